@@ -1,0 +1,64 @@
+# The compiler floor, against Debian's shared LLVM and MLIR 22.
+find_program(FP4_LLVM_CONFIG NAMES llvm-config-22 REQUIRED)
+execute_process(COMMAND ${FP4_LLVM_CONFIG} --prefix
+  OUTPUT_VARIABLE FP4_LLVM_PREFIX OUTPUT_STRIP_TRAILING_WHITESPACE)
+list(PREPEND CMAKE_PREFIX_PATH ${FP4_LLVM_PREFIX})
+set(MLIR_LINK_MLIR_DYLIB ON)
+set(LLVM_EXTERNAL_LIT ${FP4_LLVM_PREFIX}/bin/lit CACHE STRING "")
+find_package(MLIR 22.1 REQUIRED CONFIG)
+list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
+include(TableGen)
+include(AddLLVM)
+include(AddMLIR)
+set(LLVM_RUNTIME_OUTPUT_INTDIR ${CMAKE_BINARY_DIR}/bin)
+set(LLVM_LIBRARY_OUTPUT_INTDIR ${CMAKE_BINARY_DIR}/lib)
+set(MLIR_BINARY_DIR ${CMAKE_BINARY_DIR})
+include(HandleLLVMOptions)
+include_directories(SYSTEM ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
+include_directories(${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/include)
+add_definitions(${LLVM_DEFINITIONS})
+
+# One precompiled header for every MLIR translation unit: header parsing dominates compile time.
+file(WRITE ${CMAKE_BINARY_DIR}/fp4_pch.cpp "")
+add_library(fp4_pch OBJECT ${CMAKE_BINARY_DIR}/fp4_pch.cpp)
+target_precompile_headers(fp4_pch PRIVATE ${PROJECT_SOURCE_DIR}/cmake/fp4_pch.h)
+
+# fp4_add_mlir_library(NAME SOURCES... [DEPENDS tablegen targets] [MLIR MLIRxxx...] [LINK libs...])
+# One target per directory (add_mlir_dialect_library's rule). MLIR libraries go through
+# mlir_target_link_libraries so that they become libMLIR.so and never static archives.
+function(fp4_add_mlir_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;MLIR;LINK" ${ARGN})
+  add_mlir_dialect_library(${name} ${ARG_SOURCES}
+    EXCLUDE_FROM_LIBMLIR DISABLE_INSTALL DEPENDS ${ARG_DEPENDS})
+  foreach(_t ${name} obj.${name})
+    if(TARGET ${_t})
+      target_compile_options(${_t} PRIVATE ${FP4_CXX_FLAGS} -Wno-sign-compare)
+      target_precompile_headers(${_t} REUSE_FROM fp4_pch)
+    endif()
+  endforeach()
+  mlir_target_link_libraries(${name} PUBLIC MLIRIR ${ARG_MLIR})
+  target_link_libraries(${name} PUBLIC ${ARG_LINK})
+  target_include_directories(${name} INTERFACE
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+    $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  set_property(GLOBAL APPEND PROPERTY FP4_INSTALL_TARGETS ${name})
+endfunction()
+
+foreach(_dir include/fp4/Dialect/Fp4 include/fp4/Dialect/Pipe include/fp4/Conversion
+             include/fp4/Target include/fp4/Pipelines
+             lib/Dialect/Fp4/IR lib/Dialect/Fp4/Transforms lib/Dialect/Pipe/IR
+             lib/Dialect/Pipe/Transforms lib/Conversion/Fp4ToPipe lib/Conversion/Fp4ToGPU
+             lib/Conversion/PipeToNVVM lib/Conversion/HostToRuntime lib/Target lib/Pipelines
+             lib/Compiler lib/Plugin tools/fp4-opt tools/fp4-runner)
+  if(EXISTS ${PROJECT_SOURCE_DIR}/${_dir}/CMakeLists.txt)
+    add_subdirectory(${_dir})
+  endif()
+endforeach()
+if(FP4_ENABLE_TESTS)
+  foreach(_dir unittests/Compiler test)
+    if(EXISTS ${PROJECT_SOURCE_DIR}/${_dir}/CMakeLists.txt)
+      add_subdirectory(${_dir})
+    endif()
+  endforeach()
+endif()

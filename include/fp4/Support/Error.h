@@ -1,0 +1,53 @@
+//===- Error.h - Checked results for the LLVM-free floors -----------------===//
+//
+// Every function below the compiler that can fail returns Expected<T> or Status. An Error carries
+// the sentence a user reads (lower case, no full stop, "must/expects X, but got Y"), an optional
+// note with the remedy, and the class that decides the exit code of a tool.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <string>
+#include <tl/expected.hpp>
+#include <utility>
+
+namespace fp4 {
+
+/// The classes of failure, with the exit code each gives a tool (docs/Diagnostics.md).
+enum class ErrorKind : int {
+  Mismatch = 1,    ///< the result differs from the reference
+  Usage = 2,       ///< command line, file or input data
+  Compile = 3,     ///< the program does not verify or does not compile
+  Device = 4,      ///< the device, its driver or its resources
+  Simulation = 5,  ///< the simulated program is wrong: deadlock, hazard, unsupported instruction
+  Internal = 70,   ///< a broken promise of our own
+};
+
+struct Error {
+  ErrorKind kind = ErrorKind::Usage;
+  std::string message;  ///< what is wrong, with the value found and the value expected
+  std::string note;     ///< what to do about it; may be empty
+};
+
+template <typename T> using Expected = tl::expected<T, Error>;
+using Status = tl::expected<void, Error>;
+
+inline tl::unexpected<Error> makeError(ErrorKind kind, std::string message,
+                                       std::string note = "") {
+  return tl::unexpected<Error>(Error{kind, std::move(message), std::move(note)});
+}
+
+/// Exit code of a tool that stops with `error`.
+inline int exitCode(const Error &error) { return static_cast<int>(error.kind); }
+
+/// "error: MESSAGE\nnote: NOTE\n", the form every LLVM-free tool prints.
+std::string format(const Error &error);
+
+} // namespace fp4
+
+/// Returns the error of a Status or Expected expression from the current function.
+#define FP4_TRY(expr)                                                                              \
+  do {                                                                                             \
+    if (auto fp4TryResult = (expr); !fp4TryResult)                                                 \
+      return tl::unexpected<::fp4::Error>(std::move(fp4TryResult.error()));                        \
+  } while (false)
