@@ -1,0 +1,6 @@
+#!/usr/bin/env bash
+# Builds everything and runs every test: the README's second command. Ends with "N passed, N failed".
+# Arguments go to utils/run_tests.py (for example --filter Sim).
+source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+build
+exec python3 utils/run_tests.py --build build "$@"

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""Runs every test of a build tree and prints one line "N passed, N failed".
+
+Three kinds of test, each test case counted once:
+  unit     the GoogleTest binaries in BUILD/unittests
+  lit      the lit suite in BUILD/test (IR, diagnostics, PTX, tools)
+  script   executables in test/scripts: each is one test, run with BUILD as its argument
+Exit code 0 when at least one test ran and none failed.
+"""
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ET
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def read_junit(path):
+    """(passed, skipped, [failure text]) of a JUnit XML file."""
+    passed, skipped, failures = 0, 0, []
+    for case in ET.parse(path).getroot().iter("testcase"):
+        name = f"{case.get('classname')}.{case.get('name')}"
+        problem = case.find("failure") if case.find("failure") is not None else case.find("error")
+        if problem is not None:
+            text = (problem.text or problem.get("message") or "").strip()
+            failures.append(f"{name}\n{text[-4000:]}")
+        elif case.find("skipped") is not None or case.get("status") == "notrun":
+            skipped += 1
+        else:
+            passed += 1
+    return passed, skipped, failures
+
+
+def run(command, log, **kwargs):
+    with open(log, "w") as out:
+        return subprocess.run(command, stdout=out, stderr=subprocess.STDOUT, **kwargs).returncode
+
+
+def run_unit(binary, reports):
+    xml = reports / f"{binary.name}.xml"
+    xml.unlink(missing_ok=True)
+    log = reports / f"{binary.name}.log"
+    code = run([str(binary), f"--gtest_output=xml:{xml}"], log)
+    if not xml.exists():
+        return 0, 0, [f"{binary.name} ended with {code} before its report\n{log.read_text()[-4000:]}"]
+    passed, skipped, failures = read_junit(xml)
+    if code and not failures:
+        failures.append(f"{binary.name} exited with {code}\n{log.read_text()[-4000:]}")
+    return passed, skipped, failures
+
+
+def run_lit(build, reports, jobs, pattern):
+    config = build / "test"
+    if not (config / "lit.site.cfg.py").exists():
+        return 0, 0, []
+    xml = reports / "lit.xml"
+    xml.unlink(missing_ok=True)
+    log = reports / "lit.log"
+    command = ["lit-22", "-s", f"-j{jobs}", f"--xunit-xml-output={xml}", str(config)]
+    if pattern:
+        command.append(f"--filter={pattern}")
+    code = run(command, log)
+    if not xml.exists():
+        return 0, 0, [f"lit ended with {code} before its report\n{log.read_text()[-4000:]}"]
+    return read_junit(xml)
+
+
+def run_script(script, build, reports):
+    log = reports / f"{script.name}.log"
+    code = run([str(script), str(build)], log, cwd=ROOT)
+    if code == 0:
+        return 1, 0, []
+    if code == 77:  # the automake convention: the script said why it cannot run here
+        return 0, 1, []
+    return 0, 0, [f"{script.name} exited with {code}\n{log.read_text()[-4000:]}"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", default="build")
+    parser.add_argument("--filter", default="", help="only tests whose name contains this")
+    parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count())
+    args = parser.parse_args()
+    build = pathlib.Path(args.build).resolve()
+    reports = build / "test-reports"
+    reports.mkdir(exist_ok=True)
+
+    tasks = []
+    for binary in sorted((build / "unittests").glob("*")):
+        if binary.is_file() and os.access(binary, os.X_OK) and args.filter in binary.name:
+            tasks.append((f"unit {binary.name}", run_unit, (binary, reports)))
+    for script in sorted((ROOT / "test" / "scripts").glob("*.sh")):
+        if args.filter in script.name:
+            tasks.append((f"script {script.name}", run_script, (script, build, reports)))
+
+    total, skipped_total, failures_total = 0, 0, []
+
+    def account(label, start, result):
+        nonlocal total, skipped_total
+        passed, skipped, failures = result
+        total += passed
+        skipped_total += skipped
+        failures_total.extend(failures)
+        note = f", {skipped} skipped" if skipped else ""
+        print(f"{label:40} {passed:6} passed {len(failures):4} failed{note}"
+              f"  {time.time() - start:6.1f} s", flush=True)
+
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        start = {label: time.time() for label, _, _ in tasks}
+        futures = {pool.submit(function, *arguments): label
+                   for label, function, arguments in tasks}
+        for future in concurrent.futures.as_completed(futures):
+            account(futures[future], start[futures[future]], future.result())
+    begin = time.time()
+    account("lit", begin, run_lit(build, reports, args.jobs, args.filter))
+
+    for failure in failures_total:
+        print(f"\nFAILED {failure}")
+    skipped = f", {skipped_total} skipped" if skipped_total else ""
+    print(f"\n{total} passed, {len(failures_total)} failed{skipped}")
+    return 1 if failures_total or total == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

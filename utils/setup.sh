@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Installs what the build needs on Debian 12 and configures and builds the release preset.
+# Sourced by demo.sh and check.sh; does nothing slow when everything is already there.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+FP4_PACKAGES=(
+  clang-22 lld-22 llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools cmake ninja-build
+  libgtest-dev libgmock-dev libcli11-dev libexpected-dev libfmt-dev nlohmann-json3-dev
+  zlib1g-dev libzstd-dev python3 python3-pip)
+FP4_PTXAS_WHEEL="nvidia-cuda-nvcc==13.0.88"   # the assembler that docs/Evidence.md speaks of
+
+as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
+
+install_packages() {
+  local missing=()
+  for package in "${FP4_PACKAGES[@]}"; do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q "install ok installed" ||
+      missing+=("$package")
+  done
+  [ ${#missing[@]} = 0 ] && return
+  echo "== installing ${missing[*]}"
+  as_root apt-get update -qq
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+    "${missing[@]}" >/dev/null
+}
+
+# ptxas is optional (the simulator runs PTX), but without it no cubin is made. PyPI carries it.
+# The wheel holds the whole nvcc; only its ptxas is kept, where the tools look for it last.
+install_ptxas() {
+  command -v ptxas >/dev/null && return
+  [ -x build/toolchain/ptxas ] && return
+  echo "== fetching ptxas ($FP4_PTXAS_WHEEL)"
+  mkdir -p build/toolchain/wheel
+  if python3 -m pip install -q --no-deps --upgrade --target build/toolchain/wheel \
+      "$FP4_PTXAS_WHEEL"; then
+    cp "$(find build/toolchain/wheel -name ptxas -type f | head -n 1)" build/toolchain/ptxas
+  else
+    echo "warning: ptxas could not be fetched; kernels run in the simulator, --emit=cubin fails"
+  fi
+  rm -rf build/toolchain/wheel
+}
+
+build() {
+  [ -f build/build.ninja ] || cmake --preset release >build/configure.log 2>&1 ||
+    { cat build/configure.log; return 1; }
+  ninja -C build --quiet "$@"
+}
+
+mkdir -p build
+install_packages
+install_ptxas
+[ -x build/toolchain/ptxas ] && export PATH="$PATH:$PWD/build/toolchain"
+true
