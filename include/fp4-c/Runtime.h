@@ -1,0 +1,85 @@
+/*===- fp4-c/Runtime.h - The C ABI between compiled host code and a device --*- C -*-===*
+ *
+ * Host code that the compiler emits, in-process or as a shared library, calls these functions and
+ * nothing else. The tool that runs it (fp4-runner, fp4-run, or any program that links FP4Runtime)
+ * exports them and decides which device stands behind them.
+ *
+ * Session. The calls act on the session that is current on the calling thread
+ * (fp4::rt::Session::Scope). The first error sticks in the session; every later call does nothing:
+ * allocations return null, the multiprocessor count is 1, tensor maps are left untouched. So host
+ * code needs no error paths, and the tool reports the first error when the entry function returns.
+ * Without a current session the calls do the same, silently.
+ *
+ * Memory. All pointers named "device" are device addresses: host code never dereferences them and
+ * may add byte offsets to them. The session owns what fp4rt_alloc returned until fp4rt_free, or
+ * until the session ends. All work is in order of issue.
+ *
+ *===-----------------------------------------------------------------------------------===*/
+#ifndef FP4_C_RUNTIME_H
+#define FP4_C_RUNTIME_H
+
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define FP4RT_EXPORT __attribute__((visibility("default")))
+#else
+#define FP4RT_EXPORT
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The kernels of one gpu.module. Lives at least as long as the session that launches from it. */
+typedef struct fp4rt_module {
+  const char *name;     /**< module name, for messages */
+  const char *target;   /**< target the code was emitted for, for example "sm_100a" */
+  const char *ptx;      /**< PTX text; ptx_size bytes, no terminating NUL needed */
+  uint64_t ptx_size;    /**< 0 when the module carries no PTX */
+  const void *cubin;    /**< cubin for `target`; null when the module carries none */
+  uint64_t cubin_size;
+} fp4rt_module;
+
+/** Allocates device memory, aligned to 256 bytes. The contents are undefined; bytes may be 0. */
+FP4RT_EXPORT void *fp4rt_alloc(uint64_t bytes);
+
+/** Frees what fp4rt_alloc returned. Null is allowed. */
+FP4RT_EXPORT void fp4rt_free(void *device);
+
+/** Sets `bytes` bytes of device memory to `value`. */
+FP4RT_EXPORT void fp4rt_memset(void *device, uint8_t value, uint64_t bytes);
+
+/** Copies `height` rows of `width` bytes between two device buffers; pitches in bytes, at least
+ *  `width`. A contiguous copy is height 1. The buffers must not overlap. */
+FP4RT_EXPORT void fp4rt_memcpy_2d(void *dst_device, uint64_t dst_pitch, const void *src_device,
+                                  uint64_t src_pitch, uint64_t width, uint64_t height);
+
+/** Encodes a tiled TMA tensor map into the 128 bytes at `out128` (host memory, 64-byte aligned).
+ *  element_type, swizzle: values of CUtensorMapDataType and CUtensorMapSwizzle in cuda.h.
+ *  dims and box: `rank` entries, innermost first, in elements. strides: `rank` - 1 entries in
+ *  bytes, the stride of the innermost dimension being the element size. Element strides are 1,
+ *  no interleave, out-of-bounds elements read as zero. */
+FP4RT_EXPORT void fp4rt_tensor_map(void *out128, void *base_device, int32_t element_type,
+                                   int32_t swizzle, int32_t rank, const uint64_t *dims,
+                                   const uint64_t *strides, const uint32_t *box);
+
+/** Multiprocessors of the device: the grid of a persistent kernel. */
+FP4RT_EXPORT int32_t fp4rt_multiprocessor_count(void);
+
+/** Makes the session fail with `message` and, if not null, a `note` that says what to do. For the
+ *  checks of the host code itself, such as a dynamic size that no kernel covers. */
+FP4RT_EXPORT void fp4rt_fail(const char *message, const char *note);
+
+/** Launches `kernel` of `module`. params[i] points at the value of kernel parameter i, whose size
+ *  and alignment are the kernel's own. shared_bytes is the dynamic shared memory. A grid with a
+ *  zero extent launches nothing. Cluster dimensions are those the kernel declares
+ *  (.reqnctapercluster), else 1. */
+FP4RT_EXPORT void fp4rt_launch(const fp4rt_module *module, const char *kernel, uint32_t grid_x,
+                               uint32_t grid_y, uint32_t grid_z, uint32_t block_x,
+                               uint32_t block_y, uint32_t block_z, uint32_t shared_bytes,
+                               void **params, uint32_t num_params);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

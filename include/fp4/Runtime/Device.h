@@ -1,0 +1,129 @@
+//===- Device.h - What a device can do, whoever it is ---------------------===//
+//
+// The one interface between the runtime and a machine that executes PTX: a GPU behind the CUDA
+// driver (CudaDevice) or the simulator (SimDevice). One conformance suite, fp4-cts, holds both to
+// it. Device addresses are 64-bit numbers; all work is in order of issue; every call that can fail
+// returns a Status or Expected whose message names the call and the operand.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4-c/Runtime.h"
+#include "fp4/Support/Error.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fp4::rt {
+
+/// A device address. Arithmetic on it is in bytes; 0 is the null address.
+using DevicePtr = uint64_t;
+
+/// A loaded module, valid until its device is destroyed.
+using ModuleId = uint32_t;
+
+struct Dim3 {
+  uint32_t x = 1, y = 1, z = 1;
+  uint64_t count() const { return uint64_t(x) * y * z; }
+};
+
+struct LaunchShape {
+  Dim3 grid, block;
+  /// Blocks per cluster; {0,0,0} takes the kernel's own .reqnctapercluster, or 1.
+  Dim3 cluster{0, 0, 0};
+  uint32_t dynamicSharedBytes = 0;
+};
+
+/// A rectangle of bytes; pitches in bytes, at least `width`.
+struct Copy2D {
+  DevicePtr dst = 0;
+  uint64_t dstPitch = 0;
+  DevicePtr src = 0;
+  uint64_t srcPitch = 0;
+  uint64_t width = 0, height = 0;
+};
+
+/// The operands of a tiled tensor map: see fp4rt_tensor_map.
+struct TensorMapRequest {
+  DevicePtr base = 0;
+  int32_t elementType = 0;  ///< CUtensorMapDataType
+  int32_t swizzle = 0;      ///< CUtensorMapSwizzle
+  std::span<const uint64_t> dims;
+  std::span<const uint64_t> strides;
+  std::span<const uint32_t> box;
+};
+
+struct KernelInfo {
+  std::string name;
+  uint32_t registers = 0;        ///< per thread; 0 where the device does not know
+  uint32_t staticSharedBytes = 0;
+  uint32_t localBytes = 0;       ///< per thread: spills and stack
+  bool compiledFromPtx = false;  ///< the driver compiled the PTX, the cubin did not match
+};
+
+class Device {
+public:
+  virtual ~Device() = default;
+  Device() = default;
+  Device(const Device &) = delete;
+  Device &operator=(const Device &) = delete;
+
+  /// "simulator" or the GPU's own name.
+  virtual std::string name() const = 0;
+  /// The name a user selects it by: "sim", "cuda:0".
+  virtual std::string selector() const = 0;
+  /// What it executes best, "sm_90a". A simulator takes the target it was opened for.
+  virtual std::string target() const = 0;
+  virtual int32_t multiprocessorCount() const = 0;
+  /// Results and times come from an actual GPU.
+  virtual bool isHardware() const = 0;
+
+  virtual Expected<DevicePtr> allocate(uint64_t bytes) = 0;
+  virtual Status free(DevicePtr address) = 0;
+  virtual Status copyToDevice(DevicePtr dst, std::span<const std::byte> src) = 0;
+  virtual Status copyToHost(std::span<std::byte> dst, DevicePtr src) = 0;
+  virtual Status copy2D(const Copy2D &copy) = 0;
+  virtual Status memset(DevicePtr dst, uint8_t value, uint64_t bytes) = 0;
+
+  /// Takes the cubin where the device runs it, else the PTX. A PTX error is of kind Compile and
+  /// carries the assembler's text.
+  virtual Expected<ModuleId> loadModule(const fp4rt_module &module) = 0;
+  virtual Expected<KernelInfo> kernelInfo(ModuleId module, std::string_view kernel) = 0;
+  /// params[i] points at the value of parameter i; their number must be the kernel's.
+  virtual Status launch(ModuleId module, std::string_view kernel, const LaunchShape &shape,
+                        std::span<void *const> params) = 0;
+  virtual Status encodeTensorMap(std::span<std::byte, 128> out,
+                                 const TensorMapRequest &request) = 0;
+  virtual Status synchronize() = 0;
+
+  /// Marks a point in the order of issue; returns its number.
+  virtual Expected<uint32_t> recordEvent() = 0;
+  /// Milliseconds between two marks, waiting for the second. On a simulator: of host time.
+  virtual Expected<double> elapsedMs(uint32_t first, uint32_t second) = 0;
+};
+
+/// Policy and seed of the simulator, ignored by hardware.
+struct DeviceOptions {
+  std::string target = "sm_100a";  ///< what the code was emitted for
+  std::string policy = "eager";    ///< eager | lazy | random | delay
+  uint64_t seed = 0;
+  unsigned hostThreads = 0;  ///< 0: as many as the machine has
+  bool showProgress = true;  ///< on stderr, when it is a terminal and the run is long
+};
+
+/// Opens the device a user named: "sim", "cuda", "cuda:N", or "auto" (a GPU that runs
+/// options.target, else the simulator). Unknown names are Usage errors, absent GPUs Device errors.
+Expected<std::unique_ptr<Device>> openDevice(std::string_view selector,
+                                             const DeviceOptions &options);
+
+Expected<std::unique_ptr<Device>> openSimDevice(const DeviceOptions &options);
+Expected<std::unique_ptr<Device>> openCudaDevice(int ordinal);
+
+} // namespace fp4::rt

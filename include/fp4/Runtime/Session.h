@@ -1,0 +1,83 @@
+//===- Session.h - The state behind the C ABI -----------------------------===//
+//
+// One run of host code on one device: owns every allocation and module the host code made, keeps
+// the first error, and counts what was launched. While a Session::Scope lives, the fp4rt_ functions
+// called on its thread act on its session.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Runtime/Device.h"
+
+#include <map>
+#include <set>
+
+namespace fp4::rt {
+
+/// One launch, as the report shows it.
+struct LaunchRecord {
+  std::string module, kernel;
+  LaunchShape shape;
+  KernelInfo info;
+  double milliseconds = 0;  ///< of device time (hardware) or host time (simulator)
+};
+
+class Session {
+public:
+  explicit Session(Device &device) : device_(device) {}
+  ~Session();  ///< frees what is still allocated
+  Session(const Session &) = delete;
+  Session &operator=(const Session &) = delete;
+
+  /// Makes `session` current on this thread until the scope ends.
+  class Scope {
+  public:
+    explicit Scope(Session &session);
+    ~Scope();
+    Scope(const Scope &) = delete;
+
+  private:
+    Session *previous_;
+  };
+  /// Null when no scope is open on this thread.
+  static Session *current();
+
+  Device &device() { return device_; }
+  bool failed() const { return !status_.has_value(); }
+  /// The first error, or success. Waits for the device.
+  Status finish();
+  const std::vector<LaunchRecord> &launches() const { return launches_; }
+  uint64_t allocatedBytes() const { return liveBytes_; }
+
+  // What the C ABI does; each is a no-op after the first error.
+  void *allocate(uint64_t bytes);
+  void free(void *address);
+  void memset(void *address, uint8_t value, uint64_t bytes);
+  void copy2D(const Copy2D &copy);
+  void encodeTensorMap(void *out128, const TensorMapRequest &request);
+  int32_t multiprocessorCount();
+  void launch(const fp4rt_module &module, const char *kernel, const LaunchShape &shape,
+              std::span<void *const> params);
+  void fail(Error error);
+
+private:
+  /// Keeps the first error; true when `status` is a success.
+  bool check(const Status &status);
+  Expected<ModuleId> load(const fp4rt_module &module);
+  Status tryLaunch(const fp4rt_module &module, const char *kernel, const LaunchShape &shape,
+                   std::span<void *const> params);
+  Status resolveTimes();
+
+  struct TimedLaunch {
+    uint32_t begin, end;
+  };
+  Device &device_;
+  Status status_;
+  std::map<DevicePtr, uint64_t> allocations_;
+  std::map<const fp4rt_module *, ModuleId> modules_;
+  std::vector<LaunchRecord> launches_;
+  std::vector<TimedLaunch> events_;
+  uint64_t liveBytes_ = 0;
+};
+
+} // namespace fp4::rt

@@ -1,0 +1,114 @@
+//===- Engine.h - Runs, checks and reports compiled functions -------------===//
+//
+// What fp4-run and fp4-runner share: from a manifest and the address of an entry function to a
+// verified result and a report. The caller brings the code (dlopen of an emitted library, or a JIT)
+// and this brings inputs, device, session, reference, verdict and files. No LLVM.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Runtime/Device.h"
+#include "fp4/Tools/Manifest.h"
+
+#include <functional>
+#include <map>
+#include <optional>
+
+namespace CLI {
+class App;
+}
+
+namespace fp4::tools {
+
+/// `void fp4_entry_<func>(void **args)`: args[0] is the struct of result memref descriptors when
+/// there are results, then one pointer to a memref descriptor per argument.
+using EntryFunction = void (*)(void **args);
+/// Finds the entry function of a manifest symbol.
+using EntryResolver = std::function<Expected<EntryFunction>(const std::string &symbol)>;
+
+/// What the user asked for; addRunOptions fills it from a command line.
+struct RunOptions {
+  std::string device = "auto";     ///< auto | sim | cuda | cuda:N
+  std::string policy = "eager";    ///< completion policy of the simulator
+  uint64_t seed = 1;               ///< of the inputs and of the random policy
+  std::string distribution = "gaussian";  ///< gaussian | uniform | exact | ones | zeros | arange
+  std::string function;            ///< empty: the only function, or the first with a program
+  std::vector<std::string> inputs;   ///< NAME=FILE.npy
+  std::vector<std::string> outputs;  ///< NAME=FILE.npy
+  std::vector<int64_t> shape;      ///< M,N,K; empty: from the manifest and the inputs
+  std::vector<std::string> dims;   ///< NAME=SIZE, the dynamic first dimension of one argument
+  bool verify = true;
+  bool json = false;
+  unsigned hostThreads = 0;
+};
+
+/// One operand of a comparison with the reference.
+struct OutputVerdict {
+  std::string name;
+  bool passed = false;
+  std::string method;  ///< "bit-equal to the tcgen05 model", "within the derived bound", ...
+  uint64_t elements = 0, mismatches = 0;
+  double maxAbsError = 0;   ///< against the reference in exact arithmetic
+  double maxBoundRatio = 0; ///< largest error divided by its derived bound; at most 1 passes
+  std::string firstMismatch; ///< index, value found and value expected
+};
+
+struct RunReport {
+  std::string function, device, deviceSelector, target, simPolicy;
+  bool hardware = false;
+  uint64_t seed = 0;
+  struct Kernel {
+    std::string name;
+    rt::LaunchShape shape;
+    uint32_t registers = 0;
+    uint32_t spillBytes = 0;
+    uint32_t sharedBytes = 0;
+    double milliseconds = 0;
+  };
+  struct Operand {
+    std::string name;
+    Type type;
+    std::string source;  ///< "gaussian, seed 1" or the file
+  };
+  std::vector<Operand> arguments, results;
+  std::vector<Kernel> kernels;
+  std::vector<OutputVerdict> verdicts;
+  bool verified = false;  ///< the reference was run
+  double runMilliseconds = 0, referenceMilliseconds = 0;
+  std::vector<std::string> notes;
+
+  /// A few lines for a person.
+  std::string text() const;
+  /// The same facts, one JSON object.
+  std::string json() const;
+  bool passed() const;
+};
+
+class Engine {
+public:
+  /// Parses the manifest; malformed JSON and unknown schemas are Usage errors.
+  static Expected<Engine> create(std::string_view manifestJson, EntryResolver resolver);
+
+  const Manifest &manifest() const { return manifest_; }
+
+  /// Runs one function. A result that differs from the reference is not an Error: the report says
+  /// so (passed() is false, exit code 1). Outputs are written whether or not it passed.
+  Expected<RunReport> run(const RunOptions &options) const;
+
+  /// What --list prints: functions with their arguments and results, kernels with their resources.
+  std::string list() const;
+
+private:
+  Manifest manifest_;
+  EntryResolver resolver_;
+};
+
+/// Adds --device, --policy, --seed, --dist, --function, --input, --output, --shape, --dim,
+/// --no-verify, --json and --threads. `options` must outlive the parse.
+void addRunOptions(CLI::App &app, RunOptions &options);
+
+/// Runs, prints the report to stdout or the error to stderr, and returns the exit code of
+/// docs/Diagnostics.md: what both tools do after they have an engine.
+int runAndReport(const Engine &engine, const RunOptions &options);
+
+} // namespace fp4::tools
