@@ -16,11 +16,15 @@ set(MLIR_BINARY_DIR ${CMAKE_BINARY_DIR})
 include(HandleLLVMOptions)
 include_directories(SYSTEM ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
 include_directories(${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/include)
-add_definitions(${LLVM_DEFINITIONS})
+separate_arguments(_llvm_definitions NATIVE_COMMAND "${LLVM_DEFINITIONS}")
+list(FILTER _llvm_definitions EXCLUDE REGEX "_GLIBCXX_USE_CXX11_ABI") # HandleLLVMOptions adds it
+add_definitions(${_llvm_definitions})
 
 # One precompiled header for every MLIR translation unit: header parsing dominates compile time.
 file(WRITE ${CMAKE_BINARY_DIR}/fp4_pch.cpp "")
 add_library(fp4_pch OBJECT ${CMAKE_BINARY_DIR}/fp4_pch.cpp)
+# The same code generation flags that add_mlir_dialect_library gives its targets, or clang refuses it.
+llvm_update_compile_flags(fp4_pch)
 target_precompile_headers(fp4_pch PRIVATE ${PROJECT_SOURCE_DIR}/cmake/fp4_pch.h)
 
 # fp4_add_mlir_library(NAME SOURCES... [DEPENDS tablegen targets] [MLIR MLIRxxx...] [LINK libs...])

@@ -1,0 +1,29 @@
+//===- InitAll.h - Registration of everything fp4 has ---------------------===//
+//
+// The one place that tools, the plugin and embedders call to make the fp4 and
+// pipe dialects, their passes and the named pipelines known to MLIR.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP4_INITALL_H
+#define FP4_INITALL_H
+
+namespace mlir {
+class DialectRegistry;
+} // namespace mlir
+
+namespace fp4 {
+
+/// Adds the fp4 and pipe dialects to `registry`.
+void registerDialects(mlir::DialectRegistry &registry);
+
+/// Registers every pass of the project, and nothing of upstream.
+void registerPasses();
+
+/// Adds to `registry` the upstream dialects that fp4 programs are written in and lowered to, with
+/// the interfaces (LLVM translations, NVVM target) that the lowering to PTX needs.
+void registerUpstreamDialects(mlir::DialectRegistry &registry);
+
+} // namespace fp4
+
+#endif // FP4_INITALL_H

@@ -1,0 +1,55 @@
+//===- fp4-opt.cpp - mlir-opt with the fp4 and pipe dialects --------------===//
+//
+// Runs passes and named pipelines on .mlir files; the tests' and developers'
+// view into the compiler. `--compile-to=` shows every form of a program.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp4/InitAll.h"
+
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/InitAllDialects.h"
+#include "mlir/InitAllExtensions.h"
+#include "mlir/InitAllPasses.h"
+#include "mlir/Tools/Plugins/DialectPlugin.h"
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+
+/// True if `argument` asks to load our own plugin. Its dialects are a second copy of those linked
+/// in here, and MLIR aborts when a dialect namespace is registered twice.
+static bool loadsOwnPlugin(StringRef argument, StringRef next) {
+  argument = argument.ltrim('-');
+  if (!argument.consume_front("load-dialect-plugin") && !argument.consume_front("load-pass-plugin"))
+    return false;
+  StringRef path = argument.consume_front("=") ? argument : next;
+  Expected<mlir::DialectPlugin> plugin = mlir::DialectPlugin::load(path.str());
+  if (!plugin) {
+    consumeError(plugin.takeError());
+    return false; // MlirOptMain words this error itself
+  }
+  return plugin->getPluginName() == "FP4";
+}
+
+int main(int argc, char **argv) {
+  InitLLVM initLLVM(argc, argv);
+  for (int i = 1; i < argc; ++i) {
+    if (!loadsOwnPlugin(argv[i], i + 1 < argc ? argv[i + 1] : ""))
+      continue;
+    errs() << "error: fp4-opt has the fp4 dialects built in and cannot load the fp4 plugin\n"
+              "note: drop this option here; the plugin is for tools such as mlir-opt-22\n";
+    return 1;
+  }
+  mlir::DialectRegistry registry;
+  mlir::registerAllDialects(registry);
+  mlir::registerAllExtensions(registry);
+  fp4::registerUpstreamDialects(registry);
+  fp4::registerDialects(registry);
+  mlir::registerAllPasses();
+  fp4::registerPasses();
+  return mlir::asMainReturnCode(
+      mlir::MlirOptMain(argc, argv, "fp4 modular optimizer driver\n", registry));
+}
