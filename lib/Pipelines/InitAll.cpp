@@ -2,6 +2,8 @@
 
 #include "fp4/InitAll.h"
 
+#include "fp4/Target/Passes.h"
+
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -17,7 +19,7 @@ using namespace mlir;
 
 void fp4::registerDialects(DialectRegistry &registry) {}
 
-void fp4::registerPasses() {}
+void fp4::registerPasses() { registerFP4TargetPasses(); }
 
 void fp4::registerUpstreamDialects(DialectRegistry &registry) {
   registry.insert<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, gpu::GPUDialect,

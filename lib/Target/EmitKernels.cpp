@@ -1,0 +1,198 @@
+//===- EmitKernels.cpp - gpu.module to gpu.binary -------------------------===//
+//
+// 1. Every gpu.module becomes PTX, and a cubin where asked; modules are independent, so they
+//    compile on MLIR's threads.
+// 2. Only when all of them succeeded, each module is replaced by a gpu.binary of the same name
+//    whose kernel table says what a launch must know (see Passes.td).
+//
+//===----------------------------------------------------------------------===//
+#include "fp4/Target/Passes.h"
+#include "fp4/Target/PtxEmission.h"
+#include "fp4/Target/Ptxas.h"
+
+#include "mlir/IR/Threading.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+#include <optional>
+
+namespace fp4 {
+#define GEN_PASS_DEF_EMITKERNELS
+#include "fp4/Target/Passes.h.inc"
+} // namespace fp4
+
+using namespace mlir;
+
+namespace {
+
+/// What one gpu.module became.
+struct Compiled {
+  std::string ptx;
+  std::optional<fp4::Assembly> assembly;
+};
+
+LogicalResult report(Operation *op, const fp4::Error &error) {
+  InFlightDiagnostic diagnostic = op->emitError() << error.message;
+  if (!error.note.empty())
+    diagnostic.attachNote() << error.note;
+  return failure();
+}
+
+/// ".version 8.8" of PTX text -> "8.8".
+StringRef ptxVersion(StringRef ptx) {
+  return ptx.split(".version ").second.split('\n').first.trim();
+}
+
+/// The kernel's entry in the table of Passes.td.
+DictionaryAttr metadataOf(LLVM::LLVMFuncOp kernel, const std::optional<fp4::Assembly> &assembly) {
+  Builder builder(kernel.getContext());
+  NamedAttrList list;
+  StringRef block = NVVM::NVVMDialect::getReqntidAttrName();
+  if (auto size = kernel->getAttrOfType<DenseI32ArrayAttr>(block))
+    list.append("block_size", size);
+  auto shared = kernel->getAttrOfType<IntegerAttr>("fp4.dynamic_shared_bytes");
+  list.append("dynamic_shared_bytes", builder.getI64IntegerAttr(shared ? shared.getInt() : 0));
+  for (const fp4::KernelResources &used : assembly ? assembly->kernels
+                                                   : std::vector<fp4::KernelResources>()) {
+    if (used.name != kernel.getName())
+      continue;
+    list.append("registers", builder.getI64IntegerAttr(used.registers));
+    list.append("spill_bytes", builder.getI64IntegerAttr(used.spillStores + used.spillLoads));
+    list.append("stack_bytes", builder.getI64IntegerAttr(used.stackBytes));
+    list.append("shared_bytes", builder.getI64IntegerAttr(used.sharedBytes));
+    list.append("barriers", builder.getI64IntegerAttr(used.barriers));
+  }
+  return list.getDictionary(kernel.getContext());
+}
+
+gpu::KernelTableAttr kernelTable(gpu::GPUModuleOp module, const Compiled &compiled) {
+  SmallVector<gpu::KernelMetadataAttr> kernels;
+  for (auto function : module.getOps<LLVM::LLVMFuncOp>())
+    if (function->hasAttr(NVVM::NVVMDialect::getKernelFuncAttrName()))
+      kernels.push_back(gpu::KernelMetadataAttr::get(
+          function.getNameAttr(), function.getFunctionType(), /*argAttrs=*/nullptr,
+          metadataOf(function, compiled.assembly)));
+  llvm::sort(kernels, [](auto a, auto b) { return a.getName().getValue() < b.getName().getValue(); });
+  return gpu::KernelTableAttr::get(module.getContext(), kernels);
+}
+
+/// Writes `text` to `path` as a whole or not at all.
+LogicalResult writeWhole(Operation *op, StringRef path, StringRef text) {
+  llvm::Error error = llvm::writeToOutput(path, [&](llvm::raw_ostream &stream) {
+    stream << text;
+    return llvm::Error::success();
+  });
+  if (!error)
+    return success();
+  return op->emitError() << "cannot write '" << path
+                         << "': " << llvm::toString(std::move(error));
+}
+
+struct EmitKernels : fp4::impl::EmitKernelsBase<EmitKernels> {
+  using EmitKernelsBase::EmitKernelsBase;
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    EmitKernelsBase::getDependentDialects(registry);
+    fp4::registerKernelEmissionTranslations(registry);
+  }
+
+  /// Checks the options and, for cubins, finds an assembler that knows the target.
+  LogicalResult prepare() {
+    if (emit != "ptx" && emit != "cubin")
+      return getOperation().emitError()
+             << "fp4-emit-kernels: option emit must be ptx or cubin, but got '" << emit << "'";
+    if (emit != "cubin")
+      return success();
+    fp4::Expected<fp4::Ptxas> found = fp4::Ptxas::find(ptxas);
+    if (!found)
+      return report(getOperation(), found.error());
+    if (fp4::Status status = found->supports(chip, features); !status)
+      return report(getOperation(), status.error());
+    assembler = std::move(*found);
+    return success();
+  }
+
+  LogicalResult compile(gpu::GPUModuleOp module, Compiled &result) {
+    FailureOr<std::string> ptx = fp4::emitPtx(module, {chip, features});
+    if (failed(ptx) || failed(dump(module, ".ptx", *ptx)))
+      return failure();
+    result.ptx = std::move(*ptx);
+    if (!assembler)
+      return success();
+    fp4::Expected<fp4::Assembly> assembly = assembler->assemble(result.ptx, chip);
+    if (!assembly)
+      return report(module, assembly.error());
+    for (const std::string &warning : assembly->warnings)
+      module.emitWarning() << "ptxas: " << warning;
+    if (failed(dump(module, ".cubin", assembly->cubin)))
+      return failure();
+    result.assembly = std::move(*assembly);
+    return success();
+  }
+
+  LogicalResult dump(gpu::GPUModuleOp module, StringRef extension, StringRef text) {
+    if (dumpDir.empty())
+      return success();
+    if (std::error_code ec = llvm::sys::fs::create_directories(dumpDir.getValue()))
+      return module.emitError() << "cannot create '" << dumpDir << "': " << ec.message();
+    llvm::SmallString<128> path(dumpDir.getValue());
+    llvm::sys::path::append(path, module.getName() + extension);
+    return writeWhole(module, path, text);
+  }
+
+  void replace(gpu::GPUModuleOp module, const Compiled &compiled) {
+    OpBuilder builder(module);
+    Attribute target = NVVM::NVVMTargetAttr::get(&getContext(), /*optLevel=*/3,
+                                                 "nvptx64-nvidia-cuda", chip, features);
+    gpu::KernelTableAttr kernels = kernelTable(module, compiled);
+    DictionaryAttr properties = builder.getDictionaryAttr(
+        {builder.getNamedAttr("ptx_version", builder.getStringAttr(ptxVersion(compiled.ptx))),
+         builder.getNamedAttr("target", builder.getStringAttr(targetName()))});
+    SmallVector<Attribute> objects = {gpu::ObjectAttr::get(
+        target, gpu::CompilationTarget::Assembly, builder.getStringAttr(compiled.ptx), properties,
+        kernels)};
+    if (compiled.assembly)
+      objects.push_back(gpu::ObjectAttr::get(target, gpu::CompilationTarget::Binary,
+                                             builder.getStringAttr(compiled.assembly->cubin),
+                                             properties, kernels));
+    gpu::BinaryOp::create(builder, module.getLoc(), module.getName(), /*offloadingHandler=*/nullptr,
+                          builder.getArrayAttr(objects));
+    numKernels += kernels.size();
+    numPtxBytes += compiled.ptx.size();
+    module.erase();
+  }
+
+  StringRef targetName() const { return target; }
+
+  void runOnOperation() override {
+    chip = target;
+    features = StringRef(chip).starts_with("sm_9") ? "+ptx80" : "+ptx88";
+    if (failed(prepare()))
+      return signalPassFailure();
+    auto modules = llvm::to_vector(getOperation().getOps<gpu::GPUModuleOp>());
+    std::vector<Compiled> compiled(modules.size());
+    if (failed(failableParallelForEachN(&getContext(), 0, modules.size(), [&](size_t i) {
+          return compile(modules[i], compiled[i]);
+        })))
+      return signalPassFailure();
+    for (auto [module, result] : llvm::zip_equal(modules, compiled))
+      replace(module, result);
+  }
+
+  std::string chip, features;
+  std::optional<fp4::Ptxas> assembler;
+};
+
+} // namespace
+
+void fp4::registerKernelEmissionTranslations(DialectRegistry &registry) {
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+  registerNVVMDialectTranslation(registry);
+  registerGPUDialectTranslation(registry);
+}

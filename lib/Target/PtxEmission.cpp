@@ -1,0 +1,122 @@
+//===- PtxEmission.cpp - A gpu.module becomes PTX text --------------------===//
+#include "fp4/Target/PtxEmission.h"
+
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/IR/DiagnosticHandler.h"
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/DiagnosticPrinter.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+
+#include <mutex>
+
+using namespace mlir;
+
+namespace {
+
+constexpr llvm::StringLiteral kTriple = "nvptx64-nvidia-cuda";
+
+void initializeBackend() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+  });
+}
+
+FailureOr<std::unique_ptr<llvm::TargetMachine>>
+createTargetMachine(gpu::GPUModuleOp module, const fp4::PtxOptions &options) {
+  initializeBackend();
+  llvm::Triple triple(kTriple);
+  std::string message;
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, message);
+  if (!target)
+    return module.emitError() << "LLVM was built without the NVPTX backend: " << message;
+  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
+      triple, options.chip, options.features, llvm::TargetOptions(), std::nullopt, std::nullopt,
+      llvm::CodeGenOptLevel::Aggressive));
+  if (!machine)
+    return module.emitError() << "LLVM's NVPTX backend does not know the chip '" << options.chip
+                              << "'";
+  return machine;
+}
+
+void optimize(llvm::Module &module, llvm::TargetMachine &machine, int level) {
+  const llvm::OptimizationLevel levels[] = {llvm::OptimizationLevel::O0, llvm::OptimizationLevel::O1,
+                                            llvm::OptimizationLevel::O2,
+                                            llvm::OptimizationLevel::O3};
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  llvm::OptimizationLevel chosen = levels[std::clamp(level, 0, 3)];
+  llvm::ModulePassManager passes = chosen == llvm::OptimizationLevel::O0
+                                       ? builder.buildO0DefaultPipeline(chosen)
+                                       : builder.buildPerModuleDefaultPipeline(chosen);
+  passes.run(module, modules);
+}
+
+/// LLVM's own errors become diagnostics of `module`; without a handler LLVM would exit the process.
+void reportThroughModule(llvm::LLVMContext &context, gpu::GPUModuleOp module, bool &failed) {
+  struct Handler : llvm::DiagnosticHandler {
+    Handler(gpu::GPUModuleOp module, bool &failed) : module(module), failed(failed) {}
+    bool handleDiagnostics(const llvm::DiagnosticInfo &info) override {
+      if (info.getSeverity() != llvm::DS_Error)
+        return true;
+      std::string text;
+      llvm::raw_string_ostream stream(text);
+      llvm::DiagnosticPrinterRawOStream printer(stream);
+      info.print(printer);
+      module.emitError() << "LLVM reports: " << text;
+      return failed = true;
+    }
+    gpu::GPUModuleOp module;
+    bool &failed;
+  };
+  context.setDiagnosticHandler(std::make_unique<Handler>(module, failed));
+}
+
+FailureOr<std::string> generateCode(gpu::GPUModuleOp op, llvm::Module &module,
+                                    llvm::TargetMachine &machine) {
+  llvm::SmallString<0> text;
+  llvm::raw_svector_ostream stream(text);
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile))
+    return op.emitError("LLVM's NVPTX backend cannot write assembly");
+  passes.run(module);
+  return text.str().str();
+}
+
+} // namespace
+
+FailureOr<std::string> fp4::emitPtx(gpu::GPUModuleOp module, const PtxOptions &options) {
+  auto machine = createTargetMachine(module, options);
+  if (failed(machine))
+    return failure();
+  bool llvmFailed = false;
+  llvm::LLVMContext context;
+  reportThroughModule(context, module, llvmFailed);
+  std::unique_ptr<llvm::Module> llvmModule =
+      translateModuleToLLVMIR(module, context, module.getName());
+  if (!llvmModule)
+    return module.emitError("cannot be translated to LLVM IR")
+               .attachNote()
+           << "run convert-pipe-to-nvvm first: only the llvm and nvvm dialects may remain";
+  llvmModule->setTargetTriple(llvm::Triple(kTriple));
+  llvmModule->setDataLayout((*machine)->createDataLayout());
+  optimize(*llvmModule, **machine, options.optLevel);
+  FailureOr<std::string> ptx = generateCode(module, *llvmModule, **machine);
+  return llvmFailed ? FailureOr<std::string>(failure()) : ptx;
+}
