@@ -1,0 +1,136 @@
+//===- ScaleLayout.h - Where a block scale lies: global, shared, TMEM -----===//
+//
+// Block scales travel in one shape from global memory to tensor memory, "tiled 128x4": blocks of
+// 128 rows x 4 scales (512 bytes, one byte per scale), stored row-block major:
+//
+//   offset(row, b) = ((row/128) * ceil(B/4) + b/4) * 512 + (row%32)*16 + (row%128/32)*4 + b%4
+//
+// A 512-byte block copied unchanged to shared memory and then by tcgen05.cp.32x128b.warpx4 to
+// tensor memory puts scale (row, b) into lane row%32 (and +32, +64, +96), column row%128/32,
+// byte b%4, which is where tcgen05.mma looks for it.
+//
+// Sources: PTX ISA, "Scale factor layout" (tcgen05.mma block scaling); CUTLASS
+// detail/sm100_blockscaled_layout.hpp; torchao to_blocked; cuBLASLt's block scaling documentation.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/ISA/InstrDescriptor.h"
+#include "fp4/ISA/TmemLayout.h"
+#include "fp4/Support/Error.h"
+#include <cstdint>
+#include <string>
+
+namespace fp4::hw {
+
+inline constexpr uint64_t scaleBlockRows = 128;
+inline constexpr uint64_t scaleBlockColumns = 4;
+inline constexpr uint64_t scaleBlockBytes = 512;
+
+/// Scales of one row of `k` elements with blocks of `blockSize` (16 or 32).
+constexpr uint64_t scalesPerRow(uint64_t k, uint64_t blockSize) {
+  return (k + blockSize - 1) / blockSize;
+}
+
+//===--- Global and shared memory ----------------------------------------===//
+
+/// Offset of scale (row, block) in its 512-byte block.
+constexpr uint64_t scaleOffsetInBlock(uint64_t row, uint64_t block) {
+  return (row % 32) * 16 + (row % 128 / 32) * 4 + block % 4;
+}
+
+/// Byte offset of scale (row, block) of a matrix with `numBlocks` scales per row.
+constexpr uint64_t tiled128x4Offset(uint64_t row, uint64_t block, uint64_t numBlocks) {
+  const uint64_t tilesPerRow = (numBlocks + 3) / 4;
+  return ((row / 128) * tilesPerRow + block / 4) * scaleBlockBytes + scaleOffsetInBlock(row, block);
+}
+
+/// Bytes of a tiled scale matrix, padding (zeros) included.
+constexpr uint64_t tiled128x4Bytes(uint64_t rows, uint64_t numBlocks) {
+  return (rows + 127) / 128 * ((numBlocks + 3) / 4) * scaleBlockBytes;
+}
+
+/// The scale at a byte offset; the inverse of tiled128x4Offset. Padding gives row >= rows or
+/// block >= numBlocks.
+struct ScalePosition {
+  uint64_t row = 0, block = 0;
+  bool operator==(const ScalePosition &) const = default;
+};
+ScalePosition tiled128x4Position(uint64_t offset, uint64_t numBlocks);
+
+//===--- Tensor memory ---------------------------------------------------===//
+
+/// A scale byte in tensor memory, lane and column relative to the scale operand's address.
+struct ScaleCell {
+  uint32_t lane = 0, column = 0, byte = 0;
+  bool operator==(const ScaleCell &) const = default;
+};
+
+/// Which matrix the scales belong to and how the MMA spreads over CTAs.
+enum class ScaleOperand : uint8_t {
+  Rows,        ///< SFA of 128 rows per CTA (cta_group 1, or cta_group 2 with M 256); SFB of the same
+  RowsPairM128, ///< SFA of cta_group 2 with M 128: 64 rows per CTA, two columns
+  ColumnsPairM128 ///< SFB of cta_group 2 with M 128: N halves in lanes 0-63 and 64-127
+};
+
+/// Where the MMA reads scale `block` (0 .. scale_vec-1) of `row` (local row of A, or column index n
+/// of B). `id` is the instruction descriptor's scale id. Of the four lane quadrants, which hold
+/// copies, `quadrant` is named. `n` is the MMA's N (ColumnsPairM128 only; there quadrants 0 and 1
+/// are the copies 0 and 1 of the half that holds the row).
+ScaleCell scaleCell(unsigned row, unsigned block, unsigned id, unsigned quadrant,
+                    ScaleOperand operand = ScaleOperand::Rows, unsigned n = 0);
+
+/// The quadrant whose copy the MMA reads for an accumulator lane. [uncertain] Not documented; all
+/// quadrants must hold the same data.
+constexpr unsigned scaleReadQuadrant(unsigned accumulatorLane) { return accumulatorLane / 32; }
+
+/// Columns that the scales of `rows` rows take for one 512-byte block deep K step: 4 per 128 rows,
+/// because tcgen05.cp.32x128b writes whole blocks.
+constexpr unsigned scaleColumns(unsigned rows) { return (rows + 127) / 128 * 4; }
+
+/// Column, relative to the tile's scale buffer, of 512-byte block (rowBlock, kBlock) of a tile of
+/// `rowBlocks` row blocks: blocks that one MMA reads together are adjacent.
+constexpr unsigned scaleTileColumn(unsigned rowBlock, unsigned kBlock, unsigned rowBlocks) {
+  return (kBlock * rowBlocks + rowBlock) * 4;
+}
+
+/// K steps (MMAs) that one 512-byte block serves: 4, 2 or 1 for scale_vec 1X, 2X, 4X.
+constexpr unsigned scaleStepsPerBlock(ScaleVector vector) {
+  return 4 / static_cast<unsigned>(vector);
+}
+
+/// Position of the scales of K step `step`: the 512-byte block along K and the id for the
+/// instruction descriptor.
+struct ScaleStep {
+  unsigned kBlock = 0, id = 0;
+};
+constexpr ScaleStep scaleStep(ScaleVector vector, unsigned step) {
+  const unsigned steps = scaleStepsPerBlock(vector);
+  return {step / steps, step % steps * static_cast<unsigned>(vector)};
+}
+
+//===--- For people ------------------------------------------------------===//
+
+/// The block-scaled formats this project knows, as their layouts need them.
+struct ScaleFormat {
+  std::string_view name; ///< "nvfp4" or "mxfp4"
+  unsigned blockSize;    ///< elements per scale
+  ScaleVector vector;    ///< scales per row per MMA
+};
+const ScaleFormat *lookupScaleFormat(std::string_view name);
+
+/// What `explainScale` is asked: the scale of element (row, k) of a `rows` x `depth` matrix.
+struct ScaleQuestion {
+  std::string_view format = "nvfp4";
+  uint64_t row = 0, k = 0;
+  uint64_t rows = 0;  ///< 0: unknown, taken as row + 1
+  uint64_t depth = 0; ///< K; 0: unknown, taken as k + 1
+  unsigned ctaGroup = 1;
+};
+
+/// A few lines that say where that scale lies in global memory, in its shared-memory block and in
+/// tensor memory, with the instruction descriptor's id. Fails on an unknown format or an index out
+/// of range.
+Expected<std::string> explainScale(const ScaleQuestion &question);
+
+} // namespace fp4::hw

@@ -1,0 +1,66 @@
+//===- SmemDescriptor.h - tcgen05 shared-memory matrix descriptors --------===//
+//
+// The 64-bit operand that tells tcgen05.mma and tcgen05.cp where a matrix lies in shared memory.
+//
+//   bits   0-13  start address >> 4          bits 46-48  constant 0b001
+//   bits  16-29  leading byte offset >> 4    bits 49-51  base offset
+//   bits  32-45  stride byte offset >> 4     bit  52     leading offset is an absolute address
+//   bits  61-63  swizzle: 0 none, 1 128B with 32B atoms, 2 128B, 4 64B, 6 32B
+//
+// Sources: PTX ISA, "Shared memory descriptor"; CUTLASS cute/arch/mma_sm100_desc.hpp.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/ISA/Swizzle.h"
+#include "fp4/Support/Error.h"
+#include <cstdint>
+
+namespace fp4::hw {
+
+/// Bytes of K that one MMA reads of each row, whatever the element type (64 fp4, 32 fp8, 16 f16).
+inline constexpr uint32_t mmaRowBytes = 32;
+
+struct SmemDescriptor {
+  uint32_t startAddress = 0;      ///< CTA-local shared address in bytes, multiple of 16
+  uint32_t leadingByteOffset = 0; ///< LBO; or an absolute address if lboAbsolute
+  uint32_t strideByteOffset = 0;  ///< SBO: distance of adjacent groups of 8 rows
+  uint8_t baseOffset = 0;         ///< 0..7, see baseOffsetFor
+  bool lboAbsolute = false;       ///< K = 96 on sm_103a only
+  SwizzleMode swizzle = SwizzleMode::None;
+
+  bool operator==(const SmemDescriptor &) const = default;
+
+  /// The 64-bit value. Addresses are taken modulo 256 KiB, as the hardware fields do; bits of a
+  /// shared::cluster address above them fall off.
+  uint64_t encode() const;
+
+  /// Fails on a wrong constant field, a swizzle code that does not exist, or reserved bits.
+  static Expected<SmemDescriptor> decode(uint64_t bits);
+
+  /// Shared address of byte `byte` of row `row` of a K-major operand, with byte 0..31 inside the
+  /// 32-byte K slice of one MMA (element k of an fp4 operand lies in byte k / 2). Also the source
+  /// address of tcgen05.cp, where byte / 16 counts 16-byte atoms of the row.
+  ///   no swizzle: start + (row/8)*SBO + (row%8)*16 + (byte/16)*LBO + byte%16
+  ///   swizzled:   swizzle(start + (row/8)*SBO + (row%8)*W + byte), W the swizzle width
+  uint32_t operandAddress(uint32_t row, uint32_t byte) const;
+
+  /// The descriptor of the `step`-th 32-byte K slice: +32 bytes inside a swizzled row, +2 LBO
+  /// without swizzle.
+  SmemDescriptor atKStep(uint32_t step) const;
+
+  /// A K-major operand tile whose rows are one swizzle width long, packed (SBO = 8 rows). Without
+  /// swizzle: the two 8x16-byte core matrices of a K slice adjacent (LBO 128, SBO 256).
+  static SmemDescriptor kMajorOperand(SwizzleMode mode, uint32_t startAddress = 0);
+
+  /// The 512-byte scale-factor block that one tcgen05.cp.32x128b.warpx4 copies: no swizzle,
+  /// SBO 128.
+  static SmemDescriptor scaleFactorBlock(uint32_t startAddress = 0);
+};
+
+/// The base offset field of a tile whose swizzle pattern starts at `patternStart`: 0 when aligned
+/// to swizzleRepeatBytes. What the hardware does with a non-zero value is not established, so the
+/// compiler always aligns.
+uint8_t baseOffsetFor(SwizzleMode mode, uint32_t patternStart);
+
+} // namespace fp4::hw

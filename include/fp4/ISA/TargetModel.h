@@ -1,0 +1,70 @@
+//===- TargetModel.h - What each GPU target has and how much of it --------===//
+//
+// The facts that decide how a kernel is lowered: capacities, instruction families and rates of one
+// `sm_XX` target. Passes, the simulator and the tools read them here and nowhere else.
+//
+// Sources: CUDA Blackwell and Hopper tuning guides (capacities), availability as accepted by
+// ptxas 13.0.88 with PTX 9.0 (instruction families), public microbenchmarks of B200 (rates).
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Support/Error.h"
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace fp4::hw {
+
+struct TargetModel {
+  std::string_view name;         ///< chip as ptxas and NVVM spell it, e.g. "sm_100a"
+  std::string_view architecture; ///< for people, e.g. "Blackwell, B200"
+  unsigned smVersion;            ///< 100 for sm_100a
+  std::string_view ptxFeature;   ///< NVPTX feature string that enables what we emit, e.g. "+ptx88"
+
+  unsigned multiprocessors;       ///< of the product named in `architecture`
+  uint32_t sharedBytesPerCta;     ///< maximum dynamic shared memory of one CTA
+  uint32_t sharedBytesPerSM;      ///< shared memory of one multiprocessor, reserved bytes included
+  uint32_t sharedReservedPerCta;  ///< bytes at the bottom of every CTA's window that are not ours
+  uint32_t tmemColumns;           ///< 32-bit columns of tensor memory; 0 without tcgen05
+  uint32_t tmemLanes;             ///< rows of tensor memory; 0 without tcgen05
+  unsigned maxThreadsPerCta;
+  unsigned maxThreadsPerSM;
+  unsigned maxCtasPerSM;
+  unsigned registersPerSM;        ///< 32-bit registers
+  unsigned maxRegistersPerThread;
+  unsigned maxClusterSize;        ///< portable cluster size
+
+  bool hasTcgen05;             ///< tensor memory, tcgen05.mma, tcgen05.cp, tcgen05.ld/st
+  bool hasWgmma;               ///< wgmma.mma_async
+  bool hasMmaBlockScale;       ///< mma.sync with block_scale (fp4 without tensor memory)
+  bool hasTma;                 ///< cp.async.bulk.tensor and mbarrier transactions
+  bool hasClusterLaunchControl;
+  bool hasFp4Convert;          ///< cvt.rn.satfinite.e2m1x2 and cvt.ue8m0x2
+  bool hasStochasticConvert;   ///< cvt.rs
+  bool hasFp4K96;              ///< the K = 96 fp4 MMA (instruction descriptor bit 31)
+
+  uint64_t l2Bytes;
+  uint32_t fp4FlopsPerClockPerSM; ///< dense, block scaled; 0 where there is no fp4 MMA
+  double clockGHz;                ///< highest observed; divides rooflines only
+  double dramTBps;                ///< highest measured; divides rooflines only
+};
+
+/// All targets known, the default (sm_100a) first.
+std::span<const TargetModel> targets();
+
+/// The target called `name`, or null.
+const TargetModel *lookupTarget(std::string_view name);
+
+/// The target called `name`; the error lists the known ones.
+Expected<const TargetModel *> requireTarget(std::string_view name);
+
+/// "sm_100a, sm_103a": the targets for which the boolean fact `feature` holds.
+std::string targetsWith(bool TargetModel::*feature);
+
+/// Fails with "target 'sm_90a' has no tcgen05" and the targets that have it. `feature` is the word
+/// a user knows it by ("tcgen05", "fp4 conversion").
+Status requireFeature(const TargetModel &target, bool TargetModel::*has, std::string_view feature);
+
+} // namespace fp4::hw

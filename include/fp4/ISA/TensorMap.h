@@ -1,0 +1,86 @@
+//===- TensorMap.h - TMA tensor maps --------------------------------------===//
+//
+// The description of a global tensor and its box that a TMA copy takes. On a CUDA device the driver
+// turns it into an opaque 128-byte object (cuTensorMapEncodeTiled); for the simulator we have our
+// own 128 bytes. Both go through the same validation, so that what runs here encodes there.
+//
+// Sources: cuda.h (CUtensorMap enums and the rules at cuTensorMapEncodeTiled); PTX ISA, "Tensors".
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/ISA/Swizzle.h"
+#include "fp4/Support/Error.h"
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace fp4::hw {
+
+/// CUtensorMapDataType; the values are cuda.h's.
+enum class TensorMapType : uint32_t {
+  UInt8 = 0,
+  UInt16 = 1,
+  UInt32 = 2,
+  Int32 = 3,
+  UInt64 = 4,
+  Int64 = 5,
+  Float16 = 6,
+  Float32 = 7,
+  Float64 = 8,
+  BFloat16 = 9,
+  Float32Ftz = 10,
+  TFloat32 = 11,
+  TFloat32Ftz = 12,
+  U4Align8 = 13,  ///< 16 packed 4-bit elements in 8 bytes, no gaps
+  U4Align16 = 14, ///< 8 bytes of data and 8 of padding in shared memory
+  U6Align16 = 15  ///< 12 bytes of data and 4 of padding in shared memory
+};
+
+enum class TensorMapInterleave : uint32_t { None = 0, B16 = 1, B32 = 2 };
+enum class TensorMapOobFill : uint32_t { Zeros = 0, NanRequestZeroFma = 1 };
+
+/// Bits of one element in global memory; 0 for a value that is no type.
+unsigned tensorMapTypeBits(TensorMapType type);
+std::string_view stringify(TensorMapType type);
+
+struct TensorMap {
+  static constexpr unsigned maxRank = 5;
+  static constexpr size_t encodedBytes = 128;
+  using Encoded = std::array<std::byte, encodedBytes>;
+
+  TensorMapType elementType = TensorMapType::UInt8;
+  uint32_t rank = 2;
+  uint64_t address = 0;                          ///< global address of element 0
+  std::array<uint64_t, maxRank> dims{};          ///< in elements, dimension 0 fastest
+  std::array<uint64_t, maxRank - 1> strides{};   ///< in bytes, of dimensions 1 .. rank-1
+  std::array<uint32_t, maxRank> box{};           ///< in elements
+  std::array<uint32_t, maxRank> elementStrides{1, 1, 1, 1, 1};
+  SwizzleMode swizzle = SwizzleMode::None;
+  TensorMapInterleave interleave = TensorMapInterleave::None;
+  TensorMapOobFill oobFill = TensorMapOobFill::Zeros;
+
+  bool operator==(const TensorMap &) const = default;
+
+  /// The rules of cuTensorMapEncodeTiled. The error names the parameter, the value and the rule.
+  Status validate() const;
+
+  /// Bytes one element row of the box takes in shared memory (padding of the Align16 types
+  /// included).
+  uint64_t boxRowBytes() const;
+  /// Elements of the box, element strides applied.
+  uint64_t boxElements() const;
+  /// Bytes the box takes in shared memory.
+  uint64_t boxSharedBytes() const;
+  /// Bytes a load counts on its mbarrier: always the full box, packed bits of the Align16 types.
+  uint64_t transactionBytes() const;
+
+  /// Our own 128 bytes for the simulator; validates first.
+  Expected<Encoded> encodeSimulator() const;
+  /// Fails on bytes that encodeSimulator did not write.
+  static Expected<TensorMap> decodeSimulator(std::span<const std::byte, encodedBytes> bytes);
+};
+
+} // namespace fp4::hw

@@ -1,0 +1,98 @@
+// Packing of the shared-memory descriptor and the address function it stands for.
+#include "fp4/ISA/SmemDescriptor.h"
+#include <fmt/format.h>
+
+namespace fp4::hw {
+namespace {
+
+constexpr uint32_t sharedAddressMask = 0x3FFFF;
+constexpr uint64_t versionBits = 1ull << 46;
+constexpr uint64_t reservedBits =
+    (3ull << 14) | (3ull << 30) | (0xFFull << 53); // between the fields of the header comment
+
+uint64_t field14(uint32_t bytes) { return (bytes & sharedAddressMask) >> 4; }
+uint32_t bytes14(uint64_t bits, unsigned shift) {
+  return static_cast<uint32_t>((bits >> shift) & 0x3FFF) << 4;
+}
+
+// [uncertain] How a non-zero base offset enters the XOR: taken as a rotation of the row phase, so
+// that a pattern starting at row `baseOffset` of an aligned 1024-byte window is seen as phase 0.
+uint32_t swizzleWithBase(SwizzleMode mode, uint32_t address, uint8_t baseOffset) {
+  const uint32_t shift = static_cast<uint32_t>(baseOffset) << 7;
+  const uint32_t phased = address - shift;
+  return address ^ phased ^ swizzleAddress(mode, phased);
+}
+
+} // namespace
+
+uint64_t SmemDescriptor::encode() const {
+  return field14(startAddress) | field14(leadingByteOffset) << 16 |
+         field14(strideByteOffset) << 32 | versionBits |
+         static_cast<uint64_t>(baseOffset & 7) << 49 | static_cast<uint64_t>(lboAbsolute) << 52 |
+         static_cast<uint64_t>(descriptorSwizzleCode(swizzle)) << 61;
+}
+
+Expected<SmemDescriptor> SmemDescriptor::decode(uint64_t bits) {
+  const auto fail = [&](const std::string &what) {
+    return makeError(ErrorKind::Simulation,
+                     fmt::format("shared-memory descriptor 0x{:016x} {}", bits, what),
+                     "descriptors are built by hw::SmemDescriptor; see PTX ISA, shared memory "
+                     "descriptor");
+  };
+  if (const unsigned version = (bits >> 46) & 7; version != 1)
+    return fail(fmt::format("must hold 0b001 in bits 46-48, but got {:#05b}", version));
+  if (bits & reservedBits)
+    return fail("must be zero in bits 14-15, 30-31 and 53-60");
+  const auto mode = swizzleFromDescriptorCode(static_cast<unsigned>(bits >> 61));
+  if (!mode)
+    return fail(fmt::format("expects swizzle 0, 1, 2, 4 or 6, but got {}", bits >> 61));
+  SmemDescriptor d;
+  d.startAddress = bytes14(bits, 0);
+  d.leadingByteOffset = bytes14(bits, 16);
+  d.strideByteOffset = bytes14(bits, 32);
+  d.baseOffset = static_cast<uint8_t>((bits >> 49) & 7);
+  d.lboAbsolute = (bits >> 52) & 1;
+  d.swizzle = *mode;
+  return d;
+}
+
+uint32_t SmemDescriptor::operandAddress(uint32_t row, uint32_t byte) const {
+  const uint32_t group = startAddress + (row / 8) * strideByteOffset;
+  if (swizzle == SwizzleMode::None)
+    return group + (row % 8) * 16 + (byte / 16) * leadingByteOffset + byte % 16;
+  return swizzleWithBase(swizzle, group + (row % 8) * swizzleWidthBytes(swizzle) + byte,
+                         baseOffset);
+}
+
+SmemDescriptor SmemDescriptor::atKStep(uint32_t step) const {
+  SmemDescriptor d = *this;
+  d.startAddress += step * (swizzle == SwizzleMode::None ? 2 * leadingByteOffset : mmaRowBytes);
+  return d;
+}
+
+SmemDescriptor SmemDescriptor::kMajorOperand(SwizzleMode mode, uint32_t startAddress) {
+  SmemDescriptor d;
+  d.startAddress = startAddress;
+  d.swizzle = mode;
+  const bool plain = mode == SwizzleMode::None;
+  // The swizzled K-major modes do not read LBO; 16 (field 1) is what Triton and CUTLASS write.
+  d.leadingByteOffset = plain ? 128 : 16;
+  d.strideByteOffset = plain ? 256 : 8 * swizzleWidthBytes(mode);
+  return d;
+}
+
+SmemDescriptor SmemDescriptor::scaleFactorBlock(uint32_t startAddress) {
+  SmemDescriptor d;
+  d.startAddress = startAddress;
+  d.leadingByteOffset = 16;
+  d.strideByteOffset = 128;
+  return d;
+}
+
+uint8_t baseOffsetFor(SwizzleMode mode, uint32_t patternStart) {
+  if (patternStart % swizzleRepeatBytes(mode) == 0)
+    return 0;
+  return static_cast<uint8_t>((patternStart >> 7) & 7);
+}
+
+} // namespace fp4::hw
