@@ -1,0 +1,63 @@
+//===- GlobalMemory.h - The simulated device memory -----------------------===//
+//
+// Device pointers are made-up 64-bit addresses, so a host pointer used as a device pointer (or the
+// reverse) is an error that names what was expected. Every allocation has a name and bounds; gaps
+// between allocations are never valid, and freed addresses are not reused soon.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Support/Error.h"
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace fp4::sim {
+
+/// One named block of device memory. `bytes.get()` is the host storage of [address, address+size).
+struct Allocation {
+  std::string name;
+  uint64_t address = 0;  ///< 512-byte aligned fake device pointer
+  uint64_t size = 0;     ///< bytes
+  std::unique_ptr<std::byte[]> bytes;
+  bool readOnly = false; ///< .const variables: the device may not write them
+};
+
+/// The allocation table. Host threads may call everything but allocate, free and reserve
+/// concurrently; the table does not change while a kernel runs.
+class GlobalMemory {
+public:
+  GlobalMemory() = default;
+  GlobalMemory(const GlobalMemory &) = delete;
+  GlobalMemory &operator=(const GlobalMemory &) = delete;
+
+  /// Allocates `size` bytes (0 is allowed and gives a unique address). Contents are 0xCD bytes.
+  uint64_t allocate(uint64_t size, std::string name = "");
+  /// Frees an allocation; `address` must be what allocate returned.
+  Status free(uint64_t address);
+  /// Creates an allocation at a fixed address (module-scope .global and .const variables).
+  Status reserve(uint64_t address, uint64_t size, std::string name, bool readOnly);
+
+  Status read(uint64_t address, void *destination, uint64_t bytes) const;
+  Status write(uint64_t address, const void *source, uint64_t bytes);
+  Status fill(uint64_t address, uint8_t value, uint64_t bytes);
+
+  /// The allocation that contains [address, address + bytes), or null.
+  const Allocation *find(uint64_t address, uint64_t bytes) const;
+  /// Host storage of the range, or null when it is not inside one allocation.
+  std::byte *translate(uint64_t address, uint64_t bytes) const;
+  /// Why [address, address + bytes) is not valid: names the nearest allocation and the distance.
+  std::string explain(uint64_t address, uint64_t bytes) const;
+
+  uint64_t bytesInUse() const { return inUse; }
+
+private:
+  std::vector<std::unique_ptr<Allocation>> table; ///< sorted by address
+  uint64_t nextAddress = 0x10'0000'0000;
+  uint64_t inUse = 0;
+  uint64_t serial = 0;
+};
+
+} // namespace fp4::sim

@@ -1,0 +1,138 @@
+//===- Observer.h - The event stream of a simulation ----------------------===//
+//
+// Instructions and engines emit typed events; checkers (the hazard engine, traces, counters) listen
+// and are never called from instruction semantics in any other way. With no observer installed an
+// event costs one predictable branch. Pointers inside an event live only during the call.
+//
+// Agents: a warp (cta, warp) or a ticket (an asynchronous operation, by its id). One launch has one
+// observer; when it is set the clusters run one after the other on one host thread.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace fp4::sim {
+
+enum class Space : uint8_t { Generic, Global, SharedCta, SharedCluster, Local, Param, Const, Tmem };
+enum class Proxy : uint8_t { Generic, Async, Tensormap, Tcgen05, Alias };
+enum class Scope : uint8_t { None, Cta, Cluster, Gpu, Sys };
+enum class MemOrder : uint8_t { Weak, Relaxed, Acquire, Release, AcqRel, Volatile, SeqCst, Mmio };
+enum class AccessKind : uint8_t { Read, Write, Atomic };
+
+/// Who acts: a warp when `ticket` is 0, else the asynchronous operation with that id.
+struct Agent {
+  uint32_t cluster = 0; ///< linear cluster index in the grid
+  uint32_t ctaRank = 0; ///< rank of the CTA in the cluster
+  uint32_t warp = 0;
+  uint64_t ticket = 0;
+};
+
+/// Where in the PTX: the index of the instruction in its kernel, and the line.
+struct CodePoint {
+  uint32_t pc = 0;
+  uint32_t line = 0;
+};
+
+/// `laneMask` says which entries of `addresses` hold; each access is `bytes` long. Engines use
+/// lane 0 for one contiguous run. Shared addresses are shared::cluster addresses (rank << 24 |
+/// offset); TMEM addresses are lane << 16 | column with `ctaRank` in `tmemRank`, 4 bytes a cell.
+struct MemoryEvent {
+  Agent agent;
+  CodePoint at;
+  AccessKind kind = AccessKind::Read;
+  Space space = Space::Global;
+  Proxy proxy = Proxy::Generic;
+  MemOrder order = MemOrder::Weak;
+  Scope scope = Scope::None;
+  uint32_t laneMask = 0;
+  uint32_t bytes = 0;
+  uint32_t tmemRank = 0;
+  const uint64_t *addresses = nullptr; ///< 32 entries
+};
+
+enum class BarrierOp : uint8_t {
+  CtaArrive,     ///< barrier.cta arrive/sync/red reached; `object` is the barrier number
+  CtaComplete,   ///< ... and passed
+  WarpSync,      ///< bar.warp.sync passed by `laneMask`
+  ClusterArrive, ///< barrier.cluster.arrive
+  ClusterWait,   ///< barrier.cluster.wait passed
+  MbarInit,      ///< `object` is the shared::cluster address of the mbarrier, `count` the arrivals
+  MbarInval,
+  MbarArrive,    ///< count = arrivals
+  MbarExpectTx,  ///< count = bytes
+  MbarCompleteTx,
+  MbarPhaseDone, ///< a phase completed; count = its number
+  MbarWaitPass,  ///< a test_wait or try_wait returned true; count = the phase number waited for
+};
+
+struct BarrierEvent {
+  Agent agent;
+  CodePoint at;
+  BarrierOp op{};
+  uint64_t object = 0;
+  uint64_t count = 0;
+  uint32_t laneMask = 0;
+  MemOrder order = MemOrder::AcqRel;
+  Scope scope = Scope::Cta;
+};
+
+enum class FenceKind : uint8_t {
+  Thread,         ///< fence / membar: order, scope
+  ProxyAsync,     ///< fence.proxy.async: `space` restricts it
+  ProxyTensormap, ///< fence.proxy.tensormap: `order` is Acquire or Release
+  ProxyAlias,
+  MbarrierInit,   ///< fence.mbarrier_init.release.cluster
+  Tcgen05Before,  ///< tcgen05.fence::before_thread_sync
+  Tcgen05After,
+  Tcgen05WaitLd,
+  Tcgen05WaitSt,
+  BulkWait,       ///< cp.async.bulk.wait_group
+};
+
+struct FenceEvent {
+  Agent agent;
+  CodePoint at;
+  FenceKind kind{};
+  MemOrder order = MemOrder::AcqRel;
+  Scope scope = Scope::Cta;
+  Space space = Space::Generic;
+  uint32_t laneMask = 0;
+};
+
+enum class TicketState : uint8_t { Issued, Completed };
+
+/// An asynchronous operation was issued by `agent` (at `at`) or completed. `engine` is "tma",
+/// "bulk", "tcgen05.mma", "tcgen05.cp", ... ; `id` never repeats within a launch and is not 0.
+struct TicketEvent {
+  Agent agent;
+  CodePoint at;
+  TicketState state{};
+  uint64_t id = 0;
+  std::string_view engine;
+};
+
+enum class LifeOp : uint8_t { CtaStart, WarpExit, CtaExit, TmemAlloc, TmemDealloc, TmemRelinquish };
+
+/// Starts, exits and resource lifetimes. TMEM: `object` is the address, `count` the columns.
+struct LifeEvent {
+  Agent agent;
+  CodePoint at;
+  LifeOp op{};
+  uint32_t laneMask = 0;
+  uint64_t object = 0;
+  uint64_t count = 0;
+};
+
+class Observer {
+public:
+  virtual ~Observer() = default;
+  virtual void onMemory(const MemoryEvent &) {}
+  virtual void onBarrier(const BarrierEvent &) {}
+  virtual void onFence(const FenceEvent &) {}
+  virtual void onTicket(const TicketEvent &) {}
+  virtual void onLife(const LifeEvent &) {}
+};
+
+} // namespace fp4::sim

@@ -1,0 +1,65 @@
+//===- Program.h - A PTX module, decoded and ready to launch --------------===//
+//
+// PTX text is the only input of the simulator. Program::parse reads it, resolves every name,
+// decodes every instruction to its handler and fails with a located error ("name:line:col: ...")
+// on anything it does not know: an unknown instruction or modifier is never ignored.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Support/Error.h"
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fp4::sim {
+
+/// A kernel parameter: `size` bytes at `offset` of the launch parameter block.
+struct ParamInfo {
+  std::string name;
+  uint32_t offset = 0;
+  uint32_t size = 0;
+  uint32_t align = 1;
+};
+
+/// What a launcher must know of a .entry.
+struct KernelInfo {
+  std::string name;
+  std::vector<ParamInfo> params;
+  uint32_t paramBytes = 0;
+  std::array<uint32_t, 3> requiredBlock{};   ///< .reqntid, zeros when absent
+  std::array<uint32_t, 3> maximumBlock{};    ///< .maxntid, zeros when absent
+  std::array<uint32_t, 3> requiredCluster{}; ///< .reqnctapercluster, zeros when absent
+  uint32_t staticSharedBytes = 0;
+  uint32_t localBytes = 0; ///< per thread
+  uint32_t instructions = 0;
+  uint32_t line = 0; ///< of the .entry
+};
+
+struct ProgramImpl; // lib/Sim/Insn/ProgramImpl.h
+
+class Program {
+public:
+  /// `name` is used in messages: usually the file name.
+  static Expected<std::shared_ptr<const Program>> parse(std::string_view ptx, std::string name);
+  ~Program();
+
+  const std::string &name() const;
+  const std::vector<KernelInfo> &kernels() const;
+  /// Null when there is no such kernel.
+  const KernelInfo *findKernel(std::string_view name) const;
+  /// The `.version` and `.target` lines.
+  const std::string &ptxVersion() const;
+  const std::string &target() const;
+
+  const ProgramImpl &impl() const { return *implementation; }
+
+private:
+  Program();
+  std::unique_ptr<ProgramImpl> implementation;
+};
+
+} // namespace fp4::sim

@@ -1,0 +1,88 @@
+//===- Simulator.h - Runs PTX kernels without a GPU -----------------------===//
+//
+//   auto program = Program::parse(text, "gemm.ptx");
+//   Simulator simulator({.policy = CompletionPolicy::Lazy, .seed = 7});
+//   uint64_t x = simulator.memory().allocate(bytes, "x");
+//   auto stats = simulator.launch(**program, "kernel", {.grid = {148, 1, 1}, .block = {192, 1, 1}},
+//                                 params);
+//
+// A launch runs to its end before it returns. The same options, seed and one host thread replay a
+// launch exactly; with more host threads only the order of global atomics between clusters varies.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Sim/GlobalMemory.h"
+#include "fp4/Sim/Program.h"
+#include <functional>
+#include <map>
+#include <span>
+
+namespace fp4::sim {
+
+class Observer;
+
+/// When the data of an asynchronous operation (TMA, bulk copy, tcgen05) moves.
+enum class CompletionPolicy : uint8_t {
+  Eager,  ///< as soon as the operation is issued
+  Lazy,   ///< only when no warp of the cluster can run
+  Random, ///< at a random point in the schedule, by the seed
+  Delay,  ///< after a fixed number of scheduling rounds, on the chosen engine; others eager
+};
+
+/// What to do when shared memory that was never written is read.
+enum class UninitializedReads : uint8_t { Error, Ignore };
+
+struct SimOptions {
+  CompletionPolicy policy = CompletionPolicy::Eager;
+  uint64_t seed = 0;
+  std::string delayedEngine = "all"; ///< for Delay: tma, bulk, tcgen05, all
+  uint32_t delayRounds = 16;         ///< for Delay
+  uint32_t hostThreads = 0;          ///< 0: one per hardware thread
+  std::string target = "sm_100a";    ///< a name of hw::lookupTarget
+  UninitializedReads uninitializedReads = UninitializedReads::Error;
+  /// Warp instructions after which a launch is given up as an endless loop; 0: never.
+  uint64_t instructionLimit = 0;
+  /// Called now and then, and at the end, with finished and total CTAs; never concurrently.
+  std::function<void(uint64_t done, uint64_t total)> progress;
+  Observer *observer = nullptr; ///< see Observer.h; forces one host thread
+};
+
+struct LaunchConfig {
+  std::array<uint32_t, 3> grid{1, 1, 1};  ///< in CTAs
+  std::array<uint32_t, 3> block{1, 1, 1}; ///< in threads
+  std::array<uint32_t, 3> cluster{0, 0, 0}; ///< in CTAs; zeros: as the kernel requires, else 1
+  uint32_t dynamicSharedBytes = 0;
+};
+
+struct LaunchStats {
+  uint64_t warpInstructions = 0;
+  uint64_t mmas = 0;    ///< tcgen05.mma, wgmma and mma.sync instructions executed
+  uint64_t tickets = 0; ///< asynchronous operations completed
+  uint64_t ctas = 0;
+  double seconds = 0; ///< wall time
+};
+
+class Simulator {
+public:
+  explicit Simulator(SimOptions options = {});
+  ~Simulator();
+
+  const SimOptions &options() const { return settings; }
+  GlobalMemory &memory() { return global; }
+
+  /// Runs `kernel`. `params` is the parameter block: KernelInfo::paramBytes bytes, each parameter
+  /// at its offset. Fails with ErrorKind::Usage for a launch the device would refuse and with
+  /// ErrorKind::Simulation for what the program does wrong.
+  Expected<LaunchStats> launch(const Program &program, std::string_view kernel,
+                               const LaunchConfig &config, std::span<const std::byte> params);
+
+private:
+  Status loadModule(const Program &program);
+
+  SimOptions settings;
+  GlobalMemory global;
+  std::map<const void *, uint64_t> loadedModules;
+};
+
+} // namespace fp4::sim

@@ -1,0 +1,150 @@
+//===- ExecContext.h - What an instruction handler works with -------------===//
+//
+// One per cluster run; the warp loop sets the current warp, lanes and instruction. Typical handler:
+//
+//   Outcome add(ExecContext &cx, const Insn &insn) {
+//     const uint32_t *a = cx.src<uint32_t>(insn.op[1]), *b = cx.src<uint32_t>(insn.op[2]);
+//     cx.store<uint32_t>(insn.op[0], [&](int lane) { return a[lane] + b[lane]; });
+//     return Outcome::Next;
+//   }
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Sim/Insn/Insn.h"
+#include "Sim/State/Cluster.h"
+#include "Sim/State/Launch.h"
+#include <bit>
+
+namespace fp4::sim {
+
+class ExecContext {
+public:
+  explicit ExecContext(Cluster &cluster);
+
+  // --- Who executes ---------------------------------------------------------------------------
+  Warp &warp() { return *currentWarp; }
+  Cta &cta() { return *currentCta; }
+  Cluster &cluster() { return currentCluster; }
+  Launch &launch() { return *currentCluster.launch; }
+  const Kernel &kernel() const { return *currentKernel; }
+  /// The lanes that execute: the group's, less those the guard predicate switches off. Never 0.
+  uint32_t mask = 0;
+  /// The lanes of the group, whatever the guard says.
+  uint32_t groupMask = 0;
+  /// The lowest active lane.
+  int firstLane() const { return std::countr_zero(mask); }
+  Agent agent() const;
+  CodePoint here() const;
+
+  // --- Registers ------------------------------------------------------------------------------
+  /// The 32 lanes of a register or constant. T must have the register's width.
+  template <typename T> const T *src(const Operand &o) const {
+    return reinterpret_cast<const T *>(banks[o.bank] + o.offset);
+  }
+  template <typename T> T *dst(const Operand &o) const {
+    return reinterpret_cast<T *>(registers + o.offset);
+  }
+  /// Writes f(lane) to the active lanes.
+  template <typename T, typename F> void store(const Operand &o, F &&f) const {
+    T *d = dst<T>(o);
+    if (mask == kAllLanes) {
+      for (int lane = 0; lane < 32; ++lane)
+        d[lane] = f(lane);
+      return;
+    }
+    for (uint32_t rest = mask; rest; rest &= rest - 1) {
+      int lane = std::countr_zero(rest);
+      d[lane] = f(lane);
+    }
+  }
+  /// A predicate as a lane mask, negation applied; all lanes for an absent operand.
+  uint32_t predicate(const Operand &o) const {
+    if (o.kind == OperandKind::None)
+      return kAllLanes;
+    uint32_t value = *reinterpret_cast<const uint32_t *>(banks[o.bank] + o.offset);
+    return o.negated ? ~value : value;
+  }
+  /// Sets the active lanes of a destination predicate (ignored when absent or a sink).
+  void setPredicate(const Operand &o, uint32_t value) const {
+    if (o.kind == OperandKind::None)
+      return;
+    auto *p = reinterpret_cast<uint32_t *>(registers + o.offset);
+    *p = (*p & ~mask) | (value & mask);
+  }
+  /// Lane `lane` of a register of any width up to 8, zero-extended.
+  uint64_t scalar(const Operand &o, int lane) const;
+  /// ... of the first active lane: for operands that must be uniform.
+  uint64_t scalar(const Operand &o) const { return scalar(o, firstLane()); }
+  /// Writes the low bytes of `value` to a register of any width up to 8.
+  void setScalar(const Operand &o, int lane, uint64_t value) const;
+  /// Address operand: base plus displacement.
+  uint64_t address(const Operand &o, int lane) const {
+    return (o.width == 4 ? uint64_t(src<uint32_t>(o)[lane]) : src<uint64_t>(o)[lane]) +
+           static_cast<uint64_t>(o.imm);
+  }
+  /// Elements of a vector operand.
+  const Operand *elements(const Operand &vector) const {
+    return currentKernel->operandPool.data() + vector.offset;
+  }
+  unsigned elementCount(const Operand &vector) const { return unsigned(vector.imm); }
+
+  // --- Memory ---------------------------------------------------------------------------------
+  /// Resolves a generic address to a space and the address in it (Global, SharedCluster with the
+  /// rank, Local, Param). A space other than Generic passes through; SharedCta becomes
+  /// SharedCluster.
+  struct Place {
+    Space space;
+    uint64_t address;
+  };
+  Place place(Space space, uint64_t address) const;
+  /// Host storage for a read of [address, address + bytes) by `lane`: checks bounds, alignment to
+  /// `align`, and that shared bytes are valid. Null after cx.fail.
+  const std::byte *readable(Space space, uint64_t address, uint32_t bytes, uint32_t align,
+                            int lane);
+  /// ... for a write; marks shared bytes valid.
+  std::byte *writable(Space space, uint64_t address, uint32_t bytes, uint32_t align, int lane);
+  /// Storage of an mbarrier or other object in shared memory, no validity check or change.
+  /// `address` is a shared::cta or shared::cluster address. Null after cx.fail.
+  std::byte *sharedObject(uint64_t address, uint32_t bytes, uint32_t align, Cta **owner = nullptr);
+
+  // --- Control --------------------------------------------------------------------------------
+  uint32_t target = 0; ///< for Outcome::Jump
+  /// Blocks the active lanes until `wait->ready()`; return the result.
+  Outcome block(std::unique_ptr<Wait> wait, Outcome how = Outcome::Retry) {
+    pendingWait = std::move(wait);
+    return how;
+  }
+  /// For .aligned and other convergent instructions: true when all live lanes of `members` are
+  /// active here. When false the group has been told to wait for the others: return Retry.
+  bool converged(uint32_t members = kAllLanes);
+  /// Records a located error (kernel, CTA, warp, lane, PTX line); returns Outcome::Error.
+  Outcome fail(std::string message, std::string note = "", int lane = -1);
+  /// Records an error that is complete already.
+  Outcome fail(Error error);
+
+  Observer *observer = nullptr; ///< test before building an event
+
+  // --- For the warp loop ----------------------------------------------------------------------
+  void select(Warp &warp);
+  std::unique_ptr<Wait> pendingWait;
+  Error error;
+  bool failed = false;
+  uint32_t pc = 0;
+
+private:
+  Cluster &currentCluster;
+  const Kernel *currentKernel;
+  Warp *currentWarp = nullptr;
+  Cta *currentCta = nullptr;
+  std::byte *registers = nullptr;
+  const std::byte *banks[2] = {nullptr, nullptr};
+  const Allocation *lastAllocation = nullptr;
+};
+
+/// "kernel 'k', CTA (1,0,0), warp 3, lane 7, at k.ptx:120:3 (gemm.mlir:14:5)": the prefix of every
+/// run-time error, for engines that report long after the instruction was issued.
+std::string describeLocation(const Launch &launch, const Cta &cta, uint32_t warp, int lane,
+                             const Insn &insn);
+
+} // namespace fp4::sim

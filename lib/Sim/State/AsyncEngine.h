@@ -1,0 +1,39 @@
+//===- AsyncEngine.h - The asynchronous side of one cluster ---------------===//
+//
+// Everything that does not happen in a warp's program order: tickets and their queues, mbarriers,
+// TMA, tensor memory, tcgen05. One engine serves one cluster and lives as long as it. The
+// scheduler calls it; instruction handlers of the asynchronous families reach it by
+// cx.cluster().async() and may downcast.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Support/Error.h"
+#include <memory>
+
+namespace fp4::sim {
+
+class Cluster;
+class Cta;
+
+class AsyncEngine {
+public:
+  virtual ~AsyncEngine() = default;
+
+  /// Once per scheduling round: complete what the policy says is due. Errors end the launch.
+  virtual Status round() = 0;
+  /// No warp can run. Completes at least one outstanding ticket and returns true, or returns
+  /// false: a deadlock, if warps are left.
+  virtual Expected<bool> advance() = 0;
+  /// The last warp of `cta` exited: check what must be released by then.
+  virtual Status ctaExited(Cta &cta) = 0;
+  /// All CTAs exited: complete every ticket still in flight.
+  virtual Status drain() = 0;
+  /// Explains a deadlock. Called when advance() returned false.
+  virtual Error deadlock() = 0;
+};
+
+/// Defined in lib/Sim/Async.
+std::unique_ptr<AsyncEngine> makeAsyncEngine(Cluster &cluster);
+
+} // namespace fp4::sim

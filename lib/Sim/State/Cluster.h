@@ -1,0 +1,42 @@
+//===- Cluster.h - CTAs that run together, on one host thread -------------===//
+#pragma once
+
+#include "Sim/State/AsyncEngine.h"
+#include "Sim/State/Cta.h"
+
+namespace fp4::sim {
+
+struct Launch;
+
+/// barrier.cluster: a generation completes when every live thread of the cluster has arrived.
+struct ClusterBarrier {
+  uint64_t generation = 0;
+  uint32_t arrived = 0; ///< threads in this generation
+};
+
+class Cluster {
+public:
+  Launch *launch = nullptr;
+  uint64_t index = 0;                      ///< linear index in the grid of clusters
+  std::array<uint32_t, 3> clusterIndex{};  ///< %clusterid
+  std::vector<std::unique_ptr<Cta>> ctas;  ///< by rank
+  ClusterBarrier barrier;
+  uint32_t liveThreads = 0;
+  uint64_t roundNumber = 0;  ///< scheduling rounds since the cluster started
+  uint64_t tickets = 0;      ///< completed; engines count
+  uint64_t mmas = 0;         ///< executed; handlers count
+  uint64_t random = 0;       ///< state of the cluster's generator: see nextRandom
+
+  AsyncEngine &async() { return *engine; }
+  std::unique_ptr<AsyncEngine> engine;
+
+  /// A deterministic 64-bit draw; seeded by SimOptions::seed and the cluster index.
+  uint64_t nextRandom();
+  /// The CTA of a shared::cluster address, or null when the rank does not exist.
+  Cta *ctaOfSharedAddress(uint32_t address) {
+    uint32_t rank = address >> kSharedRankShift;
+    return rank < ctas.size() ? ctas[rank].get() : nullptr;
+  }
+};
+
+} // namespace fp4::sim

@@ -1,0 +1,38 @@
+//===- Launch.h - One kernel launch: what all its clusters share ----------===//
+#pragma once
+
+#include "Sim/Insn/ProgramImpl.h"
+#include "fp4/Sim/Observer.h"
+#include "fp4/Sim/Simulator.h"
+#include <mutex>
+
+namespace fp4::sim {
+
+// Generic addresses: windows of 4 GiB above every global address.
+inline constexpr uint64_t kSharedWindow = 0x7FE0'0000'0000;
+inline constexpr uint64_t kLocalWindow = 0x7FE1'0000'0000;
+inline constexpr uint64_t kParamWindow = 0x7FE2'0000'0000;
+
+/// Immutable while clusters run, except what `lock` guards.
+struct Launch {
+  const SimOptions *options = nullptr;
+  const ProgramImpl *program = nullptr;
+  const Kernel *kernel = nullptr;
+  GlobalMemory *memory = nullptr;
+  LaunchConfig config;                       ///< cluster filled in
+  std::array<uint32_t, 3> clusterGrid{};     ///< in clusters
+  std::vector<std::byte> params;
+  std::vector<std::vector<std::byte>> constantsByRank; ///< bank 1
+  Observer *observer = nullptr;
+  uint32_t multiprocessors = 148;
+
+  /// Cluster launch control: takes the next cluster that has not started, if any is left. The
+  /// caller owns its work from then on.
+  bool cancelNextCluster(std::array<uint32_t, 3> &firstCta);
+
+  std::mutex lock;
+  uint64_t nextCluster = 0; ///< guarded by lock
+  uint64_t totalClusters = 0;
+};
+
+} // namespace fp4::sim

@@ -1,0 +1,61 @@
+//===- SharedMemory.h - Shared memory of one CTA, with poison -------------===//
+//
+// Offsets start at kSharedBase (the first KiB is the system's), as on the device; an address in
+// shared::cluster space is rank << 24 | offset. Each byte is valid, uninitialised, or poisoned: an
+// asynchronous write is in flight to it and whoever reads it now reads too early.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace fp4::sim {
+
+inline constexpr uint32_t kSharedBase = 0x400;
+inline constexpr uint32_t kSharedRankShift = 24;
+inline constexpr uint32_t kSharedOffsetMask = (1u << kSharedRankShift) - 1;
+
+class SharedMemory {
+public:
+  /// `bytes` of user data: valid offsets are [kSharedBase, kSharedBase + bytes).
+  void reset(uint32_t bytes);
+  uint32_t end() const { return kSharedBase + static_cast<uint32_t>(data.size()); }
+
+  bool contains(uint32_t offset, uint32_t bytes) const {
+    return offset >= kSharedBase && uint64_t(offset) + bytes <= end();
+  }
+  /// Storage of `offset`, which must be contained. Does not touch the state of the bytes.
+  std::byte *at(uint32_t offset) { return data.data() + (offset - kSharedBase); }
+  const std::byte *at(uint32_t offset) const { return data.data() + (offset - kSharedBase); }
+
+  /// Whether every byte of the range is valid. Fast.
+  bool valid(uint32_t offset, uint32_t bytes) const;
+  /// The range was written (by a warp, or by a ticket that completed): valid from now on.
+  void markValid(uint32_t offset, uint32_t bytes);
+  /// A ticket that will write the range was issued. `why` completes "reads ... that WHY".
+  void poison(uint32_t offset, uint32_t bytes, uint64_t ticket);
+  /// Undefined from now on (mbarrier.inval).
+  void markUninitialized(uint32_t offset, uint32_t bytes);
+
+  struct BadByte {
+    uint32_t offset = 0;
+    uint64_t ticket = 0; ///< in flight to this byte; 0: never written
+  };
+  /// The first byte of the range that is not valid.
+  std::optional<BadByte> firstBad(uint32_t offset, uint32_t bytes) const;
+
+private:
+  struct Poison {
+    uint32_t begin, end;
+    uint64_t ticket;
+  };
+  std::vector<std::byte> data;
+  std::vector<uint64_t> validBits; ///< one bit per byte of data
+  std::vector<Poison> inFlight;    ///< lazily pruned: consulted only for invalid bytes
+};
+
+} // namespace fp4::sim

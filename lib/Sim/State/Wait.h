@@ -1,0 +1,19 @@
+//===- Wait.h - What a blocked group of lanes waits for -------------------===//
+#pragma once
+
+#include <string>
+
+namespace fp4::sim {
+
+/// A condition a handler hands to ExecContext::block. The scheduler asks `ready` once per round
+/// while the group is blocked; it must be cheap and free of effects. `describe` completes the
+/// sentence "warp 4 waits for ..." of the deadlock report: the barrier, the phase wanted and
+/// found, who should have arrived.
+class Wait {
+public:
+  virtual ~Wait() = default;
+  virtual bool ready() const = 0;
+  virtual std::string describe() const = 0;
+};
+
+} // namespace fp4::sim

@@ -1,0 +1,46 @@
+//===- Warp.h - 32 lanes, their registers and program counters ------------===//
+//
+// Per-lane program counters are kept as groups: lanes that share a PC run as one group. A
+// converged warp has one group. The runnable group with the lowest PC runs first, and groups that
+// reach the same PC merge; after a quantum another group gets its turn, so a lane that spins
+// cannot starve the lane it waits for.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Sim/State/Wait.h"
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace fp4::sim {
+
+class Cta;
+
+inline constexpr uint32_t kAllLanes = 0xFFFFFFFFu;
+
+struct LaneGroup {
+  uint32_t pc = 0;
+  uint32_t mask = 0;
+  std::unique_ptr<Wait> wait; ///< null: runnable
+  bool retry = false;         ///< when ready: execute the instruction at pc again (it had no
+                              ///< effect yet); else pc already points to the next one
+};
+
+class Warp {
+public:
+  Cta *cta = nullptr;
+  uint32_t index = 0;    ///< in the CTA; TMEM lane quadrant is index % 4
+  uint32_t live = 0;     ///< lanes that exist and have not exited
+  uint32_t present = 0;  ///< lanes that exist (the last warp of a block may be partial)
+  std::byte *registers = nullptr; ///< bank 0
+  const std::byte *constants = nullptr; ///< bank 1
+  std::vector<LaneGroup> groups;  ///< disjoint masks, union == live
+  std::vector<std::byte> local;   ///< .local: lane l at l * Kernel::info.localBytes
+  uint64_t executed = 0;
+
+  bool done() const { return live == 0; }
+};
+
+} // namespace fp4::sim
