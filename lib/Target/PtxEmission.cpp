@@ -5,6 +5,7 @@
 #include "llvm/IR/DiagnosticHandler.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
+#include "llvm/IR/Instructions.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -45,6 +46,16 @@ createTargetMachine(gpu::GPUModuleOp module, const fp4::PtxOptions &options) {
     return module.emitError() << "LLVM's NVPTX backend does not know the chip '" << options.chip
                               << "'";
   return machine;
+}
+
+/// Our inline PTX waits for whole warps (.sync.aligned), so no pass may make it conditional or copy it
+/// into branches; MLIR's inline assembly has no way to say so.
+void markInlineAsmConvergent(llvm::Module &module) {
+  for (llvm::Function &function : module)
+    for (llvm::BasicBlock &block : function)
+      for (llvm::Instruction &instruction : block)
+        if (auto *call = llvm::dyn_cast<llvm::CallInst>(&instruction); call && call->isInlineAsm())
+          call->setConvergent();
 }
 
 void optimize(llvm::Module &module, llvm::TargetMachine &machine, int level) {
@@ -116,6 +127,7 @@ FailureOr<std::string> fp4::emitPtx(gpu::GPUModuleOp module, const PtxOptions &o
            << "run convert-pipe-to-nvvm first: only the llvm and nvvm dialects may remain";
   llvmModule->setTargetTriple(llvm::Triple(kTriple));
   llvmModule->setDataLayout((*machine)->createDataLayout());
+  markInlineAsmConvergent(*llvmModule);
   optimize(*llvmModule, **machine, options.optLevel);
   FailureOr<std::string> ptx = generateCode(module, *llvmModule, **machine);
   return llvmFailed ? FailureOr<std::string>(failure()) : ptx;

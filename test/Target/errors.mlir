@@ -1,0 +1,60 @@
+// What a user meets when a kernel cannot be compiled: each message says what was found, each note
+// what to try. The passing twins are emit-ptx.mlir and emit-cubin.mlir.
+// RUN: rm -rf %t && mkdir -p %t/cuda/bin
+// RUN: split-file %s %t
+
+// RUN: not fp4-opt %t/ok.mlir --fp4-emit-kernels=emit=fatbin 2>&1 | FileCheck %s --check-prefix=EMIT
+// EMIT: error: fp4-emit-kernels: option emit must be ptx or cubin, but got 'fatbin'
+
+// RUN: not fp4-opt %t/ok.mlir "--fp4-emit-kernels=emit=cubin ptxas=%t/none" 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=MISSING
+// MISSING: error: ptxas must be an executable file, but got '{{.*}}/none'
+// MISSING: note: install ptxas (CUDA 12.9 or newer)
+
+// RUN: chmod +x %t/old-ptxas.sh
+// RUN: not fp4-opt %t/ok.mlir "--fp4-emit-kernels=emit=cubin ptxas=%t/old-ptxas.sh" 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=OLD
+// RUN: env FP4_PTXAS=%t/old-ptxas.sh not fp4-opt %t/ok.mlir --fp4-emit-kernels=emit=cubin 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=OLD
+// OLD: error: target sm_100a needs ptxas of CUDA 12.9 or newer, but got 12.6 ('{{.*}}old-ptxas.sh')
+// OLD: note: install ptxas (CUDA 12.9 or newer) {{.*}}ask for PTX
+
+// The same assembler is new enough for sm_90a; it is an impostor that fails, and its words are shown.
+// RUN: not fp4-opt %t/ok.mlir "--fp4-emit-kernels=target=sm_90a emit=cubin ptxas=%t/old-ptxas.sh" 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=REJECT
+// REJECT: error: ptxas rejects the kernel for sm_90a: Unknown modifier '.bar' (ptx line 5: .version 8.0)
+// REJECT: note: this is a mistake of the compiler; keep the PTX with dump-dir and report it
+
+// No ptxas anywhere: PTX still comes out.
+// RUN: env PATH= CUDA_HOME=%t/cuda FP4_PTXAS= CUDA_PATH= CUDA_ROOT= not fp4-opt %t/ok.mlir --fp4-emit-kernels=emit=cubin 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=NOWHERE
+// NOWHERE: error: ptxas was not found in $FP4_PTXAS, PATH, $CUDA_HOME, $CUDA_PATH or $CUDA_ROOT
+// RUN: env PATH= FP4_PTXAS= CUDA_HOME= CUDA_PATH= CUDA_ROOT= fp4-opt %t/ok.mlir --fp4-emit-kernels=emit=ptx | FileCheck %s --check-prefix=PTX
+// PTX: gpu.binary @m
+
+// RUN: not fp4-opt %t/arith.mlir --fp4-emit-kernels 2>&1 | FileCheck %s --check-prefix=DIALECT
+// DIALECT: error: cannot be translated to LLVM IR
+// DIALECT: note: run convert-pipe-to-nvvm first: only the llvm and nvvm dialects may remain
+
+//--- ok.mlir
+gpu.module @m {
+  llvm.func @k(%data: !llvm.ptr<1>) attributes {nvvm.kernel} {
+    llvm.return
+  }
+}
+//--- arith.mlir
+gpu.module @m {
+  llvm.func @k(%data: !llvm.ptr<1>) attributes {nvvm.kernel} {
+    %c = arith.constant 0 : i32
+    llvm.return
+  }
+}
+//--- old-ptxas.sh
+#!/bin/sh
+if [ "$1" = --version ]; then
+  echo "Cuda compilation tools, release 12.6, V12.6.85"
+else
+  echo "ptxas $3, line 5; error   : Unknown modifier '.bar'" >&2
+  echo "ptxas fatal   : Ptx assembly aborted due to errors" >&2
+  exit 255
+fi
