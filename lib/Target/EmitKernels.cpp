@@ -7,6 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "fp4/Target/Passes.h"
+
+#include "fp4/ISA/TargetModel.h"
 #include "fp4/Target/PtxEmission.h"
 #include "fp4/Target/Ptxas.h"
 
@@ -106,6 +108,11 @@ struct EmitKernels : fp4::impl::EmitKernelsBase<EmitKernels> {
     if (emit != "ptx" && emit != "cubin")
       return getOperation().emitError()
              << "fp4-emit-kernels: option emit must be ptx or cubin, but got '" << emit << "'";
+    fp4::Expected<const fp4::hw::TargetModel *> model = fp4::hw::requireTarget(target.getValue());
+    if (!model)
+      return report(getOperation(), model.error());
+    chip = (*model)->name;
+    features = (*model)->ptxFeature;
     if (emit != "cubin")
       return success();
     fp4::Expected<fp4::Ptxas> found = fp4::Ptxas::find(ptxas);
@@ -152,7 +159,7 @@ struct EmitKernels : fp4::impl::EmitKernelsBase<EmitKernels> {
     gpu::KernelTableAttr kernels = kernelTable(module, compiled);
     DictionaryAttr properties = builder.getDictionaryAttr(
         {builder.getNamedAttr("ptx_version", builder.getStringAttr(ptxVersion(compiled.ptx))),
-         builder.getNamedAttr("target", builder.getStringAttr(targetName()))});
+         builder.getNamedAttr("target", builder.getStringAttr(chip))});
     SmallVector<Attribute> objects = {gpu::ObjectAttr::get(
         target, gpu::CompilationTarget::Assembly, builder.getStringAttr(compiled.ptx), properties,
         kernels)};
@@ -167,11 +174,7 @@ struct EmitKernels : fp4::impl::EmitKernelsBase<EmitKernels> {
     module.erase();
   }
 
-  StringRef targetName() const { return target; }
-
   void runOnOperation() override {
-    chip = target;
-    features = StringRef(chip).starts_with("sm_9") ? "+ptx80" : "+ptx88";
     if (failed(prepare()))
       return signalPassFailure();
     auto modules = llvm::to_vector(getOperation().getOps<gpu::GPUModuleOp>());

@@ -6,6 +6,10 @@
 // RUN: not fp4-opt %t/ok.mlir --fp4-emit-kernels=emit=fatbin 2>&1 | FileCheck %s --check-prefix=EMIT
 // EMIT: error: fp4-emit-kernels: option emit must be ptx or cubin, but got 'fatbin'
 
+// RUN: not fp4-opt %t/ok.mlir --fp4-emit-kernels=target=sm_75 2>&1 | FileCheck %s --check-prefix=TARGET
+// TARGET: error: unknown target 'sm_75'
+// TARGET: note: known targets: sm_100a, {{.*}}sm_90a
+
 // RUN: not fp4-opt %t/ok.mlir "--fp4-emit-kernels=emit=cubin ptxas=%t/none" 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=MISSING
 // MISSING: error: ptxas must be an executable file, but got '{{.*}}/none'
