@@ -2,6 +2,7 @@
 
 #include "fp4/InitAll.h"
 
+#include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Target/Passes.h"
 
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
@@ -17,7 +18,7 @@
 
 using namespace mlir;
 
-void fp4::registerDialects(DialectRegistry &registry) {}
+void fp4::registerDialects(DialectRegistry &registry) { registry.insert<Fp4Dialect>(); }
 
 void fp4::registerPasses() { registerFP4TargetPasses(); }
 

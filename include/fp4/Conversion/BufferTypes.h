@@ -1,0 +1,58 @@
+//===- BufferTypes.h - Device buffers of logical tensors ------------------===//
+//
+// The one authority on what a tensor becomes in device memory. Every conversion asks here.
+//
+//   tensor                                     device buffer                      bytes per row
+//   tensor<RxKxT>, T in bf16 f16 f32           memref<RxKxT>                      K * sizeof(T)
+//   tensor<f32>                                memref<f32>                        4
+//   tensor<RxKxf4E2M1FN>                       memref<RxPxi8>                     P = K/2 rounded up to 16
+//   tensor<RxBx{f8E4M3FN,f8E8M0FNU}>           memref<RxBxi8>                     B
+//   the same, #fp4.scale_layout<tiled_128x4>   memref<ceil(R/128) x ceil(B/4) x 512 x i8>
+//
+// f4E2M1FN is packed two to a byte, even k in the low nibble; bytes between K/2 and P are never read.
+// P is a multiple of 16 because TMA wants such a pitch. Users have dense rows, P = K/2: the type of
+// a buffer at a function boundary is userBufferType. Padding bytes of tiled scales are zero.
+// Only the rows R may be dynamic.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/Transforms/DialectConversion.h"
+
+namespace fp4 {
+
+/// Bytes of a row of `columns` packed fp4 elements, as users store it.
+int64_t denseRowBytes(int64_t columns);
+
+/// Bytes from one row of packed fp4 elements to the next in a buffer that the compiler owns.
+int64_t paddedRowBytes(int64_t columns);
+
+/// The buffer of `type` in device memory; null if `type` has none (dynamic columns, or an element
+/// type that is neither a byte multiple nor f4E2M1FN).
+mlir::MemRefType deviceBufferType(mlir::RankedTensorType type);
+
+/// The buffer of `type` as a user passes or receives it; equals deviceBufferType unless rows of
+/// packed fp4 elements are padded there.
+mlir::MemRefType userBufferType(mlir::RankedTensorType type);
+
+/// The dynamic sizes of deviceBufferType(type), given the number of logical rows as an index. Empty
+/// for static types, when `rows` may be null.
+llvm::SmallVector<mlir::Value> bufferDynamicSizes(mlir::OpBuilder &builder, mlir::Location loc,
+                                                  mlir::RankedTensorType type, mlir::Value rows);
+
+/// The number of logical rows of `buffer`, which holds a tensor of `type`, as an index. `type` is a
+/// matrix and either static or row-major: the rows of dynamic tiled scales cannot be recovered.
+mlir::Value logicalRows(mlir::OpBuilder &builder, mlir::Location loc, mlir::RankedTensorType type,
+                        mlir::Value buffer);
+
+/// Ranked tensors to their device buffers, every other type to itself. Values on both sides of a
+/// conversion that is still partial are joined by builtin.unrealized_conversion_cast, which
+/// -reconcile-unrealized-casts removes when all is converted.
+class BufferTypeConverter : public mlir::TypeConverter {
+public:
+  BufferTypeConverter();
+};
+
+} // namespace fp4

@@ -1,0 +1,281 @@
+//===- Fp4Ops.td - The fp4 operations -------------------------------------===//
+//
+// docs/Spec.md lists the constraints (C1), (C2), ... of each operation; the verifiers in Fp4Ops.cpp
+// and the tests in test/Dialect/Fp4/invalid.mlir carry the same labels.
+//
+//===----------------------------------------------------------------------===//
+#ifndef FP4_DIALECT_FP4_IR_FP4OPS_TD
+#define FP4_DIALECT_FP4_IR_FP4OPS_TD
+
+include "fp4/Dialect/Fp4/IR/Fp4Attrs.td"
+include "mlir/IR/OpBase.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+// The result types follow from the operands; the verifier of the operation words the mismatch, so
+// the interface itself accepts any type.
+class Fp4_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Fp4_Dialect, mnemonic, !listconcat([Pure], traits)> {
+  let hasVerifier = 1;
+}
+
+defvar Fp4_InferTypes = InferTypeOpAdaptorWithIsCompatible;
+
+def Fp4_AmaxOp : Fp4_Op<"amax", [Fp4_InferTypes]> {
+  let summary = "largest magnitude of a matrix";
+  let description = [{
+    ```
+    amax = max(0, max over all i, j of |input[i, j]|)        NaN elements are skipped
+    ```
+
+    The value that the tensor scale of NVFP4 derives from. Infinite elements give an infinite amax,
+    a matrix without numbers gives zero.
+
+    | operand | element type   | shape                        |
+    |---------|----------------|------------------------------|
+    | input   | bf16, f16, f32 | M x K, M may be dynamic      |
+    | amax    | f32            | scalar                       |
+
+    ```mlir
+    %ax = fp4.amax %x : tensor<?x1024xbf16> -> tensor<f32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$input);
+  let results = (outs AnyRankedTensor:$amax);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($amax)";
+}
+
+def Fp4_HadamardOp : Fp4_Op<"hadamard", [Fp4_InferTypes]> {
+  let summary = "random Hadamard transform of groups of elements";
+  let description = [{
+    For every group `x` of `size` consecutive elements along `dimension`:
+
+    ```
+    y[j] = size^(-1/2) * sum over i of s[i] * (-1)^popcount(i & j) * x[i]
+    s[i] = -1 if bit i of sign_mask is set, else +1
+    ```
+
+    The sum is taken in fp32 and rounded once to the element type. The default sign mask is the one
+    TransformerEngine uses. Two operands of a product whose contraction axes are transformed
+    with the same signs have the same product, up to rounding.
+
+    | operand | element type | shape                                              |
+    |---------|--------------|----------------------------------------------------|
+    | input   | bf16         | M x K, the extent of `dimension` a multiple of size |
+    | result  | bf16         | as input                                           |
+
+    ```mlir
+    %r = fp4.hadamard %x {dimension = 0 : i64} : tensor<256x1024xbf16> -> tensor<256x1024xbf16>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$input,
+                       DefaultValuedAttr<I64Attr, "16">:$size,
+                       DefaultValuedAttr<I64Attr, "1">:$dimension,
+                       DefaultValuedAttr<I64Attr, "0xD7E8">:$sign_mask);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+}
+
+def Fp4_QuantizeOp : Fp4_Op<"quantize", [AttrSizedOperandSegments, Fp4_InferTypes]> {
+  let summary = "matrix to fp4 data and block scales";
+  let description = [{
+    With `a_b` the amax of a block and `amax` that of the tensor, recipe `transformer_engine`
+    (NVFP4) computes in fp32, each operation rounded to nearest even:
+
+    ```
+    S      = min(2688 / amax, FLT_MAX)     or 1 where amax = 0 or S = 0;  2688 = 448 * 6
+    scale  = e4m3(min(a_b * (S * fp32(1/6)), FLT_MAX))
+    factor = min(1 / (fp32(scale) * (1 / S)), FLT_MAX)
+    data   = e2m1(fp32(input) * factor)
+    ```
+
+    and the `ocp_*` recipes (MXFP4), with `scale` the byte of a power of two:
+
+    ```
+    data   = e2m1(fp32(input) * 2^(127 - scale))
+    ```
+
+    Both casts saturate. docs/Numerics.md has every recipe, the rules for NaN, infinity and zero, and
+    their origin.
+
+    | operand | element type | shape |
+    |---------|--------------|-------|
+    | input   | bf16, f16, f32 | M x K, K a multiple of the block |
+    | amax    | f32          | scalar; NVFP4 only |
+    | rng     | i64          | 2: Philox seed and offset; stochastic rounding only |
+    | data    | f4E2M1FN     | M x K (columnwise: K x M) |
+    | scales  | f8E4M3FN (nvfp4), f8E8M0FNU (mxfp4) | M x K/block (columnwise: K x M/block), row-major |
+    | transposed | as data and scales | the columnwise pair when `outputs` is `both`, else none |
+
+    `block` is the shape of the elements that share a scale: `array<i64: 1, 16>` for NVFP4 and
+    `array<i64: 1, 32>` for MXFP4 when absent; NVFP4 also has `array<i64: 16, 16>`, whose scale is
+    written to each of its 16 rows.
+
+    ```mlir
+    %q, %s = fp4.quantize %x amax %ax
+        {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+        : (tensor<?x1024xbf16>, tensor<f32>) -> (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN>)
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$input,
+                       Optional<AnyRankedTensor>:$amax,
+                       Optional<AnyRankedTensor>:$rng,
+                       Fp4_FormatAttr:$format,
+                       Fp4_RecipeAttr:$recipe,
+                       DefaultValuedAttr<Fp4_RoundingAttr, "Rounding::NearestEven">:$rounding,
+                       DefaultValuedAttr<Fp4_OutputsAttr, "Outputs::Rowwise">:$outputs,
+                       OptionalAttr<DenseI64ArrayAttr>:$block);
+  let results = (outs AnyRankedTensor:$data, AnyRankedTensor:$scales,
+                      Variadic<AnyRankedTensor>:$transposed);
+  let assemblyFormat = [{
+    $input (`amax` $amax^)? (`rng` $rng^)? attr-dict `:` functional-type(operands, results)
+  }];
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$input, "::mlir::Value":$amax, "::fp4::Format":$format,
+                   "::fp4::Recipe":$recipe)>];
+  let extraClassDeclaration = [{
+    /// Elements along the contraction axis that share a scale.
+    int64_t getBlockSize() { return ::fp4::blockSize(getFormat()); }
+  }];
+}
+
+def Fp4_DequantizeOp : Fp4_Op<"dequantize"> {
+  let summary = "fp4 data and block scales to a matrix";
+  let description = [{
+    ```
+    nvfp4:  result[i, j] = data[i, j] * (scales[i, j / 16] * amax * fp32(1/2688))
+    mxfp4:  result[i, j] = data[i, j] * scales[i, j / 32]
+    ```
+
+    in fp32 from the left within the parentheses, then rounded once to the element type.
+
+    | operand | element type | shape |
+    |---------|--------------|-------|
+    | data    | f4E2M1FN     | M x K, K a multiple of the block |
+    | scales  | f8E4M3FN (nvfp4), f8E8M0FNU (mxfp4) | M x K/block, row-major |
+    | amax    | f32          | scalar; NVFP4 only |
+    | result  | bf16, f16, f32 | M x K |
+
+    ```mlir
+    %y = fp4.dequantize %q scaled %s amax %ax {format = #fp4.format<nvfp4>}
+        : (tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN>, tensor<f32>) -> tensor<?x64xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$data, AnyRankedTensor:$scales,
+                       Optional<AnyRankedTensor>:$amax, Fp4_FormatAttr:$format);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $data `scaled` $scales (`amax` $amax^)? attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+def Fp4_SwizzleScalesOp : Fp4_Op<"swizzle_scales", [Fp4_InferTypes]> {
+  let summary = "block scales from row-major to the layout a matrix product reads";
+  let description = [{
+    The same scales, stored as `#fp4.scale_layout<tiled_128x4>` describes; padding bytes are zero.
+
+    | operand | element type        | shape | layout      |
+    |---------|---------------------|-------|-------------|
+    | input   | f8E4M3FN, f8E8M0FNU | R x B | row-major   |
+    | result  | as input            | R x B | tiled_128x4 |
+
+    ```mlir
+    %sw = fp4.swizzle_scales %s
+        : tensor<?x64xf8E4M3FN> -> tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$input);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasFolder = 1;
+}
+
+def Fp4_UnswizzleScalesOp : Fp4_Op<"unswizzle_scales", [Fp4_InferTypes]> {
+  let summary = "block scales back to row-major";
+  let description = [{
+    The inverse of `fp4.swizzle_scales`; padding bytes are not read.
+
+    | operand | element type        | shape | layout      |
+    |---------|---------------------|-------|-------------|
+    | input   | f8E4M3FN, f8E8M0FNU | R x B | tiled_128x4 |
+    | result  | as input            | R x B | row-major   |
+
+    ```mlir
+    %s = fp4.unswizzle_scales %sw
+        : tensor<256x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> -> tensor<256x64xf8E4M3FN>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$input);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasFolder = 1;
+}
+
+def Fp4_MatmulAlphaOp : Fp4_Op<"matmul_alpha", [Fp4_InferTypes]> {
+  let summary = "the tensor scales of two NVFP4 operands as one factor of their product";
+  let description = [{
+    ```
+    alpha = (lhs_amax * rhs_amax) * fp32(1 / (2688 * 2688))
+    ```
+
+    in fp32, from the left: what TransformerEngine's GEMM multiplies the product by.
+
+    | operand  | element type | shape  |
+    |----------|--------------|--------|
+    | lhs_amax | f32          | scalar |
+    | rhs_amax | f32          | scalar |
+    | alpha    | f32          | scalar |
+
+    ```mlir
+    %alpha = fp4.matmul_alpha %ax, %aw : tensor<f32>, tensor<f32> -> tensor<f32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$lhs_amax, AnyRankedTensor:$rhs_amax);
+  let results = (outs AnyRankedTensor:$alpha);
+  let assemblyFormat =
+      "$lhs_amax `,` $rhs_amax attr-dict `:` type($lhs_amax) `,` type($rhs_amax) `->` type($alpha)";
+}
+
+def Fp4_BlockScaledMatmulOp : Fp4_Op<"blockscaled_matmul"> {
+  let summary = "product of two block-scaled matrices";
+  let description = [{
+    ```
+    result[m, n] = alpha * sum over k of lhs[m, k] * lhs_scales[m, k / block]
+                                       * rhs[n, k] * rhs_scales[n, k / block]
+    ```
+
+    Products are exact, the sum is fp32 in the order of the tensor core (docs/Numerics.md has its
+    model), alpha multiplies in fp32, and one rounding gives the element type of the result. Without
+    alpha there is no multiplication.
+
+    | operand    | element type | shape | layout |
+    |------------|--------------|-------|--------|
+    | lhs        | f4E2M1FN     | M x K, M may be dynamic, K a multiple of the block | row-major |
+    | lhs_scales | f8E4M3FN (nvfp4), f8E8M0FNU (mxfp4) | M x K/block | tiled_128x4 |
+    | rhs        | f4E2M1FN     | N x K | row-major |
+    | rhs_scales | as lhs_scales | N x K/block | tiled_128x4 |
+    | alpha      | f32          | scalar |  |
+    | result     | f32, bf16, f16 | M x N | row-major |
+
+    `tile_n` (64, 128, 192, 256) overrides the cost model's choice of the output tile's columns.
+
+    ```mlir
+    %y = fp4.blockscaled_matmul %q scaled %s, %qw scaled %sw alpha %alpha
+        {format = #fp4.format<nvfp4>}
+        : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+           tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+           tensor<f32>) -> tensor<?x512xbf16>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$lhs, AnyRankedTensor:$lhs_scales,
+                       AnyRankedTensor:$rhs, AnyRankedTensor:$rhs_scales,
+                       Optional<AnyRankedTensor>:$alpha,
+                       Fp4_FormatAttr:$format, OptionalAttr<I64Attr>:$tile_n);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $lhs `scaled` $lhs_scales `,` $rhs `scaled` $rhs_scales (`alpha` $alpha^)?
+    attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+#endif // FP4_DIALECT_FP4_IR_FP4OPS_TD

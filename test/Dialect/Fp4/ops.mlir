@@ -1,0 +1,91 @@
+// RUN: fp4-opt %s | FileCheck %s
+// Every operation prints what it parsed; default attributes are not printed.
+
+// CHECK-LABEL: func @nvfp4_linear
+func.func @nvfp4_linear(%x: tensor<?x1024xbf16>, %w: tensor<512x1024xbf16>) -> tensor<?x512xbf16> {
+  // CHECK: fp4.amax %{{.*}} : tensor<?x1024xbf16> -> tensor<f32>
+  %ax = fp4.amax %x : tensor<?x1024xbf16> -> tensor<f32>
+  %aw = fp4.amax %w : tensor<512x1024xbf16> -> tensor<f32>
+  // CHECK: fp4.quantize %{{.*}} amax %{{.*}} {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+  // CHECK-SAME: (tensor<?x1024xbf16>, tensor<f32>) -> (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN>)
+  %q, %s = fp4.quantize %x amax %ax
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, rounding = #fp4.rounding<nearest_even>}
+      : (tensor<?x1024xbf16>, tensor<f32>) -> (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN>)
+  %qw, %sw = fp4.quantize %w amax %aw
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<512x1024xbf16>, tensor<f32>) -> (tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN>)
+  // CHECK: fp4.swizzle_scales %{{.*}} : tensor<?x64xf8E4M3FN> -> tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+  %st = fp4.swizzle_scales %s
+      : tensor<?x64xf8E4M3FN> -> tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+  %swt = fp4.swizzle_scales %sw
+      : tensor<512x64xf8E4M3FN> -> tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+  // CHECK: fp4.matmul_alpha %{{.*}}, %{{.*}} : tensor<f32>, tensor<f32> -> tensor<f32>
+  %alpha = fp4.matmul_alpha %ax, %aw : tensor<f32>, tensor<f32> -> tensor<f32>
+  // CHECK: fp4.blockscaled_matmul %{{.*}} scaled %{{.*}}, %{{.*}} scaled %{{.*}} alpha %{{.*}} {format = #fp4.format<nvfp4>, tile_n = 128 : i64}
+  %y = fp4.blockscaled_matmul %q scaled %st, %qw scaled %swt alpha %alpha
+      {format = #fp4.format<nvfp4>, tile_n = 128 : i64}
+      : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+         tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+         tensor<f32>) -> tensor<?x512xbf16>
+  return %y : tensor<?x512xbf16>
+}
+
+// CHECK-LABEL: func @mxfp4
+func.func @mxfp4(%x: tensor<96x64xf32>) -> tensor<96x96xf32> {
+  // CHECK: fp4.quantize %{{.*}} {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_rceil>} :
+  %q, %s = fp4.quantize %x {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_rceil>}
+      : (tensor<96x64xf32>) -> (tensor<96x64xf4E2M1FN>, tensor<96x2xf8E8M0FNU>)
+  %st = fp4.swizzle_scales %s
+      : tensor<96x2xf8E8M0FNU> -> tensor<96x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+  // CHECK: fp4.blockscaled_matmul %{{.*}} scaled %{{.*}}, %{{.*}} scaled %{{.*}} {format = #fp4.format<mxfp4>} :
+  %y = fp4.blockscaled_matmul %q scaled %st, %q scaled %st {format = #fp4.format<mxfp4>}
+      : (tensor<96x64xf4E2M1FN>, tensor<96x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
+         tensor<96x64xf4E2M1FN>, tensor<96x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
+      -> tensor<96x96xf32>
+  return %y : tensor<96x96xf32>
+}
+
+// CHECK-LABEL: func @hadamard
+func.func @hadamard(%x: tensor<256x64xbf16>) -> (tensor<256x64xbf16>, tensor<256x64xbf16>) {
+  // CHECK: fp4.hadamard %{{.*}} {dimension = 0 : i64, sign_mask = 0 : i64, size = 32 : i64} :
+  %0 = fp4.hadamard %x {size = 32 : i64, dimension = 0 : i64, sign_mask = 0 : i64}
+      : tensor<256x64xbf16> -> tensor<256x64xbf16>
+  // CHECK: fp4.hadamard %{{.*}} : tensor<256x64xbf16> -> tensor<256x64xbf16>
+  %1 = fp4.hadamard %0 : tensor<256x64xbf16> -> tensor<256x64xbf16>
+  return %0, %1 : tensor<256x64xbf16>, tensor<256x64xbf16>
+}
+
+// CHECK-LABEL: func @dequantize
+func.func @dequantize(%q: tensor<?x64xf4E2M1FN>, %s: tensor<?x4xf8E4M3FN>, %ax: tensor<f32>)
+    -> tensor<?x64xf32> {
+  // CHECK: fp4.dequantize %{{.*}} scaled %{{.*}} amax %{{.*}} {format = #fp4.format<nvfp4>} :
+  %y = fp4.dequantize %q scaled %s amax %ax {format = #fp4.format<nvfp4>}
+      : (tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN>, tensor<f32>) -> tensor<?x64xf32>
+  return %y : tensor<?x64xf32>
+}
+
+// The quantization family: both orientations, square blocks, stochastic rounding.
+// CHECK-LABEL: func @quantize_family
+func.func @quantize_family(%x: tensor<64x32xbf16>, %ax: tensor<f32>, %rng: tensor<2xi64>) {
+  // CHECK: %{{.*}}, %{{.*}}, %{{.*}}:2 = fp4.quantize %{{.*}} amax %{{.*}} rng %{{.*}} {block = array<i64: 16, 16>, format = #fp4.format<nvfp4>,
+  // CHECK-SAME: outputs = #fp4.outputs<both>, recipe = #fp4.recipe<transformer_engine>, rounding = #fp4.rounding<stochastic>}
+  %q:4 = fp4.quantize %x amax %ax rng %rng
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, block = array<i64: 16, 16>,
+       rounding = #fp4.rounding<stochastic>, outputs = #fp4.outputs<both>}
+      : (tensor<64x32xbf16>, tensor<f32>, tensor<2xi64>)
+      -> (tensor<64x32xf4E2M1FN>, tensor<64x2xf8E4M3FN>, tensor<32x64xf4E2M1FN>, tensor<32x4xf8E4M3FN>)
+  // CHECK: fp4.quantize %{{.*}} {{{.*}}outputs = #fp4.outputs<columnwise>
+  %c:2 = fp4.quantize %x amax %ax
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, outputs = #fp4.outputs<columnwise>}
+      : (tensor<64x32xbf16>, tensor<f32>) -> (tensor<32x64xf4E2M1FN>, tensor<32x4xf8E4M3FN>)
+  return
+}
+
+// CHECK-LABEL: func @unswizzle
+func.func @unswizzle(%s: tensor<256x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+    -> tensor<256x64xf8E4M3FN> {
+  // CHECK: fp4.unswizzle_scales
+  %0 = fp4.unswizzle_scales %s
+      : tensor<256x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> -> tensor<256x64xf8E4M3FN>
+  return %0 : tensor<256x64xf8E4M3FN>
+}
