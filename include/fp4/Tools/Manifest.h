@@ -20,7 +20,7 @@ namespace fp4::tools {
 enum class ElementType { BF16, F16, F32, F4E2M1FN, F8E4M3FN, F8E8M0FNU };
 enum class Layout { Linear, Tiled128x4 };
 
-/// "bf16", ..., and back; nullopt-like failure is an Error naming the spellings that exist.
+/// "bf16", ..., and back; the note of the error lists the spellings that exist.
 std::string_view spelling(ElementType type);
 Expected<ElementType> parseElementType(std::string_view text);
 
@@ -37,6 +37,8 @@ struct Type {
   /// scales are ceil(R/128) x ceil(B/4) blocks of 512 bytes.
   std::vector<int64_t> bufferShape() const;
   uint64_t bufferBytes() const;
+  /// Bytes of one buffer element: 4, 2, or 1 for packed f4 pairs and scales.
+  unsigned storageBytes() const;
   /// "256x1024xbf16", "256x64xf8E4M3FN, tiled_128x4".
   std::string str() const;
   bool operator==(const Type &) const = default;

@@ -1,0 +1,56 @@
+//===- Tensor.h - A tensor value on the host ------------------------------===//
+//
+// A static type and its dense boundary buffer (Type::bufferShape): what the engine uploads,
+// downloads, loads, saves and hands to the reference interpreter.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Tools/Manifest.h"
+#include "fp4/Tools/Npy.h"
+
+#include <cstddef>
+#include <cstring>
+#include <span>
+
+namespace fp4::tools {
+
+struct Tensor {
+  Type type;
+  std::vector<std::byte> bytes;
+
+  explicit Tensor(Type type) : type(std::move(type)), bytes(this->type.bufferBytes()) {}
+  Tensor() = default;
+
+  template <typename T> std::span<T> as() {
+    return {reinterpret_cast<T *>(bytes.data()), bytes.size() / sizeof(T)};
+  }
+  template <typename T> std::span<const T> as() const {
+    return {reinterpret_cast<const T *>(bytes.data()), bytes.size() / sizeof(T)};
+  }
+};
+
+/// Seeded inputs. The same (distribution, seed, index, type) gives the same bytes on every machine.
+///   gaussian  normal(0, 1)
+///   uniform   [-1, 1)
+///   exact     E2M1 values with a 6 in every block of 16, so that quantization is exact and every
+///             partial sum of a block-scaled GEMM fits 24 bits
+///   ones, zeros
+///   arange    0, 1, 2, .. modulo 256, in row-major order
+/// Block scales are powers of two from 1/8 to 8 (gaussian, uniform) or 1; scalars are 1 (or 0).
+/// `index` is the number of the argument: it separates the streams of two arguments.
+Expected<Tensor> makeInput(const Type &type, std::string_view distribution, uint64_t seed,
+                           unsigned index);
+/// The distributions, for messages and --help.
+extern const std::vector<std::string> kDistributions;
+
+/// An array from a file as a value of `type`, whose dynamic dimension it fixes. bf16 is read from
+/// '<u2' (bits), '<V2' and '|V2' (what ml_dtypes saves) or '<f4' (rounded to nearest even), f16 from
+/// '<f2' or '<f4', f4 and scales from '|u1' in buffer form (two f4 per byte). `name` is the
+/// argument's, for messages.
+Expected<Tensor> fromNpy(const NpyArray &array, const Type &type, const std::string &name);
+
+/// The reverse; bf16 becomes '<f4', which holds it exactly and needs no extension to read.
+NpyArray toNpy(const Tensor &tensor);
+
+} // namespace fp4::tools

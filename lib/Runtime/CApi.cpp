@@ -1,0 +1,76 @@
+//===- CApi.cpp - The C ABI on top of the current session -----------------===//
+
+#include "fp4-c/Runtime.h"
+
+#include "fp4/Runtime/Session.h"
+
+using namespace fp4;
+using namespace fp4::rt;
+
+namespace {
+DevicePtr toDevice(const void *pointer) { return reinterpret_cast<DevicePtr>(pointer); }
+
+/// Operand checks that no device should have to repeat.
+Error misuse(const char *message) { return {ErrorKind::Internal, message, ""}; }
+} // namespace
+
+extern "C" {
+
+void *fp4rt_alloc(uint64_t bytes) {
+  Session *session = Session::current();
+  return session ? session->allocate(bytes) : nullptr;
+}
+
+void fp4rt_free(void *device) {
+  if (Session *session = Session::current())
+    session->free(device);
+}
+
+void fp4rt_memset(void *device, uint8_t value, uint64_t bytes) {
+  if (Session *session = Session::current())
+    session->memset(device, value, bytes);
+}
+
+void fp4rt_memcpy_2d(void *dst, uint64_t dstPitch, const void *src, uint64_t srcPitch,
+                     uint64_t width, uint64_t height) {
+  if (Session *session = Session::current())
+    session->copy2D({toDevice(dst), dstPitch, toDevice(src), srcPitch, width, height});
+}
+
+void fp4rt_tensor_map(void *out128, void *base, int32_t elementType, int32_t swizzle, int32_t rank,
+                      const uint64_t *dims, const uint64_t *strides, const uint32_t *box) {
+  Session *session = Session::current();
+  if (!session)
+    return;
+  if (rank < 1 || rank > 5 || !out128)
+    return session->fail(misuse("fp4rt_tensor_map expects a rank of 1 to 5 and a place to write to"));
+  size_t n = static_cast<size_t>(rank);
+  session->encodeTensorMap(
+      out128, {toDevice(base), elementType, swizzle, {dims, n}, {strides, n - 1}, {box, n}});
+}
+
+int32_t fp4rt_multiprocessor_count(void) {
+  Session *session = Session::current();
+  return session ? session->multiprocessorCount() : 1;
+}
+
+void fp4rt_fail(const char *message, const char *note) {
+  if (Session *session = Session::current())
+    session->fail({ErrorKind::Usage, message ? message : "host code failed", note ? note : ""});
+}
+
+void fp4rt_launch(const fp4rt_module *module, const char *kernel, uint32_t gridX, uint32_t gridY,
+                  uint32_t gridZ, uint32_t blockX, uint32_t blockY, uint32_t blockZ,
+                  uint32_t sharedBytes, void **params, uint32_t numParams) {
+  Session *session = Session::current();
+  if (!session)
+    return;
+  if (!module || !kernel || (numParams && !params))
+    return session->fail(misuse("fp4rt_launch expects a module, a kernel name and its parameters"));
+  LaunchShape shape;
+  shape.grid = {gridX, gridY, gridZ};
+  shape.block = {blockX, blockY, blockZ};
+  shape.dynamicSharedBytes = sharedBytes;
+  session->launch(*module, kernel, shape, {params, numParams});
+}
+}

@@ -1,0 +1,323 @@
+//===- CudaDevice.cpp - A GPU behind the CUDA driver ----------------------===//
+
+#include "CudaDevice.h"
+
+#include "../TargetMatch.h"
+
+#include <fmt/format.h>
+
+namespace fp4::rt {
+using namespace cuda;
+
+Expected<std::unique_ptr<Device>> openCudaDevice(int ordinal) { return CudaDevice::open(ordinal); }
+
+Expected<std::unique_ptr<Device>> CudaDevice::open(int ordinal) {
+  auto driver = Driver::get();
+  if (!driver)
+    return tl::unexpected<Error>(driver.error());
+  std::unique_ptr<CudaDevice> device(new CudaDevice(**driver, ordinal));
+  FP4_TRY(device->initialize());
+  return device;
+}
+
+Status CudaDevice::initialize() {
+  int count = 0;
+  FP4_TRY(check(driver_.DeviceGetCount(&count), "cuDeviceGetCount", "counting the GPUs"));
+  if (ordinal_ < 0 || ordinal_ >= count)
+    return makeError(ErrorKind::Device,
+                     fmt::format("device 'cuda:{}' does not exist: the driver shows {} GPU{}", ordinal_,
+                                 count, count == 1 ? "" : "s"),
+                     count ? fmt::format("choose cuda:0 to cuda:{}", count - 1)
+                           : "check CUDA_VISIBLE_DEVICES, or run with --device sim");
+  FP4_TRY(check(driver_.DeviceGet(&device_, ordinal_), "cuDeviceGet", "opening " + selector()));
+  char name[256] = {};
+  FP4_TRY(check(driver_.DeviceGetName(name, sizeof(name) - 1, device_), "cuDeviceGetName",
+                "reading the name of " + selector()));
+  name_ = name;
+  int shared = 0;
+  const std::pair<DeviceAttribute, int *> attributes[] = {
+      {ComputeCapabilityMajor, &major_},
+      {ComputeCapabilityMinor, &minor_},
+      {MultiprocessorCount, &multiprocessors_},
+      {MaxSharedPerBlockOptin, &shared}};
+  for (auto [attribute, value] : attributes)
+    FP4_TRY(check(driver_.DeviceGetAttribute(value, attribute, device_), "cuDeviceGetAttribute",
+                  "reading the attributes of " + selector()));
+  maxSharedBytes_ = static_cast<uint32_t>(shared);
+  FP4_TRY(check(driver_.DevicePrimaryCtxRetain(&context_, device_), "cuDevicePrimaryCtxRetain",
+                "creating a context on " + selector()));
+  return enter();
+}
+
+CudaDevice::~CudaDevice() {
+  if (!context_)
+    return;
+  driver_.CtxSetCurrent(context_);
+  for (Event event : events_)
+    driver_.EventDestroy(event);
+  for (LoadedModule &module : modules_)
+    driver_.ModuleUnload(module.handle);
+  driver_.CtxSetCurrent(nullptr);
+  driver_.DevicePrimaryCtxRelease(device_);
+}
+
+std::string CudaDevice::target() const {
+  // Architecture-specific features exist from Hopper on.
+  return fmt::format("sm_{}{}{}", major_, minor_, major_ >= 9 ? "a" : "");
+}
+
+Status CudaDevice::enter() const {
+  return check(driver_.CtxSetCurrent(context_), "cuCtxSetCurrent", "selecting " + selector());
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+Expected<DevicePtr> CudaDevice::allocate(uint64_t bytes) {
+  FP4_TRY(enter());
+  uint64_t address = 0;
+  // The driver refuses empty allocations; ours may be empty and still have an address.
+  FP4_TRY(check(driver_.MemAlloc(&address, bytes ? bytes : 1), "cuMemAlloc",
+                fmt::format("allocating {} bytes", bytes)));
+  return address;
+}
+
+Status CudaDevice::free(DevicePtr address) {
+  FP4_TRY(enter());
+  return check(driver_.MemFree(address), "cuMemFree", fmt::format("freeing {:#x}", address));
+}
+
+Status CudaDevice::copyToDevice(DevicePtr dst, std::span<const std::byte> src) {
+  if (src.empty())
+    return {};
+  FP4_TRY(enter());
+  return check(driver_.MemcpyHtoD(dst, src.data(), src.size()), "cuMemcpyHtoD",
+               fmt::format("copying {} bytes to the device at {:#x}", src.size(), dst));
+}
+
+Status CudaDevice::copyToHost(std::span<std::byte> dst, DevicePtr src) {
+  if (dst.empty())
+    return {};
+  FP4_TRY(enter());
+  return check(driver_.MemcpyDtoH(dst.data(), src, dst.size()), "cuMemcpyDtoH",
+               fmt::format("copying {} bytes from the device at {:#x}", dst.size(), src));
+}
+
+Status CudaDevice::copy2D(const Copy2D &copy) {
+  if (!copy.width || !copy.height)
+    return {};
+  FP4_TRY(enter());
+  Memcpy2D raw;
+  raw.srcDevice = copy.src;
+  raw.srcPitch = copy.srcPitch;
+  raw.dstDevice = copy.dst;
+  raw.dstPitch = copy.dstPitch;
+  raw.width = copy.width;
+  raw.height = copy.height;
+  return check(driver_.Memcpy2DUnaligned(&raw), "cuMemcpy2D",
+               fmt::format("copying {} rows of {} bytes (pitch {} to {})", copy.height, copy.width,
+                           copy.srcPitch, copy.dstPitch));
+}
+
+Status CudaDevice::memset(DevicePtr dst, uint8_t value, uint64_t bytes) {
+  if (!bytes)
+    return {};
+  FP4_TRY(enter());
+  return check(driver_.MemsetD8(dst, value, bytes), "cuMemsetD8",
+               fmt::format("setting {} bytes at {:#x}", bytes, dst));
+}
+
+//===----------------------------------------------------------------------===//
+// Modules and kernels
+//===----------------------------------------------------------------------===//
+
+Expected<ModuleId> CudaDevice::loadModule(const fp4rt_module &module) {
+  FP4_TRY(enter());
+  TargetMatch match = matchTarget(module.target, major_, minor_);
+  LoadedModule loaded{nullptr, module.name, false, {}};
+  if (module.cubin && match.cubin) {
+    FP4_TRY(check(driver_.ModuleLoadDataEx(&loaded.handle, module.cubin, 0, nullptr, nullptr),
+                  "cuModuleLoadDataEx", fmt::format("loading the cubin of '{}'", module.name)));
+  } else if (module.ptx_size && match.ptx) {
+    auto handle = loadPtx(module);
+    if (!handle)
+      return tl::unexpected<Error>(handle.error());
+    loaded.handle = *handle;
+    loaded.fromPtx = true;
+  } else {
+    return makeError(ErrorKind::Device,
+                     fmt::format("module '{}' is compiled for {}, which '{}' ({}) cannot execute",
+                                 module.name, module.target, name_, target()),
+                     fmt::format("run with --device sim, or compile with --target={}", target()));
+  }
+  modules_.push_back(std::move(loaded));
+  return static_cast<ModuleId>(modules_.size() - 1);
+}
+
+Expected<Module> CudaDevice::loadPtx(const fp4rt_module &module) const {
+  std::string text(module.ptx, module.ptx_size); // the driver wants a terminating NUL
+  std::string log(16384, '\0');
+  JitOption options[] = {ErrorLogBuffer, ErrorLogBufferBytes};
+  void *values[] = {log.data(), reinterpret_cast<void *>(log.size())};
+  Module handle = nullptr;
+  Result result = driver_.ModuleLoadDataEx(&handle, text.c_str(), 2, options, values);
+  if (result == Success)
+    return handle;
+  Status status = check(result, "cuModuleLoadDataEx",
+                        fmt::format("compiling the PTX of '{}'", module.name));
+  Error error = status.error();
+  error.kind = ErrorKind::Compile;
+  log.resize(log.find('\0') == std::string::npos ? log.size() : log.find('\0'));
+  if (!log.empty())
+    error.message += "\n" + log;
+  return tl::unexpected<Error>(std::move(error));
+}
+
+Expected<CudaDevice::Kernel *> CudaDevice::findKernel(ModuleId id, std::string_view kernel) {
+  if (id >= modules_.size())
+    return makeError(ErrorKind::Internal, fmt::format("no module has the number {}", id));
+  LoadedModule &module = modules_[id];
+  if (auto it = module.kernels.find(kernel); it != module.kernels.end())
+    return &it->second;
+  FP4_TRY(enter());
+  auto described = describeKernel(module, std::string(kernel));
+  if (!described)
+    return tl::unexpected<Error>(described.error());
+  return &module.kernels.emplace(kernel, std::move(*described)).first->second;
+}
+
+Expected<CudaDevice::Kernel> CudaDevice::describeKernel(const LoadedModule &module,
+                                                        const std::string &name) const {
+  Kernel kernel;
+  Result found = driver_.ModuleGetFunction(&kernel.function, module.handle, name.c_str());
+  if (found == ErrorNotFound)
+    return makeError(ErrorKind::Device,
+                     fmt::format("module '{}' has no kernel named '{}'", module.name, name));
+  FP4_TRY(check(found, "cuModuleGetFunction", "looking up kernel '" + name + "'"));
+  int registers = 0, shared = 0, local = 0, cluster[3] = {};
+  const std::pair<FunctionAttribute, int *> attributes[] = {
+      {Registers, &registers},
+      {StaticSharedBytes, &shared},
+      {LocalBytes, &local},
+      {RequiredClusterWidth, &cluster[0]},
+      {RequiredClusterHeight, &cluster[1]},
+      {RequiredClusterDepth, &cluster[2]}};
+  for (auto [attribute, value] : attributes)
+    FP4_TRY(check(driver_.FuncGetAttribute(value, attribute, kernel.function), "cuFuncGetAttribute",
+                  "reading the resources of '" + name + "'"));
+  kernel.info = {name, uint32_t(registers), uint32_t(shared), uint32_t(local), module.fromPtx};
+  kernel.requiredCluster = {uint32_t(cluster[0]), uint32_t(cluster[1]), uint32_t(cluster[2])};
+  size_t offset = 0, size = 0;
+  while (driver_.FuncGetParamInfo(kernel.function, kernel.parameters, &offset, &size) == Success)
+    ++kernel.parameters;
+  return kernel;
+}
+
+Expected<KernelInfo> CudaDevice::kernelInfo(ModuleId module, std::string_view kernel) {
+  auto found = findKernel(module, kernel);
+  if (!found)
+    return tl::unexpected<Error>(found.error());
+  return (*found)->info;
+}
+
+//===----------------------------------------------------------------------===//
+// Launch
+//===----------------------------------------------------------------------===//
+
+Status CudaDevice::checkLaunch(const Kernel &kernel, const LaunchShape &shape,
+                               size_t numParams) const {
+  if (numParams != kernel.parameters)
+    return makeError(ErrorKind::Device,
+                     fmt::format("kernel '{}' expects {} parameters, but got {}", kernel.info.name,
+                                 kernel.parameters, numParams));
+  uint64_t shared = uint64_t(kernel.info.staticSharedBytes) + shape.dynamicSharedBytes;
+  if (shared > maxSharedBytes_)
+    return makeError(ErrorKind::Device,
+                     fmt::format("kernel '{}' needs {} bytes of shared memory per block, but {} has {}",
+                                 kernel.info.name, shared, selector(), maxSharedBytes_));
+  return {};
+}
+
+Status CudaDevice::launch(ModuleId module, std::string_view name, const LaunchShape &shape,
+                          std::span<void *const> params) {
+  auto found = findKernel(module, name);
+  if (!found)
+    return tl::unexpected<Error>(found.error());
+  Kernel &kernel = **found;
+  FP4_TRY(enter());
+  FP4_TRY(checkLaunch(kernel, shape, params.size()));
+  const std::string doing = fmt::format("launching '{}'", name);
+  if (shape.dynamicSharedBytes)
+    FP4_TRY(check(driver_.FuncSetAttribute(kernel.function, MaxDynamicSharedBytes,
+                                           int(shape.dynamicSharedBytes)),
+                  "cuFuncSetAttribute", doing));
+  LaunchAttribute cluster;
+  bool explicitCluster = shape.cluster.x != 0 && kernel.requiredCluster.x == 0;
+  cluster.value.cluster = {shape.cluster.x, shape.cluster.y, shape.cluster.z};
+  if (shape.cluster.count() > 8)
+    FP4_TRY(check(driver_.FuncSetAttribute(kernel.function, NonPortableClusterAllowed, 1),
+                  "cuFuncSetAttribute", doing));
+  LaunchConfig config{shape.grid.x,
+                      shape.grid.y,
+                      shape.grid.z,
+                      shape.block.x,
+                      shape.block.y,
+                      shape.block.z,
+                      shape.dynamicSharedBytes,
+                      nullptr,
+                      &cluster,
+                      explicitCluster ? 1u : 0u};
+  return check(driver_.LaunchKernelEx(&config, kernel.function,
+                                      const_cast<void **>(params.data()), nullptr),
+               "cuLaunchKernelEx", doing);
+}
+
+Status CudaDevice::encodeTensorMap(std::span<std::byte, 128> out,
+                                   const TensorMapRequest &request) {
+  FP4_TRY(enter());
+  alignas(64) std::byte map[128];
+  const uint32_t ones[5] = {1, 1, 1, 1, 1};
+  FP4_TRY(check(driver_.TensorMapEncodeTiled(
+                    map, request.elementType, uint32_t(request.dims.size()),
+                    reinterpret_cast<void *>(request.base), request.dims.data(),
+                    request.strides.data(), request.box.data(), ones, /*interleave=*/0,
+                    request.swizzle, /*l2Promotion=*/2, /*oobFill=*/0),
+                "cuTensorMapEncodeTiled",
+                fmt::format("encoding a tensor map of rank {} with element type {} and swizzle {}",
+                            request.dims.size(), request.elementType, request.swizzle)));
+  std::copy(std::begin(map), std::end(map), out.begin());
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Order and time
+//===----------------------------------------------------------------------===//
+
+Status CudaDevice::synchronize() {
+  FP4_TRY(enter());
+  return check(driver_.CtxSynchronize(), "cuCtxSynchronize", "running the kernels");
+}
+
+Expected<uint32_t> CudaDevice::recordEvent() {
+  FP4_TRY(enter());
+  Event event = nullptr;
+  FP4_TRY(check(driver_.EventCreate(&event, 0), "cuEventCreate", "creating a timing event"));
+  events_.push_back(event);
+  FP4_TRY(check(driver_.EventRecord(event, nullptr), "cuEventRecord", "recording a timing event"));
+  return static_cast<uint32_t>(events_.size() - 1);
+}
+
+Expected<double> CudaDevice::elapsedMs(uint32_t first, uint32_t second) {
+  if (first >= events_.size() || second >= events_.size())
+    return makeError(ErrorKind::Internal, fmt::format("no event pair {}, {}", first, second));
+  FP4_TRY(enter());
+  FP4_TRY(check(driver_.EventSynchronize(events_[second]), "cuEventSynchronize",
+                "running the kernels"));
+  float milliseconds = 0;
+  FP4_TRY(check(driver_.EventElapsedTime(&milliseconds, events_[first], events_[second]),
+                "cuEventElapsedTime", "reading a timing event"));
+  return milliseconds;
+}
+
+} // namespace fp4::rt

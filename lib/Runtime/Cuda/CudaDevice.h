@@ -1,0 +1,80 @@
+//===- CudaDevice.h - A GPU behind the CUDA driver ------------------------===//
+//
+// The primary context of one GPU and its default stream. All driver calls go through check(), so
+// that an error names what was being done, the call, the CUDA error and a hint.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Driver.h"
+#include "fp4/Runtime/Device.h"
+
+#include <map>
+
+namespace fp4::rt {
+
+class CudaDevice final : public Device {
+public:
+  static Expected<std::unique_ptr<Device>> open(int ordinal);
+  ~CudaDevice() override;
+
+  std::string name() const override { return name_; }
+  std::string selector() const override { return "cuda:" + std::to_string(ordinal_); }
+  std::string target() const override;
+  int32_t multiprocessorCount() const override { return multiprocessors_; }
+  bool isHardware() const override { return true; }
+
+  Expected<DevicePtr> allocate(uint64_t bytes) override;
+  Status free(DevicePtr address) override;
+  Status copyToDevice(DevicePtr dst, std::span<const std::byte> src) override;
+  Status copyToHost(std::span<std::byte> dst, DevicePtr src) override;
+  Status copy2D(const Copy2D &copy) override;
+  Status memset(DevicePtr dst, uint8_t value, uint64_t bytes) override;
+  Expected<ModuleId> loadModule(const fp4rt_module &module) override;
+  Expected<KernelInfo> kernelInfo(ModuleId module, std::string_view kernel) override;
+  Status launch(ModuleId module, std::string_view kernel, const LaunchShape &shape,
+                std::span<void *const> params) override;
+  Status encodeTensorMap(std::span<std::byte, 128> out, const TensorMapRequest &request) override;
+  Status synchronize() override;
+  Expected<uint32_t> recordEvent() override;
+  Expected<double> elapsedMs(uint32_t first, uint32_t second) override;
+
+private:
+  struct Kernel {
+    cuda::Function function = nullptr;
+    KernelInfo info;
+    uint32_t parameters = 0;
+    Dim3 requiredCluster{0, 0, 0};
+  };
+  struct LoadedModule {
+    cuda::Module handle = nullptr;
+    std::string name;
+    bool fromPtx = false;
+    std::map<std::string, Kernel, std::less<>> kernels;
+  };
+
+  CudaDevice(const cuda::Driver &driver, int ordinal) : driver_(driver), ordinal_(ordinal) {}
+  Status initialize();
+  Status check(cuda::Result result, const char *call, const std::string &doing) const {
+    return cuda::check(driver_, result, call, doing);
+  }
+  /// Makes our context current on the calling thread.
+  Status enter() const;
+  Expected<Kernel *> findKernel(ModuleId module, std::string_view kernel);
+  Expected<Kernel> describeKernel(const LoadedModule &module, const std::string &kernel) const;
+  Status checkLaunch(const Kernel &kernel, const LaunchShape &shape, size_t numParams) const;
+  Expected<cuda::Module> loadPtx(const fp4rt_module &module) const;
+
+  const cuda::Driver &driver_;
+  int ordinal_;
+  cuda::DeviceOrdinal device_ = 0;
+  cuda::Context context_ = nullptr;
+  std::string name_;
+  int major_ = 0, minor_ = 0;
+  int32_t multiprocessors_ = 0;
+  uint32_t maxSharedBytes_ = 0;
+  std::vector<LoadedModule> modules_;
+  std::vector<cuda::Event> events_;
+};
+
+} // namespace fp4::rt

@@ -1,0 +1,51 @@
+//===- OpenDevice.cpp - From what a user wrote to a device ----------------===//
+
+#include "TargetMatch.h"
+#include "fp4/Runtime/Device.h"
+
+#include <charconv>
+
+namespace fp4::rt {
+namespace {
+
+/// The ordinal of "cuda" or "cuda:N"; negative when the text is neither.
+int cudaOrdinal(std::string_view selector) {
+  if (selector == "cuda")
+    return 0;
+  if (!selector.starts_with("cuda:"))
+    return -1;
+  selector.remove_prefix(5);
+  int ordinal = -1;
+  auto [end, error] = std::from_chars(selector.data(), selector.data() + selector.size(), ordinal);
+  return error == std::errc() && end == selector.data() + selector.size() ? ordinal : -1;
+}
+
+/// "sm_90a" -> {9, 0}.
+bool runsTarget(const Device &device, std::string_view target) {
+  std::string own = device.target().substr(3);
+  if (own.ends_with('a'))
+    own.pop_back();
+  int version = std::stoi(own);
+  TargetMatch match = matchTarget(target, version / 10, version % 10);
+  return match.cubin || match.ptx;
+}
+
+} // namespace
+
+Expected<std::unique_ptr<Device>> openDevice(std::string_view selector,
+                                             const DeviceOptions &options) {
+  if (selector == "sim")
+    return openSimDevice(options);
+  if (selector == "auto") {
+    if (auto gpu = openCudaDevice(0); gpu && runsTarget(**gpu, options.target))
+      return gpu;
+    return openSimDevice(options);
+  }
+  if (int ordinal = cudaOrdinal(selector); ordinal >= 0)
+    return openCudaDevice(ordinal);
+  return makeError(ErrorKind::Usage,
+                   "unknown device '" + std::string(selector) + "'",
+                   "choose auto, sim, cuda or cuda:N");
+}
+
+} // namespace fp4::rt

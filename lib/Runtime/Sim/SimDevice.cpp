@@ -1,0 +1,211 @@
+//===- SimDevice.cpp - The PTX simulator as a device ----------------------===//
+
+#include "SimDevice.h"
+
+#include "Progress.h"
+#include "fp4/ISA/TargetModel.h"
+#include "fp4/ISA/TensorMap.h"
+
+#include <cstring>
+#include <fmt/format.h>
+
+namespace fp4::rt {
+namespace {
+
+Expected<sim::CompletionPolicy> parsePolicy(std::string_view text) {
+  if (text == "eager")
+    return sim::CompletionPolicy::Eager;
+  if (text == "lazy")
+    return sim::CompletionPolicy::Lazy;
+  if (text == "random")
+    return sim::CompletionPolicy::Random;
+  if (text == "delay")
+    return sim::CompletionPolicy::Delay;
+  return makeError(ErrorKind::Usage, fmt::format("unknown simulation policy '{}'", text),
+                   "choose eager, lazy, random or delay");
+}
+
+std::array<uint32_t, 3> toArray(const Dim3 &dim) { return {dim.x, dim.y, dim.z}; }
+
+} // namespace
+
+Expected<std::unique_ptr<Device>> openSimDevice(const DeviceOptions &options) {
+  return SimDevice::open(options);
+}
+
+Expected<std::unique_ptr<Device>> SimDevice::open(const DeviceOptions &options) {
+  auto target = hw::requireTarget(options.target);
+  if (!target)
+    return tl::unexpected<Error>(target.error());
+  auto policy = parsePolicy(options.policy);
+  if (!policy)
+    return tl::unexpected<Error>(policy.error());
+  sim::SimOptions settings;
+  settings.policy = *policy;
+  settings.seed = options.seed;
+  settings.hostThreads = options.hostThreads;
+  settings.target = options.target;
+  if (options.showProgress)
+    settings.progress = makeProgressLine();
+  return std::unique_ptr<Device>(new SimDevice(**target, std::move(settings)));
+}
+
+SimDevice::SimDevice(const hw::TargetModel &target, sim::SimOptions options)
+    : target_(target), simulator_(std::move(options)) {}
+
+std::string SimDevice::target() const { return std::string(target_.name); }
+
+int32_t SimDevice::multiprocessorCount() const { return int32_t(target_.multiprocessors); }
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+Expected<DevicePtr> SimDevice::allocate(uint64_t bytes) {
+  constexpr uint64_t kLimit = uint64_t(1) << 40;
+  if (bytes > kLimit)
+    return makeError(ErrorKind::Device,
+                     fmt::format("allocating {} bytes failed: more than any device has", bytes));
+  return simulator_.memory().allocate(bytes);
+}
+
+Status SimDevice::free(DevicePtr address) { return simulator_.memory().free(address); }
+
+Status SimDevice::copyToDevice(DevicePtr dst, std::span<const std::byte> src) {
+  return src.empty() ? Status{} : simulator_.memory().write(dst, src.data(), src.size());
+}
+
+Status SimDevice::copyToHost(std::span<std::byte> dst, DevicePtr src) {
+  return dst.empty() ? Status{} : simulator_.memory().read(src, dst.data(), dst.size());
+}
+
+Status SimDevice::memset(DevicePtr dst, uint8_t value, uint64_t bytes) {
+  return bytes ? simulator_.memory().fill(dst, value, bytes) : Status{};
+}
+
+Status SimDevice::copy2D(const Copy2D &copy) {
+  if (!copy.width || !copy.height)
+    return {};
+  sim::GlobalMemory &memory = simulator_.memory();
+  uint64_t srcBytes = (copy.height - 1) * copy.srcPitch + copy.width;
+  uint64_t dstBytes = (copy.height - 1) * copy.dstPitch + copy.width;
+  const std::byte *src = memory.translate(copy.src, srcBytes);
+  std::byte *dst = memory.translate(copy.dst, dstBytes);
+  if (!src || !dst)
+    return makeError(ErrorKind::Device,
+                     fmt::format("copying {} rows of {} bytes failed: the {} is out of bounds, {}",
+                                 copy.height, copy.width, src ? "destination" : "source",
+                                 src ? memory.explain(copy.dst, dstBytes)
+                                     : memory.explain(copy.src, srcBytes)));
+  for (uint64_t row = 0; row < copy.height; ++row)
+    std::memcpy(dst + row * copy.dstPitch, src + row * copy.srcPitch, copy.width);
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Modules and launches
+//===----------------------------------------------------------------------===//
+
+Expected<ModuleId> SimDevice::loadModule(const fp4rt_module &module) {
+  if (!module.ptx_size)
+    return makeError(ErrorKind::Device,
+                     fmt::format("module '{}' carries no PTX, which is what the simulator executes",
+                                 module.name),
+                     "emit the library with its PTX");
+  auto program = sim::Program::parse({module.ptx, module.ptx_size}, module.name);
+  if (!program)
+    return tl::unexpected<Error>(program.error());
+  modules_.push_back(std::move(*program));
+  return static_cast<ModuleId>(modules_.size() - 1);
+}
+
+Expected<const sim::KernelInfo *> SimDevice::findKernel(ModuleId module,
+                                                        std::string_view kernel) const {
+  if (module >= modules_.size())
+    return makeError(ErrorKind::Internal, fmt::format("no module has the number {}", module));
+  const sim::Program &program = *modules_[module];
+  if (const sim::KernelInfo *info = program.findKernel(kernel))
+    return info;
+  std::string known;
+  for (const sim::KernelInfo &info : program.kernels())
+    known += (known.empty() ? "" : ", ") + info.name;
+  return makeError(
+      ErrorKind::Device,
+      fmt::format("module '{}' has no kernel named '{}'", program.name(), kernel),
+      known.empty() ? "it has no kernels" : "its kernels are " + known);
+}
+
+Expected<KernelInfo> SimDevice::kernelInfo(ModuleId module, std::string_view kernel) {
+  auto found = findKernel(module, kernel);
+  if (!found)
+    return tl::unexpected<Error>(found.error());
+  KernelInfo info;
+  info.name = (*found)->name;
+  info.staticSharedBytes = (*found)->staticSharedBytes;
+  info.localBytes = (*found)->localBytes;
+  info.compiledFromPtx = true;
+  return info;
+}
+
+Status SimDevice::launch(ModuleId module, std::string_view kernel, const LaunchShape &shape,
+                         std::span<void *const> params) {
+  auto found = findKernel(module, kernel);
+  if (!found)
+    return tl::unexpected<Error>(found.error());
+  const sim::KernelInfo &info = **found;
+  if (params.size() != info.params.size())
+    return makeError(ErrorKind::Device,
+                     fmt::format("kernel '{}' expects {} parameters, but got {}", kernel,
+                                 info.params.size(), params.size()));
+  std::vector<std::byte> block(info.paramBytes);
+  for (size_t i = 0; i < params.size(); ++i)
+    std::memcpy(block.data() + info.params[i].offset, params[i], info.params[i].size);
+  sim::LaunchConfig config;
+  config.grid = toArray(shape.grid);
+  config.block = toArray(shape.block);
+  config.cluster = toArray(shape.cluster);
+  config.dynamicSharedBytes = shape.dynamicSharedBytes;
+  FP4_TRY(simulator_.launch(*modules_[module], kernel, config, block));
+  return {};
+}
+
+Status SimDevice::encodeTensorMap(std::span<std::byte, 128> out, const TensorMapRequest &request) {
+  if (request.swizzle < 0 || request.swizzle > int32_t(hw::SwizzleMode::B128Atom32))
+    return makeError(ErrorKind::Device,
+                     fmt::format("encoding a tensor map failed: swizzle must be 0 to 4, but got {}",
+                                 request.swizzle));
+  hw::TensorMap map;
+  map.elementType = static_cast<hw::TensorMapType>(request.elementType);
+  map.swizzle = static_cast<hw::SwizzleMode>(request.swizzle);
+  map.rank = static_cast<uint32_t>(request.dims.size());
+  map.address = request.base;
+  for (size_t i = 0; i < request.dims.size(); ++i) {
+    map.dims[i] = request.dims[i];
+    map.box[i] = request.box[i];
+    map.elementStrides[i] = 1;
+  }
+  for (size_t i = 0; i < request.strides.size(); ++i)
+    map.strides[i] = request.strides[i];
+  auto bytes = map.encodeSimulator();
+  if (!bytes)
+    return tl::unexpected<Error>(bytes.error());
+  std::memcpy(out.data(), bytes->data(), bytes->size());
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Time
+//===----------------------------------------------------------------------===//
+
+Expected<uint32_t> SimDevice::recordEvent() {
+  events_.push_back(std::chrono::steady_clock::now());
+  return static_cast<uint32_t>(events_.size() - 1);
+}
+
+Expected<double> SimDevice::elapsedMs(uint32_t first, uint32_t second) {
+  if (first >= events_.size() || second >= events_.size())
+    return makeError(ErrorKind::Internal, fmt::format("no event pair {}, {}", first, second));
+  return std::chrono::duration<double, std::milli>(events_[second] - events_[first]).count();
+}
+
+} // namespace fp4::rt
