@@ -3,6 +3,7 @@
 #include "fp4/InitAll.h"
 
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Dialect/Pipe/IR/Pipe.h"
 #include "fp4/Target/Passes.h"
 
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
@@ -18,7 +19,9 @@
 
 using namespace mlir;
 
-void fp4::registerDialects(DialectRegistry &registry) { registry.insert<Fp4Dialect>(); }
+void fp4::registerDialects(DialectRegistry &registry) {
+  registry.insert<Fp4Dialect, pipe::PipeDialect>();
+}
 
 void fp4::registerPasses() { registerFP4TargetPasses(); }
 

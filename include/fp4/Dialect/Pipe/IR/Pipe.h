@@ -1,0 +1,45 @@
+//===- Pipe.h - The pipe dialect ------------------------------------------===//
+//
+// Kernels as tiles in typed buffers that flow between warp roles through channels. Types carry the
+// hardware layout, and every op that belongs to a role says so. See PipeDialect.td for the three
+// forms of a kernel.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "fp4/Dialect/Pipe/IR/PipeDialect.h.inc"
+#include "fp4/Dialect/Pipe/IR/PipeEnums.h.inc"
+#include "fp4/Dialect/Pipe/IR/PipeInterfaces.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "fp4/Dialect/Pipe/IR/PipeAttrs.h.inc"
+#define GET_TYPEDEF_CLASSES
+#include "fp4/Dialect/Pipe/IR/PipeTypes.h.inc"
+#define GET_OP_CLASSES
+#include "fp4/Dialect/Pipe/IR/PipeOps.h.inc"
+
+namespace fp4::pipe {
+
+/// Rows and scale columns of one 512-byte block of scale factors.
+inline constexpr int64_t kScaleBlockRows = 128, kScaleBlockColumns = 4, kScaleBlockBytes = 512;
+/// Elements of K that one block-scaled MMA instruction covers (kinds mxf4 and mxf4nvf4).
+inline constexpr int64_t kMmaK = 64;
+/// Rows of the TMEM accumulator and of an A tile.
+inline constexpr int64_t kMmaM = 128;
+
+/// Bytes of a row's swizzle pattern: 32, 64 or 128; 0 for layouts without a swizzle.
+int64_t swizzleWidth(Layout layout);
+/// The elements of k that share a scale of this type: 16 (f8E4M3FN), 32 (f8E8M0FNU), 0 (neither).
+int64_t scaleBlockSize(mlir::Type scaleType);
+/// Device buffer of a kernel argument; the rules of BufferTypes.h.
+mlir::MemRefType getBufferType(GlobalType type);
+
+} // namespace fp4::pipe

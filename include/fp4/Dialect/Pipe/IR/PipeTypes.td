@@ -1,0 +1,127 @@
+//===- PipeTypes.td - Buffers with hardware layout, and channels ----------===//
+#ifndef FP4_DIALECT_PIPE_IR_PIPETYPES_TD
+#define FP4_DIALECT_PIPE_IR_PIPETYPES_TD
+
+include "fp4/Dialect/Pipe/IR/PipeDialect.td"
+
+class Pipe_Type<string name, string typeMnemonic, list<Trait> traits = []>
+    : TypeDef<Pipe_Dialect, name, traits> {
+  let mnemonic = typeMnemonic;
+}
+
+/// A shaped pipe type: `!pipe.<mnemonic><128x256xf4E2M1FN, swizzle_128B>`; `linear` is not printed.
+class Pipe_TileType<string name, string typeMnemonic> : Pipe_Type<name, typeMnemonic> {
+  let parameters = (ins
+    ArrayRefParameter<"int64_t", "rows and columns, in elements">:$shape,
+    "::mlir::Type":$elementType,
+    "::fp4::pipe::Layout":$layout);
+  let builders = [
+    TypeBuilderWithInferredContext<(ins "::llvm::ArrayRef<int64_t>":$shape,
+        "::mlir::Type":$elementType, CArg<"Layout", "Layout::Linear">:$layout), [{
+      return $_get(elementType.getContext(), shape, elementType, layout);
+    }]>
+  ];
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  code tileDecls = [{
+    /// Rows of the tile (the M or N direction).
+    int64_t getRows() const { return getShape()[0]; }
+    /// Columns of the tile, in elements (the K direction, or N of an accumulator).
+    int64_t getColumns() const { return getShape()[1]; }
+    bool isScales() const { return getLayout() == Layout::Tiled128x4; }
+  }];
+}
+
+def Pipe_GlobalType : Pipe_TileType<"Global", "global"> {
+  let summary = "typed pointer to a device buffer";
+  let description = [{
+    A row-major device buffer of a logical tensor, passed to a kernel as a pointer to global memory.
+    Rank 0 (`!pipe.global<f32>`) is one scalar; otherwise rank 2, and only dimension 0 may be
+    dynamic. Rows of `f4E2M1FN` hold two elements per byte (even column in the low nibble) with a
+    pitch of the next multiple of 16 bytes. With layout `tiled_128x4` the buffer holds scale factors
+    in 512-byte blocks of 128 rows by 4 columns, blocks of one row of blocks contiguous, missing
+    scales zero.
+
+    Example: `!pipe.global<?x512xbf16>`, `!pipe.global<?x64xf8E4M3FN, tiled_128x4>`.
+  }];
+  let extraClassDeclaration = [{
+    int64_t getRank() const { return getShape().size(); }
+    bool isScales() const { return getLayout() == Layout::Tiled128x4; }
+    /// Bytes from one row to the next of a linear buffer.
+    int64_t getRowPitch() const;
+    /// 512-byte blocks per row of blocks of a tiled_128x4 buffer: ceil(columns / 4).
+    int64_t getScaleBlockColumns() const { return (getShape()[1] + 3) / 4; }
+    /// Rows of 512-byte blocks, ceil(rows / 128), or ShapedType::kDynamic.
+    int64_t getScaleBlockRows() const;
+  }];
+}
+
+def Pipe_TensorMapType : Pipe_TileType<"TensorMap", "tensor_map"> {
+  let summary = "TMA descriptor that loads boxes of the given shape and swizzle";
+  let description = [{
+    A 128-byte tensor map, a grid constant of the kernel. Shape, element type and layout are those of
+    the box it loads, so `pipe.load` through it yields `!pipe.shared` of the same parameters. Packed
+    fp4 data use the map's element type UINT8, with coordinates in bytes.
+
+    Constraints: (C101) the box has at most 256 rows, and an inner size that is a multiple of 16 bytes
+    and not larger than the swizzle width.
+  }];
+  let extraClassDeclaration = tileDecls;
+}
+
+def Pipe_SharedType : Pipe_TileType<"Shared", "shared"> {
+  let summary = "tile in shared memory";
+  let description = [{
+    A dense tile in shared memory. Data tiles are K-major rows of `getInnerBytes()` bytes under a
+    swizzle that acts on absolute shared addresses, so they start at a multiple of the pattern's
+    repeat (1024, 512, 256 bytes for 128B, 64B, 32B). `tiled_128x4` holds scale factors: rows/128
+    times columns/4 blocks of 512 bytes, block (i, j) at byte (i * columns/4 + j) * 512.
+
+    Constraints: (C102) rows of data are as wide as the swizzle; (C103) scale tiles have a multiple of
+    128 rows and of 4 columns and an 8-bit float element type.
+  }];
+  let extraClassDeclaration = tileDecls # [{
+    /// Size of the tile in bytes.
+    int64_t getBytes() const;
+    /// Bytes of one row.
+    int64_t getInnerBytes() const;
+    /// Required alignment in shared memory, in bytes.
+    int64_t getAlignment() const;
+  }];
+}
+
+def Pipe_TmemType : Pipe_TileType<"Tmem", "tmem"> {
+  let summary = "tile in tensor memory";
+  let description = [{
+    `!pipe.tmem<128x256xf32>` is an accumulator: row r in lane r, one 32-bit column per column.
+    `!pipe.tmem<256x16xf8E4M3FN, tiled_128x4>` holds scale factors as tcgen05.mma reads them, every
+    512-byte block in 4 columns, the blocks of one k step adjacent: block (i, j) of rows 128 i.. and
+    scale columns 4 j.. is at column (j * rows/128 + i) * 4.
+
+    Constraints: (C104) an accumulator has 128 rows of f32 and 8 to 256 columns in steps of 8;
+    (C103) holds for scale tiles; (C105) a tile fits in the 512 columns of tensor memory.
+  }];
+  let extraClassDeclaration = tileDecls # [{
+    /// 32-bit tensor memory columns that the tile occupies.
+    int64_t getTmemColumns() const;
+  }];
+}
+
+def Pipe_ChannelType : Pipe_Type<"Channel", "channel"> {
+  let summary = "pipe between two roles with a typed payload";
+  let description = [{
+    The payload is one or more tiles that are handed over together. Constraints: (C106) the payload
+    lies either in shared memory or in tensor memory, not in both.
+  }];
+  let parameters = (ins ArrayRefParameter<"::mlir::Type", "tiles of one stage">:$payload);
+  let assemblyFormat = "`<` $payload `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// True when the payload is in shared memory.
+    bool isShared() const;
+    /// Bytes of shared memory (shared payload) or tensor memory columns of one stage.
+    int64_t getStageSize() const;
+  }];
+}
+
+#endif // FP4_DIALECT_PIPE_IR_PIPETYPES_TD

@@ -1,0 +1,43 @@
+//===- PipeDialect.cpp - Registration and enumerations --------------------===//
+
+#include "fp4/Dialect/Pipe/IR/Pipe.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace fp4::pipe;
+
+#include "fp4/Dialect/Pipe/IR/PipeDialect.cpp.inc"
+#include "fp4/Dialect/Pipe/IR/PipeEnums.cpp.inc"
+#include "fp4/Dialect/Pipe/IR/PipeInterfaces.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "fp4/Dialect/Pipe/IR/PipeAttrs.cpp.inc"
+
+namespace {
+/// Channel types list every tile of a stage; an alias keeps the ops that use them readable.
+struct PipeAsmInterface : OpAsmDialectInterface {
+  using OpAsmDialectInterface::OpAsmDialectInterface;
+
+  AliasResult getAlias(Type type, raw_ostream &os) const override {
+    if (!isa<ChannelType>(type))
+      return AliasResult::NoAlias;
+    os << "channel";
+    return AliasResult::OverridableAlias;
+  }
+};
+} // namespace
+
+void PipeDialect::initialize() {
+  registerTypes();
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "fp4/Dialect/Pipe/IR/PipeAttrs.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "fp4/Dialect/Pipe/IR/PipeOps.cpp.inc"
+      >();
+  addInterfaces<PipeAsmInterface>();
+}

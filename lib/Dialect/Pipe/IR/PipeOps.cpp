@@ -1,0 +1,241 @@
+//===- PipeOps.cpp - Host ops and tile ops --------------------------------===//
+//
+// Verifiers of the ops that make kernel arguments and that move and multiply tiles. Labels such as
+// (C114) refer to docs/Spec.md.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp4/Dialect/Pipe/IR/Pipe.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/OpImplementation.h"
+
+using namespace mlir;
+using namespace fp4::pipe;
+
+//===----------------------------------------------------------------------===//
+// Host
+//===----------------------------------------------------------------------===//
+
+LogicalResult GlobalViewOp::verify() {
+  MemRefType expected = getBufferType(getType()); // (C107)
+  auto actual = cast<BaseMemRefType>(getBuffer().getType());
+  if (actual != expected)
+    return emitOpError() << "buffer of " << getType() << " must be " << expected << ", but got "
+                         << actual;
+  return success();
+}
+
+LogicalResult MakeTensorMapOp::verify() {
+  auto buffer = dyn_cast<MemRefType>(getBuffer().getType());
+  TensorMapType map = getType();
+  if (!buffer || buffer.getRank() != 2 || !buffer.getLayout().isIdentity() ||
+      buffer.isDynamicDim(1))
+    return emitOpError() << "buffer must be a row-major memref of rank 2 with static columns, but "
+                            "got "
+                         << getBuffer().getType();
+  bool packed = isa<Float4E2M1FNType>(map.getElementType());
+  Type expected = packed ? IntegerType::get(getContext(), 8) : map.getElementType();
+  if (buffer.getElementType() != expected)
+    return emitOpError() << "buffer of a map of " << map.getElementType()
+                         << " must have element type " << expected << ", but got "
+                         << buffer.getElementType();
+  int64_t pitch = buffer.getDimSize(1) * buffer.getElementTypeBitWidth() / 8;
+  int64_t columns = getColumns();
+  if (columns < 1 || (packed && columns % 2))
+    return emitOpError() << "columns must be positive" << (packed ? " and even" : "")
+                         << ", but got " << columns;
+  int64_t bytes = columns * map.getElementType().getIntOrFloatBitWidth() / 8;
+  if (pitch % 16) { // (C108)
+    InFlightDiagnostic diag = emitOpError()
+                              << "row pitch must be a multiple of 16 bytes, but got " << pitch;
+    diag.attachNote() << "pad the rows of the buffer to " << llvm::alignTo(pitch, 16) << " bytes";
+    return diag;
+  }
+  if (bytes > pitch)
+    return emitOpError() << columns << " columns take " << bytes
+                         << " bytes, which must not exceed the row pitch of " << pitch;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Any role
+//===----------------------------------------------------------------------===//
+
+LogicalResult LoadScalarOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                             Adaptor adaptor, SmallVectorImpl<Type> &inferred) {
+  inferred.push_back(cast<GlobalType>(adaptor.getGlobal().getType()).getElementType());
+  return success();
+}
+
+LogicalResult LoadScalarOp::verify() {
+  if (int64_t rank = getGlobal().getType().getRank())
+    return emitOpError() << "buffer must be a scalar, but got rank " << rank;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Load role
+//===----------------------------------------------------------------------===//
+
+/// (C110) A load returns its tile, or fills a stage of a channel.
+template <typename LoadLike> static LogicalResult verifyDestination(LoadLike op) {
+  if (op.getResult() && op.getDest())
+    return op.emitOpError() << "must return a tile or fill a destination, but does both";
+  if (!op.getResult() && !op.getDest()) {
+    InFlightDiagnostic diag = op.emitOpError() << "must return a tile or fill a destination";
+    diag.attachNote() << "add a result, or 'into %slot signals %channel'";
+    return diag;
+  }
+  if (!op.getChannel()) {
+    if (op.getIteration())
+      return op.emitOpError() << "iteration needs a channel to signal";
+    return success();
+  }
+  if (!llvm::is_contained(op.getChannel().getType().getPayload(), op.getDest().getType()))
+    return op.emitOpError() << "destination " << op.getDest().getType()
+                            << " must be a tile of the channel it signals, but got "
+                            << op.getChannel().getType();
+  return success();
+}
+
+LogicalResult LoadOp::verify() {
+  if (failed(verifyDestination(*this)))
+    return failure();
+  TensorMapType map = getMap().getType();
+  SharedType tile = getDest() ? getDest().getType() : cast<SharedType>(getResult().getType());
+  if (tile.getShape() != map.getShape() || tile.getElementType() != map.getElementType() ||
+      tile.getLayout() != map.getLayout()) // (C109)
+    return emitOpError() << "tile must have the box of its map, "
+                         << SharedType::get(map.getShape(), map.getElementType(), map.getLayout())
+                         << ", but got " << tile;
+  return success();
+}
+
+SharedType LoadScalesOp::getTileType() {
+  return cast<SharedType>((getDest() ? Value(getDest()) : Value(getResult())).getType());
+}
+
+LogicalResult LoadScalesOp::verify() {
+  if (failed(verifyDestination(*this)))
+    return failure();
+  GlobalType source = getSource().getType();
+  SharedType tile = getTileType();
+  if (!source.isScales() || !tile.isScales())
+    return emitOpError() << "source and tile must have layout tiled_128x4, but got " << source
+                         << " and " << tile;
+  if (source.getElementType() != tile.getElementType()) // (C111)
+    return emitOpError() << "tile must have the source's element type " << source.getElementType()
+                         << ", but got " << tile.getElementType();
+  if (tile.getRows() > kScaleBlockRows && ShapedType::isDynamic(source.getShape()[0]))
+    return emitOpError() << "source must have static rows for a tile of " << tile.getRows()
+                         << " rows, but got " << source;
+  if (!getBlocks() && source.getShape()[1] % tile.getColumns()) { // (C112)
+    InFlightDiagnostic diag = emitOpError()
+                              << "source's columns must be a multiple of the tile's "
+                              << tile.getColumns() << ", but got " << source.getShape()[1];
+    diag.attachNote() << "give the number of existing blocks with 'blocks %n'";
+    return diag;
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Mma role
+//===----------------------------------------------------------------------===//
+
+LogicalResult AccumulatorOp::verify() {
+  if (getType().isScales())
+    return emitOpError() << "accumulator must be a tile of f32, but got " << getType();
+  return success();
+}
+
+LogicalResult CopyScalesOp::verify() {
+  SharedType source = getSource().getType();
+  TmemType tile = getType();
+  if (!source.isScales() || source.getShape() != tile.getShape() ||
+      source.getElementType() != tile.getElementType() || !tile.isScales()) // (C113)
+    return emitOpError() << "tensor memory tile must be the scale tile of its source " << source
+                         << ", but got " << tile;
+  return success();
+}
+
+int64_t MmaOp::getBlockSize() { return scaleBlockSize(getAScales().getType().getElementType()); }
+
+int64_t MmaOp::getMaxSteps() { return getA().getType().getColumns() / kMmaK; }
+
+/// (C116) The scale tile has one column per block of k and enough rows for the operand.
+static LogicalResult verifyScales(MmaOp op, StringRef name, TmemType scales, int64_t rows) {
+  if (!scales.isScales())
+    return op.emitOpError() << name << " must have layout tiled_128x4, but got " << scales;
+  int64_t k = op.getA().getType().getColumns(), block = op.getBlockSize();
+  int64_t columns = llvm::alignTo(k / block, kScaleBlockColumns);
+  if (scales.getColumns() != columns)
+    return op.emitOpError() << name << " must have " << columns << " columns for K = " << k
+                            << " and blocks of " << block << ", but got " << scales.getColumns();
+  if (scales.getRows() < rows)
+    return op.emitOpError() << name << " must have at least " << rows << " rows, but got "
+                            << scales.getRows();
+  return success();
+}
+
+LogicalResult MmaOp::verify() {
+  TmemType acc = getAccumulator().getType();
+  SharedType a = getA().getType(), b = getB().getType();
+  if (acc.isScales())
+    return emitOpError() << "accumulator must be a tile of f32, but got " << acc;
+  if (a.getRows() != kMmaM) // (C114)
+    return emitOpError() << "a must have " << kMmaM << " rows, but got " << a.getRows();
+  if (b.getRows() != acc.getColumns())
+    return emitOpError() << "b must have as many rows as the accumulator has columns, "
+                         << acc.getColumns() << ", but got " << b.getRows();
+  for (auto [name, tile] : {std::pair("a", a), std::pair("b", b)})
+    if (!isa<Float4E2M1FNType>(tile.getElementType()) || tile.getColumns() % kMmaK ||
+        tile.getColumns() != a.getColumns()) // (C115)
+      return emitOpError() << name << " must be f4E2M1FN with the K of a, a multiple of " << kMmaK
+                           << ", but got " << tile;
+  TmemType sa = getAScales().getType(), sb = getBScales().getType();
+  if (sa.getElementType() != sb.getElementType())
+    return emitOpError() << "scales must have one element type, but got " << sa.getElementType()
+                         << " and " << sb.getElementType();
+  if (failed(verifyScales(*this, "a_scales", sa, a.getRows())))
+    return failure();
+  return verifyScales(*this, "b_scales", sb, b.getRows());
+}
+
+//===----------------------------------------------------------------------===//
+// Epilogue role
+//===----------------------------------------------------------------------===//
+
+LogicalResult ReadOp::verify() {
+  TmemType acc = getAccumulator().getType();
+  auto vector = cast<VectorType>(getType());
+  int64_t n = vector.getNumElements();
+  if (acc.isScales() || vector.getElementType() != acc.getElementType())
+    return emitOpError() << "vector must have the accumulator's element type, but got " << vector
+                         << " from " << acc;
+  if (!llvm::isPowerOf2_64(n) || n > 128 || acc.getColumns() % n) // (C117)
+    return emitOpError() << "vector must have a power of two of at most 128 elements that divides "
+                            "the accumulator's "
+                         << acc.getColumns() << " columns, but got " << n;
+  return success();
+}
+
+LogicalResult StoreOp::verify() {
+  GlobalType dest = getDest().getType();
+  auto vector = cast<VectorType>(getValue().getType());
+  if (dest.getRank() != 2 || dest.isScales() ||
+      dest.getElementType() != vector.getElementType()) // (C118)
+    return emitOpError() << "destination must be a linear buffer of " << vector.getElementType()
+                         << " and rank 2, but got " << dest;
+  if (!llvm::isPowerOf2_64(vector.getNumElements()))
+    return emitOpError() << "vector must have a power of two of elements, but got "
+                         << vector.getNumElements();
+  if (!getRows() && ShapedType::isDynamic(dest.getShape()[0])) {
+    InFlightDiagnostic diag = emitOpError()
+                              << "must bound the rows of a destination with dynamic rows";
+    diag.attachNote() << "add 'rows %m'";
+    return diag;
+  }
+  return success();
+}

@@ -1,0 +1,285 @@
+//===- PipeTypes.cpp - Buffers with hardware layout, and channels ---------===//
+//
+// Parsing, printing and verification of the pipe types. A type that verifies has a legal image in
+// shared memory or tensor memory; sizes are in bytes or in 32-bit tensor memory columns.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp4/Dialect/Pipe/IR/Pipe.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace fp4::pipe;
+
+/// Parses `<` 128x256xT (`,` layout)? `>`.
+template <typename T> static Type parseTile(AsmParser &parser, bool allowDynamic) {
+  SmallVector<int64_t> shape;
+  Type elementType;
+  Layout layout = Layout::Linear;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseLess() || parser.parseDimensionList(shape, allowDynamic) ||
+      parser.parseType(elementType))
+    return {};
+  if (succeeded(parser.parseOptionalComma())) {
+    StringRef word;
+    SMLoc wordLoc = parser.getCurrentLocation();
+    if (parser.parseKeyword(&word))
+      return {};
+    std::optional<Layout> parsed = symbolizeLayout(word);
+    if (!parsed) {
+      parser.emitError(wordLoc) << "layout must be linear, swizzle_32B, swizzle_64B, swizzle_128B "
+                                   "or tiled_128x4, but got "
+                                << word;
+      return {};
+    }
+    layout = *parsed;
+  }
+  if (parser.parseGreater())
+    return {};
+  return T::getChecked([&] { return parser.emitError(loc); }, parser.getContext(), shape,
+                       elementType, layout);
+}
+
+template <typename T> static void printTile(AsmPrinter &printer, T type) {
+  printer << '<';
+  for (int64_t dim : type.getShape())
+    if (ShapedType::isDynamic(dim))
+      printer << "?x";
+    else
+      printer << dim << 'x';
+  printer << type.getElementType();
+  if (type.getLayout() != Layout::Linear)
+    printer << ", " << stringifyLayout(type.getLayout());
+  printer << '>';
+}
+
+Type GlobalType::parse(AsmParser &parser) { return parseTile<GlobalType>(parser, true); }
+void GlobalType::print(AsmPrinter &printer) const { printTile(printer, *this); }
+Type TensorMapType::parse(AsmParser &parser) { return parseTile<TensorMapType>(parser, false); }
+void TensorMapType::print(AsmPrinter &printer) const { printTile(printer, *this); }
+Type SharedType::parse(AsmParser &parser) { return parseTile<SharedType>(parser, false); }
+void SharedType::print(AsmPrinter &printer) const { printTile(printer, *this); }
+Type TmemType::parse(AsmParser &parser) { return parseTile<TmemType>(parser, false); }
+void TmemType::print(AsmPrinter &printer) const { printTile(printer, *this); }
+
+#define GET_TYPEDEF_CLASSES
+#include "fp4/Dialect/Pipe/IR/PipeTypes.cpp.inc"
+
+void PipeDialect::registerTypes() {
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "fp4/Dialect/Pipe/IR/PipeTypes.cpp.inc"
+      >();
+}
+
+//===----------------------------------------------------------------------===//
+// Sizes
+//===----------------------------------------------------------------------===//
+
+int64_t fp4::pipe::swizzleWidth(Layout layout) {
+  switch (layout) {
+  case Layout::Swizzle32B:
+    return 32;
+  case Layout::Swizzle64B:
+    return 64;
+  case Layout::Swizzle128B:
+    return 128;
+  case Layout::Linear:
+  case Layout::Tiled128x4:
+    return 0;
+  }
+  return 0;
+}
+
+int64_t fp4::pipe::scaleBlockSize(Type scaleType) {
+  if (isa<Float8E4M3FNType>(scaleType))
+    return 16;
+  return isa<Float8E8M0FNUType>(scaleType) ? 32 : 0;
+}
+
+static int64_t bits(Type elementType) {
+  return elementType.isIntOrFloat() ? elementType.getIntOrFloatBitWidth() : 0;
+}
+
+/// Bytes of a row of packed elements.
+static int64_t rowBytes(int64_t columns, Type elementType) {
+  return llvm::divideCeil(columns * bits(elementType), 8);
+}
+
+int64_t GlobalType::getRowPitch() const {
+  int64_t bytes = rowBytes(getShape().back(), getElementType());
+  return isa<Float4E2M1FNType>(getElementType()) ? llvm::alignTo(bytes, 16) : bytes;
+}
+
+int64_t GlobalType::getScaleBlockRows() const {
+  int64_t rows = getShape()[0];
+  return ShapedType::isDynamic(rows) ? rows : llvm::divideCeil(rows, kScaleBlockRows);
+}
+
+int64_t SharedType::getInnerBytes() const { return rowBytes(getColumns(), getElementType()); }
+
+int64_t SharedType::getBytes() const {
+  if (isScales())
+    return getRows() / kScaleBlockRows * (getColumns() / kScaleBlockColumns) * kScaleBlockBytes;
+  return getRows() * getInnerBytes();
+}
+
+int64_t SharedType::getAlignment() const {
+  int64_t width = swizzleWidth(getLayout());
+  return width ? 8 * width : 128;
+}
+
+int64_t TmemType::getTmemColumns() const {
+  if (isScales())
+    return getRows() / kScaleBlockRows * getColumns();
+  return getColumns();
+}
+
+bool ChannelType::isShared() const { return isa<SharedType>(getPayload().front()); }
+
+int64_t ChannelType::getStageSize() const {
+  int64_t size = 0;
+  for (Type type : getPayload())
+    size += TypeSwitch<Type, int64_t>(type)
+                .Case([](SharedType t) { return t.getBytes(); })
+                .Case([](TmemType t) { return t.getTmemColumns(); })
+                .Default([](Type) { return 0; });
+  return size;
+}
+
+MemRefType fp4::pipe::getBufferType(GlobalType type) {
+  Builder builder(type.getContext());
+  Type element = type.getElementType();
+  if (type.getRank() == 0)
+    return MemRefType::get({}, element);
+  if (type.isScales())
+    return MemRefType::get(
+        {type.getScaleBlockRows(), type.getScaleBlockColumns(), kScaleBlockBytes},
+        builder.getI8Type());
+  int64_t rows = type.getShape()[0];
+  if (isa<Float4E2M1FNType>(element))
+    return MemRefType::get({rows, type.getRowPitch()}, builder.getI8Type());
+  if (scaleBlockSize(element))
+    return MemRefType::get(type.getShape(), builder.getI8Type());
+  return MemRefType::get(type.getShape(), element);
+}
+
+//===----------------------------------------------------------------------===//
+// Verification
+//===----------------------------------------------------------------------===//
+
+using EmitError = llvm::function_ref<InFlightDiagnostic()>;
+
+static LogicalResult verifyRank2(EmitError emitError, ArrayRef<int64_t> shape) {
+  if (shape.size() != 2)
+    return emitError() << "tile must have 2 dimensions, but got " << shape.size();
+  for (int64_t dim : shape)
+    if (dim < 1)
+      return emitError() << "dimensions of a tile must be positive, but got " << dim;
+  return success();
+}
+
+/// (C103)
+static LogicalResult verifyScaleTile(EmitError emitError, ArrayRef<int64_t> shape, Type element) {
+  if (shape[0] % kScaleBlockRows || shape[1] % kScaleBlockColumns)
+    return emitError() << "tiled_128x4 tile must be a multiple of " << kScaleBlockRows << "x"
+                       << kScaleBlockColumns << ", but got " << shape[0] << "x" << shape[1];
+  if (!scaleBlockSize(element))
+    return emitError() << "scale factors must be f8E4M3FN or f8E8M0FNU, but got " << element;
+  return success();
+}
+
+LogicalResult GlobalType::verify(EmitError emitError, ArrayRef<int64_t> shape, Type element,
+                                 Layout layout) {
+  if (!element.isIntOrFloat())
+    return emitError() << "element type must be an integer or a float, but got " << element;
+  if (shape.size() != 0 && shape.size() != 2)
+    return emitError() << "global buffer must have 0 or 2 dimensions, but got " << shape.size();
+  if (shape.size() == 2 && ShapedType::isDynamic(shape[1]))
+    return emitError() << "only dimension 0 of a global buffer may be dynamic";
+  if (layout != Layout::Linear && layout != Layout::Tiled128x4)
+    return emitError() << "layout of a global buffer must be linear or tiled_128x4, but got "
+                       << stringifyLayout(layout);
+  if (layout == Layout::Tiled128x4 && (shape.size() != 2 || !scaleBlockSize(element)))
+    return emitError()
+           << "tiled_128x4 buffer must be 2-dimensional of f8E4M3FN or f8E8M0FNU, but got "
+           << element;
+  return success();
+}
+
+LogicalResult TensorMapType::verify(EmitError emitError, ArrayRef<int64_t> shape, Type element,
+                                    Layout layout) {
+  if (failed(verifyRank2(emitError, shape)))
+    return failure();
+  if (layout == Layout::Tiled128x4)
+    return emitError() << "tensor map must have a swizzled or linear box, but got tiled_128x4";
+  if (!bits(element))
+    return emitError() << "element type must be an integer or a float, but got " << element;
+  if (shape[0] > 256) // (C101)
+    return emitError() << "box must have at most 256 rows, but got " << shape[0];
+  int64_t inner = rowBytes(shape[1], element), width = swizzleWidth(layout);
+  if (inner % 16 || inner > 256)
+    return emitError() << "rows of the box must be a multiple of 16 bytes, at most 256, but got "
+                       << inner << " bytes";
+  if (width && inner > width)
+    return emitError() << "rows of the box must be at most " << width << " bytes for "
+                       << stringifyLayout(layout) << ", but got " << inner << " bytes";
+  return success();
+}
+
+LogicalResult SharedType::verify(EmitError emitError, ArrayRef<int64_t> shape, Type element,
+                                 Layout layout) {
+  if (failed(verifyRank2(emitError, shape)))
+    return failure();
+  if (layout == Layout::Tiled128x4)
+    return verifyScaleTile(emitError, shape, element);
+  if (!bits(element))
+    return emitError() << "element type must be an integer or a float, but got " << element;
+  int64_t inner = rowBytes(shape[1], element), width = swizzleWidth(layout);
+  if (width && inner != width) // (C102)
+    return emitError() << "rows of a " << stringifyLayout(layout) << " tile must be " << width
+                       << " bytes, but got " << inner << " bytes";
+  if (inner % 16)
+    return emitError() << "rows of a tile must be a multiple of 16 bytes, but got " << inner
+                       << " bytes";
+  return success();
+}
+
+LogicalResult TmemType::verify(EmitError emitError, ArrayRef<int64_t> shape, Type element,
+                               Layout layout) {
+  if (failed(verifyRank2(emitError, shape)))
+    return failure();
+  if (layout == Layout::Tiled128x4) {
+    if (failed(verifyScaleTile(emitError, shape, element)))
+      return failure();
+  } else if (layout != Layout::Linear) {
+    return emitError() << "layout of a tensor memory tile must be linear or tiled_128x4, but got "
+                       << stringifyLayout(layout);
+  } else if (shape[0] != kMmaM || !element.isF32() || shape[1] % 8 || shape[1] > 256) { // (C104)
+    return emitError() << "accumulator must be 128 rows of f32 and 8 to 256 columns in steps of 8, "
+                          "but got "
+                       << shape[0] << "x" << shape[1] << "x" << element;
+  }
+  int64_t columns =
+      layout == Layout::Tiled128x4 ? shape[0] / kScaleBlockRows * shape[1] : shape[1];
+  if (columns > 512) // (C105)
+    return emitError() << "tile must fit in 512 tensor memory columns, but needs " << columns;
+  return success();
+}
+
+LogicalResult ChannelType::verify(EmitError emitError, ArrayRef<Type> payload) {
+  if (payload.empty())
+    return emitError() << "channel must have a payload of at least one tile";
+  bool shared = isa<SharedType>(payload.front());
+  for (Type type : payload) {
+    if (!isa<SharedType, TmemType>(type))
+      return emitError() << "payload must be tiles in shared or tensor memory, but got " << type;
+    if (isa<SharedType>(type) != shared) // (C106)
+      return emitError() << "payload must lie in one memory, but got " << payload.front() << " and "
+                         << type;
+  }
+  return success();
+}

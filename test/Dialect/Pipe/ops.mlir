@@ -1,0 +1,290 @@
+// RUN: fp4-opt %s | fp4-opt | FileCheck %s
+// RUN: fp4-opt %s -mlir-print-op-generic | fp4-opt | FileCheck %s
+
+// The NVFP4 GEMM Y[M,512] = alpha * A[M,1024] B[512,1024]^T with 128x128 output tiles, by hand in
+// each form: 8 k tiles of 256 per output tile become 4 here, M is dynamic.
+
+!map = !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
+!data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
+!scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+!tscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+!acc = !pipe.tmem<128x128xf32>
+!ab = !pipe.channel<!data, !data, !scales, !scales>
+!accs = !pipe.channel<!acc>
+!sfa = !pipe.global<?x64xf8E4M3FN, tiled_128x4>
+!sfb = !pipe.global<512x64xf8E4M3FN, tiled_128x4>
+!y = !pipe.global<?x512xbf16>
+!scalar = !pipe.global<f32>
+
+// CHECK-LABEL: func.func @host
+func.func @host(%a: memref<?x512xi8>, %sfa: memref<?x16x512xi8>, %y: memref<?x512xbf16>) {
+  // CHECK: pipe.make_tensor_map %{{.*}} columns 1024 : memref<?x512xi8> -> !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
+  %map = pipe.make_tensor_map %a columns 1024 : memref<?x512xi8> -> !map
+  // CHECK: pipe.global_view %{{.*}} : memref<?x16x512xi8> -> !pipe.global<?x64xf8E4M3FN, tiled_128x4>
+  %s = pipe.global_view %sfa : memref<?x16x512xi8> -> !sfa
+  %g = pipe.global_view %y : memref<?x512xbf16> -> !y
+  return
+}
+
+// CHECK-LABEL: gpu.func @sequential
+gpu.module @forms {
+gpu.func @sequential(%a: !map, %b: !map, %sfa: !sfa, %sfb: !sfb, %alpha: !scalar, %y: !y, %m: i32)
+    kernel {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c4 = arith.constant 4 : i32
+  %c32 = arith.constant 32 : i32
+  %c127 = arith.constant 127 : i32
+  %c128 = arith.constant 128 : i32
+  %c256 = arith.constant 256 : i32
+  %m127 = arith.addi %m, %c127 : i32
+  %num_m = arith.divui %m127, %c128 : i32
+  %total = arith.muli %num_m, %c4 : i32
+  %bid = gpu.block_id x
+  %first = arith.index_cast %bid : index to i32
+  %gdim = gpu.grid_dim x
+  %step = arith.index_cast %gdim : index to i32
+  scf.for %tile = %first to %total step %step : i32 {
+    // CHECK: pipe.tile_coord
+    %tm, %tn = pipe.tile_coord %tile in (%num_m, %c4)
+    %m0 = arith.muli %tm, %c128 : i32
+    %n0 = arith.muli %tn, %c128 : i32
+    // CHECK: pipe.accumulator : !pipe.tmem<128x128xf32>
+    %acc = pipe.accumulator : !acc
+    scf.for %k = %c0 to %c4 step %c1 : i32 {
+      %kcol = arith.muli %k, %c256 : i32
+      %kb = arith.muli %k, %c4 : i32
+      // CHECK: pipe.load %{{.*}}[%{{.*}}, %{{.*}}] : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B> -> !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
+      %as = pipe.load %a[%m0, %kcol] : !map -> !data
+      %bs = pipe.load %b[%n0, %kcol] : !map -> !data
+      // CHECK: pipe.load_scales %{{.*}}[%{{.*}}, %{{.*}}] : !pipe.global<?x64xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+      %sas = pipe.load_scales %sfa[%tm, %kb] : !sfa -> !scales
+      %sbs = pipe.load_scales %sfb[%tn, %kb] : !sfb -> !scales
+      // CHECK: pipe.copy_scales %{{.*}} : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+      %sat = pipe.copy_scales %sas : !scales -> !tscales
+      %sbt = pipe.copy_scales %sbs : !scales -> !tscales
+      %more = arith.cmpi sgt, %k, %c0 : i32
+      // CHECK: pipe.mma %{{.*}}, %{{.*}} scaled %{{.*}}, %{{.*}} scaled %{{.*}} accumulate %{{.*}} :
+      pipe.mma %acc, %as scaled %sat, %bs scaled %sbt accumulate %more : !acc, !data, !tscales, !data, !tscales
+    }
+    // CHECK: pipe.load_scalar %{{.*}} : !pipe.global<f32>
+    %scale = pipe.load_scalar %alpha : !scalar
+    %scales = vector.broadcast %scale : f32 to vector<32xf32>
+    scf.for %c = %c0 to %c128 step %c32 : i32 {
+      // CHECK: pipe.read %{{.*}}[%{{.*}}] : !pipe.tmem<128x128xf32> -> vector<32xf32>
+      %v = pipe.read %acc[%c] : !acc -> vector<32xf32>
+      %scaled = arith.mulf %v, %scales : vector<32xf32>
+      %out = arith.truncf %scaled : vector<32xf32> to vector<32xbf16>
+      %col = arith.addi %n0, %c : i32
+      // CHECK: pipe.store %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] rows %{{.*}} : vector<32xbf16>, !pipe.global<?x512xbf16>
+      pipe.store %out, %y[%m0, %col] rows %m : vector<32xbf16>, !y
+    }
+  }
+  gpu.return
+}
+
+// CHECK-LABEL: gpu.func @specialized
+gpu.func @specialized(%a: !map, %b: !map, %sfa: !sfa, %sfb: !sfb, %alpha: !scalar, %y: !y, %m: i32)
+    kernel {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c4 = arith.constant 4 : i32
+  %c32 = arith.constant 32 : i32
+  %c127 = arith.constant 127 : i32
+  %c128 = arith.constant 128 : i32
+  %c256 = arith.constant 256 : i32
+  %m127 = arith.addi %m, %c127 : i32
+  %num_m = arith.divui %m127, %c128 : i32
+  %total = arith.muli %num_m, %c4 : i32
+  %bid = gpu.block_id x
+  %first = arith.index_cast %bid : index to i32
+  %gdim = gpu.grid_dim x
+  %step = arith.index_cast %gdim : index to i32
+  // CHECK: pipe.channel from tma to mma : !channel
+  %ab = pipe.channel from tma to mma : !ab
+  // CHECK: pipe.channel from mma to threads(128) : !channel
+  %accs = pipe.channel from mma to threads(128) : !accs
+  // CHECK: pipe.role load warps 5 to 6 {
+  pipe.role load warps 5 to 6 {
+    scf.for %tile = %first to %total step %step : i32 {
+      %tm, %tn = pipe.tile_coord %tile in (%num_m, %c4)
+      %m0 = arith.muli %tm, %c128 : i32
+      %n0 = arith.muli %tn, %c128 : i32
+      scf.for %k = %c0 to %c4 step %c1 : i32 {
+        %kcol = arith.muli %k, %c256 : i32
+        %kb = arith.muli %k, %c4 : i32
+        // CHECK: pipe.producer_acquire %{{[a-z0-9_]+}} : !channel
+        %as, %bs, %sas, %sbs = pipe.producer_acquire %ab : !ab
+        // CHECK: pipe.load %{{.*}} into %{{.*}} signals %{{[a-z0-9_]+}} :
+        pipe.load %a[%m0, %kcol] into %as signals %ab : !map, !data, !ab
+        pipe.load %b[%n0, %kcol] into %bs signals %ab : !map, !data, !ab
+        pipe.load_scales %sfa[%tm, %kb] into %sas signals %ab : !sfa, !scales, !ab
+        pipe.load_scales %sfb[%tn, %kb] into %sbs signals %ab : !sfb, !scales, !ab
+        // CHECK: pipe.producer_commit
+        pipe.producer_commit %ab : !ab
+      }
+    }
+  }
+  pipe.role mma warps 4 to 5 {
+    scf.for %tile = %first to %total step %step : i32 {
+      %acc = pipe.producer_acquire %accs : !accs
+      scf.for %k = %c0 to %c4 step %c1 : i32 {
+        // CHECK: pipe.consumer_wait
+        %as, %bs, %sas, %sbs = pipe.consumer_wait %ab : !ab
+        %sat = pipe.copy_scales %sas : !scales -> !tscales
+        %sbt = pipe.copy_scales %sbs : !scales -> !tscales
+        %more = arith.cmpi sgt, %k, %c0 : i32
+        pipe.mma %acc, %as scaled %sat, %bs scaled %sbt accumulate %more : !acc, !data, !tscales, !data, !tscales
+        // CHECK: pipe.consumer_release
+        pipe.consumer_release %ab : !ab
+      }
+      pipe.producer_commit %accs : !accs
+    }
+  }
+  pipe.role epilogue warps 0 to 4 {
+    %scale = pipe.load_scalar %alpha : !scalar
+    %scales = vector.broadcast %scale : f32 to vector<32xf32>
+    scf.for %tile = %first to %total step %step : i32 {
+      %tm, %tn = pipe.tile_coord %tile in (%num_m, %c4)
+      %m0 = arith.muli %tm, %c128 : i32
+      %n0 = arith.muli %tn, %c128 : i32
+      %acc = pipe.consumer_wait %accs : !accs
+      scf.for %c = %c0 to %c128 step %c32 : i32 {
+        %v = pipe.read %acc[%c] : !acc -> vector<32xf32>
+        %scaled = arith.mulf %v, %scales : vector<32xf32>
+        %out = arith.truncf %scaled : vector<32xf32> to vector<32xbf16>
+        %col = arith.addi %n0, %c : i32
+        pipe.store %out, %y[%m0, %col] rows %m : vector<32xbf16>, !y
+      }
+      pipe.consumer_release %accs : !accs
+    }
+  }
+  gpu.return
+}
+
+// Stages of 16384 (A), 16384 (B), 2048 and 2048 bytes; 4 of them; barriers behind; the word for
+// the tensor memory address last.
+// CHECK-LABEL: gpu.func @pipelined
+gpu.func @pipelined(%a: !map, %b: !map, %sfa: !sfa, %sfb: !sfb, %alpha: !scalar, %y: !y, %m: i32)
+    kernel attributes {gpu.known_block_size = array<i32: 192, 1, 1>, pipe.shared_bytes = 147560 : i64,
+                       pipe.tmem_columns = 512 : i64, pipe.tmem_slot = 147552 : i64} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c4 = arith.constant 4 : i32
+  %c32 = arith.constant 32 : i32
+  %c127 = arith.constant 127 : i32
+  %c128 = arith.constant 128 : i32
+  %c256 = arith.constant 256 : i32
+  %bytes = arith.constant 36864 : i32
+  %m127 = arith.addi %m, %c127 : i32
+  %num_m = arith.divui %m127, %c128 : i32
+  %total = arith.muli %num_m, %c4 : i32
+  %bid = gpu.block_id x
+  %first = arith.index_cast %bid : index to i32
+  %gdim = gpu.grid_dim x
+  %step = arith.index_cast %gdim : index to i32
+  // CHECK: pipe.channel from tma to mma depth 4 payload [0, 65536, 131072, 139264] barriers 147456 : !channel
+  %ab = pipe.channel from tma to mma depth 4 payload [0, 65536, 131072, 139264] barriers 147456 : !ab
+  // CHECK: pipe.channel from mma to threads(128) depth 2 payload [0] barriers 147520 : !channel
+  %accs = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 147520 : !accs
+  pipe.role load warps 5 to 6 {
+    scf.for %tile = %first to %total step %step iter_args(%it0 = %c0) -> (i32) : i32 {
+      %tm, %tn = pipe.tile_coord %tile in (%num_m, %c4)
+      %m0 = arith.muli %tm, %c128 : i32
+      %n0 = arith.muli %tn, %c128 : i32
+      %last = scf.for %k = %c0 to %c4 step %c1 iter_args(%it = %it0) -> (i32) : i32 {
+        %kcol = arith.muli %k, %c256 : i32
+        %kb = arith.muli %k, %c4 : i32
+        // CHECK: pipe.producer_acquire %{{.*}}[%[[IT:.*]]] : !channel
+        %as, %bs, %sas, %sbs = pipe.producer_acquire %ab[%it] : !ab
+        // CHECK: pipe.expect_tx %{{.*}}[%[[IT]]], %{{.*}} : !channel
+        pipe.expect_tx %ab[%it], %bytes : !ab
+        // CHECK: pipe.load %{{.*}} into %{{.*}} signals %{{.*}}[%[[IT]]] :
+        pipe.load %a[%m0, %kcol] into %as signals %ab[%it] : !map, !data, !ab
+        pipe.load %b[%n0, %kcol] into %bs signals %ab[%it] : !map, !data, !ab
+        // CHECK: pipe.load_scales %{{.*}} into %{{.*}} signals %{{.*}}[%[[IT]]] :
+        pipe.load_scales %sfa[%tm, %kb] into %sas signals %ab[%it] : !sfa, !scales, !ab
+        pipe.load_scales %sfb[%tn, %kb] into %sbs signals %ab[%it] : !sfb, !scales, !ab
+        pipe.producer_commit %ab[%it] : !ab
+        %next = arith.addi %it, %c1 : i32
+        scf.yield %next : i32
+      }
+      scf.yield %last : i32
+    }
+  }
+  pipe.role mma warps 4 to 5 {
+    scf.for %tile = %first to %total step %step iter_args(%it0 = %c0, %tile_it = %c0) -> (i32, i32) : i32 {
+      %acc = pipe.producer_acquire %accs[%tile_it] : !accs
+      %last = scf.for %k = %c0 to %c4 step %c1 iter_args(%it = %it0) -> (i32) : i32 {
+        %as, %bs, %sas, %sbs = pipe.consumer_wait %ab[%it] : !ab
+        // CHECK: pipe.copy_scales %{{.*}} at 256 :
+        %sat = pipe.copy_scales %sas at 256 : !scales -> !tscales
+        %sbt = pipe.copy_scales %sbs at 272 : !scales -> !tscales
+        %more = arith.cmpi sgt, %k, %c0 : i32
+        pipe.mma %acc, %as scaled %sat, %bs scaled %sbt accumulate %more : !acc, !data, !tscales, !data, !tscales
+        pipe.consumer_release %ab[%it] : !ab
+        %next = arith.addi %it, %c1 : i32
+        scf.yield %next : i32
+      }
+      pipe.producer_commit %accs[%tile_it] : !accs
+      %next_tile = arith.addi %tile_it, %c1 : i32
+      scf.yield %last, %next_tile : i32, i32
+    }
+  }
+  pipe.role epilogue warps 0 to 4 {
+    %scale = pipe.load_scalar %alpha : !scalar
+    %scales = vector.broadcast %scale : f32 to vector<32xf32>
+    scf.for %tile = %first to %total step %step iter_args(%it = %c0) -> (i32) : i32 {
+      %tm, %tn = pipe.tile_coord %tile in (%num_m, %c4)
+      %m0 = arith.muli %tm, %c128 : i32
+      %n0 = arith.muli %tn, %c128 : i32
+      %acc = pipe.consumer_wait %accs[%it] : !accs
+      scf.for %c = %c0 to %c128 step %c32 : i32 {
+        %v = pipe.read %acc[%c] : !acc -> vector<32xf32>
+        %scaled = arith.mulf %v, %scales : vector<32xf32>
+        %out = arith.truncf %scaled : vector<32xf32> to vector<32xbf16>
+        %col = arith.addi %n0, %c : i32
+        pipe.store %out, %y[%m0, %col] rows %m : vector<32xbf16>, !y
+      }
+      pipe.consumer_release %accs[%it] : !accs
+      %next = arith.addi %it, %c1 : i32
+      scf.yield %next : i32
+    }
+  }
+  gpu.return
+}
+}
+
+// A ragged k tile of an MXFP4 GEMM whose 192-column tiles start in the middle of a block of scale
+// rows every other time: the counts of existing blocks and steps are operands, and the mma is told
+// the row of the scale tile at which B begins.
+!mxmap = !pipe.tensor_map<192x256xf4E2M1FN, swizzle_128B>
+!mxdata = !pipe.shared<192x256xf4E2M1FN, swizzle_128B>
+// CHECK-LABEL: gpu.func @ragged
+gpu.module @ragged_tiles {
+gpu.func @ragged(%b: !mxmap, %sfb: !pipe.global<384x9xf8E8M0FNU, tiled_128x4>, %at: !data,
+                 %sat: !pipe.tmem<128x8xf8E8M0FNU, tiled_128x4>, %row: i32, %blocks: i32, %steps: i32,
+                 %more: i1) kernel {
+  %c0 = arith.constant 0 : i32
+  %acc = pipe.accumulator : !pipe.tmem<128x192xf32>
+  %bs = pipe.load %b[%c0, %c0] : !mxmap -> !mxdata
+  // CHECK: pipe.load_scales %{{.*}}[%{{.*}}, %{{.*}}] blocks %{{.*}} : !pipe.global<384x9xf8E8M0FNU, tiled_128x4> -> !pipe.shared<256x8xf8E8M0FNU, tiled_128x4>
+  %sbs = pipe.load_scales %sfb[%c0, %c0] blocks %blocks
+      : !pipe.global<384x9xf8E8M0FNU, tiled_128x4> -> !pipe.shared<256x8xf8E8M0FNU, tiled_128x4>
+  // CHECK: pipe.copy_scales %{{.*}} blocks %{{.*}} :
+  %sbt = pipe.copy_scales %sbs blocks %blocks
+      : !pipe.shared<256x8xf8E8M0FNU, tiled_128x4> -> !pipe.tmem<256x8xf8E8M0FNU, tiled_128x4>
+  // CHECK: pipe.mma %{{.*}} from %{{.*}} accumulate %{{.*}} steps %{{.*}} :
+  pipe.mma %acc, %at scaled %sat, %bs scaled %sbt from %row accumulate %more steps %steps
+      : !pipe.tmem<128x192xf32>, !data, !pipe.tmem<128x8xf8E8M0FNU, tiled_128x4>, !mxdata,
+        !pipe.tmem<256x8xf8E8M0FNU, tiled_128x4>
+  gpu.return
+}
+
+// CHECK-LABEL: gpu.func @pointer
+gpu.func @pointer(%x: !pipe.global<?x1024xbf16>) kernel {
+  // CHECK: pipe.global_ptr %{{.*}} : !pipe.global<?x1024xbf16>
+  %p = pipe.global_ptr %x : !pipe.global<?x1024xbf16>
+  gpu.return
+}
+}
