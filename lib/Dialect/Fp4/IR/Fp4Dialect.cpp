@@ -46,11 +46,11 @@ RankedTensorType fp4::withScaleLayout(RankedTensorType type, std::optional<Scale
 
 LogicalResult ScaleLayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
                                               function_ref<InFlightDiagnostic()> emitError) const {
-  if (!isScaleElementType(elementType))
+  if (!isScaleElementType(elementType)) // scale_layout (C1)
     return emitError() << "scale layout " << *this
                        << " expects elements of type f8E4M3FN or f8E8M0FNU, but got "
                        << elementType;
-  if (shape.size() != 2)
+  if (shape.size() != 2) // scale_layout (C2)
     return emitError() << "scale layout " << *this << " expects 2 dimensions, but got "
                        << shape.size();
   return success();

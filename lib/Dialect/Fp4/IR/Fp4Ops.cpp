@@ -255,7 +255,7 @@ void QuantizeOp::build(OpBuilder &builder, OperationState &state, Value input, V
         Rounding::NearestEven, Outputs::Rowwise, DenseI64ArrayAttr());
 }
 
-/// quantize (C4), (C7), (C8): the attributes agree with the format and with the operands.
+/// quantize (C4), (C6): the attributes agree with the format and with the operands.
 static LogicalResult verifyQuantizeAttributes(QuantizeOp op) {
   Format format = op.getFormat();
   if (formatOf(op.getRecipe()) != format) { // quantize (C4)
@@ -266,7 +266,7 @@ static LogicalResult verifyQuantizeAttributes(QuantizeOp op) {
     return diag;
   }
   bool stochastic = op.getRounding() == Rounding::Stochastic;
-  if (stochastic != static_cast<bool>(op.getRng())) { // quantize (C7)
+  if (stochastic != static_cast<bool>(op.getRng())) { // quantize (C6)
     auto diag = op.emitOpError("expects ")
                 << (stochastic ? "operand 'rng'" : "no operand 'rng'") << " for rounding "
                 << stringifyRounding(op.getRounding()) << ", but got "
@@ -280,7 +280,7 @@ static LogicalResult verifyQuantizeAttributes(QuantizeOp op) {
   return verifyType(operand(op, "rng", op.getRng()), RankedTensorType::get({2}, i64));
 }
 
-/// quantize (C8): a block shape that the format has.
+/// quantize (C7): a block shape that the format has.
 static LogicalResult verifyQuantizeBlock(QuantizeOp op) {
   std::optional<ArrayRef<int64_t>> block = op.getBlock();
   if (!block)
@@ -297,7 +297,7 @@ static LogicalResult verifyQuantizeBlock(QuantizeOp op) {
   return diag;
 }
 
-/// quantize (C6): one pair of data and scales per orientation, shaped after the input.
+/// quantize (C8): one pair of data and scales per orientation, shaped after the input.
 static LogicalResult verifyQuantizeResults(QuantizeOp op) {
   SmallVector<Type> expected;
   quantizedTypes(rankedType(op.getInput()), op.getFormat(), op.getOutputs(), expected);

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""Checks that every constraint label of the fp4 dialect exists in three places.
+
+docs/Spec.md lists "(C1)" under the heading of its operation or attribute, the verifiers carry the
+comment "// op (C1)" where they check it, and test/Dialect/Fp4/invalid.mlir names "// op (C1)" above
+a case that violates it. Prints what is missing and exits with 1, or prints a summary and exits with 0.
+"""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SPEC = "docs/Spec.md"
+VERIFIERS = ["lib/Dialect/Fp4/IR/Fp4Ops.cpp", "lib/Dialect/Fp4/IR/Fp4Dialect.cpp"]
+TESTS = "test/Dialect/Fp4/invalid.mlir"
+
+
+def documented():
+    labels, subject = set(), None
+    for line in (ROOT / SPEC).read_text().splitlines():
+        heading = re.match(r"#+ .*`#?fp4\.(\w+)`", line)
+        if line.startswith("#"):
+            subject = heading.group(1) if heading else None
+        item = re.match(r"- \((C\d+)\)", line)
+        if item and subject:
+            labels.add((subject, item.group(1)))
+    return labels
+
+
+def mentioned(paths, subjects):
+    text = "\n".join((ROOT / path).read_text() for path in paths)
+    found = re.findall(r"//.*?\b(\w+) \((C\d+)\)", text)
+    return {label for label in found if label[0] in subjects}
+
+
+def main():
+    spec = documented()
+    subjects = {subject for subject, _ in spec}
+    places = {
+        SPEC: spec,
+        "the verifiers": mentioned(VERIFIERS, subjects),
+        TESTS: mentioned([TESTS], subjects),
+    }
+    every = set().union(*places.values())
+    missing = [
+        f"{subject} ({number}) is missing from {place}"
+        for place, labels in places.items()
+        for subject, number in sorted(every - labels)
+    ]
+    for line in missing:
+        print(f"error: {line}")
+    if not missing:
+        print(f"{len(every)} constraints agree in {len(places)} places")
+    return 1 if missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
