@@ -70,6 +70,11 @@ FP4RT_EXPORT int32_t fp4rt_multiprocessor_count(void);
  *  checks of the host code itself, such as a dynamic size that no kernel covers. */
 FP4RT_EXPORT void fp4rt_fail(const char *message, const char *note);
 
+/** Makes the session fail unless min <= found <= max. `what` names the size in the message ("argument
+ *  'x' dimension 0"); `note`, which may be null, says what to do. */
+FP4RT_EXPORT void fp4rt_expect_size(const char *what, int64_t found, int64_t min, int64_t max,
+                                    const char *note);
+
 /** Launches `kernel` of `module`. params[i] points at the value of kernel parameter i, whose size
  *  and alignment are the kernel's own. shared_bytes is the dynamic shared memory. A grid with a
  *  zero extent launches nothing. Cluster dimensions are those the kernel declares

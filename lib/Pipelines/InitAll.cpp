@@ -4,6 +4,9 @@
 
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
+#include "fp4/Conversion/HostToRuntime/Passes.h"
+#include "fp4/Pipelines/Passes.h"
+#include "fp4/Pipelines/Pipelines.h"
 #include "fp4/Target/Passes.h"
 
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
@@ -23,7 +26,12 @@ void fp4::registerDialects(DialectRegistry &registry) {
   registry.insert<Fp4Dialect, pipe::PipeDialect>();
 }
 
-void fp4::registerPasses() { registerFP4TargetPasses(); }
+void fp4::registerPasses() {
+  registerFP4TargetPasses();
+  registerFP4PipelinesPasses();
+  registerHostToRuntimePasses();
+  registerPipelines();
+}
 
 void fp4::registerUpstreamDialects(DialectRegistry &registry) {
   registry.insert<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, gpu::GPUDialect,

@@ -59,6 +59,19 @@ void fp4rt_fail(const char *message, const char *note) {
     session->fail({ErrorKind::Usage, message ? message : "host code failed", note ? note : ""});
 }
 
+void fp4rt_expect_size(const char *what, int64_t found, int64_t min, int64_t max,
+                       const char *note) {
+  Session *session = Session::current();
+  if (!session || (min <= found && found <= max))
+    return;
+  std::string expected = min == max ? std::to_string(min)
+                                    : "from " + std::to_string(min) + " to " + std::to_string(max);
+  session->fail({ErrorKind::Usage,
+                 std::string(what ? what : "a size") + " must be " + expected + ", but got " +
+                     std::to_string(found),
+                 note ? note : ""});
+}
+
 void fp4rt_launch(const fp4rt_module *module, const char *kernel, uint32_t gridX, uint32_t gridY,
                   uint32_t gridZ, uint32_t blockX, uint32_t blockY, uint32_t blockZ,
                   uint32_t sharedBytes, void **params, uint32_t numParams) {

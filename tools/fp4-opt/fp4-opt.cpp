@@ -1,11 +1,12 @@
 //===- fp4-opt.cpp - mlir-opt with the fp4 and pipe dialects --------------===//
 //
-// Runs passes and named pipelines on .mlir files; the tests' and developers'
-// view into the compiler. `--compile-to=` shows every form of a program.
+// Runs passes and named phases on .mlir files; the tests' and developers' view into the compiler.
+// `--compile-to=` shows every form of a program.
 //
 //===----------------------------------------------------------------------===//
 
 #include "fp4/InitAll.h"
+#include "fp4/Pipelines/Pipelines.h"
 
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/InitAllDialects.h"
@@ -13,7 +14,6 @@
 #include "mlir/InitAllPasses.h"
 #include "mlir/Tools/Plugins/DialectPlugin.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -34,6 +34,25 @@ static bool loadsOwnPlugin(StringRef argument, StringRef next) {
   return plugin->getPluginName() == "FP4";
 }
 
+/// --compile-to=PHASE and --target=NAME are short for the pipeline fp4-compile with its options.
+static std::vector<std::string> expandCompileTo(ArrayRef<char *> arguments) {
+  std::vector<std::string> expanded;
+  std::string phase, target;
+  for (StringRef argument : arguments) {
+    StringRef option = argument;
+    option = option.ltrim('-');
+    if (option.consume_front("compile-to="))
+      phase = (" to=" + option).str();
+    else if (option.consume_front("target="))
+      target = (" target=" + option).str();
+    else
+      expanded.push_back(argument.str());
+  }
+  if (!phase.empty() || !target.empty())
+    expanded.push_back("--fp4-compile=" + StringRef(phase + target).ltrim().str());
+  return expanded;
+}
+
 int main(int argc, char **argv) {
   InitLLVM initLLVM(argc, argv);
   for (int i = 1; i < argc; ++i) {
@@ -50,6 +69,13 @@ int main(int argc, char **argv) {
   fp4::registerDialects(registry);
   mlir::registerAllPasses();
   fp4::registerPasses();
-  return mlir::asMainReturnCode(
-      mlir::MlirOptMain(argc, argv, "fp4 modular optimizer driver\n", registry));
+  std::vector<std::string> arguments = expandCompileTo(ArrayRef(argv, argc));
+  std::vector<char *> pointers;
+  for (std::string &argument : arguments)
+    pointers.push_back(argument.data());
+  return mlir::asMainReturnCode(mlir::MlirOptMain(
+      pointers.size(), pointers.data(),
+      "fp4 optimizer driver\n\n  --compile-to=" + fp4::phaseNames() +
+          "\n      run the named phases up to this one, for --target=NAME (default sm_100a)\n",
+      registry));
 }

@@ -1,0 +1,57 @@
+//===- Passes.td - From tensor functions to host code ---------------------===//
+#ifndef FP4_CONVERSION_HOSTTORUNTIME_PASSES_TD
+#define FP4_CONVERSION_HOSTTORUNTIME_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def FinalizeHostBuffers : Pass<"fp4-finalize-host-buffers", "::mlir::ModuleOp"> {
+  let summary = "Give host functions device buffers for tensors, at their boundaries too";
+  let description = [{
+    **Why.** `convert-fp4-to-gpu` and `convert-fp4-to-pipe` leave functions that still take and
+    return tensors and convert to buffers where kernels touch them. What a caller passes is a device
+    buffer, dense as callers have it; what TMA needs is a row pitch of 16 bytes.
+
+    **Precondition.** No fp4 operation is left; function bodies are straight-line code whose tensor
+    values are converted from and to buffers by `builtin.unrealized_conversion_cast`.
+
+    **What holds afterwards.** Functions take and return memrefs. A 4-bit argument or result whose
+    dense pitch is not a multiple of 16 bytes is repacked by one 2-D copy. A result never aliases an
+    argument or another result. Every temporary is deallocated after its last use.
+
+    ```mlir
+    func.func @id(%q: tensor<?x48xf4E2M1FN>) -> tensor<?x48xf4E2M1FN>
+    // becomes, with a kernel that uses %q
+    func.func @id(%q: memref<?x24xi8>) -> memref<?x24xi8> {
+      %padded = gpu.alloc (%rows) : memref<?x32xi8>
+      %view = memref.subview %padded[0, 0] [%rows, 24] [1, 1]
+      gpu.memcpy %view, %q
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+                           "::mlir::memref::MemRefDialect"];
+}
+
+def ConvertHostToRuntime : Pass<"convert-host-to-runtime", "::mlir::ModuleOp"> {
+  let summary = "Lower host functions to LLVM and calls of the runtime's C ABI";
+  let description = [{
+    **Why.** One host program that runs in process and in an emitted library; both call the functions
+    of `fp4-c/Runtime.h`, left undefined here.
+
+    **Precondition.** `fp4-finalize-host-buffers` ran; kernels are `gpu.binary` ops whose kernel
+    table names the dynamic shared memory of each kernel (`fp4-emit-kernels`).
+
+    **What holds afterwards.** Only the LLVM dialect. Each `gpu.binary @m` is a constant
+    `fp4rt_module`; each public function `f` has the entry point `void fp4_entry_f(void **args)`:
+    `args[0]` points at the struct of result memref descriptors, if there are results, and one
+    pointer to a memref descriptor follows per argument.
+
+    ```mlir
+    gpu.launch_func @m::@kernel blocks in (%g, %c1, %c1) threads in (%b, %c1, %c1) args(%p : !pipe.global<f32>)
+    // becomes
+    llvm.call @fp4rt_launch(%module, %name, %g, %c1, %c1, %b, %c1, %c1, %shared, %params, %count)
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+#endif // FP4_CONVERSION_HOSTTORUNTIME_PASSES_TD

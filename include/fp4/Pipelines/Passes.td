@@ -1,0 +1,52 @@
+//===- Passes.td - Passes that prepare a program for the phases -----------===//
+#ifndef FP4_PIPELINES_PASSES_TD
+#define FP4_PIPELINES_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def SpecializeDims : Pass<"fp4-specialize-dims", "::mlir::ModuleOp"> {
+  let summary = "Give named dimensions of function arguments other sizes";
+  let description = [{
+    **Why.** An example or a benchmark is written for one problem size and run for many. Arguments
+    name their dimensions with the attribute `fp4.dims`; this pass replaces the sizes of the names
+    it is given and infers all types anew.
+
+    **Precondition.** Functions are straight-line code of fp4 operations. A dynamic dimension stays
+    dynamic: its size is what the caller passes.
+
+    **What holds afterwards.** Every named static dimension has the size asked for, and results
+    follow; the verifiers of the operations judge whether the program is still legal.
+
+    ```mlir
+    // fp4-opt --fp4-specialize-dims="dims=K=64,N=8"
+    func.func @f(%w: tensor<512x1024xbf16> {fp4.dims = ["N", "K"]}) -> tensor<f32>
+    // becomes
+    func.func @f(%w: tensor<8x64xbf16> {fp4.dims = ["N", "K"]}) -> tensor<f32>
+    ```
+  }];
+  let options = [
+    ListOption<"dims", "dims", "std::string", "Sizes as NAME=SIZE, separated by commas">
+  ];
+}
+
+def CheckTarget : Pass<"fp4-check-target", "::mlir::ModuleOp"> {
+  let summary = "Reject operations that the target has no instructions for";
+  let description = [{
+    **Why.** A user should read which operation asks too much of which target, and which targets
+    could do it, before any lowering starts.
+
+    **What holds afterwards.** `target` is in the target table, and it has tensor memory and
+    tcgen05.mma if there is a `fp4.blockscaled_matmul`. The program is unchanged.
+
+    ```mlir
+    // fp4-opt --fp4-check-target="target=sm_90a"
+    // error: 'fp4.blockscaled_matmul' op expects a target with tcgen05, but got 'sm_90a'
+    ```
+  }];
+  let options = [
+    Option<"target", "target", "std::string", /*default=*/"\"sm_100a\"",
+           "Target to compile for: a name of the target table, such as sm_100a">
+  ];
+}
+
+#endif // FP4_PIPELINES_PASSES_TD

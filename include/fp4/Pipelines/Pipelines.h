@@ -1,0 +1,55 @@
+//===- Pipelines.h - The named phases of the compiler ---------------------===//
+//
+// From fp4 operations to an executable program in named phases, defined once for fp4-opt,
+// fp4-runner, the plugin and embedders. Each phase ends in IR that prints, parses and verifies:
+//
+//   fused      fp4 operations, inlined, simplified, legal for the target
+//   tiles      kernels: streaming ones in gpu.func, matrix products in sequential pipe form
+//   roles      matrix products as warp roles connected by channels
+//   pipelined  channels with depth and addresses; host functions on device buffers
+//   nvvm       kernels in the llvm and nvvm dialects
+//   ptx        kernels as PTX text in gpu.binary
+//   cubin      the same with a cubin beside each PTX (needs ptxas)
+//   host       host functions in the llvm dialect, calling the runtime; kernels as constants
+//
+//===----------------------------------------------------------------------===//
+#ifndef FP4_PIPELINES_PIPELINES_H
+#define FP4_PIPELINES_PIPELINES_H
+
+#include "llvm/ADT/StringRef.h"
+
+#include <optional>
+#include <string>
+
+namespace mlir {
+class OpPassManager;
+} // namespace mlir
+
+namespace fp4 {
+
+enum class Phase { Fused, Tiles, Roles, Pipelined, Nvvm, Ptx, Cubin, Host };
+
+/// "fused", "tiles", ...
+llvm::StringRef stringifyPhase(Phase phase);
+std::optional<Phase> parsePhase(llvm::StringRef text);
+/// "fused, tiles, ...": what an error about an unknown phase lists.
+std::string phaseNames();
+
+struct PhaseOptions {
+  std::string target = "sm_100a"; ///< a name of the target table
+  std::string ptxas;              ///< the ptxas to run; empty: search for one
+};
+
+/// Adds the passes that lead from the end of the previous phase to the end of `phase`. The phase
+/// before `Host` is `Ptx` or `Cubin`; `Cubin` follows `Nvvm` directly and does what `Ptx` does too.
+void addPhase(mlir::OpPassManager &manager, Phase phase, const PhaseOptions &options);
+
+/// Adds all phases up to `last`; `Host` goes by way of `Ptx`.
+void addPhasesTo(mlir::OpPassManager &manager, Phase last, const PhaseOptions &options);
+
+/// Registers the pipeline `fp4-compile{to=... target=...}`.
+void registerPipelines();
+
+} // namespace fp4
+
+#endif // FP4_PIPELINES_PIPELINES_H

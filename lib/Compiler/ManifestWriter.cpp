@@ -1,0 +1,210 @@
+//===- ManifestWriter.cpp - What a compiled library says about itself -----===//
+
+#include "ManifestWriter.h"
+
+#include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+namespace json = llvm::json;
+
+namespace {
+
+std::string spell(Type type) {
+  std::string text;
+  llvm::raw_string_ostream(text) << type;
+  return text;
+}
+
+json::Object describeType(Type type) {
+  json::Object object;
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  json::Array shape;
+  if (tensor)
+    for (int64_t size : tensor.getShape())
+      shape.push_back(ShapedType::isDynamic(size) ? -1 : size);
+  object["shape"] = std::move(shape);
+  object["type"] = spell(tensor ? tensor.getElementType() : type);
+  auto layout = tensor ? fp4::scaleLayout(tensor) : std::nullopt;
+  object["layout"] = layout ? fp4::stringifyScaleLayout(*layout) : "linear";
+  return object;
+}
+
+/// The keyword or number that an attribute is written with.
+std::string spellAttribute(Attribute attribute) {
+  return llvm::TypeSwitch<Attribute, std::string>(attribute)
+      .Case([](fp4::FormatAttr attr) { return stringifyFormat(attr.getValue()).str(); })
+      .Case([](fp4::RecipeAttr attr) { return stringifyRecipe(attr.getValue()).str(); })
+      .Case([](fp4::RoundingAttr attr) { return stringifyRounding(attr.getValue()).str(); })
+      .Case([](fp4::OutputsAttr attr) { return stringifyOutputs(attr.getValue()).str(); })
+      .Case([](IntegerAttr attr) { return std::to_string(attr.getInt()); })
+      .Case([](DenseI64ArrayAttr attr) {
+        std::string text;
+        llvm::raw_string_ostream stream(text);
+        llvm::interleave(attr.asArrayRef(), stream, ",");
+        return text;
+      })
+      .Default([](Attribute attr) {
+        std::string text;
+        llvm::raw_string_ostream(text) << attr;
+        return text;
+      });
+}
+
+json::Object describeAttributes(Operation *op) {
+  json::Object object;
+  for (NamedAttribute attribute : op->getAttrs())
+    if (attribute.getName() != "operandSegmentSizes")
+      object[attribute.getName().getValue()] = spellAttribute(attribute.getValue());
+  return object;
+}
+
+/// The straight-line program of one function, values named as the reference interpreter wants them.
+class ProgramWriter {
+public:
+  explicit ProgramWriter(func::FuncOp function) : function(function) {}
+
+  json::Object describe() {
+    json::Object object;
+    StringRef name = function.getName();
+    object["name"] = name;
+    object["symbol"] = ("fp4_entry_" + name).str();
+    object["arguments"] = describeArguments();
+    object["results"] = describeResults();
+    if (!isInterpretable())
+      return object;
+    json::Array program;
+    for (Operation &op : function.getBody().front().without_terminator())
+      program.push_back(describeOp(op));
+    object["program"] = std::move(program);
+    object["returns"] = namesOf(function.getBody().front().getTerminator()->getOperands());
+    return object;
+  }
+
+private:
+  json::Array describeArguments() {
+    json::Array arguments;
+    for (BlockArgument argument : function.getArguments()) {
+      std::string value = "a" + std::to_string(argument.getArgNumber());
+      names[argument] = value;
+      auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "fp4.name");
+      arguments.push_back(describeOperand(name ? name.getValue() : value, argument.getType()));
+    }
+    return arguments;
+  }
+
+  json::Array describeResults() {
+    json::Array results;
+    for (auto [number, type] : llvm::enumerate(function.getResultTypes())) {
+      auto name = function.getResultAttrOfType<StringAttr>(number, "fp4.name");
+      results.push_back(
+          describeOperand(name ? name.getValue().str() : "r" + std::to_string(number), type));
+    }
+    return results;
+  }
+
+  static json::Object describeOperand(StringRef name, Type type) {
+    json::Object object = describeType(type);
+    object["name"] = name;
+    return object;
+  }
+
+  bool isInterpretable() {
+    return function.getBody().hasOneBlock() &&
+           llvm::all_of(function.getBody().front().without_terminator(), [](Operation &op) {
+             return isa<fp4::Fp4Dialect>(op.getDialect());
+           });
+  }
+
+  json::Object describeOp(Operation &op) {
+    json::Object object;
+    object["op"] = op.getName().getStringRef();
+    object["operands"] = namesOf(op.getOperands());
+    json::Array types;
+    for (Value result : op.getResults()) {
+      names[result] = "v" + std::to_string(numValues++);
+      types.push_back(describeType(result.getType()));
+    }
+    object["results"] = namesOf(op.getResults());
+    object["result_types"] = std::move(types);
+    object["attributes"] = describeAttributes(&op);
+    return object;
+  }
+
+  json::Array namesOf(ValueRange values) {
+    json::Array array;
+    for (Value value : values)
+      array.push_back(names.lookup(value));
+    return array;
+  }
+
+  func::FuncOp function;
+  llvm::DenseMap<Value, std::string> names;
+  unsigned numValues = 0;
+};
+
+gpu::ObjectAttr findObject(gpu::BinaryOp binary, gpu::CompilationTarget format) {
+  for (Attribute attribute : binary.getObjects())
+    if (auto object = dyn_cast<gpu::ObjectAttr>(attribute); object && object.getFormat() == format)
+      return object;
+  return nullptr;
+}
+
+json::Object describeKernel(gpu::BinaryOp binary, gpu::KernelMetadataAttr kernel) {
+  json::Object object;
+  object["module"] = binary.getName();
+  object["name"] = kernel.getName().getValue();
+  auto copy = [&](StringRef from, StringRef to) {
+    if (auto value = kernel.getAttr<IntegerAttr>(from))
+      object[to] = value.getInt();
+  };
+  copy("registers", "registers");
+  copy("spill_bytes", "spill_bytes");
+  auto dynamicBytes = kernel.getAttr<IntegerAttr>("dynamic_shared_bytes");
+  auto staticBytes = kernel.getAttr<IntegerAttr>("shared_bytes");
+  object["shared_bytes"] = (dynamicBytes ? dynamicBytes.getInt() : 0) +
+                           (staticBytes ? staticBytes.getInt() : 0);
+  auto size = [&](gpu::CompilationTarget format) -> int64_t {
+    gpu::ObjectAttr code = findObject(binary, format);
+    return code ? code.getObject().size() : 0;
+  };
+  object["ptx_bytes"] = size(gpu::CompilationTarget::Assembly);
+  object["cubin_bytes"] = size(gpu::CompilationTarget::Binary);
+  return object;
+}
+
+} // namespace
+
+json::Array fp4::describeFunctions(ModuleOp module) {
+  json::Array functions;
+  for (auto function : module.getOps<func::FuncOp>())
+    if (function.isPublic() && !function.isExternal())
+      functions.push_back(ProgramWriter(function).describe());
+  return functions;
+}
+
+json::Array fp4::describeKernels(ModuleOp module) {
+  json::Array kernels;
+  for (auto binary : module.getOps<gpu::BinaryOp>())
+    if (gpu::ObjectAttr object = findObject(binary, gpu::CompilationTarget::Assembly))
+      if (object.getKernels())
+        for (gpu::KernelMetadataAttr kernel : object.getKernels())
+          kernels.push_back(describeKernel(binary, kernel));
+  return kernels;
+}
+
+std::string fp4::writeManifest(StringRef target, json::Array functions, json::Array kernels) {
+  json::Object manifest;
+  manifest["schema"] = 1;
+  manifest["compiler"] = "fp4 " FP4_VERSION;
+  manifest["target"] = target;
+  manifest["functions"] = std::move(functions);
+  manifest["kernels"] = std::move(kernels);
+  std::string text;
+  llvm::raw_string_ostream(text) << json::Value(std::move(manifest));
+  return text;
+}

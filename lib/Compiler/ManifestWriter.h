@@ -1,0 +1,29 @@
+//===- ManifestWriter.h - What a compiled library says about itself -------===//
+//
+// The writing side of include/fp4/Tools/Manifest.h, schema 1. Functions are described before
+// lowering, from the fp4 operations that the user wrote; kernels after it, from what was emitted.
+//
+//===----------------------------------------------------------------------===//
+#ifndef FP4_LIB_COMPILER_MANIFESTWRITER_H
+#define FP4_LIB_COMPILER_MANIFESTWRITER_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/JSON.h"
+
+namespace fp4 {
+
+/// One object per public function: name, symbol, arguments, results, program, returns. Values are
+/// a0, a1, .. (arguments) and v0, v1, .. (in order of definition). A body that the reference cannot
+/// interpret, because it has operations of other dialects, leaves "program" out.
+llvm::json::Array describeFunctions(mlir::ModuleOp module);
+
+/// One object per kernel of every gpu.binary. What ptxas did not report is left out.
+llvm::json::Array describeKernels(mlir::ModuleOp module);
+
+/// The manifest's text.
+std::string writeManifest(llvm::StringRef target, llvm::json::Array functions,
+                          llvm::json::Array kernels);
+
+} // namespace fp4
+
+#endif // FP4_LIB_COMPILER_MANIFESTWRITER_H

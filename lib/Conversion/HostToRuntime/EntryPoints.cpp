@@ -1,0 +1,99 @@
+//===- EntryPoints.cpp - fp4_entry_<function>(void **args) ----------------===//
+//
+// Upstream gives a function marked llvm.emit_c_interface a wrapper `_mlir_ciface_<f>` that takes
+// pointers to memref descriptors, results first. Callers without a compiler cannot build a call of
+// it for every signature, so each function gets one entry of one signature that unpacks an array.
+//
+//===----------------------------------------------------------------------===//
+
+#include "EntryPoints.h"
+#include "RuntimeCalls.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+using namespace mlir;
+
+static constexpr llvm::StringLiteral kWrapperPrefix = "_mlir_ciface_";
+static constexpr llvm::StringLiteral kEntryPrefix = "fp4_entry_";
+
+/// The name a message gives an argument.
+static std::string argumentName(func::FuncOp function, unsigned number) {
+  if (auto name = function.getArgAttrOfType<StringAttr>(number, "fp4.name"))
+    return ("argument '" + name.getValue() + "'").str();
+  return "argument " + std::to_string(number);
+}
+
+fp4::EntryPoints::EntryPoints(ModuleOp module) : module(module) {
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (!function.isPublic() || function.isExternal())
+      continue;
+    function->setAttr(LLVM::LLVMDialect::getEmitCWrapperAttrName(),
+                      UnitAttr::get(module.getContext()));
+    Signature &signature = signatures[function.getName()];
+    signature.hasResults = function.getNumResults() != 0;
+    for (auto [number, type] : llvm::enumerate(function.getArgumentTypes()))
+      signature.arguments.push_back({argumentName(function, number), dyn_cast<MemRefType>(type)});
+  }
+}
+
+/// Callers of an emitted library build descriptors by hand: wrong sizes must not become wild reads.
+void fp4::EntryPoints::checkSizes(OpBuilder &builder, Location loc, const Argument &argument,
+                                  Value descriptor) {
+  if (!argument.type)
+    return;
+  // {allocated, aligned, offset, sizes..., strides...}, 8 bytes each.
+  constexpr int32_t firstSize = 3;
+  Type i64 = builder.getI64Type();
+  Type ptr = LLVM::LLVMPointerType::get(builder.getContext());
+  for (auto [dim, size] : llvm::enumerate(argument.type.getShape())) {
+    Value slot = LLVM::GEPOp::create(
+        builder, loc, ptr, i64, descriptor,
+        ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(firstSize + dim)});
+    bool isDynamic = ShapedType::isDynamic(size);
+    std::string what = argument.name + " dimension " + std::to_string(dim);
+    StringRef note = isDynamic ? "pass at least one row"
+                               : "pass a buffer of the size that the manifest states";
+    callRuntime(builder, loc, module, RuntimeFunction::ExpectSize,
+                {stringAddress(builder, loc, module, "fp4_text", what),
+                 LLVM::LoadOp::create(builder, loc, i64, slot),
+                 constantInt(builder, loc, 64, isDynamic ? 1 : size),
+                 constantInt(builder, loc, 64, isDynamic ? INT32_MAX : size),
+                 stringAddress(builder, loc, module, "fp4_text", note)});
+  }
+}
+
+void fp4::EntryPoints::createEntry(LLVM::LLVMFuncOp wrapper, const Signature &signature) {
+  MLIRContext *context = wrapper.getContext();
+  Location loc = wrapper.getLoc();
+  OpBuilder builder(context);
+  builder.setInsertionPointAfter(wrapper);
+  Type ptr = LLVM::LLVMPointerType::get(context);
+  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), {ptr});
+  StringRef name = wrapper.getName().drop_front(kWrapperPrefix.size());
+  auto entry = LLVM::LLVMFuncOp::create(builder, loc, (kEntryPrefix + name).str(), type);
+  Block *body = entry.addEntryBlock(builder);
+  builder.setInsertionPointToStart(body);
+  SmallVector<Value> operands;
+  for (int32_t i = 0, e = wrapper.getNumArguments(); i < e; ++i) {
+    Value slot = LLVM::GEPOp::create(builder, loc, ptr, ptr, body->getArgument(0),
+                                     ArrayRef<LLVM::GEPArg>{i});
+    operands.push_back(LLVM::LoadOp::create(builder, loc, ptr, slot));
+  }
+  ArrayRef<Value> descriptors = ArrayRef<Value>(operands).drop_front(signature.hasResults);
+  for (auto [argument, descriptor] : llvm::zip_equal(signature.arguments, descriptors))
+    checkSizes(builder, loc, argument, descriptor);
+  LLVM::CallOp::create(builder, loc, wrapper, operands);
+  LLVM::ReturnOp::create(builder, loc, ValueRange());
+}
+
+void fp4::EntryPoints::create() {
+  for (auto function : llvm::to_vector(module.getOps<LLVM::LLVMFuncOp>())) {
+    if (function.isExternal())
+      continue;
+    StringRef name = function.getName();
+    if (name.consume_front(kWrapperPrefix))
+      createEntry(function, signatures[name]);
+    function.setLinkage(LLVM::Linkage::Internal);
+  }
+}

@@ -1,0 +1,41 @@
+//===- EntryPoints.h - fp4_entry_<function>(void **args) ------------------===//
+#ifndef FP4_LIB_CONVERSION_HOSTTORUNTIME_ENTRYPOINTS_H
+#define FP4_LIB_CONVERSION_HOSTTORUNTIME_ENTRYPOINTS_H
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace fp4 {
+
+/// The entry points of a module's public functions. Constructed before the conversion to LLVM, when
+/// signatures can still be read; create() is called after it.
+class EntryPoints {
+public:
+  explicit EntryPoints(mlir::ModuleOp module);
+
+  /// Adds `fp4_entry_<name>` for every public function, and makes all other functions internal.
+  void create();
+
+private:
+  struct Argument {
+    std::string name;
+    mlir::MemRefType type;
+  };
+  struct Signature {
+    llvm::SmallVector<Argument> arguments;
+    bool hasResults = false;
+  };
+
+  void createEntry(mlir::LLVM::LLVMFuncOp wrapper, const Signature &signature);
+  void checkSizes(mlir::OpBuilder &builder, mlir::Location loc, const Argument &argument,
+                  mlir::Value descriptor);
+
+  mlir::ModuleOp module;
+  llvm::StringMap<Signature> signatures;
+};
+
+} // namespace fp4
+
+#endif // FP4_LIB_CONVERSION_HOSTTORUNTIME_ENTRYPOINTS_H

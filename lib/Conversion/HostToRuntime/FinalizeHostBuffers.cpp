@@ -1,0 +1,262 @@
+//===- FinalizeHostBuffers.cpp - Tensors to buffers at boundaries ---------===//
+//
+// Per host function:
+// 1. Tensor arguments become user buffers. Where user and device buffer differ in pitch and the
+//    argument is used, a padded copy is made on entry.
+// 2. Returned tensors become user buffers that the function allocated and nobody else holds; where
+//    that is not the case already, a copy is made before the return.
+// 3. Casts between tensors and buffers cancel; whatever tensor operation is left is an error.
+// 4. Every buffer that is not returned is deallocated after its last use.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp4/Conversion/BufferTypes.h"
+#include "fp4/Conversion/HostToRuntime/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
+
+namespace fp4 {
+#define GEN_PASS_DEF_FINALIZEHOSTBUFFERS
+#include "fp4/Conversion/HostToRuntime/Passes.h.inc"
+} // namespace fp4
+
+using namespace mlir;
+
+namespace {
+
+Value castTo(OpBuilder &builder, Location loc, Type type, Value value) {
+  return UnrealizedConversionCastOp::create(builder, loc, type, value).getResult(0);
+}
+
+/// The sizes of `buffer`'s dynamic dimensions; only the first can be dynamic.
+SmallVector<Value> dynamicSizes(OpBuilder &builder, Location loc, Value buffer) {
+  if (cast<MemRefType>(buffer.getType()).hasStaticShape())
+    return {};
+  return {memref::DimOp::create(builder, loc, buffer, 0)};
+}
+
+/// The first columns of `buffer`, as many as `type` has.
+Value leadingColumns(OpBuilder &builder, Location loc, Value buffer, MemRefType type) {
+  if (buffer.getType() == type)
+    return buffer;
+  SmallVector<OpFoldResult> offsets(2, builder.getIndexAttr(0)), strides(2, builder.getIndexAttr(1));
+  OpFoldResult rows = memref::getMixedSize(builder, loc, buffer, 0);
+  SmallVector<OpFoldResult> sizes = {rows, builder.getIndexAttr(type.getDimSize(1))};
+  return memref::SubViewOp::create(builder, loc, buffer, offsets, sizes, strides);
+}
+
+/// A new buffer of `type` with the contents of `source`, whose rows may be wider or narrower.
+Value copyTo(OpBuilder &builder, Location loc, MemRefType type, Value source) {
+  Value copy = gpu::AllocOp::create(builder, loc, type, /*asyncToken=*/Type(), ValueRange(),
+                                    dynamicSizes(builder, loc, source), ValueRange())
+                   .getMemref();
+  auto sourceType = cast<MemRefType>(source.getType());
+  bool wider = type.getRank() == 2 && type.getDimSize(1) > sourceType.getDimSize(1);
+  Value from = wider ? source : leadingColumns(builder, loc, source, type);
+  Value to = wider ? leadingColumns(builder, loc, copy, sourceType) : copy;
+  gpu::MemcpyOp::create(builder, loc, TypeRange(), ValueRange(), to, from);
+  return copy;
+}
+
+InFlightDiagnostic unsupportedType(func::FuncOp function, StringRef what, unsigned number,
+                                   Type type) {
+  InFlightDiagnostic diagnostic = function.emitError()
+                                  << what << " " << number << " of '" << function.getName()
+                                  << "' must be a tensor with a device buffer, but got " << type;
+  diagnostic.attachNote() << "buffers exist for scalars and matrices of bf16, f16, f32, f4E2M1FN, "
+                             "f8E4M3FN and f8E8M0FNU of which only the rows are dynamic";
+  return diagnostic;
+}
+
+MemRefType userBuffer(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor ? fp4::userBufferType(tensor) : MemRefType();
+}
+
+/// One function on its way from tensors to buffers.
+class FunctionFinalizer {
+public:
+  explicit FunctionFinalizer(func::FuncOp function)
+      : function(function), body(function.getBody().front()), builder(function.getContext()) {}
+
+  LogicalResult run() {
+    if (failed(checkSignature()) || failed(checkStraightLine()))
+      return failure();
+    convertArguments();
+    convertResults();
+    if (failed(cancelCasts()))
+      return failure();
+    deallocateTemporaries();
+    return success();
+  }
+
+private:
+  LogicalResult checkSignature() {
+    for (auto [number, type] : llvm::enumerate(function.getArgumentTypes()))
+      if (!userBuffer(type))
+        return unsupportedType(function, "argument", number, type);
+    for (auto [number, type] : llvm::enumerate(function.getResultTypes()))
+      if (!userBuffer(type))
+        return unsupportedType(function, "result", number, type);
+    return success();
+  }
+
+  LogicalResult checkStraightLine() {
+    if (function.getBody().hasOneBlock())
+      return success();
+    InFlightDiagnostic diagnostic = function.emitError()
+                                    << "'" << function.getName()
+                                    << "' must be straight-line code, but got branches";
+    diagnostic.attachNote() << "decide outside, and call one function per case";
+    return diagnostic;
+  }
+
+  void convertArguments() {
+    builder.setInsertionPointToStart(&body);
+    SmallVector<Type> types;
+    for (BlockArgument argument : body.getArguments()) {
+      auto tensor = cast<RankedTensorType>(argument.getType());
+      MemRefType user = fp4::userBufferType(tensor), device = fp4::deviceBufferType(tensor);
+      types.push_back(user);
+      argument.setType(user);
+      if (argument.use_empty())
+        continue;
+      auto uses = llvm::to_vector(llvm::make_pointer_range(argument.getUses()));
+      Value buffer =
+          user == device ? argument : copyTo(builder, argument.getLoc(), device, argument);
+      Value replacement = castTo(builder, argument.getLoc(), tensor, buffer);
+      for (OpOperand *use : uses)
+        use->set(replacement);
+    }
+    function.setFunctionType(builder.getFunctionType(types, function.getResultTypes()));
+  }
+
+  /// True for a buffer that this function allocated and that is not yet another result.
+  static bool isOwn(Value buffer, const llvm::SmallPtrSetImpl<void *> &returned) {
+    Operation *producer = buffer.getDefiningOp();
+    return producer && isa<gpu::AllocOp>(producer) &&
+           !returned.contains(buffer.getAsOpaquePointer());
+  }
+
+  void convertResults() {
+    Operation *terminator = body.getTerminator();
+    builder.setInsertionPoint(terminator);
+    SmallVector<Type> types;
+    llvm::SmallPtrSet<void *, 4> returned;
+    for (OpOperand &operand : terminator->getOpOperands()) {
+      auto tensor = cast<RankedTensorType>(operand.get().getType());
+      MemRefType user = fp4::userBufferType(tensor), device = fp4::deviceBufferType(tensor);
+      Value buffer = bufferOf(operand.get(), device);
+      if (user != device || !isOwn(buffer, returned))
+        buffer = copyTo(builder, terminator->getLoc(), user, buffer);
+      returned.insert(buffer.getAsOpaquePointer());
+      operand.set(buffer);
+      types.push_back(user);
+    }
+    function.setFunctionType(builder.getFunctionType(function.getArgumentTypes(), types));
+  }
+
+  /// The buffer that `tensor` was converted from, or a cast to one.
+  Value bufferOf(Value tensor, MemRefType type) {
+    if (auto cast = tensor.getDefiningOp<UnrealizedConversionCastOp>())
+      if (cast.getNumOperands() == 1 && cast.getOperand(0).getType() == type)
+        return cast.getOperand(0);
+    return castTo(builder, tensor.getLoc(), type, tensor);
+  }
+
+  /// Replaces buffer -> tensor -> buffer by the first buffer, then wants no tensor to be left.
+  LogicalResult cancelCasts() {
+    for (auto cast : llvm::to_vector(body.getOps<UnrealizedConversionCastOp>())) {
+      if (cast.getNumOperands() != 1 || cast.getNumResults() != 1)
+        continue;
+      auto source = cast.getOperand(0).getDefiningOp<UnrealizedConversionCastOp>();
+      if (!source || source.getNumOperands() != 1 ||
+          source.getOperand(0).getType() != cast.getResult(0).getType())
+        continue;
+      cast.getResult(0).replaceAllUsesWith(source.getOperand(0));
+    }
+    // Backwards, so that users go before what they use.
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
+      if (isa<UnrealizedConversionCastOp, tensor::DimOp, tensor::EmptyOp>(op) && op.use_empty())
+        op.erase();
+    for (Operation &op : body)
+      if (llvm::any_of(op.getOperandTypes(), llvm::IsaPred<TensorType>) ||
+          llvm::any_of(op.getResultTypes(), llvm::IsaPred<TensorType>))
+        return rejectTensorOp(op);
+    return success();
+  }
+
+  LogicalResult rejectTensorOp(Operation &op) {
+    Operation *culprit = &op;
+    if (isa<UnrealizedConversionCastOp>(op) && !op.use_empty())
+      culprit = *op.user_begin();
+    InFlightDiagnostic diagnostic = culprit->emitError()
+                                    << "'" << culprit->getName()
+                                    << "' computes on tensors and has no kernel";
+    diagnostic.attachNote() << "host functions consist of fp4 operations that "
+                               "convert-fp4-to-gpu and convert-fp4-to-pipe lower";
+    return diagnostic;
+  }
+
+  /// The last operation of the body that needs `buffer`, directly or through a view of it. Null
+  /// when the buffer is returned.
+  Operation *lastUse(Value buffer) {
+    Operation *last = buffer.getDefiningOp();
+    llvm::SmallSetVector<Value, 8> views;
+    views.insert(buffer);
+    for (size_t i = 0; i < views.size(); ++i)
+      for (Operation *user : views[i].getUsers()) {
+        Operation *inBody = body.findAncestorOpInBlock(*user);
+        if (isa<func::ReturnOp>(inBody))
+          return nullptr;
+        if (last->isBeforeInBlock(inBody))
+          last = inBody;
+        // What is computed from a buffer without memory effects and is no number is a view of it.
+        if (isMemoryEffectFree(user))
+          for (Value result : user->getResults())
+            if (!result.getType().isIntOrIndexOrFloat())
+              views.insert(result);
+      }
+    return last;
+  }
+
+  void deallocateTemporaries() {
+    for (Operation &op : llvm::make_early_inc_range(body)) {
+      if (!isa<gpu::AllocOp>(op))
+        continue;
+      Value buffer = op.getResult(0);
+      if (llvm::any_of(buffer.getUsers(), llvm::IsaPred<gpu::DeallocOp>))
+        continue;
+      Operation *last = lastUse(buffer);
+      if (!last)
+        continue;
+      builder.setInsertionPointAfter(last);
+      gpu::DeallocOp::create(builder, op.getLoc(), TypeRange(), ValueRange(), buffer);
+    }
+  }
+
+  func::FuncOp function;
+  Block &body;
+  OpBuilder builder;
+};
+
+struct FinalizeHostBuffers : fp4::impl::FinalizeHostBuffersBase<FinalizeHostBuffers> {
+  void runOnOperation() override {
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      if (function.isExternal()) {
+        function.emitError() << "'" << function.getName()
+                             << "' must have a body, but got a declaration";
+        return signalPassFailure();
+      }
+      if (failed(FunctionFinalizer(function).run()))
+        return signalPassFailure();
+    }
+  }
+};
+
+} // namespace

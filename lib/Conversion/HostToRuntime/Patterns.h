@@ -1,0 +1,28 @@
+//===- Patterns.h - Pattern sets of convert-host-to-runtime ---------------===//
+#ifndef FP4_LIB_CONVERSION_HOSTTORUNTIME_PATTERNS_H
+#define FP4_LIB_CONVERSION_HOSTTORUNTIME_PATTERNS_H
+
+#include "KernelGlobals.h"
+
+namespace mlir {
+class LLVMTypeConverter;
+class RewritePatternSet;
+} // namespace mlir
+
+namespace fp4 {
+
+/// gpu.alloc, dealloc, memset, memcpy, launch_func. `kernels` must outlive the patterns.
+void populateGpuPatterns(const mlir::LLVMTypeConverter &converter,
+                         mlir::RewritePatternSet &patterns, const KernelResourcesMap &kernels);
+
+/// The pipe operations of the host: tensor maps, views of buffers, sizes, facts of the device. Adds
+/// the conversions of their types to `converter`.
+void populatePipeHostPatterns(mlir::LLVMTypeConverter &converter,
+                              mlir::RewritePatternSet &patterns);
+
+/// True for kernel operands whose converted value is the address of what the kernel receives.
+bool isPassedByAddress(mlir::Type type);
+
+} // namespace fp4
+
+#endif // FP4_LIB_CONVERSION_HOSTTORUNTIME_PATTERNS_H

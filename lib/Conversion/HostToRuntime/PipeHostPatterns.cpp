@@ -1,0 +1,128 @@
+//===- PipeHostPatterns.cpp - pipe host operations to runtime calls -------===//
+//
+// A !pipe.global is a device pointer. A !pipe.tensor_map is the host address of 128 bytes that
+// fp4rt_tensor_map fills; the launch passes them by value.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Patterns.h"
+#include "RuntimeCalls.h"
+
+#include "fp4/Dialect/Pipe/IR/Pipe.h"
+#include "fp4/ISA/TensorMap.h"
+
+#include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
+#include "mlir/Conversion/LLVMCommon/Pattern.h"
+
+using namespace mlir;
+using fp4::constantInt;
+using fp4::RuntimeFunction;
+namespace hw = fp4::hw;
+
+namespace {
+
+ModuleOp moduleOf(Operation *op) { return op->getParentOfType<ModuleOp>(); }
+
+/// An array in host memory with the given integers of `bits` bits.
+Value integerArray(OpBuilder &builder, Location loc, unsigned bits, ValueRange values) {
+  Type ptr = LLVM::LLVMPointerType::get(builder.getContext());
+  Type type = builder.getIntegerType(bits);
+  Value count = constantInt(builder, loc, 64, values.size());
+  Value array = LLVM::AllocaOp::create(builder, loc, ptr, type, count);
+  for (auto [index, value] : llvm::enumerate(values)) {
+    Value slot = LLVM::GEPOp::create(builder, loc, ptr, type, array,
+                                     ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(index)});
+    LLVM::StoreOp::create(builder, loc, value, slot);
+  }
+  return array;
+}
+
+hw::SwizzleMode swizzleOf(fp4::pipe::Layout layout) {
+  switch (layout) {
+  case fp4::pipe::Layout::Swizzle32B:
+    return hw::SwizzleMode::B32;
+  case fp4::pipe::Layout::Swizzle64B:
+    return hw::SwizzleMode::B64;
+  case fp4::pipe::Layout::Swizzle128B:
+    return hw::SwizzleMode::B128;
+  case fp4::pipe::Layout::Linear:
+  case fp4::pipe::Layout::Tiled128x4:
+    return hw::SwizzleMode::None;
+  }
+  llvm_unreachable("every layout has a swizzle mode");
+}
+
+/// How TMA sees elements of `type`: packed fp4 travels as bytes (blackwell: same shared image).
+hw::TensorMapType mapTypeOf(Type type) {
+  if (type.isBF16())
+    return hw::TensorMapType::BFloat16;
+  if (type.isF16())
+    return hw::TensorMapType::Float16;
+  if (type.isF32())
+    return hw::TensorMapType::Float32;
+  return hw::TensorMapType::UInt8;
+}
+
+struct GlobalViewLowering : ConvertOpToLLVMPattern<fp4::pipe::GlobalViewOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+
+  LogicalResult matchAndRewrite(fp4::pipe::GlobalViewOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    auto type = cast<MemRefType>(op.getBuffer().getType());
+    rewriter.replaceOp(op, MemRefDescriptor(adaptor.getBuffer())
+                               .bufferPtr(rewriter, op.getLoc(), *getTypeConverter(), type));
+    return success();
+  }
+};
+
+struct MakeTensorMapLowering : ConvertOpToLLVMPattern<fp4::pipe::MakeTensorMapOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+
+  LogicalResult matchAndRewrite(fp4::pipe::MakeTensorMapOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    auto bufferType = cast<MemRefType>(op.getBuffer().getType());
+    auto mapType = cast<fp4::pipe::TensorMapType>(op.getResult().getType());
+    MemRefDescriptor buffer(adaptor.getBuffer());
+    // Columns of the map's element type: bytes for packed fp4.
+    int64_t packed = mapType.getElementType().getIntOrFloatBitWidth() == 4 ? 2 : 1;
+    auto i64 = [&](int64_t value) { return constantInt(rewriter, loc, 64, value); };
+    auto i32 = [&](int64_t value) { return constantInt(rewriter, loc, 32, value); };
+    int64_t pitch = bufferType.getDimSize(1) * bufferType.getElementTypeBitWidth() / 8;
+    Value rows = bufferType.isDynamicDim(0) ? buffer.size(rewriter, loc, 0)
+                                            : i64(bufferType.getDimSize(0));
+    Value dims = integerArray(rewriter, loc, 64,
+                              {i64(llvm::divideCeil(op.getColumns(), packed)), rows});
+    Value strides = integerArray(rewriter, loc, 64, i64(pitch));
+    Value box = integerArray(rewriter, loc, 32,
+                             {i32(mapType.getColumns() / packed), i32(mapType.getRows())});
+    Value map = createMapStorage(rewriter, loc);
+    fp4::callRuntime(
+        rewriter, loc, moduleOf(op), RuntimeFunction::TensorMap,
+        {map, buffer.bufferPtr(rewriter, loc, *getTypeConverter(), bufferType),
+         i32(static_cast<int32_t>(mapTypeOf(mapType.getElementType()))),
+         i32(hw::tensorMapSwizzleCode(swizzleOf(mapType.getLayout()))), i32(2), dims, strides, box});
+    rewriter.replaceOp(op, map);
+    return success();
+  }
+
+private:
+  /// 128 bytes, aligned as the driver asks of a CUtensorMap.
+  static Value createMapStorage(OpBuilder &builder, Location loc) {
+    Type ptr = LLVM::LLVMPointerType::get(builder.getContext());
+    return LLVM::AllocaOp::create(builder, loc, ptr, builder.getI8Type(),
+                                  constantInt(builder, loc, 64, hw::TensorMap::encodedBytes),
+                                  /*alignment=*/64);
+  }
+};
+
+} // namespace
+
+bool fp4::isPassedByAddress(Type type) { return isa<fp4::pipe::TensorMapType>(type); }
+
+void fp4::populatePipeHostPatterns(LLVMTypeConverter &converter, RewritePatternSet &patterns) {
+  auto toPointer = [](Type type) { return LLVM::LLVMPointerType::get(type.getContext()); };
+  converter.addConversion([=](fp4::pipe::GlobalType type) -> Type { return toPointer(type); });
+  converter.addConversion([=](fp4::pipe::TensorMapType type) -> Type { return toPointer(type); });
+  patterns.add<GlobalViewLowering, MakeTensorMapLowering>(converter);
+}

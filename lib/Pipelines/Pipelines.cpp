@@ -1,0 +1,150 @@
+//===- Pipelines.cpp - The named phases of the compiler -------------------===//
+//
+// The one list of what happens to a program, phase by phase.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp4/Pipelines/Pipelines.h"
+
+#include "fp4/Conversion/HostToRuntime/Passes.h"
+#include "fp4/Pipelines/Passes.h"
+#include "fp4/Target/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+
+namespace {
+
+constexpr std::pair<fp4::Phase, llvm::StringLiteral> kPhases[] = {
+    {fp4::Phase::Fused, "fused"},         {fp4::Phase::Tiles, "tiles"},
+    {fp4::Phase::Roles, "roles"},         {fp4::Phase::Pipelined, "pipelined"},
+    {fp4::Phase::Nvvm, "nvvm"},           {fp4::Phase::Ptx, "ptx"},
+    {fp4::Phase::Cubin, "cubin"},         {fp4::Phase::Host, "host"},
+};
+
+void addFused(OpPassManager &manager, const fp4::PhaseOptions &options) {
+  // Errors about the target come first, at the operations the user wrote.
+  manager.addPass(fp4::createCheckTarget({options.target}));
+  // Helper functions disappear into the functions that callers see.
+  manager.addPass(createInlinerPass());
+  manager.addPass(createSymbolDCEPass());
+  // unswizzle(swizzle(x)), duplicate quantizations and unused results go.
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+}
+
+void addTiles(OpPassManager &manager, const fp4::PhaseOptions &options) {
+  // Host functions work on device buffers; what only moved data between tensors is gone.
+  manager.addPass(fp4::createFinalizeHostBuffers());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+}
+
+void addRoles(OpPassManager &manager, const fp4::PhaseOptions &options) {}
+
+void addPipelined(OpPassManager &manager, const fp4::PhaseOptions &options) {}
+
+void addNvvm(OpPassManager &manager, const fp4::PhaseOptions &options) {}
+
+/// From the llvm and nvvm dialects to PTX, and to a cubin for `emit` = "cubin".
+void addKernelCode(OpPassManager &manager, const fp4::PhaseOptions &options, StringRef emit) {
+  fp4::EmitKernelsOptions emitOptions;
+  emitOptions.target = options.target;
+  emitOptions.emit = emit.str();
+  emitOptions.ptxas = options.ptxas;
+  manager.addPass(fp4::createEmitKernels(emitOptions));
+}
+
+void addHost(OpPassManager &manager) {
+  // Everything outside of kernels becomes LLVM and calls of fp4-c/Runtime.h.
+  manager.addPass(fp4::createConvertHostToRuntime());
+  manager.addPass(createCanonicalizerPass());
+}
+
+} // namespace
+
+StringRef fp4::stringifyPhase(Phase phase) {
+  for (auto [value, name] : kPhases)
+    if (value == phase)
+      return name;
+  llvm_unreachable("every phase has a name");
+}
+
+std::optional<fp4::Phase> fp4::parsePhase(StringRef text) {
+  for (auto [value, name] : kPhases)
+    if (name == text)
+      return value;
+  return std::nullopt;
+}
+
+std::string fp4::phaseNames() {
+  return llvm::join(llvm::make_second_range(kPhases), ", ");
+}
+
+void fp4::addPhase(OpPassManager &manager, Phase phase, const PhaseOptions &options) {
+  switch (phase) {
+  case Phase::Fused:
+    return addFused(manager, options);
+  case Phase::Tiles:
+    return addTiles(manager, options);
+  case Phase::Roles:
+    return addRoles(manager, options);
+  case Phase::Pipelined:
+    return addPipelined(manager, options);
+  case Phase::Nvvm:
+    return addNvvm(manager, options);
+  case Phase::Ptx:
+    return addKernelCode(manager, options, "ptx");
+  case Phase::Cubin:
+    return addKernelCode(manager, options, "cubin");
+  case Phase::Host:
+    return addHost(manager);
+  }
+  llvm_unreachable("every phase has its passes");
+}
+
+void fp4::addPhasesTo(OpPassManager &manager, Phase last, const PhaseOptions &options) {
+  for (Phase phase : llvm::make_first_range(kPhases)) {
+    if (phase > last)
+      return;
+    // Each of these two does all the work from nvvm on.
+    if ((phase == Phase::Ptx && last == Phase::Cubin) ||
+        (phase == Phase::Cubin && last == Phase::Host))
+      continue;
+    addPhase(manager, phase, options);
+  }
+}
+
+namespace {
+
+struct CompileOptions : PassPipelineOptions<CompileOptions> {
+  Option<fp4::Phase> to{
+      *this, "to", llvm::cl::desc("Phase to stop after"), llvm::cl::init(fp4::Phase::Nvvm),
+      llvm::cl::values(clEnumValN(fp4::Phase::Fused, "fused", "fp4 operations, simplified"),
+                       clEnumValN(fp4::Phase::Tiles, "tiles", "kernels in sequential form"),
+                       clEnumValN(fp4::Phase::Roles, "roles", "warp roles and channels"),
+                       clEnumValN(fp4::Phase::Pipelined, "pipelined", "channels with depth"),
+                       clEnumValN(fp4::Phase::Nvvm, "nvvm", "kernels in llvm and nvvm"),
+                       clEnumValN(fp4::Phase::Ptx, "ptx", "kernels as PTX"),
+                       clEnumValN(fp4::Phase::Cubin, "cubin", "kernels as PTX and cubin"),
+                       clEnumValN(fp4::Phase::Host, "host", "host code in llvm"))};
+  Option<std::string> target{*this, "target", llvm::cl::desc("Target to compile for"),
+                             llvm::cl::init("sm_100a")};
+  Option<std::string> ptxas{*this, "ptxas", llvm::cl::desc("The ptxas to run (default: search)")};
+};
+
+} // namespace
+
+void fp4::registerPipelines() {
+  PassPipelineRegistration<CompileOptions>(
+      "fp4-compile", "Run the named phases up to the one given by `to`",
+      [](OpPassManager &manager, const CompileOptions &options) {
+        addPhasesTo(manager, options.to, {options.target, options.ptxas});
+      });
+}

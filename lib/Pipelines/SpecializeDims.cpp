@@ -1,0 +1,152 @@
+//===- SpecializeDims.cpp - Other sizes for named dimensions --------------===//
+//
+// Argument types are rewritten where fp4.dims names a dimension that is given; then, in order of
+// the body, every fp4 operation infers its result types from its operands again; at last the
+// function's result types follow from its return.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Pipelines/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
+
+namespace fp4 {
+#define GEN_PASS_DEF_SPECIALIZEDIMS
+#include "fp4/Pipelines/Passes.h.inc"
+} // namespace fp4
+
+using namespace mlir;
+
+static constexpr llvm::StringLiteral kDimsAttr = "fp4.dims";
+
+namespace {
+
+/// `type` with `rows` and `columns`.
+Type reshaped(Type type, int64_t rows, int64_t columns) {
+  auto tensor = cast<RankedTensorType>(type);
+  return RankedTensorType::get({rows, columns}, tensor.getElementType(), tensor.getEncoding());
+}
+
+/// The result types of the fp4 operation `op` for the operands it has now.
+LogicalResult inferTypes(Operation &op, SmallVectorImpl<Type> &types) {
+  if (auto matmul = dyn_cast<fp4::BlockScaledMatmulOp>(op)) {
+    auto lhs = cast<RankedTensorType>(matmul.getLhs().getType());
+    auto rhs = cast<RankedTensorType>(matmul.getRhs().getType());
+    types.push_back(reshaped(matmul.getResult().getType(), lhs.getDimSize(0), rhs.getDimSize(0)));
+    return success();
+  }
+  if (auto dequantize = dyn_cast<fp4::DequantizeOp>(op)) {
+    auto data = cast<RankedTensorType>(dequantize.getData().getType());
+    types.push_back(
+        reshaped(dequantize.getResult().getType(), data.getDimSize(0), data.getDimSize(1)));
+    return success();
+  }
+  if (auto inferable = dyn_cast<InferTypeOpInterface>(op))
+    return inferable.inferReturnTypes(op.getContext(), op.getLoc(), op.getOperands(),
+                                      op.getAttrDictionary(), op.getPropertiesStorage(),
+                                      op.getRegions(), types);
+  return op.emitError() << "'" << op.getName() << "' cannot be given other sizes"
+                        << " (its result types do not follow from its operands)";
+}
+
+struct SpecializeDims : fp4::impl::SpecializeDimsBase<SpecializeDims> {
+  using SpecializeDimsBase::SpecializeDimsBase;
+
+  LogicalResult parseSizes() {
+    for (StringRef text : dims) {
+      auto [name, digits] = text.split('=');
+      int64_t size = 0;
+      if (name.empty() || digits.getAsInteger(10, size) || size < 1)
+        return getOperation().emitError() << "a size must be written NAME=SIZE with SIZE at least "
+                                             "1, but got '"
+                                          << text << "'";
+      sizes[name] = size;
+    }
+    return success();
+  }
+
+  /// The argument type with the sizes asked for.
+  FailureOr<Type> specialize(func::FuncOp function, BlockArgument argument) {
+    auto names = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), kDimsAttr);
+    auto tensor = dyn_cast<RankedTensorType>(argument.getType());
+    if (!names)
+      return argument.getType();
+    if (!tensor || names.size() != size_t(tensor.getRank()) ||
+        !llvm::all_of(names, llvm::IsaPred<StringAttr>))
+      return function.emitError() << "'" << kDimsAttr << "' of argument "
+                                  << argument.getArgNumber()
+                                  << " must hold one name for each dimension of "
+                                  << argument.getType() << ", but got " << names;
+    SmallVector<int64_t> shape(tensor.getShape());
+    for (auto [size, name] : llvm::zip_equal(shape, names.getAsValueRange<StringAttr>())) {
+      used.insert(name);
+      if (auto found = sizes.find(name); found != sizes.end() && !ShapedType::isDynamic(size))
+        size = found->second;
+    }
+    return Type(tensor.clone(shape));
+  }
+
+  LogicalResult rewrite(func::FuncOp function) {
+    for (BlockArgument argument : function.getArguments()) {
+      FailureOr<Type> type = specialize(function, argument);
+      if (failed(type))
+        return failure();
+      argument.setType(*type);
+    }
+    for (Operation &op : function.getBody().front().without_terminator()) {
+      SmallVector<Type> types;
+      if (op.getNumResults() == 0)
+        continue;
+      if (failed(inferTypes(op, types)))
+        return failure();
+      for (auto [result, type] : llvm::zip_equal(op.getResults(), types))
+        result.setType(type);
+    }
+    Operation *terminator = function.getBody().front().getTerminator();
+    function.setFunctionType(FunctionType::get(&getContext(),
+                                               function.getBody().getArgumentTypes(),
+                                               terminator->getOperandTypes()));
+    return success();
+  }
+
+  /// A name that no argument carries is a mistake of the caller, who reads what there is.
+  LogicalResult checkNames() {
+    for (const auto &entry : sizes) {
+      if (used.contains(entry.getKey()))
+        continue;
+      InFlightDiagnostic diagnostic =
+          getOperation().emitError()
+          << "no argument has a dimension called '" << entry.getKey() << "'";
+      if (used.empty())
+        diagnostic.attachNote() << "name dimensions with the argument attribute fp4.dims, for "
+                                   "example {fp4.dims = [\"M\", \"K\"]}";
+      SmallVector<StringRef> known(used.keys());
+      llvm::sort(known);
+      if (!known.empty())
+        diagnostic.attachNote() << "the dimensions that have a name are "
+                                << llvm::join(known, ", ");
+      return failure();
+    }
+    return success();
+  }
+
+  void runOnOperation() override {
+    sizes.clear();
+    used.clear();
+    if (failed(parseSizes()))
+      return signalPassFailure();
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (function.getBody().hasOneBlock() && failed(rewrite(function)))
+        return signalPassFailure();
+    if (failed(checkNames()))
+      signalPassFailure();
+  }
+
+  llvm::StringMap<int64_t> sizes;
+  llvm::StringSet<> used;
+};
+
+} // namespace

@@ -1,0 +1,40 @@
+// RUN: fp4-opt %s --compile-to=tiles | FileCheck %s
+
+// An fp4 argument whose dense pitch (24 bytes) is not a TMA pitch is repacked on entry, and a result
+// is a dense buffer of its own; the padded temporary is freed after its last use.
+
+// CHECK-LABEL: func.func @repack
+// CHECK-SAME:    (%[[Q:.*]]: memref<?x24xi8>) -> memref<?x24xi8>
+func.func @repack(%q: tensor<?x48xf4E2M1FN>) -> tensor<?x48xf4E2M1FN> {
+  // CHECK:      %[[ROWS:.*]] = memref.dim %[[Q]]
+  // CHECK-NEXT: %[[PADDED:.*]] = gpu.alloc (%[[ROWS]]) : memref<?x32xi8>
+  // CHECK-NEXT: %[[VIEW:.*]] = memref.subview %[[PADDED]][0, 0] [%[[ROWS]], 24] [1, 1]
+  // CHECK-NEXT: gpu.memcpy %[[VIEW]], %[[Q]]
+  // CHECK-NEXT: %[[RESULT:.*]] = gpu.alloc (%[[ROWS]]) : memref<?x24xi8>
+  // CHECK-NEXT: gpu.memcpy %[[RESULT]], %[[VIEW]]
+  // CHECK-NEXT: gpu.dealloc %[[PADDED]]
+  // CHECK-NEXT: return %[[RESULT]]
+  return %q : tensor<?x48xf4E2M1FN>
+}
+
+// A dense pitch of 32 bytes needs no repacking. Results never alias arguments or each other.
+
+// CHECK-LABEL: func.func @aligned
+// CHECK-SAME:    (%[[Q:.*]]: memref<4x32xi8>, %{{.*}}: memref<f32>)
+func.func @aligned(%q: tensor<4x64xf4E2M1FN>, %unused: tensor<f32>)
+    -> (tensor<4x64xf4E2M1FN>, tensor<4x64xf4E2M1FN>) {
+  // CHECK-NEXT: %[[A:.*]] = gpu.alloc () : memref<4x32xi8>
+  // CHECK-NEXT: gpu.memcpy %[[A]], %[[Q]]
+  // CHECK-NEXT: %[[B:.*]] = gpu.alloc () : memref<4x32xi8>
+  // CHECK-NEXT: gpu.memcpy %[[B]], %[[Q]]
+  // CHECK-NEXT: return %[[A]], %[[B]]
+  return %q, %q : tensor<4x64xf4E2M1FN>, tensor<4x64xf4E2M1FN>
+}
+
+// Scales in the layout of the tensor core are blocks of 512 bytes.
+
+// CHECK-LABEL: func.func @tiled
+// CHECK-SAME:    (%{{.*}}: memref<2x3x512xi8>)
+func.func @tiled(%s: tensor<130x9xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
+  return
+}
