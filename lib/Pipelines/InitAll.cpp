@@ -2,9 +2,10 @@
 
 #include "fp4/InitAll.h"
 
+#include "fp4/Conversion/Fp4ToPipe/Passes.h"
+#include "fp4/Conversion/HostToRuntime/Passes.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
-#include "fp4/Conversion/HostToRuntime/Passes.h"
 #include "fp4/Pipelines/Passes.h"
 #include "fp4/Pipelines/Pipelines.h"
 #include "fp4/Target/Passes.h"
@@ -28,6 +29,7 @@ void fp4::registerDialects(DialectRegistry &registry) {
 
 void fp4::registerPasses() {
   registerFP4TargetPasses();
+  registerFP4ToPipePasses();
   registerFP4PipelinesPasses();
   registerHostToRuntimePasses();
   registerPipelines();

@@ -166,7 +166,7 @@ gpu.func @specialized(%a: !map, %b: !map, %sfa: !sfa, %sfb: !sfb, %alpha: !scala
 // the tensor memory address last.
 // CHECK-LABEL: gpu.func @pipelined
 gpu.func @pipelined(%a: !map, %b: !map, %sfa: !sfa, %sfb: !sfb, %alpha: !scalar, %y: !y, %m: i32)
-    kernel attributes {gpu.known_block_size = array<i32: 192, 1, 1>, pipe.shared_bytes = 147560 : i64,
+    kernel attributes {known_block_size = array<i32: 192, 1, 1>, pipe.shared_bytes = 147560 : i64,
                        pipe.tmem_columns = 512 : i64, pipe.tmem_slot = 147552 : i64} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32

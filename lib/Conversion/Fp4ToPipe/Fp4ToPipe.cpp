@@ -1,0 +1,172 @@
+//===- Fp4ToPipe.cpp - Matrix multiplication to sequential pipe kernels ---===//
+//
+// Rewrites every fp4.blockscaled_matmul into host code that makes the kernel's arguments and
+// launches it, and a kernel (MatmulKernel.cpp) in a gpu.module of its own.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp4/Conversion/Fp4ToPipe/Passes.h"
+
+#include "CostModel.h"
+#include "MatmulKernel.h"
+
+#include "fp4/Conversion/BufferTypes.h"
+#include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/ISA/TargetModel.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Transforms/DialectConversion.h"
+
+namespace fp4 {
+#define GEN_PASS_DEF_CONVERTFP4TOPIPE
+#include "fp4/Conversion/Fp4ToPipe/Passes.h.inc"
+} // namespace fp4
+
+using namespace mlir;
+using namespace fp4;
+
+/// A `gpu.module @<function>_matmul_<n>` with the first free n, at the end of `module`.
+static gpu::GPUModuleOp createKernelModule(RewriterBase &rewriter, ModuleOp module, Operation *op) {
+  auto func = op->getParentOfType<func::FuncOp>();
+  std::string prefix = (func ? func.getSymName() : StringRef("kernel")).str() + "_matmul_";
+  unsigned n = 0;
+  while (module.lookupSymbol(prefix + std::to_string(n)))
+    ++n;
+  OpBuilder::InsertionGuard guard(rewriter);
+  rewriter.setInsertionPointToEnd(module.getBody());
+  module->setAttr(gpu::GPUDialect::getContainerModuleAttrName(), rewriter.getUnitAttr());
+  return gpu::GPUModuleOp::create(rewriter, op->getLoc(), prefix + std::to_string(n));
+}
+
+static MatmulShape matmulShape(BlockScaledMatmulOp op, const hw::TargetModel &target) {
+  auto lhs = cast<RankedTensorType>(op.getLhs().getType());
+  auto result = cast<RankedTensorType>(op.getResult().getType());
+  auto scales = cast<RankedTensorType>(op.getLhsScales().getType());
+  MatmulShape shape;
+  shape.m = lhs.getDimSize(0);
+  shape.n = result.getDimSize(1);
+  shape.k = lhs.getDimSize(1);
+  shape.scaleType = scales.getElementType();
+  shape.resultType = result.getElementType();
+  shape.hasAlpha = bool(op.getAlpha());
+  int64_t rows = shape.dynamicRows() ? kAssumedRows : shape.m;
+  shape.tileN = op.getTileN() ? int64_t(*op.getTileN())
+                              : chooseTileN(rows, shape.n, shape.k, shape.block(),
+                                            target.multiprocessors);
+  return shape;
+}
+
+namespace {
+struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
+  MatmulLowering(const TypeConverter &converter, MLIRContext *context,
+                 const hw::TargetModel &target)
+      : OpConversionPattern(converter, context), target(target) {}
+
+  LogicalResult matchAndRewrite(BlockScaledMatmulOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    MatmulShape shape = matmulShape(op, target);
+    auto resultType = cast<RankedTensorType>(op.getResult().getType());
+    if (ShapedType::isDynamic(shape.n) || ShapedType::isDynamic(shape.k))
+      return rewriter.notifyMatchFailure(op, "only the rows of the lhs may be dynamic");
+
+    Value rows = logicalRows(rewriter, loc, cast<RankedTensorType>(op.getLhs().getType()),
+                             adaptor.getLhs());
+    auto sizes = bufferDynamicSizes(rewriter, loc, resultType, rows);
+    Value result = gpu::AllocOp::create(rewriter, loc, deviceBufferType(resultType), Type(),
+                                        ValueRange(), sizes, ValueRange())
+                       .getMemref();
+
+    auto module = op->getParentOfType<ModuleOp>();
+    gpu::GPUModuleOp kernels = createKernelModule(rewriter, module, op);
+    gpu::GPUFuncOp kernel = buildMatmulKernel(kernels, shape, loc);
+    SmallVector<Value> arguments = kernelArguments(rewriter, loc, shape, adaptor, result, rows);
+    launch(rewriter, loc, kernel, shape, arguments, rows);
+    rewriter.replaceOp(op, result);
+    return success();
+  }
+
+private:
+  SmallVector<Value> kernelArguments(OpBuilder &b, Location loc, const MatmulShape &shape,
+                                     OpAdaptor adaptor, Value result, Value rows) const {
+    auto columns = b.getI64IntegerAttr(shape.k);
+    auto view = [&](Type type, Value buffer) -> Value {
+      return pipe::GlobalViewOp::create(b, loc, type, buffer);
+    };
+    SmallVector<Value> values = {
+        pipe::MakeTensorMapOp::create(b, loc, shape.mapA(), adaptor.getLhs(), columns),
+        pipe::MakeTensorMapOp::create(b, loc, shape.mapB(), adaptor.getRhs(), columns),
+        view(shape.scalesA(), adaptor.getLhsScales()),
+        view(shape.scalesB(), adaptor.getRhsScales())};
+    if (shape.hasAlpha)
+      values.push_back(view(pipe::GlobalType::get({}, b.getF32Type()), adaptor.getAlpha()));
+    values.push_back(view(shape.result(), result));
+    if (shape.dynamicRows())
+      values.push_back(arith::IndexCastOp::create(b, loc, b.getI32Type(), rows));
+    return values;
+  }
+
+  /// One block per output tile, at most one per multiprocessor (a block needs most of its shared
+  /// memory and its tensor memory), at least one so that no rows are not an invalid launch.
+  void launch(OpBuilder &b, Location loc, gpu::GPUFuncOp kernel, const MatmulShape &shape,
+              ValueRange arguments, Value rows) const {
+    auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantIndexOp::create(b, loc, value);
+    };
+    Value one = constant(1), blocks;
+    if (shape.dynamicRows()) {
+      Value tilesM = arith::CeilDivUIOp::create(b, loc, rows, constant(shape.kTileM));
+      Value tiles = arith::MulIOp::create(b, loc, tilesM, constant(shape.tilesN()));
+      blocks = arith::MinUIOp::create(b, loc, tiles, constant(target.multiprocessors));
+      blocks = arith::MaxUIOp::create(b, loc, blocks, one);
+    } else {
+      int64_t tiles = llvm::divideCeil(shape.m, shape.kTileM) * shape.tilesN();
+      blocks = constant(std::clamp<int64_t>(tiles, 1, target.multiprocessors));
+    }
+    gpu::LaunchFuncOp::create(b, loc, kernel, gpu::KernelDim3{blocks, one, one},
+                              gpu::KernelDim3{constant(shape.kThreads), one, one},
+                              /*dynamicSharedMemorySize=*/Value(), arguments);
+  }
+
+  const hw::TargetModel &target;
+};
+
+struct ConvertFp4ToPipePass : fp4::impl::ConvertFp4ToPipeBase<ConvertFp4ToPipePass> {
+  using ConvertFp4ToPipeBase::ConvertFp4ToPipeBase;
+
+  void runOnOperation() override {
+    Expected<const hw::TargetModel *> model = hw::requireTarget(target);
+    if (!model) {
+      getOperation().emitError(model.error().message).attachNote() << model.error().note;
+      return signalPassFailure();
+    }
+    unsigned matmuls = 0;
+    WalkResult supported = getOperation().walk([&](BlockScaledMatmulOp op) {
+      ++matmuls;
+      Status status = hw::requireFeature(**model, &hw::TargetModel::hasTcgen05, "tcgen05");
+      if (status)
+        return WalkResult::advance();
+      op.emitOpError(status.error().message).attachNote() << status.error().note;
+      return WalkResult::interrupt();
+    });
+    if (supported.wasInterrupted())
+      return signalPassFailure();
+
+    BufferTypeConverter converter;
+    ConversionTarget legality(getContext());
+    legality.addIllegalOp<BlockScaledMatmulOp>();
+    legality.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
+    RewritePatternSet patterns(&getContext());
+    patterns.add<MatmulLowering>(converter, &getContext(), **model);
+    if (failed(applyPartialConversion(getOperation(), legality, std::move(patterns))))
+      return signalPassFailure();
+    numKernels += matmuls;
+  }
+};
+} // namespace

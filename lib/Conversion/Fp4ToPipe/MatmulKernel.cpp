@@ -1,0 +1,225 @@
+//===- MatmulKernel.cpp - The sequential kernel of a matrix multiplication ===//
+//
+// The textbook algorithm on tiles: for every output tile of this block, accumulate over k tiles, then
+// read the accumulator in column chunks, scale, convert and store. Counters and coordinates are i32.
+// Where K or N is not a multiple of a tile, the numbers of scale blocks, matrix steps and columns that
+// exist are computed per tile; where it is, they are left out and every count is static.
+//
+//===----------------------------------------------------------------------===//
+
+#include "MatmulKernel.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace fp4;
+using namespace fp4::pipe;
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+static Type fp4Type(const MatmulShape &shape) {
+  return Float4E2M1FNType::get(shape.scaleType.getContext());
+}
+
+TensorMapType MatmulShape::mapA() const {
+  return TensorMapType::get({kTileM, kTileK}, fp4Type(*this), Layout::Swizzle128B);
+}
+TensorMapType MatmulShape::mapB() const {
+  return TensorMapType::get({tileN, kTileK}, fp4Type(*this), Layout::Swizzle128B);
+}
+GlobalType MatmulShape::scalesA() const {
+  return GlobalType::get({m, k / block()}, scaleType, Layout::Tiled128x4);
+}
+GlobalType MatmulShape::scalesB() const {
+  return GlobalType::get({n, k / block()}, scaleType, Layout::Tiled128x4);
+}
+GlobalType MatmulShape::result() const { return GlobalType::get({m, n}, resultType); }
+
+SmallVector<Type> MatmulShape::argumentTypes() const {
+  SmallVector<Type> types = {mapA(), mapB(), scalesA(), scalesB()};
+  MLIRContext *context = scaleType.getContext();
+  if (hasAlpha)
+    types.push_back(GlobalType::get({}, Float32Type::get(context)));
+  types.push_back(result());
+  if (dynamicRows())
+    types.push_back(IntegerType::get(context, 32));
+  return types;
+}
+
+//===----------------------------------------------------------------------===//
+// Body
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Emits the body; one method per part, in the order of the code.
+class KernelBuilder {
+public:
+  KernelBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, Location loc);
+  void build();
+
+private:
+  struct Tile {
+    Value mBlock, row, column; ///< index of the row tile, first row, first column
+  };
+
+  void buildTile(Value tile);
+  void buildAccumulation(Value acc, const Tile &tile);
+  void buildKTile(Value acc, const Tile &tile, Value k);
+  void buildEpilogue(Value acc, const Tile &tile);
+
+  Value constant(int64_t value) { return arith::ConstantIntOp::create(b, loc, value, 32); }
+  Value add(Value x, Value y) { return arith::AddIOp::create(b, loc, x, y); }
+  Value mul(Value x, int64_t y) { return arith::MulIOp::create(b, loc, x, constant(y)); }
+  Value min(Value x, int64_t y) { return arith::MinSIOp::create(b, loc, x, constant(y)); }
+  Value toI32(Value index) {
+    return arith::IndexCastOp::create(b, loc, b.getI32Type(), index);
+  }
+  /// min(unit, total - done): what a tile has of its `unit` parts; null when every tile is whole.
+  Value existing(Value done, int64_t unit, int64_t total);
+  scf::ForOp loop(Value lower, Value upper, Value step, function_ref<void(Value)> body);
+  SharedType scaleTile(int64_t rows) {
+    return SharedType::get({int64_t(llvm::alignTo(rows, kScaleBlockRows)), shape.kTileK / shape.block()},
+                           shape.scaleType, Layout::Tiled128x4);
+  }
+  SharedType dataTile(TensorMapType map) {
+    return SharedType::get(map.getShape(), map.getElementType(), map.getLayout());
+  }
+
+  MatmulShape shape;
+  Location loc;
+  OpBuilder b;
+  Value a, bb, scalesA, scalesB, alpha, result, rows;
+  Value numM;
+  Value alphaVector; ///< alpha in every lane, or null
+};
+} // namespace
+
+KernelBuilder::KernelBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, Location loc)
+    : shape(shape), loc(loc), b(func.getBody()) {
+  auto arguments = func.getArguments().begin();
+  a = *arguments++;
+  bb = *arguments++;
+  scalesA = *arguments++;
+  scalesB = *arguments++;
+  if (shape.hasAlpha)
+    alpha = *arguments++;
+  result = *arguments++;
+  if (shape.dynamicRows())
+    rows = *arguments++;
+}
+
+Value KernelBuilder::existing(Value done, int64_t unit, int64_t total) {
+  if (total % unit == 0)
+    return {};
+  return min(arith::SubIOp::create(b, loc, constant(total), done), unit);
+}
+
+scf::ForOp KernelBuilder::loop(Value lower, Value upper, Value step,
+                               function_ref<void(Value)> body) {
+  auto op = scf::ForOp::create(b, loc, lower, upper, step);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(op.getBody());
+  body(op.getInductionVar());
+  return op;
+}
+
+void KernelBuilder::build() {
+  if (rows) {
+    Value padded = add(rows, constant(shape.kTileM - 1));
+    numM = arith::DivUIOp::create(b, loc, padded, constant(shape.kTileM));
+  } else {
+    numM = constant(llvm::divideCeil(shape.m, shape.kTileM));
+  }
+  if (alpha) {
+    Value scalar = LoadScalarOp::create(b, loc, b.getF32Type(), alpha);
+    auto type = VectorType::get({shape.kChunk}, b.getF32Type());
+    alphaVector = vector::BroadcastOp::create(b, loc, type, scalar);
+  }
+  Value total = mul(numM, shape.tilesN());
+  Value first = toI32(gpu::BlockIdOp::create(b, loc, gpu::Dimension::x));
+  Value blocks = toI32(gpu::GridDimOp::create(b, loc, gpu::Dimension::x));
+  loop(first, total, blocks, [&](Value tile) { buildTile(tile); });
+  gpu::ReturnOp::create(b, loc);
+}
+
+void KernelBuilder::buildTile(Value tileIndex) {
+  auto coord = TileCoordOp::create(b, loc, tileIndex, numM, constant(shape.tilesN()));
+  Tile tile{coord.getM(), mul(coord.getM(), shape.kTileM), mul(coord.getN(), shape.tileN)};
+  auto accType = TmemType::get({shape.kTileM, shape.tileN}, b.getF32Type());
+  Value acc = AccumulatorOp::create(b, loc, accType);
+  buildAccumulation(acc, tile);
+  buildEpilogue(acc, tile);
+}
+
+void KernelBuilder::buildAccumulation(Value acc, const Tile &tile) {
+  loop(constant(0), constant(shape.tilesK()), constant(1),
+       [&](Value k) { buildKTile(acc, tile, k); });
+}
+
+void KernelBuilder::buildKTile(Value acc, const Tile &tile, Value k) {
+  Value kElement = mul(k, shape.kTileK);
+  int64_t tileBlocks = shape.kTileK / shape.block() / kScaleBlockColumns;
+  Value kBlock = mul(k, tileBlocks);
+  auto source = cast<GlobalType>(scalesA.getType());
+  Value blocks = existing(kBlock, tileBlocks, source.getScaleBlockColumns());
+  Value steps = blocks; // a block of 4 scales is one step of 64 when 16 elements share a scale
+  if (int64_t tileSteps = shape.kTileK / kMmaK; tileSteps != tileBlocks)
+    steps = existing(mul(k, tileSteps), tileSteps, llvm::divideCeil(shape.k, kMmaK));
+  // The tiles of 64 and 192 columns begin in the middle of a block of scale rows every other time.
+  Value nBlock = arith::DivUIOp::create(b, loc, tile.column, constant(kScaleBlockRows));
+  Value nRest;
+  if (shape.tileN % kScaleBlockRows && shape.tilesN() > 1)
+    nRest = arith::RemUIOp::create(b, loc, tile.column, constant(kScaleBlockRows));
+
+  auto load = [&](Value map, Value row) {
+    return LoadOp::create(b, loc, dataTile(cast<TensorMapType>(map.getType())), map, row, kElement,
+                          Value(), Value(), Value())
+        .getResult();
+  };
+  auto loadScales = [&](Value from, Value rowBlock, int64_t tileRows) {
+    return LoadScalesOp::create(b, loc, scaleTile(tileRows), from, rowBlock, kBlock, blocks,
+                                Value(), Value(), Value())
+        .getResult();
+  };
+  auto copyScales = [&](Value from) {
+    auto tileType = cast<SharedType>(from.getType());
+    auto type = TmemType::get(tileType.getShape(), tileType.getElementType(), Layout::Tiled128x4);
+    return CopyScalesOp::create(b, loc, type, from, blocks, IntegerAttr());
+  };
+  Value aTile = load(a, tile.row), bTile = load(bb, tile.column);
+  Value sa = loadScales(scalesA, tile.mBlock, shape.kTileM);
+  Value sb = loadScales(scalesB, nBlock, shape.tileN);
+  Value ta = copyScales(sa), tb = copyScales(sb);
+  Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, constant(0));
+  MmaOp::create(b, loc, acc, aTile, ta, bTile, tb, nRest, more, steps);
+}
+
+void KernelBuilder::buildEpilogue(Value acc, const Tile &tile) {
+  Value columns = constant(shape.tileN);
+  if (shape.n % shape.tileN)
+    columns = min(arith::SubIOp::create(b, loc, constant(shape.n), tile.column), shape.tileN);
+  auto wide = VectorType::get({shape.kChunk}, b.getF32Type());
+  loop(constant(0), columns, constant(shape.kChunk), [&](Value column) {
+    Value v = ReadOp::create(b, loc, wide, acc, column);
+    if (alphaVector)
+      v = arith::MulFOp::create(b, loc, v, alphaVector);
+    if (!shape.resultType.isF32())
+      v = arith::TruncFOp::create(b, loc, VectorType::get({shape.kChunk}, shape.resultType), v);
+    StoreOp::create(b, loc, v, result, tile.row, add(tile.column, column), rows);
+  });
+}
+
+gpu::GPUFuncOp fp4::buildMatmulKernel(gpu::GPUModuleOp module, const MatmulShape &shape,
+                                      Location loc) {
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  auto type = builder.getFunctionType(shape.argumentTypes(), {});
+  auto func = gpu::GPUFuncOp::create(builder, loc, "kernel", type);
+  func->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), builder.getUnitAttr());
+  func.setKnownBlockSizeAttr(builder.getDenseI32ArrayAttr({int32_t(shape.kThreads), 1, 1}));
+  KernelBuilder(func, shape, loc).build();
+  return func;
+}

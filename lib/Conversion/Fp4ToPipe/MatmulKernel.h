@@ -1,0 +1,43 @@
+//===- MatmulKernel.h - The sequential kernel of a matrix multiplication --===//
+#pragma once
+
+#include "fp4/Dialect/Pipe/IR/Pipe.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+
+namespace fp4 {
+
+/// What the kernel of Y[M,N] = alpha * A[M,K] B[N,K]^T depends on.
+struct MatmulShape {
+  int64_t m; ///< rows of A and Y, or ShapedType::kDynamic
+  int64_t n, k;
+  int64_t tileN;          ///< columns of an output tile
+  mlir::Type scaleType;   ///< f8E4M3FN (blocks of 16) or f8E8M0FNU (blocks of 32)
+  mlir::Type resultType;  ///< f32, bf16 or f16
+  bool hasAlpha;
+
+  static constexpr int64_t kTileM = 128, kTileK = 256;
+  /// Columns that an epilogue thread holds at a time.
+  static constexpr int64_t kChunk = 32;
+  static constexpr int64_t kThreads = 192;
+
+  bool dynamicRows() const { return mlir::ShapedType::isDynamic(m); }
+  int64_t block() const { return pipe::scaleBlockSize(scaleType); }
+  int64_t tilesN() const { return (n + tileN - 1) / tileN; }
+  int64_t tilesK() const { return (k + kTileK - 1) / kTileK; }
+
+  /// Kernel argument types in order: A and B maps, A and B scales, alpha if any, Y, and the i32 number
+  /// of rows if it is dynamic.
+  pipe::TensorMapType mapA() const;
+  pipe::TensorMapType mapB() const;
+  pipe::GlobalType scalesA() const;
+  pipe::GlobalType scalesB() const;
+  pipe::GlobalType result() const;
+  llvm::SmallVector<mlir::Type> argumentTypes() const;
+};
+
+/// Adds `gpu.func @kernel` of the sequential form to `module`.
+mlir::gpu::GPUFuncOp buildMatmulKernel(mlir::gpu::GPUModuleOp module, const MatmulShape &shape,
+                                       mlir::Location loc);
+
+} // namespace fp4

@@ -1,0 +1,106 @@
+// RUN: fp4-opt %s -split-input-file -convert-fp4-to-pipe -canonicalize | FileCheck %s
+
+// The host makes the arguments, launches one block per tile and at most one per multiprocessor; the
+// kernel is the textbook algorithm. K and N are whole tiles, so no count is dynamic.
+// CHECK-LABEL: func.func @linear
+// CHECK-DAG: %[[SMS:.*]] = arith.constant 148 : index
+// CHECK: %[[ROWS:.*]] = memref.dim
+// CHECK: %[[Y:.*]] = gpu.alloc (%[[ROWS]]) : memref<?x512xbf16>
+// CHECK: pipe.make_tensor_map %{{.*}} columns 1024 : memref<?x512xi8> -> !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
+// CHECK: pipe.make_tensor_map %{{.*}} columns 1024 : memref<512x512xi8>
+// CHECK: pipe.global_view %{{.*}} : memref<?x16x512xi8> -> !pipe.global<?x64xf8E4M3FN, tiled_128x4>
+// CHECK: pipe.global_view %[[Y]] : memref<?x512xbf16> -> !pipe.global<?x512xbf16>
+// CHECK: %[[M:.*]] = arith.index_cast %[[ROWS]] : index to i32
+// CHECK: arith.minui %{{.*}}, %[[SMS]]
+// CHECK: gpu.launch_func @linear_matmul_0::@kernel blocks in (%{{.*}}, %c1, %c1) threads in (%c192, %c1, %c1)
+// CHECK: gpu.module @linear_matmul_0
+// CHECK: gpu.func @kernel({{.*}}%[[MARG:[a-z0-9]+]]: i32) kernel attributes {known_block_size = array<i32: 192, 1, 1>}
+// CHECK: %[[ALPHA:.*]] = vector.broadcast
+// CHECK: scf.for
+// CHECK:   pipe.tile_coord
+// CHECK:   %[[ACC:.*]] = pipe.accumulator : !pipe.tmem<128x128xf32>
+// CHECK:   scf.for
+// CHECK-COUNT-2: pipe.load %
+// CHECK-COUNT-2: pipe.load_scales {{.*}}] : !pipe.global
+// CHECK-COUNT-2: pipe.copy_scales %{{[^ ]*}} : !pipe.shared
+// CHECK:     pipe.mma %[[ACC]], {{.*}} accumulate %{{[^ ]*}} : !pipe.tmem
+// CHECK:   }
+// CHECK:   scf.for %[[C:.*]] = %c0_i32 to %c128_i32 step %c32_i32
+// CHECK:     %[[V:.*]] = pipe.read %[[ACC]][%[[C]]]
+// CHECK:     %[[SCALED:.*]] = arith.mulf %[[V]], %[[ALPHA]]
+// CHECK:     arith.truncf %[[SCALED]]
+// CHECK:     pipe.store {{.*}} rows %[[MARG]] : vector<32xbf16>, !pipe.global<?x512xbf16>
+func.func @linear(%q: tensor<?x1024xf4E2M1FN>, %s: tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+    %w: tensor<512x1024xf4E2M1FN>, %sw: tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+    %alpha: tensor<f32>) -> tensor<?x512xbf16> {
+  %y = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw alpha %alpha {format = #fp4.format<nvfp4>, tile_n = 128}
+      : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+         tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<f32>)
+      -> tensor<?x512xbf16>
+  return %y : tensor<?x512xbf16>
+}
+
+// -----
+
+// M = 1, N = 200 and K = 272 leave ragged edges everywhere: two 256-wide k tiles of which the second
+// has 1 of 4 scale blocks and 1 of 4 matrix steps, two 192-wide column tiles of which the second
+// begins 64 rows into a block of scale rows and has 8 columns. Rows are static, the grid is too.
+// CHECK-LABEL: func.func @ragged
+// CHECK: pipe.make_tensor_map %{{.*}} columns 272 : memref<1x144xi8>
+// CHECK: gpu.launch_func @ragged_matmul_0::@kernel blocks in (%c2, %c1, %c1)
+// CHECK: gpu.func @kernel
+// CHECK-NOT: i32)
+// CHECK: scf.for
+// CHECK:   %[[N0:.*]] = arith.muli %n, %c192_i32
+// CHECK:   scf.for %[[K:.*]] = %c0_i32 to %c2_i32
+// CHECK:     %[[KB:.*]] = arith.muli %[[K]], %c4_i32
+// CHECK:     %[[LEFT:.*]] = arith.subi %c5_i32, %[[KB]]
+// CHECK:     %[[BLOCKS:.*]] = arith.minsi %[[LEFT]], %c4_i32
+// CHECK:     %[[ROW:.*]] = arith.remui %[[N0]], %c128_i32
+// CHECK:     pipe.load_scales %{{.*}} blocks %[[BLOCKS]] : !pipe.global<1x17xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x16xf8E4M3FN
+// CHECK:     pipe.load_scales %{{.*}} blocks %[[BLOCKS]] : !pipe.global<200x17xf8E4M3FN, tiled_128x4> -> !pipe.shared<256x16xf8E4M3FN
+// CHECK:     pipe.mma {{.*}} from %[[ROW]] accumulate %{{.*}} steps %{{.*}} :
+// CHECK:   %[[REST:.*]] = arith.subi %c200_i32, %[[N0]]
+// CHECK:   %[[COLUMNS:.*]] = arith.minsi %[[REST]], %c192_i32
+// CHECK:   scf.for %{{.*}} = %c0_i32 to %[[COLUMNS]] step %c32_i32
+// CHECK:     pipe.store {{.*}}] : vector<32xf32>, !pipe.global<1x200xf32>
+func.func @ragged(%q: tensor<1x272xf4E2M1FN>, %s: tensor<1x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+    %w: tensor<200x272xf4E2M1FN>, %sw: tensor<200x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+    -> tensor<1x200xf32> {
+  %y = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw {format = #fp4.format<nvfp4>, tile_n = 192}
+      : (tensor<1x272xf4E2M1FN>, tensor<1x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+         tensor<200x272xf4E2M1FN>, tensor<200x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+      -> tensor<1x200xf32>
+  return %y : tensor<1x200xf32>
+}
+
+// -----
+
+// MXFP4: one 512-byte block of scales covers two matrix steps, so the last k tile of K = 352 has 1 of 2
+// blocks and 2 of 4 steps. Two multiplications in one function have kernels of their own, and the
+// model, with no attribute, gives a small problem the smallest tiles.
+// CHECK-LABEL: func.func @mx
+// CHECK: gpu.launch_func @mx_matmul_0::@kernel
+// CHECK: gpu.launch_func @mx_matmul_1::@kernel
+// CHECK: gpu.module @mx_matmul_0
+// CHECK:   %[[KB:.*]] = arith.muli %{{.*}}, %c2_i32
+// CHECK:   %[[LEFT:.*]] = arith.subi %c3_i32, %[[KB]]
+// CHECK:   %[[BLOCKS:.*]] = arith.minsi %[[LEFT]], %c2_i32
+// CHECK:   %[[KS:.*]] = arith.muli %{{.*}}, %c4_i32
+// CHECK:   %[[STEPSLEFT:.*]] = arith.subi %c6_i32, %[[KS]]
+// CHECK:   %[[STEPS:.*]] = arith.minsi %[[STEPSLEFT]], %c4_i32
+// CHECK:   pipe.load_scales %{{.*}} blocks %[[BLOCKS]] : !pipe.global<300x11xf8E8M0FNU, tiled_128x4> -> !pipe.shared<128x8xf8E8M0FNU, tiled_128x4>
+// CHECK:   pipe.mma {{.*}} steps %[[STEPS]] : !pipe.tmem<128x64xf32>
+// CHECK:   arith.truncf %{{.*}} : vector<32xf32> to vector<32xf16>
+// CHECK: gpu.module @mx_matmul_1
+func.func @mx(%q: tensor<300x352xf4E2M1FN>, %s: tensor<300x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
+    %w: tensor<8x352xf4E2M1FN>, %sw: tensor<8x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
+    -> (tensor<300x8xf16>, tensor<300x8xf16>) {
+  %y = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw {format = #fp4.format<mxfp4>}
+      : (tensor<300x352xf4E2M1FN>, tensor<300x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
+         tensor<8x352xf4E2M1FN>, tensor<8x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<300x8xf16>
+  %z = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw {format = #fp4.format<mxfp4>}
+      : (tensor<300x352xf4E2M1FN>, tensor<300x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
+         tensor<8x352xf4E2M1FN>, tensor<8x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<300x8xf16>
+  return %y, %z : tensor<300x8xf16>, tensor<300x8xf16>
+}
