@@ -1,0 +1,91 @@
+//===- BlockScaledGemm.h - The FP4 tensor core, bit by bit ----------------===//
+//
+// Two references for D[m,n] = alpha * sum_k A[m,k] B[n,k] with E2M1 operands and one scale per
+// block of 16 or 32 elements:
+//
+//  * the model of tcgen05.mma kind::mxf4 / mxf4nvf4: what the hardware computes, bit by bit, one
+//    K = 64 step after the other; then alpha in fp32 and one rounding to the output type.
+//  * a plain sum in fp64 with an a-priori bound on how far the model may lie from it.
+//
+// One K = 64 step (docs/Numerics.md): the four sums of 16 products are exact; each, scaled, and the
+// accumulator are aligned to the largest scale exponent, cut to 35 fractional bits, added exactly,
+// and the sum is cut to fp32, toward zero.
+//
+// Source of the model: MMA-Sim (arXiv 2511.10909), checked there against B200 hardware.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/ISA/InstrDescriptor.h"
+#include "fp4/Numerics/Float16.h"
+#include "fp4/Numerics/Quantize.h"
+#include "fp4/Support/Error.h"
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace fp4::numerics {
+
+//===--- One MMA ---------------------------------------------------------===//
+
+/// Elements of K in one MMA and bytes of one operand row of it.
+inline constexpr unsigned fp4MmaK = 64;
+inline constexpr unsigned fp4MmaRowBytes = 32;
+
+/// Rows of one operand of one MMA: row r is the 32 bytes at data + r * dataPitch (even k in the
+/// low nibble) with its scale bytes (4 for scale_vec 4X, 2 for 2X) at scales + r * scalePitch.
+struct Fp4MmaOperand {
+  const uint8_t *data = nullptr;
+  size_t dataPitch = fp4MmaRowBytes;
+  const uint8_t *scales = nullptr;
+  size_t scalePitch = 4;
+};
+
+/// d[i * dPitch + j] = (accumulate ? d : 0) + sum_k a[i,k] b[j,k] over one K = 64 step, for i < m
+/// and j < n. Bit-accurate; vectorized where no alignment loss is possible, else element by element
+/// through fp4MmaElement.
+void fp4MmaStep(hw::ScaleType scaleType, hw::ScaleVector vector, unsigned m, unsigned n,
+                const Fp4MmaOperand &a, const Fp4MmaOperand &b, float *d, size_t dPitch,
+                bool accumulate);
+
+/// One element of the above in integer arithmetic, the definition: `a` and `b` are the 32 packed
+/// bytes, the scales 4 or 2 bytes, `c` the accumulator.
+float fp4MmaElement(hw::ScaleType scaleType, hw::ScaleVector vector, const uint8_t *a,
+                    const uint8_t *aScales, const uint8_t *b, const uint8_t *bScales, float c);
+
+//===--- Whole matrices --------------------------------------------------===//
+
+/// A packed operand with linear scales: rows x depth elements, rows of `depth / 2` bytes at
+/// `dataPitch`, rows of `depth / block` scale bytes at `scalePitch` (0: dense).
+struct GemmOperand {
+  const uint8_t *data = nullptr;
+  const uint8_t *scales = nullptr;
+  uint64_t rows = 0;
+  uint64_t dataPitch = 0, scalePitch = 0;
+};
+
+struct GemmProblem {
+  BlockFormat format = BlockFormat::NVFP4;
+  GemmOperand a, b; ///< A is M x K, B is N x K
+  uint64_t depth = 0; ///< K, a multiple of the block size
+  std::optional<float> alpha; ///< applied in fp32 after the sum
+  FloatType output = FloatType::F32;
+  unsigned threads = 0; ///< 0: one per hardware thread
+};
+
+/// M x N results in row-major order, each exactly representable in `problem.output`. Fails where K
+/// is no multiple of the block or an operand is missing. K is padded with zeros to a multiple of 64.
+Expected<std::vector<float>> gemmMmaModel(const GemmProblem &problem);
+
+/// The sum in fp64, times alpha, unrounded; and how far the rounded model may lie from it.
+struct GemmReference {
+  std::vector<double> values;
+  std::vector<double> bounds;
+};
+Expected<GemmReference> gemmReference(const GemmProblem &problem);
+
+/// alpha of an NVFP4 product as TransformerEngine's kernel computes it:
+/// (amaxA * amaxB) * fp32(1 / 2688^2).
+float matmulAlpha(float amaxA, float amaxB);
+
+} // namespace fp4::numerics

@@ -1,0 +1,167 @@
+//===- Quantize.h - NVFP4 and MXFP4 block quantizers, by recipe -----------===//
+//
+// Libraries agree on what a block scale is and disagree on its last bit: the order of the fp32
+// operations, the guards around zero, infinity and NaN, and the cast of the scale differ. A Recipe
+// spells out every such decision; a named recipe reproduces one library bit for bit.
+//
+// With a_b the amax of a block, a_t that of the tensor, f = float(scale byte), all operations IEEE
+// fp32, nearest even, subnormals kept, never contracted:
+//
+//   nvfp4: g = encode scale of the tensor (about 2688 / a_t), d = its decode scale
+//          byte = e4m3(scale spelling of a_b and g or d);  code = e2m1(x * encode factor of f, g, d)
+//   mxfp4: byte = exponent rule of a_b;                    code = e2m1(x * 2^(127 - byte))
+//
+// docs/Numerics.md has every formula and where it comes from.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Support/Error.h"
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace fp4::numerics {
+
+//===--- Amax ------------------------------------------------------------===//
+
+/// What a maximum of magnitudes does with NaN.
+enum class NanPolicy : uint8_t {
+  Drop,     ///< as fmaxf and max.xorsign: NaN only counts as 0
+  Propagate ///< any NaN makes the result NaN
+};
+
+/// max |x|, 0 for no values.
+float amax(std::span<const float> values, NanPolicy policy = NanPolicy::Drop);
+
+//===--- Recipes ---------------------------------------------------------===//
+
+enum class BlockFormat : uint8_t { NVFP4, MXFP4 };
+
+std::string_view stringify(BlockFormat format); ///< "nvfp4", "mxfp4"
+std::optional<BlockFormat> parseBlockFormat(std::string_view text);
+constexpr unsigned blockSizeOf(BlockFormat format) { return format == BlockFormat::NVFP4 ? 16 : 32; }
+
+/// The tensor's encode scale g and decode scale d from its amax, with D = 6 * e4m3Max.
+enum class GlobalRule : uint8_t {
+  One,           ///< g = d = 1 (one-level recipes)
+  GuardedDivide, ///< g = min(D / a_t, FLT_MAX), 1 if a_t or g is 0; d = 1 / g
+  Divide,        ///< g = D / a_t, unguarded; d = 1 / g
+  Reciprocal,    ///< g = D * (1 / a_t), what `D / tensor` is in PyTorch; d = 1 / g
+  DecodeDivide   ///< d = a_t / D; g is not used
+};
+
+/// The block scale before its cast to e4m3. r6 = fp32(1/6).
+enum class ScaleSpelling : uint8_t {
+  MultiplyFolded,      ///< a_b * (g * r6)
+  DivideThenMultiply,  ///< (a_b / 6) * g
+  MultiplyThenMultiply, ///< g * (a_b * r6)
+  DivideTwice,         ///< (a_b / 6) / d
+  DivideByProduct      ///< a_b / (6 * d), with 0 replaced by 1
+};
+
+/// How an element meets its scale.
+enum class EncodeSpelling : uint8_t {
+  ReciprocalOfProduct, ///< x * (1 / (f * d))
+  GlobalOverScale,     ///< x * (g / f)
+  ReciprocalOverScale, ///< x * ((1 / d) / f)
+  GlobalTimesReciprocal, ///< x * (g * (1 / f))
+  DivideByProduct,     ///< x / (d * f)
+  BF16GlobalOverScale  ///< bf16(x * bf16(min(g / f, bf16 max)))
+};
+
+/// The bound on the encode factor, which is what a zero scale with nonzero elements meets.
+enum class FactorGuard : uint8_t {
+  ClampDropNaN,      ///< min(factor, FLT_MAX), NaN gives FLT_MAX: nonzero elements saturate
+  ClampKeepNaN,      ///< min(factor, FLT_MAX), NaN stays
+  ZeroIfAmaxZero,    ///< 0 where a_b is 0, else unbounded
+  ZeroIfAmaxZeroClamp, ///< 0 where a_b is 0, else as ClampDropNaN
+  ZeroIfScaleZero,   ///< 0 where f is 0, else unbounded
+  EpsilonScale,      ///< f replaced by max(f, 1e-12)
+  None
+};
+
+/// The byte of an MXFP4 block from u = bits(a_b), E its exponent field and M its mantissa.
+enum class ExponentRule : uint8_t {
+  Floor,       ///< E - 2 (OCP MX v1.0)
+  Ceil,        ///< E - 2 + (M != 0)
+  Even,        ///< ((u + 2^21) >> 23) - 2; a sum that reaches infinity gives 255
+  EvenDown,    ///< ((u + 2^21 - 1) >> 23) - 2
+  RoundUp,     ///< ue8m0 round-up of a_b * fp32(1/6)
+  RoundUpDivide ///< ue8m0 round-up of a_b / 6
+};
+
+struct Recipe {
+  std::string_view name;
+  std::string_view summary;
+  BlockFormat format = BlockFormat::NVFP4;
+  NanPolicy amaxNaN = NanPolicy::Drop; ///< of block and tensor amax
+  bool keepNegativeZero = true;        ///< -0 and small negatives keep their sign (codes 8)
+
+  // nvfp4
+  GlobalRule global = GlobalRule::GuardedDivide;
+  ScaleSpelling scale = ScaleSpelling::MultiplyFolded;
+  EncodeSpelling encode = EncodeSpelling::ReciprocalOfProduct;
+  FactorGuard guard = FactorGuard::ClampDropNaN;
+  float e4m3Max = 448.f;          ///< 256 leaves the headroom four-over-six wants
+  float scaleFloor = 0.f;         ///< lower bound of the scale before its cast
+  bool saturatingScaleCast = true; ///< false: clamp to 448 first, NaN and infinity stay NaN
+  bool fourOverSix = false;       ///< quantize to 4 and to 6, keep the smaller absolute error
+
+  // mxfp4
+  ExponentRule exponent = ExponentRule::Floor;
+};
+
+/// All named recipes. The first of each format is its default: transformer_engine, ocp_floor.
+std::span<const Recipe> recipes();
+const Recipe *lookupRecipe(std::string_view name);
+/// As lookupRecipe; the error lists the names.
+Expected<const Recipe *> requireRecipe(std::string_view name);
+
+//===--- Quantizing ------------------------------------------------------===//
+
+/// g and d of a tensor.
+struct GlobalScale {
+  float encode = 1.f, decode = 1.f;
+  float amax = 0.f; ///< what they were derived from
+};
+GlobalScale globalScale(const Recipe &recipe, float tensorAmax);
+
+/// Quantizes one block (blockSizeOf values; any count is accepted) to one code per byte and
+/// returns the scale byte.
+uint8_t quantizeBlock(const Recipe &recipe, const GlobalScale &global,
+                      std::span<const float> block, std::span<uint8_t> codes);
+
+/// A quantized matrix. Blocks run along the columns.
+struct QuantizedMatrix {
+  uint64_t rows = 0, columns = 0;
+  std::vector<uint8_t> data;   ///< rows x columns / 2, even column in the low nibble
+  std::vector<uint8_t> scales; ///< rows x columns / blockSize, linear
+  float tensorAmax = 0.f;      ///< the amax used (0 for mxfp4)
+};
+
+/// Quantizes a row-major rows x columns matrix, nearest even. `tensorAmax` overrides the amax of
+/// the values (nvfp4). Fails where sizes do not match or columns is no multiple of the block.
+Expected<QuantizedMatrix> quantizeRows(const Recipe &recipe, std::span<const float> values,
+                                       uint64_t rows, uint64_t columns,
+                                       std::optional<float> tensorAmax = std::nullopt);
+
+/// The values of a quantized matrix: nvfp4 q * ((f * a_t) * fp32(1/2688)) as TransformerEngine's
+/// kernel does (`e4m3Max` 256 changes the constant), mxfp4 q * 2^(byte - 127).
+Expected<std::vector<float>> dequantizeRows(BlockFormat format, std::span<const uint8_t> data,
+                                            std::span<const uint8_t> scales, uint64_t rows,
+                                            uint64_t columns, float tensorAmax = 2688.f,
+                                            float e4m3Max = 448.f);
+
+//===--- Scale layout ----------------------------------------------------===//
+
+/// rows x blocks linear scales to the tiled_128x4 layout of lib/ISA, padding zero, and back.
+/// Both fail where the size of `scales` does not match.
+Expected<std::vector<uint8_t>> swizzleScales(std::span<const uint8_t> scales, uint64_t rows,
+                                             uint64_t blocks);
+Expected<std::vector<uint8_t>> unswizzleScales(std::span<const uint8_t> tiled, uint64_t rows,
+                                               uint64_t blocks);
+
+} // namespace fp4::numerics

@@ -1,0 +1,91 @@
+// bf16 and f16 by integer arithmetic on the fp32 bits.
+#include "fp4/Numerics/Float16.h"
+#include <cstring>
+
+namespace fp4::numerics {
+
+uint16_t encodeBF16(float x) {
+  const uint32_t u = bitsOf(x);
+  if ((u & 0x7FFFFFFF) > 0x7F800000)
+    return 0x7FFF;
+  return static_cast<uint16_t>((u + 0x7FFF + ((u >> 16) & 1)) >> 16);
+}
+
+uint16_t encodeF16(float x) {
+  const uint32_t u = bitsOf(x), a = u & 0x7FFFFFFF;
+  const uint16_t sign = static_cast<uint16_t>((u >> 16) & 0x8000);
+  if (a > 0x7F800000)
+    return 0x7FFF;
+  if (a >= 0x477FF000) // 65520 and above round to infinity
+    return sign | 0x7C00;
+  if (a < 0x38800000) { // below 2^-14: multiples of 2^-24, which is the ulp of 0.5
+    const float shifted = floatOf(a) + 0.5f;
+    return static_cast<uint16_t>(sign | (bitsOf(shifted) - bitsOf(0.5f)));
+  }
+  const uint32_t rounded = a + 0xFFF + ((a >> 13) & 1);
+  return static_cast<uint16_t>(sign | ((rounded >> 13) - (112u << 10)));
+}
+
+float decodeF16(uint16_t bits) {
+  const uint32_t sign = static_cast<uint32_t>(bits & 0x8000) << 16;
+  const uint32_t exponent = (bits >> 10) & 31, mantissa = bits & 0x3FF;
+  if (exponent == 31)
+    return floatOf(sign | 0x7F800000 | mantissa << 13);
+  if (exponent == 0) {
+    const float magnitude = static_cast<float>(mantissa) * 0x1p-24f;
+    return sign ? -magnitude : magnitude;
+  }
+  return floatOf(sign | (exponent + 112) << 23 | mantissa << 13);
+}
+
+std::string_view stringify(FloatType type) {
+  return type == FloatType::F32 ? "f32" : type == FloatType::BF16 ? "bf16" : "f16";
+}
+
+std::optional<FloatType> parseFloatType(std::string_view text) {
+  for (FloatType type : {FloatType::F32, FloatType::BF16, FloatType::F16})
+    if (stringify(type) == text)
+      return type;
+  return std::nullopt;
+}
+
+float roundTo(FloatType type, float x) {
+  switch (type) {
+  case FloatType::BF16:
+    return decodeBF16(encodeBF16(x));
+  case FloatType::F16:
+    return decodeF16(encodeF16(x));
+  case FloatType::F32:
+    break;
+  }
+  return x;
+}
+
+std::vector<float> decodeFloats(FloatType type, std::span<const std::byte> bytes) {
+  std::vector<float> out(bytes.size() / sizeOf(type));
+  if (type == FloatType::F32) {
+    std::memcpy(out.data(), bytes.data(), out.size() * 4);
+    return out;
+  }
+  for (size_t i = 0; i < out.size(); ++i) {
+    uint16_t half;
+    std::memcpy(&half, bytes.data() + 2 * i, 2);
+    out[i] = type == FloatType::BF16 ? decodeBF16(half) : decodeF16(half);
+  }
+  return out;
+}
+
+std::vector<std::byte> encodeFloats(FloatType type, std::span<const float> values) {
+  std::vector<std::byte> out(values.size() * sizeOf(type));
+  if (type == FloatType::F32) {
+    std::memcpy(out.data(), values.data(), out.size());
+    return out;
+  }
+  for (size_t i = 0; i < values.size(); ++i) {
+    const uint16_t half = type == FloatType::BF16 ? encodeBF16(values[i]) : encodeF16(values[i]);
+    std::memcpy(out.data() + 2 * i, &half, 2);
+  }
+  return out;
+}
+
+} // namespace fp4::numerics

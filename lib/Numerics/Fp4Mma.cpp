@@ -1,0 +1,264 @@
+// One K = 64 step of tcgen05.mma kind::mxf4 / mxf4nvf4.
+//
+// fp4MmaElement is the definition: five terms in integers of weight 2^(emax - 35), cut toward zero,
+// added exactly, and the sum cut to 24 bits.
+//
+// fp4MmaStep gives the same bits faster. Call a row's or column's smallest and largest nonzero
+// scale exponent over its groups lo and hi. For an element with accumulator exponent eC and
+//   hi - lo <= 27,  hi - eC <= 12,  eC - lo <= 27   (sums of row and column; the last two if C != 0)
+// no term is cut in the alignment: a group term is a multiple of 2^(lo - 8) (two 4-bit significands
+// and a sum of quarters) and C one of 2^(eC - 23). All lie below 2^(max(hi + 14, eC + 2)), at most
+// 49 bits above the smallest weight, so the sum in fp64 is exact in any order, and clearing its low
+// 29 bits rounds it toward zero. Elements that miss a condition (NaN scales among
+// them) take the definition.
+#include "fp4/Numerics/BlockScaledGemm.h"
+#include "fp4/Numerics/E2M1.h"
+#include "fp4/Numerics/E4M3.h"
+#include "fp4/Numerics/UE8M0.h"
+#include <array>
+#include <bit>
+#include <cmath>
+
+namespace fp4::numerics {
+namespace {
+
+constexpr unsigned groups = 4, groupSize = 16;
+constexpr int fractionBits = 35;
+constexpr int zeroExponent = -139; ///< exponent of a term that is zero
+constexpr float mmaNaN = std::bit_cast<float>(0x7FFFFFFFu);
+
+/// A scale as significand / 8 * 2^exponent; significand 8..15, less for subnormal E4M3.
+struct ScaleParts {
+  int significand = 0, exponent = 0;
+  bool nan = false;
+};
+
+ScaleParts scaleParts(hw::ScaleType type, uint8_t byte) {
+  if (type == hw::ScaleType::UE8M0)
+    return {8, static_cast<int>(byte) - 127, byte == ue8m0NaN};
+  const int exponent = (byte >> 3) & 15, mantissa = byte & 7;
+  if (exponent == 0)
+    return {mantissa, -6, false};
+  return {8 + mantissa, exponent - 7, (byte & 0x7F) == 0x7F};
+}
+
+/// Byte of a row's scales that group `g` uses.
+unsigned scaleIndex(hw::ScaleVector vector, unsigned g) {
+  return vector == hw::ScaleVector::X4 ? g : g / 2;
+}
+
+/// Twice the value of an element: an integer.
+int halves(const uint8_t *row, unsigned k) {
+  return static_cast<int>(2.f * decodeE2M1(static_cast<uint8_t>(row[k / 2] >> (k % 2 * 4))));
+}
+
+/// A term `value` * 2^(exponent - weight), cut toward zero to a multiple of 2^(emax - 35).
+struct Term {
+  int64_t value = 0;
+  int weight = 0; ///< fractional bits of value
+  int exponent = zeroExponent;
+};
+
+int64_t align(const Term &t, int emax) {
+  const int shift = t.exponent - emax + fractionBits - t.weight;
+  if (shift >= 0)
+    return t.value << shift; // at most 20 bits << 27 or 24 bits << 12
+  if (shift <= -63)
+    return 0;
+  return t.value < 0 ? -(-t.value >> -shift) : t.value >> -shift;
+}
+
+/// sum * 2^(emax - 35) cut to fp32 toward zero; infinity from 2^128 up.
+float cutToFloat(int64_t sum, int emax) {
+  if (sum == 0)
+    return 0.f;
+  const bool negative = sum < 0;
+  uint64_t magnitude = negative ? -static_cast<uint64_t>(sum) : static_cast<uint64_t>(sum);
+  int exponent = emax - fractionBits; // of the unit of `magnitude`
+  const int top = 63 - std::countl_zero(magnitude);
+  const int unit = std::max(exponent + top - 23, -149); // unit of the result
+  if (exponent + top >= 128)
+    return negative ? -INFINITY : INFINITY;
+  const int drop = unit - exponent;
+  magnitude = drop >= 64 ? 0 : drop >= 0 ? magnitude >> drop : magnitude << -drop;
+  const float result = static_cast<float>(std::ldexp(static_cast<double>(magnitude), unit));
+  return negative ? -result : result;
+}
+
+Term groupTerm(hw::ScaleType type, const uint8_t *a, const uint8_t *b, const ScaleParts &sa,
+               const ScaleParts &sb, unsigned g) {
+  int sum = 0;
+  bool allZero = true;
+  for (unsigned k = g * groupSize; k < (g + 1) * groupSize; ++k) {
+    const int product = halves(a, k) * halves(b, k);
+    sum += product;
+    allZero &= product == 0;
+  }
+  const int significand = sa.significand * sb.significand;
+  // [uncertain] A group whose products are all zero gives up its exponent, one that cancels keeps
+  // it: MMA-Sim's newest rule, which random tests on hardware cannot reach.
+  if (allZero || significand == 0)
+    return {};
+  return {static_cast<int64_t>(sum) * significand, 8, sa.exponent + sb.exponent};
+}
+
+Term accumulatorTerm(float c) {
+  const uint32_t u = bitsOf(c), exponent = (u >> 23) & 255;
+  if (c == 0.f)
+    return {};
+  const int64_t significand = (u & 0x7FFFFF) | (exponent ? 0x800000 : 0);
+  return {u >> 31 ? -significand : significand, 23, exponent ? int(exponent) - 127 : -126};
+}
+
+} // namespace
+
+float fp4MmaElement(hw::ScaleType scaleType, hw::ScaleVector vector, const uint8_t *a,
+                    const uint8_t *aScales, const uint8_t *b, const uint8_t *bScales, float c) {
+  std::array<Term, groups + 1> terms;
+  for (unsigned g = 0; g < groups; ++g) {
+    const unsigned i = scaleIndex(vector, g);
+    const ScaleParts sa = scaleParts(scaleType, aScales[i]), sb = scaleParts(scaleType, bScales[i]);
+    if (sa.nan || sb.nan)
+      return mmaNaN;
+    terms[g] = groupTerm(scaleType, a, b, sa, sb, g);
+  }
+  if (std::isnan(c))
+    return mmaNaN;
+  if (std::isinf(c))
+    return c;
+  terms[groups] = accumulatorTerm(c);
+  int emax = zeroExponent;
+  for (const Term &t : terms)
+    emax = std::max(emax, t.exponent);
+  int64_t sum = 0;
+  for (const Term &t : terms)
+    sum += align(t, emax);
+  // [uncertain] An exact zero is +0; a negative sum that the last cut takes to zero is -0.
+  return cutToFloat(sum, emax);
+}
+
+//===--- The fast form ---------------------------------------------------===//
+
+namespace {
+
+constexpr unsigned chunk = 32; ///< columns handled at once
+
+/// Decoded scales of one operand row: values per group and the exponent range of the nonzero ones.
+/// No nonzero scale leaves lo > hi; a NaN scale makes the range too wide. Both fail the conditions.
+struct RowScales {
+  std::array<double, groups> value;
+  int lo = 1000, hi = -1000;
+};
+
+RowScales decodeScales(hw::ScaleType type, hw::ScaleVector vector, const uint8_t *bytes) {
+  RowScales r;
+  for (unsigned g = 0; g < groups; ++g) {
+    const ScaleParts p = scaleParts(type, bytes[scaleIndex(vector, g)]);
+    r.value[g] = std::ldexp(static_cast<double>(p.significand), p.exponent - 3);
+    if (p.significand == 0)
+      continue;
+    r.lo = std::min(r.lo, p.exponent);
+    r.hi = std::max(r.hi, p.nan ? 10000 : p.exponent);
+  }
+  return r;
+}
+
+/// `count` <= chunk columns of B, transposed for arithmetic along the columns. Unused columns are
+/// zero.
+struct ColumnBlock {
+  unsigned count = 0;
+  alignas(64) float values[fp4MmaK][chunk] = {};
+  alignas(64) double scales[groups][chunk] = {};
+  alignas(64) int lo[chunk] = {}, hi[chunk] = {};
+};
+
+void decodeRow(const uint8_t *row, float *values, size_t stride) {
+  for (unsigned i = 0; i < fp4MmaRowBytes; ++i) {
+    values[(2 * i) * stride] = e2m1Values[row[i] & 15];
+    values[(2 * i + 1) * stride] = e2m1Values[row[i] >> 4];
+  }
+}
+
+void decodeColumns(hw::ScaleType type, hw::ScaleVector vector, const Fp4MmaOperand &b,
+                   unsigned first, unsigned count, ColumnBlock &block) {
+  block.count = count;
+  for (unsigned j = 0; j < count; ++j) {
+    decodeRow(b.data + (first + j) * b.dataPitch, &block.values[0][j], chunk);
+    const RowScales s = decodeScales(type, vector, b.scales + (first + j) * b.scalePitch);
+    for (unsigned g = 0; g < groups; ++g)
+      block.scales[g][j] = s.value[g];
+    block.lo[j] = s.lo;
+    block.hi[j] = s.hi;
+  }
+}
+
+/// sum[j] = c[j] + the four scaled group sums, in fp64.
+void scaledSums(const float *aValues, const RowScales &a, const ColumnBlock &b, const float *c,
+                double *sum) {
+  for (unsigned j = 0; j < chunk; ++j)
+    sum[j] = c[j];
+  for (unsigned g = 0; g < groups; ++g) {
+    alignas(64) float dot[chunk] = {};
+    for (unsigned k = g * groupSize; k < (g + 1) * groupSize; ++k)
+      for (unsigned j = 0; j < chunk; ++j)
+        dot[j] += aValues[k] * b.values[k][j]; // exact: multiples of 1/4 up to 576
+    for (unsigned j = 0; j < chunk; ++j)
+      sum[j] += dot[j] * (a.value[g] * b.scales[g][j]);
+  }
+}
+
+/// Whether the conditions of the file comment hold for column j; the range keeps everything normal.
+int exactInDouble(const RowScales &a, const ColumnBlock &b, unsigned j, float c) {
+  const int lo = a.lo + b.lo[j], hi = a.hi + b.hi[j];
+  const int field = static_cast<int>(bitsOf(c) >> 23 & 255), exponent = field - 127;
+  const int groupsFit = (hi - lo <= 27) & (lo >= -100) & (hi <= 90) & (lo <= hi);
+  const int cFits = (hi - exponent <= 12) & (exponent - lo <= 27) & (field != 0) & (field != 255);
+  return groupsFit & (cFits | (c == 0.f));
+}
+
+float cutDouble(double x) {
+  const uint64_t mask = ~((uint64_t(1) << 29) - 1);
+  return static_cast<float>(std::bit_cast<double>(std::bit_cast<uint64_t>(x) & mask));
+}
+
+} // namespace
+
+void fp4MmaStep(hw::ScaleType scaleType, hw::ScaleVector vector, unsigned m, unsigned n,
+                const Fp4MmaOperand &a, const Fp4MmaOperand &b, float *d, size_t dPitch,
+                bool accumulate) {
+  std::vector<ColumnBlock> columns((n + chunk - 1) / chunk);
+  for (unsigned i = 0; i < columns.size(); ++i)
+    decodeColumns(scaleType, vector, b, i * chunk, std::min(chunk, n - i * chunk), columns[i]);
+  alignas(64) float aValues[fp4MmaK], c[chunk], result[chunk];
+  alignas(64) double sum[chunk];
+  for (unsigned row = 0; row < m; ++row) {
+    const uint8_t *aRow = a.data + row * a.dataPitch, *aScales = a.scales + row * a.scalePitch;
+    decodeRow(aRow, aValues, 1);
+    const RowScales as = decodeScales(scaleType, vector, aScales);
+    for (unsigned i = 0; i < columns.size(); ++i) {
+      const ColumnBlock &block = columns[i];
+      float *out = d + row * dPitch + i * chunk;
+      for (unsigned j = 0; j < chunk; ++j)
+        c[j] = accumulate && j < block.count ? out[j] : 0.f;
+      scaledSums(aValues, as, block, c, sum);
+      int all = 1;
+      for (unsigned j = 0; j < chunk; ++j) {
+        result[j] = cutDouble(sum[j]);
+        all &= exactInDouble(as, block, j, c[j]);
+      }
+      for (unsigned j = 0; j < block.count; ++j)
+        out[j] = result[j];
+      if (all)
+        continue;
+      for (unsigned j = 0; j < block.count; ++j) {
+        if (exactInDouble(as, block, j, c[j]))
+          continue;
+        const unsigned column = i * chunk + j;
+        out[j] = fp4MmaElement(scaleType, vector, aRow, aScales, b.data + column * b.dataPitch,
+                               b.scales + column * b.scalePitch, c[j]);
+      }
+    }
+  }
+}
+
+} // namespace fp4::numerics

@@ -1,0 +1,179 @@
+// The named recipes: one row per library and version whose bits differ.
+#include "fp4/Numerics/Quantize.h"
+#include <array>
+#include <string>
+
+namespace fp4::numerics {
+namespace {
+
+using G = GlobalRule;
+using S = ScaleSpelling;
+using E = EncodeSpelling;
+using F = FactorGuard;
+
+constexpr std::array nvfp4Recipes = {
+    Recipe{.name = "transformer_engine", .summary = "TransformerEngine 2.14 and later"},
+    Recipe{.name = "transformer_engine_2_13",
+           .summary = "TransformerEngine 2.8 to 2.13",
+           .scale = S::DivideThenMultiply},
+    Recipe{.name = "transformer_engine_fast",
+           .summary = "TransformerEngine with NVTE_USE_FAST_MATH (bf16 factor)",
+           .encode = E::BF16GlobalOverScale,
+           .guard = F::None},
+    Recipe{.name = "torchao",
+           .summary = "torchao two-level, 0.17 and later, CPU",
+           .amaxNaN = NanPolicy::Propagate,
+           .global = G::DecodeDivide,
+           .scale = S::DivideTwice,
+           .encode = E::ReciprocalOverScale,
+           .guard = F::None,
+           .scaleFloor = 0x1p-6f,
+           .saturatingScaleCast = false},
+    Recipe{.name = "torchao_0_16",
+           .summary = "torchao two-level, 0.12 to 0.16, CPU",
+           .amaxNaN = NanPolicy::Propagate,
+           .global = G::DecodeDivide,
+           .scale = S::DivideTwice,
+           .encode = E::DivideByProduct,
+           .guard = F::None,
+           .scaleFloor = 0x1p-6f,
+           .saturatingScaleCast = false},
+    Recipe{.name = "torchao_1level",
+           .summary = "torchao without a tensor scale, 0.18 and later",
+           .amaxNaN = NanPolicy::Propagate,
+           .global = G::One,
+           .scale = S::DivideThenMultiply,
+           .encode = E::ReciprocalOfProduct,
+           .guard = F::None,
+           .scaleFloor = 0x1p-6f,
+           .saturatingScaleCast = false},
+    Recipe{.name = "torchao_1level_0_17",
+           .summary = "torchao without a tensor scale, 0.12 to 0.17",
+           .amaxNaN = NanPolicy::Propagate,
+           .global = G::One,
+           .scale = S::DivideThenMultiply,
+           .encode = E::DivideByProduct,
+           .guard = F::None,
+           .scaleFloor = 0x1p-6f,
+           .saturatingScaleCast = false},
+    Recipe{.name = "pytorch_eager",
+           .summary = "plain PyTorch, 2688 / amax as a Python scalar over a tensor",
+           .amaxNaN = NanPolicy::Propagate,
+           .global = G::Reciprocal,
+           .scale = S::DivideThenMultiply,
+           .encode = E::GlobalOverScale,
+           .guard = F::EpsilonScale,
+           .saturatingScaleCast = false},
+    Recipe{.name = "flashinfer",
+           .summary = "FlashInfer fast path with exact reciprocals",
+           .global = G::Reciprocal,
+           .scale = S::MultiplyThenMultiply,
+           .guard = F::ZeroIfAmaxZero},
+    Recipe{.name = "flashinfer_exact",
+           .summary = "FlashInfer with fast math disabled and g = 2688 / amax",
+           .global = G::Reciprocal,
+           .scale = S::MultiplyFolded,
+           .guard = F::ZeroIfAmaxZeroClamp},
+    Recipe{.name = "vllm",
+           .summary = "vLLM scaled_fp4_quant with exact reciprocals",
+           .global = G::Reciprocal,
+           .scale = S::MultiplyThenMultiply,
+           .guard = F::ZeroIfScaleZero},
+    Recipe{.name = "mslk",
+           .summary = "MSLK (FBGEMM) Triton kernels, precise",
+           .amaxNaN = NanPolicy::Propagate,
+           .global = G::Divide,
+           .scale = S::DivideThenMultiply,
+           .encode = E::GlobalOverScale,
+           .guard = F::None,
+           .scaleFloor = 1.5258789e-05f},
+    Recipe{.name = "modelopt",
+           .summary = "ModelOpt NVFP4QTensor",
+           .amaxNaN = NanPolicy::Propagate,
+           .keepNegativeZero = false,
+           .global = G::DecodeDivide,
+           .scale = S::DivideByProduct,
+           .encode = E::DivideByProduct,
+           .guard = F::None,
+           .scaleFloor = 0x1p-9f,
+           .saturatingScaleCast = false},
+    Recipe{.name = "cutlass",
+           .summary = "CUTLASS block-scaled output epilogue",
+           .amaxNaN = NanPolicy::Propagate,
+           .global = G::Divide,
+           .scale = S::MultiplyFolded,
+           .encode = E::GlobalTimesReciprocal,
+           .guard = F::ClampKeepNaN},
+    Recipe{.name = "four_over_six",
+           .summary = "TransformerEngine's four-over-six, absolute error, scales up to 256",
+           .scale = S::DivideThenMultiply,
+           .e4m3Max = 256.f,
+           .fourOverSix = true},
+    Recipe{.name = "four_over_six_448",
+           .summary = "the same with scales up to 448",
+           .scale = S::DivideThenMultiply,
+           .fourOverSix = true},
+};
+
+constexpr Recipe mx(std::string_view name, std::string_view summary, ExponentRule rule) {
+  return {.name = name,
+          .summary = summary,
+          .format = BlockFormat::MXFP4,
+          .amaxNaN = NanPolicy::Propagate,
+          .global = G::One,
+          .exponent = rule};
+}
+
+constexpr std::array mxfp4Recipes = {
+    mx("ocp_floor", "OCP MX v1.0; torchao FLOOR", ExponentRule::Floor),
+    mx("ocp_ceil", "torchao CEIL", ExponentRule::Ceil),
+    mx("ocp_even", "torchao EVEN; vLLM", ExponentRule::Even),
+    mx("ocp_even_down", "MSLK's EVEN: the tie at 1.75 stays down", ExponentRule::EvenDown),
+    mx("ocp_rceil", "NVIDIA round-up; torchao RCEIL; FlashInfer", ExponentRule::RoundUp),
+    mx("ocp_rceil_divide", "round-up of a true division; fouroversix", ExponentRule::RoundUpDivide),
+};
+
+constexpr auto allRecipes = [] {
+  std::array<Recipe, nvfp4Recipes.size() + mxfp4Recipes.size()> all;
+  size_t i = 0;
+  for (const Recipe &r : nvfp4Recipes)
+    all[i++] = r;
+  for (const Recipe &r : mxfp4Recipes)
+    all[i++] = r;
+  return all;
+}();
+
+} // namespace
+
+std::span<const Recipe> recipes() { return allRecipes; }
+
+const Recipe *lookupRecipe(std::string_view name) {
+  for (const Recipe &recipe : allRecipes)
+    if (recipe.name == name)
+      return &recipe;
+  return nullptr;
+}
+
+Expected<const Recipe *> requireRecipe(std::string_view name) {
+  if (const Recipe *recipe = lookupRecipe(name))
+    return recipe;
+  std::string known;
+  for (const Recipe &recipe : allRecipes)
+    known += (known.empty() ? "" : ", ") + std::string(recipe.name);
+  return makeError(ErrorKind::Usage, "unknown recipe '" + std::string(name) + "'",
+                   "known recipes: " + known);
+}
+
+std::string_view stringify(BlockFormat format) {
+  return format == BlockFormat::NVFP4 ? "nvfp4" : "mxfp4";
+}
+
+std::optional<BlockFormat> parseBlockFormat(std::string_view text) {
+  if (text == "nvfp4")
+    return BlockFormat::NVFP4;
+  if (text == "mxfp4")
+    return BlockFormat::MXFP4;
+  return std::nullopt;
+}
+
+} // namespace fp4::numerics

@@ -1,0 +1,41 @@
+// Reading of unittests/Numerics/data and random data shared by the tests of this directory.
+#pragma once
+
+#include "fp4/Numerics/Float16.h"
+#include "fp4/Numerics/Philox.h"
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace fp4::test {
+
+inline nlohmann::json readJson(const std::string &name) {
+  std::ifstream file(FP4_SOURCE_DIR "/unittests/Numerics/data/" + name);
+  return nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+}
+
+/// Philox as a stream of 32-bit words.
+class Random {
+public:
+  explicit Random(uint64_t seed) : seed(seed) {}
+  uint32_t word() {
+    if (at % 4 == 0)
+      block = numerics::philox4x32(seed, 0, at / 4);
+    return block[at++ % 4];
+  }
+  uint8_t byte() { return static_cast<uint8_t>(word() >> 24); }
+  uint32_t below(uint32_t n) { return static_cast<uint32_t>(uint64_t(word()) * n >> 32); }
+  float uniform() { return static_cast<float>(word() >> 8) * 0x1p-24f; }
+  float gaussian() {
+    const float u = (static_cast<float>(word() >> 8) + 0.5f) * 0x1p-24f, v = uniform();
+    return std::sqrt(-2.f * std::log(u)) * std::cos(6.2831853f * v);
+  }
+
+private:
+  uint64_t seed, at = 0;
+  std::array<uint32_t, 4> block{};
+};
+
+} // namespace fp4::test
