@@ -1,0 +1,101 @@
+//===- Compiler.h - From .mlir text to an executable program --------------===//
+//
+// The compile driver behind fp4-runner and embedders: parses a program, runs the named phases,
+// hands out what each phase made (IR, PTX, cubins, a manifest) and turns the host code into a
+// function in this process or into a shared library. No MLIR header is needed to use it.
+//
+//   fp4::Compiler compiler(options);
+//   FP4_TRY(compiler.loadFile("gemm.mlir"));
+//   FP4_TRY(compiler.compileTo(fp4::Phase::Cubin));
+//   FP4_TRY(compiler.writeLibrary("gemm.so"));
+//
+// Located diagnostics of MLIR go to `CompilerOptions::diagnostics` as they appear; the Status then
+// says in one line what failed.
+//
+//===----------------------------------------------------------------------===//
+#ifndef FP4_COMPILER_COMPILER_H
+#define FP4_COMPILER_COMPILER_H
+
+#include "fp4/Pipelines/Pipelines.h"
+#include "fp4/Support/Error.h"
+
+#include <cstdint>
+#include <iosfwd>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace fp4 {
+
+struct CompilerOptions {
+  std::string target = "sm_100a";
+  std::map<std::string, int64_t> dims; ///< sizes for dimensions named by fp4.dims
+  std::string ptxas;                   ///< the ptxas to run; empty: search for one
+  std::ostream *diagnostics = nullptr; ///< null: std::cerr
+};
+
+/// The code of one gpu.module.
+struct KernelCode {
+  std::string module;
+  std::string ptx;
+  std::string cubin; ///< empty unless Phase::Cubin was reached
+};
+
+/// Wall-clock time of one step, in order of execution.
+struct StepTime {
+  std::string step;
+  double milliseconds;
+};
+
+/// Host code in this process; entry points live as long as it does.
+class JitProgram {
+public:
+  virtual ~JitProgram() = default;
+  /// The address of an entry function `fp4_entry_<name>`.
+  virtual Expected<void *> lookup(const std::string &symbol) = 0;
+};
+
+class Compiler {
+public:
+  explicit Compiler(CompilerOptions options);
+  ~Compiler();
+  Compiler(const Compiler &) = delete;
+  Compiler &operator=(const Compiler &) = delete;
+
+  /// Parses, specializes and verifies; "-" is standard input. Usage error when the file cannot be
+  /// read, Compile error when it is not a valid program.
+  Status loadFile(const std::string &path);
+  /// The same for text; `name` is what diagnostics call it.
+  Status loadText(const std::string &text, const std::string &name);
+
+  /// Runs the phases after the last one that ran, up to `phase`. Ptx and Cubin exclude each other.
+  Status compileTo(Phase phase);
+
+  /// The program as it is now.
+  std::string ir() const;
+  /// The kernels, once Phase::Ptx or Phase::Cubin ran.
+  std::vector<KernelCode> kernels() const;
+  /// The manifest (docs/Spec.md), once Phase::Ptx or Phase::Cubin ran.
+  std::string manifest() const;
+  /// The names of the dimensions that arguments give with fp4.dims.
+  std::vector<std::string> dimNames() const;
+
+  /// Lowers the host code and compiles it into this process. The runtime functions it calls are
+  /// those linked into this process.
+  Expected<std::unique_ptr<JitProgram>> jit();
+  /// Lowers the host code and links it to a shared library that exports the entry points and
+  /// `fp4_manifest`, and leaves fp4rt_ functions undefined. The file appears whole or not at all.
+  Status writeLibrary(const std::string &path);
+
+  /// Everything done so far and how long it took.
+  const std::vector<StepTime> &times() const;
+
+private:
+  class Impl;
+  std::unique_ptr<Impl> impl;
+};
+
+} // namespace fp4
+
+#endif // FP4_COMPILER_COMPILER_H

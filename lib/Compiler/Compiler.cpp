@@ -1,0 +1,219 @@
+//===- Compiler.cpp - From .mlir text to an executable program ------------===//
+
+#include "fp4/Compiler/Compiler.h"
+
+#include "HostCode.h"
+#include "ManifestWriter.h"
+
+#include "fp4/InitAll.h"
+#include "fp4/Pipelines/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/raw_os_ostream.h"
+
+#include <chrono>
+#include <iostream>
+
+using namespace mlir;
+
+namespace {
+
+DialectRegistry createRegistry() {
+  DialectRegistry registry;
+  fp4::registerUpstreamDialects(registry);
+  fp4::registerDialects(registry);
+  return registry;
+}
+
+} // namespace
+
+class fp4::Compiler::Impl {
+public:
+  explicit Impl(CompilerOptions given)
+      : options(std::move(given)), context(createRegistry()),
+        stream(options.diagnostics ? *options.diagnostics : std::cerr),
+        handler(sourceManager, &context, stream) {}
+
+  Status load(std::unique_ptr<llvm::MemoryBuffer> buffer);
+  Status compileTo(Phase phase);
+  Status lowerHost();
+  Expected<std::unique_ptr<JitProgram>> jit();
+  Status writeLibrary(const std::string &path);
+
+  /// Runs `work` and notes how long it took.
+  template <typename Work> auto timed(std::string step, Work &&work) {
+    auto start = std::chrono::steady_clock::now();
+    llvm::scope_exit note([&] {
+      std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
+      times.push_back({std::move(step), elapsed.count()});
+    });
+    return work();
+  }
+
+  /// The one-line Status after diagnostics have been printed.
+  Status notCompiled() const {
+    return makeError(ErrorKind::Compile, "'" + name + "' was not compiled");
+  }
+
+  Status runPasses(llvm::function_ref<void(OpPassManager &)> addPasses) {
+    PassManager manager(&context);
+    addPasses(manager);
+    bool succeeded = mlir::succeeded(manager.run(*module));
+    stream.flush();
+    return succeeded ? Status() : notCompiled();
+  }
+
+  CompilerOptions options;
+  std::string name;
+  MLIRContext context;
+  llvm::SourceMgr sourceManager;
+  llvm::raw_os_ostream stream;
+  SourceMgrDiagnosticHandler handler;
+  OwningOpRef<ModuleOp> module;
+  std::optional<Phase> reached;
+  llvm::json::Array functions, kernels;
+  std::vector<StepTime> times;
+};
+
+fp4::Status fp4::Compiler::Impl::load(std::unique_ptr<llvm::MemoryBuffer> buffer) {
+  name = buffer->getBufferIdentifier().str();
+  module = timed("parse", [&] {
+    sourceManager.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
+    return parseSourceFile<ModuleOp>(sourceManager, &context);
+  });
+  stream.flush();
+  if (!module)
+    return notCompiled();
+  if (!options.dims.empty())
+    FP4_TRY(timed("specialize", [&] {
+      return runPasses([&](OpPassManager &manager) {
+        SpecializeDimsOptions dims;
+        for (const auto &[dim, size] : options.dims)
+          dims.dims.push_back(dim + "=" + std::to_string(size));
+        manager.addPass(createSpecializeDims(dims));
+      });
+    }));
+  functions = describeFunctions(*module);
+  return {};
+}
+
+fp4::Status fp4::Compiler::Impl::compileTo(Phase phase) {
+  PhaseOptions phaseOptions{options.target, options.ptxas};
+  for (Phase step : {Phase::Fused, Phase::Tiles, Phase::Roles, Phase::Pipelined, Phase::Nvvm,
+                     Phase::Ptx, Phase::Cubin}) {
+    bool skipped = step == Phase::Ptx && phase == Phase::Cubin;
+    if (step > phase || (reached && step <= *reached) || skipped)
+      continue;
+    FP4_TRY(timed(stringifyPhase(step).str(), [&] {
+      return runPasses(
+          [&](OpPassManager &manager) { addPhase(manager, step, phaseOptions); });
+    }));
+    reached = step;
+  }
+  if (phase >= Phase::Ptx && kernels.empty())
+    kernels = describeKernels(*module);
+  return {};
+}
+
+/// Host code in the llvm dialect, with the manifest as the constant fp4_manifest.
+fp4::Status fp4::Compiler::Impl::lowerHost() {
+  if (reached < Phase::Ptx)
+    FP4_TRY(compileTo(Phase::Ptx));
+  if (reached == Phase::Host)
+    return {};
+  FP4_TRY(timed("host", [&] {
+    return runPasses([&](OpPassManager &manager) {
+      addPhase(manager, Phase::Host, {options.target, options.ptxas});
+    });
+  }));
+  reached = Phase::Host;
+  OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
+  std::string text = writeManifest(options.target, functions, kernels);
+  text.push_back('\0');
+  auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), text.size());
+  LLVM::GlobalOp::create(builder, module->getLoc(), type, /*isConstant=*/true,
+                         LLVM::Linkage::External, "fp4_manifest", builder.getStringAttr(text));
+  return {};
+}
+
+fp4::Expected<std::unique_ptr<fp4::JitProgram>> fp4::Compiler::Impl::jit() {
+  FP4_TRY(lowerHost());
+  return timed("jit", [&] { return jitHostCode(*module); });
+}
+
+fp4::Status fp4::Compiler::Impl::writeLibrary(const std::string &path) {
+  FP4_TRY(lowerHost());
+  auto object = timed("object", [&] { return compileHostObject(*module); });
+  if (!object)
+    return tl::unexpected<Error>(object.error());
+  return timed("link", [&] { return linkSharedLibrary(*object, path); });
+}
+
+fp4::Compiler::Compiler(CompilerOptions options) : impl(new Impl(std::move(options))) {}
+fp4::Compiler::~Compiler() = default;
+
+fp4::Status fp4::Compiler::loadFile(const std::string &path) {
+  auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(path, /*IsText=*/true);
+  if (!buffer)
+    return makeError(ErrorKind::Usage,
+                     "cannot read '" + path + "': " + buffer.getError().message(),
+                     "pass a file with MLIR text, such as examples/nvfp4_linear.mlir");
+  return impl->load(std::move(*buffer));
+}
+
+fp4::Status fp4::Compiler::loadText(const std::string &text, const std::string &name) {
+  return impl->load(llvm::MemoryBuffer::getMemBufferCopy(text, name));
+}
+
+fp4::Status fp4::Compiler::compileTo(Phase phase) {
+  return phase == Phase::Host ? impl->lowerHost() : impl->compileTo(phase);
+}
+
+std::string fp4::Compiler::ir() const {
+  std::string text;
+  llvm::raw_string_ostream(text) << *impl->module << "\n";
+  return text;
+}
+
+std::vector<fp4::KernelCode> fp4::Compiler::kernels() const {
+  std::vector<KernelCode> kernels;
+  for (auto binary : impl->module->getOps<gpu::BinaryOp>()) {
+    KernelCode &code = kernels.emplace_back();
+    code.module = binary.getName().str();
+    for (auto object : binary.getObjects().getAsRange<gpu::ObjectAttr>()) {
+      bool isText = object.getFormat() == gpu::CompilationTarget::Assembly;
+      (isText ? code.ptx : code.cubin) = object.getObject().getValue().str();
+    }
+  }
+  return kernels;
+}
+
+std::string fp4::Compiler::manifest() const {
+  return writeManifest(impl->options.target, impl->functions, impl->kernels);
+}
+
+std::vector<std::string> fp4::Compiler::dimNames() const {
+  llvm::SetVector<StringRef> names;
+  for (auto function : impl->module->getOps<func::FuncOp>())
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      if (auto dims = function.getArgAttrOfType<ArrayAttr>(i, "fp4.dims"))
+        names.insert_range(dims.getAsValueRange<StringAttr>());
+  return {names.begin(), names.end()};
+}
+
+fp4::Expected<std::unique_ptr<fp4::JitProgram>> fp4::Compiler::jit() { return impl->jit(); }
+
+fp4::Status fp4::Compiler::writeLibrary(const std::string &path) {
+  return impl->writeLibrary(path);
+}
+
+const std::vector<fp4::StepTime> &fp4::Compiler::times() const { return impl->times; }
