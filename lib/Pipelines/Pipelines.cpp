@@ -6,6 +6,7 @@
 
 #include "fp4/Pipelines/Pipelines.h"
 
+#include "fp4/Conversion/Fp4ToPipe/Passes.h"
 #include "fp4/Conversion/HostToRuntime/Passes.h"
 #include "fp4/Pipelines/Passes.h"
 #include "fp4/Target/Passes.h"
@@ -40,6 +41,8 @@ void addFused(OpPassManager &manager, const fp4::PhaseOptions &options) {
 }
 
 void addTiles(OpPassManager &manager, const fp4::PhaseOptions &options) {
+  // Every matrix product becomes a launch and a kernel in sequential pipe form.
+  manager.addPass(fp4::createConvertFp4ToPipe({options.target}));
   // Host functions work on device buffers; what only moved data between tensors is gone.
   manager.addPass(fp4::createFinalizeHostBuffers());
   manager.addPass(createCanonicalizerPass());

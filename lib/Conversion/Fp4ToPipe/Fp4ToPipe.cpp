@@ -78,6 +78,8 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
 
     Value rows = logicalRows(rewriter, loc, cast<RankedTensorType>(op.getLhs().getType()),
                              adaptor.getLhs());
+    if (shape.dynamicRows())
+      checkScaleRows(rewriter, op, adaptor.getLhsScales(), rows);
     auto sizes = bufferDynamicSizes(rewriter, loc, resultType, rows);
     Value result = gpu::AllocOp::create(rewriter, loc, deviceBufferType(resultType), Type(),
                                         ValueRange(), sizes, ValueRange())
@@ -93,6 +95,18 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
   }
 
 private:
+  /// Data and scales of a caller can disagree on their dynamic rows; of one quantizer they cannot, and
+  /// then the check folds away.
+  static void checkScaleRows(OpBuilder &b, BlockScaledMatmulOp op, Value scales, Value rows) {
+    auto type = cast<RankedTensorType>(op.getLhsScales().getType());
+    if (!type.isDynamicDim(0))
+      return;
+    Value expected = bufferDynamicSizes(b, op.getLoc(), type, rows).front();
+    Value found = memref::DimOp::create(b, op.getLoc(), scales, 0);
+    pipe::ExpectSizeOp::create(b, op.getLoc(), "blocks of 128 rows of lhs_scales", found, expected,
+                               "pass the scales of the rows of lhs");
+  }
+
   SmallVector<Value> kernelArguments(OpBuilder &b, Location loc, const MatmulShape &shape,
                                      OpAdaptor adaptor, Value result, Value rows) const {
     auto columns = b.getI64IntegerAttr(shape.k);

@@ -116,6 +116,22 @@ private:
   }
 };
 
+struct ExpectSizeLowering : ConvertOpToLLVMPattern<fp4::pipe::ExpectSizeOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+
+  LogicalResult matchAndRewrite(fp4::pipe::ExpectSizeOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    ModuleOp module = moduleOf(op);
+    fp4::callRuntime(rewriter, loc, module, RuntimeFunction::ExpectSize,
+                     {fp4::stringAddress(rewriter, loc, module, "fp4_text", op.getWhat()),
+                      adaptor.getFound(), adaptor.getExpected(), adaptor.getExpected(),
+                      fp4::stringAddress(rewriter, loc, module, "fp4_text", op.getNote())});
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
 } // namespace
 
 bool fp4::isPassedByAddress(Type type) { return isa<fp4::pipe::TensorMapType>(type); }
@@ -124,5 +140,5 @@ void fp4::populatePipeHostPatterns(LLVMTypeConverter &converter, RewritePatternS
   auto toPointer = [](Type type) { return LLVM::LLVMPointerType::get(type.getContext()); };
   converter.addConversion([=](fp4::pipe::GlobalType type) -> Type { return toPointer(type); });
   converter.addConversion([=](fp4::pipe::TensorMapType type) -> Type { return toPointer(type); });
-  patterns.add<GlobalViewLowering, MakeTensorMapLowering>(converter);
+  patterns.add<ExpectSizeLowering, GlobalViewLowering, MakeTensorMapLowering>(converter);
 }

@@ -9,6 +9,7 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
 using namespace fp4::pipe;
@@ -23,6 +24,13 @@ LogicalResult GlobalViewOp::verify() {
   if (actual != expected)
     return emitOpError() << "buffer of " << getType() << " must be " << expected << ", but got "
                          << actual;
+  return success();
+}
+
+LogicalResult ExpectSizeOp::canonicalize(ExpectSizeOp op, PatternRewriter &rewriter) {
+  if (op.getFound() != op.getExpected())
+    return rewriter.notifyMatchFailure(op, "two different values");
+  rewriter.eraseOp(op);
   return success();
 }
 

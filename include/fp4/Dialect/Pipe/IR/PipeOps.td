@@ -62,6 +62,24 @@ def Pipe_MakeTensorMapOp : Pipe_Op<"make_tensor_map", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Pipe_ExpectSizeOp : Pipe_Op<"expect_size"> {
+  let summary = "a size that must hold when the host program runs";
+  let description = [{
+    Where sizes are dynamic, what verifiers check otherwise is checked at run time: the program fails
+    with "`what` must be `expected`, but got `found`" and the note. A check of a size against itself
+    is erased.
+
+    Example:
+    ```mlir
+    pipe.expect_size "blocks of rows of lhs_scales" %found is %expected
+        {note = "quantize both operands of the product alike"}
+    ```
+  }];
+  let arguments = (ins StrAttr:$what, Index:$found, Index:$expected, StrAttr:$note);
+  let assemblyFormat = "$what $found `is` $expected attr-dict";
+  let hasCanonicalizeMethod = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Any role
 //===----------------------------------------------------------------------===//

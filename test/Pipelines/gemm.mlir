@@ -1,0 +1,26 @@
+// RUN: fp4-opt %s --compile-to=tiles | FileCheck %s
+
+// A matrix product on quantized operands: one kernel, launched on user buffers directly (their
+// dense pitch is one that TMA takes), and a check that data and scales agree on their rows.
+
+// CHECK-LABEL: func.func @gemm
+// CHECK-SAME:    (%[[A:.*]]: memref<?x512xi8>, %[[SA:.*]]: memref<?x16x512xi8>,
+// CHECK-SAME:     %{{.*}}: memref<512x512xi8>, %{{.*}}: memref<4x16x512xi8>) -> memref<?x512xbf16>
+// CHECK:   %[[BLOCKS:.*]] = memref.dim %[[SA]]
+// CHECK:   pipe.expect_size "blocks of 128 rows of lhs_scales" %[[BLOCKS]] is %{{.*}}
+// CHECK:   %[[Y:.*]] = gpu.alloc
+// CHECK:   pipe.make_tensor_map %[[A]] columns 1024
+// CHECK:   gpu.launch_func @gemm_matmul_0::@kernel
+// CHECK:   return %[[Y]]
+// CHECK: gpu.module @gemm_matmul_0
+func.func @gemm(%a: tensor<?x1024xf4E2M1FN>,
+                %sa: tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+                %b: tensor<512x1024xf4E2M1FN>,
+                %sb: tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+    -> tensor<?x512xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>}
+      : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+         tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+      -> tensor<?x512xbf16>
+  return %y : tensor<?x512xbf16>
+}
