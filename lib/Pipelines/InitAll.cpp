@@ -2,6 +2,7 @@
 
 #include "fp4/InitAll.h"
 
+#include "fp4/Conversion/Fp4ToGPU/Passes.h"
 #include "fp4/Conversion/Fp4ToPipe/Passes.h"
 #include "fp4/Conversion/HostToRuntime/Passes.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
@@ -28,6 +29,7 @@ void fp4::registerDialects(DialectRegistry &registry) {
 }
 
 void fp4::registerPasses() {
+  registerFP4ToGPUPasses();
   registerFP4TargetPasses();
   registerFP4ToPipePasses();
   registerFP4PipelinesPasses();

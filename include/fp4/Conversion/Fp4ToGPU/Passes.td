@@ -1,0 +1,49 @@
+//===- Passes.td - Streaming fp4 operations to GPU kernels ----------------===//
+#ifndef FP4_CONVERSION_FP4TOGPU_PASSES_TD
+#define FP4_CONVERSION_FP4TOGPU_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ConvertFp4ToGPU : Pass<"convert-fp4-to-gpu", "::mlir::ModuleOp"> {
+  let summary = "Lower amax, quantize, dequantize, scale swizzles and matmul_alpha to kernels";
+  let description = [{
+    **Why.** These operations stream through memory once; they need no warp roles. Each becomes a
+    kernel in which one thread handles one block (16 or 32 elements), or one 32-byte chunk, with
+    vector loads and stores.
+
+    **Precondition.** Verified fp4 operations on tensors, in functions.
+
+    **What holds afterwards.** Each lowered operation is a `gpu.launch_func` of a kernel of its own in
+    a `gpu.module @<function>_<operation>_<number>`; its result is a `gpu.alloc` of the type that
+    BufferTypes.h gives, joined to the remaining tensor operations by
+    `builtin.unrealized_conversion_cast`. Constant `tensor<f32>` operands become one-element buffers.
+    Kernels hold arith, scf, llvm, nvvm and vector operations and `pipe.global_ptr`. The fp32
+    arithmetic of a recipe is spelled out operation by operation: IEEE division, subnormals kept,
+    nothing to contract. `fp4.blockscaled_matmul` is left for `convert-fp4-to-pipe`.
+
+    An operation, or a combination of attributes, that has no kernel yet is an error that names what
+    is supported.
+
+    ```mlir
+    %ax = fp4.amax %x : tensor<64x32xbf16> -> tensor<f32>
+    // becomes
+    %b = gpu.alloc () : memref<f32>
+    gpu.memset %b, %zero : memref<f32>, f32
+    %g0 = pipe.global_view %xb : memref<64x32xbf16> -> !pipe.global<64x32xbf16>
+    %g1 = pipe.global_view %b : memref<f32> -> !pipe.global<f32>
+    gpu.launch_func @f_amax_0::@kernel blocks in (%n, %c1, %c1) threads in (%c256, %c1, %c1)
+        args(%g0 : !pipe.global<64x32xbf16>, %g1 : !pipe.global<f32>, %rows : i32)
+    ```
+  }];
+  let options = [
+    Option<"target", "target", "std::string", /*default=*/"\"sm_100a\"",
+           "Target to compile for: decides whether conversions are instructions or integer code">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect", "::fp4::pipe::PipeDialect"
+  ];
+}
+
+#endif // FP4_CONVERSION_FP4TOGPU_PASSES_TD

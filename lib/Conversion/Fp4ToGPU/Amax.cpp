@@ -1,0 +1,189 @@
+//===- Amax.cpp - Kernels that reduce to, or compute, one number ----------===//
+//
+// fp4.amax: the host zeroes the result. Threads walk over the matrix in 32-byte chunks, skipping
+// NaN; redux.sync reduces a warp, shared memory a block, and one atomic maximum per block the grid.
+// A non-negative fp32 orders like its bits, so everything after the chunks is integer arithmetic.
+//
+// fp4.matmul_alpha and constant scalars are one-thread kernels: their operands are in device memory
+// and the host never waits for them.
+//
+//===----------------------------------------------------------------------===//
+#include "KernelBuilder.h"
+#include "Lowering.h"
+#include "Scalars.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace fp4;
+
+namespace {
+
+constexpr int64_t kChunkBytes = 32;
+constexpr int64_t kWarp = 32;
+/// Blocks per multiprocessor: enough threads to cover the latency of memory, few enough atomics.
+constexpr int64_t kBlocksPerMultiprocessor = 8;
+/// fp32(1 / 2688^2), 2688 = 448 * 6.
+constexpr uint32_t kAlphaFactorBits = 0x34149B93;
+
+class AmaxKernel {
+public:
+  AmaxKernel(AmaxOp op, LoweringContext &context)
+      : op(op), kernel(op, "amax", context.symbols), b(kernel.body()), s(b, context.target),
+        target(context.target), type(cast<RankedTensorType>(op.getInput().getType())),
+        elementBytes(type.getElementTypeBitWidth() / 8) {}
+
+  void emit() {
+    ImplicitLocOpBuilder &host = kernel.host();
+    Value rows = kernel.hostRows(op.getInput());
+    Value buffer = kernel.allocate(op.getAmax(), /*rows=*/Value());
+    gpu::MemsetOp::create(host, TypeRange(), ValueRange(), buffer, constF32(host, 0));
+    input = kernel.input(op.getInput());
+    result = kernel.pointer(buffer, cast<RankedTensorType>(op.getAmax().getType()));
+
+    Value elements = arith::MulIOp::create(host, rows, constIndex(host, type.getDimSize(1)));
+    Value perChunk = constIndex(host, kChunkBytes / elementBytes);
+    Value hostChunks = arith::DivUIOp::create(host, elements, perChunk);
+    chunks = kernel.scalar(hostChunks);
+    // Elements behind the last whole chunk; none where rows are whole chunks.
+    if (type.getDimSize(1) * elementBytes % kChunkBytes != 0)
+      tail = kernel.scalar(arith::RemUIOp::create(host, elements, perChunk));
+    emitBody();
+    kernel.launch(gridSize(hostChunks));
+  }
+
+private:
+  /// At least one block: the tail is its work.
+  Value gridSize(Value hostChunks) {
+    ImplicitLocOpBuilder &host = kernel.host();
+    Value blocks = arith::CeilDivUIOp::create(host, hostChunks,
+                                              constIndex(host, kThreads * kItemsPerThread));
+    blocks = arith::MinUIOp::create(
+        host, blocks, constIndex(host, target.multiprocessors * kBlocksPerMultiprocessor));
+    return arith::MaxUIOp::create(host, blocks, constIndex(host, 1));
+  }
+
+  void emitBody() {
+    auto words = VectorType::get(kChunkBytes / 4, b.getI32Type());
+    Value amax = kernel.forEachItem(chunks, s.constant(0), [&](Value chunk, ValueRange carried) {
+      Value data = load(b, words, address(b, input, chunk, kChunkBytes), kChunkBytes);
+      SmallVector<Value> lanes;
+      for (int64_t lane = 0; lane < words.getNumElements(); ++lane)
+        lanes.push_back(vector::ExtractOp::create(b, data, lane));
+      Value chunkAmax = s.amax(s.widen(lanes, type.getElementType()), /*keepNaN=*/false);
+      return SmallVector<Value>{s.maximumNumber(carried[0], chunkAmax)};
+    })[0];
+    if (tail)
+      amax = includeTail(amax);
+    reduceBlock(s.bits(amax));
+  }
+
+  /// The first threads of the grid take one element of the tail each.
+  Value includeTail(Value amax) {
+    Value thread = kernel.globalThread();
+    Value isMine = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, thread, tail);
+    auto branch = scf::IfOp::create(b, b.getF32Type(), isMine, /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    Value start = address(b, input, chunks, kChunkBytes);
+    Value element = load(b, type.getElementType(), address(b, start, thread, elementBytes),
+                         elementBytes);
+    if (!element.getType().isF32())
+      element = arith::ExtFOp::create(b, b.getF32Type(), element);
+    scf::YieldOp::create(b, s.maximumNumber(amax, s.absolute(element)));
+    b.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(b, amax);
+    return branch.getResult(0);
+  }
+
+  Value reduceWarp(Value bits) {
+    return NVVM::ReduxOp::create(b, bits.getType(), bits, NVVM::ReduxKind::UMAX, s.integer(-1));
+  }
+
+  void reduceBlock(Value bits) {
+    constexpr int64_t warps = kThreads / kWarp;
+    Value words = kernel.sharedWords(warps, "warp_amax");
+    Value thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
+    Value lane = arith::AndIOp::create(b, thread, s.integer(kWarp - 1));
+    Value isFirstLane = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane, s.integer(0));
+    Value warpBits = reduceWarp(bits);
+    when(isFirstLane, [&] {
+      Value warp = arith::ShRUIOp::create(b, thread, s.integer(5));
+      store(b, warpBits, address(b, words, warp, 4), 4);
+    });
+    NVVM::Barrier0Op::create(b);
+    when(lessThan(thread, kWarp), [&] {
+      Value slot = arith::AndIOp::create(b, thread, s.integer(warps - 1));
+      Value warpAmax = LLVM::LoadOp::create(b, b.getI32Type(), address(b, words, slot, 4), 4);
+      Value blockBits = reduceWarp(warpAmax);
+      when(isFirstLane, [&] {
+        LLVM::AtomicRMWOp::create(b, LLVM::AtomicBinOp::umax, result, blockBits,
+                                  LLVM::AtomicOrdering::monotonic, "device");
+      });
+    });
+  }
+
+  Value lessThan(Value x, int64_t bound) {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, x, s.integer(bound));
+  }
+
+  void when(Value condition, llvm::function_ref<void()> then) {
+    auto branch = scf::IfOp::create(b, condition);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    then();
+  }
+
+  AmaxOp op;
+  KernelBuilder kernel;
+  ImplicitLocOpBuilder &b;
+  Scalars s;
+  const hw::TargetModel &target;
+  RankedTensorType type;
+  int64_t elementBytes;
+  Value input, result, chunks, tail;
+};
+
+/// Makes thread 0 of a one-block kernel execute what `then` emits.
+void onFirstThread(KernelBuilder &kernel, llvm::function_ref<void()> then) {
+  ImplicitLocOpBuilder &b = kernel.body();
+  Value thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
+  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, thread, constI32(b, 0));
+  auto branch = scf::IfOp::create(b, isFirst);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    then();
+  }
+  kernel.launch(constIndex(kernel.host(), 1));
+}
+
+} // namespace
+
+LogicalResult fp4::lowerAmax(AmaxOp op, LoweringContext &context) {
+  AmaxKernel(op, context).emit();
+  return success();
+}
+
+LogicalResult fp4::lowerMatmulAlpha(MatmulAlphaOp op, LoweringContext &context) {
+  KernelBuilder kernel(op, "matmul_alpha", context.symbols);
+  ImplicitLocOpBuilder &b = kernel.body();
+  Scalars s(b, context.target);
+  Value lhs = kernel.input(op.getLhsAmax()), rhs = kernel.input(op.getRhsAmax());
+  Value result = kernel.output(op.getAlpha(), /*rows=*/Value());
+  onFirstThread(kernel, [&] {
+    Value product = s.multiply(load(b, b.getF32Type(), lhs, 4), load(b, b.getF32Type(), rhs, 4));
+    store(b, s.multiply(product, s.constantBits(kAlphaFactorBits)), result, 4);
+  });
+  return success();
+}
+
+LogicalResult fp4::lowerConstant(arith::ConstantOp op, LoweringContext &context) {
+  KernelBuilder kernel(op, "constant", context.symbols);
+  float number = cast<DenseElementsAttr>(op.getValue()).getSplatValue<float>();
+  Value value = kernel.scalar(constF32(kernel.host(), number));
+  Value result = kernel.output(op.getResult(), /*rows=*/Value());
+  onFirstThread(kernel, [&] { store(kernel.body(), value, result, 4); });
+  return success();
+}

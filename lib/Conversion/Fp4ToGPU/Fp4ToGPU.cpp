@@ -1,0 +1,86 @@
+//===- Fp4ToGPU.cpp - Streaming fp4 operations to GPU kernels -------------===//
+//
+// 1. Collect the operations that stream, in program order.
+// 2. Replace each by a kernel and its launch (Amax.cpp, Quantize.cpp, Scales.cpp). Buffers meet the
+//    remaining tensors in unrealized conversion casts.
+// 3. Erase what was replaced. Operations without a kernel are reported, all of them.
+//
+//===----------------------------------------------------------------------===//
+#include "fp4/Conversion/Fp4ToGPU/Passes.h"
+
+#include "KernelBuilder.h"
+#include "Lowering.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace fp4 {
+#define GEN_PASS_DEF_CONVERTFP4TOGPU
+#include "fp4/Conversion/Fp4ToGPU/Passes.h.inc"
+} // namespace fp4
+
+using namespace mlir;
+
+namespace {
+
+/// A constant that kernels read: one fp32 number as a tensor.
+bool isScalarConstant(Operation *op) {
+  auto constant = dyn_cast<arith::ConstantOp>(op);
+  if (!constant || !isa<DenseElementsAttr>(constant.getValue()))
+    return false;
+  auto type = dyn_cast<RankedTensorType>(constant.getType());
+  return type && type.getRank() == 0 && type.getElementType().isF32();
+}
+
+bool isStreaming(Operation *op) {
+  return isa<fp4::AmaxOp, fp4::HadamardOp, fp4::QuantizeOp, fp4::DequantizeOp,
+             fp4::SwizzleScalesOp, fp4::UnswizzleScalesOp, fp4::MatmulAlphaOp>(op) ||
+         isScalarConstant(op);
+}
+
+LogicalResult lower(Operation *operation, fp4::LoweringContext &context) {
+  return TypeSwitch<Operation *, LogicalResult>(operation)
+      .Case([&](arith::ConstantOp op) { return fp4::lowerConstant(op, context); })
+      .Case([&](fp4::AmaxOp op) { return fp4::lowerAmax(op, context); })
+      .Case([&](fp4::HadamardOp op) { return fp4::lowerHadamard(op, context); })
+      .Case([&](fp4::QuantizeOp op) { return fp4::lowerQuantize(op, context); })
+      .Case([&](fp4::DequantizeOp op) { return fp4::lowerDequantize(op, context); })
+      .Case([&](fp4::SwizzleScalesOp op) { return fp4::lowerSwizzle(op, context); })
+      .Case([&](fp4::UnswizzleScalesOp op) { return fp4::lowerUnswizzle(op, context); })
+      .Case([&](fp4::MatmulAlphaOp op) { return fp4::lowerMatmulAlpha(op, context); })
+      .Default([](Operation *) { return failure(); });
+}
+
+struct ConvertFp4ToGPU : fp4::impl::ConvertFp4ToGPUBase<ConvertFp4ToGPU> {
+  using ConvertFp4ToGPUBase::ConvertFp4ToGPUBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto model = fp4::hw::requireTarget(target);
+    if (!model) {
+      module.emitError(model.error().message).attachNote() << model.error().note;
+      return signalPassFailure();
+    }
+    SmallVector<Operation *> operations;
+    module.walk([&](Operation *op) {
+      if (isStreaming(op))
+        operations.push_back(op);
+    });
+    if (operations.empty())
+      return;
+    module->setAttr(gpu::GPUDialect::getContainerModuleAttrName(),
+                    UnitAttr::get(&getContext()));
+    SymbolTable symbols(module);
+    fp4::LoweringContext context{symbols, **model};
+    for (Operation *op : operations) {
+      if (failed(lower(op, context)))
+        signalPassFailure();
+      else
+        op->erase();
+    }
+  }
+};
+
+} // namespace

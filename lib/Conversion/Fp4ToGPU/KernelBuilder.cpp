@@ -1,0 +1,192 @@
+//===- KernelBuilder.cpp - One streaming kernel and its launch ------------===//
+#include "KernelBuilder.h"
+
+#include "fp4/Conversion/BufferTypes.h"
+#include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+using namespace mlir;
+using namespace fp4;
+
+//===----------------------------------------------------------------------===//
+// Small builders
+//===----------------------------------------------------------------------===//
+
+Value fp4::constI32(ImplicitLocOpBuilder &b, int64_t value) {
+  return arith::ConstantOp::create(b, b.getI32IntegerAttr(static_cast<int32_t>(value)));
+}
+
+Value fp4::constI64(ImplicitLocOpBuilder &b, int64_t value) {
+  return arith::ConstantOp::create(b, b.getI64IntegerAttr(value));
+}
+
+Value fp4::constF32(ImplicitLocOpBuilder &b, float value) {
+  return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
+}
+
+Value fp4::constIndex(ImplicitLocOpBuilder &b, int64_t value) {
+  return arith::ConstantIndexOp::create(b, value);
+}
+
+static Value bytePointer(ImplicitLocOpBuilder &b, Value base, LLVM::GEPArg offset) {
+  return LLVM::GEPOp::create(b, base.getType(), b.getI8Type(), base,
+                             ArrayRef<LLVM::GEPArg>{offset}, LLVM::GEPNoWrapFlags::inbounds);
+}
+
+Value fp4::address(ImplicitLocOpBuilder &b, Value base, Value index, int64_t stride) {
+  Value wide = arith::ExtUIOp::create(b, b.getI64Type(), index);
+  return bytePointer(b, base, arith::MulIOp::create(b, wide, constI64(b, stride)).getResult());
+}
+
+Value fp4::advance(ImplicitLocOpBuilder &b, Value base, int64_t bytes) {
+  return bytes == 0 ? base : bytePointer(b, base, static_cast<int32_t>(bytes));
+}
+
+Value fp4::load(ImplicitLocOpBuilder &b, Type type, Value pointer, unsigned alignment) {
+  return LLVM::LoadOp::create(b, type, pointer, alignment, /*isVolatile=*/false,
+                              /*isNonTemporal=*/false, /*isInvariant=*/true);
+}
+
+void fp4::store(ImplicitLocOpBuilder &b, Value value, Value pointer, unsigned alignment) {
+  LLVM::StoreOp::create(b, value, pointer, alignment);
+}
+
+Value fp4::deviceBuffer(OpBuilder &builder, Location loc, Value tensor) {
+  MemRefType type = deviceBufferType(cast<RankedTensorType>(tensor.getType()));
+  if (auto cast = tensor.getDefiningOp<UnrealizedConversionCastOp>())
+    if (cast.getInputs().size() == 1 && cast.getInputs()[0].getType() == type)
+      return cast.getInputs()[0];
+  return UnrealizedConversionCastOp::create(builder, loc, type, tensor).getResult(0);
+}
+
+//===----------------------------------------------------------------------===//
+// KernelBuilder
+//===----------------------------------------------------------------------===//
+
+/// A gpu.module with a name that nobody has, in front of the function that holds `op`.
+static gpu::GPUModuleOp createModule(Operation *op, StringRef kind, SymbolTable &symbols) {
+  auto parent = op->getParentOfType<FunctionOpInterface>();
+  std::string stem = (parent.getName() + "_" + kind + "_").str();
+  unsigned number = 0;
+  while (symbols.lookup(stem + std::to_string(number)))
+    ++number;
+  OpBuilder builder(parent);
+  auto module = gpu::GPUModuleOp::create(builder, op->getLoc(), stem + std::to_string(number));
+  symbols.insert(module, Block::iterator(parent));
+  return module;
+}
+
+KernelBuilder::KernelBuilder(Operation *op, StringRef kind, SymbolTable &symbols)
+    : hostBuilder(op->getLoc(), op), bodyBuilder(op->getLoc(), op->getContext()),
+      module(createModule(op, kind, symbols)) {
+  bodyBuilder.setInsertionPointToStart(module.getBody());
+  function = gpu::GPUFuncOp::create(bodyBuilder, "kernel", bodyBuilder.getFunctionType({}, {}));
+  function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), bodyBuilder.getUnitAttr());
+  function.setKnownBlockSizeAttr(bodyBuilder.getDenseI32ArrayAttr({kThreads, 1, 1}));
+  bodyBuilder.setInsertionPointToStart(&function.getBody().front());
+}
+
+Value KernelBuilder::buffer(Value tensor) {
+  return deviceBuffer(hostBuilder, hostBuilder.getLoc(), tensor);
+}
+
+Value KernelBuilder::hostRows(Value tensor) {
+  return logicalRows(hostBuilder, hostBuilder.getLoc(), cast<RankedTensorType>(tensor.getType()),
+                     buffer(tensor));
+}
+
+Value KernelBuilder::allocate(Value result, Value rows) {
+  auto type = cast<RankedTensorType>(result.getType());
+  SmallVector<Value> sizes = bufferDynamicSizes(hostBuilder, hostBuilder.getLoc(), type, rows);
+  Value memory = gpu::AllocOp::create(hostBuilder, deviceBufferType(type), /*asyncToken=*/Type(),
+                                      ValueRange(), sizes, ValueRange())
+                     .getMemref();
+  result.replaceAllUsesWith(
+      UnrealizedConversionCastOp::create(hostBuilder, type, memory).getResult(0));
+  return memory;
+}
+
+Value KernelBuilder::addOperand(Value hostValue) {
+  operands.push_back(hostValue);
+  unsigned index = function.getNumArguments();
+  (void)function.insertArgument(index, hostValue.getType(), {}, hostBuilder.getLoc());
+  return function.getArgument(index);
+}
+
+Value KernelBuilder::pointer(Value buffer, RankedTensorType type) {
+  auto layout = scaleLayout(type) ? pipe::Layout::Tiled128x4 : pipe::Layout::Linear;
+  auto global = pipe::GlobalType::get(type.getShape(), type.getElementType(), layout);
+  Value view = pipe::GlobalViewOp::create(hostBuilder, global, buffer);
+  return pipe::GlobalPtrOp::create(bodyBuilder, addOperand(view));
+}
+
+Value KernelBuilder::input(Value tensor) {
+  return pointer(buffer(tensor), cast<RankedTensorType>(tensor.getType()));
+}
+
+Value KernelBuilder::output(Value result, Value rows) {
+  return pointer(allocate(result, rows), cast<RankedTensorType>(result.getType()));
+}
+
+Value KernelBuilder::scalar(Value hostValue) {
+  if (hostValue.getType().isIndex())
+    hostValue = arith::IndexCastOp::create(hostBuilder, hostBuilder.getI32Type(), hostValue);
+  return addOperand(hostValue);
+}
+
+void KernelBuilder::launch(Value blocks) {
+  gpu::ReturnOp::create(bodyBuilder);
+  Value one = constIndex(hostBuilder, 1), threads = constIndex(hostBuilder, kThreads);
+  gpu::LaunchFuncOp::create(hostBuilder, function, gpu::KernelDim3{blocks, one, one},
+                            gpu::KernelDim3{threads, one, one}, /*dynamicSharedMemorySize=*/Value(),
+                            operands);
+}
+
+void KernelBuilder::launchItems(Value items) {
+  launch(arith::CeilDivUIOp::create(hostBuilder, items,
+                                    constIndex(hostBuilder, kThreads * kItemsPerThread)));
+}
+
+Value KernelBuilder::globalThread() {
+  Type i32 = bodyBuilder.getI32Type();
+  Value block = NVVM::BlockIdXOp::create(bodyBuilder, i32);
+  Value thread = NVVM::ThreadIdXOp::create(bodyBuilder, i32);
+  Value base = arith::MulIOp::create(bodyBuilder, block, constI32(bodyBuilder, kThreads));
+  return arith::AddIOp::create(bodyBuilder, base, thread);
+}
+
+Value KernelBuilder::gridThreads() {
+  Value blocks = NVVM::GridDimXOp::create(bodyBuilder, bodyBuilder.getI32Type());
+  return arith::MulIOp::create(bodyBuilder, blocks, constI32(bodyBuilder, kThreads));
+}
+
+ValueRange KernelBuilder::forEachItem(
+    Value items, ValueRange carried,
+    llvm::function_ref<SmallVector<Value>(Value, ValueRange)> item) {
+  Value first = globalThread(), step = gridThreads();
+  auto loop = scf::ForOp::create(bodyBuilder, first, items, step, carried);
+  OpBuilder::InsertionGuard guard(bodyBuilder);
+  bodyBuilder.setInsertionPointToStart(loop.getBody());
+  SmallVector<Value> next = item(loop.getInductionVar(), loop.getRegionIterArgs());
+  if (!carried.empty())
+    scf::YieldOp::create(bodyBuilder, next);
+  return loop.getResults();
+}
+
+Value KernelBuilder::sharedWords(int64_t count, StringRef name) {
+  OpBuilder::InsertionGuard guard(bodyBuilder);
+  auto type = LLVM::LLVMArrayType::get(bodyBuilder.getI32Type(), count);
+  constexpr unsigned sharedSpace = 3;
+  bodyBuilder.setInsertionPointToStart(module.getBody());
+  auto words = LLVM::GlobalOp::create(bodyBuilder, type, /*isConstant=*/false,
+                                      LLVM::Linkage::Internal, name, /*value=*/Attribute(),
+                                      /*alignment=*/16, sharedSpace);
+  bodyBuilder.setInsertionPointToEnd(&function.getBody().front());
+  return LLVM::AddressOfOp::create(
+      bodyBuilder, LLVM::LLVMPointerType::get(bodyBuilder.getContext(), sharedSpace),
+      words.getSymName());
+}

@@ -1,0 +1,106 @@
+//===- KernelBuilder.h - One streaming kernel and its launch --------------===//
+//
+// A lowering makes a KernelBuilder in front of the operation it replaces, names the kernel's
+// operands and the amount of work, and then writes the body of one work item:
+//
+//   KernelBuilder kernel(op, "amax", names);
+//   Value x = kernel.input(op.getInput());             // in the kernel: !llvm.ptr<1>
+//   Value out = kernel.output(op.getAmax(), {});       // allocated before the launch
+//   Value rows = kernel.rows(op.getInput());           // in the kernel: i32
+//   kernel.launch(workPerRow);
+//
+// Host code goes through host(), device code through body().
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Dialect/Pipe/IR/Pipe.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/SymbolTable.h"
+
+namespace fp4 {
+
+/// Threads per block of every streaming kernel.
+inline constexpr int32_t kThreads = 256;
+/// Work items that one thread handles, so that what is common to all is computed once.
+inline constexpr int64_t kItemsPerThread = 4;
+
+class KernelBuilder {
+public:
+  /// A kernel for `op`, named after the function, `kind` and a number.
+  KernelBuilder(mlir::Operation *op, llvm::StringRef kind, mlir::SymbolTable &symbols);
+
+  mlir::ImplicitLocOpBuilder &host() { return hostBuilder; }
+  mlir::ImplicitLocOpBuilder &body() { return bodyBuilder; }
+
+  /// The device buffer of a tensor, before the launch.
+  mlir::Value buffer(mlir::Value tensor);
+  /// Logical rows of a row-major matrix as an index, before the launch.
+  mlir::Value hostRows(mlir::Value tensor);
+  /// Allocates the buffer of `result`, which has `rows` logical rows (null where static), and
+  /// replaces every use of `result` by it. Returns the buffer.
+  mlir::Value allocate(mlir::Value result, mlir::Value rows);
+
+  /// Adds a kernel operand for a buffer that holds a tensor of `type`. Returns the pointer.
+  mlir::Value pointer(mlir::Value buffer, mlir::RankedTensorType type);
+  /// Adds a kernel operand for the buffer of an operand tensor. Returns the pointer.
+  mlir::Value input(mlir::Value tensor);
+  /// Adds a kernel operand for the buffer of a result that it allocates. Returns the pointer.
+  mlir::Value output(mlir::Value result, mlir::Value rows);
+  /// Adds a scalar kernel operand; an index becomes an i32. Returns it in the kernel.
+  mlir::Value scalar(mlir::Value hostValue);
+
+  /// Launches `blocks` (an index) blocks of kThreads threads and closes the kernel.
+  void launch(mlir::Value blocks);
+  /// Launches enough blocks for `items` (an index) work items; see forEachItem.
+  void launchItems(mlir::Value items);
+
+  /// Thread number within the grid, and threads in the grid; i32.
+  mlir::Value globalThread();
+  mlir::Value gridThreads();
+
+  /// In the kernel: for (item = globalThread; item < items; item += gridThreads) carried =
+  /// item(carried). Work items are numbered with i32.
+  mlir::ValueRange
+  forEachItem(mlir::Value items, mlir::ValueRange carried,
+              llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value, mlir::ValueRange)> item);
+
+  /// An uninitialized array of `count` i32 in static shared memory; its address. Call it outside of
+  /// loops and branches of the body.
+  mlir::Value sharedWords(int64_t count, llvm::StringRef name);
+
+private:
+  mlir::Value addOperand(mlir::Value hostValue);
+
+  mlir::ImplicitLocOpBuilder hostBuilder, bodyBuilder;
+  mlir::gpu::GPUModuleOp module;
+  mlir::gpu::GPUFuncOp function;
+  llvm::SmallVector<mlir::Value> operands;
+};
+
+/// The device buffer of `tensor`: the one it was cast from, or a cast.
+mlir::Value deviceBuffer(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tensor);
+
+//===--- Small builders -----------------------------------------------------===//
+
+mlir::Value constI32(mlir::ImplicitLocOpBuilder &b, int64_t value);
+mlir::Value constI64(mlir::ImplicitLocOpBuilder &b, int64_t value);
+mlir::Value constF32(mlir::ImplicitLocOpBuilder &b, float value);
+mlir::Value constIndex(mlir::ImplicitLocOpBuilder &b, int64_t value);
+
+/// `base + index * stride` bytes; `index` is an unsigned i32.
+mlir::Value address(mlir::ImplicitLocOpBuilder &b, mlir::Value base, mlir::Value index,
+                    int64_t stride);
+/// `base + bytes`, for a constant.
+mlir::Value advance(mlir::ImplicitLocOpBuilder &b, mlir::Value base, int64_t bytes);
+
+/// Loads that may be cached as read-only, and stores; `alignment` in bytes.
+mlir::Value load(mlir::ImplicitLocOpBuilder &b, mlir::Type type, mlir::Value pointer,
+                 unsigned alignment);
+void store(mlir::ImplicitLocOpBuilder &b, mlir::Value value, mlir::Value pointer,
+           unsigned alignment);
+
+} // namespace fp4

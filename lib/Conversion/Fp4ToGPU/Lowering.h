@@ -1,0 +1,31 @@
+//===- Lowering.h - The lowerings of this conversion ----------------------===//
+//
+// Each function replaces one operation by a kernel and its launch, or reports at the operation why
+// there is no kernel for it. Fp4ToGPU.cpp erases what was replaced.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/ISA/TargetModel.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/SymbolTable.h"
+
+namespace fp4 {
+
+struct LoweringContext {
+  mlir::SymbolTable &symbols; ///< of the module that kernels are added to
+  const hw::TargetModel &target;
+};
+
+mlir::LogicalResult lowerConstant(mlir::arith::ConstantOp op, LoweringContext &context);
+mlir::LogicalResult lowerAmax(AmaxOp op, LoweringContext &context);
+mlir::LogicalResult lowerMatmulAlpha(MatmulAlphaOp op, LoweringContext &context);
+mlir::LogicalResult lowerQuantize(QuantizeOp op, LoweringContext &context);
+mlir::LogicalResult lowerDequantize(DequantizeOp op, LoweringContext &context);
+mlir::LogicalResult lowerSwizzle(SwizzleScalesOp op, LoweringContext &context);
+mlir::LogicalResult lowerUnswizzle(UnswizzleScalesOp op, LoweringContext &context);
+mlir::LogicalResult lowerHadamard(HadamardOp op, LoweringContext &context);
+
+} // namespace fp4

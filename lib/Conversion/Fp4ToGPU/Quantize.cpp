@@ -1,0 +1,185 @@
+//===- Quantize.cpp - Kernels that stream over blocks of elements ---------===//
+//
+// One thread handles a block: 16 or 32 elements in loads of 32 bytes, their codes in one store of 8
+// or 16 bytes, and the scale in a store of one byte. What depends on the tensor only, such as the
+// encode scale of NVFP4, a thread computes once for all its blocks.
+//
+//===----------------------------------------------------------------------===//
+#include "KernelBuilder.h"
+#include "Lowering.h"
+#include "Recipe.h"
+
+#include "fp4/Conversion/BufferTypes.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace fp4;
+
+namespace {
+
+/// The widest access, in bytes.
+constexpr int64_t kAccessBytes = 32;
+/// fp32(1 / 2688).
+constexpr uint32_t kDecodeFactorBits = 0x39C30C31;
+
+/// Where block number `block` of a matrix lies in its row-major, its packed and its scale buffer.
+class BlockAddresses {
+public:
+  BlockAddresses(ImplicitLocOpBuilder &b, int64_t columns, int64_t blockSize)
+      : b(b), blockSize(blockSize), blocksPerRow(columns / blockSize),
+        pitch(paddedRowBytes(columns)) {}
+
+  Value elements(Value base, Value block, int64_t elementBytes) {
+    return address(b, base, block, blockSize * elementBytes);
+  }
+
+  Value packed(Value base, Value block) {
+    if (blocksPerRow * blockSize / 2 == pitch)
+      return address(b, base, block, blockSize / 2);
+    Value perRow = constI32(b, blocksPerRow);
+    Value row = arith::DivUIOp::create(b, block, perRow);
+    Value column = arith::RemUIOp::create(b, block, perRow);
+    return address(b, address(b, base, row, pitch), column, blockSize / 2);
+  }
+
+  Value scale(Value base, Value block) { return address(b, base, block, 1); }
+
+private:
+  ImplicitLocOpBuilder &b;
+  int64_t blockSize, blocksPerRow, pitch;
+};
+
+/// `count` i32 words from `pointer`, in the widest loads.
+SmallVector<Value> loadWords(ImplicitLocOpBuilder &b, Value pointer, int64_t count) {
+  int64_t perLoad = std::min(count, kAccessBytes / 4);
+  auto type = VectorType::get(perLoad, b.getI32Type());
+  SmallVector<Value> words;
+  for (int64_t first = 0; first < count; first += perLoad) {
+    Value data = load(b, type, advance(b, pointer, first * 4), perLoad * 4);
+    for (int64_t lane = 0; lane < perLoad; ++lane)
+      words.push_back(vector::ExtractOp::create(b, data, lane));
+  }
+  return words;
+}
+
+/// Stores `values` (of one type) to `pointer` in the widest stores.
+void storeValues(ImplicitLocOpBuilder &b, ArrayRef<Value> values, Value pointer) {
+  Type element = values.front().getType();
+  int64_t bytes = element.getIntOrFloatBitWidth() / 8;
+  int64_t perStore = std::min<int64_t>(values.size(), kAccessBytes / bytes);
+  auto type = VectorType::get(perStore, element);
+  for (int64_t first = 0; first < static_cast<int64_t>(values.size()); first += perStore) {
+    Value data = vector::FromElementsOp::create(b, type, values.slice(first, perStore));
+    store(b, data, advance(b, pointer, first * bytes), perStore * bytes);
+  }
+}
+
+/// The number of blocks of a matrix, an index.
+Value countBlocks(ImplicitLocOpBuilder &host, Value rows, int64_t columns, int64_t blockSize) {
+  return arith::MulIOp::create(host, rows, constIndex(host, columns / blockSize));
+}
+
+InFlightDiagnostic noKernel(QuantizeOp op, const Twine &what, const Twine &found, StringRef note) {
+  InFlightDiagnostic diag = op.emitOpError() << "has kernels for " << what << ", but got " << found;
+  diag.attachNote() << note;
+  return diag;
+}
+
+LogicalResult checkSupported(QuantizeOp op) {
+  if (op.getOutputs() != Outputs::Rowwise)
+    return noKernel(op, "outputs rowwise", "outputs " + stringifyOutputs(op.getOutputs()),
+                    "transpose the input and quantize it rowwise: the bytes are the same");
+  if (op.getRounding() != Rounding::NearestEven)
+    return noKernel(op, "rounding nearest_even", "rounding " + stringifyRounding(op.getRounding()),
+                    "remove 'rounding' and 'rng', or run the reference in lib/Numerics");
+  if (op.getBlock() && op.getBlock()->front() != 1)
+    return noKernel(op, "blocks of one row", "block [16, 16]",
+                    "remove 'block' to have one scale for each row of 16 elements");
+  return success();
+}
+
+} // namespace
+
+LogicalResult fp4::lowerQuantize(QuantizeOp op, LoweringContext &context) {
+  if (failed(checkSupported(op)))
+    return failure();
+  KernelBuilder kernel(op, "quantize", context.symbols);
+  ImplicitLocOpBuilder &b = kernel.body();
+  auto type = cast<RankedTensorType>(op.getInput().getType());
+  int64_t columns = type.getDimSize(1), blockSize = op.getBlockSize();
+  int64_t elementBytes = type.getElementTypeBitWidth() / 8;
+
+  Value rows = kernel.hostRows(op.getInput());
+  Value hostBlocks = countBlocks(kernel.host(), rows, columns, blockSize);
+  Value input = kernel.input(op.getInput());
+  Value amax = op.getAmax() ? kernel.input(op.getAmax()) : Value();
+  Value data = kernel.output(op.getData(), rows), scales = kernel.output(op.getScales(), rows);
+  Value blocks = kernel.scalar(hostBlocks);
+
+  Scalars scalars(b, context.target);
+  RecipeEmitter recipe(scalars, b, op.getRecipe());
+  BlockAddresses at(b, columns, blockSize);
+  recipe.prepare(amax ? load(b, b.getF32Type(), amax, 4) : Value());
+  kernel.forEachItem(blocks, {}, [&](Value block, ValueRange) -> SmallVector<Value> {
+    SmallVector<Value> words =
+        loadWords(b, at.elements(input, block, elementBytes), blockSize * elementBytes / 4);
+    SmallVector<Value> elements = scalars.widen(words, type.getElementType());
+    ScaledBlock scaled = recipe.block(scalars.amax(elements, recipe.keepsNaN()));
+    for (Value &element : elements)
+      element = scalars.multiply(element, scaled.factor);
+    SmallVector<Value> codes;
+    for (int64_t first = 0; first < blockSize; first += 8)
+      codes.push_back(scalars.packE2M1(ArrayRef(elements).slice(first, 8)));
+    storeValues(b, codes, at.packed(data, block));
+    store(b, scaled.scale, at.scale(scales, block), 1);
+    return {};
+  });
+  kernel.launchItems(hostBlocks);
+  return success();
+}
+
+LogicalResult fp4::lowerDequantize(DequantizeOp op, LoweringContext &context) {
+  KernelBuilder kernel(op, "dequantize", context.symbols);
+  ImplicitLocOpBuilder &b = kernel.body();
+  auto type = cast<RankedTensorType>(op.getResult().getType());
+  int64_t columns = type.getDimSize(1), blockSize = fp4::blockSize(op.getFormat());
+  int64_t elementBytes = type.getElementTypeBitWidth() / 8;
+
+  Value rows = kernel.hostRows(op.getData());
+  Value hostBlocks = countBlocks(kernel.host(), rows, columns, blockSize);
+  Value data = kernel.input(op.getData()), scales = kernel.input(op.getScales());
+  Value amax = op.getAmax() ? kernel.input(op.getAmax()) : Value();
+  Value result = kernel.output(op.getResult(), rows);
+  Value blocks = kernel.scalar(hostBlocks);
+
+  Scalars s(b, context.target);
+  BlockAddresses at(b, columns, blockSize);
+  Value tensorAmax = amax ? load(b, b.getF32Type(), amax, 4) : Value();
+  kernel.forEachItem(blocks, {}, [&](Value block, ValueRange) -> SmallVector<Value> {
+    Value byte = load(b, b.getI8Type(), at.scale(scales, block), 1);
+    Value scale = tensorAmax ? s.multiply(s.multiply(s.fromE4M3(byte), tensorAmax),
+                                          s.constantBits(kDecodeFactorBits))
+                             : s.fromE8M0(byte);
+    SmallVector<Value> values;
+    for (Value word : loadWords(b, at.packed(data, block), blockSize / 8))
+      values.append(s.unpackE2M1(word));
+    for (Value &value : values) {
+      value = s.multiply(value, scale);
+      if (!type.getElementType().isF32())
+        value = arith::TruncFOp::create(b, type.getElementType(), value);
+    }
+    storeValues(b, values, at.elements(result, block, elementBytes));
+    return {};
+  });
+  kernel.launchItems(hostBlocks);
+  return success();
+}
+
+LogicalResult fp4::lowerHadamard(HadamardOp op, LoweringContext &) {
+  InFlightDiagnostic diag = op.emitOpError("has no kernel for this target yet");
+  diag.attachNote() << "kernels exist for amax, quantize (rowwise, nearest even), dequantize, "
+                       "swizzle_scales, unswizzle_scales, matmul_alpha and blockscaled_matmul; "
+                       "transform the tensor before it enters the function";
+  return diag;
+}

@@ -1,0 +1,194 @@
+//===- Scalars.cpp - fp32 arithmetic and casts inside a kernel ------------===//
+#include "Scalars.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/bit.h"
+
+using namespace mlir;
+using namespace fp4;
+
+//===----------------------------------------------------------------------===//
+// fp32
+//===----------------------------------------------------------------------===//
+
+Value Scalars::constant(float value) {
+  return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
+}
+
+Value Scalars::constantBits(uint32_t bits) { return constant(llvm::bit_cast<float>(bits)); }
+
+Value Scalars::integer(int64_t value) {
+  return arith::ConstantOp::create(b, b.getI32IntegerAttr(static_cast<int32_t>(value)));
+}
+
+Value Scalars::multiply(Value x, Value y) { return arith::MulFOp::create(b, x, y); }
+
+Value Scalars::divide(Value x, Value y) { return arith::DivFOp::create(b, x, y); }
+
+Value Scalars::absolute(Value x) { return LLVM::FAbsOp::create(b, x.getType(), x); }
+
+Value Scalars::minimumNumber(Value x, Value y) { return arith::MinNumFOp::create(b, x, y); }
+
+Value Scalars::maximumNumber(Value x, Value y) { return arith::MaxNumFOp::create(b, x, y); }
+
+Value Scalars::maximumOrNaN(Value x, Value y) { return arith::MaximumFOp::create(b, x, y); }
+
+Value Scalars::bits(Value x) { return arith::BitcastOp::create(b, b.getI32Type(), x); }
+
+Value Scalars::fromBits(Value x) { return arith::BitcastOp::create(b, b.getF32Type(), x); }
+
+/// One lane of a vector of halves as fp32.
+Value Scalars::extend(Value vector, int64_t lane) {
+  Value half = vector::ExtractOp::create(b, vector, lane);
+  return arith::ExtFOp::create(b, b.getF32Type(), half);
+}
+
+/// A balanced tree: short chains, and a maximum is the same in any order.
+Value Scalars::reduce(ArrayRef<Value> values, bool keepNaN) {
+  if (values.size() == 1)
+    return values.front();
+  size_t half = values.size() / 2;
+  Value low = reduce(values.take_front(half), keepNaN);
+  Value high = reduce(values.drop_front(half), keepNaN);
+  return keepNaN ? maximumOrNaN(low, high) : maximumNumber(low, high);
+}
+
+Value Scalars::amax(ArrayRef<Value> elements, bool keepNaN) {
+  SmallVector<Value> magnitudes =
+      llvm::map_to_vector(elements, [&](Value x) { return absolute(x); });
+  // Elements that are all NaN leave a NaN, which the zero then replaces.
+  if (!keepNaN)
+    return maximumNumber(reduce(magnitudes, keepNaN), constant(0));
+  return reduce(magnitudes, keepNaN);
+}
+
+SmallVector<Value> Scalars::widen(ArrayRef<Value> words, Type element) {
+  SmallVector<Value> values;
+  for (Value word : words) {
+    if (element.isF32()) {
+      values.push_back(fromBits(word));
+    } else if (element.isBF16()) {
+      values.push_back(fromBits(arith::ShLIOp::create(b, word, integer(16))));
+      values.push_back(fromBits(arith::AndIOp::create(b, word, integer(0xFFFF0000))));
+    } else {
+      Value pair = LLVM::BitcastOp::create(b, VectorType::get(2, element), word);
+      for (int64_t lane : {0, 1})
+        values.push_back(extend(pair, lane));
+    }
+  }
+  return values;
+}
+
+//===----------------------------------------------------------------------===//
+// E2M1
+//===----------------------------------------------------------------------===//
+
+/// The code of one value by comparison with the midpoints; an i32. A NaN compares like a large
+/// positive value, as it does in the instruction.
+Value Scalars::codeE2M1(Value x) {
+  static constexpr struct {
+    float midpoint;
+    bool tieGoesUp; ///< the code above is even
+  } steps[] = {{.25f, false}, {.75f, true}, {1.25f, false}, {1.75f, true},
+               {2.5f, false}, {3.5f, true}, {5.0f, false}};
+  Value magnitude = absolute(x), code = integer(0);
+  for (auto [midpoint, tieGoesUp] : steps) {
+    auto predicate = tieGoesUp ? arith::CmpFPredicate::UGE : arith::CmpFPredicate::UGT;
+    Value above = arith::CmpFOp::create(b, predicate, magnitude, constant(midpoint));
+    code = arith::AddIOp::create(b, code, arith::ExtUIOp::create(b, b.getI32Type(), above));
+  }
+  Value sign = arith::ShRUIOp::create(b, bits(x), integer(31));
+  Value isNumber = arith::CmpFOp::create(b, arith::CmpFPredicate::ORD, x, x);
+  sign = arith::SelectOp::create(b, isNumber, sign, integer(0));
+  return arith::OrIOp::create(b, code, arith::ShLIOp::create(b, sign, integer(3)));
+}
+
+/// Two codes in the low byte of an i32.
+Value Scalars::pairE2M1(Value high, Value low) {
+  if (target.hasFp4Convert) {
+    auto e2m1 = TypeAttr::get(Float4E2M1FNType::get(b.getContext()));
+    Value byte = NVVM::ConvertF32x2ToF4x2Op::create(b, b.getI8Type(), high, low,
+                                                    /*relu=*/b.getBoolAttr(false), e2m1);
+    return arith::ExtUIOp::create(b, b.getI32Type(), byte);
+  }
+  Value shifted = arith::ShLIOp::create(b, codeE2M1(high), integer(4));
+  return arith::OrIOp::create(b, codeE2M1(low), shifted);
+}
+
+Value Scalars::packE2M1(ArrayRef<Value> values) {
+  Value word;
+  for (int pair = 0; pair < 4; ++pair) {
+    Value byte = pairE2M1(values[2 * pair + 1], values[2 * pair]);
+    if (!word) {
+      word = byte;
+      continue;
+    }
+    byte = arith::ShLIOp::create(b, byte, integer(8 * pair));
+    word = arith::OrIOp::create(b, word, byte);
+  }
+  return word;
+}
+
+/// The value of a code (i32, 4 bits). As an fp32 pattern, sign, exponent and mantissa bits of E2M1
+/// at bits 31, 24:23 and 22 are the value times 2^-126, subnormals included.
+Value Scalars::valueE2M1(Value code) {
+  Value sign = arith::ShLIOp::create(b, arith::AndIOp::create(b, code, integer(8)), integer(28));
+  Value rest = arith::ShLIOp::create(b, arith::AndIOp::create(b, code, integer(7)), integer(22));
+  Value scaled = fromBits(arith::OrIOp::create(b, sign, rest));
+  return multiply(scaled, constantBits(0x7E800000)); // 2^126
+}
+
+SmallVector<Value> Scalars::unpackE2M1(Value word) {
+  SmallVector<Value> values;
+  auto e2m1 = TypeAttr::get(Float4E2M1FNType::get(b.getContext()));
+  for (int pair = 0; pair < 4; ++pair) {
+    Value shifted = arith::ShRUIOp::create(b, word, integer(8 * pair));
+    if (!target.hasFp4Convert) {
+      values.push_back(valueE2M1(shifted));
+      values.push_back(valueE2M1(arith::ShRUIOp::create(b, shifted, integer(4))));
+      continue;
+    }
+    Value byte = arith::TruncIOp::create(b, b.getI8Type(), shifted);
+    Value halves = NVVM::ConvertF4x2ToF16x2Op::create(b, VectorType::get(2, b.getF16Type()), byte,
+                                                      b.getBoolAttr(false), e2m1);
+    for (int64_t lane : {0, 1})
+      values.push_back(extend(halves, lane));
+  }
+  return values;
+}
+
+//===----------------------------------------------------------------------===//
+// E4M3, E8M0
+//===----------------------------------------------------------------------===//
+
+Value Scalars::toE4M3(Value x) {
+  auto e4m3 = TypeAttr::get(Float8E4M3FNType::get(b.getContext()));
+  Value pair = NVVM::ConvertF32x2ToF8x2Op::create(
+      b, b.getIntegerType(16), constant(0), x,
+      NVVM::FPRoundingModeAttr::get(b.getContext(), NVVM::FPRoundingMode::RN),
+      NVVM::SaturationModeAttr::get(b.getContext(), NVVM::SaturationMode::SATFINITE),
+      b.getBoolAttr(false), e4m3);
+  return arith::TruncIOp::create(b, b.getI8Type(), pair);
+}
+
+Value Scalars::fromE4M3(Value byte) {
+  auto e4m3 = TypeAttr::get(Float8E4M3FNType::get(b.getContext()));
+  Value wide = arith::ExtUIOp::create(b, b.getIntegerType(16), byte);
+  Value pair = LLVM::BitcastOp::create(b, VectorType::get(2, b.getI8Type()), wide);
+  Value halves = NVVM::ConvertF8x2ToF16x2Op::create(b, VectorType::get(2, b.getF16Type()), pair,
+                                                    b.getBoolAttr(false), e4m3);
+  return extend(halves, 0);
+}
+
+Value Scalars::fromE8M0(Value byte) {
+  Value exponent = arith::ExtUIOp::create(b, b.getI32Type(), byte);
+  Value isZero = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, exponent, integer(0));
+  Value isNaN = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, exponent, integer(255));
+  Value pattern = arith::ShLIOp::create(b, exponent, integer(23));
+  pattern = arith::SelectOp::create(b, isZero, integer(0x00400000), pattern);
+  pattern = arith::SelectOp::create(b, isNaN, integer(0x7FFFFFFF), pattern);
+  return fromBits(pattern);
+}

@@ -1,0 +1,70 @@
+//===- Scalars.h - fp32 arithmetic and casts inside a kernel --------------===//
+//
+// The vocabulary that recipes are spelled in. Each function emits one IEEE operation, or one cast
+// of the target; nothing here reassociates. Casts that the target lacks are emitted as integer code
+// with the same result.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/ISA/TargetModel.h"
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace fp4 {
+
+/// The largest finite fp32.
+inline constexpr uint32_t kFloatMaxBits = 0x7F7FFFFF;
+
+class Scalars {
+public:
+  Scalars(mlir::ImplicitLocOpBuilder &builder, const hw::TargetModel &target)
+      : b(builder), target(target) {}
+
+  mlir::Value constant(float value);
+  mlir::Value constantBits(uint32_t bits); ///< fp32 with these bits
+  mlir::Value integer(int64_t value);      ///< i32
+
+  mlir::Value multiply(mlir::Value x, mlir::Value y); ///< mul.rn
+  mlir::Value divide(mlir::Value x, mlir::Value y);   ///< div.rn
+  mlir::Value absolute(mlir::Value x);
+  /// The smaller operand; the other one where one is NaN.
+  mlir::Value minimumNumber(mlir::Value x, mlir::Value y);
+  /// The larger operand; the other one where one is NaN.
+  mlir::Value maximumNumber(mlir::Value x, mlir::Value y);
+  /// The larger operand; NaN where one is NaN.
+  mlir::Value maximumOrNaN(mlir::Value x, mlir::Value y);
+  mlir::Value bits(mlir::Value x);    ///< f32 -> i32
+  mlir::Value fromBits(mlir::Value x); ///< i32 -> f32
+
+  /// max |x|, zero for no elements. `keepNaN`: NaN elements win; otherwise they are skipped.
+  mlir::Value amax(llvm::ArrayRef<mlir::Value> elements, bool keepNaN);
+
+  /// The fp32 values of packed elements of type bf16, f16 or f32 in i32 words, in element order.
+  llvm::SmallVector<mlir::Value> widen(llvm::ArrayRef<mlir::Value> words, mlir::Type element);
+
+  /// E2M1 codes of 8 values in one i32, the first in the low nibble; nearest even, saturating, NaN
+  /// to code 7.
+  mlir::Value packE2M1(llvm::ArrayRef<mlir::Value> values);
+  /// The fp32 values of 8 E2M1 codes in an i32.
+  llvm::SmallVector<mlir::Value> unpackE2M1(mlir::Value word);
+
+  /// E4M3 byte (i8) of a value that is not negative; nearest even, saturating to 448, NaN to 0x7F.
+  mlir::Value toE4M3(mlir::Value x);
+  /// fp32 value of an E4M3 byte.
+  mlir::Value fromE4M3(mlir::Value byte);
+  /// fp32 value of an E8M0 byte: 2^(byte - 127), NaN for 255.
+  mlir::Value fromE8M0(mlir::Value byte);
+
+private:
+  mlir::Value extend(mlir::Value vector, int64_t lane);
+  mlir::Value reduce(llvm::ArrayRef<mlir::Value> values, bool keepNaN);
+  mlir::Value codeE2M1(mlir::Value x);
+  mlir::Value pairE2M1(mlir::Value high, mlir::Value low);
+  mlir::Value valueE2M1(mlir::Value code);
+
+  mlir::ImplicitLocOpBuilder &b;
+  const hw::TargetModel &target;
+};
+
+} // namespace fp4

@@ -1,0 +1,171 @@
+//===- Scales.cpp - Kernels that move block scales between layouts --------===//
+//
+// Byte ((r/128)*T + b/4)*512 + (r%32)*16 + (r%128)/32*4 + b%4 of the tiled buffer, T = ceil(B/4), is
+// the scale of row r and block b. So 16 consecutive bytes hold blocks 4t to 4t+3 of the four rows
+// r, r+32, r+64 and r+96: that is what a thread of swizzle_scales writes. A thread of
+// unswizzle_scales writes four blocks of one row. Where B is not a multiple of 4, rows are neither
+// aligned nor whole words and go byte by byte.
+//
+//===----------------------------------------------------------------------===//
+#include "KernelBuilder.h"
+#include "Lowering.h"
+
+#include "fp4/ISA/ScaleLayout.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace fp4;
+
+namespace {
+
+constexpr int64_t kTileRows = hw::scaleBlockRows, kTileBlocks = hw::scaleBlockColumns;
+constexpr int64_t kTileBytes = hw::scaleBlockBytes;
+/// Rows of a tile that share 16 bytes are this many rows apart.
+constexpr int64_t kRowStep = 32;
+
+/// A row-major scale matrix of B columns, accessed as words of four blocks.
+class LinearScales {
+public:
+  LinearScales(ImplicitLocOpBuilder &b, Value base, int64_t columns)
+      : b(b), base(base), columns(columns) {}
+
+  /// The word of blocks 4*tile to 4*tile+3 of `row`; blocks that do not exist are zero.
+  Value word(Value row, Value tile) {
+    Value start = at(row, tile);
+    if (columns % kTileBlocks == 0)
+      return load(b, b.getI32Type(), start, kTileBlocks);
+    Value result = constI32(b, 0);
+    for (int64_t block = 0; block < kTileBlocks; ++block)
+      result = appendByte(result, start, tile, block);
+    return result;
+  }
+
+  void setWord(Value row, Value tile, Value word) {
+    Value start = at(row, tile);
+    if (columns % kTileBlocks == 0)
+      return store(b, word, start, kTileBlocks);
+    for (int64_t block = 0; block < kTileBlocks; ++block) {
+      auto exists = scf::IfOp::create(b, isBlock(tile, block));
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(exists.thenBlock());
+      Value byte = arith::ShRUIOp::create(b, word, constI32(b, 8 * block));
+      store(b, arith::TruncIOp::create(b, b.getI8Type(), byte), advance(b, start, block), 1);
+    }
+  }
+
+private:
+  Value at(Value row, Value tile) {
+    return address(b, address(b, base, row, columns), tile, kTileBlocks);
+  }
+
+  /// `word` with byte number `block` taken from memory, where that block exists.
+  Value appendByte(Value word, Value start, Value tile, int64_t block) {
+    auto exists = scf::IfOp::create(b, b.getI32Type(), isBlock(tile, block), true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(exists.thenBlock());
+    Value byte = load(b, b.getI8Type(), advance(b, start, block), 1);
+    byte = arith::ExtUIOp::create(b, b.getI32Type(), byte);
+    byte = arith::ShLIOp::create(b, byte, constI32(b, 8 * block));
+    scf::YieldOp::create(b, arith::OrIOp::create(b, word, byte).getResult());
+    b.setInsertionPointToStart(exists.elseBlock());
+    scf::YieldOp::create(b, word);
+    return exists.getResult(0);
+  }
+
+  /// Whether block number `block` of the tile exists.
+  Value isBlock(Value tile, int64_t block) {
+    Value last = constI32(b, (columns - 1 - block) / kTileBlocks);
+    auto predicate = block < columns ? arith::CmpIPredicate::ule : arith::CmpIPredicate::ult;
+    return arith::CmpIOp::create(b, predicate, tile, block < columns ? last : constI32(b, 0));
+  }
+
+  ImplicitLocOpBuilder &b;
+  Value base;
+  int64_t columns;
+};
+
+RankedTensorType rankedType(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+int64_t tilesPerRow(int64_t columns) { return llvm::divideCeil(columns, kTileBlocks); }
+
+} // namespace
+
+LogicalResult fp4::lowerSwizzle(SwizzleScalesOp op, LoweringContext &context) {
+  KernelBuilder kernel(op, "swizzle_scales", context.symbols);
+  ImplicitLocOpBuilder &b = kernel.body(), &host = kernel.host();
+  int64_t columns = rankedType(op.getInput()).getDimSize(1), tiles = tilesPerRow(columns);
+
+  Value hostRows = kernel.hostRows(op.getInput());
+  Value tileRows = arith::CeilDivUIOp::create(host, hostRows, constIndex(host, kTileRows));
+  Value hostItems = arith::MulIOp::create(host, tileRows, constIndex(host, tiles * kRowStep));
+  LinearScales input(b, kernel.input(op.getInput()), columns);
+  Value output = kernel.output(op.getResult(), hostRows);
+  Value rows = kernel.scalar(hostRows), items = kernel.scalar(hostItems);
+
+  auto words = VectorType::get(kTileRows / kRowStep, b.getI32Type());
+  kernel.forEachItem(items, {}, [&](Value item, ValueRange) -> SmallVector<Value> {
+    Value tile = arith::ShRUIOp::create(b, item, constI32(b, 5));
+    Value tileRow = arith::DivUIOp::create(b, tile, constI32(b, tiles));
+    Value tileColumn = arith::RemUIOp::create(b, tile, constI32(b, tiles));
+    Value firstRow = arith::AddIOp::create(
+        b, arith::MulIOp::create(b, tileRow, constI32(b, kTileRows)),
+        arith::AndIOp::create(b, item, constI32(b, kRowStep - 1)));
+    SmallVector<Value> lanes;
+    for (int64_t step = 0; step < words.getNumElements(); ++step) {
+      Value row = arith::AddIOp::create(b, firstRow, constI32(b, step * kRowStep));
+      Value isRow = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, row, rows);
+      auto exists = scf::IfOp::create(b, b.getI32Type(), isRow, /*withElseRegion=*/true);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(exists.thenBlock());
+      Value word = input.word(row, tileColumn);
+      scf::YieldOp::create(b, word);
+      b.setInsertionPointToStart(exists.elseBlock());
+      scf::YieldOp::create(b, constI32(b, 0));
+      lanes.push_back(exists.getResult(0));
+    }
+    Value data = vector::FromElementsOp::create(b, words, lanes);
+    constexpr int64_t bytes = kTileBytes / kRowStep;
+    store(b, data, address(b, output, item, bytes), bytes);
+    return {};
+  });
+  kernel.launchItems(hostItems);
+  return success();
+}
+
+LogicalResult fp4::lowerUnswizzle(UnswizzleScalesOp op, LoweringContext &context) {
+  RankedTensorType type = rankedType(op.getInput());
+  if (type.isDynamicDim(0)) {
+    InFlightDiagnostic diag =
+        op.emitOpError("has a kernel for a static number of rows, but got ") << type;
+    diag.attachNote() << "a tiled buffer holds its rows rounded up to 128, so their number is lost; "
+                         "keep the scales from before fp4.swizzle_scales";
+    return diag;
+  }
+  KernelBuilder kernel(op, "unswizzle_scales", context.symbols);
+  ImplicitLocOpBuilder &b = kernel.body(), &host = kernel.host();
+  int64_t columns = type.getDimSize(1), tiles = tilesPerRow(columns);
+  Value hostItems = constIndex(host, type.getDimSize(0) * tiles);
+  Value input = kernel.input(op.getInput());
+  LinearScales output(b, kernel.output(op.getResult(), /*rows=*/Value()), columns);
+  Value items = kernel.scalar(hostItems);
+
+  kernel.forEachItem(items, {}, [&](Value item, ValueRange) -> SmallVector<Value> {
+    Value row = arith::DivUIOp::create(b, item, constI32(b, tiles));
+    Value tileColumn = arith::RemUIOp::create(b, item, constI32(b, tiles));
+    Value tileRow = arith::DivUIOp::create(b, row, constI32(b, kTileRows));
+    Value tile = arith::AddIOp::create(
+        b, arith::MulIOp::create(b, tileRow, constI32(b, tiles)), tileColumn);
+    Value lane = arith::AndIOp::create(b, row, constI32(b, kRowStep - 1));
+    Value step = arith::AndIOp::create(b, arith::ShRUIOp::create(b, row, constI32(b, 5)),
+                                       constI32(b, kTileRows / kRowStep - 1));
+    Value source = address(b, input, tile, kTileBytes);
+    source = address(b, source, lane, kTileBytes / kRowStep);
+    source = address(b, source, step, kTileBlocks);
+    output.setWord(row, tileColumn, load(b, b.getI32Type(), source, kTileBlocks));
+    return {};
+  });
+  kernel.launchItems(hostItems);
+  return success();
+}
