@@ -6,7 +6,9 @@
 #include "ManifestWriter.h"
 
 #include "fp4/InitAll.h"
+#include "fp4/ISA/TargetModel.h"
 #include "fp4/Pipelines/Passes.h"
+#include "fp4/Target/Ptxas.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -41,9 +43,13 @@ public:
   explicit Impl(CompilerOptions given)
       : options(std::move(given)), context(createRegistry()),
         stream(options.diagnostics ? *options.diagnostics : std::cerr),
-        handler(sourceManager, &context, stream) {}
+        handler(sourceManager, &context, stream) {
+    context.printOpOnDiagnostic(false); // the line of the source is shown, that is enough
+  }
 
   Status load(std::unique_ptr<llvm::MemoryBuffer> buffer);
+  Status specialize(const std::map<std::string, int64_t> &sizes);
+  Status checkAssembler() const;
   Status compileTo(Phase phase);
   Status lowerHost();
   Expected<std::unique_ptr<JitProgram>> jit();
@@ -85,6 +91,8 @@ public:
 };
 
 fp4::Status fp4::Compiler::Impl::load(std::unique_ptr<llvm::MemoryBuffer> buffer) {
+  if (auto target = hw::requireTarget(options.target); !target)
+    return tl::unexpected<Error>(target.error());
   name = buffer->getBufferIdentifier().str();
   module = timed("parse", [&] {
     sourceManager.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
@@ -93,20 +101,32 @@ fp4::Status fp4::Compiler::Impl::load(std::unique_ptr<llvm::MemoryBuffer> buffer
   stream.flush();
   if (!module)
     return notCompiled();
-  if (!options.dims.empty())
-    FP4_TRY(timed("specialize", [&] {
-      return runPasses([&](OpPassManager &manager) {
-        SpecializeDimsOptions dims;
-        for (const auto &[dim, size] : options.dims)
-          dims.dims.push_back(dim + "=" + std::to_string(size));
-        manager.addPass(createSpecializeDims(dims));
-      });
-    }));
-  functions = describeFunctions(*module);
   return {};
 }
 
+fp4::Status fp4::Compiler::Impl::specialize(const std::map<std::string, int64_t> &sizes) {
+  SpecializeDimsOptions dims;
+  for (const auto &[dim, size] : sizes)
+    dims.dims.push_back(dim + "=" + std::to_string(size));
+  return timed("specialize", [&] {
+    return runPasses(
+        [&](OpPassManager &manager) { manager.addPass(createSpecializeDims(dims)); });
+  });
+}
+
+fp4::Status fp4::Compiler::Impl::checkAssembler() const {
+  auto target = hw::requireTarget(options.target);
+  if (!target)
+    return tl::unexpected<Error>(target.error());
+  auto assembler = Ptxas::find(options.ptxas);
+  if (!assembler)
+    return tl::unexpected<Error>(assembler.error());
+  return assembler->supports((*target)->name, (*target)->ptxFeature);
+}
+
 fp4::Status fp4::Compiler::Impl::compileTo(Phase phase) {
+  if (!reached) // what the user wrote, not what the compiler makes of it
+    functions = describeFunctions(*module);
   PhaseOptions phaseOptions{options.target, options.ptxas};
   for (Phase step : {Phase::Fused, Phase::Tiles, Phase::Roles, Phase::Pipelined, Phase::Nvvm,
                      Phase::Ptx, Phase::Cubin}) {
@@ -173,6 +193,12 @@ fp4::Status fp4::Compiler::loadFile(const std::string &path) {
 fp4::Status fp4::Compiler::loadText(const std::string &text, const std::string &name) {
   return impl->load(llvm::MemoryBuffer::getMemBufferCopy(text, name));
 }
+
+fp4::Status fp4::Compiler::specialize(const std::map<std::string, int64_t> &sizes) {
+  return impl->specialize(sizes);
+}
+
+fp4::Status fp4::Compiler::checkAssembler() const { return impl->checkAssembler(); }
 
 fp4::Status fp4::Compiler::compileTo(Phase phase) {
   return phase == Phase::Host ? impl->lowerHost() : impl->compileTo(phase);

@@ -34,34 +34,41 @@ static bool loadsOwnPlugin(StringRef argument, StringRef next) {
   return plugin->getPluginName() == "FP4";
 }
 
+/// Prints an error with a note and returns false.
+static bool explain(const Twine &error, const Twine &note) {
+  errs() << "error: " << error << "\nnote: " << note << "\n";
+  return false;
+}
+
 /// --compile-to=PHASE and --target=NAME are short for the pipeline fp4-compile with its options.
-static std::vector<std::string> expandCompileTo(ArrayRef<char *> arguments) {
-  std::vector<std::string> expanded;
+/// Returns false, with an explanation on stderr, when the command line cannot work.
+static bool expandArguments(ArrayRef<char *> arguments, std::vector<std::string> &expanded) {
   std::string phase, target;
-  for (StringRef argument : arguments) {
-    StringRef option = argument;
-    option = option.ltrim('-');
-    if (option.consume_front("compile-to="))
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (loadsOwnPlugin(arguments[i], i + 1 < arguments.size() ? arguments[i + 1] : ""))
+      return explain("fp4-opt has the fp4 dialects built in and cannot load the fp4 plugin",
+                     "drop this option here; the plugin is for tools such as mlir-opt-22");
+    StringRef option = StringRef(arguments[i]).ltrim('-');
+    if (option.consume_front("compile-to=")) {
+      if (!fp4::parsePhase(option))
+        return explain("unknown phase '" + option + "'", "known phases: " + fp4::phaseNames());
       phase = (" to=" + option).str();
-    else if (option.consume_front("target="))
+    } else if (option.consume_front("target=")) {
       target = (" target=" + option).str();
-    else
-      expanded.push_back(argument.str());
+    } else {
+      expanded.push_back(arguments[i]);
+    }
   }
   if (!phase.empty() || !target.empty())
     expanded.push_back("--fp4-compile=" + StringRef(phase + target).ltrim().str());
-  return expanded;
+  return true;
 }
 
 int main(int argc, char **argv) {
   InitLLVM initLLVM(argc, argv);
-  for (int i = 1; i < argc; ++i) {
-    if (!loadsOwnPlugin(argv[i], i + 1 < argc ? argv[i + 1] : ""))
-      continue;
-    errs() << "error: fp4-opt has the fp4 dialects built in and cannot load the fp4 plugin\n"
-              "note: drop this option here; the plugin is for tools such as mlir-opt-22\n";
+  std::vector<std::string> arguments;
+  if (!expandArguments(ArrayRef(argv, argc), arguments))
     return 1;
-  }
   mlir::DialectRegistry registry;
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
@@ -69,7 +76,6 @@ int main(int argc, char **argv) {
   fp4::registerDialects(registry);
   mlir::registerAllPasses();
   fp4::registerPasses();
-  std::vector<std::string> arguments = expandCompileTo(ArrayRef(argv, argc));
   std::vector<char *> pointers;
   for (std::string &argument : arguments)
     pointers.push_back(argument.data());

@@ -30,7 +30,6 @@ namespace fp4 {
 
 struct CompilerOptions {
   std::string target = "sm_100a";
-  std::map<std::string, int64_t> dims; ///< sizes for dimensions named by fp4.dims
   std::string ptxas;                   ///< the ptxas to run; empty: search for one
   std::ostream *diagnostics = nullptr; ///< null: std::cerr
 };
@@ -63,11 +62,19 @@ public:
   Compiler(const Compiler &) = delete;
   Compiler &operator=(const Compiler &) = delete;
 
-  /// Parses, specializes and verifies; "-" is standard input. Usage error when the file cannot be
+  /// Parses and verifies; "-" is standard input. Usage error when the file cannot be
   /// read, Compile error when it is not a valid program.
   Status loadFile(const std::string &path);
   /// The same for text; `name` is what diagnostics call it.
   Status loadText(const std::string &text, const std::string &name);
+
+  /// The names that arguments give their dimensions with fp4.dims.
+  std::vector<std::string> dimNames() const;
+  /// Gives named dimensions other sizes; before any phase. A dynamic dimension stays dynamic.
+  Status specialize(const std::map<std::string, int64_t> &sizes);
+
+  /// Success if the ptxas that Phase::Cubin would run exists and knows the target.
+  Status checkAssembler() const;
 
   /// Runs the phases after the last one that ran, up to `phase`. Ptx and Cubin exclude each other.
   Status compileTo(Phase phase);
@@ -78,8 +85,6 @@ public:
   std::vector<KernelCode> kernels() const;
   /// The manifest (docs/Spec.md), once Phase::Ptx or Phase::Cubin ran.
   std::string manifest() const;
-  /// The names of the dimensions that arguments give with fp4.dims.
-  std::vector<std::string> dimNames() const;
 
   /// Lowers the host code and compiles it into this process. The runtime functions it calls are
   /// those linked into this process.

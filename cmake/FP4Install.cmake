@@ -1,0 +1,29 @@
+# `cmake --install`: headers, libraries with find_package(FP4), tools and the plugin.
+include(CMakePackageConfigHelpers)
+set(_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/FP4)
+get_property(_libraries GLOBAL PROPERTY FP4_INSTALL_TARGETS)
+get_property(_tools GLOBAL PROPERTY FP4_INSTALL_TOOLS)
+
+install(TARGETS ${_libraries} EXPORT FP4Targets
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(EXPORT FP4Targets NAMESPACE FP4:: DESTINATION ${_package_dir})
+if(_tools)
+  install(TARGETS ${_tools} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+if(TARGET FP4Plugin)
+  install(FILES $<TARGET_FILE:FP4Plugin> DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
+
+# What mlir-tblgen wrote lies in the build tree, in the same folders as the .td files.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ ${PROJECT_BINARY_DIR}/include/
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  FILES_MATCHING PATTERN "*.h" PATTERN "*.td" PATTERN "*.inc"
+  PATTERN "CMakeFiles" EXCLUDE)
+
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/FP4Config.cmake.in
+  ${PROJECT_BINARY_DIR}/FP4Config.cmake INSTALL_DESTINATION ${_package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/FP4ConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/FP4Config.cmake ${PROJECT_BINARY_DIR}/FP4ConfigVersion.cmake
+  DESTINATION ${_package_dir})

@@ -1,0 +1,55 @@
+//===- embed.cpp - fp4 inside another program -----------------------------===//
+//
+// Compiles a matrix product from a string, runs it on the best device there is and checks it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp4/Compiler/Compiler.h"
+#include "fp4/Tools/Engine.h"
+
+#include <iostream>
+
+static const char *kProgram = R"(
+func.func @product(%a: tensor<128x256xf4E2M1FN>, %sa: tensor<128x16xf8E4M3FN>,
+                   %b: tensor<64x256xf4E2M1FN>, %sb: tensor<64x16xf8E4M3FN>)
+    -> tensor<128x64xf32> {
+  %ta = fp4.swizzle_scales %sa : tensor<128x16xf8E4M3FN>
+      -> tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+  %tb = fp4.swizzle_scales %sb : tensor<64x16xf8E4M3FN>
+      -> tensor<64x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+  %y = fp4.blockscaled_matmul %a scaled %ta, %b scaled %tb {format = #fp4.format<nvfp4>}
+      : (tensor<128x256xf4E2M1FN>, tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+         tensor<64x256xf4E2M1FN>, tensor<64x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+      -> tensor<128x64xf32>
+  return %y : tensor<128x64xf32>
+})";
+
+static fp4::Expected<fp4::tools::RunReport> compileAndRun() {
+  fp4::Compiler compiler({});
+  FP4_TRY(compiler.loadText(kProgram, "product"));
+  FP4_TRY(compiler.compileTo(fp4::Phase::Ptx));
+  std::string manifest = compiler.manifest();
+  auto program = compiler.jit();
+  if (!program)
+    return tl::unexpected(program.error());
+  auto resolve = [&](const std::string &symbol) -> fp4::Expected<fp4::tools::EntryFunction> {
+    auto address = (*program)->lookup(symbol);
+    if (!address)
+      return tl::unexpected(address.error());
+    return reinterpret_cast<fp4::tools::EntryFunction>(*address);
+  };
+  auto engine = fp4::tools::Engine::create(manifest, resolve);
+  if (!engine)
+    return tl::unexpected(engine.error());
+  return engine->run({});
+}
+
+int main() {
+  auto report = compileAndRun();
+  if (!report) {
+    std::cerr << fp4::format(report.error());
+    return fp4::exitCode(report.error());
+  }
+  std::cout << report->text();
+  return report->passed() ? 0 : 1;
+}

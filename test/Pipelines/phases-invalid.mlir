@@ -1,0 +1,21 @@
+// RUN: not %fp4-opt-once %s --compile-to=fused --target=sm_99 2>&1 | FileCheck %s --check-prefix=TARGET
+// RUN: not %fp4-opt-once %s --compile-to=fused --target=sm_90a 2>&1 | FileCheck %s --check-prefix=TCGEN05
+// RUN: not %fp4-opt-once %s --compile-to=everything 2>&1 | FileCheck %s --check-prefix=PHASE
+
+// TARGET: error: unknown target 'sm_99'
+// TARGET: note: known targets: sm_100a
+
+// TCGEN05: phases-invalid.mlir:[[# @LINE + 8]]:{{.*}}error: 'fp4.blockscaled_matmul' op expects a target with tcgen05, but got 'sm_90a'
+// TCGEN05: note: targets with tcgen05: sm_100a, sm_103a
+
+// PHASE: error: unknown phase 'everything'
+// PHASE: note: known phases: fused, tiles, roles, pipelined, nvvm, ptx, cubin, host
+func.func @gemm(%a: tensor<128x256xf4E2M1FN>,
+                %s: tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+    -> tensor<128x128xf32> {
+  %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>}
+      : (tensor<128x256xf4E2M1FN>, tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+         tensor<128x256xf4E2M1FN>, tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+      -> tensor<128x128xf32>
+  return %y : tensor<128x128xf32>
+}

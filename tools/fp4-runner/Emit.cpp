@@ -1,0 +1,114 @@
+//===- Emit.cpp - What --emit writes --------------------------------------===//
+//
+// Every file appears whole or not at all: it is written under another name and renamed.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Options.h"
+
+#include "llvm/Support/Error.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace fp4::runner {
+namespace {
+
+Status writeWhole(llvm::StringRef path, llvm::StringRef bytes) {
+  llvm::Error error = llvm::writeToOutput(path, [&](llvm::raw_ostream &stream) {
+    stream << bytes;
+    return llvm::Error::success();
+  });
+  if (!error)
+    return {};
+  return makeError(ErrorKind::Usage,
+                   "cannot write '" + path.str() + "': " + llvm::toString(std::move(error)),
+                   "name a file in a directory that exists and is writable");
+}
+
+bool isDirectory(llvm::StringRef path) {
+  return path.ends_with("/") || llvm::sys::fs::is_directory(path);
+}
+
+std::string moduleNames(const std::vector<KernelCode> &kernels) {
+  std::string names;
+  for (const KernelCode &kernel : kernels)
+    names += (names.empty() ? "" : ", ") + kernel.module;
+  return names;
+}
+
+/// The kernels that --kernel selects.
+Expected<std::vector<KernelCode>> selectKernels(const Compiler &compiler, const Options &options) {
+  std::vector<KernelCode> kernels = compiler.kernels();
+  if (options.kernel.empty())
+    return kernels;
+  for (KernelCode &kernel : kernels)
+    if (kernel.module == options.kernel)
+      return std::vector<KernelCode>{std::move(kernel)};
+  return makeError(ErrorKind::Usage, "the program has no kernel module '" + options.kernel + "'",
+                   "it has: " + moduleNames(kernels));
+}
+
+Status writeToDirectory(const std::vector<KernelCode> &kernels, const Options &options) {
+  if (std::error_code error = llvm::sys::fs::create_directories(options.output))
+    return makeError(ErrorKind::Usage,
+                     "cannot create '" + options.output + "': " + error.message());
+  for (const KernelCode &kernel : kernels) {
+    llvm::SmallString<128> path(options.output);
+    llvm::sys::path::append(path, kernel.module + "." + options.emit);
+    FP4_TRY(writeWhole(path, options.emit == "ptx" ? kernel.ptx : kernel.cubin));
+  }
+  return {};
+}
+
+Status emitKernels(const Compiler &compiler, const Options &options) {
+  auto kernels = selectKernels(compiler, options);
+  if (!kernels)
+    return tl::unexpected<Error>(kernels.error());
+  if (isDirectory(options.output))
+    return writeToDirectory(*kernels, options);
+  bool isText = options.emit == "ptx";
+  if (options.output.empty() && isText) { // for reading: each module under its name
+    for (const KernelCode &kernel : *kernels)
+      llvm::outs() << "// ---- " << kernel.module << "\n" << kernel.ptx << "\n";
+    return {};
+  }
+  if (kernels->size() != 1)
+    return makeError(ErrorKind::Usage,
+                     "a file holds one kernel module, but the program has " +
+                         std::to_string(kernels->size()),
+                     "name a directory (-o DIRECTORY/), or choose with --kernel one of " +
+                         moduleNames(*kernels));
+  if (options.output.empty())
+    return makeError(ErrorKind::Usage, "--emit=cubin must be given a file",
+                     "add -o FILE.cubin; -o - writes to standard output");
+  return writeWhole(options.output, isText ? kernels->front().ptx : kernels->front().cubin);
+}
+
+} // namespace
+
+Status emitProgram(Compiler &compiler, const Options &options) {
+  if (options.emit == "mlir") {
+    FP4_TRY(compiler.compileTo(*parsePhase(options.phase)));
+    return writeWhole(options.output.empty() ? "-" : options.output, compiler.ir());
+  }
+  if (options.emit == "ptx") {
+    FP4_TRY(compiler.compileTo(Phase::Ptx));
+    return emitKernels(compiler, options);
+  }
+  if (options.emit == "cubin") {
+    FP4_TRY(compiler.checkAssembler());
+    FP4_TRY(compiler.compileTo(Phase::Cubin));
+    return emitKernels(compiler, options);
+  }
+  if (options.output.empty())
+    return makeError(ErrorKind::Usage, "--emit=so must be given a file", "add -o FILE.so");
+  Status assembler = compiler.checkAssembler();
+  if (!assembler)
+    llvm::errs() << "warning: the library holds PTX only: " << assembler.error().message << "\n";
+  FP4_TRY(compiler.compileTo(assembler ? Phase::Cubin : Phase::Ptx));
+  return compiler.writeLibrary(options.output);
+}
+
+} // namespace fp4::runner

@@ -1,0 +1,75 @@
+//===- Options.cpp - The command line of fp4-runner -----------------------===//
+
+#include "Options.h"
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+namespace fp4::runner {
+namespace {
+
+constexpr const char *kDescription =
+    "Compiles a program of fp4 operations, runs it and checks the result against the reference.";
+
+constexpr const char *kFooter = R"(
+Examples:
+  fp4-runner examples/nvfp4_linear.mlir --shape 300,384,272 --policy=random --seed=7
+  fp4-runner examples/nvfp4_linear.mlir --input x=x.npy --output y=y.npy
+  fp4-runner examples/nvfp4_linear.mlir --emit=mlir --compile-to=pipelined
+  fp4-runner examples/nvfp4_linear.mlir --emit=so -o linear.so    (then: fp4-run linear.so)
+  fp4-runner layout --scales nvfp4 --row 37 --k 5
+
+Exit codes:
+  0 success    1 the result differs from the reference    2 command line, file or input data
+  3 the program does not compile    4 device    5 the simulated program is wrong    70 internal)";
+
+void addCompilerOptions(CLI::App &app, Options &options) {
+  app.add_option("program", options.input, "The .mlir file, or - for standard input");
+  app.add_option("--target", options.compiler.target, "Target to compile for")->capture_default_str();
+  app.add_option("--ptxas", options.compiler.ptxas,
+                 "The ptxas to run (default: $FP4_PTXAS, PATH, $CUDA_HOME/bin, ...)");
+  app.add_option("--emit", options.emit, "Write this instead of running the program")
+      ->check(CLI::IsMember({"mlir", "ptx", "cubin", "so"}));
+  app.add_option("--compile-to", options.phase, "Phase that --emit=mlir shows")
+      ->capture_default_str()
+      ->check([](const std::string &text) {
+        return parsePhase(text) ? "" : "unknown phase '" + text + "', known: " + phaseNames();
+      });
+  app.add_option("-o", options.output,
+                 "File that --emit writes; a directory receives one file per kernel module");
+  app.add_option("--kernel", options.kernel, "Emit only this kernel module");
+  app.add_flag("--time-phases", options.timePhases, "Print how long each step of compiling took");
+}
+
+void addLayoutCommand(CLI::App &app, Options &options) {
+  CLI::App *layout = app.add_subcommand(
+      "layout", "Say where the scale of an element lies in global, shared and tensor memory");
+  layout->add_option("--scales", options.question.format, "nvfp4 or mxfp4")->capture_default_str();
+  layout->add_option("--row", options.question.row, "Row of the element")->required();
+  layout->add_option("--k", options.question.k, "Column of the element")->required();
+  layout->add_option("--rows", options.question.rows, "Rows of the matrix (default: row + 1)");
+  layout->add_option("--depth", options.question.depth, "Columns of the matrix (default: k + 1)");
+  layout->add_option("--cta-group", options.question.ctaGroup, "1 or 2 CTAs per MMA")
+      ->capture_default_str();
+  layout->callback([&options] { options.layout = true; });
+}
+
+} // namespace
+
+std::optional<int> parseCommandLine(int argc, char **argv, Options &options) {
+  CLI::App app(kDescription, "fp4-runner");
+  app.footer(kFooter);
+  addCompilerOptions(app, options);
+  addLayoutCommand(app, options);
+  tools::addRunOptions(app, options.run);
+  try {
+    app.parse(argc, argv);
+    if (!options.layout && options.input.empty())
+      throw CLI::RequiredError("program");
+  } catch (const CLI::ParseError &error) {
+    return app.exit(error) == 0 ? 0 : static_cast<int>(ErrorKind::Usage);
+  }
+  return std::nullopt;
+}
+
+} // namespace fp4::runner

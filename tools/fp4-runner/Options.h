@@ -1,0 +1,34 @@
+//===- Options.h - The command line of fp4-runner -------------------------===//
+#pragma once
+
+#include "fp4/Compiler/Compiler.h"
+#include "fp4/ISA/ScaleLayout.h"
+#include "fp4/Tools/Engine.h"
+
+namespace fp4::runner {
+
+struct Options {
+  std::string input;               ///< the .mlir file; "-" is standard input
+  CompilerOptions compiler;
+  tools::RunOptions run;
+  std::string emit;                ///< mlir | ptx | cubin | so; empty: run the program
+  std::string phase = "fused";     ///< of --emit=mlir
+  std::string output;              ///< of --emit; empty: standard output
+  std::string kernel;              ///< the gpu.module to emit; empty: all
+  bool timePhases = false;
+
+  bool layout = false;             ///< fp4-runner layout
+  hw::ScaleQuestion question;
+};
+
+/// Fills `options`. Returns an exit code when the program ends here: 0 after --help, 2 after a
+/// command line that cannot be understood, which has been explained on stderr.
+std::optional<int> parseCommandLine(int argc, char **argv, Options &options);
+
+/// Writes what --emit asks for.
+Status emitProgram(Compiler &compiler, const Options &options);
+
+/// Compiles, executes and checks; returns the exit code.
+int runProgram(Compiler &compiler, const Options &options);
+
+} // namespace fp4::runner

@@ -1,0 +1,71 @@
+//===- fp4-runner.cpp - Compile, execute and check an fp4 program ---------===//
+//
+// The compiler in front of the engine that fp4-run has. See --help.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Options.h"
+
+#include "llvm/Support/ErrorHandling.h"
+
+#include <cstdlib>
+#include <iomanip>
+#include <iostream>
+
+using namespace fp4;
+
+/// LLVM calls this where it would abort: one line instead of a stack trace.
+static void reportFatal(void *, const char *reason, bool) {
+  std::cerr << "error: LLVM gave up: " << reason << "\n"
+            << "note: this is a mistake of the compiler; please report it with the program\n";
+  std::_Exit(static_cast<int>(ErrorKind::Internal));
+}
+
+static int finish(const Status &status) {
+  if (status)
+    return 0;
+  std::cerr << format(status.error());
+  return exitCode(status.error());
+}
+
+static void printTimes(const Compiler &compiler) {
+  double total = 0;
+  for (const StepTime &time : compiler.times()) {
+    std::cerr << std::fixed << std::setprecision(1) << std::setw(9) << time.milliseconds << " ms  "
+              << time.step << "\n";
+    total += time.milliseconds;
+  }
+  std::cerr << std::setw(9) << total << " ms  compiling in all\n";
+}
+
+/// --shape M,N,K gives the dimensions of that name their size, where the program names them.
+static Status load(Compiler &compiler, const runner::Options &options) {
+  FP4_TRY(compiler.loadFile(options.input));
+  std::map<std::string, int64_t> sizes;
+  constexpr const char *names[] = {"M", "N", "K"};
+  for (const std::string &dim : compiler.dimNames())
+    for (size_t i = 0; i < options.run.shape.size() && i < 3; ++i)
+      if (dim == names[i])
+        sizes[dim] = options.run.shape[i];
+  return sizes.empty() ? Status() : compiler.specialize(sizes);
+}
+
+int main(int argc, char **argv) {
+  llvm::install_fatal_error_handler(reportFatal);
+  runner::Options options;
+  if (std::optional<int> code = runner::parseCommandLine(argc, argv, options))
+    return *code;
+  if (options.layout) {
+    auto text = hw::explainScale(options.question);
+    std::cout << text.value_or("");
+    return text ? 0 : finish(tl::unexpected<Error>(text.error()));
+  }
+  Compiler compiler(options.compiler);
+  int code = finish(load(compiler, options));
+  if (code == 0)
+    code = options.emit.empty() ? runner::runProgram(compiler, options)
+                                : finish(runner::emitProgram(compiler, options));
+  if (options.timePhases)
+    printTimes(compiler);
+  return code;
+}

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Builds and runs examples/embed against an install of a build tree, as a user of find_package(FP4)
+# would. Usage: build_embed.sh [BUILD_TREE] [SCRATCH_DIRECTORY]
+set -euo pipefail
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+build="${1:-$root/build}"
+scratch="${2:-$build/embed}"
+rm -rf "$scratch"
+mkdir -p "$scratch"
+cmake --install "$build" --prefix "$scratch/install" >"$scratch/install.log"
+cmake -S "$root/examples/embed" -B "$scratch/build" -G Ninja \
+  -DCMAKE_PREFIX_PATH="$scratch/install" \
+  -DCMAKE_CXX_COMPILER="${CXX:-clang++-22}" -DCMAKE_C_COMPILER="${CC:-clang-22}" \
+  >"$scratch/configure.log" 2>&1 || { cat "$scratch/configure.log"; exit 1; }
+cmake --build "$scratch/build" >"$scratch/build.log" 2>&1 || { cat "$scratch/build.log"; exit 1; }
+"$scratch/build/embed"
