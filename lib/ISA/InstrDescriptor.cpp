@@ -185,6 +185,8 @@ Expected<InstrDesc> InstrDesc::decode(MmaKind kind, uint32_t bits) {
   d.transposeA = get(bits, 15, 1);
   d.transposeB = get(bits, 16, 1);
   d.maxShift = get(bits, 30, 2);
+  if (const Status sizes = checkFields(d.m, 16, d.n); !sizes)
+    return decodeFail(bits, "holds an impossible shape: " + sizes.error().message);
   return d;
 }
 
@@ -231,6 +233,8 @@ Expected<BlockScaledInstrDesc> BlockScaledInstrDesc::decode(MmaKind kind, uint32
   d.transposeA = get(bits, 15, 1);
   d.transposeB = get(bits, 16, 1);
   d.k96 = get(bits, 31, 1);
+  if (const Status sizes = checkFields(d.m, 128, d.n); !sizes)
+    return decodeFail(bits, "holds an impossible shape: " + sizes.error().message);
   return d;
 }
 

@@ -26,9 +26,9 @@ uint32_t loadBaseLane(LoadShape shape, unsigned warp, TmemAddress base) {
   return 32 * (warp % 4) + (shape == LoadShape::S32x32b ? 0 : base.lane & 16);
 }
 
-// [uncertain] tcgen05.cp.4x256b refills the row that tcgen05.shift drops: taken as the last lane of
-// each partition of 32.
-uint32_t copy4x256bLane(unsigned row) { return 32 * row + 31; }
+// [uncertain] tcgen05.cp.4x256b writes one lane of each partition of 32, the one tcgen05.shift leaves
+// open. CUTLASS' layout of it says the first.
+uint32_t copy4x256bLane(unsigned row) { return 32 * row; }
 
 } // namespace
 

@@ -169,7 +169,7 @@ struct OutputRounding {
 OutputRounding outputRounding(FloatType type) {
   switch (type) {
   case FloatType::BF16:
-    return {0x1p-9, 0x1p-134, 0x1.FEp127};
+    return {0x1p-8, 0x1p-134, 0x1.FEp127};
   case FloatType::F16:
     return {0x1p-11, 0x1p-25, 65504};
   case FloatType::F32:

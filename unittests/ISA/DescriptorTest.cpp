@@ -1,0 +1,290 @@
+// Shared-memory and instruction descriptors.
+//
+// Sources: (1) PTX ISA, tables "Shared memory descriptor layout" and "Instruction descriptor format"
+// (bit positions, walked one field at a time below) and "Matrix shape"; (2) constants that other
+// compilers and kernels emit: Triton's lit tests (instruction descriptors, decimal), TVM TIRx and
+// pyptx kernels (shared-memory descriptors), MMA-Sim's hardware tests.
+#include "fp4/ISA/InstrDescriptor.h"
+#include "fp4/ISA/SmemDescriptor.h"
+#include <gtest/gtest.h>
+#include <set>
+
+using namespace fp4;
+using namespace fp4::hw;
+
+namespace {
+
+//===--- Shared memory ---------------------------------------------------===//
+
+TEST(SmemDescriptor, constantsOfOthers) {
+  // TIRx and pyptx: K-major 128-byte swizzle, LBO 1, SBO 64.
+  EXPECT_EQ(SmemDescriptor::kMajorOperand(SwizzleMode::B128).encode(), 0x4000404000010000u);
+  EXPECT_EQ(SmemDescriptor::kMajorOperand(SwizzleMode::B128, 0x8400).encode(),
+            0x4000404000010840u);
+  // TIRx: scale factors, no swizzle, LBO 1, SBO 8.
+  EXPECT_EQ(SmemDescriptor::scaleFactorBlock().encode(), 0x0000400800010000u);
+  // MMA-Sim: no swizzle, LBO 128, SBO 256 bytes.
+  EXPECT_EQ(SmemDescriptor::kMajorOperand(SwizzleMode::None).encode(),
+            (8ull << 16) | (16ull << 32) | (1ull << 46));
+}
+
+TEST(SmemDescriptor, oneFieldAtATime) {
+  const uint64_t version = 1ull << 46; // bits 46-48 are the constant 0b001
+  const auto bits = [](SmemDescriptor d) { return d.encode(); };
+  EXPECT_EQ(bits({}), version);
+  EXPECT_EQ(bits({.startAddress = 16}), version | 1);
+  EXPECT_EQ(bits({.startAddress = 0x3FFF0}), version | 0x3FFF);
+  EXPECT_EQ(bits({.startAddress = 0x01000400}), version | 0x40); // rank 1's address: rank falls off
+  EXPECT_EQ(bits({.leadingByteOffset = 0x3FFF0}), version | 0x3FFFull << 16);
+  EXPECT_EQ(bits({.strideByteOffset = 0x3FFF0}), version | 0x3FFFull << 32);
+  EXPECT_EQ(bits({.baseOffset = 7}), version | 7ull << 49);
+  EXPECT_EQ(bits({.lboAbsolute = true}), version | 1ull << 52);
+  EXPECT_EQ(bits({.swizzle = SwizzleMode::B128Atom32}), version | 1ull << 61);
+  EXPECT_EQ(bits({.swizzle = SwizzleMode::B128}), version | 2ull << 61);
+  EXPECT_EQ(bits({.swizzle = SwizzleMode::B64}), version | 4ull << 61);
+  EXPECT_EQ(bits({.swizzle = SwizzleMode::B32}), version | 6ull << 61);
+}
+
+TEST(SmemDescriptor, decodesWhatItEncodes) {
+  for (SwizzleMode mode : {SwizzleMode::None, SwizzleMode::B32, SwizzleMode::B64,
+                           SwizzleMode::B128, SwizzleMode::B128Atom32})
+    for (uint32_t address = 0; address < 0x40000; address += 0x3A50) {
+      const SmemDescriptor d{.startAddress = address,
+                             .leadingByteOffset = 0x40,
+                             .strideByteOffset = 0x400,
+                             .baseOffset = uint8_t(address >> 4 & 7),
+                             .lboAbsolute = (address & 32) != 0,
+                             .swizzle = mode};
+      const auto back = SmemDescriptor::decode(d.encode());
+      ASSERT_TRUE(back) << format(back.error());
+      EXPECT_EQ(*back, d);
+    }
+}
+
+TEST(SmemDescriptor, rejectsWhatHardwareHasNot) {
+  const uint64_t good = SmemDescriptor::kMajorOperand(SwizzleMode::B128).encode();
+  ASSERT_TRUE(SmemDescriptor::decode(good));
+  const auto messageOf = [](uint64_t bits) {
+    const auto d = SmemDescriptor::decode(bits);
+    return d ? std::string("accepted") : d.error().message;
+  };
+  EXPECT_EQ(messageOf(good & ~(1ull << 46)),
+            "shared-memory descriptor 0x4000004000010000 must hold 0b001 in bits 46-48, but got "
+            "0b000");
+  for (unsigned swizzle : {3, 5, 7})
+    EXPECT_NE(messageOf((good & ~(7ull << 61)) | uint64_t(swizzle) << 61)
+                  .find("expects swizzle 0, 1, 2, 4 or 6, but got " + std::to_string(swizzle)),
+              std::string::npos)
+        << swizzle;
+  for (unsigned bit : {14, 15, 30, 31, 53, 60})
+    EXPECT_NE(messageOf(good | 1ull << bit).find("must be zero in bits"), std::string::npos) << bit;
+}
+
+// The canonical K-major layouts of PTX ISA and CUTLASS (mma_sm100_desc.hpp) in units of 16 bytes:
+// none ((8,m),2):((1,SBO),LBO), 32B ((8,m),2):((2,SBO),1), 64B (4,SBO), 128B (8,SBO), before the
+// swizzle.
+TEST(SmemDescriptor, operandAddressesFollowCanonicalLayouts) {
+  for (SwizzleMode mode : {SwizzleMode::None, SwizzleMode::B32, SwizzleMode::B64, SwizzleMode::B128}) {
+    SmemDescriptor d = SmemDescriptor::kMajorOperand(mode, 0x2000);
+    if (mode == SwizzleMode::None) {
+      d.leadingByteOffset = 128 * 16; // core matrices of a column contiguous
+      d.strideByteOffset = 128;
+    }
+    const uint32_t rowUnits = mode == SwizzleMode::None ? 1 : swizzleWidthBytes(mode) / 16;
+    std::set<uint32_t> seen;
+    for (uint32_t row = 0; row < 128; ++row)
+      for (uint32_t byte = 0; byte < 32; ++byte) {
+        const uint32_t half = byte / 16;
+        const uint32_t linear = 0x2000 + (row % 8) * rowUnits * 16 +
+                                (row / 8) * d.strideByteOffset +
+                                half * (mode == SwizzleMode::None ? d.leadingByteOffset : 16) +
+                                byte % 16;
+        EXPECT_EQ(d.operandAddress(row, byte), swizzleAddress(mode, linear));
+        seen.insert(d.operandAddress(row, byte));
+      }
+    EXPECT_EQ(seen.size(), 128u * 32u);
+  }
+}
+
+TEST(SmemDescriptor, kStepsCoverASwizzledTile) {
+  // A 128 x 128-byte tile as TMA writes it: four K steps read every byte once, in element order.
+  const SmemDescriptor tile = SmemDescriptor::kMajorOperand(SwizzleMode::B128, 0x4400 - 0x400);
+  for (uint32_t step = 0; step < 4; ++step) {
+    const SmemDescriptor d = tile.atKStep(step);
+    EXPECT_EQ(d.encode(), tile.encode() + 2 * step);
+    for (uint32_t row = 0; row < 128; ++row)
+      for (uint32_t byte = 0; byte < 32; ++byte)
+        EXPECT_EQ(d.operandAddress(row, byte),
+                  swizzleAddress(SwizzleMode::B128, 0x4000 + row * 128 + step * 32 + byte));
+  }
+  const SmemDescriptor plain = SmemDescriptor::kMajorOperand(SwizzleMode::None, 0x1000);
+  EXPECT_EQ(plain.atKStep(3).startAddress, 0x1000u + 3 * 2 * 128);
+}
+
+TEST(SmemDescriptor, baseOffset) {
+  EXPECT_EQ(baseOffsetFor(SwizzleMode::B128, 0x2000), 0);
+  EXPECT_EQ(baseOffsetFor(SwizzleMode::B128, 0x2080), 1);
+  EXPECT_EQ(baseOffsetFor(SwizzleMode::B64, 0x2200), 0);
+  EXPECT_EQ(baseOffsetFor(SwizzleMode::B32, 0x2100), 0);
+  EXPECT_EQ(baseOffsetFor(SwizzleMode::B32, 0x2080), 1);
+}
+
+//===--- Instruction descriptors -----------------------------------------===//
+
+uint32_t encode(const BlockScaledInstrDesc &d) {
+  const auto bits = d.encode();
+  EXPECT_TRUE(bits) << format(bits.error());
+  return bits.value_or(0);
+}
+uint32_t encode(const InstrDesc &d) {
+  const auto bits = d.encode();
+  EXPECT_TRUE(bits) << format(bits.error());
+  return bits.value_or(0);
+}
+
+TEST(InstrDescriptor, constantsOfTriton) {
+  using T = MmaType;
+  EXPECT_EQ(encode(BlockScaledInstrDesc{.n = 256}), 138413184u); // mxf4nvf4, ue4m3
+  BlockScaledInstrDesc mxf4{.kind = MmaKind::MXF4, .n = 256, .scaleType = ScaleType::UE8M0};
+  EXPECT_EQ(encode(mxf4), 146801792u);
+  mxf4.sfaId = mxf4.sfbId = 2;
+  EXPECT_EQ(encode(mxf4), 1220543648u);
+  BlockScaledInstrDesc mxf8{.kind = MmaKind::MXF8F6F4,
+                            .n = 128,
+                            .aType = T::E4M3,
+                            .bType = T::E2M1,
+                            .scaleType = ScaleType::UE8M0};
+  EXPECT_EQ(encode(mxf8), 144708608u);
+  mxf8.sfaId = mxf8.sfbId = 1;
+  EXPECT_EQ(encode(mxf8), 681579536u);
+  mxf8.transposeB = true;
+  EXPECT_EQ(encode(mxf8), 681645072u);
+  EXPECT_EQ(encode(InstrDesc{}), 136314896u); // f16, M 128, N 128, f32 accumulator
+  EXPECT_EQ(encode(InstrDesc{.transposeB = true}), 136380432u);
+  EXPECT_EQ(encode(InstrDesc{.transposeA = true, .transposeB = true}), 136413200u);
+  InstrDesc i8{.kind = MmaKind::I8, .dType = AccumulatorType::S32, .aType = T::U8, .bType = T::U8};
+  EXPECT_EQ(encode(i8), 136314912u);
+  i8.aType = i8.bType = T::S8;
+  EXPECT_EQ(encode(i8), 136316064u);
+}
+
+TEST(InstrDescriptor, constantsOfTirx) {
+  const BlockScaledInstrDesc d{.kind = MmaKind::MXF8F6F4,
+                               .n = 192,
+                               .aType = MmaType::E4M3,
+                               .bType = MmaType::E4M3,
+                               .scaleType = ScaleType::UE8M0};
+  EXPECT_EQ(encode(d), 0x08B00000u);
+}
+
+TEST(InstrDescriptor, workedExamples) { // the formula of MMA-Sim's kernels
+  for (unsigned m : {128u, 256u})
+    for (unsigned n = 8; n <= 256; n += 8)
+      for (ScaleType type : {ScaleType::UE4M3, ScaleType::UE8M0})
+        EXPECT_EQ(encode(BlockScaledInstrDesc{.m = m, .n = n, .scaleType = type}),
+                  (n >> 3 << 17) | (m >> 7 << 27) | (1u << 7) | (1u << 10) |
+                      (unsigned(type) << 23));
+  EXPECT_EQ(encode(BlockScaledInstrDesc{}), 0x08200480u);
+  EXPECT_EQ(encode(BlockScaledInstrDesc{.m = 256, .n = 256}), 0x10400480u);
+}
+
+TEST(InstrDescriptor, oneFieldAtATime) {
+  const uint32_t base = 0x08200480;
+  using D = BlockScaledInstrDesc;
+  EXPECT_EQ(encode(D{.sparse = true}), base | 1u << 2);
+  EXPECT_EQ(encode(D{.sfbId = 2}), base | 2u << 4);
+  EXPECT_EQ(encode(D{.negateA = true}), base | 1u << 13);
+  EXPECT_EQ(encode(D{.negateB = true}), base | 1u << 14);
+  EXPECT_EQ(encode(D{.scaleType = ScaleType::UE8M0}), base | 1u << 23);
+  EXPECT_EQ(encode(D{.sfaId = 2}), base | 2u << 29);
+  EXPECT_EQ(encode(D{.k96 = true}), base | 1u << 31);
+  const uint32_t plain = 0x08200010;
+  EXPECT_EQ(encode(InstrDesc{.sparse = true, .sparsitySelector = 3}), plain | 7);
+  EXPECT_EQ(encode(InstrDesc{.saturate = true}), plain | 1u << 3);
+  EXPECT_EQ(encode(InstrDesc{.dType = AccumulatorType::F16}), plain & ~(3u << 4));
+  EXPECT_EQ(encode(InstrDesc{.aType = MmaType::BF16}), plain | 1u << 7);
+  EXPECT_EQ(encode(InstrDesc{.bType = MmaType::BF16}), plain | 1u << 10);
+  EXPECT_EQ(encode(InstrDesc{.negateA = true, .negateB = true}), plain | 3u << 13);
+  EXPECT_EQ(encode(InstrDesc{.maxShift = 3}), plain | 3u << 30);
+  EXPECT_EQ(encode(InstrDesc{.m = 64}), (plain & ~(31u << 24)) | 4u << 24);
+}
+
+TEST(InstrDescriptor, everyBitDecodesOrIsRefused) {
+  // Flipping a bit of a valid descriptor gives another valid one that encodes back, or an error.
+  for (uint32_t bit = 0; bit < 32; ++bit) {
+    const uint32_t scaled = 0x08200480 ^ 1u << bit, plain = 0x08200010 ^ 1u << bit;
+    if (const auto d = BlockScaledInstrDesc::decode(MmaKind::MXF4NVF4, scaled); d)
+      EXPECT_EQ(d->encode().value_or(0), scaled) << bit;
+    if (const auto d = InstrDesc::decode(MmaKind::F16, plain); d)
+      EXPECT_EQ(d->encode().value_or(0), plain) << bit;
+  }
+  for (uint32_t bit : {0, 1, 3, 6, 12, 15, 16, 24, 25, 26})
+    EXPECT_FALSE(BlockScaledInstrDesc::decode(MmaKind::MXF4NVF4, 0x08200480 | 1u << bit)) << bit;
+  for (uint32_t bit : {6, 23, 29})
+    EXPECT_FALSE(InstrDesc::decode(MmaKind::F16, 0x08200010 | 1u << bit)) << bit;
+}
+
+TEST(InstrDescriptor, errorsNameTheValue) {
+  const auto messageOf = [](const auto &d) {
+    const auto bits = d.encode();
+    return bits ? std::string("accepted") : bits.error().message;
+  };
+  EXPECT_EQ(messageOf(BlockScaledInstrDesc{.aType = MmaType::E4M3}),
+            "kind::mxf4nvf4 has no operand type e4m3");
+  EXPECT_EQ(messageOf(BlockScaledInstrDesc{.m = 64}),
+            "M must be a multiple of 128 up to 256, but got 64");
+  EXPECT_EQ(messageOf(BlockScaledInstrDesc{.n = 260}),
+            "N must be a multiple of 8 up to 256, but got 260");
+  EXPECT_EQ(messageOf(InstrDesc{.kind = MmaKind::MXF4}),
+            "kind::mxf4 expects a block-scaled instruction descriptor");
+  EXPECT_EQ(messageOf(InstrDesc{}), "accepted");
+}
+
+//===--- Shapes ----------------------------------------------------------===//
+
+TEST(MmaShape, tableOfPtx) {
+  const auto legal = [](MmaKind kind, unsigned group, unsigned m, unsigned n) {
+    return validateMmaShape(kind, group, m, n).has_value();
+  };
+  for (MmaKind kind : {MmaKind::MXF8F6F4, MmaKind::MXF4, MmaKind::MXF4NVF4}) {
+    for (unsigned n = 0; n <= 264; ++n) {
+      EXPECT_EQ(legal(kind, 1, 128, n), n && n <= 256 && n % 8 == 0) << n;
+      EXPECT_FALSE(legal(kind, 1, 64, n)) << n;
+      EXPECT_EQ(legal(kind, 2, 256, n), n && n <= 256 && n % 16 == 0) << n;
+      EXPECT_EQ(legal(kind, 2, 128, n), n && n <= 256 && n % 16 == 0) << n;
+    }
+  }
+  EXPECT_TRUE(legal(MmaKind::F16, 1, 64, 8));
+  EXPECT_FALSE(legal(MmaKind::F16, 1, 256, 64));
+  const std::set<unsigned> i8 = {8, 24};
+  for (unsigned n = 8; n <= 256; n += 8)
+    EXPECT_EQ(legal(MmaKind::I8, 1, 128, n), n % 16 == 0 || i8.contains(n)) << n;
+  EXPECT_TRUE(legal(MmaKind::I8, 2, 256, 32));
+  EXPECT_FALSE(legal(MmaKind::I8, 2, 256, 48));
+  EXPECT_EQ(validateMmaShape(MmaKind::MXF4NVF4, 1, 64, 128).error().message,
+            "kind::mxf4nvf4 with cta_group::1 expects M = 128, but got 64");
+}
+
+TEST(MmaShape, depthAndScaleVectors) {
+  EXPECT_EQ(mmaK(MmaKind::F16), 16u);
+  EXPECT_EQ(mmaK(MmaKind::TF32), 8u);
+  EXPECT_EQ(mmaK(MmaKind::F8F6F4), 32u);
+  EXPECT_EQ(mmaK(MmaKind::MXF8F6F4), 32u);
+  EXPECT_EQ(mmaK(MmaKind::MXF4NVF4), 64u);
+  EXPECT_EQ(mmaK(MmaKind::MXF4NVF4, true), 128u);
+  EXPECT_EQ(mmaK(MmaKind::MXF4NVF4, false, true), 96u);
+  using K = MmaKind;
+  using S = ScaleType;
+  using V = ScaleVector;
+  const std::set<std::tuple<K, S, V>> legal = {{K::MXF8F6F4, S::UE8M0, V::X1},
+                                               {K::MXF4, S::UE8M0, V::X2},
+                                               {K::MXF4NVF4, S::UE8M0, V::X2},
+                                               {K::MXF4NVF4, S::UE8M0, V::X4},
+                                               {K::MXF4NVF4, S::UE4M3, V::X4}};
+  for (K k : {K::F16, K::F8F6F4, K::MXF8F6F4, K::MXF4, K::MXF4NVF4})
+    for (S s : {S::UE4M3, S::UE8M0})
+      for (V v : {V::X1, V::X2, V::X4})
+        EXPECT_EQ(isLegalScaleVector(k, s, v), legal.contains({k, s, v}));
+}
+
+} // namespace

@@ -1,0 +1,148 @@
+// Tensor maps. Sources: cuda.h (enum values and the rules at cuTensorMapEncodeTiled), PTX ISA
+// "Tensors". That our rules accept exactly what the driver accepts is checked on a GPU by the device
+// tests; the cases here are cuda.h's, one violation per case next to the valid map.
+#include "fp4/ISA/TensorMap.h"
+#include <functional>
+#include <gtest/gtest.h>
+
+using namespace fp4;
+using namespace fp4::hw;
+
+namespace {
+
+/// 300 x 1024 fp4 as bytes, a box of 128 rows of 128 bytes.
+TensorMap packedFp4() {
+  TensorMap map;
+  map.elementType = TensorMapType::UInt8;
+  map.rank = 2;
+  map.address = 0x7000000000;
+  map.dims = {512, 300};
+  map.strides = {512};
+  map.box = {128, 128};
+  map.swizzle = SwizzleMode::B128;
+  return map;
+}
+
+TensorMap nativeFp4(TensorMapType type) {
+  TensorMap map = packedFp4();
+  map.elementType = type;
+  map.dims[0] = 1024;
+  map.box[0] = type == TensorMapType::U4Align8 ? 256 : 128;
+  return map;
+}
+
+std::string errorOf(const TensorMap &map) {
+  const Status s = map.validate();
+  return s ? "" : s.error().message;
+}
+
+TEST(TensorMap, enumsAreThoseOfCudaH) {
+  EXPECT_EQ(unsigned(TensorMapType::UInt8), 0u);
+  EXPECT_EQ(unsigned(TensorMapType::Float16), 6u);
+  EXPECT_EQ(unsigned(TensorMapType::BFloat16), 9u);
+  EXPECT_EQ(unsigned(TensorMapType::U4Align8), 13u);
+  EXPECT_EQ(unsigned(TensorMapType::U4Align16), 14u);
+  EXPECT_EQ(unsigned(TensorMapType::U6Align16), 15u);
+  EXPECT_EQ(unsigned(TensorMapInterleave::B32), 2u);
+  EXPECT_EQ(unsigned(TensorMapOobFill::NanRequestZeroFma), 1u);
+}
+
+TEST(TensorMap, sizes) {
+  EXPECT_EQ(packedFp4().boxRowBytes(), 128u);
+  EXPECT_EQ(packedFp4().boxSharedBytes(), 16384u);
+  EXPECT_EQ(packedFp4().transactionBytes(), 16384u);
+  const TensorMap packed = nativeFp4(TensorMapType::U4Align8);
+  EXPECT_EQ(packed.boxSharedBytes(), 16384u);
+  EXPECT_EQ(packed.transactionBytes(), 16384u);
+  const TensorMap padded = nativeFp4(TensorMapType::U4Align16);
+  EXPECT_EQ(padded.boxSharedBytes(), 16384u);
+  EXPECT_EQ(padded.transactionBytes(), 8192u);
+  EXPECT_EQ(errorOf(packed), "");
+  EXPECT_EQ(errorOf(padded), "");
+}
+
+TEST(TensorMap, oneViolationAtATime) {
+  ASSERT_EQ(errorOf(packedFp4()), "");
+  const struct {
+    std::function<void(TensorMap &)> change;
+    const char *message;
+  } cases[] = {
+      {[](TensorMap &m) { m.rank = 0; }, "tensor map: rank must be 1..5, but got 0"},
+      {[](TensorMap &m) { m.rank = 6; }, "tensor map: rank must be 1..5, but got 6"},
+      {[](TensorMap &m) { m.interleave = TensorMapInterleave::B16; },
+       "tensor map: rank must be 3..5, but got 2"},
+      {[](TensorMap &m) { m.address += 8; },
+       "tensor map: address must be a multiple of 16, but got 0x7000000008"},
+      {[](TensorMap &m) { m.dims[1] = 0; },
+       "tensor map: dimension 1 must be 1..2^32, but got 0"},
+      {[](TensorMap &m) { m.dims[0] = (1ull << 32) + 1; },
+       "tensor map: dimension 0 must be 1..2^32, but got 4294967297"},
+      {[](TensorMap &m) { m.strides[0] = 136; },
+       "tensor map: stride of dimension 1 must be a multiple of 16 bytes below 2^40, but got 136"},
+      {[](TensorMap &m) { m.strides[0] = 1ull << 40; },
+       "tensor map: stride of dimension 1 must be a multiple of 16 bytes below 2^40, but got "
+       "1099511627776"},
+      {[](TensorMap &m) { m.box[1] = 257; },
+       "tensor map: box dimension 1 must be 1..256 elements, but got 257"},
+      {[](TensorMap &m) { m.box[0] = 24; },
+       "tensor map: box dimension 0 must span a multiple of 16 bytes, but got 24 uint8 = 24 bytes"},
+      {[](TensorMap &m) { m.box[0] = 144; },
+       "tensor map: box dimension 0 must span at most 128 bytes with swizzle_128B, but got 144"},
+      {[](TensorMap &m) { m.elementStrides[1] = 9; },
+       "tensor map: element stride 1 must be 1..8, but got 9"},
+      {[](TensorMap &m) { m.oobFill = TensorMapOobFill::NanRequestZeroFma; },
+       "tensor map: NaN fill expects a floating-point type, but got uint8"},
+  };
+  for (const auto &c : cases) {
+    TensorMap map = packedFp4();
+    c.change(map);
+    EXPECT_EQ(errorOf(map), c.message);
+    EXPECT_FALSE(map.encodeSimulator());
+  }
+}
+
+TEST(TensorMap, rulesOfPaddedSubByteTypes) {
+  TensorMap map = nativeFp4(TensorMapType::U4Align16);
+  map.address += 16;
+  EXPECT_EQ(errorOf(map), "tensor map: address must be a multiple of 32, but got 0x7000000010");
+  map = nativeFp4(TensorMapType::U4Align16);
+  map.dims[0] = 1000;
+  EXPECT_EQ(errorOf(map), "tensor map: dimension 0 must be a multiple of 128 for 16u4_align16b, but "
+                          "got 1000");
+  map = nativeFp4(TensorMapType::U4Align16);
+  map.box[0] = 64;
+  EXPECT_EQ(errorOf(map), "tensor map: box dimension 0 must be 128 for 16u4_align16b, but got 64");
+  map = nativeFp4(TensorMapType::U4Align16);
+  map.swizzle = SwizzleMode::B64;
+  EXPECT_EQ(errorOf(map),
+            "tensor map: 16u4_align16b expects no swizzle or a 128-byte one, but got swizzle_64B");
+  map = nativeFp4(TensorMapType::U4Align8);
+  map.dims[0] = 1023;
+  EXPECT_EQ(errorOf(map),
+            "tensor map: dimension 0 must be a multiple of 2 for 16u4_align8b, but got 1023");
+}
+
+TEST(TensorMap, simulatorEncodingRoundTrips) {
+  TensorMap map = packedFp4();
+  map.rank = 5;
+  map.dims = {1ull << 32, 3, 4, 5, 6};
+  map.strides = {512, 1024, 4096, (1ull << 40) - 16};
+  map.box = {64, 8, 2, 1, 256};
+  map.elementStrides = {1, 2, 1, 1, 8};
+  map.swizzle = SwizzleMode::B128Atom32;
+  const auto bytes = map.encodeSimulator();
+  ASSERT_TRUE(bytes) << format(bytes.error());
+  const auto back = TensorMap::decodeSimulator(*bytes);
+  ASSERT_TRUE(back) << format(back.error());
+  EXPECT_EQ(*back, map);
+}
+
+TEST(TensorMap, foreignBytesAreRefused) {
+  TensorMap::Encoded bytes{};
+  const auto map = TensorMap::decodeSimulator(bytes);
+  ASSERT_FALSE(map);
+  EXPECT_EQ(map.error().message,
+            "tensor map operand does not hold a tensor map of this simulator");
+}
+
+} // namespace
