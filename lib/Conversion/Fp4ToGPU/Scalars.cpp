@@ -28,13 +28,21 @@ Value Scalars::multiply(Value x, Value y) { return arith::MulFOp::create(b, x, y
 
 Value Scalars::divide(Value x, Value y) { return arith::DivFOp::create(b, x, y); }
 
+// These are LLVM's intrinsics from the start: on the way through arith and math, MLIR's GPU lowering
+// would turn them into calls of a device library.
 Value Scalars::absolute(Value x) { return LLVM::FAbsOp::create(b, x.getType(), x); }
 
-Value Scalars::minimumNumber(Value x, Value y) { return arith::MinNumFOp::create(b, x, y); }
+Value Scalars::minimumNumber(Value x, Value y) {
+  return LLVM::MinNumOp::create(b, x.getType(), x, y);
+}
 
-Value Scalars::maximumNumber(Value x, Value y) { return arith::MaxNumFOp::create(b, x, y); }
+Value Scalars::maximumNumber(Value x, Value y) {
+  return LLVM::MaxNumOp::create(b, x.getType(), x, y);
+}
 
-Value Scalars::maximumOrNaN(Value x, Value y) { return arith::MaximumFOp::create(b, x, y); }
+Value Scalars::maximumOrNaN(Value x, Value y) {
+  return LLVM::MaximumOp::create(b, x.getType(), x, y);
+}
 
 Value Scalars::bits(Value x) { return arith::BitcastOp::create(b, b.getI32Type(), x); }
 

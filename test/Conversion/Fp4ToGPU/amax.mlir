@@ -8,9 +8,9 @@
 // CHECK:         %[[P:.*]] = pipe.global_ptr %[[OUT]]
 // CHECK:         scf.for %{{.*}} = %{{.*}} to %[[CHUNKS]] step
 // CHECK:           llvm.load %{{.*}} invariant {alignment = 32 : i64} : !llvm.ptr<1> -> vector<8xi32>
-// NaN elements are skipped: maxnumf, not maximumf.
-// CHECK:           arith.maxnumf
-// CHECK-NOT:       arith.maximumf
+// NaN elements are skipped: maxnum, not maximum.
+// CHECK:           llvm.intr.maxnum
+// CHECK-NOT:       llvm.intr.maximum
 // CHECK:         nvvm.redux.sync umax
 // CHECK:         nvvm.barrier0
 // CHECK:         nvvm.redux.sync umax

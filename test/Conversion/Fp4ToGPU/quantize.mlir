@@ -10,7 +10,7 @@
 // CHECK:         %[[RANGE:.*]] = arith.constant 2.688000e+03
 // CHECK:         %[[Q:.*]] = arith.divf %[[RANGE]], %[[A]]
 // CHECK:         %[[MAX:.*]] = arith.constant 3.40282347E+38
-// CHECK:         %[[S0:.*]] = arith.minnumf %[[Q]], %[[MAX]]
+// CHECK:         %[[S0:.*]] = llvm.intr.minnum(%[[Q]], %[[MAX]])
 // CHECK:         %[[EMPTY:.*]] = arith.cmpf oeq, %[[A]], %[[ZERO]]
 // CHECK:         %[[HUGE:.*]] = arith.cmpf oeq, %[[S0]], %[[ZERO]]
 // CHECK:         %[[GUARD:.*]] = arith.ori %[[EMPTY]], %[[HUGE]]
@@ -20,14 +20,14 @@
 // CHECK:         %[[S6:.*]] = arith.mulf %[[S]], %[[SIXTH]]
 // CHECK:         scf.for %{{.*}} = %{{.*}} to %[[BLOCKS]] step
 // CHECK:           llvm.load %{{.*}} invariant {alignment = 32 : i64} : !llvm.ptr<1> -> vector<8xi32>
-// CHECK:           %[[AMAX:.*]] = arith.maxnumf %{{.*}}, %cst
+// CHECK:           %[[AMAX:.*]] = llvm.intr.maxnum(%{{.*}}, %cst{{.*}})
 // CHECK:           %[[RAW:.*]] = arith.mulf %[[AMAX]], %[[S6]]
-// CHECK:           %[[CLAMPED:.*]] = arith.minnumf %[[RAW]]
+// CHECK:           %[[CLAMPED:.*]] = llvm.intr.minnum(%[[RAW]]
 // CHECK:           nvvm.convert.f32x2.to.f8x2 %{{.*}}, %[[CLAMPED]] {rnd = #nvvm.fp_rnd_mode<rn>, sat = #nvvm.sat_mode<satfinite>} : i16(f8E4M3FN)
 // CHECK:           %[[F:.*]] = arith.extf
 // CHECK:           %[[FS:.*]] = arith.mulf %[[F]], %[[SDEC]]
 // CHECK:           %[[E0:.*]] = arith.divf %{{.*}}, %[[FS]]
-// CHECK:           %[[E:.*]] = arith.minnumf %[[E0]]
+// CHECK:           %[[E:.*]] = llvm.intr.minnum(%[[E0]]
 // CHECK:           %[[X0:.*]] = arith.mulf %{{.*}}, %[[E]]
 // CHECK:           %[[X1:.*]] = arith.mulf %{{.*}}, %[[E]]
 // The even element is the low nibble: the second operand.
@@ -66,8 +66,8 @@ func.func @te213(%x: tensor<100x80xf16>, %ax: tensor<f32>) -> (tensor<100x80xf4E
 // A block of 32 fp32 elements is four loads; NaN reaches the scale; codes leave in one 16-byte store.
 // CHECK-LABEL: gpu.module @floor_quantize_0
 // CHECK-COUNT-4:   llvm.load %{{.*}} -> vector<8xi32>
-// CHECK:           arith.maximumf
-// CHECK-NOT:       arith.maxnumf
+// CHECK:           llvm.intr.maximum
+// CHECK-NOT:       llvm.intr.maxnum
 // CHECK:           %[[E:.*]] = arith.shrui
 // CHECK:           arith.subi %[[E]], %c2_i32
 // CHECK:           arith.maxsi
