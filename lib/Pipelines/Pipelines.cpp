@@ -7,6 +7,7 @@
 #include "fp4/Pipelines/Pipelines.h"
 
 #include "fp4/Conversion/Fp4ToGPU/Passes.h"
+#include "fp4/Conversion/Fp4ToGPU/Passes.h"
 #include "fp4/Conversion/Fp4ToPipe/Passes.h"
 #include "fp4/Conversion/HostToRuntime/Passes.h"
 #include "fp4/Pipelines/Passes.h"
@@ -44,12 +45,16 @@ void addFused(OpPassManager &manager, const fp4::PhaseOptions &options) {
 void addTiles(OpPassManager &manager, const fp4::PhaseOptions &options) {
   // Every operation that streams through memory becomes a launch and a finished kernel.
   manager.addPass(fp4::createConvertFp4ToGPU({options.target}));
+  // Streaming operations become launches of vectorized kernels.
+  manager.addPass(fp4::createConvertFp4ToGPU({options.target}));
   // Every matrix product becomes a launch and a kernel in sequential pipe form.
   manager.addPass(fp4::createConvertFp4ToPipe({options.target}));
   // Host functions work on device buffers; what only moved data between tensors is gone.
   manager.addPass(fp4::createFinalizeHostBuffers());
+  // Sizes derive from function arguments; checks of a size against itself vanish once CSE found out.
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+  manager.addPass(createCanonicalizerPass());
 }
 
 void addRoles(OpPassManager &manager, const fp4::PhaseOptions &options) {}
