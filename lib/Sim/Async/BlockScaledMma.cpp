@@ -1,0 +1,418 @@
+//===- BlockScaledMma.cpp - Scalar definition and vector kernels ----------===//
+//
+// The vector path per row m and per block of 16 columns:
+//   1. four integer dot products of 16 products each, on doubled fp4 values (int8, |x| <= 12), so
+//      that p_g is an integer multiple of 1/4;
+//   2. term_g = p_g * scaleA_g * scaleB_g in fp32: at most 12 + 4 + 4 significant bits, exact;
+//   3. the four terms and C summed in double, one round toward zero to fp32.
+// Step 3 is exact, and equal to the definition, for an element where
+//   * scale exponents are moderate (no NaN, |e| <= 64), so nothing under- or overflows, and
+//   * emax - e_g <= 27 (UE4M3; 33 for UE8M0) for every group, as term_g is a multiple of
+//     2^(e_g - 8) (2^(e_g - 2)), so nothing of it is truncated at 2^(emax - 35), and
+//   * C = 0, or emax - exponent(C) <= 12 with C normal, so that C is not truncated either.
+// emax is bounded from above by the largest exponents of the row and of the 16 columns; zero
+// scales give zero terms and take no part in the bounds. The sum then has at most 50 bits.
+//
+//===----------------------------------------------------------------------===//
+#include "BlockScaledMma.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#if defined(__x86_64__) && (defined(__clang__) || defined(__GNUC__))
+#define FP4_SIM_X86 1
+#include <immintrin.h>
+#endif
+
+namespace fp4::sim {
+namespace {
+
+constexpr int zeroExponent = -139;
+constexpr uint32_t canonicalNaN = 0x7FFFFFFFu;
+
+/// Twice the value of each fp4 (e2m1) code.
+constexpr int8_t doubled[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+
+/// A scale as significand (an integer number of eighths) and exponent; eighths = 0 is zero.
+struct Scale {
+  int eighths = 0;
+  int exponent = 0;
+  bool nan = false;
+};
+
+Scale decodeScale(uint8_t code, ScaleFormat format) {
+  if (format == ScaleFormat::UE8M0)
+    return {8, int(code) - 127, code == 0xFF};
+  const int field = (code >> 3) & 15, mantissa = code & 7; // the sign bit is ignored
+  if ((code & 0x7F) == 0x7F)
+    return {0, 0, true};
+  return field ? Scale{8 + mantissa, field - 7, false} : Scale{mantissa, -6, false};
+}
+
+/// truncate(value * 2^shift) toward zero, for a value below 2^24 and any shift.
+__int128 alignTerm(int64_t value, int shift) {
+  if (shift >= 0)
+    return static_cast<__int128>(value) << shift; // at most 2^24 * 2^35
+  if (shift <= -63)
+    return 0;
+  const int64_t magnitude = (value < 0 ? -value : value) >> -shift;
+  return value < 0 ? -magnitude : magnitude;
+}
+
+/// Round toward zero of sum * 2^exponent: 24 bits, subnormals kept, overflow to infinity.
+float roundTowardZero(__int128 sum, int exponent) {
+  if (sum == 0)
+    return 0.0f;
+  const bool negative = sum < 0;
+  unsigned __int128 magnitude = negative ? -sum : sum;
+  const uint64_t high = static_cast<uint64_t>(magnitude >> 64);
+  const int bits = high ? 128 - std::countl_zero(high)
+                        : 64 - std::countl_zero(static_cast<uint64_t>(magnitude));
+  int drop = std::max(bits - 24, -149 - exponent); // the unit kept is 2^(exponent + drop)
+  const uint32_t sign = negative ? 0x80000000u : 0u;
+  if (drop >= 128)
+    return std::bit_cast<float>(sign);
+  const uint32_t significand = drop >= 0 ? static_cast<uint32_t>(magnitude >> drop)
+                                         : static_cast<uint32_t>(magnitude << -drop);
+  const int biased = exponent + drop + 150; // of a significand with bit 23 set
+  if (!(significand >> 23))
+    return std::bit_cast<float>(sign | significand); // subnormal: drop = -149 - exponent
+  if (biased >= 255)
+    return std::bit_cast<float>(sign | 0x7F800000u);
+  return std::bit_cast<float>(sign | static_cast<uint32_t>(biased) << 23 |
+                              (significand & 0x7FFFFFu));
+}
+
+} // namespace
+
+float blockScaledElement(const uint8_t *a, const uint8_t *b, const uint8_t *scalesA,
+                         const uint8_t *scalesB, ScaleFormat format, bool negate, float c) {
+  int64_t value[5]; // group g: p_g * sA * sB in 2^-8; C: its significand in 2^-23
+  int exponent[5];
+  const uint32_t bits = std::bit_cast<uint32_t>(c);
+  const int field = (bits >> 23) & 255;
+  bool nan = field == 255 && (bits & 0x7FFFFF);
+  for (int g = 0; g < 4; ++g) {
+    int sum = 0;
+    bool anyProduct = false;
+    for (int k = 16 * g; k < 16 * g + 16; ++k) {
+      const int product =
+          doubled[a[k / 2] >> (4 * (k & 1)) & 15] * doubled[b[k / 2] >> (4 * (k & 1)) & 15];
+      sum += product;
+      anyProduct |= product != 0;
+    }
+    const Scale sa = decodeScale(scalesA[g], format), sb = decodeScale(scalesB[g], format);
+    nan |= sa.nan || sb.nan;
+    value[g] = static_cast<int64_t>(negate ? -sum : sum) * sa.eighths * sb.eighths;
+    exponent[g] = anyProduct && sa.eighths * sb.eighths ? sa.exponent + sb.exponent : zeroExponent;
+  }
+  if (nan)
+    return std::bit_cast<float>(canonicalNaN);
+  if (field == 255)
+    return c;
+  const int64_t significand = (bits & 0x7FFFFF) | (field ? 0x800000 : 0);
+  value[4] = bits >> 31 ? -significand : significand;
+  exponent[4] = significand ? std::max(field, 1) - 127 : zeroExponent;
+  const int emax = *std::max_element(exponent, exponent + 5);
+  __int128 sum = 0;
+  for (int x = 0; x < 5; ++x)
+    sum += alignTerm(value[x], exponent[x] - emax + (x < 4 ? 27 : 12)); // 35 - 8, 35 - 23
+  return roundTowardZero(sum, emax - 35);
+}
+
+//===----------------------------------------------------------------------===//
+// The fast path
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+constexpr int blockColumns = 16;
+constexpr int noExponent = 1 << 20; // lowest exponent of a row of zero scales
+
+/// The exponents of four scales: bounds over the non-zero ones, and whether the fast path may run.
+struct ScaleBounds {
+  int highest = -noExponent, lowest = noExponent;
+  bool moderate = true;
+  void add(const Scale &scale) {
+    if (scale.nan || std::abs(scale.exponent) > 32)
+      moderate = false;
+    if (!scale.eighths)
+      return;
+    highest = std::max(highest, scale.exponent);
+    lowest = std::min(lowest, scale.exponent);
+  }
+};
+
+/// A decoded for the kernels: doubled values, scale values, bounds.
+struct DecodedRow {
+  alignas(64) int8_t values[64];
+  float scales[4]; ///< value of the scale / 4, because both fp4 operands are doubled
+  int32_t correction[4]; ///< -12 * sum of the group's values: undoes the unsigned offset of B
+  ScaleBounds bounds;
+};
+
+/// 16 columns of B: for quad q of k, bytes 4*column..4*column+3 are doubled values + 12.
+struct DecodedBlock {
+  alignas(64) uint8_t quads[16][64];
+  alignas(64) float scales[4][blockColumns];
+  ScaleBounds bounds;
+};
+
+float scaleValue(const Scale &scale) { return std::ldexp(float(scale.eighths), scale.exponent - 3); }
+
+/// The values of all 256 scale codes of a format, decoded once.
+struct ScaleTable {
+  Scale scale[256];
+  float value[256];
+  explicit ScaleTable(ScaleFormat format) {
+    for (int code = 0; code < 256; ++code) {
+      scale[code] = decodeScale(static_cast<uint8_t>(code), format);
+      value[code] = scale[code].nan ? 0.0f : scaleValue(scale[code]);
+    }
+  }
+  static const ScaleTable &get(ScaleFormat format) {
+    static const ScaleTable ue4m3(ScaleFormat::UE4M3), ue8m0(ScaleFormat::UE8M0);
+    return format == ScaleFormat::UE4M3 ? ue4m3 : ue8m0;
+  }
+};
+
+/// Both doubled values of a byte of two codes, low nibble first.
+struct PairTable {
+  uint16_t plain[256], offset[256]; ///< int8 pairs; the same + 12 as unsigned bytes
+  PairTable() {
+    for (int byte = 0; byte < 256; ++byte) {
+      const int8_t low = doubled[byte & 15], high = doubled[byte >> 4];
+      plain[byte] = static_cast<uint16_t>(uint8_t(low) | uint8_t(high) << 8);
+      offset[byte] = static_cast<uint16_t>((low + 12) | (high + 12) << 8);
+    }
+  }
+  static const PairTable &get() {
+    static const PairTable table;
+    return table;
+  }
+};
+
+void decodeRow(DecodedRow &row, const uint8_t *codes, const uint8_t *scaleCodes,
+               const ScaleTable &scales, bool negate) {
+  const PairTable &pairs = PairTable::get();
+  for (int byte = 0; byte < 32; ++byte)
+    std::memcpy(row.values + 2 * byte, &pairs.plain[codes[byte]], 2);
+  row.bounds = {};
+  for (int g = 0; g < 4; ++g) {
+    int sum = 0;
+    for (int k = 0; k < 16; ++k)
+      sum += row.values[16 * g + k];
+    row.correction[g] = -12 * sum;
+    row.scales[g] = (negate ? -0.25f : 0.25f) * scales.value[scaleCodes[g]];
+    row.bounds.add(scales.scale[scaleCodes[g]]);
+  }
+}
+
+void decodeBlock(DecodedBlock &block, const BlockScaledOperands &o, int firstColumn,
+                 const ScaleTable &scales) {
+  const PairTable &pairs = PairTable::get();
+  block.bounds = {};
+  std::memset(block.quads, 12, sizeof block.quads); // columns beyond N are zero
+  std::memset(block.scales, 0, sizeof block.scales);
+  const int count = std::min(blockColumns, o.columns - firstColumn);
+  for (int column = 0; column < count; ++column) {
+    const uint8_t *codes = o.b + 32 * (firstColumn + column);
+    const uint8_t *scaleCodes = o.scalesB + 4 * (firstColumn + column);
+    for (int quad = 0; quad < 16; ++quad) {
+      const uint32_t four = pairs.offset[codes[2 * quad]] |
+                            uint32_t(pairs.offset[codes[2 * quad + 1]]) << 16;
+      std::memcpy(&block.quads[quad][4 * column], &four, 4);
+    }
+    for (int g = 0; g < 4; ++g) {
+      block.scales[g][column] = scales.value[scaleCodes[g]];
+      block.bounds.add(scales.scale[scaleCodes[g]]);
+    }
+  }
+}
+
+/// The range of fp32 exponent fields of C (shifted in place) that keep an element exact; C = 0 always
+/// does. `empty` when no element of the row and block may take the fast path.
+struct ExactRange {
+  uint32_t lowest = 0, span = 0;
+  bool empty = false;
+};
+
+ExactRange exactRange(const ScaleBounds &row, const ScaleBounds &block, ScaleFormat format) {
+  if (!row.moderate || !block.moderate)
+    return {0, 0, true};
+  if (row.lowest == noExponent || block.lowest == noExponent)
+    return {1u << 23, 252u << 23, false}; // all terms zero: D = C
+  const int reach = format == ScaleFormat::UE4M3 ? 27 : 33;
+  const int highest = row.highest + block.highest, lowest = row.lowest + block.lowest;
+  if (highest - lowest > reach)
+    return {0, 0, true};
+  const int from = highest - 12, to = std::min(lowest + reach, 100);
+  return {static_cast<uint32_t>(from + 127) << 23, static_cast<uint32_t>(to - from) << 23, false};
+}
+
+/// Elements of one row and block that the fast path may not do: bit per column. Reads C, so call
+/// before D is written.
+using Inexact = uint32_t;
+
+void scalarElements(const BlockScaledOperands &o, int row, int firstColumn, Inexact which,
+                    const float *c) {
+  for (; which; which &= which - 1) {
+    const int lane = std::countr_zero(which), column = firstColumn + lane;
+    o.d[row * o.pitch + column] =
+        blockScaledElement(o.a + 32 * row, o.b + 32 * column, o.scalesA + 4 * row,
+                           o.scalesB + 4 * column, o.format, o.negateA != o.negateB, c[lane]);
+  }
+}
+
+/// Portable kernel of one row and one block; the compiler vectorizes its loops over 16 columns.
+/// Sums in `sums`, exact whenever the element is.
+inline __attribute__((always_inline)) void dotPortable(const DecodedRow &row,
+                                                       const DecodedBlock &block, double *sums) {
+  for (int g = 0; g < 4; ++g) {
+    int16_t p[blockColumns] = {};
+    for (int quad = 4 * g; quad < 4 * g + 4; ++quad)
+      for (int k = 0; k < 4; ++k)
+        for (int n = 0; n < blockColumns; ++n)
+          p[n] = static_cast<int16_t>(
+              p[n] + int16_t(row.values[4 * quad + k]) * int16_t(block.quads[quad][4 * n + k]));
+    for (int n = 0; n < blockColumns; ++n)
+      sums[n] += double(float(p[n] + row.correction[g]) * (row.scales[g] * block.scales[g][n]));
+  }
+}
+
+inline __attribute__((always_inline)) void runPortable(const BlockScaledOperands &o) {
+  const ScaleTable &scales = ScaleTable::get(o.format);
+  std::vector<DecodedRow> rows(o.rows);
+  for (int m = 0; m < o.rows; ++m)
+    decodeRow(rows[m], o.a + 32 * m, o.scalesA + 4 * m, scales, o.negateA != o.negateB);
+  DecodedBlock block;
+  for (int first = 0; first < o.columns; first += blockColumns) {
+    decodeBlock(block, o, first, scales);
+    const int count = std::min(blockColumns, o.columns - first);
+    for (int m = 0; m < o.rows; ++m) {
+      float c[blockColumns] = {};
+      float *d = o.d + m * o.pitch + first;
+      if (o.accumulate)
+        std::memcpy(c, d, sizeof(float) * count);
+      const ExactRange range = exactRange(rows[m].bounds, block.bounds, o.format);
+      Inexact inexact = 0;
+      double sums[blockColumns];
+      for (int n = 0; n < blockColumns; ++n) {
+        const uint32_t bits = std::bit_cast<uint32_t>(c[n]);
+        const bool exact = (bits & 0x7F800000u) - range.lowest <= range.span || !(bits << 1);
+        inexact |= Inexact(!exact || range.empty) << n;
+        sums[n] = 0.0 + double(c[n]);
+      }
+      dotPortable(rows[m], block, sums);
+      for (int n = 0; n < count; ++n) // the 29 bits a float lacks, dropped: round toward zero
+        d[n] = static_cast<float>(
+            std::bit_cast<double>(std::bit_cast<uint64_t>(sums[n]) & ~0x1FFFFFFFull));
+      scalarElements(o, m, first, inexact & ((1u << count) - 1), c);
+    }
+  }
+}
+
+void runBaseline(const BlockScaledOperands &o) { runPortable(o); }
+bool always() { return true; }
+
+#ifdef FP4_SIM_X86
+__attribute__((target("avx2,fma"))) void runAvx2(const BlockScaledOperands &o) { runPortable(o); }
+bool hasAvx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+
+#define FP4_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
+bool hasAvx512() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512vnni");
+}
+
+/// One group of 16 columns: the dot product of 16 k as floats, already scaled.
+FP4_AVX512 inline __m512 groupTerm(const DecodedRow &row, const DecodedBlock &block, int g) {
+  __m512i p = _mm512_set1_epi32(row.correction[g]);
+  for (int quad = 4 * g; quad < 4 * g + 4; ++quad) {
+    int32_t four;
+    std::memcpy(&four, row.values + 4 * quad, 4);
+    p = _mm512_dpbusd_epi32(p, _mm512_load_si512(block.quads[quad]), _mm512_set1_epi32(four));
+  }
+  const __m512 scale =
+      _mm512_mul_ps(_mm512_set1_ps(row.scales[g]), _mm512_load_ps(block.scales[g]));
+  return _mm512_mul_ps(_mm512_cvtepi32_ps(p), scale);
+}
+
+FP4_AVX512 inline __m512d lower(__m512 x) { return _mm512_cvtps_pd(_mm512_castps512_ps256(x)); }
+FP4_AVX512 inline __m512d upper(__m512 x) { return _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1)); }
+
+/// One row of one block: D, and which elements must be redone.
+FP4_AVX512 inline __m512 rowAvx512(const DecodedRow &row, const DecodedBlock &block, __m512 c) {
+  __m512d low = _mm512_add_pd(_mm512_setzero_pd(), lower(c));
+  __m512d high = _mm512_add_pd(_mm512_setzero_pd(), upper(c));
+  for (int g = 0; g < 4; ++g) {
+    const __m512 term = groupTerm(row, block, g);
+    low = _mm512_add_pd(low, lower(term));
+    high = _mm512_add_pd(high, upper(term));
+  }
+  constexpr int towardZero = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
+  const __m256 lowF = _mm512_cvt_roundpd_ps(low, towardZero);
+  const __m256 highF = _mm512_cvt_roundpd_ps(high, towardZero);
+  return _mm512_insertf32x8(_mm512_castps256_ps512(lowF), highF, 1);
+}
+
+FP4_AVX512 inline Inexact inexactAvx512(const ExactRange &range, __m512 c) {
+  if (range.empty)
+    return 0xFFFF;
+  const __m512i bits = _mm512_castps_si512(c);
+  const __m512i field = _mm512_and_si512(bits, _mm512_set1_epi32(0x7F800000));
+  const __m512i above = _mm512_sub_epi32(field, _mm512_set1_epi32(int(range.lowest)));
+  const __mmask16 outside = _mm512_cmpgt_epu32_mask(above, _mm512_set1_epi32(int(range.span)));
+  return _mm512_mask_test_epi32_mask(outside, bits, _mm512_set1_epi32(0x7FFFFFFF));
+}
+
+FP4_AVX512 void runAvx512(const BlockScaledOperands &o) {
+  const ScaleTable &scales = ScaleTable::get(o.format);
+  std::vector<DecodedRow> rows(o.rows);
+  for (int m = 0; m < o.rows; ++m)
+    decodeRow(rows[m], o.a + 32 * m, o.scalesA + 4 * m, scales, o.negateA != o.negateB);
+  DecodedBlock block;
+  for (int first = 0; first < o.columns; first += blockColumns) {
+    decodeBlock(block, o, first, scales);
+    const __mmask16 lanes = o.columns - first >= 16 ? 0xFFFF : 0xFF;
+    for (int m = 0; m < o.rows; ++m) {
+      float *d = o.d + m * o.pitch + first;
+      const __m512 c = o.accumulate ? _mm512_maskz_loadu_ps(lanes, d) : _mm512_setzero_ps();
+      const ExactRange range = exactRange(rows[m].bounds, block.bounds, o.format);
+      _mm512_mask_storeu_ps(d, lanes, rowAvx512(rows[m], block, c));
+      if (const Inexact inexact = inexactAvx512(range, c) & lanes) {
+        alignas(64) float saved[blockColumns];
+        _mm512_store_ps(saved, c);
+        scalarElements(o, m, first, inexact, saved);
+      }
+    }
+  }
+}
+#endif
+
+const BlockScaledKernel kernels[] = {
+#ifdef FP4_SIM_X86
+    {"avx512-vnni", hasAvx512, runAvx512},
+    {"avx2", hasAvx2, runAvx2},
+#endif
+    {"baseline", always, runBaseline},
+};
+
+} // namespace
+
+const BlockScaledKernel *blockScaledKernels(size_t &count) {
+  count = std::size(kernels);
+  return kernels;
+}
+
+void blockScaledMma(const BlockScaledOperands &operands) {
+  static const BlockScaledKernel *best =
+      std::find_if(std::begin(kernels), std::end(kernels), [](auto &k) { return k.supported(); });
+  best->run(operands);
+}
+
+} // namespace fp4::sim

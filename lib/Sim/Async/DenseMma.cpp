@@ -1,0 +1,161 @@
+//===- DenseMma.cpp - Arithmetic of tcgen05.mma besides fp4 block scaling -===//
+#include "DenseMma.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace fp4::sim {
+namespace {
+
+using hw::MmaType;
+
+constexpr int zeroExponent = -133;
+constexpr int alignBits = 25;
+
+/// A binary format: exponent and fraction bits; `ieee` has infinities, `nanCode` a single NaN.
+struct Format {
+  unsigned exponentBits, fractionBits;
+  bool ieee;
+  bool oneNaN;
+};
+
+Format formatOf(MmaType type) {
+  switch (type) {
+  case MmaType::F16:
+    return {5, 10, true, false};
+  case MmaType::BF16:
+    return {8, 7, true, false};
+  case MmaType::TF32:
+    return {8, 10, true, false};
+  case MmaType::E4M3:
+    return {4, 3, false, true};
+  case MmaType::E5M2:
+    return {5, 2, true, false};
+  case MmaType::E2M3:
+    return {2, 3, false, false};
+  case MmaType::E3M2:
+    return {3, 2, false, false};
+  default:
+    return {2, 1, false, false}; // E2M1
+  }
+}
+
+Factor decode(const Format &f, uint32_t code, bool negate) {
+  const uint32_t fraction = code & ((1u << f.fractionBits) - 1);
+  const uint32_t field = code >> f.fractionBits & ((1u << f.exponentBits) - 1);
+  const uint32_t top = (1u << f.exponentBits) - 1;
+  const int bias = (1 << (f.exponentBits - 1)) - 1;
+  const bool negative = (code >> (f.fractionBits + f.exponentBits) & 1) != uint32_t(negate);
+  Factor out;
+  if (f.ieee && field == top)
+    out.kind = fraction ? Factor::NaN : Factor::Infinite;
+  if (f.oneNaN && field == top && fraction == (1u << f.fractionBits) - 1)
+    out.kind = Factor::NaN;
+  const int32_t magnitude = int32_t(fraction | (field ? 1u << f.fractionBits : 0));
+  out.significand = negative ? -magnitude : magnitude;
+  out.exponent = int16_t(std::max<int>(int(field), 1) - bias);
+  return out;
+}
+
+int64_t alignTerm(int64_t value, int shift) {
+  if (shift >= 0)
+    return value << shift;
+  if (shift <= -63)
+    return 0;
+  const int64_t magnitude = (value < 0 ? -value : value) >> -shift;
+  return value < 0 ? -magnitude : magnitude;
+}
+
+/// sum * 2^exponent toward zero.
+float roundTowardZero(int64_t sum, int exponent) {
+  if (sum == 0)
+    return 0.0f;
+  const uint64_t magnitude = sum < 0 ? -uint64_t(sum) : uint64_t(sum);
+  const int bits = 64 - std::countl_zero(magnitude);
+  const int drop = std::max(bits - 24, -149 - exponent);
+  const uint32_t sign = sum < 0 ? 0x80000000u : 0u;
+  if (drop >= 64)
+    return std::bit_cast<float>(sign);
+  const uint32_t significand = uint32_t(drop >= 0 ? magnitude >> drop : magnitude << -drop);
+  const int biased = exponent + drop + 150;
+  if (!(significand >> 23))
+    return std::bit_cast<float>(sign | significand);
+  if (biased >= 255)
+    return std::bit_cast<float>(sign | 0x7F800000u);
+  return std::bit_cast<float>(sign | uint32_t(biased) << 23 | (significand & 0x7FFFFFu));
+}
+
+} // namespace
+
+unsigned fractionBits(MmaType type) { return formatOf(type).fractionBits; }
+
+void decodeFactors(MmaType type, const uint8_t *row, bool unpacked, bool negate, FactorRow &out) {
+  const Format f = formatOf(type);
+  const unsigned bits = type == MmaType::TF32 ? 32 : 1 + f.exponentBits + f.fractionBits;
+  const unsigned container = bits > 8 ? bits : 8, count = 256 / container;
+  for (unsigned k = 0; k < count; ++k) {
+    uint32_t code = 0;
+    if (bits >= 8) {
+      std::memcpy(&code, row + k * container / 8, container / 8);
+    } else if (unpacked) {
+      code = bits == 4 ? row[k] >> 2 : row[k];
+    } else {
+      const unsigned at = k % 16 * bits; // of the 16-byte half
+      const uint8_t *from = row + k / 16 * 16 + at / 8;
+      code = (from[0] | uint32_t(from[1]) << 8) >> (at % 8);
+    }
+    out[k] = decode(f, type == MmaType::TF32 ? code >> 13 : code & ((1u << bits) - 1), negate);
+  }
+}
+
+uint32_t denseElement(std::span<const Factor> a, std::span<const Factor> b, unsigned bits, int scale,
+                      hw::AccumulatorType dType, uint32_t c) {
+  const bool half = dType == hw::AccumulatorType::F16;
+  Factor addend = half ? decode({5, 10, true, false}, c & 0xFFFF, false)
+                       : decode({8, 23, true, false}, c, false);
+  const unsigned addendBits = half ? 10 : 23;
+  bool nan = addend.kind == Factor::NaN, plusInf = false, minusInf = false;
+  const auto infinity = [&](bool negative) { (negative ? minusInf : plusInf) = true; };
+  if (addend.kind == Factor::Infinite)
+    infinity(addend.significand < 0);
+  const int addendExponent = addend.significand ? addend.exponent : zeroExponent;
+  int emax = addendExponent;
+  for (size_t k = 0; k < a.size(); ++k) {
+    if (a[k].kind | b[k].kind) {
+      nan |= a[k].kind == Factor::NaN || b[k].kind == Factor::NaN || !a[k].significand ||
+             !b[k].significand;
+      infinity((a[k].significand < 0) != (b[k].significand < 0));
+    }
+    if (a[k].significand && b[k].significand)
+      emax = std::max(emax, a[k].exponent + b[k].exponent + scale);
+  }
+  if (nan || (plusInf && minusInf))
+    return half ? 0x7FFF : denseNaN;
+  if (plusInf || minusInf)
+    return half ? (plusInf ? 0x7C00 : 0xFC00) : (plusInf ? 0x7F800000u : 0xFF800000u);
+  emax = std::max(emax, zeroExponent);
+  int64_t sum = alignTerm(addend.significand, addendExponent - emax + alignBits - int(addendBits));
+  for (size_t k = 0; k < a.size(); ++k)
+    sum += alignTerm(int64_t(a[k].significand) * b[k].significand,
+                     a[k].exponent + b[k].exponent + scale - emax + alignBits - int(bits));
+  if (!half)
+    return std::bit_cast<uint32_t>(roundTowardZero(sum, emax - alignBits));
+  const double exact = std::ldexp(double(sum), emax - alignBits);
+  return std::bit_cast<uint16_t>(static_cast<_Float16>(exact));
+}
+
+uint32_t integerElement(const uint8_t *a, const uint8_t *b, bool aSigned, bool bSigned,
+                        bool saturate, uint32_t c) {
+  int64_t sum = int32_t(c);
+  for (unsigned k = 0; k < 32; ++k)
+    sum += int64_t(aSigned ? int8_t(a[k]) : a[k]) * (bSigned ? int8_t(b[k]) : b[k]);
+  if (saturate)
+    sum = std::clamp<int64_t>(sum, std::numeric_limits<int32_t>::min(),
+                              std::numeric_limits<int32_t>::max());
+  return uint32_t(sum);
+}
+
+} // namespace fp4::sim

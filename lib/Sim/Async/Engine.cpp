@@ -1,0 +1,420 @@
+//===- Engine.cpp - Tickets: asynchronous operations of one cluster -------===//
+#include "Engine.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace fp4::sim {
+
+std::unique_ptr<AsyncEngine> makeAsyncEngine(Cluster &cluster) {
+  return std::make_unique<Engine>(cluster);
+}
+
+std::string_view stringify(EngineKind kind) {
+  switch (kind) {
+  case EngineKind::Tma:
+    return "tma";
+  case EngineKind::Bulk:
+    return "bulk";
+  case EngineKind::Mma:
+    return "tcgen05.mma";
+  case EngineKind::TmemCopy:
+    return "tcgen05.cp";
+  case EngineKind::TmemShift:
+    return "tcgen05.shift";
+  case EngineKind::Commit:
+    return "tcgen05.commit";
+  case EngineKind::TmemLoad:
+    return "tcgen05.ld";
+  case EngineKind::TmemStore:
+    return "tcgen05.st";
+  }
+  return "unknown";
+}
+
+namespace {
+
+constexpr uint32_t pollPatience = 256; ///< warp polls
+
+tl::unexpected<Error> fail(std::string message, std::string note = "") {
+  return makeError(ErrorKind::Simulation, std::move(message), std::move(note));
+}
+
+std::string_view trimmed(std::string_view text) {
+  const size_t first = text.find_first_not_of(" \t"), last = text.find_last_not_of(" \t;");
+  return first == text.npos ? std::string_view() : text.substr(first, last - first + 1);
+}
+
+} // namespace
+
+Agent Ticket::agent(const Cluster &cluster) const {
+  return {uint32_t(cluster.index), issuer.rank, issuer.warp, id};
+}
+
+CodePoint Ticket::at() const { return {0, insn ? insn->line : 0}; }
+
+Engine::Engine(Cluster &cluster) : owner(cluster), ctas(cluster.ctas.size()) {}
+
+//===----------------------------------------------------------------------===//
+// Policy
+//===----------------------------------------------------------------------===//
+
+bool Engine::heldBack(const Ticket &ticket) const {
+  const SimOptions &options = *owner.launch->options;
+  switch (options.policy) {
+  case CompletionPolicy::Eager:
+    return false;
+  case CompletionPolicy::Lazy:
+  case CompletionPolicy::Random:
+    return true;
+  case CompletionPolicy::Delay:
+    break;
+  }
+  const std::string_view name = stringify(ticket.engine), delayed = options.delayedEngine;
+  if (delayed != "all" && !name.starts_with(delayed))
+    return false;
+  return owner.roundNumber < ticket.issuedRound + options.delayRounds;
+}
+
+bool Engine::ready(const Ticket &ticket) const {
+  return std::all_of(ticket.after.begin(), ticket.after.end(), [&](uint64_t id) { return done(id); });
+}
+
+std::vector<uint64_t> Engine::readyTickets() const {
+  std::vector<uint64_t> ids;
+  for (const auto &[id, ticket] : inFlight)
+    if (ready(ticket))
+      ids.push_back(id);
+  return ids;
+}
+
+Status Engine::runDue() {
+  // A finished ticket can only make later ones ready, so one pass in issue order reaches them all.
+  for (auto it = inFlight.begin(); it != inFlight.end();) {
+    const uint64_t id = it->first;
+    if (!heldBack(it->second) && ready(it->second))
+      FP4_TRY(runNow(id));
+    it = inFlight.upper_bound(id);
+  }
+  return {};
+}
+
+Status Engine::round() {
+  if (inFlight.empty())
+    return {};
+  if (missedPolls > pollPatience)
+    if (auto moved = advance(); !moved)
+      return tl::unexpected(std::move(moved.error()));
+  if (owner.launch->options->policy != CompletionPolicy::Random)
+    return runDue();
+  while (!inFlight.empty() && owner.nextRandom() % 4 == 0) {
+    const auto ids = readyTickets();
+    if (ids.empty())
+      break;
+    FP4_TRY(runStage(ids[owner.nextRandom() % ids.size()]));
+  }
+  return {};
+}
+
+Expected<bool> Engine::advance() {
+  if (inFlight.empty())
+    return false;
+  const auto ids = readyTickets();
+  if (ids.empty())
+    return false;
+  const bool random = owner.launch->options->policy == CompletionPolicy::Random;
+  FP4_TRY(runStage(random ? ids[owner.nextRandom() % ids.size()] : ids.front()));
+  return true;
+}
+
+Status Engine::drain() {
+  while (!inFlight.empty()) {
+    auto moved = advance();
+    if (!moved)
+      return tl::unexpected(std::move(moved.error()));
+    if (!*moved)
+      return makeError(ErrorKind::Internal, "asynchronous operations wait for each other");
+  }
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Life of a ticket
+//===----------------------------------------------------------------------===//
+
+Ticket Engine::makeTicket(ExecContext &cx, const Insn &insn, EngineKind engine, int lane) {
+  Ticket ticket;
+  ticket.id = nextId++;
+  ticket.engine = engine;
+  ticket.issuer = {cx.cta().rank, cx.warp().index, lane};
+  ticket.insn = &insn;
+  ticket.issuedRound = owner.roundNumber;
+  return ticket;
+}
+
+void Engine::event(const Ticket &ticket, TicketState state) {
+  Observer *observer = owner.launch->observer;
+  if (!observer)
+    return;
+  Agent agent = ticket.agent(owner);
+  agent.ticket = 0;
+  observer->onTicket({agent, ticket.at(), state, ticket.id, stringify(ticket.engine)});
+}
+
+Status Engine::issue(Ticket ticket) {
+  for (const SharedRange &range : ticket.sharedWrites)
+    FP4_TRY(checkShared(range.address, range.bytes));
+  for (const TmemCells &cells : ticket.tmemWrites)
+    FP4_TRY(state(cells.rank).tmem.checkAllocated(cells.range));
+  event(ticket, TicketState::Issued);
+  const uint64_t id = ticket.id;
+  std::erase_if(ticket.after, [&](uint64_t other) { return done(other); });
+  const bool now = !heldBack(ticket) && ready(ticket);
+  auto it = inFlight.emplace(id, std::move(ticket)).first;
+  if (now)
+    return runNow(id);
+  poison(it->second);
+  return {};
+}
+
+void Engine::poison(const Ticket &ticket) {
+  for (const SharedRange &range : ticket.sharedWrites)
+    owner.ctaOfSharedAddress(range.address)
+        ->shared.poison(range.address & kSharedOffsetMask, range.bytes, ticket.id);
+  for (const TmemCells &cells : ticket.tmemWrites)
+    state(cells.rank).tmem.poison(cells.range, ticket.id);
+}
+
+Status Engine::runStage(uint64_t id) {
+  Ticket &ticket = inFlight.at(id);
+  missedPolls = 0;
+  if (ticket.stagesDone < ticket.stages.size()) {
+    if (Status status = ticket.stages[ticket.stagesDone](ticket); !status)
+      return tl::unexpected(located(ticket, std::move(status.error())));
+    ++ticket.stagesDone;
+  }
+  return ticket.stagesDone >= ticket.stages.size() ? finish(id) : Status();
+}
+
+Status Engine::runNow(uint64_t id) {
+  while (!done(id))
+    FP4_TRY(runStage(id));
+  return {};
+}
+
+Status Engine::finish(uint64_t id) {
+  auto node = inFlight.extract(id);
+  Ticket &ticket = node.mapped();
+  for (const SharedRange &range : ticket.sharedWrites)
+    owner.ctaOfSharedAddress(range.address)
+        ->shared.markValid(range.address & kSharedOffsetMask, range.bytes);
+  for (const TmemCells &cells : ticket.tmemWrites)
+    state(cells.rank).tmem.written(cells.range, id);
+  ++owner.tickets;
+  event(ticket, TicketState::Completed);
+  // Signals come last: whoever waits for them finds the data valid.
+  if (ticket.signal)
+    if (Status status = ticket.signal(ticket); !status)
+      return tl::unexpected(located(ticket, std::move(status.error())));
+  return {};
+}
+
+bool Engine::sourceRead(uint64_t id) const {
+  auto it = inFlight.find(id);
+  return it == inFlight.end() || it->second.stagesDone > 0;
+}
+
+Status Engine::ctaExited(Cta &cta) {
+  // Arrivals that nobody waits for any more are harmless: let them happen while the CTA is there.
+  for (uint64_t id : readyTickets())
+    if (!done(id) && inFlight.at(id).engine == EngineKind::Commit && ready(inFlight.at(id)))
+      FP4_TRY(runNow(id));
+  const uint32_t bit = 1u << cta.rank;
+  for (const auto &[id, ticket] : inFlight) {
+    bool touches = ticket.stagesDone == 0 && (ticket.sharedReads & bit);
+    for (const SharedRange &range : ticket.sharedWrites)
+      touches |= range.address >> kSharedRankShift == cta.rank;
+    for (const TmemCells &cells : ticket.tmemWrites)
+      touches |= cells.rank == cta.rank;
+    for (uint32_t address : ticket.signals)
+      touches |= address >> kSharedRankShift == cta.rank;
+    if (touches)
+      return tl::unexpected(located(
+          ticket, {ErrorKind::Simulation,
+                   fmt::format("CTA ({},{},{}) exits while this operation is in flight to its memory",
+                               cta.index[0], cta.index[1], cta.index[2]),
+                   "wait for its completion before the last thread exits"}));
+  }
+  const TensorMemory &tmem = state(cta.rank).tmem;
+  if (!tmem.allocations().empty())
+    return fail(fmt::format("CTA ({},{},{}) exits with tensor memory allocated: {}", cta.index[0],
+                            cta.index[1], cta.index[2], tmem.describeAllocations()),
+                "every tcgen05.alloc needs a tcgen05.dealloc of the same columns");
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+Status Engine::checkShared(uint32_t address, uint32_t bytes) const {
+  const uint32_t rank = address >> kSharedRankShift, offset = address & kSharedOffsetMask;
+  if (rank >= owner.ctas.size())
+    return fail(fmt::format("shared address {:#x} names CTA rank {} of a cluster of {}", address,
+                            rank, owner.ctas.size()));
+  const Cta &cta = *owner.ctas[rank];
+  if (!cta.shared.contains(offset, bytes))
+    return fail(fmt::format("shared addresses {:#x}..{:#x} are outside the CTA's shared memory, "
+                            "which is {:#x}..{:#x}",
+                            offset, uint64_t(offset) + bytes - 1, kSharedBase,
+                            cta.shared.end() - 1));
+  if (cta.done())
+    return fail(fmt::format("shared address {:#x} belongs to CTA rank {}, which has exited",
+                            address, rank));
+  return {};
+}
+
+Expected<const std::byte *> Engine::sharedSource(uint32_t address, uint32_t bytes,
+                                                 const Ticket &reader) {
+  FP4_TRY(checkShared(address, bytes));
+  SharedMemory &shared = owner.ctaOfSharedAddress(address)->shared;
+  const uint32_t offset = address & kSharedOffsetMask;
+  if (shared.valid(offset, bytes))
+    return shared.at(offset);
+  for (uint32_t at = offset; at < offset + bytes;) {
+    const auto bad = shared.firstBad(at, offset + bytes - at);
+    if (!bad)
+      break;
+    if (!bad->ticket &&
+        owner.launch->options->uninitializedReads == UninitializedReads::Error)
+      return fail(fmt::format("reads shared memory at {:#x} that was never written", bad->offset));
+    if (bad->ticket && bad->ticket < reader.id)
+      return fail(fmt::format("reads shared memory at {:#x} too early: {} has still to write it",
+                              bad->offset, describeTicket(bad->ticket)),
+                  "wait on its mbarrier first");
+    at = bad->offset + 1; // what a later ticket will overwrite still holds the old data
+  }
+  return shared.at(offset);
+}
+
+Expected<std::byte *> Engine::sharedDestination(uint32_t address, uint32_t bytes) {
+  FP4_TRY(checkShared(address, bytes));
+  return owner.ctaOfSharedAddress(address)->shared.at(address & kSharedOffsetMask);
+}
+
+Status Engine::checkCells(uint32_t rank, const TmemRange &range, uint64_t reader,
+                          std::string_view what) {
+  TensorMemory &tmem = state(rank).tmem;
+  FP4_TRY(tmem.checkAllocated(range));
+  const auto bad = tmem.firstBad(range, reader);
+  if (!bad)
+    return {};
+  if (bad->ticket)
+    return fail(fmt::format("reads {} in tensor memory at lane {}, column {} too early: {} has "
+                            "still to write it",
+                            what, bad->lane, bad->column, describeTicket(bad->ticket)));
+  if (owner.launch->options->uninitializedReads == UninitializedReads::Ignore)
+    return {};
+  return fail(fmt::format("reads {} in tensor memory at lane {}, column {} that was never written",
+                          what, bad->lane, bad->column));
+}
+
+//===----------------------------------------------------------------------===//
+// Barriers
+//===----------------------------------------------------------------------===//
+
+Expected<Mbarrier *> Engine::mbarrier(uint32_t address) {
+  FP4_TRY(checkShared(address, 8));
+  return state(address >> kSharedRankShift).mbarriers.find(address & kSharedOffsetMask);
+}
+
+Status Engine::completeTx(uint32_t address, uint64_t bytes, const Ticket &ticket) {
+  auto barrier = mbarrier(address);
+  if (!barrier)
+    return tl::unexpected(barrier.error());
+  MbarrierTable &table = state(address >> kSharedRankShift).mbarriers;
+  emit(ticket.agent(owner), ticket.at(), BarrierOp::MbarCompleteTx, address, bytes);
+  auto phases = table.completeTx(**barrier, bytes, {ticket.agent(owner), ticket.at()});
+  if (!phases)
+    return tl::unexpected(phases.error());
+  emitPhase(ticket.agent(owner), ticket.at(), address, **barrier, *phases);
+  return {};
+}
+
+Status Engine::arrive(uint32_t address, const Ticket &ticket) {
+  auto barrier = mbarrier(address);
+  if (!barrier)
+    return tl::unexpected(barrier.error());
+  MbarrierTable &table = state(address >> kSharedRankShift).mbarriers;
+  emit(ticket.agent(owner), ticket.at(), BarrierOp::MbarArrive, address, 1, MemOrder::Release,
+       Scope::Cluster);
+  auto phases = table.arrive(**barrier, 1, {ticket.agent(owner), ticket.at()});
+  if (!phases)
+    return tl::unexpected(phases.error());
+  emitPhase(ticket.agent(owner), ticket.at(), address, **barrier, *phases);
+  return {};
+}
+
+void Engine::emit(const Agent &agent, CodePoint at, BarrierOp op, uint32_t address, uint64_t count,
+                  MemOrder order, Scope scope, uint32_t lanes) {
+  if (Observer *observer = owner.launch->observer)
+    observer->onBarrier({agent, at, op, address, count, lanes, order, scope});
+}
+
+void Engine::emitPhase(const Agent &agent, CodePoint at, uint32_t address, const Mbarrier &barrier,
+                       PhasesDone phases) {
+  if (phases)
+    emit(agent, at, BarrierOp::MbarPhaseDone, address, barrier.phase - 1);
+}
+
+void Engine::emitAccess(const Ticket &ticket, AccessKind kind, Space space, uint64_t address,
+                        uint32_t bytes, Proxy proxy, uint32_t tmemRank) {
+  Observer *observer = owner.launch->observer;
+  if (!observer)
+    return;
+  uint64_t addresses[32] = {address};
+  MemoryEvent event{ticket.agent(owner), ticket.at(), kind, space, proxy};
+  event.laneMask = 1;
+  event.bytes = bytes;
+  event.tmemRank = tmemRank;
+  event.addresses = addresses;
+  observer->onMemory(event);
+}
+
+//===----------------------------------------------------------------------===//
+// Words
+//===----------------------------------------------------------------------===//
+
+std::string Engine::describeTicket(uint64_t id) const {
+  auto it = inFlight.find(id);
+  if (it == inFlight.end())
+    return fmt::format("ticket {}", id);
+  const Ticket &ticket = it->second;
+  return fmt::format("ticket {} ('{}', line {}, issued by warp {} of CTA rank {})", id,
+                     trimmed(owner.launch->kernel->sourceLine(ticket.insn->line)),
+                     ticket.insn->line, ticket.issuer.warp, ticket.issuer.rank);
+}
+
+Error Engine::located(const Ticket &ticket, Error error) const {
+  const Cta &cta = *owner.ctas[ticket.issuer.rank];
+  error.message = fmt::format("{}: {}: {}",
+                              describeLocation(*owner.launch, cta, ticket.issuer.warp,
+                                               ticket.issuer.lane, *ticket.insn),
+                              stringify(ticket.engine), error.message);
+  return error;
+}
+
+bool TicketWait::ready() const {
+  return std::all_of(ids.begin(), ids.end(), [&](uint64_t id) {
+    return readOnly ? engine.sourceRead(id) : engine.done(id);
+  });
+}
+
+std::string TicketWait::describe() const {
+  for (uint64_t id : ids)
+    if (!engine.done(id))
+      return fmt::format("{}: {}", what, engine.describeTicket(id));
+  return what;
+}
+
+} // namespace fp4::sim

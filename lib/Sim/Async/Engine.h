@@ -1,0 +1,189 @@
+//===- Engine.h - Tickets: asynchronous operations of one cluster ---------===//
+//
+// Every asynchronous operation is a ticket. Issuing it poisons what it will write; its data moves,
+// and its barriers are signalled, when it completes. The completion policy decides when that is
+// (SimOptions): a correct program gives the same result under all of them.
+//
+// A ticket has one or two stages. Stores read their source in the first and write in the second,
+// because cp.async.bulk.wait_group.read waits for the first alone. A stage may run when every
+// ticket in `after` is done; `after` holds only what the PTX ISA orders ("tcgen05 memory
+// consistency model, pipelined instructions"), so copies complete in any order.
+//
+// Sources are read when a stage runs. A source that a ticket issued earlier has still to write is an
+// error; one that is overwritten too early gives wrong data, as on the device.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Mbarrier.h"
+#include "Sim/Insn/ExecContext.h"
+#include "TensorMemory.h"
+#include <deque>
+#include <functional>
+#include <map>
+
+namespace fp4::sim {
+
+enum class EngineKind : uint8_t { Tma, Bulk, Mma, TmemCopy, TmemShift, Commit, TmemLoad, TmemStore };
+std::string_view stringify(EngineKind kind); ///< "tma", "bulk", "tcgen05.mma", ...
+
+/// The thread that issued something.
+struct Thread {
+  uint32_t rank = 0, warp = 0;
+  int lane = 0;
+  auto operator<=>(const Thread &) const = default;
+};
+
+/// Bytes of shared memory, by shared::cluster address.
+struct SharedRange {
+  uint32_t address = 0, bytes = 0;
+};
+
+/// Cells of the tensor memory of one CTA.
+struct TmemCells {
+  uint32_t rank = 0;
+  TmemRange range;
+};
+
+/// Registers of a warp: bytes [begin, end) of bank 0.
+struct RegisterRange {
+  uint32_t begin = 0, end = 0;
+};
+
+struct Ticket;
+using Stage = std::function<Status(const Ticket &)>;
+
+struct Ticket {
+  uint64_t id = 0;
+  EngineKind engine{};
+  Thread issuer;
+  const Insn *insn = nullptr;
+  uint64_t issuedRound = 0;
+
+  std::vector<uint64_t> after; ///< tickets that must be done before a stage runs
+  std::vector<Stage> stages;
+  size_t stagesDone = 0;
+  Stage signal; ///< barrier effects, after the writes have become valid
+
+  // What it writes: poisoned while in flight, valid when done.
+  std::vector<SharedRange> sharedWrites;
+  std::vector<TmemCells> tmemWrites;
+  std::vector<RegisterRange> registerWrites; ///< of the issuing warp
+
+  uint32_t sharedReads = 0;      ///< mask of CTA ranks whose shared memory the first stage reads
+  uint32_t ctaGroup = 0;         ///< tcgen05: 1 or 2
+  bool narrowCopy = false;       ///< tcgen05.cp.4x256b, which tcgen05.shift orders
+  std::vector<uint32_t> signals; ///< shared::cluster addresses of the mbarriers it will signal
+
+  Agent agent(const Cluster &cluster) const;
+  CodePoint at() const;
+};
+
+/// cp.async.bulk groups of one thread.
+struct BulkGroups {
+  std::vector<uint64_t> open;
+  std::deque<std::vector<uint64_t>> committed; ///< oldest first
+};
+
+/// What one CTA adds to Cta for the asynchronous families.
+struct CtaAsync {
+  MbarrierTable mbarriers;
+  TensorMemory tmem;
+  std::map<Thread, BulkGroups> bulkGroups;
+};
+
+class Engine final : public AsyncEngine {
+public:
+  explicit Engine(Cluster &cluster);
+
+  // --- AsyncEngine ------------------------------------------------------------------------------
+  Status round() override;
+  Expected<bool> advance() override;
+  Status ctaExited(Cta &cta) override;
+  Status drain() override;
+  Error deadlock() override;
+
+  // --- For instruction handlers -----------------------------------------------------------------
+  static Engine &of(ExecContext &cx) { return static_cast<Engine &>(cx.cluster().async()); }
+  CtaAsync &state(uint32_t rank) { return ctas[rank]; }
+  Cluster &cluster() { return owner; }
+
+  /// A ticket of the instruction that executes, for `lane`; its id is set.
+  Ticket makeTicket(ExecContext &cx, const Insn &insn, EngineKind engine, int lane);
+  /// Puts a ticket in flight. With an eager policy it runs at once.
+  Status issue(Ticket ticket);
+
+  bool done(uint64_t id) const { return !inFlight.contains(id); }
+  bool sourceRead(uint64_t id) const;
+  const std::map<uint64_t, Ticket> &tickets() const { return inFlight; }
+
+  /// Source bytes in shared memory (shared::cluster address) for a stage of `reader`. Fails when out
+  /// of bounds, when the CTA has exited, when never written, or when a ticket issued before `reader`
+  /// has still to write there.
+  Expected<const std::byte *> sharedSource(uint32_t address, uint32_t bytes, const Ticket &reader);
+  /// Destination bytes for a stage of a ticket that listed them in sharedWrites.
+  Expected<std::byte *> sharedDestination(uint32_t address, uint32_t bytes);
+  /// Fails when the range is not inside the shared memory of a CTA of the cluster.
+  Status checkShared(uint32_t address, uint32_t bytes) const;
+
+  // --- mbarriers --------------------------------------------------------------------------------
+  /// The object at a shared::cluster address; fails when the CTA is gone or nothing is there.
+  Expected<Mbarrier *> mbarrier(uint32_t address);
+  Status completeTx(uint32_t address, uint64_t bytes, const Ticket &ticket);
+  Status arrive(uint32_t address, const Ticket &ticket); ///< one arrival, by commit
+  void emit(const Agent &agent, CodePoint at, BarrierOp op, uint32_t address, uint64_t count,
+            MemOrder order = MemOrder::AcqRel, Scope scope = Scope::Cta, uint32_t lanes = 0);
+  /// Emits MbarPhaseDone when a phase completed.
+  void emitPhase(const Agent &agent, CodePoint at, uint32_t address, const Mbarrier &barrier,
+                 PhasesDone phases);
+  /// A read or write by a ticket.
+  void emitAccess(const Ticket &ticket, AccessKind kind, Space space, uint64_t address,
+                  uint32_t bytes, Proxy proxy, uint32_t tmemRank = 0);
+
+  // --- tensor memory ----------------------------------------------------------------------------
+  /// Fails when a cell of the range was never written or belongs to a ticket before `reader`.
+  Status checkCells(uint32_t rank, const TmemRange &range, uint64_t reader, std::string_view what);
+  /// "ticket 12 (tcgen05.mma at gemm.ptx:80)".
+  std::string describeTicket(uint64_t id) const;
+  /// Adds the place of the issuing instruction.
+  Error located(const Ticket &ticket, Error error) const;
+
+  bool ready(const Ticket &ticket) const;
+
+  /// A poll (mbarrier.test_wait) found nothing. Polls that go on finding nothing while every ticket
+  /// is held back make one complete, as blocked warps do.
+  void pollMissed() { ++missedPolls; }
+
+private:
+  Status runStage(uint64_t id);
+  Status runNow(uint64_t id); ///< all stages
+  Status finish(uint64_t id);
+  Status runDue();            ///< everything that is ready and not held back by the policy
+  void poison(const Ticket &ticket);
+  std::vector<uint64_t> readyTickets() const;
+  bool heldBack(const Ticket &ticket) const;
+  void event(const Ticket &ticket, TicketState state);
+
+  Cluster &owner;
+  std::vector<CtaAsync> ctas;
+  std::map<uint64_t, Ticket> inFlight; ///< by id, so in issue order
+  uint64_t nextId = 1;
+  uint32_t missedPolls = 0; ///< since the last stage ran
+};
+
+/// Ready when every ticket is done (or, with `readOnly`, has read its source).
+class TicketWait final : public Wait {
+public:
+  TicketWait(Engine &engine, std::vector<uint64_t> tickets, std::string what, bool readOnly = false)
+      : engine(engine), ids(std::move(tickets)), what(std::move(what)), readOnly(readOnly) {}
+  bool ready() const override;
+  std::string describe() const override;
+
+private:
+  Engine &engine;
+  std::vector<uint64_t> ids;
+  std::string what;
+  bool readOnly;
+};
+
+} // namespace fp4::sim

@@ -1,0 +1,176 @@
+//===- Mbarrier.cpp - mbarrier objects of one CTA -------------------------===//
+#include "Mbarrier.h"
+
+#include <fmt/format.h>
+
+namespace fp4::sim {
+namespace {
+
+constexpr size_t keptEvents = 8; ///< arrivals remembered per phase for reports
+
+tl::unexpected<Error> fail(std::string message, std::string note = "") {
+  return makeError(ErrorKind::Simulation, std::move(message), std::move(note));
+}
+
+void remember(std::vector<MbarrierEvent> &events, const MbarrierEvent &event) {
+  if (events.size() == keptEvents)
+    events.erase(events.begin());
+  events.push_back(event);
+}
+
+} // namespace
+
+std::string Mbarrier::describe() const {
+  std::string text =
+      fmt::format("phase {}, {} of {} arrivals pending", phase, pending, expected);
+  if (tx > 0)
+    text += fmt::format(", {} bytes expected and not delivered", tx);
+  if (tx < 0)
+    text += fmt::format(", {} bytes delivered and not expected", -tx);
+  return text;
+}
+
+Status MbarrierTable::init(uint32_t offset, uint32_t count, const MbarrierEvent &event) {
+  if (offset % 8)
+    return fail(fmt::format("mbarrier address must be a multiple of 8, but got {:#x}", offset));
+  if (count < 1 || count > Mbarrier::maxCount)
+    return fail(fmt::format("mbarrier.init expects a count of 1 to {}, but got {}",
+                            Mbarrier::maxCount, count));
+  if (const Mbarrier *old = overlapping(offset, 8))
+    return fail(fmt::format("mbarrier.init at {:#x}, where an mbarrier initialised at line {} is "
+                            "in use ({})",
+                            offset, old->initialised.at.line, old->describe()),
+                "execute mbarrier.inval first");
+  Mbarrier &barrier = table[offset];
+  barrier = Mbarrier{};
+  barrier.offset = offset;
+  barrier.expected = barrier.pending = count;
+  barrier.initialised = event;
+  return {};
+}
+
+Status MbarrierTable::inval(uint32_t offset) {
+  auto barrier = find(offset);
+  if (!barrier)
+    return tl::unexpected(barrier.error());
+  if ((*barrier)->tx != 0)
+    return fail(fmt::format("mbarrier.inval at {:#x} with transactions outstanding ({})", offset,
+                            (*barrier)->describe()));
+  table.erase(offset);
+  return {};
+}
+
+Expected<Mbarrier *> MbarrierTable::find(uint32_t offset) {
+  auto it = table.find(offset);
+  if (it != table.end())
+    return &it->second;
+  if (offset % 8)
+    return fail(fmt::format("mbarrier address must be a multiple of 8, but got {:#x}", offset));
+  std::string known;
+  for (const auto &[at, barrier] : table)
+    known += fmt::format("{}{:#x}", known.empty() ? "" : ", ", at);
+  return fail(fmt::format("no mbarrier is initialised at shared address {:#x}", offset),
+              known.empty() ? "no mbarrier.init has been executed in this CTA"
+                            : "initialised mbarriers are at " + known);
+}
+
+const Mbarrier *MbarrierTable::lookup(uint32_t offset) const {
+  auto it = table.find(offset);
+  return it == table.end() ? nullptr : &it->second;
+}
+
+const Mbarrier *MbarrierTable::overlapping(uint32_t offset, uint32_t bytes) const {
+  auto it = table.lower_bound(offset >= 7 ? offset - 7 : 0);
+  return it != table.end() && it->first < offset + bytes ? &it->second : nullptr;
+}
+
+Status MbarrierTable::checkArrival(const Mbarrier &barrier, uint32_t count) const {
+  if (count < 1 || count > Mbarrier::maxCount)
+    return fail(
+        fmt::format("mbarrier arrival expects a count of 1 to {}, but got {}", Mbarrier::maxCount,
+                    count));
+  if (count > barrier.pending)
+    return fail(fmt::format("mbarrier at {:#x} gets {} arrivals with {} pending in phase {}",
+                            barrier.offset, count, barrier.pending, barrier.phase),
+                fmt::format("it was initialised with {} expected arrivals at line {}",
+                            barrier.expected, barrier.initialised.at.line));
+  return {};
+}
+
+Expected<PhasesDone> MbarrierTable::settle(Mbarrier &barrier) {
+  if (barrier.pending || barrier.tx > 0)
+    return 0u;
+  if (barrier.tx < 0)
+    return fail(fmt::format("mbarrier at {:#x} has every arrival of phase {}, but {} bytes more "
+                            "were delivered than expected",
+                            barrier.offset, barrier.phase, -barrier.tx),
+                "expect_tx must announce every byte of the phase before its last arrival");
+  ++barrier.phase;
+  barrier.pending = barrier.expected;
+  barrier.previousArrivals = std::move(barrier.arrivals);
+  barrier.arrivals.clear();
+  return 1u;
+}
+
+Expected<PhasesDone> MbarrierTable::arrive(Mbarrier &barrier, uint32_t count,
+                                           const MbarrierEvent &event) {
+  FP4_TRY(checkArrival(barrier, count));
+  barrier.pending -= count;
+  remember(barrier.arrivals, event);
+  return settle(barrier);
+}
+
+Status MbarrierTable::arriveNoComplete(Mbarrier &barrier, uint32_t count,
+                                       const MbarrierEvent &event) {
+  FP4_TRY(checkArrival(barrier, count));
+  if (barrier.pending == count)
+    return fail(fmt::format("mbarrier.arrive.noComplete would complete phase {} of the mbarrier "
+                            "at {:#x}",
+                            barrier.phase, barrier.offset));
+  barrier.pending -= count;
+  remember(barrier.arrivals, event);
+  return {};
+}
+
+Expected<PhasesDone> MbarrierTable::arriveDrop(Mbarrier &barrier, uint32_t count, bool noComplete,
+                                               const MbarrierEvent &event) {
+  FP4_TRY(checkArrival(barrier, count));
+  if (noComplete) {
+    FP4_TRY(arriveNoComplete(barrier, count, event));
+    barrier.expected -= count;
+    return 0u;
+  }
+  barrier.expected -= count;
+  return arrive(barrier, count, event);
+}
+
+Status MbarrierTable::expectTx(Mbarrier &barrier, uint64_t bytes) {
+  if (bytes > uint64_t(Mbarrier::maxCount) || barrier.tx + int64_t(bytes) > Mbarrier::maxCount)
+    return fail(fmt::format("mbarrier at {:#x} expects {} bytes and {} more: the transaction count "
+                            "must not exceed {}",
+                            barrier.offset, barrier.tx, bytes, Mbarrier::maxCount));
+  barrier.tx += int64_t(bytes);
+  return {};
+}
+
+Expected<PhasesDone> MbarrierTable::completeTx(Mbarrier &barrier, uint64_t bytes,
+                                               const MbarrierEvent &event) {
+  if (barrier.tx - int64_t(bytes) < -Mbarrier::maxCount)
+    return fail(fmt::format("mbarrier at {:#x} gets {} bytes, with {} delivered and not expected: "
+                            "the transaction count must not fall below -{}",
+                            barrier.offset, bytes, -barrier.tx, Mbarrier::maxCount));
+  barrier.tx -= int64_t(bytes);
+  return settle(barrier);
+}
+
+Expected<bool> MbarrierTable::tokenDone(const Mbarrier &barrier, uint64_t token) {
+  const uint32_t behind = uint32_t(barrier.phase) - uint32_t(token);
+  if (behind > 1)
+    return fail(fmt::format("mbarrier at {:#x} is waited for with the state of phase {}, but its "
+                            "phase is {}",
+                            barrier.offset, uint32_t(token), barrier.phase),
+                "a state may be waited for in its own phase and in the next one only");
+  return behind == 1;
+}
+
+} // namespace fp4::sim

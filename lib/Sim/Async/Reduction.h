@@ -1,0 +1,25 @@
+//===- Reduction.h - Element-wise reductions of bulk copies ---------------===//
+//
+// PTX ISA, "cp.reduce.async.bulk" and "cp.reduce.async.bulk.tensor". Each element is updated
+// atomically, so clusters on several host threads may reduce into the same array.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Sim/Insn/Insn.h"
+#include "fp4/Support/Error.h"
+#include <cstddef>
+#include <optional>
+
+namespace fp4::sim {
+
+enum class ReductionOp : uint8_t { Add, Min, Max, Inc, Dec, And, Or, Xor };
+ReductionOp reductionFromText(std::string_view text); ///< "add", ...
+
+/// Updates `count` elements at `destination` with those at `source`.
+using ReduceFn = void (*)(std::byte *destination, const std::byte *source, size_t count);
+
+/// The implementation, or null where the PTX ISA has no such operation on the type.
+ReduceFn reduction(ReductionOp op, Type type);
+
+} // namespace fp4::sim

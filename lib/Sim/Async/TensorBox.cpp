@@ -1,0 +1,158 @@
+//===- TensorBox.cpp - The box of a tensor map, in memory -----------------===//
+#include "TensorBox.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace fp4::sim {
+namespace {
+
+constexpr uint32_t chunk = 16;              ///< bytes that every swizzle keeps together
+constexpr uint32_t sharedAlignment = 128;   ///< of a box in shared memory
+
+tl::unexpected<Error> fail(std::string message, std::string note = "") {
+  return makeError(ErrorKind::Simulation, std::move(message), std::move(note));
+}
+
+uint32_t steps(const hw::TensorMap &map, unsigned d) {
+  const uint32_t stride = map.elementStrides[d];
+  return (map.box[d] + stride - 1) / stride;
+}
+
+/// NaN for OOB_FILL_NAN: the canonical one of the type.
+void fillElement(const hw::TensorMap &map, std::byte *to, unsigned bytes) {
+  std::memset(to, 0, bytes);
+  if (map.oobFill != hw::TensorMapOobFill::NanRequestZeroFma)
+    return;
+  std::memset(to, 0xFF, bytes);
+  to[bytes - 1] = std::byte{0x7F};
+}
+
+/// Calls f(row, first element's global address, inside) for every run along dimension 0, in the
+/// order of the box. `inside` says whether dimensions 1.. lie in the tensor.
+template <typename F> Status forEachRow(const hw::TensorMap &map, const Coordinates &at, F &&f) {
+  std::array<uint32_t, hw::TensorMap::maxRank> count{1, 1, 1, 1, 1}, i{};
+  uint64_t rows = 1;
+  for (unsigned d = 1; d < map.rank; ++d)
+    rows *= count[d] = steps(map, d);
+  for (uint64_t row = 0; row < rows; ++row) {
+    bool inside = true;
+    uint64_t address = map.address;
+    for (unsigned d = 1; d < map.rank; ++d) {
+      const int64_t x = int64_t(at[d]) + int64_t(i[d]) * map.elementStrides[d];
+      inside &= x >= 0 && uint64_t(x) < map.dims[d];
+      address += uint64_t(x) * map.strides[d - 1];
+    }
+    FP4_TRY(f(row, address, inside));
+    for (unsigned d = 1; d < map.rank && ++i[d] == count[d]; ++d)
+      i[d] = 0;
+  }
+  return {};
+}
+
+/// The elements of a row of the box that lie in the tensor: box indices [begin, end).
+struct Inside {
+  int64_t begin = 0, end = 0;
+};
+Inside insideRow(const hw::TensorMap &map, int32_t first) {
+  const int64_t box = map.box[0];
+  const int64_t begin = std::clamp<int64_t>(-int64_t(first), 0, box);
+  const int64_t end = std::clamp<int64_t>(int64_t(map.dims[0]) - first, begin, box);
+  return {begin, end};
+}
+
+} // namespace
+
+Status checkSupported(const hw::TensorMap &map) {
+  if (map.interleave != hw::TensorMapInterleave::None)
+    return fail("the simulator does not model interleaved tensor maps");
+  if (map.elementType == hw::TensorMapType::U4Align16 ||
+      map.elementType == hw::TensorMapType::U6Align16)
+    return fail(fmt::format("the simulator does not model tensor maps of type {}",
+                            stringify(map.elementType)));
+  return {};
+}
+
+Status checkBox(const hw::TensorMap &map, const Coordinates &at, uint32_t sharedAddress,
+                bool store) {
+  FP4_TRY(checkSupported(map));
+  if (sharedAddress % sharedAlignment)
+    return fail(fmt::format("expects a shared memory address that is a multiple of {}, but got {:#x}",
+                            sharedAlignment, sharedAddress));
+  if (int64_t(at[0]) * tensorMapTypeBits(map.elementType) % 8)
+    return fail(fmt::format("expects a first coordinate at a whole byte, but got {} of {}-bit "
+                            "elements",
+                            at[0], tensorMapTypeBits(map.elementType)));
+  for (unsigned d = 0; store && d < map.rank; ++d)
+    if (at[d] < 0)
+      return fail(fmt::format("a store expects coordinates that are not negative, but got {} for "
+                              "dimension {}",
+                              at[d], d));
+  return {};
+}
+
+Expected<std::vector<std::byte>> readBox(const hw::TensorMap &map, const Coordinates &at,
+                                         const GlobalResolver &global,
+                                         const GlobalTouched &touched) {
+  const unsigned bits = tensorMapTypeBits(map.elementType);
+  const uint64_t rowBytes = map.boxRowBytes();
+  std::vector<std::byte> data(map.boxSharedBytes());
+  const unsigned width = std::max(bits / 8, 1u);
+  if (map.oobFill != hw::TensorMapOobFill::Zeros)
+    for (size_t i = 0; i < data.size(); i += width)
+      fillElement(map, data.data() + i, width);
+  const Inside inside = insideRow(map, at[0]);
+  Status status = forEachRow(map, at, [&](uint64_t row, uint64_t address, bool rowInside) -> Status {
+    if (!rowInside || inside.begin == inside.end)
+      return {};
+    const uint64_t begin = inside.begin * bits / 8, bytes = (inside.end - inside.begin) * bits / 8;
+    const uint64_t from = address + int64_t(at[0]) * bits / 8 + begin;
+    auto source = global(from, bytes);
+    FP4_TRY(source);
+    std::memcpy(data.data() + row * rowBytes + begin, *source, bytes);
+    touched(from, uint32_t(bytes));
+    return {};
+  });
+  FP4_TRY(status);
+  return data;
+}
+
+Status writeBox(const hw::TensorMap &map, const Coordinates &at, std::span<const std::byte> data,
+                const GlobalResolver &global, const GlobalTouched &touched,
+                const std::function<void(std::byte *, const std::byte *, size_t)> &combine) {
+  const unsigned bits = tensorMapTypeBits(map.elementType);
+  const uint64_t rowBytes = map.boxRowBytes();
+  const Inside inside = insideRow(map, at[0]);
+  return forEachRow(map, at, [&](uint64_t row, uint64_t address, bool rowInside) -> Status {
+    if (!rowInside || inside.begin == inside.end)
+      return {};
+    const uint64_t begin = inside.begin * bits / 8, bytes = (inside.end - inside.begin) * bits / 8;
+    const uint64_t to = address + int64_t(at[0]) * bits / 8 + begin;
+    auto target = global(to, bytes);
+    FP4_TRY(target);
+    combine(*target, data.data() + row * rowBytes + begin, bytes);
+    touched(to, uint32_t(bytes));
+    return {};
+  });
+}
+
+void swizzleInto(const hw::TensorMap &map, uint32_t sharedAddress, std::byte *shared,
+                 std::span<const std::byte> data) {
+  for (uint32_t i = 0; i < data.size(); i += chunk)
+    std::memcpy(shared + (hw::swizzleAddress(map.swizzle, sharedAddress + i) - sharedAddress),
+                data.data() + i, std::min<size_t>(chunk, data.size() - i));
+}
+
+std::vector<std::byte> unswizzle(const hw::TensorMap &map, uint32_t sharedAddress,
+                                 const std::byte *shared) {
+  std::vector<std::byte> data(map.boxSharedBytes());
+  for (uint32_t i = 0; i < data.size(); i += chunk)
+    std::memcpy(data.data() + i,
+                shared + (int64_t(hw::swizzleAddress(map.swizzle, sharedAddress + i)) -
+                          int64_t(sharedAddress)),
+                std::min<size_t>(chunk, data.size() - i));
+  return data;
+}
+
+} // namespace fp4::sim

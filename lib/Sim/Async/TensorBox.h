@@ -1,0 +1,50 @@
+//===- TensorBox.h - The box of a tensor map, in memory -------------------===//
+//
+// PTX ISA, "Tensors": one box of a tensor at given coordinates, tile mode, between global memory and
+// shared memory. In shared memory the box is dense, dimension 0 fastest, and swizzled by XOR on the
+// absolute shared address. Elements outside the tensor read as the fill value and are not written.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Sim/Insn/Insn.h"
+#include "fp4/ISA/TensorMap.h"
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace fp4::sim {
+
+using Coordinates = std::array<int32_t, hw::TensorMap::maxRank>;
+
+/// Host storage of [address, address + bytes) of global memory, or why there is none.
+using GlobalResolver = std::function<Expected<std::byte *>(uint64_t address, uint64_t bytes)>;
+/// Called with every run of global memory that is touched.
+using GlobalTouched = std::function<void(uint64_t address, uint32_t bytes)>;
+
+/// Fails where the simulator does not model the map: interleave, padded 4- and 6-bit types, im2col.
+Status checkSupported(const hw::TensorMap &map);
+
+/// The rules of an instruction for a box: alignment of the shared address, whole bytes at the first
+/// coordinate, and for stores coordinates that are not negative.
+Status checkBox(const hw::TensorMap &map, const Coordinates &at, uint32_t sharedAddress,
+                bool store);
+
+/// Reads the box, dense and unswizzled, out-of-bounds elements filled: boxSharedBytes() bytes.
+Expected<std::vector<std::byte>> readBox(const hw::TensorMap &map, const Coordinates &at,
+                                         const GlobalResolver &global,
+                                         const GlobalTouched &touched);
+
+/// Writes the elements of the box that lie in the tensor; `combine` is called per contiguous run.
+Status writeBox(const hw::TensorMap &map, const Coordinates &at, std::span<const std::byte> data,
+                const GlobalResolver &global, const GlobalTouched &touched,
+                const std::function<void(std::byte *, const std::byte *, size_t bytes)> &combine);
+
+/// Moves dense box bytes to or from shared memory whose first byte has address `sharedAddress` and
+/// storage `shared`.
+void swizzleInto(const hw::TensorMap &map, uint32_t sharedAddress, std::byte *shared,
+                 std::span<const std::byte> data);
+std::vector<std::byte> unswizzle(const hw::TensorMap &map, uint32_t sharedAddress,
+                                 const std::byte *shared);
+
+} // namespace fp4::sim

@@ -1,0 +1,88 @@
+//===- TensorMemory.h - Tensor memory of one CTA --------------------------===//
+//
+// PTX ISA, "Tensor Memory": 128 lanes of 512 columns of 32 bits, given out by tcgen05.alloc in
+// units of 32 columns. Each CTA has one to itself, as if it were alone on its multiprocessor.
+//
+// Cells are stored row major, so that an accumulator row is contiguous. State is kept per granule of
+// one column and 16 lanes, the smallest piece any tcgen05 operation but cp.4x256b writes whole:
+// never written, written, or owned by a ticket that has still to write it.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/ISA/TmemLayout.h"
+#include "fp4/Sim/Observer.h"
+#include "fp4/Support/Error.h"
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace fp4::sim {
+
+/// A rectangle of cells.
+struct TmemRange {
+  uint32_t lane = 0, lanes = 0;
+  uint32_t column = 0, columns = 0;
+};
+
+class TensorMemory {
+public:
+  static constexpr uint32_t pitch = hw::tmemColumnCount; ///< words between lanes
+
+  struct Allocation {
+    uint32_t column = 0, columns = 0;
+    Agent agent;
+    CodePoint at;
+    uint32_t ctaGroup = 1;
+  };
+
+  // --- Allocation (PTX ISA, "tcgen05.alloc, tcgen05.dealloc, ...") ------------------------------
+  /// First column of a new allocation, nothing when not enough contiguous columns are free now.
+  /// Fails on a bad size, a size above the previous one, or after relinquish.
+  Expected<std::optional<uint32_t>> allocate(const Allocation &request);
+  /// Whether an allocation of that many columns would succeed now.
+  bool available(uint32_t columns) const { return findFree(columns).has_value(); }
+  Status deallocate(uint32_t address, uint32_t columns, uint32_t ctaGroup);
+  Status relinquish();
+  const std::vector<Allocation> &allocations() const { return live; }
+  std::string describeAllocations() const;
+
+  // --- Cells ------------------------------------------------------------------------------------
+  /// Storage of a cell, rows `pitch` words apart. Allocated on first use.
+  uint32_t *cell(uint32_t lane, uint32_t column) { return storage() + lane * pitch + column; }
+
+  /// Fails unless the range lies in lanes 0..127 and in one live allocation.
+  Status checkAllocated(const TmemRange &range) const;
+
+  void poison(const TmemRange &range, uint64_t ticket);
+  /// The ticket wrote the range: valid, and no longer owned unless a later ticket owns it.
+  void written(const TmemRange &range, uint64_t ticket);
+
+  struct BadCell {
+    uint32_t lane = 0, column = 0; ///< first of the granule
+    uint64_t ticket = 0;           ///< still to write it; 0: never written
+  };
+  /// The first granule of the range that `reader` must not read: never written, or owned by a
+  /// ticket issued before it. What a later ticket will overwrite still holds the old data.
+  std::optional<BadCell> firstBad(const TmemRange &range, uint64_t reader) const;
+  /// The tickets that still have to write into the range, without repetition.
+  std::vector<uint64_t> owners(const TmemRange &range) const;
+
+private:
+  static constexpr uint32_t units = hw::tmemColumnCount / hw::tmemMinAllocColumns;
+  static constexpr uint32_t lanesPerGranule = 16;
+  static constexpr uint32_t granuleRows = hw::tmemLaneCount / lanesPerGranule;
+  static constexpr uint64_t validOwner = ~uint64_t(0); ///< in `state`: written, owned by nobody
+
+  uint32_t *storage();
+  std::optional<uint32_t> findFree(uint32_t columns) const;
+  template <typename F> void forEachGranule(const TmemRange &range, F &&f) const;
+
+  std::unique_ptr<uint32_t[]> cells;
+  std::vector<uint64_t> state; ///< by column * granuleRows + lane / 16: 0, validOwner or a ticket
+  std::vector<Allocation> live;
+  std::optional<uint32_t> previousSize;
+  bool relinquished = false;
+};
+
+} // namespace fp4::sim

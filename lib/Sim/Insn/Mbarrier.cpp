@@ -1,0 +1,343 @@
+//===- Mbarrier.cpp - mbarrier.* instructions -----------------------------===//
+//
+// PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier". Modifiers in
+// Insn::m: 0 space, 1 memory order, 2 scope, 3 the variant. Every active lane acts for itself, in
+// lane order; waits that fail block the lanes until one of them would succeed.
+//
+//===----------------------------------------------------------------------===//
+#include "Sim/Insn/AsyncOperands.h"
+
+#include <fmt/format.h>
+
+namespace fp4::sim {
+
+bool sharedAddress(ExecContext &cx, Space space, const Operand &o, int lane, uint32_t &address) {
+  const uint64_t raw = cx.address(o, lane);
+  const auto place = cx.place(space, raw);
+  if (place.space != Space::SharedCluster && place.space != Space::SharedCta) {
+    cx.fail(fmt::format("expects an address in shared memory, but got {:#x}", raw), "", lane);
+    return false;
+  }
+  address = static_cast<uint32_t>(place.address);
+  return true;
+}
+
+bool singleLane(ExecContext &cx, std::string_view instruction) {
+  if (std::has_single_bit(cx.mask))
+    return true;
+  cx.fail(fmt::format("{} expects one thread to issue it, but {} lanes do", instruction,
+                      std::popcount(cx.mask)),
+          "guard it with elect.sync, or every lane issues its own copy");
+  return false;
+}
+
+namespace {
+
+enum Variant : uint8_t { Plain, ExpectTx, NoComplete, Drop, DropExpectTx, DropNoComplete };
+
+MemOrder orderOf(const Insn &insn) { return MemOrder(insn.m[1]); }
+Scope scopeOf(const Insn &insn) { return Scope(insn.m[2]); }
+
+/// The mbarrier at a shared::cluster address with its table; null after cx.fail.
+struct Found {
+  Mbarrier *barrier = nullptr;
+  MbarrierTable *table = nullptr;
+  uint32_t address = 0;
+};
+Found findBarrier(ExecContext &cx, const Insn &insn, const Operand &o, int lane) {
+  uint32_t address;
+  if (!sharedAddress(cx, Space(insn.m[0]), o, lane, address))
+    return {};
+  Engine &engine = Engine::of(cx);
+  auto barrier = engine.mbarrier(address);
+  if (!barrier) {
+    failHere(cx, std::move(barrier.error()), lane);
+    return {};
+  }
+  return {*barrier, &engine.state(address >> kSharedRankShift).mbarriers, address};
+}
+
+/// Lanes blocked until one of their waits would succeed.
+class MbarrierWait final : public Wait {
+public:
+  struct Target {
+    const Mbarrier *barrier;
+    uint64_t phase; ///< the phase that must complete
+    uint32_t address;
+  };
+  std::vector<Target> targets;
+  uint32_t line = 0;
+
+  bool ready() const override {
+    for (const Target &target : targets)
+      if (target.barrier->phase > target.phase)
+        return true;
+    return false;
+  }
+  std::string describe() const override {
+    const Target &target = targets.front();
+    return fmt::format("phase {} of the mbarrier at shared {:#x} of CTA rank {} ({})", target.phase,
+                       target.address & kSharedOffsetMask, target.address >> kSharedRankShift,
+                       target.barrier->describe());
+  }
+};
+
+/// Whether a warp of the CTA is blocked on the object.
+bool hasWaiter(const Cta &cta, const Mbarrier *barrier) {
+  for (const Warp &warp : cta.warps)
+    for (const LaneGroup &group : warp.groups)
+      if (auto *wait = dynamic_cast<const MbarrierWait *>(group.wait.get()))
+        for (const MbarrierWait::Target &target : wait->targets)
+          if (target.barrier == barrier && target.barrier->phase <= target.phase)
+            return true;
+  return false;
+}
+
+template <typename F> Outcome forEachLane(ExecContext &cx, F &&f) {
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1)
+    if (!f(std::countr_zero(rest)))
+      return Outcome::Error;
+  return Outcome::Next;
+}
+
+/// PTX ISA, "mbarrier.init".
+Outcome mbarrierInit(ExecContext &cx, const Insn &insn) {
+  Engine &engine = Engine::of(cx);
+  return forEachLane(cx, [&](int lane) {
+    uint32_t address;
+    if (!sharedAddress(cx, Space(insn.m[0]), insn.op[0], lane, address) ||
+        !cx.sharedObject(address, 8, 8))
+      return false;
+    if (address >> kSharedRankShift != cx.cta().rank)
+      return cx.fail("mbarrier.init expects an mbarrier of its own CTA", "", lane), false;
+    const uint32_t count = static_cast<uint32_t>(cx.scalar(insn.op[1], lane));
+    Status status = engine.state(cx.cta().rank)
+                        .mbarriers.init(address & kSharedOffsetMask, count,
+                                        {cx.agent(), cx.here()});
+    if (!status)
+      return failHere(cx, std::move(status.error()), lane), false;
+    engine.emit(cx.agent(), cx.here(), BarrierOp::MbarInit, address, count, MemOrder::Weak,
+                Scope::Cta, 1u << lane);
+    return true;
+  });
+}
+
+/// PTX ISA, "mbarrier.inval".
+Outcome mbarrierInval(ExecContext &cx, const Insn &insn) {
+  return forEachLane(cx, [&](int lane) {
+    const Found found = findBarrier(cx, insn, insn.op[0], lane);
+    if (!found.barrier)
+      return false;
+    if (hasWaiter(cx.cta(), found.barrier))
+      return cx.fail(fmt::format("mbarrier.inval of the mbarrier at {:#x} while a warp waits on it",
+                                 found.barrier->offset),
+                     "", lane),
+             false;
+    Status status = found.table->inval(found.barrier->offset);
+    if (!status)
+      return failHere(cx, std::move(status.error()), lane), false;
+    cx.cta().shared.markUninitialized(found.address & kSharedOffsetMask, 8);
+    Engine::of(cx).emit(cx.agent(), cx.here(), BarrierOp::MbarInval, found.address, 0,
+                        MemOrder::Weak, Scope::Cta, 1u << lane);
+    return true;
+  });
+}
+
+/// expect_tx of `bytes` by one lane.
+bool expectBytes(ExecContext &cx, const Insn &insn, const Found &found, uint64_t bytes, int lane) {
+  Status status = found.table->expectTx(*found.barrier, bytes);
+  if (!status)
+    return failHere(cx, std::move(status.error()), lane), false;
+  Engine::of(cx).emit(cx.agent(), cx.here(), BarrierOp::MbarExpectTx, found.address, bytes,
+                      orderOf(insn), scopeOf(insn), 1u << lane);
+  return true;
+}
+
+Expected<PhasesDone> arriveAs(Variant variant, const Found &found, uint32_t count,
+                              const MbarrierEvent &event) {
+  switch (variant) {
+  case NoComplete:
+    if (Status status = found.table->arriveNoComplete(*found.barrier, count, event); !status)
+      return tl::unexpected(std::move(status.error()));
+    return 0u;
+  case Drop:
+  case DropExpectTx:
+  case DropNoComplete:
+    return found.table->arriveDrop(*found.barrier, count, variant == DropNoComplete, event);
+  default:
+    return found.table->arrive(*found.barrier, count, event);
+  }
+}
+
+/// PTX ISA, "mbarrier.arrive" and "mbarrier.arrive_drop", with and without expect_tx.
+Outcome mbarrierArrive(ExecContext &cx, const Insn &insn) {
+  const Variant variant = Variant(insn.m[3]);
+  const bool expects = variant == ExpectTx || variant == DropExpectTx;
+  Engine &engine = Engine::of(cx);
+  return forEachLane(cx, [&](int lane) {
+    const Found found = findBarrier(cx, insn, insn.op[1], lane);
+    if (!found.barrier)
+      return false;
+    const uint64_t operand = insn.op[2] ? cx.scalar(insn.op[2], lane) : 1;
+    if (expects && !expectBytes(cx, insn, found, operand, lane))
+      return false;
+    const uint32_t count = expects ? 1 : static_cast<uint32_t>(operand);
+    const uint64_t token = found.barrier->token();
+    engine.emit(cx.agent(), cx.here(), BarrierOp::MbarArrive, found.address, count, orderOf(insn),
+                scopeOf(insn), 1u << lane);
+    auto phases = arriveAs(variant, found, count, {cx.agent(), cx.here()});
+    if (!phases)
+      return failHere(cx, std::move(phases.error()), lane), false;
+    engine.emitPhase(cx.agent(), cx.here(), found.address, *found.barrier, *phases);
+    if (insn.op[0])
+      cx.setScalar(insn.op[0], lane, token);
+    return true;
+  });
+}
+
+/// PTX ISA, "mbarrier.expect_tx".
+Outcome mbarrierExpectTx(ExecContext &cx, const Insn &insn) {
+  return forEachLane(cx, [&](int lane) {
+    const Found found = findBarrier(cx, insn, insn.op[0], lane);
+    return found.barrier && expectBytes(cx, insn, found, cx.scalar(insn.op[1], lane), lane);
+  });
+}
+
+/// PTX ISA, "mbarrier.complete_tx": moves no data.
+Outcome mbarrierCompleteTx(ExecContext &cx, const Insn &insn) {
+  Engine &engine = Engine::of(cx);
+  return forEachLane(cx, [&](int lane) {
+    const Found found = findBarrier(cx, insn, insn.op[0], lane);
+    if (!found.barrier)
+      return false;
+    const uint64_t bytes = cx.scalar(insn.op[1], lane);
+    engine.emit(cx.agent(), cx.here(), BarrierOp::MbarCompleteTx, found.address, bytes,
+                orderOf(insn), scopeOf(insn), 1u << lane);
+    auto phases = found.table->completeTx(*found.barrier, bytes, {cx.agent(), cx.here()});
+    if (!phases)
+      return failHere(cx, std::move(phases.error()), lane), false;
+    engine.emitPhase(cx.agent(), cx.here(), found.address, *found.barrier, *phases);
+    return true;
+  });
+}
+
+/// The phase a wait is for: with a parity, the latest phase of that parity not after the current
+/// one; with a state, the state's.
+bool phaseWanted(ExecContext &cx, const Insn &insn, const Found &found, int lane, uint64_t &phase,
+                 bool &passed) {
+  const uint64_t value = cx.scalar(insn.op[2], lane);
+  const Mbarrier &barrier = *found.barrier;
+  if (insn.m[3]) { // parity
+    if (value > 1)
+      return cx.fail(fmt::format("phase parity must be 0 or 1, but got {}", value), "", lane),
+             false;
+    passed = barrier.parityDone(uint32_t(value));
+    phase = passed ? barrier.phase - 1 : barrier.phase; // of a fresh barrier: phase -1, which passed
+    return true;
+  }
+  auto done = MbarrierTable::tokenDone(barrier, value);
+  if (!done)
+    return failHere(cx, std::move(done.error()), lane), false;
+  passed = *done;
+  phase = barrier.phase - (passed ? 1 : 0);
+  return true;
+}
+
+/// PTX ISA, "mbarrier.test_wait, mbarrier.try_wait". A try_wait that would fail for every lane
+/// blocks; the hardware's time limit may also let it return false, and the random policy does.
+template <bool suspends> Outcome mbarrierWait(ExecContext &cx, const Insn &insn) {
+  Engine &engine = Engine::of(cx);
+  uint32_t passedLanes = 0;
+  auto wait = std::make_unique<MbarrierWait>();
+  const Outcome outcome = forEachLane(cx, [&](int lane) {
+    const Found found = findBarrier(cx, insn, insn.op[1], lane);
+    uint64_t phase;
+    bool passed;
+    if (!found.barrier)
+      return false;
+    if (found.address >> kSharedRankShift != cx.cta().rank)
+      return cx.fail("a wait expects an mbarrier of its own CTA", "", lane), false;
+    if (!phaseWanted(cx, insn, found, lane, phase, passed))
+      return false;
+    if (passed) {
+      passedLanes |= 1u << lane;
+      engine.emit(cx.agent(), cx.here(), BarrierOp::MbarWaitPass, found.address, phase,
+                  orderOf(insn), scopeOf(insn), 1u << lane);
+    } else {
+      wait->targets.push_back({found.barrier, phase, found.address});
+    }
+    return true;
+  });
+  if (outcome == Outcome::Error)
+    return outcome;
+  if (!passedLanes && suspends) {
+    const bool timeout = cx.launch().options->policy == CompletionPolicy::Random &&
+                         cx.cluster().nextRandom() % 8 == 0;
+    if (!timeout)
+      return cx.block(std::move(wait));
+  }
+  cx.setPredicate(insn.op[0], passedLanes);
+  if (passedLanes)
+    return Outcome::Next;
+  engine.pollMissed();
+  return Outcome::Yield;
+}
+
+/// PTX ISA, "mbarrier.pending_count".
+Outcome mbarrierPendingCount(ExecContext &cx, const Insn &insn) {
+  const uint64_t *state = cx.src<uint64_t>(insn.op[1]);
+  cx.store<uint32_t>(insn.op[0], [&](int lane) { return uint32_t(state[lane] >> 32); });
+  return Outcome::Next;
+}
+
+void decodeModifiers(BindContext &bind, MemOrder absent) {
+  bind.insn.m[0] = uint8_t(spaceFromText(bind.match.text("space")));
+  bind.insn.m[1] = uint8_t(bind.match.order("sem", absent));
+  bind.insn.m[2] = uint8_t(bind.match.has("scope") ? bind.match.scope() : Scope::Cta);
+}
+
+} // namespace
+
+Status bindMbarrierInit(BindContext &bind) {
+  decodeModifiers(bind, MemOrder::Weak);
+  return bind.use(mbarrierInit);
+}
+Status bindMbarrierInval(BindContext &bind) {
+  decodeModifiers(bind, MemOrder::Weak);
+  return bind.use(mbarrierInval);
+}
+static Status bindArrival(BindContext &bind, bool drop) {
+  decodeModifiers(bind, MemOrder::Release);
+  bind.insn.m[3] = drop ? Drop : Plain;
+  if (bind.match.has("expect_tx"))
+    bind.insn.m[3] = drop ? DropExpectTx : ExpectTx;
+  if (bind.match.has("noComplete"))
+    bind.insn.m[3] = drop ? DropNoComplete : NoComplete;
+  if (bind.match.text("space") == "shared::cluster" && bind.insn.op[0])
+    return bind.fail("an arrival at a shared::cluster mbarrier returns no state",
+                     "write _ as the destination");
+  return bind.use(mbarrierArrive);
+}
+Status bindMbarrierArrive(BindContext &bind) { return bindArrival(bind, false); }
+Status bindMbarrierArriveDrop(BindContext &bind) { return bindArrival(bind, true); }
+Status bindMbarrierExpectTx(BindContext &bind) {
+  decodeModifiers(bind, MemOrder::Relaxed);
+  return bind.use(mbarrierExpectTx);
+}
+Status bindMbarrierCompleteTx(BindContext &bind) {
+  decodeModifiers(bind, MemOrder::Relaxed);
+  return bind.use(mbarrierCompleteTx);
+}
+Status bindMbarrierTestWait(BindContext &bind) {
+  decodeModifiers(bind, MemOrder::Acquire);
+  bind.insn.m[3] = bind.match.has("parity");
+  return bind.use(mbarrierWait<false>);
+}
+Status bindMbarrierTryWait(BindContext &bind) {
+  decodeModifiers(bind, MemOrder::Acquire);
+  bind.insn.m[3] = bind.match.has("parity");
+  return bind.use(mbarrierWait<true>);
+}
+Status bindMbarrierPendingCount(BindContext &bind) { return bind.use(mbarrierPendingCount); }
+
+} // namespace fp4::sim

@@ -1,0 +1,80 @@
+//===- MmaOperands.h - Operands of tcgen05.mma ----------------------------===//
+//
+// What all kinds share: decoding of descriptors and addresses, gathering of operand rows, the
+// accumulator in its data path organization. Layouts come from lib/ISA.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Sim/Insn/Tcgen05.h"
+#include "fp4/ISA/InstrDescriptor.h"
+#include "fp4/ISA/SmemDescriptor.h"
+
+namespace fp4::sim {
+
+/// One tcgen05.mma, decoded. Sizes are those of the pair for cta_group::2.
+struct MmaRequest {
+  hw::MmaKind kind{};
+  uint32_t ctaGroup = 1;
+  unsigned m = 0, n = 0;
+  hw::MmaType aType{}, bType{};
+  hw::AccumulatorType dType = hw::AccumulatorType::F32;
+  bool negateA = false, negateB = false, transposeA = false, transposeB = false, saturate = false;
+  bool accumulate = false;
+  hw::AccumulatorLayout layout{};
+  std::vector<uint32_t> ranks; ///< CTAs, even first
+  hw::TmemAddress d;
+  bool aInTmem = false;
+  hw::TmemAddress aTmem;
+  hw::SmemDescriptor a, b;
+
+  // Block-scaled kinds.
+  hw::ScaleVector vector = hw::ScaleVector::X1;
+  hw::ScaleType scaleType{};
+  unsigned sfaId = 0, sfbId = 0;
+  uint32_t sfa = 0, sfb = 0;
+};
+
+/// Reads D, A and B (operands 0, 1, 2) once kind, cta_group, m and n are set, and checks the shape;
+/// false after cx.fail.
+bool decodeOperands(ExecContext &cx, const Insn &insn, int lane, MmaRequest &mma);
+
+/// A ticket that claims D.
+Ticket mmaTicket(ExecContext &cx, const Insn &insn, int lane, const MmaRequest &mma);
+
+/// The 32 bytes of each operand row, row major. A: the rows of one CTA. B: all N rows.
+Status gatherA(Engine &engine, const Ticket &self, const MmaRequest &mma, unsigned member,
+               std::vector<uint8_t> &out);
+Status gatherB(Engine &engine, const Ticket &self, const MmaRequest &mma,
+               std::vector<uint8_t> &out);
+/// Scale bytes of a block-scaled MMA, four per row (one per quarter of K, repeated as needed).
+Status gatherScaleBytes(Engine &engine, const Ticket &self, uint32_t rank, const MmaRequest &mma,
+                        bool ofA, std::vector<uint8_t> &out);
+
+/// Fails when an accumulating MMA would read cells never written or still in flight.
+Status checkAccumulator(Engine &engine, const Ticket &self, const MmaRequest &mma, unsigned member);
+
+/// The rows of D that one CTA holds, as a row major matrix of 32-bit words: tensor memory itself
+/// where a row is a lane, else a copy.
+class Accumulator {
+public:
+  Accumulator(Engine &engine, const MmaRequest &mma, unsigned member);
+  float *data() { return reinterpret_cast<float *>(words()); }
+  uint32_t *words() { return copy.empty() ? tmem.cell(mma.d.lane, mma.d.column) : copy.data(); }
+  size_t pitch() const { return copy.empty() ? TensorMemory::pitch : mma.n; }
+  /// Puts a copy back.
+  void writeBack();
+
+private:
+  template <typename F> void forEachCell(F &&f);
+
+  TensorMemory &tmem;
+  const MmaRequest &mma;
+  unsigned member;
+  std::vector<uint32_t> copy;
+};
+
+/// All kinds but fp4 block-scaled (Tcgen05Mma.cpp).
+Status runDense(Engine &engine, const Ticket &self, const MmaRequest &mma);
+
+} // namespace fp4::sim

@@ -1,0 +1,175 @@
+//===- Tcgen05LoadStore.cpp - tcgen05.ld and tcgen05.st -------------------===//
+//
+// PTX ISA, "tcgen05.ld" and "tcgen05.st". A warp moves cells of its own quarter of the lanes to or
+// from registers; hw::loadCell says which. Insn::m: 0 hw::LoadShape, 1 .pack/.unpack; Insn::u: the
+// number of repetitions.
+//
+//===----------------------------------------------------------------------===//
+#include "Sim/Insn/Tcgen05.h"
+
+#include <cstring>
+#include <fmt/format.h>
+
+namespace fp4::sim {
+namespace {
+
+using hw::LoadShape;
+
+/// One instruction: where it begins and which registers it names.
+struct Transfer {
+  LoadShape shape{};
+  bool packed = false;
+  uint32_t rank = 0, warp = 0;
+  hw::TmemAddress base;
+  uint32_t halfSplit = 0;
+  std::byte *registers = nullptr;       ///< bank 0 of the warp
+  std::vector<Operand> elements;
+  const std::byte *constants = nullptr; ///< bank 1
+};
+
+/// The cells the instruction touches, as rectangles.
+std::vector<TmemRange> footprint(const Transfer &t, uint32_t repetitions) {
+  const uint32_t lanes = t.shape == LoadShape::S32x32b ? 32 : 16;
+  const uint32_t columns = hw::loadColumns(t.shape, repetitions) * (t.packed ? 2 : 1);
+  const uint32_t lane = 32 * (t.warp % 4) + (lanes == 16 ? t.base.lane & 16 : 0);
+  std::vector<TmemRange> ranges{{lane, lanes, t.base.column, columns}};
+  if (t.shape == LoadShape::S16x32bx2)
+    ranges.push_back({lane, lanes, t.base.column + t.halfSplit, columns});
+  return ranges;
+}
+
+/// Reads the operands; false after cx.fail.
+bool decode(ExecContext &cx, const Insn &insn, const Operand &address, const Operand &vector,
+            const Operand &split, Transfer &t) {
+  t.shape = LoadShape(insn.m[0]);
+  t.packed = insn.m[1];
+  t.rank = cx.cta().rank;
+  t.warp = cx.warp().index;
+  t.registers = cx.warp().registers;
+  t.constants = cx.warp().constants;
+  t.halfSplit = split ? uint32_t(split.imm) : 0;
+  t.elements.assign(cx.elements(vector), cx.elements(vector) + cx.elementCount(vector));
+  const uint32_t first = uint32_t(cx.address(address, cx.firstLane()));
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1)
+    if (uint32_t(cx.address(address, std::countr_zero(rest))) != first) {
+      cx.fail("expects the same tensor memory address in all lanes");
+      return false;
+    }
+  t.base = hw::TmemAddress::unpack(first);
+  const uint32_t quarter = 32 * (t.warp % 4);
+  const bool half = t.shape != LoadShape::S32x32b && t.base.lane == quarter + 16;
+  if (t.base.lane != quarter && !half) {
+    cx.fail(fmt::format("warp {} may access tensor memory lanes {}..{} only, but the address names "
+                        "lane {}",
+                        t.warp, quarter, quarter + 31, t.base.lane),
+            "add (warp % 4) * 32 to the lane field, bits 16 to 31");
+    return false;
+  }
+  return true;
+}
+
+uint32_t *cellOf(Engine &engine, const Transfer &t, int lane, unsigned reg, unsigned half) {
+  const auto cell = t.packed ? hw::loadCellPacked(t.shape, t.warp, unsigned(lane), reg, half, t.base,
+                                                  t.halfSplit)
+                             : hw::loadCell(t.shape, t.warp, unsigned(lane), reg, t.base,
+                                            t.halfSplit);
+  return engine.state(t.rank).tmem.cell(cell.lane, cell.column);
+}
+
+void loadRegister(Engine &engine, const Transfer &t, unsigned reg) {
+  uint32_t *to = reinterpret_cast<uint32_t *>(t.registers + t.elements[reg].offset);
+  for (int lane = 0; lane < 32; ++lane) {
+    const uint32_t low = *cellOf(engine, t, lane, reg, 0);
+    to[lane] = t.packed ? (low & 0xFFFF) | *cellOf(engine, t, lane, reg, 1) << 16 : low;
+  }
+}
+
+void storeRegister(Engine &engine, const Transfer &t, unsigned reg, const uint32_t *from) {
+  for (int lane = 0; lane < 32; ++lane) {
+    *cellOf(engine, t, lane, reg, 0) = t.packed ? from[lane] & 0xFFFF : from[lane];
+    if (t.packed)
+      *cellOf(engine, t, lane, reg, 1) = from[lane] >> 16;
+  }
+}
+
+/// tcgen05.ld: op 0 the registers, 1 the address, 2 the half split offset.
+Outcome load(ExecContext &cx, const Insn &insn) {
+  if (!cx.converged())
+    return Outcome::Retry;
+  Engine &engine = Engine::of(cx);
+  auto t = std::make_shared<Transfer>();
+  if (!decode(cx, insn, insn.op[1], insn.op[0], insn.op[2], *t))
+    return Outcome::Error;
+  const auto ranges = footprint(*t, uint32_t(insn.u));
+  Ticket ticket = engine.makeTicket(cx, insn, EngineKind::TmemLoad, cx.firstLane());
+  for (const TmemRange &range : ranges) // a write still in flight at issue is a race in any schedule
+    if (Status ok = engine.checkCells(t->rank, range, ticket.id, "a cell"); !ok)
+      return failHere(cx, std::move(ok.error()));
+  for (const Operand &element : t->elements)
+    if (element)
+      ticket.registerWrites.push_back({element.offset, element.offset + 128});
+  ticket.stages.push_back([&engine, t, ranges](const Ticket &self) -> Status {
+    for (const TmemRange &range : ranges)
+      FP4_TRY(engine.checkCells(t->rank, range, self.id, "a cell"));
+    for (unsigned reg = 0; reg < t->elements.size(); ++reg)
+      if (t->elements[reg])
+        loadRegister(engine, *t, reg);
+    for (const TmemRange &range : ranges)
+      emitTmem(engine, self, AccessKind::Read, t->rank, range);
+    return {};
+  });
+  return finish(cx, engine.issue(std::move(ticket)));
+}
+
+/// tcgen05.st: op 0 the address; then the registers, or the half split offset and the registers.
+/// The registers are read at issue: the warp may reuse them at once.
+Outcome store(ExecContext &cx, const Insn &insn) {
+  if (!cx.converged())
+    return Outcome::Retry;
+  Engine &engine = Engine::of(cx);
+  const bool split = LoadShape(insn.m[0]) == LoadShape::S16x32bx2;
+  auto t = std::make_shared<Transfer>();
+  if (!decode(cx, insn, insn.op[0], insn.op[split ? 2 : 1], split ? insn.op[1] : Operand{}, *t))
+    return Outcome::Error;
+  auto values = std::make_shared<std::vector<uint32_t>>(32 * t->elements.size());
+  for (unsigned reg = 0; reg < t->elements.size(); ++reg)
+    std::memcpy(values->data() + 32 * reg, cx.src<uint32_t>(t->elements[reg]), 128);
+  const auto ranges = footprint(*t, uint32_t(insn.u));
+  Ticket ticket = engine.makeTicket(cx, insn, EngineKind::TmemStore, cx.firstLane());
+  for (const TmemRange &range : ranges)
+    ticket.tmemWrites.push_back({t->rank, range});
+  ticket.stages.push_back([&engine, t, values, ranges](const Ticket &self) -> Status {
+    for (unsigned reg = 0; reg < t->elements.size(); ++reg)
+      storeRegister(engine, *t, reg, values->data() + 32 * reg);
+    for (const TmemRange &range : ranges)
+      emitTmem(engine, self, AccessKind::Write, t->rank, range);
+    return {};
+  });
+  return finish(cx, engine.issue(std::move(ticket)));
+}
+
+Status bindTransfer(BindContext &bind, const Operand &vector, Handler handler) {
+  const auto shape = hw::parseLoadShape(bind.match.text("shape"));
+  const unsigned repetitions = unsigned(std::stoul(std::string(bind.match.text("num").substr(1))));
+  const auto registers = shape ? hw::loadRegisters(*shape, repetitions) : std::nullopt;
+  if (!registers)
+    return bind.fail(fmt::format("there is no shape .{} with .x{}", bind.match.text("shape"),
+                                 repetitions));
+  if (uint64_t(vector.imm) != *registers)
+    return bind.fail(fmt::format(".{}.x{} expects {} registers, but got {}",
+                                 bind.match.text("shape"), repetitions, *registers, vector.imm));
+  bind.insn.m[0] = uint8_t(*shape);
+  bind.insn.m[1] = bind.match.has("pack::16b") || bind.match.has("unpack::16b");
+  bind.insn.u = repetitions;
+  return bind.use(handler);
+}
+
+} // namespace
+
+Status bindTcgen05Load(BindContext &bind) { return bindTransfer(bind, bind.insn.op[0], load); }
+Status bindTcgen05Store(BindContext &bind) {
+  const bool split = bind.match.text("shape") == "16x32bx2";
+  return bindTransfer(bind, bind.insn.op[split ? 2 : 1], store);
+}
+
+} // namespace fp4::sim

@@ -1,0 +1,201 @@
+//===- Tcgen05MmaScaled.cpp - Block-scaled tcgen05.mma of fp4 -------------===//
+//
+// PTX ISA, "tcgen05.mma" with .block_scale, kinds mxf4 and mxf4nvf4: D = A * B (+ D), A of M x 64
+// and B of N x 64 fp4 (K-major), scale factors in tensor memory. One ticket does the whole of it
+// when it completes: gather operands and scales by lib/ISA's layouts, multiply (BlockScaledMma.h),
+// write D. With cta_group::2 each CTA of the pair supplies half of the rows of A and of B and holds
+// its part of D. kind::mxf8f6f4 is in Tcgen05Mma.cpp.
+//
+// Insn::m: 0 hw::MmaKind, 1 cta_group, 2 scales per row (hw::ScaleVector). Operands: D, A (a
+// descriptor, or an address in tensor memory), B, instruction descriptor, SFA, SFB, accumulate.
+//
+//===----------------------------------------------------------------------===//
+#include "Sim/Async/BlockScaledMma.h"
+#include "Sim/Insn/MmaOperands.h"
+#include "fp4/ISA/ScaleLayout.h"
+
+#include <cstring>
+#include <fmt/format.h>
+
+namespace fp4::sim {
+namespace {
+
+using hw::AccumulatorLayout;
+
+/// Scale bytes of `rows` rows, one per group of 16 k, from the tensor memory of one CTA.
+Status gatherScales(Engine &engine, const Ticket &self, uint32_t rank, const MmaRequest &mma,
+                    uint32_t address, unsigned rows, unsigned id, hw::ScaleOperand operand,
+                    std::string_view name, std::vector<uint8_t> &out) {
+  const auto base = hw::TmemAddress::unpack(address);
+  const bool pair = operand == hw::ScaleOperand::ColumnsPairM128;
+  const unsigned perHalf = pair ? rows / 2 : rows;
+  const TmemRange range{0, hw::tmemLaneCount, base.column, (perHalf + 31) / 32};
+  FP4_TRY(engine.checkCells(rank, range, self.id, name));
+  emitTmem(engine, self, AccessKind::Read, rank, range);
+  TensorMemory &tmem = engine.state(rank).tmem;
+  const unsigned vector = unsigned(mma.vector), copies = pair ? 2 : 4, repeat = 4 / vector;
+  out.resize(4 * rows);
+  for (unsigned row = 0; row < rows; ++row) {
+    const auto first = hw::scaleCell(row, 0, id, 0, operand, rows);
+    const uint32_t word = *tmem.cell(first.lane, base.column + first.column);
+    for (unsigned block = 0; block < 4; ++block)
+      out[4 * row + block] = uint8_t(word >> (8 * (first.byte + block / repeat)));
+    const uint32_t used = (vector == 4 ? ~0u : (1u << (8 * vector)) - 1) << (8 * first.byte);
+    for (unsigned q = 1; q < copies; ++q) {
+      const auto cell = hw::scaleCell(row, 0, id, q, operand, rows);
+      if ((*tmem.cell(cell.lane, base.column + cell.column) ^ word) & used)
+        return makeError(
+            ErrorKind::Simulation,
+            fmt::format("the copies of {} in tensor memory differ: row {} in lanes {} and {}, "
+                        "column {}",
+                        name, row, first.lane, cell.lane, base.column + cell.column),
+            "every quarter of the lanes must hold the same scale factors");
+    }
+  }
+  return {};
+}
+
+/// The part of one CTA.
+Status runCta(Engine &engine, const Ticket &self, const MmaRequest &mma, unsigned member,
+              const std::vector<uint8_t> &b) {
+  const uint32_t rank = mma.ranks[member];
+  const unsigned rows = mma.m / mma.ctaGroup;
+  const bool pair128 = mma.layout == AccumulatorLayout::B;
+  std::vector<uint8_t> a, scalesA, scalesB;
+  FP4_TRY(gatherA(engine, self, mma, member, a));
+  FP4_TRY(gatherScales(engine, self, rank, mma, mma.sfa, rows, mma.sfaId,
+                       pair128 ? hw::ScaleOperand::RowsPairM128 : hw::ScaleOperand::Rows,
+                       "scale factors of A", scalesA));
+  FP4_TRY(gatherScales(engine, self, rank, mma, mma.sfb, mma.n, mma.sfbId,
+                       pair128 ? hw::ScaleOperand::ColumnsPairM128 : hw::ScaleOperand::Rows,
+                       "scale factors of B", scalesB));
+  FP4_TRY(checkAccumulator(engine, self, mma, member));
+  BlockScaledOperands operands;
+  operands.rows = int(rows);
+  operands.columns = int(mma.n);
+  operands.a = a.data();
+  operands.b = b.data();
+  operands.scalesA = scalesA.data();
+  operands.scalesB = scalesB.data();
+  operands.format = mma.scaleType == hw::ScaleType::UE4M3 ? ScaleFormat::UE4M3 : ScaleFormat::UE8M0;
+  operands.negateA = mma.negateA;
+  operands.negateB = mma.negateB;
+  operands.accumulate = mma.accumulate;
+  Accumulator accumulator(engine, mma, member);
+  operands.d = accumulator.data();
+  operands.pitch = accumulator.pitch();
+  blockScaledMma(operands);
+  accumulator.writeBack();
+  return {};
+}
+
+Status run(Engine &engine, const Ticket &self, const MmaRequest &mma) {
+  std::vector<uint8_t> b;
+  FP4_TRY(gatherB(engine, self, mma, b));
+  for (unsigned member = 0; member < mma.ctaGroup; ++member)
+    FP4_TRY(runCta(engine, self, mma, member, b));
+  ++engine.cluster().mmas;
+  return {};
+}
+
+Status decodeScaled(const Insn &insn, uint32_t bits, MmaRequest &mma) {
+  auto desc = hw::BlockScaledInstrDesc::decode(mma.kind, bits);
+  FP4_TRY(desc);
+  if (desc->sparse || desc->k96)
+    return makeError(ErrorKind::Simulation, desc->sparse
+                                                ? "the simulator does not model sparse tcgen05.mma"
+                                                : "K = 96 does not exist on sm_100a");
+  mma.m = desc->m;
+  mma.n = desc->n;
+  mma.aType = desc->aType;
+  mma.bType = desc->bType;
+  mma.scaleType = desc->scaleType;
+  mma.sfaId = desc->sfaId;
+  mma.sfbId = desc->sfbId;
+  mma.negateA = desc->negateA;
+  mma.negateB = desc->negateB;
+  mma.transposeA = desc->transposeA;
+  mma.transposeB = desc->transposeB;
+  mma.vector = hw::ScaleVector(insn.m[2]);
+  if (!hw::isLegalScaleVector(mma.kind, mma.scaleType, mma.vector))
+    return makeError(ErrorKind::Simulation,
+                     fmt::format("kind::{} with scales of type {} does not take {} scales per row",
+                                 stringify(mma.kind), stringify(mma.scaleType), insn.m[2]),
+                     "check the scale type in bit 23 of the instruction descriptor");
+  for (unsigned id : {mma.sfaId, mma.sfbId})
+    if (id % insn.m[2] || id + insn.m[2] > 4)
+      return makeError(ErrorKind::Simulation,
+                       fmt::format("scale factor id {} is not legal with {} scales per row", id,
+                                   insn.m[2]));
+  return {};
+}
+
+Outcome mmaScaled(ExecContext &cx, const Insn &insn) {
+  Engine &engine = Engine::of(cx);
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    auto mma = std::make_shared<MmaRequest>();
+    mma->kind = hw::MmaKind(insn.m[0]);
+    mma->ctaGroup = insn.m[1];
+    if (Status ok = decodeScaled(insn, uint32_t(cx.scalar(insn.op[3], lane)), *mma); !ok)
+      return failHere(cx, std::move(ok.error()), lane);
+    mma->sfa = uint32_t(cx.address(insn.op[4], lane));
+    mma->sfb = uint32_t(cx.address(insn.op[5], lane));
+    mma->accumulate = cx.predicate(insn.op[6]) >> lane & 1;
+    for (uint32_t address : {mma->sfa, mma->sfb})
+      if (hw::TmemAddress::unpack(address).lane)
+        return cx.fail(fmt::format("expects scale factors at lane 0, but got {:#x}", address), "",
+                       lane);
+    if (!decodeOperands(cx, insn, lane, *mma))
+      return Outcome::Error;
+    Ticket ticket = mmaTicket(cx, insn, lane, *mma);
+    const bool fp4 = mma->kind != hw::MmaKind::MXF8F6F4;
+    ticket.stages.push_back([&engine, mma, fp4](const Ticket &self) {
+      return fp4 ? run(engine, self, *mma) : runDense(engine, self, *mma);
+    });
+    orderTcgen05(engine, ticket);
+    if (Status status = engine.issue(std::move(ticket)); !status)
+      return cx.fail(std::move(status.error()));
+  }
+  return Outcome::Next;
+}
+
+/// .scale_vec::NX, .blockNN, or the default of the kind.
+uint8_t scalesPerRow(std::string_view kind, std::string_view vector) {
+  if (vector.starts_with("scale_vec"))
+    return uint8_t(vector[11] - '0');
+  if (kind == "mxf8f6f4")
+    return 1;
+  return vector == "block16" ? 4 : 2;
+}
+
+} // namespace
+
+Status gatherScaleBytes(Engine &engine, const Ticket &self, uint32_t rank, const MmaRequest &mma,
+                        bool ofA, std::vector<uint8_t> &out) {
+  const bool pair = mma.layout == AccumulatorLayout::B;
+  const auto operand = !pair ? hw::ScaleOperand::Rows
+                       : ofA ? hw::ScaleOperand::RowsPairM128
+                             : hw::ScaleOperand::ColumnsPairM128;
+  return ofA ? gatherScales(engine, self, rank, mma, mma.sfa, mma.m / mma.ctaGroup, mma.sfaId,
+                            operand, "scale factors of A", out)
+             : gatherScales(engine, self, rank, mma, mma.sfb, mma.n, mma.sfbId, operand,
+                            "scale factors of B", out);
+}
+
+Status bindTcgen05MmaScaled(BindContext &bind) {
+  const std::string_view kind = bind.match.text("kind").substr(6), vector = bind.match.text("vector");
+  bind.insn.m[0] = uint8_t(*hw::parseMmaKind(kind));
+  bind.insn.m[1] = bind.match.text("group") == "cta_group::2" ? 2 : 1;
+  if (kind == "mxf4nvf4" && vector.empty())
+    return bind.fail("kind::mxf4nvf4 expects .block16, .block32 or a .scale_vec");
+  bind.insn.m[2] = scalesPerRow(kind, vector);
+  if ((kind == "mxf8f6f4" && !vector.empty() && vector != "block32" &&
+       vector != "scale_vec::1X") ||
+      (kind == "mxf4" && !vector.empty() && vector != "block32" && vector != "scale_vec::2X") ||
+      (kind == "mxf4nvf4" && vector == "scale_vec::1X"))
+    return bind.fail(fmt::format("kind::{} does not take .{}", kind, vector));
+  return bind.use(mmaScaled);
+}
+
+} // namespace fp4::sim

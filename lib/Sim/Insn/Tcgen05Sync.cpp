@@ -1,0 +1,101 @@
+//===- Tcgen05Sync.cpp - tcgen05 fences, waits and commit -----------------===//
+//
+// PTX ISA, "tcgen05.fence", "tcgen05.wait" and "tcgen05.commit". Insn::m: 0 the variant or
+// multicast, 1 cta_group, 2 space.
+//
+//===----------------------------------------------------------------------===//
+#include "Sim/Insn/AsyncOperands.h"
+
+namespace fp4::sim {
+namespace {
+
+void emitFence(ExecContext &cx, FenceKind kind) {
+  if (cx.observer)
+    cx.observer->onFence({cx.agent(), cx.here(), kind, MemOrder::AcqRel, Scope::Cta, Space::Tmem,
+                          cx.mask});
+}
+
+/// Orders asynchronous tcgen05 operations and thread synchronization; the order itself is kept by
+/// the tickets, so that only checkers care.
+Outcome fence(ExecContext &cx, const Insn &insn) {
+  emitFence(cx, insn.m[0] ? FenceKind::Tcgen05After : FenceKind::Tcgen05Before);
+  return Outcome::Next;
+}
+
+/// Blocks until every earlier tcgen05.ld (or st) of the warp is done.
+Outcome wait(ExecContext &cx, const Insn &insn) {
+  if (!cx.converged())
+    return Outcome::Retry;
+  Engine &engine = Engine::of(cx);
+  const EngineKind kind = insn.m[0] ? EngineKind::TmemStore : EngineKind::TmemLoad;
+  std::vector<uint64_t> waits;
+  for (const auto &[id, ticket] : engine.tickets())
+    if (ticket.engine == kind && ticket.issuer.rank == cx.cta().rank &&
+        ticket.issuer.warp == cx.warp().index)
+      waits.push_back(id);
+  if (!waits.empty())
+    return cx.block(std::make_unique<TicketWait>(
+        engine, std::move(waits),
+        insn.m[0] ? "its tcgen05.st (tcgen05.wait::st)" : "its tcgen05.ld (tcgen05.wait::ld)"));
+  emitFence(cx, insn.m[0] ? FenceKind::Tcgen05WaitSt : FenceKind::Tcgen05WaitLd);
+  return Outcome::Next;
+}
+
+bool tracked(EngineKind kind) {
+  return kind == EngineKind::Mma || kind == EngineKind::TmemCopy || kind == EngineKind::TmemShift;
+}
+
+/// One arrival on the mbarrier, or on the one at its offset in every CTA of the mask, when all
+/// earlier mma, cp and shift of the thread with this cta_group are done. Commits of a thread happen
+/// in order.
+Outcome commit(ExecContext &cx, const Insn &insn) {
+  Engine &engine = Engine::of(cx);
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    uint32_t address;
+    if (!sharedAddress(cx, Space(insn.m[2]), insn.op[0], lane, address))
+      return Outcome::Error;
+    Ticket ticket = engine.makeTicket(cx, insn, EngineKind::Commit, lane);
+    ticket.ctaGroup = insn.m[1];
+    for (const auto &[id, other] : engine.tickets())
+      if (other.issuer == ticket.issuer && other.ctaGroup == ticket.ctaGroup &&
+          (tracked(other.engine) || other.engine == EngineKind::Commit))
+        ticket.after.push_back(id);
+    uint32_t ranks = insn.m[0] ? uint32_t(cx.scalar(insn.op[1], lane)) & 0xFFFF
+                               : 1u << (address >> kSharedRankShift);
+    for (; ranks; ranks &= ranks - 1) {
+      const uint32_t target = uint32_t(std::countr_zero(ranks)) << kSharedRankShift |
+                              (address & kSharedOffsetMask);
+      if (auto barrier = engine.mbarrier(target); !barrier)
+        return failHere(cx, std::move(barrier.error()), lane);
+      ticket.signals.push_back(target);
+    }
+    ticket.signal = [&engine](const Ticket &self) -> Status {
+      for (uint32_t target : self.signals)
+        FP4_TRY(engine.arrive(target, self));
+      return {};
+    };
+    if (Status status = engine.issue(std::move(ticket)); !status)
+      return cx.fail(std::move(status.error()));
+  }
+  return Outcome::Next;
+}
+
+} // namespace
+
+Status bindTcgen05Fence(BindContext &bind) {
+  bind.insn.m[0] = bind.match.text("which") == "fence::after_thread_sync";
+  return bind.use(fence);
+}
+Status bindTcgen05Wait(BindContext &bind) {
+  bind.insn.m[0] = bind.match.text("which") == "wait::st";
+  return bind.use(wait);
+}
+Status bindTcgen05Commit(BindContext &bind) {
+  bind.insn.m[0] = bind.match.has("multicast::cluster");
+  bind.insn.m[1] = bind.match.text("group") == "cta_group::2" ? 2 : 1;
+  bind.insn.m[2] = uint8_t(spaceFromText(bind.match.text("space")));
+  return bind.use(commit);
+}
+
+} // namespace fp4::sim

@@ -1,0 +1,294 @@
+//===- TensorCopy.cpp - cp.async.bulk.tensor ------------------------------===//
+//
+// PTX ISA, "Data Movement and Conversion Instructions: Tensor copy". One box per active lane, tile
+// mode. Insn::m: 0 destination space is shared::cta, 1 multicast, 2 cta_group (1 or 2), 3 reduction
+// + 1 (0: none), 4 dimensions. Cache hints are accepted and have no effect.
+//
+//===----------------------------------------------------------------------===//
+#include "Sim/Async/Reduction.h"
+#include "Sim/Async/TensorBox.h"
+#include "Sim/Insn/AsyncOperands.h"
+
+#include <cstring>
+#include <fmt/format.h>
+
+namespace fp4::sim {
+namespace {
+
+using hw::TensorMap;
+using MapPtr = std::shared_ptr<const TensorMap>;
+
+/// The tensor map an operand names: a generic address into param, const or global memory.
+MapPtr tensorMap(ExecContext &cx, const Insn &insn, const Operand &o, int lane) {
+  const auto place = cx.place(Space::Generic, cx.address(o, lane));
+  const std::byte *bytes =
+      cx.readable(place.space, place.address, TensorMap::encodedBytes, 64, lane);
+  if (!bytes)
+    return nullptr;
+  auto map = TensorMap::decodeSimulator(
+      std::span<const std::byte, TensorMap::encodedBytes>(bytes, TensorMap::encodedBytes));
+  if (!map) {
+    failHere(cx, std::move(map.error()), lane);
+    return nullptr;
+  }
+  if (insn.m[4] && map->rank != insn.m[4]) {
+    cx.fail(fmt::format("a .{}d copy expects a tensor map of that rank, but got rank {}", insn.m[4],
+                        map->rank),
+            "", lane);
+    return nullptr;
+  }
+  return std::make_shared<const TensorMap>(*map);
+}
+
+bool coordinates(ExecContext &cx, const Insn &insn, const Operand &o, int lane, Coordinates &at) {
+  const Operand *elements = cx.elements(o);
+  if (cx.elementCount(o) != insn.m[4]) {
+    cx.fail(fmt::format("a .{}d copy expects {} coordinates, but got {}", insn.m[4], insn.m[4],
+                        cx.elementCount(o)));
+    return false;
+  }
+  at = {};
+  for (unsigned d = 0; d < insn.m[4]; ++d)
+    at[d] = static_cast<int32_t>(cx.scalar(elements[d], lane));
+  return true;
+}
+
+/// What one lane asks for.
+struct Request {
+  MapPtr map;
+  Coordinates at{};
+  uint32_t shared = 0, barrier = 0;
+};
+
+GlobalResolver resolver(Engine &engine) {
+  return [&engine](uint64_t address, uint64_t bytes) {
+    return globalBytes(engine, address, bytes);
+  };
+}
+
+GlobalTouched toucher(Engine &engine, const Ticket &self, AccessKind kind) {
+  return [&engine, &self, kind](uint64_t address, uint32_t bytes) {
+    engine.emitAccess(self, kind, Space::Global, address, bytes, Proxy::Async);
+  };
+}
+
+/// One destination of a load.
+Ticket loadTicket(ExecContext &cx, const Insn &insn, int lane, const Request &request) {
+  Engine &engine = Engine::of(cx);
+  Ticket ticket = engine.makeTicket(cx, insn, EngineKind::Tma, lane);
+  const uint32_t bytes = uint32_t(request.map->boxSharedBytes());
+  ticket.sharedWrites.push_back({request.shared, bytes});
+  ticket.signals.push_back(request.barrier);
+  ticket.stages.push_back([&engine, request, bytes](const Ticket &self) -> Status {
+    auto to = engine.sharedDestination(request.shared, bytes);
+    FP4_TRY(to);
+    auto data = readBox(*request.map, request.at, resolver(engine),
+                        toucher(engine, self, AccessKind::Read));
+    FP4_TRY(data);
+    swizzleInto(*request.map, request.shared, *to, *data);
+    engine.emitAccess(self, AccessKind::Write, Space::SharedCluster, request.shared, bytes,
+                      Proxy::Async);
+    return {};
+  });
+  ticket.signal = [&engine, request](const Ticket &self) {
+    return engine.completeTx(request.barrier, request.map->transactionBytes(), self);
+  };
+  return ticket;
+}
+
+/// The mbarrier that the copy into CTA `rank` signals: the given one without multicast; with it, the
+/// one at the same offset in that CTA, or for cta_group::2 in the CTA of its pair that has the
+/// parity of the given one's.
+uint32_t signalledBarrier(const Insn &insn, uint32_t barrier, uint32_t rank) {
+  if (!insn.m[1])
+    return barrier;
+  const uint32_t given = barrier >> kSharedRankShift;
+  const uint32_t to = insn.m[2] == 2 ? (rank & ~1u) | (given & 1) : rank;
+  return to << kSharedRankShift | (barrier & kSharedOffsetMask);
+}
+
+bool loadOperands(ExecContext &cx, const Insn &insn, int lane, Request &request) {
+  const Space space = insn.m[0] ? Space::SharedCta : Space::SharedCluster;
+  if (!sharedAddress(cx, space, insn.op[0], lane, request.shared) ||
+      !coordinates(cx, insn, insn.op[2], lane, request.at) ||
+      !sharedAddress(cx, space, insn.op[3], lane, request.barrier))
+    return false;
+  request.map = tensorMap(cx, insn, insn.op[1], lane);
+  if (!request.map)
+    return false;
+  if (Status ok = checkBox(*request.map, request.at, request.shared, false); !ok)
+    return failHere(cx, std::move(ok.error()), lane), false;
+  return true;
+}
+
+/// PTX ISA, "cp.async.bulk.tensor": global to shared memory of one CTA or, by mask, of several.
+Outcome tensorLoad(ExecContext &cx, const Insn &insn) {
+  Engine &engine = Engine::of(cx);
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    Request request;
+    if (!loadOperands(cx, insn, lane, request))
+      return Outcome::Error;
+    uint32_t ranks = insn.m[1] ? uint32_t(cx.scalar(insn.op[4], lane)) & 0xFFFF
+                               : 1u << (request.shared >> kSharedRankShift);
+    for (; ranks; ranks &= ranks - 1) {
+      const uint32_t rank = uint32_t(std::countr_zero(ranks));
+      Request one = request;
+      one.shared = rank << kSharedRankShift | (request.shared & kSharedOffsetMask);
+      one.barrier = signalledBarrier(insn, request.barrier, rank);
+      if (Status ok = checkDestinationBarrier(engine, one.barrier, one.shared, insn.m[2] == 2); !ok)
+        return failHere(cx, std::move(ok.error()), lane);
+      if (Status ok = engine.issue(loadTicket(cx, insn, lane, one)); !ok)
+        return cx.fail(std::move(ok.error()));
+    }
+  }
+  return Outcome::Next;
+}
+
+/// The reduction of a tensor map's element type; null without one.
+ReduceFn mapReduction(ReductionOp op, hw::TensorMapType type) {
+  const bool bitwise = op >= ReductionOp::And;
+  switch (type) {
+  case hw::TensorMapType::UInt32:
+    return reduction(op, bitwise ? Type::B32 : Type::U32);
+  case hw::TensorMapType::Int32:
+    return reduction(op, bitwise ? Type::B32 : Type::S32);
+  case hw::TensorMapType::UInt64:
+    return reduction(op, bitwise ? Type::B64 : Type::U64);
+  case hw::TensorMapType::Int64:
+    return reduction(op, bitwise ? Type::B64 : Type::S64);
+  case hw::TensorMapType::Float16:
+    return reduction(op, Type::F16);
+  case hw::TensorMapType::BFloat16:
+    return reduction(op, Type::BF16);
+  case hw::TensorMapType::Float32:
+  case hw::TensorMapType::Float32Ftz:
+    return reduction(op, Type::F32);
+  default:
+    return nullptr;
+  }
+}
+
+Ticket storeTicket(ExecContext &cx, const Insn &insn, int lane, const Request &request,
+                   ReduceFn reduce) {
+  Engine &engine = Engine::of(cx);
+  Ticket ticket = engine.makeTicket(cx, insn, EngineKind::Tma, lane);
+  ticket.sharedReads = 1u << (request.shared >> kSharedRankShift);
+  auto data = std::make_shared<std::vector<std::byte>>();
+  ticket.stages.push_back([&engine, request, data](const Ticket &self) -> Status {
+    const uint32_t bytes = uint32_t(request.map->boxSharedBytes());
+    auto from = engine.sharedSource(request.shared, bytes, self);
+    FP4_TRY(from);
+    *data = unswizzle(*request.map, request.shared, *from);
+    engine.emitAccess(self, AccessKind::Read, Space::SharedCluster, request.shared, bytes,
+                      Proxy::Async);
+    return {};
+  });
+  ticket.stages.push_back([&engine, request, data, reduce](const Ticket &self) -> Status {
+    const unsigned width = tensorMapTypeBits(request.map->elementType) / 8;
+    auto combine = [&](std::byte *to, const std::byte *from, size_t bytes) {
+      if (reduce)
+        reduce(to, from, bytes / width);
+      else
+        std::memcpy(to, from, bytes);
+    };
+    const AccessKind kind = reduce ? AccessKind::Atomic : AccessKind::Write;
+    return writeBox(*request.map, request.at, *data, resolver(engine),
+                    toucher(engine, self, kind), combine);
+  });
+  return ticket;
+}
+
+/// PTX ISA, "cp.async.bulk.tensor" and "cp.reduce.async.bulk.tensor": shared to global memory.
+Outcome tensorStore(ExecContext &cx, const Insn &insn) {
+  Engine &engine = Engine::of(cx);
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    Request request;
+    if (!coordinates(cx, insn, insn.op[1], lane, request.at) ||
+        !sharedAddress(cx, Space::SharedCta, insn.op[2], lane, request.shared))
+      return Outcome::Error;
+    request.map = tensorMap(cx, insn, insn.op[0], lane);
+    if (!request.map)
+      return Outcome::Error;
+    if (Status ok = checkBox(*request.map, request.at, request.shared, true); !ok)
+      return failHere(cx, std::move(ok.error()), lane);
+    const ReduceFn reduce =
+        insn.m[3] ? mapReduction(ReductionOp(insn.m[3] - 1), request.map->elementType) : nullptr;
+    if (insn.m[3] && !reduce)
+      return cx.fail(fmt::format("this reduction does not exist for a tensor map of type {}",
+                                 stringify(request.map->elementType)),
+                     "", lane);
+    Ticket ticket = storeTicket(cx, insn, lane, request, reduce);
+    registerInGroup(engine, ticket);
+    if (Status ok = engine.issue(std::move(ticket)); !ok)
+      return cx.fail(std::move(ok.error()));
+  }
+  return Outcome::Next;
+}
+
+/// PTX ISA, "cp.async.bulk.prefetch.tensor": checks the map; there is no cache to fill.
+Outcome tensorPrefetch(ExecContext &cx, const Insn &insn) {
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    Coordinates at;
+    if (!coordinates(cx, insn, insn.op[1], lane, at) || !tensorMap(cx, insn, insn.op[0], lane))
+      return Outcome::Error;
+  }
+  return Outcome::Next;
+}
+
+/// PTX ISA, "prefetch": of a tensor map, which must be one.
+Outcome prefetchTensormap(ExecContext &cx, const Insn &insn) {
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    const auto place = cx.place(Space(insn.m[0]), cx.address(insn.op[0], lane));
+    if (!cx.readable(place.space, place.address, TensorMap::encodedBytes, 64, lane))
+      return Outcome::Error;
+  }
+  return Outcome::Next;
+}
+
+void decodeTensor(BindContext &bind) {
+  bind.insn.m[0] = bind.match.text("dst") == "shared::cta";
+  bind.insn.m[1] = bind.match.has("multicast::cluster");
+  bind.insn.m[2] = bind.match.text("group") == "cta_group::2" ||
+                           bind.match.text("group2") == "cta_group::2"
+                       ? 2
+                       : 1;
+  bind.insn.m[4] = uint8_t(bind.match.text("dim")[0] - '0');
+}
+
+} // namespace
+
+Status bindTensorLoad(BindContext &bind) {
+  decodeTensor(bind);
+  return bind.use(tensorLoad);
+}
+Status bindTensorStore(BindContext &bind) {
+  decodeTensor(bind);
+  return bind.use(tensorStore);
+}
+Status bindTensorReduce(BindContext &bind) {
+  decodeTensor(bind);
+  bind.insn.m[3] = uint8_t(uint8_t(reductionFromText(bind.match.text("op"))) + 1);
+  return bind.use(tensorStore);
+}
+Status bindTensorPrefetch(BindContext &bind) {
+  decodeTensor(bind);
+  return bind.use(tensorPrefetch);
+}
+Status bindPrefetchTensormap(BindContext &bind) {
+  const std::string_view space = bind.match.text("space");
+  bind.insn.m[0] = uint8_t(space == "param"   ? Space::Param
+                           : space == "const" ? Space::Const
+                                              : Space::Generic);
+  return bind.use(prefetchTensormap);
+}
+Status bindTensorUnsupported(BindContext &bind) {
+  return bind.fail(fmt::format("the simulator does not model the tensor copy mode .{}",
+                               bind.match.text("mode")),
+                   "it models .tile");
+}
+
+} // namespace fp4::sim
