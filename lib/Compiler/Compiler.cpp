@@ -233,6 +233,7 @@ std::vector<std::string> fp4::Compiler::dimNames() const {
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
       if (auto dims = function.getArgAttrOfType<ArrayAttr>(i, "fp4.dims"))
         names.insert_range(dims.getAsValueRange<StringAttr>());
+  names.remove("");
   return {names.begin(), names.end()};
 }
 

@@ -82,6 +82,8 @@ struct SpecializeDims : fp4::impl::SpecializeDimsBase<SpecializeDims> {
                                   << argument.getType() << ", but got " << names;
     SmallVector<int64_t> shape(tensor.getShape());
     for (auto [size, name] : llvm::zip_equal(shape, names.getAsValueRange<StringAttr>())) {
+      if (name.empty())
+        continue;
       used.insert(name);
       if (auto found = sizes.find(name); found != sizes.end() && !ShapedType::isDynamic(size))
         size = found->second;

@@ -8,7 +8,8 @@ def SpecializeDims : Pass<"fp4-specialize-dims", "::mlir::ModuleOp"> {
   let summary = "Give named dimensions of function arguments other sizes";
   let description = [{
     **Why.** An example or a benchmark is written for one problem size and run for many. Arguments
-    name their dimensions with the attribute `fp4.dims`; this pass replaces the sizes of the names
+    name their dimensions with the attribute `fp4.dims` (an empty name for
+    those that stay); this pass replaces the sizes of the names
     it is given and infers all types anew.
 
     **Precondition.** Functions are straight-line code of fp4 operations. A dynamic dimension stays

@@ -1,0 +1,147 @@
+//===- CompilerTest.cpp - The compile driver ------------------------------===//
+
+#include "fp4/Compiler/Compiler.h"
+#include "fp4-c/Runtime.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <dlfcn.h>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+using namespace fp4;
+using testing::HasSubstr;
+
+namespace {
+
+constexpr const char *kQuantize = R"(
+func.func @f(%x: tensor<?x64xbf16> {fp4.name = "x", fp4.dims = ["M", "K"]})
+    -> (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU> {fp4.name = "scales"}) {
+  %q, %s = fp4.quantize %x {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_rceil>}
+      : (tensor<?x64xbf16>) -> (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU>)
+  return %q, %s : tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU>
+})";
+
+/// A function without kernels, so that these tests need no code generation for GPUs.
+constexpr const char *kCopy = R"(
+func.func @copy(%x: tensor<?x8xbf16> {fp4.name = "x"}) -> tensor<?x8xbf16> {
+  return %x : tensor<?x8xbf16>
+})";
+
+/// A memref descriptor of rank 2, as entry points take it.
+struct Descriptor {
+  void *allocated, *aligned;
+  int64_t offset, sizes[2], strides[2];
+};
+
+class CompilerTest : public testing::Test {
+protected:
+  CompilerTest() { options.diagnostics = &diagnostics; }
+
+  Error errorOf(const Status &status) { return status ? Error{} : status.error(); }
+
+  std::stringstream diagnostics;
+  CompilerOptions options;
+};
+
+} // namespace
+
+TEST_F(CompilerTest, ManifestRecordsTheProgramAsWritten) {
+  Compiler compiler(options);
+  ASSERT_TRUE(compiler.loadText(kQuantize, "q.mlir"));
+  ASSERT_TRUE(compiler.compileTo(Phase::Tiles));
+  std::string manifest = compiler.manifest();
+  EXPECT_THAT(manifest, HasSubstr(R"("schema":1)"));
+  EXPECT_THAT(manifest, HasSubstr(R"("symbol":"fp4_entry_f")"));
+  EXPECT_THAT(manifest, HasSubstr(
+      R"("arguments":[{"layout":"linear","name":"x","shape":[-1,64],"type":"bf16"}])"));
+  EXPECT_THAT(manifest, HasSubstr(R"("recipe":"ocp_rceil")"));
+  EXPECT_THAT(manifest, HasSubstr(R"("rounding":"nearest_even")"));
+  EXPECT_THAT(manifest, HasSubstr(R"("op":"fp4.quantize","operands":["a0"])"));
+  EXPECT_THAT(manifest, HasSubstr(R"("returns":["v0","v1"])"));
+  EXPECT_THAT(manifest, HasSubstr(R"("name":"scales")"));
+}
+
+TEST_F(CompilerTest, SpecializesNamedDimensions) {
+  Compiler compiler(options);
+  ASSERT_TRUE(compiler.loadText(kQuantize, "q.mlir"));
+  EXPECT_THAT(compiler.dimNames(), testing::ElementsAre("M", "K"));
+  ASSERT_TRUE(compiler.specialize({{"M", 5}, {"K", 96}}));
+  EXPECT_THAT(compiler.ir(), HasSubstr("tensor<?x96xbf16>"));
+  EXPECT_EQ(errorOf(compiler.specialize({{"K", 40}})).kind, ErrorKind::Compile);
+  EXPECT_THAT(diagnostics.str(), HasSubstr("q.mlir:4:12: error: 'fp4.quantize' op"));
+}
+
+TEST_F(CompilerTest, RunsHostCodeInProcess) {
+  Compiler compiler(options);
+  ASSERT_TRUE(compiler.loadText(kCopy, "copy.mlir"));
+  auto program = compiler.jit();
+  ASSERT_TRUE(program) << program.error().message;
+  auto entry = (*program)->lookup("fp4_entry_copy");
+  ASSERT_TRUE(entry);
+  EXPECT_FALSE((*program)->lookup("fp4_entry_other"));
+  // Without a session the runtime's functions do nothing, and allocations are null.
+  Descriptor x{nullptr, nullptr, 0, {3, 8}, {8, 1}}, y{&x, &x, 7, {7, 7}, {7, 7}};
+  void *arguments[] = {&y, &x};
+  reinterpret_cast<void (*)(void **)>(*entry)(arguments);
+  EXPECT_EQ(y.aligned, nullptr);
+  EXPECT_EQ(y.offset, 0);
+  EXPECT_EQ(y.sizes[0], 3);
+  EXPECT_EQ(y.sizes[1], 8);
+  EXPECT_EQ(y.strides[0], 8);
+}
+
+TEST_F(CompilerTest, WritesALibraryThatStatesItsManifest) {
+  std::string path = testing::TempDir() + "fp4_compiler_test.so";
+  Compiler compiler(options);
+  ASSERT_TRUE(compiler.loadText(kCopy, "copy.mlir"));
+  Status written = compiler.writeLibrary(path);
+  ASSERT_TRUE(written) << written.error().message;
+  void *library = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
+  ASSERT_NE(library, nullptr) << dlerror();
+  EXPECT_NE(dlsym(library, "fp4_entry_copy"), nullptr);
+  EXPECT_EQ(dlsym(library, "copy"), nullptr);
+  auto *manifest = static_cast<const char *>(dlsym(library, "fp4_manifest"));
+  ASSERT_NE(manifest, nullptr);
+  EXPECT_EQ(compiler.manifest(), manifest);
+  dlclose(library);
+  std::filesystem::remove(path);
+}
+
+TEST_F(CompilerTest, LeavesNothingWhereItCannotWrite) {
+  Compiler compiler(options);
+  ASSERT_TRUE(compiler.loadText(kCopy, "copy.mlir"));
+  Error error = errorOf(compiler.writeLibrary("/nonexistent-directory/copy.so"));
+  EXPECT_EQ(error.kind, ErrorKind::Usage);
+  EXPECT_THAT(error.message, HasSubstr("cannot write '/nonexistent-directory/copy.so'"));
+}
+
+TEST_F(CompilerTest, SaysThatNoLinkerWasFound) {
+  std::string directory = testing::TempDir() + "fp4_no_linker";
+  std::filesystem::create_directory(directory);
+  std::string path = getenv("PATH");
+  Compiler compiler(options);
+  ASSERT_TRUE(compiler.loadText(kCopy, "copy.mlir"));
+  setenv("PATH", directory.c_str(), 1);
+  Error error = errorOf(compiler.writeLibrary(directory + "/copy.so"));
+  setenv("PATH", path.c_str(), 1);
+  EXPECT_EQ(error.kind, ErrorKind::Compile);
+  EXPECT_THAT(error.message, HasSubstr("no linker was found"));
+  EXPECT_THAT(error.note, HasSubstr("lld-22"));
+  EXPECT_TRUE(std::filesystem::is_empty(directory));
+  std::filesystem::remove(directory);
+}
+
+TEST_F(CompilerTest, ReportsWhatCannotBeCompiled) {
+  EXPECT_EQ(errorOf(Compiler(options).loadFile("/nonexistent.mlir")).kind, ErrorKind::Usage);
+  EXPECT_EQ(errorOf(Compiler(options).loadText("func.func @f(", "bad.mlir")).kind,
+            ErrorKind::Compile);
+  EXPECT_THAT(diagnostics.str(), HasSubstr("bad.mlir:1:14: error:"));
+  options.target = "sm_99";
+  Error error = errorOf(Compiler(options).loadText(kCopy, "copy.mlir"));
+  EXPECT_EQ(error.kind, ErrorKind::Usage);
+  EXPECT_THAT(error.note, HasSubstr("sm_100a"));
+}
