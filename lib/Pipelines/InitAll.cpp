@@ -7,6 +7,7 @@
 #include "fp4/Conversion/HostToRuntime/Passes.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
+#include "fp4/Dialect/Pipe/Transforms/Passes.h"
 #include "fp4/Pipelines/Passes.h"
 #include "fp4/Pipelines/Pipelines.h"
 #include "fp4/Target/Passes.h"
@@ -32,6 +33,7 @@ void fp4::registerPasses() {
   registerFP4ToGPUPasses();
   registerFP4TargetPasses();
   registerFP4ToPipePasses();
+  pipe::registerFP4PipeTransformsPasses();
   registerFP4PipelinesPasses();
   registerHostToRuntimePasses();
   registerPipelines();

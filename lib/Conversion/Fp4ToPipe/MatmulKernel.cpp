@@ -63,7 +63,9 @@ public:
 
 private:
   struct Tile {
-    Value mBlock, row, column; ///< index of the row tile, first row, first column
+    Value row, column;      ///< first row and first column of Y
+    Value mScales, nScales; ///< first 128-row blocks of scales of A and B
+    Value nScaleRow;        ///< row of `column` within nScales; null when always 0
   };
 
   void buildTile(Value tile);
@@ -148,7 +150,12 @@ void KernelBuilder::build() {
 
 void KernelBuilder::buildTile(Value tileIndex) {
   auto coord = TileCoordOp::create(b, loc, tileIndex, numM, constant(shape.tilesN()));
-  Tile tile{coord.getM(), mul(coord.getM(), shape.kTileM), mul(coord.getN(), shape.tileN)};
+  Tile tile{mul(coord.getM(), shape.kTileM), mul(coord.getN(), shape.tileN), coord.getM(), {}, {}};
+  Value scaleRows = constant(kScaleBlockRows);
+  tile.nScales = arith::DivUIOp::create(b, loc, tile.column, scaleRows);
+  // The tiles of 64 and 192 columns begin in the middle of a block of scale rows every other time.
+  if (shape.tileN % kScaleBlockRows && shape.tilesN() > 1)
+    tile.nScaleRow = arith::RemUIOp::create(b, loc, tile.column, scaleRows);
   auto accType = TmemType::get({shape.kTileM, shape.tileN}, b.getF32Type());
   Value acc = AccumulatorOp::create(b, loc, accType);
   buildAccumulation(acc, tile);
@@ -169,11 +176,6 @@ void KernelBuilder::buildKTile(Value acc, const Tile &tile, Value k) {
   Value steps = blocks; // a block of 4 scales is one step of 64 when 16 elements share a scale
   if (int64_t tileSteps = shape.kTileK / kMmaK; tileSteps != tileBlocks)
     steps = existing(mul(k, tileSteps), tileSteps, llvm::divideCeil(shape.k, kMmaK));
-  // The tiles of 64 and 192 columns begin in the middle of a block of scale rows every other time.
-  Value nBlock = arith::DivUIOp::create(b, loc, tile.column, constant(kScaleBlockRows));
-  Value nRest;
-  if (shape.tileN % kScaleBlockRows && shape.tilesN() > 1)
-    nRest = arith::RemUIOp::create(b, loc, tile.column, constant(kScaleBlockRows));
 
   auto load = [&](Value map, Value row) {
     return LoadOp::create(b, loc, dataTile(cast<TensorMapType>(map.getType())), map, row, kElement,
@@ -191,11 +193,11 @@ void KernelBuilder::buildKTile(Value acc, const Tile &tile, Value k) {
     return CopyScalesOp::create(b, loc, type, from, blocks, IntegerAttr());
   };
   Value aTile = load(a, tile.row), bTile = load(bb, tile.column);
-  Value sa = loadScales(scalesA, tile.mBlock, shape.kTileM);
-  Value sb = loadScales(scalesB, nBlock, shape.tileN);
+  Value sa = loadScales(scalesA, tile.mScales, shape.kTileM);
+  Value sb = loadScales(scalesB, tile.nScales, shape.tileN);
   Value ta = copyScales(sa), tb = copyScales(sb);
   Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, constant(0));
-  MmaOp::create(b, loc, acc, aTile, ta, bTile, tb, nRest, more, steps);
+  MmaOp::create(b, loc, acc, aTile, ta, bTile, tb, tile.nScaleRow, more, steps);
 }
 
 void KernelBuilder::buildEpilogue(Value acc, const Tile &tile) {

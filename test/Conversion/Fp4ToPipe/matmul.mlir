@@ -52,11 +52,11 @@ func.func @linear(%q: tensor<?x1024xf4E2M1FN>, %s: tensor<?x64xf8E4M3FN, #fp4.sc
 // CHECK-NOT: i32)
 // CHECK: scf.for
 // CHECK:   %[[N0:.*]] = arith.muli %n, %c192_i32
+// CHECK:   %[[ROW:.*]] = arith.remui %[[N0]], %c128_i32
 // CHECK:   scf.for %[[K:.*]] = %c0_i32 to %c2_i32
 // CHECK:     %[[KB:.*]] = arith.muli %[[K]], %c4_i32
 // CHECK:     %[[LEFT:.*]] = arith.subi %c5_i32, %[[KB]]
 // CHECK:     %[[BLOCKS:.*]] = arith.minsi %[[LEFT]], %c4_i32
-// CHECK:     %[[ROW:.*]] = arith.remui %[[N0]], %c128_i32
 // CHECK:     pipe.load_scales %{{.*}} blocks %[[BLOCKS]] : !pipe.global<1x17xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x16xf8E4M3FN
 // CHECK:     pipe.load_scales %{{.*}} blocks %[[BLOCKS]] : !pipe.global<200x17xf8E4M3FN, tiled_128x4> -> !pipe.shared<256x16xf8E4M3FN
 // CHECK:     pipe.mma {{.*}} from %[[ROW]] accumulate %{{.*}} steps %{{.*}} :

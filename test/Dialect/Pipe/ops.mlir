@@ -1,8 +1,9 @@
 // RUN: fp4-opt %s | fp4-opt | FileCheck %s
 // RUN: fp4-opt %s -mlir-print-op-generic | fp4-opt | FileCheck %s
+// RUN: fp4-opt %s -pipe-verify-sync -pipe-verify-capacity -o /dev/null
 
 // The NVFP4 GEMM Y[M,512] = alpha * A[M,1024] B[512,1024]^T with 128x128 output tiles, by hand in
-// each form: 8 k tiles of 256 per output tile become 4 here, M is dynamic.
+// each form. M is dynamic; an output tile takes 4 k tiles of 256.
 
 !map = !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
 !data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>

@@ -83,6 +83,36 @@ LogicalResult LoadScalarOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
+// Names of results
+//===----------------------------------------------------------------------===//
+
+void LoadOp::getAsmResultNames(OpAsmSetValueNameFn name) {
+  if (getResult())
+    name(getResult(), "tile");
+}
+void LoadScalesOp::getAsmResultNames(OpAsmSetValueNameFn name) {
+  if (getResult())
+    name(getResult(), "scales");
+}
+void AccumulatorOp::getAsmResultNames(OpAsmSetValueNameFn name) { name(getResult(), "acc"); }
+void CopyScalesOp::getAsmResultNames(OpAsmSetValueNameFn name) { name(getResult(), "tscales"); }
+void ChannelOp::getAsmResultNames(OpAsmSetValueNameFn name) {
+  name(getResult(), getType().isShared() ? "tiles" : "accs");
+}
+
+/// `%tile`, `%scales` or `%acc`, by the kind of the slot.
+static void nameSlots(ValueRange slots, OpAsmSetValueNameFn name) {
+  for (Value slot : slots) {
+    auto shared = dyn_cast<SharedType>(slot.getType());
+    name(slot, !shared ? "acc" : shared.isScales() ? "scales" : "tile");
+  }
+}
+void ProducerAcquireOp::getAsmResultNames(OpAsmSetValueNameFn name) {
+  nameSlots(getSlots(), name);
+}
+void ConsumerWaitOp::getAsmResultNames(OpAsmSetValueNameFn name) { nameSlots(getSlots(), name); }
+
+//===----------------------------------------------------------------------===//
 // Load role
 //===----------------------------------------------------------------------===//
 

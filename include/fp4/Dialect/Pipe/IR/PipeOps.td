@@ -12,6 +12,9 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 
 class Pipe_Op<string mnemonic, list<Trait> traits = []> : Op<Pipe_Dialect, mnemonic, traits>;
 
+/// Results print as %tile, %acc, %channel, ...: kernels are read more often than written.
+def Pipe_NamedResults : DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>;
+
 /// An op that belongs to one warp role (see RoleOpInterface).
 class Pipe_RoleOp<string mnemonic, string role, list<Trait> traits = []>
     : Pipe_Op<mnemonic, traits # [Pipe_RoleOpInterface]> {
@@ -37,7 +40,8 @@ def Pipe_GlobalViewOp : Pipe_Op<"global_view", [Pure]> {
   }];
   let arguments = (ins AnyMemRef:$buffer);
   let results = (outs Pipe_GlobalType:$result);
-  let assemblyFormat = "$buffer attr-dict `:` qualified(type($buffer)) `->` qualified(type($result))";
+  let assemblyFormat =
+      "$buffer attr-dict `:` qualified(type($buffer)) `->` qualified(type($result))";
   let hasVerifier = 1;
 }
 
@@ -58,7 +62,10 @@ def Pipe_MakeTensorMapOp : Pipe_Op<"make_tensor_map", [Pure]> {
   }];
   let arguments = (ins AnyMemRef:$buffer, I64Attr:$columns);
   let results = (outs Pipe_TensorMapType:$result);
-  let assemblyFormat = "$buffer `columns` $columns attr-dict `:` qualified(type($buffer)) `->` qualified(type($result))";
+  let assemblyFormat = [{
+    $buffer `columns` $columns attr-dict
+    `:` qualified(type($buffer)) `->` qualified(type($result))
+  }];
   let hasVerifier = 1;
 }
 
@@ -127,7 +134,7 @@ def Pipe_TileCoordOp : Pipe_Op<"tile_coord", [Pure]> {
 // Load role
 //===----------------------------------------------------------------------===//
 
-def Pipe_LoadOp : Pipe_RoleOp<"load", "Load", [AttrSizedOperandSegments]> {
+def Pipe_LoadOp : Pipe_RoleOp<"load", "Load", [AttrSizedOperandSegments, Pipe_NamedResults]> {
   let summary = "TMA load of one box into shared memory";
   let description = [{
     Loads the box whose first element is (row, column) of the mapped matrix; elements outside of the
@@ -154,12 +161,14 @@ def Pipe_LoadOp : Pipe_RoleOp<"load", "Load", [AttrSizedOperandSegments]> {
   let results = (outs Optional<Pipe_SharedType>:$result);
   let assemblyFormat = [{
     $map `[` $row `,` $column `]` (`into` $dest^ `signals` $channel)? (`[` $iteration^ `]`)?
-    attr-dict `:` qualified(type($map)) (`,` qualified(type($dest))^ `,` qualified(type($channel)))? (`->` qualified(type($result))^)?
+    attr-dict `:` qualified(type($map)) (`,` qualified(type($dest))^ `,` qualified(type($channel)))?
+    (`->` qualified(type($result))^)?
   }];
   let hasVerifier = 1;
 }
 
-def Pipe_LoadScalesOp : Pipe_RoleOp<"load_scales", "Load", [AttrSizedOperandSegments]> {
+def Pipe_LoadScalesOp : Pipe_RoleOp<"load_scales", "Load",
+                                       [AttrSizedOperandSegments, Pipe_NamedResults]> {
   let summary = "bulk copy of a tile's scale factors into shared memory";
   let description = [{
     Copies the 512-byte blocks whose first is (row_block, column_block) of a `tiled_128x4` buffer,
@@ -185,7 +194,8 @@ def Pipe_LoadScalesOp : Pipe_RoleOp<"load_scales", "Load", [AttrSizedOperandSegm
   let assemblyFormat = [{
     $source `[` $row_block `,` $column_block `]` (`blocks` $blocks^)?
     (`into` $dest^ `signals` $channel)? (`[` $iteration^ `]`)?
-    attr-dict `:` qualified(type($source)) (`,` qualified(type($dest))^ `,` qualified(type($channel)))? (`->` qualified(type($result))^)?
+    attr-dict `:` qualified(type($source))
+    (`,` qualified(type($dest))^ `,` qualified(type($channel)))? (`->` qualified(type($result))^)?
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = roleDecl # [{
@@ -198,7 +208,7 @@ def Pipe_LoadScalesOp : Pipe_RoleOp<"load_scales", "Load", [AttrSizedOperandSegm
 // Mma role
 //===----------------------------------------------------------------------===//
 
-def Pipe_AccumulatorOp : Pipe_RoleOp<"accumulator", "Mma", [MemoryEffects<[MemAlloc]>]> {
+def Pipe_AccumulatorOp : Pipe_RoleOp<"accumulator", "Mma", [Pipe_NamedResults]> {
   let summary = "accumulator of one output tile, sequential form";
   let description = [{
     A tile of tensor memory with undefined contents; the first `pipe.mma` on it does not accumulate.
@@ -210,7 +220,7 @@ def Pipe_AccumulatorOp : Pipe_RoleOp<"accumulator", "Mma", [MemoryEffects<[MemAl
   let hasVerifier = 1;
 }
 
-def Pipe_CopyScalesOp : Pipe_RoleOp<"copy_scales", "Mma"> {
+def Pipe_CopyScalesOp : Pipe_RoleOp<"copy_scales", "Mma", [Pipe_NamedResults]> {
   let summary = "scale factors from shared to tensor memory";
   let description = [{
     Copies `blocks` 512-byte blocks (default all) of every row of blocks to the tile of tensor memory
@@ -347,7 +357,7 @@ def Pipe_RoleRegionOp : Pipe_Op<"role", [NoTerminator, SingleBlock, NoRegionArgu
   }];
 }
 
-def Pipe_ChannelOp : Pipe_Op<"channel"> {
+def Pipe_ChannelOp : Pipe_Op<"channel", [Pipe_NamedResults]> {
   let summary = "channel between two roles";
   let description = [{
     A full and an empty barrier per stage, with the stages' tiles. The agents say who completes each
@@ -393,7 +403,7 @@ class Pipe_ChannelUserOp<string mnemonic, list<Trait> traits = []> : Pipe_Op<mne
 }
 
 class Pipe_ChannelSlotsOp<string mnemonic>
-    : Pipe_ChannelUserOp<mnemonic, [InferTypeOpAdaptor]> {
+    : Pipe_ChannelUserOp<mnemonic, [InferTypeOpAdaptor, Pipe_NamedResults]> {
   let results = (outs Variadic<AnyType>:$slots);
 }
 

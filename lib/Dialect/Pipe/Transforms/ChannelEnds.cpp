@@ -1,0 +1,308 @@
+//===- ChannelEnds.cpp - The two ends of a channel, compared --------------===//
+
+#include "ChannelEnds.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace fp4::pipe;
+
+//===----------------------------------------------------------------------===//
+// Ops on channels
+//===----------------------------------------------------------------------===//
+
+bool fp4::pipe::isTake(Operation *op) { return isa<ProducerAcquireOp, ConsumerWaitOp>(op); }
+
+bool fp4::pipe::isHandOver(Operation *op) {
+  return isa<ProducerCommitOp, ConsumerReleaseOp>(op);
+}
+
+bool fp4::pipe::isEndOf(Operation *end, Operation *take) {
+  return isa<ProducerCommitOp>(end) == isa<ProducerAcquireOp>(take);
+}
+
+StringRef fp4::pipe::handOverName(Operation *take) {
+  return isa<ProducerAcquireOp>(take) ? ProducerCommitOp::getOperationName()
+                                      : ConsumerReleaseOp::getOperationName();
+}
+
+StringRef fp4::pipe::takeName(Operation *handOver) {
+  return isa<ProducerCommitOp>(handOver) ? ProducerAcquireOp::getOperationName()
+                                         : ConsumerWaitOp::getOperationName();
+}
+
+Value fp4::pipe::channelOf(Operation *op) {
+  for (Value operand : op->getOperands())
+    if (isa<ChannelType>(operand.getType()))
+      return operand;
+  return {};
+}
+
+static Value iterationOf(Operation *op) {
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case<LoadOp, LoadScalesOp, ProducerAcquireOp, ProducerCommitOp, ConsumerWaitOp,
+            ConsumerReleaseOp, ExpectTxOp>([](auto user) { return user.getIteration(); })
+      .Default([](Operation *) { return Value(); });
+}
+
+//===----------------------------------------------------------------------===//
+// Roles at the ends (C132)
+//===----------------------------------------------------------------------===//
+
+static LogicalResult setEnd(RoleRegionOp &end, Operation *op) {
+  auto role = op->getParentOfType<RoleRegionOp>();
+  if (!role)
+    return op->emitOpError("must be in the region of a role");
+  if (end && end != role) {
+    InFlightDiagnostic diag = op->emitOpError() << "channel has a second role at this end, "
+                                                << stringifyRole(role.getRole());
+    diag.attachNote(end.getLoc()) << "the first is here; give each its own channel";
+    return diag;
+  }
+  end = role;
+  return success();
+}
+
+static LogicalResult checkAgent(ChannelOp channel, RoleRegionOp role, StringRef end, Agent agent,
+                                int64_t arrivals) {
+  if (!role) {
+    InFlightDiagnostic diag = channel.emitOpError() << "channel must have a " << end << " role";
+    diag.attachNote() << "the other end waits for it forever";
+    return diag;
+  }
+  Agent expected = role.getRole() == Role::Load  ? Agent::Tma
+                   : role.getRole() == Role::Mma ? Agent::Mma
+                                                 : Agent::Threads;
+  int64_t count = expected == Agent::Threads ? role.getNumThreads() : 1;
+  if (agent == expected && arrivals == count)
+    return success();
+  InFlightDiagnostic diag = channel.emitOpError()
+                            << end << " must be " << stringifyAgent(expected) << " with " << count
+                            << " arrivals, but got " << stringifyAgent(agent) << " with "
+                            << arrivals;
+  diag.attachNote(role.getLoc()) << "the " << end << " is role " << stringifyRole(role.getRole());
+  return diag;
+}
+
+FailureOr<ChannelEnds> fp4::pipe::findEnds(ChannelOp channel) {
+  ChannelEnds ends;
+  WalkResult result = channel->getParentOp()->walk([&](Operation *op) {
+    if (channelOf(op) != channel.getResult())
+      return WalkResult::advance();
+    bool consumes = isa<ConsumerWaitOp, ConsumerReleaseOp>(op);
+    if (isa<ProducerAcquireOp>(op))
+      ends.producerTakes.push_back(op);
+    else if (isa<ConsumerWaitOp>(op))
+      ends.consumerTakes.push_back(op);
+    return failed(setEnd(consumes ? ends.consumer : ends.producer, op)) ? WalkResult::interrupt()
+                                                                        : WalkResult::advance();
+  });
+  if (result.wasInterrupted() ||
+      failed(checkAgent(channel, ends.producer, "producer", channel.getProducer(),
+                        channel.getProducerArrivals())) ||
+      failed(checkAgent(channel, ends.consumer, "consumer", channel.getConsumer(),
+                        channel.getConsumerArrivals())))
+    return failure();
+  return ends;
+}
+
+//===----------------------------------------------------------------------===//
+// Loops around the ends (C133)
+//===----------------------------------------------------------------------===//
+
+/// Both values are computed alike from the same values, given loops already found alike.
+static bool sameValue(Value x, Value y, ArrayRef<std::pair<Operation *, Operation *>> alike) {
+  if (x == y)
+    return true;
+  auto argX = dyn_cast<BlockArgument>(x), argY = dyn_cast<BlockArgument>(y);
+  if (argX && argY)
+    return argX.getArgNumber() == 0 && argY.getArgNumber() == 0 &&
+           llvm::is_contained(
+               alike, std::pair(argX.getOwner()->getParentOp(), argY.getOwner()->getParentOp()));
+  auto resX = dyn_cast<OpResult>(x), resY = dyn_cast<OpResult>(y);
+  if (!resX || !resY || resX.getResultNumber() != resY.getResultNumber())
+    return false;
+  Operation *opX = resX.getOwner(), *opY = resY.getOwner();
+  if (opX->getName() != opY->getName() || opX->getNumRegions() || !isMemoryEffectFree(opX) ||
+      opX->getAttrDictionary() != opY->getAttrDictionary() ||
+      opX->getNumOperands() != opY->getNumOperands())
+    return false;
+  return llvm::all_of(llvm::zip(opX->getOperands(), opY->getOperands()), [&](auto pair) {
+    return sameValue(std::get<0>(pair), std::get<1>(pair), alike);
+  });
+}
+
+/// Ops around `op` up to its role, outermost first.
+static SmallVector<Operation *> enclosing(Operation *op) {
+  SmallVector<Operation *> ops;
+  for (Operation *p = op->getParentOp(); p && !isa<RoleRegionOp>(p); p = p->getParentOp())
+    ops.insert(ops.begin(), p);
+  return ops;
+}
+
+static bool sameControl(Operation *x, Operation *y,
+                        ArrayRef<std::pair<Operation *, Operation *>> alike) {
+  auto loopX = dyn_cast<scf::ForOp>(x), loopY = dyn_cast<scf::ForOp>(y);
+  if (loopX && loopY)
+    return sameValue(loopX.getLowerBound(), loopY.getLowerBound(), alike) &&
+           sameValue(loopX.getUpperBound(), loopY.getUpperBound(), alike) &&
+           sameValue(loopX.getStep(), loopY.getStep(), alike);
+  auto ifX = dyn_cast<scf::IfOp>(x), ifY = dyn_cast<scf::IfOp>(y);
+  return ifX && ifY && sameValue(ifX.getCondition(), ifY.getCondition(), alike);
+}
+
+LogicalResult fp4::pipe::verifyLoopsAgree(const ChannelEnds &ends) {
+  if (ends.producerTakes.size() != ends.consumerTakes.size()) {
+    InFlightDiagnostic diag = ends.consumerTakes.front()->emitOpError()
+                              << "channel is taken from in " << ends.consumerTakes.size()
+                              << " places, but filled in " << ends.producerTakes.size();
+    diag.attachNote(ends.producerTakes.front()->getLoc()) << "the first that fills it is here";
+    return diag;
+  }
+  for (auto [fill, take] : llvm::zip_equal(ends.producerTakes, ends.consumerTakes)) {
+    SmallVector<Operation *> around = enclosing(take), other = enclosing(fill);
+    SmallVector<std::pair<Operation *, Operation *>> alike;
+    bool same = around.size() == other.size();
+    for (size_t i = 0; same && i < around.size(); ++i) {
+      same = sameControl(around[i], other[i], alike) &&
+             take->getParentOfType<RoleRegionOp>() != fill->getParentOfType<RoleRegionOp>();
+      alike.push_back({around[i], other[i]});
+    }
+    if (same)
+      continue;
+    InFlightDiagnostic diag = take->emitOpError()
+                              << "must be in the same loops as the producer_acquire of its channel, "
+                                 "so that as many stages are consumed as are produced";
+    diag.attachNote(fill->getLoc()) << "the stage is filled here";
+    return diag;
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Iterations (C134)
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A counter value: `base` (null for a constant) plus `offset`.
+struct Count {
+  Value base;
+  int64_t offset = 0;
+  bool operator==(const Count &) const = default;
+};
+
+/// Follows the counter of one channel through a role.
+class IterationChecker {
+public:
+  explicit IterationChecker(ChannelOp channel) : channel(channel) {}
+  /// Checks `block` given the count before it; the count behind it.
+  FailureOr<Count> run(Block *block, Count count);
+
+private:
+  bool contains(Operation *op) {
+    return op->walk([&](Operation *inner) {
+               return channelOf(inner) == channel.getResult() ? WalkResult::interrupt()
+                                                              : WalkResult::advance();
+             })
+        .wasInterrupted();
+  }
+  LogicalResult checkOp(Operation *op, const Count &count);
+  FailureOr<Count> runLoop(scf::ForOp loop, Count count);
+
+  ChannelOp channel;
+};
+} // namespace
+
+static Count countOf(Value value) {
+  Count count;
+  APInt constant;
+  while (auto sum = value.getDefiningOp<arith::AddIOp>()) {
+    if (!matchPattern(sum.getRhs(), m_ConstantInt(&constant)))
+      break;
+    count.offset += constant.getSExtValue();
+    value = sum.getLhs();
+  }
+  if (matchPattern(value, m_ConstantInt(&constant)))
+    count.offset += constant.getSExtValue();
+  else
+    count.base = value;
+  return count;
+}
+
+LogicalResult IterationChecker::checkOp(Operation *op, const Count &count) {
+  Count actual = countOf(iterationOf(op));
+  if (actual == count)
+    return success();
+  auto loop = op->getParentOfType<scf::ForOp>();
+  InFlightDiagnostic diag = op->emitOpError();
+  if (!actual.base && loop)
+    diag << "iteration must not be the constant " << actual.offset << " in a loop";
+  else if (loop && actual.base && !loop->isAncestor(actual.base.getParentRegion()->getParentOp()))
+    diag << "iteration must vary with the loop around it";
+  else
+    diag << "iteration must be the number of stages that this role has handed over";
+  diag.attachNote() << "carry a counter through the loops that starts at 0 and advances by 1 with "
+                       "every stage";
+  return diag;
+}
+
+FailureOr<Count> IterationChecker::runLoop(scf::ForOp loop, Count count) {
+  for (auto [i, init] : llvm::enumerate(loop.getInitArgs())) {
+    if (countOf(init) != count)
+      continue;
+    Value argument = loop.getRegionIterArg(i);
+    // Several counters may start alike; take the one that an op of the channel names.
+    bool named = loop.walk([&](Operation *op) {
+                       bool same = channelOf(op) == channel.getResult() && iterationOf(op) &&
+                                   countOf(iterationOf(op)).base == argument;
+                       auto inner = dyn_cast<scf::ForOp>(op);
+                       same |= inner && inner != loop && contains(inner) &&
+                               llvm::is_contained(inner.getInitArgs(), argument);
+                       return same ? WalkResult::interrupt() : WalkResult::advance();
+                     }).wasInterrupted();
+    if (!named)
+      continue;
+    FailureOr<Count> next = run(loop.getBody(), {argument, 0});
+    if (failed(next))
+      return failure();
+    if (countOf(loop.getYieldedValues()[i]) != *next) {
+      InFlightDiagnostic diag = loop.emitOpError()
+                                << "must yield the advanced counter of a channel";
+      diag.attachNote(channel.getLoc()) << "iterations of this channel would repeat";
+      return diag;
+    }
+    return Count{loop.getResult(i), 0};
+  }
+  // No counter enters this loop: the first op within says what is wrong.
+  FailureOr<Count> next = run(loop.getBody(), {loop.getInductionVar(), 0});
+  if (failed(next))
+    return failure();
+  return loop.emitOpError("must carry the counter of a channel, starting with that before the loop");
+}
+
+FailureOr<Count> IterationChecker::run(Block *block, Count count) {
+  for (Operation &op : *block) {
+    if (channelOf(&op) == channel.getResult()) {
+      if (failed(checkOp(&op, count)))
+        return failure();
+      if (isHandOver(&op))
+        ++count.offset;
+    } else if (op.getNumRegions() && contains(&op)) {
+      auto loop = dyn_cast<scf::ForOp>(op);
+      if (!loop)
+        return op.emitOpError("channel ops must be in straight-line code or scf.for");
+      FailureOr<Count> next = runLoop(loop, count);
+      if (failed(next))
+        return failure();
+      count = *next;
+    }
+  }
+  return count;
+}
+
+LogicalResult fp4::pipe::verifyIterations(ChannelOp channel, RoleRegionOp role) {
+  return IterationChecker(channel).run(&role.getBody().front(), Count{});
+}

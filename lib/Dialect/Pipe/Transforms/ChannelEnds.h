@@ -1,0 +1,40 @@
+//===- ChannelEnds.h - The two ends of a channel, compared ----------------===//
+//
+// Which roles produce into and consume from a channel, whether their loops agree, and whether the
+// iteration counters of an end count its stages.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Dialect/Pipe/IR/Pipe.h"
+
+namespace fp4::pipe {
+
+/// pipe.producer_acquire or pipe.consumer_wait.
+bool isTake(mlir::Operation *op);
+/// pipe.producer_commit or pipe.consumer_release.
+bool isHandOver(mlir::Operation *op);
+/// `end` hands over what an op like `take` takes.
+bool isEndOf(mlir::Operation *end, mlir::Operation *take);
+/// Name of the op that ends what `take` begins, and of the op that begins what `handOver` ends.
+llvm::StringRef handOverName(mlir::Operation *take);
+llvm::StringRef takeName(mlir::Operation *handOver);
+/// The channel operand of an op, or null.
+mlir::Value channelOf(mlir::Operation *op);
+
+struct ChannelEnds {
+  RoleRegionOp producer, consumer;
+  llvm::SmallVector<mlir::Operation *> producerTakes, consumerTakes; ///< in program order
+};
+
+/// (C132) Finds the one role at each end and checks that its agent is the one the channel names.
+llvm::FailureOr<ChannelEnds> findEnds(ChannelOp channel);
+
+/// (C133) The loops and branches around the takes of both ends have the same bounds and conditions.
+mlir::LogicalResult verifyLoopsAgree(const ChannelEnds &ends);
+
+/// (C134) Iterations of `channel` in `role` start at 0 and advance by one per stage, through all
+/// loops.
+mlir::LogicalResult verifyIterations(ChannelOp channel, RoleRegionOp role);
+
+} // namespace fp4::pipe

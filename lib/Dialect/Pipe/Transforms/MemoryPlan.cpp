@@ -1,0 +1,117 @@
+//===- MemoryPlan.cpp - Depths and places of a kernel's buffers -----------===//
+
+#include "MemoryPlan.h"
+
+#include "fp4/ISA/TargetModel.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+
+using namespace mlir;
+using namespace fp4::pipe;
+
+/// Barriers per stage: full and empty.
+static constexpr int64_t kBarrierBytes = 8, kBarriersPerStage = 2;
+/// Smallest tensor memory allocation.
+static constexpr int64_t kMinTmemColumns = 32;
+
+static void layOutShared(MemoryPlan &plan) {
+  struct Tile {
+    ChannelPlan *channel;
+    size_t index;
+    SharedType type;
+    size_t order;
+  };
+  SmallVector<Tile> tiles;
+  for (ChannelPlan &channel : plan.channels) {
+    if (!channel.isShared())
+      continue;
+    ArrayRef<Type> payload = channel.channel.getType().getPayload();
+    channel.places.assign(payload.size(), 0);
+    for (auto [i, type] : llvm::enumerate(payload))
+      tiles.push_back({&channel, i, cast<SharedType>(type), tiles.size()});
+  }
+  llvm::sort(tiles, [](const Tile &x, const Tile &y) {
+    return std::pair(-x.type.getAlignment(), x.order) < std::pair(-y.type.getAlignment(), y.order);
+  });
+  int64_t offset = 0;
+  for (Tile &tile : tiles) {
+    offset = llvm::alignTo(offset, tile.type.getAlignment());
+    tile.channel->places[tile.index] = offset;
+    offset += tile.channel->depth * tile.type.getBytes();
+  }
+  offset = llvm::alignTo(offset, kBarrierBytes);
+  for (ChannelPlan &channel : plan.channels) {
+    channel.barriers = offset;
+    offset += kBarriersPerStage * kBarrierBytes * channel.depth;
+  }
+  plan.tmemSlot = offset;
+  plan.sharedBytes = offset + kBarrierBytes;
+}
+
+static void layOutTmem(MemoryPlan &plan) {
+  int64_t column = 0;
+  for (ChannelPlan &channel : plan.channels) {
+    if (channel.isShared())
+      continue;
+    channel.places.clear();
+    for (Type type : channel.channel.getType().getPayload()) {
+      channel.places.push_back(column);
+      column += channel.depth * cast<TmemType>(type).getTmemColumns();
+    }
+  }
+  for (auto &[copy, place] : plan.scaleTiles) {
+    place = column;
+    column += copy.getType().getTmemColumns();
+  }
+  plan.usedColumns = column;
+  plan.tmemColumns = std::max<int64_t>(kMinTmemColumns, llvm::PowerOf2Ceil(column));
+}
+
+/// Deepens channels by turns while the layout fits.
+static void deepen(MemoryPlan &plan, bool shared, int64_t most,
+                   llvm::function_ref<bool()> layOutAndFits) {
+  for (bool grown = true; grown;) {
+    grown = false;
+    for (ChannelPlan &channel : plan.channels) {
+      if (channel.isShared() != shared || channel.depth >= most)
+        continue;
+      ++channel.depth;
+      if (layOutAndFits())
+        grown = true;
+      else
+        --channel.depth;
+    }
+  }
+  layOutAndFits();
+}
+
+FailureOr<MemoryPlan> fp4::pipe::planMemory(gpu::GPUFuncOp kernel, const hw::TargetModel &target,
+                                            const PlanOptions &options) {
+  MemoryPlan plan;
+  kernel.walk([&](Operation *op) {
+    if (auto channel = dyn_cast<ChannelOp>(op))
+      plan.channels.push_back({channel, 1, {}, 0});
+    else if (auto copy = dyn_cast<CopyScalesOp>(op))
+      plan.scaleTiles.push_back({copy, 0});
+  });
+  int64_t capacity = int64_t(target.sharedBytesPerCta) - options.reserveBytes;
+  auto tmemFits = [&] {
+    layOutTmem(plan);
+    return plan.usedColumns <= int64_t(target.tmemColumns);
+  };
+  auto sharedFits = [&] {
+    layOutShared(plan);
+    return plan.sharedBytes <= capacity;
+  };
+  if (!tmemFits())
+    return kernel.emitOpError() << "tiles must fit in the " << target.tmemColumns
+                                << " tensor memory columns of " << StringRef(target.name)
+                                << ", but take " << plan.usedColumns;
+  deepen(plan, /*shared=*/false, options.maxAccumulators, tmemFits);
+  if (!sharedFits())
+    return kernel.emitOpError() << "one stage of every channel must fit in " << capacity
+                                << " bytes of shared memory of " << StringRef(target.name)
+                                << ", but takes " << plan.sharedBytes;
+  deepen(plan, /*shared=*/true, options.maxStages, sharedFits);
+  return plan;
+}

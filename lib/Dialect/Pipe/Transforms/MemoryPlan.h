@@ -1,0 +1,52 @@
+//===- MemoryPlan.h - Depths and places of a kernel's buffers -------------===//
+//
+// Shared memory from offset 0: the tiles of shared channels, widest alignment first, all stages of a
+// tile adjacent; then full and empty barriers of every channel, 8 bytes each; then the word that
+// receives the tensor memory address. Tensor memory from column 0 of the kernel's allocation: the
+// tiles of tensor memory channels, then the scale tiles that the mma role makes for itself.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Dialect/Pipe/IR/Pipe.h"
+
+namespace mlir::gpu {
+class GPUFuncOp;
+} // namespace mlir::gpu
+
+namespace fp4::hw {
+struct TargetModel;
+} // namespace fp4::hw
+
+namespace fp4::pipe {
+
+struct PlanOptions {
+  unsigned maxStages = 8;       ///< per shared memory channel
+  unsigned maxAccumulators = 2; ///< per tensor memory channel
+  unsigned reserveBytes = 0;    ///< shared memory left to others
+};
+
+struct ChannelPlan {
+  ChannelOp channel;
+  int64_t depth = 1;
+  llvm::SmallVector<int64_t> places; ///< bytes or columns of stage 0, per tile
+  int64_t barriers = 0;              ///< byte offset of the full barriers
+
+  bool isShared() const { return ChannelOp(channel).getType().isShared(); }
+};
+
+struct MemoryPlan {
+  llvm::SmallVector<ChannelPlan> channels;
+  llvm::SmallVector<std::pair<CopyScalesOp, int64_t>> scaleTiles; ///< with their first columns
+  int64_t sharedBytes = 0;  ///< dynamic shared memory of a block
+  int64_t tmemSlot = 0;     ///< byte offset of the address word
+  int64_t usedColumns = 0;
+  int64_t tmemColumns = 0;  ///< columns to allocate: a power of two, at least 32
+};
+
+/// Chooses depths and lays out both memories. Fails, with an error on `kernel`, when one stage per
+/// channel does not fit.
+llvm::FailureOr<MemoryPlan> planMemory(mlir::gpu::GPUFuncOp kernel, const hw::TargetModel &target,
+                                       const PlanOptions &options);
+
+} // namespace fp4::pipe

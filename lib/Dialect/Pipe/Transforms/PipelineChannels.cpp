@@ -1,0 +1,255 @@
+//===- PipelineChannels.cpp - Depths, places and iteration counters -------===//
+//
+// From the specialized to the pipelined form:
+//  1. MemoryPlan chooses depths and lays out shared and tensor memory; the plan becomes attributes.
+//  2. In every role a counter per channel is threaded through the loops around the channel's ops. It
+//     advances with each commit or release, so it is the number of stages passed since the start of
+//     the kernel.
+//  3. A stage filled by tma begins with the announcement of its bytes: what its loads move, whole
+//     boxes for tensor maps and 512 bytes per existing block of scales.
+//  4. Launches of the kernel ask for its shared memory.
+//
+//===----------------------------------------------------------------------===//
+
+#include "MemoryPlan.h"
+#include "StageBytes.h"
+
+#include "fp4/Dialect/Pipe/Transforms/Passes.h"
+#include "fp4/ISA/TargetModel.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/IR/PatternMatch.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace fp4::pipe {
+#define GEN_PASS_DEF_PIPELINECHANNELS
+#include "fp4/Dialect/Pipe/Transforms/Passes.h.inc"
+} // namespace fp4::pipe
+
+using namespace mlir;
+using namespace fp4;
+using namespace fp4::pipe;
+
+//===----------------------------------------------------------------------===//
+// The plan
+//===----------------------------------------------------------------------===//
+
+static void applyPlan(gpu::GPUFuncOp kernel, const MemoryPlan &plan) {
+  Builder b(kernel.getContext());
+  for (const ChannelPlan &entry : plan.channels) {
+    ChannelOp channel = entry.channel;
+    channel.setDepthAttr(b.getI32IntegerAttr(entry.depth));
+    channel.setPayloadAttr(b.getDenseI64ArrayAttr(entry.places));
+    channel.setBarriersAttr(b.getI64IntegerAttr(entry.barriers));
+  }
+  for (auto [copy, column] : plan.scaleTiles)
+    CopyScalesOp(copy).setTmemColumnAttr(b.getI64IntegerAttr(column));
+  kernel->setAttr(PipeDialect::kSharedBytesAttr, b.getI64IntegerAttr(plan.sharedBytes));
+  kernel->setAttr(PipeDialect::kTmemColumnsAttr, b.getI64IntegerAttr(plan.tmemColumns));
+  kernel->setAttr(PipeDialect::kTmemSlotAttr, b.getI64IntegerAttr(plan.tmemSlot));
+}
+
+//===----------------------------------------------------------------------===//
+// Counters
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Threads the counter of one channel through one role.
+class CounterThreader {
+public:
+  CounterThreader(RewriterBase &rewriter, ChannelOp channel, Value one)
+      : rewriter(rewriter), channel(channel), one(one) {}
+
+  /// Numbers the ops of `block` from `counter` on; the counter after the block.
+  FailureOr<Value> run(Block *block, Value counter);
+
+private:
+  bool uses(Operation *op) {
+    return llvm::is_contained(op->getOperands(), channel.getResult());
+  }
+  bool contains(Operation *op) {
+    return op->walk([&](Operation *inner) {
+               return uses(inner) ? WalkResult::interrupt() : WalkResult::advance();
+             })
+        .wasInterrupted();
+  }
+  Value number(Operation *op, Value counter);
+  FailureOr<Value> threadLoop(scf::ForOp loop, Value counter);
+
+  RewriterBase &rewriter;
+  ChannelOp channel;
+  Value one;
+};
+} // namespace
+
+/// Gives a channel op its iteration; the counter behind it.
+Value CounterThreader::number(Operation *op, Value counter) {
+  llvm::TypeSwitch<Operation *>(op)
+      .Case<LoadOp, LoadScalesOp, ProducerAcquireOp, ProducerCommitOp, ConsumerWaitOp,
+            ConsumerReleaseOp>([&](auto user) { user.getIterationMutable().assign(counter); });
+  if (!isa<ProducerCommitOp, ConsumerReleaseOp>(op))
+    return counter;
+  rewriter.setInsertionPointAfter(op);
+  return arith::AddIOp::create(rewriter, op->getLoc(), counter, one);
+}
+
+FailureOr<Value> CounterThreader::threadLoop(scf::ForOp loop, Value counter) {
+  bool failedInside = false;
+  auto newYields = [&](OpBuilder &, Location, ArrayRef<BlockArgument> arguments) {
+    FailureOr<Value> next = run(loop.getBody(), arguments.front());
+    failedInside = failed(next);
+    return SmallVector<Value>{failedInside ? Value(arguments.front()) : *next};
+  };
+  rewriter.setInsertionPoint(loop);
+  auto replaced = loop.replaceWithAdditionalYields(rewriter, counter,
+                                                   /*replaceInitOperandUsesInLoop=*/false,
+                                                   newYields);
+  if (failed(replaced) || failedInside)
+    return failure();
+  return Value((*replaced)->getResults().back());
+}
+
+FailureOr<Value> CounterThreader::run(Block *block, Value counter) {
+  for (Operation &op : llvm::make_early_inc_range(*block)) {
+    if (uses(&op)) {
+      counter = number(&op, counter);
+    } else if (op.getNumRegions() && contains(&op)) {
+      auto loop = dyn_cast<scf::ForOp>(op);
+      if (!loop)
+        return op.emitOpError() << "channel ops must be in straight-line code or scf.for";
+      FailureOr<Value> after = threadLoop(loop, counter);
+      if (failed(after))
+        return failure();
+      counter = *after;
+    }
+  }
+  return counter;
+}
+
+static LogicalResult threadCounters(gpu::GPUFuncOp kernel) {
+  IRRewriter rewriter(kernel.getContext());
+  rewriter.setInsertionPointToStart(&kernel.getBody().front());
+  Value zero = arith::ConstantIntOp::create(rewriter, kernel.getLoc(), 0, 32);
+  Value one = arith::ConstantIntOp::create(rewriter, kernel.getLoc(), 1, 32);
+  auto channels = llvm::to_vector(kernel.getBody().getOps<ChannelOp>());
+  for (RoleRegionOp role : kernel.getBody().getOps<RoleRegionOp>())
+    for (ChannelOp channel : channels)
+      if (failed(CounterThreader(rewriter, channel, one).run(&role.getBody().front(), zero)))
+        return failure();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Bytes
+//===----------------------------------------------------------------------===//
+
+static Value materialize(OpBuilder &b, Location loc, const LinearForm &form) {
+  auto constant = [&](int64_t value) { return arith::ConstantIntOp::create(b, loc, value, 32); };
+  Value sum = constant(form.constant);
+  for (auto [value, factor] : form.factors) {
+    Value term = arith::MulIOp::create(b, loc, value, constant(factor));
+    sum = arith::AddIOp::create(b, loc, term, sum);
+  }
+  return sum;
+}
+
+/// Puts pipe.expect_tx in front of the first load that signals the acquired stage.
+static LogicalResult announceBytes(ProducerAcquireOp acquire) {
+  LinearForm bytes;
+  Operation *first = nullptr;
+  for (Operation *op = acquire->getNextNode(); op; op = op->getNextNode()) {
+    bool sameChannel = llvm::is_contained(op->getOperands(), acquire.getChannel());
+    if (sameChannel && isa<ProducerCommitOp>(op))
+      break;
+    if (!sameChannel || !isa<LoadOp, LoadScalesOp>(op))
+      continue;
+    addLoadBytes(bytes, op);
+    first = first ? first : op;
+  }
+  if (!first)
+    return acquire.emitOpError() << "stage must be filled by loads in the block that acquires it";
+  DominanceInfo dominance;
+  for (auto [blocks, factor] : bytes.factors)
+    if (!dominance.properlyDominates(blocks, first))
+      return first->emitOpError() << "numbers of scale blocks must be computed before the first "
+                                     "load of the stage";
+  OpBuilder builder(first);
+  Value sum = materialize(builder, first->getLoc(), bytes);
+  ExpectTxOp::create(builder, first->getLoc(), acquire.getChannel(), acquire.getIteration(), sum);
+  return success();
+}
+
+static LogicalResult announceBytes(gpu::GPUFuncOp kernel) {
+  WalkResult result = kernel.walk([&](ProducerAcquireOp acquire) {
+    auto channel = acquire.getChannel().getDefiningOp<ChannelOp>();
+    if (channel.getProducer() == Agent::Tma && failed(announceBytes(acquire)))
+      return WalkResult::interrupt();
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
+//===----------------------------------------------------------------------===//
+// Pass
+//===----------------------------------------------------------------------===//
+
+/// The kernel has roles, and channels without a depth.
+static bool isSpecialized(gpu::GPUFuncOp kernel) {
+  auto channels = kernel.getBody().getOps<ChannelOp>();
+  return !kernel.getBody().getOps<RoleRegionOp>().empty() &&
+         llvm::none_of(channels, [](ChannelOp channel) { return channel.isPipelined(); });
+}
+
+/// Launches of `kernel` ask for its dynamic shared memory.
+static void updateLaunches(ModuleOp module, gpu::GPUFuncOp kernel, int64_t bytes) {
+  auto kernels = kernel->getParentOfType<gpu::GPUModuleOp>();
+  if (!kernels)
+    return;
+  module.walk([&](gpu::LaunchFuncOp launch) {
+    if (launch.getKernelModuleName() != kernels.getName() ||
+        launch.getKernelName() != kernel.getName())
+      return;
+    OpBuilder builder(launch);
+    Value size = arith::ConstantIntOp::create(builder, launch.getLoc(), bytes, 32);
+    launch.getDynamicSharedMemorySizeMutable().assign(size);
+  });
+}
+
+namespace {
+struct PipelineChannelsPass : fp4::pipe::impl::PipelineChannelsBase<PipelineChannelsPass> {
+  using PipelineChannelsBase::PipelineChannelsBase;
+
+  LogicalResult pipeline(gpu::GPUFuncOp kernel, const hw::TargetModel &model) {
+    FailureOr<MemoryPlan> plan =
+        planMemory(kernel, model, {maxStages, maxAccumulators, reserveBytes});
+    if (failed(plan))
+      return failure();
+    applyPlan(kernel, *plan);
+    if (failed(threadCounters(kernel)) || failed(announceBytes(kernel)))
+      return failure();
+    updateLaunches(getOperation(), kernel, plan->sharedBytes);
+    for (const ChannelPlan &channel : plan->channels)
+      numStages += channel.depth;
+    return success();
+  }
+
+  void runOnOperation() override {
+    Expected<const hw::TargetModel *> model = hw::requireTarget(target);
+    if (!model) {
+      getOperation().emitError(model.error().message).attachNote() << model.error().note;
+      return signalPassFailure();
+    }
+    SmallVector<gpu::GPUFuncOp> kernels;
+    getOperation().walk([&](gpu::GPUFuncOp func) {
+      if (isSpecialized(func))
+        kernels.push_back(func);
+    });
+    for (gpu::GPUFuncOp kernel : kernels)
+      if (failed(pipeline(kernel, **model)))
+        return signalPassFailure();
+  }
+};
+} // namespace

@@ -1,0 +1,34 @@
+//===- StageBytes.h - What the loads of a stage complete ------------------===//
+//
+// Byte counts as linear forms over counts of scale blocks: constant + sum of factor * value. The form
+// of the loads is what pipe-pipeline announces and what pipe-verify-sync compares with.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Dialect/Pipe/IR/Pipe.h"
+
+#include "llvm/ADT/MapVector.h"
+
+#include <string>
+
+namespace fp4::pipe {
+
+struct LinearForm {
+  int64_t constant = 0;
+  llvm::MapVector<mlir::Value, int64_t> factors; ///< no zero factors
+
+  void add(mlir::Value value, int64_t factor);
+  bool operator==(const LinearForm &other) const;
+  /// "32768 + 1024 * (1 value)", for messages.
+  std::string str() const;
+};
+
+/// Adds the bytes that a pipe.load or pipe.load_scales completes: its whole box, or 512 bytes per row
+/// of blocks and existing block.
+void addLoadBytes(LinearForm &bytes, mlir::Operation *load);
+
+/// The form of an i32 made of arith.constant, addi and muli by a constant; other values are atoms.
+LinearForm linearForm(mlir::Value value);
+
+} // namespace fp4::pipe

@@ -1,0 +1,141 @@
+//===- VerifyCapacity.cpp - Places are disjoint and within the target -----===//
+
+#include "fp4/Dialect/Pipe/IR/Pipe.h"
+#include "fp4/Dialect/Pipe/Transforms/Passes.h"
+#include "fp4/ISA/TargetModel.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+
+namespace fp4::pipe {
+#define GEN_PASS_DEF_VERIFYCAPACITY
+#include "fp4/Dialect/Pipe/Transforms/Passes.h.inc"
+} // namespace fp4::pipe
+
+using namespace mlir;
+using namespace fp4;
+using namespace fp4::pipe;
+
+namespace {
+/// Bytes of shared memory or columns of tensor memory that something occupies.
+struct Extent {
+  int64_t begin, end;
+  std::string what;
+  Operation *owner;
+};
+
+/// The ranges of one kernel.
+struct Ranges {
+  SmallVector<Extent> shared, tmem;
+};
+} // namespace
+
+static void addChannel(Ranges &ranges, ChannelOp channel) {
+  int64_t depth = *channel.getDepth();
+  for (auto [i, type] : llvm::enumerate(channel.getType().getPayload())) {
+    int64_t place = (*channel.getPayload())[i];
+    std::string what = "tile " + std::to_string(i);
+    if (auto tile = dyn_cast<SharedType>(type))
+      ranges.shared.push_back({place, place + depth * tile.getBytes(), what, channel});
+    else
+      ranges.tmem.push_back(
+          {place, place + depth * cast<TmemType>(type).getTmemColumns(), what, channel});
+  }
+  int64_t barriers = *channel.getBarriers();
+  ranges.shared.push_back({barriers, barriers + 16 * depth, "barriers", channel});
+}
+
+/// Ranges are disjoint and end at or before `limit`.
+static LogicalResult checkRanges(SmallVector<Extent> &ranges, int64_t limit, StringRef unit,
+                                 StringRef attribute) {
+  llvm::sort(ranges, [](const Extent &x, const Extent &y) { return x.begin < y.begin; });
+  for (auto [i, range] : llvm::enumerate(ranges)) {
+    if (range.end > limit)
+      return range.owner->emitOpError() << range.what << " at " << unit << " " << range.begin
+                                        << " to " << range.end << " must end within " << attribute
+                                        << ", " << limit;
+    if (i == 0 || ranges[i - 1].end <= range.begin)
+      continue;
+    const Extent &other = ranges[i - 1];
+    InFlightDiagnostic diag = range.owner->emitOpError()
+                              << range.what << " at " << unit << " " << range.begin << " to "
+                              << range.end << " must be disjoint from " << other.what << " at "
+                              << other.begin << " to " << other.end;
+    diag.attachNote(other.owner->getLoc()) << "the other is here";
+    return diag;
+  }
+  return success();
+}
+
+static FailureOr<int64_t> attribute(gpu::GPUFuncOp kernel, StringRef name) {
+  if (auto value = kernel->getAttrOfType<IntegerAttr>(name))
+    return value.getInt();
+  InFlightDiagnostic diag = kernel.emitOpError()
+                            << "pipelined kernel must have the attribute " << name;
+  diag.attachNote() << "pipe-pipeline sets it";
+  return failure();
+}
+
+static LogicalResult checkLimits(gpu::GPUFuncOp kernel, const hw::TargetModel &target,
+                                 int64_t shared, int64_t columns) {
+  if (shared > int64_t(target.sharedBytesPerCta)) // (C140)
+    return kernel.emitOpError() << PipeDialect::kSharedBytesAttr << " must be at most "
+                                << target.sharedBytesPerCta << " on " << StringRef(target.name)
+                                << ", but got " << shared;
+  if (!llvm::isPowerOf2_64(columns) || columns < 32 || columns > int64_t(target.tmemColumns))
+    return kernel.emitOpError() << PipeDialect::kTmemColumnsAttr // (C141)
+                                << " must be a power of two from 32 to " << target.tmemColumns
+                                << ", but got " << columns;
+  return success();
+}
+
+static LogicalResult verifyKernel(gpu::GPUFuncOp kernel, const hw::TargetModel &target) {
+  Ranges ranges;
+  WalkResult placed = kernel.walk([&](Operation *op) {
+    if (auto channel = dyn_cast<ChannelOp>(op)) {
+      addChannel(ranges, channel);
+    } else if (auto copy = dyn_cast<CopyScalesOp>(op)) {
+      if (!copy.getTmemColumn()) {
+        copy.emitOpError("must have a place in tensor memory in the pipelined form").attachNote()
+            << "add 'at <column>'";
+        return WalkResult::interrupt();
+      }
+      int64_t column = *copy.getTmemColumn();
+      ranges.tmem.push_back(
+          {column, column + copy.getType().getTmemColumns(), "scale tile", copy});
+    }
+    return WalkResult::advance();
+  });
+  if (placed.wasInterrupted())
+    return failure();
+  FailureOr<int64_t> shared = attribute(kernel, PipeDialect::kSharedBytesAttr);
+  FailureOr<int64_t> columns = attribute(kernel, PipeDialect::kTmemColumnsAttr);
+  FailureOr<int64_t> slot = attribute(kernel, PipeDialect::kTmemSlotAttr);
+  if (failed(shared) || failed(columns) || failed(slot) ||
+      failed(checkLimits(kernel, target, *shared, *columns)))
+    return failure();
+  ranges.shared.push_back({*slot, *slot + 4, "tensor memory slot", kernel});
+  if (failed(checkRanges(ranges.shared, *shared, "bytes", PipeDialect::kSharedBytesAttr)))
+    return failure();
+  return checkRanges(ranges.tmem, *columns, "columns", PipeDialect::kTmemColumnsAttr);
+}
+
+namespace {
+struct VerifyCapacityPass : fp4::pipe::impl::VerifyCapacityBase<VerifyCapacityPass> {
+  using VerifyCapacityBase::VerifyCapacityBase;
+
+  void runOnOperation() override {
+    Expected<const hw::TargetModel *> model = hw::requireTarget(target);
+    if (!model) {
+      getOperation().emitError(model.error().message).attachNote() << model.error().note;
+      return signalPassFailure();
+    }
+    getOperation().walk([&](gpu::GPUFuncOp kernel) {
+      auto channels = kernel.getBody().getOps<ChannelOp>();
+      bool pipelined = llvm::any_of(channels, [](ChannelOp c) { return c.isPipelined(); });
+      if (pipelined && failed(verifyKernel(kernel, **model)))
+        signalPassFailure();
+    });
+    markAllAnalysesPreserved();
+  }
+};
+} // namespace

@@ -1,0 +1,244 @@
+//===- VerifySync.cpp - Channels protect every tile that crosses roles ----===//
+//
+// Three passes over a kernel with roles:
+//  - tiles (C130): walk operands, look at where each tile comes from;
+//  - pairs (C131): walk blocks; a stage is taken and handed over in one block, so that every path has
+//    both, in this order, and its tiles are used in between;
+//  - channels (C132..C135): compare both ends of each channel, count iterations through the loops, and
+//    compare announced with loaded bytes.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ChannelEnds.h"
+#include "StageBytes.h"
+
+#include "fp4/Dialect/Pipe/Transforms/Passes.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace fp4::pipe {
+#define GEN_PASS_DEF_VERIFYSYNC
+#include "fp4/Dialect/Pipe/Transforms/Passes.h.inc"
+} // namespace fp4::pipe
+
+using namespace mlir;
+using namespace fp4::pipe;
+
+//===----------------------------------------------------------------------===//
+// Tiles (C130)
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyTile(Operation *user, Value tile) {
+  auto role = user->getParentOfType<RoleRegionOp>();
+  Operation *def = tile.getDefiningOp();
+  bool taken = isa_and_nonnull<ProducerAcquireOp, ConsumerWaitOp>(def);
+  bool made = isa_and_nonnull<RoleOpInterface>(def);
+  if (def && role && role->isAncestor(def) && (taken || made))
+    return success();
+  InFlightDiagnostic diag = user->emitOpError()
+                            << "tile " << tile.getType()
+                            << " must come from an acquire or wait of this role";
+  diag.attachNote(tile.getLoc()) << "it is defined here; hand it over in a channel";
+  return diag;
+}
+
+static LogicalResult verifyTiles(gpu::GPUFuncOp kernel) {
+  WalkResult result = kernel.walk([&](Operation *op) {
+    if (isa<RoleOpInterface>(op) && !op->getParentOfType<RoleRegionOp>()) {
+      op->emitOpError("must be in the region of a role").attachNote(kernel.getLoc())
+          << "other ops of this kernel are; run pipe-specialize-warps on the sequential form";
+      return WalkResult::interrupt();
+    }
+    for (Value operand : op->getOperands())
+      if (isa<SharedType, TmemType>(operand.getType()) && failed(verifyTile(op, operand)))
+        return WalkResult::interrupt();
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
+//===----------------------------------------------------------------------===//
+// Pairs (C131)
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Checks that stages are taken and handed over in pairs, block by block.
+class PairChecker {
+public:
+  LogicalResult check(Block *block);
+
+private:
+  LogicalResult take(Operation *op);
+  LogicalResult handOver(Operation *op);
+  LogicalResult checkLoad(Operation *load, Value channel, Value dest);
+  LogicalResult checkOpen(Block *block);
+
+  llvm::MapVector<Value, Operation *> open; ///< channel -> op that took its current stage
+};
+} // namespace
+
+LogicalResult PairChecker::take(Operation *op) {
+  Value channel = channelOf(op);
+  if (Operation *holder = open.lookup(channel)) {
+    InFlightDiagnostic diag = op->emitOpError() << "takes a stage while one of the channel is held";
+    diag.attachNote(holder->getLoc()) << "taken here; hand it over with "
+                                      << handOverName(holder) << " first";
+    return diag;
+  }
+  open[channel] = op;
+  return success();
+}
+
+LogicalResult PairChecker::handOver(Operation *op) {
+  Value channel = channelOf(op);
+  Operation *holder = open.lookup(channel);
+  if (!holder || !isEndOf(op, holder)) {
+    InFlightDiagnostic diag = op->emitOpError() << "hands over a stage that is not held";
+    diag.attachNote() << "take it in the same block before, with " << takeName(op);
+    return diag;
+  }
+  if (holder->getBlock() != op->getBlock()) {
+    InFlightDiagnostic diag = op->emitOpError()
+                              << "must be in the block that took the stage, so that every path "
+                                 "hands it over once";
+    diag.attachNote(holder->getLoc()) << "the stage is taken here";
+    return diag;
+  }
+  for (Value slot : holder->getResults())
+    for (Operation *user : slot.getUsers()) {
+      Operation *ancestor = op->getBlock()->findAncestorOpInBlock(*user);
+      if (ancestor && ancestor->isBeforeInBlock(op))
+        continue;
+      InFlightDiagnostic diag = user->emitOpError() << "uses a tile after it was handed over";
+      diag.attachNote(op->getLoc()) << "handed over here; move this behind the last use";
+      return diag;
+    }
+  open.erase(channel);
+  return success();
+}
+
+LogicalResult PairChecker::checkLoad(Operation *load, Value channel, Value dest) {
+  Operation *holder = channel ? open.lookup(channel) : nullptr;
+  if (isa_and_nonnull<ProducerAcquireOp>(holder) && dest.getDefiningOp() == holder)
+    return success();
+  InFlightDiagnostic diag = load->emitOpError()
+                            << "must fill a tile of the stage that is held of the channel it "
+                               "signals";
+  diag.attachNote() << "acquire the stage before, and use its tile as destination";
+  return diag;
+}
+
+LogicalResult PairChecker::checkOpen(Block *block) {
+  for (auto [channel, holder] : open)
+    if (holder->getBlock() == block) {
+      InFlightDiagnostic diag = holder->emitOpError() << "stage must be handed over in this block";
+      diag.attachNote() << "add " << handOverName(holder) << " behind the last use of its tiles";
+      return diag;
+    }
+  return success();
+}
+
+LogicalResult PairChecker::check(Block *block) {
+  for (Operation &op : *block) {
+    LogicalResult result = success();
+    if (isTake(&op))
+      result = take(&op);
+    else if (isHandOver(&op))
+      result = handOver(&op);
+    else if (auto load = dyn_cast<LoadOp>(op))
+      result = checkLoad(load, load.getChannel(), load.getDest());
+    else if (auto load = dyn_cast<LoadScalesOp>(op))
+      result = checkLoad(load, load.getChannel(), load.getDest());
+    for (Region &region : op.getRegions())
+      for (Block &inner : region)
+        if (succeeded(result))
+          result = check(&inner);
+    if (failed(result))
+      return failure();
+  }
+  return checkOpen(block);
+}
+
+//===----------------------------------------------------------------------===//
+// Bytes (C135)
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyBytes(ProducerAcquireOp acquire) {
+  LinearForm loaded;
+  ExpectTxOp announced;
+  Operation *end = nullptr;
+  for (Operation *op = acquire->getNextNode(); op && !end; op = op->getNextNode()) {
+    if (channelOf(op) != acquire.getChannel())
+      continue;
+    if (auto expect = dyn_cast<ExpectTxOp>(op)) {
+      if (announced)
+        return expect.emitOpError("must announce the bytes of a stage once")
+                   .attachNote(announced.getLoc())
+               << "announced here";
+      announced = expect;
+    } else if (isa<LoadOp, LoadScalesOp>(op)) {
+      if (!announced)
+        return op->emitOpError("must come after the pipe.expect_tx of its stage");
+      addLoadBytes(loaded, op);
+    } else {
+      end = op;
+    }
+  }
+  if (!announced) {
+    InFlightDiagnostic diag = acquire.emitOpError() << "bytes of the stage must be announced";
+    diag.attachNote() << "add pipe.expect_tx of " << loaded.str() << " bytes";
+    return diag;
+  }
+  LinearForm expected = linearForm(announced.getBytes());
+  if (expected == loaded)
+    return success();
+  InFlightDiagnostic diag = announced.emitOpError()
+                            << "must announce the " << loaded.str()
+                            << " bytes that the loads of the stage complete, but got "
+                            << expected.str();
+  diag.attachNote() << (expected.factors.empty() && expected.constant > loaded.constant
+                            ? "the consumer would wait forever"
+                            : "the barrier's count would not return to zero");
+  return diag;
+}
+
+//===----------------------------------------------------------------------===//
+// Pass
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyKernel(gpu::GPUFuncOp kernel) {
+  if (failed(verifyTiles(kernel)))
+    return failure();
+  for (RoleRegionOp role : kernel.getBody().getOps<RoleRegionOp>())
+    if (failed(PairChecker().check(&role.getBody().front())))
+      return failure();
+  for (ChannelOp channel : kernel.getBody().getOps<ChannelOp>()) {
+    FailureOr<ChannelEnds> ends = findEnds(channel);
+    if (failed(ends) || failed(verifyLoopsAgree(*ends)))
+      return failure();
+    if (!channel.isPipelined())
+      continue;
+    if (failed(verifyIterations(channel, ends->producer)) ||
+        failed(verifyIterations(channel, ends->consumer)))
+      return failure();
+    for (Operation *take : ends->producerTakes)
+      if (channel.getProducer() == Agent::Tma &&
+          failed(verifyBytes(cast<ProducerAcquireOp>(take))))
+        return failure();
+  }
+  return success();
+}
+
+namespace {
+struct VerifySyncPass : fp4::pipe::impl::VerifySyncBase<VerifySyncPass> {
+  void runOnOperation() override {
+    getOperation().walk([&](gpu::GPUFuncOp kernel) {
+      bool hasRoles = !kernel.getBody().getOps<RoleRegionOp>().empty();
+      if (hasRoles && failed(verifyKernel(kernel)))
+        signalPassFailure();
+    });
+    markAllAnalysesPreserved();
+  }
+};
+} // namespace
