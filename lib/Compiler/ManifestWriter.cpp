@@ -92,7 +92,7 @@ private:
       std::string value = "a" + std::to_string(argument.getArgNumber());
       names[argument] = value;
       auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "fp4.name");
-      arguments.push_back(describeOperand(name ? name.getValue() : value, argument.getType()));
+      arguments.push_back(describeOperand(name ? name.getValue().str() : value, argument.getType()));
     }
     return arguments;
   }
@@ -107,9 +107,9 @@ private:
     return results;
   }
 
-  static json::Object describeOperand(StringRef name, Type type) {
+  static json::Object describeOperand(std::string name, Type type) {
     json::Object object = describeType(type);
-    object["name"] = name;
+    object["name"] = std::move(name); // json would only refer to a StringRef
     return object;
   }
 
