@@ -139,7 +139,7 @@ TEST_F(CompilerTest, ReportsWhatCannotBeCompiled) {
   EXPECT_EQ(errorOf(Compiler(options).loadFile("/nonexistent.mlir")).kind, ErrorKind::Usage);
   EXPECT_EQ(errorOf(Compiler(options).loadText("func.func @f(", "bad.mlir")).kind,
             ErrorKind::Compile);
-  EXPECT_THAT(diagnostics.str(), HasSubstr("bad.mlir:1:14: error:"));
+  EXPECT_THAT(diagnostics.str(), HasSubstr("bad.mlir:1:13: error:"));
   options.target = "sm_99";
   Error error = errorOf(Compiler(options).loadText(kCopy, "copy.mlir"));
   EXPECT_EQ(error.kind, ErrorKind::Usage);
