@@ -87,3 +87,14 @@ void fp4rt_launch(const fp4rt_module *module, const char *kernel, uint32_t gridX
   session->launch(*module, kernel, shape, {params, numParams});
 }
 }
+
+std::span<const AbiSymbol> fp4::rt::abiSymbols() {
+#define SYMBOL(name) {#name, reinterpret_cast<void *>(&name)}
+  static const AbiSymbol symbols[] = {
+      SYMBOL(fp4rt_alloc),      SYMBOL(fp4rt_free),
+      SYMBOL(fp4rt_memset),     SYMBOL(fp4rt_memcpy_2d),
+      SYMBOL(fp4rt_tensor_map), SYMBOL(fp4rt_multiprocessor_count),
+      SYMBOL(fp4rt_fail),       SYMBOL(fp4rt_launch)};
+#undef SYMBOL
+  return symbols;
+}

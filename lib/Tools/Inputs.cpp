@@ -1,7 +1,7 @@
 //===- Inputs.cpp - Seeded input tensors ----------------------------------===//
 
-#include "Float16.h"
 #include "fp4/ISA/ScaleLayout.h"
+#include "fp4/Numerics/Float16.h"
 #include "fp4/Tools/Tensor.h"
 
 #include <algorithm>
@@ -83,7 +83,7 @@ void fillFloats(Tensor &tensor, const Generator &generate) {
       tensor.as<float>()[i] = value;
     else
       tensor.as<uint16_t>()[i] =
-          tensor.type.element == ElementType::BF16 ? floatToBf16(value) : floatToHalf(value);
+          tensor.type.element == ElementType::BF16 ? numerics::encodeBF16(value) : numerics::encodeF16(value);
   }
 }
 

@@ -68,8 +68,6 @@ Type parseType(const Field &field) {
       dim.fail("a positive size, or -1 for a dynamic one");
     type.shape.push_back(size);
   });
-  if (type.shape.size() > 2)
-    field.at("shape").fail("of rank 0 to 2");
   auto element = parseElementType(field.at("type").string());
   if (!element)
     field.at("type").fail(element.error().note);
@@ -117,11 +115,12 @@ Function parseFunction(const Field &field) {
   function.symbol = field.at("symbol").string();
   function.arguments = parseOperands(field.at("arguments"));
   function.results = parseOperands(field.at("results"));
-  if (field.has("program"))
+  function.hasProgram = field.has("program");
+  if (function.hasProgram)
     field.at("program").each([&](Field op) { function.program.push_back(parseOp(op)); });
   if (field.has("returns"))
     function.returns = parseNames(field.at("returns"));
-  if (!function.program.empty() && function.returns.size() != function.results.size())
+  if (function.hasProgram && function.returns.size() != function.results.size())
     field.at("returns").fail("as long as 'results'");
   return function;
 }

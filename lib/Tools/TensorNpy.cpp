@@ -1,6 +1,6 @@
 //===- TensorNpy.cpp - Tensors from and to .npy arrays --------------------===//
 
-#include "Float16.h"
+#include "fp4/Numerics/Float16.h"
 #include "fp4/Tools/Tensor.h"
 
 #include <algorithm>
@@ -76,7 +76,7 @@ Expected<Tensor> fromNpy(const NpyArray &array, const Type &type, const std::str
   for (size_t i = 0; i < out.size(); ++i) {
     float value;
     std::memcpy(&value, array.data.data() + i * sizeof(value), sizeof(value));
-    out[i] = type.element == ElementType::BF16 ? floatToBf16(value) : floatToHalf(value);
+    out[i] = type.element == ElementType::BF16 ? numerics::encodeBF16(value) : numerics::encodeF16(value);
   }
   return tensor;
 }
@@ -90,7 +90,7 @@ NpyArray toNpy(const Tensor &tensor) {
   auto bits = tensor.as<uint16_t>();
   array.data.resize(bits.size() * sizeof(float));
   for (size_t i = 0; i < bits.size(); ++i) {
-    float value = bf16ToFloat(bits[i]);
+    float value = numerics::decodeBF16(bits[i]);
     std::memcpy(array.data.data() + i * sizeof(value), &value, sizeof(value));
   }
   return array;

@@ -80,4 +80,11 @@ private:
   uint64_t liveBytes_ = 0;
 };
 
+/// The functions of fp4-c/Runtime.h by name, for a JIT that does not search the process.
+struct AbiSymbol {
+  const char *name;
+  void *address;
+};
+std::span<const AbiSymbol> abiSymbols();
+
 } // namespace fp4::rt

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "fp4/Runtime/Device.h"
-#include "fp4/Tools/Manifest.h"
+#include "fp4/Tools/Reference.h"
 
 #include <functional>
 #include <map>
@@ -32,7 +32,7 @@ struct RunOptions {
   std::string policy = "eager";    ///< completion policy of the simulator
   uint64_t seed = 1;               ///< of the inputs and of the random policy
   std::string distribution = "gaussian";  ///< gaussian | uniform | exact | ones | zeros | arange
-  std::string function;            ///< empty: the only function, or the first with a program
+  std::string function;            ///< empty: the only function
   std::vector<std::string> inputs;   ///< NAME=FILE.npy
   std::vector<std::string> outputs;  ///< NAME=FILE.npy
   std::vector<int64_t> shape;      ///< M,N,K; empty: from the manifest and the inputs
@@ -42,23 +42,12 @@ struct RunOptions {
   unsigned hostThreads = 0;
 };
 
-/// One operand of a comparison with the reference.
-struct OutputVerdict {
-  std::string name;
-  bool passed = false;
-  std::string method;  ///< "bit-equal to the tcgen05 model", "within the derived bound", ...
-  uint64_t elements = 0, mismatches = 0;
-  double maxAbsError = 0;   ///< against the reference in exact arithmetic
-  double maxBoundRatio = 0; ///< largest error divided by its derived bound; at most 1 passes
-  std::string firstMismatch; ///< index, value found and value expected
-};
-
 struct RunReport {
   std::string function, device, deviceSelector, target, simPolicy;
   bool hardware = false;
   uint64_t seed = 0;
   struct Kernel {
-    std::string name;
+    std::string module, name;
     rt::LaunchShape shape;
     uint32_t registers = 0;
     uint32_t spillBytes = 0;
@@ -72,7 +61,7 @@ struct RunReport {
   };
   std::vector<Operand> arguments, results;
   std::vector<Kernel> kernels;
-  std::vector<OutputVerdict> verdicts;
+  std::vector<Verdict> verdicts;
   bool verified = false;  ///< the reference was run
   double runMilliseconds = 0, referenceMilliseconds = 0;
   std::vector<std::string> notes;

@@ -60,7 +60,8 @@ struct ProgramOp {
 struct Function {
   std::string name, symbol;
   std::vector<Operand> arguments, results;
-  std::vector<ProgramOp> program;    ///< operands: argument names a0, a1, .. or earlier results
+  bool hasProgram = false;           ///< false: it has operations no reference knows
+  std::vector<ProgramOp> program;    ///< operands: arguments a0, a1, .. or earlier results
   std::vector<std::string> returns;  ///< one value per result
 };
 

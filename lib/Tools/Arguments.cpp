@@ -1,0 +1,184 @@
+//===- Arguments.cpp - From a command line to the tensors a function gets -===//
+
+#include "Arguments.h"
+
+#include <charconv>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <optional>
+
+namespace fp4::tools {
+namespace {
+
+constexpr int64_t kDefaultRows = 256;
+
+Expected<int64_t> parseSize(const std::string &text, const char *option) {
+  int64_t size = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
+  if (error != std::errc() || end != text.data() + text.size() || size < 1 || size > INT32_MAX)
+    return makeError(ErrorKind::Usage,
+                     fmt::format("{} expects a size from 1 to {}, but got '{}'", option, INT32_MAX,
+                                 text));
+  return size;
+}
+
+/// N and K of --shape must be those the library was compiled for: x is M x K and w is N x K.
+Status checkFixedShape(const Function &function, const std::vector<int64_t> &shape) {
+  std::vector<const Operand *> matrices;
+  for (const Operand &argument : function.arguments)
+    if (argument.type.shape.size() == 2)
+      matrices.push_back(&argument);
+  auto check = [&](size_t matrix, size_t dim, size_t entry, char letter) -> Status {
+    if (shape.size() <= entry || matrices.size() <= matrix)
+      return {};
+    int64_t fixed = matrices[matrix]->type.shape[dim];
+    if (fixed < 0 || fixed == shape[entry])
+      return {};
+    return makeError(ErrorKind::Usage,
+                     fmt::format("--shape has {} = {}, but argument '{}' is {}", letter,
+                                 shape[entry], matrices[matrix]->name,
+                                 matrices[matrix]->type.str()),
+                     "this size was fixed when the function was compiled; compile it for another");
+  };
+  FP4_TRY(check(0, 0, 0, 'M'));
+  FP4_TRY(check(1, 0, 1, 'N'));
+  return check(0, 1, 2, 'K');
+}
+
+/// The state of one binding: values appear as they become known.
+class Binder {
+public:
+  Binder(const Function &function, const RunOptions &options)
+      : function_(function), options_(options), values_(function.arguments.size()) {
+    bound_.sources.resize(values_.size());
+    for (const Operand &argument : function.arguments)
+      types_.push_back(argument.type);
+  }
+
+  Expected<BoundArguments> bind() {
+    FP4_TRY(fixNamedSizes());
+    FP4_TRY(loadFiles());
+    FP4_TRY(fixCommonSize());
+    FP4_TRY(generate());
+    for (auto &value : values_)
+      bound_.values.push_back(std::move(*value));
+    return std::move(bound_);
+  }
+
+private:
+  Status fixNamedSizes();
+  Status loadFiles();
+  Status fixCommonSize();
+  Status generate();
+
+  const Function &function_;
+  const RunOptions &options_;
+  std::vector<Type> types_;
+  std::vector<std::optional<Tensor>> values_;
+  std::optional<int64_t> sizeFromFile_;
+  BoundArguments bound_;
+};
+
+Status Binder::fixNamedSizes() {
+  for (const std::string &text : options_.dims) {
+    auto pair = splitAssignment(text, "--dim");
+    if (!pair)
+      return tl::unexpected<Error>(pair.error());
+    auto index = findOperand(function_.arguments, pair->first, "argument");
+    if (!index)
+      return tl::unexpected<Error>(index.error());
+    auto size = parseSize(pair->second, "--dim");
+    if (!size)
+      return tl::unexpected<Error>(size.error());
+    Type &type = types_[*index];
+    if (!type.isDynamic())
+      return makeError(ErrorKind::Usage,
+                       fmt::format("--dim names argument '{}', which has no dynamic size: {}",
+                                   pair->first, type.str()));
+    for (int64_t &dim : type.shape)
+      dim = dim < 0 ? *size : dim;
+  }
+  return {};
+}
+
+Status Binder::loadFiles() {
+  for (const std::string &text : options_.inputs) {
+    auto pair = splitAssignment(text, "--input");
+    if (!pair)
+      return tl::unexpected<Error>(pair.error());
+    auto index = findOperand(function_.arguments, pair->first, "argument");
+    if (!index)
+      return tl::unexpected<Error>(index.error());
+    auto array = readNpy(pair->second);
+    if (!array)
+      return tl::unexpected<Error>(array.error());
+    bool dynamic = types_[*index].isDynamic();
+    auto tensor = fromNpy(*array, types_[*index], pair->first);
+    if (!tensor)
+      return tl::unexpected<Error>(tensor.error());
+    types_[*index] = tensor->type;
+    if (dynamic && !sizeFromFile_)
+      sizeFromFile_ = tensor->type.shape[0];
+    values_[*index] = std::move(*tensor);
+    bound_.sources[*index] = pair->second;
+  }
+  return {};
+}
+
+Status Binder::fixCommonSize() {
+  FP4_TRY(checkFixedShape(function_, options_.shape));
+  bool assumed = options_.shape.empty() && !sizeFromFile_;
+  int64_t rows = !options_.shape.empty() ? options_.shape[0] : sizeFromFile_.value_or(kDefaultRows);
+  bool used = false;
+  for (Type &type : types_)
+    for (int64_t &dim : type.shape)
+      if (dim < 0) {
+        dim = rows;
+        used = true;
+      }
+  if (assumed && used)
+    bound_.notes.push_back(fmt::format("dynamic size taken as {}; choose it with --shape M", rows));
+  return {};
+}
+
+Status Binder::generate() {
+  for (size_t i = 0; i < values_.size(); ++i) {
+    if (values_[i])
+      continue;
+    auto tensor = makeInput(types_[i], options_.distribution, options_.seed, unsigned(i));
+    if (!tensor)
+      return tl::unexpected<Error>(tensor.error());
+    values_[i] = std::move(*tensor);
+    bound_.sources[i] = fmt::format("{}, seed {}", options_.distribution, options_.seed);
+  }
+  return {};
+}
+
+} // namespace
+
+Expected<std::pair<std::string, std::string>> splitAssignment(const std::string &text,
+                                                              const char *option) {
+  size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+    return makeError(ErrorKind::Usage,
+                     fmt::format("{} expects NAME=VALUE, but got '{}'", option, text));
+  return std::pair{text.substr(0, equals), text.substr(equals + 1)};
+}
+
+Expected<size_t> findOperand(const std::vector<Operand> &operands, const std::string &name,
+                             const char *what) {
+  std::vector<std::string_view> names;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (operands[i].name == name)
+      return i;
+    names.push_back(operands[i].name);
+  }
+  return makeError(ErrorKind::Usage, fmt::format("the function has no {} named '{}'", what, name),
+                   fmt::format("its {}s are {}", what, fmt::join(names, ", ")));
+}
+
+Expected<BoundArguments> bindArguments(const Function &function, const RunOptions &options) {
+  return Binder(function, options).bind();
+}
+
+} // namespace fp4::tools

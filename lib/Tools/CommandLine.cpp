@@ -1,0 +1,58 @@
+//===- CommandLine.cpp - The options both tools share ---------------------===//
+
+#include "fp4/Tools/Engine.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace fp4::tools {
+
+void addRunOptions(CLI::App &app, RunOptions &options) {
+  auto *group = app.add_option_group("Running");
+  group->add_option("--device", options.device,
+                    "auto (a GPU that runs the code, else the simulator), sim, cuda or cuda:N")
+      ->capture_default_str();
+  group->add_option("--policy", options.policy,
+                    "when asynchronous operations of the simulator complete: eager, lazy, random, "
+                    "delay")
+      ->capture_default_str();
+  group->add_option("--seed", options.seed, "seed of the inputs and of the random policy")
+      ->capture_default_str();
+  group->add_option("--dist", options.distribution,
+                    fmt::format("inputs: {}", fmt::join(kDistributions, ", ")))
+      ->capture_default_str();
+  group->add_option("--function", options.function, "function to run, where there are several");
+  group->add_option("--input", options.inputs, "NAME=FILE.npy: an argument from a file");
+  group->add_option("--output", options.outputs, "NAME=FILE.npy: write a result");
+  group->add_option("--shape", options.shape, "M[,N[,K]]: the dynamic sizes")
+      ->delimiter(',')
+      ->expected(1, 3)
+      ->check(CLI::Range(int64_t(1), int64_t(INT32_MAX)));
+  group->add_option("--dim", options.dims, "NAME=SIZE: the dynamic size of one argument");
+  group->add_option("--threads", options.hostThreads,
+                    "host threads of the simulator and the reference; 0: all");
+  group->add_flag("!--no-verify", options.verify, "do not compare with the reference");
+  group->add_flag("--json", options.json, "print the report as one JSON object");
+}
+
+int runAndReport(const Engine &engine, const RunOptions &options) {
+  auto report = engine.run(options);
+  if (!report) {
+    std::fputs(format(report.error()).c_str(), stderr);
+    return exitCode(report.error());
+  }
+  std::fputs((options.json ? report->json() : report->text()).c_str(), stdout);
+  if (report->passed())
+    return 0;
+  std::fflush(stdout);
+  Error mismatch{ErrorKind::Mismatch, "the result differs from the reference",
+                 fmt::format("repeat with --seed {}; --dist exact takes rounding out of the "
+                             "comparison, --policy lazy and random other schedules",
+                             options.seed)};
+  std::fputs(format(mismatch).c_str(), stderr);
+  return exitCode(mismatch);
+}
+
+} // namespace fp4::tools

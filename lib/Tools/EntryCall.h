@@ -1,0 +1,38 @@
+//===- EntryCall.h - Calling compiled host code ---------------------------===//
+//
+// Tensors to memref descriptors in device memory and back. A descriptor of rank R is 3 + 2R words:
+// allocated pointer, aligned pointer, offset in elements, R sizes, R strides in elements, for the
+// dense boundary buffer of a type (Type::bufferShape).
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Runtime/Session.h"
+#include "fp4/Tools/Engine.h"
+
+namespace fp4::tools {
+
+class EntryCall {
+public:
+  EntryCall(rt::Session &session, const Function &function)
+      : session_(session), function_(function) {}
+
+  /// Copies the arguments to the device.
+  Status upload(std::span<const Tensor> arguments);
+  /// Calls the entry and waits for the device. The first error of the session comes back.
+  Status call(EntryFunction entry);
+  /// Copies the results to the host, after checking what the entry said about them.
+  Expected<std::vector<Tensor>> download();
+
+private:
+  Expected<Type> resolveResult(const Operand &result, const uint64_t *descriptor) const;
+  Expected<Tensor> downloadOne(const Operand &result, const uint64_t *descriptor);
+
+  rt::Session &session_;
+  const Function &function_;
+  std::vector<std::vector<uint64_t>> arguments_; ///< one descriptor each
+  std::vector<uint64_t> results_;                ///< descriptors, one after the other
+  int64_t dynamicSize_ = 0;                      ///< of the first dynamic argument
+};
+
+} // namespace fp4::tools

@@ -1,0 +1,39 @@
+//===- Library.cpp - An emitted library as an engine ----------------------===//
+
+#include "fp4/Tools/Library.h"
+
+#include <cerrno>
+#include <cstring>
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace fp4::tools {
+
+Expected<Engine> openLibrary(const std::string &path) {
+  if (access(path.c_str(), R_OK) != 0)
+    return makeError(ErrorKind::Usage,
+                     fmt::format("cannot open library '{}': {}", path, std::strerror(errno)));
+  // Without a slash dlopen would search the system's folders instead of this one.
+  std::string name = path.find('/') == std::string::npos ? "./" + path : path;
+  void *handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle)
+    return makeError(ErrorKind::Usage,
+                     fmt::format("cannot load library '{}': {}", path, dlerror()),
+                     "it must be a library that fp4-runner --emit=so wrote, for this machine");
+  auto *manifest = static_cast<const char *>(dlsym(handle, "fp4_manifest"));
+  if (!manifest)
+    return makeError(ErrorKind::Usage,
+                     fmt::format("library '{}' has no symbol 'fp4_manifest'", path),
+                     "it must be a library that fp4-runner --emit=so wrote");
+  auto resolve = [handle, path](const std::string &symbol) -> Expected<EntryFunction> {
+    if (void *address = dlsym(handle, symbol.c_str()))
+      return reinterpret_cast<EntryFunction>(address);
+    return makeError(ErrorKind::Usage,
+                     fmt::format("library '{}' has no symbol '{}'", path, symbol),
+                     "its manifest names a function that it does not contain");
+  };
+  return Engine::create(manifest, resolve);
+}
+
+} // namespace fp4::tools

@@ -1,0 +1,37 @@
+//===- fp4-run.cpp - Executes an emitted library, without the compiler ----===//
+
+#include "fp4/Tools/Engine.h"
+#include "fp4/Tools/Library.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+using namespace fp4;
+
+int main(int argc, char **argv) {
+  CLI::App app("Runs a library that fp4-runner --emit=so wrote, on a GPU or in the simulator, and "
+               "compares its results with the reference.",
+               "fp4-run");
+  app.set_version_flag("--version", "fp4-run " FP4_VERSION);
+  std::string path;
+  bool list = false;
+  tools::RunOptions options;
+  app.add_option("library", path, "the library")->required();
+  app.add_flag("--list", list, "print its functions and kernels, run nothing");
+  tools::addRunOptions(app, options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    return app.exit(error) ? static_cast<int>(ErrorKind::Usage) : 0;
+  }
+  auto engine = tools::openLibrary(path);
+  if (!engine) {
+    std::fputs(format(engine.error()).c_str(), stderr);
+    return exitCode(engine.error());
+  }
+  if (list) {
+    std::fputs(engine->list().c_str(), stdout);
+    return 0;
+  }
+  return tools::runAndReport(*engine, options);
+}

@@ -1,0 +1,89 @@
+//===- Cts.h - One conformance suite for all devices ----------------------===//
+//
+// fp4-cts runs the same tests, with the same PTX text, on the device that FP4_DEVICE names ("sim",
+// the default, or "cuda:0"). Where FP4_IMAGES names a folder, every test also writes there the bytes
+// it read back: the images of two devices must be equal, file by file (integration_test/cuda-sm90).
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Runtime/Device.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace fp4::cts {
+
+using Bytes = std::vector<std::byte>;
+
+/// The device under test, opened once per process; null when it cannot be opened (main says why).
+rt::Device *device();
+/// Opens it. The error goes to main.
+Status openDeviceUnderTest();
+
+/// Stores `bytes` as FP4_IMAGES/NAME.bin; does nothing without FP4_IMAGES.
+void saveImage(const std::string &name, std::span<const std::byte> bytes);
+
+/// Deterministic bytes for a test: the same on every machine.
+Bytes patternBytes(size_t count, uint32_t seed);
+
+/// Device memory for the length of a test.
+class Buffer {
+public:
+  explicit Buffer(size_t bytes, std::optional<uint8_t> fill = std::nullopt);
+  explicit Buffer(std::span<const std::byte> contents);
+  ~Buffer();
+  Buffer(const Buffer &) = delete;
+
+  rt::DevicePtr address() const { return address_; }
+  size_t size() const { return size_; }
+  Bytes read() const;
+
+private:
+  rt::DevicePtr address_ = 0;
+  size_t size_ = 0;
+};
+
+/// Kernel parameters: values are copied in, pointers to the copies come out.
+class Params {
+public:
+  template <typename T> Params &add(const T &value) {
+    return addBytes({reinterpret_cast<const std::byte *>(&value), sizeof(value)});
+  }
+  Params &addBytes(std::span<const std::byte> bytes);
+  std::vector<void *> pointers();
+
+private:
+  std::vector<std::unique_ptr<std::byte[]>> values_;
+};
+
+/// Prefixes `.version`, `.target` and `.address_size`.
+std::string ptxModule(const std::string &body);
+
+/// Loads PTX, launches one kernel and waits; failures are test failures that carry the message.
+testing::AssertionResult runKernel(const std::string &ptx, const std::string &kernel,
+                                   const rt::LaunchShape &shape, Params &params);
+
+/// Loads PTX only.
+Expected<rt::ModuleId> loadPtx(const std::string &ptx, const std::string &name);
+
+template <typename T> std::span<const T> view(const Bytes &bytes) {
+  return {reinterpret_cast<const T *>(bytes.data()), bytes.size() / sizeof(T)};
+}
+template <typename T> std::span<const std::byte> bytesOf(const std::vector<T> &values) {
+  return std::as_bytes(std::span(values));
+}
+
+/// ASSERT_TRUE for Status and Expected, with the message.
+#define FP4_ASSERT_OK(expr)                                                                        \
+  do {                                                                                             \
+    auto &&ctsResult = (expr);                                                                     \
+    ASSERT_TRUE(ctsResult.has_value()) << ::fp4::format(ctsResult.error());                        \
+  } while (false)
+
+} // namespace fp4::cts

@@ -1,0 +1,153 @@
+//===- SessionTest.cpp - The C ABI's session, target rules, absent drivers -===//
+
+#include "../../lib/Runtime/TargetMatch.h"
+#include "fp4/Runtime/Session.h"
+
+#include <gmock/gmock.h>
+
+namespace fp4::rt {
+namespace {
+
+using testing::HasSubstr;
+
+std::unique_ptr<Device> simulator() {
+  auto device = openDevice("sim", {});
+  EXPECT_TRUE(device) << format(device.error());
+  return device ? std::move(*device) : nullptr;
+}
+
+TEST(Session, CallsWithoutASessionDoNothing) {
+  EXPECT_EQ(fp4rt_alloc(16), nullptr);
+  EXPECT_EQ(fp4rt_multiprocessor_count(), 1);
+  fp4rt_free(nullptr);
+  fp4rt_memset(nullptr, 0, 16);
+  fp4rt_fail("nobody hears this", nullptr);
+  fp4rt_module module{};
+  fp4rt_launch(&module, "k", 1, 1, 1, 1, 1, 1, 0, nullptr, 0);
+}
+
+TEST(Session, OwnsWhatWasAllocated) {
+  auto device = simulator();
+  uint64_t address = 0;
+  {
+    Session session(*device);
+    Session::Scope scope(session);
+    address = reinterpret_cast<uint64_t>(fp4rt_alloc(1024));
+    ASSERT_NE(address, 0u);
+    EXPECT_EQ(session.allocatedBytes(), 1024u);
+    fp4rt_memset(reinterpret_cast<void *>(address), 7, 1024);
+    void *other = fp4rt_alloc(8);
+    fp4rt_free(other);
+    EXPECT_EQ(session.allocatedBytes(), 1024u);
+    EXPECT_EQ(fp4rt_multiprocessor_count(), device->multiprocessorCount());
+    EXPECT_TRUE(session.finish());
+  }
+  EXPECT_FALSE(device->memset(address, 0, 1)) << "freed with the session";
+}
+
+TEST(Session, TheFirstErrorSticksAndTheRestIsSkipped) {
+  auto device = simulator();
+  Session session(*device);
+  Session::Scope scope(session);
+  void *memory = fp4rt_alloc(64);
+  fp4rt_fail("first", "do this");
+  fp4rt_fail("second", nullptr);
+  EXPECT_EQ(fp4rt_alloc(64), nullptr);
+  EXPECT_EQ(fp4rt_multiprocessor_count(), 1);
+  fp4rt_memset(nullptr, 0, 1 << 20);
+  fp4rt_free(memory);
+  Status status = session.finish();
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().message, "first");
+  EXPECT_EQ(status.error().note, "do this");
+}
+
+TEST(Session, ScopesNest) {
+  auto device = simulator();
+  Session outer(*device), inner(*device);
+  Session::Scope a(outer);
+  {
+    Session::Scope b(inner);
+    EXPECT_EQ(Session::current(), &inner);
+  }
+  EXPECT_EQ(Session::current(), &outer);
+}
+
+TEST(Session, MisuseIsReported) {
+  auto device = simulator();
+  auto errorOf = [&](auto call) {
+    Session session(*device);
+    Session::Scope scope(session);
+    call();
+    Status status = session.finish();
+    return status ? "no error" : status.error().message;
+  };
+  EXPECT_THAT(errorOf([] { fp4rt_free(reinterpret_cast<void *>(0x1234)); }),
+              HasSubstr("not the start of a live allocation"));
+  EXPECT_THAT(errorOf([] {
+                char *p = static_cast<char *>(fp4rt_alloc(64));
+                fp4rt_memcpy_2d(p + 32, 2, p, 4, 4, 2);
+              }),
+              HasSubstr("must have pitches of at least that, but got source pitch 4 and "
+                        "destination pitch 2"));
+  EXPECT_THAT(errorOf([] { fp4rt_tensor_map(nullptr, nullptr, 0, 0, 9, nullptr, nullptr, nullptr); }),
+              HasSubstr("expects a rank of 1 to 5"));
+  EXPECT_THAT(errorOf([] { fp4rt_memset(fp4rt_alloc(16), 0, 17); }), HasSubstr("17"));
+  EXPECT_EQ(errorOf([] {
+              fp4rt_module module{"m", "sm_100a", "", 0, nullptr, 0};
+              fp4rt_launch(&module, "k", 0, 1, 1, 1, 1, 1, 0, nullptr, 0);
+            }),
+            "no error"); // an empty grid launches nothing
+  EXPECT_THAT(errorOf([] {
+                fp4rt_module module{"m", "sm_100a", "", 0, nullptr, 0};
+                fp4rt_launch(&module, "k", 1, 1, 1, 1, 1, 1, 0, nullptr, 0);
+              }),
+              HasSubstr("module 'm' carries no PTX"));
+}
+
+TEST(Session, EveryAbiFunctionHasASymbol) {
+  for (const AbiSymbol &symbol : abiSymbols()) {
+    EXPECT_NE(symbol.address, nullptr);
+    EXPECT_THAT(symbol.name, testing::StartsWith("fp4rt_"));
+  }
+  EXPECT_EQ(abiSymbols().size(), 8u);
+}
+
+TEST(OpenDevice, SelectorsThatDoNotExist) {
+  auto unknown = openDevice("tpu", {});
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().kind, ErrorKind::Usage);
+  EXPECT_EQ(unknown.error().message, "unknown device 'tpu'");
+  EXPECT_FALSE(openDevice("cuda:x", {}));
+  EXPECT_FALSE(openDevice("cuda:-1", {}));
+  DeviceOptions options;
+  options.target = "sm_42";
+  EXPECT_FALSE(openDevice("sim", options));
+  auto absent = openDevice("cuda:63", {});
+  ASSERT_FALSE(absent);
+  EXPECT_EQ(absent.error().kind, ErrorKind::Device);
+  EXPECT_THAT(absent.error().note, testing::AnyOf(HasSubstr("--device sim"), HasSubstr("choose cuda:0")));
+}
+
+// The CUDA compatibility rules, one line each.
+TEST(TargetMatch, Rules) {
+  auto match = [](const char *target, int major, int minor) {
+    TargetMatch m = matchTarget(target, major, minor);
+    return std::pair(m.cubin, m.ptx);
+  };
+  EXPECT_EQ(match("sm_90a", 9, 0), std::pair(true, true));
+  EXPECT_EQ(match("sm_90a", 10, 0), std::pair(false, false)); // "a": its own chip only
+  EXPECT_EQ(match("sm_100a", 9, 0), std::pair(false, false));
+  EXPECT_EQ(match("sm_100a", 10, 3), std::pair(false, false));
+  EXPECT_EQ(match("sm_100f", 10, 3), std::pair(true, true)); // "f": its family
+  EXPECT_EQ(match("sm_100f", 12, 0), std::pair(false, false));
+  EXPECT_EQ(match("sm_90", 9, 0), std::pair(true, true));
+  EXPECT_EQ(match("sm_90", 10, 0), std::pair(false, true)); // PTX runs forward
+  EXPECT_EQ(match("sm_80", 8, 9), std::pair(true, true));
+  EXPECT_EQ(match("sm_89", 8, 6), std::pair(false, false));
+  EXPECT_FALSE(matchTarget("gfx90a", 9, 0).known);
+  EXPECT_FALSE(matchTarget("sm_", 9, 0).known);
+}
+
+} // namespace
+} // namespace fp4::rt
