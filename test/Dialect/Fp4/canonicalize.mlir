@@ -20,3 +20,60 @@ func.func @swizzle_of_unswizzle(%s: tensor<8x4xf8E8M0FNU, #fp4.scale_layout<tile
   %1 = fp4.swizzle_scales %0 : tensor<8x4xf8E8M0FNU> -> tensor<8x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
   return %1 : tensor<8x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
 }
+
+// -----
+
+// A static function called with forgetful types becomes static again, and so do its kernels.
+// CHECK-LABEL: func @absorb_casts
+// CHECK-NEXT:    %[[Q:.*]], %[[S:.*]] = fp4.quantize %{{.*}} : (tensor<64x64xbf16>) -> (tensor<64x64xf4E2M1FN>, tensor<64x2xf8E8M0FNU>)
+// CHECK-NEXT:    %[[SW:.*]] = fp4.swizzle_scales %[[S]] : tensor<64x2xf8E8M0FNU>
+// CHECK-NEXT:    %[[Y:.*]] = fp4.blockscaled_matmul %[[Q]] scaled %[[SW]], {{.*}} -> tensor<64x64xbf16>
+// CHECK-NEXT:    %[[D:.*]] = fp4.dequantize {{.*}} -> tensor<64x64xf32>
+// CHECK-NEXT:    return %[[Y]], %[[D]]
+func.func @absorb_casts(%x: tensor<64x64xbf16>) -> (tensor<64x64xbf16>, tensor<64x64xf32>) {
+  %d = tensor.cast %x : tensor<64x64xbf16> to tensor<?x64xbf16>
+  %q, %s = fp4.quantize %d {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>}
+      : (tensor<?x64xbf16>) -> (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU>)
+  %sw = fp4.swizzle_scales %s : tensor<?x2xf8E8M0FNU> -> tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+  %qs = tensor.cast %q : tensor<?x64xf4E2M1FN> to tensor<64x64xf4E2M1FN>
+  %ss = tensor.cast %sw : tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>> to tensor<64x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+  %y = fp4.blockscaled_matmul %q scaled %sw, %qs scaled %ss {format = #fp4.format<mxfp4>}
+      : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
+         tensor<64x64xf4E2M1FN>, tensor<64x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x64xbf16>
+  %z = fp4.dequantize %q scaled %s {format = #fp4.format<mxfp4>}
+      : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU>) -> tensor<?x64xf32>
+  %0 = tensor.cast %y : tensor<?x64xbf16> to tensor<64x64xbf16>
+  %1 = tensor.cast %z : tensor<?x64xf32> to tensor<64x64xf32>
+  return %0, %1 : tensor<64x64xbf16>, tensor<64x64xf32>
+}
+
+// -----
+
+// Only the data is cast: its scales stay dynamic, and so must the data.
+// CHECK-LABEL: func @half_cast
+// CHECK:         tensor.cast
+// CHECK:         fp4.dequantize {{.*}} (tensor<?x32xf4E2M1FN>, tensor<?x1xf8E8M0FNU>) -> tensor<?x32xf32>
+func.func @half_cast(%q: tensor<4x32xf4E2M1FN>, %s: tensor<?x1xf8E8M0FNU>) -> tensor<?x32xf32> {
+  %d = tensor.cast %q : tensor<4x32xf4E2M1FN> to tensor<?x32xf4E2M1FN>
+  %0 = fp4.dequantize %d scaled %s {format = #fp4.format<mxfp4>}
+      : (tensor<?x32xf4E2M1FN>, tensor<?x1xf8E8M0FNU>) -> tensor<?x32xf32>
+  return %0 : tensor<?x32xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func @alpha
+// CHECK:         fp4.blockscaled_matmul %{{.*}} scaled %{{.*}}, %{{.*}} scaled %{{.*}} {format = #fp4.format<mxfp4>}
+// CHECK:         fp4.blockscaled_matmul %{{.*}} scaled %{{.*}}, %{{.*}} scaled %{{.*}} alpha %{{.*}} {format
+func.func @alpha(%q: tensor<8x32xf4E2M1FN>, %s: tensor<8x1xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
+    -> (tensor<8x8xf32>, tensor<8x8xf32>) {
+  %one = arith.constant dense<1.0> : tensor<f32>
+  %two = arith.constant dense<2.0> : tensor<f32>
+  %0 = fp4.blockscaled_matmul %q scaled %s, %q scaled %s alpha %one {format = #fp4.format<mxfp4>}
+      : (tensor<8x32xf4E2M1FN>, tensor<8x1xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
+         tensor<8x32xf4E2M1FN>, tensor<8x1xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<f32>) -> tensor<8x8xf32>
+  %1 = fp4.blockscaled_matmul %q scaled %s, %q scaled %s alpha %two {format = #fp4.format<mxfp4>}
+      : (tensor<8x32xf4E2M1FN>, tensor<8x1xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
+         tensor<8x32xf4E2M1FN>, tensor<8x1xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<f32>) -> tensor<8x8xf32>
+  return %0, %1 : tensor<8x8xf32>, tensor<8x8xf32>
+}

@@ -9,21 +9,22 @@ func.func @nvfp4_linear(%x: tensor<?x1024xbf16>, %w: tensor<512x1024xbf16>) -> t
   // CHECK: fp4.quantize %{{.*}} amax %{{.*}} {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
   // CHECK-SAME: (tensor<?x1024xbf16>, tensor<f32>) -> (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN>)
   %q, %s = fp4.quantize %x amax %ax
-      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, rounding = #fp4.rounding<nearest_even>}
-      : (tensor<?x1024xbf16>, tensor<f32>) -> (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN>)
-  %qw, %sw = fp4.quantize %w amax %aw
       {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<?x1024xbf16>, tensor<f32>) -> (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN>)
+  // CHECK: fp4.quantize %{{.*}} amax %{{.*}} {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine_2_13>}
+  %qw, %t = fp4.quantize %w amax %aw
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine_2_13>, rounding = #fp4.rounding<nearest_even>}
       : (tensor<512x1024xbf16>, tensor<f32>) -> (tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN>)
   // CHECK: fp4.swizzle_scales %{{.*}} : tensor<?x64xf8E4M3FN> -> tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
-  %st = fp4.swizzle_scales %s
+  %sw = fp4.swizzle_scales %s
       : tensor<?x64xf8E4M3FN> -> tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
-  %swt = fp4.swizzle_scales %sw
+  %tw = fp4.swizzle_scales %t
       : tensor<512x64xf8E4M3FN> -> tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   // CHECK: fp4.matmul_alpha %{{.*}}, %{{.*}} : tensor<f32>, tensor<f32> -> tensor<f32>
   %alpha = fp4.matmul_alpha %ax, %aw : tensor<f32>, tensor<f32> -> tensor<f32>
-  // CHECK: fp4.blockscaled_matmul %{{.*}} scaled %{{.*}}, %{{.*}} scaled %{{.*}} alpha %{{.*}} {format = #fp4.format<nvfp4>, tile_n = 128 : i64}
-  %y = fp4.blockscaled_matmul %q scaled %st, %qw scaled %swt alpha %alpha
-      {format = #fp4.format<nvfp4>, tile_n = 128 : i64}
+  // CHECK: fp4.blockscaled_matmul %{{.*}} scaled %{{.*}}, %{{.*}} scaled %{{.*}} alpha %{{.*}} {format = #fp4.format<nvfp4>}
+  %y = fp4.blockscaled_matmul %q scaled %sw, %qw scaled %tw alpha %alpha
+      {format = #fp4.format<nvfp4>}
       : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
          tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
          tensor<f32>) -> tensor<?x512xbf16>
@@ -37,8 +38,9 @@ func.func @mxfp4(%x: tensor<96x64xf32>) -> tensor<96x96xf32> {
       : (tensor<96x64xf32>) -> (tensor<96x64xf4E2M1FN>, tensor<96x2xf8E8M0FNU>)
   %st = fp4.swizzle_scales %s
       : tensor<96x2xf8E8M0FNU> -> tensor<96x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
-  // CHECK: fp4.blockscaled_matmul %{{.*}} scaled %{{.*}}, %{{.*}} scaled %{{.*}} {format = #fp4.format<mxfp4>} :
-  %y = fp4.blockscaled_matmul %q scaled %st, %q scaled %st {format = #fp4.format<mxfp4>}
+  // CHECK: fp4.blockscaled_matmul %{{.*}} scaled %{{.*}}, %{{.*}} scaled %{{.*}} {format = #fp4.format<mxfp4>, tile_n = 128 : i64} :
+  %y = fp4.blockscaled_matmul %q scaled %st, %q scaled %st
+      {format = #fp4.format<mxfp4>, tile_n = 128 : i64}
       : (tensor<96x64xf4E2M1FN>, tensor<96x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
          tensor<96x64xf4E2M1FN>, tensor<96x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
       -> tensor<96x96xf32>
@@ -46,13 +48,13 @@ func.func @mxfp4(%x: tensor<96x64xf32>) -> tensor<96x96xf32> {
 }
 
 // CHECK-LABEL: func @hadamard
-func.func @hadamard(%x: tensor<256x64xbf16>) -> (tensor<256x64xbf16>, tensor<256x64xbf16>) {
-  // CHECK: fp4.hadamard %{{.*}} {dimension = 0 : i64, sign_mask = 0 : i64, size = 32 : i64} :
-  %0 = fp4.hadamard %x {size = 32 : i64, dimension = 0 : i64, sign_mask = 0 : i64}
-      : tensor<256x64xbf16> -> tensor<256x64xbf16>
-  // CHECK: fp4.hadamard %{{.*}} : tensor<256x64xbf16> -> tensor<256x64xbf16>
-  %1 = fp4.hadamard %0 : tensor<256x64xbf16> -> tensor<256x64xbf16>
-  return %0, %1 : tensor<256x64xbf16>, tensor<256x64xbf16>
+func.func @hadamard(%x: tensor<256x1024xbf16>) {
+  // CHECK: fp4.hadamard %{{.*}} {dimension = 0 : i64} : tensor<256x1024xbf16> -> tensor<256x1024xbf16>
+  %r = fp4.hadamard %x {dimension = 0 : i64} : tensor<256x1024xbf16> -> tensor<256x1024xbf16>
+  // CHECK: fp4.hadamard %{{.*}} {sign_mask = 0 : i64, size = 32 : i64} :
+  %0 = fp4.hadamard %x {size = 32 : i64, dimension = 1 : i64, sign_mask = 0 : i64}
+      : tensor<256x1024xbf16> -> tensor<256x1024xbf16>
+  return
 }
 
 // CHECK-LABEL: func @dequantize
@@ -82,10 +84,10 @@ func.func @quantize_family(%x: tensor<64x32xbf16>, %ax: tensor<f32>, %rng: tenso
 }
 
 // CHECK-LABEL: func @unswizzle
-func.func @unswizzle(%s: tensor<256x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+func.func @unswizzle(%sw: tensor<256x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
     -> tensor<256x64xf8E4M3FN> {
   // CHECK: fp4.unswizzle_scales
-  %0 = fp4.unswizzle_scales %s
+  %s = fp4.unswizzle_scales %sw
       : tensor<256x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> -> tensor<256x64xf8E4M3FN>
-  return %0 : tensor<256x64xf8E4M3FN>
+  return %s : tensor<256x64xf8E4M3FN>
 }

@@ -1,6 +1,7 @@
 //===- Fp4Dialect.cpp - Registration, attributes, format facts ------------===//
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 

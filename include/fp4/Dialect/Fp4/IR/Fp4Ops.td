@@ -19,9 +19,14 @@ class Fp4_Op<string mnemonic, list<Trait> traits = []>
   let hasVerifier = 1;
 }
 
+// An operation whose canonicalizations include those of Fp4Canonicalize.cpp.
+class Fp4_TensorOp<string mnemonic, list<Trait> traits = []> : Fp4_Op<mnemonic, traits> {
+  let hasCanonicalizer = 1;
+}
+
 defvar Fp4_InferTypes = InferTypeOpAdaptorWithIsCompatible;
 
-def Fp4_AmaxOp : Fp4_Op<"amax", [Fp4_InferTypes]> {
+def Fp4_AmaxOp : Fp4_TensorOp<"amax", [Fp4_InferTypes]> {
   let summary = "largest magnitude of a matrix";
   let description = [{
     ```
@@ -45,7 +50,7 @@ def Fp4_AmaxOp : Fp4_Op<"amax", [Fp4_InferTypes]> {
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($amax)";
 }
 
-def Fp4_HadamardOp : Fp4_Op<"hadamard", [Fp4_InferTypes]> {
+def Fp4_HadamardOp : Fp4_TensorOp<"hadamard", [Fp4_InferTypes]> {
   let summary = "random Hadamard transform of groups of elements";
   let description = [{
     For every group `x` of `size` consecutive elements along `dimension`:
@@ -76,7 +81,7 @@ def Fp4_HadamardOp : Fp4_Op<"hadamard", [Fp4_InferTypes]> {
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
 }
 
-def Fp4_QuantizeOp : Fp4_Op<"quantize", [AttrSizedOperandSegments, Fp4_InferTypes]> {
+def Fp4_QuantizeOp : Fp4_TensorOp<"quantize", [AttrSizedOperandSegments, Fp4_InferTypes]> {
   let summary = "matrix to fp4 data and block scales";
   let description = [{
     With `a_b` the amax of a block and `amax` that of the tensor, recipe `transformer_engine`
@@ -139,7 +144,7 @@ def Fp4_QuantizeOp : Fp4_Op<"quantize", [AttrSizedOperandSegments, Fp4_InferType
   }];
 }
 
-def Fp4_DequantizeOp : Fp4_Op<"dequantize"> {
+def Fp4_DequantizeOp : Fp4_TensorOp<"dequantize"> {
   let summary = "fp4 data and block scales to a matrix";
   let description = [{
     ```
@@ -169,7 +174,7 @@ def Fp4_DequantizeOp : Fp4_Op<"dequantize"> {
   }];
 }
 
-def Fp4_SwizzleScalesOp : Fp4_Op<"swizzle_scales", [Fp4_InferTypes]> {
+def Fp4_SwizzleScalesOp : Fp4_TensorOp<"swizzle_scales", [Fp4_InferTypes]> {
   let summary = "block scales from row-major to the layout a matrix product reads";
   let description = [{
     The same scales, stored as `#fp4.scale_layout<tiled_128x4>` describes; padding bytes are zero.
@@ -190,7 +195,7 @@ def Fp4_SwizzleScalesOp : Fp4_Op<"swizzle_scales", [Fp4_InferTypes]> {
   let hasFolder = 1;
 }
 
-def Fp4_UnswizzleScalesOp : Fp4_Op<"unswizzle_scales", [Fp4_InferTypes]> {
+def Fp4_UnswizzleScalesOp : Fp4_TensorOp<"unswizzle_scales", [Fp4_InferTypes]> {
   let summary = "block scales back to row-major";
   let description = [{
     The inverse of `fp4.swizzle_scales`; padding bytes are not read.
@@ -236,7 +241,7 @@ def Fp4_MatmulAlphaOp : Fp4_Op<"matmul_alpha", [Fp4_InferTypes]> {
       "$lhs_amax `,` $rhs_amax attr-dict `:` type($lhs_amax) `,` type($rhs_amax) `->` type($alpha)";
 }
 
-def Fp4_BlockScaledMatmulOp : Fp4_Op<"blockscaled_matmul"> {
+def Fp4_BlockScaledMatmulOp : Fp4_TensorOp<"blockscaled_matmul"> {
   let summary = "product of two block-scaled matrices";
   let description = [{
     ```
@@ -260,7 +265,7 @@ def Fp4_BlockScaledMatmulOp : Fp4_Op<"blockscaled_matmul"> {
     `tile_n` (64, 128, 192, 256) overrides the cost model's choice of the output tile's columns.
 
     ```mlir
-    %y = fp4.blockscaled_matmul %q scaled %s, %qw scaled %sw alpha %alpha
+    %y = fp4.blockscaled_matmul %q scaled %sw, %qw scaled %tw alpha %alpha
         {format = #fp4.format<nvfp4>}
         : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
            tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
