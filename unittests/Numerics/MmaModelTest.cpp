@@ -1,9 +1,9 @@
 // The FP4 MMA model.
 //
 // Sources: MMA-Sim (arXiv 2511.10909; the model and its hardware-checked constants G = 16, F = 35),
-// and PTX ISA's description of the block-scaled MMA for the exact cases. The exact-rational check
-// below is written from the formula with arbitrary-precision integers and shares no code with the
-// library.
+// and PTX ISA's description of the block-scaled MMA for the exact cases. data/mma_golden.json is
+// written by utils/mma_oracle.py, which computes the formula in exact rationals and shares no code
+// with the library.
 #include "TestData.h"
 #include "fp4/Numerics/BlockScaledGemm.h"
 #include "fp4/Numerics/Compare.h"
@@ -94,6 +94,193 @@ TEST(MmaStep, fastFormEqualsDefinition) {
                                                  {.columns = o.n, .nanEqual = false});
         ASSERT_TRUE(report.ok()) << "seed " << seed << "\n" << report.text();
       }
+}
+
+
+std::vector<uint8_t> fromHex(const std::string &text) {
+  std::vector<uint8_t> out;
+  for (size_t i = 0; i < text.size(); i += 2)
+    out.push_back(static_cast<uint8_t>(std::stoul(text.substr(i, 2), nullptr, 16)));
+  return out;
+}
+float floatFromHex(const std::string &text) {
+  return floatOf(static_cast<uint32_t>(std::stoul(text, nullptr, 16)));
+}
+
+TEST(MmaStep, equalsExactRationals) {
+  const auto golden = test::readJson("mma_golden.json");
+  ASSERT_EQ(golden.size(), 300u);
+  for (const auto &entry : golden) {
+    const auto type = entry[0] == "ue4m3" ? ScaleType::UE4M3 : ScaleType::UE8M0;
+    const auto vector = entry[1] == 4 ? ScaleVector::X4 : ScaleVector::X2;
+    const auto a = fromHex(entry[2]), sa = fromHex(entry[3]), b = fromHex(entry[4]),
+               sb = fromHex(entry[5]);
+    const float c = floatFromHex(entry[6]), want = floatFromHex(entry[7]);
+    const float d = fp4MmaElement(type, vector, a.data(), sa.data(), b.data(), sb.data(), c);
+    EXPECT_EQ(bitsOf(d), bitsOf(want)) << entry;
+    float fast = c;
+    fp4MmaStep(type, vector, 1, 1, {a.data(), 32, sa.data(), 4}, {b.data(), 32, sb.data(), 4},
+               &fast, 1, true);
+    EXPECT_EQ(bitsOf(fast), bitsOf(want)) << entry;
+  }
+}
+
+//===--- Whole matrices --------------------------------------------------===//
+
+struct Product {
+  QuantizedMatrix a, b;
+  GemmProblem problem;
+
+  Product(const char *recipeName, uint64_t m, uint64_t n, uint64_t k, uint64_t seed,
+          float spread = 0.f) {
+    const Recipe &recipe = *lookupRecipe(recipeName);
+    test::Random random(seed);
+    const auto matrix = [&](uint64_t rows) {
+      std::vector<float> x(rows * k);
+      for (uint64_t r = 0; r < rows; ++r) {
+        for (uint64_t i = 0; i < k; ++i) {
+          const float size = std::exp2(std::round(spread * random.gaussian()));
+          x[r * k + i] = roundTo(FloatType::BF16, size * random.gaussian());
+        }
+      }
+      return *quantizeRows(recipe, x, rows, k);
+    };
+    a = matrix(m);
+    b = matrix(n);
+    problem.format = recipe.format;
+    problem.a = {a.data.data(), a.scales.data(), m};
+    problem.b = {b.data.data(), b.scales.data(), n};
+    problem.depth = k;
+  }
+};
+
+TEST(Gemm, modelIsTheChainOfElementSteps) {
+  for (const char *recipe : {"transformer_engine", "ocp_floor"})
+    for (uint64_t k : {32ull, 64ull, 96ull, 272ull, 320ull}) {
+      if (k % 32 && std::string_view(recipe) == "ocp_floor")
+        continue;
+      const Product p(recipe, 5, 37, k, k, 2.f);
+      const auto got = gemmMmaModel(p.problem);
+      ASSERT_TRUE(got) << format(got.error());
+      const bool nv = p.problem.format == BlockFormat::NVFP4;
+      const uint64_t perStep = nv ? 4 : 2, perRow = k / (nv ? 16 : 32);
+      for (uint64_t i = 0; i < 5; ++i)
+        for (uint64_t j = 0; j < 37; ++j) {
+          float c = 0.f;
+          for (uint64_t s = 0; s * 64 < k; ++s) {
+            uint8_t a[32] = {}, b[32] = {}, sa[4] = {}, sb[4] = {};
+            const uint64_t bytes = std::min<uint64_t>(32, k / 2 - s * 32);
+            const uint64_t scales = std::min(perStep, perRow - s * perStep);
+            std::copy_n(&p.a.data[i * k / 2 + s * 32], bytes, a);
+            std::copy_n(&p.b.data[j * k / 2 + s * 32], bytes, b);
+            std::copy_n(&p.a.scales[i * perRow + s * perStep], scales, sa);
+            std::copy_n(&p.b.scales[j * perRow + s * perStep], scales, sb);
+            c = fp4MmaElement(nv ? ScaleType::UE4M3 : ScaleType::UE8M0,
+                              nv ? ScaleVector::X4 : ScaleVector::X2, a, sa, b, sb, c);
+          }
+          ASSERT_EQ(bitsOf((*got)[i * 37 + j]), bitsOf(c)) << recipe << " K " << k;
+        }
+    }
+}
+
+TEST(Gemm, exactSumsAreExactInEveryForm) {
+  // Scales are powers of two close together: every partial sum fits 24 bits.
+  Product p("ocp_floor", 33, 65, 256, 11);
+  const auto model = gemmMmaModel(p.problem);
+  const auto reference = gemmReference(p.problem);
+  ASSERT_TRUE(model && reference);
+  for (size_t i = 0; i < model->size(); ++i)
+    EXPECT_EQ(double((*model)[i]), reference->values[i]);
+}
+
+TEST(Gemm, modelLiesWithinTheBound) {
+  double worst = 0;
+  for (const char *recipe : {"transformer_engine", "ocp_floor"})
+    for (FloatType output : {FloatType::F32, FloatType::BF16, FloatType::F16})
+      for (float spread : {0.f, 3.f}) {
+        Product p(recipe, 32, 48, 1024, 5, spread);
+        p.problem.output = output;
+        if (p.problem.format == BlockFormat::NVFP4)
+          p.problem.alpha = matmulAlpha(p.a.tensorAmax, p.b.tensorAmax);
+        const auto model = gemmMmaModel(p.problem);
+        const auto reference = gemmReference(p.problem);
+        ASSERT_TRUE(model && reference);
+        const CompareReport report = compareWithin(*model, reference->values, reference->bounds,
+                                                   {.type = output, .columns = 48});
+        EXPECT_TRUE(report.ok()) << recipe << "\n" << report.text();
+        worst = std::max(worst, report.maxErrorOfBound);
+      }
+  EXPECT_GT(worst, 0.1); // the bound is no empty promise
+}
+
+TEST(Gemm, boundCatchesOneWrongStep) {
+  Product p("transformer_engine", 16, 16, 256, 9);
+  const auto reference = gemmReference(p.problem);
+  p.b.data[3] ^= 0x77; // one byte of one column
+  const auto wrong = gemmMmaModel(p.problem);
+  ASSERT_TRUE(reference && wrong);
+  const CompareReport r =
+      compareWithin(*wrong, reference->values, reference->bounds, {.columns = 16});
+  EXPECT_GT(r.mismatches, 10u);
+  for (const Mismatch &m : r.first)
+    EXPECT_EQ(m.column, 0u);
+}
+
+TEST(Gemm, alphaAndOneRounding) { // fused alpha, against the double rounding of torchao's path
+  std::vector<uint8_t> a(16), b(16), scale = {127};
+  a[0] = b[0] = 0x22; // two elements 1.0
+  GemmProblem p{.a = {a.data(), scale.data(), 1}, .b = {b.data(), scale.data(), 1}, .depth = 32};
+  p.format = BlockFormat::MXFP4;
+  EXPECT_EQ((*gemmMmaModel(p))[0], 2.f);
+  p.alpha = 1.5f;
+  EXPECT_EQ((*gemmMmaModel(p))[0], 3.f);
+  p.output = FloatType::BF16;
+  p.alpha = 1.00390625f; // 1 + 2^-8: 2 * alpha is a tie of bf16
+  EXPECT_EQ((*gemmMmaModel(p))[0], 2.f);
+}
+
+TEST(Gemm, matmulAlphaIsTheKernelsArithmetic) {
+  EXPECT_EQ(bitsOf(matmulAlpha(1.f, 1.f)), bitsOf(static_cast<float>(1.0 / 7225344.0)));
+  EXPECT_EQ(matmulAlpha(3.f, 0.7f), 3.f * 0.7f * static_cast<float>(1.0 / 7225344.0));
+  int differ = 0; // from a division, for a good part of amax pairs
+  test::Random random(2);
+  for (int i = 0; i < 1000; ++i) {
+    const float a = roundTo(FloatType::BF16, 1.f + random.uniform());
+    const float b = roundTo(FloatType::BF16, 1.f + random.uniform());
+    differ += matmulAlpha(a, b) != a * b / 7225344.f;
+  }
+  EXPECT_GT(differ, 100);
+}
+
+TEST(Gemm, pitchesAndThreadsDoNotMatter) {
+  const Product p("transformer_engine", 130, 70, 272, 21);
+  GemmProblem padded = p.problem;
+  std::vector<uint8_t> data(130 * 144), scales(130 * 20, 0x55);
+  for (uint64_t r = 0; r < 130; ++r) {
+    std::copy_n(&p.a.data[r * 136], 136, &data[r * 144]);
+    std::copy_n(&p.a.scales[r * 17], 17, &scales[r * 20]);
+  }
+  padded.a = {data.data(), scales.data(), 130, 144, 20};
+  padded.threads = 3;
+  EXPECT_EQ(*gemmMmaModel(padded), *gemmMmaModel(p.problem));
+  EXPECT_EQ(gemmReference(padded)->values, gemmReference(p.problem)->values);
+}
+
+TEST(Gemm, rejectsBadProblems) {
+  const Product p("transformer_engine", 2, 2, 64, 1);
+  GemmProblem bad = p.problem;
+  bad.depth = 40;
+  EXPECT_EQ(gemmMmaModel(bad).error().message,
+            "K must be a positive multiple of 16 for nvfp4, but got 40");
+  bad = p.problem;
+  bad.a.scales = nullptr;
+  EXPECT_EQ(gemmReference(bad).error().message,
+            "matrix product expects data and scales of both operands");
+  bad = p.problem;
+  bad.b.dataPitch = 16;
+  EXPECT_EQ(gemmMmaModel(bad).error().message,
+            "row pitch of operand b must be at least K / 2 bytes");
+  EXPECT_TRUE(gemmMmaModel(p.problem));
 }
 
 } // namespace

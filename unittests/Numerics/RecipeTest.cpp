@@ -8,7 +8,6 @@
 #include "fp4/Numerics/Quantize.h"
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <map>
 #include <nlohmann/json.hpp>
 
 using namespace fp4;
@@ -55,32 +54,7 @@ std::string withOurNaN(std::string expected, bool mxfp4) {
   return expected;
 }
 
-const std::map<std::string, std::string> recipeOfModel = {
-    {"te213", "transformer_engine_2_13"},
-    {"te214", "transformer_engine"},
-    {"te_fast", "transformer_engine_fast"},
-    {"ao1", "torchao_1level"},
-    {"ao1old", "torchao_1level_0_17"},
-    {"ao2", "torchao"},
-    {"ao2old", "torchao_0_16"},
-    {"eager", "pytorch_eager"},
-    {"fi", "flashinfer"},
-    {"fi_exact", "flashinfer_exact"},
-    {"vllm", "vllm"},
-    {"mslk", "mslk"},
-    {"modelopt", "modelopt"},
-    {"cutlass", "cutlass"},
-    {"te46", "four_over_six"},
-    {"te46_448", "four_over_six_448"},
-    {"floor", "ocp_floor"},
-    {"ceil", "ocp_ceil"},
-    {"even", "ocp_even"},
-    {"even_mslk", "ocp_even_down"},
-    {"rceil", "ocp_rceil"},
-    {"rceil_div", "ocp_rceil_divide"},
-};
-
-const Recipe &recipe(const std::string &model) { return *lookupRecipe(recipeOfModel.at(model)); }
+const Recipe &recipe(const std::string &model) { return *lookupRecipe(test::recipeOfModel.at(model)); }
 
 TEST(RecipeVectors, everyRecipeEqualsEveryNvfp4Vector) {
   const json data = test::readJson("numerics_vectors.json");
@@ -117,7 +91,7 @@ TEST(RecipeVectors, everyRecipeEqualsEveryMxfp4Vector) {
 TEST(Recipes, everyNameIsFoundAndEveryVectorModelIsARecipe) {
   for (const Recipe &r : recipes())
     EXPECT_EQ(lookupRecipe(r.name), &r);
-  EXPECT_EQ(recipes().size(), recipeOfModel.size());
+  EXPECT_EQ(recipes().size(), test::recipeOfModel.size());
   EXPECT_EQ(lookupRecipe("no_such"), nullptr);
   const auto missing = requireRecipe("no_such");
   ASSERT_FALSE(missing);

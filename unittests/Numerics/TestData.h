@@ -5,6 +5,7 @@
 #include "fp4/Numerics/Philox.h"
 #include <cmath>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -15,6 +16,36 @@ inline nlohmann::json readJson(const std::string &name) {
   std::ifstream file(FP4_SOURCE_DIR "/unittests/Numerics/data/" + name);
   return nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
 }
+
+/// The recipe that each model of utils/numerics_oracle.py describes.
+inline const std::map<std::string, std::string> recipeOfModel = {
+    {"te213", "transformer_engine_2_13"},
+    {"te214", "transformer_engine"},
+    {"te_fast", "transformer_engine_fast"},
+    {"ao1", "torchao_1level"},
+    {"ao1old", "torchao_1level_0_17"},
+    {"ao2", "torchao"},
+    {"ao2old", "torchao_0_16"},
+    {"eager", "pytorch_eager"},
+    {"fi", "flashinfer"},
+    {"fi_exact", "flashinfer_exact"},
+    {"vllm", "vllm"},
+    {"mslk", "mslk"},
+    {"modelopt", "modelopt"},
+    {"cutlass", "cutlass"},
+    {"te46", "four_over_six"},
+    {"te46_448", "four_over_six_448"},
+    {"floor", "ocp_floor"},
+    {"ceil", "ocp_ceil"},
+    {"even", "ocp_even"},
+    {"even_mslk", "ocp_even_down"},
+    {"rceil", "ocp_rceil"},
+    {"rceil_div", "ocp_rceil_divide"},
+};
+
+/// FNV-1a, as the golden scripts in utils/ compute it.
+inline constexpr uint64_t fnvBasis = 0xCBF29CE484222325;
+inline void fnv(uint64_t &hash, uint8_t byte) { hash = (hash ^ byte) * 0x100000001B3; }
 
 /// Philox as a stream of 32-bit words.
 class Random {

@@ -22,6 +22,7 @@
 #include "fp4/Support/Error.h"
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace fp4::numerics {
@@ -68,7 +69,7 @@ struct GemmProblem {
   BlockFormat format = BlockFormat::NVFP4;
   GemmOperand a, b; ///< A is M x K, B is N x K
   uint64_t depth = 0; ///< K, a multiple of the block size
-  std::optional<float> alpha; ///< applied in fp32 after the sum
+  std::optional<float> alpha = std::nullopt; ///< applied in fp32 after the sum
   FloatType output = FloatType::F32;
   unsigned threads = 0; ///< 0: one per hardware thread
 };
