@@ -10,6 +10,7 @@
 #include "fp4/Conversion/Fp4ToGPU/Passes.h"
 #include "fp4/Conversion/Fp4ToPipe/Passes.h"
 #include "fp4/Conversion/HostToRuntime/Passes.h"
+#include "fp4/Dialect/Pipe/Transforms/Passes.h"
 #include "fp4/Pipelines/Passes.h"
 #include "fp4/Target/Passes.h"
 
@@ -57,9 +58,27 @@ void addTiles(OpPassManager &manager, const fp4::PhaseOptions &options) {
   manager.addPass(createCanonicalizerPass());
 }
 
-void addRoles(OpPassManager &manager, const fp4::PhaseOptions &options) {}
+void addRoles(OpPassManager &manager, const fp4::PhaseOptions &options) {
+  // Tile operations move into the region of the warp that executes them; tiles that cross from one
+  // region to another travel in channels.
+  manager.addPass(fp4::pipe::createSpecializeWarps());
+  // Roles were cut out one by one; what each repeats of itself goes.
+  manager.addPass(createCSEPass());
+  // Every use of a tile by another role is covered by a channel, acquired and released in balance.
+  manager.addPass(fp4::pipe::createVerifySync());
+}
 
-void addPipelined(OpPassManager &manager, const fp4::PhaseOptions &options) {}
+void addPipelined(OpPassManager &manager, const fp4::PhaseOptions &options) {
+  // Channels get a depth, addresses in shared and tensor memory, and a counter.
+  fp4::pipe::PipelineChannelsOptions pipelineOptions;
+  pipelineOptions.target = options.target;
+  manager.addPass(fp4::pipe::createPipelineChannels(pipelineOptions));
+  manager.addPass(createCSEPass());
+  // The same as after roles, and now stages, phases and transaction bytes too.
+  manager.addPass(fp4::pipe::createVerifySync());
+  // Buffers are disjoint and the target has as much memory as they need.
+  manager.addPass(fp4::pipe::createVerifyCapacity({options.target}));
+}
 
 void addNvvm(OpPassManager &manager, const fp4::PhaseOptions &options) {}
 

@@ -24,3 +24,20 @@ func.func @gemm(%a: tensor<?x1024xf4E2M1FN>,
       -> tensor<?x512xbf16>
   return %y : tensor<?x512xbf16>
 }
+
+// The later forms of the same kernel.
+// RUN: fp4-opt %s --compile-to=roles | FileCheck %s --check-prefix=ROLES
+// RUN: fp4-opt %s --compile-to=pipelined | FileCheck %s --check-prefix=PIPELINED
+
+// ROLES-LABEL: gpu.func @kernel
+// ROLES: %[[TILES:.*]] = pipe.channel from tma to mma
+// ROLES: pipe.role load
+// ROLES:   pipe.producer_acquire %[[TILES]]
+// ROLES: pipe.role mma
+// ROLES:   pipe.consumer_wait %[[TILES]]
+// ROLES: pipe.role epilogue
+
+// PIPELINED-LABEL: gpu.func @kernel
+// PIPELINED-SAME: pipe.shared_bytes
+// PIPELINED: pipe.channel from tma to mma depth {{[2-9]}}
+// PIPELINED: pipe.producer_acquire %{{.*}}[%{{.*}}]
