@@ -167,7 +167,7 @@ LogicalResult PairChecker::check(Block *block) {
 static LogicalResult verifyBytes(ProducerAcquireOp acquire) {
   LinearForm loaded;
   ExpectTxOp announced;
-  Operation *end = nullptr;
+  Operation *early = nullptr, *end = nullptr;
   for (Operation *op = acquire->getNextNode(); op && !end; op = op->getNextNode()) {
     if (channelOf(op) != acquire.getChannel())
       continue;
@@ -178,8 +178,7 @@ static LogicalResult verifyBytes(ProducerAcquireOp acquire) {
                << "announced here";
       announced = expect;
     } else if (isa<LoadOp, LoadScalesOp>(op)) {
-      if (!announced)
-        return op->emitOpError("must come after the pipe.expect_tx of its stage");
+      early = announced ? early : op;
       addLoadBytes(loaded, op);
     } else {
       end = op;
@@ -190,6 +189,8 @@ static LogicalResult verifyBytes(ProducerAcquireOp acquire) {
     diag.attachNote() << "add pipe.expect_tx of " << loaded.str() << " bytes";
     return diag;
   }
+  if (early)
+    return early->emitOpError("must come after the pipe.expect_tx of its stage");
   LinearForm expected = linearForm(announced.getBytes());
   if (expected == loaded)
     return success();

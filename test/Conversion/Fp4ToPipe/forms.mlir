@@ -1,0 +1,106 @@
+// RUN: fp4-opt %s -convert-fp4-to-pipe -canonicalize -cse \
+// RUN:     -pipe-specialize-warps -pipe-verify-sync -canonicalize -cse -pipe-verify-sync \
+// RUN:     -pipe-pipeline -canonicalize -cse -pipe-verify-sync -pipe-verify-capacity | FileCheck %s
+
+// Every tile width, format and ragged edge goes through all forms and satisfies the verifiers, before
+// and after simplification. The depths are what 232448 bytes of shared memory and 512 columns of
+// tensor memory allow: two accumulators fit beside the scales for up to 192 columns.
+
+// CHECK-LABEL: gpu.module @n64_matmul_0
+// CHECK: pipe.tmem_columns = 256 : i64
+// CHECK: pipe.channel from mma to threads(128) depth 2 payload [0]
+// CHECK: pipe.channel from tma to mma depth 8
+// CHECK: pipe.role load
+// CHECK: pipe.role mma
+// CHECK: pipe.role epilogue
+func.func @n64(%a: tensor<300x1024xf4E2M1FN>, %sa: tensor<300x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+    %b: tensor<64x1024xf4E2M1FN>, %sb: tensor<64x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<300x64xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, tile_n = 64}
+      : (tensor<300x1024xf4E2M1FN>, tensor<300x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<64x1024xf4E2M1FN>, tensor<64x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<300x64xbf16>
+  return %y : tensor<300x64xbf16>
+}
+
+// CHECK-LABEL: gpu.module @n128_matmul_0
+// CHECK: pipe.tmem_columns = 512 : i64
+// CHECK: pipe.channel from mma to threads(128) depth 2 payload [0]
+// CHECK: pipe.channel from tma to mma depth 6
+// CHECK: pipe.role load
+// CHECK: pipe.role mma
+// CHECK: pipe.role epilogue
+func.func @n128(%a: tensor<?x1024xf4E2M1FN>, %sa: tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+    %b: tensor<512x1024xf4E2M1FN>, %sb: tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x512xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, tile_n = 128}
+      : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x512xbf16>
+  return %y : tensor<?x512xbf16>
+}
+
+// CHECK-LABEL: gpu.module @n192_matmul_0
+// CHECK: pipe.tmem_columns = 512 : i64
+// CHECK: pipe.channel from mma to threads(128) depth 2 payload [0]
+// CHECK: pipe.channel from tma to mma depth 4
+// CHECK: pipe.role load
+// CHECK: pipe.role mma
+// CHECK: pipe.role epilogue
+func.func @n192(%a: tensor<129x272xf4E2M1FN>, %sa: tensor<129x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+    %b: tensor<384x272xf4E2M1FN>, %sb: tensor<384x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<129x384xf32> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, tile_n = 192}
+      : (tensor<129x272xf4E2M1FN>, tensor<129x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<384x272xf4E2M1FN>, tensor<384x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<129x384xf32>
+  return %y : tensor<129x384xf32>
+}
+
+// CHECK-LABEL: gpu.module @n256_matmul_0
+// CHECK: pipe.tmem_columns = 512 : i64
+// CHECK: pipe.channel from mma to threads(128) depth 1 payload [0]
+// CHECK: pipe.channel from tma to mma depth 4
+// CHECK: pipe.role load
+// CHECK: pipe.role mma
+// CHECK: pipe.role epilogue
+func.func @n256(%a: tensor<128x1024xf4E2M1FN>, %sa: tensor<128x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+    %b: tensor<512x1024xf4E2M1FN>, %sb: tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<128x512xf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, tile_n = 256}
+      : (tensor<128x1024xf4E2M1FN>, tensor<128x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<128x512xf16>
+  return %y : tensor<128x512xf16>
+}
+
+// CHECK-LABEL: gpu.module @m1n8k64_matmul_0
+// CHECK: pipe.tmem_columns = 256 : i64
+// CHECK: pipe.channel from mma to threads(128) depth 2 payload [0]
+// CHECK: pipe.channel from tma to mma depth 8
+// CHECK: pipe.role load
+// CHECK: pipe.role mma
+// CHECK: pipe.role epilogue
+func.func @m1n8k64(%a: tensor<1x64xf4E2M1FN>, %sa: tensor<1x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+    %b: tensor<8x64xf4E2M1FN>, %sb: tensor<8x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<1x8xf32> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, tile_n = 64}
+      : (tensor<1x64xf4E2M1FN>, tensor<1x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<1x8xf32>
+  return %y : tensor<1x8xf32>
+}
+
+// CHECK-LABEL: gpu.module @mx200_matmul_0
+// CHECK: pipe.tmem_columns = 512 : i64
+// CHECK: pipe.channel from mma to threads(128) depth 2 payload [0]
+// CHECK: pipe.channel from tma to mma depth 5
+// CHECK: pipe.role load
+// CHECK: pipe.role mma
+// CHECK: pipe.role epilogue
+func.func @mx200(%a: tensor<?x352xf4E2M1FN>, %sa: tensor<?x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
+    %b: tensor<200x352xf4E2M1FN>, %sb: tensor<200x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x200xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>, tile_n = 192}
+      : (tensor<?x352xf4E2M1FN>, tensor<?x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<200x352xf4E2M1FN>, tensor<200x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x200xbf16>
+  return %y : tensor<?x200xbf16>
+}
+
+// CHECK-LABEL: gpu.module @mxodd_matmul_0
+// CHECK: pipe.tmem_columns = 512 : i64
+// CHECK: pipe.channel from mma to threads(128) depth 2 payload [0]
+// CHECK: pipe.channel from tma to mma depth 6
+// CHECK: pipe.role load
+// CHECK: pipe.role mma
+// CHECK: pipe.role epilogue
+func.func @mxodd(%a: tensor<128x32xf4E2M1FN>, %sa: tensor<128x1xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
+    %b: tensor<1x32xf4E2M1FN>, %sb: tensor<1x1xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<128x1xf32> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>, tile_n = 128}
+      : (tensor<128x32xf4E2M1FN>, tensor<128x1xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<1x32xf4E2M1FN>, tensor<1x1xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<128x1xf32>
+  return %y : tensor<128x1xf32>
+}
+

@@ -1,0 +1,184 @@
+// RUN: fp4-opt %s -pipe-verify-capacity -verify-diagnostics -split-input-file
+
+// The first kernel is correct; each of the others differs from it in the place marked.
+
+!tiles = !pipe.channel<!pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.shared<128x16xf8E4M3FN, tiled_128x4>>
+!accs = !pipe.channel<!pipe.tmem<128x128xf32>>
+gpu.module @kernels {
+gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attributes {
+    pipe.shared_bytes = 36936 : i64, pipe.tmem_columns = 512 : i64, pipe.tmem_slot = 36928 : i64} {
+  %tiles = pipe.channel from tma to mma depth 2 payload [0, 32768] barriers 36864 : !tiles
+  %accs = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 36896 : !accs
+  pipe.role mma warps 4 to 5 {
+    %t = pipe.copy_scales %s at 256 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C140) The scales of stage 0 lie in the data of stage 1.
+!tiles = !pipe.channel<!pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.shared<128x16xf8E4M3FN, tiled_128x4>>
+!accs = !pipe.channel<!pipe.tmem<128x128xf32>>
+gpu.module @kernels {
+gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attributes {
+    pipe.shared_bytes = 36936 : i64, pipe.tmem_columns = 512 : i64, pipe.tmem_slot = 36928 : i64} {
+  // expected-error @+2 {{tile 1 at bytes 16384 to 20480 must be disjoint from tile 0 at 0 to 32768}}
+  // expected-note @+1 {{the other is here}}
+  %tiles = pipe.channel from tma to mma depth 2 payload [0, 16384] barriers 36864 : !tiles
+  %accs = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 36896 : !accs
+  pipe.role mma warps 4 to 5 {
+    %t = pipe.copy_scales %s at 256 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C140) The barriers of the second channel lie in those of the first.
+!tiles = !pipe.channel<!pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.shared<128x16xf8E4M3FN, tiled_128x4>>
+!accs = !pipe.channel<!pipe.tmem<128x128xf32>>
+gpu.module @kernels {
+gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attributes {
+    pipe.shared_bytes = 36936 : i64, pipe.tmem_columns = 512 : i64, pipe.tmem_slot = 36928 : i64} {
+  // expected-note @+1 {{the other is here}}
+  %tiles = pipe.channel from tma to mma depth 2 payload [0, 32768] barriers 36864 : !tiles
+  // expected-error @+1 {{barriers at bytes 36888 to 36920 must be disjoint from barriers at 36864 to 36896}}
+  %accs = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 36888 : !accs
+  pipe.role mma warps 4 to 5 {
+    %t = pipe.copy_scales %s at 256 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C140) A third stage does not fit in what the kernel asks for.
+!tiles = !pipe.channel<!pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.shared<128x16xf8E4M3FN, tiled_128x4>>
+!accs = !pipe.channel<!pipe.tmem<128x128xf32>>
+gpu.module @kernels {
+gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attributes {
+    pipe.shared_bytes = 36920 : i64, pipe.tmem_columns = 512 : i64, pipe.tmem_slot = 36928 : i64} {
+  %tiles = pipe.channel from tma to mma depth 2 payload [0, 32768] barriers 36864 : !tiles
+  // expected-error @+1 {{barriers at bytes 36896 to 36928 must end within pipe.shared_bytes, 36920}}
+  %accs = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 36896 : !accs
+  pipe.role mma warps 4 to 5 {
+    %t = pipe.copy_scales %s at 256 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C140) More than a block can have.
+!tiles = !pipe.channel<!pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.shared<128x16xf8E4M3FN, tiled_128x4>>
+!accs = !pipe.channel<!pipe.tmem<128x128xf32>>
+gpu.module @kernels {
+// expected-error @+1 {{pipe.shared_bytes must be at most 232448 on sm_100a, but got 232456}}
+gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attributes {
+    pipe.shared_bytes = 232456 : i64, pipe.tmem_columns = 512 : i64, pipe.tmem_slot = 36928 : i64} {
+  %tiles = pipe.channel from tma to mma depth 2 payload [0, 32768] barriers 36864 : !tiles
+  %accs = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 36896 : !accs
+  pipe.role mma warps 4 to 5 {
+    %t = pipe.copy_scales %s at 256 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C141) The scale tile lies in the second accumulator.
+!tiles = !pipe.channel<!pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.shared<128x16xf8E4M3FN, tiled_128x4>>
+!accs = !pipe.channel<!pipe.tmem<128x128xf32>>
+gpu.module @kernels {
+gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attributes {
+    pipe.shared_bytes = 36936 : i64, pipe.tmem_columns = 512 : i64, pipe.tmem_slot = 36928 : i64} {
+  %tiles = pipe.channel from tma to mma depth 2 payload [0, 32768] barriers 36864 : !tiles
+  // expected-note @+1 {{the other is here}}
+  %accs = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 36896 : !accs
+  pipe.role mma warps 4 to 5 {
+    // expected-error @+1 {{scale tile at columns 240 to 256 must be disjoint from tile 0 at 0 to 256}}
+    %t = pipe.copy_scales %s at 240 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C141) The scale tile lies behind the allocation.
+!tiles = !pipe.channel<!pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.shared<128x16xf8E4M3FN, tiled_128x4>>
+!accs = !pipe.channel<!pipe.tmem<128x128xf32>>
+gpu.module @kernels {
+gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attributes {
+    pipe.shared_bytes = 36936 : i64, pipe.tmem_columns = 256 : i64, pipe.tmem_slot = 36928 : i64} {
+  %tiles = pipe.channel from tma to mma depth 2 payload [0, 32768] barriers 36864 : !tiles
+  %accs = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 36896 : !accs
+  pipe.role mma warps 4 to 5 {
+    // expected-error @+1 {{scale tile at columns 256 to 272 must end within pipe.tmem_columns, 256}}
+    %t = pipe.copy_scales %s at 256 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C141) Only powers of two can be allocated.
+!tiles = !pipe.channel<!pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.shared<128x16xf8E4M3FN, tiled_128x4>>
+!accs = !pipe.channel<!pipe.tmem<128x128xf32>>
+gpu.module @kernels {
+// expected-error @+1 {{pipe.tmem_columns must be a power of two from 32 to 512, but got 288}}
+gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attributes {
+    pipe.shared_bytes = 36936 : i64, pipe.tmem_columns = 288 : i64, pipe.tmem_slot = 36928 : i64} {
+  %tiles = pipe.channel from tma to mma depth 2 payload [0, 32768] barriers 36864 : !tiles
+  %accs = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 36896 : !accs
+  pipe.role mma warps 4 to 5 {
+    %t = pipe.copy_scales %s at 256 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C141) A scale tile needs a place.
+!tiles = !pipe.channel<!pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.shared<128x16xf8E4M3FN, tiled_128x4>>
+!accs = !pipe.channel<!pipe.tmem<128x128xf32>>
+gpu.module @kernels {
+gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attributes {
+    pipe.shared_bytes = 36936 : i64, pipe.tmem_columns = 512 : i64, pipe.tmem_slot = 36928 : i64} {
+  %tiles = pipe.channel from tma to mma depth 2 payload [0, 32768] barriers 36864 : !tiles
+  %accs = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 36896 : !accs
+  pipe.role mma warps 4 to 5 {
+    // expected-error @+2 {{must have a place in tensor memory in the pipelined form}}
+    // expected-note @+1 {{add 'at <column>'}}
+    %t = pipe.copy_scales %s : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// Without the attribute nobody allocates.
+!tiles = !pipe.channel<!pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.shared<128x16xf8E4M3FN, tiled_128x4>>
+!accs = !pipe.channel<!pipe.tmem<128x128xf32>>
+gpu.module @kernels {
+// expected-error @+2 {{pipelined kernel must have the attribute pipe.tmem_slot}}
+// expected-note @+1 {{pipe-pipeline sets it}}
+gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attributes {
+    pipe.shared_bytes = 36936 : i64, pipe.tmem_columns = 512 : i64} {
+  %tiles = pipe.channel from tma to mma depth 2 payload [0, 32768] barriers 36864 : !tiles
+  %accs = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 36896 : !accs
+  pipe.role mma warps 4 to 5 {
+    %t = pipe.copy_scales %s at 256 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+  }
+  gpu.return
+}
+}

@@ -1,0 +1,781 @@
+// RUN: fp4-opt %s -pipe-verify-sync -verify-diagnostics -split-input-file
+
+// The first two kernels are correct, specialized and pipelined; each of the others differs from one of
+// them in the place marked.
+
+!scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+!tscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+!tiles = !pipe.channel<!scales>
+!sf = !pipe.global<128x64xf8E4M3FN, tiled_128x4>
+gpu.module @kernels {
+gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c4 = arith.constant 4 : i32
+  %ab = pipe.channel from tma to mma : !tiles
+  pipe.role load warps 5 to 6 {
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      %kb = arith.muli %k, %c4 : i32
+      %s = pipe.producer_acquire %ab : !tiles
+      pipe.load_scales %sf[%c0, %kb] into %s signals %ab : !sf, !scales, !tiles
+      pipe.producer_commit %ab : !tiles
+    }
+  }
+  pipe.role mma warps 4 to 5 {
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      %s = pipe.consumer_wait %ab : !tiles
+      %t = pipe.copy_scales %s : !scales -> !tscales
+      pipe.consumer_release %ab : !tiles
+    }
+  }
+  gpu.return
+}
+}
+
+// -----
+
+!scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+!tscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+!tiles = !pipe.channel<!scales>
+!sf = !pipe.global<128x64xf8E4M3FN, tiled_128x4>
+gpu.module @kernels {
+gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c4 = arith.constant 4 : i32
+  %bytes = arith.constant 2048 : i32
+  %ab = pipe.channel from tma to mma depth 4 payload [0] barriers 8192 : !tiles
+  pipe.role load warps 5 to 6 {
+    %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
+      %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
+        %kb = arith.muli %k, %c4 : i32
+        %s = pipe.producer_acquire %ab[%it] : !tiles
+        pipe.expect_tx %ab[%it], %bytes : !tiles
+        pipe.load_scales %sf[%c0, %kb] into %s signals %ab[%it] : !sf, !scales, !tiles
+        pipe.producer_commit %ab[%it] : !tiles
+        %next = arith.addi %it, %c1 : i32
+        scf.yield %next : i32
+      }
+      scf.yield %q : i32
+    }
+  }
+  pipe.role mma warps 4 to 5 {
+    %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
+      %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
+        %s = pipe.consumer_wait %ab[%it] : !tiles
+        %t = pipe.copy_scales %s at 0 : !scales -> !tscales
+        pipe.consumer_release %ab[%it] : !tiles
+        %next = arith.addi %it, %c1 : i32
+        scf.yield %next : i32
+      }
+      scf.yield %q : i32
+    }
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C131) The consumer never releases: the producer would hang when the ring is full.
+!scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+!tscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+!tiles = !pipe.channel<!scales>
+!sf = !pipe.global<128x64xf8E4M3FN, tiled_128x4>
+gpu.module @kernels {
+gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c4 = arith.constant 4 : i32
+  %ab = pipe.channel from tma to mma : !tiles
+  pipe.role load warps 5 to 6 {
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      %kb = arith.muli %k, %c4 : i32
+      %s = pipe.producer_acquire %ab : !tiles
+      pipe.load_scales %sf[%c0, %kb] into %s signals %ab : !sf, !scales, !tiles
+      pipe.producer_commit %ab : !tiles
+    }
+  }
+  pipe.role mma warps 4 to 5 {
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      // expected-error @+2 {{stage must be handed over in this block}}
+      // expected-note @+1 {{add pipe.consumer_release behind the last use of its tiles}}
+      %s = pipe.consumer_wait %ab : !tiles
+      %t = pipe.copy_scales %s : !scales -> !tscales
+    }
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C131) The release is in a branch: not every path has it.
+!scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+!tscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+!tiles = !pipe.channel<!scales>
+!sf = !pipe.global<128x64xf8E4M3FN, tiled_128x4>
+gpu.module @kernels {
+gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c4 = arith.constant 4 : i32
+  %ab = pipe.channel from tma to mma : !tiles
+  pipe.role load warps 5 to 6 {
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      %kb = arith.muli %k, %c4 : i32
+      %s = pipe.producer_acquire %ab : !tiles
+      pipe.load_scales %sf[%c0, %kb] into %s signals %ab : !sf, !scales, !tiles
+      pipe.producer_commit %ab : !tiles
+    }
+  }
+  pipe.role mma warps 4 to 5 {
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      %odd = arith.cmpi eq, %k, %c1 : i32
+      // expected-note @+1 {{the stage is taken here}}
+      %s = pipe.consumer_wait %ab : !tiles
+      %t = pipe.copy_scales %s : !scales -> !tscales
+      scf.if %odd {
+        // expected-error @+1 {{must be in the block that took the stage, so that every path hands it over once}}
+        pipe.consumer_release %ab : !tiles
+      }
+    }
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C131) Released before the copy reads it: tma may overwrite the tile.
+!scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+!tscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+!tiles = !pipe.channel<!scales>
+!sf = !pipe.global<128x64xf8E4M3FN, tiled_128x4>
+gpu.module @kernels {
+gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c4 = arith.constant 4 : i32
+  %ab = pipe.channel from tma to mma : !tiles
+  pipe.role load warps 5 to 6 {
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      %kb = arith.muli %k, %c4 : i32
+      %s = pipe.producer_acquire %ab : !tiles
+      pipe.load_scales %sf[%c0, %kb] into %s signals %ab : !sf, !scales, !tiles
+      pipe.producer_commit %ab : !tiles
+    }
+  }
+  pipe.role mma warps 4 to 5 {
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      %s = pipe.consumer_wait %ab : !tiles
+      // expected-note @+1 {{handed over here; move this behind the last use}}
+      pipe.consumer_release %ab : !tiles
+      // expected-error @+1 {{uses a tile after it was handed over}}
+      %t = pipe.copy_scales %s : !scales -> !tscales
+    }
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C131) Released twice: the producer gets a stage that is still to be read.
+!scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+!tscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+!tiles = !pipe.channel<!scales>
+!sf = !pipe.global<128x64xf8E4M3FN, tiled_128x4>
+gpu.module @kernels {
+gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c4 = arith.constant 4 : i32
+  %ab = pipe.channel from tma to mma : !tiles
+  pipe.role load warps 5 to 6 {
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      %kb = arith.muli %k, %c4 : i32
+      %s = pipe.producer_acquire %ab : !tiles
+      pipe.load_scales %sf[%c0, %kb] into %s signals %ab : !sf, !scales, !tiles
+      pipe.producer_commit %ab : !tiles
+    }
+  }
+  pipe.role mma warps 4 to 5 {
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      %s = pipe.consumer_wait %ab : !tiles
+      %t = pipe.copy_scales %s : !scales -> !tscales
+      pipe.consumer_release %ab : !tiles
+      // expected-error @+2 {{hands over a stage that is not held}}
+      // expected-note @+1 {{take it in the same block before, with pipe.consumer_wait}}
+      pipe.consumer_release %ab : !tiles
+    }
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C131) Acquired twice: a ring of one stage would never empty.
+!scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+!tscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+!tiles = !pipe.channel<!scales>
+!sf = !pipe.global<128x64xf8E4M3FN, tiled_128x4>
+gpu.module @kernels {
+gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c4 = arith.constant 4 : i32
+  %ab = pipe.channel from tma to mma : !tiles
+  pipe.role load warps 5 to 6 {
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      %kb = arith.muli %k, %c4 : i32
+      // expected-note @+1 {{taken here; hand it over with pipe.producer_commit first}}
+      %s = pipe.producer_acquire %ab : !tiles
+      pipe.load_scales %sf[%c0, %kb] into %s signals %ab : !sf, !scales, !tiles
+      // expected-error @+1 {{takes a stage while one of the channel is held}}
+      %again = pipe.producer_acquire %ab : !tiles
+      pipe.producer_commit %ab : !tiles
+    }
+  }
+  pipe.role mma warps 4 to 5 {
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      %s = pipe.consumer_wait %ab : !tiles
+      %t = pipe.copy_scales %s : !scales -> !tscales
+      pipe.consumer_release %ab : !tiles
+    }
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C131) A load that fills no stage.
+!scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+!tscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+!tiles = !pipe.channel<!scales>
+!sf = !pipe.global<128x64xf8E4M3FN, tiled_128x4>
+gpu.module @kernels {
+gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c4 = arith.constant 4 : i32
+  %ab = pipe.channel from tma to mma : !tiles
+  pipe.role load warps 5 to 6 {
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      %kb = arith.muli %k, %c4 : i32
+      // expected-error @+2 {{must fill a tile of the stage that is held of the channel it signals}}
+      // expected-note @+1 {{acquire the stage before, and use its tile as destination}}
+      %s = pipe.load_scales %sf[%c0, %kb] : !sf -> !scales
+    }
+  }
+  pipe.role mma warps 4 to 5 {
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      %s = pipe.consumer_wait %ab : !tiles
+      %t = pipe.copy_scales %s : !scales -> !tscales
+      pipe.consumer_release %ab : !tiles
+    }
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C130) The tile comes from outside of the role: no channel protects it.
+!scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+!tscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+!tiles = !pipe.channel<!scales>
+!sf = !pipe.global<128x64xf8E4M3FN, tiled_128x4>
+gpu.module @kernels {
+// expected-note @+1 {{it is defined here; hand it over in a channel}}
+gpu.func @kernel(%outside: !scales, %sf: !sf, %n: i32, %m: i32) kernel {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c4 = arith.constant 4 : i32
+  %ab = pipe.channel from tma to mma : !tiles
+  pipe.role load warps 5 to 6 {
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      %kb = arith.muli %k, %c4 : i32
+      %s = pipe.producer_acquire %ab : !tiles
+      pipe.load_scales %sf[%c0, %kb] into %s signals %ab : !sf, !scales, !tiles
+      pipe.producer_commit %ab : !tiles
+    }
+  }
+  pipe.role mma warps 4 to 5 {
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      %s = pipe.consumer_wait %ab : !tiles
+      // expected-error @+1 {{tile '!pipe.shared<128x16xf8E4M3FN, tiled_128x4>' must come from an acquire or wait of this role}}
+      %t = pipe.copy_scales %outside : !scales -> !tscales
+      pipe.consumer_release %ab : !tiles
+    }
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C132) Nobody consumes.
+!scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+!tscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+!tiles = !pipe.channel<!scales>
+!sf = !pipe.global<128x64xf8E4M3FN, tiled_128x4>
+gpu.module @kernels {
+gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c4 = arith.constant 4 : i32
+  // expected-error @+2 {{channel must have a consumer role}}
+  // expected-note @+1 {{the other end waits for it forever}}
+  %ab = pipe.channel from tma to mma : !tiles
+  pipe.role load warps 5 to 6 {
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      %kb = arith.muli %k, %c4 : i32
+      %s = pipe.producer_acquire %ab : !tiles
+      pipe.load_scales %sf[%c0, %kb] into %s signals %ab : !sf, !scales, !tiles
+      pipe.producer_commit %ab : !tiles
+    }
+  }
+  pipe.role mma warps 4 to 5 {
+    scf.for %k = %c0 to %n step %c1 : i32 {
+    }
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C132) The mma warp releases with one commit, not with the arrivals of 128 threads.
+!scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+!tscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+!tiles = !pipe.channel<!scales>
+!sf = !pipe.global<128x64xf8E4M3FN, tiled_128x4>
+gpu.module @kernels {
+gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c4 = arith.constant 4 : i32
+  // expected-error @+1 {{consumer must be mma with 1 arrivals, but got threads with 128}}
+  %ab = pipe.channel from tma to threads(128) : !tiles
+  pipe.role load warps 5 to 6 {
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      %kb = arith.muli %k, %c4 : i32
+      %s = pipe.producer_acquire %ab : !tiles
+      pipe.load_scales %sf[%c0, %kb] into %s signals %ab : !sf, !scales, !tiles
+      pipe.producer_commit %ab : !tiles
+    }
+  }
+  // expected-note @+1 {{the consumer is role mma}}
+  pipe.role mma warps 4 to 5 {
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      %s = pipe.consumer_wait %ab : !tiles
+      %t = pipe.copy_scales %s : !scales -> !tscales
+      pipe.consumer_release %ab : !tiles
+    }
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C133) The consumer's loop runs another number of times than the producer's.
+!scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+!tscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+!tiles = !pipe.channel<!scales>
+!sf = !pipe.global<128x64xf8E4M3FN, tiled_128x4>
+gpu.module @kernels {
+gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c4 = arith.constant 4 : i32
+  %ab = pipe.channel from tma to mma : !tiles
+  pipe.role load warps 5 to 6 {
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      %kb = arith.muli %k, %c4 : i32
+      // expected-note @+1 {{the stage is filled here}}
+      %s = pipe.producer_acquire %ab : !tiles
+      pipe.load_scales %sf[%c0, %kb] into %s signals %ab : !sf, !scales, !tiles
+      pipe.producer_commit %ab : !tiles
+    }
+  }
+  pipe.role mma warps 4 to 5 {
+    scf.for %k = %c0 to %m step %c1 : i32 {
+      // expected-error @+1 {{must be in the same loops as the producer_acquire of its channel, so that as many stages are consumed as are produced}}
+      %s = pipe.consumer_wait %ab : !tiles
+      %t = pipe.copy_scales %s : !scales -> !tscales
+      pipe.consumer_release %ab : !tiles
+    }
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C134) A constant iteration: every stage would be the first, and its phase never flips.
+!scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+!tscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+!tiles = !pipe.channel<!scales>
+!sf = !pipe.global<128x64xf8E4M3FN, tiled_128x4>
+gpu.module @kernels {
+gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c4 = arith.constant 4 : i32
+  %bytes = arith.constant 2048 : i32
+  %ab = pipe.channel from tma to mma depth 4 payload [0] barriers 8192 : !tiles
+  pipe.role load warps 5 to 6 {
+    %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
+      %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
+        %kb = arith.muli %k, %c4 : i32
+        %s = pipe.producer_acquire %ab[%it] : !tiles
+        pipe.expect_tx %ab[%it], %bytes : !tiles
+        pipe.load_scales %sf[%c0, %kb] into %s signals %ab[%it] : !sf, !scales, !tiles
+        pipe.producer_commit %ab[%it] : !tiles
+        %next = arith.addi %it, %c1 : i32
+        scf.yield %next : i32
+      }
+      scf.yield %q : i32
+    }
+  }
+  pipe.role mma warps 4 to 5 {
+    %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
+      %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
+        // expected-error @+2 {{iteration must not be the constant 0 in a loop}}
+        // expected-note @+1 {{carry a counter through the loops that starts at 0 and advances by 1 with every stage}}
+        %s = pipe.consumer_wait %ab[%c0] : !tiles
+        %t = pipe.copy_scales %s at 0 : !scales -> !tscales
+        pipe.consumer_release %ab[%it] : !tiles
+        %next = arith.addi %it, %c1 : i32
+        scf.yield %next : i32
+      }
+      scf.yield %q : i32
+    }
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C134) The counter of the outer loop does not advance with the k tiles.
+!scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+!tscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+!tiles = !pipe.channel<!scales>
+!sf = !pipe.global<128x64xf8E4M3FN, tiled_128x4>
+gpu.module @kernels {
+gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c4 = arith.constant 4 : i32
+  %bytes = arith.constant 2048 : i32
+  %ab = pipe.channel from tma to mma depth 4 payload [0] barriers 8192 : !tiles
+  pipe.role load warps 5 to 6 {
+    %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
+      %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
+        %kb = arith.muli %k, %c4 : i32
+        %s = pipe.producer_acquire %ab[%it] : !tiles
+        pipe.expect_tx %ab[%it], %bytes : !tiles
+        pipe.load_scales %sf[%c0, %kb] into %s signals %ab[%it] : !sf, !scales, !tiles
+        pipe.producer_commit %ab[%it] : !tiles
+        %next = arith.addi %it, %c1 : i32
+        scf.yield %next : i32
+      }
+      scf.yield %q : i32
+    }
+  }
+  pipe.role mma warps 4 to 5 {
+    %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
+      %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
+        // expected-error @+2 {{iteration must vary with the loop around it}}
+        // expected-note @+1 {{carry a counter}}
+        %s = pipe.consumer_wait %ab[%it0] : !tiles
+        %t = pipe.copy_scales %s at 0 : !scales -> !tscales
+        pipe.consumer_release %ab[%it] : !tiles
+        %next = arith.addi %it, %c1 : i32
+        scf.yield %next : i32
+      }
+      scf.yield %q : i32
+    }
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C134) The counter starts again with every output tile: the classic hang of persistent kernels.
+!scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+!tscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+!tiles = !pipe.channel<!scales>
+!sf = !pipe.global<128x64xf8E4M3FN, tiled_128x4>
+gpu.module @kernels {
+gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c4 = arith.constant 4 : i32
+  %bytes = arith.constant 2048 : i32
+  %ab = pipe.channel from tma to mma depth 4 payload [0] barriers 8192 : !tiles
+  pipe.role load warps 5 to 6 {
+    %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
+      %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
+        %kb = arith.muli %k, %c4 : i32
+        %s = pipe.producer_acquire %ab[%it] : !tiles
+        pipe.expect_tx %ab[%it], %bytes : !tiles
+        pipe.load_scales %sf[%c0, %kb] into %s signals %ab[%it] : !sf, !scales, !tiles
+        pipe.producer_commit %ab[%it] : !tiles
+        %next = arith.addi %it, %c1 : i32
+        scf.yield %next : i32
+      }
+      scf.yield %q : i32
+    }
+  }
+  pipe.role mma warps 4 to 5 {
+    %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
+      %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
+        // expected-error @+2 {{iteration must be the number of stages that this role has handed over}}
+        // expected-note @+1 {{carry a counter}}
+        %s = pipe.consumer_wait %ab[%it] : !tiles
+        %t = pipe.copy_scales %s at 0 : !scales -> !tscales
+        pipe.consumer_release %ab[%it] : !tiles
+        %next = arith.addi %it, %c1 : i32
+        scf.yield %next : i32
+      }
+      scf.yield %q : i32
+    }
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C134) The release names the next stage.
+!scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+!tscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+!tiles = !pipe.channel<!scales>
+!sf = !pipe.global<128x64xf8E4M3FN, tiled_128x4>
+gpu.module @kernels {
+gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c4 = arith.constant 4 : i32
+  %bytes = arith.constant 2048 : i32
+  %ab = pipe.channel from tma to mma depth 4 payload [0] barriers 8192 : !tiles
+  pipe.role load warps 5 to 6 {
+    %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
+      %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
+        %kb = arith.muli %k, %c4 : i32
+        %s = pipe.producer_acquire %ab[%it] : !tiles
+        pipe.expect_tx %ab[%it], %bytes : !tiles
+        pipe.load_scales %sf[%c0, %kb] into %s signals %ab[%it] : !sf, !scales, !tiles
+        pipe.producer_commit %ab[%it] : !tiles
+        %next = arith.addi %it, %c1 : i32
+        scf.yield %next : i32
+      }
+      scf.yield %q : i32
+    }
+  }
+  pipe.role mma warps 4 to 5 {
+    %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
+      %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
+        %s = pipe.consumer_wait %ab[%it] : !tiles
+        %t = pipe.copy_scales %s at 0 : !scales -> !tscales
+        %next = arith.addi %it, %c1 : i32
+        // expected-error @+2 {{iteration must be the number of stages that this role has handed over}}
+        // expected-note @+1 {{carry a counter}}
+        pipe.consumer_release %ab[%next] : !tiles
+        scf.yield %next : i32
+      }
+      scf.yield %q : i32
+    }
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C134) The counter skips stages.
+!scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+!tscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+!tiles = !pipe.channel<!scales>
+!sf = !pipe.global<128x64xf8E4M3FN, tiled_128x4>
+gpu.module @kernels {
+gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c4 = arith.constant 4 : i32
+  %bytes = arith.constant 2048 : i32
+  // expected-note @+1 {{iterations of this channel would repeat}}
+  %ab = pipe.channel from tma to mma depth 4 payload [0] barriers 8192 : !tiles
+  pipe.role load warps 5 to 6 {
+    %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
+      // expected-error @+1 {{must yield the advanced counter of a channel}}
+      %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
+        %kb = arith.muli %k, %c4 : i32
+        %s = pipe.producer_acquire %ab[%it] : !tiles
+        pipe.expect_tx %ab[%it], %bytes : !tiles
+        pipe.load_scales %sf[%c0, %kb] into %s signals %ab[%it] : !sf, !scales, !tiles
+        pipe.producer_commit %ab[%it] : !tiles
+        %next = arith.addi %it, %c4 : i32
+        scf.yield %next : i32
+      }
+      scf.yield %q : i32
+    }
+  }
+  pipe.role mma warps 4 to 5 {
+    %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
+      %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
+        %s = pipe.consumer_wait %ab[%it] : !tiles
+        %t = pipe.copy_scales %s at 0 : !scales -> !tscales
+        pipe.consumer_release %ab[%it] : !tiles
+        %next = arith.addi %it, %c1 : i32
+        scf.yield %next : i32
+      }
+      scf.yield %q : i32
+    }
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C135) 2 KB arrive, 4 KB are announced.
+!scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+!tscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+!tiles = !pipe.channel<!scales>
+!sf = !pipe.global<128x64xf8E4M3FN, tiled_128x4>
+gpu.module @kernels {
+gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c4 = arith.constant 4 : i32
+  %bytes = arith.constant 4096 : i32
+  %ab = pipe.channel from tma to mma depth 4 payload [0] barriers 8192 : !tiles
+  pipe.role load warps 5 to 6 {
+    %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
+      %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
+        %kb = arith.muli %k, %c4 : i32
+        %s = pipe.producer_acquire %ab[%it] : !tiles
+        // expected-error @+2 {{must announce the 2048 bytes that the loads of the stage complete, but got 4096}}
+        // expected-note @+1 {{the consumer would wait forever}}
+        pipe.expect_tx %ab[%it], %bytes : !tiles
+        pipe.load_scales %sf[%c0, %kb] into %s signals %ab[%it] : !sf, !scales, !tiles
+        pipe.producer_commit %ab[%it] : !tiles
+        %next = arith.addi %it, %c1 : i32
+        scf.yield %next : i32
+      }
+      scf.yield %q : i32
+    }
+  }
+  pipe.role mma warps 4 to 5 {
+    %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
+      %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
+        %s = pipe.consumer_wait %ab[%it] : !tiles
+        %t = pipe.copy_scales %s at 0 : !scales -> !tscales
+        pipe.consumer_release %ab[%it] : !tiles
+        %next = arith.addi %it, %c1 : i32
+        scf.yield %next : i32
+      }
+      scf.yield %q : i32
+    }
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C135) Nothing is announced.
+!scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+!tscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+!tiles = !pipe.channel<!scales>
+!sf = !pipe.global<128x64xf8E4M3FN, tiled_128x4>
+gpu.module @kernels {
+gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c4 = arith.constant 4 : i32
+  %bytes = arith.constant 2048 : i32
+  %ab = pipe.channel from tma to mma depth 4 payload [0] barriers 8192 : !tiles
+  pipe.role load warps 5 to 6 {
+    %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
+      %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
+        %kb = arith.muli %k, %c4 : i32
+        // expected-error @+2 {{bytes of the stage must be announced}}
+        // expected-note @+1 {{add pipe.expect_tx of 2048 bytes}}
+        %s = pipe.producer_acquire %ab[%it] : !tiles
+        pipe.load_scales %sf[%c0, %kb] into %s signals %ab[%it] : !sf, !scales, !tiles
+        pipe.producer_commit %ab[%it] : !tiles
+        %next = arith.addi %it, %c1 : i32
+        scf.yield %next : i32
+      }
+      scf.yield %q : i32
+    }
+  }
+  pipe.role mma warps 4 to 5 {
+    %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
+      %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
+        %s = pipe.consumer_wait %ab[%it] : !tiles
+        %t = pipe.copy_scales %s at 0 : !scales -> !tscales
+        pipe.consumer_release %ab[%it] : !tiles
+        %next = arith.addi %it, %c1 : i32
+        scf.yield %next : i32
+      }
+      scf.yield %q : i32
+    }
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C135) Announced after a load: the barrier could complete in between.
+!scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+!tscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+!tiles = !pipe.channel<!scales>
+!sf = !pipe.global<128x64xf8E4M3FN, tiled_128x4>
+gpu.module @kernels {
+gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c4 = arith.constant 4 : i32
+  %bytes = arith.constant 2048 : i32
+  %ab = pipe.channel from tma to mma depth 4 payload [0] barriers 8192 : !tiles
+  pipe.role load warps 5 to 6 {
+    %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
+      %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
+        %kb = arith.muli %k, %c4 : i32
+        %s = pipe.producer_acquire %ab[%it] : !tiles
+        // expected-error @+1 {{must come after the pipe.expect_tx of its stage}}
+        pipe.load_scales %sf[%c0, %kb] into %s signals %ab[%it] : !sf, !scales, !tiles
+        pipe.expect_tx %ab[%it], %bytes : !tiles
+        pipe.producer_commit %ab[%it] : !tiles
+        %next = arith.addi %it, %c1 : i32
+        scf.yield %next : i32
+      }
+      scf.yield %q : i32
+    }
+  }
+  pipe.role mma warps 4 to 5 {
+    %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
+      %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
+        %s = pipe.consumer_wait %ab[%it] : !tiles
+        %t = pipe.copy_scales %s at 0 : !scales -> !tscales
+        pipe.consumer_release %ab[%it] : !tiles
+        %next = arith.addi %it, %c1 : i32
+        scf.yield %next : i32
+      }
+      scf.yield %q : i32
+    }
+  }
+  gpu.return
+}
+}

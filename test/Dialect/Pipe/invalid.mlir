@@ -1,0 +1,364 @@
+// RUN: fp4-opt %s -verify-diagnostics -split-input-file
+
+// Every error has a twin above it that differs in one place and verifies. Labels refer to
+// docs/Spec.md.
+
+func.func private @twin(!pipe.tensor_map<256x256xf4E2M1FN, swizzle_128B>)
+// (C101)
+// expected-error @+1 {{box must have at most 256 rows, but got 257}}
+func.func private @bad(!pipe.tensor_map<257x256xf4E2M1FN, swizzle_128B>)
+
+// -----
+
+func.func private @twin(!pipe.tensor_map<128x128xf4E2M1FN, swizzle_64B>)
+// (C101)
+// expected-error @+1 {{rows of the box must be at most 64 bytes for swizzle_64B, but got 128 bytes}}
+func.func private @bad(!pipe.tensor_map<128x256xf4E2M1FN, swizzle_64B>)
+
+// -----
+
+func.func private @twin(!pipe.tensor_map<128x32xf4E2M1FN>)
+// (C101)
+// expected-error @+1 {{rows of the box must be a multiple of 16 bytes, at most 256, but got 8 bytes}}
+func.func private @bad(!pipe.tensor_map<128x16xf4E2M1FN>)
+
+// -----
+
+func.func private @twin(!pipe.shared<128x256xf4E2M1FN, swizzle_128B>)
+// (C102)
+// expected-error @+1 {{rows of a swizzle_128B tile must be 128 bytes, but got 64 bytes}}
+func.func private @bad(!pipe.shared<128x128xf4E2M1FN, swizzle_128B>)
+
+// -----
+
+func.func private @twin(!pipe.shared<128x16xf8E4M3FN, tiled_128x4>)
+// (C103)
+// expected-error @+1 {{tiled_128x4 tile must be a multiple of 128x4, but got 64x16}}
+func.func private @bad(!pipe.shared<64x16xf8E4M3FN, tiled_128x4>)
+
+// -----
+
+func.func private @twin(!pipe.tmem<128x16xf8E8M0FNU, tiled_128x4>)
+// (C103)
+// expected-error @+1 {{scale factors must be f8E4M3FN or f8E8M0FNU, but got 'f8E5M2'}}
+func.func private @bad(!pipe.tmem<128x16xf8E5M2, tiled_128x4>)
+
+// -----
+
+func.func private @twin(!pipe.tmem<128x200xf32>)
+// (C104)
+// expected-error @+1 {{accumulator must be 128 rows of f32 and 8 to 256 columns in steps of 8, but got 128x204x'f32'}}
+func.func private @bad(!pipe.tmem<128x204xf32>)
+
+// -----
+
+func.func private @twin(!pipe.tmem<256x256xf8E4M3FN, tiled_128x4>)
+// (C105)
+// expected-error @+1 {{tile must fit in 512 tensor memory columns, but needs 520}}
+func.func private @bad(!pipe.tmem<256x260xf8E4M3FN, tiled_128x4>)
+
+// -----
+
+func.func private @twin(!pipe.channel<!pipe.tmem<128x64xf32>, !pipe.tmem<128x64xf32>>)
+// (C106)
+// expected-error @+1 {{payload must lie in one memory}}
+func.func private @bad(!pipe.channel<!pipe.tmem<128x64xf32>, !pipe.shared<128x256xf4E2M1FN, swizzle_128B>>)
+
+// -----
+
+// expected-error @+1 {{layout must be linear, swizzle_32B, swizzle_64B, swizzle_128B or tiled_128x4, but got swizzle_96B}}
+func.func private @bad(!pipe.shared<128x256xf4E2M1FN, swizzle_96B>)
+
+// -----
+
+func.func @view(%dense: memref<?x136xi8>, %padded: memref<?x144xi8>) {
+  %twin = pipe.global_view %padded : memref<?x144xi8> -> !pipe.global<?x272xf4E2M1FN>
+  // (C107)
+  // expected-error @+1 {{buffer of '!pipe.global<?x272xf4E2M1FN>' must be 'memref<?x144xi8>', but got 'memref<?x136xi8>'}}
+  %bad = pipe.global_view %dense : memref<?x136xi8> -> !pipe.global<?x272xf4E2M1FN>
+  return
+}
+
+// -----
+
+func.func @map(%dense: memref<?x136xi8>, %padded: memref<?x144xi8>) {
+  %twin = pipe.make_tensor_map %padded columns 272 : memref<?x144xi8> -> !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
+  // (C108)
+  // expected-error @+2 {{row pitch must be a multiple of 16 bytes, but got 136}}
+  // expected-note @+1 {{pad the rows of the buffer to 144 bytes}}
+  %bad = pipe.make_tensor_map %dense columns 272 : memref<?x136xi8> -> !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
+  return
+}
+
+// -----
+
+func.func @columns(%q: memref<?x144xi8>) {
+  %twin = pipe.make_tensor_map %q columns 288 : memref<?x144xi8> -> !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
+  // (C108)
+  // expected-error @+1 {{290 columns take 145 bytes, which must not exceed the row pitch of 144}}
+  %bad = pipe.make_tensor_map %q columns 290 : memref<?x144xi8> -> !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
+  return
+}
+
+// -----
+
+func.func @load(%map: !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>, %i: i32) {
+  %twin = pipe.load %map[%i, %i] : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B> -> !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
+  // (C109)
+  // expected-error @+1 {{tile must have the box of its map, '!pipe.shared<128x256xf4E2M1FN, swizzle_128B>', but got '!pipe.shared<64x256xf4E2M1FN, swizzle_128B>'}}
+  %bad = pipe.load %map[%i, %i] : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B> -> !pipe.shared<64x256xf4E2M1FN, swizzle_128B>
+  return
+}
+
+// -----
+
+func.func @load(%map: !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>, %i: i32) {
+  // (C110)
+  // expected-error @+2 {{must return a tile or fill a destination}}
+  // expected-note @+1 {{add a result, or 'into %slot signals %channel'}}
+  pipe.load %map[%i, %i] : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
+  return
+}
+
+// -----
+
+func.func @scales(%fixed: !pipe.global<384x16xf8E4M3FN, tiled_128x4>, %dynamic: !pipe.global<?x16xf8E4M3FN, tiled_128x4>, %i: i32) {
+  %twin = pipe.load_scales %fixed[%i, %i] : !pipe.global<384x16xf8E4M3FN, tiled_128x4> -> !pipe.shared<256x16xf8E4M3FN, tiled_128x4>
+  // (C111)
+  // expected-error @+1 {{source must have static rows for a tile of 256 rows, but got '!pipe.global<?x16xf8E4M3FN, tiled_128x4>'}}
+  %bad = pipe.load_scales %dynamic[%i, %i] : !pipe.global<?x16xf8E4M3FN, tiled_128x4> -> !pipe.shared<256x16xf8E4M3FN, tiled_128x4>
+  return
+}
+
+// -----
+
+func.func @scales(%s: !pipe.global<128x17xf8E4M3FN, tiled_128x4>, %i: i32) {
+  %twin = pipe.load_scales %s[%i, %i] blocks %i : !pipe.global<128x17xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+  // (C112)
+  // expected-error @+2 {{source's columns must be a multiple of the tile's 16, but got 17}}
+  // expected-note @+1 {{give the number of existing blocks with 'blocks %n'}}
+  %bad = pipe.load_scales %s[%i, %i] : !pipe.global<128x17xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+  return
+}
+
+// -----
+
+func.func @copy(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) {
+  %twin = pipe.copy_scales %s : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+  // (C113)
+  // expected-error @+1 {{tensor memory tile must be the scale tile of its source '!pipe.shared<128x16xf8E4M3FN, tiled_128x4>', but got '!pipe.tmem<128x8xf8E4M3FN, tiled_128x4>'}}
+  %bad = pipe.copy_scales %s : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x8xf8E4M3FN, tiled_128x4>
+  return
+}
+
+// -----
+
+!acc = !pipe.tmem<128x128xf32>
+!data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
+!half = !pipe.shared<64x256xf4E2M1FN, swizzle_128B>
+!scales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+func.func @mma(%acc: !acc, %a: !data, %h: !half, %s: !scales, %p: i1) {
+  pipe.mma %acc, %a scaled %s, %a scaled %s accumulate %p : !acc, !data, !scales, !data, !scales
+  // (C114)
+  // expected-error @+1 {{a must have 128 rows, but got 64}}
+  pipe.mma %acc, %h scaled %s, %a scaled %s accumulate %p : !acc, !half, !scales, !data, !scales
+  return
+}
+
+// -----
+
+!acc = !pipe.tmem<128x128xf32>
+!data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
+!half = !pipe.shared<64x256xf4E2M1FN, swizzle_128B>
+!scales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+func.func @mma(%acc: !acc, %a: !data, %h: !half, %s: !scales, %p: i1) {
+  // (C114)
+  // expected-error @+1 {{b must have as many rows as the accumulator has columns, 128, but got 64}}
+  pipe.mma %acc, %a scaled %s, %h scaled %s accumulate %p : !acc, !data, !scales, !half, !scales
+  return
+}
+
+// -----
+
+!acc = !pipe.tmem<128x128xf32>
+!data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
+!bytes = !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
+!scales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+func.func @mma(%acc: !acc, %a: !data, %b: !bytes, %s: !scales, %p: i1) {
+  // (C115)
+  // expected-error @+1 {{b must be f4E2M1FN with the K of a, a multiple of 64, but got '!pipe.shared<128x128xf8E4M3FN, swizzle_128B>'}}
+  pipe.mma %acc, %a scaled %s, %b scaled %s accumulate %p : !acc, !data, !scales, !bytes, !scales
+  return
+}
+
+// -----
+
+!acc = !pipe.tmem<128x192xf32>
+!data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
+!wide = !pipe.shared<192x256xf4E2M1FN, swizzle_128B>
+!scales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+!wscales = !pipe.tmem<256x16xf8E4M3FN, tiled_128x4>
+func.func @mma(%acc: !acc, %a: !data, %b: !wide, %s: !scales, %w: !wscales, %p: i1) {
+  pipe.mma %acc, %a scaled %s, %b scaled %w accumulate %p : !acc, !data, !scales, !wide, !wscales
+  // (C116)
+  // expected-error @+1 {{b_scales must have at least 192 rows, but got 128}}
+  pipe.mma %acc, %a scaled %s, %b scaled %s accumulate %p : !acc, !data, !scales, !wide, !scales
+  return
+}
+
+// -----
+
+!acc = !pipe.tmem<128x128xf32>
+!data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
+!scales = !pipe.tmem<128x16xf8E8M0FNU, tiled_128x4>
+func.func @mma(%acc: !acc, %a: !data, %s: !scales, %p: i1) {
+  // (C116)
+  // expected-error @+1 {{a_scales must have 8 columns for K = 256 and blocks of 32, but got 16}}
+  pipe.mma %acc, %a scaled %s, %a scaled %s accumulate %p : !acc, !data, !scales, !data, !scales
+  return
+}
+
+// -----
+
+func.func @read(%acc: !pipe.tmem<128x96xf32>, %c: i32) {
+  %twin = pipe.read %acc[%c] : !pipe.tmem<128x96xf32> -> vector<32xf32>
+  // (C117)
+  // expected-error @+1 {{vector must have a power of two of at most 128 elements that divides the accumulator's 96 columns, but got 64}}
+  %bad = pipe.read %acc[%c] : !pipe.tmem<128x96xf32> -> vector<64xf32>
+  return
+}
+
+// -----
+
+func.func @store(%v: vector<32xbf16>, %y: !pipe.global<?x512xbf16>, %c: i32) {
+  pipe.store %v, %y[%c, %c] rows %c : vector<32xbf16>, !pipe.global<?x512xbf16>
+  // (C118)
+  // expected-error @+2 {{must bound the rows of a destination with dynamic rows}}
+  // expected-note @+1 {{add 'rows %m'}}
+  pipe.store %v, %y[%c, %c] : vector<32xbf16>, !pipe.global<?x512xbf16>
+  return
+}
+
+// -----
+
+func.func @store(%v: vector<32xbf16>, %y: !pipe.global<128x512xf32>, %c: i32) {
+  // (C118)
+  // expected-error @+1 {{destination must be a linear buffer of 'bf16' and rank 2, but got '!pipe.global<128x512xf32>'}}
+  pipe.store %v, %y[%c, %c] : vector<32xbf16>, !pipe.global<128x512xf32>
+  return
+}
+
+// -----
+
+gpu.module @m {
+gpu.func @twin() kernel {
+  pipe.role epilogue warps 4 to 8 {
+  }
+  gpu.return
+}
+gpu.func @bad() kernel {
+  // (C119)
+  // expected-error @+1 {{first warp of the epilogue must be a multiple of 4, but got 2}}
+  pipe.role epilogue warps 2 to 6 {
+  }
+  gpu.return
+}
+}
+
+// -----
+
+func.func @host() {
+  // (C119)
+  // expected-error @+1 {{must be in the body of a gpu.func, but its parent is func.func}}
+  pipe.role epilogue warps 0 to 4 {
+  }
+  return
+}
+
+// -----
+
+gpu.module @m {
+gpu.func @twin() kernel {
+  pipe.role mma warps 4 to 5 {
+    %acc = pipe.accumulator : !pipe.tmem<128x128xf32>
+  }
+  gpu.return
+}
+gpu.func @bad() kernel {
+  // expected-note @+1 {{the role begins here}}
+  pipe.role load warps 5 to 6 {
+    // (C120)
+    // expected-error @+1 {{must be in a mma role, but is in load}}
+    %acc = pipe.accumulator : !pipe.tmem<128x128xf32>
+  }
+  gpu.return
+}
+}
+
+// -----
+
+!tiles = !pipe.channel<!pipe.shared<128x256xf4E2M1FN, swizzle_128B>>
+func.func @channel() {
+  %twin = pipe.channel from tma to mma depth 2 payload [1024] barriers 40960 : !tiles
+  // (C121)
+  // expected-error @+1 {{place of tile 0 must be a multiple of 1024, but got 512}}
+  %bad = pipe.channel from tma to mma depth 2 payload [512] barriers 40960 : !tiles
+  return
+}
+
+// -----
+
+!tiles = !pipe.channel<!pipe.shared<128x256xf4E2M1FN, swizzle_128B>>
+func.func @channel() {
+  // (C121)
+  // expected-error @+1 {{depth, payload and barriers must come together}}
+  %bad = pipe.channel from tma to mma depth 2 : !tiles
+  return
+}
+
+// -----
+
+!accs = !pipe.channel<!pipe.tmem<128x128xf32>>
+func.func @channel() {
+  %twin = pipe.channel from mma to threads(128) : !accs
+  // (C122)
+  // expected-error @+1 {{a tensor memory payload must be produced by mma or threads, but got tma}}
+  %bad = pipe.channel from tma to threads(128) : !accs
+  return
+}
+
+// -----
+
+!accs = !pipe.channel<!pipe.tmem<128x128xf32>>
+func.func @iteration(%it: i32) {
+  // expected-note @+1 {{the channel has depth 2}}
+  %deep = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 0 : !accs
+  %twin = pipe.producer_acquire %deep[%it] : !accs
+  // (C123)
+  // expected-error @+1 {{must give the iteration of a channel with a depth}}
+  %bad = pipe.producer_acquire %deep : !accs
+  return
+}
+
+// -----
+
+!accs = !pipe.channel<!pipe.tmem<128x128xf32>>
+func.func @iteration(%it: i32) {
+  // expected-note @+1 {{run pipe-pipeline, or give this channel a depth}}
+  %plain = pipe.channel from mma to threads(128) : !accs
+  // (C123)
+  // expected-error @+1 {{must not give an iteration before the channel has a depth}}
+  pipe.consumer_release %plain[%it] : !accs
+  return
+}
+
+// -----
+
+!accs = !pipe.channel<!pipe.tmem<128x128xf32>>
+func.func @expect(%it: i32) {
+  %accs = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 0 : !accs
+  // (C124)
+  // expected-error @+1 {{channel's producer must be tma, but got mma}}
+  pipe.expect_tx %accs[%it], %it : !accs
+  return
+}
