@@ -155,7 +155,7 @@ struct ReferenceChunk {
   void endStep(uint64_t count) {
     for (uint64_t j = 0; j < count; ++j) {
       const double reach = magnitude[j] + error[j];
-      error[j] += 0x1p-23 * reach + 5 * 0x1p-35 * std::max(power[j], reach) + 0x1p-149;
+      error[j] += 0x1p-23 * reach + 5 * 0x1p-35 * std::max(power[j], reach) + 0x1p-148;
       power[j] = 0;
     }
   }
