@@ -30,6 +30,22 @@ std::string Mbarrier::describe() const {
   return text;
 }
 
+static std::string listEvents(const std::vector<MbarrierEvent> &events) {
+  std::string text;
+  for (const MbarrierEvent &event : events)
+    text += fmt::format("{}{} {} of CTA rank {} (line {})", text.empty() ? "" : ", ",
+                        event.agent.ticket ? "an operation of warp" : "warp", event.agent.warp,
+                        event.agent.ctaRank, event.at.line);
+  return text.empty() ? "nobody" : text;
+}
+
+std::string Mbarrier::describeHistory() const {
+  std::string text = "arrived in this phase: " + listEvents(arrivals);
+  if (phase > 0)
+    text += "; in the phase before: " + listEvents(previousArrivals);
+  return text;
+}
+
 Status MbarrierTable::init(uint32_t offset, uint32_t count, const MbarrierEvent &event) {
   if (offset % 8)
     return fail(fmt::format("mbarrier address must be a multiple of 8, but got {:#x}", offset));

@@ -44,6 +44,8 @@ struct Mbarrier {
   /// Whether the phase with this parity has completed (test_wait.parity).
   bool parityDone(uint32_t parity) const { return (phase & 1) != (parity & 1); }
   std::string describe() const; ///< "phase 3, 1 of 2 arrivals pending, 4096 bytes missing"
+  /// Who arrived in this phase and in the one before: "warp 5 (line 120), ...".
+  std::string describeHistory() const;
 };
 
 /// What an operation did to the phase: how many completed (0 or 1).

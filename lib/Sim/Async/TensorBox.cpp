@@ -20,13 +20,34 @@ uint32_t steps(const hw::TensorMap &map, unsigned d) {
   return (map.box[d] + stride - 1) / stride;
 }
 
-/// NaN for OOB_FILL_NAN: the canonical one of the type.
-void fillElement(const hw::TensorMap &map, std::byte *to, unsigned bytes) {
-  std::memset(to, 0, bytes);
+/// What elements outside the tensor read as: zeros, or for OOB_FILL_NAN the 16 bits 0x7FF7 over and
+/// over, whatever the floating-point type (H200).
+void fillOutside(const hw::TensorMap &map, std::vector<std::byte> &data) {
   if (map.oobFill != hw::TensorMapOobFill::NanRequestZeroFma)
     return;
-  std::memset(to, 0xFF, bytes);
-  to[bytes - 1] = std::byte{0x7F};
+  for (size_t i = 0; i < data.size(); ++i)
+    data[i] = std::byte(i % 2 ? 0x7F : 0xF7);
+}
+
+/// What a load does to the values of a run: the TF32 types round to 10 fraction bits (to nearest, as
+/// seen on an H200), the FTZ types flush subnormals.
+void convertLoaded(hw::TensorMapType type, std::byte *data, uint64_t bytes) {
+  const bool tf32 =
+      type == hw::TensorMapType::TFloat32 || type == hw::TensorMapType::TFloat32Ftz;
+  const bool flush =
+      type == hw::TensorMapType::Float32Ftz || type == hw::TensorMapType::TFloat32Ftz;
+  if (!tf32 && !flush)
+    return;
+  for (uint64_t i = 0; i < bytes; i += 4) {
+    uint32_t bits;
+    std::memcpy(&bits, data + i, 4);
+    const uint32_t field = bits & 0x7F800000u;
+    if (tf32 && field != 0x7F800000u)
+      bits = (bits + 0x1000u) & ~0x1FFFu;
+    if (flush && !field)
+      bits &= 0x80000000u;
+    std::memcpy(data + i, &bits, 4);
+  }
 }
 
 /// Calls f(row, first element's global address, inside) for every run along dimension 0, in the
@@ -80,10 +101,11 @@ Status checkBox(const hw::TensorMap &map, const Coordinates &at, uint32_t shared
   if (sharedAddress % sharedAlignment)
     return fail(fmt::format("expects a shared memory address that is a multiple of {}, but got {:#x}",
                             sharedAlignment, sharedAddress));
-  if (int64_t(at[0]) * tensorMapTypeBits(map.elementType) % 8)
-    return fail(fmt::format("expects a first coordinate at a whole byte, but got {} of {}-bit "
-                            "elements",
-                            at[0], tensorMapTypeBits(map.elementType)));
+  if (const int64_t bits = int64_t(at[0]) * tensorMapTypeBits(map.elementType); bits % (8 * chunk))
+    return fail(fmt::format("expects a first coordinate that is a multiple of {} bytes, but got {} "
+                            "elements of {} bits",
+                            chunk, at[0], tensorMapTypeBits(map.elementType)),
+                "the device stops with an illegal instruction");
   for (unsigned d = 0; store && d < map.rank; ++d)
     if (at[d] < 0)
       return fail(fmt::format("a store expects coordinates that are not negative, but got {} for "
@@ -98,10 +120,7 @@ Expected<std::vector<std::byte>> readBox(const hw::TensorMap &map, const Coordin
   const unsigned bits = tensorMapTypeBits(map.elementType);
   const uint64_t rowBytes = map.boxRowBytes();
   std::vector<std::byte> data(map.boxSharedBytes());
-  const unsigned width = std::max(bits / 8, 1u);
-  if (map.oobFill != hw::TensorMapOobFill::Zeros)
-    for (size_t i = 0; i < data.size(); i += width)
-      fillElement(map, data.data() + i, width);
+  fillOutside(map, data);
   const Inside inside = insideRow(map, at[0]);
   Status status = forEachRow(map, at, [&](uint64_t row, uint64_t address, bool rowInside) -> Status {
     if (!rowInside || inside.begin == inside.end)
@@ -110,7 +129,9 @@ Expected<std::vector<std::byte>> readBox(const hw::TensorMap &map, const Coordin
     const uint64_t from = address + int64_t(at[0]) * bits / 8 + begin;
     auto source = global(from, bytes);
     FP4_TRY(source);
-    std::memcpy(data.data() + row * rowBytes + begin, *source, bytes);
+    std::byte *to = data.data() + row * rowBytes + begin;
+    std::memcpy(to, *source, bytes);
+    convertLoaded(map.elementType, to, bytes);
     touched(from, uint32_t(bytes));
     return {};
   });
@@ -137,21 +158,45 @@ Status writeBox(const hw::TensorMap &map, const Coordinates &at, std::span<const
   });
 }
 
+namespace {
+
+/// Calls f(dense offset, shared address) for every 16 bytes of the box. Rows narrower than the
+/// swizzle width are that width apart in shared memory; the gap is not touched (H200).
+template <typename F> void forEachChunk(const hw::TensorMap &map, uint32_t sharedAddress, F &&f) {
+  const uint32_t rowBytes = uint32_t(map.boxRowBytes());
+  const uint32_t rows = uint32_t(map.boxSharedBytes() / rowBytes), pitch = sharedRowPitch(map);
+  for (uint32_t row = 0; row < rows; ++row)
+    for (uint32_t byte = 0; byte < rowBytes; byte += chunk)
+      f(row * rowBytes + byte,
+        hw::swizzleAddress(map.swizzle, sharedAddress + row * pitch + byte));
+}
+
+} // namespace
+
+uint32_t sharedRowPitch(const hw::TensorMap &map) {
+  const uint32_t rowBytes = uint32_t(map.boxRowBytes());
+  return map.swizzle == hw::SwizzleMode::None
+             ? rowBytes
+             : std::max(rowBytes, hw::swizzleWidthBytes(map.swizzle));
+}
+
+uint32_t sharedExtent(const hw::TensorMap &map) {
+  return uint32_t(map.boxSharedBytes() / map.boxRowBytes()) * sharedRowPitch(map);
+}
+
 void swizzleInto(const hw::TensorMap &map, uint32_t sharedAddress, std::byte *shared,
                  std::span<const std::byte> data) {
-  for (uint32_t i = 0; i < data.size(); i += chunk)
-    std::memcpy(shared + (hw::swizzleAddress(map.swizzle, sharedAddress + i) - sharedAddress),
-                data.data() + i, std::min<size_t>(chunk, data.size() - i));
+  forEachChunk(map, sharedAddress, [&](uint32_t dense, uint32_t address) {
+    std::memcpy(shared + (address - sharedAddress), data.data() + dense, chunk);
+  });
 }
 
 std::vector<std::byte> unswizzle(const hw::TensorMap &map, uint32_t sharedAddress,
                                  const std::byte *shared) {
   std::vector<std::byte> data(map.boxSharedBytes());
-  for (uint32_t i = 0; i < data.size(); i += chunk)
-    std::memcpy(data.data() + i,
-                shared + (int64_t(hw::swizzleAddress(map.swizzle, sharedAddress + i)) -
-                          int64_t(sharedAddress)),
-                std::min<size_t>(chunk, data.size() - i));
+  forEachChunk(map, sharedAddress, [&](uint32_t dense, uint32_t address) {
+    std::memcpy(data.data() + dense, shared + (address - sharedAddress), chunk);
+  });
   return data;
 }
 

@@ -25,8 +25,9 @@ using GlobalTouched = std::function<void(uint64_t address, uint32_t bytes)>;
 /// Fails where the simulator does not model the map: interleave, padded 4- and 6-bit types, im2col.
 Status checkSupported(const hw::TensorMap &map);
 
-/// The rules of an instruction for a box: alignment of the shared address, whole bytes at the first
-/// coordinate, and for stores coordinates that are not negative.
+/// The rules of an instruction for a box: a shared address that is a multiple of 128 and a first
+/// coordinate that is a multiple of 16 bytes (both trap on an H200), and for stores coordinates that
+/// are not negative.
 Status checkBox(const hw::TensorMap &map, const Coordinates &at, uint32_t sharedAddress,
                 bool store);
 
@@ -39,6 +40,11 @@ Expected<std::vector<std::byte>> readBox(const hw::TensorMap &map, const Coordin
 Status writeBox(const hw::TensorMap &map, const Coordinates &at, std::span<const std::byte> data,
                 const GlobalResolver &global, const GlobalTouched &touched,
                 const std::function<void(std::byte *, const std::byte *, size_t bytes)> &combine);
+
+/// Bytes between rows of the box in shared memory: those of a row, but at least the swizzle width.
+uint32_t sharedRowPitch(const hw::TensorMap &map);
+/// Bytes of shared memory that the box spans, gaps between narrow rows included.
+uint32_t sharedExtent(const hw::TensorMap &map);
 
 /// Moves dense box bytes to or from shared memory whose first byte has address `sharedAddress` and
 /// storage `shared`.

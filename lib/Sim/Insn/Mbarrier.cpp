@@ -76,9 +76,11 @@ public:
   }
   std::string describe() const override {
     const Target &target = targets.front();
-    return fmt::format("phase {} of the mbarrier at shared {:#x} of CTA rank {} ({})", target.phase,
-                       target.address & kSharedOffsetMask, target.address >> kSharedRankShift,
-                       target.barrier->describe());
+    return fmt::format("phase {} (parity {}) of the mbarrier at shared {:#x} of CTA rank {}, "
+                       "initialised at line {}: {}; {}",
+                       target.phase, target.phase & 1, target.address & kSharedOffsetMask,
+                       target.address >> kSharedRankShift, target.barrier->initialised.at.line,
+                       target.barrier->describe(), target.barrier->describeHistory());
   }
 };
 

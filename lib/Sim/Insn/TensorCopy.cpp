@@ -76,7 +76,7 @@ GlobalTouched toucher(Engine &engine, const Ticket &self, AccessKind kind) {
 Ticket loadTicket(ExecContext &cx, const Insn &insn, int lane, const Request &request) {
   Engine &engine = Engine::of(cx);
   Ticket ticket = engine.makeTicket(cx, insn, EngineKind::Tma, lane);
-  const uint32_t bytes = uint32_t(request.map->boxSharedBytes());
+  const uint32_t bytes = sharedExtent(*request.map);
   ticket.sharedWrites.push_back({request.shared, bytes});
   ticket.signals.push_back(request.barrier);
   ticket.stages.push_back([&engine, request, bytes](const Ticket &self) -> Status {
@@ -176,7 +176,7 @@ Ticket storeTicket(ExecContext &cx, const Insn &insn, int lane, const Request &r
   ticket.sharedReads = 1u << (request.shared >> kSharedRankShift);
   auto data = std::make_shared<std::vector<std::byte>>();
   ticket.stages.push_back([&engine, request, data](const Ticket &self) -> Status {
-    const uint32_t bytes = uint32_t(request.map->boxSharedBytes());
+    const uint32_t bytes = sharedExtent(*request.map);
     auto from = engine.sharedSource(request.shared, bytes, self);
     FP4_TRY(from);
     *data = unswizzle(*request.map, request.shared, *from);
