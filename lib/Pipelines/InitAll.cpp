@@ -5,6 +5,7 @@
 #include "fp4/Conversion/Fp4ToGPU/Passes.h"
 #include "fp4/Conversion/Fp4ToPipe/Passes.h"
 #include "fp4/Conversion/HostToRuntime/Passes.h"
+#include "fp4/Conversion/PipeToNVVM/Passes.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 #include "fp4/Dialect/Pipe/Transforms/Passes.h"
@@ -37,6 +38,7 @@ void fp4::registerPasses() {
   registerFP4PipelinesPasses();
   registerHostToRuntimePasses();
   registerPipelines();
+  registerFP4PipeToNVVMPasses();
 }
 
 void fp4::registerUpstreamDialects(DialectRegistry &registry) {

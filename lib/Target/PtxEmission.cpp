@@ -66,7 +66,11 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine, int level) {
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
   llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(&machine);
+  // What is unrolled is decided in MLIR: a pipelined loop gains nothing from copies of its body, and
+  // the number of tcgen05 instructions stays what the pipe form says.
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopUnrolling = false;
+  llvm::PassBuilder builder(&machine, tuning);
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(components);
   builder.registerFunctionAnalyses(functions);

@@ -1,0 +1,112 @@
+//===- Boundary.cpp - Kernel signature and scalar ops ---------------------===//
+//
+// gpu.func becomes llvm.func: buffers are global pointers, tensor maps are 128 bytes by value in
+// parameter space (grid constants), and the launch requirements become attributes that the NVPTX
+// backend (nvvm.*) and fp4-emit-kernels (fp4.*) read.
+//
+//===----------------------------------------------------------------------===//
+#include "Lowering.h"
+
+using namespace mlir;
+
+namespace {
+
+/// {byval, align 64, grid_constant}: how the driver passes a CUtensorMap.
+void markTensorMap(LLVM::LLVMFuncOp kernel, unsigned index) {
+  Builder b(kernel.getContext());
+  kernel.setArgAttr(index, LLVM::LLVMDialect::getByValAttrName(),
+                    TypeAttr::get(LLVM::LLVMArrayType::get(b.getI8Type(), 128)));
+  kernel.setArgAttr(index, LLVM::LLVMDialect::getAlignAttrName(), b.getI64IntegerAttr(64));
+  kernel.setArgAttr(index, NVVM::NVVMDialect::getGridConstantAttrName(), b.getUnitAttr());
+}
+
+struct LowerKernel : fp4::PipePattern<gpu::GPUFuncOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(gpu::GPUFuncOp op, OpAdaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    if (op.getNumResults() != 0)
+      return rewriter.notifyMatchFailure(op, "a kernel returns nothing");
+    if (op.getNumWorkgroupAttributions() != 0 || op.getNumPrivateAttributions() != 0)
+      return rewriter.notifyMatchFailure(op, "memory attributions are not part of pipe kernels");
+    TypeConverter::SignatureConversion signature(op.getNumArguments());
+    if (failed(getTypeConverter()->convertSignatureArgs(op.getArgumentTypes(), signature)))
+      return rewriter.notifyMatchFailure(op, "an operand type has no lowering");
+    auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(getContext()),
+                                            signature.getConvertedTypes());
+    auto kernel = LLVM::LLVMFuncOp::create(rewriter, op.getLoc(), op.getName(), type);
+    if (op.isKernel())
+      kernel->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), rewriter.getUnitAttr());
+    rewriter.inlineRegionBefore(op.getBody(), kernel.getBody(), kernel.end());
+    rewriter.applySignatureConversion(&kernel.getBody().front(), signature, getTypeConverter());
+    for (auto [index, argument] : llvm::enumerate(op.getArgumentTypes()))
+      if (isa<fp4::pipe::TensorMapType>(argument))
+        markTensorMap(kernel, index);
+    markLaunch(op, kernel);
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+private:
+  /// Block size and dynamic shared memory.
+  void markLaunch(gpu::GPUFuncOp op, LLVM::LLVMFuncOp kernel) const {
+    Builder b(op.getContext());
+    if (auto size = op.getKnownBlockSizeAttr())
+      kernel->setAttr(NVVM::NVVMDialect::getReqntidAttrName(), size);
+    else if (state.numThreads)
+      kernel->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
+                      b.getDenseI32ArrayAttr({state.numThreads, 1, 1}));
+    if (auto bytes = op->getAttrOfType<IntegerAttr>(fp4::pipe::PipeDialect::kSharedBytesAttr))
+      kernel->setAttr("fp4.dynamic_shared_bytes", b.getI64IntegerAttr(bytes.getInt()));
+  }
+};
+
+struct LowerReturn : OpConversionPattern<gpu::ReturnOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(gpu::ReturnOp op, OpAdaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<LLVM::ReturnOp>(op, ValueRange());
+    return success();
+  }
+};
+
+struct LowerGlobalPtr : OpConversionPattern<fp4::pipe::GlobalPtrOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(fp4::pipe::GlobalPtrOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOp(op, adaptor.getGlobal());
+    return success();
+  }
+};
+
+struct LowerLoadScalar : OpConversionPattern<fp4::pipe::LoadScalarOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(fp4::pipe::LoadScalarOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    // Invariant: the NVPTX backend then uses ld.global.nc.
+    rewriter.replaceOpWithNewOp<LLVM::LoadOp>(op, op.getType(), adaptor.getGlobal(),
+                                              /*alignment=*/0, /*isVolatile=*/false,
+                                              /*isNonTemporal=*/false, /*isInvariant=*/true);
+    return success();
+  }
+};
+
+struct LowerTileCoord : OpConversionPattern<fp4::pipe::TileCoordOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(fp4::pipe::TileCoordOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Value m = arith::RemUIOp::create(rewriter, op.getLoc(), adaptor.getTile(), adaptor.getNumM());
+    Value n = arith::DivUIOp::create(rewriter, op.getLoc(), adaptor.getTile(), adaptor.getNumM());
+    rewriter.replaceOp(op, {m, n});
+    return success();
+  }
+};
+
+} // namespace
+
+void fp4::populateBoundaryPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
+                                   const KernelState &state) {
+  patterns.add<LowerKernel>(converter, patterns.getContext(), state);
+  patterns.add<LowerReturn, LowerGlobalPtr, LowerLoadScalar, LowerTileCoord>(
+      converter, patterns.getContext());
+}

@@ -1,0 +1,64 @@
+//===- Builders.cpp - Types and small builders of the conversion ----------===//
+#include "Lowering.h"
+
+using namespace mlir;
+
+fp4::PipeTypeConverter::PipeTypeConverter() {
+  addConversion([](Type type) { return type; });
+  addConversion([](pipe::GlobalType type) {
+    return LLVM::LLVMPointerType::get(type.getContext(), kGlobalSpace);
+  });
+  addConversion([](pipe::TensorMapType type) {
+    return LLVM::LLVMPointerType::get(type.getContext());
+  });
+  addConversion([](pipe::SharedType type) {
+    return LLVM::LLVMPointerType::get(type.getContext(), kSharedSpace);
+  });
+  addConversion([](pipe::TmemType type) { return IntegerType::get(type.getContext(), 32); });
+  addConversion([](pipe::ChannelType type) {
+    return LLVM::LLVMPointerType::get(type.getContext(), kSharedSpace);
+  });
+  // The prologue names tensor maps before the signature is converted; its casts fold with these.
+  addSourceMaterialization([](OpBuilder &b, Type type, ValueRange inputs, Location loc) -> Value {
+    return UnrealizedConversionCastOp::create(b, loc, type, inputs).getResult(0);
+  });
+}
+
+Value fp4::constantI32(OpBuilder &b, Location loc, int64_t value) {
+  return arith::ConstantIntOp::create(b, loc, value, 32);
+}
+
+Value fp4::constantI64(OpBuilder &b, Location loc, int64_t value) {
+  return arith::ConstantIntOp::create(b, loc, value, 64);
+}
+
+Value fp4::offsetPointer(OpBuilder &b, Location loc, Value base, int64_t bytes) {
+  if (bytes == 0)
+    return base;
+  return LLVM::GEPOp::create(b, loc, base.getType(), b.getI8Type(), base,
+                             ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(bytes)},
+                             LLVM::GEPNoWrapFlags::inbounds);
+}
+
+Value fp4::stridedPointer(OpBuilder &b, Location loc, Value base, Value index, int64_t stride) {
+  Type row = LLVM::LLVMArrayType::get(b.getI8Type(), stride);
+  return LLVM::GEPOp::create(b, loc, base.getType(), row, base, ArrayRef<LLVM::GEPArg>{index},
+                             LLVM::GEPNoWrapFlags::inbounds);
+}
+
+Value fp4::tmemPointer(OpBuilder &b, Location loc, Value address) {
+  Type type = LLVM::LLVMPointerType::get(b.getContext(), kTmemSpace);
+  return LLVM::IntToPtrOp::create(b, loc, type, address);
+}
+
+void fp4::emitGuarded(OpBuilder &b, Location loc, int64_t index, Value bound,
+                      llvm::function_ref<void()> body) {
+  if (!bound || index == 0)
+    return body();
+  Value exists = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
+                                       constantI32(b, loc, index), bound);
+  auto guard = scf::IfOp::create(b, loc, exists, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard restore(b);
+  b.setInsertionPointToStart(guard.thenBlock());
+  body();
+}

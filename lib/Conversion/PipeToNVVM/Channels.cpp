@@ -1,0 +1,188 @@
+//===- Channels.cpp - Rings of mbarriers ----------------------------------===//
+//
+// Iteration it of a channel of depth d uses stage it mod d in phase (it / d) mod 2.
+//
+//   consumer_wait     waits on full[stage] for parity phase
+//   producer_acquire  waits on empty[stage] for parity phase ^ 1: a fresh barrier counts as if the
+//                     phase before its first had completed, so the first d acquires pass at once
+//
+// A waiting thread retries with its own branch: mbarrier.try_wait may return false after a time
+// limit. PTX ISA: "Parallel Synchronization and Communication Instructions: mbarrier".
+//
+// tcgen05 operations are not ordered by a barrier wait alone: where a wait is followed by tcgen05
+// operations there is a tcgen05.fence::after_thread_sync, and where tcgen05.ld precedes an arrival,
+// a tcgen05.fence::before_thread_sync. tcgen05.commit implies the latter.
+//
+//===----------------------------------------------------------------------===//
+#include "Lowering.h"
+
+using namespace mlir;
+using fp4::pipe::Agent;
+
+namespace {
+
+void emitFence(OpBuilder &b, Location loc, NVVM::Tcgen05FenceKind kind) {
+  NVVM::Tcgen05FenceOp::create(b, loc, kind);
+}
+
+/// Waits until the phase of parity `parity` has completed.
+void emitWait(OpBuilder &b, Location loc, Value barrier, Value parity) {
+  auto loop = scf::WhileOp::create(b, loc, TypeRange(), ValueRange());
+  OpBuilder::InsertionGuard restore(b);
+  b.createBlock(&loop.getBefore());
+  Value done = NVVM::MBarrierTryWaitOp::create(b, loc, b.getI1Type(), barrier, parity,
+                                               /*ticks=*/Value());
+  Value again = arith::XOrIOp::create(b, loc, done,
+                                      arith::ConstantIntOp::create(b, loc, 1, 1));
+  scf::ConditionOp::create(b, loc, again, ValueRange());
+  b.createBlock(&loop.getAfter());
+  scf::YieldOp::create(b, loc);
+}
+
+/// The tiles of one stage: shared pointers or tensor memory addresses.
+SmallVector<Value> stageTiles(OpBuilder &b, Location loc, fp4::pipe::ChannelOp channel,
+                              const fp4::KernelState &state, Value stage) {
+  SmallVector<Value> tiles;
+  for (auto [type, place] :
+       llvm::zip_equal(channel.getType().getPayload(), *channel.getPayload())) {
+    if (auto shared = dyn_cast<fp4::pipe::SharedType>(type)) {
+      Value first = fp4::offsetPointer(b, loc, state.sharedBase, place);
+      tiles.push_back(fp4::stridedPointer(b, loc, first, stage, shared.getBytes()));
+      continue;
+    }
+    int64_t columns = cast<fp4::pipe::TmemType>(type).getTmemColumns();
+    Value first =
+        arith::AddIOp::create(b, loc, state.tmemBase, fp4::constantI32(b, loc, place));
+    Value offset = arith::MulIOp::create(b, loc, stage, fp4::constantI32(b, loc, columns));
+    tiles.push_back(arith::AddIOp::create(b, loc, first, offset));
+  }
+  return tiles;
+}
+
+struct LowerChannel : fp4::PipePattern<fp4::pipe::ChannelOp> {
+  using PipePattern::PipePattern;
+  LogicalResult matchAndRewrite(fp4::pipe::ChannelOp op, OpAdaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOp(
+        op, fp4::offsetPointer(rewriter, op.getLoc(), state.sharedBase, *op.getBarriers()));
+    return success();
+  }
+};
+
+/// producer_acquire and consumer_wait: one wait, then the tiles.
+template <typename OpT> struct LowerWait : fp4::PipePattern<OpT> {
+  using fp4::PipePattern<OpT>::PipePattern;
+
+  LogicalResult matchAndRewrite(OpT op, typename OpT::Adaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    FailureOr<fp4::pipe::ChannelOp> channel = fp4::definingChannel(rewriter, op, op.getChannel());
+    if (failed(channel))
+      return failure();
+    constexpr bool producer = std::is_same_v<OpT, fp4::pipe::ProducerAcquireOp>;
+    Location loc = op.getLoc();
+    fp4::ChannelStage at = fp4::channelStage(rewriter, loc, *channel, adaptor.getChannel(),
+                                             adaptor.getIteration());
+    Value parity = producer ? arith::XOrIOp::create(rewriter, loc, at.phase,
+                                                    fp4::constantI32(rewriter, loc, 1))
+                                  .getResult()
+                            : at.phase;
+    emitWait(rewriter, loc, producer ? at.empty : at.full, parity);
+    Agent agent = producer ? channel->getProducer() : channel->getConsumer();
+    if (agent == Agent::Mma || !channel->getType().isShared())
+      emitFence(rewriter, loc, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
+    rewriter.replaceOp(op, stageTiles(rewriter, loc, *channel, this->state, at.stage));
+    return success();
+  }
+};
+
+struct LowerExpectTx : OpConversionPattern<fp4::pipe::ExpectTxOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(fp4::pipe::ExpectTxOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    FailureOr<fp4::pipe::ChannelOp> channel = fp4::definingChannel(rewriter, op, op.getChannel());
+    if (failed(channel))
+      return failure();
+    fp4::ChannelStage at = fp4::channelStage(rewriter, op.getLoc(), *channel, adaptor.getChannel(),
+                                             adaptor.getIteration());
+    NVVM::MBarrierArriveExpectTxOp::create(rewriter, op.getLoc(), /*res=*/Type(), at.full,
+                                           adaptor.getBytes(), NVVM::MemScopeKind::CTA,
+                                           /*relaxed=*/false, /*predicate=*/Value());
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+/// producer_commit completes full, consumer_release completes empty, each by its agent.
+template <typename OpT> struct LowerArrival : fp4::PipePattern<OpT> {
+  using fp4::PipePattern<OpT>::PipePattern;
+
+  LogicalResult matchAndRewrite(OpT op, typename OpT::Adaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    FailureOr<fp4::pipe::ChannelOp> channel = fp4::definingChannel(rewriter, op, op.getChannel());
+    if (failed(channel))
+      return failure();
+    constexpr bool producer = std::is_same_v<OpT, fp4::pipe::ProducerCommitOp>;
+    Location loc = op.getLoc();
+    fp4::ChannelStage at = fp4::channelStage(rewriter, loc, *channel, adaptor.getChannel(),
+                                             adaptor.getIteration());
+    Value barrier = producer ? at.full : at.empty;
+    switch (producer ? channel->getProducer() : channel->getConsumer()) {
+    case Agent::Tma: // the bytes of the loads complete the barrier
+      break;
+    case Agent::Mma:
+      NVVM::Tcgen05CommitOp::create(rewriter, loc, barrier, /*multicastMask=*/Value());
+      break;
+    case Agent::Threads:
+      emitThreadArrival(rewriter, loc, *channel, barrier, producer);
+      break;
+    }
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+private:
+  static void emitThreadArrival(OpBuilder &b, Location loc, fp4::pipe::ChannelOp channel,
+                                Value barrier, bool producer) {
+    if (channel.getType().isShared()) {
+      // Generic accesses to shared memory before those of TMA and tensor cores.
+      NVVM::FenceProxyOp::create(b, loc, NVVM::ProxyKind::async_shared,
+                                 NVVM::SharedSpaceAttr::get(b.getContext(),
+                                                            NVVM::SharedSpace::shared_cta));
+    } else {
+      if (producer)
+        NVVM::Tcgen05WaitOp::create(b, loc, NVVM::Tcgen05WaitKind::STORE);
+      emitFence(b, loc, NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC);
+    }
+    NVVM::MBarrierArriveOp::create(b, loc, b.getI64Type(), barrier, /*count=*/Value());
+  }
+};
+
+} // namespace
+
+fp4::ChannelStage fp4::channelStage(OpBuilder &b, Location loc, pipe::ChannelOp channel,
+                                    Value barriers, Value iteration) {
+  int64_t depth = *channel.getDepth();
+  Value count = constantI32(b, loc, depth), one = constantI32(b, loc, 1);
+  ChannelStage at;
+  at.stage = arith::RemUIOp::create(b, loc, iteration, count);
+  at.phase = arith::AndIOp::create(b, loc, arith::DivUIOp::create(b, loc, iteration, count), one);
+  at.full = stridedPointer(b, loc, barriers, at.stage, 8);
+  at.empty = offsetPointer(b, loc, at.full, 8 * depth);
+  return at;
+}
+
+FailureOr<fp4::pipe::ChannelOp> fp4::definingChannel(ConversionPatternRewriter &rewriter,
+                                                     Operation *user, Value channel) {
+  auto op = channel.getDefiningOp<pipe::ChannelOp>();
+  if (!op || !op.isPipelined())
+    return rewriter.notifyMatchFailure(user, "expects the pipe.channel op of the pipelined form");
+  return op;
+}
+
+void fp4::populateChannelPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
+                                  const KernelState &state) {
+  patterns.add<LowerChannel, LowerWait<pipe::ProducerAcquireOp>, LowerWait<pipe::ConsumerWaitOp>,
+               LowerArrival<pipe::ProducerCommitOp>, LowerArrival<pipe::ConsumerReleaseOp>>(
+      converter, patterns.getContext(), state);
+  patterns.add<LowerExpectTx>(converter, patterns.getContext());
+}

@@ -1,0 +1,147 @@
+//===- ConvertPipeToNVVM.cpp - Pipe and streaming kernels to NVVM ---------===//
+//
+// 1. Per kernel: emit prologue and teardown, then lower the pipe ops, one pattern per op, and turn
+//    the gpu.func into an llvm.func (Boundary, Roles, Channels, Loads, Mma, Epilogue).
+// 2. Structured control flow and multi-dimensional vectors with upstream's passes.
+// 3. Everything that is left (arith, math, cf, vector, gpu index ops) in one full conversion.
+// 4. NVVM ops without an LLVM intrinsic become inline assembly.
+//
+//===----------------------------------------------------------------------===//
+#include "fp4/Conversion/PipeToNVVM/Passes.h"
+#include "Lowering.h"
+
+#include "fp4/ISA/TargetModel.h"
+
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
+#include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
+#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace fp4 {
+#define GEN_PASS_DEF_CONVERTPIPETONVVM
+#include "fp4/Conversion/PipeToNVVM/Passes.h.inc"
+} // namespace fp4
+
+using namespace mlir;
+
+namespace {
+
+struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
+  using ConvertPipeToNVVMBase::ConvertPipeToNVVMBase;
+
+  LogicalResult report(Operation *op, const fp4::Error &error) {
+    InFlightDiagnostic diagnostic = op->emitError() << error.message;
+    if (!error.note.empty())
+      diagnostic.attachNote() << error.note;
+    return failure();
+  }
+
+  /// Every tile has a place: nothing of the sequential or specialized form is left.
+  LogicalResult checkForm(gpu::GPUFuncOp kernel) {
+    WalkResult result = kernel.walk([](Operation *op) {
+      bool placed = llvm::TypeSwitch<Operation *, bool>(op)
+                        .Case([](fp4::pipe::AccumulatorOp) { return false; })
+                        .Case([](fp4::pipe::ChannelOp channel) { return channel.isPipelined(); })
+                        .Case<fp4::pipe::LoadOp, fp4::pipe::LoadScalesOp>(
+                            [](auto load) { return bool(load.getIteration()); })
+                        .Case([](fp4::pipe::CopyScalesOp copy) {
+                          return copy.getTmemColumn().has_value();
+                        })
+                        .Default(true);
+      if (placed)
+        return WalkResult::advance();
+      op->emitOpError() << "expects the pipelined form: run pipe-pipeline first";
+      return WalkResult::interrupt();
+    });
+    return failure(result.wasInterrupted());
+  }
+
+  /// What the kernel uses must exist on the target and fit into it.
+  LogicalResult checkKernel(gpu::GPUFuncOp kernel, const fp4::hw::TargetModel &model) {
+    auto integer = [&](StringRef name) {
+      auto attr = kernel->getAttrOfType<IntegerAttr>(name);
+      return attr ? attr.getInt() : 0;
+    };
+    if (integer(fp4::pipe::PipeDialect::kTmemColumnsAttr) != 0)
+      if (fp4::Status status =
+              fp4::hw::requireFeature(model, &fp4::hw::TargetModel::hasTcgen05, "tcgen05");
+          !status)
+        return report(kernel, status.error());
+    int64_t shared = integer(fp4::pipe::PipeDialect::kSharedBytesAttr);
+    if (shared > model.sharedBytesPerCta)
+      return kernel.emitError() << "expects at most " << model.sharedBytesPerCta
+                                << " bytes of shared memory on " << std::string(model.name)
+                                << ", but got " << shared;
+    return success();
+  }
+
+  LogicalResult lowerKernel(gpu::GPUFuncOp kernel, const fp4::hw::TargetModel &model) {
+    if (failed(checkForm(kernel)) || failed(checkKernel(kernel, model)))
+      return failure();
+    fp4::KernelState state = fp4::emitPrologue(kernel);
+    state.hasBulkToCta = model.smVersion >= 100;
+    fp4::PipeTypeConverter converter;
+    RewritePatternSet patterns(&getContext());
+    fp4::populateBoundaryPatterns(converter, patterns, state);
+    fp4::populateRolePatterns(converter, patterns, state);
+    fp4::populateChannelPatterns(converter, patterns, state);
+    fp4::populateLoadPatterns(converter, patterns, state);
+    fp4::populateMmaPatterns(converter, patterns, state);
+    fp4::populateEpiloguePatterns(converter, patterns, state);
+    ConversionTarget target(getContext());
+    target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
+    target.addIllegalDialect<fp4::pipe::PipeDialect>();
+    target.addIllegalOp<gpu::GPUFuncOp, gpu::ReturnOp>();
+    return applyPartialConversion(kernel, target, std::move(patterns));
+  }
+
+  /// Steps 3 of the file comment.
+  LogicalResult lowerToLLVM(gpu::GPUModuleOp module) {
+    LLVMTypeConverter converter(&getContext());
+    configureGpuToNVVMTypeConverter(converter);
+    RewritePatternSet patterns(&getContext());
+    arith::populateArithToLLVMConversionPatterns(converter, patterns);
+    cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
+    populateVectorToLLVMConversionPatterns(converter, patterns);
+    populateMathToLLVMConversionPatterns(converter, patterns);
+    populateGpuToNVVMConversionPatterns(converter, patterns);
+    LLVMConversionTarget target(getContext());
+    target.addLegalDialect<NVVM::NVVMDialect>();
+    target.addLegalOp<gpu::GPUModuleOp>();
+    return applyFullConversion(module, target, std::move(patterns));
+  }
+
+  void runOnOperation() override {
+    gpu::GPUModuleOp module = getOperation();
+    fp4::Expected<const fp4::hw::TargetModel *> model = fp4::hw::requireTarget(target.getValue());
+    if (!model) {
+      (void)report(module, model.error());
+      return signalPassFailure();
+    }
+    for (auto kernel : llvm::make_early_inc_range(module.getOps<gpu::GPUFuncOp>()))
+      if (failed(lowerKernel(kernel, **model)))
+        return signalPassFailure();
+    OpPassManager structured(gpu::GPUModuleOp::getOperationName());
+    structured.addPass(createReconcileUnrealizedCastsPass());
+    structured.addPass(createSCFToControlFlowPass());
+    structured.addPass(createConvertVectorToLLVMPass());
+    OpPassManager cleanup(gpu::GPUModuleOp::getOperationName());
+    cleanup.addPass(createConvertNVVMToLLVMPass());
+    cleanup.addPass(createReconcileUnrealizedCastsPass());
+    if (failed(runPipeline(structured, module)) || failed(lowerToLLVM(module)) ||
+        failed(runPipeline(cleanup, module)))
+      return signalPassFailure();
+  }
+};
+
+} // namespace

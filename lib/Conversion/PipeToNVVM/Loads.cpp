@@ -1,0 +1,113 @@
+//===- Loads.cpp - TMA loads and bulk copies of scales --------------------===//
+//
+// Both kinds of copies write shared memory through the async proxy and complete bytes on the full
+// barrier of their stage; the loading thread has announced the sum with pipe.expect_tx. A TMA load
+// always completes the bytes of its whole box, also where it fills zeros.
+//
+//===----------------------------------------------------------------------===//
+#include "Lowering.h"
+
+using namespace mlir;
+
+namespace {
+
+/// The destination as the target's bulk copies name it: shared::cta exists from sm_100 on; before,
+/// a block addresses itself in the shared::cluster window.
+Value destination(OpBuilder &b, Location loc, Value shared, const fp4::KernelState &state) {
+  if (state.hasBulkToCta)
+    return shared;
+  Type cluster = LLVM::LLVMPointerType::get(b.getContext(), fp4::kClusterSpace);
+  return LLVM::AddrSpaceCastOp::create(b, loc, cluster, shared);
+}
+
+/// The full barrier that `op` signals.
+template <typename OpT, typename AdaptorT>
+FailureOr<Value> signalledBarrier(OpT op, AdaptorT adaptor, ConversionPatternRewriter &rewriter) {
+  if (!op.getDest() || !op.getIteration())
+    return rewriter.notifyMatchFailure(op, "expects the pipelined form: a destination, a channel "
+                                           "and an iteration");
+  FailureOr<fp4::pipe::ChannelOp> channel = fp4::definingChannel(rewriter, op, op.getChannel());
+  if (failed(channel))
+    return failure();
+  return fp4::channelStage(rewriter, op.getLoc(), *channel, adaptor.getChannel(),
+                           adaptor.getIteration())
+      .full;
+}
+
+struct LowerLoad : fp4::PipePattern<fp4::pipe::LoadOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(fp4::pipe::LoadOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    FailureOr<Value> barrier = signalledBarrier(op, adaptor, rewriter);
+    if (failed(barrier))
+      return failure();
+    Location loc = op.getLoc();
+    Value column = adaptor.getColumn();
+    if (op.getMap().getType().getElementType().getIntOrFloatBitWidth() == 4)
+      column = arith::ShRUIOp::create(rewriter, loc, column, // the map counts bytes
+                                      fp4::constantI32(rewriter, loc, 1));
+    NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
+        rewriter, loc, destination(rewriter, loc, adaptor.getDest(), state), adaptor.getMap(),
+        ValueRange{column, adaptor.getRow()}, *barrier, /*im2colOffsets=*/ValueRange(),
+        /*multicastMask=*/Value(), /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE,
+        /*isCTAOnly=*/state.hasBulkToCta, /*group=*/NVVM::CTAGroupKindAttr(),
+        /*predicate=*/Value());
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct LowerLoadScales : fp4::PipePattern<fp4::pipe::LoadScalesOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(fp4::pipe::LoadScalesOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    FailureOr<Value> barrier = signalledBarrier(op, adaptor, rewriter);
+    if (failed(barrier))
+      return failure();
+    Location loc = op.getLoc();
+    fp4::pipe::SharedType tile = op.getTileType();
+    int64_t rowBlocks = tile.getRows() / fp4::pipe::kScaleBlockRows;
+    int64_t columnBlocks = tile.getColumns() / fp4::pipe::kScaleBlockColumns;
+    Value block = fp4::constantI32(rewriter, loc, fp4::pipe::kScaleBlockBytes);
+    Value count = adaptor.getBlocks() ? adaptor.getBlocks()
+                                      : fp4::constantI32(rewriter, loc, columnBlocks);
+    Value bytes = arith::MulIOp::create(rewriter, loc, count, block);
+    for (int64_t i = 0; i < rowBlocks; ++i) {
+      Value source = sourceBlock(rewriter, op, adaptor, i);
+      Value target = fp4::offsetPointer(rewriter, loc, adaptor.getDest(),
+                                        i * columnBlocks * fp4::pipe::kScaleBlockBytes);
+      NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
+          rewriter, loc, destination(rewriter, loc, target, state), source, *barrier, bytes,
+          /*multicastMask=*/Value(), /*l2CacheHint=*/Value());
+    }
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+private:
+  /// First block of the `i`-th row of blocks; the buffer's last row of blocks stands in for those
+  /// behind it.
+  static Value sourceBlock(OpBuilder &b, fp4::pipe::LoadScalesOp op, OpAdaptor adaptor, int64_t i) {
+    Location loc = op.getLoc();
+    fp4::pipe::GlobalType source = op.getSource().getType();
+    Value row = adaptor.getRowBlock();
+    if (i > 0) {
+      row = arith::AddIOp::create(b, loc, row, fp4::constantI32(b, loc, i));
+      row = arith::MinSIOp::create(b, loc, row,
+                                   fp4::constantI32(b, loc, source.getScaleBlockRows() - 1));
+    }
+    Value perRow = fp4::constantI32(b, loc, source.getScaleBlockColumns());
+    Value index = arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, row, perRow),
+                                        adaptor.getColumnBlock());
+    return fp4::stridedPointer(b, loc, adaptor.getSource(), index, fp4::pipe::kScaleBlockBytes);
+  }
+};
+
+} // namespace
+
+void fp4::populateLoadPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
+                               const KernelState &state) {
+  patterns.add<LowerLoad, LowerLoadScales>(converter, patterns.getContext(), state);
+}

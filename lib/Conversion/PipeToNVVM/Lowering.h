@@ -1,0 +1,106 @@
+//===- Lowering.h - What the files of this conversion share ---------------===//
+//
+// convert-pipe-to-nvvm lowers one gpu.func at a time. The prologue (Prologue.cpp) runs first and
+// leaves the addresses that everything else is relative to in a KernelState; then the patterns of
+// each op family rewrite the ops. Lowered types:
+//
+//   !pipe.global      !llvm.ptr<1>   the buffer
+//   !pipe.tensor_map  !llvm.ptr      the grid constant, 128 bytes in parameter space
+//   !pipe.shared      !llvm.ptr<3>   first byte of the tile
+//   !pipe.tmem        i32            tensor memory address (lane 0) of the first column
+//   !pipe.channel     !llvm.ptr<3>   barrier full[0]; full[0..depth), then empty[0..depth)
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Dialect/Pipe/IR/Pipe.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Transforms/DialectConversion.h"
+
+namespace fp4 {
+
+/// Address spaces of the NVPTX backend.
+enum : unsigned { kGlobalSpace = 1, kSharedSpace = 3, kTmemSpace = 6, kClusterSpace = 7 };
+
+/// What the prologue of one kernel defined; null where the kernel has no such thing.
+struct KernelState {
+  mlir::Value threadIndex;  ///< i32, thread of the block
+  mlir::Value warpIndex;    ///< i32, threadIndex / 32
+  mlir::Value sharedBase;   ///< !llvm.ptr<3>, dynamic shared memory
+  mlir::Value tmemBase;     ///< i32, the tensor memory allocation
+  int64_t tmemColumns = 0;  ///< its size
+  int32_t numThreads = 0;   ///< threads of the block, 0 where the kernel does not say
+  bool hasBulkToCta = true; ///< the target's bulk copies take shared::cta destinations
+};
+
+/// Name of the external symbol for dynamic shared memory in every gpu.module.
+inline constexpr llvm::StringLiteral kSharedSymbol = "fp4_dynamic_shared";
+
+class PipeTypeConverter : public mlir::TypeConverter {
+public:
+  PipeTypeConverter();
+};
+
+/// A pattern that can ask for the kernel's state.
+template <typename OpT> struct PipePattern : mlir::OpConversionPattern<OpT> {
+  PipePattern(const mlir::TypeConverter &converter, mlir::MLIRContext *context,
+              const KernelState &state)
+      : mlir::OpConversionPattern<OpT>(converter, context), state(state) {}
+  const KernelState &state;
+};
+
+void populateBoundaryPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
+                              const KernelState &);
+void populateRolePatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
+                          const KernelState &);
+void populateChannelPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
+                             const KernelState &);
+void populateLoadPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
+                          const KernelState &);
+void populateMmaPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
+                         const KernelState &);
+void populateEpiloguePatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
+                              const KernelState &);
+
+/// Inserts the prologue and the teardown of `kernel` and returns its state.
+KernelState emitPrologue(mlir::gpu::GPUFuncOp kernel);
+
+//===--- Small builders ---------------------------------------------------===//
+
+mlir::Value constantI32(mlir::OpBuilder &, mlir::Location, int64_t value);
+mlir::Value constantI64(mlir::OpBuilder &, mlir::Location, int64_t value);
+/// `base + bytes` for a pointer of any address space.
+mlir::Value offsetPointer(mlir::OpBuilder &, mlir::Location, mlir::Value base, int64_t bytes);
+/// `base + index * stride`, where `index` is an i32 that is not negative.
+mlir::Value stridedPointer(mlir::OpBuilder &, mlir::Location, mlir::Value base, mlir::Value index,
+                           int64_t stride);
+/// The 32-bit tensor memory address as the pointer that nvvm ops take.
+mlir::Value tmemPointer(mlir::OpBuilder &, mlir::Location, mlir::Value address);
+
+/// `if (index < bound) body()`, or just the body when `bound` is null: the guard of a tail.
+void emitGuarded(mlir::OpBuilder &, mlir::Location, int64_t index, mlir::Value bound,
+                 llvm::function_ref<void()> body);
+
+//===--- Channels -----------------------------------------------------------===//
+
+/// One iteration of a channel: where its barriers are and which parity they wait for.
+struct ChannelStage {
+  mlir::Value stage;  ///< i32, iteration mod depth
+  mlir::Value phase;  ///< i32, (iteration / depth) mod 2
+  mlir::Value full;   ///< !llvm.ptr<3>
+  mlir::Value empty;  ///< !llvm.ptr<3>
+};
+
+/// The stage of `iteration`; `barriers` is the lowered channel.
+ChannelStage channelStage(mlir::OpBuilder &, mlir::Location, pipe::ChannelOp channel,
+                          mlir::Value barriers, mlir::Value iteration);
+
+/// The channel op that defines `channel`; fails on a channel that is a block argument.
+mlir::FailureOr<pipe::ChannelOp> definingChannel(mlir::ConversionPatternRewriter &,
+                                                 mlir::Operation *user, mlir::Value channel);
+
+} // namespace fp4

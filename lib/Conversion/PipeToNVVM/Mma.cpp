@@ -1,0 +1,167 @@
+//===- Mma.cpp - Scale copies and block-scaled MMAs -----------------------===//
+//
+// One thread issues tcgen05.cp and tcgen05.mma; both run in issue order, so a copy of scales needs
+// no wait before the MMA that reads them. A k tile of 256 fp4 is four MMAs of K = 64; MMA s reads
+// the s-th 32-byte slice of every swizzled row (descriptor start + 32 s bytes) and the scales at
+//   nvfp4 (block 16, scale_vec 4X): 512-byte block s, id 0
+//   mxfp4 (block 32, scale_vec 2X): 512-byte block s / 2, id 2 (s mod 2)
+// PTX ISA: "Tensorcore 5th generation: tcgen05.mma, tcgen05.cp".
+//
+//===----------------------------------------------------------------------===//
+#include "Lowering.h"
+
+#include "fp4/ISA/InstrDescriptor.h"
+#include "fp4/ISA/ScaleLayout.h"
+#include "fp4/ISA/SmemDescriptor.h"
+
+using namespace mlir;
+namespace hw = fp4::hw;
+
+namespace {
+
+hw::SwizzleMode swizzleOf(fp4::pipe::Layout layout) {
+  switch (layout) {
+  case fp4::pipe::Layout::Swizzle32B:
+    return hw::SwizzleMode::B32;
+  case fp4::pipe::Layout::Swizzle64B:
+    return hw::SwizzleMode::B64;
+  case fp4::pipe::Layout::Swizzle128B:
+    return hw::SwizzleMode::B128;
+  default:
+    return hw::SwizzleMode::None;
+  }
+}
+
+/// `form`, which starts at address 0, made to start at `tile` (!llvm.ptr<3>).
+Value descriptorAt(OpBuilder &b, Location loc, Value tile, const hw::SmemDescriptor &form) {
+  Value address = LLVM::PtrToIntOp::create(b, loc, b.getI32Type(), tile);
+  Value units = arith::ShRUIOp::create(b, loc, address, fp4::constantI32(b, loc, 4));
+  // A block of a cluster has its rank above the 18 bits of a shared address.
+  Value field = arith::AndIOp::create(b, loc, units, fp4::constantI32(b, loc, 0x3fff));
+  Value wide = arith::ExtUIOp::create(b, loc, b.getI64Type(), field);
+  return arith::OrIOp::create(b, loc, wide, fp4::constantI64(b, loc, form.encode()));
+}
+
+/// `descriptor`, advanced by `bytes`: the low field counts 16-byte units and never carries, because
+/// shared memory ends below its range.
+Value advance(OpBuilder &b, Location loc, Value descriptor, int64_t bytes) {
+  if (bytes == 0)
+    return descriptor;
+  return arith::AddIOp::create(b, loc, descriptor, fp4::constantI64(b, loc, bytes / 16));
+}
+
+Value addColumns(OpBuilder &b, Location loc, Value address, int64_t columns) {
+  if (columns == 0)
+    return address;
+  return arith::AddIOp::create(b, loc, address, fp4::constantI32(b, loc, columns));
+}
+
+struct LowerCopyScales : fp4::PipePattern<fp4::pipe::CopyScalesOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(fp4::pipe::CopyScalesOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    if (!op.getTmemColumn())
+      return rewriter.notifyMatchFailure(op, "expects the pipelined form: a tensor memory column");
+    Location loc = op.getLoc();
+    fp4::pipe::SharedType tile = op.getSource().getType();
+    int64_t rowBlocks = tile.getRows() / fp4::pipe::kScaleBlockRows;
+    int64_t columnBlocks = tile.getColumns() / fp4::pipe::kScaleBlockColumns;
+    Value target = addColumns(rewriter, loc, state.tmemBase, *op.getTmemColumn());
+    Value source = descriptorAt(rewriter, loc, adaptor.getSource(),
+                                hw::SmemDescriptor::scaleFactorBlock());
+    for (int64_t k = 0; k < columnBlocks; ++k)
+      fp4::emitGuarded(rewriter, loc, k, adaptor.getBlocks(), [&] {
+        for (int64_t row = 0; row < rowBlocks; ++row)
+          copyBlock(rewriter, loc,
+                    addColumns(rewriter, loc, target, hw::scaleTileColumn(row, k, rowBlocks)),
+                    advance(rewriter, loc, source,
+                            (row * columnBlocks + k) * fp4::pipe::kScaleBlockBytes));
+      });
+    rewriter.replaceOp(op, target);
+    return success();
+  }
+
+private:
+  static void copyBlock(OpBuilder &b, Location loc, Value target, Value source) {
+    NVVM::Tcgen05CpOp::create(b, loc, NVVM::Tcgen05CpShape::SHAPE_32x128b,
+                              NVVM::CTAGroupKind::CTA_1, NVVM::Tcgen05CpMulticast::WARPX4,
+                              NVVM::Tcgen05CpSrcFormatAttr(), fp4::tmemPointer(b, loc, target),
+                              source);
+  }
+};
+
+struct LowerMma : OpConversionPattern<fp4::pipe::MmaOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult matchAndRewrite(fp4::pipe::MmaOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    bool nvfp4 = op.getBlockSize() == 16;
+    hw::ScaleVector vector = nvfp4 ? hw::ScaleVector::X4 : hw::ScaleVector::X2;
+    hw::BlockScaledInstrDesc form;
+    form.n = op.getAccumulator().getType().getColumns();
+    form.scaleType = nvfp4 ? hw::ScaleType::UE4M3 : hw::ScaleType::UE8M0;
+    if (fp4::Expected<uint32_t> bits = form.encode(); !bits)
+      return rewriter.notifyMatchFailure(op, bits.error().message);
+
+    Operands operands = collect(rewriter, op, adaptor);
+    int64_t rowBlocks = op.getBScales().getType().getRows() / fp4::pipe::kScaleBlockRows;
+    for (int64_t step = 0; step < op.getMaxSteps(); ++step)
+      fp4::emitGuarded(rewriter, loc, step, adaptor.getSteps(), [&] {
+        auto [kBlock, id] = hw::scaleStep(vector, step);
+        form.sfaId = form.sfbId = id;
+        Value accumulate = step == 0 ? adaptor.getAccumulate()
+                                     : arith::ConstantIntOp::create(rewriter, loc, 1, 1);
+        NVVM::Tcgen05MMABlockScaleOp::create(
+            rewriter, loc, NVVM::MMABlockScaleKind::MXF4NVF4, NVVM::CTAGroupKind::CTA_1,
+            nvfp4 ? NVVM::Tcgen05MMABlockScale::BLOCK16 : NVVM::Tcgen05MMABlockScale::BLOCK32,
+            NVVM::Tcgen05MMACollectorOp::DISCARD, operands.accumulator,
+            advance(rewriter, loc, operands.a, step * hw::mmaRowBytes),
+            advance(rewriter, loc, operands.b, step * hw::mmaRowBytes),
+            fp4::constantI32(rewriter, loc, *form.encode()), accumulate,
+            scaleAddress(rewriter, loc, adaptor.getAScales(), kBlock, 1),
+            scaleAddress(rewriter, loc, operands.bScales, kBlock, rowBlocks));
+      });
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+private:
+  /// What all steps share.
+  struct Operands {
+    Value accumulator, a, b, bScales;
+  };
+
+  static Operands collect(OpBuilder &b, fp4::pipe::MmaOp op, OpAdaptor adaptor) {
+    Location loc = op.getLoc();
+    auto operand = [&](Value tile, fp4::pipe::SharedType type) {
+      return descriptorAt(b, loc, tile,
+                          hw::SmemDescriptor::kMajorOperand(swizzleOf(type.getLayout())));
+    };
+    Operands operands;
+    operands.accumulator = fp4::tmemPointer(b, loc, adaptor.getAccumulator());
+    operands.a = operand(adaptor.getA(), op.getA().getType());
+    operands.b = operand(adaptor.getB(), op.getB().getType());
+    operands.bScales = adaptor.getBScales();
+    if (Value row = adaptor.getBScaleRow()) // 32 rows of scales share a tensor memory column
+      operands.bScales = arith::AddIOp::create(
+          b, loc, operands.bScales,
+          arith::ShRUIOp::create(b, loc, row, fp4::constantI32(b, loc, 5)));
+    return operands;
+  }
+
+  static Value scaleAddress(OpBuilder &b, Location loc, Value tile, unsigned kBlock,
+                            int64_t rowBlocks) {
+    return fp4::tmemPointer(
+        b, loc, addColumns(b, loc, tile, hw::scaleTileColumn(0, kBlock, rowBlocks)));
+  }
+};
+
+} // namespace
+
+void fp4::populateMmaPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
+                              const KernelState &state) {
+  patterns.add<LowerCopyScales>(converter, patterns.getContext(), state);
+  patterns.add<LowerMma>(converter, patterns.getContext());
+}

@@ -1,0 +1,171 @@
+//===- Roles.cpp - Prologue, warp roles, teardown -------------------------===//
+//
+//   thread 0            prefetch tensor maps; initialize every barrier; fence
+//   mma warp            allocate tensor memory, its address goes to shared memory
+//   all                 block barrier; read the address
+//   each role           if (its warps) { if (elected, for load and mma) body }
+//   all                 block barrier
+//   mma warp            free tensor memory
+//
+// The block barrier before the release of tensor memory is what the epilogue's last reads and the
+// last MMA are ordered by: both are complete when their role ends.
+//
+//===----------------------------------------------------------------------===//
+#include "Lowering.h"
+
+using namespace mlir;
+using fp4::pipe::PipeDialect;
+
+namespace {
+
+/// The roles of a kernel; an mma role owns tensor memory.
+fp4::pipe::RoleRegionOp findRole(gpu::GPUFuncOp kernel, fp4::pipe::Role role) {
+  for (auto region : kernel.getOps<fp4::pipe::RoleRegionOp>())
+    if (region.getRole() == role)
+      return region;
+  return {};
+}
+
+int64_t integerAttr(gpu::GPUFuncOp kernel, StringRef name) {
+  auto attr = kernel->getAttrOfType<IntegerAttr>(name);
+  return attr ? attr.getInt() : 0;
+}
+
+/// The module's symbol for dynamic shared memory, aligned as the widest swizzle needs.
+LLVM::GlobalOp sharedSymbol(gpu::GPUFuncOp kernel) {
+  auto module = kernel->getParentOfType<gpu::GPUModuleOp>();
+  if (auto found = module.lookupSymbol<LLVM::GlobalOp>(fp4::kSharedSymbol))
+    return found;
+  OpBuilder b = OpBuilder::atBlockBegin(module.getBody());
+  return LLVM::GlobalOp::create(b, kernel.getLoc(), LLVM::LLVMArrayType::get(b.getI8Type(), 0),
+                                /*isConstant=*/false, LLVM::Linkage::External, fp4::kSharedSymbol,
+                                Attribute(), /*alignment=*/1024, fp4::kSharedSpace);
+}
+
+/// Runs `body` under `if (lhs == rhs)`.
+void emitIfEqual(OpBuilder &b, Location loc, Value lhs, int64_t rhs,
+                 llvm::function_ref<void()> body) {
+  Value equal = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, lhs,
+                                      fp4::constantI32(b, loc, rhs));
+  auto branch = scf::IfOp::create(b, loc, equal, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard restore(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  body();
+}
+
+/// Full barriers count the producer's arrivals, empty barriers the consumer's.
+void initializeBarriers(OpBuilder &b, fp4::pipe::ChannelOp channel, Value sharedBase) {
+  Location loc = channel.getLoc();
+  int64_t depth = *channel.getDepth();
+  for (int64_t i = 0; i < 2 * depth; ++i) {
+    Value barrier = fp4::offsetPointer(b, loc, sharedBase, *channel.getBarriers() + 8 * i);
+    int64_t arrivals = i < depth ? channel.getProducerArrivals() : channel.getConsumerArrivals();
+    NVVM::MBarrierInitOp::create(b, loc, barrier, fp4::constantI32(b, loc, arrivals),
+                                 /*predicate=*/Value());
+  }
+}
+
+void initializeBlock(OpBuilder &b, gpu::GPUFuncOp kernel, Value sharedBase) {
+  for (BlockArgument argument : kernel.getArguments())
+    if (isa<fp4::pipe::TensorMapType>(argument.getType())) {
+      Type type = LLVM::LLVMPointerType::get(b.getContext());
+      Value map = UnrealizedConversionCastOp::create(b, kernel.getLoc(), type, argument).getResult(0);
+      NVVM::PrefetchOp::create(b, kernel.getLoc(), NVVM::PrefetchCacheLevelAttr(),
+                               NVVM::CacheEvictionPriorityAttr(), map, /*predicate=*/Value(),
+                               /*tensormap=*/true, /*uniform=*/false, /*in_param_space=*/true);
+    }
+  bool any = false;
+  for (auto channel : kernel.getOps<fp4::pipe::ChannelOp>()) {
+    initializeBarriers(b, channel, sharedBase);
+    any = true;
+  }
+  if (any)
+    NVVM::FenceMbarrierInitOp::create(b, kernel.getLoc());
+}
+
+/// bar.sync is aligned: a warp that took one thread's branch must be whole again.
+void emitBlockBarrier(OpBuilder &b, Location loc) {
+  NVVM::SyncWarpOp::create(b, loc, fp4::constantI32(b, loc, -1));
+  NVVM::BarrierOp::create(b, loc);
+}
+
+void emitTeardown(gpu::GPUFuncOp kernel, const fp4::KernelState &state) {
+  auto mma = findRole(kernel, fp4::pipe::Role::Mma);
+  if (!state.tmemColumns || !mma)
+    return;
+  Location loc = kernel.getLoc();
+  OpBuilder b(kernel.getBody().back().getTerminator());
+  emitBlockBarrier(b, loc);
+  emitIfEqual(b, loc, state.warpIndex, mma.getFirstWarp(), [&] {
+    NVVM::Tcgen05DeallocOp::create(b, loc, fp4::tmemPointer(b, loc, state.tmemBase),
+                                   fp4::constantI32(b, loc, state.tmemColumns));
+  });
+}
+
+struct LowerRole : fp4::PipePattern<fp4::pipe::RoleRegionOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(fp4::pipe::RoleRegionOp op, OpAdaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    auto dispatch = scf::IfOp::create(rewriter, loc, isMine(rewriter, op), false);
+    rewriter.setInsertionPointToStart(dispatch.thenBlock());
+    Block *body = dispatch.thenBlock();
+    if (op.getEndWarp() - op.getFirstWarp() == 1) {
+      Value leader = NVVM::ElectSyncOp::create(rewriter, loc, rewriter.getI1Type(), Value());
+      body = scf::IfOp::create(rewriter, loc, leader, false).thenBlock();
+    }
+    rewriter.inlineBlockBefore(&op.getBody().front(), body, body->getTerminator()->getIterator());
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+private:
+  Value isMine(OpBuilder &b, fp4::pipe::RoleRegionOp op) const {
+    Location loc = op.getLoc();
+    Value first = fp4::constantI32(b, loc, op.getFirstWarp());
+    if (op.getEndWarp() - op.getFirstWarp() == 1)
+      return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, state.warpIndex, first);
+    Value relative = op.getFirstWarp() == 0
+                         ? state.warpIndex
+                         : arith::SubIOp::create(b, loc, state.warpIndex, first).getResult();
+    Value count = fp4::constantI32(b, loc, op.getEndWarp() - op.getFirstWarp());
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, relative, count);
+  }
+};
+
+} // namespace
+
+fp4::KernelState fp4::emitPrologue(gpu::GPUFuncOp kernel) {
+  KernelState state;
+  auto roles = kernel.getOps<pipe::RoleRegionOp>();
+  if (roles.empty())
+    return state;
+  for (pipe::RoleRegionOp role : roles)
+    state.numThreads = std::max<int32_t>(state.numThreads, 32 * role.getEndWarp());
+  OpBuilder b = OpBuilder::atBlockBegin(&kernel.getBody().front());
+  Location loc = kernel.getLoc();
+  state.threadIndex = NVVM::ThreadIdXOp::create(b, loc, b.getI32Type());
+  state.warpIndex =
+      arith::ShRUIOp::create(b, loc, state.threadIndex, constantI32(b, loc, 5));
+  state.sharedBase = LLVM::AddressOfOp::create(b, loc, sharedSymbol(kernel));
+  state.tmemColumns = integerAttr(kernel, PipeDialect::kTmemColumnsAttr);
+  emitIfEqual(b, loc, state.threadIndex, 0, [&] { initializeBlock(b, kernel, state.sharedBase); });
+  auto mma = findRole(kernel, pipe::Role::Mma);
+  Value slot = offsetPointer(b, loc, state.sharedBase, integerAttr(kernel, PipeDialect::kTmemSlotAttr));
+  if (state.tmemColumns && mma)
+    emitIfEqual(b, loc, state.warpIndex, mma.getFirstWarp(), [&] {
+      NVVM::Tcgen05AllocOp::create(b, loc, slot, constantI32(b, loc, state.tmemColumns));
+      NVVM::Tcgen05RelinquishAllocPermitOp::create(b, loc);
+    });
+  emitBlockBarrier(b, loc);
+  if (state.tmemColumns && mma)
+    state.tmemBase = LLVM::LoadOp::create(b, loc, b.getI32Type(), slot);
+  emitTeardown(kernel, state);
+  return state;
+}
+
+void fp4::populateRolePatterns(const TypeConverter &converter, RewritePatternSet &patterns,
+                               const KernelState &state) {
+  patterns.add<LowerRole>(converter, patterns.getContext(), state);
+}

@@ -1,0 +1,39 @@
+// What the conversion refuses: kernels that are not pipelined yet or do not fit the target.
+// RUN: split-file %s %t
+// RUN: not fp4-opt %t/tcgen05.mlir --pass-pipeline='builtin.module(gpu.module(convert-pipe-to-nvvm{target=sm_90a}))' 2>&1 | FileCheck %s --check-prefix=TCGEN05
+// RUN: fp4-opt %t/tcgen05.mlir --pass-pipeline='builtin.module(gpu.module(convert-pipe-to-nvvm{target=sm_100a}))' -o /dev/null
+// TCGEN05: error: target 'sm_90a' has no tcgen05
+// TCGEN05: note: targets with tcgen05: sm_100a
+
+// RUN: not fp4-opt %t/tcgen05.mlir --pass-pipeline='builtin.module(gpu.module(convert-pipe-to-nvvm{target=sm_1}))' 2>&1 | FileCheck %s --check-prefix=TARGET
+// TARGET: error: unknown target 'sm_1'
+
+// RUN: not fp4-opt %t/shared.mlir --pass-pipeline='builtin.module(gpu.module(convert-pipe-to-nvvm))' 2>&1 | FileCheck %s --check-prefix=SHARED
+// SHARED: error: expects at most 232448 bytes of shared memory on sm_100a, but got 232449
+
+// RUN: not fp4-opt %t/specialized.mlir --pass-pipeline='builtin.module(gpu.module(convert-pipe-to-nvvm))' 2>&1 | FileCheck %s --check-prefix=FORM
+// FORM: error: 'pipe.channel' op expects the pipelined form: run pipe-pipeline first
+
+//--- tcgen05.mlir
+gpu.module @m {
+gpu.func @kernel() kernel attributes {pipe.tmem_columns = 32 : i64, pipe.tmem_slot = 0 : i64} {
+  gpu.return
+}
+}
+//--- shared.mlir
+gpu.module @m {
+gpu.func @kernel() kernel attributes {pipe.shared_bytes = 232449 : i64} {
+  gpu.return
+}
+}
+//--- specialized.mlir
+!ch = !pipe.channel<!pipe.shared<128x256xf4E2M1FN, swizzle_128B>>
+gpu.module @m {
+gpu.func @kernel() kernel {
+  %ab = pipe.channel from tma to mma : !ch
+  pipe.role load warps 0 to 1 {
+    %s = pipe.producer_acquire %ab : !ch
+  }
+  gpu.return
+}
+}
