@@ -7,9 +7,9 @@
 #include "fp4/Pipelines/Pipelines.h"
 
 #include "fp4/Conversion/Fp4ToGPU/Passes.h"
-#include "fp4/Conversion/Fp4ToGPU/Passes.h"
 #include "fp4/Conversion/Fp4ToPipe/Passes.h"
 #include "fp4/Conversion/HostToRuntime/Passes.h"
+#include "fp4/Conversion/PipeToNVVM/Passes.h"
 #include "fp4/Dialect/Pipe/Transforms/Passes.h"
 #include "fp4/Pipelines/Passes.h"
 #include "fp4/Target/Passes.h"
@@ -46,8 +46,6 @@ void addFused(OpPassManager &manager, const fp4::PhaseOptions &options) {
 void addTiles(OpPassManager &manager, const fp4::PhaseOptions &options) {
   // Every operation that streams through memory becomes a launch and a finished kernel.
   manager.addPass(fp4::createConvertFp4ToGPU({options.target}));
-  // Streaming operations become launches of vectorized kernels.
-  manager.addPass(fp4::createConvertFp4ToGPU({options.target}));
   // Every matrix product becomes a launch and a kernel in sequential pipe form.
   manager.addPass(fp4::createConvertFp4ToPipe({options.target}));
   // Host functions work on device buffers; what only moved data between tensors is gone.
@@ -80,7 +78,13 @@ void addPipelined(OpPassManager &manager, const fp4::PhaseOptions &options) {
   manager.addPass(fp4::pipe::createVerifyCapacity({options.target}));
 }
 
-void addNvvm(OpPassManager &manager, const fp4::PhaseOptions &options) {}
+void addNvvm(OpPassManager &manager, const fp4::PhaseOptions &options) {
+  // Roles become warps, channels rings of mbarriers, tile operations TMA and tcgen05 instructions.
+  manager.addNestedPass<gpu::GPUModuleOp>(fp4::createConvertPipeToNVVM({options.target}));
+  // What the kernels compute twice, once per use of a channel, is computed once.
+  manager.addNestedPass<gpu::GPUModuleOp>(createCanonicalizerPass());
+  manager.addNestedPass<gpu::GPUModuleOp>(createCSEPass());
+}
 
 /// From the llvm and nvvm dialects to PTX, and to a cubin for `emit` = "cubin".
 void addKernelCode(OpPassManager &manager, const fp4::PhaseOptions &options, StringRef emit) {

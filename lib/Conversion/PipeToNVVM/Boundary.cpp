@@ -35,8 +35,11 @@ struct LowerKernel : fp4::PipePattern<gpu::GPUFuncOp> {
     auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(getContext()),
                                             signature.getConvertedTypes());
     auto kernel = LLVM::LLVMFuncOp::create(rewriter, op.getLoc(), op.getName(), type);
-    if (op.isKernel())
+    if (op.isKernel()) {
       kernel->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), rewriter.getUnitAttr());
+      // gpu.launch_func on the host looks for this one.
+      kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), rewriter.getUnitAttr());
+    }
     rewriter.inlineRegionBefore(op.getBody(), kernel.getBody(), kernel.end());
     rewriter.applySignatureConversion(&kernel.getBody().front(), signature, getTypeConverter());
     for (auto [index, argument] : llvm::enumerate(op.getArgumentTypes()))
