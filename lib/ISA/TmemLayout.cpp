@@ -136,7 +136,11 @@ TmemAddress loadCell(LoadShape shape, unsigned warp, unsigned lane, unsigned reg
 
 TmemAddress loadCellPacked(LoadShape shape, unsigned warp, unsigned lane, unsigned reg,
                            unsigned half, TmemAddress base, unsigned halfSplit) {
-  return loadCell(shape, warp, lane, 2 * reg + half, base, halfSplit);
+  TmemAddress cell = loadCell(shape, warp, lane, reg, {base.lane, 0});
+  cell.column = base.column + 2 * cell.column + half;
+  if (shape == LoadShape::S16x32bx2)
+    cell.column += (lane / 16) * halfSplit;
+  return cell;
 }
 
 std::string_view stringify(CopyShape shape) { return copyNames[static_cast<unsigned>(shape)]; }

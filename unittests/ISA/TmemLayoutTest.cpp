@@ -98,12 +98,13 @@ TmemAddress evaluate(const CuteLayout &layout, unsigned thread, unsigned bit) {
   return {index / layout.rowBits, index % layout.rowBits / 32};
 }
 
+const std::map<LoadShape, CuteLayout> traits = {
+    {LoadShape::S16x64b, {64, {{2, 512}, {2, 32}, {8, 64}}, {{32, 1}}}},
+    {LoadShape::S16x128b, {128, {{4, 32}, {8, 128}}, {{32, 1}, {2, 1024}}}},
+    {LoadShape::S16x256b, {256, {{4, 64}, {8, 256}}, {{64, 1}, {2, 2048}}}},
+    {LoadShape::S16x32bx2, {64, {{16, 64}, {2, 32}}, {{32, 1}}}}};
+
 TEST(TmemLoad, firstUnitEqualsCutlassTraits) {
-  const std::map<LoadShape, CuteLayout> traits = {
-      {LoadShape::S16x64b, {64, {{2, 512}, {2, 32}, {8, 64}}, {{32, 1}}}},
-      {LoadShape::S16x128b, {128, {{4, 32}, {8, 128}}, {{32, 1}, {2, 1024}}}},
-      {LoadShape::S16x256b, {256, {{4, 64}, {8, 256}}, {{64, 1}, {2, 2048}}}},
-      {LoadShape::S16x32bx2, {64, {{16, 64}, {2, 32}}, {{32, 1}}}}};
   for (const auto &[shape, layout] : traits)
     for (unsigned lane = 0; lane < 32; ++lane)
       for (unsigned reg = 0; reg < *loadRegisters(shape, 1); ++reg)
@@ -169,6 +170,20 @@ TEST(TmemLoad, registerCounts) { // as ptxas accepts them
   EXPECT_FALSE(loadRegisters(LoadShape::S32x32b, 3));
   EXPECT_EQ(parseLoadShape("16x32bx2"), LoadShape::S16x32bx2);
   EXPECT_FALSE(parseLoadShape("8x32b"));
+}
+
+// The _16b traits have the same thread and value strides; 16 bits of a row go to each column. Their
+// 16x32bx2 instruction takes a half split of 2 columns per register.
+TEST(TmemLoad, packedUnitEqualsCutlassTraits) {
+  for (const auto &[shape, layout] : traits)
+    for (unsigned lane = 0; lane < 32; ++lane)
+      for (unsigned reg = 0; reg < *loadRegisters(shape, 1); ++reg)
+        for (unsigned half = 0; half < 2; ++half) {
+          TmemAddress want = evaluate(layout, lane, reg * 32);
+          want.column = 2 * want.column + half;
+          EXPECT_EQ(loadCellPacked(shape, 0, lane, reg, half, {}, /*halfSplit=*/2), want)
+              << stringify(shape) << " lane " << lane << " register " << reg;
+        }
 }
 
 TEST(TmemLoad, packedRegistersTakeColumnPairs) {

@@ -85,9 +85,8 @@ TmemAddress loadCell(LoadShape shape, unsigned warp, unsigned lane, unsigned reg
                      unsigned halfSplit = 0);
 
 /// .pack::16b of a load (and .unpack::16b of a store): a register holds the low 16 bits of two
-/// cells. `half` 0 is its low half, from the even column of the pair, 1 its high half.
-/// [uncertain] beyond 32x32b: taken as cells 2 * reg and 2 * reg + 1 of the unpacked instruction of
-/// twice the size.
+/// neighbouring cells. Columns count double: the register that names column base + c without it names
+/// base + 2c (`half` 0, its low half) and base + 2c + 1 (`half` 1). `halfSplit` stays in columns.
 TmemAddress loadCellPacked(LoadShape shape, unsigned warp, unsigned lane, unsigned reg,
                            unsigned half, TmemAddress base, unsigned halfSplit = 0);
 
