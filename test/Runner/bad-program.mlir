@@ -1,0 +1,40 @@
+// Every failure is located, says what it found and expected, and what to do; exit codes are those
+// of docs/Diagnostics.md.
+
+// RUN: not fp4-runner %s --split 2>&1 | FileCheck %s --check-prefix=OPTION
+// OPTION: --split
+
+// RUN: not fp4-runner %t.missing.mlir 2>&1 | FileCheck %s --check-prefix=MISSING
+// MISSING:      error: cannot read '{{.*}}.missing.mlir': No such file or directory
+// MISSING-NEXT: note: pass a file with MLIR text
+
+// RUN: not fp4-runner %S/Inputs/malformed.mlir 2>&1 | FileCheck %s --check-prefix=MALFORMED
+// MALFORMED: malformed.mlir:2:14: error: use of undeclared SSA value name
+// MALFORMED: error: '{{.*}}malformed.mlir' was not compiled
+
+// RUN: not fp4-runner %S/Inputs/wrong-layout.mlir 2>&1 | FileCheck %s --check-prefix=LAYOUT
+// LAYOUT: wrong-layout.mlir:5:8: error: 'fp4.blockscaled_matmul' op operand 'lhs_scales' must have layout
+// LAYOUT-NOT: see current operation
+
+// RUN: not fp4-runner %fp4_src/examples/mxfp4_linear.mlir --shape 128,64,48 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=BLOCK
+// BLOCK: mxfp4_linear.mlir:{{[0-9]+}}:{{[0-9]+}}: error: 'fp4.quantize' op operand 'input' must have a dimension 1 that is a multiple of 32, but got 48
+// BLOCK: note: {{.*}}pad that axis with zeros
+
+// RUN: not fp4-runner %fp4_src/examples/nvfp4_linear.mlir --target=sm_42 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=TARGET
+// TARGET:      error: unknown target 'sm_42'
+// TARGET-NEXT: note: known targets: sm_100a, sm_103a, sm_90a, sm_120a
+
+// RUN: not fp4-runner %fp4_src/examples/nvfp4_linear.mlir --target=sm_90a 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=TCGEN05
+// TCGEN05: nvfp4_linear.mlir:{{[0-9:]+}} error: 'fp4.blockscaled_matmul' op expects a target with tcgen05, but got 'sm_90a'
+// TCGEN05: note: targets with tcgen05: sm_100a
+
+// RUN: not fp4-runner %fp4_src/examples/nvfp4_linear.mlir --emit=mlir --compile-to=all 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=PHASE
+// PHASE: unknown phase 'all', known: fused, tiles, roles, pipelined, nvvm, ptx, cubin, host
+
+// RUN: fp4-runner %fp4_src/examples/nvfp4_linear.mlir --emit=mlir \
+// RUN:   | FileCheck %s --check-prefix=TWIN
+// TWIN: fp4.blockscaled_matmul
