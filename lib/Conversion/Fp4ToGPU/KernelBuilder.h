@@ -3,11 +3,13 @@
 // A lowering makes a KernelBuilder in front of the operation it replaces, names the kernel's
 // operands and the amount of work, and then writes the body of one work item:
 //
-//   KernelBuilder kernel(op, "amax", names);
-//   Value x = kernel.input(op.getInput());             // in the kernel: !llvm.ptr<1>
-//   Value out = kernel.output(op.getAmax(), {});       // allocated before the launch
-//   Value rows = kernel.rows(op.getInput());           // in the kernel: i32
-//   kernel.launch(workPerRow);
+//   KernelBuilder kernel(op, "quantize", symbols);
+//   Value rows = kernel.hostRows(op.getInput());             // on the host: index
+//   Value x = kernel.input(op.getInput());                   // in the kernel: !llvm.ptr<1>
+//   Value data = kernel.output(op.getData(), rows);          // allocated before the launch
+//   Value blocks = kernel.scalar(hostBlocks);                // in the kernel: i32
+//   kernel.forEachItem(blocks, {}, [&](Value block, ValueRange) { ... });
+//   kernel.launchItems(hostBlocks);
 //
 // Host code goes through host(), device code through body().
 //

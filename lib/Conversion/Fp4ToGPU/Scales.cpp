@@ -92,6 +92,26 @@ int64_t tilesPerRow(int64_t columns) { return llvm::divideCeil(columns, kTileBlo
 
 } // namespace
 
+/// The words that lie together in the tiled buffer: blocks of `tile` of rows `row`, `row` + 32, ...;
+/// zero for rows that do not exist.
+static Value gatherRows(ImplicitLocOpBuilder &b, LinearScales &input, Value row, Value rows,
+                        Value tile) {
+  auto type = VectorType::get(kTileRows / kRowStep, b.getI32Type());
+  SmallVector<Value> words;
+  for (int64_t step = 0; step < type.getNumElements(); ++step) {
+    Value current = arith::AddIOp::create(b, row, constI32(b, step * kRowStep));
+    Value isRow = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, current, rows);
+    auto exists = scf::IfOp::create(b, b.getI32Type(), isRow, /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(exists.thenBlock());
+    scf::YieldOp::create(b, input.word(current, tile));
+    b.setInsertionPointToStart(exists.elseBlock());
+    scf::YieldOp::create(b, constI32(b, 0));
+    words.push_back(exists.getResult(0));
+  }
+  return vector::FromElementsOp::create(b, type, words);
+}
+
 LogicalResult fp4::lowerSwizzle(SwizzleScalesOp op, LoweringContext &context) {
   KernelBuilder kernel(op, "swizzle_scales", context.symbols);
   ImplicitLocOpBuilder &b = kernel.body(), &host = kernel.host();
@@ -104,34 +124,31 @@ LogicalResult fp4::lowerSwizzle(SwizzleScalesOp op, LoweringContext &context) {
   Value output = kernel.output(op.getResult(), hostRows);
   Value rows = kernel.scalar(hostRows), items = kernel.scalar(hostItems);
 
-  auto words = VectorType::get(kTileRows / kRowStep, b.getI32Type());
   kernel.forEachItem(items, {}, [&](Value item, ValueRange) -> SmallVector<Value> {
-    Value tile = arith::ShRUIOp::create(b, item, constI32(b, 5));
+    Value tile = arith::DivUIOp::create(b, item, constI32(b, kRowStep));
+    Value lane = arith::RemUIOp::create(b, item, constI32(b, kRowStep));
     Value tileRow = arith::DivUIOp::create(b, tile, constI32(b, tiles));
     Value tileColumn = arith::RemUIOp::create(b, tile, constI32(b, tiles));
-    Value firstRow = arith::AddIOp::create(
-        b, arith::MulIOp::create(b, tileRow, constI32(b, kTileRows)),
-        arith::AndIOp::create(b, item, constI32(b, kRowStep - 1)));
-    SmallVector<Value> lanes;
-    for (int64_t step = 0; step < words.getNumElements(); ++step) {
-      Value row = arith::AddIOp::create(b, firstRow, constI32(b, step * kRowStep));
-      Value isRow = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, row, rows);
-      auto exists = scf::IfOp::create(b, b.getI32Type(), isRow, /*withElseRegion=*/true);
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(exists.thenBlock());
-      Value word = input.word(row, tileColumn);
-      scf::YieldOp::create(b, word);
-      b.setInsertionPointToStart(exists.elseBlock());
-      scf::YieldOp::create(b, constI32(b, 0));
-      lanes.push_back(exists.getResult(0));
-    }
-    Value data = vector::FromElementsOp::create(b, words, lanes);
+    Value firstRow = arith::MulIOp::create(b, tileRow, constI32(b, kTileRows));
+    Value row = arith::AddIOp::create(b, firstRow, lane);
     constexpr int64_t bytes = kTileBytes / kRowStep;
-    store(b, data, address(b, output, item, bytes), bytes);
+    store(b, gatherRows(b, input, row, rows, tileColumn), address(b, output, item, bytes), bytes);
     return {};
   });
   kernel.launchItems(hostItems);
   return success();
+}
+
+/// Address of the word of `row` in tile column `tileColumn` of a tiled buffer.
+static Value tiledWord(ImplicitLocOpBuilder &b, Value base, Value row, Value tileColumn,
+                       int64_t tiles) {
+  Value tileRow = arith::DivUIOp::create(b, row, constI32(b, kTileRows));
+  Value rowInTile = arith::RemUIOp::create(b, row, constI32(b, kTileRows));
+  Value firstTile = arith::MulIOp::create(b, tileRow, constI32(b, tiles));
+  Value tile = address(b, base, arith::AddIOp::create(b, firstTile, tileColumn), kTileBytes);
+  Value lane = arith::RemUIOp::create(b, rowInTile, constI32(b, kRowStep));
+  Value step = arith::DivUIOp::create(b, rowInTile, constI32(b, kRowStep));
+  return address(b, address(b, tile, lane, kTileBytes / kRowStep), step, kTileBlocks);
 }
 
 LogicalResult fp4::lowerUnswizzle(UnswizzleScalesOp op, LoweringContext &context) {
@@ -154,16 +171,8 @@ LogicalResult fp4::lowerUnswizzle(UnswizzleScalesOp op, LoweringContext &context
   kernel.forEachItem(items, {}, [&](Value item, ValueRange) -> SmallVector<Value> {
     Value row = arith::DivUIOp::create(b, item, constI32(b, tiles));
     Value tileColumn = arith::RemUIOp::create(b, item, constI32(b, tiles));
-    Value tileRow = arith::DivUIOp::create(b, row, constI32(b, kTileRows));
-    Value tile = arith::AddIOp::create(
-        b, arith::MulIOp::create(b, tileRow, constI32(b, tiles)), tileColumn);
-    Value lane = arith::AndIOp::create(b, row, constI32(b, kRowStep - 1));
-    Value step = arith::AndIOp::create(b, arith::ShRUIOp::create(b, row, constI32(b, 5)),
-                                       constI32(b, kTileRows / kRowStep - 1));
-    Value source = address(b, input, tile, kTileBytes);
-    source = address(b, source, lane, kTileBytes / kRowStep);
-    source = address(b, source, step, kTileBlocks);
-    output.setWord(row, tileColumn, load(b, b.getI32Type(), source, kTileBlocks));
+    Value word = load(b, b.getI32Type(), tiledWord(b, input, row, tileColumn, tiles), kTileBlocks);
+    output.setWord(row, tileColumn, word);
     return {};
   });
   kernel.launchItems(hostItems);
