@@ -55,8 +55,8 @@ void fp4::emitGuarded(OpBuilder &b, Location loc, int64_t index, Value bound,
                       llvm::function_ref<void()> body) {
   if (!bound || index == 0)
     return body();
-  Value exists = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
-                                       constantI32(b, loc, index), bound);
+  Value exists = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, bound,
+                                       constantI32(b, loc, index));
   auto guard = scf::IfOp::create(b, loc, exists, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard restore(b);
   b.setInsertionPointToStart(guard.thenBlock());

@@ -77,6 +77,15 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
               fp4::hw::requireFeature(model, &fp4::hw::TargetModel::hasTcgen05, "tcgen05");
           !status)
         return report(kernel, status.error());
+    bool usesTmem = false, hasMma = false;
+    for (auto channel : kernel.getOps<fp4::pipe::ChannelOp>())
+      usesTmem |= !channel.getType().isShared();
+    for (auto role : kernel.getOps<fp4::pipe::RoleRegionOp>())
+      hasMma |= role.getRole() == fp4::pipe::Role::Mma;
+    if (usesTmem && (!hasMma || integer(fp4::pipe::PipeDialect::kTmemColumnsAttr) == 0))
+      return kernel.emitError() << "a kernel with channels in tensor memory must have an mma role, "
+                                   "which allocates it, and the attribute "
+                                << fp4::pipe::PipeDialect::kTmemColumnsAttr;
     int64_t shared = integer(fp4::pipe::PipeDialect::kSharedBytesAttr);
     if (shared > model.sharedBytesPerCta)
       return kernel.emitError() << "expects at most " << model.sharedBytesPerCta
@@ -105,7 +114,7 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     return applyPartialConversion(kernel, target, std::move(patterns));
   }
 
-  /// Steps 3 of the file comment.
+  /// Step 3 of the file comment.
   LogicalResult lowerToLLVM(gpu::GPUModuleOp module) {
     LLVMTypeConverter converter(&getContext());
     configureGpuToNVVMTypeConverter(converter);
@@ -113,7 +122,9 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     arith::populateArithToLLVMConversionPatterns(converter, patterns);
     cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
     populateVectorToLLVMConversionPatterns(converter, patterns);
-    populateMathToLLVMConversionPatterns(converter, patterns);
+    // Before upstream's calls of libdevice, which is not linked: math stays LLVM intrinsics.
+    populateMathToLLVMConversionPatterns(converter, patterns, /*approximateLog1P=*/true,
+                                         /*benefit=*/2);
     populateGpuToNVVMConversionPatterns(converter, patterns);
     LLVMConversionTarget target(getContext());
     target.addLegalDialect<NVVM::NVVMDialect>();

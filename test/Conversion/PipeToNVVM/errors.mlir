@@ -14,6 +14,20 @@
 // RUN: not fp4-opt %t/specialized.mlir --pass-pipeline='builtin.module(gpu.module(convert-pipe-to-nvvm))' 2>&1 | FileCheck %s --check-prefix=FORM
 // FORM: error: 'pipe.channel' op expects the pipelined form: run pipe-pipeline first
 
+// RUN: not fp4-opt %t/tmem.mlir --pass-pipeline='builtin.module(gpu.module(convert-pipe-to-nvvm))' 2>&1 | FileCheck %s --check-prefix=TMEM
+// TMEM: error: a kernel with channels in tensor memory must have an mma role, which allocates it, and the attribute pipe.tmem_columns
+
+//--- tmem.mlir
+!accs = !pipe.channel<!pipe.tmem<128x128xf32>>
+gpu.module @m {
+gpu.func @kernel(%it: i32) kernel {
+  %acc = pipe.channel from mma to threads(128) depth 1 payload [0] barriers 0 : !accs
+  pipe.role epilogue warps 0 to 4 {
+    %s = pipe.consumer_wait %acc[%it] : !accs
+  }
+  gpu.return
+}
+}
 //--- tcgen05.mlir
 gpu.module @m {
 gpu.func @kernel() kernel attributes {pipe.tmem_columns = 32 : i64, pipe.tmem_slot = 0 : i64} {

@@ -1,0 +1,86 @@
+// Rings of mbarriers: stage and phase from the counter, arrivals by agent, the tcgen05 fences.
+// RUN: fp4-opt %s --pass-pipeline='builtin.module(gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
+
+!data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
+!ch = !pipe.channel<!data>
+!accs = !pipe.channel<!pipe.tmem<128x64xf32>>
+
+gpu.module @m {
+// CHECK-LABEL: llvm.func @tma_to_mma
+// CHECK-SAME: %[[IT:[a-z0-9]+]]: i32, %[[BYTES:.*]]: i32
+gpu.func @tma_to_mma(%it: i32, %bytes: i32) kernel {
+  // CHECK-DAG: %[[DEPTH:.*]] = llvm.mlir.constant(3 : i32)
+  // CHECK: nvvm.fence.mbarrier.init
+  // CHECK: %[[BARS:.*]] = llvm.getelementptr inbounds %{{.*}}[98304]
+  %ab = pipe.channel from tma to mma depth 3 payload [0] barriers 98304 : !ch
+  pipe.role load warps 1 to 2 {
+    // The producer waits for parity ((it / 3) mod 2) xor 1 on empty[it mod 3], 24 bytes behind full.
+    // CHECK: %[[STAGE:.*]] = llvm.urem %[[IT]], %[[DEPTH]]
+    // CHECK: %[[ROUND:.*]] = llvm.udiv %[[IT]], %[[DEPTH]]
+    // CHECK: %[[PHASE:.*]] = llvm.and %[[ROUND]], %{{.*}}
+    // CHECK: %[[FULL:.*]] = llvm.getelementptr inbounds %[[BARS]][%[[STAGE]]] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, !llvm.array<8 x i8>
+    // CHECK: %[[EMPTY:.*]] = llvm.getelementptr inbounds %[[FULL]][24]
+    // CHECK: %[[PARITY:.*]] = llvm.xor %[[PHASE]], %{{.*}} : i32
+    // CHECK: ^[[WAIT:bb[0-9]+]]:
+    // CHECK: %[[DONE:.*]] = nvvm.mbarrier.try_wait %[[EMPTY]], %[[PARITY]] : !llvm.ptr<3>, i32 -> i1
+    // CHECK: %[[AGAIN:.*]] = llvm.xor %[[DONE]]
+    // CHECK: llvm.cond_br %[[AGAIN]], ^[[WAIT]], ^
+    // CHECK-NOT: nvvm.tcgen05.fence
+    %s = pipe.producer_acquire %ab[%it] : !ch
+    // CHECK: nvvm.mbarrier.arrive.expect_tx %{{.*}}, %[[BYTES]] : !llvm.ptr<3>, i32{{$}}
+    pipe.expect_tx %ab[%it], %bytes : !ch
+    // The bytes of the loads are the commit of a tma producer.
+    // CHECK-NOT: nvvm.mbarrier.arrive
+    pipe.producer_commit %ab[%it] : !ch
+  }
+  pipe.role mma warps 0 to 1 {
+    // The consumer waits on full for the phase itself; tcgen05 operations follow.
+    // CHECK: %[[PHASE2:.*]] = llvm.and %{{.*}}, %{{.*}} : i32
+    // CHECK: %[[FULL2:.*]] = llvm.getelementptr inbounds %[[BARS]]
+    // CHECK: nvvm.mbarrier.try_wait %[[FULL2]], %[[PHASE2]]
+    // CHECK: nvvm.tcgen05.fence <after>
+    %s = pipe.consumer_wait %ab[%it] : !ch
+    // CHECK: %[[EMPTY2:.*]] = llvm.getelementptr inbounds %{{.*}}[24]
+    // CHECK: nvvm.tcgen05.commit %[[EMPTY2]] : !llvm.ptr<3>
+    pipe.consumer_release %ab[%it] : !ch
+  }
+  gpu.return
+}
+
+// CHECK-LABEL: llvm.func @mma_to_threads
+gpu.func @mma_to_threads(%it: i32) kernel
+    attributes {pipe.tmem_columns = 128 : i64, pipe.tmem_slot = 64 : i64} {
+  %acc = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 0 : !accs
+  // CHECK: nvvm.elect.sync
+  pipe.role mma warps 4 to 5 {
+    // CHECK: nvvm.mbarrier.try_wait
+    // CHECK: nvvm.tcgen05.fence <after>
+    %a = pipe.producer_acquire %acc[%it] : !accs
+    // CHECK: nvvm.tcgen05.commit
+    pipe.producer_commit %acc[%it] : !accs
+  }
+  pipe.role epilogue warps 0 to 4 {
+    // CHECK: nvvm.mbarrier.try_wait
+    // CHECK: nvvm.tcgen05.fence <after>
+    %a = pipe.consumer_wait %acc[%it] : !accs
+    // Every thread arrives, after its reads are ordered before the barrier.
+    // CHECK: nvvm.tcgen05.fence <before>
+    // CHECK: nvvm.mbarrier.arrive %{{.*}} : !llvm.ptr<3> -> i64
+    pipe.consumer_release %acc[%it] : !accs
+  }
+  gpu.return
+}
+
+// CHECK-LABEL: llvm.func @threads_to_mma
+gpu.func @threads_to_mma(%it: i32) kernel {
+  %ab = pipe.channel from threads(128) to mma depth 2 payload [0] barriers 32768 : !ch
+  pipe.role epilogue warps 0 to 4 {
+    %s = pipe.producer_acquire %ab[%it] : !ch
+    // Generic stores become visible to the tensor core before the arrival.
+    // CHECK: nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>, space = #nvvm.shared_space<cta>}
+    // CHECK: nvvm.mbarrier.arrive
+    pipe.producer_commit %ab[%it] : !ch
+  }
+  gpu.return
+}
+}

@@ -1,0 +1,105 @@
+// Scale copies and block-scaled MMAs: descriptors, scale columns, instruction descriptors, tails.
+// RUN: fp4-opt %s --pass-pipeline='builtin.module(gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
+
+!a = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
+!b = !pipe.shared<192x256xf4E2M1FN, swizzle_128B>
+!nva = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+!nvb = !pipe.shared<256x16xf8E4M3FN, tiled_128x4>
+!nv = !pipe.channel<!a, !b, !nva, !nvb>
+!mxa = !pipe.shared<128x8xf8E8M0FNU, tiled_128x4>
+!mx = !pipe.channel<!a, !a, !mxa, !mxa>
+
+gpu.module @m {
+// N = 192 of NVFP4: scales of 256 rows, one 512-byte block per row of blocks and MMA.
+// CHECK-LABEL: llvm.func @nvfp4
+// CHECK-SAME: %{{.*}}: i32, %[[ROW:.*]]: i32, %[[MORE:.*]]: i1)
+gpu.func @nvfp4(%it: i32, %row: i32, %more: i1) kernel
+    attributes {pipe.tmem_columns = 256 : i64, pipe.tmem_slot = 0 : i64} {
+  // SFA lies at column 192, SFB at 208. The scale descriptor: stride 128 bytes (8 << 32), version 1
+  // (1 << 46), leading offset 16 (1 << 16, not used). The operand descriptor: 128-byte swizzle (2 << 61), stride 1024 bytes (64 << 32),
+  // version 1. The instruction descriptor: N 192, M 128, E2M1 times E2M1, UE4M3 scales.
+  // CHECK-DAG: %[[C192:.*]] = llvm.mlir.constant(192 : i32)
+  // CHECK-DAG: %[[C208:.*]] = llvm.mlir.constant(208 : i32)
+  // CHECK-DAG: %[[SDESC:.*]] = llvm.mlir.constant(70403103981568 : i64)
+  // CHECK-DAG: %[[DESC:.*]] = llvm.mlir.constant(4611756662049538048 : i64)
+  // CHECK-DAG: %[[IDESC:.*]] = llvm.mlir.constant(137364608 : i32)
+  // CHECK-DAG: %[[TRUE:.*]] = llvm.mlir.constant(true) : i1
+  // CHECK-DAG: %[[I2:.*]] = llvm.mlir.constant(2 : i64)
+  // CHECK-DAG: %[[I32:.*]] = llvm.mlir.constant(32 : i64)
+  // CHECK-DAG: %[[C4:.*]] = llvm.mlir.constant(4 : i32)
+  // CHECK-DAG: %[[C8:.*]] = llvm.mlir.constant(8 : i32)
+  %ab = pipe.channel from tma to mma depth 2 payload [1024, 33792, 82944, 87040] barriers 95232 : !nv
+  %accs = pipe.channel from mma to threads(128) depth 1 payload [0] barriers 95264 : !pipe.channel<!pipe.tmem<128x192xf32>>
+  pipe.role mma warps 0 to 1 {
+    %acc = pipe.producer_acquire %accs[%it] : !pipe.channel<!pipe.tmem<128x192xf32>>
+    %as, %bs, %sas, %sbs = pipe.consumer_wait %ab[%it] : !nv
+    // CHECK: %[[SFA:.*]] = llvm.add %[[TMEM:.*]], %[[C192]]
+    // CHECK: %[[S0:.*]] = llvm.or %{{.*}}, %[[SDESC]]
+    // CHECK: %[[T0:.*]] = llvm.inttoptr %[[SFA]]
+    // CHECK: nvvm.tcgen05.cp %[[T0]], %[[S0]] {multicast = #nvvm.tcgen05_cp_multicast<warpx4>, shape = #nvvm.tcgen05_cp_shape<shape_32x128b>}
+    // The next block: 512 bytes and 4 columns on.
+    // CHECK: %[[A1:.*]] = llvm.add %[[SFA]], %[[C4]]
+    // CHECK: %[[S1:.*]] = llvm.add %[[S0]], %[[I32]]
+    // CHECK: %[[T1:.*]] = llvm.inttoptr %[[A1]]
+    // CHECK: nvvm.tcgen05.cp %[[T1]], %[[S1]]
+    // CHECK-COUNT-2: nvvm.tcgen05.cp
+    %ta = pipe.copy_scales %sas at 192 : !nva -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+    // Eight blocks of SFB: (row block, k block) goes to column 8 k + 4 row.
+    // CHECK: %[[SFB:.*]] = llvm.add %[[TMEM]], %[[C208]]
+    // CHECK-COUNT-8: nvvm.tcgen05.cp
+    %tb = pipe.copy_scales %sbs at 208 : !nvb -> !pipe.tmem<256x16xf8E4M3FN, tiled_128x4>
+    // CHECK: %[[ADESC:.*]] = llvm.or %{{.*}}, %[[DESC]]
+    // CHECK: %[[BDESC:.*]] = llvm.or %{{.*}}, %[[DESC]]
+    // Rows of scales step a column every 32.
+    // CHECK: %[[COLS:.*]] = llvm.lshr %[[ROW]], %{{.*}} : i32
+    // CHECK: %[[SHIFTED:.*]] = llvm.add %[[SFB]], %[[COLS]]
+    // CHECK: %[[SA0:.*]] = llvm.inttoptr %[[SFA]]
+    // CHECK: %[[SB0:.*]] = llvm.inttoptr %[[SHIFTED]]
+    // CHECK: nvvm.tcgen05.mma.block_scale %{{.*}}, %[[ADESC]], %[[BDESC]], %[[IDESC]], %[[MORE]], %[[SA0]], %[[SB0]] {blockScale = #nvvm.tcgen05_mma_block_scale<block16>, ctaGroup = #nvvm.cta_group<cta_1>, kind = #nvvm.block_scale_kind<mxf4nvf4>}
+    // Next step: 32 bytes on in both operands, one block on in the scales, and it accumulates.
+    // CHECK-DAG: %[[A2:.*]] = llvm.add %[[ADESC]], %[[I2]]
+    // CHECK-DAG: %[[B2:.*]] = llvm.add %[[BDESC]], %[[I2]]
+    // CHECK-DAG: llvm.add %[[SFA]], %[[C4]]
+    // CHECK-DAG: llvm.add %[[SHIFTED]], %[[C8]]
+    // CHECK: nvvm.tcgen05.mma.block_scale %{{.*}}, %[[A2]], %[[B2]], %[[IDESC]], %[[TRUE]],
+    // CHECK-COUNT-2: nvvm.tcgen05.mma.block_scale
+    // CHECK-NOT: nvvm.tcgen05.mma.block_scale
+    pipe.mma %acc, %as scaled %ta, %bs scaled %tb from %row accumulate %more
+        : !pipe.tmem<128x192xf32>, !a, !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>, !b, !pipe.tmem<256x16xf8E4M3FN, tiled_128x4>
+  }
+  gpu.return
+}
+
+// A tail of MXFP4: a block of scales serves two MMAs, told apart by the scale id in the instruction
+// descriptor; steps and blocks beyond the first are guarded.
+// CHECK-LABEL: llvm.func @mxfp4_tail
+// CHECK-SAME: %{{.*}}: i32, %[[BLOCKS:.*]]: i32, %[[STEPS:.*]]: i32, %{{.*}}: i1)
+gpu.func @mxfp4_tail(%it: i32, %blocks: i32, %steps: i32, %more: i1) kernel
+    attributes {pipe.tmem_columns = 256 : i64, pipe.tmem_slot = 0 : i64} {
+  // The two instruction descriptors: N 128, M 128, UE8M0, scale ids 0, and 2 (2 << 29 | 2 << 4).
+  // CHECK-DAG: %[[ID0:.*]] = llvm.mlir.constant(144704640 : i32)
+  // CHECK-DAG: %[[ID2:.*]] = llvm.mlir.constant(1218446496 : i32)
+  %ab = pipe.channel from tma to mma depth 2 payload [1024, 33792, 66560, 68608] barriers 70656 : !mx
+  %accs = pipe.channel from mma to threads(128) depth 1 payload [0] barriers 70688 : !pipe.channel<!pipe.tmem<128x128xf32>>
+  pipe.role mma warps 0 to 1 {
+    %acc = pipe.producer_acquire %accs[%it] : !pipe.channel<!pipe.tmem<128x128xf32>>
+    %as, %bs, %sas, %sbs = pipe.consumer_wait %ab[%it] : !mx
+    // CHECK: nvvm.tcgen05.cp
+    // CHECK: %[[SECOND:.*]] = llvm.icmp "sgt" %[[BLOCKS]], %{{.*}}
+    // CHECK: llvm.cond_br %[[SECOND]]
+    // CHECK: nvvm.tcgen05.cp
+    %ta = pipe.copy_scales %sas blocks %blocks at 128 : !mxa -> !pipe.tmem<128x8xf8E8M0FNU, tiled_128x4>
+    %tb = pipe.copy_scales %sbs blocks %blocks at 136 : !mxa -> !pipe.tmem<128x8xf8E8M0FNU, tiled_128x4>
+    // CHECK: nvvm.tcgen05.mma.block_scale {{.*}}, %[[ID0]], {{.*}} {blockScale = #nvvm.tcgen05_mma_block_scale<block32>,
+    // CHECK: llvm.icmp "sgt" %[[STEPS]], %{{.*}}
+    // CHECK: nvvm.tcgen05.mma.block_scale {{.*}}, %[[ID2]],
+    // CHECK: llvm.icmp "sgt" %[[STEPS]], %{{.*}}
+    // CHECK: nvvm.tcgen05.mma.block_scale {{.*}}, %[[ID0]],
+    // CHECK: llvm.icmp "sgt" %[[STEPS]], %{{.*}}
+    // CHECK: nvvm.tcgen05.mma.block_scale {{.*}}, %[[ID2]],
+    pipe.mma %acc, %as scaled %ta, %bs scaled %tb accumulate %more steps %steps
+        : !pipe.tmem<128x128xf32>, !a, !pipe.tmem<128x8xf8E8M0FNU, tiled_128x4>, !a, !pipe.tmem<128x8xf8E8M0FNU, tiled_128x4>
+  }
+  gpu.return
+}
+}

@@ -1,0 +1,73 @@
+// Prologue, dispatch and teardown of a kernel with roles, and its launch attributes.
+// RUN: fp4-opt %s --pass-pipeline='builtin.module(gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
+
+!map = !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
+!data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
+!ch = !pipe.channel<!data>
+!accs = !pipe.channel<!pipe.tmem<128x128xf32>>
+
+// Dynamic shared memory is one external symbol, aligned for the 128-byte swizzle.
+// CHECK: llvm.mlir.global external @fp4_dynamic_shared() {addr_space = 3 : i32, alignment = 1024 : i64} : !llvm.array<0 x i8>
+
+// A tensor map is a grid constant: prefetched and read by TMA in parameter space.
+// CHECK-LABEL: llvm.func @kernel(
+// CHECK-SAME: %[[MAP:.*]]: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant},
+// CHECK-SAME: %{{.*}}: !llvm.ptr<1>, %{{.*}}: i32)
+// CHECK-SAME: attributes {fp4.dynamic_shared_bytes = 32856 : i64, gpu.kernel, nvvm.kernel, nvvm.reqntid = array<i32: 192, 1, 1>}
+gpu.module @m {
+gpu.func @kernel(%a: !map, %y: !pipe.global<?x512xbf16>, %m: i32) kernel
+    attributes {pipe.shared_bytes = 32856 : i64, pipe.tmem_columns = 256 : i64,
+                pipe.tmem_slot = 32848 : i64} {
+  // Thread 0 initializes: the full barriers of %ab, then its empty ones, then those of %acc, whose
+  // empty barrier expects 128 threads; the fence makes them visible to the async proxy.
+  // CHECK-DAG: %[[SHARED:.*]] = llvm.mlir.addressof @fp4_dynamic_shared
+  // CHECK-DAG: %[[MANY:.*]] = llvm.mlir.constant(128 : i32)
+  // CHECK: %[[TID:.*]] = nvvm.read.ptx.sreg.tid.x : i32
+  // CHECK: %[[WARP:.*]] = llvm.lshr %[[TID]]
+  // CHECK: %[[FIRST:.*]] = llvm.icmp "eq" %[[TID]]
+  // CHECK: llvm.cond_br %[[FIRST]]
+  // CHECK: nvvm.prefetch tensormap in_param_space, %[[MAP]] : !llvm.ptr
+  // CHECK: %[[FULL0:.*]] = llvm.getelementptr inbounds %[[SHARED]][32768]
+  // CHECK: nvvm.mbarrier.init %[[FULL0]], %{{.*}} : !llvm.ptr<3>, i32
+  // CHECK-COUNT-4: nvvm.mbarrier.init
+  // CHECK: nvvm.mbarrier.init %{{.*}}, %[[MANY]]
+  // CHECK-NOT: nvvm.mbarrier.init
+  // CHECK: nvvm.fence.mbarrier.init
+
+  // The mma warp allocates; everyone reads the address after the barrier.
+  // CHECK: %[[SLOT:.*]] = llvm.getelementptr inbounds %[[SHARED]][32848]
+  // CHECK: llvm.icmp "eq" %[[WARP]], %{{.*}} : i32
+  // CHECK: nvvm.tcgen05.alloc %[[SLOT]], %{{.*}} : !llvm.ptr<3>, i32
+  // CHECK: nvvm.tcgen05.relinquish_alloc_permit
+  // CHECK: nvvm.bar.warp.sync
+  // CHECK: nvvm.barrier
+  // CHECK: %[[TMEM:.*]] = llvm.load %[[SLOT]] : !llvm.ptr<3> -> i32
+  %ab = pipe.channel from tma to mma depth 2 payload [0] barriers 32768 : !ch
+  %acc = pipe.channel from mma to threads(128) depth 1 payload [0] barriers 32800 : !accs
+  %c0 = arith.constant 0 : i32
+  // One thread of a single-warp role runs its region.
+  // CHECK: %[[ELECTED:.*]] = nvvm.elect.sync -> i1
+  // CHECK: llvm.cond_br %[[ELECTED]]
+  // CHECK: nvvm.mbarrier.try_wait
+  pipe.role load warps 5 to 6 {
+    %s = pipe.producer_acquire %ab[%c0] : !ch
+  }
+  // CHECK: nvvm.elect.sync -> i1
+  // CHECK: nvvm.mbarrier.try_wait
+  pipe.role mma warps 4 to 5 {
+    %s = pipe.consumer_wait %ab[%c0] : !ch
+  }
+  // All threads of the epilogue run theirs.
+  // CHECK-NOT: nvvm.elect.sync
+  // CHECK: nvvm.mbarrier.try_wait
+  pipe.role epilogue warps 0 to 4 {
+    %s = pipe.consumer_wait %acc[%c0] : !accs
+  }
+  // CHECK: nvvm.bar.warp.sync
+  // CHECK: nvvm.barrier
+  // CHECK: %[[BASE:.*]] = llvm.inttoptr %[[TMEM]] : i32 to !llvm.ptr<6>
+  // CHECK: nvvm.tcgen05.dealloc %[[BASE]], %{{.*}} : !llvm.ptr<6>, i32
+  // CHECK: llvm.return
+  gpu.return
+}
+}
