@@ -95,8 +95,8 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
   }
 
 private:
-  /// Data and scales of a caller can disagree on their dynamic rows; of one quantizer they cannot, and
-  /// then the check folds away.
+  /// Data and scales of a caller can disagree on their dynamic rows; of one quantizer they cannot,
+  /// and then the check folds away.
   static void checkScaleRows(OpBuilder &b, BlockScaledMatmulOp op, Value scales, Value rows) {
     auto type = cast<RankedTensorType>(op.getLhsScales().getType());
     if (!type.isDynamicDim(0))

@@ -1,9 +1,10 @@
 //===- MatmulKernel.cpp - The sequential kernel of a matrix multiplication ===//
 //
-// The textbook algorithm on tiles: for every output tile of this block, accumulate over k tiles, then
-// read the accumulator in column chunks, scale, convert and store. Counters and coordinates are i32.
-// Where K or N is not a multiple of a tile, the numbers of scale blocks, matrix steps and columns that
-// exist are computed per tile; where it is, they are left out and every count is static.
+// The textbook algorithm on tiles: for every output tile of this block, accumulate over k tiles,
+// then read the accumulator in column chunks, scale, convert and store. Counters and coordinates
+// are i32. Where K or N is not a multiple of a tile, the numbers of scale blocks, matrix steps and
+// columns that exist are computed per tile; where it is, they are left out and every count is
+// static.
 //
 //===----------------------------------------------------------------------===//
 
@@ -84,8 +85,9 @@ private:
   Value existing(Value done, int64_t unit, int64_t total);
   scf::ForOp loop(Value lower, Value upper, Value step, function_ref<void(Value)> body);
   SharedType scaleTile(int64_t rows) {
-    return SharedType::get({int64_t(llvm::alignTo(rows, kScaleBlockRows)), shape.kTileK / shape.block()},
-                           shape.scaleType, Layout::Tiled128x4);
+    int64_t padded = llvm::alignTo(rows, kScaleBlockRows);
+    return SharedType::get({padded, shape.kTileK / shape.block()}, shape.scaleType,
+                           Layout::Tiled128x4);
   }
   SharedType dataTile(TensorMapType map) {
     return SharedType::get(map.getShape(), map.getElementType(), map.getLayout());

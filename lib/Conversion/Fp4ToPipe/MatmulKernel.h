@@ -26,8 +26,8 @@ struct MatmulShape {
   int64_t tilesN() const { return (n + tileN - 1) / tileN; }
   int64_t tilesK() const { return (k + kTileK - 1) / kTileK; }
 
-  /// Kernel argument types in order: A and B maps, A and B scales, alpha if any, Y, and the i32 number
-  /// of rows if it is dynamic.
+  /// Kernel argument types in order: A and B maps, A and B scales, alpha if any, Y, and the i32
+  /// number of rows if it is dynamic.
   pipe::TensorMapType mapA() const;
   pipe::TensorMapType mapB() const;
   pipe::GlobalType scalesA() const;

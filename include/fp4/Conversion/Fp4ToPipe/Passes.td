@@ -7,17 +7,17 @@ include "mlir/Pass/PassBase.td"
 def ConvertFp4ToPipe : Pass<"convert-fp4-to-pipe", "::mlir::ModuleOp"> {
   let summary = "Tile block-scaled matrix multiplications into sequential pipe kernels";
   let description = [{
-    **Why.** Decides what a block of the GPU computes: 128 rows by `tile_n` columns of the result, k in
-    tiles of 256, output tiles dealt to the resident blocks in turn. Nothing here knows of warps,
+    **Why.** Decides what a block of the GPU computes: 128 rows by `tile_n` columns of the result, k
+    in tiles of 256, output tiles dealt to the resident blocks in turn. Nothing here knows of warps,
     barriers or stages.
 
     **Precondition.** `fp4.blockscaled_matmul` on tensors, in a `func.func`.
 
     **What holds afterwards.** No `fp4.blockscaled_matmul` is left. Each became a result buffer
-    (`gpu.alloc`), kernel arguments (`pipe.make_tensor_map`, `pipe.global_view`), a `gpu.launch_func`
-    of as many blocks as there are output tiles, at most one per multiprocessor, and a kernel
-    `@<function>_matmul_<n>::@kernel` in the sequential form. Tensors and buffers (BufferTypes.h) are
-    joined by unrealized casts.
+    (`gpu.alloc`), kernel arguments (`pipe.make_tensor_map`, `pipe.global_view`), a
+    `gpu.launch_func` of as many blocks as there are output tiles, at most one per multiprocessor,
+    and a kernel `@<function>_matmul_<n>::@kernel` in the sequential form. Tensors and buffers
+    (BufferTypes.h) are joined by unrealized casts.
 
     Ragged edges: rows and columns beyond the matrices load as zero and are not stored; in the last
     k tile only the scale blocks that exist are copied and only the matrix steps that see data run.

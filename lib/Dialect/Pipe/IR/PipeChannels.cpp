@@ -1,6 +1,6 @@
 //===- PipeChannels.cpp - Roles, channels and the ops on channels ---------===//
 
-#include "fp4/Dialect/Pipe/IR/Pipe.h"
+#include "VerifyIteration.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/Builders.h"
@@ -136,11 +136,11 @@ LogicalResult ConsumerWaitOp::inferReturnTypes(MLIRContext *, std::optional<Loca
   return inferSlots(adaptor, types);
 }
 
-/// (C123) The iteration is there exactly when the channel has a depth.
-static LogicalResult verifyIteration(Operation *op, Value channel, Value iteration) {
+LogicalResult fp4::pipe::verifyIteration(Operation *op, Value channel, Value iteration) {
   auto def = channel.getDefiningOp<ChannelOp>();
   if (!def)
     return op->emitOpError() << "channel must be the result of a pipe.channel in this kernel";
+  // (C123)
   if (def.isPipelined() && !iteration) {
     InFlightDiagnostic diag = op->emitOpError() << "must give the iteration of a channel with a "
                                                    "depth";

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fp4/Dialect/Pipe/IR/Pipe.h"
+#include "VerifyIteration.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
@@ -134,7 +134,7 @@ template <typename LoadLike> static LogicalResult verifyDestination(LoadLike op)
     return op.emitOpError() << "destination " << op.getDest().getType()
                             << " must be a tile of the channel it signals, but got "
                             << op.getChannel().getType();
-  return success();
+  return verifyIteration(op, op.getChannel(), op.getIteration());
 }
 
 LogicalResult LoadOp::verify() {

@@ -7,12 +7,21 @@
 
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 
+#include "fp4/ISA/InstrDescriptor.h"
+#include "fp4/ISA/ScaleLayout.h"
+#include "fp4/ISA/Swizzle.h"
+#include "fp4/ISA/TmemLayout.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
+using namespace fp4;
 using namespace fp4::pipe;
+
+/// Where tiles without a swizzle start: whole lines, more than bulk copies and TMA ask for.
+static constexpr int64_t kLineBytes = 128;
 
 /// Parses `<` 128x256xT (`,` layout)? `>`.
 template <typename T> static Type parseTile(AsmParser &parser, bool allowDynamic) {
@@ -79,19 +88,27 @@ void PipeDialect::registerTypes() {
 // Sizes
 //===----------------------------------------------------------------------===//
 
-int64_t fp4::pipe::swizzleWidth(Layout layout) {
+static_assert(kScaleBlockRows == hw::scaleBlockRows && kScaleBlockBytes == hw::scaleBlockBytes &&
+              kScaleBlockColumns == hw::scaleBlockColumns);
+
+hw::SwizzleMode fp4::pipe::swizzleMode(Layout layout) {
   switch (layout) {
   case Layout::Swizzle32B:
-    return 32;
+    return hw::SwizzleMode::B32;
   case Layout::Swizzle64B:
-    return 64;
+    return hw::SwizzleMode::B64;
   case Layout::Swizzle128B:
-    return 128;
+    return hw::SwizzleMode::B128;
   case Layout::Linear:
   case Layout::Tiled128x4:
-    return 0;
+    return hw::SwizzleMode::None;
   }
-  return 0;
+  return hw::SwizzleMode::None;
+}
+
+int64_t fp4::pipe::swizzleWidth(Layout layout) {
+  hw::SwizzleMode mode = swizzleMode(layout);
+  return mode == hw::SwizzleMode::None ? 0 : hw::swizzleWidthBytes(mode);
 }
 
 int64_t fp4::pipe::scaleBlockSize(Type scaleType) {
@@ -123,19 +140,21 @@ int64_t SharedType::getInnerBytes() const { return rowBytes(getColumns(), getEle
 
 int64_t SharedType::getBytes() const {
   if (isScales())
-    return getRows() / kScaleBlockRows * (getColumns() / kScaleBlockColumns) * kScaleBlockBytes;
+    return hw::tiled128x4Bytes(getRows(), getColumns());
   return getRows() * getInnerBytes();
 }
 
 int64_t SharedType::getAlignment() const {
-  int64_t width = swizzleWidth(getLayout());
-  return width ? 8 * width : 128;
+  return std::max<int64_t>(hw::swizzleRepeatBytes(swizzleMode(getLayout())), kLineBytes);
+}
+
+/// Columns of a tile of scales: one group per four scale columns.
+static int64_t scaleTileColumns(int64_t rows, int64_t columns) {
+  return hw::scaleColumns(rows) * (columns / kScaleBlockColumns);
 }
 
 int64_t TmemType::getTmemColumns() const {
-  if (isScales())
-    return getRows() / kScaleBlockRows * getColumns();
-  return getColumns();
+  return isScales() ? scaleTileColumns(getRows(), getColumns()) : getColumns();
 }
 
 bool ChannelType::isShared() const { return isa<SharedType>(getPayload().front()); }
@@ -258,15 +277,17 @@ LogicalResult TmemType::verify(EmitError emitError, ArrayRef<int64_t> shape, Typ
   } else if (layout != Layout::Linear) {
     return emitError() << "layout of a tensor memory tile must be linear or tiled_128x4, but got "
                        << stringifyLayout(layout);
-  } else if (shape[0] != kMmaM || !element.isF32() || shape[1] % 8 || shape[1] > 256) { // (C104)
+  } else if (!element.isF32() ||
+             !hw::validateMmaShape(hw::MmaKind::MXF4NVF4, 1, shape[0], shape[1])) { // (C104)
     return emitError() << "accumulator must be 128 rows of f32 and 8 to 256 columns in steps of 8, "
                           "but got "
                        << shape[0] << "x" << shape[1] << "x" << element;
   }
   int64_t columns =
-      layout == Layout::Tiled128x4 ? shape[0] / kScaleBlockRows * shape[1] : shape[1];
-  if (columns > 512) // (C105)
-    return emitError() << "tile must fit in 512 tensor memory columns, but needs " << columns;
+      layout == Layout::Tiled128x4 ? scaleTileColumns(shape[0], shape[1]) : shape[1];
+  if (columns > hw::tmemColumnCount) // (C105)
+    return emitError() << "tile must fit in " << hw::tmemColumnCount
+                       << " tensor memory columns, but needs " << columns;
   return success();
 }
 

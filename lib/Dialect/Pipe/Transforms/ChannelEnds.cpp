@@ -106,6 +106,9 @@ FailureOr<ChannelEnds> fp4::pipe::findEnds(ChannelOp channel) {
       failed(checkAgent(channel, ends.consumer, "consumer", channel.getConsumer(),
                         channel.getConsumerArrivals())))
     return failure();
+  if (ends.producer == ends.consumer)
+    return channel.emitOpError() << "ends must be different roles, but both are "
+                                 << stringifyRole(ends.producer.getRole());
   return ends;
 }
 
@@ -167,15 +170,14 @@ LogicalResult fp4::pipe::verifyLoopsAgree(const ChannelEnds &ends) {
     SmallVector<std::pair<Operation *, Operation *>> alike;
     bool same = around.size() == other.size();
     for (size_t i = 0; same && i < around.size(); ++i) {
-      same = sameControl(around[i], other[i], alike) &&
-             take->getParentOfType<RoleRegionOp>() != fill->getParentOfType<RoleRegionOp>();
+      same = sameControl(around[i], other[i], alike);
       alike.push_back({around[i], other[i]});
     }
     if (same)
       continue;
     InFlightDiagnostic diag = take->emitOpError()
-                              << "must be in the same loops as the producer_acquire of its channel, "
-                                 "so that as many stages are consumed as are produced";
+                              << "must be in the same loops as the producer_acquire of its "
+                                 "channel, so that as many stages are consumed as are produced";
     diag.attachNote(fill->getLoc()) << "the stage is filled here";
     return diag;
   }
@@ -280,7 +282,7 @@ FailureOr<Count> IterationChecker::runLoop(scf::ForOp loop, Count count) {
   FailureOr<Count> next = run(loop.getBody(), {loop.getInductionVar(), 0});
   if (failed(next))
     return failure();
-  return loop.emitOpError("must carry the counter of a channel, starting with that before the loop");
+  return loop.emitOpError("must carry the counter of a channel, starting with that before it");
 }
 
 FailureOr<Count> IterationChecker::run(Block *block, Count count) {

@@ -1,7 +1,7 @@
 //===- MemoryPlan.h - Depths and places of a kernel's buffers -------------===//
 //
-// Shared memory from offset 0: the tiles of shared channels, widest alignment first, all stages of a
-// tile adjacent; then full and empty barriers of every channel, 8 bytes each; then the word that
+// Shared memory from offset 0: the tiles of shared channels, widest alignment first, all stages of
+// a tile adjacent; then full and empty barriers of every channel, 8 bytes each; then the word that
 // receives the tensor memory address. Tensor memory from column 0 of the kernel's allocation: the
 // tiles of tensor memory channels, then the scale tiles that the mma role makes for itself.
 //

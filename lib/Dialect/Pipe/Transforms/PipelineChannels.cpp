@@ -2,9 +2,9 @@
 //
 // From the specialized to the pipelined form:
 //  1. MemoryPlan chooses depths and lays out shared and tensor memory; the plan becomes attributes.
-//  2. In every role a counter per channel is threaded through the loops around the channel's ops. It
-//     advances with each commit or release, so it is the number of stages passed since the start of
-//     the kernel.
+//  2. In every role a counter per channel is threaded through the loops around the channel's ops.
+//     It advances with each commit or release, so it is the number of stages passed since the start
+//     of the kernel.
 //  3. A stage filled by tma begins with the announcement of its bytes: what its loads move, whole
 //     boxes for tensor maps and 512 bytes per existing block of scales.
 //  4. Launches of the kernel ask for its shared memory.

@@ -4,9 +4,9 @@
 //  1. A tile (a value in shared or tensor memory) crosses when its defining op and a user have
 //     different roles. The crossing tiles of one block with the same producer and consumer become
 //     one channel.
-//  2. Every role gets a copy of the code with regions. Ops of other roles are erased from it, and its
-//     ends of channels are put in: acquire and commit around its accesses to the tiles it produces,
-//     wait and release around those to the tiles it consumes.
+//  2. Every role gets a copy of the code with regions. Ops of other roles are erased from it, and
+//     its ends of channels are put in: acquire and commit around its accesses to the tiles it
+//     produces, wait and release around those to the tiles it consumes.
 //  3. What has become dead in a copy is erased. Scalar code before the roles that one role alone
 //     needs moves there.
 //
@@ -158,7 +158,8 @@ void KernelSpecializer::createChannels(OpBuilder &builder) {
   }
 }
 
-/// The ops of `block` that are, or contain, users of `values` for which `keep` holds; first and last.
+/// The ops of `block` that are, or contain, users of `values` for which `keep` holds; first and
+/// last.
 static std::pair<Operation *, Operation *>
 userRange(Block *block, ValueRange values, llvm::function_ref<bool(Operation *)> keep) {
   Operation *first = nullptr, *last = nullptr;

@@ -1,7 +1,7 @@
 //===- StageBytes.h - What the loads of a stage complete ------------------===//
 //
-// Byte counts as linear forms over counts of scale blocks: constant + sum of factor * value. The form
-// of the loads is what pipe-pipeline announces and what pipe-verify-sync compares with.
+// Byte counts as linear forms over counts of scale blocks: constant + sum of factor * value. The
+// form of the loads is what pipe-pipeline announces and what pipe-verify-sync compares with.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -24,8 +24,8 @@ struct LinearForm {
   std::string str() const;
 };
 
-/// Adds the bytes that a pipe.load or pipe.load_scales completes: its whole box, or 512 bytes per row
-/// of blocks and existing block.
+/// Adds the bytes that a pipe.load or pipe.load_scales completes: its whole box, or 512 bytes per
+/// row of blocks and existing block.
 void addLoadBytes(LinearForm &bytes, mlir::Operation *load);
 
 /// The form of an i32 made of arith.constant, addi and muli by a constant; other values are atoms.

@@ -2,10 +2,10 @@
 //
 // Three passes over a kernel with roles:
 //  - tiles (C130): walk operands, look at where each tile comes from;
-//  - pairs (C131): walk blocks; a stage is taken and handed over in one block, so that every path has
-//    both, in this order, and its tiles are used in between;
-//  - channels (C132..C135): compare both ends of each channel, count iterations through the loops, and
-//    compare announced with loaded bytes.
+//  - pairs (C131): walk blocks; a stage is taken and handed over in one block, so that every path
+//    has both, in this order, and its tiles are used in between;
+//  - channels (C132..C135): compare both ends of each channel, count iterations through the loops,
+//    and compare announced with loaded bytes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -208,8 +208,20 @@ static LogicalResult verifyBytes(ProducerAcquireOp acquire) {
 // Pass
 //===----------------------------------------------------------------------===//
 
+/// Channels are declared before the roles, where both ends see them once.
+static LogicalResult verifyDeclarations(gpu::GPUFuncOp kernel) {
+  WalkResult result = kernel.walk([&](ChannelOp channel) {
+    if (channel->getParentOp() == kernel)
+      return WalkResult::advance();
+    channel.emitOpError("must be in the body of the kernel, before its roles, but is in ")
+        << channel->getParentOp()->getName();
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
 static LogicalResult verifyKernel(gpu::GPUFuncOp kernel) {
-  if (failed(verifyTiles(kernel)))
+  if (failed(verifyDeclarations(kernel)) || failed(verifyTiles(kernel)))
     return failure();
   for (RoleRegionOp role : kernel.getBody().getOps<RoleRegionOp>())
     if (failed(PairChecker().check(&role.getBody().front())))

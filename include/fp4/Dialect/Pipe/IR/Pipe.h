@@ -26,6 +26,10 @@
 #define GET_OP_CLASSES
 #include "fp4/Dialect/Pipe/IR/PipeOps.h.inc"
 
+namespace fp4::hw {
+enum class SwizzleMode : uint8_t;
+} // namespace fp4::hw
+
 namespace fp4::pipe {
 
 /// Rows and scale columns of one 512-byte block of scale factors.
@@ -35,7 +39,9 @@ inline constexpr int64_t kMmaK = 64;
 /// Rows of the TMEM accumulator and of an A tile.
 inline constexpr int64_t kMmaM = 128;
 
-/// Bytes of a row's swizzle pattern: 32, 64 or 128; 0 for layouts without a swizzle.
+/// The swizzle that TMA and tcgen05 apply to a tile of this layout.
+hw::SwizzleMode swizzleMode(Layout layout);
+/// Bytes of a swizzled row: 32, 64 or 128; 0 for layouts without a swizzle.
 int64_t swizzleWidth(Layout layout);
 /// The elements of k that share a scale of this type: 16 (f8E4M3FN), 32 (f8E8M0FNU), 0 (neither).
 int64_t scaleBlockSize(mlir::Type scaleType);

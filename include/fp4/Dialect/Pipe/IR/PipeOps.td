@@ -72,9 +72,9 @@ def Pipe_MakeTensorMapOp : Pipe_Op<"make_tensor_map", [Pure]> {
 def Pipe_ExpectSizeOp : Pipe_Op<"expect_size"> {
   let summary = "a size that must hold when the host program runs";
   let description = [{
-    Where sizes are dynamic, what verifiers check otherwise is checked at run time: the program fails
-    with "`what` must be `expected`, but got `found`" and the note. A check of a size against itself
-    is erased.
+    Where sizes are dynamic, what verifiers check otherwise is checked at run time: the program
+    fails with "`what` must be `expected`, but got `found`" and the note. A check of a size against
+    itself is erased.
 
     Example:
     ```mlir
@@ -143,8 +143,8 @@ def Pipe_LoadOp : Pipe_RoleOp<"load", "Load", [AttrSizedOperandSegments, Pipe_Na
     its full barrier with the bytes of the whole box.
     PTX: cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes.
 
-    Constraints: (C109) the tile has the shape, element type and layout of the map; (C110) either the
-    op returns a tile, or it has a destination and a channel.
+    Constraints: (C109) the tile has the shape, element type and layout of the map; (C110) either
+    the op returns a tile, or it has a destination and a channel.
 
     Example:
     ```mlir
@@ -177,8 +177,8 @@ def Pipe_LoadScalesOp : Pipe_RoleOp<"load_scales", "Load",
     buffer's last is replaced by the last. PTX: cp.async.bulk.shared::cta.global, once per row of
     blocks, `blocks * 512` bytes each.
 
-    Constraints: (C110) as in `pipe.load`; (C111) source and tile have the same element type, and the
-    source's rows are static when the tile has more than one row of blocks; (C112) `blocks` is
+    Constraints: (C110) as in `pipe.load`; (C111) source and tile have the same element type, and
+    the source's rows are static when the tile has more than one row of blocks; (C112) `blocks` is
     present when the source's scale columns are not a multiple of the tile's.
 
     Example:
@@ -223,9 +223,9 @@ def Pipe_AccumulatorOp : Pipe_RoleOp<"accumulator", "Mma", [Pipe_NamedResults]> 
 def Pipe_CopyScalesOp : Pipe_RoleOp<"copy_scales", "Mma", [Pipe_NamedResults]> {
   let summary = "scale factors from shared to tensor memory";
   let description = [{
-    Copies `blocks` 512-byte blocks (default all) of every row of blocks to the tile of tensor memory
-    that it returns; `at` is the tile's first column within the kernel's allocation (pipelined form).
-    Runs in order before a later `pipe.mma` of the same thread, without a wait.
+    Copies `blocks` 512-byte blocks (default all) of every row of blocks to the tile of tensor
+    memory that it returns; `at` is the tile's first column within the kernel's allocation
+    (pipelined form). Runs in order before a later `pipe.mma` of the same thread, without a wait.
     PTX: tcgen05.cp.cta_group::1.32x128b.warpx4, once per 512-byte block.
 
     Constraints: (C113) the tiles have the same shape and element type.
@@ -257,9 +257,9 @@ def Pipe_MmaOp : Pipe_RoleOp<"mma", "Mma", [AttrSizedOperandSegments]> {
     instruction; the first takes `accumulate`, later ones accumulate.
     PTX: tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16 or .block32.
 
-    Constraints: (C114) A has 128 rows; accumulator and B agree in N, one of 8..256 in steps of 8; (C115) A and B
-    are f4E2M1FN, of the same K, a multiple of 64; (C116) both scale tiles have the element type of one
-    format and the columns its block implies, and enough rows.
+    Constraints: (C114) A has 128 rows; accumulator and B agree in N, one of 8..256 in steps of 8;
+    (C115) A and B are f4E2M1FN, of the same K, a multiple of 64; (C116) both scale tiles have the
+    element type of one format and the columns its block implies, and enough rows.
 
     Example:
     ```mlir
@@ -275,7 +275,8 @@ def Pipe_MmaOp : Pipe_RoleOp<"mma", "Mma", [AttrSizedOperandSegments]> {
   let assemblyFormat = [{
     $accumulator `,` $a `scaled` $a_scales `,` $b `scaled` $b_scales
     (`from` $b_scale_row^)? `accumulate` $accumulate (`steps` $steps^)? attr-dict `:`
-    qualified(type($accumulator)) `,` qualified(type($a)) `,` qualified(type($a_scales)) `,` qualified(type($b)) `,` qualified(type($b_scales))
+    qualified(type($accumulator)) `,` qualified(type($a)) `,` qualified(type($a_scales)) `,`
+    qualified(type($b)) `,` qualified(type($b_scales))
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = roleDecl # [{
@@ -296,15 +297,17 @@ def Pipe_ReadOp : Pipe_RoleOp<"read", "Epilogue"> {
     The thread of accumulator lane r (r = thread index within the four epilogue warps) gets
     `acc[r, column + i]`, i = 0, 1, ... PTX: tcgen05.ld.sync.aligned.32x32b.xN, then wait::ld.
 
-    Constraints: (C117) the vector has 1, 2, 4, .. 128 elements of the accumulator's element type and
-    divides its columns.
+    Constraints: (C117) the vector has 1, 2, 4, .. 128 elements of the accumulator's element type
+    and divides its columns.
 
     Example: `%v = pipe.read %acc[%c] : !pipe.tmem<128x256xf32> -> vector<32xf32>`
   }];
   let arguments = (ins Pipe_TmemType:$accumulator, I32:$column);
   let results = (outs FixedVectorOfRankAndType<[1], [AnyFloat]>:$result);
-  let assemblyFormat =
-      "$accumulator `[` $column `]` attr-dict `:` qualified(type($accumulator)) `->` qualified(type($result))";
+  let assemblyFormat = [{
+    $accumulator `[` $column `]` attr-dict
+    `:` qualified(type($accumulator)) `->` qualified(type($result))
+  }];
   let hasVerifier = 1;
 }
 
@@ -321,8 +324,8 @@ def Pipe_StoreOp : Pipe_RoleOp<"store", "Epilogue"> {
 
     Example: `pipe.store %v, %d[%m0, %n0] rows %m : vector<32xbf16>, !pipe.global<?x512xbf16>`
   }];
-  let arguments = (ins FixedVectorOfRankAndType<[1], [AnyFloat]>:$value, Pipe_GlobalType:$dest, I32:$row, I32:$column,
-                       Optional<I32>:$rows);
+  let arguments = (ins FixedVectorOfRankAndType<[1], [AnyFloat]>:$value, Pipe_GlobalType:$dest,
+                       I32:$row, I32:$column, Optional<I32>:$rows);
   let assemblyFormat = [{
     $value `,` $dest `[` $row `,` $column `]` (`rows` $rows^)? attr-dict
     `:` qualified(type($value)) `,` qualified(type($dest))
@@ -342,8 +345,8 @@ def Pipe_RoleRegionOp : Pipe_Op<"role", [NoTerminator, SingleBlock, NoRegionArgu
     multiple of four, since a warp reads the tensor memory lanes of its index modulo 4. The roles of
     a kernel run concurrently and meet only in channels.
 
-    Constraints: (C119) parent is a gpu.func; warp counts as above; (C120) every op within that has a
-    role has this one.
+    Constraints: (C119) parent is a gpu.func; warp counts as above; (C120) every op within that has
+    a role has this one.
 
     Example: `pipe.role epilogue warps 0 to 4 { ... }`
   }];
@@ -361,8 +364,8 @@ def Pipe_ChannelOp : Pipe_Op<"channel", [Pipe_NamedResults]> {
   let summary = "channel between two roles";
   let description = [{
     A full and an empty barrier per stage, with the stages' tiles. The agents say who completes each
-    side: `tma` (bytes that the loads announce), `mma` (tcgen05.commit) or `threads(n)` (n arrivals).
-    One arrival completes a side of `tma` or `mma`.
+    side: `tma` (bytes that the loads announce), `mma` (tcgen05.commit) or `threads(n)` (n
+    arrivals). One arrival completes a side of `tma` or `mma`.
 
     The pipelined form adds `depth` and the places of stage 0: `payload` has one byte offset in
     shared memory, or one tensor memory column, per tile, and stage s follows at s times the tile's
@@ -387,7 +390,8 @@ def Pipe_ChannelOp : Pipe_Op<"channel", [Pipe_NamedResults]> {
   let assemblyFormat = [{
     `from` custom<Agent>($producer, $producer_arrivals)
     `to` custom<Agent>($consumer, $consumer_arrivals)
-    (`depth` $depth^)? (`payload` $payload^)? (`barriers` $barriers^)? attr-dict `:` qualified(type($result))
+    (`depth` $depth^)? (`payload` $payload^)? (`barriers` $barriers^)?
+    attr-dict `:` qualified(type($result))
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
@@ -412,7 +416,8 @@ def Pipe_ProducerAcquireOp : Pipe_ChannelSlotsOp<"producer_acquire"> {
   let description = [{
     Waits until the consumers have released stage `it mod depth` (the first `depth` waits pass at
     once) and returns its tiles. The barrier's parity to wait for is `((it / depth) mod 2) xor 1`.
-    (C123) An iteration is given exactly when the channel has a depth. PTX: mbarrier.try_wait.parity on empty.
+    (C123) An iteration is given exactly when the channel has a depth. PTX: mbarrier.try_wait.parity
+    on empty.
 
     Example: `%a, %b = pipe.producer_acquire %ab[%it] : !channel`
   }];
@@ -430,7 +435,8 @@ def Pipe_ExpectTxOp : Pipe_Op<"expect_tx"> {
     Example: `pipe.expect_tx %ab[%it], %bytes : !channel`
   }];
   let arguments = (ins Pipe_ChannelType:$channel, I32:$iteration, I32:$bytes);
-  let assemblyFormat = "$channel `[` $iteration `]` `,` $bytes attr-dict `:` qualified(type($channel))";
+  let assemblyFormat =
+      "$channel `[` $iteration `]` `,` $bytes attr-dict `:` qualified(type($channel))";
   let hasVerifier = 1;
 }
 
@@ -449,8 +455,8 @@ def Pipe_ConsumerWaitOp : Pipe_ChannelSlotsOp<"consumer_wait"> {
   let summary = "wait until a stage is full";
   let description = [{
     Waits for the phase `(it / depth) mod 2` of the full barrier of stage `it mod depth` and returns
-    its tiles. A tensor memory payload needs tcgen05.fence::after_thread_sync behind it, as does a shared
-    payload read by tcgen05. (C123) PTX: mbarrier.try_wait.parity on full.
+    its tiles. A tensor memory payload needs tcgen05.fence::after_thread_sync behind it, as does a
+    shared payload read by tcgen05. (C123) PTX: mbarrier.try_wait.parity on full.
 
     Example: `%a, %b = pipe.consumer_wait %ab[%it] : !channel`
   }];
@@ -460,7 +466,8 @@ def Pipe_ConsumerReleaseOp : Pipe_ChannelUserOp<"consumer_release"> {
   let summary = "hand the stage back to the producer";
   let description = [{
     Ends the consumer's access to the tiles. Consumer `mma`: tcgen05.commit on empty; `threads`:
-    tcgen05.fence::before_thread_sync for a tensor memory payload, then one arrival per thread. (C123)
+    tcgen05.fence::before_thread_sync for a tensor memory payload, then one arrival per thread.
+    (C123)
 
     Example: `pipe.consumer_release %ab[%it] : !channel`
   }];

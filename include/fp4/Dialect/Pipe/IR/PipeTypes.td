@@ -59,12 +59,12 @@ def Pipe_GlobalType : Pipe_TileType<"Global", "global"> {
 def Pipe_TensorMapType : Pipe_TileType<"TensorMap", "tensor_map"> {
   let summary = "TMA descriptor that loads boxes of the given shape and swizzle";
   let description = [{
-    A 128-byte tensor map, a grid constant of the kernel. Shape, element type and layout are those of
-    the box it loads, so `pipe.load` through it yields `!pipe.shared` of the same parameters. Packed
-    fp4 data use the map's element type UINT8, with coordinates in bytes.
+    A 128-byte tensor map, a grid constant of the kernel. Shape, element type and layout are those
+    of the box it loads, so `pipe.load` through it yields `!pipe.shared` of the same parameters.
+    Packed fp4 data use the map's element type UINT8, with coordinates in bytes.
 
-    Constraints: (C101) the box has at most 256 rows, and an inner size that is a multiple of 16 bytes
-    and not larger than the swizzle width.
+    Constraints: (C101) the box has at most 256 rows, and an inner size that is a multiple of 16
+    bytes and not larger than the swizzle width.
   }];
   let extraClassDeclaration = tileDecls;
 }
@@ -77,8 +77,8 @@ def Pipe_SharedType : Pipe_TileType<"Shared", "shared"> {
     repeat (1024, 512, 256 bytes for 128B, 64B, 32B). `tiled_128x4` holds scale factors: rows/128
     times columns/4 blocks of 512 bytes, block (i, j) at byte (i * columns/4 + j) * 512.
 
-    Constraints: (C102) rows of data are as wide as the swizzle; (C103) scale tiles have a multiple of
-    128 rows and of 4 columns and an 8-bit float element type.
+    Constraints: (C102) rows of data are as wide as the swizzle; (C103) scale tiles have a multiple
+    of 128 rows and of 4 columns and an 8-bit float element type.
   }];
   let extraClassDeclaration = tileDecls # [{
     /// Size of the tile in bytes.

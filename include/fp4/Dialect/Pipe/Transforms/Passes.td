@@ -13,11 +13,11 @@ def SpecializeWarps : Pass<"pipe-specialize-warps", "::mlir::ModuleOp"> {
     **Precondition.** Kernels (`gpu.func` with tile ops) in the sequential form: structured control
     flow; an op without a role has no side effect and may be executed by every role.
 
-    **What holds afterwards.** Each role that has ops has one `pipe.role` region, a copy of the loops
-    around its ops. Tiles defined by one role and used by another in the same block form a channel:
-    the producer acquires before it first fills one and commits after its last access, the consumer
-    waits before its first use and releases after its last, all in the block that defined the tiles.
-    Scalar code stays before the roles, or moves into the one role that needs it.
+    **What holds afterwards.** Each role that has ops has one `pipe.role` region, a copy of the
+    loops around its ops. Tiles defined by one role and used by another in the same block form a
+    channel: the producer acquires before it first fills one and commits after its last access, the
+    consumer waits before its first use and releases after its last, all in the block that defined
+    the tiles. Scalar code stays before the roles, or moves into the one role that needs it.
 
     ```mlir
     // before                                   // after
@@ -82,8 +82,8 @@ def PipelineChannels : Pass<"pipe-pipeline", "::mlir::ModuleOp"> {
 def VerifySync : Pass<"pipe-verify-sync", "::mlir::ModuleOp"> {
   let summary = "Check that channels protect every tile that crosses roles";
   let description = [{
-    **Why.** A missing release hangs a kernel and a missing wait corrupts it; both are visible in the
-    specialized and pipelined forms and are reported here, with the op to look at.
+    **Why.** A missing release hangs a kernel and a missing wait corrupts it; both are visible in
+    the specialized and pipelined forms and are reported here, with the op to look at.
 
     **Precondition.** Specialized or pipelined form; kernels in the sequential form are skipped.
     The kernel is unchanged.
@@ -106,9 +106,10 @@ def VerifyCapacity : Pass<"pipe-verify-capacity", "::mlir::ModuleOp"> {
 
     **Precondition.** Pipelined form; other kernels are skipped. The kernel is unchanged.
 
-    **What holds afterwards.** (C140) Tiles, barriers and the tensor memory slot have disjoint places
-    below `pipe.shared_bytes`, which the target's shared memory holds. (C141) Tensor memory tiles have
-    disjoint columns below `pipe.tmem_columns`, a power of two from 32 to the target's columns.
+    **What holds afterwards.** (C140) Tiles, barriers and the tensor memory slot have disjoint
+    places below `pipe.shared_bytes`, which the target's shared memory holds. (C141) Tensor memory
+    tiles have disjoint columns below `pipe.tmem_columns`, a power of two from 32 to the target's
+    columns.
   }];
   let options = [
     Option<"target", "target", "std::string", "\"sm_100a\"", "Target whose capacities count">,
