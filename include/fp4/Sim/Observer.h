@@ -54,7 +54,7 @@ struct MemoryEvent {
 
 enum class BarrierOp : uint8_t {
   CtaArrive,     ///< barrier.cta arrive/sync/red reached; `object` is the barrier number
-  CtaComplete,   ///< ... and passed
+  CtaPass,       ///< ... sync or red passed; count = the generation of the barrier that ended
   WarpSync,      ///< bar.warp.sync passed by `laneMask`
   ClusterArrive, ///< barrier.cluster.arrive
   ClusterWait,   ///< barrier.cluster.wait passed

@@ -15,7 +15,6 @@
 #include "fp4/Sim/GlobalMemory.h"
 #include "fp4/Sim/Program.h"
 #include <functional>
-#include <map>
 #include <span>
 
 namespace fp4::sim {
@@ -82,7 +81,6 @@ private:
 
   SimOptions settings;
   GlobalMemory global;
-  std::map<const void *, uint64_t> loadedModules;
 };
 
 } // namespace fp4::sim

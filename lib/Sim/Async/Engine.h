@@ -144,7 +144,7 @@ public:
   /// Fails when a cell of the range was never written or belongs to a ticket before `reader`.
   Status checkCells(uint32_t rank, const TmemRange &range, uint64_t reader, std::string_view what);
   /// "ticket 12 (tcgen05.mma at gemm.ptx:80)".
-  std::string describeTicket(uint64_t id) const;
+  std::string describeTicket(uint64_t id) const override;
   /// Adds the place of the issuing instruction.
   Error located(const Ticket &ticket, Error error) const;
 

@@ -104,12 +104,18 @@ public:
                             int lane);
   /// ... for a write; marks shared bytes valid.
   std::byte *writable(Space space, uint64_t address, uint32_t bytes, uint32_t align, int lane);
+  /// The allocation of the last global access, or null: a hint for fast paths.
+  const Allocation *recentAllocation() const { return lastAllocation; }
   /// Storage of an mbarrier or other object in shared memory, no validity check or change.
   /// `address` is a shared::cta or shared::cluster address. Null after cx.fail.
   std::byte *sharedObject(uint64_t address, uint32_t bytes, uint32_t align, Cta **owner = nullptr);
 
   // --- Control --------------------------------------------------------------------------------
   uint32_t target = 0; ///< for Outcome::Jump
+  /// For instructions that arrive somewhere and then wait: 0 at the first execution; what the
+  /// handler leaves here before Outcome::Retry it finds when it is executed again. It must be set
+  /// back to 0 by then.
+  uint64_t token = 0;
   /// Blocks the active lanes until `wait->ready()`; return the result.
   Outcome block(std::unique_ptr<Wait> wait, Outcome how = Outcome::Retry) {
     pendingWait = std::move(wait);
@@ -133,6 +139,13 @@ public:
   uint32_t pc = 0;
 
 private:
+  std::byte *resolve(Space space, uint64_t address, uint32_t bytes, uint32_t align, int lane,
+                     bool write);
+  std::byte *resolveGlobal(uint64_t address, uint32_t bytes, int lane, bool write);
+  std::byte *resolveShared(Space space, uint64_t address, uint32_t bytes, int lane, bool write);
+  void failShared(uint64_t address, uint32_t bytes, int lane, bool write);
+  bool failInvalid(Cta &owner, uint32_t offset, uint32_t bytes, int lane);
+
   Cluster &currentCluster;
   const Kernel *currentKernel;
   Warp *currentWarp = nullptr;

@@ -28,6 +28,7 @@ enum class Type : uint8_t {
   None,
 #define FP4_TYPE(Name, text, bits, kind) Name,
 #include "Sim/Insn/Types.def"
+#undef FP4_TYPE
 };
 
 unsigned bitsOf(Type type);              ///< 1 for Pred

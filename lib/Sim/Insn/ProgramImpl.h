@@ -14,17 +14,29 @@ struct RankFixup {
   uint8_t width = 4;
 };
 
+enum class Special : uint8_t {
+#define FP4_SPECIAL(Name, text, bytes) Name,
+#include "Sim/Insn/Special.def"
+#undef FP4_SPECIAL
+};
+
+/// A special register the kernel reads: filled when a warp starts.
+struct SpecialUse {
+  Special which{};
+  uint8_t width = 4; ///< bytes per lane; 0: predicate
+  uint32_t offset = 0; ///< bank 0
+};
+
 struct Kernel {
   KernelInfo info;
   std::vector<Insn> code; ///< ends with an exit that the decoder appends
   std::vector<Operand> operandPool;
   std::vector<std::byte> constants; ///< bank 1 for rank 0
   std::vector<RankFixup> rankFixups;
+  std::vector<SpecialUse> specials;
   uint32_t registerBytes = 0; ///< bank 0, a multiple of 64
   uint32_t sharedBytes = 0;   ///< end of the static variables, counted from kSharedBase
   uint32_t dynamicSharedOffset = 0; ///< where .extern shared begins, counted from kSharedBase
-  std::string_view sourceLine(uint32_t line) const;
-  std::vector<std::string_view> sourceLines; ///< of ProgramImpl::text
 };
 
 /// A module-scope .global or .const variable; its address is fixed when the module is parsed.
@@ -47,6 +59,8 @@ struct ProgramImpl {
   std::vector<ModuleVariable> variables;
 
   const Kernel *find(std::string_view kernel) const;
+  /// Line `line` (from 1) of the text, without surrounding space.
+  std::string_view sourceLine(uint32_t line) const;
 };
 
 } // namespace fp4::sim

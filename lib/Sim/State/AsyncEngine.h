@@ -29,6 +29,8 @@ public:
   virtual Status ctaExited(Cta &cta) = 0;
   /// All CTAs exited: complete every ticket still in flight.
   virtual Status drain() = 0;
+  /// "the TMA load issued by warp 5 at line 120": for reads of bytes a ticket has poisoned.
+  virtual std::string describeTicket(uint64_t ticket) const = 0;
   /// Explains a deadlock. Called when advance() returned false.
   virtual Error deadlock() = 0;
 };

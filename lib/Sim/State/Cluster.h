@@ -11,17 +11,21 @@ struct Launch;
 /// barrier.cluster: a generation completes when every live thread of the cluster has arrived.
 struct ClusterBarrier {
   uint64_t generation = 0;
-  uint32_t arrived = 0; ///< threads in this generation
+  uint32_t arrived = 0; ///< live threads in this generation
 };
 
 class Cluster {
 public:
+  /// Starts the CTAs of cluster `index`: registers, shared memory and engine are ready to run.
+  Cluster(Launch &launch, uint64_t index);
+  ~Cluster();
+
   Launch *launch = nullptr;
   uint64_t index = 0;                      ///< linear index in the grid of clusters
   std::array<uint32_t, 3> clusterIndex{};  ///< %clusterid
   std::vector<std::unique_ptr<Cta>> ctas;  ///< by rank
   ClusterBarrier barrier;
-  uint32_t liveThreads = 0;
+  uint32_t liveThreads = 0;  ///< threads that have not exited
   uint64_t roundNumber = 0;  ///< scheduling rounds since the cluster started
   uint64_t tickets = 0;      ///< completed; engines count
   uint64_t mmas = 0;         ///< executed; handlers count

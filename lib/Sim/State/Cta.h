@@ -1,6 +1,7 @@
 //===- Cta.h - A thread block: warps, shared memory, barriers -------------===//
 #pragma once
 
+#include "Sim/State/AlignedBytes.h"
 #include "Sim/State/SharedMemory.h"
 #include "Sim/State/Warp.h"
 #include <array>
@@ -9,13 +10,15 @@ namespace fp4::sim {
 
 class Cluster;
 
-/// State of one hardware barrier (bar / barrier.cta resource 0..15).
+/// State of one hardware barrier (bar / barrier.cta resource 0..15). A warp that arrives with all
+/// its live lanes counts 32 threads, else the lanes count.
 struct CtaBarrier {
-  uint32_t expected = 0;   ///< threads; 0 while nobody waits
-  uint32_t arrived = 0;    ///< threads
+  uint32_t expected = 0;   ///< threads; 0: all the CTA's threads that have not exited
+  uint32_t arrived = 0;    ///< threads, in the current phase
   uint64_t generation = 0; ///< completed phases
-  uint32_t reduction = 0;  ///< barrier.red: running value of popc, and, or
-  uint32_t result = 0;     ///< of the last completed phase
+  uint32_t trues = 0;      ///< barrier.red: threads of this phase whose predicate was true
+  uint32_t reducers = 0;   ///< barrier.red: threads of this phase
+  uint32_t lastTrues = 0, lastReducers = 0; ///< of the last completed phase
 };
 
 class Cta {
@@ -26,11 +29,13 @@ public:
   uint64_t linear = 0;              ///< x-fastest index in the grid
   uint32_t threads = 0;
   std::vector<Warp> warps;
+  AlignedBytes registers; ///< of all warps
   uint32_t liveWarps = 0;
   SharedMemory shared;
   std::array<CtaBarrier, 16> barriers;
-  uint64_t clusterArrivals = 0;     ///< barrier.cluster phases this CTA's threads arrived at
 
+  /// Threads barrier.cta without a count waits for: 32 for each warp that has live lanes.
+  uint32_t barrierThreads() const { return 32 * liveWarps; }
   bool done() const { return liveWarps == 0; }
 };
 

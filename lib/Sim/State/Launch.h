@@ -2,6 +2,7 @@
 #pragma once
 
 #include "Sim/Insn/ProgramImpl.h"
+#include "Sim/State/AlignedBytes.h"
 #include "fp4/Sim/Observer.h"
 #include "fp4/Sim/Simulator.h"
 #include <mutex>
@@ -22,7 +23,8 @@ struct Launch {
   LaunchConfig config;                       ///< cluster filled in
   std::array<uint32_t, 3> clusterGrid{};     ///< in clusters
   std::vector<std::byte> params;
-  std::vector<std::vector<std::byte>> constantsByRank; ///< bank 1
+  bool explicitCluster = false;              ///< a cluster was asked for, even one of 1 CTA
+  std::vector<AlignedBytes> constantsByRank; ///< bank 1
   Observer *observer = nullptr;
   uint32_t multiprocessors = 148;
 
@@ -31,7 +33,8 @@ struct Launch {
   bool cancelNextCluster(std::array<uint32_t, 3> &firstCta);
 
   std::mutex lock;
-  uint64_t nextCluster = 0; ///< guarded by lock
+  uint64_t nextCluster = 0;      ///< guarded by lock
+  uint64_t canceledClusters = 0; ///< guarded by lock
   uint64_t totalClusters = 0;
 };
 

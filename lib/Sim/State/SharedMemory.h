@@ -34,6 +34,16 @@ public:
 
   /// Whether every byte of the range is valid. Fast.
   bool valid(uint32_t offset, uint32_t bytes) const;
+  /// The same for a naturally aligned access of 1, 2, 4, 8, 16 or 32 bytes.
+  bool validAligned(uint32_t offset, uint32_t bytes) const {
+    uint32_t index = offset - kSharedBase;
+    uint64_t mask = (bytes == 64 ? ~0ull : (1ull << bytes) - 1) << (index % 64);
+    return (validBits[index / 64] & mask) == mask;
+  }
+  void markValidAligned(uint32_t offset, uint32_t bytes) {
+    uint32_t index = offset - kSharedBase;
+    validBits[index / 64] |= (bytes == 64 ? ~0ull : (1ull << bytes) - 1) << (index % 64);
+  }
   /// The range was written (by a warp, or by a ticket that completed): valid from now on.
   void markValid(uint32_t offset, uint32_t bytes);
   /// A ticket that will write the range was issued. `why` completes "reads ... that WHY".

@@ -26,6 +26,7 @@ struct LaneGroup {
   std::unique_ptr<Wait> wait; ///< null: runnable
   bool retry = false;         ///< when ready: execute the instruction at pc again (it had no
                               ///< effect yet); else pc already points to the next one
+  uint64_t token = 0;         ///< ExecContext::token of the instruction to execute again
 };
 
 class Warp {
@@ -38,6 +39,9 @@ public:
   const std::byte *constants = nullptr; ///< bank 1
   std::vector<LaneGroup> groups;  ///< disjoint masks, union == live
   std::vector<std::byte> local;   ///< .local: lane l at l * Kernel::info.localBytes
+  uint32_t passedOver = 0; ///< PC of a group whose quantum ran out while others waited; 0: none
+  uint32_t clusterArrived = 0; ///< lanes that arrived at the current barrier.cluster phase
+  uint32_t clusterPending = 0; ///< lanes that arrived at a barrier.cluster and have not waited
   uint64_t executed = 0;
 
   bool done() const { return live == 0; }

@@ -1,0 +1,585 @@
+//===- Convert.cpp - cvt --------------------------------------------------===//
+//
+// PTX ISA 9.7.9 "Data Movement and Conversion Instructions: cvt". Scalar conversions go through
+// one exact intermediate (a 128-bit integer or a double) and round once; packed and narrow formats
+// are lists of elements that do the same. Frequent conversions have their own vectorised loop.
+//
+//===----------------------------------------------------------------------===//
+#include "Sim/Insn/Floats.h"
+#include "Sim/Insn/Lanes.h"
+#include "fp4/Numerics/E2M1.h"
+#include "fp4/Numerics/UE8M0.h"
+#include <algorithm>
+#include <limits>
+
+using namespace fp4;
+using namespace fp4::sim;
+
+namespace {
+
+/// Insn::m of this file: Round for kRound, the i-form when kIntegral.
+enum Field : unsigned { kRound, kIntegral, kFtz, kSat, kRelu, kSource, kDestination };
+
+Type sourceOf(const Insn &insn) { return static_cast<Type>(insn.m[kSource]); }
+Type destinationOf(const Insn &insn) { return static_cast<Type>(insn.m[kDestination]); }
+
+using Int = __int128;
+
+uint64_t lowBits(uint64_t value, unsigned bits) {
+  return bits == 64 ? value : value & ((1ull << bits) - 1);
+}
+
+Int readInteger(uint64_t bits, Type type) {
+  unsigned width = bitsOf(type);
+  uint64_t low = lowBits(bits, width);
+  if (isSigned(type) && (low >> (width - 1) & 1))
+    return Int(low) - (Int(1) << width);
+  return Int(low);
+}
+
+/// The register gets the sign or zero extension of the destination type.
+uint64_t writeInteger(Int value, Type type) {
+  uint64_t low = lowBits(static_cast<uint64_t>(value), bitsOf(type));
+  return static_cast<uint64_t>(readInteger(low, type));
+}
+
+Int clampTo(Int value, Type type) {
+  unsigned width = bitsOf(type);
+  Int low = isSigned(type) ? -(Int(1) << (width - 1)) : 0;
+  Int high = (Int(1) << (isSigned(type) ? width - 1 : width)) - 1;
+  return value < low ? low : value > high ? high : value;
+}
+
+const Format &formatOf(Type type) {
+  switch (type) {
+  case Type::F16:
+    return kF16;
+  case Type::BF16:
+    return kBF16;
+  case Type::TF32:
+    return kTF32;
+  default:
+    return kF32;
+  }
+}
+
+double readFloat(uint64_t bits, Type type) {
+  if (type == Type::F64)
+    return std::bit_cast<double>(bits);
+  if (type == Type::F32)
+    return std::bit_cast<float>(static_cast<uint32_t>(bits));
+  return decode(static_cast<uint32_t>(lowBits(bits, 16)), formatOf(type));
+}
+
+double roundIntegral(double x, Round mode) {
+  switch (mode) {
+  case Round::Zero:
+    return std::trunc(x);
+  case Round::Down:
+    return std::floor(x);
+  case Round::Up:
+    return std::ceil(x);
+  default:
+    return std::nearbyint(x);
+  }
+}
+
+/// Out of range clamps; NaN is 0, or the top bit when f64 or a 64-bit integer takes part.
+uint64_t floatToInteger(double x, const Insn &insn) {
+  Type type = destinationOf(insn);
+  if (std::isnan(x)) {
+    bool wide = bitsOf(type) == 64 || (sourceOf(insn) == Type::F64 && bitsOf(type) == 32);
+    return wide ? writeInteger(Int(1) << (bitsOf(type) - 1), type) : 0;
+  }
+  x = roundIntegral(x, static_cast<Round>(insn.m[kRound]));
+  x = x < -0x1p100 ? -0x1p100 : x > 0x1p100 ? 0x1p100 : x;
+  return writeInteger(clampTo(static_cast<Int>(x), type), type);
+}
+
+/// Round to nearest by the compiler, then one step when the mode wants the other neighbour.
+double integerToDouble(Int value, Round mode) {
+  double nearest = static_cast<double>(value);
+  Int back = static_cast<Int>(nearest);
+  if (back == value || mode == Round::Nearest)
+    return nearest;
+  bool tooHigh = back > value;
+  bool wantLower = mode == Round::Down || (mode == Round::Zero && value > 0);
+  if (tooHigh == wantLower)
+    return std::nextafter(nearest, wantLower ? -INFINITY : INFINITY);
+  return nearest;
+}
+
+double integerToOdd(Int value) {
+  double nearest = static_cast<double>(value);
+  return roundToOdd(nearest, static_cast<double>(value - static_cast<Int>(nearest)));
+}
+
+uint64_t writeFloat(double odd, const Insn &insn) {
+  Type type = destinationOf(insn);
+  auto mode = static_cast<Round>(insn.m[kRound]);
+  if (insn.m[kSat])
+    odd = saturate(odd);
+  if (type == Type::F64)
+    return std::bit_cast<uint64_t>(odd);
+  uint32_t bits = encode(odd, formatOf(type), mode);
+  if (type == Type::TF32)
+    return std::isnan(odd) ? kNaN32 : bits << 13;
+  if (insn.m[kFtz] && type == Type::F32)
+    bits = std::bit_cast<uint32_t>(flush(std::bit_cast<float>(bits)));
+  return bits;
+}
+
+uint64_t convert(uint64_t bits, const Insn &insn) {
+  Type from = sourceOf(insn), to = destinationOf(insn);
+  if (!isFloat(from)) {
+    Int value = readInteger(bits, from);
+    if (!isFloat(to))
+      return writeInteger(insn.m[kSat] ? clampTo(value, to) : value, to);
+    return writeFloat(to == Type::F64 ? integerToDouble(value, static_cast<Round>(insn.m[kRound]))
+                                      : integerToOdd(value),
+                      insn);
+  }
+  double x = readFloat(bits, from);
+  if (insn.m[kFtz] && from == Type::F32)
+    x = flush(static_cast<float>(x));
+  if (!isFloat(to))
+    return floatToInteger(x, insn);
+  if (insn.m[kIntegral])
+    x = roundIntegral(x, static_cast<Round>(insn.m[kRound]));
+  return writeFloat(x, insn);
+}
+
+Outcome cvtAny(ExecContext &cx, const Insn &insn) {
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
+    int lane = std::countr_zero(rest);
+    cx.setScalar(insn.op[0], lane, convert(cx.scalar(insn.op[1], lane), insn));
+  }
+  return Outcome::Next;
+}
+
+//===----------------------------------------------------------------------===//
+// Frequent scalar conversions
+//===----------------------------------------------------------------------===//
+
+template <typename D, typename S> struct CastF {
+  D operator()(S a) const { return static_cast<D>(a); }
+};
+struct BF16ToF32F {
+  float operator()(uint16_t a) const { return bf16ToFloat(a); }
+};
+/// Nearest even; NaN becomes 0x7FFF.
+struct F32ToBF16F {
+  uint16_t operator()(float x) const {
+    uint32_t bits = std::bit_cast<uint32_t>(x);
+    uint32_t rounded = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;
+    return x == x ? static_cast<uint16_t>(rounded) : kNaN16;
+  }
+};
+struct F16ToF32F {
+  float operator()(uint16_t a) const { return f16ToFloat(a); }
+};
+struct F32ToF16F {
+  uint16_t operator()(float a) const { return floatToF16(a); }
+};
+struct F32ToS32F {
+  int32_t operator()(float a) const {
+    if (!(a > -2147483648.0f))
+      return a == a ? std::numeric_limits<int32_t>::min() : 0;
+    return a >= 2147483648.0f ? std::numeric_limits<int32_t>::max() : static_cast<int32_t>(a);
+  }
+};
+
+struct FastRow {
+  Type to, from;
+  Round round;
+  Handler handler;
+};
+
+template <typename D, typename S> constexpr Handler kCast = lanewise<CastF<D, S>, D, S>;
+
+const FastRow kFastRows[] = {
+    {Type::U32, Type::U16, Round::Nearest, kCast<uint32_t, uint16_t>},
+    {Type::S32, Type::S16, Round::Nearest, kCast<int32_t, int16_t>},
+    {Type::U16, Type::U32, Round::Nearest, kCast<uint16_t, uint32_t>},
+    {Type::U64, Type::U32, Round::Nearest, kCast<uint64_t, uint32_t>},
+    {Type::S64, Type::S32, Round::Nearest, kCast<int64_t, int32_t>},
+    {Type::U32, Type::U64, Round::Nearest, kCast<uint32_t, uint64_t>},
+    {Type::F32, Type::S32, Round::Nearest, kCast<float, int32_t>},
+    {Type::F32, Type::U32, Round::Nearest, kCast<float, uint32_t>},
+    {Type::F64, Type::F32, Round::Nearest, kCast<double, float>},
+    {Type::F32, Type::F64, Round::Nearest, kCast<float, double>},
+    {Type::S32, Type::F32, Round::Zero, lanewise<F32ToS32F, int32_t, float>},
+    {Type::F32, Type::BF16, Round::Nearest, lanewise<BF16ToF32F, float, uint16_t>},
+    {Type::BF16, Type::F32, Round::Nearest, lanewise<F32ToBF16F, uint16_t, float>},
+    {Type::F32, Type::F16, Round::Nearest, lanewise<F16ToF32F, float, uint16_t>},
+    {Type::F16, Type::F32, Round::Nearest, lanewise<F32ToF16F, uint16_t, float>},
+};
+
+/// Only when the registers are exactly as wide as the types and nothing else is asked for.
+Handler fastHandler(const Insn &insn) {
+  Type to = destinationOf(insn), from = sourceOf(insn);
+  if (insn.m[kSat] || insn.m[kFtz] || insn.m[kRelu] || insn.op[0].width != bytesOf(to) ||
+      insn.op[1].width != bytesOf(from))
+    return nullptr;
+  bool nanPayload = (to == Type::F32 && from == Type::F64) || (to == Type::F64 && from == Type::F32);
+  for (const FastRow &row : kFastRows)
+    if (row.to == to && row.from == from && static_cast<uint8_t>(row.round) == insn.m[kRound] &&
+        !nanPayload)
+      return row.handler;
+  return nullptr;
+}
+
+//===----------------------------------------------------------------------===//
+// Narrow and packed formats
+//===----------------------------------------------------------------------===//
+
+/// A format of at most 8 bits: IEEE fields, but the top exponent may hold finite values.
+struct Narrow {
+  Type pair, quad;
+  Format format;
+  uint8_t maximum; ///< code of the largest finite value
+  uint8_t nan;     ///< what NaN converts to
+  bool hasNaN;
+};
+constexpr Narrow kNarrow[] = {
+    {Type::E4M3x2, Type::E4M3x4, {4, 3, 7}, 0x7E, 0x7F, true},
+    {Type::E5M2x2, Type::E5M2x4, {5, 2, 15}, 0x7B, 0x7F, true},
+    {Type::E2M3x2, Type::E2M3x4, {2, 3, 1}, 0x1F, 0x1F, false},
+    {Type::E3M2x2, Type::E3M2x4, {3, 2, 3}, 0x1F, 0x1F, false},
+    {Type::E2M1x2, Type::E2M1x4, {2, 1, 1}, 0x7, 0x7, false},
+};
+
+const Narrow *narrowOf(Type type) {
+  for (const Narrow &narrow : kNarrow)
+    if (narrow.pair == type || narrow.quad == type)
+      return &narrow;
+  return nullptr;
+}
+
+unsigned widthOf(const Narrow &narrow) { return narrow.format.exponentBits + narrow.format.mantissaBits + 1u; }
+
+/// Saturating. One more exponent bit than the format has keeps overflow visible.
+uint32_t encodeNarrow(double x, const Narrow &narrow, Round mode, bool relu) {
+  if (std::isnan(x))
+    return narrow.nan;
+  if (relu && x < 0)
+    x = 0;
+  Format wide = narrow.format;
+  ++wide.exponentBits;
+  uint32_t magnitude = encode(std::fabs(x), wide, mode);
+  uint32_t sign = std::signbit(x) && !(relu && x == 0) ? 1u << (widthOf(narrow) - 1) : 0;
+  return sign | std::min<uint32_t>(magnitude, narrow.maximum);
+}
+
+double decodeNarrow(uint32_t code, const Narrow &narrow) {
+  uint32_t sign = 1u << (widthOf(narrow) - 1);
+  uint32_t magnitude = code & (sign - 1);
+  if (narrow.pair == Type::E5M2x2)
+    return decode(code & 0xFF, narrow.format);
+  if (narrow.hasNaN && magnitude == 0x7F)
+    return std::nan("");
+  Format wide = narrow.format;
+  ++wide.exponentBits;
+  double value = decode(magnitude, wide);
+  return code & sign ? -value : value;
+}
+
+/// One element of a packed destination.
+uint32_t encodeElement(double x, Type type, Round mode, bool relu, bool satfinite) {
+  if (const Narrow *narrow = narrowOf(type))
+    return encodeNarrow(x, *narrow, mode, relu);
+  if (type == Type::UE8M0x2) {
+    auto value = static_cast<float>(x);
+    return mode == Round::Up ? numerics::encodeUE8M0Up(value) : numerics::encodeUE8M0TowardZero(value);
+  }
+  const Format &format = type == Type::F16x2 || type == Type::F16 ? kF16
+                         : type == Type::TF32                     ? kTF32
+                                                                  : kBF16;
+  if (relu && !(x > 0) && !std::isnan(x))
+    x = 0;
+  uint32_t bits = encode(x, format, mode);
+  uint32_t infinity = ((1u << format.exponentBits) - 1) << format.mantissaBits;
+  uint32_t magnitude = (1u << (format.exponentBits + format.mantissaBits)) - 1;
+  if (satfinite && (bits & magnitude) == infinity)
+    bits -= 1;
+  return bits;
+}
+
+double decodeElement(uint32_t bits, Type type) {
+  if (const Narrow *narrow = narrowOf(type))
+    return decodeNarrow(bits, *narrow);
+  switch (type) {
+  case Type::UE8M0x2:
+    return numerics::decodeUE8M0(static_cast<uint8_t>(bits));
+  case Type::F16x2:
+    return decode(bits, kF16);
+  case Type::BF16x2:
+    return decode(bits, kBF16);
+  default:
+    return std::bit_cast<float>(bits);
+  }
+}
+
+unsigned elementBits(Type type) {
+  if (const Narrow *narrow = narrowOf(type))
+    return type == Type::E2M1x2 || type == Type::E2M1x4 ? 4 : std::max(8u, widthOf(*narrow));
+  return type == Type::UE8M0x2 ? 8 : 16;
+}
+
+/// d = {a, b}: a in the upper half. f32 sources.
+Outcome cvtPack(ExecContext &cx, const Insn &insn) {
+  const float *a = cx.src<float>(insn.op[1]), *b = cx.src<float>(insn.op[2]);
+  Type to = destinationOf(insn);
+  auto mode = static_cast<Round>(insn.m[kRound]);
+  unsigned bits = elementBits(to);
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
+    int lane = std::countr_zero(rest);
+    uint32_t high = encodeElement(a[lane], to, mode, insn.m[kRelu], insn.m[kSat]);
+    uint32_t low = encodeElement(b[lane], to, mode, insn.m[kRelu], insn.m[kSat]);
+    cx.setScalar(insn.op[0], lane, high << bits | low);
+  }
+  return Outcome::Next;
+}
+
+Outcome cvtPackBF16(ExecContext &cx, const Insn &insn) {
+  const float *a = cx.src<float>(insn.op[1]), *b = cx.src<float>(insn.op[2]);
+  Lanes<uint32_t> result;
+  for (int lane = 0; lane < 32; ++lane)
+    result.v[lane] = uint32_t(F32ToBF16F()(a[lane])) << 16 | F32ToBF16F()(b[lane]);
+  commit(cx, insn.op[0], result);
+  return Outcome::Next;
+}
+
+Outcome cvtPackE2M1(ExecContext &cx, const Insn &insn) {
+  const float *a = cx.src<float>(insn.op[1]), *b = cx.src<float>(insn.op[2]);
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
+    int lane = std::countr_zero(rest);
+    cx.setScalar(insn.op[0], lane,
+                 uint32_t(numerics::encodeE2M1(a[lane])) << 4 | numerics::encodeE2M1(b[lane]));
+  }
+  return Outcome::Next;
+}
+
+/// Packed to packed, element by element; also one element (f32 to tf32 with satfinite).
+Outcome cvtPacked(ExecContext &cx, const Insn &insn) {
+  Type from = sourceOf(insn), to = destinationOf(insn);
+  bool single = from == Type::F32;
+  unsigned fromBits = single ? 32 : elementBits(from), toBits = elementBits(to);
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
+    int lane = std::countr_zero(rest);
+    uint64_t source = cx.scalar(insn.op[1], lane), result = 0;
+    for (unsigned e = 0; e < (single ? 1u : 2u); ++e) {
+      auto bits = static_cast<uint32_t>(lowBits(source >> (fromBits * e), fromBits));
+      double x = decodeElement(bits, from);
+      if (insn.m[kFtz] && single)
+        x = flush(static_cast<float>(x));
+      uint32_t code = encodeElement(x, to, static_cast<Round>(insn.m[kRound]), insn.m[kRelu],
+                                    insn.m[kSat]);
+      if (to == Type::TF32)
+        code = std::isnan(x) ? kNaN32 : code << 13;
+      result |= uint64_t(code) << (toBits * e);
+    }
+    cx.setScalar(insn.op[0], lane, result);
+  }
+  return Outcome::Next;
+}
+
+//===----------------------------------------------------------------------===//
+// Stochastic rounding
+//===----------------------------------------------------------------------===//
+
+/// Rounds |x| up iff floor(2^k * fraction) + random >= 2^k. [the mapping of bits to elements is not
+/// documented for every format: see docs/Simulator.md]
+uint32_t encodeStochastic(double x, const Format &format, unsigned k, uint32_t random,
+                          uint32_t maximum) {
+  Format wide = format;
+  ++wide.exponentBits;
+  uint32_t low = encode(std::fabs(x), wide, Round::Zero);
+  double below = decode(low, wide), above = decode(low + 1, wide);
+  double fraction = (std::fabs(x) - below) / (above - below);
+  if (std::floor(std::ldexp(fraction, static_cast<int>(k))) + random >= std::ldexp(1.0, static_cast<int>(k)))
+    ++low;
+  uint32_t sign = std::signbit(x) ? 1u << (format.exponentBits + format.mantissaBits) : 0;
+  return sign | std::min(low, maximum);
+}
+
+uint32_t reverseBits(uint32_t value, unsigned count) {
+  uint32_t result = 0;
+  for (unsigned i = 0; i < count; ++i)
+    result |= (value >> i & 1) << (count - 1 - i);
+  return result;
+}
+
+/// f16x2: 13 bits of each half; bf16x2: 16 bits; the upper half of rbits serves a.
+Outcome cvtRs(ExecContext &cx, const Insn &insn) {
+  const float *a = cx.src<float>(insn.op[1]), *b = cx.src<float>(insn.op[2]);
+  const uint32_t *random = cx.src<uint32_t>(insn.op[3]);
+  bool half = destinationOf(insn) == Type::F16x2;
+  const Format &format = half ? kF16 : kBF16;
+  unsigned k = half ? 13 : 16;
+  uint32_t infinity = ((1u << format.exponentBits) - 1) << format.mantissaBits;
+  auto one = [&](float x, uint32_t bits) -> uint32_t {
+    if (std::isnan(x))
+      return kNaN16;
+    if (insn.m[kRelu] && !(x > 0))
+      return 0;
+    return encodeStochastic(x, format, k, bits & ((1u << k) - 1), infinity - insn.m[kSat]);
+  };
+  cx.store<uint32_t>(insn.op[0], [&](int lane) {
+    return one(a[lane], random[lane] >> 16) << 16 | one(b[lane], random[lane] & 0xFFFF);
+  });
+  return Outcome::Next;
+}
+
+/// {a, b, e, f}: a in the top element.
+Outcome cvtRs4(ExecContext &cx, const Insn &insn) {
+  const Operand *v = cx.elements(insn.op[1]);
+  const Narrow &narrow = *narrowOf(destinationOf(insn));
+  unsigned bits = elementBits(destinationOf(insn));
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
+    int lane = std::countr_zero(rest);
+    uint32_t random = cx.src<uint32_t>(insn.op[2])[lane];
+    uint32_t result = 0;
+    float x[4];
+    for (int i = 0; i < 4; ++i) {
+      x[i] = cx.src<float>(v[i])[lane];
+      if (insn.m[kRelu] && x[i] < 0)
+        x[i] = 0;
+    }
+    if (destinationOf(insn) == Type::E2M1x4) {
+      result = numerics::encodeE2M1x4Stochastic(x[0], x[1], x[2], x[3], random);
+    } else {
+      uint32_t upper = random >> 16, lower = random & 0xFFFF;
+      uint32_t r[4] = {reverseBits(upper, 16), upper, reverseBits(lower, 16), lower};
+      for (int i = 0; i < 4; ++i) {
+        uint32_t code = std::isnan(x[i]) ? narrow.nan
+                                         : encodeStochastic(x[i], narrow.format, 16, r[i], narrow.maximum);
+        result = result << bits | code;
+      }
+    }
+    cx.setScalar(insn.op[0], lane, result);
+  }
+  return Outcome::Next;
+}
+
+//===----------------------------------------------------------------------===//
+// Legality
+//===----------------------------------------------------------------------===//
+
+bool scalarFloat(Type type) {
+  return type == Type::F16 || type == Type::BF16 || type == Type::F32 || type == Type::F64;
+}
+bool scalarInteger(Type type) {
+  return !isFloat(type) && type != Type::Pred && bitsOf(type) <= 64 && type != Type::U16x2 &&
+         type != Type::S16x2;
+}
+
+void describe(BindContext &cx) {
+  static constexpr struct {
+    std::string_view text;
+    Round round;
+    bool integral;
+  } modes[] = {{"rn", Round::Nearest, false}, {"rz", Round::Zero, false},
+               {"rm", Round::Down, false},    {"rp", Round::Up, false},
+               {"rna", Round::NearestAway, false}, {"rni", Round::Nearest, true},
+               {"rzi", Round::Zero, true},    {"rmi", Round::Down, true},
+               {"rpi", Round::Up, true}};
+  Insn &insn = cx.insn;
+  for (const auto &mode : modes)
+    if (cx.match.text("round") == mode.text) {
+      insn.m[kRound] = static_cast<uint8_t>(mode.round);
+      insn.m[kIntegral] = mode.integral;
+    }
+  insn.m[kFtz] = cx.match.has("ftz");
+  insn.m[kSat] = cx.match.has("sat") || cx.match.has("satfinite");
+  insn.m[kRelu] = cx.match.has("relu") || cx.match.has("relu2");
+  insn.m[kSource] = static_cast<uint8_t>(insn.type);
+  insn.m[kDestination] = static_cast<uint8_t>(cx.match.type("dtype"));
+}
+
+Status refuse(BindContext &cx) {
+  return cx.fail("no conversion from ." + std::string(spelling(cx.insn.type)) + " to ." +
+                 std::string(spelling(cx.match.type("dtype"))) + " with these modifiers");
+}
+
+} // namespace
+
+namespace fp4::sim {
+
+Status bindCvt(BindContext &cx) {
+  describe(cx);
+  Insn &insn = cx.insn;
+  Type to = destinationOf(insn), from = sourceOf(insn);
+  bool known = (scalarFloat(from) || scalarInteger(from)) &&
+               (scalarFloat(to) || scalarInteger(to) || (to == Type::TF32 && from == Type::F32));
+  if (!known)
+    return refuse(cx);
+  bool integralMode = insn.m[kIntegral];
+  if (isFloat(from) && !isFloat(to) && !integralMode)
+    return cx.fail("a conversion to an integer expects .rni, .rzi, .rmi or .rpi");
+  bool loses = isFloat(to) && (!isFloat(from) || bitsOf(to) < bitsOf(from) ||
+                               (bitsOf(to) == 16 && bitsOf(from) == 16 && to != from) ||
+                               to == Type::TF32);
+  if (loses && (!cx.match.has("round") || integralMode))
+    return cx.fail("a conversion that may lose bits expects .rn, .rz, .rm or .rp");
+  Handler fast = fastHandler(insn);
+  return cx.use(fast ? fast : cvtAny);
+}
+
+/// One source register: packed to packed, or a scalar with satfinite or relu.
+Status bindCvtNarrow(BindContext &cx) {
+  describe(cx);
+  Insn &insn = cx.insn;
+  Type to = destinationOf(insn), from = sourceOf(insn);
+  bool fromHalves = from == Type::F16x2 || from == Type::BF16x2;
+  bool toHalves = to == Type::F16x2 || to == Type::BF16x2;
+  bool pair = (narrowOf(from) && narrowOf(from)->pair == from && to == Type::F16x2) ||
+              (narrowOf(to) && narrowOf(to)->pair == to && fromHalves) ||
+              (from == Type::UE8M0x2 && to == Type::BF16x2) ||
+              (to == Type::UE8M0x2 && from == Type::BF16x2);
+  bool scalar = from == Type::F32 && (to == Type::F16 || to == Type::BF16 || to == Type::TF32);
+  if (!pair && !scalar)
+    return refuse(cx);
+  if (pair && !toHalves && !cx.match.has("satfinite"))
+    return cx.fail("a conversion to a narrow format expects .satfinite");
+  return cx.use(cvtPacked);
+}
+
+Status bindCvtPack(BindContext &cx) {
+  describe(cx);
+  Insn &insn = cx.insn;
+  Type to = destinationOf(insn);
+  bool narrow = (narrowOf(to) && narrowOf(to)->pair == to) || to == Type::UE8M0x2;
+  if (insn.type != Type::F32 || (!narrow && to != Type::F16x2 && to != Type::BF16x2))
+    return refuse(cx);
+  if (narrow && !cx.match.has("satfinite"))
+    return cx.fail("a conversion to a narrow format expects .satfinite");
+  bool scale = to == Type::UE8M0x2;
+  if (scale == (cx.match.text("round") == "rn") || (cx.match.text("round") == "rp" && !scale))
+    return cx.fail(scale ? "a conversion to .ue8m0x2 expects .rz or .rp"
+                         : "this conversion does not work with ." + std::string(cx.match.text("round")));
+  bool plain = insn.m[kRound] == 0 && !insn.m[kRelu];
+  if (to == Type::BF16x2 && plain && !insn.m[kSat])
+    return cx.use(cvtPackBF16);
+  return cx.use(to == Type::E2M1x2 && plain ? cvtPackE2M1 : cvtPack);
+}
+
+Status bindCvtRs(BindContext &cx) {
+  describe(cx);
+  Type to = destinationOf(cx.insn);
+  if (cx.insn.type != Type::F32 || (to != Type::F16x2 && to != Type::BF16x2))
+    return refuse(cx);
+  return cx.use(cvtRs);
+}
+
+Status bindCvtRs4(BindContext &cx) {
+  describe(cx);
+  const Narrow *narrow = narrowOf(destinationOf(cx.insn));
+  if (cx.insn.type != Type::F32 || !narrow || narrow->quad != destinationOf(cx.insn))
+    return refuse(cx);
+  if (cx.insn.op[1].imm != 4)
+    return cx.fail("expects a vector of 4");
+  return cx.use(cvtRs4);
+}
+
+} // namespace fp4::sim

@@ -1,0 +1,476 @@
+//===- Decoder.cpp - AST to decoded kernels -------------------------------===//
+//
+// One pass over the items of a kernel. Labels are collected first (a branch may go forward); names
+// are resolved with a stack of scopes; each operand is decoded by the pattern of its opcode row;
+// then the row's bind function chooses the handler.
+//
+//===----------------------------------------------------------------------===//
+#include "Sim/Insn/Decoder.h"
+#include "Sim/Insn/Floats.h"
+#include "Sim/Insn/Handlers.h"
+#include <bit>
+#include <fmt/format.h>
+#include <optional>
+
+using namespace fp4;
+using namespace fp4::sim;
+using ptx::ArgKind;
+using ptx::ItemKind;
+
+//===----------------------------------------------------------------------===//
+// Decode.h
+//===----------------------------------------------------------------------===//
+
+Status BindContext::fail(std::string message, std::string note) const {
+  return makeError(ErrorKind::Simulation, std::move(message), std::move(note));
+}
+
+const Operand *BindContext::elements(const Operand &vector) const {
+  return kernel.operandPool.data() + vector.offset;
+}
+
+//===----------------------------------------------------------------------===//
+// Items
+//===----------------------------------------------------------------------===//
+
+void KernelDecoder::collectLabels() {
+  uint32_t pc = 0;
+  std::vector<size_t> open{0};
+  labelsOfScope.resize(1);
+  for (const ptx::Item &item : function.items) {
+    if (item.kind == ItemKind::ScopeBegin) {
+      open.push_back(labelsOfScope.size());
+      labelsOfScope.emplace_back();
+    } else if (item.kind == ItemKind::ScopeEnd) {
+      open.pop_back();
+    } else if (item.kind == ItemKind::Instruction) {
+      ++pc;
+    } else if (item.kind == ItemKind::Label) {
+      const ptx::Label &label = function.labels[item.index];
+      if (!labelsOfScope[open.back()].try_emplace(label.name, pc).second)
+        fail(label.loc, fmt::format("label '{}' is defined twice in one scope", label.name));
+    }
+  }
+}
+
+void KernelDecoder::enterScope() {
+  scopes.emplace_back();
+  scopes.back().labels = labelsOfScope[nextScope++];
+}
+
+void KernelDecoder::run() {
+  collectLabels();
+  enterScope();
+  placeParameters();
+  placeShared();
+  for (const ptx::Item &item : function.items) {
+    switch (item.kind) {
+    case ItemKind::ScopeBegin:
+      enterScope();
+      break;
+    case ItemKind::ScopeEnd:
+      scopes.pop_back();
+      break;
+    case ItemKind::Register:
+      declare(function.registers[item.index]);
+      break;
+    case ItemKind::Variable:
+      declare(function.variables[item.index]);
+      break;
+    case ItemKind::Instruction:
+      decode(function.instructions[item.index]);
+      break;
+    case ItemKind::Label:
+      break;
+    }
+  }
+  appendExit();
+  registers.finish();
+  kernel.info.instructions = static_cast<uint32_t>(kernel.code.size() - 1);
+}
+
+/// A body may end without ret.
+void KernelDecoder::appendExit() {
+  Insn insn;
+  insn.handler = exitHandler();
+  insn.line = kernel.code.empty() ? kernel.info.line : kernel.code.back().line;
+  kernel.code.push_back(insn);
+}
+
+void KernelDecoder::decode(const ptx::Instruction &insn) {
+  Insn out;
+  out.line = insn.loc.line;
+  out.column = insn.loc.column;
+  out.debugFile = insn.debugFile;
+  out.debugLine = insn.debugLine;
+  out.debugColumn = insn.debugColumn;
+  if (!insn.guard.empty()) {
+    ptx::Arg guard;
+    guard.loc = insn.loc;
+    guard.text = insn.guard;
+    Operand predicate = sourcePredicate(guard);
+    out.guard = predicate.offset;
+    out.guardNegated = insn.guardNegated;
+  }
+  // Rows of one base may differ in their operands only: try the next one when the operands or the
+  // bind function refuse, and report the refusal that lies furthest to the right.
+  std::optional<DecodeError> best;
+  for (size_t from = 0;;) {
+    Expected<RowMatch> row = matchOpcode(insn, from);
+    if (!row) {
+      if (best)
+        throw *best;
+      fail(insn.loc, row.error().message, row.error().note);
+    }
+    Insn attempt = out;
+    attempt.row = row->index;
+    attempt.type = row->match.type();
+    try {
+      decodeOperands(insn, *row, attempt);
+      BindContext context(attempt, row->match, kernel);
+      if (Status bound = row->row->bind(context); !bound)
+        fail(insn.loc, fmt::format("'{}': {}", spellOpcode(insn), bound.error().message),
+             bound.error().note);
+      kernel.code.push_back(attempt);
+      return;
+    } catch (DecodeError &error) {
+      if (!best || std::pair(error.loc.line, error.loc.column) >
+                       std::pair(best->loc.line, best->loc.column))
+        best = std::move(error);
+    }
+    from = row->index + 1u;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Operands
+//===----------------------------------------------------------------------===//
+
+void KernelDecoder::decodeOperands(const ptx::Instruction &insn, const RowMatch &row, Insn &out) {
+  size_t argument = 0;
+  unsigned op = 0;
+  for (const PatternItem &item : row.row->pattern) {
+    if (op + item.operands() > kMaxOperands)
+      fail(insn.loc, fmt::format("'{}' has too many operands", spellOpcode(insn)));
+    if (argument >= insn.args.size()) {
+      if (!item.optional)
+        fail(insn.loc, fmt::format("'{}' expects more operands, but got {}", spellOpcode(insn),
+                                   insn.args.size()));
+      op += item.operands();
+      continue;
+    }
+    argument += decodeItem(insn, argument, item, row, out, op);
+    op += item.operands();
+  }
+  if (argument < insn.args.size())
+    fail(insn.args[argument].loc, fmt::format("'{}' expects {} operands, but got {}",
+                                              spellOpcode(insn), argument, insn.args.size()));
+}
+
+Type KernelDecoder::patternType(const ptx::Instruction &insn, const PatternItem &item,
+                                const RowMatch &row, uint8_t &width) const {
+  const Match &match = row.match;
+  Type type = item.typeSpec == "wide" || item.typeSpec == "part" ? match.type()
+              : match.find(item.typeSpec) ? match.type(item.typeSpec)
+                                          : typeFromSpelling(item.typeSpec);
+  if (type == Type::None)
+    fail(insn.loc, fmt::format("'{}' expects a type modifier", spellOpcode(insn)));
+  width = static_cast<uint8_t>(type == Type::Pred ? 0 : bytesOf(type));
+  if (item.typeSpec == "wide")
+    width = static_cast<uint8_t>(2 * width);
+  return type;
+}
+
+/// Decodes one pattern item; returns the number of arguments it took.
+unsigned KernelDecoder::decodeItem(const ptx::Instruction &insn, size_t argument,
+                                   const PatternItem &item, const RowMatch &row, Insn &out,
+                                   unsigned op) {
+  const ptx::Arg &arg = insn.args[argument];
+  uint8_t width = 0;
+  Type type = Type::None;
+  bool typed = item.kind == PatternKind::Dst || item.kind == PatternKind::Src ||
+               item.kind == PatternKind::VecSrc || item.kind == PatternKind::VecDst ||
+               item.kind == PatternKind::DstRegPred;
+  if (typed)
+    type = patternType(insn, item, row, width);
+  bool pair = item.kind == PatternKind::DstPredPair || item.kind == PatternKind::DstRegPred;
+  if (arg.paired && !pair)
+    fail(arg.loc, fmt::format("'{}' does not accept a pair with '|' here", spellOpcode(insn)));
+  switch (item.kind) {
+  case PatternKind::Dst:
+    out.op[op] = type == Type::Pred ? destinationPredicate(arg)
+                                    : destination(arg, type, width, item.wider);
+    return 1;
+  case PatternKind::DstPred:
+    out.op[op] = destinationPredicate(arg);
+    return 1;
+  case PatternKind::DstPredPair:
+  case PatternKind::DstRegPred:
+    return decodePair(insn, argument, item, row, out, op);
+  case PatternKind::Src:
+    out.op[op] = type == Type::Pred ? sourcePredicate(arg) : source(arg, type, width, item.wider);
+    return 1;
+  case PatternKind::SrcPred:
+    out.op[op] = sourcePredicate(arg);
+    return 1;
+  case PatternKind::Addr:
+  case PatternKind::TensorAddr:
+    out.op[op] = addressOperand(arg);
+    if (item.kind == PatternKind::TensorAddr && arg.elements.size() == 2) {
+      PatternItem coordinates;
+      coordinates.kind = PatternKind::VecSrc;
+      out.op[op + 1] = vectorOperand(arg.elements[1], Type::B32, 4, coordinates);
+    } else if ((item.kind == PatternKind::TensorAddr) != (arg.elements.size() == 2)) {
+      fail(arg.loc, fmt::format("'{}' expects {} address", spellOpcode(insn),
+                                item.kind == PatternKind::Addr ? "a plain" : "a tensor"));
+    }
+    return 1;
+  case PatternKind::VecSrc:
+  case PatternKind::VecDst: {
+    bool scalar = item.scalarOk && !row.match.has("vec");
+    if (item.scalarOk && scalar != (arg.kind != ArgKind::Vector))
+      fail(arg.loc, fmt::format("'{}' expects {} operand", spellOpcode(insn),
+                                scalar ? "a scalar" : "a vector"));
+    if (scalar)
+      out.op[op] = item.kind == PatternKind::VecDst ? destination(arg, type, width, true)
+                                                    : source(arg, type, width, true);
+    else
+      out.op[op] = vectorOperand(arg, type, width, item);
+    if (item.scalarOk && !scalar && out.op[op].imm != row.match.vectorSize())
+      fail(arg.loc, fmt::format("'{}' expects {} elements, but got {}", spellOpcode(insn),
+                                row.match.vectorSize(), out.op[op].imm));
+    return 1;
+  }
+  case PatternKind::Clock:
+    out.op[op].kind = OperandKind::Reg;
+    out.op[op].imm = clockRegister(arg.text);
+    if (out.op[op].imm < 0)
+      fail(arg.loc, fmt::format("unknown register or variable '{}'", arg.text));
+    return 1;
+  case PatternKind::Label:
+    out.target = labelOperand(arg);
+    return 1;
+  case PatternKind::Imm:
+    if (arg.kind != ArgKind::Int)
+      fail(arg.loc, fmt::format("'{}' expects an integer constant here", spellOpcode(insn)));
+    out.op[op] = immediate(arg, Type::B64, 8);
+    return 1;
+  }
+  return 1;
+}
+
+unsigned KernelDecoder::decodePair(const ptx::Instruction &insn, size_t argument,
+                                   const PatternItem &item, const RowMatch &row, Insn &out,
+                                   unsigned op) {
+  const ptx::Arg &first = insn.args[argument];
+  if (item.kind == PatternKind::DstPredPair) {
+    out.op[op] = destinationPredicate(first);
+  } else {
+    uint8_t width = 0;
+    Type type = patternType(insn, item, row, width);
+    out.op[op] = destination(first, type, width, item.wider);
+  }
+  if (!first.paired)
+    return 1;
+  out.op[op + 1] = destinationPredicate(insn.args[argument + 1]);
+  return 2;
+}
+
+Operand KernelDecoder::registerOperand(Register &reg, const ptx::Arg &arg, uint8_t width,
+                                       bool wider) {
+  auto have = static_cast<uint8_t>(bytesOf(reg.type));
+  if (reg.type == Type::Pred)
+    fail(arg.loc, fmt::format("'{}' is a predicate, but a register of {} bits is expected", arg.text,
+                              8 * width));
+  if (wider ? have < width : have != width)
+    fail(arg.loc, fmt::format("register '{}' must have {} bits, but got .{}", arg.text, 8 * width,
+                              spelling(reg.type)));
+  if (reg.offset == ~0u)
+    reg.offset = registers.allocate(have);
+  Operand operand;
+  operand.kind = OperandKind::Reg;
+  operand.width = have;
+  operand.offset = reg.offset;
+  return operand;
+}
+
+Operand KernelDecoder::destination(const ptx::Arg &arg, Type type, uint8_t width, bool wider) {
+  if (arg.kind != ArgKind::Name || arg.negated)
+    fail(arg.loc, "the destination must be a register");
+  if (arg.text == "_") {
+    Operand operand;
+    operand.kind = OperandKind::Reg;
+    operand.width = width;
+    operand.offset = registers.sink();
+    return operand;
+  }
+  Register *reg = findRegister(arg.text);
+  if (!reg)
+    fail(arg.loc, fmt::format("unknown register '{}'", arg.text));
+  return registerOperand(*reg, arg, width, wider);
+}
+
+Operand KernelDecoder::destinationPredicate(const ptx::Arg &arg) {
+  Operand operand;
+  operand.kind = OperandKind::Pred;
+  if (arg.kind != ArgKind::Name || arg.negated)
+    fail(arg.loc, "the destination must be a predicate");
+  if (arg.text == "_") {
+    operand.offset = registers.predicateSink();
+    return operand;
+  }
+  return sourcePredicate(arg);
+}
+
+Operand KernelDecoder::sourcePredicate(const ptx::Arg &arg) {
+  if (arg.kind == ArgKind::Int)
+    return constants.predicate(arg.value != 0);
+  Register *reg = arg.kind == ArgKind::Name ? findRegister(arg.text) : nullptr;
+  Operand operand;
+  operand.kind = OperandKind::Pred;
+  operand.negated = arg.negated;
+  if (!reg && arg.kind == ArgKind::Name && !arg.text.empty() && arg.text[0] == '%') {
+    operand.offset = specialOperand(arg, 0).offset;
+    return operand;
+  }
+  if (!reg)
+    fail(arg.loc, fmt::format("unknown predicate '{}'", arg.text));
+  if (reg->type != Type::Pred)
+    fail(arg.loc, fmt::format("'{}' must be a predicate, but got .{}", arg.text, spelling(reg->type)));
+  if (reg->offset == ~0u)
+    reg->offset = registers.allocatePredicate();
+  operand.offset = reg->offset;
+  return operand;
+}
+
+Operand KernelDecoder::source(const ptx::Arg &arg, Type type, uint8_t width, bool wider) {
+  if (arg.kind == ArgKind::Int || arg.kind == ArgKind::Float)
+    return immediate(arg, type, width);
+  if (arg.kind != ArgKind::Name || arg.negated)
+    fail(arg.loc, "the operand must be a register, a constant or a variable");
+  if (Register *reg = findRegister(arg.text))
+    return registerOperand(*reg, arg, width, wider);
+  if (const Symbol *symbol = findSymbol(arg.text))
+    return symbolOperand(*symbol, arg.value, width);
+  if (arg.text == "WARP_SZ")
+    return constants.get(32, width);
+  if (arg.text[0] == '%')
+    return specialOperand(arg, width);
+  fail(arg.loc, fmt::format("unknown register or variable '{}'", arg.text));
+}
+
+Operand KernelDecoder::symbolOperand(const Symbol &symbol, uint64_t displacement, uint8_t width) {
+  return constants.get(symbol.address + displacement, width, symbol.space == VariableSpace::Shared);
+}
+
+Operand KernelDecoder::immediate(const ptx::Arg &arg, Type type, uint8_t width) {
+  if (arg.kind == ArgKind::Int) {
+    if ((type == Type::F32 || type == Type::F64) && arg.value != 0)
+      fail(arg.loc, fmt::format("a .{} constant must be a floating-point number, but got {}",
+                                spelling(type), arg.text));
+    return constants.get(arg.value, width);
+  }
+  if (arg.floatBits == 8 * width && (!isFloat(type) || width >= 4))
+    return constants.get(arg.value, width);
+  double number = arg.floatBits == 32   ? double(std::bit_cast<float>(uint32_t(arg.value)))
+                  : arg.floatBits == 64 ? std::bit_cast<double>(arg.value)
+                                        : arg.number;
+  if (width == 8 && (type == Type::F64 || type == Type::B64))
+    return constants.get(std::bit_cast<uint64_t>(number), width);
+  if (width == 4 && (type == Type::F32 || type == Type::B32))
+    return constants.get(std::bit_cast<uint32_t>(static_cast<float>(number)), width);
+  if (type == Type::F16 || type == Type::BF16)
+    return constants.get(type == Type::F16 ? encodeHalf(number) : encodeBrain(number), width);
+  fail(arg.loc, fmt::format("a .{} constant must be an integer, but got {}", spelling(type), arg.text));
+}
+
+Operand KernelDecoder::addressOperand(const ptx::Arg &arg) {
+  if (arg.kind != ArgKind::Address)
+    fail(arg.loc, "the operand must be an address in [ ]");
+  const ptx::Arg &base = arg.elements[0];
+  Operand operand;
+  if (base.kind == ArgKind::Int) {
+    operand = constants.get(base.value, 8);
+  } else if (Register *reg = findRegister(base.text)) {
+    if (bytesOf(reg->type) != 4 && bytesOf(reg->type) != 8)
+      fail(base.loc, fmt::format("address register '{}' must have 32 or 64 bits, but got .{}",
+                                 base.text, spelling(reg->type)));
+    operand = registerOperand(*reg, base, static_cast<uint8_t>(bytesOf(reg->type)), false);
+  } else if (const Symbol *symbol = findSymbol(base.text)) {
+    operand = symbolOperand(*symbol, 0, 8);
+  } else {
+    fail(base.loc, fmt::format("unknown register or variable '{}'", base.text));
+  }
+  operand.kind = OperandKind::Address;
+  operand.imm = static_cast<int64_t>(arg.value);
+  return operand;
+}
+
+/// A bare operand is a vector of one.
+Operand KernelDecoder::vectorOperand(const ptx::Arg &arg, Type type, uint8_t width,
+                                     const PatternItem &item) {
+  std::vector<Operand> elements;
+  const ptx::Arg *begin = arg.kind == ArgKind::Vector ? arg.elements.data() : &arg;
+  size_t count = arg.kind == ArgKind::Vector ? arg.elements.size() : 1;
+  if (item.typeSpec == "part") {
+    if (arg.kind != ArgKind::Vector || count < 2 || width % count != 0)
+      fail(arg.loc, fmt::format("expects a vector that divides {} bits", 8 * width));
+    width = static_cast<uint8_t>(width / count);
+    type = Type::B8;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (type == Type::Pred)
+      elements.push_back(sourcePredicate(begin[i]));
+    else
+      elements.push_back(item.kind == PatternKind::VecDst
+                             ? destination(begin[i], type, width, item.wider)
+                             : source(begin[i], type, width, item.wider));
+  }
+  Operand operand;
+  operand.kind = OperandKind::Vector;
+  operand.offset = static_cast<uint32_t>(kernel.operandPool.size());
+  operand.imm = static_cast<int64_t>(count);
+  kernel.operandPool.insert(kernel.operandPool.end(), elements.begin(), elements.end());
+  return operand;
+}
+
+uint32_t KernelDecoder::labelOperand(const ptx::Arg &arg) {
+  if (arg.kind == ArgKind::Name)
+    for (size_t s = scopes.size(); s-- > 0;) {
+      auto found = scopes[s].labels.find(arg.text);
+      if (found != scopes[s].labels.end())
+        return found->second;
+    }
+  fail(arg.loc, fmt::format("unknown label '{}'", arg.text));
+}
+
+Operand KernelDecoder::specialOperand(const ptx::Arg &arg, uint8_t width) {
+  struct Entry {
+    std::string_view name;
+    uint8_t bytes;
+  };
+  static constexpr Entry entries[] = {
+#define FP4_SPECIAL(Name, text, bytes) {text, bytes},
+#include "Sim/Insn/Special.def"
+#undef FP4_SPECIAL
+  };
+  for (uint8_t i = 0; i < std::size(entries); ++i) {
+    if (entries[i].name != arg.text)
+      continue;
+    uint8_t bytes = entries[i].bytes;
+    if (bytes != width && !(width == 8 && bytes == 4))
+      fail(arg.loc, fmt::format("special register '{}' has {} bits, but {} are expected", arg.text,
+                                8 * bytes, 8 * width));
+    auto [use, fresh] = specials.try_emplace(static_cast<uint8_t>(i * 2 + (width == 8)), 0);
+    if (fresh) {
+      use->second = width ? registers.allocate(width) : registers.allocatePredicate();
+      kernel.specials.push_back({static_cast<Special>(i), width, use->second});
+    }
+    Operand operand;
+    operand.kind = width ? OperandKind::Reg : OperandKind::Pred;
+    operand.width = width;
+    operand.offset = use->second;
+    return operand;
+  }
+  fail(arg.loc, fmt::format("unknown register '{}'", arg.text));
+}

@@ -1,0 +1,262 @@
+//===- ExecContext.cpp - Memory access, blocking and errors of handlers ---===//
+#include "Sim/Insn/ExecContext.h"
+#include <cstring>
+#include <fmt/format.h>
+
+using namespace fp4;
+using namespace fp4::sim;
+
+ExecContext::ExecContext(Cluster &cluster)
+    : observer(cluster.launch->observer), currentCluster(cluster),
+      currentKernel(cluster.launch->kernel) {}
+
+void ExecContext::select(Warp &warp) {
+  currentWarp = &warp;
+  currentCta = warp.cta;
+  registers = warp.registers;
+  banks[kRegBank] = warp.registers;
+  banks[kConstBank] = warp.constants;
+}
+
+Agent ExecContext::agent() const {
+  return {static_cast<uint32_t>(currentCluster.index), currentCta->rank, currentWarp->index, 0};
+}
+
+CodePoint ExecContext::here() const { return {pc, currentKernel->code[pc].line}; }
+
+uint64_t ExecContext::scalar(const Operand &o, int lane) const {
+  uint64_t value = 0;
+  std::memcpy(&value, banks[o.bank] + o.offset + static_cast<size_t>(lane) * o.width,
+              o.width < 8 ? o.width : 8);
+  return value;
+}
+
+void ExecContext::setScalar(const Operand &o, int lane, uint64_t value) const {
+  std::memcpy(registers + o.offset + static_cast<size_t>(lane) * o.width, &value,
+              o.width < 8 ? o.width : 8);
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+ExecContext::Place ExecContext::place(Space space, uint64_t address) const {
+  if (space == Space::SharedCta)
+    return {Space::SharedCluster, address};
+  if (space != Space::Generic)
+    return {space == Space::Const ? Space::Global : space, address};
+  switch (address >> 32) {
+  case kSharedWindow >> 32:
+    return {Space::SharedCluster, address & 0xFFFFFFFF};
+  case kLocalWindow >> 32:
+    return {Space::Local, address & 0xFFFFFFFF};
+  case kParamWindow >> 32:
+    return {Space::Param, address & 0xFFFFFFFF};
+  default:
+    return {Space::Global, address};
+  }
+}
+
+static const char *verb(bool write) { return write ? "writes" : "reads"; }
+
+std::byte *ExecContext::resolve(Space space, uint64_t address, uint32_t bytes, uint32_t align,
+                                int lane, bool write) {
+  Place where = place(space, address);
+  if (where.address % align != 0) {
+    fail(fmt::format("{} {} bytes at {:#x}: the address must be a multiple of {}", verb(write), bytes,
+                     address, align),
+         "", lane);
+    return nullptr;
+  }
+  switch (where.space) {
+  case Space::Global:
+    return resolveGlobal(where.address, bytes, lane, write);
+  case Space::SharedCluster:
+    return resolveShared(space, where.address, bytes, lane, write);
+  case Space::Local:
+    if (where.address + bytes <= currentKernel->info.localBytes)
+      return currentWarp->local.data() +
+             static_cast<size_t>(lane) * currentKernel->info.localBytes + where.address;
+    fail(fmt::format("{} {} bytes at local address {:#x}, but a thread has {} bytes", verb(write),
+                     bytes, where.address, currentKernel->info.localBytes),
+         "", lane);
+    return nullptr;
+  default:
+    if (!write && where.address + bytes <= launch().params.size())
+      return launch().params.data() + where.address;
+    fail(fmt::format("{} {} bytes at parameter address {:#x}, but the parameters are {} read-only "
+                     "bytes",
+                     verb(write), bytes, where.address, launch().params.size()),
+         "", lane);
+    return nullptr;
+  }
+}
+
+std::byte *ExecContext::resolveGlobal(uint64_t address, uint32_t bytes, int lane, bool write) {
+  const Allocation *a = lastAllocation;
+  if (!a || address < a->address || address - a->address + bytes > a->size) {
+    a = launch().memory->find(address, bytes);
+    if (!a) {
+      fail(fmt::format("{} {} bytes of global memory out of bounds", verb(write), bytes),
+           launch().memory->explain(address, bytes), lane);
+      return nullptr;
+    }
+    lastAllocation = a;
+  }
+  if (write && a->readOnly) {
+    fail(fmt::format("writes {} bytes to the .const variable '{}'", bytes, a->name), "", lane);
+    return nullptr;
+  }
+  return a->bytes.get() + (address - a->address);
+}
+
+std::byte *ExecContext::resolveShared(Space space, uint64_t address, uint32_t bytes, int lane,
+                                      bool write) {
+  auto offset = static_cast<uint32_t>(address) & kSharedOffsetMask;
+  Cta *owner = address >> 32 ? nullptr
+                             : currentCluster.ctaOfSharedAddress(static_cast<uint32_t>(address));
+  if (!owner || !owner->shared.contains(offset, bytes)) {
+    failShared(address, bytes, lane, write);
+    return nullptr;
+  }
+  if (space == Space::SharedCta && owner != currentCta) {
+    fail(fmt::format("{} shared::cta address {:#x}, which belongs to CTA rank {}", verb(write),
+                     address, owner->rank),
+         "use shared::cluster for the shared memory of another CTA", lane);
+    return nullptr;
+  }
+  if (owner->done()) {
+    fail(fmt::format("{} shared memory of CTA rank {}, which has exited", verb(write), owner->rank),
+         "keep the CTA alive with a barrier.cluster before its exit", lane);
+    return nullptr;
+  }
+  if (write)
+    owner->shared.markValid(offset, bytes);
+  else if (!owner->shared.valid(offset, bytes) && !failInvalid(*owner, offset, bytes, lane))
+    return nullptr;
+  return owner->shared.at(offset);
+}
+
+void ExecContext::failShared(uint64_t address, uint32_t bytes, int lane, bool write) {
+  uint32_t rank = static_cast<uint32_t>(address) >> kSharedRankShift;
+  std::string note;
+  if (address >> 32)
+    note = "a shared address has 32 bits: convert a generic address with cvta.to.shared";
+  else if (rank >= currentCluster.ctas.size())
+    note = fmt::format("the cluster has {} CTAs, the address names rank {}",
+                       currentCluster.ctas.size(), rank);
+  else
+    note = fmt::format("the CTA has shared addresses {:#x} to {:#x}", kSharedBase,
+                       currentCluster.ctas[rank]->shared.end());
+  fail(fmt::format("{} {} bytes at shared address {:#x}, which is out of bounds", verb(write), bytes,
+                   address),
+       note, lane);
+}
+
+/// True when the options let the read pass.
+bool ExecContext::failInvalid(Cta &owner, uint32_t offset, uint32_t bytes, int lane) {
+  auto bad = owner.shared.firstBad(offset, bytes);
+  if (bad->ticket) {
+    fail(fmt::format("reads shared byte {:#x}, which an asynchronous copy has not written yet",
+                     bad->offset),
+         fmt::format("{}; wait for its mbarrier before reading", currentCluster.async().describeTicket(bad->ticket)),
+         lane);
+    return false;
+  }
+  if (launch().options->uninitializedReads == UninitializedReads::Ignore)
+    return true;
+  fail(fmt::format("reads shared byte {:#x}, which was never written", bad->offset),
+       "a missing store, copy or barrier; the option uninitialized-reads=ignore lets it pass", lane);
+  return false;
+}
+
+const std::byte *ExecContext::readable(Space space, uint64_t address, uint32_t bytes,
+                                       uint32_t align, int lane) {
+  return resolve(space, address, bytes, align, lane, false);
+}
+
+std::byte *ExecContext::writable(Space space, uint64_t address, uint32_t bytes, uint32_t align,
+                                 int lane) {
+  return resolve(space, address, bytes, align, lane, true);
+}
+
+std::byte *ExecContext::sharedObject(uint64_t address, uint32_t bytes, uint32_t align,
+                                     Cta **owner) {
+  Place where = place(Space::Generic, address >> 32 ? address : address | kSharedWindow);
+  auto offset = static_cast<uint32_t>(where.address) & kSharedOffsetMask;
+  Cta *cta = where.space == Space::SharedCluster
+                 ? currentCluster.ctaOfSharedAddress(static_cast<uint32_t>(where.address))
+                 : nullptr;
+  if (!cta || !cta->shared.contains(offset, bytes)) {
+    failShared(where.space == Space::SharedCluster ? where.address : address, bytes, -1, false);
+    return nullptr;
+  }
+  if (offset % align != 0) {
+    fail(fmt::format("uses {} bytes at shared address {:#x}: the address must be a multiple of {}",
+                     bytes, where.address, align));
+    return nullptr;
+  }
+  if (owner)
+    *owner = cta;
+  return cta->shared.at(offset);
+}
+
+//===----------------------------------------------------------------------===//
+// Control
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Lanes that reached a convergent instruction early.
+class ConvergenceWait : public Wait {
+public:
+  ConvergenceWait(const Warp &warp, uint32_t here, uint32_t members, uint32_t line)
+      : warp(warp), here(here), members(members), line(line) {}
+  bool ready() const override { return (members & warp.live & ~here) == 0; }
+  std::string describe() const override {
+    return fmt::format("lanes {:#010x} of its own warp to reach line {}, where lanes {:#010x} are",
+                       members & warp.live & ~here, line, here);
+  }
+
+private:
+  const Warp &warp;
+  uint32_t here, members, line;
+};
+} // namespace
+
+bool ExecContext::converged(uint32_t members) {
+  if ((members & currentWarp->live & ~mask) == 0)
+    return true;
+  pendingWait = std::make_unique<ConvergenceWait>(*currentWarp, mask, members,
+                                                  currentKernel->code[pc].line);
+  return false;
+}
+
+std::string fp4::sim::describeLocation(const Launch &launch, const Cta &cta, uint32_t warp,
+                                       int lane, const Insn &insn) {
+  std::string text = fmt::format("kernel '{}', CTA ({},{},{}), warp {}", launch.kernel->info.name,
+                                 cta.index[0], cta.index[1], cta.index[2], warp);
+  if (lane >= 0)
+    text += fmt::format(", lane {}", lane);
+  text += fmt::format(", at {}:{}:{}", launch.program->name, insn.line, insn.column);
+  if (insn.debugFile && insn.debugFile < launch.program->files.size())
+    text += fmt::format(" ({}:{}:{})", launch.program->files[insn.debugFile], insn.debugLine,
+                        insn.debugColumn);
+  return text;
+}
+
+Outcome ExecContext::fail(std::string message, std::string note, int lane) {
+  const Insn &insn = currentKernel->code[pc];
+  std::string where = describeLocation(launch(), *currentCta, currentWarp->index, lane, insn);
+  std::string source(launch().program->sourceLine(insn.line));
+  if (!note.empty())
+    note += "; ";
+  note += "the instruction is: " + source;
+  return fail(Error{ErrorKind::Simulation, where + ": " + message, std::move(note)});
+}
+
+Outcome ExecContext::fail(Error problem) {
+  if (!failed)
+    error = std::move(problem);
+  failed = true;
+  return Outcome::Error;
+}

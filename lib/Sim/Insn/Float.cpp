@@ -1,0 +1,490 @@
+//===- Float.cpp - Floating-point arithmetic ------------------------------===//
+//
+// PTX ISA 9.7.3 to 9.7.5: floating point, half precision, mixed precision. Round to nearest in f32
+// and f64 is the host's own arithmetic, vectorised; everything else evaluates each lane exactly (to
+// odd, see Floats.h) and rounds once. Results that are NaN are the canonical NaN. Subnormals are
+// kept unless .ftz is given. The .approx and .full forms give the correctly rounded result, which
+// the device only approximates.
+//
+//===----------------------------------------------------------------------===//
+#include "Sim/Insn/Arithmetic.h"
+#include "Sim/Insn/Floats.h"
+#include "Sim/Insn/Lanes.h"
+#include <cfenv>
+
+using namespace fp4;
+using namespace fp4::sim;
+
+namespace {
+
+enum class Op : uint8_t {
+  Add, Sub, Mul, Fma, Div, DivApprox, Rcp, Sqrt, Rsqrt, Ex2, Lg2, Sin, Cos, Tanh, Min, Max, Copysign
+};
+
+/// Insn::m of this file.
+enum Field : unsigned { kOp, kRound, kFtz, kSat, kNaN, kXorsign, kRelu };
+
+//===----------------------------------------------------------------------===//
+// Fast paths: f32 and f32x2, round to nearest
+//===----------------------------------------------------------------------===//
+
+struct AddF {
+  float operator()(float a, float b) const { return a + b; }
+};
+struct SubF {
+  float operator()(float a, float b) const { return a - b; }
+};
+struct MulF {
+  float operator()(float a, float b) const { return a * b; }
+};
+
+/// Count floats per register: 32 for f32, 64 for f32x2.
+template <typename F, unsigned Count, bool Ftz, bool Sat>
+Outcome nearest2(ExecContext &cx, const Insn &insn) {
+  struct Element {
+    float part[Count / 32];
+  };
+  const float *a = cx.src<float>(insn.op[1]), *b = cx.src<float>(insn.op[2]);
+  Lanes<Element> result;
+  float *r = result.v[0].part;
+  for (unsigned i = 0; i < Count; ++i) {
+    float x = Ftz ? canonical(F()(flush(a[i]), flush(b[i]))) : canonical(F()(a[i], b[i]));
+    x = Ftz ? flush(x) : x;
+    r[i] = Sat ? saturate(x) : x;
+  }
+  commit(cx, insn.op[0], result);
+  return Outcome::Next;
+}
+
+template <unsigned Count, bool Ftz, bool Sat>
+inline void fmaLoop(const float *a, const float *b, const float *c, float *r) {
+  for (unsigned i = 0; i < Count; ++i) {
+    float x = Ftz ? __builtin_fmaf(flush(a[i]), flush(b[i]), flush(c[i]))
+                  : __builtin_fmaf(a[i], b[i], c[i]);
+    x = Ftz ? flush(canonical(x)) : canonical(x);
+    r[i] = Sat ? saturate(x) : x;
+  }
+}
+
+#if defined(__x86_64__)
+/// With the host's fused multiply-add instruction; without it each lane is a library call.
+template <unsigned Count, bool Ftz, bool Sat>
+__attribute__((target("avx2,fma"), noinline)) void
+fmaLoopHardware(const float *a, const float *b, const float *c, float *r) {
+  for (unsigned i = 0; i < Count; ++i) {
+    float x = Ftz ? __builtin_fmaf(flush(a[i]), flush(b[i]), flush(c[i]))
+                  : __builtin_fmaf(a[i], b[i], c[i]);
+    x = Ftz ? flush(canonical(x)) : canonical(x);
+    r[i] = Sat ? saturate(x) : x;
+  }
+}
+const bool kHardwareFma = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#else
+template <unsigned Count, bool Ftz, bool Sat>
+void fmaLoopHardware(const float *a, const float *b, const float *c, float *r) {
+  fmaLoop<Count, Ftz, Sat>(a, b, c, r);
+}
+constexpr bool kHardwareFma = false;
+#endif
+
+template <unsigned Count, bool Ftz, bool Sat> Outcome nearestFma(ExecContext &cx, const Insn &insn) {
+  struct Element {
+    float part[Count / 32];
+  };
+  const float *a = cx.src<float>(insn.op[1]), *b = cx.src<float>(insn.op[2]);
+  const float *c = cx.src<float>(insn.op[3]);
+  Lanes<Element> result;
+  if (kHardwareFma)
+    fmaLoopHardware<Count, Ftz, Sat>(a, b, c, result.v[0].part);
+  else
+    fmaLoop<Count, Ftz, Sat>(a, b, c, result.v[0].part);
+  commit(cx, insn.op[0], result);
+  return Outcome::Next;
+}
+
+template <typename F> Handler pickNearest2(bool wide, bool ftz, bool sat) {
+  if (wide)
+    return ftz ? nearest2<F, 64, true, false> : nearest2<F, 64, false, false>;
+  if (sat)
+    return ftz ? nearest2<F, 32, true, true> : nearest2<F, 32, false, true>;
+  return ftz ? nearest2<F, 32, true, false> : nearest2<F, 32, false, false>;
+}
+
+Handler pickNearestFma(bool wide, bool ftz, bool sat) {
+  if (wide)
+    return ftz ? nearestFma<64, true, false> : nearestFma<64, false, false>;
+  if (sat)
+    return ftz ? nearestFma<32, true, true> : nearestFma<32, false, true>;
+  return ftz ? nearestFma<32, true, false> : nearestFma<32, false, false>;
+}
+
+//===----------------------------------------------------------------------===//
+// The general path
+//===----------------------------------------------------------------------===//
+
+double zeroSum(double sum, double a, double b, Round mode) {
+  // x + -x is -0 when rounding down, +0 otherwise.
+  bool cancelled = sum == 0 && (a != 0 || b != 0 || std::signbit(a) != std::signbit(b));
+  return cancelled ? (mode == Round::Down ? -0.0 : 0.0) : sum;
+}
+
+double divideOdd(double a, double b) {
+  double q = a / b;
+  if (!std::isfinite(q) || !std::isfinite(b) || q == 0)
+    return q;
+  return roundToOdd(q, std::fma(-q, b, a) / b);
+}
+
+/// div.approx multiplies by a reciprocal that is flushed to zero when |b| > 2^126.
+double divideApprox(double a, double b) {
+  return std::isfinite(b) && std::fabs(b) > 0x1p126 ? a * std::copysign(0.0, b) : divideOdd(a, b);
+}
+
+double sqrtOdd(double a) {
+  double s = std::sqrt(a);
+  return std::isfinite(s) && s > 0 ? roundToOdd(s, std::fma(-s, s, a)) : s;
+}
+
+double minMax(double a, double b, bool max, bool propagateNaN) {
+  if (std::isnan(a) || std::isnan(b)) {
+    if (propagateNaN || (std::isnan(a) && std::isnan(b)))
+      return std::nan("");
+    return std::isnan(a) ? b : a;
+  }
+  if (a == b) // -0 is below +0
+    return (std::signbit(a) != 0) == max ? b : a;
+  return (a > b) == max ? a : b;
+}
+
+/// One element, as a double rounded to odd.
+double evaluate(const Insn &insn, double a, double b, double c) {
+  auto mode = static_cast<Round>(insn.m[kRound]);
+  switch (static_cast<Op>(insn.m[kOp])) {
+  case Op::Add:
+    return zeroSum(addOdd(a, b), a, b, mode);
+  case Op::Sub:
+    return zeroSum(addOdd(a, -b), a, -b, mode);
+  case Op::Mul:
+    return a * b;
+  case Op::Fma:
+    return zeroSum(addOdd(a * b, c), a * b, c, mode);
+  case Op::Div:
+    return divideOdd(a, b);
+  case Op::DivApprox:
+    return divideApprox(a, b);
+  case Op::Rcp:
+    return divideOdd(1, a);
+  case Op::Sqrt:
+    return sqrtOdd(a);
+  case Op::Rsqrt:
+    return a == 0 ? std::copysign(INFINITY, a) : 1 / std::sqrt(a);
+  case Op::Ex2:
+    return std::exp2(a);
+  case Op::Lg2:
+    return std::log2(a);
+  case Op::Sin:
+    return std::sin(a);
+  case Op::Cos:
+    return std::cos(a);
+  case Op::Tanh:
+    return std::tanh(a);
+  case Op::Copysign:
+    return std::copysign(b, a);
+  default:
+    break;
+  }
+  bool max = static_cast<Op>(insn.m[kOp]) == Op::Max;
+  if (!insn.m[kXorsign])
+    return minMax(a, b, max, insn.m[kNaN]);
+  double magnitude = minMax(std::fabs(a), std::fabs(b), max, insn.m[kNaN]);
+  return std::signbit(a) != std::signbit(b) ? -magnitude : magnitude;
+}
+
+double flushWide(double x, const Format &format) {
+  return std::fabs(x) < std::ldexp(1.0, 1 - format.bias) ? std::copysign(0.0, x) : x;
+}
+
+/// One element of a format of at most 32 bits, from bits to bits.
+uint32_t element(const Insn &insn, const Format &format, const uint32_t *bits, unsigned count) {
+  double v[3] = {0, 0, 0};
+  for (unsigned i = 0; i < count; ++i) {
+    v[i] = decode(bits[i], format);
+    if (insn.m[kFtz])
+      v[i] = flushWide(v[i], format);
+  }
+  double x = evaluate(insn, v[0], v[1], v[2]);
+  if (count == 3 && static_cast<Op>(insn.m[kOp]) != Op::Fma)
+    x = evaluate(insn, x, v[2], 0); // three-input min and max
+  if (insn.m[kSat])
+    x = saturate(x);
+  if (insn.m[kRelu] && x < 0)
+    x = 0;
+  uint32_t result = encode(x, format, static_cast<Round>(insn.m[kRound]));
+  if (!insn.m[kFtz])
+    return result;
+  uint32_t exponent = ((1u << format.exponentBits) - 1) << format.mantissaBits;
+  uint32_t sign = 1u << (format.exponentBits + format.mantissaBits);
+  return (result & exponent) ? result : result & sign;
+}
+
+/// Parts elements of T per register lane.
+template <typename T, unsigned Parts, unsigned Sources>
+Outcome general(ExecContext &cx, const Insn &insn) {
+  struct Element {
+    T part[Parts];
+  };
+  const Format &format = sizeof(T) == 4              ? kF32
+                         : insn.type == Type::F16 || insn.type == Type::F16x2 ? kF16
+                                                                              : kBF16;
+  Lanes<Element> result;
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
+    int lane = std::countr_zero(rest);
+    for (unsigned p = 0; p < Parts; ++p) {
+      uint32_t bits[3];
+      for (unsigned s = 0; s < Sources; ++s)
+        bits[s] = cx.src<Element>(insn.op[s + 1])[lane].part[p];
+      result.v[lane].part[p] = static_cast<T>(element(insn, format, bits, Sources));
+    }
+  }
+  commit(cx, insn.op[0], result);
+  return Outcome::Next;
+}
+
+template <unsigned Sources> Handler pickGeneral(Type type) {
+  switch (type) {
+  case Type::F32:
+    return general<uint32_t, 1, Sources>;
+  case Type::F32x2:
+    return general<uint32_t, 2, Sources>;
+  case Type::F16:
+  case Type::BF16:
+    return general<uint16_t, 1, Sources>;
+  case Type::F16x2:
+  case Type::BF16x2:
+    return general<uint16_t, 2, Sources>;
+  default:
+    return nullptr;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// f64
+//===----------------------------------------------------------------------===//
+
+double evaluate64(Op op, double a, double b, double c, const Insn &insn) {
+  switch (op) {
+  case Op::Add:
+    return a + b;
+  case Op::Sub:
+    return a - b;
+  case Op::Mul:
+    return a * b;
+  case Op::Fma:
+    return std::fma(a, b, c);
+  case Op::Div:
+  case Op::DivApprox:
+    return a / b;
+  case Op::Rcp:
+    return 1 / a;
+  case Op::Sqrt:
+    return std::sqrt(a);
+  case Op::Rsqrt:
+    return a == 0 ? std::copysign(INFINITY, a) : 1 / std::sqrt(a);
+  default:
+    return evaluate(insn, a, b, c);
+  }
+}
+
+/// Directed modes switch the host's rounding mode: f64 has no wider type to round from.
+Outcome general64(ExecContext &cx, const Insn &insn) {
+  static constexpr int modes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
+  Lanes<double> result;
+  int mode = modes[insn.m[kRound]];
+  if (mode != FE_TONEAREST)
+    std::fesetround(mode);
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
+    int lane = std::countr_zero(rest);
+    volatile double v[3] = {0, 0, 0};
+    for (unsigned s = 0; s < 3; ++s)
+      if (insn.op[s + 1])
+        v[s] = cx.src<double>(insn.op[s + 1])[lane];
+    volatile double x = evaluate64(static_cast<Op>(insn.m[kOp]), v[0], v[1], v[2], insn);
+    result.v[lane] = x;
+  }
+  if (mode != FE_TONEAREST)
+    std::fesetround(FE_TONEAREST);
+  commit(cx, insn.op[0], result);
+  return Outcome::Next;
+}
+
+struct Add64F {
+  double operator()(double a, double b) const { return a + b; }
+};
+struct Mul64F {
+  double operator()(double a, double b) const { return a * b; }
+};
+
+//===----------------------------------------------------------------------===//
+// Sign bits, tests
+//===----------------------------------------------------------------------===//
+
+template <typename T, T Sign, bool Negate> struct SignF {
+  T operator()(T a) const { return Negate ? a ^ Sign : a & static_cast<T>(~Sign); }
+};
+template <bool Negate> struct SignFlushF {
+  float operator()(float a) const { return flush(Negate ? -a : std::fabs(a)); }
+};
+
+template <bool Negate> Handler pickSign(Type type, bool ftz) {
+  switch (type) {
+  case Type::F16:
+  case Type::BF16:
+    return lanewise<SignF<uint16_t, 0x8000, Negate>, uint16_t, uint16_t>;
+  case Type::F16x2:
+  case Type::BF16x2:
+    return lanewise<SignF<uint32_t, 0x80008000, Negate>, uint32_t, uint32_t>;
+  case Type::F32:
+    if (ftz)
+      return lanewise<SignFlushF<Negate>, float, float>;
+    return lanewise<SignF<uint32_t, 0x80000000, Negate>, uint32_t, uint32_t>;
+  case Type::F64:
+    return lanewise<SignF<uint64_t, 1ull << 63, Negate>, uint64_t, uint64_t>;
+  default:
+    return nullptr;
+  }
+}
+
+template <typename T> Outcome testp(ExecContext &cx, const Insn &insn) {
+  const T *a = cx.src<T>(insn.op[1]);
+  uint32_t result = 0;
+  for (int lane = 0; lane < 32; ++lane) {
+    int kind = std::fpclassify(a[lane]);
+    bool is[] = {kind != FP_INFINITE && kind != FP_NAN, kind == FP_INFINITE, kind != FP_NAN,
+                 kind == FP_NAN, kind == FP_NORMAL || kind == FP_ZERO, kind == FP_SUBNORMAL};
+    result |= uint32_t(is[insn.m[0]]) << lane;
+  }
+  cx.setPredicate(insn.op[0], result);
+  return Outcome::Next;
+}
+
+bool packedOrNarrow(Type type) {
+  return type == Type::F16 || type == Type::BF16 || type == Type::F16x2 || type == Type::BF16x2;
+}
+
+/// Fills Insn::m from the modifiers; checks what depends on the type alone.
+Status describe(BindContext &cx, Op op, const char *roundSlot) {
+  static constexpr std::string_view names[] = {"rn", "rz", "rm", "rp"};
+  Insn &insn = cx.insn;
+  insn.m[kOp] = static_cast<uint8_t>(op);
+  for (uint8_t i = 0; i < 4; ++i)
+    if (cx.match.text(roundSlot) == names[i])
+      insn.m[kRound] = i;
+  insn.m[kFtz] = cx.match.has("ftz");
+  insn.m[kSat] = cx.match.has("sat");
+  insn.m[kNaN] = cx.match.has("NaN");
+  insn.m[kXorsign] = cx.match.has("xorsign");
+  insn.m[kRelu] = cx.match.has("relu");
+  if (insn.m[kFtz] && (insn.type == Type::F64 || insn.type == Type::BF16 || insn.type == Type::BF16x2))
+    return cx.fail("'.ftz' does not work on ." + std::string(spelling(insn.type)));
+  if (insn.m[kSat] && (insn.type == Type::F64 || insn.type == Type::F32x2))
+    return cx.fail("'.sat' does not work on ." + std::string(spelling(insn.type)));
+  if (insn.m[kRound] && packedOrNarrow(insn.type))
+    return cx.fail("half precision rounds to nearest only");
+  return {};
+}
+
+/// The general handler for `op`, whatever the type.
+template <unsigned Sources> Status bindGeneral(BindContext &cx, Op op, const char *roundSlot) {
+  FP4_TRY(describe(cx, op, roundSlot));
+  if (cx.insn.type == Type::F64)
+    return cx.use(general64);
+  return useFor(cx, pickGeneral<Sources>(cx.insn.type));
+}
+
+bool isF32(Type type) { return type == Type::F32 || type == Type::F32x2; }
+
+template <typename F> Status bindNearest(BindContext &cx, Op op) {
+  FP4_TRY(bindGeneral<2>(cx, op, "round"));
+  const Insn &insn = cx.insn;
+  if (isF32(insn.type) && insn.m[kRound] == 0)
+    return cx.use(pickNearest2<F>(insn.type == Type::F32x2, insn.m[kFtz], insn.m[kSat]));
+  return {};
+}
+
+Status unary(BindContext &cx, Op op) { return bindGeneral<1>(cx, op, "mode"); }
+
+} // namespace
+
+namespace fp4::sim {
+
+Status bindFloatAdd(BindContext &cx) {
+  FP4_TRY(bindNearest<AddF>(cx, Op::Add));
+  if (cx.insn.type == Type::F64 && cx.insn.m[kRound] == 0)
+    return cx.use(lanewise<Add64F, double, double, double>);
+  return {};
+}
+
+Status bindFloatSub(BindContext &cx) { return bindNearest<SubF>(cx, Op::Sub); }
+
+Status bindFloatMul(BindContext &cx) {
+  FP4_TRY(bindNearest<MulF>(cx, Op::Mul));
+  if (cx.insn.type == Type::F64 && cx.insn.m[kRound] == 0)
+    return cx.use(lanewise<Mul64F, double, double, double>);
+  return {};
+}
+
+Status bindFma(BindContext &cx) {
+  FP4_TRY(bindGeneral<3>(cx, Op::Fma, "round"));
+  const Insn &insn = cx.insn;
+  if (isF32(insn.type) && insn.m[kRound] == 0 && !insn.m[kRelu])
+    return cx.use(pickNearestFma(insn.type == Type::F32x2, insn.m[kFtz], insn.m[kSat]));
+  return {};
+}
+
+Status bindFloatDiv(BindContext &cx) {
+  if (cx.insn.type != Type::F32 && cx.insn.type != Type::F64)
+    return useFor(cx, nullptr);
+  return bindGeneral<2>(cx, cx.match.text("mode") == "approx" ? Op::DivApprox : Op::Div, "mode");
+}
+
+Status bindRcp(BindContext &cx) { return unary(cx, Op::Rcp); }
+Status bindSqrt(BindContext &cx) { return unary(cx, Op::Sqrt); }
+Status bindRsqrt(BindContext &cx) { return unary(cx, Op::Rsqrt); }
+Status bindEx2(BindContext &cx) { return unary(cx, Op::Ex2); }
+Status bindLg2(BindContext &cx) { return unary(cx, Op::Lg2); }
+Status bindSin(BindContext &cx) { return unary(cx, Op::Sin); }
+Status bindCos(BindContext &cx) { return unary(cx, Op::Cos); }
+Status bindTanh(BindContext &cx) { return unary(cx, Op::Tanh); }
+
+Status bindCopysign(BindContext &cx) {
+  if (cx.insn.type != Type::F32 && cx.insn.type != Type::F64)
+    return useFor(cx, nullptr);
+  return bindGeneral<2>(cx, Op::Copysign, "mode");
+}
+
+static Status floatMinMax(BindContext &cx, Op op) {
+  if (cx.match.has("xorsign") != cx.match.has("abs"))
+    return cx.fail("'.xorsign' and '.abs' belong together");
+  if (cx.insn.op[3] && cx.insn.type != Type::F32)
+    return cx.fail("three inputs need .f32");
+  return cx.insn.op[3] ? bindGeneral<3>(cx, op, "mode") : bindGeneral<2>(cx, op, "mode");
+}
+
+Status bindFloatMin(BindContext &cx) { return floatMinMax(cx, Op::Min); }
+Status bindFloatMax(BindContext &cx) { return floatMinMax(cx, Op::Max); }
+
+Status bindFloatAbs(BindContext &cx) {
+  return useFor(cx, pickSign<false>(cx.insn.type, cx.match.has("ftz")));
+}
+Status bindFloatNeg(BindContext &cx) {
+  return useFor(cx, pickSign<true>(cx.insn.type, cx.match.has("ftz")));
+}
+
+Status bindTestp(BindContext &cx) {
+  cx.insn.m[0] = static_cast<uint8_t>(cx.match.choice("kind"));
+  if (cx.insn.type == Type::F32)
+    return cx.use(testp<float>);
+  return useFor(cx, cx.insn.type == Type::F64 ? testp<double> : nullptr);
+}
+
+} // namespace fp4::sim

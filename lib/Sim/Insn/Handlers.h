@@ -1,0 +1,14 @@
+//===- Handlers.h - The few handlers others must know ---------------------===//
+#pragma once
+
+#include "Sim/Insn/Insn.h"
+
+namespace fp4::sim {
+
+/// What the decoder appends to every body.
+Handler exitHandler();
+
+/// Index of a special register that changes while a warp runs, -1 when the name is none.
+int clockRegister(std::string_view name);
+
+} // namespace fp4::sim

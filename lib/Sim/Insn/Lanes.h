@@ -1,0 +1,85 @@
+//===- Lanes.h - Handlers from per-lane functions -------------------------===//
+//
+// Most instructions compute each lane from the same lane of their sources. lanewise<F, D, S...> is
+// the handler of such an instruction: D is the destination's element type, S the sources', and F a
+// function object. The result goes to a local array first, so that the loop vectorises whatever
+// registers the instruction names, and is then written to the active lanes.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Sim/Insn/Decode.h"
+#include "Sim/Insn/ExecContext.h"
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+namespace fp4::sim {
+
+template <typename T> struct alignas(64) Lanes {
+  T v[32];
+};
+
+/// Writes the active lanes of a register.
+template <typename T>
+inline void commit(const ExecContext &cx, const Operand &destination, const Lanes<T> &result) {
+  T *d = cx.dst<T>(destination);
+  if (cx.mask == kAllLanes) {
+    std::memcpy(d, result.v, sizeof(result.v));
+    return;
+  }
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
+    int lane = std::countr_zero(rest);
+    d[lane] = result.v[lane];
+  }
+}
+
+namespace detail {
+template <typename F, typename D, typename... S, size_t... I>
+inline Outcome lanewiseImpl(ExecContext &cx, const Insn &insn, std::index_sequence<I...>) {
+  Lanes<D> result;
+  auto sources = std::make_tuple(cx.src<S>(insn.op[I + 1])...);
+  for (int lane = 0; lane < 32; ++lane)
+    result.v[lane] = static_cast<D>(F()(std::get<I>(sources)[lane]...));
+  commit(cx, insn.op[0], result);
+  return Outcome::Next;
+}
+} // namespace detail
+
+/// op[0] = F(op[1], op[2], ...)
+template <typename F, typename D, typename... S>
+Outcome lanewise(ExecContext &cx, const Insn &insn) {
+  return detail::lanewiseImpl<F, D, S...>(cx, insn, std::index_sequence_for<S...>());
+}
+
+/// Handlers by integer type. Signed and unsigned B types count as unsigned.
+template <template <typename> class H> Handler pickInteger(Type type) {
+  switch (type) {
+  case Type::U16:
+  case Type::B16:
+    return H<uint16_t>::run;
+  case Type::S16:
+    return H<int16_t>::run;
+  case Type::U32:
+  case Type::B32:
+    return H<uint32_t>::run;
+  case Type::S32:
+    return H<int32_t>::run;
+  case Type::U64:
+  case Type::B64:
+    return H<uint64_t>::run;
+  case Type::S64:
+    return H<int64_t>::run;
+  default:
+    return nullptr;
+  }
+}
+
+/// Installs `handler`, or reports the type as not usable here.
+inline Status useFor(BindContext &cx, Handler handler) {
+  if (!handler)
+    return cx.fail(std::string("does not work on .") + std::string(spelling(cx.insn.type)));
+  return cx.use(handler);
+}
+
+} // namespace fp4::sim

@@ -1,0 +1,83 @@
+//===- Program.cpp - Program::parse ---------------------------------------===//
+#include "fp4/Sim/Program.h"
+#include "Sim/Insn/Decoder.h"
+#include "Sim/PTX/Parser.h"
+#include <fmt/format.h>
+
+using namespace fp4;
+using namespace fp4::sim;
+
+Program::Program() : implementation(std::make_unique<ProgramImpl>()) {}
+Program::~Program() = default;
+
+const std::string &Program::name() const { return implementation->name; }
+const std::vector<KernelInfo> &Program::kernels() const { return implementation->infos; }
+const std::string &Program::ptxVersion() const { return implementation->version; }
+const std::string &Program::target() const { return implementation->target; }
+
+const KernelInfo *Program::findKernel(std::string_view name) const {
+  const Kernel *kernel = implementation->find(name);
+  return kernel ? &kernel->info : nullptr;
+}
+
+const Kernel *ProgramImpl::find(std::string_view kernel) const {
+  for (const auto &candidate : kernels)
+    if (candidate->info.name == kernel)
+      return candidate.get();
+  return nullptr;
+}
+
+std::string_view ProgramImpl::sourceLine(uint32_t line) const {
+  std::string_view rest = text;
+  for (uint32_t i = 1; i < line && !rest.empty(); ++i) {
+    size_t end = rest.find('\n');
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+  }
+  rest = rest.substr(0, rest.find('\n'));
+  while (!rest.empty() && (rest.front() == ' ' || rest.front() == '\t'))
+    rest.remove_prefix(1);
+  while (!rest.empty() && (rest.back() == ' ' || rest.back() == '\t' || rest.back() == '\r'))
+    rest.remove_suffix(1);
+  return rest;
+}
+
+static void decodeKernel(const ptx::Function &function, const ptx::Module &module,
+                         const ModuleSymbols &symbols, ProgramImpl &program) {
+  auto kernel = std::make_unique<Kernel>();
+  kernel->info.name = function.name;
+  kernel->info.line = function.loc.line;
+  std::copy(std::begin(function.requiredBlock), std::end(function.requiredBlock),
+            kernel->info.requiredBlock.begin());
+  std::copy(std::begin(function.maximumBlock), std::end(function.maximumBlock),
+            kernel->info.maximumBlock.begin());
+  std::copy(std::begin(function.requiredCluster), std::end(function.requiredCluster),
+            kernel->info.requiredCluster.begin());
+  KernelDecoder(function, module.variables, symbols, *kernel).run();
+  program.infos.push_back(kernel->info);
+  program.kernels.push_back(std::move(kernel));
+}
+
+Expected<std::shared_ptr<const Program>> Program::parse(std::string_view ptx, std::string name) {
+  std::shared_ptr<Program> program(new Program());
+  ProgramImpl &impl = *program->implementation;
+  impl.name = std::move(name);
+  impl.text = ptx;
+  auto module = ptx::parse(impl.text, impl.name);
+  if (!module)
+    return tl::unexpected<Error>(std::move(module.error()));
+  impl.version = module->version;
+  impl.target = module->target;
+  impl.files = module->files;
+  try {
+    ModuleSymbols symbols = placeModuleVariables(*module, impl);
+    for (const ptx::Function &function : module->functions)
+      if (function.isEntry && function.hasBody)
+        decodeKernel(function, *module, symbols, impl);
+  } catch (DecodeError &error) {
+    return makeError(ErrorKind::Simulation,
+                     fmt::format("{}:{}:{}: {}", impl.name, error.loc.line, error.loc.column,
+                                 error.message),
+                     std::move(error.note));
+  }
+  return program;
+}

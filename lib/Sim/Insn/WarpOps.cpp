@@ -1,0 +1,235 @@
+//===- WarpOps.cpp - Instructions across the lanes of a warp --------------===//
+// PTX ISA 9.7.9.6 shfl.sync, 9.7.13 vote, match, redux, elect, activemask.
+#include "Sim/Insn/Floats.h"
+#include "Sim/Insn/Lanes.h"
+#include <fmt/format.h>
+
+using namespace fp4;
+using namespace fp4::sim;
+
+namespace {
+
+/// Waits until the members are together. Next: they are.
+Outcome gatherMembers(ExecContext &cx, const Operand &mask) {
+  auto members = static_cast<uint32_t>(cx.scalar(mask));
+  if (cx.mask & ~members)
+    return cx.fail(fmt::format("lanes {:#010x} execute this, but the member mask is {:#010x}", cx.mask, members),
+                   "every lane that executes a .sync instruction must be in its mask");
+  return cx.converged(members) ? Outcome::Next : Outcome::Retry;
+}
+
+enum ShflMode : uint8_t { Up, Down, Bfly, Idx };
+
+/// The lane to read from; `inRange` as the ISA defines it.
+int shflSource(uint8_t mode, int lane, uint32_t b, uint32_t c, bool &inRange) {
+  int bval = static_cast<int>(b & 31), segment = static_cast<int>(c >> 8 & 31);
+  int limit = (lane & segment) | (static_cast<int>(c & 31) & ~segment);
+  int from = lane;
+  switch (mode) {
+  case Up:
+    from = lane - bval;
+    inRange = from >= limit;
+    break;
+  case Down:
+    from = lane + bval;
+    inRange = from <= limit;
+    break;
+  case Bfly:
+    from = lane ^ bval;
+    inRange = from <= limit;
+    break;
+  default:
+    from = (lane & segment) | (bval & ~segment);
+    inRange = from <= limit;
+    break;
+  }
+  return inRange ? from : lane;
+}
+
+Outcome shfl(ExecContext &cx, const Insn &insn) {
+  if (Outcome ready = gatherMembers(cx, insn.op[5]); ready != Outcome::Next)
+    return ready;
+  const uint32_t *a = cx.src<uint32_t>(insn.op[2]), *b = cx.src<uint32_t>(insn.op[3]);
+  const uint32_t *c = cx.src<uint32_t>(insn.op[4]);
+  Lanes<uint32_t> result;
+  uint32_t inRange = 0;
+  for (int lane = 0; lane < 32; ++lane) {
+    bool in = false;
+    result.v[lane] = a[shflSource(insn.m[0], lane, b[lane], c[lane], in)];
+    inRange |= uint32_t(in) << lane;
+  }
+  commit(cx, insn.op[0], result);
+  cx.setPredicate(insn.op[1], inRange);
+  return Outcome::Next;
+}
+
+enum VoteMode : uint8_t { All, Any, Uni };
+
+Outcome vote(ExecContext &cx, const Insn &insn) {
+  if (Outcome ready = gatherMembers(cx, insn.op[2]); ready != Outcome::Next)
+    return ready;
+  uint32_t trues = cx.predicate(insn.op[1]) & cx.mask;
+  bool result = insn.m[0] == All   ? trues == cx.mask
+                : insn.m[0] == Any ? trues != 0
+                                   : trues == 0 || trues == cx.mask;
+  cx.setPredicate(insn.op[0], result ? kAllLanes : 0);
+  return Outcome::Next;
+}
+
+Outcome ballot(ExecContext &cx, const Insn &insn) {
+  if (Outcome ready = gatherMembers(cx, insn.op[2]); ready != Outcome::Next)
+    return ready;
+  uint32_t trues = cx.predicate(insn.op[1]) & cx.mask;
+  cx.store<uint32_t>(insn.op[0], [&](int) { return trues; });
+  return Outcome::Next;
+}
+
+template <typename T> Outcome matchAny(ExecContext &cx, const Insn &insn) {
+  if (Outcome ready = gatherMembers(cx, insn.op[2]); ready != Outcome::Next)
+    return ready;
+  const T *a = cx.src<T>(insn.op[1]);
+  Lanes<uint32_t> result{};
+  for (int lane = 0; lane < 32; ++lane)
+    for (int other = 0; other < 32; ++other)
+      if ((cx.mask >> other & 1) && a[other] == a[lane])
+        result.v[lane] |= 1u << other;
+  commit(cx, insn.op[0], result);
+  return Outcome::Next;
+}
+
+template <typename T> Outcome matchAll(ExecContext &cx, const Insn &insn) {
+  if (Outcome ready = gatherMembers(cx, insn.op[3]); ready != Outcome::Next)
+    return ready;
+  const T *a = cx.src<T>(insn.op[2]);
+  bool same = true;
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1)
+    same &= a[std::countr_zero(rest)] == a[cx.firstLane()];
+  cx.store<uint32_t>(insn.op[0], [&](int) { return same ? cx.mask : 0; });
+  cx.setPredicate(insn.op[1], same ? kAllLanes : 0);
+  return Outcome::Next;
+}
+
+enum ReduxOp : uint8_t { Add, Min, Max, And, Or, Xor };
+
+template <typename T> T reduce(uint8_t op, T x, T y) {
+  switch (op) {
+  case Add:
+    return static_cast<T>(uint32_t(x) + uint32_t(y));
+  case Min:
+    return x < y ? x : y;
+  case Max:
+    return x > y ? x : y;
+  case And:
+    return x & y;
+  case Or:
+    return x | y;
+  default:
+    return x ^ y;
+  }
+}
+
+template <typename T> Outcome redux(ExecContext &cx, const Insn &insn) {
+  if (Outcome ready = gatherMembers(cx, insn.op[2]); ready != Outcome::Next)
+    return ready;
+  const T *a = cx.src<T>(insn.op[1]);
+  T value = a[cx.firstLane()];
+  for (uint32_t rest = cx.mask & (cx.mask - 1); rest; rest &= rest - 1)
+    value = reduce<T>(insn.m[0], value, a[std::countr_zero(rest)]);
+  cx.store<T>(insn.op[0], [&](int) { return value; });
+  return Outcome::Next;
+}
+
+/// m[1] = abs, m[2] = NaN propagates.
+Outcome reduxFloat(ExecContext &cx, const Insn &insn) {
+  if (Outcome ready = gatherMembers(cx, insn.op[2]); ready != Outcome::Next)
+    return ready;
+  const float *a = cx.src<float>(insn.op[1]);
+  float value = std::bit_cast<float>(kNaN32);
+  bool sawNaN = false, max = insn.m[0] == Max;
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
+    float x = a[std::countr_zero(rest)];
+    if (insn.m[1])
+      x = std::fabs(x);
+    if (x != x) {
+      sawNaN = true;
+      continue;
+    }
+    bool take = value != value || (x == value ? std::signbit(x) != max : (x > value) == max);
+    value = take ? x : value;
+  }
+  if (sawNaN && insn.m[2])
+    value = std::bit_cast<float>(kNaN32);
+  cx.store<float>(insn.op[0], [&](int) { return value; });
+  return Outcome::Next;
+}
+
+/// The lowest member leads; PTX leaves the choice open.
+Outcome elect(ExecContext &cx, const Insn &insn) {
+  if (Outcome ready = gatherMembers(cx, insn.op[2]); ready != Outcome::Next)
+    return ready;
+  auto leader = static_cast<uint32_t>(cx.firstLane());
+  cx.store<uint32_t>(insn.op[0], [&](int) { return leader; });
+  cx.setPredicate(insn.op[1], 1u << leader);
+  return Outcome::Next;
+}
+
+Outcome activemask(ExecContext &cx, const Insn &insn) {
+  cx.store<uint32_t>(insn.op[0], [&](int) { return cx.mask; });
+  return Outcome::Next;
+}
+
+} // namespace
+
+namespace fp4::sim {
+
+Status bindShfl(BindContext &cx) {
+  cx.insn.m[0] = static_cast<uint8_t>(cx.match.choice("mode"));
+  return useFor(cx, cx.insn.type == Type::B32 ? shfl : nullptr);
+}
+
+Status bindVote(BindContext &cx) {
+  cx.insn.m[0] = static_cast<uint8_t>(cx.match.choice("mode"));
+  return cx.use(vote);
+}
+
+Status bindBallot(BindContext &cx) {
+  return useFor(cx, cx.insn.type == Type::B32 ? ballot : nullptr);
+}
+
+Status bindMatchAny(BindContext &cx) {
+  if (cx.insn.type == Type::B32)
+    return cx.use(matchAny<uint32_t>);
+  return useFor(cx, cx.insn.type == Type::B64 ? matchAny<uint64_t> : nullptr);
+}
+
+Status bindMatchAll(BindContext &cx) {
+  if (cx.insn.type == Type::B32)
+    return cx.use(matchAll<uint32_t>);
+  return useFor(cx, cx.insn.type == Type::B64 ? matchAll<uint64_t> : nullptr);
+}
+
+Status bindRedux(BindContext &cx) {
+  Insn &insn = cx.insn;
+  auto op = static_cast<ReduxOp>(cx.match.choice("op"));
+  insn.m[0] = op;
+  insn.m[1] = cx.match.has("abs");
+  insn.m[2] = cx.match.has("NaN");
+  if (insn.type == Type::F32)
+    return op == Min || op == Max ? cx.use(reduxFloat) : useFor(cx, nullptr);
+  if (insn.m[1] || insn.m[2])
+    return cx.fail("'.abs' and '.NaN' need .f32");
+  bool bitwise = op >= And;
+  if (bitwise != (insn.type == Type::B32))
+    return useFor(cx, nullptr);
+  return useFor(cx, insn.type == Type::S32 ? redux<int32_t>
+                    : bitsOf(insn.type) == 32 ? redux<uint32_t>
+                                              : nullptr);
+}
+
+Status bindElect(BindContext &cx) { return cx.use(elect); }
+
+Status bindActivemask(BindContext &cx) {
+  return useFor(cx, cx.insn.type == Type::B32 ? activemask : nullptr);
+}
+
+} // namespace fp4::sim

@@ -1,0 +1,545 @@
+//===- Parser.cpp - PTX 9.0 text to AST -----------------------------------===//
+//
+// Recursive descent over Lexer's tokens. The parser knows directives and the shape of instructions,
+// not the instructions themselves: those are the decoder's. Syntax errors unwind as an exception
+// that does not leave this file.
+//
+//===----------------------------------------------------------------------===//
+#include "Sim/PTX/Parser.h"
+#include "Sim/PTX/Lexer.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <set>
+
+using namespace fp4;
+using namespace fp4::sim::ptx;
+
+namespace {
+
+struct SyntaxError {
+  Loc loc;
+  std::string message;
+  std::string note;
+};
+
+class Parser {
+public:
+  explicit Parser(std::string_view text) : lexer(text) {}
+
+  Module parseModule();
+
+private:
+  [[noreturn]] void fail(const Token &token, std::string message, std::string note = "") {
+    throw SyntaxError{token.loc, std::move(message), std::move(note)};
+  }
+  static std::string found(const Token &token) {
+    if (token.kind == TokenKind::End)
+      return "the end of the file";
+    return fmt::format("'{}{}'", token.kind == TokenKind::Directive ? "." : "", token.text);
+  }
+  bool accept(char c) {
+    if (!lexer.peek().is(c))
+      return false;
+    lexer.take();
+    return true;
+  }
+  void expect(char c) {
+    if (!accept(c))
+      fail(lexer.peek(), fmt::format("expects '{}', but got {}", c, found(lexer.peek())));
+  }
+  Token expect(TokenKind kind, const char *what) {
+    if (lexer.peek().kind != kind)
+      fail(lexer.peek(), fmt::format("expects {}, but got {}", what, found(lexer.peek())));
+    return lexer.take();
+  }
+  uint32_t takeInt(const char *what) {
+    return static_cast<uint32_t>(expect(TokenKind::Int, what).value);
+  }
+
+  void parseTopLevel(Module &module);
+  bool parseDebugDirective(Module &module);
+  void parseFile(Module &module);
+  void parseLoc();
+  Variable parseVariable(bool isExtern);
+  void parseVariableTail(Variable &variable);
+  void parseInitializer(Variable &variable);
+  Initializer parseInitializerElement();
+  void parseFunction(Module &module, bool isEntry);
+  std::vector<Variable> parseParameters();
+  void parsePerformanceDirectives(Function &function);
+  void parseTriple(uint32_t (&out)[3]);
+  void parseBody(Module &module, Function &function);
+  void parseStatement(Module &module, Function &function);
+  void parseRegisters(Function &function);
+  void parseInstruction(Function &function);
+  Arg parseArg();
+  Arg parsePlainArg();
+  Arg parseNumber();
+  Arg parseAddress();
+  uint64_t parseDisplacement();
+  Arg parseList(ArgKind kind, char close);
+  void skipStatement();
+
+  Lexer lexer;
+  Loc debugLoc; ///< line and column of the last .loc
+  uint32_t debugFile = 0;
+};
+
+const std::set<std::string_view> kSpaces = {"global", "const", "shared", "local", "param"};
+
+Module Parser::parseModule() {
+  Module module;
+  module.files.emplace_back();
+  while (lexer.peek().kind != TokenKind::End)
+    parseTopLevel(module);
+  return module;
+}
+
+void Parser::parseTopLevel(Module &module) {
+  Token token = lexer.peek();
+  if (token.kind != TokenKind::Directive)
+    fail(token, fmt::format("expects a directive, but got {}", found(token)));
+  if (parseDebugDirective(module))
+    return;
+  bool isExtern = false;
+  static const std::set<std::string_view> linkage = {"extern", "visible", "weak", "common"};
+  while (token.kind == TokenKind::Directive && linkage.count(token.text)) {
+    isExtern |= token.text == "extern";
+    lexer.take();
+    token = lexer.peek();
+  }
+  if (token.isDirective("version")) {
+    lexer.take();
+    module.version = expect(TokenKind::Float, "a version number").text;
+  } else if (token.isDirective("target")) {
+    lexer.take();
+    module.target = expect(TokenKind::Name, "a target").text;
+    while (accept(','))
+      expect(TokenKind::Name, "a target option");
+  } else if (token.isDirective("address_size")) {
+    lexer.take();
+    if (uint32_t bits = takeInt("an address size"); bits != 64)
+      fail(token, fmt::format(".address_size must be 64, but got {}", bits));
+  } else if (token.isDirective("entry") || token.isDirective("func")) {
+    lexer.take();
+    parseFunction(module, token.text == "entry");
+  } else if (token.kind == TokenKind::Directive && kSpaces.count(token.text)) {
+    module.variables.push_back(parseVariable(isExtern));
+  } else {
+    fail(token, fmt::format("unknown directive {}", found(token)));
+  }
+}
+
+/// .file, .loc, .section and .pragma may stand anywhere.
+bool Parser::parseDebugDirective(Module &module) {
+  const Token &token = lexer.peek();
+  if (token.isDirective("file")) {
+    parseFile(module);
+  } else if (token.isDirective("loc")) {
+    parseLoc();
+  } else if (token.isDirective("section")) {
+    while (!lexer.peek().is('{') && lexer.peek().kind != TokenKind::End)
+      lexer.take();
+    lexer.skipBraces();
+  } else if (token.isDirective("pragma")) {
+    lexer.take();
+    expect(TokenKind::String, "a string");
+    expect(';');
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void Parser::parseFile(Module &module) {
+  lexer.take();
+  uint32_t index = takeInt("a file index");
+  Token name = expect(TokenKind::String, "a file name");
+  while (accept(','))
+    expect(TokenKind::Int, "a time stamp or size");
+  if (index > 0xFFFF)
+    fail(name, fmt::format(".file index must be at most 65535, but got {}", index));
+  if (index >= module.files.size())
+    module.files.resize(index + 1);
+  module.files[index] = name.text;
+}
+
+void Parser::parseLoc() {
+  lexer.take();
+  debugFile = takeInt("a file index");
+  debugLoc.line = takeInt("a line");
+  debugLoc.column = takeInt("a column");
+  while (accept(',')) {
+    Token word = expect(TokenKind::Name, "function_name or inlined_at");
+    if (word.text == "function_name") {
+      expect(TokenKind::Name, "a label");
+      if (accept('+'))
+        takeInt("an offset");
+    } else if (word.text == "inlined_at") {
+      takeInt("a file index"), takeInt("a line"), takeInt("a column");
+    } else {
+      fail(word, fmt::format("expects function_name or inlined_at, but got {}", found(word)));
+    }
+  }
+}
+
+/// From the space directive on, up to the name and dimensions.
+Variable Parser::parseVariable(bool isExtern) {
+  Variable variable;
+  variable.isExtern = isExtern;
+  variable.space = lexer.take().text;
+  if (variable.space == "param" && lexer.peek().isDirective("entry"))
+    fail(lexer.peek(), "expects a type, but got '.entry'");
+  while (lexer.peek().kind == TokenKind::Directive) {
+    Token token = lexer.take();
+    if (token.text == "align")
+      variable.align = takeInt("an alignment");
+    else if (token.text == "v2" || token.text == "v4")
+      variable.vector = token.text == "v2" ? 2 : 4;
+    else if (token.text == "attribute")
+      parseList(ArgKind::Parens, ')');
+    else if (token.text != "ptr" && !(variable.space == "param" && kSpaces.count(token.text)))
+      variable.type = token.text;
+  }
+  Token name = expect(TokenKind::Name, "a variable name");
+  variable.name = name.text;
+  variable.loc = name.loc;
+  if (variable.type.empty())
+    fail(name, fmt::format("variable '{}' expects a type", name.text));
+  parseVariableTail(variable);
+  return variable;
+}
+
+void Parser::parseVariableTail(Variable &variable) {
+  while (accept('[')) {
+    if (accept(']')) {
+      variable.unsized = true;
+      continue;
+    }
+    variable.count *= expect(TokenKind::Int, "an array size").value;
+    expect(']');
+  }
+  if (variable.space == "param" && (lexer.peek().is(',') || lexer.peek().is(')')))
+    return;
+  if (accept('='))
+    parseInitializer(variable);
+  expect(';');
+}
+
+void Parser::parseInitializer(Variable &variable) {
+  if (!accept('{')) {
+    variable.initial.push_back(parseInitializerElement());
+    return;
+  }
+  while (!accept('}')) {
+    parseInitializer(variable);
+    if (!lexer.peek().is('}'))
+      expect(',');
+  }
+  if (variable.unsized)
+    variable.count = std::max<uint64_t>(variable.count, variable.initial.size());
+}
+
+Initializer Parser::parseInitializerElement() {
+  Initializer element;
+  element.loc = lexer.peek().loc;
+  if (lexer.peek().kind == TokenKind::Name) {
+    Token name = lexer.take();
+    bool generic = name.text == "generic" && accept('(');
+    element.symbol = generic ? expect(TokenKind::Name, "a variable name").text : name.text;
+    if (generic)
+      expect(')');
+    element.value = parseDisplacement();
+    return element;
+  }
+  Arg number = parseNumber();
+  element.isFloat = number.kind == ArgKind::Float;
+  element.value = number.value;
+  element.number = number.number;
+  element.floatBits = number.floatBits;
+  return element;
+}
+
+std::vector<Variable> Parser::parseParameters() {
+  std::vector<Variable> params;
+  expect('(');
+  while (!accept(')')) {
+    Token token = lexer.peek();
+    if (token.isDirective("reg"))
+      fail(token, "expects .param, but got '.reg'", "parameters of device functions in registers "
+                                                    "are not supported");
+    if (!token.isDirective("param"))
+      fail(token, fmt::format("expects .param, but got {}", found(token)));
+    params.push_back(parseVariable(false));
+    if (!lexer.peek().is(')'))
+      expect(',');
+  }
+  return params;
+}
+
+void Parser::parseTriple(uint32_t (&out)[3]) {
+  std::fill(out, out + 3, 1u);
+  out[0] = takeInt("a dimension");
+  for (int i = 1; i < 3 && accept(','); ++i)
+    out[i] = takeInt("a dimension");
+}
+
+void Parser::parsePerformanceDirectives(Function &function) {
+  while (lexer.peek().kind == TokenKind::Directive) {
+    Token token = lexer.take();
+    if (token.text == "maxntid")
+      parseTriple(function.maximumBlock);
+    else if (token.text == "reqntid")
+      parseTriple(function.requiredBlock);
+    else if (token.text == "reqnctapercluster")
+      parseTriple(function.requiredCluster);
+    else if (token.text == "minnctapersm" || token.text == "maxnctapersm" ||
+             token.text == "maxnreg" || token.text == "maxclusterrank")
+      takeInt("a number");
+    else if (token.text == "pragma") {
+      expect(TokenKind::String, "a string");
+      expect(';');
+    } else if (token.text != "explicitcluster" && token.text != "blocksareclusters" &&
+               token.text != "noreturn")
+      fail(token, fmt::format("unknown directive {} of a function", found(token)));
+  }
+}
+
+/// Device functions are recorded by name only: calls are the decoder's error.
+void Parser::parseFunction(Module &module, bool isEntry) {
+  Function function;
+  function.isEntry = isEntry;
+  if (!isEntry && lexer.peek().is('('))
+    lexer.take(), skipStatement();
+  Token name = expect(TokenKind::Name, "a function name");
+  function.name = name.text;
+  function.loc = name.loc;
+  if (!isEntry) {
+    while (!lexer.peek().is('{') && !lexer.peek().is(';') && lexer.peek().kind != TokenKind::End)
+      lexer.take();
+    if (!accept(';'))
+      lexer.skipBraces();
+    module.functions.push_back(std::move(function));
+    return;
+  }
+  if (lexer.peek().is('('))
+    function.params = parseParameters();
+  parsePerformanceDirectives(function);
+  if (!accept(';')) {
+    function.hasBody = true;
+    debugFile = 0;
+    debugLoc = {};
+    expect('{');
+    parseBody(module, function);
+  }
+  module.functions.push_back(std::move(function));
+}
+
+/// After '('s of a return value list: up to the matching ')'.
+void Parser::skipStatement() {
+  while (!lexer.peek().is(')') && lexer.peek().kind != TokenKind::End)
+    lexer.take();
+  expect(')');
+}
+
+/// Statements up to the '}' that closes the body; nested scopes become items.
+void Parser::parseBody(Module &module, Function &function) {
+  for (unsigned depth = 1; depth > 0;) {
+    if (lexer.peek().kind == TokenKind::End)
+      fail(lexer.peek(), fmt::format("the body of '{}' expects '}}'", function.name));
+    if (accept('{')) {
+      ++depth;
+      function.items.push_back({ItemKind::ScopeBegin, 0});
+    } else if (accept('}')) {
+      --depth;
+      if (depth > 0)
+        function.items.push_back({ItemKind::ScopeEnd, 0});
+    } else {
+      parseStatement(module, function);
+    }
+  }
+}
+
+void Parser::parseStatement(Module &module, Function &function) {
+  Token token = lexer.peek();
+  if (accept(';'))
+    return;
+  if (token.kind != TokenKind::Directive)
+    return parseInstruction(function);
+  if (parseDebugDirective(module))
+    return;
+  bool isExtern = false;
+  while (token.isDirective("extern") || token.isDirective("visible") || token.isDirective("weak")) {
+    isExtern |= token.text == "extern";
+    lexer.take();
+    token = lexer.peek();
+  }
+  if (token.isDirective("reg"))
+    return parseRegisters(function);
+  if (token.kind == TokenKind::Directive && kSpaces.count(token.text)) {
+    auto index = static_cast<uint32_t>(function.variables.size());
+    function.variables.push_back(parseVariable(isExtern));
+    function.items.push_back({ItemKind::Variable, index});
+    return;
+  }
+  fail(token, fmt::format("unknown directive {} in a function body", found(token)));
+}
+
+void Parser::parseRegisters(Function &function) {
+  lexer.take();
+  Token type = expect(TokenKind::Directive, "a register type");
+  if (type.text == "v2" || type.text == "v4")
+    fail(type, fmt::format("vector registers ('.{}') are not supported", type.text),
+         "declare scalar registers and use { } vectors");
+  do {
+    Token name = expect(TokenKind::Name, "a register name");
+    RegisterDecl decl{name.loc, type.text, name.text, 0};
+    if (accept('<')) {
+      decl.count = takeInt("a register count");
+      expect('>');
+    }
+    auto index = static_cast<uint32_t>(function.registers.size());
+    function.registers.push_back(decl);
+    function.items.push_back({ItemKind::Register, index});
+  } while (accept(','));
+  expect(';');
+}
+
+/// [label:] [@[!]p] opcode{.modifier} [args] ;
+void Parser::parseInstruction(Function &function) {
+  Instruction insn;
+  insn.loc = lexer.peek().loc;
+  if (accept('@')) {
+    insn.guardNegated = accept('!');
+    insn.guard = expect(TokenKind::Name, "a guard predicate").text;
+  }
+  Token opcode = expect(TokenKind::Name, "an instruction");
+  if (insn.guard.empty() && accept(':')) {
+    auto index = static_cast<uint32_t>(function.labels.size());
+    function.labels.push_back({opcode.loc, opcode.text});
+    function.items.push_back({ItemKind::Label, index});
+    return;
+  }
+  insn.opcode = opcode.text;
+  while (lexer.peek().kind == TokenKind::Directive && !lexer.peek().spaceBefore)
+    insn.modifiers.push_back(lexer.take().text);
+  if (!lexer.peek().is(';')) {
+    do {
+      insn.args.push_back(parseArg());
+      while (lexer.peek().is('|')) {
+        lexer.take();
+        insn.args.back().paired = true;
+        insn.args.push_back(parseArg());
+      }
+    } while (accept(','));
+  }
+  expect(';');
+  insn.debugFile = debugFile;
+  insn.debugLine = debugLoc.line;
+  insn.debugColumn = debugLoc.column;
+  auto index = static_cast<uint32_t>(function.instructions.size());
+  function.instructions.push_back(std::move(insn));
+  function.items.push_back({ItemKind::Instruction, index});
+}
+
+Arg Parser::parseArg() {
+  Loc loc = lexer.peek().loc;
+  Arg arg;
+  if (accept('['))
+    arg = parseAddress();
+  else if (accept('{'))
+    arg = parseList(ArgKind::Vector, '}');
+  else if (accept('('))
+    arg = parseList(ArgKind::Parens, ')');
+  else if (accept('!')) {
+    arg = parsePlainArg();
+    arg.negated = true;
+  } else
+    arg = parsePlainArg();
+  arg.loc = loc;
+  return arg;
+}
+
+Arg Parser::parsePlainArg() {
+  if (lexer.peek().kind != TokenKind::Name)
+    return parseNumber();
+  Arg arg;
+  arg.loc = lexer.peek().loc;
+  arg.text = lexer.take().text;
+  arg.value = parseDisplacement();
+  return arg;
+}
+
+Arg Parser::parseNumber() {
+  Arg arg;
+  arg.loc = lexer.peek().loc;
+  bool negative = accept('-');
+  if (!negative)
+    accept('+');
+  Token token = lexer.peek();
+  if (token.kind != TokenKind::Int && token.kind != TokenKind::Float)
+    fail(token, fmt::format("expects an operand, but got {}", found(token)));
+  lexer.take();
+  arg.kind = token.kind == TokenKind::Int ? ArgKind::Int : ArgKind::Float;
+  arg.text = token.text;
+  arg.value = token.value;
+  arg.number = negative ? -token.number : token.number;
+  arg.floatBits = token.floatBits;
+  if (negative && token.floatBits)
+    arg.value ^= 1ull << (token.floatBits - 1);
+  else if (negative)
+    arg.value = 0 - token.value;
+  return arg;
+}
+
+/// [+|-] integer, also "+-4"; 0 when absent.
+uint64_t Parser::parseDisplacement() {
+  bool plus = accept('+');
+  bool minus = accept('-');
+  if (!plus && !minus)
+    return 0;
+  uint64_t value = expect(TokenKind::Int, "an integer").value;
+  return minus ? 0 - value : value;
+}
+
+/// After '['.
+Arg Parser::parseAddress() {
+  Arg arg;
+  arg.kind = ArgKind::Address;
+  arg.loc = lexer.peek().loc;
+  arg.elements.push_back(parsePlainArg());
+  arg.value = arg.elements[0].kind == ArgKind::Name ? arg.elements[0].value : parseDisplacement();
+  arg.elements[0].value = arg.elements[0].kind == ArgKind::Name ? 0 : arg.elements[0].value;
+  if (accept(','))
+    arg.elements.push_back(parseArg());
+  expect(']');
+  return arg;
+}
+
+/// After the opening character.
+Arg Parser::parseList(ArgKind kind, char close) {
+  Arg arg;
+  arg.kind = kind;
+  arg.loc = lexer.peek().loc;
+  if (lexer.peek().kind == TokenKind::Directive && kind == ArgKind::Parens) // .attribute(.managed)
+    lexer.take();
+  while (!accept(close)) {
+    arg.elements.push_back(parseArg());
+    if (!lexer.peek().is(close))
+      expect(',');
+  }
+  return arg;
+}
+
+} // namespace
+
+Expected<Module> fp4::sim::ptx::parse(std::string_view text, std::string_view name) {
+  try {
+    return Parser(text).parseModule();
+  } catch (SyntaxError &error) {
+    return makeError(ErrorKind::Simulation,
+                     fmt::format("{}:{}:{}: {}", name, error.loc.line, error.loc.column,
+                                 error.message),
+                     std::move(error.note));
+  }
+}

@@ -1,0 +1,164 @@
+//===- Cluster.cpp - Building the state of a cluster ----------------------===//
+#include "Sim/State/Cluster.h"
+#include "Sim/State/Launch.h"
+#include <bit>
+#include <cstring>
+
+using namespace fp4::sim;
+
+/// splitmix64: small, and good enough to shuffle a schedule.
+uint64_t Cluster::nextRandom() {
+  random += 0x9E3779B97F4A7C15ull;
+  uint64_t z = random;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
+  return z ^ (z >> 31);
+}
+
+static std::array<uint32_t, 3> unravel(uint64_t linear, const std::array<uint32_t, 3> &shape) {
+  return {static_cast<uint32_t>(linear % shape[0]),
+          static_cast<uint32_t>(linear / shape[0] % shape[1]),
+          static_cast<uint32_t>(linear / shape[0] / shape[1])};
+}
+
+/// Lane masks of %lanemask_*.
+static uint32_t laneMask(Special which, uint32_t lane) {
+  uint32_t eq = 1u << lane, lt = eq - 1;
+  switch (which) {
+  case Special::LanemaskEq:
+    return eq;
+  case Special::LanemaskLe:
+    return lt | eq;
+  case Special::LanemaskLt:
+    return lt;
+  case Special::LanemaskGe:
+    return ~lt;
+  default:
+    return ~(lt | eq);
+  }
+}
+
+static uint64_t specialValue(Special which, const Warp &warp, uint32_t lane) {
+  const Cta &cta = *warp.cta;
+  const Cluster &cluster = *cta.cluster;
+  const Launch &launch = *cluster.launch;
+  const LaunchConfig &config = launch.config;
+  uint32_t thread = warp.index * 32 + lane;
+  std::array<uint32_t, 3> tid = unravel(thread, config.block);
+  std::array<uint32_t, 3> inCluster = unravel(cta.rank, config.cluster);
+  auto axis = [&](Special x) { return static_cast<size_t>(which) - static_cast<size_t>(x); };
+  auto among = [&](Special x) { return which >= x && axis(x) < 3; };
+  if (among(Special::TidX))
+    return tid[axis(Special::TidX)];
+  if (among(Special::NtidX))
+    return config.block[axis(Special::NtidX)];
+  if (among(Special::CtaidX))
+    return cta.index[axis(Special::CtaidX)];
+  if (among(Special::NctaidX))
+    return config.grid[axis(Special::NctaidX)];
+  if (among(Special::ClusteridX))
+    return cluster.clusterIndex[axis(Special::ClusteridX)];
+  if (among(Special::NclusteridX))
+    return launch.clusterGrid[axis(Special::NclusteridX)];
+  if (among(Special::ClusterCtaidX))
+    return inCluster[axis(Special::ClusterCtaidX)];
+  if (among(Special::ClusterNctaidX))
+    return config.cluster[axis(Special::ClusterNctaidX)];
+  switch (which) {
+  case Special::ClusterCtarank:
+    return cta.rank;
+  case Special::ClusterNctarank:
+    return cluster.ctas.size();
+  case Special::IsExplicitCluster:
+    return launch.explicitCluster;
+  case Special::Laneid:
+    return lane;
+  case Special::Warpid:
+    return warp.index;
+  case Special::Nwarpid:
+    return 64;
+  case Special::Smid:
+    return (cluster.index * cluster.ctas.size() + cta.rank) % launch.multiprocessors;
+  case Special::Nsmid:
+    return launch.multiprocessors;
+  case Special::Gridid:
+    return 1;
+  case Special::DynamicSmemSize:
+    return config.dynamicSharedBytes;
+  case Special::TotalSmemSize:
+  case Special::AggrSmemSize:
+    return cta.shared.end();
+  default:
+    return laneMask(which, lane);
+  }
+}
+
+static void fillSpecials(Warp &warp, const Kernel &kernel) {
+  for (const SpecialUse &use : kernel.specials) {
+    std::byte *slot = warp.registers + use.offset;
+    for (uint32_t lane = 0; lane < 32; ++lane) {
+      uint64_t value = specialValue(use.which, warp, lane);
+      if (use.width == 0) {
+        uint32_t mask = value ? ~0u : 0u;
+        std::memcpy(slot, &mask, 4);
+      } else {
+        std::memcpy(slot + lane * use.width, &value, use.width);
+      }
+    }
+  }
+}
+
+static void startWarp(Warp &warp, Cta &cta, uint32_t index, std::byte *registers) {
+  const Launch &launch = *cta.cluster->launch;
+  const Kernel &kernel = *launch.kernel;
+  uint32_t lanes = std::min(32u, cta.threads - index * 32);
+  warp.cta = &cta;
+  warp.index = index;
+  warp.present = warp.live = lanes == 32 ? kAllLanes : (1u << lanes) - 1;
+  warp.registers = registers;
+  warp.constants = launch.constantsByRank[cta.rank].bytes();
+  warp.local.assign(size_t(kernel.info.localBytes) * 32, std::byte{0});
+  warp.groups.clear();
+  warp.groups.push_back(LaneGroup{0, warp.live, nullptr, false, 0});
+  fillSpecials(warp, kernel);
+}
+
+static std::unique_ptr<Cta> startCta(Cluster &cluster, uint32_t rank) {
+  const Launch &launch = *cluster.launch;
+  const Kernel &kernel = *launch.kernel;
+  auto cta = std::make_unique<Cta>();
+  cta->cluster = &cluster;
+  cta->rank = rank;
+  std::array<uint32_t, 3> within = unravel(rank, launch.config.cluster);
+  for (size_t i = 0; i < 3; ++i)
+    cta->index[i] = cluster.clusterIndex[i] * launch.config.cluster[i] + within[i];
+  const auto &grid = launch.config.grid;
+  cta->linear = cta->index[0] + uint64_t(grid[0]) * (cta->index[1] + uint64_t(grid[1]) * cta->index[2]);
+  cta->threads = launch.config.block[0] * launch.config.block[1] * launch.config.block[2];
+  uint32_t shared = launch.config.dynamicSharedBytes
+                        ? kernel.dynamicSharedOffset + launch.config.dynamicSharedBytes
+                        : kernel.sharedBytes;
+  cta->shared.reset(shared);
+  uint32_t warps = (cta->threads + 31) / 32;
+  cta->warps = std::vector<Warp>(warps);
+  cta->liveWarps = warps;
+  cta->registers = AlignedBytes(size_t(warps) * kernel.registerBytes);
+  return cta;
+}
+
+Cluster::Cluster(Launch &owner, uint64_t linearIndex) : launch(&owner), index(linearIndex) {
+  clusterIndex = unravel(linearIndex, owner.clusterGrid);
+  random = owner.options->seed * 0xD1342543DE82EF95ull + linearIndex;
+  const auto &shape = owner.config.cluster;
+  for (uint32_t rank = 0; rank < shape[0] * shape[1] * shape[2]; ++rank)
+    ctas.push_back(startCta(*this, rank));
+  for (auto &cta : ctas) {
+    for (uint32_t w = 0; w < cta->warps.size(); ++w)
+      startWarp(cta->warps[w], *cta, w,
+                cta->registers.bytes() + size_t(w) * owner.kernel->registerBytes);
+    liveThreads += cta->threads;
+  }
+  engine = makeAsyncEngine(*this);
+}
+
+Cluster::~Cluster() = default;

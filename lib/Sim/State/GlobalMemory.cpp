@@ -1,0 +1,119 @@
+//===- GlobalMemory.cpp - The simulated device memory ---------------------===//
+#include "fp4/Sim/GlobalMemory.h"
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+
+using namespace fp4;
+using namespace fp4::sim;
+
+static constexpr uint64_t kAlign = 512;
+static constexpr uint64_t kGap = 4096; ///< never valid, between allocations
+
+static auto lowerBound(const std::vector<std::unique_ptr<Allocation>> &table, uint64_t address) {
+  return std::lower_bound(table.begin(), table.end(), address,
+                          [](const auto &a, uint64_t value) { return a->address < value; });
+}
+
+uint64_t GlobalMemory::allocate(uint64_t size, std::string name) {
+  uint64_t address = nextAddress;
+  nextAddress += (size + kGap + kAlign - 1) / kAlign * kAlign;
+  if (name.empty())
+    name = fmt::format("allocation {}", serial);
+  ++serial;
+  auto allocation = std::make_unique<Allocation>();
+  allocation->name = std::move(name);
+  allocation->address = address;
+  allocation->size = size;
+  allocation->bytes.reset(new std::byte[std::max<uint64_t>(size, 1)]);
+  std::memset(allocation->bytes.get(), 0xCD, size);
+  inUse += size;
+  table.insert(lowerBound(table, address), std::move(allocation));
+  return address;
+}
+
+Status GlobalMemory::reserve(uint64_t address, uint64_t size, std::string name, bool readOnly) {
+  auto place = lowerBound(table, address);
+  if (place != table.end() && (*place)->address < address + size)
+    return makeError(ErrorKind::Internal, fmt::format("'{}' overlaps '{}'", name, (*place)->name));
+  auto allocation = std::make_unique<Allocation>();
+  allocation->name = std::move(name);
+  allocation->address = address;
+  allocation->size = size;
+  allocation->readOnly = readOnly;
+  allocation->bytes = std::make_unique<std::byte[]>(std::max<uint64_t>(size, 1));
+  inUse += size;
+  table.insert(place, std::move(allocation));
+  return {};
+}
+
+Status GlobalMemory::free(uint64_t address) {
+  auto place = lowerBound(table, address);
+  if (place == table.end() || (*place)->address != address)
+    return makeError(ErrorKind::Usage,
+                     fmt::format("free expects the address of an allocation, but got {:#x}", address),
+                     explain(address, 1));
+  inUse -= (*place)->size;
+  table.erase(place);
+  return {};
+}
+
+const Allocation *GlobalMemory::find(uint64_t address, uint64_t bytes) const {
+  auto place = std::upper_bound(table.begin(), table.end(), address,
+                                [](uint64_t value, const auto &a) { return value < a->address; });
+  if (place == table.begin())
+    return nullptr;
+  const Allocation &allocation = **std::prev(place);
+  uint64_t offset = address - allocation.address;
+  bool inside = offset <= allocation.size && bytes <= allocation.size - offset;
+  return inside ? &allocation : nullptr;
+}
+
+std::byte *GlobalMemory::translate(uint64_t address, uint64_t bytes) const {
+  const Allocation *allocation = find(address, bytes);
+  return allocation ? allocation->bytes.get() + (address - allocation->address) : nullptr;
+}
+
+std::string GlobalMemory::explain(uint64_t address, uint64_t bytes) const {
+  auto place = std::upper_bound(table.begin(), table.end(), address,
+                                [](uint64_t value, const auto &a) { return value < a->address; });
+  if (table.empty())
+    return fmt::format("{:#x} is no device address: nothing is allocated", address);
+  if (place == table.begin())
+    return fmt::format("{:#x} is below every allocation; the lowest is '{}' at {:#x}", address,
+                       table.front()->name, table.front()->address);
+  const Allocation &near = **std::prev(place);
+  uint64_t offset = address - near.address;
+  if (offset < near.size)
+    return fmt::format("{} bytes at {:#x} begin at byte {} of '{}', which has only {} bytes", bytes,
+                       address, offset, near.name, near.size);
+  return fmt::format("{:#x} is {} bytes past the end of '{}' ({} bytes at {:#x})", address,
+                     offset - near.size, near.name, near.size, near.address);
+}
+
+Status GlobalMemory::read(uint64_t address, void *destination, uint64_t bytes) const {
+  const std::byte *source = translate(address, bytes);
+  if (!source)
+    return makeError(ErrorKind::Device, "read of device memory is out of bounds",
+                     explain(address, bytes));
+  std::memcpy(destination, source, bytes);
+  return {};
+}
+
+Status GlobalMemory::write(uint64_t address, const void *source, uint64_t bytes) {
+  std::byte *destination = translate(address, bytes);
+  if (!destination)
+    return makeError(ErrorKind::Device, "write of device memory is out of bounds",
+                     explain(address, bytes));
+  std::memcpy(destination, source, bytes);
+  return {};
+}
+
+Status GlobalMemory::fill(uint64_t address, uint8_t value, uint64_t bytes) {
+  std::byte *destination = translate(address, bytes);
+  if (!destination)
+    return makeError(ErrorKind::Device, "fill of device memory is out of bounds",
+                     explain(address, bytes));
+  std::memset(destination, value, bytes);
+  return {};
+}

@@ -1,0 +1,256 @@
+//===- Scheduler.cpp - Runs the warps of one cluster ----------------------===//
+#include "Sim/State/Scheduler.h"
+#include "Sim/State/Barriers.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <utility>
+
+using namespace fp4;
+using namespace fp4::sim;
+
+static constexpr uint32_t kQuantum = 1024;
+/// After this many rounds of spinning a lazy engine must move: a program may poll with plain loads.
+static constexpr uint64_t kSpinRounds = 64;
+/// After this many rounds of nothing but failing polls, with nothing in flight, give up.
+static constexpr uint64_t kIdleLimit = 1 << 16;
+
+uint32_t Scheduler::quantumOf() {
+  if (cluster.launch->options->policy != CompletionPolicy::Random)
+    return kQuantum;
+  return 1 + static_cast<uint32_t>(cluster.nextRandom() % 128);
+}
+
+//===----------------------------------------------------------------------===//
+// Rounds
+//===----------------------------------------------------------------------===//
+
+bool Scheduler::round() {
+  ++cluster.roundNumber;
+  bool progress = false, changed = false;
+  size_t ctas = cluster.ctas.size();
+  bool shuffle = cluster.launch->options->policy == CompletionPolicy::Random;
+  size_t firstCta = shuffle ? cluster.nextRandom() % ctas : 0;
+  for (size_t c = 0; c < ctas && !cx.failed; ++c) {
+    Cta &cta = *cluster.ctas[(firstCta + c) % ctas];
+    size_t warps = cta.warps.size();
+    size_t first = shuffle ? cluster.nextRandom() % warps : 0;
+    for (size_t w = 0; w < warps && !cx.failed; ++w) {
+      Warp &warp = cta.warps[(first + w) % warps];
+      if (warp.done())
+        continue;
+      uint32_t quantum = quantumOf();
+      uint64_t before = instructions;
+      progress |= runWarp(warp, quantum);
+      changed |= instructions - before < quantum;
+    }
+  }
+  busyRounds = changed ? 0 : busyRounds + 1;
+  return progress;
+}
+
+Expected<Scheduler::State> Scheduler::run(uint64_t budget) {
+  uint64_t end = instructions + budget;
+  uint64_t limit = cluster.launch->options->instructionLimit;
+  while (cluster.liveThreads > 0) {
+    bool progress = round();
+    if (cx.failed)
+      return tl::unexpected<Error>(std::move(cx.error));
+    FP4_TRY(cluster.async().round());
+    idleRounds = progress ? 0 : idleRounds + 1;
+    if (!progress || busyRounds >= kSpinRounds) {
+      busyRounds = 0;
+      Expected<bool> advanced = cluster.async().advance();
+      if (!advanced)
+        return tl::unexpected<Error>(std::move(advanced.error()));
+      if (*advanced)
+        idleRounds = 0;
+      else if (!progress && (idleRounds > kIdleLimit || allBlocked(cluster)))
+        return tl::unexpected<Error>(cluster.async().deadlock());
+    }
+    if (limit && instructions > limit)
+      return makeError(ErrorKind::Simulation,
+                       fmt::format("kernel '{}' executed more than {} warp instructions in one "
+                                   "cluster and has not ended",
+                                   cluster.launch->kernel->info.name, limit),
+                       "an endless loop, or a limit that is too low for this launch");
+    if (instructions >= end && cluster.liveThreads > 0)
+      return State::Running;
+  }
+  FP4_TRY(cluster.async().drain());
+  return State::Done;
+}
+
+//===----------------------------------------------------------------------===//
+// Groups of lanes
+//===----------------------------------------------------------------------===//
+
+/// Groups at the same PC become one, unless one of them is in the middle of an instruction.
+void Scheduler::mergeGroups(Warp &warp) {
+  auto &groups = warp.groups;
+  for (size_t i = 0; i < groups.size(); ++i)
+    for (size_t j = i + 1; j < groups.size();) {
+      auto open = [](const LaneGroup &g) { return (!g.wait || g.retry) && !g.token; };
+      if (groups[i].pc != groups[j].pc || !open(groups[i]) || !open(groups[j])) {
+        ++j;
+        continue;
+      }
+      groups[i].mask |= groups[j].mask;
+      groups[i].wait.reset();
+      groups.erase(groups.begin() + static_cast<ptrdiff_t>(j));
+    }
+}
+
+/// The runnable group with the lowest PC; when a quantum ran out in a diverged warp, the next one
+/// above it has its turn first.
+LaneGroup *Scheduler::pickGroup(Warp &warp) {
+  for (LaneGroup &group : warp.groups)
+    if (group.wait && group.wait->ready())
+      group.wait.reset();
+  if (warp.groups.size() > 1)
+    mergeGroups(warp);
+  LaneGroup *lowest = nullptr, *next = nullptr;
+  for (LaneGroup &group : warp.groups) {
+    if (group.wait)
+      continue;
+    if (!lowest || group.pc < lowest->pc)
+      lowest = &group;
+    if (warp.passedOver && group.pc > warp.passedOver && (!next || group.pc < next->pc))
+      next = &group;
+  }
+  warp.passedOver = 0;
+  return next ? next : lowest;
+}
+
+bool Scheduler::runWarp(Warp &warp, uint32_t quantum) {
+  bool progress = false;
+  uint64_t end = instructions + quantum;
+  cx.select(warp);
+  while (instructions < end && !warp.done() && !cx.failed) {
+    LaneGroup *group = pickGroup(warp);
+    if (!group)
+      break;
+    bool worked = runGroup(warp, static_cast<size_t>(group - warp.groups.data()),
+                           static_cast<uint32_t>(end - instructions));
+    progress |= worked;
+    if (!worked)
+      break;
+  }
+  return progress;
+}
+
+bool Scheduler::runGroup(Warp &warp, size_t groupIndex, uint32_t quantum) {
+  const Insn *code = cluster.launch->kernel->code.data();
+  LaneGroup *group = &warp.groups[groupIndex];
+  const std::byte *registers = warp.registers;
+  // Where to stop and look at the other groups again.
+  uint32_t meet = ~0u;
+  bool diverged = warp.groups.size() > 1;
+  for (const LaneGroup &other : warp.groups)
+    if (other.pc > group->pc)
+      meet = std::min(meet, other.pc);
+  uint32_t pc = group->pc, groupMask = group->mask;
+  cx.groupMask = groupMask;
+  cx.token = std::exchange(group->token, 0);
+  uint32_t left = quantum;
+  while (left > 0) {
+    const Insn &insn = code[pc];
+    uint32_t mask = groupMask;
+    --left;
+    if (insn.guard != kNoGuard) {
+      uint32_t guard = *reinterpret_cast<const uint32_t *>(registers + insn.guard);
+      mask &= insn.guardNegated ? ~guard : guard;
+      if (mask == 0) {
+        if (++pc >= meet)
+          break;
+        continue;
+      }
+    }
+    cx.mask = mask;
+    cx.pc = pc;
+    Outcome outcome = insn.handler(cx, insn);
+    if (outcome == Outcome::Next) [[likely]] {
+      if (++pc >= meet)
+        break;
+      continue;
+    }
+    if (outcome == Outcome::Jump && mask == groupMask) {
+      pc = cx.target;
+      if (diverged)
+        break;
+      continue;
+    }
+    group->pc = pc;
+    instructions += quantum - left;
+    warp.executed += quantum - left;
+    switch (outcome) {
+    case Outcome::Jump:
+      jump(warp, groupIndex);
+      return true;
+    case Outcome::Retry:
+    case Outcome::NextWhenReady:
+      suspend(warp, groupIndex, outcome == Outcome::Retry);
+      return quantum - left > 1 || outcome == Outcome::NextWhenReady;
+    case Outcome::Yield:
+      group->pc = pc + 1;
+      warp.passedOver = pc;
+      return false;
+    case Outcome::Exit:
+      exitLanes(warp, groupIndex);
+      return true;
+    default:
+      return true;
+    }
+  }
+  if (left == 0 && diverged)
+    warp.passedOver = pc;
+  group->pc = pc;
+  instructions += quantum - left;
+  warp.executed += quantum - left;
+  return true;
+}
+
+/// A branch that some lanes take.
+void Scheduler::jump(Warp &warp, size_t groupIndex) {
+  LaneGroup &group = warp.groups[groupIndex];
+  LaneGroup taken{cx.target, cx.mask, nullptr, false, 0};
+  group.mask &= ~cx.mask;
+  group.pc += 1;
+  warp.groups.push_back(std::move(taken));
+}
+
+/// The active lanes block; lanes that the guard switched off go on.
+void Scheduler::suspend(Warp &warp, size_t groupIndex, bool retry) {
+  LaneGroup &group = warp.groups[groupIndex];
+  uint32_t rest = group.mask & ~cx.mask;
+  uint32_t next = group.pc + 1;
+  group.mask = cx.mask;
+  group.wait = std::move(cx.pendingWait);
+  group.retry = retry;
+  group.token = std::exchange(cx.token, 0);
+  if (!retry)
+    group.pc = next;
+  if (rest)
+    warp.groups.push_back(LaneGroup{next, rest, nullptr, false, 0});
+}
+
+void Scheduler::exitLanes(Warp &warp, size_t groupIndex) {
+  LaneGroup &group = warp.groups[groupIndex];
+  warp.live &= ~cx.mask;
+  cluster.liveThreads -= static_cast<uint32_t>(std::popcount(cx.mask));
+  group.mask &= ~cx.mask;
+  group.pc += 1;
+  if (cx.observer)
+    cx.observer->onLife({cx.agent(), cx.here(), LifeOp::WarpExit, cx.mask, 0, 0});
+  if (group.mask == 0)
+    warp.groups.erase(warp.groups.begin() + static_cast<ptrdiff_t>(groupIndex));
+  Cta &cta = *warp.cta;
+  if (warp.done())
+    --cta.liveWarps;
+  lanesExited(warp, cx.mask);
+  if (!cta.done())
+    return;
+  if (cx.observer)
+    cx.observer->onLife({cx.agent(), cx.here(), LifeOp::CtaExit, cx.mask, 0, 0});
+  if (Status ended = cluster.async().ctaExited(cta); !ended)
+    cx.fail(std::move(ended.error()));
+}

@@ -1,0 +1,44 @@
+//===- Scheduler.h - Runs the warps of one cluster ------------------------===//
+//
+// One round gives every runnable warp a quantum of instructions. A warp that blocks gives up the
+// rest of its quantum and is asked again each round. When no warp could run, the asynchronous
+// engine completes something; when it has nothing left, that is a deadlock.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Sim/Insn/ExecContext.h"
+
+namespace fp4::sim {
+
+class Scheduler {
+public:
+  explicit Scheduler(Cluster &cluster) : cluster(cluster), cx(cluster) {}
+
+  enum class State : uint8_t { Done, Running };
+  /// Runs until all CTAs exited, or for about `budget` warp instructions.
+  Expected<State> run(uint64_t budget);
+
+  uint64_t executed() const { return instructions; }
+
+private:
+  bool round();
+  /// Runs one group of `warp` for a quantum; false when none can run.
+  bool runWarp(Warp &warp, uint32_t quantum);
+  LaneGroup *pickGroup(Warp &warp);
+  void mergeGroups(Warp &warp);
+  /// Executes the group; returns whether it did something other than poll.
+  bool runGroup(Warp &warp, size_t groupIndex, uint32_t quantum);
+  void jump(Warp &warp, size_t groupIndex);
+  void suspend(Warp &warp, size_t groupIndex, bool retry);
+  void exitLanes(Warp &warp, size_t groupIndex);
+  uint32_t quantumOf();
+
+  Cluster &cluster;
+  ExecContext cx;
+  uint64_t instructions = 0;
+  uint64_t busyRounds = 0; ///< rounds in a row in which no warp blocked or exited
+  uint64_t idleRounds = 0; ///< rounds in a row in which warps only polled
+};
+
+} // namespace fp4::sim

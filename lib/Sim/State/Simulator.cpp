@@ -1,0 +1,260 @@
+//===- Simulator.cpp - Launching a kernel ---------------------------------===//
+//
+// Validates the launch, then runs its clusters: each host thread takes the next cluster, in grid
+// order. A cluster that runs very long is set aside so that others may start (a program may wait
+// for a flag that another cluster sets). Errors are deterministic: the one of the lowest cluster.
+//
+//===----------------------------------------------------------------------===//
+#include "fp4/Sim/Simulator.h"
+#include "Sim/State/Scheduler.h"
+#include "fp4/ISA/TargetModel.h"
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <deque>
+#include <fmt/format.h>
+#include <thread>
+
+using namespace fp4;
+using namespace fp4::sim;
+
+Simulator::Simulator(SimOptions options) : settings(std::move(options)) {}
+Simulator::~Simulator() = default;
+
+/// Module variables live in device memory from the first launch on.
+Status Simulator::loadModule(const Program &program) {
+  for (const ModuleVariable &variable : program.impl().variables) {
+    if (global.find(variable.address, variable.size))
+      continue;
+    FP4_TRY(global.reserve(variable.address, variable.size, variable.name, variable.readOnly));
+    FP4_TRY(global.write(variable.address, variable.initial.data(), variable.size));
+  }
+  return {};
+}
+
+static std::string text(const std::array<uint32_t, 3> &shape) {
+  return fmt::format("({},{},{})", shape[0], shape[1], shape[2]);
+}
+
+static uint64_t volume(const std::array<uint32_t, 3> &shape) {
+  return uint64_t(shape[0]) * shape[1] * shape[2];
+}
+
+/// What a launch must satisfy before the first instruction; errors are the launcher's.
+static Status checkLaunch(const KernelInfo &kernel, const LaunchConfig &config,
+                          const hw::TargetModel &target, size_t paramBytes, uint32_t sharedBytes) {
+  auto refuse = [&](std::string message) {
+    return makeError(ErrorKind::Usage, fmt::format("launch of '{}': {}", kernel.name, message));
+  };
+  if (volume(config.grid) == 0 || volume(config.block) == 0)
+    return refuse(fmt::format("grid and block must not be empty, but got {} and {}",
+                              text(config.grid), text(config.block)));
+  if (volume(config.block) > target.maxThreadsPerCta)
+    return refuse(fmt::format("a block must have at most {} threads, but got {}",
+                              target.maxThreadsPerCta, volume(config.block)));
+  if (kernel.requiredBlock[0] && kernel.requiredBlock != config.block)
+    return refuse(fmt::format("the kernel requires blocks of {} (.reqntid), but got {}",
+                              text(kernel.requiredBlock), text(config.block)));
+  if (kernel.maximumBlock[0] && volume(config.block) > volume(kernel.maximumBlock))
+    return refuse(fmt::format("the kernel allows blocks of at most {} threads (.maxntid), but got {}",
+                              volume(kernel.maximumBlock), volume(config.block)));
+  for (size_t i = 0; i < 3; ++i)
+    if (config.grid[i] % config.cluster[i] != 0)
+      return refuse(fmt::format("the grid {} must be a multiple of the cluster {}", text(config.grid),
+                                text(config.cluster)));
+  if (volume(config.cluster) > 16)
+    return refuse(fmt::format("a cluster must have at most 16 CTAs, but got {}", text(config.cluster)));
+  if (sharedBytes > target.sharedBytesPerCta)
+    return refuse(fmt::format("a CTA of {} has {} bytes of shared memory, but the kernel needs {}",
+                              target.name, target.sharedBytesPerCta, sharedBytes));
+  if (paramBytes != kernel.paramBytes)
+    return refuse(fmt::format("the kernel has {} bytes of parameters, but got {}", kernel.paramBytes,
+                              paramBytes));
+  return {};
+}
+
+static Status chooseCluster(const KernelInfo &kernel, LaunchConfig &config, bool &explicitly) {
+  std::array<uint32_t, 3> wanted = kernel.requiredCluster;
+  explicitly = wanted[0] != 0 || config.cluster[0] != 0;
+  if (config.cluster[0] == 0)
+    config.cluster = wanted[0] ? wanted : std::array<uint32_t, 3>{1, 1, 1};
+  for (uint32_t &extent : config.cluster)
+    extent = std::max(extent, 1u);
+  if (wanted[0] && wanted != config.cluster)
+    return makeError(ErrorKind::Usage,
+                     fmt::format("launch of '{}': the kernel requires clusters of {}, but got {}",
+                                 kernel.name, text(wanted), text(config.cluster)));
+  return {};
+}
+
+/// Bank 1 for each CTA rank: addresses of shared variables carry the rank.
+static void buildConstants(Launch &launch) {
+  const Kernel &kernel = *launch.kernel;
+  for (uint32_t rank = 0; rank < volume(launch.config.cluster); ++rank) {
+    AlignedBytes bank(kernel.constants.size());
+    if (!kernel.constants.empty())
+      std::memcpy(bank.bytes(), kernel.constants.data(), kernel.constants.size());
+    for (const RankFixup &fixup : kernel.rankFixups)
+      for (uint32_t lane = 0; lane < 32; ++lane) {
+        std::byte *slot = bank.bytes() + fixup.offset + lane * fixup.width;
+        uint64_t value = 0;
+        std::memcpy(&value, slot, fixup.width);
+        value += uint64_t(rank) << kSharedRankShift;
+        std::memcpy(slot, &value, fixup.width);
+      }
+    launch.constantsByRank.push_back(std::move(bank));
+  }
+}
+
+bool Launch::cancelNextCluster(std::array<uint32_t, 3> &firstCta) {
+  std::lock_guard<std::mutex> guard(lock);
+  if (nextCluster >= totalClusters)
+    return false;
+  uint64_t index = nextCluster++;
+  ++canceledClusters;
+  firstCta[0] = static_cast<uint32_t>(index % clusterGrid[0]) * config.cluster[0];
+  firstCta[1] = static_cast<uint32_t>(index / clusterGrid[0] % clusterGrid[1]) * config.cluster[1];
+  firstCta[2] = static_cast<uint32_t>(index / clusterGrid[0] / clusterGrid[1]) * config.cluster[2];
+  return true;
+}
+
+namespace {
+
+/// A started cluster and its scheduler.
+struct Running {
+  Running(Launch &launch, uint64_t index) : cluster(launch, index), scheduler(cluster) {}
+  Cluster cluster;
+  Scheduler scheduler;
+};
+
+/// Runs the clusters of one launch on several host threads.
+class Grid {
+public:
+  explicit Grid(Launch &launch) : launch(launch) {}
+  Status run(unsigned threads);
+  LaunchStats stats;
+
+private:
+  static constexpr uint64_t kSlice = 64'000'000; ///< warp instructions before a cluster yields
+
+  void work();
+  std::unique_ptr<Running> takeNext();
+  void finish(Running &running, Expected<Scheduler::State> result);
+
+  Launch &launch;
+  // Guarded by launch.lock:
+  uint64_t done = 0;
+  bool failed = false;
+  uint64_t failedCluster = 0;
+  Error error;
+};
+
+std::unique_ptr<Running> Grid::takeNext() {
+  uint64_t index;
+  {
+    std::lock_guard<std::mutex> guard(launch.lock);
+    if (failed || launch.nextCluster >= launch.totalClusters)
+      return nullptr;
+    index = launch.nextCluster++;
+  }
+  return std::make_unique<Running>(launch, index);
+}
+
+void Grid::finish(Running &running, Expected<Scheduler::State> result) {
+  std::lock_guard<std::mutex> guard(launch.lock);
+  stats.warpInstructions += running.scheduler.executed();
+  stats.mmas += running.cluster.mmas;
+  stats.tickets += running.cluster.tickets;
+  stats.ctas += running.cluster.ctas.size();
+  if (!result && (!failed || running.cluster.index < failedCluster)) {
+    failed = true;
+    failedCluster = running.cluster.index;
+    error = std::move(result.error());
+  }
+  ++done;
+  uint64_t ctas = running.cluster.ctas.size();
+  if (launch.options->progress)
+    launch.options->progress((done + launch.canceledClusters) * ctas, launch.totalClusters * ctas);
+}
+
+/// One host thread: its own clusters in turn, a new one whenever all of its own had a slice.
+void Grid::work() {
+  std::deque<std::unique_ptr<Running>> own;
+  while (true) {
+    std::unique_ptr<Running> next = takeNext();
+    if (!next && own.empty())
+      return;
+    if (!next) {
+      next = std::move(own.front());
+      own.pop_front();
+    }
+    Expected<Scheduler::State> result = next->scheduler.run(kSlice);
+    if (result && *result == Scheduler::State::Running) {
+      own.push_back(std::move(next));
+      // After an error only clusters below it still matter.
+      std::lock_guard<std::mutex> guard(launch.lock);
+      if (failed)
+        std::erase_if(own, [&](auto &r) { return r->cluster.index > failedCluster; });
+      continue;
+    }
+    finish(*next, std::move(result));
+  }
+}
+
+Status Grid::run(unsigned threads) {
+  threads = static_cast<unsigned>(std::min<uint64_t>(threads, launch.totalClusters));
+  std::vector<std::thread> others;
+  for (unsigned i = 1; i < threads; ++i)
+    others.emplace_back([this] { work(); });
+  work();
+  for (std::thread &thread : others)
+    thread.join();
+  if (failed)
+    return tl::unexpected<Error>(std::move(error));
+  return {};
+}
+
+} // namespace
+
+static unsigned hostThreads(const SimOptions &options) {
+  if (options.observer)
+    return 1;
+  return options.hostThreads ? options.hostThreads : std::max(1u, std::thread::hardware_concurrency());
+}
+
+Expected<LaunchStats> Simulator::launch(const Program &program, std::string_view kernelName,
+                                        const LaunchConfig &config,
+                                        std::span<const std::byte> params) {
+  auto start = std::chrono::steady_clock::now();
+  auto target = hw::requireTarget(settings.target);
+  if (!target)
+    return tl::unexpected<Error>(std::move(target.error()));
+  const Kernel *kernel = program.impl().find(kernelName);
+  if (!kernel)
+    return makeError(ErrorKind::Usage,
+                     fmt::format("'{}' has no kernel '{}'", program.name(), kernelName));
+  Launch launch;
+  launch.options = &settings;
+  launch.program = &program.impl();
+  launch.kernel = kernel;
+  launch.memory = &global;
+  launch.observer = settings.observer;
+  launch.config = config;
+  launch.multiprocessors = (*target)->multiprocessors;
+  FP4_TRY(chooseCluster(kernel->info, launch.config, launch.explicitCluster));
+  uint32_t shared = config.dynamicSharedBytes
+                        ? kernel->dynamicSharedOffset + config.dynamicSharedBytes
+                        : kernel->sharedBytes;
+  FP4_TRY(checkLaunch(kernel->info, launch.config, **target, params.size(), shared));
+  FP4_TRY(loadModule(program));
+  for (size_t i = 0; i < 3; ++i)
+    launch.clusterGrid[i] = launch.config.grid[i] / launch.config.cluster[i];
+  launch.totalClusters = volume(launch.clusterGrid);
+  launch.params.assign(params.begin(), params.end());
+  buildConstants(launch);
+  Grid grid(launch);
+  FP4_TRY(grid.run(hostThreads(settings)));
+  grid.stats.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return grid.stats;
+}

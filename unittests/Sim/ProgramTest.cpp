@@ -1,0 +1,71 @@
+//===- ProgramTest.cpp - What PTX is accepted, and how errors are located --===//
+#include "SimFixture.h"
+
+using namespace fp4;
+using namespace fp4::sim;
+using namespace fp4::sim::test;
+
+namespace {
+
+std::string parseError(const std::string &text) { return messageOf(Program::parse(text, "t.ptx")); }
+
+TEST(Program, ListsKernelsAndTheirParameters) {
+  auto program = Program::parse(header() + R"(
+.visible .entry two(.param .u32 n, .param .align 64 .b8 map[128], .param .u64 .ptr .global .align 16 p)
+.reqntid 192, 1, 1
+.minnctapersm 1
+{ ret; }
+.entry one() { ret; }
+)", "t.ptx");
+  ASSERT_TRUE(program) << messageOf(program);
+  ASSERT_EQ((*program)->kernels().size(), 2u);
+  const KernelInfo &info = *(*program)->findKernel("two");
+  ASSERT_EQ(info.params.size(), 3u);
+  EXPECT_EQ(info.params[1].offset, 64u);
+  EXPECT_EQ(info.params[1].size, 128u);
+  EXPECT_EQ(info.params[2].offset, 192u);
+  EXPECT_EQ(info.paramBytes, 200u);
+  EXPECT_EQ(info.requiredBlock[0], 192u);
+  EXPECT_EQ((*program)->target(), "sm_100a");
+}
+
+TEST(Program, UnknownInstructionIsLocated) {
+  std::string error = parseError(header() + ".entry k()\n{\n  .reg .b32 %r<2>;\n  frobnicate.b32 %r1, %r0;\n}\n");
+  EXPECT_NE(error.find("t.ptx:7:3: unknown instruction 'frobnicate.b32'"), std::string::npos) << error;
+}
+
+TEST(Program, UnknownModifierIsNamed) {
+  std::string error = parseError(kernel("add.wrong.u32 %r1, %r2, %r3;"));
+  EXPECT_NE(error.find("'add.wrong.u32' does not accept the modifier '.wrong'"), std::string::npos) << error;
+  EXPECT_EQ(parseError(kernel("add.u32 %r1, %r2, %r3;")), "no error");
+}
+
+TEST(Program, UnknownRegisterIsLocated) {
+  std::string error = parseError(kernel("add.u32 %r1, %r2, %nope;"));
+  EXPECT_NE(error.find("unknown register '%nope'"), std::string::npos) << error;
+}
+
+TEST(Program, RegisterWidthMustFit) {
+  std::string error = parseError(kernel("add.u32 %r1, %rd2, %r3;"));
+  EXPECT_NE(error.find("register '%rd2' must have 32 bits, but got .b64"), std::string::npos) << error;
+}
+
+TEST(Program, SyntaxErrorsAreLocated) {
+  EXPECT_NE(parseError(header() + ".entry k() { ret }").find("t.ptx:4:18: expects an operand, but got '}'"), std::string::npos)
+      << parseError(header() + ".entry k() { ret }");
+  EXPECT_NE(parseError(header() + ".entry k() {").find("the body of 'k' expects '}'"), std::string::npos);
+  EXPECT_NE(parseError("hello").find("t.ptx:1:1: expects a directive"), std::string::npos);
+}
+
+TEST(Program, NestedScopesShadowAndLabelsAreLocal) {
+  EXPECT_EQ(parseError(kernel(R"({ .reg .pred P1; .reg .b32 tmp;
+LAB_WAIT: mov.b32 tmp, 1; setp.ne.u32 P1, tmp, 1; @P1 bra LAB_WAIT; bra DONE;
+DONE: }
+{ .reg .b32 tmp;
+LAB_WAIT: mov.b32 tmp, 2; bra DONE;
+DONE: })")), "no error");
+  std::string error = parseError(kernel("bra NOWHERE;"));
+  EXPECT_NE(error.find("unknown label 'NOWHERE'"), std::string::npos);
+}
+
+} // namespace
