@@ -1,6 +1,7 @@
 // Prints hashes of CUDA's own host implementations of the fp4 and fp8 conversions, over the inputs
 // that unittests/Numerics/FormatTest.cpp sweeps: the second, outside source of those tests.
-//   clang++ -std=c++17 -O2 -I$CUDA_HOME/include utils/cuda_format_hashes.cpp -o /tmp/hashes && /tmp/hashes
+//   clang++ -std=c++17 -O2 -I$CUDA_HOME/include utils/cuda_format_hashes.cpp -o /tmp/hashes &&
+//   /tmp/hashes
 // With the argument "all" it walks all 2^32 inputs.
 #include <cstdint>
 #include <cstdio>
@@ -18,7 +19,7 @@ int main(int argc, char **argv) {
     float x;
     memcpy(&x, &word, 4);
     e2m1 = hash(e2m1, __nv_cvt_float_to_fp4(x, __NV_E2M1, cudaRoundNearest));
-    e4m3 = hash(e4m3, __nv_cvt_float_to_fp8(x, __NV_SATFINITE, __NV_E4M3) );
+    e4m3 = hash(e4m3, __nv_cvt_float_to_fp8(x, __NV_SATFINITE, __NV_E4M3));
     e4m3NoSat = hash(e4m3NoSat, __nv_cvt_float_to_fp8(x, __NV_NOSAT, __NV_E4M3));
     up = hash(up, __nv_cvt_float_to_e8m0(x, __NV_SATFINITE, cudaRoundPosInf));
     zero = hash(zero, __nv_cvt_float_to_e8m0(x, __NV_SATFINITE, cudaRoundZero));

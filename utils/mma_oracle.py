@@ -1,8 +1,8 @@
 """Exact-rational model of one tcgen05 FP4 MMA step, and the golden cases made with it.
 
-Written from the formula in docs/Numerics.md with fractions.Fraction: no shifts, no floats, nothing in
-common with lib/Numerics/Fp4Mma.cpp. Run as a script it rewrites unittests/Numerics/data/mma_golden.json
-(fixed seed)."""
+Written from the formula in docs/Numerics.md with fractions.Fraction: no shifts, no floats, nothing
+in common with lib/Numerics/Fp4Mma.cpp. Run as a script it rewrites
+unittests/Numerics/data/mma_golden.json (fixed seed)."""
 import json, os, random
 from fractions import Fraction as Q
 
@@ -98,7 +98,8 @@ def draw(rng, kind, style):
     }[kind]
     sa, sb = ([scales() for _ in range(vector)] for _ in range(2))
     if style == "plain":
-        c = rng.choice([0, rng.randrange(2) << 31 | rng.randrange(115, 145) << 23 | rng.randrange(1 << 23)])
+        normal = rng.randrange(2) << 31 | rng.randrange(115, 145) << 23 | rng.randrange(1 << 23)
+        c = rng.choice([0, normal])
     else:
         c = rng.choice([rng.randrange(1 << 32), 0x80000000, rng.randrange(1 << 23), 0x7F7FFFFF])
     return kind, vector, a, sa, b, sb, c
@@ -111,8 +112,8 @@ def main():
         for i in range(count):
             kind, vector, a, sa, b, sb, c = draw(rng, "ue4m3" if i % 2 else "ue8m0", style)
             d = step(kind, vector, a, sa, b, sb, c)
-            cases.append([kind, vector, pack(a).hex(), bytes(sa).hex(), pack(b).hex(), bytes(sb).hex(),
-                          "%08x" % c, "%08x" % d])
+            operands = [pack(a), bytes(sa), pack(b), bytes(sb)]
+            cases.append([kind, vector] + [o.hex() for o in operands] + ["%08x" % c, "%08x" % d])
     here = os.path.dirname(os.path.abspath(__file__))
     with open(os.path.join(here, "../unittests/Numerics/data/mma_golden.json"), "w") as f:
         f.write("[\n" + ",\n".join(json.dumps(c) for c in cases) + "\n]\n")

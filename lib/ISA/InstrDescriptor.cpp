@@ -42,8 +42,8 @@ auto decodeFail(uint32_t bits, std::string_view what) {
 Expected<uint32_t> typeBits(MmaKind kind, MmaType a, MmaType b) {
   const auto ca = mmaTypeCode(kind, a), cb = mmaTypeCode(kind, b);
   if (!ca || !cb)
-    return fail(fmt::format("kind::{} has no operand type {}", stringify(kind),
-                            stringify(ca ? b : a)));
+    return fail(
+        fmt::format("kind::{} has no operand type {}", stringify(kind), stringify(ca ? b : a)));
   return *ca << 7 | *cb << 10;
 }
 
@@ -122,12 +122,16 @@ Status validateMmaShape(MmaKind kind, unsigned ctaGroup, unsigned m, unsigned n)
   const bool legalM = ctaGroup == 2 ? (m == 128 || m == 256) : (m == 128 || (m == 64 && !scaled));
   if (!legalM)
     return fail(fmt::format("{} expects M = {}, but got {}", where,
-                            ctaGroup == 2 ? "128 or 256" : scaled ? "128" : "64 or 128", m));
+                            ctaGroup == 2 ? "128 or 256"
+                            : scaled      ? "128"
+                                          : "64 or 128",
+                            m));
   if (!isLegalN(kind, ctaGroup, m, n)) {
     const unsigned step = ctaGroup == 2 ? (kind == MmaKind::I8 ? 32 : 16) : 8;
-    return fail(fmt::format("{} expects N in {}, {}, ..., 256, but got {}", where, step, 2 * step, n),
-                kind == MmaKind::I8 && ctaGroup == 1
-                    ? "kind::i8 has N = 8 and 24, and multiples of 16" : "");
+    return fail(
+        fmt::format("{} expects N in {}, {}, ..., 256, but got {}", where, step, 2 * step, n),
+        kind == MmaKind::I8 && ctaGroup == 1 ? "kind::i8 has N = 8 and 24, and multiples of 16"
+                                             : "");
   }
   return {};
 }
@@ -139,8 +143,7 @@ bool isLegalScaleVector(MmaKind kind, ScaleType type, ScaleVector vector) {
   case MmaKind::MXF4:
     return type == ScaleType::UE8M0 && vector == ScaleVector::X2;
   case MmaKind::MXF4NVF4:
-    return vector == ScaleVector::X4 ||
-           (vector == ScaleVector::X2 && type == ScaleType::UE8M0);
+    return vector == ScaleVector::X4 || (vector == ScaleVector::X2 && type == ScaleType::UE8M0);
   default:
     return false;
   }
@@ -148,20 +151,21 @@ bool isLegalScaleVector(MmaKind kind, ScaleType type, ScaleVector vector) {
 
 Expected<uint32_t> InstrDesc::encode() const {
   if (isBlockScaled(kind))
-    return fail(fmt::format("kind::{} expects a block-scaled instruction descriptor",
-                            stringify(kind)));
+    return fail(
+        fmt::format("kind::{} expects a block-scaled instruction descriptor", stringify(kind)));
   const Expected<uint32_t> types = typeBits(kind, aType, bType);
   if (!types)
     return types;
   FP4_TRY(checkFields(m, 16, n));
   return *types | (sparsitySelector & 3) | uint32_t(sparse) << 2 | uint32_t(saturate) << 3 |
          uint32_t(dType) << 4 | uint32_t(negateA) << 13 | uint32_t(negateB) << 14 |
-         uint32_t(transposeA) << 15 | uint32_t(transposeB) << 16 | (n >> 3) << 17 |
-         (m >> 4) << 24 | (maxShift & 3) << 30;
+         uint32_t(transposeA) << 15 | uint32_t(transposeB) << 16 | (n >> 3) << 17 | (m >> 4) << 24 |
+         (maxShift & 3) << 30;
 }
 
 Expected<InstrDesc> InstrDesc::decode(MmaKind kind, uint32_t bits) {
-  const auto a = mmaTypeFromCode(kind, get(bits, 7, 3)), b = mmaTypeFromCode(kind, get(bits, 10, 3));
+  const auto a = mmaTypeFromCode(kind, get(bits, 7, 3)),
+             b = mmaTypeFromCode(kind, get(bits, 10, 3));
   if (isBlockScaled(kind))
     return decodeFail(bits, "decoded as non-block-scaled for a block-scaled kind");
   if (!a || !b)
@@ -208,7 +212,8 @@ Expected<uint32_t> BlockScaledInstrDesc::encode() const {
 Expected<BlockScaledInstrDesc> BlockScaledInstrDesc::decode(MmaKind kind, uint32_t bits) {
   if (!isBlockScaled(kind))
     return decodeFail(bits, "decoded as block-scaled for a kind without scales");
-  const auto a = mmaTypeFromCode(kind, get(bits, 7, 3)), b = mmaTypeFromCode(kind, get(bits, 10, 3));
+  const auto a = mmaTypeFromCode(kind, get(bits, 7, 3)),
+             b = mmaTypeFromCode(kind, get(bits, 10, 3));
   if (!a || !b)
     return decodeFail(bits, fmt::format("has no A or B type of kind::{}", stringify(kind)));
   const bool fp4Kind = kind != MmaKind::MXF8F6F4;

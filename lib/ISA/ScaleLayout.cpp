@@ -13,8 +13,7 @@ constexpr std::array<ScaleFormat, 2> formats = {{
 
 constexpr unsigned elementsPerMma = 64; // K of a dense fp4 MMA
 
-std::string explainTmem(unsigned localRow, unsigned blockInMma,
-                        unsigned id) {
+std::string explainTmem(unsigned localRow, unsigned blockInMma, unsigned id) {
   const ScaleCell c = scaleCell(localRow, blockInMma, id, 0);
   return fmt::format("lanes {}, {}, {}, {}; column +{}; byte {}", c.lane, c.lane + 32, c.lane + 64,
                      c.lane + 96, c.column, c.byte);
@@ -53,9 +52,8 @@ Expected<std::string> explainScale(const ScaleQuestion &q) {
                      "known formats: nvfp4, mxfp4");
   const uint64_t rows = q.rows ? q.rows : q.row + 1, depth = q.depth ? q.depth : q.k + 1;
   if (q.row >= rows || q.k >= depth)
-    return makeError(ErrorKind::Usage,
-                     fmt::format("element ({}, {}) must lie in a {}x{} matrix", q.row, q.k, rows,
-                                 depth));
+    return makeError(ErrorKind::Usage, fmt::format("element ({}, {}) must lie in a {}x{} matrix",
+                                                   q.row, q.k, rows, depth));
   if (q.ctaGroup != 1 && q.ctaGroup != 2)
     return makeError(ErrorKind::Usage,
                      fmt::format("cta group must be 1 or 2, but got {}", q.ctaGroup));
@@ -72,15 +70,16 @@ Expected<std::string> explainScale(const ScaleQuestion &q) {
                       scaleOffsetInBlock(q.row, block));
   text += fmt::format("  shared              byte {} of the 512-byte block\n",
                       scaleOffsetInBlock(q.row, block));
-  text += fmt::format("  tensor memory       {}{}\n",
-                      explainTmem(static_cast<unsigned>(q.row % 128), inMma, step.id),
-                      q.ctaGroup == 2 ? fmt::format(" of CTA {} of the pair as SFA (M 256), of both "
-                                                    "as SFB",
-                                                    q.row / 128 % 2)
-                                      : "");
-  text += fmt::format("  read by             K step {} (elements {}..{}), scale id {}\n", mmaStep,
-                      mmaStep * elementsPerMma, mmaStep * elementsPerMma + elementsPerMma - 1,
-                      step.id);
+  text +=
+      fmt::format("  tensor memory       {}{}\n",
+                  explainTmem(static_cast<unsigned>(q.row % 128), inMma, step.id),
+                  q.ctaGroup == 2 ? fmt::format(" of CTA {} of the pair as SFA (M 256), of both "
+                                                "as SFB",
+                                                q.row / 128 % 2)
+                                  : "");
+  text +=
+      fmt::format("  read by             K step {} (elements {}..{}), scale id {}\n", mmaStep,
+                  mmaStep * elementsPerMma, mmaStep * elementsPerMma + elementsPerMma - 1, step.id);
   return text;
 }
 

@@ -124,8 +124,7 @@ std::string targetsWith(bool TargetModel::*feature) {
   return names;
 }
 
-Status requireFeature(const TargetModel &target, bool TargetModel::*has,
-                      std::string_view feature) {
+Status requireFeature(const TargetModel &target, bool TargetModel::*has, std::string_view feature) {
   if (target.*has)
     return {};
   return makeError(ErrorKind::Compile,

@@ -12,11 +12,21 @@ struct TypeFacts {
   bool floating;
 };
 constexpr std::array<TypeFacts, 16> types = {{
-    {"uint8", 8, false},     {"uint16", 16, false},    {"uint32", 32, false},
-    {"int32", 32, false},    {"uint64", 64, false},    {"int64", 64, false},
-    {"float16", 16, true},   {"float32", 32, true},    {"float64", 64, true},
-    {"bfloat16", 16, true},  {"float32_ftz", 32, true}, {"tfloat32", 32, true},
-    {"tfloat32_ftz", 32, true}, {"16u4_align8b", 4, false}, {"16u4_align16b", 4, false},
+    {"uint8", 8, false},
+    {"uint16", 16, false},
+    {"uint32", 32, false},
+    {"int32", 32, false},
+    {"uint64", 64, false},
+    {"int64", 64, false},
+    {"float16", 16, true},
+    {"float32", 32, true},
+    {"float64", 64, true},
+    {"bfloat16", 16, true},
+    {"float32_ftz", 32, true},
+    {"tfloat32", 32, true},
+    {"tfloat32_ftz", 32, true},
+    {"16u4_align8b", 4, false},
+    {"16u4_align16b", 4, false},
     {"16u6_align16b", 6, false},
 }};
 
@@ -38,17 +48,17 @@ Status validateHeader(const TensorMap &map) {
   if (type >= types.size())
     return fail(fmt::format("element type must be 0..15, but got {}", type));
   if (static_cast<uint32_t>(map.interleave) > 2)
-    return fail(fmt::format("interleave must be 0..2, but got {}",
-                            static_cast<uint32_t>(map.interleave)));
+    return fail(
+        fmt::format("interleave must be 0..2, but got {}", static_cast<uint32_t>(map.interleave)));
   const uint32_t minRank = map.interleave == TensorMapInterleave::None ? 1 : 3;
   if (map.rank < minRank || map.rank > TensorMap::maxRank)
     return fail(fmt::format("rank must be {}..5, but got {}", minRank, map.rank));
   const uint64_t align = globalAlignment(map);
   if (map.address % align)
-    return fail(fmt::format("address must be a multiple of {}, but got 0x{:x}", align, map.address));
+    return fail(
+        fmt::format("address must be a multiple of {}, but got 0x{:x}", align, map.address));
   if (map.oobFill == TensorMapOobFill::NanRequestZeroFma && !types[type].floating)
-    return fail(fmt::format("NaN fill expects a floating-point type, but got {}",
-                            types[type].name),
+    return fail(fmt::format("NaN fill expects a floating-point type, but got {}", types[type].name),
                 "use zero fill");
   return {};
 }
@@ -76,11 +86,11 @@ Status validateDims(const TensorMap &map) {
 Status validateBox(const TensorMap &map) {
   for (uint32_t i = 0; i < map.rank; ++i) {
     if (map.box[i] == 0 || map.box[i] > 256)
-      return fail(fmt::format("box dimension {} must be 1..256 elements, but got {}", i,
-                              map.box[i]));
+      return fail(
+          fmt::format("box dimension {} must be 1..256 elements, but got {}", i, map.box[i]));
     if (map.elementStrides[i] == 0 || map.elementStrides[i] > 8)
-      return fail(fmt::format("element stride {} must be 1..8, but got {}", i,
-                              map.elementStrides[i]));
+      return fail(
+          fmt::format("element stride {} must be 1..8, but got {}", i, map.elementStrides[i]));
   }
   if (isAlign16(map.elementType) && map.box[0] != 128)
     return fail(fmt::format("box dimension 0 must be 128 for {}, but got {}",
@@ -99,8 +109,8 @@ Status validateBox(const TensorMap &map) {
                             swizzleWidthBytes(map.swizzle), stringify(map.swizzle), row),
                 "split the box, or use a wider swizzle");
   if (map.interleave == TensorMapInterleave::B32 && map.swizzle != SwizzleMode::B32)
-    return fail(fmt::format("interleave 32B expects swizzle_32B, but got {}",
-                            stringify(map.swizzle)));
+    return fail(
+        fmt::format("interleave 32B expects swizzle_32B, but got {}", stringify(map.swizzle)));
   return {};
 }
 

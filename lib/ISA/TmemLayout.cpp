@@ -8,8 +8,8 @@ namespace {
 constexpr std::array<std::string_view, 5> loadNames = {"32x32b", "16x64b", "16x128b", "16x256b",
                                                        "16x32bx2"};
 constexpr std::array<std::string_view, 6> copyNames = {
-    "32x128b.warpx4", "64x128b.warpx2::01_23", "64x128b.warpx2::02_13",
-    "128x128b",       "128x256b",              "4x256b"};
+    "32x128b.warpx4", "64x128b.warpx2::01_23", "64x128b.warpx2::02_13", "128x128b", "128x256b",
+    "4x256b"};
 
 template <typename Enum, size_t N>
 std::optional<Enum> parse(const std::array<std::string_view, N> &names, std::string_view text) {
@@ -26,8 +26,8 @@ uint32_t loadBaseLane(LoadShape shape, unsigned warp, TmemAddress base) {
   return 32 * (warp % 4) + (shape == LoadShape::S32x32b ? 0 : base.lane & 16);
 }
 
-// [uncertain] tcgen05.cp.4x256b writes one lane of each partition of 32, the one tcgen05.shift leaves
-// open. CUTLASS' layout of it says the first.
+// [uncertain] tcgen05.cp.4x256b writes one lane of each partition of 32, the one tcgen05.shift
+// leaves open. CUTLASS' layout of it says the first.
 uint32_t copy4x256bLane(unsigned row) { return 32 * row; }
 
 } // namespace
@@ -42,8 +42,9 @@ std::optional<AccumulatorLayout> accumulatorLayout(unsigned ctaGroup, unsigned m
                                                    bool warpSpecialized) {
   using L = AccumulatorLayout;
   if (ctaGroup == 2)
-    return m == 256 ? std::optional(L::A)
-                    : m == 128 ? std::optional(sparse ? L::C : L::B) : std::nullopt;
+    return m == 256   ? std::optional(L::A)
+           : m == 128 ? std::optional(sparse ? L::C : L::B)
+                      : std::nullopt;
   if (m == 128)
     return L::D;
   if (m == 64)

@@ -100,8 +100,8 @@ struct DecodedOperand {
     powers.resize(rows * groups);
     for (uint64_t r = 0; r < rows; ++r) {
       for (uint64_t k = 0; k < depth; ++k)
-        values[transposed ? k * rows + r : r * depth + k] = decodeE2M1(
-            static_cast<uint8_t>(padded.data[(r * depth + k) / 2] >> (k % 2 * 4)));
+        values[transposed ? k * rows + r : r * depth + k] =
+            decodeE2M1(static_cast<uint8_t>(padded.data[(r * depth + k) / 2] >> (k % 2 * 4)));
       for (uint64_t g = 0; g < groups; ++g) {
         const uint64_t at = transposed ? g * rows + r : r * groups + g;
         setScale(p.format, padded.scales[(r * depth + g * 16) / blockSizeOf(p.format)], at);

@@ -66,9 +66,9 @@ std::string CompareReport::text() const {
                ? fmt::format("all {} elements within their bound (largest {:.3g} of it)", elements,
                              maxErrorOfBound)
                : fmt::format("all {} elements equal", elements);
-  std::string out = fmt::format("{} of {} elements differ, largest distance {}\n", mismatches,
-                                elements,
-                                maxUlps == farApart ? "not a number" : fmt::format("{} ulp", maxUlps));
+  std::string out =
+      fmt::format("{} of {} elements differ, largest distance {}\n", mismatches, elements,
+                  maxUlps == farApart ? "not a number" : fmt::format("{} ulp", maxUlps));
   for (const Mismatch &m : first)
     out += line(m);
   return out;

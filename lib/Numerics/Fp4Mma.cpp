@@ -5,7 +5,8 @@
 //
 // fp4MmaStep gives the same bits faster. Call a row's or column's smallest and largest nonzero
 // scale exponent over its groups lo and hi. For an element with accumulator exponent eC and
-//   hi - lo <= 27,  hi - eC <= 12,  eC - lo <= 27   (sums of row and column; the last two if C != 0)
+//   hi - lo <= 27,  hi - eC <= 12,  eC - lo <= 27   (sums of row and column; the last two if C !=
+//   0)
 // no term is cut in the alignment: a group term is a multiple of 2^(lo - 8) (two 4-bit significands
 // and a sum of quarters) and C one of 2^(eC - 23). All lie below 2^(max(hi + 14, eC + 2)), at most
 // 49 bits above the smallest weight, so the sum in fp64 is exact in any order, and clearing its low
@@ -221,6 +222,41 @@ float cutDouble(double x) {
   return static_cast<float>(std::bit_cast<double>(std::bit_cast<uint64_t>(x) & mask));
 }
 
+/// One row of A: its bytes for the definition, its values for the fast form.
+struct RowOfA {
+  const uint8_t *data, *scaleBytes;
+  alignas(64) float values[fp4MmaK] = {};
+  RowScales scales = {};
+};
+
+struct StepKind {
+  hw::ScaleType type;
+  hw::ScaleVector vector;
+};
+
+/// A row against a block of columns whose first is column `first` of `b`: out[j] becomes the result
+/// for j < block.count.
+void stepBlock(StepKind kind, const RowOfA &a, const ColumnBlock &block, const Fp4MmaOperand &b,
+               unsigned first, float *out, bool accumulate) {
+  alignas(64) float c[chunk];
+  alignas(64) double sum[chunk];
+  for (unsigned j = 0; j < chunk; ++j)
+    c[j] = accumulate && j < block.count ? out[j] : 0.f;
+  scaledSums(a.values, a.scales, block, c, sum);
+  int all = 1;
+  for (unsigned j = 0; j < chunk; ++j)
+    all &= exactInDouble(a.scales, block, j, c[j]);
+  for (unsigned j = 0; j < block.count; ++j)
+    out[j] = cutDouble(sum[j]);
+  if (all)
+    return;
+  for (unsigned j = 0; j < block.count; ++j)
+    if (!exactInDouble(a.scales, block, j, c[j]))
+      out[j] = fp4MmaElement(kind.type, kind.vector, a.data, a.scaleBytes,
+                             b.data + (first + j) * b.dataPitch,
+                             b.scales + (first + j) * b.scalePitch, c[j]);
+}
+
 } // namespace
 
 void fp4MmaStep(hw::ScaleType scaleType, hw::ScaleVector vector, unsigned m, unsigned n,
@@ -229,35 +265,13 @@ void fp4MmaStep(hw::ScaleType scaleType, hw::ScaleVector vector, unsigned m, uns
   std::vector<ColumnBlock> columns((n + chunk - 1) / chunk);
   for (unsigned i = 0; i < columns.size(); ++i)
     decodeColumns(scaleType, vector, b, i * chunk, std::min(chunk, n - i * chunk), columns[i]);
-  alignas(64) float aValues[fp4MmaK], c[chunk], result[chunk];
-  alignas(64) double sum[chunk];
   for (unsigned row = 0; row < m; ++row) {
-    const uint8_t *aRow = a.data + row * a.dataPitch, *aScales = a.scales + row * a.scalePitch;
-    decodeRow(aRow, aValues, 1);
-    const RowScales as = decodeScales(scaleType, vector, aScales);
-    for (unsigned i = 0; i < columns.size(); ++i) {
-      const ColumnBlock &block = columns[i];
-      float *out = d + row * dPitch + i * chunk;
-      for (unsigned j = 0; j < chunk; ++j)
-        c[j] = accumulate && j < block.count ? out[j] : 0.f;
-      scaledSums(aValues, as, block, c, sum);
-      int all = 1;
-      for (unsigned j = 0; j < chunk; ++j) {
-        result[j] = cutDouble(sum[j]);
-        all &= exactInDouble(as, block, j, c[j]);
-      }
-      for (unsigned j = 0; j < block.count; ++j)
-        out[j] = result[j];
-      if (all)
-        continue;
-      for (unsigned j = 0; j < block.count; ++j) {
-        if (exactInDouble(as, block, j, c[j]))
-          continue;
-        const unsigned column = i * chunk + j;
-        out[j] = fp4MmaElement(scaleType, vector, aRow, aScales, b.data + column * b.dataPitch,
-                               b.scales + column * b.scalePitch, c[j]);
-      }
-    }
+    RowOfA r{.data = a.data + row * a.dataPitch, .scaleBytes = a.scales + row * a.scalePitch};
+    decodeRow(r.data, r.values, 1);
+    r.scales = decodeScales(scaleType, vector, r.scaleBytes);
+    for (unsigned i = 0; i < columns.size(); ++i)
+      stepBlock({scaleType, vector}, r, columns[i], b, i * chunk, d + row * dPitch + i * chunk,
+                accumulate);
   }
 }
 

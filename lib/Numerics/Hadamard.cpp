@@ -22,7 +22,8 @@ void transformBlock(std::span<float> block, const HadamardOptions &options) {
       block[i] = -block[i];
   const unsigned stages = static_cast<unsigned>(std::countr_zero(block.size()));
   for (unsigned s = 0; s < stages; ++s)
-    butterfly(block, size_t(1) << (options.order == ButterflyOrder::Ascending ? s : stages - 1 - s));
+    butterfly(block,
+              size_t(1) << (options.order == ButterflyOrder::Ascending ? s : stages - 1 - s));
   // Rounded to fp32 first: exact for 16 and 64, the nearest float for 32 and 128.
   const float scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(block.size())));
   for (float &value : block)

@@ -232,8 +232,8 @@ GlobalScale globalScale(const Recipe &recipe, float tensorAmax) {
   return g;
 }
 
-uint8_t quantizeBlock(const Recipe &recipe, const GlobalScale &global,
-                      std::span<const float> block, std::span<uint8_t> codes) {
+uint8_t quantizeBlock(const Recipe &recipe, const GlobalScale &global, std::span<const float> block,
+                      std::span<uint8_t> codes) {
   const float blockAmax = amax(block, recipe.amaxNaN);
   if (recipe.format == BlockFormat::MXFP4) {
     const uint8_t byte = exponentByte(recipe.exponent, blockAmax);

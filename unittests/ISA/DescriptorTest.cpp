@@ -1,9 +1,9 @@
 // Shared-memory and instruction descriptors.
 //
-// Sources: (1) PTX ISA, tables "Shared memory descriptor layout" and "Instruction descriptor format"
-// (bit positions, walked one field at a time below) and "Matrix shape"; (2) constants that other
-// compilers and kernels emit: Triton's lit tests (instruction descriptors, decimal), TVM TIRx and
-// pyptx kernels (shared-memory descriptors), MMA-Sim's hardware tests.
+// Sources: (1) PTX ISA, tables "Shared memory descriptor layout" and "Instruction descriptor
+// format" (bit positions, walked one field at a time below) and "Matrix shape"; (2) constants that
+// other compilers and kernels emit: Triton's lit tests (instruction descriptors, decimal), TVM TIRx
+// and pyptx kernels (shared-memory descriptors), MMA-Sim's hardware tests.
 #include "fp4/ISA/InstrDescriptor.h"
 #include "fp4/ISA/SmemDescriptor.h"
 #include <gtest/gtest.h>
@@ -19,8 +19,7 @@ namespace {
 TEST(SmemDescriptor, constantsOfOthers) {
   // TIRx and pyptx: K-major 128-byte swizzle, LBO 1, SBO 64.
   EXPECT_EQ(SmemDescriptor::kMajorOperand(SwizzleMode::B128).encode(), 0x4000404000010000u);
-  EXPECT_EQ(SmemDescriptor::kMajorOperand(SwizzleMode::B128, 0x8400).encode(),
-            0x4000404000010840u);
+  EXPECT_EQ(SmemDescriptor::kMajorOperand(SwizzleMode::B128, 0x8400).encode(), 0x4000404000010840u);
   // TIRx: scale factors, no swizzle, LBO 1, SBO 8.
   EXPECT_EQ(SmemDescriptor::scaleFactorBlock().encode(), 0x0000400800010000u);
   // MMA-Sim: no swizzle, LBO 128, SBO 256 bytes.
@@ -46,8 +45,8 @@ TEST(SmemDescriptor, oneFieldAtATime) {
 }
 
 TEST(SmemDescriptor, decodesWhatItEncodes) {
-  for (SwizzleMode mode : {SwizzleMode::None, SwizzleMode::B32, SwizzleMode::B64,
-                           SwizzleMode::B128, SwizzleMode::B128Atom32})
+  for (SwizzleMode mode : {SwizzleMode::None, SwizzleMode::B32, SwizzleMode::B64, SwizzleMode::B128,
+                           SwizzleMode::B128Atom32})
     for (uint32_t address = 0; address < 0x40000; address += 0x3A50) {
       const SmemDescriptor d{.startAddress = address,
                              .leadingByteOffset = 0x40,
@@ -84,7 +83,8 @@ TEST(SmemDescriptor, rejectsWhatHardwareHasNot) {
 // none ((8,m),2):((1,SBO),LBO), 32B ((8,m),2):((2,SBO),1), 64B (4,SBO), 128B (8,SBO), before the
 // swizzle.
 TEST(SmemDescriptor, operandAddressesFollowCanonicalLayouts) {
-  for (SwizzleMode mode : {SwizzleMode::None, SwizzleMode::B32, SwizzleMode::B64, SwizzleMode::B128}) {
+  for (SwizzleMode mode :
+       {SwizzleMode::None, SwizzleMode::B32, SwizzleMode::B64, SwizzleMode::B128}) {
     SmemDescriptor d = SmemDescriptor::kMajorOperand(mode, 0x2000);
     if (mode == SwizzleMode::None) {
       d.leadingByteOffset = 128 * 16; // core matrices of a column contiguous
@@ -95,10 +95,9 @@ TEST(SmemDescriptor, operandAddressesFollowCanonicalLayouts) {
     for (uint32_t row = 0; row < 128; ++row)
       for (uint32_t byte = 0; byte < 32; ++byte) {
         const uint32_t half = byte / 16;
-        const uint32_t linear = 0x2000 + (row % 8) * rowUnits * 16 +
-                                (row / 8) * d.strideByteOffset +
-                                half * (mode == SwizzleMode::None ? d.leadingByteOffset : 16) +
-                                byte % 16;
+        const uint32_t linear =
+            0x2000 + (row % 8) * rowUnits * 16 + (row / 8) * d.strideByteOffset +
+            half * (mode == SwizzleMode::None ? d.leadingByteOffset : 16) + byte % 16;
         EXPECT_EQ(d.operandAddress(row, byte), swizzleAddress(mode, linear));
         seen.insert(d.operandAddress(row, byte));
       }

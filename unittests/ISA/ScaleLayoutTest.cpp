@@ -111,17 +111,17 @@ TEST(ScaleLayout, stepsAlongK) {
 }
 
 TEST(ScaleLayout, explainsInWords) {
-  const auto text = explainScale({.format = "nvfp4", .row = 37, .k = 5, .rows = 256, .depth = 1024});
+  const auto text =
+      explainScale({.format = "nvfp4", .row = 37, .k = 5, .rows = 256, .depth = 1024});
   ASSERT_TRUE(text) << format(text.error());
-  EXPECT_EQ(*text,
-            "nvfp4 scale of element (37, 5): row 37, block 0 of 64\n"
-            "  global, linear      offset 2368\n"
-            "  global, tiled_128x4 offset 84 = block (0, 0) * 512 + 84\n"
-            "  shared              byte 84 of the 512-byte block\n"
-            "  tensor memory       lanes 5, 37, 69, 101; column +1; byte 0\n"
-            "  read by             K step 0 (elements 0..63), scale id 0\n");
-  const auto mx = explainScale({.format = "mxfp4", .row = 200, .k = 100, .rows = 256, .depth = 512,
-                                .ctaGroup = 2});
+  EXPECT_EQ(*text, "nvfp4 scale of element (37, 5): row 37, block 0 of 64\n"
+                   "  global, linear      offset 2368\n"
+                   "  global, tiled_128x4 offset 84 = block (0, 0) * 512 + 84\n"
+                   "  shared              byte 84 of the 512-byte block\n"
+                   "  tensor memory       lanes 5, 37, 69, 101; column +1; byte 0\n"
+                   "  read by             K step 0 (elements 0..63), scale id 0\n");
+  const auto mx = explainScale(
+      {.format = "mxfp4", .row = 200, .k = 100, .rows = 256, .depth = 512, .ctaGroup = 2});
   ASSERT_TRUE(mx);
   EXPECT_NE(mx->find("byte 3 of CTA 1 of the pair"), std::string::npos) << *mx;
   EXPECT_NE(mx->find("K step 1 (elements 64..127), scale id 2"), std::string::npos) << *mx;

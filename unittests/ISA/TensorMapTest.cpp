@@ -1,6 +1,6 @@
 // Tensor maps. Sources: cuda.h (enum values and the rules at cuTensorMapEncodeTiled), PTX ISA
-// "Tensors". That our rules accept exactly what the driver accepts is checked on a GPU by the device
-// tests; the cases here are cuda.h's, one violation per case next to the valid map.
+// "Tensors". That our rules accept exactly what the driver accepts is checked on a GPU by the
+// device tests; the cases here are cuda.h's, one violation per case next to the valid map.
 #include "fp4/ISA/TensorMap.h"
 #include <functional>
 #include <gtest/gtest.h>
@@ -73,8 +73,7 @@ TEST(TensorMap, oneViolationAtATime) {
        "tensor map: rank must be 3..5, but got 2"},
       {[](TensorMap &m) { m.address += 8; },
        "tensor map: address must be a multiple of 16, but got 0x7000000008"},
-      {[](TensorMap &m) { m.dims[1] = 0; },
-       "tensor map: dimension 1 must be 1..2^32, but got 0"},
+      {[](TensorMap &m) { m.dims[1] = 0; }, "tensor map: dimension 1 must be 1..2^32, but got 0"},
       {[](TensorMap &m) { m.dims[0] = (1ull << 32) + 1; },
        "tensor map: dimension 0 must be 1..2^32, but got 4294967297"},
       {[](TensorMap &m) { m.strides[0] = 136; },
@@ -107,8 +106,9 @@ TEST(TensorMap, rulesOfPaddedSubByteTypes) {
   EXPECT_EQ(errorOf(map), "tensor map: address must be a multiple of 32, but got 0x7000000010");
   map = nativeFp4(TensorMapType::U4Align16);
   map.dims[0] = 1000;
-  EXPECT_EQ(errorOf(map), "tensor map: dimension 0 must be a multiple of 128 for 16u4_align16b, but "
-                          "got 1000");
+  EXPECT_EQ(errorOf(map),
+            "tensor map: dimension 0 must be a multiple of 128 for 16u4_align16b, but "
+            "got 1000");
   map = nativeFp4(TensorMapType::U4Align16);
   map.box[0] = 64;
   EXPECT_EQ(errorOf(map), "tensor map: box dimension 0 must be 128 for 16u4_align16b, but got 64");
@@ -141,8 +141,7 @@ TEST(TensorMap, foreignBytesAreRefused) {
   TensorMap::Encoded bytes{};
   const auto map = TensorMap::decodeSimulator(bytes);
   ASSERT_FALSE(map);
-  EXPECT_EQ(map.error().message,
-            "tensor map operand does not hold a tensor map of this simulator");
+  EXPECT_EQ(map.error().message, "tensor map operand does not hold a tensor map of this simulator");
 }
 
 } // namespace

@@ -1,9 +1,9 @@
 // Tensor-memory layouts.
 //
 // Sources: (1) PTX ISA, data path organization table and the ld/st and cp sections; TVM's hardware
-// goldens for ld/st. (2) CUTLASS' copy traits (copy_traits_sm100.hpp), whose thread/value strides are
-// evaluated below as numbers, and Triton's linear layout for 16x256b
-// (register = [[0,1],[8,0],[0,8],...], lane = [[0,2],[0,4],[1,0],[2,0],[4,0]]).
+// goldens for ld/st. (2) CUTLASS' copy traits (copy_traits_sm100.hpp), whose thread/value strides
+// are evaluated below as numbers, and Triton's linear layout for 16x256b (register =
+// [[0,1],[8,0],[0,8],...], lane = [[0,2],[0,4],[1,0],[2,0],[4,0]]).
 #include "fp4/ISA/TmemLayout.h"
 #include <gtest/gtest.h>
 #include <map>
@@ -15,7 +15,7 @@ namespace {
 
 TEST(TmemAddress, lanesAboveColumns) {
   EXPECT_EQ((TmemAddress{1, 2}.pack()), 0x00010002u);
-  EXPECT_EQ((TmemAddress{64, 2}.pack()), 4194306u); // Triton's lit test: row 64, column 2
+  EXPECT_EQ((TmemAddress{64, 2}.pack()), 4194306u);  // Triton's lit test: row 64, column 2
   EXPECT_EQ((TmemAddress{16, 64}.pack()), 1048640u); // Triton: row 16, column 64
   for (uint32_t bits : {0u, 0x007F01FFu, 0x00200040u})
     EXPECT_EQ(TmemAddress::unpack(bits).pack(), bits);
@@ -78,8 +78,8 @@ TEST(Accumulator, cornersOfEachOrganization) {
 
 //===--- Loads -----------------------------------------------------------===//
 
-/// A .x1 load as CUTLASS writes it: thread and value digits with their strides in bits, over rows of
-/// `rowBits`.
+/// A .x1 load as CUTLASS writes it: thread and value digits with their strides in bits, over rows
+/// of `rowBits`.
 struct CuteLayout {
   unsigned rowBits;
   std::vector<std::pair<unsigned, unsigned>> thread, value; // (size, stride), values in bits
@@ -130,8 +130,8 @@ TEST(TmemLoad, equalsTritonLinearLayout) {
 }
 
 TEST(TmemLoad, registersCoverTheBlockOnce) {
-  for (LoadShape shape : {LoadShape::S32x32b, LoadShape::S16x64b, LoadShape::S16x128b,
-                          LoadShape::S16x256b})
+  for (LoadShape shape :
+       {LoadShape::S32x32b, LoadShape::S16x64b, LoadShape::S16x128b, LoadShape::S16x256b})
     for (unsigned num = 1; num <= 128; num *= 2) {
       const auto registers = loadRegisters(shape, num);
       if (!registers)

@@ -1,8 +1,8 @@
 // Element and scale formats: every code, every rounding boundary with its neighbours, and dense
 // sweeps.
 //
-// Sources: (1) the value tables of the OCP specifications, restated here with ldexp; nearest-even is
-// found by searching them. For E2M1 also the comparison form of CUDA's documentation. (2) CUDA's
+// Sources: (1) the value tables of the OCP specifications, restated here with ldexp; nearest-even
+// is found by searching them. For E2M1 also the comparison form of CUDA's documentation. (2) CUDA's
 // own host implementations (cuda_fp4.hpp, cuda_fp8.hpp of toolkit 13.0), as hashes over a sweep of
 // the fp32 bit patterns; utils/cuda_format_hashes.cpp prints them. With its argument "all" and
 // FP4_SWEEP_ALL set here, all 2^32 patterns were compared once, and agreed.
@@ -52,8 +52,9 @@ TEST(E2M1, values) {
 }
 
 TEST(E2M1, boundaries) {
-  checkBoundaries(7, [](float x) { return unsigned(encodeE2M1(x)); },
-                  [](unsigned c) { return decodeE2M1(c); }, 8);
+  checkBoundaries(
+      7, [](float x) { return unsigned(encodeE2M1(x)); }, [](unsigned c) { return decodeE2M1(c); },
+      8);
   EXPECT_EQ(encodeE2M1(5.f), 6);
   EXPECT_EQ(encodeE2M1(above(5.f)), 7);
 }
@@ -98,7 +99,7 @@ TEST(E2M1, stochasticRoundsUpInProportion) {
     float x;
     int ups; // of 256
     unsigned low;
-  } cases[] = {{0.25f, 128, 0}, {1.25f, 128, 2}, {2.5f, 128, 4}, {5.f, 128, 6}, {5.5f, 192, 6},
+  } cases[] = {{0.25f, 128, 0}, {1.25f, 128, 2}, {2.5f, 128, 4}, {5.f, 128, 6},   {5.5f, 192, 6},
                {0.1f, 51, 0},   {3.f, 0, 5},     {0.f, 0, 0},    {5.999f, 255, 6}};
   for (const auto &c : cases)
     for (float sign : {1.f, -1.f}) {
@@ -197,9 +198,15 @@ TEST(UE8M0, specials) { // numerics of CUDA's host code and of PyTorch, as they 
   const struct {
     float x;
     uint8_t up, zero, nearest;
-  } rows[] = {{0.f, 0, 0, 0},          {-0.f, 0, 0, 0},         {6.f, 0x82, 0x81, 0x82},
-              {5.f, 0x82, 0x81, 0x81}, {-6.f, 0x82, 0x81, 0x82}, {INFINITY, 0xFE, 0xFE, 0xFF},
-              {quietNaN, 0xFF, 0xFF, 0xFF}, {3.4e38f, 0xFE, 0xFE, 0xFF}, {0x1p-127f, 0, 0, 0},
+  } rows[] = {{0.f, 0, 0, 0},
+              {-0.f, 0, 0, 0},
+              {6.f, 0x82, 0x81, 0x82},
+              {5.f, 0x82, 0x81, 0x81},
+              {-6.f, 0x82, 0x81, 0x82},
+              {INFINITY, 0xFE, 0xFE, 0xFF},
+              {quietNaN, 0xFF, 0xFF, 0xFF},
+              {3.4e38f, 0xFE, 0xFE, 0xFF},
+              {0x1p-127f, 0, 0, 0},
               {0x1p-149f, 0, 0, 0}};
   for (const auto &r : rows) {
     EXPECT_EQ(encodeUE8M0Up(r.x), r.up) << r.x;

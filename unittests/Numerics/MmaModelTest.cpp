@@ -96,7 +96,6 @@ TEST(MmaStep, fastFormEqualsDefinition) {
       }
 }
 
-
 std::vector<uint8_t> fromHex(const std::string &text) {
   std::vector<uint8_t> out;
   for (size_t i = 0; i < text.size(); i += 2)

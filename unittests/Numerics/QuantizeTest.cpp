@@ -3,10 +3,10 @@
 // Sources: data/quantize_golden.json (utils/quantize_golden.py: the numpy models over bf16 tensors
 // with amaxes that are no powers of two, where the recipes differ), and the structural vectors of
 // torchao's to_blocked.
+#include "fp4/Numerics/Quantize.h"
 #include "TestData.h"
 #include "fp4/Numerics/E2M1.h"
 #include "fp4/Numerics/E4M3.h"
-#include "fp4/Numerics/Quantize.h"
 #include <bit>
 #include <fmt/format.h>
 #include <gtest/gtest.h>

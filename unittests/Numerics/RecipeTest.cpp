@@ -29,8 +29,7 @@ std::string quantizeToText(const Recipe &recipe, const std::vector<std::vector<f
   std::vector<float> all;
   for (const auto &block : blocks)
     all.insert(all.end(), block.begin(), block.end());
-  const GlobalScale g =
-      globalScale(recipe, tensorAmax ? *tensorAmax : amax(all, recipe.amaxNaN));
+  const GlobalScale g = globalScale(recipe, tensorAmax ? *tensorAmax : amax(all, recipe.amaxNaN));
   std::string text;
   for (const auto &block : blocks) {
     std::vector<uint8_t> codes(block.size());
@@ -54,7 +53,9 @@ std::string withOurNaN(std::string expected, bool mxfp4) {
   return expected;
 }
 
-const Recipe &recipe(const std::string &model) { return *lookupRecipe(test::recipeOfModel.at(model)); }
+const Recipe &recipe(const std::string &model) {
+  return *lookupRecipe(test::recipeOfModel.at(model));
+}
 
 TEST(RecipeVectors, everyRecipeEqualsEveryNvfp4Vector) {
   const json data = test::readJson("numerics_vectors.json");

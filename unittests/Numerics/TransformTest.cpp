@@ -32,9 +32,9 @@ TEST(Hadamard, goldenVectorsOfTheDefaultSigns) {
   EXPECT_EQ(transformed(e3), fourth);
   EXPECT_EQ(transformed(ones),
             (std::vector<float>{-1, 0, 1, 0, 1, 0, -1, 0, 1, 2, 1, 0, 1, 0, 1, -2}));
-  EXPECT_EQ(transformed(ramp), (std::vector<float>{-15.5f, -7.5f, 7.5f, -.5f, 7.5f, -.5f, -15.5f,
-                                                   8.5f, 8.5f, 16.5f, 1.5f, 1.5f, 1.5f, -2.5f,
-                                                   10.5f, -17.5f}));
+  EXPECT_EQ(transformed(ramp),
+            (std::vector<float>{-15.5f, -7.5f, 7.5f, -.5f, 7.5f, -.5f, -15.5f, 8.5f, 8.5f, 16.5f,
+                                1.5f, 1.5f, 1.5f, -2.5f, 10.5f, -17.5f}));
   std::vector<float> first(16);
   first[0] = 4.f;
   EXPECT_EQ(transformed(signs), first);
@@ -65,8 +65,10 @@ TEST(Hadamard, equalsTheDefinitionAndIsItsOwnInverse) {
         const float scale = static_cast<float>(1 / std::sqrt(double(n)));
         EXPECT_EQ(y[block * n + j], static_cast<float>(sum) * scale);
       }
-    EXPECT_EQ(transformed(x, {.blockSize = n, .signMask = 0,
-                              .order = ButterflyOrder::Descending, .roundToBF16 = false}),
+    EXPECT_EQ(transformed(x, {.blockSize = n,
+                              .signMask = 0,
+                              .order = ButterflyOrder::Descending,
+                              .roundToBF16 = false}),
               y); // sums of small integers are exact in either order
     if (n == 16 || n == 64)
       EXPECT_EQ(transformed(y, options), x);
@@ -79,8 +81,7 @@ TEST(Hadamard, orderIsPartOfTheContractForFp32) {
   for (float &v : x)
     v = random.gaussian();
   const auto up = transformed(x, {.roundToBF16 = false});
-  const auto down =
-      transformed(x, {.order = ButterflyOrder::Descending, .roundToBF16 = false});
+  const auto down = transformed(x, {.order = ButterflyOrder::Descending, .roundToBF16 = false});
   EXPECT_NE(up, down);
   // bf16 inputs: after rounding to bf16 the orders agree.
   for (float &v : x)
@@ -137,8 +138,7 @@ TEST(Compare, sizesAndNaN) {
 TEST(Compare, within) {
   const std::vector<double> expected = {1.0, 2.0, INFINITY}, bound = {0.01, 0.01, INFINITY};
   EXPECT_TRUE(compareWithin(std::vector{1.005f, 2.f, INFINITY}, expected, bound, {}).ok());
-  const CompareReport r =
-      compareWithin(std::vector{1.005f, 2.5f, INFINITY}, expected, bound, {});
+  const CompareReport r = compareWithin(std::vector{1.005f, 2.5f, INFINITY}, expected, bound, {});
   EXPECT_EQ(r.mismatches, 1u);
   EXPECT_NEAR(r.maxErrorOfBound, 50, 1e-6);
   const float nan = floatOf(0x7FC00000);

@@ -33,8 +33,8 @@ enum class ScaleType : uint8_t { UE4M3 = 0, UE8M0 = 1 };
 /// scale_vec::NX: scale factors per row that one MMA reads.
 enum class ScaleVector : uint8_t { X1 = 1, X2 = 2, X4 = 4 };
 
-std::string_view stringify(MmaKind kind);  ///< "mxf4nvf4", as PTX spells it after .kind::
-std::string_view stringify(MmaType type);  ///< "e2m1"
+std::string_view stringify(MmaKind kind);   ///< "mxf4nvf4", as PTX spells it after .kind::
+std::string_view stringify(MmaType type);   ///< "e2m1"
 std::string_view stringify(ScaleType type); ///< "ue4m3"
 std::optional<MmaKind> parseMmaKind(std::string_view text);
 bool isBlockScaled(MmaKind kind);

@@ -68,8 +68,8 @@ struct ScaleCell {
 
 /// Which matrix the scales belong to and how the MMA spreads over CTAs.
 enum class ScaleOperand : uint8_t {
-  Rows,        ///< SFA of 128 rows per CTA (cta_group 1, or cta_group 2 with M 256); SFB of the same
-  RowsPairM128, ///< SFA of cta_group 2 with M 128: 64 rows per CTA, two columns
+  Rows, ///< SFA of 128 rows per CTA (cta_group 1, or cta_group 2 with M 256); SFB of the same
+  RowsPairM128,   ///< SFA of cta_group 2 with M 128: 64 rows per CTA, two columns
   ColumnsPairM128 ///< SFB of cta_group 2 with M 128: N halves in lanes 0-63 and 64-127
 };
 

@@ -23,27 +23,27 @@ struct TargetModel {
   unsigned smVersion;            ///< 100 for sm_100a
   std::string_view ptxFeature;   ///< NVPTX feature string that enables what we emit, e.g. "+ptx88"
 
-  unsigned multiprocessors;       ///< of the product named in `architecture`
-  uint32_t sharedBytesPerCta;     ///< maximum dynamic shared memory of one CTA
-  uint32_t sharedBytesPerSM;      ///< shared memory of one multiprocessor, reserved bytes included
-  uint32_t sharedReservedPerCta;  ///< bytes at the bottom of every CTA's window that are not ours
-  uint32_t tmemColumns;           ///< 32-bit columns of tensor memory; 0 without tcgen05
-  uint32_t tmemLanes;             ///< rows of tensor memory; 0 without tcgen05
+  unsigned multiprocessors;      ///< of the product named in `architecture`
+  uint32_t sharedBytesPerCta;    ///< maximum dynamic shared memory of one CTA
+  uint32_t sharedBytesPerSM;     ///< shared memory of one multiprocessor, reserved bytes included
+  uint32_t sharedReservedPerCta; ///< bytes at the bottom of every CTA's window that are not ours
+  uint32_t tmemColumns;          ///< 32-bit columns of tensor memory; 0 without tcgen05
+  uint32_t tmemLanes;            ///< rows of tensor memory; 0 without tcgen05
   unsigned maxThreadsPerCta;
   unsigned maxThreadsPerSM;
   unsigned maxCtasPerSM;
-  unsigned registersPerSM;        ///< 32-bit registers
+  unsigned registersPerSM; ///< 32-bit registers
   unsigned maxRegistersPerThread;
-  unsigned maxClusterSize;        ///< portable cluster size
+  unsigned maxClusterSize; ///< portable cluster size
 
-  bool hasTcgen05;             ///< tensor memory, tcgen05.mma, tcgen05.cp, tcgen05.ld/st
-  bool hasWgmma;               ///< wgmma.mma_async
-  bool hasMmaBlockScale;       ///< mma.sync with block_scale (fp4 without tensor memory)
-  bool hasTma;                 ///< cp.async.bulk.tensor and mbarrier transactions
+  bool hasTcgen05;       ///< tensor memory, tcgen05.mma, tcgen05.cp, tcgen05.ld/st
+  bool hasWgmma;         ///< wgmma.mma_async
+  bool hasMmaBlockScale; ///< mma.sync with block_scale (fp4 without tensor memory)
+  bool hasTma;           ///< cp.async.bulk.tensor and mbarrier transactions
   bool hasClusterLaunchControl;
-  bool hasFp4Convert;          ///< cvt.rn.satfinite.e2m1x2 and cvt.ue8m0x2
-  bool hasStochasticConvert;   ///< cvt.rs
-  bool hasFp4K96;              ///< the K = 96 fp4 MMA (instruction descriptor bit 31)
+  bool hasFp4Convert;        ///< cvt.rn.satfinite.e2m1x2 and cvt.ue8m0x2
+  bool hasStochasticConvert; ///< cvt.rs
+  bool hasFp4K96;            ///< the K = 96 fp4 MMA (instruction descriptor bit 31)
 
   uint64_t l2Bytes;
   uint32_t fp4FlopsPerClockPerSM; ///< dense, block scaled; 0 where there is no fp4 MMA

@@ -32,8 +32,8 @@ struct TmemAddress {
   static constexpr TmemAddress unpack(uint32_t bits) { return {bits >> 16, bits & 0xFFFF}; }
 };
 
-/// Columns that tcgen05.alloc can give for a need of `columns`: a power of two, at least 32; nothing
-/// above 512.
+/// Columns that tcgen05.alloc can give for a need of `columns`: a power of two, at least 32;
+/// nothing above 512.
 std::optional<uint32_t> tmemAllocationColumns(uint32_t columns);
 
 //===--- Accumulators ----------------------------------------------------===//
@@ -85,8 +85,9 @@ TmemAddress loadCell(LoadShape shape, unsigned warp, unsigned lane, unsigned reg
                      unsigned halfSplit = 0);
 
 /// .pack::16b of a load (and .unpack::16b of a store): a register holds the low 16 bits of two
-/// neighbouring cells. Columns count double: the register that names column base + c without it names
-/// base + 2c (`half` 0, its low half) and base + 2c + 1 (`half` 1). `halfSplit` stays in columns.
+/// neighbouring cells. Columns count double: the register that names column base + c without it
+/// names base + 2c (`half` 0, its low half) and base + 2c + 1 (`half` 1). `halfSplit` stays in
+/// columns.
 TmemAddress loadCellPacked(LoadShape shape, unsigned warp, unsigned lane, unsigned reg,
                            unsigned half, TmemAddress base, unsigned halfSplit = 0);
 

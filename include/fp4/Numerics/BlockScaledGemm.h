@@ -67,15 +67,16 @@ struct GemmOperand {
 
 struct GemmProblem {
   BlockFormat format = BlockFormat::NVFP4;
-  GemmOperand a, b; ///< A is M x K, B is N x K
-  uint64_t depth = 0; ///< K, a multiple of the block size
+  GemmOperand a, b;                          ///< A is M x K, B is N x K
+  uint64_t depth = 0;                        ///< K, a multiple of the block size
   std::optional<float> alpha = std::nullopt; ///< applied in fp32 after the sum
   FloatType output = FloatType::F32;
   unsigned threads = 0; ///< 0: one per hardware thread
 };
 
 /// M x N results in row-major order, each exactly representable in `problem.output`. Fails where K
-/// is no multiple of the block or an operand is missing. K is padded with zeros to a multiple of 64.
+/// is no multiple of the block or an operand is missing. K is padded with zeros to a multiple
+/// of 64.
 Expected<std::vector<float>> gemmMmaModel(const GemmProblem &problem);
 
 /// The sum in fp64, times alpha, unrounded; and how far the rounded model may lie from it.

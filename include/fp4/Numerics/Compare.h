@@ -25,10 +25,10 @@ struct Mismatch {
 struct CompareReport {
   uint64_t elements = 0;
   uint64_t mismatches = 0;
-  uint64_t maxUlps = 0;         ///< over all elements
-  double maxError = 0;          ///< largest |got - expected| over all elements
-  double maxErrorOfBound = 0;   ///< largest |got - expected| / bound
-  std::vector<Mismatch> first;  ///< the first few mismatches in row-major order
+  uint64_t maxUlps = 0;        ///< over all elements
+  double maxError = 0;         ///< largest |got - expected| over all elements
+  double maxErrorOfBound = 0;  ///< largest |got - expected| / bound
+  std::vector<Mismatch> first; ///< the first few mismatches in row-major order
 
   bool ok() const { return mismatches == 0; }
   /// "all 131072 elements bit-equal", or the count and a line for each first mismatch.

@@ -16,8 +16,8 @@
 
 namespace fp4::numerics {
 
-inline constexpr std::array<float, 16> e2m1Values = {0.f,  0.5f,  1.f,  1.5f,  2.f,  3.f,  4.f,  6.f,
-                                                     -0.f, -0.5f, -1.f, -1.5f, -2.f, -3.f, -4.f, -6.f};
+inline constexpr std::array<float, 16> e2m1Values = {
+    0.f, 0.5f, 1.f, 1.5f, 2.f, 3.f, 4.f, 6.f, -0.f, -0.5f, -1.f, -1.5f, -2.f, -3.f, -4.f, -6.f};
 inline constexpr float e2m1Max = 6.f;
 
 /// Value of a code; only the low four bits count.

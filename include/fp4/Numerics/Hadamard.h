@@ -20,10 +20,10 @@ namespace fp4::numerics {
 enum class ButterflyOrder : uint8_t { Ascending, Descending }; ///< strides 1, 2, 4, ... or n/2, ...
 
 struct HadamardOptions {
-  unsigned blockSize = 16;     ///< 16, 32, 64 or 128
-  uint16_t signMask = 0xD7E8;  ///< bit i set: s_i = -1; repeated every 16 values; 0: no signs
+  unsigned blockSize = 16;    ///< 16, 32, 64 or 128
+  uint16_t signMask = 0xD7E8; ///< bit i set: s_i = -1; repeated every 16 values; 0: no signs
   ButterflyOrder order = ButterflyOrder::Ascending;
-  bool roundToBF16 = true;     ///< round every result to bf16 (and return it as float)
+  bool roundToBF16 = true; ///< round every result to bf16 (and return it as float)
 };
 
 /// Transforms `values` in place. Fails where the block size is none of the four or does not divide

@@ -8,8 +8,10 @@
 // fp32, nearest even, subnormals kept, never contracted:
 //
 //   nvfp4: g = encode scale of the tensor (about 2688 / a_t), d = its decode scale
-//          byte = e4m3(scale spelling of a_b and g or d);  code = e2m1(x * encode factor of f, g, d)
-//   mxfp4: byte = exponent rule of a_b;                    code = e2m1(x * 2^(127 - byte))
+//          byte = e4m3(scale spelling of a_b and g or d)
+//          code = e2m1(encode spelling of x, f and g or d)
+//   mxfp4: byte = exponent rule of a_b
+//          code = e2m1(x * 2^(127 - byte))
 //
 // docs/Numerics.md has every formula and where it comes from.
 //
@@ -42,7 +44,9 @@ enum class BlockFormat : uint8_t { NVFP4, MXFP4 };
 
 std::string_view stringify(BlockFormat format); ///< "nvfp4", "mxfp4"
 std::optional<BlockFormat> parseBlockFormat(std::string_view text);
-constexpr unsigned blockSizeOf(BlockFormat format) { return format == BlockFormat::NVFP4 ? 16 : 32; }
+constexpr unsigned blockSizeOf(BlockFormat format) {
+  return format == BlockFormat::NVFP4 ? 16 : 32;
+}
 
 /// The tensor's encode scale g and decode scale d from its amax, with D = 6 * e4m3Max.
 enum class GlobalRule : uint8_t {
@@ -55,41 +59,41 @@ enum class GlobalRule : uint8_t {
 
 /// The block scale before its cast to e4m3. r6 = fp32(1/6).
 enum class ScaleSpelling : uint8_t {
-  MultiplyFolded,      ///< a_b * (g * r6)
-  DivideThenMultiply,  ///< (a_b / 6) * g
+  MultiplyFolded,       ///< a_b * (g * r6)
+  DivideThenMultiply,   ///< (a_b / 6) * g
   MultiplyThenMultiply, ///< g * (a_b * r6)
-  DivideTwice,         ///< (a_b / 6) / d
-  DivideByProduct      ///< a_b / (6 * d), with 0 replaced by 1
+  DivideTwice,          ///< (a_b / 6) / d
+  DivideByProduct       ///< a_b / (6 * d), with 0 replaced by 1
 };
 
 /// How an element meets its scale.
 enum class EncodeSpelling : uint8_t {
-  ReciprocalOfProduct, ///< x * (1 / (f * d))
-  GlobalOverScale,     ///< x * (g / f)
-  ReciprocalOverScale, ///< x * ((1 / d) / f)
+  ReciprocalOfProduct,   ///< x * (1 / (f * d))
+  GlobalOverScale,       ///< x * (g / f)
+  ReciprocalOverScale,   ///< x * ((1 / d) / f)
   GlobalTimesReciprocal, ///< x * (g * (1 / f))
-  DivideByProduct,     ///< x / (d * f)
-  BF16GlobalOverScale  ///< bf16(x * bf16(min(g / f, bf16 max)))
+  DivideByProduct,       ///< x / (d * f)
+  BF16GlobalOverScale    ///< bf16(x * bf16(min(g / f, bf16 max)))
 };
 
 /// The bound on the encode factor, which is what a zero scale with nonzero elements meets.
 enum class FactorGuard : uint8_t {
-  ClampDropNaN,      ///< min(factor, FLT_MAX), NaN gives FLT_MAX: nonzero elements saturate
-  ClampKeepNaN,      ///< min(factor, FLT_MAX), NaN stays
-  ZeroIfAmaxZero,    ///< 0 where a_b is 0, else unbounded
+  ClampDropNaN,        ///< min(factor, FLT_MAX), NaN gives FLT_MAX: nonzero elements saturate
+  ClampKeepNaN,        ///< min(factor, FLT_MAX), NaN stays
+  ZeroIfAmaxZero,      ///< 0 where a_b is 0, else unbounded
   ZeroIfAmaxZeroClamp, ///< 0 where a_b is 0, else as ClampDropNaN
-  ZeroIfScaleZero,   ///< 0 where f is 0, else unbounded
-  EpsilonScale,      ///< f replaced by max(f, 1e-12)
+  ZeroIfScaleZero,     ///< 0 where f is 0, else unbounded
+  EpsilonScale,        ///< f replaced by max(f, 1e-12)
   None
 };
 
 /// The byte of an MXFP4 block from u = bits(a_b), E its exponent field and M its mantissa.
 enum class ExponentRule : uint8_t {
-  Floor,       ///< E - 2 (OCP MX v1.0)
-  Ceil,        ///< E - 2 + (M != 0)
-  Even,        ///< ((u + 2^21) >> 23) - 2; a sum that reaches infinity gives 255
-  EvenDown,    ///< ((u + 2^21 - 1) >> 23) - 2
-  RoundUp,     ///< ue8m0 round-up of a_b * fp32(1/6)
+  Floor,        ///< E - 2 (OCP MX v1.0)
+  Ceil,         ///< E - 2 + (M != 0)
+  Even,         ///< ((u + 2^21) >> 23) - 2; a sum that reaches infinity gives 255
+  EvenDown,     ///< ((u + 2^21 - 1) >> 23) - 2
+  RoundUp,      ///< ue8m0 round-up of a_b * fp32(1/6)
   RoundUpDivide ///< ue8m0 round-up of a_b / 6
 };
 
@@ -105,10 +109,10 @@ struct Recipe {
   ScaleSpelling scale = ScaleSpelling::MultiplyFolded;
   EncodeSpelling encode = EncodeSpelling::ReciprocalOfProduct;
   FactorGuard guard = FactorGuard::ClampDropNaN;
-  float e4m3Max = 448.f;          ///< 256 leaves the headroom four-over-six wants
-  float scaleFloor = 0.f;         ///< lower bound of the scale before its cast
+  float e4m3Max = 448.f;           ///< 256 leaves the headroom four-over-six wants
+  float scaleFloor = 0.f;          ///< lower bound of the scale before its cast
   bool saturatingScaleCast = true; ///< false: clamp to 448 first, NaN and infinity stay NaN
-  bool fourOverSix = false;       ///< quantize to 4 and to 6, keep the smaller absolute error
+  bool fourOverSix = false;        ///< quantize to 4 and to 6, keep the smaller absolute error
 
   // mxfp4
   ExponentRule exponent = ExponentRule::Floor;
@@ -131,8 +135,8 @@ GlobalScale globalScale(const Recipe &recipe, float tensorAmax);
 
 /// Quantizes one block (blockSizeOf values; any count is accepted) to one code per byte and
 /// returns the scale byte.
-uint8_t quantizeBlock(const Recipe &recipe, const GlobalScale &global,
-                      std::span<const float> block, std::span<uint8_t> codes);
+uint8_t quantizeBlock(const Recipe &recipe, const GlobalScale &global, std::span<const float> block,
+                      std::span<uint8_t> codes);
 
 /// A quantized matrix. Blocks run along the columns.
 struct QuantizedMatrix {
