@@ -4,8 +4,8 @@
 //  - tiles (C130): walk operands, look at where each tile comes from;
 //  - pairs (C131): walk blocks; a stage is taken and handed over in one block, so that every path
 //    has both, in this order, and its tiles are used in between;
-//  - channels (C132..C135): compare both ends of each channel, count iterations through the loops,
-//    and compare announced with loaded bytes.
+//  - channels: compare both ends of each (C132), (C133); count iterations through the loops (C134);
+//    compare announced with loaded bytes (C135).
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,0 +1,15 @@
+// RUN: not fp4-opt %s -convert-fp4-to-pipe="target=sm_90a" 2>&1 | FileCheck %s
+// RUN: not fp4-opt %s -convert-fp4-to-pipe="target=sm_17" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+// RUN: fp4-opt %s -convert-fp4-to-pipe="target=sm_100a" -o /dev/null
+
+// CHECK: target-invalid.mlir:[[@LINE+6]]:{{.*}} error: 'fp4.blockscaled_matmul' op {{.*}}sm_90a{{.*}}tcgen05
+// CHECK: note: {{.*}}sm_100a
+// UNKNOWN: error: {{.*}}sm_17
+// UNKNOWN: note: {{.*}}sm_100a
+func.func @f(%a: tensor<128x64xf4E2M1FN>, %s: tensor<128x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+    -> tensor<128x128xf32> {
+  %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>}
+      : (tensor<128x64xf4E2M1FN>, tensor<128x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+         tensor<128x64xf4E2M1FN>, tensor<128x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<128x128xf32>
+  return %y : tensor<128x128xf32>
+}

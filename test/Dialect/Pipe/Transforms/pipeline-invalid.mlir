@@ -1,0 +1,68 @@
+// RUN: fp4-opt %s -pipe-pipeline -verify-diagnostics -split-input-file
+// RUN: not fp4-opt %s -pipe-pipeline="target=sm_1" 2>&1 | FileCheck %s --check-prefix=TARGET
+
+// TARGET: error: {{.*}}sm_1
+// TARGET: note: {{.*}}sm_100a
+
+// Two tiles of 128 KB each leave no room for a single stage.
+!big = !pipe.shared<1024x256xf4E2M1FN, swizzle_128B>
+!tiles = !pipe.channel<!big, !big>
+gpu.module @kernels {
+// expected-error @+1 {{one stage of every channel must fit in 232448 bytes of shared memory of sm_100a, but takes 262168}}
+gpu.func @shared() kernel {
+  %ab = pipe.channel from tma to mma : !tiles
+  pipe.role mma warps 4 to 5 {
+    %a, %b = pipe.consumer_wait %ab : !tiles
+    pipe.consumer_release %ab : !tiles
+  }
+  gpu.return
+}
+}
+
+// -----
+
+!accs = !pipe.channel<!pipe.tmem<128x256xf32>>
+gpu.module @kernels {
+// expected-error @+1 {{tiles must fit in the 512 tensor memory columns of sm_100a, but take 768}}
+gpu.func @tmem() kernel {
+  %x = pipe.channel from mma to threads(128) : !accs
+  %y = pipe.channel from mma to threads(128) : !accs
+  %z = pipe.channel from mma to threads(128) : !accs
+  pipe.role mma warps 4 to 5 {
+  }
+  gpu.return
+}
+}
+
+// -----
+
+!accs = !pipe.channel<!pipe.tmem<128x256xf32>>
+gpu.module @kernels {
+gpu.func @branch(%p: i1) kernel {
+  %x = pipe.channel from mma to threads(128) : !accs
+  pipe.role mma warps 4 to 5 {
+    // expected-error @+1 {{channel ops must be in straight-line code or scf.for}}
+    scf.if %p {
+      %acc = pipe.producer_acquire %x : !accs
+      pipe.producer_commit %x : !accs
+    }
+  }
+  gpu.return
+}
+}
+
+// -----
+
+!scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+!tiles = !pipe.channel<!scales>
+gpu.module @kernels {
+gpu.func @empty() kernel {
+  %x = pipe.channel from tma to mma : !tiles
+  pipe.role load warps 5 to 6 {
+    // expected-error @+1 {{stage must be filled by loads in the block that acquires it}}
+    %s = pipe.producer_acquire %x : !tiles
+    pipe.producer_commit %x : !tiles
+  }
+  gpu.return
+}
+}
