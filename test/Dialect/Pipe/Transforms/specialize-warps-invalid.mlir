@@ -21,8 +21,8 @@ gpu.func @backwards(%a: !map) kernel {
   %c0 = arith.constant 0 : i32
   %acc = pipe.accumulator : !acc
   %v = pipe.read %acc[%c0] : !acc -> vector<1xf32>
-  %x = vector.extract %v[0] : f32 from vector<1xf32>
   // expected-error @+1 {{value of pipe.read cannot cross from role epilogue to load}}
+  %x = vector.extract %v[0] : f32 from vector<1xf32>
   %k = arith.fptosi %x : f32 to i32
   %t = pipe.load %a[%c0, %k] : !map -> !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
   gpu.return
