@@ -170,9 +170,10 @@ void KernelDecoder::decodeOperands(const ptx::Instruction &insn, const RowMatch 
 Type KernelDecoder::patternType(const ptx::Instruction &insn, const PatternItem &item,
                                 const RowMatch &row, uint8_t &width) const {
   const Match &match = row.match;
-  Type type = item.typeSpec == "wide" || item.typeSpec == "part" ? match.type()
-              : match.find(item.typeSpec) ? match.type(item.typeSpec)
-                                          : typeFromSpelling(item.typeSpec);
+  Type type = typeFromSpelling(item.typeSpec);
+  if (type == Type::None)
+    type = item.typeSpec == "wide" || item.typeSpec == "part" ? match.type()
+                                                              : match.type(item.typeSpec);
   if (type == Type::None)
     fail(insn.loc, fmt::format("'{}' expects a type modifier", spellOpcode(insn)));
   width = static_cast<uint8_t>(type == Type::Pred ? 0 : bytesOf(type));
