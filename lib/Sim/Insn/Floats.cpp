@@ -63,7 +63,7 @@ double fp4::sim::decode(uint32_t bits, const Format &format) {
   uint32_t mantissa = bits & ((1u << format.mantissaBits) - 1);
   double sign = bits >> width & 1 ? -1.0 : 1.0;
   if (exponent == (1u << format.exponentBits) - 1)
-    return mantissa ? std::nan("") : sign * INFINITY;
+    return mantissa ? std::copysign(std::nan(""), sign) : sign * INFINITY;
   if (exponent == 0)
     return sign * std::ldexp(mantissa, 1 - format.bias - format.mantissaBits);
   return sign * std::ldexp(mantissa | 1u << format.mantissaBits,
