@@ -1,0 +1,317 @@
+//===- StreamingKernelTest.cpp - Emitted kernels against the recipes ------===//
+//
+// Every streaming kernel, compiled and executed, must equal lib/Numerics bit for bit, and the
+// quantizers must equal the golden vectors of unittests/Numerics/data without lib/Numerics.
+// Grids are smaller than the work, so that loops take more than one step.
+//
+//===----------------------------------------------------------------------===//
+#include "../Numerics/TestData.h"
+#include "KernelRun.h"
+
+#include "fp4/ISA/ScaleLayout.h"
+#include "fp4/Numerics/Quantize.h"
+
+#include <bit>
+#include <fmt/format.h>
+#include <limits>
+
+using namespace fp4;
+using fp4::numerics::BlockFormat;
+using fp4::numerics::FloatType;
+using fp4::test::Buffer;
+using fp4::test::KernelRun;
+
+namespace {
+
+constexpr uint8_t kUntouched = 0xEE;
+
+std::string quantizeModule(const std::string &recipe, FloatType type, uint64_t columns) {
+  bool nvfp4 = numerics::lookupRecipe(recipe)->format == BlockFormat::NVFP4;
+  std::string format = nvfp4 ? "nvfp4" : "mxfp4", amax = nvfp4 ? "amax %a " : "";
+  std::string data = fmt::format("tensor<?x{}xf4E2M1FN>", columns);
+  std::string scales = fmt::format("tensor<?x{}x{}>", columns / (nvfp4 ? 16 : 32),
+                                   nvfp4 ? "f8E4M3FN" : "f8E8M0FNU");
+  std::string input = fmt::format("tensor<?x{}x{}>", columns, numerics::stringify(type));
+  return fmt::format(
+      "func.func @f(%x: {}, %a: tensor<f32>) -> ({}, {}) {{\n"
+      "  %q, %s = fp4.quantize %x {}{{format = #fp4.format<{}>, recipe = #fp4.recipe<{}>}}\n"
+      "      : ({}{}) -> ({}, {})\n"
+      "  return %q, %s : {}, {}\n}}\n",
+      input, data, scales, amax, format, recipe, input, nvfp4 ? ", tensor<f32>" : "", data, scales,
+      data, scales);
+}
+
+struct Quantized {
+  std::vector<uint8_t> data, scales; ///< data rows have the padded pitch
+};
+
+/// Runs the quantizer of `kernel` on values that are exact in `type`.
+Quantized runQuantize(KernelRun &kernel, bool nvfp4, FloatType type,
+                      const std::vector<float> &values, uint64_t columns, float amax) {
+  uint64_t rows = values.size() / columns, blocks = values.size() / (nvfp4 ? 16 : 32);
+  uint64_t pitch = (columns / 2 + 15) / 16 * 16;
+  Buffer x = kernel.upload(numerics::encodeFloats(type, values));
+  Buffer data = kernel.allocate(rows * pitch, kUntouched), scales = kernel.allocate(blocks);
+  uint32_t grid = blocks > 600 ? 2 : 1;
+  if (nvfp4)
+    kernel.launch("f_quantize_0", grid, x, kernel.upload(std::vector<float>{amax}), data, scales,
+                  static_cast<int32_t>(blocks));
+  else
+    kernel.launch("f_quantize_0", grid, x, data, scales, static_cast<int32_t>(blocks));
+  return {kernel.download<uint8_t>(data), kernel.download<uint8_t>(scales)};
+}
+
+/// "SS:codes SS:codes", the notation of the golden vectors, for rows of one block.
+std::string notation(const Quantized &quantized, uint64_t blockSize) {
+  std::string text;
+  size_t pitch = quantized.data.size() / quantized.scales.size();
+  for (size_t block = 0; block < quantized.scales.size(); ++block) {
+    text += fmt::format("{}{:02x}:", block ? " " : "", quantized.scales[block]);
+    for (size_t i = 0; i < blockSize; ++i) {
+      uint8_t byte = quantized.data[block * pitch + i / 2];
+      text += fmt::format("{:x}", i % 2 ? byte >> 4 : byte & 15);
+    }
+  }
+  return text;
+}
+
+std::vector<float> valuesOf(const nlohmann::json &hex) {
+  std::vector<float> values;
+  for (const auto &entry : hex)
+    if (entry.is_array())
+      for (float value : valuesOf(entry))
+        values.push_back(value);
+    else
+      values.push_back(std::bit_cast<float>(
+          static_cast<uint32_t>(std::stoul(entry.get<std::string>(), nullptr, 16))));
+  return values;
+}
+
+/// Values of many magnitudes: normal rows, rows scaled to subnormal scales, exact ties, zeros.
+std::vector<float> mixedValues(uint64_t count, FloatType type, uint64_t seed) {
+  test::Random random(seed);
+  std::vector<float> values(count);
+  for (uint64_t i = 0; i < count; ++i) {
+    uint64_t block = i / 16;
+    float tie = std::array{.25f, .75f, 1.25f, 1.75f, 2.5f, 3.5f, 5.f, -0.f}[random.below(8)];
+    float value = block % 4 == 1 ? tie : random.gaussian();
+    value = std::ldexp(value, block % 7 == 3 ? -12 : block % 11 == 5 ? 9 : 0);
+    values[i] = numerics::roundTo(type, block % 13 == 6 ? 0.f : value);
+  }
+  return values;
+}
+
+void expectRecipe(const std::string &name, FloatType type, uint64_t rows, uint64_t columns) {
+  SCOPED_TRACE(fmt::format("{} {} {}x{}", name, numerics::stringify(type), rows, columns));
+  const numerics::Recipe &recipe = *numerics::lookupRecipe(name);
+  bool nvfp4 = recipe.format == BlockFormat::NVFP4;
+  KernelRun kernel(quantizeModule(name, type, columns));
+  std::vector<float> values = mixedValues(rows * columns, type, rows + columns);
+  float amax = numerics::amax(values);
+  Quantized got = runQuantize(kernel, nvfp4, type, values, columns, amax);
+  auto expected = numerics::quantizeRows(recipe, values, rows, columns, amax);
+  ASSERT_TRUE(expected);
+  EXPECT_EQ(got.scales, expected->scales);
+  uint64_t dense = columns / 2, pitch = got.data.size() / rows;
+  for (uint64_t row = 0; row < rows; ++row) {
+    for (uint64_t byte = 0; byte < dense; ++byte)
+      ASSERT_EQ(got.data[row * pitch + byte], expected->data[row * dense + byte])
+          << "row " << row << ", byte " << byte;
+    for (uint64_t byte = dense; byte < pitch; ++byte)
+      ASSERT_EQ(got.data[row * pitch + byte], kUntouched) << "padding of row " << row;
+  }
+}
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// quantize
+//===----------------------------------------------------------------------===//
+
+TEST(Quantize, GoldenVectorsNVFP4) {
+  nlohmann::json vectors = test::readJson("numerics_vectors.json");
+  ASSERT_FALSE(vectors.is_discarded());
+  for (auto [recipe, key] : {std::pair("transformer_engine", "te214"),
+                             std::pair("transformer_engine_2_13", "te213")}) {
+    KernelRun kernel(quantizeModule(recipe, FloatType::F32, 16));
+    for (const auto &vector : vectors["nv"]) {
+      SCOPED_TRACE(vector["name"].get<std::string>());
+      std::vector<float> values = valuesOf(vector["x_fp32_hex"]);
+      const auto &given = vector["tensor_amax_override"];
+      float amax = given.is_null() ? numerics::amax(values) : given.get<float>();
+      Quantized got = runQuantize(kernel, true, FloatType::F32, values, 16, amax);
+      EXPECT_EQ(notation(got, 16), vector["model"][key].get<std::string>()) << recipe;
+    }
+  }
+}
+
+TEST(Quantize, GoldenVectorsMXFP4) {
+  nlohmann::json vectors = test::readJson("numerics_vectors.json");
+  for (auto [recipe, key] : {std::pair("ocp_floor", "floor"), std::pair("ocp_ceil", "ceil"),
+                             std::pair("ocp_even", "even"), std::pair("ocp_rceil", "rceil")}) {
+    KernelRun kernel(quantizeModule(recipe, FloatType::F32, 32));
+    for (const auto &vector : vectors["mx"]) {
+      SCOPED_TRACE(vector["name"].get<std::string>());
+      Quantized got =
+          runQuantize(kernel, false, FloatType::F32, valuesOf(vector["x_fp32_hex"]), 32, 0);
+      std::string expected = vector["model"][key].get<std::string>();
+      // A NaN scale makes every element NaN, whose code is the platform's: 7 on ours.
+      if (expected.starts_with("ff:"))
+        expected = "ff:" + std::string(32, '7');
+      EXPECT_EQ(notation(got, 32), expected) << recipe;
+    }
+  }
+}
+
+TEST(Quantize, EveryRecipeAndType) {
+  for (const char *recipe : {"transformer_engine", "transformer_engine_2_13", "ocp_floor",
+                             "ocp_ceil", "ocp_even", "ocp_rceil"})
+    for (FloatType type : {FloatType::BF16, FloatType::F16, FloatType::F32})
+      expectRecipe(recipe, type, 5, 96);
+}
+
+TEST(Quantize, Shapes) {
+  expectRecipe("transformer_engine", FloatType::BF16, 1, 16);
+  expectRecipe("transformer_engine", FloatType::BF16, 129, 80); // pitch 48, 40 dense bytes
+  expectRecipe("transformer_engine", FloatType::BF16, 33, 272);
+  expectRecipe("ocp_floor", FloatType::BF16, 300, 64);
+}
+
+//===----------------------------------------------------------------------===//
+// amax, matmul_alpha, dequantize
+//===----------------------------------------------------------------------===//
+
+TEST(Amax, SkipsNaNAndCoversTails) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float inf = std::numeric_limits<float>::infinity();
+  for (FloatType type : {FloatType::BF16, FloatType::F16, FloatType::F32})
+    for (uint64_t columns : {1, 7, 16, 33}) {
+      SCOPED_TRACE(fmt::format("{} {}", numerics::stringify(type), columns));
+      KernelRun kernel(fmt::format("func.func @f(%x: tensor<?x{0}x{1}>) -> tensor<f32> {{\n"
+                                   "  %0 = fp4.amax %x : tensor<?x{0}x{1}> -> tensor<f32>\n"
+                                   "  return %0 : tensor<f32>\n}}\n",
+                                   columns, numerics::stringify(type)));
+      auto amax = [&](const std::vector<float> &values) {
+        uint64_t perChunk = 32 / numerics::sizeOf(type);
+        int32_t chunks = values.size() / perChunk, tail = values.size() % perChunk;
+        Buffer x = kernel.upload(numerics::encodeFloats(type, values));
+        Buffer result = kernel.allocate(4, 0);
+        if (columns % perChunk != 0)
+          kernel.launch("f_amax_0", 2, x, result, chunks, tail);
+        else
+          kernel.launch("f_amax_0", 2, x, result, chunks);
+        return kernel.download<float>(result)[0];
+      };
+      for (uint64_t rows : {1, 3, 700}) {
+        std::vector<float> values = mixedValues(rows * columns, type, rows);
+        EXPECT_EQ(amax(values), numerics::amax(values)) << rows;
+        values.back() = -32768; // the last element of the tail
+        EXPECT_EQ(amax(values), 32768) << rows;
+        values.front() = nan;
+        EXPECT_EQ(amax(values), rows * columns == 1 ? 0 : 32768) << rows;
+        values.back() = -inf;
+        EXPECT_EQ(amax(values), inf) << rows;
+        EXPECT_EQ(amax(std::vector<float>(values.size(), nan)), 0) << rows;
+        EXPECT_EQ(std::bit_cast<uint32_t>(amax(std::vector<float>(values.size(), -0.f))), 0u);
+      }
+    }
+}
+
+TEST(MatmulAlpha, IsTransformerEngines) {
+  KernelRun kernel("func.func @f(%a: tensor<f32>, %b: tensor<f32>) -> tensor<f32> {\n"
+                   "  %0 = fp4.matmul_alpha %a, %b : tensor<f32>, tensor<f32> -> tensor<f32>\n"
+                   "  return %0 : tensor<f32>\n}\n");
+  test::Random random(1);
+  for (int i = 0; i < 50; ++i) {
+    float a = random.gaussian(), b = random.gaussian();
+    Buffer result = kernel.allocate(4);
+    kernel.launch("f_matmul_alpha_0", 1, kernel.upload(std::vector{a}),
+                  kernel.upload(std::vector{b}), result);
+    volatile float product = a * b; // rounded before the second multiplication
+    EXPECT_EQ(kernel.download<float>(result)[0], product * (1.0f / 7225344.0f));
+  }
+}
+
+TEST(Dequantize, EveryCodeAndScale) {
+  for (BlockFormat format : {BlockFormat::NVFP4, BlockFormat::MXFP4})
+    for (FloatType type : {FloatType::BF16, FloatType::F16, FloatType::F32}) {
+      bool nvfp4 = format == BlockFormat::NVFP4;
+      SCOPED_TRACE(fmt::format("{} {}", numerics::stringify(format), numerics::stringify(type)));
+      // Every scale byte has a row of its own. 32 columns are 16 bytes: rows without padding.
+      uint64_t rows = 256, columns = 32, blocksPerRow = nvfp4 ? 2 : 1;
+      std::string q = fmt::format("tensor<?x{}xf4E2M1FN>", columns);
+      std::string s = nvfp4 ? "tensor<?x2xf8E4M3FN>" : "tensor<?x1xf8E8M0FNU>";
+      std::string y = fmt::format("tensor<?x{}x{}>", columns, numerics::stringify(type));
+      KernelRun kernel(fmt::format(
+          "func.func @f(%q: {0}, %s: {1}, %a: tensor<f32>) -> {2} {{\n"
+          "  %0 = fp4.dequantize %q scaled %s {3}{{format = #fp4.format<{4}>}} : ({0}, {1}{5}) -> {2}\n"
+          "  return %0 : {2}\n}}\n",
+          q, s, y, nvfp4 ? "amax %a " : "", numerics::stringify(format),
+          nvfp4 ? ", tensor<f32>" : ""));
+      std::vector<uint8_t> data, scales;
+      for (uint64_t row = 0; row < rows; ++row) {
+        scales.insert(scales.end(), blocksPerRow, row);
+        for (uint64_t byte = 0; byte < columns / 2; ++byte)
+          data.push_back((byte * 2 % 16) | ((byte * 2 + 1) % 16) << 4);
+      }
+      float amax = 3.14f;
+      Buffer result = kernel.allocate(rows * columns * numerics::sizeOf(type));
+      auto run = [&](auto... scalars) {
+        kernel.launch("f_dequantize_0", 1, kernel.upload(data), kernel.upload(scales), scalars...,
+                      result, static_cast<int32_t>(rows * blocksPerRow));
+      };
+      if (nvfp4)
+        run(kernel.upload(std::vector{amax}));
+      else
+        run();
+      auto expected = numerics::dequantizeRows(format, data, scales, rows, columns, amax);
+      ASSERT_TRUE(expected);
+      auto got = kernel.download<std::byte>(result);
+      std::vector<float> values = numerics::decodeFloats(type, got);
+      for (uint64_t i = 0; i < values.size(); ++i) {
+        float want = numerics::roundTo(type, (*expected)[i]);
+        if (std::isnan(want))
+          EXPECT_TRUE(std::isnan(values[i])) << i;
+        else
+          EXPECT_EQ(std::bit_cast<uint32_t>(values[i]), std::bit_cast<uint32_t>(want)) << i;
+      }
+    }
+}
+
+//===----------------------------------------------------------------------===//
+// swizzle_scales, unswizzle_scales
+//===----------------------------------------------------------------------===//
+
+TEST(Scales, SwizzleAndBack) {
+  const std::string tiled = ", #fp4.scale_layout<tiled_128x4>>";
+  for (auto [rows, blocks] : {std::pair<uint64_t, uint64_t>(1, 1), {128, 4}, {130, 6}, {300, 17},
+                              {127, 64}, {33, 3}}) {
+    SCOPED_TRACE(fmt::format("{}x{}", rows, blocks));
+    std::string shape = fmt::format("tensor<{}x{}xf8E4M3FN", rows, blocks);
+    KernelRun kernel(fmt::format(
+        "func.func @f(%s: {0}>, %t: {0}{1}) -> ({0}{1}, {0}>) {{\n"
+        "  %0 = fp4.swizzle_scales %s : {0}> -> {0}{1}\n"
+        "  %1 = fp4.unswizzle_scales %t : {0}{1} -> {0}>\n"
+        "  return %0, %1 : {0}{1}, {0}>\n}}\n",
+        shape, tiled));
+    test::Random random(rows * blocks);
+    std::vector<uint8_t> linear(rows * blocks);
+    for (uint8_t &byte : linear)
+      byte = random.byte();
+    std::vector<uint8_t> expected(hw::tiled128x4Bytes(rows, blocks), 0);
+    for (uint64_t row = 0; row < rows; ++row)
+      for (uint64_t block = 0; block < blocks; ++block)
+        expected[hw::tiled128x4Offset(row, block, blocks)] = linear[row * blocks + block];
+
+    Buffer swizzled = kernel.allocate(expected.size(), kUntouched);
+    int32_t items = expected.size() / 16;
+    kernel.launch("f_swizzle_scales_0", 1, kernel.upload(linear), swizzled,
+                  static_cast<int32_t>(rows), items);
+    EXPECT_EQ(kernel.download<uint8_t>(swizzled), expected);
+
+    Buffer back = kernel.allocate(linear.size(), kUntouched);
+    items = rows * ((blocks + 3) / 4);
+    kernel.launch("f_unswizzle_scales_0", 1, swizzled, back, items);
+    EXPECT_EQ(kernel.download<uint8_t>(back), linear);
+  }
+}
