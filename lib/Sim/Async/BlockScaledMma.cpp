@@ -13,6 +13,11 @@
 // emax is bounded from above by the largest exponents of the row and of the 16 columns; zero
 // scales give zero terms and take no part in the bounds. The sum then has at most 50 bits.
 //
+// Where only the second or third condition fails, the AVX-512 kernel computes emax of each element
+// and truncates each term to an integer in double, as the definition says; what is left for the
+// scalar definition are NaNs, huge or subnormal values, and groups whose products cancel to zero
+// while their scale has the largest exponent (there the model asks whether all products are zero).
+//
 //===----------------------------------------------------------------------===//
 #include "BlockScaledMma.h"
 
@@ -131,6 +136,7 @@ namespace {
 
 constexpr int blockColumns = 16;
 constexpr int noExponent = 1 << 20; // lowest exponent of a row of zero scales
+constexpr int absentExponent = 1000; // far below zeroExponent
 
 /// The exponents of four scales: bounds over the non-zero ones, and whether the fast path may run.
 struct ScaleBounds {
@@ -150,6 +156,7 @@ struct ScaleBounds {
 struct DecodedRow {
   alignas(64) int8_t values[64];
   float scales[4]; ///< value of the scale / 4, because both fp4 operands are doubled
+  int32_t exponents[4]; ///< of the scales; of a zero scale -absentExponent
   int32_t correction[4]; ///< -12 * sum of the group's values: undoes the unsigned offset of B
   ScaleBounds bounds;
 };
@@ -158,6 +165,7 @@ struct DecodedRow {
 struct DecodedBlock {
   alignas(64) uint8_t quads[16][64];
   alignas(64) float scales[4][blockColumns];
+  alignas(64) int32_t exponents[4][blockColumns];
   ScaleBounds bounds;
 };
 
@@ -195,6 +203,10 @@ struct PairTable {
   }
 };
 
+int32_t exponentOf(const Scale &scale) {
+  return scale.eighths ? scale.exponent : -absentExponent;
+}
+
 void decodeRow(DecodedRow &row, const uint8_t *codes, const uint8_t *scaleCodes,
                const ScaleTable &scales, bool negate) {
   const PairTable &pairs = PairTable::get();
@@ -207,6 +219,7 @@ void decodeRow(DecodedRow &row, const uint8_t *codes, const uint8_t *scaleCodes,
       sum += row.values[16 * g + k];
     row.correction[g] = -12 * sum;
     row.scales[g] = (negate ? -0.25f : 0.25f) * scales.value[scaleCodes[g]];
+    row.exponents[g] = exponentOf(scales.scale[scaleCodes[g]]);
     row.bounds.add(scales.scale[scaleCodes[g]]);
   }
 }
@@ -217,6 +230,7 @@ void decodeBlock(DecodedBlock &block, const BlockScaledOperands &o, int firstCol
   block.bounds = {};
   std::memset(block.quads, 12, sizeof block.quads); // columns beyond N are zero
   std::memset(block.scales, 0, sizeof block.scales);
+  std::memset(block.exponents, 0, sizeof block.exponents);
   const int count = std::min(blockColumns, o.columns - firstColumn);
   for (int column = 0; column < count; ++column) {
     const uint8_t *codes = o.b + 32 * (firstColumn + column);
@@ -228,6 +242,7 @@ void decodeBlock(DecodedBlock &block, const BlockScaledOperands &o, int firstCol
     }
     for (int g = 0; g < 4; ++g) {
       block.scales[g][column] = scales.value[scaleCodes[g]];
+      block.exponents[g][column] = exponentOf(scales.scale[scaleCodes[g]]);
       block.bounds.add(scales.scale[scaleCodes[g]]);
     }
   }
@@ -283,7 +298,9 @@ inline __attribute__((always_inline)) void dotPortable(const DecodedRow &row,
   }
 }
 
-inline __attribute__((always_inline)) void runPortable(const BlockScaledOperands &o) {
+/// `dot` is dotPortable or a faster equal of it.
+template <auto dot>
+inline __attribute__((always_inline)) void runBlocks(const BlockScaledOperands &o) {
   const ScaleTable &scales = ScaleTable::get(o.format);
   std::vector<DecodedRow> rows(o.rows);
   for (int m = 0; m < o.rows; ++m)
@@ -306,7 +323,7 @@ inline __attribute__((always_inline)) void runPortable(const BlockScaledOperands
         inexact |= Inexact(!exact || range.empty) << n;
         sums[n] = 0.0 + double(c[n]);
       }
-      dotPortable(rows[m], block, sums);
+      dot(rows[m], block, sums);
       for (int n = 0; n < count; ++n) // the 29 bits a float lacks, dropped: round toward zero
         d[n] = static_cast<float>(
             std::bit_cast<double>(std::bit_cast<uint64_t>(sums[n]) & ~0x1FFFFFFFull));
@@ -315,12 +332,40 @@ inline __attribute__((always_inline)) void runPortable(const BlockScaledOperands
   }
 }
 
-void runBaseline(const BlockScaledOperands &o) { runPortable(o); }
+void runBaseline(const BlockScaledOperands &o) { runBlocks<dotPortable>(o); }
 bool always() { return true; }
 
 #ifdef FP4_SIM_X86
-__attribute__((target("avx2,fma"))) void runAvx2(const BlockScaledOperands &o) { runPortable(o); }
-bool hasAvx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+#define FP4_AVX2 __attribute__((target("avx2")))
+bool hasAvx2() { return __builtin_cpu_supports("avx2"); }
+
+FP4_AVX2 inline void addTo(double *sums, __m128 terms) {
+  _mm256_storeu_pd(sums, _mm256_add_pd(_mm256_loadu_pd(sums), _mm256_cvtps_pd(terms)));
+}
+
+/// dotPortable: 8 columns at a time, products in pairs of bytes (a sum of 16 fits 16 bits).
+FP4_AVX2 inline void dotAvx2(const DecodedRow &row, const DecodedBlock &block, double *sums) {
+  for (int half = 0; half < 2; ++half)
+    for (int g = 0; g < 4; ++g) {
+      __m256i pairs = _mm256_setzero_si256();
+      for (int quad = 4 * g; quad < 4 * g + 4; ++quad) {
+        int32_t four;
+        std::memcpy(&four, row.values + 4 * quad, 4);
+        const __m256i b = _mm256_load_si256(
+            reinterpret_cast<const __m256i *>(block.quads[quad] + 32 * half));
+        pairs = _mm256_add_epi16(pairs, _mm256_maddubs_epi16(b, _mm256_set1_epi32(four)));
+      }
+      const __m256i p = _mm256_add_epi32(_mm256_madd_epi16(pairs, _mm256_set1_epi16(1)),
+                                         _mm256_set1_epi32(row.correction[g]));
+      const __m256 scale = _mm256_mul_ps(_mm256_set1_ps(row.scales[g]),
+                                         _mm256_load_ps(block.scales[g] + 8 * half));
+      const __m256 terms = _mm256_mul_ps(_mm256_cvtepi32_ps(p), scale);
+      addTo(sums + 8 * half, _mm256_castps256_ps128(terms));
+      addTo(sums + 8 * half + 4, _mm256_extractf128_ps(terms, 1));
+    }
+}
+
+FP4_AVX2 void runAvx2(const BlockScaledOperands &o) { runBlocks<dotAvx2>(o); }
 
 #define FP4_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
 bool hasAvx512() {
@@ -370,6 +415,63 @@ FP4_AVX512 inline Inexact inexactAvx512(const ExactRange &range, __m512 c) {
   return _mm512_mask_test_epi32_mask(outside, bits, _mm512_set1_epi32(0x7FFFFFFF));
 }
 
+/// truncate(x * 2^shift) of 8 terms.
+FP4_AVX512 inline __m512d truncated(__m512d x, __m512d power) {
+  return _mm512_roundscale_pd(_mm512_mul_pd(x, power), _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+}
+
+/// 2^x of 8 integers in the range of double exponents.
+FP4_AVX512 inline __m512d powerOfTwo(__m256i x) {
+  const __m512i biased = _mm512_cvtepi32_epi64(_mm256_add_epi32(x, _mm256_set1_epi32(1023)));
+  return _mm512_castsi512_pd(_mm512_slli_epi64(biased, 52));
+}
+
+FP4_AVX512 inline __m256i lowerI(__m512i x) { return _mm512_castsi512_si256(x); }
+FP4_AVX512 inline __m256i upperI(__m512i x) { return _mm512_extracti32x8_epi32(x, 1); }
+
+/// The definition for a row and block of moderate scales, every term aligned and truncated. `left`
+/// gets the elements that only the scalar definition can do.
+FP4_AVX512 __m512 alignedRowAvx512(const DecodedRow &row, const DecodedBlock &block, __m512 c,
+                                   Inexact &left) {
+  const __m512i bits = _mm512_castps_si512(c);
+  const __m512i field = _mm512_and_si512(_mm512_srli_epi32(bits, 23), _mm512_set1_epi32(255));
+  const __mmask16 cZero = _mm512_testn_epi32_mask(bits, _mm512_set1_epi32(0x7FFFFFFF));
+  // Subnormal C, and C so large that the result may overflow, are left to the definition.
+  __mmask16 bad = _mm512_cmpgt_epu32_mask(_mm512_sub_epi32(field, _mm512_set1_epi32(1)),
+                                          _mm512_set1_epi32(226)) & ~cZero;
+  const __m512i none = _mm512_set1_epi32(zeroExponent);
+  __m512i emax = _mm512_mask_mov_epi32(_mm512_sub_epi32(field, _mm512_set1_epi32(127)), cZero, none);
+  __m512 terms[4];
+  __m512i exponents[4];
+  for (int g = 0; g < 4; ++g) {
+    terms[g] = groupTerm(row, block, g);
+    exponents[g] = _mm512_max_epi32(
+        none, _mm512_add_epi32(_mm512_set1_epi32(row.exponents[g]),
+                               _mm512_load_si512(block.exponents[g])));
+    emax = _mm512_max_epi32(emax, exponents[g]);
+  }
+  for (int g = 0; g < 4; ++g) {
+    const __mmask16 zero = _mm512_cmp_ps_mask(terms[g], _mm512_setzero_ps(), _CMP_EQ_OQ);
+    bad |= zero & _mm512_cmpeq_epi32_mask(exponents[g], emax) &
+           _mm512_cmpgt_epi32_mask(exponents[g], none);
+  }
+  left = bad;
+  const __m512i up = _mm512_sub_epi32(_mm512_set1_epi32(35), emax);
+  const __m512d upLow = powerOfTwo(lowerI(up)), upHigh = powerOfTwo(upperI(up));
+  __m512d low = _mm512_add_pd(_mm512_setzero_pd(), truncated(lower(c), upLow));
+  __m512d high = _mm512_add_pd(_mm512_setzero_pd(), truncated(upper(c), upHigh));
+  for (int g = 0; g < 4; ++g) {
+    low = _mm512_add_pd(low, truncated(lower(terms[g]), upLow));
+    high = _mm512_add_pd(high, truncated(upper(terms[g]), upHigh));
+  }
+  const __m512i down = _mm512_sub_epi32(emax, _mm512_set1_epi32(35));
+  low = _mm512_mul_pd(low, powerOfTwo(lowerI(down)));
+  high = _mm512_mul_pd(high, powerOfTwo(upperI(down)));
+  constexpr int towardZero = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
+  return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvt_roundpd_ps(low, towardZero)),
+                            _mm512_cvt_roundpd_ps(high, towardZero), 1);
+}
+
 FP4_AVX512 void runAvx512(const BlockScaledOperands &o) {
   const ScaleTable &scales = ScaleTable::get(o.format);
   std::vector<DecodedRow> rows(o.rows);
@@ -383,12 +485,17 @@ FP4_AVX512 void runAvx512(const BlockScaledOperands &o) {
       float *d = o.d + m * o.pitch + first;
       const __m512 c = o.accumulate ? _mm512_maskz_loadu_ps(lanes, d) : _mm512_setzero_ps();
       const ExactRange range = exactRange(rows[m].bounds, block.bounds, o.format);
-      _mm512_mask_storeu_ps(d, lanes, rowAvx512(rows[m], block, c));
-      if (const Inexact inexact = inexactAvx512(range, c) & lanes) {
-        alignas(64) float saved[blockColumns];
-        _mm512_store_ps(saved, c);
-        scalarElements(o, m, first, inexact, saved);
+      Inexact inexact = inexactAvx512(range, c) & lanes;
+      if (!inexact) [[likely]] {
+        _mm512_mask_storeu_ps(d, lanes, rowAvx512(rows[m], block, c));
+        continue;
       }
+      inexact = 0xFFFF;
+      if (rows[m].bounds.moderate && block.bounds.moderate)
+        _mm512_mask_storeu_ps(d, lanes, alignedRowAvx512(rows[m], block, c, inexact));
+      alignas(64) float saved[blockColumns];
+      _mm512_store_ps(saved, c);
+      scalarElements(o, m, first, inexact & lanes, saved);
     }
   }
 }

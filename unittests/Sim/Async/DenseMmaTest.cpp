@@ -1,0 +1,165 @@
+// The truncated fused dot product of the kinds f16, tf32, f8f6f4, mxf8f6f4, and integers.
+#include "Sim/Async/DenseMma.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <random>
+#include <vector>
+
+using namespace fp4;
+using namespace fp4::sim;
+using hw::AccumulatorType;
+using hw::MmaType;
+
+namespace {
+
+/// The value of a code by the textbook, with a double.
+double valueOf(MmaType type, uint32_t code) {
+  struct Shape {
+    MmaType type;
+    int exponentBits, fractionBits;
+  };
+  static const Shape shapes[] = {{MmaType::F16, 5, 10}, {MmaType::BF16, 8, 7},
+                                 {MmaType::E4M3, 4, 3}, {MmaType::E5M2, 5, 2},
+                                 {MmaType::E2M3, 2, 3}, {MmaType::E3M2, 3, 2},
+                                 {MmaType::E2M1, 2, 1}};
+  for (const Shape &s : shapes)
+    if (s.type == type) {
+      const int bias = (1 << (s.exponentBits - 1)) - 1;
+      const int fraction = int(code) & ((1 << s.fractionBits) - 1);
+      const int field = int(code >> s.fractionBits) & ((1 << s.exponentBits) - 1);
+      const double sign = code >> (s.exponentBits + s.fractionBits) & 1 ? -1 : 1;
+      return sign * std::ldexp(field ? (1 << s.fractionBits) + fraction : fraction,
+                               std::max(field, 1) - bias - s.fractionBits);
+    }
+  return 0;
+}
+
+uint32_t element(MmaType type, const std::vector<uint8_t> &a, const std::vector<uint8_t> &b,
+                 unsigned k, uint32_t c, AccumulatorType d = AccumulatorType::F32, int scale = 0) {
+  FactorRow fa, fb;
+  decodeFactors(type, a.data(), false, false, fa);
+  decodeFactors(type, b.data(), false, false, fb);
+  return denseElement({fa.data(), k}, {fb.data(), k}, 2 * fractionBits(type), scale, d, c);
+}
+
+float asFloat(uint32_t bits) { return std::bit_cast<float>(bits); }
+
+/// Rounds a double toward zero to fp32.
+float towardZero(double x) {
+  float f = float(x);
+  if (std::abs(double(f)) > std::abs(x))
+    f = std::nextafterf(f, 0.0f);
+  return f;
+}
+
+TEST(DenseMma, DecodesEveryByteCode) {
+  for (MmaType type : {MmaType::E4M3, MmaType::E5M2})
+    for (uint32_t code = 0; code < 256; ++code) {
+      std::vector<uint8_t> row(32, uint8_t(code));
+      FactorRow out;
+      decodeFactors(type, row.data(), false, false, out);
+      if (out[7].kind != Factor::Finite)
+        continue;
+      EXPECT_EQ(std::ldexp(out[7].significand, out[7].exponent - int(fractionBits(type))),
+                valueOf(type, code));
+    }
+}
+
+TEST(DenseMma, SixBitAndFourBitTypesArePackedInSixteenByteHalves) {
+  std::mt19937 rng(1);
+  for (MmaType type : {MmaType::E2M3, MmaType::E3M2, MmaType::E2M1}) {
+    const unsigned bits = type == MmaType::E2M1 ? 4 : 6;
+    std::vector<uint8_t> row(32, 0);
+    std::vector<uint32_t> codes(32);
+    for (unsigned k = 0; k < 32; ++k) {
+      codes[k] = rng() % (1u << bits);
+      for (unsigned bit = 0; bit < bits; ++bit) {
+        const unsigned at = k % 16 * bits + bit;
+        row[k / 16 * 16 + at / 8] |= uint8_t((codes[k] >> bit & 1) << (at % 8));
+      }
+    }
+    FactorRow out;
+    decodeFactors(type, row.data(), false, false, out);
+    for (unsigned k = 0; k < 32; ++k)
+      EXPECT_EQ(std::ldexp(out[k].significand, out[k].exponent - int(fractionBits(type))),
+                valueOf(type, codes[k]))
+          << k;
+  }
+}
+
+TEST(DenseMma, ExactSumsRoundTowardZero) {
+  // Small e4m3 values: no product is truncated, so the sum is the real one, cut to fp32.
+  std::mt19937 rng(2);
+  for (int i = 0; i < 500; ++i) {
+    std::vector<uint8_t> a(32), b(32);
+    double sum = 0;
+    for (int k = 0; k < 32; ++k) {
+      a[k] = uint8_t(rng() % 0x50 | (rng() & 0x80));
+      b[k] = uint8_t(rng() % 0x50 | (rng() & 0x80));
+      sum += valueOf(MmaType::E4M3, a[k]) * valueOf(MmaType::E4M3, b[k]);
+    }
+    const float c = float(int(rng() % 2000) - 1000) / 8;
+    const double exact = sum + double(c);
+    // Multiples of 2^-18, and emax <= 10: aligned at 2^-15 at the coarsest for the largest.
+    const float got = asFloat(element(MmaType::E4M3, a, b, 32, std::bit_cast<uint32_t>(c)));
+    EXPECT_NEAR(got, towardZero(exact), 33 * std::ldexp(1.0, 10 - 25));
+  }
+}
+
+TEST(DenseMma, KnownSums) {
+  const auto half = [](float x) { return std::bit_cast<uint16_t>(_Float16(x)); };
+  std::vector<uint8_t> a(32), b(32);
+  for (int k = 0; k < 16; ++k) {
+    const uint16_t x = half(float(k)), y = half(0.5f);
+    std::memcpy(&a[2 * k], &x, 2);
+    std::memcpy(&b[2 * k], &y, 2);
+  }
+  EXPECT_EQ(asFloat(element(MmaType::F16, a, b, 16, 0)), 60.0f);
+  EXPECT_EQ(asFloat(element(MmaType::F16, a, b, 16, std::bit_cast<uint32_t>(-60.0f))), 0.0f);
+  EXPECT_EQ(element(MmaType::F16, a, b, 16, half(1.0f), AccumulatorType::F16), half(61.0f));
+  EXPECT_EQ(asFloat(element(MmaType::F16, a, b, 16, 0, AccumulatorType::F32, 3)), 480.0f);
+}
+
+TEST(DenseMma, ProductsBelow25BitsAreCut) {
+  const auto half = [](float x) { return std::bit_cast<uint16_t>(_Float16(x)); };
+  std::vector<uint8_t> a(32, 0), b(32, 0);
+  const uint16_t one = half(1.0f), small = half(std::ldexp(1.0f, -13));
+  std::memcpy(&a[0], &one, 2);
+  std::memcpy(&b[0], &one, 2);
+  std::memcpy(&a[2], &small, 2);
+  std::memcpy(&b[2], &small, 2); // 2^-26 beside 1.0: below 2^-25
+  const uint32_t c = std::bit_cast<uint32_t>(-1.0f);
+  EXPECT_EQ(asFloat(element(MmaType::F16, a, b, 16, c)), 0.0f);
+  const uint16_t bigger = half(std::ldexp(1.0f, -12)); // 2^-25 is kept
+  std::memcpy(&a[2], &bigger, 2);
+  EXPECT_EQ(asFloat(element(MmaType::F16, a, b, 16, c)), std::ldexp(1.0f, -25));
+}
+
+TEST(DenseMma, SpecialValues) {
+  std::vector<uint8_t> a(32, 0), b(32, 0);
+  const auto put = [](std::vector<uint8_t> &row, int k, uint16_t bits) {
+    std::memcpy(&row[2 * k], &bits, 2);
+  };
+  put(a, 0, 0x7C00);
+  put(b, 0, 0x3C00);
+  EXPECT_EQ(element(MmaType::F16, a, b, 16, 0), 0x7F800000u) << "inf * 1";
+  put(b, 0, 0xBC00);
+  EXPECT_EQ(element(MmaType::F16, a, b, 16, 0), 0xFF800000u) << "inf * -1";
+  EXPECT_EQ(element(MmaType::F16, a, b, 16, 0x7F800000u), denseNaN) << "-inf + inf";
+  put(b, 0, 0);
+  EXPECT_EQ(element(MmaType::F16, a, b, 16, 0), denseNaN) << "inf * 0";
+  put(a, 0, 0x7E00);
+  EXPECT_EQ(element(MmaType::F16, a, b, 16, 0), denseNaN);
+}
+
+TEST(DenseMma, Integers) {
+  std::vector<uint8_t> a(32, 0xFF), b(32, 2);
+  EXPECT_EQ(integerElement(a.data(), b.data(), false, false, false, 1), 32u * 255 * 2 + 1);
+  EXPECT_EQ(int32_t(integerElement(a.data(), b.data(), true, true, false, 0)), -64);
+  EXPECT_EQ(int32_t(integerElement(a.data(), b.data(), false, false, true, 0x7FFFFFF0)), 0x7FFFFFFF);
+}
+
+} // namespace
