@@ -74,8 +74,8 @@ float roundTowardZero(__int128 sum, int exponent) {
   const bool negative = sum < 0;
   unsigned __int128 magnitude = negative ? -sum : sum;
   const uint64_t high = static_cast<uint64_t>(magnitude >> 64);
-  const int bits = high ? 128 - std::countl_zero(high)
-                        : 64 - std::countl_zero(static_cast<uint64_t>(magnitude));
+  const int bits =
+      high ? 128 - std::countl_zero(high) : 64 - std::countl_zero(static_cast<uint64_t>(magnitude));
   int drop = std::max(bits - 24, -149 - exponent); // the unit kept is 2^(exponent + drop)
   const uint32_t sign = negative ? 0x80000000u : 0u;
   if (drop >= 128)
@@ -135,7 +135,7 @@ float blockScaledElement(const uint8_t *a, const uint8_t *b, const uint8_t *scal
 namespace {
 
 constexpr int blockColumns = 16;
-constexpr int noExponent = 1 << 20; // lowest exponent of a row of zero scales
+constexpr int noExponent = 1 << 20;  // lowest exponent of a row of zero scales
 constexpr int absentExponent = 1000; // far below zeroExponent
 
 /// The exponents of four scales: bounds over the non-zero ones, and whether the fast path may run.
@@ -155,8 +155,8 @@ struct ScaleBounds {
 /// A decoded for the kernels: doubled values, scale values, bounds.
 struct DecodedRow {
   alignas(64) int8_t values[64];
-  float scales[4]; ///< value of the scale / 4, because both fp4 operands are doubled
-  int32_t exponents[4]; ///< of the scales; of a zero scale -absentExponent
+  float scales[4];       ///< value of the scale / 4, because both fp4 operands are doubled
+  int32_t exponents[4];  ///< of the scales; of a zero scale -absentExponent
   int32_t correction[4]; ///< -12 * sum of the group's values: undoes the unsigned offset of B
   ScaleBounds bounds;
 };
@@ -169,7 +169,9 @@ struct DecodedBlock {
   ScaleBounds bounds;
 };
 
-float scaleValue(const Scale &scale) { return std::ldexp(float(scale.eighths), scale.exponent - 3); }
+float scaleValue(const Scale &scale) {
+  return std::ldexp(float(scale.eighths), scale.exponent - 3);
+}
 
 /// The values of all 256 scale codes of a format, decoded once.
 struct ScaleTable {
@@ -203,9 +205,7 @@ struct PairTable {
   }
 };
 
-int32_t exponentOf(const Scale &scale) {
-  return scale.eighths ? scale.exponent : -absentExponent;
-}
+int32_t exponentOf(const Scale &scale) { return scale.eighths ? scale.exponent : -absentExponent; }
 
 void decodeRow(DecodedRow &row, const uint8_t *codes, const uint8_t *scaleCodes,
                const ScaleTable &scales, bool negate) {
@@ -236,8 +236,8 @@ void decodeBlock(DecodedBlock &block, const BlockScaledOperands &o, int firstCol
     const uint8_t *codes = o.b + 32 * (firstColumn + column);
     const uint8_t *scaleCodes = o.scalesB + 4 * (firstColumn + column);
     for (int quad = 0; quad < 16; ++quad) {
-      const uint32_t four = pairs.offset[codes[2 * quad]] |
-                            uint32_t(pairs.offset[codes[2 * quad + 1]]) << 16;
+      const uint32_t four =
+          pairs.offset[codes[2 * quad]] | uint32_t(pairs.offset[codes[2 * quad + 1]]) << 16;
       std::memcpy(&block.quads[quad][4 * column], &four, 4);
     }
     for (int g = 0; g < 4; ++g) {
@@ -248,8 +248,8 @@ void decodeBlock(DecodedBlock &block, const BlockScaledOperands &o, int firstCol
   }
 }
 
-/// The range of fp32 exponent fields of C (shifted in place) that keep an element exact; C = 0 always
-/// does. `empty` when no element of the row and block may take the fast path.
+/// The range of fp32 exponent fields of C (shifted in place) that keep an element exact; C = 0
+/// always does. `empty` when no element of the row and block may take the fast path.
 struct ExactRange {
   uint32_t lowest = 0, span = 0;
   bool empty = false;
@@ -291,8 +291,8 @@ inline __attribute__((always_inline)) void dotPortable(const DecodedRow &row,
     for (int quad = 4 * g; quad < 4 * g + 4; ++quad)
       for (int k = 0; k < 4; ++k)
         for (int n = 0; n < blockColumns; ++n)
-          p[n] = static_cast<int16_t>(
-              p[n] + int16_t(row.values[4 * quad + k]) * int16_t(block.quads[quad][4 * n + k]));
+          p[n] = static_cast<int16_t>(p[n] + int16_t(row.values[4 * quad + k]) *
+                                                 int16_t(block.quads[quad][4 * n + k]));
     for (int n = 0; n < blockColumns; ++n)
       sums[n] += double(float(p[n] + row.correction[g]) * (row.scales[g] * block.scales[g][n]));
   }
@@ -351,14 +351,14 @@ FP4_AVX2 inline void dotAvx2(const DecodedRow &row, const DecodedBlock &block, d
       for (int quad = 4 * g; quad < 4 * g + 4; ++quad) {
         int32_t four;
         std::memcpy(&four, row.values + 4 * quad, 4);
-        const __m256i b = _mm256_load_si256(
-            reinterpret_cast<const __m256i *>(block.quads[quad] + 32 * half));
+        const __m256i b =
+            _mm256_load_si256(reinterpret_cast<const __m256i *>(block.quads[quad] + 32 * half));
         pairs = _mm256_add_epi16(pairs, _mm256_maddubs_epi16(b, _mm256_set1_epi32(four)));
       }
       const __m256i p = _mm256_add_epi32(_mm256_madd_epi16(pairs, _mm256_set1_epi16(1)),
                                          _mm256_set1_epi32(row.correction[g]));
-      const __m256 scale = _mm256_mul_ps(_mm256_set1_ps(row.scales[g]),
-                                         _mm256_load_ps(block.scales[g] + 8 * half));
+      const __m256 scale =
+          _mm256_mul_ps(_mm256_set1_ps(row.scales[g]), _mm256_load_ps(block.scales[g] + 8 * half));
       const __m256 terms = _mm256_mul_ps(_mm256_cvtepi32_ps(p), scale);
       addTo(sums + 8 * half, _mm256_castps256_ps128(terms));
       addTo(sums + 8 * half + 4, _mm256_extractf128_ps(terms, 1));
@@ -438,16 +438,17 @@ FP4_AVX512 __m512 alignedRowAvx512(const DecodedRow &row, const DecodedBlock &bl
   const __mmask16 cZero = _mm512_testn_epi32_mask(bits, _mm512_set1_epi32(0x7FFFFFFF));
   // Subnormal C, and C so large that the result may overflow, are left to the definition.
   __mmask16 bad = _mm512_cmpgt_epu32_mask(_mm512_sub_epi32(field, _mm512_set1_epi32(1)),
-                                          _mm512_set1_epi32(226)) & ~cZero;
+                                          _mm512_set1_epi32(226)) &
+                  ~cZero;
   const __m512i none = _mm512_set1_epi32(zeroExponent);
-  __m512i emax = _mm512_mask_mov_epi32(_mm512_sub_epi32(field, _mm512_set1_epi32(127)), cZero, none);
+  __m512i emax =
+      _mm512_mask_mov_epi32(_mm512_sub_epi32(field, _mm512_set1_epi32(127)), cZero, none);
   __m512 terms[4];
   __m512i exponents[4];
   for (int g = 0; g < 4; ++g) {
     terms[g] = groupTerm(row, block, g);
-    exponents[g] = _mm512_max_epi32(
-        none, _mm512_add_epi32(_mm512_set1_epi32(row.exponents[g]),
-                               _mm512_load_si512(block.exponents[g])));
+    exponents[g] = _mm512_max_epi32(none, _mm512_add_epi32(_mm512_set1_epi32(row.exponents[g]),
+                                                           _mm512_load_si512(block.exponents[g])));
     emax = _mm512_max_epi32(emax, exponents[g]);
   }
   for (int g = 0; g < 4; ++g) {

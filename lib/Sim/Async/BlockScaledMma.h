@@ -27,17 +27,17 @@ enum class ScaleFormat : uint8_t { UE4M3, UE8M0 };
 
 /// The operands of one MMA step for the part of D that one CTA holds.
 struct BlockScaledOperands {
-  int rows = 0;                      ///< M of this CTA
-  int columns = 0;                   ///< N of this CTA, a multiple of 8
-  const uint8_t *a = nullptr;        ///< rows x 32 bytes
-  const uint8_t *b = nullptr;        ///< columns x 32 bytes
-  const uint8_t *scalesA = nullptr;  ///< rows x 4 bytes
-  const uint8_t *scalesB = nullptr;  ///< columns x 4 bytes
+  int rows = 0;                     ///< M of this CTA
+  int columns = 0;                  ///< N of this CTA, a multiple of 8
+  const uint8_t *a = nullptr;       ///< rows x 32 bytes
+  const uint8_t *b = nullptr;       ///< columns x 32 bytes
+  const uint8_t *scalesA = nullptr; ///< rows x 4 bytes
+  const uint8_t *scalesB = nullptr; ///< columns x 4 bytes
   ScaleFormat format = ScaleFormat::UE4M3;
   bool negateA = false, negateB = false;
-  bool accumulate = true;            ///< false: C is +0 and D is not read
-  float *d = nullptr;                ///< D and C, row major
-  size_t pitch = 0;                  ///< floats between rows of D
+  bool accumulate = true; ///< false: C is +0 and D is not read
+  float *d = nullptr;     ///< D and C, row major
+  size_t pitch = 0;       ///< floats between rows of D
 };
 
 /// D = A * B + C of the whole tile, bit exact, with the widest vectors the machine has.

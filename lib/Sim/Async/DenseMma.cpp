@@ -111,8 +111,8 @@ void decodeFactors(MmaType type, const uint8_t *row, bool unpacked, bool negate,
   }
 }
 
-uint32_t denseElement(std::span<const Factor> a, std::span<const Factor> b, unsigned bits, int scale,
-                      hw::AccumulatorType dType, uint32_t c) {
+uint32_t denseElement(std::span<const Factor> a, std::span<const Factor> b, unsigned bits,
+                      int scale, hw::AccumulatorType dType, uint32_t c) {
   const bool half = dType == hw::AccumulatorType::F16;
   Factor addend = half ? decode({5, 10, true, false}, c & 0xFFFF, false)
                        : decode({8, 23, true, false}, c, false);

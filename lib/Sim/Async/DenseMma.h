@@ -40,8 +40,8 @@ void decodeFactors(hw::MmaType type, const uint8_t *row, bool unpacked, bool neg
 
 /// One element of D as the 32 bits of its cell. `bits` are fraction bits of a product, `scale` the
 /// sum of the scale exponents.
-uint32_t denseElement(std::span<const Factor> a, std::span<const Factor> b, unsigned bits, int scale,
-                      hw::AccumulatorType dType, uint32_t c);
+uint32_t denseElement(std::span<const Factor> a, std::span<const Factor> b, unsigned bits,
+                      int scale, hw::AccumulatorType dType, uint32_t c);
 
 /// One element of kind::i8.
 uint32_t integerElement(const uint8_t *a, const uint8_t *b, bool aSigned, bool bSigned,

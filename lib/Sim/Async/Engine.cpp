@@ -77,7 +77,8 @@ bool Engine::heldBack(const Ticket &ticket) const {
 }
 
 bool Engine::ready(const Ticket &ticket) const {
-  return std::all_of(ticket.after.begin(), ticket.after.end(), [&](uint64_t id) { return done(id); });
+  return std::all_of(ticket.after.begin(), ticket.after.end(),
+                     [&](uint64_t id) { return done(id); });
 }
 
 std::vector<uint64_t> Engine::readyTickets() const {
@@ -240,10 +241,11 @@ Status Engine::ctaExited(Cta &cta) {
       touches |= address >> kSharedRankShift == cta.rank;
     if (touches)
       return tl::unexpected(located(
-          ticket, {ErrorKind::Simulation,
-                   fmt::format("CTA ({},{},{}) exits while this operation is in flight to its memory",
-                               cta.index[0], cta.index[1], cta.index[2]),
-                   "wait for its completion before the last thread exits"}));
+          ticket,
+          {ErrorKind::Simulation,
+           fmt::format("CTA ({},{},{}) exits while this operation is in flight to its memory",
+                       cta.index[0], cta.index[1], cta.index[2]),
+           "wait for its completion before the last thread exits"}));
   }
   const TensorMemory &tmem = state(cta.rank).tmem;
   if (!tmem.allocations().empty())
@@ -285,8 +287,7 @@ Expected<const std::byte *> Engine::sharedSource(uint32_t address, uint32_t byte
     const auto bad = shared.firstBad(at, offset + bytes - at);
     if (!bad)
       break;
-    if (!bad->ticket &&
-        owner.launch->options->uninitializedReads == UninitializedReads::Error)
+    if (!bad->ticket && owner.launch->options->uninitializedReads == UninitializedReads::Error)
       return fail(fmt::format("reads shared memory at {:#x} that was never written", bad->offset));
     if (bad->ticket && bad->ticket < reader.id)
       return fail(fmt::format("reads shared memory at {:#x} too early: {} has still to write it",
@@ -397,10 +398,10 @@ std::string Engine::describeTicket(uint64_t id) const {
 
 Error Engine::located(const Ticket &ticket, Error error) const {
   const Cta &cta = *owner.ctas[ticket.issuer.rank];
-  error.message = fmt::format("{}: {}: {}",
-                              describeLocation(*owner.launch, cta, ticket.issuer.warp,
-                                               ticket.issuer.lane, *ticket.insn),
-                              stringify(ticket.engine), error.message);
+  error.message = fmt::format(
+      "{}: {}: {}",
+      describeLocation(*owner.launch, cta, ticket.issuer.warp, ticket.issuer.lane, *ticket.insn),
+      stringify(ticket.engine), error.message);
   return error;
 }
 

@@ -9,8 +9,8 @@
 // ticket in `after` is done; `after` holds only what the PTX ISA orders ("tcgen05 memory
 // consistency model, pipelined instructions"), so copies complete in any order.
 //
-// Sources are read when a stage runs. A source that a ticket issued earlier has still to write is an
-// error; one that is overwritten too early gives wrong data, as on the device.
+// Sources are read when a stage runs. A source that a ticket issued earlier has still to write is
+// an error; one that is overwritten too early gives wrong data, as on the device.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -24,7 +24,16 @@
 
 namespace fp4::sim {
 
-enum class EngineKind : uint8_t { Tma, Bulk, Mma, TmemCopy, TmemShift, Commit, TmemLoad, TmemStore };
+enum class EngineKind : uint8_t {
+  Tma,
+  Bulk,
+  Mma,
+  TmemCopy,
+  TmemShift,
+  Commit,
+  TmemLoad,
+  TmemStore
+};
 std::string_view stringify(EngineKind kind); ///< "tma", "bulk", "tcgen05.mma", ...
 
 /// The thread that issued something.
@@ -117,9 +126,9 @@ public:
   bool sourceRead(uint64_t id) const;
   const std::map<uint64_t, Ticket> &tickets() const { return inFlight; }
 
-  /// Source bytes in shared memory (shared::cluster address) for a stage of `reader`. Fails when out
-  /// of bounds, when the CTA has exited, when never written, or when a ticket issued before `reader`
-  /// has still to write there.
+  /// Source bytes in shared memory (shared::cluster address) for a stage of `reader`. Fails when
+  /// out of bounds, when the CTA has exited, when never written, or when a ticket issued before
+  /// `reader` has still to write there.
   Expected<const std::byte *> sharedSource(uint32_t address, uint32_t bytes, const Ticket &reader);
   /// Destination bytes for a stage of a ticket that listed them in sharedWrites.
   Expected<std::byte *> sharedDestination(uint32_t address, uint32_t bytes);
@@ -158,7 +167,7 @@ private:
   Status runStage(uint64_t id);
   Status runNow(uint64_t id); ///< all stages
   Status finish(uint64_t id);
-  Status runDue();            ///< everything that is ready and not held back by the policy
+  Status runDue(); ///< everything that is ready and not held back by the policy
   void poison(const Ticket &ticket);
   std::vector<uint64_t> readyTickets() const;
   bool heldBack(const Ticket &ticket) const;

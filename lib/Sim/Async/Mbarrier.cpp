@@ -21,8 +21,7 @@ void remember(std::vector<MbarrierEvent> &events, const MbarrierEvent &event) {
 } // namespace
 
 std::string Mbarrier::describe() const {
-  std::string text =
-      fmt::format("phase {}, {} of {} arrivals pending", phase, pending, expected);
+  std::string text = fmt::format("phase {}, {} of {} arrivals pending", phase, pending, expected);
   if (tx > 0)
     text += fmt::format(", {} bytes expected and not delivered", tx);
   if (tx < 0)
@@ -102,9 +101,8 @@ const Mbarrier *MbarrierTable::overlapping(uint32_t offset, uint32_t bytes) cons
 
 Status MbarrierTable::checkArrival(const Mbarrier &barrier, uint32_t count) const {
   if (count < 1 || count > Mbarrier::maxCount)
-    return fail(
-        fmt::format("mbarrier arrival expects a count of 1 to {}, but got {}", Mbarrier::maxCount,
-                    count));
+    return fail(fmt::format("mbarrier arrival expects a count of 1 to {}, but got {}",
+                            Mbarrier::maxCount, count));
   if (count > barrier.pending)
     return fail(fmt::format("mbarrier at {:#x} gets {} arrivals with {} pending in phase {}",
                             barrier.offset, count, barrier.pending, barrier.phase),

@@ -44,7 +44,9 @@ struct BFloat {
 };
 struct Single {
   using Bits = uint32_t;
-  static float flush(float x) { return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0f, x) : x; }
+  static float flush(float x) {
+    return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0f, x) : x;
+  }
   static float widen(Bits bits) { return flush(std::bit_cast<float>(bits)); }
   static Bits narrow(float x) { return std::bit_cast<Bits>(flush(x)); }
 };
@@ -64,7 +66,9 @@ template <typename F, bool maximum> void reduceExtreme(std::byte *d, const std::
 template <typename T> ReduceFn integer(ReductionOp op) {
   switch (op) {
   case ReductionOp::Add:
-    return reduce<T, [](T a, T b) { return T(std::make_unsigned_t<T>(a) + std::make_unsigned_t<T>(b)); }>;
+    return reduce<T, [](T a, T b) {
+      return T(std::make_unsigned_t<T>(a) + std::make_unsigned_t<T>(b));
+    }>;
   case ReductionOp::Min:
     return reduce<T, [](T a, T b) { return std::min(a, b); }>;
   case ReductionOp::Max:

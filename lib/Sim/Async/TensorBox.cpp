@@ -8,8 +8,8 @@
 namespace fp4::sim {
 namespace {
 
-constexpr uint32_t chunk = 16;              ///< bytes that every swizzle keeps together
-constexpr uint32_t sharedAlignment = 128;   ///< of a box in shared memory
+constexpr uint32_t chunk = 16;            ///< bytes that every swizzle keeps together
+constexpr uint32_t sharedAlignment = 128; ///< of a box in shared memory
 
 tl::unexpected<Error> fail(std::string message, std::string note = "") {
   return makeError(ErrorKind::Simulation, std::move(message), std::move(note));
@@ -29,11 +29,10 @@ void fillOutside(const hw::TensorMap &map, std::vector<std::byte> &data) {
     data[i] = std::byte(i % 2 ? 0x7F : 0xF7);
 }
 
-/// What a load does to the values of a run: the TF32 types round to 10 fraction bits (to nearest, as
-/// seen on an H200), the FTZ types flush subnormals.
+/// What a load does to the values of a run: the TF32 types round to 10 fraction bits (to nearest,
+/// as seen on an H200), the FTZ types flush subnormals.
 void convertLoaded(hw::TensorMapType type, std::byte *data, uint64_t bytes) {
-  const bool tf32 =
-      type == hw::TensorMapType::TFloat32 || type == hw::TensorMapType::TFloat32Ftz;
+  const bool tf32 = type == hw::TensorMapType::TFloat32 || type == hw::TensorMapType::TFloat32Ftz;
   const bool flush =
       type == hw::TensorMapType::Float32Ftz || type == hw::TensorMapType::TFloat32Ftz;
   if (!tf32 && !flush)
@@ -99,8 +98,9 @@ Status checkBox(const hw::TensorMap &map, const Coordinates &at, uint32_t shared
                 bool store) {
   FP4_TRY(checkSupported(map));
   if (sharedAddress % sharedAlignment)
-    return fail(fmt::format("expects a shared memory address that is a multiple of {}, but got {:#x}",
-                            sharedAlignment, sharedAddress));
+    return fail(
+        fmt::format("expects a shared memory address that is a multiple of {}, but got {:#x}",
+                    sharedAlignment, sharedAddress));
   if (const int64_t bits = int64_t(at[0]) * tensorMapTypeBits(map.elementType); bits % (8 * chunk))
     return fail(fmt::format("expects a first coordinate that is a multiple of {} bytes, but got {} "
                             "elements of {} bits",
@@ -122,19 +122,21 @@ Expected<std::vector<std::byte>> readBox(const hw::TensorMap &map, const Coordin
   std::vector<std::byte> data(map.boxSharedBytes());
   fillOutside(map, data);
   const Inside inside = insideRow(map, at[0]);
-  Status status = forEachRow(map, at, [&](uint64_t row, uint64_t address, bool rowInside) -> Status {
-    if (!rowInside || inside.begin == inside.end)
-      return {};
-    const uint64_t begin = inside.begin * bits / 8, bytes = (inside.end - inside.begin) * bits / 8;
-    const uint64_t from = address + int64_t(at[0]) * bits / 8 + begin;
-    auto source = global(from, bytes);
-    FP4_TRY(source);
-    std::byte *to = data.data() + row * rowBytes + begin;
-    std::memcpy(to, *source, bytes);
-    convertLoaded(map.elementType, to, bytes);
-    touched(from, uint32_t(bytes));
-    return {};
-  });
+  Status status =
+      forEachRow(map, at, [&](uint64_t row, uint64_t address, bool rowInside) -> Status {
+        if (!rowInside || inside.begin == inside.end)
+          return {};
+        const uint64_t begin = inside.begin * bits / 8,
+                       bytes = (inside.end - inside.begin) * bits / 8;
+        const uint64_t from = address + int64_t(at[0]) * bits / 8 + begin;
+        auto source = global(from, bytes);
+        FP4_TRY(source);
+        std::byte *to = data.data() + row * rowBytes + begin;
+        std::memcpy(to, *source, bytes);
+        convertLoaded(map.elementType, to, bytes);
+        touched(from, uint32_t(bytes));
+        return {};
+      });
   FP4_TRY(status);
   return data;
 }
@@ -167,8 +169,7 @@ template <typename F> void forEachChunk(const hw::TensorMap &map, uint32_t share
   const uint32_t rows = uint32_t(map.boxSharedBytes() / rowBytes), pitch = sharedRowPitch(map);
   for (uint32_t row = 0; row < rows; ++row)
     for (uint32_t byte = 0; byte < rowBytes; byte += chunk)
-      f(row * rowBytes + byte,
-        hw::swizzleAddress(map.swizzle, sharedAddress + row * pitch + byte));
+      f(row * rowBytes + byte, hw::swizzleAddress(map.swizzle, sharedAddress + row * pitch + byte));
 }
 
 } // namespace

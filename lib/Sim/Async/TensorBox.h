@@ -1,8 +1,9 @@
 //===- TensorBox.h - The box of a tensor map, in memory -------------------===//
 //
-// PTX ISA, "Tensors": one box of a tensor at given coordinates, tile mode, between global memory and
-// shared memory. In shared memory the box is dense, dimension 0 fastest, and swizzled by XOR on the
-// absolute shared address. Elements outside the tensor read as the fill value and are not written.
+// PTX ISA, "Tensors": one box of a tensor at given coordinates, tile mode, between global memory
+// and shared memory. In shared memory the box is dense, dimension 0 fastest, and swizzled by XOR on
+// the absolute shared address. Elements outside the tensor read as the fill value and are not
+// written.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -26,8 +27,8 @@ using GlobalTouched = std::function<void(uint64_t address, uint32_t bytes)>;
 Status checkSupported(const hw::TensorMap &map);
 
 /// The rules of an instruction for a box: a shared address that is a multiple of 128 and a first
-/// coordinate that is a multiple of 16 bytes (both trap on an H200), and for stores coordinates that
-/// are not negative.
+/// coordinate that is a multiple of 16 bytes (both trap on an H200), and for stores coordinates
+/// that are not negative.
 Status checkBox(const hw::TensorMap &map, const Coordinates &at, uint32_t sharedAddress,
                 bool store);
 

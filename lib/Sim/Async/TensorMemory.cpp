@@ -78,8 +78,9 @@ Status TensorMemory::deallocate(uint32_t address, uint32_t columns, uint32_t cta
     return a.column == at.column && at.lane == 0;
   });
   if (it == live.end())
-    return fail(fmt::format("tcgen05.dealloc of {:#x}, which tcgen05.alloc did not return", address),
-                describeAllocations());
+    return fail(
+        fmt::format("tcgen05.dealloc of {:#x}, which tcgen05.alloc did not return", address),
+        describeAllocations());
   if (it->columns != columns)
     return fail(fmt::format("tcgen05.dealloc of {} columns at {:#x}, but {} were allocated there",
                             columns, address, it->columns));
@@ -136,7 +137,7 @@ void TensorMemory::written(const TmemRange &range, uint64_t ticket) {
 }
 
 std::optional<TensorMemory::BadCell> TensorMemory::firstBad(const TmemRange &range,
-                                                             uint64_t reader) const {
+                                                            uint64_t reader) const {
   const uint32_t first = range.lane / lanesPerGranule;
   const uint32_t last = (range.lane + range.lanes - 1) / lanesPerGranule;
   for (uint32_t column = range.column; column < range.column + range.columns; ++column)

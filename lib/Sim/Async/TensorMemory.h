@@ -3,8 +3,8 @@
 // PTX ISA, "Tensor Memory": 128 lanes of 512 columns of 32 bits, given out by tcgen05.alloc in
 // units of 32 columns. Each CTA has one to itself, as if it were alone on its multiprocessor.
 //
-// Cells are stored row major, so that an accumulator row is contiguous. State is kept per granule of
-// one column and 16 lanes, the smallest piece any tcgen05 operation but cp.4x256b writes whole:
+// Cells are stored row major, so that an accumulator row is contiguous. State is kept per granule
+// of one column and 16 lanes, the smallest piece any tcgen05 operation but cp.4x256b writes whole:
 // never written, written, or owned by a ticket that has still to write it.
 //
 //===----------------------------------------------------------------------===//

@@ -44,8 +44,8 @@ constexpr uint32_t bulkUnit = 16; ///< bytes: alignment and granularity of bulk 
 bool multiple(ExecContext &cx, std::string_view what, uint64_t value, int lane) {
   if (value % bulkUnit == 0)
     return true;
-  cx.fail(fmt::format("cp.async.bulk expects {} that is a multiple of {} bytes, but got {:#x}", what,
-                      bulkUnit, value),
+  cx.fail(fmt::format("cp.async.bulk expects {} that is a multiple of {} bytes, but got {:#x}",
+                      what, bulkUnit, value),
           "", lane);
   return false;
 }
@@ -162,8 +162,8 @@ Outcome bulkShared(ExecContext &cx, const Insn &insn) {
         std::memmove(*to, *from, run.bytes);
       engine.emitAccess(self, AccessKind::Read, Space::SharedCluster, run.shared2, run.bytes,
                         Proxy::Async);
-      engine.emitAccess(self, reduce ? AccessKind::Atomic : AccessKind::Write,
-                        Space::SharedCluster, run.shared, run.bytes, Proxy::Async);
+      engine.emitAccess(self, reduce ? AccessKind::Atomic : AccessKind::Write, Space::SharedCluster,
+                        run.shared, run.bytes, Proxy::Async);
       return {};
     });
     ticket.signal = [&engine, run](const Ticket &self) {
@@ -193,8 +193,7 @@ Outcome bulkStore(ExecContext &cx, const Insn &insn) {
         !sharedOperand(cx, Space::SharedCta, insn.op[1], lane, run.shared) ||
         !sizeOperand(cx, insn.op[2], lane, run.bytes))
       return Outcome::Error;
-    const uint32_t byteMask =
-        insn.m[2] ? uint32_t(cx.scalar(insn.op[insn.m[2]], lane)) : 0xFFFF;
+    const uint32_t byteMask = insn.m[2] ? uint32_t(cx.scalar(insn.op[insn.m[2]], lane)) : 0xFFFF;
     Ticket ticket = engine.makeTicket(cx, insn, EngineKind::Bulk, lane);
     ticket.sharedReads = 1u << (run.shared >> kSharedRankShift);
     auto data = std::make_shared<std::vector<std::byte>>(run.bytes);
@@ -208,19 +207,20 @@ Outcome bulkStore(ExecContext &cx, const Insn &insn) {
                         Proxy::Async);
       return {};
     });
-    ticket.stages.push_back([&engine, run, data, reduce, width, byteMask](const Ticket &self) -> Status {
-      if (!run.bytes)
-        return {};
-      auto to = globalBytes(engine, run.global, run.bytes);
-      FP4_TRY(to);
-      if (reduce)
-        reduce(*to, data->data(), run.bytes / width);
-      else
-        maskedCopy(*to, data->data(), run.bytes, byteMask);
-      engine.emitAccess(self, reduce ? AccessKind::Atomic : AccessKind::Write, Space::Global,
-                        run.global, run.bytes, Proxy::Async);
-      return {};
-    });
+    ticket.stages.push_back(
+        [&engine, run, data, reduce, width, byteMask](const Ticket &self) -> Status {
+          if (!run.bytes)
+            return {};
+          auto to = globalBytes(engine, run.global, run.bytes);
+          FP4_TRY(to);
+          if (reduce)
+            reduce(*to, data->data(), run.bytes / width);
+          else
+            maskedCopy(*to, data->data(), run.bytes, byteMask);
+          engine.emitAccess(self, reduce ? AccessKind::Atomic : AccessKind::Write, Space::Global,
+                            run.global, run.bytes, Proxy::Async);
+          return {};
+        });
     registerInGroup(engine, ticket);
     if (Status status = engine.issue(std::move(ticket)); !status)
       return cx.fail(std::move(status.error()));
@@ -246,8 +246,7 @@ Outcome bulkPrefetch(ExecContext &cx, const Insn &insn) {
 Outcome bulkCommitGroup(ExecContext &cx, const Insn &insn) {
   CtaAsync &state = Engine::of(cx).state(cx.cta().rank);
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
-    BulkGroups &groups =
-        state.bulkGroups[{cx.cta().rank, cx.warp().index, std::countr_zero(rest)}];
+    BulkGroups &groups = state.bulkGroups[{cx.cta().rank, cx.warp().index, std::countr_zero(rest)}];
     groups.committed.push_back(std::move(groups.open));
     groups.open.clear();
   }
@@ -277,8 +276,8 @@ Outcome bulkWaitGroup(ExecContext &cx, const Insn &insn) {
     return cx.block(std::make_unique<TicketWait>(
         engine, std::move(waits), "the bulk copies of cp.async.bulk.wait_group", read));
   if (cx.observer)
-    cx.observer->onFence({cx.agent(), cx.here(), FenceKind::BulkWait, MemOrder::Acquire,
-                          Scope::Cta, Space::Generic, cx.mask});
+    cx.observer->onFence({cx.agent(), cx.here(), FenceKind::BulkWait, MemOrder::Acquire, Scope::Cta,
+                          Space::Generic, cx.mask});
   return Outcome::Next;
 }
 

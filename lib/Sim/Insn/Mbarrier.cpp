@@ -113,9 +113,9 @@ Outcome mbarrierInit(ExecContext &cx, const Insn &insn) {
     if (address >> kSharedRankShift != cx.cta().rank)
       return cx.fail("mbarrier.init expects an mbarrier of its own CTA", "", lane), false;
     const uint32_t count = static_cast<uint32_t>(cx.scalar(insn.op[1], lane));
-    Status status = engine.state(cx.cta().rank)
-                        .mbarriers.init(address & kSharedOffsetMask, count,
-                                        {cx.agent(), cx.here()});
+    Status status =
+        engine.state(cx.cta().rank)
+            .mbarriers.init(address & kSharedOffsetMask, count, {cx.agent(), cx.here()});
     if (!status)
       return failHere(cx, std::move(status.error()), lane), false;
     engine.emit(cx.agent(), cx.here(), BarrierOp::MbarInit, address, count, MemOrder::Weak,
@@ -234,7 +234,8 @@ bool phaseWanted(ExecContext &cx, const Insn &insn, const Found &found, int lane
       return cx.fail(fmt::format("phase parity must be 0 or 1, but got {}", value), "", lane),
              false;
     passed = barrier.parityDone(uint32_t(value));
-    phase = passed ? barrier.phase - 1 : barrier.phase; // of a fresh barrier: phase -1, which passed
+    phase =
+        passed ? barrier.phase - 1 : barrier.phase; // of a fresh barrier: phase -1, which passed
     return true;
   }
   auto done = MbarrierTable::tokenDone(barrier, value);

@@ -29,8 +29,8 @@ Status checkShape(MmaRequest &mma) {
   FP4_TRY(hw::validateMmaShape(mma.kind, mma.ctaGroup, mma.m, mma.n));
   const auto layout = hw::accumulatorLayout(mma.ctaGroup, mma.m, false, false);
   if (!layout)
-    return fail(fmt::format("there is no tcgen05.mma of M = {} with cta_group::{}", mma.m,
-                            mma.ctaGroup));
+    return fail(
+        fmt::format("there is no tcgen05.mma of M = {} with cta_group::{}", mma.m, mma.ctaGroup));
   mma.layout = *layout;
   const bool halfLanes = mma.layout == AccumulatorLayout::F;
   if (mma.d.lane != 0 && !(halfLanes && mma.d.lane == 16))
@@ -47,8 +47,8 @@ Status checkShape(MmaRequest &mma) {
 }
 
 /// The rows of a K-major tile in shared memory. When the whole span is valid no row is checked.
-Status gatherRows(Engine &engine, const Ticket &self, uint32_t rank,
-                  const hw::SmemDescriptor &tile, unsigned rows, uint8_t *out) {
+Status gatherRows(Engine &engine, const Ticket &self, uint32_t rank, const hw::SmemDescriptor &tile,
+                  unsigned rows, uint8_t *out) {
   std::vector<uint32_t> offsets(2 * rows);
   uint32_t low = ~0u, high = 0;
   for (unsigned i = 0; i < 2 * rows; ++i) {
@@ -150,8 +150,7 @@ template <typename F> void Accumulator::forEachCell(F &&f) {
   const unsigned rows = mma.m / mma.ctaGroup;
   for (unsigned row = 0; row < rows; ++row)
     for (unsigned column = 0; column < mma.n; ++column) {
-      const auto cell =
-          hw::accumulatorCell(mma.layout, member * rows + row, column, mma.n);
+      const auto cell = hw::accumulatorCell(mma.layout, member * rows + row, column, mma.n);
       f(copy[size_t(row) * mma.n + column],
         *tmem.cell(mma.d.lane + cell.lane, mma.d.column + cell.column));
     }

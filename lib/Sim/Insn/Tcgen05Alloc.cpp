@@ -86,8 +86,7 @@ Outcome dealloc(ExecContext &cx, const Insn &insn) {
       !uniform(cx, insn.op[1], "number of columns", columns))
     return Outcome::Error;
   Engine &engine = Engine::of(cx);
-  const Status status =
-      engine.state(cx.cta().rank).tmem.deallocate(address, columns, insn.m[1]);
+  const Status status = engine.state(cx.cta().rank).tmem.deallocate(address, columns, insn.m[1]);
   if (!status)
     return failHere(cx, status.error());
   emitLife(cx, LifeOp::TmemDealloc, address, columns);

@@ -51,8 +51,7 @@ std::vector<TmemRange> footprint(const Copy &copy) {
 Status copyRow(Engine &engine, const Ticket &self, uint32_t rank, const Copy &copy, unsigned row) {
   TensorMemory &tmem = engine.state(rank).tmem;
   for (unsigned word = 0; word < hw::copyColumns(copy.shape); word += 4) {
-    const uint32_t address =
-        rank << kSharedRankShift | copy.source.operandAddress(row, 4 * word);
+    const uint32_t address = rank << kSharedRankShift | copy.source.operandAddress(row, 4 * word);
     auto from = engine.sharedSource(address, copy.bits ? 2 * copy.bits : 16, self);
     FP4_TRY(from);
     engine.emitAccess(self, AccessKind::Read, Space::SharedCluster, address, 16, Proxy::Async);
@@ -89,9 +88,9 @@ Outcome copyIn(ExecContext &cx, const Insn &insn) {
     Copy copy{CopyShape(insn.m[0]), *descriptor,
               hw::TmemAddress::unpack(uint32_t(cx.address(insn.op[0], lane))), insn.m[2]};
     if (copy.to.lane)
-      return cx.fail(fmt::format("expects a tensor memory address at lane 0, but got lane {}",
-                                 copy.to.lane),
-                     "", lane);
+      return cx.fail(
+          fmt::format("expects a tensor memory address at lane 0, but got lane {}", copy.to.lane),
+          "", lane);
     Ticket ticket = engine.makeTicket(cx, insn, EngineKind::TmemCopy, lane);
     ticket.ctaGroup = insn.m[1];
     ticket.narrowCopy = copy.shape == CopyShape::C4x256b;
@@ -124,9 +123,9 @@ Outcome shiftDown(ExecContext &cx, const Insn &insn) {
     const int lane = std::countr_zero(rest);
     const auto at = hw::TmemAddress::unpack(uint32_t(cx.address(insn.op[0], lane)));
     if (at.lane % 32)
-      return cx.fail(fmt::format("tcgen05.shift expects a lane that is a multiple of 32, but got {}",
-                                 at.lane),
-                     "", lane);
+      return cx.fail(
+          fmt::format("tcgen05.shift expects a lane that is a multiple of 32, but got {}", at.lane),
+          "", lane);
     Ticket ticket = engine.makeTicket(cx, insn, EngineKind::TmemShift, lane);
     ticket.ctaGroup = insn.m[1];
     const auto ranks = groupRanks(cx, insn.m[1]);
@@ -160,8 +159,9 @@ Status bindTcgen05Copy(BindContext &bind) {
     text += "." + std::string(bind.match.text("cast"));
   const auto shape = hw::parseCopyShape(text);
   if (!shape)
-    return bind.fail(fmt::format("there is no copy shape .{}", text),
-                     ".32x128b expects .warpx4, .64x128b one of the .warpx2 forms, the others none");
+    return bind.fail(
+        fmt::format("there is no copy shape .{}", text),
+        ".32x128b expects .warpx4, .64x128b one of the .warpx2 forms, the others none");
   bind.insn.m[0] = uint8_t(*shape);
   bind.insn.m[1] = bind.match.text("group") == "cta_group::2" ? 2 : 1;
   if (bind.match.has("srcfmt") != bind.match.has("dstfmt"))

@@ -22,7 +22,7 @@ struct Transfer {
   uint32_t rank = 0, warp = 0;
   hw::TmemAddress base;
   uint32_t halfSplit = 0;
-  std::byte *registers = nullptr;       ///< bank 0 of the warp
+  std::byte *registers = nullptr; ///< bank 0 of the warp
   std::vector<Operand> elements;
   const std::byte *constants = nullptr; ///< bank 1
 };
@@ -69,10 +69,9 @@ bool decode(ExecContext &cx, const Insn &insn, const Operand &address, const Ope
 }
 
 uint32_t *cellOf(Engine &engine, const Transfer &t, int lane, unsigned reg, unsigned half) {
-  const auto cell = t.packed ? hw::loadCellPacked(t.shape, t.warp, unsigned(lane), reg, half, t.base,
-                                                  t.halfSplit)
-                             : hw::loadCell(t.shape, t.warp, unsigned(lane), reg, t.base,
-                                            t.halfSplit);
+  const auto cell =
+      t.packed ? hw::loadCellPacked(t.shape, t.warp, unsigned(lane), reg, half, t.base, t.halfSplit)
+               : hw::loadCell(t.shape, t.warp, unsigned(lane), reg, t.base, t.halfSplit);
   return engine.state(t.rank).tmem.cell(cell.lane, cell.column);
 }
 
@@ -102,7 +101,8 @@ Outcome load(ExecContext &cx, const Insn &insn) {
     return Outcome::Error;
   const auto ranges = footprint(*t, uint32_t(insn.u));
   Ticket ticket = engine.makeTicket(cx, insn, EngineKind::TmemLoad, cx.firstLane());
-  for (const TmemRange &range : ranges) // a write still in flight at issue is a race in any schedule
+  for (const TmemRange &range :
+       ranges) // a write still in flight at issue is a race in any schedule
     if (Status ok = engine.checkCells(t->rank, range, ticket.id, "a cell"); !ok)
       return failHere(cx, std::move(ok.error()));
   for (const Operand &element : t->elements)
@@ -153,8 +153,8 @@ Status bindTransfer(BindContext &bind, const Operand &vector, Handler handler) {
   const unsigned repetitions = unsigned(std::stoul(std::string(bind.match.text("num").substr(1))));
   const auto registers = shape ? hw::loadRegisters(*shape, repetitions) : std::nullopt;
   if (!registers)
-    return bind.fail(fmt::format("there is no shape .{} with .x{}", bind.match.text("shape"),
-                                 repetitions));
+    return bind.fail(
+        fmt::format("there is no shape .{} with .x{}", bind.match.text("shape"), repetitions));
   if (uint64_t(vector.imm) != *registers)
     return bind.fail(fmt::format(".{}.x{} expects {} registers, but got {}",
                                  bind.match.text("shape"), repetitions, *registers, vector.imm));

@@ -1,9 +1,8 @@
 //===- Tcgen05Mma.cpp - tcgen05.mma of the kinds without fp4 scales -------===//
 //
-// PTX ISA, "tcgen05.mma": kinds f16, tf32, f8f6f4 and i8, and the arithmetic of mxf8f6f4 (decoded in
-// Tcgen05MmaScaled.cpp). K-major operands, dense. Insn::m: 0 hw::MmaKind, 1 cta_group. Operands: D,
-// A (a descriptor, or an address in tensor memory), B, instruction descriptor,
-// accumulate.
+// PTX ISA, "tcgen05.mma": kinds f16, tf32, f8f6f4 and i8, and the arithmetic of mxf8f6f4 (decoded
+// in Tcgen05MmaScaled.cpp). K-major operands, dense. Insn::m: 0 hw::MmaKind, 1 cta_group. Operands:
+// D, A (a descriptor, or an address in tensor memory), B, instruction descriptor, accumulate.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Async/DenseMma.h"
@@ -46,12 +45,11 @@ Status runFloating(Engine &engine, const Ticket &self, const MmaRequest &mma, un
   for (size_t row = 0; row < a.size(); ++row)
     for (size_t column = 0; column < b.size(); ++column) {
       uint32_t &cell = d.words()[row * d.pitch() + column];
-      const int scale = scaled ? scaleExponent(scalesA[4 * row]) + scaleExponent(scalesB[4 * column])
-                               : 0;
-      cell = scale >= nanScale / 2
-                 ? denseNaN
-                 : denseElement({a[row].data(), k}, {b[column].data(), k}, bits, scale, mma.dType,
-                                mma.accumulate ? cell : 0);
+      const int scale =
+          scaled ? scaleExponent(scalesA[4 * row]) + scaleExponent(scalesB[4 * column]) : 0;
+      cell = scale >= nanScale / 2 ? denseNaN
+                                   : denseElement({a[row].data(), k}, {b[column].data(), k}, bits,
+                                                  scale, mma.dType, mma.accumulate ? cell : 0);
     }
   d.writeBack();
   return {};

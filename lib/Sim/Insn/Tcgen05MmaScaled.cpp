@@ -124,9 +124,9 @@ Status decodeScaled(const Insn &insn, uint32_t bits, MmaRequest &mma) {
                      "check the scale type in bit 23 of the instruction descriptor");
   for (unsigned id : {mma.sfaId, mma.sfbId})
     if (id % insn.m[2] || id + insn.m[2] > 4)
-      return makeError(ErrorKind::Simulation,
-                       fmt::format("scale factor id {} is not legal with {} scales per row", id,
-                                   insn.m[2]));
+      return makeError(
+          ErrorKind::Simulation,
+          fmt::format("scale factor id {} is not legal with {} scales per row", id, insn.m[2]));
   return {};
 }
 
@@ -184,14 +184,14 @@ Status gatherScaleBytes(Engine &engine, const Ticket &self, uint32_t rank, const
 }
 
 Status bindTcgen05MmaScaled(BindContext &bind) {
-  const std::string_view kind = bind.match.text("kind").substr(6), vector = bind.match.text("vector");
+  const std::string_view kind = bind.match.text("kind").substr(6),
+                         vector = bind.match.text("vector");
   bind.insn.m[0] = uint8_t(*hw::parseMmaKind(kind));
   bind.insn.m[1] = bind.match.text("group") == "cta_group::2" ? 2 : 1;
   if (kind == "mxf4nvf4" && vector.empty())
     return bind.fail("kind::mxf4nvf4 expects .block16, .block32 or a .scale_vec");
   bind.insn.m[2] = scalesPerRow(kind, vector);
-  if ((kind == "mxf8f6f4" && !vector.empty() && vector != "block32" &&
-       vector != "scale_vec::1X") ||
+  if ((kind == "mxf8f6f4" && !vector.empty() && vector != "block32" && vector != "scale_vec::1X") ||
       (kind == "mxf4" && !vector.empty() && vector != "block32" && vector != "scale_vec::2X") ||
       (kind == "mxf4nvf4" && vector == "scale_vec::1X"))
     return bind.fail(fmt::format("kind::{} does not take .{}", kind, vector));

@@ -11,8 +11,8 @@ namespace {
 
 void emitFence(ExecContext &cx, FenceKind kind) {
   if (cx.observer)
-    cx.observer->onFence({cx.agent(), cx.here(), kind, MemOrder::AcqRel, Scope::Cta, Space::Tmem,
-                          cx.mask});
+    cx.observer->onFence(
+        {cx.agent(), cx.here(), kind, MemOrder::AcqRel, Scope::Cta, Space::Tmem, cx.mask});
 }
 
 /// Orders asynchronous tcgen05 operations and thread synchronization; the order itself is kept by
@@ -34,9 +34,9 @@ Outcome wait(ExecContext &cx, const Insn &insn) {
         ticket.issuer.warp == cx.warp().index)
       waits.push_back(id);
   if (!waits.empty())
-    return cx.block(std::make_unique<TicketWait>(
-        engine, std::move(waits),
-        insn.m[0] ? "its tcgen05.st (tcgen05.wait::st)" : "its tcgen05.ld (tcgen05.wait::ld)"));
+    return cx.block(std::make_unique<TicketWait>(engine, std::move(waits),
+                                                 insn.m[0] ? "its tcgen05.st (tcgen05.wait::st)"
+                                                           : "its tcgen05.ld (tcgen05.wait::ld)"));
   emitFence(cx, insn.m[0] ? FenceKind::Tcgen05WaitSt : FenceKind::Tcgen05WaitLd);
   return Outcome::Next;
 }
@@ -64,8 +64,8 @@ Outcome commit(ExecContext &cx, const Insn &insn) {
     uint32_t ranks = insn.m[0] ? uint32_t(cx.scalar(insn.op[1], lane)) & 0xFFFF
                                : 1u << (address >> kSharedRankShift);
     for (; ranks; ranks &= ranks - 1) {
-      const uint32_t target = uint32_t(std::countr_zero(ranks)) << kSharedRankShift |
-                              (address & kSharedOffsetMask);
+      const uint32_t target =
+          uint32_t(std::countr_zero(ranks)) << kSharedRankShift | (address & kSharedOffsetMask);
       if (auto barrier = engine.mbarrier(target); !barrier)
         return failHere(cx, std::move(barrier.error()), lane);
       ticket.signals.push_back(target);

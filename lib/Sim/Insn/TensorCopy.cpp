@@ -61,9 +61,8 @@ struct Request {
 };
 
 GlobalResolver resolver(Engine &engine) {
-  return [&engine](uint64_t address, uint64_t bytes) {
-    return globalBytes(engine, address, bytes);
-  };
+  return
+      [&engine](uint64_t address, uint64_t bytes) { return globalBytes(engine, address, bytes); };
 }
 
 GlobalTouched toucher(Engine &engine, const Ticket &self, AccessKind kind) {
@@ -96,8 +95,8 @@ Ticket loadTicket(ExecContext &cx, const Insn &insn, int lane, const Request &re
   return ticket;
 }
 
-/// The mbarrier that the copy into CTA `rank` signals: the given one without multicast; with it, the
-/// one at the same offset in that CTA, or for cta_group::2 in the CTA of its pair that has the
+/// The mbarrier that the copy into CTA `rank` signals: the given one without multicast; with it,
+/// the one at the same offset in that CTA, or for cta_group::2 in the CTA of its pair that has the
 /// parity of the given one's.
 uint32_t signalledBarrier(const Insn &insn, uint32_t barrier, uint32_t rank) {
   if (!insn.m[1])
@@ -193,8 +192,8 @@ Ticket storeTicket(ExecContext &cx, const Insn &insn, int lane, const Request &r
         std::memcpy(to, from, bytes);
     };
     const AccessKind kind = reduce ? AccessKind::Atomic : AccessKind::Write;
-    return writeBox(*request.map, request.at, *data, resolver(engine),
-                    toucher(engine, self, kind), combine);
+    return writeBox(*request.map, request.at, *data, resolver(engine), toucher(engine, self, kind),
+                    combine);
   });
   return ticket;
 }
@@ -252,10 +251,9 @@ Outcome prefetchTensormap(ExecContext &cx, const Insn &insn) {
 void decodeTensor(BindContext &bind) {
   bind.insn.m[0] = bind.match.text("dst") == "shared::cta";
   bind.insn.m[1] = bind.match.has("multicast::cluster");
-  bind.insn.m[2] = bind.match.text("group") == "cta_group::2" ||
-                           bind.match.text("group2") == "cta_group::2"
-                       ? 2
-                       : 1;
+  bind.insn.m[2] =
+      bind.match.text("group") == "cta_group::2" || bind.match.text("group2") == "cta_group::2" ? 2
+                                                                                                : 1;
   bind.insn.m[4] = uint8_t(bind.match.text("dim")[0] - '0');
 }
 
@@ -286,9 +284,9 @@ Status bindPrefetchTensormap(BindContext &bind) {
   return bind.use(prefetchTensormap);
 }
 Status bindTensorUnsupported(BindContext &bind) {
-  return bind.fail(fmt::format("the simulator does not model the tensor copy mode .{}",
-                               bind.match.text("mode")),
-                   "it models .tile");
+  return bind.fail(
+      fmt::format("the simulator does not model the tensor copy mode .{}", bind.match.text("mode")),
+      "it models .tile");
 }
 
 } // namespace fp4::sim

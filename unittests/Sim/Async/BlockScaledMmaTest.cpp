@@ -78,9 +78,9 @@ struct Problem {
     std::vector<float> out(d.size());
     for (int m = 0; m < rows; ++m)
       for (int n = 0; n < columns; ++n)
-        out[m * columns + n] = blockScaledElement(
-            &a[32 * m], &b[32 * n], &scalesA[4 * m], &scalesB[4 * n], format, negate,
-            accumulate ? d[m * columns + n] : 0.0f);
+        out[m * columns + n] =
+            blockScaledElement(&a[32 * m], &b[32 * n], &scalesA[4 * m], &scalesB[4 * n], format,
+                               negate, accumulate ? d[m * columns + n] : 0.0f);
     return out;
   }
 };
@@ -151,8 +151,8 @@ TEST(BlockScaledMma, DefinitionEqualsNumerics) {
         for (int n = 0; n < p.columns; ++n)
           theirs[m * p.columns + n] = numerics::fp4MmaElement(
               c.format == sim::ScaleFormat::UE4M3 ? hw::ScaleType::UE4M3 : hw::ScaleType::UE8M0,
-              hw::ScaleVector::X4, &p.a[32 * m], &p.scalesA[4 * m], &p.b[32 * n],
-              &p.scalesB[4 * n], p.d[m * p.columns + n]);
+              hw::ScaleVector::X4, &p.a[32 * m], &p.scalesA[4 * m], &p.b[32 * n], &p.scalesB[4 * n],
+              p.d[m * p.columns + n]);
       EXPECT_EQ(differences(ours, theirs), 0) << "case " << &c - cases << ", seed " << seed;
     }
 }
@@ -165,9 +165,9 @@ float uniformElement(uint8_t code, float c) {
 }
 
 TEST(BlockScaledMma, KnownValues) {
-  EXPECT_EQ(uniformElement(2, 0.0f), 64.0f);           // 64 * 1 * 1
-  EXPECT_EQ(uniformElement(7, 1.0f), 64 * 36.0f + 1);  // 64 * 6 * 6 + 1
-  EXPECT_EQ(uniformElement(0, 2.5f), 2.5f);            // C unchanged
+  EXPECT_EQ(uniformElement(2, 0.0f), 64.0f);                    // 64 * 1 * 1
+  EXPECT_EQ(uniformElement(7, 1.0f), 64 * 36.0f + 1);           // 64 * 6 * 6 + 1
+  EXPECT_EQ(uniformElement(0, 2.5f), 2.5f);                     // C unchanged
   EXPECT_TRUE(std::signbit(uniformElement(0, -0.0f)) == false); // exact zero sums are +0
   // C loses its bits below 2^(emax - 35) = 2^-35: 1 + 2^-40 is not seen, and rounding is toward 0.
   EXPECT_EQ(uniformElement(2, std::ldexp(1.0f, -40)), 64.0f);

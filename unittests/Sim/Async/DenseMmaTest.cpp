@@ -21,10 +21,9 @@ double valueOf(MmaType type, uint32_t code) {
     MmaType type;
     int exponentBits, fractionBits;
   };
-  static const Shape shapes[] = {{MmaType::F16, 5, 10}, {MmaType::BF16, 8, 7},
-                                 {MmaType::E4M3, 4, 3}, {MmaType::E5M2, 5, 2},
-                                 {MmaType::E2M3, 2, 3}, {MmaType::E3M2, 3, 2},
-                                 {MmaType::E2M1, 2, 1}};
+  static const Shape shapes[] = {
+      {MmaType::F16, 5, 10}, {MmaType::BF16, 8, 7}, {MmaType::E4M3, 4, 3}, {MmaType::E5M2, 5, 2},
+      {MmaType::E2M3, 2, 3}, {MmaType::E3M2, 3, 2}, {MmaType::E2M1, 2, 1}};
   for (const Shape &s : shapes)
     if (s.type == type) {
       const int bias = (1 << (s.exponentBits - 1)) - 1;
@@ -159,7 +158,8 @@ TEST(DenseMma, Integers) {
   std::vector<uint8_t> a(32, 0xFF), b(32, 2);
   EXPECT_EQ(integerElement(a.data(), b.data(), false, false, false, 1), 32u * 255 * 2 + 1);
   EXPECT_EQ(int32_t(integerElement(a.data(), b.data(), true, true, false, 0)), -64);
-  EXPECT_EQ(int32_t(integerElement(a.data(), b.data(), false, false, true, 0x7FFFFFF0)), 0x7FFFFFFF);
+  EXPECT_EQ(int32_t(integerElement(a.data(), b.data(), false, false, true, 0x7FFFFFF0)),
+            0x7FFFFFFF);
 }
 
 } // namespace

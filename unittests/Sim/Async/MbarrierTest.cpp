@@ -120,7 +120,8 @@ TEST_F(MbarrierTest, HistoryNamesWhoArrived) {
   Mbarrier &b = make(1);
   ASSERT_TRUE(table.arrive(b, 1, who));
   EXPECT_THAT(b.describeHistory(), HasSubstr("arrived in this phase: nobody"));
-  EXPECT_THAT(b.describeHistory(), HasSubstr("in the phase before: warp 3 of CTA rank 0 (line 17)"));
+  EXPECT_THAT(b.describeHistory(),
+              HasSubstr("in the phase before: warp 3 of CTA rank 0 (line 17)"));
 }
 
 } // namespace

@@ -127,10 +127,9 @@ TEST(TensorBox, StoresWriteOnlyTheTensor) {
         want[uint64_t(to)] = image[from];
     });
     const auto dense = unswizzle(t.map, 0x400, image.data());
-    ASSERT_TRUE(writeBox(t.map, at, dense, t.resolver(), [](uint64_t, uint32_t) {},
-                         [](std::byte *to, const std::byte *from, size_t bytes) {
-                           std::memcpy(to, from, bytes);
-                         }));
+    ASSERT_TRUE(writeBox(
+        t.map, at, dense, t.resolver(), [](uint64_t, uint32_t) {},
+        [](std::byte *to, const std::byte *from, size_t bytes) { std::memcpy(to, from, bytes); }));
     EXPECT_EQ(t.bytes, want) << "case " << i;
   }
 }
