@@ -275,7 +275,7 @@ template <bool suspends> Outcome mbarrierWait(ExecContext &cx, const Insn &insn)
     return outcome;
   if (!passedLanes && suspends) {
     const bool timeout = cx.launch().options->policy == CompletionPolicy::Random &&
-                         cx.cluster().nextRandom() % 8 == 0;
+                         cx.cluster().nextRandom() % 3 == 0;
     if (!timeout)
       return cx.block(std::move(wait));
   }

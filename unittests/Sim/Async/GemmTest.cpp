@@ -155,16 +155,28 @@ struct Mutant {
 };
 
 const Mutant mutants[] = {
-    {"mma does not wait for the copies", "  @!%p4 bra MMA_WAIT;", "", "too early"},
-    {"load does not wait for the multiplications", "  @!%p4 bra LOAD_WAIT;", "", ""},
-    {"epilogue does not wait for the accumulator", "  @!%p4 bra EPILOGUE;", "", "too early"},
+    {"mma does not wait for the copies",
+     "  mbarrier.try_wait.parity.shared::cta.b64 %p4, [%r20], %r16;\n  @!%p4 bra MMA_WAIT;", "",
+     "too early"},
+    {"mma does not retry its wait", "  @!%p4 bra MMA_WAIT;", "", "too early"},
+    {"load does not wait for the multiplications",
+     "  mbarrier.try_wait.parity.shared::cta.b64 %p4, [%r19], %r17;\n  @!%p4 bra LOAD_WAIT;", "",
+     ""},
+    {"epilogue does not wait for the accumulator",
+     "  mbarrier.try_wait.parity.shared::cta.b64 %p4, [%r8], 0;\n  @!%p4 bra EPILOGUE;", "",
+     "never written"},
     {"registers read before wait::ld", "  tcgen05.wait::ld.sync.aligned;", "", "tcgen05.ld"},
     {"bytes expected: too many", "[%r20], 36864;", "[%r20], 36880;", "deadlock"},
     {"bytes expected: too few", "[%r20], 36864;", "[%r20], 36848;", "more were delivered"},
     {"wrong phase", "  mbarrier.try_wait.parity.shared::cta.b64 %p4, [%r8], 0;",
-     "  mbarrier.try_wait.parity.shared::cta.b64 %p4, [%r8], 1;", "too early"},
+     "  mbarrier.try_wait.parity.shared::cta.b64 %p4, [%r8], 1;", "never written"},
+    {"constant phase", "  mbarrier.try_wait.parity.shared::cta.b64 %p4, [%r20], %r16;",
+     "  mbarrier.try_wait.parity.shared::cta.b64 %p4, [%r20], 0;", "too early"},
     {"no commit for the epilogue",
      "  tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r8];", "",
+     "deadlock"},
+    {"no commit for the load",
+     "  tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r19];", "",
      "deadlock"},
     {"tensor memory leaks", "  tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r10, 256;", "",
      "exits with tensor memory allocated"},
@@ -172,6 +184,8 @@ const Mutant mutants[] = {
      "never written"},
     {"scales of the last step are not copied",
      "  tcgen05.cp.cta_group::1.32x128b.warpx4 [%r27+12], %rd15;", "", "never written"},
+    {"lanes of another warp", "  shl.b32 %r33, %r1, 21;", "  mov.u32 %r33, 0;",
+     "may access tensor memory lanes"},
 };
 
 TEST(NvFp4Gemm, MutantsAreCaught) {
