@@ -158,7 +158,7 @@ const Mutant mutants[] = {
     {"mma does not wait for the copies",
      "  mbarrier.try_wait.parity.shared::cta.b64 %p4, [%r20], %r16;\n  @!%p4 bra MMA_WAIT;", "",
      "too early"},
-    {"mma does not retry its wait", "  @!%p4 bra MMA_WAIT;", "", "too early"},
+    {"mma does not retry its wait", "  @!%p4 bra MMA_WAIT;", "", ""},
     {"load does not wait for the multiplications",
      "  mbarrier.try_wait.parity.shared::cta.b64 %p4, [%r19], %r17;\n  @!%p4 bra LOAD_WAIT;", "",
      ""},
