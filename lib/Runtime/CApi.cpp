@@ -94,7 +94,8 @@ std::span<const AbiSymbol> fp4::rt::abiSymbols() {
       SYMBOL(fp4rt_alloc),      SYMBOL(fp4rt_free),
       SYMBOL(fp4rt_memset),     SYMBOL(fp4rt_memcpy_2d),
       SYMBOL(fp4rt_tensor_map), SYMBOL(fp4rt_multiprocessor_count),
-      SYMBOL(fp4rt_fail),       SYMBOL(fp4rt_launch)};
+      SYMBOL(fp4rt_fail),       SYMBOL(fp4rt_expect_size),
+      SYMBOL(fp4rt_launch)};
 #undef SYMBOL
   return symbols;
 }

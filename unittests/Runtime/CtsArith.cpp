@@ -55,7 +55,6 @@ const Row kInteger[] = {
     {"bfind_brev", "bfind.u32 %x, %a; brev.b32 %y, %a;"},
     {"prmt", "prmt.b32 %x, %a, %b, %c; prmt.b32 %y, %a, %b, 0x5410;"},
     {"lop3", "lop3.b32 %x, %a, %b, %c, 0x96; lop3.b32 %y, %a, %b, %c, 0xe8;"},
-    {"add_cc", "add.cc.u32 %x, %a, %b; addc.u32 %y, %c, %d;"},
     {"setp_lt_s32", ISET("lt.s32")}, {"setp_lo_u32", ISET("lt.u32")},
     {"setp_ge_u32", ISET("ge.u32")}, {"setp_eq_s32", ISET("eq.s32")},
     {"setp_and", "setp.lt.s32 %p, %a, %b; setp.gt.and.s32 %q, %c, %d, %p; selp.b32 %x, %a, %c, %q;"},

@@ -2,7 +2,9 @@
 
 #include "Cts.h"
 
-#include <numeric>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
 
 namespace fp4::cts {
 namespace {
@@ -47,6 +49,39 @@ TEST(CtsModule, TooMuchSharedMemoryIsAnError) {
   rt::LaunchShape shape;
   shape.dynamicSharedBytes = 1 << 20;
   EXPECT_FALSE(device()->launch(*module, "empty", shape, {}).has_value());
+}
+
+// FP4_CUBIN names a cubin of kEmptyKernel: ptxas -arch=sm_90a.
+TEST(CtsModule, ACubinNeedsAGpu) {
+  const char *path = std::getenv("FP4_CUBIN");
+  std::string image = "not a cubin";
+  if (path) {
+    std::ifstream file(path, std::ios::binary);
+    image.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  fp4rt_module module{"empty", "sm_90a", nullptr, 0, image.data(), image.size()};
+  auto loaded = device()->loadModule(module);
+  if (!device()->isHardware() || !path) {
+    EXPECT_FALSE(loaded.has_value());
+    return;
+  }
+  FP4_ASSERT_OK(loaded);
+  auto info = device()->kernelInfo(*loaded, "empty");
+  FP4_ASSERT_OK(info);
+  EXPECT_FALSE(info->compiledFromPtx);
+  FP4_ASSERT_OK(device()->launch(*loaded, "empty", {}, {}));
+  FP4_ASSERT_OK(device()->synchronize());
+}
+
+TEST(CtsModule, CodeForAnotherGpuIsRefused) {
+  if (!device()->isHardware())
+    return; // the simulator runs what it understands
+  const char *text = ".version 8.7\n.target sm_100a\n.address_size 64\n.visible .entry k() { ret; }";
+  fp4rt_module module{"blackwell", "sm_100a", text, std::strlen(text), nullptr, 0};
+  auto loaded = device()->loadModule(module);
+  ASSERT_FALSE(loaded.has_value());
+  EXPECT_EQ(loaded.error().kind, ErrorKind::Device);
+  EXPECT_NE(loaded.error().message.find("is compiled for sm_100a"), std::string::npos);
 }
 
 //===----------------------------------------------------------------------===//
@@ -359,6 +394,32 @@ TEST(CtsLaunch, ClusterBlocksReadEachOthersSharedMemory) {
   Bytes got = out.read();
   for (uint32_t i = 0; i < 8; ++i)
     EXPECT_EQ(view<uint32_t>(got)[i], ((i & 4) | ((i + 1) & 3)) * 10 + 5);
+}
+
+//===----------------------------------------------------------------------===//
+// Faults
+//===----------------------------------------------------------------------===//
+
+// On a GPU this ends the context, so it runs alone: FP4_FAULTS=1 and --gtest_filter=CtsFault.AStore*.
+TEST(CtsFault, AStoreOutsideEveryAllocationIsAnError) {
+  if (device()->isHardware() && !std::getenv("FP4_FAULTS"))
+    return;
+  const std::string body = R"(
+.visible .entry fault() {
+  .reg .b64 %a; .reg .b32 %v;
+  mov.u64 %a, 0x123456789000;
+  mov.u32 %v, 1;
+  st.global.u32 [%a], %v;
+  ret;
+}
+)";
+  Params params;
+  testing::AssertionResult result = runKernel(ptxModule(body), "fault", {}, params);
+  ASSERT_FALSE(result);
+  std::string message = result.message();
+  EXPECT_NE(message.find(device()->isHardware() ? "CUDA_ERROR_ILLEGAL_ADDRESS" : "0x123456789000"),
+            std::string::npos)
+      << message;
 }
 
 } // namespace

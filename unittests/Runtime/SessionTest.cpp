@@ -92,7 +92,7 @@ TEST(Session, MisuseIsReported) {
                         "destination pitch 2"));
   EXPECT_THAT(errorOf([] { fp4rt_tensor_map(nullptr, nullptr, 0, 0, 9, nullptr, nullptr, nullptr); }),
               HasSubstr("expects a rank of 1 to 5"));
-  EXPECT_THAT(errorOf([] { fp4rt_memset(fp4rt_alloc(16), 0, 17); }), HasSubstr("17"));
+  EXPECT_THAT(errorOf([] { fp4rt_memset(fp4rt_alloc(16), 0, 17); }), HasSubstr("out of bounds"));
   EXPECT_EQ(errorOf([] {
               fp4rt_module module{"m", "sm_100a", "", 0, nullptr, 0};
               fp4rt_launch(&module, "k", 0, 1, 1, 1, 1, 1, 0, nullptr, 0);
@@ -110,7 +110,7 @@ TEST(Session, EveryAbiFunctionHasASymbol) {
     EXPECT_NE(symbol.address, nullptr);
     EXPECT_THAT(symbol.name, testing::StartsWith("fp4rt_"));
   }
-  EXPECT_EQ(abiSymbols().size(), 8u);
+  EXPECT_EQ(abiSymbols().size(), 9u);
 }
 
 TEST(OpenDevice, SelectorsThatDoNotExist) {

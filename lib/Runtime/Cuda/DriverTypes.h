@@ -37,6 +37,7 @@ enum : Result {
   ErrorIllegalAddress = 700,
   ErrorLaunchOutOfResources = 701,
   ErrorLaunchTimeout = 702,
+  ErrorIllegalInstruction = 715,
   ErrorMisalignedAddress = 716,
   ErrorLaunchFailed = 719,
   ErrorSystemDriverMismatch = 803,

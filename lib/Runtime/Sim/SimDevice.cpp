@@ -25,6 +25,13 @@ Expected<sim::CompletionPolicy> parsePolicy(std::string_view text) {
                    "choose eager, lazy, random or delay");
 }
 
+/// What the memory of a GPU would answer is an error of the device, whoever it is.
+Status asDeviceError(Status status) {
+  if (!status)
+    status.error().kind = ErrorKind::Device;
+  return status;
+}
+
 std::array<uint32_t, 3> toArray(const Dim3 &dim) { return {dim.x, dim.y, dim.z}; }
 
 } // namespace
@@ -69,18 +76,22 @@ Expected<DevicePtr> SimDevice::allocate(uint64_t bytes) {
   return simulator_.memory().allocate(bytes);
 }
 
-Status SimDevice::free(DevicePtr address) { return simulator_.memory().free(address); }
+Status SimDevice::free(DevicePtr address) {
+  return asDeviceError(simulator_.memory().free(address));
+}
 
 Status SimDevice::copyToDevice(DevicePtr dst, std::span<const std::byte> src) {
-  return src.empty() ? Status{} : simulator_.memory().write(dst, src.data(), src.size());
+  return src.empty() ? Status{}
+                     : asDeviceError(simulator_.memory().write(dst, src.data(), src.size()));
 }
 
 Status SimDevice::copyToHost(std::span<std::byte> dst, DevicePtr src) {
-  return dst.empty() ? Status{} : simulator_.memory().read(src, dst.data(), dst.size());
+  return dst.empty() ? Status{}
+                     : asDeviceError(simulator_.memory().read(src, dst.data(), dst.size()));
 }
 
 Status SimDevice::memset(DevicePtr dst, uint8_t value, uint64_t bytes) {
-  return bytes ? simulator_.memory().fill(dst, value, bytes) : Status{};
+  return bytes ? asDeviceError(simulator_.memory().fill(dst, value, bytes)) : Status{};
 }
 
 Status SimDevice::copy2D(const Copy2D &copy) {

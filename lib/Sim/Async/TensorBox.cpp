@@ -150,7 +150,9 @@ Status writeBox(const hw::TensorMap &map, const Coordinates &at, std::span<const
   return forEachRow(map, at, [&](uint64_t row, uint64_t address, bool rowInside) -> Status {
     if (!rowInside || inside.begin == inside.end)
       return {};
-    const uint64_t begin = inside.begin * bits / 8, bytes = (inside.end - inside.begin) * bits / 8;
+    // The last 16 bytes of a row are written whole, into the padding of its pitch (H200).
+    const uint64_t begin = inside.begin * bits / 8, end = inside.end * bits / 8;
+    const uint64_t bytes = (end + chunk - 1) / chunk * chunk - begin;
     const uint64_t to = address + int64_t(at[0]) * bits / 8 + begin;
     auto target = global(to, bytes);
     FP4_TRY(target);

@@ -176,7 +176,9 @@ struct F32ToBF16F {
   }
 };
 struct F16ToF32F {
-  float operator()(uint16_t a) const { return f16ToFloat(a); }
+  float operator()(uint16_t a) const {
+    return (a & 0x7FFF) > 0x7C00 ? std::bit_cast<float>(0x7FFFFFFFu) : f16ToFloat(a);
+  }
 };
 struct F32ToF16F {
   uint16_t operator()(float a) const { return floatToF16(a); }

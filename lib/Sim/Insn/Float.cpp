@@ -18,7 +18,7 @@ using namespace fp4::sim;
 namespace {
 
 enum class Op : uint8_t {
-  Add, Sub, Mul, Fma, Div, DivApprox, Rcp, Sqrt, Rsqrt, Ex2, Lg2, Sin, Cos, Tanh, Min, Max, Copysign
+  Add, Sub, Mul, Fma, Div, DivApprox, Rcp, Sqrt, Rsqrt, Ex2, Lg2, Sin, Cos, Tanh, Min, Max
 };
 
 /// Insn::m of this file.
@@ -188,8 +188,6 @@ double evaluate(const Insn &insn, double a, double b, double c) {
     return std::cos(a);
   case Op::Tanh:
     return std::tanh(a);
-  case Op::Copysign:
-    return std::copysign(b, a);
   default:
     break;
   }
@@ -271,6 +269,14 @@ template <unsigned Sources> Handler pickGeneral(Type type) {
 // f64
 //===----------------------------------------------------------------------===//
 
+/// Of several NaN operands the result has the payload of b, then c, then a (H200).
+double fma64(double a, double b, double c) {
+  for (double x : {b, c, a})
+    if (std::isnan(x))
+      return x + x; // quiet
+  return std::fma(a, b, c);
+}
+
 double evaluate64(Op op, double a, double b, double c, const Insn &insn) {
   switch (op) {
   case Op::Add:
@@ -280,7 +286,7 @@ double evaluate64(Op op, double a, double b, double c, const Insn &insn) {
   case Op::Mul:
     return a * b;
   case Op::Fma:
-    return std::fma(a, b, c);
+    return fma64(a, b, c);
   case Op::Div:
   case Op::DivApprox:
     return a / b;
@@ -331,6 +337,23 @@ struct Mul64F {
 template <typename T, T Sign, bool Negate> struct SignF {
   T operator()(T a) const { return Negate ? a ^ Sign : a & static_cast<T>(~Sign); }
 };
+/// Parts elements of 32 / Parts bits whose NaN becomes the canonical one (H200: f32, bf16).
+template <unsigned Parts, uint32_t Infinity, bool Negate> struct SignCanonicalF {
+  static constexpr uint32_t width = 32 / Parts, sign = 1u << (width - 1);
+  uint32_t operator()(uint32_t a) const {
+    uint32_t result = 0;
+    for (uint32_t part = 0; part < Parts; ++part) {
+      uint32_t x = a >> (part * width) & (sign | (sign - 1));
+      x = (x & (sign - 1)) > Infinity ? sign - 1 : SignF<uint32_t, sign, Negate>()(x);
+      result |= x << (part * width);
+    }
+    return result;
+  }
+};
+/// Bits only, NaN included (H200).
+template <typename T, T Sign> struct CopysignF {
+  T operator()(T a, T b) const { return (b & static_cast<T>(~Sign)) | (a & Sign); }
+};
 template <bool Negate> struct SignFlushF {
   float operator()(float a) const { return flush(Negate ? -a : std::fabs(a)); }
 };
@@ -341,12 +364,13 @@ template <bool Negate> Handler pickSign(Type type, bool ftz) {
   case Type::BF16:
     return lanewise<SignF<uint16_t, 0x8000, Negate>, uint16_t, uint16_t>;
   case Type::F16x2:
-  case Type::BF16x2:
     return lanewise<SignF<uint32_t, 0x80008000, Negate>, uint32_t, uint32_t>;
+  case Type::BF16x2:
+    return lanewise<SignCanonicalF<2, 0x7F80, Negate>, uint32_t, uint32_t>;
   case Type::F32:
     if (ftz)
       return lanewise<SignFlushF<Negate>, float, float>;
-    return lanewise<SignF<uint32_t, 0x80000000, Negate>, uint32_t, uint32_t>;
+    return lanewise<SignCanonicalF<1, 0x7F800000, Negate>, uint32_t, uint32_t>;
   case Type::F64:
     return lanewise<SignF<uint64_t, 1ull << 63, Negate>, uint64_t, uint64_t>;
   default:
@@ -457,9 +481,11 @@ Status bindCos(BindContext &cx) { return unary(cx, Op::Cos); }
 Status bindTanh(BindContext &cx) { return unary(cx, Op::Tanh); }
 
 Status bindCopysign(BindContext &cx) {
-  if (cx.insn.type != Type::F32 && cx.insn.type != Type::F64)
-    return useFor(cx, nullptr);
-  return bindGeneral<2>(cx, Op::Copysign, "mode");
+  if (cx.insn.type == Type::F32)
+    return cx.use(lanewise<CopysignF<uint32_t, 1u << 31>, uint32_t, uint32_t, uint32_t>);
+  if (cx.insn.type == Type::F64)
+    return cx.use(lanewise<CopysignF<uint64_t, 1ull << 63>, uint64_t, uint64_t, uint64_t>);
+  return useFor(cx, nullptr);
 }
 
 static Status floatMinMax(BindContext &cx, Op op) {
