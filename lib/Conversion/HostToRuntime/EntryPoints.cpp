@@ -24,6 +24,16 @@ static std::string argumentName(func::FuncOp function, unsigned number) {
   return "argument " + std::to_string(number);
 }
 
+/// The names have been read; LLVM has no use for them.
+static void dropNames(func::FuncOp function) {
+  for (StringRef attribute : {"fp4.name", "fp4.dims"}) {
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      function.removeArgAttr(i, attribute);
+    for (unsigned i = 0; i < function.getNumResults(); ++i)
+      function.removeResultAttr(i, StringAttr::get(function.getContext(), attribute));
+  }
+}
+
 fp4::EntryPoints::EntryPoints(ModuleOp module) : module(module) {
   for (auto function : module.getOps<func::FuncOp>()) {
     if (!function.isPublic() || function.isExternal())
@@ -34,6 +44,7 @@ fp4::EntryPoints::EntryPoints(ModuleOp module) : module(module) {
     signature.hasResults = function.getNumResults() != 0;
     for (auto [number, type] : llvm::enumerate(function.getArgumentTypes()))
       signature.arguments.push_back({argumentName(function, number), dyn_cast<MemRefType>(type)});
+    dropNames(function);
   }
 }
 
