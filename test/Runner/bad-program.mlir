@@ -9,7 +9,7 @@
 // MISSING-NEXT: note: pass a file with MLIR text
 
 // RUN: not fp4-runner %S/Inputs/malformed.mlir 2>&1 | FileCheck %s --check-prefix=MALFORMED
-// MALFORMED: malformed.mlir:2:14: error: use of undeclared SSA value name
+// MALFORMED: malformed.mlir:2:17: error: use of undeclared SSA value name
 // MALFORMED: error: '{{.*}}malformed.mlir' was not compiled
 
 // RUN: not fp4-runner %S/Inputs/wrong-layout.mlir 2>&1 | FileCheck %s --check-prefix=LAYOUT
