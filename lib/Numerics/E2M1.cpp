@@ -12,6 +12,14 @@ uint8_t reverseBits(uint8_t v) {
   return static_cast<uint8_t>((v & 0xAA) >> 1 | (v & 0x55) << 1);
 }
 
+/// The largest code whose value is at most `a`, which is not negative.
+uint8_t floorE2M1(float a) {
+  uint8_t code = 0;
+  while (code < 7 && e2m1Values[code + 1] <= a)
+    ++code;
+  return code;
+}
+
 } // namespace
 
 uint8_t encodeE2M1(float x) {
@@ -26,16 +34,27 @@ uint8_t encodeE2M1(float x) {
   return static_cast<uint8_t>(sign | (code > 7 ? 7 : code));
 }
 
-uint8_t encodeE2M1Stochastic(float x, uint8_t random) {
+std::array<uint8_t, 4> stochasticBytes(uint32_t randomBits, StochasticMapping mapping) {
+  std::array<uint8_t, 4> byte;
+  for (unsigned i = 0; i < 4; ++i)
+    byte[i] = static_cast<uint8_t>(randomBits >> (8 * i));
+  if (mapping == StochasticMapping::Hardware)
+    byte = {byte[2], reverseBits(byte[0]), byte[3], reverseBits(byte[1])};
+  return byte;
+}
+
+uint8_t encodeE2M1Stochastic(float x, uint8_t random, StochasticArithmetic arithmetic) {
   if (std::isnan(x))
     return 7;
   const float a = std::fabs(x);
   const uint8_t sign = std::signbit(x) ? 8 : 0;
   if (a >= e2m1Max)
     return sign | 7;
-  uint8_t low = 0;
-  while (e2m1Values[low + 1] <= a)
-    ++low;
+  if (arithmetic == StochasticArithmetic::FusedAdd) {
+    const float step = a < 2.f ? 0.5f : a < 4.f ? 1.f : 2.f;
+    return sign | floorE2M1(std::fma(static_cast<float>(random) * 0x1p-8f, step, a));
+  }
+  const uint8_t low = floorE2M1(a);
   const float step = e2m1Values[low + 1] - e2m1Values[low];
   const int frac = static_cast<int>((a - e2m1Values[low]) / step * 256.f); // exact: step is 2^n
   return static_cast<uint8_t>(sign | (low + (frac + random >= 256 ? 1 : 0)));
@@ -43,11 +62,7 @@ uint8_t encodeE2M1Stochastic(float x, uint8_t random) {
 
 uint16_t encodeE2M1x4Stochastic(float a, float b, float e, float f, uint32_t randomBits,
                                 StochasticMapping mapping) {
-  std::array<uint8_t, 4> byte; // by position in the result: f, e, b, a
-  for (unsigned i = 0; i < 4; ++i)
-    byte[i] = static_cast<uint8_t>(randomBits >> (8 * i));
-  if (mapping == StochasticMapping::Hardware)
-    byte = {byte[2], reverseBits(byte[0]), byte[3], reverseBits(byte[1])};
+  const auto byte = stochasticBytes(randomBits, mapping);
   return static_cast<uint16_t>(
       encodeE2M1Stochastic(f, byte[0]) | encodeE2M1Stochastic(e, byte[1]) << 4 |
       encodeE2M1Stochastic(b, byte[2]) << 8 | encodeE2M1Stochastic(a, byte[3]) << 12);

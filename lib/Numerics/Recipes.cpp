@@ -1,5 +1,5 @@
 // The named recipes: one row per library and version whose bits differ.
-#include "fp4/Numerics/Quantize.h"
+#include "fp4/Numerics/Recipe.h"
 #include <array>
 #include <string>
 
@@ -108,11 +108,11 @@ constexpr std::array nvfp4Recipes = {
            .summary = "TransformerEngine's four-over-six, absolute error, scales up to 256",
            .scale = S::DivideThenMultiply,
            .e4m3Max = 256.f,
-           .fourOverSix = true},
+           .adaptive = Adaptive::FourOverSixAbsolute},
     Recipe{.name = "four_over_six_448",
            .summary = "the same with scales up to 448",
            .scale = S::DivideThenMultiply,
-           .fourOverSix = true},
+           .adaptive = Adaptive::FourOverSixAbsolute},
 };
 
 constexpr Recipe mx(std::string_view name, std::string_view summary, ExponentRule rule) {

@@ -35,10 +35,21 @@ enum class StochasticMapping : uint8_t {
   TransformerEngine ///< software fallback: f, e, b, a take bits 7:0, 15:8, 23:16, 31:24
 };
 
-/// Stochastic rounding with 8 random bits: with frac the position of |x| between its neighbours,
-/// rounds away from zero iff floor(256 * frac) + random >= 256. Values on the grid never move;
-/// saturates; NaN gives +6.
-uint8_t encodeE2M1Stochastic(float x, uint8_t random);
+/// The four bytes of `randomBits` by operand, in the order f, e, b, a: of elements 0, 1, 2, 3 where
+/// element 0 goes to the low nibble.
+std::array<uint8_t, 4> stochasticBytes(uint32_t randomBits, StochasticMapping mapping);
+
+/// Arithmetic of stochastic rounding. The two agree except where an addition in fp32 rounds up to
+/// a grid point, which no bf16 value does.
+enum class StochasticArithmetic : uint8_t {
+  Truncate, ///< model of the instruction: away from zero iff floor(256 * frac) + random >= 256,
+            ///< frac the position of |x| between its neighbours
+  FusedAdd  ///< TransformerEngine's fallback: fma(random / 256, step, |x|), then down to the grid
+};
+
+/// Stochastic rounding with 8 random bits. Values on the grid never move; saturates; NaN gives +6.
+uint8_t encodeE2M1Stochastic(float x, uint8_t random,
+                             StochasticArithmetic arithmetic = StochasticArithmetic::Truncate);
 
 /// cvt.rs.satfinite.e2m1x4: a in bits 15:12, b in 11:8, e in 7:4, f in 3:0.
 uint16_t encodeE2M1x4Stochastic(float a, float b, float e, float f, uint32_t randomBits,

@@ -1,23 +1,12 @@
 //===- Quantize.h - NVFP4 and MXFP4 block quantizers, by recipe -----------===//
 //
-// Libraries agree on what a block scale is and disagree on its last bit: the order of the fp32
-// operations, the guards around zero, infinity and NaN, and the cast of the scale differ. A Recipe
-// spells out every such decision; a named recipe reproduces one library bit for bit.
-//
-// With a_b the amax of a block, a_t that of the tensor, f = float(scale byte), all operations IEEE
-// fp32, nearest even, subnormals kept, never contracted:
-//
-//   nvfp4: g = encode scale of the tensor (about 2688 / a_t), d = its decode scale
-//          byte = e4m3(scale spelling of a_b and g or d)
-//          code = e2m1(encode spelling of x, f and g or d)
-//   mxfp4: byte = exponent rule of a_b
-//          code = e2m1(x * 2^(127 - byte))
-//
-// docs/Numerics.md has every formula and where it comes from.
+// Blocks and row-major matrices by the programs of RecipeProgram.h, nearest even. QuantizeMatrix.h
+// has the whole family: both orientations, square blocks, stochastic rounding, layouts, groups.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "fp4/Numerics/Recipe.h"
 #include "fp4/Support/Error.h"
 #include <cstdint>
 #include <optional>
@@ -29,100 +18,8 @@ namespace fp4::numerics {
 
 //===--- Amax ------------------------------------------------------------===//
 
-/// What a maximum of magnitudes does with NaN.
-enum class NanPolicy : uint8_t {
-  Drop,     ///< as fmaxf and max.xorsign: NaN only counts as 0
-  Propagate ///< any NaN makes the result NaN
-};
-
 /// max |x|, 0 for no values.
 float amax(std::span<const float> values, NanPolicy policy = NanPolicy::Drop);
-
-//===--- Recipes ---------------------------------------------------------===//
-
-enum class BlockFormat : uint8_t { NVFP4, MXFP4 };
-
-std::string_view stringify(BlockFormat format); ///< "nvfp4", "mxfp4"
-std::optional<BlockFormat> parseBlockFormat(std::string_view text);
-constexpr unsigned blockSizeOf(BlockFormat format) {
-  return format == BlockFormat::NVFP4 ? 16 : 32;
-}
-
-/// The tensor's encode scale g and decode scale d from its amax, with D = 6 * e4m3Max.
-enum class GlobalRule : uint8_t {
-  One,           ///< g = d = 1 (one-level recipes)
-  GuardedDivide, ///< g = min(D / a_t, FLT_MAX), 1 if a_t or g is 0; d = 1 / g
-  Divide,        ///< g = D / a_t, unguarded; d = 1 / g
-  Reciprocal,    ///< g = D * (1 / a_t), what `D / tensor` is in PyTorch; d = 1 / g
-  DecodeDivide   ///< d = a_t / D; g is not used
-};
-
-/// The block scale before its cast to e4m3. r6 = fp32(1/6).
-enum class ScaleSpelling : uint8_t {
-  MultiplyFolded,       ///< a_b * (g * r6)
-  DivideThenMultiply,   ///< (a_b / 6) * g
-  MultiplyThenMultiply, ///< g * (a_b * r6)
-  DivideTwice,          ///< (a_b / 6) / d
-  DivideByProduct       ///< a_b / (6 * d), with 0 replaced by 1
-};
-
-/// How an element meets its scale.
-enum class EncodeSpelling : uint8_t {
-  ReciprocalOfProduct,   ///< x * (1 / (f * d))
-  GlobalOverScale,       ///< x * (g / f)
-  ReciprocalOverScale,   ///< x * ((1 / d) / f)
-  GlobalTimesReciprocal, ///< x * (g * (1 / f))
-  DivideByProduct,       ///< x / (d * f)
-  BF16GlobalOverScale    ///< bf16(x * bf16(min(g / f, bf16 max)))
-};
-
-/// The bound on the encode factor, which is what a zero scale with nonzero elements meets.
-enum class FactorGuard : uint8_t {
-  ClampDropNaN,        ///< min(factor, FLT_MAX), NaN gives FLT_MAX: nonzero elements saturate
-  ClampKeepNaN,        ///< min(factor, FLT_MAX), NaN stays
-  ZeroIfAmaxZero,      ///< 0 where a_b is 0, else unbounded
-  ZeroIfAmaxZeroClamp, ///< 0 where a_b is 0, else as ClampDropNaN
-  ZeroIfScaleZero,     ///< 0 where f is 0, else unbounded
-  EpsilonScale,        ///< f replaced by max(f, 1e-12)
-  None
-};
-
-/// The byte of an MXFP4 block from u = bits(a_b), E its exponent field and M its mantissa.
-enum class ExponentRule : uint8_t {
-  Floor,        ///< E - 2 (OCP MX v1.0)
-  Ceil,         ///< E - 2 + (M != 0)
-  Even,         ///< ((u + 2^21) >> 23) - 2; a sum that reaches infinity gives 255
-  EvenDown,     ///< ((u + 2^21 - 1) >> 23) - 2
-  RoundUp,      ///< ue8m0 round-up of a_b * fp32(1/6)
-  RoundUpDivide ///< ue8m0 round-up of a_b / 6
-};
-
-struct Recipe {
-  std::string_view name;
-  std::string_view summary;
-  BlockFormat format = BlockFormat::NVFP4;
-  NanPolicy amaxNaN = NanPolicy::Drop; ///< of block and tensor amax
-  bool keepNegativeZero = true;        ///< -0 and small negatives keep their sign (codes 8)
-
-  // nvfp4
-  GlobalRule global = GlobalRule::GuardedDivide;
-  ScaleSpelling scale = ScaleSpelling::MultiplyFolded;
-  EncodeSpelling encode = EncodeSpelling::ReciprocalOfProduct;
-  FactorGuard guard = FactorGuard::ClampDropNaN;
-  float e4m3Max = 448.f;           ///< 256 leaves the headroom four-over-six wants
-  float scaleFloor = 0.f;          ///< lower bound of the scale before its cast
-  bool saturatingScaleCast = true; ///< false: clamp to 448 first, NaN and infinity stay NaN
-  bool fourOverSix = false;        ///< quantize to 4 and to 6, keep the smaller absolute error
-
-  // mxfp4
-  ExponentRule exponent = ExponentRule::Floor;
-};
-
-/// All named recipes. The first of each format is its default: transformer_engine, ocp_floor.
-std::span<const Recipe> recipes();
-const Recipe *lookupRecipe(std::string_view name);
-/// As lookupRecipe; the error lists the names.
-Expected<const Recipe *> requireRecipe(std::string_view name);
 
 //===--- Quantizing ------------------------------------------------------===//
 
@@ -133,8 +30,8 @@ struct GlobalScale {
 };
 GlobalScale globalScale(const Recipe &recipe, float tensorAmax);
 
-/// Quantizes one block (blockSizeOf values; any count is accepted) to one code per byte and
-/// returns the scale byte.
+/// Quantizes one block (at most 32 values) to one code per byte and returns the scale byte. Of
+/// `global` only the amax counts.
 uint8_t quantizeBlock(const Recipe &recipe, const GlobalScale &global, std::span<const float> block,
                       std::span<uint8_t> codes);
 

@@ -1,0 +1,137 @@
+//===- Recipe.h - The decisions of a block quantizer, and named recipes ---===//
+//
+// Libraries agree on what a block scale is and disagree on its last bit: the order of the fp32
+// operations, the guards around zero, infinity and NaN, and the cast of the scale differ. A Recipe
+// spells out every such decision; a named recipe reproduces one library bit for bit.
+//
+// With a_b the amax of a block, a_t that of the tensor, f = float(scale byte), all operations IEEE
+// fp32, nearest even, subnormals kept, never contracted:
+//
+//   nvfp4: g = encode scale of the tensor (about 2688 / a_t), d = its decode scale
+//          byte = e4m3(scale spelling of a_b and g or d)
+//          code = e2m1(encode spelling of x, f and g or d)
+//   mxfp4: byte = exponent rule of a_b
+//          code = e2m1(x * 2^(127 - byte))
+//
+// RecipeProgram.h turns the decisions into a list of scalar operations, from which the reference
+// and the kernels are made. docs/Numerics.md has every formula and where it comes from.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Support/Error.h"
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace fp4::numerics {
+
+/// What a maximum of magnitudes does with NaN.
+enum class NanPolicy : uint8_t {
+  Drop,     ///< as fmaxf and max.xorsign: NaN only counts as 0
+  Propagate ///< any NaN makes the result NaN
+};
+
+enum class BlockFormat : uint8_t { NVFP4, MXFP4 };
+
+std::string_view stringify(BlockFormat format); ///< "nvfp4", "mxfp4"
+std::optional<BlockFormat> parseBlockFormat(std::string_view text);
+constexpr unsigned blockSizeOf(BlockFormat format) {
+  return format == BlockFormat::NVFP4 ? 16 : 32;
+}
+
+/// The tensor's encode scale g and decode scale d from its amax, with D = 6 * e4m3Max.
+enum class GlobalRule : uint8_t {
+  One,           ///< g = d = 1 (one-level recipes)
+  GuardedDivide, ///< g = min(D / a_t, FLT_MAX), 1 if a_t or g is 0; d = 1 / g
+  Divide,        ///< g = D / a_t, unguarded; d = 1 / g
+  Reciprocal,    ///< g = D * (1 / a_t), what `D / tensor` is in PyTorch; d = 1 / g
+  DecodeDivide,  ///< d = a_t / D; g is not used
+  DecodeMultiply, ///< d = a_t * fp32(1 / D), what `tensor / D` is in PyTorch on CUDA
+  Supplied       ///< g is the number given in place of a_t; d = 1 / g
+};
+
+/// The block scale before its cast to e4m3. r6 = fp32(1/6).
+enum class ScaleSpelling : uint8_t {
+  MultiplyFolded,       ///< a_b * (g * r6)
+  DivideThenMultiply,   ///< (a_b / 6) * g
+  MultiplyThenMultiply, ///< g * (a_b * r6)
+  DivideTwice,          ///< (a_b / 6) / d
+  MultiplyThenDivide,   ///< (a_b * r6) / d, what DivideTwice is in PyTorch on CUDA
+  DivideByProduct       ///< a_b / (6 * d), with 0 replaced by 1
+};
+
+/// How an element meets its scale.
+enum class EncodeSpelling : uint8_t {
+  ReciprocalOfProduct,   ///< x * (1 / (f * d))
+  GlobalOverScale,       ///< x * (g / f)
+  ReciprocalOverScale,   ///< x * ((1 / d) / f)
+  GlobalTimesReciprocal, ///< x * (g * (1 / f))
+  DivideByProduct,       ///< x / (d * f)
+  BF16GlobalOverScale    ///< bf16(x * bf16(min(g / f, bf16 max)))
+};
+
+/// The bound on the encode factor, which is what a zero scale with nonzero elements meets.
+enum class FactorGuard : uint8_t {
+  ClampDropNaN,        ///< min(factor, FLT_MAX), NaN gives FLT_MAX: nonzero elements saturate
+  ClampKeepNaN,        ///< min(factor, FLT_MAX), NaN stays
+  ZeroIfAmaxZero,      ///< 0 where a_b is 0, else unbounded
+  ZeroIfAmaxZeroClamp, ///< 0 where a_b is 0, else as ClampDropNaN
+  ZeroIfScaleZero,     ///< 0 where f is 0, else unbounded
+  EpsilonScale,        ///< f replaced by max(f, 1e-12)
+  None
+};
+
+/// Two candidate scales per block, the one with the smaller error stored.
+enum class Adaptive : uint8_t {
+  Off,
+  FourOverSixAbsolute, ///< amax to 6 or to 4, by the sum of absolute errors
+  FourOverSixSquared,  ///< by the sum of squared errors
+  FourOverSixLargest   ///< by the largest absolute error
+};
+
+/// The byte of an MXFP4 block from u = bits(a_b), E its exponent field and M its mantissa.
+enum class ExponentRule : uint8_t {
+  Floor,        ///< E - 2 (OCP MX v1.0)
+  Ceil,         ///< E - 2 + (M != 0)
+  Even,         ///< ((u + 2^21) >> 23) - 2; a sum that reaches infinity gives 255
+  EvenDown,     ///< ((u + 2^21 - 1) >> 23) - 2
+  RoundUp,      ///< ue8m0 round-up of a_b * fp32(1/6)
+  RoundUpDivide ///< ue8m0 round-up of a_b / 6
+};
+
+/// The factor of an MXFP4 block whose byte is 0.
+enum class ZeroByteFactor : uint8_t { Exact /** 2^127 */, One, Zero };
+
+struct Recipe {
+  std::string_view name;
+  std::string_view summary;
+  BlockFormat format = BlockFormat::NVFP4;
+  NanPolicy amaxNaN = NanPolicy::Drop; ///< of block and tensor amax
+  bool keepNegativeZero = true;        ///< -0 and small negatives keep their sign (codes 8)
+  bool nanElementIsZero = false;       ///< a NaN gives code 0, else 7 as the hardware has it
+
+  // nvfp4
+  GlobalRule global = GlobalRule::GuardedDivide;
+  ScaleSpelling scale = ScaleSpelling::MultiplyFolded;
+  EncodeSpelling encode = EncodeSpelling::ReciprocalOfProduct;
+  FactorGuard guard = FactorGuard::ClampDropNaN;
+  float e4m3Max = 448.f;           ///< 256 leaves the headroom four-over-six wants
+  float scaleFloor = 0.f;          ///< lower bound of the scale before its cast
+  bool saturatingScaleCast = true; ///< false: clamp to 448 first, NaN and infinity stay NaN
+  Adaptive adaptive = Adaptive::Off;
+
+  // mxfp4
+  ExponentRule exponent = ExponentRule::Floor;
+  bool nonFiniteIsNaN = true; ///< amax NaN or infinite gives 255; else the rule's bits, at most 254
+  ZeroByteFactor zeroByte = ZeroByteFactor::Exact;
+};
+
+/// All named recipes. The first of each format is its default: transformer_engine, ocp_floor.
+std::span<const Recipe> recipes();
+const Recipe *lookupRecipe(std::string_view name);
+/// As lookupRecipe; the error lists the names.
+Expected<const Recipe *> requireRecipe(std::string_view name);
+
+} // namespace fp4::numerics

@@ -1,0 +1,185 @@
+// Construction and printing of recipe programs.
+#include "ProgramBuilder.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace fp4::numerics {
+namespace {
+
+struct OpFacts {
+  std::string_view name;
+  uint8_t operands;
+  ValueType type;
+};
+
+OpFacts factsOf(Op op) {
+  using enum ValueType;
+  switch (op) {
+  case Op::TensorAmax:
+    return {"tensor_amax", 0, F32};
+  case Op::BlockAmax:
+    return {"block_amax", 0, F32};
+  case Op::Stretch:
+    return {"stretch", 0, F32};
+  case Op::ScaleByte:
+    return {"scale_byte", 0, I32};
+  case Op::Element:
+    return {"element", 0, F32};
+  case Op::Decoded:
+    return {"decoded", 0, F32};
+  case Op::FloatConstant:
+    return {"constant", 0, F32};
+  case Op::IntConstant:
+    return {"integer", 0, I32};
+  case Op::Multiply:
+    return {"multiply", 2, F32};
+  case Op::Divide:
+    return {"divide", 2, F32};
+  case Op::Subtract:
+    return {"subtract", 2, F32};
+  case Op::Absolute:
+    return {"absolute", 1, F32};
+  case Op::MinDropNaN:
+    return {"min_drop_nan", 2, F32};
+  case Op::MinKeepNaN:
+    return {"min_keep_nan", 2, F32};
+  case Op::MaxKeepNaN:
+    return {"max_keep_nan", 2, F32};
+  case Op::RoundBF16:
+    return {"round_bf16", 1, F32};
+  case Op::FloatEqual:
+    return {"float_equal", 2, I1};
+  case Op::FloatGreater:
+    return {"float_greater", 2, I1};
+  case Op::IsNaN:
+    return {"is_nan", 1, I1};
+  case Op::IntEqual:
+    return {"int_equal", 2, I1};
+  case Op::IntAtLeast:
+    return {"int_at_least", 2, I1};
+  case Op::BitsOf:
+    return {"bits_of", 1, I32};
+  case Op::FloatOf:
+    return {"float_of", 1, F32};
+  case Op::Add:
+    return {"add", 2, I32};
+  case Op::SubtractInt:
+    return {"subtract_int", 2, I32};
+  case Op::ShiftLeft:
+    return {"shift_left", 2, I32};
+  case Op::ShiftRight:
+    return {"shift_right", 2, I32};
+  case Op::MinSigned:
+    return {"min_signed", 2, I32};
+  case Op::MaxSigned:
+    return {"max_signed", 2, I32};
+  case Op::Select:
+    return {"select", 3, F32}; // or I32: RecipeProgram::typeOf looks at its operands
+  case Op::ToE4M3:
+    return {"to_e4m3", 1, I32};
+  case Op::FromE4M3:
+    return {"from_e4m3", 1, F32};
+  case Op::ToUE8M0Up:
+    return {"to_ue8m0_up", 1, I32};
+  }
+  return {"", 0, F32};
+}
+
+std::string_view stageName(Stage stage) {
+  constexpr std::array<std::string_view, stageCount> names = {"tensor", "block", "element",
+                                                              "error"};
+  return names[static_cast<unsigned>(stage)];
+}
+
+std::string line(const RecipeProgram &program, Value value) {
+  const Instruction &in = program.code[value];
+  std::string text = fmt::format("  %{} = {}", value, stringify(in.op));
+  if (in.op == Op::FloatConstant)
+    return text + fmt::format(" {:.9g}\n", floatOf(in.immediate));
+  if (in.op == Op::IntConstant)
+    return text + fmt::format(" {:#x}\n", in.immediate);
+  for (unsigned i = 0; i < operandCount(in.op); ++i)
+    text += fmt::format("{}%{}", i ? ", " : " ", in.operands[i]);
+  return text + "\n";
+}
+
+} // namespace
+
+std::string_view stringify(Op op) { return factsOf(op).name; }
+unsigned operandCount(Op op) { return factsOf(op).operands; }
+
+//===--- RecipeProgram ---------------------------------------------------===//
+
+std::pair<Value, Value> RecipeProgram::range(Stage stage) const {
+  const auto range = std::ranges::equal_range(code, stage, {}, &Instruction::stage);
+  return {static_cast<Value>(range.begin() - code.begin()),
+          static_cast<Value>(range.end() - code.begin())};
+}
+
+ValueType RecipeProgram::typeOf(Value value) const {
+  const Instruction &in = code[value];
+  return in.op == Op::Select ? typeOf(in.operands[1]) : factsOf(in.op).type;
+}
+
+std::string RecipeProgram::text() const {
+  std::string text;
+  for (Value v = 0; v < code.size(); ++v) {
+    if (v == 0 || code[v].stage != code[v - 1].stage)
+      text += fmt::format("{}:\n", stageName(code[v].stage));
+    text += line(*this, v);
+  }
+  const std::array<std::pair<std::string_view, Value>, 3> results = {
+      {{"scale byte", scaleByte}, {"element", element}, {"error", error}}};
+  for (auto [name, value] : results)
+    if (value != noValue)
+      text += fmt::format("{} %{}\n", name, value);
+  return text;
+}
+
+//===--- ProgramBuilder --------------------------------------------------===//
+
+Value ProgramBuilder::add(Instruction instruction) {
+  const auto same = std::find(code.begin(), code.end(), instruction);
+  if (same != code.end())
+    return static_cast<Value>(same - code.begin());
+  code.push_back(instruction);
+  return static_cast<Value>(code.size() - 1);
+}
+
+Value ProgramBuilder::operator()(Op op, Value a, Value b, Value c) {
+  Instruction in{op, Stage::Tensor, {a, b, c}};
+  for (unsigned i = 0; i < operandCount(op); ++i)
+    in.stage = std::max(in.stage, code[in.operands[i]].stage);
+  return add(in);
+}
+
+void ProgramBuilder::markUsed(Value value, std::vector<bool> &used) const {
+  if (value == noValue || used[value])
+    return;
+  used[value] = true;
+  for (Value operand : code[value].operands)
+    markUsed(operand, used);
+}
+
+void ProgramBuilder::finish(RecipeProgram &program) {
+  const std::array<Value *, 5> results = {&program.encodeScale, &program.decodeScale,
+                                          &program.scaleByte, &program.element, &program.error};
+  std::vector<bool> used(code.size());
+  for (const Value *result : results)
+    markUsed(*result, used);
+  std::vector<Value> renamed(code.size(), noValue);
+  for (unsigned stage = 0; stage < stageCount; ++stage)
+    for (Value v = 0; v < code.size(); ++v) {
+      Instruction in = code[v];
+      if (!used[v] || in.stage != static_cast<Stage>(stage))
+        continue;
+      for (Value &operand : in.operands)
+        operand = operand == noValue ? noValue : renamed[operand];
+      renamed[v] = static_cast<Value>(program.code.size());
+      program.code.push_back(in);
+    }
+  for (Value *result : results)
+    *result = *result == noValue ? noValue : renamed[*result];
+}
+
+} // namespace fp4::numerics
