@@ -679,3 +679,24 @@ func.func private @layout_elements_bad(tensor<4x2xbf16, #fp4.scale_layout<tiled_
 func.func private @layout_rank(tensor<4x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
 // expected-error @+1 {{scale layout #fp4.scale_layout<tiled_128x4> expects 2 dimensions, but got 1}}
 func.func private @layout_rank_bad(tensor<8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+
+// -----
+
+// function (C1)
+func.func private @name(tensor<4x8xbf16> {fp4.name = "x"})
+// expected-error @+1 {{attribute 'fp4.name' of argument 0 must be a string, but got 7 : i64}}
+func.func private @name_bad(tensor<4x8xbf16> {fp4.name = 7})
+
+// -----
+
+// function (C2)
+func.func private @dims(tensor<4x8xbf16> {fp4.dims = ["M", "K"]})
+// expected-error @+1 {{attribute 'fp4.dims' of argument 0 must be one string for each dimension of 'tensor<4x8xbf16>', but got ["M"]}}
+func.func private @dims_bad(tensor<4x8xbf16> {fp4.dims = ["M"]})
+
+// -----
+
+func.func private @known() -> (tensor<f32> {fp4.name = "alpha"})
+// expected-error @+2 {{result 0 has the unknown attribute 'fp4.title'}}
+// expected-note @+1 {{known are fp4.name and fp4.dims}}
+func.func private @unknown() -> (tensor<f32> {fp4.title = "alpha"})

@@ -3,6 +3,7 @@
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -55,4 +56,45 @@ LogicalResult ScaleLayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elem
     return emitError() << "scale layout " << *this << " expects 2 dimensions, but got "
                        << shape.size();
   return success();
+}
+
+/// function (C1), (C2): what tools call an argument or result, and its dimensions.
+static LogicalResult verifyBoundaryAttribute(Operation *op, NamedAttribute attribute, Type type,
+                                             const Twine &what) {
+  if (attribute.getName() == "fp4.name") {
+    if (isa<StringAttr>(attribute.getValue())) // function (C1)
+      return success();
+    return op->emitError() << "attribute 'fp4.name' of " << what << " must be a string, but got "
+                           << attribute.getValue();
+  }
+  if (attribute.getName() != "fp4.dims") {
+    InFlightDiagnostic diag = op->emitError()
+                              << what << " has the unknown attribute '"
+                              << attribute.getName().getValue() << "'";
+    diag.attachNote() << "known are fp4.name and fp4.dims";
+    return diag;
+  }
+  auto names = dyn_cast<ArrayAttr>(attribute.getValue()); // function (C2)
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  bool areStrings = names && llvm::all_of(names, llvm::IsaPred<StringAttr>);
+  // A function that was lowered has buffers for tensors and keeps the names.
+  if (areStrings && (!tensor || static_cast<int64_t>(names.size()) == tensor.getRank()))
+    return success();
+  return op->emitError() << "attribute 'fp4.dims' of " << what
+                         << " must be one string for each dimension of " << type << ", but got "
+                         << attribute.getValue();
+}
+
+LogicalResult Fp4Dialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned index,
+                                                   NamedAttribute attribute) {
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  Type type = function ? function.getArgumentTypes()[index] : Type();
+  return verifyBoundaryAttribute(op, attribute, type, "argument " + Twine(index));
+}
+
+LogicalResult Fp4Dialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned index,
+                                                      NamedAttribute attribute) {
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  Type type = function ? function.getResultTypes()[index] : Type();
+  return verifyBoundaryAttribute(op, attribute, type, "result " + Twine(index));
 }
