@@ -32,6 +32,8 @@ enum class CompletionPolicy : uint8_t {
 /// What to do when shared memory that was never written is read.
 enum class UninitializedReads : uint8_t { Error, Ignore };
 
+enum class UnwaitedLoads : uint8_t { Error, Drain };
+
 struct SimOptions {
   CompletionPolicy policy = CompletionPolicy::Eager;
   uint64_t seed = 0;
@@ -40,6 +42,9 @@ struct SimOptions {
   uint32_t hostThreads = 0;          ///< 0: one per hardware thread
   std::string target = "sm_100a";    ///< a name of hw::lookupTarget
   UninitializedReads uninitializedReads = UninitializedReads::Error;
+  /// What to do when a register is used before the tcgen05.wait::ld of the load that writes it: an
+  /// error, as PTX has it, or wait for the load, as hardware's register dependencies seem to.
+  UnwaitedLoads unwaitedLoads = UnwaitedLoads::Error;
   /// Warp instructions after which a launch is given up as an endless loop; 0: never.
   uint64_t instructionLimit = 0;
   /// Called now and then, and at the end, with finished and total CTAs; never concurrently.

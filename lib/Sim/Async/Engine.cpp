@@ -2,6 +2,7 @@
 #include "Engine.h"
 
 #include <algorithm>
+#include <cstring>
 #include <fmt/format.h>
 
 namespace fp4::sim {
@@ -178,7 +179,16 @@ Status Engine::issue(Ticket ticket) {
   return {};
 }
 
-void Engine::poison(const Ticket &ticket) {
+Warp &Engine::warpOf(const Ticket &ticket) {
+  return owner.ctas[ticket.issuer.rank]->warps[ticket.issuer.warp];
+}
+
+void Engine::poison(Ticket &ticket) {
+  constexpr int garbage = 0xA5; // for a program that gets to see it in spite of useRegisters
+  for (const RegisterRange &range : ticket.registerWrites)
+    std::memset(warpOf(ticket).registers + range.begin, garbage, range.end - range.begin);
+  ticket.registersPoisoned = !ticket.registerWrites.empty();
+  warpOf(ticket).loadsInFlight += ticket.registersPoisoned;
   for (const SharedRange &range : ticket.sharedWrites)
     owner.ctaOfSharedAddress(range.address)
         ->shared.poison(range.address & kSharedOffsetMask, range.bytes, ticket.id);
@@ -211,6 +221,7 @@ Status Engine::finish(uint64_t id) {
         ->shared.markValid(range.address & kSharedOffsetMask, range.bytes);
   for (const TmemCells &cells : ticket.tmemWrites)
     state(cells.rank).tmem.written(cells.range, id);
+  warpOf(ticket).loadsInFlight -= ticket.registersPoisoned;
   ++owner.tickets;
   event(ticket, TicketState::Completed);
   // Signals come last: whoever waits for them finds the data valid.
@@ -252,6 +263,47 @@ Status Engine::ctaExited(Cta &cta) {
     return fail(fmt::format("CTA ({},{},{}) exits with tensor memory allocated: {}", cta.index[0],
                             cta.index[1], cta.index[2], tmem.describeAllocations()),
                 "every tcgen05.alloc needs a tcgen05.dealloc of the same columns");
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Registers
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Whether an operand names a register of the ranges.
+bool names(const Operand &o, const std::vector<RegisterRange> &ranges, const Kernel &kernel) {
+  if (o.kind == OperandKind::Vector) {
+    const Operand *elements = kernel.operandPool.data() + o.offset;
+    return std::any_of(elements, elements + o.imm,
+                       [&](const Operand &e) { return names(e, ranges, kernel); });
+  }
+  if ((o.kind != OperandKind::Reg && o.kind != OperandKind::Address) || o.bank != kRegBank)
+    return false;
+  const uint32_t end = o.offset + 32u * o.width;
+  return std::any_of(ranges.begin(), ranges.end(), [&](const RegisterRange &range) {
+    return o.offset < range.end && range.begin < end;
+  });
+}
+
+} // namespace
+
+Status Engine::useRegisters(const Warp &warp, const Insn &insn) {
+  std::vector<uint64_t> used;
+  for (const auto &[id, ticket] : inFlight)
+    if (ticket.registersPoisoned && &warpOf(ticket) == &warp)
+      for (const Operand &o : insn.op)
+        if (names(o, ticket.registerWrites, *owner.launch->kernel)) {
+          used.push_back(id);
+          break;
+        }
+  for (uint64_t id : used) {
+    if (owner.launch->options->unwaitedLoads == UnwaitedLoads::Error)
+      return fail(fmt::format("uses a register before {} has written it", describeTicket(id)),
+                  "execute tcgen05.wait::ld first");
+    FP4_TRY(runNow(id));
+  }
   return {};
 }
 

@@ -78,6 +78,7 @@ struct Ticket {
   std::vector<SharedRange> sharedWrites;
   std::vector<TmemCells> tmemWrites;
   std::vector<RegisterRange> registerWrites; ///< of the issuing warp
+  bool registersPoisoned = false;            ///< counted in Warp::loadsInFlight
 
   uint32_t sharedReads = 0;      ///< mask of CTA ranks whose shared memory the first stage reads
   uint32_t ctaGroup = 0;         ///< tcgen05: 1 or 2
@@ -111,6 +112,7 @@ public:
   Status ctaExited(Cta &cta) override;
   Status drain() override;
   Error deadlock() override;
+  Status useRegisters(const Warp &warp, const Insn &insn) override;
 
   // --- For instruction handlers -----------------------------------------------------------------
   static Engine &of(ExecContext &cx) { return static_cast<Engine &>(cx.cluster().async()); }
@@ -168,7 +170,8 @@ private:
   Status runNow(uint64_t id); ///< all stages
   Status finish(uint64_t id);
   Status runDue(); ///< everything that is ready and not held back by the policy
-  void poison(const Ticket &ticket);
+  void poison(Ticket &ticket);
+  Warp &warpOf(const Ticket &ticket);
   std::vector<uint64_t> readyTickets() const;
   bool heldBack(const Ticket &ticket) const;
   void event(const Ticket &ticket, TicketState state);

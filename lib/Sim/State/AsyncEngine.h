@@ -15,6 +15,8 @@ namespace fp4::sim {
 
 class Cluster;
 class Cta;
+class Warp;
+struct Insn;
 
 class AsyncEngine {
 public:
@@ -31,6 +33,9 @@ public:
   virtual Status drain() = 0;
   /// "the TMA load issued by warp 5 at line 120": for reads of bytes a ticket has poisoned.
   virtual std::string describeTicket(uint64_t ticket) const = 0;
+  /// `warp`, which has loadsInFlight, is about to execute `insn`: fails when it names a register
+  /// that a tcgen05.ld has still to write (or, by SimOptions, completes that load).
+  virtual Status useRegisters(const Warp &warp, const Insn &insn) = 0;
   /// Explains a deadlock. Called when advance() returned false.
   virtual Error deadlock() = 0;
 };

@@ -138,6 +138,14 @@ bool Scheduler::runWarp(Warp &warp, uint32_t quantum) {
   return progress;
 }
 
+/// Whether the registers that `insn` names have arrived.
+bool Scheduler::registersReady(Warp &warp, const Insn &insn) {
+  Status ready = cluster.async().useRegisters(warp, insn);
+  if (!ready)
+    cx.fail(std::move(ready.error().message), std::move(ready.error().note));
+  return ready.has_value();
+}
+
 bool Scheduler::runGroup(Warp &warp, size_t groupIndex, uint32_t quantum) {
   const Insn *code = cluster.launch->kernel->code.data();
   LaneGroup *group = &warp.groups[groupIndex];
@@ -167,7 +175,8 @@ bool Scheduler::runGroup(Warp &warp, size_t groupIndex, uint32_t quantum) {
     }
     cx.mask = mask;
     cx.pc = pc;
-    Outcome outcome = insn.handler(cx, insn);
+    Outcome outcome = warp.loadsInFlight && !registersReady(warp, insn) ? Outcome::Error
+                                                                        : insn.handler(cx, insn);
     if (outcome == Outcome::Next) [[likely]] {
       if (++pc >= meet)
         break;

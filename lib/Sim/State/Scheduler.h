@@ -29,6 +29,7 @@ private:
   void mergeGroups(Warp &warp);
   /// Executes the group; returns whether it did something other than poll.
   bool runGroup(Warp &warp, size_t groupIndex, uint32_t quantum);
+  bool registersReady(Warp &warp, const Insn &insn);
   void jump(Warp &warp, size_t groupIndex);
   void suspend(Warp &warp, size_t groupIndex, bool retry);
   void exitLanes(Warp &warp, size_t groupIndex);

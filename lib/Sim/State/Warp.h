@@ -43,6 +43,8 @@ public:
   uint32_t clusterArrived = 0; ///< lanes that arrived at the current barrier.cluster phase
   uint32_t clusterPending = 0; ///< lanes that arrived at a barrier.cluster and have not waited
   uint64_t executed = 0;
+  /// tcgen05.ld that have still to write registers of this warp: AsyncEngine::useRegisters.
+  uint32_t loadsInFlight = 0;
 
   bool done() const { return live == 0; }
 };
