@@ -316,9 +316,6 @@ static Status bindArrival(BindContext &bind, bool drop) {
     bind.insn.m[3] = drop ? DropExpectTx : ExpectTx;
   if (bind.match.has("noComplete"))
     bind.insn.m[3] = drop ? DropNoComplete : NoComplete;
-  if (bind.match.text("space") == "shared::cluster" && bind.insn.op[0])
-    return bind.fail("an arrival at a shared::cluster mbarrier returns no state",
-                     "write _ as the destination");
   return bind.use(mbarrierArrive);
 }
 Status bindMbarrierArrive(BindContext &bind) { return bindArrival(bind, false); }
