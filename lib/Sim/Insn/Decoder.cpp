@@ -113,7 +113,8 @@ void KernelDecoder::decode(const ptx::Instruction &insn) {
     out.guardNegated = insn.guardNegated;
   }
   // Rows of one base may differ in their operands only: try the next one when the operands or the
-  // bind function refuse, and report the refusal that lies furthest to the right.
+  // bind function refuse. The best refusal to report is a bind function's, which accepted the
+  // operands; else the one that lies furthest to the right.
   std::optional<DecodeError> best;
   for (size_t from = 0;;) {
     Expected<RowMatch> row = matchOpcode(insn, from);
@@ -129,13 +130,16 @@ void KernelDecoder::decode(const ptx::Instruction &insn) {
       decodeOperands(insn, *row, attempt);
       BindContext context(attempt, row->match, kernel);
       if (Status bound = row->row->bind(context); !bound)
-        fail(insn.loc, fmt::format("'{}': {}", spellOpcode(insn), bound.error().message),
-             bound.error().note);
+        throw DecodeError{insn.loc,
+                          fmt::format("'{}': {}", spellOpcode(insn), bound.error().message),
+                          bound.error().note, true};
       kernel.code.push_back(attempt);
       return;
     } catch (DecodeError &error) {
-      if (!best || std::pair(error.loc.line, error.loc.column) >
-                       std::pair(best->loc.line, best->loc.column))
+      auto merit = [](const DecodeError &e) {
+        return std::tuple(e.operandsFit, e.loc.line, e.loc.column);
+      };
+      if (!best || merit(error) > merit(*best))
         best = std::move(error);
     }
     from = row->index + 1u;

@@ -15,6 +15,7 @@ struct DecodeError {
   ptx::Loc loc;
   std::string message;
   std::string note;
+  bool operandsFit = false; ///< the opcode row accepted modifiers and operands
 };
 
 /// Bank 1 while it is built: every distinct constant once, broadcast over 32 lanes.
@@ -93,7 +94,7 @@ public:
 
 private:
   [[noreturn]] void fail(ptx::Loc loc, std::string message, std::string note = "") const {
-    throw DecodeError{loc, std::move(message), std::move(note)};
+    throw DecodeError{loc, std::move(message), std::move(note), false};
   }
   void placeParameters();
   void placeShared();

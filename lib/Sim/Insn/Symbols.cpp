@@ -20,7 +20,7 @@ static Type variableType(const ptx::Variable &variable) {
   if (type == Type::None || type == Type::Pred)
     throw DecodeError{variable.loc, fmt::format("variable '{}' has the unknown type '.{}'",
                                                 variable.name, variable.type),
-                      ""};
+                      "", false};
   return type;
 }
 
@@ -36,7 +36,7 @@ uint32_t fp4::sim::variableAlign(const ptx::Variable &variable) {
   if (!std::has_single_bit(align))
     throw DecodeError{variable.loc, fmt::format("alignment of '{}' must be a power of two, but got {}",
                                                 variable.name, align),
-                      ""};
+                      "", false};
   return align;
 }
 
@@ -57,7 +57,7 @@ static uint64_t initializerBits(const ptx::Initializer &element, Type type,
     auto found = symbols.placed.find(element.symbol);
     if (found == symbols.placed.end())
       throw DecodeError{element.loc, fmt::format("unknown variable '{}' in an initialiser",
-                                                 element.symbol), ""};
+                                                 element.symbol), "", false};
     return found->second.address + element.value;
   }
   if (!element.isFloat)
@@ -78,10 +78,10 @@ ModuleSymbols fp4::sim::placeModuleVariables(const ptx::Module &module, ProgramI
     if (variable.space != "global" && variable.space != "const")
       throw DecodeError{variable.loc, fmt::format("variable '{}' at module scope must be .global, "
                                                   ".const or .shared, but got .{}",
-                                                  variable.name, variable.space), ""};
+                                                  variable.name, variable.space), "", false};
     if (variable.isExtern)
       throw DecodeError{variable.loc, fmt::format(".extern variable '{}' is not defined in this module",
-                                                  variable.name), ""};
+                                                  variable.name), "", false};
     ModuleVariable placed;
     placed.name = variable.name;
     placed.size = variableBytes(variable);
@@ -101,7 +101,7 @@ ModuleSymbols fp4::sim::placeModuleVariables(const ptx::Module &module, ProgramI
     if (variable.initial.size() * bytes > initial.size())
       throw DecodeError{variable.loc, fmt::format("'{}' has {} elements, but {} initialisers",
                                                   variable.name, initial.size() / bytes,
-                                                  variable.initial.size()), ""};
+                                                  variable.initial.size()), "", false};
     for (size_t i = 0; i < variable.initial.size(); ++i) {
       uint64_t bits = initializerBits(variable.initial[i], type, symbols);
       std::memcpy(initial.data() + i * bytes, &bits, std::min(bytes, 8u));
