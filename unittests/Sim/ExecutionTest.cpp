@@ -472,7 +472,9 @@ TEST(Launch, TheErrorOfTheLowestClusterIsReported) {
 
 TEST(Launch, FlagsBetweenCtas) {
   // CTA 0 waits for a flag that the last CTA sets: it must be set aside for the others to run.
-  Simulator simulator({.hostThreads = 1});
+  SimOptions options;
+  options.hostThreads = 1;
+  Simulator simulator(options);
   uint64_t flag = upload(simulator, std::vector<uint32_t>(1));
   auto stats = run(simulator, kernel(R"(
 mov.u32 %r1, %ctaid.x;

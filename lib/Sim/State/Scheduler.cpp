@@ -64,6 +64,8 @@ Expected<Scheduler::State> Scheduler::run(uint64_t budget) {
         return tl::unexpected<Error>(std::move(advanced.error()));
       if (*advanced)
         idleRounds = 0;
+      else if (progress) // it may poll for what another cluster does
+        return State::Running;
       else if (!progress && (idleRounds > kIdleLimit || allBlocked(cluster)))
         return tl::unexpected<Error>(cluster.async().deadlock());
     }

@@ -16,7 +16,8 @@ public:
   explicit Scheduler(Cluster &cluster) : cluster(cluster), cx(cluster) {}
 
   enum class State : uint8_t { Done, Running };
-  /// Runs until all CTAs exited, or for about `budget` warp instructions.
+  /// Runs until all CTAs exited, or until `budget` warp instructions are spent or every warp has
+  /// been looping for long: then other clusters should have their turn.
   Expected<State> run(uint64_t budget);
 
   uint64_t executed() const { return instructions; }

@@ -142,6 +142,7 @@ private:
   void finish(Running &running, Expected<Scheduler::State> result);
 
   Launch &launch;
+  uint64_t resident = 1; ///< clusters that one host thread keeps started
   // Guarded by launch.lock:
   uint64_t done = 0;
   bool failed = false;
@@ -177,11 +178,12 @@ void Grid::finish(Running &running, Expected<Scheduler::State> result) {
     launch.options->progress((done + launch.canceledClusters) * ctas, launch.totalClusters * ctas);
 }
 
-/// One host thread: its own clusters in turn, a new one whenever all of its own had a slice.
+/// One host thread: its own clusters in turn, a new one after each slice while the machine has
+/// room for it.
 void Grid::work() {
   std::deque<std::unique_ptr<Running>> own;
   while (true) {
-    std::unique_ptr<Running> next = takeNext();
+    std::unique_ptr<Running> next = own.size() < resident ? takeNext() : nullptr;
     if (!next && own.empty())
       return;
     if (!next) {
@@ -203,6 +205,8 @@ void Grid::work() {
 
 Status Grid::run(unsigned threads) {
   threads = static_cast<unsigned>(std::min<uint64_t>(threads, launch.totalClusters));
+  uint64_t clusterSize = volume(launch.config.cluster);
+  resident = std::max<uint64_t>(1, launch.multiprocessors / clusterSize / threads);
   std::vector<std::thread> others;
   for (unsigned i = 1; i < threads; ++i)
     others.emplace_back([this] { work(); });
