@@ -1,7 +1,7 @@
 //===- EmitKernels.cpp - gpu.module to gpu.binary -------------------------===//
 //
-// 1. Every gpu.module becomes PTX, and a cubin where asked; modules are independent, so they
-//    compile on MLIR's threads.
+// 1. Every gpu.module becomes PTX, and every distinct PTX text a cubin where asked; modules are
+//    independent, so they compile on MLIR's threads.
 // 2. Only when all of them succeeded, each module is replaced by a gpu.binary of the same name
 //    whose kernel table says what a launch must know (see Passes.td).
 //
@@ -17,6 +17,7 @@
 #include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -124,21 +125,40 @@ struct EmitKernels : fp4::impl::EmitKernelsBase<EmitKernels> {
     return success();
   }
 
-  LogicalResult compile(gpu::GPUModuleOp module, Compiled &result) {
+  LogicalResult emitText(gpu::GPUModuleOp module, Compiled &result) {
     FailureOr<std::string> ptx = fp4::emitPtx(module, {chip, features});
     if (failed(ptx) || failed(dump(module, ".ptx", *ptx)))
       return failure();
     result.ptx = std::move(*ptx);
-    if (!assembler)
-      return success();
+    return success();
+  }
+
+  LogicalResult assemble(gpu::GPUModuleOp module, Compiled &result) {
     fp4::Expected<fp4::Assembly> assembly = assembler->assemble(result.ptx, chip);
     if (!assembly)
       return report(module, assembly.error());
     for (const std::string &warning : assembly->warnings)
       module.emitWarning() << "ptxas: " << warning;
-    if (failed(dump(module, ".cubin", assembly->cubin)))
-      return failure();
     result.assembly = std::move(*assembly);
+    return success();
+  }
+
+  /// Assembles every distinct text once: operands of one shape have equal kernels.
+  LogicalResult assembleAll(ArrayRef<gpu::GPUModuleOp> modules, MutableArrayRef<Compiled> compiled) {
+    llvm::StringMap<size_t> firstOf;
+    SmallVector<size_t> distinct;
+    for (auto [i, result] : llvm::enumerate(compiled))
+      if (firstOf.try_emplace(result.ptx, i).second)
+        distinct.push_back(i);
+    if (failed(failableParallelForEach(&getContext(), distinct, [&](size_t i) {
+          return assemble(modules[i], compiled[i]);
+        })))
+      return failure();
+    for (auto [module, result] : llvm::zip_equal(modules, compiled)) {
+      result.assembly = compiled[firstOf[result.ptx]].assembly;
+      if (failed(dump(module, ".cubin", result.assembly->cubin)))
+        return failure();
+    }
     return success();
   }
 
@@ -180,8 +200,9 @@ struct EmitKernels : fp4::impl::EmitKernelsBase<EmitKernels> {
     auto modules = llvm::to_vector(getOperation().getOps<gpu::GPUModuleOp>());
     std::vector<Compiled> compiled(modules.size());
     if (failed(failableParallelForEachN(&getContext(), 0, modules.size(), [&](size_t i) {
-          return compile(modules[i], compiled[i]);
-        })))
+          return emitText(modules[i], compiled[i]);
+        })) ||
+        (assembler && failed(assembleAll(modules, compiled))))
       return signalPassFailure();
     for (auto [module, result] : llvm::zip_equal(modules, compiled))
       replace(module, result);
