@@ -133,7 +133,7 @@ fp4::Status fp4::Compiler::Impl::compileTo(Phase phase) {
     bool skipped = step == Phase::Ptx && phase == Phase::Cubin;
     if (step > phase || (reached && step <= *reached) || skipped)
       continue;
-    FP4_TRY(timed(stringifyPhase(step).str(), [&] {
+    FP4_TRY(timed(std::string(stringifyPhase(step)), [&] {
       return runPasses(
           [&](OpPassManager &manager) { addPhase(manager, step, phaseOptions); });
     }));

@@ -103,16 +103,16 @@ void addHost(OpPassManager &manager) {
 
 } // namespace
 
-StringRef fp4::stringifyPhase(Phase phase) {
+std::string_view fp4::stringifyPhase(Phase phase) {
   for (auto [value, name] : kPhases)
     if (value == phase)
       return name;
   llvm_unreachable("every phase has a name");
 }
 
-std::optional<fp4::Phase> fp4::parsePhase(StringRef text) {
+std::optional<fp4::Phase> fp4::parsePhase(std::string_view text) {
   for (auto [value, name] : kPhases)
-    if (name == text)
+    if (StringRef(name) == StringRef(text))
       return value;
   return std::nullopt;
 }

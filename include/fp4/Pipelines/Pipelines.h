@@ -16,10 +16,9 @@
 #ifndef FP4_PIPELINES_PIPELINES_H
 #define FP4_PIPELINES_PIPELINES_H
 
-#include "llvm/ADT/StringRef.h"
-
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace mlir {
 class OpPassManager;
@@ -30,8 +29,8 @@ namespace fp4 {
 enum class Phase { Fused, Tiles, Roles, Pipelined, Nvvm, Ptx, Cubin, Host };
 
 /// "fused", "tiles", ...
-llvm::StringRef stringifyPhase(Phase phase);
-std::optional<Phase> parsePhase(llvm::StringRef text);
+std::string_view stringifyPhase(Phase phase);
+std::optional<Phase> parsePhase(std::string_view text);
 /// "fused, tiles, ...": what an error about an unknown phase lists.
 std::string phaseNames();
 
