@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
-"""Checks that the examples in the descriptions of fp4 operations parse.
+"""Checks that the examples in the descriptions of fp4 and pipe operations parse.
 
-Every ```mlir block of Fp4Ops.td must occur in test/Dialect/Fp4/ops.mlir, white space folded: that test
-parses, verifies and prints it. Prints what does not occur and exits with 1.
+Every ```mlir block of Fp4Ops.td must occur in test/Dialect/Fp4/ops.mlir and every one of PipeOps.td in
+test/Dialect/Pipe/examples.mlir, white space folded: those tests parse, verify and print it. Prints what
+does not occur and exits with 1.
 """
 import pathlib
 import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SOURCE = ROOT / "include/fp4/Dialect/Fp4/IR/Fp4Ops.td"
-TEST = ROOT / "test/Dialect/Fp4/ops.mlir"
+SOURCES = {
+    "include/fp4/Dialect/Fp4/IR/Fp4Ops.td": "test/Dialect/Fp4/ops.mlir",
+    "include/fp4/Dialect/Pipe/IR/PipeOps.td": "test/Dialect/Pipe/examples.mlir",
+}
 
 
 def fold(text):
@@ -18,13 +21,16 @@ def fold(text):
 
 
 def main():
-    tested = fold(re.sub(r"//.*", "", TEST.read_text()))
-    examples = [fold(e) for e in re.findall(r"```mlir\n(.*?)```", SOURCE.read_text(), re.S)]
-    missing = [example for example in examples if example not in tested]
-    for example in missing:
-        print(f"error: {TEST.name} does not contain: {example}")
+    count, missing = 0, 0
+    for source, test in SOURCES.items():
+        tested = fold(re.sub(r"//.*", "", (ROOT / test).read_text()))
+        for block in re.findall(r"```mlir\n(.*?)```", (ROOT / source).read_text(), re.S):
+            count += 1
+            if fold(block) not in tested:
+                missing += 1
+                print(f"error: {test} does not contain: {fold(block)}")
     if not missing:
-        print(f"{len(examples)} examples are tested")
+        print(f"{count} examples are tested")
     return 1 if missing else 0
 
 

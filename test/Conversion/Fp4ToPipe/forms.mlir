@@ -104,3 +104,15 @@ func.func @mxodd(%a: tensor<128x32xf4E2M1FN>, %sa: tensor<128x1xf8E8M0FNU, #fp4.
   return %y : tensor<128x1xf32>
 }
 
+// K = 160 has 5 scale columns: the second block of 4 is mostly padding, but exists, so the tile's two
+// blocks are copied whole; of its 4 matrix steps, 3 run.
+// CHECK-LABEL: gpu.module @mxk160_matmul_0
+// CHECK: pipe.role mma
+// CHECK-NOT: blocks
+// CHECK: pipe.mma {{.*}} steps %c3_i32
+func.func @mxk160(%a: tensor<129x160xf4E2M1FN>, %sa: tensor<129x5xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
+    %b: tensor<1x160xf4E2M1FN>, %sb: tensor<1x5xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<129x1xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>, tile_n = 64}
+      : (tensor<129x160xf4E2M1FN>, tensor<129x5xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<1x160xf4E2M1FN>, tensor<1x5xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<129x1xbf16>
+  return %y : tensor<129x1xbf16>
+}

@@ -132,10 +132,12 @@ func.func @scales(%fixed: !pipe.global<384x16xf8E4M3FN, tiled_128x4>, %dynamic: 
 
 // -----
 
-func.func @scales(%s: !pipe.global<128x17xf8E4M3FN, tiled_128x4>, %i: i32) {
+func.func @scales(%s: !pipe.global<128x17xf8E4M3FN, tiled_128x4>, %t: !pipe.global<128x13xf8E4M3FN, tiled_128x4>, %i: i32) {
+  // The last of 4 blocks exists, and is padded with zeros, when one of its columns does.
+  %padded = pipe.load_scales %t[%i, %i] : !pipe.global<128x13xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
   %twin = pipe.load_scales %s[%i, %i] blocks %i : !pipe.global<128x17xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
   // (C112)
-  // expected-error @+2 {{source's columns must be a multiple of the tile's 16, but got 17}}
+  // expected-error @+2 {{source's blocks of columns must be a multiple of the tile's 4, but got 5}}
   // expected-note @+1 {{give the number of existing blocks with 'blocks %n'}}
   %bad = pipe.load_scales %s[%i, %i] : !pipe.global<128x17xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
   return
@@ -377,3 +379,9 @@ func.func @load(%sf: !pipe.global<128x16xf8E4M3FN, tiled_128x4>, %it: i32) {
   pipe.load_scales %sf[%it, %it] into %s signals %tiles : !pipe.global<128x16xf8E4M3FN, tiled_128x4>, !scales, !tiles
   return
 }
+
+// -----
+
+func.func private @twin(!pipe.shared<1048576x256xf4E2M1FN, swizzle_128B>)
+// expected-error @+1 {{dimensions of a tile must be 1 to 1048576, but got 1048577}}
+func.func private @bad(!pipe.shared<1048577x256xf4E2M1FN, swizzle_128B>)

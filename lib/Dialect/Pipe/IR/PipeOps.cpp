@@ -168,10 +168,11 @@ LogicalResult LoadScalesOp::verify() {
   if (tile.getRows() > kScaleBlockRows && ShapedType::isDynamic(source.getShape()[0]))
     return emitOpError() << "source must have static rows for a tile of " << tile.getRows()
                          << " rows, but got " << source;
-  if (!getBlocks() && source.getShape()[1] % tile.getColumns()) { // (C112)
+  int64_t tileBlocks = tile.getColumns() / kScaleBlockColumns;
+  if (!getBlocks() && source.getScaleBlockColumns() % tileBlocks) { // (C112)
     InFlightDiagnostic diag = emitOpError()
-                              << "source's columns must be a multiple of the tile's "
-                              << tile.getColumns() << ", but got " << source.getShape()[1];
+                              << "source's blocks of columns must be a multiple of the tile's "
+                              << tileBlocks << ", but got " << source.getScaleBlockColumns();
     diag.attachNote() << "give the number of existing blocks with 'blocks %n'";
     return diag;
   }

@@ -22,6 +22,8 @@ using namespace fp4::pipe;
 
 /// Where tiles without a swizzle start: whole lines, more than bulk copies and TMA ask for.
 static constexpr int64_t kLineBytes = 128;
+/// More than any memory on a chip holds; keeps sizes far from overflow.
+static constexpr int64_t kMaxDimension = 1 << 20;
 
 /// Parses `<` 128x256xT (`,` layout)? `>`.
 template <typename T> static Type parseTile(AsmParser &parser, bool allowDynamic) {
@@ -196,8 +198,9 @@ static LogicalResult verifyRank2(EmitError emitError, ArrayRef<int64_t> shape) {
   if (shape.size() != 2)
     return emitError() << "tile must have 2 dimensions, but got " << shape.size();
   for (int64_t dim : shape)
-    if (dim < 1)
-      return emitError() << "dimensions of a tile must be positive, but got " << dim;
+    if (dim < 1 || dim > kMaxDimension)
+      return emitError() << "dimensions of a tile must be 1 to " << kMaxDimension << ", but got "
+                         << dim;
   return success();
 }
 

@@ -96,7 +96,10 @@ def Pipe_GlobalPtrOp : Pipe_Op<"global_ptr", [Pure]> {
   let description = [{
     The address as an LLVM pointer, for kernels that access memory with their own vectors.
 
-    Example: `%p = pipe.global_ptr %x : !pipe.global<?x1024xbf16>`
+    Example:
+    ```mlir
+    %p = pipe.global_ptr %x : !pipe.global<?x1024xbf16>
+    ```
   }];
   let arguments = (ins Pipe_GlobalType:$global);
   let results = (outs LLVM_PointerInAddressSpace<1>:$result);
@@ -109,7 +112,10 @@ def Pipe_LoadScalarOp : Pipe_Op<"load_scalar", [Pure, InferTypeOpAdaptor]> {
     `result = *global`. The scalar must not be written while the kernel runs, so every role that
     needs it may load it anew. PTX: ld.global.nc.
 
-    Example: `%alpha = pipe.load_scalar %p : !pipe.global<f32>`
+    Example:
+    ```mlir
+    %alpha = pipe.load_scalar %p : !pipe.global<f32>
+    ```
   }];
   let arguments = (ins Pipe_GlobalType:$global);
   let results = (outs AnyType:$result);
@@ -123,7 +129,10 @@ def Pipe_TileCoordOp : Pipe_Op<"tile_coord", [Pure]> {
     `m = tile mod num_m`, `n = tile / num_m`: consecutive tiles, which run at the same time on
     neighbouring multiprocessors, share their B tile in the L2 cache.
 
-    Example: `%m, %n = pipe.tile_coord %tile in (%num_m, %num_n)`
+    Example:
+    ```mlir
+    %m, %n = pipe.tile_coord %tile in (%num_m, %num_n)
+    ```
   }];
   let arguments = (ins I32:$tile, I32:$num_m, I32:$num_n);
   let results = (outs I32:$m, I32:$n);
@@ -179,7 +188,7 @@ def Pipe_LoadScalesOp : Pipe_RoleOp<"load_scales", "Load",
 
     Constraints: (C110) as in `pipe.load`; (C111) source and tile have the same element type, and
     the source's rows are static when the tile has more than one row of blocks; (C112) `blocks` is
-    present when the source's scale columns are not a multiple of the tile's.
+    present when the source's blocks of columns are not a multiple of the tile's.
 
     Example:
     ```mlir
@@ -213,7 +222,10 @@ def Pipe_AccumulatorOp : Pipe_RoleOp<"accumulator", "Mma", [Pipe_NamedResults]> 
   let description = [{
     A tile of tensor memory with undefined contents; the first `pipe.mma` on it does not accumulate.
 
-    Example: `%acc = pipe.accumulator : !pipe.tmem<128x256xf32>`
+    Example:
+    ```mlir
+    %acc = pipe.accumulator : !pipe.tmem<128x256xf32>
+    ```
   }];
   let results = (outs Pipe_TmemType:$result);
   let assemblyFormat = "attr-dict `:` qualified(type($result))";
@@ -300,7 +312,10 @@ def Pipe_ReadOp : Pipe_RoleOp<"read", "Epilogue"> {
     Constraints: (C117) the vector has 1, 2, 4, .. 128 elements of the accumulator's element type
     and divides its columns.
 
-    Example: `%v = pipe.read %acc[%c] : !pipe.tmem<128x256xf32> -> vector<32xf32>`
+    Example:
+    ```mlir
+    %v = pipe.read %acc[%c] : !pipe.tmem<128x256xf32> -> vector<32xf32>
+    ```
   }];
   let arguments = (ins Pipe_TmemType:$accumulator, I32:$column);
   let results = (outs FixedVectorOfRankAndType<[1], [AnyFloat]>:$result);
@@ -322,7 +337,10 @@ def Pipe_StoreOp : Pipe_RoleOp<"store", "Epilogue"> {
     Constraints: (C118) the vector has 1, 2, 4, .. elements of the buffer's element type; `rows` is
     present when the buffer's rows are dynamic.
 
-    Example: `pipe.store %v, %d[%m0, %n0] rows %m : vector<32xbf16>, !pipe.global<?x512xbf16>`
+    Example:
+    ```mlir
+    pipe.store %v, %d[%m0, %n0] rows %m : vector<32xbf16>, !pipe.global<?x512xbf16>
+    ```
   }];
   let arguments = (ins FixedVectorOfRankAndType<[1], [AnyFloat]>:$value, Pipe_GlobalType:$dest,
                        I32:$row, I32:$column, Optional<I32>:$rows);
@@ -348,7 +366,14 @@ def Pipe_RoleRegionOp : Pipe_Op<"role", [NoTerminator, SingleBlock, NoRegionArgu
     Constraints: (C119) parent is a gpu.func; warp counts as above; (C120) every op within that has
     a role has this one.
 
-    Example: `pipe.role epilogue warps 0 to 4 { ... }`
+    Example:
+    ```mlir
+    pipe.role epilogue warps 0 to 4 {
+      %acc = pipe.consumer_wait %accs : !accs
+      %v = pipe.read %acc[%c] : !pipe.tmem<128x128xf32> -> vector<32xf32>
+      pipe.consumer_release %accs : !accs
+    }
+    ```
   }];
   let arguments = (ins Pipe_RoleAttr:$role, I32Attr:$first_warp, I32Attr:$end_warp);
   let regions = (region SizedRegion<1>:$body);
@@ -419,7 +444,10 @@ def Pipe_ProducerAcquireOp : Pipe_ChannelSlotsOp<"producer_acquire"> {
     (C123) An iteration is given exactly when the channel has a depth. PTX: mbarrier.try_wait.parity
     on empty.
 
-    Example: `%a, %b = pipe.producer_acquire %ab[%it] : !channel`
+    Example:
+    ```mlir
+    %a, %b = pipe.producer_acquire %ab[%it] : !channel
+    ```
   }];
 }
 
@@ -432,7 +460,10 @@ def Pipe_ExpectTxOp : Pipe_Op<"expect_tx"> {
 
     Constraints: (C124) the channel's producer is tma.
 
-    Example: `pipe.expect_tx %ab[%it], %bytes : !channel`
+    Example:
+    ```mlir
+    pipe.expect_tx %ab[%it], %bytes : !channel
+    ```
   }];
   let arguments = (ins Pipe_ChannelType:$channel, I32:$iteration, I32:$bytes);
   let assemblyFormat =
@@ -447,7 +478,10 @@ def Pipe_ProducerCommitOp : Pipe_ChannelUserOp<"producer_commit"> {
     all earlier tensor core work of this thread is done; `threads`: fence and arrive; `tma`: the
     loads' bytes complete the barrier, nothing is emitted. (C123)
 
-    Example: `pipe.producer_commit %acc[%it] : !channel`
+    Example:
+    ```mlir
+    pipe.producer_commit %ab[%it] : !channel
+    ```
   }];
 }
 
@@ -458,7 +492,10 @@ def Pipe_ConsumerWaitOp : Pipe_ChannelSlotsOp<"consumer_wait"> {
     its tiles. A tensor memory payload needs tcgen05.fence::after_thread_sync behind it, as does a
     shared payload read by tcgen05. (C123) PTX: mbarrier.try_wait.parity on full.
 
-    Example: `%a, %b = pipe.consumer_wait %ab[%it] : !channel`
+    Example:
+    ```mlir
+    %a, %b = pipe.consumer_wait %ab[%it] : !channel
+    ```
   }];
 }
 
@@ -469,7 +506,10 @@ def Pipe_ConsumerReleaseOp : Pipe_ChannelUserOp<"consumer_release"> {
     tcgen05.fence::before_thread_sync for a tensor memory payload, then one arrival per thread.
     (C123)
 
-    Example: `pipe.consumer_release %ab[%it] : !channel`
+    Example:
+    ```mlir
+    pipe.consumer_release %ab[%it] : !channel
+    ```
   }];
 }
 

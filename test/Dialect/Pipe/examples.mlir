@@ -1,0 +1,102 @@
+// RUN: fp4-opt %s | fp4-opt -o /dev/null
+
+// The examples of the descriptions in PipeOps.td, each verbatim (utils/check_examples.py).
+
+!data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
+!channel = !pipe.channel<!data, !data>
+!accs = !pipe.channel<!pipe.tmem<128x128xf32>>
+
+func.func @host(%d: memref<?x512xbf16>, %q: memref<?x144xi8>, %found: index, %expected: index) {
+  %g = pipe.global_view %d : memref<?x512xbf16> -> !pipe.global<?x512xbf16>
+  %map = pipe.make_tensor_map %q columns 272
+      : memref<?x144xi8> -> !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
+  pipe.expect_size "blocks of rows of lhs_scales" %found is %expected
+      {note = "quantize both operands of the product alike"}
+  return
+}
+
+func.func @scalars(%x: !pipe.global<?x1024xbf16>, %p: !pipe.global<f32>, %tile: i32, %num_m: i32, %num_n: i32) {
+  %ptr = call @pointer(%x) : (!pipe.global<?x1024xbf16>) -> !llvm.ptr<1>
+  %alpha = pipe.load_scalar %p : !pipe.global<f32>
+  %m, %n = pipe.tile_coord %tile in (%num_m, %num_n)
+  return
+}
+
+func.func @pointer(%x: !pipe.global<?x1024xbf16>) -> !llvm.ptr<1> {
+  %p = pipe.global_ptr %x : !pipe.global<?x1024xbf16>
+  return %p : !llvm.ptr<1>
+}
+
+func.func @loads(%a: !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>, %slot: !data, %row: i32, %k: i32, %it: i32,
+                 %sfa: !pipe.global<?x17xf8E4M3FN, tiled_128x4>, %m: i32, %kb: i32, %n: i32) {
+  %ab = pipe.channel from tma to mma depth 2 payload [0, 32768] barriers 65536 : !channel
+  %t = pipe.load %a[%row, %k] : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
+      -> !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
+  pipe.load %a[%row, %k] into %slot signals %ab[%it]
+      : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>,
+        !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !channel
+  %s = pipe.load_scales %sfa[%m, %kb] blocks %n : !pipe.global<?x17xf8E4M3FN, tiled_128x4>
+      -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+  return
+}
+
+func.func @accumulators() {
+  %acc = pipe.accumulator : !pipe.tmem<128x256xf32>
+  return
+}
+
+func.func @products(%acc: !pipe.tmem<128x128xf32>, %a: !data, %b: !data, %s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>,
+                    %sa: !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>, %sb: !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>,
+                    %more: i1, %n: i32) {
+  %t = pipe.copy_scales %s blocks %n at 256 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+      -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %more steps %n
+      : !pipe.tmem<128x128xf32>,
+        !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>,
+        !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+  return
+}
+
+func.func @rows(%acc: !pipe.tmem<128x256xf32>, %c: i32) {
+  %v = pipe.read %acc[%c] : !pipe.tmem<128x256xf32> -> vector<32xf32>
+  return
+}
+
+func.func @stores(%v: vector<32xbf16>, %d: !pipe.global<?x512xbf16>, %m0: i32, %n0: i32, %m: i32) {
+  pipe.store %v, %d[%m0, %n0] rows %m : vector<32xbf16>, !pipe.global<?x512xbf16>
+  return
+}
+
+func.func @declarations() {
+  %ab = pipe.channel from tma to mma : !channel
+  %acc = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 163904
+      : !pipe.channel<!pipe.tmem<128x128xf32>>
+  return
+}
+
+func.func @producer(%it: i32, %bytes: i32) {
+  %ab = pipe.channel from tma to mma depth 2 payload [0, 32768] barriers 65536 : !channel
+  %a, %b = pipe.producer_acquire %ab[%it] : !channel
+  pipe.expect_tx %ab[%it], %bytes : !channel
+  pipe.producer_commit %ab[%it] : !channel
+  return
+}
+
+func.func @consumer(%it: i32) {
+  %ab = pipe.channel from tma to mma depth 2 payload [0, 32768] barriers 65536 : !channel
+  %a, %b = pipe.consumer_wait %ab[%it] : !channel
+  pipe.consumer_release %ab[%it] : !channel
+  return
+}
+
+gpu.module @kernels {
+gpu.func @roles(%c: i32) kernel {
+  %accs = pipe.channel from mma to threads(128) : !accs
+  pipe.role epilogue warps 0 to 4 {
+    %acc = pipe.consumer_wait %accs : !accs
+    %v = pipe.read %acc[%c] : !pipe.tmem<128x128xf32> -> vector<32xf32>
+    pipe.consumer_release %accs : !accs
+  }
+  gpu.return
+}
+}
