@@ -2,13 +2,14 @@
 """Compiles matrix products of many shapes, runs them in the simulator and checks every result.
 
   utils/sweep.py                 a covering subset: every pair of values of two parameters occurs
-  utils/sweep.py --full          the cross product of everything
+  utils/sweep.py --full          also the cross product of shapes, formats and result types
   utils/sweep.py --list          what would run
 
-One library is compiled per (format, result type, N, K) with dynamic M and run by fp4-run for every M
-under every schedule of the simulator. Inputs go through the quantizer, so that scales differ from
-block to block, unless --operands makes the function take quantized operands. Prints one line per
-failure with the commands that repeat it, then "N passed, N failed".
+A program is a linear layer from bf16 operands, or a product of operands that are already quantized
+(then the host repacks rows whose pitch TMA cannot take); M is dynamic or static. One library is
+compiled per program and run by fp4-run for every M under every schedule of the simulator, with
+Gaussian inputs and with inputs whose sums are exact. Prints every failure with the command that
+repeats it, then "N passed, N failed".
 """
 import argparse
 import concurrent.futures
@@ -25,54 +26,63 @@ N = [8, 64, 200, 384]
 K = [64, 256, 272, 1024]
 FORMATS = ["nvfp4", "mxfp4"]
 RESULTS = ["bf16", "f16", "f32"]
+OPERANDS = ["bf16", "fp4"]
+ROWS = ["dynamic", "static"]
 SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("random", 2), ("random", 3)]
 
 LAYOUT = "#fp4.scale_layout<tiled_128x4>"
 
 
-def program(fmt, result, n, k):
-    """A linear layer from bf16 operands; K = 272 is no multiple of MXFP4's block."""
+def types(fmt, rows, k):
+    """Types of a matrix in bf16, of its fp4 data and of its scales."""
     block, scale = (16, "f8E4M3FN") if fmt == "nvfp4" else (32, "f8E8M0FNU")
-    recipe = "transformer_engine" if fmt == "nvfp4" else "ocp_rceil"
-    b = k // block
-    lines = [
-        f"func.func @linear(%x: tensor<?x{k}xbf16> {{fp4.name = \"x\"}},",
-        f"                  %w: tensor<{n}x{k}xbf16> {{fp4.name = \"w\"}}) -> tensor<?x{n}x{result}> {{",
-    ]
-    for name, rows in (("x", "?"), ("w", n)):
-        amax, amax_type = "", ""
-        if fmt == "nvfp4":
-            lines.append(f"  %a{name} = fp4.amax %{name} : tensor<{rows}x{k}xbf16> -> tensor<f32>")
-            amax, amax_type = f" amax %a{name}", ", tensor<f32>"
-        lines += [
-            f"  %q{name}, %s{name} = fp4.quantize %{name}{amax}"
-            f" {{format = #fp4.format<{fmt}>, recipe = #fp4.recipe<{recipe}>}}",
-            f"    : (tensor<{rows}x{k}xbf16>{amax_type})"
-            f" -> (tensor<{rows}x{k}xf4E2M1FN>, tensor<{rows}x{b}x{scale}>)",
-            f"  %t{name} = fp4.swizzle_scales %s{name} : tensor<{rows}x{b}x{scale}>"
-            f" -> tensor<{rows}x{b}x{scale}, {LAYOUT}>",
-        ]
-    alpha, alpha_type = "", ""
+    return f"tensor<{rows}x{k}xbf16>", f"tensor<{rows}x{k}xf4E2M1FN>", f"{rows}x{k // block}x{scale}"
+
+
+def quantization(fmt, name, rows, k):
+    """%<name> in bf16 to %q<name> and scales %s<name>."""
+    bf16, data, scales = types(fmt, rows, k)
+    recipe, amax, amax_type, lines = "ocp_rceil", "", "", []
     if fmt == "nvfp4":
-        lines.append("  %alpha = fp4.matmul_alpha %ax, %aw"
-                     " : tensor<f32>, tensor<f32> -> tensor<f32>")
-        alpha, alpha_type = " alpha %alpha", ", tensor<f32>"
-    lines += [
-        f"  %y = fp4.blockscaled_matmul %qx scaled %tx, %qw scaled %tw{alpha}"
-        f" {{format = #fp4.format<{fmt}>}}",
-        f"    : (tensor<?x{k}xf4E2M1FN>, tensor<?x{b}x{scale}, {LAYOUT}>,"
-        f" tensor<{n}x{k}xf4E2M1FN>, tensor<{n}x{b}x{scale}, {LAYOUT}>{alpha_type})"
-        f" -> tensor<?x{n}x{result}>",
-        f"  return %y : tensor<?x{n}x{result}>",
-        "}",
-    ]
-    return "\n".join(lines) + "\n"
+        recipe, amax, amax_type = "transformer_engine", f" amax %a{name}", ", tensor<f32>"
+        lines = [f"  %a{name} = fp4.amax %{name} : {bf16} -> tensor<f32>"]
+    return lines + [
+        f"  %q{name}, %s{name} = fp4.quantize %{name}{amax}"
+        f" {{format = #fp4.format<{fmt}>, recipe = #fp4.recipe<{recipe}>}}",
+        f"    : ({bf16}{amax_type}) -> ({data}, tensor<{scales}>)"]
+
+
+def program(fmt, result, operands, m, n, k):
+    matrices = (("x", m), ("w", n))
+    arguments, body, swizzled = [], [], []
+    for name, rows in matrices:
+        bf16, data, scales = types(fmt, rows, k)
+        if operands == "bf16":
+            arguments.append(f"%{name}: {bf16}")
+            body += quantization(fmt, name, rows, k)
+        else:
+            arguments += [f"%q{name}: {data}", f"%s{name}: tensor<{scales}>"]
+        body.append(f"  %t{name} = fp4.swizzle_scales %s{name} : tensor<{scales}>"
+                    f" -> tensor<{scales}, {LAYOUT}>")
+        swizzled += [data, f"tensor<{scales}, {LAYOUT}>"]
+    alpha = ""
+    if fmt == "nvfp4" and operands == "bf16":
+        body.append("  %alpha = fp4.matmul_alpha %ax, %aw"
+                    " : tensor<f32>, tensor<f32> -> tensor<f32>")
+        alpha = " alpha %alpha"
+        swizzled.append("tensor<f32>")
+    y = f"tensor<{m}x{n}x{result}>"
+    body += [f"  %y = fp4.blockscaled_matmul %qx scaled %tx, %qw scaled %tw{alpha}"
+             f" {{format = #fp4.format<{fmt}>}}",
+             f"    : ({', '.join(swizzled)}) -> {y}", f"  return %y : {y}"]
+    return "\n".join([f"func.func @linear({', '.join(arguments)}) -> {y} {{", *body, "}", ""])
 
 
 def all_cases():
-    for fmt, result, n, k, m in itertools.product(FORMATS, RESULTS, N, K, M):
-        if fmt == "nvfp4" or k % 32 == 0:
-            yield (fmt, result, n, k, m)
+    """(format, result, operands, rows, N, K, M); 272 is no multiple of MXFP4's block."""
+    for case in itertools.product(FORMATS, RESULTS, OPERANDS, ROWS, N, K, M):
+        if case[0] == "nvfp4" or case[5] % 32 == 0:
+            yield case
 
 
 def pairs(case):
@@ -93,10 +103,10 @@ def covering(cases):
 
 
 def compile_library(tools, scratch, key):
-    fmt, result, n, k = key
-    stem = scratch / f"{fmt}_{result}_n{n}_k{k}"
+    fmt, result, operands, rows, n, k = key
+    stem = scratch / f"{fmt}_{result}_{operands}_m{rows}_n{n}_k{k}".replace("?", "")
     source, library = stem.with_suffix(".mlir"), stem.with_suffix(".so")
-    source.write_text(program(*key))
+    source.write_text(program(*key[:3], rows, n, k))
     command = [tools / "fp4-runner", source, "--emit=so", "-o", library]
     return library, command, subprocess.run(command, capture_output=True, text=True)
 
@@ -135,12 +145,16 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
 
-    cases = list(all_cases()) if options.full else covering(all_cases())
+    cases = covering(all_cases())
+    if options.full:
+        cases += [case for case in all_cases() if case[2:4] == ("bf16", "dynamic")]
+    cases = dict.fromkeys(cases)
     schedules = SCHEDULES if options.schedules == "all" else SCHEDULES[:1]
     distributions = options.dist.split(",")
     groups = {}
-    for *key, m in cases:
-        groups.setdefault(tuple(key), []).append(m)
+    for fmt, result, operands, rows, n, k, m in cases:
+        key = (fmt, result, operands, "?" if rows == "dynamic" else m, n, k)
+        groups.setdefault(key, []).append(m)
     if options.list:
         for key, rows in groups.items():
             print(*key, "M", *rows)
