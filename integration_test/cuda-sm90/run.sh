@@ -1,12 +1,39 @@
 #!/usr/bin/env bash
-# run.sh FP4_CTS FOLDER: the conformance suite on the first GPU and on the simulator, then their
-# images compared. Ends with 0 when both pass and every image is equal.
-set -euo pipefail
-cts=$1 folder=$2
-status=0
+# run.sh FOLDER: in a folder that pack.sh made, on a machine with a Hopper GPU: the conformance suite on
+# the GPU and on the simulator, their images compared; then every compiled program on the GPU, verified
+# against the reference. Ends with "passed" and 0, or names what failed.
+set -uo pipefail
+cd "$1"
+failures=0
+fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
+
+export FP4_CUBIN=empty.cubin FP4_PTX_FOLDER=.
 for device in cuda sim; do
-  mkdir -p "$folder/$device"
-  FP4_DEVICE=$device FP4_IMAGES=$folder/$device "$cts" --gtest_brief=1 || status=1
+  FP4_DEVICE=$device FP4_IMAGES=images/$device ./fp4-cts --gtest_brief=1 || fail "fp4-cts on $device"
 done
-"$(dirname "$0")/compare.py" "$folder/cuda" "$folder/sim" || status=1
-exit $status
+./compare.py images/cuda images/sim || fail "images differ"
+for fault in AStoreOutside TmaInner; do # each ends the context of its process
+  FP4_DEVICE=cuda FP4_FAULTS=1 ./fp4-cts --gtest_brief=1 --gtest_filter="CtsFault.$fault*" ||
+    fail "CtsFault.$fault"
+done
+
+runs=0
+program() {
+  runs=$((runs + 1))
+  ./fp4-run programs.so --device cuda --function "$@" >run.log 2>&1 || { fail "$*"; cat run.log; }
+}
+for function in nvfp4_bf16 nvfp4_f16 nvfp4_f32 nvfp4_2_13 mxfp4_floor mxfp4_ceil mxfp4_even \
+  mxfp4_rceil dequantize_nvfp4; do
+  for rows in 1 127 128 300 4096; do
+    for dist in gaussian uniform exact zeros; do
+      program $function --shape $rows --dist $dist --seed $rows
+    done
+  done
+done
+for function in nvfp4_bf16 nvfp4_2_13 mxfp4_floor mxfp4_ceil mxfp4_even mxfp4_rceil; do
+  program $function --input x=all_bf16.npy
+done
+for function in unswizzle alpha; do program $function; done
+echo "programs: $runs runs"
+[ $failures = 0 ] && echo passed || echo "$failures failed"
+exit $((failures != 0))

@@ -1,0 +1,123 @@
+// Every streaming operation, for a GPU without tensor memory: compiled for sm_90a, these functions run on
+// a Hopper GPU and in the simulator, and are verified bit for bit in both (run.sh).
+//
+//   fp4-runner programs.mlir --target=sm_90a --emit=so -o programs.so
+//   fp4-run programs.so --device cuda --function quantize_nvfp4
+
+func.func @nvfp4_bf16(%x: tensor<?x1024xbf16> {fp4.name = "x"})
+    -> (tensor<f32> {fp4.name = "amax"}, tensor<?x1024xf4E2M1FN> {fp4.name = "q"},
+        tensor<?x64xf8E4M3FN> {fp4.name = "s"},
+        tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> {fp4.name = "tiled"}) {
+  %a = fp4.amax %x : tensor<?x1024xbf16> -> tensor<f32>
+  %q, %s = fp4.quantize %x amax %a
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<?x1024xbf16>, tensor<f32>) -> (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN>)
+  %t = fp4.swizzle_scales %s
+      : tensor<?x64xf8E4M3FN> -> tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+  return %a, %q, %s, %t : tensor<f32>, tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN>,
+      tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+}
+
+func.func @nvfp4_f16(%x: tensor<?x1024xf16> {fp4.name = "x"})
+    -> (tensor<f32> {fp4.name = "amax"}, tensor<?x1024xf4E2M1FN> {fp4.name = "q"},
+        tensor<?x64xf8E4M3FN> {fp4.name = "s"},
+        tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> {fp4.name = "tiled"}) {
+  %a = fp4.amax %x : tensor<?x1024xf16> -> tensor<f32>
+  %q, %s = fp4.quantize %x amax %a
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<?x1024xf16>, tensor<f32>) -> (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN>)
+  %t = fp4.swizzle_scales %s
+      : tensor<?x64xf8E4M3FN> -> tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+  return %a, %q, %s, %t : tensor<f32>, tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN>,
+      tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+}
+
+func.func @nvfp4_f32(%x: tensor<?x1024xf32> {fp4.name = "x"})
+    -> (tensor<f32> {fp4.name = "amax"}, tensor<?x1024xf4E2M1FN> {fp4.name = "q"},
+        tensor<?x64xf8E4M3FN> {fp4.name = "s"},
+        tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> {fp4.name = "tiled"}) {
+  %a = fp4.amax %x : tensor<?x1024xf32> -> tensor<f32>
+  %q, %s = fp4.quantize %x amax %a
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<?x1024xf32>, tensor<f32>) -> (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN>)
+  %t = fp4.swizzle_scales %s
+      : tensor<?x64xf8E4M3FN> -> tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+  return %a, %q, %s, %t : tensor<f32>, tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN>,
+      tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+}
+
+func.func @nvfp4_2_13(%x: tensor<?x1024xbf16> {fp4.name = "x"})
+    -> (tensor<f32> {fp4.name = "amax"}, tensor<?x1024xf4E2M1FN> {fp4.name = "q"},
+        tensor<?x64xf8E4M3FN> {fp4.name = "s"},
+        tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> {fp4.name = "tiled"}) {
+  %a = fp4.amax %x : tensor<?x1024xbf16> -> tensor<f32>
+  %q, %s = fp4.quantize %x amax %a
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine_2_13>}
+      : (tensor<?x1024xbf16>, tensor<f32>) -> (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN>)
+  %t = fp4.swizzle_scales %s
+      : tensor<?x64xf8E4M3FN> -> tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+  return %a, %q, %s, %t : tensor<f32>, tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN>,
+      tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+}
+
+func.func @mxfp4_floor(%x: tensor<?x1024xbf16> {fp4.name = "x"})
+    -> (tensor<?x1024xf4E2M1FN> {fp4.name = "q"}, tensor<?x32xf8E8M0FNU> {fp4.name = "s"},
+        tensor<?x1024xf32> {fp4.name = "y"}) {
+  %q, %s = fp4.quantize %x {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>}
+      : (tensor<?x1024xbf16>) -> (tensor<?x1024xf4E2M1FN>, tensor<?x32xf8E8M0FNU>)
+  %y = fp4.dequantize %q scaled %s {format = #fp4.format<mxfp4>}
+      : (tensor<?x1024xf4E2M1FN>, tensor<?x32xf8E8M0FNU>) -> tensor<?x1024xf32>
+  return %q, %s, %y : tensor<?x1024xf4E2M1FN>, tensor<?x32xf8E8M0FNU>, tensor<?x1024xf32>
+}
+
+func.func @mxfp4_ceil(%x: tensor<?x1024xbf16> {fp4.name = "x"})
+    -> (tensor<?x1024xf4E2M1FN> {fp4.name = "q"}, tensor<?x32xf8E8M0FNU> {fp4.name = "s"},
+        tensor<?x1024xf32> {fp4.name = "y"}) {
+  %q, %s = fp4.quantize %x {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_ceil>}
+      : (tensor<?x1024xbf16>) -> (tensor<?x1024xf4E2M1FN>, tensor<?x32xf8E8M0FNU>)
+  %y = fp4.dequantize %q scaled %s {format = #fp4.format<mxfp4>}
+      : (tensor<?x1024xf4E2M1FN>, tensor<?x32xf8E8M0FNU>) -> tensor<?x1024xf32>
+  return %q, %s, %y : tensor<?x1024xf4E2M1FN>, tensor<?x32xf8E8M0FNU>, tensor<?x1024xf32>
+}
+
+func.func @mxfp4_even(%x: tensor<?x1024xbf16> {fp4.name = "x"})
+    -> (tensor<?x1024xf4E2M1FN> {fp4.name = "q"}, tensor<?x32xf8E8M0FNU> {fp4.name = "s"},
+        tensor<?x1024xf32> {fp4.name = "y"}) {
+  %q, %s = fp4.quantize %x {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_even>}
+      : (tensor<?x1024xbf16>) -> (tensor<?x1024xf4E2M1FN>, tensor<?x32xf8E8M0FNU>)
+  %y = fp4.dequantize %q scaled %s {format = #fp4.format<mxfp4>}
+      : (tensor<?x1024xf4E2M1FN>, tensor<?x32xf8E8M0FNU>) -> tensor<?x1024xf32>
+  return %q, %s, %y : tensor<?x1024xf4E2M1FN>, tensor<?x32xf8E8M0FNU>, tensor<?x1024xf32>
+}
+
+func.func @mxfp4_rceil(%x: tensor<?x1024xbf16> {fp4.name = "x"})
+    -> (tensor<?x1024xf4E2M1FN> {fp4.name = "q"}, tensor<?x32xf8E8M0FNU> {fp4.name = "s"},
+        tensor<?x1024xf32> {fp4.name = "y"}) {
+  %q, %s = fp4.quantize %x {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_rceil>}
+      : (tensor<?x1024xbf16>) -> (tensor<?x1024xf4E2M1FN>, tensor<?x32xf8E8M0FNU>)
+  %y = fp4.dequantize %q scaled %s {format = #fp4.format<mxfp4>}
+      : (tensor<?x1024xf4E2M1FN>, tensor<?x32xf8E8M0FNU>) -> tensor<?x1024xf32>
+  return %q, %s, %y : tensor<?x1024xf4E2M1FN>, tensor<?x32xf8E8M0FNU>, tensor<?x1024xf32>
+}
+
+func.func @dequantize_nvfp4(%q: tensor<?x1024xf4E2M1FN> {fp4.name = "q"},
+                            %s: tensor<?x64xf8E4M3FN> {fp4.name = "s"},
+                            %a: tensor<f32> {fp4.name = "amax"})
+    -> (tensor<?x1024xbf16> {fp4.name = "y"}) {
+  %y = fp4.dequantize %q scaled %s amax %a {format = #fp4.format<nvfp4>}
+      : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN>, tensor<f32>) -> tensor<?x1024xbf16>
+  return %y : tensor<?x1024xbf16>
+}
+
+func.func @unswizzle(%t: tensor<300x60xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> {fp4.name = "t"})
+    -> (tensor<300x60xf8E4M3FN> {fp4.name = "s"}) {
+  %s = fp4.unswizzle_scales %t
+      : tensor<300x60xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> -> tensor<300x60xf8E4M3FN>
+  return %s : tensor<300x60xf8E4M3FN>
+}
+
+func.func @alpha(%a: tensor<f32> {fp4.name = "a"}, %b: tensor<f32> {fp4.name = "b"})
+    -> (tensor<f32> {fp4.name = "alpha"}) {
+  %r = fp4.matmul_alpha %a, %b : tensor<f32>, tensor<f32> -> tensor<f32>
+  return %r : tensor<f32>
+}
