@@ -114,6 +114,11 @@ struct EmitKernels : fp4::impl::EmitKernelsBase<EmitKernels> {
       return report(getOperation(), model.error());
     chip = (*model)->name;
     features = (*model)->ptxFeature;
+    // MLIR 22's own check knows tcgen05.mma and tcgen05.alloc together on sm_100a only.
+    bool checked = (*model)->smVersion == 100 || !(*model)->hasTcgen05;
+    targetAttr = NVVM::NVVMTargetAttr::get(&getContext(), /*optLevel=*/3, "nvptx64-nvidia-cuda",
+                                           chip, features, /*targetFlags=*/nullptr,
+                                           /*linkFiles=*/nullptr, checked);
     if (emit != "cubin")
       return success();
     fp4::Expected<fp4::Ptxas> found = fp4::Ptxas::find(ptxas);
@@ -126,6 +131,9 @@ struct EmitKernels : fp4::impl::EmitKernelsBase<EmitKernels> {
   }
 
   LogicalResult emitText(gpu::GPUModuleOp module, Compiled &result) {
+    // LLVM aborts the process over an instruction that the target lacks.
+    if (failed(targetAttr.verifyTarget(module)))
+      return failure();
     FailureOr<std::string> ptx = fp4::emitPtx(module, {chip, features});
     if (failed(ptx) || failed(dump(module, ".ptx", *ptx)))
       return failure();
@@ -174,17 +182,15 @@ struct EmitKernels : fp4::impl::EmitKernelsBase<EmitKernels> {
 
   void replace(gpu::GPUModuleOp module, const Compiled &compiled) {
     OpBuilder builder(module);
-    Attribute target = NVVM::NVVMTargetAttr::get(&getContext(), /*optLevel=*/3,
-                                                 "nvptx64-nvidia-cuda", chip, features);
     gpu::KernelTableAttr kernels = kernelTable(module, compiled);
     DictionaryAttr properties = builder.getDictionaryAttr(
         {builder.getNamedAttr("ptx_version", builder.getStringAttr(ptxVersion(compiled.ptx))),
          builder.getNamedAttr("target", builder.getStringAttr(chip))});
     SmallVector<Attribute> objects = {gpu::ObjectAttr::get(
-        target, gpu::CompilationTarget::Assembly, builder.getStringAttr(compiled.ptx), properties,
+        targetAttr, gpu::CompilationTarget::Assembly, builder.getStringAttr(compiled.ptx), properties,
         kernels)};
     if (compiled.assembly)
-      objects.push_back(gpu::ObjectAttr::get(target, gpu::CompilationTarget::Binary,
+      objects.push_back(gpu::ObjectAttr::get(targetAttr, gpu::CompilationTarget::Binary,
                                              builder.getStringAttr(compiled.assembly->cubin),
                                              properties, kernels));
     gpu::BinaryOp::create(builder, module.getLoc(), module.getName(), /*offloadingHandler=*/nullptr,
@@ -209,6 +215,7 @@ struct EmitKernels : fp4::impl::EmitKernelsBase<EmitKernels> {
   }
 
   std::string chip, features;
+  NVVM::NVVMTargetAttr targetAttr;
   std::optional<fp4::Ptxas> assembler;
 };
 

@@ -40,6 +40,19 @@
 // DIALECT: error: cannot be translated to LLVM IR
 // DIALECT: note: run convert-pipe-to-nvvm first: only the llvm and nvvm dialects may remain
 
+// An instruction that the target lacks is an error at the operation, not one deep inside LLVM.
+// RUN: not fp4-opt %t/tcgen05.mlir --fp4-emit-kernels=target=sm_90a 2>&1 | FileCheck %s --check-prefix=INSN
+// RUN: fp4-opt %t/tcgen05.mlir --fp4-emit-kernels=target=sm_100a -o /dev/null
+// RUN: fp4-opt %t/tcgen05.mlir --fp4-emit-kernels=target=sm_103a -o /dev/null
+// INSN: tcgen05.mlir:3:5: error: 'nvvm.tcgen05.alloc' op is not supported on sm_90a
+
+//--- tcgen05.mlir
+gpu.module @m {
+  llvm.func @k(%slot: !llvm.ptr<3>, %columns: i32) attributes {nvvm.kernel} {
+    nvvm.tcgen05.alloc %slot, %columns : !llvm.ptr<3>, i32
+    llvm.return
+  }
+}
 //--- ok.mlir
 gpu.module @m {
   llvm.func @k(%data: !llvm.ptr<1>) attributes {nvvm.kernel} {
