@@ -1,0 +1,13 @@
+// RUN: fp4-opt %s -convert-fp4-to-pipe -pipe-specialize-warps -pipe-pipeline -canonicalize -cse \
+// RUN:   | %python %fp4_src/utils/pipe_mutants.py | FileCheck %s
+
+// No channel op of the GEMM is redundant, and each that is missing or one too many is noticed: 5 loads
+// and announcements, and the acquire, commit, wait and release of two channels.
+// CHECK: 26 of 26 mutants rejected
+func.func @gemm(%a: tensor<?x272xf4E2M1FN>, %sa: tensor<?x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+    %b: tensor<200x272xf4E2M1FN>, %sb: tensor<200x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x200xf32> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>}
+      : (tensor<?x272xf4E2M1FN>, tensor<?x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+         tensor<200x272xf4E2M1FN>, tensor<200x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x200xf32>
+  return %y : tensor<?x200xf32>
+}

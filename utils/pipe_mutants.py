@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+"""Deletes or repeats channel operations of a pipelined kernel, one at a time: the verifiers must object.
+
+Reads IR from standard input. Every line of the kernel that works on a channel is removed and, in a
+second mutant, written twice; fp4-opt with pipe-verify-sync must reject each mutant with an error.
+Prints how many it rejected; exits with 1 if one passed or fp4-opt ended otherwise.
+"""
+import concurrent.futures
+import re
+import subprocess
+import sys
+
+CHANNEL_OP = re.compile(
+    r"pipe\.(producer_acquire|producer_commit|consumer_wait|consumer_release|expect_tx|load |load_scales)")
+
+
+def verdict(text):
+    command = ["fp4-opt", "-", "-pipe-verify-sync", "-o", "/dev/null"]
+    return subprocess.run(command, input=text, capture_output=True, text=True)
+
+
+def mutants(lines):
+    for number, line in enumerate(lines):
+        if CHANNEL_OP.search(line):
+            yield "deleted", line, lines[:number] + lines[number + 1:]
+            yield "repeated", line, lines[:number] + [line] + lines[number:]
+
+
+def main():
+    lines = sys.stdin.read().splitlines()
+    if verdict("\n".join(lines)).returncode != 0:
+        print("error: the kernel does not verify before it is changed")
+        return 1
+    cases = list(mutants(lines))
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        results = list(pool.map(lambda case: verdict("\n".join(case[2])), cases))
+    survivors = 0
+    for (how, line, _), result in zip(cases, results):
+        if result.returncode != 1 or "error:" not in result.stderr:
+            survivors += 1
+            print(f"error: {how} and accepted (exit code {result.returncode}): {line.strip()}")
+    print(f"{len(cases) - survivors} of {len(cases)} mutants rejected")
+    return 1 if survivors or not cases else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
