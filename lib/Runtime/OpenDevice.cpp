@@ -30,17 +30,26 @@ bool runsTarget(const Device &device, std::string_view target) {
   return match.cubin || match.ptx;
 }
 
+/// The first GPU if it runs the target, else the simulator. A machine without a GPU is nothing to
+/// remark on; one whose GPU is of another kind is.
+Expected<std::unique_ptr<Device>> openBestDevice(const DeviceOptions &options, std::string *note) {
+  auto gpu = openCudaDevice(0);
+  if (gpu && runsTarget(**gpu, options.target))
+    return gpu;
+  if (gpu && note)
+    *note = "simulated: the code is for " + options.target + ", and the GPU, '" + (*gpu)->name() +
+            "', is " + (*gpu)->target();
+  return openSimDevice(options);
+}
+
 } // namespace
 
 Expected<std::unique_ptr<Device>> openDevice(std::string_view selector,
-                                             const DeviceOptions &options) {
+                                             const DeviceOptions &options, std::string *note) {
   if (selector == "sim")
     return openSimDevice(options);
-  if (selector == "auto") {
-    if (auto gpu = openCudaDevice(0); gpu && runsTarget(**gpu, options.target))
-      return gpu;
-    return openSimDevice(options);
-  }
+  if (selector == "auto")
+    return openBestDevice(options, note);
   if (int ordinal = cudaOrdinal(selector); ordinal >= 0)
     return openCudaDevice(ordinal);
   return makeError(ErrorKind::Usage,

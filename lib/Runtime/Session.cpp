@@ -31,10 +31,20 @@ void Session::fail(Error error) { check(tl::unexpected<Error>(std::move(error)))
 
 Status Session::finish() {
   if (!failed())
-    check(device_.synchronize());
+    check(withLaunches(device_.synchronize()));
   if (!failed())
     check(resolveTimes());
   return status_;
+}
+
+Status Session::withLaunches(Status status) const {
+  if (status || launches_.empty())
+    return status;
+  std::string names;
+  for (const LaunchRecord &launch : launches_)
+    names += (names.empty() ? "" : ", ") + launch.module;
+  status.error().message += "; launched were " + names;
+  return status;
 }
 
 Status Session::resolveTimes() {

@@ -5,8 +5,11 @@
 #include "Arguments.h"
 #include "EntryCall.h"
 
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace fp4::tools {
 namespace {
@@ -35,6 +38,17 @@ Expected<const Function *> selectFunction(const Manifest &manifest, const std::s
                    "its functions are " + known);
 }
 
+/// The folder of a file that will be written exists and may be written to.
+Status checkFolder(const std::string &path) {
+  size_t slash = path.rfind('/');
+  std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  if (access(folder.c_str(), W_OK) == 0)
+    return {};
+  return makeError(ErrorKind::Usage,
+                   fmt::format("cannot write '{}': {}", path, std::strerror(errno)),
+                   "name a file in a folder that exists and may be written to");
+}
+
 /// Checked before anything runs: a wrong name or a folder that does not exist should not cost a
 /// simulation.
 Expected<std::vector<std::pair<size_t, std::string>>> parseOutputs(const Function &function,
@@ -47,19 +61,24 @@ Expected<std::vector<std::pair<size_t, std::string>>> parseOutputs(const Functio
     auto index = findOperand(function.results, pair->first, "result");
     if (!index)
       return tl::unexpected<Error>(index.error());
+    FP4_TRY(checkFolder(pair->second));
     outputs.emplace_back(*index, pair->second);
   }
   return outputs;
 }
 
 Expected<std::unique_ptr<rt::Device>> openDevice(const Manifest &manifest,
-                                                 const RunOptions &options) {
+                                                 const RunOptions &options, RunReport &report) {
   rt::DeviceOptions device;
   device.target = manifest.target;
   device.policy = options.policy;
   device.seed = options.seed;
   device.hostThreads = options.hostThreads;
-  return rt::openDevice(options.device, device);
+  std::string note;
+  auto opened = rt::openDevice(options.device, device, &note);
+  if (!note.empty())
+    report.notes.push_back(note);
+  return opened;
 }
 
 void describeDevice(RunReport &report, const rt::Device &device, const RunOptions &options) {
@@ -125,13 +144,12 @@ Expected<RunReport> Engine::run(const RunOptions &options) const {
   auto entry = resolver_((*function)->symbol);
   if (!entry)
     return tl::unexpected<Error>(entry.error());
-  auto device = openDevice(manifest_, options);
-  if (!device)
-    return tl::unexpected<Error>(device.error());
-
   RunReport report;
   report.function = (*function)->name;
   report.notes = arguments->notes;
+  auto device = openDevice(manifest_, options, report);
+  if (!device)
+    return tl::unexpected<Error>(device.error());
   describeDevice(report, **device, options);
   for (size_t i = 0; i < arguments->values.size(); ++i)
     report.arguments.push_back({(*function)->arguments[i].name, arguments->values[i].type,

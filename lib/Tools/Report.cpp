@@ -44,7 +44,8 @@ std::string indent(const std::string &text) {
 }
 
 std::string kernelText(const RunReport::Kernel &kernel) {
-  std::string text = fmt::format("{} blocks of {} threads", dims(kernel.shape.grid),
+  std::string text = fmt::format("{} block{} of {} threads", dims(kernel.shape.grid),
+                                 kernel.shape.grid.count() == 1 ? "" : "s",
                                  dims(kernel.shape.block));
   if (kernel.registers)
     text += fmt::format(", {} registers", kernel.registers);
@@ -92,6 +93,12 @@ template <typename List> nlohmann::ordered_json listToJson(const List &list) {
   return array;
 }
 
+/// Modules are named after their function; in its report the rest of the name says enough.
+std::string shortName(const std::string &module, const std::string &function) {
+  bool prefixed = module.size() > function.size() + 1 && module.starts_with(function + "_");
+  return prefixed ? module.substr(function.size() + 1) : module;
+}
+
 } // namespace
 
 bool RunReport::passed() const {
@@ -108,7 +115,7 @@ std::string RunReport::text() const {
   for (const Operand &operand : results)
     widen(operand.name.size());
   for (const Kernel &kernel : kernels)
-    widen(kernel.module.size());
+    widen(shortName(kernel.module, function).size());
   auto line = [&](const std::string &name, const std::string &what) {
     text += fmt::format("  {:<{}}  {}\n", name, width, what);
   };
@@ -117,7 +124,7 @@ std::string RunReport::text() const {
   for (const Operand &operand : arguments)
     line(operand.name, fmt::format("{}, {}", operand.type.str(), operand.source));
   for (const Kernel &kernel : kernels)
-    line(kernel.module, kernelText(kernel));
+    line(shortName(kernel.module, function), kernelText(kernel));
   for (size_t i = 0; i < results.size(); ++i) {
     std::string what = results[i].type.str();
     if (i < verdicts.size())

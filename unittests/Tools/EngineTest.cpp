@@ -114,6 +114,11 @@ TEST(Engine, WrongOptionsAreErrorsThatNameThem) {
   options.inputs = {"x=/nonexistent.npy"};
   EXPECT_EQ(errorOf(options), "cannot open '/nonexistent.npy': No such file or directory");
   options = function("amax");
+  options.outputs = {"amax=/nonexistent/a.npy"};
+  EXPECT_EQ(errorOf(options), "cannot write '/nonexistent/a.npy': No such file or directory");
+  options.outputs = {"y=a.npy"};
+  EXPECT_EQ(errorOf(options), "the function has no result named 'y'");
+  options = function("amax");
   options.dims = {"x=0"};
   EXPECT_EQ(errorOf(options), "--dim expects a size from 1 to 2147483647, but got '0'");
   options = function("amax");

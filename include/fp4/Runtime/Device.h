@@ -120,8 +120,10 @@ struct DeviceOptions {
 
 /// Opens the device a user named: "sim", "cuda", "cuda:N", or "auto" (a GPU that runs
 /// options.target, else the simulator). Unknown names are Usage errors, absent GPUs Device errors.
+/// Where "auto" passed a GPU over, `note` says why.
 Expected<std::unique_ptr<Device>> openDevice(std::string_view selector,
-                                             const DeviceOptions &options);
+                                             const DeviceOptions &options,
+                                             std::string *note = nullptr);
 
 Expected<std::unique_ptr<Device>> openSimDevice(const DeviceOptions &options);
 Expected<std::unique_ptr<Device>> openCudaDevice(int ordinal);

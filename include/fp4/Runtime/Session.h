@@ -67,6 +67,8 @@ private:
   Status tryLaunch(const fp4rt_module &module, const char *kernel, const LaunchShape &shape,
                    std::span<void *const> params);
   Status resolveTimes();
+  /// Kernels run after their launch returned: an error names those that may have caused it.
+  Status withLaunches(Status status) const;
 
   struct TimedLaunch {
     uint32_t begin, end;

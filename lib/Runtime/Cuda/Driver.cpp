@@ -60,7 +60,8 @@ const char *hint(Result result) {
   case ErrorMisalignedAddress:
   case ErrorLaunchFailed:
     return "the kernel accessed memory wrongly and the CUDA context is lost: run with --device sim, "
-           "which names the instruction and the allocation, or under compute-sanitizer";
+           "which names the instruction and the allocation, or under compute-sanitizer; "
+           "CUDA_LAUNCH_BLOCKING=1 names the kernel";
   case ErrorIllegalInstruction:
     return "a GPU also says so of a tensor copy with a wrong operand, such as an innermost coordinate "
            "that is no multiple of 16 bytes: run with --device sim, which names the operand";
