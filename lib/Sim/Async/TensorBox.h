@@ -1,8 +1,8 @@
 //===- TensorBox.h - The box of a tensor map, in memory -------------------===//
 //
-// PTX ISA, "Tensors": one box of a tensor at given coordinates, tile mode, between global memory and
-// shared memory. In shared memory the box is dense, dimension 0 fastest, and swizzled by XOR on the
-// absolute shared address. Elements outside the tensor read as the fill value and are not
+// PTX ISA, "Tensors": one box of a tensor at given coordinates, tile mode, between global memory
+// and shared memory. In shared memory the box is dense, dimension 0 fastest, and swizzled by XOR on
+// the absolute shared address. Elements outside the tensor read as the fill value and are not
 // written, but for the rest of the last 16 bytes of a row.
 //
 //===----------------------------------------------------------------------===//
@@ -37,8 +37,8 @@ Expected<std::vector<std::byte>> readBox(const hw::TensorMap &map, const Coordin
                                          const GlobalResolver &global,
                                          const GlobalTouched &touched);
 
-/// Writes the elements of the box that lie in the tensor, each row rounded up to 16 bytes; `combine`
-/// is called per contiguous run.
+/// Writes the elements of the box that lie in the tensor, each row rounded up to 16 bytes;
+/// `combine` is called per contiguous run.
 Status writeBox(const hw::TensorMap &map, const Coordinates &at, std::span<const std::byte> data,
                 const GlobalResolver &global, const GlobalTouched &touched,
                 const std::function<void(std::byte *, const std::byte *, size_t bytes)> &combine);

@@ -131,8 +131,8 @@ TEST(TmaKernels, StoresAreClipped) {
     for (uint32_t row = 0; row < 9; ++row)
       for (uint32_t element = 0; element < 32; ++element)
         if (80 + element < 100 && 15 + row < 20)
-          std::memcpy(&want[(15 + row) * 208 + (80 + element) * 2],
-                      &dense[row * 64 + element * 2], 2);
+          std::memcpy(&want[(15 + row) * 208 + (80 + element) * 2], &dense[row * 64 + element * 2],
+                      2);
     EXPECT_EQ(device.read(device.tensor, tensorBytes), want) << describe(options);
   }
 }
@@ -318,8 +318,8 @@ TEST(BulkCopies, GroupsWaitForTheOldest) {
     ASSERT_EQ(good.error, "");
     EXPECT_EQ(good.out, (std::vector<uint32_t>{7, 7, 7, 7, 9, 9, 9, 9})) << describe(options);
   }
-  const RunResult bad = runText(store("  cp.async.bulk.wait_group.read 1;\n"), schedules()[1],
-                                config, 8);
+  const RunResult bad =
+      runText(store("  cp.async.bulk.wait_group.read 1;\n"), schedules()[1], config, 8);
   EXPECT_EQ(bad.out, (std::vector<uint32_t>{9, 9, 9, 9, 9, 9, 9, 9}))
       << "the first store reads what the second one stored";
 }

@@ -55,7 +55,7 @@ inline std::string kernelText(const std::string &body, const std::string &shared
   return ".version 8.8\n.target " + target +
          "\n.address_size 64\n.extern .shared .align 1024 .b8 dynamic[];\n"
          ".visible .entry test(.param .u64 out_param)\n{\n"
-         "  .reg .pred %p<16>;\n  .reg .b32 %r<64>;\n  .reg .b32 %v<64>;\n  .reg .b64 %rd<32>;\n"
+         "  .reg .pred %p<16>;\n  .reg .b32 %r<64>;\n  .reg .b32 %v<128>;\n  .reg .b64 %rd<32>;\n"
          "  .reg .b32 %t;\n  .reg .b64 %out;\n" +
          shared +
          "  mov.u32 %t, %tid.x;\n  ld.param.u64 %out, [out_param];\n"

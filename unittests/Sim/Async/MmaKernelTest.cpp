@@ -1,0 +1,370 @@
+// tcgen05.mma of every kind in PTX, cta_group 1 and 2, against the arithmetic of DenseMma.h and
+// BlockScaledMma.h (tested on their own) and the layouts of lib/ISA.
+#include "KernelHarness.h"
+#include "Sim/Async/BlockScaledMma.h"
+#include "Sim/Async/DenseMma.h"
+#include "fp4/ISA/ScaleLayout.h"
+#include "fp4/ISA/SmemDescriptor.h"
+#include "fp4/ISA/TmemLayout.h"
+
+#include <bit>
+#include <fmt/format.h>
+#include <random>
+
+using namespace fp4;
+using namespace fp4::sim;
+using namespace fp4::sim::test;
+using hw::MmaKind;
+using hw::MmaType;
+using testing::HasSubstr;
+
+namespace {
+
+// The image of shared memory of one CTA, from `dynamic`: A of 128 rows of 32 bytes, B of 256 rows,
+// one block of scales of A, two of B.
+constexpr uint32_t offsetB = 4096, offsetSfa = 12288, offsetSfb = 12800, imageBytes = 13824;
+constexpr uint32_t dynamicBase = 0x800; ///< after one KiB of the system and the static variables
+
+/// K-major without swizzle: core matrices of 8 rows by 16 bytes, the two of a row adjacent.
+uint32_t tileOffset(unsigned row, unsigned byte) {
+  return row / 8 * 256 + row % 8 * 16 + byte / 16 * 128 + byte % 16;
+}
+
+struct Problem {
+  MmaKind kind = MmaKind::F16;
+  unsigned m = 128, n = 16, group = 1;
+  uint32_t idesc = 0;
+  std::string qualifier;                 ///< of block-scaled kinds
+  std::vector<uint8_t> a, b;             ///< rows of 32 bytes
+  std::vector<uint8_t> scalesA, scalesB; ///< 4 per row
+
+  Problem(MmaKind kind, unsigned m, unsigned n, unsigned group, uint32_t seed)
+      : kind(kind), m(m), n(n), group(group), a(32 * m), b(32 * n), scalesA(4 * m), scalesB(4 * n) {
+    std::mt19937 rng(seed);
+    for (auto *bytes : {&a, &b})
+      for (uint8_t &byte : *bytes)
+        byte = uint8_t(rng());
+    for (auto *bytes : {&scalesA, &scalesB})
+      for (uint8_t &byte : *bytes)
+        byte = uint8_t(0x70 + rng() % 8);
+  }
+  bool scaled() const { return hw::isBlockScaled(kind); }
+
+  /// Random bytes make NaNs of some types: keep exponents low.
+  void tame(MmaType type) {
+    for (auto *bytes : {&a, &b})
+      for (size_t i = 0; i < bytes->size(); ++i) {
+        uint8_t &byte = (*bytes)[i];
+        if (type == MmaType::F16 || type == MmaType::BF16 || type == MmaType::TF32) {
+          const size_t width = type == MmaType::TF32 ? 4 : 2;
+          if (i % width == width - 1)
+            byte = uint8_t((byte & 0x83) | 0x3C);
+        } else if (type == MmaType::E4M3 || type == MmaType::E5M2) {
+          byte &= 0xBF;
+        }
+      }
+  }
+
+  std::vector<uint8_t> image(unsigned rank) const {
+    std::vector<uint8_t> out(imageBytes);
+    const unsigned rowsA = m / group, rowsB = n / group;
+    for (unsigned row = 0; row < rowsA; ++row)
+      for (unsigned byte = 0; byte < 32; ++byte)
+        out[tileOffset(row, byte)] = a[32 * (rank * rowsA + row) + byte];
+    for (unsigned row = 0; row < rowsB; ++row)
+      for (unsigned byte = 0; byte < 32; ++byte)
+        out[offsetB + tileOffset(row, byte)] = b[32 * (rank * rowsB + row) + byte];
+    for (unsigned row = 0; row < rowsA; ++row)
+      for (unsigned block = 0; block < 4; ++block)
+        out[offsetSfa + hw::tiled128x4Offset(row, block, 4)] =
+            scalesA[4 * (rank * rowsA + row) + block];
+    for (unsigned row = 0; row < n; ++row)
+      for (unsigned block = 0; block < 4; ++block)
+        out[offsetSfb + hw::tiled128x4Offset(row, block, 4)] = scalesB[4 * row + block];
+    return out;
+  }
+
+  std::string mma() const {
+    const char *group2 = group == 2 ? "2" : "1";
+    if (scaled())
+      return fmt::format("  tcgen05.mma.cta_group::{}.kind::{}.block_scale{} [%r10], %rd6, %rd7, "
+                         "%r30, [%r31], [%r32], 0;\n",
+                         group2, stringify(kind), qualifier);
+    return fmt::format("  tcgen05.mma.cta_group::{}.kind::{} [%r10], %rd6, %rd7, %r30, 0;\n",
+                       group2, stringify(kind));
+  }
+};
+
+/// One or two CTAs: load the image, copy scales, one MMA by rank 0, dump `columns` columns.
+std::string mmaKernel(const Problem &p, unsigned columns) {
+  hw::SmemDescriptor tile = hw::SmemDescriptor::kMajorOperand(hw::SwizzleMode::None, dynamicBase);
+  hw::SmemDescriptor second = tile;
+  second.startAddress += offsetB;
+  const auto scales = [](uint32_t offset) {
+    return hw::SmemDescriptor::scaleFactorBlock(dynamicBase + offset).encode();
+  };
+  const char *g = p.group == 2 ? "2" : "1";
+  std::string text = fmt::format(
+      "  mov.u32 %r2, %cluster_ctarank;\n  mov.u32 %r3, dynamic;\n  mov.u32 %r4, bar;\n"
+      "  mov.u32 %r9, slot;\n  shr.u32 %r1, %t, 5;\n"
+      "  mul.wide.u32 %rd1, %r2, {};\n  add.u64 %rd1, %out, %rd1;\n"
+      "  shl.b32 %r5, %t, 4;\nCOPY:\n  setp.ge.u32 %p1, %r5, {};\n  @%p1 bra COPIED;\n"
+      "  cvt.u64.u32 %rd2, %r5;\n  add.u64 %rd2, %rd1, %rd2;\n"
+      "  ld.global.v4.b32 {{%v0, %v1, %v2, %v3}}, [%rd2];\n  add.u32 %r6, %r3, %r5;\n"
+      "  st.shared.v4.b32 [%r6], {{%v0, %v1, %v2, %v3}};\n"
+      "  add.u32 %r5, %r5, 2048;\n  bra COPY;\nCOPIED:\n"
+      "  fence.proxy.async.shared::cta;\n  setp.ne.u32 %p2, %t, 0;\n  @%p2 bra READY;\n"
+      "  mbarrier.init.shared::cta.b64 [%r4], 1;\n  fence.mbarrier_init.release.cluster;\n"
+      "READY:\n  setp.ne.u32 %p3, %r1, 0;\n  @%p3 bra ALLOCATED;\n"
+      "  tcgen05.alloc.cta_group::{}.sync.aligned.shared::cta.b32 [%r9], 512;\nALLOCATED:\n"
+      "  tcgen05.fence::before_thread_sync;\n  barrier.cluster.arrive.aligned;\n"
+      "  barrier.cluster.wait.aligned;\n  tcgen05.fence::after_thread_sync;\n"
+      "  ld.shared.b32 %r10, [%r9];\n  add.u32 %r31, %r10, 256;\n  add.u32 %r32, %r10, 264;\n"
+      "  or.b32 %r7, %r2, %t;\n  setp.ne.u32 %p4, %r7, 0;\n  @%p4 bra WAIT;\n",
+      imageBytes, imageBytes, g);
+  if (p.scaled())
+    text += fmt::format("  mov.b64 %rd3, {:#x};\n  mov.b64 %rd4, {:#x};\n  mov.b64 %rd5, {:#x};\n"
+                        "  tcgen05.cp.cta_group::{}.32x128b.warpx4 [%r31], %rd3;\n"
+                        "  tcgen05.cp.cta_group::{}.32x128b.warpx4 [%r32], %rd4;\n"
+                        "  tcgen05.cp.cta_group::{}.32x128b.warpx4 [%r32+4], %rd5;\n",
+                        scales(offsetSfa), scales(offsetSfb), scales(offsetSfb + 512), g, g, g);
+  text += fmt::format("  mov.b64 %rd6, {:#x};\n  mov.b64 %rd7, {:#x};\n  mov.u32 %r30, {:#x};\n",
+                      tile.encode(), second.encode(), p.idesc);
+  text += p.mma();
+  text += p.group == 2
+              ? "  mov.u16 %h, 3;\n  tcgen05.commit.cta_group::2.mbarrier::arrive::one"
+                ".shared::cluster.multicast::cluster.b64 [%r4], %h;\n"
+              : "  tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r4];\n";
+  text += fmt::format("WAIT:\n  mbarrier.try_wait.parity.shared::cta.b64 %p5, [%r4], 0;\n"
+                      "  @!%p5 bra WAIT;\n  tcgen05.fence::after_thread_sync;\n"
+                      "  shl.b32 %r11, %r1, 21;\n  add.u32 %r11, %r11, %r10;\n"
+                      "  shl.b32 %r12, %r2, 7;\n  add.u32 %r12, %r12, %t;\n"
+                      "  mul.wide.u32 %rd8, %r12, {};\n  add.u64 %rd8, %out, %rd8;\n"
+                      "  add.u64 %rd8, %rd8, {};\n",
+                      4 * columns, p.group * imageBytes);
+  for (unsigned column = 0; column < columns; ++column)
+    text += fmt::format("  tcgen05.ld.sync.aligned.{}.x1.b32 {{%v0}}, [%r11+{}];\n"
+                        "  tcgen05.wait::ld.sync.aligned;\n  st.global.b32 [%rd8+{}], %v0;\n",
+                        "32x32b", column, 4 * column);
+  text += fmt::format("  tcgen05.fence::before_thread_sync;\n  barrier.cluster.arrive.aligned;\n"
+                      "  barrier.cluster.wait.aligned;\n  @%p3 bra END;\n"
+                      "  tcgen05.dealloc.cta_group::{}.sync.aligned.b32 %r10, 512;\nEND:\n",
+                      g);
+  std::string ptx =
+      kernelText(text, "  .shared .align 8 .b64 bar;\n  .shared .align 4 .b32 slot;\n");
+  return ptx.insert(ptx.find("  .reg .b32 %t;"), "  .reg .b16 %h;\n");
+}
+
+struct MmaRun {
+  std::string error;
+  std::vector<uint32_t> cells; ///< CTA, lane, column
+};
+
+MmaRun run(const Problem &p, const SimOptions &base, unsigned columns, bool half = false) {
+  SimOptions options = base;
+  if (half) // M = 64 leaves every other 16 lanes alone, and this test reads them too
+    options.uninitializedReads = UninitializedReads::Ignore;
+  auto program = Program::parse(mmaKernel(p, columns), "mma.ptx");
+  if (!program)
+    return {program.error().message, {}};
+  Simulator simulator(options);
+  const size_t words = size_t(p.group) * 128 * columns;
+  const uint64_t out = simulator.memory().allocate(p.group * imageBytes + 4 * words, "out");
+  for (unsigned rank = 0; rank < p.group; ++rank) {
+    const auto image = p.image(rank);
+    EXPECT_TRUE(simulator.memory().write(out + rank * imageBytes, image.data(), image.size()));
+  }
+  Params params;
+  params.add(out);
+  LaunchConfig config;
+  config.grid = config.cluster = {p.group, 1, 1};
+  config.block = {128, 1, 1};
+  config.dynamicSharedBytes = imageBytes;
+  auto stats = simulator.launch(**program, "test", config, params.span());
+  if (!stats)
+    return {stats.error().message + "\n" + stats.error().note, {}};
+  MmaRun result;
+  result.cells.resize(words);
+  EXPECT_TRUE(simulator.memory().read(out + p.group * imageBytes, result.cells.data(), 4 * words));
+  return result;
+}
+
+/// Compares every element of D with `want(row, column)`.
+template <typename F> void expectMatrix(const Problem &p, const std::string &name, F &&want) {
+  const auto layout = *hw::accumulatorLayout(p.group, p.m, false, false);
+  const unsigned columns = hw::accumulatorColumns(layout, p.n);
+  const auto all = schedules(1);
+  for (const SimOptions &options : {all[0], all[1], all[2]}) {
+    const MmaRun result = run(p, options, columns, layout == hw::AccumulatorLayout::F);
+    ASSERT_EQ(result.error, "") << name << ", " << describe(options);
+    int wrong = 0;
+    for (unsigned row = 0; row < p.m; ++row)
+      for (unsigned column = 0; column < p.n; ++column) {
+        const auto cell = hw::accumulatorCell(layout, row, column, p.n);
+        wrong +=
+            result.cells[(cell.cta * 128 + cell.lane) * columns + cell.column] != want(row, column);
+      }
+    EXPECT_EQ(wrong, 0) << name << ", " << describe(options);
+  }
+}
+
+uint32_t denseIdesc(MmaKind kind, unsigned m, unsigned n, MmaType type, hw::AccumulatorType d) {
+  hw::InstrDesc desc;
+  desc.kind = kind;
+  desc.m = m;
+  desc.n = n;
+  desc.aType = desc.bType = type;
+  desc.dType = d;
+  auto bits = desc.encode();
+  EXPECT_TRUE(bits) << bits.error().message;
+  return bits.value_or(0);
+}
+
+void expectDense(MmaKind kind, MmaType type, unsigned m, unsigned n, unsigned group,
+                 hw::AccumulatorType d = hw::AccumulatorType::F32) {
+  Problem p(kind, m, n, group, 17);
+  p.tame(type);
+  p.idesc = denseIdesc(kind, m, n, type, d);
+  const unsigned k = hw::mmaK(kind);
+  const auto rows = [&](const std::vector<uint8_t> &bytes) {
+    std::vector<FactorRow> out(bytes.size() / 32);
+    for (size_t i = 0; i < out.size(); ++i)
+      decodeFactors(type, &bytes[32 * i], false, false, out[i]);
+    return out;
+  };
+  const auto a = rows(p.a), b = rows(p.b);
+  expectMatrix(
+      p, fmt::format("{} {} M {} N {} group {}", stringify(kind), stringify(type), m, n, group),
+      [&](unsigned row, unsigned column) {
+        return denseElement({a[row].data(), k}, {b[column].data(), k}, 2 * fractionBits(type), 0, d,
+                            0);
+      });
+}
+
+TEST(MmaKernels, DenseKinds) {
+  expectDense(MmaKind::F16, MmaType::F16, 128, 16, 1);
+  expectDense(MmaKind::F16, MmaType::BF16, 128, 32, 1);
+  expectDense(MmaKind::F16, MmaType::F16, 128, 16, 1, hw::AccumulatorType::F16);
+  expectDense(MmaKind::F16, MmaType::F16, 64, 16, 1);
+  expectDense(MmaKind::TF32, MmaType::TF32, 128, 16, 1);
+  expectDense(MmaKind::F8F6F4, MmaType::E4M3, 128, 16, 1);
+  expectDense(MmaKind::F8F6F4, MmaType::E5M2, 128, 16, 1);
+  expectDense(MmaKind::F8F6F4, MmaType::E2M1, 128, 16, 1);
+  expectDense(MmaKind::F8F6F4, MmaType::E3M2, 128, 16, 1);
+}
+
+TEST(MmaKernels, DensePairs) {
+  expectDense(MmaKind::F16, MmaType::F16, 256, 32, 2);
+  expectDense(MmaKind::F16, MmaType::F16, 128, 64, 2);
+}
+
+TEST(MmaKernels, Integers) {
+  Problem p(MmaKind::I8, 128, 16, 1, 3);
+  p.idesc = denseIdesc(MmaKind::I8, 128, 16, MmaType::S8, hw::AccumulatorType::S32);
+  expectMatrix(p, "i8", [&](unsigned row, unsigned column) {
+    return integerElement(&p.a[32 * row], &p.b[32 * column], true, true, false, 0);
+  });
+}
+
+hw::BlockScaledInstrDesc scaledDesc(const Problem &p, hw::ScaleType type) {
+  hw::BlockScaledInstrDesc desc;
+  desc.kind = p.kind;
+  desc.m = p.m;
+  desc.n = p.n;
+  desc.scaleType = type;
+  return desc;
+}
+
+void expectScaled(MmaKind kind, hw::ScaleType type, const char *qualifier, unsigned vector,
+                  unsigned id, unsigned m, unsigned n, unsigned group) {
+  Problem p(kind, m, n, group, 23 + n);
+  p.qualifier = qualifier;
+  hw::BlockScaledInstrDesc desc = scaledDesc(p, type);
+  desc.sfaId = desc.sfbId = id;
+  auto bits = desc.encode();
+  ASSERT_TRUE(bits) << bits.error().message;
+  p.idesc = *bits;
+  const auto bytes = [&](const std::vector<uint8_t> &scales, unsigned row) {
+    std::array<uint8_t, 4> out;
+    for (unsigned i = 0; i < 4; ++i)
+      out[i] = scales[4 * row + id + i * vector / 4];
+    return out;
+  };
+  expectMatrix(
+      p, fmt::format("{}{} id {} M {} N {} group {}", stringify(kind), qualifier, id, m, n, group),
+      [&](unsigned row, unsigned column) {
+        return std::bit_cast<uint32_t>(blockScaledElement(
+            &p.a[32 * row], &p.b[32 * column], bytes(p.scalesA, row).data(),
+            bytes(p.scalesB, column).data(),
+            type == hw::ScaleType::UE4M3 ? sim::ScaleFormat::UE4M3 : sim::ScaleFormat::UE8M0, false,
+            0.0f));
+      });
+}
+
+TEST(MmaKernels, BlockScaledFp4) {
+  using enum hw::ScaleType;
+  expectScaled(MmaKind::MXF4NVF4, UE4M3, ".block16", 4, 0, 128, 64, 1);
+  expectScaled(MmaKind::MXF4NVF4, UE4M3, ".scale_vec::4X", 4, 0, 128, 8, 1);
+  expectScaled(MmaKind::MXF4NVF4, UE8M0, ".block32", 2, 2, 128, 136, 1);
+  expectScaled(MmaKind::MXF4, UE8M0, "", 2, 0, 128, 64, 1);
+  expectScaled(MmaKind::MXF4, UE8M0, ".scale_vec::2X", 2, 2, 128, 192, 1);
+}
+
+TEST(MmaKernels, BlockScaledPairs) {
+  expectScaled(MmaKind::MXF4NVF4, hw::ScaleType::UE4M3, ".block16", 4, 0, 256, 64, 2);
+  expectScaled(MmaKind::MXF4, hw::ScaleType::UE8M0, ".block32", 2, 2, 256, 224, 2);
+}
+
+TEST(MmaKernels, BlockScaledFp8) {
+  for (unsigned id = 0; id < 4; ++id) {
+    Problem p(MmaKind::MXF8F6F4, 128, 32, 1, 40 + id);
+    p.qualifier = id % 2 ? ".block32" : "";
+    p.tame(MmaType::E4M3);
+    hw::BlockScaledInstrDesc desc = scaledDesc(p, hw::ScaleType::UE8M0);
+    desc.aType = desc.bType = MmaType::E4M3;
+    desc.sfaId = desc.sfbId = id;
+    auto bits = desc.encode();
+    ASSERT_TRUE(bits) << bits.error().message;
+    p.idesc = *bits;
+    expectMatrix(p, "mxf8f6f4", [&](unsigned row, unsigned column) {
+      FactorRow a, b;
+      decodeFactors(MmaType::E4M3, &p.a[32 * row], false, false, a);
+      decodeFactors(MmaType::E4M3, &p.b[32 * column], false, false, b);
+      const int scale = p.scalesA[4 * row + id] + p.scalesB[4 * column + id] - 254;
+      return denseElement(a, b, 6, scale, hw::AccumulatorType::F32, 0);
+    });
+  }
+}
+
+TEST(MmaKernels, DescriptorErrors) {
+  Problem good(MmaKind::MXF4NVF4, 128, 64, 1, 1);
+  good.qualifier = ".block16";
+  good.idesc = *scaledDesc(good, hw::ScaleType::UE4M3).encode();
+  const SimOptions eager = schedules()[0];
+  EXPECT_EQ(run(good, eager, 64).error, "");
+
+  Problem bad = good;
+  bad.idesc |= 1; // reserved
+  EXPECT_THAT(run(bad, eager, 1).error, HasSubstr("reserved"));
+  bad = good;
+  bad.idesc = (good.idesc & ~(0x3Fu << 17)) | 33u << 17; // N 264
+  EXPECT_THAT(run(bad, eager, 1).error, HasSubstr("264"));
+  bad = good;
+  bad.idesc |= 1u << 29; // id 1 with four scales
+  EXPECT_NE(run(bad, eager, 1).error, "");
+  bad = good;
+  bad.kind = MmaKind::MXF4; // its scales are ue8m0
+  bad.qualifier = "";
+  EXPECT_NE(run(bad, eager, 1).error, "");
+  bad = good;
+  bad.qualifier = "";
+  EXPECT_THAT(run(bad, eager, 1).error, HasSubstr("mxf4nvf4"));
+  bad = good;
+  bad.m = 256;
+  bad.a.resize(32 * 256);
+  bad.scalesA.resize(1024);
+  bad.idesc = *scaledDesc(bad, hw::ScaleType::UE4M3).encode();
+  EXPECT_NE(run(bad, eager, 1).error, "") << "M 256 needs cta_group::2";
+}
+
+} // namespace

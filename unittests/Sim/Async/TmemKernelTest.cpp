@@ -1,0 +1,278 @@
+// Tensor memory in PTX: allocation, every shape of tcgen05.ld, st and cp against the layouts of
+// lib/ISA, waits, and what reading too early or leaking reports.
+#include "KernelHarness.h"
+#include "fp4/ISA/SmemDescriptor.h"
+#include "fp4/ISA/TmemLayout.h"
+
+#include <fmt/format.h>
+
+using namespace fp4;
+using namespace fp4::sim;
+using namespace fp4::sim::test;
+using testing::HasSubstr;
+
+namespace {
+
+LaunchConfig block(uint32_t threads) {
+  LaunchConfig config;
+  config.block = {threads, 1, 1};
+  config.dynamicSharedBytes = 8192;
+  return config;
+}
+
+/// "{%v0, %v1, ...}"
+std::string registers(unsigned count, unsigned first = 0) {
+  std::string text = "{";
+  for (unsigned i = 0; i < count; ++i)
+    text += fmt::format("{}%v{}", i ? ", " : "", first + i);
+  return text + "}";
+}
+
+/// Four warps; warp 0 allocates 64 columns, address in %r10; %r11 is the warp's quarter of it; 64
+/// columns are set to lane * 1000 + column. After `body` the tensor memory is given back.
+std::string tmemKernel(const std::string &body, bool initialise = true) {
+  std::string text = "  shr.u32 %r1, %t, 5;\n  mov.u32 %r9, slot;\n"
+                     "  setp.ne.u32 %p1, %r1, 0;\n  @%p1 bra ALLOCATED;\n"
+                     "  tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r9], 64;\n"
+                     "ALLOCATED:\n  bar.sync 0;\n  ld.shared.b32 %r10, [%r9];\n"
+                     "  shl.b32 %r11, %r1, 21;\n  add.u32 %r11, %r11, %r10;\n"
+                     "  mul.lo.u32 %r12, %t, 1000;\n";
+  for (unsigned i = 0; i < 64; ++i)
+    text += fmt::format("  add.u32 %v{}, %r12, {};\n", i, i);
+  if (initialise)
+    text += "  tcgen05.st.sync.aligned.32x32b.x64.b32 [%r11], " + registers(64) +
+            ";\n  tcgen05.wait::st.sync.aligned;\n";
+  text += body + "  tcgen05.fence::before_thread_sync;\n  bar.sync 0;\n  @%p1 bra END;\n"
+                 "  tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r10, 64;\nEND:\n";
+  return kernelText(text, "  .shared .align 4 .b32 slot;\n  .shared .align 8 .b64 bar;\n");
+}
+
+/// Stores %v0..%v(count-1) of every thread at out[thread * count + i].
+std::string dump(unsigned count) {
+  std::string text =
+      fmt::format("  mul.wide.u32 %rd1, %t, {};\n  add.u64 %rd1, %out, %rd1;\n", 4 * count);
+  for (unsigned i = 0; i < count; ++i)
+    text += fmt::format("  st.global.b32 [%rd1+{}], %v{};\n", 4 * i, i);
+  return text;
+}
+
+struct ShapeCase {
+  hw::LoadShape shape;
+  unsigned num;
+  unsigned split = 0;
+};
+const ShapeCase shapes[] = {{hw::LoadShape::S32x32b, 1},      {hw::LoadShape::S32x32b, 16},
+                            {hw::LoadShape::S16x64b, 1},      {hw::LoadShape::S16x64b, 8},
+                            {hw::LoadShape::S16x128b, 1},     {hw::LoadShape::S16x128b, 4},
+                            {hw::LoadShape::S16x256b, 1},     {hw::LoadShape::S16x256b, 2},
+                            {hw::LoadShape::S16x32bx2, 2, 8}, {hw::LoadShape::S16x32bx2, 4, 16}};
+
+std::string spelled(const ShapeCase &c, const char *qualifier = "") {
+  return fmt::format("{}.x{}{}.b32", stringify(c.shape), c.num, qualifier);
+}
+
+TEST(TmemKernels, LoadsOfEveryShape) {
+  for (const ShapeCase &c : shapes)
+    for (bool packed : {false, true}) {
+      const unsigned count = *hw::loadRegisters(c.shape, c.num);
+      const std::string text =
+          tmemKernel(fmt::format("  tcgen05.ld.sync.aligned.{} {}, [%r11+4]{};\n"
+                                 "  tcgen05.wait::ld.sync.aligned;\n",
+                                 spelled(c, packed ? ".pack::16b" : ""), registers(count),
+                                 c.split ? fmt::format(", {}", c.split) : "") +
+                     dump(count));
+      for (const SimOptions &options : {schedules()[0], schedules()[1]}) {
+        const RunResult result = runText(text, options, block(128), 128 * count);
+        ASSERT_EQ(result.error, "") << spelled(c);
+        for (unsigned thread = 0; thread < 128; ++thread)
+          for (unsigned i = 0; i < count; ++i) {
+            const unsigned warp = thread / 32, lane = thread % 32;
+            const hw::TmemAddress base{32 * warp, 4};
+            const auto value = [&](hw::TmemAddress cell) { return cell.lane * 1000 + cell.column; };
+            uint32_t want = value(hw::loadCell(c.shape, warp, lane, i, base, c.split));
+            if (packed) {
+              const auto low = hw::loadCellPacked(c.shape, warp, lane, i, 0, base, c.split);
+              const auto high = hw::loadCellPacked(c.shape, warp, lane, i, 1, base, c.split);
+              want = (value(low) & 0xFFFF) | value(high) << 16;
+            }
+            ASSERT_EQ(result.out[thread * count + i], want)
+                << spelled(c) << " packed " << packed << " thread " << thread << " register " << i;
+          }
+      }
+    }
+}
+
+TEST(TmemKernels, StoresOfEveryShape) {
+  for (const ShapeCase &c : shapes) {
+    const unsigned count = *hw::loadRegisters(c.shape, c.num);
+    std::string body;
+    for (unsigned i = 0; i < count; ++i)
+      body += fmt::format("  mad.lo.u32 %v{}, %t, 256, {};\n", i, 0x1000000 + i);
+    body += fmt::format("  tcgen05.st.sync.aligned.{} [%r11+4]{}, {};\n"
+                        "  tcgen05.wait::st.sync.aligned;\n"
+                        "  tcgen05.ld.sync.aligned.32x32b.x64.b32 {}, [%r11];\n"
+                        "  tcgen05.wait::ld.sync.aligned;\n",
+                        spelled(c), c.split ? fmt::format(", {}", c.split) : "", registers(count),
+                        registers(64));
+    for (const SimOptions &options : {schedules()[0], schedules()[1]}) {
+      const RunResult result = runText(tmemKernel(body + dump(64)), options, block(128), 128 * 64);
+      ASSERT_EQ(result.error, "") << spelled(c);
+      std::vector<uint32_t> want(128 * 64);
+      for (unsigned lane = 0; lane < 128; ++lane)
+        for (unsigned column = 0; column < 64; ++column)
+          want[lane * 64 + column] = lane * 1000 + column;
+      for (unsigned thread = 0; thread < 128; ++thread)
+        for (unsigned i = 0; i < count; ++i) {
+          const auto cell =
+              hw::loadCell(c.shape, thread / 32, thread % 32, i, {32 * (thread / 32), 4}, c.split);
+          want[cell.lane * 64 + cell.column] = thread * 256 + 0x1000000 + i;
+        }
+      EXPECT_EQ(result.out, want) << spelled(c);
+    }
+  }
+}
+
+TEST(TmemKernels, CopiesOfEveryShape) {
+  using hw::CopyShape;
+  for (CopyShape shape :
+       {CopyShape::C32x128bWarpx4, CopyShape::C64x128bWarpx2_01_23, CopyShape::C64x128bWarpx2_02_13,
+        CopyShape::C128x128b, CopyShape::C128x256b, CopyShape::C4x256b}) {
+    hw::SmemDescriptor source;
+    source.startAddress = 0x400 + 1024; // `dynamic` is the next multiple of 1024 after the statics
+    source.strideByteOffset = 128;
+    source.leadingByteOffset = 2048;
+    const std::string body = fmt::format(
+        "  mov.u32 %r20, dynamic;\n  shl.b32 %r21, %t, 5;\n  add.u32 %r22, %r20, %r21;\n"
+        "  shl.b32 %r23, %t, 3;\n"
+        "  add.u32 %r24, %r23, 1;\n  add.u32 %r25, %r23, 2;\n  add.u32 %r26, %r23, 3;\n"
+        "  st.shared.v4.b32 [%r22], {{%r23, %r24, %r25, %r26}};\n"
+        "  add.u32 %r23, %r23, 4;\n  add.u32 %r24, %r24, 4;\n  add.u32 %r25, %r25, 4;\n"
+        "  add.u32 %r26, %r26, 4;\n  st.shared.v4.b32 [%r22+16], {{%r23, %r24, %r25, %r26}};\n"
+        "  fence.proxy.async.shared::cta;\n  mov.u32 %r27, bar;\n  setp.ne.u32 %p2, %t, 0;\n"
+        "  @%p2 bra READY;\n  mbarrier.init.shared::cta.b64 [%r27], 1;\nREADY:\n"
+        "  tcgen05.fence::before_thread_sync;\n  bar.sync 0;\n"
+        "  tcgen05.fence::after_thread_sync;\n  @%p2 bra ISSUED;\n"
+        "  mov.b64 %rd5, {:#x};\n"
+        "  tcgen05.cp.cta_group::1.{} [%r10+8], %rd5;\n"
+        "  tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r27];\n"
+        "ISSUED:\n  mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r27], 0;\n"
+        "  @!%p3 bra ISSUED;\n  tcgen05.fence::after_thread_sync;\n"
+        "  tcgen05.ld.sync.aligned.32x32b.x64.b32 {}, [%r11];\n"
+        "  tcgen05.wait::ld.sync.aligned;\n",
+        source.encode(), stringify(shape), registers(64));
+    for (const SimOptions &options : schedules(1)) {
+      const RunResult result = runText(tmemKernel(body + dump(64)), options, block(128), 128 * 64);
+      ASSERT_EQ(result.error, "") << stringify(shape) << " " << describe(options);
+      std::vector<uint32_t> want(128 * 64);
+      for (unsigned lane = 0; lane < 128; ++lane)
+        for (unsigned column = 0; column < 64; ++column)
+          want[lane * 64 + column] = lane * 1000 + column;
+      for (unsigned row = 0; row < hw::copyRows(shape); ++row)
+        for (unsigned word = 0; word < hw::copyColumns(shape); ++word) {
+          const auto cells = hw::copyCells(shape, row, word);
+          for (unsigned i = 0; i < cells.count; ++i)
+            want[cells.cells[i].lane * 64 + 8 + cells.cells[i].column] =
+                (source.operandAddress(row, 4 * word) - source.startAddress) / 4;
+        }
+      EXPECT_EQ(result.out, want) << stringify(shape) << " " << describe(options);
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Waits and rules
+//===----------------------------------------------------------------------===//
+
+const std::string loadOne = "  tcgen05.ld.sync.aligned.32x32b.x1.b32 {%v0}, [%r11];\n";
+const std::string waitLoad = "  tcgen05.wait::ld.sync.aligned;\n";
+
+TEST(TmemKernels, RegistersArriveWithTheWait) {
+  for (const SimOptions &options : schedules(2))
+    EXPECT_EQ(runText(tmemKernel(loadOne + waitLoad + dump(1)), options, block(128), 128).error,
+              "");
+  SimOptions lazy = schedules()[1];
+  const std::string early = tmemKernel(loadOne + dump(1) + waitLoad);
+  EXPECT_THAT(runText(early, lazy, block(128), 128).error,
+              HasSubstr("uses a register before ticket"));
+  lazy.unwaitedLoads = UnwaitedLoads::Drain;
+  const RunResult drained = runText(early, lazy, block(128), 128);
+  EXPECT_EQ(drained.error, "");
+  EXPECT_EQ(drained.out[5], 5000u);
+}
+
+TEST(TmemKernels, LoadAfterStoreNeedsTheWait) {
+  const std::string store = "  tcgen05.st.sync.aligned.32x32b.x1.b32 [%r11], {%r12};\n";
+  const std::string wait = "  tcgen05.wait::st.sync.aligned;\n";
+  for (const SimOptions &options : schedules(2))
+    EXPECT_EQ(
+        runText(tmemKernel(store + wait + loadOne + waitLoad + dump(1)), options, block(128), 128)
+            .error,
+        "");
+  EXPECT_THAT(runText(tmemKernel(store + loadOne + wait + waitLoad + dump(1)), schedules()[1],
+                      block(128), 128)
+                  .error,
+              HasSubstr("too early"));
+}
+
+struct Rule {
+  const char *name, *good, *bad, *error;
+};
+
+TEST(TmemKernels, Rules) {
+  const Rule rules[] = {
+      {"never written", "", "  tcgen05.ld.sync.aligned.32x32b.x1.b32 {%v0}, [%r11+20];\n",
+       "never written"},
+      {"not allocated", "", "  tcgen05.st.sync.aligned.32x32b.x1.b32 [%r11+64], {%r12};\n",
+       "not inside one allocation"},
+      {"lanes of another warp", "  tcgen05.st.sync.aligned.32x32b.x1.b32 [%r11], {%r12};\n",
+       "  add.u32 %r11, %r11, 0x200000;\n"
+       "  tcgen05.st.sync.aligned.32x32b.x1.b32 [%r11], {%r12};\n",
+       "may access tensor memory lanes"},
+      {"larger than before", "",
+       "  @%p1 bra N;\n"
+       "  tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r9], 128;\nN:\n",
+       "must not increase"},
+      {"wrong size given back", "",
+       "  @%p1 bra N;\n  tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r10, 32;\nN:\n",
+       "but 64 were allocated"},
+      {"after relinquishing", "",
+       "  @%p1 bra N;\n  tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;\n"
+       "  tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r9], 32;\nN:\n",
+       "relinquish_alloc_permit"},
+      {"leak", "",
+       "  @%p1 bra N;\n"
+       "  tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r9], 32;\nN:\n",
+       "exits with tensor memory allocated: columns 64..95"},
+  };
+  for (const Rule &rule : rules) {
+    const std::string stores = "  tcgen05.wait::st.sync.aligned;\n";
+    EXPECT_EQ(runText(tmemKernel(rule.good + stores, false), schedules()[0], block(128), 1).error,
+              "")
+        << rule.name;
+    EXPECT_THAT(runText(tmemKernel(rule.bad + stores, false), schedules()[0], block(128), 1).error,
+                HasSubstr(rule.error))
+        << rule.name;
+  }
+}
+
+TEST(TmemKernels, AllocationBlocksUntilColumnsAreFree) {
+  // Warp 1 wants 512 columns while warp 0 has them; with `giveBack` it gets them.
+  const auto text = [](bool giveBack) {
+    return kernelText(
+        std::string("  mov.u32 %r9, slot;\n  setp.ge.u32 %p1, %t, 32;\n  @%p1 bra SECOND;\n"
+                    "  tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r9], 512;\n"
+                    "  bar.sync 1, 64;\n  ld.shared.b32 %r10, [%r9];\n") +
+            (giveBack ? "  tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r10, 512;\n" : "") +
+            "  ret;\nSECOND:\n  bar.sync 1, 64;\n"
+            "  tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r9+4], 512;\n"
+            "  ld.shared.b32 %r10, [%r9+4];\n"
+            "  tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r10, 512;\n",
+        "  .shared .align 4 .b32 slot[2];\n");
+  };
+  for (const SimOptions &options : schedules(2))
+    EXPECT_EQ(runText(text(true), options, block(64), 1).error, "") << describe(options);
+  EXPECT_THAT(runText(text(false), schedules()[0], block(64), 1).error,
+              HasSubstr("512 free columns of tensor memory"));
+}
+
+} // namespace
