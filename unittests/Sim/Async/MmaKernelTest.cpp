@@ -345,7 +345,7 @@ TEST(MmaKernels, DescriptorErrors) {
 
   Problem bad = good;
   bad.idesc |= 1; // reserved
-  EXPECT_THAT(run(bad, eager, 1).error, HasSubstr("reserved"));
+  EXPECT_THAT(run(bad, eager, 1).error, HasSubstr("must be zero in bits"));
   bad = good;
   bad.idesc = (good.idesc & ~(0x3Fu << 17)) | 33u << 17; // N 264
   EXPECT_THAT(run(bad, eager, 1).error, HasSubstr("264"));
