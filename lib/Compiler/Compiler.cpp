@@ -16,6 +16,7 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -50,6 +51,7 @@ public:
   Status load(std::unique_ptr<llvm::MemoryBuffer> buffer);
   Status specialize(const std::map<std::string, int64_t> &sizes);
   Status checkAssembler() const;
+  Status recordFunctions();
   Status compileTo(Phase phase);
   Status lowerHost();
   Expected<std::unique_ptr<JitProgram>> jit();
@@ -124,9 +126,20 @@ fp4::Status fp4::Compiler::Impl::checkAssembler() const {
   return assembler->supports((*target)->name, (*target)->ptxFeature);
 }
 
+/// Records what the user wrote, not what the compiler makes of it; only helpers are inlined.
+fp4::Status fp4::Compiler::Impl::recordFunctions() {
+  OwningOpRef<ModuleOp> inlined = module->clone();
+  PassManager manager(&context);
+  manager.addPass(createInlinerPass());
+  if (mlir::failed(manager.run(*inlined)))
+    return notCompiled();
+  functions = describeFunctions(*inlined);
+  return {};
+}
+
 fp4::Status fp4::Compiler::Impl::compileTo(Phase phase) {
-  if (!reached) // what the user wrote, not what the compiler makes of it
-    functions = describeFunctions(*module);
+  if (!reached)
+    FP4_TRY(recordFunctions());
   PhaseOptions phaseOptions{options.target, options.ptxas};
   for (Phase step : {Phase::Fused, Phase::Tiles, Phase::Roles, Phase::Pipelined, Phase::Nvvm,
                      Phase::Ptx, Phase::Cubin}) {

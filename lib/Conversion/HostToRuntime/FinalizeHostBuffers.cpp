@@ -63,19 +63,20 @@ Value copyTo(OpBuilder &builder, Location loc, MemRefType type, Value source) {
   return copy;
 }
 
-InFlightDiagnostic unsupportedType(func::FuncOp function, StringRef what, unsigned number,
-                                   Type type) {
+LogicalResult unsupportedType(func::FuncOp function, StringRef what, unsigned number, Type type) {
   InFlightDiagnostic diagnostic = function.emitError()
                                   << what << " " << number << " of '" << function.getName()
                                   << "' must be a tensor with a device buffer, but got " << type;
   diagnostic.attachNote() << "buffers exist for scalars and matrices of bf16, f16, f32, f4E2M1FN, "
-                             "f8E4M3FN and f8E8M0FNU of which only the rows are dynamic";
+                             "f8E4M3FN and f8E8M0FNU of which only the rows are dynamic, and none "
+                             "for tensors without elements";
   return diagnostic;
 }
 
 MemRefType userBuffer(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor ? fp4::userBufferType(tensor) : MemRefType();
+  bool isEmpty = tensor && llvm::is_contained(tensor.getShape(), 0);
+  return tensor && !isEmpty ? fp4::userBufferType(tensor) : MemRefType();
 }
 
 /// One function on its way from tensors to buffers.

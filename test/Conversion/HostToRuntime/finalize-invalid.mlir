@@ -38,3 +38,11 @@ func.func @branches(%x: tensor<4x8xbf16>) {
 
 // expected-error@+1 {{'declared' must have a body, but got a declaration}}
 func.func private @declared(%x: tensor<4x8xbf16>)
+
+// -----
+
+// expected-error@+2 {{argument 0 of 'empty' must be a tensor with a device buffer, but got 'tensor<0x8xbf16>'}}
+// expected-note@+1 {{none for tensors without elements}}
+func.func @empty(%x: tensor<0x8xbf16>) {
+  return
+}

@@ -4,6 +4,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Transforms/InliningUtils.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -14,7 +15,16 @@ using namespace fp4;
 #define GET_ATTRDEF_CLASSES
 #include "fp4/Dialect/Fp4/IR/Fp4Attrs.cpp.inc"
 
+namespace {
+/// fp4 operations have value semantics and mean the same in every function.
+struct Fp4Inliner : DialectInlinerInterface {
+  using DialectInlinerInterface::DialectInlinerInterface;
+  bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const override { return true; }
+};
+} // namespace
+
 void Fp4Dialect::initialize() {
+  addInterfaces<Fp4Inliner>();
   addAttributes<
 #define GET_ATTRDEF_LIST
 #include "fp4/Dialect/Fp4/IR/Fp4Attrs.cpp.inc"
