@@ -65,10 +65,13 @@ Coordinates randomCoordinates(std::mt19937 &rng, const TensorMap &map, bool nega
 }
 
 /// Calls f(shared byte index, global byte index or -1) for every byte of the box, by definition:
-/// element (i0, i1, ...) at ((i2 * B1 + i1) * B0 + i0), then the swizzle.
+/// element (i0, i1, ...) at ((i2 * B1 + i1) * B0 + i0), then the swizzle. A store also writes the
+/// rest of the last 16 bytes of a row (H200).
 template <typename F>
-void forEachByte(const TensorMap &map, const Coordinates &at, uint32_t shared, F &&f) {
+void forEachByte(const TensorMap &map, const Coordinates &at, uint32_t shared, bool store, F &&f) {
   const unsigned bits = tensorMapTypeBits(map.elementType);
+  const int64_t tensorRow = int64_t(map.dims[0] * bits / 8);
+  const int64_t rowEnd = store ? (tensorRow + 15) / 16 * 16 : tensorRow;
   const uint64_t rowBytes = map.box[0] * bits / 8;
   uint64_t rows = 1;
   for (unsigned d = 1; d < map.rank; ++d)
@@ -77,7 +80,7 @@ void forEachByte(const TensorMap &map, const Coordinates &at, uint32_t shared, F
     for (uint64_t byte = 0; byte < rowBytes; ++byte) {
       uint64_t rest = row;
       int64_t global = int64_t(at[0]) * bits / 8 + int64_t(byte);
-      bool inside = global >= 0 && global < int64_t(map.dims[0] * bits / 8);
+      bool inside = global >= 0 && global < rowEnd;
       for (unsigned d = 1; d < map.rank; ++d) {
         const uint64_t steps = (map.box[d] + map.elementStrides[d] - 1) / map.elementStrides[d];
         const int64_t x = at[d] + int64_t(rest % steps) * map.elementStrides[d];
@@ -105,7 +108,7 @@ TEST(TensorBox, LoadsEqualTheDefinition) {
     ASSERT_TRUE(data) << data.error().message;
     std::vector<std::byte> image(t.map.boxSharedBytes() + 256, std::byte{0xEE}), want = image;
     swizzleInto(t.map, shared, image.data(), *data);
-    forEachByte(t.map, at, shared, [&](uint32_t to, int64_t from) {
+    forEachByte(t.map, at, shared, false, [&](uint32_t to, int64_t from) {
       want[to] = from < 0 ? std::byte{0} : t.bytes[uint64_t(from)];
     });
     EXPECT_EQ(std::memcmp(image.data(), want.data(), image.size()), 0) << "case " << i;
@@ -122,7 +125,7 @@ TEST(TensorBox, StoresWriteOnlyTheTensor) {
     for (auto &byte : image)
       byte = std::byte(rng());
     std::vector<std::byte> want = t.bytes;
-    forEachByte(t.map, at, 0x400, [&](uint32_t from, int64_t to) {
+    forEachByte(t.map, at, 0x400, true, [&](uint32_t from, int64_t to) {
       if (to >= 0)
         want[uint64_t(to)] = image[from];
     });
