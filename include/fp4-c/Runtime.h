@@ -32,11 +32,11 @@ extern "C" {
 
 /** The kernels of one gpu.module. Lives at least as long as the session that launches from it. */
 typedef struct fp4rt_module {
-  const char *name;     /**< module name, for messages */
-  const char *target;   /**< target the code was emitted for, for example "sm_100a" */
-  const char *ptx;      /**< PTX text; ptx_size bytes, no terminating NUL needed */
-  uint64_t ptx_size;    /**< 0 when the module carries no PTX */
-  const void *cubin;    /**< cubin for `target`; null when the module carries none */
+  const char *name;   /**< module name, for messages */
+  const char *target; /**< target the code was emitted for, for example "sm_100a" */
+  const char *ptx;    /**< PTX text; ptx_size bytes, no terminating NUL needed */
+  uint64_t ptx_size;  /**< 0 when the module carries no PTX */
+  const void *cubin;  /**< cubin for `target`; null when the module carries none */
   uint64_t cubin_size;
 } fp4rt_module;
 
@@ -70,8 +70,8 @@ FP4RT_EXPORT int32_t fp4rt_multiprocessor_count(void);
  *  checks of the host code itself, such as a dynamic size that no kernel covers. */
 FP4RT_EXPORT void fp4rt_fail(const char *message, const char *note);
 
-/** Makes the session fail unless min <= found <= max. `what` names the size in the message ("argument
- *  'x' dimension 0"); `note`, which may be null, says what to do. */
+/** Makes the session fail unless min <= found <= max. `what` names the size in the message
+ * ("argument 'x' dimension 0"); `note`, which may be null, says what to do. */
 FP4RT_EXPORT void fp4rt_expect_size(const char *what, int64_t found, int64_t min, int64_t max,
                                     const char *note);
 
@@ -80,9 +80,9 @@ FP4RT_EXPORT void fp4rt_expect_size(const char *what, int64_t found, int64_t min
  *  zero extent launches nothing. Cluster dimensions are those the kernel declares
  *  (.reqnctapercluster), else 1. */
 FP4RT_EXPORT void fp4rt_launch(const fp4rt_module *module, const char *kernel, uint32_t grid_x,
-                               uint32_t grid_y, uint32_t grid_z, uint32_t block_x,
-                               uint32_t block_y, uint32_t block_z, uint32_t shared_bytes,
-                               void **params, uint32_t num_params);
+                               uint32_t grid_y, uint32_t grid_z, uint32_t block_x, uint32_t block_y,
+                               uint32_t block_z, uint32_t shared_bytes, void **params,
+                               uint32_t num_params);
 
 #ifdef __cplusplus
 }

@@ -43,7 +43,8 @@ void fp4rt_tensor_map(void *out128, void *base, int32_t elementType, int32_t swi
   if (!session)
     return;
   if (rank < 1 || rank > 5 || !out128)
-    return session->fail(misuse("fp4rt_tensor_map expects a rank of 1 to 5 and a place to write to"));
+    return session->fail(
+        misuse("fp4rt_tensor_map expects a rank of 1 to 5 and a place to write to"));
   size_t n = static_cast<size_t>(rank);
   session->encodeTensorMap(
       out128, {toDevice(base), elementType, swizzle, {dims, n}, {strides, n - 1}, {box, n}});
@@ -89,13 +90,14 @@ void fp4rt_launch(const fp4rt_module *module, const char *kernel, uint32_t gridX
 }
 
 std::span<const AbiSymbol> fp4::rt::abiSymbols() {
-#define SYMBOL(name) {#name, reinterpret_cast<void *>(&name)}
+#define SYMBOL(name)                                                                               \
+  {                                                                                                \
+    #name, reinterpret_cast<void *>(&name)                                                         \
+  }
   static const AbiSymbol symbols[] = {
-      SYMBOL(fp4rt_alloc),      SYMBOL(fp4rt_free),
-      SYMBOL(fp4rt_memset),     SYMBOL(fp4rt_memcpy_2d),
-      SYMBOL(fp4rt_tensor_map), SYMBOL(fp4rt_multiprocessor_count),
-      SYMBOL(fp4rt_fail),       SYMBOL(fp4rt_expect_size),
-      SYMBOL(fp4rt_launch)};
+      SYMBOL(fp4rt_alloc),     SYMBOL(fp4rt_free),        SYMBOL(fp4rt_memset),
+      SYMBOL(fp4rt_memcpy_2d), SYMBOL(fp4rt_tensor_map),  SYMBOL(fp4rt_multiprocessor_count),
+      SYMBOL(fp4rt_fail),      SYMBOL(fp4rt_expect_size), SYMBOL(fp4rt_launch)};
 #undef SYMBOL
   return symbols;
 }

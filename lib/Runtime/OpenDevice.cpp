@@ -52,8 +52,7 @@ Expected<std::unique_ptr<Device>> openDevice(std::string_view selector,
     return openBestDevice(options, note);
   if (int ordinal = cudaOrdinal(selector); ordinal >= 0)
     return openCudaDevice(ordinal);
-  return makeError(ErrorKind::Usage,
-                   "unknown device '" + std::string(selector) + "'",
+  return makeError(ErrorKind::Usage, "unknown device '" + std::string(selector) + "'",
                    "choose auto, sim, cuda or cuda:N");
 }
 

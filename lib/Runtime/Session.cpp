@@ -124,8 +124,8 @@ void Session::launch(const fp4rt_module &module, const char *kernel, const Launc
     check(tryLaunch(module, kernel, shape, params));
 }
 
-Status Session::tryLaunch(const fp4rt_module &module, const char *kernel,
-                          const LaunchShape &shape, std::span<void *const> params) {
+Status Session::tryLaunch(const fp4rt_module &module, const char *kernel, const LaunchShape &shape,
+                          std::span<void *const> params) {
   auto id = load(module);
   if (!id)
     return tl::unexpected<Error>(id.error());

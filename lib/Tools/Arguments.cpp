@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <optional>
+#include <unistd.h>
 
 namespace fp4::tools {
 namespace {
@@ -16,9 +17,8 @@ Expected<int64_t> parseSize(const std::string &text, const char *option) {
   int64_t size = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
   if (error != std::errc() || end != text.data() + text.size() || size < 1 || size > INT32_MAX)
-    return makeError(ErrorKind::Usage,
-                     fmt::format("{} expects a size from 1 to {}, but got '{}'", option, INT32_MAX,
-                                 text));
+    return makeError(ErrorKind::Usage, fmt::format("{} expects a size from 1 to {}, but got '{}'",
+                                                   option, INT32_MAX, text));
   return size;
 }
 
@@ -59,6 +59,7 @@ public:
     FP4_TRY(fixNamedSizes());
     FP4_TRY(loadFiles());
     FP4_TRY(fixCommonSize());
+    FP4_TRY(checkMemory());
     FP4_TRY(generate());
     for (auto &value : values_)
       bound_.values.push_back(std::move(*value));
@@ -69,6 +70,7 @@ private:
   Status fixNamedSizes();
   Status loadFiles();
   Status fixCommonSize();
+  Status checkMemory() const;
   Status generate();
 
   const Function &function_;
@@ -138,6 +140,18 @@ Status Binder::fixCommonSize() {
       }
   if (assumed && used)
     bound_.notes.push_back(fmt::format("dynamic size taken as {}; choose it with --shape M", rows));
+  return {};
+}
+
+/// Tensors that no machine can hold are a mistake in a size, and should be told as one.
+Status Binder::checkMemory() const {
+  const uint64_t memory = uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGE_SIZE));
+  for (size_t i = 0; i < types_.size(); ++i)
+    if (uint64_t bytes = types_[i].bufferBytes(); bytes > memory / 2)
+      return makeError(ErrorKind::Usage,
+                       fmt::format("argument '{}', {}, must fit half of this machine's {} bytes of "
+                                   "memory, but has {}",
+                                   function_.arguments[i].name, types_[i].str(), memory, bytes));
   return {};
 }
 

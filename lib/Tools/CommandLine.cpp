@@ -11,17 +11,20 @@ namespace fp4::tools {
 
 void addRunOptions(CLI::App &app, RunOptions &options) {
   auto *group = app.add_option_group("Running");
-  group->add_option("--device", options.device,
-                    "auto (a GPU that runs the code, else the simulator), sim, cuda or cuda:N")
+  group
+      ->add_option("--device", options.device,
+                   "auto (a GPU that runs the code, else the simulator), sim, cuda or cuda:N")
       ->capture_default_str();
-  group->add_option("--policy", options.policy,
-                    "when asynchronous operations of the simulator complete: eager, lazy, random, "
-                    "delay")
+  group
+      ->add_option("--policy", options.policy,
+                   "when asynchronous operations of the simulator complete: eager, lazy, random, "
+                   "delay")
       ->capture_default_str();
   group->add_option("--seed", options.seed, "seed of the inputs and of the random policy")
       ->capture_default_str();
-  group->add_option("--dist", options.distribution,
-                    fmt::format("inputs: {}", fmt::join(kDistributions, ", ")))
+  group
+      ->add_option("--dist", options.distribution,
+                   fmt::format("inputs: {}", fmt::join(kDistributions, ", ")))
       ->capture_default_str();
   group->add_option("--function", options.function, "function to run, where there are several");
   group->add_option("--input", options.inputs, "NAME=FILE.npy: an argument from a file");

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstring>
 #include <fmt/format.h>
+#include <new>
 #include <unistd.h>
 
 namespace fp4::tools {
@@ -93,10 +94,11 @@ void describeDevice(RunReport &report, const rt::Device &device, const RunOption
 /// Launches, with the resources ptxas reported where the device does not know them.
 void describeKernels(RunReport &report, const rt::Session &session, const Manifest &manifest) {
   for (const rt::LaunchRecord &launch : session.launches()) {
-    RunReport::Kernel kernel{launch.module, launch.kernel, launch.shape, launch.info.registers,
-                             launch.info.localBytes,
-                             launch.info.staticSharedBytes + launch.shape.dynamicSharedBytes,
-                             launch.milliseconds};
+    RunReport::Kernel kernel{
+        launch.module,          launch.kernel,
+        launch.shape,           launch.info.registers,
+        launch.info.localBytes, launch.info.staticSharedBytes + launch.shape.dynamicSharedBytes,
+        launch.milliseconds};
     for (const KernelResources &known : manifest.kernels)
       if (known.module == launch.module && known.name == launch.kernel && !report.hardware) {
         kernel.registers = known.registers;
@@ -106,16 +108,98 @@ void describeKernels(RunReport &report, const rt::Session &session, const Manife
   }
 }
 
-Status verify(RunReport &report, const Function &function, std::span<const Tensor> arguments,
-              std::span<const Tensor> results, unsigned threads) {
+/// One run, step by step: what was asked, the device, the call, the results, the verdict.
+class Run {
+public:
+  Run(const Manifest &manifest, const EntryResolver &resolver, const RunOptions &options)
+      : manifest_(manifest), resolver_(resolver), options_(options) {}
+
+  Expected<RunReport> execute() {
+    FP4_TRY(prepare());
+    FP4_TRY(call());
+    FP4_TRY(write());
+    FP4_TRY(verify());
+    return std::move(report_);
+  }
+
+private:
+  Status prepare();
+  Status call();
+  Status write();
+  Status verify();
+
+  const Manifest &manifest_;
+  const EntryResolver &resolver_;
+  const RunOptions &options_;
+  const Function *function_ = nullptr;
+  std::vector<std::pair<size_t, std::string>> outputs_;
+  BoundArguments arguments_;
+  EntryFunction entry_ = nullptr;
+  std::unique_ptr<rt::Device> device_;
+  std::vector<Tensor> results_;
+  RunReport report_;
+};
+
+/// Assigns the value of an Expected, or returns its error.
+#define FP4_ASSIGN(target, expr)                                                                   \
+  do {                                                                                             \
+    auto assigned = (expr);                                                                        \
+    if (!assigned)                                                                                 \
+      return tl::unexpected<Error>(std::move(assigned.error()));                                   \
+    target = std::move(*assigned);                                                                 \
+  } while (false)
+
+Status Run::prepare() {
+  FP4_ASSIGN(function_, selectFunction(manifest_, options_.function));
+  FP4_ASSIGN(outputs_, parseOutputs(*function_, options_));
+  FP4_ASSIGN(arguments_, bindArguments(*function_, options_));
+  FP4_ASSIGN(entry_, resolver_(function_->symbol));
+  report_.function = function_->name;
+  report_.notes = arguments_.notes;
+  FP4_ASSIGN(device_, openDevice(manifest_, options_, report_));
+  describeDevice(report_, *device_, options_);
+  for (size_t i = 0; i < arguments_.values.size(); ++i)
+    report_.arguments.push_back(
+        {function_->arguments[i].name, arguments_.values[i].type, arguments_.sources[i]});
+  return {};
+}
+
+Status Run::call() {
+  rt::Session session(*device_);
+  EntryCall call(session, *function_);
+  FP4_TRY(call.upload(arguments_.values));
   Clock::time_point start = Clock::now();
-  auto expected = runReference(function, arguments, threads);
-  if (!expected)
-    return tl::unexpected<Error>(expected.error());
-  for (size_t i = 0; i < results.size(); ++i)
-    report.verdicts.push_back(judge(function.results[i].name, results[i], (*expected)[i]));
-  report.referenceMilliseconds = millisecondsSince(start);
-  report.verified = true;
+  FP4_TRY(call.call(entry_));
+  report_.runMilliseconds = millisecondsSince(start);
+  describeKernels(report_, session, manifest_);
+  FP4_ASSIGN(results_, call.download());
+  for (size_t i = 0; i < results_.size(); ++i)
+    report_.results.push_back({function_->results[i].name, results_[i].type, ""});
+  return {};
+}
+
+Status Run::write() {
+  for (auto &[index, path] : outputs_) {
+    FP4_TRY(writeNpy(path, toNpy(results_[index])));
+    report_.results[index].source = path;
+  }
+  return {};
+}
+
+Status Run::verify() {
+  if (!options_.verify)
+    return {};
+  if (!function_->hasProgram) {
+    report_.notes.push_back("not verified: the manifest has no program for the reference");
+    return {};
+  }
+  Clock::time_point start = Clock::now();
+  std::vector<ReferenceValue> expected;
+  FP4_ASSIGN(expected, runReference(*function_, arguments_.values, options_.hostThreads));
+  for (size_t i = 0; i < results_.size(); ++i)
+    report_.verdicts.push_back(judge(function_->results[i].name, results_[i], expected[i]));
+  report_.referenceMilliseconds = millisecondsSince(start);
+  report_.verified = true;
   return {};
 }
 
@@ -132,50 +216,12 @@ Expected<Engine> Engine::create(std::string_view manifestJson, EntryResolver res
 }
 
 Expected<RunReport> Engine::run(const RunOptions &options) const {
-  auto function = selectFunction(manifest_, options.function);
-  if (!function)
-    return tl::unexpected<Error>(function.error());
-  auto outputs = parseOutputs(**function, options);
-  if (!outputs)
-    return tl::unexpected<Error>(outputs.error());
-  auto arguments = bindArguments(**function, options);
-  if (!arguments)
-    return tl::unexpected<Error>(arguments.error());
-  auto entry = resolver_((*function)->symbol);
-  if (!entry)
-    return tl::unexpected<Error>(entry.error());
-  RunReport report;
-  report.function = (*function)->name;
-  report.notes = arguments->notes;
-  auto device = openDevice(manifest_, options, report);
-  if (!device)
-    return tl::unexpected<Error>(device.error());
-  describeDevice(report, **device, options);
-  for (size_t i = 0; i < arguments->values.size(); ++i)
-    report.arguments.push_back({(*function)->arguments[i].name, arguments->values[i].type,
-                                arguments->sources[i]});
-
-  rt::Session session(**device);
-  EntryCall call(session, **function);
-  FP4_TRY(call.upload(arguments->values));
-  Clock::time_point start = Clock::now();
-  FP4_TRY(call.call(*entry));
-  report.runMilliseconds = millisecondsSince(start);
-  describeKernels(report, session, manifest_);
-  auto results = call.download();
-  if (!results)
-    return tl::unexpected<Error>(results.error());
-  for (size_t i = 0; i < results->size(); ++i)
-    report.results.push_back({(*function)->results[i].name, (*results)[i].type, ""});
-  for (auto &[index, path] : *outputs) {
-    FP4_TRY(writeNpy(path, toNpy((*results)[index])));
-    report.results[index].source = path;
+  try {
+    return Run(manifest_, resolver_, options).execute();
+  } catch (const std::bad_alloc &) {
+    return makeError(ErrorKind::Device, "this machine has too little memory",
+                     "use a smaller --shape, or --no-verify to do without the reference");
   }
-  if (options.verify && (*function)->hasProgram)
-    FP4_TRY(verify(report, **function, arguments->values, *results, options.hostThreads));
-  else if (options.verify)
-    report.notes.push_back("not verified: the manifest has no program for the reference");
-  return report;
 }
 
 std::string Engine::list() const {

@@ -82,8 +82,9 @@ void fillFloats(Tensor &tensor, const Generator &generate) {
     if (tensor.type.element == ElementType::F32)
       tensor.as<float>()[i] = value;
     else
-      tensor.as<uint16_t>()[i] =
-          tensor.type.element == ElementType::BF16 ? numerics::encodeBF16(value) : numerics::encodeF16(value);
+      tensor.as<uint16_t>()[i] = tensor.type.element == ElementType::BF16
+                                     ? numerics::encodeBF16(value)
+                                     : numerics::encodeF16(value);
   }
 }
 

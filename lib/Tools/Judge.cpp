@@ -35,9 +35,8 @@ void compareBits(Verdict &verdict, const Tensor &got, const Tensor &expected,
 /// The second, independent judgement of a product: the plain sum and how far from it is allowed.
 void compareWithin(Verdict &verdict, const Tensor &got, const ReferenceValue &expected,
                    const numerics::CompareOptions &options) {
-  numerics::CompareReport report =
-      numerics::compareWithin(numerics::decodeFloats(options.type, got.bytes), expected.sums,
-                              expected.bounds, options);
+  numerics::CompareReport report = numerics::compareWithin(
+      numerics::decodeFloats(options.type, got.bytes), expected.sums, expected.bounds, options);
   verdict.hasBound = true;
   verdict.maxError = report.maxError;
   verdict.maxErrorOfBound = report.maxErrorOfBound;
@@ -53,10 +52,12 @@ void compareWithin(Verdict &verdict, const Tensor &got, const ReferenceValue &ex
 Verdict judge(const std::string &name, const Tensor &got, const ReferenceValue &expected) {
   Verdict verdict;
   verdict.name = name;
-  verdict.method = expected.isProduct ? "the tcgen05 model, bit for bit, and the fp64 sum within its bound"
-                                      : "the reference, bit for bit";
+  verdict.method = expected.isProduct
+                       ? "the tcgen05 model, bit for bit, and the fp64 sum within its bound"
+                       : "the reference, bit for bit";
   if (got.type != expected.value.type || got.bytes.size() != expected.value.bytes.size()) {
-    verdict.details = fmt::format("expected {}, but got {}", expected.value.type.str(), got.type.str());
+    verdict.details =
+        fmt::format("expected {}, but got {}", expected.value.type.str(), got.type.str());
     return verdict;
   }
   numerics::CompareOptions options;

@@ -18,8 +18,7 @@ Expected<Engine> openLibrary(const std::string &path) {
   std::string name = path.find('/') == std::string::npos ? "./" + path : path;
   void *handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle)
-    return makeError(ErrorKind::Usage,
-                     fmt::format("cannot load library '{}': {}", path, dlerror()),
+    return makeError(ErrorKind::Usage, fmt::format("cannot load library '{}': {}", path, dlerror()),
                      "it must be a library that fp4-runner --emit=so wrote, for this machine");
   auto *manifest = static_cast<const char *>(dlsym(handle, "fp4_manifest"));
   if (!manifest)
@@ -29,8 +28,7 @@ Expected<Engine> openLibrary(const std::string &path) {
   auto resolve = [handle, path](const std::string &symbol) -> Expected<EntryFunction> {
     if (void *address = dlsym(handle, symbol.c_str()))
       return reinterpret_cast<EntryFunction>(address);
-    return makeError(ErrorKind::Usage,
-                     fmt::format("library '{}' has no symbol '{}'", path, symbol),
+    return makeError(ErrorKind::Usage, fmt::format("library '{}' has no symbol '{}'", path, symbol),
                      "its manifest names a function that it does not contain");
   };
   return Engine::create(manifest, resolve);

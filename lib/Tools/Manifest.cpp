@@ -152,6 +152,14 @@ Manifest parseManifest(const Field &root) {
   return manifest;
 }
 
+/// `unit` times all sizes; the largest number there is where that overflows.
+uint64_t product(uint64_t unit, const std::vector<int64_t> &sizes) {
+  for (int64_t size : sizes)
+    if (__builtin_mul_overflow(unit, static_cast<uint64_t>(size), &unit))
+      return UINT64_MAX;
+  return unit;
+}
+
 int64_t roundUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
@@ -183,12 +191,7 @@ bool Type::isDynamic() const {
   return false;
 }
 
-uint64_t Type::elements() const {
-  uint64_t count = 1;
-  for (int64_t dim : shape)
-    count *= static_cast<uint64_t>(dim);
-  return count;
-}
+uint64_t Type::elements() const { return product(1, shape); }
 
 std::vector<int64_t> Type::bufferShape() const {
   std::vector<int64_t> buffer = shape;
@@ -211,12 +214,7 @@ unsigned Type::storageBytes() const {
   }
 }
 
-uint64_t Type::bufferBytes() const {
-  uint64_t bytes = storageBytes();
-  for (int64_t dim : bufferShape())
-    bytes *= static_cast<uint64_t>(dim);
-  return bytes;
-}
+uint64_t Type::bufferBytes() const { return product(storageBytes(), bufferShape()); }
 
 std::string Type::str() const {
   std::string text;

@@ -171,8 +171,8 @@ std::string encodeHeader(const NpyArray &array) {
     shape.resize(shape.size() - 2);
   else if (array.shape.size() == 1)
     shape.pop_back();
-  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}",
-                                   array.descr, shape);
+  std::string header =
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", array.descr, shape);
   size_t unpadded = kMagic.size() + 4 + header.size() + 1;
   header.append((64 - unpadded % 64) % 64, ' ');
   header += '\n';
@@ -195,9 +195,7 @@ std::string NpyArray::str() const {
 
 Expected<NpyArray> parseNpy(std::span<const std::byte> bytes, const std::string &name) {
   std::string_view text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
-  auto fail = [&](const std::string &what) {
-    return tl::unexpected<Error>(malformed(name, what));
-  };
+  auto fail = [&](const std::string &what) { return tl::unexpected<Error>(malformed(name, what)); };
   if (!text.starts_with(kMagic))
     return fail("must start with the .npy magic string, but does not");
   if (text.size() < 12)
@@ -223,7 +221,8 @@ Expected<NpyArray> parseNpy(std::span<const std::byte> bytes, const std::string 
       return fail("the shape has more elements than a file can hold");
   uint64_t found = text.size() - start - length;
   if (found != expected)
-    return fail(fmt::format("{} must hold {} bytes of data, but got {}", array.str(), expected, found));
+    return fail(
+        fmt::format("{} must hold {} bytes of data, but got {}", array.str(), expected, found));
   auto data = bytes.subspan(start + length);
   array.data.assign(data.begin(), data.end());
   return array;

@@ -208,9 +208,9 @@ Status Interpreter::dequantize(const ProgramOp &op) {
   if (type.shape.size() != 2)
     return badProgram(op, "must have a matrix as its operand");
   float tensorAmax = inputs.size() > 2 ? inputs[2]->as<float>()[0] : 2688.f;
-  FP4_GET(values, numerics::dequantizeRows(blockFormat, codes(*inputs[0]), codes(*inputs[1]),
-                                           uint64_t(type.shape[0]), uint64_t(type.shape[1]),
-                                           tensorAmax));
+  FP4_GET(values,
+          numerics::dequantizeRows(blockFormat, codes(*inputs[0]), codes(*inputs[1]),
+                                   uint64_t(type.shape[0]), uint64_t(type.shape[1]), tensorAmax));
   FP4_GET(result, resultType(op, 0));
   std::vector<std::byte> bytes = numerics::encodeFloats(floatType(result.element), values);
   return defineResult(op, 0, {reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
@@ -282,9 +282,8 @@ Status Interpreter::matmul(const ProgramOp &op) {
 
 } // namespace
 
-Expected<std::vector<ReferenceValue>> runReference(const Function &function,
-                                                   std::span<const Tensor> arguments,
-                                                   unsigned threads) {
+Expected<std::vector<ReferenceValue>>
+runReference(const Function &function, std::span<const Tensor> arguments, unsigned threads) {
   Interpreter interpreter(threads);
   for (size_t i = 0; i < arguments.size(); ++i)
     interpreter.define("a" + std::to_string(i), arguments[i]);

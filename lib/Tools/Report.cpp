@@ -44,9 +44,9 @@ std::string indent(const std::string &text) {
 }
 
 std::string kernelText(const RunReport::Kernel &kernel) {
-  std::string text = fmt::format("{} block{} of {} threads", dims(kernel.shape.grid),
-                                 kernel.shape.grid.count() == 1 ? "" : "s",
-                                 dims(kernel.shape.block));
+  std::string text =
+      fmt::format("{} block{} of {} threads", dims(kernel.shape.grid),
+                  kernel.shape.grid.count() == 1 ? "" : "s", dims(kernel.shape.block));
   if (kernel.registers)
     text += fmt::format(", {} registers", kernel.registers);
   if (kernel.spillBytes)
@@ -74,8 +74,10 @@ nlohmann::ordered_json toJson(const RunReport::Kernel &kernel) {
 }
 
 nlohmann::ordered_json toJson(const Verdict &verdict) {
-  nlohmann::ordered_json object = {{"name", verdict.name},         {"passed", verdict.passed},
-                                   {"method", verdict.method},     {"elements", verdict.elements},
+  nlohmann::ordered_json object = {{"name", verdict.name},
+                                   {"passed", verdict.passed},
+                                   {"method", verdict.method},
+                                   {"elements", verdict.elements},
                                    {"mismatches", verdict.mismatches}};
   if (verdict.hasBound) {
     object["max_error"] = verdict.maxError;
@@ -107,7 +109,9 @@ bool RunReport::passed() const {
 
 std::string RunReport::text() const {
   std::string text = fmt::format("{}: {}\n", function,
-                                 !verified ? "ran, not verified" : passed() ? "passed" : "FAILED");
+                                 !verified  ? "ran, not verified"
+                                 : passed() ? "passed"
+                                            : "FAILED");
   size_t width = 6;
   auto widen = [&](size_t size) { width = std::max(width, size); };
   for (const Operand &operand : arguments)
@@ -135,7 +139,8 @@ std::string RunReport::text() const {
     if (i < verdicts.size())
       text += indent(verdicts[i].details);
   }
-  std::string time = fmt::format("{} {}", hardware ? "run" : "simulation", duration(runMilliseconds));
+  std::string time =
+      fmt::format("{} {}", hardware ? "run" : "simulation", duration(runMilliseconds));
   if (verified)
     time += ", reference " + duration(referenceMilliseconds);
   line("time", time);
@@ -145,20 +150,22 @@ std::string RunReport::text() const {
 }
 
 std::string RunReport::json() const {
-  nlohmann::ordered_json object = {
-      {"function", function},
-      {"device", {{"name", device}, {"selector", deviceSelector}, {"target", target},
-                  {"hardware", hardware}}},
-      {"seed", seed},
-      {"verified", verified},
-      {"passed", verified && passed()},
-      {"arguments", listToJson(arguments)},
-      {"results", listToJson(results)},
-      {"kernels", listToJson(kernels)},
-      {"verdicts", listToJson(verdicts)},
-      {"run_milliseconds", runMilliseconds},
-      {"reference_milliseconds", referenceMilliseconds},
-      {"notes", notes}};
+  nlohmann::ordered_json object = {{"function", function},
+                                   {"device",
+                                    {{"name", device},
+                                     {"selector", deviceSelector},
+                                     {"target", target},
+                                     {"hardware", hardware}}},
+                                   {"seed", seed},
+                                   {"verified", verified},
+                                   {"passed", verified && passed()},
+                                   {"arguments", listToJson(arguments)},
+                                   {"results", listToJson(results)},
+                                   {"kernels", listToJson(kernels)},
+                                   {"verdicts", listToJson(verdicts)},
+                                   {"run_milliseconds", runMilliseconds},
+                                   {"reference_milliseconds", referenceMilliseconds},
+                                   {"notes", notes}};
   if (!hardware)
     object["device"]["policy"] = simPolicy;
   return object.dump(2) + "\n";

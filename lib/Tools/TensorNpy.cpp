@@ -39,11 +39,10 @@ Expected<Type> resolveShape(const NpyArray &array, const Type &type, const std::
     matches = expected[i] < 0 || expected[i] == array.shape[i];
   bool tiledDynamic = type.isDynamic() && type.layout == Layout::Tiled128x4;
   if (!matches || tiledDynamic)
-    return makeError(
-        ErrorKind::Usage,
-        fmt::format("input '{}' expects an array of shape {} for {}, but got {}", name,
-                    shapeText(expected), type.str(), array.str()),
-        tiledDynamic ? "fix its rows with --dim " + name + "=ROWS" : "");
+    return makeError(ErrorKind::Usage,
+                     fmt::format("input '{}' expects an array of shape {} for {}, but got {}", name,
+                                 shapeText(expected), type.str(), array.str()),
+                     tiledDynamic ? "fix its rows with --dim " + name + "=ROWS" : "");
   Type resolved = type;
   for (size_t i = 0; i < resolved.shape.size(); ++i)
     if (resolved.shape[i] < 0)
@@ -76,7 +75,8 @@ Expected<Tensor> fromNpy(const NpyArray &array, const Type &type, const std::str
   for (size_t i = 0; i < out.size(); ++i) {
     float value;
     std::memcpy(&value, array.data.data() + i * sizeof(value), sizeof(value));
-    out[i] = type.element == ElementType::BF16 ? numerics::encodeBF16(value) : numerics::encodeF16(value);
+    out[i] = type.element == ElementType::BF16 ? numerics::encodeBF16(value)
+                                               : numerics::encodeF16(value);
   }
   return tensor;
 }

@@ -1,8 +1,9 @@
 //===- Cts.h - One conformance suite for all devices ----------------------===//
 //
 // fp4-cts runs the same tests, with the same PTX text, on the device that FP4_DEVICE names ("sim",
-// the default, or "cuda:0"). Where FP4_IMAGES names a folder, every test also writes there the bytes
-// it read back: the images of two devices must be equal, file by file (integration_test/cuda-sm90).
+// the default, or "cuda:0"). Where FP4_IMAGES names a folder, every test also writes there the
+// bytes it read back: the images of two devices must be equal, file by file
+// (integration_test/cuda-sm90).
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -1,8 +1,9 @@
 //===- CtsEmitted.cpp - A kernel the compiler emitted ---------------------===//
 //
-// integration_test/cuda-sm90/copy_tiles.ptx is what test/Target/tma-sm90.mlir emits: a warp-specialized,
-// pipelined kernel (load warp, ring of two stages, 128 copying threads) from the same passes as the
-// matrix product. FP4_PTX_FOLDER says where it is on a machine without the source tree.
+// integration_test/cuda-sm90/copy_tiles.ptx is what test/Target/tma-sm90.mlir emits: a
+// warp-specialized, pipelined kernel (load warp, ring of two stages, 128 copying threads) from the
+// same passes as the matrix product. FP4_PTX_FOLDER says where it is on a machine without the
+// source tree.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,9 +37,9 @@ TEST(CtsEmitted, APipelinedKernelCopiesSwizzledTiles) {
     const uint64_t dims[] = {128, uint64_t(tiles) * rows}, strides[] = {128};
     const uint32_t box[] = {128, rows};
     alignas(64) std::array<std::byte, 128> map{};
-    FP4_ASSERT_OK(device()->encodeTensorMap(
-        map, {in.address(), int32_t(hw::TensorMapType::UInt8), int32_t(hw::SwizzleMode::B128), dims,
-              strides, box}));
+    FP4_ASSERT_OK(
+        device()->encodeTensorMap(map, {in.address(), int32_t(hw::TensorMapType::UInt8),
+                                        int32_t(hw::SwizzleMode::B128), dims, strides, box}));
     Params params;
     params.add(map).add(out.address()).add(tiles);
     rt::LaunchShape shape;

@@ -16,11 +16,11 @@ namespace {
 const char *const kEmptyKernel = ".visible .entry empty() { ret; }\n";
 
 TEST(CtsModule, MalformedPtxIsACompileErrorWithTheText) {
-  auto module = loadPtx(ptxModule(".visible .entry broken() { frobnicate.s32 %r1; ret; }\n"), "bad");
+  auto module =
+      loadPtx(ptxModule(".visible .entry broken() { frobnicate.s32 %r1; ret; }\n"), "bad");
   ASSERT_FALSE(module.has_value());
   EXPECT_EQ(module.error().kind, device()->isHardware() ? ErrorKind::Compile : module.error().kind);
-  EXPECT_NE(module.error().message.find("frobnicate"), std::string::npos)
-      << module.error().message;
+  EXPECT_NE(module.error().message.find("frobnicate"), std::string::npos) << module.error().message;
 }
 
 TEST(CtsModule, AnUnknownKernelIsAnError) {
@@ -76,7 +76,8 @@ TEST(CtsModule, ACubinNeedsAGpu) {
 TEST(CtsModule, CodeForAnotherGpuIsRefused) {
   if (!device()->isHardware())
     return; // the simulator runs what it understands
-  const char *text = ".version 8.7\n.target sm_100a\n.address_size 64\n.visible .entry k() { ret; }";
+  const char *text =
+      ".version 8.7\n.target sm_100a\n.address_size 64\n.visible .entry k() { ret; }";
   fp4rt_module module{"blackwell", "sm_100a", text, std::strlen(text), nullptr, 0};
   auto loaded = device()->loadModule(module);
   ASSERT_FALSE(loaded.has_value());
@@ -400,7 +401,8 @@ TEST(CtsLaunch, ClusterBlocksReadEachOthersSharedMemory) {
 // Faults
 //===----------------------------------------------------------------------===//
 
-// On a GPU this ends the context, so it runs alone: FP4_FAULTS=1 and --gtest_filter=CtsFault.AStore*.
+// On a GPU this ends the context, so it runs alone: FP4_FAULTS=1 and
+// --gtest_filter=CtsFault.AStore*.
 TEST(CtsFault, AStoreOutsideEveryAllocationIsAnError) {
   if (device()->isHardware() && !std::getenv("FP4_FAULTS"))
     return;

@@ -44,8 +44,7 @@ TEST(CtsMemory, Copy2DChangesThePitch) {
   constexpr size_t rows = 5, width = 17, pitch = 32;
   Bytes dense = patternBytes(rows * width, 7);
   Buffer source(dense), padded(rows * pitch, 0x33), back(rows * width, 0);
-  FP4_ASSERT_OK(
-      device()->copy2D({padded.address(), pitch, source.address(), width, width, rows}));
+  FP4_ASSERT_OK(device()->copy2D({padded.address(), pitch, source.address(), width, width, rows}));
   FP4_ASSERT_OK(device()->copy2D({back.address(), width, padded.address(), pitch, width, rows}));
   Bytes image = padded.read();
   for (size_t row = 0; row < rows; ++row)

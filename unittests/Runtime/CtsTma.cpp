@@ -27,10 +27,10 @@ struct TmaCase {
   std::string name;
   TensorMapType type;
   SwizzleMode swizzle;
-  std::vector<uint64_t> dims;  ///< elements, innermost first
+  std::vector<uint64_t> dims; ///< elements, innermost first
   std::vector<uint32_t> box;
-  std::vector<int32_t> at;     ///< coordinates of the box
-  uint32_t offset = 0;         ///< of the destination, from a multiple of 1024
+  std::vector<int32_t> at; ///< coordinates of the box
+  uint32_t offset = 0;     ///< of the destination, from a multiple of 1024
 
   uint32_t elementBytes() const { return hw::tensorMapTypeBits(type) / 8; }
   /// 16 bytes of elements: the unit of the innermost coordinate.
@@ -149,8 +149,8 @@ Bytes expectedImage(const TmaCase &c, const Bytes &source) {
 
 void encode(const TmaCase &c, const Buffer &source, std::span<std::byte, 128> map) {
   std::vector<uint64_t> pitch = strides(c);
-  FP4_ASSERT_OK(device()->encodeTensorMap(map, {source.address(), int32_t(c.type),
-                                                int32_t(c.swizzle), c.dims, pitch, c.box}));
+  FP4_ASSERT_OK(device()->encodeTensorMap(
+      map, {source.address(), int32_t(c.type), int32_t(c.swizzle), c.dims, pitch, c.box}));
 }
 
 void runCase(const TmaCase &c) {
@@ -380,8 +380,12 @@ TEST(CtsTma, StoresEndAtTheNext16Bytes) {
 
 TEST(CtsTma, ReductionsAddInGlobalMemory) {
   for (uint64_t columns : {40u, 37u}) { // rows of 160 bytes, and of 148 with a pitch of 160
-    TmaCase c{"reduce" + std::to_string(columns) + "_u32", TensorMapType::UInt32,
-              SwizzleMode::None, {columns, 16}, {16, 8}, {28, 10}};
+    TmaCase c{"reduce" + std::to_string(columns) + "_u32",
+              TensorMapType::UInt32,
+              SwizzleMode::None,
+              {columns, 16},
+              {16, 8},
+              {28, 10}};
     Bytes image = runStore(c, "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile");
     std::vector<uint32_t> expected(40 * 16, 0x55555555);
     Bytes shared = storedBytes();
@@ -475,9 +479,9 @@ TEST(CtsTma, InvalidTensorMapsAreErrors) {
   encode(good, source, map);
   auto rejects = [&](const char *what, TmaCase bad, uint64_t shift, uint64_t pitch) {
     std::vector<uint64_t> stride = {pitch};
-    Status status = device()->encodeTensorMap(
-        map, {source.address() + shift, int32_t(bad.type), int32_t(bad.swizzle), bad.dims, stride,
-              bad.box});
+    Status status =
+        device()->encodeTensorMap(map, {source.address() + shift, int32_t(bad.type),
+                                        int32_t(bad.swizzle), bad.dims, stride, bad.box});
     EXPECT_FALSE(status.has_value()) << what;
   };
   TmaCase wide = good;

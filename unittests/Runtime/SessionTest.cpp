@@ -1,7 +1,7 @@
 //===- SessionTest.cpp - The C ABI's session, target rules, absent drivers -===//
 
-#include "../../lib/Runtime/TargetMatch.h"
 #include "fp4/Runtime/Session.h"
+#include "../../lib/Runtime/TargetMatch.h"
 
 #include <gmock/gmock.h>
 
@@ -90,8 +90,9 @@ TEST(Session, MisuseIsReported) {
               }),
               HasSubstr("must have pitches of at least that, but got source pitch 4 and "
                         "destination pitch 2"));
-  EXPECT_THAT(errorOf([] { fp4rt_tensor_map(nullptr, nullptr, 0, 0, 9, nullptr, nullptr, nullptr); }),
-              HasSubstr("expects a rank of 1 to 5"));
+  EXPECT_THAT(
+      errorOf([] { fp4rt_tensor_map(nullptr, nullptr, 0, 0, 9, nullptr, nullptr, nullptr); }),
+      HasSubstr("expects a rank of 1 to 5"));
   EXPECT_THAT(errorOf([] { fp4rt_memset(fp4rt_alloc(16), 0, 17); }), HasSubstr("out of bounds"));
   EXPECT_EQ(errorOf([] {
               fp4rt_module module{"m", "sm_100a", "", 0, nullptr, 0};
@@ -126,7 +127,8 @@ TEST(OpenDevice, SelectorsThatDoNotExist) {
   auto absent = openDevice("cuda:63", {});
   ASSERT_FALSE(absent);
   EXPECT_EQ(absent.error().kind, ErrorKind::Device);
-  EXPECT_THAT(absent.error().note, testing::AnyOf(HasSubstr("--device sim"), HasSubstr("choose cuda:0")));
+  EXPECT_THAT(absent.error().note,
+              testing::AnyOf(HasSubstr("--device sim"), HasSubstr("choose cuda:0")));
 }
 
 // The CUDA compatibility rules, one line each.

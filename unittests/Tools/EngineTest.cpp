@@ -124,6 +124,8 @@ TEST(Engine, WrongOptionsAreErrorsThatNameThem) {
   options = function("amax");
   options.shape = {5, 6, 32};
   EXPECT_EQ(errorOf(options), "--shape has K = 32, but argument 'x' is ?x64xbf16");
+  options.shape = {INT32_MAX};
+  EXPECT_THAT(errorOf(options), HasSubstr("argument 'x', 2147483647x64xbf16, must fit half of"));
   options = function("amax");
   options.policy = "hasty";
   EXPECT_EQ(errorOf(options), "unknown simulation policy 'hasty'");

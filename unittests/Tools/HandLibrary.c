@@ -22,7 +22,8 @@ typedef struct {
 static const char kPtx[] =
     ".version 8.0\n.target sm_90\n.address_size 64\n"
     ".visible .entry amax(.param .u64 x, .param .u64 out, .param .u32 count, .param .f32 error) {\n"
-    "  .reg .b16 %h; .reg .b32 %lane, %i, %n, %v, %best; .reg .f32 %f, %e; .reg .b64 %x, %out, %p;\n"
+    "  .reg .b16 %h; .reg .b32 %lane, %i, %n, %v, %best; .reg .f32 %f, %e; .reg .b64 %x, %out, "
+    "%p;\n"
     "  .reg .pred %done;\n"
     "  ld.param.u64 %x, [x]; cvta.to.global.u64 %x, %x;\n"
     "  ld.param.u64 %out, [out]; cvta.to.global.u64 %out, %out;\n"
@@ -97,11 +98,13 @@ void fp4_entry_refuse(void **args) {
   "\"returns\":[\"v0\"]},"
 
 const char fp4_manifest[] =
-    "{\"schema\":1,\"compiler\":\"by hand\",\"target\":\"sm_90a\",\"functions\":["
-    AMAX_FUNCTION("amax") AMAX_FUNCTION("wrong") AMAX_FUNCTION("overrun") AMAX_FUNCTION("refuse")
-    AMAX_FUNCTION("missing")
-    "{\"name\":\"copy\",\"symbol\":\"fp4_entry_copy\","
-    "\"arguments\":[{\"name\":\"x\",\"shape\":[-1,48],\"type\":\"bf16\",\"layout\":\"linear\"}],"
-    "\"results\":[{\"name\":\"y\",\"shape\":[-1,48],\"type\":\"bf16\",\"layout\":\"linear\"}],"
-    "\"program\":[],\"returns\":[\"a0\"]}],"
-    "\"kernels\":[{\"module\":\"hand_amax\",\"name\":\"amax\",\"registers\":20,\"ptx_bytes\":1}]}";
+    "{\"schema\":1,\"compiler\":\"by hand\",\"target\":\"sm_90a\",\"functions\":[" AMAX_FUNCTION(
+        "amax") AMAX_FUNCTION("wrong") AMAX_FUNCTION("overrun") AMAX_FUNCTION("refuse")
+        AMAX_FUNCTION("missing") "{\"name\":\"copy\",\"symbol\":\"fp4_entry_copy\","
+                                 "\"arguments\":[{\"name\":\"x\",\"shape\":[-1,48],\"type\":"
+                                 "\"bf16\",\"layout\":\"linear\"}],"
+                                 "\"results\":[{\"name\":\"y\",\"shape\":[-1,48],\"type\":\"bf16\","
+                                 "\"layout\":\"linear\"}],"
+                                 "\"program\":[],\"returns\":[\"a0\"]}],"
+                                 "\"kernels\":[{\"module\":\"hand_amax\",\"name\":\"amax\","
+                                 "\"registers\":20,\"ptx_bytes\":1}]}";

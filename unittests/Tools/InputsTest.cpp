@@ -23,7 +23,8 @@ Tensor input(const Type &type, const char *distribution, uint64_t seed = 1, unsi
 
 TEST(Inputs, TheSameSeedGivesTheSameBytes) {
   for (const std::string &distribution : kDistributions) {
-    Tensor a = input(bf16(8, 64), distribution.c_str(), 7), b = input(bf16(8, 64), distribution.c_str(), 7);
+    Tensor a = input(bf16(8, 64), distribution.c_str(), 7),
+           b = input(bf16(8, 64), distribution.c_str(), 7);
     EXPECT_EQ(a.bytes, b.bytes) << distribution;
   }
   Tensor base = input(bf16(8, 64), "gaussian", 7, 0);
@@ -105,16 +106,17 @@ Function linear(int64_t n, int64_t k, Type output) {
                                                  {"recipe", "transformer_engine"},
                                                  {"rounding", "nearest_even"},
                                                  {"outputs", "rowwise"}};
-  f.program = {
-      op("fp4.amax", {"a0"}, {"v0"}, {kScalar}),
-      op("fp4.quantize", {"a0", "v0"}, {"v1", "v2"}, {codes(-1), scales(-1, Layout::Linear)}, quantize),
-      op("fp4.swizzle_scales", {"v2"}, {"v3"}, {scales(-1, Layout::Tiled128x4)}),
-      op("fp4.amax", {"a1"}, {"v4"}, {kScalar}),
-      op("fp4.quantize", {"a1", "v4"}, {"v5", "v6"}, {codes(n), scales(n, Layout::Linear)}, quantize),
-      op("fp4.swizzle_scales", {"v6"}, {"v7"}, {scales(n, Layout::Tiled128x4)}),
-      op("fp4.matmul_alpha", {"v0", "v4"}, {"v8"}, {kScalar}),
-      op("fp4.blockscaled_matmul", {"v1", "v3", "v5", "v7", "v8"}, {"v9"}, {output},
-         {{"format", "nvfp4"}})};
+  f.program = {op("fp4.amax", {"a0"}, {"v0"}, {kScalar}),
+               op("fp4.quantize", {"a0", "v0"}, {"v1", "v2"},
+                  {codes(-1), scales(-1, Layout::Linear)}, quantize),
+               op("fp4.swizzle_scales", {"v2"}, {"v3"}, {scales(-1, Layout::Tiled128x4)}),
+               op("fp4.amax", {"a1"}, {"v4"}, {kScalar}),
+               op("fp4.quantize", {"a1", "v4"}, {"v5", "v6"}, {codes(n), scales(n, Layout::Linear)},
+                  quantize),
+               op("fp4.swizzle_scales", {"v6"}, {"v7"}, {scales(n, Layout::Tiled128x4)}),
+               op("fp4.matmul_alpha", {"v0", "v4"}, {"v8"}, {kScalar}),
+               op("fp4.blockscaled_matmul", {"v1", "v3", "v5", "v7", "v8"}, {"v9"}, {output},
+                  {{"format", "nvfp4"}})};
   f.returns = {"v9"};
   f.results = {{"y", output}};
   return f;

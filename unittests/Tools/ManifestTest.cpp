@@ -52,7 +52,8 @@ TEST(Manifest, EveryFieldArrives) {
 TEST(Manifest, WrongFieldsAreNamedByTheirPath) {
   EXPECT_THAT(errorOf("{"), HasSubstr("must be JSON"));
   EXPECT_THAT(errorOf("[]"), HasSubstr("'schema' is missing"));
-  EXPECT_THAT(errorOf(replaced("\"schema\":1", "\"schema\":2")), HasSubstr("'schema' must be 1, but got 2"));
+  EXPECT_THAT(errorOf(replaced("\"schema\":1", "\"schema\":2")),
+              HasSubstr("'schema' must be 1, but got 2"));
   EXPECT_THAT(errorOf(replaced("[-1,64]", "[-2,64]")),
               HasSubstr("'functions[0].arguments[0].shape[0]' must be a positive size"));
   EXPECT_THAT(errorOf(replaced("\"bf16\"", "\"f8\"")),
@@ -75,6 +76,8 @@ TEST(Type, BuffersAreDense) {
   Type scalar{{}, ElementType::F32, Layout::Linear};
   EXPECT_EQ(scalar.bufferBytes(), 4u);
   EXPECT_EQ(scalar.str(), "f32");
+  Type huge{{INT64_MAX, INT64_MAX}, ElementType::F32, Layout::Linear};
+  EXPECT_EQ(huge.bufferBytes(), UINT64_MAX);
 }
 
 } // namespace

@@ -81,10 +81,12 @@ TEST(Npy, MalformedFilesAreLocatedErrors) {
   EXPECT_THAT(errorOf(file("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }", 8)),
               HasSubstr("expects a size"));
   EXPECT_THAT(errorOf(file("{'descr': '<f4', 'fortran_order': False, 'shape': "
-                           "(99999999999999999999,), }", 8)),
+                           "(99999999999999999999,), }",
+                           8)),
               HasSubstr("expects sizes below 2^40"));
   EXPECT_THAT(errorOf(file("{'descr': '<f4', 'fortran_order': False, 'shape': "
-                           "(1099511627776, 1099511627776, 4), }", 8)),
+                           "(1099511627776, 1099511627776, 4), }",
+                           8)),
               HasSubstr("more elements than a file can hold"));
 }
 

@@ -53,8 +53,8 @@ struct Copy2D {
 /// The operands of a tiled tensor map: see fp4rt_tensor_map.
 struct TensorMapRequest {
   DevicePtr base = 0;
-  int32_t elementType = 0;  ///< CUtensorMapDataType
-  int32_t swizzle = 0;      ///< CUtensorMapSwizzle
+  int32_t elementType = 0; ///< CUtensorMapDataType
+  int32_t swizzle = 0;     ///< CUtensorMapSwizzle
   std::span<const uint64_t> dims;
   std::span<const uint64_t> strides;
   std::span<const uint32_t> box;
@@ -62,10 +62,10 @@ struct TensorMapRequest {
 
 struct KernelInfo {
   std::string name;
-  uint32_t registers = 0;        ///< per thread; 0 where the device does not know
+  uint32_t registers = 0; ///< per thread; 0 where the device does not know
   uint32_t staticSharedBytes = 0;
-  uint32_t localBytes = 0;       ///< per thread: spills and stack
-  bool compiledFromPtx = false;  ///< the driver compiled the PTX, the cubin did not match
+  uint32_t localBytes = 0;      ///< per thread: spills and stack
+  bool compiledFromPtx = false; ///< the driver compiled the PTX, the cubin did not match
 };
 
 class Device {
@@ -111,19 +111,18 @@ public:
 
 /// Policy and seed of the simulator, ignored by hardware.
 struct DeviceOptions {
-  std::string target = "sm_100a";  ///< what the code was emitted for
-  std::string policy = "eager";    ///< eager | lazy | random | delay
+  std::string target = "sm_100a"; ///< what the code was emitted for
+  std::string policy = "eager";   ///< eager | lazy | random | delay
   uint64_t seed = 0;
-  unsigned hostThreads = 0;  ///< 0: as many as the machine has
-  bool showProgress = true;  ///< on stderr, when it is a terminal and the run is long
+  unsigned hostThreads = 0; ///< 0: as many as the machine has
+  bool showProgress = true; ///< on stderr, when it is a terminal and the run is long
 };
 
 /// Opens the device a user named: "sim", "cuda", "cuda:N", or "auto" (a GPU that runs
 /// options.target, else the simulator). Unknown names are Usage errors, absent GPUs Device errors.
 /// Where "auto" passed a GPU over, `note` says why.
-Expected<std::unique_ptr<Device>> openDevice(std::string_view selector,
-                                             const DeviceOptions &options,
-                                             std::string *note = nullptr);
+Expected<std::unique_ptr<Device>>
+openDevice(std::string_view selector, const DeviceOptions &options, std::string *note = nullptr);
 
 Expected<std::unique_ptr<Device>> openSimDevice(const DeviceOptions &options);
 Expected<std::unique_ptr<Device>> openCudaDevice(int ordinal);

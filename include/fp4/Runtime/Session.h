@@ -19,13 +19,13 @@ struct LaunchRecord {
   std::string module, kernel;
   LaunchShape shape;
   KernelInfo info;
-  double milliseconds = 0;  ///< of device time (hardware) or host time (simulator)
+  double milliseconds = 0; ///< of device time (hardware) or host time (simulator)
 };
 
 class Session {
 public:
   explicit Session(Device &device) : device_(device) {}
-  ~Session();  ///< frees what is still allocated
+  ~Session(); ///< frees what is still allocated
   Session(const Session &) = delete;
   Session &operator=(const Session &) = delete;
 

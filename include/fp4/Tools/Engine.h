@@ -28,15 +28,15 @@ using EntryResolver = std::function<Expected<EntryFunction>(const std::string &s
 
 /// What the user asked for; addRunOptions fills it from a command line.
 struct RunOptions {
-  std::string device = "auto";     ///< auto | sim | cuda | cuda:N
-  std::string policy = "eager";    ///< completion policy of the simulator
-  uint64_t seed = 1;               ///< of the inputs and of the random policy
-  std::string distribution = "gaussian";  ///< gaussian | uniform | exact | ones | zeros | arange
-  std::string function;            ///< empty: the only function
-  std::vector<std::string> inputs;   ///< NAME=FILE.npy
-  std::vector<std::string> outputs;  ///< NAME=FILE.npy
-  std::vector<int64_t> shape;      ///< M,N,K; empty: from the manifest and the inputs
-  std::vector<std::string> dims;   ///< NAME=SIZE, the dynamic first dimension of one argument
+  std::string device = "auto";           ///< auto | sim | cuda | cuda:N
+  std::string policy = "eager";          ///< completion policy of the simulator
+  uint64_t seed = 1;                     ///< of the inputs and of the random policy
+  std::string distribution = "gaussian"; ///< gaussian | uniform | exact | ones | zeros | arange
+  std::string function;                  ///< empty: the only function
+  std::vector<std::string> inputs;       ///< NAME=FILE.npy
+  std::vector<std::string> outputs;      ///< NAME=FILE.npy
+  std::vector<int64_t> shape;            ///< M,N,K; empty: from the manifest and the inputs
+  std::vector<std::string> dims;         ///< NAME=SIZE, the dynamic first dimension of one argument
   bool verify = true;
   bool json = false;
   unsigned hostThreads = 0;
@@ -57,12 +57,12 @@ struct RunReport {
   struct Operand {
     std::string name;
     Type type;
-    std::string source;  ///< "gaussian, seed 1" or the file
+    std::string source; ///< "gaussian, seed 1" or the file
   };
   std::vector<Operand> arguments, results;
   std::vector<Kernel> kernels;
   std::vector<Verdict> verdicts;
-  bool verified = false;  ///< the reference was run
+  bool verified = false; ///< the reference was run
   double runMilliseconds = 0, referenceMilliseconds = 0;
   std::vector<std::string> notes;
 

@@ -31,7 +31,7 @@ struct Type {
   Layout layout = Layout::Linear;
 
   bool isDynamic() const;
-  /// Elements of a static type.
+  /// Elements of a static type. Like bufferBytes, saturates instead of overflowing.
   uint64_t elements() const;
   /// The dense device buffer at a function boundary: f4 packs two per byte and row, tiled_128x4
   /// scales are ceil(R/128) x ceil(B/4) blocks of 512 bytes.
@@ -51,7 +51,7 @@ struct Operand {
 
 /// One tensor operation of the verified program.
 struct ProgramOp {
-  std::string op;  ///< "fp4.quantize"
+  std::string op; ///< "fp4.quantize"
   std::vector<std::string> operands, results;
   std::vector<Type> resultTypes;
   std::map<std::string, std::string> attributes;
@@ -60,9 +60,9 @@ struct ProgramOp {
 struct Function {
   std::string name, symbol;
   std::vector<Operand> arguments, results;
-  bool hasProgram = false;           ///< false: it has operations no reference knows
-  std::vector<ProgramOp> program;    ///< operands: arguments a0, a1, .. or earlier results
-  std::vector<std::string> returns;  ///< one value per result
+  bool hasProgram = false;          ///< false: it has operations no reference knows
+  std::vector<ProgramOp> program;   ///< operands: arguments a0, a1, .. or earlier results
+  std::vector<std::string> returns; ///< one value per result
 };
 
 struct KernelResources {
@@ -76,7 +76,8 @@ struct Manifest {
   std::vector<Function> functions;
   std::vector<KernelResources> kernels;
 
-  /// Every field checked: a wrong one is a Usage error that names its path ("functions[0].results").
+  /// Every field checked: a wrong one is a Usage error that names its path
+  /// ("functions[0].results").
   static Expected<Manifest> parse(std::string_view json);
 };
 

@@ -17,9 +17,9 @@
 namespace fp4::tools {
 
 struct NpyArray {
-  std::string descr;            ///< "<f4", "|u1", ...
-  std::vector<int64_t> shape;   ///< () for a scalar
-  std::vector<std::byte> data;  ///< C order
+  std::string descr;           ///< "<f4", "|u1", ...
+  std::vector<int64_t> shape;  ///< () for a scalar
+  std::vector<std::byte> data; ///< C order
   /// "(256, 1024) of '<f4'"
   std::string str() const;
 };

@@ -17,12 +17,12 @@ namespace fp4::tools {
 struct Verdict {
   std::string name;
   bool passed = false;
-  std::string method;          ///< what it was compared with
+  std::string method; ///< what it was compared with
   uint64_t elements = 0, mismatches = 0;
-  bool hasBound = false;       ///< it is a matrix product: the next two hold
-  double maxError = 0;         ///< largest distance from the plain sum in fp64
-  double maxErrorOfBound = 0;  ///< the same divided by the derived bound; at most 1 passes
-  std::string details;         ///< where it failed: the first mismatches, one a line
+  bool hasBound = false;      ///< it is a matrix product: the next two hold
+  double maxError = 0;        ///< largest distance from the plain sum in fp64
+  double maxErrorOfBound = 0; ///< the same divided by the derived bound; at most 1 passes
+  std::string details;        ///< where it failed: the first mismatches, one a line
 };
 
 /// A reference value with, for matrix products, the plain sum and its bounds.
@@ -34,9 +34,8 @@ struct ReferenceValue {
 
 /// One value per result of `function`. Fails (Usage) where the program has an operation that this
 /// tool does not know: it is older than the compiler.
-Expected<std::vector<ReferenceValue>> runReference(const Function &function,
-                                                   std::span<const Tensor> arguments,
-                                                   unsigned threads);
+Expected<std::vector<ReferenceValue>>
+runReference(const Function &function, std::span<const Tensor> arguments, unsigned threads);
 
 /// Compares one result. Types must agree, or the verdict says how they differ.
 Verdict judge(const std::string &name, const Tensor &got, const ReferenceValue &expected);

@@ -45,7 +45,8 @@ Expected<Tensor> makeInput(const Type &type, std::string_view distribution, uint
 extern const std::vector<std::string> kDistributions;
 
 /// An array from a file as a value of `type`, whose dynamic dimension it fixes. bf16 is read from
-/// '<u2' (bits), '<V2' and '|V2' (what ml_dtypes saves) or '<f4' (rounded to nearest even), f16 from
+/// '<u2' (bits), '<V2' and '|V2' (what ml_dtypes saves) or '<f4' (rounded to nearest even), f16
+/// from
 /// '<f2' or '<f4', f4 and scales from '|u1' in buffer form (two f4 per byte). `name` is the
 /// argument's, for messages.
 Expected<Tensor> fromNpy(const NpyArray &array, const Type &type, const std::string &name);

@@ -25,8 +25,8 @@ Status CudaDevice::initialize() {
   FP4_TRY(check(driver_.DeviceGetCount(&count), "cuDeviceGetCount", "counting the GPUs"));
   if (ordinal_ < 0 || ordinal_ >= count)
     return makeError(ErrorKind::Device,
-                     fmt::format("device 'cuda:{}' does not exist: the driver shows {} GPU{}", ordinal_,
-                                 count, count == 1 ? "" : "s"),
+                     fmt::format("device 'cuda:{}' does not exist: the driver shows {} GPU{}",
+                                 ordinal_, count, count == 1 ? "" : "s"),
                      count ? fmt::format("choose cuda:0 to cuda:{}", count - 1)
                            : "check CUDA_VISIBLE_DEVICES, or run with --device sim");
   FP4_TRY(check(driver_.DeviceGet(&device_, ordinal_), "cuDeviceGet", "opening " + selector()));
@@ -35,11 +35,10 @@ Status CudaDevice::initialize() {
                 "reading the name of " + selector()));
   name_ = name;
   int shared = 0;
-  const std::pair<DeviceAttribute, int *> attributes[] = {
-      {ComputeCapabilityMajor, &major_},
-      {ComputeCapabilityMinor, &minor_},
-      {MultiprocessorCount, &multiprocessors_},
-      {MaxSharedPerBlockOptin, &shared}};
+  const std::pair<DeviceAttribute, int *> attributes[] = {{ComputeCapabilityMajor, &major_},
+                                                          {ComputeCapabilityMinor, &minor_},
+                                                          {MultiprocessorCount, &multiprocessors_},
+                                                          {MaxSharedPerBlockOptin, &shared}};
   for (auto [attribute, value] : attributes)
     FP4_TRY(check(driver_.DeviceGetAttribute(value, attribute, device_), "cuDeviceGetAttribute",
                   "reading the attributes of " + selector()));
@@ -164,8 +163,8 @@ Expected<Module> CudaDevice::loadPtx(const fp4rt_module &module) const {
   Result result = driver_.ModuleLoadDataEx(&handle, text.c_str(), 2, options, values);
   if (result == Success)
     return handle;
-  Status status = check(result, "cuModuleLoadDataEx",
-                        fmt::format("compiling the PTX of '{}'", module.name));
+  Status status =
+      check(result, "cuModuleLoadDataEx", fmt::format("compiling the PTX of '{}'", module.name));
   Error error = status.error();
   error.kind = ErrorKind::Compile;
   log.resize(log.find('\0') == std::string::npos ? log.size() : log.find('\0'));
@@ -196,13 +195,12 @@ Expected<CudaDevice::Kernel> CudaDevice::describeKernel(const LoadedModule &modu
                      fmt::format("module '{}' has no kernel named '{}'", module.name, name));
   FP4_TRY(check(found, "cuModuleGetFunction", "looking up kernel '" + name + "'"));
   int registers = 0, shared = 0, local = 0, cluster[3] = {};
-  const std::pair<FunctionAttribute, int *> attributes[] = {
-      {Registers, &registers},
-      {StaticSharedBytes, &shared},
-      {LocalBytes, &local},
-      {RequiredClusterWidth, &cluster[0]},
-      {RequiredClusterHeight, &cluster[1]},
-      {RequiredClusterDepth, &cluster[2]}};
+  const std::pair<FunctionAttribute, int *> attributes[] = {{Registers, &registers},
+                                                            {StaticSharedBytes, &shared},
+                                                            {LocalBytes, &local},
+                                                            {RequiredClusterWidth, &cluster[0]},
+                                                            {RequiredClusterHeight, &cluster[1]},
+                                                            {RequiredClusterDepth, &cluster[2]}};
   for (auto [attribute, value] : attributes)
     FP4_TRY(check(driver_.FuncGetAttribute(value, attribute, kernel.function), "cuFuncGetAttribute",
                   "reading the resources of '" + name + "'"));
@@ -233,9 +231,10 @@ Status CudaDevice::checkLaunch(const Kernel &kernel, const LaunchShape &shape,
                                  kernel.parameters, numParams));
   uint64_t shared = uint64_t(kernel.info.staticSharedBytes) + shape.dynamicSharedBytes;
   if (shared > maxSharedBytes_)
-    return makeError(ErrorKind::Device,
-                     fmt::format("kernel '{}' needs {} bytes of shared memory per block, but {} has {}",
-                                 kernel.info.name, shared, selector(), maxSharedBytes_));
+    return makeError(
+        ErrorKind::Device,
+        fmt::format("kernel '{}' needs {} bytes of shared memory per block, but {} has {}",
+                    kernel.info.name, shared, selector(), maxSharedBytes_));
   return {};
 }
 
@@ -268,13 +267,12 @@ Status CudaDevice::launch(ModuleId module, std::string_view name, const LaunchSh
                       nullptr,
                       &cluster,
                       explicitCluster ? 1u : 0u};
-  return check(driver_.LaunchKernelEx(&config, kernel.function,
-                                      const_cast<void **>(params.data()), nullptr),
-               "cuLaunchKernelEx", doing);
+  return check(
+      driver_.LaunchKernelEx(&config, kernel.function, const_cast<void **>(params.data()), nullptr),
+      "cuLaunchKernelEx", doing);
 }
 
-Status CudaDevice::encodeTensorMap(std::span<std::byte, 128> out,
-                                   const TensorMapRequest &request) {
+Status CudaDevice::encodeTensorMap(std::span<std::byte, 128> out, const TensorMapRequest &request) {
   FP4_TRY(enter());
   alignas(64) std::byte map[128];
   const uint32_t ones[5] = {1, 1, 1, 1, 1};

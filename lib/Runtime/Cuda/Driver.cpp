@@ -59,11 +59,13 @@ const char *hint(Result result) {
   case ErrorIllegalAddress:
   case ErrorMisalignedAddress:
   case ErrorLaunchFailed:
-    return "the kernel accessed memory wrongly and the CUDA context is lost: run with --device sim, "
+    return "the kernel accessed memory wrongly and the CUDA context is lost: run with --device "
+           "sim, "
            "which names the instruction and the allocation, or under compute-sanitizer; "
            "CUDA_LAUNCH_BLOCKING=1 names the kernel";
   case ErrorIllegalInstruction:
-    return "a GPU also says so of a tensor copy with a wrong operand, such as an innermost coordinate "
+    return "a GPU also says so of a tensor copy with a wrong operand, such as an innermost "
+           "coordinate "
            "that is no multiple of 16 bytes: run with --device sim, which names the operand";
   case ErrorLaunchTimeout:
     return "the kernel did not end: run with --device sim, which reports deadlocks";

@@ -113,8 +113,8 @@ static_assert(sizeof(LaunchConfig) == 56);
 
 } // namespace fp4::rt::cuda
 
-// FP4_CUDA_CALLS(X): X(name, symbol, parameter types...). The symbol carries the version suffix that
-// cuda.h would have added by macro.
+// FP4_CUDA_CALLS(X): X(name, symbol, parameter types...). The symbol carries the version suffix
+// that cuda.h would have added by macro.
 #define FP4_CUDA_CALLS(X)                                                                          \
   X(Init, "cuInit", unsigned)                                                                      \
   X(DriverGetVersion, "cuDriverGetVersion", int *)                                                 \

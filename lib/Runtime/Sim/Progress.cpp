@@ -11,7 +11,7 @@ namespace fp4::rt {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr double kQuietSeconds = 1.0;   ///< shorter launches show nothing
+constexpr double kQuietSeconds = 1.0; ///< shorter launches show nothing
 constexpr double kRefreshSeconds = 0.1;
 
 struct Line {

@@ -8,6 +8,7 @@
 
 #include <cstring>
 #include <fmt/format.h>
+#include <new>
 
 namespace fp4::rt {
 namespace {
@@ -73,7 +74,14 @@ Expected<DevicePtr> SimDevice::allocate(uint64_t bytes) {
   if (bytes > kLimit)
     return makeError(ErrorKind::Device,
                      fmt::format("allocating {} bytes failed: more than any device has", bytes));
-  return simulator_.memory().allocate(bytes);
+  try {
+    return simulator_.memory().allocate(bytes);
+  } catch (const std::bad_alloc &) {
+    return makeError(
+        ErrorKind::Device,
+        fmt::format("allocating {} bytes failed: this machine has too little memory", bytes),
+        "use a smaller problem");
+  }
 }
 
 Status SimDevice::free(DevicePtr address) {
@@ -103,11 +111,11 @@ Status SimDevice::copy2D(const Copy2D &copy) {
   const std::byte *src = memory.translate(copy.src, srcBytes);
   std::byte *dst = memory.translate(copy.dst, dstBytes);
   if (!src || !dst)
-    return makeError(ErrorKind::Device,
-                     fmt::format("copying {} rows of {} bytes failed: the {} is out of bounds, {}",
-                                 copy.height, copy.width, src ? "destination" : "source",
-                                 src ? memory.explain(copy.dst, dstBytes)
-                                     : memory.explain(copy.src, srcBytes)));
+    return makeError(
+        ErrorKind::Device,
+        fmt::format("copying {} rows of {} bytes failed: the {} is out of bounds, {}", copy.height,
+                    copy.width, src ? "destination" : "source",
+                    src ? memory.explain(copy.dst, dstBytes) : memory.explain(copy.src, srcBytes)));
   for (uint64_t row = 0; row < copy.height; ++row)
     std::memcpy(dst + row * copy.dstPitch, src + row * copy.srcPitch, copy.width);
   return {};
@@ -140,10 +148,9 @@ Expected<const sim::KernelInfo *> SimDevice::findKernel(ModuleId module,
   std::string known;
   for (const sim::KernelInfo &info : program.kernels())
     known += (known.empty() ? "" : ", ") + info.name;
-  return makeError(
-      ErrorKind::Device,
-      fmt::format("module '{}' has no kernel named '{}'", program.name(), kernel),
-      known.empty() ? "it has no kernels" : "its kernels are " + known);
+  return makeError(ErrorKind::Device,
+                   fmt::format("module '{}' has no kernel named '{}'", program.name(), kernel),
+                   known.empty() ? "it has no kernels" : "its kernels are " + known);
 }
 
 Expected<KernelInfo> SimDevice::kernelInfo(ModuleId module, std::string_view kernel) {
@@ -165,9 +172,8 @@ Status SimDevice::launch(ModuleId module, std::string_view kernel, const LaunchS
     return tl::unexpected<Error>(found.error());
   const sim::KernelInfo &info = **found;
   if (params.size() != info.params.size())
-    return makeError(ErrorKind::Device,
-                     fmt::format("kernel '{}' expects {} parameters, but got {}", kernel,
-                                 info.params.size(), params.size()));
+    return makeError(ErrorKind::Device, fmt::format("kernel '{}' expects {} parameters, but got {}",
+                                                    kernel, info.params.size(), params.size()));
   std::vector<std::byte> block(info.paramBytes);
   for (size_t i = 0; i < params.size(); ++i)
     std::memcpy(block.data() + info.params[i].offset, params[i], info.params[i].size);
