@@ -215,8 +215,7 @@ template <typename T> Outcome selp(ExecContext &cx, const Insn &insn) {
   const T *a = cx.src<T>(insn.op[1]), *b = cx.src<T>(insn.op[2]);
   uint32_t p = cx.predicate(insn.op[3]);
   Lanes<T> result;
-  for (int lane = 0; lane < 32; ++lane)
-    result.v[lane] = (p >> lane & 1) ? a[lane] : b[lane];
+  select(result.v, a, b, p);
   commit(cx, insn.op[0], result);
   return Outcome::Next;
 }

@@ -200,6 +200,12 @@ struct FastRow {
 template <typename D, typename S> constexpr Handler kCast = lanewise<CastF<D, S>, D, S>;
 
 const FastRow kFastRows[] = {
+    {Type::U16, Type::U8, Round::Nearest, kCast<uint16_t, uint8_t>},
+    {Type::S16, Type::S8, Round::Nearest, kCast<int16_t, int8_t>},
+    {Type::U32, Type::U8, Round::Nearest, kCast<uint32_t, uint8_t>},
+    {Type::S32, Type::S8, Round::Nearest, kCast<int32_t, int8_t>},
+    {Type::U8, Type::U16, Round::Nearest, kCast<uint8_t, uint16_t>},
+    {Type::U8, Type::U32, Round::Nearest, kCast<uint8_t, uint32_t>},
     {Type::U32, Type::U16, Round::Nearest, kCast<uint32_t, uint16_t>},
     {Type::S32, Type::S16, Round::Nearest, kCast<int32_t, int16_t>},
     {Type::U16, Type::U32, Round::Nearest, kCast<uint16_t, uint32_t>},
@@ -352,13 +358,33 @@ Outcome cvtPackBF16(ExecContext &cx, const Insn &insn) {
   return Outcome::Next;
 }
 
-Outcome cvtPackE2M1(ExecContext &cx, const Insn &insn) {
+/// numerics::encodeE2M1 without a branch: how many thresholds |x| has passed.
+inline uint32_t encodeE2M1Lane(float x) {
+  float a = std::fabs(x);
+  uint32_t code = uint32_t(a > 0.25f) + uint32_t(a >= 0.75f) + uint32_t(a > 1.25f) +
+                  uint32_t(a >= 1.75f) + uint32_t(a > 2.5f) + uint32_t(a >= 3.5f) +
+                  uint32_t(a > 5.0f);
+  return x == x ? code | std::bit_cast<uint32_t>(x) >> 31 << 3 : 7;
+}
+
+/// numerics::encodeE4M3 without a branch: below 2^-6 the sum with 2^14 leaves the code in the low
+/// bits; above, the f32 bits are rounded to three mantissa bits.
+inline uint32_t encodeE4M3Lane(float x) {
+  float a = std::fabs(x);
+  uint32_t bits = std::bit_cast<uint32_t>(a);
+  uint32_t small = std::bit_cast<uint32_t>(a + 16384.0f) - std::bit_cast<uint32_t>(16384.0f);
+  uint32_t normal = ((bits + 0x7FFFF + (bits >> 20 & 1)) >> 20) - (120u << 3);
+  uint32_t code = a < 0x1p-6f ? small : normal;
+  code = a >= 448.0f ? 0x7E : code;
+  return x == x ? code | std::bit_cast<uint32_t>(x) >> 31 << 7 : 0x7F;
+}
+
+template <typename D, uint32_t (*Encode)(float), unsigned Bits> Outcome cvtPackFast(ExecContext &cx, const Insn &insn) {
   const float *a = cx.src<float>(insn.op[1]), *b = cx.src<float>(insn.op[2]);
-  for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
-    int lane = std::countr_zero(rest);
-    cx.setScalar(insn.op[0], lane,
-                 uint32_t(numerics::encodeE2M1(a[lane])) << 4 | numerics::encodeE2M1(b[lane]));
-  }
+  Lanes<D> result;
+  for (int lane = 0; lane < 32; ++lane)
+    result.v[lane] = static_cast<D>(Encode(a[lane]) << Bits | Encode(b[lane]));
+  commit(cx, insn.op[0], result);
   return Outcome::Next;
 }
 
@@ -563,7 +589,11 @@ Status bindCvtPack(BindContext &cx) {
   bool plain = insn.m[kRound] == 0 && !insn.m[kRelu];
   if (to == Type::BF16x2 && plain && !insn.m[kSat])
     return cx.use(cvtPackBF16);
-  return cx.use(to == Type::E2M1x2 && plain ? cvtPackE2M1 : cvtPack);
+  if (to == Type::E2M1x2 && plain && insn.op[0].width == 1)
+    return cx.use(cvtPackFast<uint8_t, encodeE2M1Lane, 4>);
+  if (to == Type::E4M3x2 && plain && insn.op[0].width == 2)
+    return cx.use(cvtPackFast<uint16_t, encodeE4M3Lane, 8>);
+  return cx.use(cvtPack);
 }
 
 Status bindCvtRs(BindContext &cx) {

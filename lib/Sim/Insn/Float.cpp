@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Insn/Arithmetic.h"
+#include "Sim/Insn/FloatNearest.h"
 #include "Sim/Insn/Floats.h"
 #include "Sim/Insn/Lanes.h"
 #include <cfenv>
@@ -17,106 +18,7 @@ using namespace fp4::sim;
 
 namespace {
 
-enum class Op : uint8_t {
-  Add, Sub, Mul, Fma, Div, DivApprox, Rcp, Sqrt, Rsqrt, Ex2, Lg2, Sin, Cos, Tanh, Min, Max
-};
-
-/// Insn::m of this file.
-enum Field : unsigned { kOp, kRound, kFtz, kSat, kNaN, kXorsign, kRelu };
-
-//===----------------------------------------------------------------------===//
-// Fast paths: f32 and f32x2, round to nearest
-//===----------------------------------------------------------------------===//
-
-struct AddF {
-  float operator()(float a, float b) const { return a + b; }
-};
-struct SubF {
-  float operator()(float a, float b) const { return a - b; }
-};
-struct MulF {
-  float operator()(float a, float b) const { return a * b; }
-};
-
-/// Count floats per register: 32 for f32, 64 for f32x2.
-template <typename F, unsigned Count, bool Ftz, bool Sat>
-Outcome nearest2(ExecContext &cx, const Insn &insn) {
-  struct Element {
-    float part[Count / 32];
-  };
-  const float *a = cx.src<float>(insn.op[1]), *b = cx.src<float>(insn.op[2]);
-  Lanes<Element> result;
-  float *r = result.v[0].part;
-  for (unsigned i = 0; i < Count; ++i) {
-    float x = Ftz ? canonical(F()(flush(a[i]), flush(b[i]))) : canonical(F()(a[i], b[i]));
-    x = Ftz ? flush(x) : x;
-    r[i] = Sat ? saturate(x) : x;
-  }
-  commit(cx, insn.op[0], result);
-  return Outcome::Next;
-}
-
-template <unsigned Count, bool Ftz, bool Sat>
-inline void fmaLoop(const float *a, const float *b, const float *c, float *r) {
-  for (unsigned i = 0; i < Count; ++i) {
-    float x = Ftz ? __builtin_fmaf(flush(a[i]), flush(b[i]), flush(c[i]))
-                  : __builtin_fmaf(a[i], b[i], c[i]);
-    x = Ftz ? flush(canonical(x)) : canonical(x);
-    r[i] = Sat ? saturate(x) : x;
-  }
-}
-
-#if defined(__x86_64__)
-/// With the host's fused multiply-add instruction; without it each lane is a library call.
-template <unsigned Count, bool Ftz, bool Sat>
-__attribute__((target("avx2,fma"), noinline)) void
-fmaLoopHardware(const float *a, const float *b, const float *c, float *r) {
-  for (unsigned i = 0; i < Count; ++i) {
-    float x = Ftz ? __builtin_fmaf(flush(a[i]), flush(b[i]), flush(c[i]))
-                  : __builtin_fmaf(a[i], b[i], c[i]);
-    x = Ftz ? flush(canonical(x)) : canonical(x);
-    r[i] = Sat ? saturate(x) : x;
-  }
-}
-const bool kHardwareFma = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-#else
-template <unsigned Count, bool Ftz, bool Sat>
-void fmaLoopHardware(const float *a, const float *b, const float *c, float *r) {
-  fmaLoop<Count, Ftz, Sat>(a, b, c, r);
-}
-constexpr bool kHardwareFma = false;
-#endif
-
-template <unsigned Count, bool Ftz, bool Sat> Outcome nearestFma(ExecContext &cx, const Insn &insn) {
-  struct Element {
-    float part[Count / 32];
-  };
-  const float *a = cx.src<float>(insn.op[1]), *b = cx.src<float>(insn.op[2]);
-  const float *c = cx.src<float>(insn.op[3]);
-  Lanes<Element> result;
-  if (kHardwareFma)
-    fmaLoopHardware<Count, Ftz, Sat>(a, b, c, result.v[0].part);
-  else
-    fmaLoop<Count, Ftz, Sat>(a, b, c, result.v[0].part);
-  commit(cx, insn.op[0], result);
-  return Outcome::Next;
-}
-
-template <typename F> Handler pickNearest2(bool wide, bool ftz, bool sat) {
-  if (wide)
-    return ftz ? nearest2<F, 64, true, false> : nearest2<F, 64, false, false>;
-  if (sat)
-    return ftz ? nearest2<F, 32, true, true> : nearest2<F, 32, false, true>;
-  return ftz ? nearest2<F, 32, true, false> : nearest2<F, 32, false, false>;
-}
-
-Handler pickNearestFma(bool wide, bool ftz, bool sat) {
-  if (wide)
-    return ftz ? nearestFma<64, true, false> : nearestFma<64, false, false>;
-  if (sat)
-    return ftz ? nearestFma<32, true, true> : nearestFma<32, false, true>;
-  return ftz ? nearestFma<32, true, false> : nearestFma<32, false, false>;
-}
+using Op = FloatOp;
 
 //===----------------------------------------------------------------------===//
 // The general path
@@ -420,19 +322,11 @@ Status describe(BindContext &cx, Op op, const char *roundSlot) {
 /// The general handler for `op`, whatever the type.
 template <unsigned Sources> Status bindGeneral(BindContext &cx, Op op, const char *roundSlot) {
   FP4_TRY(describe(cx, op, roundSlot));
+  if (Handler fast = nearestHandler(cx.insn, op, Sources))
+    return cx.use(fast);
   if (cx.insn.type == Type::F64)
     return cx.use(general64);
   return useFor(cx, pickGeneral<Sources>(cx.insn.type));
-}
-
-bool isF32(Type type) { return type == Type::F32 || type == Type::F32x2; }
-
-template <typename F> Status bindNearest(BindContext &cx, Op op) {
-  FP4_TRY(bindGeneral<2>(cx, op, "round"));
-  const Insn &insn = cx.insn;
-  if (isF32(insn.type) && insn.m[kRound] == 0)
-    return cx.use(pickNearest2<F>(insn.type == Type::F32x2, insn.m[kFtz], insn.m[kSat]));
-  return {};
 }
 
 Status unary(BindContext &cx, Op op) { return bindGeneral<1>(cx, op, "mode"); }
@@ -442,28 +336,22 @@ Status unary(BindContext &cx, Op op) { return bindGeneral<1>(cx, op, "mode"); }
 namespace fp4::sim {
 
 Status bindFloatAdd(BindContext &cx) {
-  FP4_TRY(bindNearest<AddF>(cx, Op::Add));
+  FP4_TRY(bindGeneral<2>(cx, Op::Add, "round"));
   if (cx.insn.type == Type::F64 && cx.insn.m[kRound] == 0)
     return cx.use(lanewise<Add64F, double, double, double>);
   return {};
 }
 
-Status bindFloatSub(BindContext &cx) { return bindNearest<SubF>(cx, Op::Sub); }
+Status bindFloatSub(BindContext &cx) { return bindGeneral<2>(cx, Op::Sub, "round"); }
 
 Status bindFloatMul(BindContext &cx) {
-  FP4_TRY(bindNearest<MulF>(cx, Op::Mul));
+  FP4_TRY(bindGeneral<2>(cx, Op::Mul, "round"));
   if (cx.insn.type == Type::F64 && cx.insn.m[kRound] == 0)
     return cx.use(lanewise<Mul64F, double, double, double>);
   return {};
 }
 
-Status bindFma(BindContext &cx) {
-  FP4_TRY(bindGeneral<3>(cx, Op::Fma, "round"));
-  const Insn &insn = cx.insn;
-  if (isF32(insn.type) && insn.m[kRound] == 0 && !insn.m[kRelu])
-    return cx.use(pickNearestFma(insn.type == Type::F32x2, insn.m[kFtz], insn.m[kSat]));
-  return {};
-}
+Status bindFma(BindContext &cx) { return bindGeneral<3>(cx, Op::Fma, "round"); }
 
 Status bindFloatDiv(BindContext &cx) {
   if (cx.insn.type != Type::F32 && cx.insn.type != Type::F64)

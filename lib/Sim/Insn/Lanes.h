@@ -10,6 +10,7 @@
 
 #include "Sim/Insn/Decode.h"
 #include "Sim/Insn/ExecContext.h"
+#include <array>
 #include <cstring>
 #include <type_traits>
 #include <utility>
@@ -20,12 +21,43 @@ template <typename T> struct alignas(64) Lanes {
   T v[32];
 };
 
+/// All ones or zeros for each of four lanes, by a nibble of a lane mask.
+inline constexpr auto kNibbleMasks = [] {
+  std::array<std::array<uint32_t, 4>, 16> table{};
+  for (uint32_t nibble = 0; nibble < 16; ++nibble)
+    for (uint32_t i = 0; i < 4; ++i)
+      table[nibble][i] = nibble >> i & 1 ? ~0u : 0u;
+  return table;
+}();
+
+/// d = mask ? a : b, lane by lane.
+template <typename T> inline void select(T *d, const T *a, const T *b, uint32_t mask) {
+  if constexpr (sizeof(T) == 4) {
+    uint32_t x[32], y[32];
+    std::memcpy(x, a, sizeof(x));
+    std::memcpy(y, b, sizeof(y));
+    for (unsigned n = 0; n < 8; ++n) {
+      const auto &choose = kNibbleMasks[mask >> (4 * n) & 15];
+      for (unsigned i = 0; i < 4; ++i)
+        x[4 * n + i] = (x[4 * n + i] & choose[i]) | (y[4 * n + i] & ~choose[i]);
+    }
+    std::memcpy(d, x, sizeof(x));
+  } else {
+    for (unsigned lane = 0; lane < 32; ++lane)
+      d[lane] = mask >> lane & 1 ? a[lane] : b[lane];
+  }
+}
+
 /// Writes the active lanes of a register.
 template <typename T>
 inline void commit(const ExecContext &cx, const Operand &destination, const Lanes<T> &result) {
   T *d = cx.dst<T>(destination);
   if (cx.mask == kAllLanes) {
     std::memcpy(d, result.v, sizeof(result.v));
+    return;
+  }
+  if constexpr (sizeof(T) == 4) {
+    select(d, result.v, d, cx.mask);
     return;
   }
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {

@@ -13,7 +13,7 @@ using namespace fp4::sim;
 namespace {
 
 /// Insn::m of ld and st.
-enum Field : unsigned { kSpace, kOrder, kScope, kBytes, kSigned };
+enum Field : unsigned { kSpace, kOrder, kScope, kBytes, kSigned, kWidth };
 
 void emitAccess(ExecContext &cx, const Insn &insn, const Operand &address, AccessKind kind) {
   MemoryAccess access{static_cast<Space>(insn.m[kSpace]), static_cast<MemOrder>(insn.m[kOrder]),
@@ -25,71 +25,126 @@ void emitAccess(ExecContext &cx, const Insn &insn, const Operand &address, Acces
   reportAccess(cx, address, kind, access);
 }
 
-/// Storage of each active lane's access, or null after an error.
+/// Where each active lane's access lies.
+struct Places {
+  std::byte *v[32];
+  bool contiguous = false; ///< v[0] begins 32 accesses in a row
+};
+
 template <bool Write>
-bool resolveLanes(ExecContext &cx, const Insn &insn, const Operand &address, uint32_t bytes,
-                  std::byte *(&pointers)[32]) {
+bool locate(ExecContext &cx, const Insn &insn, const Operand &address, uint32_t bytes,
+            Places &places) {
   auto space = static_cast<Space>(insn.m[kSpace]);
-  LaneAddresses lanes(cx, address);
-  if (fastPointers<Write>(cx, space, lanes, bytes, pointers))
+  LaneAddresses lanes(cx, address, bytes);
+  if (uint64_t base = fastBase<Write>(cx, space, lanes, bytes)) {
+    places.contiguous = lanes.contiguous;
+    for (int lane = 0; lane < 32; ++lane)
+      places.v[lane] = reinterpret_cast<std::byte *>(base + lanes.v[lane]);
     return true;
+  }
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     int lane = std::countr_zero(rest);
-    pointers[lane] = Write ? cx.writable(space, lanes.v[lane], bytes, bytes, lane)
-                           : const_cast<std::byte *>(cx.readable(space, lanes.v[lane], bytes, bytes, lane));
-    if (!pointers[lane])
+    places.v[lane] = Write ? cx.writable(space, lanes.v[lane], bytes, bytes, lane)
+                           : const_cast<std::byte *>(
+                                 cx.readable(space, lanes.v[lane], bytes, bytes, lane));
+    if (!places.v[lane])
       return false;
   }
   return true;
 }
 
-/// M is the type in memory, R the register's: the value is extended or cut.
-template <typename M, typename R>
-void loadElement(ExecContext &cx, const Operand &destination, std::byte *const (&pointers)[32],
-                 unsigned element) {
-  R *d = cx.dst<R>(destination);
-  for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
-    int lane = std::countr_zero(rest);
-    M value;
-    std::memcpy(&value, pointers[lane] + element * sizeof(M), sizeof(M));
-    d[lane] = static_cast<R>(value);
+/// M is the type in memory, R the register's: the value is extended or cut. Count elements per
+/// access, a template parameter so that strided loops vectorise.
+template <typename M, typename R, unsigned Count>
+void loadElements(ExecContext &cx, const Operand *d, const Places &places) {
+  if (places.contiguous) {
+    const std::byte *row = places.v[0];
+    for (unsigned e = 0; e < Count; ++e) {
+      R *out = cx.dst<R>(d[e]);
+      for (unsigned lane = 0; lane < 32; ++lane) {
+        M value;
+        std::memcpy(&value, row + (lane * Count + e) * sizeof(M), sizeof(M));
+        out[lane] = static_cast<R>(value);
+      }
+    }
+    return;
+  }
+  for (unsigned e = 0; e < Count; ++e) {
+    R *out = cx.dst<R>(d[e]);
+    for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
+      int lane = std::countr_zero(rest);
+      M value;
+      std::memcpy(&value, places.v[lane] + e * sizeof(M), sizeof(M));
+      out[lane] = static_cast<R>(value);
+    }
   }
 }
 
-template <typename M, typename R>
-void storeElement(ExecContext &cx, const Operand &source, std::byte *const (&pointers)[32],
-                  unsigned element) {
-  const R *s = cx.src<R>(source);
-  for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
-    int lane = std::countr_zero(rest);
-    M value = static_cast<M>(s[lane]);
-    std::memcpy(pointers[lane] + element * sizeof(M), &value, sizeof(M));
+template <typename M, typename R, unsigned Count>
+void storeElements(ExecContext &cx, const Operand *s, const Places &places) {
+  for (unsigned e = 0; e < Count; ++e) {
+    const R *in = cx.src<R>(s[e]);
+    if (places.contiguous) {
+      std::byte *row = places.v[0];
+      for (unsigned lane = 0; lane < 32; ++lane) {
+        M value = static_cast<M>(in[lane]);
+        std::memcpy(row + (lane * Count + e) * sizeof(M), &value, sizeof(M));
+      }
+      continue;
+    }
+    for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
+      int lane = std::countr_zero(rest);
+      M value = static_cast<M>(in[lane]);
+      std::memcpy(places.v[lane] + e * sizeof(M), &value, sizeof(M));
+    }
   }
 }
 
-template <typename M> void loadWide(ExecContext &cx, const Operand &d, std::byte *const (&p)[32], unsigned e) {
-  switch (d.width) {
+/// Registers of one vector may differ in width: then element by element.
+template <typename M, typename R, bool Load>
+void moveElements(ExecContext &cx, const Operand *o, unsigned count, const Places &places) {
+  auto one = [&]<unsigned Count>() {
+    if constexpr (Load)
+      loadElements<M, R, Count>(cx, o, places);
+    else
+      storeElements<M, R, Count>(cx, o, places);
+  };
+  switch (count) {
   case 1:
-    return loadElement<M, uint8_t>(cx, d, p, e);
+    return one.template operator()<1>();
   case 2:
-    return loadElement<M, uint16_t>(cx, d, p, e);
+    return one.template operator()<2>();
   case 4:
-    return loadElement<M, uint32_t>(cx, d, p, e);
+    return one.template operator()<4>();
   default:
-    return loadElement<M, uint64_t>(cx, d, p, e);
+    return one.template operator()<8>();
   }
 }
 
-template <typename M> void storeWide(ExecContext &cx, const Operand &s, std::byte *const (&p)[32], unsigned e) {
-  switch (s.width) {
-  case 1:
-    return storeElement<M, uint8_t>(cx, s, p, e);
-  case 2:
-    return storeElement<M, uint16_t>(cx, s, p, e);
-  case 4:
-    return storeElement<M, uint32_t>(cx, s, p, e);
-  default:
-    return storeElement<M, uint64_t>(cx, s, p, e);
+/// m[5] = width of every register of the access, 0 when they differ.
+template <typename M, bool Load>
+void moveByWidth(ExecContext &cx, const Insn &insn, const Operand *o, unsigned count,
+                 Places &places) {
+  auto with = [&](uint8_t width, const Operand *first, unsigned n, const Places &at) {
+    switch (width) {
+    case 1:
+      return moveElements<M, uint8_t, Load>(cx, first, n, at);
+    case 2:
+      return moveElements<M, uint16_t, Load>(cx, first, n, at);
+    case 4:
+      return moveElements<M, uint32_t, Load>(cx, first, n, at);
+    default:
+      return moveElements<M, uint64_t, Load>(cx, first, n, at);
+    }
+  };
+  if (insn.m[kWidth])
+    return with(insn.m[kWidth], o, count, places);
+  places.contiguous = false;
+  for (unsigned e = 0; e < count; ++e) {
+    Places shifted = places;
+    for (uint32_t rest = cx.mask; rest; rest &= rest - 1)
+      shifted.v[std::countr_zero(rest)] += e * sizeof(M);
+    with(o[e].width, o + e, 1, shifted);
   }
 }
 
@@ -98,46 +153,41 @@ const Operand *elementsOf(ExecContext &cx, const Operand &o, unsigned &count) {
   return o.kind == OperandKind::Vector ? cx.elements(o) : &o;
 }
 
-/// M as wide as the register, or narrower.
-template <typename M> Outcome load(ExecContext &cx, const Insn &insn) {
+template <typename M, bool Load> Outcome access(ExecContext &cx, const Insn &insn) {
+  const Operand &data = insn.op[Load ? 0 : 1], &address = insn.op[Load ? 1 : 0];
   unsigned count;
-  const Operand *d = elementsOf(cx, insn.op[0], count);
-  std::byte *pointers[32];
-  if (!resolveLanes<false>(cx, insn, insn.op[1], count * sizeof(M), pointers))
+  const Operand *o = elementsOf(cx, data, count);
+  Places places;
+  if (!locate<!Load>(cx, insn, address, count * sizeof(M), places))
     return Outcome::Error;
   if (cx.observer)
-    emitAccess(cx, insn, insn.op[1], AccessKind::Read);
-  for (unsigned e = 0; e < count; ++e) {
-    if constexpr (sizeof(M) == 16)
-      loadElement<M, M>(cx, d[e], pointers, e);
-    else
-      loadWide<M>(cx, d[e], pointers, e);
-  }
+    emitAccess(cx, insn, address, Load ? AccessKind::Read : AccessKind::Write);
+  if constexpr (sizeof(M) == 16)
+    moveElements<M, M, Load>(cx, o, count, places);
+  else
+    moveByWidth<M, Load>(cx, insn, o, count, places);
   return Outcome::Next;
 }
 
-template <typename M> Outcome store(ExecContext &cx, const Insn &insn) {
-  unsigned count;
-  const Operand *s = elementsOf(cx, insn.op[1], count);
-  std::byte *pointers[32];
-  if (!resolveLanes<true>(cx, insn, insn.op[0], count * sizeof(M), pointers))
-    return Outcome::Error;
-  if (cx.observer)
-    emitAccess(cx, insn, insn.op[0], AccessKind::Write);
-  for (unsigned e = 0; e < count; ++e) {
-    if constexpr (sizeof(M) == 16)
-      storeElement<M, M>(cx, s[e], pointers, e);
-    else
-      storeWide<M>(cx, s[e], pointers, e);
-  }
-  return Outcome::Next;
-}
+template <typename M> constexpr Handler load = access<M, true>;
+template <typename M> constexpr Handler store = access<M, false>;
 
 Outcome nop(ExecContext &, const Insn &) { return Outcome::Next; }
 
 Outcome policy(ExecContext &cx, const Insn &insn) {
   cx.store<uint64_t>(insn.op[0], [&](int) { return insn.u; });
   return Outcome::Next;
+}
+
+/// Width of the registers of a scalar or vector; 0 when they differ.
+uint8_t commonWidth(BindContext &cx, const Operand &data) {
+  if (data.kind != OperandKind::Vector)
+    return data.width;
+  const Operand *o = cx.elements(data);
+  for (int64_t e = 1; e < data.imm; ++e)
+    if (o[e].width != o[0].width)
+      return 0;
+  return o[0].width;
 }
 
 Status describe(BindContext &cx) {
@@ -147,6 +197,8 @@ Status describe(BindContext &cx) {
   insn.m[kScope] = static_cast<uint8_t>(cx.match.scope());
   insn.m[kBytes] = static_cast<uint8_t>(bytesOf(insn.type));
   insn.m[kSigned] = isSigned(insn.type);
+  const Operand &data = insn.op[insn.op[0].kind == OperandKind::Address ? 1 : 0];
+  insn.m[kWidth] = commonWidth(cx, data);
   if (insn.type == Type::Pred)
     return cx.fail("predicates have no memory form");
   if (cx.match.vectorSize() * insn.m[kBytes] > 32)

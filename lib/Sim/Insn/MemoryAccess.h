@@ -15,27 +15,39 @@ namespace fp4::sim {
 struct LaneAddresses {
   alignas(64) uint64_t v[32];
   uint64_t low = ~0ull, high = 0, any = 0;
+  bool contiguous = false; ///< all 32 lanes, each `bytes` above the one before
 
-  LaneAddresses(ExecContext &cx, const Operand &address) {
-    if (address.width == 4) {
-      const uint32_t *base = cx.src<uint32_t>(address);
-      for (int lane = 0; lane < 32; ++lane)
-        v[lane] = uint64_t(base[lane]) + static_cast<uint64_t>(address.imm);
-    } else {
-      const uint64_t *base = cx.src<uint64_t>(address);
-      for (int lane = 0; lane < 32; ++lane)
-        v[lane] = base[lane] + static_cast<uint64_t>(address.imm);
-    }
+  LaneAddresses(ExecContext &cx, const Operand &address, uint32_t bytes) {
+    fill(cx, address);
     if (cx.mask == kAllLanes) {
-      for (int lane = 0; lane < 32; ++lane)
-        include(v[lane]);
-      return;
+      uint64_t difference = 0;
+      for (uint64_t lane = 0; lane < 32; ++lane)
+        difference |= v[lane] ^ (v[0] + lane * bytes);
+      if (difference == 0) {
+        contiguous = true;
+        low = v[0];
+        high = v[31];
+        any = v[0]; // the others are multiples of `bytes` above it
+        return;
+      }
     }
     for (uint32_t rest = cx.mask; rest; rest &= rest - 1)
       include(v[std::countr_zero(rest)]);
   }
 
 private:
+  void fill(ExecContext &cx, const Operand &address) {
+    auto displacement = static_cast<uint64_t>(address.imm);
+    if (address.width == 4) {
+      const uint32_t *base = cx.src<uint32_t>(address);
+      for (int lane = 0; lane < 32; ++lane)
+        v[lane] = uint64_t(base[lane]) + displacement;
+    } else {
+      const uint64_t *base = cx.src<uint64_t>(address);
+      for (int lane = 0; lane < 32; ++lane)
+        v[lane] = base[lane] + displacement;
+    }
+  }
   void include(uint64_t address) {
     low = address < low ? address : low;
     high = address > high ? address : high;
@@ -43,41 +55,46 @@ private:
   }
 };
 
-/// Fills `pointers` of the active lanes when every access of `bytes` (a power of two) is aligned
-/// and plainly legal. False: take the careful way, nothing was changed.
+/// What to add to lanes.v[l] for the host address of lane l's bytes, when every access of `bytes` (a
+/// power of two) is aligned and plainly legal. 0: take the careful way, nothing was changed.
 template <bool Write>
-inline bool fastPointers(ExecContext &cx, Space space, const LaneAddresses &lanes, uint32_t bytes,
-                         std::byte *(&pointers)[32]) {
+inline uint64_t fastBase(ExecContext &cx, Space space, const LaneAddresses &lanes,
+                           uint32_t bytes) {
   if (lanes.any & (bytes - 1))
-    return false;
+    return 0;
   if (space == Space::Global || space == Space::Generic) {
     const Allocation *a = cx.recentAllocation();
     if (!a || (Write && a->readOnly) || lanes.low < a->address ||
         lanes.high - a->address + bytes > a->size)
-      return false;
-    std::byte *base = a->bytes.get();
-    for (int lane = 0; lane < 32; ++lane)
-      pointers[lane] = base + (lanes.v[lane] - a->address);
-    return true;
+      return 0;
+    return reinterpret_cast<uint64_t>(a->bytes.get()) - a->address;
+  }
+  if (space == Space::Param && !Write) {
+    auto &params = cx.launch().params;
+    return lanes.high + bytes <= params.size() ? reinterpret_cast<uint64_t>(params.data()) : 0;
   }
   if (space != Space::SharedCta)
-    return false;
+    return 0;
   SharedMemory &shared = cx.cta().shared;
   uint64_t rank = uint64_t(cx.cta().rank) << kSharedRankShift;
   if (lanes.low < rank + kSharedBase || lanes.high + bytes > rank + shared.end())
-    return false;
-  if (!Write)
-    for (uint32_t rest = cx.mask; rest; rest &= rest - 1)
-      if (!shared.validAligned(static_cast<uint32_t>(lanes.v[std::countr_zero(rest)] - rank), bytes))
-        return false;
-  for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
-    int lane = std::countr_zero(rest);
-    auto offset = static_cast<uint32_t>(lanes.v[lane] - rank);
+    return 0;
+  auto offset = [&](int lane) { return static_cast<uint32_t>(lanes.v[lane] - rank); };
+  if (lanes.contiguous) {
     if (Write)
-      shared.markValidAligned(offset, bytes);
-    pointers[lane] = shared.at(offset);
+      shared.markValid(offset(0), 32 * bytes);
+    else if (!shared.valid(offset(0), 32 * bytes))
+      return 0;
+  } else {
+    for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
+      int lane = std::countr_zero(rest);
+      if (Write)
+        shared.markValidAligned(offset(lane), bytes);
+      else if (!shared.validAligned(offset(lane), bytes))
+        return 0;
+    }
   }
-  return true;
+  return reinterpret_cast<uint64_t>(shared.at(kSharedBase)) - kSharedBase - rank;
 }
 
 struct MemoryAccess {

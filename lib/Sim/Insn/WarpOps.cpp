@@ -3,6 +3,9 @@
 #include "Sim/Insn/Floats.h"
 #include "Sim/Insn/Lanes.h"
 #include <fmt/format.h>
+#include <map>
+#include <mutex>
+#include <tuple>
 
 using namespace fp4;
 using namespace fp4::sim;
@@ -44,6 +47,47 @@ int shflSource(uint8_t mode, int lane, uint32_t b, uint32_t c, bool &inRange) {
     break;
   }
   return inRange ? from : lane;
+}
+
+/// The sources of all lanes, for constant b and c.
+struct ShflMap {
+  uint8_t from[32];
+  uint32_t inRange;
+};
+
+ShflMap makeShflMap(uint8_t mode, uint32_t b, uint32_t c) {
+  ShflMap map{};
+  for (int lane = 0; lane < 32; ++lane) {
+    bool in = false;
+    map.from[lane] = static_cast<uint8_t>(shflSource(mode, lane, b, c, in));
+    map.inRange |= uint32_t(in) << lane;
+  }
+  return map;
+}
+
+/// Maps are few and live as long as the process: instructions point to them.
+const ShflMap *internShflMap(uint8_t mode, uint32_t b, uint32_t c) {
+  static std::mutex lock;
+  static std::map<std::tuple<uint8_t, uint32_t, uint32_t>, ShflMap> maps;
+  std::lock_guard<std::mutex> guard(lock);
+  auto [entry, fresh] = maps.try_emplace({mode, b & 31, c & 0x1F1F});
+  if (fresh)
+    entry->second = makeShflMap(mode, b, c);
+  return &entry->second;
+}
+
+/// u = the map.
+Outcome shflConstant(ExecContext &cx, const Insn &insn) {
+  if (Outcome ready = gatherMembers(cx, insn.op[5]); ready != Outcome::Next)
+    return ready;
+  const auto *map = reinterpret_cast<const ShflMap *>(insn.u);
+  const uint32_t *a = cx.src<uint32_t>(insn.op[2]);
+  Lanes<uint32_t> result;
+  for (int lane = 0; lane < 32; ++lane)
+    result.v[lane] = a[map->from[lane]];
+  commit(cx, insn.op[0], result);
+  cx.setPredicate(insn.op[1], map->inRange);
+  return Outcome::Next;
 }
 
 Outcome shfl(ExecContext &cx, const Insn &insn) {
@@ -184,7 +228,12 @@ namespace fp4::sim {
 
 Status bindShfl(BindContext &cx) {
   cx.insn.m[0] = static_cast<uint8_t>(cx.match.choice("mode"));
-  return useFor(cx, cx.insn.type == Type::B32 ? shfl : nullptr);
+  const Operand &b = cx.insn.op[3], &c = cx.insn.op[4];
+  if (b.bank != kConstBank || c.bank != kConstBank)
+    return useFor(cx, cx.insn.type == Type::B32 ? shfl : nullptr);
+  cx.insn.u = reinterpret_cast<uint64_t>(internShflMap(
+      cx.insn.m[0], static_cast<uint32_t>(b.imm), static_cast<uint32_t>(c.imm)));
+  return useFor(cx, cx.insn.type == Type::B32 ? shflConstant : nullptr);
 }
 
 Status bindVote(BindContext &cx) {
