@@ -3,8 +3,8 @@
 # would. Usage: build_embed.sh [BUILD_TREE] [SCRATCH_DIRECTORY]
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
-build="${1:-$root/build}"
-scratch="${2:-$build/embed}"
+build="$(realpath "${1:-$root/build}")"
+scratch="$(realpath -m "${2:-$build/embed}")"
 rm -rf "$scratch"
 mkdir -p "$scratch"
 cmake --install "$build" --prefix "$scratch/install" >"$scratch/install.log"

@@ -62,12 +62,17 @@ std::optional<int> parseCommandLine(int argc, char **argv, Options &options) {
   addCompilerOptions(app, options);
   addLayoutCommand(app, options);
   tools::addRunOptions(app, options.run);
+  app.get_option("--shape")
+      ->description("M[,N[,K]]: sizes of the dimensions that the program calls so (fp4.dims)");
   try {
     app.parse(argc, argv);
     if (!options.layout && options.input.empty())
       throw CLI::RequiredError("program");
   } catch (const CLI::ParseError &error) {
-    return app.exit(error) == 0 ? 0 : static_cast<int>(ErrorKind::Usage);
+    if (error.get_exit_code() == 0)
+      return app.exit(error); // --help
+    std::cerr << format(Error{ErrorKind::Usage, error.what(), "fp4-runner --help lists the options"});
+    return static_cast<int>(ErrorKind::Usage);
   }
   return std::nullopt;
 }
