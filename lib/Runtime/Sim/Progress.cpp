@@ -3,6 +3,7 @@
 #include "Progress.h"
 
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <unistd.h>
@@ -44,7 +45,8 @@ void Line::update(uint64_t done, uint64_t total) {
   std::fprintf(stderr, "\rsimulating: %llu of %llu blocks", static_cast<unsigned long long>(done),
                static_cast<unsigned long long>(total));
   if (done)
-    std::fprintf(stderr, ", about %.0f s left", elapsed / double(done) * double(total - done));
+    std::fprintf(stderr, ", about %.0f s left",
+                 std::ceil(elapsed / double(done) * double(total - done)));
   std::fputs("\x1b[K", stderr);
 }
 
