@@ -22,7 +22,11 @@ int main(int argc, char **argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
-    return app.exit(error) ? static_cast<int>(ErrorKind::Usage) : 0;
+    if (error.get_exit_code() == 0)
+      return app.exit(error); // --help, --version
+    Error usage{ErrorKind::Usage, error.what(), "fp4-run --help lists the options"};
+    std::fputs(format(usage).c_str(), stderr);
+    return exitCode(usage);
   }
   auto engine = tools::openLibrary(path);
   if (!engine) {

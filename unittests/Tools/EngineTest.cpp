@@ -169,7 +169,9 @@ TEST(Fp4Run, ExitCodesAreTheErrorKinds) {
   ToolRun wrong = fp4Run(kLibrary + " --device sim --function wrong");
   EXPECT_EQ(wrong.exitCode, 1) << wrong.output;
   EXPECT_THAT(wrong.output, HasSubstr("error: the result differs from the reference"));
-  EXPECT_EQ(fp4Run(kLibrary + " --no-such-option").exitCode, 2);
+  ToolRun option = fp4Run(kLibrary + " --no-such-option");
+  EXPECT_EQ(option.exitCode, 2);
+  EXPECT_THAT(option.output, HasSubstr("error: The following argument was not expected"));
   EXPECT_EQ(fp4Run("").exitCode, 2);
   EXPECT_EQ(fp4Run(kLibrary + " --device gpu9 --function amax").exitCode, 2);
   EXPECT_EQ(fp4Run(kLibrary + " --device sim --function overrun").exitCode, 5);
