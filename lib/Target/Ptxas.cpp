@@ -14,6 +14,7 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/Program.h"
+#include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <memory>
@@ -33,7 +34,8 @@ template <typename T> tl::unexpected<Error> failureOf(const Expected<T> &result)
   return tl::unexpected<Error>(result.error());
 }
 
-/// A file name below the system's temporary directory, removed with this object.
+/// A file name below the system's temporary directory, removed with this object or when a signal
+/// ends the process.
 class TemporaryFile {
 public:
   static Expected<std::unique_ptr<TemporaryFile>> create(StringRef suffix) {
@@ -43,6 +45,7 @@ public:
                        "check that $TMPDIR is writable");
     return std::unique_ptr<TemporaryFile>(new TemporaryFile(path));
   }
+  ~TemporaryFile() { llvm::sys::DontRemoveFileOnSignal(path_); }
   StringRef path() const { return path_; }
   Status write(std::string_view text) const {
     std::error_code ec;
@@ -65,7 +68,9 @@ public:
   }
 
 private:
-  explicit TemporaryFile(const llvm::SmallString<128> &path) : path_(path), remover_(path) {}
+  explicit TemporaryFile(const llvm::SmallString<128> &path) : path_(path), remover_(path) {
+    llvm::sys::RemoveFileOnSignal(path_);
+  }
   llvm::SmallString<128> path_;
   llvm::FileRemover remover_;
 };
