@@ -1,15 +1,16 @@
 //===- VerifySync.cpp - Channels protect every tile that crosses roles ----===//
 //
-// Three passes over a kernel with roles:
+// Three walks over a kernel with roles:
 //  - tiles (C130): walk operands, look at where each tile comes from;
 //  - pairs (C131): walk blocks; a stage is taken and handed over in one block, so that every path
 //    has both, in this order, and its tiles are used in between;
 //  - channels: compare both ends of each (C132), (C133); count iterations through the loops (C134);
-//    compare announced with loaded bytes (C135).
+//    compare announced with loaded bytes (C135); run the channel ops of all roles (C136).
 //
 //===----------------------------------------------------------------------===//
 
 #include "ChannelEnds.h"
+#include "Deadlock.h"
 #include "StageBytes.h"
 
 #include "fp4/Dialect/Pipe/Transforms/Passes.h"
@@ -220,27 +221,33 @@ static LogicalResult verifyDeclarations(gpu::GPUFuncOp kernel) {
   return failure(result.wasInterrupted());
 }
 
+static LogicalResult verifyChannel(ChannelOp channel) {
+  FailureOr<ChannelEnds> ends = findEnds(channel);
+  if (failed(ends) || failed(verifyLoopsAgree(*ends)))
+    return failure();
+  if (!channel.isPipelined())
+    return success();
+  if (failed(verifyIterations(channel, ends->producer)) ||
+      failed(verifyIterations(channel, ends->consumer)))
+    return failure();
+  for (Operation *take : ends->producerTakes)
+    if (channel.getProducer() == Agent::Tma && failed(verifyBytes(cast<ProducerAcquireOp>(take))))
+      return failure();
+  return success();
+}
+
 static LogicalResult verifyKernel(gpu::GPUFuncOp kernel) {
   if (failed(verifyDeclarations(kernel)) || failed(verifyTiles(kernel)))
     return failure();
   for (RoleRegionOp role : kernel.getBody().getOps<RoleRegionOp>())
     if (failed(PairChecker().check(&role.getBody().front())))
       return failure();
-  for (ChannelOp channel : kernel.getBody().getOps<ChannelOp>()) {
-    FailureOr<ChannelEnds> ends = findEnds(channel);
-    if (failed(ends) || failed(verifyLoopsAgree(*ends)))
+  auto channels = kernel.getBody().getOps<ChannelOp>();
+  for (ChannelOp channel : channels)
+    if (failed(verifyChannel(channel)))
       return failure();
-    if (!channel.isPipelined())
-      continue;
-    if (failed(verifyIterations(channel, ends->producer)) ||
-        failed(verifyIterations(channel, ends->consumer)))
-      return failure();
-    for (Operation *take : ends->producerTakes)
-      if (channel.getProducer() == Agent::Tma &&
-          failed(verifyBytes(cast<ProducerAcquireOp>(take))))
-        return failure();
-  }
-  return success();
+  bool pipelined = llvm::all_of(channels, [](ChannelOp c) { return c.isPipelined(); });
+  return pipelined ? verifyProgress(kernel) : success();
 }
 
 namespace {

@@ -94,7 +94,8 @@ def VerifySync : Pass<"pipe-verify-sync", "::mlir::ModuleOp"> {
     (C132) Each channel has one producer and one consumer role, of the agents it names. (C133) The
     loops around both sides agree, so that as many stages are consumed as are produced. In the
     pipelined form: (C134) iterations inside of a loop vary with it and advance by one per
-    pair; (C135) the bytes a stage expects are those its loads complete.
+    pair; (C135) the bytes a stage expects are those its loads complete; (C136) the channel ops of
+    all roles, run with loops long enough to fill and wrap every ring, come to their end.
   }];
   let options = [];
 }

@@ -1,0 +1,23 @@
+//===- Deadlock.h - Roles that wait for each other ------------------------===//
+//
+// The roles of a pipelined kernel and its channels form a process network: what a role does next
+// depends on nothing but the stages it has passed. Whether it blocks is therefore independent of the
+// schedule, and one run of the channel ops alone decides it for given trip counts. Loops run one time
+// more than the deepest channel has stages, so that every ring is full once and wraps.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Dialect/Pipe/IR/Pipe.h"
+
+namespace mlir::gpu {
+class GPUFuncOp;
+} // namespace mlir::gpu
+
+namespace fp4::pipe {
+
+/// (C136) Runs the channel ops of `kernel`; fails with an error at a role's op that waits forever and a
+/// note at each other that does. Kernels too large to run in a moment pass.
+mlir::LogicalResult verifyProgress(mlir::gpu::GPUFuncOp kernel);
+
+} // namespace fp4::pipe
