@@ -14,6 +14,8 @@ set(LLVM_RUNTIME_OUTPUT_INTDIR ${CMAKE_BINARY_DIR}/bin)
 set(LLVM_LIBRARY_OUTPUT_INTDIR ${CMAKE_BINARY_DIR}/lib)
 set(MLIR_BINARY_DIR ${CMAKE_BINARY_DIR})
 include(HandleLLVMOptions)
+# Installed tools find libMLIR where it was linked; the loader does not look there by itself.
+set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 include_directories(SYSTEM ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
 include_directories(${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/include)
 separate_arguments(_llvm_definitions NATIVE_COMMAND "${LLVM_DEFINITIONS}")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds and runs examples/embed against an install of a build tree, as a user of find_package(FP4)
-# would. Usage: build_embed.sh [BUILD_TREE] [SCRATCH_DIRECTORY]
+# would, and runs an installed tool. Usage: build_embed.sh [BUILD_TREE] [SCRATCH_DIRECTORY]
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 build="$(realpath "${1:-$root/build}")"
@@ -14,3 +14,4 @@ cmake -S "$root/examples/embed" -B "$scratch/build" -G Ninja \
   >"$scratch/configure.log" 2>&1 || { cat "$scratch/configure.log"; exit 1; }
 cmake --build "$scratch/build" >"$scratch/build.log" 2>&1 || { cat "$scratch/build.log"; exit 1; }
 "$scratch/build/embed"
+"$scratch/install/bin/fp4-runner" layout --scales nvfp4 --row 37 --k 5 >"$scratch/layout.log"
