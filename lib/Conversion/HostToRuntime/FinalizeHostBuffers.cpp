@@ -85,6 +85,8 @@ public:
   explicit FunctionFinalizer(func::FuncOp function)
       : function(function), body(function.getBody().front()), builder(function.getContext()) {}
 
+  unsigned copies = 0, freed = 0; ///< what run() did
+
   LogicalResult run() {
     if (failed(checkSignature()) || failed(checkStraightLine()))
       return failure();
@@ -128,13 +130,17 @@ private:
       if (argument.use_empty())
         continue;
       auto uses = llvm::to_vector(llvm::make_pointer_range(argument.getUses()));
-      Value buffer =
-          user == device ? argument : copyTo(builder, argument.getLoc(), device, argument);
+      Value buffer = user == device ? argument : copy(argument.getLoc(), device, argument);
       Value replacement = castTo(builder, argument.getLoc(), tensor, buffer);
       for (OpOperand *use : uses)
         use->set(replacement);
     }
     function.setFunctionType(builder.getFunctionType(types, function.getResultTypes()));
+  }
+
+  Value copy(Location loc, MemRefType type, Value source) {
+    ++copies;
+    return copyTo(builder, loc, type, source);
   }
 
   /// True for a buffer that this function allocated and that is not yet another result.
@@ -154,7 +160,7 @@ private:
       MemRefType user = fp4::userBufferType(tensor), device = fp4::deviceBufferType(tensor);
       Value buffer = bufferOf(operand.get(), device);
       if (user != device || !isOwn(buffer, returned))
-        buffer = copyTo(builder, terminator->getLoc(), user, buffer);
+        buffer = copy(terminator->getLoc(), user, buffer);
       returned.insert(buffer.getAsOpaquePointer());
       operand.set(buffer);
       types.push_back(user);
@@ -238,6 +244,7 @@ private:
         continue;
       builder.setInsertionPointAfter(last);
       gpu::DeallocOp::create(builder, op.getLoc(), TypeRange(), ValueRange(), buffer);
+      ++freed;
     }
   }
 
@@ -254,8 +261,11 @@ struct FinalizeHostBuffers : fp4::impl::FinalizeHostBuffersBase<FinalizeHostBuff
                              << "' must have a body, but got a declaration";
         return signalPassFailure();
       }
-      if (failed(FunctionFinalizer(function).run()))
+      FunctionFinalizer finalizer(function);
+      if (failed(finalizer.run()))
         return signalPassFailure();
+      numCopies += finalizer.copies;
+      numFreed += finalizer.freed;
     }
   }
 };

@@ -46,6 +46,7 @@ struct ConvertHostToRuntime : fp4::impl::ConvertHostToRuntimeBase<ConvertHostToR
       if (failed(fp4::convertKernelBinary(binary, module)))
         return signalPassFailure();
       binary.erase();
+      ++numModules;
     }
     fp4::EntryPoints entryPoints(module);
     if (failed(lower(module, kernels)))

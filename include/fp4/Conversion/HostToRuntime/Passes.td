@@ -27,6 +27,10 @@ def FinalizeHostBuffers : Pass<"fp4-finalize-host-buffers", "::mlir::ModuleOp"> 
       gpu.memcpy %view, %q
     ```
   }];
+  let statistics = [
+    Statistic<"numCopies", "copies", "Buffers copied at function boundaries">,
+    Statistic<"numFreed", "freed", "Temporaries deallocated">
+  ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
                            "::mlir::memref::MemRefDialect"];
 }
@@ -51,6 +55,7 @@ def ConvertHostToRuntime : Pass<"convert-host-to-runtime", "::mlir::ModuleOp"> {
     llvm.call @fp4rt_launch(%module, %name, %g, %c1, %c1, %b, %c1, %c1, %shared, %params, %count)
     ```
   }];
+  let statistics = [Statistic<"numModules", "modules", "Kernel modules embedded">];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
