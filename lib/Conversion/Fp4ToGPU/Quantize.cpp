@@ -1,13 +1,13 @@
 //===- Quantize.cpp - Kernels that stream over blocks of elements ---------===//
 //
 // One thread handles a block: 16 or 32 elements in loads of 32 bytes, their codes in one store of 8
-// or 16 bytes, and the scale in a store of one byte. What depends on the tensor only, such as the
-// encode scale of NVFP4, a thread computes once for all its blocks.
+// or 16 bytes, and the scale in a store of one byte. The arithmetic is the recipe's program of
+// lib/Numerics; its tensor stage a thread computes once for all its blocks.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelBuilder.h"
 #include "Lowering.h"
-#include "Recipe.h"
+#include "RecipeEmitter.h"
 
 #include "fp4/Conversion/BufferTypes.h"
 
@@ -15,13 +15,12 @@
 
 using namespace mlir;
 using namespace fp4;
+using numerics::Stage;
 
 namespace {
 
 /// The widest access, in bytes.
 constexpr int64_t kAccessBytes = 32;
-/// fp32(1 / 2688).
-constexpr uint32_t kDecodeFactorBits = 0x39C30C31;
 
 /// Where block number `block` of a matrix lies in its row-major, its packed and its scale buffer.
 class BlockAddresses {
@@ -101,9 +100,33 @@ LogicalResult checkSupported(QuantizeOp op) {
 
 } // namespace
 
+/// Emits the quantization of one block of fp32 elements: its codes, eight to an i32, and its scale
+/// byte (i8).
+static std::pair<SmallVector<Value>, Value> quantizeBlock(ImplicitLocOpBuilder &b, Scalars &scalars,
+                                                          RecipeEmitter &recipe,
+                                                          SmallVector<Value> elements) {
+  const numerics::RecipeProgram &program = recipe.program();
+  bool keepNaN = program.amaxNaN == numerics::NanPolicy::Propagate;
+  recipe.set(RecipeOp::BlockAmax, scalars.amax(elements, keepNaN));
+  recipe.emit(Stage::Block);
+  for (Value &element : elements) {
+    recipe.set(RecipeOp::Element, element);
+    recipe.emit(Stage::Element);
+    element = recipe[program.element];
+  }
+  SmallVector<Value> codes;
+  for (size_t first = 0; first < elements.size(); first += 8)
+    codes.push_back(scalars.packE2M1(ArrayRef(elements).slice(first, 8)));
+  Value scale = arith::TruncIOp::create(b, b.getI8Type(), recipe[program.scaleByte]);
+  return {codes, scale};
+}
+
 LogicalResult fp4::lowerQuantize(QuantizeOp op, LoweringContext &context) {
   if (failed(checkSupported(op)))
     return failure();
+  auto description = numerics::requireRecipe(stringifyRecipe(op.getRecipe()));
+  if (!description)
+    return op.emitOpError() << description.error().message;
   KernelBuilder kernel(op, "quantize", context.symbols);
   ImplicitLocOpBuilder &b = kernel.body();
   auto type = cast<RankedTensorType>(op.getInput().getType());
@@ -118,25 +141,40 @@ LogicalResult fp4::lowerQuantize(QuantizeOp op, LoweringContext &context) {
   Value blocks = kernel.scalar(hostBlocks);
 
   Scalars scalars(b, context.target);
-  RecipeEmitter recipe(scalars, b, op.getRecipe());
+  RecipeEmitter recipe(scalars, b, numerics::makeProgram(**description));
   BlockAddresses at(b, columns, blockSize);
-  recipe.prepare(amax ? load(b, b.getF32Type(), amax, 4) : Value());
+  recipe.set(RecipeOp::TensorAmax, amax ? load(b, b.getF32Type(), amax, 4) : Value());
+  recipe.emit(Stage::Tensor);
   kernel.forEachItem(blocks, {}, [&](Value block, ValueRange) -> SmallVector<Value> {
     SmallVector<Value> words =
         loadWords(b, at.elements(input, block, elementBytes), blockSize * elementBytes / 4);
-    SmallVector<Value> elements = scalars.widen(words, type.getElementType());
-    ScaledBlock scaled = recipe.block(scalars.amax(elements, recipe.keepsNaN()));
-    for (Value &element : elements)
-      element = scalars.multiply(element, scaled.factor);
-    SmallVector<Value> codes;
-    for (int64_t first = 0; first < blockSize; first += 8)
-      codes.push_back(scalars.packE2M1(ArrayRef(elements).slice(first, 8)));
+    auto [codes, scale] =
+        quantizeBlock(b, scalars, recipe, scalars.widen(words, type.getElementType()));
     storeValues(b, codes, at.packed(data, block));
-    store(b, scaled.scale, at.scale(scales, block), 1);
+    store(b, scale, at.scale(scales, block), 1);
     return {};
   });
   kernel.launchItems(hostBlocks);
   return success();
+}
+
+/// Emits the values, of type `element`, of a block of packed codes with this scale byte (i8).
+static SmallVector<Value> dequantizeBlock(ImplicitLocOpBuilder &b, Scalars &scalars,
+                                          RecipeEmitter &recipe, ArrayRef<Value> words,
+                                          Value scale, Type element) {
+  recipe.set(RecipeOp::ScaleByte, arith::ExtUIOp::create(b, b.getI32Type(), scale));
+  recipe.emit(Stage::Block);
+  SmallVector<Value> values;
+  for (Value word : words)
+    values.append(scalars.unpackE2M1(word));
+  for (Value &value : values) {
+    recipe.set(RecipeOp::Element, value);
+    recipe.emit(Stage::Element);
+    value = recipe[recipe.program().element];
+    if (!element.isF32())
+      value = arith::TruncFOp::create(b, element, value);
+  }
+  return values;
 }
 
 LogicalResult fp4::lowerDequantize(DequantizeOp op, LoweringContext &context) {
@@ -153,23 +191,18 @@ LogicalResult fp4::lowerDequantize(DequantizeOp op, LoweringContext &context) {
   Value result = kernel.output(op.getResult(), rows);
   Value blocks = kernel.scalar(hostBlocks);
 
-  Scalars s(b, context.target);
+  Scalars scalars(b, context.target);
+  auto format = op.getFormat() == Format::NVFP4 ? numerics::BlockFormat::NVFP4
+                                                : numerics::BlockFormat::MXFP4;
+  RecipeEmitter recipe(scalars, b, numerics::makeDequantizer(format));
   BlockAddresses at(b, columns, blockSize);
-  Value tensorAmax = amax ? load(b, b.getF32Type(), amax, 4) : Value();
+  recipe.set(RecipeOp::TensorAmax, amax ? load(b, b.getF32Type(), amax, 4) : Value());
+  recipe.emit(Stage::Tensor);
   kernel.forEachItem(blocks, {}, [&](Value block, ValueRange) -> SmallVector<Value> {
-    Value byte = load(b, b.getI8Type(), at.scale(scales, block), 1);
-    Value scale = tensorAmax ? s.multiply(s.multiply(s.fromE4M3(byte), tensorAmax),
-                                          s.constantBits(kDecodeFactorBits))
-                             : s.fromE8M0(byte);
-    SmallVector<Value> values;
-    for (Value word : loadWords(b, at.packed(data, block), blockSize / 8))
-      values.append(s.unpackE2M1(word));
-    for (Value &value : values) {
-      value = s.multiply(value, scale);
-      if (!type.getElementType().isF32())
-        value = arith::TruncFOp::create(b, type.getElementType(), value);
-    }
-    storeValues(b, values, at.elements(result, block, elementBytes));
+    Value scale = load(b, b.getI8Type(), at.scale(scales, block), 1);
+    SmallVector<Value> words = loadWords(b, at.packed(data, block), blockSize / 8);
+    storeValues(b, dequantizeBlock(b, scalars, recipe, words, scale, type.getElementType()),
+                at.elements(result, block, elementBytes));
     return {};
   });
   kernel.launchItems(hostBlocks);

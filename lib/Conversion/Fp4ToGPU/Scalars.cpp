@@ -28,12 +28,23 @@ Value Scalars::multiply(Value x, Value y) { return arith::MulFOp::create(b, x, y
 
 Value Scalars::divide(Value x, Value y) { return arith::DivFOp::create(b, x, y); }
 
+Value Scalars::subtract(Value x, Value y) { return arith::SubFOp::create(b, x, y); }
+
+Value Scalars::roundToBF16(Value x) {
+  Value half = arith::TruncFOp::create(b, b.getBF16Type(), x);
+  return arith::ExtFOp::create(b, b.getF32Type(), half);
+}
+
 // These are LLVM's intrinsics from the start: on the way through arith and math, MLIR's GPU lowering
 // would turn them into calls of a device library.
 Value Scalars::absolute(Value x) { return LLVM::FAbsOp::create(b, x.getType(), x); }
 
 Value Scalars::minimumNumber(Value x, Value y) {
   return LLVM::MinNumOp::create(b, x.getType(), x, y);
+}
+
+Value Scalars::minimumOrNaN(Value x, Value y) {
+  return LLVM::MinimumOp::create(b, x.getType(), x, y);
 }
 
 Value Scalars::maximumNumber(Value x, Value y) {
@@ -172,31 +183,44 @@ SmallVector<Value> Scalars::unpackE2M1(Value word) {
 // E4M3, E8M0
 //===----------------------------------------------------------------------===//
 
-Value Scalars::toE4M3(Value x) {
-  auto e4m3 = TypeAttr::get(Float8E4M3FNType::get(b.getContext()));
+/// Byte (i32) of the low result of a conversion of two fp32 to `type`.
+Value Scalars::toFP8(Value x, Type type, NVVM::FPRoundingMode rounding) {
   Value pair = NVVM::ConvertF32x2ToF8x2Op::create(
       b, b.getIntegerType(16), constant(0), x,
-      NVVM::FPRoundingModeAttr::get(b.getContext(), NVVM::FPRoundingMode::RN),
+      NVVM::FPRoundingModeAttr::get(b.getContext(), rounding),
       NVVM::SaturationModeAttr::get(b.getContext(), NVVM::SaturationMode::SATFINITE),
-      b.getBoolAttr(false), e4m3);
-  return arith::TruncIOp::create(b, b.getI8Type(), pair);
+      b.getBoolAttr(false), TypeAttr::get(type));
+  // The high byte is the conversion of zero, which is zero in both formats.
+  return arith::ExtUIOp::create(b, b.getI32Type(), pair);
+}
+
+Value Scalars::toE4M3(Value x) {
+  return toFP8(x, Float8E4M3FNType::get(b.getContext()), NVVM::FPRoundingMode::RN);
 }
 
 Value Scalars::fromE4M3(Value byte) {
   auto e4m3 = TypeAttr::get(Float8E4M3FNType::get(b.getContext()));
-  Value wide = arith::ExtUIOp::create(b, b.getIntegerType(16), byte);
-  Value pair = LLVM::BitcastOp::create(b, VectorType::get(2, b.getI8Type()), wide);
+  Value low = arith::TruncIOp::create(b, b.getIntegerType(16), byte);
+  Value pair = LLVM::BitcastOp::create(b, VectorType::get(2, b.getI8Type()), low);
   Value halves = NVVM::ConvertF8x2ToF16x2Op::create(b, VectorType::get(2, b.getF16Type()), pair,
                                                     b.getBoolAttr(false), e4m3);
   return extend(halves, 0);
 }
 
-Value Scalars::fromE8M0(Value byte) {
-  Value exponent = arith::ExtUIOp::create(b, b.getI32Type(), byte);
-  Value isZero = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, exponent, integer(0));
-  Value isNaN = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, exponent, integer(255));
-  Value pattern = arith::ShLIOp::create(b, exponent, integer(23));
-  pattern = arith::SelectOp::create(b, isZero, integer(0x00400000), pattern);
-  pattern = arith::SelectOp::create(b, isNaN, integer(0x7FFFFFFF), pattern);
-  return fromBits(pattern);
+/// Without the instruction: the exponent of the pattern plus almost one. fp32 subnormals up to
+/// 2^-127 give 0, infinity the largest power.
+Value Scalars::toUE8M0Up(Value x) {
+  if (target.hasFp4Convert)
+    return toFP8(x, Float8E8M0FNUType::get(b.getContext()), NVVM::FPRoundingMode::RP);
+  constexpr int64_t mantissa = 0x007FFFFF;
+  Value pattern = bits(absolute(x));
+  auto isAbove = [&](int64_t bound) -> Value {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ugt, pattern, integer(bound));
+  };
+  Value almostOne =
+      arith::SelectOp::create(b, isAbove(mantissa), integer(mantissa), integer(mantissa >> 1));
+  Value rounded = arith::AddIOp::create(b, pattern, almostOne);
+  Value byte = arith::ShRUIOp::create(b, rounded, integer(23));
+  byte = arith::MinUIOp::create(b, byte, integer(254));
+  return arith::SelectOp::create(b, isAbove(0x7F800000), integer(255), byte);
 }

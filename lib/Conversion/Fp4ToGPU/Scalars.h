@@ -9,12 +9,10 @@
 
 #include "fp4/ISA/TargetModel.h"
 
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace fp4 {
-
-/// The largest finite fp32.
-inline constexpr uint32_t kFloatMaxBits = 0x7F7FFFFF;
 
 class Scalars {
 public:
@@ -27,15 +25,19 @@ public:
 
   mlir::Value multiply(mlir::Value x, mlir::Value y); ///< mul.rn
   mlir::Value divide(mlir::Value x, mlir::Value y);   ///< div.rn
+  mlir::Value subtract(mlir::Value x, mlir::Value y); ///< sub.rn
   mlir::Value absolute(mlir::Value x);
   /// The smaller operand; the other one where one is NaN.
   mlir::Value minimumNumber(mlir::Value x, mlir::Value y);
+  /// The smaller operand; NaN where one is NaN.
+  mlir::Value minimumOrNaN(mlir::Value x, mlir::Value y);
   /// The larger operand; the other one where one is NaN.
   mlir::Value maximumNumber(mlir::Value x, mlir::Value y);
   /// The larger operand; NaN where one is NaN.
   mlir::Value maximumOrNaN(mlir::Value x, mlir::Value y);
-  mlir::Value bits(mlir::Value x);    ///< f32 -> i32
-  mlir::Value fromBits(mlir::Value x); ///< i32 -> f32
+  mlir::Value roundToBF16(mlir::Value x); ///< to bf16, nearest even, and back
+  mlir::Value bits(mlir::Value x);        ///< f32 -> i32
+  mlir::Value fromBits(mlir::Value x);    ///< i32 -> f32
 
   /// max |x|, zero for no elements. `keepNaN`: NaN elements win; otherwise they are skipped.
   mlir::Value amax(llvm::ArrayRef<mlir::Value> elements, bool keepNaN);
@@ -49,12 +51,12 @@ public:
   /// The fp32 values of 8 E2M1 codes in an i32.
   llvm::SmallVector<mlir::Value> unpackE2M1(mlir::Value word);
 
-  /// E4M3 byte (i8) of a value that is not negative; nearest even, saturating to 448, NaN to 0x7F.
+  /// E4M3 byte (i32) of an fp32; nearest even, saturating to 448, NaN to 0x7F.
   mlir::Value toE4M3(mlir::Value x);
-  /// fp32 value of an E4M3 byte.
+  /// fp32 value of an E4M3 byte (i32).
   mlir::Value fromE4M3(mlir::Value byte);
-  /// fp32 value of an E8M0 byte: 2^(byte - 127), NaN for 255.
-  mlir::Value fromE8M0(mlir::Value byte);
+  /// E8M0 byte (i32) of |x| rounded up to a power of two, at most 254; NaN to 255.
+  mlir::Value toUE8M0Up(mlir::Value x);
 
 private:
   mlir::Value extend(mlir::Value vector, int64_t lane);
@@ -62,6 +64,7 @@ private:
   mlir::Value codeE2M1(mlir::Value x);
   mlir::Value pairE2M1(mlir::Value high, mlir::Value low);
   mlir::Value valueE2M1(mlir::Value code);
+  mlir::Value toFP8(mlir::Value x, mlir::Type type, mlir::NVVM::FPRoundingMode rounding);
 
   mlir::ImplicitLocOpBuilder &b;
   const hw::TargetModel &target;

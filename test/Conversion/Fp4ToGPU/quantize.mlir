@@ -6,15 +6,15 @@
 // CHECK-SAME:    %{{.*}}: !pipe.global<?x1024xf4E2M1FN>, %{{.*}}: !pipe.global<?x64xf8E4M3FN>, %[[BLOCKS:.*]]: i32)
 // What depends on the tensor's amax is computed outside of the loop.
 // CHECK:         %[[A:.*]] = llvm.load %{{.*}} : !llvm.ptr<1> -> f32
-// CHECK:         %[[ZERO:.*]] = arith.constant 0.0
 // CHECK:         %[[RANGE:.*]] = arith.constant 2.688000e+03
 // CHECK:         %[[Q:.*]] = arith.divf %[[RANGE]], %[[A]]
 // CHECK:         %[[MAX:.*]] = arith.constant 3.40282347E+38
 // CHECK:         %[[S0:.*]] = llvm.intr.minnum(%[[Q]], %[[MAX]])
-// CHECK:         %[[EMPTY:.*]] = arith.cmpf oeq, %[[A]], %[[ZERO]]
+// CHECK:         %[[ZERO:.*]] = arith.constant 0.0
 // CHECK:         %[[HUGE:.*]] = arith.cmpf oeq, %[[S0]], %[[ZERO]]
-// CHECK:         %[[GUARD:.*]] = arith.ori %[[EMPTY]], %[[HUGE]]
-// CHECK:         %[[S:.*]] = arith.select %[[GUARD]], %{{.*}}, %[[S0]]
+// CHECK:         %[[S1:.*]] = arith.select %[[HUGE]], %{{.*}}, %[[S0]]
+// CHECK:         %[[EMPTY:.*]] = arith.cmpf oeq, %[[A]], %[[ZERO]]
+// CHECK:         %[[S:.*]] = arith.select %[[EMPTY]], %{{.*}}, %[[S1]]
 // CHECK:         %[[SDEC:.*]] = arith.divf %{{.*}}, %[[S]]
 // CHECK:         %[[SIXTH:.*]] = arith.constant 0.166666672
 // CHECK:         %[[S6:.*]] = arith.mulf %[[S]], %[[SIXTH]]
@@ -22,8 +22,7 @@
 // CHECK:           llvm.load %{{.*}} invariant {alignment = 32 : i64} : !llvm.ptr<1> -> vector<8xi32>
 // CHECK:           %[[AMAX:.*]] = llvm.intr.maxnum(%{{.*}}, %cst{{.*}})
 // CHECK:           %[[RAW:.*]] = arith.mulf %[[AMAX]], %[[S6]]
-// CHECK:           %[[CLAMPED:.*]] = llvm.intr.minnum(%[[RAW]]
-// CHECK:           nvvm.convert.f32x2.to.f8x2 %{{.*}}, %[[CLAMPED]] {rnd = #nvvm.fp_rnd_mode<rn>, sat = #nvvm.sat_mode<satfinite>} : i16(f8E4M3FN)
+// CHECK:           nvvm.convert.f32x2.to.f8x2 %{{.*}}, %[[RAW]] {rnd = #nvvm.fp_rnd_mode<rn>, sat = #nvvm.sat_mode<satfinite>} : i16(f8E4M3FN)
 // CHECK:           %[[F:.*]] = arith.extf
 // CHECK:           %[[FS:.*]] = arith.mulf %[[F]], %[[SDEC]]
 // CHECK:           %[[E0:.*]] = arith.divf %{{.*}}, %[[FS]]
@@ -44,7 +43,9 @@ func.func @te(%x: tensor<?x1024xbf16>, %ax: tensor<f32>) -> (tensor<?x1024xf4E2M
 
 // The older spelling divides the amax by 6 and multiplies by S afterwards.
 // CHECK-LABEL: gpu.module @te213_quantize_0
+// CHECK:         arith.select
 // CHECK:         %[[S:.*]] = arith.select
+// CHECK-NEXT:    arith.divf %{{.*}}, %[[S]]
 // CHECK:         scf.for
 // CHECK:           %[[SIXTH:.*]] = arith.divf %{{.*}}, %{{.*}}
 // CHECK:           arith.mulf %[[SIXTH]], %[[S]]
