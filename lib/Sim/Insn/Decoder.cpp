@@ -252,6 +252,8 @@ unsigned KernelDecoder::decodeItem(const ptx::Instruction &insn, size_t argument
     if (out.op[op].imm < 0)
       fail(arg.loc, fmt::format("unknown register or variable '{}'", arg.text));
     return 1;
+  case PatternKind::Callee:
+    return static_cast<unsigned>(insn.args.size() - argument);
   case PatternKind::Label:
     out.target = labelOperand(arg);
     return 1;

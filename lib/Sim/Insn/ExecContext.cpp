@@ -166,7 +166,7 @@ bool ExecContext::failInvalid(Cta &owner, uint32_t offset, uint32_t bytes, int l
   if (launch().options->uninitializedReads == UninitializedReads::Ignore)
     return true;
   fail(fmt::format("reads shared byte {:#x}, which was never written", bad->offset),
-       "a missing store, copy or barrier; the option uninitialized-reads=ignore lets it pass", lane);
+       "a missing store, copy or barrier; SimOptions::uninitializedReads lets it pass", lane);
   return false;
 }
 

@@ -80,6 +80,7 @@ static PatternItem parsePattern(std::string_view text) {
       {"=p|q", PatternKind::DstPredPair}, {"=d|p", PatternKind::DstRegPred},
       {"?p", PatternKind::SrcPred},     {"label", PatternKind::Label},
       {"clock", PatternKind::Clock},
+      {"callee", PatternKind::Callee},
       {"#", PatternKind::Imm}};
   if (vector)
     item.kind = text[0] == '=' ? PatternKind::VecDst : PatternKind::VecSrc;

@@ -27,6 +27,7 @@ enum class PatternKind : uint8_t {
   VecDst,
   Label,
   Clock,
+  Callee,
   Imm,
 };
 
