@@ -435,6 +435,29 @@ void Engine::emitAccess(const Ticket &ticket, AccessKind kind, Space space, uint
 }
 
 //===----------------------------------------------------------------------===//
+// tcgen05.fence
+//===----------------------------------------------------------------------===//
+
+void Engine::publish(const Thread &thread) {
+  for (auto &[id, ticket] : inFlight)
+    ticket.published |= ticket.issuer == thread;
+}
+
+void Engine::acquire(const Thread &thread) {
+  std::vector<uint64_t> &ids = acquiredTickets[thread];
+  ids.clear();
+  for (const auto &[id, ticket] : inFlight)
+    if (ticket.published)
+      ids.push_back(id);
+}
+
+const std::vector<uint64_t> &Engine::acquired(const Thread &thread) const {
+  static const std::vector<uint64_t> none;
+  auto it = acquiredTickets.find(thread);
+  return it == acquiredTickets.end() ? none : it->second;
+}
+
+//===----------------------------------------------------------------------===//
 // Words
 //===----------------------------------------------------------------------===//
 

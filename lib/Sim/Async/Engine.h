@@ -83,6 +83,7 @@ struct Ticket {
   uint32_t sharedReads = 0;      ///< mask of CTA ranks whose shared memory the first stage reads
   uint32_t ctaGroup = 0;         ///< tcgen05: 1 or 2
   bool narrowCopy = false;       ///< tcgen05.cp.4x256b, which tcgen05.shift orders
+  bool published = false;        ///< its thread executed tcgen05.fence::before_thread_sync since
   std::vector<uint32_t> signals; ///< shared::cluster addresses of the mbarriers it will signal
 
   Agent agent(const Cluster &cluster) const;
@@ -151,6 +152,16 @@ public:
   void emitAccess(const Ticket &ticket, AccessKind kind, Space space, uint64_t address,
                   uint32_t bytes, Proxy proxy, uint32_t tmemRank = 0);
 
+  // --- tcgen05.fence ----------------------------------------------------------------------------
+  // Asynchronous tcgen05 operations before a fence::before_thread_sync are ordered before those
+  // that a thread issues after it synchronized with the first and executed
+  // fence::after_thread_sync. Whether it did synchronize is for checkers: tickets are ordered as
+  // if.
+  void publish(const Thread &thread);
+  void acquire(const Thread &thread);
+  /// The published tickets that `thread` acquired and that are still in flight.
+  const std::vector<uint64_t> &acquired(const Thread &thread) const;
+
   // --- tensor memory ----------------------------------------------------------------------------
   /// Fails when a cell of the range was never written or belongs to a ticket before `reader`.
   Status checkCells(uint32_t rank, const TmemRange &range, uint64_t reader, std::string_view what);
@@ -179,6 +190,7 @@ private:
   Cluster &owner;
   std::vector<CtaAsync> ctas;
   std::map<uint64_t, Ticket> inFlight; ///< by id, so in issue order
+  std::map<Thread, std::vector<uint64_t>> acquiredTickets;
   uint64_t nextId = 1;
   uint32_t missedPolls = 0; ///< since the last stage ran
 };

@@ -65,8 +65,8 @@ public:
     uint64_t phase; ///< the phase that must complete
     uint32_t address;
   };
+  explicit MbarrierWait(const Kernel &kernel) : kernel(kernel) {}
   std::vector<Target> targets;
-  uint32_t line = 0;
 
   bool ready() const override {
     for (const Target &target : targets)
@@ -76,12 +76,17 @@ public:
   }
   std::string describe() const override {
     const Target &target = targets.front();
-    return fmt::format("phase {} (parity {}) of the mbarrier at shared {:#x} of CTA rank {}, "
+    const std::string symbol = kernel.sharedSymbol(target.address & kSharedOffsetMask);
+    return fmt::format("phase {} (parity {}) of the mbarrier{} at shared {:#x} of CTA rank {}, "
                        "initialised at line {}: {}; {}",
-                       target.phase, target.phase & 1, target.address & kSharedOffsetMask,
-                       target.address >> kSharedRankShift, target.barrier->initialised.at.line,
-                       target.barrier->describe(), target.barrier->describeHistory());
+                       target.phase, target.phase & 1, symbol.empty() ? "" : " '" + symbol + "'",
+                       target.address & kSharedOffsetMask, target.address >> kSharedRankShift,
+                       target.barrier->initialised.at.line, target.barrier->describe(),
+                       target.barrier->describeHistory());
   }
+
+private:
+  const Kernel &kernel;
 };
 
 /// Whether a warp of the CTA is blocked on the object.
@@ -251,7 +256,7 @@ bool phaseWanted(ExecContext &cx, const Insn &insn, const Found &found, int lane
 template <bool suspends> Outcome mbarrierWait(ExecContext &cx, const Insn &insn) {
   Engine &engine = Engine::of(cx);
   uint32_t passedLanes = 0;
-  auto wait = std::make_unique<MbarrierWait>();
+  auto wait = std::make_unique<MbarrierWait>(cx.kernel());
   const Outcome outcome = forEachLane(cx, [&](int lane) {
     const Found found = findBarrier(cx, insn, insn.op[1], lane);
     uint64_t phase;

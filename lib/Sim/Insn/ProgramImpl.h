@@ -27,6 +27,12 @@ struct SpecialUse {
   uint32_t offset = 0; ///< bank 0
 };
 
+/// A shared variable, for messages. `offset` counts from 0, as shared addresses do.
+struct SharedName {
+  std::string name;
+  uint32_t offset = 0;
+};
+
 struct Kernel {
   KernelInfo info;
   std::vector<Insn> code; ///< ends with an exit that the decoder appends
@@ -34,6 +40,9 @@ struct Kernel {
   std::vector<std::byte> constants; ///< bank 1 for rank 0
   std::vector<RankFixup> rankFixups;
   std::vector<SpecialUse> specials;
+  std::vector<SharedName> sharedNames; ///< in order of offset
+  /// "full+8": a shared address by the variable that holds it; empty when none does.
+  std::string sharedSymbol(uint32_t offset) const;
   uint32_t registerBytes = 0; ///< bank 0, a multiple of 64
   uint32_t sharedBytes = 0;   ///< end of the static variables, counted from kSharedBase
   uint32_t dynamicSharedOffset = 0; ///< where .extern shared begins, counted from kSharedBase

@@ -213,6 +213,17 @@ static bool mentions(const ptx::Function &function, std::string_view name) {
 
 /// All shared variables, before any instruction: statics in order of declaration, then the dynamic
 /// block, which every .extern variable names.
+std::string Kernel::sharedSymbol(uint32_t offset) const {
+  const SharedName *found = nullptr;
+  for (const SharedName &name : sharedNames)
+    if (name.offset <= offset && (!found || name.offset > found->offset))
+      found = &name;
+  if (!found)
+    return "";
+  return offset == found->offset ? found->name
+                                 : fmt::format("{}+{}", found->name, offset - found->offset);
+}
+
 void KernelDecoder::placeShared() {
   uint64_t end = 0;
   uint64_t dynamicAlign = 16;
@@ -232,11 +243,14 @@ void KernelDecoder::placeShared() {
     }
     end = alignUp(end, variableAlign(*variable));
     sharedSymbols[variable] = {VariableSpace::Shared, kSharedBase + end};
+    kernel.sharedNames.push_back({std::string(variable->name), static_cast<uint32_t>(kSharedBase + end)});
     end += variableBytes(*variable);
   }
   kernel.sharedBytes = static_cast<uint32_t>(end);
   kernel.dynamicSharedOffset = static_cast<uint32_t>(alignUp(end, dynamicAlign));
   for (auto [variable, atModule] : found) {
+    if (!sharedSymbols.contains(variable))
+      kernel.sharedNames.push_back({std::string(variable->name), kSharedBase + kernel.dynamicSharedOffset});
     sharedSymbols.try_emplace(variable,
                               Symbol{VariableSpace::Shared, kSharedBase + kernel.dynamicSharedOffset});
     if (atModule)

@@ -48,6 +48,10 @@ bool ordered(const Ticket &earlier, const Ticket &later) {
   }
 }
 
+bool pipelined(EngineKind kind) {
+  return kind == EngineKind::Mma || kind == EngineKind::TmemCopy || kind == EngineKind::TmemShift;
+}
+
 } // namespace
 
 void orderTcgen05(const Engine &engine, Ticket &ticket) {
@@ -55,6 +59,10 @@ void orderTcgen05(const Engine &engine, Ticket &ticket) {
     if (earlier.issuer == ticket.issuer && earlier.ctaGroup == ticket.ctaGroup &&
         ordered(earlier, ticket))
       ticket.after.push_back(id);
+  for (uint64_t id : engine.acquired(ticket.issuer))
+    if (auto it = engine.tickets().find(id); it != engine.tickets().end())
+      if (pipelined(it->second.engine) && it->second.issuer != ticket.issuer)
+        ticket.after.push_back(id);
 }
 
 void emitTmem(Engine &engine, const Ticket &self, AccessKind kind, uint32_t rank,

@@ -13,7 +13,8 @@ std::vector<uint32_t> groupRanks(ExecContext &cx, uint32_t ctaGroup);
 /// consistency model": pipelined instructions of one thread and one cta_group): mma after mma on
 /// the same accumulator, mma after cp and shift, shift after mma, cp.4x256b after shift. cp after
 /// mma is kept in issue order too: not in the list, but relied upon by published kernels that keep
-/// one buffer of scale factors.
+/// one buffer of scale factors. Operations of other threads are ordered where the tcgen05 fences
+/// say so (Engine::acquire).
 void orderTcgen05(const Engine &engine, Ticket &ticket);
 
 /// Emits one access per lane of a rectangle.

@@ -114,8 +114,9 @@ Outcome copyIn(ExecContext &cx, const Insn &insn) {
   return Outcome::Next;
 }
 
-/// Rows move down by one lane within the accumulator's 32-lane parts: lane i gets lane i + 1; the
-/// last keeps its data, for a tcgen05.cp.4x256b to replace. 8 columns.
+/// The rows of a warp's 32 lanes move down by one, lane i to lane i + 1; the last is lost, the
+/// first keeps its data for a tcgen05.cp.4x256b to replace. 8 columns. [uncertain] The direction is
+/// the literal reading of the PTX text, which has no formula.
 Outcome shiftDown(ExecContext &cx, const Insn &insn) {
   constexpr uint32_t columns = 8;
   Engine &engine = Engine::of(cx);
@@ -131,16 +132,17 @@ Outcome shiftDown(ExecContext &cx, const Insn &insn) {
     const auto ranks = groupRanks(cx, insn.m[1]);
     if (ranks.empty())
       return Outcome::Error;
-    const TmemRange range{at.lane, hw::tmemLaneCount - at.lane, at.column, columns};
+    const TmemRange range{at.lane, 32, at.column, columns};
     for (uint32_t rank : ranks)
       ticket.tmemWrites.push_back({rank, range});
     ticket.stages.push_back([&engine, ranks, range](const Ticket &self) -> Status {
       for (uint32_t rank : ranks) {
         FP4_TRY(engine.checkCells(rank, range, self.id, "a row"));
         TensorMemory &tmem = engine.state(rank).tmem;
-        for (uint32_t l = range.lane; l + 1 < range.lane + range.lanes; ++l)
-          if (l % 32 != 31)
-            std::memcpy(tmem.cell(l, range.column), tmem.cell(l + 1, range.column), 4 * columns);
+        for (uint32_t row = range.lanes - 1; row > 0; --row)
+          std::memcpy(tmem.cell(range.lane + row, range.column),
+                      tmem.cell(range.lane + row - 1, range.column), 4 * columns);
+        emitTmem(engine, self, AccessKind::Write, rank, range);
       }
       return {};
     });

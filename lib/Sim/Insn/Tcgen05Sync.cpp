@@ -15,9 +15,13 @@ void emitFence(ExecContext &cx, FenceKind kind) {
         {cx.agent(), cx.here(), kind, MemOrder::AcqRel, Scope::Cta, Space::Tmem, cx.mask});
 }
 
-/// Orders asynchronous tcgen05 operations and thread synchronization; the order itself is kept by
-/// the tickets, so that only checkers care.
+/// Orders asynchronous tcgen05 operations and thread synchronization: see Engine::publish.
 Outcome fence(ExecContext &cx, const Insn &insn) {
+  Engine &engine = Engine::of(cx);
+  for (uint32_t rest = engine.tickets().empty() ? 0 : cx.mask; rest; rest &= rest - 1) {
+    const Thread thread{cx.cta().rank, cx.warp().index, std::countr_zero(rest)};
+    insn.m[0] ? engine.acquire(thread) : engine.publish(thread);
+  }
   emitFence(cx, insn.m[0] ? FenceKind::Tcgen05After : FenceKind::Tcgen05Before);
   return Outcome::Next;
 }
@@ -45,9 +49,9 @@ bool tracked(EngineKind kind) {
   return kind == EngineKind::Mma || kind == EngineKind::TmemCopy || kind == EngineKind::TmemShift;
 }
 
-/// One arrival on the mbarrier, or on the one at its offset in every CTA of the mask, when all
-/// earlier mma, cp and shift of the thread with this cta_group are done. Commits of a thread happen
-/// in order.
+/// Publishes like fence::before_thread_sync. One arrival on the mbarrier, or on the one at its
+/// offset in every CTA of the mask, when all earlier mma, cp and shift of the thread with this
+/// cta_group are done. Commits of a thread happen in order.
 Outcome commit(ExecContext &cx, const Insn &insn) {
   Engine &engine = Engine::of(cx);
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
@@ -56,6 +60,7 @@ Outcome commit(ExecContext &cx, const Insn &insn) {
     if (!sharedAddress(cx, Space(insn.m[2]), insn.op[0], lane, address))
       return Outcome::Error;
     Ticket ticket = engine.makeTicket(cx, insn, EngineKind::Commit, lane);
+    engine.publish(ticket.issuer);
     ticket.ctaGroup = insn.m[1];
     for (const auto &[id, other] : engine.tickets())
       if (other.issuer == ticket.issuer && other.ctaGroup == ticket.ctaGroup &&

@@ -112,7 +112,7 @@ TEST(MbarrierKernels, DeadlockNamesBarrierPhaseAndArrivals) {
   const RunResult result = runText(text, schedules()[0], threads(64), 1);
   EXPECT_THAT(result.error, HasSubstr("deadlock: no warp can run"));
   EXPECT_THAT(result.error, HasSubstr("warp 0"));
-  EXPECT_THAT(result.error, HasSubstr("phase 0 (parity 0) of the mbarrier"));
+  EXPECT_THAT(result.error, HasSubstr("phase 0 (parity 0) of the mbarrier 'bar' at shared"));
   EXPECT_THAT(result.error, HasSubstr("1 of 33 arrivals pending"));
   EXPECT_THAT(result.error, HasSubstr("warp 1 of CTA rank 0"));
   EXPECT_THAT(result.note, HasSubstr("warps 1 of CTA rank 0 have exited"));

@@ -95,8 +95,23 @@ struct Problem {
   }
 };
 
+/// Whether thread 32 issues the MMA behind the copies of thread 0, and with the tcgen05 fences.
+enum class Issue { OneThread, TwoThreads, TwoThreadsNoFences };
+
+/// Thread 0 has issued the copies: thread 32 takes over, or thread 0 goes on.
+std::string handOver(Issue issue) {
+  if (issue == Issue::OneThread)
+    return "";
+  const bool fences = issue == Issue::TwoThreads;
+  return std::string(fences ? "  tcgen05.fence::before_thread_sync;\n" : "") +
+         "  mbarrier.arrive.shared::cta.b64 _, [%r4+8];\n  bra WAIT;\n"
+         "SECOND:\n  mbarrier.try_wait.parity.shared::cta.b64 %p7, [%r4+8], 0;\n"
+         "  @!%p7 bra SECOND;\n" +
+         (fences ? "  tcgen05.fence::after_thread_sync;\n" : "");
+}
+
 /// One or two CTAs: load the image, copy scales, one MMA by rank 0, dump `columns` columns.
-std::string mmaKernel(const Problem &p, unsigned columns) {
+std::string mmaKernel(const Problem &p, unsigned columns, Issue issue = Issue::OneThread) {
   hw::SmemDescriptor tile = hw::SmemDescriptor::kMajorOperand(hw::SwizzleMode::None, dynamicBase);
   hw::SmemDescriptor second = tile;
   second.startAddress += offsetB;
@@ -114,20 +129,23 @@ std::string mmaKernel(const Problem &p, unsigned columns) {
       "  st.shared.v4.b32 [%r6], {{%v0, %v1, %v2, %v3}};\n"
       "  add.u32 %r5, %r5, 2048;\n  bra COPY;\nCOPIED:\n"
       "  fence.proxy.async.shared::cta;\n  setp.ne.u32 %p2, %t, 0;\n  @%p2 bra READY;\n"
-      "  mbarrier.init.shared::cta.b64 [%r4], 1;\n  fence.mbarrier_init.release.cluster;\n"
+      "  mbarrier.init.shared::cta.b64 [%r4], 1;\n  mbarrier.init.shared::cta.b64 [%r4+8], 1;\n"
+      "  fence.mbarrier_init.release.cluster;\n"
       "READY:\n  setp.ne.u32 %p3, %r1, 0;\n  @%p3 bra ALLOCATED;\n"
       "  tcgen05.alloc.cta_group::{}.sync.aligned.shared::cta.b32 [%r9], 512;\nALLOCATED:\n"
       "  tcgen05.fence::before_thread_sync;\n  barrier.cluster.arrive.aligned;\n"
       "  barrier.cluster.wait.aligned;\n  tcgen05.fence::after_thread_sync;\n"
       "  ld.shared.b32 %r10, [%r9];\n  add.u32 %r31, %r10, 256;\n  add.u32 %r32, %r10, 264;\n"
-      "  or.b32 %r7, %r2, %t;\n  setp.ne.u32 %p4, %r7, 0;\n  @%p4 bra WAIT;\n",
-      imageBytes, imageBytes, g);
+      "  or.b32 %r7, %r2, %t;\n  setp.ne.u32 %p4, %r7, 0;\n"
+      "  setp.eq.u32 %p6, %r7, 32;\n{}  @%p4 bra WAIT;\n",
+      imageBytes, imageBytes, g, issue == Issue::OneThread ? "" : "  @%p6 bra SECOND;\n");
   if (p.scaled())
     text += fmt::format("  mov.b64 %rd3, {:#x};\n  mov.b64 %rd4, {:#x};\n  mov.b64 %rd5, {:#x};\n"
                         "  tcgen05.cp.cta_group::{}.32x128b.warpx4 [%r31], %rd3;\n"
                         "  tcgen05.cp.cta_group::{}.32x128b.warpx4 [%r32], %rd4;\n"
                         "  tcgen05.cp.cta_group::{}.32x128b.warpx4 [%r32+4], %rd5;\n",
                         scales(offsetSfa), scales(offsetSfb), scales(offsetSfb + 512), g, g, g);
+  text += handOver(issue);
   text += fmt::format("  mov.b64 %rd6, {:#x};\n  mov.b64 %rd7, {:#x};\n  mov.u32 %r30, {:#x};\n",
                       tile.encode(), second.encode(), p.idesc);
   text += p.mma();
@@ -151,7 +169,7 @@ std::string mmaKernel(const Problem &p, unsigned columns) {
                       "  tcgen05.dealloc.cta_group::{}.sync.aligned.b32 %r10, 512;\nEND:\n",
                       g);
   std::string ptx =
-      kernelText(text, "  .shared .align 8 .b64 bar;\n  .shared .align 4 .b32 slot;\n");
+      kernelText(text, "  .shared .align 8 .b64 bar[2];\n  .shared .align 4 .b32 slot;\n");
   return ptx.insert(ptx.find("  .reg .b32 %t;"), "  .reg .b16 %h;\n");
 }
 
@@ -160,11 +178,12 @@ struct MmaRun {
   std::vector<uint32_t> cells; ///< CTA, lane, column
 };
 
-MmaRun run(const Problem &p, const SimOptions &base, unsigned columns, bool half = false) {
+MmaRun run(const Problem &p, const SimOptions &base, unsigned columns, bool half = false,
+           Issue issue = Issue::OneThread) {
   SimOptions options = base;
   if (half) // M = 64 leaves every other 16 lanes alone, and this test reads them too
     options.uninitializedReads = UninitializedReads::Ignore;
-  auto program = Program::parse(mmaKernel(p, columns), "mma.ptx");
+  auto program = Program::parse(mmaKernel(p, columns, issue), "mma.ptx");
   if (!program)
     return {program.error().message, {}};
   Simulator simulator(options);
@@ -334,6 +353,19 @@ TEST(MmaKernels, BlockScaledFp8) {
       return denseElement(a, b, 6, scale, hw::AccumulatorType::F32, 0);
     });
   }
+}
+
+TEST(MmaKernels, FencesOrderCopiesOfAnotherThread) {
+  Problem p(MmaKind::MXF4NVF4, 128, 64, 1, 1);
+  p.qualifier = ".block16";
+  p.idesc = *scaledDesc(p, hw::ScaleType::UE4M3).encode();
+  bool caught = false;
+  for (const SimOptions &options : schedules(12)) {
+    EXPECT_EQ(run(p, options, 64, false, Issue::TwoThreads).error, "") << describe(options);
+    const MmaRun unfenced = run(p, options, 64, false, Issue::TwoThreadsNoFences);
+    caught |= unfenced.error.find("too early") != std::string::npos;
+  }
+  EXPECT_TRUE(caught) << "without fences some schedule multiplies before the scales are there";
 }
 
 TEST(MmaKernels, DescriptorErrors) {
