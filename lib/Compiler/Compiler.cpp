@@ -93,6 +93,9 @@ public:
 };
 
 fp4::Status fp4::Compiler::Impl::load(std::unique_ptr<llvm::MemoryBuffer> buffer) {
+  if (sourceManager.getNumBuffers() != 0)
+    return makeError(ErrorKind::Internal, "a Compiler holds one program, but got a second",
+                     "create a Compiler for each program");
   if (auto target = hw::requireTarget(options.target); !target)
     return tl::unexpected<Error>(target.error());
   name = buffer->getBufferIdentifier().str();
@@ -138,6 +141,11 @@ fp4::Status fp4::Compiler::Impl::recordFunctions() {
 }
 
 fp4::Status fp4::Compiler::Impl::compileTo(Phase phase) {
+  if (!module)
+    return makeError(ErrorKind::Internal, "a program must be loaded before it is compiled");
+  if (phase == Phase::Cubin && reached == Phase::Ptx)
+    return makeError(ErrorKind::Internal, "kernels are PTX already and cannot become cubins",
+                     "ask for Phase::Cubin instead of Phase::Ptx: it does both");
   if (!reached)
     FP4_TRY(recordFunctions());
   PhaseOptions phaseOptions{options.target, options.ptxas};

@@ -145,3 +145,13 @@ TEST_F(CompilerTest, ReportsWhatCannotBeCompiled) {
   EXPECT_EQ(error.kind, ErrorKind::Usage);
   EXPECT_THAT(error.note, HasSubstr("sm_100a"));
 }
+
+TEST_F(CompilerTest, RefusesWhatItIsNotMeantFor) {
+  Compiler compiler(options);
+  EXPECT_EQ(errorOf(compiler.compileTo(Phase::Fused)).kind, ErrorKind::Internal);
+  ASSERT_TRUE(compiler.loadText(kCopy, "copy.mlir"));
+  EXPECT_EQ(errorOf(compiler.loadText(kCopy, "copy.mlir")).kind, ErrorKind::Internal);
+  ASSERT_TRUE(compiler.compileTo(Phase::Ptx));
+  ASSERT_TRUE(compiler.compileTo(Phase::Fused)); // done already
+  EXPECT_THAT(errorOf(compiler.compileTo(Phase::Cubin)).note, HasSubstr("instead of Phase::Ptx"));
+}

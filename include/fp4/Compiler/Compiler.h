@@ -62,7 +62,7 @@ public:
   Compiler(const Compiler &) = delete;
   Compiler &operator=(const Compiler &) = delete;
 
-  /// Parses and verifies; "-" is standard input. Usage error when the file cannot be
+  /// Parses and verifies, once per Compiler; "-" is standard input. Usage error when the file cannot be
   /// read, Compile error when it is not a valid program.
   Status loadFile(const std::string &path);
   /// The same for text; `name` is what diagnostics call it.
