@@ -60,8 +60,8 @@ DictionaryAttr metadataOf(LLVM::LLVMFuncOp kernel, const std::optional<fp4::Asse
     list.append("block_size", size);
   auto shared = kernel->getAttrOfType<IntegerAttr>("fp4.dynamic_shared_bytes");
   list.append("dynamic_shared_bytes", builder.getI64IntegerAttr(shared ? shared.getInt() : 0));
-  for (const fp4::KernelResources &used : assembly ? assembly->kernels
-                                                   : std::vector<fp4::KernelResources>()) {
+  for (const fp4::KernelResources &used :
+       assembly ? assembly->kernels : std::vector<fp4::KernelResources>()) {
     if (used.name != kernel.getName())
       continue;
     list.append("registers", builder.getI64IntegerAttr(used.registers));
@@ -80,7 +80,8 @@ gpu::KernelTableAttr kernelTable(gpu::GPUModuleOp module, const Compiled &compil
       kernels.push_back(gpu::KernelMetadataAttr::get(
           function.getNameAttr(), function.getFunctionType(), /*argAttrs=*/nullptr,
           metadataOf(function, compiled.assembly)));
-  llvm::sort(kernels, [](auto a, auto b) { return a.getName().getValue() < b.getName().getValue(); });
+  llvm::sort(kernels,
+             [](auto a, auto b) { return a.getName().getValue() < b.getName().getValue(); });
   return gpu::KernelTableAttr::get(module.getContext(), kernels);
 }
 
@@ -92,8 +93,7 @@ LogicalResult writeWhole(Operation *op, StringRef path, StringRef text) {
   });
   if (!error)
     return success();
-  return op->emitError() << "cannot write '" << path
-                         << "': " << llvm::toString(std::move(error));
+  return op->emitError() << "cannot write '" << path << "': " << llvm::toString(std::move(error));
 }
 
 struct EmitKernels : fp4::impl::EmitKernelsBase<EmitKernels> {
@@ -152,15 +152,15 @@ struct EmitKernels : fp4::impl::EmitKernelsBase<EmitKernels> {
   }
 
   /// Assembles every distinct text once: operands of one shape have equal kernels.
-  LogicalResult assembleAll(ArrayRef<gpu::GPUModuleOp> modules, MutableArrayRef<Compiled> compiled) {
+  LogicalResult assembleAll(ArrayRef<gpu::GPUModuleOp> modules,
+                            MutableArrayRef<Compiled> compiled) {
     llvm::StringMap<size_t> firstOf;
     SmallVector<size_t> distinct;
     for (auto [i, result] : llvm::enumerate(compiled))
       if (firstOf.try_emplace(result.ptx, i).second)
         distinct.push_back(i);
-    if (failed(failableParallelForEach(&getContext(), distinct, [&](size_t i) {
-          return assemble(modules[i], compiled[i]);
-        })))
+    if (failed(failableParallelForEach(
+            &getContext(), distinct, [&](size_t i) { return assemble(modules[i], compiled[i]); })))
       return failure();
     for (auto [module, result] : llvm::zip_equal(modules, compiled)) {
       result.assembly = compiled[firstOf[result.ptx]].assembly;
@@ -186,9 +186,9 @@ struct EmitKernels : fp4::impl::EmitKernelsBase<EmitKernels> {
     DictionaryAttr properties = builder.getDictionaryAttr(
         {builder.getNamedAttr("ptx_version", builder.getStringAttr(ptxVersion(compiled.ptx))),
          builder.getNamedAttr("target", builder.getStringAttr(chip))});
-    SmallVector<Attribute> objects = {gpu::ObjectAttr::get(
-        targetAttr, gpu::CompilationTarget::Assembly, builder.getStringAttr(compiled.ptx), properties,
-        kernels)};
+    SmallVector<Attribute> objects = {
+        gpu::ObjectAttr::get(targetAttr, gpu::CompilationTarget::Assembly,
+                             builder.getStringAttr(compiled.ptx), properties, kernels)};
     if (compiled.assembly)
       objects.push_back(gpu::ObjectAttr::get(targetAttr, gpu::CompilationTarget::Binary,
                                              builder.getStringAttr(compiled.assembly->cubin),
@@ -205,9 +205,9 @@ struct EmitKernels : fp4::impl::EmitKernelsBase<EmitKernels> {
       return signalPassFailure();
     auto modules = llvm::to_vector(getOperation().getOps<gpu::GPUModuleOp>());
     std::vector<Compiled> compiled(modules.size());
-    if (failed(failableParallelForEachN(&getContext(), 0, modules.size(), [&](size_t i) {
-          return emitText(modules[i], compiled[i]);
-        })) ||
+    if (failed(failableParallelForEachN(
+            &getContext(), 0, modules.size(),
+            [&](size_t i) { return emitText(modules[i], compiled[i]); })) ||
         (assembler && failed(assembleAll(modules, compiled))))
       return signalPassFailure();
     for (auto [module, result] : llvm::zip_equal(modules, compiled))

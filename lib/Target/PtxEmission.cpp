@@ -39,17 +39,17 @@ createTargetMachine(gpu::GPUModuleOp module, const fp4::PtxOptions &options) {
   const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, message);
   if (!target)
     return module.emitError() << "LLVM was built without the NVPTX backend: " << message;
-  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
-      triple, options.chip, options.features, llvm::TargetOptions(), std::nullopt, std::nullopt,
-      llvm::CodeGenOptLevel::Aggressive));
+  std::unique_ptr<llvm::TargetMachine> machine(
+      target->createTargetMachine(triple, options.chip, options.features, llvm::TargetOptions(),
+                                  std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
   if (!machine)
     return module.emitError() << "LLVM's NVPTX backend does not know the chip '" << options.chip
                               << "'";
   return machine;
 }
 
-/// Our inline PTX waits for whole warps (.sync.aligned), so no pass may make it conditional or copy it
-/// into branches; MLIR's inline assembly has no way to say so.
+/// Our inline PTX waits for whole warps (.sync.aligned), so no pass may make it conditional or copy
+/// it into branches; MLIR's inline assembly has no way to say so.
 void markInlineAsmConvergent(llvm::Module &module) {
   for (llvm::Function &function : module)
     for (llvm::BasicBlock &block : function)
@@ -59,15 +59,15 @@ void markInlineAsmConvergent(llvm::Module &module) {
 }
 
 void optimize(llvm::Module &module, llvm::TargetMachine &machine, int level) {
-  const llvm::OptimizationLevel levels[] = {llvm::OptimizationLevel::O0, llvm::OptimizationLevel::O1,
-                                            llvm::OptimizationLevel::O2,
-                                            llvm::OptimizationLevel::O3};
+  const llvm::OptimizationLevel levels[] = {
+      llvm::OptimizationLevel::O0, llvm::OptimizationLevel::O1, llvm::OptimizationLevel::O2,
+      llvm::OptimizationLevel::O3};
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
   llvm::ModuleAnalysisManager modules;
-  // What is unrolled is decided in MLIR: a pipelined loop gains nothing from copies of its body, and
-  // the number of tcgen05 instructions stays what the pipe form says.
+  // What is unrolled is decided in MLIR: a pipelined loop gains nothing from copies of its body,
+  // and the number of tcgen05 instructions stays what the pipe form says.
   llvm::PipelineTuningOptions tuning;
   tuning.LoopUnrolling = false;
   llvm::PassBuilder builder(&machine, tuning);
@@ -126,8 +126,7 @@ FailureOr<std::string> fp4::emitPtx(gpu::GPUModuleOp module, const PtxOptions &o
   std::unique_ptr<llvm::Module> llvmModule =
       translateModuleToLLVMIR(module, context, module.getName());
   if (!llvmModule)
-    return module.emitError("cannot be translated to LLVM IR")
-               .attachNote()
+    return module.emitError("cannot be translated to LLVM IR").attachNote()
            << "run convert-pipe-to-nvvm first: only the llvm and nvvm dialects may remain";
   llvmModule->setTargetTriple(llvm::Triple(kTriple));
   llvmModule->setDataLayout((*machine)->createDataLayout());

@@ -76,8 +76,8 @@ private:
 };
 
 struct Outcome {
-  int status = 0;      ///< exit status; negative when the program did not run
-  std::string output;  ///< stdout and stderr together
+  int status = 0;     ///< exit status; negative when the program did not run
+  std::string output; ///< stdout and stderr together
 };
 
 /// Runs `program` and collects what it prints.
@@ -127,8 +127,8 @@ Expected<Ptxas> Ptxas::find(std::string_view explicitPath) {
   if (!path)
     return failureOf(path);
   if (!llvm::sys::fs::can_execute(*path))
-    return makeError(ErrorKind::Compile, "ptxas must be an executable file, but got '" + *path + "'",
-                     kInstall);
+    return makeError(ErrorKind::Compile,
+                     "ptxas must be an executable file, but got '" + *path + "'", kInstall);
   Expected<Outcome> outcome = execute(*path, {"--version"});
   if (!outcome)
     return failureOf(outcome);

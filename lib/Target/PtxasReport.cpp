@@ -90,8 +90,8 @@ std::string fp4::explainPtxasErrors(std::string_view report, std::string_view pt
     message += message.empty() ? "" : "; ";
     message += text.str();
     if (number >= 1 && number <= source.size())
-      message += " (ptx line " + std::to_string(number) + ": " +
-                 source[number - 1].trim().str() + ")";
+      message +=
+          " (ptx line " + std::to_string(number) + ": " + source[number - 1].trim().str() + ")";
   }
   return message.empty() ? StringRef(report).trim().str() : message;
 }

@@ -13,9 +13,9 @@
 namespace fp4 {
 
 struct PtxOptions {
-  std::string chip;       ///< what -arch of ptxas takes, for example "sm_100a"
-  std::string features;   ///< PTX ISA version as LLVM spells it, for example "+ptx88"
-  int optLevel = 3;       ///< LLVM's -O level
+  std::string chip;     ///< what -arch of ptxas takes, for example "sm_100a"
+  std::string features; ///< PTX ISA version as LLVM spells it, for example "+ptx88"
+  int optLevel = 3;     ///< LLVM's -O level
 };
 
 /// The PTX text of `module`. A failure has been reported on the module's location.

@@ -29,12 +29,12 @@ CudaVersion requiredCuda(std::string_view features);
 /// What `ptxas -v` says of one kernel. Bytes, except registers and barriers.
 struct KernelResources {
   std::string name;
-  int64_t registers = 0;     ///< 32-bit registers per thread
-  int64_t spillStores = 0;   ///< bytes stored to local memory because registers ran out
+  int64_t registers = 0;   ///< 32-bit registers per thread
+  int64_t spillStores = 0; ///< bytes stored to local memory because registers ran out
   int64_t spillLoads = 0;
-  int64_t stackBytes = 0;    ///< local memory frame per thread
-  int64_t sharedBytes = 0;   ///< static shared memory per block
-  int64_t barriers = 0;      ///< named barriers used
+  int64_t stackBytes = 0;  ///< local memory frame per thread
+  int64_t sharedBytes = 0; ///< static shared memory per block
+  int64_t barriers = 0;    ///< named barriers used
 };
 
 struct Assembly {

@@ -110,6 +110,6 @@ struct LowerTileCoord : OpConversionPattern<fp4::pipe::TileCoordOp> {
 void fp4::populateBoundaryPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                    const KernelState &state) {
   patterns.add<LowerKernel>(converter, patterns.getContext(), state);
-  patterns.add<LowerReturn, LowerGlobalPtr, LowerLoadScalar, LowerTileCoord>(
-      converter, patterns.getContext());
+  patterns.add<LowerReturn, LowerGlobalPtr, LowerLoadScalar, LowerTileCoord>(converter,
+                                                                             patterns.getContext());
 }

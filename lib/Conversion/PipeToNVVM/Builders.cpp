@@ -8,9 +8,8 @@ fp4::PipeTypeConverter::PipeTypeConverter() {
   addConversion([](pipe::GlobalType type) {
     return LLVM::LLVMPointerType::get(type.getContext(), kGlobalSpace);
   });
-  addConversion([](pipe::TensorMapType type) {
-    return LLVM::LLVMPointerType::get(type.getContext());
-  });
+  addConversion(
+      [](pipe::TensorMapType type) { return LLVM::LLVMPointerType::get(type.getContext()); });
   addConversion([](pipe::SharedType type) {
     return LLVM::LLVMPointerType::get(type.getContext(), kSharedSpace);
   });
@@ -55,8 +54,8 @@ void fp4::emitGuarded(OpBuilder &b, Location loc, int64_t index, Value bound,
                       llvm::function_ref<void()> body) {
   if (!bound || index == 0)
     return body();
-  Value exists = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, bound,
-                                       constantI32(b, loc, index));
+  Value exists =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, bound, constantI32(b, loc, index));
   auto guard = scf::IfOp::create(b, loc, exists, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard restore(b);
   b.setInsertionPointToStart(guard.thenBlock());

@@ -32,8 +32,7 @@ void emitWait(OpBuilder &b, Location loc, Value barrier, Value parity) {
   b.createBlock(&loop.getBefore());
   Value done = NVVM::MBarrierTryWaitOp::create(b, loc, b.getI1Type(), barrier, parity,
                                                /*ticks=*/Value());
-  Value again = arith::XOrIOp::create(b, loc, done,
-                                      arith::ConstantIntOp::create(b, loc, 1, 1));
+  Value again = arith::XOrIOp::create(b, loc, done, arith::ConstantIntOp::create(b, loc, 1, 1));
   scf::ConditionOp::create(b, loc, again, ValueRange());
   b.createBlock(&loop.getAfter());
   scf::YieldOp::create(b, loc);
@@ -51,8 +50,7 @@ SmallVector<Value> stageTiles(OpBuilder &b, Location loc, fp4::pipe::ChannelOp c
       continue;
     }
     int64_t columns = cast<fp4::pipe::TmemType>(type).getTmemColumns();
-    Value first =
-        arith::AddIOp::create(b, loc, state.tmemBase, fp4::constantI32(b, loc, place));
+    Value first = arith::AddIOp::create(b, loc, state.tmemBase, fp4::constantI32(b, loc, place));
     Value offset = arith::MulIOp::create(b, loc, stage, fp4::constantI32(b, loc, columns));
     tiles.push_back(arith::AddIOp::create(b, loc, first, offset));
   }
@@ -80,8 +78,8 @@ template <typename OpT> struct LowerWait : fp4::PipePattern<OpT> {
       return failure();
     constexpr bool producer = std::is_same_v<OpT, fp4::pipe::ProducerAcquireOp>;
     Location loc = op.getLoc();
-    fp4::ChannelStage at = fp4::channelStage(rewriter, loc, *channel, adaptor.getChannel(),
-                                             adaptor.getIteration());
+    fp4::ChannelStage at =
+        fp4::channelStage(rewriter, loc, *channel, adaptor.getChannel(), adaptor.getIteration());
     Value parity = producer ? arith::XOrIOp::create(rewriter, loc, at.phase,
                                                     fp4::constantI32(rewriter, loc, 1))
                                   .getResult()
@@ -123,8 +121,8 @@ template <typename OpT> struct LowerArrival : fp4::PipePattern<OpT> {
       return failure();
     constexpr bool producer = std::is_same_v<OpT, fp4::pipe::ProducerCommitOp>;
     Location loc = op.getLoc();
-    fp4::ChannelStage at = fp4::channelStage(rewriter, loc, *channel, adaptor.getChannel(),
-                                             adaptor.getIteration());
+    fp4::ChannelStage at =
+        fp4::channelStage(rewriter, loc, *channel, adaptor.getChannel(), adaptor.getIteration());
     Value barrier = producer ? at.full : at.empty;
     switch (producer ? channel->getProducer() : channel->getConsumer()) {
     case Agent::Tma: // the bytes of the loads complete the barrier
@@ -145,9 +143,9 @@ private:
                                 Value barrier, bool producer) {
     if (channel.getType().isShared()) {
       // Generic accesses to shared memory before those of TMA and tensor cores.
-      NVVM::FenceProxyOp::create(b, loc, NVVM::ProxyKind::async_shared,
-                                 NVVM::SharedSpaceAttr::get(b.getContext(),
-                                                            NVVM::SharedSpace::shared_cta));
+      NVVM::FenceProxyOp::create(
+          b, loc, NVVM::ProxyKind::async_shared,
+          NVVM::SharedSpaceAttr::get(b.getContext(), NVVM::SharedSpace::shared_cta));
     } else {
       if (producer)
         NVVM::Tcgen05WaitOp::create(b, loc, NVVM::Tcgen05WaitKind::STORE);

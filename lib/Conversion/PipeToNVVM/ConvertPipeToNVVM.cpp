@@ -7,8 +7,8 @@
 // 4. NVVM ops without an LLVM intrinsic become inline assembly.
 //
 //===----------------------------------------------------------------------===//
-#include "fp4/Conversion/PipeToNVVM/Passes.h"
 #include "Lowering.h"
+#include "fp4/Conversion/PipeToNVVM/Passes.h"
 
 #include "fp4/ISA/TargetModel.h"
 
@@ -49,15 +49,14 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
   /// Every tile has a place: nothing of the sequential or specialized form is left.
   LogicalResult checkForm(gpu::GPUFuncOp kernel) {
     WalkResult result = kernel.walk([](Operation *op) {
-      bool placed = llvm::TypeSwitch<Operation *, bool>(op)
-                        .Case([](fp4::pipe::AccumulatorOp) { return false; })
-                        .Case([](fp4::pipe::ChannelOp channel) { return channel.isPipelined(); })
-                        .Case<fp4::pipe::LoadOp, fp4::pipe::LoadScalesOp>(
-                            [](auto load) { return bool(load.getIteration()); })
-                        .Case([](fp4::pipe::CopyScalesOp copy) {
-                          return copy.getTmemColumn().has_value();
-                        })
-                        .Default(true);
+      bool placed =
+          llvm::TypeSwitch<Operation *, bool>(op)
+              .Case([](fp4::pipe::AccumulatorOp) { return false; })
+              .Case([](fp4::pipe::ChannelOp channel) { return channel.isPipelined(); })
+              .Case<fp4::pipe::LoadOp, fp4::pipe::LoadScalesOp>(
+                  [](auto load) { return bool(load.getIteration()); })
+              .Case([](fp4::pipe::CopyScalesOp copy) { return copy.getTmemColumn().has_value(); })
+              .Default(true);
       if (placed)
         return WalkResult::advance();
       op->emitOpError() << "expects the pipelined form: run pipe-pipeline first";

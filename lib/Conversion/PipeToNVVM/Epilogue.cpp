@@ -50,10 +50,10 @@ struct LowerRead : fp4::PipePattern<fp4::pipe::ReadOp> {
 
 private:
   Value address(OpBuilder &b, Location loc, OpAdaptor adaptor) const {
-    Value quadrant = arith::AndIOp::create(b, loc, state.threadIndex, fp4::constantI32(b, loc, 0x60));
+    Value quadrant =
+        arith::AndIOp::create(b, loc, state.threadIndex, fp4::constantI32(b, loc, 0x60));
     Value lane = arith::ShLIOp::create(b, loc, quadrant, fp4::constantI32(b, loc, 16));
-    Value column =
-        arith::AddIOp::create(b, loc, adaptor.getAccumulator(), adaptor.getColumn());
+    Value column = arith::AddIOp::create(b, loc, adaptor.getAccumulator(), adaptor.getColumn());
     return arith::AddIOp::create(b, loc, column, lane);
   }
 };
@@ -81,8 +81,8 @@ struct LowerStore : fp4::PipePattern<fp4::pipe::StoreOp> {
     for (int64_t first = 0; first < count; first += piece) {
       Value column = adaptor.getColumn();
       if (ragged && first)
-        column = arith::AddIOp::create(rewriter, loc, column,
-                                       fp4::constantI32(rewriter, loc, first));
+        column =
+            arith::AddIOp::create(rewriter, loc, column, fp4::constantI32(rewriter, loc, first));
       auto store = [&] { storePiece(rewriter, loc, adaptor.getValue(), pointer, first, piece); };
       if (ragged && first)
         emitIf(rewriter, loc, isBelow(rewriter, loc, column, last), store);
@@ -99,12 +99,12 @@ private:
   }
 
   static Value rowLimit(OpBuilder &b, fp4::pipe::StoreOp op, OpAdaptor adaptor) {
-    return adaptor.getRows() ? adaptor.getRows()
-                             : fp4::constantI32(b, op.getLoc(), op.getDest().getType().getShape()[0]);
+    return adaptor.getRows()
+               ? adaptor.getRows()
+               : fp4::constantI32(b, op.getLoc(), op.getDest().getType().getShape()[0]);
   }
 
-  static void emitIf(OpBuilder &b, Location loc, Value condition,
-                     llvm::function_ref<void()> body) {
+  static void emitIf(OpBuilder &b, Location loc, Value condition, llvm::function_ref<void()> body) {
     auto branch = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard restore(b);
     b.setInsertionPointToStart(branch.thenBlock());
@@ -132,10 +132,10 @@ private:
     int64_t bytes = cast<VectorType>(value.getType()).getElementTypeBitWidth() / 8;
     SmallVector<int32_t> lanes(piece);
     std::iota(lanes.begin(), lanes.end(), static_cast<int32_t>(first));
-    Value part = piece == 1 ? LLVM::ExtractElementOp::create(b, loc, value,
-                                                             fp4::constantI32(b, loc, first))
-                                  .getResult()
-                            : LLVM::ShuffleVectorOp::create(b, loc, value, value, lanes).getResult();
+    Value part =
+        piece == 1 ? LLVM::ExtractElementOp::create(b, loc, value, fp4::constantI32(b, loc, first))
+                         .getResult()
+                   : LLVM::ShuffleVectorOp::create(b, loc, value, value, lanes).getResult();
     LLVM::StoreOp::create(b, loc, part, fp4::offsetPointer(b, loc, pointer, first * bytes),
                           static_cast<unsigned>(piece * bytes));
   }

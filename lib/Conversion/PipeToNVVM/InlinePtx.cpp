@@ -21,8 +21,8 @@ SmallVector<Value> fp4::waitForLoaded(OpBuilder &b, Location loc, ValueRange reg
     inputs += "," + std::to_string(i);
   }
   SmallVector<Type> types(registers.getTypes());
-  Type result = types.size() == 1 ? types.front()
-                                  : LLVM::LLVMStructType::getLiteral(b.getContext(), types);
+  Type result =
+      types.size() == 1 ? types.front() : LLVM::LLVMStructType::getLiteral(b.getContext(), types);
   auto wait = LLVM::InlineAsmOp::create(
       b, loc, result, registers, "tcgen05.wait::ld.sync.aligned;", outputs + inputs,
       /*has_side_effects=*/true, /*is_align_stack=*/false, LLVM::TailCallKind::None,

@@ -71,8 +71,8 @@ struct LowerLoadScales : fp4::PipePattern<fp4::pipe::LoadScalesOp> {
     int64_t rowBlocks = tile.getRows() / fp4::pipe::kScaleBlockRows;
     int64_t columnBlocks = tile.getColumns() / fp4::pipe::kScaleBlockColumns;
     Value block = fp4::constantI32(rewriter, loc, fp4::pipe::kScaleBlockBytes);
-    Value count = adaptor.getBlocks() ? adaptor.getBlocks()
-                                      : fp4::constantI32(rewriter, loc, columnBlocks);
+    Value count =
+        adaptor.getBlocks() ? adaptor.getBlocks() : fp4::constantI32(rewriter, loc, columnBlocks);
     Value bytes = arith::MulIOp::create(rewriter, loc, count, block);
     for (int64_t i = 0; i < rowBlocks; ++i) {
       Value source = sourceBlock(rewriter, op, adaptor, i);

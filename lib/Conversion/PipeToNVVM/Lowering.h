@@ -89,10 +89,10 @@ void emitGuarded(mlir::OpBuilder &, mlir::Location, int64_t index, mlir::Value b
 
 /// One iteration of a channel: where its barriers are and which parity they wait for.
 struct ChannelStage {
-  mlir::Value stage;  ///< i32, iteration mod depth
-  mlir::Value phase;  ///< i32, (iteration / depth) mod 2
-  mlir::Value full;   ///< !llvm.ptr<3>
-  mlir::Value empty;  ///< !llvm.ptr<3>
+  mlir::Value stage; ///< i32, iteration mod depth
+  mlir::Value phase; ///< i32, (iteration / depth) mod 2
+  mlir::Value full;  ///< !llvm.ptr<3>
+  mlir::Value empty; ///< !llvm.ptr<3>
 };
 
 /// The stage of `iteration`; `barriers` is the lowered channel.

@@ -68,8 +68,8 @@ struct LowerCopyScales : fp4::PipePattern<fp4::pipe::CopyScalesOp> {
     int64_t rowBlocks = tile.getRows() / fp4::pipe::kScaleBlockRows;
     int64_t columnBlocks = tile.getColumns() / fp4::pipe::kScaleBlockColumns;
     Value target = addColumns(rewriter, loc, state.tmemBase, *op.getTmemColumn());
-    Value source = descriptorAt(rewriter, loc, adaptor.getSource(),
-                                hw::SmemDescriptor::scaleFactorBlock());
+    Value source =
+        descriptorAt(rewriter, loc, adaptor.getSource(), hw::SmemDescriptor::scaleFactorBlock());
     for (int64_t k = 0; k < columnBlocks; ++k)
       fp4::emitGuarded(rewriter, loc, k, adaptor.getBlocks(), [&] {
         for (int64_t row = 0; row < rowBlocks; ++row)
@@ -111,8 +111,8 @@ struct LowerMma : OpConversionPattern<fp4::pipe::MmaOp> {
       fp4::emitGuarded(rewriter, loc, step, adaptor.getSteps(), [&] {
         auto [kBlock, id] = hw::scaleStep(vector, step);
         form.sfaId = form.sfbId = id;
-        Value accumulate = step == 0 ? adaptor.getAccumulate()
-                                     : arith::ConstantIntOp::create(rewriter, loc, 1, 1);
+        Value accumulate =
+            step == 0 ? adaptor.getAccumulate() : arith::ConstantIntOp::create(rewriter, loc, 1, 1);
         NVVM::Tcgen05MMABlockScaleOp::create(
             rewriter, loc, NVVM::MMABlockScaleKind::MXF4NVF4, NVVM::CTAGroupKind::CTA_1,
             nvfp4 ? NVVM::Tcgen05MMABlockScale::BLOCK16 : NVVM::Tcgen05MMABlockScale::BLOCK32,
@@ -145,16 +145,16 @@ private:
     operands.b = operand(adaptor.getB(), op.getB().getType());
     operands.bScales = adaptor.getBScales();
     if (Value row = adaptor.getBScaleRow()) // 32 rows of scales share a tensor memory column
-      operands.bScales = arith::AddIOp::create(
-          b, loc, operands.bScales,
-          arith::ShRUIOp::create(b, loc, row, fp4::constantI32(b, loc, 5)));
+      operands.bScales =
+          arith::AddIOp::create(b, loc, operands.bScales,
+                                arith::ShRUIOp::create(b, loc, row, fp4::constantI32(b, loc, 5)));
     return operands;
   }
 
   static Value scaleAddress(OpBuilder &b, Location loc, Value tile, unsigned kBlock,
                             int64_t rowBlocks) {
-    return fp4::tmemPointer(
-        b, loc, addColumns(b, loc, tile, hw::scaleTileColumn(0, kBlock, rowBlocks)));
+    return fp4::tmemPointer(b, loc,
+                            addColumns(b, loc, tile, hw::scaleTileColumn(0, kBlock, rowBlocks)));
   }
 };
 

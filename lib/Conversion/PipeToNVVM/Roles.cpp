@@ -45,8 +45,8 @@ LLVM::GlobalOp sharedSymbol(gpu::GPUFuncOp kernel) {
 /// Runs `body` under `if (lhs == rhs)`.
 void emitIfEqual(OpBuilder &b, Location loc, Value lhs, int64_t rhs,
                  llvm::function_ref<void()> body) {
-  Value equal = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, lhs,
-                                      fp4::constantI32(b, loc, rhs));
+  Value equal =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, lhs, fp4::constantI32(b, loc, rhs));
   auto branch = scf::IfOp::create(b, loc, equal, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard restore(b);
   b.setInsertionPointToStart(branch.thenBlock());
@@ -69,7 +69,8 @@ void initializeBlock(OpBuilder &b, gpu::GPUFuncOp kernel, Value sharedBase) {
   for (BlockArgument argument : kernel.getArguments())
     if (isa<fp4::pipe::TensorMapType>(argument.getType())) {
       Type type = LLVM::LLVMPointerType::get(b.getContext());
-      Value map = UnrealizedConversionCastOp::create(b, kernel.getLoc(), type, argument).getResult(0);
+      Value map =
+          UnrealizedConversionCastOp::create(b, kernel.getLoc(), type, argument).getResult(0);
       NVVM::PrefetchOp::create(b, kernel.getLoc(), NVVM::PrefetchCacheLevelAttr(),
                                NVVM::CacheEvictionPriorityAttr(), map, /*predicate=*/Value(),
                                /*tensormap=*/true, /*uniform=*/false, /*in_param_space=*/true);
@@ -146,13 +147,13 @@ fp4::KernelState fp4::emitPrologue(gpu::GPUFuncOp kernel) {
   OpBuilder b = OpBuilder::atBlockBegin(&kernel.getBody().front());
   Location loc = kernel.getLoc();
   state.threadIndex = NVVM::ThreadIdXOp::create(b, loc, b.getI32Type());
-  state.warpIndex =
-      arith::ShRUIOp::create(b, loc, state.threadIndex, constantI32(b, loc, 5));
+  state.warpIndex = arith::ShRUIOp::create(b, loc, state.threadIndex, constantI32(b, loc, 5));
   state.sharedBase = LLVM::AddressOfOp::create(b, loc, sharedSymbol(kernel));
   state.tmemColumns = integerAttr(kernel, PipeDialect::kTmemColumnsAttr);
   emitIfEqual(b, loc, state.threadIndex, 0, [&] { initializeBlock(b, kernel, state.sharedBase); });
   auto mma = findRole(kernel, pipe::Role::Mma);
-  Value slot = offsetPointer(b, loc, state.sharedBase, integerAttr(kernel, PipeDialect::kTmemSlotAttr));
+  Value slot =
+      offsetPointer(b, loc, state.sharedBase, integerAttr(kernel, PipeDialect::kTmemSlotAttr));
   if (state.tmemColumns && mma)
     emitIfEqual(b, loc, state.warpIndex, mma.getFirstWarp(), [&] {
       NVVM::Tcgen05AllocOp::create(b, loc, slot, constantI32(b, loc, state.tmemColumns));
