@@ -59,7 +59,8 @@ def compile_gemm(runner, runs):
 def simulate_gemm(runner, runs):
     command = [runner, GEMM, "--device=sim", "--shape=512,512,1024", "--no-verify", "--json"]
     samples, steps = measure(command, runs, lambda result: {
-        kernel["module"]: kernel["milliseconds"] for kernel in json.loads(result.stdout)["kernels"]})
+        kernel["module"]: kernel["milliseconds"]
+        for kernel in json.loads(result.stdout)["kernels"]})
     return {"name": "simulate 512x512x1024", "aim_ms": 2000, "samples_ms": samples,
             "steps_ms": medians(steps)}
 

@@ -36,7 +36,8 @@ LAYOUT = "#fp4.scale_layout<tiled_128x4>"
 def types(fmt, rows, k):
     """Types of a matrix in bf16, of its fp4 data and of its scales."""
     block, scale = (16, "f8E4M3FN") if fmt == "nvfp4" else (32, "f8E8M0FNU")
-    return f"tensor<{rows}x{k}xbf16>", f"tensor<{rows}x{k}xf4E2M1FN>", f"{rows}x{k // block}x{scale}"
+    matrix = f"tensor<{rows}x{k}x"
+    return matrix + "bf16>", matrix + "f4E2M1FN>", f"{rows}x{k // block}x{scale}"
 
 
 def quantization(fmt, name, rows, k):
@@ -125,7 +126,8 @@ def check_group(tools, scratch, key, rows, schedules, distributions):
         if run.returncode == 0:
             passed += 1
         else:
-            failures.append(f"exit code {run.returncode}: {shell(command)}\n{run.stdout}{run.stderr}")
+            failures.append(f"exit code {run.returncode}: {shell(command)}\n"
+                            f"{run.stdout}{run.stderr}")
     library.unlink()
     return passed, failures
 

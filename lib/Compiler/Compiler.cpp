@@ -5,8 +5,8 @@
 #include "HostCode.h"
 #include "ManifestWriter.h"
 
-#include "fp4/InitAll.h"
 #include "fp4/ISA/TargetModel.h"
+#include "fp4/InitAll.h"
 #include "fp4/Pipelines/Passes.h"
 #include "fp4/Target/Ptxas.h"
 
@@ -114,8 +114,7 @@ fp4::Status fp4::Compiler::Impl::specialize(const std::map<std::string, int64_t>
   for (const auto &[dim, size] : sizes)
     dims.dims.push_back(dim + "=" + std::to_string(size));
   return timed("specialize", [&] {
-    return runPasses(
-        [&](OpPassManager &manager) { manager.addPass(createSpecializeDims(dims)); });
+    return runPasses([&](OpPassManager &manager) { manager.addPass(createSpecializeDims(dims)); });
   });
 }
 
@@ -155,8 +154,7 @@ fp4::Status fp4::Compiler::Impl::compileTo(Phase phase) {
     if (step > phase || (reached && step <= *reached) || skipped)
       continue;
     FP4_TRY(timed(std::string(stringifyPhase(step)), [&] {
-      return runPasses(
-          [&](OpPassManager &manager) { addPhase(manager, step, phaseOptions); });
+      return runPasses([&](OpPassManager &manager) { addPhase(manager, step, phaseOptions); });
     }));
     reached = step;
   }
@@ -205,8 +203,7 @@ fp4::Compiler::~Compiler() = default;
 fp4::Status fp4::Compiler::loadFile(const std::string &path) {
   auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(path, /*IsText=*/true);
   if (!buffer)
-    return makeError(ErrorKind::Usage,
-                     "cannot read '" + path + "': " + buffer.getError().message(),
+    return makeError(ErrorKind::Usage, "cannot read '" + path + "': " + buffer.getError().message(),
                      "pass a file with MLIR text, such as examples/nvfp4_linear.mlir");
   return impl->load(std::move(*buffer));
 }

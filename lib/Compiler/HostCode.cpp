@@ -23,8 +23,7 @@ using namespace llvm;
 namespace {
 
 tl::unexpected<fp4::Error> internal(std::string what, llvm::Error error) {
-  return fp4::makeError(fp4::ErrorKind::Internal,
-                        what + ": " + llvm::toString(std::move(error)));
+  return fp4::makeError(fp4::ErrorKind::Internal, what + ": " + llvm::toString(std::move(error)));
 }
 
 void initializeHostTarget() {
@@ -114,8 +113,8 @@ fp4::Expected<std::unique_ptr<fp4::JitProgram>> fp4::jitHostCode(mlir::ModuleOp 
   if (llvm::Error error =
           (*jit)->getMainJITDylib().define(orc::absoluteSymbols(runtimeSymbols(mangle))))
     return internal("the runtime's functions cannot be defined", std::move(error));
-  if (llvm::Error error = (*jit)->addIRModule(
-          orc::ThreadSafeModule(std::move(*translated), std::move(context))))
+  if (llvm::Error error =
+          (*jit)->addIRModule(orc::ThreadSafeModule(std::move(*translated), std::move(context))))
     return internal("host code cannot be compiled", std::move(error));
   return std::make_unique<OrcProgram>(std::move(*jit));
 }

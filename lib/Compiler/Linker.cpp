@@ -6,6 +6,7 @@
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Program.h"
+#include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
@@ -25,25 +26,34 @@ fp4::Expected<LinkerCommand> findLinker() {
   for (auto [name, isDriver] : candidates)
     if (ErrorOr<std::string> path = sys::findProgramByName(name))
       return LinkerCommand{*path, isDriver};
-  return fp4::makeError(fp4::ErrorKind::Compile,
-                        "no linker was found: PATH has none of ld.lld-22, ld.lld, ld, cc, clang, gcc",
-                        "install the package lld-22 or binutils, or run the program without --emit=so");
+  return fp4::makeError(
+      fp4::ErrorKind::Compile,
+      "no linker was found: PATH has none of ld.lld-22, ld.lld, ld, cc, clang, gcc",
+      "install the package lld-22 or binutils, or run the program without --emit=so");
 }
 
-/// A file that is removed unless it is renamed to its final name.
+/// A file that is removed, by a signal too, unless it is renamed to its final name.
 class PendingFile {
 public:
-  explicit PendingFile(StringRef model) { error = sys::fs::createUniqueFile(model, path); }
+  explicit PendingFile(StringRef model) {
+    error = sys::fs::createUniqueFile(model, path);
+    if (!error)
+      sys::RemoveFileOnSignal(path);
+  }
   ~PendingFile() {
-    if (!path.empty())
-      sys::fs::remove(path);
+    if (path.empty() || error)
+      return;
+    sys::fs::remove(path);
+    sys::DontRemoveFileOnSignal(path);
   }
   StringRef name() const { return path; }
   std::error_code error;
   std::error_code commit(StringRef destination) {
     std::error_code result = sys::fs::rename(path, destination);
-    if (!result)
+    if (!result) {
+      sys::DontRemoveFileOnSignal(path);
       path.clear();
+    }
     return result;
   }
 
@@ -93,7 +103,8 @@ fp4::Status fp4::linkSharedLibrary(ArrayRef<char> object, const std::string &pat
                           /*MemoryLimit=*/0, &message) != 0) {
     if (auto output = MemoryBuffer::getFile(log.name()); output && message.empty())
       message = (*output)->getBuffer().trim().str();
-    return makeError(ErrorKind::Compile, "'" + linker->path + "' cannot link the library: " + message,
+    return makeError(ErrorKind::Compile,
+                     "'" + linker->path + "' cannot link the library: " + message,
                      "set PATH so that another linker is found first");
   }
   if (std::error_code error = library.commit(path))

@@ -92,7 +92,8 @@ private:
       std::string value = "a" + std::to_string(argument.getArgNumber());
       names[argument] = value;
       auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "fp4.name");
-      arguments.push_back(describeOperand(name ? name.getValue().str() : value, argument.getType()));
+      arguments.push_back(
+          describeOperand(name ? name.getValue().str() : value, argument.getType()));
     }
     return arguments;
   }
@@ -115,9 +116,8 @@ private:
 
   bool isInterpretable() {
     return function.getBody().hasOneBlock() &&
-           llvm::all_of(function.getBody().front().without_terminator(), [](Operation &op) {
-             return isa<fp4::Fp4Dialect>(op.getDialect());
-           });
+           llvm::all_of(function.getBody().front().without_terminator(),
+                        [](Operation &op) { return isa<fp4::Fp4Dialect>(op.getDialect()); });
   }
 
   json::Object describeOp(Operation &op) {
@@ -166,8 +166,8 @@ json::Object describeKernel(gpu::BinaryOp binary, gpu::KernelMetadataAttr kernel
   copy("spill_bytes", "spill_bytes");
   auto dynamicBytes = kernel.getAttr<IntegerAttr>("dynamic_shared_bytes");
   auto staticBytes = kernel.getAttr<IntegerAttr>("shared_bytes");
-  object["shared_bytes"] = (dynamicBytes ? dynamicBytes.getInt() : 0) +
-                           (staticBytes ? staticBytes.getInt() : 0);
+  object["shared_bytes"] =
+      (dynamicBytes ? dynamicBytes.getInt() : 0) + (staticBytes ? staticBytes.getInt() : 0);
   auto size = [&](gpu::CompilationTarget format) -> int64_t {
     gpu::ObjectAttr code = findObject(binary, format);
     return code ? code.getObject().size() : 0;

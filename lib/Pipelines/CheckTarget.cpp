@@ -28,8 +28,8 @@ struct CheckTarget : fp4::impl::CheckTargetBase<CheckTarget> {
     WalkResult walk = getOperation().walk([&](fp4::BlockScaledMatmulOp op) {
       if ((*model)->hasTcgen05)
         return WalkResult::advance();
-      InFlightDiagnostic diagnostic =
-          op.emitOpError() << "expects a target with tcgen05, but got '" << target << "'";
+      InFlightDiagnostic diagnostic = op.emitOpError() << "expects a target with tcgen05, but got '"
+                                                       << target << "'";
       diagnostic.attachNote() << "targets with tcgen05: "
                               << fp4::hw::targetsWith(&fp4::hw::TargetModel::hasTcgen05);
       return WalkResult::interrupt();

@@ -26,10 +26,10 @@ using namespace mlir;
 namespace {
 
 constexpr std::pair<fp4::Phase, llvm::StringLiteral> kPhases[] = {
-    {fp4::Phase::Fused, "fused"},         {fp4::Phase::Tiles, "tiles"},
-    {fp4::Phase::Roles, "roles"},         {fp4::Phase::Pipelined, "pipelined"},
-    {fp4::Phase::Nvvm, "nvvm"},           {fp4::Phase::Ptx, "ptx"},
-    {fp4::Phase::Cubin, "cubin"},         {fp4::Phase::Host, "host"},
+    {fp4::Phase::Fused, "fused"}, {fp4::Phase::Tiles, "tiles"},
+    {fp4::Phase::Roles, "roles"}, {fp4::Phase::Pipelined, "pipelined"},
+    {fp4::Phase::Nvvm, "nvvm"},   {fp4::Phase::Ptx, "ptx"},
+    {fp4::Phase::Cubin, "cubin"}, {fp4::Phase::Host, "host"},
 };
 
 void addFused(OpPassManager &manager, const fp4::PhaseOptions &options) {
@@ -50,7 +50,8 @@ void addTiles(OpPassManager &manager, const fp4::PhaseOptions &options) {
   manager.addPass(fp4::createConvertFp4ToPipe({options.target}));
   // Host functions work on device buffers; what only moved data between tensors is gone.
   manager.addPass(fp4::createFinalizeHostBuffers());
-  // Sizes derive from function arguments; checks of a size against itself vanish once CSE found out.
+  // Sizes derive from function arguments; checks of a size against itself vanish once CSE found
+  // out.
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   manager.addPass(createCanonicalizerPass());
@@ -117,9 +118,7 @@ std::optional<fp4::Phase> fp4::parsePhase(std::string_view text) {
   return std::nullopt;
 }
 
-std::string fp4::phaseNames() {
-  return llvm::join(llvm::make_second_range(kPhases), ", ");
-}
+std::string fp4::phaseNames() { return llvm::join(llvm::make_second_range(kPhases), ", "); }
 
 void fp4::addPhase(OpPassManager &manager, Phase phase, const PhaseOptions &options) {
   switch (phase) {

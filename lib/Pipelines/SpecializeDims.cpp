@@ -76,8 +76,7 @@ struct SpecializeDims : fp4::impl::SpecializeDimsBase<SpecializeDims> {
       return argument.getType();
     if (!tensor || names.size() != size_t(tensor.getRank()) ||
         !llvm::all_of(names, llvm::IsaPred<StringAttr>))
-      return function.emitError() << "'" << kDimsAttr << "' of argument "
-                                  << argument.getArgNumber()
+      return function.emitError() << "'" << kDimsAttr << "' of argument " << argument.getArgNumber()
                                   << " must hold one name for each dimension of "
                                   << argument.getType() << ", but got " << names;
     SmallVector<int64_t> shape(tensor.getShape());
@@ -108,8 +107,7 @@ struct SpecializeDims : fp4::impl::SpecializeDimsBase<SpecializeDims> {
         result.setType(type);
     }
     Operation *terminator = function.getBody().front().getTerminator();
-    function.setFunctionType(FunctionType::get(&getContext(),
-                                               function.getBody().getArgumentTypes(),
+    function.setFunctionType(FunctionType::get(&getContext(), function.getBody().getArgumentTypes(),
                                                terminator->getOperandTypes()));
     return success();
   }
@@ -119,9 +117,9 @@ struct SpecializeDims : fp4::impl::SpecializeDimsBase<SpecializeDims> {
     for (const auto &entry : sizes) {
       if (used.contains(entry.getKey()))
         continue;
-      InFlightDiagnostic diagnostic =
-          getOperation().emitError()
-          << "no argument has a dimension called '" << entry.getKey() << "'";
+      InFlightDiagnostic diagnostic = getOperation().emitError()
+                                      << "no argument has a dimension called '" << entry.getKey()
+                                      << "'";
       if (used.empty())
         diagnostic.attachNote() << "name dimensions with the argument attribute fp4.dims, for "
                                    "example {fp4.dims = [\"M\", \"K\"]}";

@@ -3,8 +3,8 @@
 // mlir-opt-22 --load-dialect-plugin=FP4Plugin.so --load-pass-plugin=FP4Plugin.so \
 //     --pass-pipeline='builtin.module(fp4-compile{to=nvvm})' gemm.mlir
 //
-// Passes of a plugin are reachable through --pass-pipeline only: mlir-opt has built its options when
-// it loads the plugin.
+// Passes of a plugin are reachable through --pass-pipeline only: mlir-opt has built its options
+// when it loads the plugin.
 //
 //===----------------------------------------------------------------------===//
 

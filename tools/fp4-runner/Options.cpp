@@ -25,7 +25,8 @@ Exit codes:
 
 void addCompilerOptions(CLI::App &app, Options &options) {
   app.add_option("program", options.input, "The .mlir file, or - for standard input");
-  app.add_option("--target", options.compiler.target, "Target to compile for")->capture_default_str();
+  app.add_option("--target", options.compiler.target, "Target to compile for")
+      ->capture_default_str();
   app.add_option("--ptxas", options.compiler.ptxas,
                  "The ptxas to run (default: $FP4_PTXAS, PATH, $CUDA_HOME/bin, ...)");
   app.add_option("--emit", options.emit, "Write this instead of running the program")
@@ -62,8 +63,8 @@ std::optional<int> parseCommandLine(int argc, char **argv, Options &options) {
   addCompilerOptions(app, options);
   addLayoutCommand(app, options);
   tools::addRunOptions(app, options.run);
-  app.get_option("--shape")
-      ->description("M[,N[,K]]: sizes of the dimensions that the program calls so (fp4.dims)");
+  app.get_option("--shape")->description(
+      "M[,N[,K]]: sizes of the dimensions that the program calls so (fp4.dims)");
   try {
     app.parse(argc, argv);
     if (!options.layout && options.input.empty())
@@ -71,7 +72,8 @@ std::optional<int> parseCommandLine(int argc, char **argv, Options &options) {
   } catch (const CLI::ParseError &error) {
     if (error.get_exit_code() == 0)
       return app.exit(error); // --help
-    std::cerr << format(Error{ErrorKind::Usage, error.what(), "fp4-runner --help lists the options"});
+    std::cerr << format(
+        Error{ErrorKind::Usage, error.what(), "fp4-runner --help lists the options"});
     return static_cast<int>(ErrorKind::Usage);
   }
   return std::nullopt;

@@ -8,16 +8,16 @@
 namespace fp4::runner {
 
 struct Options {
-  std::string input;               ///< the .mlir file; "-" is standard input
+  std::string input; ///< the .mlir file; "-" is standard input
   CompilerOptions compiler;
   tools::RunOptions run;
-  std::string emit;                ///< mlir | ptx | cubin | so; empty: run the program
-  std::string phase = "fused";     ///< of --emit=mlir
-  std::string output;              ///< of --emit; empty: standard output
-  std::string kernel;              ///< the gpu.module to emit; empty: all
+  std::string emit;            ///< mlir | ptx | cubin | so; empty: run the program
+  std::string phase = "fused"; ///< of --emit=mlir
+  std::string output;          ///< of --emit; empty: standard output
+  std::string kernel;          ///< the gpu.module to emit; empty: all
   bool timePhases = false;
 
-  bool layout = false;             ///< fp4-runner layout
+  bool layout = false; ///< fp4-runner layout
   hw::ScaleQuestion question;
 };
 

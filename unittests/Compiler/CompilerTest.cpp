@@ -56,8 +56,9 @@ TEST_F(CompilerTest, ManifestRecordsTheProgramAsWritten) {
   std::string manifest = compiler.manifest();
   EXPECT_THAT(manifest, HasSubstr(R"("schema":1)"));
   EXPECT_THAT(manifest, HasSubstr(R"("symbol":"fp4_entry_f")"));
-  EXPECT_THAT(manifest, HasSubstr(
-      R"("arguments":[{"layout":"linear","name":"x","shape":[-1,64],"type":"bf16"}])"));
+  EXPECT_THAT(
+      manifest,
+      HasSubstr(R"("arguments":[{"layout":"linear","name":"x","shape":[-1,64],"type":"bf16"}])"));
   EXPECT_THAT(manifest, HasSubstr(R"("recipe":"ocp_rceil")"));
   EXPECT_THAT(manifest, HasSubstr(R"("rounding":"nearest_even")"));
   EXPECT_THAT(manifest, HasSubstr(R"("op":"fp4.quantize","operands":["a0"])"));

@@ -62,8 +62,8 @@ public:
   Compiler(const Compiler &) = delete;
   Compiler &operator=(const Compiler &) = delete;
 
-  /// Parses and verifies, once per Compiler; "-" is standard input. Usage error when the file cannot be
-  /// read, Compile error when it is not a valid program.
+  /// Parses and verifies, once per Compiler; "-" is standard input. Usage error when the file
+  /// cannot be read, Compile error when it is not a valid program.
   Status loadFile(const std::string &path);
   /// The same for text; `name` is what diagnostics call it.
   Status loadText(const std::string &text, const std::string &name);

@@ -58,13 +58,12 @@ void fp4::EntryPoints::checkSizes(OpBuilder &builder, Location loc, const Argume
   Type i64 = builder.getI64Type();
   Type ptr = LLVM::LLVMPointerType::get(builder.getContext());
   for (auto [dim, size] : llvm::enumerate(argument.type.getShape())) {
-    Value slot = LLVM::GEPOp::create(
-        builder, loc, ptr, i64, descriptor,
-        ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(firstSize + dim)});
+    Value slot = LLVM::GEPOp::create(builder, loc, ptr, i64, descriptor,
+                                     ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(firstSize + dim)});
     bool isDynamic = ShapedType::isDynamic(size);
     std::string what = argument.name + " dimension " + std::to_string(dim);
-    StringRef note = isDynamic ? "pass at least one row"
-                               : "pass a buffer of the size that the manifest states";
+    StringRef note =
+        isDynamic ? "pass at least one row" : "pass a buffer of the size that the manifest states";
     callRuntime(builder, loc, module, RuntimeFunction::ExpectSize,
                 {stringAddress(builder, loc, module, "fp4_text", what),
                  LLVM::LoadOp::create(builder, loc, i64, slot),

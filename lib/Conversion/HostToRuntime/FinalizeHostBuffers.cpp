@@ -44,7 +44,8 @@ SmallVector<Value> dynamicSizes(OpBuilder &builder, Location loc, Value buffer) 
 Value leadingColumns(OpBuilder &builder, Location loc, Value buffer, MemRefType type) {
   if (buffer.getType() == type)
     return buffer;
-  SmallVector<OpFoldResult> offsets(2, builder.getIndexAttr(0)), strides(2, builder.getIndexAttr(1));
+  SmallVector<OpFoldResult> offsets(2, builder.getIndexAttr(0)),
+      strides(2, builder.getIndexAttr(1));
   OpFoldResult rows = memref::getMixedSize(builder, loc, buffer, 0);
   SmallVector<OpFoldResult> sizes = {rows, builder.getIndexAttr(type.getDimSize(1))};
   return memref::SubViewOp::create(builder, loc, buffer, offsets, sizes, strides);

@@ -22,9 +22,7 @@ namespace {
 ModuleOp moduleOf(Operation *op) { return op->getParentOfType<ModuleOp>(); }
 
 /// Bytes of an element; 4-bit tensors are memrefs of i8 by now.
-int64_t elementBytes(MemRefType type) {
-  return llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-}
+int64_t elementBytes(MemRefType type) { return llvm::divideCeil(type.getElementTypeBitWidth(), 8); }
 
 /// Bytes of a contiguous buffer.
 Value byteSize(OpBuilder &builder, Location loc, MemRefType type, Value descriptor) {
@@ -56,8 +54,7 @@ struct AllocLowering : ConvertOpToLLVMPattern<gpu::AllocOp> {
     SmallVector<Value, 4> sizes, strides;
     Value bytes;
     getMemRefDescriptorSizes(loc, type, adaptor.getDynamicSizes(), rewriter, sizes, strides, bytes);
-    Value address =
-        fp4::callRuntime(rewriter, loc, moduleOf(op), RuntimeFunction::Alloc, bytes);
+    Value address = fp4::callRuntime(rewriter, loc, moduleOf(op), RuntimeFunction::Alloc, bytes);
     Value descriptor =
         createMemRefDescriptor(loc, type, address, address, sizes, strides, rewriter);
     rewriter.replaceOp(op, descriptor);
@@ -72,8 +69,7 @@ struct DeallocLowering : ConvertOpToLLVMPattern<gpu::DeallocOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     if (op.getAsyncToken())
       return rewriter.notifyMatchFailure(op, "expects a synchronous deallocation");
-    Value address =
-        MemRefDescriptor(adaptor.getMemref()).allocatedPtr(rewriter, op.getLoc());
+    Value address = MemRefDescriptor(adaptor.getMemref()).allocatedPtr(rewriter, op.getLoc());
     fp4::callRuntime(rewriter, op.getLoc(), moduleOf(op), RuntimeFunction::Free, address);
     rewriter.eraseOp(op);
     return success();

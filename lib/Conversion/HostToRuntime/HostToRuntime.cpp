@@ -37,8 +37,7 @@ struct ConvertHostToRuntime : fp4::impl::ConvertHostToRuntimeBase<ConvertHostToR
     ModuleOp module = getOperation();
     fp4::KernelResourcesMap kernels = fp4::collectKernels(module);
     for (auto kernelModule : module.getOps<gpu::GPUModuleOp>()) {
-      kernelModule.emitError("must be compiled before the host is lowered")
-              .attachNote()
+      kernelModule.emitError("must be compiled before the host is lowered").attachNote()
           << "run fp4-emit-kernels before convert-host-to-runtime";
       return signalPassFailure();
     }

@@ -40,8 +40,8 @@ Value insertObject(OpBuilder &builder, Location loc, Value structure, int64_t po
   } else {
     address = LLVM::ZeroOp::create(builder, loc, ptr);
   }
-  structure = LLVM::InsertValueOp::create(builder, loc, structure, address,
-                                          ArrayRef<int64_t>(position));
+  structure =
+      LLVM::InsertValueOp::create(builder, loc, structure, address, ArrayRef<int64_t>(position));
   return LLVM::InsertValueOp::create(builder, loc, structure,
                                      fp4::constantInt(builder, loc, 64, size),
                                      ArrayRef<int64_t>(position + 1));
@@ -59,7 +59,8 @@ LogicalResult fp4::convertKernelBinary(gpu::BinaryOp binary, ModuleOp module) {
   OpBuilder builder(binary);
   Location loc = binary.getLoc();
   std::string symbol = runtimeModuleSymbol(binary.getName());
-  auto target = ptx.getProperties() ? ptx.getProperties().getAs<StringAttr>("target") : StringAttr();
+  auto target =
+      ptx.getProperties() ? ptx.getProperties().getAs<StringAttr>("target") : StringAttr();
   LLVM::GlobalOp ptxBytes = createBytes(builder, loc, symbol + "_ptx", ptx.getObject().getValue());
   LLVM::GlobalOp cubinBytes =
       cubin ? createBytes(builder, loc, symbol + "_cubin", cubin.getObject().getValue()) : nullptr;

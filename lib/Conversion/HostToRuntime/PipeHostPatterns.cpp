@@ -89,19 +89,19 @@ struct MakeTensorMapLowering : ConvertOpToLLVMPattern<fp4::pipe::MakeTensorMapOp
     auto i64 = [&](int64_t value) { return constantInt(rewriter, loc, 64, value); };
     auto i32 = [&](int64_t value) { return constantInt(rewriter, loc, 32, value); };
     int64_t pitch = bufferType.getDimSize(1) * bufferType.getElementTypeBitWidth() / 8;
-    Value rows = bufferType.isDynamicDim(0) ? buffer.size(rewriter, loc, 0)
-                                            : i64(bufferType.getDimSize(0));
-    Value dims = integerArray(rewriter, loc, 64,
-                              {i64(llvm::divideCeil(op.getColumns(), packed)), rows});
+    Value rows =
+        bufferType.isDynamicDim(0) ? buffer.size(rewriter, loc, 0) : i64(bufferType.getDimSize(0));
+    Value dims =
+        integerArray(rewriter, loc, 64, {i64(llvm::divideCeil(op.getColumns(), packed)), rows});
     Value strides = integerArray(rewriter, loc, 64, i64(pitch));
     Value box = integerArray(rewriter, loc, 32,
                              {i32(mapType.getColumns() / packed), i32(mapType.getRows())});
     Value map = createMapStorage(rewriter, loc);
-    fp4::callRuntime(
-        rewriter, loc, moduleOf(op), RuntimeFunction::TensorMap,
-        {map, buffer.bufferPtr(rewriter, loc, *getTypeConverter(), bufferType),
-         i32(static_cast<int32_t>(mapTypeOf(mapType.getElementType()))),
-         i32(hw::tensorMapSwizzleCode(swizzleOf(mapType.getLayout()))), i32(2), dims, strides, box});
+    fp4::callRuntime(rewriter, loc, moduleOf(op), RuntimeFunction::TensorMap,
+                     {map, buffer.bufferPtr(rewriter, loc, *getTypeConverter(), bufferType),
+                      i32(static_cast<int32_t>(mapTypeOf(mapType.getElementType()))),
+                      i32(hw::tensorMapSwizzleCode(swizzleOf(mapType.getLayout()))), i32(2), dims,
+                      strides, box});
     rewriter.replaceOp(op, map);
     return success();
   }

@@ -28,7 +28,8 @@ Signature signatureOf(MLIRContext *context, fp4::RuntimeFunction function) {
     return {"fp4rt_memset", {ptr, i8, i64}, {}};
   case fp4::RuntimeFunction::Memcpy2D: // dst, pitch, src, pitch, width, height
     return {"fp4rt_memcpy_2d", {ptr, i64, ptr, i64, i64, i64}, {}};
-  case fp4::RuntimeFunction::TensorMap: // out, base, element type, swizzle, rank, dims, strides, box
+  case fp4::RuntimeFunction::TensorMap: // out, base, element type, swizzle, rank, dims, strides,
+                                        // box
     return {"fp4rt_tensor_map", {ptr, ptr, i32, i32, i32, ptr, ptr, ptr}, {}};
   case fp4::RuntimeFunction::MultiprocessorCount:
     return {"fp4rt_multiprocessor_count", {}, i32};

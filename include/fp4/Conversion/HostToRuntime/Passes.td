@@ -38,8 +38,8 @@ def FinalizeHostBuffers : Pass<"fp4-finalize-host-buffers", "::mlir::ModuleOp"> 
 def ConvertHostToRuntime : Pass<"convert-host-to-runtime", "::mlir::ModuleOp"> {
   let summary = "Lower host functions to LLVM and calls of the runtime's C ABI";
   let description = [{
-    **Why.** One host program that runs in process and in an emitted library; both call the functions
-    of `fp4-c/Runtime.h`, left undefined here.
+    **Why.** One host program that runs in process and in an emitted library; both call the
+    functions of `fp4-c/Runtime.h`, left undefined here.
 
     **Precondition.** `fp4-finalize-host-buffers` ran; kernels are `gpu.binary` ops whose kernel
     table names the dynamic shared memory of each kernel (`fp4-emit-kernels`).
@@ -50,7 +50,8 @@ def ConvertHostToRuntime : Pass<"convert-host-to-runtime", "::mlir::ModuleOp"> {
     pointer to a memref descriptor follows per argument.
 
     ```mlir
-    gpu.launch_func @m::@kernel blocks in (%g, %c1, %c1) threads in (%b, %c1, %c1) args(%p : !pipe.global<f32>)
+    gpu.launch_func @m::@kernel blocks in (%g, %c1, %c1) threads in (%b, %c1, %c1)
+        args(%p : !pipe.global<f32>)
     // becomes
     llvm.call @fp4rt_launch(%module, %name, %g, %c1, %c1, %b, %c1, %c1, %shared, %params, %count)
     ```
