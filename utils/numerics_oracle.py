@@ -101,6 +101,31 @@ def mx_byte(amax, mode):
     return np.where(bad, 255, np.clip(e, 0, 254)).astype(np.uint8)
 
 
+MXFP4_MODELS = ["floor", "ceil", "even", "even_mslk", "rceil", "rceil_div"]
+MXFP4_VARIANTS = {  # exponent rule, factor of byte 0
+    "fi_mx": ("rceil", 1.0),
+    "vllm_mx": ("even", 0.0),
+    "fos_mx": ("rceil_div", 0.0),
+}
+
+
+def mx_variant(x, model):
+    """Quantizers that give byte 0 a factor of their own. FlashInfer's and vLLM's drop NaN and have
+    no byte 255: infinity is their largest exponent."""
+    x = np.asarray(x, F).reshape(-1, 32)
+    rule, zero_factor = MXFP4_VARIANTS[model]
+    amax = np.max(np.abs(x), 1)
+    byte = mx_byte(amax, rule).astype(int)
+    if model != "fos_mx":
+        amax = np.max(np.where(np.isnan(x), F(0), np.abs(x)), 1).astype(F)
+        u = bits(amax).astype(np.int64)
+        even = np.clip(((u + (1 << 21)) >> 23) - 2, 0, 254)
+        byte = np.where(np.isinf(amax), 254, mx_byte(amax, rule)) if rule == "rceil" else even
+    factor = np.where(byte == 255, np.nan, np.exp2(127.0 - byte))
+    factor = np.where(byte == 0, zero_factor, factor).astype(F)
+    return byte.astype(np.uint8), e2m1((x * factor[:, None]).astype(F))
+
+
 def mx_quant(x, mode):
     """x: (n, 32). Returns scale bytes and codes; amax propagates NaN, whose code is torchao's 3."""
     x = np.asarray(x, F).reshape(-1, 32)
@@ -153,16 +178,19 @@ def transformer_engine_fast(x, a):
     return s8, e2m1(bf16((x.astype(np.float64) * factor[:, None]).astype(F)))
 
 
-def torchao_one_level(x, a, divide):
-    s8 = e4m3(np.clip(a.prop / F(6), F(2**-6), F(448)).astype(F), saturate=False)
+def torchao_one_level(x, a, divide, cuda=False):
+    sixth = a.prop * R6 if cuda else a.prop / F(6)
+    s8 = e4m3(np.clip(sixth, F(2**-6), F(448)).astype(F), saturate=False)
     f = decode_e4m3(s8)[:, None]
     y = x / f if divide else x * (F(1) / f)
     return s8, e2m1(np.clip(y, -6, 6), nan=NAN_CODE)
 
 
-def torchao_two_level(x, a, divide):
-    p = F(a.tensor_prop / F(2688))
-    s8 = e4m3(np.clip((a.prop / F(6)) / p, F(2**-6), F(448)).astype(F), saturate=False)
+def torchao_two_level(x, a, divide, cuda=False):
+    """On CUDA, PyTorch multiplies a tensor by the reciprocal of a Python scalar instead."""
+    p = F(a.tensor_prop * (F(1) / F(2688))) if cuda else F(a.tensor_prop / F(2688))
+    sixth = a.prop * R6 if cuda else a.prop / F(6)
+    s8 = e4m3(np.clip(sixth / p, F(2**-6), F(448)).astype(F), saturate=False)
     f = decode_e4m3(s8)
     y = x / (p * f)[:, None] if divide else x * ((F(1) / p) / f)[:, None]
     return s8, e2m1(np.clip(y, -6, 6), nan=NAN_CODE)
@@ -214,8 +242,9 @@ def cutlass(x, a):
     return s8, e2m1(x * factor[:, None])
 
 
-def four_over_six(x, a, e4m3_max):
-    """TransformerEngine's, with the sum of absolute errors taken in element order."""
+def four_over_six(x, a, e4m3_max, metric="absolute"):
+    """TransformerEngine's, with the sum of absolute errors taken in element order; or the sum of
+    their squares; or the largest."""
     g = te_encode_scale(a.tensor_drop, e4m3_max)
     base = (a.drop / F(6) * g).astype(F)
     candidates = []
@@ -227,7 +256,11 @@ def four_over_six(x, a, e4m3_max):
         distance = np.abs((back / F(6 * e4m3_max)).astype(F) - x).astype(F)
         error = np.zeros(len(x), F)
         for i in range(16):
-            error = (error + distance[:, i]).astype(F)
+            if metric == "largest":
+                error = np.maximum(error, distance[:, i])
+            else:
+                power = distance[:, i] if metric == "absolute" else distance[:, i] * distance[:, i]
+                error = (error + power).astype(F)
         candidates.append((s8, q, error))
     (s4, q4, error4), (s6, q6, error6) = candidates
     four = error4 < error6
@@ -251,6 +284,11 @@ NV_MODELS = {
     "cutlass": cutlass,
     "te46": lambda x, a: four_over_six(x, a, 256),
     "te46_448": lambda x, a: four_over_six(x, a, 448),
+    "te46_squared": lambda x, a: four_over_six(x, a, 256, "squared"),
+    "te46_largest": lambda x, a: four_over_six(x, a, 256, "largest"),
+    "ao2_cuda": lambda x, a: torchao_two_level(x, a, divide=False, cuda=True),
+    "ao2old_cuda": lambda x, a: torchao_two_level(x, a, divide=True, cuda=True),
+    "ao1_cuda": lambda x, a: torchao_one_level(x, a, divide=False, cuda=True),
 }
 
 
@@ -258,6 +296,65 @@ def nv(x, model, tensor_amax=None):
     """x: (n, 16); tensor_amax: None takes it from x. Returns scale bytes and codes."""
     x = np.asarray(x, F).reshape(-1, 16)
     return NV_MODELS[model](x, Amaxes(x, tensor_amax))
+
+
+# --- Hadamard ---------------------------------------------------------------
+
+
+def hadamard(x, n=16, mask=0xD7E8, flavour="ascending", to_bf16=True):
+    """Blocks of n along the last axis. Flavours: ascending or descending fp32 butterflies, or the
+    exact sum rounded to fp32."""
+    x = np.asarray(x, F).reshape(-1, n)
+    x = x * np.array([-1 if mask >> i % 16 & 1 else 1 for i in range(n)], F)
+    scale = F(n**-0.5)
+    if flavour == "exact":
+        matrix = np.array([[(-1) ** bin(i & j).count("1") for j in range(n)] for i in range(n)])
+        y = (x.astype(np.float64) @ matrix * np.float64(scale)).astype(F)
+    else:
+        strides = [1 << k for k in range(n.bit_length() - 1)]
+        for h in strides if flavour == "ascending" else strides[::-1]:
+            pairs = x.reshape(-1, n // (2 * h), 2, h)
+            a, b = pairs[:, :, 0], pairs[:, :, 1]
+            x = np.stack([a + b, a - b], 2).astype(F).reshape(-1, n)
+        y = x * scale
+    return bf16(y) if to_bf16 else y
+
+
+# --- Stochastic rounding ----------------------------------------------------
+
+
+def e2m1_truncate(y, byte):
+    """Model of cvt.rs: away from zero iff the byte carries the first 8 discarded bits over."""
+    a = np.minimum(np.abs(y).astype(np.float64), 6.0)
+    low = np.searchsorted(E2M1.astype(np.float64), a, "right") - 1
+    high = np.minimum(low + 1, 7)
+    step = np.where(high > low, E2M1[high] - E2M1[low], 1)
+    up = np.floor(256 * (a - E2M1[low]) / step) + byte >= 256
+    code = (np.where(up, high, low) | np.signbit(y) << 3).astype(np.uint8)
+    return np.where(np.isnan(y), np.uint8(7), code)
+
+
+def e2m1_fused_add(y, byte):
+    """TransformerEngine's fallback: the fused sum, in fp32, then down to the grid."""
+    a = np.abs(y).astype(np.float64)
+    step = np.where(a < 2, 0.5, np.where(a < 4, 1.0, 2.0))
+    total = (a + byte / 256.0 * step).astype(F)  # exact in fp64 for all but tiny a
+    code = np.searchsorted(E2M1, np.minimum(total, F(6)), "right") - 1
+    code = (code | np.signbit(y) << 3).astype(np.uint8)
+    return np.where(np.isnan(y), np.uint8(7), code)
+
+
+def reverse8(byte):
+    return int(f"{byte:08b}"[::-1], 2)
+
+
+def random_bytes(words, bytes_map):
+    """Bytes of 16 elements from four words; element i of a quad goes to operand f, e, b, a."""
+    out = []
+    for w in words:
+        b = [w >> 8 * i & 255 for i in range(4)]
+        out += [b[2], reverse8(b[0]), b[3], reverse8(b[1])] if bytes_map == "hardware" else b
+    return out
 
 
 # --- Philox and packing -----------------------------------------------------

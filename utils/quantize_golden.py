@@ -2,7 +2,8 @@
 
 bf16 values with an amax that is no power of two are where the recipes differ (continuous fp32 data
 shows nothing). The tensors are drawn from Philox words, so that the C++ test makes the same ones;
-the hash is FNV-1a. Rewrites unittests/Numerics/data/quantize_golden.json."""
+the hash is FNV-1a. Rewrites unittests/Numerics/data/quantize_golden.json, and vectors_golden.json:
+the inputs of numerics_vectors.json through the models that file lacks."""
 import json, os, sys
 import numpy as np
 
@@ -10,7 +11,6 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import numerics_oracle as oracle
 
 ROWS, COLUMNS, TENSORS = 16, 512, 8
-MXFP4 = ["floor", "ceil", "even", "even_mslk", "rceil", "rceil_div"]
 
 
 def tensor(seed):
@@ -36,20 +36,51 @@ def fnv(data):
     return "%016x" % h
 
 
-def main():
+def quantize(x, model, tensor_amax=None):
+    if model in oracle.MXFP4_VARIANTS:
+        return oracle.mx_variant(x, model)
+    if model in oracle.MXFP4_MODELS:
+        return oracle.mx_quant(x, model)
+    return oracle.nv(x, model, tensor_amax)
+
+
+def tensor_goldens():
     golden = []
     for seed in range(TENSORS):
         x = tensor(seed)
         hashes = {}
-        for mode in list(oracle.NV_MODELS) + MXFP4:
-            s, c = oracle.mx_quant(x, mode) if mode in MXFP4 else oracle.nv(x, mode)
-            hashes[mode] = [fnv(s.tobytes()), fnv(oracle.pack(c).tobytes())]
+        for model in list(oracle.NV_MODELS) + oracle.MXFP4_MODELS + list(oracle.MXFP4_VARIANTS):
+            s, c = quantize(x, model)
+            hashes[model] = [fnv(s.tobytes()), fnv(oracle.pack(c).tobytes())]
         amax = "%08x" % int(np.max(np.abs(x)).view(np.uint32))
         golden.append({"seed": seed, "amax": amax, "recipes": hashes})
-    here = os.path.dirname(os.path.abspath(__file__))
-    with open(os.path.join(here, "../unittests/Numerics/data/quantize_golden.json"), "w") as f:
-        json.dump(golden, f, indent=0)
-        f.write("\n")
+    return golden
+
+
+def vector_goldens(vectors):
+    """{vector: {model: "scale:codes ..."}} in the vectors' own notation."""
+    golden = {}
+    for v in vectors["nv"]:
+        x = np.stack([oracle.from_hex(block) for block in v["x_fp32_hex"]])
+        models = [m for m in oracle.NV_MODELS if m not in v["model"]]
+        results = {m: quantize(x, m, v["tensor_amax_override"]) for m in models}
+        golden[v["name"]] = {m: oracle.text(s, c) for m, (s, c) in results.items()}
+    for v in vectors["mx"]:
+        x = oracle.from_hex(v["x_fp32_hex"])
+        results = {m: quantize(x, m) for m in oracle.MXFP4_VARIANTS}
+        golden[v["name"]] = {m: oracle.text(s, c) for m, (s, c) in results.items()}
+    return golden
+
+
+def main():
+    data = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../unittests/Numerics/data")
+    with open(os.path.join(data, "numerics_vectors.json")) as f:
+        vectors = json.load(f)
+    outputs = {"quantize_golden": tensor_goldens(), "vectors_golden": vector_goldens(vectors)}
+    for name, golden in outputs.items():
+        with open(os.path.join(data, name + ".json"), "w") as f:
+            json.dump(golden, f, indent=0)
+            f.write("\n")
 
 
 if __name__ == "__main__":

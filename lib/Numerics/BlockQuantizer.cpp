@@ -22,7 +22,12 @@ public:
   }
 
 private:
-  float combine(float a, float b) const { return largest ? std::fmax(a, b) : a + b; }
+  /// A NaN stays, in either fold.
+  float combine(float a, float b) const {
+    if (!largest)
+      return a + b;
+    return b > a || std::isnan(b) ? b : a;
+  }
 
   std::array<float, 16> rows{};
   bool largest;

@@ -2,6 +2,7 @@
 #include "ProgramBuilder.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace fp4::numerics {
 namespace {
@@ -122,7 +123,7 @@ ValueType RecipeProgram::typeOf(Value value) const {
 }
 
 std::string RecipeProgram::text() const {
-  std::string text;
+  std::string text = amaxNaN == NanPolicy::Drop ? "amax drops nan\n" : "amax keeps nan\n";
   for (Value v = 0; v < code.size(); ++v) {
     if (v == 0 || code[v].stage != code[v - 1].stage)
       text += fmt::format("{}:\n", stageName(code[v].stage));
@@ -133,6 +134,9 @@ std::string RecipeProgram::text() const {
   for (auto [name, value] : results)
     if (value != noValue)
       text += fmt::format("{} %{}\n", name, value);
+  if (candidates.size() > 1)
+    text += fmt::format("candidates {} by {} error\n", fmt::join(candidates, ", "),
+                        errorIsLargest ? "largest" : "summed");
   return text;
 }
 

@@ -236,8 +236,8 @@ void RecipeWriter::candidates(Value f) {
   const Value distance = b(Op::Absolute, b(Op::Subtract, back, element()));
   program.candidates = {1.f, 1.5f};
   program.errorIsLargest = recipe.adaptive == Adaptive::FourOverSixLargest;
-  program.error = recipe.adaptive == Adaptive::FourOverSixSquared ? b.multiply(distance, distance)
-                                                                  : distance;
+  program.error =
+      recipe.adaptive == Adaptive::FourOverSixSquared ? b.multiply(distance, distance) : distance;
 }
 
 RecipeProgram RecipeWriter::write() {
@@ -272,14 +272,13 @@ RecipeProgram makeDequantizer(BlockFormat format, float e4m3Max) {
   const Value byte = b.input(Op::ScaleByte, Stage::Block);
   Value factor = noValue;
   if (format == BlockFormat::NVFP4) {
-    const Value scaled =
-        b.multiply(b(Op::FromE4M3, byte), b.input(Op::TensorAmax, Stage::Tensor));
+    const Value scaled = b.multiply(b(Op::FromE4M3, byte), b.input(Op::TensorAmax, Stage::Tensor));
     const double range = 6.0 * static_cast<double>(e4m3Max);
     factor = b.multiply(scaled, b.constant(static_cast<float>(1.0 / range)));
   } else {
     const Value shifted = b(Op::ShiftLeft, byte, b.integer(23));
-    const Value normal = b.select(b(Op::IntEqual, byte, b.integer(0)), b.integer(0x00400000),
-                                  shifted);
+    const Value normal =
+        b.select(b(Op::IntEqual, byte, b.integer(0)), b.integer(0x00400000), shifted);
     const Value bits = b.select(b(Op::IntEqual, byte, b.integer(255)), b.integer(nanBits), normal);
     factor = b(Op::FloatOf, bits);
   }

@@ -89,6 +89,43 @@ TEST(RecipeVectors, everyRecipeEqualsEveryMxfp4Vector) {
   }
 }
 
+/// The models that came later: data/vectors_golden.json, made by utils/quantize_golden.py.
+TEST(RecipeVectors, laterRecipesEqualTheirModels) {
+  const json data = test::readJson("numerics_vectors.json");
+  const json golden = test::readJson("vectors_golden.json");
+  unsigned checked = 0;
+  for (const char *list : {"nv", "mx"})
+    for (const json &vector : data.at(list)) {
+      const json &x = vector.at("x_fp32_hex");
+      const bool mx = x[0].is_string();
+      std::vector<std::vector<float>> blocks;
+      for (const json &block : mx ? json::array({x}) : x)
+        blocks.push_back(parseHex(block));
+      std::optional<float> tensorAmax;
+      if (!mx && !vector.at("tensor_amax_override").is_null())
+        tensorAmax = vector.at("tensor_amax_override").get<float>();
+      const json &models = golden.at(vector.at("name").get<std::string>());
+      for (const auto &[model, expected] : models.items()) {
+        EXPECT_EQ(quantizeToText(recipe(model), blocks, tensorAmax),
+                  withOurNaN(expected.get<std::string>(), mx))
+            << vector.at("name") << " with " << recipe(model).name;
+        ++checked;
+      }
+    }
+  EXPECT_EQ(checked, 42u * 5 + 28 * 3);
+}
+
+TEST(Recipes, torchaoDividesDifferentlyOnCuda) {
+  // As PyTorch: a / 6.0 on CUDA is a * fp32(1/6), and amax / 2688.0 is amax * fp32(1/2688).
+  unsigned differ = 0;
+  for (int m = 0; m < 128; ++m) {
+    const float amax = 1.f + static_cast<float>(m) / 128;
+    const float cpu = globalScale(recipe("ao2"), amax).decode;
+    differ += cpu != globalScale(recipe("ao2_cuda"), amax).decode;
+  }
+  EXPECT_EQ(differ, 28u); // as numpy counts
+}
+
 TEST(Recipes, everyNameIsFoundAndEveryVectorModelIsARecipe) {
   for (const Recipe &r : recipes())
     EXPECT_EQ(lookupRecipe(r.name), &r);

@@ -43,13 +43,13 @@ constexpr unsigned blockSizeOf(BlockFormat format) {
 
 /// The tensor's encode scale g and decode scale d from its amax, with D = 6 * e4m3Max.
 enum class GlobalRule : uint8_t {
-  One,           ///< g = d = 1 (one-level recipes)
-  GuardedDivide, ///< g = min(D / a_t, FLT_MAX), 1 if a_t or g is 0; d = 1 / g
-  Divide,        ///< g = D / a_t, unguarded; d = 1 / g
-  Reciprocal,    ///< g = D * (1 / a_t), what `D / tensor` is in PyTorch; d = 1 / g
-  DecodeDivide,  ///< d = a_t / D; g is not used
+  One,            ///< g = d = 1 (one-level recipes)
+  GuardedDivide,  ///< g = min(D / a_t, FLT_MAX), 1 if a_t or g is 0; d = 1 / g
+  Divide,         ///< g = D / a_t, unguarded; d = 1 / g
+  Reciprocal,     ///< g = D * (1 / a_t), what `D / tensor` is in PyTorch; d = 1 / g
+  DecodeDivide,   ///< d = a_t / D; g is not used
   DecodeMultiply, ///< d = a_t * fp32(1 / D), what `tensor / D` is in PyTorch on CUDA
-  Supplied       ///< g is the number given in place of a_t; d = 1 / g
+  Supplied        ///< g is the number given in place of a_t; d = 1 / g
 };
 
 /// The block scale before its cast to e4m3. r6 = fp32(1/6).
@@ -102,7 +102,11 @@ enum class ExponentRule : uint8_t {
 };
 
 /// The factor of an MXFP4 block whose byte is 0.
-enum class ZeroByteFactor : uint8_t { Exact /** 2^127 */, One, Zero };
+enum class ZeroByteFactor : uint8_t {
+  Exact, ///< 2^127
+  One,
+  Zero
+};
 
 struct Recipe {
   std::string_view name;

@@ -93,7 +93,7 @@ inline constexpr Value noValue = 0xFFFF;
 
 struct Instruction {
   Op op;
-  Stage stage;                ///< the latest of its operands', or the input's
+  Stage stage; ///< the latest of its operands', or the input's
   std::array<Value, 3> operands = {noValue, noValue, noValue};
   uint32_t immediate = 0;
   bool operator==(const Instruction &) const = default;
