@@ -1,8 +1,11 @@
 #include "fp4/Numerics/Hadamard.h"
 #include "fp4/Numerics/Float16.h"
+#include "fp4/Numerics/Quantize.h"
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <string>
+#include <vector>
 
 namespace fp4::numerics {
 namespace {
@@ -16,18 +19,37 @@ void butterfly(std::span<float> block, size_t stride) {
     }
 }
 
+void butterflies(std::span<float> block, ButterflyOrder order, float scale) {
+  const unsigned stages = static_cast<unsigned>(std::countr_zero(block.size()));
+  for (unsigned s = 0; s < stages; ++s)
+    butterfly(block, size_t(1) << (order == ButterflyOrder::Ascending ? s : stages - 1 - s));
+  for (float &value : block)
+    value *= scale;
+}
+
+void exactSums(std::span<float> block, float scale) {
+  const std::vector<float> x(block.begin(), block.end());
+  for (size_t j = 0; j < x.size(); ++j) {
+    double sum = 0;
+    for (size_t i = 0; i < x.size(); ++i)
+      sum += std::popcount(i & j) % 2 ? -static_cast<double>(x[i]) : static_cast<double>(x[i]);
+    block[j] = static_cast<float>(sum * static_cast<double>(scale));
+  }
+}
+
 void transformBlock(std::span<float> block, const HadamardOptions &options) {
   for (size_t i = 0; i < block.size(); ++i)
     if (options.signMask >> (i % 16) & 1)
       block[i] = -block[i];
-  const unsigned stages = static_cast<unsigned>(std::countr_zero(block.size()));
-  for (unsigned s = 0; s < stages; ++s)
-    butterfly(block,
-              size_t(1) << (options.order == ButterflyOrder::Ascending ? s : stages - 1 - s));
   // Rounded to fp32 first: exact for 16 and 64, the nearest float for 32 and 128.
   const float scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(block.size())));
-  for (float &value : block)
-    value = options.roundToBF16 ? roundTo(FloatType::BF16, value * scale) : value * scale;
+  if (options.arithmetic == HadamardArithmetic::Butterfly)
+    butterflies(block, options.order, scale);
+  else
+    exactSums(block, scale);
+  if (options.roundToBF16)
+    for (float &value : block)
+      value = roundTo(FloatType::BF16, value);
 }
 
 } // namespace
@@ -43,6 +65,35 @@ Status hadamard(std::span<float> values, const HadamardOptions &options) {
   for (size_t i = 0; i < values.size(); i += n)
     transformBlock(values.subspan(i, n), options);
   return {};
+}
+
+Status hadamardRows(std::span<float> values, uint64_t rows, uint64_t columns,
+                    const HadamardOptions &options) {
+  if (options.blockSize && columns % options.blockSize)
+    return makeError(ErrorKind::Usage,
+                     "rows to transform must be multiples of " + std::to_string(options.blockSize) +
+                         " long, but got " + std::to_string(columns),
+                     "pad the matrix with zeros or take a smaller hadamard block");
+  for (uint64_t r = 0; r < rows; ++r)
+    FP4_TRY(hadamard(values.subspan(r * columns, columns), options));
+  return {};
+}
+
+Expected<HadamardAmax> hadamardAmax(std::span<const float> values, uint64_t rows, uint64_t columns,
+                                    bool columnwise, const HadamardOptions &options,
+                                    NanPolicy policy) {
+  if (values.size() != rows * columns)
+    return makeError(ErrorKind::Usage, "values must have " + std::to_string(rows * columns) +
+                                           " elements, but got " + std::to_string(values.size()));
+  std::vector<float> turned(values.begin(), values.end());
+  if (columnwise) {
+    for (uint64_t r = 0; r < rows; ++r)
+      for (uint64_t c = 0; c < columns; ++c)
+        turned[c * rows + r] = values[r * columns + c];
+    std::swap(rows, columns);
+  }
+  FP4_TRY(hadamardRows(turned, rows, columns, options));
+  return HadamardAmax{amax(values, policy), amax(turned, policy)};
 }
 
 } // namespace fp4::numerics

@@ -1,4 +1,4 @@
-// Blocks and row-major matrices, and the tiled scale layout. The arithmetic is the recipe's program.
+// Blocks, row-major matrices and the tiled scale layout. The arithmetic is the recipe's program.
 #include "fp4/Numerics/Quantize.h"
 #include "BlockQuantizer.h"
 #include "fp4/ISA/ScaleLayout.h"

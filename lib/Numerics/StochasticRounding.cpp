@@ -35,8 +35,8 @@ std::array<uint8_t, 16> randomBytes(const StochasticRounding &rounding, const Ra
   const Draw draw = rounding.mapping == PhiloxMapping::Element
                         ? elementDraw(domain, row, group)
                         : blockwiseDraw(domain, row, group, (domain.inputColumns() + 127) / 128);
-  const auto words = philox4x32(rounding.seed, draw.subsequence, rounding.offset + draw.offset,
-                                rounding.rounds);
+  const auto words =
+      philox4x32(rounding.seed, draw.subsequence, rounding.offset + draw.offset, rounding.rounds);
   std::array<uint8_t, 16> bytes;
   for (unsigned q = 0; q < 4; ++q) {
     const auto four = stochasticBytes(words[q], rounding.bytes);

@@ -50,6 +50,21 @@ constexpr uint64_t tiled128x4Bytes(uint64_t rows, uint64_t numBlocks) {
   return (rows + 127) / 128 * ((numBlocks + 3) / 4) * scaleBlockBytes;
 }
 
+/// FlashInfer's layout for small M: blocks of 8 rows x 4 scales (32 bytes), row-block major.
+constexpr uint64_t tiled8x4Offset(uint64_t row, uint64_t block, uint64_t numBlocks) {
+  const uint64_t tilesPerRow = (numBlocks + 3) / 4;
+  return ((row / 8) * tilesPerRow + block / 4) * 32 + row % 8 * 4 + block % 4;
+}
+constexpr uint64_t tiled8x4Bytes(uint64_t rows, uint64_t numBlocks) {
+  return (rows + 7) / 8 * ((numBlocks + 3) / 4) * 32;
+}
+
+/// TransformerEngine's layout before the swizzle: row-major, rows of a multiple of 4 scales, a
+/// multiple of 128 rows. It takes as many bytes as tiled 128x4.
+constexpr uint64_t padded128x4Offset(uint64_t row, uint64_t block, uint64_t numBlocks) {
+  return row * ((numBlocks + 3) / 4 * 4) + block;
+}
+
 /// The scale at a byte offset; the inverse of tiled128x4Offset. Padding gives row >= rows or
 /// block >= numBlocks.
 struct ScalePosition {

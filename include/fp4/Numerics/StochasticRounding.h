@@ -12,8 +12,8 @@
 //   subsequence  = group + 2^63 if the output is column-wise
 //   counter      = (offset low, offset high, subsequence low, subsequence high)
 //   word(r, k)   = word (k % 16) / 4 of the Philox block at that counter
-//   byte(r, k)   = of that word, as cvt.rs.e2m1x4 {x[q+3], x[q+2], x[q+1], x[q]} distributes it over
-//                  its four operands (StochasticMapping), q = k rounded down to a multiple of 4
+//   byte(r, k)   = of that word, as cvt.rs.e2m1x4 {x[q+3], x[q+2], x[q+1], x[q]} hands it to its
+//                  four operands (StochasticMapping), q = k rounded down to a multiple of 4
 //
 // A block of 16 spends one Philox block; a block of 32 (MXFP4), two. One quantization spends one
 // value of `offset`: the caller adds 1 for the next.

@@ -1,0 +1,96 @@
+//===- QuantizeMatrix.h - The quantization family on whole matrices -------===//
+//
+// What a training or serving step asks of a quantizer in one call: the row-wise output (M x K,
+// blocks along K), the column-wise output (the transposed matrix, K x M, blocks along M), or both;
+// each with its own amax, Hadamard transform and rounding; scales in any layout.
+//
+// Shapes. Values are row-major M x K. Codes are two per byte, even index in the low nibble, rows of
+// ceil(columns / 2) bytes; the nibble behind an odd row is 0. An NVFP4 row whose length is no
+// multiple of 16 ends in a shorter block (as if filled with zeros); MXFP4 rows must be multiples
+// of 32.
+//
+// Square blocks (16 x 16, NVFP4, for weights): one amax per tile of the input, and its scale in
+// each of the 16 rows, in both outputs: the column-wise codes are the transposed row-wise ones, and
+// quantizing the transposed matrix gives the same.
+//
+// Groups (grouped GEMM): matrices stacked along M that share nothing but K. Each is quantized, laid
+// out and padded by itself; outputs follow each other.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Numerics/Hadamard.h"
+#include "fp4/Numerics/Recipe.h"
+#include "fp4/Numerics/ScaleMatrix.h"
+#include "fp4/Numerics/StochasticRounding.h"
+#include "fp4/Support/Error.h"
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace fp4::numerics {
+
+/// How one output is made.
+struct SideOptions {
+  std::optional<HadamardOptions> hadamard;      ///< along the blocks, before amax; else none
+  std::optional<float> amax;                    ///< nvfp4: replaces that of the values
+  std::optional<StochasticRounding> stochastic; ///< else to nearest even
+};
+
+struct QuantizeOptions {
+  std::optional<SideOptions> rowwise = SideOptions{};
+  std::optional<SideOptions> columnwise;
+  bool squareBlocks = false; ///< 16 x 16
+  bool amaxPerRow = false;   ///< nvfp4: each row has its amax (row-scaled); row-wise output only
+  ScaleLayout layout = ScaleLayout::Linear;
+};
+
+/// One output.
+struct QuantizedSide {
+  uint64_t rows = 0, columns = 0; ///< of this output
+  uint64_t blocks = 0;            ///< scales per row
+  ScaleLayout layout = ScaleLayout::Linear;
+  std::vector<uint8_t> data;   ///< rows x ceil(columns / 2)
+  std::vector<uint8_t> scales; ///< in `layout`
+  std::vector<float> amax;     ///< nvfp4: one, or one per row; mxfp4: none
+
+  uint64_t rowBytes() const { return (columns + 1) / 2; }
+};
+
+struct QuantizedPair {
+  std::optional<QuantizedSide> rowwise, columnwise;
+};
+
+/// Quantizes a matrix. Fails on sizes that do not match, on a block that does not divide an MXFP4
+/// row or a Hadamard transform's, on square blocks or amax per row where they have no meaning, and
+/// on stochastic rounding with an adaptive recipe.
+Expected<QuantizedPair> quantizeMatrix(const Recipe &recipe, std::span<const float> values,
+                                       uint64_t rows, uint64_t columns,
+                                       const QuantizeOptions &options = {});
+
+/// One matrix per group, `groupRows` rows each, stacked in `values`. Amaxes are per group unless
+/// given. Stochastic rounding (PhiloxMapping::Element) counts groups of 16 through all matrices.
+Expected<std::vector<QuantizedPair>> quantizeGroups(const Recipe &recipe,
+                                                    std::span<const float> values,
+                                                    std::span<const uint64_t> groupRows,
+                                                    uint64_t columns,
+                                                    const QuantizeOptions &options = {});
+
+/// The scales of one output of all groups, one after the other; where each begins.
+struct GroupedScales {
+  std::vector<uint8_t> bytes;
+  std::vector<uint64_t> offsets; ///< one per group, and the end
+};
+GroupedScales concatenateScales(std::span<const QuantizedPair> groups, bool columnwise);
+
+/// The whole from the shards of a tensor- or sequence-parallel group, quantized with one amax:
+/// row-wise shards stack along rows; column-wise shards (K x M_rank, all of one shape, M_rank a
+/// multiple of the block) side by side. Padding is removed before and added after.
+Expected<QuantizedSide> gatherRowwise(std::span<const QuantizedSide> shards);
+Expected<QuantizedSide> gatherColumnwise(std::span<const QuantizedSide> shards);
+
+/// The values of an output, with the amax it was quantized with: row-major rows x columns.
+Expected<std::vector<float>> dequantizeSide(const Recipe &recipe, const QuantizedSide &side);
+
+} // namespace fp4::numerics

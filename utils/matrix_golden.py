@@ -1,0 +1,209 @@
+"""Golden hashes of whole-matrix quantization: orientations, square blocks, masked remainders,
+Hadamard transforms, stochastic rounding and scale layouts, from the numpy models.
+
+Rewrites unittests/Numerics/data/matrix_golden.json. A case names its options; the C++ test
+(MatrixTest.cpp) reads them, so a case added here is a test added there."""
+import json, os, sys
+import numpy as np
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import numerics_oracle as oracle
+from quantize_golden import fnv
+
+F = np.float32
+
+
+def tensor(seed, rows, columns):
+    """bf16 values over some binades, from Philox words (as MatrixTest.cpp makes them)."""
+    words = [w for i in range((rows * columns + 3) // 4) for w in oracle.philox(seed, 1, i)]
+    out = []
+    for i, w in enumerate(words[: rows * columns]):
+        exponent = 127 - (w >> 8 & 7) - (i // 64 * 2654435761 >> 8) % 5
+        out.append((w >> 31) << 31 | exponent << 23 | (w >> 16 & 0x7F) << 16)
+    out[0] = 128 << 23 | ((37 * seed + 5) & 0x7F) << 16  # the tensor's amax
+    return np.array(out, np.uint32).view(F).reshape(rows, columns)
+
+
+def layout_offset(layout, r, c, blocks):
+    tiles = (blocks + 3) // 4
+    if layout == "linear":
+        return r * blocks + c
+    if layout == "padded_128x4":
+        return r * tiles * 4 + c
+    if layout == "tiled_8x4":
+        return (r // 8 * tiles + c // 4) * 32 + r % 8 * 4 + c % 4
+    return (r // 128 * tiles + c // 4) * 512 + r % 32 * 16 + r % 128 // 32 * 4 + c % 4
+
+
+def lay_out(scales, layout):
+    rows, blocks = scales.shape
+    if layout == "linear":
+        return scales
+    unit = 8 if layout == "tiled_8x4" else 128
+    out = np.zeros((rows + unit - 1) // unit * unit * ((blocks + 3) // 4 * 4), np.uint8)
+    for r in range(rows):
+        for c in range(blocks):
+            out[layout_offset(layout, r, c, blocks)] = scales[r, c]
+    return out
+
+
+def random_of(case, rows, columns):
+    """Random bytes of every element of the output."""
+    sr = case["stochastic"]
+    out = np.zeros((rows, (columns + 15) // 16 * 16), np.int64)
+    tiles_x = ((rows if case["columnwise"] else columns) + 127) // 128
+    for r in range(rows):
+        for g in range((columns + 15) // 16):
+            if sr["mapping"] == "element":
+                sub = r * ((columns + 15) // 16) + g + (case["columnwise"] << 63)
+                draw = 0
+            elif case["columnwise"]:
+                thread = r % 128 // 2 % 32 * 8 + g % 8
+                draw = 4 * case["both"] + r % 128 // 64 * 2 + r % 2
+                sub = thread + 256 * (r // 128) + 256 * tiles_x * (g // 8)
+            else:
+                sub = r % 32 * 8 + g % 8 + 256 * (g // 8) + 256 * tiles_x * (r // 128)
+                draw = r % 128 // 32
+            words = oracle.philox(sr["seed"], sub, sr["offset"] + draw)
+            out[r, 16 * g : 16 * g + 16] = oracle.random_bytes(words, sr["bytes"])
+    return out
+
+
+class Rounding:
+    """Replaces the oracle's conversion to E2M1 while a case with stochastic rounding runs."""
+
+    def __init__(self, function):
+        self.function, self.nearest = function, oracle.e2m1
+
+    def __enter__(self):
+        if self.function:
+            oracle.e2m1 = lambda y, **_: self.function(y)
+
+    def __exit__(self, *_):
+        oracle.e2m1 = self.nearest
+
+
+def blocks_of(x, width):
+    rows, columns = x.shape
+    padded = np.zeros((rows, (columns + width - 1) // width * width), x.dtype)
+    padded[:, :columns] = x
+    return padded.reshape(-1, width)
+
+
+def quantize_blocks(case, x, amax, width):
+    """x: (n, elements of a scale)."""
+    if case["model"] in oracle.MXFP4_MODELS:
+        return oracle.mx_quant(x, case["model"])
+    return oracle.NV_MODELS[case["model"]](x, oracle.Amaxes(x, amax))
+
+
+def one_amax(case, x, amax):
+    """Scales (rows, blocks) and codes (rows, columns) of blocks along rows."""
+    width = 32 if case["model"] in oracle.MXFP4_MODELS else 16
+    rounding = None
+    if case["stochastic"]:
+        random = random_of(case, *x.shape)
+        random = np.pad(random, ((0, 0), (0, -random.shape[1] % width))).reshape(-1, width)
+        kind = oracle.e2m1_fused_add if case["stochastic"]["fused_add"] else oracle.e2m1_truncate
+        rounding = lambda y: kind(y, random)
+    with Rounding(rounding):
+        s, c = quantize_blocks(case, blocks_of(x, width), amax, width)
+    rows, columns = x.shape
+    return s.reshape(rows, -1), c.reshape(rows, -1)[:, :columns]
+
+
+def square(case, x, amax):
+    rows, columns = x.shape
+    r16, c16 = (rows + 15) // 16, (columns + 15) // 16
+    padded = np.zeros((r16 * 16, c16 * 16), F)
+    padded[:rows, :columns] = x
+    tiles = padded.reshape(r16, 16, c16, 16).transpose(0, 2, 1, 3).reshape(-1, 256)
+    s, c = quantize_blocks(case, tiles, amax, 256)
+    codes = c.reshape(r16, c16, 16, 16).transpose(0, 2, 1, 3).reshape(r16 * 16, -1)
+    return np.repeat(s.reshape(r16, c16), 16, 0)[:rows], codes[:rows, :columns]
+
+
+def run(case):
+    x = tensor(case["seed"], case["rows"], case["columns"])
+    if case["columnwise"]:
+        x = np.ascontiguousarray(x.T)
+    if case["hadamard"]:
+        h = case["hadamard"]
+        x = oracle.hadamard(x, h["size"], h["mask"], h["flavour"], h["bf16"]).reshape(x.shape)
+    amax = F(np.max(np.abs(x)))
+    if case["amax_per_row"]:
+        parts = [one_amax(case, row[None], F(np.max(np.abs(row)))) for row in x]
+        s, c = (np.concatenate(p) for p in zip(*parts))
+    else:
+        s, c = (square if case["square"] else one_amax)(case, x, amax)
+    if c.shape[1] % 2:
+        c = np.pad(c, ((0, 0), (0, 1)))
+    scales = lay_out(s, case["layout"])
+    return {
+        **case,
+        "amax": "%08x" % int(amax.view(np.uint32)),
+        "data": fnv(oracle.pack(c).tobytes()),
+        "scales": fnv(np.ascontiguousarray(scales).tobytes()),
+    }
+
+
+DEFAULTS = {
+    "model": "te214", "rows": 64, "columns": 160, "columnwise": 0, "both": 0, "square": 0,
+    "layout": "linear", "amax_per_row": 0, "hadamard": None, "stochastic": None,
+}  # fmt: skip
+
+
+def hadamard(size=16, mask=0xD7E8, flavour="ascending", bf16=1):
+    return {"size": size, "mask": mask, "flavour": flavour, "bf16": bf16}
+
+
+def stochastic(mapping="element", bytes="hardware", fused_add=0, seed=42, offset=7):
+    return {"mapping": mapping, "bytes": bytes, "fused_add": fused_add, "seed": seed,
+            "offset": offset}  # fmt: skip
+
+
+def cases():
+    for layout in ("linear", "padded_128x4", "tiled_128x4", "tiled_8x4"):
+        for columnwise in (0, 1):
+            yield {"layout": layout, "columnwise": columnwise, "rows": 144}
+    for model in ("te213", "ao2", "ao2_cuda", "te46", "vllm"):
+        yield {"model": model, "columnwise": 1}
+    for model in ("floor", "rceil"):
+        for columnwise in (0, 1):
+            yield {"model": model, "columnwise": columnwise, "layout": "tiled_128x4"}
+    for rows, columns in ((130, 96), (5, 24), (3, 1), (24, 37), (33, 15)):
+        for columnwise in (0, 1):
+            yield {"rows": rows, "columns": columns, "columnwise": columnwise,
+                   "layout": "tiled_128x4"}  # fmt: skip
+    for rows, columns in ((64, 160), (20, 40)):
+        for columnwise in (0, 1):
+            yield {"square": 1, "rows": rows, "columns": columns, "columnwise": columnwise}
+    yield {"amax_per_row": 1}
+    for size in (16, 32, 64, 128):
+        for flavour in ("ascending", "descending", "exact"):
+            for bf16 in (0, 1):
+                yield {"hadamard": hadamard(size, 0xD7E8, flavour, bf16), "columnwise": bf16,
+                       "rows": 128, "columns": 128}  # fmt: skip
+    yield {"hadamard": hadamard(16, 0)}
+    yield {"hadamard": hadamard(32, 0x1234), "model": "floor"}
+    yield {"stochastic": stochastic(), "model": "rceil"}
+    for columnwise in (0, 1):
+        yield {"stochastic": stochastic(), "columnwise": columnwise}
+        yield {"stochastic": stochastic(bytes="plain", seed=2**63 + 5, offset=2**40), "rows": 5,
+               "columns": 24, "columnwise": columnwise}  # fmt: skip
+        yield {"stochastic": stochastic(fused_add=1), "columnwise": columnwise,
+               "hadamard": hadamard()}  # fmt: skip
+        for both in (0, 1):
+            yield {"stochastic": stochastic("blockwise"), "columnwise": columnwise, "both": both,
+                   "rows": 272, "columns": 320}  # fmt: skip
+
+
+def main():
+    golden = [run({**DEFAULTS, "seed": i, **case}) for i, case in enumerate(cases())]
+    here = os.path.dirname(os.path.abspath(__file__))
+    with open(os.path.join(here, "../unittests/Numerics/data/matrix_golden.json"), "w") as f:
+        f.write("[\n" + ",\n".join(json.dumps(g) for g in golden) + "\n]\n")
+
+
+if __name__ == "__main__":
+    main()
