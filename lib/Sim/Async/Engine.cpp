@@ -29,6 +29,8 @@ std::string_view stringify(EngineKind kind) {
     return "tcgen05.ld";
   case EngineKind::TmemStore:
     return "tcgen05.st";
+  case EngineKind::ClusterLaunch:
+    return "clusterlaunchcontrol";
   }
   return "unknown";
 }

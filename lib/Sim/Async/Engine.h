@@ -32,7 +32,8 @@ enum class EngineKind : uint8_t {
   TmemShift,
   Commit,
   TmemLoad,
-  TmemStore
+  TmemStore,
+  ClusterLaunch
 };
 std::string_view stringify(EngineKind kind); ///< "tma", "bulk", "tcgen05.mma", ...
 
