@@ -57,6 +57,13 @@ TEST(Program, SyntaxErrorsAreLocated) {
   EXPECT_NE(parseError("hello").find("t.ptx:1:1: expects a directive"), std::string::npos);
 }
 
+TEST(Program, AbsurdSizesAreErrors) {
+  EXPECT_NE(parseError(header() + ".global .b8 x[999999999999999];").find("must have at most"), std::string::npos);
+  EXPECT_NE(parseError(header() + ".global .b8 x[9999999999][9999999999];").find("array 'x' is too large"), std::string::npos);
+  EXPECT_NE(parseError(kernel(".shared .b8 x[99999999];\nmov.u32 %r1, x;")).find("must have at most"), std::string::npos);
+  EXPECT_EQ(parseError(header() + ".global .b8 x[99][99];"), "no error");
+}
+
 TEST(Program, NestedScopesShadowAndLabelsAreLocal) {
   EXPECT_EQ(parseError(kernel(R"({ .reg .pred P1; .reg .b32 tmp;
 LAB_WAIT: mov.b32 tmp, 1; setp.ne.u32 P1, tmp, 1; @P1 bra LAB_WAIT; bra DONE;

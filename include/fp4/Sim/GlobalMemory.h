@@ -34,6 +34,7 @@ public:
   GlobalMemory &operator=(const GlobalMemory &) = delete;
 
   /// Allocates `size` bytes (0 is allowed and gives a unique address). Contents are 0xCD bytes.
+  /// Returns 0 when the host has no memory left.
   uint64_t allocate(uint64_t size, std::string name = "");
   /// Frees an allocation; `address` must be what allocate returned.
   Status free(uint64_t address);

@@ -27,7 +27,15 @@ static Type variableType(const ptx::Variable &variable) {
 uint64_t fp4::sim::variableBytes(const ptx::Variable &variable) {
   if (variable.unsized && variable.initial.empty())
     return 0;
-  return variable.count * variable.vector * bytesOf(variableType(variable));
+  // More than any device has: what follows may add and multiply without a thought.
+  uint64_t limit = variable.space == "global" || variable.space == "const" ? 1ull << 34 : 1ull << 24;
+  uint64_t unit = uint64_t(variable.vector) * bytesOf(variableType(variable));
+  if (variable.count > limit / unit)
+    throw DecodeError{variable.loc,
+                      fmt::format("variable '{}' in .{} must have at most {} bytes", variable.name,
+                                  variable.space, limit),
+                      "", false};
+  return variable.count * unit;
 }
 
 uint32_t fp4::sim::variableAlign(const ptx::Variable &variable) {

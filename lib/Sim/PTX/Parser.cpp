@@ -216,7 +216,9 @@ void Parser::parseVariableTail(Variable &variable) {
       variable.unsized = true;
       continue;
     }
-    variable.count *= expect(TokenKind::Int, "an array size").value;
+    Token size = expect(TokenKind::Int, "an array size");
+    if (__builtin_mul_overflow(variable.count, size.value, &variable.count))
+      fail(size, fmt::format("array '{}' is too large", variable.name));
     expect(']');
   }
   if (variable.space == "param" && (lexer.peek().is(',') || lexer.peek().is(')')))

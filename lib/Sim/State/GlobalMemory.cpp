@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
+#include <new>
 
 using namespace fp4;
 using namespace fp4::sim;
@@ -16,6 +17,9 @@ static auto lowerBound(const std::vector<std::unique_ptr<Allocation>> &table, ui
 }
 
 uint64_t GlobalMemory::allocate(uint64_t size, std::string name) {
+  std::unique_ptr<std::byte[]> storage(size >> 40 ? nullptr : new (std::nothrow) std::byte[std::max<uint64_t>(size, 1)]);
+  if (!storage)
+    return 0;
   uint64_t address = nextAddress;
   nextAddress += (size + kGap + kAlign - 1) / kAlign * kAlign;
   if (name.empty())
@@ -25,7 +29,7 @@ uint64_t GlobalMemory::allocate(uint64_t size, std::string name) {
   allocation->name = std::move(name);
   allocation->address = address;
   allocation->size = size;
-  allocation->bytes.reset(new std::byte[std::max<uint64_t>(size, 1)]);
+  allocation->bytes = std::move(storage);
   std::memset(allocation->bytes.get(), 0xCD, size);
   inUse += size;
   table.insert(lowerBound(table, address), std::move(allocation));

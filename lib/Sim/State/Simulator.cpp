@@ -42,7 +42,7 @@ static uint64_t volume(const std::array<uint32_t, 3> &shape) {
 
 /// What a launch must satisfy before the first instruction; errors are the launcher's.
 static Status checkLaunch(const KernelInfo &kernel, const LaunchConfig &config,
-                          const hw::TargetModel &target, size_t paramBytes, uint32_t sharedBytes) {
+                          const hw::TargetModel &target, size_t paramBytes, uint64_t sharedBytes) {
   auto refuse = [&](std::string message) {
     return makeError(ErrorKind::Usage, fmt::format("launch of '{}': {}", kernel.name, message));
   };
@@ -246,8 +246,8 @@ Expected<LaunchStats> Simulator::launch(const Program &program, std::string_view
   launch.config = config;
   launch.multiprocessors = (*target)->multiprocessors;
   FP4_TRY(chooseCluster(kernel->info, launch.config, launch.explicitCluster));
-  uint32_t shared = config.dynamicSharedBytes
-                        ? kernel->dynamicSharedOffset + config.dynamicSharedBytes
+  uint64_t shared = config.dynamicSharedBytes
+                        ? uint64_t(kernel->dynamicSharedOffset) + config.dynamicSharedBytes
                         : kernel->sharedBytes;
   FP4_TRY(checkLaunch(kernel->info, launch.config, **target, params.size(), shared));
   FP4_TRY(loadModule(program));
