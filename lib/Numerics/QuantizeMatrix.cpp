@@ -355,7 +355,7 @@ Expected<std::vector<float>> dequantizeSide(const Recipe &recipe, const Quantize
   auto scales = readScales(side.scales, side.rows, side.blocks, side.layout);
   if (!scales)
     return tl::unexpected(scales.error());
-  const RecipeProgram program = makeDequantizer(recipe.format, recipe.e4m3Max);
+  const RecipeProgram program = makeDequantizer(recipe);
   RecipeEvaluator evaluator(program);
   const uint64_t blockSize = blockSizeOf(recipe.format);
   evaluator.setTensor(side.amax.empty() ? 0.f : side.amax[0]);

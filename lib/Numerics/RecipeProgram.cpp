@@ -266,25 +266,44 @@ RecipeProgram RecipeWriter::write() {
 
 RecipeProgram makeProgram(const Recipe &recipe) { return RecipeWriter(recipe).write(); }
 
-RecipeProgram makeDequantizer(BlockFormat format, float e4m3Max) {
+namespace {
+
+/// What a code's value is multiplied by.
+Value decodeFactor(ProgramBuilder &b, const Recipe &recipe) {
+  const Value byte = b.input(Op::ScaleByte, Stage::Block);
+  if (recipe.format == BlockFormat::MXFP4) {
+    const Value bits = b(Op::ShiftLeft, byte, b.integer(23));
+    const Value isLeast = b(Op::IntEqual, byte, b.integer(0));
+    const Value finite = b.select(isLeast, b.integer(0x00400000), bits);
+    const Value isBad = b(Op::IntEqual, byte, b.integer(255));
+    return b(Op::FloatOf, b.select(isBad, b.integer(nanBits), finite));
+  }
+  const Value f = b(Op::FromE4M3, byte);
+  if (recipe.global == GlobalRule::One)
+    return f;
+  const Value amax = b.input(Op::TensorAmax, Stage::Tensor);
+  if (recipe.global == GlobalRule::Supplied)
+    return b.multiply(f, b.divide(b.constant(1.f), amax));
+  const double range = 6.0 * static_cast<double>(recipe.e4m3Max);
+  return b.multiply(b.multiply(f, amax), b.constant(static_cast<float>(1.0 / range)));
+}
+
+} // namespace
+
+RecipeProgram makeDequantizer(const Recipe &recipe) {
   RecipeProgram program;
   ProgramBuilder b;
-  const Value byte = b.input(Op::ScaleByte, Stage::Block);
-  Value factor = noValue;
-  if (format == BlockFormat::NVFP4) {
-    const Value scaled = b.multiply(b(Op::FromE4M3, byte), b.input(Op::TensorAmax, Stage::Tensor));
-    const double range = 6.0 * static_cast<double>(e4m3Max);
-    factor = b.multiply(scaled, b.constant(static_cast<float>(1.0 / range)));
-  } else {
-    const Value shifted = b(Op::ShiftLeft, byte, b.integer(23));
-    const Value normal =
-        b.select(b(Op::IntEqual, byte, b.integer(0)), b.integer(0x00400000), shifted);
-    const Value bits = b.select(b(Op::IntEqual, byte, b.integer(255)), b.integer(nanBits), normal);
-    factor = b(Op::FloatOf, bits);
-  }
+  const Value factor = decodeFactor(b, recipe);
   program.element = b.multiply(b.input(Op::Element, Stage::Element), factor);
   b.finish(program);
   return program;
+}
+
+RecipeProgram makeDequantizer(BlockFormat format, float e4m3Max) {
+  Recipe recipe;
+  recipe.format = format;
+  recipe.e4m3Max = e4m3Max;
+  return makeDequantizer(recipe);
 }
 
 } // namespace fp4::numerics

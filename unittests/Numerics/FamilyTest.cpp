@@ -197,6 +197,22 @@ TEST(Shapes, S11_zerosAreZeroOrPoisonByRecipe) {
     EXPECT_TRUE(std::isnan(product(name))) << name;
 }
 
+TEST(Shapes, dequantizingFollowsTheRecipesScales) {
+  const std::vector<float> x = {6.f, -4.f, 3.f, 0.5f};
+  const auto back = [&](const Recipe &r, std::optional<float> amax) {
+    QuantizeOptions options;
+    options.rowwise->amax = amax;
+    return *dequantizeSide(r, *quantizeMatrix(r, x, 1, 4, options)->rowwise);
+  };
+  EXPECT_EQ(back(recipe("torchao_1level"), std::nullopt), x);
+  EXPECT_EQ(back(recipe("torchao_1level"), 17.f), x); // has no tensor scale
+  Recipe supplied;
+  supplied.name = "supplied";
+  supplied.global = GlobalRule::Supplied;
+  EXPECT_EQ(back(supplied, 64.f), x);
+  EXPECT_EQ(back(recipe("transformer_engine"), 2688.f / 64)[0], 6.f);
+}
+
 //===--- Hadamard --------------------------------------------------------===//
 
 TEST(HadamardQuantize, S6_theAmaxIsThatOfTheTransform) {

@@ -31,6 +31,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace fp4::numerics {
@@ -127,5 +128,9 @@ RecipeProgram makeProgram(const Recipe &recipe);
 /// q * ((f * amax) * fp32(1 / (6 * e4m3Max))) for NVFP4, q * 2^(byte - 127) for MXFP4. Inputs:
 /// TensorAmax, ScaleByte, Element.
 RecipeProgram makeDequantizer(BlockFormat format, float e4m3Max = 448.f);
+
+/// The same for what a recipe wrote: its e4m3Max; q * f where it has one level, q * (f * (1 / g))
+/// where it was given g.
+RecipeProgram makeDequantizer(const Recipe &recipe);
 
 } // namespace fp4::numerics
