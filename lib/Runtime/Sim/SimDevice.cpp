@@ -74,14 +74,12 @@ Expected<DevicePtr> SimDevice::allocate(uint64_t bytes) {
   if (bytes > kLimit)
     return makeError(ErrorKind::Device,
                      fmt::format("allocating {} bytes failed: more than any device has", bytes));
-  try {
-    return simulator_.memory().allocate(bytes);
-  } catch (const std::bad_alloc &) {
-    return makeError(
-        ErrorKind::Device,
-        fmt::format("allocating {} bytes failed: this machine has too little memory", bytes),
-        "use a smaller problem");
-  }
+  if (uint64_t address = simulator_.memory().allocate(bytes))
+    return address;
+  return makeError(
+      ErrorKind::Device,
+      fmt::format("allocating {} bytes failed: this machine has too little memory", bytes),
+      "use a smaller problem");
 }
 
 Status SimDevice::free(DevicePtr address) {
