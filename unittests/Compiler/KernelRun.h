@@ -62,7 +62,7 @@ public:
     return values;
   }
 
-  /// Launches the kernel of module `module`; operands are addresses (Buffer) and i32.
+  /// Launches the kernel of module `module`; operands are addresses (Buffer), i32 and f32.
   template <typename... Operands>
   void launch(const std::string &module, uint32_t blocks, Operands... operands) {
     auto kernel = std::find_if(kernels.begin(), kernels.end(),
@@ -89,6 +89,7 @@ private:
   }
   void *parameter(Buffer &buffer) { return &buffer.address; }
   void *parameter(int32_t &value) { return &value; }
+  void *parameter(float &value) { return &value; }
 
   std::vector<KernelCode> kernels;
   std::unique_ptr<rt::Device> device;

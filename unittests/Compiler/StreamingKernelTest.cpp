@@ -232,6 +232,15 @@ TEST(MatmulAlpha, IsTransformerEngines) {
   }
 }
 
+TEST(Constant, FillsItsBuffer) {
+  KernelRun kernel("func.func @f() -> tensor<f32> {\n"
+                   "  %0 = arith.constant dense<2688.0> : tensor<f32>\n"
+                   "  return %0 : tensor<f32>\n}\n");
+  Buffer result = kernel.allocate(4);
+  kernel.launch("f_constant_0", 1, 2688.0f, result);
+  EXPECT_EQ(kernel.download<float>(result)[0], 2688.0f);
+}
+
 TEST(Dequantize, EveryCodeAndScale) {
   for (BlockFormat format : {BlockFormat::NVFP4, BlockFormat::MXFP4})
     for (FloatType type : {FloatType::BF16, FloatType::F16, FloatType::F32}) {
@@ -244,7 +253,8 @@ TEST(Dequantize, EveryCodeAndScale) {
       std::string y = fmt::format("tensor<?x{}x{}>", columns, numerics::stringify(type));
       KernelRun kernel(fmt::format(
           "func.func @f(%q: {0}, %s: {1}, %a: tensor<f32>) -> {2} {{\n"
-          "  %0 = fp4.dequantize %q scaled %s {3}{{format = #fp4.format<{4}>}} : ({0}, {1}{5}) -> {2}\n"
+          "  %0 = fp4.dequantize %q scaled %s {3}{{format = #fp4.format<{4}>}}\n"
+          "      : ({0}, {1}{5}) -> {2}\n"
           "  return %0 : {2}\n}}\n",
           q, s, y, nvfp4 ? "amax %a " : "", numerics::stringify(format),
           nvfp4 ? ", tensor<f32>" : ""));

@@ -15,7 +15,7 @@ TEST(Program, ListsKernelsAndTheirParameters) {
 .reqntid 192, 1, 1
 .minnctapersm 1
 { ret; }
-.entry one() { ret; }
+.entry one(.param .f32 x, .param .u64 .ptr .global .align 1 p) { ret; }
 )", "t.ptx");
   ASSERT_TRUE(program) << messageOf(program);
   ASSERT_EQ((*program)->kernels().size(), 2u);
@@ -26,6 +26,8 @@ TEST(Program, ListsKernelsAndTheirParameters) {
   EXPECT_EQ(info.params[2].offset, 192u);
   EXPECT_EQ(info.paramBytes, 200u);
   EXPECT_EQ(info.requiredBlock[0], 192u);
+  // The alignment behind .ptr is the pointee's.
+  EXPECT_EQ((*program)->findKernel("one")->params[1].offset, 8u);
   EXPECT_EQ((*program)->target(), "sm_100a");
 }
 

@@ -5,13 +5,13 @@
 //   tensor                                     device buffer                      bytes per row
 //   tensor<RxKxT>, T in bf16 f16 f32           memref<RxKxT>                      K * sizeof(T)
 //   tensor<f32>                                memref<f32>                        4
-//   tensor<RxKxf4E2M1FN>                       memref<RxPxi8>                     P = K/2 rounded up to 16
+//   tensor<RxKxf4E2M1FN>                       memref<RxPxi8>                     P
 //   tensor<RxBx{f8E4M3FN,f8E8M0FNU}>           memref<RxBxi8>                     B
 //   the same, #fp4.scale_layout<tiled_128x4>   memref<ceil(R/128) x ceil(B/4) x 512 x i8>
 //
-// f4E2M1FN is packed two to a byte, even k in the low nibble; bytes between K/2 and P are never read.
-// P is a multiple of 16 because TMA wants such a pitch. Users have dense rows, P = K/2: the type of
-// a buffer at a function boundary is userBufferType. Padding bytes of tiled scales are zero.
+// f4E2M1FN is packed two to a byte, even k in the low nibble. P is K/2 rounded up to 16, because TMA
+// wants such a pitch; bytes between K/2 and P are never read. Users have dense rows, P = K/2: the
+// type of a buffer at a function boundary is userBufferType. Padding bytes of tiled scales are zero.
 // Only the rows R may be dynamic.
 //
 //===----------------------------------------------------------------------===//

@@ -164,9 +164,7 @@ Value KernelBuilder::gridThreads() {
   return arith::MulIOp::create(bodyBuilder, blocks, constI32(bodyBuilder, kThreads));
 }
 
-ValueRange KernelBuilder::forEachItem(
-    Value items, ValueRange carried,
-    llvm::function_ref<SmallVector<Value>(Value, ValueRange)> item) {
+ValueRange KernelBuilder::forEachItem(Value items, ValueRange carried, ItemBody item) {
   Value first = globalThread(), step = gridThreads();
   auto loop = scf::ForOp::create(bodyBuilder, first, items, step, carried);
   OpBuilder::InsertionGuard guard(bodyBuilder);

@@ -66,9 +66,8 @@ public:
 
   /// In the kernel: for (item = globalThread; item < items; item += gridThreads) carried =
   /// item(carried). Work items are numbered with i32.
-  mlir::ValueRange
-  forEachItem(mlir::Value items, mlir::ValueRange carried,
-              llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value, mlir::ValueRange)> item);
+  using ItemBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value, mlir::ValueRange)>;
+  mlir::ValueRange forEachItem(mlir::Value items, mlir::ValueRange carried, ItemBody item);
 
   /// An uninitialized array of `count` i32 in static shared memory; its address. Call it outside of
   /// loops and branches of the body.

@@ -35,8 +35,8 @@ Value Scalars::roundToBF16(Value x) {
   return arith::ExtFOp::create(b, b.getF32Type(), half);
 }
 
-// These are LLVM's intrinsics from the start: on the way through arith and math, MLIR's GPU lowering
-// would turn them into calls of a device library.
+// These are LLVM's intrinsics from the start: on the way through arith and math, MLIR's lowering to
+// NVVM would turn them into calls of a device library.
 Value Scalars::absolute(Value x) { return LLVM::FAbsOp::create(b, x.getType(), x); }
 
 Value Scalars::minimumNumber(Value x, Value y) {

@@ -1,7 +1,7 @@
 //===- Scales.cpp - Kernels that move block scales between layouts --------===//
 //
-// Byte ((r/128)*T + b/4)*512 + (r%32)*16 + (r%128)/32*4 + b%4 of the tiled buffer, T = ceil(B/4), is
-// the scale of row r and block b. So 16 consecutive bytes hold blocks 4t to 4t+3 of the four rows
+// With T = ceil(B/4), byte ((r/128)*T + b/4)*512 + (r%32)*16 + (r%128)/32*4 + b%4 of the tiled buffer
+// is the scale of row r and block b. So 16 consecutive bytes hold blocks 4t to 4t+3 of the four rows
 // r, r+32, r+64 and r+96: that is what a thread of swizzle_scales writes. A thread of
 // unswizzle_scales writes four blocks of one row. Where B is not a multiple of 4, rows are neither
 // aligned nor whole words and go byte by byte.
@@ -92,8 +92,8 @@ int64_t tilesPerRow(int64_t columns) { return llvm::divideCeil(columns, kTileBlo
 
 } // namespace
 
-/// The words that lie together in the tiled buffer: blocks of `tile` of rows `row`, `row` + 32, ...;
-/// zero for rows that do not exist.
+/// The words that lie together in the tiled buffer: blocks of `tile` of rows `row`, `row` + 32, ...
+/// Zero for rows that do not exist.
 static Value gatherRows(ImplicitLocOpBuilder &b, LinearScales &input, Value row, Value rows,
                         Value tile) {
   auto type = VectorType::get(kTileRows / kRowStep, b.getI32Type());
@@ -156,8 +156,8 @@ LogicalResult fp4::lowerUnswizzle(UnswizzleScalesOp op, LoweringContext &context
   if (type.isDynamicDim(0)) {
     InFlightDiagnostic diag =
         op.emitOpError("has a kernel for a static number of rows, but got ") << type;
-    diag.attachNote() << "a tiled buffer holds its rows rounded up to 128, so their number is lost; "
-                         "keep the scales from before fp4.swizzle_scales";
+    diag.attachNote() << "a tiled buffer holds its rows rounded up to 128, so their number is "
+                         "lost; keep the scales from before fp4.swizzle_scales";
     return diag;
   }
   KernelBuilder kernel(op, "unswizzle_scales", context.symbols);

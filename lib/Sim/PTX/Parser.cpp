@@ -190,15 +190,21 @@ Variable Parser::parseVariable(bool isExtern) {
   variable.space = lexer.take().text;
   if (variable.space == "param" && lexer.peek().isDirective("entry"))
     fail(lexer.peek(), "expects a type, but got '.entry'");
+  bool isPointer = false;
   while (lexer.peek().kind == TokenKind::Directive) {
     Token token = lexer.take();
-    if (token.text == "align")
-      variable.align = takeInt("an alignment");
+    if (token.text == "align") {
+      // Behind .ptr it is what the pointer points at that is aligned.
+      uint64_t align = takeInt("an alignment");
+      if (!isPointer)
+        variable.align = align;
+    } else if (token.text == "ptr")
+      isPointer = true;
     else if (token.text == "v2" || token.text == "v4")
       variable.vector = token.text == "v2" ? 2 : 4;
     else if (token.text == "attribute")
       parseList(ArgKind::Parens, ')');
-    else if (token.text != "ptr" && !(variable.space == "param" && kSpaces.count(token.text)))
+    else if (!(variable.space == "param" && kSpaces.count(token.text)))
       variable.type = token.text;
   }
   Token name = expect(TokenKind::Name, "a variable name");
