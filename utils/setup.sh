@@ -32,7 +32,7 @@ install_ptxas() {
   [ -x build/toolchain/ptxas ] && return
   echo "== fetching ptxas ($FP4_PTXAS_WHEEL)"
   mkdir -p build/toolchain/wheel
-  if python3 -m pip install -q --no-deps --upgrade --target build/toolchain/wheel \
+  if PIP_ROOT_USER_ACTION=ignore python3 -m pip install -q --no-deps --upgrade --target build/toolchain/wheel \
       "$FP4_PTXAS_WHEEL"; then
     cp "$(find build/toolchain/wheel -name ptxas -type f | head -n 1)" build/toolchain/ptxas
   else
