@@ -6,6 +6,12 @@
 #include <charconv>
 
 namespace fp4::rt {
+
+Expected<CapturedGraph> Device::capture(const std::function<Status()> &) {
+  return makeError(ErrorKind::Device, name() + " has no graphs");
+}
+
+Status Device::replay(uint32_t) { return makeError(ErrorKind::Device, name() + " has no graphs"); }
 namespace {
 
 /// The ordinal of "cuda" or "cuda:N"; negative when the text is neither.

@@ -78,14 +78,18 @@ void Session::free(void *pointer) {
     return fail({ErrorKind::Device,
                  fmt::format("cannot free {}: it is not the start of a live allocation", pointer),
                  "free what fp4rt_alloc returned, once"});
+  if (recording_)
+    return;
   liveBytes_ -= it->second;
   allocations_.erase(it);
   check(device_.free(toDevice(pointer)));
 }
 
 void Session::memset(void *pointer, uint8_t value, uint64_t bytes) {
-  if (!failed())
-    check(device_.memset(toDevice(pointer), value, bytes));
+  if (failed() || !check(device_.memset(toDevice(pointer), value, bytes)) || !recording_)
+    return;
+  recorded_.push_back(
+      {[=](Device &device) { return device.memset(toDevice(pointer), value, bytes); }, {}});
 }
 
 void Session::copy2D(const Copy2D &copy) {
@@ -97,7 +101,8 @@ void Session::copy2D(const Copy2D &copy) {
                              "got source pitch {} and destination pitch {}",
                              copy.width, copy.srcPitch, copy.dstPitch),
                  ""});
-  check(device_.copy2D(copy));
+  if (check(device_.copy2D(copy)) && recording_)
+    recorded_.push_back({[copy](Device &device) { return device.copy2D(copy); }, {}});
 }
 
 void Session::encodeTensorMap(void *out128, const TensorMapRequest &request) {
@@ -139,9 +144,29 @@ Status Session::tryLaunch(const fp4rt_module &module, const char *kernel, const 
   auto end = device_.recordEvent();
   if (!end)
     return tl::unexpected<Error>(end.error());
-  launches_.push_back({module.name, kernel, shape, std::move(*info), 0});
+  launches_.push_back({module.name, kernel, shape, std::move(*info), 0, device_.lastLaunch()});
   events_.push_back({*begin, *end});
+  if (recording_)
+    recordLaunch(*id, shape, params);
   return {};
+}
+
+/// Parameters are copied: those of the caller live until its launch returns.
+void Session::recordLaunch(ModuleId module, const LaunchShape &shape,
+                           std::span<void *const> params) {
+  const KernelInfo &info = launches_.back().info;
+  std::vector<std::vector<std::byte>> values;
+  for (size_t i = 0; i < params.size(); ++i) {
+    auto *bytes = static_cast<const std::byte *>(params[i]);
+    values.emplace_back(bytes, bytes + info.parameterBytes[i]);
+  }
+  auto issue = [=, name = info.name, values = std::move(values)](Device &device) mutable {
+    std::vector<void *> pointers;
+    for (std::vector<std::byte> &value : values)
+      pointers.push_back(value.data());
+    return device.launch(module, name, shape, pointers);
+  };
+  recorded_.push_back({std::move(issue), launches_.size() - 1});
 }
 
 } // namespace fp4::rt

@@ -37,6 +37,9 @@ void addRunOptions(CLI::App &app, RunOptions &options) {
   group->add_option("--threads", options.hostThreads,
                     "host threads of the simulator and the reference; 0: all");
   group->add_flag("!--no-verify", options.verify, "do not compare with the reference");
+  group->add_flag("--benchmark", options.benchmark,
+                  "time the program and its kernels on a GPU, once the result is verified; on the "
+                  "simulator, show its counts");
   group->add_flag("--json", options.json, "print the report as one JSON object");
 }
 

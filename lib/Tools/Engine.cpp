@@ -98,7 +98,7 @@ void describeKernels(RunReport &report, const rt::Session &session, const Manife
         launch.module,          launch.kernel,
         launch.shape,           launch.info.registers,
         launch.info.localBytes, launch.info.staticSharedBytes + launch.shape.dynamicSharedBytes,
-        launch.milliseconds};
+        launch.milliseconds,    launch.counts};
     for (const KernelResources &known : manifest.kernels)
       if (known.module == launch.module && known.name == launch.kernel && !report.hardware) {
         kernel.registers = known.registers;
@@ -119,6 +119,7 @@ public:
     FP4_TRY(call());
     FP4_TRY(write());
     FP4_TRY(verify());
+    FP4_TRY(time());
     return std::move(report_);
   }
 
@@ -127,6 +128,7 @@ private:
   Status call();
   Status write();
   Status verify();
+  Status time();
 
   const Manifest &manifest_;
   const EntryResolver &resolver_;
@@ -150,10 +152,14 @@ private:
   } while (false)
 
 Status Run::prepare() {
+  if (options_.benchmark && !options_.verify)
+    return makeError(ErrorKind::Usage, "--benchmark times only what was verified",
+                     "leave --no-verify out");
   FP4_ASSIGN(function_, selectFunction(manifest_, options_.function));
   FP4_ASSIGN(outputs_, parseOutputs(*function_, options_));
   FP4_ASSIGN(arguments_, bindArguments(*function_, options_));
   FP4_ASSIGN(entry_, resolver_(function_->symbol));
+  report_.compiler = manifest_.compiler;
   report_.function = function_->name;
   report_.notes = arguments_.notes;
   FP4_ASSIGN(device_, openDevice(manifest_, options_, report_));
@@ -200,6 +206,26 @@ Status Run::verify() {
     report_.verdicts.push_back(judge(function_->results[i].name, results_[i], expected[i]));
   report_.referenceMilliseconds = millisecondsSince(start);
   report_.verified = true;
+  return {};
+}
+
+/// Wrong results are not timed; the report and the exit code say that they are wrong.
+Status Run::time() {
+  if (!options_.benchmark)
+    return {};
+  if (!report_.verified)
+    return makeError(
+        ErrorKind::Usage,
+        fmt::format("--benchmark times only what was verified, and '{}' has no program "
+                    "for the reference",
+                    function_->name));
+  if (!report_.passed())
+    return {};
+  report_.benchmarked = true;
+  if (!device_->isHardware())
+    return {};
+  FP4_ASSIGN(report_.benchmark,
+             tools::benchmark(*device_, *function_, entry_, arguments_.values, results_));
   return {};
 }
 

@@ -63,14 +63,47 @@ nlohmann::ordered_json toJson(const RunReport::Operand &operand) {
 }
 
 nlohmann::ordered_json toJson(const RunReport::Kernel &kernel) {
-  return {{"module", kernel.module},
-          {"name", kernel.name},
-          {"grid", toJson(kernel.shape.grid)},
-          {"block", toJson(kernel.shape.block)},
-          {"registers", kernel.registers},
-          {"spill_bytes", kernel.spillBytes},
-          {"shared_bytes", kernel.sharedBytes},
-          {"milliseconds", kernel.milliseconds}};
+  nlohmann::ordered_json object = {{"module", kernel.module},
+                                   {"name", kernel.name},
+                                   {"grid", toJson(kernel.shape.grid)},
+                                   {"block", toJson(kernel.shape.block)},
+                                   {"registers", kernel.registers},
+                                   {"spill_bytes", kernel.spillBytes},
+                                   {"shared_bytes", kernel.sharedBytes},
+                                   {"milliseconds", kernel.milliseconds}};
+  if (kernel.counts)
+    object["counts"] = {{"warp_instructions", kernel.counts->warpInstructions},
+                        {"mmas", kernel.counts->mmas},
+                        {"tickets", kernel.counts->tickets}};
+  return object;
+}
+
+nlohmann::ordered_json toJson(const Timing &timing) {
+  nlohmann::ordered_json object = {{"median_ms", timing.median},
+                                   {"p20_ms", timing.p20},
+                                   {"p80_ms", timing.p80},
+                                   {"relative_error", timing.relativeError},
+                                   {"settled", timing.settled},
+                                   {"method", timing.graph ? "graph" : "events"},
+                                   {"runs_per_sample", timing.runsPerSample},
+                                   {"samples_ms", timing.samples}};
+  if (timing.clockMax)
+    object["sm_clock_mhz"] = {timing.clockMin, timing.clockMax};
+  return object;
+}
+
+nlohmann::ordered_json toJson(const BenchmarkReport::Entry &entry) {
+  nlohmann::ordered_json object = {{"name", entry.name},
+                                   {"bytes", entry.traffic.bytes},
+                                   {"flops", entry.traffic.flops},
+                                   {"bytes_per_second", entry.bytesPerSecond()},
+                                   {"flops_per_second", entry.flopsPerSecond()},
+                                   {"timing", toJson(entry.timing)}};
+  if (entry.copy) {
+    object["of_copy"] = entry.ofCopy();
+    object["copy"] = toJson(*entry.copy);
+  }
+  return object;
 }
 
 nlohmann::ordered_json toJson(const Verdict &verdict) {
@@ -99,6 +132,44 @@ template <typename List> nlohmann::ordered_json listToJson(const List &list) {
 std::string shortName(const std::string &module, const std::string &function) {
   bool prefixed = module.size() > function.size() + 1 && module.starts_with(function + "_");
   return prefixed ? module.substr(function.size() + 1) : module;
+}
+
+/// What a simulation counted. Its times say nothing about a GPU, and the text says that.
+std::string countsText(const RunReport &report) {
+  std::string text =
+      "  benchmark: counts of the simulator and times of this host; these are not GPU "
+      "times\n";
+  size_t width = 6;
+  for (const RunReport::Kernel &kernel : report.kernels)
+    width = std::max(width, kernel.module.size());
+  text += fmt::format("  {:<{}}  {:>17}  {:>8}  {:>8}  {:>12}\n", "", width, "warp instructions",
+                      "MMAs", "tickets", "host time");
+  for (const RunReport::Kernel &kernel : report.kernels) {
+    rt::LaunchCounts counts = kernel.counts.value_or(rt::LaunchCounts{});
+    text += fmt::format("  {:<{}}  {:>17}  {:>8}  {:>8}  {:>12}\n", kernel.module, width,
+                        counts.warpInstructions, counts.mmas, counts.tickets,
+                        duration(kernel.milliseconds));
+  }
+  return text;
+}
+
+/// Schema 1. On a simulator only the kernels' counts are numbers of the benchmark.
+nlohmann::ordered_json benchmarkToJson(const RunReport &report) {
+  nlohmann::ordered_json object = {
+      {"schema", 1}, {"compiler", report.compiler}, {"gpu_times", report.benchmark.has_value()}};
+  if (!report.benchmark)
+    return object;
+  const BenchmarkReport &benchmark = *report.benchmark;
+  object["environment"] = {
+      {"device", report.device},       {"target", report.target},
+      {"driver", benchmark.driver},    {"multiprocessors", benchmark.multiprocessors},
+      {"l2_bytes", benchmark.l2Bytes}, {"time", benchmark.time}};
+  object["seed"] = report.seed;
+  object["sets"] = benchmark.sets;
+  object["set_bytes"] = benchmark.setBytes;
+  object["cold"] = benchmark.cold;
+  object["entries"] = listToJson(benchmark.entries);
+  return object;
 }
 
 } // namespace
@@ -144,6 +215,8 @@ std::string RunReport::text() const {
   if (verified)
     time += ", reference " + duration(referenceMilliseconds);
   line("time", time);
+  if (benchmarked)
+    text += benchmark ? benchmark->text() : countsText(*this);
   for (const std::string &note : notes)
     text += "note: " + note + "\n";
   return text;
@@ -168,6 +241,8 @@ std::string RunReport::json() const {
                                    {"notes", notes}};
   if (!hardware)
     object["device"]["policy"] = simPolicy;
+  if (benchmarked)
+    object["benchmark"] = benchmarkToJson(*this);
   return object.dump(2) + "\n";
 }
 

@@ -138,7 +138,7 @@ TEST(Engine, ListsWhatIsInside) {
   auto engine = openLibrary(FP4_HAND_LIBRARY);
   ASSERT_TRUE(engine);
   EXPECT_THAT(engine->list(), HasSubstr("function amax\n  argument x          ?x64xbf16\n"));
-  EXPECT_THAT(engine->list(), HasSubstr("kernel hand_amax.amax: 20 registers"));
+  EXPECT_THAT(engine->list(), HasSubstr("kernel amax_amax_0.amax: 20 registers"));
 }
 
 //===----------------------------------------------------------------------===//

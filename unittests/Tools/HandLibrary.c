@@ -46,7 +46,7 @@ static const char kPtx[] =
     "END:\n"
     "  ret;\n}\n";
 
-static const fp4rt_module kModule = {"hand_amax", "sm_90", kPtx, sizeof(kPtx) - 1, NULL, 0};
+static const fp4rt_module kModule = {"amax_amax_0", "sm_90", kPtx, sizeof(kPtx) - 1, NULL, 0};
 
 static void launchAmax(void **args, uint32_t extra, float error) {
   Scalar *result = args[0];
@@ -106,5 +106,5 @@ const char fp4_manifest[] =
                                  "\"results\":[{\"name\":\"y\",\"shape\":[-1,48],\"type\":\"bf16\","
                                  "\"layout\":\"linear\"}],"
                                  "\"program\":[],\"returns\":[\"a0\"]}],"
-                                 "\"kernels\":[{\"module\":\"hand_amax\",\"name\":\"amax\","
+                                 "\"kernels\":[{\"module\":\"amax_amax_0\",\"name\":\"amax\","
                                  "\"registers\":20,\"ptx_bytes\":1}]}";

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -64,8 +65,22 @@ struct KernelInfo {
   std::string name;
   uint32_t registers = 0; ///< per thread; 0 where the device does not know
   uint32_t staticSharedBytes = 0;
-  uint32_t localBytes = 0;      ///< per thread: spills and stack
-  bool compiledFromPtx = false; ///< the driver compiled the PTX, the cubin did not match
+  uint32_t localBytes = 0;              ///< per thread: spills and stack
+  bool compiledFromPtx = false;         ///< the driver compiled the PTX, the cubin did not match
+  std::vector<uint64_t> parameterBytes; ///< the size of each parameter
+};
+
+/// What a simulator counted during one launch.
+struct LaunchCounts {
+  uint64_t warpInstructions = 0;
+  uint64_t mmas = 0;
+  uint64_t tickets = 0; ///< asynchronous operations completed
+};
+
+/// Work recorded once and issued as a whole.
+struct CapturedGraph {
+  uint32_t id = 0;
+  size_t nodes = 0;
 };
 
 class Device {
@@ -107,6 +122,22 @@ public:
   virtual Expected<uint32_t> recordEvent() = 0;
   /// Milliseconds between two marks, waiting for the second. On a simulator: of host time.
   virtual Expected<double> elapsedMs(uint32_t first, uint32_t second) = 0;
+
+  // What a benchmark needs beyond that; a device without it says so by these defaults.
+  virtual Status copyOnDevice(DevicePtr dst, DevicePtr src, uint64_t bytes) {
+    return copy2D({dst, bytes, src, bytes, bytes, 1});
+  }
+  /// Bytes of the L2 cache; 0 where there is none.
+  virtual uint64_t l2Bytes() const { return 0; }
+  /// The driver's version, for the record: "CUDA 13.0".
+  virtual std::string driver() const { return ""; }
+  /// The clock of the multiprocessors at this moment, where the device can tell.
+  virtual std::optional<uint32_t> smClockMhz() { return std::nullopt; }
+  /// Records what `work` issues (launches, memset, copies) instead of executing it.
+  virtual Expected<CapturedGraph> capture(const std::function<Status()> &work);
+  virtual Status replay(uint32_t graph);
+  /// Counts of the last launch, on a simulator.
+  virtual std::optional<LaunchCounts> lastLaunch() const { return std::nullopt; }
 };
 
 /// Policy and seed of the simulator, ignored by hardware.

@@ -11,6 +11,7 @@
 
 #include <map>
 #include <set>
+#include <utility>
 
 namespace fp4::rt {
 
@@ -19,7 +20,14 @@ struct LaunchRecord {
   std::string module, kernel;
   LaunchShape shape;
   KernelInfo info;
-  double milliseconds = 0; ///< of device time (hardware) or host time (simulator)
+  double milliseconds = 0;            ///< of device time (hardware) or host time (simulator)
+  std::optional<LaunchCounts> counts; ///< of a simulator
+};
+
+/// One device operation of host code, to be issued again while its session lives.
+struct RecordedOp {
+  std::function<Status(Device &)> issue;
+  std::optional<size_t> launch; ///< index into Session::launches()
 };
 
 class Session {
@@ -48,6 +56,11 @@ public:
   Status finish();
   const std::vector<LaunchRecord> &launches() const { return launches_; }
   uint64_t allocatedBytes() const { return liveBytes_; }
+  /// Keeps every launch, memset and copy from now on. What host code frees stays allocated until
+  /// the session ends, since the recorded operations use it.
+  void record() { recording_ = true; }
+  /// What was recorded since the last call.
+  std::vector<RecordedOp> takeRecording() { return std::exchange(recorded_, {}); }
 
   // What the C ABI does; each is a no-op after the first error.
   void *allocate(uint64_t bytes);
@@ -67,6 +80,7 @@ private:
   Status tryLaunch(const fp4rt_module &module, const char *kernel, const LaunchShape &shape,
                    std::span<void *const> params);
   Status resolveTimes();
+  void recordLaunch(ModuleId module, const LaunchShape &shape, std::span<void *const> params);
   /// Kernels run after their launch returned: an error names those that may have caused it.
   Status withLaunches(Status status) const;
 
@@ -80,6 +94,8 @@ private:
   std::vector<LaunchRecord> launches_;
   std::vector<TimedLaunch> events_;
   uint64_t liveBytes_ = 0;
+  bool recording_ = false;
+  std::vector<RecordedOp> recorded_;
 };
 
 /// The functions of fp4-c/Runtime.h by name, for a JIT that does not search the process.

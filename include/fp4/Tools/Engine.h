@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "fp4/Runtime/Device.h"
+#include "fp4/Tools/Benchmark.h"
 #include "fp4/Tools/Reference.h"
 
 #include <functional>
@@ -39,11 +39,12 @@ struct RunOptions {
   std::vector<std::string> dims;         ///< NAME=SIZE, the dynamic first dimension of one argument
   bool verify = true;
   bool json = false;
+  bool benchmark = false; ///< time what was verified
   unsigned hostThreads = 0;
 };
 
 struct RunReport {
-  std::string function, device, deviceSelector, target, simPolicy;
+  std::string compiler, function, device, deviceSelector, target, simPolicy;
   bool hardware = false;
   uint64_t seed = 0;
   struct Kernel {
@@ -53,6 +54,7 @@ struct RunReport {
     uint32_t spillBytes = 0;
     uint32_t sharedBytes = 0;
     double milliseconds = 0;
+    std::optional<rt::LaunchCounts> counts; ///< of a simulator
   };
   struct Operand {
     std::string name;
@@ -65,6 +67,8 @@ struct RunReport {
   bool verified = false; ///< the reference was run
   double runMilliseconds = 0, referenceMilliseconds = 0;
   std::vector<std::string> notes;
+  bool benchmarked = false;                 ///< with --benchmark, and the result was right
+  std::optional<BenchmarkReport> benchmark; ///< on hardware
 
   /// A few lines for a person.
   std::string text() const;
@@ -93,7 +97,7 @@ private:
 };
 
 /// Adds --device, --policy, --seed, --dist, --function, --input, --output, --shape, --dim,
-/// --no-verify, --json and --threads. `options` must outlive the parse.
+/// --no-verify, --benchmark, --json and --threads. `options` must outlive the parse.
 void addRunOptions(CLI::App &app, RunOptions &options);
 
 /// Runs, prints the report to stdout or the error to stderr, and returns the exit code of

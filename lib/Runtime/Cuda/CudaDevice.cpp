@@ -38,6 +38,7 @@ Status CudaDevice::initialize() {
   const std::pair<DeviceAttribute, int *> attributes[] = {{ComputeCapabilityMajor, &major_},
                                                           {ComputeCapabilityMinor, &minor_},
                                                           {MultiprocessorCount, &multiprocessors_},
+                                                          {L2CacheBytes, &l2Bytes_},
                                                           {MaxSharedPerBlockOptin, &shared}};
   for (auto [attribute, value] : attributes)
     FP4_TRY(check(driver_.DeviceGetAttribute(value, attribute, device_), "cuDeviceGetAttribute",
@@ -52,6 +53,8 @@ CudaDevice::~CudaDevice() {
   if (!context_)
     return;
   driver_.CtxSetCurrent(context_);
+  for (GraphExec graph : graphs_)
+    driver_.GraphExecDestroy(graph);
   for (Event event : events_)
     driver_.EventDestroy(event);
   for (LoadedModule &module : modules_)
@@ -114,7 +117,9 @@ Status CudaDevice::copy2D(const Copy2D &copy) {
   raw.dstPitch = copy.dstPitch;
   raw.width = copy.width;
   raw.height = copy.height;
-  return check(driver_.Memcpy2DUnaligned(&raw), "cuMemcpy2D",
+  // Only the asynchronous call can be captured; only the other takes every pitch.
+  return check(stream_ ? driver_.Memcpy2DAsync(&raw, stream_) : driver_.Memcpy2DUnaligned(&raw),
+               "cuMemcpy2D",
                fmt::format("copying {} rows of {} bytes (pitch {} to {})", copy.height, copy.width,
                            copy.srcPitch, copy.dstPitch));
 }
@@ -123,7 +128,7 @@ Status CudaDevice::memset(DevicePtr dst, uint8_t value, uint64_t bytes) {
   if (!bytes)
     return {};
   FP4_TRY(enter());
-  return check(driver_.MemsetD8(dst, value, bytes), "cuMemsetD8",
+  return check(driver_.MemsetD8Async(dst, value, bytes, stream_), "cuMemsetD8Async",
                fmt::format("setting {} bytes at {:#x}", bytes, dst));
 }
 
@@ -204,11 +209,13 @@ Expected<CudaDevice::Kernel> CudaDevice::describeKernel(const LoadedModule &modu
   for (auto [attribute, value] : attributes)
     FP4_TRY(check(driver_.FuncGetAttribute(value, attribute, kernel.function), "cuFuncGetAttribute",
                   "reading the resources of '" + name + "'"));
-  kernel.info = {name, uint32_t(registers), uint32_t(shared), uint32_t(local), module.fromPtx};
+  kernel.info = {name, uint32_t(registers), uint32_t(shared), uint32_t(local), module.fromPtx, {}};
   kernel.requiredCluster = {uint32_t(cluster[0]), uint32_t(cluster[1]), uint32_t(cluster[2])};
   size_t offset = 0, size = 0;
-  while (driver_.FuncGetParamInfo(kernel.function, kernel.parameters, &offset, &size) == Success)
+  while (driver_.FuncGetParamInfo(kernel.function, kernel.parameters, &offset, &size) == Success) {
     ++kernel.parameters;
+    kernel.info.parameterBytes.push_back(size);
+  }
   return kernel;
 }
 
@@ -264,7 +271,7 @@ Status CudaDevice::launch(ModuleId module, std::string_view name, const LaunchSh
                       shape.block.y,
                       shape.block.z,
                       shape.dynamicSharedBytes,
-                      nullptr,
+                      stream_,
                       &cluster,
                       explicitCluster ? 1u : 0u};
   return check(
@@ -316,6 +323,76 @@ Expected<double> CudaDevice::elapsedMs(uint32_t first, uint32_t second) {
   FP4_TRY(check(driver_.EventElapsedTime(&milliseconds, events_[first], events_[second]),
                 "cuEventElapsedTime", "reading a timing event"));
   return milliseconds;
+}
+
+//===----------------------------------------------------------------------===//
+// Benchmarks
+//===----------------------------------------------------------------------===//
+
+std::string CudaDevice::driver() const {
+  return fmt::format("CUDA {}.{}", driver_.version / 1000, driver_.version % 1000 / 10);
+}
+
+std::optional<uint32_t> CudaDevice::smClockMhz() {
+  char bus[64] = {};
+  if (driver_.DeviceGetPCIBusId(bus, sizeof(bus), device_) != Success)
+    return std::nullopt;
+  return clock_.read(bus);
+}
+
+Status CudaDevice::copyOnDevice(DevicePtr dst, DevicePtr src, uint64_t bytes) {
+  if (!bytes)
+    return {};
+  FP4_TRY(enter());
+  return check(driver_.MemcpyDtoDAsync(dst, src, bytes, stream_), "cuMemcpyDtoDAsync",
+               fmt::format("copying {} bytes from {:#x} to {:#x}", bytes, src, dst));
+}
+
+/// The default stream cannot be captured: everything goes to one of its own meanwhile.
+Expected<cuda::Graph> CudaDevice::captureStream(const std::function<Status()> &work) {
+  const char *doing = "capturing a graph";
+  FP4_TRY(check(driver_.StreamCreate(&stream_, 0), "cuStreamCreate", doing));
+  Graph graph = nullptr;
+  Status status =
+      check(driver_.StreamBeginCapture(stream_, CaptureThreadLocal), "cuStreamBeginCapture", doing);
+  if (status) {
+    status = work();
+    Result ended = driver_.StreamEndCapture(stream_, &graph);
+    if (status)
+      status = check(ended, "cuStreamEndCapture", doing);
+  }
+  driver_.StreamDestroy(std::exchange(stream_, nullptr));
+  if (status)
+    return graph;
+  if (graph)
+    driver_.GraphDestroy(graph);
+  return tl::unexpected<Error>(status.error());
+}
+
+Expected<CapturedGraph> CudaDevice::capture(const std::function<Status()> &work) {
+  FP4_TRY(enter());
+  auto graph = captureStream(work);
+  if (!graph)
+    return tl::unexpected<Error>(graph.error());
+  CapturedGraph captured{uint32_t(graphs_.size()), 0};
+  GraphExec executable = nullptr;
+  Status status = check(driver_.GraphGetNodes(*graph, nullptr, &captured.nodes), "cuGraphGetNodes",
+                        "counting the nodes of a graph");
+  if (status)
+    status = check(driver_.GraphInstantiate(&executable, *graph, 0), "cuGraphInstantiateWithFlags",
+                   "instantiating a graph");
+  driver_.GraphDestroy(*graph);
+  if (!status)
+    return tl::unexpected<Error>(status.error());
+  graphs_.push_back(executable);
+  return captured;
+}
+
+Status CudaDevice::replay(uint32_t graph) {
+  if (graph >= graphs_.size())
+    return makeError(ErrorKind::Internal, fmt::format("no graph has the number {}", graph));
+  FP4_TRY(enter());
+  return check(driver_.GraphLaunch(graphs_[graph], nullptr), "cuGraphLaunch", "replaying a graph");
 }
 
 } // namespace fp4::rt

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "Driver.h"
+#include "SmClock.h"
 #include "fp4/Runtime/Device.h"
 
 #include <map>
@@ -39,6 +40,13 @@ public:
   Expected<uint32_t> recordEvent() override;
   Expected<double> elapsedMs(uint32_t first, uint32_t second) override;
 
+  Status copyOnDevice(DevicePtr dst, DevicePtr src, uint64_t bytes) override;
+  uint64_t l2Bytes() const override { return uint64_t(l2Bytes_); }
+  std::string driver() const override;
+  std::optional<uint32_t> smClockMhz() override;
+  Expected<CapturedGraph> capture(const std::function<Status()> &work) override;
+  Status replay(uint32_t graph) override;
+
 private:
   struct Kernel {
     cuda::Function function = nullptr;
@@ -63,6 +71,7 @@ private:
   Expected<Kernel *> findKernel(ModuleId module, std::string_view kernel);
   Expected<Kernel> describeKernel(const LoadedModule &module, const std::string &kernel) const;
   Status checkLaunch(const Kernel &kernel, const LaunchShape &shape, size_t numParams) const;
+  Expected<cuda::Graph> captureStream(const std::function<Status()> &work);
   Expected<cuda::Module> loadPtx(const fp4rt_module &module) const;
 
   const cuda::Driver &driver_;
@@ -73,6 +82,10 @@ private:
   int major_ = 0, minor_ = 0;
   int32_t multiprocessors_ = 0;
   uint32_t maxSharedBytes_ = 0;
+  int l2Bytes_ = 0;
+  cuda::Stream stream_ = nullptr; ///< the default stream, but while a graph is captured
+  std::vector<cuda::GraphExec> graphs_;
+  SmClock clock_;
   std::vector<LoadedModule> modules_;
   std::vector<cuda::Event> events_;
 };

@@ -19,6 +19,8 @@ using Module = struct ModuleOpaque *;
 using Function = struct FunctionOpaque *;
 using Stream = struct StreamOpaque *;
 using Event = struct EventOpaque *;
+using Graph = struct GraphOpaque *;
+using GraphExec = struct GraphExecOpaque *;
 
 // CUresult values that get a hint of their own.
 enum : Result {
@@ -45,6 +47,7 @@ enum : Result {
 
 enum DeviceAttribute : int {
   MultiprocessorCount = 16,
+  L2CacheBytes = 38,
   ComputeCapabilityMajor = 75,
   ComputeCapabilityMinor = 76,
   MaxSharedPerBlockOptin = 97,
@@ -67,6 +70,8 @@ enum JitOption : int {
   ErrorLogBuffer = 5,
   ErrorLogBufferBytes = 6,
 };
+
+enum CaptureMode : int { CaptureThreadLocal = 1 };
 
 enum MemoryType : unsigned { DeviceMemory = 2 };
 
@@ -133,7 +138,6 @@ static_assert(sizeof(LaunchConfig) == 56);
   X(MemcpyHtoD, "cuMemcpyHtoD_v2", uint64_t, const void *, size_t)                                 \
   X(MemcpyDtoH, "cuMemcpyDtoH_v2", void *, uint64_t, size_t)                                       \
   X(Memcpy2DUnaligned, "cuMemcpy2DUnaligned_v2", const Memcpy2D *)                                 \
-  X(MemsetD8, "cuMemsetD8_v2", uint64_t, unsigned char, size_t)                                    \
   X(ModuleLoadDataEx, "cuModuleLoadDataEx", Module *, const void *, unsigned, JitOption *,         \
     void **)                                                                                       \
   X(ModuleUnload, "cuModuleUnload", Module)                                                        \
@@ -148,4 +152,17 @@ static_assert(sizeof(LaunchConfig) == 56);
   X(EventRecord, "cuEventRecord", Event, Stream)                                                   \
   X(EventSynchronize, "cuEventSynchronize", Event)                                                 \
   X(EventElapsedTime, "cuEventElapsedTime", float *, Event, Event)                                 \
-  X(EventDestroy, "cuEventDestroy_v2", Event)
+  X(EventDestroy, "cuEventDestroy_v2", Event)                                                      \
+  X(DeviceGetPCIBusId, "cuDeviceGetPCIBusId", char *, int, DeviceOrdinal)                          \
+  X(MemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2", uint64_t, uint64_t, size_t, Stream)                   \
+  X(Memcpy2DAsync, "cuMemcpy2DAsync_v2", const Memcpy2D *, Stream)                                 \
+  X(MemsetD8Async, "cuMemsetD8Async", uint64_t, unsigned char, size_t, Stream)                     \
+  X(StreamCreate, "cuStreamCreate", Stream *, unsigned)                                            \
+  X(StreamDestroy, "cuStreamDestroy_v2", Stream)                                                   \
+  X(StreamBeginCapture, "cuStreamBeginCapture_v2", Stream, CaptureMode)                            \
+  X(StreamEndCapture, "cuStreamEndCapture", Stream, Graph *)                                       \
+  X(GraphGetNodes, "cuGraphGetNodes", Graph, void **, size_t *)                                    \
+  X(GraphInstantiate, "cuGraphInstantiateWithFlags", GraphExec *, Graph, unsigned long long)       \
+  X(GraphLaunch, "cuGraphLaunch", GraphExec, Stream)                                               \
+  X(GraphDestroy, "cuGraphDestroy", Graph)                                                         \
+  X(GraphExecDestroy, "cuGraphExecDestroy", GraphExec)

@@ -160,6 +160,8 @@ Expected<KernelInfo> SimDevice::kernelInfo(ModuleId module, std::string_view ker
   info.staticSharedBytes = (*found)->staticSharedBytes;
   info.localBytes = (*found)->localBytes;
   info.compiledFromPtx = true;
+  for (const auto &parameter : (*found)->params)
+    info.parameterBytes.push_back(parameter.size);
   return info;
 }
 
@@ -180,7 +182,10 @@ Status SimDevice::launch(ModuleId module, std::string_view kernel, const LaunchS
   config.block = toArray(shape.block);
   config.cluster = toArray(shape.cluster);
   config.dynamicSharedBytes = shape.dynamicSharedBytes;
-  FP4_TRY(simulator_.launch(*modules_[module], kernel, config, block));
+  auto stats = simulator_.launch(*modules_[module], kernel, config, block);
+  if (!stats)
+    return tl::unexpected<Error>(stats.error());
+  lastLaunch_ = {stats->warpInstructions, stats->mmas, stats->tickets};
   return {};
 }
 

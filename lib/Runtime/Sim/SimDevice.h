@@ -42,12 +42,15 @@ public:
   Expected<uint32_t> recordEvent() override;
   Expected<double> elapsedMs(uint32_t first, uint32_t second) override;
 
+  std::optional<LaunchCounts> lastLaunch() const override { return lastLaunch_; }
+
 private:
   SimDevice(const hw::TargetModel &target, sim::SimOptions options);
   Expected<const sim::KernelInfo *> findKernel(ModuleId module, std::string_view kernel) const;
 
   const hw::TargetModel &target_;
   sim::Simulator simulator_;
+  std::optional<LaunchCounts> lastLaunch_;
   std::vector<std::shared_ptr<const sim::Program>> modules_;
   std::vector<std::chrono::steady_clock::time_point> events_;
 };

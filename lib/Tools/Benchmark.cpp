@@ -1,0 +1,287 @@
+//===- Benchmark.cpp - How fast a verified function is --------------------===//
+
+#include "fp4/Tools/Benchmark.h"
+
+#include "EntryCall.h"
+
+#include <algorithm>
+#include <ctime>
+#include <fmt/format.h>
+
+namespace fp4::tools {
+namespace {
+
+constexpr size_t kMaxSets = 256;
+
+//===----------------------------------------------------------------------===//
+// Traffic
+//===----------------------------------------------------------------------===//
+
+/// "quantize" of "f_quantize_0"; `index` 0. Empty when the name has another form.
+std::string splitModule(const std::string &function, const std::string &module, size_t &index) {
+  size_t begin = function.size() + 1, end = module.rfind('_');
+  if (!module.starts_with(function + "_") || end == std::string::npos || end <= begin ||
+      end + 1 == module.size() || module.find_first_not_of("0123456789", end + 1) != module.npos)
+    return "";
+  index = std::strtoul(module.c_str() + end + 1, nullptr, 10);
+  return module.substr(begin, end - begin);
+}
+
+/// Kernels are named after the last words of their operation: "matmul" of fp4.blockscaled_matmul.
+bool isNamed(const std::string &op, const std::string &kernel) {
+  return op == "fp4." + kernel || op.ends_with("_" + kernel);
+}
+
+/// The types of all values of a program. Only rows are dynamic: those of a result are those of its
+/// first operand.
+std::map<std::string, Type> valueTypes(const Function &function,
+                                       std::span<const Tensor> arguments) {
+  std::map<std::string, Type> types;
+  for (size_t i = 0; i < arguments.size(); ++i)
+    types["a" + std::to_string(i)] = arguments[i].type;
+  for (const ProgramOp &op : function.program)
+    for (size_t i = 0; i < op.results.size(); ++i) {
+      Type type = op.resultTypes[i];
+      const Type &first = types[op.operands.empty() ? "" : op.operands[0]];
+      if (type.isDynamic() && !first.shape.empty())
+        type.shape[0] = first.shape[0];
+      types[op.results[i]] = type;
+    }
+  return types;
+}
+
+Traffic opTraffic(const ProgramOp &op, const std::map<std::string, Type> &types) {
+  Traffic traffic;
+  for (const std::vector<std::string> *names : {&op.operands, &op.results})
+    for (const std::string &name : *names)
+      traffic.bytes += types.at(name).bufferBytes();
+  if (op.op == "fp4.blockscaled_matmul")
+    traffic.flops =
+        2 * types.at(op.results[0]).elements() * uint64_t(types.at(op.operands[0]).shape[1]);
+  return traffic;
+}
+
+//===----------------------------------------------------------------------===//
+// Measuring
+//===----------------------------------------------------------------------===//
+
+std::string utcNow() {
+  std::time_t now = std::time(nullptr);
+  std::tm fields{};
+  gmtime_r(&now, &fields);
+  char text[32] = {};
+  std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &fields);
+  return text;
+}
+
+class Benchmark {
+public:
+  Benchmark(rt::Device &device, const Function &function, void (*entry)(void **),
+            std::span<const Tensor> arguments, std::span<const Tensor> verified,
+            const MeasureOptions &options)
+      : device_(device), function_(function), entry_(entry), arguments_(arguments),
+        verified_(verified), options_(options), session_(device) {}
+
+  Expected<BenchmarkReport> run() {
+    FP4_TRY(recordSets());
+    describe();
+    FP4_TRY(timeProgram());
+    FP4_TRY(checkResults());
+    FP4_TRY(timeKernels());
+    FP4_TRY(timeCopies());
+    // The program last: it is the sum of the rest.
+    std::rotate(report_.entries.begin(), report_.entries.begin() + 1, report_.entries.end());
+    return std::move(report_);
+  }
+
+private:
+  Status recordSets();
+  Status recordSet();
+  void describe();
+  Status timeProgram();
+  Status checkResults();
+  Status timeKernels();
+  Status timeCopies();
+  Expected<Timing> timeCopy(uint64_t bytes);
+  Expected<std::vector<rt::DevicePtr>> copyBuffers(uint64_t bytes, size_t count);
+  /// Sets of `bytes` of which all but one are together twice the L2 cache.
+  size_t setsOf(uint64_t bytes) const {
+    uint64_t others = (2 * device_.l2Bytes() + bytes - 1) / std::max<uint64_t>(bytes, 1);
+    return size_t(std::min<uint64_t>(1 + others, kMaxSets));
+  }
+
+  rt::Device &device_;
+  const Function &function_;
+  void (*entry_)(void **);
+  std::span<const Tensor> arguments_, verified_;
+  const MeasureOptions &options_;
+  rt::Session session_;
+  std::vector<std::unique_ptr<EntryCall>> calls_;
+  std::vector<std::vector<rt::RecordedOp>> sets_;
+  BenchmarkReport report_;
+};
+
+Status Benchmark::recordSets() {
+  session_.record();
+  FP4_TRY(recordSet());
+  report_.setBytes = session_.allocatedBytes();
+  while (sets_.size() < setsOf(report_.setBytes))
+    FP4_TRY(recordSet());
+  report_.sets = sets_.size();
+  report_.cold = (report_.sets - 1) * report_.setBytes >= 2 * device_.l2Bytes();
+  if (sets_[0].empty())
+    return makeError(ErrorKind::Usage,
+                     fmt::format("function '{}' gives the device nothing to do", function_.name),
+                     "there is nothing to time");
+  return {};
+}
+
+Status Benchmark::recordSet() {
+  calls_.push_back(std::make_unique<EntryCall>(session_, function_));
+  FP4_TRY(calls_.back()->upload(arguments_));
+  FP4_TRY(calls_.back()->call(entry_));
+  sets_.push_back(session_.takeRecording());
+  return {};
+}
+
+void Benchmark::describe() {
+  report_.driver = device_.driver();
+  report_.time = utcNow();
+  report_.multiprocessors = device_.multiprocessorCount();
+  report_.l2Bytes = device_.l2Bytes();
+}
+
+Status Benchmark::timeProgram() {
+  auto timing = measure(
+      device_, sets_.size(),
+      [&](size_t set) -> Status {
+        for (rt::RecordedOp &op : sets_[set])
+          FP4_TRY(op.issue(device_));
+        return {};
+      },
+      options_);
+  if (!timing)
+    return tl::unexpected<Error>(timing.error());
+  report_.entries.push_back({"program", {}, std::move(*timing), {}});
+  return {};
+}
+
+Status Benchmark::checkResults() {
+  for (std::unique_ptr<EntryCall> &call : calls_) {
+    auto results = call->download();
+    if (!results)
+      return tl::unexpected<Error>(results.error());
+    for (size_t i = 0; i < results->size(); ++i)
+      if ((*results)[i].bytes != verified_[i].bytes)
+        return makeError(
+            ErrorKind::Mismatch,
+            fmt::format("result '{}' changed under repetition", function_.results[i].name),
+            "the function is not deterministic, or has a race");
+  }
+  return {};
+}
+
+Status Benchmark::timeKernels() {
+  std::vector<std::string> modules;
+  for (const rt::RecordedOp &op : sets_[0])
+    if (op.launch)
+      modules.push_back(session_.launches()[*op.launch].module);
+  Traffic total;
+  bool known = true;
+  for (size_t i = 0; i < sets_[0].size(); ++i) {
+    if (!sets_[0][i].launch)
+      continue;
+    const std::string &module = session_.launches()[*sets_[0][i].launch].module;
+    auto timing = measure(
+        device_, sets_.size(), [&](size_t set) { return sets_[set][i].issue(device_); }, options_);
+    if (!timing)
+      return tl::unexpected<Error>(timing.error());
+    auto traffic = kernelTraffic(function_, arguments_, module, modules);
+    known &= traffic.has_value();
+    total.bytes += traffic.value_or(Traffic{}).bytes;
+    total.flops += traffic.value_or(Traffic{}).flops;
+    report_.entries.push_back({module, traffic.value_or(Traffic{}), std::move(*timing), {}});
+  }
+  report_.entries[0].traffic = known ? total : Traffic{};
+  return {};
+}
+
+Status Benchmark::timeCopies() {
+  std::map<uint64_t, Timing> measured;
+  for (BenchmarkReport::Entry &entry : report_.entries) {
+    const uint64_t bytes = entry.traffic.bytes / 2;
+    if (!bytes)
+      continue;
+    if (!measured.contains(bytes)) {
+      auto timing = timeCopy(bytes);
+      if (!timing)
+        return tl::unexpected<Error>(timing.error());
+      measured.emplace(bytes, std::move(*timing));
+    }
+    entry.copy = measured.at(bytes);
+  }
+  return {};
+}
+
+Expected<Timing> Benchmark::timeCopy(uint64_t bytes) {
+  const size_t sets = setsOf(2 * bytes);
+  auto buffers = copyBuffers(bytes, 2 * sets);
+  if (!buffers)
+    return tl::unexpected<Error>(buffers.error());
+  auto timing = measure(
+      device_, sets,
+      [&](size_t set) {
+        return device_.copyOnDevice((*buffers)[2 * set + 1], (*buffers)[2 * set], bytes);
+      },
+      options_);
+  for (rt::DevicePtr buffer : *buffers)
+    FP4_TRY(device_.free(buffer));
+  return timing;
+}
+
+/// Filled with the function's own data: memory that is all zeros is faster.
+Expected<std::vector<rt::DevicePtr>> Benchmark::copyBuffers(uint64_t bytes, size_t count) {
+  const std::vector<std::byte> *data = nullptr;
+  for (const Tensor &tensor : arguments_)
+    if (!data || tensor.bytes.size() > data->size())
+      data = &tensor.bytes;
+  std::vector<rt::DevicePtr> buffers;
+  for (size_t i = 0; i < count; ++i) {
+    auto buffer = device_.allocate(bytes);
+    if (!buffer)
+      return tl::unexpected<Error>(buffer.error());
+    buffers.push_back(*buffer);
+    for (uint64_t at = 0; data && !data->empty() && at < bytes; at += data->size())
+      FP4_TRY(device_.copyToDevice(
+          *buffer + at, std::span(*data).first(std::min<uint64_t>(data->size(), bytes - at))));
+  }
+  return buffers;
+}
+
+} // namespace
+
+std::optional<Traffic> kernelTraffic(const Function &function, std::span<const Tensor> arguments,
+                                     const std::string &module,
+                                     std::span<const std::string> kernels) {
+  size_t index = 0, other = 0;
+  const std::string name = splitModule(function.name, module, index);
+  std::vector<const ProgramOp *> ops;
+  for (const ProgramOp &op : function.program)
+    if (!name.empty() && isNamed(op.op, name))
+      ops.push_back(&op);
+  size_t alike = size_t(std::count_if(kernels.begin(), kernels.end(), [&](const auto &kernel) {
+    return splitModule(function.name, kernel, other) == name;
+  }));
+  if (index >= ops.size() || alike != ops.size())
+    return std::nullopt;
+  return opTraffic(*ops[index], valueTypes(function, arguments));
+}
+
+Expected<BenchmarkReport> benchmark(rt::Device &device, const Function &function,
+                                    void (*entry)(void **), std::span<const Tensor> arguments,
+                                    std::span<const Tensor> verified,
+                                    const MeasureOptions &options) {
+  return Benchmark(device, function, entry, arguments, verified, options).run();
+}
+
+} // namespace fp4::tools

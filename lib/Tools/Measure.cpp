@@ -1,0 +1,154 @@
+//===- Measure.cpp - Times of work on a device, with their statistics -----===//
+
+#include "fp4/Tools/Measure.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+namespace fp4::tools {
+namespace {
+
+constexpr double kGraphBelowMs = 0.05;
+constexpr size_t kMinNodes = 10;
+/// A graph is long enough that the gap between two of them does not count.
+constexpr double kGraphMs = 2;
+constexpr size_t kMaxRunsPerGraph = 1000;
+/// Issued before the host waits: enough to keep the device busy.
+constexpr size_t kBatch = 10;
+
+double quantile(const std::vector<double> &sorted, double fraction) {
+  double position = fraction * double(sorted.size() - 1);
+  size_t below = size_t(position);
+  size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (position - double(below)) * (sorted[above] - sorted[below]);
+}
+
+class Measurement {
+public:
+  Measurement(rt::Device &device, size_t sets, const std::function<Status(size_t)> &issue,
+              const MeasureOptions &options)
+      : device_(device), sets_(sets), issue_(issue), options_(options) {}
+
+  Expected<Timing> run() {
+    FP4_TRY(warmUp());
+    while (!done())
+      FP4_TRY(batch([this] { return once(); }, timing_.runsPerSample));
+    return std::move(timing_);
+  }
+
+private:
+  Status warmUp();
+  Status captureGraph(double millisecondsPerRun);
+  Status batch(const std::function<Status()> &work, size_t runs);
+  bool done();
+  void sampleClock();
+  /// Issues what one sample times.
+  Status once() { return timing_.graph ? device_.replay(graph_) : next(); }
+  Status next() { return issue_(set_++ % sets_); }
+
+  rt::Device &device_;
+  size_t sets_;
+  const std::function<Status(size_t)> &issue_;
+  const MeasureOptions &options_;
+  size_t set_ = 0;
+  uint32_t graph_ = 0;
+  Timing timing_;
+};
+
+/// Loads the code and raises the clock; its times only choose the method.
+Status Measurement::warmUp() {
+  for (size_t i = 0; i < std::max(sets_, kBatch); ++i)
+    FP4_TRY(next());
+  FP4_TRY(batch([this] { return next(); }, 1));
+  summarize(timing_, options_.tolerance);
+  const double estimate = timing_.median;
+  timing_ = {};
+  return estimate < kGraphBelowMs ? captureGraph(estimate) : Status{};
+}
+
+Status Measurement::captureGraph(double millisecondsPerRun) {
+  double wanted = std::ceil(kGraphMs / std::max(millisecondsPerRun, 1e-6));
+  size_t runs = size_t(std::clamp(wanted, double(kMinNodes), double(kMaxRunsPerGraph)));
+  runs = (runs + sets_ - 1) / sets_ * sets_; // each set equally often
+  auto graph = device_.capture([&]() -> Status {
+    for (size_t i = 0; i < runs; ++i)
+      FP4_TRY(next());
+    return {};
+  });
+  if (!graph)
+    return tl::unexpected<Error>(graph.error());
+  if (graph->nodes < std::max(kMinNodes, runs))
+    return makeError(ErrorKind::Internal,
+                     fmt::format("a graph of {} runs must have at least {} nodes, but has {}", runs,
+                                 std::max(kMinNodes, runs), graph->nodes),
+                     "the work was not captured; there is nothing to time");
+  timing_.graph = true;
+  timing_.runsPerSample = runs;
+  graph_ = graph->id;
+  return device_.replay(graph_);
+}
+
+Status Measurement::batch(const std::function<Status()> &work, size_t runs) {
+  std::vector<std::pair<uint32_t, uint32_t>> marks;
+  for (size_t i = 0; i < kBatch; ++i) {
+    auto begin = device_.recordEvent();
+    if (!begin)
+      return tl::unexpected<Error>(begin.error());
+    FP4_TRY(work());
+    auto end = device_.recordEvent();
+    if (!end)
+      return tl::unexpected<Error>(end.error());
+    marks.emplace_back(*begin, *end);
+  }
+  sampleClock();
+  for (auto [begin, end] : marks) {
+    auto elapsed = device_.elapsedMs(begin, end);
+    if (!elapsed)
+      return tl::unexpected<Error>(elapsed.error());
+    timing_.samples.push_back(*elapsed / double(runs));
+  }
+  return {};
+}
+
+/// While the device works on a batch.
+void Measurement::sampleClock() {
+  auto clock = device_.smClockMhz();
+  if (!clock)
+    return;
+  timing_.clockMin = timing_.clockMin ? std::min(timing_.clockMin, *clock) : *clock;
+  timing_.clockMax = std::max(timing_.clockMax, *clock);
+}
+
+bool Measurement::done() {
+  if (timing_.samples.size() < options_.minSamples)
+    return false;
+  summarize(timing_, options_.tolerance);
+  double spent = timing_.median * double(timing_.samples.size() * timing_.runsPerSample);
+  return timing_.settled || timing_.samples.size() >= options_.maxSamples ||
+         spent >= options_.maxMilliseconds;
+}
+
+} // namespace
+
+void summarize(Timing &timing, double tolerance) {
+  std::vector<double> sorted = timing.samples;
+  std::sort(sorted.begin(), sorted.end());
+  timing.p20 = quantile(sorted, 0.2);
+  timing.median = quantile(sorted, 0.5);
+  timing.p80 = quantile(sorted, 0.8);
+  // A normal distribution has its 20th and 80th percentile 1.683 deviations apart, and the median
+  // of n samples a standard error of sqrt(pi/2) deviations over sqrt(n).
+  double deviation = (timing.p80 - timing.p20) / 1.683;
+  double error = 1.2533 * deviation / std::sqrt(double(sorted.size()));
+  timing.relativeError = timing.median > 0 ? error / timing.median : 0;
+  timing.settled = timing.relativeError <= tolerance;
+}
+
+Expected<Timing> measure(rt::Device &device, size_t sets,
+                         const std::function<Status(size_t set)> &issue,
+                         const MeasureOptions &options) {
+  return Measurement(device, sets, issue, options).run();
+}
+
+} // namespace fp4::tools
