@@ -7,6 +7,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$folder"
 cp "$build"/unittests/fp4-cts "$build"/bin/fp4-run "$here"/{run.sh,compare.py,copy_tiles.ptx} "$folder"
 "$build"/bin/fp4-runner "$here"/programs.mlir --target=sm_90a --emit=so -o "$folder"/programs.so
+"$build"/bin/fp4-runner "$here"/../../benchmarks/streaming.mlir --target=sm_90a --emit=so \
+  -o "$folder"/streaming.so
 printf '.version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry empty() { ret; }\n' \
   >"$folder"/empty.ptx
 ptxas -arch=sm_90a "$folder"/empty.ptx -o "$folder"/empty.cubin

@@ -103,6 +103,7 @@ private:
   Status timeKernels();
   Status timeCopies();
   Expected<Timing> timeCopy(uint64_t bytes);
+  Expected<Timing> fastestCopy(size_t sets, const std::function<Status(size_t)> &copy);
   Expected<std::vector<rt::DevicePtr>> copyBuffers(uint64_t bytes, size_t count);
   /// Sets of `bytes` of which all but one are together twice the L2 cache.
   size_t setsOf(uint64_t bytes) const {
@@ -223,17 +224,26 @@ Status Benchmark::timeCopies() {
   return {};
 }
 
+/// Copies in a graph may take another path than copies in a stream (on an H200 two thirds of the
+/// rate at 70 MB), and events around short copies time the events: the faster is the standard.
+Expected<Timing> Benchmark::fastestCopy(size_t sets, const std::function<Status(size_t)> &copy) {
+  MeasureOptions events = options_;
+  events.graphs = false;
+  auto inStream = measure(device_, sets, copy, events);
+  if (!inStream)
+    return inStream;
+  auto either = measure(device_, sets, copy, options_);
+  return either && inStream->median < either->median ? inStream : either;
+}
+
 Expected<Timing> Benchmark::timeCopy(uint64_t bytes) {
   const size_t sets = setsOf(2 * bytes);
   auto buffers = copyBuffers(bytes, 2 * sets);
   if (!buffers)
     return tl::unexpected<Error>(buffers.error());
-  auto timing = measure(
-      device_, sets,
-      [&](size_t set) {
-        return device_.copyOnDevice((*buffers)[2 * set + 1], (*buffers)[2 * set], bytes);
-      },
-      options_);
+  auto timing = fastestCopy(sets, [&](size_t set) {
+    return device_.copyOnDevice((*buffers)[2 * set + 1], (*buffers)[2 * set], bytes);
+  });
   for (rt::DevicePtr buffer : *buffers)
     FP4_TRY(device_.free(buffer));
   return timing;

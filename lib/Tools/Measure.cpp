@@ -64,7 +64,7 @@ Status Measurement::warmUp() {
   summarize(timing_, options_.tolerance);
   const double estimate = timing_.median;
   timing_ = {};
-  return estimate < kGraphBelowMs ? captureGraph(estimate) : Status{};
+  return options_.graphs && estimate < kGraphBelowMs ? captureGraph(estimate) : Status{};
 }
 
 Status Measurement::captureGraph(double millisecondsPerRun) {

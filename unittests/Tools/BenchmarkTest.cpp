@@ -147,6 +147,22 @@ TEST(Measure, ShortWorkIsReplayedAsAGraph) {
   EXPECT_NEAR(timing->median, 0.02, 1e-9);
 }
 
+TEST(Measure, ShortWorkWithoutGraphsHasEvents) {
+  FakeGpu device;
+  MeasureOptions options;
+  options.graphs = false;
+  auto timing = measure(
+      device, 1,
+      [&](size_t) -> Status {
+        device.pass(0.02);
+        return {};
+      },
+      options);
+  ASSERT_TRUE(timing) << format(timing.error());
+  EXPECT_FALSE(timing->graph);
+  EXPECT_NEAR(timing->median, 0.02, 1e-9);
+}
+
 TEST(Measure, AnEmptyCaptureIsRefused) {
   FakeGpu device;
   auto timing = measure(device, 1, [](size_t) -> Status { return {}; });

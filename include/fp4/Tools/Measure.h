@@ -28,6 +28,7 @@ struct MeasureOptions {
   double tolerance = 0.002;
   size_t minSamples = 20, maxSamples = 500;
   double maxMilliseconds = 1000; ///< of device time
+  bool graphs = true;            ///< false: events around each run, however short
 };
 
 /// Fills everything that follows from the samples. There must be at least one.
