@@ -14,14 +14,15 @@
 using namespace fp4;
 
 static std::string describe(const sim::KernelInfo &kernel) {
-  std::string text = fmt::format("  {}: {} instructions, {} bytes of parameters, {} bytes of static shared memory",
-                                 kernel.name, kernel.instructions, kernel.paramBytes, kernel.staticSharedBytes);
+  std::string text =
+      fmt::format("  {}: {} instructions, {} bytes of parameters, {} bytes of static shared memory",
+                  kernel.name, kernel.instructions, kernel.paramBytes, kernel.staticSharedBytes);
   if (kernel.requiredBlock[0])
     text += fmt::format(", blocks of {}x{}x{}", kernel.requiredBlock[0], kernel.requiredBlock[1],
                         kernel.requiredBlock[2]);
   if (kernel.requiredCluster[0])
-    text += fmt::format(", clusters of {}x{}x{}", kernel.requiredCluster[0], kernel.requiredCluster[1],
-                        kernel.requiredCluster[2]);
+    text += fmt::format(", clusters of {}x{}x{}", kernel.requiredCluster[0],
+                        kernel.requiredCluster[1], kernel.requiredCluster[2]);
   return text + "\n";
 }
 
@@ -33,8 +34,8 @@ static Status check(const std::string &path) {
   auto program = sim::Program::parse(text, path);
   if (!program)
     return tl::unexpected<Error>(std::move(program.error()));
-  fmt::print("{}: PTX {} for {}, {} kernels\n", path, (*program)->ptxVersion(), (*program)->target(),
-             (*program)->kernels().size());
+  fmt::print("{}: PTX {} for {}, {} kernels\n", path, (*program)->ptxVersion(),
+             (*program)->target(), (*program)->kernels().size());
   for (const sim::KernelInfo &kernel : (*program)->kernels())
     fmt::print("{}", describe(kernel));
   return {};

@@ -22,22 +22,27 @@ std::vector<uint32_t> iota(size_t count, uint32_t from = 0) {
 }
 
 /// Runs a body that stores %r0 of thread i to out[i].
-std::vector<uint32_t> perThread(const std::string &body, LaunchConfig config = blocks(32), SimOptions options = {}) {
+std::vector<uint32_t> perThread(const std::string &body, LaunchConfig config = blocks(32),
+                                SimOptions options = {}) {
   Simulator simulator(options);
   size_t count = size_t(config.grid[0]) * config.block[0];
   uint64_t out = upload(simulator, std::vector<uint32_t>(count), "out");
-  auto stats = run(simulator, kernel(body + R"(
+  auto stats = run(simulator,
+                   kernel(body + R"(
 mov.u32 %r60, %ctaid.x;
 mov.u32 %r61, %ntid.x;
 mov.u32 %r62, %tid.x;
 mad.lo.u32 %r63, %r60, %r61, %r62;
 mad.wide.u32 %rd63, %r63, 4, %p0;
-st.global.b32 [%rd63], %r0;)", 1), {out}, config);
+st.global.b32 [%rd63], %r0;)",
+                          1),
+                   {out}, config);
   EXPECT_TRUE(stats) << messageOf(stats);
   return download<uint32_t>(simulator, out, count);
 }
 
-std::string failure(const std::string &body, LaunchConfig config = blocks(32), SimOptions options = {}) {
+std::string failure(const std::string &body, LaunchConfig config = blocks(32),
+                    SimOptions options = {}) {
   Simulator simulator(options);
   uint64_t out = upload(simulator, std::vector<uint32_t>(64), "out");
   return messageOf(run(simulator, kernel(body, 1), {out}, config));
@@ -119,7 +124,8 @@ ld.global.b32 %r2, [half];
 st.global.b32 [%rd0+8], %r2;
 atom.global.add.u32 %r3, [%rd1], 1;
 ret;
-})", {out}, blocks(1));
+})",
+                   {out}, blocks(1));
   ASSERT_TRUE(stats) << messageOf(stats);
   auto d = download<uint32_t>(simulator, out, 3);
   EXPECT_EQ(d, (std::vector<uint32_t>{30, 7, 0x3F000000}));
@@ -129,7 +135,8 @@ TEST(Memory, AtomicsReturnTheOldValue) {
   Simulator simulator;
   uint64_t data = upload(simulator, std::vector<uint32_t>{0, 100, 0xFFFFFFFF, 5, 0, 0});
   uint64_t out = upload(simulator, std::vector<uint32_t>(128));
-  auto stats = run(simulator, kernel(R"(
+  auto stats = run(simulator,
+                   kernel(R"(
 atom.global.add.u32 %r1, [%p0], 1;
 red.global.max.s32 [%p0+4], %lane;
 atom.global.min.u32 %r2, [%p0+8], %lane;
@@ -140,7 +147,9 @@ setp.eq.u32 %pr1, %lane, 31;
 @%pr1 atom.global.cas.b32 %r4, [%p0+20], 0, 77;
 mad.wide.u32 %rd1, %lane, 4, %p1;
 st.global.b32 [%rd1], %r1;
-)", 2), {data, out});
+)",
+                          2),
+                   {data, out});
   ASSERT_TRUE(stats) << messageOf(stats);
   EXPECT_EQ(download<uint32_t>(simulator, out, 32), iota(32));
   auto after = download<uint32_t>(simulator, data, 6);
@@ -161,16 +170,20 @@ TEST(Memory, OutOfBoundsNamesTheAllocation) {
 }
 
 TEST(Memory, MisalignedAccess) {
-  EXPECT_CONTAINS(failure("ld.global.v2.b32 {%r1, %r2}, [%p0+4];"), "the address must be a multiple of 8");
+  EXPECT_CONTAINS(failure("ld.global.v2.b32 {%r1, %r2}, [%p0+4];"),
+                  "the address must be a multiple of 8");
 }
 
 TEST(Memory, UninitialisedSharedReadIsReported) {
-  std::string read = ".shared .align 4 .b32 word[2];\nst.shared.b32 [word], 1;\nld.shared.b32 %r1, [word+4];";
+  std::string read =
+      ".shared .align 4 .b32 word[2];\nst.shared.b32 [word], 1;\nld.shared.b32 %r1, [word+4];";
   EXPECT_CONTAINS(failure(read), "which was never written");
   SimOptions lenient;
   lenient.uninitializedReads = UninitializedReads::Ignore;
   EXPECT_EQ(failure(read, blocks(32), lenient), "no error");
-  EXPECT_EQ(failure(".shared .align 4 .b32 word[2];\nst.shared.b32 [word+4], 1;\nld.shared.b32 %r1, [word+4];"), "no error");
+  EXPECT_EQ(failure(".shared .align 4 .b32 word[2];\nst.shared.b32 [word+4], 1;\nld.shared.b32 "
+                    "%r1, [word+4];"),
+            "no error");
 }
 
 //===----------------------------------------------------------------------===//
@@ -223,11 +236,14 @@ mov.u32 %r0, 42;)");
 TEST(Control, ExitOfSomeLanes) {
   Simulator simulator;
   uint64_t out = upload(simulator, std::vector<uint32_t>(32, 9));
-  auto stats = run(simulator, kernel(R"(
+  auto stats = run(simulator,
+                   kernel(R"(
 setp.ge.u32 %pr1, %lane, 5;
 @%pr1 exit;
 mad.wide.u32 %rd1, %lane, 4, %p0;
-st.global.b32 [%rd1], %lane;)", 1), {out});
+st.global.b32 [%rd1], %lane;)",
+                          1),
+                   {out});
   ASSERT_TRUE(stats) << messageOf(stats);
   auto d = download<uint32_t>(simulator, out, 32);
   EXPECT_EQ(d[4], 4u);
@@ -237,14 +253,17 @@ st.global.b32 [%rd1], %lane;)", 1), {out});
 TEST(Control, EndlessLoopHitsTheLimit) {
   SimOptions options;
   options.instructionLimit = 10000;
-  EXPECT_CONTAINS(failure("L: bra L;", blocks(32), options), "executed more than 10000 warp instructions");
+  EXPECT_CONTAINS(failure("L: bra L;", blocks(32), options),
+                  "executed more than 10000 warp instructions");
 }
 
 TEST(Control, TrapIsAnError) { EXPECT_CONTAINS(failure("trap;"), "the program executed trap"); }
 
 TEST(Control, LocDirectivesNameTheSource) {
   Simulator simulator;
-  auto stats = run(simulator, header() + ".file 1 \"gemm.mlir\"\n.entry k()\n{\n.loc 1 14 5\ntrap;\n}\n", {}, blocks(1));
+  auto stats =
+      run(simulator, header() + ".file 1 \"gemm.mlir\"\n.entry k()\n{\n.loc 1 14 5\ntrap;\n}\n", {},
+          blocks(1));
   EXPECT_CONTAINS(messageOf(stats), "at test.ptx:8:1 (gemm.mlir:14:5): the program executed trap");
 }
 
@@ -270,7 +289,8 @@ add.u32 %r5, %r1, 32;
 and.b32 %r5, %r5, 127;
 shl.b32 %r5, %r5, 2;
 add.u32 %r6, %r3, %r5;
-ld.shared.b32 %r0, [%r6];)", blocks(128, 3), options);
+ld.shared.b32 %r0, [%r6];)",
+                       blocks(128, 3), options);
     for (uint32_t i = 0; i < d.size(); ++i)
       EXPECT_EQ(d[i], (i % 128 + 32) % 128);
   }
@@ -288,7 +308,8 @@ barrier.cta.arrive.aligned 3, 64;
 bra END;
 CONSUMER: barrier.cta.sync.aligned 3, 64;
 ld.shared.b32 %r0, [word];
-END:)", blocks(64));
+END:)",
+                     blocks(64));
   EXPECT_EQ(d[0], 55u);
   EXPECT_EQ(d[40], 0u);
 }
@@ -303,7 +324,8 @@ bar.red.or.pred %pr3, 0, %pr1;
 selp.b32 %r3, 1000, 0, %pr2;
 selp.b32 %r4, 2000, 0, %pr3;
 add.u32 %r0, %r2, %r3;
-add.u32 %r0, %r0, %r4;)", blocks(64));
+add.u32 %r0, %r0, %r4;)",
+                     blocks(64));
   EXPECT_EQ(d, std::vector<uint32_t>(64, 2040));
 }
 
@@ -315,7 +337,8 @@ setp.eq.u32 %pr1, %r1, 1;
 @%pr1 bra OUT;
 bar.sync 0;
 mov.u32 %r0, 2;
-OUT:)", blocks(96));
+OUT:)",
+                     blocks(96));
   EXPECT_EQ(d[0], 2u);
   EXPECT_EQ(d[32], 1u);
   EXPECT_EQ(d[64], 2u);
@@ -326,7 +349,8 @@ TEST(Barrier, DeadlockIsExplained) {
 mov.u32 %r1, %warpid;
 setp.eq.u32 %pr1, %r1, 0;
 @%pr1 bar.sync 1, 64;
-@!%pr1 bar.sync 2, 64;)", blocks(64));
+@!%pr1 bar.sync 2, 64;)",
+                              blocks(64));
   EXPECT_CONTAINS(error, "deadlock");
   EXPECT_CONTAINS(error, "barrier 1 of its CTA: 32 of 64 threads have arrived");
 }
@@ -336,7 +360,9 @@ TEST(Barrier, CountsMustAgree) {
 mov.u32 %r1, %warpid;
 setp.eq.u32 %pr1, %r1, 0;
 @%pr1 bar.sync 1, 64;
-@!%pr1 bar.sync 1, 96;)", blocks(96)), "barrier 1 is used with 96 threads here, but others arrived with 64");
+@!%pr1 bar.sync 1, 96;)",
+                          blocks(96)),
+                  "barrier 1 is used with 96 threads here, but others arrived with 64");
 }
 
 TEST(Cluster, DistributedSharedMemory) {
@@ -356,13 +382,15 @@ barrier.cluster.wait.aligned;
 ld.shared.b32 %r6, [word];
 mad.lo.u32 %r0, %r1, 100, %r6;
 barrier.cluster.arrive;
-barrier.cluster.wait;)", blocks(32, 8, 4));
+barrier.cluster.wait;)",
+                     blocks(32, 8, 4));
   for (uint32_t cta = 0; cta < 8; ++cta)
     EXPECT_EQ(d[cta * 32], cta % 4 * 100 + (cta + 3) % 4);
 }
 
 TEST(Cluster, WaitWithoutArrive) {
-  EXPECT_CONTAINS(failure("barrier.cluster.wait;"), "barrier.cluster.wait without barrier.cluster.arrive");
+  EXPECT_CONTAINS(failure("barrier.cluster.wait;"),
+                  "barrier.cluster.wait without barrier.cluster.arrive");
 }
 
 //===----------------------------------------------------------------------===//
@@ -371,13 +399,15 @@ TEST(Cluster, WaitWithoutArrive) {
 
 TEST(Lanes, Shuffles) {
   auto check = [](const std::string &mode, auto f) {
-    auto d = perThread("mul.lo.u32 %r1, %lane, 10;\nshfl.sync." + mode + ", -1;\nselp.b32 %r3, 1, 0, %pr1;\n"
+    auto d = perThread("mul.lo.u32 %r1, %lane, 10;\nshfl.sync." + mode +
+                       ", -1;\nselp.b32 %r3, 1, 0, %pr1;\n"
                        "add.u32 %r0, %r2, %r3;");
     for (int lane = 0; lane < 32; ++lane)
       EXPECT_EQ(d[size_t(lane)], uint32_t(f(lane))) << mode << " lane " << lane;
   };
   check("up.b32 %r2|%pr1, %r1, 3, 0", [](int l) { return l >= 3 ? (l - 3) * 10 + 1 : l * 10; });
-  check("down.b32 %r2|%pr1, %r1, 5, 31", [](int l) { return l + 5 <= 31 ? (l + 5) * 10 + 1 : l * 10; });
+  check("down.b32 %r2|%pr1, %r1, 5, 31",
+        [](int l) { return l + 5 <= 31 ? (l + 5) * 10 + 1 : l * 10; });
   check("bfly.b32 %r2|%pr1, %r1, 16, 31", [](int l) { return (l ^ 16) * 10 + 1; });
   // Segments of 8: the upper bits of c mask the segment.
   check("idx.b32 %r2|%pr1, %r1, 2, 0x1807", [](int l) { return ((l & 24) | 2) * 10 + 1; });
@@ -428,7 +458,8 @@ elect.sync %r1|%pr1, -1;
 }
 
 TEST(Lanes, SyncWithALaneOutsideItsMask) {
-  EXPECT_CONTAINS(failure("shfl.sync.idx.b32 %r1, %r2, 0, 31, 0xFFFF;"), "but the member mask is 0x0000ffff");
+  EXPECT_CONTAINS(failure("shfl.sync.idx.b32 %r1, %r2, 0, 31, 0xFFFF;"),
+                  "but the member mask is 0x0000ffff");
 }
 
 //===----------------------------------------------------------------------===//
@@ -436,13 +467,18 @@ TEST(Lanes, SyncWithALaneOutsideItsMask) {
 //===----------------------------------------------------------------------===//
 
 TEST(Launch, BadConfigurationsAreRefused) {
-  EXPECT_CONTAINS(failure("", blocks(2048)), "a block must have at most 1024 threads, but got 2048");
-  EXPECT_CONTAINS(failure("", blocks(32, 3, 2)), "the grid (3,1,1) must be a multiple of the cluster (2,1,1)");
+  EXPECT_CONTAINS(failure("", blocks(2048)),
+                  "a block must have at most 1024 threads, but got 2048");
+  EXPECT_CONTAINS(failure("", blocks(32, 3, 2)),
+                  "the grid (3,1,1) must be a multiple of the cluster (2,1,1)");
   LaunchConfig large = blocks(32);
   large.dynamicSharedBytes = 300000;
-  EXPECT_CONTAINS(failure("", large), "a CTA of sm_100a has 232448 bytes of shared memory, but the kernel needs 300000");
+  EXPECT_CONTAINS(
+      failure("", large),
+      "a CTA of sm_100a has 232448 bytes of shared memory, but the kernel needs 300000");
   Simulator simulator;
-  EXPECT_CONTAINS(messageOf(run(simulator, kernel(""), {1})), "the kernel has 24 bytes of parameters, but got 8");
+  EXPECT_CONTAINS(messageOf(run(simulator, kernel(""), {1})),
+                  "the kernel has 24 bytes of parameters, but got 8");
 }
 
 TEST(Launch, ManyClustersOnSeveralThreads) {
@@ -455,7 +491,8 @@ TEST(Launch, ManyClustersOnSeveralThreads) {
     last = done;
     ++calls;
   };
-  auto d = perThread("mov.u32 %r1, %ctaid.x;\nmad.lo.u32 %r0, %r1, 7, %lane;", blocks(32, 148), options);
+  auto d =
+      perThread("mov.u32 %r1, %ctaid.x;\nmad.lo.u32 %r0, %r1, 7, %lane;", blocks(32, 148), options);
   EXPECT_EQ(last, 148u);
   for (uint32_t i = 0; i < d.size(); ++i)
     EXPECT_EQ(d[i], i / 32 * 7 + i % 32);
@@ -465,7 +502,8 @@ TEST(Launch, TheErrorOfTheLowestClusterIsReported) {
   for (uint32_t threads : {1u, 4u}) {
     SimOptions options;
     options.hostThreads = threads;
-    std::string error = failure("mov.u32 %r1, %ctaid.x;\nsetp.ge.u32 %pr1, %r1, 5;\n@%pr1 trap;", blocks(32, 64), options);
+    std::string error = failure("mov.u32 %r1, %ctaid.x;\nsetp.ge.u32 %pr1, %r1, 5;\n@%pr1 trap;",
+                                blocks(32, 64), options);
     EXPECT_CONTAINS(error, "CTA (5,0,0)");
   }
 }
@@ -476,7 +514,8 @@ TEST(Launch, FlagsBetweenCtas) {
   options.hostThreads = 1;
   Simulator simulator(options);
   uint64_t flag = upload(simulator, std::vector<uint32_t>(1));
-  auto stats = run(simulator, kernel(R"(
+  auto stats = run(simulator,
+                   kernel(R"(
 mov.u32 %r1, %ctaid.x;
 setp.eq.u32 %pr1, %r1, 3;
 @%pr1 st.global.b32 [%p0], 1;
@@ -484,7 +523,9 @@ setp.ne.u32 %pr2, %r1, 0;
 @%pr2 exit;
 SPIN: ld.relaxed.gpu.global.b32 %r2, [%p0];
 setp.eq.u32 %pr3, %r2, 0;
-@%pr3 bra SPIN;)", 1), {flag}, blocks(32, 4));
+@%pr3 bra SPIN;)",
+                          1),
+                   {flag}, blocks(32, 4));
   EXPECT_TRUE(stats) << messageOf(stats);
 }
 
@@ -501,8 +542,10 @@ TEST(Launch, ObserverSeesTheEvents) {
   Counter counter;
   SimOptions options;
   options.observer = &counter;
-  EXPECT_EQ(failure(".shared .align 4 .b32 word;\nst.shared.b32 [word], 1;\nbar.sync 0;\nld.shared.b32 %r1, [word];",
-                    blocks(64), options), "no error");
+  EXPECT_EQ(failure(".shared .align 4 .b32 word;\nst.shared.b32 [word], 1;\nbar.sync "
+                    "0;\nld.shared.b32 %r1, [word];",
+                    blocks(64), options),
+            "no error");
   EXPECT_EQ(counter.reads, 2u);
   EXPECT_EQ(counter.writes, 2u);
   EXPECT_EQ(counter.barriers, 4u); // two arrive, two pass

@@ -28,30 +28,40 @@ struct Mode {
   const char *text;
   int host;
 };
-const Mode kModes[] = {{"rn", FE_TONEAREST}, {"rz", FE_TOWARDZERO}, {"rm", FE_DOWNWARD}, {"rp", FE_UPWARD}};
+const Mode kModes[] = {
+    {"rn", FE_TONEAREST}, {"rz", FE_TOWARDZERO}, {"rm", FE_DOWNWARD}, {"rp", FE_UPWARD}};
 
 TEST(Float, F32InEveryRoundingMode) {
   auto a = floats(0), b = floats(1), c = floats(2);
   for (const Mode &mode : kModes) {
     auto check = [&](const std::string &op, auto f) {
-      expectLanes<float>(op + "." + mode.text + ".f32 %d, %a, %b;", [&](float x, float y) {
-        return canonical(withMode<float>(mode.host, [&] { return f(x, y); }));
-      }, a, b);
+      expectLanes<float>(
+          op + "." + mode.text + ".f32 %d, %a, %b;",
+          [&](float x, float y) {
+            return canonical(withMode<float>(mode.host, [&] { return f(x, y); }));
+          },
+          a, b);
     };
     check("add", [](float x, float y) { return x + y; });
     check("sub", [](float x, float y) { return x - y; });
     check("mul", [](float x, float y) { return x * y; });
     check("div", [](float x, float y) { return x / y; });
-    expectLanes<float>(std::string("fma.") + mode.text + ".f32 %d, %a, %b, %c;",
-                       [&](float x, float y, float z) {
-                         return canonical(withMode<float>(mode.host, [&] { return std::fma(x, y, z); }));
-                       }, a, b, c);
-    expectLanes<float>(std::string("sqrt.") + mode.text + ".f32 %d, %a;", [&](float x) {
-      return canonical(withMode<float>(mode.host, [&] { return std::sqrt(x); }));
-    }, a);
-    expectLanes<float>(std::string("rcp.") + mode.text + ".f32 %d, %a;", [&](float x) {
-      return canonical(withMode<float>(mode.host, [&] { return 1.0f / x; }));
-    }, a);
+    expectLanes<float>(
+        std::string("fma.") + mode.text + ".f32 %d, %a, %b, %c;",
+        [&](float x, float y, float z) {
+          return canonical(withMode<float>(mode.host, [&] { return std::fma(x, y, z); }));
+        },
+        a, b, c);
+    expectLanes<float>(
+        std::string("sqrt.") + mode.text + ".f32 %d, %a;",
+        [&](float x) {
+          return canonical(withMode<float>(mode.host, [&] { return std::sqrt(x); }));
+        },
+        a);
+    expectLanes<float>(
+        std::string("rcp.") + mode.text + ".f32 %d, %a;",
+        [&](float x) { return canonical(withMode<float>(mode.host, [&] { return 1.0f / x; })); },
+        a);
   }
 }
 
@@ -62,17 +72,22 @@ TEST(Float, F64InEveryRoundingMode) {
   std::string canon = "\nsetp.nan.f64 %pr0, %d, %d;\n@%pr0 mov.b64 %d, 0x7FF8000000000000;";
   for (const Mode &mode : kModes) {
     auto check = [&](const std::string &op, auto f) {
-      expectLanes<double>(op + "." + mode.text + ".f64 %d, %a, %b;" + canon, [&](double x, double y) {
-        return same(withMode<double>(mode.host, [&] { return f(x, y); }));
-      }, a, b);
+      expectLanes<double>(
+          op + "." + mode.text + ".f64 %d, %a, %b;" + canon,
+          [&](double x, double y) {
+            return same(withMode<double>(mode.host, [&] { return f(x, y); }));
+          },
+          a, b);
     };
     check("add", [](double x, double y) { return x + y; });
     check("mul", [](double x, double y) { return x * y; });
     check("div", [](double x, double y) { return x / y; });
-    expectLanes<double>(std::string("fma.") + mode.text + ".f64 %d, %a, %b, %c;" + canon,
-                        [&](double x, double y, double z) {
-                          return same(withMode<double>(mode.host, [&] { return std::fma(x, y, z); }));
-                        }, a, b, c);
+    expectLanes<double>(
+        std::string("fma.") + mode.text + ".f64 %d, %a, %b, %c;" + canon,
+        [&](double x, double y, double z) {
+          return same(withMode<double>(mode.host, [&] { return std::fma(x, y, z); }));
+        },
+        a, b, c);
   }
 }
 
@@ -80,16 +95,26 @@ float flush(float x) { return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign
 
 TEST(Float, FlushAndSaturate) {
   auto a = floats(0), b = floats(1), c = floats(2);
-  expectLanes<float>("add.ftz.f32 %d, %a, %b;", [](float x, float y) { return canonical(flush(flush(x) + flush(y))); }, a, b);
-  expectLanes<float>("mul.rn.ftz.f32 %d, %a, %b;", [](float x, float y) { return canonical(flush(flush(x) * flush(y))); }, a, b);
-  expectLanes<float>("fma.rn.ftz.f32 %d, %a, %b, %c;", [](float x, float y, float z) {
-    return canonical(flush(std::fma(flush(x), flush(y), flush(z))));
-  }, a, b, c);
+  expectLanes<float>(
+      "add.ftz.f32 %d, %a, %b;",
+      [](float x, float y) { return canonical(flush(flush(x) + flush(y))); }, a, b);
+  expectLanes<float>(
+      "mul.rn.ftz.f32 %d, %a, %b;",
+      [](float x, float y) { return canonical(flush(flush(x) * flush(y))); }, a, b);
+  expectLanes<float>(
+      "fma.rn.ftz.f32 %d, %a, %b, %c;",
+      [](float x, float y, float z) {
+        return canonical(flush(std::fma(flush(x), flush(y), flush(z))));
+      },
+      a, b, c);
   auto sat = [](float x) { return x > 0 ? std::min(x, 1.0f) : 0.0f; };
   expectLanes<float>("add.sat.f32 %d, %a, %b;", [&](float x, float y) { return sat(x + y); }, a, b);
-  expectLanes<float>("fma.rz.sat.f32 %d, %a, %b, 0f3F000000;", [&](float x, float y) {
-    return sat(withMode<float>(FE_TOWARDZERO, [&] { return std::fma(x, y, 0.5f); }));
-  }, a, b);
+  expectLanes<float>(
+      "fma.rz.sat.f32 %d, %a, %b, 0f3F000000;",
+      [&](float x, float y) {
+        return sat(withMode<float>(FE_TOWARDZERO, [&] { return std::fma(x, y, 0.5f); }));
+      },
+      a, b);
 }
 
 TEST(Float, PackedF32x2) {
@@ -108,12 +133,18 @@ TEST(Float, PackedF32x2) {
     };
     return half(0) | half(32);
   };
-  expectLanes<uint64_t>("add.rn.f32x2 %d, %a, %b;", [&](uint64_t x, uint64_t y) {
-    return each([](float u, float v, float) { return u + v; }, x, y, 0);
-  }, a, b);
-  expectLanes<uint64_t>("fma.rn.f32x2 %d, %a, %b, %c;", [&](uint64_t x, uint64_t y, uint64_t z) {
-    return each([](float u, float v, float w) { return std::fma(u, v, w); }, x, y, z);
-  }, a, b, c);
+  expectLanes<uint64_t>(
+      "add.rn.f32x2 %d, %a, %b;",
+      [&](uint64_t x, uint64_t y) {
+        return each([](float u, float v, float) { return u + v; }, x, y, 0);
+      },
+      a, b);
+  expectLanes<uint64_t>(
+      "fma.rn.f32x2 %d, %a, %b, %c;",
+      [&](uint64_t x, uint64_t y, uint64_t z) {
+        return each([](float u, float v, float w) { return std::fma(u, v, w); }, x, y, z);
+      },
+      a, b, c);
 }
 
 float minimum(float x, float y) {
@@ -123,36 +154,51 @@ float minimum(float x, float y) {
     return x;
   return x == y ? (std::signbit(x) ? x : y) : std::min(x, y);
 }
-float maximum(float x, float y) { return x != x || y != y ? (x != x ? canonical(y) : x) : -minimum(-x, -y); }
+float maximum(float x, float y) {
+  return x != x || y != y ? (x != x ? canonical(y) : x) : -minimum(-x, -y);
+}
 
 TEST(Float, MinMax) {
   auto a = floats(0), b = floats(1), c = floats(2);
   expectLanes<float>("min.f32 %d, %a, %b;", [](float x, float y) { return minimum(x, y); }, a, b);
   expectLanes<float>("max.f32 %d, %a, %b;", [](float x, float y) { return maximum(x, y); }, a, b);
-  expectLanes<float>("max.NaN.f32 %d, %a, %b;", [](float x, float y) {
-    return x != x || y != y ? canonical(NAN) : maximum(x, y);
-  }, a, b);
-  expectLanes<float>("max.f32 %d, %a, %b, %c;", [](float x, float y, float z) { return maximum(maximum(x, y), z); }, a, b, c);
-  expectLanes<float>("min.ftz.f32 %d, %a, %b;", [](float x, float y) { return flush(minimum(flush(x), flush(y))); }, a, b);
-  expectLanes<float>("max.xorsign.abs.f32 %d, %a, %b;", [](float x, float y) {
-    float m = maximum(std::fabs(x), std::fabs(y));
-    if (m != m)
-      return canonical(m);
-    return std::signbit(x) != std::signbit(y) ? -m : m;
-  }, a, b);
+  expectLanes<float>(
+      "max.NaN.f32 %d, %a, %b;",
+      [](float x, float y) { return x != x || y != y ? canonical(NAN) : maximum(x, y); }, a, b);
+  expectLanes<float>(
+      "max.f32 %d, %a, %b, %c;",
+      [](float x, float y, float z) { return maximum(maximum(x, y), z); }, a, b, c);
+  expectLanes<float>(
+      "min.ftz.f32 %d, %a, %b;",
+      [](float x, float y) { return flush(minimum(flush(x), flush(y))); }, a, b);
+  expectLanes<float>(
+      "max.xorsign.abs.f32 %d, %a, %b;",
+      [](float x, float y) {
+        float m = maximum(std::fabs(x), std::fabs(y));
+        if (m != m)
+          return canonical(m);
+        return std::signbit(x) != std::signbit(y) ? -m : m;
+      },
+      a, b);
 }
 
 TEST(Float, SignsAndTests) {
   auto a = floats(0), b = floats(1);
-  expectLanes<uint32_t>("abs.f32 %d, %a;", [](uint32_t x) {
-    uint32_t magnitude = x & 0x7FFFFFFF;
-    return magnitude > 0x7F800000 ? 0x7FFFFFFFu : magnitude; // NaN: canonical, as an H200 gives
-  }, integers<uint32_t>(0));
-  expectLanes<uint32_t>("neg.f16x2 %d, %a;", [](uint32_t x) { return x ^ 0x80008000; }, integers<uint32_t>(0));
-  expectLanes<float>("copysign.f32 %d, %a, %b;", [](float x, float y) { return std::copysign(y, x); }, a, b);
+  expectLanes<uint32_t>(
+      "abs.f32 %d, %a;",
+      [](uint32_t x) {
+        uint32_t magnitude = x & 0x7FFFFFFF;
+        return magnitude > 0x7F800000 ? 0x7FFFFFFFu : magnitude; // NaN: canonical, as an H200 gives
+      },
+      integers<uint32_t>(0));
+  expectLanes<uint32_t>(
+      "neg.f16x2 %d, %a;", [](uint32_t x) { return x ^ 0x80008000; }, integers<uint32_t>(0));
+  expectLanes<float>(
+      "copysign.f32 %d, %a, %b;", [](float x, float y) { return std::copysign(y, x); }, a, b);
   auto check = [&](const char *cmp, auto f) {
-    expectLanes<uint32_t>(std::string("setp.") + cmp + ".f32 %pr0, %a, %b;\nselp.b32 %d, 1, 0, %pr0;",
-                          [&](float x, float y) { return f(x, y) ? 1u : 0u; }, a, b);
+    expectLanes<uint32_t>(
+        std::string("setp.") + cmp + ".f32 %pr0, %a, %b;\nselp.b32 %d, 1, 0, %pr0;",
+        [&](float x, float y) { return f(x, y) ? 1u : 0u; }, a, b);
   };
   auto nan = [](float x, float y) { return x != x || y != y; };
   check("eq", [](float x, float y) { return x == y; });
@@ -197,9 +243,11 @@ struct Half {
     } else {
       auto above = std::lower_bound(values.begin(), values.end(), magnitude,
                                     [](float v, __float128 m) { return __float128(v) < m; });
-      code = static_cast<uint16_t>(std::min<ptrdiff_t>(above - values.begin(), ptrdiff_t(values.size()) - 1));
+      code = static_cast<uint16_t>(
+          std::min<ptrdiff_t>(above - values.begin(), ptrdiff_t(values.size()) - 1));
       if (code > 0) {
-        __float128 up = __float128(values[code]) - magnitude, down = magnitude - __float128(values[code - 1]);
+        __float128 up = __float128(values[code]) - magnitude,
+                   down = magnitude - __float128(values[code - 1]);
         if (down < up || (down == up && (code & 1)))
           --code;
       }
@@ -214,19 +262,27 @@ TEST(Float, HalfPrecisionIsRoundedOnce) {
   for (bool brain : {false, true}) {
     Half half(brain);
     std::string type = brain ? "bf16" : "f16";
-    auto a = integers<uint16_t>(0, 4096), b = integers<uint16_t>(1, 4096), c = integers<uint16_t>(2, 4096);
+    auto a = integers<uint16_t>(0, 4096), b = integers<uint16_t>(1, 4096),
+         c = integers<uint16_t>(2, 4096);
     std::mt19937 random(5);
     if (brain) // keep the exponents within what quadruple precision adds exactly
       for (auto *v : {&a, &b, &c})
         for (uint16_t &x : *v)
           x = static_cast<uint16_t>((x & 0x807F) | (100 + random() % 50) << 7);
     auto v = [&](uint16_t x) { return __float128(half.value(x)); };
-    expectLanes<uint16_t>("add.rn." + type + " %d, %a, %b;", [&](uint16_t x, uint16_t y) { return half.nearest(v(x) + v(y)); }, a, b);
-    expectLanes<uint16_t>("sub.rn." + type + " %d, %a, %b;", [&](uint16_t x, uint16_t y) { return half.nearest(v(x) - v(y)); }, a, b);
-    expectLanes<uint16_t>("mul.rn." + type + " %d, %a, %b;", [&](uint16_t x, uint16_t y) { return half.nearest(v(x) * v(y)); }, a, b);
-    expectLanes<uint16_t>("fma.rn." + type + " %d, %a, %b, %c;", [&](uint16_t x, uint16_t y, uint16_t z) {
-      return half.nearest(v(x) * v(y) + v(z));
-    }, a, b, c);
+    expectLanes<uint16_t>(
+        "add.rn." + type + " %d, %a, %b;",
+        [&](uint16_t x, uint16_t y) { return half.nearest(v(x) + v(y)); }, a, b);
+    expectLanes<uint16_t>(
+        "sub.rn." + type + " %d, %a, %b;",
+        [&](uint16_t x, uint16_t y) { return half.nearest(v(x) - v(y)); }, a, b);
+    expectLanes<uint16_t>(
+        "mul.rn." + type + " %d, %a, %b;",
+        [&](uint16_t x, uint16_t y) { return half.nearest(v(x) * v(y)); }, a, b);
+    expectLanes<uint16_t>(
+        "fma.rn." + type + " %d, %a, %b, %c;",
+        [&](uint16_t x, uint16_t y, uint16_t z) { return half.nearest(v(x) * v(y) + v(z)); }, a, b,
+        c);
   }
 }
 
@@ -250,7 +306,8 @@ TEST(Float, ApproximationsAreClose) {
   auto near = [&](const std::string &op, auto f) {
     auto d = evaluate<float>(op + " %d, %a;", a);
     for (size_t i = 0; i < a.size(); ++i)
-      EXPECT_NEAR(d[i], f(double(a[i])), 1e-6 * std::max(1.0, std::fabs(f(double(a[i]))))) << op << " " << a[i];
+      EXPECT_NEAR(d[i], f(double(a[i])), 1e-6 * std::max(1.0, std::fabs(f(double(a[i])))))
+          << op << " " << a[i];
   };
   near("ex2.approx.ftz.f32", [](double x) { return std::exp2(x); });
   near("lg2.approx.ftz.f32", [](double x) { return std::log2(x); });
@@ -261,11 +318,17 @@ TEST(Float, ApproximationsAreClose) {
 }
 
 TEST(Float, RefusesWhatPtxHasNot) {
-  auto refused = [](const std::string &line) { return messageOf(Program::parse(kernel(line), "t.ptx")); };
-  EXPECT_NE(refused("fma.f32 %f1, %f2, %f3, %f4;").find("expects .rn, .rz, .rm, .rp"), std::string::npos);
-  EXPECT_NE(refused("add.rz.bf16 %rs1, %rs2, %rs3;").find("rounds to nearest only"), std::string::npos);
-  EXPECT_NE(refused("add.f64.ftz %fd1, %fd2, %fd3;").find("does not accept the modifier '.ftz'"), std::string::npos);
-  EXPECT_NE(refused("add.ftz.f64 %fd1, %fd2, %fd3;").find("'.ftz' does not work on .f64"), std::string::npos);
+  auto refused = [](const std::string &line) {
+    return messageOf(Program::parse(kernel(line), "t.ptx"));
+  };
+  EXPECT_NE(refused("fma.f32 %f1, %f2, %f3, %f4;").find("expects .rn, .rz, .rm, .rp"),
+            std::string::npos);
+  EXPECT_NE(refused("add.rz.bf16 %rs1, %rs2, %rs3;").find("rounds to nearest only"),
+            std::string::npos);
+  EXPECT_NE(refused("add.f64.ftz %fd1, %fd2, %fd3;").find("does not accept the modifier '.ftz'"),
+            std::string::npos);
+  EXPECT_NE(refused("add.ftz.f64 %fd1, %fd2, %fd3;").find("'.ftz' does not work on .f64"),
+            std::string::npos);
 }
 
 } // namespace

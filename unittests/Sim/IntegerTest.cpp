@@ -30,11 +30,18 @@ TYPED_TEST(IntegerOps, Arithmetic) {
   auto wrap = [](Big x) { return static_cast<T>(static_cast<U>(x)); };
   expectLanes<T>("add" + t + "%d, %a, %b;", [&](T x, T y) { return wrap(Big(x) + y); }, a, b);
   expectLanes<T>("sub" + t + "%d, %a, %b;", [&](T x, T y) { return wrap(Big(x) - y); }, a, b);
-  expectLanes<T>("mul.lo" + t + "%d, %a, %b;", [&](T x, T y) { return wrap(Big((unsigned __int128)x * (unsigned __int128)y)); }, a, b);
+  expectLanes<T>(
+      "mul.lo" + t + "%d, %a, %b;",
+      [&](T x, T y) { return wrap(Big((unsigned __int128)x * (unsigned __int128)y)); }, a, b);
   if (bits < 64)
-    expectLanes<T>("mul.hi" + t + "%d, %a, %b;", [&](T x, T y) { return wrap((Big(x) * y) >> bits); }, a, b);
-  expectLanes<T>("mad.lo" + t + "%d, %a, %b, %c;",
-                 [&](T x, T y, T z) { return wrap(Big((unsigned __int128)x * (unsigned __int128)y + (unsigned __int128)z)); }, a, b, c);
+    expectLanes<T>(
+        "mul.hi" + t + "%d, %a, %b;", [&](T x, T y) { return wrap((Big(x) * y) >> bits); }, a, b);
+  expectLanes<T>(
+      "mad.lo" + t + "%d, %a, %b, %c;",
+      [&](T x, T y, T z) {
+        return wrap(Big((unsigned __int128)x * (unsigned __int128)y + (unsigned __int128)z));
+      },
+      a, b, c);
   expectLanes<T>("min" + t + "%d, %a, %b;", [](T x, T y) { return std::min(x, y); }, a, b);
   expectLanes<T>("max" + t + "%d, %a, %b;", [](T x, T y) { return std::max(x, y); }, a, b);
   auto nonzero = b;
@@ -42,8 +49,9 @@ TYPED_TEST(IntegerOps, Arithmetic) {
     y = y == 0 ? 3 : y;
   expectLanes<T>("div" + t + "%d, %a, %b;", [&](T x, T y) { return wrap(Big(x) / y); }, a, nonzero);
   expectLanes<T>("rem" + t + "%d, %a, %b;", [&](T x, T y) { return wrap(Big(x) % y); }, a, nonzero);
-  expectLanes<T>("sad" + t + "%d, %a, %b, %c;",
-                 [&](T x, T y, T z) { return wrap((x > y ? Big(x) - y : Big(y) - x) + z); }, a, b, c);
+  expectLanes<T>(
+      "sad" + t + "%d, %a, %b, %c;",
+      [&](T x, T y, T z) { return wrap((x > y ? Big(x) - y : Big(y) - x) + z); }, a, b, c);
 }
 
 TYPED_TEST(IntegerOps, Shifts) {
@@ -52,18 +60,22 @@ TYPED_TEST(IntegerOps, Shifts) {
   std::string width = std::to_string(bits);
   auto a = integers<T>(0);
   auto n = integers<uint32_t>(1);
-  expectLanes<T>("shl.b" + width + " %d, %a, %b;",
-                 [&](T x, uint32_t s) { return s >= bits ? T(0) : static_cast<T>(uint64_t(x) << s); }, a, n);
-  expectLanes<T>(std::string("shr.") + name<T>() + " %d, %a, %b;",
-                 [&](T x, uint32_t s) { return static_cast<T>(s >= bits ? (x < 0 ? T(-1) : T(0)) : x >> s); }, a, n);
+  expectLanes<T>(
+      "shl.b" + width + " %d, %a, %b;",
+      [&](T x, uint32_t s) { return s >= bits ? T(0) : static_cast<T>(uint64_t(x) << s); }, a, n);
+  expectLanes<T>(
+      std::string("shr.") + name<T>() + " %d, %a, %b;",
+      [&](T x, uint32_t s) { return static_cast<T>(s >= bits ? (x < 0 ? T(-1) : T(0)) : x >> s); },
+      a, n);
 }
 
 TYPED_TEST(IntegerOps, Comparisons) {
   using T = TypeParam;
   auto a = integers<T>(0), b = integers<T>(1);
   auto check = [&](const char *cmp, auto f) {
-    expectLanes<uint32_t>(std::string("setp.") + cmp + "." + name<T>() + " %pr0, %a, %b;\nselp.b32 %d, 7, 9, %pr0;",
-                          [&](T x, T y) { return f(x, y) ? 7u : 9u; }, a, b);
+    expectLanes<uint32_t>(
+        std::string("setp.") + cmp + "." + name<T>() + " %pr0, %a, %b;\nselp.b32 %d, 7, 9, %pr0;",
+        [&](T x, T y) { return f(x, y) ? 7u : 9u; }, a, b);
   };
   check("eq", [](T x, T y) { return x == y; });
   check("ne", [](T x, T y) { return x != y; });
@@ -78,36 +90,55 @@ TYPED_TEST(IntegerOps, Comparisons) {
 TEST(Integer, WideProducts) {
   auto a = integers<int32_t>(0), b = integers<int32_t>(1);
   auto c = integers<int64_t>(2);
-  expectLanes<int64_t>("mul.wide.s32 %d, %a, %b;", [](int32_t x, int32_t y) { return int64_t(x) * y; }, a, b);
-  expectLanes<int64_t>("mad.wide.s32 %d, %a, %b, %c;", [](int32_t x, int32_t y, int64_t z) {
-    return static_cast<int64_t>(uint64_t(int64_t(x) * y) + uint64_t(z));
-  }, a, b, c);
+  expectLanes<int64_t>(
+      "mul.wide.s32 %d, %a, %b;", [](int32_t x, int32_t y) { return int64_t(x) * y; }, a, b);
+  expectLanes<int64_t>(
+      "mad.wide.s32 %d, %a, %b, %c;",
+      [](int32_t x, int32_t y, int64_t z) {
+        return static_cast<int64_t>(uint64_t(int64_t(x) * y) + uint64_t(z));
+      },
+      a, b, c);
   auto h = integers<uint16_t>(0), k = integers<uint16_t>(1);
-  expectLanes<uint32_t>("mul.wide.u16 %d, %a, %b;", [](uint16_t x, uint16_t y) { return uint32_t(x) * y; }, h, k);
+  expectLanes<uint32_t>(
+      "mul.wide.u16 %d, %a, %b;", [](uint16_t x, uint16_t y) { return uint32_t(x) * y; }, h, k);
   auto u = integers<uint64_t>(0), v = integers<uint64_t>(1);
-  expectLanes<uint64_t>("mul.hi.u64 %d, %a, %b;", [](uint64_t x, uint64_t y) {
-    return static_cast<uint64_t>(((unsigned __int128)x * y) >> 64);
-  }, u, v);
+  expectLanes<uint64_t>(
+      "mul.hi.u64 %d, %a, %b;",
+      [](uint64_t x, uint64_t y) {
+        return static_cast<uint64_t>(((unsigned __int128)x * y) >> 64);
+      },
+      u, v);
 }
 
 TEST(Integer, Saturation) {
   auto a = integers<int32_t>(0), b = integers<int32_t>(1);
-  auto clamp = [](int64_t x) { return static_cast<int32_t>(std::clamp<int64_t>(x, INT32_MIN, INT32_MAX)); };
-  expectLanes<int32_t>("add.sat.s32 %d, %a, %b;", [&](int32_t x, int32_t y) { return clamp(int64_t(x) + y); }, a, b);
-  expectLanes<int32_t>("sub.sat.s32 %d, %a, %b;", [&](int32_t x, int32_t y) { return clamp(int64_t(x) - y); }, a, b);
+  auto clamp = [](int64_t x) {
+    return static_cast<int32_t>(std::clamp<int64_t>(x, INT32_MIN, INT32_MAX));
+  };
+  expectLanes<int32_t>(
+      "add.sat.s32 %d, %a, %b;", [&](int32_t x, int32_t y) { return clamp(int64_t(x) + y); }, a, b);
+  expectLanes<int32_t>(
+      "sub.sat.s32 %d, %a, %b;", [&](int32_t x, int32_t y) { return clamp(int64_t(x) - y); }, a, b);
 }
 
 TEST(Integer, PackedHalves) {
   auto a = integers<uint32_t>(0), b = integers<uint32_t>(1);
   auto each = [](uint32_t x, uint32_t y, auto f) {
-    return uint32_t(uint16_t(f(uint16_t(x), uint16_t(y)))) | uint32_t(uint16_t(f(uint16_t(x >> 16), uint16_t(y >> 16)))) << 16;
+    return uint32_t(uint16_t(f(uint16_t(x), uint16_t(y)))) |
+           uint32_t(uint16_t(f(uint16_t(x >> 16), uint16_t(y >> 16)))) << 16;
   };
-  expectLanes<uint32_t>("add.u16x2 %d, %a, %b;", [&](uint32_t x, uint32_t y) {
-    return each(x, y, [](uint16_t p, uint16_t q) { return p + q; });
-  }, a, b);
-  expectLanes<uint32_t>("max.s16x2 %d, %a, %b;", [&](uint32_t x, uint32_t y) {
-    return each(x, y, [](uint16_t p, uint16_t q) { return std::max(int16_t(p), int16_t(q)); });
-  }, a, b);
+  expectLanes<uint32_t>(
+      "add.u16x2 %d, %a, %b;",
+      [&](uint32_t x, uint32_t y) {
+        return each(x, y, [](uint16_t p, uint16_t q) { return p + q; });
+      },
+      a, b);
+  expectLanes<uint32_t>(
+      "max.s16x2 %d, %a, %b;",
+      [&](uint32_t x, uint32_t y) {
+        return each(x, y, [](uint16_t p, uint16_t q) { return std::max(int16_t(p), int16_t(q)); });
+      },
+      a, b);
 }
 
 TEST(Bits, LogicAndTables) {
@@ -116,32 +147,47 @@ TEST(Bits, LogicAndTables) {
   expectLanes<uint32_t>("not.b32 %d, %a;", [](uint32_t x) { return ~x; }, a);
   expectLanes<uint32_t>("cnot.b32 %d, %a;", [](uint32_t x) { return x == 0 ? 1u : 0u; }, a);
   for (unsigned table : {0x00u, 0x80u, 0xFEu, 0x96u, 0xE8u, 0xCAu, 0x1Bu, 0xFFu})
-    expectLanes<uint32_t>("lop3.b32 %d, %a, %b, %c, " + std::to_string(table) + ";", [&](uint32_t x, uint32_t y, uint32_t z) {
-      uint32_t result = 0;
-      for (int i = 0; i < 32; ++i)
-        result |= (table >> ((x >> i & 1) * 4 + (y >> i & 1) * 2 + (z >> i & 1)) & 1) << i;
-      return result;
-    }, a, b, c);
+    expectLanes<uint32_t>(
+        "lop3.b32 %d, %a, %b, %c, " + std::to_string(table) + ";",
+        [&](uint32_t x, uint32_t y, uint32_t z) {
+          uint32_t result = 0;
+          for (int i = 0; i < 32; ++i)
+            result |= (table >> ((x >> i & 1) * 4 + (y >> i & 1) * 2 + (z >> i & 1)) & 1) << i;
+          return result;
+        },
+        a, b, c);
 }
 
 TEST(Bits, Counts) {
   auto a = integers<uint32_t>(0);
   auto w = integers<uint64_t>(0);
-  expectLanes<uint32_t>("popc.b32 %d, %a;", [](uint32_t x) { return uint32_t(std::popcount(x)); }, a);
-  expectLanes<uint32_t>("popc.b64 %d, %a;", [](uint64_t x) { return uint32_t(std::popcount(x)); }, w);
-  expectLanes<uint32_t>("clz.b32 %d, %a;", [](uint32_t x) { return uint32_t(std::countl_zero(x)); }, a);
-  expectLanes<uint32_t>("clz.b64 %d, %a;", [](uint64_t x) { return uint32_t(std::countl_zero(x)); }, w);
-  expectLanes<uint32_t>("bfind.u32 %d, %a;", [](uint32_t x) { return x ? 31u - uint32_t(std::countl_zero(x)) : ~0u; }, a);
-  expectLanes<uint32_t>("bfind.s32 %d, %a;", [](uint32_t x) {
-    x = int32_t(x) < 0 ? ~x : x;
-    return x ? 31u - uint32_t(std::countl_zero(x)) : ~0u;
-  }, a);
-  expectLanes<uint32_t>("brev.b32 %d, %a;", [](uint32_t x) {
-    uint32_t r = 0;
-    for (int i = 0; i < 32; ++i)
-      r |= (x >> i & 1) << (31 - i);
-    return r;
-  }, a);
+  expectLanes<uint32_t>(
+      "popc.b32 %d, %a;", [](uint32_t x) { return uint32_t(std::popcount(x)); }, a);
+  expectLanes<uint32_t>(
+      "popc.b64 %d, %a;", [](uint64_t x) { return uint32_t(std::popcount(x)); }, w);
+  expectLanes<uint32_t>(
+      "clz.b32 %d, %a;", [](uint32_t x) { return uint32_t(std::countl_zero(x)); }, a);
+  expectLanes<uint32_t>(
+      "clz.b64 %d, %a;", [](uint64_t x) { return uint32_t(std::countl_zero(x)); }, w);
+  expectLanes<uint32_t>(
+      "bfind.u32 %d, %a;", [](uint32_t x) { return x ? 31u - uint32_t(std::countl_zero(x)) : ~0u; },
+      a);
+  expectLanes<uint32_t>(
+      "bfind.s32 %d, %a;",
+      [](uint32_t x) {
+        x = int32_t(x) < 0 ? ~x : x;
+        return x ? 31u - uint32_t(std::countl_zero(x)) : ~0u;
+      },
+      a);
+  expectLanes<uint32_t>(
+      "brev.b32 %d, %a;",
+      [](uint32_t x) {
+        uint32_t r = 0;
+        for (int i = 0; i < 32; ++i)
+          r |= (x >> i & 1) << (31 - i);
+        return r;
+      },
+      a);
 }
 
 TEST(Bits, Fields) {
@@ -157,57 +203,86 @@ TEST(Bits, Fields) {
       d |= (i < len && pos + i < 32 ? x >> (pos + i) & 1 : sign) << i;
     return d;
   };
-  expectLanes<uint32_t>("bfe.u32 %d, %a, %b, %c;", [&](uint32_t x, uint32_t p, uint32_t l) { return extract(x, p, l, false); }, a, position, length);
-  expectLanes<uint32_t>("bfe.s32 %d, %a, %b, %c;", [&](uint32_t x, uint32_t p, uint32_t l) { return extract(x, p, l, true); }, a, position, length);
-  expectLanes<uint32_t>("bfi.b32 %d, %a, %b, %c, %e;\n", [](uint32_t x, uint32_t y, uint32_t p, uint32_t l) {
-    for (uint32_t i = 0; i < l && p + i < 32; ++i)
-      y = (y & ~(1u << (p + i))) | (x >> i & 1) << (p + i);
-    return y;
-  }, a, b, position, length);
+  expectLanes<uint32_t>(
+      "bfe.u32 %d, %a, %b, %c;",
+      [&](uint32_t x, uint32_t p, uint32_t l) { return extract(x, p, l, false); }, a, position,
+      length);
+  expectLanes<uint32_t>(
+      "bfe.s32 %d, %a, %b, %c;",
+      [&](uint32_t x, uint32_t p, uint32_t l) { return extract(x, p, l, true); }, a, position,
+      length);
+  expectLanes<uint32_t>(
+      "bfi.b32 %d, %a, %b, %c, %e;\n",
+      [](uint32_t x, uint32_t y, uint32_t p, uint32_t l) {
+        for (uint32_t i = 0; i < l && p + i < 32; ++i)
+          y = (y & ~(1u << (p + i))) | (x >> i & 1) << (p + i);
+        return y;
+      },
+      a, b, position, length);
 }
 
 TEST(Bits, FunnelShiftAndPermute) {
   auto a = integers<uint32_t>(0), b = integers<uint32_t>(1), c = integers<uint32_t>(2);
-  expectLanes<uint32_t>("shf.l.wrap.b32 %d, %a, %b, %c;", [](uint32_t x, uint32_t y, uint32_t n) {
-    n &= 31;
-    return n ? y << n | x >> (32 - n) : y;
-  }, a, b, c);
-  expectLanes<uint32_t>("shf.r.wrap.b32 %d, %a, %b, %c;", [](uint32_t x, uint32_t y, uint32_t n) {
-    n &= 31;
-    return n ? y << (32 - n) | x >> n : x;
-  }, a, b, c);
-  expectLanes<uint32_t>("shf.r.clamp.b32 %d, %a, %b, %c;", [](uint32_t x, uint32_t y, uint32_t n) {
-    return n >= 32 ? y : n ? y << (32 - n) | x >> n : x;
-  }, a, b, c);
-  expectLanes<uint32_t>("prmt.b32 %d, %a, %b, %c;", [](uint32_t x, uint32_t y, uint32_t s) {
-    uint64_t both = uint64_t(y) << 32 | x;
-    uint32_t d = 0;
-    for (int i = 0; i < 4; ++i) {
-      uint32_t byte = both >> (8 * (s >> (4 * i) & 7)) & 0xFF;
-      d |= (s >> (4 * i) & 8 ? (byte & 0x80 ? 0xFFu : 0u) : byte) << (8 * i);
-    }
-    return d;
-  }, a, b, c);
+  expectLanes<uint32_t>(
+      "shf.l.wrap.b32 %d, %a, %b, %c;",
+      [](uint32_t x, uint32_t y, uint32_t n) {
+        n &= 31;
+        return n ? y << n | x >> (32 - n) : y;
+      },
+      a, b, c);
+  expectLanes<uint32_t>(
+      "shf.r.wrap.b32 %d, %a, %b, %c;",
+      [](uint32_t x, uint32_t y, uint32_t n) {
+        n &= 31;
+        return n ? y << (32 - n) | x >> n : x;
+      },
+      a, b, c);
+  expectLanes<uint32_t>(
+      "shf.r.clamp.b32 %d, %a, %b, %c;",
+      [](uint32_t x, uint32_t y, uint32_t n) {
+        return n >= 32 ? y : n ? y << (32 - n) | x >> n : x;
+      },
+      a, b, c);
+  expectLanes<uint32_t>(
+      "prmt.b32 %d, %a, %b, %c;",
+      [](uint32_t x, uint32_t y, uint32_t s) {
+        uint64_t both = uint64_t(y) << 32 | x;
+        uint32_t d = 0;
+        for (int i = 0; i < 4; ++i) {
+          uint32_t byte = both >> (8 * (s >> (4 * i) & 7)) & 0xFF;
+          d |= (s >> (4 * i) & 8 ? (byte & 0x80 ? 0xFFu : 0u) : byte) << (8 * i);
+        }
+        return d;
+      },
+      a, b, c);
 }
 
 TEST(Compare, CombinesWithAPredicateAndSetsThePair) {
   auto a = integers<int32_t>(0), b = integers<int32_t>(1);
-  expectLanes<uint32_t>("setp.lt.s32 %pr1, %a, 0;\nsetp.gt.and.s32 %pr2|%pr3, %a, %b, !%pr1;\n"
-                        "selp.b32 %r1, 1, 0, %pr2;\nselp.b32 %r2, 2, 0, %pr3;\nadd.u32 %d, %r1, %r2;",
-                        [](int32_t x, int32_t y) {
-                          bool c = x >= 0;
-                          return (x > y && c ? 1u : 0u) + (!(x > y) && c ? 2u : 0u);
-                        }, a, b);
-  expectLanes<uint32_t>("set.le.u32.s32 %d, %a, %b;", [](int32_t x, int32_t y) { return x <= y ? ~0u : 0u; }, a, b);
-  expectLanes<float>("set.le.f32.s32 %d, %a, %b;", [](int32_t x, int32_t y) { return x <= y ? 1.0f : 0.0f; }, a, b);
+  expectLanes<uint32_t>(
+      "setp.lt.s32 %pr1, %a, 0;\nsetp.gt.and.s32 %pr2|%pr3, %a, %b, !%pr1;\n"
+      "selp.b32 %r1, 1, 0, %pr2;\nselp.b32 %r2, 2, 0, %pr3;\nadd.u32 %d, %r1, %r2;",
+      [](int32_t x, int32_t y) {
+        bool c = x >= 0;
+        return (x > y && c ? 1u : 0u) + (!(x > y) && c ? 2u : 0u);
+      },
+      a, b);
+  expectLanes<uint32_t>(
+      "set.le.u32.s32 %d, %a, %b;", [](int32_t x, int32_t y) { return x <= y ? ~0u : 0u; }, a, b);
+  expectLanes<float>(
+      "set.le.f32.s32 %d, %a, %b;", [](int32_t x, int32_t y) { return x <= y ? 1.0f : 0.0f; }, a,
+      b);
 }
 
 TEST(Integer, RefusesWhatPtxHasNot) {
-  auto refused = [](const std::string &line) { return messageOf(Program::parse(kernel(line), "t.ptx")); };
+  auto refused = [](const std::string &line) {
+    return messageOf(Program::parse(kernel(line), "t.ptx"));
+  };
   EXPECT_NE(refused("add.sat.u32 %r1, %r2, %r3;").find("'.sat' works on .s32"), std::string::npos);
   EXPECT_NE(refused("mul.u32 %r1, %r2, %r3;").find("expects .lo, .hi or .wide"), std::string::npos);
   EXPECT_NE(refused("and.u32 %r1, %r2, %r3;").find("does not work on .u32"), std::string::npos);
-  EXPECT_NE(refused("setp.lo.s32 %pr1, %r2, %r3;").find("'.lo' does not work on .s32"), std::string::npos);
+  EXPECT_NE(refused("setp.lo.s32 %pr1, %r2, %r3;").find("'.lo' does not work on .s32"),
+            std::string::npos);
   EXPECT_NE(refused("add.b32 %r1, %r2, %r3;").find("does not work on .b32"), std::string::npos);
 }
 

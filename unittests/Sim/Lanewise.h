@@ -24,7 +24,8 @@ std::vector<D> evaluate(const std::string &instruction, const std::vector<S> &..
   Simulator simulator;
   size_t count = std::get<0>(std::tie(inputs...)).size();
   std::vector<uint64_t> params;
-  std::string declarations = ".reg .b64 %base, %index;\n.reg .b32 %cta;\n", loads, names = "abcefgh";
+  std::string declarations = ".reg .b64 %base, %index;\n.reg .b32 %cta;\n", loads,
+              names = "abcefgh";
   size_t i = 0;
   auto load = [&]<typename T>(const std::vector<T> &values) {
     params.push_back(upload(simulator, values));
@@ -40,10 +41,12 @@ std::vector<D> evaluate(const std::string &instruction, const std::vector<S> &..
   params.push_back(upload(simulator, results));
   std::string type = bitsType<D>();
   declarations += ".reg ." + type + " %d;\n";
-  std::string body = declarations + "mov.u32 %cta, %ctaid.x;\ncvt.u64.u32 %index, %cta;\n"
-                     "mad.lo.u64 %index, %index, 32, %lane64;\n" + loads + instruction +
-                     "\nmad.lo.u64 %base, %index, " + std::to_string(sizeof(D)) + ", %p" +
-                     std::to_string(i) + ";\nst.global." + type + " [%base], %d;\n";
+  std::string body = declarations +
+                     "mov.u32 %cta, %ctaid.x;\ncvt.u64.u32 %index, %cta;\n"
+                     "mad.lo.u64 %index, %index, 32, %lane64;\n" +
+                     loads + instruction + "\nmad.lo.u64 %base, %index, " +
+                     std::to_string(sizeof(D)) + ", %p" + std::to_string(i) + ";\nst.global." +
+                     type + " [%base], %d;\n";
   LaunchConfig config;
   config.grid[0] = static_cast<uint32_t>(count / 32);
   config.block[0] = 32;
@@ -68,7 +71,8 @@ void expectLanes(const std::string &instruction, F &&host, const std::vector<S> 
     D wanted = host(inputs[i]...);
     if (bitsOfValue(wanted) != bitsOfValue(results[i])) {
       std::string text;
-      ((text += std::to_string(inputs[i]) + " (" + std::to_string(bitsOfValue(inputs[i])) + ") "), ...);
+      ((text += std::to_string(inputs[i]) + " (" + std::to_string(bitsOfValue(inputs[i])) + ") "),
+       ...);
       ADD_FAILURE() << instruction << " of " << text << ": expected " << +wanted << " ("
                     << +bitsOfValue(wanted) << "), got " << +results[i] << " ("
                     << +bitsOfValue(results[i]) << ")";
@@ -80,8 +84,9 @@ void expectLanes(const std::string &instruction, F &&host, const std::vector<S> 
 /// Corner cases of an integer type, then random bits; `salt` makes independent operands.
 template <typename T> std::vector<T> integers(unsigned salt = 0, size_t count = 1024) {
   using L = std::numeric_limits<T>;
-  std::vector<T> corners = {0, 1, 2, 3, T(-1), T(-2), L::min(), L::max(), T(L::min() + 1), T(L::max() - 1),
-                            T(7), T(31), T(32), T(33), T(63), T(64), T(0x55), T(0x80), T(0xFF), T(100)};
+  std::vector<T> corners = {
+      0,    1,     2,     3,     T(-1), T(-2), L::min(), L::max(), T(L::min() + 1), T(L::max() - 1),
+      T(7), T(31), T(32), T(33), T(63), T(64), T(0x55),  T(0x80),  T(0xFF),         T(100)};
   std::mt19937_64 random(17 + salt);
   std::vector<T> values;
   for (size_t i = 0; i < count; ++i) {
@@ -94,10 +99,35 @@ template <typename T> std::vector<T> integers(unsigned salt = 0, size_t count = 
 
 /// Corner cases of f32 and random bit patterns.
 inline std::vector<float> floats(unsigned salt = 0, size_t count = 2048) {
-  const std::vector<float> corners = {
-      0.0f, -0.0f, 1.0f, -1.0f, 0.5f, 3.0f, INFINITY, -INFINITY, NAN, 0x1p-126f, -0x1p-126f, 0x1p-149f,
-      -0x1p-149f, 0x1.fffffep-127f, 0x1.fffffep127f, -0x1.fffffep127f, 6.0f, 448.0f, 0.25f, 2.5f, -3.5f,
-      65504.0f, 65520.0f, 0x1.000002p0f, 0x1.fffffep-1f, 1e-8f, 2147483648.0f, -2147483648.0f, 4294967296.0f};
+  const std::vector<float> corners = {0.0f,
+                                      -0.0f,
+                                      1.0f,
+                                      -1.0f,
+                                      0.5f,
+                                      3.0f,
+                                      INFINITY,
+                                      -INFINITY,
+                                      NAN,
+                                      0x1p-126f,
+                                      -0x1p-126f,
+                                      0x1p-149f,
+                                      -0x1p-149f,
+                                      0x1.fffffep-127f,
+                                      0x1.fffffep127f,
+                                      -0x1.fffffep127f,
+                                      6.0f,
+                                      448.0f,
+                                      0.25f,
+                                      2.5f,
+                                      -3.5f,
+                                      65504.0f,
+                                      65520.0f,
+                                      0x1.000002p0f,
+                                      0x1.fffffep-1f,
+                                      1e-8f,
+                                      2147483648.0f,
+                                      -2147483648.0f,
+                                      4294967296.0f};
   std::mt19937_64 random(23 + salt);
   std::vector<float> values;
   for (size_t i = 0; i < count; ++i) {
@@ -116,7 +146,8 @@ inline std::vector<double> doubles(unsigned salt = 0, size_t count = 1024) {
   std::vector<float> narrow = floats(salt, count);
   for (size_t i = 0; i < count; ++i)
     values.push_back(i % 3 ? double(narrow[i])
-                           : std::bit_cast<double>((random() & ~(0x7FFull << 52)) | (1000 + random() % 50) << 52));
+                           : std::bit_cast<double>((random() & ~(0x7FFull << 52)) |
+                                                   (1000 + random() % 50) << 52));
   return values;
 }
 

@@ -16,7 +16,8 @@ TEST(Program, ListsKernelsAndTheirParameters) {
 .minnctapersm 1
 { ret; }
 .entry one(.param .f32 x, .param .u64 .ptr .global .align 1 p) { ret; }
-)", "t.ptx");
+)",
+                                "t.ptx");
   ASSERT_TRUE(program) << messageOf(program);
   ASSERT_EQ((*program)->kernels().size(), 2u);
   const KernelInfo &info = *(*program)->findKernel("two");
@@ -32,13 +33,16 @@ TEST(Program, ListsKernelsAndTheirParameters) {
 }
 
 TEST(Program, UnknownInstructionIsLocated) {
-  std::string error = parseError(header() + ".entry k()\n{\n  .reg .b32 %r<2>;\n  frobnicate.b32 %r1, %r0;\n}\n");
-  EXPECT_NE(error.find("t.ptx:7:3: unknown instruction 'frobnicate.b32'"), std::string::npos) << error;
+  std::string error =
+      parseError(header() + ".entry k()\n{\n  .reg .b32 %r<2>;\n  frobnicate.b32 %r1, %r0;\n}\n");
+  EXPECT_NE(error.find("t.ptx:7:3: unknown instruction 'frobnicate.b32'"), std::string::npos)
+      << error;
 }
 
 TEST(Program, UnknownModifierIsNamed) {
   std::string error = parseError(kernel("add.wrong.u32 %r1, %r2, %r3;"));
-  EXPECT_NE(error.find("'add.wrong.u32' does not accept the modifier '.wrong'"), std::string::npos) << error;
+  EXPECT_NE(error.find("'add.wrong.u32' does not accept the modifier '.wrong'"), std::string::npos)
+      << error;
   EXPECT_EQ(parseError(kernel("add.u32 %r1, %r2, %r3;")), "no error");
 }
 
@@ -49,20 +53,29 @@ TEST(Program, UnknownRegisterIsLocated) {
 
 TEST(Program, RegisterWidthMustFit) {
   std::string error = parseError(kernel("add.u32 %r1, %rd2, %r3;"));
-  EXPECT_NE(error.find("register '%rd2' must have 32 bits, but got .b64"), std::string::npos) << error;
+  EXPECT_NE(error.find("register '%rd2' must have 32 bits, but got .b64"), std::string::npos)
+      << error;
 }
 
 TEST(Program, SyntaxErrorsAreLocated) {
-  EXPECT_NE(parseError(header() + ".entry k() { ret }").find("t.ptx:4:18: expects an operand, but got '}'"), std::string::npos)
+  EXPECT_NE(parseError(header() + ".entry k() { ret }")
+                .find("t.ptx:4:18: expects an operand, but got '}'"),
+            std::string::npos)
       << parseError(header() + ".entry k() { ret }");
-  EXPECT_NE(parseError(header() + ".entry k() {").find("the body of 'k' expects '}'"), std::string::npos);
+  EXPECT_NE(parseError(header() + ".entry k() {").find("the body of 'k' expects '}'"),
+            std::string::npos);
   EXPECT_NE(parseError("hello").find("t.ptx:1:1: expects a directive"), std::string::npos);
 }
 
 TEST(Program, AbsurdSizesAreErrors) {
-  EXPECT_NE(parseError(header() + ".global .b8 x[999999999999999];").find("must have at most"), std::string::npos);
-  EXPECT_NE(parseError(header() + ".global .b8 x[9999999999][9999999999];").find("array 'x' is too large"), std::string::npos);
-  EXPECT_NE(parseError(kernel(".shared .b8 x[99999999];\nmov.u32 %r1, x;")).find("must have at most"), std::string::npos);
+  EXPECT_NE(parseError(header() + ".global .b8 x[999999999999999];").find("must have at most"),
+            std::string::npos);
+  EXPECT_NE(parseError(header() + ".global .b8 x[9999999999][9999999999];")
+                .find("array 'x' is too large"),
+            std::string::npos);
+  EXPECT_NE(
+      parseError(kernel(".shared .b8 x[99999999];\nmov.u32 %r1, x;")).find("must have at most"),
+      std::string::npos);
   EXPECT_EQ(parseError(header() + ".global .b8 x[99][99];"), "no error");
 }
 
@@ -72,7 +85,8 @@ LAB_WAIT: mov.b32 tmp, 1; setp.ne.u32 P1, tmp, 1; @P1 bra LAB_WAIT; bra DONE;
 DONE: }
 { .reg .b32 tmp;
 LAB_WAIT: mov.b32 tmp, 2; bra DONE;
-DONE: })")), "no error");
+DONE: })")),
+            "no error");
   std::string error = parseError(kernel("bra NOWHERE;"));
   EXPECT_NE(error.find("unknown label 'NOWHERE'"), std::string::npos);
 }

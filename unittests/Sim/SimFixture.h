@@ -41,13 +41,15 @@ inline Expected<LaunchStats> run(Simulator &simulator, const std::string &ptx,
   return simulator.launch(**program, kernelName, config, bytes);
 }
 
-template <typename T> uint64_t upload(Simulator &simulator, const std::vector<T> &values, std::string name = "") {
+template <typename T>
+uint64_t upload(Simulator &simulator, const std::vector<T> &values, std::string name = "") {
   uint64_t address = simulator.memory().allocate(values.size() * sizeof(T), std::move(name));
   (void)simulator.memory().write(address, values.data(), values.size() * sizeof(T));
   return address;
 }
 
-template <typename T> std::vector<T> download(Simulator &simulator, uint64_t address, size_t count) {
+template <typename T>
+std::vector<T> download(Simulator &simulator, uint64_t address, size_t count) {
   std::vector<T> values(count);
   auto status = simulator.memory().read(address, values.data(), count * sizeof(T));
   EXPECT_TRUE(status) << status.error().message;

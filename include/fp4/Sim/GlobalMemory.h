@@ -19,8 +19,8 @@ namespace fp4::sim {
 /// One named block of device memory. `bytes.get()` is the host storage of [address, address+size).
 struct Allocation {
   std::string name;
-  uint64_t address = 0;  ///< 512-byte aligned fake device pointer
-  uint64_t size = 0;     ///< bytes
+  uint64_t address = 0; ///< 512-byte aligned fake device pointer
+  uint64_t size = 0;    ///< bytes
   std::unique_ptr<std::byte[]> bytes;
   bool readOnly = false; ///< .const variables: the device may not write them
 };

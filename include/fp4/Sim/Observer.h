@@ -60,8 +60,8 @@ enum class BarrierOp : uint8_t {
   ClusterWait,   ///< barrier.cluster.wait passed
   MbarInit,      ///< `object` is the shared::cluster address of the mbarrier, `count` the arrivals
   MbarInval,
-  MbarArrive,    ///< count = arrivals
-  MbarExpectTx,  ///< count = bytes
+  MbarArrive,   ///< count = arrivals
+  MbarExpectTx, ///< count = bytes
   MbarCompleteTx,
   MbarPhaseDone, ///< a phase completed; count = its number
   MbarWaitPass,  ///< a test_wait or try_wait returned true; count = the phase number waited for
@@ -83,12 +83,12 @@ enum class FenceKind : uint8_t {
   ProxyAsync,     ///< fence.proxy.async: `space` restricts it
   ProxyTensormap, ///< fence.proxy.tensormap: `order` is Acquire or Release
   ProxyAlias,
-  MbarrierInit,   ///< fence.mbarrier_init.release.cluster
-  Tcgen05Before,  ///< tcgen05.fence::before_thread_sync
+  MbarrierInit,  ///< fence.mbarrier_init.release.cluster
+  Tcgen05Before, ///< tcgen05.fence::before_thread_sync
   Tcgen05After,
   Tcgen05WaitLd,
   Tcgen05WaitSt,
-  BulkWait,       ///< cp.async.bulk.wait_group
+  BulkWait, ///< cp.async.bulk.wait_group
 };
 
 struct FenceEvent {

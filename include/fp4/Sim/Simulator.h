@@ -53,8 +53,8 @@ struct SimOptions {
 };
 
 struct LaunchConfig {
-  std::array<uint32_t, 3> grid{1, 1, 1};  ///< in CTAs
-  std::array<uint32_t, 3> block{1, 1, 1}; ///< in threads
+  std::array<uint32_t, 3> grid{1, 1, 1};    ///< in CTAs
+  std::array<uint32_t, 3> block{1, 1, 1};   ///< in threads
   std::array<uint32_t, 3> cluster{0, 0, 0}; ///< in CTAs; zeros: as the kernel requires, else 1
   uint32_t dynamicSharedBytes = 0;
 };

@@ -53,7 +53,8 @@ template <bool Brain> uint16_t addHalf(uint16_t a, uint16_t b) {
 uint64_t combineBits(const Insn &insn, uint64_t old, uint64_t b) {
   auto op = static_cast<Op>(insn.m[kOp]);
   auto both = [&](auto add) {
-    return uint32_t(add(uint16_t(old), uint16_t(b))) | uint32_t(add(uint16_t(old >> 16), uint16_t(b >> 16))) << 16;
+    return uint32_t(add(uint16_t(old), uint16_t(b))) |
+           uint32_t(add(uint16_t(old >> 16), uint16_t(b >> 16))) << 16;
   };
   switch (insn.type) {
   case Type::S32:
@@ -92,7 +93,8 @@ template <typename T, typename F> T update(std::byte *object, F &&f) {
   }
 }
 
-std::byte *object(ExecContext &cx, const Insn &insn, const Operand &address, int lane, uint32_t bytes) {
+std::byte *object(ExecContext &cx, const Insn &insn, const Operand &address, int lane,
+                  uint32_t bytes) {
   auto space = static_cast<Space>(insn.m[kSpace]);
   uint64_t at = cx.address(address, lane);
   if (!cx.readable(space, at, bytes, bytes, lane))
@@ -151,7 +153,8 @@ Status describe(BindContext &cx) {
 
 /// Which operation goes with which type.
 Status checkOperation(BindContext &cx) {
-  static constexpr std::string_view names[] = {"add", "and", "or", "xor", "exch", "min", "max", "inc", "dec"};
+  static constexpr std::string_view names[] = {"add", "and", "or",  "xor", "exch",
+                                               "min", "max", "inc", "dec"};
   Insn &insn = cx.insn;
   for (uint8_t i = 0; i < std::size(names); ++i)
     if (names[i] == cx.match.text("op"))
@@ -178,7 +181,8 @@ Status checkOperation(BindContext &cx) {
     legal = type == Type::U32;
     break;
   }
-  bool half = type == Type::F16 || type == Type::BF16 || type == Type::F16x2 || type == Type::BF16x2;
+  bool half =
+      type == Type::F16 || type == Type::BF16 || type == Type::F16x2 || type == Type::BF16x2;
   if (half != cx.match.has("noftz"))
     return cx.fail("'.noftz' belongs to the half-precision types");
   return legal ? Status() : useFor(cx, nullptr);

@@ -19,7 +19,7 @@ template <typename T> using U = std::make_unsigned_t<T>;
     };                                                                                             \
     static constexpr Handler run = lanewise<F, T, T, T>;                                           \
   };
-FP4_BIT_OP(And, a & b)
+FP4_BIT_OP(And, a &b)
 FP4_BIT_OP(Or, a | b)
 FP4_BIT_OP(Xor, a ^ b)
 #undef FP4_BIT_OP
@@ -110,7 +110,8 @@ template <typename T> struct BfiF {
 template <typename T> struct BfindF {
   uint32_t operator()(T a) const {
     U<T> x = static_cast<U<T>>(std::is_signed_v<T> && a < 0 ? ~a : a);
-    return x == 0 ? 0xFFFFFFFFu : static_cast<uint32_t>(8 * sizeof(T) - 1 - size_t(std::countl_zero(x)));
+    return x == 0 ? 0xFFFFFFFFu
+                  : static_cast<uint32_t>(8 * sizeof(T) - 1 - size_t(std::countl_zero(x)));
   }
 };
 template <typename T> struct BfindShiftF {
@@ -257,8 +258,10 @@ Status bindShf(BindContext &cx) {
   using T = uint32_t;
   bool left = cx.match.text("direction") == "l", wrap = cx.match.text("mode") == "wrap";
   if (left)
-    return cx.use(wrap ? lanewise<ShfF<true, true>, T, T, T, T> : lanewise<ShfF<true, false>, T, T, T, T>);
-  return cx.use(wrap ? lanewise<ShfF<false, true>, T, T, T, T> : lanewise<ShfF<false, false>, T, T, T, T>);
+    return cx.use(wrap ? lanewise<ShfF<true, true>, T, T, T, T>
+                       : lanewise<ShfF<true, false>, T, T, T, T>);
+  return cx.use(wrap ? lanewise<ShfF<false, true>, T, T, T, T>
+                     : lanewise<ShfF<false, false>, T, T, T, T>);
 }
 
 Status bindBfe(BindContext &cx) {
@@ -297,13 +300,15 @@ Status bindBfind(BindContext &cx) {
 Status bindBrev(BindContext &cx) {
   if (cx.insn.type == Type::B32)
     return cx.use(lanewise<BrevF<uint32_t>, uint32_t, uint32_t>);
-  return useFor(cx, cx.insn.type == Type::B64 ? lanewise<BrevF<uint64_t>, uint64_t, uint64_t> : nullptr);
+  return useFor(cx, cx.insn.type == Type::B64 ? lanewise<BrevF<uint64_t>, uint64_t, uint64_t>
+                                              : nullptr);
 }
 
 template <template <typename> class F> static Status bindCount(BindContext &cx) {
   if (cx.insn.type == Type::B32)
     return cx.use(lanewise<F<uint32_t>, uint32_t, uint32_t>);
-  return useFor(cx, cx.insn.type == Type::B64 ? lanewise<F<uint64_t>, uint32_t, uint64_t> : nullptr);
+  return useFor(cx,
+                cx.insn.type == Type::B64 ? lanewise<F<uint64_t>, uint32_t, uint64_t> : nullptr);
 }
 
 Status bindClz(BindContext &cx) { return bindCount<ClzF>(cx); }
@@ -320,8 +325,10 @@ Status bindDp4a(BindContext &cx) {
     return useFor(cx, nullptr);
   using T = uint32_t;
   if (a)
-    return cx.use(b ? lanewise<Dp4aF<true, true>, T, T, T, T> : lanewise<Dp4aF<true, false>, T, T, T, T>);
-  return cx.use(b ? lanewise<Dp4aF<false, true>, T, T, T, T> : lanewise<Dp4aF<false, false>, T, T, T, T>);
+    return cx.use(b ? lanewise<Dp4aF<true, true>, T, T, T, T>
+                    : lanewise<Dp4aF<true, false>, T, T, T, T>);
+  return cx.use(b ? lanewise<Dp4aF<false, true>, T, T, T, T>
+                  : lanewise<Dp4aF<false, false>, T, T, T, T>);
 }
 
 Status bindBmsk(BindContext &cx) {

@@ -10,7 +10,26 @@ using namespace fp4::sim;
 namespace {
 
 /// The order of class cmp in ModifierClasses.def.
-enum Cmp : uint8_t { Eq, Ne, Lt, Le, Gt, Ge, Lo, Ls, Hi, Hs, Equ, Neu, Ltu, Leu, Gtu, Geu, Num, Nan };
+enum Cmp : uint8_t {
+  Eq,
+  Ne,
+  Lt,
+  Le,
+  Gt,
+  Ge,
+  Lo,
+  Ls,
+  Hi,
+  Hs,
+  Equ,
+  Neu,
+  Ltu,
+  Leu,
+  Gtu,
+  Geu,
+  Num,
+  Nan
+};
 
 /// Insn::m of this file.
 enum Field : unsigned { kCmp, kBool, kFtz };

@@ -30,12 +30,14 @@ enum Reduction : uint8_t { Popc, And, Or };
 
 class BarrierWait : public Wait {
 public:
-  BarrierWait(const Cta &cta, uint32_t id) : cta(cta), id(id), generation(cta.barriers[id].generation) {}
+  BarrierWait(const Cta &cta, uint32_t id)
+      : cta(cta), id(id), generation(cta.barriers[id].generation) {}
   bool ready() const override { return cta.barriers[id].generation != generation; }
   std::string describe() const override {
     const CtaBarrier &b = cta.barriers[id];
     uint32_t wanted = b.expected ? b.expected : cta.barrierThreads();
-    return fmt::format("barrier {} of its CTA: {} of {} threads have arrived", id, b.arrived, wanted);
+    return fmt::format("barrier {} of its CTA: {} of {} threads have arrived", id, b.arrived,
+                       wanted);
   }
 
 private:
@@ -54,13 +56,13 @@ void emitBarrier(ExecContext &cx, BarrierOp op, uint64_t object, uint64_t count)
   event.object = object;
   event.count = count;
   event.laneMask = cx.mask;
-  event.scope = op == BarrierOp::ClusterArrive || op == BarrierOp::ClusterWait ? Scope::Cluster : Scope::Cta;
+  event.scope =
+      op == BarrierOp::ClusterArrive || op == BarrierOp::ClusterWait ? Scope::Cluster : Scope::Cta;
   cx.observer->onBarrier(event);
 }
 
 /// Validates the operands and arrives. False after an error.
-bool arrive(ExecContext &cx, const Operand &idOperand, const Operand &countOperand,
-            uint32_t &id) {
+bool arrive(ExecContext &cx, const Operand &idOperand, const Operand &countOperand, uint32_t &id) {
   id = static_cast<uint32_t>(cx.scalar(idOperand));
   if (id >= 16) {
     cx.fail(fmt::format("a barrier number must be below 16, but got {}", id));
@@ -69,7 +71,8 @@ bool arrive(ExecContext &cx, const Operand &idOperand, const Operand &countOpera
   CtaBarrier &barrier = cx.cta().barriers[id];
   uint32_t count = countOperand ? static_cast<uint32_t>(cx.scalar(countOperand)) : 0;
   if (countOperand && (count == 0 || count % 32 != 0)) {
-    cx.fail(fmt::format("the thread count of a barrier must be a positive multiple of 32, but got {}", count));
+    cx.fail(fmt::format(
+        "the thread count of a barrier must be a positive multiple of 32, but got {}", count));
     return false;
   }
   if (barrier.arrived && barrier.expected != count) {
@@ -129,7 +132,8 @@ Outcome barRed(ExecContext &cx, const Insn &insn) {
   if (!cx.token && (!insn.m[0] || cx.converged())) {
     auto id = static_cast<uint32_t>(cx.scalar(insn.op[1])) & 15;
     CtaBarrier &barrier = cx.cta().barriers[id];
-    barrier.trues += static_cast<uint32_t>(std::popcount(cx.predicate(insn.op[insn.m[2]]) & cx.mask));
+    barrier.trues +=
+        static_cast<uint32_t>(std::popcount(cx.predicate(insn.op[insn.m[2]]) & cx.mask));
     barrier.reducers += static_cast<uint32_t>(std::popcount(cx.mask));
   }
   auto id = static_cast<uint32_t>(cx.scalar(insn.op[1])) & 15;
@@ -148,7 +152,8 @@ Outcome barRed(ExecContext &cx, const Insn &insn) {
 Outcome barWarpSync(ExecContext &cx, const Insn &insn) {
   auto members = static_cast<uint32_t>(cx.scalar(insn.op[0]));
   if (cx.mask & ~members)
-    return cx.fail(fmt::format("lanes {:#010x} execute bar.warp.sync, but its mask is {:#010x}", cx.mask, members));
+    return cx.fail(fmt::format("lanes {:#010x} execute bar.warp.sync, but its mask is {:#010x}",
+                               cx.mask, members));
   if (!cx.converged(members))
     return Outcome::Retry;
   emitBarrier(cx, BarrierOp::WarpSync, 0, 0);
@@ -165,8 +170,8 @@ public:
   bool ready() const override { return (warp.clusterArrived & lanes) == 0; }
   std::string describe() const override {
     const Cluster &cluster = *warp.cta->cluster;
-    return fmt::format("the cluster barrier: {} of {} threads have arrived", cluster.barrier.arrived,
-                       cluster.liveThreads);
+    return fmt::format("the cluster barrier: {} of {} threads have arrived",
+                       cluster.barrier.arrived, cluster.liveThreads);
   }
 
 private:
@@ -298,7 +303,7 @@ Status bindFence(BindContext &cx) {
       order == MemOrder::Mmio)
     return cx.fail("expects .acq_rel, .sc, .acquire or .release");
   // membar: its scopes are cta, gl, sys.
-  Scope scope = cx.match.text("scope") == "gl" ? Scope::Gpu
+  Scope scope = cx.match.text("scope") == "gl"    ? Scope::Gpu
                 : cx.match.text("scope") == "sys" ? Scope::Sys
                                                   : cx.match.scope();
   return useFence(cx, FenceKind::Thread, order, scope);
@@ -317,7 +322,8 @@ Status bindFenceProxyAlias(BindContext &cx) {
 }
 
 Status bindFenceTensormap(BindContext &cx) {
-  return useFence(cx, FenceKind::ProxyTensormap, cx.match.order("sem", MemOrder::AcqRel), cx.match.scope());
+  return useFence(cx, FenceKind::ProxyTensormap, cx.match.order("sem", MemOrder::AcqRel),
+                  cx.match.scope());
 }
 
 Status bindFenceMbarrierInit(BindContext &cx) {
@@ -331,7 +337,8 @@ Status bindNanosleep(BindContext &cx) {
 Status bindSetmaxnreg(BindContext &cx) {
   int64_t count = cx.insn.op[0].imm;
   if (count < 24 || count > 256 || count % 8 != 0)
-    return cx.fail("the register count must be a multiple of 8 from 24 to 256, but got " + std::to_string(count));
+    return cx.fail("the register count must be a multiple of 8 from 24 to 256, but got " +
+                   std::to_string(count));
   return cx.use(alignedNop);
 }
 

@@ -40,8 +40,8 @@ public:
 
 class BindContext {
 public:
-  BindContext(Insn &insn, const Match &match, Kernel &kernel) : insn(insn), match(match),
-                                                                kernel(kernel) {}
+  BindContext(Insn &insn, const Match &match, Kernel &kernel)
+      : insn(insn), match(match), kernel(kernel) {}
   Insn &insn;
   const Match &match;
   Kernel &kernel;

@@ -203,8 +203,8 @@ unsigned KernelDecoder::decodeItem(const ptx::Instruction &insn, size_t argument
     fail(arg.loc, fmt::format("'{}' does not accept a pair with '|' here", spellOpcode(insn)));
   switch (item.kind) {
   case PatternKind::Dst:
-    out.op[op] = type == Type::Pred ? destinationPredicate(arg)
-                                    : destination(arg, type, width, item.wider);
+    out.op[op] =
+        type == Type::Pred ? destinationPredicate(arg) : destination(arg, type, width, item.wider);
     return 1;
   case PatternKind::DstPred:
     out.op[op] = destinationPredicate(arg);
@@ -287,8 +287,8 @@ Operand KernelDecoder::registerOperand(Register &reg, const ptx::Arg &arg, uint8
                                        bool wider) {
   auto have = static_cast<uint8_t>(bytesOf(reg.type));
   if (reg.type == Type::Pred)
-    fail(arg.loc, fmt::format("'{}' is a predicate, but a register of {} bits is expected", arg.text,
-                              8 * width));
+    fail(arg.loc, fmt::format("'{}' is a predicate, but a register of {} bits is expected",
+                              arg.text, 8 * width));
   if (wider ? have < width : have != width)
     fail(arg.loc, fmt::format("register '{}' must have {} bits, but got .{}", arg.text, 8 * width,
                               spelling(reg.type)));
@@ -343,7 +343,8 @@ Operand KernelDecoder::sourcePredicate(const ptx::Arg &arg) {
   if (!reg)
     fail(arg.loc, fmt::format("unknown predicate '{}'", arg.text));
   if (reg->type != Type::Pred)
-    fail(arg.loc, fmt::format("'{}' must be a predicate, but got .{}", arg.text, spelling(reg->type)));
+    fail(arg.loc,
+         fmt::format("'{}' must be a predicate, but got .{}", arg.text, spelling(reg->type)));
   if (reg->offset == ~0u)
     reg->offset = registers.allocatePredicate();
   operand.offset = reg->offset;
@@ -388,7 +389,8 @@ Operand KernelDecoder::immediate(const ptx::Arg &arg, Type type, uint8_t width) 
     return constants.get(std::bit_cast<uint32_t>(static_cast<float>(number)), width);
   if (type == Type::F16 || type == Type::BF16)
     return constants.get(type == Type::F16 ? encodeHalf(number) : encodeBrain(number), width);
-  fail(arg.loc, fmt::format("a .{} constant must be an integer, but got {}", spelling(type), arg.text));
+  fail(arg.loc,
+       fmt::format("a .{} constant must be an integer, but got {}", spelling(type), arg.text));
 }
 
 Operand KernelDecoder::addressOperand(const ptx::Arg &arg) {

@@ -35,11 +35,11 @@ private:
 class RegisterFile {
 public:
   explicit RegisterFile(Kernel &kernel) : kernel(kernel) {}
-  uint32_t allocate(uint8_t width);  ///< 1, 2, 4, 8, 16 bytes per lane
+  uint32_t allocate(uint8_t width); ///< 1, 2, 4, 8, 16 bytes per lane
   uint32_t allocatePredicate();
-  uint32_t sink();          ///< 16 bytes per lane that nobody reads
+  uint32_t sink(); ///< 16 bytes per lane that nobody reads
   uint32_t predicateSink();
-  void finish();            ///< rounds registerBytes
+  void finish(); ///< rounds registerBytes
 
 private:
   Kernel &kernel;
@@ -134,7 +134,7 @@ private:
   Kernel &kernel;
   ConstantPool constants;
   RegisterFile registers;
-  std::vector<NameScope> scopes;      ///< innermost last
+  std::vector<NameScope> scopes;                                             ///< innermost last
   std::vector<std::unordered_map<std::string_view, uint32_t>> labelsOfScope; ///< by scope number
   size_t nextScope = 0;
   std::unordered_map<const ptx::Variable *, Symbol> sharedSymbols;

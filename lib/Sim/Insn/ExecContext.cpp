@@ -63,8 +63,8 @@ std::byte *ExecContext::resolve(Space space, uint64_t address, uint32_t bytes, u
                                 int lane, bool write) {
   Place where = place(space, address);
   if (where.address % align != 0) {
-    fail(fmt::format("{} {} bytes at {:#x}: the address must be a multiple of {}", verb(write), bytes,
-                     address, align),
+    fail(fmt::format("{} {} bytes at {:#x}: the address must be a multiple of {}", verb(write),
+                     bytes, address, align),
          "", lane);
     return nullptr;
   }
@@ -113,8 +113,8 @@ std::byte *ExecContext::resolveGlobal(uint64_t address, uint32_t bytes, int lane
 std::byte *ExecContext::resolveShared(Space space, uint64_t address, uint32_t bytes, int lane,
                                       bool write) {
   auto offset = static_cast<uint32_t>(address) & kSharedOffsetMask;
-  Cta *owner = address >> 32 ? nullptr
-                             : currentCluster.ctaOfSharedAddress(static_cast<uint32_t>(address));
+  Cta *owner =
+      address >> 32 ? nullptr : currentCluster.ctaOfSharedAddress(static_cast<uint32_t>(address));
   if (!owner || !owner->shared.contains(offset, bytes)) {
     failShared(address, bytes, lane, write);
     return nullptr;
@@ -148,8 +148,8 @@ void ExecContext::failShared(uint64_t address, uint32_t bytes, int lane, bool wr
   else
     note = fmt::format("the CTA has shared addresses {:#x} to {:#x}", kSharedBase,
                        currentCluster.ctas[rank]->shared.end());
-  fail(fmt::format("{} {} bytes at shared address {:#x}, which is out of bounds", verb(write), bytes,
-                   address),
+  fail(fmt::format("{} {} bytes at shared address {:#x}, which is out of bounds", verb(write),
+                   bytes, address),
        note, lane);
 }
 
@@ -159,7 +159,8 @@ bool ExecContext::failInvalid(Cta &owner, uint32_t offset, uint32_t bytes, int l
   if (bad->ticket) {
     fail(fmt::format("reads shared byte {:#x}, which an asynchronous copy has not written yet",
                      bad->offset),
-         fmt::format("{}; wait for its mbarrier before reading", currentCluster.async().describeTicket(bad->ticket)),
+         fmt::format("{}; wait for its mbarrier before reading",
+                     currentCluster.async().describeTicket(bad->ticket)),
          lane);
     return false;
   }
@@ -226,8 +227,8 @@ private:
 bool ExecContext::converged(uint32_t members) {
   if ((members & currentWarp->live & ~mask) == 0)
     return true;
-  pendingWait = std::make_unique<ConvergenceWait>(*currentWarp, mask, members,
-                                                  currentKernel->code[pc].line);
+  pendingWait =
+      std::make_unique<ConvergenceWait>(*currentWarp, mask, members, currentKernel->code[pc].line);
   return false;
 }
 

@@ -133,7 +133,7 @@ Outcome general(ExecContext &cx, const Insn &insn) {
   struct Element {
     T part[Parts];
   };
-  const Format &format = sizeof(T) == 4              ? kF32
+  const Format &format = sizeof(T) == 4                                       ? kF32
                          : insn.type == Type::F16 || insn.type == Type::F16x2 ? kF16
                                                                               : kBF16;
   Lanes<Element> result;
@@ -285,8 +285,9 @@ template <typename T> Outcome testp(ExecContext &cx, const Insn &insn) {
   uint32_t result = 0;
   for (int lane = 0; lane < 32; ++lane) {
     int kind = std::fpclassify(a[lane]);
-    bool is[] = {kind != FP_INFINITE && kind != FP_NAN, kind == FP_INFINITE, kind != FP_NAN,
-                 kind == FP_NAN, kind == FP_NORMAL || kind == FP_ZERO, kind == FP_SUBNORMAL};
+    bool is[] = {
+        kind != FP_INFINITE && kind != FP_NAN, kind == FP_INFINITE, kind != FP_NAN, kind == FP_NAN,
+        kind == FP_NORMAL || kind == FP_ZERO,  kind == FP_SUBNORMAL};
     result |= uint32_t(is[insn.m[0]]) << lane;
   }
   cx.setPredicate(insn.op[0], result);
@@ -310,7 +311,8 @@ Status describe(BindContext &cx, Op op, const char *roundSlot) {
   insn.m[kNaN] = cx.match.has("NaN");
   insn.m[kXorsign] = cx.match.has("xorsign");
   insn.m[kRelu] = cx.match.has("relu");
-  if (insn.m[kFtz] && (insn.type == Type::F64 || insn.type == Type::BF16 || insn.type == Type::BF16x2))
+  if (insn.m[kFtz] &&
+      (insn.type == Type::F64 || insn.type == Type::BF16 || insn.type == Type::BF16x2))
     return cx.fail("'.ftz' does not work on ." + std::string(spelling(insn.type)));
   if (insn.m[kSat] && (insn.type == Type::F64 || insn.type == Type::F32x2))
     return cx.fail("'.sat' does not work on ." + std::string(spelling(insn.type)));

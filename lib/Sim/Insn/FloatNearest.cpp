@@ -110,8 +110,8 @@ void fmaLoop(const float *a, const float *b, const float *c, float *r) {
 
 #if defined(__x86_64__)
 template <unsigned Count, bool Ftz, bool Sat>
-__attribute__((target("avx2,fma"), noinline)) void
-fmaLoopHardware(const float *a, const float *b, const float *c, float *r) {
+__attribute__((target("avx2,fma"), noinline)) void fmaLoopHardware(const float *a, const float *b,
+                                                                   const float *c, float *r) {
   FP4_FMA_LOOP
 }
 const bool kHardwareFma = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");

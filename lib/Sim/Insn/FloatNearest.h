@@ -6,7 +6,22 @@
 namespace fp4::sim {
 
 enum class FloatOp : uint8_t {
-  Add, Sub, Mul, Fma, Div, DivApprox, Rcp, Sqrt, Rsqrt, Ex2, Lg2, Sin, Cos, Tanh, Min, Max
+  Add,
+  Sub,
+  Mul,
+  Fma,
+  Div,
+  DivApprox,
+  Rcp,
+  Sqrt,
+  Rsqrt,
+  Ex2,
+  Lg2,
+  Sin,
+  Cos,
+  Tanh,
+  Min,
+  Max
 };
 
 /// Insn::m of floating-point arithmetic.

@@ -47,9 +47,8 @@ uint32_t fp4::sim::encode(double x, const Format &format, Round mode) {
     ++kept;
   // A carry out of the significand moves into the exponent field by itself.
   int field = unit + format.bias;
-  uint64_t result = (kept >> format.mantissaBits)
-                        ? (uint64_t(field - 1) << format.mantissaBits) + kept
-                        : kept;
+  uint64_t result =
+      (kept >> format.mantissaBits) ? (uint64_t(field - 1) << format.mantissaBits) + kept : kept;
   if (result < infinity)
     return sign | static_cast<uint32_t>(result);
   bool toInfinity = mode == Round::Nearest || mode == Round::NearestAway ||

@@ -31,7 +31,7 @@ enum class Type : uint8_t {
 #undef FP4_TYPE
 };
 
-unsigned bitsOf(Type type);              ///< 1 for Pred
+unsigned bitsOf(Type type); ///< 1 for Pred
 inline unsigned bytesOf(Type type) { return (bitsOf(type) + 7) / 8; }
 bool isSigned(Type type);
 bool isFloat(Type type);
@@ -40,13 +40,13 @@ Type typeFromSpelling(std::string_view text); ///< None when it is no type
 
 /// What a handler tells the warp loop. "The group" is the set of lanes that executes together.
 enum class Outcome : uint8_t {
-  Next,         ///< done: continue with the following instruction
-  Jump,         ///< the active lanes continue at cx.target; guarded-off lanes at the next
-  Retry,        ///< blocked (cx.block was called), no effect yet: execute again when ready
-  NextWhenReady,///< blocked, effects done: continue with the following instruction when ready
-  Yield,        ///< like Next, but let other warps run first (a poll that found nothing)
-  Exit,         ///< the active lanes end
-  Error,        ///< cx.fail was called
+  Next,          ///< done: continue with the following instruction
+  Jump,          ///< the active lanes continue at cx.target; guarded-off lanes at the next
+  Retry,         ///< blocked (cx.block was called), no effect yet: execute again when ready
+  NextWhenReady, ///< blocked, effects done: continue with the following instruction when ready
+  Yield,         ///< like Next, but let other warps run first (a poll that found nothing)
+  Exit,          ///< the active lanes end
+  Error,         ///< cx.fail was called
 };
 
 using Handler = Outcome (*)(ExecContext &, const Insn &);
@@ -80,16 +80,16 @@ struct Insn {
   Handler handler = nullptr;
   uint32_t guard = kNoGuard; ///< offset of the guard predicate in bank 0
   bool guardNegated = false;
-  Type type = Type::None;    ///< the main type modifier
-  uint16_t row = 0;          ///< row of the opcode table
-  uint32_t target = 0;       ///< pc of a branch
-  uint32_t line = 0;         ///< of the PTX text, from 1
+  Type type = Type::None; ///< the main type modifier
+  uint16_t row = 0;       ///< row of the opcode table
+  uint32_t target = 0;    ///< pc of a branch
+  uint32_t line = 0;      ///< of the PTX text, from 1
   uint32_t column = 0;
-  uint32_t debugFile = 0;    ///< .loc: index of .file, 0 when there is none
+  uint32_t debugFile = 0; ///< .loc: index of .file, 0 when there is none
   uint32_t debugLine = 0;
   uint32_t debugColumn = 0;
-  std::array<uint8_t, 16> m{}; ///< decoded modifiers; each family documents its own use
-  uint64_t u = 0;              ///< more of the same
+  std::array<uint8_t, 16> m{};            ///< decoded modifiers; each family documents its own use
+  uint64_t u = 0;                         ///< more of the same
   std::array<Operand, kMaxOperands> op{}; ///< in the order of the table's operand pattern
 };
 

@@ -12,12 +12,24 @@ namespace {
 
 template <typename T> using U = std::make_unsigned_t<T>;
 template <typename T> struct DoubleOf;
-template <> struct DoubleOf<uint16_t> { using type = uint32_t; };
-template <> struct DoubleOf<int16_t> { using type = int32_t; };
-template <> struct DoubleOf<uint32_t> { using type = uint64_t; };
-template <> struct DoubleOf<int32_t> { using type = int64_t; };
-template <> struct DoubleOf<uint64_t> { using type = unsigned __int128; };
-template <> struct DoubleOf<int64_t> { using type = __int128; };
+template <> struct DoubleOf<uint16_t> {
+  using type = uint32_t;
+};
+template <> struct DoubleOf<int16_t> {
+  using type = int32_t;
+};
+template <> struct DoubleOf<uint32_t> {
+  using type = uint64_t;
+};
+template <> struct DoubleOf<int32_t> {
+  using type = int64_t;
+};
+template <> struct DoubleOf<uint64_t> {
+  using type = unsigned __int128;
+};
+template <> struct DoubleOf<int64_t> {
+  using type = __int128;
+};
 template <typename T> using D = typename DoubleOf<T>::type;
 
 /// int promotion of 16-bit operands must not overflow: widen to at least unsigned first.
@@ -37,7 +49,9 @@ FP4_INT_OP(MulHi, (D<T>(a) * D<T>(b)) >> (8 * sizeof(T)))
 FP4_INT_OP(Min, a < b ? a : b)
 FP4_INT_OP(Max, a > b ? a : b)
 // Division by zero gives all ones and the dividend, as GPUs do; MIN / -1 wraps.
-FP4_INT_OP(Div, b == 0 ? ~U<T>(0) : std::is_signed_v<T> && b == T(-1) ? U<T>(0) - U<T>(a) : U<T>(a / b))
+FP4_INT_OP(Div, b == 0                              ? ~U<T>(0)
+                : std::is_signed_v<T> && b == T(-1) ? U<T>(0) - U<T>(a)
+                                                    : U<T>(a / b))
 FP4_INT_OP(Rem, b == 0 ? U<T>(a) : std::is_signed_v<T> && b == T(-1) ? U<T>(0) : U<T>(a % b))
 #undef FP4_INT_OP
 
@@ -89,7 +103,8 @@ template <typename T> struct MadWideF {
 template <int Sign> struct SaturatingF {
   int32_t operator()(int32_t a, int32_t b) const {
     int64_t sum = int64_t(a) + Sign * int64_t(b);
-    constexpr int64_t low = std::numeric_limits<int32_t>::min(), high = std::numeric_limits<int32_t>::max();
+    constexpr int64_t low = std::numeric_limits<int32_t>::min(),
+                      high = std::numeric_limits<int32_t>::max();
     return static_cast<int32_t>(sum < low ? low : sum > high ? high : sum);
   }
 };
@@ -147,7 +162,6 @@ Handler withoutB(Type type, Handler handler) {
   return type == Type::B16 || type == Type::B32 || type == Type::B64 ? nullptr : handler;
 }
 
-
 } // namespace
 
 namespace fp4::sim {
@@ -187,7 +201,7 @@ Status bindMul(BindContext &cx) {
 Status bindMulPart(BindContext &cx) {
   Type type = cx.insn.type;
   return useFor(cx, withoutB(type, cx.match.text("part") == "lo" ? pickInteger<MulLo>(type)
-                                                                  : pickInteger<MulHi>(type)));
+                                                                 : pickInteger<MulHi>(type)));
 }
 
 Status bindMulWide(BindContext &cx) {
@@ -238,7 +252,8 @@ Status bindMul24(BindContext &cx) {
   using T = uint32_t;
   if (low)
     return cx.use(isSigned ? lanewise<Mul24F<true>, T, T, T> : lanewise<Mul24F<false>, T, T, T>);
-  return cx.use(isSigned ? lanewise<Mul24HighF<true>, T, T, T> : lanewise<Mul24HighF<false>, T, T, T>);
+  return cx.use(isSigned ? lanewise<Mul24HighF<true>, T, T, T>
+                         : lanewise<Mul24HighF<false>, T, T, T>);
 }
 
 Status bindMad24(BindContext &cx) {

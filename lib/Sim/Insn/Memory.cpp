@@ -16,12 +16,12 @@ namespace {
 enum Field : unsigned { kSpace, kOrder, kScope, kBytes, kSigned, kWidth };
 
 void emitAccess(ExecContext &cx, const Insn &insn, const Operand &address, AccessKind kind) {
-  MemoryAccess access{static_cast<Space>(insn.m[kSpace]), static_cast<MemOrder>(insn.m[kOrder]),
-                      static_cast<Scope>(insn.m[kScope]),
-                      insn.m[kBytes] * (insn.op[kind == AccessKind::Read ? 0 : 1].kind ==
-                                                OperandKind::Vector
-                                            ? static_cast<uint32_t>(insn.op[kind == AccessKind::Read ? 0 : 1].imm)
-                                            : 1u)};
+  MemoryAccess access{
+      static_cast<Space>(insn.m[kSpace]), static_cast<MemOrder>(insn.m[kOrder]),
+      static_cast<Scope>(insn.m[kScope]),
+      insn.m[kBytes] * (insn.op[kind == AccessKind::Read ? 0 : 1].kind == OperandKind::Vector
+                            ? static_cast<uint32_t>(insn.op[kind == AccessKind::Read ? 0 : 1].imm)
+                            : 1u)};
   reportAccess(cx, address, kind, access);
 }
 
@@ -44,9 +44,9 @@ bool locate(ExecContext &cx, const Insn &insn, const Operand &address, uint32_t 
   }
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     int lane = std::countr_zero(rest);
-    places.v[lane] = Write ? cx.writable(space, lanes.v[lane], bytes, bytes, lane)
-                           : const_cast<std::byte *>(
-                                 cx.readable(space, lanes.v[lane], bytes, bytes, lane));
+    places.v[lane] =
+        Write ? cx.writable(space, lanes.v[lane], bytes, bytes, lane)
+              : const_cast<std::byte *>(cx.readable(space, lanes.v[lane], bytes, bytes, lane));
     if (!places.v[lane])
       return false;
   }
@@ -204,8 +204,8 @@ Status describe(BindContext &cx) {
   if (cx.match.vectorSize() * insn.m[kBytes] > 32)
     return cx.fail("accesses at most 32 bytes per lane");
   auto order = static_cast<MemOrder>(insn.m[kOrder]);
-  bool scoped = order == MemOrder::Relaxed || order == MemOrder::Acquire || order == MemOrder::Release ||
-                order == MemOrder::Mmio;
+  bool scoped = order == MemOrder::Relaxed || order == MemOrder::Acquire ||
+                order == MemOrder::Release || order == MemOrder::Mmio;
   if (scoped != cx.match.has("scope"))
     return cx.fail("a scope belongs to .relaxed, .acquire, .release and .mmio");
   return {};

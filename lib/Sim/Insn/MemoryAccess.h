@@ -55,11 +55,10 @@ private:
   }
 };
 
-/// What to add to lanes.v[l] for the host address of lane l's bytes, when every access of `bytes` (a
-/// power of two) is aligned and plainly legal. 0: take the careful way, nothing was changed.
+/// What to add to lanes.v[l] for the host address of lane l's bytes, when every access of `bytes`
+/// (a power of two) is aligned and plainly legal. 0: take the careful way, nothing was changed.
 template <bool Write>
-inline uint64_t fastBase(ExecContext &cx, Space space, const LaneAddresses &lanes,
-                           uint32_t bytes) {
+inline uint64_t fastBase(ExecContext &cx, Space space, const LaneAddresses &lanes, uint32_t bytes) {
   if (lanes.any & (bytes - 1))
     return 0;
   if (space == Space::Global || space == Space::Generic) {

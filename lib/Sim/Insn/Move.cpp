@@ -61,10 +61,14 @@ struct PackRow {
   Handler pack, unpack;
 };
 constexpr PackRow kPacks[] = {
-    {2, 2, pack<uint8_t, 2>, unpack<uint8_t, 2>},    {4, 2, pack<uint16_t, 2>, unpack<uint16_t, 2>},
-    {4, 4, pack<uint8_t, 4>, unpack<uint8_t, 4>},    {8, 2, pack<uint32_t, 2>, unpack<uint32_t, 2>},
-    {8, 4, pack<uint16_t, 4>, unpack<uint16_t, 4>},  {8, 8, pack<uint8_t, 8>, unpack<uint8_t, 8>},
-    {16, 2, pack<uint64_t, 2>, unpack<uint64_t, 2>}, {16, 4, pack<uint32_t, 4>, unpack<uint32_t, 4>},
+    {2, 2, pack<uint8_t, 2>, unpack<uint8_t, 2>},
+    {4, 2, pack<uint16_t, 2>, unpack<uint16_t, 2>},
+    {4, 4, pack<uint8_t, 4>, unpack<uint8_t, 4>},
+    {8, 2, pack<uint32_t, 2>, unpack<uint32_t, 2>},
+    {8, 4, pack<uint16_t, 4>, unpack<uint16_t, 4>},
+    {8, 8, pack<uint8_t, 8>, unpack<uint8_t, 8>},
+    {16, 2, pack<uint64_t, 2>, unpack<uint64_t, 2>},
+    {16, 4, pack<uint32_t, 4>, unpack<uint32_t, 4>},
 };
 
 uint64_t nanoseconds() {
@@ -116,7 +120,8 @@ Outcome isspacep(ExecContext &cx, const Insn &insn) {
     ExecContext::Place place = cx.place(Space::Generic, a[lane]);
     bool is = place.space == wanted;
     if (wanted == Space::SharedCta)
-      is = place.space == Space::SharedCluster && (place.address >> kSharedRankShift) == cx.cta().rank;
+      is = place.space == Space::SharedCluster &&
+           (place.address >> kSharedRankShift) == cx.cta().rank;
     result |= uint32_t(is) << lane;
   }
   cx.setPredicate(insn.op[0], result);
@@ -143,17 +148,16 @@ template <typename T> Outcome mapa(ExecContext &cx, const Insn &insn) {
 
 template <typename T> Outcome getctarank(ExecContext &cx, const Insn &insn) {
   const T *a = cx.src<T>(insn.op[1]);
-  cx.store<uint32_t>(insn.op[0], [&](int lane) {
-    return static_cast<uint32_t>(a[lane]) >> kSharedRankShift;
-  });
+  cx.store<uint32_t>(insn.op[0],
+                     [&](int lane) { return static_cast<uint32_t>(a[lane]) >> kSharedRankShift; });
   return Outcome::Next;
 }
 
 } // namespace
 
 int fp4::sim::clockRegister(std::string_view name) {
-  constexpr std::string_view names[] = {"%clock", "%clock_hi", "%clock64", "%globaltimer",
-                                        "%globaltimer_hi", "%globaltimer_lo"};
+  constexpr std::string_view names[] = {"%clock",       "%clock_hi",       "%clock64",
+                                        "%globaltimer", "%globaltimer_hi", "%globaltimer_lo"};
   for (int i = 0; i < 6; ++i)
     if (names[i] == name)
       return i == 5 ? 3 : i;

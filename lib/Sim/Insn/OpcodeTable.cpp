@@ -75,18 +75,20 @@ static PatternItem parsePattern(std::string_view text) {
         item.typeSpec.remove_suffix(1);
       text = text.substr(0, colon);
     }
-  static const std::map<std::string_view, PatternKind> shapes = {
-      {"=d", PatternKind::Dst},         {"=p", PatternKind::DstPred},
-      {"=p|q", PatternKind::DstPredPair}, {"=d|p", PatternKind::DstRegPred},
-      {"?p", PatternKind::SrcPred},     {"label", PatternKind::Label},
-      {"clock", PatternKind::Clock},
-      {"callee", PatternKind::Callee},
-      {"#", PatternKind::Imm}};
+  static const std::map<std::string_view, PatternKind> shapes = {{"=d", PatternKind::Dst},
+                                                                 {"=p", PatternKind::DstPred},
+                                                                 {"=p|q", PatternKind::DstPredPair},
+                                                                 {"=d|p", PatternKind::DstRegPred},
+                                                                 {"?p", PatternKind::SrcPred},
+                                                                 {"label", PatternKind::Label},
+                                                                 {"clock", PatternKind::Clock},
+                                                                 {"callee", PatternKind::Callee},
+                                                                 {"#", PatternKind::Imm}};
   if (vector)
     item.kind = text[0] == '=' ? PatternKind::VecDst : PatternKind::VecSrc;
   else if (text[0] == '[')
-    item.kind = text.find('{') != std::string_view::npos ? PatternKind::TensorAddr
-                                                         : PatternKind::Addr;
+    item.kind =
+        text.find('{') != std::string_view::npos ? PatternKind::TensorAddr : PatternKind::Addr;
   else if (auto shape = shapes.find(text); shape != shapes.end())
     item.kind = shape->second;
   return item;
@@ -277,8 +279,8 @@ Scope Match::scope(std::string_view name) const {
 }
 
 MemOrder Match::order(std::string_view name, MemOrder absent) const {
-  static constexpr MemOrder orders[] = {MemOrder::Weak,    MemOrder::Relaxed, MemOrder::Acquire,
-                                        MemOrder::Release, MemOrder::AcqRel,  MemOrder::SeqCst,
+  static constexpr MemOrder orders[] = {MemOrder::Weak,     MemOrder::Relaxed, MemOrder::Acquire,
+                                        MemOrder::Release,  MemOrder::AcqRel,  MemOrder::SeqCst,
                                         MemOrder::Volatile, MemOrder::Mmio};
   int value = choice(name);
   return value < 0 ? absent : orders[value];

@@ -34,8 +34,8 @@ enum class PatternKind : uint8_t {
 struct PatternItem {
   PatternKind kind = PatternKind::Src;
   std::string_view typeSpec = "type"; ///< slot name, type spelling, or "wide"
-  bool wider = false;      ///< a register wider than the type is fine
-  bool scalarOk = false;   ///< V: scalar unless the slot "vec" is present
+  bool wider = false;                 ///< a register wider than the type is fine
+  bool scalarOk = false;              ///< V: scalar unless the slot "vec" is present
   bool optional = false;
   unsigned operands() const {
     return kind == PatternKind::DstPredPair || kind == PatternKind::DstRegPred ||

@@ -74,10 +74,10 @@ Expected<std::shared_ptr<const Program>> Program::parse(std::string_view ptx, st
       if (function.isEntry && function.hasBody)
         decodeKernel(function, *module, symbols, impl);
   } catch (DecodeError &error) {
-    return makeError(ErrorKind::Simulation,
-                     fmt::format("{}:{}:{}: {}", impl.name, error.loc.line, error.loc.column,
-                                 error.message),
-                     std::move(error.note));
+    return makeError(
+        ErrorKind::Simulation,
+        fmt::format("{}:{}:{}: {}", impl.name, error.loc.line, error.loc.column, error.message),
+        std::move(error.note));
   }
   return program;
 }

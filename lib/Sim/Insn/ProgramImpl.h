@@ -23,7 +23,7 @@ enum class Special : uint8_t {
 /// A special register the kernel reads: filled when a warp starts.
 struct SpecialUse {
   Special which{};
-  uint8_t width = 4; ///< bytes per lane; 0: predicate
+  uint8_t width = 4;   ///< bytes per lane; 0: predicate
   uint32_t offset = 0; ///< bank 0
 };
 
@@ -43,8 +43,8 @@ struct Kernel {
   std::vector<SharedName> sharedNames; ///< in order of offset
   /// "full+8": a shared address by the variable that holds it; empty when none does.
   std::string sharedSymbol(uint32_t offset) const;
-  uint32_t registerBytes = 0; ///< bank 0, a multiple of 64
-  uint32_t sharedBytes = 0;   ///< end of the static variables, counted from kSharedBase
+  uint32_t registerBytes = 0;       ///< bank 0, a multiple of 64
+  uint32_t sharedBytes = 0;         ///< end of the static variables, counted from kSharedBase
   uint32_t dynamicSharedOffset = 0; ///< where .extern shared begins, counted from kSharedBase
 };
 

@@ -13,14 +13,17 @@
 
 using namespace fp4::sim;
 
-static uint64_t alignUp(uint64_t value, uint64_t align) { return (value + align - 1) / align * align; }
+static uint64_t alignUp(uint64_t value, uint64_t align) {
+  return (value + align - 1) / align * align;
+}
 
 static Type variableType(const ptx::Variable &variable) {
   Type type = typeFromSpelling(variable.type);
   if (type == Type::None || type == Type::Pred)
-    throw DecodeError{variable.loc, fmt::format("variable '{}' has the unknown type '.{}'",
-                                                variable.name, variable.type),
-                      "", false};
+    throw DecodeError{
+        variable.loc,
+        fmt::format("variable '{}' has the unknown type '.{}'", variable.name, variable.type), "",
+        false};
   return type;
 }
 
@@ -28,7 +31,8 @@ uint64_t fp4::sim::variableBytes(const ptx::Variable &variable) {
   if (variable.unsized && variable.initial.empty())
     return 0;
   // More than any device has: what follows may add and multiply without a thought.
-  uint64_t limit = variable.space == "global" || variable.space == "const" ? 1ull << 34 : 1ull << 24;
+  uint64_t limit =
+      variable.space == "global" || variable.space == "const" ? 1ull << 34 : 1ull << 24;
   uint64_t unit = uint64_t(variable.vector) * bytesOf(variableType(variable));
   if (variable.count > limit / unit)
     throw DecodeError{variable.loc,
@@ -39,12 +43,13 @@ uint64_t fp4::sim::variableBytes(const ptx::Variable &variable) {
 }
 
 uint32_t fp4::sim::variableAlign(const ptx::Variable &variable) {
-  uint32_t align = variable.align ? variable.align
-                                  : variable.vector * bytesOf(variableType(variable));
+  uint32_t align =
+      variable.align ? variable.align : variable.vector * bytesOf(variableType(variable));
   if (!std::has_single_bit(align))
-    throw DecodeError{variable.loc, fmt::format("alignment of '{}' must be a power of two, but got {}",
-                                                variable.name, align),
-                      "", false};
+    throw DecodeError{
+        variable.loc,
+        fmt::format("alignment of '{}' must be a power of two, but got {}", variable.name, align),
+        "", false};
   return align;
 }
 
@@ -64,8 +69,9 @@ static uint64_t initializerBits(const ptx::Initializer &element, Type type,
   if (!element.symbol.empty()) {
     auto found = symbols.placed.find(element.symbol);
     if (found == symbols.placed.end())
-      throw DecodeError{element.loc, fmt::format("unknown variable '{}' in an initialiser",
-                                                 element.symbol), "", false};
+      throw DecodeError{element.loc,
+                        fmt::format("unknown variable '{}' in an initialiser", element.symbol), "",
+                        false};
     return found->second.address + element.value;
   }
   if (!element.isFloat)
@@ -84,20 +90,24 @@ ModuleSymbols fp4::sim::placeModuleVariables(const ptx::Module &module, ProgramI
     if (variable.space == "shared")
       continue;
     if (variable.space != "global" && variable.space != "const")
-      throw DecodeError{variable.loc, fmt::format("variable '{}' at module scope must be .global, "
-                                                  ".const or .shared, but got .{}",
-                                                  variable.name, variable.space), "", false};
+      throw DecodeError{variable.loc,
+                        fmt::format("variable '{}' at module scope must be .global, "
+                                    ".const or .shared, but got .{}",
+                                    variable.name, variable.space),
+                        "", false};
     if (variable.isExtern)
-      throw DecodeError{variable.loc, fmt::format(".extern variable '{}' is not defined in this module",
-                                                  variable.name), "", false};
+      throw DecodeError{
+          variable.loc,
+          fmt::format(".extern variable '{}' is not defined in this module", variable.name), "",
+          false};
     ModuleVariable placed;
     placed.name = variable.name;
     placed.size = variableBytes(variable);
     placed.readOnly = variable.space == "const";
     placed.address = reserveModuleAddress(placed.size);
     placed.initial.resize(placed.size);
-    symbols.placed[variable.name] = {
-        placed.readOnly ? VariableSpace::Const : VariableSpace::Global, placed.address};
+    symbols.placed[variable.name] = {placed.readOnly ? VariableSpace::Const : VariableSpace::Global,
+                                     placed.address};
     program.variables.push_back(std::move(placed));
     initialised.push_back(&variable);
   }
@@ -107,9 +117,10 @@ ModuleSymbols fp4::sim::placeModuleVariables(const ptx::Module &module, ProgramI
     unsigned bytes = bytesOf(type);
     auto &initial = program.variables[v].initial;
     if (variable.initial.size() * bytes > initial.size())
-      throw DecodeError{variable.loc, fmt::format("'{}' has {} elements, but {} initialisers",
-                                                  variable.name, initial.size() / bytes,
-                                                  variable.initial.size()), "", false};
+      throw DecodeError{variable.loc,
+                        fmt::format("'{}' has {} elements, but {} initialisers", variable.name,
+                                    initial.size() / bytes, variable.initial.size()),
+                        "", false};
     for (size_t i = 0; i < variable.initial.size(); ++i) {
       uint64_t bits = initializerBits(variable.initial[i], type, symbols);
       std::memcpy(initial.data() + i * bytes, &bits, std::min(bytes, 8u));
@@ -135,7 +146,8 @@ Operand ConstantPool::get(uint64_t value, uint8_t width, bool rankRelative) {
     uint32_t offset = static_cast<uint32_t>(alignUp(kernel.constants.size(), 64));
     kernel.constants.resize(offset + 32u * width);
     for (unsigned lane = 0; lane < 32; ++lane)
-      std::memcpy(kernel.constants.data() + offset + lane * width, &value, std::min<size_t>(width, 8));
+      std::memcpy(kernel.constants.data() + offset + lane * width, &value,
+                  std::min<size_t>(width, 8));
     entry->second = offset;
     if (rankRelative)
       kernel.rankFixups.push_back({offset, width});
@@ -195,7 +207,8 @@ void KernelDecoder::placeParameters() {
     uint32_t align = variableAlign(param);
     offset = alignUp(offset, align);
     auto size = static_cast<uint32_t>(variableBytes(param));
-    kernel.info.params.push_back({std::string(param.name), static_cast<uint32_t>(offset), size, align});
+    kernel.info.params.push_back(
+        {std::string(param.name), static_cast<uint32_t>(offset), size, align});
     scopes.back().symbols[param.name] = {VariableSpace::Param, offset};
     offset += size;
   }
@@ -244,23 +257,26 @@ void KernelDecoder::placeShared() {
       found.emplace_back(&variable, false);
   for (auto [variable, atModule] : found) {
     if (!variable->initial.empty())
-      fail(variable->loc, fmt::format("shared variable '{}' must not have an initialiser", variable->name));
+      fail(variable->loc,
+           fmt::format("shared variable '{}' must not have an initialiser", variable->name));
     if (variable->isExtern || variable->unsized) {
       dynamicAlign = std::max<uint64_t>(dynamicAlign, variableAlign(*variable));
       continue;
     }
     end = alignUp(end, variableAlign(*variable));
     sharedSymbols[variable] = {VariableSpace::Shared, kSharedBase + end};
-    kernel.sharedNames.push_back({std::string(variable->name), static_cast<uint32_t>(kSharedBase + end)});
+    kernel.sharedNames.push_back(
+        {std::string(variable->name), static_cast<uint32_t>(kSharedBase + end)});
     end += variableBytes(*variable);
   }
   kernel.sharedBytes = static_cast<uint32_t>(end);
   kernel.dynamicSharedOffset = static_cast<uint32_t>(alignUp(end, dynamicAlign));
   for (auto [variable, atModule] : found) {
     if (!sharedSymbols.contains(variable))
-      kernel.sharedNames.push_back({std::string(variable->name), kSharedBase + kernel.dynamicSharedOffset});
-    sharedSymbols.try_emplace(variable,
-                              Symbol{VariableSpace::Shared, kSharedBase + kernel.dynamicSharedOffset});
+      kernel.sharedNames.push_back(
+          {std::string(variable->name), kSharedBase + kernel.dynamicSharedOffset});
+    sharedSymbols.try_emplace(
+        variable, Symbol{VariableSpace::Shared, kSharedBase + kernel.dynamicSharedOffset});
     if (atModule)
       scopes.front().symbols[variable->name] = sharedSymbols[variable];
   }
@@ -276,8 +292,9 @@ void KernelDecoder::declare(const ptx::Variable &variable) {
     kernel.info.localBytes = static_cast<uint32_t>(offset + variableBytes(variable));
     symbol = {VariableSpace::Local, offset};
   } else {
-    fail(variable.loc, fmt::format("variable '{}' in a function must be .shared or .local, but got .{}",
-                                   variable.name, variable.space));
+    fail(variable.loc,
+         fmt::format("variable '{}' in a function must be .shared or .local, but got .{}",
+                     variable.name, variable.space));
   }
   scopes.back().symbols[variable.name] = symbol;
 }

@@ -16,7 +16,8 @@ namespace {
 Outcome gatherMembers(ExecContext &cx, const Operand &mask) {
   auto members = static_cast<uint32_t>(cx.scalar(mask));
   if (cx.mask & ~members)
-    return cx.fail(fmt::format("lanes {:#010x} execute this, but the member mask is {:#010x}", cx.mask, members),
+    return cx.fail(fmt::format("lanes {:#010x} execute this, but the member mask is {:#010x}",
+                               cx.mask, members),
                    "every lane that executes a .sync instruction must be in its mask");
   return cx.converged(members) ? Outcome::Next : Outcome::Retry;
 }
@@ -231,8 +232,8 @@ Status bindShfl(BindContext &cx) {
   const Operand &b = cx.insn.op[3], &c = cx.insn.op[4];
   if (b.bank != kConstBank || c.bank != kConstBank)
     return useFor(cx, cx.insn.type == Type::B32 ? shfl : nullptr);
-  cx.insn.u = reinterpret_cast<uint64_t>(internShflMap(
-      cx.insn.m[0], static_cast<uint32_t>(b.imm), static_cast<uint32_t>(c.imm)));
+  cx.insn.u = reinterpret_cast<uint64_t>(
+      internShflMap(cx.insn.m[0], static_cast<uint32_t>(b.imm), static_cast<uint32_t>(c.imm)));
   return useFor(cx, cx.insn.type == Type::B32 ? shflConstant : nullptr);
 }
 
@@ -270,7 +271,7 @@ Status bindRedux(BindContext &cx) {
   bool bitwise = op >= And;
   if (bitwise != (insn.type == Type::B32))
     return useFor(cx, nullptr);
-  return useFor(cx, insn.type == Type::S32 ? redux<int32_t>
+  return useFor(cx, insn.type == Type::S32    ? redux<int32_t>
                     : bitsOf(insn.type) == 32 ? redux<uint32_t>
                                               : nullptr);
 }

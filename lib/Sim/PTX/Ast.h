@@ -35,7 +35,7 @@ struct Arg {
   bool negated = false;  ///< !p
   uint64_t value = 0;    ///< Int: the bits; Address: the displacement (two's complement)
   double number = 0;
-  uint8_t floatBits = 0;          ///< 32 or 64 for hexadecimal floats, 0 for decimal
+  uint8_t floatBits = 0; ///< 32 or 64 for hexadecimal floats, 0 for decimal
   std::vector<Arg> elements;
   bool paired = false; ///< this argument is followed by '|' and its partner is the next one
 };
@@ -44,8 +44,8 @@ struct Instruction {
   Loc loc;
   std::string_view guard; ///< predicate name; empty when unguarded
   bool guardNegated = false;
-  std::string_view opcode;                  ///< first word
-  std::vector<std::string_view> modifiers;  ///< without dots, in order
+  std::string_view opcode;                 ///< first word
+  std::vector<std::string_view> modifiers; ///< without dots, in order
   std::vector<Arg> args;
   uint32_t debugFile = 0, debugLine = 0, debugColumn = 0; ///< from the last .loc
 };

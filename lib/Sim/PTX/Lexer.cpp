@@ -6,7 +6,9 @@
 
 using namespace fp4::sim::ptx;
 
-static bool isNameChar(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$'; }
+static bool isNameChar(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$';
+}
 
 bool Lexer::skipSpace() {
   size_t begin = position;
@@ -102,8 +104,9 @@ void Lexer::lexNumber() {
     position += 2;
     size_t from = position;
     while (std::isxdigit(static_cast<unsigned char>(at(position))) && position - from < digits)
-      current.value = current.value * 16 +
-                      static_cast<uint64_t>(std::strtoul(std::string(1, at(position++)).c_str(), nullptr, 16));
+      current.value =
+          current.value * 16 +
+          static_cast<uint64_t>(std::strtoul(std::string(1, at(position++)).c_str(), nullptr, 16));
     current.floatBits = static_cast<uint8_t>(digits * 4);
     return finish(position - from == digits ? TokenKind::Float : TokenKind::Bad, begin, position);
   }
@@ -119,9 +122,10 @@ void Lexer::lexNumber() {
     char c = at(position);
     if (base <= 10 && !std::isdigit(static_cast<unsigned char>(c)))
       break;
-    uint64_t digit = std::isdigit(static_cast<unsigned char>(c))
-                         ? static_cast<uint64_t>(c - '0')
-                         : static_cast<uint64_t>(std::tolower(static_cast<unsigned char>(c)) - 'a' + 10);
+    uint64_t digit =
+        std::isdigit(static_cast<unsigned char>(c))
+            ? static_cast<uint64_t>(c - '0')
+            : static_cast<uint64_t>(std::tolower(static_cast<unsigned char>(c)) - 'a' + 10);
     fits &= current.value <= (~0ull - digit) / static_cast<uint64_t>(base);
     current.value = current.value * static_cast<uint64_t>(base) + digit;
     ++position;

@@ -11,9 +11,9 @@ enum class TokenKind : uint8_t {
   Directive, ///< .word (text without the dot); modifiers too: .32x32b, .shared::cta
   Int,
   Float,
-  String,    ///< text without the quotes
-  Punct,     ///< one character
-  Bad,       ///< `text` is the offending text
+  String, ///< text without the quotes
+  Punct,  ///< one character
+  Bad,    ///< `text` is the offending text
 };
 
 struct Token {

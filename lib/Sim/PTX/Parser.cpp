@@ -274,8 +274,9 @@ std::vector<Variable> Parser::parseParameters() {
   while (!accept(')')) {
     Token token = lexer.peek();
     if (token.isDirective("reg"))
-      fail(token, "expects .param, but got '.reg'", "parameters of device functions in registers "
-                                                    "are not supported");
+      fail(token, "expects .param, but got '.reg'",
+           "parameters of device functions in registers "
+           "are not supported");
     if (!token.isDirective("param"))
       fail(token, fmt::format("expects .param, but got {}", found(token)));
     params.push_back(parseVariable(false));
@@ -545,9 +546,9 @@ Expected<Module> fp4::sim::ptx::parse(std::string_view text, std::string_view na
   try {
     return Parser(text).parseModule();
   } catch (SyntaxError &error) {
-    return makeError(ErrorKind::Simulation,
-                     fmt::format("{}:{}:{}: {}", name, error.loc.line, error.loc.column,
-                                 error.message),
-                     std::move(error.note));
+    return makeError(
+        ErrorKind::Simulation,
+        fmt::format("{}:{}:{}: {}", name, error.loc.line, error.loc.column, error.message),
+        std::move(error.note));
   }
 }

@@ -133,7 +133,8 @@ static std::unique_ptr<Cta> startCta(Cluster &cluster, uint32_t rank) {
   for (size_t i = 0; i < 3; ++i)
     cta->index[i] = cluster.clusterIndex[i] * launch.config.cluster[i] + within[i];
   const auto &grid = launch.config.grid;
-  cta->linear = cta->index[0] + uint64_t(grid[0]) * (cta->index[1] + uint64_t(grid[1]) * cta->index[2]);
+  cta->linear =
+      cta->index[0] + uint64_t(grid[0]) * (cta->index[1] + uint64_t(grid[1]) * cta->index[2]);
   cta->threads = launch.config.block[0] * launch.config.block[1] * launch.config.block[2];
   uint32_t shared = launch.config.dynamicSharedBytes
                         ? kernel.dynamicSharedOffset + launch.config.dynamicSharedBytes

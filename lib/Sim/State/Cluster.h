@@ -21,15 +21,15 @@ public:
   ~Cluster();
 
   Launch *launch = nullptr;
-  uint64_t index = 0;                      ///< linear index in the grid of clusters
-  std::array<uint32_t, 3> clusterIndex{};  ///< %clusterid
-  std::vector<std::unique_ptr<Cta>> ctas;  ///< by rank
+  uint64_t index = 0;                     ///< linear index in the grid of clusters
+  std::array<uint32_t, 3> clusterIndex{}; ///< %clusterid
+  std::vector<std::unique_ptr<Cta>> ctas; ///< by rank
   ClusterBarrier barrier;
-  uint32_t liveThreads = 0;  ///< threads that have not exited
-  uint64_t roundNumber = 0;  ///< scheduling rounds since the cluster started
-  uint64_t tickets = 0;      ///< completed; engines count
-  uint64_t mmas = 0;         ///< executed; handlers count
-  uint64_t random = 0;       ///< state of the cluster's generator: see nextRandom
+  uint32_t liveThreads = 0; ///< threads that have not exited
+  uint64_t roundNumber = 0; ///< scheduling rounds since the cluster started
+  uint64_t tickets = 0;     ///< completed; engines count
+  uint64_t mmas = 0;        ///< executed; handlers count
+  uint64_t random = 0;      ///< state of the cluster's generator: see nextRandom
 
   AsyncEngine &async() { return *engine; }
   std::unique_ptr<AsyncEngine> engine;

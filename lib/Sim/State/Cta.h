@@ -24,9 +24,9 @@ struct CtaBarrier {
 class Cta {
 public:
   Cluster *cluster = nullptr;
-  uint32_t rank = 0;                ///< %cluster_ctarank
-  std::array<uint32_t, 3> index{};  ///< %ctaid
-  uint64_t linear = 0;              ///< x-fastest index in the grid
+  uint32_t rank = 0;               ///< %cluster_ctarank
+  std::array<uint32_t, 3> index{}; ///< %ctaid
+  uint64_t linear = 0;             ///< x-fastest index in the grid
   uint32_t threads = 0;
   std::vector<Warp> warps;
   AlignedBytes registers; ///< of all warps

@@ -17,7 +17,8 @@ static auto lowerBound(const std::vector<std::unique_ptr<Allocation>> &table, ui
 }
 
 uint64_t GlobalMemory::allocate(uint64_t size, std::string name) {
-  std::unique_ptr<std::byte[]> storage(size >> 40 ? nullptr : new (std::nothrow) std::byte[std::max<uint64_t>(size, 1)]);
+  std::unique_ptr<std::byte[]> storage(
+      size >> 40 ? nullptr : new (std::nothrow) std::byte[std::max<uint64_t>(size, 1)]);
   if (!storage)
     return 0;
   uint64_t address = nextAddress;
@@ -54,9 +55,10 @@ Status GlobalMemory::reserve(uint64_t address, uint64_t size, std::string name, 
 Status GlobalMemory::free(uint64_t address) {
   auto place = lowerBound(table, address);
   if (place == table.end() || (*place)->address != address)
-    return makeError(ErrorKind::Usage,
-                     fmt::format("free expects the address of an allocation, but got {:#x}", address),
-                     explain(address, 1));
+    return makeError(
+        ErrorKind::Usage,
+        fmt::format("free expects the address of an allocation, but got {:#x}", address),
+        explain(address, 1));
   inUse -= (*place)->size;
   table.erase(place);
   return {};

@@ -20,8 +20,8 @@ struct Launch {
   const ProgramImpl *program = nullptr;
   const Kernel *kernel = nullptr;
   GlobalMemory *memory = nullptr;
-  LaunchConfig config;                       ///< cluster filled in
-  std::array<uint32_t, 3> clusterGrid{};     ///< in clusters
+  LaunchConfig config;                   ///< cluster filled in
+  std::array<uint32_t, 3> clusterGrid{}; ///< in clusters
   std::vector<std::byte> params;
   bool explicitCluster = false;              ///< a cluster was asked for, even one of 1 CTA
   std::vector<AlignedBytes> constantsByRank; ///< bank 1

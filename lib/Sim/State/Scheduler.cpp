@@ -177,8 +177,8 @@ bool Scheduler::runGroup(Warp &warp, size_t groupIndex, uint32_t quantum) {
     }
     cx.mask = mask;
     cx.pc = pc;
-    Outcome outcome = warp.loadsInFlight && !registersReady(warp, insn) ? Outcome::Error
-                                                                        : insn.handler(cx, insn);
+    Outcome outcome =
+        warp.loadsInFlight && !registersReady(warp, insn) ? Outcome::Error : insn.handler(cx, insn);
     if (outcome == Outcome::Next) [[likely]] {
       if (++pc >= meet)
         break;

@@ -28,9 +28,8 @@ template <typename F> static void forWords(uint32_t index, uint32_t count, F &&f
 
 bool SharedMemory::valid(uint32_t offset, uint32_t bytes) const {
   bool all = true;
-  forWords(offset - kSharedBase, bytes, [&](uint32_t word, uint64_t mask) {
-    return all = (validBits[word] & mask) == mask;
-  });
+  forWords(offset - kSharedBase, bytes,
+           [&](uint32_t word, uint64_t mask) { return all = (validBits[word] & mask) == mask; });
   return all;
 }
 
@@ -54,8 +53,7 @@ void SharedMemory::poison(uint32_t offset, uint32_t bytes, uint64_t ticket) {
   inFlight.push_back({offset, offset + bytes, ticket});
 }
 
-std::optional<SharedMemory::BadByte> SharedMemory::firstBad(uint32_t offset,
-                                                            uint32_t bytes) const {
+std::optional<SharedMemory::BadByte> SharedMemory::firstBad(uint32_t offset, uint32_t bytes) const {
   for (uint32_t i = 0; i < bytes; ++i) {
     if (valid(offset + i, 1))
       continue;

@@ -56,20 +56,22 @@ static Status checkLaunch(const KernelInfo &kernel, const LaunchConfig &config,
     return refuse(fmt::format("the kernel requires blocks of {} (.reqntid), but got {}",
                               text(kernel.requiredBlock), text(config.block)));
   if (kernel.maximumBlock[0] && volume(config.block) > volume(kernel.maximumBlock))
-    return refuse(fmt::format("the kernel allows blocks of at most {} threads (.maxntid), but got {}",
-                              volume(kernel.maximumBlock), volume(config.block)));
+    return refuse(
+        fmt::format("the kernel allows blocks of at most {} threads (.maxntid), but got {}",
+                    volume(kernel.maximumBlock), volume(config.block)));
   for (size_t i = 0; i < 3; ++i)
     if (config.grid[i] % config.cluster[i] != 0)
-      return refuse(fmt::format("the grid {} must be a multiple of the cluster {}", text(config.grid),
-                                text(config.cluster)));
+      return refuse(fmt::format("the grid {} must be a multiple of the cluster {}",
+                                text(config.grid), text(config.cluster)));
   if (volume(config.cluster) > 16)
-    return refuse(fmt::format("a cluster must have at most 16 CTAs, but got {}", text(config.cluster)));
+    return refuse(
+        fmt::format("a cluster must have at most 16 CTAs, but got {}", text(config.cluster)));
   if (sharedBytes > target.sharedBytesPerCta)
     return refuse(fmt::format("a CTA of {} has {} bytes of shared memory, but the kernel needs {}",
                               target.name, target.sharedBytesPerCta, sharedBytes));
   if (paramBytes != kernel.paramBytes)
-    return refuse(fmt::format("the kernel has {} bytes of parameters, but got {}", kernel.paramBytes,
-                              paramBytes));
+    return refuse(fmt::format("the kernel has {} bytes of parameters, but got {}",
+                              kernel.paramBytes, paramBytes));
   return {};
 }
 
@@ -223,7 +225,8 @@ Status Grid::run(unsigned threads) {
 static unsigned hostThreads(const SimOptions &options) {
   if (options.observer)
     return 1;
-  return options.hostThreads ? options.hostThreads : std::max(1u, std::thread::hardware_concurrency());
+  return options.hostThreads ? options.hostThreads
+                             : std::max(1u, std::thread::hardware_concurrency());
 }
 
 Expected<LaunchStats> Simulator::launch(const Program &program, std::string_view kernelName,

@@ -32,14 +32,14 @@ struct LaneGroup {
 class Warp {
 public:
   Cta *cta = nullptr;
-  uint32_t index = 0;    ///< in the CTA; TMEM lane quadrant is index % 4
-  uint32_t live = 0;     ///< lanes that exist and have not exited
-  uint32_t present = 0;  ///< lanes that exist (the last warp of a block may be partial)
+  uint32_t index = 0;             ///< in the CTA; TMEM lane quadrant is index % 4
+  uint32_t live = 0;              ///< lanes that exist and have not exited
+  uint32_t present = 0;           ///< lanes that exist (the last warp of a block may be partial)
   std::byte *registers = nullptr; ///< bank 0
   const std::byte *constants = nullptr; ///< bank 1
-  std::vector<LaneGroup> groups;  ///< disjoint masks, union == live
-  std::vector<std::byte> local;   ///< .local: lane l at l * Kernel::info.localBytes
-  uint32_t passedOver = 0; ///< PC of a group whose quantum ran out while others waited; 0: none
+  std::vector<LaneGroup> groups;        ///< disjoint masks, union == live
+  std::vector<std::byte> local;         ///< .local: lane l at l * Kernel::info.localBytes
+  uint32_t passedOver = 0;     ///< PC of a group whose quantum ran out while others waited; 0: none
   uint32_t clusterArrived = 0; ///< lanes that arrived at the current barrier.cluster phase
   uint32_t clusterPending = 0; ///< lanes that arrived at a barrier.cluster and have not waited
   uint64_t executed = 0;
