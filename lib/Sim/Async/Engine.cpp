@@ -239,10 +239,18 @@ bool Engine::sourceRead(uint64_t id) const {
 }
 
 Status Engine::ctaExited(Cta &cta) {
-  // Arrivals that nobody waits for any more are harmless: let them happen while the CTA is there.
+  // Arrivals that nobody waits for any more are harmless, and stores still read shared memory after
+  // the last thread has left (CUTLASS ends kernels so): let them happen while the CTA is there.
+  const auto mayOutlive = [](const Ticket &ticket) {
+    const bool copy = ticket.engine == EngineKind::Tma || ticket.engine == EngineKind::Bulk;
+    return ticket.engine == EngineKind::Commit ||
+           (copy && ticket.sharedWrites.empty() && ticket.signals.empty());
+  };
+  leaving = &cta;
   for (uint64_t id : readyTickets())
-    if (!done(id) && inFlight.at(id).engine == EngineKind::Commit && ready(inFlight.at(id)))
+    if (!done(id) && mayOutlive(inFlight.at(id)) && ready(inFlight.at(id)))
       FP4_TRY(runNow(id));
+  leaving = nullptr;
   const uint32_t bit = 1u << cta.rank;
   for (const auto &[id, ticket] : inFlight) {
     bool touches = ticket.stagesDone == 0 && (ticket.sharedReads & bit);
@@ -324,7 +332,7 @@ Status Engine::checkShared(uint32_t address, uint32_t bytes) const {
                             "which is {:#x}..{:#x}",
                             offset, uint64_t(offset) + bytes - 1, kSharedBase,
                             cta.shared.end() - 1));
-  if (cta.done())
+  if (cta.done() && &cta != leaving)
     return fail(fmt::format("shared address {:#x} belongs to CTA rank {}, which has exited",
                             address, rank));
   return {};

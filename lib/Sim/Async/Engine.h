@@ -193,6 +193,7 @@ private:
   std::map<uint64_t, Ticket> inFlight; ///< by id, so in issue order
   std::map<Thread, std::vector<uint64_t>> acquiredTickets;
   uint64_t nextId = 1;
+  const Cta *leaving = nullptr; ///< its last thread has just exited; its memory is still there
   uint32_t missedPolls = 0; ///< since the last stage ran
 };
 

@@ -324,15 +324,24 @@ TEST(BulkCopies, GroupsWaitForTheOldest) {
       << "the first store reads what the second one stored";
 }
 
-TEST(BulkCopies, ExitWithoutWaitingIsAnError) {
-  const std::string text = kernelText("  mov.u32 %r0, dynamic;\n  mov.u32 %r2, 7;\n"
-                                      "  st.shared.v4.b32 [%r0], {%r2, %r2, %r2, %r2};\n"
-                                      "  cp.async.bulk.global.shared::cta.bulk_group [%out], "
-                                      "[%r0], 16;\n  cp.async.bulk.commit_group;\n");
+TEST(BulkCopies, StoresOutliveTheirThreadsButLoadsMustNot) {
+  const std::string store = kernelText("  mov.u32 %r0, dynamic;\n  mov.u32 %r2, 7;\n"
+                                       "  st.shared.v4.b32 [%r0], {%r2, %r2, %r2, %r2};\n"
+                                       "  cp.async.bulk.global.shared::cta.bulk_group [%out], "
+                                       "[%r0], 16;\n  cp.async.bulk.commit_group;\n");
   LaunchConfig config = oneWarp();
   config.block = {1, 1, 1};
-  EXPECT_EQ(runText(text, schedules()[0], config, 8).error, "");
-  EXPECT_THAT(runText(text, schedules()[1], config, 8).error,
+  for (const SimOptions &options : schedules(1)) {
+    const RunResult result = runText(store, options, config, 4);
+    EXPECT_EQ(result.error, "") << describe(options);
+    EXPECT_EQ(result.out, (std::vector<uint32_t>(4, 7))) << describe(options);
+  }
+  const std::string load = withBarrier(
+      "  @%p1 bra DONE;\n  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r1], 32;\n"
+      "  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r0], [%out], 32, "
+      "[%r1];\nDONE:\n");
+  EXPECT_EQ(runText(load, schedules()[0], oneWarp(), 64).error, "");
+  EXPECT_THAT(runText(load, schedules()[1], oneWarp(), 64).error,
               HasSubstr("exits while this operation is in flight to its memory"));
 }
 
