@@ -3,7 +3,9 @@
 #include "fp4/Tools/Engine.h"
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -50,9 +52,15 @@ int runAndReport(const Engine &engine, const RunOptions &options) {
     return exitCode(report.error());
   }
   std::fputs((options.json ? report->json() : report->text()).c_str(), stdout);
+  if (std::fflush(stdout) != 0) {
+    Error lost{ErrorKind::Usage,
+               fmt::format("cannot write the report to standard output: {}", std::strerror(errno)),
+               "its device or pipe takes no more"};
+    std::fputs(format(lost).c_str(), stderr);
+    return exitCode(lost);
+  }
   if (report->passed())
     return 0;
-  std::fflush(stdout);
   Error mismatch{ErrorKind::Mismatch, "the result differs from the reference",
                  fmt::format("repeat with --seed {}; --dist exact takes rounding out of the "
                              "comparison, --policy lazy and random other schedules",

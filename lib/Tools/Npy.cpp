@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fmt/format.h>
 #include <memory>
 #include <unistd.h>
@@ -245,6 +246,10 @@ Expected<NpyArray> readNpy(const std::string &path) {
 }
 
 Status writeNpy(const std::string &path, const NpyArray &array) {
+  if (std::error_code code; std::filesystem::is_other(path, code))
+    return makeError(ErrorKind::Usage,
+                     fmt::format("'{}' must be a regular file, but it is a device or pipe", path),
+                     "nothing was written");
   std::string temporary = fmt::format("{}.tmp.{}", path, static_cast<long>(getpid()));
   auto fail = [&](const char *what) {
     Status status = makeError(ErrorKind::Usage,

@@ -12,10 +12,39 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <algorithm>
+
 namespace fp4::runner {
 namespace {
 
+/// Standard output is flushed here, so that a full disk is the user's error and not LLVM's end.
+Status writeToStream(llvm::raw_fd_ostream &stream, llvm::StringRef name, llvm::StringRef bytes) {
+  stream << bytes;
+  stream.flush();
+  std::error_code error = stream.error();
+  stream.clear_error();
+  if (!error)
+    return {};
+  return makeError(ErrorKind::Usage, "cannot write " + name.str() + ": " + error.message(),
+                   "its device or pipe takes no more");
+}
+
+/// Devices and pipes, which must never be replaced by a file of their name.
+bool isSpecial(llvm::StringRef path) {
+  llvm::sys::fs::file_status status;
+  return !llvm::sys::fs::status(path, status) && llvm::sys::fs::is_other(status);
+}
+
 Status writeWhole(llvm::StringRef path, llvm::StringRef bytes) {
+  if (path == "-")
+    return writeToStream(llvm::outs(), "standard output", bytes);
+  if (isSpecial(path)) {
+    std::error_code code;
+    llvm::raw_fd_ostream stream(path, code);
+    if (!code)
+      return writeToStream(stream, ("'" + path + "'").str(), bytes);
+    return makeError(ErrorKind::Usage, "cannot open '" + path.str() + "': " + code.message());
+  }
   llvm::Error error = llvm::writeToOutput(path, [&](llvm::raw_ostream &stream) {
     stream << bytes;
     return llvm::Error::success();
@@ -56,7 +85,9 @@ Status writeToDirectory(const std::vector<KernelCode> &kernels, const Options &o
                      "cannot create '" + options.output + "': " + error.message());
   for (const KernelCode &kernel : kernels) {
     llvm::SmallString<128> path(options.output);
-    llvm::sys::path::append(path, kernel.module + "." + options.emit);
+    std::string name = kernel.module + "." + options.emit; // MLIR's names may have any character
+    std::replace(name.begin(), name.end(), '/', '_');
+    llvm::sys::path::append(path, name);
     FP4_TRY(writeWhole(path, options.emit == "ptx" ? kernel.ptx : kernel.cubin));
   }
   return {};
@@ -70,9 +101,10 @@ Status emitKernels(const Compiler &compiler, const Options &options) {
     return writeToDirectory(*kernels, options);
   bool isText = options.emit == "ptx";
   if (options.output.empty() && isText) { // for reading: each module under its name
+    std::string text;
     for (const KernelCode &kernel : *kernels)
-      llvm::outs() << "// ---- " << kernel.module << "\n" << kernel.ptx << "\n";
-    return {};
+      text += "// ---- " + kernel.module + "\n" + kernel.ptx + "\n";
+    return writeWhole("-", text);
   }
   if (kernels->size() != 1)
     return makeError(ErrorKind::Usage,
@@ -104,6 +136,10 @@ Status emitProgram(Compiler &compiler, const Options &options) {
   }
   if (options.output.empty())
     return makeError(ErrorKind::Usage, "--emit=so must be given a file", "add -o FILE.so");
+  if (isSpecial(options.output))
+    return makeError(ErrorKind::Usage,
+                     "'" + options.output + "' must be a regular file, but it is a device or pipe",
+                     "a library is linked as a file: name another");
   Status assembler = compiler.checkAssembler();
   if (!assembler)
     llvm::errs() << "warning: the library holds PTX only: " << assembler.error().message << "\n";

@@ -81,8 +81,9 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
       usesTmem |= !channel.getType().isShared();
     for (auto role : kernel.getOps<fp4::pipe::RoleRegionOp>())
       hasMma |= role.getRole() == fp4::pipe::Role::Mma;
+    kernel.walk([&](fp4::pipe::CopyScalesOp) { usesTmem = true; });
     if (usesTmem && (!hasMma || integer(fp4::pipe::PipeDialect::kTmemColumnsAttr) == 0))
-      return kernel.emitError() << "a kernel with channels in tensor memory must have an mma role, "
+      return kernel.emitError() << "a kernel with tiles in tensor memory must have an mma role, "
                                    "which allocates it, and the attribute "
                                 << fp4::pipe::PipeDialect::kTmemColumnsAttr;
     int64_t shared = integer(fp4::pipe::PipeDialect::kSharedBytesAttr);

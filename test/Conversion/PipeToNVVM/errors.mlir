@@ -15,8 +15,25 @@
 // FORM: error: 'pipe.channel' op expects the pipelined form: run pipe-pipeline first
 
 // RUN: not fp4-opt %t/tmem.mlir --pass-pipeline='builtin.module(gpu.module(convert-pipe-to-nvvm))' 2>&1 | FileCheck %s --check-prefix=TMEM
-// TMEM: error: a kernel with channels in tensor memory must have an mma role, which allocates it, and the attribute pipe.tmem_columns
+// TMEM: error: a kernel with tiles in tensor memory must have an mma role, which allocates it, and the attribute pipe.tmem_columns
 
+// RUN: not fp4-opt %t/copy.mlir --pass-pipeline='builtin.module(gpu.module(convert-pipe-to-nvvm))' 2>&1 | FileCheck %s --check-prefix=TMEM
+
+//--- copy.mlir
+!scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+!tscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+!tiles = !pipe.channel<!scales>
+gpu.module @m {
+gpu.func @kernel(%it: i32) kernel {
+  %ab = pipe.channel from tma to mma depth 1 payload [0] barriers 2048 : !tiles
+  pipe.role mma warps 4 to 5 {
+    %s = pipe.consumer_wait %ab[%it] : !tiles
+    %t = pipe.copy_scales %s at 0 : !scales -> !tscales
+    pipe.consumer_release %ab[%it] : !tiles
+  }
+  gpu.return
+}
+}
 //--- tmem.mlir
 !accs = !pipe.channel<!pipe.tmem<128x128xf32>>
 gpu.module @m {

@@ -13,6 +13,16 @@ func.func @amax_elements(%ok: tensor<4x16xbf16>, %bad: tensor<4x16xi32>) {
 // -----
 
 // amax (C2)
+func.func @amax_encoding(%ok: tensor<4x16xbf16>, %bad: tensor<4x16xbf16, "csr">) {
+  %0 = fp4.amax %ok : tensor<4x16xbf16> -> tensor<f32>
+  // expected-error @+1 {{operand 'input' must have no encoding but #fp4.scale_layout, but got 'tensor<4x16xbf16, "csr">'}}
+  %1 = fp4.amax %bad : tensor<4x16xbf16, "csr"> -> tensor<f32>
+  return
+}
+
+// -----
+
+// amax (C2)
 func.func @amax_rank(%ok: tensor<4x16xbf16>, %bad: tensor<64xbf16>) {
   %0 = fp4.amax %ok : tensor<4x16xbf16> -> tensor<f32>
   // expected-error @+1 {{operand 'input' must have 2 dimensions, but got 'tensor<64xbf16>'}}

@@ -57,7 +57,9 @@ def ConvertHostToRuntime : Pass<"convert-host-to-runtime", "::mlir::ModuleOp"> {
     ```
   }];
   let statistics = [Statistic<"numModules", "modules", "Kernel modules embedded">];
-  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+  // Views of padded rows become affine maps on the way.
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::affine::AffineDialect",
+                           "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
 }
 
 #endif // FP4_CONVERSION_HOSTTORUNTIME_PASSES_TD

@@ -46,10 +46,12 @@ std::string printed(RankedTensorType type) {
   return text;
 }
 
-/// Two dimensions, the second static.
+/// Two dimensions, the second static, in a layout that has a buffer.
 LogicalResult verifyMatrix(const Checked &value) {
   if (value.type.getRank() != 2)
     return value.must("have 2 dimensions");
+  if (Attribute encoding = value.type.getEncoding(); encoding && !isa<ScaleLayoutAttr>(encoding))
+    return value.must("have no encoding but #fp4.scale_layout");
   if (!value.type.isDynamicDim(1))
     return success();
   auto diag = value.must("have a static number of columns");
@@ -81,7 +83,7 @@ LogicalResult verifyScaleElements(const Checked &value, Format format) {
 }
 
 LogicalResult verifyScalar(const Checked &value) {
-  if (value.type.getRank() == 0 && value.type.getElementType().isF32())
+  if (value.type.getRank() == 0 && value.type.getElementType().isF32() && !value.type.getEncoding())
     return success();
   auto diag = value.must("be a tensor<f32>");
   diag.attachNote() << "it is one number in device memory, not a vector and not a constant";
@@ -101,9 +103,9 @@ LogicalResult verifyMultiple(const Checked &value, int64_t dimension, int64_t mu
   if (!ShapedType::isDynamic(extent) && extent % multiple == 0)
     return success();
   std::string found = ShapedType::isDynamic(extent) ? "?" : std::to_string(extent);
-  auto diag = value.op->emitOpError() << value.what << " must have a dimension " << dimension
-                                      << " that is a multiple of " << multiple << ", but got "
-                                      << found;
+  auto diag = value.op->emitOpError()
+              << value.what << " must have a dimension " << dimension << " that is a multiple of "
+              << multiple << ", but got " << found;
   diag.attachNote() << why;
   return diag;
 }
