@@ -68,6 +68,10 @@ TEST(Program, SyntaxErrorsAreLocated) {
 }
 
 TEST(Program, AbsurdSizesAreErrors) {
+  EXPECT_TRUE(Program::parse(header() + ".const .align 4 .b32 x[4] = {1, 2};", "t.ptx"));
+  EXPECT_NE(parseError(header() + ".const .align 4 .b32 x[4294967296] = {1, 2};")
+                .find("must have at most"),
+            std::string::npos);
   EXPECT_NE(parseError(header() + ".global .b8 x[999999999999999];").find("must have at most"),
             std::string::npos);
   EXPECT_NE(parseError(header() + ".global .b8 x[9999999999][9999999999];")

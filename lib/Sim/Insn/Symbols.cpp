@@ -30,9 +30,9 @@ static Type variableType(const ptx::Variable &variable) {
 uint64_t fp4::sim::variableBytes(const ptx::Variable &variable) {
   if (variable.unsized && variable.initial.empty())
     return 0;
-  // More than any device has: what follows may add and multiply without a thought.
-  uint64_t limit =
-      variable.space == "global" || variable.space == "const" ? 1ull << 34 : 1ull << 24;
+  // More than kernels have, and an image of it fits into the host: what follows may add, multiply and
+  // allocate without a thought.
+  uint64_t limit = variable.space == "global" ? 1ull << 30 : 1ull << 24;
   uint64_t unit = uint64_t(variable.vector) * bytesOf(variableType(variable));
   if (variable.count > limit / unit)
     throw DecodeError{variable.loc,
