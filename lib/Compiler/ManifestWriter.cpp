@@ -4,6 +4,7 @@
 
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "llvm/ADT/DenseMap.h"
@@ -42,6 +43,10 @@ std::string spellAttribute(Attribute attribute) {
       .Case([](fp4::RoundingAttr attr) { return stringifyRounding(attr.getValue()).str(); })
       .Case([](fp4::OutputsAttr attr) { return stringifyOutputs(attr.getValue()).str(); })
       .Case([](IntegerAttr attr) { return std::to_string(attr.getInt()); })
+      .Case([](DenseFPElementsAttr attr) { // the bits of one fp32 number: no digit is lost
+        APInt bits = attr.getSplatValue<APFloat>().bitcastToAPInt();
+        return std::to_string(bits.getZExtValue());
+      })
       .Case([](DenseI64ArrayAttr attr) {
         std::string text;
         llvm::raw_string_ostream stream(text);
@@ -114,10 +119,19 @@ private:
     return object;
   }
 
+  /// One fp32 number as a tensor, the only constant that programs have.
+  static bool isScalarConstant(Operation &op) {
+    auto constant = dyn_cast<arith::ConstantOp>(op);
+    auto type = constant ? dyn_cast<RankedTensorType>(constant.getType()) : nullptr;
+    return type && type.getRank() == 0 && type.getElementType().isF32() &&
+           isa<DenseFPElementsAttr>(constant.getValue());
+  }
+
   bool isInterpretable() {
     return function.getBody().hasOneBlock() &&
-           llvm::all_of(function.getBody().front().without_terminator(),
-                        [](Operation &op) { return isa<fp4::Fp4Dialect>(op.getDialect()); });
+           llvm::all_of(function.getBody().front().without_terminator(), [](Operation &op) {
+             return isa<fp4::Fp4Dialect>(op.getDialect()) || isScalarConstant(op);
+           });
   }
 
   json::Object describeOp(Operation &op) {

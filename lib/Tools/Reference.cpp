@@ -5,6 +5,8 @@
 #include "fp4/Numerics/BlockScaledGemm.h"
 #include "fp4/Numerics/Quantize.h"
 
+#include <bit>
+#include <charconv>
 #include <fmt/format.h>
 
 namespace fp4::tools {
@@ -53,6 +55,7 @@ private:
   using Handler = Status (Interpreter::*)(const ProgramOp &);
   static const std::map<std::string, Handler> &handlers();
 
+  Status constant(const ProgramOp &op);
   Status amax(const ProgramOp &op);
   Status quantize(const ProgramOp &op);
   Status dequantize(const ProgramOp &op);
@@ -90,6 +93,7 @@ tl::unexpected<Error> badProgram(const ProgramOp &op, const std::string &what) {
 
 const std::map<std::string, Interpreter::Handler> &Interpreter::handlers() {
   static const std::map<std::string, Handler> table = {
+      {"arith.constant", &Interpreter::constant},
       {"fp4.amax", &Interpreter::amax},
       {"fp4.quantize", &Interpreter::quantize},
       {"fp4.dequantize", &Interpreter::dequantize},
@@ -171,6 +175,17 @@ Status Interpreter::defineResult(const ProgramOp &op, size_t i, std::span<const 
 //===----------------------------------------------------------------------===//
 // Operations
 //===----------------------------------------------------------------------===//
+
+/// One fp32 number, spelled by its bits in decimal.
+Status Interpreter::constant(const ProgramOp &op) {
+  FP4_GET(text, attribute(op, "value"));
+  uint32_t bits = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bits);
+  if (error != std::errc() || end != text.data() + text.size() || op.results.size() != 1)
+    return badProgram(op, fmt::format("must have the bits of one fp32 number, but got '{}'", text));
+  define(op.results[0], scalar(std::bit_cast<float>(bits)));
+  return {};
+}
 
 Status Interpreter::amax(const ProgramOp &op) {
   FP4_GET(input, operand(op, 0));

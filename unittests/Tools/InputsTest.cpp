@@ -178,6 +178,23 @@ TEST(Reference, OperationsItDoesNotKnowAreErrors) {
             "manifest: operation 'fp4.amax' uses 'a7', which is not defined");
 }
 
+TEST(Reference, ConstantsAreTheBitsOfOneNumber) {
+  Function f;
+  f.program = {op("arith.constant", {}, {"v0"}, {kScalar})};
+  f.program[0].attributes["value"] = "1069547520"; // 0x3FC00000
+  f.returns = {"v0"};
+  auto results = runReference(f, {}, 1);
+  ASSERT_TRUE(results) << results.error().message;
+  EXPECT_EQ((*results)[0].value.as<float>()[0], 1.5f);
+
+  f.program[0].attributes["value"] = "1.5";
+  results = runReference(f, {}, 1);
+  ASSERT_FALSE(results);
+  EXPECT_EQ(results.error().message,
+            "manifest: operation 'arith.constant' must have the bits of one fp32 number, but got "
+            "'1.5'");
+}
+
 TEST(Reference, ATypeThatDiffersIsSaid) {
   ReferenceValue expected;
   expected.value = input(bf16(2, 16), "ones");
