@@ -11,9 +11,12 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace fp4::sim {
+
+class Program;
 
 enum class Space : uint8_t { Generic, Global, SharedCta, SharedCluster, Local, Param, Const, Tmem };
 enum class Proxy : uint8_t { Generic, Async, Tensormap, Tcgen05, Alias };
@@ -53,11 +56,12 @@ struct MemoryEvent {
 };
 
 enum class BarrierOp : uint8_t {
-  CtaArrive,     ///< barrier.cta arrive/sync/red reached; `object` is the barrier number
+  CtaArrive,     ///< barrier.cta arrive/sync/red reached; `object` is the barrier number, count the
+                 ///< generation arrived at
   CtaPass,       ///< ... sync or red passed; count = the generation of the barrier that ended
   WarpSync,      ///< bar.warp.sync passed by `laneMask`
-  ClusterArrive, ///< barrier.cluster.arrive
-  ClusterWait,   ///< barrier.cluster.wait passed
+  ClusterArrive, ///< barrier.cluster.arrive; count = the generation arrived at
+  ClusterWait,   ///< barrier.cluster.wait passed; count = the generation after it
   MbarInit,      ///< `object` is the shared::cluster address of the mbarrier, `count` the arrivals
   MbarInval,
   MbarArrive,   ///< count = arrivals
@@ -88,7 +92,8 @@ enum class FenceKind : uint8_t {
   Tcgen05After,
   Tcgen05WaitLd,
   Tcgen05WaitSt,
-  BulkWait, ///< cp.async.bulk.wait_group
+  BulkCommit, ///< cp.async.bulk.commit_group
+  BulkWait,   ///< cp.async.bulk.wait_group passed; `groups` may still be pending
 };
 
 struct FenceEvent {
@@ -99,18 +104,27 @@ struct FenceEvent {
   Scope scope = Scope::Cta;
   Space space = Space::Generic;
   uint32_t laneMask = 0;
+  uint64_t groups = 0;
 };
 
 enum class TicketState : uint8_t { Issued, Completed };
 
+/// Bytes of shared memory, by shared::cluster address.
+struct SharedRange {
+  uint32_t address = 0, bytes = 0;
+};
+
 /// An asynchronous operation was issued by `agent` (at `at`) or completed. `engine` is "tma",
-/// "bulk", "tcgen05.mma", "tcgen05.cp", ... ; `id` never repeats within a launch and is not 0.
+/// "bulk", "tcgen05.mma", "tcgen05.cp", ... ; `id` never repeats within a cluster and is not 0.
 struct TicketEvent {
   Agent agent;
   CodePoint at;
   TicketState state{};
   uint64_t id = 0;
   std::string_view engine;
+  uint32_t lane = 0;                   ///< of the issuing thread
+  bool bulkGroup = false;              ///< belongs to the thread's open bulk group
+  std::span<const SharedRange> writes; ///< the shared memory it will write
 };
 
 enum class LifeOp : uint8_t { CtaStart, WarpExit, CtaExit, TmemAlloc, TmemDealloc, TmemRelinquish };
@@ -128,6 +142,8 @@ struct LifeEvent {
 class Observer {
 public:
   virtual ~Observer() = default;
+  /// A launch begins; `program` lives until the last event of it.
+  virtual void onLaunch(const Program &, std::string_view /*kernel*/) {}
   virtual void onMemory(const MemoryEvent &) {}
   virtual void onBarrier(const BarrierEvent &) {}
   virtual void onFence(const FenceEvent &) {}

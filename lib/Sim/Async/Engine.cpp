@@ -162,7 +162,8 @@ void Engine::event(const Ticket &ticket, TicketState state) {
     return;
   Agent agent = ticket.agent(owner);
   agent.ticket = 0;
-  observer->onTicket({agent, ticket.at(), state, ticket.id, stringify(ticket.engine)});
+  observer->onTicket({agent, ticket.at(), state, ticket.id, stringify(ticket.engine),
+                      uint32_t(ticket.issuer.lane), ticket.bulkGroup, ticket.sharedWrites});
 }
 
 Status Engine::issue(Ticket ticket) {

@@ -44,11 +44,6 @@ struct Thread {
   auto operator<=>(const Thread &) const = default;
 };
 
-/// Bytes of shared memory, by shared::cluster address.
-struct SharedRange {
-  uint32_t address = 0, bytes = 0;
-};
-
 /// Cells of the tensor memory of one CTA.
 struct TmemCells {
   uint32_t rank = 0;
@@ -83,6 +78,7 @@ struct Ticket {
 
   uint32_t sharedReads = 0;      ///< mask of CTA ranks whose shared memory the first stage reads
   uint32_t ctaGroup = 0;         ///< tcgen05: 1 or 2
+  bool bulkGroup = false;        ///< of a cp.async.bulk group
   bool narrowCopy = false;       ///< tcgen05.cp.4x256b, which tcgen05.shift orders
   bool published = false;        ///< its thread executed tcgen05.fence::before_thread_sync since
   std::vector<uint32_t> signals; ///< shared::cluster addresses of the mbarriers it will signal

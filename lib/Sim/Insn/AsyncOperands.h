@@ -32,7 +32,7 @@ inline Outcome failHere(ExecContext &cx, Error error, int lane = -1) {
 bool singleLane(ExecContext &cx, std::string_view instruction);
 
 /// Puts a ticket into the open bulk group of its thread.
-void registerInGroup(Engine &engine, const Ticket &ticket);
+void registerInGroup(Engine &engine, Ticket &ticket);
 
 /// Global memory of a ticket; the error names the nearest allocation.
 Expected<std::byte *> globalBytes(Engine &engine, uint64_t address, uint64_t bytes);

@@ -13,7 +13,8 @@
 
 namespace fp4::sim {
 
-void registerInGroup(Engine &engine, const Ticket &ticket) {
+void registerInGroup(Engine &engine, Ticket &ticket) {
+  ticket.bulkGroup = true;
   engine.state(ticket.issuer.rank).bulkGroups[ticket.issuer].open.push_back(ticket.id);
 }
 
@@ -152,6 +153,8 @@ Outcome bulkShared(ExecContext &cx, const Insn &insn) {
     ticket.stages.push_back([&engine, run, reduce, width](const Ticket &self) -> Status {
       if (!run.bytes)
         return {};
+      engine.emitAccess(self, AccessKind::Read, Space::SharedCluster, run.shared2, run.bytes,
+                        Proxy::Async);
       auto from = engine.sharedSource(run.shared2, run.bytes, self);
       FP4_TRY(from);
       auto to = engine.sharedDestination(run.shared, run.bytes);
@@ -160,8 +163,6 @@ Outcome bulkShared(ExecContext &cx, const Insn &insn) {
         reduce(*to, *from, run.bytes / width);
       else
         std::memmove(*to, *from, run.bytes);
-      engine.emitAccess(self, AccessKind::Read, Space::SharedCluster, run.shared2, run.bytes,
-                        Proxy::Async);
       engine.emitAccess(self, reduce ? AccessKind::Atomic : AccessKind::Write, Space::SharedCluster,
                         run.shared, run.bytes, Proxy::Async);
       return {};
@@ -200,11 +201,11 @@ Outcome bulkStore(ExecContext &cx, const Insn &insn) {
     ticket.stages.push_back([&engine, run, data](const Ticket &self) -> Status {
       if (!run.bytes)
         return {};
+      engine.emitAccess(self, AccessKind::Read, Space::SharedCluster, run.shared, run.bytes,
+                        Proxy::Async);
       auto from = engine.sharedSource(run.shared, run.bytes, self);
       FP4_TRY(from);
       std::memcpy(data->data(), *from, run.bytes);
-      engine.emitAccess(self, AccessKind::Read, Space::SharedCluster, run.shared, run.bytes,
-                        Proxy::Async);
       return {};
     });
     ticket.stages.push_back(
@@ -242,6 +243,12 @@ Outcome bulkPrefetch(ExecContext &cx, const Insn &insn) {
   return Outcome::Next;
 }
 
+void emitGroupFence(ExecContext &cx, FenceKind kind, uint64_t pendingGroups) {
+  if (cx.observer)
+    cx.observer->onFence({cx.agent(), cx.here(), kind, MemOrder::Acquire, Scope::Cta,
+                          Space::Generic, cx.mask, pendingGroups});
+}
+
 /// PTX ISA, "cp.async.bulk.commit_group".
 Outcome bulkCommitGroup(ExecContext &cx, const Insn &insn) {
   CtaAsync &state = Engine::of(cx).state(cx.cta().rank);
@@ -250,6 +257,7 @@ Outcome bulkCommitGroup(ExecContext &cx, const Insn &insn) {
     groups.committed.push_back(std::move(groups.open));
     groups.open.clear();
   }
+  emitGroupFence(cx, FenceKind::BulkCommit, 0);
   return Outcome::Next;
 }
 
@@ -275,9 +283,7 @@ Outcome bulkWaitGroup(ExecContext &cx, const Insn &insn) {
   if (!waits.empty())
     return cx.block(std::make_unique<TicketWait>(
         engine, std::move(waits), "the bulk copies of cp.async.bulk.wait_group", read));
-  if (cx.observer)
-    cx.observer->onFence({cx.agent(), cx.here(), FenceKind::BulkWait, MemOrder::Acquire, Scope::Cta,
-                          Space::Generic, cx.mask});
+  emitGroupFence(cx, FenceKind::BulkWait, uint64_t(insn.op[0].imm));
   return Outcome::Next;
 }
 

@@ -46,7 +46,8 @@ private:
   uint64_t generation;
 };
 
-void emitBarrier(ExecContext &cx, BarrierOp op, uint64_t object, uint64_t count) {
+void emitBarrier(ExecContext &cx, BarrierOp op, uint64_t object, uint64_t count,
+                 MemOrder order = MemOrder::AcqRel) {
   if (!cx.observer)
     return;
   BarrierEvent event;
@@ -56,6 +57,7 @@ void emitBarrier(ExecContext &cx, BarrierOp op, uint64_t object, uint64_t count)
   event.object = object;
   event.count = count;
   event.laneMask = cx.mask;
+  event.order = order;
   event.scope =
       op == BarrierOp::ClusterArrive || op == BarrierOp::ClusterWait ? Scope::Cluster : Scope::Cta;
   cx.observer->onBarrier(event);
@@ -82,7 +84,7 @@ bool arrive(ExecContext &cx, const Operand &idOperand, const Operand &countOpera
     return false;
   }
   barrier.expected = count;
-  emitBarrier(cx, BarrierOp::CtaArrive, id, count);
+  emitBarrier(cx, BarrierOp::CtaArrive, id, barrier.generation);
   bool whole = cx.mask == cx.warp().live;
   arriveAt(cx.cta(), id, whole ? 32u : static_cast<uint32_t>(std::popcount(cx.mask)));
   return true;
@@ -187,7 +189,8 @@ Outcome clusterArrive(ExecContext &cx, const Insn &insn) {
     return cx.fail("barrier.cluster.arrive again without barrier.cluster.wait in between", "",
                    std::countr_zero(warp.clusterPending & cx.mask));
   warp.clusterPending |= cx.mask;
-  emitBarrier(cx, BarrierOp::ClusterArrive, 0, cx.cluster().barrier.generation);
+  emitBarrier(cx, BarrierOp::ClusterArrive, 0, cx.cluster().barrier.generation,
+              static_cast<MemOrder>(insn.m[1]));
   arriveAtCluster(warp, cx.mask);
   return Outcome::Next;
 }
@@ -287,6 +290,7 @@ Status bindClusterArrive(BindContext &cx) {
   MemOrder order = cx.match.order("sem", MemOrder::Release);
   if (order != MemOrder::Release && order != MemOrder::Relaxed)
     return cx.fail("expects .release or .relaxed");
+  cx.insn.m[1] = static_cast<uint8_t>(order);
   return cx.use(clusterArrive);
 }
 

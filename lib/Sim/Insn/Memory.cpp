@@ -158,10 +158,10 @@ template <typename M, bool Load> Outcome access(ExecContext &cx, const Insn &ins
   unsigned count;
   const Operand *o = elementsOf(cx, data, count);
   Places places;
+  if (cx.observer) // first: a checker may know why the access then fails
+    emitAccess(cx, insn, address, Load ? AccessKind::Read : AccessKind::Write);
   if (!locate<!Load>(cx, insn, address, count * sizeof(M), places))
     return Outcome::Error;
-  if (cx.observer)
-    emitAccess(cx, insn, address, Load ? AccessKind::Read : AccessKind::Write);
   if constexpr (sizeof(M) == 16)
     moveElements<M, M, Load>(cx, o, count, places);
   else

@@ -61,11 +61,11 @@ Status gatherRows(Engine &engine, const Ticket &self, uint32_t rank, const hw::S
   SharedMemory &shared = engine.cluster().ctas[rank]->shared;
   const bool allValid = shared.valid(low, high - low);
   for (unsigned i = 0; i < 2 * rows; ++i) {
+    engine.emitAccess(self, AccessKind::Read, Space::SharedCluster, base | offsets[i], 16,
+                      Proxy::Async);
     if (!allValid)
       FP4_TRY(engine.sharedSource(base | offsets[i], 16, self));
     std::memcpy(out + 16 * i, shared.at(offsets[i]), 16);
-    engine.emitAccess(self, AccessKind::Read, Space::SharedCluster, base | offsets[i], 16,
-                      Proxy::Async);
   }
   return {};
 }

@@ -52,9 +52,9 @@ Status copyRow(Engine &engine, const Ticket &self, uint32_t rank, const Copy &co
   TensorMemory &tmem = engine.state(rank).tmem;
   for (unsigned word = 0; word < hw::copyColumns(copy.shape); word += 4) {
     const uint32_t address = rank << kSharedRankShift | copy.source.operandAddress(row, 4 * word);
+    engine.emitAccess(self, AccessKind::Read, Space::SharedCluster, address, 16, Proxy::Async);
     auto from = engine.sharedSource(address, copy.bits ? 2 * copy.bits : 16, self);
     FP4_TRY(from);
-    engine.emitAccess(self, AccessKind::Read, Space::SharedCluster, address, 16, Proxy::Async);
     std::array<uint8_t, 16> bytes;
     if (copy.bits)
       bytes = decompress(*from, copy.bits);

@@ -176,11 +176,11 @@ Ticket storeTicket(ExecContext &cx, const Insn &insn, int lane, const Request &r
   auto data = std::make_shared<std::vector<std::byte>>();
   ticket.stages.push_back([&engine, request, data](const Ticket &self) -> Status {
     const uint32_t bytes = sharedExtent(*request.map);
+    engine.emitAccess(self, AccessKind::Read, Space::SharedCluster, request.shared, bytes,
+                      Proxy::Async);
     auto from = engine.sharedSource(request.shared, bytes, self);
     FP4_TRY(from);
     *data = unswizzle(*request.map, request.shared, *from);
-    engine.emitAccess(self, AccessKind::Read, Space::SharedCluster, request.shared, bytes,
-                      Proxy::Async);
     return {};
   });
   ticket.stages.push_back([&engine, request, data, reduce](const Ticket &self) -> Status {

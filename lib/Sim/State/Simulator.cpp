@@ -259,6 +259,8 @@ Expected<LaunchStats> Simulator::launch(const Program &program, std::string_view
   launch.totalClusters = volume(launch.clusterGrid);
   launch.params.assign(params.begin(), params.end());
   buildConstants(launch);
+  if (launch.observer)
+    launch.observer->onLaunch(program, kernelName);
   Grid grid(launch);
   FP4_TRY(grid.run(hostThreads(settings)));
   grid.stats.seconds =

@@ -3,6 +3,7 @@
 #include "KernelHarness.h"
 #include "fp4/ISA/ScaleLayout.h"
 #include "fp4/Numerics/BlockScaledGemm.h"
+#include "fp4/Sim/HazardChecker.h"
 
 #include <random>
 
@@ -206,6 +207,38 @@ TEST(NvFp4Gemm, MutantsAreCaught) {
     EXPECT_TRUE(caught) << mutant.name;
     EXPECT_TRUE(explained) << mutant.name << " should say '" << mutant.error << "', but says\n"
                            << seen;
+  }
+}
+
+/// Reports of the hazard checker under an option set.
+std::string hazards(const Gemm &gemm, const Program &program, SimOptions options) {
+  HazardChecker checker;
+  options.observer = &checker;
+  (void)run(gemm, program, options);
+  std::string text;
+  for (const HazardReport &report : checker.reports())
+    text += report.text();
+  return text;
+}
+
+TEST(NvFp4Gemm, HasNoHazards) {
+  const auto program = parse(readFile(path), path);
+  ASSERT_TRUE(program);
+  const Gemm gemm(256, 128, 1280, 5);
+  for (const SimOptions &options : schedules(1))
+    EXPECT_EQ(hazards(gemm, *program, options), "") << describe(options);
+}
+
+/// Waits on shared memory that are taken away are named. The schedule completes operations early;
+/// later ones end the second program with an arrival too many before it can overwrite anything.
+TEST(NvFp4Gemm, MissingWaitsAreNamed) {
+  const std::string text = readFile(path);
+  const Gemm gemm(128, 128, 1280, 6);
+  for (const auto &[mutant, rule] :
+       {std::pair(mutants[0], "unwaited-copy"), std::pair(mutants[2], "overwritten-while-read")}) {
+    const auto program = parse(mutate(text, mutant.from, mutant.to), path);
+    ASSERT_TRUE(program);
+    EXPECT_THAT(hazards(gemm, *program, schedules()[0]), HasSubstr(rule)) << mutant.name;
   }
 }
 

@@ -1,0 +1,220 @@
+// Litmus kernels of the hazard checker: each is clean, and with one line changed it is reported
+// with its rule, under schedules that make the race visible and under those that do not.
+#include "KernelHarness.h"
+#include "fp4/Sim/HazardChecker.h"
+
+using namespace fp4;
+using namespace fp4::sim;
+using namespace fp4::sim::test;
+using testing::HasSubstr;
+
+namespace {
+
+const std::string shared = "  .shared .align 128 .b8 buf[1024];\n  .shared .align 8 .b64 full;\n"
+                           "  .shared .align 8 .b64 second;\n  .shared .align 8 .b64 empty;\n";
+
+/// t in %t, 4 * t + buf in %r0, buf in %r1, full in %r2, second in %r3, empty in %r4.
+std::string litmus(const std::string &body) {
+  return kernelText("  mov.u32 %r1, buf;\n  mov.u32 %r2, full;\n  mov.u32 %r3, second;\n"
+                    "  mov.u32 %r4, empty;\n  mad.lo.u32 %r0, %t, 4, %r1;\n"
+                    "  setp.eq.u32 %p0, %t, 0;\n  setp.ge.u32 %p1, %t, 32;\n" +
+                        body,
+                    shared);
+}
+
+const std::string init = "  @!%p0 bra READY;\n  mbarrier.init.shared::cta.b64 [%r2], 1;\n"
+                         "  mbarrier.init.shared::cta.b64 [%r3], 1;\n"
+                         "  mbarrier.init.shared::cta.b64 [%r4], 32;\n"
+                         "  fence.mbarrier_init.release.cluster;\nREADY:\n  bar.sync 0;\n";
+
+std::string copyIn(const std::string &barrier) {
+  return "  mbarrier.arrive.expect_tx.shared::cta.b64 _, [" + barrier + "], 128;\n" +
+         "  cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r1], [%out], 128, [" +
+         barrier + "];\n";
+}
+
+std::string waitOn(const std::string &barrier, const std::string &label) {
+  return label + ":\n  mbarrier.try_wait.parity.shared::cta.b64 %p5, [" + barrier +
+         "], 0;\n  @!%p5 bra " + label + ";\n";
+}
+
+struct Litmus {
+  const char *name;
+  std::string text, from, to; ///< `from` replaced by `to` makes it race
+  HazardRule rule;
+  const char *words; ///< part of the remedy
+  uint32_t threads = 64, cluster = 1;
+};
+
+std::vector<Litmus> litmusTests() {
+  const std::string exchange =
+      litmus("  st.shared.b32 [%r0], %t;\n  bar.sync 0;\n  xor.b32 %r5, %t, 32;\n"
+             "  mad.lo.u32 %r6, %r5, 4, %r1;\n  ld.shared.b32 %v0, [%r6];\n");
+  const std::string store =
+      litmus("  @!%p1 st.shared.b32 [%r0], %t;\n  fence.proxy.async.shared::cta;\n  bar.sync 0;\n"
+             "  @!%p0 bra END;\n  cp.async.bulk.global.shared::cta.bulk_group [%out], [%r1], 128;\n"
+             "  cp.async.bulk.commit_group;\n  cp.async.bulk.wait_group.read 0;\n"
+             "  st.shared.b32 [%r1], %t;\n  cp.async.bulk.wait_group 0;\nEND:\n");
+  const std::string waitFull = waitOn("%r2", "W1");
+  const std::string load = litmus(init + "  @!%p0 bra WAIT;\n" + copyIn("%r2") + "WAIT:\n" +
+                                  waitFull + "  @!%p1 ld.shared.b32 %v0, [%r0];\n  bar.sync 0;\n");
+  const std::string waitEmpty = waitOn("%r4", "W2");
+  const std::string arriveEmpty = "  mbarrier.arrive.shared::cta.b64 _, [%r4];\n";
+  const std::string readStage = "  ld.shared.b32 %v0, [%r0+-128];\n";
+  const std::string pipeline =
+      litmus(init + "  @%p1 bra READ;\n  @!%p0 bra END;\n" + copyIn("%r2") + waitEmpty +
+             copyIn("%r3") + waitOn("%r3", "W3") + "  bra END;\nREAD:\n" + waitFull + readStage +
+             arriveEmpty + "END:\n  bar.warp.sync 0xffffffff;\n  bar.sync 0;\n");
+  const std::string passing =
+      litmus(init +
+             "  @%p1 bra READ;\n  st.shared.b32 [%r0], %t;\n"
+             "  mbarrier.arrive.release.cta.shared::cta.b64 _, [%r4];\n  bra END;\nREAD:\n"
+             "W1:\n  mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p5, [%r4], 0;\n"
+             "  @!%p5 bra W1;\n" +
+             readStage + "END:\n");
+  const std::string peer =
+      litmus("  st.shared.b32 [%r0], %t;\n  barrier.cluster.arrive.release.aligned;\n"
+             "  barrier.cluster.wait.aligned;\n  mov.u32 %r5, %cluster_ctarank;\n"
+             "  xor.b32 %r5, %r5, 1;\n  mapa.shared::cluster.u32 %r6, %r0, %r5;\n"
+             "  ld.shared::cluster.b32 %v0, [%r6];\n  barrier.cluster.arrive.aligned;\n"
+             "  barrier.cluster.wait.aligned;\n");
+  const std::string useInit =
+      litmus("  @!%p0 bra READY;\n  mbarrier.init.shared::cta.b64 [%r2], 64;\nREADY:\n"
+             "  bar.sync 0;\n  mbarrier.arrive.shared::cta.b64 _, [%r2];\n" +
+             waitFull);
+  using R = HazardRule;
+  return {
+      {"no bar.sync", exchange, "  bar.sync 0;\n", "", R::SharedRace, "bar.sync"},
+      {"no proxy fence", store, "  fence.proxy.async.shared::cta;\n", "", R::MissingProxyFence,
+       "fence.proxy.async"},
+      {"the fence of another proxy", store, "fence.proxy.async.shared::cta", "fence.acq_rel.cta",
+       R::MissingProxyFence, "fence.proxy.async"},
+      {"the fence before the store", store,
+       "  @!%p1 st.shared.b32 [%r0], %t;\n  fence.proxy.async.shared::cta;\n",
+       "  fence.proxy.async.shared::cta;\n  @!%p1 st.shared.b32 [%r0], %t;\n", R::MissingProxyFence,
+       "fence.proxy.async"},
+      {"source overwritten", store, "  cp.async.bulk.wait_group.read 0;\n", "",
+       R::OverwrittenWhileRead, "wait_group"},
+      {"a group too few is waited for", store, "wait_group.read 0", "wait_group.read 1",
+       R::OverwrittenWhileRead, "wait_group"},
+      {"copy not waited for", load, waitFull, "", R::UnwaitedCopy, "full barrier"},
+      {"mbarrier.init not fenced", load, "  fence.mbarrier_init.release.cluster;\n", "",
+       R::MbarrierInitFence, "fence.mbarrier_init"},
+      {"stage reused without waiting", pipeline, waitEmpty, "", R::OverwrittenWhileRead,
+       "empty barrier"},
+      {"arrival before the read", pipeline, readStage + arriveEmpty, arriveEmpty + readStage,
+       R::OverwrittenWhileRead, "empty barrier"},
+      {"mbarrier.init not ordered", useInit, "  bar.sync 0;\n", "", R::MbarrierInit, "bar.sync"},
+      {"relaxed wait", passing, "try_wait.parity.acquire.cta", "try_wait.parity.relaxed.cta",
+       R::RelaxedSync, ".acquire"},
+      {"relaxed arrival", passing, "arrive.release.cta", "arrive.relaxed.cta", R::RelaxedSync,
+       ".release"},
+      {"relaxed cluster barrier", peer, "arrive.release.aligned", "arrive.relaxed.aligned",
+       R::RelaxedSync, ".release", 64, 2},
+  };
+}
+
+struct Judged {
+  std::vector<HazardReport> reports;
+  std::string error;
+  std::string text() const {
+    std::string all = error;
+    for (const HazardReport &report : reports)
+      all += report.text();
+    return all;
+  }
+};
+
+Judged judge(const std::string &text, SimOptions options, const Litmus &test) {
+  HazardChecker checker;
+  options.observer = &checker;
+  options.uninitializedReads = UninitializedReads::Ignore;
+  LaunchConfig config;
+  config.block = {test.threads, 1, 1};
+  config.grid = config.cluster = {test.cluster, 1, 1};
+  const RunResult result = runText(text, options, config, 256);
+  return {checker.reports(), result.error};
+}
+
+std::string replaced(std::string text, const std::string &from, const std::string &to) {
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
+TEST(Hazards, PassingTwinsAreClean) {
+  for (const Litmus &test : litmusTests())
+    for (const SimOptions &options : schedules(3)) {
+      const Judged judged = judge(test.text, options, test);
+      EXPECT_EQ(judged.text(), "") << test.name << ", " << describe(options);
+    }
+}
+
+TEST(Hazards, RacingTwinsAreReported) {
+  for (const Litmus &test : litmusTests()) {
+    const std::string racing = replaced(test.text, test.from, test.to);
+    for (CompletionPolicy policy :
+         {CompletionPolicy::Eager, CompletionPolicy::Lazy, CompletionPolicy::Random}) {
+      SimOptions options = schedules(1)[size_t(policy)];
+      const Judged judged = judge(racing, options, test);
+      // In some orders the program fails before there is a second access to compare.
+      bool found = policy == CompletionPolicy::Random && !judged.error.empty();
+      for (const HazardReport &report : judged.reports)
+        found |= report.rule == test.rule && report.remedy.find(test.words) != std::string::npos;
+      EXPECT_TRUE(found) << test.name << " should be " << stringify(test.rule) << ", "
+                         << describe(options) << ":\n"
+                         << judged.text() << racing;
+    }
+  }
+}
+
+TEST(Hazards, AReportNamesBothAccessesAndTheEdge) {
+  const Litmus test = litmusTests()[6];
+  const Judged judged = judge(replaced(test.text, test.from, test.to), schedules()[0], test);
+  ASSERT_FALSE(judged.reports.empty());
+  const std::string text = judged.reports[0].text();
+  EXPECT_THAT(text, HasSubstr("[unwaited-copy]"));
+  EXPECT_THAT(text, HasSubstr("cp.async.bulk.shared::cta.global"));
+  EXPECT_THAT(text, HasSubstr("ld.shared.b32 %v0, [%r0]"));
+  EXPECT_THAT(text, HasSubstr("warp 0 of CTA rank 0"));
+  EXPECT_THAT(text, HasSubstr("missing: a wait on the phase of the full barrier"));
+}
+
+TEST(Hazards, APairOfLinesIsReportedOnce) {
+  const Litmus test = litmusTests()[0];
+  const Judged judged = judge(replaced(test.text, test.from, test.to), schedules()[0], test);
+  EXPECT_EQ(judged.reports.size(), 1u) << judged.text();
+}
+
+/// Scope counts in strict mode: .cta does not reach the other CTA.
+TEST(Hazards, StrictScopes) {
+  const std::string text = litmus(
+      init + "  barrier.cluster.arrive.aligned;\n  barrier.cluster.wait.aligned;\n"
+             "  mov.u32 %r5, %cluster_ctarank;\n  setp.eq.u32 %p6, %r5, 0;\n  @%p6 bra READ;\n"
+             "  mapa.shared::cluster.u32 %r6, %r0, 0;\n  mapa.shared::cluster.u32 %r7, %r4, 0;\n"
+             "  st.shared::cluster.b32 [%r6], %t;\n"
+             "  mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r7];\n  bra END;\nREAD:\n"
+             "W1:\n  mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p5, [%r4], 0;\n"
+             "  @!%p5 bra W1;\n  ld.shared.b32 %v0, [%r0];\nEND:\n"
+             "  barrier.cluster.arrive.aligned;\n  barrier.cluster.wait.aligned;\n");
+  for (const bool strict : {false, true})
+    for (const bool narrow : {false, true}) {
+      HazardChecker checker({.strict = strict});
+      SimOptions options = schedules()[0];
+      options.observer = &checker;
+      LaunchConfig config;
+      config.block = {32, 1, 1};
+      config.grid = config.cluster = {2, 1, 1};
+      const std::string ptx =
+          narrow ? replaced(text, "arrive.release.cluster.shared", "arrive.release.cta.shared")
+                 : text;
+      const RunResult result = runText(ptx, options, config, 32);
+      EXPECT_EQ(result.error, "");
+      ASSERT_EQ(checker.reports().size(), size_t(strict && narrow));
+      if (strict && narrow) {
+        EXPECT_EQ(checker.reports()[0].rule, HazardRule::RelaxedSync);
+      }
+    }
+}
+
+} // namespace
