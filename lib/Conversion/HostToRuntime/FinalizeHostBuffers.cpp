@@ -254,9 +254,26 @@ private:
   OpBuilder builder;
 };
 
+/// Symbols of the C ABI and of what an emitted library exports: a function of such a name would take
+/// their place.
+LogicalResult checkName(func::FuncOp function) {
+  StringRef name = function.getName();
+  for (StringRef reserved : {"fp4rt_", "fp4_entry_", "fp4_manifest", "_mlir_ciface_"})
+    if (name.starts_with(reserved)) {
+      InFlightDiagnostic diagnostic = function.emitError()
+                                      << "function name must not start with '" << reserved
+                                      << "', but got '" << name << "'";
+      diagnostic.attachNote() << "emitted libraries use such names themselves; rename the function";
+      return diagnostic;
+    }
+  return success();
+}
+
 struct FinalizeHostBuffers : fp4::impl::FinalizeHostBuffersBase<FinalizeHostBuffers> {
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
+      if (failed(checkName(function)))
+        return signalPassFailure();
       if (function.isExternal()) {
         function.emitError() << "'" << function.getName()
                              << "' must have a body, but got a declaration";

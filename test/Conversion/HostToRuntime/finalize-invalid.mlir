@@ -46,3 +46,18 @@ func.func private @declared(%x: tensor<4x8xbf16>)
 func.func @empty(%x: tensor<0x8xbf16>) {
   return
 }
+
+// -----
+
+// expected-error@+2 {{function name must not start with 'fp4rt_', but got 'fp4rt_alloc'}}
+// expected-note@+1 {{emitted libraries use such names themselves}}
+func.func @fp4rt_alloc(%x: tensor<4x8xbf16>) {
+  return
+}
+
+// -----
+
+// Its twin: a prefix of a prefix is fine.
+func.func @fp4_alloc(%x: tensor<4x8xbf16>) {
+  return
+}
