@@ -37,21 +37,6 @@ Value integerArray(OpBuilder &builder, Location loc, unsigned bits, ValueRange v
   return array;
 }
 
-hw::SwizzleMode swizzleOf(fp4::pipe::Layout layout) {
-  switch (layout) {
-  case fp4::pipe::Layout::Swizzle32B:
-    return hw::SwizzleMode::B32;
-  case fp4::pipe::Layout::Swizzle64B:
-    return hw::SwizzleMode::B64;
-  case fp4::pipe::Layout::Swizzle128B:
-    return hw::SwizzleMode::B128;
-  case fp4::pipe::Layout::Linear:
-  case fp4::pipe::Layout::Tiled128x4:
-    return hw::SwizzleMode::None;
-  }
-  llvm_unreachable("every layout has a swizzle mode");
-}
-
 /// How TMA sees elements of `type`: packed fp4 travels as bytes (blackwell: same shared image).
 hw::TensorMapType mapTypeOf(Type type) {
   if (type.isBF16())
@@ -100,8 +85,8 @@ struct MakeTensorMapLowering : ConvertOpToLLVMPattern<fp4::pipe::MakeTensorMapOp
     fp4::callRuntime(rewriter, loc, moduleOf(op), RuntimeFunction::TensorMap,
                      {map, buffer.bufferPtr(rewriter, loc, *getTypeConverter(), bufferType),
                       i32(static_cast<int32_t>(mapTypeOf(mapType.getElementType()))),
-                      i32(hw::tensorMapSwizzleCode(swizzleOf(mapType.getLayout()))), i32(2), dims,
-                      strides, box});
+                      i32(hw::tensorMapSwizzleCode(fp4::pipe::swizzleMode(mapType.getLayout()))),
+                      i32(2), dims, strides, box});
     rewriter.replaceOp(op, map);
     return success();
   }

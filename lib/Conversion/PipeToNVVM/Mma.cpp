@@ -19,19 +19,6 @@ namespace hw = fp4::hw;
 
 namespace {
 
-hw::SwizzleMode swizzleOf(fp4::pipe::Layout layout) {
-  switch (layout) {
-  case fp4::pipe::Layout::Swizzle32B:
-    return hw::SwizzleMode::B32;
-  case fp4::pipe::Layout::Swizzle64B:
-    return hw::SwizzleMode::B64;
-  case fp4::pipe::Layout::Swizzle128B:
-    return hw::SwizzleMode::B128;
-  default:
-    return hw::SwizzleMode::None;
-  }
-}
-
 /// `form`, which starts at address 0, made to start at `tile` (!llvm.ptr<3>).
 Value descriptorAt(OpBuilder &b, Location loc, Value tile, const hw::SmemDescriptor &form) {
   Value address = LLVM::PtrToIntOp::create(b, loc, b.getI32Type(), tile);
@@ -136,8 +123,8 @@ private:
   static Operands collect(OpBuilder &b, fp4::pipe::MmaOp op, OpAdaptor adaptor) {
     Location loc = op.getLoc();
     auto operand = [&](Value tile, fp4::pipe::SharedType type) {
-      return descriptorAt(b, loc, tile,
-                          hw::SmemDescriptor::kMajorOperand(swizzleOf(type.getLayout())));
+      hw::SwizzleMode swizzle = fp4::pipe::swizzleMode(type.getLayout());
+      return descriptorAt(b, loc, tile, hw::SmemDescriptor::kMajorOperand(swizzle));
     };
     Operands operands;
     operands.accumulator = fp4::tmemPointer(b, loc, adaptor.getAccumulator());
