@@ -1,6 +1,7 @@
 // Packing of the shared-memory descriptor and the address function it stands for.
 #include "fp4/ISA/SmemDescriptor.h"
 #include <fmt/format.h>
+#include <utility>
 
 namespace fp4::hw {
 namespace {
@@ -64,6 +65,18 @@ uint32_t SmemDescriptor::operandAddress(uint32_t row, uint32_t byte) const {
                          baseOffset);
 }
 
+uint32_t SmemDescriptor::transposedAddress(uint32_t mn, uint32_t k, uint32_t elementBytes) const {
+  const uint32_t width = swizzleWidthBytes(swizzle), perLine = width / elementBytes;
+  const uint32_t group = swizzle == SwizzleMode::B128Atom32 ? 4 : 8;
+  const bool plain = swizzle == SwizzleMode::None;
+  const uint32_t lineStride = plain ? strideByteOffset : leadingByteOffset;
+  const uint32_t groupStride = plain ? leadingByteOffset : strideByteOffset;
+  return swizzleWithBase(swizzle,
+                         startAddress + (mn / perLine) * lineStride + (k / group) * groupStride +
+                             (k % group) * width + (mn % perLine) * elementBytes,
+                         baseOffset);
+}
+
 SmemDescriptor SmemDescriptor::atKStep(uint32_t step) const {
   SmemDescriptor d = *this;
   d.startAddress += step * (swizzle == SwizzleMode::None ? 2 * leadingByteOffset : mmaRowBytes);
@@ -78,6 +91,18 @@ SmemDescriptor SmemDescriptor::kMajorOperand(SwizzleMode mode, uint32_t startAdd
   // The swizzled K-major modes do not read LBO; 16 (field 1) is what Triton and CUTLASS write.
   d.leadingByteOffset = plain ? 128 : 16;
   d.strideByteOffset = plain ? 256 : 8 * swizzleWidthBytes(mode);
+  return d;
+}
+
+SmemDescriptor SmemDescriptor::mnMajorOperand(SwizzleMode mode, uint32_t k, uint32_t startAddress) {
+  SmemDescriptor d;
+  d.startAddress = startAddress;
+  d.swizzle = mode;
+  const uint32_t line = swizzleWidthBytes(mode);
+  d.leadingByteOffset = k * line;
+  d.strideByteOffset = 8 * line;
+  if (mode == SwizzleMode::None)
+    std::swap(d.leadingByteOffset, d.strideByteOffset);
   return d;
 }
 

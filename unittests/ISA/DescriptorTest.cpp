@@ -120,6 +120,71 @@ TEST(SmemDescriptor, kStepsCoverASwizzledTile) {
   EXPECT_EQ(plain.atKStep(3).startAddress, 0x1000u + 3 * 2 * 128);
 }
 
+// The MN-major examples of PTX ISA ("Canonical Layouts", bf16): shape ((8,a,2),(8,2)) with strides
+// in elements, LBO and SBO in elements.
+TEST(SmemDescriptor, transposedExamplesOfPtx) {
+  struct Example {
+    SwizzleMode mode;
+    uint32_t middle, outer, inner, second, lbo, sbo; ///< ((1,8,outer),(inner,second)), a = middle
+  };
+  for (const Example &e : {Example{SwizzleMode::None, 1, 64, 8, 128, 128, 64},
+                           Example{SwizzleMode::B32, 2, 128, 16, 256, 128, 256},
+                           Example{SwizzleMode::B64, 4, 256, 32, 512, 256, 512}}) {
+    const SmemDescriptor d{.startAddress = 0x4000,
+                           .leadingByteOffset = 2 * e.lbo,
+                           .strideByteOffset = 2 * e.sbo,
+                           .swizzle = e.mode};
+    std::set<uint32_t> seen;
+    for (uint32_t mn = 0; mn < 16 * e.middle; ++mn)
+      for (uint32_t k = 0; k < 16; ++k) {
+        const uint32_t element = mn % 8 + mn / 8 % e.middle * 8 + mn / 8 / e.middle * e.outer +
+                                 k % 8 * e.inner + k / 8 * e.second;
+        EXPECT_EQ(d.transposedAddress(mn, k, 2), swizzleAddress(e.mode, 0x4000 + 2 * element));
+        seen.insert(d.transposedAddress(mn, k, 2));
+      }
+    EXPECT_EQ(seen.size(), 16u * 16 * e.middle) << stringify(e.mode);
+  }
+}
+
+// The shared-memory layouts that CuTe prints for TransformerEngine's fused Hadamard kernel: A
+// Sw<3,4,3> o ((64,2),(8,2)),_,4 : ((1,512),(64,1024)),_,2048 and B Sw<1,4,3> o (16,16) : (1,16).
+TEST(SmemDescriptor, transposedOperandsOfCute) {
+  for (uint32_t step = 0; step < 4; ++step) {
+    const SmemDescriptor a{.startAddress = 0x8000 + 2 * 2048 * step,
+                           .leadingByteOffset = 2 * 512,
+                           .strideByteOffset = 2 * 1024,
+                           .swizzle = SwizzleMode::B128};
+    for (uint32_t mn = 0; mn < 128; ++mn)
+      for (uint32_t k = 0; k < 16; ++k)
+        EXPECT_EQ(
+            a.transposedAddress(mn, k, 2),
+            swizzleAddress(SwizzleMode::B128, 0x8000 + 2 * (mn % 64 + mn / 64 * 512 + k % 8 * 64 +
+                                                            k / 8 * 1024 + step * 2048)));
+  }
+  const SmemDescriptor b = SmemDescriptor::mnMajorOperand(SwizzleMode::B32, 16, 0x2100);
+  for (uint32_t mn = 0; mn < 16; ++mn)
+    for (uint32_t k = 0; k < 16; ++k)
+      EXPECT_EQ(b.transposedAddress(mn, k, 2),
+                swizzleAddress(SwizzleMode::B32, 0x2100 + 2 * (mn + 16 * k)));
+}
+
+// DeepGEMM's strides of an MN-major bf16 operand: LBO = BLOCK_K lines, SBO = 8 lines of 128 bytes.
+// A TMA box of 64 columns and BLOCK_K rows fills such a panel.
+TEST(SmemDescriptor, transposedPanelsOfTma) {
+  const SmemDescriptor d = SmemDescriptor::mnMajorOperand(SwizzleMode::B128, 64, 0x4000);
+  EXPECT_EQ(d.encode(), 0x4000400000000000u | 512ull << 16 | 64ull << 32 | 0x400);
+  for (uint32_t row = 0; row < 64; ++row)
+    for (uint32_t column = 0; column < 128; ++column)
+      EXPECT_EQ(d.transposedAddress(column, row, 2),
+                swizzleAddress(SwizzleMode::B128,
+                               0x4000 + column / 64 * 64 * 128 + row * 128 + column % 64 * 2));
+  // tf32 takes 32-byte chunks and groups of 4 k.
+  const SmemDescriptor tf32{
+      .leadingByteOffset = 512, .strideByteOffset = 1024, .swizzle = SwizzleMode::B128Atom32};
+  EXPECT_EQ(tf32.transposedAddress(33, 5, 4),
+            swizzleAddress(SwizzleMode::B128Atom32, 512 + 1024 + 128 + 4));
+}
+
 TEST(SmemDescriptor, baseOffset) {
   EXPECT_EQ(baseOffsetFor(SwizzleMode::B128, 0x2000), 0);
   EXPECT_EQ(baseOffsetFor(SwizzleMode::B128, 0x2080), 1);

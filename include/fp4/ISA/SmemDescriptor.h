@@ -24,7 +24,7 @@ inline constexpr uint32_t mmaRowBytes = 32;
 struct SmemDescriptor {
   uint32_t startAddress = 0;      ///< CTA-local shared address in bytes, multiple of 16
   uint32_t leadingByteOffset = 0; ///< LBO; or an absolute address if lboAbsolute
-  uint32_t strideByteOffset = 0;  ///< SBO: distance of adjacent groups of 8 rows
+  uint32_t strideByteOffset = 0;  ///< SBO; what the two are strides of, the address functions say
   uint8_t baseOffset = 0;         ///< 0..7, see baseOffsetFor
   bool lboAbsolute = false;       ///< K = 96 on sm_103a only
   SwizzleMode swizzle = SwizzleMode::None;
@@ -45,6 +45,15 @@ struct SmemDescriptor {
   ///   swizzled:   swizzle(start + (row/8)*SBO + (row%8)*W + byte), W the swizzle width
   uint32_t operandAddress(uint32_t row, uint32_t byte) const;
 
+  /// Shared address of element (mn, k) of an MN-major ("transposed") operand, whose elements of
+  /// equal k are contiguous; mn is the row of A or the column of B. With T = 16 / elementBytes
+  /// elements in 16 bytes and P = W / elementBytes in a swizzled line of W bytes:
+  ///   no swizzle: start + (mn/T)*SBO + (k/8)*LBO + (k%8)*16 + (mn%T)*elementBytes
+  ///   swizzled:   swizzle(start + (mn/P)*LBO + (k/8)*SBO + (k%8)*W + (mn%P)*elementBytes), and
+  ///   groups
+  ///               of 4 instead of 8 k for B128Atom32
+  uint32_t transposedAddress(uint32_t mn, uint32_t k, uint32_t elementBytes) const;
+
   /// The descriptor of the `step`-th 32-byte K slice: +32 bytes inside a swizzled row, +2 LBO
   /// without swizzle.
   SmemDescriptor atKStep(uint32_t step) const;
@@ -52,6 +61,11 @@ struct SmemDescriptor {
   /// A K-major operand tile whose rows are one swizzle width long, packed (SBO = 8 rows). Without
   /// swizzle: the two 8x16-byte core matrices of a K slice adjacent (LBO 128, SBO 256).
   static SmemDescriptor kMajorOperand(SwizzleMode mode, uint32_t startAddress = 0);
+
+  /// An MN-major operand in panels of one swizzle width, as TMA boxes of `k` rows fill them: panel
+  /// after panel (LBO a panel), lines of equal k packed (SBO 8 lines). With swizzles of 16-byte
+  /// chunks.
+  static SmemDescriptor mnMajorOperand(SwizzleMode mode, uint32_t k, uint32_t startAddress = 0);
 
   /// The 512-byte scale-factor block that one tcgen05.cp.32x128b.warpx4 copies: no swizzle,
   /// SBO 128.

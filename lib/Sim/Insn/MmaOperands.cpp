@@ -36,9 +36,6 @@ Status checkShape(MmaRequest &mma) {
   if (mma.d.lane != 0 && !(halfLanes && mma.d.lane == 16))
     return fail(fmt::format("expects an accumulator at lane 0{}, but got lane {}",
                             halfLanes ? " or 16" : "", mma.d.lane));
-  if (mma.transposeA || mma.transposeB)
-    return fail("the simulator models K-major operands only, but the instruction descriptor asks "
-                "for a transposed one");
   if (mma.aInTmem && (mma.layout == AccumulatorLayout::F || mma.layout == AccumulatorLayout::B))
     return fail(fmt::format("the simulator does not model A in tensor memory with M = {} and "
                             "cta_group::{}",
@@ -46,16 +43,82 @@ Status checkShape(MmaRequest &mma) {
   return {};
 }
 
-/// The rows of a K-major tile in shared memory. When the whole span is valid no row is checked.
-Status gatherRows(Engine &engine, const Ticket &self, uint32_t rank, const hw::SmemDescriptor &tile,
-                  unsigned rows, uint8_t *out) {
-  std::vector<uint32_t> offsets(2 * rows);
-  uint32_t low = ~0u, high = 0;
-  for (unsigned i = 0; i < 2 * rows; ++i) {
-    offsets[i] = tile.operandAddress(i / 2, 16 * (i % 2));
-    low = std::min(low, offsets[i]);
-    high = std::max(high, offsets[i] + 16);
+/// Bytes of an element that a transposed operand may have; 0 where it must be K-major.
+unsigned transposableBytes(hw::MmaType type) {
+  switch (type) {
+  case hw::MmaType::TF32:
+    return 4;
+  case hw::MmaType::F16:
+  case hw::MmaType::BF16:
+    return 2;
+  case hw::MmaType::E4M3:
+  case hw::MmaType::E5M2:
+  case hw::MmaType::U8:
+  case hw::MmaType::S8:
+    return 1;
+  default:
+    return 0;
   }
+}
+
+/// PTX ISA, "Valid combinations of type size, major-ness and swizzling", and N of 8-bit types.
+Status checkMajorness(const hw::SmemDescriptor &tile, hw::MmaType type, bool transposed,
+                      std::string_view name, unsigned rows) {
+  const bool atom32 = tile.swizzle == hw::SwizzleMode::B128Atom32;
+  if (!transposed)
+    return {};
+  const unsigned bytes = transposableBytes(type);
+  if (bytes == 0)
+    return fail(fmt::format("a transposed {} must have 8, 16 or 32 bits per element, but got {}",
+                            name, stringify(type)));
+  if (atom32 != (bytes == 4))
+    return fail(fmt::format("a transposed {} of {} expects {}, but got {}", name, stringify(type),
+                            bytes == 4 ? "swizzle_128B_atom_32B" : "a swizzle of 16-byte chunks",
+                            stringify(tile.swizzle)));
+  if (rows % (16 / bytes))
+    return fail(
+        fmt::format("a transposed {} of {} expects a multiple of {} in each CTA, but got {}", name,
+                    stringify(type), 16 / bytes, rows));
+  return {};
+}
+
+Status checkOperandLayouts(const MmaRequest &mma) {
+  if (mma.aInTmem && mma.transposeA)
+    return fail("A in tensor memory must not be transposed");
+  if (!mma.aInTmem)
+    FP4_TRY(checkMajorness(mma.a, mma.aType, mma.transposeA, "A", mma.m / mma.ctaGroup));
+  return checkMajorness(mma.b, mma.bType, mma.transposeB, "B", mma.n / mma.ctaGroup);
+}
+
+/// Where the 16-byte chunks of `rows` rows lie: per row the two halves of its 32 bytes; of a
+/// transposed tile, per group of as many rows as fit in 16 bytes every k.
+std::vector<uint32_t> chunkOffsets(const hw::SmemDescriptor &tile, unsigned rows, unsigned bytes) {
+  std::vector<uint32_t> offsets(2 * rows);
+  const unsigned perChunk = bytes ? 16 / bytes : 0, k = bytes ? hw::mmaRowBytes / bytes : 0;
+  for (unsigned i = 0; i < 2 * rows; ++i)
+    offsets[i] = bytes ? tile.transposedAddress(i / k * perChunk, i % k, bytes)
+                       : tile.operandAddress(i / 2, 16 * (i % 2));
+  return offsets;
+}
+
+/// Turns chunks in the order of a transposed tile's chunkOffsets into rows of 32 bytes.
+void transposeChunks(const std::vector<uint8_t> &chunks, unsigned bytes, uint8_t *out) {
+  const unsigned perChunk = 16 / bytes, k = hw::mmaRowBytes / bytes;
+  for (size_t i = 0; i < chunks.size() / 16; ++i)
+    for (unsigned j = 0; j < perChunk; ++j)
+      std::memcpy(out + (i / k * perChunk + j) * hw::mmaRowBytes + i % k * bytes,
+                  &chunks[16 * i + j * bytes], bytes);
+}
+
+/// The rows of a tile in shared memory; `bytes` per element of a transposed tile, 0 for a K-major
+/// one. When the whole span is valid no row is checked.
+Status gatherRows(Engine &engine, const Ticket &self, uint32_t rank, const hw::SmemDescriptor &tile,
+                  unsigned rows, unsigned bytes, uint8_t *out) {
+  const std::vector<uint32_t> offsets = chunkOffsets(tile, rows, bytes);
+  std::vector<uint8_t> chunks(bytes ? 32 * rows : 0);
+  uint8_t *to = bytes ? chunks.data() : out;
+  const auto [least, most] = std::minmax_element(offsets.begin(), offsets.end());
+  const uint32_t low = *least, high = *most + 16;
   const uint32_t base = rank << kSharedRankShift;
   FP4_TRY(engine.checkShared(base | low, high - low));
   SharedMemory &shared = engine.cluster().ctas[rank]->shared;
@@ -65,8 +128,10 @@ Status gatherRows(Engine &engine, const Ticket &self, uint32_t rank, const hw::S
                       Proxy::Async);
     if (!allValid)
       FP4_TRY(engine.sharedSource(base | offsets[i], 16, self));
-    std::memcpy(out + 16 * i, shared.at(offsets[i]), 16);
+    std::memcpy(to + 16 * i, shared.at(offsets[i]), 16);
   }
+  if (bytes)
+    transposeChunks(chunks, bytes, out);
   return {};
 }
 
@@ -89,6 +154,8 @@ bool decodeOperands(ExecContext &cx, const Insn &insn, int lane, MmaRequest &mma
   mma.b = *b;
   if (Status ok = checkShape(mma); !ok)
     return failHere(cx, std::move(ok.error()), lane), false;
+  if (Status ok = checkOperandLayouts(mma); !ok)
+    return failHere(cx, std::move(ok.error()), lane), false;
   mma.ranks = groupRanks(cx, mma.ctaGroup);
   return !mma.ranks.empty();
 }
@@ -110,7 +177,8 @@ Status gatherA(Engine &engine, const Ticket &self, const MmaRequest &mma, unsign
   const uint32_t rank = mma.ranks[member];
   out.resize(hw::mmaRowBytes * rows);
   if (!mma.aInTmem)
-    return gatherRows(engine, self, rank, mma.a, rows, out.data());
+    return gatherRows(engine, self, rank, mma.a, rows,
+                      mma.transposeA ? transposableBytes(mma.aType) : 0, out.data());
   const TmemRange range{mma.aTmem.lane, rows, mma.aTmem.column, hw::mmaRowBytes / 4};
   FP4_TRY(engine.checkCells(rank, range, self.id, "A"));
   emitTmem(engine, self, AccessKind::Read, rank, range);
@@ -126,6 +194,7 @@ Status gatherB(Engine &engine, const Ticket &self, const MmaRequest &mma,
   out.resize(hw::mmaRowBytes * mma.n);
   for (unsigned member = 0; member < mma.ctaGroup; ++member)
     FP4_TRY(gatherRows(engine, self, mma.ranks[member], mma.b, rows,
+                       mma.transposeB ? transposableBytes(mma.bType) : 0,
                        out.data() + hw::mmaRowBytes * rows * member));
   return {};
 }

@@ -1,7 +1,7 @@
 //===- Tcgen05Mma.cpp - tcgen05.mma of the kinds without fp4 scales -------===//
 //
 // PTX ISA, "tcgen05.mma": kinds f16, tf32, f8f6f4 and i8, and the arithmetic of mxf8f6f4 (decoded
-// in Tcgen05MmaScaled.cpp). K-major operands, dense. Insn::m: 0 hw::MmaKind, 1 cta_group. Operands:
+// in Tcgen05MmaScaled.cpp). Dense. Insn::m: 0 hw::MmaKind, 1 cta_group. Operands:
 // D, A (a descriptor, or an address in tensor memory), B, instruction descriptor, accumulate.
 //
 //===----------------------------------------------------------------------===//

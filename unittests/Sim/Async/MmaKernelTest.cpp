@@ -31,6 +31,9 @@ uint32_t tileOffset(unsigned row, unsigned byte) {
 }
 
 struct Problem {
+  /// MN-major operands of this many bytes per element, in panels of `swizzle`; 0: K-major.
+  unsigned transposed = 0;
+  hw::SwizzleMode swizzle = hw::SwizzleMode::None;
   MmaKind kind = MmaKind::F16;
   unsigned m = 128, n = 16, group = 1;
   uint32_t idesc = 0;
@@ -65,15 +68,32 @@ struct Problem {
       }
   }
 
+  hw::SmemDescriptor operand(uint32_t start) const {
+    return transposed ? hw::SmemDescriptor::mnMajorOperand(swizzle, 32 / transposed, start)
+                      : hw::SmemDescriptor::kMajorOperand(hw::SwizzleMode::None, start);
+  }
+
+  /// Where byte `byte` of row `row` of an operand lies behind the operand's start. By the swizzle's
+  /// definition, not by lib/ISA's operand addresses.
+  unsigned offset(unsigned row, unsigned byte) const {
+    if (!transposed)
+      return tileOffset(row, byte);
+    const unsigned width = hw::swizzleWidthBytes(swizzle), perLine = width / transposed;
+    const unsigned k = byte / transposed;
+    return hw::swizzleAddress(swizzle, row / perLine * 32 / transposed * width + k * width +
+                                           row % perLine * transposed) +
+           byte % transposed;
+  }
+
   std::vector<uint8_t> image(unsigned rank) const {
     std::vector<uint8_t> out(imageBytes);
     const unsigned rowsA = m / group, rowsB = n / group;
     for (unsigned row = 0; row < rowsA; ++row)
       for (unsigned byte = 0; byte < 32; ++byte)
-        out[tileOffset(row, byte)] = a[32 * (rank * rowsA + row) + byte];
+        out[offset(row, byte)] = a[32 * (rank * rowsA + row) + byte];
     for (unsigned row = 0; row < rowsB; ++row)
       for (unsigned byte = 0; byte < 32; ++byte)
-        out[offsetB + tileOffset(row, byte)] = b[32 * (rank * rowsB + row) + byte];
+        out[offsetB + offset(row, byte)] = b[32 * (rank * rowsB + row) + byte];
     for (unsigned row = 0; row < rowsA; ++row)
       for (unsigned block = 0; block < 4; ++block)
         out[offsetSfa + hw::tiled128x4Offset(row, block, 4)] =
@@ -112,9 +132,7 @@ std::string handOver(Issue issue) {
 
 /// One or two CTAs: load the image, copy scales, one MMA by rank 0, dump `columns` columns.
 std::string mmaKernel(const Problem &p, unsigned columns, Issue issue = Issue::OneThread) {
-  hw::SmemDescriptor tile = hw::SmemDescriptor::kMajorOperand(hw::SwizzleMode::None, dynamicBase);
-  hw::SmemDescriptor second = tile;
-  second.startAddress += offsetB;
+  const hw::SmemDescriptor tile = p.operand(dynamicBase), second = p.operand(dynamicBase + offsetB);
   const auto scales = [](uint32_t offset) {
     return hw::SmemDescriptor::scaleFactorBlock(dynamicBase + offset).encode();
   };
@@ -275,6 +293,62 @@ TEST(MmaKernels, DenseKinds) {
 TEST(MmaKernels, DensePairs) {
   expectDense(MmaKind::F16, MmaType::F16, 256, 32, 2);
   expectDense(MmaKind::F16, MmaType::F16, 128, 64, 2);
+}
+
+/// Both operands transposed, against the elements of the rows.
+void expectTransposed(MmaKind kind, MmaType type, unsigned bytes, hw::SwizzleMode swizzle,
+                      unsigned m, unsigned n, unsigned group) {
+  Problem p(kind, m, n, group, 29);
+  p.tame(type);
+  p.transposed = bytes;
+  p.swizzle = swizzle;
+  hw::InstrDesc desc;
+  desc.kind = kind;
+  desc.m = m;
+  desc.n = n;
+  desc.aType = desc.bType = type;
+  desc.transposeA = desc.transposeB = true;
+  p.idesc = *desc.encode();
+  expectMatrix(p, fmt::format("transposed {} {}", stringify(type), stringify(swizzle)),
+               [&](unsigned row, unsigned column) {
+                 FactorRow a, b;
+                 decodeFactors(type, &p.a[32 * row], false, false, a);
+                 decodeFactors(type, &p.b[32 * column], false, false, b);
+                 const unsigned k = hw::mmaK(kind);
+                 return denseElement({a.data(), k}, {b.data(), k}, 2 * fractionBits(type), 0,
+                                     hw::AccumulatorType::F32, 0);
+               });
+}
+
+TEST(MmaKernels, TransposedOperands) {
+  using enum hw::SwizzleMode;
+  for (hw::SwizzleMode swizzle : {None, B32, B64, B128})
+    expectTransposed(MmaKind::F16, MmaType::BF16, 2, swizzle, 128, 64, 1);
+  expectTransposed(MmaKind::F16, MmaType::F16, 2, B128, 256, 128, 2);
+  expectTransposed(MmaKind::F8F6F4, MmaType::E4M3, 1, B128, 128, 128, 1);
+}
+
+TEST(MmaKernels, TransposedOperandErrors) {
+  Problem p(MmaKind::F16, 128, 16, 1, 1);
+  p.tame(MmaType::BF16);
+  const SimOptions eager = schedules()[0];
+  const auto errorOf = [&](MmaKind kind, MmaType type, hw::SwizzleMode swizzle) {
+    hw::InstrDesc desc{.kind = kind, .m = 128, .n = 16};
+    desc.aType = desc.bType = type;
+    desc.transposeA = true;
+    p.kind = kind;
+    p.transposed = 2;
+    p.swizzle = swizzle;
+    p.idesc = *desc.encode();
+    return run(p, eager, 1).error;
+  };
+  EXPECT_EQ(errorOf(MmaKind::F16, MmaType::BF16, hw::SwizzleMode::None), "");
+  EXPECT_THAT(errorOf(MmaKind::F16, MmaType::BF16, hw::SwizzleMode::B128Atom32),
+              HasSubstr("a transposed A of bf16 expects a swizzle of 16-byte chunks"));
+  EXPECT_THAT(errorOf(MmaKind::TF32, MmaType::TF32, hw::SwizzleMode::B128),
+              HasSubstr("a transposed A of tf32 expects swizzle_128B_atom_32B"));
+  EXPECT_THAT(errorOf(MmaKind::F8F6F4, MmaType::E2M1, hw::SwizzleMode::B128),
+              HasSubstr("a transposed A must have 8, 16 or 32 bits per element, but got e2m1"));
 }
 
 TEST(MmaKernels, Integers) {
