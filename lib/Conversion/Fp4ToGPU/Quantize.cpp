@@ -5,9 +5,9 @@
 // lib/Numerics; its tensor stage a thread computes once for all its blocks.
 //
 //===----------------------------------------------------------------------===//
+#include "BlockQuantizer.h"
 #include "KernelBuilder.h"
 #include "Lowering.h"
-#include "RecipeEmitter.h"
 
 #include "fp4/Conversion/BufferTypes.h"
 
@@ -100,27 +100,6 @@ LogicalResult checkSupported(QuantizeOp op) {
 
 } // namespace
 
-/// Emits the quantization of one block of fp32 elements: its codes, eight to an i32, and its scale
-/// byte (i8).
-static std::pair<SmallVector<Value>, Value> quantizeBlock(ImplicitLocOpBuilder &b, Scalars &scalars,
-                                                          RecipeEmitter &recipe,
-                                                          SmallVector<Value> elements) {
-  const numerics::RecipeProgram &program = recipe.program();
-  bool keepNaN = program.amaxNaN == numerics::NanPolicy::Propagate;
-  recipe.set(RecipeOp::BlockAmax, scalars.amax(elements, keepNaN));
-  recipe.emit(Stage::Block);
-  for (Value &element : elements) {
-    recipe.set(RecipeOp::Element, element);
-    recipe.emit(Stage::Element);
-    element = recipe[program.element];
-  }
-  SmallVector<Value> codes;
-  for (size_t first = 0; first < elements.size(); first += 8)
-    codes.push_back(scalars.packE2M1(ArrayRef(elements).slice(first, 8)));
-  Value scale = arith::TruncIOp::create(b, b.getI8Type(), recipe[program.scaleByte]);
-  return {codes, scale};
-}
-
 LogicalResult fp4::lowerQuantize(QuantizeOp op, LoweringContext &context) {
   if (failed(checkSupported(op)))
     return failure();
@@ -141,15 +120,13 @@ LogicalResult fp4::lowerQuantize(QuantizeOp op, LoweringContext &context) {
   Value blocks = kernel.scalar(hostBlocks);
 
   Scalars scalars(b, context.target);
-  RecipeEmitter recipe(scalars, b, numerics::makeProgram(**description));
+  BlockQuantizer quantizer(scalars, b, **description);
   BlockAddresses at(b, columns, blockSize);
-  recipe.set(RecipeOp::TensorAmax, amax ? load(b, b.getF32Type(), amax, 4) : Value());
-  recipe.emit(Stage::Tensor);
+  quantizer.setTensorAmax(amax ? load(b, b.getF32Type(), amax, 4) : Value());
   kernel.forEachItem(blocks, {}, [&](Value block, ValueRange) -> SmallVector<Value> {
     SmallVector<Value> words =
         loadWords(b, at.elements(input, block, elementBytes), blockSize * elementBytes / 4);
-    auto [codes, scale] =
-        quantizeBlock(b, scalars, recipe, scalars.widen(words, type.getElementType()));
+    auto [codes, scale] = quantizer.quantize(words, type.getElementType());
     storeValues(b, codes, at.packed(data, block));
     store(b, scale, at.scale(scales, block), 1);
     return {};
@@ -160,8 +137,8 @@ LogicalResult fp4::lowerQuantize(QuantizeOp op, LoweringContext &context) {
 
 /// Emits the values, of type `element`, of a block of packed codes with this scale byte (i8).
 static SmallVector<Value> dequantizeBlock(ImplicitLocOpBuilder &b, Scalars &scalars,
-                                          RecipeEmitter &recipe, ArrayRef<Value> words,
-                                          Value scale, Type element) {
+                                          RecipeEmitter &recipe, ArrayRef<Value> words, Value scale,
+                                          Type element) {
   recipe.set(RecipeOp::ScaleByte, arith::ExtUIOp::create(b, b.getI32Type(), scale));
   recipe.emit(Stage::Block);
   SmallVector<Value> values;
@@ -192,8 +169,8 @@ LogicalResult fp4::lowerDequantize(DequantizeOp op, LoweringContext &context) {
   Value blocks = kernel.scalar(hostBlocks);
 
   Scalars scalars(b, context.target);
-  auto format = op.getFormat() == Format::NVFP4 ? numerics::BlockFormat::NVFP4
-                                                : numerics::BlockFormat::MXFP4;
+  auto format =
+      op.getFormat() == Format::NVFP4 ? numerics::BlockFormat::NVFP4 : numerics::BlockFormat::MXFP4;
   RecipeEmitter recipe(scalars, b, numerics::makeDequantizer(format));
   BlockAddresses at(b, columns, blockSize);
   recipe.set(RecipeOp::TensorAmax, amax ? load(b, b.getF32Type(), amax, 4) : Value());

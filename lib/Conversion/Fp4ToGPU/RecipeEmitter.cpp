@@ -10,10 +10,7 @@ static constexpr size_t kInputs = static_cast<size_t>(RecipeOp::Decoded) + 1;
 
 RecipeEmitter::RecipeEmitter(Scalars &scalars, ImplicitLocOpBuilder &builder,
                              numerics::RecipeProgram program)
-    : s(scalars), b(builder), code(std::move(program)), values(code.code.size()),
-      inputs(kInputs) {
-  inputs[static_cast<size_t>(RecipeOp::Stretch)] = s.constant(code.candidates.front());
-}
+    : s(scalars), b(builder), code(std::move(program)), values(code.code.size()), inputs(kInputs) {}
 
 void RecipeEmitter::set(RecipeOp input, mlir::Value value) {
   inputs[static_cast<size_t>(input)] = value;

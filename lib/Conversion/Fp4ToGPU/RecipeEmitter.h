@@ -23,7 +23,8 @@ public:
 
   const numerics::RecipeProgram &program() const { return code; }
 
-  /// Gives `input` (TensorAmax, BlockAmax, ScaleByte, Element) the value it has from here on.
+  /// Gives `input` (TensorAmax, BlockAmax, Stretch, ScaleByte, Element, Decoded) the value it has
+  /// from here on.
   void set(RecipeOp input, mlir::Value value);
   /// Emits the operations of a stage. Stages may be emitted again, with other inputs.
   void emit(numerics::Stage stage);

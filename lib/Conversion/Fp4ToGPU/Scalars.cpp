@@ -28,6 +28,8 @@ Value Scalars::multiply(Value x, Value y) { return arith::MulFOp::create(b, x, y
 
 Value Scalars::divide(Value x, Value y) { return arith::DivFOp::create(b, x, y); }
 
+Value Scalars::add(Value x, Value y) { return arith::AddFOp::create(b, x, y); }
+
 Value Scalars::subtract(Value x, Value y) { return arith::SubFOp::create(b, x, y); }
 
 Value Scalars::roundToBF16(Value x) {

@@ -25,6 +25,7 @@ public:
 
   mlir::Value multiply(mlir::Value x, mlir::Value y); ///< mul.rn
   mlir::Value divide(mlir::Value x, mlir::Value y);   ///< div.rn
+  mlir::Value add(mlir::Value x, mlir::Value y);      ///< add.rn
   mlir::Value subtract(mlir::Value x, mlir::Value y); ///< sub.rn
   mlir::Value absolute(mlir::Value x);
   /// The smaller operand; the other one where one is NaN.

@@ -1,0 +1,68 @@
+//===- BlockQuantizer.h - The elements of one block scale, in registers ---===//
+//
+// What every quantizing kernel does with the elements of one scale, whatever brought them into
+// registers: the recipe's program of lib/Numerics (RecipeEmitter.h) around the amax, the conversion
+// to E2M1 and the choice among candidate scales.
+//
+//   BlockQuantizer quantizer(scalars, builder, recipe);
+//   quantizer.setTensorAmax(amax);                       // emits what depends on the tensor alone
+//   auto [codes, scale] = quantizer.quantize(elements);  // once or more per thread
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "RecipeEmitter.h"
+
+namespace fp4 {
+
+class BlockQuantizer {
+public:
+  BlockQuantizer(Scalars &scalars, mlir::ImplicitLocOpBuilder &builder,
+                 const numerics::Recipe &recipe);
+
+  /// Emits the tensor stage; `amax` (f32) is null for recipes that have no tensor scale. Everything
+  /// below must be emitted where this dominates.
+  void setTensorAmax(mlir::Value amax);
+
+  struct Block {
+    llvm::SmallVector<mlir::Value> codes; ///< i32 of eight codes each, the first in the low nibble
+    mlir::Value scale;                    ///< i8
+  };
+
+  /// Combines the error (f32) of a candidate scale over the threads that share the scale: in every
+  /// one of them the result must be the same.
+  using FoldErrors = llvm::function_ref<mlir::Value(mlir::Value)>;
+
+  /// Quantizes `elements` (f32, a multiple of 8). `blockAmax` (f32) replaces their own amax where
+  /// threads share a scale; see amax and FoldErrors.
+  Block quantize(llvm::ArrayRef<mlir::Value> elements, mlir::Value blockAmax = {},
+                 FoldErrors fold = {});
+  /// The same for packed elements of type `type` (bf16, f16 or f32) in i32 words.
+  Block quantize(llvm::ArrayRef<mlir::Value> words, mlir::Type type, mlir::Value blockAmax = {},
+                 FoldErrors fold = {});
+
+  /// The amax (f32) of elements, as the recipe treats NaN; what threads that share a scale
+  /// exchange.
+  mlir::Value amax(llvm::ArrayRef<mlir::Value> elements);
+  mlir::Value amax(llvm::ArrayRef<mlir::Value> words, mlir::Type type);
+  /// Whether a NaN among exchanged amaxes must win: they then combine by maximumOrNaN.
+  bool keepsNaN() const;
+
+  /// How errors of a scale combine: their sum, or the largest (a NaN stays).
+  mlir::Value combineErrors(mlir::Value a, mlir::Value b);
+
+private:
+  struct Candidate {
+    Block block;
+    mlir::Value error; ///< null where there is one candidate
+  };
+  Candidate encode(llvm::ArrayRef<mlir::Value> elements, float stretch);
+  mlir::Value errorOf(llvm::ArrayRef<mlir::Value> elements, llvm::ArrayRef<mlir::Value> codes);
+  void keepSmaller(const Candidate &candidate, Candidate &best);
+
+  Scalars &s;
+  mlir::ImplicitLocOpBuilder &b;
+  RecipeEmitter recipe;
+};
+
+} // namespace fp4
