@@ -24,8 +24,10 @@ struct Buffer {
 class KernelRun {
 public:
   /// Compiles `text`, a module whose functions become one kernel or more.
-  explicit KernelRun(const std::string &text) {
+  explicit KernelRun(const std::string &text, const std::string &target = "sm_100a")
+      : target(target) {
     CompilerOptions options;
+    options.target = target;
     std::ostringstream diagnostics;
     options.diagnostics = &diagnostics;
     Compiler compiler(options);
@@ -70,7 +72,7 @@ public:
     ASSERT_NE(kernel, kernels.end()) << "there is no module " << module;
     fp4rt_module code{};
     code.name = kernel->module.c_str();
-    code.target = "sm_100a";
+    code.target = target.c_str();
     code.ptx = kernel->ptx.data();
     code.ptx_size = kernel->ptx.size();
     auto loaded = device->loadModule(code);
@@ -91,6 +93,7 @@ private:
   void *parameter(int32_t &value) { return &value; }
   void *parameter(float &value) { return &value; }
 
+  std::string target;
   std::vector<KernelCode> kernels;
   std::unique_ptr<rt::Device> device;
 };

@@ -1,14 +1,13 @@
 //===- Amax.cpp - Kernels that reduce to, or compute, one number ----------===//
 //
 // fp4.amax: the host zeroes the result. Threads walk over the matrix in 32-byte chunks, skipping
-// NaN; redux.sync reduces a warp, shared memory a block, and one atomic maximum per block the grid.
-// A non-negative fp32 orders like its bits, so everything after the chunks is integer arithmetic.
+// NaN, and reduce what they found over the grid (GridMax.h).
 //
 // fp4.matmul_alpha and constant scalars are one-thread kernels: their operands are in device memory
 // and the host never waits for them.
 //
 //===----------------------------------------------------------------------===//
-#include "KernelBuilder.h"
+#include "GridMax.h"
 #include "Lowering.h"
 #include "Scalars.h"
 
@@ -21,7 +20,6 @@ using namespace fp4;
 namespace {
 
 constexpr int64_t kChunkBytes = 32;
-constexpr int64_t kWarp = 32;
 /// Blocks per multiprocessor: enough threads to cover the latency of memory, few enough atomics.
 constexpr int64_t kBlocksPerMultiprocessor = 8;
 /// fp32(1 / 2688^2), 2688 = 448 * 6.
@@ -57,8 +55,8 @@ private:
   /// At least one block: the tail is its work.
   Value gridSize(Value hostChunks) {
     ImplicitLocOpBuilder &host = kernel.host();
-    Value blocks = arith::CeilDivUIOp::create(host, hostChunks,
-                                              constIndex(host, kThreads * kItemsPerThread));
+    Value blocks =
+        arith::CeilDivUIOp::create(host, hostChunks, constIndex(host, kThreads * kItemsPerThread));
     blocks = arith::MinUIOp::create(
         host, blocks, constIndex(host, target.multiprocessors * kBlocksPerMultiprocessor));
     return arith::MaxUIOp::create(host, blocks, constIndex(host, 1));
@@ -76,7 +74,7 @@ private:
     })[0];
     if (tail)
       amax = includeTail(amax);
-    reduceBlock(s.bits(amax));
+    emitGridMax(kernel, s, amax, result);
   }
 
   /// The first threads of the grid take one element of the tail each.
@@ -87,52 +85,14 @@ private:
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
     Value start = address(b, input, chunks, kChunkBytes);
-    Value element = load(b, type.getElementType(), address(b, start, thread, elementBytes),
-                         elementBytes);
+    Value element =
+        load(b, type.getElementType(), address(b, start, thread, elementBytes), elementBytes);
     if (!element.getType().isF32())
       element = arith::ExtFOp::create(b, b.getF32Type(), element);
     scf::YieldOp::create(b, s.maximumNumber(amax, s.absolute(element)));
     b.setInsertionPointToStart(branch.elseBlock());
     scf::YieldOp::create(b, amax);
     return branch.getResult(0);
-  }
-
-  Value reduceWarp(Value bits) {
-    return NVVM::ReduxOp::create(b, bits.getType(), bits, NVVM::ReduxKind::UMAX, s.integer(-1));
-  }
-
-  void reduceBlock(Value bits) {
-    constexpr int64_t warps = kThreads / kWarp;
-    Value words = kernel.sharedWords(warps, "warp_amax");
-    Value thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
-    Value lane = arith::AndIOp::create(b, thread, s.integer(kWarp - 1));
-    Value isFirstLane = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane, s.integer(0));
-    Value warpBits = reduceWarp(bits);
-    when(isFirstLane, [&] {
-      Value warp = arith::ShRUIOp::create(b, thread, s.integer(5));
-      store(b, warpBits, address(b, words, warp, 4), 4);
-    });
-    NVVM::Barrier0Op::create(b);
-    when(lessThan(thread, kWarp), [&] {
-      Value slot = arith::AndIOp::create(b, thread, s.integer(warps - 1));
-      Value warpAmax = LLVM::LoadOp::create(b, b.getI32Type(), address(b, words, slot, 4), 4);
-      Value blockBits = reduceWarp(warpAmax);
-      when(isFirstLane, [&] {
-        LLVM::AtomicRMWOp::create(b, LLVM::AtomicBinOp::umax, result, blockBits,
-                                  LLVM::AtomicOrdering::monotonic, "device");
-      });
-    });
-  }
-
-  Value lessThan(Value x, int64_t bound) {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, x, s.integer(bound));
-  }
-
-  void when(Value condition, llvm::function_ref<void()> then) {
-    auto branch = scf::IfOp::create(b, condition);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    then();
   }
 
   AmaxOp op;

@@ -1,8 +1,8 @@
 //===- Fp4ToGPU.cpp - Streaming fp4 operations to GPU kernels -------------===//
 //
 // 1. Collect the operations that stream, in program order.
-// 2. Replace each by a kernel and its launch (Amax.cpp, Quantize.cpp, Scales.cpp). Buffers meet the
-//    remaining tensors in unrealized conversion casts.
+// 2. Replace each by a kernel and its launch (Amax.cpp, Hadamard.cpp, Quantize.cpp, Scales.cpp).
+//    Buffers meet the remaining tensors in unrealized conversion casts.
 // 3. Erase what was replaced. Operations without a kernel are reported, all of them.
 //
 //===----------------------------------------------------------------------===//

@@ -185,11 +185,3 @@ LogicalResult fp4::lowerDequantize(DequantizeOp op, LoweringContext &context) {
   kernel.launchItems(hostBlocks);
   return success();
 }
-
-LogicalResult fp4::lowerHadamard(HadamardOp op, LoweringContext &) {
-  InFlightDiagnostic diag = op.emitOpError("has no kernel for this target yet");
-  diag.attachNote() << "kernels exist for amax, quantize (rowwise, nearest even), dequantize, "
-                       "swizzle_scales, unswizzle_scales, matmul_alpha and blockscaled_matmul; "
-                       "transform the tensor before it enters the function";
-  return diag;
-}

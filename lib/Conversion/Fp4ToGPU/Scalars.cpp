@@ -37,6 +37,14 @@ Value Scalars::roundToBF16(Value x) {
   return arith::ExtFOp::create(b, b.getF32Type(), half);
 }
 
+Value Scalars::packBF16(Value low, Value high) {
+  auto type = VectorType::get(2, b.getBF16Type());
+  Value pair = NVVM::ConvertF32x2ToBF16x2Op::create(
+      b, type, high, low, /*random_bits=*/Value(), NVVM::FPRoundingMode::RN,
+      NVVM::SaturationMode::NONE, /*relu=*/false);
+  return LLVM::BitcastOp::create(b, b.getI32Type(), pair);
+}
+
 // These are LLVM's intrinsics from the start: on the way through arith and math, MLIR's lowering to
 // NVVM would turn them into calls of a device library.
 Value Scalars::absolute(Value x) { return LLVM::FAbsOp::create(b, x.getType(), x); }

@@ -37,16 +37,6 @@ func.func @square(%x: tensor<32x32xbf16>, %ax: tensor<f32>) {
 
 // -----
 
-func.func @hadamard(%x: tensor<32x32xbf16>) {
-  %0 = fp4.amax %x : tensor<32x32xbf16> -> tensor<f32>
-  // expected-error @+2 {{has no kernel for this target yet}}
-  // expected-note @+1 {{transform the tensor before it enters the function}}
-  %1 = fp4.hadamard %x : tensor<32x32xbf16> -> tensor<32x32xbf16>
-  return
-}
-
-// -----
-
 func.func @dynamic_unswizzle(%ok: tensor<3x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
                              %bad: tensor<?x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
   %0 = fp4.unswizzle_scales %ok : tensor<3x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> -> tensor<3x4xf8E4M3FN>

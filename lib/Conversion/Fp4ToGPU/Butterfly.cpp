@@ -1,0 +1,65 @@
+//===- Butterfly.cpp - Hadamard transform inside a kernel -----------------===//
+#include "Butterfly.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace fp4;
+
+void Butterfly::stageInThread(MutableArrayRef<Value> values, size_t stride) {
+  for (size_t base = 0; base < values.size(); base += 2 * stride)
+    for (size_t i = base; i < base + stride; ++i) {
+      Value x = values[i], y = values[i + stride];
+      values[i] = s.add(x, y);
+      values[i + stride] = s.subtract(x, y);
+    }
+}
+
+/// The lane whose bit is clear holds the first operand: it keeps theirs + mine, the other one
+/// theirs - mine. A product with +-1 is exact, so the fused operation rounds once, as they do.
+void Butterfly::stageAcrossLanes(MutableArrayRef<Value> values, unsigned laneStride) {
+  Type i32 = b.getI32Type();
+  Value lane = NVVM::LaneIdOp::create(b, i32);
+  Value bit = arith::AndIOp::create(b, lane, s.integer(laneStride));
+  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, bit, s.integer(0));
+  Value sign = arith::SelectOp::create(b, isFirst, s.constant(1), s.constant(-1));
+  for (Value &mine : values) {
+    Value theirs =
+        NVVM::ShflOp::create(b, mine.getType(), s.integer(-1), mine, s.integer(laneStride),
+                             s.integer(31), NVVM::ShflKind::bfly, /*return_value_and_is_valid=*/{});
+    mine = LLVM::FMAOp::create(b, mine.getType(), mine, sign, theirs);
+  }
+}
+
+SmallVector<Value> Butterfly::sums(ArrayRef<Value> elements) {
+  SmallVector<Value> values(elements);
+  for (auto [i, value] : llvm::enumerate(values))
+    if (options.signMask >> (i % 16) & 1)
+      value = arith::NegFOp::create(b, value);
+  const unsigned stages = llvm::Log2_32(options.blockSize);
+  for (unsigned stage = 0; stage < stages; ++stage) {
+    bool ascending = options.order == numerics::ButterflyOrder::Ascending;
+    size_t stride = size_t(1) << (ascending ? stage : stages - 1 - stage);
+    if (stride < values.size())
+      stageInThread(values, stride);
+    else
+      stageAcrossLanes(values, static_cast<unsigned>(stride / values.size()));
+  }
+  return values;
+}
+
+Value Butterfly::scale() {
+  return s.constant(static_cast<float>(1.0 / std::sqrt(static_cast<double>(options.blockSize))));
+}
+
+SmallVector<Value> Butterfly::transform(ArrayRef<Value> elements) {
+  SmallVector<Value> values = sums(elements);
+  for (Value &value : values)
+    value = s.multiply(value, scale());
+  return values;
+}

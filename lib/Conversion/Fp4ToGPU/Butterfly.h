@@ -1,0 +1,52 @@
+//===- Butterfly.h - Hadamard transform inside a kernel -------------------===//
+//
+// fp4/Numerics/Hadamard.h with HadamardArithmetic::Butterfly, emitted: fp32 stages of (a + b,
+// a - b) in the order of strides that the options name, the scale last.
+//
+// A thread holds 16 or more consecutive elements of a block. Where the block is longer, 2, 4 or 8
+// consecutive lanes of a warp hold it, and the stages between them exchange all elements by
+// shfl.sync.bfly: 16 elements per lane cost one shuffle and one fused multiply-add each and keep
+// a thread at the registers of the smallest block.
+//
+// Nothing here knows zeros: the sign of a zero sum is that of IEEE addition, for all -0 inputs too,
+// because the signs of the mask are negations of inputs and not of sums.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Scalars.h"
+
+#include "fp4/Numerics/Hadamard.h"
+
+namespace fp4 {
+
+class Butterfly {
+public:
+  Butterfly(Scalars &scalars, mlir::ImplicitLocOpBuilder &builder,
+            const numerics::HadamardOptions &options)
+      : s(scalars), b(builder), options(options) {}
+
+  /// Lanes that hold a block when each has `count` elements.
+  unsigned lanes(size_t count) const {
+    return options.blockSize > count ? options.blockSize / static_cast<unsigned>(count) : 1;
+  }
+
+  /// The transform of `elements` (f32) without the scale and the rounding. Elements are
+  /// consecutive and whole multiples of 16; `lanes(size)` neighbours hold a block, and where that
+  /// is more than one all 32 lanes of the warp must be here.
+  llvm::SmallVector<mlir::Value> sums(llvm::ArrayRef<mlir::Value> elements);
+  /// What a sum is multiplied by.
+  mlir::Value scale();
+  /// Sums times scale: what is then rounded to bf16.
+  llvm::SmallVector<mlir::Value> transform(llvm::ArrayRef<mlir::Value> elements);
+
+private:
+  void stageInThread(llvm::MutableArrayRef<mlir::Value> values, size_t stride);
+  void stageAcrossLanes(llvm::MutableArrayRef<mlir::Value> values, unsigned laneStride);
+
+  Scalars &s;
+  mlir::ImplicitLocOpBuilder &b;
+  numerics::HadamardOptions options;
+};
+
+} // namespace fp4

@@ -1,0 +1,58 @@
+//===- GridMax.cpp - Maxima over all threads of a launch ------------------===//
+#include "GridMax.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace fp4;
+
+static constexpr int64_t kWarp = 32, kWarps = kThreads / kWarp;
+
+void fp4::emitWhen(ImplicitLocOpBuilder &b, Value condition, llvm::function_ref<void()> then) {
+  auto branch = scf::IfOp::create(b, condition);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  then();
+}
+
+static Value reduceWarp(ImplicitLocOpBuilder &b, Value bits) {
+  return NVVM::ReduxOp::create(b, bits.getType(), bits, NVVM::ReduxKind::UMAX, constI32(b, -1));
+}
+
+/// The bits of a magnitude, every NaN as the quiet one that lib/Numerics returns.
+static Value magnitudeBits(ImplicitLocOpBuilder &b, Scalars &s, Value x) {
+  return arith::MinUIOp::create(b, s.bits(x), s.integer(0x7FC00000));
+}
+
+void fp4::emitGridMax(KernelBuilder &kernel, Scalars &s, ArrayRef<Value> values,
+                      ArrayRef<Value> results) {
+  ImplicitLocOpBuilder &b = kernel.body();
+  Value shared = kernel.sharedWords(kWarps * values.size(), "warp_max");
+  Value thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
+  Value lane = arith::AndIOp::create(b, thread, s.integer(kWarp - 1));
+  Value isFirstLane = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane, s.integer(0));
+  auto slots = [&](size_t i) { return advance(b, shared, i * kWarps * 4); };
+  for (auto [i, value] : llvm::enumerate(values)) {
+    Value warpBits = reduceWarp(b, magnitudeBits(b, s, value));
+    emitWhen(b, isFirstLane, [&] {
+      Value warp = arith::ShRUIOp::create(b, thread, s.integer(5));
+      store(b, warpBits, address(b, slots(i), warp, 4), 4);
+    });
+  }
+  NVVM::Barrier0Op::create(b);
+  Value isFirstWarp = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, thread, s.integer(kWarp));
+  emitWhen(b, isFirstWarp, [&] {
+    Value slot = arith::AndIOp::create(b, thread, s.integer(kWarps - 1));
+    for (auto [i, result] : llvm::enumerate(results)) {
+      Value warpBits =
+          LLVM::LoadOp::create(b, b.getI32Type(), address(b, slots(i), slot, 4), /*alignment=*/4);
+      Value blockBits = reduceWarp(b, warpBits);
+      emitWhen(b, isFirstLane, [&] {
+        LLVM::AtomicRMWOp::create(b, LLVM::AtomicBinOp::umax, result, blockBits,
+                                  LLVM::AtomicOrdering::monotonic, "device");
+      });
+    }
+  });
+}

@@ -1,0 +1,222 @@
+//===- Hadamard.cpp - Kernels around the Hadamard transform ---------------===//
+//
+// fp4.hadamard transforms, fp4.hadamard_amax reads once and keeps two maxima. Both walk over
+// pieces: what one thread holds of the blocks, 16 elements along the transform.
+//
+//   dimension 1   16 elements of a row: 32 bytes.
+//   dimension 0   16 rows of up to 8 neighbouring columns: 16 loads of up to 16 bytes, side by side
+//                 with those of the neighbouring threads. Nothing is transposed: the two columns
+//                 in a register are elements of two lines.
+//
+// Blocks of 32, 64 and 128 lie in 2, 4 and 8 neighbouring lanes (Butterfly.h). Their warps stay
+// whole to the end: threads behind the last piece repeat it and store nothing.
+//
+// Scale and rounding to bf16 are monotonic, so the amax after the transform is that of the sums,
+// scaled and rounded once at the end.
+//
+//===----------------------------------------------------------------------===//
+#include "Butterfly.h"
+#include "GridMax.h"
+#include "Lowering.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace fp4;
+
+namespace {
+
+constexpr int64_t kLine = 16; ///< elements along the transform in a thread
+constexpr int64_t kElementBytes = 2;
+constexpr int64_t kWarp = 32;
+
+/// The words (i32) that a thread loads, one list per access.
+using Accesses = SmallVector<SmallVector<Value>>;
+/// Elements (f32) along the transform, kLine per line.
+using Lines = SmallVector<SmallVector<Value>>;
+
+/// Where the pieces of a matrix lie, and which of their words make a line.
+class Pieces {
+public:
+  Pieces(KernelBuilder &kernel, Scalars &s, RankedTensorType type, int64_t dimension, int64_t size)
+      : kernel(kernel), b(kernel.body()), s(s), columns(type.getDimSize(1)),
+        alongRows(dimension == 1), parts(size / kLine),
+        width(alongRows ? kLine : std::gcd<int64_t>(columns, 8)) {}
+
+  /// Their number, an index, in a matrix of `rows`.
+  Value count(Value rows) {
+    ImplicitLocOpBuilder &host = kernel.host();
+    if (!alongRows)
+      rows = arith::DivUIOp::create(host, rows, constIndex(host, kLine));
+    return arith::MulIOp::create(host, rows, constIndex(host, columns / width));
+  }
+
+  /// The place of piece number `item` (i32) in a matrix at `base`.
+  Value pointer(Value base, Value item) {
+    if (alongRows)
+      return address(b, base, item, kLine * kElementBytes);
+    Value part = remainder(item, parts), rest = divide(item, parts);
+    Value chunk = remainder(rest, columns / width), block = divide(rest, columns / width);
+    Value line = arith::AddIOp::create(b, arith::MulIOp::create(b, block, s.integer(parts)), part);
+    return address(b, address(b, base, line, kLine * rowBytes()), chunk, width * kElementBytes);
+  }
+
+  Accesses loadPiece(Value pointer) {
+    Accesses accesses;
+    for (int64_t i = 0; i < (alongRows ? 1 : kLine); ++i)
+      accesses.push_back(loadAccess(advance(b, pointer, i * rowBytes())));
+    return accesses;
+  }
+
+  void storePiece(const Accesses &accesses, Value pointer) {
+    for (auto [i, words] : llvm::enumerate(accesses))
+      storeAccess(words, advance(b, pointer, i * rowBytes()));
+  }
+
+  /// Calls `body` with a line, or with the two that share words; where it returns lines, they
+  /// replace them. Strip by strip, so that few lines are alive at once.
+  void forEachStrip(Accesses &accesses, llvm::function_ref<Lines(Lines)> body) {
+    if (alongRows) {
+      if (Lines lines = body(split(accesses.front())); !lines.empty())
+        accesses.front() = join(lines);
+      return;
+    }
+    for (size_t strip = 0; strip < accesses.front().size(); ++strip) {
+      Lines lines = body(split(llvm::map_to_vector(accesses, [&](auto &a) { return a[strip]; })));
+      if (lines.empty())
+        continue;
+      for (auto [access, word] : llvm::zip_equal(accesses, join(lines)))
+        access[strip] = word;
+    }
+  }
+
+  bool spanLanes() const { return parts > 1; }
+
+private:
+  int64_t rowBytes() const { return columns * kElementBytes; }
+  bool isHalfWord() const { return width == 1; }
+  VectorType accessType() { return VectorType::get(width / 2, b.getI32Type()); }
+  Value remainder(Value x, int64_t y) { return arith::RemUIOp::create(b, x, s.integer(y)); }
+  Value divide(Value x, int64_t y) { return arith::DivUIOp::create(b, x, s.integer(y)); }
+
+  SmallVector<Value> loadAccess(Value pointer) {
+    if (isHalfWord())
+      return {arith::ExtUIOp::create(b, b.getI32Type(),
+                                     load(b, b.getI16Type(), pointer, kElementBytes))};
+    Value data = load(b, accessType(), pointer, width * kElementBytes);
+    SmallVector<Value> words;
+    for (int64_t lane = 0; lane < width / 2; ++lane)
+      words.push_back(vector::ExtractOp::create(b, data, lane));
+    return words;
+  }
+
+  void storeAccess(ArrayRef<Value> words, Value pointer) {
+    Value data = isHalfWord()
+                     ? arith::TruncIOp::create(b, b.getI16Type(), words.front()).getResult()
+                     : vector::FromElementsOp::create(b, accessType(), words).getResult();
+    store(b, data, pointer, width * kElementBytes);
+  }
+
+  Lines split(ArrayRef<Value> words) {
+    SmallVector<Value> elements = s.widen(words, b.getBF16Type());
+    if (alongRows)
+      return {elements};
+    Lines lines(isHalfWord() ? 1 : 2);
+    for (auto [i, element] : llvm::enumerate(elements))
+      if (i % 2 < lines.size())
+        lines[i % 2].push_back(element);
+    return lines;
+  }
+
+  SmallVector<Value> join(const Lines &lines) {
+    SmallVector<Value> words;
+    if (alongRows)
+      for (int64_t i = 0; i < kLine; i += 2)
+        words.push_back(s.packBF16(lines[0][i], lines[0][i + 1]));
+    else
+      for (int64_t i = 0; i < kLine; ++i)
+        words.push_back(s.packBF16(lines[0][i], isHalfWord() ? s.constant(0) : lines[1][i]));
+    return words;
+  }
+
+  KernelBuilder &kernel;
+  ImplicitLocOpBuilder &b;
+  Scalars &s;
+  int64_t columns;
+  bool alongRows;
+  int64_t parts; ///< pieces of a block
+  int64_t width; ///< elements of an access
+};
+
+/// Either kernel; the operations differ in what they do with a piece.
+template <typename Op> class HadamardKernel {
+public:
+  HadamardKernel(Op op, StringRef kind, LoweringContext &context)
+      : op(op), kernel(op, kind, context.symbols), b(kernel.body()), s(b, context.target),
+        target(context.target), pieces(kernel, s, cast<RankedTensorType>(op.getInput().getType()),
+                                       op.getDimension(), op.getSize()),
+        butterfly(s, b, options(op)) {}
+
+  void emit() {
+    Value rows = kernel.hostRows(op.getInput()), hostCount = pieces.count(rows);
+    Value input = kernel.input(op.getInput()), result = kernel.output(op.getResult(), rows);
+    Value count = kernel.scalar(hostCount);
+    forEachPiece(count, {}, [&](Value item, ValueRange) -> SmallVector<Value> {
+      Accesses accesses = pieces.loadPiece(pieces.pointer(input, clamped(item, count)));
+      pieces.forEachStrip(accesses, [&](Lines lines) {
+        for (auto &line : lines)
+          line = butterfly.transform(line);
+        return lines;
+      });
+      auto store = [&] { pieces.storePiece(accesses, pieces.pointer(result, item)); };
+      if (pieces.spanLanes())
+        emitWhen(b, arith::CmpIOp::create(b, arith::CmpIPredicate::ult, item, count), store);
+      else
+        store();
+      return {};
+    });
+    kernel.launchItems(hostCount);
+  }
+
+private:
+  static numerics::HadamardOptions options(Op op) {
+    numerics::HadamardOptions options;
+    options.blockSize = static_cast<unsigned>(op.getSize());
+    options.signMask = static_cast<uint16_t>(op.getSignMask());
+    return options;
+  }
+
+  /// Whole warps where lanes exchange elements.
+  void forEachPiece(Value count, ValueRange carried, KernelBuilder::ItemBody body) {
+    if (pieces.spanLanes()) {
+      count = arith::AddIOp::create(b, count, s.integer(kWarp - 1));
+      count = arith::AndIOp::create(b, count, s.integer(-kWarp));
+    }
+    kernel.forEachItem(count, carried, body);
+  }
+
+  /// The last piece instead of those behind it.
+  Value clamped(Value item, Value count) {
+    if (!pieces.spanLanes())
+      return item;
+    return arith::MinUIOp::create(b, item, arith::SubIOp::create(b, count, s.integer(1)));
+  }
+
+  Op op;
+  KernelBuilder kernel;
+  ImplicitLocOpBuilder &b;
+  Scalars s;
+  const hw::TargetModel &target;
+  Pieces pieces;
+  Butterfly butterfly;
+};
+
+} // namespace
+
+LogicalResult fp4::lowerHadamard(HadamardOp op, LoweringContext &context) {
+  HadamardKernel<HadamardOp>(op, "hadamard", context).emit();
+  return success();
+}

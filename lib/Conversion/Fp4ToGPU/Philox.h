@@ -1,0 +1,65 @@
+//===- Philox.h - Random words inside a kernel ----------------------------===//
+//
+// The random bits of fp4/Numerics/StochasticRounding.h, emitted: Philox4x32-10 (two 32 x 32 -> 64
+// bit multiplications and two three-input exclusive ors per round), and the two mappings from an
+// element's place to a counter. Seed and offset come from a buffer, so that a captured launch can
+// be replayed with other numbers.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Numerics/StochasticRounding.h"
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+#include <array>
+
+namespace fp4 {
+
+/// The 128 bits of a counter.
+using RandomWords = std::array<mlir::Value, 4>;
+
+class Philox {
+public:
+  /// Reads seed and offset, two i64 at `rng`. Emit it outside of loops.
+  Philox(mlir::ImplicitLocOpBuilder &builder, mlir::Value rng);
+
+  /// The four i32 words of counter `offset + draw` of `subsequence`; both i64, no draw is 0.
+  RandomWords words(mlir::Value subsequence, mlir::Value draw = {});
+
+private:
+  mlir::ImplicitLocOpBuilder &b;
+  mlir::Value seed, offset;
+};
+
+/// What the mapping needs to know about the output matrix whose elements are rounded.
+struct RandomSide {
+  numerics::PhiloxMapping mapping = numerics::PhiloxMapping::Element;
+  bool columnwise = false;   ///< the output is the transposed input
+  bool afterRowwise = false; ///< column-wise, in the launch that writes the row-wise output
+  int64_t inputColumns = 0;
+  mlir::Value groupsPerRow; ///< i32: groups of 16 in a row of the output, rounded up
+  mlir::Value firstGroup;   ///< i64: groups of the matrices before this one; none is 0
+};
+
+/// The random words of groups of 16 elements of one output.
+class GroupRandom {
+public:
+  GroupRandom(mlir::ImplicitLocOpBuilder &builder, mlir::Value rng, const RandomSide &side)
+      : b(builder), philox(builder, rng), side(side) {}
+
+  /// Of the elements 16 * group ... of `row`; i32.
+  RandomWords words(mlir::Value row, mlir::Value group);
+  /// Of the group that has number `index` = row * groupsPerRow + group; i32.
+  RandomWords words(mlir::Value index);
+
+private:
+  RandomWords elementWords(mlir::Value index);
+  RandomWords blockwiseWords(mlir::Value row, mlir::Value group);
+
+  mlir::ImplicitLocOpBuilder &b;
+  Philox philox;
+  RandomSide side;
+};
+
+} // namespace fp4
