@@ -289,6 +289,44 @@ TEST(Convert, StochasticRoundingBrackets) {
       0x3C3C3C3Cu);
 }
 
+/// Operands a, b, e, f land in bits 15:12, 11:8, 7:4, 3:0; each has 8 random bits: a and b the upper
+/// bytes of the halves, e and f the lower ones, the first of a pair bit-reversed.
+TEST(Convert, StochasticE2M1TakesFourOperandsAndTheirBytes) {
+  const double grid[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+  auto code = [&](float x, uint32_t random) -> uint32_t {
+    if (x != x)
+      return 7;
+    double a = std::fabs(double(x));
+    uint32_t low = 0;
+    while (low < 7 && grid[low + 1] <= a)
+      ++low;
+    if (low < 7)
+      low += std::floor((a - grid[low]) / (grid[low + 1] - grid[low]) * 256) + random >= 256;
+    return low | (std::signbit(x) ? 8 : 0);
+  };
+  auto reversed = [](uint32_t byte) {
+    uint32_t result = 0;
+    for (int i = 0; i < 8; ++i)
+      result |= (byte >> i & 1) << (7 - i);
+    return result;
+  };
+  auto a = floats(0, 8192), b = floats(1, 8192), f = floats(2, 8192);
+  for (size_t i = 0; i < a.size(); i += 2) // in range, of every exponent that matters
+    for (std::vector<float> *values : {&a, &b, &f})
+      (*values)[i] = std::ldexp(float(i % 977) / 488.f, int(i % 13) - 9) * (i % 4 ? 1.f : -1.f);
+  std::vector<uint32_t> random(a.size());
+  for (size_t i = 0; i < random.size(); ++i)
+    random[i] = static_cast<uint32_t>(i * 0x9E3779B9u);
+  auto got = evaluate<uint16_t>("cvt.rs.satfinite.e2m1x4.f32 %d, {%a, %b, %c, %a}, %e;", a, b, f,
+                                random);
+  for (size_t i = 0; i < a.size(); ++i) {
+    uint32_t r = random[i];
+    uint32_t expected = code(a[i], reversed(r >> 8 & 255)) << 12 | code(b[i], r >> 24) << 8 |
+                        code(f[i], reversed(r & 255)) << 4 | code(a[i], r >> 16 & 255);
+    ASSERT_EQ(got[i], expected) << a[i] << " " << b[i] << " " << f[i] << " " << r;
+  }
+}
+
 TEST(Convert, RefusesWhatPtxHasNot) {
   auto refused = [](const std::string &line) {
     return messageOf(Program::parse(kernel(line), "t.ptx"));

@@ -71,6 +71,18 @@ func.func private @bad(!pipe.shared<128x256xf4E2M1FN, swizzle_96B>)
 
 // -----
 
+func.func private @twin(!pipe.global<2xi64>)
+// expected-error @+1 {{global buffer of 1 dimension must have elements of whole bytes, but got 'f4E2M1FN'}}
+func.func private @bad(!pipe.global<2xf4E2M1FN>)
+
+// -----
+
+func.func private @twin(!pipe.global<3x2xi64>)
+// expected-error @+1 {{global buffer must have at most 2 dimensions, but got 3}}
+func.func private @bad(!pipe.global<4x3x2xi64>)
+
+// -----
+
 func.func @view(%dense: memref<?x136xi8>, %padded: memref<?x144xi8>) {
   %twin = pipe.global_view %padded : memref<?x144xi8> -> !pipe.global<?x272xf4E2M1FN>
   // (C107)

@@ -18,12 +18,14 @@
 !scalar = !pipe.global<f32>
 
 // CHECK-LABEL: func.func @host
-func.func @host(%a: memref<?x512xi8>, %sfa: memref<?x16x512xi8>, %y: memref<?x512xbf16>) {
+func.func @host(%a: memref<?x512xi8>, %sfa: memref<?x16x512xi8>, %y: memref<?x512xbf16>, %rng: memref<2xi64>) {
   // CHECK: pipe.make_tensor_map %{{.*}} columns 1024 : memref<?x512xi8> -> !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
   %map = pipe.make_tensor_map %a columns 1024 : memref<?x512xi8> -> !map
   // CHECK: pipe.global_view %{{.*}} : memref<?x16x512xi8> -> !pipe.global<?x64xf8E4M3FN, tiled_128x4>
   %s = pipe.global_view %sfa : memref<?x16x512xi8> -> !sfa
   %g = pipe.global_view %y : memref<?x512xbf16> -> !y
+  // CHECK: pipe.global_view %{{.*}} : memref<2xi64> -> !pipe.global<2xi64>
+  %r = pipe.global_view %rng : memref<2xi64> -> !pipe.global<2xi64>
   return
 }
 

@@ -218,8 +218,11 @@ LogicalResult GlobalType::verify(EmitError emitError, ArrayRef<int64_t> shape, T
                                  Layout layout) {
   if (!element.isIntOrFloat())
     return emitError() << "element type must be an integer or a float, but got " << element;
-  if (shape.size() != 0 && shape.size() != 2)
-    return emitError() << "global buffer must have 0 or 2 dimensions, but got " << shape.size();
+  if (shape.size() > 2)
+    return emitError() << "global buffer must have at most 2 dimensions, but got " << shape.size();
+  if (shape.size() == 1 && element.getIntOrFloatBitWidth() % 8)
+    return emitError() << "global buffer of 1 dimension must have elements of whole bytes, but got "
+                       << element;
   if (shape.size() == 2 && ShapedType::isDynamic(shape[1]))
     return emitError() << "only dimension 0 of a global buffer may be dynamic";
   if (layout != Layout::Linear && layout != Layout::Tiled128x4)

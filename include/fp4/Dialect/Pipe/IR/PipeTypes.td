@@ -36,11 +36,11 @@ def Pipe_GlobalType : Pipe_TileType<"Global", "global"> {
   let summary = "typed pointer to a device buffer";
   let description = [{
     A row-major device buffer of a logical tensor, passed to a kernel as a pointer to global memory.
-    Rank 0 (`!pipe.global<f32>`) is one scalar; otherwise rank 2, and only dimension 0 may be
-    dynamic. Rows of `f4E2M1FN` hold two elements per byte (even column in the low nibble) with a
-    pitch of the next multiple of 16 bytes. With layout `tiled_128x4` the buffer holds scale factors
-    in 512-byte blocks of 128 rows by 4 columns, blocks of one row of blocks contiguous, missing
-    scales zero.
+    Rank 0 (`!pipe.global<f32>`) is one scalar, rank 1 a vector such as the seed and offset of
+    random numbers, rank 2 a matrix; only dimension 0 may be dynamic. Rows of `f4E2M1FN` hold two
+    elements per byte (even column in the low nibble) with a pitch of the next multiple of 16 bytes.
+    With layout `tiled_128x4` the buffer holds scale factors in 512-byte blocks of 128 rows by 4
+    columns, blocks of one row of blocks contiguous, missing scales zero.
 
     Example: `!pipe.global<?x512xbf16>`, `!pipe.global<?x64xf8E4M3FN, tiled_128x4>`.
   }];
