@@ -157,6 +157,8 @@ fp4::Status fp4::Compiler::Impl::compileTo(Phase phase) {
       return runPasses([&](OpPassManager &manager) { addPhase(manager, step, phaseOptions); });
     }));
     reached = step;
+    if (step == Phase::Fused)
+      describeFusion(*module, functions);
   }
   if (phase >= Phase::Ptx && kernels.empty())
     kernels = describeKernels(*module);
@@ -169,6 +171,10 @@ fp4::Status fp4::Compiler::Impl::lowerHost() {
     FP4_TRY(compileTo(Phase::Ptx));
   if (reached == Phase::Host)
     return {};
+  if (functions.empty())
+    return makeError(ErrorKind::Compile, "'" + name + "' must have a public function with a body",
+                     "host code exists for such functions only: remove 'private', or give a "
+                     "declaration its body");
   FP4_TRY(timed("host", [&] {
     return runPasses([&](OpPassManager &manager) {
       addPhase(manager, Phase::Host, {options.target, options.ptxas});

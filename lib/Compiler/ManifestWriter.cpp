@@ -60,10 +60,20 @@ std::string spellAttribute(Attribute attribute) {
       });
 }
 
+/// "1,0,1": how many values each operand of the operation's definition has.
+std::string spellSegments(Attribute attribute) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  llvm::interleave(cast<DenseI32ArrayAttr>(attribute).asArrayRef(), stream, ",");
+  return text;
+}
+
 json::Object describeAttributes(Operation *op) {
   json::Object object;
   for (NamedAttribute attribute : op->getAttrs())
-    if (attribute.getName() != "operandSegmentSizes")
+    if (attribute.getName() == "operandSegmentSizes")
+      object["operand_segments"] = spellSegments(attribute.getValue());
+    else
       object[attribute.getName().getValue()] = spellAttribute(attribute.getValue());
   return object;
 }
@@ -82,15 +92,26 @@ public:
     object["results"] = describeResults();
     if (!isInterpretable())
       return object;
-    json::Array program;
-    for (Operation &op : function.getBody().front().without_terminator())
-      program.push_back(describeOp(op));
-    object["program"] = std::move(program);
+    object["program"] = describeProgram();
     object["returns"] = namesOf(function.getBody().front().getTerminator()->getOperands());
     return object;
   }
 
+  /// Adds the operations alone to the function's object.
+  void describeFused(json::Object &object) {
+    describeArguments(); // names them
+    if (isInterpretable())
+      object["fused"] = describeProgram();
+  }
+
 private:
+  json::Array describeProgram() {
+    json::Array program;
+    for (Operation &op : function.getBody().front().without_terminator())
+      program.push_back(describeOp(op));
+    return program;
+  }
+
   json::Array describeArguments() {
     json::Array arguments;
     for (BlockArgument argument : function.getArguments()) {
@@ -199,6 +220,15 @@ json::Array fp4::describeFunctions(ModuleOp module) {
     if (function.isPublic() && !function.isExternal())
       functions.push_back(ProgramWriter(function).describe());
   return functions;
+}
+
+void fp4::describeFusion(ModuleOp module, json::Array &functions) {
+  SymbolTable symbols(module);
+  for (json::Value &value : functions) {
+    json::Object &object = *value.getAsObject();
+    if (auto function = symbols.lookup<func::FuncOp>(*object.getString("name")))
+      ProgramWriter(function).describeFused(object);
+  }
 }
 
 json::Array fp4::describeKernels(ModuleOp module) {

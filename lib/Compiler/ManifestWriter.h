@@ -17,6 +17,10 @@ namespace fp4 {
 /// interpret, because it has operations of other dialects, leaves "program" out.
 llvm::json::Array describeFunctions(mlir::ModuleOp module);
 
+/// Adds "fused" to the functions' objects: the operations that become kernels, once the program was
+/// fused. A body that the reference cannot interpret leaves it out.
+void describeFusion(mlir::ModuleOp module, llvm::json::Array &functions);
+
 /// One object per kernel of every gpu.binary. What ptxas did not report is left out.
 llvm::json::Array describeKernels(mlir::ModuleOp module);
 

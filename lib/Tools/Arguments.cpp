@@ -2,6 +2,8 @@
 
 #include "Arguments.h"
 
+#include "ProgramTypes.h"
+
 #include <charconv>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -143,15 +145,33 @@ Status Binder::fixCommonSize() {
   return {};
 }
 
-/// Tensors that no machine can hold are a mistake in a size, and should be told as one.
+/// What no machine can hold is a mistake in a size, and should be told as one: the arguments and
+/// everything the program computes, each once on the device and once here, and the reference's fp32
+/// copy of what is no byte.
 Status Binder::checkMemory() const {
   const uint64_t memory = uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGE_SIZE));
+  uint64_t sum = 0;
+  auto add = [&](const Type &type) {
+    const uint64_t bytes = type.bufferBytes(), copies = type.storageBytes() > 1 ? 4 : 2;
+    sum = std::min(sum + std::min(bytes, memory) * copies, 2 * memory);
+    return bytes;
+  };
   for (size_t i = 0; i < types_.size(); ++i)
-    if (uint64_t bytes = types_[i].bufferBytes(); bytes > memory / 2)
+    if (uint64_t bytes = add(types_[i]); bytes > memory / 2)
       return makeError(ErrorKind::Usage,
                        fmt::format("argument '{}', {}, must fit half of this machine's {} bytes of "
                                    "memory, but has {}",
                                    function_.arguments[i].name, types_[i].str(), memory, bytes));
+  if (auto values = valueTypes(function_.program, types_))
+    for (const ProgramOp &op : function_.program)
+      for (const std::string &name : op.results)
+        add(values->at(name));
+  if (sum > memory)
+    return makeError(ErrorKind::Usage,
+                     fmt::format("arguments, results and what is between them must fit this "
+                                 "machine's {} bytes of memory, but have about {}",
+                                 memory, sum),
+                     "choose a smaller --shape");
   return {};
 }
 
@@ -163,7 +183,9 @@ Status Binder::generate() {
     if (!tensor)
       return tl::unexpected<Error>(tensor.error());
     values_[i] = std::move(*tensor);
-    bound_.sources[i] = fmt::format("{}, seed {}", options_.distribution, options_.seed);
+    bound_.sources[i] = types_[i].element == ElementType::I64
+                            ? fmt::format("seed {}, offset {}", options_.seed, i)
+                            : fmt::format("{}, seed {}", options_.distribution, options_.seed);
   }
   return {};
 }

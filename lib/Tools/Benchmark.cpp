@@ -14,54 +14,6 @@ namespace {
 constexpr size_t kMaxSets = 256;
 
 //===----------------------------------------------------------------------===//
-// Traffic
-//===----------------------------------------------------------------------===//
-
-/// "quantize" of "f_quantize_0"; `index` 0. Empty when the name has another form.
-std::string splitModule(const std::string &function, const std::string &module, size_t &index) {
-  size_t begin = function.size() + 1, end = module.rfind('_');
-  if (!module.starts_with(function + "_") || end == std::string::npos || end <= begin ||
-      end + 1 == module.size() || module.find_first_not_of("0123456789", end + 1) != module.npos)
-    return "";
-  index = std::strtoul(module.c_str() + end + 1, nullptr, 10);
-  return module.substr(begin, end - begin);
-}
-
-/// Kernels are named after the last words of their operation: "matmul" of fp4.blockscaled_matmul.
-bool isNamed(const std::string &op, const std::string &kernel) {
-  return op == "fp4." + kernel || op.ends_with("_" + kernel);
-}
-
-/// The types of all values of a program. Only rows are dynamic: those of a result are those of its
-/// first operand.
-std::map<std::string, Type> valueTypes(const Function &function,
-                                       std::span<const Tensor> arguments) {
-  std::map<std::string, Type> types;
-  for (size_t i = 0; i < arguments.size(); ++i)
-    types["a" + std::to_string(i)] = arguments[i].type;
-  for (const ProgramOp &op : function.program)
-    for (size_t i = 0; i < op.results.size(); ++i) {
-      Type type = op.resultTypes[i];
-      const Type &first = types[op.operands.empty() ? "" : op.operands[0]];
-      if (type.isDynamic() && !first.shape.empty())
-        type.shape[0] = first.shape[0];
-      types[op.results[i]] = type;
-    }
-  return types;
-}
-
-Traffic opTraffic(const ProgramOp &op, const std::map<std::string, Type> &types) {
-  Traffic traffic;
-  for (const std::vector<std::string> *names : {&op.operands, &op.results})
-    for (const std::string &name : *names)
-      traffic.bytes += types.at(name).bufferBytes();
-  if (op.op == "fp4.blockscaled_matmul")
-    traffic.flops =
-        2 * types.at(op.results[0]).elements() * uint64_t(types.at(op.operands[0]).shape[1]);
-  return traffic;
-}
-
-//===----------------------------------------------------------------------===//
 // Measuring
 //===----------------------------------------------------------------------===//
 
@@ -187,17 +139,18 @@ Status Benchmark::timeKernels() {
   for (const rt::RecordedOp &op : sets_[0])
     if (op.launch)
       modules.push_back(session_.launches()[*op.launch].module);
+  const auto traffics = launchTraffic(function_, arguments_, modules);
   Traffic total;
   bool known = true;
-  for (size_t i = 0; i < sets_[0].size(); ++i) {
+  for (size_t i = 0, launch = 0; i < sets_[0].size(); ++i) {
     if (!sets_[0][i].launch)
       continue;
-    const std::string &module = session_.launches()[*sets_[0][i].launch].module;
+    const std::optional<Traffic> &traffic = traffics[launch];
+    const std::string &module = modules[launch++];
     auto timing = measure(
         device_, sets_.size(), [&](size_t set) { return sets_[set][i].issue(device_); }, options_);
     if (!timing)
       return tl::unexpected<Error>(timing.error());
-    auto traffic = kernelTraffic(function_, arguments_, module, modules);
     known &= traffic.has_value();
     total.bytes += traffic.value_or(Traffic{}).bytes;
     total.flops += traffic.value_or(Traffic{}).flops;
@@ -269,23 +222,6 @@ Expected<std::vector<rt::DevicePtr>> Benchmark::copyBuffers(uint64_t bytes, size
 }
 
 } // namespace
-
-std::optional<Traffic> kernelTraffic(const Function &function, std::span<const Tensor> arguments,
-                                     const std::string &module,
-                                     std::span<const std::string> kernels) {
-  size_t index = 0, other = 0;
-  const std::string name = splitModule(function.name, module, index);
-  std::vector<const ProgramOp *> ops;
-  for (const ProgramOp &op : function.program)
-    if (!name.empty() && isNamed(op.op, name))
-      ops.push_back(&op);
-  size_t alike = size_t(std::count_if(kernels.begin(), kernels.end(), [&](const auto &kernel) {
-    return splitModule(function.name, kernel, other) == name;
-  }));
-  if (index >= ops.size() || alike != ops.size())
-    return std::nullopt;
-  return opTraffic(*ops[index], valueTypes(function, arguments));
-}
 
 Expected<BenchmarkReport> benchmark(rt::Device &device, const Function &function,
                                     void (*entry)(void **), std::span<const Tensor> arguments,

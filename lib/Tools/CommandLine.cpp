@@ -45,20 +45,25 @@ void addRunOptions(CLI::App &app, RunOptions &options) {
   group->add_flag("--json", options.json, "print the report as one JSON object");
 }
 
+int print(const std::string &text, const char *what) {
+  std::fputs(text.c_str(), stdout);
+  if (std::fflush(stdout) == 0)
+    return 0;
+  Error lost{ErrorKind::Usage,
+             fmt::format("cannot write the {} to standard output: {}", what, std::strerror(errno)),
+             "its device or pipe takes no more"};
+  std::fputs(format(lost).c_str(), stderr);
+  return exitCode(lost);
+}
+
 int runAndReport(const Engine &engine, const RunOptions &options) {
   auto report = engine.run(options);
   if (!report) {
     std::fputs(format(report.error()).c_str(), stderr);
     return exitCode(report.error());
   }
-  std::fputs((options.json ? report->json() : report->text()).c_str(), stdout);
-  if (std::fflush(stdout) != 0) {
-    Error lost{ErrorKind::Usage,
-               fmt::format("cannot write the report to standard output: {}", std::strerror(errno)),
-               "its device or pipe takes no more"};
-    std::fputs(format(lost).c_str(), stderr);
-    return exitCode(lost);
-  }
+  if (int code = print(options.json ? report->json() : report->text(), "report"); code != 0)
+    return code;
   if (report->passed())
     return 0;
   Error mismatch{ErrorKind::Mismatch, "the result differs from the reference",

@@ -2,6 +2,8 @@
 
 #include "EntryCall.h"
 
+#include "ProgramTypes.h"
+
 #include <fmt/format.h>
 
 namespace fp4::tools {
@@ -44,6 +46,11 @@ Status EntryCall::upload(std::span<const Tensor> arguments) {
     if (function_.arguments[i].type.isDynamic() && !dynamicSize_)
       dynamicSize_ = tensor.type.shape[0];
   }
+  std::vector<Type> types;
+  for (const Tensor &tensor : arguments)
+    types.push_back(tensor.type);
+  if (auto values = valueTypes(function_.program, types)) // else descriptors have to do
+    types_ = std::move(*values);
   return {};
 }
 
@@ -67,33 +74,42 @@ Status EntryCall::call(EntryFunction entry) {
 Expected<std::vector<Tensor>> EntryCall::download() {
   std::vector<Tensor> tensors;
   const uint64_t *descriptor = results_.data();
-  for (const Operand &result : function_.results) {
-    auto tensor = downloadOne(result, descriptor);
+  for (size_t i = 0; i < function_.results.size(); ++i) {
+    auto tensor = downloadOne(i, descriptor);
     if (!tensor)
       return tl::unexpected<Error>(tensor.error());
     tensors.push_back(std::move(*tensor));
-    descriptor += descriptorWords(result.type);
+    descriptor += descriptorWords(function_.results[i].type);
   }
   return tensors;
 }
 
-Expected<Type> EntryCall::resolveResult(const Operand &result, const uint64_t *descriptor) const {
+Expected<Type> EntryCall::resolveResult(size_t i, const uint64_t *descriptor) const {
+  const Operand &result = function_.results[i];
   Type type = result.type;
-  for (size_t i = 0; i < type.shape.size(); ++i)
-    if (type.shape[i] < 0) // rows of a tiled scale buffer are those of the argument
-      type.shape[i] =
-          type.layout == Layout::Tiled128x4 ? dynamicSize_ : int64_t(descriptor[kSizes + i]);
+  const auto known =
+      i < function_.returns.size() ? types_.find(function_.returns[i]) : types_.end();
+  for (size_t dim = 0; dim < type.shape.size(); ++dim) {
+    if (type.shape[dim] >= 0)
+      continue;
+    if (known != types_.end() && known->second.shape.size() == type.shape.size())
+      type.shape[dim] = known->second.shape[dim];
+    else // rows of a tiled scale buffer are those of the argument
+      type.shape[dim] =
+          type.layout == Layout::Tiled128x4 ? dynamicSize_ : int64_t(descriptor[kSizes + dim]);
+  }
   std::vector<int64_t> expected = type.bufferShape();
-  for (size_t i = 0; i < expected.size(); ++i)
-    if (uint64_t(expected[i]) != descriptor[kSizes + i])
+  for (size_t dim = 0; dim < expected.size(); ++dim)
+    if (uint64_t(expected[dim]) != descriptor[kSizes + dim])
       return tl::unexpected<Error>(
-          badResult(result, fmt::format("with size {} of its buffer equal to {}, but {} has {}", i,
-                                        descriptor[kSizes + i], type.str(), expected[i])));
+          badResult(result, fmt::format("with size {} of its buffer equal to {}, but {} has {}",
+                                        dim, descriptor[kSizes + dim], type.str(), expected[dim])));
   return type;
 }
 
-Expected<Tensor> EntryCall::downloadOne(const Operand &result, const uint64_t *descriptor) {
-  auto type = resolveResult(result, descriptor);
+Expected<Tensor> EntryCall::downloadOne(size_t i, const uint64_t *descriptor) {
+  const Operand &result = function_.results[i];
+  auto type = resolveResult(i, descriptor);
   if (!type)
     return tl::unexpected<Error>(type.error());
   Tensor tensor(*type);

@@ -25,14 +25,17 @@ public:
   Expected<std::vector<Tensor>> download();
 
 private:
-  Expected<Type> resolveResult(const Operand &result, const uint64_t *descriptor) const;
-  Expected<Tensor> downloadOne(const Operand &result, const uint64_t *descriptor);
+  /// The static type of result i: what the program makes of the arguments' sizes; without a
+  /// program, what the descriptor says.
+  Expected<Type> resolveResult(size_t i, const uint64_t *descriptor) const;
+  Expected<Tensor> downloadOne(size_t i, const uint64_t *descriptor);
 
   rt::Session &session_;
   const Function &function_;
   std::vector<std::vector<uint64_t>> arguments_; ///< one descriptor each
   std::vector<uint64_t> results_;                ///< descriptors, one after the other
   int64_t dynamicSize_ = 0;                      ///< of the first dynamic argument
+  std::map<std::string, Type> types_;            ///< of the program's values
 };
 
 } // namespace fp4::tools

@@ -1,5 +1,8 @@
 //===- Inputs.cpp - Seeded input tensors ----------------------------------===//
 
+#include "AdversarialBlocks.h"
+#include "Random.h"
+
 #include "fp4/ISA/ScaleLayout.h"
 #include "fp4/Numerics/Float16.h"
 #include "fp4/Tools/Tensor.h"
@@ -12,36 +15,9 @@
 
 namespace fp4::tools {
 
-const std::vector<std::string> kDistributions = {"gaussian", "uniform", "exact",
-                                                 "ones",     "zeros",   "arange"};
+const std::vector<std::string> kDistributions = {"gaussian", "uniform", "bf16",  "adversarial",
+                                                 "exact",    "ones",    "zeros", "arange"};
 namespace {
-
-/// SplitMix64 (Steele, Lea, Flood 2014): small, and the same everywhere, unlike <random>'s
-/// distributions.
-class Random {
-public:
-  explicit Random(uint64_t seed) : state_(seed) {}
-  uint64_t next() {
-    uint64_t z = state_ += 0x9e3779b97f4a7c15;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return z ^ z >> 31;
-  }
-  /// [0, 1) with 53 bits.
-  double unit() { return double(next() >> 11) * 0x1p-53; }
-  uint32_t below(uint32_t bound) { return uint32_t((next() >> 32) * bound >> 32); }
-  /// Normal(0, 1): the sum of 12 uniforms less 6. Its tails end at 6 sigma and it needs no libm, so
-  /// that every machine makes the same bits.
-  double normal() {
-    double sum = -6;
-    for (int i = 0; i < 12; ++i)
-      sum += unit();
-    return sum;
-  }
-
-private:
-  uint64_t state_;
-};
 
 constexpr unsigned kBlock = 16;
 constexpr float kMagnitudes[8] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
@@ -63,7 +39,28 @@ Generator exactValues(Random &random, uint64_t columns) {
   };
 }
 
-Generator floatGenerator(std::string_view distribution, Random &random, uint64_t columns) {
+/// Eight significant bits, blocks over nine binades, and the largest magnitude, no power of two, in
+/// front: quantizers that spell their arithmetic differently differ in such data, and hardly in
+/// random numbers of 24 bits.
+Generator bf16Values(Random &random) {
+  return [&random, exponent = 0](uint64_t i) mutable {
+    const double normal = random.normal();
+    if (i == 0)
+      return float(8 * (1 + double(2 * random.below(64) + 1) / 128));
+    if (i % kBlock == 0)
+      exponent = -int(random.below(9));
+    return numerics::roundTo(numerics::FloatType::BF16, float(std::ldexp(normal, exponent)));
+  };
+}
+
+Generator floatGenerator(std::string_view distribution, Random &random, const Type &type,
+                         uint64_t seed) {
+  const uint64_t columns = type.shape.empty() ? 1 : uint64_t(type.shape.back());
+  if (distribution == "bf16")
+    return bf16Values(random);
+  if (distribution == "adversarial")
+    return [values = adversarialMatrix(random, seed, type.elements() / columns, columns)](
+               uint64_t i) { return values[i]; };
   if (distribution == "gaussian")
     return [&](uint64_t) { return float(random.normal()); };
   if (distribution == "uniform")
@@ -109,10 +106,12 @@ uint8_t scaleByte(ElementType type, int exponent) {
 }
 
 void fillScales(Tensor &tensor, std::string_view distribution, Random &random) {
-  bool varied = distribution == "gaussian" || distribution == "uniform";
+  bool varied = distribution == "gaussian" || distribution == "uniform" || distribution == "bf16";
   uint8_t zero = 0; // E8M0 has no zero: its byte 0 is 2^-127, the nearest there is
   for (uint8_t &byte : tensor.as<uint8_t>())
-    byte = distribution == "zeros"
+    byte = distribution == "adversarial"
+               ? uint8_t(random.below(tensor.type.element == ElementType::F8E8M0FNU ? 256 : 128))
+           : distribution == "zeros"
                ? zero
                : scaleByte(tensor.type.element, varied ? int(random.below(7)) - 3 : 0);
 }
@@ -139,8 +138,11 @@ Expected<Tensor> makeInput(const Type &type, std::string_view distribution, uint
                      fmt::format("choose one of {}", fmt::join(kDistributions, ", ")));
   Random random(seed * 0x2545f4914f6cdd1d + index);
   Tensor tensor(type);
-  uint64_t columns = type.shape.empty() ? 1 : uint64_t(type.shape.back());
   switch (type.element) {
+  case ElementType::I64: // the state of a random number generator: seed, offset
+    std::fill(tensor.as<uint64_t>().begin(), tensor.as<uint64_t>().end(), index);
+    tensor.as<uint64_t>()[0] = seed;
+    break;
   case ElementType::F4E2M1FN:
     fillCodes(tensor, distribution, random);
     break;
@@ -150,9 +152,9 @@ Expected<Tensor> makeInput(const Type &type, std::string_view distribution, uint
     clearPadding(tensor);
     break;
   default:
-    if (type.shape.empty() && distribution != "zeros")
+    if (type.shape.empty() && distribution != "zeros" && distribution != "adversarial")
       distribution = "ones";
-    fillFloats(tensor, floatGenerator(distribution, random, columns));
+    fillFloats(tensor, floatGenerator(distribution, random, type, seed + index));
   }
   return tensor;
 }

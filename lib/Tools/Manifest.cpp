@@ -16,10 +16,13 @@ struct Spelling {
   ElementType type;
   std::string_view text;
 };
-constexpr Spelling kSpellings[] = {
-    {ElementType::BF16, "bf16"},         {ElementType::F16, "f16"},
-    {ElementType::F32, "f32"},           {ElementType::F4E2M1FN, "f4E2M1FN"},
-    {ElementType::F8E4M3FN, "f8E4M3FN"}, {ElementType::F8E8M0FNU, "f8E8M0FNU"}};
+constexpr Spelling kSpellings[] = {{ElementType::BF16, "bf16"},
+                                   {ElementType::F16, "f16"},
+                                   {ElementType::F32, "f32"},
+                                   {ElementType::F4E2M1FN, "f4E2M1FN"},
+                                   {ElementType::F8E4M3FN, "f8E4M3FN"},
+                                   {ElementType::F8E8M0FNU, "f8E8M0FNU"},
+                                   {ElementType::I64, "i64"}};
 
 /// A JSON value and where it is in the manifest. Accessors throw an Error, which parse() catches:
 /// the exception never leaves this file.
@@ -118,6 +121,8 @@ Function parseFunction(const Field &field) {
   function.hasProgram = field.has("program");
   if (function.hasProgram)
     field.at("program").each([&](Field op) { function.program.push_back(parseOp(op)); });
+  if (field.has("fused"))
+    field.at("fused").each([&](Field op) { function.fused.push_back(parseOp(op)); });
   if (field.has("returns"))
     function.returns = parseNames(field.at("returns"));
   if (function.hasProgram && function.returns.size() != function.results.size())
@@ -160,9 +165,8 @@ uint64_t product(uint64_t unit, const std::vector<int64_t> &sizes) {
   return unit;
 }
 
-int64_t roundUp(int64_t value, int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
+/// How many tiles of `size` cover a dimension; a dynamic one stays dynamic.
+int64_t tiles(int64_t dim, int64_t size) { return dim < 0 ? -1 : (dim + size - 1) / size; }
 
 } // namespace
 
@@ -196,14 +200,16 @@ uint64_t Type::elements() const { return product(1, shape); }
 std::vector<int64_t> Type::bufferShape() const {
   std::vector<int64_t> buffer = shape;
   if (layout == Layout::Tiled128x4 && shape.size() == 2)
-    return {shape[0] < 0 ? -1 : roundUp(shape[0], 128) / 128, roundUp(shape[1], 4) / 4, 512};
+    return {tiles(shape[0], 128), tiles(shape[1], 4), 512};
   if (element == ElementType::F4E2M1FN && !buffer.empty())
-    buffer.back() = (buffer.back() + 1) / 2;
+    buffer.back() = tiles(buffer.back(), 2);
   return buffer;
 }
 
 unsigned Type::storageBytes() const {
   switch (element) {
+  case ElementType::I64:
+    return 8;
   case ElementType::F32:
     return 4;
   case ElementType::BF16:

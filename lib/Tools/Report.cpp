@@ -183,7 +183,7 @@ std::string RunReport::text() const {
                                  !verified  ? "ran, not verified"
                                  : passed() ? "passed"
                                             : "FAILED");
-  size_t width = 6;
+  size_t width = 7;
   auto widen = [&](size_t size) { width = std::max(width, size); };
   for (const Operand &operand : arguments)
     widen(operand.name.size());
@@ -200,6 +200,7 @@ std::string RunReport::text() const {
     line(operand.name, fmt::format("{}, {}", operand.type.str(), operand.source));
   for (const Kernel &kernel : kernels)
     line(shortName(kernel.module, function), kernelText(kernel));
+  line("kernels", fmt::format("{} launched", kernels.size()));
   for (size_t i = 0; i < results.size(); ++i) {
     std::string what = results[i].type.str();
     if (i < verdicts.size())
@@ -235,6 +236,7 @@ std::string RunReport::json() const {
                                    {"arguments", listToJson(arguments)},
                                    {"results", listToJson(results)},
                                    {"kernels", listToJson(kernels)},
+                                   {"launches", kernels.size()},
                                    {"verdicts", listToJson(verdicts)},
                                    {"run_milliseconds", runMilliseconds},
                                    {"reference_milliseconds", referenceMilliseconds},

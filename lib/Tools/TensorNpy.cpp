@@ -19,6 +19,8 @@ std::vector<std::string> acceptedDescrs(ElementType type) {
     return {"<f2", "<f4"};
   case ElementType::F32:
     return {"<f4"};
+  case ElementType::I64:
+    return {"<i8", "<u8"};
   default:
     return {"|u1"};
   }
@@ -44,9 +46,10 @@ Expected<Type> resolveShape(const NpyArray &array, const Type &type, const std::
                                  shapeText(expected), type.str(), array.str()),
                      tiledDynamic ? "fix its rows with --dim " + name + "=ROWS" : "");
   Type resolved = type;
+  const bool packed = type.element == ElementType::F4E2M1FN;
   for (size_t i = 0; i < resolved.shape.size(); ++i)
     if (resolved.shape[i] < 0)
-      resolved.shape[i] = array.shape[i];
+      resolved.shape[i] = array.shape[i] * (packed && i + 1 == resolved.shape.size() ? 2 : 1);
   if (resolved.elements() == 0)
     return makeError(ErrorKind::Usage,
                      fmt::format("input '{}' must not be empty, but got {}", name, array.str()));

@@ -33,9 +33,7 @@ int main(int argc, char **argv) {
     std::fputs(format(engine.error()).c_str(), stderr);
     return exitCode(engine.error());
   }
-  if (list) {
-    std::fputs(engine->list().c_str(), stdout);
-    return 0;
-  }
+  if (list)
+    return tools::print(engine->list(), "list");
   return tools::runAndReport(*engine, options);
 }

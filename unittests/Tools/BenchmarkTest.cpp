@@ -283,19 +283,28 @@ TEST(Benchmark, TrafficFollowsFromTheLogicalTensors) {
                                    Tensor({{512, 1024}, ElementType::BF16})};
   std::vector<std::string> kernels = {"linear_amax_0", "linear_amax_1", "linear_quantize_0",
                                       "linear_matmul_0"};
-  auto traffic = [&](const char *module) {
-    return kernelTraffic(function, arguments, module, kernels);
-  };
-  EXPECT_EQ(traffic("linear_amax_0")->bytes, 128u * 1024 * 2 + 4);
-  EXPECT_EQ(traffic("linear_amax_1")->bytes, 512u * 1024 * 2 + 4);
-  EXPECT_EQ(traffic("linear_quantize_0")->bytes, 128u * 1024 * 2 + 4 + 128 * 512 + 128 * 64);
-  EXPECT_EQ(traffic("linear_matmul_0")->flops, 2ull * 128 * 512 * 1024);
-  EXPECT_FALSE(traffic("linear_swizzle_0"));
-  EXPECT_FALSE(traffic("linear_amax_x"));
-  EXPECT_FALSE(traffic("other"));
-  kernels.erase(kernels.begin()); // a kernel was merged with another: which is which is not known
-  EXPECT_FALSE(traffic("linear_amax_1"));
-  EXPECT_TRUE(traffic("linear_quantize_0"));
+  auto traffic = launchTraffic(function, arguments, kernels);
+  ASSERT_EQ(traffic.size(), 4u);
+  EXPECT_EQ(traffic[0]->bytes, 128u * 1024 * 2 + 4);
+  EXPECT_EQ(traffic[1]->bytes, 512u * 1024 * 2 + 4);
+  EXPECT_EQ(traffic[2]->bytes, 128u * 1024 * 2 + 4 + 128 * 512 + 128 * 64);
+  EXPECT_EQ(traffic[3]->flops, 2ull * 128 * 512 * 1024);
+  // A module that two operations share is told apart by the order of its launches.
+  kernels = {"linear_amax_0", "linear_amax_0", "linear_swizzle_0", "other", "linear_amax_x"};
+  traffic = launchTraffic(function, arguments, kernels);
+  EXPECT_EQ(traffic[0]->bytes, 128u * 1024 * 2 + 4);
+  EXPECT_EQ(traffic[1]->bytes, 512u * 1024 * 2 + 4);
+  for (size_t i : {2, 3, 4})
+    EXPECT_FALSE(traffic[i]) << i;
+  kernels = {"linear_amax_0", "linear_quantize_0"}; // an amax without a launch: which is not known
+  traffic = launchTraffic(function, arguments, kernels);
+  EXPECT_FALSE(traffic[0]);
+  EXPECT_TRUE(traffic[1]);
+  // After fusion there may be fewer operations than the user wrote.
+  function.fused = {function.program[0], function.program[2]};
+  traffic = launchTraffic(function, arguments, kernels);
+  EXPECT_EQ(traffic[0]->bytes, 128u * 1024 * 2 + 4);
+  EXPECT_TRUE(traffic[1]);
 }
 
 //===----------------------------------------------------------------------===//

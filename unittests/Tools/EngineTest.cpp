@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <unistd.h>
 
 namespace fp4::tools {
 namespace {
@@ -37,6 +38,7 @@ TEST(Engine, RunsAndVerifies) {
       EXPECT_TRUE(report->verified);
       EXPECT_TRUE(report->passed()) << report->text();
       ASSERT_EQ(report->kernels.size(), 1u);
+      EXPECT_THAT(report->text(), HasSubstr("  kernels  1 launched\n"));
       EXPECT_EQ(report->kernels[0].registers, 20u);
       EXPECT_EQ(report->arguments[0].type.shape[0], rows);
     }
@@ -126,6 +128,9 @@ TEST(Engine, WrongOptionsAreErrorsThatNameThem) {
   EXPECT_EQ(errorOf(options), "--shape has K = 32, but argument 'x' is ?x64xbf16");
   options.shape = {INT32_MAX};
   EXPECT_THAT(errorOf(options), HasSubstr("argument 'x', 2147483647x64xbf16, must fit half of"));
+  // What fits alone may not fit with its copies.
+  options.shape = {int64_t(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE) / 128 / 3};
+  EXPECT_THAT(errorOf(options), HasSubstr("what is between them must fit this machine's"));
   options = function("amax");
   options.policy = "hasty";
   EXPECT_EQ(errorOf(options), "unknown simulation policy 'hasty'");

@@ -1,5 +1,6 @@
 //===- InputsTest.cpp - Seeded inputs and the reference interpreter -------===//
 
+#include "../../lib/Tools/AdversarialBlocks.h"
 #include "fp4/Numerics/E2M1.h"
 #include "fp4/Numerics/Float16.h"
 #include "fp4/Tools/Reference.h"
@@ -7,6 +8,9 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
 
 namespace fp4::tools {
 namespace {
@@ -68,6 +72,65 @@ TEST(Inputs, ExactHasASixInEveryBlock) {
     }
 }
 
+// What tells recipes apart: few significant bits under an amax that is no power of two.
+TEST(Inputs, Bf16HasEightBitsAndAnAmaxThatIsNoPowerOfTwo) {
+  for (uint64_t seed = 0; seed < 70; ++seed) {
+    Tensor tensor = input({{4, 64}, ElementType::F32, Layout::Linear}, "bf16", seed);
+    auto values = tensor.as<float>();
+    int exponent = 0;
+    EXPECT_NE(std::frexp(values[0], &exponent), 0.5f) << seed;
+    for (float value : values) {
+      EXPECT_EQ(value, numerics::roundTo(numerics::FloatType::BF16, value));
+      EXPECT_LE(std::fabs(value), values[0]);
+    }
+  }
+}
+
+TEST(Inputs, AdversarialBlocksStandInEveryPlaceUnderTheSeedsPeak) {
+  const float peaks[] = {2688.f, 1.f};
+  for (uint64_t seed : {0, 1}) {
+    Tensor tensor = input({{70, 100}, ElementType::F32, Layout::Linear}, "adversarial", seed);
+    auto values = tensor.as<float>();
+    EXPECT_EQ(values[0], peaks[seed]);
+    size_t others = 0;
+    for (float value : values) {
+      EXPECT_LE(std::fabs(value), peaks[seed]);
+      others += value != 0;
+    }
+    EXPECT_GT(others, values.size() / 10);
+  }
+  EXPECT_EQ(input(bf16(40, 40), "adversarial", 9).as<uint16_t>()[0], 0x7F80);
+  EXPECT_EQ(input(bf16(40, 40), "adversarial", 10).as<uint16_t>()[0], 0x7FFF);
+}
+
+// The table is that of the golden vectors, block for block.
+TEST(Inputs, AdversarialBlocksAreTheVectors) {
+  std::ifstream file(FP4_SOURCE_DIR "/unittests/Numerics/data/numerics_vectors.json");
+  const auto vectors = nlohmann::json::parse(file);
+  auto check = [](const AdversarialBlock &block, const nlohmann::json &hex) {
+    for (size_t i = 0; i < hex.size(); ++i)
+      ASSERT_EQ(block.bits[std::min(i, block.bits.size() - 1)],
+                std::stoul(hex[i].get<std::string>(), nullptr, 16))
+          << block.vector;
+  };
+  std::set<nlohmann::json> seen; // the carriers of the amax are the same in many
+  size_t next = 0;
+  for (const auto &vector : vectors["nv"])
+    for (const auto &hex : vector["x_fp32_hex"])
+      if (seen.insert(hex).second)
+        check(kNvfp4Blocks.at(next++), hex);
+  EXPECT_EQ(next, kNvfp4Blocks.size());
+  next = 0;
+  for (const auto &vector : vectors["mx"])
+    check(kMxfp4Blocks.at(next++), vector["x_fp32_hex"]);
+  EXPECT_EQ(next, kMxfp4Blocks.size());
+}
+
+TEST(Inputs, GeneratorStatesAreTheSeedAndTheArgument) {
+  Tensor tensor = input({{2}, ElementType::I64, Layout::Linear}, "gaussian", 42, 3);
+  EXPECT_THAT(tensor.as<uint64_t>(), testing::ElementsAre(42, 3));
+}
+
 TEST(Inputs, TiledScalePaddingIsZero) {
   Tensor tensor = input({{1, 1}, ElementType::F8E4M3FN, Layout::Tiled128x4}, "ones");
   ASSERT_EQ(tensor.bytes.size(), 512u);
@@ -79,7 +142,8 @@ TEST(Inputs, TiledScalePaddingIsZero) {
 TEST(Inputs, AnUnknownDistributionListsTheKnown) {
   auto tensor = makeInput(bf16(1, 16), "normal", 1, 0);
   ASSERT_FALSE(tensor);
-  EXPECT_EQ(tensor.error().note, "choose one of gaussian, uniform, exact, ones, zeros, arange");
+  EXPECT_EQ(tensor.error().note,
+            "choose one of gaussian, uniform, bf16, adversarial, exact, ones, zeros, arange");
 }
 
 //===----------------------------------------------------------------------===//

@@ -19,12 +19,13 @@ struct Traffic {
   uint64_t flops = 0;
 };
 
-/// The traffic of the kernel module `<function>_<op>_<n>`: that of the n-th `op` of the program.
-/// Nothing when the names do not lead there (`kernels` of that op are not as many as its
-/// operations). `arguments` give the dynamic sizes their values.
-std::optional<Traffic> kernelTraffic(const Function &function, std::span<const Tensor> arguments,
-                                     const std::string &module,
-                                     std::span<const std::string> kernels);
+/// The traffic of every launch, given their modules in order. A module is called
+/// `<function>_<op>_<n>`; the k-th launch of an `op` is that of the k-th such operation of the
+/// fused program. Nothing for an `op` whose launches are not as many as its operations. `arguments`
+/// give the dynamic sizes their values.
+std::vector<std::optional<Traffic>> launchTraffic(const Function &function,
+                                                  std::span<const Tensor> arguments,
+                                                  std::span<const std::string> modules);
 
 struct BenchmarkReport {
   struct Entry {

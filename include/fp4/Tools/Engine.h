@@ -31,7 +31,7 @@ struct RunOptions {
   std::string device = "auto";           ///< auto | sim | cuda | cuda:N
   std::string policy = "eager";          ///< completion policy of the simulator
   uint64_t seed = 1;                     ///< of the inputs and of the random policy
-  std::string distribution = "gaussian"; ///< gaussian | uniform | exact | ones | zeros | arange
+  std::string distribution = "gaussian"; ///< one of kDistributions
   std::string function;                  ///< empty: the only function
   std::vector<std::string> inputs;       ///< NAME=FILE.npy
   std::vector<std::string> outputs;      ///< NAME=FILE.npy
@@ -99,6 +99,10 @@ private:
 /// Adds --device, --policy, --seed, --dist, --function, --input, --output, --shape, --dim,
 /// --no-verify, --benchmark, --json and --threads. `options` must outlive the parse.
 void addRunOptions(CLI::App &app, RunOptions &options);
+
+/// Prints to stdout and returns the exit code: not 0 where stdout takes no more, which stderr then
+/// says of `what`.
+int print(const std::string &text, const char *what);
 
 /// Runs, prints the report to stdout or the error to stderr, and returns the exit code of
 /// docs/Diagnostics.md: what both tools do after they have an engine.

@@ -17,7 +17,7 @@
 
 namespace fp4::tools {
 
-enum class ElementType { BF16, F16, F32, F4E2M1FN, F8E4M3FN, F8E8M0FNU };
+enum class ElementType { BF16, F16, F32, F4E2M1FN, F8E4M3FN, F8E8M0FNU, I64 };
 enum class Layout { Linear, Tiled128x4 };
 
 /// "bf16", ..., and back; the note of the error lists the spellings that exist.
@@ -63,6 +63,7 @@ struct Function {
   bool hasProgram = false;          ///< false: it has operations no reference knows
   std::vector<ProgramOp> program;   ///< operands: arguments a0, a1, .. or earlier results
   std::vector<std::string> returns; ///< one value per result
+  std::vector<ProgramOp> fused;     ///< what became kernels: the program after fusion
 };
 
 struct KernelResources {

@@ -33,11 +33,17 @@ struct Tensor {
 /// Seeded inputs. The same (distribution, seed, index, type) gives the same bytes on every machine.
 ///   gaussian  normal(0, 1)
 ///   uniform   [-1, 1)
+///   bf16      normal, of 8 significant bits whatever the type, blocks over nine binades, the first
+///             element the largest and no power of two: what tells quantizers apart
+///   adversarial  the blocks N01-N42 and M01-M28 of docs/Numerics.md in random places, along rows
+///             and columns, under a largest magnitude that the seed chooses of 11 (the last two
+///             infinity and NaN); block scales any byte
 ///   exact     E2M1 values with a 6 in every block of 16, so that quantization is exact and every
 ///             partial sum of a block-scaled GEMM fits 24 bits
 ///   ones, zeros
 ///   arange    0, 1, 2, .. modulo 256, in row-major order
-/// Block scales are powers of two from 1/8 to 8 (gaussian, uniform) or 1; scalars are 1 (or 0).
+/// Block scales are powers of two from 1/8 to 8 (gaussian, uniform, bf16) or 1; scalars are 1 (or
+/// 0). i64 tensors are states of a random number generator: the seed, then `index`, its offset.
 /// `index` is the number of the argument: it separates the streams of two arguments.
 Expected<Tensor> makeInput(const Type &type, std::string_view distribution, uint64_t seed,
                            unsigned index);
@@ -47,8 +53,8 @@ extern const std::vector<std::string> kDistributions;
 /// An array from a file as a value of `type`, whose dynamic dimension it fixes. bf16 is read from
 /// '<u2' (bits), '<V2' and '|V2' (what ml_dtypes saves) or '<f4' (rounded to nearest even), f16
 /// from
-/// '<f2' or '<f4', f4 and scales from '|u1' in buffer form (two f4 per byte). `name` is the
-/// argument's, for messages.
+/// '<f2' or '<f4', f4 and scales from '|u1' in buffer form (two f4 per byte), i64 from '<i8' or
+/// '<u8'. `name` is the argument's, for messages.
 Expected<Tensor> fromNpy(const NpyArray &array, const Type &type, const std::string &name);
 
 /// The reverse; bf16 becomes '<f4', which holds it exactly and needs no extension to read.

@@ -1,0 +1,227 @@
+//===- ReferenceQuantize.cpp - The quantization family, on the host -------===//
+
+#include "Interpreter.h"
+
+#include "fp4/Numerics/Hadamard.h"
+#include "fp4/Numerics/Quantize.h"
+#include "fp4/Numerics/QuantizeMatrix.h"
+
+#include <charconv>
+#include <fmt/format.h>
+
+namespace fp4::tools {
+namespace {
+
+using numerics::HadamardOptions;
+
+Expected<numerics::NanPolicy> nanPolicy(const Step &step) {
+  const std::string text = step.attributeOr("nan", "drop");
+  if (text == "drop")
+    return numerics::NanPolicy::Drop;
+  if (text == "propagate")
+    return numerics::NanPolicy::Propagate;
+  return step.wrong(fmt::format("has the unknown NaN policy '{}'", text));
+}
+
+//===----------------------------------------------------------------------===//
+// Hadamard
+//===----------------------------------------------------------------------===//
+
+Expected<numerics::HadamardArithmetic> hadamardArithmetic(const Step &step, std::string_view text) {
+  if (text == "butterfly")
+    return numerics::HadamardArithmetic::Butterfly;
+  if (text == "tensor_core")
+    return numerics::HadamardArithmetic::ExactSum;
+  return step.wrong(fmt::format("has the unknown Hadamard arithmetic '{}'", text));
+}
+
+/// The options of fp4.hadamard and fp4.hadamard_amax, which have an attribute for each.
+Expected<HadamardOptions> hadamardOptions(const Step &step) {
+  HadamardOptions options;
+  FP4_GET(size, step.integer("size", options.blockSize));
+  FP4_GET(mask, step.integer("sign_mask", options.signMask));
+  FP4_GET(arithmetic, hadamardArithmetic(step, step.attributeOr("arithmetic", "butterfly")));
+  options.blockSize = unsigned(size);
+  options.signMask = uint16_t(mask);
+  options.arithmetic = arithmetic;
+  return options;
+}
+
+/// Those of a side of fp4.quantize: one attribute, "16,55272,butterfly". Nothing where it is
+/// absent.
+Expected<std::optional<HadamardOptions>> hadamardOfSide(const Step &step, const char *name) {
+  const std::string text = step.attributeOr(name, "");
+  if (text.empty())
+    return std::optional<HadamardOptions>();
+  const size_t first = text.find(','), second = text.find(',', first + 1);
+  if (second == std::string::npos)
+    return step.wrong(
+        fmt::format("expects size, sign mask and arithmetic as '{}', but got '{}'", name, text));
+  HadamardOptions options;
+  std::from_chars(text.data(), text.data() + first, options.blockSize);
+  std::from_chars(text.data() + first + 1, text.data() + second, options.signMask);
+  FP4_GET(arithmetic, hadamardArithmetic(step, std::string_view(text).substr(second + 1)));
+  options.arithmetic = arithmetic;
+  return std::optional(options);
+}
+
+std::vector<float> transposed(std::span<const float> values, uint64_t rows, uint64_t columns) {
+  std::vector<float> out(values.size());
+  for (uint64_t r = 0; r < rows; ++r)
+    for (uint64_t c = 0; c < columns; ++c)
+      out[c * rows + r] = values[r * columns + c];
+  return out;
+}
+
+} // namespace
+
+Status runAmax(Step &step) {
+  FP4_TRY(step.expect(1, 1));
+  FP4_GET(policy, nanPolicy(step));
+  const float amax = numerics::amax(floats(*step.operands[0]), policy);
+  return step.defineFloats(0, {&amax, 1});
+}
+
+Status runHadamard(Step &step) {
+  FP4_TRY(step.expect(1, 1));
+  FP4_GET(shape, step.matrix(0));
+  FP4_GET(options, hadamardOptions(step));
+  FP4_GET(dimension, step.integer("dimension", 1));
+  const auto [rows, columns] = shape;
+  std::vector<float> values = floats(*step.operands[0]);
+  if (dimension == 1) {
+    FP4_TRY(numerics::hadamardRows(values, rows, columns, options));
+    return step.defineFloats(0, values);
+  }
+  values = transposed(values, rows, columns);
+  FP4_TRY(numerics::hadamardRows(values, columns, rows, options));
+  return step.defineFloats(0, transposed(values, columns, rows));
+}
+
+Status runHadamardAmax(Step &step) {
+  FP4_TRY(step.expect(1, 2));
+  FP4_GET(shape, step.matrix(0));
+  FP4_GET(options, hadamardOptions(step));
+  FP4_GET(policy, nanPolicy(step));
+  FP4_GET(dimension, step.integer("dimension", 1));
+  FP4_GET(amax, numerics::hadamardAmax(floats(*step.operands[0]), shape.first, shape.second,
+                                       dimension == 0, options, policy));
+  FP4_TRY(step.defineFloats(0, {&amax.before, 1}));
+  return step.defineFloats(1, {&amax.after, 1});
+}
+
+//===----------------------------------------------------------------------===//
+// Quantize
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+Expected<numerics::Recipe> recipeOf(const Step &step, const char *otherwise = nullptr) {
+  std::string text = otherwise ? step.attributeOr("recipe", otherwise) : "";
+  if (!otherwise) {
+    FP4_GET(given, step.attribute("recipe"));
+    text = given;
+  }
+  FP4_GET(recipe, numerics::requireRecipe(text));
+  return *recipe;
+}
+
+/// The operands of fp4.quantize, in the order of its definition.
+enum QuantizeOperand { kInput, kAmax, kColumnwiseAmax, kRng };
+
+Expected<std::optional<float>> amaxOperand(const Step &step, QuantizeOperand which) {
+  FP4_GET(tensor, step.optional(which));
+  if (!tensor)
+    return std::optional<float>();
+  return std::optional(scalarOf(*tensor));
+}
+
+Expected<std::optional<numerics::StochasticRounding>> rounding(const Step &step) {
+  const std::string text = step.attributeOr("rounding", "nearest_even");
+  if (text == "nearest_even")
+    return std::optional<numerics::StochasticRounding>();
+  FP4_GET(rng, step.optional(kRng));
+  if (text != "stochastic" || !rng || rng->type.element != ElementType::I64 ||
+      rng->type.elements() != 2)
+    return step.wrong(fmt::format("rounds '{}', which the reference does not know", text));
+  numerics::StochasticRounding stochastic;
+  stochastic.seed = rng->as<uint64_t>()[0];
+  stochastic.offset = rng->as<uint64_t>()[1];
+  const std::string mapping = step.attributeOr("philox", "element");
+  if (mapping == "transformer_engine")
+    stochastic.mapping = numerics::PhiloxMapping::TransformerEngineBlockwise;
+  else if (mapping != "element")
+    return step.wrong(fmt::format("has the unknown Philox mapping '{}'", mapping));
+  return std::optional(stochastic);
+}
+
+Expected<numerics::QuantizeOptions> quantizeOptions(const Step &step) {
+  const std::string outputs = step.attributeOr("outputs", "rowwise");
+  FP4_GET(amax, amaxOperand(step, kAmax));
+  FP4_GET(columnwiseAmax, amaxOperand(step, kColumnwiseAmax));
+  FP4_GET(stochastic, rounding(step));
+  FP4_GET(hadamard, hadamardOfSide(step, "hadamard"));
+  FP4_GET(columnwiseHadamard, hadamardOfSide(step, "columnwise_hadamard"));
+  numerics::QuantizeOptions options;
+  options.rowwise.reset();
+  options.squareBlocks = step.attributeOr("block", "") == "16,16";
+  if (outputs == "rowwise" || outputs == "both")
+    options.rowwise = {.hadamard = hadamard, .amax = amax, .stochastic = stochastic};
+  if (outputs == "columnwise" || outputs == "both")
+    options.columnwise = {.hadamard = columnwiseHadamard,
+                          .amax = columnwiseAmax ? columnwiseAmax : amax,
+                          .stochastic = stochastic};
+  if (!options.rowwise && !options.columnwise)
+    return step.wrong(fmt::format("has the unknown outputs '{}'", outputs));
+  return options;
+}
+
+/// Data and scales of one output as results `first` and `first` + 1.
+Status defineSide(Step &step, size_t first, const numerics::QuantizedSide &side) {
+  FP4_TRY(step.define(first, side.data));
+  if (step.types[first + 1].layout == Layout::Linear)
+    return step.define(first + 1, side.scales);
+  FP4_GET(tiled, numerics::swizzleScales(side.scales, side.rows, side.blocks));
+  return step.define(first + 1, tiled);
+}
+
+} // namespace
+
+Status runQuantize(Step &step) {
+  const bool both = step.attributeOr("outputs", "rowwise") == "both";
+  FP4_TRY(step.expect(1, both ? 4 : 2));
+  FP4_GET(recipe, recipeOf(step));
+  FP4_GET(shape, step.matrix(0));
+  FP4_GET(options, quantizeOptions(step));
+  FP4_GET(pair, numerics::quantizeMatrix(recipe, floats(*step.operands[0]), shape.first,
+                                         shape.second, options));
+  size_t next = 0;
+  for (const auto *side : {&pair.rowwise, &pair.columnwise})
+    if (*side) {
+      FP4_TRY(defineSide(step, next, **side));
+      next += 2;
+    }
+  return {};
+}
+
+Status runDequantize(Step &step) {
+  FP4_TRY(step.expect(2, 1));
+  FP4_GET(format, step.attribute("format"));
+  FP4_GET(recipe, recipeOf(step, format == "mxfp4" ? "ocp_floor" : "transformer_engine"));
+  FP4_GET(shape, step.matrix(0));
+  FP4_GET(scales, linearScales(*step.operands[1]));
+  FP4_GET(amax, step.optional(2));
+  const uint64_t block = numerics::blockSizeOf(recipe.format);
+  numerics::QuantizedSide side;
+  side.rows = shape.first;
+  side.columns = shape.second;
+  side.blocks = (side.columns + block - 1) / block;
+  side.data.assign(bytesOf(*step.operands[0]).begin(), bytesOf(*step.operands[0]).end());
+  side.scales = std::move(scales);
+  if (recipe.format == numerics::BlockFormat::NVFP4)
+    side.amax = {amax ? scalarOf(*amax) : 0.f};
+  FP4_GET(values, numerics::dequantizeSide(recipe, side));
+  return step.defineFloats(0, values);
+}
+
+} // namespace fp4::tools

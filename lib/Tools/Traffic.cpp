@@ -1,0 +1,68 @@
+//===- Traffic.cpp - Bytes and operations of launches ---------------------===//
+
+#include "fp4/Tools/Benchmark.h"
+
+#include "ProgramTypes.h"
+
+namespace fp4::tools {
+namespace {
+
+/// "quantize" of "f_quantize_0". Empty when the name has another form.
+std::string kindOf(const std::string &function, const std::string &module) {
+  size_t begin = function.size() + 1, end = module.rfind('_');
+  if (!module.starts_with(function + "_") || end == std::string::npos || end <= begin ||
+      end + 1 == module.size() || module.find_first_not_of("0123456789", end + 1) != module.npos)
+    return "";
+  return module.substr(begin, end - begin);
+}
+
+/// The operations that have kernels of a kind: those of its name, or, where there are none, those
+/// it names by their last words ("matmul" of fp4.blockscaled_matmul).
+std::vector<const ProgramOp *> opsOf(const std::vector<ProgramOp> &program,
+                                     const std::string &kind) {
+  std::vector<const ProgramOp *> exact, alike;
+  for (const ProgramOp &op : program)
+    if (op.op == "fp4." + kind)
+      exact.push_back(&op);
+    else if (!kind.empty() && op.op.ends_with("_" + kind))
+      alike.push_back(&op);
+  return exact.empty() ? alike : exact;
+}
+
+Traffic opTraffic(const ProgramOp &op, const std::map<std::string, Type> &types) {
+  Traffic traffic;
+  for (const std::vector<std::string> *names : {&op.operands, &op.results})
+    for (const std::string &name : *names)
+      traffic.bytes += types.at(name).bufferBytes();
+  if (op.op == "fp4.blockscaled_matmul")
+    traffic.flops =
+        2 * types.at(op.results[0]).elements() * uint64_t(types.at(op.operands[0]).shape[1]);
+  return traffic;
+}
+
+} // namespace
+
+std::vector<std::optional<Traffic>> launchTraffic(const Function &function,
+                                                  std::span<const Tensor> arguments,
+                                                  std::span<const std::string> modules) {
+  std::vector<std::optional<Traffic>> traffics(modules.size());
+  const std::vector<ProgramOp> &program =
+      function.fused.empty() ? function.program : function.fused;
+  std::vector<Type> argumentTypes;
+  for (const Tensor &argument : arguments)
+    argumentTypes.push_back(argument.type);
+  auto types = valueTypes(program, argumentTypes);
+  if (!types)
+    return traffics;
+  std::map<std::string, std::vector<size_t>> launches; ///< of each kind
+  for (size_t i = 0; i < modules.size(); ++i)
+    launches[kindOf(function.name, modules[i])].push_back(i);
+  for (const auto &[kind, indices] : launches) {
+    const std::vector<const ProgramOp *> ops = opsOf(program, kind);
+    for (size_t k = 0; k < indices.size() && ops.size() == indices.size(); ++k)
+      traffics[indices[k]] = opTraffic(*ops[k], *types);
+  }
+  return traffics;
+}
+
+} // namespace fp4::tools
