@@ -29,8 +29,8 @@ std::string quantizeModule(const std::string &recipe, FloatType type, uint64_t c
   bool nvfp4 = numerics::lookupRecipe(recipe)->format == BlockFormat::NVFP4;
   std::string format = nvfp4 ? "nvfp4" : "mxfp4", amax = nvfp4 ? "amax %a " : "";
   std::string data = fmt::format("tensor<?x{}xf4E2M1FN>", columns);
-  std::string scales = fmt::format("tensor<?x{}x{}>", columns / (nvfp4 ? 16 : 32),
-                                   nvfp4 ? "f8E4M3FN" : "f8E8M0FNU");
+  std::string scales =
+      fmt::format("tensor<?x{}x{}>", columns / (nvfp4 ? 16 : 32), nvfp4 ? "f8E4M3FN" : "f8E8M0FNU");
   std::string input = fmt::format("tensor<?x{}x{}>", columns, numerics::stringify(type));
   return fmt::format(
       "func.func @f(%x: {}, %a: tensor<f32>) -> ({}, {}) {{\n"
@@ -101,11 +101,13 @@ std::vector<float> mixedValues(uint64_t count, FloatType type, uint64_t seed) {
   return values;
 }
 
-void expectRecipe(const std::string &name, FloatType type, uint64_t rows, uint64_t columns) {
-  SCOPED_TRACE(fmt::format("{} {} {}x{}", name, numerics::stringify(type), rows, columns));
+void expectRecipe(const std::string &name, FloatType type, uint64_t rows, uint64_t columns,
+                  const std::string &target = "sm_100a") {
+  SCOPED_TRACE(
+      fmt::format("{} {} {} {}x{}", target, name, numerics::stringify(type), rows, columns));
   const numerics::Recipe &recipe = *numerics::lookupRecipe(name);
   bool nvfp4 = recipe.format == BlockFormat::NVFP4;
-  KernelRun kernel(quantizeModule(name, type, columns));
+  KernelRun kernel(quantizeModule(name, type, columns), target);
   std::vector<float> values = mixedValues(rows * columns, type, rows + columns);
   float amax = numerics::amax(values);
   Quantized got = runQuantize(kernel, nvfp4, type, values, columns, amax);
@@ -131,8 +133,8 @@ void expectRecipe(const std::string &name, FloatType type, uint64_t rows, uint64
 TEST(Quantize, GoldenVectorsNVFP4) {
   nlohmann::json vectors = test::readJson("numerics_vectors.json");
   ASSERT_FALSE(vectors.is_discarded());
-  for (auto [recipe, key] : {std::pair("transformer_engine", "te214"),
-                             std::pair("transformer_engine_2_13", "te213")}) {
+  for (auto [recipe, key] :
+       {std::pair("transformer_engine", "te214"), std::pair("transformer_engine_2_13", "te213")}) {
     KernelRun kernel(quantizeModule(recipe, FloatType::F32, 16));
     for (const auto &vector : vectors["nv"]) {
       SCOPED_TRACE(vector["name"].get<std::string>());
@@ -167,7 +169,8 @@ TEST(Quantize, EveryRecipeAndType) {
   for (const char *recipe : {"transformer_engine", "transformer_engine_2_13", "ocp_floor",
                              "ocp_ceil", "ocp_even", "ocp_rceil"})
     for (FloatType type : {FloatType::BF16, FloatType::F16, FloatType::F32})
-      expectRecipe(recipe, type, 5, 96);
+      for (const char *target : {"sm_90a", "sm_100a"})
+        expectRecipe(recipe, type, 5, 96, target);
 }
 
 TEST(Quantize, Shapes) {
@@ -251,13 +254,13 @@ TEST(Dequantize, EveryCodeAndScale) {
       std::string q = fmt::format("tensor<?x{}xf4E2M1FN>", columns);
       std::string s = nvfp4 ? "tensor<?x2xf8E4M3FN>" : "tensor<?x1xf8E8M0FNU>";
       std::string y = fmt::format("tensor<?x{}x{}>", columns, numerics::stringify(type));
-      KernelRun kernel(fmt::format(
-          "func.func @f(%q: {0}, %s: {1}, %a: tensor<f32>) -> {2} {{\n"
-          "  %0 = fp4.dequantize %q scaled %s {3}{{format = #fp4.format<{4}>}}\n"
-          "      : ({0}, {1}{5}) -> {2}\n"
-          "  return %0 : {2}\n}}\n",
-          q, s, y, nvfp4 ? "amax %a " : "", numerics::stringify(format),
-          nvfp4 ? ", tensor<f32>" : ""));
+      KernelRun kernel(
+          fmt::format("func.func @f(%q: {0}, %s: {1}, %a: tensor<f32>) -> {2} {{\n"
+                      "  %0 = fp4.dequantize %q scaled %s {3}{{format = #fp4.format<{4}>}}\n"
+                      "      : ({0}, {1}{5}) -> {2}\n"
+                      "  return %0 : {2}\n}}\n",
+                      q, s, y, nvfp4 ? "amax %a " : "", numerics::stringify(format),
+                      nvfp4 ? ", tensor<f32>" : ""));
       std::vector<uint8_t> data, scales;
       for (uint64_t row = 0; row < rows; ++row) {
         scales.insert(scales.end(), blocksPerRow, row);
@@ -294,16 +297,15 @@ TEST(Dequantize, EveryCodeAndScale) {
 
 TEST(Scales, SwizzleAndBack) {
   const std::string tiled = ", #fp4.scale_layout<tiled_128x4>>";
-  for (auto [rows, blocks] : {std::pair<uint64_t, uint64_t>(1, 1), {128, 4}, {130, 6}, {300, 17},
-                              {127, 64}, {33, 3}}) {
+  for (auto [rows, blocks] :
+       {std::pair<uint64_t, uint64_t>(1, 1), {128, 4}, {130, 6}, {300, 17}, {127, 64}, {33, 3}}) {
     SCOPED_TRACE(fmt::format("{}x{}", rows, blocks));
     std::string shape = fmt::format("tensor<{}x{}xf8E4M3FN", rows, blocks);
-    KernelRun kernel(fmt::format(
-        "func.func @f(%s: {0}>, %t: {0}{1}) -> ({0}{1}, {0}>) {{\n"
-        "  %0 = fp4.swizzle_scales %s : {0}> -> {0}{1}\n"
-        "  %1 = fp4.unswizzle_scales %t : {0}{1} -> {0}>\n"
-        "  return %0, %1 : {0}{1}, {0}>\n}}\n",
-        shape, tiled));
+    KernelRun kernel(fmt::format("func.func @f(%s: {0}>, %t: {0}{1}) -> ({0}{1}, {0}>) {{\n"
+                                 "  %0 = fp4.swizzle_scales %s : {0}> -> {0}{1}\n"
+                                 "  %1 = fp4.unswizzle_scales %t : {0}{1} -> {0}>\n"
+                                 "  return %0, %1 : {0}{1}, {0}>\n}}\n",
+                                 shape, tiled));
     test::Random random(rows * blocks);
     std::vector<uint8_t> linear(rows * blocks);
     for (uint8_t &byte : linear)

@@ -113,6 +113,15 @@ TEST(Convert, BetweenFloats) {
         return x == x ? uint16_t(std::bit_cast<uint32_t>(x) >> 16) : uint16_t(0x7FFF);
       },
       a);
+  expectLanes<uint32_t>(
+      "cvt.rz.f16x2.f32 %d, %a, 0f3F800000;",
+      [](float x) {
+        uint16_t half = numerics::encodeF16(x);
+        if (std::fabs(numerics::decodeF16(half)) > std::fabs(x))
+          --half; // the neighbour nearer to zero; below infinity, the largest
+        return uint32_t(x == x ? half : 0x7FFF) << 16 | 0x3C00;
+      },
+      a);
   auto canonical = [](float x) {
     return x == x ? x : std::bit_cast<float>(std::signbit(x) ? 0x7FFFFFFFu : 0x7FFFFFFFu);
   };
@@ -336,6 +345,8 @@ TEST(Convert, RefusesWhatPtxHasNot) {
   EXPECT_NE(refused("cvt.bf16.f32 %rs1, %f1;").find("expects .rn, .rz, .rm or .rp"),
             std::string::npos);
   EXPECT_NE(refused("cvt.rn.e4m3x2.f32 %rs1, %f1, %f2;").find("expects .satfinite"),
+            std::string::npos);
+  EXPECT_NE(refused("cvt.rz.satfinite.e4m3x2.f32 %rs1, %f1, %f2;").find("not work with .rz"),
             std::string::npos);
   EXPECT_NE(refused("cvt.rn.satfinite.ue8m0x2.f32 %rs1, %f1, %f2;").find("expects .rz or .rp"),
             std::string::npos);

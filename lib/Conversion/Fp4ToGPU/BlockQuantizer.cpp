@@ -22,7 +22,9 @@ bool BlockQuantizer::keepsNaN() const {
 
 Value BlockQuantizer::amax(ArrayRef<Value> elements) { return s.amax(elements, keepsNaN()); }
 
-Value BlockQuantizer::amax(ArrayRef<Value> words, Type type) { return amax(s.widen(words, type)); }
+Value BlockQuantizer::amax(ArrayRef<Value> words, Type type) {
+  return s.amax(words, type, keepsNaN());
+}
 
 Value BlockQuantizer::combineErrors(Value x, Value y) {
   return recipe.program().errorIsLargest ? s.maximumOrNaN(x, y) : s.add(x, y);

@@ -1,6 +1,8 @@
 //===- Scalars.cpp - fp32 arithmetic and casts inside a kernel ------------===//
 #include "Scalars.h"
 
+#include "E2M1Steps.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -69,6 +71,20 @@ Value Scalars::bits(Value x) { return arith::BitcastOp::create(b, b.getI32Type()
 
 Value Scalars::fromBits(Value x) { return arith::BitcastOp::create(b, b.getF32Type(), x); }
 
+Value Scalars::callIntrinsic(StringRef name, Type result, ValueRange operands) {
+  return LLVM::CallIntrinsicOp::create(b, result, b.getStringAttr(name), operands).getResult(0);
+}
+
+Value Scalars::permute(Value low, Value high, uint32_t selector) {
+  return NVVM::PermuteOp::create(b, b.getI32Type(), low, high, integer(selector),
+                                 NVVM::PermuteMode::DEFAULT);
+}
+
+Value Scalars::bitSelect(uint32_t mask, Value ones, Value zeros) {
+  return arith::OrIOp::create(b, arith::AndIOp::create(b, ones, integer(mask)),
+                              arith::AndIOp::create(b, zeros, integer(~mask)));
+}
+
 /// One lane of a vector of halves as fp32.
 Value Scalars::extend(Value vector, int64_t lane) {
   Value half = vector::ExtractOp::create(b, vector, lane);
@@ -94,6 +110,30 @@ Value Scalars::amax(ArrayRef<Value> elements, bool keepNaN) {
   return reduce(magnitudes, keepNaN);
 }
 
+/// Two magnitudes at once, whatever their signs; a lane that is NaN in all words stays NaN.
+Value Scalars::reducePacked(ArrayRef<Value> words, Type element, bool keepNaN) {
+  std::string name = "llvm.nvvm.fmax";
+  name += keepNaN ? ".nan.xorsign.abs." : ".xorsign.abs.";
+  name += element.isBF16() ? "bf16x2" : "f16x2";
+  auto pair = VectorType::get(2, element);
+  SmallVector<Value> level = llvm::map_to_vector(
+      words, [&](Value word) -> Value { return LLVM::BitcastOp::create(b, pair, word); });
+  while (level.size() > 1) {
+    for (size_t i = 0; i < level.size() / 2; ++i)
+      level[i] = callIntrinsic(name, pair, {level[2 * i], level[2 * i + 1]});
+    if (level.size() % 2)
+      level[level.size() / 2] = level.back();
+    level.resize((level.size() + 1) / 2);
+  }
+  return LLVM::BitcastOp::create(b, b.getI32Type(), level.front());
+}
+
+Value Scalars::amax(ArrayRef<Value> words, Type element, bool keepNaN) {
+  if (element.isF32())
+    return amax(widen(words, element), keepNaN);
+  return amax(widen(reducePacked(words, element, keepNaN), element), keepNaN);
+}
+
 SmallVector<Value> Scalars::widen(ArrayRef<Value> words, Type element) {
   SmallVector<Value> values;
   for (Value word : words) {
@@ -115,39 +155,44 @@ SmallVector<Value> Scalars::widen(ArrayRef<Value> words, Type element) {
 // E2M1
 //===----------------------------------------------------------------------===//
 
-/// The code of one value by comparison with the midpoints; an i32. A NaN compares like a large
-/// positive value, as it does in the instruction.
-Value Scalars::codeE2M1(Value x) {
-  static constexpr struct {
-    float midpoint;
-    bool tieGoesUp; ///< the code above is even
-  } steps[] = {{.25f, false}, {.75f, true}, {1.25f, false}, {1.75f, true},
-               {2.5f, false}, {3.5f, true}, {5.0f, false}};
-  Value magnitude = absolute(x), code = integer(0);
-  for (auto [midpoint, tieGoesUp] : steps) {
-    auto predicate = tieGoesUp ? arith::CmpFPredicate::UGE : arith::CmpFPredicate::UGT;
-    Value above = arith::CmpFOp::create(b, predicate, magnitude, constant(midpoint));
-    code = arith::AddIOp::create(b, code, arith::ExtUIOp::create(b, b.getI32Type(), above));
-  }
-  Value sign = arith::ShRUIOp::create(b, bits(x), integer(31));
-  Value isNumber = arith::CmpFOp::create(b, arith::CmpFPredicate::ORD, x, x);
-  sign = arith::SelectOp::create(b, isNumber, sign, integer(0));
-  return arith::OrIOp::create(b, code, arith::ShLIOp::create(b, sign, integer(3)));
+/// Two codes in the low byte of an i32, by the instruction.
+Value Scalars::pairE2M1(Value high, Value low) {
+  auto e2m1 = TypeAttr::get(Float4E2M1FNType::get(b.getContext()));
+  Value byte = NVVM::ConvertF32x2ToF4x2Op::create(b, b.getI8Type(), high, low,
+                                                  /*relu=*/b.getBoolAttr(false), e2m1);
+  return arith::ExtUIOp::create(b, b.getI32Type(), byte);
 }
 
-/// Two codes in the low byte of an i32.
-Value Scalars::pairE2M1(Value high, Value low) {
-  if (target.hasFp4Convert) {
-    auto e2m1 = TypeAttr::get(Float4E2M1FNType::get(b.getContext()));
-    Value byte = NVVM::ConvertF32x2ToF4x2Op::create(b, b.getI8Type(), high, low,
-                                                    /*relu=*/b.getBoolAttr(false), e2m1);
-    return arith::ExtUIOp::create(b, b.getI32Type(), byte);
-  }
-  Value shifted = arith::ShLIOp::create(b, codeE2M1(high), integer(4));
-  return arith::OrIOp::create(b, codeE2M1(low), shifted);
+/// Two values as f16 whose high bytes hold their codes; see E2M1Steps.h, here and below.
+Value Scalars::halvesE2M1(Value high, Value low) {
+  auto step = [&](Value y) {
+    Value z = LLVM::FMAOp::create(b, y, constant(e2m1::kTieShift), y);
+    return callIntrinsic("llvm.nvvm.mul.rz.f", z.getType(), {z, constant(e2m1::kStepDown)});
+  };
+  auto halves = VectorType::get(2, b.getF16Type());
+  Value lower = step(low), upper = step(high);
+  Value pair = NVVM::ConvertF32x2ToF16x2Op::create(b, halves, upper, lower, /*random_bits=*/Value(),
+                                                   NVVM::FPRoundingMode::RZ);
+  Value largest = LLVM::BitcastOp::create(b, halves, integer(e2m1::kLargest));
+  pair = callIntrinsic("llvm.nvvm.fmin.xorsign.abs.f16x2", halves, {pair, largest});
+  return LLVM::BitcastOp::create(b, b.getI32Type(), pair);
+}
+
+/// The codes of four values, in the high nibbles of an i32's bytes.
+Value Scalars::nibblesE2M1(ArrayRef<Value> values) {
+  Value low = halvesE2M1(values[1], values[0]), high = halvesE2M1(values[3], values[2]);
+  Value bytes = permute(low, high, e2m1::kHighBytes);
+  Value shifted = arith::ShLIOp::create(b, bytes, integer(3));
+  Value rounded = arith::AddIOp::create(b, shifted, integer(e2m1::kRound));
+  return bitSelect(e2m1::kSigns, bytes, rounded);
 }
 
 Value Scalars::packE2M1(ArrayRef<Value> values) {
+  if (!target.hasFp4Convert) {
+    Value even = nibblesE2M1({values[0], values[2], values[4], values[6]});
+    Value odd = nibblesE2M1({values[1], values[3], values[5], values[7]});
+    return bitSelect(e2m1::kHighNibbles, odd, arith::ShRUIOp::create(b, even, integer(4)));
+  }
   Value word;
   for (int pair = 0; pair < 4; ++pair) {
     Value byte = pairE2M1(values[2 * pair + 1], values[2 * pair]);

@@ -42,8 +42,19 @@ public:
   mlir::Value bits(mlir::Value x);        ///< f32 -> i32
   mlir::Value fromBits(mlir::Value x);    ///< i32 -> f32
 
+  /// Bytes of two i32, one for each nibble of `selector`, the lowest first; bytes of `high` are 4
+  /// to 7.
+  mlir::Value permute(mlir::Value low, mlir::Value high, uint32_t selector);
+  /// The bits of `ones` where `mask` has ones, elsewhere those of `zeros`.
+  mlir::Value bitSelect(uint32_t mask, mlir::Value ones, mlir::Value zeros);
+  /// A call of an LLVM intrinsic without side effects.
+  mlir::Value callIntrinsic(llvm::StringRef name, mlir::Type result, mlir::ValueRange operands);
+
   /// max |x|, zero for no elements. `keepNaN`: NaN elements win; otherwise they are skipped.
   mlir::Value amax(llvm::ArrayRef<mlir::Value> elements, bool keepNaN);
+
+  /// The same of packed elements of type bf16, f16 or f32 in i32 words.
+  mlir::Value amax(llvm::ArrayRef<mlir::Value> words, mlir::Type element, bool keepNaN);
 
   /// The fp32 values of packed elements of type bf16, f16 or f32 in i32 words, in element order.
   llvm::SmallVector<mlir::Value> widen(llvm::ArrayRef<mlir::Value> words, mlir::Type element);
@@ -68,8 +79,10 @@ public:
 private:
   mlir::Value extend(mlir::Value vector, int64_t lane);
   mlir::Value reduce(llvm::ArrayRef<mlir::Value> values, bool keepNaN);
-  mlir::Value codeE2M1(mlir::Value x);
+  mlir::Value reducePacked(llvm::ArrayRef<mlir::Value> words, mlir::Type element, bool keepNaN);
   mlir::Value pairE2M1(mlir::Value high, mlir::Value low);
+  mlir::Value halvesE2M1(mlir::Value high, mlir::Value low);
+  mlir::Value nibblesE2M1(llvm::ArrayRef<mlir::Value> values);
   mlir::Value valueE2M1(mlir::Value code);
   mlir::Value toFP8(mlir::Value x, mlir::Type type, mlir::NVVM::FPRoundingMode rounding);
 

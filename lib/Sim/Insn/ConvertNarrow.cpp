@@ -165,6 +165,17 @@ inline uint32_t encodeE4M3Lane(float x) {
   return x == x ? code | std::bit_cast<uint32_t>(x) >> 31 << 7 : 0x7F;
 }
 
+/// Toward zero; NaN becomes 0x7FFF. Below 2^-14 the significand is shifted to the last place of
+/// f16.
+inline uint32_t truncateToF16Lane(float x) {
+  uint32_t bits = std::bit_cast<uint32_t>(x) & 0x7FFFFFFF, exponent = bits >> 23;
+  uint32_t shift = std::min(126 - std::min(exponent, 113u), 31u);
+  uint32_t small = ((bits & 0x7FFFFF) | 0x800000) >> shift;
+  uint32_t normal = std::min((bits - (112u << 23)) >> 13, 0x7BFFu);
+  uint32_t code = exponent < 113 ? small : bits == 0x7F800000 ? 0x7C00 : normal;
+  return x == x ? code | std::bit_cast<uint32_t>(x) >> 31 << 15 : kNaN16;
+}
+
 template <typename D, uint32_t (*Encode)(float), unsigned Bits>
 Outcome cvtPackFast(ExecContext &cx, const Insn &insn) {
   const float *a = cx.src<float>(insn.op[1]), *b = cx.src<float>(insn.op[2]);
@@ -311,13 +322,17 @@ Status bindCvtPack(BindContext &cx) {
   if (narrow && !cx.match.has("satfinite"))
     return cx.fail("a conversion to a narrow format expects .satfinite");
   bool scale = to == Type::UE8M0x2;
-  if (scale == (cx.match.text("round") == "rn") || (cx.match.text("round") == "rp" && !scale))
+  bool known = static_cast<Round>(insn.m[kRound]) == (scale ? Round::Up : Round::Nearest) ||
+               (static_cast<Round>(insn.m[kRound]) == Round::Zero && (scale || !narrow));
+  if (!known)
     return cx.fail(scale ? "a conversion to .ue8m0x2 expects .rz or .rp"
                          : "this conversion does not work with ." +
                                std::string(cx.match.text("round")));
   bool plain = insn.m[kRound] == 0 && !insn.m[kRelu];
   if (to == Type::BF16x2 && plain && !insn.m[kSat])
     return cx.use(cvtPackBF16);
+  if (to == Type::F16x2 && !insn.m[kRelu] && !insn.m[kSat] && insn.m[kRound] != 0)
+    return cx.use(cvtPackFast<uint32_t, truncateToF16Lane, 16>);
   if (to == Type::E2M1x2 && plain && insn.op[0].width == 1)
     return cx.use(cvtPackFast<uint8_t, encodeE2M1Lane, 4>);
   if (to == Type::E4M3x2 && plain && insn.op[0].width == 2)
