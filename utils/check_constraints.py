@@ -2,7 +2,7 @@
 """Checks that every constraint label of the fp4 and pipe dialects exists in three places.
 
 fp4: docs/Spec.md lists "(C1)" under the heading of its operation or attribute, the verifiers carry the
-comment "// op (C1)" where they check it, and test/Dialect/Fp4/invalid.mlir names "// op (C1)" above
+comment "// op (C1)" where they check it, and test/Dialect/Fp4/invalid-*.mlir name "// op (C1)" above
 a case that violates it. pipe: labels are unique, (C101) and up; docs/Pipe.md lists them, comments in
 lib/Dialect/Pipe and test/Dialect/Pipe carry them.
 
@@ -14,8 +14,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SPEC = "docs/Spec.md"
-VERIFIERS = ["lib/Dialect/Fp4/IR/Fp4Ops.cpp", "lib/Dialect/Fp4/IR/Fp4Dialect.cpp"]
-TESTS = "test/Dialect/Fp4/invalid.mlir"
+VERIFIERS = "lib/Dialect/Fp4/IR/*.cpp"
+TESTS = "test/Dialect/Fp4/invalid-*.mlir"
 
 
 def documented():
@@ -30,9 +30,10 @@ def documented():
     return labels
 
 
-def mentioned(paths, subjects):
-    text = "\n".join((ROOT / path).read_text() for path in paths)
-    found = re.findall(r"//.*?\b(\w+) \((C\d+)\)", text)
+def mentioned(files, subjects):
+    text = "\n".join(path.read_text() for path in sorted(ROOT.glob(files)))
+    comments = "\n".join(re.findall(r"//.*", text))
+    found = re.findall(r"\b(\w+) \((C\d+)\)", comments)
     return {label for label in found if label[0] in subjects}
 
 
@@ -42,7 +43,7 @@ def fp4_places():
     return {
         SPEC: spec,
         "the verifiers": mentioned(VERIFIERS, subjects),
-        TESTS: mentioned([TESTS], subjects),
+        TESTS: mentioned(TESTS, subjects),
     }
 
 

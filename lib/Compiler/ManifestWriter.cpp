@@ -39,9 +39,18 @@ json::Object describeType(Type type) {
 std::string spellAttribute(Attribute attribute) {
   return llvm::TypeSwitch<Attribute, std::string>(attribute)
       .Case([](fp4::FormatAttr attr) { return stringifyFormat(attr.getValue()).str(); })
-      .Case([](fp4::RecipeAttr attr) { return stringifyRecipe(attr.getValue()).str(); })
+      .Case([](fp4::RecipeAttr attr) { return attr.getText().str(); })
       .Case([](fp4::RoundingAttr attr) { return stringifyRounding(attr.getValue()).str(); })
       .Case([](fp4::OutputsAttr attr) { return stringifyOutputs(attr.getValue()).str(); })
+      .Case([](fp4::NanPolicyAttr attr) { return stringifyNanPolicy(attr.getValue()).str(); })
+      .Case([](fp4::PhiloxAttr attr) { return stringifyPhilox(attr.getValue()).str(); })
+      .Case([](fp4::HadamardArithmeticAttr attr) {
+        return stringifyHadamardArithmetic(attr.getValue()).str();
+      })
+      .Case([](fp4::HadamardAttr attr) { // size,sign mask,arithmetic
+        return std::to_string(attr.getSize()) + "," + std::to_string(attr.getSignMask()) + "," +
+               stringifyHadamardArithmetic(attr.getArithmetic()).str();
+      })
       .Case([](IntegerAttr attr) { return std::to_string(attr.getInt()); })
       .Case([](DenseFPElementsAttr attr) { // the bits of one fp32 number: no digit is lost
         APInt bits = attr.getSplatValue<APFloat>().bitcastToAPInt();

@@ -24,30 +24,10 @@ static constexpr llvm::StringLiteral kDimsAttr = "fp4.dims";
 
 namespace {
 
-/// `type` with `rows` and `columns`.
-Type reshaped(Type type, int64_t rows, int64_t columns) {
-  auto tensor = cast<RankedTensorType>(type);
-  return RankedTensorType::get({rows, columns}, tensor.getElementType(), tensor.getEncoding());
-}
-
 /// The result types of the fp4 operation `op` for the operands it has now.
 LogicalResult inferTypes(Operation &op, SmallVectorImpl<Type> &types) {
-  if (auto matmul = dyn_cast<fp4::BlockScaledMatmulOp>(op)) {
-    auto lhs = cast<RankedTensorType>(matmul.getLhs().getType());
-    auto rhs = cast<RankedTensorType>(matmul.getRhs().getType());
-    types.push_back(reshaped(matmul.getResult().getType(), lhs.getDimSize(0), rhs.getDimSize(0)));
+  if (succeeded(fp4::inferResultTypes(&op, op.getOperands(), types)))
     return success();
-  }
-  if (auto dequantize = dyn_cast<fp4::DequantizeOp>(op)) {
-    auto data = cast<RankedTensorType>(dequantize.getData().getType());
-    types.push_back(
-        reshaped(dequantize.getResult().getType(), data.getDimSize(0), data.getDimSize(1)));
-    return success();
-  }
-  if (auto inferable = dyn_cast<InferTypeOpInterface>(op))
-    return inferable.inferReturnTypes(op.getContext(), op.getLoc(), op.getOperands(),
-                                      op.getAttrDictionary(), op.getPropertiesStorage(),
-                                      op.getRegions(), types);
   return op.emitError() << "'" << op.getName() << "' cannot be given other sizes"
                         << " (its result types do not follow from its operands)";
 }

@@ -117,13 +117,10 @@ Status runHadamardAmax(Step &step) {
 namespace {
 
 Expected<numerics::Recipe> recipeOf(const Step &step, const char *otherwise = nullptr) {
-  std::string text = otherwise ? step.attributeOr("recipe", otherwise) : "";
-  if (!otherwise) {
-    FP4_GET(given, step.attribute("recipe"));
-    text = given;
-  }
-  FP4_GET(recipe, numerics::requireRecipe(text));
-  return *recipe;
+  if (otherwise)
+    return numerics::parseRecipe(step.attributeOr("recipe", otherwise));
+  FP4_GET(text, step.attribute("recipe"));
+  return numerics::parseRecipe(text);
 }
 
 /// The operands of fp4.quantize, in the order of its definition.

@@ -1,5 +1,5 @@
 // RUN: fp4-opt %s --fp4-specialize-dims="dims=M=7,N=8,K=64" | FileCheck %s
-// RUN: not %fp4-opt-once %s --fp4-specialize-dims="dims=K=40" 2>&1 | FileCheck %s --check-prefix=BLOCK
+// RUN: not %fp4-opt-once %s --fp4-specialize-dims="dims=P=40" 2>&1 | FileCheck %s --check-prefix=BLOCK
 // RUN: not %fp4-opt-once %s --fp4-specialize-dims="dims=Q=8" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: not %fp4-opt-once %s --fp4-specialize-dims="dims=K=-1" 2>&1 | FileCheck %s --check-prefix=SIZE
 
@@ -11,11 +11,8 @@
 // CHECK-SAME:    -> tensor<8x4xf8E4M3FN>
 // CHECK: fp4.quantize {{.*}} -> (tensor<8x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>)
 
-// BLOCK: specialize-dims.mlir:[[# @LINE + 11]]:{{.*}}error: 'fp4.quantize'
-// BLOCK-SAME: 40
-
 // UNKNOWN: error: no argument has a dimension called 'Q'
-// UNKNOWN: note: the dimensions that have a name are K, M, N
+// UNKNOWN: note: the dimensions that have a name are K, M, N, P
 
 // SIZE: error: a size must be written NAME=SIZE with SIZE at least 1, but got 'K=-1'
 func.func @quantized_weights(%x: tensor<?x1024xbf16> {fp4.dims = ["M", "K"]},
@@ -26,4 +23,13 @@ func.func @quantized_weights(%x: tensor<?x1024xbf16> {fp4.dims = ["M", "K"]},
       {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
       : (tensor<512x1024xbf16>, tensor<f32>) -> (tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN>)
   return %s : tensor<512x64xf8E4M3FN>
+}
+
+// The verifiers judge what became of it.
+// BLOCK: specialize-dims.mlir:[[# @LINE + 3]]:{{.*}}error: 'fp4.quantize'
+// BLOCK-SAME: 40
+func.func @whole_blocks(%x: tensor<?x64xbf16> {fp4.dims = ["M", "P"]}) -> tensor<?x2xf8E8M0FNU> {
+  %q, %s = fp4.quantize %x {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>}
+      : (tensor<?x64xbf16>) -> (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU>)
+  return %s : tensor<?x2xf8E8M0FNU>
 }

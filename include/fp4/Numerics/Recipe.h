@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace fp4::numerics {
@@ -137,5 +138,22 @@ std::span<const Recipe> recipes();
 const Recipe *lookupRecipe(std::string_view name);
 /// As lookupRecipe; the error lists the names.
 Expected<const Recipe *> requireRecipe(std::string_view name);
+
+/// Whether a tensor stage reads an amax (or a supplied g): NVFP4, but for one-level recipes.
+constexpr bool hasTensorScale(const Recipe &recipe) {
+  return recipe.format == BlockFormat::NVFP4 && recipe.global != GlobalRule::One;
+}
+
+/// The text of a recipe: a name, then the decisions in which it differs from the recipe of that
+/// name: "transformer_engine, scale_floor = 0.015625, guard = none". Decisions are the members
+/// above, in snake case, their values the enumerators; docs/Numerics.md lists them. Dialect
+/// attributes, manifests and command lines write recipes in this way.
+Expected<Recipe> parseRecipe(std::string_view text);
+/// The inverse, canonical: equal recipes have equal texts.
+std::string spell(const Recipe &recipe);
+/// One decision of a recipe from its text. Fails on a decision the recipe's format does not have.
+Status setDecision(Recipe &recipe, std::string_view name, std::string_view value);
+/// Fails where decisions contradict each other, so that no program can be made of them.
+Status checkRecipe(const Recipe &recipe);
 
 } // namespace fp4::numerics

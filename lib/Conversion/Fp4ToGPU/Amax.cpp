@@ -122,6 +122,12 @@ void onFirstThread(KernelBuilder &kernel, llvm::function_ref<void()> then) {
 } // namespace
 
 LogicalResult fp4::lowerAmax(AmaxOp op, LoweringContext &context) {
+  if (op.getNan() != NanPolicy::Drop) {
+    InFlightDiagnostic diag = op.emitOpError("has a kernel for nan drop, but got nan ")
+                              << stringifyNanPolicy(op.getNan());
+    diag.attachNote() << "remove 'nan' where the input has no NaN";
+    return diag;
+  }
   AmaxKernel(op, context).emit();
   return success();
 }

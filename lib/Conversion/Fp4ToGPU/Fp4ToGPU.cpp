@@ -35,7 +35,7 @@ bool isScalarConstant(Operation *op) {
 }
 
 bool isStreaming(Operation *op) {
-  return isa<fp4::AmaxOp, fp4::HadamardOp, fp4::QuantizeOp, fp4::DequantizeOp,
+  return isa<fp4::AmaxOp, fp4::HadamardOp, fp4::HadamardAmaxOp, fp4::QuantizeOp, fp4::DequantizeOp,
              fp4::SwizzleScalesOp, fp4::UnswizzleScalesOp, fp4::MatmulAlphaOp>(op) ||
          isScalarConstant(op);
 }
@@ -45,6 +45,7 @@ LogicalResult lower(Operation *operation, fp4::LoweringContext &context) {
       .Case([&](arith::ConstantOp op) { return fp4::lowerConstant(op, context); })
       .Case([&](fp4::AmaxOp op) { return fp4::lowerAmax(op, context); })
       .Case([&](fp4::HadamardOp op) { return fp4::lowerHadamard(op, context); })
+      .Case([&](fp4::HadamardAmaxOp op) { return fp4::lowerHadamardAmax(op, context); })
       .Case([&](fp4::QuantizeOp op) { return fp4::lowerQuantize(op, context); })
       .Case([&](fp4::DequantizeOp op) { return fp4::lowerDequantize(op, context); })
       .Case([&](fp4::SwizzleScalesOp op) { return fp4::lowerSwizzle(op, context); })

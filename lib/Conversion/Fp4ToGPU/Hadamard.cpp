@@ -217,6 +217,18 @@ private:
 } // namespace
 
 LogicalResult fp4::lowerHadamard(HadamardOp op, LoweringContext &context) {
+  if (op.getArithmetic() != HadamardArithmetic::Butterfly) {
+    InFlightDiagnostic diag = op.emitOpError("has a kernel for arithmetic butterfly, but got ")
+                              << stringifyHadamardArithmetic(op.getArithmetic());
+    diag.attachNote() << "remove 'arithmetic'";
+    return diag;
+  }
   HadamardKernel<HadamardOp>(op, "hadamard", context).emit();
   return success();
+}
+
+LogicalResult fp4::lowerHadamardAmax(HadamardAmaxOp op, LoweringContext &) {
+  InFlightDiagnostic diag = op.emitOpError("has no kernel yet");
+  diag.attachNote() << "use fp4.amax and fp4.hadamard";
+  return diag;
 }

@@ -27,5 +27,6 @@ mlir::LogicalResult lowerDequantize(DequantizeOp op, LoweringContext &context);
 mlir::LogicalResult lowerSwizzle(SwizzleScalesOp op, LoweringContext &context);
 mlir::LogicalResult lowerUnswizzle(UnswizzleScalesOp op, LoweringContext &context);
 mlir::LogicalResult lowerHadamard(HadamardOp op, LoweringContext &context);
+mlir::LogicalResult lowerHadamardAmax(HadamardAmaxOp op, LoweringContext &context);
 
 } // namespace fp4

@@ -79,10 +79,19 @@ Value countBlocks(ImplicitLocOpBuilder &host, Value rows, int64_t columns, int64
   return arith::MulIOp::create(host, rows, constIndex(host, columns / blockSize));
 }
 
-InFlightDiagnostic noKernel(QuantizeOp op, const Twine &what, const Twine &found, StringRef note) {
-  InFlightDiagnostic diag = op.emitOpError() << "has kernels for " << what << ", but got " << found;
+InFlightDiagnostic noKernel(Operation *op, const Twine &what, const Twine &found, StringRef note) {
+  InFlightDiagnostic diag = op->emitOpError() << "has kernels for " << what << ", but got " << found;
   diag.attachNote() << note;
   return diag;
+}
+
+/// Rows of whole blocks: the kernels have no remainder yet.
+LogicalResult checkWholeBlocks(Operation *op, Value matrix, Format format) {
+  int64_t columns = cast<RankedTensorType>(matrix.getType()).getDimSize(1);
+  if (columns % fp4::blockSize(format) == 0)
+    return success();
+  return noKernel(op, "rows of whole blocks", Twine(columns) + " columns",
+                  "pad the rows with zeros to a multiple of 16");
 }
 
 LogicalResult checkSupported(QuantizeOp op) {
@@ -92,10 +101,16 @@ LogicalResult checkSupported(QuantizeOp op) {
   if (op.getRounding() != Rounding::NearestEven)
     return noKernel(op, "rounding nearest_even", "rounding " + stringifyRounding(op.getRounding()),
                     "remove 'rounding' and 'rng', or run the reference in lib/Numerics");
-  if (op.getBlock() && op.getBlock()->front() != 1)
+  if (op.hasSquareBlocks())
     return noKernel(op, "blocks of one row", "block [16, 16]",
                     "remove 'block' to have one scale for each row of 16 elements");
-  return success();
+  if (op.getHadamard())
+    return noKernel(op, "plain inputs", "attribute 'hadamard'",
+                    "transform the tensor with fp4.hadamard");
+  if (scaleLayout(cast<RankedTensorType>(op.getScales().getType())))
+    return noKernel(op, "row-major scales", "scales of layout tiled_128x4",
+                    "write them row-major and use fp4.swizzle_scales");
+  return checkWholeBlocks(op, op.getInput(), op.getFormat());
 }
 
 } // namespace
@@ -103,9 +118,6 @@ LogicalResult checkSupported(QuantizeOp op) {
 LogicalResult fp4::lowerQuantize(QuantizeOp op, LoweringContext &context) {
   if (failed(checkSupported(op)))
     return failure();
-  auto description = numerics::requireRecipe(stringifyRecipe(op.getRecipe()));
-  if (!description)
-    return op.emitOpError() << description.error().message;
   KernelBuilder kernel(op, "quantize", context.symbols);
   ImplicitLocOpBuilder &b = kernel.body();
   auto type = cast<RankedTensorType>(op.getInput().getType());
@@ -120,7 +132,7 @@ LogicalResult fp4::lowerQuantize(QuantizeOp op, LoweringContext &context) {
   Value blocks = kernel.scalar(hostBlocks);
 
   Scalars scalars(b, context.target);
-  BlockQuantizer quantizer(scalars, b, **description);
+  BlockQuantizer quantizer(scalars, b, op.getRecipe().resolve());
   BlockAddresses at(b, columns, blockSize);
   quantizer.setTensorAmax(amax ? load(b, b.getF32Type(), amax, 4) : Value());
   kernel.forEachItem(blocks, {}, [&](Value block, ValueRange) -> SmallVector<Value> {
@@ -155,6 +167,8 @@ static SmallVector<Value> dequantizeBlock(ImplicitLocOpBuilder &b, Scalars &scal
 }
 
 LogicalResult fp4::lowerDequantize(DequantizeOp op, LoweringContext &context) {
+  if (failed(checkWholeBlocks(op, op.getData(), op.getFormat())))
+    return failure();
   KernelBuilder kernel(op, "dequantize", context.symbols);
   ImplicitLocOpBuilder &b = kernel.body();
   auto type = cast<RankedTensorType>(op.getResult().getType());
@@ -169,9 +183,7 @@ LogicalResult fp4::lowerDequantize(DequantizeOp op, LoweringContext &context) {
   Value blocks = kernel.scalar(hostBlocks);
 
   Scalars scalars(b, context.target);
-  auto format =
-      op.getFormat() == Format::NVFP4 ? numerics::BlockFormat::NVFP4 : numerics::BlockFormat::MXFP4;
-  RecipeEmitter recipe(scalars, b, numerics::makeDequantizer(format));
+  RecipeEmitter recipe(scalars, b, numerics::makeDequantizer(op.resolveRecipe()));
   BlockAddresses at(b, columns, blockSize);
   recipe.set(RecipeOp::TensorAmax, amax ? load(b, b.getF32Type(), amax, 4) : Value());
   recipe.emit(Stage::Tensor);

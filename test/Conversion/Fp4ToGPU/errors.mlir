@@ -45,3 +45,63 @@ func.func @dynamic_unswizzle(%ok: tensor<3x4xf8E4M3FN, #fp4.scale_layout<tiled_1
   %1 = fp4.unswizzle_scales %bad : tensor<?x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> -> tensor<?x4xf8E4M3FN>
   return
 }
+
+// -----
+
+func.func @hadamard_amax(%x: tensor<32x32xbf16>) {
+  %0 = fp4.amax %x : tensor<32x32xbf16> -> tensor<f32>
+  // expected-error @+2 {{has no kernel yet}}
+  // expected-note @+1 {{use fp4.amax and fp4.hadamard}}
+  %1:2 = fp4.hadamard_amax %x : tensor<32x32xbf16> -> tensor<f32>, tensor<f32>
+  return
+}
+
+// -----
+
+func.func @propagate(%x: tensor<32x32xbf16>) {
+  %0 = fp4.amax %x : tensor<32x32xbf16> -> tensor<f32>
+  // expected-error @+2 {{has a kernel for nan drop, but got nan propagate}}
+  // expected-note @+1 {{remove 'nan' where the input has no NaN}}
+  %1 = fp4.amax %x {nan = #fp4.nan_policy<propagate>} : tensor<32x32xbf16> -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @transformed(%x: tensor<32x32xbf16>, %ax: tensor<f32>) {
+  // expected-error @+2 {{has kernels for plain inputs, but got attribute 'hadamard'}}
+  // expected-note @+1 {{transform the tensor with fp4.hadamard}}
+  %0:2 = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, hadamard = #fp4.hadamard<size = 16>}
+      : (tensor<32x32xbf16>, tensor<f32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  return
+}
+
+// -----
+
+func.func @tiled(%x: tensor<32x32xbf16>) {
+  // expected-error @+2 {{has kernels for row-major scales, but got scales of layout tiled_128x4}}
+  // expected-note @+1 {{write them row-major and use fp4.swizzle_scales}}
+  %0:2 = fp4.quantize %x {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>}
+      : (tensor<32x32xbf16>) -> (tensor<32x32xf4E2M1FN>, tensor<32x1xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
+  return
+}
+
+// -----
+
+func.func @remainder(%x: tensor<32x40xbf16>, %ax: tensor<f32>) {
+  // expected-error @+2 {{has kernels for rows of whole blocks, but got 40 columns}}
+  // expected-note @+1 {{pad the rows with zeros to a multiple of 16}}
+  %0:2 = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<torchao>}
+      : (tensor<32x40xbf16>, tensor<f32>) -> (tensor<32x40xf4E2M1FN>, tensor<32x3xf8E4M3FN>)
+  return
+}
+
+// -----
+
+func.func @tensor_core(%x: tensor<32x32xbf16>) {
+  %0 = fp4.hadamard %x : tensor<32x32xbf16> -> tensor<32x32xbf16>
+  // expected-error @+2 {{has a kernel for arithmetic butterfly, but got tensor_core}}
+  // expected-note @+1 {{remove 'arithmetic'}}
+  %1 = fp4.hadamard %x {arithmetic = #fp4.hadamard_arithmetic<tensor_core>} : tensor<32x32xbf16> -> tensor<32x32xbf16>
+  return
+}

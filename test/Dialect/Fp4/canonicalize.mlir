@@ -49,6 +49,20 @@ func.func @absorb_casts(%x: tensor<64x64xbf16>) -> (tensor<64x64xbf16>, tensor<6
 
 // -----
 
+// Scales that are written in a layout stay in it.
+// CHECK-LABEL: func @absorb_cast_tiled
+// CHECK-NEXT:    %{{.*}}, %[[S:.*]] = fp4.quantize %{{.*}} -> (tensor<64x64xf4E2M1FN>, tensor<64x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
+// CHECK-NEXT:    return %[[S]]
+func.func @absorb_cast_tiled(%x: tensor<64x64xbf16>) -> tensor<64x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>> {
+  %d = tensor.cast %x : tensor<64x64xbf16> to tensor<?x64xbf16>
+  %q, %s = fp4.quantize %d {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>}
+      : (tensor<?x64xbf16>) -> (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
+  %0 = tensor.cast %s : tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>> to tensor<64x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+  return %0 : tensor<64x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+}
+
+// -----
+
 // Only the data is cast: its scales stay dynamic, and so must the data.
 // CHECK-LABEL: func @half_cast
 // CHECK:         tensor.cast

@@ -83,6 +83,55 @@ func.func @quantize_family(%x: tensor<64x32xbf16>, %ax: tensor<f32>, %rng: tenso
   return
 }
 
+// Recipes print in one spelling: decisions in the order of docs/Numerics.md, only where they differ.
+// CHECK-LABEL: func @recipes
+func.func @recipes(%x: tensor<4x40xbf16>, %ax: tensor<f32>) {
+  // CHECK: recipe = #fp4.recipe<transformer_engine, guard = none, e4m3_max = 256, scale_floor = 0.015625>}
+  %0:2 = fp4.quantize %x amax %ax
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine, scale_floor = 1.5625e-02, e4m3_max = 256.0,
+                                                         guard = none, scale = multiply_folded>}
+      : (tensor<4x40xbf16>, tensor<f32>) -> (tensor<4x40xf4E2M1FN>, tensor<4x3xf8E4M3FN>)
+  // CHECK: recipe = #fp4.recipe<mslk, scale_floor = 1.0e-05>}
+  %1:2 = fp4.quantize %x amax %ax
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<mslk, scale_floor = 0.00001>}
+      : (tensor<4x40xbf16>, tensor<f32>) -> (tensor<4x40xf4E2M1FN>, tensor<4x3xf8E4M3FN>)
+  // CHECK: fp4.quantize %{{.*}} {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<torchao_1level>}
+  %2:2 = fp4.quantize %x {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<torchao_1level>}
+      : (tensor<4x40xbf16>) -> (tensor<4x40xf4E2M1FN>, tensor<4x3xf8E4M3FN>)
+  // CHECK: fp4.dequantize {{.*}} recipe = #fp4.recipe<four_over_six>}
+  %3 = fp4.dequantize %0#0 scaled %0#1 amax %ax
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<four_over_six>}
+      : (tensor<4x40xf4E2M1FN>, tensor<4x3xf8E4M3FN>, tensor<f32>) -> tensor<4x40xf32>
+  // CHECK: fp4.amax %{{.*}} {nan = #fp4.nan_policy<propagate>}
+  %4 = fp4.amax %x {nan = #fp4.nan_policy<propagate>} : tensor<4x40xbf16> -> tensor<f32>
+  return
+}
+
+// Transforms inside of other operations, and both orientations with what TransformerEngine gives each.
+// CHECK-LABEL: func @transforms
+func.func @transforms(%x: tensor<256x1024xbf16>, %rng: tensor<2xi64>) {
+  // CHECK: fp4.hadamard_amax %{{.*}} {dimension = 0 : i64} : tensor<256x1024xbf16> -> tensor<f32>, tensor<f32>
+  %ax, %ay = fp4.hadamard_amax %x {dimension = 0 : i64}
+      : tensor<256x1024xbf16> -> tensor<f32>, tensor<f32>
+  // CHECK: fp4.quantize %{{.*}} amax %{{.*}} columnwise_amax %{{.*}} rng %{{.*}} {columnwise_hadamard = #fp4.hadamard<size = 16, sign_mask = 0xD7E8>, format
+  %q, %s, %qt, %st = fp4.quantize %x amax %ax columnwise_amax %ay rng %rng
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
+       outputs = #fp4.outputs<both>, rounding = #fp4.rounding<stochastic>,
+       columnwise_hadamard = #fp4.hadamard<size = 16, sign_mask = 0xD7E8>}
+      : (tensor<256x1024xbf16>, tensor<f32>, tensor<f32>, tensor<2xi64>)
+      -> (tensor<256x1024xf4E2M1FN>, tensor<256x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+          tensor<1024x256xf4E2M1FN>, tensor<1024x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+  // CHECK: hadamard = #fp4.hadamard<size = 128, sign_mask = 0x0, arithmetic = tensor_core>, philox = #fp4.philox<transformer_engine>
+  %0:2 = fp4.quantize %x amax %ay rng %rng
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, rounding = #fp4.rounding<stochastic>,
+       hadamard = #fp4.hadamard<arithmetic = tensor_core, sign_mask = 0, size = 128>, philox = #fp4.philox<transformer_engine>}
+      : (tensor<256x1024xbf16>, tensor<f32>, tensor<2xi64>) -> (tensor<256x1024xf4E2M1FN>, tensor<256x64xf8E4M3FN>)
+  // CHECK: fp4.hadamard %{{.*}} {arithmetic = #fp4.hadamard_arithmetic<tensor_core>, size = 64 : i64}
+  %1 = fp4.hadamard %x {arithmetic = #fp4.hadamard_arithmetic<tensor_core>, size = 64 : i64}
+      : tensor<256x1024xbf16> -> tensor<256x1024xbf16>
+  return
+}
+
 // CHECK-LABEL: func @unswizzle
 func.func @unswizzle(%sw: tensor<256x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
     -> tensor<256x64xf8E4M3FN> {

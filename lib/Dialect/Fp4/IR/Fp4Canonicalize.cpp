@@ -25,21 +25,14 @@ Value staticSource(Value value) {
   return cast.getSource();
 }
 
-/// Result types of `op` on other operands; failure where the operands do not fit together.
-LogicalResult inferTypes(Operation *op, ValueRange operands, SmallVectorImpl<Type> &types) {
-  if (auto inferable = dyn_cast<InferTypeOpInterface>(op))
-    return inferable.inferReturnTypes(op->getContext(), op->getLoc(), operands,
-                                      op->getAttrDictionary(), op->getPropertiesStorage(),
-                                      op->getRegions(), types);
-  // Data comes before its scales: their rows must have become static together.
+/// Whether data and scales have become static together: data comes before its scales.
+bool rowsAgree(Operation *op, ArrayRef<Value> operands) {
+  if (!isa<DequantizeOp, BlockScaledMatmulOp>(op))
+    return true;
   auto rows = [&](unsigned index) {
     return cast<RankedTensorType>(operands[index].getType()).getDimSize(0);
   };
-  if (rows(0) != rows(1))
-    return failure();
-  auto type = cast<RankedTensorType>(op->getResult(0).getType());
-  types.push_back(type.clone({rows(0), type.getDimSize(1)}));
-  return success();
+  return rows(0) == rows(1);
 }
 
 struct AbsorbCasts : RewritePattern {
@@ -50,9 +43,11 @@ struct AbsorbCasts : RewritePattern {
     SmallVector<Value> operands = llvm::map_to_vector(op->getOperands(), staticSource);
     if (llvm::equal(operands, op->getOperands()))
       return rewriter.notifyMatchFailure(op, "no operand is cast to a less static type");
-    SmallVector<Type> types;
-    if (failed(inferTypes(op, operands, types)))
+    if (!rowsAgree(op, operands))
       return rewriter.notifyMatchFailure(op, "data and scales are not cast together");
+    SmallVector<Type> types;
+    if (failed(inferResultTypes(op, operands, types)))
+      return rewriter.notifyMatchFailure(op, "result types do not follow from the operands");
     Operation *absorbed = rewriter.clone(*op);
     absorbed->setOperands(operands);
     SmallVector<Value> results;
@@ -90,6 +85,7 @@ struct DropUnitAlpha : OpRewritePattern<BlockScaledMatmulOp> {
 
 FP4_ABSORBS_CASTS(AmaxOp)
 FP4_ABSORBS_CASTS(HadamardOp)
+FP4_ABSORBS_CASTS(HadamardAmaxOp)
 FP4_ABSORBS_CASTS(QuantizeOp)
 FP4_ABSORBS_CASTS(DequantizeOp)
 FP4_ABSORBS_CASTS(SwizzleScalesOp)

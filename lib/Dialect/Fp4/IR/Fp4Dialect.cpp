@@ -1,19 +1,14 @@
-//===- Fp4Dialect.cpp - Registration, attributes, format facts ------------===//
+//===- Fp4Dialect.cpp - Registration, format facts, function attributes ---===//
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/DialectImplementation.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Transforms/InliningUtils.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace fp4;
 
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.cpp.inc"
-#include "fp4/Dialect/Fp4/IR/Fp4Enums.cpp.inc"
-#define GET_ATTRDEF_CLASSES
-#include "fp4/Dialect/Fp4/IR/Fp4Attrs.cpp.inc"
 
 namespace {
 /// fp4 operations have value semantics and mean the same in every function.
@@ -25,10 +20,7 @@ struct Fp4Inliner : DialectInlinerInterface {
 
 void Fp4Dialect::initialize() {
   addInterfaces<Fp4Inliner>();
-  addAttributes<
-#define GET_ATTRDEF_LIST
-#include "fp4/Dialect/Fp4/IR/Fp4Attrs.cpp.inc"
-      >();
+  registerAttributes();
   addOperations<
 #define GET_OP_LIST
 #include "fp4/Dialect/Fp4/IR/Fp4Ops.cpp.inc"
@@ -39,6 +31,18 @@ FloatType fp4::scaleType(MLIRContext *context, Format format) {
   if (format == Format::NVFP4)
     return Float8E4M3FNType::get(context);
   return Float8E8M0FNUType::get(context);
+}
+
+numerics::BlockFormat fp4::blockFormat(Format format) {
+  return format == Format::NVFP4 ? numerics::BlockFormat::NVFP4 : numerics::BlockFormat::MXFP4;
+}
+
+const numerics::Recipe &fp4::defaultRecipe(Format format) {
+  return *numerics::lookupRecipe(format == Format::NVFP4 ? "transformer_engine" : "ocp_floor");
+}
+
+numerics::NanPolicy fp4::nanPolicy(NanPolicy policy) {
+  return policy == NanPolicy::Drop ? numerics::NanPolicy::Drop : numerics::NanPolicy::Propagate;
 }
 
 bool fp4::isScaleElementType(Type type) { return isa<Float8E4M3FNType, Float8E8M0FNUType>(type); }
@@ -54,18 +58,6 @@ RankedTensorType fp4::withScaleLayout(RankedTensorType type, std::optional<Scale
   if (layout)
     encoding = ScaleLayoutAttr::get(type.getContext(), *layout);
   return RankedTensorType::get(type.getShape(), type.getElementType(), encoding);
-}
-
-LogicalResult ScaleLayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
-                                              function_ref<InFlightDiagnostic()> emitError) const {
-  if (!isScaleElementType(elementType)) // scale_layout (C1)
-    return emitError() << "scale layout " << *this
-                       << " expects elements of type f8E4M3FN or f8E8M0FNU, but got "
-                       << elementType;
-  if (shape.size() != 2) // scale_layout (C2)
-    return emitError() << "scale layout " << *this << " expects 2 dimensions, but got "
-                       << shape.size();
-  return success();
 }
 
 /// function (C1), (C2): what tools call an argument or result, and its dimensions.

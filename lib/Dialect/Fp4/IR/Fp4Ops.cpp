@@ -1,365 +1,20 @@
-//===- Fp4Ops.cpp - Verifiers, type inference, folds of the fp4 dialect ---===//
+//===- Fp4Ops.cpp - Scale layouts and products: verifiers, types, folds ---===//
 //
-// The labels (C1), (C2), ... are those of docs/Spec.md and test/Dialect/Fp4/invalid.mlir.
+// QuantizeOps.cpp has the operations of the quantization family. The labels (C1), (C2), ... are
+// those of docs/Spec.md and test/Dialect/Fp4/invalid-*.mlir.
 //
 //===----------------------------------------------------------------------===//
-#include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "Verify.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace fp4;
+using namespace fp4::verify;
 
 #define GET_OP_CLASSES
 #include "fp4/Dialect/Fp4/IR/Fp4Ops.cpp.inc"
-
-//===----------------------------------------------------------------------===//
-// What several verifiers check
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-/// One operand or result under verification: `what` is its kind and name, "operand 'input'".
-struct Checked {
-  Operation *op;
-  std::string what;
-  RankedTensorType type;
-
-  InFlightDiagnostic must(const Twine &condition) const {
-    return op->emitOpError() << what << " must " << condition << ", but got " << type;
-  }
-};
-
-Checked operand(Operation *op, StringRef name, Value value) {
-  return {op, ("operand '" + name + "'").str(), cast<RankedTensorType>(value.getType())};
-}
-
-Checked result(Operation *op, StringRef name, Value value) {
-  return {op, ("result '" + name + "'").str(), cast<RankedTensorType>(value.getType())};
-}
-
-std::string printed(RankedTensorType type) {
-  std::string text;
-  llvm::raw_string_ostream(text) << type;
-  return text;
-}
-
-/// Two dimensions, the second static, in a layout that has a buffer.
-LogicalResult verifyMatrix(const Checked &value) {
-  if (value.type.getRank() != 2)
-    return value.must("have 2 dimensions");
-  if (Attribute encoding = value.type.getEncoding(); encoding && !isa<ScaleLayoutAttr>(encoding))
-    return value.must("have no encoding but #fp4.scale_layout");
-  if (!value.type.isDynamicDim(1))
-    return success();
-  auto diag = value.must("have a static number of columns");
-  diag.attachNote() << "only the rows, dimension 0, may be dynamic";
-  return diag;
-}
-
-LogicalResult verifyRealElements(const Checked &value) {
-  Type element = value.type.getElementType();
-  if (element.isBF16() || element.isF16() || element.isF32())
-    return success();
-  return value.must("have elements of type bf16, f16 or f32");
-}
-
-LogicalResult verifyDataElements(const Checked &value) {
-  if (isa<Float4E2M1FNType>(value.type.getElementType()))
-    return success();
-  return value.must("have elements of type f4E2M1FN");
-}
-
-LogicalResult verifyScaleElements(const Checked &value, Format format) {
-  Type expected = scaleType(value.type.getContext(), format);
-  if (value.type.getElementType() == expected)
-    return success();
-  auto diag = value.must("have elements of type " +
-                         Twine(format == Format::NVFP4 ? "f8E4M3FN" : "f8E8M0FNU"));
-  diag.attachNote() << "this is the scale type of format " << stringifyFormat(format);
-  return diag;
-}
-
-LogicalResult verifyScalar(const Checked &value) {
-  if (value.type.getRank() == 0 && value.type.getElementType().isF32() && !value.type.getEncoding())
-    return success();
-  auto diag = value.must("be a tensor<f32>");
-  diag.attachNote() << "it is one number in device memory, not a vector and not a constant";
-  return diag;
-}
-
-LogicalResult verifyType(const Checked &value, RankedTensorType expected) {
-  if (value.type == expected)
-    return success();
-  return value.must("be '" + Twine(printed(expected)) + "'");
-}
-
-/// The extent of `dimension` is a multiple of `multiple` (callers have checked that it is static).
-LogicalResult verifyMultiple(const Checked &value, int64_t dimension, int64_t multiple,
-                             const Twine &why) {
-  int64_t extent = value.type.getDimSize(dimension);
-  if (!ShapedType::isDynamic(extent) && extent % multiple == 0)
-    return success();
-  std::string found = ShapedType::isDynamic(extent) ? "?" : std::to_string(extent);
-  auto diag = value.op->emitOpError()
-              << value.what << " must have a dimension " << dimension << " that is a multiple of "
-              << multiple << ", but got " << found;
-  diag.attachNote() << why;
-  return diag;
-}
-
-LogicalResult verifyBlockMultiple(const Checked &value, int64_t dimension, Format format) {
-  return verifyMultiple(value, dimension, blockSize(format),
-                        Twine("a block of format ") + stringifyFormat(format) + " has " +
-                            Twine(blockSize(format)) +
-                            " elements of the contraction axis; pad that axis with zeros");
-}
-
-/// An amax goes with NVFP4 and only with it.
-LogicalResult verifyAmax(Operation *op, Value amax, Format format) {
-  if (format == Format::NVFP4 && !amax) {
-    auto diag = op->emitOpError("expects operand 'amax' for format nvfp4, but got none");
-    diag.attachNote() << "compute it with fp4.amax; a constant 2688.0 makes the tensor scale 1";
-    return diag;
-  }
-  if (format == Format::MXFP4 && amax) {
-    auto diag = op->emitOpError("expects no operand 'amax' for format mxfp4, but got one");
-    diag.attachNote() << "mxfp4 has no tensor scale; remove the operand or use format nvfp4";
-    return diag;
-  }
-  return amax ? verifyScalar(operand(op, "amax", amax)) : success();
-}
-
-LogicalResult verifyRowMajor(const Checked &scales) {
-  if (!scaleLayout(scales.type))
-    return success();
-  auto diag = scales.must("be row-major");
-  diag.attachNote() << "insert fp4.unswizzle_scales";
-  return diag;
-}
-
-LogicalResult verifyTiled(const Checked &scales) {
-  if (scaleLayout(scales.type) == ScaleLayout::Tiled128x4)
-    return success();
-  auto diag = scales.must("have layout #fp4.scale_layout<tiled_128x4>");
-  diag.attachNote() << "insert fp4.swizzle_scales";
-  return diag;
-}
-
-RankedTensorType rankedType(Value value) { return cast<RankedTensorType>(value.getType()); }
-
-int64_t dimOr(RankedTensorType type, unsigned dimension) {
-  return dimension < type.getRank() ? type.getDimSize(dimension) : ShapedType::kDynamic;
-}
-
-/// The scales of a matrix of this type, blocks along dimension 1, row-major.
-RankedTensorType scalesOf(RankedTensorType data, Format format) {
-  int64_t columns = dimOr(data, 1);
-  int64_t blocks = ShapedType::isDynamic(columns)
-                       ? columns
-                       : static_cast<int64_t>(llvm::divideCeil(columns, blockSize(format)));
-  return RankedTensorType::get({dimOr(data, 0), blocks}, scaleType(data.getContext(), format));
-}
-
-RankedTensorType dataOf(RankedTensorType input, bool transposed) {
-  SmallVector<int64_t> shape(input.getShape());
-  if (transposed && shape.size() == 2)
-    std::swap(shape[0], shape[1]);
-  return RankedTensorType::get(shape, Float4E2M1FNType::get(input.getContext()));
-}
-
-/// Result types of a quantization; `types` gets the pair of each orientation.
-void quantizedTypes(RankedTensorType input, Format format, Outputs outputs,
-                    SmallVectorImpl<Type> &types) {
-  for (bool transposed : {false, true}) {
-    if (outputs == (transposed ? Outputs::Rowwise : Outputs::Columnwise))
-      continue;
-    RankedTensorType data = dataOf(input, transposed);
-    types.push_back(data);
-    types.push_back(scalesOf(data, format));
-  }
-}
-
-} // namespace
-
-//===----------------------------------------------------------------------===//
-// amax, hadamard
-//===----------------------------------------------------------------------===//
-
-LogicalResult AmaxOp::inferReturnTypes(MLIRContext *context, std::optional<Location>,
-                                       Adaptor adaptor, SmallVectorImpl<Type> &types) {
-  types.push_back(RankedTensorType::get({}, Float32Type::get(context)));
-  return success();
-}
-
-bool AmaxOp::isCompatibleReturnTypes(TypeRange, TypeRange) { return true; }
-
-LogicalResult AmaxOp::verify() {
-  Checked input = operand(*this, "input", getInput());
-  if (failed(verifyRealElements(input))) // amax (C1)
-    return failure();
-  if (failed(verifyMatrix(input))) // amax (C2)
-    return failure();
-  return verifyScalar(result(*this, "amax", getAmax())); // amax (C3)
-}
-
-LogicalResult HadamardOp::inferReturnTypes(MLIRContext *, std::optional<Location>, Adaptor adaptor,
-                                           SmallVectorImpl<Type> &types) {
-  types.push_back(adaptor.getInput().getType());
-  return success();
-}
-
-bool HadamardOp::isCompatibleReturnTypes(TypeRange, TypeRange) { return true; }
-
-LogicalResult HadamardOp::verify() {
-  Checked input = operand(*this, "input", getInput());
-  if (!input.type.getElementType().isBF16()) // hadamard (C1)
-    return input.must("have elements of type bf16");
-  if (failed(verifyMatrix(input))) // hadamard (C2)
-    return failure();
-  int64_t size = getSize();
-  if (!llvm::is_contained({16, 32, 64, 128}, size)) // hadamard (C3)
-    return emitOpError("attribute 'size' must be 16, 32, 64 or 128, but got ") << size;
-  if (getDimension() > 1) // hadamard (C4)
-    return emitOpError("attribute 'dimension' must be 0 or 1, but got ")
-           << static_cast<int64_t>(getDimension());
-  if (failed(verifyMultiple(input, getDimension(), size, // hadamard (C5)
-                            "groups do not cross the edge; pad the dimension with zeros")))
-    return failure();
-  if (size < 64 && (getSignMask() >> size) != 0) { // hadamard (C6)
-    auto diag = emitOpError("attribute 'sign_mask' must have no bit set at or above ")
-                << size << ", but got " << static_cast<int64_t>(getSignMask());
-    diag.attachNote() << "bit i negates element i of each group of " << size;
-    return diag;
-  }
-  return verifyType(result(*this, "result", getResult()), input.type); // hadamard (C7)
-}
-
-//===----------------------------------------------------------------------===//
-// quantize, dequantize
-//===----------------------------------------------------------------------===//
-
-LogicalResult QuantizeOp::inferReturnTypes(MLIRContext *, std::optional<Location>, Adaptor adaptor,
-                                           SmallVectorImpl<Type> &types) {
-  quantizedTypes(rankedType(adaptor.getInput()), adaptor.getFormat(), adaptor.getOutputs(), types);
-  return success();
-}
-
-bool QuantizeOp::isCompatibleReturnTypes(TypeRange, TypeRange) { return true; }
-
-void QuantizeOp::build(OpBuilder &builder, OperationState &state, Value input, Value amax,
-                       Format format, Recipe recipe) {
-  SmallVector<Type> types;
-  quantizedTypes(rankedType(input), format, Outputs::Rowwise, types);
-  build(builder, state, types[0], types[1], TypeRange(), input, amax, Value(), format, recipe,
-        Rounding::NearestEven, Outputs::Rowwise, DenseI64ArrayAttr());
-}
-
-/// quantize (C4), (C6): the attributes agree with the format and with the operands.
-static LogicalResult verifyQuantizeAttributes(QuantizeOp op) {
-  Format format = op.getFormat();
-  if (formatOf(op.getRecipe()) != format) { // quantize (C4)
-    auto diag = op.emitOpError("expects a recipe of format ")
-                << stringifyFormat(format) << ", but got " << stringifyRecipe(op.getRecipe());
-    diag.attachNote() << "the recipes of nvfp4 are transformer_engine and transformer_engine_2_13; "
-                         "those of mxfp4 are ocp_floor, ocp_ceil, ocp_even and ocp_rceil";
-    return diag;
-  }
-  bool stochastic = op.getRounding() == Rounding::Stochastic;
-  if (stochastic != static_cast<bool>(op.getRng())) { // quantize (C6)
-    auto diag = op.emitOpError("expects ")
-                << (stochastic ? "operand 'rng'" : "no operand 'rng'") << " for rounding "
-                << stringifyRounding(op.getRounding()) << ", but got "
-                << (stochastic ? "none" : "one");
-    diag.attachNote() << "stochastic rounding takes its seed and offset from a tensor<2xi64>";
-    return diag;
-  }
-  if (!op.getRng())
-    return success();
-  auto i64 = IntegerType::get(op.getContext(), 64);
-  return verifyType(operand(op, "rng", op.getRng()), RankedTensorType::get({2}, i64));
-}
-
-/// quantize (C7): a block shape that the format has.
-static LogicalResult verifyQuantizeBlock(QuantizeOp op) {
-  std::optional<ArrayRef<int64_t>> block = op.getBlock();
-  if (!block)
-    return success();
-  int64_t size = op.getBlockSize();
-  if (*block == ArrayRef<int64_t>{1, size})
-    return success();
-  if (op.getFormat() == Format::NVFP4 && *block == ArrayRef<int64_t>{16, 16})
-    return success();
-  auto diag = op.emitOpError("attribute 'block' must be ")
-              << (op.getFormat() == Format::NVFP4 ? "[1, 16] or [16, 16]" : "[1, 32]")
-              << " for format " << stringifyFormat(op.getFormat()) << ", but got [" << *block
-              << "]";
-  return diag;
-}
-
-/// quantize (C8): one pair of data and scales per orientation, shaped after the input.
-static LogicalResult verifyQuantizeResults(QuantizeOp op) {
-  SmallVector<Type> expected;
-  quantizedTypes(rankedType(op.getInput()), op.getFormat(), op.getOutputs(), expected);
-  if (expected.size() != op->getNumResults()) {
-    auto diag = op.emitOpError("expects ")
-                << expected.size() << " results for outputs " << stringifyOutputs(op.getOutputs())
-                << ", but got " << op->getNumResults();
-    diag.attachNote() << "each orientation gives its data and its scales";
-    return diag;
-  }
-  static constexpr StringRef names[] = {"data", "scales", "transposed data", "transposed scales"};
-  for (auto [index, type] : llvm::enumerate(expected))
-    if (failed(verifyType(result(op, names[index], op->getResult(index)),
-                          cast<RankedTensorType>(type))))
-      return failure();
-  return success();
-}
-
-LogicalResult QuantizeOp::verify() {
-  Checked input = operand(*this, "input", getInput());
-  if (failed(verifyRealElements(input))) // quantize (C1)
-    return failure();
-  if (failed(verifyMatrix(input))) // quantize (C2)
-    return failure();
-  if (getOutputs() != Outputs::Columnwise &&
-      failed(verifyBlockMultiple(input, 1, getFormat()))) // quantize (C3)
-    return failure();
-  if (getOutputs() != Outputs::Rowwise &&
-      failed(verifyBlockMultiple(input, 0, getFormat()))) // quantize (C3)
-    return failure();
-  if (failed(verifyQuantizeAttributes(*this)))
-    return failure();
-  if (failed(verifyAmax(*this, getAmax(), getFormat()))) // quantize (C5)
-    return failure();
-  if (failed(verifyQuantizeBlock(*this)))
-    return failure();
-  return verifyQuantizeResults(*this);
-}
-
-LogicalResult DequantizeOp::verify() {
-  Checked data = operand(*this, "data", getData());
-  Checked scales = operand(*this, "scales", getScales());
-  if (failed(verifyDataElements(data)) || failed(verifyMatrix(data))) // dequantize (C1)
-    return failure();
-  if (failed(verifyBlockMultiple(data, 1, getFormat()))) // dequantize (C2)
-    return failure();
-  if (failed(verifyScaleElements(scales, getFormat()))) // dequantize (C3)
-    return failure();
-  if (failed(verifyRowMajor(scales))) // dequantize (C4)
-    return failure();
-  if (failed(verifyType(scales, scalesOf(data.type, getFormat())))) // dequantize (C5)
-    return failure();
-  if (failed(verifyAmax(*this, getAmax(), getFormat()))) // dequantize (C6)
-    return failure();
-  Checked output = result(*this, "result", getResult());
-  if (failed(verifyRealElements(output))) // dequantize (C7)
-    return failure();
-  return verifyType(output, // dequantize (C8)
-                    RankedTensorType::get(data.type.getShape(), output.type.getElementType()));
-}
 
 //===----------------------------------------------------------------------===//
 // swizzle_scales, unswizzle_scales
@@ -496,4 +151,35 @@ LogicalResult BlockScaledMatmulOp::verify() {
   if (getAlpha() && failed(verifyScalar(operand(*this, "alpha", getAlpha()))))
     return failure(); // blockscaled_matmul (C7)
   return verifyMatmulResult(*this, lhs, rhs);
+}
+
+//===----------------------------------------------------------------------===//
+// Type inference for all of them
+//===----------------------------------------------------------------------===//
+
+LogicalResult fp4::inferResultTypes(Operation *op, ValueRange operands,
+                                    SmallVectorImpl<Type> &types) {
+  auto reshaped = [&](int64_t rows, int64_t columns) {
+    return rankedType(op->getResult(0)).clone({rows, columns});
+  };
+  if (isa<BlockScaledMatmulOp>(op)) { // operands: lhs, its scales, rhs, its scales
+    types.push_back(reshaped(rankedType(operands[0]).getDimSize(0),
+                             rankedType(operands[2]).getDimSize(0)));
+    return success();
+  }
+  if (isa<DequantizeOp>(op)) {
+    RankedTensorType data = rankedType(operands[0]);
+    types.push_back(reshaped(data.getDimSize(0), data.getDimSize(1)));
+    return success();
+  }
+  auto inferable = dyn_cast<InferTypeOpInterface>(op);
+  if (!inferable ||
+      failed(inferable.inferReturnTypes(op->getContext(), op->getLoc(), operands,
+                                        op->getAttrDictionary(), op->getPropertiesStorage(),
+                                        op->getRegions(), types)))
+    return failure();
+  if (isa<QuantizeOp>(op)) // its scales are in the layout that their type says
+    for (auto [type, value] : llvm::zip_equal(types, op->getResults()))
+      type = withScaleLayout(cast<RankedTensorType>(type), scaleLayout(rankedType(value)));
+  return success();
 }

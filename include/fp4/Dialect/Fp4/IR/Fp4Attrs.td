@@ -26,32 +26,37 @@ def Fp4_FormatAttr : EnumAttr<Fp4_Dialect, Fp4_Format, "format"> {
   let assemblyFormat = "`<` $value `>`";
 }
 
-def Fp4_Recipe : Fp4_I32Enum<"Recipe", "order and guards of the fp32 operations in a quantizer", [
-    I32EnumAttrCase<"TransformerEngine", 0, "transformer_engine">,
-    I32EnumAttrCase<"TransformerEngine213", 1, "transformer_engine_2_13">,
-    I32EnumAttrCase<"OcpFloor", 2, "ocp_floor">,
-    I32EnumAttrCase<"OcpCeil", 3, "ocp_ceil">,
-    I32EnumAttrCase<"OcpEven", 4, "ocp_even">,
-    I32EnumAttrCase<"OcpRceil", 5, "ocp_rceil">]>;
-
-def Fp4_RecipeAttr : EnumAttr<Fp4_Dialect, Fp4_Recipe, "recipe"> {
+def Fp4_RecipeAttr : AttrDef<Fp4_Dialect, "Recipe"> {
+  let mnemonic = "recipe";
   let description = [{
-    Libraries agree on what a block scale is and disagree on its last bit. A recipe names one order
-    of IEEE fp32 operations (round to nearest even, subnormals kept, no contraction) with its
-    guards; docs/Numerics.md has the formulas.
+    Libraries agree on what a block scale is and disagree on its last bit. A recipe is the order of
+    the IEEE fp32 operations (round to nearest even, subnormals kept, no contraction) with its
+    guards. It is written as the name of a recipe of lib/Numerics, and, after it, the decisions in
+    which it differs:
 
-    | recipe                  | format | block scale before its cast |
-    |-------------------------|--------|-----------------------------|
-    | transformer_engine      | nvfp4  | `a_b * (S * fp32(1/6))`, TransformerEngine 2.14 and later |
-    | transformer_engine_2_13 | nvfp4  | `(a_b / 6) * S`, TransformerEngine 2.8 to 2.13 |
-    | ocp_floor               | mxfp4  | exponent of `a_b`, minus 2 (OCP MX v1.0) |
-    | ocp_ceil                | mxfp4  | the same, plus 1 unless `a_b` is a power of two |
-    | ocp_even                | mxfp4  | exponent of `a_b` rounded to one mantissa bit, minus 2 |
-    | ocp_rceil               | mxfp4  | `a_b * fp32(1/6)` rounded up to a power of two |
+    ```mlir
+    #fp4.recipe<transformer_engine>
+    #fp4.recipe<transformer_engine, guard = none, scale_floor = 0.015625>
+    ```
 
-    `a_b` is the block's amax; `S` is the tensor's encode scale, 2688 / amax.
+    | format | recipes |
+    |--------|---------|
+    | nvfp4  | transformer_engine, transformer_engine_2_13, transformer_engine_fast, torchao, torchao_cuda, torchao_0_16, torchao_0_16_cuda, torchao_1level, torchao_1level_cuda, torchao_1level_0_17, pytorch_eager, flashinfer, flashinfer_exact, vllm, mslk, modelopt, cutlass, four_over_six, four_over_six_448, four_over_six_squared, four_over_six_largest |
+    | mxfp4  | ocp_floor, ocp_ceil, ocp_even, ocp_even_down, ocp_rceil, ocp_rceil_divide, mxfp4_flashinfer, mxfp4_vllm, mxfp4_fouroversix |
+
+    docs/Numerics.md has their formulas and the decisions. Two attributes are equal where their
+    decisions are; decisions that repeat what the name says are not printed.
   }];
-  let assemblyFormat = "`<` $value `>`";
+  let parameters = (ins StringRefParameter<"canonical text, numerics::spell">:$text);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let builders = [AttrBuilder<(ins "const ::fp4::numerics::Recipe &":$recipe), [{
+    return $_get($_ctxt, ::fp4::numerics::spell(recipe));
+  }]>];
+  let extraClassDeclaration = [{
+    /// The decisions.
+    ::fp4::numerics::Recipe resolve() const;
+  }];
 }
 
 def Fp4_Rounding : Fp4_I32Enum<"Rounding", "how scaled elements become codes", [
@@ -76,6 +81,64 @@ def Fp4_OutputsAttr : EnumAttr<Fp4_Dialect, Fp4_Outputs, "outputs"> {
     `rowwise` blocks run along the columns of the input. `columnwise` blocks run along its rows and
     the output is transposed, so that its contraction axis is contiguous. `both` writes the
     rowwise pair and then the columnwise pair in one pass over the input.
+  }];
+  let assemblyFormat = "`<` $value `>`";
+}
+
+def Fp4_NanPolicy : Fp4_I32Enum<"NanPolicy", "what a maximum of magnitudes does with NaN", [
+    I32EnumAttrCase<"Drop", 0, "drop">,
+    I32EnumAttrCase<"Propagate", 1, "propagate">]>;
+
+def Fp4_NanPolicyAttr : EnumAttr<Fp4_Dialect, Fp4_NanPolicy, "nan_policy"> {
+  let description = [{
+    `drop`: a NaN counts as 0. `propagate`: any NaN makes the maximum NaN.
+  }];
+  let assemblyFormat = "`<` $value `>`";
+}
+
+def Fp4_HadamardArithmetic : Fp4_I32Enum<"HadamardArithmetic", "how a Hadamard transform sums", [
+    I32EnumAttrCase<"Butterfly", 0, "butterfly">,
+    I32EnumAttrCase<"TensorCore", 1, "tensor_core">]>;
+
+def Fp4_HadamardArithmeticAttr : EnumAttr<Fp4_Dialect, Fp4_HadamardArithmetic,
+                                          "hadamard_arithmetic"> {
+  let description = [{
+    `butterfly`: in fp32, stages of `(a + b, a - b)` with strides 1, 2, 4, ..., the scale last; what
+    a kernel does in registers. `tensor_core`: the exact sum, scaled, rounded once to fp32; what a
+    matrix unit with bf16 operands gives. Either is then rounded to bf16.
+  }];
+  let assemblyFormat = "`<` $value `>`";
+}
+
+def Fp4_HadamardAttr : AttrDef<Fp4_Dialect, "Hadamard"> {
+  let mnemonic = "hadamard";
+  let description = [{
+    The random Hadamard transform that `fp4.hadamard` describes, as a part of another operation,
+    round trip through bf16 included. What is left out has the value shown:
+
+    ```mlir
+    #fp4.hadamard<size = 16, sign_mask = 0xD7E8, arithmetic = butterfly>
+    ```
+  }];
+  let parameters = (ins "int64_t":$size, "uint64_t":$signMask,
+                        "::fp4::HadamardArithmetic":$arithmetic);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// What lib/Numerics calls it.
+    ::fp4::numerics::HadamardOptions options() const;
+  }];
+}
+
+def Fp4_Philox : Fp4_I32Enum<"Philox", "which random word rounds which element", [
+    I32EnumAttrCase<"Element", 0, "element">,
+    I32EnumAttrCase<"TransformerEngine", 1, "transformer_engine">]>;
+
+def Fp4_PhiloxAttr : EnumAttr<Fp4_Dialect, Fp4_Philox, "philox"> {
+  let description = [{
+    The mapping from elements to counters of Philox4x32-10 (docs/Numerics.md has both). `element`
+    depends on nothing but the place of the element in the output, so that no tiling changes a bit.
+    `transformer_engine` is that of TransformerEngine's vector-blockwise kernel.
   }];
   let assemblyFormat = "`<` $value `>`";
 }

@@ -6,6 +6,9 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "fp4/Numerics/Hadamard.h"
+#include "fp4/Numerics/Recipe.h"
+
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"
@@ -28,12 +31,14 @@ inline int64_t blockSize(Format format) { return format == Format::NVFP4 ? 16 : 
 /// Element type of the block scales.
 mlir::FloatType scaleType(mlir::MLIRContext *context, Format format);
 
-/// The format that defines `recipe`.
-inline Format formatOf(Recipe recipe) {
-  return recipe == Recipe::TransformerEngine || recipe == Recipe::TransformerEngine213
-             ? Format::NVFP4
-             : Format::MXFP4;
-}
+/// The same format, as lib/Numerics calls it.
+numerics::BlockFormat blockFormat(Format format);
+
+/// The recipe that holds where none is written: transformer_engine, ocp_floor.
+const numerics::Recipe &defaultRecipe(Format format);
+
+/// The same policy, as lib/Numerics calls it.
+numerics::NanPolicy nanPolicy(NanPolicy policy);
 
 /// True for f8E4M3FN and f8E8M0FNU, the element types of block scales.
 bool isScaleElementType(mlir::Type type);
@@ -44,6 +49,11 @@ std::optional<ScaleLayout> scaleLayout(mlir::RankedTensorType type);
 /// `type` with the given layout, or row-major when there is none.
 mlir::RankedTensorType withScaleLayout(mlir::RankedTensorType type,
                                        std::optional<ScaleLayout> layout);
+
+/// The result types that `op`, an fp4 operation, has on other operands. Layouts of scales and
+/// element types of results that are chosen by the program stay as they are.
+mlir::LogicalResult inferResultTypes(mlir::Operation *op, mlir::ValueRange operands,
+                                     llvm::SmallVectorImpl<mlir::Type> &types);
 
 } // namespace fp4
 

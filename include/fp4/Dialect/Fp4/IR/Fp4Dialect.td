@@ -25,6 +25,9 @@ def Fp4_Dialect : Dialect {
   // Canonicalizations that absorb tensor.cast create it for the results.
   let dependentDialects = ["::mlir::tensor::TensorDialect"];
   let useDefaultAttributePrinterParser = 1;
+  let extraClassDeclaration = [{
+    void registerAttributes();
+  }];
 }
 
 #endif // FP4_DIALECT_FP4_IR_FP4DIALECT_TD

@@ -1,7 +1,7 @@
 //===- Fp4Ops.td - The fp4 operations -------------------------------------===//
 //
-// docs/Spec.md lists the constraints (C1), (C2), ... of each operation; the verifiers in Fp4Ops.cpp
-// and the tests in test/Dialect/Fp4/invalid.mlir carry the same labels.
+// docs/Spec.md lists the constraints (C1), (C2), ... of each operation; the verifiers in
+// lib/Dialect/Fp4/IR and the tests in test/Dialect/Fp4/invalid-*.mlir carry the same labels.
 //
 //===----------------------------------------------------------------------===//
 #ifndef FP4_DIALECT_FP4_IR_FP4OPS_TD
@@ -30,11 +30,12 @@ def Fp4_AmaxOp : Fp4_TensorOp<"amax", [Fp4_InferTypes]> {
   let summary = "largest magnitude of a matrix";
   let description = [{
     ```
-    amax = max(0, max over all i, j of |input[i, j]|)        NaN elements are skipped
+    amax = max(0, max over all i, j of |input[i, j]|)
     ```
 
     The value that the tensor scale of NVFP4 derives from. Infinite elements give an infinite amax,
-    a matrix without numbers gives zero.
+    a matrix without numbers gives zero. NaN elements are skipped, or, with `nan` propagate, make
+    the amax NaN; a recipe that propagates NaN wants the latter.
 
     | operand | element type   | shape                        |
     |---------|----------------|------------------------------|
@@ -45,24 +46,42 @@ def Fp4_AmaxOp : Fp4_TensorOp<"amax", [Fp4_InferTypes]> {
     %ax = fp4.amax %x : tensor<?x1024xbf16> -> tensor<f32>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$input);
+  let arguments = (ins AnyRankedTensor:$input,
+                       DefaultValuedAttr<Fp4_NanPolicyAttr, "NanPolicy::Drop">:$nan);
   let results = (outs AnyRankedTensor:$amax);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($amax)";
 }
 
-def Fp4_HadamardOp : Fp4_TensorOp<"hadamard", [Fp4_InferTypes]> {
+// What fp4.hadamard and fp4.hadamard_amax have in common.
+class Fp4_HadamardBase<string mnemonic> : Fp4_TensorOp<mnemonic, [Fp4_InferTypes]> {
+  dag transform = (ins AnyRankedTensor:$input,
+                       DefaultValuedAttr<I64Attr, "16">:$size,
+                       DefaultValuedAttr<I64Attr, "1">:$dimension,
+                       DefaultValuedAttr<I64Attr, "0xD7E8">:$sign_mask,
+                       DefaultValuedAttr<Fp4_HadamardArithmeticAttr,
+                                         "HadamardArithmetic::Butterfly">:$arithmetic);
+  let extraClassDeclaration = [{
+    /// The transform without its dimension.
+    ::fp4::HadamardAttr getTransform() {
+      return ::fp4::HadamardAttr::get(getContext(), getSize(), getSignMask(), getArithmetic());
+    }
+  }];
+}
+
+def Fp4_HadamardOp : Fp4_HadamardBase<"hadamard"> {
   let summary = "random Hadamard transform of groups of elements";
   let description = [{
     For every group `x` of `size` consecutive elements along `dimension`:
 
     ```
-    y[j] = size^(-1/2) * sum over i of s[i] * (-1)^popcount(i & j) * x[i]
-    s[i] = -1 if bit i of sign_mask is set, else +1
+    y[j] = fp32(size^(-1/2)) * sum over i of s[i] * (-1)^popcount(i & j) * x[i]
+    s[i] = -1 if bit i mod 16 of sign_mask is set, else +1
     ```
 
-    The sum is taken in fp32 and rounded once to the element type. The default sign mask is the one
-    TransformerEngine uses. Two operands of a product whose contraction axes are transformed
-    with the same signs have the same product, up to rounding.
+    `arithmetic` says how the sum is taken: `butterfly` in fp32, in stages of ascending stride,
+    `tensor_core` exactly with one rounding to fp32. The result is rounded to bf16. The default sign
+    mask is the one TransformerEngine uses. Two operands of a product whose contraction axes are
+    transformed with the same signs have the same product, up to rounding.
 
     | operand | element type | shape                                              |
     |---------|--------------|----------------------------------------------------|
@@ -73,12 +92,37 @@ def Fp4_HadamardOp : Fp4_TensorOp<"hadamard", [Fp4_InferTypes]> {
     %r = fp4.hadamard %x {dimension = 0 : i64} : tensor<256x1024xbf16> -> tensor<256x1024xbf16>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$input,
-                       DefaultValuedAttr<I64Attr, "16">:$size,
-                       DefaultValuedAttr<I64Attr, "1">:$dimension,
-                       DefaultValuedAttr<I64Attr, "0xD7E8">:$sign_mask);
+  let arguments = transform;
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+}
+
+def Fp4_HadamardAmaxOp : Fp4_HadamardBase<"hadamard_amax"> {
+  let summary = "largest magnitude of a matrix and of its Hadamard transform, in one pass";
+  let description = [{
+    ```
+    before = fp4.amax(input)        after = fp4.amax(fp4.hadamard(input))
+    ```
+
+    with the attributes of either operation and without the transformed matrix in memory.
+
+    | operand | element type | shape                                              |
+    |---------|--------------|----------------------------------------------------|
+    | input   | bf16         | M x K, the extent of `dimension` a multiple of size |
+    | before  | f32          | scalar                                             |
+    | after   | f32          | scalar                                             |
+
+    ```mlir
+    %ax, %ay = fp4.hadamard_amax %x {dimension = 0 : i64}
+        : tensor<256x1024xbf16> -> tensor<f32>, tensor<f32>
+    ```
+  }];
+  let arguments = !con(transform,
+      (ins DefaultValuedAttr<Fp4_NanPolicyAttr, "NanPolicy::Drop">:$nan));
+  let results = (outs AnyRankedTensor:$before, AnyRankedTensor:$after);
+  let assemblyFormat = [{
+    $input attr-dict `:` type($input) `->` type($before) `,` type($after)
+  }];
 }
 
 def Fp4_QuantizeOp : Fp4_TensorOp<"quantize", [AttrSizedOperandSegments, Fp4_InferTypes]> {
@@ -89,7 +133,7 @@ def Fp4_QuantizeOp : Fp4_TensorOp<"quantize", [AttrSizedOperandSegments, Fp4_Inf
 
     ```
     S      = min(2688 / amax, FLT_MAX)     or 1 where amax = 0 or S = 0;  2688 = 448 * 6
-    scale  = e4m3(min(a_b * (S * fp32(1/6)), FLT_MAX))
+    scale  = e4m3(a_b * (S * fp32(1/6)))
     factor = min(1 / (fp32(scale) * (1 / S)), FLT_MAX)
     data   = e2m1(fp32(input) * factor)
     ```
@@ -101,46 +145,85 @@ def Fp4_QuantizeOp : Fp4_TensorOp<"quantize", [AttrSizedOperandSegments, Fp4_Inf
     ```
 
     Both casts saturate. docs/Numerics.md has every recipe, the rules for NaN, infinity and zero, and
-    their origin.
+    their origin; `numerics::quantizeMatrix` is this operation on the host.
 
     | operand | element type | shape |
     |---------|--------------|-------|
-    | input   | bf16, f16, f32 | M x K, K a multiple of the block |
-    | amax    | f32          | scalar; NVFP4 only |
+    | input   | bf16, f16, f32 | M x K; mxfp4: K a multiple of 32 |
+    | amax    | f32          | scalar; exactly for recipes with a tensor scale |
+    | columnwise_amax | f32  | scalar; of the columnwise outputs where they differ |
     | rng     | i64          | 2: Philox seed and offset; stochastic rounding only |
     | data    | f4E2M1FN     | M x K (columnwise: K x M) |
-    | scales  | f8E4M3FN (nvfp4), f8E8M0FNU (mxfp4) | M x K/block (columnwise: K x M/block), row-major |
+    | scales  | f8E4M3FN (nvfp4), f8E8M0FNU (mxfp4) | M x ceil(K/block) (columnwise: K x ceil(M/block)) |
     | transposed | as data and scales | the columnwise pair when `outputs` is `both`, else none |
+
+    `outputs`: `columnwise` blocks run along the rows of the input and the output is transposed;
+    `both` writes the rowwise pair, then the columnwise pair, in one pass.
+
+    A scale result is row-major or, as its type says, `#fp4.scale_layout<tiled_128x4>`, written
+    directly with its padding zero. An NVFP4 row whose length is no multiple of 16 ends in a
+    shorter block.
 
     `block` is the shape of the elements that share a scale: `array<i64: 1, 16>` for NVFP4 and
     `array<i64: 1, 32>` for MXFP4 when absent; NVFP4 also has `array<i64: 16, 16>`, whose scale is
     written to each of its 16 rows.
+
+    `hadamard` transforms the input of the rowwise outputs along dimension 1 and
+    `columnwise_hadamard` that of the columnwise outputs along dimension 0, as `fp4.hadamard` does,
+    before anything else; `amax` and `columnwise_amax` are those of the transformed input.
+
+    `rounding` stochastic takes 8 bits of Philox4x32-10 per element; `philox` says which
+    (docs/Numerics.md). One quantization spends one value of the offset.
 
     ```mlir
     %q, %s = fp4.quantize %x amax %ax
         {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
         : (tensor<?x1024xbf16>, tensor<f32>) -> (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN>)
     ```
+
+    Both orientations of a gradient, as TransformerEngine trains with them:
+
+    ```mlir
+    %q, %s, %qt, %st = fp4.quantize %x amax %ax columnwise_amax %ay rng %rng
+        {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
+         outputs = #fp4.outputs<both>, rounding = #fp4.rounding<stochastic>,
+         columnwise_hadamard = #fp4.hadamard<size = 16, sign_mask = 0xD7E8>}
+        : (tensor<256x1024xbf16>, tensor<f32>, tensor<f32>, tensor<2xi64>)
+        -> (tensor<256x1024xf4E2M1FN>, tensor<256x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+            tensor<1024x256xf4E2M1FN>, tensor<1024x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+    ```
   }];
   let arguments = (ins AnyRankedTensor:$input,
                        Optional<AnyRankedTensor>:$amax,
+                       Optional<AnyRankedTensor>:$columnwise_amax,
                        Optional<AnyRankedTensor>:$rng,
                        Fp4_FormatAttr:$format,
                        Fp4_RecipeAttr:$recipe,
                        DefaultValuedAttr<Fp4_RoundingAttr, "Rounding::NearestEven">:$rounding,
                        DefaultValuedAttr<Fp4_OutputsAttr, "Outputs::Rowwise">:$outputs,
-                       OptionalAttr<DenseI64ArrayAttr>:$block);
+                       OptionalAttr<DenseI64ArrayAttr>:$block,
+                       OptionalAttr<Fp4_HadamardAttr>:$hadamard,
+                       OptionalAttr<Fp4_HadamardAttr>:$columnwise_hadamard,
+                       DefaultValuedAttr<Fp4_PhiloxAttr, "Philox::Element">:$philox);
   let results = (outs AnyRankedTensor:$data, AnyRankedTensor:$scales,
                       Variadic<AnyRankedTensor>:$transposed);
   let assemblyFormat = [{
-    $input (`amax` $amax^)? (`rng` $rng^)? attr-dict `:` functional-type(operands, results)
+    $input (`amax` $amax^)? (`columnwise_amax` $columnwise_amax^)? (`rng` $rng^)?
+    attr-dict `:` functional-type(operands, results)
   }];
   let builders = [
     OpBuilder<(ins "::mlir::Value":$input, "::mlir::Value":$amax, "::fp4::Format":$format,
-                   "::fp4::Recipe":$recipe)>];
+                   "::fp4::RecipeAttr":$recipe)>];
   let extraClassDeclaration = [{
     /// Elements along the contraction axis that share a scale.
     int64_t getBlockSize() { return ::fp4::blockSize(getFormat()); }
+    /// Blocks are 16 x 16.
+    bool hasSquareBlocks() { return getBlock() && getBlock()->front() == 16; }
+    bool hasRowwise() { return getOutputs() != ::fp4::Outputs::Columnwise; }
+    bool hasColumnwise() { return getOutputs() != ::fp4::Outputs::Rowwise; }
+    /// The columnwise results, null where there are none.
+    ::mlir::Value getColumnwiseData();
+    ::mlir::Value getColumnwiseScales();
   }];
 }
 
@@ -152,13 +235,15 @@ def Fp4_DequantizeOp : Fp4_TensorOp<"dequantize"> {
     mxfp4:  result[i, j] = data[i, j] * scales[i, j / 32]
     ```
 
-    in fp32 from the left within the parentheses, then rounded once to the element type.
+    in fp32 from the left within the parentheses, then rounded once to the element type. `recipe`
+    is the one that wrote the data (when absent transformer_engine or ocp_floor): its `e4m3_max` in
+    place of 448 = 2688 / 6, and no `amax` factor where it has no tensor scale.
 
     | operand | element type | shape |
     |---------|--------------|-------|
-    | data    | f4E2M1FN     | M x K, K a multiple of the block |
-    | scales  | f8E4M3FN (nvfp4), f8E8M0FNU (mxfp4) | M x K/block, row-major |
-    | amax    | f32          | scalar; NVFP4 only |
+    | data    | f4E2M1FN     | M x K; mxfp4: K a multiple of 32 |
+    | scales  | f8E4M3FN (nvfp4), f8E8M0FNU (mxfp4) | M x ceil(K/block), row-major |
+    | amax    | f32          | scalar; exactly for recipes with a tensor scale |
     | result  | bf16, f16, f32 | M x K |
 
     ```mlir
@@ -167,10 +252,15 @@ def Fp4_DequantizeOp : Fp4_TensorOp<"dequantize"> {
     ```
   }];
   let arguments = (ins AnyRankedTensor:$data, AnyRankedTensor:$scales,
-                       Optional<AnyRankedTensor>:$amax, Fp4_FormatAttr:$format);
+                       Optional<AnyRankedTensor>:$amax, Fp4_FormatAttr:$format,
+                       OptionalAttr<Fp4_RecipeAttr>:$recipe);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
     $data `scaled` $scales (`amax` $amax^)? attr-dict `:` functional-type(operands, results)
+  }];
+  let extraClassDeclaration = [{
+    /// The decisions of the recipe, or of the format's default.
+    ::fp4::numerics::Recipe resolveRecipe();
   }];
 }
 

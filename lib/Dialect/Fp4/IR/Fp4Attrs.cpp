@@ -1,0 +1,172 @@
+//===- Fp4Attrs.cpp - Attributes of the fp4 dialect -----------------------===//
+//
+// Recipes and transforms are lib/Numerics' own; the attributes carry them, and the text of a recipe
+// is numerics::spell and numerics::parseRecipe.
+//
+//===----------------------------------------------------------------------===//
+#include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/Format.h"
+
+using namespace mlir;
+using namespace fp4;
+
+#include "fp4/Dialect/Fp4/IR/Fp4Enums.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "fp4/Dialect/Fp4/IR/Fp4Attrs.cpp.inc"
+
+void Fp4Dialect::registerAttributes() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "fp4/Dialect/Fp4/IR/Fp4Attrs.cpp.inc"
+      >();
+}
+
+//===----------------------------------------------------------------------===//
+// recipe
+//===----------------------------------------------------------------------===//
+
+/// The text of a number or keyword.
+static ParseResult parseDecisionValue(AsmParser &parser, std::string &value) {
+  int64_t integer = 0;
+  OptionalParseResult parsed = parser.parseOptionalInteger(integer);
+  if (parsed.has_value()) {
+    value = std::to_string(integer);
+    return *parsed;
+  }
+  if (succeeded(parser.parseOptionalKeywordOrString(&value)))
+    return success();
+  double number = 0;
+  if (parser.parseFloat(number))
+    return failure();
+  value.clear();
+  llvm::raw_string_ostream(value) << llvm::format("%.17g", number);
+  return success();
+}
+
+static Attribute reportAt(AsmParser &parser, SMLoc loc, const Error &error) {
+  InFlightDiagnostic diag = parser.emitError(loc) << error.message;
+  if (!error.note.empty())
+    diag.attachNote() << error.note;
+  return {};
+}
+
+Attribute RecipeAttr::parse(AsmParser &parser, Type) {
+  std::string name, value;
+  StringRef decision;
+  if (parser.parseLess())
+    return {};
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseKeywordOrString(&name))
+    return {};
+  auto named = numerics::requireRecipe(name); // recipe (C1)
+  if (!named)
+    return reportAt(parser, loc, named.error());
+  numerics::Recipe recipe = **named;
+  while (succeeded(parser.parseOptionalComma())) {
+    SMLoc at = parser.getCurrentLocation();
+    if (parser.parseKeyword(&decision) || parser.parseEqual() ||
+        parseDecisionValue(parser, value))
+      return {};
+    if (auto status = numerics::setDecision(recipe, decision, value); !status) // recipe (C2)
+      return reportAt(parser, at, status.error());
+  }
+  if (parser.parseGreater())
+    return {};
+  if (auto status = numerics::checkRecipe(recipe); !status) // recipe (C3)
+    return reportAt(parser, loc, status.error());
+  return get(parser.getContext(), recipe);
+}
+
+void RecipeAttr::print(AsmPrinter &printer) const { printer << '<' << getText() << '>'; }
+
+/// The parser and spell() make no other text; builders and bytecode could.
+LogicalResult RecipeAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef text) {
+  auto recipe = numerics::parseRecipe(std::string_view(text));
+  if (!recipe)
+    return emitError() << recipe.error().message;
+  if (std::string canonical = numerics::spell(*recipe); text != canonical)
+    return emitError() << "recipe must be spelled '" << canonical << "', but got '" << text << "'";
+  return success();
+}
+
+numerics::Recipe RecipeAttr::resolve() const {
+  return *numerics::parseRecipe(std::string_view(getText())); // it was verified
+}
+
+//===----------------------------------------------------------------------===//
+// hadamard
+//===----------------------------------------------------------------------===//
+
+Attribute HadamardAttr::parse(AsmParser &parser, Type) {
+  int64_t size = 16;
+  uint64_t signMask = 0xD7E8;
+  auto arithmetic = HadamardArithmetic::Butterfly;
+  SMLoc loc = parser.getCurrentLocation();
+  auto parseField = [&]() -> ParseResult {
+    StringRef field;
+    SMLoc at = parser.getCurrentLocation();
+    if (parser.parseKeyword(&field) || parser.parseEqual())
+      return failure();
+    if (field == "size")
+      return parser.parseInteger(size);
+    if (field == "sign_mask")
+      return parser.parseInteger(signMask);
+    if (field != "arithmetic")
+      return parser.emitError(at, "expects size, sign_mask or arithmetic, but got ") << field;
+    FailureOr<HadamardArithmetic> parsed = FieldParser<HadamardArithmetic>::parse(parser);
+    if (succeeded(parsed))
+      arithmetic = *parsed;
+    return failure(failed(parsed));
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater, parseField))
+    return {};
+  return getChecked([&] { return parser.emitError(loc); }, parser.getContext(), size, signMask,
+                    arithmetic);
+}
+
+void HadamardAttr::print(AsmPrinter &printer) const {
+  printer << "<size = " << getSize() << ", sign_mask = 0x" << llvm::utohexstr(getSignMask());
+  if (getArithmetic() != HadamardArithmetic::Butterfly)
+    printer << ", arithmetic = " << stringifyHadamardArithmetic(getArithmetic());
+  printer << '>';
+}
+
+LogicalResult HadamardAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t size,
+                                   uint64_t signMask, HadamardArithmetic) {
+  if (!llvm::is_contained({16, 32, 64, 128}, size)) // hadamard (C3)
+    return emitError() << "attribute 'size' must be 16, 32, 64 or 128, but got " << size;
+  if (signMask <= 0xFFFF)
+    return success();
+  auto diag = emitError(); // hadamard (C6)
+  diag << "attribute 'sign_mask' must have no bit set at or above 16, but got "
+       << static_cast<int64_t>(signMask);
+  diag.attachNote() << "bit i negates elements i, i + 16, ... of each group";
+  return diag;
+}
+
+numerics::HadamardOptions HadamardAttr::options() const {
+  bool butterfly = getArithmetic() == HadamardArithmetic::Butterfly;
+  return {.blockSize = static_cast<unsigned>(getSize()),
+          .signMask = static_cast<uint16_t>(getSignMask()),
+          .arithmetic = butterfly ? numerics::HadamardArithmetic::Butterfly
+                                  : numerics::HadamardArithmetic::ExactSum};
+}
+
+//===----------------------------------------------------------------------===//
+// scale_layout
+//===----------------------------------------------------------------------===//
+
+LogicalResult ScaleLayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
+                                              function_ref<InFlightDiagnostic()> emitError) const {
+  if (!isScaleElementType(elementType)) // scale_layout (C1)
+    return emitError() << "scale layout " << *this
+                       << " expects elements of type f8E4M3FN or f8E8M0FNU, but got "
+                       << elementType;
+  if (shape.size() != 2) // scale_layout (C2)
+    return emitError() << "scale layout " << *this << " expects 2 dimensions, but got "
+                       << shape.size();
+  return success();
+}

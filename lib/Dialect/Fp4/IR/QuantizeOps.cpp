@@ -1,0 +1,349 @@
+//===- QuantizeOps.cpp - The quantization family: verifiers and types -----===//
+//
+// amax, hadamard, hadamard_amax, quantize, dequantize. The labels (C1), (C2), ... are those of
+// docs/Spec.md and test/Dialect/Fp4/invalid-*.mlir.
+//
+//===----------------------------------------------------------------------===//
+#include "Verify.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/OpImplementation.h"
+
+using namespace mlir;
+using namespace fp4;
+using namespace fp4::verify;
+
+static RankedTensorType scalarType(MLIRContext *context) {
+  return RankedTensorType::get({}, Float32Type::get(context));
+}
+
+//===----------------------------------------------------------------------===//
+// amax
+//===----------------------------------------------------------------------===//
+
+LogicalResult AmaxOp::inferReturnTypes(MLIRContext *context, std::optional<Location>, Adaptor,
+                                       SmallVectorImpl<Type> &types) {
+  types.push_back(scalarType(context));
+  return success();
+}
+
+bool AmaxOp::isCompatibleReturnTypes(TypeRange, TypeRange) { return true; }
+
+LogicalResult AmaxOp::verify() {
+  Checked input = operand(*this, "input", getInput());
+  if (failed(verifyRealElements(input))) // amax (C1)
+    return failure();
+  if (failed(verifyMatrix(input))) // amax (C2)
+    return failure();
+  return verifyScalar(result(*this, "amax", getAmax())); // amax (C3)
+}
+
+//===----------------------------------------------------------------------===//
+// hadamard, hadamard_amax
+//===----------------------------------------------------------------------===//
+
+/// The transform along `dimension` of `input` meets whole groups only.
+static LogicalResult verifyGroups(const Checked &input, int64_t dimension, int64_t size) {
+  return verifyMultiple(input, dimension, size,
+                        "groups do not cross the edge; pad the dimension with zeros");
+}
+
+/// What both operations demand of their input and attributes; each has the labels of hadamard.
+template <typename OpT> static LogicalResult verifyTransform(OpT op) {
+  Checked input = operand(op, "input", op.getInput());
+  if (!input.type.getElementType().isBF16()) // hadamard (C1), hadamard_amax (C1)
+    return input.must("have elements of type bf16");
+  if (failed(verifyMatrix(input))) // hadamard (C2), hadamard_amax (C2)
+    return failure();
+  auto emitError = [&] { return op.emitOpError(); };
+  if (failed(HadamardAttr::verify(emitError, op.getSize(), op.getSignMask(), op.getArithmetic())))
+    return failure(); // hadamard (C3), (C6), hadamard_amax (C3), hadamard_amax (C6)
+  if (op.getDimension() > 1) // hadamard (C4), hadamard_amax (C4)
+    return op.emitOpError("attribute 'dimension' must be 0 or 1, but got ")
+           << static_cast<int64_t>(op.getDimension());
+  return verifyGroups(input, op.getDimension(), op.getSize()); // hadamard (C5), hadamard_amax (C5)
+}
+
+LogicalResult HadamardOp::inferReturnTypes(MLIRContext *, std::optional<Location>, Adaptor adaptor,
+                                           SmallVectorImpl<Type> &types) {
+  types.push_back(adaptor.getInput().getType());
+  return success();
+}
+
+bool HadamardOp::isCompatibleReturnTypes(TypeRange, TypeRange) { return true; }
+
+LogicalResult HadamardOp::verify() {
+  if (failed(verifyTransform(*this)))
+    return failure();
+  return verifyType(result(*this, "result", getResult()), // hadamard (C7)
+                    rankedType(getInput()));
+}
+
+LogicalResult HadamardAmaxOp::inferReturnTypes(MLIRContext *context, std::optional<Location>,
+                                               Adaptor, SmallVectorImpl<Type> &types) {
+  types.assign(2, scalarType(context));
+  return success();
+}
+
+bool HadamardAmaxOp::isCompatibleReturnTypes(TypeRange, TypeRange) { return true; }
+
+LogicalResult HadamardAmaxOp::verify() {
+  if (failed(verifyTransform(*this)))
+    return failure();
+  if (failed(verifyScalar(result(*this, "before", getBefore())))) // hadamard_amax (C7)
+    return failure();
+  return verifyScalar(result(*this, "after", getAfter())); // hadamard_amax (C7)
+}
+
+//===----------------------------------------------------------------------===//
+// What quantize and dequantize have in common
+//===----------------------------------------------------------------------===//
+
+/// quantize (C4), dequantize (C9): the recipe is one of the format's.
+static LogicalResult verifyRecipe(Operation *op, const numerics::Recipe &recipe, Format format) {
+  if (recipe.format == blockFormat(format))
+    return success();
+  auto diag = op->emitOpError("expects a recipe of format ")
+              << stringifyFormat(format) << ", but got " << StringRef(recipe.name);
+  SmallVector<StringRef> names;
+  for (const numerics::Recipe &known : numerics::recipes())
+    if (known.format == blockFormat(format))
+      names.push_back(known.name);
+  diag.attachNote() << "the recipes of " << stringifyFormat(format) << " are "
+                    << llvm::join(names, ", ");
+  return diag;
+}
+
+/// An amax goes with a tensor scale and only with it.
+static LogicalResult verifyAmax(Operation *op, Value amax, const numerics::Recipe &recipe) {
+  bool expected = numerics::hasTensorScale(recipe);
+  if (expected == static_cast<bool>(amax))
+    return amax ? verifyScalar(operand(op, "amax", amax)) : success();
+  bool nvfp4 = recipe.format == numerics::BlockFormat::NVFP4;
+  std::string what = nvfp4 && !expected ? "recipe " + std::string(recipe.name)
+                                        : "format " + std::string(stringify(recipe.format));
+  auto diag = op->emitOpError("expects ")
+              << (expected ? "" : "no ") << "operand 'amax' for " << what << ", but got "
+              << (expected ? "none" : "one");
+  if (expected)
+    diag.attachNote() << "compute it with fp4.amax; a constant 2688.0 makes the tensor scale 1";
+  else
+    diag.attachNote() << what << " has no tensor scale; remove the operand"
+                      << (nvfp4 ? "" : " or use format nvfp4");
+  return diag;
+}
+
+//===----------------------------------------------------------------------===//
+// quantize
+//===----------------------------------------------------------------------===//
+
+/// Result types of a quantization, scales row-major: the pair of each orientation.
+static void quantizedTypes(RankedTensorType input, Format format, Outputs outputs,
+                           SmallVectorImpl<Type> &types) {
+  for (bool transposed : {false, true}) {
+    if (outputs == (transposed ? Outputs::Rowwise : Outputs::Columnwise))
+      continue;
+    SmallVector<int64_t> shape(input.getShape());
+    if (transposed && shape.size() == 2)
+      std::swap(shape[0], shape[1]);
+    auto data = RankedTensorType::get(shape, Float4E2M1FNType::get(input.getContext()));
+    types.push_back(data);
+    types.push_back(scalesOf(data, format));
+  }
+}
+
+LogicalResult QuantizeOp::inferReturnTypes(MLIRContext *, std::optional<Location>, Adaptor adaptor,
+                                           SmallVectorImpl<Type> &types) {
+  quantizedTypes(rankedType(adaptor.getInput()), adaptor.getFormat(), adaptor.getOutputs(), types);
+  return success();
+}
+
+bool QuantizeOp::isCompatibleReturnTypes(TypeRange, TypeRange) { return true; }
+
+void QuantizeOp::build(OpBuilder &builder, OperationState &state, Value input, Value amax,
+                       Format format, RecipeAttr recipe) {
+  SmallVector<Type> types;
+  quantizedTypes(rankedType(input), format, Outputs::Rowwise, types);
+  state.addTypes(types);
+  state.addOperands(input);
+  if (amax)
+    state.addOperands(amax);
+  auto &properties = state.getOrAddProperties<Properties>();
+  properties.setFormat(FormatAttr::get(builder.getContext(), format));
+  properties.setRecipe(recipe);
+  llvm::copy(ArrayRef<int32_t>{1, amax ? 1 : 0, 0, 0}, properties.operandSegmentSizes.begin());
+}
+
+Value QuantizeOp::getColumnwiseData() {
+  if (!hasColumnwise())
+    return {};
+  return hasRowwise() ? Value(getTransposed()[0]) : Value(getData());
+}
+
+Value QuantizeOp::getColumnwiseScales() {
+  if (!hasColumnwise())
+    return {};
+  return hasRowwise() ? Value(getTransposed()[1]) : Value(getScales());
+}
+
+/// quantize (C6): random numbers where they are needed, and for recipes that can use them.
+static LogicalResult verifyRounding(QuantizeOp op, const numerics::Recipe &recipe) {
+  bool stochastic = op.getRounding() == Rounding::Stochastic;
+  if (stochastic != static_cast<bool>(op.getRng())) { // quantize (C6)
+    auto diag = op.emitOpError("expects ")
+                << (stochastic ? "operand 'rng'" : "no operand 'rng'") << " for rounding "
+                << stringifyRounding(op.getRounding()) << ", but got "
+                << (stochastic ? "none" : "one");
+    diag.attachNote() << "stochastic rounding takes its seed and offset from a tensor<2xi64>";
+    return diag;
+  }
+  auto i64 = IntegerType::get(op.getContext(), 64);
+  if (op.getRng() && failed(verifyType(operand(op, "rng", op.getRng()), // quantize (C6)
+                                       RankedTensorType::get({2}, i64))))
+    return failure();
+  if (stochastic && recipe.adaptive != numerics::Adaptive::Off) { // quantize (C10)
+    auto diag = op.emitOpError("expects rounding nearest_even for recipe ")
+                << StringRef(recipe.name) << ", but got stochastic";
+    diag.attachNote() << "the recipe chooses scales by their rounding error";
+    return diag;
+  }
+  bool blockwise = stochastic && op.getFormat() == Format::NVFP4 && !op.hasSquareBlocks();
+  if (op.getPhilox() == Philox::TransformerEngine && !blockwise) { // quantize (C13)
+    auto diag = op.emitOpError("attribute 'philox' must be element unless rounding is stochastic "
+                               "and blocks are nvfp4's 1 x 16, but got transformer_engine");
+    diag.attachNote() << "TransformerEngine defines its mapping for that kernel only";
+    return diag;
+  }
+  return success();
+}
+
+/// quantize (C7), (C12): a block shape that the format has, and what it goes with.
+static LogicalResult verifyBlock(QuantizeOp op) {
+  std::optional<ArrayRef<int64_t>> block = op.getBlock();
+  bool nvfp4 = op.getFormat() == Format::NVFP4;
+  if (!block || *block == ArrayRef<int64_t>{1, op.getBlockSize()})
+    return success();
+  if (!nvfp4 || *block != ArrayRef<int64_t>{16, 16}) // quantize (C7)
+    return op.emitOpError("attribute 'block' must be ")
+           << (nvfp4 ? "[1, 16] or [16, 16]" : "[1, 32]") << " for format "
+           << stringifyFormat(op.getFormat()) << ", but got [" << *block << "]";
+  StringRef surplus = op.getHadamard()             ? "attribute 'hadamard'"
+                      : op.getColumnwiseHadamard() ? "attribute 'columnwise_hadamard'"
+                      : op.getColumnwiseAmax()     ? "operand 'columnwise_amax'"
+                                                   : "";
+  if (surplus.empty())
+    return success();
+  auto diag = op.emitOpError("expects no ") // quantize (C12)
+              << surplus << " for block [16, 16], but got one";
+  diag.attachNote() << "the outputs of square blocks are each other's transposed";
+  return diag;
+}
+
+/// quantize (C9): the second amax.
+static LogicalResult verifyColumnwiseAmax(QuantizeOp op) {
+  if (!op.getColumnwiseAmax())
+    return success();
+  if (op.getOutputs() == Outputs::Both && op.getAmax())
+    return verifyScalar(operand(op, "columnwise_amax", op.getColumnwiseAmax()));
+  auto diag = op.emitOpError("expects operand 'columnwise_amax' only beside 'amax' and for outputs "
+                             "both, but got outputs ")
+              << stringifyOutputs(op.getOutputs());
+  diag.attachNote() << "'amax' is that of the only orientation there is";
+  return diag;
+}
+
+/// quantize (C11): a transform of one side, `along` a dimension of the input.
+static LogicalResult verifySideTransform(QuantizeOp op, const Checked &input, StringRef name,
+                                         std::optional<HadamardAttr> transform, bool hasSide,
+                                         int64_t along) {
+  if (!transform)
+    return success();
+  if (!hasSide)
+    return op.emitOpError("expects no attribute '")
+           << name << "' for outputs " << stringifyOutputs(op.getOutputs()) << ", but got one";
+  if (!input.type.getElementType().isBF16())
+    return input.must("have elements of type bf16, which '" + name + "' transforms");
+  return verifyGroups(input, along, transform->getSize());
+}
+
+/// quantize (C8): one pair of data and scales per orientation, shaped after the input.
+static LogicalResult verifyQuantizeResults(QuantizeOp op) {
+  SmallVector<Type> expected;
+  quantizedTypes(rankedType(op.getInput()), op.getFormat(), op.getOutputs(), expected);
+  if (expected.size() != op->getNumResults()) {
+    auto diag = op.emitOpError("expects ")
+                << expected.size() << " results for outputs " << stringifyOutputs(op.getOutputs())
+                << ", but got " << op->getNumResults();
+    diag.attachNote() << "each orientation gives its data and its scales";
+    return diag;
+  }
+  static constexpr StringRef names[] = {"data", "scales", "transposed data", "transposed scales"};
+  for (auto [index, type] : llvm::enumerate(expected)) {
+    auto plain = cast<RankedTensorType>(type);
+    Checked got = result(op, names[index], op->getResult(index));
+    if (index % 2 == 1 && got.type == withScaleLayout(plain, ScaleLayout::Tiled128x4))
+      continue;
+    if (failed(verifyType(got, plain)))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult QuantizeOp::verify() {
+  Checked input = operand(*this, "input", getInput());
+  if (failed(verifyRealElements(input))) // quantize (C1)
+    return failure();
+  if (failed(verifyMatrix(input))) // quantize (C2)
+    return failure();
+  if (hasRowwise() && failed(verifyBlockAxis(input, 1, getFormat()))) // quantize (C3)
+    return failure();
+  if (hasColumnwise() && failed(verifyBlockAxis(input, 0, getFormat()))) // quantize (C3)
+    return failure();
+  numerics::Recipe recipe = getRecipe().resolve();
+  if (failed(verifyRecipe(*this, recipe, getFormat()))) // quantize (C4)
+    return failure();
+  if (failed(verifyRounding(*this, recipe)))
+    return failure();
+  if (failed(verifyAmax(*this, getAmax(), recipe))) // quantize (C5)
+    return failure();
+  if (failed(verifyBlock(*this)) || failed(verifyColumnwiseAmax(*this)))
+    return failure();
+  if (failed(verifySideTransform(*this, input, "hadamard", getHadamard(), hasRowwise(), 1)) ||
+      failed(verifySideTransform(*this, input, "columnwise_hadamard", getColumnwiseHadamard(),
+                                 hasColumnwise(), 0))) // quantize (C11)
+    return failure();
+  return verifyQuantizeResults(*this);
+}
+
+//===----------------------------------------------------------------------===//
+// dequantize
+//===----------------------------------------------------------------------===//
+
+numerics::Recipe DequantizeOp::resolveRecipe() {
+  return getRecipe() ? getRecipe()->resolve() : defaultRecipe(getFormat());
+}
+
+LogicalResult DequantizeOp::verify() {
+  Checked data = operand(*this, "data", getData());
+  Checked scales = operand(*this, "scales", getScales());
+  if (failed(verifyDataElements(data)) || failed(verifyMatrix(data))) // dequantize (C1)
+    return failure();
+  if (failed(verifyBlockAxis(data, 1, getFormat()))) // dequantize (C2)
+    return failure();
+  if (failed(verifyScaleElements(scales, getFormat()))) // dequantize (C3)
+    return failure();
+  if (failed(verifyRowMajor(scales))) // dequantize (C4)
+    return failure();
+  if (failed(verifyType(scales, scalesOf(data.type, getFormat())))) // dequantize (C5)
+    return failure();
+  numerics::Recipe recipe = resolveRecipe();
+  if (failed(verifyRecipe(*this, recipe, getFormat()))) // dequantize (C9)
+    return failure();
+  if (failed(verifyAmax(*this, getAmax(), recipe))) // dequantize (C6)
+    return failure();
+  Checked output = result(*this, "result", getResult());
+  if (failed(verifyRealElements(output))) // dequantize (C7)
+    return failure();
+  return verifyType(output, // dequantize (C8)
+                    RankedTensorType::get(data.type.getShape(), output.type.getElementType()));
+}

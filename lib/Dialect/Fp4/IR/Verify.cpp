@@ -1,0 +1,136 @@
+//===- Verify.cpp - What several verifiers of the fp4 dialect check -------===//
+#include "Verify.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace fp4;
+using namespace fp4::verify;
+
+InFlightDiagnostic Checked::must(const Twine &condition) const {
+  return op->emitOpError() << what << " must " << condition << ", but got " << type;
+}
+
+Checked verify::operand(Operation *op, StringRef name, Value value) {
+  return {op, ("operand '" + name + "'").str(), cast<RankedTensorType>(value.getType())};
+}
+
+Checked verify::result(Operation *op, StringRef name, Value value) {
+  return {op, ("result '" + name + "'").str(), cast<RankedTensorType>(value.getType())};
+}
+
+static std::string printed(RankedTensorType type) {
+  std::string text;
+  llvm::raw_string_ostream(text) << type;
+  return text;
+}
+
+LogicalResult verify::verifyMatrix(const Checked &value) {
+  if (value.type.getRank() != 2)
+    return value.must("have 2 dimensions");
+  if (Attribute encoding = value.type.getEncoding(); encoding && !isa<ScaleLayoutAttr>(encoding))
+    return value.must("have no encoding but #fp4.scale_layout");
+  if (!value.type.isDynamicDim(1))
+    return success();
+  auto diag = value.must("have a static number of columns");
+  diag.attachNote() << "only the rows, dimension 0, may be dynamic";
+  return diag;
+}
+
+LogicalResult verify::verifyRealElements(const Checked &value) {
+  Type element = value.type.getElementType();
+  if (element.isBF16() || element.isF16() || element.isF32())
+    return success();
+  return value.must("have elements of type bf16, f16 or f32");
+}
+
+LogicalResult verify::verifyDataElements(const Checked &value) {
+  if (isa<Float4E2M1FNType>(value.type.getElementType()))
+    return success();
+  return value.must("have elements of type f4E2M1FN");
+}
+
+LogicalResult verify::verifyScaleElements(const Checked &value, Format format) {
+  Type expected = scaleType(value.type.getContext(), format);
+  if (value.type.getElementType() == expected)
+    return success();
+  auto diag = value.must("have elements of type " +
+                         Twine(format == Format::NVFP4 ? "f8E4M3FN" : "f8E8M0FNU"));
+  diag.attachNote() << "this is the scale type of format " << stringifyFormat(format);
+  return diag;
+}
+
+LogicalResult verify::verifyScalar(const Checked &value) {
+  if (value.type.getRank() == 0 && value.type.getElementType().isF32() && !value.type.getEncoding())
+    return success();
+  auto diag = value.must("be a tensor<f32>");
+  diag.attachNote() << "it is one number in device memory, not a vector and not a constant";
+  return diag;
+}
+
+LogicalResult verify::verifyType(const Checked &value, RankedTensorType expected) {
+  if (value.type == expected)
+    return success();
+  return value.must("be '" + Twine(printed(expected)) + "'");
+}
+
+LogicalResult verify::verifyMultiple(const Checked &value, int64_t dimension, int64_t multiple,
+                             const Twine &why) {
+  int64_t extent = value.type.getDimSize(dimension);
+  if (!ShapedType::isDynamic(extent) && extent % multiple == 0)
+    return success();
+  std::string found = ShapedType::isDynamic(extent) ? "?" : std::to_string(extent);
+  auto diag = value.op->emitOpError()
+              << value.what << " must have a dimension " << dimension << " that is a multiple of "
+              << multiple << ", but got " << found;
+  diag.attachNote() << why;
+  return diag;
+}
+
+LogicalResult verify::verifyBlockMultiple(const Checked &value, int64_t dimension, Format format) {
+  return verifyMultiple(value, dimension, blockSize(format),
+                        Twine("a block of format ") + stringifyFormat(format) + " has " +
+                            Twine(blockSize(format)) +
+                            " elements of the contraction axis; pad that axis with zeros");
+}
+
+LogicalResult verify::verifyBlockAxis(const Checked &value, int64_t dimension, Format format) {
+  if (format == Format::MXFP4)
+    return verifyBlockMultiple(value, dimension, format);
+  if (!value.type.isDynamicDim(dimension))
+    return success();
+  auto diag = value.must("have a static dimension " + Twine(dimension));
+  diag.attachNote() << "blocks are cut along it; the other dimension of rowwise outputs may be "
+                       "dynamic";
+  return diag;
+}
+
+LogicalResult verify::verifyRowMajor(const Checked &scales) {
+  if (!scaleLayout(scales.type))
+    return success();
+  auto diag = scales.must("be row-major");
+  diag.attachNote() << "insert fp4.unswizzle_scales";
+  return diag;
+}
+
+LogicalResult verify::verifyTiled(const Checked &scales) {
+  if (scaleLayout(scales.type) == ScaleLayout::Tiled128x4)
+    return success();
+  auto diag = scales.must("have layout #fp4.scale_layout<tiled_128x4>");
+  diag.attachNote() << "insert fp4.swizzle_scales";
+  return diag;
+}
+
+RankedTensorType verify::rankedType(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+static int64_t dimOr(RankedTensorType type, unsigned dimension) {
+  return dimension < type.getRank() ? type.getDimSize(dimension) : ShapedType::kDynamic;
+}
+
+RankedTensorType verify::scalesOf(RankedTensorType data, Format format) {
+  int64_t columns = dimOr(data, 1);
+  int64_t blocks = ShapedType::isDynamic(columns)
+                       ? columns
+                       : static_cast<int64_t>(llvm::divideCeil(columns, blockSize(format)));
+  return RankedTensorType::get({dimOr(data, 0), blocks}, scaleType(data.getContext(), format));
+}

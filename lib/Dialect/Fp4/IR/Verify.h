@@ -1,0 +1,50 @@
+//===- Verify.h - What several verifiers of the fp4 dialect check ---------===//
+//
+// One function per condition, so that it is worded once. Each reports at the operation and names
+// the operand or result; callers carry the label of the constraint.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+
+namespace fp4::verify {
+
+/// One operand or result under verification: `what` is its kind and name, "operand 'input'".
+struct Checked {
+  mlir::Operation *op;
+  std::string what;
+  mlir::RankedTensorType type;
+
+  mlir::InFlightDiagnostic must(const llvm::Twine &condition) const;
+};
+
+Checked operand(mlir::Operation *op, llvm::StringRef name, mlir::Value value);
+Checked result(mlir::Operation *op, llvm::StringRef name, mlir::Value value);
+
+/// Two dimensions, the second static, in a layout that has a buffer.
+mlir::LogicalResult verifyMatrix(const Checked &value);
+/// bf16, f16 or f32.
+mlir::LogicalResult verifyRealElements(const Checked &value);
+mlir::LogicalResult verifyDataElements(const Checked &value);
+mlir::LogicalResult verifyScaleElements(const Checked &value, Format format);
+/// tensor<f32>.
+mlir::LogicalResult verifyScalar(const Checked &value);
+mlir::LogicalResult verifyType(const Checked &value, mlir::RankedTensorType expected);
+mlir::LogicalResult verifyRowMajor(const Checked &scales);
+mlir::LogicalResult verifyTiled(const Checked &scales);
+
+/// The extent of `dimension` is static and a multiple of `multiple`; `why` is the note.
+mlir::LogicalResult verifyMultiple(const Checked &value, int64_t dimension, int64_t multiple,
+                                   const llvm::Twine &why);
+/// The same for whole blocks of `format`.
+mlir::LogicalResult verifyBlockMultiple(const Checked &value, int64_t dimension, Format format);
+/// `dimension` is a contraction axis that quantizers can cut: static; whole blocks for mxfp4, whose
+/// blocks have no remainder.
+mlir::LogicalResult verifyBlockAxis(const Checked &value, int64_t dimension, Format format);
+
+mlir::RankedTensorType rankedType(mlir::Value value);
+/// The row-major scales of a matrix of type `data`, blocks along dimension 1.
+mlir::RankedTensorType scalesOf(mlir::RankedTensorType data, Format format);
+
+} // namespace fp4::verify

@@ -1,0 +1,249 @@
+// Recipes as text. One table row per decision: its name, its format, how its value is written.
+#include "fp4/Numerics/Recipe.h"
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <fmt/format.h>
+#include <functional>
+#include <type_traits>
+#include <vector>
+
+namespace fp4::numerics {
+namespace {
+
+using Names = std::span<const std::string_view>;
+
+/// Values are enumerators (`names`, in the order of the enumeration) or, without names, numbers.
+struct Decision {
+  std::string_view name;
+  std::optional<BlockFormat> format; ///< none: both formats have it
+  Names names;
+  std::function<float(const Recipe &)> get; ///< the number, or the index of the enumerator
+  std::function<void(Recipe &, float)> set;
+};
+
+constexpr std::array<std::string_view, 2> nanPolicies = {"drop", "propagate"};
+constexpr std::array<std::string_view, 2> negativeZeros = {"drop", "keep"};
+constexpr std::array<std::string_view, 2> nanElements = {"six", "zero"};
+constexpr std::array<std::string_view, 7> globalRules = {
+    "one",           "guarded_divide",  "divide",  "reciprocal",
+    "decode_divide", "decode_multiply", "supplied"};
+constexpr std::array<std::string_view, 6> scaleSpellings = {
+    "multiply_folded", "divide_then_multiply", "multiply_then_multiply",
+    "divide_twice",    "multiply_then_divide", "divide_by_product"};
+constexpr std::array<std::string_view, 6> encodeSpellings = {
+    "reciprocal_of_product",   "global_over_scale", "reciprocal_over_scale",
+    "global_times_reciprocal", "divide_by_product", "bf16_global_over_scale"};
+constexpr std::array<std::string_view, 7> guards = {"clamp_drop_nan",
+                                                    "clamp_keep_nan",
+                                                    "zero_if_amax_zero",
+                                                    "zero_if_amax_zero_clamp",
+                                                    "zero_if_scale_zero",
+                                                    "epsilon_scale",
+                                                    "none"};
+constexpr std::array<std::string_view, 2> scaleCasts = {"non_saturating", "saturating"};
+constexpr std::array<std::string_view, 4> adaptives = {
+    "off", "four_over_six_absolute", "four_over_six_squared", "four_over_six_largest"};
+constexpr std::array<std::string_view, 6> exponentRules = {
+    "floor", "ceil", "even", "even_down", "round_up", "round_up_divide"};
+constexpr std::array<std::string_view, 2> nonFinites = {"largest", "nan"};
+constexpr std::array<std::string_view, 3> zeroBytes = {"exact", "one", "zero"};
+
+template <auto Member>
+Decision decision(std::string_view name, std::optional<BlockFormat> format, Names names) {
+  using Value = std::remove_cvref_t<decltype(std::declval<Recipe>().*Member)>;
+  return {name, format, names,
+          [](const Recipe &recipe) { return static_cast<float>(recipe.*Member); },
+          [](Recipe &recipe, float value) {
+            if constexpr (std::is_enum_v<Value>)
+              recipe.*Member = static_cast<Value>(static_cast<int>(value));
+            else
+              recipe.*Member = static_cast<Value>(value);
+          }};
+}
+
+std::span<const Decision> decisions() {
+  constexpr auto nvfp4 = BlockFormat::NVFP4, mxfp4 = BlockFormat::MXFP4;
+  static const std::array table = {
+      decision<&Recipe::amaxNaN>("amax_nan", std::nullopt, nanPolicies),
+      decision<&Recipe::keepNegativeZero>("negative_zero", std::nullopt, negativeZeros),
+      decision<&Recipe::nanElementIsZero>("nan_element", std::nullopt, nanElements),
+      decision<&Recipe::global>("tensor_scale", nvfp4, globalRules),
+      decision<&Recipe::scale>("scale", nvfp4, scaleSpellings),
+      decision<&Recipe::encode>("encode", nvfp4, encodeSpellings),
+      decision<&Recipe::guard>("guard", nvfp4, guards),
+      decision<&Recipe::e4m3Max>("e4m3_max", nvfp4, {}),
+      decision<&Recipe::scaleFloor>("scale_floor", nvfp4, {}),
+      decision<&Recipe::saturatingScaleCast>("scale_cast", nvfp4, scaleCasts),
+      decision<&Recipe::adaptive>("adaptive", nvfp4, adaptives),
+      decision<&Recipe::exponent>("exponent", mxfp4, exponentRules),
+      decision<&Recipe::nonFiniteIsNaN>("non_finite", mxfp4, nonFinites),
+      decision<&Recipe::zeroByte>("zero_byte", mxfp4, zeroBytes),
+  };
+  return table;
+}
+
+bool applies(const Decision &decision, const Recipe &recipe) {
+  return !decision.format || *decision.format == recipe.format;
+}
+
+tl::unexpected<Error> usage(std::string message, std::string note = "") {
+  return makeError(ErrorKind::Usage, std::move(message), std::move(note));
+}
+
+std::string listed(auto &&names) {
+  std::string text;
+  for (std::string_view name : names)
+    text += (text.empty() ? "" : ", ") + std::string(name);
+  return text;
+}
+
+std::string decisionNames(const Recipe &recipe) {
+  std::vector<std::string_view> names;
+  for (const Decision &decision : decisions())
+    if (applies(decision, recipe))
+      names.push_back(decision.name);
+  return listed(names);
+}
+
+/// The shortest decimal that is `value`; with a point where it has an exponent, as MLIR wants it.
+std::string spellNumber(float value) {
+  std::string text = fmt::format("{}", value);
+  const size_t exponent = text.find('e');
+  if (exponent != std::string::npos && text.find('.') == std::string::npos)
+    text.insert(exponent, ".0");
+  return text;
+}
+
+std::string spellValue(const Decision &decision, const Recipe &recipe) {
+  const float value = decision.get(recipe);
+  return decision.names.empty() ? spellNumber(value)
+                                : std::string(decision.names[static_cast<size_t>(value)]);
+}
+
+std::string_view trimmed(std::string_view text) {
+  const size_t first = text.find_first_not_of(" \t\n");
+  if (first == std::string_view::npos)
+    return {};
+  return text.substr(first, text.find_last_not_of(" \t\n") - first + 1);
+}
+
+/// Splits at the first `separator`: what is before it, and `text` becomes what follows.
+std::string_view takeUntil(std::string_view &text, char separator) {
+  const size_t end = text.find(separator);
+  const std::string_view head = trimmed(text.substr(0, end));
+  text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+  return head;
+}
+
+/// Spellings that read g, which rules of the decode scale do not have.
+bool readsEncodeScale(const Recipe &recipe) {
+  switch (recipe.scale) {
+  case ScaleSpelling::MultiplyFolded:
+  case ScaleSpelling::DivideThenMultiply:
+  case ScaleSpelling::MultiplyThenMultiply:
+    return true;
+  default:
+    return recipe.encode == EncodeSpelling::GlobalOverScale ||
+           recipe.encode == EncodeSpelling::GlobalTimesReciprocal ||
+           recipe.encode == EncodeSpelling::BF16GlobalOverScale;
+  }
+}
+
+bool inRange(float value, float least) {
+  return std::isfinite(value) && value >= least && value <= 448.f;
+}
+
+Status checkAdaptive(const Recipe &recipe) {
+  if (recipe.adaptive == Adaptive::Off)
+    return {};
+  if (recipe.global == GlobalRule::One || recipe.global == GlobalRule::Supplied)
+    return usage("an adaptive recipe expects a tensor scale that derives from an amax",
+                 "the error of a candidate is measured with it");
+  if (recipe.scaleFloor != 0.f || !recipe.saturatingScaleCast)
+    return usage("an adaptive recipe expects scale_floor = 0 and scale_cast = saturating",
+                 "candidate scales are clamped to 448 and have no floor");
+  return {};
+}
+
+} // namespace
+
+Status checkRecipe(const Recipe &recipe) {
+  if (recipe.format == BlockFormat::MXFP4)
+    return {};
+  if (!inRange(recipe.e4m3Max, 0x1p-9f))
+    return usage("decision 'e4m3_max' must be a number from 2^-9 to 448, but got " +
+                 spellNumber(recipe.e4m3Max));
+  if (!inRange(recipe.scaleFloor, 0.f))
+    return usage("decision 'scale_floor' must be a number from 0 to 448, but got " +
+                 spellNumber(recipe.scaleFloor));
+  const bool decodeOnly =
+      recipe.global == GlobalRule::DecodeDivide || recipe.global == GlobalRule::DecodeMultiply;
+  if (decodeOnly && readsEncodeScale(recipe))
+    return usage("tensor_scale decode_divide and decode_multiply have no encode scale, but "
+                 "the spellings of scale and encode read it",
+                 "spellings of the decode scale are scale = divide_twice, multiply_then_divide, "
+                 "divide_by_product and encode = reciprocal_of_product, reciprocal_over_scale, "
+                 "divide_by_product");
+  const bool bounded =
+      recipe.guard != FactorGuard::None && recipe.guard != FactorGuard::EpsilonScale;
+  if (recipe.encode == EncodeSpelling::DivideByProduct && bounded)
+    return usage("encode divide_by_product has no factor that a guard could bound",
+                 "remove the guard: guard = none or epsilon_scale");
+  return checkAdaptive(recipe);
+}
+
+Status setDecision(Recipe &recipe, std::string_view name, std::string_view value) {
+  for (const Decision &decision : decisions()) {
+    if (decision.name != name || !applies(decision, recipe))
+      continue;
+    for (size_t i = 0; i < decision.names.size(); ++i)
+      if (decision.names[i] == value) {
+        decision.set(recipe, static_cast<float>(i));
+        return {};
+      }
+    float number = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+    if (decision.names.empty() && error == std::errc() && end == value.data() + value.size()) {
+      decision.set(recipe, number);
+      return {};
+    }
+    const std::string expected =
+        decision.names.empty() ? "a number" : "one of " + listed(decision.names);
+    return usage(fmt::format("decision '{}' must be {}, but got '{}'", name, expected, value));
+  }
+  return usage(fmt::format("recipe '{}' of format {} has no decision '{}'", recipe.name,
+                           stringify(recipe.format), name),
+               "its decisions are " + decisionNames(recipe));
+}
+
+Expected<Recipe> parseRecipe(std::string_view text) {
+  auto named = requireRecipe(takeUntil(text, ','));
+  if (!named)
+    return tl::unexpected(named.error());
+  Recipe recipe = **named;
+  while (!text.empty()) {
+    std::string_view value = takeUntil(text, ',');
+    const std::string_view item = value, name = takeUntil(value, '=');
+    if (name.size() == item.size())
+      return usage(fmt::format("a decision of recipe '{}' must be written NAME = VALUE, but got "
+                               "'{}'",
+                               recipe.name, item));
+    FP4_TRY(setDecision(recipe, name, trimmed(value)));
+  }
+  FP4_TRY(checkRecipe(recipe));
+  return recipe;
+}
+
+std::string spell(const Recipe &recipe) {
+  const Recipe *named = lookupRecipe(recipe.name);
+  if (!named || named->format != recipe.format)
+    named = lookupRecipe(recipe.format == BlockFormat::NVFP4 ? "transformer_engine" : "ocp_floor");
+  std::string text(named->name);
+  for (const Decision &decision : decisions())
+    if (applies(decision, recipe) && decision.get(recipe) != decision.get(*named))
+      text += fmt::format(", {} = {}", decision.name, spellValue(decision, recipe));
+  return text;
+}
+
+} // namespace fp4::numerics

@@ -1,0 +1,95 @@
+// RUN: %fp4-opt-once %s -split-input-file -verify-diagnostics
+// One case per constraint of docs/Spec.md. The first operation of a case is legal, the second differs
+// from it in what the constraint is about.
+
+// scale_layout (C1)
+func.func private @layout_elements(tensor<4x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+// expected-error @+1 {{scale layout #fp4.scale_layout<tiled_128x4> expects elements of type f8E4M3FN or f8E8M0FNU, but got 'bf16'}}
+func.func private @layout_elements_bad(tensor<4x2xbf16, #fp4.scale_layout<tiled_128x4>>)
+
+// -----
+
+// scale_layout (C2)
+func.func private @layout_rank(tensor<4x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+// expected-error @+1 {{scale layout #fp4.scale_layout<tiled_128x4> expects 2 dimensions, but got 1}}
+func.func private @layout_rank_bad(tensor<8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+
+// -----
+
+// function (C1)
+func.func private @name(tensor<4x8xbf16> {fp4.name = "x"})
+// expected-error @+1 {{attribute 'fp4.name' of argument 0 must be a string, but got 7 : i64}}
+func.func private @name_bad(tensor<4x8xbf16> {fp4.name = 7})
+
+// -----
+
+// function (C2)
+func.func private @dims(tensor<4x8xbf16> {fp4.dims = ["M", "K"]})
+// expected-error @+1 {{attribute 'fp4.dims' of argument 0 must be one string for each dimension of 'tensor<4x8xbf16>', but got ["M"]}}
+func.func private @dims_bad(tensor<4x8xbf16> {fp4.dims = ["M"]})
+
+// -----
+
+func.func private @known() -> (tensor<f32> {fp4.name = "alpha"})
+// expected-error @+2 {{result 0 has the unknown attribute 'fp4.title'}}
+// expected-note @+1 {{known are fp4.name and fp4.dims}}
+func.func private @unknown() -> (tensor<f32> {fp4.title = "alpha"})
+
+// -----
+
+// recipe (C1)
+func.func private @recipe_name() attributes {ok = #fp4.recipe<mslk>}
+// expected-error @+2 {{unknown recipe 'nvidia'}}
+// expected-note @+1 {{known recipes: transformer_engine, transformer_engine_2_13}}
+func.func private @recipe_name_bad() attributes {bad = #fp4.recipe<nvidia>}
+
+// -----
+
+// recipe (C2)
+func.func private @decision() attributes {ok = #fp4.recipe<vllm, scale_floor = 0.5>}
+// expected-error @+2 {{recipe 'ocp_floor' of format mxfp4 has no decision 'scale_floor'}}
+// expected-note @+1 {{its decisions are amax_nan, negative_zero, nan_element, exponent, non_finite, zero_byte}}
+func.func private @decision_bad() attributes {bad = #fp4.recipe<ocp_floor, scale_floor = 0.5>}
+
+// -----
+
+// recipe (C2)
+func.func private @value() attributes {ok = #fp4.recipe<vllm, guard = none>}
+// expected-error @+1 {{decision 'guard' must be one of clamp_drop_nan, clamp_keep_nan}}
+func.func private @value_bad() attributes {bad = #fp4.recipe<vllm, guard = 0>}
+
+// -----
+
+// recipe (C2)
+func.func private @range() attributes {ok = #fp4.recipe<vllm, e4m3_max = 256>}
+// expected-error @+1 {{decision 'e4m3_max' must be a number from 2^-9 to 448, but got 0}}
+func.func private @range_bad() attributes {bad = #fp4.recipe<vllm, e4m3_max = 0>}
+
+// -----
+
+// recipe (C3)
+func.func private @decisions() attributes {ok = #fp4.recipe<torchao, tensor_scale = decode_multiply>}
+// expected-error @+2 {{tensor_scale decode_divide and decode_multiply have no encode scale, but the spellings of scale and encode read it}}
+// expected-note @+1 {{spellings of the decode scale are scale = divide_twice}}
+func.func private @decisions_bad() attributes {bad = #fp4.recipe<transformer_engine, tensor_scale = decode_multiply>}
+
+// -----
+
+// hadamard (C3): the attribute has the constraints of the operation.
+func.func private @size() attributes {ok = #fp4.hadamard<size = 64>}
+// expected-error @+1 {{attribute 'size' must be 16, 32, 64 or 128, but got 8}}
+func.func private @size_bad() attributes {bad = #fp4.hadamard<size = 8>}
+
+// -----
+
+// hadamard (C6)
+func.func private @mask() attributes {ok = #fp4.hadamard<size = 64, sign_mask = 0xFFFF>}
+// expected-error @+2 {{attribute 'sign_mask' must have no bit set at or above 16, but got 65536}}
+// expected-note @+1 {{bit i negates elements i, i + 16, ... of each group}}
+func.func private @mask_bad() attributes {bad = #fp4.hadamard<size = 64, sign_mask = 0x10000>}
+
+// -----
+
+func.func private @field() attributes {ok = #fp4.hadamard<arithmetic = tensor_core>}
+// expected-error @+1 {{expects size, sign_mask or arithmetic, but got dimension}}
+func.func private @field_bad() attributes {bad = #fp4.hadamard<dimension = 1>}

@@ -1,0 +1,180 @@
+// RUN: %fp4-opt-once %s -split-input-file -verify-diagnostics
+// One case per constraint of docs/Spec.md. The first operation of a case is legal, the second differs
+// from it in what the constraint is about.
+
+// matmul_alpha (C1)
+func.func @alpha_operand(%ok: tensor<f32>, %bad: tensor<1xf32>) {
+  %0 = fp4.matmul_alpha %ok, %ok : tensor<f32>, tensor<f32> -> tensor<f32>
+  // expected-error @+2 {{operand 'rhs_amax' must be a tensor<f32>, but got 'tensor<1xf32>'}}
+  // expected-note @+1 {{one number in device memory}}
+  %1 = fp4.matmul_alpha %ok, %bad : tensor<f32>, tensor<1xf32> -> tensor<f32>
+  return
+}
+
+// -----
+
+// matmul_alpha (C2)
+func.func @alpha_result(%ok: tensor<f32>) {
+  %0 = fp4.matmul_alpha %ok, %ok : tensor<f32>, tensor<f32> -> tensor<f32>
+  // expected-error @+2 {{result 'alpha' must be a tensor<f32>, but got 'tensor<bf16>'}}
+  // expected-note @+1 {{one number in device memory}}
+  %1 = fp4.matmul_alpha %ok, %ok : tensor<f32>, tensor<f32> -> tensor<bf16>
+  return
+}
+
+// -----
+
+// blockscaled_matmul (C1)
+func.func @matmul_data(%a: tensor<?x64xf4E2M1FN>, %sa: tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, 
+    %b: tensor<8x64xf4E2M1FN>, %sb: tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, 
+    %bad_b: tensor<8x64xbf16>) {
+  %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>}
+      : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
+  // expected-error @+1 {{operand 'rhs' must have elements of type f4E2M1FN, but got 'tensor<8x64xbf16>'}}
+  %1 = fp4.blockscaled_matmul %a scaled %sa, %bad_b scaled %sb {format = #fp4.format<mxfp4>}
+      : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xbf16>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+// blockscaled_matmul (C2)
+func.func @matmul_k(%a: tensor<?x64xf4E2M1FN>, %sa: tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, 
+    %b: tensor<8x64xf4E2M1FN>, %sb: tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, 
+    %bad_b: tensor<8x96xf4E2M1FN>) {
+  %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>}
+      : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
+  // expected-error @+2 {{expects operands 'lhs' and 'rhs' with equal dimensions 1, but got 64 and 96}}
+  // expected-note @+1 {{both are contracted along dimension 1: lhs is M x K and rhs is N x K}}
+  %1 = fp4.blockscaled_matmul %a scaled %sa, %bad_b scaled %sb {format = #fp4.format<mxfp4>}
+      : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x96xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+// blockscaled_matmul (C3)
+func.func @matmul_block(%a: tensor<?x64xf4E2M1FN>, %sa: tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, 
+    %b: tensor<8x64xf4E2M1FN>, %sb: tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, 
+    %bad_a: tensor<?x48xf4E2M1FN>, %bad_b: tensor<8x48xf4E2M1FN>) {
+  %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>}
+      : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
+  // expected-error @+2 {{operand 'lhs' must have a dimension 1 that is a multiple of 32, but got 48}}
+  // expected-note @+1 {{a block of format mxfp4 has 32 elements of the contraction axis; pad that axis with zeros}}
+  %1 = fp4.blockscaled_matmul %bad_a scaled %sa, %bad_b scaled %sb {format = #fp4.format<mxfp4>}
+      : (tensor<?x48xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x48xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+// blockscaled_matmul (C4)
+func.func @matmul_scale_elements(%a: tensor<?x64xf4E2M1FN>, %sa: tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, 
+    %b: tensor<8x64xf4E2M1FN>, %sb: tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, 
+    %bad_sa: tensor<?x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
+  %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>}
+      : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
+  // expected-error @+2 {{operand 'lhs_scales' must have elements of type f8E8M0FNU}}
+  // expected-note @+1 {{this is the scale type of format mxfp4}}
+  %1 = fp4.blockscaled_matmul %a scaled %bad_sa, %b scaled %sb {format = #fp4.format<mxfp4>}
+      : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+// blockscaled_matmul (C5)
+func.func @matmul_scale_layout(%a: tensor<?x64xf4E2M1FN>, %sa: tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, 
+    %b: tensor<8x64xf4E2M1FN>, %sb: tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, 
+    %bad_sb: tensor<8x2xf8E8M0FNU>) {
+  %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>}
+      : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
+  // expected-error @+2 {{operand 'rhs_scales' must have layout #fp4.scale_layout<tiled_128x4>, but got 'tensor<8x2xf8E8M0FNU>'}}
+  // expected-note @+1 {{insert fp4.swizzle_scales}}
+  %1 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %bad_sb {format = #fp4.format<mxfp4>}
+      : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+// blockscaled_matmul (C6)
+func.func @matmul_scale_shape(%a: tensor<?x64xf4E2M1FN>, %sa: tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, 
+    %b: tensor<8x64xf4E2M1FN>, %sb: tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, 
+    %bad_sa: tensor<?x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {
+  %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>}
+      : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
+  // expected-error @+1 {{operand 'lhs_scales' must be 'tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>', but got 'tensor<?x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>'}}
+  %1 = fp4.blockscaled_matmul %a scaled %bad_sa, %b scaled %sb {format = #fp4.format<mxfp4>}
+      : (tensor<?x64xf4E2M1FN>, tensor<?x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+// blockscaled_matmul (C7)
+func.func @matmul_alpha_type(%a: tensor<?x64xf4E2M1FN>, %sa: tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, 
+    %b: tensor<8x64xf4E2M1FN>, %sb: tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, 
+    %alpha: tensor<f32>, %bad: tensor<8xf32>) {
+  %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha {format = #fp4.format<mxfp4>}
+      : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<f32>) -> tensor<?x8xf32>
+  // expected-error @+2 {{operand 'alpha' must be a tensor<f32>, but got 'tensor<8xf32>'}}
+  // expected-note @+1 {{one number in device memory}}
+  %1 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %bad {format = #fp4.format<mxfp4>}
+      : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8xf32>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+// blockscaled_matmul (C8)
+func.func @matmul_dynamic_rhs(%a: tensor<?x64xf4E2M1FN>, %sa: tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, 
+    %b: tensor<8x64xf4E2M1FN>, %sb: tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, 
+    %bad_b: tensor<?x64xf4E2M1FN>, %bad_sb: tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {
+  %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>}
+      : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
+  // expected-error @+2 {{operand 'rhs' must have a static shape, but got 'tensor<?x64xf4E2M1FN>'}}
+  // expected-note @+1 {{only the rows of 'lhs' may be dynamic; swap the operands to make the other side dynamic}}
+  %1 = fp4.blockscaled_matmul %a scaled %sa, %bad_b scaled %bad_sb {format = #fp4.format<mxfp4>}
+      : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+// blockscaled_matmul (C9)
+func.func @matmul_result_elements(%a: tensor<?x64xf4E2M1FN>, %sa: tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, 
+    %b: tensor<8x64xf4E2M1FN>, %sb: tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {
+  %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>}
+      : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
+  // expected-error @+1 {{result 'result' must have elements of type bf16, f16 or f32, but got 'tensor<?x8xf8E4M3FN>'}}
+  %1 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>}
+      : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf8E4M3FN>
+  return
+}
+
+// -----
+
+// blockscaled_matmul (C10)
+func.func @matmul_result_shape(%a: tensor<?x64xf4E2M1FN>, %sa: tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, 
+    %b: tensor<8x64xf4E2M1FN>, %sb: tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {
+  %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>}
+      : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
+  // expected-error @+1 {{result 'result' must be 'tensor<?x8xf32>', but got 'tensor<8x?xf32>'}}
+  %1 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>}
+      : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<8x?xf32>
+  return
+}
+
+// -----
+
+// blockscaled_matmul (C11)
+func.func @matmul_tile(%a: tensor<?x64xf4E2M1FN>, %sa: tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, 
+    %b: tensor<8x64xf4E2M1FN>, %sb: tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {
+  %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>, tile_n = 64 : i64}
+      : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
+  // expected-error @+1 {{attribute 'tile_n' must be 64, 128, 192 or 256, but got 96}}
+  %1 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>, tile_n = 96 : i64}
+      : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
+  return
+}
