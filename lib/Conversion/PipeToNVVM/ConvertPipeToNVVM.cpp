@@ -55,6 +55,7 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
               .Case([](fp4::pipe::ChannelOp channel) { return channel.isPipelined(); })
               .Case<fp4::pipe::LoadOp, fp4::pipe::LoadScalesOp>(
                   [](auto load) { return bool(load.getIteration()); })
+              .Case([](fp4::pipe::HadamardMatrixOp matrix) { return bool(matrix.getDest()); })
               .Case([](fp4::pipe::CopyScalesOp copy) { return copy.getTmemColumn().has_value(); })
               .Default(true);
       if (placed)

@@ -1,4 +1,4 @@
-//===- Epilogue.cpp - Accumulator reads and predicated stores -------------===//
+//===- Epilogue.cpp - Accumulator reads, predicated stores, constant tiles ===//
 //
 // Accumulator lane r belongs to thread r of the four epilogue warps, whose first warp is a multiple
 // of four: r = thread index mod 128. A warp addresses the 32 lanes of its quadrant only; the lane
@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "InlinePtx.h"
 #include "Lowering.h"
+
+#include "fp4/ISA/Swizzle.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -58,6 +60,8 @@ private:
   }
 };
 
+/// Stores count in units: elements, or words of eight packed fp4. What the type converter makes of
+/// the vector is a vector of units.
 struct LowerStore : fp4::PipePattern<fp4::pipe::StoreOp> {
   using PipePattern::PipePattern;
 
@@ -65,21 +69,31 @@ struct LowerStore : fp4::PipePattern<fp4::pipe::StoreOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
     fp4::pipe::GlobalType dest = op.getDest().getType();
-    int64_t columns = dest.getShape()[1];
-    int64_t count = cast<VectorType>(op.getValue().getType()).getNumElements();
+    if (dest.isScales())
+      return storeScales(op, adaptor, rewriter);
+    auto type = cast<VectorType>(adaptor.getValue().getType());
+    int64_t unitBytes = type.getElementTypeBitWidth() / 8;
+    bool packed = type != op.getValue().getType() && unitBytes == 4;
+    // The bytes behind the last packed column belong to nobody.
+    int64_t columns = packed ? dest.getRowPitch() / unitBytes : dest.getShape()[1];
+    int64_t count = type.getNumElements();
     bool ragged = columns % count != 0; // a segment may then straddle the last column
     Value row = arith::AddIOp::create(rewriter, loc, adaptor.getRow(),
                                       accumulatorLane(rewriter, loc, state));
+    Value firstColumn = adaptor.getColumn();
+    if (packed)
+      firstColumn =
+          arith::ShRUIOp::create(rewriter, loc, firstColumn, fp4::constantI32(rewriter, loc, 3));
     Value last = fp4::constantI32(rewriter, loc, columns);
     Value exists = arith::AndIOp::create(
         rewriter, loc, isBelow(rewriter, loc, row, rowLimit(rewriter, op, adaptor)),
-        isBelow(rewriter, loc, adaptor.getColumn(), last));
+        isBelow(rewriter, loc, firstColumn, last));
     auto guard = scf::IfOp::create(rewriter, loc, exists, /*withElseRegion=*/false);
     rewriter.setInsertionPointToStart(guard.thenBlock());
-    Value pointer = segment(rewriter, op, adaptor, row);
-    int64_t piece = pieceElements(dest, count);
+    Value pointer = segment(rewriter, op, adaptor, row, firstColumn, unitBytes);
+    int64_t piece = pieceUnits(dest, count, unitBytes, packed ? 32 : 16);
     for (int64_t first = 0; first < count; first += piece) {
-      Value column = adaptor.getColumn();
+      Value column = firstColumn;
       if (ragged && first)
         column =
             arith::AddIOp::create(rewriter, loc, column, fp4::constantI32(rewriter, loc, first));
@@ -111,20 +125,71 @@ private:
     body();
   }
 
-  /// Elements of one access: as many as every row's start is aligned for, 16 bytes at most. Since
-  /// pieces divide the row, each lies inside it or beyond it as a whole.
-  static int64_t pieceElements(fp4::pipe::GlobalType dest, int64_t count) {
-    int64_t bytes = dest.getElementType().getIntOrFloatBitWidth() / 8;
-    return std::min(count, std::gcd<int64_t>(16, dest.getRowPitch()) / bytes);
+  /// Units of one access: as many as every row's start is aligned for, `widest` bytes at most.
+  /// Since pieces divide the row, each lies inside it or beyond it as a whole.
+  static int64_t pieceUnits(fp4::pipe::GlobalType dest, int64_t count, int64_t unitBytes,
+                            int64_t widest) {
+    return std::min(count, std::gcd<int64_t>(widest, dest.getRowPitch()) / unitBytes);
   }
 
-  /// Address of element (row, column); 64-bit, since the buffer may exceed 4 GiB.
-  static Value segment(OpBuilder &b, fp4::pipe::StoreOp op, OpAdaptor adaptor, Value row) {
+  /// Address of unit (row, column); 64-bit, since the buffer may exceed 4 GiB.
+  static Value segment(OpBuilder &b, fp4::pipe::StoreOp op, OpAdaptor adaptor, Value row,
+                       Value column, int64_t unitBytes) {
+    Location loc = op.getLoc();
+    Value start =
+        fp4::stridedPointer(b, loc, adaptor.getDest(), row, op.getDest().getType().getRowPitch());
+    return fp4::stridedPointer(b, loc, start, column, unitBytes);
+  }
+
+  /// Four scales are a word of a tiled_128x4 buffer (fp4/ISA/ScaleLayout.h). Every word of a block
+  /// that the kernel reaches is written, zero where it pads.
+  LogicalResult storeScales(fp4::pipe::StoreOp op, OpAdaptor adaptor,
+                            ConversionPatternRewriter &rewriter) const {
     Location loc = op.getLoc();
     fp4::pipe::GlobalType dest = op.getDest().getType();
-    Value start = fp4::stridedPointer(b, loc, adaptor.getDest(), row, dest.getRowPitch());
-    return fp4::stridedPointer(b, loc, start, adaptor.getColumn(),
-                               dest.getElementType().getIntOrFloatBitWidth() / 8);
+    auto constant = [&](int64_t value) { return fp4::constantI32(rewriter, loc, value); };
+    Value row = arith::AddIOp::create(rewriter, loc, adaptor.getRow(),
+                                      accumulatorLane(rewriter, loc, state));
+    Value limit = rowLimit(rewriter, op, adaptor), zero = constant(0);
+    Value word = LLVM::BitcastOp::create(rewriter, loc, rewriter.getI32Type(), adaptor.getValue());
+    word = arith::SelectOp::create(rewriter, loc, isBelow(rewriter, loc, row, limit), word, zero);
+    if (int64_t rest = dest.getShape()[1] % fp4::pipe::kScaleBlockColumns) {
+      Value whole =
+          isBelow(rewriter, loc, adaptor.getColumn(), constant(dest.getShape()[1] - rest));
+      Value kept = arith::AndIOp::create(rewriter, loc, word, constant((1 << 8 * rest) - 1));
+      word = arith::SelectOp::create(rewriter, loc, whole, word, kept);
+    }
+    int64_t blocks = dest.getScaleBlockColumns();
+    Value padded =
+        arith::CeilDivUIOp::create(rewriter, loc, limit, constant(fp4::pipe::kScaleBlockRows));
+    padded = arith::MulIOp::create(rewriter, loc, padded, constant(fp4::pipe::kScaleBlockRows));
+    Value exists = arith::AndIOp::create(rewriter, loc, isBelow(rewriter, loc, row, padded),
+                                         isBelow(rewriter, loc, adaptor.getColumn(),
+                                                 constant(blocks * fp4::pipe::kScaleBlockColumns)));
+    emitIf(rewriter, loc, exists, [&] {
+      LLVM::StoreOp::create(rewriter, loc, word, scaleWord(rewriter, loc, adaptor, row, blocks),
+                            /*alignment=*/4);
+    });
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+  static Value scaleWord(OpBuilder &b, Location loc, OpAdaptor adaptor, Value row,
+                         int64_t blocksPerRow) {
+    auto constant = [&](int64_t value) { return fp4::constantI32(b, loc, value); };
+    auto bits = [&](int64_t from, int64_t mask, int64_t bytes) -> Value {
+      Value part = arith::ShRUIOp::create(b, loc, row, constant(from));
+      part = arith::AndIOp::create(b, loc, part, constant(mask));
+      return arith::MulIOp::create(b, loc, part, constant(bytes));
+    };
+    Value block = arith::ShRUIOp::create(b, loc, row, constant(7));
+    block = arith::MulIOp::create(b, loc, block, constant(blocksPerRow));
+    Value column = arith::ShRUIOp::create(b, loc, adaptor.getColumn(), constant(2));
+    block = arith::AddIOp::create(b, loc, block, column);
+    Value offset = arith::AddIOp::create(b, loc, bits(0, 31, 16), bits(5, 3, 4));
+    Value start =
+        fp4::stridedPointer(b, loc, adaptor.getDest(), block, fp4::pipe::kScaleBlockBytes);
+    return fp4::stridedPointer(b, loc, start, offset, 1);
   }
 
   static void storePiece(OpBuilder &b, Location loc, Value value, Value pointer, int64_t first,
@@ -141,9 +206,61 @@ private:
   }
 };
 
+/// Thread t writes word t of the 16 rows of 8 words: entries (t / 8, 2 (t mod 8)) and the next. An
+/// entry is 1/4 in bf16, with the sign of its popcount and of its column.
+struct LowerHadamardMatrix : fp4::PipePattern<fp4::pipe::HadamardMatrixOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(fp4::pipe::HadamardMatrixOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    auto constant = [&](int64_t value) { return fp4::constantI32(rewriter, loc, value); };
+    Value thread = accumulatorLane(rewriter, loc, state);
+    Value j = arith::ShRUIOp::create(rewriter, loc, thread, constant(3));
+    Value i = arith::AndIOp::create(rewriter, loc, thread, constant(7));
+    i = arith::ShLIOp::create(rewriter, loc, i, constant(1));
+    Value common = arith::AndIOp::create(rewriter, loc, i, j);
+    Value even = LLVM::CtPopOp::create(rewriter, loc, rewriter.getI32Type(), common);
+    Value odd = arith::AddIOp::create(rewriter, loc, even, j); // bit 0 of i & j is bit 0 of j
+    Value signs = arith::ShRUIOp::create(rewriter, loc, constant(op.getSigns()), i);
+    Value low = signBit(rewriter, loc, even, signs, 0),
+          high = signBit(rewriter, loc, odd, signs, 1);
+    Value word = arith::OrIOp::create(rewriter, loc, low, constant(0x3E803E80));
+    word = arith::OrIOp::create(rewriter, loc, word, high);
+    Value linear = arith::ShLIOp::create(rewriter, loc, thread, constant(2));
+    Value place = swizzled(rewriter, loc, linear, fp4::hw::SwizzleMode::B32);
+    LLVM::StoreOp::create(rewriter, loc, word,
+                          fp4::stridedPointer(rewriter, loc, adaptor.getDest(), place, 1),
+                          /*alignment=*/4);
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+private:
+  /// The sign of half `half` of a word: parity of `count` xor bit `half` of `signs`.
+  static Value signBit(OpBuilder &b, Location loc, Value count, Value signs, int64_t half) {
+    Value sign =
+        half ? arith::ShRUIOp::create(b, loc, signs, fp4::constantI32(b, loc, half)).getResult()
+             : signs;
+    Value parity = arith::XOrIOp::create(b, loc, count, sign);
+    parity = arith::AndIOp::create(b, loc, parity, fp4::constantI32(b, loc, 1));
+    return arith::ShLIOp::create(b, loc, parity, fp4::constantI32(b, loc, half ? 31 : 15));
+  }
+
+  /// An offset in a tile that starts where the pattern does: bits 7-9 flip bits 4-6, as many of
+  /// them as the mode has.
+  static Value swizzled(OpBuilder &b, Location loc, Value offset, fp4::hw::SwizzleMode mode) {
+    constexpr uint32_t lines = 0x380;
+    uint32_t mask = fp4::hw::swizzleAddress(mode, lines) ^ lines;
+    Value flips = arith::ShRUIOp::create(b, loc, offset, fp4::constantI32(b, loc, 3));
+    flips = arith::AndIOp::create(b, loc, flips, fp4::constantI32(b, loc, mask));
+    return arith::XOrIOp::create(b, loc, offset, flips);
+  }
+};
+
 } // namespace
 
 void fp4::populateEpiloguePatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                    const KernelState &state) {
-  patterns.add<LowerRead, LowerStore>(converter, patterns.getContext(), state);
+  patterns.add<LowerRead, LowerStore, LowerHadamardMatrix>(converter, patterns.getContext(), state);
 }

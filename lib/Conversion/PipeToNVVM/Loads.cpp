@@ -42,19 +42,29 @@ struct LowerLoad : fp4::PipePattern<fp4::pipe::LoadOp> {
     FailureOr<Value> barrier = signalledBarrier(op, adaptor, rewriter);
     if (failed(barrier))
       return failure();
-    Location loc = op.getLoc();
+    fp4::pipe::SharedType tile = op.getDest().getType();
+    for (int64_t panel = 0, panels = tile.getPanels(); panel < panels; ++panel)
+      loadPanel(rewriter, op.getLoc(), adaptor, *barrier, panel, panels, tile);
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+private:
+  void loadPanel(OpBuilder &b, Location loc, OpAdaptor adaptor, Value barrier, int64_t panel,
+                 int64_t panels, fp4::pipe::SharedType tile) const {
     Value column = adaptor.getColumn();
-    if (op.getMap().getType().getElementType().getIntOrFloatBitWidth() == 4)
-      column = arith::ShRUIOp::create(rewriter, loc, column, // the map counts bytes
-                                      fp4::constantI32(rewriter, loc, 1));
+    if (panel)
+      column = arith::AddIOp::create(b, loc, column,
+                                     fp4::constantI32(b, loc, panel * tile.getColumns() / panels));
+    if (tile.getElementType().getIntOrFloatBitWidth() == 4) // the map counts bytes
+      column = arith::ShRUIOp::create(b, loc, column, fp4::constantI32(b, loc, 1));
+    Value target = fp4::offsetPointer(b, loc, adaptor.getDest(), panel * tile.getBytes() / panels);
     NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
-        rewriter, loc, destination(rewriter, loc, adaptor.getDest(), state), adaptor.getMap(),
-        ValueRange{column, adaptor.getRow()}, *barrier, /*im2colOffsets=*/ValueRange(),
+        b, loc, destination(b, loc, target, state), adaptor.getMap(),
+        ValueRange{column, adaptor.getRow()}, barrier, /*im2colOffsets=*/ValueRange(),
         /*multicastMask=*/Value(), /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE,
         /*isCTAOnly=*/state.hasBulkToCta, /*group=*/NVVM::CTAGroupKindAttr(),
         /*predicate=*/Value());
-    rewriter.eraseOp(op);
-    return success();
   }
 };
 

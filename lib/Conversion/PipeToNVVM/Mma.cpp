@@ -1,11 +1,13 @@
-//===- Mma.cpp - Scale copies and block-scaled MMAs -----------------------===//
+//===- Mma.cpp - Scale copies, block-scaled and dense MMAs ----------------===//
 //
 // One thread issues tcgen05.cp and tcgen05.mma; both run in issue order, so a copy of scales needs
 // no wait before the MMA that reads them. A k tile of 256 fp4 is four MMAs of K = 64; MMA s reads
 // the s-th 32-byte slice of every swizzled row (descriptor start + 32 s bytes) and the scales at
 //   nvfp4 (block 16, scale_vec 4X): 512-byte block s, id 0
 //   mxfp4 (block 32, scale_vec 2X): 512-byte block s / 2, id 2 (s mod 2)
-// PTX ISA: "Tensorcore 5th generation: tcgen05.mma, tcgen05.cp".
+// pipe.mma_blockwise reads A as TMA wrote it, rows of k with contiguous columns: an MN-major
+// operand in panels of the swizzle's width. Slice s of 16 rows starts 16 s lines further. PTX ISA:
+// "Tensorcore 5th generation: tcgen05.mma, tcgen05.cp".
 //
 //===----------------------------------------------------------------------===//
 #include "Lowering.h"
@@ -145,10 +147,46 @@ private:
   }
 };
 
+struct LowerMmaBlockwise : OpConversionPattern<fp4::pipe::MmaBlockwiseOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult matchAndRewrite(fp4::pipe::MmaBlockwiseOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    fp4::pipe::SharedType a = op.getA().getType(), b = op.getB().getType();
+    hw::InstrDesc form;
+    form.n = b.getRows();
+    form.aType = form.bType = a.getElementType().isBF16() ? hw::MmaType::BF16 : hw::MmaType::F16;
+    form.transposeA = true;
+    fp4::Expected<uint32_t> bits = form.encode();
+    if (!bits)
+      return rewriter.notifyMatchFailure(op, bits.error().message);
+
+    hw::SwizzleMode swizzle = fp4::pipe::swizzleMode(a.getLayout());
+    int64_t sliceBytes = fp4::pipe::kDenseMmaK * fp4::pipe::swizzleWidth(a.getLayout());
+    Value aTile = descriptorAt(rewriter, loc, adaptor.getA(),
+                               hw::SmemDescriptor::mnMajorOperand(swizzle, a.getRows()));
+    Value bTile = descriptorAt(rewriter, loc, adaptor.getB(),
+                               hw::SmemDescriptor::kMajorOperand(hw::SwizzleMode::B32));
+    Value never = arith::ConstantIntOp::create(rewriter, loc, 0, 1);
+    for (int64_t slice = 0; slice < op.getSlices(); ++slice)
+      NVVM::Tcgen05MMAOp::create(
+          rewriter, loc, NVVM::Tcgen05MMAKind::F16, NVVM::CTAGroupKind::CTA_1,
+          NVVM::Tcgen05MMACollectorOp::DISCARD, /*aShift=*/false,
+          fp4::tmemPointer(rewriter, loc,
+                           addColumns(rewriter, loc, adaptor.getAccumulator(), slice * form.n)),
+          advance(rewriter, loc, aTile, slice * sliceBytes), bTile,
+          fp4::constantI32(rewriter, loc, *bits), /*enableInputD=*/never, /*scaleInputD=*/Value(),
+          /*disableOutputLane=*/Value());
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
 } // namespace
 
 void fp4::populateMmaPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                               const KernelState &state) {
   patterns.add<LowerCopyScales>(converter, patterns.getContext(), state);
-  patterns.add<LowerMma>(converter, patterns.getContext());
+  patterns.add<LowerMma, LowerMmaBlockwise>(converter, patterns.getContext());
 }

@@ -57,6 +57,15 @@ func.func @products(%acc: !pipe.tmem<128x128xf32>, %a: !data, %b: !data, %s: !pi
   return
 }
 
+func.func @transforms(%acc: !pipe.tmem<128x64xf32>, %x: !pipe.shared<64x128xbf16, swizzle_128B>,
+                      %slot: !pipe.shared<16x16xbf16, swizzle_32B>) {
+  %h = pipe.hadamard_matrix signs 55272 -> !pipe.shared<16x16xbf16, swizzle_32B>
+  pipe.hadamard_matrix signs 55272 into %slot : !pipe.shared<16x16xbf16, swizzle_32B>
+  pipe.mma_blockwise %acc, %x, %h : !pipe.tmem<128x64xf32>,
+      !pipe.shared<64x128xbf16, swizzle_128B>, !pipe.shared<16x16xbf16, swizzle_32B>
+  return
+}
+
 func.func @rows(%acc: !pipe.tmem<128x256xf32>, %c: i32) {
   %v = pipe.read %acc[%c] : !pipe.tmem<128x256xf32> -> vector<32xf32>
   return

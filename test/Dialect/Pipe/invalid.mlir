@@ -26,7 +26,7 @@ func.func private @bad(!pipe.tensor_map<128x16xf4E2M1FN>)
 
 func.func private @twin(!pipe.shared<128x256xf4E2M1FN, swizzle_128B>)
 // (C102)
-// expected-error @+1 {{rows of a swizzle_128B tile must be 128 bytes, but got 64 bytes}}
+// expected-error @+1 {{rows of a swizzle_128B tile must be a multiple of 128 bytes, but got 64 bytes}}
 func.func private @bad(!pipe.shared<128x128xf4E2M1FN, swizzle_128B>)
 
 // -----
@@ -124,6 +124,16 @@ func.func @load(%map: !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>, %i: i32)
 
 // -----
 
+func.func @load(%map: !pipe.tensor_map<64x64xbf16, swizzle_128B>, %i: i32) {
+  %twin = pipe.load %map[%i, %i] : !pipe.tensor_map<64x64xbf16, swizzle_128B> -> !pipe.shared<64x128xbf16, swizzle_128B>
+  // (C109)
+  // expected-error @+1 {{panels of the tile must have the box of its map, '!pipe.shared<64x64xbf16, swizzle_128B>', but got '!pipe.shared<32x128xbf16, swizzle_128B>'}}
+  %bad = pipe.load %map[%i, %i] : !pipe.tensor_map<64x64xbf16, swizzle_128B> -> !pipe.shared<32x128xbf16, swizzle_128B>
+  return
+}
+
+// -----
+
 func.func @load(%map: !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>, %i: i32) {
   // (C110)
   // expected-error @+2 {{must return a tile or fill a destination}}
@@ -207,6 +217,20 @@ func.func @mma(%acc: !acc, %a: !data, %b: !bytes, %s: !scales, %p: i1) {
 
 // -----
 
+!acc = !pipe.tmem<128x128xf32>
+!data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
+!panels = !pipe.shared<128x256xf4E2M1FN, swizzle_64B>
+!scales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+func.func @mma(%acc: !acc, %a: !data, %b: !panels, %s: !scales, %p: i1) {
+  pipe.mma %acc, %a scaled %s, %a scaled %s accumulate %p : !acc, !data, !scales, !data, !scales
+  // (C115)
+  // expected-error @+1 {{b must be one panel wide, but got 2 in '!pipe.shared<128x256xf4E2M1FN, swizzle_64B>'}}
+  pipe.mma %acc, %a scaled %s, %b scaled %s accumulate %p : !acc, !data, !scales, !panels, !scales
+  return
+}
+
+// -----
+
 !acc = !pipe.tmem<128x192xf32>
 !data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
 !wide = !pipe.shared<192x256xf4E2M1FN, swizzle_128B>
@@ -257,8 +281,98 @@ func.func @store(%v: vector<32xbf16>, %y: !pipe.global<?x512xbf16>, %c: i32) {
 
 func.func @store(%v: vector<32xbf16>, %y: !pipe.global<128x512xf32>, %c: i32) {
   // (C118)
-  // expected-error @+1 {{destination must be a linear buffer of 'bf16' and rank 2, but got '!pipe.global<128x512xf32>'}}
+  // expected-error @+1 {{destination must be a buffer of 'bf16' and rank 2, but got '!pipe.global<128x512xf32>'}}
   pipe.store %v, %y[%c, %c] : vector<32xbf16>, !pipe.global<128x512xf32>
+  return
+}
+
+// -----
+
+func.func @store(%v: vector<32xf4E2M1FN>, %w: vector<16xf4E2M1FN>, %y: !pipe.global<128x512xf4E2M1FN>, %c: i32) {
+  pipe.store %v, %y[%c, %c] : vector<32xf4E2M1FN>, !pipe.global<128x512xf4E2M1FN>
+  // (C118)
+  // expected-error @+1 {{vector of f4E2M1FN must have at least 32 elements, 16 bytes, but got 16}}
+  pipe.store %w, %y[%c, %c] : vector<16xf4E2M1FN>, !pipe.global<128x512xf4E2M1FN>
+  return
+}
+
+// -----
+
+func.func @store(%v: vector<4xf8E4M3FN>, %w: vector<2xf8E4M3FN>, %s: !pipe.global<128x30xf8E4M3FN, tiled_128x4>, %c: i32) {
+  pipe.store %v, %s[%c, %c] : vector<4xf8E4M3FN>, !pipe.global<128x30xf8E4M3FN, tiled_128x4>
+  // (C118)
+  // expected-error @+1 {{vector must have the 4 columns of a block of scales, but got 2}}
+  pipe.store %w, %s[%c, %c] : vector<2xf8E4M3FN>, !pipe.global<128x30xf8E4M3FN, tiled_128x4>
+  return
+}
+
+// -----
+
+!acc = !pipe.tmem<128x64xf32>
+!x = !pipe.shared<64x128xbf16, swizzle_128B>
+!h = !pipe.shared<16x16xbf16, swizzle_32B>
+func.func @blockwise(%acc: !acc, %wide: !pipe.tmem<128x128xf32>, %x: !x, %h: !h) {
+  pipe.mma_blockwise %acc, %x, %h : !acc, !x, !h
+  // (C125)
+  // expected-error @+1 {{accumulator must have 64 columns, 16 for each of 4 slices, but got '!pipe.tmem<128x128xf32>'}}
+  pipe.mma_blockwise %wide, %x, %h : !pipe.tmem<128x128xf32>, !x, !h
+  return
+}
+
+// -----
+
+!acc = !pipe.tmem<128x64xf32>
+!x = !pipe.shared<64x128xbf16, swizzle_128B>
+!narrow = !pipe.shared<64x64xbf16, swizzle_128B>
+!h = !pipe.shared<16x16xbf16, swizzle_32B>
+func.func @blockwise(%acc: !acc, %x: !x, %n: !narrow, %h: !h) {
+  pipe.mma_blockwise %acc, %x, %h : !acc, !x, !h
+  // (C125)
+  // expected-error @+1 {{a must be bf16 or f16, a multiple of 16 rows of 128 and swizzled, but got '!pipe.shared<64x64xbf16, swizzle_128B>'}}
+  pipe.mma_blockwise %acc, %n, %h : !acc, !narrow, !h
+  return
+}
+
+// -----
+
+!acc = !pipe.tmem<128x64xf32>
+!x = !pipe.shared<64x128xbf16, swizzle_128B>
+!h = !pipe.shared<16x16xbf16, swizzle_32B>
+!linear = !pipe.shared<16x16xbf16>
+func.func @blockwise(%acc: !acc, %x: !x, %h: !h, %l: !linear) {
+  pipe.mma_blockwise %acc, %x, %h : !acc, !x, !h
+  // (C125)
+  // expected-error @+1 {{b must be 'bf16', a multiple of 16 rows of 16 with layout swizzle_32B, but got '!pipe.shared<16x16xbf16>'}}
+  pipe.mma_blockwise %acc, %x, %l : !acc, !x, !linear
+  return
+}
+
+// -----
+
+func.func @matrix() {
+  %twin = pipe.hadamard_matrix signs 65535 -> !pipe.shared<16x16xbf16, swizzle_32B>
+  // (C126)
+  // expected-error @+1 {{signs must have 16 bits, but got 65536}}
+  %bad = pipe.hadamard_matrix signs 65536 -> !pipe.shared<16x16xbf16, swizzle_32B>
+  return
+}
+
+// -----
+
+func.func @matrix() {
+  %twin = pipe.hadamard_matrix signs 0 -> !pipe.shared<16x16xbf16, swizzle_32B>
+  // (C126)
+  // expected-error @+1 {{tile must be 16x16 of bf16 with layout swizzle_32B, but got '!pipe.shared<32x16xbf16, swizzle_32B>'}}
+  %bad = pipe.hadamard_matrix signs 0 -> !pipe.shared<32x16xbf16, swizzle_32B>
+  return
+}
+
+// -----
+
+func.func @matrix() {
+  // (C126)
+  // expected-error @+1 {{must either return a tile or fill a destination}}
+  pipe.hadamard_matrix signs 0
   return
 }
 

@@ -94,6 +94,10 @@ void LoadScalesOp::getAsmResultNames(OpAsmSetValueNameFn name) {
   if (getResult())
     name(getResult(), "scales");
 }
+void HadamardMatrixOp::getAsmResultNames(OpAsmSetValueNameFn name) {
+  if (getResult())
+    name(getResult(), "hadamard");
+}
 void AccumulatorOp::getAsmResultNames(OpAsmSetValueNameFn name) { name(getResult(), "acc"); }
 void CopyScalesOp::getAsmResultNames(OpAsmSetValueNameFn name) { name(getResult(), "tscales"); }
 void ChannelOp::getAsmResultNames(OpAsmSetValueNameFn name) {
@@ -107,9 +111,7 @@ static void nameSlots(ValueRange slots, OpAsmSetValueNameFn name) {
     name(slot, !shared ? "acc" : shared.isScales() ? "scales" : "tile");
   }
 }
-void ProducerAcquireOp::getAsmResultNames(OpAsmSetValueNameFn name) {
-  nameSlots(getSlots(), name);
-}
+void ProducerAcquireOp::getAsmResultNames(OpAsmSetValueNameFn name) { nameSlots(getSlots(), name); }
 void ConsumerWaitOp::getAsmResultNames(OpAsmSetValueNameFn name) { nameSlots(getSlots(), name); }
 
 //===----------------------------------------------------------------------===//
@@ -142,9 +144,12 @@ LogicalResult LoadOp::verify() {
     return failure();
   TensorMapType map = getMap().getType();
   SharedType tile = getDest() ? getDest().getType() : cast<SharedType>(getResult().getType());
-  if (tile.getShape() != map.getShape() || tile.getElementType() != map.getElementType() ||
+  int64_t panels = tile.getPanels();
+  SmallVector<int64_t> box = {tile.getRows(), tile.getColumns() / panels};
+  if (map.getShape() != ArrayRef(box) || tile.getElementType() != map.getElementType() ||
       tile.getLayout() != map.getLayout()) // (C109)
-    return emitOpError() << "tile must have the box of its map, "
+    return emitOpError() << (panels > 1 ? "panels of the tile" : "tile")
+                         << " must have the box of its map, "
                          << SharedType::get(map.getShape(), map.getElementType(), map.getLayout())
                          << ", but got " << tile;
   return success();
@@ -233,6 +238,10 @@ LogicalResult MmaOp::verify() {
         tile.getColumns() != a.getColumns()) // (C115)
       return emitOpError() << name << " must be f4E2M1FN with the K of a, a multiple of " << kMmaK
                            << ", but got " << tile;
+  for (auto [name, tile] : {std::pair("a", a), std::pair("b", b)})
+    if (tile.getPanels() != 1) // (C115)
+      return emitOpError() << name << " must be one panel wide, but got " << tile.getPanels()
+                           << " in " << tile;
   TmemType sa = getAScales().getType(), sb = getBScales().getType();
   if (sa.getElementType() != sb.getElementType())
     return emitOpError() << "scales must have one element type, but got " << sa.getElementType()
@@ -242,9 +251,43 @@ LogicalResult MmaOp::verify() {
   return verifyScales(*this, "b_scales", sb, b.getRows());
 }
 
+int64_t MmaBlockwiseOp::getSlices() { return getA().getType().getRows() / kDenseMmaK; }
+
+LogicalResult MmaBlockwiseOp::verify() { // (C125)
+  TmemType acc = getAccumulator().getType();
+  SharedType a = getA().getType(), b = getB().getType();
+  Type element = a.getElementType();
+  if (!(element.isBF16() || element.isF16()) || a.getColumns() != kMmaM ||
+      a.getRows() % kDenseMmaK || !swizzleWidth(a.getLayout()))
+    return emitOpError() << "a must be bf16 or f16, a multiple of " << kDenseMmaK << " rows of "
+                         << kMmaM << " and swizzled, but got " << a;
+  if (b.getElementType() != element || b.getColumns() != kDenseMmaK || b.getRows() % kDenseMmaK ||
+      b.getLayout() != Layout::Swizzle32B)
+    return emitOpError() << "b must be " << element << ", a multiple of " << kDenseMmaK
+                         << " rows of " << kDenseMmaK << " with layout swizzle_32B, but got " << b;
+  int64_t columns = getSlices() * b.getRows();
+  if (acc.isScales() || acc.getColumns() != columns)
+    return emitOpError() << "accumulator must have " << columns << " columns, " << b.getRows()
+                         << " for each of " << getSlices() << " slices, but got " << acc;
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Epilogue role
 //===----------------------------------------------------------------------===//
+
+LogicalResult HadamardMatrixOp::verify() { // (C126)
+  if (bool(getDest()) == bool(getResult()))
+    return emitOpError() << "must either return a tile or fill a destination";
+  auto tile = cast<SharedType>((getDest() ? Value(getDest()) : Value(getResult())).getType());
+  SmallVector<int64_t> shape = {kDenseMmaK, kDenseMmaK};
+  if (tile.getShape() != ArrayRef(shape) || !tile.getElementType().isBF16() ||
+      tile.getLayout() != Layout::Swizzle32B)
+    return emitOpError() << "tile must be 16x16 of bf16 with layout swizzle_32B, but got " << tile;
+  if (getSigns() > 0xFFFF)
+    return emitOpError() << "signs must have 16 bits, but got " << getSigns();
+  return success();
+}
 
 LogicalResult ReadOp::verify() {
   TmemType acc = getAccumulator().getType();
@@ -263,13 +306,18 @@ LogicalResult ReadOp::verify() {
 LogicalResult StoreOp::verify() {
   GlobalType dest = getDest().getType();
   auto vector = cast<VectorType>(getValue().getType());
-  if (dest.getRank() != 2 || dest.isScales() ||
-      dest.getElementType() != vector.getElementType()) // (C118)
-    return emitOpError() << "destination must be a linear buffer of " << vector.getElementType()
+  int64_t count = vector.getNumElements();
+  if (dest.getRank() != 2 || dest.getElementType() != vector.getElementType()) // (C118)
+    return emitOpError() << "destination must be a buffer of " << vector.getElementType()
                          << " and rank 2, but got " << dest;
-  if (!llvm::isPowerOf2_64(vector.getNumElements()))
-    return emitOpError() << "vector must have a power of two of elements, but got "
-                         << vector.getNumElements();
+  if (!llvm::isPowerOf2_64(count))
+    return emitOpError() << "vector must have a power of two of elements, but got " << count;
+  if (isa<Float4E2M1FNType>(vector.getElementType()) && count < 32)
+    return emitOpError() << "vector of f4E2M1FN must have at least 32 elements, 16 bytes, but got "
+                         << count;
+  if (dest.isScales() && count != kScaleBlockColumns)
+    return emitOpError() << "vector must have the " << kScaleBlockColumns
+                         << " columns of a block of scales, but got " << count;
   if (!getRows() && ShapedType::isDynamic(dest.getShape()[0])) {
     InFlightDiagnostic diag = emitOpError()
                               << "must bound the rows of a destination with dynamic rows";

@@ -140,6 +140,11 @@ int64_t GlobalType::getScaleBlockRows() const {
 
 int64_t SharedType::getInnerBytes() const { return rowBytes(getColumns(), getElementType()); }
 
+int64_t SharedType::getPanels() const {
+  int64_t width = swizzleWidth(getLayout());
+  return width ? getInnerBytes() / width : 1;
+}
+
 int64_t SharedType::getBytes() const {
   if (isScales())
     return hw::tiled128x4Bytes(getRows(), getColumns());
@@ -174,8 +179,8 @@ int64_t ChannelType::getStageSize() const {
 MemRefType fp4::pipe::getBufferType(GlobalType type) {
   Builder builder(type.getContext());
   Type element = type.getElementType();
-  if (type.getRank() == 0)
-    return MemRefType::get({}, element);
+  if (type.getRank() < 2)
+    return MemRefType::get(type.getShape(), element);
   if (type.isScales())
     return MemRefType::get(
         {type.getScaleBlockRows(), type.getScaleBlockColumns(), kScaleBlockBytes},
@@ -264,9 +269,9 @@ LogicalResult SharedType::verify(EmitError emitError, ArrayRef<int64_t> shape, T
   if (!bits(element))
     return emitError() << "element type must be an integer or a float, but got " << element;
   int64_t inner = rowBytes(shape[1], element), width = swizzleWidth(layout);
-  if (width && inner != width) // (C102)
-    return emitError() << "rows of a " << stringifyLayout(layout) << " tile must be " << width
-                       << " bytes, but got " << inner << " bytes";
+  if (width && inner % width) // (C102)
+    return emitError() << "rows of a " << stringifyLayout(layout) << " tile must be a multiple of "
+                       << width << " bytes, but got " << inner << " bytes";
   if (inner % 16)
     return emitError() << "rows of a tile must be a multiple of 16 bytes, but got " << inner
                        << " bytes";
@@ -289,8 +294,7 @@ LogicalResult TmemType::verify(EmitError emitError, ArrayRef<int64_t> shape, Typ
                           "but got "
                        << shape[0] << "x" << shape[1] << "x" << element;
   }
-  int64_t columns =
-      layout == Layout::Tiled128x4 ? scaleTileColumns(shape[0], shape[1]) : shape[1];
+  int64_t columns = layout == Layout::Tiled128x4 ? scaleTileColumns(shape[0], shape[1]) : shape[1];
   if (columns > hw::tmemColumnCount) // (C105)
     return emitError() << "tile must fit in " << hw::tmemColumnCount
                        << " tensor memory columns, but needs " << columns;

@@ -251,6 +251,21 @@ LogicalResult IterationChecker::checkOp(Operation *op, const Count &count) {
   return diag;
 }
 
+/// The value that `value`, used in `loop`, counts on from: through the loops within, to what they
+/// start with.
+static Value counterIn(scf::ForOp loop, Value value) {
+  while (Value base = countOf(value).base) {
+    auto result = dyn_cast<OpResult>(base);
+    auto argument = dyn_cast<BlockArgument>(base);
+    auto inner = dyn_cast_or_null<scf::ForOp>(result ? result.getOwner()
+                                                     : argument.getOwner()->getParentOp());
+    if (!inner || !loop->isProperAncestor(inner) || base == inner.getInductionVar())
+      return base;
+    value = inner.getInitArgs()[result ? result.getResultNumber() : argument.getArgNumber() - 1];
+  }
+  return {};
+}
+
 FailureOr<Count> IterationChecker::runLoop(scf::ForOp loop, Count count) {
   for (auto [i, init] : llvm::enumerate(loop.getInitArgs())) {
     if (countOf(init) != count)
@@ -259,10 +274,7 @@ FailureOr<Count> IterationChecker::runLoop(scf::ForOp loop, Count count) {
     // Several counters may start alike; take the one that an op of the channel names.
     bool named = loop.walk([&](Operation *op) {
                        bool same = channelOf(op) == channel.getResult() && iterationOf(op) &&
-                                   countOf(iterationOf(op)).base == argument;
-                       auto inner = dyn_cast<scf::ForOp>(op);
-                       same |= inner && inner != loop && contains(inner) &&
-                               llvm::is_contained(inner.getInitArgs(), argument);
+                                   counterIn(loop, iterationOf(op)) == argument;
                        return same ? WalkResult::interrupt() : WalkResult::advance();
                      }).wasInterrupted();
     if (!named)

@@ -5,6 +5,7 @@
 #include "fp4/ISA/TargetModel.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 
 using namespace mlir;
 using namespace fp4::pipe;
@@ -67,13 +68,31 @@ static void layOutTmem(MemoryPlan &plan) {
   plan.tmemColumns = std::max<int64_t>(kMinTmemColumns, llvm::PowerOf2Ceil(column));
 }
 
+/// More stages than this do not help a channel. One that is filled once has one. An accumulator
+/// that a loop fills takes as long as the loop, and one more is enough to overlap it.
+static int64_t mostStages(ChannelOp channel, int64_t most) {
+  for (Operation *user : channel->getUsers()) {
+    if (!isa<ProducerAcquireOp>(user))
+      continue;
+    if (isa<RoleRegionOp>(user->getParentOp()))
+      return 1;
+    for (Operation *op = user; op && !channel.getType().isShared(); op = op->getNextNode()) {
+      if (isa<LoopLikeOpInterface>(op))
+        return std::min<int64_t>(most, 2);
+      if (isa<ProducerCommitOp>(op) && llvm::is_contained(op->getOperands(), channel.getResult()))
+        break;
+    }
+  }
+  return most;
+}
+
 /// Deepens channels by turns while the layout fits.
-static void deepen(MemoryPlan &plan, bool shared, int64_t most,
+static void deepen(MemoryPlan &plan, bool shared, int64_t limit,
                    llvm::function_ref<bool()> layOutAndFits) {
   for (bool grown = true; grown;) {
     grown = false;
     for (ChannelPlan &channel : plan.channels) {
-      if (channel.isShared() != shared || channel.depth >= most)
+      if (channel.isShared() != shared || channel.depth >= mostStages(channel.channel, limit))
         continue;
       ++channel.depth;
       if (layOutAndFits())

@@ -22,7 +22,7 @@ namespace fp4::pipe {
 
 struct PlanOptions {
   unsigned maxStages = 8;       ///< per shared memory channel
-  unsigned maxAccumulators = 2; ///< per tensor memory channel
+  unsigned maxAccumulators = 4; ///< per tensor memory channel
   unsigned reserveBytes = 0;    ///< shared memory left to others
 };
 

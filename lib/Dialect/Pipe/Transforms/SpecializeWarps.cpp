@@ -186,6 +186,8 @@ static void fillSlot(Value tile, Value slot, Value channel) {
   else if (auto scales = dyn_cast<LoadScalesOp>(op))
     LoadScalesOp::create(builder, op->getLoc(), Type(), scales.getSource(), scales.getRowBlock(),
                          scales.getColumnBlock(), scales.getBlocks(), slot, channel, Value());
+  else if (auto matrix = dyn_cast<HadamardMatrixOp>(op))
+    HadamardMatrixOp::create(builder, op->getLoc(), Type(), matrix.getSignsAttr(), slot);
 }
 
 void KernelSpecializer::putProducerEnd(OpBuilder &builder, Crossing &crossing,

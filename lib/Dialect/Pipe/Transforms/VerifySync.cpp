@@ -73,6 +73,7 @@ private:
   LogicalResult take(Operation *op);
   LogicalResult handOver(Operation *op);
   LogicalResult checkLoad(Operation *load, Value channel, Value dest);
+  LogicalResult checkFill(HadamardMatrixOp matrix);
   LogicalResult checkOpen(Block *block);
 
   llvm::MapVector<Value, Operation *> open; ///< channel -> op that took its current stage
@@ -83,8 +84,8 @@ LogicalResult PairChecker::take(Operation *op) {
   Value channel = channelOf(op);
   if (Operation *holder = open.lookup(channel)) {
     InFlightDiagnostic diag = op->emitOpError() << "takes a stage while one of the channel is held";
-    diag.attachNote(holder->getLoc()) << "taken here; hand it over with "
-                                      << handOverName(holder) << " first";
+    diag.attachNote(holder->getLoc())
+        << "taken here; hand it over with " << handOverName(holder) << " first";
     return diag;
   }
   open[channel] = op;
@@ -130,6 +131,16 @@ LogicalResult PairChecker::checkLoad(Operation *load, Value channel, Value dest)
   return diag;
 }
 
+LogicalResult PairChecker::checkFill(HadamardMatrixOp matrix) {
+  auto acquire =
+      matrix.getDest() ? matrix.getDest().getDefiningOp<ProducerAcquireOp>() : ProducerAcquireOp();
+  if (acquire && open.lookup(acquire.getChannel()) == acquire)
+    return success();
+  InFlightDiagnostic diag = matrix.emitOpError() << "must fill a tile of a stage that is held";
+  diag.attachNote() << "acquire the stage before, and use its tile as destination";
+  return diag;
+}
+
 LogicalResult PairChecker::checkOpen(Block *block) {
   for (auto [channel, holder] : open)
     if (holder->getBlock() == block) {
@@ -151,6 +162,8 @@ LogicalResult PairChecker::check(Block *block) {
       result = checkLoad(load, load.getChannel(), load.getDest());
     else if (auto load = dyn_cast<LoadScalesOp>(op))
       result = checkLoad(load, load.getChannel(), load.getDest());
+    else if (auto matrix = dyn_cast<HadamardMatrixOp>(op))
+      result = checkFill(matrix);
     for (Region &region : op.getRegions())
       for (Block &inner : region)
         if (succeeded(result))

@@ -885,3 +885,66 @@ gpu.func @kernel(%sf: !sf, %n: i32) kernel {
   gpu.return
 }
 }
+
+// -----
+
+// A matrix that threads make is handed over like a tile that tma loads.
+!h = !pipe.shared<16x16xbf16, swizzle_32B>
+!matrix = !pipe.channel<!h>
+gpu.module @kernels {
+gpu.func @kernel() kernel {
+  %hs = pipe.channel from threads(128) to mma : !matrix
+  pipe.role mma warps 4 to 5 {
+    %h = pipe.consumer_wait %hs : !matrix
+    pipe.consumer_release %hs : !matrix
+  }
+  pipe.role epilogue warps 0 to 4 {
+    %slot = pipe.producer_acquire %hs : !matrix
+    pipe.hadamard_matrix signs 0 into %slot : !h
+    pipe.producer_commit %hs : !matrix
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C131) Filled after it was handed over.
+!h = !pipe.shared<16x16xbf16, swizzle_32B>
+!matrix = !pipe.channel<!h>
+gpu.module @kernels {
+gpu.func @kernel() kernel {
+  %hs = pipe.channel from threads(128) to mma : !matrix
+  pipe.role mma warps 4 to 5 {
+    %h = pipe.consumer_wait %hs : !matrix
+    pipe.consumer_release %hs : !matrix
+  }
+  pipe.role epilogue warps 0 to 4 {
+    %slot = pipe.producer_acquire %hs : !matrix
+    // expected-note @+1 {{handed over here; move this behind the last use}}
+    pipe.producer_commit %hs : !matrix
+    // expected-error @+1 {{uses a tile after it was handed over}}
+    pipe.hadamard_matrix signs 0 into %slot : !h
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C131) Filled by its consumer.
+!h = !pipe.shared<16x16xbf16, swizzle_32B>
+!matrix = !pipe.channel<!h>
+gpu.module @kernels {
+gpu.func @kernel() kernel {
+  %hs = pipe.channel from threads(128) to threads(128) : !matrix
+  pipe.role epilogue warps 0 to 4 {
+    %h = pipe.consumer_wait %hs : !matrix
+    // expected-error @+2 {{must fill a tile of a stage that is held}}
+    // expected-note @+1 {{acquire the stage before, and use its tile as destination}}
+    pipe.hadamard_matrix signs 0 into %h : !h
+    pipe.consumer_release %hs : !matrix
+  }
+  gpu.return
+}
+}

@@ -36,6 +36,8 @@ namespace fp4::pipe {
 inline constexpr int64_t kScaleBlockRows = 128, kScaleBlockColumns = 4, kScaleBlockBytes = 512;
 /// Elements of K that one block-scaled MMA instruction covers (kinds mxf4 and mxf4nvf4).
 inline constexpr int64_t kMmaK = 64;
+/// Elements of K that one MMA instruction of 16-bit types covers (kind f16).
+inline constexpr int64_t kDenseMmaK = 16;
 /// Rows of the TMEM accumulator and of an A tile.
 inline constexpr int64_t kMmaM = 128;
 

@@ -147,13 +147,13 @@ def Pipe_LoadOp : Pipe_RoleOp<"load", "Load", [AttrSizedOperandSegments, Pipe_Na
   let summary = "TMA load of one box into shared memory";
   let description = [{
     Loads the box whose first element is (row, column) of the mapped matrix; elements outside of the
-    matrix are zero. `column` counts elements and is a multiple of 16 bytes. The sequential form
-    returns the tile; the other forms fill a stage of a channel acquired by this role, and signal
-    its full barrier with the bytes of the whole box.
-    PTX: cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes.
+    matrix are zero. `column` counts elements and is a multiple of 16 bytes. A tile of several panels
+    is as many boxes side by side. The sequential form returns the tile; the other forms fill a stage
+    of a channel acquired by this role, and signal its full barrier with the bytes of the whole tile.
+    PTX: cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes, once per box.
 
-    Constraints: (C109) the tile has the shape, element type and layout of the map; (C110) either
-    the op returns a tile, or it has a destination and a channel.
+    Constraints: (C109) the tile has the shape, element type and layout of the map, or its panels
+    have; (C110) either the op returns a tile, or it has a destination and a channel.
 
     Example:
     ```mlir
@@ -299,9 +299,66 @@ def Pipe_MmaOp : Pipe_RoleOp<"mma", "Mma", [AttrSizedOperandSegments]> {
   }];
 }
 
+def Pipe_MmaBlockwiseOp : Pipe_RoleOp<"mma_blockwise", "Mma"> {
+  let summary = "every 16 rows of a tile, transposed, times one small matrix";
+  let description = [{
+    `acc[c, n * s + j] = sum over i of a[16 * s + i, c] * b[j, i]` for every slice `s` of 16 rows of
+    A and the `n` rows of B, with i below 16. What was in the accumulator is overwritten. A row-major
+    tile that TMA loaded is read as it lies: its columns become the rows of the accumulator ("MN-major"
+    operand), B is K-major. Products of bf16 or f16 are exact and their sum is fp32. One instruction
+    per slice. PTX: tcgen05.mma.cta_group::1.kind::f16.
+
+    Constraints: (C125) A is bf16 or f16, a multiple of 16 rows and 128 columns, in panels of its
+    swizzle; B has the same element type, a multiple of 16 rows, 16 columns and layout swizzle_32B;
+    the accumulator has the columns of all slices.
+
+    Example:
+    ```mlir
+    pipe.mma_blockwise %acc, %x, %h : !pipe.tmem<128x64xf32>,
+        !pipe.shared<64x128xbf16, swizzle_128B>, !pipe.shared<16x16xbf16, swizzle_32B>
+    ```
+  }];
+  let arguments = (ins Pipe_TmemType:$accumulator, Pipe_SharedType:$a, Pipe_SharedType:$b);
+  let assemblyFormat = [{
+    $accumulator `,` $a `,` $b attr-dict `:` qualified(type($accumulator)) `,`
+    qualified(type($a)) `,` qualified(type($b))
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = roleDecl # [{
+    /// Slices of 16 rows of A.
+    int64_t getSlices();
+  }];
+}
+
 //===----------------------------------------------------------------------===//
 // Epilogue role
 //===----------------------------------------------------------------------===//
+
+def Pipe_HadamardMatrixOp : Pipe_RoleOp<"hadamard_matrix", "Epilogue", [Pipe_NamedResults]> {
+  let summary = "the matrix of a random Hadamard transform in shared memory";
+  let description = [{
+    `tile[j, i] = s[i] * (-1)^popcount(i & j) / 4` with `s[i] = -1` where bit i of `signs` is set,
+    else 1: as B of `pipe.mma_blockwise` it transforms 16 values as `fp4.hadamard` does. The entries,
+    1/4 and -1/4, are exact in bf16. Every thread writes two of them. The sequential form returns the
+    tile; the other forms fill a tile of a channel acquired by this role.
+
+    Constraints: (C126) the tile is 16x16 of bf16 with layout swizzle_32B, returned or filled;
+    `signs` has 16 bits.
+
+    Example:
+    ```mlir
+    %h = pipe.hadamard_matrix signs 55272 -> !pipe.shared<16x16xbf16, swizzle_32B>
+    pipe.hadamard_matrix signs 55272 into %slot : !pipe.shared<16x16xbf16, swizzle_32B>
+    ```
+  }];
+  let arguments = (ins I64Attr:$signs, Optional<Pipe_SharedType>:$dest);
+  let results = (outs Optional<Pipe_SharedType>:$result);
+  let assemblyFormat = [{
+    `signs` $signs (`into` $dest^ `:` qualified(type($dest)))? attr-dict
+    (`->` qualified(type($result))^)?
+  }];
+  let hasVerifier = 1;
+}
 
 def Pipe_ReadOp : Pipe_RoleOp<"read", "Epilogue"> {
   let summary = "accumulator columns of this thread's row";
@@ -331,11 +388,13 @@ def Pipe_StoreOp : Pipe_RoleOp<"store", "Epilogue"> {
   let description = [{
     The thread of accumulator lane r writes `dest[row + r, column + i] = value[i]` where
     `row + r < rows` and `column + i <` the columns of dest. `rows` defaults to the static rows
-    of the buffer. Accesses are as wide as the row pitch is aligned: 16 bytes where it is a multiple
-    of 16 bytes, single elements otherwise. `column` is a multiple of the vector's elements.
+    of the buffer. Accesses are as wide as the row pitch is aligned, 16 bytes at most, 32 where the
+    target has them; packed fp4 may fill the bytes between the last column and the pitch. `column` is
+    a multiple of the vector's elements. In a `tiled_128x4` buffer of scales, rows and columns that
+    only pad a block are written with zero.
 
-    Constraints: (C118) the vector has 1, 2, 4, .. elements of the buffer's element type; `rows` is
-    present when the buffer's rows are dynamic.
+    Constraints: (C118) the vector has 1, 2, 4, .. elements of the buffer's element type, 32 or more
+    of f4E2M1FN, 4 of a tiled_128x4 buffer; `rows` is present when the buffer's rows are dynamic.
 
     Example:
     ```mlir

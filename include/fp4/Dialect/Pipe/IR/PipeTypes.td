@@ -72,19 +72,23 @@ def Pipe_TensorMapType : Pipe_TileType<"TensorMap", "tensor_map"> {
 def Pipe_SharedType : Pipe_TileType<"Shared", "shared"> {
   let summary = "tile in shared memory";
   let description = [{
-    A dense tile in shared memory. Data tiles are K-major rows of `getInnerBytes()` bytes under a
-    swizzle that acts on absolute shared addresses, so they start at a multiple of the pattern's
-    repeat (1024, 512, 256 bytes for 128B, 64B, 32B). `tiled_128x4` holds scale factors: rows/128
-    times columns/4 blocks of 512 bytes, block (i, j) at byte (i * columns/4 + j) * 512.
+    A dense tile in shared memory. Data tiles are rows of `getInnerBytes()` bytes under a swizzle
+    that acts on absolute shared addresses, so they start at a multiple of the pattern's repeat
+    (1024, 512, 256 bytes for 128B, 64B, 32B). Rows wider than the swizzle are cut into panels of its
+    width, all rows of one panel before the next: `!pipe.shared<64x128xbf16, swizzle_128B>` is two
+    panels of 64 rows by 64 elements. `tiled_128x4` holds scale factors: rows/128 times columns/4
+    blocks of 512 bytes, block (i, j) at byte (i * columns/4 + j) * 512.
 
-    Constraints: (C102) rows of data are as wide as the swizzle; (C103) scale tiles have a multiple
-    of 128 rows and of 4 columns and an 8-bit float element type.
+    Constraints: (C102) rows of data are a multiple of the swizzle's width; (C103) scale tiles have a
+    multiple of 128 rows and of 4 columns and an 8-bit float element type.
   }];
   let extraClassDeclaration = tileDecls # [{
     /// Size of the tile in bytes.
     int64_t getBytes() const;
     /// Bytes of one row.
     int64_t getInnerBytes() const;
+    /// Panels of the swizzle's width; 1 without a swizzle.
+    int64_t getPanels() const;
     /// Required alignment in shared memory, in bytes.
     int64_t getAlignment() const;
   }];

@@ -44,9 +44,10 @@ def PipelineChannels : Pass<"pipe-pipeline", "::mlir::ModuleOp"> {
 
     **Precondition.** Kernels in the specialized form.
 
-    **What holds afterwards.** Channels through tensor memory have two stages where the columns
-    suffice beside the scale tiles, else one; channels through shared memory share what the target
-    has of it, at most `max-stages` each. Tiles of the widest alignment come first in shared memory,
+    **What holds afterwards.** Channels through tensor memory have up to `max-accumulators` stages
+    where the columns suffice beside the scale tiles, but no more than two where a loop fills a stage;
+    channels through shared memory share what the target has of it, at most `max-stages` each, and
+    one stage where they are filled outside of loops. Tiles of the widest alignment come first in shared memory,
     then barriers, then the word for the tensor memory address; the function carries
     `pipe.shared_bytes`, `pipe.tmem_columns` and `pipe.tmem_slot`, and its launches ask for that
     much dynamic shared memory. Every channel op names an iteration: in each role a counter per
@@ -68,7 +69,7 @@ def PipelineChannels : Pass<"pipe-pipeline", "::mlir::ModuleOp"> {
   let options = [
     Option<"target", "target", "std::string", "\"sm_100a\"", "Target whose capacities decide">,
     Option<"maxStages", "max-stages", "unsigned", "8", "Most stages of a channel in shared memory">,
-    Option<"maxAccumulators", "max-accumulators", "unsigned", "2",
+    Option<"maxAccumulators", "max-accumulators", "unsigned", "4",
            "Most stages of a channel in tensor memory">,
     Option<"reserveBytes", "reserve-bytes", "unsigned", "0",
            "Shared memory to leave to others in the same block">,
