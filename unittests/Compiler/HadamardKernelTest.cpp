@@ -112,6 +112,39 @@ void expectTransform(const Case &c) {
   }
 }
 
+using Amaxes = std::array<uint32_t, 2>;
+Amaxes bitsOf(const numerics::HadamardAmax &amax) {
+  return {std::bit_cast<uint32_t>(amax.before), std::bit_cast<uint32_t>(amax.after)};
+}
+
+/// The bits of the amax before and after the transform of each input, on both targets, are what
+/// lib/Numerics says.
+void expectAmaxes(const Case &c, numerics::NanPolicy policy,
+                  const std::vector<std::vector<float>> &inputs) {
+  std::string attributes = c.attributes();
+  attributes.back() = ',';
+  attributes += fmt::format(" nan = #fp4.nan_policy<{}>}}",
+                            policy == numerics::NanPolicy::Drop ? "drop" : "propagate");
+  for (const char *target : kTargets) {
+    KernelRun kernel(
+        fmt::format("func.func @f(%x: {0}) -> (tensor<f32>, tensor<f32>) {{\n"
+                    "  %0, %1 = fp4.hadamard_amax %x {1} : {0} -> tensor<f32>, tensor<f32>\n"
+                    "  return %0, %1 : tensor<f32>, tensor<f32>\n}}\n",
+                    c.type(), attributes),
+        target);
+    for (const std::vector<float> &values : inputs) {
+      Buffer x = kernel.upload(numerics::encodeFloats(FloatType::BF16, values));
+      Buffer before = kernel.allocate(4, 0), after = kernel.allocate(4, 0);
+      kernel.launch("f_hadamard_amax_0", c.pieces() > 600 ? 2 : 1, x, before, after, c.pieces());
+      Amaxes got = {kernel.download<uint32_t>(before)[0], kernel.download<uint32_t>(after)[0]};
+      auto expected =
+          numerics::hadamardAmax(values, c.rows, c.columns, c.dimension == 0, c.options(), policy);
+      ASSERT_TRUE(expected);
+      EXPECT_EQ(got, bitsOf(*expected)) << c.text() << " " << target;
+    }
+  }
+}
+
 } // namespace
 
 TEST(HadamardKernel, SizesAndDimensions) {
@@ -184,4 +217,44 @@ TEST(HadamardKernel, GoldenVectors) {
                                      transform({.rows = 6, .columns = 16}, rows, target)),
               expected)
         << target;
+}
+
+//===----------------------------------------------------------------------===//
+// hadamard_amax
+//===----------------------------------------------------------------------===//
+
+TEST(HadamardAmaxKernel, SizesAndDimensions) {
+  test::Random random(5);
+  for (unsigned size : {16u, 32u, 64u, 128u})
+    for (unsigned dimension : {0u, 1u}) {
+      Case c{.rows = 128, .columns = 128, .size = size, .dimension = dimension};
+      std::vector<float> values(c.rows * c.columns);
+      for (float &value : values)
+        value = numerics::roundTo(FloatType::BF16, random.gaussian());
+      std::vector<std::vector<float>> inputs = {mixedValues(c), values};
+      values[777] = std::numeric_limits<float>::quiet_NaN();
+      inputs.push_back(values);
+      values[1234] = -std::numeric_limits<float>::infinity();
+      inputs.push_back(values);
+      expectAmaxes(c, size < 64 ? numerics::NanPolicy::Drop : numerics::NanPolicy::Propagate,
+                   inputs);
+    }
+}
+
+/// A block of the signs times a constant has all its weight in one sum: the amax grows by the root
+/// of the size, where bf16 and fp32 may overflow. A transform of zeros has amax +0.
+TEST(HadamardAmaxKernel, GrowthAndZeros) {
+  Case c{.rows = 16, .columns = 16};
+  std::vector<float> zeros(256, -0.f), signs = zeros, large(256, 3.3895314e38f);
+  for (int i = 0; i < 16; ++i)
+    signs[32 + i] = 0xD7E8 >> i & 1 ? -3.f : 3.f;
+  std::vector<float> overflowing = signs;
+  for (float &value : overflowing)
+    value *= 0x1p125f;
+  auto expected = numerics::hadamardAmax(signs, 16, 16, false);
+  ASSERT_TRUE(expected);
+  EXPECT_EQ(expected->before, 3.f);
+  EXPECT_EQ(expected->after, 12.f);
+  expectAmaxes(c, numerics::NanPolicy::Drop, {zeros, signs, large, overflowing});
+  expectAmaxes(c, numerics::NanPolicy::Propagate, {zeros, signs, large, overflowing});
 }

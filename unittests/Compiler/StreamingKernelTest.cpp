@@ -220,6 +220,31 @@ TEST(Amax, SkipsNaNAndCoversTails) {
     }
 }
 
+TEST(Amax, KeepsNaNWhereAsked) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (FloatType type : {FloatType::BF16, FloatType::F32})
+    for (uint64_t at : {0, 40, 98}) { // 98: in the tail
+      std::string input = fmt::format("tensor<3x33x{}>", numerics::stringify(type));
+      KernelRun kernel(
+          fmt::format("func.func @f(%x: {0}) -> tensor<f32> {{\n"
+                      "  %0 = fp4.amax %x {{nan = #fp4.nan_policy<propagate>}} : {0} -> "
+                      "tensor<f32>\n  return %0 : tensor<f32>\n}}\n",
+                      input));
+      std::vector<float> values = mixedValues(99, type, at);
+      auto amax = [&] {
+        int32_t perChunk = 32 / numerics::sizeOf(type);
+        Buffer x = kernel.upload(numerics::encodeFloats(type, values));
+        Buffer result = kernel.allocate(4, 0);
+        kernel.launch("f_amax_0", 1, x, result, 99 / perChunk, 99 % perChunk);
+        return std::bit_cast<uint32_t>(kernel.download<float>(result)[0]);
+      };
+      EXPECT_EQ(amax(), std::bit_cast<uint32_t>(numerics::amax(values)));
+      values[at] = -nan;
+      EXPECT_EQ(amax(),
+                std::bit_cast<uint32_t>(numerics::amax(values, numerics::NanPolicy::Propagate)));
+    }
+}
+
 TEST(MatmulAlpha, IsTransformerEngines) {
   KernelRun kernel("func.func @f(%a: tensor<f32>, %b: tensor<f32>) -> tensor<f32> {\n"
                    "  %0 = fp4.matmul_alpha %a, %b : tensor<f32>, tensor<f32> -> tensor<f32>\n"

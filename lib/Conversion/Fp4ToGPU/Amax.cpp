@@ -1,7 +1,7 @@
 //===- Amax.cpp - Kernels that reduce to, or compute, one number ----------===//
 //
-// fp4.amax: the host zeroes the result. Threads walk over the matrix in 32-byte chunks, skipping
-// NaN, and reduce what they found over the grid (GridMax.h).
+// fp4.amax: the host zeroes the result. Threads walk over the matrix in 32-byte chunks and
+// reduce what they found over the grid (GridMax.h).
 //
 // fp4.matmul_alpha and constant scalars are one-thread kernels: their operands are in device memory
 // and the host never waits for them.
@@ -20,8 +20,6 @@ using namespace fp4;
 namespace {
 
 constexpr int64_t kChunkBytes = 32;
-/// Blocks per multiprocessor: enough threads to cover the latency of memory, few enough atomics.
-constexpr int64_t kBlocksPerMultiprocessor = 8;
 /// fp32(1 / 2688^2), 2688 = 448 * 6.
 constexpr uint32_t kAlphaFactorBits = 0x34149B93;
 
@@ -48,20 +46,10 @@ public:
     if (type.getDimSize(1) * elementBytes % kChunkBytes != 0)
       tail = kernel.scalar(arith::RemUIOp::create(host, elements, perChunk));
     emitBody();
-    kernel.launch(gridSize(hostChunks));
+    kernel.launch(gridMaxBlocks(kernel, target, hostChunks)); // one at least: the tail is its work
   }
 
 private:
-  /// At least one block: the tail is its work.
-  Value gridSize(Value hostChunks) {
-    ImplicitLocOpBuilder &host = kernel.host();
-    Value blocks =
-        arith::CeilDivUIOp::create(host, hostChunks, constIndex(host, kThreads * kItemsPerThread));
-    blocks = arith::MinUIOp::create(
-        host, blocks, constIndex(host, target.multiprocessors * kBlocksPerMultiprocessor));
-    return arith::MaxUIOp::create(host, blocks, constIndex(host, 1));
-  }
-
   void emitBody() {
     auto words = VectorType::get(kChunkBytes / 4, b.getI32Type());
     Value amax = kernel.forEachItem(chunks, s.constant(0), [&](Value chunk, ValueRange carried) {
@@ -69,8 +57,8 @@ private:
       SmallVector<Value> lanes;
       for (int64_t lane = 0; lane < words.getNumElements(); ++lane)
         lanes.push_back(vector::ExtractOp::create(b, data, lane));
-      Value chunkAmax = s.amax(s.widen(lanes, type.getElementType()), /*keepNaN=*/false);
-      return SmallVector<Value>{s.maximumNumber(carried[0], chunkAmax)};
+      Value chunkAmax = s.amax(s.widen(lanes, type.getElementType()), keepsNaN());
+      return SmallVector<Value>{larger(carried[0], chunkAmax)};
     })[0];
     if (tail)
       amax = includeTail(amax);
@@ -89,10 +77,15 @@ private:
         load(b, type.getElementType(), address(b, start, thread, elementBytes), elementBytes);
     if (!element.getType().isF32())
       element = arith::ExtFOp::create(b, b.getF32Type(), element);
-    scf::YieldOp::create(b, s.maximumNumber(amax, s.absolute(element)));
+    scf::YieldOp::create(b, larger(amax, s.absolute(element)));
     b.setInsertionPointToStart(branch.elseBlock());
     scf::YieldOp::create(b, amax);
     return branch.getResult(0);
+  }
+
+  bool keepsNaN() { return op.getNan() == NanPolicy::Propagate; }
+  Value larger(Value x, Value y) {
+    return keepsNaN() ? s.maximumOrNaN(x, y) : s.maximumNumber(x, y);
   }
 
   AmaxOp op;
@@ -122,12 +115,6 @@ void onFirstThread(KernelBuilder &kernel, llvm::function_ref<void()> then) {
 } // namespace
 
 LogicalResult fp4::lowerAmax(AmaxOp op, LoweringContext &context) {
-  if (op.getNan() != NanPolicy::Drop) {
-    InFlightDiagnostic diag = op.emitOpError("has a kernel for nan drop, but got nan ")
-                              << stringifyNanPolicy(op.getNan());
-    diag.attachNote() << "remove 'nan' where the input has no NaN";
-    return diag;
-  }
   AmaxKernel(op, context).emit();
   return success();
 }

@@ -1,5 +1,6 @@
 //===- Butterfly.cpp - Hadamard transform inside a kernel -----------------===//
 #include "Butterfly.h"
+#include "GridMax.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -62,4 +63,25 @@ SmallVector<Value> Butterfly::transform(ArrayRef<Value> elements) {
   for (Value &value : values)
     value = s.multiply(value, scale());
   return values;
+}
+
+static constexpr int64_t kWarp = 32;
+
+Value WholeWarps::bound() {
+  if (!exchange)
+    return items;
+  Value up = arith::AddIOp::create(b, items, constI32(b, kWarp - 1));
+  return arith::AndIOp::create(b, up, constI32(b, -kWarp));
+}
+
+Value WholeWarps::clamped(Value item) {
+  if (!exchange)
+    return item;
+  return arith::MinUIOp::create(b, item, arith::SubIOp::create(b, items, constI32(b, 1)));
+}
+
+void WholeWarps::ifOwn(Value item, llvm::function_ref<void()> store) {
+  if (!exchange)
+    return store();
+  emitWhen(b, arith::CmpIOp::create(b, arith::CmpIPredicate::ult, item, items), store);
 }

@@ -49,4 +49,24 @@ private:
   numerics::HadamardOptions options;
 };
 
+/// Keeps warps whole where lanes exchange elements: threads behind the last item repeat it and
+/// store nothing. Where they do not, nothing is emitted.
+class WholeWarps {
+public:
+  WholeWarps(mlir::ImplicitLocOpBuilder &builder, mlir::Value items, bool exchange)
+      : b(builder), items(items), exchange(exchange) {}
+
+  /// Where a loop over the items ends.
+  mlir::Value bound();
+  /// `item`, or the last one instead of those behind it.
+  mlir::Value clamped(mlir::Value item);
+  /// Emits `store` for the threads that have an item of their own.
+  void ifOwn(mlir::Value item, llvm::function_ref<void()> store);
+
+private:
+  mlir::ImplicitLocOpBuilder &b;
+  mlir::Value items;
+  bool exchange;
+};
+
 } // namespace fp4

@@ -9,6 +9,16 @@ using namespace mlir;
 using namespace fp4;
 
 static constexpr int64_t kWarp = 32, kWarps = kThreads / kWarp;
+static constexpr int64_t kBlocksPerMultiprocessor = 8;
+
+Value fp4::gridMaxBlocks(KernelBuilder &kernel, const hw::TargetModel &target, Value items) {
+  ImplicitLocOpBuilder &host = kernel.host();
+  Value blocks =
+      arith::CeilDivUIOp::create(host, items, constIndex(host, kThreads * kItemsPerThread));
+  blocks = arith::MinUIOp::create(
+      host, blocks, constIndex(host, target.multiprocessors * kBlocksPerMultiprocessor));
+  return arith::MaxUIOp::create(host, blocks, constIndex(host, 1));
+}
 
 void fp4::emitWhen(ImplicitLocOpBuilder &b, Value condition, llvm::function_ref<void()> then) {
   auto branch = scf::IfOp::create(b, condition);

@@ -17,6 +17,10 @@ namespace fp4 {
 void emitGridMax(KernelBuilder &kernel, Scalars &scalars, llvm::ArrayRef<mlir::Value> values,
                  llvm::ArrayRef<mlir::Value> results);
 
+/// Blocks (an index) to launch for `items` (an index) of such a kernel: enough threads to cover the
+/// latency of memory, few enough atomics, and at least one block.
+mlir::Value gridMaxBlocks(KernelBuilder &kernel, const hw::TargetModel &target, mlir::Value items);
+
 /// Emits `then` for the threads where `condition` holds.
 void emitWhen(mlir::ImplicitLocOpBuilder &b, mlir::Value condition,
               llvm::function_ref<void()> then);

@@ -31,7 +31,6 @@ namespace {
 
 constexpr int64_t kLine = 16; ///< elements along the transform in a thread
 constexpr int64_t kElementBytes = 2;
-constexpr int64_t kWarp = 32;
 
 /// The words (i32) that a thread loads, one list per access.
 using Accesses = SmallVector<SmallVector<Value>>;
@@ -158,51 +157,70 @@ public:
       : op(op), kernel(op, kind, context.symbols), b(kernel.body()), s(b, context.target),
         target(context.target), pieces(kernel, s, cast<RankedTensorType>(op.getInput().getType()),
                                        op.getDimension(), op.getSize()),
-        butterfly(s, b, options(op)) {}
+        butterfly(s, b, op.getTransform().options()) {}
 
   void emit() {
     Value rows = kernel.hostRows(op.getInput()), hostCount = pieces.count(rows);
     Value input = kernel.input(op.getInput()), result = kernel.output(op.getResult(), rows);
     Value count = kernel.scalar(hostCount);
-    forEachPiece(count, {}, [&](Value item, ValueRange) -> SmallVector<Value> {
-      Accesses accesses = pieces.loadPiece(pieces.pointer(input, clamped(item, count)));
+    WholeWarps warps(b, count, pieces.spanLanes());
+    kernel.forEachItem(warps.bound(), {}, [&](Value item, ValueRange) -> SmallVector<Value> {
+      Accesses accesses = pieces.loadPiece(pieces.pointer(input, warps.clamped(item)));
       pieces.forEachStrip(accesses, [&](Lines lines) {
         for (auto &line : lines)
           line = butterfly.transform(line);
         return lines;
       });
-      auto store = [&] { pieces.storePiece(accesses, pieces.pointer(result, item)); };
-      if (pieces.spanLanes())
-        emitWhen(b, arith::CmpIOp::create(b, arith::CmpIPredicate::ult, item, count), store);
-      else
-        store();
+      warps.ifOwn(item, [&] { pieces.storePiece(accesses, pieces.pointer(result, item)); });
       return {};
     });
     kernel.launchItems(hostCount);
   }
 
+  void emitAmax() {
+    Value hostCount = pieces.count(kernel.hostRows(op.getInput()));
+    Value results[] = {zeroed(op.getBefore()), zeroed(op.getAfter())};
+    Value input = kernel.input(op.getInput());
+    Value pointers[] = {scalarPointer(results[0]), scalarPointer(results[1])};
+    Value count = kernel.scalar(hostCount);
+    Value none[] = {s.constant(0), s.constant(0)};
+    WholeWarps warps(b, count, pieces.spanLanes());
+    SmallVector<Value> found = kernel.forEachItem(
+        warps.bound(), none, [&](Value item, ValueRange carried) -> SmallVector<Value> {
+          Accesses accesses = pieces.loadPiece(pieces.pointer(input, warps.clamped(item)));
+          SmallVector<Value> words;
+          for (auto &access : accesses)
+            words.append(access);
+          Value before = larger(carried[0], s.amax(words, b.getBF16Type(), keepsNaN()));
+          Value after = carried[1];
+          pieces.forEachStrip(accesses, [&](Lines lines) -> Lines {
+            for (auto &line : lines)
+              after = larger(after, s.amax(butterfly.sums(line), keepsNaN()));
+            return {};
+          });
+          return {before, after};
+        });
+    found[1] = s.roundToBF16(s.multiply(found[1], butterfly.scale()));
+    emitGridMax(kernel, s, found, pointers);
+    kernel.launch(gridMaxBlocks(kernel, target, hostCount));
+  }
+
 private:
-  static numerics::HadamardOptions options(Op op) {
-    numerics::HadamardOptions options;
-    options.blockSize = static_cast<unsigned>(op.getSize());
-    options.signMask = static_cast<uint16_t>(op.getSignMask());
-    return options;
+  bool keepsNaN() { return op.getNan() == NanPolicy::Propagate; }
+  Value larger(Value x, Value y) {
+    return keepsNaN() ? s.maximumOrNaN(x, y) : s.maximumNumber(x, y);
   }
 
-  /// Whole warps where lanes exchange elements.
-  void forEachPiece(Value count, ValueRange carried, KernelBuilder::ItemBody body) {
-    if (pieces.spanLanes()) {
-      count = arith::AddIOp::create(b, count, s.integer(kWarp - 1));
-      count = arith::AndIOp::create(b, count, s.integer(-kWarp));
-    }
-    kernel.forEachItem(count, carried, body);
+  /// The buffer of a scalar result, 0 before the launch.
+  Value zeroed(Value result) {
+    Value buffer = kernel.allocate(result, /*rows=*/Value());
+    gpu::MemsetOp::create(kernel.host(), TypeRange(), ValueRange(), buffer,
+                          constF32(kernel.host(), 0));
+    return buffer;
   }
 
-  /// The last piece instead of those behind it.
-  Value clamped(Value item, Value count) {
-    if (!pieces.spanLanes())
-      return item;
-    return arith::MinUIOp::create(b, item, arith::SubIOp::create(b, count, s.integer(1)));
+  Value scalarPointer(Value buffer) {
+    return kernel.pointer(buffer, RankedTensorType::get({}, b.getF32Type()));
   }
 
   Op op;
@@ -216,19 +234,26 @@ private:
 
 } // namespace
 
+/// The exact sums of a tensor core are not these fp32 stages, where exponents spread far.
+template <typename Op> static LogicalResult checkArithmetic(Op op) {
+  if (op.getArithmetic() == HadamardArithmetic::Butterfly)
+    return success();
+  InFlightDiagnostic diag = op.emitOpError("has a kernel for arithmetic butterfly, but got ")
+                            << stringifyHadamardArithmetic(op.getArithmetic());
+  diag.attachNote() << "remove 'arithmetic'";
+  return diag;
+}
+
 LogicalResult fp4::lowerHadamard(HadamardOp op, LoweringContext &context) {
-  if (op.getArithmetic() != HadamardArithmetic::Butterfly) {
-    InFlightDiagnostic diag = op.emitOpError("has a kernel for arithmetic butterfly, but got ")
-                              << stringifyHadamardArithmetic(op.getArithmetic());
-    diag.attachNote() << "remove 'arithmetic'";
-    return diag;
-  }
+  if (failed(checkArithmetic(op)))
+    return failure();
   HadamardKernel<HadamardOp>(op, "hadamard", context).emit();
   return success();
 }
 
-LogicalResult fp4::lowerHadamardAmax(HadamardAmaxOp op, LoweringContext &) {
-  InFlightDiagnostic diag = op.emitOpError("has no kernel yet");
-  diag.attachNote() << "use fp4.amax and fp4.hadamard";
-  return diag;
+LogicalResult fp4::lowerHadamardAmax(HadamardAmaxOp op, LoweringContext &context) {
+  if (failed(checkArithmetic(op)))
+    return failure();
+  HadamardKernel<HadamardAmaxOp>(op, "hadamard_amax", context).emitAmax();
+  return success();
 }

@@ -1,18 +1,17 @@
 //===- Stochastic.cpp - Stochastic rounding to E2M1 inside a kernel -------===//
 //
 // Scalars::packE2M1Stochastic. Where the target has cvt.rs, it is one instruction for four
-// elements. Elsewhere the same codes come from integers:
+// elements. Elsewhere the same codes come from integers (E2M1Steps.h has the format's part of it):
 //
 //   * As an f16 pattern, a value times 2^-14 has E2M1's code in bits 11:9 and, below, the position
-//     between that code and the next, subnormals included: f16's begin where E2M1's do. Bits 8:1
-//     are floor(256 * position), so adding a random byte there carries into the code exactly where
-//     cvt.rs rounds away from zero. cvt.rz.f16x2 makes two patterns and cuts what is below.
-//   * Clamping to +-6 * 2^-14 saturates, and makes +6 of NaN. At 6 the position is 0: no carry.
-//   * Elements j and j + 4 share a register, so that eight codes merge by shifts of whole
-//     registers. Which byte serves which element is that of the instruction (E2M1.h).
+//     between that code and the next, subnormals included. Bits 8:1 are floor(256 * position), so a
+//     random byte added there carries into the code exactly where cvt.rs rounds away from zero.
+//     cvt.rz.f16x2 makes two patterns and cuts what is below.
+//   * Clamping the magnitude to 6 * 2^-14 saturates, and makes +6 of NaN. Its position is 0: no
+//     carry.
 //
 //===----------------------------------------------------------------------===//
-#include "KernelBuilder.h"
+#include "E2M1Steps.h"
 #include "Scalars.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -22,7 +21,7 @@
 using namespace mlir;
 using namespace fp4;
 
-/// The operands are {x3, x2, x1, x0}: the first result is the low nibble.
+/// The operands are {x3, x2, x1, x0}: the first value becomes the low nibble.
 static Value convertFour(ImplicitLocOpBuilder &b, ArrayRef<Value> values, Value random) {
   SmallVector<Value> operands(llvm::reverse(values));
   Value vector = vector::FromElementsOp::create(b, VectorType::get(4, b.getF32Type()), operands);
@@ -32,69 +31,45 @@ static Value convertFour(ImplicitLocOpBuilder &b, ArrayRef<Value> values, Value 
   return arith::ExtUIOp::create(b, b.getI32Type(), codes);
 }
 
-namespace {
+/// Two values as f16 patterns plus the bytes 0 and 2 of `random`: codes in bits 3:1 and signs in
+/// bit 7 of the high bytes.
+static Value roundPair(Scalars &s, ImplicitLocOpBuilder &b, Value low, Value high, Value random) {
+  auto halves = VectorType::get(2, b.getF16Type());
+  Value lower = s.multiply(low, s.constant(0x1p-14f)),
+        upper = s.multiply(high, s.constant(0x1p-14f));
+  Value pair = NVVM::ConvertF32x2ToF16x2Op::create(b, halves, upper, lower, /*random_bits=*/Value(),
+                                                   NVVM::FPRoundingMode::RZ);
+  Value largest = LLVM::BitcastOp::create(b, halves, s.integer(e2m1::kLargest));
+  pair = s.callIntrinsic("llvm.nvvm.fmin.xorsign.abs.f16x2", halves, {pair, largest});
+  Value patterns = LLVM::BitcastOp::create(b, b.getI32Type(), pair);
+  return arith::AddIOp::create(b, patterns, arith::ShLIOp::create(b, random, s.integer(1)));
+}
 
-/// Eight elements without the instruction.
-class Emulation {
-public:
-  Emulation(Scalars &s, ImplicitLocOpBuilder &b) : s(s), b(b) {}
-
-  Value pack(ArrayRef<Value> values, ArrayRef<Value> random) {
-    // Bytes 2 and 3 of both words in order; bytes 0 and 1 with their bits reversed.
-    Value straight = permute(random[0], random[1], 0x7632);
-    Value reversed =
-        LLVM::BitReverseOp::create(b, permute(random[0], random[1], 0x0145)).getResult();
-    Value word;
-    for (int j = 0; j < 4; ++j) {
-      Value bytes = shiftRight(j % 2 ? reversed : straight, j < 2 ? 0 : 8);
-      Value sum = roundPair(values[j], values[j + 4], bytes);
-      Value code = mask(shiftRight(sum, 9), 0x00070007),
-            sign = mask(shiftRight(sum, 12), 0x00080008);
-      Value nibbles = shiftLeft(arith::OrIOp::create(b, code, sign), 4 * j);
-      word = word ? arith::OrIOp::create(b, word, nibbles).getResult() : nibbles;
-    }
-    return word;
+/// The codes of the even and of the odd ones of eight values, in high nibbles. Each word of random
+/// bits serves four values: byte 2 the first, byte 3 the third, bytes 0 and 1, each with its bits
+/// reversed, the second and fourth; so does the instruction (E2M1.h).
+static std::pair<Value, Value> emulateEight(Scalars &s, ImplicitLocOpBuilder &b,
+                                            ArrayRef<Value> values, ArrayRef<Value> random) {
+  constexpr uint32_t even = 0x4342, odd = 0x4243; // bytes 2 and 3; 3 and 2; 4 is zero
+  SmallVector<Value> evens, odds;
+  for (auto [i, word] : llvm::enumerate(random)) {
+    ArrayRef<Value> x = values.slice(4 * i, 4);
+    Value reversed = LLVM::BitReverseOp::create(b, word.getType(), word);
+    evens.push_back(roundPair(s, b, x[0], x[2], s.permute(word, s.integer(0), even)));
+    odds.push_back(roundPair(s, b, x[1], x[3], s.permute(reversed, s.integer(0), odd)));
   }
-
-private:
-  /// Two f16 patterns plus the bytes 0 and 2 of `bytes`, aligned to their positions.
-  Value roundPair(Value low, Value high, Value bytes) {
-    auto pair = VectorType::get(2, b.getF16Type());
-    auto scaled = [&](Value x) { return s.multiply(x, s.constant(0x1p-14f)); };
-    Value halves = NVVM::ConvertF32x2ToF16x2Op::create(
-        b, pair, scaled(high), scaled(low), /*random_bits=*/Value(), NVVM::FPRoundingMode::RZ,
-        NVVM::SaturationMode::NONE, /*relu=*/false);
-    auto bound = [&](float value) -> Value {
-      auto half = b.getFloatAttr(b.getF16Type(), value);
-      return arith::ConstantOp::create(b, DenseElementsAttr::get(pair, half.getValue()));
-    };
-    halves = LLVM::MinNumOp::create(b, pair, halves, bound(6 * 0x1p-14f));
-    halves = LLVM::MaxNumOp::create(b, pair, halves, bound(-6 * 0x1p-14f));
-    Value patterns = LLVM::BitcastOp::create(b, b.getI32Type(), halves);
-    return arith::AddIOp::create(b, patterns, shiftLeft(mask(bytes, 0x00FF00FF), 1));
-  }
-
-  Value permute(Value x, Value y, int64_t selector) {
-    return NVVM::PermuteOp::create(b, b.getI32Type(), x, y, s.integer(selector),
-                                   NVVM::PermuteMode::DEFAULT);
-  }
-  Value mask(Value x, int64_t bits) { return arith::AndIOp::create(b, x, s.integer(bits)); }
-  Value shiftLeft(Value x, int64_t count) {
-    return count ? arith::ShLIOp::create(b, x, s.integer(count)).getResult() : x;
-  }
-  Value shiftRight(Value x, int64_t count) {
-    return count ? arith::ShRUIOp::create(b, x, s.integer(count)).getResult() : x;
-  }
-
-  Scalars &s;
-  ImplicitLocOpBuilder &b;
-};
-
-} // namespace
+  auto nibbles = [&](ArrayRef<Value> pairs) {
+    Value bytes = s.permute(pairs[0], pairs[1], e2m1::kHighBytes);
+    return s.bitSelect(e2m1::kSigns, bytes, arith::ShLIOp::create(b, bytes, s.integer(3)));
+  };
+  return {nibbles(evens), nibbles(odds)};
+}
 
 Value Scalars::packE2M1Stochastic(ArrayRef<Value> values, ArrayRef<Value> random) {
-  if (!target.hasStochasticConvert)
-    return Emulation(*this, b).pack(values, random);
+  if (!target.hasStochasticConvert) {
+    auto [even, odd] = emulateEight(*this, b, values, random);
+    return bitSelect(e2m1::kHighNibbles, odd, arith::ShRUIOp::create(b, even, integer(4)));
+  }
   Value low = convertFour(b, values.take_front(4), random[0]);
   Value high = convertFour(b, values.drop_front(4), random[1]);
   return arith::OrIOp::create(b, low, arith::ShLIOp::create(b, high, integer(16)));

@@ -43,6 +43,19 @@ func.func @ragged(%x: tensor<?x10xf16>) -> tensor<f32> {
 
 // -----
 
+// CHECK-LABEL: gpu.module @propagate_amax_0
+// CHECK:         llvm.intr.maximum
+// CHECK-NOT:     llvm.intr.maxnum
+// The quiet NaN that lib/Numerics returns, whatever the maximum made of it.
+// CHECK:         %[[NAN:.*]] = arith.constant 2143289344 : i32
+// CHECK:         arith.minui %{{.*}}, %[[NAN]]
+func.func @propagate(%x: tensor<?x1024xbf16>) -> tensor<f32> {
+  %0 = fp4.amax %x {nan = #fp4.nan_policy<propagate>} : tensor<?x1024xbf16> -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+// -----
+
 // Constant scalars and matmul_alpha stay on the device: one-thread kernels.
 // CHECK-LABEL: gpu.module @alpha_constant_0
 // CHECK:         llvm.store %{{.*}}, %{{.*}} {alignment = 4 : i64} : f32, !llvm.ptr<1>

@@ -48,21 +48,21 @@ func.func @dynamic_unswizzle(%ok: tensor<3x4xf8E4M3FN, #fp4.scale_layout<tiled_1
 
 // -----
 
-func.func @hadamard_amax(%x: tensor<32x32xbf16>) {
-  %0 = fp4.amax %x : tensor<32x32xbf16> -> tensor<f32>
-  // expected-error @+2 {{has no kernel yet}}
-  // expected-note @+1 {{use fp4.amax and fp4.hadamard}}
-  %1:2 = fp4.hadamard_amax %x : tensor<32x32xbf16> -> tensor<f32>, tensor<f32>
+func.func @exact(%x: tensor<32x32xbf16>) {
+  %0 = fp4.hadamard %x : tensor<32x32xbf16> -> tensor<32x32xbf16>
+  // expected-error @+2 {{has a kernel for arithmetic butterfly, but got tensor_core}}
+  // expected-note @+1 {{remove 'arithmetic'}}
+  %1 = fp4.hadamard %x {arithmetic = #fp4.hadamard_arithmetic<tensor_core>} : tensor<32x32xbf16> -> tensor<32x32xbf16>
   return
 }
 
 // -----
 
-func.func @propagate(%x: tensor<32x32xbf16>) {
-  %0 = fp4.amax %x : tensor<32x32xbf16> -> tensor<f32>
-  // expected-error @+2 {{has a kernel for nan drop, but got nan propagate}}
-  // expected-note @+1 {{remove 'nan' where the input has no NaN}}
-  %1 = fp4.amax %x {nan = #fp4.nan_policy<propagate>} : tensor<32x32xbf16> -> tensor<f32>
+func.func @exact_amax(%x: tensor<32x32xbf16>) {
+  %0:2 = fp4.hadamard_amax %x : tensor<32x32xbf16> -> tensor<f32>, tensor<f32>
+  // expected-error @+2 {{has a kernel for arithmetic butterfly, but got tensor_core}}
+  // expected-note @+1 {{remove 'arithmetic'}}
+  %1:2 = fp4.hadamard_amax %x {arithmetic = #fp4.hadamard_arithmetic<tensor_core>} : tensor<32x32xbf16> -> tensor<f32>, tensor<f32>
   return
 }
 

@@ -65,3 +65,24 @@ func.func @odd(%x: tensor<32x5xbf16>) -> tensor<32x5xbf16> {
   %0 = fp4.hadamard %x {dimension = 0 : i64} : tensor<32x5xbf16> -> tensor<32x5xbf16>
   return %0 : tensor<32x5xbf16>
 }
+
+// -----
+
+// Two maxima in one pass, no store; scale and rounding once, after the loop.
+// CHECK-LABEL: gpu.module @amaxes_hadamard_amax_0
+// CHECK:         %[[MAX:.*]]:2 = scf.for
+// CHECK-COUNT-1:   llvm.load
+// CHECK-NOT:       llvm.store
+// CHECK-NOT:       arith.mulf
+// CHECK:           scf.yield
+// CHECK:         %[[SCALED:.*]] = arith.mulf %[[MAX]]#1
+// CHECK:         arith.truncf %[[SCALED]] : f32 to bf16
+// CHECK-COUNT-2: nvvm.redux.sync umax
+// CHECK:         nvvm.barrier0
+// CHECK-COUNT-2: llvm.atomicrmw umax
+// CHECK-LABEL: func.func @amaxes
+// CHECK-COUNT-2: gpu.memset
+func.func @amaxes(%x: tensor<?x64xbf16>) -> (tensor<f32>, tensor<f32>) {
+  %0:2 = fp4.hadamard_amax %x : tensor<?x64xbf16> -> tensor<f32>, tensor<f32>
+  return %0#0, %0#1 : tensor<f32>, tensor<f32>
+}
