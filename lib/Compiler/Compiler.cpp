@@ -256,7 +256,8 @@ std::vector<std::string> fp4::Compiler::dimNames() const {
   for (auto function : impl->module->getOps<func::FuncOp>())
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
       if (auto dims = function.getArgAttrOfType<ArrayAttr>(i, "fp4.dims"))
-        names.insert_range(dims.getAsValueRange<StringAttr>());
+        for (StringRef dim : dims.getAsValueRange<StringAttr>())
+          names.insert(dim.split('/').first); // "M/16" depends on M
   names.remove("");
   return {names.begin(), names.end()};
 }

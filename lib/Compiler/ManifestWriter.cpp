@@ -127,8 +127,11 @@ private:
       std::string value = "a" + std::to_string(argument.getArgNumber());
       names[argument] = value;
       auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "fp4.name");
-      arguments.push_back(
-          describeOperand(name ? name.getValue().str() : value, argument.getType()));
+      json::Object object =
+          describeOperand(name ? name.getValue().str() : value, argument.getType());
+      if (auto dims = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "fp4.dims"))
+        object["dims"] = json::Array(dims.getAsValueRange<StringAttr>());
+      arguments.push_back(std::move(object));
     }
     return arguments;
   }

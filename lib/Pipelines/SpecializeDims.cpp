@@ -60,12 +60,19 @@ struct SpecializeDims : fp4::impl::SpecializeDimsBase<SpecializeDims> {
                                   << " must hold one name for each dimension of "
                                   << argument.getType() << ", but got " << names;
     SmallVector<int64_t> shape(tensor.getShape());
-    for (auto [size, name] : llvm::zip_equal(shape, names.getAsValueRange<StringAttr>())) {
-      if (name.empty())
+    for (auto [size, text] : llvm::zip_equal(shape, names.getAsValueRange<StringAttr>())) {
+      if (text.empty())
         continue;
+      auto [name, digits] = text.split('/'); // "M/16": as many blocks of 16 as M needs
+      int64_t divisor = 1;
+      if (!digits.empty() && (digits.getAsInteger(10, divisor) || divisor < 1))
+        return function.emitError() << "a dimension must be called NAME or NAME/SIZE with SIZE at "
+                                       "least 1, but '"
+                                    << kDimsAttr << "' of argument " << argument.getArgNumber()
+                                    << " has '" << text << "'";
       used.insert(name);
       if (auto found = sizes.find(name); found != sizes.end() && !ShapedType::isDynamic(size))
-        size = found->second;
+        size = llvm::divideCeil(found->second, divisor);
     }
     return Type(tensor.clone(shape));
   }

@@ -24,27 +24,48 @@ Expected<int64_t> parseSize(const std::string &text, const char *option) {
   return size;
 }
 
-/// N and K of --shape must be those the library was compiled for: x is M x K and w is N x K.
-Status checkFixedShape(const Function &function, const std::vector<int64_t> &shape) {
+/// One dimension of an argument, and its entry of --shape.
+struct ShapedDim {
+  const Operand &argument;
+  size_t dim, entry;
+};
+
+/// What --shape M,N,K says of arguments: of those whose dimensions are called so; where none are,
+/// of x, which is M x K, and w, which is N x K.
+std::vector<ShapedDim> shapedDims(const Function &function) {
+  constexpr std::string_view letters = "MNK";
+  std::vector<ShapedDim> dims;
   std::vector<const Operand *> matrices;
-  for (const Operand &argument : function.arguments)
+  bool named = false;
+  for (const Operand &argument : function.arguments) {
+    named |= !argument.dims.empty();
     if (argument.type.shape.size() == 2)
       matrices.push_back(&argument);
-  auto check = [&](size_t matrix, size_t dim, size_t entry, char letter) -> Status {
-    if (shape.size() <= entry || matrices.size() <= matrix)
-      return {};
-    int64_t fixed = matrices[matrix]->type.shape[dim];
-    if (fixed < 0 || fixed == shape[entry])
-      return {};
-    return makeError(ErrorKind::Usage,
-                     fmt::format("--shape has {} = {}, but argument '{}' is {}", letter,
-                                 shape[entry], matrices[matrix]->name,
-                                 matrices[matrix]->type.str()),
-                     "this size was fixed when the function was compiled; compile it for another");
-  };
-  FP4_TRY(check(0, 0, 0, 'M'));
-  FP4_TRY(check(1, 0, 1, 'N'));
-  return check(0, 1, 2, 'K');
+    for (size_t i = 0; i < argument.dims.size(); ++i)
+      if (argument.dims[i].size() == 1 && letters.find(argument.dims[i]) != letters.npos)
+        dims.push_back({argument, i, letters.find(argument.dims[i])});
+  }
+  if (named || matrices.empty())
+    return dims;
+  dims.push_back({*matrices[0], 0, 0});
+  if (matrices.size() > 1)
+    dims.push_back({*matrices[1], 0, 1});
+  dims.push_back({*matrices[0], 1, 2});
+  return dims;
+}
+
+/// The sizes of --shape must be those the library was compiled for.
+Status checkFixedShape(const Function &function, const std::vector<int64_t> &shape) {
+  for (const ShapedDim &dim : shapedDims(function)) {
+    const int64_t fixed = dim.argument.type.shape[dim.dim];
+    if (dim.entry < shape.size() && fixed >= 0 && fixed != shape[dim.entry])
+      return makeError(ErrorKind::Usage,
+                       fmt::format("--shape has {} = {}, but argument '{}' is {}", "MNK"[dim.entry],
+                                   shape[dim.entry], dim.argument.name, dim.argument.type.str()),
+                       "this size was fixed when the function was compiled; compile it for "
+                       "another");
+  }
+  return {};
 }
 
 /// The state of one binding: values appear as they become known.

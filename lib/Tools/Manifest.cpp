@@ -92,7 +92,13 @@ std::vector<std::string> parseNames(const Field &field) {
 
 std::vector<Operand> parseOperands(const Field &field) {
   std::vector<Operand> operands;
-  field.each([&](Field item) { operands.push_back({item.at("name").string(), parseType(item)}); });
+  field.each([&](Field item) {
+    operands.push_back({item.at("name").string(), parseType(item)});
+    if (item.has("dims"))
+      operands.back().dims = parseNames(item.at("dims"));
+    if (item.has("dims") && operands.back().dims.size() != operands.back().type.shape.size())
+      item.at("dims").fail("as long as 'shape'");
+  });
   return operands;
 }
 

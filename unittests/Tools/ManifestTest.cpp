@@ -11,11 +11,12 @@ using testing::HasSubstr;
 
 const std::string kManifest = R"({"schema":1,"compiler":"fp4 0.1.0","target":"sm_100a","functions":[
   {"name":"f","symbol":"fp4_entry_f",
-   "arguments":[{"name":"x","shape":[-1,64],"type":"bf16","layout":"linear"}],
+   "arguments":[{"name":"x","shape":[-1,64],"type":"bf16","layout":"linear","dims":["M","K/16"]}],
    "results":[{"name":"r0","shape":[],"type":"f32","layout":"linear"}],
    "program":[{"op":"fp4.amax","operands":["a0"],"results":["v0"],
                "result_types":[{"shape":[],"type":"f32","layout":"linear"}],
                "attributes":{"tile_n":128,"format":"nvfp4"}}],
+   "fused":[{"op":"fp4.hadamard_amax","operands":["a0"],"results":[],"result_types":[]}],
    "returns":["v0"]}],
   "kernels":[{"module":"m","name":"k","registers":40,"shared_bytes":1024}]})";
 
@@ -42,6 +43,8 @@ TEST(Manifest, EveryFieldArrives) {
   const Function &function = manifest->functions[0];
   EXPECT_EQ(function.symbol, "fp4_entry_f");
   EXPECT_EQ(function.arguments[0].type.str(), "?x64xbf16");
+  EXPECT_EQ(function.arguments[0].dims, (std::vector<std::string>{"M", "K/16"}));
+  EXPECT_EQ(function.fused.at(0).op, "fp4.hadamard_amax");
   EXPECT_TRUE(function.hasProgram);
   EXPECT_EQ(function.program[0].attributes.at("tile_n"), "128");
   EXPECT_EQ(function.program[0].attributes.at("format"), "nvfp4");
@@ -60,6 +63,8 @@ TEST(Manifest, WrongFieldsAreNamedByTheirPath) {
               HasSubstr("'functions[0].arguments[0].type' must be one of bf16, f16, f32"));
   EXPECT_THAT(errorOf(replaced("\"linear\"", "\"blocked\"")),
               HasSubstr("layout' must be linear or tiled_128x4, but got \"blocked\""));
+  EXPECT_THAT(errorOf(replaced("\"M\",", "")),
+              HasSubstr("'functions[0].arguments[0].dims' must be as long as 'shape'"));
   EXPECT_THAT(errorOf(replaced("\"returns\":[\"v0\"]", "\"returns\":[]")),
               HasSubstr("'functions[0].returns' must be as long as 'results'"));
   EXPECT_THAT(errorOf(replaced("\"operands\":[\"a0\"]", "\"operands\":\"a0\"")),
@@ -70,6 +75,9 @@ TEST(Type, BuffersAreDense) {
   Type codes{{3, 48}, ElementType::F4E2M1FN, Layout::Linear};
   EXPECT_EQ(codes.bufferShape(), (std::vector<int64_t>{3, 24}));
   EXPECT_EQ(codes.bufferBytes(), 72u);
+  codes.shape = {-1, -1};
+  EXPECT_EQ(codes.bufferShape(), (std::vector<int64_t>{-1, -1}));
+  EXPECT_EQ((Type{{2}, ElementType::I64, Layout::Linear}).bufferBytes(), 16u);
   Type tiled{{129, 5}, ElementType::F8E4M3FN, Layout::Tiled128x4};
   EXPECT_EQ(tiled.bufferShape(), (std::vector<int64_t>{2, 2, 512}));
   EXPECT_EQ(tiled.str(), "129x5xf8E4M3FN, tiled_128x4");

@@ -9,7 +9,7 @@ def SpecializeDims : Pass<"fp4-specialize-dims", "::mlir::ModuleOp"> {
   let description = [{
     **Why.** An example or a benchmark is written for one problem size and run for many. Arguments
     name their dimensions with the attribute `fp4.dims` (an empty name for
-    those that stay); this pass replaces the sizes of the names
+    those that stay, `M/16` for as many blocks of 16 as M needs); this pass replaces the sizes of the names
     it is given and infers all types anew.
 
     **Precondition.** Functions are straight-line code of fp4 operations. A dynamic dimension stays

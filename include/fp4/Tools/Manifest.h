@@ -47,6 +47,7 @@ struct Type {
 struct Operand {
   std::string name;
   Type type;
+  std::vector<std::string> dims = {}; ///< what its dimensions are called: "M", "M/16", ""
 };
 
 /// One tensor operation of the verified program.
