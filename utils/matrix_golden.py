@@ -94,12 +94,14 @@ def quantize_blocks(case, x, amax, width):
     """x: (n, elements of a scale)."""
     if case["model"] in oracle.MXFP4_MODELS:
         return oracle.mx_quant(x, case["model"])
+    if case["model"] in oracle.MXFP4_VARIANTS:
+        return oracle.mx_variant(x, case["model"])
     return oracle.NV_MODELS[case["model"]](x, oracle.Amaxes(x, amax))
 
 
 def one_amax(case, x, amax):
     """Scales (rows, blocks) and codes (rows, columns) of blocks along rows."""
-    width = 32 if case["model"] in oracle.MXFP4_MODELS else 16
+    width = 16 if case["model"] in oracle.NV_MODELS else 32
     rounding = None
     if case["stochastic"]:
         random = random_of(case, *x.shape)
@@ -112,14 +114,19 @@ def one_amax(case, x, amax):
     return s.reshape(rows, -1), c.reshape(rows, -1)[:, :columns]
 
 
+def flipped(case, tiles):
+    """Tiles of the output in the orientation of the input, and back."""
+    return tiles.reshape(-1, 16, 16).transpose(0, 2, 1) if case["columnwise"] else tiles
+
+
 def square(case, x, amax):
     rows, columns = x.shape
     r16, c16 = (rows + 15) // 16, (columns + 15) // 16
     padded = np.zeros((r16 * 16, c16 * 16), F)
     padded[:rows, :columns] = x
     tiles = padded.reshape(r16, 16, c16, 16).transpose(0, 2, 1, 3).reshape(-1, 256)
-    s, c = quantize_blocks(case, tiles, amax, 256)
-    codes = c.reshape(r16, c16, 16, 16).transpose(0, 2, 1, 3).reshape(r16 * 16, -1)
+    s, c = quantize_blocks(case, flipped(case, tiles).reshape(-1, 256), amax, 256)
+    codes = flipped(case, c).reshape(r16, c16, 16, 16).transpose(0, 2, 1, 3).reshape(r16 * 16, -1)
     return np.repeat(s.reshape(r16, c16), 16, 0)[:rows], codes[:rows, :columns]
 
 
@@ -198,8 +205,26 @@ def cases():
                    "rows": 272, "columns": 320}  # fmt: skip
 
 
+def every_model():
+    """Each recipe through each part of the family; shapes differ, so that remainders occur."""
+    for model in [*oracle.NV_MODELS, *oracle.MXFP4_MODELS, *oracle.MXFP4_VARIANTS]:
+        nvfp4, adaptive = model in oracle.NV_MODELS, model.startswith("te46")
+        yield {"model": model, "columnwise": 1}
+        for columnwise in (0, 1):
+            yield {"model": model, "columnwise": columnwise, "hadamard": hadamard(), "rows": 96,
+                   "layout": "tiled_128x4"}  # fmt: skip
+        if nvfp4:
+            yield {"model": model, "columnwise": 1, "rows": 40, "columns": 24}
+            for columnwise in (0, 1):
+                yield {"model": model, "columnwise": columnwise, "square": 1, "rows": 48}
+        if not adaptive:
+            for columnwise in (0, 1):
+                yield {"model": model, "columnwise": columnwise, "stochastic": stochastic()}
+
+
 def main():
-    golden = [run({**DEFAULTS, "seed": i, **case}) for i, case in enumerate(cases())]
+    chosen = [*cases(), *every_model()]
+    golden = [run({**DEFAULTS, "seed": i, **case}) for i, case in enumerate(chosen)]
     here = os.path.dirname(os.path.abspath(__file__))
     with open(os.path.join(here, "../unittests/Numerics/data/matrix_golden.json"), "w") as f:
         f.write("[\n" + ",\n".join(json.dumps(g) for g in golden) + "\n]\n")

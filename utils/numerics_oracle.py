@@ -242,6 +242,22 @@ def cutlass(x, a):
     return s8, e2m1(x * factor[:, None])
 
 
+def error_of(distance, metric):
+    """(n, 16), or (n, 256) for 16 x 16 tiles: in element order along rows, whose errors then meet in
+    a tree of strides 8, 4, 2, 1."""
+    if metric == "largest":
+        return np.max(distance, 1)
+    power = (distance * distance).astype(F) if metric == "squared" else distance
+    rows = power.reshape(len(power), -1, 16)
+    error = np.zeros(rows.shape[:2], F)
+    for i in range(16):
+        error = (error + rows[:, :, i]).astype(F)
+    while error.shape[1] > 1:
+        half = error.shape[1] // 2
+        error = (error[:, :half] + error[:, half:]).astype(F)
+    return error[:, 0]
+
+
 def four_over_six(x, a, e4m3_max, metric="absolute"):
     """TransformerEngine's, with the sum of absolute errors taken in element order; or the sum of
     their squares; or the largest."""
@@ -254,14 +270,7 @@ def four_over_six(x, a, e4m3_max, metric="absolute"):
         q = e2m1(x * fmin(F(1) / (f * (F(1) / g)), FLT_MAX)[:, None])
         back = ((decode_e2m1(q) * f[:, None]).astype(F) * a.tensor_drop).astype(F)
         distance = np.abs((back / F(6 * e4m3_max)).astype(F) - x).astype(F)
-        error = np.zeros(len(x), F)
-        for i in range(16):
-            if metric == "largest":
-                error = np.maximum(error, distance[:, i])
-            else:
-                power = distance[:, i] if metric == "absolute" else distance[:, i] * distance[:, i]
-                error = (error + power).astype(F)
-        candidates.append((s8, q, error))
+        candidates.append((s8, q, error_of(distance, metric)))
     (s4, q4, error4), (s6, q6, error6) = candidates
     four = error4 < error6
     return np.where(four, s4, s6), np.where(four[:, None], q4, q6)

@@ -11,16 +11,11 @@ compiled per program and run by fp4-run for every M under every schedule of the 
 Gaussian inputs and with inputs whose sums are exact. Prints every failure with the command that
 repeats it, then "N passed, N failed".
 """
-import argparse
-import concurrent.futures
 import itertools
-import os
-import pathlib
-import subprocess
 import sys
-import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+import sweeping
+
 M = [1, 127, 128, 129, 300]
 N = [8, 64, 200, 384]
 K = [64, 256, 272, 1024]
@@ -86,68 +81,31 @@ def all_cases():
             yield case
 
 
-def pairs(case):
-    return {(i, j, case[i], case[j]) for i, j in itertools.combinations(range(len(case)), 2)}
-
-
-def covering(cases):
-    """A subset in which every pair of values that occurs in a case occurs again. Greedy: each step
-    takes the case with the most new pairs, the earliest (smallest) among equals."""
-    cases = list(cases)
-    missing = set().union(*map(pairs, cases))
-    chosen = []
-    while missing:
-        best = max(cases, key=lambda case: len(pairs(case) & missing))
-        missing -= pairs(best)
-        chosen.append(best)
-    return chosen
-
-
-def compile_library(tools, scratch, key):
-    fmt, result, operands, rows, n, k = key
-    stem = scratch / f"{fmt}_{result}_{operands}_m{rows}_n{n}_k{k}".replace("?", "")
-    source, library = stem.with_suffix(".mlir"), stem.with_suffix(".so")
-    source.write_text(program(*key[:3], rows, n, k))
-    command = [tools / "fp4-runner", source, "--emit=so", "-o", library]
-    return library, command, subprocess.run(command, capture_output=True, text=True)
-
-
 def check_group(tools, scratch, key, rows, schedules, distributions):
-    """Compiles one library and runs it; returns (passed, messages of failures)."""
-    library, command, built = compile_library(tools, scratch, key)
+    """Compiles one library and runs it for every M, schedule and distribution."""
+    fmt, result, operands, m, n, k = key
+    stem = scratch / f"{fmt}_{result}_{operands}_m{m}_n{n}_k{k}".replace("?", "")
+    library, command, built = sweeping.compile_library(tools, stem, program(*key))
+    outcome = sweeping.Outcome()
     runs = list(itertools.product(rows, schedules, distributions))
     if built.returncode:
-        return 0, [f"{shell(command)}\n{built.stderr}"] * len(runs)
-    passed, failures = 0, []
+        outcome.failures = [f"{sweeping.shell(command)}\n{built.stderr}"] * len(runs)
+        return outcome
     for m, (policy, seed), distribution in runs:
-        command = [tools / "fp4-run", library, "--device=sim", f"--shape={m}", f"--policy={policy}",
-                   f"--seed={seed}", f"--dist={distribution}", "--threads=1"]
-        run = subprocess.run(command, capture_output=True, text=True)
-        if run.returncode == 0:
-            passed += 1
-        else:
-            failures.append(f"exit code {run.returncode}: {shell(command)}\n"
-                            f"{run.stdout}{run.stderr}")
+        outcome.run([tools / "fp4-run", library, "--device=sim", f"--shape={m}",
+                     f"--policy={policy}", f"--seed={seed}", f"--dist={distribution}",
+                     "--threads=1"])
     library.unlink()
-    return passed, failures
-
-
-def shell(command):
-    return " ".join(str(word) for word in command)
+    return outcome
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build", help="build tree")
-    parser.add_argument("--full", action="store_true", help="the whole cross product")
-    parser.add_argument("--list", action="store_true", help="print the cases and stop")
+    parser = sweeping.option_parser(__doc__)
     parser.add_argument("--schedules", default="all", help="all, or eager")
     parser.add_argument("--dist", default="gaussian,exact", help="distributions of the inputs")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
 
-    cases = covering(all_cases())
+    cases = sweeping.covering(all_cases())
     if options.full:
         cases += [case for case in all_cases() if case[2:4] == ("bf16", "dynamic")]
     cases = dict.fromkeys(cases)
@@ -163,23 +121,9 @@ def main():
         print(f"{len(cases)} shapes in {len(groups)} libraries, "
               f"{len(cases) * len(schedules) * len(distributions)} runs")
         return 0
-    passed = failed = 0
-    with tempfile.TemporaryDirectory(prefix="fp4-sweep-") as scratch, \
-            concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        tools = options.build / "bin"
-        futures = [pool.submit(check_group, tools, pathlib.Path(scratch), key, rows, schedules,
-                               distributions)
-                   for key, rows in groups.items()]
-        for done, future in enumerate(concurrent.futures.as_completed(futures), 1):
-            good, failures = future.result()
-            passed += good
-            failed += len(failures)
-            for failure in failures:
-                print("FAILED", failure)
-            if sys.stderr.isatty():
-                print(f"\r{done}/{len(futures)} libraries", end="", file=sys.stderr)
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed else 0
+    return sweeping.run_all(options, check_group,
+                            [(key, rows, schedules, distributions)
+                             for key, rows in groups.items()])
 
 
 if __name__ == "__main__":

@@ -56,14 +56,26 @@ TEST_F(CompilerTest, ManifestRecordsTheProgramAsWritten) {
   std::string manifest = compiler.manifest();
   EXPECT_THAT(manifest, HasSubstr(R"("schema":1)"));
   EXPECT_THAT(manifest, HasSubstr(R"("symbol":"fp4_entry_f")"));
-  EXPECT_THAT(
-      manifest,
-      HasSubstr(R"("arguments":[{"layout":"linear","name":"x","shape":[-1,64],"type":"bf16"}])"));
+  EXPECT_THAT(manifest, HasSubstr(R"("arguments":[{"dims":["M","K"],"layout":"linear","name":"x",)"
+                                  R"("shape":[-1,64],"type":"bf16"}])"));
+  EXPECT_THAT(manifest, HasSubstr(R"("operand_segments":"1,0,0,0")"));
+  EXPECT_THAT(manifest, HasSubstr(R"("fused":[{)"));
   EXPECT_THAT(manifest, HasSubstr(R"("recipe":"ocp_rceil")"));
   EXPECT_THAT(manifest, HasSubstr(R"("rounding":"nearest_even")"));
   EXPECT_THAT(manifest, HasSubstr(R"("op":"fp4.quantize","operands":["a0"])"));
   EXPECT_THAT(manifest, HasSubstr(R"("returns":["v0","v1"])"));
   EXPECT_THAT(manifest, HasSubstr(R"("name":"scales")"));
+}
+
+TEST_F(CompilerTest, HostCodeWantsAPublicFunction) {
+  for (const char *text : {"func.func private @f() { return }", "func.func private @f()", ""}) {
+    Compiler compiler(options);
+    ASSERT_TRUE(compiler.loadText(text, "none.mlir"));
+    auto program = compiler.jit();
+    ASSERT_FALSE(program);
+    EXPECT_EQ(program.error().kind, ErrorKind::Compile);
+    EXPECT_EQ(program.error().message, "'none.mlir' must have a public function with a body");
+  }
 }
 
 TEST_F(CompilerTest, SpecializesNamedDimensions) {
