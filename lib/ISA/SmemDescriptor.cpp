@@ -57,6 +57,20 @@ Expected<SmemDescriptor> SmemDescriptor::decode(uint64_t bits) {
   return d;
 }
 
+// The swizzle codes of wgmma are those of tcgen05 without the lowest bit.
+uint64_t SmemDescriptor::encodeWgmma() const { return encode() & ~versionBits; }
+
+Expected<SmemDescriptor> SmemDescriptor::decodeWgmma(uint64_t bits) {
+  constexpr uint64_t zeroBits = 3ull << 14 | 3ull << 30 | 7ull << 46 | 0x3FFull << 52;
+  if (bits & zeroBits)
+    return makeError(ErrorKind::Simulation,
+                     fmt::format("wgmma matrix descriptor 0x{:016x} must be zero in bits 14-15, "
+                                 "30-31, 46-48 and 52-61",
+                                 bits),
+                     "see PTX ISA, wgmma, matrix descriptor format");
+  return decode(bits | versionBits);
+}
+
 uint32_t SmemDescriptor::operandAddress(uint32_t row, uint32_t byte) const {
   const uint32_t group = startAddress + (row / 8) * strideByteOffset;
   if (swizzle == SwizzleMode::None)

@@ -1,13 +1,18 @@
-//===- SmemDescriptor.h - tcgen05 shared-memory matrix descriptors --------===//
+//===- SmemDescriptor.h - Shared-memory matrix descriptors ----------------===//
 //
-// The 64-bit operand that tells tcgen05.mma and tcgen05.cp where a matrix lies in shared memory.
+// The 64-bit operand that tells tcgen05.mma, tcgen05.cp and wgmma.mma_async where a matrix lies in
+// shared memory.
 //
 //   bits   0-13  start address >> 4          bits 46-48  constant 0b001
 //   bits  16-29  leading byte offset >> 4    bits 49-51  base offset
 //   bits  32-45  stride byte offset >> 4     bit  52     leading offset is an absolute address
 //   bits  61-63  swizzle: 0 none, 1 128B with 32B atoms, 2 128B, 4 64B, 6 32B
 //
-// Sources: PTX ISA, "Shared memory descriptor"; CUTLASS cute/arch/mma_sm100_desc.hpp.
+// The descriptor of wgmma (sm_90a) has the same fields in the same places, but zeros in bits 46-48,
+// 52 and 61: its swizzle, bits 62-63, is 0 none, 1 128B, 2 64B, 3 32B.
+//
+// Sources: PTX ISA, "Shared memory descriptor" and "Matrix descriptor format" of wgmma; CUTLASS
+// cute/arch/mma_sm100_desc.hpp and mma_sm90_desc.hpp.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -37,6 +42,10 @@ struct SmemDescriptor {
 
   /// Fails on a wrong constant field, a swizzle code that does not exist, or reserved bits.
   static Expected<SmemDescriptor> decode(uint64_t bits);
+
+  /// The same for wgmma. encodeWgmma expects neither lboAbsolute nor B128Atom32.
+  uint64_t encodeWgmma() const;
+  static Expected<SmemDescriptor> decodeWgmma(uint64_t bits);
 
   /// Shared address of byte `byte` of row `row` of a K-major operand, with byte 0..31 inside the
   /// 32-byte K slice of one MMA (element k of an fp4 operand lies in byte k / 2). Also the source

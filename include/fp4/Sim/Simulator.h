@@ -37,7 +37,7 @@ enum class UnwaitedLoads : uint8_t { Error, Drain };
 struct SimOptions {
   CompletionPolicy policy = CompletionPolicy::Eager;
   uint64_t seed = 0;
-  std::string delayedEngine = "all"; ///< for Delay: tma, bulk, tcgen05, all
+  std::string delayedEngine = "all"; ///< for Delay: tma, bulk, wgmma, tcgen05, all
   uint32_t delayRounds = 16;         ///< for Delay
   uint32_t hostThreads = 0;          ///< 0: one per hardware thread
   std::string target = "sm_100a";    ///< a name of hw::lookupTarget

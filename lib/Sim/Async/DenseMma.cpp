@@ -1,4 +1,4 @@
-//===- DenseMma.cpp - Arithmetic of tcgen05.mma besides fp4 block scaling -===//
+//===- DenseMma.cpp - Arithmetic of matrix units besides fp4 block scaling ===//
 #include "DenseMma.h"
 
 #include <algorithm>
@@ -13,7 +13,6 @@ namespace {
 using hw::MmaType;
 
 constexpr int zeroExponent = -133;
-constexpr int alignBits = 25;
 
 /// A binary format: exponent and fraction bits; `ieee` has infinities, `nanCode` a single NaN.
 struct Format {
@@ -112,7 +111,7 @@ void decodeFactors(MmaType type, const uint8_t *row, bool unpacked, bool negate,
 }
 
 uint32_t denseElement(std::span<const Factor> a, std::span<const Factor> b, unsigned bits,
-                      int scale, hw::AccumulatorType dType, uint32_t c) {
+                      int scale, hw::AccumulatorType dType, uint32_t c, DensePrecision precision) {
   const bool half = dType == hw::AccumulatorType::F16;
   Factor addend = half ? decode({5, 10, true, false}, c & 0xFFFF, false)
                        : decode({8, 23, true, false}, c, false);
@@ -137,13 +136,15 @@ uint32_t denseElement(std::span<const Factor> a, std::span<const Factor> b, unsi
   if (plusInf || minusInf)
     return half ? (plusInf ? 0x7C00 : 0xFC00) : (plusInf ? 0x7F800000u : 0xFF800000u);
   emax = std::max(emax, zeroExponent);
-  int64_t sum = alignTerm(addend.significand, addendExponent - emax + alignBits - int(addendBits));
+  int64_t sum =
+      alignTerm(addend.significand, addendExponent - emax + precision.align - int(addendBits));
   for (size_t k = 0; k < a.size(); ++k)
     sum += alignTerm(int64_t(a[k].significand) * b[k].significand,
-                     a[k].exponent + b[k].exponent + scale - emax + alignBits - int(bits));
+                     a[k].exponent + b[k].exponent + scale - emax + precision.align - int(bits));
   if (!half)
-    return std::bit_cast<uint32_t>(roundTowardZero(sum, emax - alignBits));
-  const double exact = std::ldexp(double(sum), emax - alignBits);
+    return std::bit_cast<uint32_t>(roundTowardZero(sum, emax - precision.align)) >>
+           (23 - precision.result) << (23 - precision.result);
+  const double exact = std::ldexp(double(sum), emax - precision.align);
   return std::bit_cast<uint16_t>(static_cast<_Float16>(exact));
 }
 

@@ -1,13 +1,15 @@
-//===- DenseMma.h - Arithmetic of tcgen05.mma besides fp4 block scaling ---===//
+//===- DenseMma.h - Arithmetic of matrix units besides fp4 block scaling --===//
 //
-// Kinds f16, tf32, f8f6f4 and mxf8f6f4 (K of 16, 8, 32, 32): a truncated fused dot product, as
-// MMA-Sim (arXiv 2511.10909) verified it on hardware. Every product is aligned for itself:
+// tcgen05.mma of kinds f16, tf32, f8f6f4 and mxf8f6f4 (K of 16, 8, 32, 32) and wgmma: a truncated
+// fused dot product, as MMA-Sim (arXiv 2511.10909) verified it on hardware. Every product is
+// aligned for itself:
 //
 //   e_k  = exponent(a_k) + exponent(b_k) (+ both scale exponents), -133 for a zero product
 //   emax = max over k of e_k, and exponent(C) (-133 for C = 0)
 //   D    = RZ_fp32(2^emax * sum of truncate(term * 2^-emax, 2^-25));  RNE to fp16 for a D of fp16
 //
-// NaN in an operand, 0 * inf and inf - inf give 0x7FFFFFFF. kind::i8 is exact integer arithmetic.
+// Hopper's wgmma keeps 13 bits instead of 25 where the factors are fp8, and 13 fraction bits of an
+// fp32 result. NaN in an operand, 0 * inf and inf - inf give 0x7FFFFFFF. Integers are exact.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -38,12 +40,19 @@ unsigned fractionBits(hw::MmaType type);
 void decodeFactors(hw::MmaType type, const uint8_t *row, bool unpacked, bool negate,
                    FactorRow &out);
 
+/// Fraction bits of aligned terms, and of an fp32 result.
+struct DensePrecision {
+  int align = 25, result = 23;
+};
+constexpr DensePrecision hopperFP8 = {13, 13};
+
 /// One element of D as the 32 bits of its cell. `bits` are fraction bits of a product, `scale` the
 /// sum of the scale exponents.
 uint32_t denseElement(std::span<const Factor> a, std::span<const Factor> b, unsigned bits,
-                      int scale, hw::AccumulatorType dType, uint32_t c);
+                      int scale, hw::AccumulatorType dType, uint32_t c,
+                      DensePrecision precision = {});
 
-/// One element of kind::i8.
+/// One element of 32 products of bytes (kind::i8, wgmma on .s8 and .u8).
 uint32_t integerElement(const uint8_t *a, const uint8_t *b, bool aSigned, bool bSigned,
                         bool saturate, uint32_t c);
 

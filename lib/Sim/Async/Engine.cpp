@@ -19,6 +19,8 @@ std::string_view stringify(EngineKind kind) {
     return "bulk";
   case EngineKind::Mma:
     return "tcgen05.mma";
+  case EngineKind::Wgmma:
+    return "wgmma";
   case EngineKind::TmemCopy:
     return "tcgen05.cp";
   case EngineKind::TmemShift:
@@ -189,7 +191,8 @@ Warp &Engine::warpOf(const Ticket &ticket) {
 void Engine::poison(Ticket &ticket) {
   constexpr int garbage = 0xA5; // for a program that gets to see it in spite of useRegisters
   for (const RegisterRange &range : ticket.registerWrites)
-    std::memset(warpOf(ticket).registers + range.begin, garbage, range.end - range.begin);
+    if (!ticket.chained) // an accumulator is read as well
+      std::memset(warpOf(ticket).registers + range.begin, garbage, range.end - range.begin);
   ticket.registersPoisoned = !ticket.registerWrites.empty();
   warpOf(ticket).loadsInFlight += ticket.registersPoisoned;
   for (const SharedRange &range : ticket.sharedWrites)
@@ -303,7 +306,7 @@ bool names(const Operand &o, const std::vector<RegisterRange> &ranges, const Ker
 Status Engine::useRegisters(const Warp &warp, const Insn &insn) {
   std::vector<uint64_t> used;
   for (const auto &[id, ticket] : inFlight)
-    if (ticket.registersPoisoned && &warpOf(ticket) == &warp)
+    if (ticket.registersPoisoned && &warpOf(ticket) == &warp && ticket.chained != insn.handler)
       for (const Operand &o : insn.op)
         if (names(o, ticket.registerWrites, *owner.launch->kernel)) {
           used.push_back(id);
@@ -312,7 +315,8 @@ Status Engine::useRegisters(const Warp &warp, const Insn &insn) {
   for (uint64_t id : used) {
     if (owner.launch->options->unwaitedLoads == UnwaitedLoads::Error)
       return fail(fmt::format("uses a register before {} has written it", describeTicket(id)),
-                  "execute tcgen05.wait::ld first");
+                  inFlight.at(id).engine == EngineKind::Wgmma ? "execute wgmma.wait_group first"
+                                                              : "execute tcgen05.wait::ld first");
     FP4_TRY(runNow(id));
   }
   return {};

@@ -28,6 +28,7 @@ enum class EngineKind : uint8_t {
   Tma,
   Bulk,
   Mma,
+  Wgmma,
   TmemCopy,
   TmemShift,
   Commit,
@@ -75,6 +76,7 @@ struct Ticket {
   std::vector<TmemCells> tmemWrites;
   std::vector<RegisterRange> registerWrites; ///< of the issuing warp
   bool registersPoisoned = false;            ///< counted in Warp::loadsInFlight
+  Handler chained = nullptr; ///< its instructions may name those registers: they run after it
 
   uint32_t sharedReads = 0;      ///< mask of CTA ranks whose shared memory the first stage reads
   uint32_t ctaGroup = 0;         ///< tcgen05: 1 or 2
@@ -87,7 +89,7 @@ struct Ticket {
   CodePoint at() const;
 };
 
-/// cp.async.bulk groups of one thread.
+/// cp.async.bulk groups of one thread, or wgmma groups of one warp.
 struct BulkGroups {
   std::vector<uint64_t> open;
   std::deque<std::vector<uint64_t>> committed; ///< oldest first
@@ -98,6 +100,7 @@ struct CtaAsync {
   MbarrierTable mbarriers;
   TensorMemory tmem;
   std::map<Thread, BulkGroups> bulkGroups;
+  std::map<uint32_t, BulkGroups> wgmmaGroups; ///< by warp
 };
 
 class Engine final : public AsyncEngine {
@@ -190,7 +193,7 @@ private:
   std::map<Thread, std::vector<uint64_t>> acquiredTickets;
   uint64_t nextId = 1;
   const Cta *leaving = nullptr; ///< its last thread has just exited; its memory is still there
-  uint32_t missedPolls = 0; ///< since the last stage ran
+  uint32_t missedPolls = 0;     ///< since the last stage ran
 };
 
 /// Ready when every ticket is done (or, with `readOnly`, has read its source).

@@ -90,14 +90,15 @@ Status checkOperandLayouts(const MmaRequest &mma) {
   return checkMajorness(mma.b, mma.bType, mma.transposeB, "B", mma.n / mma.ctaGroup);
 }
 
-/// Where the 16-byte chunks of `rows` rows lie: per row the two halves of its 32 bytes; of a
+/// Where the 16-byte chunks of the rows lie: per row the two halves of its 32 bytes; of a
 /// transposed tile, per group of as many rows as fit in 16 bytes every k.
-std::vector<uint32_t> chunkOffsets(const hw::SmemDescriptor &tile, unsigned rows, unsigned bytes) {
+std::vector<uint32_t> chunkOffsets(const hw::SmemDescriptor &tile, unsigned firstRow, unsigned rows,
+                                   unsigned bytes) {
   std::vector<uint32_t> offsets(2 * rows);
   const unsigned perChunk = bytes ? 16 / bytes : 0, k = bytes ? hw::mmaRowBytes / bytes : 0;
   for (unsigned i = 0; i < 2 * rows; ++i)
-    offsets[i] = bytes ? tile.transposedAddress(i / k * perChunk, i % k, bytes)
-                       : tile.operandAddress(i / 2, 16 * (i % 2));
+    offsets[i] = bytes ? tile.transposedAddress(firstRow + i / k * perChunk, i % k, bytes)
+                       : tile.operandAddress(firstRow + i / 2, 16 * (i % 2));
   return offsets;
 }
 
@@ -110,11 +111,11 @@ void transposeChunks(const std::vector<uint8_t> &chunks, unsigned bytes, uint8_t
                   &chunks[16 * i + j * bytes], bytes);
 }
 
-/// The rows of a tile in shared memory; `bytes` per element of a transposed tile, 0 for a K-major
-/// one. When the whole span is valid no row is checked.
-Status gatherRows(Engine &engine, const Ticket &self, uint32_t rank, const hw::SmemDescriptor &tile,
-                  unsigned rows, unsigned bytes, uint8_t *out) {
-  const std::vector<uint32_t> offsets = chunkOffsets(tile, rows, bytes);
+} // namespace
+
+Status gatherTile(Engine &engine, const Ticket &self, uint32_t rank, const hw::SmemDescriptor &tile,
+                  unsigned firstRow, unsigned rows, unsigned bytes, uint8_t *out) {
+  const std::vector<uint32_t> offsets = chunkOffsets(tile, firstRow, rows, bytes);
   std::vector<uint8_t> chunks(bytes ? 32 * rows : 0);
   uint8_t *to = bytes ? chunks.data() : out;
   const auto [least, most] = std::minmax_element(offsets.begin(), offsets.end());
@@ -122,7 +123,7 @@ Status gatherRows(Engine &engine, const Ticket &self, uint32_t rank, const hw::S
   const uint32_t base = rank << kSharedRankShift;
   FP4_TRY(engine.checkShared(base | low, high - low));
   SharedMemory &shared = engine.cluster().ctas[rank]->shared;
-  const bool allValid = shared.valid(low, high - low);
+  const bool allValid = shared.valid(low, high - low); // then no row is checked
   for (unsigned i = 0; i < 2 * rows; ++i) {
     engine.emitAccess(self, AccessKind::Read, Space::SharedCluster, base | offsets[i], 16,
                       Proxy::Async);
@@ -134,8 +135,6 @@ Status gatherRows(Engine &engine, const Ticket &self, uint32_t rank, const hw::S
     transposeChunks(chunks, bytes, out);
   return {};
 }
-
-} // namespace
 
 bool decodeOperands(ExecContext &cx, const Insn &insn, int lane, MmaRequest &mma) {
   mma.d = hw::TmemAddress::unpack(uint32_t(cx.address(insn.op[0], lane)));
@@ -177,7 +176,7 @@ Status gatherA(Engine &engine, const Ticket &self, const MmaRequest &mma, unsign
   const uint32_t rank = mma.ranks[member];
   out.resize(hw::mmaRowBytes * rows);
   if (!mma.aInTmem)
-    return gatherRows(engine, self, rank, mma.a, rows,
+    return gatherTile(engine, self, rank, mma.a, 0, rows,
                       mma.transposeA ? transposableBytes(mma.aType) : 0, out.data());
   const TmemRange range{mma.aTmem.lane, rows, mma.aTmem.column, hw::mmaRowBytes / 4};
   FP4_TRY(engine.checkCells(rank, range, self.id, "A"));
@@ -193,7 +192,7 @@ Status gatherB(Engine &engine, const Ticket &self, const MmaRequest &mma,
   const unsigned rows = mma.n / mma.ctaGroup;
   out.resize(hw::mmaRowBytes * mma.n);
   for (unsigned member = 0; member < mma.ctaGroup; ++member)
-    FP4_TRY(gatherRows(engine, self, mma.ranks[member], mma.b, rows,
+    FP4_TRY(gatherTile(engine, self, mma.ranks[member], mma.b, 0, rows,
                        mma.transposeB ? transposableBytes(mma.bType) : 0,
                        out.data() + hw::mmaRowBytes * rows * member));
   return {};

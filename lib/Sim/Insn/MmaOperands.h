@@ -42,6 +42,11 @@ bool decodeOperands(ExecContext &cx, const Insn &insn, int lane, MmaRequest &mma
 /// A ticket that claims D.
 Ticket mmaTicket(ExecContext &cx, const Insn &insn, int lane, const MmaRequest &mma);
 
+/// Rows firstRow .. firstRow + rows of a tile in shared memory, 32 bytes each; `bytes` per element
+/// of a transposed tile, 0 for a K-major one.
+Status gatherTile(Engine &engine, const Ticket &self, uint32_t rank, const hw::SmemDescriptor &tile,
+                  unsigned firstRow, unsigned rows, unsigned bytes, uint8_t *out);
+
 /// The 32 bytes of each operand row, row major. A: the rows of one CTA. B: all N rows.
 Status gatherA(Engine &engine, const Ticket &self, const MmaRequest &mma, unsigned member,
                std::vector<uint8_t> &out);

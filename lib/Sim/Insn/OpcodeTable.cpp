@@ -143,13 +143,26 @@ std::string fp4::sim::spellOpcode(const ptx::Instruction &insn) {
   return text;
 }
 
+/// `pattern` may hold one '*', which stands for a number.
+static bool matchesAlternative(std::string_view pattern, std::string_view modifier) {
+  const size_t star = pattern.find('*');
+  if (star == std::string_view::npos)
+    return pattern == modifier;
+  const std::string_view head = pattern.substr(0, star), tail = pattern.substr(star + 1);
+  if (modifier.size() <= head.size() + tail.size() || !modifier.starts_with(head) ||
+      !modifier.ends_with(tail))
+    return false;
+  modifier = modifier.substr(head.size(), modifier.size() - head.size() - tail.size());
+  return modifier.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 static int slotChoice(const ModifierSlot &slot, std::string_view modifier) {
   if (slot.isType) {
     Type type = typeFromSpelling(modifier);
     return type == Type::None ? -1 : static_cast<int>(type);
   }
   for (size_t i = 0; i < slot.alternatives.size(); ++i)
-    if (slot.alternatives[i] == modifier)
+    if (matchesAlternative(slot.alternatives[i], modifier))
       return static_cast<int>(i);
   return -1;
 }

@@ -1,0 +1,338 @@
+//===- Wgmma.cpp - Matrix multiply of a warpgroup (sm_90a) ----------------===//
+//
+// PTX ISA, "wgmma.mma_async" and its fence, commit_group and wait_group. Four warps multiply a
+// 64 x K by a K x N matrix; each holds 16 rows of D in registers, so each warp's execution is a
+// ticket of its own that computes those rows. Registers of D stay claimed until the ticket is done:
+// only further wgmma may name them. A and B are read when it runs, as on the device.
+//
+// Register i of lane l (PTX ISA, "Register fragments"), row r of the warp's 16:
+//   D, 32-bit   r = l / 4 + 8 (i / 2 % 2), column 8 (i / 4) + 2 (l % 4) + i % 2
+//   D, 16-bit   two such columns in one register
+//   A           r = l / 4 + 8 (i % 2), bytes 4 (l % 4) + 16 (i / 2) .. + 3 of the 32 of its row
+//
+// Arithmetic: Async/DenseMma.h. Not modelled: sparse A (.sp), and that a fence must come before the
+// first wgmma that follows other accesses to its registers.
+//
+//===----------------------------------------------------------------------===//
+#include "Sim/Async/DenseMma.h"
+#include "Sim/Insn/MmaOperands.h"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace fp4::sim {
+namespace {
+
+using hw::MmaType;
+
+constexpr unsigned warpRows = 16;
+constexpr unsigned warpsPerGroup = 4;
+
+/// Insn::m of a wgmma.mma_async; Insn::u is N.
+enum Field : uint8_t {
+  kElement,
+  kOtherElement,
+  kHalfResult,
+  kSaturate,
+  kInverse,
+  kTransposeA,
+  kTransposeB
+};
+/// Bits of m[kInverse].
+constexpr uint8_t negateA = 1, negateB = 2;
+/// m[kElement] of single-bit factors; else a hw::MmaType.
+constexpr uint8_t singleBit = 0xFF;
+
+bool isInteger(uint8_t element) {
+  return element == singleBit || MmaType(element) == MmaType::S8 || MmaType(element) == MmaType::U8;
+}
+
+/// One warp's part.
+struct WarpMma {
+  const Insn *insn = nullptr;
+  uint32_t rank = 0, warp = 0;
+  std::byte *registers = nullptr; ///< bank 0 of the warp
+  const Operand *d = nullptr, *aRegisters = nullptr;
+  hw::SmemDescriptor a, b;
+  bool accumulate = false;
+
+  unsigned n() const { return unsigned(insn->u); }
+  uint8_t mode(Field field) const { return insn->m[field]; }
+};
+
+//===----------------------------------------------------------------------===//
+// Operands
+//===----------------------------------------------------------------------===//
+
+/// The 32 bytes of each of the warp's rows of A.
+Status readA(Engine &engine, const Ticket &self, const WarpMma &mma, std::vector<uint8_t> &out) {
+  out.resize(warpRows * hw::mmaRowBytes);
+  if (!mma.aRegisters)
+    return gatherTile(engine, self, mma.rank, mma.a, warpRows * (mma.warp % warpsPerGroup),
+                      warpRows, mma.mode(kTransposeA) ? 2 : 0, out.data());
+  for (unsigned i = 0; i < 4; ++i)
+    for (unsigned lane = 0; lane < 32; ++lane)
+      std::memcpy(&out[(lane / 4 + 8 * (i % 2)) * hw::mmaRowBytes + 4 * (lane % 4) + 16 * (i / 2)],
+                  mma.registers + mma.aRegisters[i].offset + 4 * lane, 4);
+  return {};
+}
+
+/// The cell of D in row `row` of the warp's 16: the register's bytes of one lane.
+std::byte *cellOfD(const WarpMma &mma, unsigned row, unsigned column) {
+  const unsigned lane = row % 8 * 4 + column % 8 / 2;
+  const unsigned element = column / 8 * 4 + row / 8 * 2 + column % 2;
+  const bool half = mma.mode(kHalfResult);
+  const Operand &reg = mma.d[half ? element / 2 : element];
+  return mma.registers + reg.offset + 4 * lane + (half ? 2 * (element % 2) : 0);
+}
+
+//===----------------------------------------------------------------------===//
+// Arithmetic
+//===----------------------------------------------------------------------===//
+
+uint32_t integerSum(const WarpMma &mma, const uint8_t *a, const uint8_t *b, uint32_t c) {
+  if (mma.mode(kElement) != singleBit)
+    return integerElement(a, b, MmaType(mma.mode(kElement)) == MmaType::S8,
+                          MmaType(mma.mode(kOtherElement)) == MmaType::S8, mma.mode(kSaturate), c);
+  for (unsigned i = 0; i < hw::mmaRowBytes; ++i)
+    c += unsigned(std::popcount(uint8_t(a[i] & b[i])));
+  return c;
+}
+
+std::vector<FactorRow> factors(MmaType type, const std::vector<uint8_t> &bytes, bool negate) {
+  std::vector<FactorRow> rows(bytes.size() / hw::mmaRowBytes);
+  for (size_t i = 0; i < rows.size(); ++i)
+    decodeFactors(type, bytes.data() + hw::mmaRowBytes * i, false, negate, rows[i]);
+  return rows;
+}
+
+/// Calls element(row, column, c) for every element of the warp's rows of D, with what it adds to.
+template <typename F> void updateD(const WarpMma &mma, F &&element) {
+  const size_t bytes = mma.mode(kHalfResult) ? 2 : 4;
+  for (unsigned row = 0; row < warpRows; ++row)
+    for (unsigned column = 0; column < mma.n(); ++column) {
+      std::byte *cell = cellOfD(mma, row, column);
+      uint32_t value = 0;
+      if (mma.accumulate)
+        std::memcpy(&value, cell, bytes);
+      value = element(row, column, value);
+      std::memcpy(cell, &value, bytes);
+    }
+}
+
+void multiplyFloats(const WarpMma &mma, const std::vector<uint8_t> &aBytes,
+                    const std::vector<uint8_t> &bBytes) {
+  const auto aType = MmaType(mma.mode(kElement)), bType = MmaType(mma.mode(kOtherElement));
+  const auto a = factors(aType, aBytes, mma.mode(kInverse) & negateA);
+  const auto b = factors(bType, bBytes, mma.mode(kInverse) & negateB);
+  const unsigned bits = fractionBits(aType) + fractionBits(bType);
+  const bool fp8 = aType == MmaType::E4M3 || aType == MmaType::E5M2;
+  const unsigned k = fp8 ? 32 : aType == MmaType::TF32 ? 8 : 16;
+  const auto dType = mma.mode(kHalfResult) ? hw::AccumulatorType::F16 : hw::AccumulatorType::F32;
+  updateD(mma, [&](unsigned row, unsigned column, uint32_t c) {
+    return denseElement({a[row].data(), k}, {b[column].data(), k}, bits, 0, dType, c,
+                        fp8 ? hopperFP8 : DensePrecision{});
+  });
+}
+
+Status multiply(Engine &engine, const Ticket &self, const WarpMma &mma) {
+  std::vector<uint8_t> a, b(hw::mmaRowBytes * mma.n());
+  FP4_TRY(readA(engine, self, mma, a));
+  FP4_TRY(gatherTile(engine, self, mma.rank, mma.b, 0, mma.n(), mma.mode(kTransposeB) ? 2 : 0,
+                     b.data()));
+  if (isInteger(mma.mode(kElement)))
+    updateD(mma, [&](unsigned row, unsigned column, uint32_t c) {
+      return integerSum(mma, &a[row * hw::mmaRowBytes], &b[column * hw::mmaRowBytes], c);
+    });
+  else
+    multiplyFloats(mma, a, b);
+  engine.cluster().mmas += mma.warp % warpsPerGroup == 0;
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Instructions
+//===----------------------------------------------------------------------===//
+
+/// A descriptor that all lanes agree on; false after cx.fail.
+bool descriptor(ExecContext &cx, const Operand &o, std::string_view name, hw::SmemDescriptor &out) {
+  const uint64_t bits = cx.scalar(o);
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1)
+    if (cx.scalar(o, std::countr_zero(rest)) != bits) {
+      cx.fail(fmt::format("expects the same descriptor of {} in all lanes", name));
+      return false;
+    }
+  auto decoded = hw::SmemDescriptor::decodeWgmma(bits);
+  if (!decoded) {
+    failHere(cx, std::move(decoded.error()));
+    return false;
+  }
+  out = *decoded;
+  return true;
+}
+
+BulkGroups &groupsOf(ExecContext &cx) {
+  return Engine::of(cx).state(cx.cta().rank).wgmmaGroups[cx.warp().index];
+}
+
+Outcome mmaAsync(ExecContext &cx, const Insn &insn);
+
+Ticket makeMmaTicket(ExecContext &cx, const Insn &insn, const WarpMma &mma) {
+  Engine &engine = Engine::of(cx);
+  Ticket ticket = engine.makeTicket(cx, insn, EngineKind::Wgmma, cx.firstLane());
+  ticket.sharedReads = 1u << mma.rank;
+  ticket.chained = mmaAsync;
+  for (unsigned i = 0; i < cx.elementCount(insn.op[0]); ++i)
+    ticket.registerWrites.push_back({mma.d[i].offset, mma.d[i].offset + 128});
+  // Issued earlier by this warp: in order, as far as they share an accumulator.
+  for (const auto &[id, other] : engine.tickets())
+    if (other.engine == EngineKind::Wgmma && other.issuer.rank == ticket.issuer.rank &&
+        other.issuer.warp == ticket.issuer.warp)
+      ticket.after.push_back(id);
+  return ticket;
+}
+
+Outcome mmaAsync(ExecContext &cx, const Insn &insn) {
+  if (!cx.converged())
+    return Outcome::Retry;
+  if (cx.cta().warps.size() % warpsPerGroup)
+    return cx.fail(fmt::format("expects whole warpgroups of 4 warps, but the CTA has {} warps",
+                               cx.cta().warps.size()));
+  Engine &engine = Engine::of(cx);
+  auto mma = std::make_shared<WarpMma>();
+  mma->insn = &insn;
+  mma->rank = cx.cta().rank;
+  mma->warp = cx.warp().index;
+  mma->registers = cx.warp().registers;
+  mma->d = cx.elements(insn.op[0]);
+  if (insn.op[1].kind == OperandKind::Vector)
+    mma->aRegisters = cx.elements(insn.op[1]);
+  else if (!descriptor(cx, insn.op[1], "A", mma->a))
+    return Outcome::Error;
+  if (!descriptor(cx, insn.op[2], "B", mma->b))
+    return Outcome::Error;
+  mma->accumulate = cx.predicate(insn.op[3]) >> cx.firstLane() & 1;
+  Ticket ticket = makeMmaTicket(cx, insn, *mma);
+  ticket.stages.push_back(
+      [&engine, mma](const Ticket &self) { return multiply(engine, self, *mma); });
+  groupsOf(cx).open.push_back(ticket.id);
+  return finish(cx, engine.issue(std::move(ticket)));
+}
+
+Outcome fence(ExecContext &cx, const Insn &) {
+  return cx.converged() ? Outcome::Next : Outcome::Retry;
+}
+
+Outcome commitGroup(ExecContext &cx, const Insn &) {
+  if (!cx.converged())
+    return Outcome::Retry;
+  BulkGroups &groups = groupsOf(cx);
+  groups.committed.push_back(std::move(groups.open));
+  groups.open.clear();
+  return Outcome::Next;
+}
+
+/// Blocks until all but the N newest groups are done.
+Outcome waitGroup(ExecContext &cx, const Insn &insn) {
+  if (!cx.converged())
+    return Outcome::Retry;
+  Engine &engine = Engine::of(cx);
+  auto &groups = groupsOf(cx).committed;
+  std::vector<uint64_t> waits;
+  while (groups.size() > uint64_t(insn.op[0].imm)) {
+    for (uint64_t id : groups.front())
+      if (!engine.done(id))
+        waits.push_back(id);
+    if (!waits.empty())
+      return cx.block(
+          std::make_unique<TicketWait>(engine, std::move(waits), "the wgmma of wgmma.wait_group"));
+    groups.pop_front();
+  }
+  return Outcome::Next;
+}
+
+//===----------------------------------------------------------------------===//
+// Decoding
+//===----------------------------------------------------------------------===//
+
+/// N of "m64n<N>k<K>"; integers have fewer widths.
+Status decodeShape(BindContext &bind) {
+  const std::string_view shape = bind.match.text("shape");
+  uint64_t n = 0;
+  std::from_chars(shape.data() + 4, shape.data() + shape.size(), n);
+  const bool coarse = isInteger(bind.insn.m[kElement]) && n > 32 && n % 16;
+  if (n < 8 || n > 256 || n % 8 || coarse)
+    return bind.fail(fmt::format("there is no shape .{} for .{}", shape, bind.match.text("atype")),
+                     "N is a multiple of 8 up to 256; of 16 above 32 for integer factors");
+  bind.insn.u = n;
+  return {};
+}
+
+/// imm-scale-a and -b (1 or -1), imm-trans-a and -b (0 or 1), as far as the form has them.
+Status decodeImmediates(BindContext &bind) {
+  const bool fromRegisters = bind.insn.op[1].kind == OperandKind::Vector;
+  const unsigned first = 4;
+  for (unsigned i = 0; i < 2 && bind.insn.op[first + i]; ++i) {
+    const int64_t scale = bind.insn.op[first + i].imm;
+    if (scale != 1 && scale != -1)
+      return bind.fail(fmt::format("imm-scale-{} must be 1 or -1, but got {}", "ab"[i], scale));
+    bind.insn.m[kInverse] |= scale < 0 ? negateA << i : 0;
+  }
+  for (unsigned i = 0; i < (fromRegisters ? 1 : 2); ++i) {
+    const Operand &operand = bind.insn.op[first + 2 + i];
+    if (!operand)
+      continue;
+    const unsigned which = i + fromRegisters;
+    if (operand.imm != 0 && operand.imm != 1)
+      return bind.fail(
+          fmt::format("imm-trans-{} must be 0 or 1, but got {}", "ab"[which], operand.imm));
+    bind.insn.m[kTransposeA + which] = uint8_t(operand.imm);
+  }
+  return {};
+}
+
+Status checkVectors(BindContext &bind) {
+  const uint64_t expected = bind.insn.u / (bind.insn.m[kHalfResult] ? 4 : 2);
+  if (uint64_t(bind.insn.op[0].imm) != expected)
+    return bind.fail(fmt::format("D of .{} expects {} registers, but got {}",
+                                 bind.match.text("shape"), expected, bind.insn.op[0].imm));
+  if (bind.insn.op[1].kind == OperandKind::Vector && bind.insn.op[1].imm != 4)
+    return bind.fail(fmt::format("A expects 4 registers, but got {}", bind.insn.op[1].imm));
+  return {};
+}
+
+uint8_t elementOf(std::string_view type) {
+  for (MmaType known : {MmaType::F16, MmaType::BF16, MmaType::TF32, MmaType::E4M3, MmaType::E5M2,
+                        MmaType::U8, MmaType::S8})
+    if (type == hw::stringify(known))
+      return uint8_t(known);
+  return singleBit;
+}
+
+} // namespace
+
+Status bindWgmma(BindContext &bind) {
+  const std::string_view a = bind.match.text("atype"), b = bind.match.text("btype");
+  bind.insn.m[kElement] = elementOf(a);
+  bind.insn.m[kOtherElement] = elementOf(b);
+  bind.insn.m[kHalfResult] = bind.match.text("dtype") == "f16";
+  bind.insn.m[kSaturate] = bind.match.has("satfinite");
+  const bool halves = a == "f16" || a == "bf16";
+  if (halves && a != b)
+    return bind.fail(fmt::format("expects A and B of one type, but got .{} and .{}", a, b));
+  if (a == "bf16" && bind.insn.m[kHalfResult])
+    return bind.fail(".bf16 factors expect a result of .f32, but got .f16");
+  FP4_TRY(decodeShape(bind));
+  FP4_TRY(decodeImmediates(bind));
+  FP4_TRY(checkVectors(bind));
+  return bind.use(mmaAsync);
+}
+
+Status bindWgmmaFence(BindContext &bind) { return bind.use(fence); }
+Status bindWgmmaCommit(BindContext &bind) { return bind.use(commitGroup); }
+Status bindWgmmaWait(BindContext &bind) { return bind.use(waitGroup); }
+
+} // namespace fp4::sim

@@ -1,0 +1,131 @@
+// wgmma: what decoding refuses, and registers that are used while they are claimed. Results are the
+// business of the conformance suite (unittests/Runtime/CtsWgmma.cpp).
+#include "KernelHarness.h"
+#include "fp4/ISA/SmemDescriptor.h"
+
+#include <fmt/format.h>
+
+using namespace fp4;
+using namespace fp4::sim;
+using namespace fp4::sim::test;
+using testing::HasSubstr;
+
+namespace {
+
+LaunchConfig block(uint32_t threads = 128) {
+  LaunchConfig config;
+  config.block = {threads, 1, 1};
+  config.dynamicSharedBytes = 8192;
+  return config;
+}
+
+const std::string multiply =
+    "  wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%v0,%v1,%v2,%v3}, %rd1, %rd1, 1, 1, 1, "
+    "0, 0;\n";
+const std::string commit = "  wgmma.commit_group.sync.aligned;\n";
+const std::string wait = "  wgmma.wait_group.sync.aligned 0;\n";
+const std::string store = "  mul.wide.u32 %rd3, %t, 4;\n  add.u64 %rd3, %out, %rd3;\n"
+                          "  st.global.b32 [%rd3], %v0;\n";
+
+/// 8 KB of shared memory hold the f16 number 1 and D is 0; %rd1 describes them; then `body`.
+std::string kernel(const std::string &body) {
+  return kernelText(
+      "  mov.u32 %r1, dynamic;\n  shl.b32 %r2, %t, 6;\n  add.u32 %r2, %r2, %r1;\n"
+      "  mov.u32 %r3, 0x3c003c00;\n" +
+          [] {
+            std::string text;
+            for (int i = 0; i < 16; ++i)
+              text += fmt::format("  st.shared.b32 [%r2+{}], %r3;\n", 4 * i);
+            return text;
+          }() +
+          fmt::format("  mov.u64 %rd1, {};\n",
+                      hw::SmemDescriptor::kMajorOperand(hw::SwizzleMode::B128).encodeWgmma()) +
+          "  shr.u32 %r4, %r1, 4;\n  cvt.u64.u32 %rd2, %r4;\n"
+          "  add.u64 %rd1, %rd1, %rd2;\n  fence.proxy.async;\n  bar.sync 0;\n"
+          "  mov.u32 %v0, 0;\n  mov.u32 %v1, 0;\n  mov.u32 %v2, 0;\n"
+          "  mov.u32 %v3, 0;\n  wgmma.fence.sync.aligned;\n" +
+          body,
+      "", "sm_90a");
+}
+
+std::vector<SimOptions> policies() {
+  std::vector<SimOptions> all = schedules(2);
+  all.push_back(all[1]);
+  all.back().policy = CompletionPolicy::Delay;
+  all.back().delayedEngine = "wgmma";
+  return all;
+}
+
+TEST(Wgmma, ChainsOnOneAccumulatorUnderEverySchedule) {
+  for (const SimOptions &options : policies()) {
+    SCOPED_TRACE(describe(options));
+    const RunResult run =
+        runText(kernel(multiply + multiply + commit + multiply + commit + wait + store), options,
+                block(), 128);
+    ASSERT_EQ(run.error, "") << run.note;
+    EXPECT_THAT(run.out, testing::Each(0x42400000u)); // 3 x 16
+  }
+}
+
+TEST(Wgmma, WaitingLeavesTheNewestGroups) {
+  const std::string body = multiply + commit + "  wgmma.wait_group.sync.aligned 1;\n" + store;
+  const RunResult run = runText(kernel(body), schedules(0)[1], block(), 128);
+  EXPECT_THAT(run.error, HasSubstr("uses a register before"));
+  EXPECT_THAT(run.note, HasSubstr("wgmma.wait_group"));
+}
+
+TEST(Wgmma, UsingTheAccumulatorWithoutWaitingIsReported) {
+  const RunResult run =
+      runText(kernel(multiply + commit + store + wait), schedules(0)[1], block(), 128);
+  EXPECT_THAT(run.error, HasSubstr("uses a register before ticket"));
+  const RunResult twin =
+      runText(kernel(multiply + commit + wait + store), schedules(0)[1], block(), 128);
+  EXPECT_EQ(twin.error, "");
+}
+
+TEST(Wgmma, LeavingWithoutWaitingIsReported) {
+  EXPECT_THAT(runText(kernel(multiply + commit), schedules(0)[1], block(), 128).error,
+              HasSubstr("exits while this operation is in flight"));
+}
+
+TEST(Wgmma, NeedsWholeWarpgroups) {
+  EXPECT_THAT(runText(kernel(multiply), schedules(0)[0], block(96), 128).error,
+              HasSubstr("expects whole warpgroups of 4 warps, but the CTA has 3"));
+}
+
+TEST(Wgmma, DescriptorsOfTcgen05AreRefused) {
+  EXPECT_THAT(runText(kernel("  or.b64 %rd1, %rd1, 0x400000000000;\n" + multiply), schedules(0)[0],
+                      block(), 128)
+                  .error,
+              HasSubstr("must be zero in bits 14-15, 30-31, 46-48 and 52-61"));
+}
+
+TEST(Wgmma, RefusesWhatDoesNotExist) {
+  const auto error = [](const std::string &instruction) {
+    auto program = Program::parse(kernelText("  " + instruction + "\n", "", "sm_90a"), "t.ptx");
+    return program ? std::string() : program.error().message;
+  };
+  const std::string head = "wgmma.mma_async.sync.aligned.", d4 = "{%v0,%v1,%v2,%v3}";
+  EXPECT_EQ(error(head + "m64n8k16.f32.f16.f16 " + d4 + ", %rd1, %rd1, 1, 1, 1, 0, 0;"), "");
+  EXPECT_THAT(error(head + "m64n12k16.f32.f16.f16 " + d4 + ", %rd1, %rd1, 1, 1, 1, 0, 0;"),
+              HasSubstr("there is no shape .m64n12k16 for .f16"));
+  EXPECT_THAT(error(head + "m64n40k32.s32.s8.s8 " + d4 + ", %rd1, %rd1, 1;"),
+              HasSubstr("there is no shape .m64n40k32 for .s8"));
+  EXPECT_THAT(error(head + "m64n16k16.f32.f16.f16 " + d4 + ", %rd1, %rd1, 1, 1, 1, 0, 0;"),
+              HasSubstr("expects 8 registers, but got 4"));
+  EXPECT_THAT(error(head + "m64n8k16.f32.f16.bf16 " + d4 + ", %rd1, %rd1, 1, 1, 1, 0, 0;"),
+              HasSubstr("expects A and B of one type, but got .f16 and .bf16"));
+  EXPECT_THAT(error(head + "m64n8k16.f16.bf16.bf16 {%v0,%v1}, %rd1, %rd1, 1, 1, 1, 0, 0;"),
+              HasSubstr(".bf16 factors expect a result of .f32"));
+  EXPECT_THAT(error(head + "m64n8k16.f32.f16.f16 " + d4 + ", %rd1, %rd1, 1, 2, 1, 0, 0;"),
+              HasSubstr("imm-scale-a must be 1 or -1, but got 2"));
+  EXPECT_THAT(error(head + "m64n8k16.f32.f16.f16 " + d4 + ", %rd1, %rd1, 1, 1, 1, 0, 2;"),
+              HasSubstr("imm-trans-b must be 0 or 1, but got 2"));
+  EXPECT_THAT(error(head + "m64n8k16.f32.f16.f16 " + d4 + ", {%v4,%v5}, %rd1, 1, 1, 1, 0;"),
+              HasSubstr("A expects 4 registers, but got 2"));
+  EXPECT_THAT(error("wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 " + d4 +
+                    ", %rd1, %rd1, %v5, 0, 1, 1, 1, 0, 0;"),
+              HasSubstr("wgmma.mma_async.sp"));
+}
+
+} // namespace
