@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Checks that the examples in the descriptions of fp4 and pipe operations parse.
+"""Checks that the examples in the descriptions of fp4 and pipe operations and of fp4-fuse are tested.
 
-Every ```mlir block of Fp4Ops.td must occur in test/Dialect/Fp4/ops.mlir and every one of PipeOps.td in
-test/Dialect/Pipe/examples.mlir, white space folded: those tests parse, verify and print it. Prints what
-does not occur and exits with 1.
+Every ```mlir block of Fp4Ops.td must occur in test/Dialect/Fp4/ops.mlir, every one of PipeOps.td in
+test/Dialect/Pipe/examples.mlir and every one of the passes on fp4 operations in test/Dialect/Fp4/fuse.mlir,
+white space folded. Prints what does not occur and exits with 1.
 """
 import pathlib
 import re
@@ -12,6 +12,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCES = {
     "include/fp4/Dialect/Fp4/IR/Fp4Ops.td": "test/Dialect/Fp4/ops.mlir",
+    "include/fp4/Dialect/Fp4/Transforms/Passes.td": "test/Dialect/Fp4/fuse.mlir",
     "include/fp4/Dialect/Pipe/IR/PipeOps.td": "test/Dialect/Pipe/examples.mlir",
 }
 

@@ -7,6 +7,7 @@
 #include "fp4/Conversion/HostToRuntime/Passes.h"
 #include "fp4/Conversion/PipeToNVVM/Passes.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Dialect/Fp4/Transforms/Passes.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 #include "fp4/Dialect/Pipe/Transforms/Passes.h"
 #include "fp4/Pipelines/Passes.h"
@@ -35,6 +36,7 @@ void fp4::registerPasses() {
   registerFP4ToGPUPasses();
   registerFP4TargetPasses();
   registerFP4ToPipePasses();
+  registerFP4TransformsPasses();
   pipe::registerFP4PipeTransformsPasses();
   registerFP4PipelinesPasses();
   registerHostToRuntimePasses();

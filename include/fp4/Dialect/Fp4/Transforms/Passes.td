@@ -1,0 +1,75 @@
+//===- Passes.td - Passes on fp4 operations -------------------------------===//
+#ifndef FP4_DIALECT_FP4_TRANSFORMS_PASSES_TD
+#define FP4_DIALECT_FP4_TRANSFORMS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def Fuse : Pass<"fp4-fuse"> {
+  let summary = "Merge operations of the quantization family that read the same tensor";
+  let description = [{
+    **Why.** Quantizing is bound by memory: what counts is how often a tensor is read and whether an
+    intermediate one exists. A program says what it wants in plain operations; each operation
+    becomes a kernel; this pass makes them few.
+
+    **Precondition.** None. Helpers should be inlined and common subexpressions gone: only
+    operations of one block on one SSA value are merged.
+
+    **What holds afterwards.** No bit of any result has changed. In this order:
+
+    1. `fp4.hadamard` whose every use is an `fp4.amax` or an `fp4.quantize` with blocks along the
+       dimension of the transform is gone. Amaxes are `fp4.hadamard_amax` of its input, quantizers
+       have attribute `hadamard` (rowwise) or `columnwise_hadamard` (columnwise). A transform that
+       something else reads stays, and only an `fp4.amax` of its input and of its result are one
+       `fp4.hadamard_amax`.
+    2. A rowwise and a columnwise `fp4.quantize` of one tensor that agree in format, recipe, block,
+       rounding and random numbers are one with `outputs` both.
+    3. Scales whose only use is `fp4.swizzle_scales` are written in layout tiled_128x4.
+
+    Where a candidate does not fire, a missed remark of category `fp4-fuse` says why, at the
+    operation: `fp4-opt --remarks-filter-missed=fp4-fuse`, `fp4-runner --remarks`. A passed remark
+    says what fired.
+
+    The activations of a linear layer, as TransformerEngine quantizes them for training:
+
+    ```mlir
+    func.func @activations(%x: tensor<256x512xbf16>)
+        -> (tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+            tensor<512x256xf4E2M1FN>, tensor<512x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
+      %ax = fp4.amax %x : tensor<256x512xbf16> -> tensor<f32>
+      %q, %s = fp4.quantize %x amax %ax
+          {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+          : (tensor<256x512xbf16>, tensor<f32>) -> (tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN>)
+      %st = fp4.swizzle_scales %s
+          : tensor<256x32xf8E4M3FN> -> tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+      %y = fp4.hadamard %x {dimension = 0 : i64} : tensor<256x512xbf16> -> tensor<256x512xbf16>
+      %ay = fp4.amax %y : tensor<256x512xbf16> -> tensor<f32>
+      %qt, %t = fp4.quantize %y amax %ay
+          {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
+           outputs = #fp4.outputs<columnwise>}
+          : (tensor<256x512xbf16>, tensor<f32>) -> (tensor<512x256xf4E2M1FN>, tensor<512x16xf8E4M3FN>)
+      %tt = fp4.swizzle_scales %t
+          : tensor<512x16xf8E4M3FN> -> tensor<512x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+      return %q, %st, %qt, %tt
+          : tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+            tensor<512x256xf4E2M1FN>, tensor<512x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+    }
+    ```
+
+    Seven operations become two:
+
+    ```
+    %before, %after = fp4.hadamard_amax %x {dimension = 0 : i64}
+    %q, %s, %qt, %t = fp4.quantize %x amax %before columnwise_amax %after
+        {columnwise_hadamard = #fp4.hadamard<size = 16, sign_mask = 0xD7E8>, ...}
+    ```
+  }];
+  let statistics = [
+    Statistic<"numHadamardAmaxes", "hadamard-amaxes", "fp4.hadamard_amax operations created">,
+    Statistic<"numTransforms", "transforms", "Transforms that moved into a quantizer">,
+    Statistic<"numPairs", "pairs", "Rowwise and columnwise quantizers that became one">,
+    Statistic<"numTiledScales", "tiled-scales", "Scales written in the layout of their reader">,
+  ];
+  let dependentDialects = ["::fp4::Fp4Dialect"];
+}
+
+#endif // FP4_DIALECT_FP4_TRANSFORMS_PASSES_TD

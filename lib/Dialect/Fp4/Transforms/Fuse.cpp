@@ -1,0 +1,283 @@
+//===- Fuse.cpp - Fewer passes over the tensors of a quantization ---------===//
+//
+// 1. Transforms: an fp4.hadamard is absorbed by all of its uses or by none of them. One use that
+//    needs the transformed tensor in memory makes the kernel necessary anyway, and reading its
+//    result is then no dearer than transforming once more. What is left to gain in that case is one
+//    pass for the amaxes of the tensor and of its transform.
+// 2. Orientations: a rowwise and a columnwise quantizer of one tensor become one.
+// 3. Layouts: scales that are only swizzled are written swizzled.
+//
+// Each step is exact by the definition of the operations. Each candidate that does not fire is a
+// missed remark with the reason.
+//
+//===----------------------------------------------------------------------===//
+#include "fp4/Dialect/Fp4/Transforms/Passes.h"
+
+#include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/Remarks.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+namespace fp4 {
+#define GEN_PASS_DEF_FUSE
+#include "fp4/Dialect/Fp4/Transforms/Passes.h.inc"
+} // namespace fp4
+
+using namespace mlir;
+using namespace fp4;
+
+namespace {
+
+/// Why a candidate does not fire; empty where it does.
+using Reason = std::string;
+
+remark::RemarkOpts named(StringRef fusion) {
+  return remark::RemarkOpts::name(fusion).category("fp4-fuse");
+}
+
+void missed(Operation *op, StringRef fusion, const Reason &reason) {
+  remark::missed(op->getLoc(), named(fusion)) << remark::reason("{0}", reason);
+}
+
+void passed(Operation *op, StringRef fusion, StringRef what) {
+  remark::passed(op->getLoc(), named(fusion)) << what;
+}
+
+std::string nameOf(Operation *op) { return ("'" + op->getName().getStringRef() + "'").str(); }
+
+//===----------------------------------------------------------------------===//
+// Transforms
+//===----------------------------------------------------------------------===//
+
+constexpr StringLiteral kHadamardAmax = "hadamard+amax";
+constexpr StringLiteral kHadamardQuantize = "hadamard+quantize";
+
+/// Why `use` cannot read the input of `transform` in place of its result.
+Reason whyNotAbsorb(HadamardOp transform, Operation *use) {
+  if (isa<AmaxOp>(use))
+    return {};
+  auto quantize = dyn_cast<QuantizeOp>(use);
+  if (!quantize)
+    return nameOf(use) + " reads the transformed tensor from memory";
+  if (quantize.getOutputs() == Outputs::Both)
+    return "the quantizer writes both orientations, and the transform runs along the blocks of one";
+  if (quantize.hasSquareBlocks())
+    return "blocks of 16 x 16 have no transform: their outputs are each other's transposed";
+  int64_t along = quantize.hasRowwise() ? 1 : 0;
+  if (static_cast<int64_t>(transform.getDimension()) != along)
+    return "the transform runs along dimension " + std::to_string(1 - along) +
+           ", but the blocks run along dimension " + std::to_string(along);
+  if (quantize.getHadamard() || quantize.getColumnwiseHadamard())
+    return "the quantizer transforms its input already";
+  return {};
+}
+
+class TransformFusion {
+public:
+  TransformFusion(HadamardOp transform, RewriterBase &rewriter)
+      : transform(transform), rewriter(rewriter) {}
+
+  void run() {
+    if (transform.getResult().use_empty())
+      return;
+    for (Operation *use : transform.getResult().getUsers())
+      if (Reason reason = whyNotAbsorb(transform, use); !reason.empty()) {
+        missed(isa<QuantizeOp>(use) ? use : transform, kHadamardQuantize, reason);
+        isNeeded = true;
+      }
+    for (Operation *use : llvm::to_vector(transform.getResult().getUsers())) {
+      if (auto amax = dyn_cast<AmaxOp>(use))
+        absorb(amax);
+      else if (!isNeeded)
+        absorb(cast<QuantizeOp>(use));
+    }
+    if (!isNeeded)
+      rewriter.eraseOp(transform);
+  }
+
+  unsigned amaxes = 0, quantizers = 0;
+
+private:
+  /// The amax of the input that can be had in the same pass.
+  AmaxOp partnerOf(AmaxOp amax) {
+    for (Operation *use : transform.getInput().getUsers()) {
+      auto other = dyn_cast<AmaxOp>(use);
+      if (!other || other->getBlock() != transform->getBlock())
+        continue;
+      if (other.getNan() == amax.getNan())
+        return other;
+      missed(amax, kHadamardAmax,
+             "the amax of the transform has nan " + stringifyNanPolicy(amax.getNan()).str() +
+                 ", that of its input nan " + stringifyNanPolicy(other.getNan()).str());
+    }
+    return {};
+  }
+
+  void absorb(AmaxOp amax) {
+    AmaxOp partner = partnerOf(amax);
+    if (isNeeded && !partner)
+      return missed(amax, kHadamardAmax,
+                    "the transform stays, and no amax of its input could be had in the same pass");
+    bool isFirst = partner && partner->isBeforeInBlock(transform);
+    rewriter.setInsertionPoint(isFirst ? partner.getOperation() : transform.getOperation());
+    auto both = HadamardAmaxOp::create(
+        rewriter, amax.getLoc(), amax.getType(), amax.getType(), transform.getInput(),
+        transform.getSize(), transform.getDimension(), transform.getSignMask(),
+        transform.getArithmetic(), amax.getNan());
+    rewriter.replaceOp(amax, both.getAfter());
+    if (partner)
+      rewriter.replaceOp(partner, both.getBefore());
+    passed(both, kHadamardAmax, "one pass for the amax before and after the transform");
+    ++amaxes;
+  }
+
+  void absorb(QuantizeOp quantize) {
+    rewriter.modifyOpInPlace(quantize, [&] {
+      quantize.getInputMutable().assign(transform.getInput());
+      if (quantize.hasRowwise())
+        quantize.setHadamardAttr(transform.getTransform());
+      else
+        quantize.setColumnwiseHadamardAttr(transform.getTransform());
+    });
+    passed(quantize, kHadamardQuantize, "the quantizer transforms its input");
+    ++quantizers;
+  }
+
+  HadamardOp transform;
+  RewriterBase &rewriter;
+  bool isNeeded = false; ///< something reads the transformed tensor
+};
+
+//===----------------------------------------------------------------------===//
+// Orientations
+//===----------------------------------------------------------------------===//
+
+constexpr StringLiteral kBothOrientations = "rowwise+columnwise";
+
+/// Why the attributes and operands of two quantizers of one tensor do not go together.
+Reason whyNotPair(QuantizeOp rowwise, QuantizeOp columnwise) {
+  if (rowwise->getBlock() != columnwise->getBlock())
+    return "the rowwise and the columnwise quantizer are in different blocks";
+  auto differ = [](StringRef what) {
+    return ("the rowwise and the columnwise quantizer differ in their " + what).str();
+  };
+  if (rowwise.getFormat() != columnwise.getFormat())
+    return differ("format");
+  if (rowwise.getRecipe() != columnwise.getRecipe())
+    return differ("recipe");
+  if (rowwise.hasSquareBlocks() != columnwise.hasSquareBlocks())
+    return differ("block");
+  if (rowwise.hasSquareBlocks() && rowwise.getAmax() != columnwise.getAmax())
+    return differ("amax, and blocks of 16 x 16 have one");
+  if (rowwise.getRounding() != columnwise.getRounding())
+    return differ("rounding");
+  if (rowwise.getRng() != columnwise.getRng())
+    return differ("random numbers");
+  if (rowwise.getPhilox() != columnwise.getPhilox())
+    return differ("mapping of random numbers");
+  if (rowwise.getPhilox() == Philox::TransformerEngine)
+    return "TransformerEngine's mapping draws other numbers for a columnwise output that is "
+           "written with the rowwise one";
+  return {};
+}
+
+/// Merges two quantizers at the place of the earlier one.
+Reason mergePair(QuantizeOp rowwise, QuantizeOp columnwise, RewriterBase &rewriter) {
+  QuantizeOp first = rowwise, last = columnwise;
+  if (last->isBeforeInBlock(first))
+    std::swap(first, last);
+  if (failed(moveOperationDependencies(rewriter, last, first)))
+    return "what one quantizer reads is computed from the other, or cannot move before it";
+  rewriter.setInsertionPoint(first);
+  Value columnwiseAmax =
+      columnwise.getAmax() == rowwise.getAmax() ? Value() : Value(columnwise.getAmax());
+  auto both = QuantizeOp::create(
+      rewriter, rewriter.getFusedLoc({rowwise.getLoc(), columnwise.getLoc()}),
+      rowwise.getData().getType(), rowwise.getScales().getType(), columnwise.getResultTypes(),
+      rowwise.getInput(), rowwise.getAmax(), columnwiseAmax, rowwise.getRng(), rowwise.getFormat(),
+      rowwise.getRecipe(), rowwise.getRounding(), Outputs::Both, rowwise.getBlockAttr(),
+      rowwise.getHadamardAttr(), columnwise.getColumnwiseHadamardAttr(), rowwise.getPhilox());
+  rewriter.replaceOp(rowwise, {both.getData(), both.getScales()});
+  rewriter.replaceOp(columnwise, both.getTransposed());
+  passed(both, kBothOrientations, "one pass for both orientations");
+  return {};
+}
+
+/// Finds the columnwise quantizer that `rowwise` can be merged with, and merges them.
+bool fusePair(QuantizeOp rowwise, RewriterBase &rewriter) {
+  Reason reason;
+  for (Operation *use : rowwise.getInput().getUsers()) {
+    auto columnwise = dyn_cast<QuantizeOp>(use);
+    if (!columnwise || columnwise.getOutputs() != Outputs::Columnwise)
+      continue;
+    Reason found = whyNotPair(rowwise, columnwise);
+    if (found.empty())
+      found = mergePair(rowwise, columnwise, rewriter);
+    if (found.empty())
+      return true;
+    reason = found;
+  }
+  if (!reason.empty())
+    missed(rowwise, kBothOrientations, reason);
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// Layouts
+//===----------------------------------------------------------------------===//
+
+constexpr StringLiteral kTiledScales = "quantize+swizzle_scales";
+
+/// Whether `result` of `quantize` is only swizzled; then its quantizer swizzles it.
+bool fuseLayout(QuantizeOp quantize, OpResult result, RewriterBase &rewriter) {
+  SmallVector<SwizzleScalesOp> swizzles;
+  Operation *other = nullptr;
+  for (Operation *use : result.getUsers())
+    if (auto swizzle = dyn_cast<SwizzleScalesOp>(use))
+      swizzles.push_back(swizzle);
+    else
+      other = use;
+  if (swizzles.empty())
+    return false;
+  if (other) {
+    missed(swizzles.front(), kTiledScales, nameOf(other) + " reads the scales row-major");
+    return false;
+  }
+  rewriter.modifyOpInPlace(quantize, [&] { result.setType(swizzles.front().getType()); });
+  for (SwizzleScalesOp swizzle : swizzles)
+    rewriter.replaceOp(swizzle, result);
+  passed(quantize, kTiledScales, "the quantizer writes its scales swizzled");
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+struct Fuse : fp4::impl::FuseBase<Fuse> {
+  template <typename OpT> SmallVector<OpT> collect() {
+    SmallVector<OpT> operations;
+    getOperation()->walk([&](OpT op) { operations.push_back(op); });
+    return operations;
+  }
+
+  void runOnOperation() override {
+    IRRewriter rewriter(&getContext());
+    for (HadamardOp transform : collect<HadamardOp>()) {
+      TransformFusion fusion(transform, rewriter);
+      fusion.run();
+      numHadamardAmaxes += fusion.amaxes;
+      numTransforms += fusion.quantizers;
+    }
+    for (QuantizeOp quantize : collect<QuantizeOp>())
+      if (quantize.getOutputs() == Outputs::Rowwise)
+        numPairs += fusePair(quantize, rewriter);
+    for (QuantizeOp quantize : collect<QuantizeOp>())
+      for (OpResult result : quantize->getResults())
+        if (result.getResultNumber() % 2 == 1)
+          numTiledScales += fuseLayout(quantize, result, rewriter);
+  }
+};
+
+} // namespace

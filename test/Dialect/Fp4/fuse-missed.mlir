@@ -1,0 +1,187 @@
+// RUN: %fp4-opt-once %s -split-input-file -fp4-fuse --remarks-filter=fp4-fuse -o /dev/null 2>&1 | FileCheck %s --implicit-check-not=remark:
+// A candidate that does not fire says why, at the operation; each differs in one thing from one in
+// fuse.mlir that does. Nothing else fires.
+
+// Something else reads the transformed tensor.
+func.func @other_reader(%x: tensor<32x32xbf16>, %a: tensor<f32>) -> tensor<32x32xbf16> {
+  // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] hadamard+quantize | Category:fp4-fuse | Reason="'func.return' reads the transformed tensor from memory"
+  %y = fp4.hadamard %x {dimension = 1 : i64} : tensor<32x32xbf16> -> tensor<32x32xbf16>
+  %q:2 = fp4.quantize %y amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<32x32xbf16>, tensor<f32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] hadamard+amax | Category:fp4-fuse | Reason="the transform stays, and no amax of its input could be had in the same pass"
+  %ay = fp4.amax %y : tensor<32x32xbf16> -> tensor<f32>
+  return %y : tensor<32x32xbf16>
+}
+
+// -----
+
+// Blocks across the transform.
+func.func @dimension(%x: tensor<32x32xbf16>, %a: tensor<f32>) {
+  %y = fp4.hadamard %x {dimension = 0 : i64} : tensor<32x32xbf16> -> tensor<32x32xbf16>
+  // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] hadamard+quantize | Category:fp4-fuse | Reason="the transform runs along dimension 0, but the blocks run along dimension 1"
+  %q:2 = fp4.quantize %y amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<32x32xbf16>, tensor<f32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  return
+}
+
+// -----
+
+// One quantizer of both orientations.
+func.func @both(%x: tensor<32x32xbf16>, %a: tensor<f32>) {
+  %y = fp4.hadamard %x {dimension = 1 : i64} : tensor<32x32xbf16> -> tensor<32x32xbf16>
+  // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] hadamard+quantize | Category:fp4-fuse | Reason="the quantizer writes both orientations, and the transform runs along the blocks of one"
+  %q:4 = fp4.quantize %y amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, outputs = #fp4.outputs<both>}
+      : (tensor<32x32xbf16>, tensor<f32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>, tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  return
+}
+
+// -----
+
+// Square blocks.
+func.func @square(%x: tensor<32x32xbf16>, %a: tensor<f32>) {
+  %y = fp4.hadamard %x {dimension = 1 : i64} : tensor<32x32xbf16> -> tensor<32x32xbf16>
+  // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] hadamard+quantize | Category:fp4-fuse | Reason="blocks of 16 x 16 have no transform: their outputs are each other's transposed"
+  %q:2 = fp4.quantize %y amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, block = array<i64: 16, 16>}
+      : (tensor<32x32xbf16>, tensor<f32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  return
+}
+
+// -----
+
+// Two transforms.
+func.func @twice(%x: tensor<32x32xbf16>, %a: tensor<f32>) {
+  %y = fp4.hadamard %x {dimension = 1 : i64} : tensor<32x32xbf16> -> tensor<32x32xbf16>
+  // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] hadamard+quantize | Category:fp4-fuse | Reason="the quantizer transforms its input already"
+  %q:2 = fp4.quantize %y amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, hadamard = #fp4.hadamard<size = 32>}
+      : (tensor<32x32xbf16>, tensor<f32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  return
+}
+
+// -----
+
+// Amaxes that treat NaN differently are two passes.
+func.func @nan(%x: tensor<32x32xbf16>) {
+  %y = fp4.hadamard %x {dimension = 1 : i64} : tensor<32x32xbf16> -> tensor<32x32xbf16>
+  %ax = fp4.amax %x {nan = #fp4.nan_policy<propagate>} : tensor<32x32xbf16> -> tensor<f32>
+  // CHECK: :[[@LINE+2]]:{{.*}}remark: [Missed] hadamard+amax | Category:fp4-fuse | Reason="the amax of the transform has nan drop, that of its input nan propagate"
+  // CHECK: :[[@LINE+1]]:{{.*}}remark: [Passed] hadamard+amax
+  %ay = fp4.amax %y : tensor<32x32xbf16> -> tensor<f32>
+  return
+}
+
+// -----
+
+// Attributes that differ.
+func.func @format(%x: tensor<32x32xbf16>, %a: tensor<f32>) {
+  // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] rowwise+columnwise | Category:fp4-fuse | Reason="the rowwise and the columnwise quantizer differ in their format"
+  %q:2 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<32x32xbf16>, tensor<f32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  %t:2 = fp4.quantize %x {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>, outputs = #fp4.outputs<columnwise>}
+      : (tensor<32x32xbf16>) -> (tensor<32x32xf4E2M1FN>, tensor<32x1xf8E8M0FNU>)
+  return
+}
+
+// -----
+
+func.func @recipe(%x: tensor<32x32xbf16>, %a: tensor<f32>) {
+  // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] rowwise+columnwise | Category:fp4-fuse | Reason="the rowwise and the columnwise quantizer differ in their recipe"
+  %q:2 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<32x32xbf16>, tensor<f32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  %t:2 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<vllm>, outputs = #fp4.outputs<columnwise>}
+      : (tensor<32x32xbf16>, tensor<f32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  return
+}
+
+// -----
+
+func.func @block(%x: tensor<32x32xbf16>, %a: tensor<f32>) {
+  // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] rowwise+columnwise | Category:fp4-fuse | Reason="the rowwise and the columnwise quantizer differ in their block"
+  %q:2 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<32x32xbf16>, tensor<f32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  %t:2 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, block = array<i64: 16, 16>, outputs = #fp4.outputs<columnwise>}
+      : (tensor<32x32xbf16>, tensor<f32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  return
+}
+
+// -----
+
+func.func @square_amax(%x: tensor<32x32xbf16>, %a: tensor<f32>, %b: tensor<f32>) {
+  // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] rowwise+columnwise | Category:fp4-fuse | Reason="the rowwise and the columnwise quantizer differ in their amax, and blocks of 16 x 16 have one"
+  %q:2 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, block = array<i64: 16, 16>}
+      : (tensor<32x32xbf16>, tensor<f32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  %t:2 = fp4.quantize %x amax %b {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, block = array<i64: 16, 16>, outputs = #fp4.outputs<columnwise>}
+      : (tensor<32x32xbf16>, tensor<f32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  return
+}
+
+// -----
+
+func.func @rounding(%x: tensor<32x32xbf16>, %a: tensor<f32>, %r: tensor<2xi64>) {
+  // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] rowwise+columnwise | Category:fp4-fuse | Reason="the rowwise and the columnwise quantizer differ in their rounding"
+  %q:2 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<32x32xbf16>, tensor<f32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  %t:2 = fp4.quantize %x amax %a rng %r {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, rounding = #fp4.rounding<stochastic>, outputs = #fp4.outputs<columnwise>}
+      : (tensor<32x32xbf16>, tensor<f32>, tensor<2xi64>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  return
+}
+
+// -----
+
+// Draws of their own.
+func.func @rng(%x: tensor<32x32xbf16>, %a: tensor<f32>, %r: tensor<2xi64>, %s: tensor<2xi64>) {
+  // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] rowwise+columnwise | Category:fp4-fuse | Reason="the rowwise and the columnwise quantizer differ in their random numbers"
+  %q:2 = fp4.quantize %x amax %a rng %r {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, rounding = #fp4.rounding<stochastic>}
+      : (tensor<32x32xbf16>, tensor<f32>, tensor<2xi64>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  %t:2 = fp4.quantize %x amax %a rng %s {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, rounding = #fp4.rounding<stochastic>, outputs = #fp4.outputs<columnwise>}
+      : (tensor<32x32xbf16>, tensor<f32>, tensor<2xi64>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  return
+}
+
+// -----
+
+func.func @mapping(%x: tensor<32x32xbf16>, %a: tensor<f32>, %r: tensor<2xi64>) {
+  // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] rowwise+columnwise | Category:fp4-fuse | Reason="the rowwise and the columnwise quantizer differ in their mapping of random numbers"
+  %q:2 = fp4.quantize %x amax %a rng %r {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, rounding = #fp4.rounding<stochastic>}
+      : (tensor<32x32xbf16>, tensor<f32>, tensor<2xi64>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  %t:2 = fp4.quantize %x amax %a rng %r {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, rounding = #fp4.rounding<stochastic>, outputs = #fp4.outputs<columnwise>, philox = #fp4.philox<transformer_engine>}
+      : (tensor<32x32xbf16>, tensor<f32>, tensor<2xi64>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  return
+}
+
+// -----
+
+// A mapping that knows what a launch writes.
+func.func @launch(%x: tensor<32x32xbf16>, %a: tensor<f32>, %r: tensor<2xi64>) {
+  // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] rowwise+columnwise | Category:fp4-fuse | Reason="TransformerEngine's mapping draws other numbers for a columnwise output that is written with the rowwise one"
+  %q:2 = fp4.quantize %x amax %a rng %r {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, rounding = #fp4.rounding<stochastic>, philox = #fp4.philox<transformer_engine>}
+      : (tensor<32x32xbf16>, tensor<f32>, tensor<2xi64>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  %t:2 = fp4.quantize %x amax %a rng %r {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, rounding = #fp4.rounding<stochastic>, outputs = #fp4.outputs<columnwise>, philox = #fp4.philox<transformer_engine>}
+      : (tensor<32x32xbf16>, tensor<f32>, tensor<2xi64>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  return
+}
+
+// -----
+
+// One quantizer needs what the other computed.
+func.func @dependence(%x: tensor<32x32xbf16>, %a: tensor<f32>) {
+  // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] rowwise+columnwise | Category:fp4-fuse | Reason="what one quantizer reads is computed from the other, or cannot move before it"
+  %q:2 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<32x32xbf16>, tensor<f32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  %d = fp4.dequantize %q#0 scaled %q#1 amax %a {format = #fp4.format<nvfp4>}
+      : (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>, tensor<f32>) -> tensor<32x32xf32>
+  %b = fp4.amax %d : tensor<32x32xf32> -> tensor<f32>
+  %t:2 = fp4.quantize %x amax %b {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, outputs = #fp4.outputs<columnwise>}
+      : (tensor<32x32xbf16>, tensor<f32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  return
+}
+
+// -----
+
+// Scales that something reads row-major.
+func.func @row_major(%x: tensor<32x32xbf16>, %a: tensor<f32>) -> (tensor<32x2xf8E4M3FN>, tensor<32x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
+  %q, %s = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<32x32xbf16>, tensor<f32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] quantize+swizzle_scales | Category:fp4-fuse | Reason="'func.return' reads the scales row-major"
+  %t = fp4.swizzle_scales %s : tensor<32x2xf8E4M3FN> -> tensor<32x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+  return %s, %t : tensor<32x2xf8E4M3FN>, tensor<32x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+}
