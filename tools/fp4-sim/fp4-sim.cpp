@@ -1,58 +1,66 @@
 //===- fp4-sim.cpp - The PTX simulator as a tool --------------------------===//
 //
-//   fp4-sim check kernel.ptx...   loads and decodes; lists kernels; reports the first thing the
-//                                 simulator does not know, with its place
+//   fp4-sim check kernel.ptx...      loads and decodes; lists kernels and what is not known
+//   fp4-sim run -- ./program args    runs a CUDA program without a GPU
 //
 //===----------------------------------------------------------------------===//
-#include "fp4/Sim/Simulator.h"
+#include "Check.h"
+#include "Run.h"
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <fmt/format.h>
-#include <fstream>
-#include <iterator>
 
 using namespace fp4;
 
-static std::string describe(const sim::KernelInfo &kernel) {
-  std::string text =
-      fmt::format("  {}: {} instructions, {} bytes of parameters, {} bytes of static shared memory",
-                  kernel.name, kernel.instructions, kernel.paramBytes, kernel.staticSharedBytes);
-  if (kernel.requiredBlock[0])
-    text += fmt::format(", blocks of {}x{}x{}", kernel.requiredBlock[0], kernel.requiredBlock[1],
-                        kernel.requiredBlock[2]);
-  if (kernel.requiredCluster[0])
-    text += fmt::format(", clusters of {}x{}x{}", kernel.requiredCluster[0],
-                        kernel.requiredCluster[1], kernel.requiredCluster[2]);
-  return text + "\n";
+static int report(const Error &error) {
+  std::fflush(stdout);
+  std::fputs(format(error).c_str(), stderr);
+  return exitCode(error);
 }
 
-static Status check(const std::string &path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
-    return makeError(ErrorKind::Usage, fmt::format("cannot read '{}'", path), "check the path");
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  auto program = sim::Program::parse(text, path);
-  if (!program)
-    return tl::unexpected<Error>(std::move(program.error()));
-  fmt::print("{}: PTX {} for {}, {} kernels\n", path, (*program)->ptxVersion(),
-             (*program)->target(), (*program)->kernels().size());
-  for (const sim::KernelInfo &kernel : (*program)->kernels())
-    fmt::print("{}", describe(kernel));
-  return {};
+static void addRun(CLI::App &app, tools::RunOptions &options) {
+  CLI::App *run =
+      app.add_subcommand("run", "Run a CUDA program (nvcc -cudart=shared) that has PTX");
+  run->add_option("--device", options.device, "The GPU that the program finds")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"b200", "b300", "h200", "rtx5090"}));
+  run->add_option("--policy", options.policy, "When asynchronous operations complete")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"eager", "lazy", "random", "delay"}));
+  run->add_option("--seed", options.seed, "Of --policy random")->capture_default_str();
+  run->add_option("--threads", options.threads, "Host threads; 0: one per core")
+      ->capture_default_str();
+  run->add_option("--check", options.check, "The hazard checker")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"off", "default", "strict"}));
+  run->add_option("--dump-ptx", options.dumpPtx, "Folder for the PTX that messages refer to")
+      ->check(CLI::ExistingDirectory);
+  run->add_flag("--stats", options.stats, "Say at the end what was simulated");
+  run->add_option("command", options.command, "-- program and its arguments")->required();
+  run->positionals_at_end();
 }
 
 int main(int argc, char **argv) {
-  CLI::App app{"The PTX simulator: reads PTX text and says whether it can run it", "fp4-sim"};
+  CLI::App app{"The PTX simulator: runs CUDA programs, and says whether it can run PTX", "fp4-sim"};
   std::vector<std::string> files;
-  CLI::App *command = app.add_subcommand("check", "Load and decode PTX files, list their kernels");
-  command->add_option("files", files, "PTX files")->required();
+  std::string chip;
+  CLI::App *check = app.add_subcommand("check", "Load and decode PTX; list kernels");
+  check->add_option("files", files, "PTX text, fat binaries, programs or libraries")->required();
+  check->add_option("--target", chip, "Of several texts only the one for this target (sm_100a)");
+  tools::RunOptions run;
+  addRun(app, run);
   app.require_subcommand(1);
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    return app.exit(error) == 0 ? 0 : static_cast<int>(ErrorKind::Usage);
+  }
+  if (!run.command.empty()) {
+    Expected<int> code = tools::runProgram(run);
+    return code ? *code : report(code.error());
+  }
   int code = 0;
   for (const std::string &file : files)
-    if (Status checked = check(file); !checked) {
-      std::fputs(format(checked.error()).c_str(), stderr);
-      code = exitCode(checked.error());
-    }
+    if (Status checked = tools::checkFile(file, chip); !checked)
+      code = report(checked.error());
   return code;
 }

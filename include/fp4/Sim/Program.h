@@ -39,18 +39,39 @@ struct KernelInfo {
   uint32_t line = 0; ///< of the .entry
 };
 
+/// A module-scope .global or .const variable.
+struct VariableInfo {
+  std::string name;
+  uint64_t address = 0; ///< device address, fixed when the program is parsed
+  uint64_t size = 0;
+  bool readOnly = false; ///< .const
+};
+
+/// A kernel that the simulator cannot run, with every instruction it does not know.
+struct RefusedKernel {
+  std::string name;
+  std::vector<Error> errors;
+};
+
 struct ProgramImpl; // lib/Sim/Insn/ProgramImpl.h
 
 class Program {
 public:
   /// `name` is used in messages: usually the file name.
   static Expected<std::shared_ptr<const Program>> parse(std::string_view ptx, std::string name);
+  /// Leaves out the kernels that cannot be decoded and says why in refused(): a program launches
+  /// few of the kernels it carries.
+  static Expected<std::shared_ptr<const Program>> parseAvailable(std::string_view ptx,
+                                                                 std::string name);
   ~Program();
 
   const std::string &name() const;
   const std::vector<KernelInfo> &kernels() const;
   /// Null when there is no such kernel.
   const KernelInfo *findKernel(std::string_view name) const;
+  /// Empty unless parseAvailable made the program.
+  const std::vector<RefusedKernel> &refused() const;
+  std::vector<VariableInfo> variables() const;
   /// The `.version` and `.target` lines.
   const std::string &ptxVersion() const;
   const std::string &target() const;
@@ -59,6 +80,8 @@ public:
 
 private:
   Program();
+  static Expected<std::shared_ptr<const Program>> parseAs(std::string_view ptx, std::string name,
+                                                          bool partly);
   std::unique_ptr<ProgramImpl> implementation;
 };
 

@@ -29,6 +29,9 @@ enum class CompletionPolicy : uint8_t {
   Delay,  ///< after a fixed number of scheduling rounds, on the chosen engine; others eager
 };
 
+/// eager, lazy, random, delay.
+Expected<CompletionPolicy> parseCompletionPolicy(std::string_view text);
+
 /// What to do when shared memory that was never written is read.
 enum class UninitializedReads : uint8_t { Error, Ignore };
 
@@ -49,6 +52,8 @@ struct SimOptions {
   uint64_t instructionLimit = 0;
   /// Called now and then, and at the end, with finished and total CTAs; never concurrently.
   std::function<void(uint64_t done, uint64_t total)> progress;
+  /// Takes what kernels print; never called concurrently. Not set: stdout.
+  std::function<void(std::string_view)> print;
   Observer *observer = nullptr; ///< see Observer.h; forces one host thread
 };
 
@@ -81,9 +86,11 @@ public:
   Expected<LaunchStats> launch(const Program &program, std::string_view kernel,
                                const LaunchConfig &config, std::span<const std::byte> params);
 
-private:
-  Status loadModule(const Program &program);
+  /// Puts the module's variables into device memory, with their initial values; again: does
+  /// nothing. A launch does it by itself.
+  Status load(const Program &program);
 
+private:
   SimOptions settings;
   GlobalMemory global;
 };

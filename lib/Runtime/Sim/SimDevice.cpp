@@ -13,19 +13,6 @@
 namespace fp4::rt {
 namespace {
 
-Expected<sim::CompletionPolicy> parsePolicy(std::string_view text) {
-  if (text == "eager")
-    return sim::CompletionPolicy::Eager;
-  if (text == "lazy")
-    return sim::CompletionPolicy::Lazy;
-  if (text == "random")
-    return sim::CompletionPolicy::Random;
-  if (text == "delay")
-    return sim::CompletionPolicy::Delay;
-  return makeError(ErrorKind::Usage, fmt::format("unknown simulation policy '{}'", text),
-                   "choose eager, lazy, random or delay");
-}
-
 /// What the memory of a GPU would answer is an error of the device, whoever it is.
 Status asDeviceError(Status status) {
   if (!status)
@@ -45,7 +32,7 @@ Expected<std::unique_ptr<Device>> SimDevice::open(const DeviceOptions &options) 
   auto target = hw::requireTarget(options.target);
   if (!target)
     return tl::unexpected<Error>(target.error());
-  auto policy = parsePolicy(options.policy);
+  auto policy = sim::parseCompletionPolicy(options.policy);
   if (!policy)
     return tl::unexpected<Error>(policy.error());
   sim::SimOptions settings;

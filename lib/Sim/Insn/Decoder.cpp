@@ -58,7 +58,7 @@ void KernelDecoder::enterScope() {
   scopes.back().labels = labelsOfScope[nextScope++];
 }
 
-void KernelDecoder::run() {
+void KernelDecoder::run(std::vector<DecodeError> *errors) {
   collectLabels();
   enterScope();
   placeParameters();
@@ -78,7 +78,7 @@ void KernelDecoder::run() {
       declare(function.variables[item.index]);
       break;
     case ItemKind::Instruction:
-      decode(function.instructions[item.index]);
+      decode(function.instructions[item.index], errors);
       break;
     case ItemKind::Label:
       break;
@@ -95,6 +95,16 @@ void KernelDecoder::appendExit() {
   insn.handler = exitHandler();
   insn.line = kernel.code.empty() ? kernel.info.line : kernel.code.back().line;
   kernel.code.push_back(insn);
+}
+
+void KernelDecoder::decode(const ptx::Instruction &insn, std::vector<DecodeError> *errors) {
+  try {
+    decode(insn);
+  } catch (DecodeError &error) {
+    if (!errors)
+      throw;
+    errors->push_back(std::move(error));
+  }
 }
 
 void KernelDecoder::decode(const ptx::Instruction &insn) {

@@ -89,8 +89,8 @@ public:
       : function(function), moduleVariables(moduleVariables), module(module), kernel(kernel),
         constants(kernel), registers(kernel) {}
 
-  /// Throws DecodeError.
-  void run();
+  /// Throws DecodeError. With `errors` those of single instructions are put there instead.
+  void run(std::vector<DecodeError> *errors = nullptr);
 
 private:
   [[noreturn]] void fail(ptx::Loc loc, std::string message, std::string note = "") const {
@@ -104,6 +104,7 @@ private:
   void declare(const ptx::Variable &variable);
 
   void decode(const ptx::Instruction &insn);
+  void decode(const ptx::Instruction &insn, std::vector<DecodeError> *errors);
   void appendExit();
   void decodeOperands(const ptx::Instruction &insn, const RowMatch &row, Insn &out);
   unsigned decodeItem(const ptx::Instruction &insn, size_t argument, const PatternItem &item,

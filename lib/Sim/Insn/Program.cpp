@@ -15,6 +15,15 @@ const std::vector<KernelInfo> &Program::kernels() const { return implementation-
 const std::string &Program::ptxVersion() const { return implementation->version; }
 const std::string &Program::target() const { return implementation->target; }
 
+const std::vector<RefusedKernel> &Program::refused() const { return implementation->refused; }
+
+std::vector<VariableInfo> Program::variables() const {
+  std::vector<VariableInfo> result;
+  for (const ModuleVariable &v : implementation->variables)
+    result.push_back({v.name, v.address, v.size, v.readOnly});
+  return result;
+}
+
 const KernelInfo *Program::findKernel(std::string_view name) const {
   const Kernel *kernel = implementation->find(name);
   return kernel ? &kernel->info : nullptr;
@@ -41,8 +50,17 @@ std::string_view ProgramImpl::sourceLine(uint32_t line) const {
   return rest;
 }
 
+static Error located(const ProgramImpl &program, DecodeError error) {
+  return Error{
+      ErrorKind::Simulation,
+      fmt::format("{}:{}:{}: {}", program.name, error.loc.line, error.loc.column, error.message),
+      std::move(error.note)};
+}
+
+/// Throws the first error, unless `errors` collects them: then a kernel with errors is left out.
 static void decodeKernel(const ptx::Function &function, const ptx::Module &module,
-                         const ModuleSymbols &symbols, ProgramImpl &program) {
+                         const ModuleSymbols &symbols, ProgramImpl &program,
+                         std::vector<DecodeError> *errors) {
   auto kernel = std::make_unique<Kernel>();
   kernel->info.name = function.name;
   kernel->info.line = function.loc.line;
@@ -52,12 +70,32 @@ static void decodeKernel(const ptx::Function &function, const ptx::Module &modul
             kernel->info.maximumBlock.begin());
   std::copy(std::begin(function.requiredCluster), std::end(function.requiredCluster),
             kernel->info.requiredCluster.begin());
-  KernelDecoder(function, module.variables, symbols, *kernel).run();
+  KernelDecoder(function, module.variables, symbols, *kernel).run(errors);
+  if (errors && !errors->empty())
+    return;
   program.infos.push_back(kernel->info);
   program.kernels.push_back(std::move(kernel));
 }
 
-Expected<std::shared_ptr<const Program>> Program::parse(std::string_view ptx, std::string name) {
+/// A kernel that may fail on its own.
+static void tryKernel(const ptx::Function &function, const ptx::Module &module,
+                      const ModuleSymbols &symbols, ProgramImpl &program) {
+  std::vector<DecodeError> errors;
+  try {
+    decodeKernel(function, module, symbols, program, &errors);
+  } catch (DecodeError &error) {
+    errors.push_back(std::move(error));
+  }
+  if (errors.empty())
+    return;
+  RefusedKernel refused{std::string(function.name), {}};
+  for (DecodeError &error : errors)
+    refused.errors.push_back(located(program, std::move(error)));
+  program.refused.push_back(std::move(refused));
+}
+
+Expected<std::shared_ptr<const Program>> Program::parseAs(std::string_view ptx, std::string name,
+                                                          bool partly) {
   std::shared_ptr<Program> program(new Program());
   ProgramImpl &impl = *program->implementation;
   impl.name = std::move(name);
@@ -70,14 +108,25 @@ Expected<std::shared_ptr<const Program>> Program::parse(std::string_view ptx, st
   impl.files = module->files;
   try {
     ModuleSymbols symbols = placeModuleVariables(*module, impl);
-    for (const ptx::Function &function : module->functions)
-      if (function.isEntry && function.hasBody)
-        decodeKernel(function, *module, symbols, impl);
+    for (const ptx::Function &function : module->functions) {
+      if (!function.isEntry || !function.hasBody)
+        continue;
+      if (partly)
+        tryKernel(function, *module, symbols, impl);
+      else
+        decodeKernel(function, *module, symbols, impl, nullptr);
+    }
   } catch (DecodeError &error) {
-    return makeError(
-        ErrorKind::Simulation,
-        fmt::format("{}:{}:{}: {}", impl.name, error.loc.line, error.loc.column, error.message),
-        std::move(error.note));
+    return tl::unexpected<Error>(located(impl, std::move(error)));
   }
   return program;
+}
+
+Expected<std::shared_ptr<const Program>> Program::parse(std::string_view ptx, std::string name) {
+  return parseAs(ptx, std::move(name), false);
+}
+
+Expected<std::shared_ptr<const Program>> Program::parseAvailable(std::string_view ptx,
+                                                                 std::string name) {
+  return parseAs(ptx, std::move(name), true);
 }

@@ -65,6 +65,7 @@ struct ProgramImpl {
   std::vector<std::string> files; ///< .file directives, index as in .loc; [0] is empty
   std::vector<std::unique_ptr<Kernel>> kernels;
   std::vector<KernelInfo> infos; ///< kernels[i]->info, for Program::kernels
+  std::vector<RefusedKernel> refused;
   std::vector<ModuleVariable> variables;
 
   const Kernel *find(std::string_view kernel) const;

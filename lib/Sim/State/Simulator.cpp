@@ -18,11 +18,23 @@
 using namespace fp4;
 using namespace fp4::sim;
 
+Expected<CompletionPolicy> fp4::sim::parseCompletionPolicy(std::string_view text) {
+  if (text == "eager")
+    return CompletionPolicy::Eager;
+  if (text == "lazy")
+    return CompletionPolicy::Lazy;
+  if (text == "random")
+    return CompletionPolicy::Random;
+  if (text == "delay")
+    return CompletionPolicy::Delay;
+  return makeError(ErrorKind::Usage, fmt::format("unknown simulation policy '{}'", text),
+                   "choose eager, lazy, random or delay");
+}
+
 Simulator::Simulator(SimOptions options) : settings(std::move(options)) {}
 Simulator::~Simulator() = default;
 
-/// Module variables live in device memory from the first launch on.
-Status Simulator::loadModule(const Program &program) {
+Status Simulator::load(const Program &program) {
   for (const ModuleVariable &variable : program.impl().variables) {
     if (global.find(variable.address, variable.size))
       continue;
@@ -253,7 +265,7 @@ Expected<LaunchStats> Simulator::launch(const Program &program, std::string_view
                         ? uint64_t(kernel->dynamicSharedOffset) + config.dynamicSharedBytes
                         : kernel->sharedBytes;
   FP4_TRY(checkLaunch(kernel->info, launch.config, **target, params.size(), shared));
-  FP4_TRY(loadModule(program));
+  FP4_TRY(load(program));
   for (size_t i = 0; i < 3; ++i)
     launch.clusterGrid[i] = launch.config.grid[i] / launch.config.cluster[i];
   launch.totalClusters = volume(launch.clusterGrid);

@@ -1,0 +1,89 @@
+//===- Chip.cpp - The GPU that a program finds ----------------------------===//
+//
+// Sources: CUDA C++ Programming Guide, compute capabilities 9.0 to 12.0; data sheets of the
+// products (memory).
+//
+//===----------------------------------------------------------------------===//
+#include "Chip.h"
+#include <array>
+#include <fmt/format.h>
+#include <map>
+
+using namespace fp4;
+using namespace fp4::simcuda;
+
+static constexpr std::array kChips = {
+    Chip{"b200", "NVIDIA B200", "sm_100a", 180ull << 30, 8192},
+    Chip{"b300", "NVIDIA B300", "sm_103a", 270ull << 30, 8192},
+    Chip{"h200", "NVIDIA H200", "sm_90a", 140ull << 30, 6144},
+    Chip{"rtx5090", "NVIDIA GeForce RTX 5090", "sm_120a", 32ull << 30, 512},
+};
+
+std::span<const Chip> fp4::simcuda::chips() { return kChips; }
+
+Expected<const Chip *> fp4::simcuda::findChip(std::string_view option) {
+  std::string known;
+  for (const Chip &chip : kChips) {
+    if (chip.option == option)
+      return &chip;
+    known += (known.empty() ? "" : ", ") + std::string(chip.option);
+  }
+  return makeError(ErrorKind::Usage, fmt::format("unknown device '{}'", option),
+                   "known devices: " + known);
+}
+
+/// By the numbers of cudaDeviceAttr. Absent features are 0.
+static std::map<int, int> attributesOf(const Chip &chip) {
+  const hw::TargetModel &m = chip.model();
+  auto of = [](auto value) { return static_cast<int>(value); };
+  std::map<int, int> table = {
+      {1, of(m.maxThreadsPerCta)},
+      {2, of(m.maxThreadsPerCta)}, // maxBlockDim
+      {3, of(m.maxThreadsPerCta)},
+      {4, 64},
+      {5, 0x7FFFFFFF}, // maxGridDim
+      {6, 65535},
+      {7, 65535},
+      {8, of(kDefaultSharedBytes)},
+      {9, of(kConstantBytes)},
+      {10, 32},         // warpSize
+      {11, 0x7FFFFFFF}, // maxPitch
+      {12, of(m.registersPerSM)},
+      {13, 1'800'000}, // clockRate in kHz: a round number, nothing here has a clock
+      {14, 512},       // textureAlignment
+      {16, of(m.multiprocessors)},
+      {30, 512},       // surfaceAlignment
+      {36, 3'200'000}, // memoryClockRate
+      {37, of(chip.memoryBusBits)},
+      {38, of(m.l2Bytes)},
+      {39, of(m.maxThreadsPerSM)},
+      {40, 3},  // asyncEngineCount
+      {51, 32}, // texturePitchAlignment
+      {75, chip.major()},
+      {76, chip.minor()},
+      {81, of(m.sharedBytesPerSM)},
+      {82, of(m.registersPerSM)},
+      {97, of(m.sharedBytesPerCta)},
+      {106, of(m.maxCtasPerSM)},
+      {111, of(m.sharedReservedPerCta)},
+      {120, chip.major() >= 9}, // clusterLaunch
+      {126, 4},                 // memSyncDomainCount
+  };
+  // gpuOverlap, canMapHostMemory, concurrentKernels, unifiedAddressing, streamPriorities, L1
+  // caches, computePreemption, cooperativeLaunch, hostRegister, memoryPools
+  for (int present : {15, 19, 31, 41, 78, 79, 80, 90, 95, 99, 115})
+    table[present] = 1;
+  // kernelExecTimeout, integrated, computeMode, ECC, PCI ids, TCC, managed memory, multi-GPU board,
+  // host atomics, pageable memory, persisting L2, sparse arrays, RDMA, IPC, NUMA, MPS
+  for (int absent :
+       {17, 18,  20,  32,  33,  34,  35,  50,  83,  84,  85,  86,  87,  88,  89,  91,  96,
+        98, 100, 101, 108, 109, 112, 113, 114, 116, 117, 118, 119, 121, 125, 130, 133, 134})
+    table[absent] = 0;
+  return table;
+}
+
+std::optional<int> fp4::simcuda::deviceAttribute(const Chip &chip, int attribute) {
+  std::map<int, int> table = attributesOf(chip);
+  auto found = table.find(attribute);
+  return found == table.end() ? std::nullopt : std::optional<int>(found->second);
+}

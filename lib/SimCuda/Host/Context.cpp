@@ -1,0 +1,142 @@
+//===- Context.cpp - Options, errors and the end of the process -----------===//
+#include "Context.h"
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fmt/format.h>
+#include <unistd.h>
+
+using namespace fp4;
+using namespace fp4::simcuda;
+
+static thread_local Code threadError = Success;
+
+Context &Context::get() {
+  static Context *context = new Context();
+  return *context;
+}
+
+static std::string variable(const char *name, const char *otherwise) {
+  const char *value = std::getenv(name);
+  return value && *value ? value : otherwise;
+}
+
+/// Options that cannot be right end the program before it does anything.
+template <typename T> static T orExit(Expected<T> value, const char *name) {
+  if (value)
+    return std::move(*value);
+  std::fputs(format(Error{value.error().kind, fmt::format("{}: {}", name, value.error().message),
+                          value.error().note})
+                 .c_str(),
+             stderr);
+  _exit(exitCode(value.error()));
+}
+
+static Expected<uint64_t> number(const std::string &text) {
+  char *end = nullptr;
+  uint64_t value = std::strtoull(text.c_str(), &end, 10);
+  if (text.empty() || *end || text[0] == '-')
+    return makeError(ErrorKind::Usage, fmt::format("expects a number, but got '{}'", text));
+  return value;
+}
+
+void Context::readOptions() {
+  currentChip = orExit(findChip(variable("FP4_SIM_DEVICE", "b200")), "FP4_SIM_DEVICE");
+  options.target = std::string(currentChip->target);
+  options.policy =
+      orExit(sim::parseCompletionPolicy(variable("FP4_SIM_POLICY", "eager")), "FP4_SIM_POLICY");
+  options.seed = orExit(number(variable("FP4_SIM_SEED", "0")), "FP4_SIM_SEED");
+  options.hostThreads =
+      static_cast<uint32_t>(orExit(number(variable("FP4_SIM_THREADS", "0")), "FP4_SIM_THREADS"));
+  std::string check = variable("FP4_SIM_CHECK", "off");
+  if (check != "off" && check != "default" && check != "strict")
+    orExit<int>(makeError(ErrorKind::Usage, fmt::format("unknown check '{}'", check),
+                          "choose off, default or strict"),
+                "FP4_SIM_CHECK");
+  // As hardware's register dependencies seem to have it, and as CUTLASS relies on;
+  // docs/Simulator.md.
+  if (check != "strict")
+    options.unwaitedLoads = sim::UnwaitedLoads::Drain;
+  if (check != "off")
+    checker = std::make_unique<sim::HazardChecker>(sim::HazardOptions{check == "strict", 64});
+  options.observer = checker.get();
+  dumpDirectory = variable("FP4_SIM_DUMP_PTX", "");
+}
+
+static std::atomic<bool> contextMade{false};
+
+/// A host access to device memory is the most common mistake of a new program: say so. Installed
+/// before the program runs, so a handler of its own takes precedence.
+static void onBadAccess(int signal, siginfo_t *info, void *) {
+  auto address = reinterpret_cast<uint64_t>(info->si_addr);
+  if (const sim::Allocation *found = Context::get().find(address)) {
+    std::string text = fmt::format(
+        "error: the host accesses device memory: {:#x} lies in '{}' ({} bytes at {:#x})\n"
+        "note: copy with cudaMemcpy; managed and mapped memory are not simulated\n",
+        address, found->name, found->size, found->address);
+    [[maybe_unused]] ssize_t written = write(STDERR_FILENO, text.data(), text.size());
+    reportLine("fault");
+  }
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
+static void watchBadAccesses() {
+  struct sigaction old = {}, action = {};
+  if (sigaction(SIGSEGV, nullptr, &old) != 0 || old.sa_handler != SIG_DFL)
+    return;
+  action.sa_sigaction = onBadAccess;
+  action.sa_flags = SA_SIGINFO | SA_NODEFER;
+  sigaction(SIGSEGV, &action, nullptr);
+}
+
+Context::Context() {
+  readOptions();
+  simulator = std::make_unique<sim::Simulator>(options);
+  std::error_code failed;
+  auto self = std::filesystem::read_symlink("/proc/self/exe", failed);
+  programName = failed ? "program" : self.filename().string();
+  watchBadAccesses();
+  contextMade = true;
+}
+
+/// Runs when the library is unloaded, at the very end of the process.
+__attribute__((destructor)) static void processEnds() {
+  if (contextMade)
+    Context::get().finish();
+}
+
+void Context::finish() {
+  reportLine(fmt::format("launches {} {} {:.3f}", launches, warpInstructions, seconds));
+}
+
+//===----------------------------------------------------------------------===//
+// Errors
+//===----------------------------------------------------------------------===//
+
+Code Context::fail(const char *function, Code code, const Error &error) {
+  printError(function, error);
+  if (error.kind == ErrorKind::Device)
+    reportLine("refused");
+  return quiet(code);
+}
+
+Code Context::fail(const char *function, Code code, std::string message, std::string note) {
+  return fail(function, code, Error{ErrorKind::Usage, std::move(message), std::move(note)});
+}
+
+Code Context::quiet(Code code) {
+  threadError = code;
+  return code;
+}
+
+Code Context::lastError(bool reset) {
+  if (stickyCode != Success)
+    return stickyCode;
+  Code code = threadError;
+  if (reset)
+    threadError = Success;
+  return code;
+}

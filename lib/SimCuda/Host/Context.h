@@ -1,0 +1,160 @@
+//===- Context.h - The simulated device of one process --------------------===//
+//
+// What libcudart and libcuda share: one chip, one simulator, the modules and functions of the
+// program, the error that a failed kernel leaves behind. Everything happens in the order of the
+// calls; a launch has ended when it returns. The entry points of both libraries are thin: they
+// translate arguments and leave the rest to this class.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Abi.h"
+#include "Chip.h"
+#include "Report.h"
+#include "fp4/Sim/HazardChecker.h"
+#include "fp4/Sim/Simulator.h"
+#include "fp4/SimCuda/Fatbin.h"
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+namespace fp4::simcuda {
+
+struct Module;
+
+/// A kernel of a module, found or not: cudaFunction_t, cudaKernel_t and CUfunction point to one.
+struct Function {
+  Module *module = nullptr;
+  std::string name;
+  uint32_t maxDynamicShared = kDefaultSharedBytes;
+  bool nonPortableCluster = false;
+};
+
+/// A fat binary or PTX text that was registered or loaded; decoded when it is first needed.
+struct Module {
+  std::string name; ///< for messages
+  std::span<const std::byte> fatbin;
+  std::string ptx; ///< instead of a fat binary
+  bool decoded = false;
+  Error error; ///< why `program` is null
+  std::shared_ptr<const sim::Program> program;
+  std::map<std::string, std::unique_ptr<Function>, std::less<>> functions;
+};
+
+/// A __device__ or __constant__ variable behind its host shadow.
+struct Symbol {
+  Module *module = nullptr;
+  std::string name;
+};
+
+struct Stream {
+  unsigned flags = 0;
+  int priority = 0;
+  uint64_t id = 0;
+};
+
+struct Event {
+  unsigned flags = 0;
+  bool recorded = false;
+  std::chrono::steady_clock::time_point time;
+};
+
+struct LaunchRequest {
+  Dim3 grid, block;
+  Dim3 cluster{0, 0, 0};
+  uint64_t dynamicShared = 0;
+  bool cooperative = false;
+  void **arguments = nullptr;              ///< one pointer per parameter, or
+  std::span<const std::byte> parameters{}; ///< the whole block
+};
+
+/// Every member function takes the lock; calls from several threads run one after the other.
+class FP4_HOST_API Context {
+public:
+  /// Made at the first call, from FP4_SIM_DEVICE and the other variables; never destroyed, since
+  /// programs call CUDA in their own exit handlers.
+  static Context &get();
+
+  const Chip &chip() const { return *currentChip; }
+
+  // --- Errors ---------------------------------------------------------------------------------
+  /// Prints what `function` found wrong; returns `code`, which is also the thread's last error.
+  Code fail(const char *function, Code code, std::string message, std::string note = "");
+  Code fail(const char *function, Code code, const Error &error);
+  /// Sets the thread's last error without a word: codes that programs ask for on purpose.
+  Code quiet(Code code);
+  Code lastError(bool reset);
+  /// The error of a kernel that failed earlier: every later call answers it. Success when none.
+  Code sticky() const { return stickyCode; }
+
+  // --- Memory ---------------------------------------------------------------------------------
+  Code allocate(const char *function, uint64_t &address, uint64_t bytes);
+  Code release(const char *function, uint64_t address);
+  bool isDevice(const void *pointer) const;
+  /// Base, size and offset of the allocation that contains `address`.
+  const sim::Allocation *find(uint64_t address) const;
+  Code copy(const char *function, void *destination, const void *source, uint64_t bytes,
+            int kind = Default);
+  /// `value` is repeated; `width` 1, 2 or 4 bytes.
+  Code fill(const char *function, void *destination, uint32_t value, unsigned width,
+            uint64_t count);
+  uint64_t bytesInUse() const { return simulator->memory().bytesInUse(); }
+
+  // --- Modules --------------------------------------------------------------------------------
+  Module *addModule(std::span<const std::byte> fatbin);
+  Module *addModule(std::string ptx);
+  void removeModule(Module *module);
+  /// The decoded program; the error says why there is none.
+  Status decode(Module &module);
+  /// The kernel called `name`; null when the module has none.
+  Function *findFunction(Module &module, std::string_view name);
+  /// Null, after an error, when the function cannot run.
+  const sim::KernelInfo *kernelOf(const char *function, const Function &kernel, Code &code);
+  Expected<sim::VariableInfo> findVariable(Module &module, std::string_view name);
+
+  // Host shadows of the runtime API.
+  void registerFunction(const void *hostFunction, Module *module, std::string_view name);
+  void registerVariable(const void *hostVariable, Module *module, std::string_view name);
+  /// A host function of the program, or a handle of ours; null when it is neither.
+  Function *resolve(const void *function);
+  const Symbol *findSymbol(const void *hostVariable) const;
+
+  // --- Launches -------------------------------------------------------------------------------
+  Code launch(const char *function, Function &kernel, const LaunchRequest &request);
+  /// CTAs of `kernel` that one multiprocessor can hold; registers are not counted.
+  int residentBlocks(const sim::KernelInfo &kernel, int threads, uint64_t dynamicShared) const;
+
+  /// The process ends: writes the last line of the report.
+  void finish();
+
+private:
+  Context();
+  void readOptions();
+  Expected<std::shared_ptr<const sim::Program>> load(Module &module);
+  Status checkLaunch(const Function &kernel, const sim::KernelInfo &info,
+                     const LaunchRequest &request, Code &code) const;
+  Code runKernel(const char *function, const Function &kernel, const sim::LaunchConfig &config,
+                 std::span<const std::byte> parameters);
+  Code reportHazards();
+  Status checkSide(const void *pointer, uint64_t bytes, bool wantsDevice, const char *side) const;
+
+  mutable std::recursive_mutex lock;
+  const Chip *currentChip = nullptr;
+  sim::SimOptions options;
+  std::unique_ptr<sim::HazardChecker> checker;
+  std::unique_ptr<sim::Simulator> simulator;
+  std::string programName;
+  std::string dumpDirectory;
+  Code stickyCode = Success;
+  uint64_t allocations = 0;
+  uint64_t launches = 0, warpInstructions = 0;
+  double seconds = 0;
+  std::vector<std::unique_ptr<Module>> modules;
+  std::unordered_map<const void *, Function *> hostFunctions;
+  std::unordered_map<const void *, Symbol> hostVariables;
+  std::unordered_map<const void *, Function *> handles; ///< of functions, by themselves
+};
+
+} // namespace fp4::simcuda

@@ -1,0 +1,116 @@
+//===- ContextLaunch.cpp - Launches and what the device would refuse ------===//
+#include "Context.h"
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <fmt/format.h>
+
+using namespace fp4;
+using namespace fp4::simcuda;
+
+static std::array<uint32_t, 3> toArray(const Dim3 &dim) { return {dim.x, dim.y, dim.z}; }
+static uint64_t volume(const Dim3 &dim) { return uint64_t(dim.x) * dim.y * dim.z; }
+
+/// The limits that are the host's to check; those of the kernel itself are the simulator's.
+Status Context::checkLaunch(const Function &kernel, const sim::KernelInfo &info,
+                            const LaunchRequest &request, Code &code) const {
+  auto refuse = [&](Code why, std::string message, std::string note = "") {
+    code = why;
+    return makeError(ErrorKind::Usage, fmt::format("kernel '{}': {}", kernel.name, message),
+                     std::move(note));
+  };
+  if (request.dynamicShared > kernel.maxDynamicShared)
+    return refuse(InvalidValue,
+                  fmt::format("a launch with {} bytes of dynamic shared memory, but the kernel "
+                              "allows {}",
+                              request.dynamicShared, kernel.maxDynamicShared),
+                  "set cudaFuncAttributeMaxDynamicSharedMemorySize first");
+  uint64_t cluster = volume(request.cluster);
+  if (cluster > currentChip->model().maxClusterSize && !kernel.nonPortableCluster)
+    return refuse(InvalidClusterSize,
+                  fmt::format("a cluster of {} CTAs is larger than the portable {}", cluster,
+                              currentChip->model().maxClusterSize),
+                  "set cudaFuncAttributeNonPortableClusterSizeAllowed first");
+  if (request.grid.y > 65535 || request.grid.z > 65535)
+    return refuse(InvalidConfiguration,
+                  fmt::format("the grid must have at most 65535 CTAs in y and z, but got {} and {}",
+                              request.grid.y, request.grid.z));
+  uint64_t resident = uint64_t(residentBlocks(info, static_cast<int>(volume(request.block)),
+                                              request.dynamicShared)) *
+                      currentChip->model().multiprocessors;
+  if (request.cooperative && volume(request.grid) > resident)
+    return refuse(CooperativeLaunchTooLarge,
+                  fmt::format("a cooperative grid of {} CTAs, but {} fit at once",
+                              volume(request.grid), resident));
+  return {};
+}
+
+int Context::residentBlocks(const sim::KernelInfo &kernel, int threads,
+                            uint64_t dynamicShared) const {
+  const hw::TargetModel &m = currentChip->model();
+  if (threads < 1 || static_cast<unsigned>(threads) > m.maxThreadsPerCta)
+    return 0;
+  uint64_t shared = kernel.staticSharedBytes + dynamicShared;
+  if (shared > m.sharedBytesPerCta)
+    return 0;
+  uint64_t rounded = (static_cast<uint64_t>(threads) + 31) / 32 * 32;
+  uint64_t byThreads = m.maxThreadsPerSM / rounded;
+  uint64_t byShared = m.sharedBytesPerSM / (shared + m.sharedReservedPerCta);
+  return static_cast<int>(std::min({byThreads, byShared, uint64_t(m.maxCtasPerSM)}));
+}
+
+Code Context::reportHazards() {
+  if (!checker || checker->reports().empty())
+    return Success;
+  std::fflush(stdout);
+  for (const sim::HazardReport &report : checker->reports())
+    std::fputs(report.text().c_str(), stderr);
+  checker->clear();
+  reportLine("hazard");
+  return Success;
+}
+
+Code Context::runKernel(const char *function, const Function &kernel,
+                        const sim::LaunchConfig &config, std::span<const std::byte> parameters) {
+  auto stats = simulator->launch(*kernel.module->program, kernel.name, config, parameters);
+  reportHazards();
+  if (stats) {
+    ++launches;
+    warpInstructions += stats->warpInstructions;
+    seconds += stats->seconds;
+    return Success;
+  }
+  Error error = stats.error();
+  if (error.kind != ErrorKind::Simulation)
+    return fail(function, InvalidConfiguration, error);
+  printError(function, error);
+  reportLine("fault");
+  stickyCode = LaunchFailure;
+  return Success; // as on a device, the next call answers
+}
+
+Code Context::launch(const char *function, Function &kernel, const LaunchRequest &request) {
+  std::lock_guard guard(lock);
+  if (stickyCode != Success)
+    return stickyCode;
+  Code code = Success;
+  const sim::KernelInfo *info = kernelOf(function, kernel, code);
+  if (!info)
+    return code;
+  if (Status good = checkLaunch(kernel, *info, request, code); !good)
+    return fail(function, code, good.error());
+  std::vector<std::byte> block(info->paramBytes);
+  if (!request.parameters.empty())
+    std::memcpy(block.data(), request.parameters.data(),
+                std::min(block.size(), request.parameters.size()));
+  else
+    for (size_t i = 0; i < info->params.size(); ++i)
+      std::memcpy(block.data() + info->params[i].offset, request.arguments[i],
+                  info->params[i].size);
+  sim::LaunchConfig config;
+  config.grid = toArray(request.grid);
+  config.block = toArray(request.block);
+  config.cluster = toArray(request.cluster);
+  config.dynamicSharedBytes = static_cast<uint32_t>(request.dynamicShared);
+  return runKernel(function, kernel, config, block);
+}

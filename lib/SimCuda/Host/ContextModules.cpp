@@ -1,0 +1,152 @@
+//===- ContextModules.cpp - Fat binaries, kernels and variables -----------===//
+#include "Context.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <fstream>
+
+using namespace fp4;
+using namespace fp4::simcuda;
+
+Module *Context::addModule(std::span<const std::byte> fatbin) {
+  std::lock_guard guard(lock);
+  auto module = std::make_unique<Module>();
+  module->name = fmt::format("{}.{}.ptx", programName, modules.size());
+  module->fatbin = fatbin;
+  modules.push_back(std::move(module));
+  return modules.back().get();
+}
+
+Module *Context::addModule(std::string ptx) {
+  Module *module = addModule(std::span<const std::byte>{});
+  module->ptx = std::move(ptx);
+  return module;
+}
+
+void Context::removeModule(Module *module) {
+  std::lock_guard guard(lock);
+  for (auto *table : {&hostFunctions, &handles})
+    std::erase_if(*table, [&](const auto &entry) { return entry.second->module == module; });
+  std::erase_if(hostVariables, [&](const auto &entry) { return entry.second.module == module; });
+  std::erase_if(modules, [&](const auto &entry) { return entry.get() == module; });
+}
+
+Expected<std::shared_ptr<const sim::Program>> Context::load(Module &module) {
+  if (module.ptx.empty()) {
+    auto entries = readFatbin(module.fatbin);
+    if (!entries)
+      return tl::unexpected<Error>(std::move(entries.error()));
+    auto chosen = choosePtx(*entries, currentChip->target);
+    if (!chosen)
+      return tl::unexpected<Error>(std::move(chosen.error()));
+    module.ptx = (*chosen)->ptx;
+  }
+  if (!dumpDirectory.empty())
+    std::ofstream(dumpDirectory + "/" + module.name, std::ios::binary) << module.ptx;
+  auto program = sim::Program::parseAvailable(module.ptx, module.name);
+  if (!program)
+    return program;
+  if (!runsOn((*program)->target(), currentChip->target))
+    return makeError(ErrorKind::Device, fmt::format("the PTX is for {}, but the device is {}",
+                                                    (*program)->target(), currentChip->target));
+  FP4_TRY(simulator->load(**program));
+  return program;
+}
+
+Status Context::decode(Module &module) {
+  std::lock_guard guard(lock);
+  if (!module.decoded) {
+    module.decoded = true;
+    auto program = load(module);
+    if (program)
+      module.program = std::move(*program);
+    else
+      module.error = std::move(program.error());
+  }
+  if (!module.program)
+    return tl::unexpected<Error>(module.error);
+  return {};
+}
+
+Function *Context::findFunction(Module &module, std::string_view name) {
+  std::lock_guard guard(lock);
+  auto found = module.functions.find(name);
+  if (found != module.functions.end())
+    return found->second.get();
+  auto function = std::make_unique<Function>();
+  function->module = &module;
+  function->name = name;
+  Function *result = function.get();
+  module.functions.emplace(std::string(name), std::move(function));
+  handles[result] = result;
+  return result;
+}
+
+const sim::KernelInfo *Context::kernelOf(const char *function, const Function &kernel, Code &code) {
+  std::lock_guard guard(lock);
+  Module &module = *kernel.module;
+  if (Status decoded = decode(module); !decoded) {
+    bool device = decoded.error().kind == ErrorKind::Device;
+    Error error = decoded.error();
+    error.message = fmt::format("the module of kernel '{}' {}{}", kernel.name,
+                                device ? "" : "cannot be loaded: ", error.message);
+    if (!device)
+      reportLine("fault");
+    code = fail(function, device ? NoKernelImageForDevice : InvalidPtx, error);
+    return nullptr;
+  }
+  if (const sim::KernelInfo *info = module.program->findKernel(kernel.name))
+    return info;
+  for (const sim::RefusedKernel &refused : module.program->refused())
+    if (refused.name == kernel.name) {
+      Error first = refused.errors.front();
+      if (refused.errors.size() > 1)
+        first.note += fmt::format("{}{} more instructions of this kernel are not known; "
+                                  "'fp4-sim check' lists them",
+                                  first.note.empty() ? "" : "; ", refused.errors.size() - 1);
+      reportLine("fault");
+      code = fail(function, NotSupported, first);
+      return nullptr;
+    }
+  code = fail(function, InvalidDeviceFunction,
+              fmt::format("the PTX for {} has no kernel '{}'", currentChip->target, kernel.name));
+  return nullptr;
+}
+
+Expected<sim::VariableInfo> Context::findVariable(Module &module, std::string_view name) {
+  std::lock_guard guard(lock);
+  FP4_TRY(decode(module));
+  for (sim::VariableInfo &variable : module.program->variables())
+    if (variable.name == name)
+      return std::move(variable);
+  return makeError(ErrorKind::Usage, fmt::format("the PTX has no variable '{}'", name));
+}
+
+//===----------------------------------------------------------------------===//
+// Host shadows
+//===----------------------------------------------------------------------===//
+
+void Context::registerFunction(const void *hostFunction, Module *module, std::string_view name) {
+  std::lock_guard guard(lock);
+  hostFunctions[hostFunction] = findFunction(*module, name);
+}
+
+void Context::registerVariable(const void *hostVariable, Module *module, std::string_view name) {
+  std::lock_guard guard(lock);
+  hostVariables[hostVariable] = {module, std::string(name)};
+}
+
+Function *Context::resolve(const void *function) {
+  std::lock_guard guard(lock);
+  for (const auto *table : {&hostFunctions, &handles}) {
+    auto found = table->find(function);
+    if (found != table->end())
+      return found->second;
+  }
+  return nullptr;
+}
+
+const Symbol *Context::findSymbol(const void *hostVariable) const {
+  std::lock_guard guard(lock);
+  auto found = hostVariables.find(hostVariable);
+  return found == hostVariables.end() ? nullptr : &found->second;
+}

@@ -1,0 +1,230 @@
+//===- CudartModule.cpp - Registration, functions and launches ------------===//
+//
+// nvcc's generated code registers every fat binary, kernel and variable of a program before main,
+// then launches by the address of a host function.
+//
+//===----------------------------------------------------------------------===//
+#include "EntryPoint.h"
+#include "HostImage.h"
+#include <cstring>
+#include <vector>
+
+using namespace fp4;
+using namespace fp4::simcuda;
+
+namespace {
+
+struct FatbinWrapper {
+  uint32_t magic, version;
+  const void *data;
+  void *file;
+};
+
+struct PushedConfiguration {
+  Dim3 grid, block;
+  size_t shared;
+  StreamHandle stream;
+};
+thread_local std::vector<PushedConfiguration> pushed;
+
+Code launchRuntime(const char *function, const void *kernel, const LaunchRequest &request) {
+  Function *resolved = context().resolve(kernel);
+  if (!resolved)
+    return context().fail(function, InvalidDeviceFunction,
+                          "the kernel is not one of the program's registered kernels",
+                          "it must be a __global__ function compiled by nvcc, without -rdc");
+  return context().launch(function, *resolved, request);
+}
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Registration
+//===----------------------------------------------------------------------===//
+
+FP4_ENTRY void **__cudaRegisterFatBinary(void *wrapper) {
+  const auto *found = static_cast<const FatbinWrapper *>(wrapper);
+  return reinterpret_cast<void **>(context().addModule(fatbinAt(found->data)));
+}
+
+FP4_ENTRY void __cudaRegisterFatBinaryEnd(void **) {}
+
+FP4_ENTRY void __cudaUnregisterFatBinary(void **handle) {
+  context().removeModule(reinterpret_cast<Module *>(handle));
+}
+
+FP4_ENTRY char __cudaInitModule(void **) { return 1; }
+
+FP4_ENTRY void __cudaRegisterFunction(void **handle, const char *hostFunction, char *,
+                                      const char *deviceName, int, void *, void *, void *, void *,
+                                      int *) {
+  context().registerFunction(hostFunction, reinterpret_cast<Module *>(handle), deviceName);
+}
+
+FP4_ENTRY void __cudaRegisterVar(void **handle, char *hostVariable, char *, const char *deviceName,
+                                 int, size_t, int, int) {
+  context().registerVariable(hostVariable, reinterpret_cast<Module *>(handle), deviceName);
+}
+
+FP4_ENTRY void __cudaRegisterManagedVar(void **, void **, char *, const char *, int, size_t, int,
+                                        int) {
+  reportMissing("__cudaRegisterManagedVar (__managed__ variables)");
+}
+
+//===----------------------------------------------------------------------===//
+// Launches
+//===----------------------------------------------------------------------===//
+
+FP4_ENTRY unsigned __cudaPushCallConfiguration(Dim3 grid, Dim3 block, size_t shared,
+                                               StreamHandle stream) {
+  pushed.push_back({grid, block, shared, stream});
+  return 0;
+}
+
+FP4_ENTRY int __cudaPopCallConfiguration(Dim3 *grid, Dim3 *block, size_t *shared,
+                                         StreamHandle *stream) {
+  if (pushed.empty())
+    return context().fail(__func__, InvalidConfiguration, "no launch configuration was pushed");
+  *grid = pushed.back().grid;
+  *block = pushed.back().block;
+  *shared = pushed.back().shared;
+  *stream = pushed.back().stream;
+  pushed.pop_back();
+  return Success;
+}
+
+FP4_ENTRY int cudaLaunchKernel(const void *kernel, Dim3 grid, Dim3 block, void **arguments,
+                               size_t shared, StreamHandle) {
+  LaunchRequest request{.grid = grid, .block = block};
+  request.dynamicShared = shared;
+  request.arguments = arguments;
+  return launchRuntime("cudaLaunchKernel", kernel, request);
+}
+FP4_PER_THREAD(cudaLaunchKernel, _ptsz)
+
+FP4_ENTRY int cudaLaunchCooperativeKernel(const void *kernel, Dim3 grid, Dim3 block,
+                                          void **arguments, size_t shared, StreamHandle) {
+  LaunchRequest request{.grid = grid, .block = block};
+  request.dynamicShared = shared;
+  request.arguments = arguments;
+  request.cooperative = true;
+  return launchRuntime(__func__, kernel, request);
+}
+FP4_PER_THREAD(cudaLaunchCooperativeKernel, _ptsz)
+
+FP4_ENTRY int cudaLaunchKernelExC(const RuntimeLaunchConfig *config, const void *kernel,
+                                  void **arguments) {
+  FP4_REQUIRE(config);
+  LaunchRequest request = requestOf(*config);
+  request.arguments = arguments;
+  return launchRuntime(__func__, kernel, request);
+}
+FP4_PER_THREAD(cudaLaunchKernelExC, _ptsz)
+
+/// Handles of kernels: since CUDA 13 generated code asks for one and launches it.
+FP4_ENTRY int cudaGetKernel(void **handle, const void *hostFunction) {
+  *handle = context().resolve(hostFunction);
+  return *handle ? Success : context().quiet(InvalidDeviceFunction);
+}
+FP4_ENTRY decltype(cudaGetKernel) __cudaGetKernel __attribute__((alias("cudaGetKernel")));
+FP4_ENTRY decltype(cudaGetKernel) cudaGetFuncBySymbol __attribute__((alias("cudaGetKernel")));
+FP4_ENTRY decltype(cudaLaunchKernel) __cudaLaunchKernel __attribute__((alias("cudaLaunchKernel")));
+FP4_PER_THREAD(__cudaLaunchKernel, _ptsz)
+
+//===----------------------------------------------------------------------===//
+// Functions
+//===----------------------------------------------------------------------===//
+
+FP4_ENTRY int cudaFuncSetAttribute(const void *kernel, int attribute, int value) {
+  Function *found = context().resolve(kernel);
+  if (!found)
+    return context().fail(__func__, InvalidDeviceFunction, "the function is not a kernel");
+  return setFunctionAttribute(__func__, *found, attribute, value);
+}
+
+FP4_ENTRY int cudaFuncGetAttributes(FuncAttributes *attributes, const void *kernel) {
+  Function *found = context().resolve(kernel);
+  if (!found)
+    return context().fail(__func__, InvalidDeviceFunction, "the function is not a kernel");
+  return functionAttributes(__func__, *found, *attributes);
+}
+
+FP4_ENTRY int cudaFuncSetCacheConfig(const void *, int) { return Success; }
+FP4_ENTRY int cudaFuncSetSharedMemConfig(const void *, int) { return Success; }
+
+FP4_ENTRY int cudaFuncGetName(const char **name, const void *kernel) {
+  Function *found = context().resolve(kernel);
+  if (!found)
+    return context().quiet(InvalidDeviceFunction);
+  *name = found->name.c_str();
+  return Success;
+}
+
+FP4_ENTRY int cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks,
+                                                                     const void *kernel,
+                                                                     int threads, size_t shared,
+                                                                     unsigned) {
+  Code code = Success;
+  Function *found = context().resolve(kernel);
+  if (!found)
+    return context().fail(__func__, InvalidDeviceFunction, "the function is not a kernel");
+  const sim::KernelInfo *info = context().kernelOf(__func__, *found, code);
+  *blocks = info ? context().residentBlocks(*info, threads, shared) : 0;
+  return code;
+}
+
+FP4_ENTRY int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *kernel,
+                                                            int threads, size_t shared) {
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, kernel, threads, shared, 0);
+}
+
+FP4_ENTRY int cudaOccupancyMaxActiveClusters(int *clusters, const void *kernel,
+                                             const RuntimeLaunchConfig *config) {
+  Function *found = context().resolve(kernel);
+  if (!found)
+    return context().fail(__func__, InvalidDeviceFunction, "the function is not a kernel");
+  return activeClusters(__func__, *found, requestOf(*config), *clusters);
+}
+
+FP4_ENTRY int cudaOccupancyMaxPotentialClusterSize(int *size, const void *kernel,
+                                                   const RuntimeLaunchConfig *) {
+  Function *found = context().resolve(kernel);
+  if (!found)
+    return context().fail(__func__, InvalidDeviceFunction, "the function is not a kernel");
+  *size = found->nonPortableCluster ? 16 : int(context().chip().model().maxClusterSize);
+  return Success;
+}
+
+FP4_ENTRY int cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *, int blocks,
+                                                        int) {
+  const hw::TargetModel &m = context().chip().model();
+  FP4_REQUIRE(blocks > 0);
+  uint64_t share = m.sharedBytesPerSM / static_cast<unsigned>(blocks);
+  *bytes = share > m.sharedReservedPerCta
+               ? std::min<uint64_t>(share - m.sharedReservedPerCta, m.sharedBytesPerCta)
+               : 0;
+  return Success;
+}
+
+//===----------------------------------------------------------------------===//
+// Libraries
+//===----------------------------------------------------------------------===//
+
+FP4_ENTRY int cudaLibraryLoadData(Module **library, const void *image, void *, void *, unsigned,
+                                  void *, void *, unsigned) {
+  return loadImage(__func__, image, *library);
+}
+
+FP4_ENTRY int cudaLibraryUnload(Module *library) {
+  context().removeModule(library);
+  return Success;
+}
+
+FP4_ENTRY int cudaLibraryGetKernel(Function **kernel, Module *library, const char *name) {
+  return getFunction(__func__, *library, name, *kernel);
+}
+
+FP4_ENTRY int cudaLibraryGetGlobal(void **address, size_t *bytes, Module *library,
+                                   const char *name) {
+  return getGlobal(__func__, *library, name, address, bytes);
+}

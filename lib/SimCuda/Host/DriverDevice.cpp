@@ -1,0 +1,153 @@
+//===- DriverDevice.cpp - Initialisation, devices, contexts, entry points -===//
+#include "EntryPoint.h"
+#include "HostImage.h"
+#include <cstdio>
+#include <cstring>
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <string>
+
+using namespace fp4;
+using namespace fp4::simcuda;
+
+FP4_ENTRY int cuInit(unsigned flags) {
+  (void)context();
+  return flags == 0 ? Success : InvalidValue;
+}
+
+FP4_ENTRY int cuDriverGetVersion(int *version) {
+  *version = 13000;
+  return Success;
+}
+
+FP4_ENTRY int cuGetErrorName(int code, const char **text) {
+  *text = errorText(code, ErrorText::Driver);
+  return Success;
+}
+
+FP4_ENTRY int cuGetErrorString(int code, const char **text) {
+  *text = errorText(code, ErrorText::Description);
+  return Success;
+}
+
+//===----------------------------------------------------------------------===//
+// Devices
+//===----------------------------------------------------------------------===//
+
+FP4_ENTRY int cuDeviceGetCount(int *count) {
+  *count = 1;
+  return Success;
+}
+
+FP4_ENTRY int cuDeviceGet(int *device, int ordinal) {
+  *device = 0;
+  return ordinal == 0 ? Success : InvalidDevice;
+}
+
+FP4_ENTRY int cuDeviceGetName(char *name, int length, int) {
+  std::snprintf(name, static_cast<size_t>(length), "%s",
+                std::string(context().chip().name).c_str());
+  return Success;
+}
+
+FP4_ENTRY int cuDeviceGetAttribute(int *value, int attribute, int) {
+  auto found = deviceAttribute(context().chip(), attribute);
+  if (!found)
+    return context().fail(__func__, InvalidValue,
+                          fmt::format("device attribute {} is not known", attribute));
+  *value = *found;
+  return Success;
+}
+
+FP4_ENTRY int cuDeviceComputeCapability(int *major, int *minor, int) {
+  *major = context().chip().major();
+  *minor = context().chip().minor();
+  return Success;
+}
+
+FP4_ENTRY int cuDeviceTotalMem_v2(size_t *bytes, int) {
+  *bytes = context().chip().memoryBytes;
+  return Success;
+}
+
+FP4_ENTRY int cuDeviceGetUuid_v2(void *uuid, int) {
+  std::memset(uuid, 0, 16);
+  return Success;
+}
+FP4_ENTRY decltype(cuDeviceGetUuid_v2) cuDeviceGetUuid __attribute__((alias("cuDeviceGetUuid_v2")));
+
+//===----------------------------------------------------------------------===//
+// Contexts: there is one
+//===----------------------------------------------------------------------===//
+
+static int theContext;
+
+static Code giveContext(void **handle) {
+  *handle = &theContext;
+  return Success;
+}
+
+FP4_ENTRY int cuCtxCreate_v2(void **handle, unsigned, int) { return giveContext(handle); }
+FP4_ENTRY int cuCtxCreate_v4(void **handle, void *, unsigned, int) { return giveContext(handle); }
+FP4_ENTRY int cuCtxDestroy_v2(void *) { return Success; }
+FP4_ENTRY int cuCtxGetCurrent(void **handle) { return giveContext(handle); }
+FP4_ENTRY int cuCtxSetCurrent(void *) { return Success; }
+FP4_ENTRY int cuCtxPushCurrent_v2(void *) { return Success; }
+FP4_ENTRY int cuCtxPopCurrent_v2(void **handle) { return handle ? giveContext(handle) : Success; }
+FP4_ENTRY int cuCtxGetDevice(int *device) { return cuDeviceGet(device, 0); }
+FP4_ENTRY int cuCtxSynchronize() { return context().sticky(); }
+FP4_ENTRY int cuCtxGetFlags(unsigned *flags) {
+  *flags = 0;
+  return Success;
+}
+FP4_ENTRY int cuCtxGetApiVersion(void *, unsigned *version) {
+  *version = 13000;
+  return Success;
+}
+FP4_ENTRY int cuCtxGetStreamPriorityRange(int *least, int *greatest) {
+  *least = 0;
+  *greatest = -5;
+  return Success;
+}
+FP4_ENTRY int cuCtxSetLimit(int, size_t) { return Success; }
+FP4_ENTRY int cuDevicePrimaryCtxRetain(void **handle, int) { return giveContext(handle); }
+FP4_ENTRY int cuDevicePrimaryCtxRelease_v2(int) { return Success; }
+FP4_ENTRY int cuDevicePrimaryCtxReset_v2(int) { return Success; }
+FP4_ENTRY int cuDevicePrimaryCtxSetFlags_v2(int, unsigned) { return Success; }
+FP4_ENTRY int cuDevicePrimaryCtxGetState(int, unsigned *flags, int *active) {
+  *flags = 0;
+  *active = 1;
+  return Success;
+}
+
+//===----------------------------------------------------------------------===//
+// Entry points by name
+//===----------------------------------------------------------------------===//
+
+/// Plain names mean the newest version, as cuda.h has it; the unversioned functions come last.
+static void *entryPoint(const std::string &name) {
+  static void *self = [] {
+    Dl_info info{};
+    bool found = dladdr(reinterpret_cast<void *>(&cuInit), &info) && info.dli_fname;
+    return dlopen(found ? info.dli_fname : nullptr, RTLD_NOW | RTLD_NOLOAD);
+  }();
+  for (const char *suffix : {"_v4", "_v3", "_v2", ""})
+    if (void *found = dlsym(self, (name + suffix).c_str()))
+      return found;
+  return nullptr;
+}
+
+FP4_ENTRY int cuGetProcAddress_v2(const char *symbol, void **pointer, int, unsigned long long,
+                                  int *result) {
+  *pointer = entryPoint(symbol);
+  if (result)
+    *result = *pointer ? 0 : 1; // found, symbol not found
+  if (!*pointer)
+    reportMissing(symbol);
+  return *pointer || result ? Success : SymbolNotFound;
+}
+
+FP4_ENTRY int cuGetProcAddress(const char *symbol, void **pointer, int version,
+                               unsigned long long flags) {
+  return cuGetProcAddress_v2(symbol, pointer, version, flags, nullptr);
+}

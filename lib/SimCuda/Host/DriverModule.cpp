@@ -1,0 +1,263 @@
+//===- DriverModule.cpp - Modules, functions and launches of the driver ---===//
+#include "EntryPoint.h"
+#include "HostImage.h"
+#include "fp4/ISA/TensorMap.h"
+#include "fp4/SimCuda/ElfFile.h"
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+
+using namespace fp4;
+using namespace fp4::simcuda;
+
+//===----------------------------------------------------------------------===//
+// Modules and libraries
+//===----------------------------------------------------------------------===//
+
+FP4_ENTRY int cuModuleLoadData(Module **module, const void *image) {
+  return loadImage(__func__, image, *module);
+}
+
+FP4_ENTRY int cuModuleLoadDataEx(Module **module, const void *image, unsigned, void *, void *) {
+  return loadImage(__func__, image, *module);
+}
+
+FP4_ENTRY int cuModuleLoadFatBinary(Module **module, const void *image) {
+  return loadImage(__func__, image, *module);
+}
+
+FP4_ENTRY int cuModuleLoad(Module **module, const char *path) {
+  auto bytes = readFile(path);
+  if (!bytes)
+    return context().fail(__func__, FileNotFound, bytes.error());
+  bytes->push_back(std::byte(0)); // PTX text ends with one
+  if (fatbinBytes(*bytes)) {      // the module keeps pointing to it
+    static std::vector<std::vector<std::byte>> kept;
+    kept.push_back(std::move(*bytes));
+    return loadImage(__func__, kept.back().data(), *module);
+  }
+  return loadImage(__func__, bytes->data(), *module);
+}
+
+FP4_ENTRY int cuModuleUnload(Module *module) {
+  context().removeModule(module);
+  return Success;
+}
+
+FP4_ENTRY int cuModuleGetFunction(Function **function, Module *module, const char *name) {
+  FP4_REQUIRE(module);
+  return getFunction(__func__, *module, name, *function);
+}
+
+FP4_ENTRY int cuModuleGetGlobal_v2(void **address, size_t *bytes, Module *module,
+                                   const char *name) {
+  FP4_REQUIRE(module);
+  return getGlobal(__func__, *module, name, address, bytes);
+}
+
+FP4_ENTRY int cuLibraryLoadData(Module **library, const void *image, void *, void *, unsigned,
+                                void *, void *, unsigned) {
+  return loadImage(__func__, image, *library);
+}
+FP4_ENTRY int cuLibraryUnload(Module *library) { return cuModuleUnload(library); }
+FP4_ENTRY int cuLibraryGetKernel(Function **kernel, Module *library, const char *name) {
+  return cuModuleGetFunction(kernel, library, name);
+}
+FP4_ENTRY int cuLibraryGetModule(Module **module, Module *library) {
+  *module = library;
+  return Success;
+}
+FP4_ENTRY int cuLibraryGetGlobal(void **address, size_t *bytes, Module *library, const char *name) {
+  return cuModuleGetGlobal_v2(address, bytes, library, name);
+}
+FP4_ENTRY int cuKernelGetFunction(Function **function, Function *kernel) {
+  *function = kernel;
+  return Success;
+}
+
+//===----------------------------------------------------------------------===//
+// Functions
+//===----------------------------------------------------------------------===//
+
+FP4_ENTRY int cuFuncSetAttribute(Function *function, int attribute, int value) {
+  FP4_REQUIRE(function);
+  return setFunctionAttribute(__func__, *function, attribute, value);
+}
+FP4_ENTRY int cuKernelSetAttribute(int attribute, int value, Function *kernel, int) {
+  return cuFuncSetAttribute(kernel, attribute, value);
+}
+
+FP4_ENTRY int cuFuncGetAttribute(int *value, int attribute, Function *function) {
+  FP4_REQUIRE(function);
+  FuncAttributes all;
+  if (Code code = functionAttributes(__func__, *function, all); code != Success)
+    return code;
+  const int values[] = {all.maxThreadsPerBlock,
+                        static_cast<int>(all.sharedSizeBytes),
+                        static_cast<int>(all.constSizeBytes),
+                        static_cast<int>(all.localSizeBytes),
+                        all.numRegs,
+                        all.ptxVersion,
+                        all.binaryVersion,
+                        all.cacheModeCA,
+                        all.maxDynamicSharedSizeBytes,
+                        all.preferredShmemCarveout,
+                        all.clusterDimMustBeSet,
+                        all.requiredClusterWidth,
+                        all.requiredClusterHeight,
+                        all.requiredClusterDepth,
+                        all.nonPortableClusterSizeAllowed,
+                        all.clusterSchedulingPolicyPreference};
+  FP4_REQUIRE(attribute >= 0 && static_cast<size_t>(attribute) < std::size(values));
+  *value = values[attribute];
+  return Success;
+}
+FP4_ENTRY int cuKernelGetAttribute(int *value, int attribute, Function *kernel, int) {
+  return cuFuncGetAttribute(value, attribute, kernel);
+}
+
+FP4_ENTRY int cuFuncGetName(const char **name, Function *function) {
+  FP4_REQUIRE(function);
+  *name = function->name.c_str();
+  return Success;
+}
+FP4_ENTRY int cuFuncGetModule(Module **module, Function *function) {
+  FP4_REQUIRE(function);
+  *module = function->module;
+  return Success;
+}
+FP4_ENTRY int cuFuncSetCacheConfig(Function *, int) { return Success; }
+
+FP4_ENTRY int cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, Function *function,
+                                                                   int threads, size_t shared,
+                                                                   unsigned) {
+  FP4_REQUIRE(function);
+  Code code = Success;
+  const sim::KernelInfo *info = context().kernelOf(__func__, *function, code);
+  *blocks = info ? context().residentBlocks(*info, threads, shared) : 0;
+  return code;
+}
+
+FP4_ENTRY int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, Function *function,
+                                                          int threads, size_t shared) {
+  return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, threads, shared, 0);
+}
+
+FP4_ENTRY int cuOccupancyMaxActiveClusters(int *clusters, Function *function,
+                                           const DriverLaunchConfig *config) {
+  FP4_REQUIRE(function && config);
+  return activeClusters(__func__, *function, requestOf(*config), *clusters);
+}
+
+//===----------------------------------------------------------------------===//
+// Launches
+//===----------------------------------------------------------------------===//
+
+/// `extra` carries the parameter block: pairs of a key and a value, ended by a null key.
+static std::span<const std::byte> parameterBlock(void **extra) {
+  const void *data = nullptr;
+  size_t bytes = 0;
+  for (void **at = extra; at && *at; at += 2) {
+    auto key = reinterpret_cast<uintptr_t>(at[0]);
+    if (key == 1)
+      data = at[1];
+    else if (key == 2)
+      bytes = *static_cast<const size_t *>(at[1]);
+  }
+  return {static_cast<const std::byte *>(data), data ? bytes : 0};
+}
+
+static Code launchDriver(const char *name, Function *function, LaunchRequest request,
+                         void **arguments, void **extra) {
+  // A null function is the caller's mistake; cudaKernel_t and CUfunction are the same here.
+  if (!function || !context().resolve(function))
+    return context().fail(name, InvalidResourceHandle,
+                          "the function is not one of a loaded module");
+  request.arguments = arguments;
+  request.parameters = parameterBlock(extra);
+  return context().launch(name, *function, request);
+}
+
+FP4_ENTRY int cuLaunchKernel(Function *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                             unsigned by, unsigned bz, unsigned shared, StreamHandle,
+                             void **arguments, void **extra) {
+  LaunchRequest request{.grid = {gx, gy, gz}, .block = {bx, by, bz}};
+  request.dynamicShared = shared;
+  return launchDriver("cuLaunchKernel", function, request, arguments, extra);
+}
+FP4_PER_THREAD(cuLaunchKernel, _ptsz)
+
+FP4_ENTRY int cuLaunchKernelEx(const DriverLaunchConfig *config, Function *function,
+                               void **arguments, void **extra) {
+  FP4_REQUIRE(config);
+  return launchDriver("cuLaunchKernelEx", function, requestOf(*config), arguments, extra);
+}
+FP4_PER_THREAD(cuLaunchKernelEx, _ptsz)
+
+FP4_ENTRY int cuLaunchCooperativeKernel(Function *function, unsigned gx, unsigned gy, unsigned gz,
+                                        unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                                        StreamHandle, void **arguments) {
+  LaunchRequest request{.grid = {gx, gy, gz}, .block = {bx, by, bz}};
+  request.dynamicShared = shared;
+  request.cooperative = true;
+  return launchDriver("cuLaunchCooperativeKernel", function, request, arguments, nullptr);
+}
+FP4_PER_THREAD(cuLaunchCooperativeKernel, _ptsz)
+
+//===----------------------------------------------------------------------===//
+// Tensor maps
+//===----------------------------------------------------------------------===//
+
+/// CUtensorMapSwizzle; the numbers behind 128B are its variants with larger atoms.
+static bool swizzleOf(int value, hw::SwizzleMode &mode) {
+  constexpr hw::SwizzleMode modes[] = {hw::SwizzleMode::None, hw::SwizzleMode::B32,
+                                       hw::SwizzleMode::B64, hw::SwizzleMode::B128,
+                                       hw::SwizzleMode::B128Atom32};
+  if (value < 0 || static_cast<size_t>(value) >= std::size(modes))
+    return false;
+  mode = modes[value];
+  return true;
+}
+
+/// The description in our own 128 bytes, which the simulator's copies read.
+FP4_ENTRY int cuTensorMapEncodeTiled(void *out, int type, unsigned rank, void *address,
+                                     const uint64_t *dims, const uint64_t *strides,
+                                     const uint32_t *box, const uint32_t *elementStrides,
+                                     int interleave, int swizzle, int, int fill) {
+  FP4_REQUIRE(out && dims && box && elementStrides && rank >= 1 && rank <= 5);
+  hw::TensorMap map;
+  map.elementType = static_cast<hw::TensorMapType>(type);
+  map.rank = rank;
+  map.address = reinterpret_cast<uint64_t>(address);
+  for (unsigned i = 0; i < rank; ++i) {
+    map.dims[i] = dims[i];
+    map.box[i] = box[i];
+    map.elementStrides[i] = elementStrides[i];
+    if (i + 1 < rank)
+      map.strides[i] = strides[i];
+  }
+  map.interleave = static_cast<hw::TensorMapInterleave>(interleave);
+  map.oobFill = static_cast<hw::TensorMapOobFill>(fill);
+  if (!swizzleOf(swizzle, map.swizzle))
+    return context().fail(__func__, NotSupported,
+                          fmt::format("swizzle mode {} is not simulated", swizzle));
+  auto encoded = map.encodeSimulator();
+  if (!encoded)
+    return context().fail(__func__, InvalidValue, encoded.error());
+  std::memcpy(out, encoded->data(), encoded->size());
+  return Success;
+}
+
+FP4_ENTRY int cuTensorMapReplaceAddress(void *encoded, void *address) {
+  FP4_REQUIRE(encoded);
+  auto map = hw::TensorMap::decodeSimulator(std::span<const std::byte, 128>(
+      static_cast<const std::byte *>(encoded), hw::TensorMap::encodedBytes));
+  if (!map)
+    return context().fail(__func__, InvalidValue, map.error());
+  map->address = reinterpret_cast<uint64_t>(address);
+  auto again = map->encodeSimulator();
+  if (!again)
+    return context().fail(__func__, InvalidValue, again.error());
+  std::memcpy(encoded, again->data(), again->size());
+  return Success;
+}

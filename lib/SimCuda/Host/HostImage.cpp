@@ -1,0 +1,163 @@
+//===- HostImage.cpp - What the runtime and the driver API do alike -------===//
+#include "HostImage.h"
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+
+using namespace fp4;
+using namespace fp4::simcuda;
+
+std::span<const std::byte> fp4::simcuda::fatbinAt(const void *data) {
+  // The header alone says how long the rest is.
+  std::span<const std::byte> everything(static_cast<const std::byte *>(data), size_t(1) << 32);
+  return everything.first(fatbinBytes(everything));
+}
+
+Code fp4::simcuda::loadImage(const char *function, const void *image, Module *&module) {
+  Context &context = Context::get();
+  module = nullptr;
+  if (!image)
+    return context.fail(function, InvalidValue, "the image must not be null");
+  std::span<const std::byte> fatbin = fatbinAt(image);
+  // A fat binary may also come in the wrapper that nvcc makes for programs.
+  uint32_t magic = 0;
+  std::memcpy(&magic, image, sizeof magic);
+  if (magic == 0x466243B1)
+    fatbin =
+        fatbinAt(*reinterpret_cast<const void *const *>(static_cast<const std::byte *>(image) + 8));
+  if (magic == 0x464C457F)
+    return context.fail(function, NoKernelImageForDevice,
+                        Error{ErrorKind::Device, "the image is machine code, not PTX",
+                              "the simulator runs PTX: load a fat binary that has some"});
+  module = fatbin.empty() ? context.addModule(std::string(static_cast<const char *>(image)))
+                          : context.addModule(fatbin);
+  Status decoded = context.decode(*module);
+  if (decoded)
+    return Success;
+  bool device = decoded.error().kind == ErrorKind::Device;
+  Code code = context.fail(function, device ? NoKernelImageForDevice : InvalidPtx, decoded.error());
+  context.removeModule(module);
+  module = nullptr;
+  return code;
+}
+
+Code fp4::simcuda::getFunction(const char *function, Module &module, const char *name,
+                               Function *&kernel) {
+  Context &context = Context::get();
+  kernel = nullptr;
+  if (Status decoded = context.decode(module); !decoded)
+    return context.fail(function, InvalidPtx, decoded.error());
+  const auto &refused = module.program->refused();
+  bool known = module.program->findKernel(name) ||
+               std::any_of(refused.begin(), refused.end(), [&](auto &r) { return r.name == name; });
+  if (!known)
+    return context.quiet(SymbolNotFound);
+  kernel = context.findFunction(module, name);
+  return Success;
+}
+
+Code fp4::simcuda::getGlobal(const char *function, Module &module, const char *name, void **address,
+                             size_t *bytes) {
+  Context &context = Context::get();
+  auto variable = context.findVariable(module, name);
+  if (!variable)
+    return context.fail(function, SymbolNotFound, variable.error());
+  if (address)
+    *address = reinterpret_cast<void *>(variable->address);
+  if (bytes)
+    *bytes = variable->size;
+  return Success;
+}
+
+Code fp4::simcuda::setFunctionAttribute(const char *function, Function &kernel, int attribute,
+                                        int value) {
+  Context &context = Context::get();
+  switch (attribute) {
+  case AttrMaxDynamicSharedBytes: {
+    Code code = Success;
+    const sim::KernelInfo *info = context.kernelOf(function, kernel, code);
+    if (!info)
+      return code;
+    int64_t limit = context.chip().model().sharedBytesPerCta - int64_t(info->staticSharedBytes);
+    if (value < 0 || value > limit)
+      return context.fail(function, InvalidValue,
+                          fmt::format("kernel '{}' may have at most {} bytes of dynamic shared "
+                                      "memory on {}, but got {}",
+                                      kernel.name, limit, context.chip().name, value));
+    kernel.maxDynamicShared = static_cast<uint32_t>(value);
+    return Success;
+  }
+  case AttrNonPortableClusterSize:
+    kernel.nonPortableCluster = value != 0;
+    return Success;
+  case AttrPreferredCarveout:
+  case AttrClusterDimMustBeSet:
+  case AttrRequiredClusterWidth:
+  case AttrRequiredClusterHeight:
+  case AttrRequiredClusterDepth:
+  case AttrClusterSchedulingPolicy:
+    return Success;
+  default:
+    return context.fail(function, InvalidValue,
+                        fmt::format("attribute {} of a function cannot be set", attribute));
+  }
+}
+
+Code fp4::simcuda::functionAttributes(const char *function, Function &kernel, FuncAttributes &out) {
+  Context &context = Context::get();
+  Code code = Success;
+  const sim::KernelInfo *info = context.kernelOf(function, kernel, code);
+  if (!info)
+    return code;
+  const hw::TargetModel &m = context.chip().model();
+  out = {};
+  out.sharedSizeBytes = info->staticSharedBytes;
+  out.localSizeBytes = info->localBytes;
+  uint64_t threads =
+      uint64_t(info->maximumBlock[0]) * info->maximumBlock[1] * info->maximumBlock[2];
+  out.maxThreadsPerBlock = static_cast<int>(threads ? threads : m.maxThreadsPerCta);
+  // PTX has no register allocation: what a block of the largest size leaves each thread.
+  out.numRegs = static_cast<int>(std::min(
+      m.maxRegistersPerThread, m.registersPerSM / unsigned(out.maxThreadsPerBlock) / 8 * 8));
+  out.ptxVersion = out.binaryVersion = context.chip().major() * 10 + context.chip().minor();
+  out.maxDynamicSharedSizeBytes = static_cast<int>(kernel.maxDynamicShared);
+  out.preferredShmemCarveout = -1;
+  out.requiredClusterWidth = static_cast<int>(info->requiredCluster[0]);
+  out.requiredClusterHeight = static_cast<int>(info->requiredCluster[1]);
+  out.requiredClusterDepth = static_cast<int>(info->requiredCluster[2]);
+  out.clusterDimMustBeSet = info->requiredCluster[0] != 0;
+  out.nonPortableClusterSizeAllowed = kernel.nonPortableCluster;
+  return Success;
+}
+
+Code fp4::simcuda::activeClusters(const char *function, Function &kernel,
+                                  const LaunchRequest &request, int &clusters) {
+  Context &context = Context::get();
+  Code code = Success;
+  const sim::KernelInfo *info = context.kernelOf(function, kernel, code);
+  if (!info)
+    return code;
+  uint64_t size =
+      std::max<uint64_t>(1, uint64_t(request.cluster.x) * request.cluster.y * request.cluster.z);
+  uint64_t threads = uint64_t(request.block.x) * request.block.y * request.block.z;
+  auto blocks = static_cast<uint64_t>(
+      context.residentBlocks(*info, static_cast<int>(threads), request.dynamicShared));
+  clusters = static_cast<int>(context.chip().model().multiprocessors / size * blocks);
+  return Success;
+}
+
+const char *fp4::simcuda::errorText(int code, ErrorText what) {
+  struct Row {
+    int number;
+    const char *texts[3];
+  };
+  static constexpr Row rows[] = {
+#define FP4_ERROR(number, runtime, driver, text) {number, {runtime, driver, text}},
+#include "Errors.def"
+#undef FP4_ERROR
+  };
+  for (const Row &row : rows)
+    if (row.number == code)
+      return row.texts[static_cast<size_t>(what)];
+  return "unrecognized error code";
+}

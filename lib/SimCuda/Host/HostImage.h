@@ -1,0 +1,44 @@
+//===- HostImage.h - What the runtime and the driver API do alike ---------===//
+#pragma once
+
+#include "Context.h"
+
+namespace fp4::simcuda {
+
+/// The container that `data` points to; its length is its own.
+FP4_HOST_API std::span<const std::byte> fatbinAt(const void *data);
+
+/// A fat binary or PTX text, as cuModuleLoadData takes it.
+FP4_HOST_API Code loadImage(const char *function, const void *image, Module *&module);
+FP4_HOST_API Code getFunction(const char *function, Module &module, const char *name,
+                              Function *&kernel);
+FP4_HOST_API Code getGlobal(const char *function, Module &module, const char *name, void **address,
+                            size_t *bytes);
+
+FP4_HOST_API Code setFunctionAttribute(const char *function, Function &kernel, int attribute,
+                                       int value);
+FP4_HOST_API Code functionAttributes(const char *function, Function &kernel,
+                                     FuncAttributes &attributes);
+
+/// Shape and attributes of a launch; arguments are the caller's.
+template <typename Config> LaunchRequest requestOf(const Config &config) {
+  LaunchRequest request{.grid = config.grid, .block = config.block};
+  request.dynamicShared = config.dynamicSharedBytes;
+  for (unsigned i = 0; i < config.attributeCount; ++i) {
+    const LaunchAttribute &attribute = config.attributes[i];
+    if (attribute.id == AttributeClusterDimension)
+      request.cluster = attribute.dim;
+    if (attribute.id == AttributeCooperative)
+      request.cooperative = attribute.flag != 0;
+  }
+  return request;
+}
+
+FP4_HOST_API Code activeClusters(const char *function, Function &kernel,
+                                 const LaunchRequest &request, int &clusters);
+
+/// Names and texts of errors; "unrecognized error code" where there is none.
+enum class ErrorText : uint8_t { Runtime, Driver, Description };
+FP4_HOST_API const char *errorText(int code, ErrorText what);
+
+} // namespace fp4::simcuda

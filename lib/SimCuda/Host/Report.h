@@ -1,0 +1,31 @@
+//===- Report.h - What went wrong, for people and for fp4-sim -------------===//
+//
+// Errors go to stderr at once. What decides the exit code of `fp4-sim run` also goes to the file
+// that FP4_SIM_REPORT names, one line each, so that it survives a crash of the program:
+//
+//   fault                 a kernel failed: the simulated program is wrong
+//   hazard                the hazard checker reported something
+//   refused               something asked for is not there: PTX, a device
+//   missing cudaXyz       a function that is not implemented was called
+//   launches N W S        at the end: launches, warp instructions, seconds
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Support/Error.h"
+#include <string_view>
+
+#define FP4_HOST_API __attribute__((visibility("default")))
+
+namespace fp4::simcuda {
+
+/// Prints `error` behind the name of the function that met it.
+void printError(std::string_view function, const Error &error);
+
+/// Appends a line to the report file, if there is one.
+void reportLine(std::string_view line);
+
+/// For the functions that we do not have: reports `function` once and counts it.
+FP4_HOST_API void reportMissing(const char *function);
+
+} // namespace fp4::simcuda

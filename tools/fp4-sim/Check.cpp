@@ -1,0 +1,100 @@
+//===- Check.cpp - fp4-sim check ------------------------------------------===//
+#include "Check.h"
+#include "fp4/Sim/Program.h"
+#include "fp4/SimCuda/ElfFile.h"
+#include "fp4/SimCuda/Fatbin.h"
+#include <cstdio>
+#include <fmt/format.h>
+#include <set>
+
+using namespace fp4;
+using namespace fp4::simcuda;
+
+static std::string describe(const sim::KernelInfo &kernel) {
+  std::string text =
+      fmt::format("  {}: {} instructions, {} bytes of parameters, {} bytes of static shared memory",
+                  kernel.name, kernel.instructions, kernel.paramBytes, kernel.staticSharedBytes);
+  if (kernel.requiredBlock[0])
+    text += fmt::format(", blocks of {}x{}x{}", kernel.requiredBlock[0], kernel.requiredBlock[1],
+                        kernel.requiredBlock[2]);
+  if (kernel.requiredCluster[0])
+    text += fmt::format(", clusters of {}x{}x{}", kernel.requiredCluster[0],
+                        kernel.requiredCluster[1], kernel.requiredCluster[2]);
+  return text + "\n";
+}
+
+/// Errors about one kind of instruction once.
+static void printRefusals(const sim::RefusedKernel &refused) {
+  fmt::print("  {}: cannot run, {} instructions are not known\n", refused.name,
+             refused.errors.size());
+  std::set<std::string> said;
+  for (const Error &error : refused.errors) {
+    size_t place = error.message.find(": ");
+    if (!said.insert(error.message.substr(std::min(place, error.message.size()))).second)
+      continue;
+    std::fflush(stdout);
+    std::fputs(format(error).c_str(), stderr);
+  }
+}
+
+static Status checkText(const std::string &ptx, const std::string &name) {
+  auto program = sim::Program::parseAvailable(ptx, name);
+  if (!program)
+    return tl::unexpected<Error>(std::move(program.error()));
+  const auto &refused = (*program)->refused();
+  fmt::print("{}: PTX {} for {}, {} kernels\n", name, (*program)->ptxVersion(),
+             (*program)->target(), (*program)->kernels().size() + refused.size());
+  for (const sim::KernelInfo &kernel : (*program)->kernels())
+    fmt::print("{}", describe(kernel));
+  for (const sim::RefusedKernel &kernel : refused)
+    printRefusals(kernel);
+  if (!refused.empty())
+    return makeError(ErrorKind::Simulation,
+                     fmt::format("{}: {} of {} kernels cannot run", name, refused.size(),
+                                 (*program)->kernels().size() + refused.size()));
+  return {};
+}
+
+/// The texts of one fat binary: that for `chip`, or all.
+static Status checkFatbin(const std::vector<FatbinEntry> &entries, const std::string &name,
+                          const std::string &chip) {
+  if (!chip.empty()) {
+    auto chosen = choosePtx(entries, chip);
+    if (!chosen)
+      return makeError(chosen.error().kind, fmt::format("{}: {}", name, chosen.error().message),
+                       chosen.error().note);
+    return checkText((*chosen)->ptx, fmt::format("{}.{}.ptx", name, (*chosen)->target));
+  }
+  Status result;
+  for (const FatbinEntry &entry : entries) {
+    if (entry.kind == EntryKind::Cubin)
+      fmt::print("{}: machine code for sm_{}, which the simulator does not run\n", name,
+                 entry.architecture);
+    if (entry.kind != EntryKind::Ptx)
+      continue;
+    Status checked = checkText(entry.ptx, fmt::format("{}.{}.ptx", name, entry.target));
+    if (!checked)
+      result = std::move(checked);
+  }
+  return result;
+}
+
+Status fp4::tools::checkFile(const std::string &path, const std::string &chip) {
+  auto bytes = readFile(path);
+  if (!bytes)
+    return tl::unexpected<Error>(std::move(bytes.error()));
+  auto fatbins = readFatbins(*bytes);
+  if (!fatbins)
+    return makeError(fatbins.error().kind, fmt::format("{}: {}", path, fatbins.error().message));
+  if (fatbins->empty() && ElfFile::isElf(*bytes))
+    return makeError(ErrorKind::Usage, fmt::format("{}: an ELF file without a fat binary", path),
+                     "expects a program or library that nvcc linked");
+  if (fatbins->empty())
+    return checkText(std::string(reinterpret_cast<const char *>(bytes->data()), bytes->size()),
+                     path);
+  Status result;
+  for (size_t i = 0; i < fatbins->size(); ++i)
+    if (Status checked = checkFatbin((*fatbins)[i], fmt::format("{}.{}", path, i), chip); !checked)
+      result = std::move(checked);
+  return result;
+}

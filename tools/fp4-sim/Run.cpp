@@ -1,0 +1,213 @@
+//===- Run.cpp - fp4-sim run ----------------------------------------------===//
+//
+// The program is not changed: the loader finds our libcudart and libcuda first. What happened in it
+// comes back through a report file (lib/SimCuda/Host/Report.h), which a crash does not lose.
+//
+//===----------------------------------------------------------------------===//
+#include "Run.h"
+#include "fp4/SimCuda/ElfFile.h"
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <sstream>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace fp4;
+using namespace fp4::simcuda;
+using namespace fp4::tools;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// lib/fp4-cuda next to the folder of this tool.
+Expected<fs::path> libraryFolder() {
+  std::error_code failed;
+  fs::path self = fs::read_symlink("/proc/self/exe", failed);
+  for (const char *folder : {"../lib/fp4-cuda", "../" FP4_CUDA_INSTALL_DIR}) {
+    fs::path candidate = self.parent_path() / folder;
+    if (fs::exists(candidate / "libcuda.so.1", failed))
+      return fs::canonical(candidate, failed);
+  }
+  return makeError(
+      ErrorKind::Usage,
+      fmt::format("the stand-ins for CUDA's libraries are not next to '{}'", self.string()),
+      "build the target fp4-cuda, or install the project as a whole");
+}
+
+/// As a shell would find it.
+Expected<std::string> findProgram(const std::string &name) {
+  std::vector<std::string> candidates;
+  if (name.find('/') != std::string::npos) {
+    candidates.push_back(name);
+  } else if (const char *path = std::getenv("PATH")) {
+    std::stringstream folders(path);
+    for (std::string folder; std::getline(folders, folder, ':');)
+      candidates.push_back(folder + "/" + name);
+  }
+  for (const std::string &candidate : candidates)
+    if (access(candidate.c_str(), X_OK) == 0 && !fs::is_directory(candidate))
+      return candidate;
+  return makeError(ErrorKind::Usage, fmt::format("cannot execute '{}'", name),
+                   "check the path; a program in this folder is ./NAME");
+}
+
+/// Which of our runtimes the program was linked with: libcudart.so.13, ... ; empty when it loads
+/// one later, as Python modules do.
+Expected<std::string> neededRuntime(const std::string &program) {
+  auto bytes = readFile(program);
+  if (!bytes)
+    return tl::unexpected<Error>(std::move(bytes.error()));
+  if (!ElfFile::isElf(*bytes))
+    return std::string();
+  auto elf = ElfFile::open(*bytes);
+  if (!elf)
+    return makeError(ErrorKind::Usage, fmt::format("'{}' is {}", program, elf.error().message));
+  for (const std::string &library : elf->neededLibraries()) {
+    if (library == "libcudart.so.12" || library == "libcudart.so.13")
+      return library;
+    if (library.substr(0, 13) == "libcudart.so.")
+      return makeError(
+          ErrorKind::Usage,
+          fmt::format("'{}' needs {}, but versions 12 and 13 are simulated", program, library),
+          "compile it with a newer toolkit");
+  }
+  if (elf->section(".nv_fatbin") && elf->section("__nv_module_id"))
+    return makeError(ErrorKind::Usage,
+                     fmt::format("'{}' has the CUDA runtime linked in statically", program),
+                     "link it with nvcc -cudart=shared");
+  return std::string();
+}
+
+void putFirst(const char *variable, const std::string &value, char separator) {
+  const char *old = std::getenv(variable);
+  setenv(variable, old && *old ? (value + separator + old).c_str() : value.c_str(), 1);
+}
+
+void setEnvironment(const RunOptions &options, const fs::path &folder, const std::string &runtime,
+                    const std::string &report) {
+  setenv("FP4_SIM_DEVICE", options.device.c_str(), 1);
+  setenv("FP4_SIM_POLICY", options.policy.c_str(), 1);
+  setenv("FP4_SIM_SEED", std::to_string(options.seed).c_str(), 1);
+  setenv("FP4_SIM_THREADS", std::to_string(options.threads).c_str(), 1);
+  setenv("FP4_SIM_CHECK", options.check.c_str(), 1);
+  setenv("FP4_SIM_DUMP_PTX", options.dumpPtx.c_str(), 1);
+  setenv("FP4_SIM_REPORT", report.c_str(), 1);
+  putFirst("LD_LIBRARY_PATH", folder.string(), ':');
+  // A run path in the program would find CUDA's libraries first.
+  if (!runtime.empty())
+    putFirst("LD_PRELOAD", (folder / "libcuda.so.1").string() + " " + (folder / runtime).string(),
+             ' ');
+}
+
+/// Removed when it goes out of scope.
+struct ReportFile {
+  std::string path;
+  ReportFile() {
+    std::string pattern = (fs::temp_directory_path() / "fp4-sim-XXXXXX").string();
+    int file = mkstemp(pattern.data());
+    if (file >= 0) {
+      close(file);
+      path = pattern;
+    }
+  }
+  ~ReportFile() { unlink(path.c_str()); }
+};
+
+struct Findings {
+  bool fault = false, hazard = false, refused = false;
+  std::vector<std::string> missing;
+  uint64_t launches = 0, instructions = 0;
+  double seconds = 0;
+};
+
+Findings readReport(const std::string &path) {
+  Findings found;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    std::stringstream words(line);
+    std::string kind;
+    words >> kind;
+    found.fault |= kind == "fault";
+    found.hazard |= kind == "hazard";
+    found.refused |= kind == "refused";
+    if (kind == "missing")
+      found.missing.push_back(line.substr(8));
+    uint64_t launches = 0, instructions = 0;
+    double seconds = 0;
+    if (kind == "launches" && words >> launches >> instructions >> seconds) {
+      found.launches += launches;
+      found.instructions += instructions;
+      found.seconds += seconds;
+    }
+  }
+  return found;
+}
+
+void summarize(const Findings &found, int status, bool stats) {
+  if (WIFSIGNALED(status))
+    fmt::print(stderr, "fp4-sim: the program ended by signal {} ({})\n", WTERMSIG(status),
+               strsignal(WTERMSIG(status)));
+  std::string names;
+  for (const std::string &name : found.missing)
+    names += (names.empty() ? "" : ", ") + name;
+  if (!names.empty())
+    fmt::print(stderr, "fp4-sim: called, but not implemented: {}\n", names);
+  if (found.fault)
+    fmt::print(stderr, "fp4-sim: a kernel failed; its report is above\n");
+  if (found.hazard)
+    fmt::print(stderr, "fp4-sim: the hazard checker found something; its reports are above\n");
+  if (stats)
+    fmt::print(stderr, "fp4-sim: {} launches, {} warp instructions in {:.3f} s\n", found.launches,
+               found.instructions, found.seconds);
+}
+
+int codeOf(const Findings &found, int status) {
+  if (found.fault || found.hazard)
+    return static_cast<int>(ErrorKind::Simulation);
+  if (WIFSIGNALED(status))
+    return 128 + WTERMSIG(status);
+  if (found.refused || (!found.missing.empty() && WEXITSTATUS(status) == 0))
+    return static_cast<int>(ErrorKind::Device);
+  return WEXITSTATUS(status);
+}
+
+} // namespace
+
+Expected<int> fp4::tools::runProgram(const RunOptions &options) {
+  auto folder = libraryFolder();
+  if (!folder)
+    return tl::unexpected<Error>(std::move(folder.error()));
+  auto program = findProgram(options.command.front());
+  if (!program)
+    return tl::unexpected<Error>(std::move(program.error()));
+  auto runtime = neededRuntime(*program);
+  if (!runtime)
+    return tl::unexpected<Error>(std::move(runtime.error()));
+  ReportFile report;
+  std::fflush(nullptr);
+  pid_t child = fork();
+  if (child == 0) {
+    setEnvironment(options, *folder, *runtime, report.path);
+    std::vector<char *> arguments;
+    for (const std::string &argument : options.command)
+      arguments.push_back(const_cast<char *>(argument.c_str()));
+    arguments.push_back(nullptr);
+    execv(program->c_str(), arguments.data());
+    fmt::print(stderr, "error: cannot execute '{}': {}\n", *program, std::strerror(errno));
+    _exit(static_cast<int>(ErrorKind::Usage));
+  }
+  int status = 0;
+  while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (child < 0)
+    return makeError(ErrorKind::Usage,
+                     fmt::format("cannot start a process: {}", std::strerror(errno)));
+  Findings found = readReport(report.path);
+  summarize(found, status, options.stats);
+  return codeOf(found, status);
+}

@@ -1,0 +1,49 @@
+//===- CudaApi.h - The calls that the test program makes ------------------===//
+//
+// Declared as a program compiled by nvcc would see them, without CUDA's headers.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "../../lib/SimCuda/Host/Abi.h"
+
+using fp4::simcuda::Dim3;
+using fp4::simcuda::RuntimeLaunchConfig;
+
+extern "C" {
+void **__cudaRegisterFatBinary(void *);
+void __cudaRegisterFatBinaryEnd(void **);
+void __cudaUnregisterFatBinary(void **);
+void __cudaRegisterFunction(void **, const char *, char *, const char *, int, void *, void *,
+                            void *, void *, int *);
+void __cudaRegisterVar(void **, char *, char *, const char *, int, size_t, int, int);
+unsigned __cudaPushCallConfiguration(Dim3, Dim3, size_t, void *);
+int __cudaPopCallConfiguration(Dim3 *, Dim3 *, size_t *, void *);
+int cudaLaunchKernel(const void *, Dim3, Dim3, void **, size_t, void *);
+int cudaLaunchKernelExC(const RuntimeLaunchConfig *, const void *, void **);
+int cudaMalloc(void **, size_t);
+int cudaMallocManaged(void **, size_t, unsigned);
+int cudaFree(void *);
+int cudaMemcpy(void *, const void *, size_t, int);
+int cudaMemset(void *, int, size_t);
+int cudaMemcpyToSymbol(const void *, const void *, size_t, size_t, int);
+int cudaMemcpyFromSymbol(void *, const void *, size_t, size_t, int);
+int cudaDeviceSynchronize();
+int cudaGetLastError();
+int cudaFuncSetAttribute(const void *, int, int);
+int cudaFuncGetAttributes(void *, const void *);
+int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *, const void *, int, size_t);
+int cudaGetDeviceProperties(void *, int);
+int cudaDeviceGetAttribute(int *, int, int);
+int cudaGetDriverEntryPointByVersion(const char *, void **, unsigned, unsigned long long, int *);
+int cudaStreamCreate(void **);
+int cudaStreamDestroy(void *);
+int cudaEventCreate(void **);
+int cudaEventRecord(void *, void *);
+int cudaEventElapsedTime(float *, void *, void *);
+int cudaEventDestroy(void *);
+int cudaMallocAsync(void **, size_t, void *);
+int cudaGraphCreate(void **, unsigned);
+int cudaMemcpy_ptds(void *, const void *, size_t, int);
+const char *cudaGetErrorName(int);
+}

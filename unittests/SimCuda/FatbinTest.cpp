@@ -1,0 +1,140 @@
+//===- FatbinTest.cpp - Fat binaries: reading, choosing, refusing ---------===//
+#include "fp4/SimCuda/Fatbin.h"
+#include "../../lib/SimCuda/Lz4.h"
+#include "FatbinWriter.h"
+#include <gmock/gmock.h>
+
+using namespace fp4;
+using namespace fp4::simcuda;
+using test::Compression;
+using test::FatbinWriter;
+using ::testing::HasSubstr;
+
+namespace {
+
+std::span<const std::byte> view(const std::string &text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+std::string ptxFor(const std::string &target) {
+  return ".version 9.0\n.target " + target + ", debug\n.address_size 64\n.entry k() { ret; }\n";
+}
+
+TEST(Fatbin, ReadsWhatWasWritten) {
+  for (Compression how : {Compression::None, Compression::Zstd}) {
+    FatbinWriter writer;
+    writer.addCubin(100);
+    writer.addPtx(ptxFor("sm_100a"), 100, how);
+    auto entries = readFatbin(view(writer.bytes()));
+    ASSERT_TRUE(entries) << entries.error().message;
+    ASSERT_EQ(entries->size(), 2u);
+    EXPECT_EQ((*entries)[0].kind, EntryKind::Cubin);
+    EXPECT_EQ((*entries)[1].kind, EntryKind::Ptx);
+    EXPECT_EQ((*entries)[1].target, "sm_100a");
+    EXPECT_EQ((*entries)[1].architecture, 100u);
+    EXPECT_EQ((*entries)[1].ptx, ptxFor("sm_100a"));
+  }
+}
+
+TEST(Fatbin, ReadsLz4) {
+  // "\n.target sm_90\nabababababab": literals, then a match that overlaps what it writes.
+  std::string text = "\n.target sm_90\nabababababab";
+  std::string block = std::string("\xF6\x02", 2) + text.substr(0, 17) + std::string("\x02\x00", 2);
+  std::string out;
+  ASSERT_TRUE(decompressLz4(view(block), text.size(), out));
+  EXPECT_EQ(out, text);
+  FatbinWriter writer;
+  writer.addPtx(text, 90, Compression::Lz4, block);
+  auto entries = readFatbin(view(writer.bytes()));
+  ASSERT_TRUE(entries) << entries.error().message;
+  EXPECT_EQ(entries->front().ptx, text);
+  EXPECT_EQ(entries->front().target, "sm_90");
+}
+
+TEST(Fatbin, RefusesDamagedLz4) {
+  std::string out;
+  EXPECT_FALSE(decompressLz4(view(std::string("\x10", 1)), 4, out)) << "literals are cut off";
+  EXPECT_FALSE(decompressLz4(view(std::string("\x10z\x05\x00", 4)), 8, out)) << "distance too far";
+  EXPECT_FALSE(decompressLz4(view(std::string("\x10z\x00\x00", 4)), 8, out)) << "distance zero";
+  EXPECT_FALSE(decompressLz4(view(std::string("\x1Fz\x01\x00\xFF\xFF", 6)), 8, out)) << "too long";
+}
+
+TEST(Fatbin, RefusesDamage) {
+  FatbinWriter writer;
+  writer.addPtx(ptxFor("sm_100a"), 100);
+  std::string good = writer.bytes();
+  auto messageOf = [](const std::string &bytes) {
+    auto entries = readFatbin(view(bytes));
+    return entries ? std::string("no error") : entries.error().message;
+  };
+  EXPECT_EQ(messageOf(good), "no error");
+  EXPECT_THAT(messageOf("nothing"), HasSubstr("no magic number"));
+  EXPECT_THAT(messageOf(good.substr(0, good.size() - 8)), HasSubstr("no magic number"));
+  std::string zstd = good;
+  zstd[16 + 64 + 8] = static_cast<char>(zstd[16 + 64 + 8] ^ 0x55);
+  EXPECT_THAT(messageOf(zstd), HasSubstr("zstd data of an entry is damaged"));
+  std::string length = good;
+  length[16 + 8 + 3] = 1; // the payload of the entry reaches behind the container
+  EXPECT_THAT(messageOf(length), HasSubstr("an entry is cut off"));
+  // No damage of one byte makes the reader leave the container.
+  for (size_t i = 0; i < good.size(); ++i)
+    for (char flip : {'\x01', '\x80', '\xFF'}) {
+      std::string bytes = good;
+      bytes[i] = static_cast<char>(bytes[i] ^ flip);
+      (void)readFatbin(view(bytes));
+    }
+}
+
+TEST(Fatbin, FindsContainersInAFile) {
+  FatbinWriter first, second;
+  first.addPtx(ptxFor("sm_90"), 90);
+  second.addPtx(ptxFor("sm_100a"), 100);
+  auto all = readFatbins(view(first.bytes() + std::string(8, '\0') + second.bytes()));
+  ASSERT_TRUE(all) << all.error().message;
+  ASSERT_EQ(all->size(), 2u);
+  EXPECT_EQ((*all)[1].front().target, "sm_100a");
+  auto none = readFatbins(view(".version 9.0\n"));
+  ASSERT_TRUE(none);
+  EXPECT_TRUE(none->empty());
+}
+
+TEST(Fatbin, RunsOn) {
+  EXPECT_TRUE(runsOn("sm_90", "sm_100a"));
+  EXPECT_TRUE(runsOn("sm_100", "sm_100a"));
+  EXPECT_TRUE(runsOn("sm_100a", "sm_100a"));
+  EXPECT_TRUE(runsOn("sm_100f", "sm_103a"));
+  EXPECT_FALSE(runsOn("sm_100f", "sm_120a"));
+  EXPECT_FALSE(runsOn("sm_100a", "sm_103a"));
+  EXPECT_FALSE(runsOn("sm_90a", "sm_100a"));
+  EXPECT_FALSE(runsOn("sm_103", "sm_100a"));
+  EXPECT_FALSE(runsOn("", "sm_100a"));
+}
+
+TEST(Fatbin, ChoosesTheMostSpecificText) {
+  FatbinWriter writer;
+  for (const char *target : {"sm_90a", "sm_80", "sm_100", "sm_100a", "sm_100f"})
+    writer.addPtx(ptxFor(target), 100);
+  auto entries = readFatbin(view(writer.bytes()));
+  ASSERT_TRUE(entries);
+  auto choice = [&](const char *chip) { return (*choosePtx(*entries, chip))->target; };
+  EXPECT_EQ(choice("sm_100a"), "sm_100a");
+  EXPECT_EQ(choice("sm_103a"), "sm_100f");
+  EXPECT_EQ(choice("sm_120a"), "sm_100");
+  EXPECT_EQ(choice("sm_90a"), "sm_90a");
+}
+
+TEST(Fatbin, SaysWhatThereIsInstead) {
+  FatbinWriter codeOnly, other;
+  codeOnly.addCubin(100);
+  other.addPtx(ptxFor("sm_90a"), 90);
+  auto none = choosePtx(*readFatbin(view(codeOnly.bytes())), "sm_100a");
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().message, "has no PTX, but machine code for sm_100");
+  EXPECT_THAT(none.error().note, HasSubstr("arch=compute_100a,code=compute_100a"));
+  auto wrong = choosePtx(*readFatbin(view(other.bytes())), "sm_100a");
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().message, "has PTX for sm_90a, but not for sm_100a");
+  EXPECT_EQ(wrong.error().kind, ErrorKind::Device);
+}
+
+} // namespace

@@ -1,0 +1,149 @@
+//===- RunTest.cpp - fp4-sim run, with a program made by hand -------------===//
+#include <array>
+#include <cstdio>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <string>
+#include <sys/wait.h>
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+namespace {
+
+struct Outcome {
+  int code = -1;
+  std::string output; ///< stdout and stderr
+};
+
+Outcome shell(const std::string &command) {
+  Outcome result;
+  FILE *pipe = popen((command + " 2>&1").c_str(), "r");
+  if (!pipe)
+    return result;
+  std::array<char, 4096> buffer;
+  while (size_t got = std::fread(buffer.data(), 1, buffer.size(), pipe))
+    result.output.append(buffer.data(), got);
+  int status = pclose(pipe);
+  result.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return result;
+}
+
+Outcome run(const std::string &mode, const std::string &options = "") {
+  return shell(fmt::format("{} run {} -- {} {}", FP4_SIM_TOOL, options, FP4_TEST_PROGRAM, mode));
+}
+
+TEST(Run, KernelsVariablesAndCopies) {
+  for (const char *policy : {"eager", "lazy", "random"}) {
+    Outcome result = run("scale", fmt::format("--policy {} --stats", policy));
+    EXPECT_EQ(result.code, 0) << result.output;
+    EXPECT_THAT(result.output, HasSubstr("factor was 3, all equal"));
+    EXPECT_THAT(result.output, HasSubstr("fp4-sim: 1 launches, "));
+  }
+}
+
+TEST(Run, ClusterLaunch) {
+  Outcome result = run("cluster");
+  EXPECT_EQ(result.code, 0) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("without the attribute: cudaErrorInvalidValue"));
+  EXPECT_THAT(result.output, HasSubstr("with 65536 bytes of dynamic shared memory, but the kernel "
+                                       "allows 49152"));
+  EXPECT_THAT(result.output, HasSubstr("0 1 2 3 0 1 2 3 \n"));
+}
+
+TEST(Run, AFaultIsExplainedAndSticks) {
+  Outcome result = run("wild");
+  EXPECT_EQ(result.code, 5) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("kernel 'wild', CTA (0,0,0), warp 0"));
+  EXPECT_THAT(result.output, HasSubstr("4064 bytes past the end of 'cudaMalloc #1' (32 bytes"));
+  EXPECT_THAT(result.output, HasSubstr("synchronize: cudaErrorLaunchFailure"));
+  EXPECT_THAT(result.output, HasSubstr("copy: cudaErrorLaunchFailure"));
+  EXPECT_THAT(result.output, HasSubstr("fp4-sim: a kernel failed"));
+}
+
+TEST(Run, OnlyTheKernelWithAnUnknownInstructionIsRefused) {
+  Outcome result = run("unknown");
+  EXPECT_EQ(result.code, 5) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("unknown instruction 'frobnicate.sync.aligned'"));
+  EXPECT_THAT(result.output, HasSubstr("launch: cudaErrorNotSupported"));
+}
+
+TEST(Run, NeedsPtxForTheDevice) {
+  Outcome codeOnly = run("codeonly");
+  EXPECT_EQ(codeOnly.code, 4) << codeOnly.output;
+  EXPECT_THAT(codeOnly.output,
+              HasSubstr("the module of kernel 'scale' has no PTX, but machine code for sm_100"));
+  EXPECT_THAT(codeOnly.output, HasSubstr("launch: cudaErrorNoKernelImageForDevice"));
+  Outcome other = run("hopper");
+  EXPECT_EQ(other.code, 4) << other.output;
+  EXPECT_THAT(other.output, HasSubstr("has PTX for sm_90a, but not for sm_100a"));
+  Outcome fits = run("hopper", "--device h200");
+  EXPECT_EQ(fits.code, 14) << fits.output;
+  EXPECT_THAT(fits.output, HasSubstr("launch: cudaSuccess"));
+}
+
+TEST(Run, AMissingFunctionIsNamedOnce) {
+  Outcome result = run("missing");
+  EXPECT_EQ(result.code, 4) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("fp4-sim: cudaGraphCreate is not implemented\n"));
+  EXPECT_THAT(result.output,
+              HasSubstr("graph: cudaErrorNotSupported\ngraph: cudaErrorNotSupported"));
+  EXPECT_THAT(result.output, HasSubstr("fp4-sim: called, but not implemented: cudaGraphCreate\n"));
+}
+
+TEST(Run, ManagedMemoryIsRefused) {
+  Outcome result = run("managed");
+  EXPECT_EQ(result.code, 4) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("managed memory is not simulated"));
+}
+
+TEST(Run, AHostAccessToDeviceMemoryIsExplained) {
+#ifdef FP4_SANITIZED
+  GTEST_SKIP() << "the sanitizer handles the signal";
+#endif
+  Outcome result = run("touch");
+  EXPECT_EQ(result.code, 5) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("the host accesses device memory: 0x1000000008 lies in "
+                                       "'cudaMalloc #1' (32 bytes at 0x1000000000)"));
+  EXPECT_THAT(result.output, HasSubstr("ended by signal 11"));
+}
+
+TEST(Run, BadCopiesAreExplained) {
+  Outcome result = run("copies");
+  EXPECT_EQ(result.code, 0) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("long: cudaErrorInvalidValue"));
+  EXPECT_THAT(result.output, HasSubstr("reads 64 bytes of device memory at 0x1000000000, which is "
+                                       "out of bounds"));
+  EXPECT_THAT(result.output, HasSubstr("direction: cudaErrorInvalidValue"));
+  EXPECT_THAT(result.output, HasSubstr("free: cudaErrorInvalidValue"));
+  EXPECT_THAT(result.output, HasSubstr("11111111, last error cudaErrorInvalidValue"));
+}
+
+TEST(Run, TheDeviceIsTheOneChosen) {
+  EXPECT_THAT(run("queries").output,
+              HasSubstr("NVIDIA B200, 148 multiprocessors, 2 blocks, time passes"));
+  EXPECT_THAT(run("queries", "--device h200").output, HasSubstr("NVIDIA H200, 132"));
+  Outcome unknown = run("queries", "--device voodoo");
+  EXPECT_EQ(unknown.code, 2) << unknown.output;
+}
+
+TEST(Run, TensorMapsThroughTheDriver) {
+  Outcome result = run("tensormap");
+  EXPECT_EQ(result.code, 4) << result.output; // cuNoSuchThing is not there
+  EXPECT_THAT(result.output, HasSubstr("status 0\n"));
+  EXPECT_THAT(result.output, HasSubstr("status 1\n"));
+  EXPECT_THAT(result.output, HasSubstr("stride: cudaErrorInvalidValue"));
+  EXPECT_THAT(result.output, HasSubstr("cuTensorMapEncodeTiled: "));
+}
+
+TEST(Run, OwnExitCodesPass) {
+  EXPECT_EQ(shell(std::string(FP4_SIM_TOOL) + " run -- sh -c 'exit 42'").code, 42);
+  Outcome crash = shell(std::string(FP4_SIM_TOOL) + " run -- sh -c 'kill -9 $$'");
+  EXPECT_EQ(crash.code, 128 + 9);
+  EXPECT_THAT(crash.output, HasSubstr("the program ended by signal 9"));
+  Outcome absent = shell(std::string(FP4_SIM_TOOL) + " run -- ./no/such/program");
+  EXPECT_EQ(absent.code, 2);
+  EXPECT_THAT(absent.output, HasSubstr("cannot execute './no/such/program'"));
+}
+
+} // namespace
