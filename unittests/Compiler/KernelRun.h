@@ -67,6 +67,23 @@ public:
   /// Launches the kernel of module `module`; operands are addresses (Buffer), i32 and f32.
   template <typename... Operands>
   void launch(const std::string &module, uint32_t blocks, Operands... operands) {
+    std::vector<void *> params = {parameter(operands)...};
+    launchWith(module, blocks, params);
+  }
+
+  /// The same for buffers and, at the end, a number of rows where the kernel takes one.
+  void launchBuffers(const std::string &module, uint32_t blocks, std::vector<Buffer> buffers,
+                     std::optional<int32_t> rows) {
+    std::vector<void *> params;
+    for (Buffer &buffer : buffers)
+      params.push_back(parameter(buffer));
+    if (rows)
+      params.push_back(parameter(*rows));
+    launchWith(module, blocks, params);
+  }
+
+private:
+  void launchWith(const std::string &module, uint32_t blocks, std::span<void *> params) {
     auto kernel = std::find_if(kernels.begin(), kernels.end(),
                                [&](const KernelCode &code) { return code.module == module; });
     ASSERT_NE(kernel, kernels.end()) << "there is no module " << module;
@@ -77,7 +94,6 @@ public:
     code.ptx_size = kernel->ptx.size();
     auto loaded = device->loadModule(code);
     ASSERT_TRUE(loaded) << loaded.error().message;
-    void *params[] = {parameter(operands)...};
     rt::LaunchShape shape;
     shape.grid.x = blocks;
     shape.block.x = 256;
@@ -85,7 +101,6 @@ public:
     check(device->synchronize());
   }
 
-private:
   static void check(const Status &status) {
     EXPECT_TRUE(status) << status.error().message << "\n" << status.error().note;
   }

@@ -39,6 +39,7 @@ Value BlockQuantizer::errorOf(ArrayRef<Value> elements, ArrayRef<Value> codes) {
   for (auto [element, value] : llvm::zip_equal(elements, decoded)) {
     recipe.set(RecipeOp::Element, element);
     recipe.set(RecipeOp::Decoded, value);
+    recipe.emit(Stage::Element); // the distance is from this element
     recipe.emit(Stage::Error);
     Value error = recipe[recipe.program().error];
     total = total ? combineErrors(total, error) : error;

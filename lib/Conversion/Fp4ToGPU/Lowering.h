@@ -23,6 +23,8 @@ mlir::LogicalResult lowerConstant(mlir::arith::ConstantOp op, LoweringContext &c
 mlir::LogicalResult lowerAmax(AmaxOp op, LoweringContext &context);
 mlir::LogicalResult lowerMatmulAlpha(MatmulAlphaOp op, LoweringContext &context);
 mlir::LogicalResult lowerQuantize(QuantizeOp op, LoweringContext &context);
+/// Outputs columnwise and both, and square blocks; what lowerQuantize does not do itself.
+mlir::LogicalResult lowerTileQuantize(QuantizeOp op, LoweringContext &context);
 mlir::LogicalResult lowerDequantize(DequantizeOp op, LoweringContext &context);
 mlir::LogicalResult lowerSwizzle(SwizzleScalesOp op, LoweringContext &context);
 mlir::LogicalResult lowerUnswizzle(UnswizzleScalesOp op, LoweringContext &context);

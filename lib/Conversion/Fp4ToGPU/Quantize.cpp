@@ -80,7 +80,8 @@ Value countBlocks(ImplicitLocOpBuilder &host, Value rows, int64_t columns, int64
 }
 
 InFlightDiagnostic noKernel(Operation *op, const Twine &what, const Twine &found, StringRef note) {
-  InFlightDiagnostic diag = op->emitOpError() << "has kernels for " << what << ", but got " << found;
+  InFlightDiagnostic diag = op->emitOpError()
+                            << "has kernels for " << what << ", but got " << found;
   diag.attachNote() << note;
   return diag;
 }
@@ -95,18 +96,15 @@ LogicalResult checkWholeBlocks(Operation *op, Value matrix, Format format) {
 }
 
 LogicalResult checkSupported(QuantizeOp op) {
-  if (op.getOutputs() != Outputs::Rowwise)
-    return noKernel(op, "outputs rowwise", "outputs " + stringifyOutputs(op.getOutputs()),
-                    "transpose the input and quantize it rowwise: the bytes are the same");
   if (op.getRounding() != Rounding::NearestEven)
     return noKernel(op, "rounding nearest_even", "rounding " + stringifyRounding(op.getRounding()),
                     "remove 'rounding' and 'rng', or run the reference in lib/Numerics");
-  if (op.hasSquareBlocks())
-    return noKernel(op, "blocks of one row", "block [16, 16]",
-                    "remove 'block' to have one scale for each row of 16 elements");
-  if (op.getHadamard())
-    return noKernel(op, "plain inputs", "attribute 'hadamard'",
+  if (op.getHadamard() || op.getColumnwiseHadamard())
+    return noKernel(op, "plain inputs",
+                    op.getHadamard() ? "attribute 'hadamard'" : "attribute 'columnwise_hadamard'",
                     "transform the tensor with fp4.hadamard");
+  if (op.hasColumnwise() || op.hasSquareBlocks())
+    return success();
   if (scaleLayout(cast<RankedTensorType>(op.getScales().getType())))
     return noKernel(op, "row-major scales", "scales of layout tiled_128x4",
                     "write them row-major and use fp4.swizzle_scales");
@@ -118,6 +116,8 @@ LogicalResult checkSupported(QuantizeOp op) {
 LogicalResult fp4::lowerQuantize(QuantizeOp op, LoweringContext &context) {
   if (failed(checkSupported(op)))
     return failure();
+  if (op.hasColumnwise() || op.hasSquareBlocks())
+    return lowerTileQuantize(op, context);
   KernelBuilder kernel(op, "quantize", context.symbols);
   ImplicitLocOpBuilder &b = kernel.body();
   auto type = cast<RankedTensorType>(op.getInput().getType());

@@ -1,18 +1,6 @@
 // RUN: %fp4-opt-once %s -convert-fp4-to-gpu -split-input-file -verify-diagnostics
 // What has no kernel yet says what has; the first operation of each case has one.
 
-func.func @columnwise(%x: tensor<32x32xbf16>) {
-  %0:2 = fp4.quantize %x {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>}
-      : (tensor<32x32xbf16>) -> (tensor<32x32xf4E2M1FN>, tensor<32x1xf8E8M0FNU>)
-  // expected-error @+2 {{has kernels for outputs rowwise, but got outputs columnwise}}
-  // expected-note @+1 {{transpose the input and quantize it rowwise: the bytes are the same}}
-  %1:2 = fp4.quantize %x {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>, outputs = #fp4.outputs<columnwise>}
-      : (tensor<32x32xbf16>) -> (tensor<32x32xf4E2M1FN>, tensor<32x1xf8E8M0FNU>)
-  return
-}
-
-// -----
-
 func.func @stochastic(%x: tensor<32x32xbf16>, %rng: tensor<2xi64>) {
   %0:2 = fp4.quantize %x {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>}
       : (tensor<32x32xbf16>) -> (tensor<32x32xf4E2M1FN>, tensor<32x1xf8E8M0FNU>)
@@ -20,18 +8,6 @@ func.func @stochastic(%x: tensor<32x32xbf16>, %rng: tensor<2xi64>) {
   // expected-note @+1 {{remove 'rounding' and 'rng'}}
   %1:2 = fp4.quantize %x rng %rng {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>, rounding = #fp4.rounding<stochastic>}
       : (tensor<32x32xbf16>, tensor<2xi64>) -> (tensor<32x32xf4E2M1FN>, tensor<32x1xf8E8M0FNU>)
-  return
-}
-
-// -----
-
-func.func @square(%x: tensor<32x32xbf16>, %ax: tensor<f32>) {
-  %0:2 = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, block = array<i64: 1, 16>}
-      : (tensor<32x32xbf16>, tensor<f32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
-  // expected-error @+2 {{has kernels for blocks of one row, but got block [16, 16]}}
-  // expected-note @+1 {{remove 'block' to have one scale for each row of 16 elements}}
-  %1:2 = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, block = array<i64: 16, 16>}
-      : (tensor<32x32xbf16>, tensor<f32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
   return
 }
 

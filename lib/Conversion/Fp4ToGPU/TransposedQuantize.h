@@ -1,0 +1,176 @@
+//===- TransposedQuantize.h - Quantizing tiles of a matrix ----------------===//
+//
+// The kernel behind `outputs` columnwise and both and behind blocks of 16 x 16. A thread block
+// takes one tile of 128 rows of 256 bytes (128 columns of bf16, 64 of f32):
+//
+//   1. Each thread loads pieces of the tile: the elements of one row-wise block, straight from
+//   global
+//      memory to registers, and leaves a copy in shared memory (Tile).
+//   2. Row-wise output: the piece is a block; quantize it from the registers.
+//   3. Barrier. Column-wise output: a thread reads one word of shared memory from each of 16
+//   (MXFP4:
+//      32) consecutive rows, which is a block of one f32 column or of two 16-bit columns.
+//   4. Outputs go to global memory from registers (OutputWriter). The lanes of a warp hold
+//   consecutive
+//      blocks of few columns, so that the transposed codes leave in runs of 64 bytes.
+//
+// Square blocks have their amax reduced over the 16 rows by warp shuffles in step 2. The
+// column-wise codes are the row-wise ones, transposed: shared memory has the codes, a quarter of
+// the size, and step 3 transposes nibbles (CodeTile). With stochastic rounding the codes differ;
+// then step 3 reads elements as above and the amax from shared memory.
+//
+// Shared memory is swizzled so that steps 1 and 3 have no bank conflicts
+// (ElementTile::chunkAddress, CodeTile::wordAddress).
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "BlockQuantizer.h"
+#include "Int32.h"
+#include "KernelBuilder.h"
+
+#include <array>
+
+namespace fp4 {
+
+/// A number of rows, columns or blocks: static, or a kernel operand.
+struct Extent {
+  int64_t size = mlir::ShapedType::kDynamic;
+  mlir::Value value = {}; ///< i32, where dynamic
+
+  bool isDynamic() const { return mlir::ShapedType::isDynamic(size); }
+  bool isMultipleOf(int64_t n) const { return !isDynamic() && size % n == 0; }
+  Int32 in(mlir::ImplicitLocOpBuilder &b) const {
+    return isDynamic() ? Int32(b, value) : Int32(b, size);
+  }
+};
+
+/// Sizes of the tile of one kernel.
+struct TilePlan {
+  static constexpr int64_t rows = 128, rowBytes = 256, rowWords = rowBytes / 4;
+  static constexpr int64_t warp = 32, square = 16;
+
+  int64_t elementBytes; ///< 2 or 4
+  int64_t blockSize;    ///< 16 or 32
+  bool squareBlocks;
+
+  int64_t columns() const { return rowBytes / elementBytes; }
+  /// Pieces in a row of the tile, and how many each thread loads.
+  int64_t piecesPerRow() const { return columns() / blockSize; }
+  int64_t loadPasses() const { return rows * piecesPerRow() / kThreads; }
+  /// Blocks in a column of the tile, and how many words of them each thread reads.
+  int64_t blocksPerColumn() const { return rows / blockSize; }
+  int64_t columnPasses() const { return rowWords * blocksPerColumn() / kThreads; }
+  int64_t columnsPerWord() const { return 4 / elementBytes; }
+};
+
+/// Where a thread block's tile lies in the matrix, and its elements on their way to registers.
+class Tile {
+public:
+  /// The elements of one row-wise block in registers, and their place in the tile.
+  struct Piece {
+    Int32 row, block;
+    llvm::SmallVector<mlir::Value> words; ///< i32, in element order
+  };
+
+  Tile(KernelBuilder &kernel, const TilePlan &plan, mlir::Value input, Extent rows, int64_t columns,
+       int64_t tilesPerRow);
+
+  Int32 firstRow() const { return tileRow; }
+  Int32 firstColumn() const { return tileColumn; }
+  Int32 threadIndex() const { return thread; }
+
+  /// Loads pass number `pass` of the pieces. Elements beyond the last column are zero; rows beyond
+  /// the last are copies of it.
+  Piece load(int64_t pass);
+  /// Whether the matrix has the piece's row; null where it has all rows of all tiles.
+  mlir::Value hasRow(const Piece &piece);
+
+private:
+  void place(int64_t pass, Int32 &row, Int32 &block);
+  llvm::SmallVector<mlir::Value> loadWhole(Int32 row, Int32 column);
+  llvm::SmallVector<mlir::Value> loadRagged(Int32 row, Int32 column);
+  mlir::Value rowAddress(Int32 row);
+
+  mlir::ImplicitLocOpBuilder &b;
+  const TilePlan &plan;
+  mlir::Value input;
+  Extent rows;
+  int64_t columns;
+  Int32 thread, tileRow, tileColumn;
+};
+
+/// The elements of a tile in shared memory, read as columns.
+class ElementTile {
+public:
+  ElementTile(KernelBuilder &kernel, Tile &tile);
+
+  /// Leaves the piece there, rows beyond the last as zeros.
+  void share(const Tile::Piece &piece);
+  /// Word `word` of the rows first .. first + count - 1, each an i32; `first` is a multiple of 16.
+  llvm::SmallVector<mlir::Value> column(Int32 word, Int32 first, int64_t count);
+
+private:
+  mlir::Value chunkAddress(Int32 row, Int32 chunk);
+  void storeChunks(const Tile::Piece &piece, llvm::ArrayRef<mlir::Value> words);
+
+  mlir::ImplicitLocOpBuilder &b;
+  Tile &tile;
+  mlir::Value shared;
+};
+
+/// The row-wise codes of a tile in shared memory, read as columns.
+class CodeTile {
+public:
+  CodeTile(KernelBuilder &kernel, const TilePlan &plan);
+
+  /// Leaves the codes of a row-wise block.
+  void share(Int32 row, Int32 block, llvm::ArrayRef<mlir::Value> codes);
+  /// Columns that `columns` returns at a time.
+  static constexpr int64_t width = 8;
+  /// The codes of rows first .. first + 15 of columns width * group and following, two i32 each;
+  /// `first` is a multiple of 16.
+  std::array<std::array<mlir::Value, 2>, width> columns(Int32 group, Int32 first);
+
+private:
+  mlir::Value wordAddress(Int32 row, Int32 word);
+  void transpose(std::array<mlir::Value, width> &words);
+
+  mlir::ImplicitLocOpBuilder &b;
+  const TilePlan &plan;
+  mlir::Value shared;
+};
+
+/// Writes blocks of one output: packed codes, and scales in the output's layout.
+class OutputWriter {
+public:
+  struct Shape {
+    Extent rows, columns; ///< of the output
+    int64_t blockSize;
+    bool tiledScales;
+  };
+
+  OutputWriter(mlir::ImplicitLocOpBuilder &b, mlir::Value data, mlir::Value scales,
+               const Shape &shape);
+
+  /// Block number `block` of `row`. Blocks that do not exist are not written; where scales are
+  /// tiled, their padding becomes zero.
+  void write(Int32 row, Int32 block, const BlockQuantizer::Block &codes);
+
+private:
+  mlir::Value exists(Int32 row, Int32 block);
+  llvm::SmallVector<mlir::Value> maskTail(Int32 block, llvm::ArrayRef<mlir::Value> codes);
+  mlir::Value codesAddress(Int32 row, Int32 block);
+  void writeTiledScale(Int32 row, Int32 block, mlir::Value exists, mlir::Value scale);
+
+  mlir::ImplicitLocOpBuilder &b;
+  mlir::Value data, scales;
+  Shape shape;
+  Extent blocks;
+};
+
+/// Emits `body` where `condition` holds; everywhere if it is null.
+void emitWhere(mlir::ImplicitLocOpBuilder &b, mlir::Value condition,
+               llvm::function_ref<void()> body);
+
+} // namespace fp4

@@ -1,0 +1,123 @@
+//===- TransposedQuantizeLoads.cpp - A tile from global memory ------------===//
+#include "TransposedQuantize.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace fp4;
+
+/// The widest load, in bytes.
+static constexpr int64_t kAccessBytes = 32;
+
+void fp4::emitWhere(ImplicitLocOpBuilder &b, Value condition, function_ref<void()> body) {
+  if (!condition)
+    return body();
+  auto branch = scf::IfOp::create(b, condition);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  body();
+}
+
+Tile::Tile(KernelBuilder &kernel, const TilePlan &plan, Value input, Extent rows, int64_t columns,
+           int64_t tilesPerRow)
+    : b(kernel.body()), plan(plan), input(input), rows(rows), columns(columns),
+      thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type())), tileRow(b, 0), tileColumn(b, 0) {
+  Int32 index(b, NVVM::BlockIdXOp::create(b, b.getI32Type()));
+  tileRow = index / tilesPerRow * TilePlan::rows;
+  tileColumn = index % tilesPerRow * plan.columns();
+}
+
+/// Threads take pieces row by row. With square blocks the 16 rows of a block are in one warp: lanes
+/// 2r and 2r + 1 have row r of two neighbouring blocks.
+void Tile::place(int64_t pass, Int32 &row, Int32 &block) {
+  int64_t pieces = plan.piecesPerRow();
+  if (!plan.squareBlocks) {
+    row = thread / pieces + pass * (kThreads / pieces);
+    block = thread % pieces;
+    return;
+  }
+  int64_t pairs = pieces / 2, bandsPerPass = kThreads / TilePlan::warp / pairs;
+  Int32 warp = thread / TilePlan::warp, lane = thread % TilePlan::warp;
+  row = (warp / pairs + pass * bandsPerPass) * TilePlan::square + lane / 2;
+  block = warp % pairs * 2 + lane % 2;
+}
+
+/// `count` i32 words from `pointer`, in the widest loads.
+static void appendWords(ImplicitLocOpBuilder &b, Value pointer, int64_t count,
+                        SmallVectorImpl<Value> &words) {
+  int64_t perLoad = std::min(count, kAccessBytes / 4);
+  auto type = VectorType::get(perLoad, b.getI32Type());
+  for (int64_t first = 0; first < count; first += perLoad) {
+    Value data = load(b, type, advance(b, pointer, first * 4), perLoad * 4);
+    for (int64_t lane = 0; lane < perLoad; ++lane)
+      words.push_back(vector::ExtractOp::create(b, data, lane));
+  }
+}
+
+Value Tile::rowAddress(Int32 row) {
+  Int32 inMatrix = tileRow + row;
+  if (!rows.isMultipleOf(TilePlan::rows))
+    inMatrix = minimum(inMatrix, rows.in(b)-1);
+  return address(b, input, inMatrix, columns * plan.elementBytes);
+}
+
+/// A piece that lies in the matrix or outside of it, where the first of its row is loaded instead.
+SmallVector<Value> Tile::loadWhole(Int32 row, Int32 column) {
+  if (columns % plan.columns() != 0)
+    column = select(column < columns, column, Int32(b, 0));
+  SmallVector<Value> words;
+  appendWords(b, address(b, rowAddress(row), column, plan.elementBytes),
+              plan.blockSize * plan.elementBytes / 4, words);
+  return words;
+}
+
+/// One i32 of `bytes` bytes of zero-extended memory, or zero.
+static Value loadUnit(ImplicitLocOpBuilder &b, Value exists, Value pointer, int64_t bytes) {
+  auto branch = scf::IfOp::create(b, b.getI32Type(), exists, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  Value unit = load(b, b.getIntegerType(8 * bytes), pointer, bytes);
+  if (bytes < 4)
+    unit = arith::ExtUIOp::create(b, b.getI32Type(), unit);
+  scf::YieldOp::create(b, unit);
+  b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b, constI32(b, 0));
+  return branch.getResult(0);
+}
+
+/// A piece that the last column may cut: in units of at most a word, so small that each is inside
+/// or outside.
+SmallVector<Value> Tile::loadRagged(Int32 row, Int32 column) {
+  int64_t unit = std::gcd(columns * plan.elementBytes, int64_t(4));
+  Value pointer = address(b, rowAddress(row), column, plan.elementBytes);
+  SmallVector<Value> words;
+  for (int64_t offset = 0; offset < plan.blockSize * plan.elementBytes; offset += unit) {
+    Int32 element = column + offset / plan.elementBytes;
+    Value loaded = loadUnit(b, element < columns, advance(b, pointer, offset), unit);
+    if (offset % 4 == 0)
+      words.push_back(loaded);
+    else
+      words.back() = arith::OrIOp::create(
+          b, words.back(), arith::ShLIOp::create(b, loaded, constI32(b, 8 * (offset % 4))));
+  }
+  return words;
+}
+
+Tile::Piece Tile::load(int64_t pass) {
+  Piece piece{Int32(b, 0), Int32(b, 0), {}};
+  place(pass, piece.row, piece.block);
+  Int32 column = tileColumn + piece.block * plan.blockSize;
+  piece.words =
+      columns % plan.blockSize == 0 ? loadWhole(piece.row, column) : loadRagged(piece.row, column);
+  return piece;
+}
+
+Value Tile::hasRow(const Piece &piece) {
+  if (rows.isMultipleOf(TilePlan::rows))
+    return {};
+  return tileRow + piece.row < rows.in(b);
+}

@@ -1,0 +1,108 @@
+//===- TransposedQuantizeStores.cpp - Blocks of one output to memory ------===//
+#include "TransposedQuantize.h"
+
+#include "fp4/Conversion/BufferTypes.h"
+#include "fp4/ISA/ScaleLayout.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace fp4;
+
+static constexpr int64_t kTileRows = hw::scaleBlockRows, kTileBlocks = hw::scaleBlockColumns;
+
+/// ceil(extent / n).
+static Extent quotientUp(ImplicitLocOpBuilder &b, Extent extent, int64_t n) {
+  if (!extent.isDynamic())
+    return {static_cast<int64_t>(llvm::divideCeil(extent.size, n))};
+  return {ShapedType::kDynamic, (extent.in(b) + (n - 1)) / n};
+}
+
+static Value both(ImplicitLocOpBuilder &b, Value x, Value y) {
+  return x && y ? Value(arith::AndIOp::create(b, x, y)) : x ? x : y;
+}
+
+/// `base + index * stride` bytes.
+static Value strided(ImplicitLocOpBuilder &b, Value base, Int32 index, Extent stride) {
+  if (!stride.isDynamic())
+    return address(b, base, index, stride.size);
+  Type i64 = b.getI64Type();
+  Value offset = arith::MulIOp::create(b, arith::ExtUIOp::create(b, i64, index),
+                                       arith::ExtUIOp::create(b, i64, stride.in(b)));
+  return LLVM::GEPOp::create(b, base.getType(), b.getI8Type(), base, ArrayRef<LLVM::GEPArg>{offset},
+                             LLVM::GEPNoWrapFlags::inbounds);
+}
+
+OutputWriter::OutputWriter(ImplicitLocOpBuilder &b, Value data, Value scales, const Shape &shape)
+    : b(b), data(data), scales(scales), shape(shape),
+      blocks(quotientUp(b, shape.columns, shape.blockSize)) {}
+
+/// Null where every block of every tile exists.
+Value OutputWriter::exists(Int32 row, Int32 block) {
+  Value inRows, inBlocks;
+  if (!shape.rows.isMultipleOf(TilePlan::rows))
+    inRows = row < shape.rows.in(b);
+  if (!shape.columns.isMultipleOf(TilePlan::rows))
+    inBlocks = block < blocks.in(b);
+  return both(b, inRows, inBlocks);
+}
+
+/// Codes of elements beyond the last column are zero, whatever the arithmetic made of them: the
+/// second half of a row's last byte is visible.
+SmallVector<Value> OutputWriter::maskTail(Int32 block, ArrayRef<Value> codes) {
+  SmallVector<Value> masked(codes);
+  if (shape.columns.isMultipleOf(shape.blockSize))
+    return masked;
+  Int32 left = shape.columns.in(b)-block * shape.blockSize;
+  for (auto [i, word] : llvm::enumerate(masked)) {
+    Int32 first(b, 8 * i), full(b, 8);
+    // Elements of this word, 0 to 8.
+    Int32 count = select(left < first, Int32(b, 0), minimum(left - first, full));
+    Value ones = arith::ShLIOp::create(b, constI32(b, 1), count * 4);
+    Value mask = select(count < full, Int32(b, ones) - 1, Int32(b, -1));
+    word = arith::AndIOp::create(b, word, mask);
+  }
+  return masked;
+}
+
+Value OutputWriter::codesAddress(Int32 row, Int32 block) {
+  Extent pitch;
+  if (!shape.columns.isDynamic())
+    pitch.size = paddedRowBytes(shape.columns.size);
+  else // paddedRowBytes, in the kernel
+    pitch.value = (shape.columns.in(b) + 31) / 32 * 16;
+  return address(b, strided(b, data, row, pitch), block, shape.blockSize / 2);
+}
+
+void OutputWriter::write(Int32 row, Int32 block, const BlockQuantizer::Block &result) {
+  Value valid = exists(row, block);
+  emitWhere(b, valid, [&] {
+    SmallVector<Value> codes = maskTail(block, result.codes);
+    auto type = VectorType::get(codes.size(), b.getI32Type());
+    store(b, vector::FromElementsOp::create(b, type, codes), codesAddress(row, block),
+          shape.blockSize / 2);
+    if (!shape.tiledScales)
+      store(b, result.scale, address(b, strided(b, scales, row, blocks), block, 1), 1);
+  });
+  if (shape.tiledScales)
+    writeTiledScale(row, block, valid, result.scale);
+}
+
+/// Tiles of the kernel cover whole tiles of scales, but for a last column of them.
+void OutputWriter::writeTiledScale(Int32 row, Int32 block, Value valid, Value scale) {
+  if (valid)
+    scale = arith::SelectOp::create(
+        b, valid, scale, arith::ConstantOp::create(b, b.getIntegerAttr(scale.getType(), 0)));
+  Extent tilesPerRow = quotientUp(b, blocks, kTileBlocks);
+  Int32 tileColumn = block / kTileBlocks, tileRow = row / kTileRows;
+  Value inBuffer;
+  if (!shape.columns.isMultipleOf(TilePlan::rows))
+    inBuffer = tileColumn < tilesPerRow.in(b);
+  emitWhere(b, inBuffer, [&] {
+    Int32 tile = tileRow * tilesPerRow.in(b) + tileColumn;
+    Int32 inTile = row % 32 * 16 + row % kTileRows / 32 * 4 + block % kTileBlocks;
+    Value start = address(b, scales, tile, hw::scaleBlockBytes);
+    store(b, scale, address(b, start, inTile, 1), 1);
+  });
+}
