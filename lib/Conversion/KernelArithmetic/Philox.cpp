@@ -1,7 +1,7 @@
 //===- Philox.cpp - Random words inside a kernel --------------------------===//
 #include "Philox.h"
 
-#include "KernelBuilder.h"
+#include "SmallBuilders.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -35,12 +35,12 @@ private:
 
 } // namespace
 
-Philox::Philox(ImplicitLocOpBuilder &builder, Value rng) : b(builder) {
+PhiloxStream::PhiloxStream(ImplicitLocOpBuilder &builder, Value rng) : b(builder) {
   seed = load(b, b.getI64Type(), rng, 8);
   offset = load(b, b.getI64Type(), advance(b, rng, 8), 8);
 }
 
-RandomWords Philox::words(Value subsequence, Value draw) {
+RandomWords PhiloxStream::words(Value subsequence, Value draw) {
   constexpr unsigned rounds = 10;
   constexpr uint32_t multipliers[] = {0xD2511F53, 0xCD9E8D57}, weyl[] = {0x9E3779B9, 0xBB67AE85};
   Words w(b);

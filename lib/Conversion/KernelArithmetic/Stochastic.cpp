@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 #include "E2M1Steps.h"
 #include "Scalars.h"
+#include "SmallBuilders.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"

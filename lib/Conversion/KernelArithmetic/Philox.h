@@ -19,10 +19,10 @@ namespace fp4 {
 /// The 128 bits of a counter.
 using RandomWords = std::array<mlir::Value, 4>;
 
-class Philox {
+class PhiloxStream {
 public:
   /// Reads seed and offset, two i64 at `rng`. Emit it outside of loops.
-  Philox(mlir::ImplicitLocOpBuilder &builder, mlir::Value rng);
+  PhiloxStream(mlir::ImplicitLocOpBuilder &builder, mlir::Value rng);
 
   /// The four i32 words of counter `offset + draw` of `subsequence`; both i64, no draw is 0.
   RandomWords words(mlir::Value subsequence, mlir::Value draw = {});
@@ -58,7 +58,7 @@ private:
   RandomWords blockwiseWords(mlir::Value row, mlir::Value group);
 
   mlir::ImplicitLocOpBuilder &b;
-  Philox philox;
+  PhiloxStream philox;
   RandomSide side;
 };
 

@@ -1,0 +1,46 @@
+//===- SmallBuilders.cpp - Constants, addresses, loads and stores ---------===//
+#include "SmallBuilders.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+using namespace mlir;
+
+Value fp4::constI32(ImplicitLocOpBuilder &b, int64_t value) {
+  return arith::ConstantOp::create(b, b.getI32IntegerAttr(static_cast<int32_t>(value)));
+}
+
+Value fp4::constI64(ImplicitLocOpBuilder &b, int64_t value) {
+  return arith::ConstantOp::create(b, b.getI64IntegerAttr(value));
+}
+
+Value fp4::constF32(ImplicitLocOpBuilder &b, float value) {
+  return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
+}
+
+Value fp4::constIndex(ImplicitLocOpBuilder &b, int64_t value) {
+  return arith::ConstantIndexOp::create(b, value);
+}
+
+static Value bytePointer(ImplicitLocOpBuilder &b, Value base, LLVM::GEPArg offset) {
+  return LLVM::GEPOp::create(b, base.getType(), b.getI8Type(), base,
+                             ArrayRef<LLVM::GEPArg>{offset}, LLVM::GEPNoWrapFlags::inbounds);
+}
+
+Value fp4::address(ImplicitLocOpBuilder &b, Value base, Value index, int64_t stride) {
+  Value wide = arith::ExtUIOp::create(b, b.getI64Type(), index);
+  return bytePointer(b, base, arith::MulIOp::create(b, wide, constI64(b, stride)).getResult());
+}
+
+Value fp4::advance(ImplicitLocOpBuilder &b, Value base, int64_t bytes) {
+  return bytes == 0 ? base : bytePointer(b, base, static_cast<int32_t>(bytes));
+}
+
+Value fp4::load(ImplicitLocOpBuilder &b, Type type, Value pointer, unsigned alignment) {
+  return LLVM::LoadOp::create(b, type, pointer, alignment, /*isVolatile=*/false,
+                              /*isNonTemporal=*/false, /*isInvariant=*/true);
+}
+
+void fp4::store(ImplicitLocOpBuilder &b, Value value, Value pointer, unsigned alignment) {
+  LLVM::StoreOp::create(b, value, pointer, alignment);
+}

@@ -1,0 +1,29 @@
+//===- SmallBuilders.h - Constants, addresses, loads and stores -----------===//
+//
+// The few operations that every piece of a kernel is made of.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace fp4 {
+
+mlir::Value constI32(mlir::ImplicitLocOpBuilder &b, int64_t value);
+mlir::Value constI64(mlir::ImplicitLocOpBuilder &b, int64_t value);
+mlir::Value constF32(mlir::ImplicitLocOpBuilder &b, float value);
+mlir::Value constIndex(mlir::ImplicitLocOpBuilder &b, int64_t value);
+
+/// `base + index * stride` bytes; `index` is an unsigned i32.
+mlir::Value address(mlir::ImplicitLocOpBuilder &b, mlir::Value base, mlir::Value index,
+                    int64_t stride);
+/// `base + bytes`, for a constant.
+mlir::Value advance(mlir::ImplicitLocOpBuilder &b, mlir::Value base, int64_t bytes);
+
+/// Loads that may be cached as read-only, and stores; `alignment` in bytes.
+mlir::Value load(mlir::ImplicitLocOpBuilder &b, mlir::Type type, mlir::Value pointer,
+                 unsigned alignment);
+void store(mlir::ImplicitLocOpBuilder &b, mlir::Value value, mlir::Value pointer,
+           unsigned alignment);
+
+} // namespace fp4
