@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Remarks.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -46,6 +47,17 @@ public:
         stream(options.diagnostics ? *options.diagnostics : std::cerr),
         handler(sourceManager, &context, stream) {
     context.printOpOnDiagnostic(false); // the line of the source is shown, that is enough
+    if (options.remarks)
+      enableRemarks();
+  }
+
+  /// Optimization remarks become diagnostics; nothing else streams them.
+  void enableRemarks() {
+    remark::RemarkCategories categories;
+    categories.all = "fp4-fuse";
+    (void)remark::enableOptimizationRemarks(context, /*streamer=*/nullptr,
+                                            std::make_unique<remark::RemarkEmittingPolicyAll>(),
+                                            categories, /*printAsEmitRemarks=*/true);
   }
 
   Status load(std::unique_ptr<llvm::MemoryBuffer> buffer);

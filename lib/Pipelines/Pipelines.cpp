@@ -10,6 +10,7 @@
 #include "fp4/Conversion/Fp4ToPipe/Passes.h"
 #include "fp4/Conversion/HostToRuntime/Passes.h"
 #include "fp4/Conversion/PipeToNVVM/Passes.h"
+#include "fp4/Dialect/Fp4/Transforms/Passes.h"
 #include "fp4/Dialect/Pipe/Transforms/Passes.h"
 #include "fp4/Pipelines/Passes.h"
 #include "fp4/Target/Passes.h"
@@ -41,6 +42,8 @@ void addFused(OpPassManager &manager, const fp4::PhaseOptions &options) {
   // unswizzle(swizzle(x)), duplicate quantizations and unused results go.
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+  // What reads one tensor several times, or stores one in between, becomes one kernel.
+  manager.addPass(fp4::createFuse({/*fusions=*/{"amax"}}));
 }
 
 void addTiles(OpPassManager &manager, const fp4::PhaseOptions &options) {

@@ -39,6 +39,8 @@ void addCompilerOptions(CLI::App &app, Options &options) {
   app.add_option("-o", options.output,
                  "File that --emit writes; a directory receives one file per kernel module");
   app.add_option("--kernel", options.kernel, "Emit only this kernel module");
+  app.add_flag("--remarks", options.compiler.remarks,
+               "Print which operations were fused, and why others were not");
   app.add_flag("--time-phases", options.timePhases, "Print how long each step of compiling took");
 }
 

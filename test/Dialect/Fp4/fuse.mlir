@@ -1,5 +1,7 @@
 // RUN: fp4-opt %s -split-input-file -fp4-fuse | FileCheck %s
 // RUN: %fp4-opt-once %s -split-input-file -fp4-fuse --remarks-filter-passed=fp4-fuse 2>&1 | FileCheck %s --check-prefix=PASSED
+// RUN: fp4-opt %s -split-input-file -fp4-fuse="fusions=amax,layout" | FileCheck %s --check-prefix=SOME
+// RUN: not %fp4-opt-once %s -split-input-file -fp4-fuse="fusions=amax,swizzle" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // What each fusion makes of plain operations; the reasons why one does not fire are in fuse-missed.mlir.
 
 // PASSED:      remark: [Passed] hadamard+quantize | Category:fp4-fuse | Remark="the quantizer transforms its input"
@@ -9,6 +11,15 @@
 // PASSED:      remark: [Passed] rowwise+columnwise | Category:fp4-fuse | Remark="one pass for both orientations"
 // PASSED-NEXT: %q, %s = fp4.quantize %x
 // PASSED:      remark: [Passed] quantize+swizzle_scales | Category:fp4-fuse | Remark="the quantizer writes its scales swizzled"
+
+// SOME-LABEL: func @activations
+// SOME:         fp4.hadamard_amax
+// SOME-NEXT:    fp4.quantize {{.*}}tiled_128x4
+// SOME-NEXT:    fp4.hadamard
+// SOME-NEXT:    fp4.quantize {{.*}}tiled_128x4
+// SOME-NEXT:    return
+
+// UNKNOWN: error: option 'fusions' of fp4-fuse must be of amax, transform, orientations, layout, but got 'swizzle'
 
 // Seven kernels become two.
 // CHECK-LABEL: func @activations

@@ -75,8 +75,12 @@ Reason whyNotAbsorb(HadamardOp transform, Operation *use) {
 
 class TransformFusion {
 public:
-  TransformFusion(HadamardOp transform, RewriterBase &rewriter)
-      : transform(transform), rewriter(rewriter) {}
+  /// Without `intoQuantizers`, transforms that are quantized stay.
+  TransformFusion(HadamardOp transform, bool intoQuantizers, RewriterBase &rewriter)
+      : transform(transform), rewriter(rewriter) {
+    for (Operation *use : transform.getResult().getUsers())
+      isNeeded |= isa<QuantizeOp>(use) && !intoQuantizers;
+  }
 
   void run() {
     if (transform.getResult().use_empty())
@@ -255,7 +259,24 @@ bool fuseLayout(QuantizeOp quantize, OpResult result, RewriterBase &rewriter) {
 // The pass
 //===----------------------------------------------------------------------===//
 
+constexpr StringLiteral kFusions[] = {"amax", "transform", "orientations", "layout"};
+
 struct Fuse : fp4::impl::FuseBase<Fuse> {
+  using FuseBase::FuseBase;
+
+  LogicalResult initialize(MLIRContext *context) override {
+    for (StringRef name : fusions)
+      if (!llvm::is_contained(kFusions, name))
+        return emitError(UnknownLoc::get(context))
+               << "option 'fusions' of fp4-fuse must be of " << llvm::join(ArrayRef(kFusions), ", ")
+               << ", but got '" << name << "'";
+    return success();
+  }
+
+  bool wants(StringRef fusion) {
+    return fusions.empty() || llvm::is_contained(fusions, fusion.str());
+  }
+
   template <typename OpT> SmallVector<OpT> collect() {
     SmallVector<OpT> operations;
     getOperation()->walk([&](OpT op) { operations.push_back(op); });
@@ -264,18 +285,19 @@ struct Fuse : fp4::impl::FuseBase<Fuse> {
 
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
-    for (HadamardOp transform : collect<HadamardOp>()) {
-      TransformFusion fusion(transform, rewriter);
-      fusion.run();
-      numHadamardAmaxes += fusion.amaxes;
-      numTransforms += fusion.quantizers;
-    }
+    if (wants("amax"))
+      for (HadamardOp transform : collect<HadamardOp>()) {
+        TransformFusion fusion(transform, wants("transform"), rewriter);
+        fusion.run();
+        numHadamardAmaxes += fusion.amaxes;
+        numTransforms += fusion.quantizers;
+      }
     for (QuantizeOp quantize : collect<QuantizeOp>())
-      if (quantize.getOutputs() == Outputs::Rowwise)
+      if (wants("orientations") && quantize.getOutputs() == Outputs::Rowwise)
         numPairs += fusePair(quantize, rewriter);
     for (QuantizeOp quantize : collect<QuantizeOp>())
       for (OpResult result : quantize->getResults())
-        if (result.getResultNumber() % 2 == 1)
+        if (wants("layout") && result.getResultNumber() % 2 == 1)
           numTiledScales += fuseLayout(quantize, result, rewriter);
   }
 };

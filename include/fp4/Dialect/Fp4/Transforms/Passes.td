@@ -63,6 +63,11 @@ def Fuse : Pass<"fp4-fuse"> {
         {columnwise_hadamard = #fp4.hadamard<size = 16, sign_mask = 0xD7E8>, ...}
     ```
   }];
+  let options = [
+    ListOption<"fusions", "fusions", "std::string",
+               "The fusions to do, of amax, transform (with amax), orientations and layout; all "
+               "when empty">
+  ];
   let statistics = [
     Statistic<"numHadamardAmaxes", "hadamard-amaxes", "fp4.hadamard_amax operations created">,
     Statistic<"numTransforms", "transforms", "Transforms that moved into a quantizer">,

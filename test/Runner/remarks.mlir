@@ -1,0 +1,13 @@
+// RUN: fp4-runner %s --emit=mlir --remarks -o /dev/null 2>&1 | FileCheck %s
+// RUN: fp4-runner %s --emit=mlir -o /dev/null 2>&1 | FileCheck %s --allow-empty --check-prefix=SILENT
+// What fp4-fuse did, at the operation, and only for who asks.
+
+// SILENT-NOT: remark
+
+// CHECK: remarks.mlir:[[@LINE+4]]:{{.*}}remark: [Passed] hadamard+amax | Category:fp4-fuse | Remark="one pass for the amax before and after the transform"
+func.func @amaxes(%x: tensor<32x32xbf16>) -> (tensor<f32>, tensor<f32>) {
+  %ax = fp4.amax %x : tensor<32x32xbf16> -> tensor<f32>
+  %y = fp4.hadamard %x : tensor<32x32xbf16> -> tensor<32x32xbf16>
+  %ay = fp4.amax %y : tensor<32x32xbf16> -> tensor<f32>
+  return %ax, %ay : tensor<f32>, tensor<f32>
+}
