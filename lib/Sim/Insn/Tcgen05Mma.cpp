@@ -5,9 +5,10 @@
 // D, A (a descriptor, or an address in tensor memory), B, instruction descriptor, accumulate.
 //
 //===----------------------------------------------------------------------===//
-#include "Sim/Async/DenseMma.h"
+#include "Sim/Async/DenseRow.h"
 #include "Sim/Insn/MmaOperands.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace fp4::sim {
@@ -27,6 +28,20 @@ std::vector<FactorRow> decodeRows(MmaType type, const std::vector<uint8_t> &byte
 constexpr int nanScale = 1 << 20;
 int scaleExponent(uint8_t code) { return code == 0xFF ? nanScale : int(code) - 127; }
 
+/// One row of D; a scale that is NaN gives NaN.
+void multiplyRow(const FactorRow &a, const DenseColumns &b, std::vector<int32_t> &scales,
+                 std::span<uint32_t> cells, const DenseRowOptions &options) {
+  std::vector<size_t> invalid;
+  for (size_t column = 0; column < scales.size(); ++column)
+    if (scales[column] >= nanScale / 2) {
+      invalid.push_back(column);
+      scales[column] = 0;
+    }
+  denseRow(a, b, scales, cells, options);
+  for (size_t column : invalid)
+    cells[column] = denseNaN;
+}
+
 /// The part of one CTA, floating-point kinds.
 Status runFloating(Engine &engine, const Ticket &self, const MmaRequest &mma, unsigned member,
                    const std::vector<uint8_t> &aBytes, const std::vector<uint8_t> &bBytes) {
@@ -38,19 +53,18 @@ Status runFloating(Engine &engine, const Ticket &self, const MmaRequest &mma, un
   }
   FP4_TRY(checkAccumulator(engine, self, mma, member));
   const auto a = decodeRows(mma.aType, aBytes, mma.aInTmem, mma.negateA);
-  const auto b = decodeRows(mma.bType, bBytes, false, mma.negateB);
-  const unsigned k = hw::mmaK(mma.kind);
-  const unsigned bits = fractionBits(mma.aType) + fractionBits(mma.bType);
+  const DenseColumns b(decodeRows(mma.bType, bBytes, false, mma.negateB), hw::mmaK(mma.kind));
+  const DenseRowOptions options{fractionBits(mma.aType) + fractionBits(mma.bType), mma.dType, {}};
   Accumulator d(engine, mma, member);
-  for (size_t row = 0; row < a.size(); ++row)
-    for (size_t column = 0; column < b.size(); ++column) {
-      uint32_t &cell = d.words()[row * d.pitch() + column];
-      const int scale =
-          scaled ? scaleExponent(scalesA[4 * row]) + scaleExponent(scalesB[4 * column]) : 0;
-      cell = scale >= nanScale / 2 ? denseNaN
-                                   : denseElement({a[row].data(), k}, {b[column].data(), k}, bits,
-                                                  scale, mma.dType, mma.accumulate ? cell : 0);
-    }
+  std::vector<int32_t> scales(b.size());
+  for (size_t row = 0; row < a.size(); ++row) {
+    const std::span<uint32_t> cells(d.words() + row * d.pitch(), b.size());
+    if (!mma.accumulate)
+      std::fill(cells.begin(), cells.end(), 0);
+    for (size_t column = 0; scaled && column < b.size(); ++column)
+      scales[column] = scaleExponent(scalesA[4 * row]) + scaleExponent(scalesB[4 * column]);
+    multiplyRow(a[row], b, scales, cells, options);
+  }
   d.writeBack();
   return {};
 }

@@ -10,11 +10,11 @@
 //   D, 16-bit   two such columns in one register
 //   A           r = l / 4 + 8 (i % 2), bytes 4 (l % 4) + 16 (i / 2) .. + 3 of the 32 of its row
 //
-// Arithmetic: Async/DenseMma.h. Not modelled: sparse A (.sp), and that a fence must come before the
-// first wgmma that follows other accesses to its registers.
+// Arithmetic: Async/DenseMma.h, DenseRow.h. Not modelled: sparse A (.sp), and that a fence must
+// come before the first wgmma that follows other accesses to its registers.
 //
 //===----------------------------------------------------------------------===//
-#include "Sim/Async/DenseMma.h"
+#include "Sim/Async/DenseRow.h"
 #include "Sim/Insn/MmaOperands.h"
 
 #include <algorithm>
@@ -109,32 +109,36 @@ std::vector<FactorRow> factors(MmaType type, const std::vector<uint8_t> &bytes, 
   return rows;
 }
 
-/// Calls element(row, column, c) for every element of the warp's rows of D, with what it adds to.
-template <typename F> void updateD(const WarpMma &mma, F &&element) {
+/// Calls update(row, cells) for each of the warp's rows of D: its cells hold C, and then D.
+template <typename F> void updateD(const WarpMma &mma, F &&update) {
   const size_t bytes = mma.mode(kHalfResult) ? 2 : 4;
-  for (unsigned row = 0; row < warpRows; ++row)
-    for (unsigned column = 0; column < mma.n(); ++column) {
-      std::byte *cell = cellOfD(mma, row, column);
-      uint32_t value = 0;
-      if (mma.accumulate)
-        std::memcpy(&value, cell, bytes);
-      value = element(row, column, value);
-      std::memcpy(cell, &value, bytes);
-    }
+  std::vector<uint32_t> cells(mma.n());
+  for (unsigned row = 0; row < warpRows; ++row) {
+    std::fill(cells.begin(), cells.end(), 0);
+    for (unsigned column = 0; mma.accumulate && column < mma.n(); ++column)
+      std::memcpy(&cells[column], cellOfD(mma, row, column), bytes);
+    update(row, std::span(cells));
+    for (unsigned column = 0; column < mma.n(); ++column)
+      std::memcpy(cellOfD(mma, row, column), &cells[column], bytes);
+  }
 }
 
 void multiplyFloats(const WarpMma &mma, const std::vector<uint8_t> &aBytes,
                     const std::vector<uint8_t> &bBytes) {
   const auto aType = MmaType(mma.mode(kElement)), bType = MmaType(mma.mode(kOtherElement));
-  const auto a = factors(aType, aBytes, mma.mode(kInverse) & negateA);
-  const auto b = factors(bType, bBytes, mma.mode(kInverse) & negateB);
-  const unsigned bits = fractionBits(aType) + fractionBits(bType);
   const bool fp8 = aType == MmaType::E4M3 || aType == MmaType::E5M2;
-  const unsigned k = fp8 ? 32 : aType == MmaType::TF32 ? 8 : 16;
-  const auto dType = mma.mode(kHalfResult) ? hw::AccumulatorType::F16 : hw::AccumulatorType::F32;
-  updateD(mma, [&](unsigned row, unsigned column, uint32_t c) {
-    return denseElement({a[row].data(), k}, {b[column].data(), k}, bits, 0, dType, c,
-                        fp8 ? hopperFP8 : DensePrecision{});
+  const auto a = factors(aType, aBytes, mma.mode(kInverse) & negateA);
+  const DenseColumns b(factors(bType, bBytes, mma.mode(kInverse) & negateB),
+                       fp8                      ? 32
+                       : aType == MmaType::TF32 ? 8
+                                                : 16);
+  const DenseRowOptions options{fractionBits(aType) + fractionBits(bType),
+                                mma.mode(kHalfResult) ? hw::AccumulatorType::F16
+                                                      : hw::AccumulatorType::F32,
+                                fp8 ? hopperFP8 : DensePrecision{}};
+  const std::vector<int32_t> unscaled(mma.n());
+  updateD(mma, [&](unsigned row, std::span<uint32_t> cells) {
+    denseRow(a[row], b, unscaled, cells, options);
   });
 }
 
@@ -144,8 +148,10 @@ Status multiply(Engine &engine, const Ticket &self, const WarpMma &mma) {
   FP4_TRY(gatherTile(engine, self, mma.rank, mma.b, 0, mma.n(), mma.mode(kTransposeB) ? 2 : 0,
                      b.data()));
   if (isInteger(mma.mode(kElement)))
-    updateD(mma, [&](unsigned row, unsigned column, uint32_t c) {
-      return integerSum(mma, &a[row * hw::mmaRowBytes], &b[column * hw::mmaRowBytes], c);
+    updateD(mma, [&](unsigned row, std::span<uint32_t> cells) {
+      for (size_t column = 0; column < cells.size(); ++column)
+        cells[column] =
+            integerSum(mma, &a[row * hw::mmaRowBytes], &b[column * hw::mmaRowBytes], cells[column]);
     });
   else
     multiplyFloats(mma, a, b);

@@ -1,5 +1,5 @@
 // The truncated fused dot product of the kinds f16, tf32, f8f6f4, mxf8f6f4, and integers.
-#include "Sim/Async/DenseMma.h"
+#include "Sim/Async/DenseRow.h"
 
 #include <bit>
 #include <cmath>
@@ -160,6 +160,51 @@ TEST(DenseMma, Integers) {
   EXPECT_EQ(int32_t(integerElement(a.data(), b.data(), true, true, false, 0)), -64);
   EXPECT_EQ(int32_t(integerElement(a.data(), b.data(), false, false, true, 0x7FFFFFF0)),
             0x7FFFFFFF);
+}
+
+/// 32 bytes of random codes: all bits, or exponents and signs that seldom meet infinities.
+std::vector<uint8_t> randomRow(std::mt19937 &rng, MmaType type, bool moderate) {
+  std::vector<uint8_t> row(32);
+  for (uint8_t &byte : row)
+    byte = uint8_t(rng());
+  const size_t size = type == MmaType::TF32                           ? 4
+                      : type == MmaType::F16 || type == MmaType::BF16 ? 2
+                                                                      : 1;
+  for (size_t i = size - 1; moderate && i < 32; i += size) // exponents around the middle
+    row[i] = size == 1 ? (row[i] & 0x9F) | 0x20 : (row[i] & 0x87) | 0x38;
+  return row;
+}
+
+TEST(DenseMma, RowsEqualTheDefinition) {
+  std::mt19937 rng(7);
+  const std::pair<MmaType, unsigned> types[] = {{MmaType::F16, 16},  {MmaType::BF16, 16},
+                                                {MmaType::TF32, 8},  {MmaType::E4M3, 32},
+                                                {MmaType::E5M2, 32}, {MmaType::E2M1, 32}};
+  for (const auto &[type, k] : types)
+    for (int pass = 0; pass < 48; ++pass) {
+      const bool moderate = pass % 4 != 0;
+      const auto dType = pass % 3 == 1 ? AccumulatorType::F16 : AccumulatorType::F32;
+      const DensePrecision precision = pass % 5 == 2 ? hopperFP8 : DensePrecision{};
+      const unsigned bits = 2 * fractionBits(type);
+      if (int(bits) > precision.align)
+        continue;
+      FactorRow a;
+      decodeFactors(type, randomRow(rng, type, moderate).data(), false, false, a);
+      std::vector<FactorRow> columns(40);
+      std::vector<int32_t> scales(columns.size());
+      std::vector<uint32_t> d(columns.size()), expected;
+      for (size_t j = 0; j < columns.size(); ++j) {
+        decodeFactors(type, randomRow(rng, type, moderate).data(), false, pass & 1, columns[j]);
+        scales[j] = pass % 7 == 3 ? int(rng() % 254) - 127 : 0;
+        d[j] = pass % 6 == 5 ? 0 : moderate ? (rng() & 0x87FFFFFF) | 0x38000000 : rng();
+        if (dType == AccumulatorType::F16)
+          d[j] &= 0xFFFF;
+        expected.push_back(denseElement({a.data(), k}, {columns[j].data(), k}, bits, scales[j],
+                                        dType, d[j], precision));
+      }
+      denseRow(a, DenseColumns(columns, k), scales, d, {bits, dType, precision});
+      EXPECT_EQ(d, expected) << stringify(type) << " pass " << pass;
+    }
 }
 
 } // namespace
