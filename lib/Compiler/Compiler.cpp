@@ -54,7 +54,7 @@ public:
   /// Optimization remarks become diagnostics; nothing else streams them.
   void enableRemarks() {
     remark::RemarkCategories categories;
-    categories.all = "fp4-fuse";
+    categories.passed = categories.missed = "fp4-fuse";
     (void)remark::enableOptimizationRemarks(context, /*streamer=*/nullptr,
                                             std::make_unique<remark::RemarkEmittingPolicyAll>(),
                                             categories, /*printAsEmitRemarks=*/true);
