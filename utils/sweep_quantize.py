@@ -30,7 +30,7 @@ MXFP4 = ["ocp_floor", "ocp_ceil", "ocp_even", "ocp_even_down", "ocp_rceil", "ocp
          "mxfp4_flashinfer", "mxfp4_vllm", "mxfp4_fouroversix"]
 # Recipes whose decisions no named one has.
 OVERRIDES = ["transformer_engine, guard = none, scale_floor = 0.015625",
-             "transformer_engine, amax_nan = propagate, keep_negative_zero = false",
+             "transformer_engine, amax_nan = propagate, negative_zero = drop",
              "ocp_rceil, zero_byte = zero"]
 
 TARGET = ["sm_100a", "sm_90a"]

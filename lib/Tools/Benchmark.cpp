@@ -102,6 +102,7 @@ void Benchmark::describe() {
   report_.time = utcNow();
   report_.multiprocessors = device_.multiprocessorCount();
   report_.l2Bytes = device_.l2Bytes();
+  report_.roof = roofOf(device_.name());
 }
 
 Status Benchmark::timeProgram() {

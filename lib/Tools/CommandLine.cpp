@@ -42,6 +42,8 @@ void addRunOptions(CLI::App &app, RunOptions &options) {
   group->add_flag("--benchmark", options.benchmark,
                   "time the program and its kernels on a GPU, once the result is verified; on the "
                   "simulator, show its counts");
+  group->add_option("--compare", options.compare,
+                    "FILE that --benchmark --json wrote: say what is faster and slower now");
   group->add_flag("--json", options.json, "print the report as one JSON object");
 }
 

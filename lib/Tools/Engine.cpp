@@ -140,6 +140,7 @@ private:
   std::unique_ptr<rt::Device> device_;
   std::vector<Tensor> results_;
   RunReport report_;
+  Baseline baseline_; ///< of --compare
 };
 
 /// Assigns the value of an Expected, or returns its error.
@@ -155,6 +156,10 @@ Status Run::prepare() {
   if (options_.benchmark && !options_.verify)
     return makeError(ErrorKind::Usage, "--benchmark times only what was verified",
                      "leave --no-verify out");
+  if (!options_.compare.empty() && !options_.benchmark)
+    return makeError(ErrorKind::Usage, "--compare expects --benchmark", "add it");
+  if (!options_.compare.empty())
+    FP4_ASSIGN(baseline_, readBaseline(options_.compare));
   FP4_ASSIGN(function_, selectFunction(manifest_, options_.function));
   FP4_ASSIGN(outputs_, parseOutputs(*function_, options_));
   FP4_ASSIGN(arguments_, bindArguments(*function_, options_));
@@ -222,10 +227,15 @@ Status Run::time() {
   if (!report_.passed())
     return {};
   report_.benchmarked = true;
+  if (!device_->isHardware() && !options_.compare.empty())
+    return makeError(ErrorKind::Usage, "--compare expects a GPU, but the device is a simulator",
+                     "its times are those of this host");
   if (!device_->isHardware())
     return {};
   FP4_ASSIGN(report_.benchmark,
              tools::benchmark(*device_, *function_, entry_, arguments_.values, results_));
+  if (!options_.compare.empty())
+    FP4_ASSIGN(report_.comparisons, compare(*report_.benchmark, report_.device, baseline_));
   return {};
 }
 

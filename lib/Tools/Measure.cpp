@@ -42,7 +42,7 @@ private:
   Status captureGraph(double millisecondsPerRun);
   Status batch(const std::function<Status()> &work, size_t runs);
   bool done();
-  void sampleClock();
+  void sampleCondition();
   /// Issues what one sample times.
   Status once() { return timing_.graph ? device_.replay(graph_) : next(); }
   Status next() { return issue_(set_++ % sets_); }
@@ -101,7 +101,7 @@ Status Measurement::batch(const std::function<Status()> &work, size_t runs) {
       return tl::unexpected<Error>(end.error());
     marks.emplace_back(*begin, *end);
   }
-  sampleClock();
+  sampleCondition();
   for (auto [begin, end] : marks) {
     auto elapsed = device_.elapsedMs(begin, end);
     if (!elapsed)
@@ -112,12 +112,15 @@ Status Measurement::batch(const std::function<Status()> &work, size_t runs) {
 }
 
 /// While the device works on a batch.
-void Measurement::sampleClock() {
-  auto clock = device_.smClockMhz();
-  if (!clock)
+void Measurement::sampleCondition() {
+  auto now = device_.condition();
+  if (!now)
     return;
-  timing_.clockMin = timing_.clockMin ? std::min(timing_.clockMin, *clock) : *clock;
-  timing_.clockMax = std::max(timing_.clockMax, *clock);
+  const uint32_t clock = now->smClockMhz;
+  timing_.clockMin = timing_.clockMin ? std::min(timing_.clockMin, clock) : clock;
+  timing_.clockMax = std::max(timing_.clockMax, clock);
+  timing_.watts = std::max(timing_.watts, now->watts);
+  timing_.throttleReasons |= now->throttleReasons;
 }
 
 bool Measurement::done() {

@@ -87,9 +87,19 @@ nlohmann::ordered_json toJson(const Timing &timing) {
                                    {"method", timing.graph ? "graph" : "events"},
                                    {"runs_per_sample", timing.runsPerSample},
                                    {"samples_ms", timing.samples}};
-  if (timing.clockMax)
+  if (timing.clockMax) {
     object["sm_clock_mhz"] = {timing.clockMin, timing.clockMax};
+    object["watts"] = timing.watts;
+    object["throttle_reasons"] = timing.throttleReasons;
+  }
   return object;
+}
+
+nlohmann::ordered_json toJson(const Comparison &comparison) {
+  return {{"name", comparison.name},
+          {"verdict", comparison.verdict},
+          {"ratio", comparison.ratio},
+          {"error", comparison.error}};
 }
 
 nlohmann::ordered_json toJson(const BenchmarkReport::Entry &entry) {
@@ -169,6 +179,14 @@ nlohmann::ordered_json benchmarkToJson(const RunReport &report) {
   object["set_bytes"] = benchmark.setBytes;
   object["cold"] = benchmark.cold;
   object["entries"] = listToJson(benchmark.entries);
+  for (size_t i = 0; i < benchmark.entries.size() && benchmark.roof; ++i) {
+    const BenchmarkReport::OfRoof of = benchmark.ofRoof(benchmark.entries[i]);
+    object["entries"][i]["of_roof"] = {{"memory", of.memory},
+                                       {"products", of.products},
+                                       {"products_at_clock", of.productsAtClock}};
+  }
+  if (!report.comparisons.empty())
+    object["comparisons"] = listToJson(report.comparisons);
   return object;
 }
 
@@ -218,6 +236,9 @@ std::string RunReport::text() const {
   line("time", time);
   if (benchmarked)
     text += benchmark ? benchmark->text() : countsText(*this);
+  for (const Comparison &comparison : comparisons)
+    text += fmt::format("  {:<{}}  {:<9}  {:+.2f} % +- {:.2f}\n", comparison.name, width,
+                        comparison.verdict, (comparison.ratio - 1) * 100, comparison.error * 100);
   for (const std::string &note : notes)
     text += "note: " + note + "\n";
   return text;

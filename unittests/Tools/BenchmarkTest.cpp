@@ -7,6 +7,8 @@
 
 #include <cmath>
 #include <dlfcn.h>
+#include <filesystem>
+#include <fstream>
 
 namespace fp4::tools {
 namespace {
@@ -30,7 +32,9 @@ public:
   int32_t multiprocessorCount() const override { return 1; }
   bool isHardware() const override { return true; }
   uint64_t l2Bytes() const override { return cache; }
-  std::optional<uint32_t> smClockMhz() override { return 1000 + clockReads_++ % 2; }
+  std::optional<rt::Condition> condition() override {
+    return rt::Condition{1000 + clockReads_++ % 2, 350, 4};
+  }
 
   Expected<rt::DevicePtr> allocate(uint64_t bytes) override { return inner_->allocate(bytes); }
   Status free(rt::DevicePtr address) override { return inner_->free(address); }
@@ -130,6 +134,8 @@ TEST(Measure, LongWorkHasEventsAroundEachRun) {
   EXPECT_DOUBLE_EQ(timing->median, 1);
   EXPECT_EQ(timing->clockMin, 1000u);
   EXPECT_EQ(timing->clockMax, 1001u);
+  EXPECT_EQ(timing->watts, 350);
+  EXPECT_EQ(timing->throttleReasons, 4u);
   for (size_t i = 0; i < sets.size(); ++i)
     EXPECT_EQ(sets[i], i % 3);
 }
@@ -305,6 +311,98 @@ TEST(Benchmark, TrafficFollowsFromTheLogicalTensors) {
   traffic = launchTraffic(function, arguments, kernels);
   EXPECT_EQ(traffic[0]->bytes, 128u * 1024 * 2 + 4);
   EXPECT_TRUE(traffic[1]);
+}
+
+//===----------------------------------------------------------------------===//
+// Roofs and comparisons
+//===----------------------------------------------------------------------===//
+
+BenchmarkReport::Entry entryOf(const char *name, double median, double error, Traffic traffic) {
+  BenchmarkReport::Entry entry{name, traffic, {}, {}};
+  entry.timing.median = median;
+  entry.timing.relativeError = error;
+  entry.timing.clockMax = 1500;
+  return entry;
+}
+
+TEST(Roof, IsOfMemoryOrOfProducts) {
+  BenchmarkReport report;
+  EXPECT_EQ(report.ofRoof(entryOf("k", 1, 0, {1000, 0})).memory, 0);
+  EXPECT_FALSE(roofOf("simulator"));
+  report.roof = roofOf("NVIDIA B200");
+  ASSERT_TRUE(report.roof);
+  report.multiprocessors = 148;
+  const auto of = report.ofRoof(entryOf("k", 1, 0, {767000000, 4000000000000}));
+  EXPECT_NEAR(of.memory, 0.1, 1e-9);
+  EXPECT_NEAR(of.products, 4e15 / (148 * 32768 * 1.965e9), 1e-9);
+  EXPECT_NEAR(of.productsAtClock, 4e15 / (148 * 32768 * 1.5e9), 1e-9);
+  report.roof = roofOf("NVIDIA H200");
+  EXPECT_EQ(report.ofRoof(entryOf("k", 1, 0, {1000, 4000})).products, 0); // has no FP4 product
+}
+
+TEST(Roof, ThrottlingIsNamedUnlessTheUserAskedForIt) {
+  EXPECT_EQ(throttleText(1 | 2 | 0x100), "");
+  EXPECT_EQ(throttleText(4 | 0x20), "power cap, thermal");
+}
+
+TEST(Compare, DecidesWhereTheErrorsAllow) {
+  BenchmarkReport report;
+  const Traffic traffic{100, 0};
+  Baseline baseline{"gpu", {}};
+  auto add = [&](const char *name, double median, double error, double then) {
+    report.entries.push_back(entryOf(name, median, error, traffic));
+    baseline.entries[name] = {then, 0.001, 100, 0};
+  };
+  add("better", 0.9, 0.001, 1);
+  add("worse", 1.1, 0.001, 1);
+  add("alike", 1.002, 0.001, 1);
+  add("noisy", 0.95, 0.05, 1);
+  add("close", 0.99, 0.001, 1); // may be 0.7 or 1.3 % faster
+  report.entries.push_back(entryOf("new", 1, 0.001, traffic));
+  add("other", 1, 0.001, 1);
+  baseline.entries["other"].bytes = 99;
+  auto comparisons = compare(report, "gpu", baseline);
+  ASSERT_TRUE(comparisons);
+  std::vector<std::string> verdicts;
+  for (const Comparison &comparison : *comparisons)
+    verdicts.push_back(comparison.verdict);
+  EXPECT_THAT(verdicts, testing::ElementsAre("FASTER", "SLOWER", "SAME", "UNDECIDED", "UNDECIDED",
+                                             "UNDECIDED", "UNDECIDED"));
+  EXPECT_NEAR((*comparisons)[0].ratio, 0.9, 1e-9);
+  auto other = compare(report, "another", baseline);
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().message,
+            "--compare expects numbers of this device, another, but got those of gpu");
+}
+
+TEST(Compare, ReadsWhatJsonWrote) {
+  FakeGpu device;
+  HandFunction hand("amax");
+  auto benchmarked = benchmark(device, *hand.function, hand.entry, hand.arguments, hand.results);
+  ASSERT_TRUE(benchmarked);
+  RunReport report;
+  report.device = "fake";
+  report.hardware = report.benchmarked = true;
+  report.benchmark = *benchmarked;
+  const std::string path = testing::TempDir() + "/fp4_baseline.json";
+  std::ofstream(path) << report.json();
+  auto baseline = readBaseline(path);
+  ASSERT_TRUE(baseline) << format(baseline.error());
+  auto comparisons = compare(*benchmarked, "fake", *baseline);
+  ASSERT_TRUE(comparisons);
+  ASSERT_EQ(comparisons->size(), 2u);
+  for (const Comparison &comparison : *comparisons)
+    EXPECT_EQ(comparison.verdict, "SAME") << comparison.name;
+  report.comparisons = *comparisons;
+  EXPECT_THAT(report.text(), HasSubstr("SAME       +0.00 %"));
+  EXPECT_THAT(report.json(), HasSubstr("\"verdict\": \"SAME\""));
+
+  std::ofstream(path) << "{}";
+  EXPECT_THAT(readBaseline(path).error().message, HasSubstr("must be the report of a benchmark"));
+  std::ofstream(path) << "[";
+  EXPECT_THAT(readBaseline(path).error().message, HasSubstr("must be a JSON file"));
+  std::filesystem::remove(path);
+  EXPECT_THAT(readBaseline(path).error().message, HasSubstr("must be a JSON file"));
 }
 
 //===----------------------------------------------------------------------===//

@@ -77,6 +77,13 @@ struct LaunchCounts {
   uint64_t tickets = 0; ///< asynchronous operations completed
 };
 
+/// What a GPU says about its state while it works.
+struct Condition {
+  uint32_t smClockMhz = 0;
+  double watts = 0;             ///< 0: not known
+  uint64_t throttleReasons = 0; ///< NVML's bits
+};
+
 /// Work recorded once and issued as a whole.
 struct CapturedGraph {
   uint32_t id = 0;
@@ -131,8 +138,8 @@ public:
   virtual uint64_t l2Bytes() const { return 0; }
   /// The driver's version, for the record: "CUDA 13.0".
   virtual std::string driver() const { return ""; }
-  /// The clock of the multiprocessors at this moment, where the device can tell.
-  virtual std::optional<uint32_t> smClockMhz() { return std::nullopt; }
+  /// The state at this moment, where the device can tell.
+  virtual std::optional<Condition> condition() { return std::nullopt; }
   /// Records what `work` issues (launches, memset, copies) instead of executing it.
   virtual Expected<CapturedGraph> capture(const std::function<Status()> &work);
   virtual Status replay(uint32_t graph);

@@ -11,6 +11,8 @@
 #include "fp4/Tools/Measure.h"
 #include "fp4/Tools/Tensor.h"
 
+#include <map>
+
 namespace fp4::tools {
 
 /// Bytes read and written, and floating-point operations of matrix products.
@@ -27,6 +29,18 @@ std::vector<std::optional<Traffic>> launchTraffic(const Function &function,
                                                   std::span<const Tensor> arguments,
                                                   std::span<const std::string> modules);
 
+/// What a GPU could do at best, by its specification.
+struct Roof {
+  double bytesPerSecond = 0; ///< of its memory
+  double flopsPerClock = 0;  ///< of FP4 products, of one multiprocessor; 0: it has none
+  uint32_t clockMhz = 0;     ///< of the multiprocessors
+};
+/// Nothing for GPUs that nobody wrote down.
+std::optional<Roof> roofOf(std::string_view deviceName);
+
+/// "power cap, thermal": NVML's throttle reasons that hold clocks down; empty when none does.
+std::string throttleText(uint64_t reasons);
+
 struct BenchmarkReport {
   struct Entry {
     std::string name; ///< the kernel's module, or "program"
@@ -38,16 +52,46 @@ struct BenchmarkReport {
     /// Fraction of the copy's rate; 0 when there is none.
     double ofCopy() const;
   };
+  /// How close an entry comes to the roof: to that of memory, or to that of products at the clock
+  /// of the specification and at the largest that was measured. 0 where it is not known.
+  struct OfRoof {
+    double memory = 0, products = 0, productsAtClock = 0;
+  };
+  OfRoof ofRoof(const Entry &entry) const;
   std::string driver, time; ///< of the device, and UTC
   int32_t multiprocessors = 0;
   uint64_t l2Bytes = 0, setBytes = 0;
   size_t sets = 0;
+  std::optional<Roof> roof;
   bool cold = true;           ///< the sets a run does not use are together twice the L2 cache
   std::vector<Entry> entries; ///< the kernels in order of launch, then the program
 
   /// A table for a person.
   std::string text() const;
 };
+
+/// The numbers of an earlier `--benchmark --json`, to compare with.
+struct Baseline {
+  struct Entry {
+    double median = 0, relativeError = 0;
+    uint64_t bytes = 0, flops = 0;
+  };
+  std::string device;
+  std::map<std::string, Entry> entries;
+};
+Expected<Baseline> readBaseline(const std::string &path);
+
+struct Comparison {
+  std::string name;
+  double ratio = 0; ///< median now over median then
+  double error = 0; ///< of the ratio: 2.6 standard errors, 99 %
+  /// FASTER or SLOWER by more than 1 %, SAME within 1 %, or UNDECIDED because the error is too
+  /// large or the entry then moved other bytes or was not there.
+  std::string verdict;
+};
+/// One per entry of `report`. Numbers of another device are a Usage error.
+Expected<std::vector<Comparison>> compare(const BenchmarkReport &report, const std::string &device,
+                                          const Baseline &baseline);
 
 /// `verified` is what the function returned for `arguments` when it was checked.
 Expected<BenchmarkReport> benchmark(rt::Device &device, const Function &function,

@@ -40,6 +40,7 @@ struct RunOptions {
   bool verify = true;
   bool json = false;
   bool benchmark = false; ///< time what was verified
+  std::string compare;    ///< JSON of an earlier benchmark; empty: none
   unsigned hostThreads = 0;
 };
 
@@ -69,6 +70,7 @@ struct RunReport {
   std::vector<std::string> notes;
   bool benchmarked = false;                 ///< with --benchmark, and the result was right
   std::optional<BenchmarkReport> benchmark; ///< on hardware
+  std::vector<Comparison> comparisons;      ///< with --compare
 
   /// A few lines for a person.
   std::string text() const;

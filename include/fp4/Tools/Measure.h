@@ -22,6 +22,8 @@ struct Timing {
   bool graph = false;
   size_t runsPerSample = 1;
   uint32_t clockMin = 0, clockMax = 0; ///< MHz; 0: not sampled
+  double watts = 0;                    ///< largest sample; 0: not known
+  uint64_t throttleReasons = 0;        ///< NVML's bits, of all samples
 };
 
 struct MeasureOptions {

@@ -333,11 +333,11 @@ std::string CudaDevice::driver() const {
   return fmt::format("CUDA {}.{}", driver_.version / 1000, driver_.version % 1000 / 10);
 }
 
-std::optional<uint32_t> CudaDevice::smClockMhz() {
+std::optional<Condition> CudaDevice::condition() {
   char bus[64] = {};
   if (driver_.DeviceGetPCIBusId(bus, sizeof(bus), device_) != Success)
     return std::nullopt;
-  return clock_.read(bus);
+  return monitor_.read(bus);
 }
 
 Status CudaDevice::copyOnDevice(DevicePtr dst, DevicePtr src, uint64_t bytes) {

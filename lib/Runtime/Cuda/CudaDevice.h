@@ -7,7 +7,7 @@
 #pragma once
 
 #include "Driver.h"
-#include "SmClock.h"
+#include "Monitor.h"
 #include "fp4/Runtime/Device.h"
 
 #include <map>
@@ -43,7 +43,7 @@ public:
   Status copyOnDevice(DevicePtr dst, DevicePtr src, uint64_t bytes) override;
   uint64_t l2Bytes() const override { return uint64_t(l2Bytes_); }
   std::string driver() const override;
-  std::optional<uint32_t> smClockMhz() override;
+  std::optional<Condition> condition() override;
   Expected<CapturedGraph> capture(const std::function<Status()> &work) override;
   Status replay(uint32_t graph) override;
 
@@ -85,7 +85,7 @@ private:
   int l2Bytes_ = 0;
   cuda::Stream stream_ = nullptr; ///< the default stream, but while a graph is captured
   std::vector<cuda::GraphExec> graphs_;
-  SmClock clock_;
+  Monitor monitor_;
   std::vector<LoadedModule> modules_;
   std::vector<cuda::Event> events_;
 };

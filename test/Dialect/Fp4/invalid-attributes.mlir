@@ -30,6 +30,18 @@ func.func private @dims_bad(tensor<4x8xbf16> {fp4.dims = ["M"]})
 
 // -----
 
+// function (C3)
+func.func private @names(tensor<f32> {fp4.name = "x"}, tensor<f32> {fp4.name = "y"}) -> (tensor<f32> {fp4.name = "x"})
+// expected-error @+1 {{arguments 1 and 0 must have different names, but both are called "x"}}
+func.func private @names_bad(tensor<f32> {fp4.name = "x"}, tensor<f32> {fp4.name = "x"})
+
+// -----
+
+// expected-error @+1 {{results 0 and 1 must have different names, but both are called "r1"}}
+func.func private @default_name() -> (tensor<f32> {fp4.name = "r1"}, tensor<f32>)
+
+// -----
+
 func.func private @known() -> (tensor<f32> {fp4.name = "alpha"})
 // expected-error @+2 {{result 0 has the unknown attribute 'fp4.title'}}
 // expected-note @+1 {{known are fp4.name and fp4.dims}}

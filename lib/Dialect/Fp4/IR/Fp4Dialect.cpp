@@ -70,9 +70,8 @@ static LogicalResult verifyBoundaryAttribute(Operation *op, NamedAttribute attri
                            << attribute.getValue();
   }
   if (attribute.getName() != "fp4.dims") {
-    InFlightDiagnostic diag = op->emitError()
-                              << what << " has the unknown attribute '"
-                              << attribute.getName().getValue() << "'";
+    InFlightDiagnostic diag = op->emitError() << what << " has the unknown attribute '"
+                                              << attribute.getName().getValue() << "'";
     diag.attachNote() << "known are fp4.name and fp4.dims";
     return diag;
   }
@@ -87,16 +86,46 @@ static LogicalResult verifyBoundaryAttribute(Operation *op, NamedAttribute attri
                          << attribute.getValue();
 }
 
+/// function (C3): no other argument (or result) is called `name`. Those without a name are called
+/// `letter` and their number.
+static LogicalResult verifyDistinct(Operation *op, StringAttr name, unsigned index, unsigned count,
+                                    char letter, StringRef what,
+                                    function_ref<StringAttr(unsigned)> nameOf) {
+  for (unsigned other = 0; other < count; ++other) {
+    StringAttr given = nameOf(other);
+    bool same = given ? other < index && given == name
+                      : name.getValue() == (Twine(letter) + Twine(other)).str();
+    if (other != index && same)
+      return op->emitError() << what << " " << index << " and " << other
+                             << " must have different names, but both are called " << name;
+  }
+  return success();
+}
+
 LogicalResult Fp4Dialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned index,
                                                    NamedAttribute attribute) {
   auto function = dyn_cast<FunctionOpInterface>(op);
   Type type = function ? function.getArgumentTypes()[index] : Type();
-  return verifyBoundaryAttribute(op, attribute, type, "argument " + Twine(index));
+  if (failed(verifyBoundaryAttribute(op, attribute, type, "argument " + Twine(index))))
+    return failure();
+  auto name = dyn_cast<StringAttr>(attribute.getValue());
+  if (!function || !name)
+    return success();
+  return verifyDistinct(
+      op, name, index, function.getNumArguments(), 'a', "arguments",
+      [&](unsigned i) { return function.getArgAttrOfType<StringAttr>(i, "fp4.name"); });
 }
 
 LogicalResult Fp4Dialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned index,
                                                       NamedAttribute attribute) {
   auto function = dyn_cast<FunctionOpInterface>(op);
   Type type = function ? function.getResultTypes()[index] : Type();
-  return verifyBoundaryAttribute(op, attribute, type, "result " + Twine(index));
+  if (failed(verifyBoundaryAttribute(op, attribute, type, "result " + Twine(index))))
+    return failure();
+  auto name = dyn_cast<StringAttr>(attribute.getValue());
+  if (!function || !name)
+    return success();
+  return verifyDistinct(op, name, index, function.getNumResults(), 'r', "results", [&](unsigned i) {
+    return function.getResultAttrOfType<StringAttr>(i, "fp4.name");
+  });
 }
