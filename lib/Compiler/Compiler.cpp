@@ -159,7 +159,7 @@ fp4::Status fp4::Compiler::Impl::compileTo(Phase phase) {
                      "ask for Phase::Cubin instead of Phase::Ptx: it does both");
   if (!reached)
     FP4_TRY(recordFunctions());
-  PhaseOptions phaseOptions{options.target, options.ptxas};
+  PhaseOptions phaseOptions{options.target, options.ptxas, options.streams};
   for (Phase step : {Phase::Fused, Phase::Tiles, Phase::Roles, Phase::Pipelined, Phase::Nvvm,
                      Phase::Ptx, Phase::Cubin}) {
     bool skipped = step == Phase::Ptx && phase == Phase::Cubin;
@@ -189,7 +189,7 @@ fp4::Status fp4::Compiler::Impl::lowerHost() {
                      "declaration its body");
   FP4_TRY(timed("host", [&] {
     return runPasses([&](OpPassManager &manager) {
-      addPhase(manager, Phase::Host, {options.target, options.ptxas});
+      addPhase(manager, Phase::Host, {options.target, options.ptxas, options.streams});
     });
   }));
   reached = Phase::Host;

@@ -48,7 +48,12 @@ void addFused(OpPassManager &manager, const fp4::PhaseOptions &options) {
 
 void addTiles(OpPassManager &manager, const fp4::PhaseOptions &options) {
   // Every operation that streams through memory becomes a launch and a finished kernel.
-  manager.addPass(fp4::createConvertFp4ToGPU({options.target}));
+  fp4::ConvertFp4ToGPUOptions streaming;
+  streaming.target = options.target;
+  streaming.threads = options.streams.threads;
+  streaming.blocksPerThread = options.streams.blocksPerThread;
+  streaming.noArithmetic = options.streams.noArithmetic;
+  manager.addPass(fp4::createConvertFp4ToGPU(streaming));
   // Every matrix product becomes a launch and a kernel in sequential pipe form.
   manager.addPass(fp4::createConvertFp4ToPipe({options.target}));
   // Host functions work on device buffers; what only moved data between tensors is gone.
@@ -181,6 +186,6 @@ void fp4::registerPipelines() {
   PassPipelineRegistration<CompileOptions>(
       "fp4-compile", "Run the named phases up to the one given by `to`",
       [](OpPassManager &manager, const CompileOptions &options) {
-        addPhasesTo(manager, options.to, {options.target, options.ptxas});
+        addPhasesTo(manager, options.to, {options.target, options.ptxas, {}});
       });
 }

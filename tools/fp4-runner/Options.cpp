@@ -41,6 +41,14 @@ void addCompilerOptions(CLI::App &app, Options &options) {
   app.add_option("--kernel", options.kernel, "Emit only this kernel module");
   app.add_flag("--remarks", options.compiler.remarks,
                "Print which operations were fused, and why others were not");
+  StreamTuning &streams = options.compiler.streams;
+  app.add_option("--stream-threads", streams.threads,
+                 "For measurements: threads per block of row-wise kernels");
+  app.add_option("--stream-blocks", streams.blocksPerThread,
+                 "For measurements: quantization blocks per thread of row-wise kernels");
+  app.add_flag("--no-arithmetic", streams.noArithmetic,
+               "For measurements: row-wise kernels load and store alone; results are garbage "
+               "(see fp4-run --twin)");
   app.add_flag("--time-phases", options.timePhases, "Print how long each step of compiling took");
 }
 

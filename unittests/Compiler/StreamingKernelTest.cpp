@@ -10,6 +10,7 @@
 
 #include "fp4/ISA/ScaleLayout.h"
 #include "fp4/Numerics/Quantize.h"
+#include "fp4/Numerics/QuantizeMatrix.h"
 
 #include <bit>
 #include <fmt/format.h>
@@ -25,39 +26,58 @@ namespace {
 
 constexpr uint8_t kUntouched = 0xEE;
 
-std::string quantizeModule(const std::string &recipe, FloatType type, uint64_t columns) {
-  bool nvfp4 = numerics::lookupRecipe(recipe)->format == BlockFormat::NVFP4;
-  std::string format = nvfp4 ? "nvfp4" : "mxfp4", amax = nvfp4 ? "amax %a " : "";
-  std::string data = fmt::format("tensor<?x{}xf4E2M1FN>", columns);
+struct QuantizeCase {
+  std::string recipe;
+  FloatType type = FloatType::BF16;
+  uint64_t columns = 16;
+  bool tiled = false;
+  std::string target = "sm_100a";
+
+  const numerics::Recipe &description() const { return *numerics::lookupRecipe(recipe); }
+  bool isNVFP4() const { return description().format == BlockFormat::NVFP4; }
+  bool hasAmax() const { return isNVFP4() && description().global != numerics::GlobalRule::One; }
+  uint64_t blockSize() const { return numerics::blockSizeOf(description().format); }
+  uint64_t blocksPerRow() const { return (columns + blockSize() - 1) / blockSize(); }
+  uint64_t pitch() const { return ((columns + 1) / 2 + 15) / 16 * 16; }
+  uint64_t scaleBytes(uint64_t rows) const {
+    return tiled ? hw::tiled128x4Bytes(rows, blocksPerRow()) : rows * blocksPerRow();
+  }
+};
+
+std::string quantizeModule(const QuantizeCase &c) {
+  std::string format = c.isNVFP4() ? "nvfp4" : "mxfp4", amax = c.hasAmax() ? "amax %a " : "";
+  std::string data = fmt::format("tensor<?x{}xf4E2M1FN>", c.columns);
   std::string scales =
-      fmt::format("tensor<?x{}x{}>", columns / (nvfp4 ? 16 : 32), nvfp4 ? "f8E4M3FN" : "f8E8M0FNU");
-  std::string input = fmt::format("tensor<?x{}x{}>", columns, numerics::stringify(type));
+      fmt::format("tensor<?x{}x{}{}>", c.blocksPerRow(), c.isNVFP4() ? "f8E4M3FN" : "f8E8M0FNU",
+                  c.tiled ? ", #fp4.scale_layout<tiled_128x4>" : "");
+  std::string input = fmt::format("tensor<?x{}x{}>", c.columns, numerics::stringify(c.type));
   return fmt::format(
       "func.func @f(%x: {}, %a: tensor<f32>) -> ({}, {}) {{\n"
       "  %q, %s = fp4.quantize %x {}{{format = #fp4.format<{}>, recipe = #fp4.recipe<{}>}}\n"
       "      : ({}{}) -> ({}, {})\n"
       "  return %q, %s : {}, {}\n}}\n",
-      input, data, scales, amax, format, recipe, input, nvfp4 ? ", tensor<f32>" : "", data, scales,
-      data, scales);
+      input, data, scales, amax, format, c.recipe, input, c.hasAmax() ? ", tensor<f32>" : "", data,
+      scales, data, scales);
 }
 
 struct Quantized {
   std::vector<uint8_t> data, scales; ///< data rows have the padded pitch
 };
 
-/// Runs the quantizer of `kernel` on values that are exact in `type`.
-Quantized runQuantize(KernelRun &kernel, bool nvfp4, FloatType type,
-                      const std::vector<float> &values, uint64_t columns, float amax) {
-  uint64_t rows = values.size() / columns, blocks = values.size() / (nvfp4 ? 16 : 32);
-  uint64_t pitch = (columns / 2 + 15) / 16 * 16;
-  Buffer x = kernel.upload(numerics::encodeFloats(type, values));
-  Buffer data = kernel.allocate(rows * pitch, kUntouched), scales = kernel.allocate(blocks);
-  uint32_t grid = blocks > 600 ? 2 : 1;
-  if (nvfp4)
+/// Runs the quantizer of `kernel` on values that are exact in the type of `c`.
+Quantized runQuantize(KernelRun &kernel, const QuantizeCase &c, const std::vector<float> &values,
+                      float amax) {
+  uint64_t rows = values.size() / c.columns;
+  uint64_t blocks = c.tiled ? c.scaleBytes(rows) : rows * c.blocksPerRow();
+  Buffer x = kernel.upload(numerics::encodeFloats(c.type, values));
+  Buffer data = kernel.allocate(rows * c.pitch(), kUntouched);
+  Buffer scales = kernel.allocate(c.scaleBytes(rows), kUntouched);
+  auto grid = static_cast<uint32_t>((blocks + 255) / 256);
+  if (c.hasAmax())
     kernel.launch("f_quantize_0", grid, x, kernel.upload(std::vector<float>{amax}), data, scales,
-                  static_cast<int32_t>(blocks));
+                  static_cast<int32_t>(rows));
   else
-    kernel.launch("f_quantize_0", grid, x, data, scales, static_cast<int32_t>(blocks));
+    kernel.launch("f_quantize_0", grid, x, data, scales, static_cast<int32_t>(rows));
   return {kernel.download<uint8_t>(data), kernel.download<uint8_t>(scales)};
 }
 
@@ -101,27 +121,44 @@ std::vector<float> mixedValues(uint64_t count, FloatType type, uint64_t seed) {
   return values;
 }
 
-void expectRecipe(const std::string &name, FloatType type, uint64_t rows, uint64_t columns,
-                  const std::string &target = "sm_100a") {
-  SCOPED_TRACE(
-      fmt::format("{} {} {} {}x{}", target, name, numerics::stringify(type), rows, columns));
-  const numerics::Recipe &recipe = *numerics::lookupRecipe(name);
-  bool nvfp4 = recipe.format == BlockFormat::NVFP4;
-  KernelRun kernel(quantizeModule(name, type, columns), target);
-  std::vector<float> values = mixedValues(rows * columns, type, rows + columns);
-  float amax = numerics::amax(values);
-  Quantized got = runQuantize(kernel, nvfp4, type, values, columns, amax);
-  auto expected = numerics::quantizeRows(recipe, values, rows, columns, amax);
-  ASSERT_TRUE(expected);
-  EXPECT_EQ(got.scales, expected->scales);
-  uint64_t dense = columns / 2, pitch = got.data.size() / rows;
-  for (uint64_t row = 0; row < rows; ++row) {
-    for (uint64_t byte = 0; byte < dense; ++byte)
-      ASSERT_EQ(got.data[row * pitch + byte], expected->data[row * dense + byte])
-          << "row " << row << ", byte " << byte;
-    for (uint64_t byte = dense; byte < pitch; ++byte)
-      ASSERT_EQ(got.data[row * pitch + byte], kUntouched) << "padding of row " << row;
-  }
+/// mixedValues with every special value in some block.
+std::vector<float> specialValues(uint64_t count, FloatType type, uint64_t seed) {
+  std::vector<float> values = mixedValues(count, type, seed);
+  const float inf = std::numeric_limits<float>::infinity(), least = std::ldexp(1.f, -133);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const std::array specials = {nan, -nan, inf, -inf, -0.f, least, -least, 3e38f};
+  for (uint64_t i = 5; i < count; i += 37)
+    values[i] = numerics::roundTo(type, specials[i / 37 % specials.size()]);
+  return values;
+}
+
+void expectEqual(const QuantizeCase &c, const std::vector<float> &values, float amax) {
+  uint64_t rows = values.size() / c.columns;
+  SCOPED_TRACE(fmt::format("{} {} {} {}x{}{}", c.target, c.recipe, numerics::stringify(c.type),
+                           rows, c.columns, c.tiled ? " tiled" : ""));
+  KernelRun kernel(quantizeModule(c), c.target);
+  Quantized got = runQuantize(kernel, c, values, amax);
+  numerics::QuantizeOptions options;
+  options.rowwise->amax = amax;
+  if (c.tiled)
+    options.layout = numerics::ScaleLayout::Tiled128x4;
+  auto pair = numerics::quantizeMatrix(c.description(), values, rows, c.columns, options);
+  ASSERT_TRUE(pair);
+  const numerics::QuantizedSide &expected = *pair->rowwise;
+  EXPECT_EQ(got.scales, expected.scales);
+  uint64_t dense = (c.columns + 1) / 2, written = c.blocksPerRow() * c.blockSize() / 2;
+  for (uint64_t row = 0; row < rows; ++row)
+    for (uint64_t byte = 0; byte < c.pitch(); ++byte) {
+      uint8_t want = byte < dense     ? expected.data[row * dense + byte]
+                     : byte < written ? 0
+                                      : kUntouched;
+      ASSERT_EQ(got.data[row * c.pitch() + byte], want) << "row " << row << ", byte " << byte;
+    }
+}
+
+void expectRecipe(const QuantizeCase &c, uint64_t rows) {
+  std::vector<float> values = mixedValues(rows * c.columns, c.type, rows + c.columns);
+  expectEqual(c, values, numerics::amax(values));
 }
 
 } // namespace
@@ -135,13 +172,14 @@ TEST(Quantize, GoldenVectorsNVFP4) {
   ASSERT_FALSE(vectors.is_discarded());
   for (auto [recipe, key] :
        {std::pair("transformer_engine", "te214"), std::pair("transformer_engine_2_13", "te213")}) {
-    KernelRun kernel(quantizeModule(recipe, FloatType::F32, 16));
+    QuantizeCase c{recipe, FloatType::F32, 16};
+    KernelRun kernel(quantizeModule(c));
     for (const auto &vector : vectors["nv"]) {
       SCOPED_TRACE(vector["name"].get<std::string>());
       std::vector<float> values = valuesOf(vector["x_fp32_hex"]);
       const auto &given = vector["tensor_amax_override"];
       float amax = given.is_null() ? numerics::amax(values) : given.get<float>();
-      Quantized got = runQuantize(kernel, true, FloatType::F32, values, 16, amax);
+      Quantized got = runQuantize(kernel, c, values, amax);
       EXPECT_EQ(notation(got, 16), vector["model"][key].get<std::string>()) << recipe;
     }
   }
@@ -151,11 +189,11 @@ TEST(Quantize, GoldenVectorsMXFP4) {
   nlohmann::json vectors = test::readJson("numerics_vectors.json");
   for (auto [recipe, key] : {std::pair("ocp_floor", "floor"), std::pair("ocp_ceil", "ceil"),
                              std::pair("ocp_even", "even"), std::pair("ocp_rceil", "rceil")}) {
-    KernelRun kernel(quantizeModule(recipe, FloatType::F32, 32));
+    QuantizeCase c{recipe, FloatType::F32, 32};
+    KernelRun kernel(quantizeModule(c));
     for (const auto &vector : vectors["mx"]) {
       SCOPED_TRACE(vector["name"].get<std::string>());
-      Quantized got =
-          runQuantize(kernel, false, FloatType::F32, valuesOf(vector["x_fp32_hex"]), 32, 0);
+      Quantized got = runQuantize(kernel, c, valuesOf(vector["x_fp32_hex"]), 0);
       std::string expected = vector["model"][key].get<std::string>();
       // A NaN scale makes every element NaN, whose code is the platform's: 7 on ours.
       if (expected.starts_with("ff:"))
@@ -165,19 +203,64 @@ TEST(Quantize, GoldenVectorsMXFP4) {
   }
 }
 
-TEST(Quantize, EveryRecipeAndType) {
-  for (const char *recipe : {"transformer_engine", "transformer_engine_2_13", "ocp_floor",
-                             "ocp_ceil", "ocp_even", "ocp_rceil"})
-    for (FloatType type : {FloatType::BF16, FloatType::F16, FloatType::F32})
-      for (const char *target : {"sm_90a", "sm_100a"})
-        expectRecipe(recipe, type, 5, 96, target);
+TEST(Quantize, EveryRecipe) {
+  for (const numerics::Recipe &recipe : numerics::recipes())
+    for (const char *target : {"sm_90a", "sm_100a"}) {
+      QuantizeCase c{std::string(recipe.name), FloatType::BF16, 96, false, target};
+      expectRecipe(c, 5);
+      // A tensor amax that belongs to other values, and specials among the elements.
+      expectEqual(c, specialValues(40 * 96, FloatType::BF16, 7), 1000.f);
+    }
+}
+
+TEST(Quantize, EveryType) {
+  for (const char *recipe : {"transformer_engine", "torchao", "four_over_six", "ocp_rceil"})
+    for (FloatType type : {FloatType::F16, FloatType::F32})
+      for (const char *target : {"sm_90a", "sm_100a"}) {
+        QuantizeCase c{recipe, type, 96, false, target};
+        expectRecipe(c, 5);
+        expectEqual(c, specialValues(40 * 96, type, 3), 77.f);
+      }
+}
+
+TEST(Quantize, AmaxOfAnyKind) {
+  const float inf = std::numeric_limits<float>::infinity();
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const char *recipe : {"transformer_engine", "torchao", "cutlass"})
+    for (float amax : {0.f, 1e-38f, 7.9e-36f, 3e38f, inf, nan})
+      expectEqual({recipe, FloatType::F32, 16}, mixedValues(33 * 16, FloatType::F32, 5), amax);
 }
 
 TEST(Quantize, Shapes) {
-  expectRecipe("transformer_engine", FloatType::BF16, 1, 16);
-  expectRecipe("transformer_engine", FloatType::BF16, 129, 80); // pitch 48, 40 dense bytes
-  expectRecipe("transformer_engine", FloatType::BF16, 33, 272);
-  expectRecipe("ocp_floor", FloatType::BF16, 300, 64);
+  expectRecipe({"transformer_engine", FloatType::BF16, 16}, 1);
+  expectRecipe({"transformer_engine", FloatType::BF16, 80}, 129); // pitch 48, 40 dense bytes
+  expectRecipe({"transformer_engine", FloatType::BF16, 272}, 33);
+  expectRecipe({"transformer_engine", FloatType::BF16, 4096}, 2);
+  expectRecipe({"ocp_floor", FloatType::BF16, 64}, 300);
+}
+
+/// Rows that end in a shorter block, of every alignment.
+TEST(Quantize, Remainders) {
+  for (FloatType type : {FloatType::BF16, FloatType::F16, FloatType::F32})
+    for (uint64_t columns : {1, 7, 8, 17, 24, 28, 31, 50, 108})
+      expectRecipe({"transformer_engine", type, columns, false, "sm_90a"}, 19);
+  expectRecipe({"transformer_engine", FloatType::BF16, 31}, 19);
+  // Zeros behind the end meet an infinite factor: their codes are zero all the same.
+  expectRecipe({"mslk", FloatType::BF16, 21}, 70);
+}
+
+/// Scales where a matrix product reads them, padding zero.
+TEST(Quantize, TiledScales) {
+  for (auto [rows, columns] : {std::pair<uint64_t, uint64_t>(1, 16),
+                               {128, 64},
+                               {130, 96},
+                               {300, 272},
+                               {33, 1024},
+                               {129, 40}}) {
+    expectRecipe({"transformer_engine", FloatType::BF16, columns, true, "sm_90a"}, rows);
+    expectRecipe({"transformer_engine", FloatType::BF16, columns, true}, rows);
+  }
+  expectRecipe({"ocp_rceil", FloatType::BF16, 96, true}, 140);
 }
 
 //===----------------------------------------------------------------------===//
@@ -295,8 +378,8 @@ TEST(Dequantize, EveryCodeAndScale) {
       float amax = 3.14f;
       Buffer result = kernel.allocate(rows * columns * numerics::sizeOf(type));
       auto run = [&](auto... scalars) {
-        kernel.launch("f_dequantize_0", 1, kernel.upload(data), kernel.upload(scales), scalars...,
-                      result, static_cast<int32_t>(rows * blocksPerRow));
+        kernel.launch("f_dequantize_0", 2, kernel.upload(data), kernel.upload(scales), scalars...,
+                      result, static_cast<int32_t>(rows));
       };
       if (nvfp4)
         run(kernel.upload(std::vector{amax}));

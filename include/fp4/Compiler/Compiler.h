@@ -33,6 +33,7 @@ struct CompilerOptions {
   std::string ptxas;                   ///< the ptxas to run; empty: search for one
   bool remarks = false; ///< report which fusions fired, and why others did not, as diagnostics
   std::ostream *diagnostics = nullptr; ///< null: std::cerr
+  StreamTuning streams;
 };
 
 /// The code of one gpu.module.

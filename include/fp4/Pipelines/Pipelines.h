@@ -16,6 +16,7 @@
 #ifndef FP4_PIPELINES_PIPELINES_H
 #define FP4_PIPELINES_PIPELINES_H
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,9 +35,16 @@ std::optional<Phase> parsePhase(std::string_view text);
 /// "fused, tiles, ...": what an error about an unknown phase lists.
 std::string phaseNames();
 
+/// For measurements: the options of convert-fp4-to-gpu that shape row-wise kernels.
+struct StreamTuning {
+  int64_t threads = 0, blocksPerThread = 0; ///< 0: as measured
+  bool noArithmetic = false;                ///< loads and stores alone; results are garbage
+};
+
 struct PhaseOptions {
   std::string target = "sm_100a"; ///< a name of the target table
   std::string ptxas;              ///< the ptxas to run; empty: search for one
+  StreamTuning streams;
 };
 
 /// Adds the passes that lead from the end of the previous phase to the end of `phase`. The phase

@@ -57,6 +57,16 @@ LogicalResult lower(Operation *operation, fp4::LoweringContext &context) {
 struct ConvertFp4ToGPU : fp4::impl::ConvertFp4ToGPUBase<ConvertFp4ToGPU> {
   using ConvertFp4ToGPUBase::ConvertFp4ToGPUBase;
 
+  fp4::StreamMapping mapping() {
+    fp4::StreamMapping mapping;
+    if (threads > 0)
+      mapping.threads = threads;
+    if (blocksPerThread > 0)
+      mapping.blocksPerThread = blocksPerThread;
+    mapping.noArithmetic = noArithmetic;
+    return mapping;
+  }
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto model = fp4::hw::requireTarget(target);
@@ -74,7 +84,7 @@ struct ConvertFp4ToGPU : fp4::impl::ConvertFp4ToGPUBase<ConvertFp4ToGPU> {
     module->setAttr(gpu::GPUDialect::getContainerModuleAttrName(),
                     UnitAttr::get(&getContext()));
     SymbolTable symbols(module);
-    fp4::LoweringContext context{symbols, **model};
+    fp4::LoweringContext context{symbols, **model, mapping()};
     for (Operation *op : operations) {
       if (failed(lower(op, context)))
         signalPassFailure();

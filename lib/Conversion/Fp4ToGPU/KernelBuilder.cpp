@@ -37,13 +37,13 @@ static gpu::GPUModuleOp createModule(Operation *op, StringRef kind, SymbolTable 
   return module;
 }
 
-KernelBuilder::KernelBuilder(Operation *op, StringRef kind, SymbolTable &symbols)
-    : hostBuilder(op->getLoc(), op), bodyBuilder(op->getLoc(), op->getContext()),
+KernelBuilder::KernelBuilder(Operation *op, StringRef kind, SymbolTable &symbols, int64_t threads)
+    : threads(threads), hostBuilder(op->getLoc(), op), bodyBuilder(op->getLoc(), op->getContext()),
       module(createModule(op, kind, symbols)) {
   bodyBuilder.setInsertionPointToStart(module.getBody());
   function = gpu::GPUFuncOp::create(bodyBuilder, "kernel", bodyBuilder.getFunctionType({}, {}));
   function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), bodyBuilder.getUnitAttr());
-  function.setKnownBlockSizeAttr(bodyBuilder.getDenseI32ArrayAttr({kThreads, 1, 1}));
+  function.setKnownBlockSizeAttr(bodyBuilder.getDenseI32ArrayAttr({static_cast<int32_t>(threads), 1, 1}));
   bodyBuilder.setInsertionPointToStart(&function.getBody().front());
 }
 
@@ -97,28 +97,28 @@ Value KernelBuilder::scalar(Value hostValue) {
 
 void KernelBuilder::launch(Value blocks) {
   gpu::ReturnOp::create(bodyBuilder);
-  Value one = constIndex(hostBuilder, 1), threads = constIndex(hostBuilder, kThreads);
+  Value one = constIndex(hostBuilder, 1), perBlock = constIndex(hostBuilder, threads);
   gpu::LaunchFuncOp::create(hostBuilder, function, gpu::KernelDim3{blocks, one, one},
-                            gpu::KernelDim3{threads, one, one}, /*dynamicSharedMemorySize=*/Value(),
+                            gpu::KernelDim3{perBlock, one, one}, /*dynamicSharedMemorySize=*/Value(),
                             operands);
 }
 
 void KernelBuilder::launchItems(Value items) {
   launch(arith::CeilDivUIOp::create(hostBuilder, items,
-                                    constIndex(hostBuilder, kThreads * kItemsPerThread)));
+                                    constIndex(hostBuilder, threads * kItemsPerThread)));
 }
 
 Value KernelBuilder::globalThread() {
   Type i32 = bodyBuilder.getI32Type();
   Value block = NVVM::BlockIdXOp::create(bodyBuilder, i32);
   Value thread = NVVM::ThreadIdXOp::create(bodyBuilder, i32);
-  Value base = arith::MulIOp::create(bodyBuilder, block, constI32(bodyBuilder, kThreads));
+  Value base = arith::MulIOp::create(bodyBuilder, block, constI32(bodyBuilder, threads));
   return arith::AddIOp::create(bodyBuilder, base, thread);
 }
 
 Value KernelBuilder::gridThreads() {
   Value blocks = NVVM::GridDimXOp::create(bodyBuilder, bodyBuilder.getI32Type());
-  return arith::MulIOp::create(bodyBuilder, blocks, constI32(bodyBuilder, kThreads));
+  return arith::MulIOp::create(bodyBuilder, blocks, constI32(bodyBuilder, threads));
 }
 
 ValueRange KernelBuilder::forEachItem(Value items, ValueRange carried, ItemBody item) {

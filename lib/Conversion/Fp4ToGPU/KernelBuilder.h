@@ -27,7 +27,7 @@
 
 namespace fp4 {
 
-/// Threads per block of every streaming kernel.
+/// Threads per block where a kernel does not choose.
 inline constexpr int32_t kThreads = 256;
 /// Work items that one thread handles, so that what is common to all is computed once.
 inline constexpr int64_t kItemsPerThread = 4;
@@ -35,7 +35,8 @@ inline constexpr int64_t kItemsPerThread = 4;
 class KernelBuilder {
 public:
   /// A kernel for `op`, named after the function, `kind` and a number.
-  KernelBuilder(mlir::Operation *op, llvm::StringRef kind, mlir::SymbolTable &symbols);
+  KernelBuilder(mlir::Operation *op, llvm::StringRef kind, mlir::SymbolTable &symbols,
+                int64_t threads = kThreads);
 
   mlir::ImplicitLocOpBuilder &host() { return hostBuilder; }
   mlir::ImplicitLocOpBuilder &body() { return bodyBuilder; }
@@ -57,7 +58,7 @@ public:
   /// Adds a scalar kernel operand; an index becomes an i32. Returns it in the kernel.
   mlir::Value scalar(mlir::Value hostValue);
 
-  /// Launches `blocks` (an index) blocks of kThreads threads and closes the kernel.
+  /// Launches `blocks` (an index) blocks of threads and closes the kernel.
   void launch(mlir::Value blocks);
   /// Launches enough blocks for `items` (an index) work items; see forEachItem.
   void launchItems(mlir::Value items);
@@ -68,7 +69,8 @@ public:
 
   /// In the kernel: for (item = globalThread; item < items; item += gridThreads) carried =
   /// item(carried). Work items are numbered with i32.
-  using ItemBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value, mlir::ValueRange)>;
+  using ItemBody =
+      llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value, mlir::ValueRange)>;
   mlir::ValueRange forEachItem(mlir::Value items, mlir::ValueRange carried, ItemBody item);
 
   /// An uninitialized array of `count` i32 in static shared memory; its address. Call it outside of
@@ -78,6 +80,7 @@ public:
 private:
   mlir::Value addOperand(mlir::Value hostValue);
 
+  int64_t threads;
   mlir::ImplicitLocOpBuilder hostBuilder, bodyBuilder;
   mlir::gpu::GPUModuleOp module;
   mlir::gpu::GPUFuncOp function;

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "StreamMapping.h"
+
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/ISA/TargetModel.h"
 
@@ -17,6 +19,7 @@ namespace fp4 {
 struct LoweringContext {
   mlir::SymbolTable &symbols; ///< of the module that kernels are added to
   const hw::TargetModel &target;
+  StreamMapping mapping;
 };
 
 mlir::LogicalResult lowerConstant(mlir::arith::ConstantOp op, LoweringContext &context);
@@ -25,6 +28,7 @@ mlir::LogicalResult lowerMatmulAlpha(MatmulAlphaOp op, LoweringContext &context)
 mlir::LogicalResult lowerQuantize(QuantizeOp op, LoweringContext &context);
 /// Outputs columnwise and both, and square blocks; what lowerQuantize does not do itself.
 mlir::LogicalResult lowerTileQuantize(QuantizeOp op, LoweringContext &context);
+mlir::LogicalResult lowerRowwiseQuantize(QuantizeOp op, LoweringContext &context);
 mlir::LogicalResult lowerDequantize(DequantizeOp op, LoweringContext &context);
 mlir::LogicalResult lowerSwizzle(SwizzleScalesOp op, LoweringContext &context);
 mlir::LogicalResult lowerUnswizzle(UnswizzleScalesOp op, LoweringContext &context);

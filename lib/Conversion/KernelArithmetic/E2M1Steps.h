@@ -1,7 +1,7 @@
 //===- E2M1Steps.h - fp32 to E2M1 without the instruction -----------------===//
 //
 // Targets without cvt.e2m1x2 convert in five and a half instructions per element. Each step here is
-// one instruction; Scalars.cpp emits them and unittests/Conversion/E2M1StepsTest.cpp runs them on
+// one instruction; Scalars.cpp emits them and unittests/Compiler/E2M1StepsTest.cpp runs them on
 // every significand there is.
 //
 //   z = fma.rn(y, kTieShift, y)      kTieShift = 2^-24 / 1.375

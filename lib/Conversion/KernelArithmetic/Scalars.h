@@ -39,8 +39,8 @@ public:
   mlir::Value roundToBF16(mlir::Value x); ///< to bf16, nearest even, and back
   /// Two fp32 to bf16, nearest even, in one i32; `low` in the low half.
   mlir::Value packBF16(mlir::Value low, mlir::Value high);
-  mlir::Value bits(mlir::Value x);        ///< f32 -> i32
-  mlir::Value fromBits(mlir::Value x);    ///< i32 -> f32
+  mlir::Value bits(mlir::Value x);     ///< f32 -> i32
+  mlir::Value fromBits(mlir::Value x); ///< i32 -> f32
 
   /// Bytes of two i32, one for each nibble of `selector`, the lowest first; bytes of `high` are 4
   /// to 7.
@@ -63,7 +63,8 @@ public:
   /// to code 7.
   mlir::Value packE2M1(llvm::ArrayRef<mlir::Value> values);
   /// The same, rounded stochastically: away from zero with the bits of `random`, one i32 for the
-  /// first four values and one for the others, as cvt.rs.satfinite.e2m1x4 uses them (Stochastic.cpp).
+  /// first four values and one for the others, as cvt.rs.satfinite.e2m1x4 uses them
+  /// (Stochastic.cpp).
   mlir::Value packE2M1Stochastic(llvm::ArrayRef<mlir::Value> values,
                                  llvm::ArrayRef<mlir::Value> random);
   /// The fp32 values of 8 E2M1 codes in an i32.

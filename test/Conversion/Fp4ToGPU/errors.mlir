@@ -54,26 +54,6 @@ func.func @transformed(%x: tensor<32x32xbf16>, %ax: tensor<f32>) {
 
 // -----
 
-func.func @tiled(%x: tensor<32x32xbf16>) {
-  // expected-error @+2 {{has kernels for row-major scales, but got scales of layout tiled_128x4}}
-  // expected-note @+1 {{write them row-major and use fp4.swizzle_scales}}
-  %0:2 = fp4.quantize %x {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>}
-      : (tensor<32x32xbf16>) -> (tensor<32x32xf4E2M1FN>, tensor<32x1xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
-  return
-}
-
-// -----
-
-func.func @remainder(%x: tensor<32x40xbf16>, %ax: tensor<f32>) {
-  // expected-error @+2 {{has kernels for rows of whole blocks, but got 40 columns}}
-  // expected-note @+1 {{pad the rows with zeros to a multiple of 16}}
-  %0:2 = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<torchao>}
-      : (tensor<32x40xbf16>, tensor<f32>) -> (tensor<32x40xf4E2M1FN>, tensor<32x3xf8E4M3FN>)
-  return
-}
-
-// -----
-
 func.func @tensor_core(%x: tensor<32x32xbf16>) {
   %0 = fp4.hadamard %x : tensor<32x32xbf16> -> tensor<32x32xbf16>
   // expected-error @+2 {{has a kernel for arithmetic butterfly, but got tensor_core}}

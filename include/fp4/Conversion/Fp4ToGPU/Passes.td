@@ -37,7 +37,14 @@ def ConvertFp4ToGPU : Pass<"convert-fp4-to-gpu", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"target", "target", "std::string", /*default=*/"\"sm_100a\"",
-           "Target to compile for: decides whether conversions are instructions or integer code">
+           "Target to compile for: decides whether conversions are instructions or integer code">,
+    Option<"threads", "threads", "int64_t", /*default=*/"0",
+           "Threads per block of row-wise kernels, for tuning (default: as measured)">,
+    Option<"blocksPerThread", "blocks-per-thread", "int64_t", /*default=*/"0",
+           "Quantization blocks per thread of row-wise kernels, for tuning (default: as measured)">,
+    Option<"noArithmetic", "no-arithmetic", "bool", /*default=*/"false",
+           "Keep loads and stores and drop the arithmetic of row-wise kernels: the twin that "
+           "benchmarks time beside a kernel; results are garbage">
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",

@@ -1,0 +1,271 @@
+//===- RowBlocks.cpp - The blocks of a row-major matrix in memory ---------===//
+#include "RowBlocks.h"
+
+#include "fp4/Conversion/BufferTypes.h"
+#include "fp4/ISA/ScaleLayout.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace fp4;
+
+/// The widest access, in bytes: one instruction on sm_100a, two on sm_90a.
+static constexpr int64_t kAccessBytes = 32;
+
+//===----------------------------------------------------------------------===//
+// Accesses
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value> fp4::loadWords(ImplicitLocOpBuilder &b, Value pointer, int64_t count) {
+  int64_t perLoad = std::min(count, kAccessBytes / 4);
+  auto type = VectorType::get(perLoad, b.getI32Type());
+  SmallVector<Value> words;
+  for (int64_t first = 0; first < count; first += perLoad) {
+    Value data = fp4::load(b, type, advance(b, pointer, first * 4), perLoad * 4);
+    for (int64_t lane = 0; lane < perLoad; ++lane)
+      words.push_back(vector::ExtractOp::create(b, data, lane));
+  }
+  return words;
+}
+
+void fp4::storeValues(ImplicitLocOpBuilder &b, ArrayRef<Value> values, Value pointer) {
+  Type element = values.front().getType();
+  int64_t bytes = element.getIntOrFloatBitWidth() / 8;
+  int64_t perStore = std::min<int64_t>(values.size(), kAccessBytes / bytes);
+  auto type = VectorType::get(perStore, element);
+  for (int64_t first = 0; first < static_cast<int64_t>(values.size()); first += perStore) {
+    Value data = vector::FromElementsOp::create(b, type, values.slice(first, perStore));
+    store(b, data, advance(b, pointer, first * bytes), perStore * bytes);
+  }
+}
+
+void RowBlocks::when(Value first, Value second, llvm::function_ref<void()> then) {
+  Value condition = first && second ? arith::AndIOp::create(b, first, second).getResult()
+                    : first         ? first
+                                    : second;
+  if (!condition)
+    return then();
+  auto branch = scf::IfOp::create(b, condition);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  then();
+}
+
+//===----------------------------------------------------------------------===//
+// Positions
+//===----------------------------------------------------------------------===//
+
+RowBlocks::RowBlocks(ImplicitLocOpBuilder &builder, Shape shape, Value rows)
+    : b(builder), shape(shape), rows(rows) {}
+
+int64_t RowBlocks::countPerRow(const Shape &shape) {
+  int64_t blocks = llvm::divideCeil(shape.columns, shape.blockSize);
+  return shape.tiledScales ? llvm::alignTo(blocks, hw::scaleBlockColumns) : blocks;
+}
+
+Value RowBlocks::count(ImplicitLocOpBuilder &host, const Shape &shape, Value rows) {
+  if (shape.tiledScales) {
+    Value tile = constIndex(host, hw::scaleBlockRows);
+    rows = arith::MulIOp::create(host, arith::CeilDivUIOp::create(host, rows, tile), tile);
+  }
+  return arith::MulIOp::create(host, rows, constIndex(host, countPerRow(shape)));
+}
+
+Value RowBlocks::count() {
+  Value all = rows;
+  if (shape.paddedRows) {
+    constexpr int64_t mask = hw::scaleBlockRows - 1;
+    all = arith::AddIOp::create(b, all, constI32(b, mask));
+    all = arith::AndIOp::create(b, all, constI32(b, ~mask));
+  }
+  return arith::MulIOp::create(b, all, constI32(b, countPerRow(shape)));
+}
+
+bool RowBlocks::needsRows() const {
+  bool isDense =
+      shape.columns % shape.blockSize == 0 && shape.columns / 2 == paddedRowBytes(shape.columns);
+  return shape.tiledScales || !isDense;
+}
+
+static Value isLess(ImplicitLocOpBuilder &b, Value x, Value y) {
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, x, y);
+}
+
+static Value atMost(ImplicitLocOpBuilder &b, Value x, Value count) {
+  Value last = arith::SubIOp::create(b, count, constI32(b, 1));
+  return arith::MinUIOp::create(b, x, last);
+}
+
+RowBlocks::Position RowBlocks::position(Value index, bool isGuarded) {
+  Position at;
+  at.index = index;
+  if (isGuarded) {
+    at.isMine = isLess(b, index, count());
+    at.index = atMost(b, index, count());
+  }
+  if (!needsRows())
+    return at;
+  Value perRow = constI32(b, countPerRow(shape));
+  at.row = at.paddedRow = arith::DivUIOp::create(b, at.index, perRow);
+  at.column = at.paddedColumn = arith::RemUIOp::create(b, at.index, perRow);
+  if (shape.paddedRows) {
+    at.isMatrix = isLess(b, at.paddedRow, rows);
+    at.row = atMost(b, at.paddedRow, rows);
+  }
+  if (countPerRow(shape) != blocksPerRow()) {
+    Value blocks = constI32(b, blocksPerRow());
+    Value isColumn = isLess(b, at.paddedColumn, blocks);
+    at.isMatrix =
+        at.isMatrix ? arith::AndIOp::create(b, at.isMatrix, isColumn).getResult() : isColumn;
+    at.column = atMost(b, at.paddedColumn, blocks);
+  }
+  return at;
+}
+
+Value RowBlocks::isTail(const Position &at) {
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, at.column,
+                               constI32(b, blocksPerRow() - 1));
+}
+
+/// Address of a block in a matrix whose rows have `rowBytes`; `isDense`: blocks follow each other.
+Value RowBlocks::place(Value base, const Position &at, int64_t rowBytes, int64_t bytes,
+                       bool isDense) {
+  bool isCounted = countPerRow(shape) == blocksPerRow() && !shape.paddedRows;
+  if (!at.row || (isDense && isCounted))
+    return address(b, base, at.index, bytes);
+  return address(b, address(b, base, at.row, rowBytes), at.column, bytes);
+}
+
+//===----------------------------------------------------------------------===//
+// Elements
+//===----------------------------------------------------------------------===//
+
+/// Adds what one load brought (a vector of i32, or an i16) to the words of the block.
+void RowBlocks::appendWords(SmallVector<Value> &words, Value chunk) {
+  if (auto vector = dyn_cast<VectorType>(chunk.getType())) {
+    for (int64_t lane = 0; lane < vector.getNumElements(); ++lane)
+      words.push_back(vector::ExtractOp::create(b, chunk, lane));
+    return;
+  }
+  Value wide = arith::ExtUIOp::create(b, b.getI32Type(), chunk);
+  if (!half) {
+    half = wide;
+    return;
+  }
+  Value upper = arith::ShLIOp::create(b, wide, constI32(b, 16));
+  words.push_back(arith::OrIOp::create(b, half, upper));
+  half = Value();
+}
+
+Value RowBlocks::elementPlace(Value base, const Position &at) {
+  bool isWhole = shape.columns % shape.blockSize == 0;
+  return place(base, at, shape.columns * shape.elementBytes, blockBytes(), isWhole);
+}
+
+/// A power of two that divides a row divides its last block too.
+int64_t RowBlocks::chunkBytes() const {
+  return std::gcd(shape.columns * shape.elementBytes, kAccessBytes);
+}
+
+SmallVector<Value> RowBlocks::load(Value base, const Position &at) {
+  Value start = elementPlace(base, at);
+  if (shape.columns % shape.blockSize == 0)
+    return loadWords(b, start, blockBytes() / 4);
+  int64_t chunk = chunkBytes();
+  Type type = b.getI16Type();
+  if (chunk >= 4)
+    type = VectorType::get(chunk / 4, b.getI32Type());
+  Value isLast = isTail(at), zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  SmallVector<Value> words;
+  for (int64_t byte = 0; byte < blockBytes(); byte += chunk) {
+    Value pointer = advance(b, start, byte);
+    bool mayMiss = byte >= tailElements() * shape.elementBytes;
+    if (mayMiss)
+      pointer = arith::SelectOp::create(b, isLast, start, pointer);
+    Value data = fp4::load(b, type, pointer, chunk);
+    if (mayMiss)
+      data = arith::SelectOp::create(b, isLast, zero, data);
+    appendWords(words, data);
+  }
+  return words;
+}
+
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
+void RowBlocks::storeCodes(Value base, const Position &at, ArrayRef<Value> codes) {
+  SmallVector<Value> words(codes);
+  for (auto [number, word] : llvm::enumerate(words)) {
+    int64_t valid = std::clamp<int64_t>(tailElements() - 8 * int64_t(number), 0, 8);
+    if (valid == 8)
+      continue;
+    Value mask = constI32(b, (int64_t(1) << (4 * valid)) - 1);
+    Value masked = arith::AndIOp::create(b, word, mask);
+    word = arith::SelectOp::create(b, isTail(at), masked, word);
+  }
+  when(at.isMine, at.isMatrix, [&] { storeValues(b, words, codePlace(base, at)); });
+}
+
+Value RowBlocks::codePlace(Value base, const Position &at) {
+  int64_t bytes = shape.blockSize / 2, pitch = paddedRowBytes(shape.columns);
+  return place(base, at, pitch, bytes, blocksPerRow() * bytes == pitch);
+}
+
+/// ((row/128) * tiles + block/4) * 512 + row%32 * 16 + row%128/32 * 4 + block%4; see ScaleLayout.h.
+Value RowBlocks::tiledPlace(Value base, const Position &at) {
+  auto bits = [&](Value x, int64_t from, int64_t count) -> Value {
+    Value shifted = arith::ShRUIOp::create(b, x, constI32(b, from));
+    return arith::AndIOp::create(b, shifted, constI32(b, (int64_t(1) << count) - 1));
+  };
+  Value row = at.paddedRow, block = at.paddedColumn;
+  Value tiles = constI32(b, countPerRow(shape) / hw::scaleBlockColumns);
+  Value tileRow = arith::ShRUIOp::create(b, row, constI32(b, 7));
+  Value tile = arith::AddIOp::create(b, arith::MulIOp::create(b, tileRow, tiles),
+                                     arith::ShRUIOp::create(b, block, constI32(b, 2)));
+  Value lane = arith::ShLIOp::create(b, bits(row, 0, 5), constI32(b, 4));
+  Value step = arith::ShLIOp::create(b, bits(row, 5, 2), constI32(b, 2));
+  Value inTile = arith::OrIOp::create(b, arith::OrIOp::create(b, lane, step), bits(block, 0, 2));
+  return address(b, address(b, base, tile, hw::scaleBlockBytes), inTile, 1);
+}
+
+void RowBlocks::storeScale(Value base, const Position &at, Value scale) {
+  if (at.isMatrix) {
+    Value zero = arith::ConstantOp::create(b, b.getIntegerAttr(scale.getType(), 0));
+    scale = arith::SelectOp::create(b, at.isMatrix, scale, zero);
+  }
+  when(at.isMine, Value(), [&] { store(b, scale, scalePlace(base, at), 1); });
+}
+
+Value RowBlocks::scalePlace(Value base, const Position &at) {
+  return shape.tiledScales ? tiledPlace(base, at) : address(b, base, at.index, 1);
+}
+
+//===----------------------------------------------------------------------===//
+// The other way
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value> RowBlocks::loadCodes(Value base, const Position &at) {
+  return loadWords(b, codePlace(base, at), shape.blockSize / 8);
+}
+
+Value RowBlocks::loadScale(Value base, const Position &at) {
+  return fp4::load(b, b.getI8Type(), scalePlace(base, at), 1);
+}
+
+void RowBlocks::storeElements(Value base, const Position &at, ArrayRef<Value> elements) {
+  Value start = elementPlace(base, at);
+  if (shape.columns % shape.blockSize == 0)
+    return when(at.isMine, at.isMatrix, [&] { storeValues(b, elements, start); });
+  int64_t perChunk = chunkBytes() / shape.elementBytes;
+  Value isInner = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, at.column,
+                                        constI32(b, blocksPerRow() - 1));
+  for (int64_t first = 0; first < shape.blockSize; first += perChunk) {
+    Value pointer = advance(b, start, first * shape.elementBytes);
+    when(at.isMine, first < tailElements() ? Value() : isInner,
+         [&] { storeValues(b, elements.slice(first, perChunk), pointer); });
+  }
+}

@@ -1,0 +1,87 @@
+//===- RowBlocks.h - The blocks of a row-major matrix in memory -----------===//
+//
+// Where a block of a matrix (16 or 32 elements of a row) lies: its elements, its packed codes and
+// its scale, linear or tiled. Blocks are numbered along the rows, in tiled layouts with the padding
+// that the layout adds, whose scales are zero.
+//
+// Columns need not be whole blocks: the last block of a row is then filled with zeros. Rows that
+// are not aligned are read in the widest accesses that their length allows.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "KernelBuilder.h"
+
+namespace fp4 {
+
+class RowBlocks {
+public:
+  struct Shape {
+    int64_t columns = 0, blockSize = 0, elementBytes = 0;
+    bool tiledScales = false;
+    bool paddedRows = false; ///< tiled, and the rows may not be a multiple of 128
+  };
+  /// `rows` (i32) in the kernel.
+  RowBlocks(mlir::ImplicitLocOpBuilder &builder, Shape shape, mlir::Value rows);
+
+  /// Blocks of a row and of `rows` rows (an index, on the host), padding of tiled scales included.
+  static int64_t countPerRow(const Shape &shape);
+  static mlir::Value count(mlir::ImplicitLocOpBuilder &host, const Shape &shape, mlir::Value rows);
+  /// The same in the kernel, i32.
+  mlir::Value count();
+
+  struct Position {
+    mlir::Value index;       ///< i32, of the block; the last block for threads behind it
+    mlir::Value row, column; ///< i32, within the matrix; null where the index says all
+    mlir::Value paddedRow, paddedColumn; ///< the same before they are brought into the matrix
+    mlir::Value isMine;                  ///< i1: the thread has this block; null: always
+    mlir::Value isMatrix; ///< i1: it is part of the matrix, not of the padding; null: always
+  };
+  /// `isGuarded`: there may be fewer blocks than threads ask for.
+  Position position(mlir::Value index, bool isGuarded);
+
+  /// The elements of a block as i32 words.
+  llvm::SmallVector<mlir::Value> load(mlir::Value base, const Position &position);
+  /// Stores the codes, eight to an i32; the nibbles behind the end of a row are zero.
+  void storeCodes(mlir::Value base, const Position &position, llvm::ArrayRef<mlir::Value> codes);
+  /// Stores the scale (i8).
+  void storeScale(mlir::Value base, const Position &position, mlir::Value scale);
+
+  /// The other way: codes as i32 of eight, the scale as i8, and where `elements` go.
+  llvm::SmallVector<mlir::Value> loadCodes(mlir::Value base, const Position &position);
+  mlir::Value loadScale(mlir::Value base, const Position &position);
+  void storeElements(mlir::Value base, const Position &position,
+                     llvm::ArrayRef<mlir::Value> elements);
+
+private:
+  bool needsRows() const;
+  int64_t blocksPerRow() const { return llvm::divideCeil(shape.columns, shape.blockSize); }
+  int64_t blockBytes() const { return shape.blockSize * shape.elementBytes; }
+  /// Elements of the last block of a row.
+  int64_t tailElements() const { return shape.columns - (blocksPerRow() - 1) * shape.blockSize; }
+  mlir::Value isTail(const Position &position);
+  mlir::Value place(mlir::Value base, const Position &position, int64_t rowBytes,
+                    int64_t blockBytes, bool isDense);
+  mlir::Value elementPlace(mlir::Value base, const Position &position);
+  mlir::Value codePlace(mlir::Value base, const Position &position);
+  mlir::Value scalePlace(mlir::Value base, const Position &position);
+  mlir::Value tiledPlace(mlir::Value base, const Position &position);
+  /// Bytes that accesses of elements may take where rows are no whole blocks.
+  int64_t chunkBytes() const;
+  void appendWords(llvm::SmallVector<mlir::Value> &words, mlir::Value chunk);
+  void when(mlir::Value first, mlir::Value second, llvm::function_ref<void()> then);
+
+  mlir::ImplicitLocOpBuilder &b;
+  Shape shape;
+  mlir::Value rows;
+  mlir::Value half; ///< the lower half of a word of which two loads bring one half each
+};
+
+/// Stores `values` (of one type) in the widest stores.
+void storeValues(mlir::ImplicitLocOpBuilder &b, llvm::ArrayRef<mlir::Value> values,
+                 mlir::Value pointer);
+/// `count` i32 words from `pointer`, in the widest loads.
+llvm::SmallVector<mlir::Value> loadWords(mlir::ImplicitLocOpBuilder &b, mlir::Value pointer,
+                                         int64_t count);
+
+} // namespace fp4

@@ -1,0 +1,179 @@
+//===- RowwiseQuantize.cpp - Kernels that stream along rows ---------------===//
+//
+// quantize with row-wise output, and dequantize. A thread loads the elements of all its blocks
+// before it looks at the first: what is in flight is what hides the latency of memory. What depends
+// on the tensor alone it computes while the loads are under way.
+//
+//===----------------------------------------------------------------------===//
+#include "BlockQuantizer.h"
+#include "Lowering.h"
+#include "RowBlocks.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace fp4;
+using numerics::Stage;
+
+namespace {
+
+/// The one-shot grid over the blocks of a matrix.
+class RowGrid {
+public:
+  RowGrid(KernelBuilder &kernel, const StreamMapping &mapping, RowBlocks::Shape shape, Value rows)
+      : kernel(kernel), mapping(mapping), shape(shape), hostBlocks(countOnHost(rows)),
+        inKernel(kernel.body(), shape, kernel.scalar(rows)) {}
+
+  RowBlocks &blocks() { return inKernel; }
+
+  /// The blocks of this thread.
+  SmallVector<RowBlocks::Position> positions();
+  void launch() {
+    ImplicitLocOpBuilder &host = kernel.host();
+    Value perCta = constIndex(host, mapping.blocksPerCta());
+    kernel.launch(arith::CeilDivUIOp::create(host, hostBlocks, perCta));
+  }
+
+private:
+  Value countOnHost(Value rows);
+
+  KernelBuilder &kernel;
+  StreamMapping mapping;
+  RowBlocks::Shape shape;
+  Value hostBlocks;
+  RowBlocks inKernel;
+};
+
+} // namespace
+
+/// Kernels number blocks with i32.
+Value RowGrid::countOnHost(Value rows) {
+  ImplicitLocOpBuilder &host = kernel.host();
+  Value count = RowBlocks::count(host, shape, rows);
+  Value most = arith::MinUIOp::create(host, count, constIndex(host, INT32_MAX));
+  pipe::ExpectSizeOp::create(host, "blocks of a tensor, which a kernel counts up to 2147483647,",
+                             count, most, "split the tensor along its rows");
+  return count;
+}
+
+SmallVector<RowBlocks::Position> RowGrid::positions() {
+  ImplicitLocOpBuilder &b = kernel.body();
+  Value cta = NVVM::BlockIdXOp::create(b, b.getI32Type());
+  Value thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
+  Value base = arith::MulIOp::create(b, cta, constI32(b, mapping.blocksPerCta()));
+  Value first = arith::AddIOp::create(b, base, thread);
+  bool isGuarded = RowBlocks::countPerRow(shape) % mapping.blocksPerCta() != 0;
+  SmallVector<RowBlocks::Position> positions;
+  for (int64_t i = 0; i < mapping.blocksPerThread; ++i) {
+    Value index = arith::AddIOp::create(b, first, constI32(b, i * mapping.threads));
+    positions.push_back(inKernel.position(index, isGuarded));
+  }
+  return positions;
+}
+
+/// The twin's arithmetic: every loaded bit takes part in what is stored, in as few operations as
+/// that takes.
+static BlockQuantizer::Block mixBits(ImplicitLocOpBuilder &b, ArrayRef<Value> words, Value amax,
+                                     int64_t codeWords) {
+  BlockQuantizer::Block block;
+  for (int64_t i = 0; i < codeWords; ++i) {
+    Value mixed = words[i];
+    for (size_t w = i + codeWords; w < words.size(); w += codeWords)
+      mixed = arith::XOrIOp::create(b, mixed, words[w]);
+    block.codes.push_back(mixed);
+  }
+  Value scale = words.back();
+  if (amax)
+    scale = arith::XOrIOp::create(b, scale,
+                                  arith::BitcastOp::create(b, b.getI32Type(), amax).getResult());
+  block.scale = arith::TruncIOp::create(b, b.getI8Type(), scale);
+  return block;
+}
+
+LogicalResult fp4::lowerRowwiseQuantize(QuantizeOp op, LoweringContext &context) {
+  const StreamMapping &mapping = context.mapping;
+  KernelBuilder kernel(op, "quantize", context.symbols, mapping.threads);
+  ImplicitLocOpBuilder &b = kernel.body();
+  auto type = cast<RankedTensorType>(op.getInput().getType());
+  auto scalesType = cast<RankedTensorType>(op.getScales().getType());
+  bool isTiled = scaleLayout(scalesType).has_value();
+
+  Value rows = kernel.hostRows(op.getInput());
+  Value input = kernel.input(op.getInput());
+  Value amaxPointer = op.getAmax() ? kernel.input(op.getAmax()) : Value();
+  Value data = kernel.output(op.getData(), rows), scales = kernel.output(op.getScales(), rows);
+  RowGrid grid(kernel, mapping,
+               {type.getDimSize(1), op.getBlockSize(), type.getElementTypeBitWidth() / 8, isTiled,
+                isTiled && (type.isDynamicDim(0) || type.getDimSize(0) % 128 != 0)},
+               rows);
+  RowBlocks &blocks = grid.blocks();
+
+  SmallVector<RowBlocks::Position> positions = grid.positions();
+  SmallVector<SmallVector<Value>> words;
+  for (const RowBlocks::Position &position : positions)
+    words.push_back(blocks.load(input, position));
+  Scalars scalars(b, context.target);
+  BlockQuantizer quantizer(scalars, b, op.getRecipe().resolve());
+  Value amax = amaxPointer ? load(b, b.getF32Type(), amaxPointer, 4) : Value();
+  if (!mapping.noArithmetic)
+    quantizer.setTensorAmax(amax);
+  for (auto [position, elements] : llvm::zip_equal(positions, words)) {
+    BlockQuantizer::Block block = mapping.noArithmetic
+                                      ? mixBits(b, elements, amax, op.getBlockSize() / 8)
+                                      : quantizer.quantize(elements, type.getElementType());
+    blocks.storeCodes(data, position, block.codes);
+    blocks.storeScale(scales, position, block.scale);
+  }
+  grid.launch();
+  return success();
+}
+
+/// Emits the values, of type `element`, of a block of packed codes with this scale byte (i8).
+static SmallVector<Value> dequantizeBlock(ImplicitLocOpBuilder &b, Scalars &scalars,
+                                          RecipeEmitter &recipe, ArrayRef<Value> words, Value scale,
+                                          Type element) {
+  recipe.set(RecipeOp::ScaleByte, arith::ExtUIOp::create(b, b.getI32Type(), scale));
+  recipe.emit(Stage::Block);
+  SmallVector<Value> values;
+  for (Value word : words)
+    values.append(scalars.unpackE2M1(word));
+  for (Value &value : values) {
+    recipe.set(RecipeOp::Element, value);
+    recipe.emit(Stage::Element);
+    value = recipe[recipe.program().element];
+    if (!element.isF32())
+      value = arith::TruncFOp::create(b, element, value);
+  }
+  return values;
+}
+
+LogicalResult fp4::lowerDequantize(DequantizeOp op, LoweringContext &context) {
+  const StreamMapping &mapping = context.mapping;
+  KernelBuilder kernel(op, "dequantize", context.symbols, mapping.threads);
+  ImplicitLocOpBuilder &b = kernel.body();
+  auto type = cast<RankedTensorType>(op.getResult().getType());
+
+  Value rows = kernel.hostRows(op.getData());
+  Value data = kernel.input(op.getData()), scales = kernel.input(op.getScales());
+  Value amaxPointer = op.getAmax() ? kernel.input(op.getAmax()) : Value();
+  Value result = kernel.output(op.getResult(), rows);
+  RowGrid grid(kernel, mapping,
+               {type.getDimSize(1), blockSize(op.getFormat()), type.getElementTypeBitWidth() / 8},
+               rows);
+  RowBlocks &blocks = grid.blocks();
+
+  SmallVector<RowBlocks::Position> positions = grid.positions();
+  SmallVector<std::pair<SmallVector<Value>, Value>> loaded;
+  for (const RowBlocks::Position &position : positions)
+    loaded.emplace_back(blocks.loadCodes(data, position), blocks.loadScale(scales, position));
+  Scalars scalars(b, context.target);
+  RecipeEmitter recipe(scalars, b, numerics::makeDequantizer(op.resolveRecipe()));
+  recipe.set(RecipeOp::TensorAmax, amaxPointer ? load(b, b.getF32Type(), amaxPointer, 4) : Value());
+  recipe.emit(Stage::Tensor);
+  for (auto [position, block] : llvm::zip_equal(positions, loaded))
+    blocks.storeElements(
+        result, position,
+        dequantizeBlock(b, scalars, recipe, block.first, block.second, type.getElementType()));
+  grid.launch();
+  return success();
+}
