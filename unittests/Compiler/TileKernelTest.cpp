@@ -47,16 +47,18 @@ std::string module(const Case &c) {
   auto data = [&](auto rows, auto columns) {
     return fmt::format("tensor<{}x{}xf4E2M1FN>", rows, columns);
   };
-  auto scales = [&](auto rows, uint64_t columns) {
-    return fmt::format("tensor<{}x{}x{}{}>", rows, (columns + c.blockSize() - 1) / c.blockSize(),
-                       c.nvfp4() ? "f8E4M3FN" : "f8E8M0FNU",
+  auto scales = [&](auto rows, auto blocks) {
+    return fmt::format("tensor<{}x{}x{}{}>", rows, blocks, c.nvfp4() ? "f8E4M3FN" : "f8E8M0FNU",
                        c.tiled ? ", #fp4.scale_layout<tiled_128x4>" : "");
   };
   std::string rows = c.dynamicRows ? "?" : std::to_string(c.rows), results;
+  std::string blocks =
+      c.dynamicRows ? "?" : std::to_string((c.rows + c.blockSize() - 1) / c.blockSize());
   if (c.rowwise)
-    results += data(rows, c.columns) + ", " + scales(rows, c.columns);
+    results += data(rows, c.columns) + ", " +
+               scales(rows, (c.columns + c.blockSize() - 1) / c.blockSize());
   if (c.columnwise)
-    results += (c.rowwise ? ", " : "") + data(c.columns, c.rows) + ", " + scales(c.columns, c.rows);
+    results += (c.rowwise ? ", " : "") + data(c.columns, rows) + ", " + scales(c.columns, blocks);
   std::string outputs = !c.columnwise ? "rowwise" : c.rowwise ? "both" : "columnwise";
   std::string input = fmt::format("tensor<{}x{}x{}>", rows, c.columns, numerics::stringify(c.type));
   int count = c.rowwise && c.columnwise ? 4 : 2;
@@ -167,6 +169,13 @@ TEST(TileKernel, BothOrientations) {
 TEST(TileKernel, Columnwise) {
   expectShapes({.rowwise = false}, {{48, 272}, {17, 33}});
   expectShapes({.rowwise = false, .tiled = true}, {{130, 80}});
+}
+
+TEST(TileKernel, DynamicRows) {
+  for (bool tiled : {false, true})
+    for (bool square : {false, true})
+      expectShapes({.square = square, .tiled = tiled, .dynamicRows = true},
+                   {{128, 144}, {131, 35}});
 }
 
 TEST(TileKernel, SquareBlocks) {

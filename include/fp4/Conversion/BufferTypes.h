@@ -12,7 +12,10 @@
 // f4E2M1FN is packed two to a byte, even k in the low nibble. P is K/2 rounded up to 16, because TMA
 // wants such a pitch; bytes between K/2 and P are never read. Users have dense rows, P = K/2: the
 // type of a buffer at a function boundary is userBufferType. Padding bytes of tiled scales are zero.
-// Only the rows R may be dynamic.
+//
+// The rows R may be dynamic. Columns are dynamic where they are the rows of another tensor, which is
+// so in the transposed outputs of a quantization. Their f4E2M1FN buffer is a view, K/2 bytes of each
+// of P: memref<RxK/2xi8, strided<[P, 1]>>, here and at function boundaries.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -29,18 +32,23 @@ int64_t denseRowBytes(int64_t columns);
 /// Bytes from one row of packed fp4 elements to the next in a buffer that the compiler owns.
 int64_t paddedRowBytes(int64_t columns);
 
-/// The buffer of `type` in device memory; null if `type` has none (dynamic columns, or an element
-/// type that is neither a byte multiple nor f4E2M1FN).
+/// The buffer of `type` in device memory; null if `type` has none (dynamic columns of other types
+/// than f4E2M1FN and scales, or an element type that is neither a byte multiple nor f4E2M1FN).
 mlir::MemRefType deviceBufferType(mlir::RankedTensorType type);
 
 /// The buffer of `type` as a user passes or receives it; equals deviceBufferType unless rows of
 /// packed fp4 elements are padded there.
 mlir::MemRefType userBufferType(mlir::RankedTensorType type);
 
-/// The dynamic sizes of deviceBufferType(type), given the number of logical rows as an index. Empty
-/// for static types, when `rows` may be null.
+/// The dynamic sizes of deviceBufferType(type), given the number of logical rows and columns as an
+/// index, each of which may be null where it is static.
 llvm::SmallVector<mlir::Value> bufferDynamicSizes(mlir::OpBuilder &builder, mlir::Location loc,
-                                                  mlir::RankedTensorType type, mlir::Value rows);
+                                                  mlir::RankedTensorType type, mlir::Value rows,
+                                                  mlir::Value columns = {});
+
+/// Allocates the device buffer of `type`; rows and columns as above.
+mlir::Value allocateBuffer(mlir::OpBuilder &builder, mlir::Location loc,
+                           mlir::RankedTensorType type, mlir::Value rows, mlir::Value columns = {});
 
 /// The number of logical rows of `buffer`, which holds a tensor of `type`, as an index. `type` is a
 /// matrix and either static or row-major: the rows of dynamic tiled scales cannot be recovered.

@@ -4,6 +4,7 @@
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -21,30 +22,40 @@ int64_t fp4::paddedRowBytes(int64_t columns) {
   return llvm::alignTo(denseRowBytes(columns), kPitchBytes);
 }
 
-static int64_t rowTiles(int64_t rows) {
-  if (ShapedType::isDynamic(rows))
-    return rows;
-  return llvm::divideCeil(rows, kTileRows);
+/// ceil(size / n), dynamic where `size` is.
+static int64_t quotientUp(int64_t size, int64_t n) {
+  return ShapedType::isDynamic(size) ? size : static_cast<int64_t>(llvm::divideCeil(size, n));
+}
+
+/// Packed rows of a dynamic length: some bytes of every row of a wider buffer.
+static MemRefType packedView(RankedTensorType type) {
+  auto layout = StridedLayoutAttr::get(type.getContext(), 0, {ShapedType::kDynamic, 1});
+  return MemRefType::get(type.getShape(), IntegerType::get(type.getContext(), 8), layout);
 }
 
 static MemRefType bufferType(RankedTensorType type, int64_t (*rowBytes)(int64_t)) {
   Type byte = IntegerType::get(type.getContext(), 8);
   Type element = type.getElementType();
-  if (type.getRank() > 0 && llvm::is_contained(type.getShape().drop_front(), ShapedType::kDynamic))
+  bool dynamicColumns =
+      type.getRank() > 0 && llvm::is_contained(type.getShape().drop_front(), ShapedType::kDynamic);
+  if (dynamicColumns && type.getRank() != 2)
     return {};
   if (fp4::scaleLayout(type)) {
-    int64_t blockTiles = llvm::divideCeil(type.getDimSize(1), kTileBlocks);
-    return MemRefType::get({rowTiles(type.getDimSize(0)), blockTiles, kTileRows * kTileBlocks},
-                           byte);
+    int64_t tiles[] = {quotientUp(type.getDimSize(0), kTileRows),
+                       quotientUp(type.getDimSize(1), kTileBlocks), kTileRows * kTileBlocks};
+    return MemRefType::get(tiles, byte);
   }
   if (isa<Float4E2M1FNType>(element)) {
     if (type.getRank() != 2)
       return {};
-    return MemRefType::get({type.getDimSize(0), rowBytes(type.getDimSize(1))}, byte);
+    return dynamicColumns
+               ? packedView(type)
+               : MemRefType::get({type.getDimSize(0), rowBytes(type.getDimSize(1))}, byte);
   }
   if (fp4::isScaleElementType(element))
     return MemRefType::get(type.getShape(), byte);
-  if (type.getEncoding() || !element.isIntOrFloat() || element.getIntOrFloatBitWidth() % 8 != 0)
+  if (dynamicColumns || type.getEncoding() || !element.isIntOrFloat() ||
+      element.getIntOrFloatBitWidth() % 8 != 0)
     return {};
   return MemRefType::get(type.getShape(), element);
 }
@@ -54,13 +65,43 @@ MemRefType fp4::deviceBufferType(RankedTensorType type) { return bufferType(type
 MemRefType fp4::userBufferType(RankedTensorType type) { return bufferType(type, denseRowBytes); }
 
 SmallVector<Value> fp4::bufferDynamicSizes(OpBuilder &builder, Location loc, RankedTensorType type,
-                                           Value rows) {
-  if (type.getRank() == 0 || !type.isDynamicDim(0))
-    return {};
-  if (!scaleLayout(type))
-    return {rows};
-  Value tile = arith::ConstantIndexOp::create(builder, loc, kTileRows);
-  return {arith::CeilDivUIOp::create(builder, loc, rows, tile)};
+                                           Value rows, Value columns) {
+  auto quotient = [&](Value size, int64_t n) -> Value {
+    if (n == 1)
+      return size;
+    return arith::CeilDivUIOp::create(builder, loc, size,
+                                      arith::ConstantIndexOp::create(builder, loc, n));
+  };
+  SmallVector<Value> sizes;
+  bool tiled = scaleLayout(type).has_value();
+  if (type.getRank() > 0 && type.isDynamicDim(0))
+    sizes.push_back(quotient(rows, tiled ? kTileRows : 1));
+  bool packed = isa<Float4E2M1FNType>(type.getElementType());
+  if (type.getRank() > 1 && type.isDynamicDim(1))
+    sizes.push_back(quotient(columns, tiled ? kTileBlocks : packed ? 2 : 1));
+  return sizes;
+}
+
+Value fp4::allocateBuffer(OpBuilder &builder, Location loc, RankedTensorType type, Value rows,
+                          Value columns) {
+  MemRefType buffer = deviceBufferType(type);
+  SmallVector<Value> sizes = bufferDynamicSizes(builder, loc, type, rows, columns);
+  auto allocate = [&](MemRefType memory, ValueRange sizes) {
+    return gpu::AllocOp::create(builder, loc, memory, /*asyncToken=*/Type(), ValueRange(), sizes,
+                                ValueRange())
+        .getMemref();
+  };
+  if (buffer.getLayout().isIdentity())
+    return allocate(buffer, sizes);
+  Value pitch = arith::ConstantIndexOp::create(builder, loc, kPitchBytes);
+  Value bytes = sizes.back();
+  sizes.back() = arith::MulIOp::create(
+      builder, loc, arith::CeilDivUIOp::create(builder, loc, bytes, pitch), pitch);
+  Value memory = allocate(MemRefType::get(buffer.getShape(), buffer.getElementType()), sizes);
+  SmallVector<OpFoldResult> offsets(2, builder.getIndexAttr(0)),
+      strides(2, builder.getIndexAttr(1));
+  SmallVector<OpFoldResult> shape = {memref::getMixedSize(builder, loc, memory, 0), bytes};
+  return memref::SubViewOp::create(builder, loc, buffer, memory, offsets, shape, strides);
 }
 
 Value fp4::logicalRows(OpBuilder &builder, Location loc, RankedTensorType type, Value buffer) {

@@ -56,12 +56,9 @@ Value KernelBuilder::hostRows(Value tensor) {
                      buffer(tensor));
 }
 
-Value KernelBuilder::allocate(Value result, Value rows) {
+Value KernelBuilder::allocate(Value result, Value rows, Value columns) {
   auto type = cast<RankedTensorType>(result.getType());
-  SmallVector<Value> sizes = bufferDynamicSizes(hostBuilder, hostBuilder.getLoc(), type, rows);
-  Value memory = gpu::AllocOp::create(hostBuilder, deviceBufferType(type), /*asyncToken=*/Type(),
-                                      ValueRange(), sizes, ValueRange())
-                     .getMemref();
+  Value memory = allocateBuffer(hostBuilder, hostBuilder.getLoc(), type, rows, columns);
   result.replaceAllUsesWith(
       UnrealizedConversionCastOp::create(hostBuilder, type, memory).getResult(0));
   return memory;
@@ -85,8 +82,8 @@ Value KernelBuilder::input(Value tensor) {
   return pointer(buffer(tensor), cast<RankedTensorType>(tensor.getType()));
 }
 
-Value KernelBuilder::output(Value result, Value rows) {
-  return pointer(allocate(result, rows), cast<RankedTensorType>(result.getType()));
+Value KernelBuilder::output(Value result, Value rows, Value columns) {
+  return pointer(allocate(result, rows, columns), cast<RankedTensorType>(result.getType()));
 }
 
 Value KernelBuilder::scalar(Value hostValue) {

@@ -45,16 +45,16 @@ public:
   mlir::Value buffer(mlir::Value tensor);
   /// Logical rows of a row-major matrix as an index, before the launch.
   mlir::Value hostRows(mlir::Value tensor);
-  /// Allocates the buffer of `result`, which has `rows` logical rows (null where static), and
-  /// replaces every use of `result` by it. Returns the buffer.
-  mlir::Value allocate(mlir::Value result, mlir::Value rows);
+  /// Allocates the buffer of `result`, which has `rows` logical rows and `columns` columns (null
+  /// where static), and replaces every use of `result` by it. Returns the buffer.
+  mlir::Value allocate(mlir::Value result, mlir::Value rows, mlir::Value columns = {});
 
   /// Adds a kernel operand for a buffer that holds a tensor of `type`. Returns the pointer.
   mlir::Value pointer(mlir::Value buffer, mlir::RankedTensorType type);
   /// Adds a kernel operand for the buffer of an operand tensor. Returns the pointer.
   mlir::Value input(mlir::Value tensor);
   /// Adds a kernel operand for the buffer of a result that it allocates. Returns the pointer.
-  mlir::Value output(mlir::Value result, mlir::Value rows);
+  mlir::Value output(mlir::Value result, mlir::Value rows, mlir::Value columns = {});
   /// Adds a scalar kernel operand; an index becomes an i32. Returns it in the kernel.
   mlir::Value scalar(mlir::Value hostValue);
 

@@ -84,10 +84,14 @@ private:
       rowwiseOperands = {kernel.output(op.getData(), hostRows),
                          kernel.output(op.getScales(), hostRows), amax, isTiled(op.getScales())};
     if (op.hasColumnwise()) {
-      Value data = op.getColumnwiseData(), scales = op.getColumnwiseScales();
-      bool tiled = isTiled(scales);
-      columnwiseOperands = {kernel.output(data, Value()), kernel.output(scales, Value()),
-                            columnwiseAmax ? columnwiseAmax : amax, tiled};
+      Value data = op.getColumnwiseData(), scales = op.getColumnwiseScales(), none;
+      Value blocks;
+      if (rows.isDynamic())
+        blocks = arith::CeilDivUIOp::create(kernel.host(), hostRows,
+                                            constIndex(kernel.host(), plan.blockSize));
+      columnwiseOperands = {kernel.output(data, none, hostRows),
+                            kernel.output(scales, none, blocks),
+                            columnwiseAmax ? columnwiseAmax : amax, isTiled(scales)};
     }
     if (rows.isDynamic())
       rows.value = kernel.scalar(hostRows);

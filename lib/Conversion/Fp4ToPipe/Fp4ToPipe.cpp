@@ -80,10 +80,7 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
                              adaptor.getLhs());
     if (shape.dynamicRows())
       checkScaleRows(rewriter, op, adaptor.getLhsScales(), rows);
-    auto sizes = bufferDynamicSizes(rewriter, loc, resultType, rows);
-    Value result = gpu::AllocOp::create(rewriter, loc, deviceBufferType(resultType), Type(),
-                                        ValueRange(), sizes, ValueRange())
-                       .getMemref();
+    Value result = allocateBuffer(rewriter, loc, resultType, rows);
 
     auto module = op->getParentOfType<ModuleOp>();
     gpu::GPUModuleOp kernels = createKernelModule(rewriter, module, op);

@@ -33,11 +33,14 @@ Value castTo(OpBuilder &builder, Location loc, Type type, Value value) {
   return UnrealizedConversionCastOp::create(builder, loc, type, value).getResult(0);
 }
 
-/// The sizes of `buffer`'s dynamic dimensions; only the first can be dynamic.
+/// The sizes of `buffer`'s dynamic dimensions.
 SmallVector<Value> dynamicSizes(OpBuilder &builder, Location loc, Value buffer) {
-  if (cast<MemRefType>(buffer.getType()).hasStaticShape())
-    return {};
-  return {memref::DimOp::create(builder, loc, buffer, 0)};
+  auto type = cast<MemRefType>(buffer.getType());
+  SmallVector<Value> sizes;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    if (type.isDynamicDim(dim))
+      sizes.push_back(memref::DimOp::create(builder, loc, buffer, dim));
+  return sizes;
 }
 
 /// The first columns of `buffer`, as many as `type` has.
@@ -53,9 +56,12 @@ Value leadingColumns(OpBuilder &builder, Location loc, Value buffer, MemRefType 
 
 /// A new buffer of `type` with the contents of `source`, whose rows may be wider or narrower.
 Value copyTo(OpBuilder &builder, Location loc, MemRefType type, Value source) {
-  Value copy = gpu::AllocOp::create(builder, loc, type, /*asyncToken=*/Type(), ValueRange(),
+  auto memory = MemRefType::get(type.getShape(), type.getElementType()); // dense
+  Value copy = gpu::AllocOp::create(builder, loc, memory, /*asyncToken=*/Type(), ValueRange(),
                                     dynamicSizes(builder, loc, source), ValueRange())
                    .getMemref();
+  if (memory != type)
+    copy = memref::CastOp::create(builder, loc, type, copy);
   auto sourceType = cast<MemRefType>(source.getType());
   bool wider = type.getRank() == 2 && type.getDimSize(1) > sourceType.getDimSize(1);
   Value from = wider ? source : leadingColumns(builder, loc, source, type);
@@ -80,6 +86,12 @@ MemRefType userBuffer(Type type) {
   return tensor && !isEmpty ? fp4::userBufferType(tensor) : MemRefType();
 }
 
+/// Results can have them, whose descriptors the function writes.
+bool hasDynamicColumns(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  return tensor.getRank() > 1 && tensor.isDynamicDim(1);
+}
+
 /// One function on its way from tensors to buffers.
 class FunctionFinalizer {
 public:
@@ -102,7 +114,7 @@ public:
 private:
   LogicalResult checkSignature() {
     for (auto [number, type] : llvm::enumerate(function.getArgumentTypes()))
-      if (!userBuffer(type))
+      if (!userBuffer(type) || hasDynamicColumns(type))
         return unsupportedType(function, "argument", number, type);
     for (auto [number, type] : llvm::enumerate(function.getResultTypes()))
       if (!userBuffer(type))
@@ -147,6 +159,8 @@ private:
   /// True for a buffer that this function allocated and that is not yet another result.
   static bool isOwn(Value buffer, const llvm::SmallPtrSetImpl<void *> &returned) {
     Operation *producer = buffer.getDefiningOp();
+    if (auto view = dyn_cast_or_null<memref::SubViewOp>(producer)) // see allocateBuffer
+      producer = view.getSource().getDefiningOp();
     return producer && isa<gpu::AllocOp>(producer) &&
            !returned.contains(buffer.getAsOpaquePointer());
   }
@@ -254,8 +268,8 @@ private:
   OpBuilder builder;
 };
 
-/// Symbols of the C ABI and of what an emitted library exports: a function of such a name would take
-/// their place.
+/// Symbols of the C ABI and of what an emitted library exports: a function of such a name would
+/// take their place.
 LogicalResult checkName(func::FuncOp function) {
   StringRef name = function.getName();
   for (StringRef reserved : {"fp4rt_", "fp4_entry_", "fp4_manifest", "_mlir_ciface_"})

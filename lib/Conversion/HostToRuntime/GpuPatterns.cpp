@@ -120,10 +120,12 @@ struct MemcpyLowering : ConvertOpToLLVMPattern<gpu::MemcpyOp> {
       width = dstPitch = srcPitch = byteSize(rewriter, loc, srcType, adaptor.getSrc());
       height = constantInt(rewriter, loc, 64, 1);
     } else {
-      width = constantInt(rewriter, loc, 64, srcType.getDimSize(1) * elementBytes(srcType));
-      height = MemRefDescriptor(adaptor.getSrc()).size(rewriter, loc, 0);
-      dstPitch = pitch(rewriter, loc, dstType);
-      srcPitch = pitch(rewriter, loc, srcType);
+      MemRefDescriptor source(adaptor.getSrc());
+      width = bytes(rewriter, loc, srcType, srcType.getDimSize(1),
+                    [&] { return source.size(rewriter, loc, 1); });
+      height = source.size(rewriter, loc, 0);
+      dstPitch = pitch(rewriter, loc, dstType, adaptor.getDst());
+      srcPitch = pitch(rewriter, loc, srcType, adaptor.getSrc());
     }
     fp4::callRuntime(rewriter, loc, moduleOf(op), RuntimeFunction::Memcpy2D,
                      {dst, dstPitch, src, srcPitch, width, height});
@@ -132,19 +134,27 @@ struct MemcpyLowering : ConvertOpToLLVMPattern<gpu::MemcpyOp> {
   }
 
 private:
-  /// A matrix of contiguous rows with static width and pitch.
+  /// A matrix of contiguous rows.
   static bool isRows(MemRefType type) {
     SmallVector<int64_t> strides;
     int64_t offset;
-    return type.getRank() == 2 && !type.isDynamicDim(1) &&
-           succeeded(type.getStridesAndOffset(strides, offset)) && strides[1] == 1 &&
-           !ShapedType::isDynamic(strides[0]);
+    return type.getRank() == 2 && succeeded(type.getStridesAndOffset(strides, offset)) &&
+           strides[1] == 1;
   }
-  static Value pitch(OpBuilder &builder, Location loc, MemRefType type) {
+  /// Bytes of `count` elements, or of as many as the descriptor says.
+  static Value bytes(OpBuilder &builder, Location loc, MemRefType type, int64_t count,
+                     llvm::function_ref<Value()> recorded) {
+    if (!ShapedType::isDynamic(count))
+      return constantInt(builder, loc, 64, count * elementBytes(type));
+    return LLVM::MulOp::create(builder, loc, recorded(),
+                               constantInt(builder, loc, 64, elementBytes(type)));
+  }
+  static Value pitch(OpBuilder &builder, Location loc, MemRefType type, Value descriptor) {
     SmallVector<int64_t> strides;
     int64_t offset;
     (void)type.getStridesAndOffset(strides, offset);
-    return constantInt(builder, loc, 64, strides[0] * elementBytes(type));
+    return bytes(builder, loc, type, strides[0],
+                 [&] { return MemRefDescriptor(descriptor).stride(builder, loc, 0); });
   }
 };
 

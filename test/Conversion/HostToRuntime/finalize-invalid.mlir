@@ -17,6 +17,14 @@ func.func @columns(%x: tensor<4x8xbf16>) -> tensor<4x?xbf16> {
 
 // -----
 
+// expected-error@+2 {{argument 0 of 'transposed' must be a tensor with a device buffer, but got 'tensor<4x?xf4E2M1FN>'}}
+// expected-note@+1 {{only the rows are dynamic}}
+func.func @transposed(%q: tensor<4x?xf4E2M1FN>) {
+  return
+}
+
+// -----
+
 func.func @elementwise(%x: tensor<4x8xbf16>) -> tensor<4x8xbf16> {
   // expected-error@+2 {{'arith.addf' computes on tensors and has no kernel}}
   // expected-note@+1 {{host functions consist of fp4 operations}}

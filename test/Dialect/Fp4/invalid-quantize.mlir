@@ -191,16 +191,15 @@ func.func @quantize_results(%x: tensor<32x32xbf16>) {
 // -----
 
 // quantize (C3)
-func.func @quantize_nvfp4_rows(%ok: tensor<24x40xbf16>, %bad: tensor<?x40xbf16>, %ax: tensor<f32>) {
-  %0:2 = fp4.quantize %ok amax %ax
-      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, outputs = #fp4.outputs<columnwise>}
-      : (tensor<24x40xbf16>, tensor<f32>) -> (tensor<40x24xf4E2M1FN>, tensor<40x2xf8E4M3FN>)
-  // NVFP4 rows may end in a shorter block; their length must be known.
-  // expected-error @+2 {{operand 'input' must have a static dimension 0, but got 'tensor<?x40xbf16>'}}
-  // expected-note @+1 {{blocks are cut along it}}
-  %1:2 = fp4.quantize %bad amax %ax
-      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, outputs = #fp4.outputs<columnwise>}
-      : (tensor<?x40xbf16>, tensor<f32>) -> (tensor<40x?xf4E2M1FN>, tensor<40x?xf8E4M3FN>)
+func.func @quantize_mxfp4_rows(%ok: tensor<64x40xbf16>, %bad: tensor<?x40xbf16>) {
+  %0:2 = fp4.quantize %ok
+      {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>, outputs = #fp4.outputs<columnwise>}
+      : (tensor<64x40xbf16>) -> (tensor<40x64xf4E2M1FN>, tensor<40x2xf8E8M0FNU>)
+  // expected-error @+2 {{operand 'input' must have a dimension 0 that is a multiple of 32, but got ?}}
+  // expected-note @+1 {{a block of format mxfp4 has 32 elements}}
+  %1:2 = fp4.quantize %bad
+      {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>, outputs = #fp4.outputs<columnwise>}
+      : (tensor<?x40xbf16>) -> (tensor<40x?xf4E2M1FN>, tensor<40x?xf8E8M0FNU>)
   return
 }
 

@@ -281,7 +281,7 @@ func.func @store(%v: vector<32xbf16>, %y: !pipe.global<?x512xbf16>, %c: i32) {
 
 func.func @store(%v: vector<32xbf16>, %y: !pipe.global<128x512xf32>, %c: i32) {
   // (C118)
-  // expected-error @+1 {{destination must be a buffer of 'bf16' and rank 2, but got '!pipe.global<128x512xf32>'}}
+  // expected-error @+1 {{destination must be a buffer of 'bf16' and rank 2 with static columns, but got '!pipe.global<128x512xf32>'}}
   pipe.store %v, %y[%c, %c] : vector<32xbf16>, !pipe.global<128x512xf32>
   return
 }

@@ -95,14 +95,7 @@ LogicalResult verify::verifyBlockMultiple(const Checked &value, int64_t dimensio
 }
 
 LogicalResult verify::verifyBlockAxis(const Checked &value, int64_t dimension, Format format) {
-  if (format == Format::MXFP4)
-    return verifyBlockMultiple(value, dimension, format);
-  if (!value.type.isDynamicDim(dimension))
-    return success();
-  auto diag = value.must("have a static dimension " + Twine(dimension));
-  diag.attachNote() << "blocks are cut along it; the other dimension of rowwise outputs may be "
-                       "dynamic";
-  return diag;
+  return format == Format::MXFP4 ? verifyBlockMultiple(value, dimension, format) : success();
 }
 
 LogicalResult verify::verifyRowMajor(const Checked &scales) {

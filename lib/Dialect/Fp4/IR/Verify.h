@@ -39,8 +39,8 @@ mlir::LogicalResult verifyMultiple(const Checked &value, int64_t dimension, int6
                                    const llvm::Twine &why);
 /// The same for whole blocks of `format`.
 mlir::LogicalResult verifyBlockMultiple(const Checked &value, int64_t dimension, Format format);
-/// `dimension` is a contraction axis that quantizers can cut: static; whole blocks for mxfp4, whose
-/// blocks have no remainder.
+/// `dimension` is a contraction axis that quantizers can cut: whole blocks for mxfp4, whose blocks
+/// have no remainder.
 mlir::LogicalResult verifyBlockAxis(const Checked &value, int64_t dimension, Format format);
 
 mlir::RankedTensorType rankedType(mlir::Value value);

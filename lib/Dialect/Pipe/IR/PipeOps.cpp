@@ -170,6 +170,8 @@ LogicalResult LoadScalesOp::verify() {
   if (source.getElementType() != tile.getElementType()) // (C111)
     return emitOpError() << "tile must have the source's element type " << source.getElementType()
                          << ", but got " << tile.getElementType();
+  if (source.hasDynamicColumns())
+    return emitOpError() << "source must have static columns, but got " << source;
   if (tile.getRows() > kScaleBlockRows && ShapedType::isDynamic(source.getShape()[0]))
     return emitOpError() << "source must have static rows for a tile of " << tile.getRows()
                          << " rows, but got " << source;
@@ -307,9 +309,10 @@ LogicalResult StoreOp::verify() {
   GlobalType dest = getDest().getType();
   auto vector = cast<VectorType>(getValue().getType());
   int64_t count = vector.getNumElements();
-  if (dest.getRank() != 2 || dest.getElementType() != vector.getElementType()) // (C118)
+  if (dest.getRank() != 2 || dest.hasDynamicColumns() || // (C118)
+      dest.getElementType() != vector.getElementType())
     return emitOpError() << "destination must be a buffer of " << vector.getElementType()
-                         << " and rank 2, but got " << dest;
+                         << " and rank 2 with static columns, but got " << dest;
   if (!llvm::isPowerOf2_64(count))
     return emitOpError() << "vector must have a power of two of elements, but got " << count;
   if (isa<Float4E2M1FNType>(vector.getElementType()) && count < 32)

@@ -186,6 +186,9 @@ MemRefType fp4::pipe::getBufferType(GlobalType type) {
         {type.getScaleBlockRows(), type.getScaleBlockColumns(), kScaleBlockBytes},
         builder.getI8Type());
   int64_t rows = type.getShape()[0];
+  if (isa<Float4E2M1FNType>(element) && type.hasDynamicColumns())
+    return MemRefType::get(type.getShape(), builder.getI8Type(),
+                           StridedLayoutAttr::get(type.getContext(), 0, {ShapedType::kDynamic, 1}));
   if (isa<Float4E2M1FNType>(element))
     return MemRefType::get({rows, type.getRowPitch()}, builder.getI8Type());
   if (scaleBlockSize(element))
@@ -228,8 +231,6 @@ LogicalResult GlobalType::verify(EmitError emitError, ArrayRef<int64_t> shape, T
   if (shape.size() == 1 && element.getIntOrFloatBitWidth() % 8)
     return emitError() << "global buffer of 1 dimension must have elements of whole bytes, but got "
                        << element;
-  if (shape.size() == 2 && ShapedType::isDynamic(shape[1]))
-    return emitError() << "only dimension 0 of a global buffer may be dynamic";
   if (layout != Layout::Linear && layout != Layout::Tiled128x4)
     return emitError() << "layout of a global buffer must be linear or tiled_128x4, but got "
                        << stringifyLayout(layout);

@@ -37,8 +37,9 @@ def Pipe_GlobalType : Pipe_TileType<"Global", "global"> {
   let description = [{
     A row-major device buffer of a logical tensor, passed to a kernel as a pointer to global memory.
     Rank 0 (`!pipe.global<f32>`) is one scalar, rank 1 a vector such as the seed and offset of
-    random numbers, rank 2 a matrix; only dimension 0 may be dynamic. Rows of `f4E2M1FN` hold two
-    elements per byte (even column in the low nibble) with a pitch of the next multiple of 16 bytes.
+    random numbers, rank 2 a matrix. Rows of `f4E2M1FN` hold two elements per byte (even column in
+    the low nibble) with a pitch of the next multiple of 16 bytes. Dimension 0 may be dynamic, and
+    so may dimension 1 of a buffer that no tile operation touches.
     With layout `tiled_128x4` the buffer holds scale factors in 512-byte blocks of 128 rows by 4
     columns, blocks of one row of blocks contiguous, missing scales zero.
 
@@ -50,7 +51,12 @@ def Pipe_GlobalType : Pipe_TileType<"Global", "global"> {
     /// Bytes from one row to the next of a linear buffer.
     int64_t getRowPitch() const;
     /// 512-byte blocks per row of blocks of a tiled_128x4 buffer: ceil(columns / 4).
-    int64_t getScaleBlockColumns() const { return (getShape()[1] + 3) / 4; }
+    int64_t getScaleBlockColumns() const {
+      return hasDynamicColumns() ? ::mlir::ShapedType::kDynamic : (getShape()[1] + 3) / 4;
+    }
+    bool hasDynamicColumns() const {
+      return getRank() > 1 && ::mlir::ShapedType::isDynamic(getShape()[1]);
+    }
     /// Rows of 512-byte blocks, ceil(rows / 128), or ShapedType::kDynamic.
     int64_t getScaleBlockRows() const;
   }];
