@@ -170,12 +170,11 @@ uint64_t TensorMap::transactionBytes() const {
   return boxElements() * tensorMapTypeBits(elementType) / 8;
 }
 
-Expected<TensorMap::Encoded> TensorMap::encodeSimulator() const {
-  FP4_TRY(validate());
+TensorMap::Encoded TensorMap::packSimulator() const {
   Packed p{};
   p.magic = magic;
   p.address = address;
-  for (unsigned i = 0; i < rank; ++i) {
+  for (unsigned i = 0; i < maxRank; ++i) {
     p.dims[i] = dims[i] - 1;
     p.box[i] = static_cast<uint16_t>(box[i]);
     p.elementStrides[i] = static_cast<uint8_t>(elementStrides[i]);
@@ -192,7 +191,12 @@ Expected<TensorMap::Encoded> TensorMap::encodeSimulator() const {
   return out;
 }
 
-Expected<TensorMap> TensorMap::decodeSimulator(std::span<const std::byte, encodedBytes> bytes) {
+Expected<TensorMap::Encoded> TensorMap::encodeSimulator() const {
+  FP4_TRY(validate());
+  return packSimulator();
+}
+
+Expected<TensorMap> TensorMap::unpackSimulator(std::span<const std::byte, encodedBytes> bytes) {
   Packed p;
   std::memcpy(&p, bytes.data(), sizeof(p));
   const auto swizzle = swizzleFromTensorMapCode(p.swizzle);
@@ -204,7 +208,7 @@ Expected<TensorMap> TensorMap::decodeSimulator(std::span<const std::byte, encode
   map.elementType = static_cast<TensorMapType>(p.elementType);
   map.rank = p.rank;
   map.address = p.address;
-  for (unsigned i = 0; i < map.rank; ++i) {
+  for (unsigned i = 0; i < maxRank; ++i) {
     map.dims[i] = p.dims[i] + 1;
     map.box[i] = p.box[i];
     map.elementStrides[i] = p.elementStrides[i];
@@ -214,7 +218,13 @@ Expected<TensorMap> TensorMap::decodeSimulator(std::span<const std::byte, encode
   map.swizzle = *swizzle;
   map.interleave = static_cast<TensorMapInterleave>(p.interleave);
   map.oobFill = static_cast<TensorMapOobFill>(p.oobFill);
-  FP4_TRY(map.validate());
+  return map;
+}
+
+Expected<TensorMap> TensorMap::decodeSimulator(std::span<const std::byte, encodedBytes> bytes) {
+  auto map = unpackSimulator(bytes);
+  FP4_TRY(map);
+  FP4_TRY(map->validate());
   return map;
 }
 

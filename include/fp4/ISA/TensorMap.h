@@ -81,6 +81,11 @@ struct TensorMap {
   Expected<Encoded> encodeSimulator() const;
   /// Fails on bytes that encodeSimulator did not write.
   static Expected<TensorMap> decodeSimulator(std::span<const std::byte, encodedBytes> bytes);
+
+  /// The same without validation, for a map that is edited field by field (tensormap.replace).
+  /// unpackSimulator fails only on bytes that packSimulator did not write.
+  Encoded packSimulator() const;
+  static Expected<TensorMap> unpackSimulator(std::span<const std::byte, encodedBytes> bytes);
 };
 
 } // namespace fp4::hw

@@ -1,8 +1,10 @@
 //===- TensorCopy.cpp - cp.async.bulk.tensor ------------------------------===//
 //
-// PTX ISA, "Data Movement and Conversion Instructions: Tensor copy". One box per active lane, tile
-// mode. Insn::m: 0 destination space is shared::cta, 1 multicast, 2 cta_group (1 or 2), 3 reduction
-// + 1 (0: none), 4 dimensions. Cache hints are accepted and have no effect.
+// PTX ISA, "Data Movement and Conversion Instructions: Tensor copy". One box per active lane in
+// tile mode; in the modes tile::gather4 and tile::scatter4 four boxes of one row each, which lie
+// one after the other in shared memory. Insn::m: 0 destination space is shared::cta, 1 multicast, 2
+// cta_group (1 or 2), 3 reduction + 1 (0: none), 4 dimensions, 5 four rows. Cache hints are
+// accepted and have no effect.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Async/Reduction.h"
@@ -40,25 +42,60 @@ MapPtr tensorMap(ExecContext &cx, const Insn &insn, const Operand &o, int lane) 
   return std::make_shared<const TensorMap>(*map);
 }
 
-bool coordinates(ExecContext &cx, const Insn &insn, const Operand &o, int lane, Coordinates &at) {
+/// What one lane asks for.
+struct Request {
+  MapPtr map;                     ///< its box is what `boxes` are copies of
+  MapPtr tile;                    ///< its box is what lies in shared memory
+  std::vector<Coordinates> boxes; ///< one, or four rows
+  uint32_t shared = 0, barrier = 0;
+};
+
+constexpr unsigned gatheredRows = 4;
+
+/// Fills `boxes`: {x, y, ...}, or {x, y0, y1, y2, y3} where four rows are copied.
+bool coordinates(ExecContext &cx, const Insn &insn, const Operand &o, int lane, Request &request) {
   const Operand *elements = cx.elements(o);
-  if (cx.elementCount(o) != insn.m[4]) {
-    cx.fail(fmt::format("a .{}d copy expects {} coordinates, but got {}", insn.m[4], insn.m[4],
-                        cx.elementCount(o)));
+  const unsigned count = insn.m[5] ? 1 + gatheredRows : insn.m[4];
+  if (cx.elementCount(o) != count) {
+    cx.fail(fmt::format("a .{}d copy{} expects {} coordinates, but got {}", insn.m[4],
+                        insn.m[5] ? " of four rows" : "", count, cx.elementCount(o)));
     return false;
   }
-  at = {};
-  for (unsigned d = 0; d < insn.m[4]; ++d)
+  Coordinates at{};
+  for (unsigned d = 0; d < count; ++d)
     at[d] = static_cast<int32_t>(cx.scalar(elements[d], lane));
+  request.boxes = {at};
+  if (insn.m[5]) {
+    request.boxes.clear();
+    for (unsigned i = 0; i < gatheredRows; ++i)
+      request.boxes.push_back({at[0], at[1 + i]});
+  }
   return true;
 }
 
-/// What one lane asks for.
-struct Request {
-  MapPtr map;
-  Coordinates at{};
-  uint32_t shared = 0, barrier = 0;
-};
+/// Reads the map that `o` names and checks the boxes against it.
+bool mapAndBoxes(ExecContext &cx, const Insn &insn, const Operand &o, int lane, bool store,
+                 Request &request) {
+  request.map = request.tile = tensorMap(cx, insn, o, lane);
+  if (!request.map)
+    return false;
+  if (insn.m[5] && request.map->box[1] != 1) {
+    cx.fail(
+        fmt::format("a copy of four rows expects a tensor map with a box of one row, but got {}",
+                    request.map->box[1]),
+        "", lane);
+    return false;
+  }
+  for (const Coordinates &at : request.boxes)
+    if (Status ok = checkBox(*request.map, at, request.shared, store); !ok)
+      return failHere(cx, std::move(ok.error()), lane), false;
+  if (insn.m[5]) {
+    TensorMap tile = *request.map;
+    tile.box[1] = gatheredRows;
+    request.tile = std::make_shared<const TensorMap>(tile);
+  }
+  return true;
+}
 
 GlobalResolver resolver(Engine &engine) {
   return
@@ -75,22 +112,26 @@ GlobalTouched toucher(Engine &engine, const Ticket &self, AccessKind kind) {
 Ticket loadTicket(ExecContext &cx, const Insn &insn, int lane, const Request &request) {
   Engine &engine = Engine::of(cx);
   Ticket ticket = engine.makeTicket(cx, insn, EngineKind::Tma, lane);
-  const uint32_t bytes = sharedExtent(*request.map);
+  const uint32_t bytes = sharedExtent(*request.tile);
   ticket.sharedWrites.push_back({request.shared, bytes});
   ticket.signals.push_back(request.barrier);
   ticket.stages.push_back([&engine, request, bytes](const Ticket &self) -> Status {
     auto to = engine.sharedDestination(request.shared, bytes);
     FP4_TRY(to);
-    auto data = readBox(*request.map, request.at, resolver(engine),
-                        toucher(engine, self, AccessKind::Read));
-    FP4_TRY(data);
-    swizzleInto(*request.map, request.shared, *to, *data);
+    std::vector<std::byte> data;
+    for (const Coordinates &at : request.boxes) {
+      auto box =
+          readBox(*request.map, at, resolver(engine), toucher(engine, self, AccessKind::Read));
+      FP4_TRY(box);
+      data.insert(data.end(), box->begin(), box->end());
+    }
+    swizzleInto(*request.tile, request.shared, *to, data);
     engine.emitAccess(self, AccessKind::Write, Space::SharedCluster, request.shared, bytes,
                       Proxy::Async);
     return {};
   });
   ticket.signal = [&engine, request](const Ticket &self) {
-    return engine.completeTx(request.barrier, request.map->transactionBytes(), self);
+    return engine.completeTx(request.barrier, request.tile->transactionBytes(), self);
   };
   return ticket;
 }
@@ -109,15 +150,10 @@ uint32_t signalledBarrier(const Insn &insn, uint32_t barrier, uint32_t rank) {
 bool loadOperands(ExecContext &cx, const Insn &insn, int lane, Request &request) {
   const Space space = insn.m[0] ? Space::SharedCta : Space::SharedCluster;
   if (!sharedAddress(cx, space, insn.op[0], lane, request.shared) ||
-      !coordinates(cx, insn, insn.op[2], lane, request.at) ||
+      !coordinates(cx, insn, insn.op[2], lane, request) ||
       !sharedAddress(cx, space, insn.op[3], lane, request.barrier))
     return false;
-  request.map = tensorMap(cx, insn, insn.op[1], lane);
-  if (!request.map)
-    return false;
-  if (Status ok = checkBox(*request.map, request.at, request.shared, false); !ok)
-    return failHere(cx, std::move(ok.error()), lane), false;
-  return true;
+  return mapAndBoxes(cx, insn, insn.op[1], lane, false, request);
 }
 
 /// PTX ISA, "cp.async.bulk.tensor": global to shared memory of one CTA or, by mask, of several.
@@ -175,12 +211,12 @@ Ticket storeTicket(ExecContext &cx, const Insn &insn, int lane, const Request &r
   ticket.sharedReads = 1u << (request.shared >> kSharedRankShift);
   auto data = std::make_shared<std::vector<std::byte>>();
   ticket.stages.push_back([&engine, request, data](const Ticket &self) -> Status {
-    const uint32_t bytes = sharedExtent(*request.map);
+    const uint32_t bytes = sharedExtent(*request.tile);
     engine.emitAccess(self, AccessKind::Read, Space::SharedCluster, request.shared, bytes,
                       Proxy::Async);
     auto from = engine.sharedSource(request.shared, bytes, self);
     FP4_TRY(from);
-    *data = unswizzle(*request.map, request.shared, *from);
+    *data = unswizzle(*request.tile, request.shared, *from);
     return {};
   });
   ticket.stages.push_back([&engine, request, data, reduce](const Ticket &self) -> Status {
@@ -192,8 +228,12 @@ Ticket storeTicket(ExecContext &cx, const Insn &insn, int lane, const Request &r
         std::memcpy(to, from, bytes);
     };
     const AccessKind kind = reduce ? AccessKind::Atomic : AccessKind::Write;
-    return writeBox(*request.map, request.at, *data, resolver(engine), toucher(engine, self, kind),
-                    combine);
+    const size_t boxBytes = data->size() / request.boxes.size();
+    for (size_t i = 0; i < request.boxes.size(); ++i)
+      FP4_TRY(writeBox(*request.map, request.boxes[i],
+                       std::span(*data).subspan(i * boxBytes, boxBytes), resolver(engine),
+                       toucher(engine, self, kind), combine));
+    return {};
   });
   return ticket;
 }
@@ -204,14 +244,10 @@ Outcome tensorStore(ExecContext &cx, const Insn &insn) {
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     Request request;
-    if (!coordinates(cx, insn, insn.op[1], lane, request.at) ||
-        !sharedAddress(cx, Space::SharedCta, insn.op[2], lane, request.shared))
+    if (!coordinates(cx, insn, insn.op[1], lane, request) ||
+        !sharedAddress(cx, Space::SharedCta, insn.op[2], lane, request.shared) ||
+        !mapAndBoxes(cx, insn, insn.op[0], lane, true, request))
       return Outcome::Error;
-    request.map = tensorMap(cx, insn, insn.op[0], lane);
-    if (!request.map)
-      return Outcome::Error;
-    if (Status ok = checkBox(*request.map, request.at, request.shared, true); !ok)
-      return failHere(cx, std::move(ok.error()), lane);
     const ReduceFn reduce =
         insn.m[3] ? mapReduction(ReductionOp(insn.m[3] - 1), request.map->elementType) : nullptr;
     if (insn.m[3] && !reduce)
@@ -230,8 +266,8 @@ Outcome tensorStore(ExecContext &cx, const Insn &insn) {
 Outcome tensorPrefetch(ExecContext &cx, const Insn &insn) {
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
-    Coordinates at;
-    if (!coordinates(cx, insn, insn.op[1], lane, at) || !tensorMap(cx, insn, insn.op[0], lane))
+    Request request;
+    if (!coordinates(cx, insn, insn.op[1], lane, request) || !tensorMap(cx, insn, insn.op[0], lane))
       return Outcome::Error;
   }
   return Outcome::Next;
@@ -248,7 +284,7 @@ Outcome prefetchTensormap(ExecContext &cx, const Insn &insn) {
   return Outcome::Next;
 }
 
-void decodeTensor(BindContext &bind) {
+Status decodeTensor(BindContext &bind) {
   bind.insn.m[0] = bind.match.text("dst") == "shared::cta";
   bind.insn.m[1] = bind.match.has("multicast::cluster");
   bind.insn.m[2] = 1;
@@ -256,25 +292,30 @@ void decodeTensor(BindContext &bind) {
     if (bind.match.text(slot) == "cta_group::2")
       bind.insn.m[2] = 2;
   bind.insn.m[4] = uint8_t(bind.match.text("dim")[0] - '0');
+  bind.insn.m[5] = bind.match.text("mode").starts_with("tile::");
+  if (bind.insn.m[5] && bind.insn.m[4] != 2)
+    return bind.fail(fmt::format(".{} expects .2d, but got .{}", bind.match.text("mode"),
+                                 bind.match.text("dim")));
+  return {};
 }
 
 } // namespace
 
 Status bindTensorLoad(BindContext &bind) {
-  decodeTensor(bind);
+  FP4_TRY(decodeTensor(bind));
   return bind.use(tensorLoad);
 }
 Status bindTensorStore(BindContext &bind) {
-  decodeTensor(bind);
+  FP4_TRY(decodeTensor(bind));
   return bind.use(tensorStore);
 }
 Status bindTensorReduce(BindContext &bind) {
-  decodeTensor(bind);
+  FP4_TRY(decodeTensor(bind));
   bind.insn.m[3] = uint8_t(uint8_t(reductionFromText(bind.match.text("op"))) + 1);
   return bind.use(tensorStore);
 }
 Status bindTensorPrefetch(BindContext &bind) {
-  decodeTensor(bind);
+  FP4_TRY(decodeTensor(bind));
   return bind.use(tensorPrefetch);
 }
 Status bindPrefetchTensormap(BindContext &bind) {
@@ -287,7 +328,7 @@ Status bindPrefetchTensormap(BindContext &bind) {
 Status bindTensorUnsupported(BindContext &bind) {
   return bind.fail(
       fmt::format("the simulator does not model the tensor copy mode .{}", bind.match.text("mode")),
-      "it models .tile");
+      "it models .tile, .tile::gather4 and .tile::scatter4");
 }
 
 } // namespace fp4::sim
