@@ -5,11 +5,13 @@
   utils/sweep_quantize.py --full     also the cross product of recipes and kernels on a ragged shape
   utils/sweep_quantize.py --list     what would run
 
-A program takes a matrix to its amaxes, its codes and scales in one or both orientations and, where the
+A quantizing program takes a matrix to its amaxes, its codes and scales in one or both orientations and, where the
 scales are row-major, back again; fp4-run compares all of it with lib/Numerics. Parameters are the target, the
 recipe, the element type, the outputs, the block, the transform of either orientation, the rounding, the
 layout of the scales and the shape. The subset holds every pair of values of two of them, but for recipes
 with transforms, layouts and shapes, whose code does not meet.
+
+Amax, Hadamard transforms and scale layouts have programs of their own.
 
 Inputs: bf16 values over several binades under an amax that is no power of two, which is where recipes
 differ; the numbered blocks of docs/Numerics.md, under each of their largest magnitudes in turn; and, for
@@ -46,6 +48,7 @@ LAYOUT = ["linear", "tiled", "mixed"]
 ROWS = [1, 16, 40, 128, 130, 320]
 COLUMNS = [16, 24, 32, 80, 128, 272, 1024]
 PARAMETERS = [TARGET, RECIPE, ELEMENT, OUTPUTS, BLOCK, TRANSFORM, ROUNDING, LAYOUT, ROWS, COLUMNS]
+NO_KERNEL = ["has no kernel", "has a kernel for", "has kernels for"]
 PEAKS = 11  # of the distribution "adversarial", chosen by the seed
 
 
@@ -175,27 +178,95 @@ def cross_product():
                 break
 
 
+# --- The other kernels of the family -----------------------------------------
+
+
+def function(name, arguments, lines, results):
+    kinds = ", ".join(kind for _, kind in results)
+    return "\n".join([f"func.func @{name}({arguments}) -> ({kinds}) {{", *lines,
+                      f"  return {', '.join(value for value, _ in results)} : {kinds}", "}", ""])
+
+
+def amaxes():
+    for element, policy, (rows, columns) in itertools.product(
+            ELEMENT, ("drop", "propagate"), [("?", 1), ("?", 48), ("300", 37), ("?", 1024)]):
+        x = f"tensor<{rows}x{columns}x{element}>"
+        yield function(f"amax_{element}_{policy}_{columns}", f"%x: {x}",
+                       [f"  %a = fp4.amax %x {{nan = #fp4.nan_policy<{policy}>}} : {x} -> tensor<f32>"],
+                       [("%a", "tensor<f32>")])
+
+
+def transforms(arithmetic):
+    for size, dimension, mask in itertools.product((16, 32, 64, 128), (0, 1), (0xD7E8, 0x1234)):
+        x = "tensor<128x384xbf16>"
+        attributes = (f"size = {size} : i64, dimension = {dimension} : i64, sign_mask = {mask} : i64,"
+                      f" arithmetic = #fp4.hadamard_arithmetic<{arithmetic}>")
+        yield function(f"hadamard_{size}_{dimension}_{mask}", f"%x: {x}",
+                       [f"  %y = fp4.hadamard %x {{{attributes}}} : {x} -> {x}",
+                        f"  %a, %b = fp4.hadamard_amax %x {{{attributes}, nan = "
+                        f"#fp4.nan_policy<{'propagate' if mask & 8 else 'drop'}>}}"
+                        f" : {x} -> tensor<f32>, tensor<f32>"],
+                       [("%y", x), ("%a", "tensor<f32>"), ("%b", "tensor<f32>")])
+
+
+def layouts():
+    for element, (rows, blocks) in itertools.product(
+            ("f8E4M3FN", "f8E8M0FNU"), [(1, 1), (128, 4), (130, 6), (257, 17)]):
+        linear = f"tensor<{rows}x{blocks}x{element}>"
+        tiled = linear[:-1] + ", #fp4.scale_layout<tiled_128x4>>"
+        yield function(f"scales_{element}_{rows}", f"%s: {linear}, %t: {tiled}",
+                       [f"  %0 = fp4.swizzle_scales %s : {linear} -> {tiled}",
+                        f"  %1 = fp4.unswizzle_scales %t : {tiled} -> {linear}"],
+                       [("%0", tiled), ("%1", linear)])
+
+
+def others():
+    """(target, what, functions): programs of several functions."""
+    for target in TARGET:
+        yield target, "amax", list(amaxes())
+        yield target, "layouts", list(layouts())
+        for arithmetic in ("butterfly", "tensor_core"):
+            yield target, "hadamard " + arithmetic, list(transforms(arithmetic))
+
+
+# --- Running -----------------------------------------------------------------
+
+
+def run_library(tools, stem, name, text, target, runs, partial):
+    """Compiles a program and runs fp4-run on it with each of the lists of options `runs`."""
+    library, _, built = sweeping.compile_library(tools, stem, text, f"--target={target}")
+    outcome = sweeping.Outcome()
+    if built.returncode and any(words in built.stderr for words in NO_KERNEL):
+        message = built.stderr.split("error: ", 1)[1].splitlines()[0]
+        outcome.unsupported += [] if partial else [f"{name}: {message}"]
+    elif built.returncode:
+        outcome.failures.append(built.stderr)
+    else:
+        for options in runs:
+            outcome.run([tools / "fp4-run", library, "--device=sim", "--threads=1", *options])
+        library.unlink()
+    outcome.failures = [f"{name}\n{text}{failure}" for failure in outcome.failures]
+    return outcome
+
+
 def check(tools, scratch, index, values, partial):
     case = Case(values)
-    library, command, built = sweeping.compile_library(tools, scratch / f"case{index}",
-                                                       case.program(), f"--target={case.target}")
-    outcome = sweeping.Outcome()
-    if built.returncode:
-        if "no kernel" in built.stderr or "kernels for" in built.stderr or "kernel for" in built.stderr:
-            text = built.stderr.split("error: ", 1)[1].splitlines()[0]
-            outcome.unsupported += [] if partial else [f"{values}: {text}"]
-        else:
-            outcome.failures.append(f"{values}\n{case.program()}{built.stderr}")
-        return outcome
     inputs = [("bf16", index), ("adversarial", index % PEAKS)]
     if case.element == "f32":
         inputs.append(("gaussian", index))
-    for distribution, seed in inputs:
-        outcome.run([tools / "fp4-run", library, "--device=sim", f"--shape={case.rows}",
-                     f"--dist={distribution}", f"--seed={seed}", "--threads=1"])
-    outcome.failures = [f"{values}\n{case.program()}{text}" for text in outcome.failures]
-    library.unlink()
-    return outcome
+    runs = [[f"--shape={case.rows}", f"--dist={distribution}", f"--seed={seed}"]
+            for distribution, seed in inputs]
+    return run_library(tools, scratch / f"case{index}", values, case.program(), case.target, runs,
+                       partial)
+
+
+def check_others(tools, scratch, index, other, partial):
+    target, what, functions = other
+    runs = [[f"--function={text.split('@')[1].split('(')[0]}", f"--dist={distribution}",
+             f"--seed={seed}", *(["--shape=77"] if "?" in text else [])]
+            for seed, text in enumerate(functions) for distribution in ("bf16", "adversarial")]
+    return run_library(tools, scratch / f"other{index}", (target, what), "".join(functions), target,
+                       runs, partial)
 
 
 def main():
@@ -208,14 +279,18 @@ def main():
     cases = sweeping.sampled_covering(PARAMETERS, lambda case: Case(case).valid(), wanted)
     if options.full:
         cases += cross_product()
-    cases = [case for case in dict.fromkeys(cases) if options.match in str(case)]
+    work = [(check, case) for case in dict.fromkeys(cases)]
+    work += [(check_others, other) for other in others()]
+    work = [item for item in work if options.match in str(item[1])]
     if options.list:
-        for case in cases:
-            print(case)
-        print(f"{len(cases)} cases")
+        for _, what in work:
+            print(what if isinstance(what[-1], int) else what[:2])
+        print(f"{len(work)} libraries")
         return 0
-    return sweeping.run_all(options, check, [(index, case, options.partial)
-                                             for index, case in enumerate(cases)])
+    return sweeping.run_all(options, lambda tools, scratch, function, *rest:
+                            function(tools, scratch, *rest),
+                            [(function, index, what, options.partial)
+                             for index, (function, what) in enumerate(work)])
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -48,6 +49,15 @@ fp4::EntryPoints::EntryPoints(ModuleOp module) : module(module) {
   }
 }
 
+/// Kernels count blocks of 16 elements, of which a byte holds at most 2, with 32 bits.
+static int64_t largestDim(MemRefType type) {
+  uint64_t rest = 1;
+  for (int64_t size : type.getShape())
+    if (!ShapedType::isDynamic(size))
+      rest = llvm::SaturatingMultiply<uint64_t>(rest, std::max<int64_t>(size, 1));
+  return std::clamp<uint64_t>(uint64_t(INT32_MAX) * 8 / rest, 1, INT32_MAX);
+}
+
 /// Callers of an emitted library build descriptors by hand: wrong sizes must not become wild reads.
 void fp4::EntryPoints::checkSizes(OpBuilder &builder, Location loc, const Argument &argument,
                                   Value descriptor) {
@@ -62,13 +72,13 @@ void fp4::EntryPoints::checkSizes(OpBuilder &builder, Location loc, const Argume
                                      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(firstSize + dim)});
     bool isDynamic = ShapedType::isDynamic(size);
     std::string what = argument.name + " dimension " + std::to_string(dim);
-    StringRef note =
-        isDynamic ? "pass at least one row" : "pass a buffer of the size that the manifest states";
+    StringRef note = isDynamic ? "pass at least one row, and no more than 32 bits can count"
+                               : "pass a buffer of the size that the manifest states";
     callRuntime(builder, loc, module, RuntimeFunction::ExpectSize,
                 {stringAddress(builder, loc, module, "fp4_text", what),
                  LLVM::LoadOp::create(builder, loc, i64, slot),
                  constantInt(builder, loc, 64, isDynamic ? 1 : size),
-                 constantInt(builder, loc, 64, isDynamic ? INT32_MAX : size),
+                 constantInt(builder, loc, 64, isDynamic ? largestDim(argument.type) : size),
                  stringAddress(builder, loc, module, "fp4_text", note)});
   }
 }
