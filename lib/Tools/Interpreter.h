@@ -67,6 +67,9 @@ Status runHadamard(Step &step);
 Status runHadamardAmax(Step &step);
 Status runQuantize(Step &step);
 Status runDequantize(Step &step);
+// ReferenceShards.cpp
+Status runStackScales(Step &step);
+Status runInterleaveShards(Step &step);
 // ReferenceMatmul.cpp
 Status runSwizzle(Step &step);
 Status runUnswizzle(Step &step);

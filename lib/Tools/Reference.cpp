@@ -23,11 +23,18 @@ Status runConstant(Step &step) {
 
 const std::map<std::string, Handler> &handlers() {
   static const std::map<std::string, Handler> table = {
-      {"arith.constant", runConstant},    {"fp4.amax", runAmax},
-      {"fp4.hadamard", runHadamard},      {"fp4.hadamard_amax", runHadamardAmax},
-      {"fp4.quantize", runQuantize},      {"fp4.dequantize", runDequantize},
-      {"fp4.swizzle_scales", runSwizzle}, {"fp4.unswizzle_scales", runUnswizzle},
-      {"fp4.matmul_alpha", runAlpha},     {"fp4.blockscaled_matmul", runMatmul}};
+      {"arith.constant", runConstant},
+      {"fp4.amax", runAmax},
+      {"fp4.hadamard", runHadamard},
+      {"fp4.hadamard_amax", runHadamardAmax},
+      {"fp4.quantize", runQuantize},
+      {"fp4.dequantize", runDequantize},
+      {"fp4.swizzle_scales", runSwizzle},
+      {"fp4.unswizzle_scales", runUnswizzle},
+      {"fp4.stack_scales", runStackScales},
+      {"fp4.interleave_shards", runInterleaveShards},
+      {"fp4.matmul_alpha", runAlpha},
+      {"fp4.blockscaled_matmul", runMatmul}};
   return table;
 }
 

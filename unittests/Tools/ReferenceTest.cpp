@@ -246,5 +246,39 @@ TEST(Family, ManifestsThatMakeNoSenseAreErrors) {
                         "which holds 288 bytes, but 240 were computed");
 }
 
+//===--- Shards ----------------------------------------------------------===//
+
+/// Quantizing shards with one amax and gathering them is quantizing the whole.
+TEST(Family, GatheredShardsAreTheWhole) {
+  const OneOp whole("fp4.amax", {kScalar});
+  numerics::QuantizeOptions options;
+  options.columnwise = numerics::SideOptions{};
+  options.layout = numerics::ScaleLayout::Tiled128x4;
+  const float amax = numerics::amax(whole.values());
+  options.rowwise->amax = options.columnwise->amax = amax;
+  const numerics::QuantizedPair expected = quantized(whole, "transformer_engine", options);
+  const std::vector<float> values = whole.values();
+  OneOp stack("fp4.stack_scales", {scales(kRows, kColumns / 16, Layout::Tiled128x4)});
+  Tensor gathered(codes(3 * kColumns, 16));
+  stack.function.program[0].operands.clear();
+  for (uint64_t rank = 0; rank < 3; ++rank) {
+    const auto part = std::span(values).subspan(rank * 16 * kColumns, 16 * kColumns);
+    const auto shard = *numerics::quantizeMatrix(*numerics::lookupRecipe("transformer_engine"),
+                                                 part, 16, kColumns, options);
+    Tensor tiled(scales(16, kColumns / 16, Layout::Tiled128x4));
+    std::memcpy(tiled.bytes.data(), shard.rowwise->scales.data(), tiled.bytes.size());
+    stack.operand(std::move(tiled));
+    std::memcpy(gathered.bytes.data() + rank * kColumns * 8, shard.columnwise->data.data(),
+                kColumns * 8);
+  }
+  EXPECT_THAT(bytes(stack.run()[0]), ElementsAreArray(expected.rowwise->scales));
+  OneOp interleave("fp4.interleave_shards", {codes(kColumns, kRows)}, {{"shards", "3"}});
+  interleave.arguments[0] = std::move(gathered);
+  EXPECT_THAT(bytes(interleave.run()[0]), ElementsAreArray(expected.columnwise->data));
+  interleave.function.program[0].attributes["shards"] = "7";
+  EXPECT_EQ(interleave.error(), "manifest: operation 'fp4.interleave_shards' has rows that are no "
+                                "multiple of its shards");
+}
+
 } // namespace
 } // namespace fp4::tools

@@ -36,7 +36,8 @@ bool isScalarConstant(Operation *op) {
 
 bool isStreaming(Operation *op) {
   return isa<fp4::AmaxOp, fp4::HadamardOp, fp4::HadamardAmaxOp, fp4::QuantizeOp, fp4::DequantizeOp,
-             fp4::SwizzleScalesOp, fp4::UnswizzleScalesOp, fp4::MatmulAlphaOp>(op) ||
+             fp4::SwizzleScalesOp, fp4::UnswizzleScalesOp, fp4::StackScalesOp,
+             fp4::InterleaveShardsOp, fp4::MatmulAlphaOp>(op) ||
          isScalarConstant(op);
 }
 
@@ -51,7 +52,7 @@ LogicalResult lower(Operation *operation, fp4::LoweringContext &context) {
       .Case([&](fp4::SwizzleScalesOp op) { return fp4::lowerSwizzle(op, context); })
       .Case([&](fp4::UnswizzleScalesOp op) { return fp4::lowerUnswizzle(op, context); })
       .Case([&](fp4::MatmulAlphaOp op) { return fp4::lowerMatmulAlpha(op, context); })
-      .Default([](Operation *) { return failure(); });
+      .Default([](Operation *op) { return op->emitOpError("has no kernel yet"); });
 }
 
 struct ConvertFp4ToGPU : fp4::impl::ConvertFp4ToGPUBase<ConvertFp4ToGPU> {

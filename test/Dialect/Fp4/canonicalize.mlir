@@ -91,3 +91,15 @@ func.func @alpha(%q: tensor<8x32xf4E2M1FN>, %s: tensor<8x1xf8E8M0FNU, #fp4.scale
          tensor<8x32xf4E2M1FN>, tensor<8x1xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<f32>) -> tensor<8x8xf32>
   return %0, %1 : tensor<8x8xf32>, tensor<8x8xf32>
 }
+
+// -----
+
+// One shard is the whole.
+// CHECK-LABEL: func @one_shard
+// CHECK-SAME:    (%[[S:.*]]: tensor<4x2xf8E4M3FN>, %[[Q:.*]]: tensor<8x2xf4E2M1FN>)
+// CHECK-NEXT:    return %[[S]], %[[Q]]
+func.func @one_shard(%s: tensor<4x2xf8E4M3FN>, %q: tensor<8x2xf4E2M1FN>) -> (tensor<4x2xf8E4M3FN>, tensor<8x2xf4E2M1FN>) {
+  %0 = fp4.stack_scales %s : (tensor<4x2xf8E4M3FN>) -> tensor<4x2xf8E4M3FN>
+  %1 = fp4.interleave_shards %q {shards = 1 : i64} : tensor<8x2xf4E2M1FN> -> tensor<8x2xf4E2M1FN>
+  return %0, %1 : tensor<4x2xf8E4M3FN>, tensor<8x2xf4E2M1FN>
+}

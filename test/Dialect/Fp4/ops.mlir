@@ -140,3 +140,18 @@ func.func @unswizzle(%sw: tensor<256x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>
       : tensor<256x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> -> tensor<256x64xf8E4M3FN>
   return %s : tensor<256x64xf8E4M3FN>
 }
+
+// What ranks quantized for themselves becomes the whole.
+// CHECK-LABEL: func @gather
+func.func @gather(%s0: tensor<100x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %s1: tensor<60x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+                  %gathered: tensor<2048x64xf4E2M1FN>) {
+  // CHECK: fp4.stack_scales %{{.*}}, %{{.*}} : (tensor<100x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<60x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<160x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+  %s = fp4.stack_scales %s0, %s1
+      : (tensor<100x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+         tensor<60x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+      -> tensor<160x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+  // CHECK: fp4.interleave_shards %{{.*}} {shards = 4 : i64} : tensor<2048x64xf4E2M1FN> -> tensor<512x256xf4E2M1FN>
+  %qt = fp4.interleave_shards %gathered {shards = 4 : i64}
+      : tensor<2048x64xf4E2M1FN> -> tensor<512x256xf4E2M1FN>
+  return
+}

@@ -1,4 +1,4 @@
-//===- Fp4Ops.cpp - Scale layouts and products: verifiers, types, folds ---===//
+//===- Fp4Ops.cpp - Scales, shards and products: verifiers, types, folds --===//
 //
 // QuantizeOps.cpp has the operations of the quantization family. The labels (C1), (C2), ... are
 // those of docs/Spec.md and test/Dialect/Fp4/invalid-*.mlir.
@@ -74,6 +74,101 @@ OpFoldResult UnswizzleScalesOp::fold(FoldAdaptor) {
     if (inverse.getInput().getType() == getType())
       return inverse.getInput();
   return {};
+}
+
+//===----------------------------------------------------------------------===//
+// stack_scales, interleave_shards
+//===----------------------------------------------------------------------===//
+
+/// `extent` more, or dynamic.
+static int64_t plus(int64_t extent, int64_t more) {
+  return ShapedType::isDynamic(extent) || ShapedType::isDynamic(more) ? ShapedType::kDynamic
+                                                                      : extent + more;
+}
+
+/// A matrix all of whose extents are static.
+static LogicalResult verifyStaticMatrix(const Checked &value) {
+  if (failed(verifyMatrix(value)))
+    return failure();
+  return value.type.isDynamicDim(0) ? value.must("have a static shape") : success();
+}
+
+LogicalResult StackScalesOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
+                                              Adaptor adaptor, SmallVectorImpl<Type> &types) {
+  if (adaptor.getShards().empty())
+    return emitOptionalError(location, "expects at least one shard, but got none");
+  RankedTensorType type = rankedType(adaptor.getShards().front());
+  if (type.getRank() == 2) {
+    int64_t rows = 0;
+    for (Value shard : adaptor.getShards())
+      rows = plus(rows, rankedType(shard).getRank() == 2 ? rankedType(shard).getDimSize(0) : 0);
+    type = type.clone({rows, type.getDimSize(1)});
+  }
+  types.push_back(type);
+  return success();
+}
+
+bool StackScalesOp::isCompatibleReturnTypes(TypeRange, TypeRange) { return true; }
+
+LogicalResult StackScalesOp::verify() {
+  if (getShards().empty()) // stack_scales (C1)
+    return emitOpError("expects at least one shard, but got none");
+  RankedTensorType first = rankedType(getShards().front());
+  int64_t rows = 0;
+  for (auto [index, shard] : llvm::enumerate(getShards())) {
+    Checked checked = operand(*this, "shards[" + std::to_string(index) + "]", shard);
+    if (!isScaleElementType(checked.type.getElementType())) // stack_scales (C2)
+      return checked.must("have elements of type f8E4M3FN or f8E8M0FNU");
+    if (failed(verifyStaticMatrix(checked))) // stack_scales (C2)
+      return failure();
+    if (failed(verifyType(checked, first.clone({checked.type.getDimSize(0), // stack_scales (C3)
+                                                first.getDimSize(1)}))))
+      return failure();
+    rows += checked.type.getDimSize(0);
+  }
+  return verifyType(result(*this, "result", getResult()), // stack_scales (C4)
+                    first.clone({rows, first.getDimSize(1)}));
+}
+
+OpFoldResult StackScalesOp::fold(FoldAdaptor) {
+  return getShards().size() == 1 ? OpFoldResult(getShards().front()) : OpFoldResult();
+}
+
+LogicalResult InterleaveShardsOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                                   Adaptor adaptor, SmallVectorImpl<Type> &types) {
+  RankedTensorType type = rankedType(adaptor.getInput());
+  int64_t shards = adaptor.getShards();
+  if (type.hasStaticShape() && type.getRank() == 2 && shards > 0)
+    type = type.clone({type.getDimSize(0) / shards, type.getDimSize(1) * shards});
+  types.push_back(type);
+  return success();
+}
+
+bool InterleaveShardsOp::isCompatibleReturnTypes(TypeRange, TypeRange) { return true; }
+
+LogicalResult InterleaveShardsOp::verify() {
+  Checked input = operand(*this, "input", getInput());
+  bool isData = isa<Float4E2M1FNType>(input.type.getElementType());
+  if (!isData && !isScaleElementType(input.type.getElementType())) // interleave_shards (C1)
+    return input.must("have elements of type f4E2M1FN, f8E4M3FN or f8E8M0FNU");
+  if (failed(verifyStaticMatrix(input)) || failed(verifyRowMajor(input))) // interleave_shards (C2)
+    return failure();
+  int64_t shards = getShards();
+  if (shards < 1) // interleave_shards (C3)
+    return emitOpError("attribute 'shards' must be at least 1, but got ") << shards;
+  if (failed(verifyMultiple(input, 0, shards, // interleave_shards (C3)
+                            "every shard has as many rows: they are those of one matrix")))
+    return failure();
+  if (isData && failed(verifyMultiple(input, 1, 2, // interleave_shards (C4)
+                                      "two elements share a byte, and bytes are moved")))
+    return failure();
+  return verifyType(result(*this, "result", getResult()), // interleave_shards (C5)
+                    input.type.clone({input.type.getDimSize(0) / shards,
+                                      input.type.getDimSize(1) * shards}));
+}
+
+OpFoldResult InterleaveShardsOp::fold(FoldAdaptor) {
+  return getShards() == 1 ? OpFoldResult(getInput()) : OpFoldResult();
 }
 
 //===----------------------------------------------------------------------===//

@@ -306,6 +306,61 @@ def Fp4_UnswizzleScalesOp : Fp4_TensorOp<"unswizzle_scales", [Fp4_InferTypes]> {
   let hasFolder = 1;
 }
 
+def Fp4_StackScalesOp : Fp4_Op<"stack_scales", [Fp4_InferTypes]> {
+  let summary = "scales of several row ranges as those of the whole";
+  let description = [{
+    The rows of the shards, one shard after the other, in the layout of the shards. What the ranks of
+    a tensor- or sequence-parallel group quantized rowwise, each for its own rows and each padded for
+    itself, becomes what quantizing the whole gives: padding between shards goes, and the whole is
+    padded at its end.
+
+    | operand | element type        | shape   | layout |
+    |---------|---------------------|---------|--------|
+    | shards  | f8E4M3FN, f8E8M0FNU | R_i x B | row-major or tiled_128x4, all the same |
+    | result  | as the shards       | sum of R_i x B | as the shards |
+
+    The data of the shards needs no operation: an all-gather stacks it.
+
+    ```mlir
+    %s = fp4.stack_scales %s0, %s1
+        : (tensor<100x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+           tensor<60x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+        -> tensor<160x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+    ```
+  }];
+  let arguments = (ins Variadic<AnyRankedTensor>:$shards);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$shards attr-dict `:` functional-type(operands, results)";
+  let hasFolder = 1;
+}
+
+def Fp4_InterleaveShardsOp : Fp4_Op<"interleave_shards", [Fp4_InferTypes]> {
+  let summary = "matrices that an all-gather stacked, side by side";
+  let description = [{
+    ```
+    result[r, g * C + c] = input[g * R + r, c]        0 <= g < shards, 0 <= r < R, 0 <= c < C
+    ```
+
+    Columnwise quantized shards are transposed, K x M_rank. An all-gather stacks them to
+    (shards * K) x M_rank, and a product wants K x (shards * M_rank): for the data, and for the
+    scales, row-major, before `fp4.swizzle_scales`.
+
+    | operand | element type | shape |
+    |---------|--------------|-------|
+    | input   | f4E2M1FN, f8E4M3FN, f8E8M0FNU | shards * R x C, row-major; C even for f4E2M1FN |
+    | result  | as input     | R x shards * C |
+
+    ```mlir
+    %qt = fp4.interleave_shards %gathered {shards = 4 : i64}
+        : tensor<2048x64xf4E2M1FN> -> tensor<512x256xf4E2M1FN>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$input, I64Attr:$shards);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasFolder = 1;
+}
+
 def Fp4_MatmulAlphaOp : Fp4_Op<"matmul_alpha", [Fp4_InferTypes]> {
   let summary = "the tensor scales of two NVFP4 operands as one factor of their product";
   let description = [{
