@@ -51,8 +51,10 @@ LogicalResult lower(Operation *operation, fp4::LoweringContext &context) {
       .Case([&](fp4::DequantizeOp op) { return fp4::lowerDequantize(op, context); })
       .Case([&](fp4::SwizzleScalesOp op) { return fp4::lowerSwizzle(op, context); })
       .Case([&](fp4::UnswizzleScalesOp op) { return fp4::lowerUnswizzle(op, context); })
+      .Case([&](fp4::StackScalesOp op) { return fp4::lowerStackScales(op, context); })
+      .Case([&](fp4::InterleaveShardsOp op) { return fp4::lowerInterleaveShards(op, context); })
       .Case([&](fp4::MatmulAlphaOp op) { return fp4::lowerMatmulAlpha(op, context); })
-      .Default([](Operation *op) { return op->emitOpError("has no kernel yet"); });
+      .Default([](Operation *) { return failure(); });
 }
 
 struct ConvertFp4ToGPU : fp4::impl::ConvertFp4ToGPUBase<ConvertFp4ToGPU> {

@@ -32,6 +32,8 @@ mlir::LogicalResult lowerRowwiseQuantize(QuantizeOp op, LoweringContext &context
 mlir::LogicalResult lowerDequantize(DequantizeOp op, LoweringContext &context);
 mlir::LogicalResult lowerSwizzle(SwizzleScalesOp op, LoweringContext &context);
 mlir::LogicalResult lowerUnswizzle(UnswizzleScalesOp op, LoweringContext &context);
+mlir::LogicalResult lowerStackScales(StackScalesOp op, LoweringContext &context);
+mlir::LogicalResult lowerInterleaveShards(InterleaveShardsOp op, LoweringContext &context);
 mlir::LogicalResult lowerHadamard(HadamardOp op, LoweringContext &context);
 mlir::LogicalResult lowerHadamardAmax(HadamardAmaxOp op, LoweringContext &context);
 

@@ -1,12 +1,14 @@
-//===- Scales.cpp - Kernels that move block scales between layouts --------===//
+//===- Scales.cpp - Kernels that move block scales ------------------------===//
 //
-// With T = ceil(B/4), byte ((r/128)*T + b/4)*512 + (r%32)*16 + (r%128)/32*4 + b%4 of the tiled buffer
-// is the scale of row r and block b. So 16 consecutive bytes hold blocks 4t to 4t+3 of the four rows
-// r, r+32, r+64 and r+96: that is what a thread of swizzle_scales writes. A thread of
+// With T = ceil(B/4), byte ((r/128)*T + b/4)*512 + (r%32)*16 + (r%128)/32*4 + b%4 of the tiled
+// buffer is the scale of row r and block b. So 16 consecutive bytes hold blocks 4t to 4t+3 of the
+// four rows r, r+32, r+64 and r+96: that is what a thread of swizzle_scales writes. A thread of
 // unswizzle_scales writes four blocks of one row. Where B is not a multiple of 4, rows are neither
-// aligned nor whole words and go byte by byte.
+// aligned nor whole words and go byte by byte. A thread of stack_scales does as that of
+// swizzle_scales, or writes four row-major blocks, and finds each row among the shards.
 //
 //===----------------------------------------------------------------------===//
+#include "Int32.h"
 #include "KernelBuilder.h"
 #include "Lowering.h"
 
@@ -92,10 +94,10 @@ int64_t tilesPerRow(int64_t columns) { return llvm::divideCeil(columns, kTileBlo
 
 } // namespace
 
-/// The words that lie together in the tiled buffer: blocks of `tile` of rows `row`, `row` + 32, ...
-/// Zero for rows that do not exist.
-static Value gatherRows(ImplicitLocOpBuilder &b, LinearScales &input, Value row, Value rows,
-                        Value tile) {
+/// The words that lie together in the tiled buffer: blocks of a tile of rows `row`, `row` + 32,
+/// ..., which `wordOf` gives. Zero for rows that do not exist.
+static Value gatherRows(ImplicitLocOpBuilder &b, Value row, Value rows,
+                        function_ref<Value(Value)> wordOf) {
   auto type = VectorType::get(kTileRows / kRowStep, b.getI32Type());
   SmallVector<Value> words;
   for (int64_t step = 0; step < type.getNumElements(); ++step) {
@@ -104,12 +106,21 @@ static Value gatherRows(ImplicitLocOpBuilder &b, LinearScales &input, Value row,
     auto exists = scf::IfOp::create(b, b.getI32Type(), isRow, /*withElseRegion=*/true);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(exists.thenBlock());
-    scf::YieldOp::create(b, input.word(current, tile));
+    scf::YieldOp::create(b, wordOf(current));
     b.setInsertionPointToStart(exists.elseBlock());
     scf::YieldOp::create(b, constI32(b, 0));
     words.push_back(exists.getResult(0));
   }
   return vector::FromElementsOp::create(b, type, words);
+}
+
+/// Bytes of the tiled buffer that a thread writes.
+static constexpr int64_t kItemBytes = kTileBytes / kRowStep;
+
+/// First row and tile column of 16-byte unit number `item` of a tiled buffer.
+static std::pair<Value, Value> tiledItem(ImplicitLocOpBuilder &b, Value item, int64_t tiles) {
+  Int32 tile = Int32(b, item) / kRowStep, lane = Int32(b, item) % kRowStep;
+  return {tile / tiles * kTileRows + lane, tile % tiles};
 }
 
 LogicalResult fp4::lowerSwizzle(SwizzleScalesOp op, LoweringContext &context) {
@@ -125,14 +136,10 @@ LogicalResult fp4::lowerSwizzle(SwizzleScalesOp op, LoweringContext &context) {
   Value rows = kernel.scalar(hostRows), items = kernel.scalar(hostItems);
 
   kernel.forEachItem(items, {}, [&](Value item, ValueRange) -> SmallVector<Value> {
-    Value tile = arith::DivUIOp::create(b, item, constI32(b, kRowStep));
-    Value lane = arith::RemUIOp::create(b, item, constI32(b, kRowStep));
-    Value tileRow = arith::DivUIOp::create(b, tile, constI32(b, tiles));
-    Value tileColumn = arith::RemUIOp::create(b, tile, constI32(b, tiles));
-    Value firstRow = arith::MulIOp::create(b, tileRow, constI32(b, kTileRows));
-    Value row = arith::AddIOp::create(b, firstRow, lane);
-    constexpr int64_t bytes = kTileBytes / kRowStep;
-    store(b, gatherRows(b, input, row, rows, tileColumn), address(b, output, item, bytes), bytes);
+    auto [row, tile] = tiledItem(b, item, tiles);
+    Value words =
+        gatherRows(b, row, rows, [&](Value current) { return input.word(current, tile); });
+    store(b, words, address(b, output, item, kItemBytes), kItemBytes);
     return {};
   });
   kernel.launchItems(hostItems);
@@ -154,8 +161,8 @@ static Value tiledWord(ImplicitLocOpBuilder &b, Value base, Value row, Value til
 LogicalResult fp4::lowerUnswizzle(UnswizzleScalesOp op, LoweringContext &context) {
   RankedTensorType type = rankedType(op.getInput());
   if (type.isDynamicDim(0)) {
-    InFlightDiagnostic diag =
-        op.emitOpError("has a kernel for a static number of rows, but got ") << type;
+    InFlightDiagnostic diag = op.emitOpError("has a kernel for a static number of rows, but got ")
+                              << type;
     diag.attachNote() << "a tiled buffer holds its rows rounded up to 128, so their number is "
                          "lost; keep the scales from before fp4.swizzle_scales";
     return diag;
@@ -176,5 +183,77 @@ LogicalResult fp4::lowerUnswizzle(UnswizzleScalesOp op, LoweringContext &context
     return {};
   });
   kernel.launchItems(hostItems);
+  return success();
+}
+
+namespace {
+
+/// The rows of several scale matrices, one after the other.
+class StackedScales {
+public:
+  StackedScales(KernelBuilder &kernel, StackScalesOp op)
+      : b(kernel.body()), columns(rankedType(op.getResult()).getDimSize(1)),
+        isTiled(scaleLayout(rankedType(op.getResult())).has_value()) {
+    for (Value shard : op.getShards()) {
+      shards.push_back({kernel.input(shard), rows});
+      rows += rankedType(shard).getDimSize(0);
+    }
+  }
+
+  /// The word of blocks 4*tile to 4*tile+3 of `row`, which exists; blocks that do not are zero.
+  Value word(Int32 row, Int32 tile) {
+    Value base = shards.front().base;
+    Int32 first(b, 0);
+    for (const Shard &shard : llvm::drop_begin(shards)) {
+      Value isBefore = row < shard.firstRow;
+      base = arith::SelectOp::create(b, isBefore, base, shard.base);
+      first = select(isBefore, first, Int32(b, shard.firstRow));
+    }
+    Int32 inShard = row - first;
+    if (!isTiled)
+      return LinearScales(b, base, columns).word(inShard, tile);
+    int64_t tiles = tilesPerRow(columns), used = columns - (tiles - 1) * kTileBlocks;
+    Int32 word(b, load(b, b.getI32Type(), tiledWord(b, base, inShard, tile, tiles), kTileBlocks));
+    if (used == kTileBlocks)
+      return word;
+    return select(tile < tiles - 1, word, word & ((int64_t(1) << (8 * used)) - 1));
+  }
+
+private:
+  struct Shard {
+    Value base;
+    int64_t firstRow; ///< of the result
+  };
+  ImplicitLocOpBuilder &b;
+  SmallVector<Shard> shards;
+  int64_t rows = 0, columns;
+  bool isTiled;
+};
+
+} // namespace
+
+LogicalResult fp4::lowerStackScales(StackScalesOp op, LoweringContext &context) {
+  RankedTensorType type = rankedType(op.getResult());
+  int64_t rows = type.getDimSize(0), tiles = tilesPerRow(type.getDimSize(1));
+  bool isTiled = scaleLayout(type).has_value();
+  KernelBuilder kernel(op, "stack_scales", context.symbols);
+  ImplicitLocOpBuilder &b = kernel.body();
+  StackedScales input(kernel, op);
+  Value output = kernel.output(op.getResult(), /*rows=*/Value());
+  int64_t items = tiles * (isTiled ? llvm::divideCeil(rows, kTileRows) * kRowStep : rows);
+  kernel.forEachItem(constI32(b, items), {}, [&](Value item, ValueRange) -> SmallVector<Value> {
+    if (!isTiled) {
+      Int32 row = Int32(b, item) / tiles, tile = Int32(b, item) % tiles;
+      LinearScales(b, output, type.getDimSize(1)).setWord(row, tile, input.word(row, tile));
+      return {};
+    }
+    auto [row, tile] = tiledItem(b, item, tiles);
+    Int32 column(b, tile);
+    Value words = gatherRows(b, row, constI32(b, rows),
+                             [&](Value current) { return input.word(Int32(b, current), column); });
+    store(b, words, address(b, output, item, kItemBytes), kItemBytes);
+    return {};
+  });
+  kernel.launchItems(constIndex(kernel.host(), items));
   return success();
 }

@@ -61,13 +61,3 @@ func.func @tensor_core(%x: tensor<32x32xbf16>) {
   %1 = fp4.hadamard %x {arithmetic = #fp4.hadamard_arithmetic<tensor_core>} : tensor<32x32xbf16> -> tensor<32x32xbf16>
   return
 }
-
-// -----
-
-func.func @shards(%s: tensor<32x4xf8E4M3FN>) {
-  // expected-error @+1 {{'fp4.stack_scales' op has no kernel yet}}
-  %0 = fp4.stack_scales %s, %s : (tensor<32x4xf8E4M3FN>, tensor<32x4xf8E4M3FN>) -> tensor<64x4xf8E4M3FN>
-  // expected-error @+1 {{'fp4.interleave_shards' op has no kernel yet}}
-  %1 = fp4.interleave_shards %s {shards = 2 : i64} : tensor<32x4xf8E4M3FN> -> tensor<16x8xf8E4M3FN>
-  return
-}
