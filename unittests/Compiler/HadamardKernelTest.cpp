@@ -241,6 +241,18 @@ TEST(HadamardAmaxKernel, SizesAndDimensions) {
     }
 }
 
+/// Threads behind the last piece see whole blocks: 8 of 32 lanes have one of their own.
+TEST(HadamardAmaxKernel, RaggedWarps) {
+  test::Random random(6);
+  Case c{.rows = 5, .columns = 128, .size = 128};
+  std::vector<float> values(c.rows * c.columns);
+  for (float &value : values)
+    value = numerics::roundTo(FloatType::BF16, random.gaussian());
+  for (int i = 0; i < 16; ++i)
+    values[values.size() - 16 + i] = 0xD7E8 >> i & 1 ? -3.f : 3.f; // repeated, a sum of 24 * 16
+  expectAmaxes(c, numerics::NanPolicy::Drop, {values});
+}
+
 /// A block of the signs times a constant has all its weight in one sum: the amax grows by the root
 /// of the size, where bf16 and fp32 may overflow. A transform of zeros has amax +0.
 TEST(HadamardAmaxKernel, GrowthAndZeros) {

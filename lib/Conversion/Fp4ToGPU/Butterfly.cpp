@@ -65,23 +65,38 @@ SmallVector<Value> Butterfly::transform(ArrayRef<Value> elements) {
   return values;
 }
 
+SmallVector<Value> Butterfly::transformPacked(ArrayRef<Value> words) {
+  SmallVector<Value> values = transform(s.widen(words, b.getBF16Type())), packed;
+  for (size_t i = 0; i < values.size(); i += 2)
+    packed.push_back(s.packBF16(values[i], values[i + 1]));
+  return packed;
+}
+
 static constexpr int64_t kWarp = 32;
 
 Value WholeWarps::bound() {
-  if (!exchange)
+  if (lanes == 1)
     return items;
   Value up = arith::AddIOp::create(b, items, constI32(b, kWarp - 1));
   return arith::AndIOp::create(b, up, constI32(b, -kWarp));
 }
 
+Value WholeWarps::isOwn(Value item) {
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, item, items);
+}
+
+/// All lanes of a group must hold the blocks of one group: a maximum sees what they repeat.
 Value WholeWarps::clamped(Value item) {
-  if (!exchange)
+  if (lanes == 1)
     return item;
-  return arith::MinUIOp::create(b, item, arith::SubIOp::create(b, items, constI32(b, 1)));
+  Value group = arith::SubIOp::create(b, items, constI32(b, lanes));
+  Value lane = arith::AndIOp::create(b, item, constI32(b, lanes - 1));
+  Value last = arith::AddIOp::create(b, group, lane);
+  return arith::SelectOp::create(b, isOwn(item), item, last);
 }
 
 void WholeWarps::ifOwn(Value item, llvm::function_ref<void()> store) {
-  if (!exchange)
+  if (lanes == 1)
     return store();
-  emitWhen(b, arith::CmpIOp::create(b, arith::CmpIPredicate::ult, item, items), store);
+  emitWhen(b, isOwn(item), store);
 }

@@ -39,6 +39,8 @@ public:
   mlir::Value scale();
   /// Sums times scale: what is then rounded to bf16.
   llvm::SmallVector<mlir::Value> transform(llvm::ArrayRef<mlir::Value> elements);
+  /// The same with the rounding, of elements that are two to an i32 word.
+  llvm::SmallVector<mlir::Value> transformPacked(llvm::ArrayRef<mlir::Value> words);
 
 private:
   void stageInThread(llvm::MutableArrayRef<mlir::Value> values, size_t stride);
@@ -49,24 +51,26 @@ private:
   numerics::HadamardOptions options;
 };
 
-/// Keeps warps whole where lanes exchange elements: threads behind the last item repeat it and
-/// store nothing. Where they do not, nothing is emitted.
+/// Keeps warps whole where `lanes` neighbours exchange elements: threads behind the last item
+/// repeat the last items, in groups, and store nothing. For one lane nothing is emitted.
 class WholeWarps {
 public:
-  WholeWarps(mlir::ImplicitLocOpBuilder &builder, mlir::Value items, bool exchange)
-      : b(builder), items(items), exchange(exchange) {}
+  WholeWarps(mlir::ImplicitLocOpBuilder &builder, mlir::Value items, unsigned lanes)
+      : b(builder), items(items), lanes(lanes) {}
 
   /// Where a loop over the items ends.
   mlir::Value bound();
-  /// `item`, or the last one instead of those behind it.
+  /// `item`, or one of the last items instead of those behind.
   mlir::Value clamped(mlir::Value item);
   /// Emits `store` for the threads that have an item of their own.
   void ifOwn(mlir::Value item, llvm::function_ref<void()> store);
 
 private:
+  mlir::Value isOwn(mlir::Value item);
+
   mlir::ImplicitLocOpBuilder &b;
-  mlir::Value items;
-  bool exchange;
+  mlir::Value items; ///< a multiple of `lanes`
+  unsigned lanes;
 };
 
 } // namespace fp4

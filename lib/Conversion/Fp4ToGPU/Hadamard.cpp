@@ -8,8 +8,8 @@
 //                 with those of the neighbouring threads. Nothing is transposed: the two columns
 //                 in a register are elements of two lines.
 //
-// Blocks of 32, 64 and 128 lie in 2, 4 and 8 neighbouring lanes (Butterfly.h). Their warps stay
-// whole to the end: threads behind the last piece repeat it and store nothing.
+// Blocks of 32, 64 and 128 lie in 2, 4 and 8 neighbouring lanes, whose warps stay whole to the end
+// (Butterfly.h).
 //
 // Scale and rounding to bf16 are monotonic, so the amax after the transform is that of the sums,
 // scaled and rounded once at the end.
@@ -92,7 +92,8 @@ public:
     }
   }
 
-  bool spanLanes() const { return parts > 1; }
+  /// Neighbouring lanes that hold a block.
+  unsigned lanes() const { return static_cast<unsigned>(parts); }
 
 private:
   int64_t rowBytes() const { return columns * kElementBytes; }
@@ -163,7 +164,7 @@ public:
     Value rows = kernel.hostRows(op.getInput()), hostCount = pieces.count(rows);
     Value input = kernel.input(op.getInput()), result = kernel.output(op.getResult(), rows);
     Value count = kernel.scalar(hostCount);
-    WholeWarps warps(b, count, pieces.spanLanes());
+    WholeWarps warps(b, count, pieces.lanes());
     kernel.forEachItem(warps.bound(), {}, [&](Value item, ValueRange) -> SmallVector<Value> {
       Accesses accesses = pieces.loadPiece(pieces.pointer(input, warps.clamped(item)));
       pieces.forEachStrip(accesses, [&](Lines lines) {
@@ -184,7 +185,7 @@ public:
     Value pointers[] = {scalarPointer(results[0]), scalarPointer(results[1])};
     Value count = kernel.scalar(hostCount);
     Value none[] = {s.constant(0), s.constant(0)};
-    WholeWarps warps(b, count, pieces.spanLanes());
+    WholeWarps warps(b, count, pieces.lanes());
     SmallVector<Value> found = kernel.forEachItem(
         warps.bound(), none, [&](Value item, ValueRange carried) -> SmallVector<Value> {
           Accesses accesses = pieces.loadPiece(pieces.pointer(input, warps.clamped(item)));

@@ -5,9 +5,9 @@
 // on the tensor alone it computes while the loads are under way.
 //
 //===----------------------------------------------------------------------===//
-#include "BlockQuantizer.h"
 #include "Lowering.h"
 #include "RowBlocks.h"
+#include "SideQuantizer.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -101,6 +101,7 @@ LogicalResult fp4::lowerRowwiseQuantize(QuantizeOp op, LoweringContext &context)
   Value rows = kernel.hostRows(op.getInput());
   Value input = kernel.input(op.getInput());
   Value amaxPointer = op.getAmax() ? kernel.input(op.getAmax()) : Value();
+  Value rng = op.getRng() ? kernel.input(op.getRng()) : Value();
   Value data = kernel.output(op.getData(), rows), scales = kernel.output(op.getScales(), rows);
   RowGrid grid(kernel, mapping,
                {type.getDimSize(1), op.getBlockSize(), type.getElementTypeBitWidth() / 8, isTiled,
@@ -113,14 +114,15 @@ LogicalResult fp4::lowerRowwiseQuantize(QuantizeOp op, LoweringContext &context)
   for (const RowBlocks::Position &position : positions)
     words.push_back(blocks.load(input, position));
   Scalars scalars(b, context.target);
-  BlockQuantizer quantizer(scalars, b, op.getRecipe().resolve());
   Value amax = amaxPointer ? load(b, b.getF32Type(), amaxPointer, 4) : Value();
+  std::optional<SideQuantizer> quantizer;
   if (!mapping.noArithmetic)
-    quantizer.setTensorAmax(amax);
+    quantizer.emplace(scalars, b, op, /*columnwise=*/false, amax, rng,
+                      constI32(b, llvm::divideCeil(type.getDimSize(1), 16)));
   for (auto [position, elements] : llvm::zip_equal(positions, words)) {
-    BlockQuantizer::Block block = mapping.noArithmetic
-                                      ? mixBits(b, elements, amax, op.getBlockSize() / 8)
-                                      : quantizer.quantize(elements, type.getElementType());
+    BlockPlace place{position.row, position.column, position.index};
+    BlockQuantizer::Block block = quantizer ? quantizer->quantize(elements, place)
+                                            : mixBits(b, elements, amax, op.getBlockSize() / 8);
     blocks.storeCodes(data, position, block.codes);
     blocks.storeScale(scales, position, block.scale);
   }

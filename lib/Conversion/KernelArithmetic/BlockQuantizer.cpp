@@ -47,7 +47,8 @@ Value BlockQuantizer::errorOf(ArrayRef<Value> elements, ArrayRef<Value> codes) {
   return total;
 }
 
-BlockQuantizer::Candidate BlockQuantizer::encode(ArrayRef<Value> elements, float stretch) {
+BlockQuantizer::Candidate BlockQuantizer::encode(ArrayRef<Value> elements, float stretch,
+                                                 ArrayRef<Value> random) {
   recipe.set(RecipeOp::Stretch, s.constant(stretch));
   recipe.emit(Stage::Block);
   SmallVector<Value> scaled;
@@ -57,8 +58,12 @@ BlockQuantizer::Candidate BlockQuantizer::encode(ArrayRef<Value> elements, float
     scaled.push_back(recipe[recipe.program().element]);
   }
   Candidate result;
-  for (size_t first = 0; first < scaled.size(); first += 8)
-    result.block.codes.push_back(s.packE2M1(ArrayRef(scaled).slice(first, 8)));
+  for (size_t first = 0; first < scaled.size(); first += 8) {
+    ArrayRef<Value> eight = ArrayRef(scaled).slice(first, 8);
+    result.block.codes.push_back(random.empty()
+                                     ? s.packE2M1(eight)
+                                     : s.packE2M1Stochastic(eight, random.slice(first / 4, 2)));
+  }
   Value byte = recipe[recipe.program().scaleByte];
   result.block.scale = arith::TruncIOp::create(b, b.getI8Type(), byte);
   if (recipe.program().error != numerics::noValue)
@@ -77,11 +82,11 @@ void BlockQuantizer::keepSmaller(const Candidate &candidate, Candidate &best) {
 }
 
 BlockQuantizer::Block BlockQuantizer::quantize(ArrayRef<Value> elements, Value blockAmax,
-                                               FoldErrors fold) {
+                                               FoldErrors fold, ArrayRef<Value> random) {
   recipe.set(RecipeOp::BlockAmax, blockAmax ? blockAmax : amax(elements));
   Candidate best;
   for (float stretch : recipe.program().candidates) {
-    Candidate candidate = encode(elements, stretch);
+    Candidate candidate = encode(elements, stretch, random);
     if (candidate.error && fold)
       candidate.error = fold(candidate.error);
     if (best.block.scale)
@@ -93,6 +98,6 @@ BlockQuantizer::Block BlockQuantizer::quantize(ArrayRef<Value> elements, Value b
 }
 
 BlockQuantizer::Block BlockQuantizer::quantize(ArrayRef<Value> words, Type type, Value blockAmax,
-                                               FoldErrors fold) {
-  return quantize(s.widen(words, type), blockAmax ? blockAmax : amax(words, type), fold);
+                                               FoldErrors fold, ArrayRef<Value> random) {
+  return quantize(s.widen(words, type), blockAmax ? blockAmax : amax(words, type), fold, random);
 }

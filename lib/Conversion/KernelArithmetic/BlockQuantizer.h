@@ -34,12 +34,13 @@ public:
   using FoldErrors = llvm::function_ref<mlir::Value(mlir::Value)>;
 
   /// Quantizes `elements` (f32, a multiple of 8). `blockAmax` (f32) replaces their own amax where
-  /// threads share a scale; see amax and FoldErrors.
+  /// threads share a scale; see amax and FoldErrors. Where there are `random` words (i32, one for
+  /// four elements; Philox.h), rounding is stochastic.
   Block quantize(llvm::ArrayRef<mlir::Value> elements, mlir::Value blockAmax = {},
-                 FoldErrors fold = {});
+                 FoldErrors fold = {}, llvm::ArrayRef<mlir::Value> random = {});
   /// The same for packed elements of type `type` (bf16, f16 or f32) in i32 words.
   Block quantize(llvm::ArrayRef<mlir::Value> words, mlir::Type type, mlir::Value blockAmax = {},
-                 FoldErrors fold = {});
+                 FoldErrors fold = {}, llvm::ArrayRef<mlir::Value> random = {});
 
   /// The amax (f32) of elements, as the recipe treats NaN; what threads that share a scale
   /// exchange.
@@ -56,7 +57,8 @@ private:
     Block block;
     mlir::Value error; ///< null where there is one candidate
   };
-  Candidate encode(llvm::ArrayRef<mlir::Value> elements, float stretch);
+  Candidate encode(llvm::ArrayRef<mlir::Value> elements, float stretch,
+                   llvm::ArrayRef<mlir::Value> random);
   mlir::Value errorOf(llvm::ArrayRef<mlir::Value> elements, llvm::ArrayRef<mlir::Value> codes);
   void keepSmaller(const Candidate &candidate, Candidate &best);
 

@@ -60,22 +60,37 @@ RandomWords PhiloxStream::words(Value subsequence, Value draw) {
   return c;
 }
 
-RandomWords GroupRandom::words(Value row, Value group) {
+SmallVector<Value> GroupRandom::words(Value row, Value block, int64_t blockSize) {
+  Words w(b);
+  SmallVector<Value> all;
+  uint32_t groups = static_cast<uint32_t>(blockSize / 16);
+  for (uint32_t i = 0; i < groups; ++i)
+    llvm::append_range(all, groupWords(row, w.add(w.multiply(block, groups), i)));
+  return all;
+}
+
+SmallVector<Value> GroupRandom::words(Value index, int64_t blockSize) {
+  Words w(b);
+  SmallVector<Value> all;
+  uint32_t groups = static_cast<uint32_t>(blockSize / 16);
+  for (uint32_t i = 0; i < groups; ++i)
+    llvm::append_range(all, groupWords(w.add(w.multiply(index, groups), i)));
+  return all;
+}
+
+RandomWords GroupRandom::groupWords(Value row, Value group) {
   if (side.mapping != numerics::PhiloxMapping::Element)
     return blockwiseWords(row, group);
   Words w(b);
-  return elementWords(w.add(w.multiply(row, side.groupsPerRow), group));
+  return groupWords(w.add(w.multiply(row, side.groupsPerRow), group));
 }
 
-RandomWords GroupRandom::words(Value index) {
-  if (side.mapping == numerics::PhiloxMapping::Element)
-    return elementWords(index);
+RandomWords GroupRandom::groupWords(Value index) {
   Words w(b);
-  return blockwiseWords(w.divide(index, side.groupsPerRow), w.remainder(index, side.groupsPerRow));
-}
-
-RandomWords GroupRandom::elementWords(Value index) {
-  Value subsequence = Words(b).wide(index);
+  if (side.mapping != numerics::PhiloxMapping::Element)
+    return blockwiseWords(w.divide(index, side.groupsPerRow),
+                          w.remainder(index, side.groupsPerRow));
+  Value subsequence = w.wide(index);
   if (side.firstGroup)
     subsequence = arith::AddIOp::create(b, subsequence, side.firstGroup);
   if (side.columnwise)

@@ -42,19 +42,20 @@ struct RandomSide {
   mlir::Value firstGroup;   ///< i64: groups of the matrices before this one; none is 0
 };
 
-/// The random words of groups of 16 elements of one output.
+/// The random words of one output, one for four elements.
 class GroupRandom {
 public:
   GroupRandom(mlir::ImplicitLocOpBuilder &builder, mlir::Value rng, const RandomSide &side)
       : b(builder), philox(builder, rng), side(side) {}
 
-  /// Of the elements 16 * group ... of `row`; i32.
-  RandomWords words(mlir::Value row, mlir::Value group);
-  /// Of the group that has number `index` = row * groupsPerRow + group; i32.
-  RandomWords words(mlir::Value index);
+  /// Of block number `block` of `row`, of `blockSize` elements, 16 or 32; i32.
+  llvm::SmallVector<mlir::Value> words(mlir::Value row, mlir::Value block, int64_t blockSize);
+  /// The same where the row does not matter: of block number `index`, counted through all rows.
+  llvm::SmallVector<mlir::Value> words(mlir::Value index, int64_t blockSize);
 
 private:
-  RandomWords elementWords(mlir::Value index);
+  RandomWords groupWords(mlir::Value row, mlir::Value group);
+  RandomWords groupWords(mlir::Value index);
   RandomWords blockwiseWords(mlir::Value row, mlir::Value group);
 
   mlir::ImplicitLocOpBuilder &b;

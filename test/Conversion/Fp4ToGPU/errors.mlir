@@ -2,11 +2,11 @@
 // What has no kernel yet says what has; the first operation of each case has one.
 
 func.func @stochastic(%x: tensor<32x32xbf16>, %rng: tensor<2xi64>) {
-  %0:2 = fp4.quantize %x {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>}
-      : (tensor<32x32xbf16>) -> (tensor<32x32xf4E2M1FN>, tensor<32x1xf8E8M0FNU>)
-  // expected-error @+2 {{has kernels for rounding nearest_even, but got rounding stochastic}}
+  %0:2 = fp4.quantize %x rng %rng {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>, rounding = #fp4.rounding<stochastic>}
+      : (tensor<32x32xbf16>, tensor<2xi64>) -> (tensor<32x32xf4E2M1FN>, tensor<32x1xf8E8M0FNU>)
+  // expected-error @+2 {{has kernels for rounding nearest_even of these outputs and blocks, but got rounding stochastic}}
   // expected-note @+1 {{remove 'rounding' and 'rng'}}
-  %1:2 = fp4.quantize %x rng %rng {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>, rounding = #fp4.rounding<stochastic>}
+  %1:2 = fp4.quantize %x rng %rng {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>, outputs = #fp4.outputs<columnwise>, rounding = #fp4.rounding<stochastic>}
       : (tensor<32x32xbf16>, tensor<2xi64>) -> (tensor<32x32xf4E2M1FN>, tensor<32x1xf8E8M0FNU>)
   return
 }
@@ -45,9 +45,11 @@ func.func @exact_amax(%x: tensor<32x32xbf16>) {
 // -----
 
 func.func @transformed(%x: tensor<32x32xbf16>, %ax: tensor<f32>) {
-  // expected-error @+2 {{has kernels for plain inputs, but got attribute 'hadamard'}}
-  // expected-note @+1 {{transform the tensor with fp4.hadamard}}
   %0:2 = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, hadamard = #fp4.hadamard<size = 16>}
+      : (tensor<32x32xbf16>, tensor<f32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  // expected-error @+2 {{has kernels for hadamard arithmetic butterfly, but got tensor_core}}
+  // expected-note @+1 {{remove 'arithmetic'}}
+  %1:2 = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, hadamard = #fp4.hadamard<size = 16, arithmetic = tensor_core>}
       : (tensor<32x32xbf16>, tensor<f32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
   return
 }

@@ -1,0 +1,54 @@
+//===- SideQuantizer.h - What becomes of the blocks of one output ---------===//
+//
+// A block of fp4.quantize, from the words of its elements to codes and scale: the Hadamard
+// transform with its round trip through bf16, random words, the recipe. Kernels differ in how they
+// bring the words into registers and where they store what comes out.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "BlockQuantizer.h"
+#include "Butterfly.h"
+#include "Philox.h"
+
+#include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+
+#include <optional>
+
+namespace fp4 {
+
+/// Which block of the output; i32.
+struct BlockPlace {
+  mlir::Value row, block; ///< its row, and its number there; or null, and
+  mlir::Value index;      ///< its number, counted through all rows
+};
+
+class SideQuantizer {
+public:
+  /// The row-wise or the column-wise output of `op`. `amax` is a value (f32), `rng` a pointer; null
+  /// where the operation has none. `groupsPerRow` (i32): groups of 16 elements in a row of the
+  /// output, rounded up. Emit it outside of loops.
+  SideQuantizer(Scalars &scalars, mlir::ImplicitLocOpBuilder &builder, QuantizeOp op,
+                bool columnwise, mlir::Value amax, mlir::Value rng, mlir::Value groupsPerRow);
+
+  /// Lanes that exchange elements: where more than one, neighbours must hold neighbouring blocks of
+  /// a row, and whole warps be here.
+  unsigned lanes() const { return butterfly ? butterfly->lanes(blockSize) : 1; }
+  /// The recipe, for threads that share a scale.
+  BlockQuantizer &recipe() { return quantizer; }
+
+  /// Quantizes the packed elements `words` of a block of the output; the rest is BlockQuantizer's.
+  BlockQuantizer::Block quantize(llvm::ArrayRef<mlir::Value> words, const BlockPlace &place,
+                                 mlir::Value blockAmax = {}, BlockQuantizer::FoldErrors fold = {});
+
+private:
+  llvm::SmallVector<mlir::Value> randomWords(const BlockPlace &place);
+
+  mlir::Type element;
+  int64_t blockSize;
+  BlockQuantizer quantizer;
+  std::optional<Butterfly> butterfly;
+  std::optional<GroupRandom> random;
+};
+
+} // namespace fp4
