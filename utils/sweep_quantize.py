@@ -65,8 +65,9 @@ class Case:
         self.sides = [side for side, name in enumerate(("rowwise", "columnwise"))
                       if self.outputs in (name, "both")]
         self.tiled = [self.layout != "linear", self.layout == "tiled"]
-        # Rows may be dynamic where they are not what is quantized.
-        self.m = "?" if self.outputs == "rowwise" and self.columns % 3 else str(self.rows)
+        # Rows may be dynamic where they are not the blocks of mxfp4 and nothing is transformed.
+        may = self.outputs == "rowwise" or self.nvfp4 and not self.sizes[1]
+        self.m = "?" if may and self.columns % 3 else str(self.rows)
 
     def axis(self, side):
         """Elements along the blocks of a side."""
@@ -94,10 +95,11 @@ class Case:
         block = 16 if self.nvfp4 else 32
         element = "f8E4M3FN" if self.nvfp4 else "f8E8M0FNU"
         encoding = ", #fp4.scale_layout<tiled_128x4>" if self.tiled[side] else ""
-        return f"tensor<{rows}x{(self.axis(side) + block - 1) // block}x{element}{encoding}>"
+        blocks = "?" if side and self.m == "?" else (self.axis(side) + block - 1) // block
+        return f"tensor<{rows}x{blocks}x{element}{encoding}>"
 
     def data_type(self, side):
-        rows, columns = (self.columns, self.rows) if side else (self.m, self.columns)
+        rows, columns = (self.columns, self.m) if side else (self.m, self.columns)
         return f"tensor<{rows}x{columns}xf4E2M1FN>"
 
     def input_type(self):

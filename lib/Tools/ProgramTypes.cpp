@@ -40,6 +40,12 @@ std::vector<Shape> resultShapes(const ProgramOp &op, std::span<const Type> opera
   if (op.op == "fp4.blockscaled_matmul" && operands.size() > 2 && first.size() == 2 &&
       operands[2].shape.size() == 2)
     return {{first[0], operands[2].shape[0]}};
+  if (op.op == "fp4.stack_scales" && first.size() == 2) {
+    Shape sum = {0, first[1]};
+    for (const Type &shard : operands)
+      sum[0] += shard.shape.empty() ? 0 : shard.shape[0];
+    return {sum};
+  }
   return std::vector<Shape>(op.resultTypes.size(), first);
 }
 

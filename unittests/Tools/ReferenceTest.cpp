@@ -258,7 +258,7 @@ TEST(Family, GatheredShardsAreTheWhole) {
   options.rowwise->amax = options.columnwise->amax = amax;
   const numerics::QuantizedPair expected = quantized(whole, "transformer_engine", options);
   const std::vector<float> values = whole.values();
-  OneOp stack("fp4.stack_scales", {scales(kRows, kColumns / 16, Layout::Tiled128x4)});
+  OneOp stack("fp4.stack_scales", {scales(-1, kColumns / 16, Layout::Tiled128x4)});
   Tensor gathered(codes(3 * kColumns, 16));
   stack.function.program[0].operands.clear();
   for (uint64_t rank = 0; rank < 3; ++rank) {
@@ -272,6 +272,7 @@ TEST(Family, GatheredShardsAreTheWhole) {
                 kColumns * 8);
   }
   EXPECT_THAT(bytes(stack.run()[0]), ElementsAreArray(expected.rowwise->scales));
+  EXPECT_EQ(stack.run()[0].value.type.str(), "48x5xf8E4M3FN, tiled_128x4");
   OneOp interleave("fp4.interleave_shards", {codes(kColumns, kRows)}, {{"shards", "3"}});
   interleave.arguments[0] = std::move(gathered);
   EXPECT_THAT(bytes(interleave.run()[0]), ElementsAreArray(expected.columnwise->data));
