@@ -30,6 +30,8 @@ struct Case {
   uint64_t rows = 0, columns = 0;
   bool rowwise = true, columnwise = true, square = false, tiled = false;
   bool dynamicRows = false;
+  unsigned hadamard = 0, columnwiseHadamard = 0; ///< sizes
+  bool stochastic = false, blockwisePhilox = false, ownAmax = false;
   std::string target = "sm_100a";
 
   const numerics::Recipe &description() const { return *numerics::lookupRecipe(recipe); }
@@ -37,9 +39,11 @@ struct Case {
   bool nvfp4() const { return description().format == BlockFormat::NVFP4; }
   uint64_t blockSize() const { return nvfp4() ? 16 : 32; }
   std::string name() const {
-    return fmt::format("{} {} {} {}x{}{}{}{}{}", target, recipe, numerics::stringify(type), rows,
-                       columns, rowwise ? " rowwise" : "", columnwise ? " columnwise" : "",
-                       square ? " square" : "", tiled ? " tiled" : "");
+    return fmt::format("{} {} {} {}x{}{}{}{}{} hadamard {} {}{}{}", target, recipe,
+                       numerics::stringify(type), rows, columns, rowwise ? " rowwise" : "",
+                       columnwise ? " columnwise" : "", square ? " square" : "",
+                       tiled ? " tiled" : "", hadamard, columnwiseHadamard,
+                       stochastic ? " stochastic" : "", blockwisePhilox ? " blockwise" : "");
   }
 };
 
@@ -62,15 +66,30 @@ std::string module(const Case &c) {
   std::string outputs = !c.columnwise ? "rowwise" : c.rowwise ? "both" : "columnwise";
   std::string input = fmt::format("tensor<{}x{}x{}>", rows, c.columns, numerics::stringify(c.type));
   int count = c.rowwise && c.columnwise ? 4 : 2;
+  std::string operands, types, attributes;
+  if (c.hasTensorScale())
+    operands += "amax %a ", types += ", tensor<f32>";
+  if (c.ownAmax)
+    operands += "columnwise_amax %b ", types += ", tensor<f32>";
+  if (c.stochastic)
+    operands += "rng %r ", types += ", tensor<2xi64>",
+        attributes += ", rounding = #fp4.rounding<stochastic>";
+  if (c.square)
+    attributes += ", block = array<i64: 16, 16>";
+  if (c.hadamard)
+    attributes += fmt::format(", hadamard = #fp4.hadamard<size = {}>", c.hadamard);
+  if (c.columnwiseHadamard)
+    attributes +=
+        fmt::format(", columnwise_hadamard = #fp4.hadamard<size = {}>", c.columnwiseHadamard);
+  if (c.blockwisePhilox)
+    attributes += ", philox = #fp4.philox<transformer_engine>";
   return fmt::format(
-      "func.func @f(%x: {0}, %a: tensor<f32>) -> ({1}) {{\n"
+      "func.func @f(%x: {0}, %a: tensor<f32>, %b: tensor<f32>, %r: tensor<2xi64>) -> ({1}) {{\n"
       "  %q:{2} = fp4.quantize %x {3}{{format = #fp4.format<{4}>, recipe = #fp4.recipe<{5}>,\n"
       "      outputs = #fp4.outputs<{6}>{7}}} : ({0}{8}) -> ({1})\n"
       "  return {9} : {1}\n}}\n",
-      input, results, count, c.hasTensorScale() ? "amax %a " : "",
-      numerics::stringify(c.description().format), c.recipe, outputs,
-      c.square ? ", block = array<i64: 16, 16>" : "", c.hasTensorScale() ? ", tensor<f32>" : "",
-      count == 4 ? "%q#0, %q#1, %q#2, %q#3" : "%q#0, %q#1");
+      input, results, count, operands, numerics::stringify(c.description().format), c.recipe,
+      outputs, attributes, types, count == 4 ? "%q#0, %q#1, %q#2, %q#3" : "%q#0, %q#1");
 }
 
 /// Values of many magnitudes: normal rows, rows scaled to subnormal scales, exact ties, zeros.
@@ -110,12 +129,27 @@ struct SideBuffers {
 void expectCase(const Case &c) {
   SCOPED_TRACE(c.name());
   std::vector<float> values = mixedValues(c);
+  float amax = numerics::amax(values), columnwiseAmax = c.ownAmax ? amax * .75f : amax;
+  constexpr uint64_t seed = 0x1234'5678'9ABC'DEF0, offset = 0xFFFF'FFFF;
+  auto side = [&](float amax, unsigned hadamard) {
+    numerics::SideOptions side;
+    side.amax = amax;
+    if (hadamard)
+      side.hadamard = numerics::HadamardOptions{.blockSize = hadamard};
+    if (c.stochastic)
+      side.stochastic = {.seed = seed,
+                         .offset = offset,
+                         .mapping = c.blockwisePhilox
+                                        ? numerics::PhiloxMapping::TransformerEngineBlockwise
+                                        : numerics::PhiloxMapping::Element};
+    return side;
+  };
   numerics::QuantizeOptions options;
-  float amax = numerics::amax(values);
-  numerics::SideOptions side;
-  side.amax = amax;
-  options.rowwise = c.rowwise ? std::optional(side) : std::nullopt;
-  options.columnwise = c.columnwise ? std::optional(side) : std::nullopt;
+  options.rowwise.reset();
+  if (c.rowwise)
+    options.rowwise = side(amax, c.hadamard);
+  if (c.columnwise)
+    options.columnwise = side(columnwiseAmax, c.columnwiseHadamard);
   options.squareBlocks = c.square;
   options.layout = c.tiled ? numerics::ScaleLayout::Tiled128x4 : numerics::ScaleLayout::Linear;
   auto expected = numerics::quantizeMatrix(c.description(), values, c.rows, c.columns, options);
@@ -126,6 +160,10 @@ void expectCase(const Case &c) {
   std::vector<Buffer> buffers = {x};
   if (c.hasTensorScale())
     buffers.push_back(kernel.upload(std::vector<float>{amax}));
+  if (c.ownAmax)
+    buffers.push_back(kernel.upload(std::vector<float>{columnwiseAmax}));
+  if (c.stochastic)
+    buffers.push_back(kernel.upload(std::vector<uint64_t>{seed, offset}));
   std::vector<SideBuffers> sides;
   std::vector<const numerics::QuantizedSide *> references;
   for (auto *reference : {&expected->rowwise, &expected->columnwise})
@@ -209,4 +247,46 @@ TEST(TileKernel, WithoutConversionInstructions) {
   expectShapes({.target = "sm_90a"}, {{131, 145}});
   expectShapes({.square = true, .target = "sm_90a"}, {{131, 145}});
   expectShapes({.recipe = "ocp_floor", .target = "sm_90a"}, {{160, 96}});
+}
+
+//===----------------------------------------------------------------------===//
+// Transforms, random bits
+//===----------------------------------------------------------------------===//
+
+/// What TransformerEngine trains with: activations and gradients.
+TEST(TileKernel, TrainingRecipes) {
+  for (const char *target : {"sm_100a", "sm_90a"}) {
+    expectShapes({.tiled = true, .columnwiseHadamard = 16, .ownAmax = true, .target = target},
+                 {{144, 80}, {64, 300}});
+    expectShapes({.tiled = true,
+                  .columnwiseHadamard = 16,
+                  .stochastic = true,
+                  .ownAmax = true,
+                  .target = target},
+                 {{144, 80}, {64, 300}});
+  }
+}
+
+TEST(TileKernel, Transforms) {
+  for (unsigned size : {32, 64, 128})
+    expectShapes({.hadamard = size == 32 ? 0 : 64u, .columnwiseHadamard = size}, {{128, 192}});
+  expectShapes({.hadamard = 16}, {{37, 144}}); // only the row-wise side
+  expectShapes({.recipe = "ocp_rceil", .hadamard = 32, .columnwiseHadamard = 128}, {{128, 96}});
+  expectShapes({.recipe = "ocp_rceil", .rowwise = false, .columnwiseHadamard = 64}, {{192, 64}});
+}
+
+TEST(TileKernel, StochasticRounding) {
+  expectShapes({.stochastic = true}, {{131, 145}, {1, 1}});
+  expectShapes({.stochastic = true, .blockwisePhilox = true}, {{272, 144}});
+  expectShapes({.rowwise = false, .stochastic = true, .blockwisePhilox = true}, {{272, 144}});
+  expectShapes({.type = FloatType::F32, .stochastic = true}, {{48, 80}});
+  expectShapes({.recipe = "ocp_floor", .stochastic = true}, {{96, 160}});
+  expectShapes({.dynamicRows = true, .stochastic = true}, {{131, 40}});
+}
+
+/// Codes of square blocks differ between the outputs only here.
+TEST(TileKernel, StochasticSquareBlocks) {
+  expectShapes({.square = true, .stochastic = true}, {{131, 145}});
+  expectShapes({.rowwise = false, .square = true, .stochastic = true}, {{40, 24}});
+  expectShapes({.columnwise = false, .square = true, .stochastic = true}, {{40, 24}});
 }

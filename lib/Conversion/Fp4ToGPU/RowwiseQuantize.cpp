@@ -71,25 +71,6 @@ SmallVector<RowBlocks::Position> RowGrid::positions() {
   return positions;
 }
 
-/// The twin's arithmetic: every loaded bit takes part in what is stored, in as few operations as
-/// that takes.
-static BlockQuantizer::Block mixBits(ImplicitLocOpBuilder &b, ArrayRef<Value> words, Value amax,
-                                     int64_t codeWords) {
-  BlockQuantizer::Block block;
-  for (int64_t i = 0; i < codeWords; ++i) {
-    Value mixed = words[i];
-    for (size_t w = i + codeWords; w < words.size(); w += codeWords)
-      mixed = arith::XOrIOp::create(b, mixed, words[w]);
-    block.codes.push_back(mixed);
-  }
-  Value scale = words.back();
-  if (amax)
-    scale = arith::XOrIOp::create(b, scale,
-                                  arith::BitcastOp::create(b, b.getI32Type(), amax).getResult());
-  block.scale = arith::TruncIOp::create(b, b.getI8Type(), scale);
-  return block;
-}
-
 LogicalResult fp4::lowerRowwiseQuantize(QuantizeOp op, LoweringContext &context) {
   const StreamMapping &mapping = context.mapping;
   KernelBuilder kernel(op, "quantize", context.symbols, mapping.threads);
@@ -122,7 +103,7 @@ LogicalResult fp4::lowerRowwiseQuantize(QuantizeOp op, LoweringContext &context)
   for (auto [position, elements] : llvm::zip_equal(positions, words)) {
     BlockPlace place{position.row, position.column, position.index};
     BlockQuantizer::Block block = quantizer ? quantizer->quantize(elements, place)
-                                            : mixBits(b, elements, amax, op.getBlockSize() / 8);
+                                            : mixBits(b, elements, amax, op.getBlockSize());
     blocks.storeCodes(data, position, block.codes);
     blocks.storeScale(scales, position, block.scale);
   }

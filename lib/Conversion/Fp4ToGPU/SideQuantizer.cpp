@@ -1,6 +1,8 @@
 //===- SideQuantizer.cpp - What becomes of the blocks of one output -------===//
 #include "SideQuantizer.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
 using namespace mlir;
 using namespace fp4;
 
@@ -39,4 +41,22 @@ BlockQuantizer::Block SideQuantizer::quantize(ArrayRef<Value> words, const Block
   if (butterfly)
     words = transformed = butterfly->transformPacked(words);
   return quantizer.quantize(words, element, blockAmax, fold, randomWords(place));
+}
+
+BlockQuantizer::Block fp4::mixBits(ImplicitLocOpBuilder &b, ArrayRef<Value> words, Value amax,
+                                   int64_t blockSize) {
+  BlockQuantizer::Block block;
+  int64_t codeWords = blockSize / 8;
+  for (int64_t i = 0; i < codeWords; ++i) {
+    Value mixed = words[i];
+    for (size_t w = i + codeWords; w < words.size(); w += codeWords)
+      mixed = arith::XOrIOp::create(b, mixed, words[w]);
+    block.codes.push_back(mixed);
+  }
+  Value scale = words.back();
+  if (amax)
+    scale = arith::XOrIOp::create(b, scale,
+                                  arith::BitcastOp::create(b, b.getI32Type(), amax).getResult());
+  block.scale = arith::TruncIOp::create(b, b.getI8Type(), scale);
+  return block;
 }

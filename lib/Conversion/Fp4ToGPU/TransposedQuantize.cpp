@@ -19,22 +19,25 @@ RankedTensorType rankedType(Value value) { return cast<RankedTensorType>(value.g
 
 bool isTiled(Value scales) { return scales && scaleLayout(rankedType(scales)).has_value(); }
 
-/// The device pointers of one output and of its amax.
-struct SideOperands {
-  Value data, scales, amax;
-  bool tiledScales;
+/// The device pointers of one output.
+struct Output {
+  Value data, scales;
 };
 
-/// One output in the kernel.
+/// One output in the kernel. A twin without arithmetic has no quantizer.
 struct Side {
-  Side(Scalars &s, ImplicitLocOpBuilder &b, const numerics::Recipe &recipe,
-       const SideOperands &operands, Value amax, const OutputWriter::Shape &shape)
-      : quantizer(s, b, recipe), writer(b, operands.data, operands.scales, shape) {
-    quantizer.setTensorAmax(amax);
-  }
-
-  BlockQuantizer quantizer;
+  std::optional<SideQuantizer> quantizer;
   OutputWriter writer;
+  Value amax;
+
+  /// Quantizes the elements of a block of the output.
+  BlockQuantizer::Block quantize(ImplicitLocOpBuilder &b, const TilePlan &plan,
+                                 ArrayRef<Value> words, Int32 row, Int32 block, Value blockAmax,
+                                 BlockQuantizer::FoldErrors fold = {}) {
+    if (!quantizer)
+      return mixBits(b, words, amax, plan.blockSize);
+    return quantizer->quantize(words, {row, block, /*index=*/{}}, blockAmax, fold);
+  }
 };
 
 class TileQuantizeKernel {
@@ -43,21 +46,21 @@ public:
       : op(op), kernel(op, "quantize", context.symbols), b(kernel.body()), s(b, context.target),
         type(rankedType(op.getInput())),
         plan{type.getElementTypeBitWidth() / 8, op.getBlockSize(), op.hasSquareBlocks()},
-        rows{type.getDimSize(0)}, columns{type.getDimSize(1)} {}
+        rows{type.getDimSize(0)}, columns{type.getDimSize(1)},
+        noArithmetic(context.mapping.noArithmetic) {}
 
   void emit() {
     Value hostRows = kernel.hostRows(op.getInput());
     Value input = kernel.input(op.getInput());
-    addOperands(hostRows);
-    makeSides();
+    makeSides(hostRows);
     Tile tile(kernel, plan, input, rows, columns.size, tilesPerRow());
-    if (plan.squareBlocks && op.hasColumnwise())
-      squares =
-          kernel.sharedWords(TilePlan::rows / TilePlan::square * plan.piecesPerRow(), "squares");
     if (sharesCodes())
       codeTile.emplace(kernel, plan);
     else if (op.hasColumnwise())
       elementTile.emplace(kernel, tile);
+    if (plan.squareBlocks && op.hasColumnwise())
+      squares =
+          kernel.sharedWords(TilePlan::rows / TilePlan::square * plan.piecesPerRow(), "squares");
     emitPieces(tile);
     if (op.hasColumnwise()) {
       NVVM::Barrier0Op::create(b);
@@ -77,41 +80,45 @@ private:
     return tiled ? llvm::alignTo(tiles, TilePlan::rows / plan.columns()) : tiles;
   }
 
-  void addOperands(Value hostRows) {
+  void makeSides(Value hostRows) {
     auto input = [&](Value tensor) { return tensor ? kernel.input(tensor) : Value(); };
     Value amax = input(op.getAmax()), columnwiseAmax = input(op.getColumnwiseAmax());
+    Value rng = input(op.getRng()), none;
+    Output outputs[2];
     if (op.hasRowwise())
-      rowwiseOperands = {kernel.output(op.getData(), hostRows),
-                         kernel.output(op.getScales(), hostRows), amax, isTiled(op.getScales())};
+      outputs[0] = {kernel.output(op.getData(), hostRows), kernel.output(op.getScales(), hostRows)};
     if (op.hasColumnwise()) {
-      Value data = op.getColumnwiseData(), scales = op.getColumnwiseScales(), none;
       Value blocks;
       if (rows.isDynamic())
         blocks = arith::CeilDivUIOp::create(kernel.host(), hostRows,
                                             constIndex(kernel.host(), plan.blockSize));
-      columnwiseOperands = {kernel.output(data, none, hostRows),
-                            kernel.output(scales, none, blocks),
-                            columnwiseAmax ? columnwiseAmax : amax, isTiled(scales)};
+      outputs[1] = {kernel.output(op.getColumnwiseData(), none, hostRows),
+                    kernel.output(op.getColumnwiseScales(), none, blocks)};
     }
     if (rows.isDynamic())
       rows.value = kernel.scalar(hostRows);
+    // One load where both outputs have one amax.
+    auto read = [&](Value pointer) {
+      return pointer ? load(b, b.getF32Type(), pointer, 4) : Value();
+    };
+    amax = read(amax);
+    if (op.hasRowwise())
+      makeSide(rowwise, outputs[0], amax, rng, rows, columns);
+    if (op.hasColumnwise())
+      makeSide(columnwise, outputs[1], columnwiseAmax ? read(columnwiseAmax) : amax, rng, columns,
+               rows);
   }
 
-  void makeSides() {
-    numerics::Recipe recipe = op.getRecipe().resolve();
-    Value pointer, amax;
-    auto make = [&](std::optional<Side> &side, const SideOperands &operands, Extent sideRows,
-                    Extent sideColumns) {
-      if (operands.amax && operands.amax != pointer) // one load where both sides have one amax
-        amax = load(b, b.getF32Type(), pointer = operands.amax, 4);
-      side.emplace(
-          s, b, recipe, operands, amax,
-          OutputWriter::Shape{sideRows, sideColumns, plan.blockSize, operands.tiledScales});
-    };
-    if (op.hasRowwise())
-      make(rowwise, rowwiseOperands, rows, columns);
-    if (op.hasColumnwise())
-      make(columnwise, columnwiseOperands, columns, rows);
+  void makeSide(std::optional<Side> &side, const Output &output, Value amax, Value rng,
+                Extent sideRows, Extent sideColumns) {
+    bool isColumnwise = &side == &columnwise;
+    bool tiled = isTiled(isColumnwise ? op.getColumnwiseScales() : op.getScales());
+    OutputWriter writer(b, output.data, output.scales,
+                        {sideRows, sideColumns, plan.blockSize, tiled});
+    side.emplace(Side{std::nullopt, writer, amax});
+    if (!noArithmetic)
+      side->quantizer.emplace(s, b, op, isColumnwise, amax, rng,
+                              (sideColumns.in(b) + (TilePlan::square - 1)) / TilePlan::square);
   }
 
   /// The column-wise codes are those of the rows.
@@ -131,41 +138,49 @@ private:
         elementTile->share(piece);
       if (plan.squareBlocks)
         emitSquareRow(tile, piece);
-      else if (rowwise)
-        writeRow(tile, piece, rowwise->quantizer.quantize(piece.words, type.getElementType()));
+      else
+        emitRow(tile, piece);
     }
   }
 
-  void writeRow(Tile &tile, const Tile::Piece &piece, const BlockQuantizer::Block &result) {
-    rowwise->writer.write(tile.firstRow() + piece.row,
-                          tile.firstColumn() / plan.blockSize + piece.block, result);
+  /// Codes and scale of a row-wise block; written where that is an output.
+  BlockQuantizer::Block emitRow(Tile &tile, const Tile::Piece &piece, Value amax = {},
+                                BlockQuantizer::FoldErrors fold = {}) {
+    if (!rowwise && !codeTile)
+      return {};
+    Int32 row = tile.firstRow() + piece.row;
+    Int32 block = tile.firstColumn() / plan.blockSize + piece.block;
+    Side &side = rowwise ? *rowwise : *columnwise; // codes that the columns share are rounded alike
+    BlockQuantizer::Block result = side.quantize(b, plan, piece.words, row, block, amax, fold);
+    if (rowwise)
+      rowwise->writer.write(row, block, result);
+    return result;
   }
 
   /// One row of a square block. Its first row leaves to the columns what the block has in common.
   void emitSquareRow(Tile &tile, const Tile::Piece &piece) {
-    BlockQuantizer &quantizer = rowwise ? rowwise->quantizer : columnwise->quantizer;
-    Value amax =
-        foldRows(quantizer.amax(piece.words, type.getElementType()), [&](Value x, Value y) {
-          return quantizer.keepsNaN() ? s.maximumOrNaN(x, y) : s.maximumNumber(x, y);
-        });
-    Value common = amax;
-    if (rowwise || codeTile) {
-      BlockQuantizer::Block result =
-          quantizer.quantize(piece.words, type.getElementType(), amax, [&](Value error) {
-            if (Value hasRow = tile.hasRow(piece))
-              error = arith::SelectOp::create(b, hasRow, error, s.constant(0));
-            return foldRows(error, [&](Value x, Value y) { return quantizer.combineErrors(x, y); });
-          });
-      if (rowwise)
-        writeRow(tile, piece, result);
-      if (codeTile) {
-        codeTile->share(piece.row, piece.block, result.codes);
-        common = arith::ExtUIOp::create(b, b.getI32Type(), result.scale);
-      }
+    std::optional<SideQuantizer> &quantizer = (rowwise ? rowwise : columnwise)->quantizer;
+    Value common = quantizer ? squareAmax(quantizer->recipe(), piece) : s.constant(0);
+    auto fold = [&](Value error) {
+      if (Value hasRow = tile.hasRow(piece))
+        error = arith::SelectOp::create(b, hasRow, error, s.constant(0));
+      return foldRows(error,
+                      [&](Value x, Value y) { return quantizer->recipe().combineErrors(x, y); });
+    };
+    BlockQuantizer::Block result = emitRow(tile, piece, common, fold);
+    if (codeTile) {
+      codeTile->share(piece.row, piece.block, result.codes);
+      common = arith::ExtUIOp::create(b, b.getI32Type(), result.scale);
     }
     if (columnwise)
       emitWhere(b, piece.row % TilePlan::square < 1,
                 [&] { store(b, common, squareAddress(piece.row, piece.block), 4); });
+  }
+
+  Value squareAmax(BlockQuantizer &recipe, const Tile::Piece &piece) {
+    return foldRows(recipe.amax(piece.words, type.getElementType()), [&](Value x, Value y) {
+      return recipe.keepsNaN() ? s.maximumOrNaN(x, y) : s.maximumNumber(x, y);
+    });
   }
 
   /// Folds a value of each of the 16 rows of a square block, which lanes 2 * row + block % 2 of a
@@ -185,11 +200,6 @@ private:
   }
 
   //===--- Steps 3 and 4: columns ------------------------------------------===//
-
-  void writeColumn(Tile &tile, Int32 column, Int32 block, const BlockQuantizer::Block &result) {
-    columnwise->writer.write(tile.firstColumn() + column, tile.firstRow() / plan.blockSize + block,
-                             result);
-  }
 
   void emitColumns(Tile &tile) {
     int64_t blocks = plan.blocksPerColumn(), wordsPerPass = kThreads / blocks;
@@ -221,8 +231,8 @@ private:
     if (plan.squareBlocks)
       amax = LLVM::LoadOp::create(
           b, b.getF32Type(), squareAddress(block * plan.blockSize, column / TilePlan::square), 4);
-    writeColumn(tile, column, block,
-                columnwise->quantizer.quantize(words, type.getElementType(), amax));
+    Int32 row = tile.firstColumn() + column, place = tile.firstRow() / plan.blockSize + block;
+    columnwise->writer.write(row, place, columnwise->quantize(b, plan, words, row, place, amax));
   }
 
   /// Square blocks: what the rows chose, transposed.
@@ -238,8 +248,9 @@ private:
           LLVM::LoadOp::create(b, b.getI32Type(), squareAddress(row, column / TilePlan::square), 4);
       scale = arith::TruncIOp::create(b, b.getI8Type(), scale);
       for (auto [i, codes] : llvm::enumerate(codeTile->columns(group, row)))
-        writeColumn(tile, column + static_cast<int64_t>(i), block,
-                    {SmallVector<Value>(codes.begin(), codes.end()), scale});
+        columnwise->writer.write(tile.firstColumn() + column + static_cast<int64_t>(i),
+                                 tile.firstRow() / plan.blockSize + block,
+                                 {SmallVector<Value>(codes.begin(), codes.end()), scale});
     });
   }
 
@@ -250,7 +261,7 @@ private:
   RankedTensorType type;
   TilePlan plan;
   Extent rows, columns; ///< of the input
-  SideOperands rowwiseOperands, columnwiseOperands;
+  bool noArithmetic;
   std::optional<Side> rowwise, columnwise;
   std::optional<ElementTile> elementTile;
   std::optional<CodeTile> codeTile;

@@ -25,9 +25,9 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "BlockQuantizer.h"
 #include "Int32.h"
 #include "KernelBuilder.h"
+#include "SideQuantizer.h"
 
 #include <array>
 

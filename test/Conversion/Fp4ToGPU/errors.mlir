@@ -1,18 +1,6 @@
 // RUN: %fp4-opt-once %s -convert-fp4-to-gpu -split-input-file -verify-diagnostics
 // What has no kernel yet says what has; the first operation of each case has one.
 
-func.func @stochastic(%x: tensor<32x32xbf16>, %rng: tensor<2xi64>) {
-  %0:2 = fp4.quantize %x rng %rng {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>, rounding = #fp4.rounding<stochastic>}
-      : (tensor<32x32xbf16>, tensor<2xi64>) -> (tensor<32x32xf4E2M1FN>, tensor<32x1xf8E8M0FNU>)
-  // expected-error @+2 {{has kernels for rounding nearest_even of these outputs and blocks, but got rounding stochastic}}
-  // expected-note @+1 {{remove 'rounding' and 'rng'}}
-  %1:2 = fp4.quantize %x rng %rng {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>, outputs = #fp4.outputs<columnwise>, rounding = #fp4.rounding<stochastic>}
-      : (tensor<32x32xbf16>, tensor<2xi64>) -> (tensor<32x32xf4E2M1FN>, tensor<32x1xf8E8M0FNU>)
-  return
-}
-
-// -----
-
 func.func @dynamic_unswizzle(%ok: tensor<3x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
                              %bad: tensor<?x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
   %0 = fp4.unswizzle_scales %ok : tensor<3x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> -> tensor<3x4xf8E4M3FN>
