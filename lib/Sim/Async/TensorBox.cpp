@@ -15,6 +15,25 @@ tl::unexpected<Error> fail(std::string message, std::string note = "") {
   return makeError(ErrorKind::Simulation, std::move(message), std::move(note));
 }
 
+/// Whether 16 packed elements take 16 bytes of shared memory, padding behind them.
+bool isPadded(const hw::TensorMap &map) {
+  return map.elementType == hw::TensorMapType::U4Align16 ||
+         map.elementType == hw::TensorMapType::U6Align16;
+}
+
+/// PTX ISA, "Sub-byte types": loads only, in runs of 128 elements.
+Status checkPadded(const hw::TensorMap &map, const Coordinates &at, bool store) {
+  constexpr int32_t run = 128;
+  if (store)
+    return fail(
+        fmt::format("a tensor map of type {} is for loads only", stringify(map.elementType)));
+  if (at[0] % run)
+    return fail(
+        fmt::format("expects a first coordinate that is a multiple of {} with {}, but got {}", run,
+                    stringify(map.elementType), at[0]));
+  return {};
+}
+
 uint32_t steps(const hw::TensorMap &map, unsigned d) {
   const uint32_t stride = map.elementStrides[d];
   return (map.box[d] + stride - 1) / stride;
@@ -46,6 +65,17 @@ void convertLoaded(hw::TensorMapType type, std::byte *data, uint64_t bytes) {
     if (flush && !field)
       bits &= 0x80000000u;
     std::memcpy(data + i, &bits, 4);
+  }
+}
+
+/// Puts a run of packed elements where the box has it: 16 of them at the start of every 16 bytes.
+/// What lies behind them is not defined; here it is a pattern that no kernel expects.
+void spread(const hw::TensorMap &map, std::byte *to, const std::byte *packed, uint64_t bytes) {
+  constexpr std::byte undefined{0xA5};
+  const uint64_t group = tensorMapTypeBits(map.elementType) * 16 / 8; // bytes of 16 elements
+  for (uint64_t from = 0; from < bytes; from += group, to += chunk) {
+    std::memcpy(to, packed + from, group);
+    std::fill(to + group, to + chunk, undefined);
   }
 }
 
@@ -87,16 +117,14 @@ Inside insideRow(const hw::TensorMap &map, int32_t first) {
 Status checkSupported(const hw::TensorMap &map) {
   if (map.interleave != hw::TensorMapInterleave::None)
     return fail("the simulator does not model interleaved tensor maps");
-  if (map.elementType == hw::TensorMapType::U4Align16 ||
-      map.elementType == hw::TensorMapType::U6Align16)
-    return fail(fmt::format("the simulator does not model tensor maps of type {}",
-                            stringify(map.elementType)));
   return {};
 }
 
 Status checkBox(const hw::TensorMap &map, const Coordinates &at, uint32_t sharedAddress,
                 bool store) {
   FP4_TRY(checkSupported(map));
+  if (isPadded(map))
+    FP4_TRY(checkPadded(map, at, store));
   if (sharedAddress % sharedAlignment)
     return fail(
         fmt::format("expects a shared memory address that is a multiple of {}, but got {:#x}",
@@ -131,10 +159,14 @@ Expected<std::vector<std::byte>> readBox(const hw::TensorMap &map, const Coordin
         const uint64_t from = address + int64_t(at[0]) * bits / 8 + begin;
         auto source = global(from, bytes);
         FP4_TRY(source);
+        touched(from, uint32_t(bytes));
+        if (isPadded(map)) { // dimension 0 is a multiple of the box: all of the row or nothing
+          spread(map, data.data() + row * rowBytes, *source, bytes);
+          return {};
+        }
         std::byte *to = data.data() + row * rowBytes + begin;
         std::memcpy(to, *source, bytes);
         convertLoaded(map.elementType, to, bytes);
-        touched(from, uint32_t(bytes));
         return {};
       });
   FP4_TRY(status);

@@ -23,7 +23,7 @@ using GlobalResolver = std::function<Expected<std::byte *>(uint64_t address, uin
 /// Called with every run of global memory that is touched.
 using GlobalTouched = std::function<void(uint64_t address, uint32_t bytes)>;
 
-/// Fails where the simulator does not model the map: interleave, padded 4- and 6-bit types, im2col.
+/// Fails where the simulator does not model the map: interleave.
 Status checkSupported(const hw::TensorMap &map);
 
 /// The rules of an instruction for a box: a shared address that is a multiple of 128 and a first

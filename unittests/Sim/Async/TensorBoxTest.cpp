@@ -167,7 +167,37 @@ TEST(TensorBox, Rules) {
   EXPECT_FALSE(checkBox(map, {16, -1}, 0x480, true)) << "store";
   TensorMap padded = map;
   padded.elementType = hw::TensorMapType::U4Align16;
-  EXPECT_FALSE(checkBox(padded, {0, 0}, 0x480, false));
+  padded.box[0] = 128;
+  EXPECT_TRUE(checkBox(padded, {128, 0}, 0x480, false));
+  EXPECT_FALSE(checkBox(padded, {64, 0}, 0x480, false)) << "half a run";
+  EXPECT_FALSE(checkBox(padded, {128, 0}, 0x480, true)) << "loads only";
+  TensorMap interleaved = map;
+  interleaved.interleave = hw::TensorMapInterleave::B16;
+  EXPECT_FALSE(checkBox(interleaved, {16, -1}, 0x480, false));
+}
+
+TEST(TensorBox, PaddedTypesPutSixteenElementsInSixteenBytes) {
+  for (auto [type, group] : {std::pair{hw::TensorMapType::U4Align16, 8u},
+                             std::pair{hw::TensorMapType::U6Align16, 12u}}) {
+    TensorMap map;
+    map.elementType = type;
+    map.address = base;
+    map.dims = {256, 3};
+    map.strides = {32 * group}; // two runs of 8 groups, and as much that is not the tensor's
+    map.box = {128, 2};
+    ASSERT_TRUE(map.validate());
+    Tensor t{map, std::vector<std::byte>(3 * 32 * group)};
+    for (size_t i = 0; i < t.bytes.size(); ++i)
+      t.bytes[i] = std::byte(i % 251);
+    auto data = readBox(map, {128, 2}, t.resolver(), [](uint64_t, uint32_t) {});
+    ASSERT_TRUE(data);
+    ASSERT_EQ(data->size(), 256u);
+    const std::byte *source = &t.bytes[2 * 32 * group + 8 * group];
+    for (unsigned i = 0; i < 8; ++i)
+      EXPECT_EQ(std::memcmp(data->data() + 16 * i, source + group * i, group), 0) << i;
+    EXPECT_EQ(std::to_integer<int>((*data)[128]), 0) << "row 3 is outside";
+    EXPECT_EQ(map.transactionBytes(), 2 * 8 * group);
+  }
 }
 
 TEST(TensorBox, NaNFill) {
