@@ -114,19 +114,32 @@ Status validateBox(const TensorMap &map) {
   return {};
 }
 
-constexpr std::array<char, 8> magic = {'f', 'p', '4', 't', 'm', 'a', 'p', '1'};
+constexpr std::array<char, 8> magic = {'f', 'p', '4', 't', 'm', 'a', 'p', '2'};
 
-// The simulator's 128 bytes, little endian in declaration order, the rest zero.
+// The simulator's 128 bytes, little endian in declaration order, the rest zero. Bits that a program
+// edits itself are caught by the sum. The second word means nothing: programs clear a bit of it to
+// work around old drivers.
 struct Packed {
   std::array<char, 8> magic;
+  uint64_t unused;
   uint64_t address;
   uint64_t dims[5];    // size - 1, so that 2^32 fits its documented range
   uint64_t strides[4]; // bytes
   uint16_t box[5];
   uint8_t elementStrides[5];
   uint8_t elementType, rank, swizzle, interleave, oobFill;
+  uint32_t sum; ///< of everything but `unused`
 };
-static_assert(sizeof(Packed) <= TensorMap::encodedBytes);
+static_assert(sizeof(Packed) <= TensorMap::encodedBytes && sizeof(Packed) % 8 == 0);
+
+uint32_t sumOf(Packed p) {
+  p.unused = p.sum = 0;
+  uint64_t words[sizeof(Packed) / 8], sum = 0;
+  std::memcpy(words, &p, sizeof(p));
+  for (uint64_t word : words)
+    sum = (sum ^ word) * 0x9E3779B97F4A7C15ull ^ (sum >> 29);
+  return static_cast<uint32_t>(sum >> 32);
+}
 
 } // namespace
 
@@ -186,6 +199,7 @@ TensorMap::Encoded TensorMap::packSimulator() const {
   p.swizzle = static_cast<uint8_t>(tensorMapSwizzleCode(swizzle));
   p.interleave = static_cast<uint8_t>(interleave);
   p.oobFill = static_cast<uint8_t>(oobFill);
+  p.sum = sumOf(p);
   Encoded out{};
   std::memcpy(out.data(), &p, sizeof(p));
   return out;
@@ -204,6 +218,9 @@ Expected<TensorMap> TensorMap::unpackSimulator(std::span<const std::byte, encode
     return makeError(ErrorKind::Simulation,
                      "tensor map operand does not hold a tensor map of this simulator",
                      "a map made by cuTensorMapEncodeTiled is opaque; let the runtime make it");
+  if (p.sum != sumOf(p))
+    return makeError(ErrorKind::Simulation, "the bits of the tensor map were edited",
+                     "its layout is the driver's own: encode it again, or use tensormap.replace");
   TensorMap map;
   map.elementType = static_cast<TensorMapType>(p.elementType);
   map.rank = p.rank;

@@ -96,6 +96,7 @@ void setEnvironment(const RunOptions &options, const fs::path &folder, const std
   setenv("FP4_SIM_THREADS", std::to_string(options.threads).c_str(), 1);
   setenv("FP4_SIM_CHECK", options.check.c_str(), 1);
   setenv("FP4_SIM_DUMP_PTX", options.dumpPtx.c_str(), 1);
+  setenv("FP4_SIM_TRACE", options.trace ? "1" : "0", 1);
   setenv("FP4_SIM_REPORT", report.c_str(), 1);
   putFirst("LD_LIBRARY_PATH", folder.string(), ':');
   // A run path in the program would find CUDA's libraries first.

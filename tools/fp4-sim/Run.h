@@ -16,6 +16,7 @@ struct RunOptions {
   std::string check = "off"; ///< off, default, strict
   std::string dumpPtx;       ///< folder for the PTX that was decoded
   bool stats = false;
+  bool trace = false; ///< print every call that moves data or launches
 };
 
 /// Runs the program with our libraries in front of CUDA's. Gives the exit code: see

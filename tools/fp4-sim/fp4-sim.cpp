@@ -35,6 +35,7 @@ static void addRun(CLI::App &app, tools::RunOptions &options) {
   run->add_option("--dump-ptx", options.dumpPtx, "Folder for the PTX that messages refer to")
       ->check(CLI::ExistingDirectory);
   run->add_flag("--stats", options.stats, "Say at the end what was simulated");
+  run->add_flag("--trace", options.trace, "Print every allocation, copy, tensor map and launch");
   run->add_option("command", options.command, "-- program and its arguments")->required();
   run->positionals_at_end();
 }

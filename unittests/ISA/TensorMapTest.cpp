@@ -137,6 +137,22 @@ TEST(TensorMap, simulatorEncodingRoundTrips) {
   EXPECT_EQ(*back, map);
 }
 
+TEST(TensorMap, editedBitsAreRefused) {
+  TensorMap map = packedFp4();
+  map.address = 0x10'0020'0000; // has bit 21
+  const auto bytes = map.encodeSimulator();
+  ASSERT_TRUE(bytes) << format(bytes.error());
+  for (size_t byte = 0; byte < 120; ++byte) {
+    TensorMap::Encoded edited = *bytes;
+    edited[byte] ^= std::byte(0x20);
+    const auto back = TensorMap::decodeSimulator(edited);
+    const bool secondWord = byte >= 8 && byte < 16; // where CUTLASS clears bit 21
+    EXPECT_EQ(back.has_value(), secondWord) << byte;
+    if (back)
+      EXPECT_EQ(*back, map);
+  }
+}
+
 TEST(TensorMap, foreignBytesAreRefused) {
   TensorMap::Encoded bytes{};
   const auto map = TensorMap::decodeSimulator(bytes);

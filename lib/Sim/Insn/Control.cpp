@@ -268,9 +268,6 @@ namespace fp4::sim {
 
 Status bindBra(BindContext &cx) { return cx.use(bra); }
 Status bindExit(BindContext &cx) { return cx.use(exitLanes); }
-Status bindCall(BindContext &cx) {
-  return cx.fail("device functions are not supported", "inline the function");
-}
 Status bindTrap(BindContext &cx) { return cx.use(trap); }
 
 Status bindBarSync(BindContext &cx) {

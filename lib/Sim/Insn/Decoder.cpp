@@ -34,10 +34,10 @@ const Operand *BindContext::elements(const Operand &vector) const {
 //===----------------------------------------------------------------------===//
 
 void KernelDecoder::collectLabels() {
-  uint32_t pc = 0;
+  auto pc = static_cast<uint32_t>(kernel.code.size());
   std::vector<size_t> open{0};
   labelsOfScope.resize(1);
-  for (const ptx::Item &item : function.items) {
+  for (const ptx::Item &item : function->items) {
     if (item.kind == ItemKind::ScopeBegin) {
       open.push_back(labelsOfScope.size());
       labelsOfScope.emplace_back();
@@ -46,7 +46,7 @@ void KernelDecoder::collectLabels() {
     } else if (item.kind == ItemKind::Instruction) {
       ++pc;
     } else if (item.kind == ItemKind::Label) {
-      const ptx::Label &label = function.labels[item.index];
+      const ptx::Label &label = function->labels[item.index];
       if (!labelsOfScope[open.back()].try_emplace(label.name, pc).second)
         fail(label.loc, fmt::format("label '{}' is defined twice in one scope", label.name));
     }
@@ -59,11 +59,31 @@ void KernelDecoder::enterScope() {
 }
 
 void KernelDecoder::run(std::vector<DecodeError> *errors) {
+  collectCallees();
+  placeShared();
+  const ptx::Function *entry = function;
+  decodeBody(*entry, errors);
+  for (size_t i = 0; i < callees.size(); ++i) {
+    current = &kernel.functions[i];
+    current->entry = static_cast<uint32_t>(kernel.code.size());
+    decodeBody(*callees[i], errors);
+  }
+  registers.finish();
+  kernel.info.instructions = static_cast<uint32_t>(kernel.code.size() - 1 - callees.size());
+}
+
+void KernelDecoder::decodeBody(const ptx::Function &body, std::vector<DecodeError> *errors) {
+  function = &body;
+  scopes.clear();
+  labelsOfScope.clear();
+  nextScope = 0;
   collectLabels();
   enterScope();
-  placeParameters();
-  placeShared();
-  for (const ptx::Item &item : function.items) {
+  if (current)
+    placeFormals();
+  else
+    placeParameters();
+  for (const ptx::Item &item : function->items) {
     switch (item.kind) {
     case ItemKind::ScopeBegin:
       enterScope();
@@ -72,28 +92,28 @@ void KernelDecoder::run(std::vector<DecodeError> *errors) {
       scopes.pop_back();
       break;
     case ItemKind::Register:
-      declare(function.registers[item.index]);
+      declare(function->registers[item.index]);
       break;
     case ItemKind::Variable:
-      declare(function.variables[item.index]);
+      declare(function->variables[item.index]);
       break;
     case ItemKind::Instruction:
-      decode(function.instructions[item.index], errors);
+      decode(function->instructions[item.index], errors);
       break;
     case ItemKind::Label:
       break;
     }
   }
   appendExit();
-  registers.finish();
-  kernel.info.instructions = static_cast<uint32_t>(kernel.code.size() - 1);
 }
 
 /// A body may end without ret.
 void KernelDecoder::appendExit() {
   Insn insn;
-  insn.handler = exitHandler();
   insn.line = kernel.code.empty() ? kernel.info.line : kernel.code.back().line;
+  insn.handler = exitHandler();
+  if (current)
+    decodeReturn({}, insn);
   kernel.code.push_back(insn);
 }
 
@@ -107,7 +127,8 @@ void KernelDecoder::decode(const ptx::Instruction &insn, std::vector<DecodeError
   }
 }
 
-void KernelDecoder::decode(const ptx::Instruction &insn) {
+/// Places and guard: what every instruction has.
+Insn KernelDecoder::header(const ptx::Instruction &insn) {
   Insn out;
   out.line = insn.loc.line;
   out.column = insn.loc.column;
@@ -121,6 +142,21 @@ void KernelDecoder::decode(const ptx::Instruction &insn) {
     Operand predicate = sourcePredicate(guard);
     out.guard = predicate.offset;
     out.guardNegated = insn.guardNegated;
+  }
+  return out;
+}
+
+void KernelDecoder::decode(const ptx::Instruction &insn) {
+  Insn out = header(insn);
+  if (insn.opcode == "call" || insn.opcode == "brx" || (insn.opcode == "ret" && current)) {
+    if (insn.opcode == "call")
+      decodeCall(insn, out);
+    else if (insn.opcode == "brx")
+      decodeBranchTable(insn, out);
+    else
+      decodeReturn(insn, out);
+    kernel.code.push_back(out);
+    return;
   }
   // Rows of one base may differ in their operands only: try the next one when the operands or the
   // bind function refuse. The best refusal to report is a bind function's, which accepted the
@@ -262,8 +298,6 @@ unsigned KernelDecoder::decodeItem(const ptx::Instruction &insn, size_t argument
     if (out.op[op].imm < 0)
       fail(arg.loc, fmt::format("unknown register or variable '{}'", arg.text));
     return 1;
-  case PatternKind::Callee:
-    return static_cast<unsigned>(insn.args.size() - argument);
   case PatternKind::Label:
     out.target = labelOperand(arg);
     return 1;
@@ -370,6 +404,8 @@ Operand KernelDecoder::source(const ptx::Arg &arg, Type type, uint8_t width, boo
     return registerOperand(*reg, arg, width, wider);
   if (const Symbol *symbol = findSymbol(arg.text))
     return symbolOperand(*symbol, arg.value, width);
+  if (auto code = module.functionAddress.find(arg.text); code != module.functionAddress.end())
+    return constants.get(code->second, width);
   if (arg.text == "WARP_SZ")
     return constants.get(32, width);
   if (arg.text[0] == '%')

@@ -73,7 +73,17 @@ struct NameScope {
 /// Module-scope .global and .const variables (.shared ones are placed per kernel).
 struct ModuleSymbols {
   std::unordered_map<std::string_view, Symbol> placed;
+  /// Device functions with a body, and what a pointer to each holds.
+  std::unordered_map<std::string_view, const ptx::Function *> functions;
+  std::unordered_map<std::string_view, uint64_t> functionAddress;
+  /// Those that pointers may name: all that stand elsewhere than behind a call.
+  std::vector<const ptx::Function *> addressTaken;
 };
+
+/// Fills the maps of functions.
+void collectFunctions(const ptx::Module &module, ModuleSymbols &symbols);
+/// The name behind a call: its first argument that is not a list.
+const ptx::Arg *calleeOf(const ptx::Instruction &insn);
 
 /// Size of a variable in bytes, and its alignment.
 uint64_t variableBytes(const ptx::Variable &variable);
@@ -86,7 +96,7 @@ class KernelDecoder {
 public:
   KernelDecoder(const ptx::Function &function, const std::vector<ptx::Variable> &moduleVariables,
                 const ModuleSymbols &module, Kernel &kernel)
-      : function(function), moduleVariables(moduleVariables), module(module), kernel(kernel),
+      : function(&function), moduleVariables(moduleVariables), module(module), kernel(kernel),
         constants(kernel), registers(kernel) {}
 
   /// Throws DecodeError. With `errors` those of single instructions are put there instead.
@@ -96,6 +106,7 @@ private:
   [[noreturn]] void fail(ptx::Loc loc, std::string message, std::string note = "") const {
     throw DecodeError{loc, std::move(message), std::move(note), false};
   }
+  void decodeBody(const ptx::Function &body, std::vector<DecodeError> *errors);
   void placeParameters();
   void placeShared();
   void collectLabels();
@@ -106,6 +117,20 @@ private:
   void decode(const ptx::Instruction &insn);
   void decode(const ptx::Instruction &insn, std::vector<DecodeError> *errors);
   void appendExit();
+
+  // Device functions (Functions.cpp).
+  void collectCallees();
+  void addCallee(const ptx::Function &callee);
+  void placeFormals();
+  ArgumentPlace placeFormal(const ptx::Variable &variable);
+  uint64_t allocateLocal(const ptx::Variable &variable);
+  void decodeCall(const ptx::Instruction &insn, Insn &out);
+  void decodeBranchTable(const ptx::Instruction &insn, Insn &out);
+  void decodeReturn(const ptx::Instruction &insn, Insn &out);
+  std::vector<ArgumentPlace> actuals(const ptx::Arg *list,
+                                     const std::vector<ArgumentPlace> *formals, bool results);
+  ArgumentPlace actual(const ptx::Arg &arg, const ArgumentPlace *formal, bool result);
+  Insn header(const ptx::Instruction &insn);
   void decodeOperands(const ptx::Instruction &insn, const RowMatch &row, Insn &out);
   unsigned decodeItem(const ptx::Instruction &insn, size_t argument, const PatternItem &item,
                       const RowMatch &row, Insn &out, unsigned op);
@@ -129,7 +154,8 @@ private:
   const Symbol *findSymbol(std::string_view name);
   Operand specialOperand(const ptx::Arg &arg, uint8_t width);
 
-  const ptx::Function &function;
+  const ptx::Function *function;     ///< whose body is decoded
+  DeviceFunction *current = nullptr; ///< null in the kernel itself
   const std::vector<ptx::Variable> &moduleVariables;
   const ModuleSymbols &module;
   Kernel &kernel;
@@ -139,6 +165,9 @@ private:
   std::vector<std::unordered_map<std::string_view, uint32_t>> labelsOfScope; ///< by scope number
   size_t nextScope = 0;
   std::unordered_map<const ptx::Variable *, Symbol> sharedSymbols;
+  std::unordered_map<std::string_view, Symbol> moduleShared; ///< .shared at module scope
+  std::vector<const ptx::Function *> callees;                ///< as Kernel::functions
+  std::unordered_map<std::string_view, int32_t> calleeIndex;
   std::unordered_map<uint8_t, uint32_t> specials;
 };
 

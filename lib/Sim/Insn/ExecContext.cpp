@@ -43,6 +43,8 @@ void ExecContext::setScalar(const Operand &o, int lane, uint64_t value) const {
 ExecContext::Place ExecContext::place(Space space, uint64_t address) const {
   if (space == Space::SharedCta)
     return {Space::SharedCluster, address};
+  if (space == Space::Param && address >= kFunctionParams)
+    return {Space::Local, address - kFunctionParams};
   if (space != Space::Generic)
     return {space == Space::Const ? Space::Global : space, address};
   switch (address >> 32) {
@@ -51,7 +53,7 @@ ExecContext::Place ExecContext::place(Space space, uint64_t address) const {
   case kLocalWindow >> 32:
     return {Space::Local, address & 0xFFFFFFFF};
   case kParamWindow >> 32:
-    return {Space::Param, address & 0xFFFFFFFF};
+    return place(Space::Param, address & 0xFFFFFFFF);
   default:
     return {Space::Global, address};
   }

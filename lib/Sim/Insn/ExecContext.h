@@ -111,7 +111,16 @@ public:
   std::byte *sharedObject(uint64_t address, uint32_t bytes, uint32_t align, Cta **owner = nullptr);
 
   // --- Control --------------------------------------------------------------------------------
-  uint32_t target = 0; ///< for Outcome::Jump
+  uint32_t target = 0;                ///< for Outcome::Jump
+  std::array<uint32_t, 32> targets{}; ///< for Outcome::Scatter
+  /// The lanes that execute go where `targets` says.
+  Outcome scatter() {
+    target = targets[static_cast<size_t>(firstLane())];
+    for (uint32_t rest = mask; rest; rest &= rest - 1)
+      if (targets[static_cast<size_t>(std::countr_zero(rest))] != target)
+        return Outcome::Scatter;
+    return Outcome::Jump;
+  }
   /// For instructions that arrive somewhere and then wait: 0 at the first execution; what the
   /// handler leaves here before Outcome::Retry it finds when it is executed again. It must be set
   /// back to 0 by then.

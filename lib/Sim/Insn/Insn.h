@@ -42,6 +42,7 @@ Type typeFromSpelling(std::string_view text); ///< None when it is no type
 enum class Outcome : uint8_t {
   Next,          ///< done: continue with the following instruction
   Jump,          ///< the active lanes continue at cx.target; guarded-off lanes at the next
+  Scatter,       ///< each active lane continues at cx.targets[lane]; guarded-off lanes at the next
   Retry,         ///< blocked (cx.block was called), no effect yet: execute again when ready
   NextWhenReady, ///< blocked, effects done: continue with the following instruction when ready
   Yield,         ///< like Next, but let other warps run first (a poll that found nothing)

@@ -242,7 +242,7 @@ Status bindSt(BindContext &cx) {
   FP4_TRY(describe(cx));
   if (cx.match.order("sem", MemOrder::Weak) == MemOrder::Acquire)
     return cx.fail("a store cannot acquire");
-  if (cx.match.space() == Space::Const || cx.match.space() == Space::Param)
+  if (cx.match.space() == Space::Const)
     return cx.fail("the state space is read-only");
   switch (cx.insn.m[kBytes]) {
   case 1:

@@ -224,8 +224,18 @@ template <typename F> void Accumulator::forEachCell(F &&f) {
     }
 }
 
+/// The lanes of this CTA that the instruction leaves alone, as spans of D's columns.
+template <typename F> void Accumulator::forEachDisabledLane(F &&f) {
+  for (uint32_t lane = 0; lane < hw::tmemLaneCount; ++lane)
+    if (size_t word = 4 * member + lane / 32;
+        word < mma.disabled.size() && mma.disabled[word] >> (lane % 32) & 1)
+      f(std::span(tmem.cell(lane, mma.d.column), mma.n));
+}
+
 Accumulator::Accumulator(Engine &engine, const MmaRequest &mma, unsigned member)
     : tmem(engine.state(mma.ranks[member]).tmem), mma(mma), member(member) {
+  forEachDisabledLane(
+      [&](std::span<uint32_t> cells) { kept.insert(kept.end(), cells.begin(), cells.end()); });
   if (mma.layout == AccumulatorLayout::A || mma.layout == AccumulatorLayout::D)
     return;
   copy.resize(size_t(mma.m / mma.ctaGroup) * mma.n);
@@ -236,6 +246,11 @@ Accumulator::Accumulator(Engine &engine, const MmaRequest &mma, unsigned member)
 void Accumulator::writeBack() {
   if (!copy.empty())
     forEachCell([](uint32_t &ours, uint32_t &cell) { cell = ours; });
+  auto from = kept.begin();
+  forEachDisabledLane([&](std::span<uint32_t> cells) {
+    std::copy_n(from, cells.size(), cells.begin());
+    from += static_cast<ptrdiff_t>(cells.size());
+  });
 }
 
 } // namespace fp4::sim

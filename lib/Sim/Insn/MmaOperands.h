@@ -27,6 +27,7 @@ struct MmaRequest {
   bool aInTmem = false;
   hw::TmemAddress aTmem;
   hw::SmemDescriptor a, b;
+  std::vector<uint32_t> disabled; ///< one bit per lane of each CTA that is not written; or empty
 
   // Block-scaled kinds.
   hw::ScaleVector vector = hw::ScaleVector::X1;
@@ -67,16 +68,18 @@ public:
   float *data() { return reinterpret_cast<float *>(words()); }
   uint32_t *words() { return copy.empty() ? tmem.cell(mma.d.lane, mma.d.column) : copy.data(); }
   size_t pitch() const { return copy.empty() ? TensorMemory::pitch : mma.n; }
-  /// Puts a copy back.
+  /// Puts a copy back, and what lanes that are not written had.
   void writeBack();
 
 private:
   template <typename F> void forEachCell(F &&f);
+  template <typename F> void forEachDisabledLane(F &&f);
 
   TensorMemory &tmem;
   const MmaRequest &mma;
   unsigned member;
   std::vector<uint32_t> copy;
+  std::vector<uint32_t> kept; ///< of lanes that are not written: all columns of D
 };
 
 /// All kinds but fp4 block-scaled (Tcgen05Mma.cpp).

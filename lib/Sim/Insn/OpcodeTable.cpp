@@ -82,7 +82,6 @@ static PatternItem parsePattern(std::string_view text) {
                                                                  {"?p", PatternKind::SrcPred},
                                                                  {"label", PatternKind::Label},
                                                                  {"clock", PatternKind::Clock},
-                                                                 {"callee", PatternKind::Callee},
                                                                  {"#", PatternKind::Imm}};
   if (vector)
     item.kind = text[0] == '=' ? PatternKind::VecDst : PatternKind::VecSrc;
@@ -280,7 +279,7 @@ unsigned Match::vectorSize() const {
 Space Match::space(std::string_view name) const {
   static constexpr Space spaces[] = {Space::Global,        Space::SharedCta, Space::SharedCta,
                                      Space::SharedCluster, Space::Local,     Space::Param,
-                                     Space::Const,         Space::Param};
+                                     Space::Const,         Space::Param,     Space::Param};
   int value = choice(name);
   return value < 0 ? Space::Generic : spaces[value];
 }

@@ -27,7 +27,6 @@ enum class PatternKind : uint8_t {
   VecDst,
   Label,
   Clock,
-  Callee,
   Imm,
 };
 

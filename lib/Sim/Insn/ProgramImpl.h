@@ -33,14 +33,47 @@ struct SharedName {
   uint32_t offset = 0;
 };
 
+/// Where an argument or a result of a call lives: `bytes` of local memory at `offset`, or a
+/// register or constant.
+struct ArgumentPlace {
+  Operand value; ///< kind None: in local memory
+  uint32_t offset = 0;
+  uint32_t bytes = 0;
+};
+
+/// A device function as one kernel has it. Its registers, .param and .local variables have fixed
+/// places, so a lane can be in it only once.
+struct DeviceFunction {
+  std::string name;
+  uint64_t address = 0;  ///< what a pointer to it holds
+  uint32_t entry = 0;    ///< pc
+  uint32_t returnTo = 0; ///< register: each lane's pc behind the call
+  uint32_t inside = 0;   ///< predicate register: the lanes that are in it
+  std::vector<ArgumentPlace> params, results;
+};
+
+struct CallSite;
+/// A function that the simulator provides.
+using Builtin = Outcome (*)(ExecContext &, const CallSite &);
+
+struct CallSite {
+  int32_t function = -1; ///< of Kernel::functions; -1: by pointer, or built in
+  Builtin builtin = nullptr;
+  Operand pointer;
+  std::vector<ArgumentPlace> arguments, results;
+};
+
 struct Kernel {
   KernelInfo info;
-  std::vector<Insn> code; ///< ends with an exit that the decoder appends
+  std::vector<Insn> code; ///< every body ends with an exit or return that the decoder appends
   std::vector<Operand> operandPool;
   std::vector<std::byte> constants; ///< bank 1 for rank 0
   std::vector<RankFixup> rankFixups;
   std::vector<SpecialUse> specials;
-  std::vector<SharedName> sharedNames; ///< in order of offset
+  std::vector<DeviceFunction> functions; ///< that it may call
+  std::vector<CallSite> callSites;       ///< Insn::u of a call
+  std::vector<uint32_t> branchTargets;   ///< of brx.idx
+  std::vector<SharedName> sharedNames;   ///< in order of offset
   /// "full+8": a shared address by the variable that holds it; empty when none does.
   std::string sharedSymbol(uint32_t offset) const;
   uint32_t registerBytes = 0;       ///< bank 0, a multiple of 64

@@ -5,7 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Insn/Decoder.h"
+#include "Sim/State/Launch.h"
 #include "Sim/State/SharedMemory.h"
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstring>
@@ -30,8 +32,8 @@ static Type variableType(const ptx::Variable &variable) {
 uint64_t fp4::sim::variableBytes(const ptx::Variable &variable) {
   if (variable.unsized && variable.initial.empty())
     return 0;
-  // More than kernels have, and an image of it fits into the host: what follows may add, multiply and
-  // allocate without a thought.
+  // More than kernels have, and an image of it fits into the host: what follows may add, multiply
+  // and allocate without a thought.
   uint64_t limit = variable.space == "global" ? 1ull << 30 : 1ull << 24;
   uint64_t unit = uint64_t(variable.vector) * bytesOf(variableType(variable));
   if (variable.count > limit / unit)
@@ -67,6 +69,9 @@ static uint64_t reserveModuleAddress(uint64_t bytes) {
 static uint64_t initializerBits(const ptx::Initializer &element, Type type,
                                 const ModuleSymbols &symbols) {
   if (!element.symbol.empty()) {
+    auto function = symbols.functionAddress.find(element.symbol);
+    if (function != symbols.functionAddress.end())
+      return function->second;
     auto found = symbols.placed.find(element.symbol);
     if (found == symbols.placed.end())
       throw DecodeError{element.loc,
@@ -85,6 +90,7 @@ static uint64_t initializerBits(const ptx::Initializer &element, Type type,
 
 ModuleSymbols fp4::sim::placeModuleVariables(const ptx::Module &module, ProgramImpl &program) {
   ModuleSymbols symbols;
+  collectFunctions(module, symbols);
   std::vector<const ptx::Variable *> initialised;
   for (const ptx::Variable &variable : module.variables) {
     if (variable.space == "shared")
@@ -203,7 +209,7 @@ void RegisterFile::finish() {
 
 void KernelDecoder::placeParameters() {
   uint64_t offset = 0;
-  for (const ptx::Variable &param : function.params) {
+  for (const ptx::Variable &param : function->params) {
     uint32_t align = variableAlign(param);
     offset = alignUp(offset, align);
     auto size = static_cast<uint32_t>(variableBytes(param));
@@ -249,12 +255,17 @@ void KernelDecoder::placeShared() {
   uint64_t end = 0;
   uint64_t dynamicAlign = 16;
   std::vector<std::pair<const ptx::Variable *, bool>> found; // variable, at module scope
+  std::vector<const ptx::Function *> bodies = callees;
+  bodies.insert(bodies.begin(), function);
   for (const ptx::Variable &variable : moduleVariables)
-    if (variable.space == "shared" && mentions(function, variable.name))
+    if (variable.space == "shared" && std::any_of(bodies.begin(), bodies.end(), [&](auto *body) {
+          return mentions(*body, variable.name);
+        }))
       found.emplace_back(&variable, true);
-  for (const ptx::Variable &variable : function.variables)
-    if (variable.space == "shared")
-      found.emplace_back(&variable, false);
+  for (const ptx::Function *body : bodies)
+    for (const ptx::Variable &variable : body->variables)
+      if (variable.space == "shared")
+        found.emplace_back(&variable, false);
   for (auto [variable, atModule] : found) {
     if (!variable->initial.empty())
       fail(variable->loc,
@@ -278,7 +289,7 @@ void KernelDecoder::placeShared() {
     sharedSymbols.try_emplace(
         variable, Symbol{VariableSpace::Shared, kSharedBase + kernel.dynamicSharedOffset});
     if (atModule)
-      scopes.front().symbols[variable->name] = sharedSymbols[variable];
+      moduleShared[variable->name] = sharedSymbols[variable];
   }
   kernel.info.staticSharedBytes = kernel.sharedBytes;
 }
@@ -288,12 +299,12 @@ void KernelDecoder::declare(const ptx::Variable &variable) {
   if (variable.space == "shared") {
     symbol = sharedSymbols.at(&variable);
   } else if (variable.space == "local") {
-    uint64_t offset = alignUp(kernel.info.localBytes, variableAlign(variable));
-    kernel.info.localBytes = static_cast<uint32_t>(offset + variableBytes(variable));
-    symbol = {VariableSpace::Local, offset};
+    symbol = {VariableSpace::Local, allocateLocal(variable)};
+  } else if (variable.space == "param") {
+    symbol = {VariableSpace::Param, kFunctionParams + allocateLocal(variable)};
   } else {
     fail(variable.loc,
-         fmt::format("variable '{}' in a function must be .shared or .local, but got .{}",
+         fmt::format("variable '{}' in a function must be .shared, .local or .param, but got .{}",
                      variable.name, variable.space));
   }
   scopes.back().symbols[variable.name] = symbol;
@@ -337,6 +348,9 @@ const Symbol *KernelDecoder::findSymbol(std::string_view name) {
     if (found != scopes[s].symbols.end())
       return &found->second;
   }
+  auto shared = moduleShared.find(name);
+  if (shared != moduleShared.end())
+    return &shared->second;
   auto placed = module.placed.find(name);
   return placed == module.placed.end() ? nullptr : &placed->second;
 }

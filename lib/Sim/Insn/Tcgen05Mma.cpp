@@ -2,7 +2,8 @@
 //
 // PTX ISA, "tcgen05.mma": kinds f16, tf32, f8f6f4 and i8, and the arithmetic of mxf8f6f4 (decoded
 // in Tcgen05MmaScaled.cpp). Dense. Insn::m: 0 hw::MmaKind, 1 cta_group. Operands:
-// D, A (a descriptor, or an address in tensor memory), B, instruction descriptor, accumulate.
+// D, A (a descriptor, or an address in tensor memory), B, instruction descriptor, maybe the lanes
+// that are not written, accumulate: Insn::m[2] is its index.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Async/DenseRow.h"
@@ -111,7 +112,10 @@ Outcome mmaDense(ExecContext &cx, const Insn &insn) {
     mma->ctaGroup = insn.m[1];
     if (Status ok = decodeDense(uint32_t(cx.scalar(insn.op[3], lane)), *mma); !ok)
       return failHere(cx, std::move(ok.error()), lane);
-    mma->accumulate = cx.predicate(insn.op[4]) >> lane & 1;
+    mma->accumulate = cx.predicate(insn.op[insn.m[2]]) >> lane & 1;
+    if (insn.m[2] == 5)
+      for (unsigned i = 0; i < cx.elementCount(insn.op[4]); ++i)
+        mma->disabled.push_back(uint32_t(cx.scalar(cx.elements(insn.op[4])[i], lane)));
     if (!decodeOperands(cx, insn, lane, *mma))
       return Outcome::Error;
     Ticket ticket = mmaTicket(cx, insn, lane, *mma);
@@ -141,6 +145,13 @@ Status runDense(Engine &engine, const Ticket &self, const MmaRequest &mma) {
 Status bindTcgen05Mma(BindContext &bind) {
   bind.insn.m[0] = uint8_t(*hw::parseMmaKind(bind.match.text("kind").substr(6)));
   bind.insn.m[1] = bind.match.text("group") == "cta_group::2" ? 2 : 1;
+  const Operand &mask = bind.insn.op[4];
+  bind.insn.m[2] = mask.kind == OperandKind::Vector ? 5 : 4;
+  if (bind.insn.m[2] == 5 && mask.imm != 4 * bind.insn.m[1])
+    return bind.fail(fmt::format("expects {} words of lanes that are not written, but got {}",
+                                 4 * bind.insn.m[1], mask.imm));
+  if (const Operand &scale = bind.insn.op[bind.insn.m[2] + 1u]; scale && scale.imm != 0)
+    return bind.fail("scaling D by a power of two is not simulated", "scale-input-d must be 0");
   return bind.use(mmaDense);
 }
 

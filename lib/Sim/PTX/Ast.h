@@ -70,7 +70,7 @@ struct Initializer {
 
 struct Variable {
   Loc loc;
-  std::string_view space; ///< global, const, shared, local, param
+  std::string_view space; ///< global, const, shared, local, param; reg: of a device function
   std::string_view type;
   std::string_view name;
   bool isExtern = false;
@@ -93,12 +93,20 @@ struct Label {
   std::string_view name;
 };
 
+/// NAME: .branchtargets L0, L1;
+struct TargetList {
+  Loc loc;
+  std::string_view name;
+  std::vector<std::string_view> labels;
+};
+
 struct Function {
   Loc loc;
   std::string_view name;
   bool isEntry = false;
   bool hasBody = false;
   std::vector<Variable> params;
+  std::vector<Variable> results; ///< of a device function
   uint32_t requiredBlock[3] = {0, 0, 0};
   uint32_t maximumBlock[3] = {0, 0, 0};
   uint32_t requiredCluster[3] = {0, 0, 0};
@@ -107,6 +115,7 @@ struct Function {
   std::vector<Label> labels;
   std::vector<RegisterDecl> registers;
   std::vector<Variable> variables;
+  std::vector<TargetList> targetLists;
 };
 
 struct Module {
@@ -114,7 +123,7 @@ struct Module {
   std::string target;
   std::vector<std::string> files; ///< index as in .loc
   std::vector<Variable> variables;
-  std::vector<Function> functions; ///< entries, and device functions without their bodies
+  std::vector<Function> functions; ///< entries and device functions
 };
 
 } // namespace fp4::sim::ptx

@@ -65,7 +65,7 @@ private:
   void parseInitializer(Variable &variable);
   Initializer parseInitializerElement();
   void parseFunction(Module &module, bool isEntry);
-  std::vector<Variable> parseParameters();
+  std::vector<Variable> parseParameters(bool ofEntry);
   void parsePerformanceDirectives(Function &function);
   void parseTriple(uint32_t (&out)[3]);
   void parseBody(Module &module, Function &function);
@@ -78,7 +78,7 @@ private:
   Arg parseAddress();
   uint64_t parseDisplacement();
   Arg parseList(ArgKind kind, char close);
-  void skipStatement();
+  void parseTargetList(Function &function);
 
   Lexer lexer;
   Loc debugLoc; ///< line and column of the last .loc
@@ -227,7 +227,8 @@ void Parser::parseVariableTail(Variable &variable) {
       fail(size, fmt::format("array '{}' is too large", variable.name));
     expect(']');
   }
-  if (variable.space == "param" && (lexer.peek().is(',') || lexer.peek().is(')')))
+  bool isParameter = variable.space == "param" || variable.space == "reg";
+  if (isParameter && (lexer.peek().is(',') || lexer.peek().is(')')))
     return;
   if (accept('='))
     parseInitializer(variable);
@@ -268,16 +269,13 @@ Initializer Parser::parseInitializerElement() {
   return element;
 }
 
-std::vector<Variable> Parser::parseParameters() {
+/// Those of device functions may be registers.
+std::vector<Variable> Parser::parseParameters(bool ofEntry) {
   std::vector<Variable> params;
   expect('(');
   while (!accept(')')) {
     Token token = lexer.peek();
-    if (token.isDirective("reg"))
-      fail(token, "expects .param, but got '.reg'",
-           "parameters of device functions in registers "
-           "are not supported");
-    if (!token.isDirective("param"))
+    if (!token.isDirective("param") && (ofEntry || !token.isDirective("reg")))
       fail(token, fmt::format("expects .param, but got {}", found(token)));
     params.push_back(parseVariable(false));
     if (!lexer.peek().is(')'))
@@ -314,25 +312,16 @@ void Parser::parsePerformanceDirectives(Function &function) {
   }
 }
 
-/// Device functions are recorded by name only: calls are the decoder's error.
 void Parser::parseFunction(Module &module, bool isEntry) {
   Function function;
   function.isEntry = isEntry;
   if (!isEntry && lexer.peek().is('('))
-    lexer.take(), skipStatement();
+    function.results = parseParameters(false);
   Token name = expect(TokenKind::Name, "a function name");
   function.name = name.text;
   function.loc = name.loc;
-  if (!isEntry) {
-    while (!lexer.peek().is('{') && !lexer.peek().is(';') && lexer.peek().kind != TokenKind::End)
-      lexer.take();
-    if (!accept(';'))
-      lexer.skipBraces();
-    module.functions.push_back(std::move(function));
-    return;
-  }
   if (lexer.peek().is('('))
-    function.params = parseParameters();
+    function.params = parseParameters(isEntry);
   parsePerformanceDirectives(function);
   if (!accept(';')) {
     function.hasBody = true;
@@ -342,13 +331,6 @@ void Parser::parseFunction(Module &module, bool isEntry) {
     parseBody(module, function);
   }
   module.functions.push_back(std::move(function));
-}
-
-/// After '('s of a return value list: up to the matching ')'.
-void Parser::skipStatement() {
-  while (!lexer.peek().is(')') && lexer.peek().kind != TokenKind::End)
-    lexer.take();
-  expect(')');
 }
 
 /// Statements up to the '}' that closes the body; nested scopes become items.
@@ -385,6 +367,9 @@ void Parser::parseStatement(Module &module, Function &function) {
   }
   if (token.isDirective("reg"))
     return parseRegisters(function);
+  if (token.isDirective("branchtargets") || token.isDirective("calltargets") ||
+      token.isDirective("callprototype"))
+    return parseTargetList(function);
   if (token.kind == TokenKind::Directive && kSpaces.count(token.text)) {
     auto index = static_cast<uint32_t>(function.variables.size());
     function.variables.push_back(parseVariable(isExtern));
@@ -392,6 +377,26 @@ void Parser::parseStatement(Module &module, Function &function) {
     return;
   }
   fail(token, fmt::format("unknown directive {} in a function body", found(token)));
+}
+
+/// Behind its name, which was read as a label. A prototype adds nothing: each function has its own.
+void Parser::parseTargetList(Function &function) {
+  Token directive = lexer.take();
+  if (function.items.empty() || function.items.back().kind != ItemKind::Label)
+    fail(directive, fmt::format("'.{}' expects a name in front of it", directive.text));
+  Label name = function.labels.back();
+  function.items.pop_back();
+  function.labels.pop_back();
+  TargetList list{name.loc, name.name, {}};
+  while (!accept(';')) {
+    if (lexer.peek().kind == TokenKind::End)
+      fail(lexer.peek(), "expects ';', but got the end of the file");
+    Token token = lexer.take();
+    if (directive.text == "branchtargets" && token.kind == TokenKind::Name)
+      list.labels.push_back(token.text);
+  }
+  if (directive.text == "branchtargets")
+    function.targetLists.push_back(std::move(list));
 }
 
 void Parser::parseRegisters(Function &function) {

@@ -197,6 +197,9 @@ bool Scheduler::runGroup(Warp &warp, size_t groupIndex, uint32_t quantum) {
     case Outcome::Jump:
       jump(warp, groupIndex);
       return true;
+    case Outcome::Scatter:
+      scatter(warp, groupIndex);
+      return true;
     case Outcome::Retry:
     case Outcome::NextWhenReady:
       suspend(warp, groupIndex, outcome == Outcome::Retry);
@@ -227,6 +230,24 @@ void Scheduler::jump(Warp &warp, size_t groupIndex) {
   group.mask &= ~cx.mask;
   group.pc += 1;
   warp.groups.push_back(std::move(taken));
+}
+
+/// Lanes that continue at different places.
+void Scheduler::scatter(Warp &warp, size_t groupIndex) {
+  uint32_t stay = warp.groups[groupIndex].mask & ~cx.mask;
+  for (uint32_t rest = cx.mask; rest;) {
+    uint32_t target = cx.targets[static_cast<size_t>(std::countr_zero(rest))], together = 0;
+    for (uint32_t lanes = rest; lanes; lanes &= lanes - 1)
+      if (cx.targets[static_cast<size_t>(std::countr_zero(lanes))] == target)
+        together |= lanes & (0 - lanes);
+    warp.groups.push_back(LaneGroup{target, together, nullptr, false, 0});
+    rest &= ~together;
+  }
+  LaneGroup &group = warp.groups[groupIndex];
+  group.mask = stay;
+  group.pc += 1;
+  if (!stay)
+    warp.groups.erase(warp.groups.begin() + static_cast<ptrdiff_t>(groupIndex));
 }
 
 /// The active lanes block; lanes that the guard switched off go on.

@@ -32,6 +32,7 @@ private:
   bool runGroup(Warp &warp, size_t groupIndex, uint32_t quantum);
   bool registersReady(Warp &warp, const Insn &insn);
   void jump(Warp &warp, size_t groupIndex);
+  void scatter(Warp &warp, size_t groupIndex);
   void suspend(Warp &warp, size_t groupIndex, bool retry);
   void exitLanes(Warp &warp, size_t groupIndex);
   uint32_t quantumOf();

@@ -63,6 +63,7 @@ void Context::readOptions() {
     checker = std::make_unique<sim::HazardChecker>(sim::HazardOptions{check == "strict", 64});
   options.observer = checker.get();
   dumpDirectory = variable("FP4_SIM_DUMP_PTX", "");
+  traced = variable("FP4_SIM_TRACE", "0") != "0";
 }
 
 static std::atomic<bool> contextMade{false};
@@ -125,6 +126,11 @@ Code Context::fail(const char *function, Code code, const Error &error) {
 
 Code Context::fail(const char *function, Code code, std::string message, std::string note) {
   return fail(function, code, Error{ErrorKind::Usage, std::move(message), std::move(note)});
+}
+
+void Context::trace(std::string_view what) const {
+  std::fflush(stdout);
+  std::fputs(fmt::format("fp4-sim: {}\n", what).c_str(), stderr);
 }
 
 Code Context::quiet(Code code) {

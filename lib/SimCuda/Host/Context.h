@@ -89,6 +89,10 @@ public:
   /// The error of a kernel that failed earlier: every later call answers it. Success when none.
   Code sticky() const { return stickyCode; }
 
+  /// Prints what happens, with FP4_SIM_TRACE.
+  bool tracing() const { return traced; }
+  void trace(std::string_view what) const;
+
   // --- Memory ---------------------------------------------------------------------------------
   Code allocate(const char *function, uint64_t &address, uint64_t bytes);
   Code release(const char *function, uint64_t address);
@@ -147,6 +151,7 @@ private:
   std::unique_ptr<sim::Simulator> simulator;
   std::string programName;
   std::string dumpDirectory;
+  bool traced = false;
   Code stickyCode = Success;
   uint64_t allocations = 0;
   uint64_t launches = 0, warpInstructions = 0;

@@ -72,12 +72,22 @@ Code Context::reportHazards() {
 
 Code Context::runKernel(const char *function, const Function &kernel,
                         const sim::LaunchConfig &config, std::span<const std::byte> parameters) {
+  auto shape = [](const std::array<uint32_t, 3> &s) {
+    return fmt::format("({},{},{})", s[0], s[1], s[2]);
+  };
+  if (traced)
+    trace(fmt::format("{}: '{}', grid {}, block {}, cluster {}, {} bytes of dynamic shared memory",
+                      function, kernel.name, shape(config.grid), shape(config.block),
+                      shape(config.cluster), config.dynamicSharedBytes));
   auto stats = simulator->launch(*kernel.module->program, kernel.name, config, parameters);
   reportHazards();
   if (stats) {
     ++launches;
     warpInstructions += stats->warpInstructions;
     seconds += stats->seconds;
+    if (traced)
+      trace(fmt::format("{} warp instructions, {} matrix products in {:.3f} s",
+                        stats->warpInstructions, stats->mmas, stats->seconds));
     return Success;
   }
   Error error = stats.error();

@@ -19,6 +19,8 @@ Code Context::allocate(const char *function, uint64_t &address, uint64_t bytes) 
   if (bytes > currentChip->memoryBytes - std::min(bytesInUse(), currentChip->memoryBytes))
     return quiet(MemoryAllocation);
   address = simulator->memory().allocate(bytes, fmt::format("{} #{}", function, ++allocations));
+  if (traced)
+    trace(fmt::format("{} #{}: {} bytes at {:#x}", function, allocations, bytes, address));
   return address ? Success
                  : fail(function, MemoryAllocation,
                         fmt::format("the host has no memory left for {} bytes", bytes));
@@ -77,6 +79,10 @@ Code Context::copy(const char *function, void *destination, const void *source, 
     return fail(function, InvalidValue, good.error());
   if (Status good = checkSide(destination, bytes, toDevice, "writes"); !good)
     return fail(function, InvalidValue, good.error());
+  if (traced)
+    trace(fmt::format("{}: {} bytes from {} {} to {} {}", function, bytes,
+                      fromDevice ? "device" : "host", source, toDevice ? "device" : "host",
+                      destination));
   sim::GlobalMemory &memory = simulator->memory();
   const void *from = fromDevice ? memory.translate(deviceAddress(source), bytes) : source;
   void *to = toDevice ? memory.translate(deviceAddress(destination), bytes) : destination;
@@ -99,6 +105,9 @@ Code Context::fill(const char *function, void *destination, uint32_t value, unsi
     return fail(function, InvalidValue,
                 fmt::format("the address must be a multiple of {}, but got {:#x}", width,
                             deviceAddress(destination)));
+  if (traced)
+    trace(fmt::format("{}: {} times {:#x} in {} bytes to {}", function, count, value, width,
+                      destination));
   auto *to = device ? simulator->memory().translate(deviceAddress(destination), count * width)
                     : static_cast<std::byte *>(destination);
   if (width == 1)

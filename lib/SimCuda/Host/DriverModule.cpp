@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 using namespace fp4;
 using namespace fp4::simcuda;
@@ -208,17 +209,6 @@ FP4_PER_THREAD(cuLaunchCooperativeKernel, _ptsz)
 // Tensor maps
 //===----------------------------------------------------------------------===//
 
-/// CUtensorMapSwizzle; the numbers behind 128B are its variants with larger atoms.
-static bool swizzleOf(int value, hw::SwizzleMode &mode) {
-  constexpr hw::SwizzleMode modes[] = {hw::SwizzleMode::None, hw::SwizzleMode::B32,
-                                       hw::SwizzleMode::B64, hw::SwizzleMode::B128,
-                                       hw::SwizzleMode::B128Atom32};
-  if (value < 0 || static_cast<size_t>(value) >= std::size(modes))
-    return false;
-  mode = modes[value];
-  return true;
-}
-
 /// The description in our own 128 bytes, which the simulator's copies read.
 FP4_ENTRY int cuTensorMapEncodeTiled(void *out, int type, unsigned rank, void *address,
                                      const uint64_t *dims, const uint64_t *strides,
@@ -238,9 +228,16 @@ FP4_ENTRY int cuTensorMapEncodeTiled(void *out, int type, unsigned rank, void *a
   }
   map.interleave = static_cast<hw::TensorMapInterleave>(interleave);
   map.oobFill = static_cast<hw::TensorMapOobFill>(fill);
-  if (!swizzleOf(swizzle, map.swizzle))
+  auto mode = hw::swizzleFromTensorMapCode(static_cast<unsigned>(swizzle));
+  if (!mode)
     return context().fail(__func__, NotSupported,
                           fmt::format("swizzle mode {} is not simulated", swizzle));
+  map.swizzle = *mode;
+  if (context().tracing())
+    context().trace(fmt::format(
+        "{}: {} at {}, dims {}, strides {}, box {}, swizzle {}", __func__,
+        hw::stringify(map.elementType), address, fmt::join(dims, dims + rank, "x"),
+        fmt::join(strides, strides + rank - 1, ","), fmt::join(box, box + rank, "x"), swizzle));
   auto encoded = map.encodeSimulator();
   if (!encoded)
     return context().fail(__func__, InvalidValue, encoded.error());
