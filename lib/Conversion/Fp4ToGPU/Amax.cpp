@@ -57,7 +57,7 @@ private:
       SmallVector<Value> lanes;
       for (int64_t lane = 0; lane < words.getNumElements(); ++lane)
         lanes.push_back(vector::ExtractOp::create(b, data, lane));
-      Value chunkAmax = s.amax(s.widen(lanes, type.getElementType()), keepsNaN());
+      Value chunkAmax = s.amax(lanes, type.getElementType(), keepsNaN());
       return SmallVector<Value>{larger(carried[0], chunkAmax)};
     })[0];
     if (tail)

@@ -41,6 +41,23 @@ bool isStreaming(Operation *op) {
          isScalarConstant(op);
 }
 
+/// Kernels number blocks of 16 elements, and chunks of 8, with 32 bits. Entry points refuse dynamic
+/// sizes beyond that.
+LogicalResult checkSizes(Operation *op) {
+  constexpr int64_t most = int64_t(INT32_MAX) * 8;
+  for (ValueRange values : {ValueRange(op->getOperands()), ValueRange(op->getResults())})
+    for (Value value : values) {
+      auto type = dyn_cast<RankedTensorType>(value.getType());
+      if (!type || !type.hasStaticShape() || type.getNumElements() <= most)
+        continue;
+      InFlightDiagnostic diag = op->emitOpError("has kernels for tensors of at most ")
+                                << most << " elements, but got " << type;
+      diag.attachNote() << "split the tensor along its rows";
+      return diag;
+    }
+  return success();
+}
+
 LogicalResult lower(Operation *operation, fp4::LoweringContext &context) {
   return TypeSwitch<Operation *, LogicalResult>(operation)
       .Case([&](arith::ConstantOp op) { return fp4::lowerConstant(op, context); })
@@ -84,12 +101,11 @@ struct ConvertFp4ToGPU : fp4::impl::ConvertFp4ToGPUBase<ConvertFp4ToGPU> {
     });
     if (operations.empty())
       return;
-    module->setAttr(gpu::GPUDialect::getContainerModuleAttrName(),
-                    UnitAttr::get(&getContext()));
+    module->setAttr(gpu::GPUDialect::getContainerModuleAttrName(), UnitAttr::get(&getContext()));
     SymbolTable symbols(module);
     fp4::LoweringContext context{symbols, **model, mapping()};
     for (Operation *op : operations) {
-      if (failed(lower(op, context)))
+      if (failed(checkSizes(op)) || failed(lower(op, context)))
         signalPassFailure();
       else
         op->erase();

@@ -120,7 +120,9 @@ Value KernelBuilder::gridThreads() {
 
 ValueRange KernelBuilder::forEachItem(Value items, ValueRange carried, ItemBody item) {
   Value first = globalThread(), step = gridThreads();
-  auto loop = scf::ForOp::create(bodyBuilder, first, items, step, carried);
+  // Unsigned: the last step may lead beyond 2^31.
+  auto loop = scf::ForOp::create(bodyBuilder, first, items, step, carried,
+                                 /*bodyBuilder=*/nullptr, /*unsignedCmp=*/true);
   OpBuilder::InsertionGuard guard(bodyBuilder);
   bodyBuilder.setInsertionPointToStart(loop.getBody());
   SmallVector<Value> next = item(loop.getInductionVar(), loop.getRegionIterArgs());

@@ -21,7 +21,8 @@ namespace {
 class RowGrid {
 public:
   RowGrid(KernelBuilder &kernel, const StreamMapping &mapping, RowBlocks::Shape shape, Value rows)
-      : kernel(kernel), mapping(mapping), shape(shape), hostBlocks(countOnHost(rows)),
+      : kernel(kernel), mapping(mapping), shape(shape),
+        hostBlocks(RowBlocks::count(kernel.host(), shape, rows)),
         inKernel(kernel.body(), shape, kernel.scalar(rows)) {}
 
   RowBlocks &blocks() { return inKernel; }
@@ -35,8 +36,6 @@ public:
   }
 
 private:
-  Value countOnHost(Value rows);
-
   KernelBuilder &kernel;
   StreamMapping mapping;
   RowBlocks::Shape shape;
@@ -45,16 +44,6 @@ private:
 };
 
 } // namespace
-
-/// Kernels number blocks with i32.
-Value RowGrid::countOnHost(Value rows) {
-  ImplicitLocOpBuilder &host = kernel.host();
-  Value count = RowBlocks::count(host, shape, rows);
-  Value most = arith::MinUIOp::create(host, count, constIndex(host, INT32_MAX));
-  pipe::ExpectSizeOp::create(host, "blocks of a tensor, which a kernel counts up to 2147483647,",
-                             count, most, "split the tensor along its rows");
-  return count;
-}
 
 SmallVector<RowBlocks::Position> RowGrid::positions() {
   ImplicitLocOpBuilder &b = kernel.body();

@@ -6,9 +6,10 @@
 // CHECK:       gpu.func @kernel(%{{.*}}: !pipe.global<?x1024xbf16>, %[[OUT:.*]]: !pipe.global<f32>, %[[CHUNKS:.*]]: i32)
 // CHECK-SAME:    kernel attributes {known_block_size = array<i32: 256, 1, 1>}
 // CHECK:         %[[P:.*]] = pipe.global_ptr %[[OUT]]
-// CHECK:         scf.for %{{.*}} = %{{.*}} to %[[CHUNKS]] step
+// CHECK:         scf.for unsigned %{{.*}} = %{{.*}} to %[[CHUNKS]] step
 // CHECK:           llvm.load %{{.*}} invariant {alignment = 32 : i64} : !llvm.ptr<1> -> vector<8xi32>
-// NaN elements are skipped: maxnum, not maximum.
+// Two magnitudes at once. NaN elements are skipped: maxnum, not maximum.
+// CHECK-COUNT-7:   llvm.call_intrinsic "llvm.nvvm.fmax.xorsign.abs.bf16x2"
 // CHECK:           llvm.intr.maxnum
 // CHECK-NOT:       llvm.intr.maximum
 // CHECK:         nvvm.redux.sync umax

@@ -51,3 +51,14 @@ func.func @tensor_core(%x: tensor<32x32xbf16>) {
   %1 = fp4.hadamard %x {arithmetic = #fp4.hadamard_arithmetic<tensor_core>} : tensor<32x32xbf16> -> tensor<32x32xbf16>
   return
 }
+
+// -----
+
+// The largest that kernels count, and one row more.
+func.func @large(%ok: tensor<4194303x4096xbf16>, %bad: tensor<4194304x4096xbf16>) {
+  %0 = fp4.amax %ok : tensor<4194303x4096xbf16> -> tensor<f32>
+  // expected-error @+2 {{has kernels for tensors of at most 17179869176 elements, but got 'tensor<4194304x4096xbf16>'}}
+  // expected-note @+1 {{split the tensor along its rows}}
+  %1 = fp4.amax %bad : tensor<4194304x4096xbf16> -> tensor<f32>
+  return
+}

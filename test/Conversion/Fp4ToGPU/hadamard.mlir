@@ -25,7 +25,7 @@ func.func @rows(%x: tensor<?x64xbf16>) -> tensor<?x64xbf16> {
 // CHECK:       gpu.func @kernel(%{{.*}}, %{{.*}}, %[[COUNT:.*]]: i32)
 // CHECK:         %[[UP:.*]] = arith.addi %[[COUNT]], %c31_i32
 // CHECK:         %[[BOUND:.*]] = arith.andi %[[UP]], %c-32_i32
-// CHECK:         scf.for %[[ITEM:.*]] = %{{.*}} to %[[BOUND]] step
+// CHECK:         scf.for unsigned %[[ITEM:.*]] = %{{.*}} to %[[BOUND]] step
 // CHECK:           %[[GROUP:.*]] = arith.subi %[[COUNT]], %c4_i32
 // CHECK:           %[[LANE:.*]] = arith.andi %[[ITEM]], %c3_i32
 // CHECK:           %[[LAST:.*]] = arith.addi %[[GROUP]], %[[LANE]]
