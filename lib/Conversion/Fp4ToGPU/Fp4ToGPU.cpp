@@ -11,6 +11,8 @@
 #include "KernelBuilder.h"
 #include "Lowering.h"
 
+#include "fp4/Conversion/KernelChoice.h"
+
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -35,6 +37,8 @@ bool isScalarConstant(Operation *op) {
 }
 
 bool isStreaming(Operation *op) {
+  if (auto quantize = dyn_cast<fp4::QuantizeOp>(op); quantize && fp4::transformsOnTensorCore(quantize))
+    return false; // convert-fp4-to-pipe has its kernel
   return isa<fp4::AmaxOp, fp4::HadamardOp, fp4::HadamardAmaxOp, fp4::QuantizeOp, fp4::DequantizeOp,
              fp4::SwizzleScalesOp, fp4::UnswizzleScalesOp, fp4::StackScalesOp,
              fp4::InterleaveShardsOp, fp4::MatmulAlphaOp>(op) ||

@@ -1,16 +1,19 @@
-//===- Fp4ToPipe.cpp - Matrix multiplication to sequential pipe kernels ---===//
+//===- Fp4ToPipe.cpp - Operations of tensor cores to sequential kernels ---===//
 //
-// Rewrites every fp4.blockscaled_matmul into host code that makes the kernel's arguments and
-// launches it, and a kernel (MatmulKernel.cpp) in a gpu.module of its own.
+// Rewrites every fp4.blockscaled_matmul, and every fp4.quantize that transforms on the tensor core
+// (TransformLowering.cpp), into host code that makes the kernel's arguments and launches it, and a
+// kernel (MatmulKernel.cpp, TransformKernel.cpp) in a gpu.module of its own.
 //
 //===----------------------------------------------------------------------===//
 
 #include "fp4/Conversion/Fp4ToPipe/Passes.h"
 
 #include "CostModel.h"
+#include "Lowering.h"
 #include "MatmulKernel.h"
 
 #include "fp4/Conversion/BufferTypes.h"
+#include "fp4/Conversion/KernelChoice.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/ISA/TargetModel.h"
 
@@ -31,10 +34,11 @@ namespace fp4 {
 using namespace mlir;
 using namespace fp4;
 
-/// A `gpu.module @<function>_matmul_<n>` with the first free n, at the end of `module`.
-static gpu::GPUModuleOp createKernelModule(RewriterBase &rewriter, ModuleOp module, Operation *op) {
+gpu::GPUModuleOp fp4::createKernelModule(RewriterBase &rewriter, ModuleOp module, Operation *op,
+                                         StringRef kind) {
   auto func = op->getParentOfType<func::FuncOp>();
-  std::string prefix = (func ? func.getSymName() : StringRef("kernel")).str() + "_matmul_";
+  StringRef name = func ? func.getSymName() : StringRef("kernel");
+  std::string prefix = (name + "_" + kind + "_").str();
   unsigned n = 0;
   while (module.lookupSymbol(prefix + std::to_string(n)))
     ++n;
@@ -83,7 +87,7 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
     Value result = allocateBuffer(rewriter, loc, resultType, rows);
 
     auto module = op->getParentOfType<ModuleOp>();
-    gpu::GPUModuleOp kernels = createKernelModule(rewriter, module, op);
+    gpu::GPUModuleOp kernels = createKernelModule(rewriter, module, op, "matmul");
     gpu::GPUFuncOp kernel = buildMatmulKernel(kernels, shape, loc);
     SmallVector<Value> arguments = kernelArguments(rewriter, loc, shape, adaptor, result, rows);
     launch(rewriter, loc, kernel, shape, arguments, rows);
@@ -151,33 +155,53 @@ private:
 struct ConvertFp4ToPipePass : fp4::impl::ConvertFp4ToPipeBase<ConvertFp4ToPipePass> {
   using ConvertFp4ToPipeBase::ConvertFp4ToPipeBase;
 
+  /// Every operation of this conversion has a kernel on the target; counts them.
+  LogicalResult checkSupported(const hw::TargetModel &model, unsigned &kernels) {
+    WalkResult result = getOperation().walk([&](Operation *op) {
+      LogicalResult supported = success();
+      if (auto quantize = dyn_cast<QuantizeOp>(op); quantize && transformsOnTensorCore(quantize))
+        supported = checkTransform(quantize, model);
+      else if (auto matmul = dyn_cast<BlockScaledMatmulOp>(op))
+        supported = checkMatmul(matmul, model);
+      else
+        return WalkResult::advance();
+      ++kernels;
+      return failed(supported) ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    return failure(result.wasInterrupted());
+  }
+
+  static LogicalResult checkMatmul(BlockScaledMatmulOp op, const hw::TargetModel &model) {
+    Status status = hw::requireFeature(model, &hw::TargetModel::hasTcgen05, "tcgen05");
+    if (status)
+      return success();
+    InFlightDiagnostic diag = op.emitOpError(status.error().message);
+    diag.attachNote() << status.error().note;
+    return diag;
+  }
+
   void runOnOperation() override {
     Expected<const hw::TargetModel *> model = hw::requireTarget(target);
     if (!model) {
       getOperation().emitError(model.error().message).attachNote() << model.error().note;
       return signalPassFailure();
     }
-    unsigned matmuls = 0;
-    WalkResult supported = getOperation().walk([&](BlockScaledMatmulOp op) {
-      ++matmuls;
-      Status status = hw::requireFeature(**model, &hw::TargetModel::hasTcgen05, "tcgen05");
-      if (status)
-        return WalkResult::advance();
-      op.emitOpError(status.error().message).attachNote() << status.error().note;
-      return WalkResult::interrupt();
-    });
-    if (supported.wasInterrupted())
+    unsigned kernels = 0;
+    if (failed(checkSupported(**model, kernels)))
       return signalPassFailure();
 
     BufferTypeConverter converter;
     ConversionTarget legality(getContext());
     legality.addIllegalOp<BlockScaledMatmulOp>();
+    legality.addDynamicallyLegalOp<QuantizeOp>(
+        [](QuantizeOp op) { return !transformsOnTensorCore(op); });
     legality.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
     RewritePatternSet patterns(&getContext());
     patterns.add<MatmulLowering>(converter, &getContext(), **model);
+    populateTransformPatterns(converter, patterns, **model);
     if (failed(applyPartialConversion(getOperation(), legality, std::move(patterns))))
       return signalPassFailure();
-    numKernels += matmuls;
+    numKernels += kernels;
   }
 };
 } // namespace

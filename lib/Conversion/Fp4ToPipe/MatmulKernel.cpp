@@ -10,8 +10,8 @@
 
 #include "MatmulKernel.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "TileBuilder.h"
+
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -57,7 +57,7 @@ SmallVector<Type> MatmulShape::argumentTypes() const {
 
 namespace {
 /// Emits the body; one method per part, in the order of the code.
-class KernelBuilder {
+class KernelBuilder : TileBuilder {
 public:
   KernelBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, Location loc);
   void build();
@@ -74,16 +74,6 @@ private:
   void buildKTile(Value acc, const Tile &tile, Value k);
   void buildEpilogue(Value acc, const Tile &tile);
 
-  Value constant(int64_t value) { return arith::ConstantIntOp::create(b, loc, value, 32); }
-  Value add(Value x, Value y) { return arith::AddIOp::create(b, loc, x, y); }
-  Value mul(Value x, int64_t y) { return arith::MulIOp::create(b, loc, x, constant(y)); }
-  Value min(Value x, int64_t y) { return arith::MinSIOp::create(b, loc, x, constant(y)); }
-  Value toI32(Value index) {
-    return arith::IndexCastOp::create(b, loc, b.getI32Type(), index);
-  }
-  /// min(unit, total - done): what a tile has of its `unit` parts; null when every tile is whole.
-  Value existing(Value done, int64_t unit, int64_t total);
-  scf::ForOp loop(Value lower, Value upper, Value step, function_ref<void(Value)> body);
   SharedType scaleTile(int64_t rows) {
     int64_t padded = llvm::alignTo(rows, kScaleBlockRows);
     return SharedType::get({padded, shape.kTileK / shape.block()}, shape.scaleType,
@@ -94,8 +84,6 @@ private:
   }
 
   MatmulShape shape;
-  Location loc;
-  OpBuilder b;
   Value a, bb, scalesA, scalesB, alpha, result, rows;
   Value numM;
   Value alphaVector; ///< alpha in every lane, or null
@@ -103,7 +91,7 @@ private:
 } // namespace
 
 KernelBuilder::KernelBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, Location loc)
-    : shape(shape), loc(loc), b(func.getBody()) {
+    : TileBuilder(func, loc), shape(shape) {
   auto arguments = func.getArguments().begin();
   a = *arguments++;
   bb = *arguments++;
@@ -114,21 +102,6 @@ KernelBuilder::KernelBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, Loca
   result = *arguments++;
   if (shape.dynamicRows())
     rows = *arguments++;
-}
-
-Value KernelBuilder::existing(Value done, int64_t unit, int64_t total) {
-  if (total % unit == 0)
-    return {};
-  return min(arith::SubIOp::create(b, loc, constant(total), done), unit);
-}
-
-scf::ForOp KernelBuilder::loop(Value lower, Value upper, Value step,
-                               function_ref<void(Value)> body) {
-  auto op = scf::ForOp::create(b, loc, lower, upper, step);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(op.getBody());
-  body(op.getInductionVar());
-  return op;
 }
 
 void KernelBuilder::build() {
@@ -143,10 +116,7 @@ void KernelBuilder::build() {
     auto type = VectorType::get({shape.kChunk}, b.getF32Type());
     alphaVector = vector::BroadcastOp::create(b, loc, type, scalar);
   }
-  Value total = mul(numM, shape.tilesN());
-  Value first = toI32(gpu::BlockIdOp::create(b, loc, gpu::Dimension::x));
-  Value blocks = toI32(gpu::GridDimOp::create(b, loc, gpu::Dimension::x));
-  loop(first, total, blocks, [&](Value tile) { buildTile(tile); });
+  dealToBlocks(mul(numM, shape.tilesN()), [&](Value tile) { buildTile(tile); });
   gpu::ReturnOp::create(b, loc);
 }
 
@@ -219,11 +189,7 @@ void KernelBuilder::buildEpilogue(Value acc, const Tile &tile) {
 
 gpu::GPUFuncOp fp4::buildMatmulKernel(gpu::GPUModuleOp module, const MatmulShape &shape,
                                       Location loc) {
-  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
-  auto type = builder.getFunctionType(shape.argumentTypes(), {});
-  auto func = gpu::GPUFuncOp::create(builder, loc, "kernel", type);
-  func->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), builder.getUnitAttr());
-  func.setKnownBlockSizeAttr(builder.getDenseI32ArrayAttr({int32_t(shape.kThreads), 1, 1}));
+  gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), shape.kThreads, loc);
   KernelBuilder(func, shape, loc).build();
   return func;
 }

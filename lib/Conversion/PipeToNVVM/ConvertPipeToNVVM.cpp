@@ -100,6 +100,7 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
       return failure();
     fp4::KernelState state = fp4::emitPrologue(kernel);
     state.hasBulkToCta = model.smVersion >= 100;
+    state.target = &model;
     fp4::PipeTypeConverter converter;
     RewritePatternSet patterns(&getContext());
     fp4::populateBoundaryPatterns(converter, patterns, state);
@@ -107,6 +108,7 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     fp4::populateChannelPatterns(converter, patterns, state);
     fp4::populateLoadPatterns(converter, patterns, state);
     fp4::populateMmaPatterns(converter, patterns, state);
+    fp4::populateQuantizePatterns(converter, patterns, state);
     fp4::populateEpiloguePatterns(converter, patterns, state);
     ConversionTarget target(getContext());
     target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });

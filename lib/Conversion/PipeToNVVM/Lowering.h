@@ -14,6 +14,7 @@
 #pragma once
 
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
+#include "fp4/ISA/TargetModel.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -35,6 +36,7 @@ struct KernelState {
   int64_t tmemColumns = 0;  ///< its size
   int32_t numThreads = 0;   ///< threads of the block, 0 where the kernel does not say
   bool hasBulkToCta = true; ///< the target's bulk copies take shared::cta destinations
+  const hw::TargetModel *target = nullptr;
 };
 
 /// Name of the external symbol for dynamic shared memory in every gpu.module.
@@ -63,6 +65,8 @@ void populateLoadPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &
                           const KernelState &);
 void populateMmaPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                          const KernelState &);
+void populateQuantizePatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
+                              const KernelState &);
 void populateEpiloguePatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                               const KernelState &);
 

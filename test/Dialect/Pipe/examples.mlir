@@ -71,6 +71,13 @@ func.func @rows(%acc: !pipe.tmem<128x256xf32>, %c: i32) {
   return
 }
 
+func.func @quantizers(%v: vector<64xbf16>, %a: f32, %rng: !pipe.global<2xi64>, %row: i32, %column: i32) {
+  %codes, %bytes = pipe.quantize_blocks %v amax %a random %rng[%row, %column] of [512, 8192]
+      {recipe = #fp4.recipe<transformer_engine>, columnwise}
+      : vector<64xbf16>, !pipe.global<2xi64> -> vector<64xf4E2M1FN>, vector<4xf8E4M3FN>
+  return
+}
+
 func.func @stores(%v: vector<32xbf16>, %d: !pipe.global<?x512xbf16>, %m0: i32, %n0: i32, %m: i32) {
   pipe.store %v, %d[%m0, %n0] rows %m : vector<32xbf16>, !pipe.global<?x512xbf16>
   return

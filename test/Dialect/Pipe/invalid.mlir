@@ -349,6 +349,54 @@ func.func @blockwise(%acc: !acc, %x: !x, %h: !h, %l: !linear) {
 
 // -----
 
+func.func @quantize(%v: vector<32xf32>, %w: vector<24xf32>, %a: f32) {
+  %twin, %s0 = pipe.quantize_blocks %v amax %a {recipe = #fp4.recipe<transformer_engine>} : vector<32xf32> -> vector<32xf4E2M1FN>, vector<2xf8E4M3FN>
+  // (C127)
+  // expected-error @+1 {{value must be blocks of 16 elements, but got 24}}
+  %bad, %s1 = pipe.quantize_blocks %w amax %a {recipe = #fp4.recipe<transformer_engine>} : vector<24xf32> -> vector<24xf4E2M1FN>, vector<2xf8E4M3FN>
+  return
+}
+
+// -----
+
+func.func @quantize(%v: vector<32xbf16>, %a: f32) {
+  %twin, %s0 = pipe.quantize_blocks %v {recipe = #fp4.recipe<ocp_floor>} : vector<32xbf16> -> vector<32xf4E2M1FN>, vector<1xf8E8M0FNU>
+  // (C127)
+  // expected-error @+1 {{results must be 'vector<32xf4E2M1FN>' and 'vector<1xf8E8M0FNU>', but got 'vector<32xf4E2M1FN>' and 'vector<2xf8E4M3FN>'}}
+  %bad, %s1 = pipe.quantize_blocks %v {recipe = #fp4.recipe<ocp_floor>} : vector<32xbf16> -> vector<32xf4E2M1FN>, vector<2xf8E4M3FN>
+  return
+}
+
+// -----
+
+func.func @quantize(%v: vector<32xbf16>, %a: f32) {
+  // (C127)
+  // expected-error @+1 {{recipe expects an amax}}
+  %bad, %s = pipe.quantize_blocks %v {recipe = #fp4.recipe<transformer_engine>} : vector<32xbf16> -> vector<32xf4E2M1FN>, vector<2xf8E4M3FN>
+  return
+}
+
+// -----
+
+func.func @quantize(%v: vector<32xbf16>, %a: f32, %rng: !pipe.global<2xi64>, %r: i32) {
+  %twin, %s0 = pipe.quantize_blocks %v amax %a random %rng[%r, %r] of [64, 64] {recipe = #fp4.recipe<transformer_engine>} : vector<32xbf16>, !pipe.global<2xi64> -> vector<32xf4E2M1FN>, vector<2xf8E4M3FN>
+  // (C127)
+  // expected-error @+1 {{random must not come with a recipe that compares candidate scales}}
+  %bad, %s1 = pipe.quantize_blocks %v amax %a random %rng[%r, %r] of [64, 64] {recipe = #fp4.recipe<four_over_six>} : vector<32xbf16>, !pipe.global<2xi64> -> vector<32xf4E2M1FN>, vector<2xf8E4M3FN>
+  return
+}
+
+// -----
+
+func.func @quantize(%v: vector<32xbf16>, %a: f32, %seed: !pipe.global<2xi32>, %r: i32) {
+  // (C127)
+  // expected-error @+1 {{random must be the seed and offset, a buffer of 2xi64, but got '!pipe.global<2xi32>'}}
+  %bad, %s = pipe.quantize_blocks %v amax %a random %seed[%r, %r] of [64, 64] {recipe = #fp4.recipe<transformer_engine>} : vector<32xbf16>, !pipe.global<2xi32> -> vector<32xf4E2M1FN>, vector<2xf8E4M3FN>
+  return
+}
+
+// -----
+
 func.func @matrix() {
   %twin = pipe.hadamard_matrix signs 65535 -> !pipe.shared<16x16xbf16, swizzle_32B>
   // (C126)

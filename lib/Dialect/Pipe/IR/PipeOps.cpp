@@ -12,6 +12,7 @@
 #include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
+using namespace fp4;
 using namespace fp4::pipe;
 
 //===----------------------------------------------------------------------===//
@@ -303,6 +304,44 @@ LogicalResult ReadOp::verify() {
                             "the accumulator's "
                          << acc.getColumns() << " columns, but got " << n;
   return success();
+}
+
+/// (C127) Random words belong to places of one output.
+static LogicalResult verifyRandom(QuantizeBlocksOp op, const numerics::Recipe &recipe) {
+  bool random = bool(op.getRng());
+  if (bool(op.getRow()) != random || bool(op.getColumn()) != random ||
+      bool(op.getMatrix()) != random)
+    return op.emitOpError() << "random must come with row, column and matrix";
+  if (!random)
+    return success();
+  GlobalType rng = op.getRng().getType();
+  if (rng.getRank() != 1 || rng.getShape()[0] != 2 || !rng.getElementType().isInteger(64))
+    return op.emitOpError() << "random must be the seed and offset, a buffer of 2xi64, but got "
+                            << rng;
+  if (op.getMatrix()->size() != 2)
+    return op.emitOpError() << "matrix must be rows and columns, but got " << op.getMatrix()->size()
+                            << " numbers";
+  if (recipe.adaptive != numerics::Adaptive::Off)
+    return op.emitOpError() << "random must not come with a recipe that compares candidate scales";
+  return success();
+}
+
+LogicalResult QuantizeBlocksOp::verify() { // (C127)
+  numerics::Recipe recipe = getRecipe().resolve();
+  bool nvfp4 = recipe.format == numerics::BlockFormat::NVFP4;
+  int64_t count = cast<VectorType>(getValue().getType()).getNumElements(), block = nvfp4 ? 16 : 32;
+  if (count % block)
+    return emitOpError() << "value must be blocks of " << block << " elements, but got " << count;
+  auto codes = VectorType::get(count, Float4E2M1FNType::get(getContext()));
+  auto scales =
+      VectorType::get(count / block, scaleType(getContext(), nvfp4 ? Format::NVFP4 : Format::MXFP4));
+  if (getCodes().getType() != codes || getScales().getType() != scales)
+    return emitOpError() << "results must be " << codes << " and " << scales << ", but got "
+                         << getCodes().getType() << " and " << getScales().getType();
+  bool expected = numerics::hasTensorScale(recipe);
+  if (expected != bool(getAmax()))
+    return emitOpError() << "recipe expects " << (expected ? "an" : "no") << " amax";
+  return verifyRandom(*this, recipe);
 }
 
 LogicalResult StoreOp::verify() {

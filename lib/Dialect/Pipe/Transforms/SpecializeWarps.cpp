@@ -231,10 +231,11 @@ void KernelSpecializer::putConsumerEnd(OpBuilder &builder, Crossing &crossing, R
   ConsumerReleaseOp::create(builder, loc, crossing.channel, Value());
 }
 
-/// Erases ops of `root` that nothing needs, loops left without an effect included.
+/// Erases ops of `root` that nothing needs, loops left without an effect included. Ops that have a role
+/// stay: who erases those of other roles knows them.
 static void eraseDead(Operation *root) {
   root->walk<WalkOrder::PostOrder, ReverseIterator>([&](Operation *op) {
-    if (op != root && isOpTriviallyDead(op))
+    if (op != root && !isa<RoleOpInterface>(op) && isOpTriviallyDead(op))
       op->erase();
   });
 }

@@ -16,6 +16,8 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+
 #include "fp4/Dialect/Pipe/IR/PipeDialect.h.inc"
 #include "fp4/Dialect/Pipe/IR/PipeEnums.h.inc"
 #include "fp4/Dialect/Pipe/IR/PipeInterfaces.h.inc"

@@ -36,7 +36,7 @@ def Pipe_Dialect : Dialect {
     `pipe.tmem_columns` (tensor memory columns to allocate), `pipe.tmem_slot` (byte offset in
     shared memory of the word that receives the address of the allocation).
   }];
-  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+  let dependentDialects = ["::fp4::Fp4Dialect", "::mlir::LLVM::LLVMDialect"];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
   let extraClassDeclaration = [{

@@ -2,6 +2,7 @@
 #ifndef FP4_DIALECT_PIPE_IR_PIPEOPS_TD
 #define FP4_DIALECT_PIPE_IR_PIPEOPS_TD
 
+include "fp4/Dialect/Fp4/IR/Fp4Attrs.td"
 include "fp4/Dialect/Pipe/IR/PipeTypes.td"
 include "mlir/Dialect/LLVMIR/LLVMOpBase.td"
 include "mlir/IR/BuiltinTypeInterfaces.td"
@@ -379,6 +380,42 @@ def Pipe_ReadOp : Pipe_RoleOp<"read", "Epilogue"> {
   let assemblyFormat = [{
     $accumulator `[` $column `]` attr-dict
     `:` qualified(type($accumulator)) `->` qualified(type($result))
+  }];
+  let hasVerifier = 1;
+}
+
+def Pipe_QuantizeBlocksOp : Pipe_RoleOp<"quantize_blocks", "Epilogue",
+                                        [AttrSizedOperandSegments, Pure]> {
+  let summary = "this thread's row segment to fp4 codes and block scales";
+  let description = [{
+    The blocks of 16 (nvfp4) or 32 (mxfp4) consecutive elements, quantized as `recipe` says, with
+    `amax` that of the tensor: what `fp4.quantize` does to them. With `random`, rounding is stochastic
+    with the bits that `philox` gives the elements (row + r, column + i) of an output of `matrix` rows
+    and columns, r the thread's accumulator lane; `columnwise` says that this output is the transposed
+    input.
+
+    Constraints: (C127) a multiple of the block's elements, as many codes, one scale of the recipe's
+    format per block; amax exactly for recipes with a tensor scale; `random` comes with `matrix` and
+    with a recipe of one candidate scale.
+
+    Example:
+    ```mlir
+    %codes, %bytes = pipe.quantize_blocks %v amax %a random %rng[%row, %column] of [512, 8192]
+        {recipe = #fp4.recipe<transformer_engine>, columnwise}
+        : vector<64xbf16>, !pipe.global<2xi64> -> vector<64xf4E2M1FN>, vector<4xf8E4M3FN>
+    ```
+  }];
+  let arguments = (ins FixedVectorOfRankAndType<[1], [BF16, F32]>:$value, Optional<F32>:$amax,
+                       Optional<Pipe_GlobalType>:$rng, Optional<I32>:$row, Optional<I32>:$column,
+                       OptionalAttr<DenseI64ArrayAttr>:$matrix, Fp4_RecipeAttr:$recipe,
+                       DefaultValuedAttr<Fp4_PhiloxAttr, "::fp4::Philox::Element">:$philox,
+                       UnitAttr:$columnwise);
+  let results = (outs FixedVectorOfRankAndType<[1], [AnyFloat]>:$codes,
+                      FixedVectorOfRankAndType<[1], [AnyFloat]>:$scales);
+  let assemblyFormat = [{
+    $value (`amax` $amax^)? (`random` $rng^ `[` $row `,` $column `]` `of` $matrix)? attr-dict
+    `:` qualified(type($value)) (`,` qualified(type($rng))^)?
+    `->` qualified(type($codes)) `,` qualified(type($scales))
   }];
   let hasVerifier = 1;
 }

@@ -1,0 +1,70 @@
+//===- TileBuilder.h - Small builders of sequential tile kernels ----------===//
+//
+// Counters, coordinates and sizes in a kernel are i32.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace fp4 {
+
+class TileBuilder {
+protected:
+  TileBuilder(mlir::gpu::GPUFuncOp func, mlir::Location loc) : loc(loc), b(func.getBody()) {}
+
+  mlir::Value constant(int64_t value) {
+    return mlir::arith::ConstantIntOp::create(b, loc, value, 32);
+  }
+  mlir::Value add(mlir::Value x, mlir::Value y) {
+    return mlir::arith::AddIOp::create(b, loc, x, y);
+  }
+  mlir::Value mul(mlir::Value x, int64_t y) {
+    return mlir::arith::MulIOp::create(b, loc, x, constant(y));
+  }
+  mlir::Value min(mlir::Value x, int64_t y) {
+    return mlir::arith::MinSIOp::create(b, loc, x, constant(y));
+  }
+  /// min(unit, total - done): what a tile has of its `unit` parts; null when every tile is whole.
+  mlir::Value existing(mlir::Value done, int64_t unit, int64_t total) {
+    if (total % unit == 0)
+      return {};
+    return min(mlir::arith::SubIOp::create(b, loc, constant(total), done), unit);
+  }
+
+  using LoopBody = llvm::function_ref<void(mlir::Value)>;
+  mlir::scf::ForOp loop(mlir::Value lower, mlir::Value upper, mlir::Value step, LoopBody body) {
+    auto op = mlir::scf::ForOp::create(b, loc, lower, upper, step);
+    mlir::OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(op.getBody());
+    body(op.getInductionVar());
+    return op;
+  }
+  /// Deals `total` pieces of work to the blocks in turn.
+  void dealToBlocks(mlir::Value total, LoopBody body) {
+    auto toI32 = [&](mlir::Value index) {
+      return mlir::arith::IndexCastOp::create(b, loc, b.getI32Type(), index);
+    };
+    mlir::Value first = toI32(mlir::gpu::BlockIdOp::create(b, loc, mlir::gpu::Dimension::x));
+    mlir::Value blocks = toI32(mlir::gpu::GridDimOp::create(b, loc, mlir::gpu::Dimension::x));
+    loop(first, total, blocks, body);
+  }
+
+  mlir::Location loc;
+  mlir::OpBuilder b;
+};
+
+/// An empty `gpu.func @kernel` of `threads` threads in `module`.
+inline mlir::gpu::GPUFuncOp createKernel(mlir::gpu::GPUModuleOp module, mlir::TypeRange arguments,
+                                         int32_t threads, mlir::Location loc) {
+  mlir::OpBuilder builder = mlir::OpBuilder::atBlockBegin(module.getBody());
+  auto func = mlir::gpu::GPUFuncOp::create(builder, loc, "kernel",
+                                           builder.getFunctionType(arguments, {}));
+  func->setAttr(mlir::gpu::GPUDialect::getKernelFuncAttrName(), builder.getUnitAttr());
+  func.setKnownBlockSizeAttr(builder.getDenseI32ArrayAttr({threads, 1, 1}));
+  return func;
+}
+
+} // namespace fp4

@@ -1,0 +1,161 @@
+//===- TransformKernel.cpp - Hadamard transform and quantization in one ---===//
+//
+// Per tile of 64 rows (m) and 128 columns (k) of X: load, multiply the transpose of every 16 rows by
+// the Hadamard matrix, and quantize. The accumulator has a row per column of X and four blocks of 16
+// consecutive m in it, so that an epilogue thread has whole blocks of a row of Q: no exchange, 32
+// contiguous bytes of codes and four scales. Blocks of the grid take strips of tiles along m, so that
+// what a block writes next follows what it wrote.
+//
+// Rows and columns beyond X load as zero; what becomes of them is not stored, or is padding.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TransformKernel.h"
+
+#include "TileBuilder.h"
+
+using namespace mlir;
+using namespace fp4;
+using namespace fp4::pipe;
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+static MLIRContext *contextOf(const TransformShape &shape) { return shape.recipe.getContext(); }
+
+TensorMapType TransformShape::mapX() const {
+  // As wide as the swizzle; a tile is two of these boxes.
+  return TensorMapType::get({kTileM, kTileK / 2}, BFloat16Type::get(contextOf(*this)),
+                            Layout::Swizzle128B);
+}
+GlobalType TransformShape::amax() const {
+  return GlobalType::get({}, Float32Type::get(contextOf(*this)));
+}
+GlobalType TransformShape::rng() const {
+  return GlobalType::get({2}, IntegerType::get(contextOf(*this), 64));
+}
+GlobalType TransformShape::codes() const {
+  return GlobalType::get({k, m}, Float4E2M1FNType::get(contextOf(*this)));
+}
+GlobalType TransformShape::scales() const {
+  return GlobalType::get({k, (m + kBlock - 1) / kBlock}, scaleType,
+                         tiledScales ? Layout::Tiled128x4 : Layout::Linear);
+}
+
+SmallVector<Type> TransformShape::argumentTypes() const {
+  SmallVector<Type> types = {mapX()};
+  if (hasAmax)
+    types.push_back(amax());
+  if (stochastic)
+    types.push_back(rng());
+  types.append({codes(), scales()});
+  return types;
+}
+
+int64_t fp4::chooseStripTiles(int64_t tilesM, int64_t tilesK, unsigned multiprocessors) {
+  // Beginning a strip costs about a tile.
+  auto cost = [&](int64_t tiles) {
+    int64_t strips = tilesK * int64_t(llvm::divideCeil(tilesM, tiles));
+    return int64_t(llvm::divideCeil(strips, multiprocessors)) * (tiles + 1);
+  };
+  int64_t best = 1;
+  for (int64_t tiles = 2; tiles <= std::min<int64_t>(tilesM, 64); ++tiles)
+    if (cost(tiles) <= cost(best))
+      best = tiles;
+  return best;
+}
+
+//===----------------------------------------------------------------------===//
+// Body
+//===----------------------------------------------------------------------===//
+
+namespace {
+class KernelBuilder : TileBuilder {
+public:
+  KernelBuilder(gpu::GPUFuncOp func, const TransformShape &shape, Location loc);
+  void build();
+
+private:
+  void buildStrip(Value strip);
+  void buildTile(Value row, Value column);
+  void buildEpilogue(Value acc, Value row, Value column);
+
+  TransformShape shape;
+  Value x, amax, rng, codes, scales;
+  Value amaxValue, hadamard;
+};
+} // namespace
+
+KernelBuilder::KernelBuilder(gpu::GPUFuncOp func, const TransformShape &shape, Location loc)
+    : TileBuilder(func, loc), shape(shape) {
+  auto arguments = func.getArguments().begin();
+  x = *arguments++;
+  if (shape.hasAmax)
+    amax = *arguments++;
+  if (shape.stochastic)
+    rng = *arguments++;
+  codes = *arguments++;
+  scales = *arguments++;
+}
+
+void KernelBuilder::build() {
+  if (amax)
+    amaxValue = LoadScalarOp::create(b, loc, b.getF32Type(), amax);
+  auto type = SharedType::get({kDenseMmaK, kDenseMmaK}, b.getBF16Type(), Layout::Swizzle32B);
+  hadamard = HadamardMatrixOp::create(b, loc, type, b.getI64IntegerAttr(shape.signs), Value())
+                 .getResult();
+  dealToBlocks(constant(shape.strips()), [&](Value strip) { buildStrip(strip); });
+  gpu::ReturnOp::create(b, loc);
+}
+
+void KernelBuilder::buildStrip(Value strip) {
+  // Consecutive strips, which run at the same time, read the same rows of X.
+  auto coord = TileCoordOp::create(b, loc, strip, constant(shape.tilesK()),
+                                   constant(shape.strips() / shape.tilesK()));
+  Value column = mul(coord.getM(), shape.kTileK), first = mul(coord.getN(), shape.stripTiles);
+  Value count = existing(first, shape.stripTiles, shape.tilesM());
+  if (!count)
+    count = constant(shape.stripTiles);
+  loop(constant(0), count, constant(1), [&](Value i) {
+    buildTile(mul(add(first, i), shape.kTileM), column);
+  });
+}
+
+void KernelBuilder::buildTile(Value row, Value column) {
+  auto tileType = SharedType::get({shape.kTileM, shape.kTileK}, b.getBF16Type(),
+                                  Layout::Swizzle128B);
+  Value tile = LoadOp::create(b, loc, tileType, x, row, column, Value(), Value(), Value())
+                   .getResult();
+  auto accType = TmemType::get({kMmaM, shape.kTileM}, b.getF32Type());
+  Value acc = AccumulatorOp::create(b, loc, accType);
+  MmaBlockwiseOp::create(b, loc, acc, tile, hadamard);
+  buildEpilogue(acc, row, column);
+}
+
+void KernelBuilder::buildEpilogue(Value acc, Value row, Value column) {
+  Value sums = ReadOp::create(b, loc, VectorType::get(shape.kTileM, b.getF32Type()), acc,
+                              constant(0));
+  auto rounded = VectorType::get(shape.kTileM, b.getBF16Type());
+  Value values = arith::TruncFOp::create(b, loc, rounded, sums);
+  auto codesType = VectorType::get(shape.kTileM, Float4E2M1FNType::get(b.getContext()));
+  auto scalesType = VectorType::get(shape.kTileM / shape.kBlock, shape.scaleType);
+  // Row and column of Q are column and row of X.
+  Value q = rng ? column : Value(), p = rng ? row : Value();
+  DenseI64ArrayAttr matrix;
+  if (rng)
+    matrix = b.getDenseI64ArrayAttr({shape.k, shape.m});
+  auto quantized = QuantizeBlocksOp::create(b, loc, codesType, scalesType, values, amaxValue, rng, q,
+                                            p, matrix, shape.recipe, shape.philox,
+                                            /*columnwise=*/true);
+  StoreOp::create(b, loc, quantized.getCodes(), codes, column, row, Value());
+  Value block = arith::ShRUIOp::create(b, loc, row, constant(4));
+  StoreOp::create(b, loc, quantized.getScales(), scales, column, block, Value());
+}
+
+gpu::GPUFuncOp fp4::buildTransformKernel(gpu::GPUModuleOp module, const TransformShape &shape,
+                                         Location loc) {
+  gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), shape.kThreads, loc);
+  KernelBuilder(func, shape, loc).build();
+  return func;
+}

@@ -1,0 +1,71 @@
+//===- QuantizeBlocks.cpp - The quantizer of an epilogue ------------------===//
+//
+// A thread has whole blocks of its accumulator row in registers: amax and codes need no exchange. The
+// arithmetic is that of the streaming kernels (KernelArithmetic); what depends on the tensor alone is
+// emitted where the amax is known, outside of the role's loops.
+//
+//===----------------------------------------------------------------------===//
+#include "Lowering.h"
+
+#include "BlockQuantizer.h"
+#include "Philox.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+
+namespace {
+
+struct LowerQuantizeBlocks : fp4::PipePattern<fp4::pipe::QuantizeBlocksOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(fp4::pipe::QuantizeBlocksOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    fp4::Scalars scalars(b, *state.target);
+    fp4::BlockQuantizer quantizer(scalars, b, op.getRecipe().resolve());
+    if (Value amax = adaptor.getAmax())
+      b.setInsertionPointAfterValue(amax);
+    quantizer.setTensorAmax(adaptor.getAmax());
+    b.setInsertionPoint(op);
+
+    auto type = cast<VectorType>(op.getValue().getType());
+    SmallVector<Value> words = packedWords(b, adaptor.getValue());
+    int64_t blocks = cast<VectorType>(op.getScales().getType()).getNumElements();
+    int64_t perBlock = words.size() / blocks;
+    SmallVector<Value> codes, scales;
+    for (int64_t i = 0; i < blocks; ++i) {
+      auto block = quantizer.quantize(ArrayRef(words).slice(i * perBlock, perBlock),
+                                      type.getElementType());
+      codes.append(block.codes);
+      scales.push_back(block.scale);
+    }
+    rewriter.replaceOp(op, {vectorOf(b, codes), vectorOf(b, scales)});
+    return success();
+  }
+
+private:
+  /// The vector's bits as i32 words.
+  static SmallVector<Value> packedWords(ImplicitLocOpBuilder &b, Value vector) {
+    auto type = cast<VectorType>(vector.getType());
+    int64_t count = type.getNumElements() * type.getElementTypeBitWidth() / 32;
+    Value bits = vector::BitCastOp::create(b, VectorType::get(count, b.getI32Type()), vector);
+    SmallVector<Value> words;
+    for (int64_t i = 0; i < count; ++i)
+      words.push_back(vector::ExtractOp::create(b, bits, i));
+    return words;
+  }
+
+  static Value vectorOf(ImplicitLocOpBuilder &b, ArrayRef<Value> values) {
+    int64_t count = values.size();
+    auto type = VectorType::get(count, values.front().getType());
+    return vector::FromElementsOp::create(b, type, values);
+  }
+};
+
+} // namespace
+
+void fp4::populateQuantizePatterns(const TypeConverter &converter, RewritePatternSet &patterns,
+                                   const KernelState &state) {
+  patterns.add<LowerQuantizeBlocks>(converter, patterns.getContext(), state);
+}

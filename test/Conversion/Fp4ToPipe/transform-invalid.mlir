@@ -1,0 +1,70 @@
+// RUN: fp4-opt %s -convert-fp4-to-pipe -verify-diagnostics -split-input-file
+// RUN: not fp4-opt %s -convert-fp4-to-pipe="target=sm_90a" -split-input-file 2>&1 | FileCheck %s
+
+// Quantizers that transform on the tensor core and have no kernel there; the first has one.
+
+// CHECK: error: 'fp4.quantize' op {{.*}}sm_90a{{.*}}tcgen05
+// CHECK: note: {{.*}}sm_100a
+// CHECK: note: or give the transform 'arithmetic = butterfly'
+func.func @twin(%x: tensor<32x8xbf16>, %ax: tensor<f32>) {
+  %q, %s = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
+      outputs = #fp4.outputs<columnwise>, columnwise_hadamard = #fp4.hadamard<arithmetic = tensor_core>}
+      : (tensor<32x8xbf16>, tensor<f32>) -> (tensor<8x32xf4E2M1FN>, tensor<8x2xf8E4M3FN>)
+  return
+}
+
+// -----
+
+func.func @both(%x: tensor<32x16xbf16>, %ax: tensor<f32>) {
+  // expected-error @+2 {{with a transform on the tensor core must have outputs columnwise, but got both}}
+  // expected-note @+1 {{give the transform 'arithmetic = butterfly'}}
+  %q, %s, %qt, %st = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
+      outputs = #fp4.outputs<both>, columnwise_hadamard = #fp4.hadamard<arithmetic = tensor_core>}
+      : (tensor<32x16xbf16>, tensor<f32>)
+      -> (tensor<32x16xf4E2M1FN>, tensor<32x1xf8E4M3FN>, tensor<16x32xf4E2M1FN>, tensor<16x2xf8E4M3FN>)
+  return
+}
+
+// -----
+
+func.func @rowwise(%x: tensor<32x16xbf16>, %ax: tensor<f32>) {
+  // expected-error @+2 {{with a transform on the tensor core must have outputs columnwise, but got rowwise}}
+  // expected-note @+1 {{give the transform 'arithmetic = butterfly'}}
+  %q, %s = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
+      hadamard = #fp4.hadamard<arithmetic = tensor_core>}
+      : (tensor<32x16xbf16>, tensor<f32>) -> (tensor<32x16xf4E2M1FN>, tensor<32x1xf8E4M3FN>)
+  return
+}
+
+// -----
+
+func.func @size(%x: tensor<32x16xbf16>, %ax: tensor<f32>) {
+  // expected-error @+2 {{with a transform on the tensor core must have size 16, but got 32}}
+  // expected-note @+1 {{give the transform 'arithmetic = butterfly'}}
+  %q, %s = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
+      outputs = #fp4.outputs<columnwise>, columnwise_hadamard = #fp4.hadamard<size = 32, arithmetic = tensor_core>}
+      : (tensor<32x16xbf16>, tensor<f32>) -> (tensor<16x32xf4E2M1FN>, tensor<16x2xf8E4M3FN>)
+  return
+}
+
+// -----
+
+func.func @format(%x: tensor<32x16xbf16>) {
+  // expected-error @+2 {{with a transform on the tensor core must have format nvfp4, but got mxfp4}}
+  // expected-note @+1 {{give the transform 'arithmetic = butterfly'}}
+  %q, %s = fp4.quantize %x {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>,
+      outputs = #fp4.outputs<columnwise>, columnwise_hadamard = #fp4.hadamard<arithmetic = tensor_core>}
+      : (tensor<32x16xbf16>) -> (tensor<16x32xf4E2M1FN>, tensor<16x1xf8E8M0FNU>)
+  return
+}
+
+// -----
+
+func.func @columns(%x: tensor<32x12xbf16>, %ax: tensor<f32>) {
+  // expected-error @+2 {{must have columns of the input a positive multiple of 8, but got 12}}
+  // expected-note @+1 {{give the transform 'arithmetic = butterfly'}}
+  %q, %s = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
+      outputs = #fp4.outputs<columnwise>, columnwise_hadamard = #fp4.hadamard<arithmetic = tensor_core>}
+      : (tensor<32x12xbf16>, tensor<f32>) -> (tensor<12x32xf4E2M1FN>, tensor<12x2xf8E4M3FN>)
+  return
+}

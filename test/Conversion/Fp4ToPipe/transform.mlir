@@ -1,0 +1,69 @@
+// RUN: fp4-opt %s -convert-fp4-to-pipe | FileCheck %s
+// RUN: fp4-opt %s -convert-fp4-to-pipe -canonicalize -cse \
+// RUN:     -pipe-specialize-warps -pipe-verify-sync -canonicalize -cse -pipe-verify-sync \
+// RUN:     -pipe-pipeline -canonicalize -cse -pipe-verify-sync -pipe-verify-capacity \
+// RUN:   | FileCheck %s --check-prefix=PIPELINED
+
+// A quantizer that transforms on the tensor core becomes a kernel of tiles; every form of it prints, parses
+// and verifies. 1024 x 512 are 16 x 4 tiles, as many blocks of one tile.
+
+// CHECK-LABEL: func.func @f
+// CHECK: %[[MAP:.*]] = pipe.make_tensor_map %{{.*}} columns 512 : memref<1024x512xbf16> -> !pipe.tensor_map<64x64xbf16, swizzle_128B>
+// CHECK: %[[AMAX:.*]] = pipe.global_view %{{.*}} : memref<f32> -> !pipe.global<f32>
+// CHECK: %[[Q:.*]] = pipe.global_view %{{.*}} : memref<512x512xi8> -> !pipe.global<512x1024xf4E2M1FN>
+// CHECK: %[[S:.*]] = pipe.global_view %{{.*}} : memref<4x16x512xi8> -> !pipe.global<512x64xf8E4M3FN, tiled_128x4>
+// CHECK: gpu.launch_func @f_transform_0::@kernel blocks in (%[[N:.*]], %{{.*}}, %{{.*}}) threads in (%{{.*}}, %{{.*}}, %{{.*}}) args(%[[MAP]] : {{.*}}, %[[AMAX]] : {{.*}}, %[[Q]] : {{.*}}, %[[S]] :
+
+// CHECK-LABEL: gpu.module @f_transform_0
+// CHECK: pipe.load_scalar
+// CHECK: %[[H:.*]] = pipe.hadamard_matrix signs 55272 -> !pipe.shared<16x16xbf16, swizzle_32B>
+// CHECK: scf.for
+// CHECK: pipe.tile_coord
+// CHECK: scf.for
+// CHECK: %[[X:.*]] = pipe.load %{{.*}} -> !pipe.shared<64x128xbf16, swizzle_128B>
+// CHECK: %[[ACC:.*]] = pipe.accumulator : !pipe.tmem<128x64xf32>
+// CHECK: pipe.mma_blockwise %[[ACC]], %[[X]], %[[H]]
+// CHECK: %[[V:.*]] = pipe.read %[[ACC]]
+// CHECK: %[[R:.*]] = arith.truncf %[[V]] : vector<64xf32> to vector<64xbf16>
+// CHECK: %[[CODES:.*]], %[[SCALES:.*]] = pipe.quantize_blocks %[[R]] amax %{{.*}} {columnwise, recipe = #fp4.recipe<transformer_engine>} : vector<64xbf16> -> vector<64xf4E2M1FN>, vector<4xf8E4M3FN>
+// CHECK: pipe.store %[[CODES]]
+// CHECK: pipe.store %[[SCALES]]
+
+// The matrix has one stage, the accumulator four.
+// PIPELINED: pipe.channel from threads(128) to mma depth 1 payload
+// PIPELINED: pipe.channel from tma to mma depth 8 payload [0]
+// PIPELINED: pipe.channel from mma to threads(128) depth 4 payload [0]
+// PIPELINED: pipe.role load warps 5 to 6
+// PIPELINED: pipe.expect_tx
+// PIPELINED: pipe.role mma warps 4 to 5
+// PIPELINED: pipe.consumer_wait
+// PIPELINED: scf.for
+// PIPELINED: pipe.role epilogue warps 0 to 4
+// PIPELINED: pipe.hadamard_matrix signs 55272 into
+// PIPELINED: pipe.producer_commit
+// PIPELINED: pipe.read
+// PIPELINED: pipe.consumer_release
+// PIPELINED: pipe.quantize_blocks
+func.func @f(%x: tensor<1024x512xbf16>, %ax: tensor<f32>)
+    -> (tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
+  %q, %s = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
+      outputs = #fp4.outputs<columnwise>, columnwise_hadamard = #fp4.hadamard<arithmetic = tensor_core>}
+      : (tensor<1024x512xbf16>, tensor<f32>)
+      -> (tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+  return %q, %s : tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+}
+
+// Strips of tiles along the rows: 128 x 40 tiles are 40 columns of strips; 8 strips of 16 tiles to each
+// keep 148 multiprocessors busiest for 3 strips.
+// CHECK-LABEL: gpu.module @strips_transform_0
+// CHECK: arith.constant {{[0-9]+}} : i32
+// CHECK: pipe.tile_coord
+// CHECK: arith.minsi
+// CHECK: scf.for
+func.func @strips(%x: tensor<8208x5120xbf16>, %ax: tensor<f32>)
+    -> (tensor<5120x8208xf4E2M1FN>, tensor<5120x513xf8E4M3FN>) {
+  %q, %s = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
+      outputs = #fp4.outputs<columnwise>, columnwise_hadamard = #fp4.hadamard<arithmetic = tensor_core>}
+      : (tensor<8208x5120xbf16>, tensor<f32>) -> (tensor<5120x8208xf4E2M1FN>, tensor<5120x513xf8E4M3FN>)
+  return %q, %s : tensor<5120x8208xf4E2M1FN>, tensor<5120x513xf8E4M3FN>
+}

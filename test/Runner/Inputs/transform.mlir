@@ -1,0 +1,73 @@
+// Quantizers that transform on the tensor core. M and K are those of the input; a tile is 64 x 128.
+
+// One block of one transform: all but 16 rows and 8 columns of the tile are beyond the input.
+func.func @one(%x: tensor<16x8xbf16> {fp4.name = "x"}, %ax: tensor<f32> {fp4.name = "ax"})
+    -> (tensor<8x16xf4E2M1FN> {fp4.name = "q"}, tensor<8x1xf8E4M3FN> {fp4.name = "s"}) {
+  %q, %s = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
+      outputs = #fp4.outputs<columnwise>, columnwise_hadamard = #fp4.hadamard<arithmetic = tensor_core>}
+      : (tensor<16x8xbf16>, tensor<f32>) -> (tensor<8x16xf4E2M1FN>, tensor<8x1xf8E4M3FN>)
+  return %q, %s : tensor<8x16xf4E2M1FN>, tensor<8x1xf8E4M3FN>
+}
+
+// Whole tiles, scales in blocks of 128 x 4.
+func.func @whole(%x: tensor<256x256xbf16> {fp4.name = "x"}, %ax: tensor<f32> {fp4.name = "ax"})
+    -> (tensor<256x256xf4E2M1FN> {fp4.name = "q"}, tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> {fp4.name = "s"}) {
+  %q, %s = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
+      outputs = #fp4.outputs<columnwise>, columnwise_hadamard = #fp4.hadamard<arithmetic = tensor_core>}
+      : (tensor<256x256xbf16>, tensor<f32>) -> (tensor<256x256xf4E2M1FN>, tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+  return %q, %s : tensor<256x256xf4E2M1FN>, tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+}
+
+// The second tile has 16 rows and 8 columns: a block of scales with one column, 120 rows of padding.
+func.func @ragged(%x: tensor<80x136xbf16> {fp4.name = "x"}, %ax: tensor<f32> {fp4.name = "ax"})
+    -> (tensor<136x80xf4E2M1FN> {fp4.name = "q"}, tensor<136x5xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> {fp4.name = "s"}) {
+  %q, %s = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
+      outputs = #fp4.outputs<columnwise>, columnwise_hadamard = #fp4.hadamard<arithmetic = tensor_core>}
+      : (tensor<80x136xbf16>, tensor<f32>) -> (tensor<136x80xf4E2M1FN>, tensor<136x5xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+  return %q, %s : tensor<136x80xf4E2M1FN>, tensor<136x5xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+}
+
+// 65 scales to a row: stored byte by byte. Rows of 520 bytes of codes have a pitch of 528.
+func.func @bytes(%x: tensor<1040x72xbf16> {fp4.name = "x"}, %ax: tensor<f32> {fp4.name = "ax"})
+    -> (tensor<72x1040xf4E2M1FN> {fp4.name = "q"}, tensor<72x65xf8E4M3FN> {fp4.name = "s"}) {
+  %q, %s = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
+      outputs = #fp4.outputs<columnwise>, columnwise_hadamard = #fp4.hadamard<arithmetic = tensor_core>}
+      : (tensor<1040x72xbf16>, tensor<f32>) -> (tensor<72x1040xf4E2M1FN>, tensor<72x65xf8E4M3FN>)
+  return %q, %s : tensor<72x1040xf4E2M1FN>, tensor<72x65xf8E4M3FN>
+}
+
+// A recipe that gives zero blocks a scale: padding is zero all the same.
+func.func @floor(%x: tensor<48x40xbf16> {fp4.name = "x"}, %ax: tensor<f32> {fp4.name = "ax"})
+    -> (tensor<40x48xf4E2M1FN> {fp4.name = "q"}, tensor<40x3xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> {fp4.name = "s"}) {
+  %q, %s = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<torchao>,
+      outputs = #fp4.outputs<columnwise>, columnwise_hadamard = #fp4.hadamard<arithmetic = tensor_core>}
+      : (tensor<48x40xbf16>, tensor<f32>) -> (tensor<40x48xf4E2M1FN>, tensor<40x3xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+  return %q, %s : tensor<40x48xf4E2M1FN>, tensor<40x3xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+}
+
+// Two candidate scales per block.
+func.func @six(%x: tensor<64x128xbf16> {fp4.name = "x"}, %ax: tensor<f32> {fp4.name = "ax"})
+    -> (tensor<128x64xf4E2M1FN> {fp4.name = "q"}, tensor<128x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> {fp4.name = "s"}) {
+  %q, %s = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<four_over_six>,
+      outputs = #fp4.outputs<columnwise>, columnwise_hadamard = #fp4.hadamard<arithmetic = tensor_core>}
+      : (tensor<64x128xbf16>, tensor<f32>) -> (tensor<128x64xf4E2M1FN>, tensor<128x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+  return %q, %s : tensor<128x64xf4E2M1FN>, tensor<128x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+}
+
+// No random signs.
+func.func @plain(%x: tensor<64x128xbf16> {fp4.name = "x"}, %ax: tensor<f32> {fp4.name = "ax"})
+    -> (tensor<128x64xf4E2M1FN> {fp4.name = "q"}, tensor<128x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> {fp4.name = "s"}) {
+  %q, %s = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
+      outputs = #fp4.outputs<columnwise>, columnwise_hadamard = #fp4.hadamard<arithmetic = tensor_core, sign_mask = 0>}
+      : (tensor<64x128xbf16>, tensor<f32>) -> (tensor<128x64xf4E2M1FN>, tensor<128x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+  return %q, %s : tensor<128x64xf4E2M1FN>, tensor<128x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+}
+
+// Nine tiles to a block: every ring wraps.
+func.func @rings(%x: tensor<85248x128xbf16> {fp4.name = "x"}, %ax: tensor<f32> {fp4.name = "ax"})
+    -> (tensor<128x85248xf4E2M1FN> {fp4.name = "q"}, tensor<128x5328xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> {fp4.name = "s"}) {
+  %q, %s = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
+      outputs = #fp4.outputs<columnwise>, columnwise_hadamard = #fp4.hadamard<arithmetic = tensor_core>}
+      : (tensor<85248x128xbf16>, tensor<f32>) -> (tensor<128x85248xf4E2M1FN>, tensor<128x5328xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+  return %q, %s : tensor<128x85248xf4E2M1FN>, tensor<128x5328xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+}
