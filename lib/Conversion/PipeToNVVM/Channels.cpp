@@ -6,6 +6,9 @@
 //   producer_acquire  waits on empty[stage] for parity phase ^ 1: a fresh barrier counts as if the
 //                     phase before its first had completed, so the first d acquires pass at once
 //
+// Of a channel whose stages are filled once nobody waits for empty ones: neither that wait nor the
+// arrival it would wait for is emitted.
+//
 // A waiting thread retries with its own branch: mbarrier.try_wait may return false after a time
 // limit. PTX ISA: "Parallel Synchronization and Communication Instructions: mbarrier".
 //
@@ -15,6 +18,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Lowering.h"
+
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using fp4::pipe::Agent;
@@ -84,7 +89,8 @@ template <typename OpT> struct LowerWait : fp4::PipePattern<OpT> {
                                                     fp4::constantI32(rewriter, loc, 1))
                                   .getResult()
                             : at.phase;
-    emitWait(rewriter, loc, producer ? at.empty : at.full, parity);
+    if (!producer || !this->state.filledOnce.contains(*channel))
+      emitWait(rewriter, loc, producer ? at.empty : at.full, parity);
     Agent agent = producer ? channel->getProducer() : channel->getConsumer();
     if (agent == Agent::Mma || !channel->getType().isShared())
       emitFence(rewriter, loc, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
@@ -120,6 +126,10 @@ template <typename OpT> struct LowerArrival : fp4::PipePattern<OpT> {
     if (failed(channel))
       return failure();
     constexpr bool producer = std::is_same_v<OpT, fp4::pipe::ProducerCommitOp>;
+    if (!producer && this->state.filledOnce.contains(*channel)) {
+      rewriter.eraseOp(op);
+      return success();
+    }
     Location loc = op.getLoc();
     fp4::ChannelStage at =
         fp4::channelStage(rewriter, loc, *channel, adaptor.getChannel(), adaptor.getIteration());
@@ -156,6 +166,15 @@ private:
 };
 
 } // namespace
+
+bool fp4::isFilledOnce(pipe::ChannelOp channel) {
+  return llvm::all_of(channel->getUsers(), [&](Operation *user) {
+    auto acquire = dyn_cast<pipe::ProducerAcquireOp>(user);
+    APInt iteration;
+    return !acquire || (matchPattern(acquire.getIteration(), m_ConstantInt(&iteration)) &&
+                        iteration.ult(*channel.getDepth()));
+  });
+}
 
 fp4::ChannelStage fp4::channelStage(OpBuilder &b, Location loc, pipe::ChannelOp channel,
                                     Value barriers, Value iteration) {

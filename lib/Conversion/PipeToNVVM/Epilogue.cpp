@@ -18,12 +18,6 @@ using namespace mlir;
 
 namespace {
 
-/// r = threadIndex mod 128.
-Value accumulatorLane(OpBuilder &b, Location loc, const fp4::KernelState &state) {
-  return arith::AndIOp::create(b, loc, state.threadIndex,
-                               fp4::constantI32(b, loc, fp4::pipe::kMmaM - 1));
-}
-
 struct LowerRead : fp4::PipePattern<fp4::pipe::ReadOp> {
   using PipePattern::PipePattern;
 
@@ -79,7 +73,7 @@ struct LowerStore : fp4::PipePattern<fp4::pipe::StoreOp> {
     int64_t count = type.getNumElements();
     bool ragged = columns % count != 0; // a segment may then straddle the last column
     Value row = arith::AddIOp::create(rewriter, loc, adaptor.getRow(),
-                                      accumulatorLane(rewriter, loc, state));
+                                      fp4::accumulatorLane(rewriter, loc, state));
     Value firstColumn = adaptor.getColumn();
     if (packed)
       firstColumn =
@@ -149,7 +143,7 @@ private:
     fp4::pipe::GlobalType dest = op.getDest().getType();
     auto constant = [&](int64_t value) { return fp4::constantI32(rewriter, loc, value); };
     Value row = arith::AddIOp::create(rewriter, loc, adaptor.getRow(),
-                                      accumulatorLane(rewriter, loc, state));
+                                      fp4::accumulatorLane(rewriter, loc, state));
     Value limit = rowLimit(rewriter, op, adaptor), zero = constant(0);
     Value word = LLVM::BitcastOp::create(rewriter, loc, rewriter.getI32Type(), adaptor.getValue());
     word = arith::SelectOp::create(rewriter, loc, isBelow(rewriter, loc, row, limit), word, zero);
@@ -215,7 +209,7 @@ struct LowerHadamardMatrix : fp4::PipePattern<fp4::pipe::HadamardMatrixOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
     auto constant = [&](int64_t value) { return fp4::constantI32(rewriter, loc, value); };
-    Value thread = accumulatorLane(rewriter, loc, state);
+    Value thread = fp4::accumulatorLane(rewriter, loc, state);
     Value j = arith::ShRUIOp::create(rewriter, loc, thread, constant(3));
     Value i = arith::AndIOp::create(rewriter, loc, thread, constant(7));
     i = arith::ShLIOp::create(rewriter, loc, i, constant(1));
@@ -259,6 +253,10 @@ private:
 };
 
 } // namespace
+
+Value fp4::accumulatorLane(OpBuilder &b, Location loc, const KernelState &state) {
+  return arith::AndIOp::create(b, loc, state.threadIndex, constantI32(b, loc, pipe::kMmaM - 1));
+}
 
 void fp4::populateEpiloguePatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                    const KernelState &state) {

@@ -37,6 +37,7 @@ struct KernelState {
   int32_t numThreads = 0;   ///< threads of the block, 0 where the kernel does not say
   bool hasBulkToCta = true; ///< the target's bulk copies take shared::cta destinations
   const hw::TargetModel *target = nullptr;
+  llvm::SmallPtrSet<mlir::Operation *, 4> filledOnce; ///< channels, see isFilledOnce
 };
 
 /// Name of the external symbol for dynamic shared memory in every gpu.module.
@@ -82,6 +83,8 @@ mlir::Value offsetPointer(mlir::OpBuilder &, mlir::Location, mlir::Value base, i
 /// `base + index * stride`, where `index` is an i32 that is not negative.
 mlir::Value stridedPointer(mlir::OpBuilder &, mlir::Location, mlir::Value base, mlir::Value index,
                            int64_t stride);
+/// The accumulator lane of this thread of the epilogue: thread index mod 128.
+mlir::Value accumulatorLane(mlir::OpBuilder &, mlir::Location, const KernelState &state);
 /// The 32-bit tensor memory address as the pointer that nvvm ops take.
 mlir::Value tmemPointer(mlir::OpBuilder &, mlir::Location, mlir::Value address);
 
@@ -98,6 +101,10 @@ struct ChannelStage {
   mlir::Value full;  ///< !llvm.ptr<3>
   mlir::Value empty; ///< !llvm.ptr<3>
 };
+
+/// Every stage of `channel`, pipelined, is filled once: each acquire names a constant iteration below
+/// the depth.
+bool isFilledOnce(pipe::ChannelOp channel);
 
 /// The stage of `iteration`; `barriers` is the lowered channel.
 ChannelStage channelStage(mlir::OpBuilder &, mlir::Location, pipe::ChannelOp channel,

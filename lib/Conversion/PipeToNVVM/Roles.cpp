@@ -144,6 +144,9 @@ fp4::KernelState fp4::emitPrologue(gpu::GPUFuncOp kernel) {
     return state;
   for (pipe::RoleRegionOp role : roles)
     state.numThreads = std::max<int32_t>(state.numThreads, 32 * role.getEndWarp());
+  for (auto channel : kernel.getOps<pipe::ChannelOp>())
+    if (isFilledOnce(channel))
+      state.filledOnce.insert(channel);
   OpBuilder b = OpBuilder::atBlockBegin(&kernel.getBody().front());
   Location loc = kernel.getLoc();
   state.threadIndex = NVVM::ThreadIdXOp::create(b, loc, b.getI32Type());

@@ -326,10 +326,14 @@ static LogicalResult verifyRandom(QuantizeBlocksOp op, const numerics::Recipe &r
   return success();
 }
 
+int64_t QuantizeBlocksOp::getBlockSize() {
+  return getRecipe().resolve().format == numerics::BlockFormat::NVFP4 ? 16 : 32;
+}
+
 LogicalResult QuantizeBlocksOp::verify() { // (C127)
   numerics::Recipe recipe = getRecipe().resolve();
   bool nvfp4 = recipe.format == numerics::BlockFormat::NVFP4;
-  int64_t count = cast<VectorType>(getValue().getType()).getNumElements(), block = nvfp4 ? 16 : 32;
+  int64_t count = cast<VectorType>(getValue().getType()).getNumElements(), block = getBlockSize();
   if (count % block)
     return emitOpError() << "value must be blocks of " << block << " elements, but got " << count;
   auto codes = VectorType::get(count, Float4E2M1FNType::get(getContext()));

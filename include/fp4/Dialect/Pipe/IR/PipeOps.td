@@ -418,6 +418,10 @@ def Pipe_QuantizeBlocksOp : Pipe_RoleOp<"quantize_blocks", "Epilogue",
     `->` qualified(type($codes)) `,` qualified(type($scales))
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = roleDecl # [{
+    /// Elements that share a scale.
+    int64_t getBlockSize();
+  }];
 }
 
 def Pipe_StoreOp : Pipe_RoleOp<"store", "Epilogue"> {
@@ -600,7 +604,7 @@ def Pipe_ConsumerReleaseOp : Pipe_ChannelUserOp<"consumer_release"> {
   let description = [{
     Ends the consumer's access to the tiles. Consumer `mma`: tcgen05.commit on empty; `threads`:
     tcgen05.fence::before_thread_sync for a tensor memory payload, then one arrival per thread.
-    (C123)
+    Nothing where the channel's stages are filled once, since nobody waits for them. (C123)
 
     Example:
     ```mlir
