@@ -83,4 +83,26 @@ gpu.func @threads_to_mma(%it: i32) kernel {
   }
   gpu.return
 }
+
+// Stages that are filled once: no wait for an empty one, and nothing that it would wait for.
+// CHECK-LABEL: llvm.func @once
+gpu.func @once() kernel {
+  %c0 = arith.constant 0 : i32
+  %hs = pipe.channel from threads(128) to mma depth 1 payload [0] barriers 512
+      : !pipe.channel<!pipe.shared<16x16xbf16, swizzle_32B>>
+  // CHECK: nvvm.elect.sync
+  // CHECK: nvvm.mbarrier.try_wait
+  // CHECK-NOT: nvvm.tcgen05.commit
+  pipe.role mma warps 4 to 5 {
+    %h = pipe.consumer_wait %hs[%c0] : !pipe.channel<!pipe.shared<16x16xbf16, swizzle_32B>>
+    pipe.consumer_release %hs[%c0] : !pipe.channel<!pipe.shared<16x16xbf16, swizzle_32B>>
+  }
+  // CHECK-NOT: nvvm.mbarrier.try_wait
+  // CHECK: nvvm.mbarrier.arrive
+  pipe.role epilogue warps 0 to 4 {
+    %h = pipe.producer_acquire %hs[%c0] : !pipe.channel<!pipe.shared<16x16xbf16, swizzle_32B>>
+    pipe.producer_commit %hs[%c0] : !pipe.channel<!pipe.shared<16x16xbf16, swizzle_32B>>
+  }
+  gpu.return
+}
 }
