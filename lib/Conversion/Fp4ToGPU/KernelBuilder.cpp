@@ -92,6 +92,10 @@ Value KernelBuilder::scalar(Value hostValue) {
   return addOperand(hostValue);
 }
 
+void KernelBuilder::setMinResidentBlocks(int32_t blocks) {
+  function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), bodyBuilder.getI32IntegerAttr(blocks));
+}
+
 void KernelBuilder::launch(Value blocks) {
   gpu::ReturnOp::create(bodyBuilder);
   Value one = constIndex(hostBuilder, 1), perBlock = constIndex(hostBuilder, threads);

@@ -58,6 +58,8 @@ public:
   /// Adds a scalar kernel operand; an index becomes an i32. Returns it in the kernel.
   mlir::Value scalar(mlir::Value hostValue);
 
+  /// Registers are to be so few that this many blocks are resident on a multiprocessor.
+  void setMinResidentBlocks(int32_t blocks);
   /// Launches `blocks` (an index) blocks of threads and closes the kernel.
   void launch(mlir::Value blocks);
   /// Launches enough blocks for `items` (an index) work items; see forEachItem.

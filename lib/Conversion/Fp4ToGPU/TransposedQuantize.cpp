@@ -50,6 +50,7 @@ public:
         noArithmetic(context.mapping.noArithmetic) {}
 
   void emit() {
+    kernel.setMinResidentBlocks(TilePlan::residentBlocks);
     Value hostRows = kernel.hostRows(op.getInput());
     Value input = kernel.input(op.getInput());
     makeSides(hostRows);

@@ -51,7 +51,7 @@ struct LowerKernel : fp4::PipePattern<gpu::GPUFuncOp> {
   }
 
 private:
-  /// Block size and dynamic shared memory.
+  /// Block size, resident blocks and dynamic shared memory.
   void markLaunch(gpu::GPUFuncOp op, LLVM::LLVMFuncOp kernel) const {
     Builder b(op.getContext());
     if (auto size = op.getKnownBlockSizeAttr())
@@ -59,6 +59,8 @@ private:
     else if (state.numThreads)
       kernel->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                       b.getDenseI32ArrayAttr({state.numThreads, 1, 1}));
+    if (Attribute blocks = op->getAttr(NVVM::NVVMDialect::getMinctasmAttrName()))
+      kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), blocks);
     if (auto bytes = op->getAttrOfType<IntegerAttr>(fp4::pipe::PipeDialect::kSharedBytesAttr))
       kernel->setAttr("fp4.dynamic_shared_bytes", b.getI64IntegerAttr(bytes.getInt()));
   }

@@ -49,6 +49,7 @@
 // RAGGED:           llvm.store %{{.*}} : vector<4xi32>, !llvm.ptr<3>
 
 // PTX100:         .target sm_100a
+// PTX100:         .minnctapersm 3
 // PTX100-COUNT-4: ld.global.nc.v4.b64
 // PTX100:         st.shared.v2.b64
 // PTX100:         st.global.v2.b32
