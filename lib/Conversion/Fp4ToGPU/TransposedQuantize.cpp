@@ -46,11 +46,11 @@ public:
       : op(op), kernel(op, "quantize", context.symbols), b(kernel.body()), s(b, context.target),
         type(rankedType(op.getInput())),
         plan{type.getElementTypeBitWidth() / 8, op.getBlockSize(), op.hasSquareBlocks()},
-        rows{type.getDimSize(0)}, columns{type.getDimSize(1)},
+        rows{type.getDimSize(0)}, columns{type.getDimSize(1)}, target(context.target),
         noArithmetic(context.mapping.noArithmetic) {}
 
   void emit() {
-    kernel.setMinResidentBlocks(TilePlan::residentBlocks);
+    kernel.setMinResidentBlocks(residentBlocks());
     Value hostRows = kernel.hostRows(op.getInput());
     Value input = kernel.input(op.getInput());
     makeSides(hostRows);
@@ -73,6 +73,14 @@ public:
   }
 
 private:
+  /// Of 256 threads with up to 80 registers; or 128 where each candidate scale keeps its codes, or
+  /// where 32 elements are rounded stochastically in steps. Not told, ptxas spills to have 80.
+  int32_t residentBlocks() {
+    bool adaptive = op.getRecipe().resolve().adaptive != numerics::Adaptive::Off;
+    bool longSteps = op.getRng() && plan.blockSize == 32 && !target.hasStochasticConvert;
+    return adaptive || longSteps ? 2 : 3;
+  }
+
   /// Tiles of the kernel in a row of the matrix; they cover whole tiles of scales, whose padding is
   /// theirs to write.
   int64_t tilesPerRow() {
@@ -262,6 +270,7 @@ private:
   RankedTensorType type;
   TilePlan plan;
   Extent rows, columns; ///< of the input
+  const hw::TargetModel &target;
   bool noArithmetic;
   std::optional<Side> rowwise, columnwise;
   std::optional<ElementTile> elementTile;

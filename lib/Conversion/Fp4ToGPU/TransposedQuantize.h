@@ -49,8 +49,6 @@ struct Extent {
 struct TilePlan {
   static constexpr int64_t rows = 128, rowBytes = 256, rowWords = rowBytes / 4;
   static constexpr int64_t warp = 32, square = 16;
-  /// Of 256 threads with up to 80 registers: where ptxas is not asked, it spills to have as many.
-  static constexpr int32_t residentBlocks = 3;
 
   int64_t elementBytes; ///< 2 or 4
   int64_t blockSize;    ///< 16 or 32
