@@ -3,7 +3,8 @@
 
 Every ```mlir block of Fp4Ops.td must occur in test/Dialect/Fp4/ops.mlir, every one of PipeOps.td in
 test/Dialect/Pipe/examples.mlir and every one of the passes on fp4 operations in test/Dialect/Fp4/fuse.mlir,
-white space folded. Prints what does not occur and exits with 1.
+white space folded. Every program of examples/ must be named by a test and in README.md. Prints what
+does not occur and exits with 1.
 """
 import pathlib
 import re
@@ -30,6 +31,15 @@ def main():
             if fold(block) not in tested:
                 missing += 1
                 print(f"error: {test} does not contain: {fold(block)}")
+    tests = "".join(path.read_text(errors="replace") for folder in ("test", "utils", "unittests")
+                    for path in (ROOT / folder).rglob("*") if path.is_file())
+    for example in sorted((ROOT / "examples").rglob("*.mlir")):
+        name = str(example.relative_to(ROOT))
+        count += 1
+        for where, text in (("test", tests), ("README.md", (ROOT / "README.md").read_text())):
+            if name not in text:
+                missing += 1
+                print(f"error: {where} does not name {name}")
     if not missing:
         print(f"{count} examples are tested")
     return 1 if missing else 0

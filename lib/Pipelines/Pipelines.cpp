@@ -43,7 +43,7 @@ void addFused(OpPassManager &manager, const fp4::PhaseOptions &options) {
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   // What reads one tensor several times, or stores one in between, becomes one kernel.
-  manager.addPass(fp4::createFuse({/*fusions=*/{"amax", "orientations", "layout"}}));
+  manager.addPass(fp4::createFuse());
 }
 
 void addTiles(OpPassManager &manager, const fp4::PhaseOptions &options) {
