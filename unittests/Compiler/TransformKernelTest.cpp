@@ -235,6 +235,16 @@ TEST(TransformKernel, EqualsTheReferenceUnderEverySchedule) {
   expectEqual({.m = 64, .k = 128, .recipe = "flashinfer"}, 1);
 }
 
+TEST(TransformKernel, RoundsStochastically) {
+  expectEqual({.m = 192, .k = 136, .stochastic = true}, 2);
+  expectEqual({.m = 144,
+               .k = 256,
+               .tiled = false,
+               .stochastic = true,
+               .mapping = numerics::PhiloxMapping::TransformerEngineBlockwise},
+              1);
+}
+
 TEST(TransformKernel, HasNoHazards) {
   const Case c{.m = 832, .k = 128};
   sim::HazardChecker checker;

@@ -78,6 +78,33 @@ LogicalResult lower(Operation *operation, fp4::LoweringContext &context) {
       .Default([](Operation *) { return failure(); });
 }
 
+/// A quantizer of both orientations whose columnwise transform runs on the tensor core is two kernels:
+/// the columnwise one is left to convert-fp4-to-pipe. Where random numbers depend on the launch, it stays
+/// one operation, which has no kernel.
+void splitOrientations(fp4::QuantizeOp op) {
+  auto transform = op.getColumnwiseHadamard();
+  bool onTensorCore =
+      transform && transform->getArithmetic() == fp4::HadamardArithmetic::TensorCore;
+  if (op.getOutputs() != fp4::Outputs::Both || !onTensorCore ||
+      op.getPhilox() != fp4::Philox::Element)
+    return;
+  OpBuilder b(op);
+  auto rowwise = fp4::QuantizeOp::create(
+      b, op.getLoc(), TypeRange{op.getData().getType(), op.getScales().getType()}, op.getInput(),
+      op.getAmax(), Value(), op.getRng(), op.getFormat(), op.getRecipe(), op.getRounding(),
+      fp4::Outputs::Rowwise, op.getBlockAttr(), op.getHadamardAttr(), fp4::HadamardAttr(),
+      op.getPhilox());
+  auto columnwise = fp4::QuantizeOp::create(
+      b, op.getLoc(), op.getTransposed().getTypes(), op.getInput(),
+      op.getColumnwiseAmax() ? op.getColumnwiseAmax() : op.getAmax(), Value(), op.getRng(),
+      op.getFormat(), op.getRecipe(), op.getRounding(), fp4::Outputs::Columnwise,
+      op.getBlockAttr(), fp4::HadamardAttr(), op.getColumnwiseHadamardAttr(), op.getPhilox());
+  SmallVector<Value> results(rowwise.getResults());
+  llvm::append_range(results, columnwise.getResults());
+  op.replaceAllUsesWith(results);
+  op.erase();
+}
+
 struct ConvertFp4ToGPU : fp4::impl::ConvertFp4ToGPUBase<ConvertFp4ToGPU> {
   using ConvertFp4ToGPUBase::ConvertFp4ToGPUBase;
 
@@ -98,6 +125,7 @@ struct ConvertFp4ToGPU : fp4::impl::ConvertFp4ToGPUBase<ConvertFp4ToGPU> {
       module.emitError(model.error().message).attachNote() << model.error().note;
       return signalPassFailure();
     }
+    module.walk(splitOrientations);
     SmallVector<Operation *> operations;
     module.walk([&](Operation *op) {
       if (isStreaming(op))

@@ -35,8 +35,6 @@ LogicalResult fp4::checkTransform(QuantizeOp op, const hw::TargetModel &target) 
     return noKernel(op, "outputs columnwise", stringifyOutputs(op.getOutputs()));
   if (op.getFormat() != Format::NVFP4)
     return noKernel(op, "format nvfp4", stringifyFormat(op.getFormat()));
-  if (op.getRounding() != Rounding::NearestEven)
-    return noKernel(op, "rounding nearest_even", stringifyRounding(op.getRounding()));
   if (op.hasSquareBlocks())
     return noKernel(op, "blocks of one row", "block [16, 16]");
   if (int64_t size = op.getColumnwiseHadamard()->getSize(); size != TransformShape::kBlock)

@@ -9,6 +9,7 @@
 
 #include "BlockQuantizer.h"
 #include "Philox.h"
+#include "SmallBuilders.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -27,7 +28,17 @@ struct LowerQuantizeBlocks : fp4::PipePattern<fp4::pipe::QuantizeBlocksOp> {
     if (Value amax = adaptor.getAmax())
       b.setInsertionPointAfterValue(amax);
     quantizer.setTensorAmax(adaptor.getAmax());
+    std::optional<fp4::GroupRandom> random;
+    if (Value rng = adaptor.getRng())
+      random.emplace(b, rng, randomSide(b, op));
     b.setInsertionPoint(op);
+    Value row, firstBlock;
+    int64_t blockSize = op.getBlockSize();
+    if (random) {
+      row = arith::AddIOp::create(b, adaptor.getRow(),
+                                  fp4::accumulatorLane(b, op.getLoc(), state));
+      firstBlock = arith::DivUIOp::create(b, adaptor.getColumn(), fp4::constI32(b, blockSize));
+    }
 
     auto type = cast<VectorType>(op.getValue().getType());
     SmallVector<Value> words = packedWords(b, adaptor.getValue());
@@ -35,8 +46,13 @@ struct LowerQuantizeBlocks : fp4::PipePattern<fp4::pipe::QuantizeBlocksOp> {
     int64_t perBlock = words.size() / blocks;
     SmallVector<Value> codes, scales;
     for (int64_t i = 0; i < blocks; ++i) {
+      SmallVector<Value> bits;
+      if (random)
+        bits = random->words(row, arith::AddIOp::create(b, firstBlock, fp4::constI32(b, i)),
+                             blockSize);
       auto block = quantizer.quantize(ArrayRef(words).slice(i * perBlock, perBlock),
-                                      type.getElementType());
+                                      type.getElementType(), /*blockAmax=*/Value(),
+                                      /*fold=*/{}, bits);
       codes.append(block.codes);
       scales.push_back(block.scale);
     }
@@ -45,6 +61,19 @@ struct LowerQuantizeBlocks : fp4::PipePattern<fp4::pipe::QuantizeBlocksOp> {
   }
 
 private:
+  /// The output whose elements the random words are for.
+  static fp4::RandomSide randomSide(ImplicitLocOpBuilder &b, fp4::pipe::QuantizeBlocksOp op) {
+    int64_t rows = (*op.getMatrix())[0], columns = (*op.getMatrix())[1];
+    fp4::RandomSide side;
+    side.mapping = op.getPhilox() == fp4::Philox::Element
+                       ? fp4::numerics::PhiloxMapping::Element
+                       : fp4::numerics::PhiloxMapping::TransformerEngineBlockwise;
+    side.columnwise = op.getColumnwise();
+    side.inputColumns = side.columnwise ? rows : columns;
+    side.groupsPerRow = fp4::constI32(b, llvm::divideCeil(columns, 16));
+    return side;
+  }
+
   /// The vector's bits as i32 words.
   static SmallVector<Value> packedWords(ImplicitLocOpBuilder &b, Value vector) {
     auto type = cast<VectorType>(vector.getType());

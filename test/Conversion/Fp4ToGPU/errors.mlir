@@ -32,18 +32,6 @@ func.func @exact_amax(%x: tensor<32x32xbf16>) {
 
 // -----
 
-func.func @transformed(%x: tensor<32x32xbf16>, %ax: tensor<f32>) {
-  %0:2 = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, hadamard = #fp4.hadamard<size = 16>}
-      : (tensor<32x32xbf16>, tensor<f32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
-  // expected-error @+2 {{has kernels for hadamard arithmetic butterfly, but got tensor_core}}
-  // expected-note @+1 {{remove 'arithmetic'}}
-  %1:2 = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, hadamard = #fp4.hadamard<size = 16, arithmetic = tensor_core>}
-      : (tensor<32x32xbf16>, tensor<f32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
-  return
-}
-
-// -----
-
 func.func @tensor_core(%x: tensor<32x32xbf16>) {
   %0 = fp4.hadamard %x : tensor<32x32xbf16> -> tensor<32x32xbf16>
   // expected-error @+2 {{has a kernel for arithmetic butterfly, but got tensor_core}}

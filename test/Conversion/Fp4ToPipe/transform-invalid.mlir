@@ -16,6 +16,7 @@ func.func @twin(%x: tensor<32x8xbf16>, %ax: tensor<f32>) {
 // -----
 
 func.func @both(%x: tensor<32x16xbf16>, %ax: tensor<f32>) {
+  // convert-fp4-to-gpu would have made two operations of this one.
   // expected-error @+2 {{with a transform on the tensor core must have outputs columnwise, but got both}}
   // expected-note @+1 {{give the transform 'arithmetic = butterfly'}}
   %q, %s, %qt, %st = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,

@@ -71,3 +71,25 @@ func.func @rings(%x: tensor<85248x128xbf16> {fp4.name = "x"}, %ax: tensor<f32> {
       : (tensor<85248x128xbf16>, tensor<f32>) -> (tensor<128x85248xf4E2M1FN>, tensor<128x5328xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
   return %q, %s : tensor<128x85248xf4E2M1FN>, tensor<128x5328xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 }
+
+// Stochastic rounding.
+func.func @random(%x: tensor<208x136xbf16> {fp4.name = "x"}, %ax: tensor<f32> {fp4.name = "ax"}, %rng: tensor<2xi64> {fp4.name = "rng"})
+    -> (tensor<136x208xf4E2M1FN> {fp4.name = "q"}, tensor<136x13xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> {fp4.name = "s"}) {
+  %q, %s = fp4.quantize %x amax %ax rng %rng {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
+      outputs = #fp4.outputs<columnwise>, columnwise_hadamard = #fp4.hadamard<arithmetic = tensor_core>, rounding = #fp4.rounding<stochastic>}
+      : (tensor<208x136xbf16>, tensor<f32>, tensor<2xi64>) -> (tensor<136x208xf4E2M1FN>, tensor<136x13xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+  return %q, %s : tensor<136x208xf4E2M1FN>, tensor<136x13xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+}
+
+// Both orientations of a gradient: a streaming kernel for the rows, another of tiles for the columns.
+func.func @both(%x: tensor<96x144xbf16> {fp4.name = "x"})
+    -> (tensor<96x144xf4E2M1FN> {fp4.name = "q"}, tensor<96x9xf8E4M3FN> {fp4.name = "s"},
+        tensor<144x96xf4E2M1FN> {fp4.name = "qt"}, tensor<144x6xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> {fp4.name = "st"}) {
+  %ax, %ay = fp4.hadamard_amax %x {dimension = 0 : i64} : tensor<96x144xbf16> -> tensor<f32>, tensor<f32>
+  %q, %s, %qt, %st = fp4.quantize %x amax %ax columnwise_amax %ay {format = #fp4.format<nvfp4>,
+      recipe = #fp4.recipe<transformer_engine>, outputs = #fp4.outputs<both>,
+      columnwise_hadamard = #fp4.hadamard<arithmetic = tensor_core>}
+      : (tensor<96x144xbf16>, tensor<f32>, tensor<f32>)
+      -> (tensor<96x144xf4E2M1FN>, tensor<96x9xf8E4M3FN>, tensor<144x96xf4E2M1FN>, tensor<144x6xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+  return %q, %s, %qt, %st : tensor<96x144xf4E2M1FN>, tensor<96x9xf8E4M3FN>, tensor<144x96xf4E2M1FN>, tensor<144x6xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+}

@@ -180,6 +180,9 @@ Reason whyNotPair(QuantizeOp rowwise, QuantizeOp columnwise) {
     return differ("random numbers");
   if (rowwise.getPhilox() != columnwise.getPhilox())
     return differ("mapping of random numbers");
+  auto transform = columnwise.getColumnwiseHadamard();
+  if (transform && transform->getArithmetic() == HadamardArithmetic::TensorCore)
+    return "the columnwise transform runs on the tensor core, in a kernel of its own";
   if (rowwise.getPhilox() == Philox::TransformerEngine)
     return "TransformerEngine's mapping draws other numbers for a columnwise output that is "
            "written with the rowwise one";
