@@ -17,6 +17,8 @@ std::string_view stringify(EngineKind kind) {
     return "tma";
   case EngineKind::Bulk:
     return "bulk";
+  case EngineKind::ThreadCopy:
+    return "cp.async";
   case EngineKind::Mma:
     return "tcgen05.mma";
   case EngineKind::Wgmma:
@@ -160,7 +162,7 @@ Ticket Engine::makeTicket(ExecContext &cx, const Insn &insn, EngineKind engine, 
 
 void Engine::event(const Ticket &ticket, TicketState state) {
   Observer *observer = owner.launch->observer;
-  if (!observer)
+  if (!observer || ticket.engine == EngineKind::ThreadCopy) // it told them as the warp's own
     return;
   Agent agent = ticket.agent(owner);
   agent.ticket = 0;

@@ -27,6 +27,7 @@ namespace fp4::sim {
 enum class EngineKind : uint8_t {
   Tma,
   Bulk,
+  ThreadCopy,
   Mma,
   Wgmma,
   TmemCopy,
@@ -100,6 +101,7 @@ struct CtaAsync {
   MbarrierTable mbarriers;
   TensorMemory tmem;
   std::map<Thread, BulkGroups> bulkGroups;
+  std::map<Thread, BulkGroups> copyGroups;    ///< of cp.async without bulk
   std::map<uint32_t, BulkGroups> wgmmaGroups; ///< by warp
 };
 

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "Sim/Insn/Floats.h"
 #include "Sim/Insn/MemoryAccess.h"
+#include <cstring>
+#include <mutex>
 
 using namespace fp4;
 using namespace fp4::sim;
@@ -93,6 +95,19 @@ template <typename T, typename F> T update(std::byte *object, F &&f) {
   }
 }
 
+using Wide = unsigned __int128;
+
+/// 16 bytes have no atomic operation on every host: those of one lock exclude each other.
+template <typename F> Wide updateWide(std::byte *object, F &&f) {
+  static std::mutex lock;
+  std::lock_guard<std::mutex> guard(lock);
+  Wide old, wanted;
+  std::memcpy(&old, object, sizeof(old));
+  wanted = f(old);
+  std::memcpy(object, &wanted, sizeof(wanted));
+  return old;
+}
+
 std::byte *object(ExecContext &cx, const Insn &insn, const Operand &address, int lane,
                   uint32_t bytes) {
   auto space = static_cast<Space>(insn.m[kSpace]);
@@ -125,6 +140,19 @@ template <typename T, bool Returns> Outcome atom(ExecContext &cx, const Insn &in
   return Outcome::Next;
 }
 
+Outcome exchangeWide(ExecContext &cx, const Insn &insn) {
+  report(cx, insn, insn.op[1], sizeof(Wide));
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
+    int lane = std::countr_zero(rest);
+    std::byte *p = object(cx, insn, insn.op[1], lane, sizeof(Wide));
+    if (!p)
+      return Outcome::Error;
+    Wide value = cx.src<Wide>(insn.op[2])[lane];
+    cx.dst<Wide>(insn.op[0])[lane] = updateWide(p, [&](Wide) { return value; });
+  }
+  return Outcome::Next;
+}
+
 template <typename T> Outcome cas(ExecContext &cx, const Insn &insn) {
   report(cx, insn, insn.op[1], sizeof(T));
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
@@ -133,8 +161,11 @@ template <typename T> Outcome cas(ExecContext &cx, const Insn &insn) {
     if (!p)
       return Outcome::Error;
     T expected = cx.src<T>(insn.op[2])[lane], wanted = cx.src<T>(insn.op[3])[lane];
-    cx.dst<T>(insn.op[0])[lane] =
-        update<T>(p, [&](T before) { return before == expected ? wanted : before; });
+    auto choose = [&](T before) { return before == expected ? wanted : before; };
+    if constexpr (sizeof(T) == sizeof(Wide))
+      cx.dst<T>(insn.op[0])[lane] = updateWide(p, choose);
+    else
+      cx.dst<T>(insn.op[0])[lane] = update<T>(p, choose);
   }
   return Outcome::Next;
 }
@@ -216,6 +247,8 @@ namespace fp4::sim {
 
 Status bindAtom(BindContext &cx) {
   FP4_TRY(describe(cx));
+  if (cx.insn.type == Type::B128)
+    return useFor(cx, cx.match.text("op") == "exch" ? exchangeWide : nullptr);
   FP4_TRY(checkOperation(cx));
   return useFor(cx, pickAtom<true>(cx.insn.type));
 }
@@ -235,6 +268,8 @@ Status bindAtomCas(BindContext &cx) {
     return cx.use(cas<uint32_t>);
   case Type::B64:
     return cx.use(cas<uint64_t>);
+  case Type::B128:
+    return cx.use(cas<Wide>);
   default:
     return useFor(cx, nullptr);
   }

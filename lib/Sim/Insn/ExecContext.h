@@ -125,6 +125,8 @@ public:
   /// handler leaves here before Outcome::Retry it finds when it is executed again. It must be set
   /// back to 0 by then.
   uint64_t token = 0;
+  /// The instruction blocked before, and its time limit has passed.
+  bool expired = false;
   /// Blocks the active lanes until `wait->ready()`; return the result.
   Outcome block(std::unique_ptr<Wait> wait, Outcome how = Outcome::Retry) {
     pendingWait = std::move(wait);

@@ -32,6 +32,25 @@ template <> struct DoubleOf<int64_t> {
 };
 template <typename T> using D = typename DoubleOf<T>::type;
 
+/// cvt.pack.sat: a and b clamped to Insn::m[0] bits, a above b, above them what was in the low bits
+/// of c. m[1]: signed.
+Outcome packIntegers(ExecContext &cx, const Insn &insn) {
+  const unsigned bits = insn.m[0];
+  const int64_t low = insn.m[1] ? -(int64_t(1) << (bits - 1)) : 0;
+  const int64_t high = (int64_t(1) << (bits - (insn.m[1] ? 1 : 0))) - 1;
+  const uint32_t field = (1u << bits) - 1;
+  auto clamped = [&](int32_t value) {
+    return static_cast<uint32_t>(value < low ? low : value > high ? high : value) & field;
+  };
+  const int32_t *a = cx.src<int32_t>(insn.op[1]), *b = cx.src<int32_t>(insn.op[2]);
+  const uint32_t *c = insn.op[3] ? cx.src<uint32_t>(insn.op[3]) : nullptr;
+  cx.store<uint32_t>(insn.op[0], [&](int lane) {
+    uint32_t above = c && bits < 16 ? c[lane] << (2 * bits) : 0;
+    return above | clamped(a[lane]) << bits | clamped(b[lane]);
+  });
+  return Outcome::Next;
+}
+
 /// int promotion of 16-bit operands must not overflow: widen to at least unsigned first.
 template <typename T> using W = std::conditional_t<(sizeof(T) < 4), uint32_t, U<T>>;
 
@@ -243,6 +262,17 @@ Status bindMadPart(BindContext &cx) {
     return cx.use(lanewise<MadHiSatF, int32_t, int32_t, int32_t, int32_t>);
   }
   return useFor(cx, withoutB(type, low ? pickInteger<MadLo>(type) : pickInteger<MadHi>(type)));
+}
+
+Status bindCvtIntegers(BindContext &cx) {
+  const std::string_view type = cx.match.text("dtype");
+  cx.insn.m[0] = static_cast<uint8_t>(type == "u16" || type == "s16" ? 16 : type[1] - '0');
+  cx.insn.m[1] = type[0] == 's';
+  const bool wide = cx.insn.m[0] == 16;
+  if (cx.match.has("ctype") == wide || bool(cx.insn.op[3]) == wide)
+    return cx.fail(wide ? "packs two halves and takes no third operand"
+                        : "expects .b32 and a third operand");
+  return useFor(cx, cx.insn.type == Type::S32 ? packIntegers : nullptr);
 }
 
 Status bindMul24(BindContext &cx) {

@@ -65,7 +65,7 @@ public:
     uint64_t phase; ///< the phase that must complete
     uint32_t address;
   };
-  explicit MbarrierWait(const Kernel &kernel) : kernel(kernel) {}
+  MbarrierWait(const Kernel &kernel, bool limited) : kernel(kernel), limited(limited) {}
   std::vector<Target> targets;
 
   bool ready() const override {
@@ -85,8 +85,17 @@ public:
                        target.barrier->describeHistory());
   }
 
+  bool expires() const override { return limited; }
+  uint64_t state() const override {
+    uint64_t sum = 0;
+    for (const Target &target : targets)
+      sum = sum * 31 + (target.barrier->phase << 20) + target.barrier->pending;
+    return sum;
+  }
+
 private:
   const Kernel &kernel;
+  bool limited; ///< try_wait: it may end without success
 };
 
 /// Whether a warp of the CTA is blocked on the object.
@@ -252,11 +261,12 @@ bool phaseWanted(ExecContext &cx, const Insn &insn, const Found &found, int lane
 }
 
 /// PTX ISA, "mbarrier.test_wait, mbarrier.try_wait". A try_wait that would fail for every lane
-/// blocks; the hardware's time limit may also let it return false, and the random policy does.
+/// blocks; the hardware's time limit may also let it return false: so it does when nothing else can
+/// happen, and at times with the random policy.
 template <bool suspends> Outcome mbarrierWait(ExecContext &cx, const Insn &insn) {
   Engine &engine = Engine::of(cx);
   uint32_t passedLanes = 0;
-  auto wait = std::make_unique<MbarrierWait>(cx.kernel());
+  auto wait = std::make_unique<MbarrierWait>(cx.kernel(), suspends);
   const Outcome outcome = forEachLane(cx, [&](int lane) {
     const Found found = findBarrier(cx, insn, insn.op[1], lane);
     uint64_t phase;
@@ -279,8 +289,9 @@ template <bool suspends> Outcome mbarrierWait(ExecContext &cx, const Insn &insn)
   if (outcome == Outcome::Error)
     return outcome;
   if (!passedLanes && suspends) {
-    const bool timeout = cx.launch().options->policy == CompletionPolicy::Random &&
-                         cx.cluster().nextRandom() % 3 == 0;
+    const bool timeout =
+        cx.expired || (cx.launch().options->policy == CompletionPolicy::Random &&
+                       cx.cluster().nextRandom() % 3 == 0);
     if (!timeout)
       return cx.block(std::move(wait));
   }

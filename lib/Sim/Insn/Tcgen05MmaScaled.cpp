@@ -130,6 +130,17 @@ Status decodeScaled(const Insn &insn, uint32_t bits, MmaRequest &mma) {
   return {};
 }
 
+/// CUTLASS leaves the scale factor id of the descriptor in the two highest bits, which no lane has.
+bool scaleAddress(ExecContext &cx, const Operand &o, int lane, unsigned id, uint32_t &address) {
+  address = uint32_t(cx.address(o, lane));
+  if (address >> 30 == id)
+    address &= 0x3FFFFFFF;
+  if (!hw::TmemAddress::unpack(address).lane)
+    return true;
+  cx.fail(fmt::format("expects scale factors at lane 0, but got {:#x}", address), "", lane);
+  return false;
+}
+
 Outcome mmaScaled(ExecContext &cx, const Insn &insn) {
   Engine &engine = Engine::of(cx);
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
@@ -139,13 +150,10 @@ Outcome mmaScaled(ExecContext &cx, const Insn &insn) {
     mma->ctaGroup = insn.m[1];
     if (Status ok = decodeScaled(insn, uint32_t(cx.scalar(insn.op[3], lane)), *mma); !ok)
       return failHere(cx, std::move(ok.error()), lane);
-    mma->sfa = uint32_t(cx.address(insn.op[4], lane));
-    mma->sfb = uint32_t(cx.address(insn.op[5], lane));
     mma->accumulate = cx.predicate(insn.op[6]) >> lane & 1;
-    for (uint32_t address : {mma->sfa, mma->sfb})
-      if (hw::TmemAddress::unpack(address).lane)
-        return cx.fail(fmt::format("expects scale factors at lane 0, but got {:#x}", address), "",
-                       lane);
+    if (!scaleAddress(cx, insn.op[4], lane, mma->sfaId, mma->sfa) ||
+        !scaleAddress(cx, insn.op[5], lane, mma->sfbId, mma->sfb))
+      return Outcome::Error;
     if (!decodeOperands(cx, insn, lane, *mma))
       return Outcome::Error;
     Ticket ticket = mmaTicket(cx, insn, lane, *mma);

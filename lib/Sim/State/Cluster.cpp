@@ -119,7 +119,7 @@ static void startWarp(Warp &warp, Cta &cta, uint32_t index, std::byte *registers
   warp.constants = launch.constantsByRank[cta.rank].bytes();
   warp.local.assign(size_t(kernel.info.localBytes) * 32, std::byte{0});
   warp.groups.clear();
-  warp.groups.push_back(LaneGroup{0, warp.live, nullptr, false, 0});
+  warp.groups.push_back(LaneGroup{0, warp.live, nullptr, false, 0, false});
   fillSpecials(warp, kernel);
 }
 

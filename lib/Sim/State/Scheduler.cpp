@@ -66,7 +66,7 @@ Expected<Scheduler::State> Scheduler::run(uint64_t budget) {
         idleRounds = 0;
       else if (progress) // it may poll for what another cluster does
         return State::Running;
-      else if (!progress && (idleRounds > kIdleLimit || allBlocked(cluster)))
+      else if (!progress && (idleRounds > kIdleLimit || allBlocked(cluster)) && !expireWaits())
         return tl::unexpected<Error>(cluster.async().deadlock());
     }
     if (limit && instructions > limit)
@@ -80,6 +80,33 @@ Expected<Scheduler::State> Scheduler::run(uint64_t budget) {
   }
   FP4_TRY(cluster.async().drain());
   return State::Done;
+}
+
+/// Nothing can run: the time limits of mbarrier.try_wait pass. Programs look at a barrier that way
+/// before they do what completes it. False when this very state was tried before.
+bool Scheduler::expireWaits() {
+  uint64_t state = cluster.tickets;
+  auto mix = [&](uint64_t value) { state = (state ^ value) * 0x9E3779B97F4A7C15ull ^ state >> 31; };
+  std::vector<LaneGroup *> waiting;
+  for (auto &cta : cluster.ctas)
+    for (Warp &warp : cta->warps)
+      for (LaneGroup &group : warp.groups) {
+        mix(uint64_t(cta->rank) << 32 | warp.index);
+        mix(uint64_t(group.pc) << 32 | group.mask);
+        if (!group.wait)
+          continue;
+        mix(group.wait->state());
+        if (group.wait->expires())
+          waiting.push_back(&group);
+      }
+  if (waiting.empty() || !expiredStates.insert(state).second)
+    return false;
+  for (LaneGroup *group : waiting) {
+    group->wait.reset();
+    group->expired = true;
+  }
+  idleRounds = 0;
+  return true;
 }
 
 //===----------------------------------------------------------------------===//
@@ -98,6 +125,7 @@ void Scheduler::mergeGroups(Warp &warp) {
       }
       groups[i].mask |= groups[j].mask;
       groups[i].wait.reset();
+      groups[i].expired |= groups[j].expired;
       groups.erase(groups.begin() + static_cast<ptrdiff_t>(j));
     }
 }
@@ -161,6 +189,7 @@ bool Scheduler::runGroup(Warp &warp, size_t groupIndex, uint32_t quantum) {
   uint32_t pc = group->pc, groupMask = group->mask;
   cx.groupMask = groupMask;
   cx.token = std::exchange(group->token, 0);
+  cx.expired = std::exchange(group->expired, false);
   uint32_t left = quantum;
   while (left > 0) {
     const Insn &insn = code[pc];
@@ -226,7 +255,7 @@ bool Scheduler::runGroup(Warp &warp, size_t groupIndex, uint32_t quantum) {
 /// A branch that some lanes take.
 void Scheduler::jump(Warp &warp, size_t groupIndex) {
   LaneGroup &group = warp.groups[groupIndex];
-  LaneGroup taken{cx.target, cx.mask, nullptr, false, 0};
+  LaneGroup taken{cx.target, cx.mask, nullptr, false, 0, false};
   group.mask &= ~cx.mask;
   group.pc += 1;
   warp.groups.push_back(std::move(taken));
@@ -240,7 +269,7 @@ void Scheduler::scatter(Warp &warp, size_t groupIndex) {
     for (uint32_t lanes = rest; lanes; lanes &= lanes - 1)
       if (cx.targets[static_cast<size_t>(std::countr_zero(lanes))] == target)
         together |= lanes & (0 - lanes);
-    warp.groups.push_back(LaneGroup{target, together, nullptr, false, 0});
+    warp.groups.push_back(LaneGroup{target, together, nullptr, false, 0, false});
     rest &= ~together;
   }
   LaneGroup &group = warp.groups[groupIndex];
@@ -262,7 +291,7 @@ void Scheduler::suspend(Warp &warp, size_t groupIndex, bool retry) {
   if (!retry)
     group.pc = next;
   if (rest)
-    warp.groups.push_back(LaneGroup{next, rest, nullptr, false, 0});
+    warp.groups.push_back(LaneGroup{next, rest, nullptr, false, 0, false});
 }
 
 void Scheduler::exitLanes(Warp &warp, size_t groupIndex) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "Sim/Insn/ExecContext.h"
+#include <unordered_set>
 
 namespace fp4::sim {
 
@@ -36,12 +37,14 @@ private:
   void suspend(Warp &warp, size_t groupIndex, bool retry);
   void exitLanes(Warp &warp, size_t groupIndex);
   uint32_t quantumOf();
+  bool expireWaits();
 
   Cluster &cluster;
   ExecContext cx;
   uint64_t instructions = 0;
   uint64_t busyRounds = 0; ///< rounds in a row in which no warp blocked or exited
   uint64_t idleRounds = 0; ///< rounds in a row in which warps only polled
+  std::unordered_set<uint64_t> expiredStates; ///< what expireWaits has tried
 };
 
 } // namespace fp4::sim

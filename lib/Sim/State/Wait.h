@@ -1,6 +1,7 @@
 //===- Wait.h - What a blocked group of lanes waits for -------------------===//
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace fp4::sim {
@@ -14,6 +15,10 @@ public:
   virtual ~Wait() = default;
   virtual bool ready() const = 0;
   virtual std::string describe() const = 0;
+  /// Whether the hardware's time limit may end it: then the handler finds ExecContext::expired.
+  virtual bool expires() const { return false; }
+  /// Differs when what it waits for has moved on.
+  virtual uint64_t state() const { return 0; }
 };
 
 } // namespace fp4::sim

@@ -27,6 +27,7 @@ struct LaneGroup {
   bool retry = false;         ///< when ready: execute the instruction at pc again (it had no
                               ///< effect yet); else pc already points to the next one
   uint64_t token = 0;         ///< ExecContext::token of the instruction to execute again
+  bool expired = false;       ///< its wait met the time limit: ExecContext::expired
 };
 
 class Warp {
@@ -42,6 +43,7 @@ public:
   uint32_t passedOver = 0;     ///< PC of a group whose quantum ran out while others waited; 0: none
   uint32_t clusterArrived = 0; ///< lanes that arrived at the current barrier.cluster phase
   uint32_t clusterPending = 0; ///< lanes that arrived at a barrier.cluster and have not waited
+  uint32_t carry = 0;          ///< CC.CF: add.cc and friends
   uint64_t executed = 0;
   /// tcgen05.ld that have still to write registers of this warp: AsyncEngine::useRegisters.
   uint32_t loadsInFlight = 0;

@@ -1,0 +1,202 @@
+//===- AsyncCopy.cpp - cp.async without bulk ------------------------------===//
+//
+// PTX ISA, "Data Movement: cp.async". Each lane copies 4, 8 or 16 bytes from global to shared
+// memory of its CTA; what the source size leaves out is zero. One ticket holds the copies of a
+// warp; groups are each thread's own. Checkers see the accesses where the instruction stands, in
+// the generic proxy; that data is used before it is waited for shows as poison.
+//
+//===----------------------------------------------------------------------===//
+#include "Sim/Insn/AsyncOperands.h"
+#include "Sim/Insn/MemoryAccess.h"
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace fp4::sim {
+namespace {
+
+/// Insn::m of a copy: 0 bytes, 1 index of the source size (0: none), 2 of the ignore-src predicate.
+struct LaneCopy {
+  uint32_t shared = 0;
+  uint64_t global = 0;
+  uint32_t bytes = 0, sourceBytes = 0;
+};
+
+BulkGroups &groupsOf(ExecContext &cx, int lane) {
+  return Engine::of(cx).state(cx.cta().rank).copyGroups[{cx.cta().rank, cx.warp().index, lane}];
+}
+
+bool laneCopy(ExecContext &cx, const Insn &insn, int lane, LaneCopy &out) {
+  out.bytes = out.sourceBytes = insn.m[0];
+  if (!sharedAddress(cx, Space::SharedCta, insn.op[0], lane, out.shared))
+    return false;
+  out.global = cx.address(insn.op[1], lane);
+  if (insn.m[1])
+    out.sourceBytes = uint32_t(cx.scalar(insn.op[insn.m[1]], lane));
+  if (insn.m[2] && (cx.predicate(insn.op[insn.m[2]]) >> lane & 1))
+    out.sourceBytes = 0;
+  if (out.sourceBytes > out.bytes)
+    return cx.fail(fmt::format("copies {} bytes, but the source size is {}", out.bytes,
+                               out.sourceBytes),
+                   "", lane),
+           false;
+  if (out.shared % out.bytes || out.global % out.bytes)
+    return cx.fail(fmt::format("copies {} bytes from {:#x} to shared {:#x}: both addresses must be "
+                               "multiples of {}",
+                               out.bytes, out.global, out.shared, out.bytes),
+                   "", lane),
+           false;
+  if (out.sourceBytes && !cx.readable(Space::Global, out.global, out.sourceBytes, 1, lane))
+    return false;
+  return true;
+}
+
+/// Neighbours become one range.
+void addRange(std::vector<SharedRange> &ranges, const LaneCopy &copy) {
+  if (!ranges.empty() && ranges.back().address + ranges.back().bytes == copy.shared)
+    ranges.back().bytes += copy.bytes;
+  else
+    ranges.push_back({copy.shared, copy.bytes});
+}
+
+void report(ExecContext &cx, const Insn &insn) {
+  if (!cx.observer)
+    return;
+  reportAccess(cx, insn.op[1], AccessKind::Read,
+               {Space::Global, MemOrder::Weak, Scope::None, insn.m[0]});
+  reportAccess(cx, insn.op[0], AccessKind::Write,
+               {Space::SharedCta, MemOrder::Weak, Scope::None, insn.m[0]});
+}
+
+Outcome copyAsync(ExecContext &cx, const Insn &insn) {
+  Engine &engine = Engine::of(cx);
+  Ticket ticket = engine.makeTicket(cx, insn, EngineKind::ThreadCopy, cx.firstLane());
+  std::vector<LaneCopy> copies;
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
+    LaneCopy copy;
+    if (!laneCopy(cx, insn, std::countr_zero(rest), copy))
+      return Outcome::Error;
+    addRange(ticket.sharedWrites, copy);
+    copies.push_back(copy);
+  }
+  report(cx, insn);
+  ticket.stages.push_back([&engine, copies](const Ticket &) -> Status {
+    for (const LaneCopy &copy : copies) {
+      auto to = engine.sharedDestination(copy.shared, copy.bytes);
+      FP4_TRY(to);
+      std::memset(*to, 0, copy.bytes);
+      if (!copy.sourceBytes)
+        continue;
+      auto from = globalBytes(engine, copy.global, copy.sourceBytes);
+      FP4_TRY(from);
+      std::memcpy(*to, *from, copy.sourceBytes);
+    }
+    return {};
+  });
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1)
+    groupsOf(cx, std::countr_zero(rest)).open.push_back(ticket.id);
+  return finish(cx, engine.issue(std::move(ticket)));
+}
+
+Outcome commitGroup(ExecContext &cx, const Insn &) {
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
+    BulkGroups &groups = groupsOf(cx, std::countr_zero(rest));
+    groups.committed.push_back(std::move(groups.open));
+    groups.open.clear();
+  }
+  return Outcome::Next;
+}
+
+/// The tickets in flight of all but the `keep` newest groups, and with `all` of the open one.
+std::vector<uint64_t> pendingCopies(ExecContext &cx, uint64_t keep, bool all) {
+  Engine &engine = Engine::of(cx);
+  std::vector<uint64_t> waits;
+  auto add = [&](const std::vector<uint64_t> &ids) {
+    for (uint64_t id : ids)
+      if (!engine.done(id))
+        waits.push_back(id);
+  };
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
+    BulkGroups &groups = groupsOf(cx, std::countr_zero(rest));
+    for (size_t i = 0; i + keep < groups.committed.size(); ++i)
+      add(groups.committed[i]);
+    if (all)
+      add(groups.open);
+    while (!groups.committed.empty() &&
+           std::all_of(groups.committed.front().begin(), groups.committed.front().end(),
+                       [&](uint64_t id) { return engine.done(id); }))
+      groups.committed.pop_front();
+  }
+  std::sort(waits.begin(), waits.end());
+  waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
+  return waits;
+}
+
+/// cp.async.wait_group N and, with Insn::m[0], cp.async.wait_all.
+Outcome waitGroup(ExecContext &cx, const Insn &insn) {
+  bool all = insn.m[0];
+  std::vector<uint64_t> waits = pendingCopies(cx, all ? 0 : uint64_t(insn.op[0].imm), all);
+  if (waits.empty())
+    return Outcome::Next;
+  return cx.block(std::make_unique<TicketWait>(Engine::of(cx), std::move(waits),
+                                               "the copies of cp.async.wait_group"));
+}
+
+/// cp.async.mbarrier.arrive: an arrival of each lane when its copies so far are done. Without
+/// .noinc (Insn::m[1]) the phase expects that arrival in addition.
+Outcome arriveWhenCopied(ExecContext &cx, const Insn &insn) {
+  Engine &engine = Engine::of(cx);
+  const uint32_t all = cx.mask;
+  Status status;
+  for (uint32_t rest = all; rest && status; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    uint32_t address = 0;
+    if (!sharedAddress(cx, Space(insn.m[0]), insn.op[0], lane, address))
+      return Outcome::Error;
+    auto barrier = engine.mbarrier(address);
+    if (!barrier)
+      return failHere(cx, std::move(barrier.error()), lane);
+    if (!insn.m[1])
+      ++(*barrier)->pending;
+    Ticket ticket = engine.makeTicket(cx, insn, EngineKind::ThreadCopy, lane);
+    cx.mask = 1u << lane;
+    ticket.after = pendingCopies(cx, 0, true);
+    cx.mask = all;
+    ticket.signals.push_back(address);
+    ticket.stages.push_back([](const Ticket &) -> Status { return {}; });
+    ticket.signal = [&engine, address](const Ticket &self) { return engine.arrive(address, self); };
+    status = engine.issue(std::move(ticket));
+  }
+  return finish(cx, std::move(status));
+}
+
+} // namespace
+
+Status bindCopyAsync(BindContext &bind) {
+  Insn &insn = bind.insn;
+  const int64_t bytes = insn.op[2].imm;
+  const bool wide = bind.match.text("cop") == "cg";
+  if (bytes != 16 && (wide || (bytes != 4 && bytes != 8)))
+    return bind.fail(
+        fmt::format("copies {} bytes per lane, but got {}", wide ? "16" : "4, 8 or 16", bytes));
+  insn.m[0] = uint8_t(bytes);
+  const Operand &third = insn.op[3];
+  if (third.kind == OperandKind::Pred)
+    insn.m[2] = 3;
+  else if (third && third.width == 4) // of 8 bytes it is the cache policy
+    insn.m[1] = 3;
+  return bind.use(copyAsync);
+}
+Status bindCopyCommit(BindContext &bind) { return bind.use(commitGroup); }
+Status bindCopyWait(BindContext &bind) { return bind.use(waitGroup); }
+Status bindCopyWaitAll(BindContext &bind) {
+  bind.insn.m[0] = 1;
+  return bind.use(waitGroup);
+}
+Status bindCopyArrive(BindContext &bind) {
+  bind.insn.m[0] = uint8_t(spaceFromText(bind.match.text("space")));
+  bind.insn.m[1] = bind.match.has("noinc");
+  return bind.use(arriveWhenCopied);
+}
+
+} // namespace fp4::sim

@@ -1,0 +1,426 @@
+//===- WarpMatrixTest.cpp - mma.sync, ldmatrix, cp.async, carry chains ----===//
+#include "SimFixture.h"
+#include <algorithm>
+#include <cmath>
+#include <gmock/gmock.h>
+#include <random>
+
+using namespace fp4;
+using namespace fp4::sim;
+using namespace fp4::sim::test;
+using ::testing::HasSubstr;
+
+namespace {
+
+/// Loads one register per lane and index i: word 32 i + lane of p1 into %r<i>.
+std::string loadWords(unsigned count, unsigned firstRegister = 0) {
+  std::string text = "shl.b64 %rd50, %lane64, 2;\nadd.u64 %rd50, %rd50, %p1;\n";
+  for (unsigned i = 0; i < count; ++i)
+    text += "ld.global.u32 %r" + std::to_string(firstRegister + i) + ", [%rd50+" +
+            std::to_string(128 * i) + "];\n";
+  return text;
+}
+
+std::string storeWords(unsigned count, unsigned firstRegister) {
+  std::string text = "shl.b64 %rd51, %lane64, 2;\nadd.u64 %rd51, %rd51, %p0;\n";
+  for (unsigned i = 0; i < count; ++i)
+    text += "st.global.u32 [%rd51+" + std::to_string(128 * i) + "], %r" +
+            std::to_string(firstRegister + i) + ";\n";
+  return text;
+}
+
+/// Runs `body` on the words; p0 gets `results` words per lane.
+std::vector<uint32_t> words(const std::string &body, const std::vector<uint32_t> &input,
+                            unsigned results, const std::string &policy = "eager") {
+  SimOptions options;
+  options.policy = *parseCompletionPolicy(policy);
+  Simulator simulator(options);
+  uint64_t out = upload(simulator, std::vector<uint32_t>(32 * results, 0xABABABAB), "out");
+  uint64_t in = upload(simulator, input, "in");
+  auto stats = run(simulator, kernel(body, 2), {out, in});
+  EXPECT_TRUE(stats) << messageOf(stats);
+  return download<uint32_t>(simulator, out, 32 * results);
+}
+
+std::string failure(const std::string &body) {
+  Simulator simulator;
+  uint64_t out = upload(simulator, std::vector<uint32_t>(64, 0), "out");
+  return messageOf(run(simulator, kernel(body, 2), {out, out}));
+}
+
+/// Byte `byte` of row `row` of A in its fragments: register and lane.
+uint8_t &byteOfA(std::vector<uint32_t> &fragments, unsigned row, unsigned byte) {
+  unsigned i = row / 8 + 2 * (byte / 16), lane = row % 8 * 4 + byte % 16 / 4;
+  return reinterpret_cast<uint8_t *>(&fragments[32 * i + lane])[byte % 4];
+}
+uint8_t &byteOfB(std::vector<uint32_t> &fragments, unsigned column, unsigned byte) {
+  unsigned i = byte / 16, lane = column * 4 + byte % 16 / 4;
+  return reinterpret_cast<uint8_t *>(&fragments[32 * i + lane])[byte % 4];
+}
+/// Word of a 32-bit C or D.
+size_t wordOfD(unsigned row, unsigned column) {
+  return 32 * (row / 8 * 2 + column % 2) + row % 8 * 4 + column / 2;
+}
+
+std::string mma16x8(const std::string &opcode) {
+  return loadWords(10) + opcode +
+         " {%r20, %r21, %r22, %r23}, {%r0, %r1, %r2, %r3}, {%r4, %r5}, {%r6, %r7, %r8, %r9};\n" +
+         storeWords(4, 20);
+}
+
+TEST(MmaSync, BytesTimesBytes) {
+  std::mt19937 random(1);
+  std::vector<uint32_t> a(128), b(64), c(128);
+  for (auto *part : {&a, &b, &c})
+    for (uint32_t &word : *part)
+      word = static_cast<uint32_t>(random());
+  std::vector<uint32_t> input = a;
+  input.insert(input.end(), b.begin(), b.end());
+  input.insert(input.end(), c.begin(), c.end());
+  auto d = words(mma16x8("mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32"), input, 4);
+  for (unsigned row = 0; row < 16; ++row)
+    for (unsigned column = 0; column < 8; ++column) {
+      uint32_t sum = c[wordOfD(row, column)];
+      for (unsigned k = 0; k < 32; ++k)
+        sum += static_cast<uint32_t>(static_cast<int8_t>(byteOfA(a, row, k)) *
+                                     static_cast<int>(byteOfB(b, column, k)));
+      ASSERT_EQ(d[wordOfD(row, column)], sum) << row << " " << column;
+    }
+}
+
+/// Small integers as fp32 bits of the first bytes: exact in every type.
+void setTF32(std::vector<uint32_t> &fragments, unsigned row, unsigned k, float value, bool ofA) {
+  auto bits = std::bit_cast<uint32_t>(value);
+  for (unsigned i = 0; i < 4; ++i)
+    (ofA ? byteOfA(fragments, row, 4 * k + i) : byteOfB(fragments, row, 4 * k + i)) =
+        static_cast<uint8_t>(bits >> (8 * i));
+}
+
+TEST(MmaSync, TF32) {
+  std::vector<uint32_t> a(128), b(64), c(128);
+  for (unsigned row = 0; row < 16; ++row)
+    for (unsigned k = 0; k < 8; ++k)
+      setTF32(a, row, k, float(int(row) - 3 * int(k)), true);
+  for (unsigned column = 0; column < 8; ++column)
+    for (unsigned k = 0; k < 8; ++k)
+      setTF32(b, column, k, float(int(column * k) - 5) / 4, false);
+  for (uint32_t &word : c)
+    word = std::bit_cast<uint32_t>(0.5f);
+  std::vector<uint32_t> input = a;
+  input.insert(input.end(), b.begin(), b.end());
+  input.insert(input.end(), c.begin(), c.end());
+  auto d = words(mma16x8("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"), input, 4);
+  for (unsigned row = 0; row < 16; ++row)
+    for (unsigned column = 0; column < 8; ++column) {
+      float sum = 0.5f;
+      for (unsigned k = 0; k < 8; ++k)
+        sum += float(int(row) - 3 * int(k)) * float(int(column * k) - 5) / 4;
+      ASSERT_EQ(d[wordOfD(row, column)], std::bit_cast<uint32_t>(sum)) << row << " " << column;
+    }
+}
+
+TEST(MmaSync, HalfWithHalfResult) {
+  // A is the identity in its first 8 columns, so D repeats B: rows 0 to 7 and again 8 to 15.
+  std::vector<uint32_t> a(64), b(32);
+  auto half = [](unsigned n) { return static_cast<uint16_t>(n ? 0x3C00 : 0); };
+  for (unsigned row = 0; row < 16; ++row)
+    for (unsigned k = 0; k < 8; ++k) {
+      byteOfA(a, row, 2 * k) = static_cast<uint8_t>(half(row % 8 == k));
+      byteOfA(a, row, 2 * k + 1) = static_cast<uint8_t>(half(row % 8 == k) >> 8);
+    }
+  for (unsigned column = 0; column < 8; ++column)
+    for (unsigned k = 0; k < 8; ++k) {
+      uint16_t value = static_cast<uint16_t>(0x4000 + 16 * column + k);
+      byteOfB(b, column, 2 * k) = static_cast<uint8_t>(value);
+      byteOfB(b, column, 2 * k + 1) = static_cast<uint8_t>(value >> 8);
+    }
+  std::vector<uint32_t> input = a;
+  input.insert(input.end(), b.begin(), b.end());
+  auto d = words(loadWords(3) +
+                     "mov.b32 %r10, 0;\n"
+                     "mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 {%r20, %r21}, "
+                     "{%r0, %r1}, {%r2}, {%r10, %r10};\n" +
+                     storeWords(2, 20),
+                 input, 2);
+  for (unsigned row = 0; row < 16; ++row)
+    for (unsigned column = 0; column < 8; ++column) {
+      uint32_t word = d[32 * (row / 8) + row % 8 * 4 + column / 2];
+      EXPECT_EQ(static_cast<uint16_t>(word >> (16 * (column % 2))), 0x4000 + 16 * column + row % 8);
+    }
+}
+
+TEST(MmaSync, ScaledFp4) {
+  // Every element is 1 (code 2); scale of row r is 2^(r % 4), of column n 2^-(n % 2); K is 64.
+  std::vector<uint32_t> input(128 + 64, 0x22222222);
+  std::vector<uint32_t> scaleA(32), scaleB(32);
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    unsigned row = lane / 4 + 8 * (lane % 4 % 2), column = lane / 4;
+    scaleA[lane] = 0x01010101u * (127 + row % 4);
+    scaleB[lane] = 0x01010101u * (127 - column % 2);
+  }
+  input.insert(input.end(), scaleA.begin(), scaleA.end());
+  input.insert(input.end(), scaleB.begin(), scaleB.end());
+  auto d = words(loadWords(8) +
+                     "mov.b32 %r10, 0;\nmov.b16 %rs1, 0;\n"
+                     "mma.sync.aligned.kind::mxf4.block_scale.scale_vec::2X.m16n8k64.row.col.f32."
+                     "e2m1.e2m1.f32.ue8m0 {%r20, %r21, %r22, %r23}, {%r0, %r1, %r2, %r3}, "
+                     "{%r4, %r5}, {%r10, %r10, %r10, %r10}, %r6, {%rs1, %rs1}, %r7, {%rs1, "
+                     "%rs1};\n" +
+                     storeWords(4, 20),
+                 input, 4);
+  for (unsigned row = 0; row < 16; ++row)
+    for (unsigned column = 0; column < 8; ++column)
+      EXPECT_EQ(d[wordOfD(row, column)],
+                std::bit_cast<uint32_t>(std::ldexp(64.0f, int(row % 4) - int(column % 2))));
+}
+
+TEST(MmaSync, ErrorsNameTheOperand) {
+  EXPECT_THAT(failure("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%r0,%r1,%r2,%r3}, "
+                      "{%r0,%r1}, {%r0,%r1}, {%r0,%r1,%r2,%r3};"),
+              HasSubstr("A of .m16n8k16 expects 4 registers, but got 2"));
+  EXPECT_THAT(failure("mma.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 {%r0,%r1,%r2,%r3}, "
+                      "{%r0,%r1,%r2,%r3}, {%r0,%r1}, {%r0,%r1,%r2,%r3};"),
+              HasSubstr("there is no shape .m16n8k32 for .f16"));
+  EXPECT_THAT(failure("mma.sync.aligned.m16n8k16.row.col.f32.f16.bf16.f32 {%r0,%r1,%r2,%r3}, "
+                      "{%r0,%r1,%r2,%r3}, {%r0,%r1}, {%r0,%r1,%r2,%r3};"),
+              HasSubstr("does not multiply .f16 by .bf16"));
+}
+
+//===----------------------------------------------------------------------===//
+// ldmatrix, stmatrix, movmatrix
+//===----------------------------------------------------------------------===//
+
+const char *kShared = ".shared .align 128 .b8 tile[512];\n.reg .b32 %base;\n.reg .b32 %row;\n"
+                      "mov.u32 %base, tile;\n";
+
+/// 16-bit element e of the four 8x8 matrices is e.
+std::vector<uint32_t> numbered() {
+  std::vector<uint32_t> out(128);
+  for (uint32_t i = 0; i < 128; ++i)
+    out[i] = 2 * i | (2 * i + 1) << 16;
+  return out;
+}
+
+const char *kFill = R"(
+shl.b32 %row, %lane, 4; add.u32 %row, %row, %base;
+shl.b64 %rd1, %lane64, 4; add.u64 %rd1, %rd1, %p1;
+ld.global.v4.u32 {%r0, %r1, %r2, %r3}, [%rd1];
+st.shared.v4.u32 [%row], {%r0, %r1, %r2, %r3};
+bar.warp.sync 0xFFFFFFFF;
+)";
+
+TEST(MatrixMove, LoadAndTranspose) {
+  for (bool transposed : {false, true}) {
+    auto d = words(std::string(kShared) + kFill + "ldmatrix.sync.aligned.m8n8.x4" +
+                       (transposed ? ".trans" : "") +
+                       ".shared.b16 {%r20, %r21, %r22, %r23}, [%row];\n" + storeWords(4, 20),
+                   numbered(), 4);
+    for (unsigned i = 0; i < 4; ++i)
+      for (unsigned lane = 0; lane < 32; ++lane)
+        for (unsigned e = 0; e < 2; ++e) {
+          unsigned row = lane / 4, column = lane % 4 * 2 + e;
+          unsigned element = transposed ? column * 8 + row : row * 8 + column;
+          ASSERT_EQ(d[32 * i + lane] >> (16 * e) & 0xFFFF, 64 * i + element);
+        }
+  }
+}
+
+TEST(MatrixMove, StoreIsTheInverse) {
+  for (const char *form : {"x4", "x4.trans"}) {
+    auto d = words(std::string(kShared) + kFill + "ldmatrix.sync.aligned." + form +
+                       ".m8n8.shared.b16 {%r20, %r21, %r22, %r23}, [%row];\n"
+                       "bar.warp.sync 0xFFFFFFFF;\nmov.b32 %r0, 0;\n"
+                       "st.shared.v4.u32 [%row], {%r0, %r0, %r0, %r0};\n"
+                       "bar.warp.sync 0xFFFFFFFF;\n"
+                       "stmatrix.sync.aligned." +
+                       form +
+                       ".m8n8.shared.b16 [%row], {%r20, %r21, %r22, %r23};\n"
+                       "bar.warp.sync 0xFFFFFFFF;\n"
+                       "ld.shared.v4.u32 {%r30, %r31, %r32, %r33}, [%row];\n" +
+                       storeWords(4, 30),
+                   numbered(), 4);
+    for (unsigned lane = 0; lane < 32; ++lane)
+      for (unsigned i = 0; i < 4; ++i)
+        ASSERT_EQ(d[32 * i + lane], numbered()[4 * lane + i]) << form;
+  }
+}
+
+TEST(MatrixMove, MovmatrixTransposes) {
+  auto d =
+      words(loadWords(1) + "movmatrix.sync.aligned.m8n8.trans.b16 %r20, %r0;\n" + storeWords(1, 20),
+            numbered(), 1);
+  for (unsigned lane = 0; lane < 32; ++lane)
+    EXPECT_EQ(d[lane], (lane % 4 * 16 + lane / 4) | (lane % 4 * 16 + 8 + lane / 4) << 16);
+}
+
+TEST(MatrixMove, NeedsSharedMemory) {
+  EXPECT_THAT(failure("ldmatrix.sync.aligned.m8n8.x1.b16 {%r0}, [%p0];"),
+              HasSubstr("expects an address in shared memory"));
+  EXPECT_THAT(failure(std::string(kShared) +
+                      "add.u32 %row, %base, 8;\n"
+                      "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r0}, [%row];"),
+              HasSubstr("must be a multiple of 16"));
+}
+
+//===----------------------------------------------------------------------===//
+// cp.async
+//===----------------------------------------------------------------------===//
+
+TEST(CopyAsync, GroupsAndSizes) {
+  for (const char *policy : {"eager", "lazy", "random"}) {
+    auto d = words(std::string(kShared) + R"(
+shl.b32 %row, %lane, 4; add.u32 %row, %row, %base;
+shl.b64 %rd1, %lane64, 4; add.u64 %rd1, %rd1, %p1;
+cp.async.cg.shared.global [%row], [%rd1], 16, 8;
+cp.async.commit_group;
+cp.async.wait_group 0;
+ld.shared.v4.u32 {%r20, %r21, %r22, %r23}, [%row];
+)" + storeWords(4, 20),
+                   numbered(), 4, policy);
+    for (unsigned lane = 0; lane < 32; ++lane)
+      for (unsigned i = 0; i < 4; ++i)
+        ASSERT_EQ(d[32 * i + lane], i < 2 ? numbered()[4 * lane + i] : 0) << policy;
+  }
+}
+
+TEST(CopyAsync, DataIsNotThereBeforeTheWait) {
+  std::string body = std::string(kShared) + R"(
+shl.b32 %row, %lane, 2; add.u32 %row, %row, %base;
+shl.b64 %rd1, %lane64, 2; add.u64 %rd1, %rd1, %p1;
+cp.async.ca.shared.global [%row], [%rd1], 4;
+cp.async.commit_group;
+cp.async.wait_group 1;
+ld.shared.u32 %r20, [%row];)";
+  SimOptions options;
+  options.policy = CompletionPolicy::Lazy;
+  Simulator simulator(options);
+  uint64_t in = upload(simulator, numbered(), "in");
+  EXPECT_THAT(messageOf(run(simulator, kernel(body, 2), {in, in})),
+              HasSubstr("which an asynchronous copy has not written yet"));
+  size_t wait = body.find("wait_group 1");
+  body.replace(wait, 12, "wait_all    ");
+  EXPECT_TRUE(run(simulator, kernel(body, 2), {in, in}));
+}
+
+TEST(CopyAsync, ArrivesOnAnMbarrier) {
+  for (const char *policy : {"eager", "lazy"}) {
+    auto d = words(std::string(kShared) + R"(
+.shared .align 8 .b64 full;
+.reg .b32 %full;
+mov.u32 %full, full;
+setp.eq.u32 %pr1, %lane, 0;
+@%pr1 mbarrier.init.shared.b64 [%full], 32;
+bar.sync 0;
+shl.b32 %row, %lane, 2; add.u32 %row, %row, %base;
+shl.b64 %rd1, %lane64, 2; add.u64 %rd1, %rd1, %p1;
+cp.async.ca.shared.global [%row], [%rd1], 4;
+cp.async.mbarrier.arrive.noinc.shared.b64 [%full];
+WAIT: mbarrier.try_wait.parity.shared.b64 %pr2, [%full], 0;
+@!%pr2 bra WAIT;
+ld.shared.u32 %r20, [%row];
+)" + storeWords(1, 20),
+                   numbered(), 1, policy);
+    for (unsigned lane = 0; lane < 32; ++lane)
+      EXPECT_EQ(d[lane], numbered()[lane]) << policy;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Carry chains, waits that give up
+//===----------------------------------------------------------------------===//
+
+TEST(Carry, SumsOf128Bits) {
+  std::mt19937_64 random(7);
+  std::vector<uint32_t> input(8 * 32);
+  for (uint32_t &word : input)
+    word = random() % 3 ? static_cast<uint32_t>(random()) : ~0u;
+  auto d = words(loadWords(8) + R"(
+add.cc.u32 %r20, %r0, %r4; addc.cc.u32 %r21, %r1, %r5;
+addc.cc.u32 %r22, %r2, %r6; addc.u32 %r23, %r3, %r7;
+sub.cc.u32 %r24, %r0, %r4; subc.cc.u32 %r25, %r1, %r5;
+subc.cc.u32 %r26, %r2, %r6; subc.u32 %r27, %r3, %r7;
+mad.lo.cc.u32 %r28, %r0, %r4, %r1; madc.hi.u32 %r29, %r0, %r4, %r2;
+)" + storeWords(10, 20),
+                 input, 10);
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    auto wide = [&](const std::vector<uint32_t> &from, unsigned first) {
+      unsigned __int128 value = 0;
+      for (unsigned i = 4; i-- > 0;)
+        value = value << 32 | from[32 * (first + i) + lane];
+      return value;
+    };
+    EXPECT_TRUE(wide(d, 0) == wide(input, 0) + wide(input, 4)) << lane;
+    EXPECT_TRUE(wide(d, 4) == wide(input, 0) - wide(input, 4)) << lane;
+    uint64_t product = uint64_t(input[lane]) * input[128 + lane] +
+                       (uint64_t(input[64 + lane]) << 32 | input[32 + lane]);
+    EXPECT_EQ(uint64_t(d[32 * 9 + lane]) << 32 | d[32 * 8 + lane], product);
+  }
+}
+
+TEST(Carry, PackedIntegers) {
+  std::vector<uint32_t> input(96);
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    input[lane] = static_cast<uint32_t>(int(lane) * 9000 - 100000);
+    input[32 + lane] = static_cast<uint32_t>(300 - int(lane) * 20);
+    input[64 + lane] = 0xAABBCCDD;
+  }
+  auto d = words(loadWords(3) + R"(
+cvt.pack.sat.s16.s32 %r20, %r0, %r1;
+cvt.pack.sat.u8.s32.b32 %r21, %r0, %r1, %r2;
+)" + storeWords(2, 20),
+                 input, 2);
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    int a = int(lane) * 9000 - 100000, b = 300 - int(lane) * 20;
+    auto half = [](int v) { return static_cast<uint32_t>(std::clamp(v, -32768, 32767)) & 0xFFFF; };
+    auto byte = [](int v) { return static_cast<uint32_t>(std::clamp(v, 0, 255)); };
+    EXPECT_EQ(d[lane], half(a) << 16 | half(b));
+    EXPECT_EQ(d[32 + lane], 0xCCDD0000u | byte(a) << 8 | byte(b));
+  }
+}
+
+TEST(Atomics, SixteenBytes) {
+  auto d = words(R"(
+.reg .b128 %q<4>;
+mov.u64 %rd1, 5; mov.u64 %rd2, 6;
+mov.b128 %q1, {%rd1, %rd2};
+setp.eq.u32 %pr1, %lane, 0;
+@%pr1 atom.global.exch.b128 %q2, [%p1], %q1;
+mov.u64 %rd3, 7;
+mov.b128 %q2, {%rd3, %rd3};
+bar.warp.sync 0xFFFFFFFF;
+setp.eq.u32 %pr1, %lane, 1;
+@%pr1 atom.global.cas.b128 %q3, [%p1], %q1, %q2;
+bar.warp.sync 0xFFFFFFFF;
+ld.global.u32 %r20, [%p1+8];
+)" + storeWords(1, 20),
+                 std::vector<uint32_t>(32, 9), 1);
+  EXPECT_EQ(d[31], 7u);
+}
+
+/// A program may look at a barrier before it does what completes the phase: hardware's time limit
+/// lets it go on.
+TEST(TryWait, GivesUpWhenNothingElseCanHappen) {
+  auto body = [](const char *arrive) {
+    return std::string(R"(
+.shared .align 8 .b64 full;
+.reg .b32 %full;
+mov.u32 %full, full;
+setp.eq.u32 %pr1, %lane, 0;
+@%pr1 mbarrier.init.shared.b64 [%full], 1;
+bar.sync 0;
+mbarrier.try_wait.parity.shared.b64 %pr2, [%full], 0;
+selp.u32 %r20, 1, 0, %pr2;
+)") + arrive +
+           R"(
+WAIT: mbarrier.try_wait.parity.shared.b64 %pr3, [%full], 0;
+@!%pr3 bra WAIT;
+)" + storeWords(1, 20);
+  };
+  for (const char *policy : {"eager", "lazy", "random"})
+    EXPECT_EQ(words(body("@%pr1 mbarrier.arrive.shared.b64 _, [%full];"), std::vector<uint32_t>(32),
+                    1, policy)[5],
+              0u);
+  EXPECT_THAT(failure(body("")), HasSubstr("deadlock"));
+}
+
+} // namespace
