@@ -18,7 +18,7 @@ endif()
 # What mlir-tblgen wrote lies in the build tree, in the same folders as the .td files.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ ${PROJECT_BINARY_DIR}/include/
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-  FILES_MATCHING PATTERN "*.h" PATTERN "*.td" PATTERN "*.inc"
+  FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "*.td" PATTERN "*.inc"
   PATTERN "CMakeFiles" EXCLUDE)
 
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/FP4Config.cmake.in

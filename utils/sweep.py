@@ -7,9 +7,9 @@
 
 A program is a linear layer from bf16 operands, or a product of operands that are already quantized
 (then the host repacks rows whose pitch TMA cannot take); M is dynamic or static. One library is
-compiled per program and run by fp4-run for every M under every schedule of the simulator, with
-Gaussian inputs and with inputs whose sums are exact. Prints every failure with the command that
-repeats it, then "N passed, N failed".
+compiled per program and run by fp4-run for every M under every schedule of the simulator, with its
+strict hazard check, with Gaussian inputs and with inputs whose sums are exact. Prints every failure
+with the command that repeats it, then "N passed, N failed".
 """
 import itertools
 import sys
@@ -94,7 +94,7 @@ def check_group(tools, scratch, key, rows, schedules, distributions):
     for m, (policy, seed), distribution in runs:
         outcome.run([tools / "fp4-run", library, "--device=sim", f"--shape={m}",
                      f"--policy={policy}", f"--seed={seed}", f"--dist={distribution}",
-                     "--threads=1"])
+                     "--threads=1", "--check=strict"])
     library.unlink()
     return outcome
 

@@ -54,9 +54,14 @@ Expected<std::unique_ptr<Device>> openDevice(std::string_view selector,
                                              const DeviceOptions &options, std::string *note) {
   if (selector == "sim")
     return openSimDevice(options);
+  const bool check = options.check != "off";
   if (selector == "auto")
-    return openBestDevice(options, note);
-  if (int ordinal = cudaOrdinal(selector); ordinal >= 0)
+    return check ? openSimDevice(options) : openBestDevice(options, note);
+  const int ordinal = cudaOrdinal(selector);
+  if (ordinal >= 0 && check)
+    return makeError(ErrorKind::Usage, "only the simulator checks for hazards",
+                     "use --device sim, or leave --check out");
+  if (ordinal >= 0)
     return openCudaDevice(ordinal);
   return makeError(ErrorKind::Usage, "unknown device '" + std::string(selector) + "'",
                    "choose auto, sim, cuda or cuda:N");

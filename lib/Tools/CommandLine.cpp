@@ -1,5 +1,6 @@
 //===- CommandLine.cpp - The options both tools share ---------------------===//
 
+#include "fp4/Tools/Check.h"
 #include "fp4/Tools/Engine.h"
 
 #include <CLI/CLI.hpp>
@@ -22,6 +23,7 @@ void addRunOptions(CLI::App &app, RunOptions &options) {
                    "when asynchronous operations of the simulator complete: eager, lazy, random, "
                    "delay")
       ->capture_default_str();
+  addCheckOptions(*group, options.check);
   group->add_option("--seed", options.seed, "seed of the inputs and of the random policy")
       ->capture_default_str();
   group
@@ -59,8 +61,10 @@ int print(const std::string &text, const char *what) {
 }
 
 int runAndReport(const Engine &engine, const RunOptions &options) {
-  auto report = engine.run(options);
+  std::vector<sim::HazardReport> hazards;
+  auto report = engine.run(options, &hazards);
   if (!report) {
+    (void)reportHazards(hazards); // they may be why
     std::fputs(format(report.error()).c_str(), stderr);
     return exitCode(report.error());
   }
@@ -68,6 +72,10 @@ int runAndReport(const Engine &engine, const RunOptions &options) {
     return code;
   if (report->passed())
     return 0;
+  if (auto found = reportHazards(hazards)) {
+    std::fputs(format(*found).c_str(), stderr);
+    return exitCode(*found);
+  }
   Error mismatch{ErrorKind::Mismatch, "the result differs from the reference",
                  fmt::format("repeat with --seed {}; --dist exact takes rounding out of the "
                              "comparison, --policy lazy and random other schedules",

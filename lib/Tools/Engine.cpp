@@ -73,6 +73,7 @@ Expected<std::unique_ptr<rt::Device>> openDevice(const Manifest &manifest,
   rt::DeviceOptions device;
   device.target = manifest.target;
   device.policy = options.policy;
+  device.check = options.check;
   device.seed = options.seed;
   device.hostThreads = options.hostThreads;
   std::string note;
@@ -88,6 +89,7 @@ void describeDevice(RunReport &report, const rt::Device &device, const RunOption
   report.target = device.target();
   report.hardware = device.isHardware();
   report.simPolicy = device.isHardware() ? "" : options.policy;
+  report.check = options.check;
   report.seed = options.seed;
 }
 
@@ -114,9 +116,13 @@ public:
   Run(const Manifest &manifest, const EntryResolver &resolver, const RunOptions &options)
       : manifest_(manifest), resolver_(resolver), options_(options) {}
 
-  Expected<RunReport> execute() {
+  Expected<RunReport> execute(std::vector<sim::HazardReport> *hazards) {
     FP4_TRY(prepare());
-    FP4_TRY(call());
+    const Status called = call();
+    report_.hazards = device_->hazards();
+    if (hazards)
+      *hazards = report_.hazards;
+    FP4_TRY(called);
     FP4_TRY(write());
     FP4_TRY(verify());
     FP4_TRY(time());
@@ -251,9 +257,10 @@ Expected<Engine> Engine::create(std::string_view manifestJson, EntryResolver res
   return engine;
 }
 
-Expected<RunReport> Engine::run(const RunOptions &options) const {
+Expected<RunReport> Engine::run(const RunOptions &options,
+                                std::vector<sim::HazardReport> *hazards) const {
   try {
-    return Run(manifest_, resolver_, options).execute();
+    return Run(manifest_, resolver_, options).execute(hazards);
   } catch (const std::bad_alloc &) {
     return makeError(ErrorKind::Device, "this machine has too little memory",
                      "use a smaller --shape, or --no-verify to do without the reference");

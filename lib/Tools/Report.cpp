@@ -1,5 +1,6 @@
 //===- Report.cpp - What a run says about itself --------------------------===//
 
+#include "fp4/Tools/Check.h"
 #include "fp4/Tools/Engine.h"
 
 #include <algorithm>
@@ -193,14 +194,15 @@ nlohmann::ordered_json benchmarkToJson(const RunReport &report) {
 } // namespace
 
 bool RunReport::passed() const {
-  return std::all_of(verdicts.begin(), verdicts.end(), [](const Verdict &v) { return v.passed; });
+  return hazards.empty() &&
+         std::all_of(verdicts.begin(), verdicts.end(), [](const Verdict &v) { return v.passed; });
 }
 
 std::string RunReport::text() const {
   std::string text = fmt::format("{}: {}\n", function,
-                                 !verified  ? "ran, not verified"
-                                 : passed() ? "passed"
-                                            : "FAILED");
+                                 !passed()  ? "FAILED"
+                                 : verified ? "passed"
+                                            : "ran, not verified");
   size_t width = 7;
   auto widen = [&](size_t size) { width = std::max(width, size); };
   for (const Operand &operand : arguments)
@@ -229,6 +231,9 @@ std::string RunReport::text() const {
     if (i < verdicts.size())
       text += indent(verdicts[i].details);
   }
+  if (check != "off")
+    line("hazards", hazards.empty() ? fmt::format("none ({} check)", check)
+                                    : fmt::format("{} ({} check)", hazards.size(), check));
   std::string time =
       fmt::format("{} {}", hardware ? "run" : "simulation", duration(runMilliseconds));
   if (verified)
@@ -264,6 +269,10 @@ std::string RunReport::json() const {
                                    {"notes", notes}};
   if (!hardware)
     object["device"]["policy"] = simPolicy;
+  if (check != "off") {
+    object["check"] = check;
+    object["hazards"] = nlohmann::ordered_json::parse(hazardsToJson(hazards));
+  }
   if (benchmarked)
     object["benchmark"] = benchmarkToJson(*this);
   return object.dump(2) + "\n";

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "fp4-c/Runtime.h"
+#include "fp4/Sim/HazardChecker.h"
 #include "fp4/Support/Error.h"
 
 #include <array>
@@ -145,15 +146,18 @@ public:
   virtual Status replay(uint32_t graph);
   /// Counts of the last launch, on a simulator.
   virtual std::optional<LaunchCounts> lastLaunch() const { return std::nullopt; }
+  /// What DeviceOptions::check found in all launches so far.
+  virtual std::vector<sim::HazardReport> hazards() const { return {}; }
 };
 
-/// Policy and seed of the simulator, ignored by hardware.
+/// Options of the simulator; hardware ignores all but `check`, which it cannot do.
 struct DeviceOptions {
   std::string target = "sm_100a"; ///< what the code was emitted for
   std::string policy = "eager";   ///< eager | lazy | random | delay
   uint64_t seed = 0;
-  unsigned hostThreads = 0; ///< 0: as many as the machine has
-  bool showProgress = true; ///< on stderr, when it is a terminal and the run is long
+  std::string check = "off"; ///< the hazard checker: off | default | strict
+  unsigned hostThreads = 0;  ///< 0: as many as the machine has
+  bool showProgress = true;  ///< on stderr, when it is a terminal and the run is long
 };
 
 /// Opens the device a user named: "sim", "cuda", "cuda:N", or "auto" (a GPU that runs

@@ -14,6 +14,8 @@
 
 #include "fp4/Sim/Observer.h"
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,33 +23,37 @@ namespace fp4::sim {
 
 /// The kinds of reports; the identifiers that stringify() gives are stable.
 enum class HazardRule : uint8_t {
-  SharedRace,           ///< "shared-race": generic accesses without synchronization
-  UnwaitedCopy,         ///< "unwaited-copy": data of an asynchronous write used before it is known
-  OverwrittenWhileRead, ///< "overwritten-while-read": written while somebody may still read it
-  MissingProxyFence,    ///< "missing-proxy-fence": generic write, asynchronous access, no fence
-  RelaxedSync,          ///< "relaxed-sync": synchronized, but .relaxed or in too narrow a scope
-  MbarrierInit,         ///< "mbarrier-init": used without being ordered after its initialization
-  MbarrierInitFence,    ///< "mbarrier-init-fence": ordered, but unfenced for an asynchronous use
+#define FP4_HAZARD(id, name, summary, text, remedy) id,
+#include "fp4/Sim/HazardRules.def"
 };
 std::string_view stringify(HazardRule rule);
+std::string_view summaryOf(HazardRule rule); ///< what is wrong, one line
+std::string_view remedyOf(HazardRule rule);  ///< the usual missing edge
+std::optional<HazardRule> parseHazardRule(std::string_view text);
+/// Every rule, in the order of the documents.
+std::span<const HazardRule> hazardRules();
+/// What the rule means, an example and the remedy: some paragraphs for a terminal.
+std::string explain(HazardRule rule);
 
 /// One side of a race.
 struct HazardAccess {
   Agent agent;
-  uint32_t line = 0;  ///< in the PTX
-  std::string what;   ///< "write of warp 1 of CTA rank 0"
-  std::string source; ///< the text of the line
+  uint32_t line = 0, column = 0; ///< in the PTX
+  std::string what;              ///< "write by warp 1 of CTA rank 0"
+  std::string source;            ///< the text of the line
+  std::string origin;            ///< "gemm.mlir:14:5", where the PTX has .loc
 };
 
 struct HazardReport {
   HazardRule rule{};
   std::string program, kernel;
-  uint32_t address = 0; ///< shared::cluster address of the first byte both touch
+  std::string place; ///< of the first byte both touch: "shared 0x400 of CTA rank 0"
   HazardAccess first, second;
   std::string message; ///< what is wrong
   std::string remedy;  ///< the missing edge
+  std::string detail;  ///< what else is known, or nothing
 
-  /// "error: gemm.ptx:41: ... [shared-race]", with a note per access and one for the remedy.
+  /// "error: gemm.ptx:41:3: ... [shared-race]", with a note per access and one for the remedy.
   std::string text() const;
 };
 
@@ -67,7 +73,7 @@ public:
   const std::vector<HazardReport> &reports() const;
   void clear();
 
-  void onLaunch(const Program &program, std::string_view kernel) override;
+  void onLaunch(const LaunchEvent &event) override;
   void onMemory(const MemoryEvent &event) override;
   void onBarrier(const BarrierEvent &event) override;
   void onFence(const FenceEvent &event) override;

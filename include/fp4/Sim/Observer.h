@@ -16,6 +16,7 @@
 
 namespace fp4::sim {
 
+class GlobalMemory;
 class Program;
 
 enum class Space : uint8_t { Generic, Global, SharedCta, SharedCluster, Local, Param, Const, Tmem };
@@ -41,6 +42,7 @@ struct CodePoint {
 /// `laneMask` says which entries of `addresses` hold; each access is `bytes` long. Engines use
 /// lane 0 for one contiguous run. Shared addresses are shared::cluster addresses (rank << 24 |
 /// offset); TMEM addresses are lane << 16 | column with `ctaRank` in `tmemRank`, 4 bytes a cell.
+/// The tensor memory that a ticket writes is told when it is issued, all else when data moves.
 struct MemoryEvent {
   Agent agent;
   CodePoint at;
@@ -52,7 +54,9 @@ struct MemoryEvent {
   uint32_t laneMask = 0;
   uint32_t bytes = 0;
   uint32_t tmemRank = 0;
-  const uint64_t *addresses = nullptr; ///< 32 entries
+  uint32_t tmemLanes = 1;              ///< lanes from the address on, `bytes` of columns in each
+  bool contiguous = false;             ///< the lanes' bytes are one run, in lane order
+  const uint64_t *addresses = nullptr; ///< up to the highest lane of laneMask
 };
 
 enum class BarrierOp : uint8_t {
@@ -92,8 +96,9 @@ enum class FenceKind : uint8_t {
   Tcgen05After,
   Tcgen05WaitLd,
   Tcgen05WaitSt,
-  BulkCommit, ///< cp.async.bulk.commit_group
-  BulkWait,   ///< cp.async.bulk.wait_group passed; `groups` may still be pending
+  Tcgen05LoadUsed, ///< a register of the tcgen05.ld with ticket `groups` was used before its wait
+  BulkCommit,      ///< cp.async.bulk.commit_group
+  BulkWait,        ///< cp.async.bulk.wait_group passed; `groups` may still be pending
 };
 
 struct FenceEvent {
@@ -105,6 +110,7 @@ struct FenceEvent {
   Space space = Space::Generic;
   uint32_t laneMask = 0;
   uint64_t groups = 0;
+  bool readOnly = false; ///< BulkWait: .read, the sources were read
 };
 
 enum class TicketState : uint8_t { Issued, Completed };
@@ -124,10 +130,19 @@ struct TicketEvent {
   std::string_view engine;
   uint32_t lane = 0;                   ///< of the issuing thread
   bool bulkGroup = false;              ///< belongs to the thread's open bulk group
+  uint32_t ctaGroup = 0;               ///< of tcgen05 operations
   std::span<const SharedRange> writes; ///< the shared memory it will write
+  std::span<const uint32_t> signals;   ///< the mbarriers it will signal, by shared::cluster address
 };
 
-enum class LifeOp : uint8_t { CtaStart, WarpExit, CtaExit, TmemAlloc, TmemDealloc, TmemRelinquish };
+enum class LifeOp : uint8_t {
+  WarpExit,
+  CtaExit,
+  ClusterEnd, ///< its last operation is done
+  TmemAlloc,
+  TmemDealloc,
+  TmemRelinquish
+};
 
 /// Starts, exits and resource lifetimes. TMEM: `object` is the address, `count` the columns.
 struct LifeEvent {
@@ -139,11 +154,18 @@ struct LifeEvent {
   uint64_t count = 0;
 };
 
+/// A launch begins. What it refers to lives until its last event.
+struct LaunchEvent {
+  const Program &program;
+  std::string_view kernel;
+  const GlobalMemory &memory;
+  uint32_t ctasPerCluster = 1, warpsPerCta = 1;
+};
+
 class Observer {
 public:
   virtual ~Observer() = default;
-  /// A launch begins; `program` lives until the last event of it.
-  virtual void onLaunch(const Program &, std::string_view /*kernel*/) {}
+  virtual void onLaunch(const LaunchEvent &) {}
   virtual void onMemory(const MemoryEvent &) {}
   virtual void onBarrier(const BarrierEvent &) {}
   virtual void onFence(const FenceEvent &) {}

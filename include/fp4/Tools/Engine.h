@@ -30,6 +30,7 @@ using EntryResolver = std::function<Expected<EntryFunction>(const std::string &s
 struct RunOptions {
   std::string device = "auto";           ///< auto | sim | cuda | cuda:N
   std::string policy = "eager";          ///< completion policy of the simulator
+  std::string check = "off";             ///< hazard checker of the simulator: off|default|strict
   uint64_t seed = 1;                     ///< of the inputs and of the random policy
   std::string distribution = "gaussian"; ///< one of kDistributions
   std::string function;                  ///< empty: the only function
@@ -65,7 +66,9 @@ struct RunReport {
   std::vector<Operand> arguments, results;
   std::vector<Kernel> kernels;
   std::vector<Verdict> verdicts;
-  bool verified = false; ///< the reference was run
+  bool verified = false;                  ///< the reference was run
+  std::string check = "off";              ///< mode of the hazard checker
+  std::vector<sim::HazardReport> hazards; ///< what it found
   double runMilliseconds = 0, referenceMilliseconds = 0;
   std::vector<std::string> notes;
   bool benchmarked = false;                 ///< with --benchmark, and the result was right
@@ -88,7 +91,9 @@ public:
 
   /// Runs one function. A result that differs from the reference is not an Error: the report says
   /// so (passed() is false, exit code 1). Outputs are written whether or not it passed.
-  Expected<RunReport> run(const RunOptions &options) const;
+  /// `hazards`, where given, has what --check found even when the run ends in an error.
+  Expected<RunReport> run(const RunOptions &options,
+                          std::vector<sim::HazardReport> *hazards = nullptr) const;
 
   /// What --list prints: functions with their arguments and results, kernels with their resources.
   std::string list() const;
@@ -98,7 +103,8 @@ private:
   EntryResolver resolver_;
 };
 
-/// Adds --device, --policy, --seed, --dist, --function, --input, --output, --shape, --dim,
+/// Adds --device, --policy, --check, --explain, --seed, --dist, --function, --input, --output,
+/// --shape, --dim,
 /// --no-verify, --benchmark, --json and --threads. `options` must outlive the parse.
 void addRunOptions(CLI::App &app, RunOptions &options);
 

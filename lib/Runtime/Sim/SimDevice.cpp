@@ -13,6 +13,16 @@
 namespace fp4::rt {
 namespace {
 
+/// Null when nothing is to be checked.
+Expected<std::unique_ptr<sim::HazardChecker>> makeChecker(std::string_view mode) {
+  if (mode == "off")
+    return nullptr;
+  if (mode != "default" && mode != "strict")
+    return makeError(ErrorKind::Usage, fmt::format("unknown mode '{}' of --check", mode),
+                     "choose default, strict or off");
+  return std::make_unique<sim::HazardChecker>(sim::HazardOptions{.strict = mode == "strict"});
+}
+
 /// What the memory of a GPU would answer is an error of the device, whoever it is.
 Status asDeviceError(Status status) {
   if (!status)
@@ -35,18 +45,29 @@ Expected<std::unique_ptr<Device>> SimDevice::open(const DeviceOptions &options) 
   auto policy = sim::parseCompletionPolicy(options.policy);
   if (!policy)
     return tl::unexpected<Error>(policy.error());
+  auto checker = makeChecker(options.check);
+  if (!checker)
+    return tl::unexpected<Error>(checker.error());
   sim::SimOptions settings;
+  settings.observer = checker->get();
+  if (options.check == "default")
+    settings.unwaitedLoads = sim::UnwaitedLoads::Drain;
   settings.policy = *policy;
   settings.seed = options.seed;
   settings.hostThreads = options.hostThreads;
   settings.target = options.target;
   if (options.showProgress)
     settings.progress = makeProgressLine();
-  return std::unique_ptr<Device>(new SimDevice(**target, std::move(settings)));
+  return std::unique_ptr<Device>(new SimDevice(**target, std::move(settings), std::move(*checker)));
 }
 
-SimDevice::SimDevice(const hw::TargetModel &target, sim::SimOptions options)
-    : target_(target), simulator_(std::move(options)) {}
+SimDevice::SimDevice(const hw::TargetModel &target, sim::SimOptions options,
+                     std::unique_ptr<sim::HazardChecker> checker)
+    : target_(target), checker_(std::move(checker)), simulator_(std::move(options)) {}
+
+std::vector<sim::HazardReport> SimDevice::hazards() const {
+  return checker_ ? checker_->reports() : std::vector<sim::HazardReport>();
+}
 
 std::string SimDevice::target() const { return std::string(target_.name); }
 

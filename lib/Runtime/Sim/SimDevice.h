@@ -43,12 +43,15 @@ public:
   Expected<double> elapsedMs(uint32_t first, uint32_t second) override;
 
   std::optional<LaunchCounts> lastLaunch() const override { return lastLaunch_; }
+  std::vector<sim::HazardReport> hazards() const override;
 
 private:
-  SimDevice(const hw::TargetModel &target, sim::SimOptions options);
+  SimDevice(const hw::TargetModel &target, sim::SimOptions options,
+            std::unique_ptr<sim::HazardChecker> checker);
   Expected<const sim::KernelInfo *> findKernel(ModuleId module, std::string_view kernel) const;
 
   const hw::TargetModel &target_;
+  std::unique_ptr<sim::HazardChecker> checker_; ///< null: nothing is checked
   sim::Simulator simulator_;
   std::optional<LaunchCounts> lastLaunch_;
   std::vector<std::shared_ptr<const sim::Program>> modules_;

@@ -58,7 +58,7 @@ Agent Ticket::agent(const Cluster &cluster) const {
   return {uint32_t(cluster.index), issuer.rank, issuer.warp, id};
 }
 
-CodePoint Ticket::at() const { return {0, insn ? insn->line : 0}; }
+CodePoint Ticket::at() const { return {pc, insn ? insn->line : 0}; }
 
 Engine::Engine(Cluster &cluster) : owner(cluster), ctas(cluster.ctas.size()) {}
 
@@ -156,6 +156,7 @@ Ticket Engine::makeTicket(ExecContext &cx, const Insn &insn, EngineKind engine, 
   ticket.engine = engine;
   ticket.issuer = {cx.cta().rank, cx.warp().index, lane};
   ticket.insn = &insn;
+  ticket.pc = cx.pc;
   ticket.issuedRound = owner.roundNumber;
   return ticket;
 }
@@ -167,7 +168,11 @@ void Engine::event(const Ticket &ticket, TicketState state) {
   Agent agent = ticket.agent(owner);
   agent.ticket = 0;
   observer->onTicket({agent, ticket.at(), state, ticket.id, stringify(ticket.engine),
-                      uint32_t(ticket.issuer.lane), ticket.bulkGroup, ticket.sharedWrites});
+                      uint32_t(ticket.issuer.lane), ticket.bulkGroup, ticket.ctaGroup,
+                      ticket.sharedWrites, ticket.signals});
+  if (state == TicketState::Issued)
+    for (const TmemCells &cells : ticket.tmemWrites)
+      emitTmem(ticket, AccessKind::Write, cells);
 }
 
 Status Engine::issue(Ticket ticket) {
@@ -176,6 +181,12 @@ Status Engine::issue(Ticket ticket) {
   for (const TmemCells &cells : ticket.tmemWrites)
     FP4_TRY(state(cells.rank).tmem.checkAllocated(cells.range));
   event(ticket, TicketState::Issued);
+  if (!ticket.registerWrites.empty()) {
+    Warp &warp = warpOf(ticket);
+    unwaitedLoads.push_back(
+        {ticket.id, ticket.engine, &warp, ticket.insn, ticket.chained, ticket.registerWrites});
+    ++warp.loadsInFlight;
+  }
   const uint64_t id = ticket.id;
   std::erase_if(ticket.after, [&](uint64_t other) { return done(other); });
   const bool now = !heldBack(ticket) && ready(ticket);
@@ -195,8 +206,6 @@ void Engine::poison(Ticket &ticket) {
   for (const RegisterRange &range : ticket.registerWrites)
     if (!ticket.chained) // an accumulator is read as well
       std::memset(warpOf(ticket).registers + range.begin, garbage, range.end - range.begin);
-  ticket.registersPoisoned = !ticket.registerWrites.empty();
-  warpOf(ticket).loadsInFlight += ticket.registersPoisoned;
   for (const SharedRange &range : ticket.sharedWrites)
     owner.ctaOfSharedAddress(range.address)
         ->shared.poison(range.address & kSharedOffsetMask, range.bytes, ticket.id);
@@ -229,7 +238,9 @@ Status Engine::finish(uint64_t id) {
         ->shared.markValid(range.address & kSharedOffsetMask, range.bytes);
   for (const TmemCells &cells : ticket.tmemWrites)
     state(cells.rank).tmem.written(cells.range, id);
-  warpOf(ticket).loadsInFlight -= ticket.registersPoisoned;
+  if (!ticket.registerWrites.empty() && ticket.engine != EngineKind::TmemLoad)
+    warpOf(ticket).loadsInFlight -= uint32_t(
+        std::erase_if(unwaitedLoads, [&](const UnwaitedLoad &load) { return load.id == id; }));
   ++owner.tickets;
   event(ticket, TicketState::Completed);
   // Signals come last: whoever waits for them finds the data valid.
@@ -306,22 +317,44 @@ bool names(const Operand &o, const std::vector<RegisterRange> &ranges, const Ker
 } // namespace
 
 Status Engine::useRegisters(const Warp &warp, const Insn &insn) {
-  std::vector<uint64_t> used;
-  for (const auto &[id, ticket] : inFlight)
-    if (ticket.registersPoisoned && &warpOf(ticket) == &warp && ticket.chained != insn.handler)
-      for (const Operand &o : insn.op)
-        if (names(o, ticket.registerWrites, *owner.launch->kernel)) {
-          used.push_back(id);
-          break;
-        }
-  for (uint64_t id : used) {
+  for (size_t i = 0; i < unwaitedLoads.size();) {
+    const UnwaitedLoad &load = unwaitedLoads[i];
+    const bool used = load.warp == &warp && load.chained != insn.handler &&
+                      std::any_of(insn.op.begin(), insn.op.end(), [&](const Operand &o) {
+                        return names(o, load.registers, *owner.launch->kernel);
+                      });
+    if (!used) {
+      ++i;
+      continue;
+    }
+    const uint64_t id = load.id;
     if (owner.launch->options->unwaitedLoads == UnwaitedLoads::Error)
-      return fail(fmt::format("uses a register before {} has written it", describeTicket(id)),
-                  inFlight.at(id).engine == EngineKind::Wgmma ? "execute wgmma.wait_group first"
-                                                              : "execute tcgen05.wait::ld first");
-    FP4_TRY(runNow(id));
+      return fail(
+          fmt::format("uses a register of the {} of line {} before it is known to be written",
+                      stringify(load.engine), load.insn->line),
+          load.engine == EngineKind::Wgmma ? "execute wgmma.wait_group first"
+                                           : "execute tcgen05.wait::ld first");
+    if (!done(id))
+      FP4_TRY(runNow(id));
+    if (Observer *observer = owner.launch->observer)
+      observer->onFence({{uint32_t(owner.index), warp.cta->rank, warp.index, 0},
+                         {0, insn.line},
+                         FenceKind::Tcgen05LoadUsed,
+                         MemOrder::AcqRel,
+                         Scope::Cta,
+                         Space::Tmem,
+                         warp.live,
+                         id});
+    unwaitedLoads.erase(unwaitedLoads.begin() + ptrdiff_t(i));
+    --owner.ctas[warp.cta->rank]->warps[warp.index].loadsInFlight;
   }
   return {};
+}
+
+void Engine::loadsWaited(Warp &warp) {
+  warp.loadsInFlight -= uint32_t(std::erase_if(unwaitedLoads, [&](const UnwaitedLoad &load) {
+    return load.warp == &warp && load.engine == EngineKind::TmemLoad;
+  }));
 }
 
 //===----------------------------------------------------------------------===//
@@ -438,16 +471,30 @@ void Engine::emitPhase(const Agent &agent, CodePoint at, uint32_t address, const
 }
 
 void Engine::emitAccess(const Ticket &ticket, AccessKind kind, Space space, uint64_t address,
-                        uint32_t bytes, Proxy proxy, uint32_t tmemRank) {
+                        uint32_t bytes, Proxy proxy) {
   Observer *observer = owner.launch->observer;
   if (!observer)
     return;
-  uint64_t addresses[32] = {address};
   MemoryEvent event{ticket.agent(owner), ticket.at(), kind, space, proxy};
   event.laneMask = 1;
   event.bytes = bytes;
-  event.tmemRank = tmemRank;
-  event.addresses = addresses;
+  event.contiguous = true;
+  event.addresses = &address;
+  observer->onMemory(event);
+}
+
+void Engine::emitTmem(const Ticket &ticket, AccessKind kind, const TmemCells &cells) {
+  Observer *observer = owner.launch->observer;
+  if (!observer)
+    return;
+  const uint64_t address = hw::TmemAddress{cells.range.lane, cells.range.column}.pack();
+  MemoryEvent event{ticket.agent(owner), ticket.at(), kind, Space::Tmem, Proxy::Tcgen05};
+  event.laneMask = 1;
+  event.bytes = 4 * cells.range.columns;
+  event.tmemLanes = cells.range.lanes;
+  event.tmemRank = cells.rank;
+  event.contiguous = true;
+  event.addresses = &address;
   observer->onMemory(event);
 }
 

@@ -60,11 +60,23 @@ struct RegisterRange {
 struct Ticket;
 using Stage = std::function<Status(const Ticket &)>;
 
+/// A tcgen05.ld that its warp has not waited for, whether or not it is done; a wgmma that is not
+/// done.
+struct UnwaitedLoad {
+  uint64_t id = 0;
+  EngineKind engine{};
+  const Warp *warp = nullptr;
+  const Insn *insn = nullptr;
+  Handler chained = nullptr; ///< Ticket::chained
+  std::vector<RegisterRange> registers;
+};
+
 struct Ticket {
   uint64_t id = 0;
   EngineKind engine{};
   Thread issuer;
   const Insn *insn = nullptr;
+  uint32_t pc = 0; ///< of insn
   uint64_t issuedRound = 0;
 
   std::vector<uint64_t> after; ///< tickets that must be done before a stage runs
@@ -76,7 +88,6 @@ struct Ticket {
   std::vector<SharedRange> sharedWrites;
   std::vector<TmemCells> tmemWrites;
   std::vector<RegisterRange> registerWrites; ///< of the issuing warp
-  bool registersPoisoned = false;            ///< counted in Warp::loadsInFlight
   Handler chained = nullptr; ///< its instructions may name those registers: they run after it
 
   uint32_t sharedReads = 0;      ///< mask of CTA ranks whose shared memory the first stage reads
@@ -152,7 +163,10 @@ public:
                  PhasesDone phases);
   /// A read or write by a ticket.
   void emitAccess(const Ticket &ticket, AccessKind kind, Space space, uint64_t address,
-                  uint32_t bytes, Proxy proxy, uint32_t tmemRank = 0);
+                  uint32_t bytes, Proxy proxy);
+  void emitTmem(const Ticket &ticket, AccessKind kind, const TmemCells &cells);
+  /// The warp executed tcgen05.wait::ld.
+  void loadsWaited(Warp &warp);
 
   // --- tcgen05.fence ----------------------------------------------------------------------------
   // Asynchronous tcgen05 operations before a fence::before_thread_sync are ordered before those
@@ -193,6 +207,7 @@ private:
   std::vector<CtaAsync> ctas;
   std::map<uint64_t, Ticket> inFlight; ///< by id, so in issue order
   std::map<Thread, std::vector<uint64_t>> acquiredTickets;
+  std::vector<UnwaitedLoad> unwaitedLoads; ///< counted in Warp::loadsInFlight
   uint64_t nextId = 1;
   const Cta *leaving = nullptr; ///< its last thread has just exited; its memory is still there
   uint32_t missedPolls = 0;     ///< since the last stage ran

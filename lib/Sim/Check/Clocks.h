@@ -1,67 +1,89 @@
 //===- Clocks.h - What an agent knows to have happened --------------------===//
 //
-// A vector clock: for every warp of a cluster an epoch, for every ticket whether it is done. Warps
-// begin at epoch 1 and advance whenever others may learn what they did; a ticket is one event.
+// A vector clock has an epoch for every slot; slots are the warps of a cluster, two counters per
+// warp for its asynchronous accesses to global memory, and the tickets that anything still refers
+// to: HazardState recycles those, so that clocks stay short however long a kernel runs.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <vector>
 
-namespace fp4::sim {
+namespace fp4::sim::check {
 
 class VectorClock {
 public:
-  uint32_t warp(uint32_t index) const { return index < epochs.size() ? epochs[index] : 0; }
-  void setWarp(uint32_t index, uint32_t epoch) {
-    if (index >= epochs.size())
-      epochs.resize(index + 1);
-    epochs[index] = epoch;
-  }
-  bool ticket(uint64_t id) const {
-    return id / 64 < done.size() && (done[id / 64] >> (id % 64) & 1);
-  }
-  void addTicket(uint64_t id) {
-    if (id / 64 >= done.size())
-      done.resize(id / 64 + 1);
-    done[id / 64] |= 1ull << (id % 64);
+  uint32_t at(uint32_t slot) const { return slot < epochs.size() ? epochs[slot] : 0; }
+  void raise(uint32_t slot, uint32_t epoch) {
+    if (slot >= epochs.size())
+      epochs.resize(slot + 1);
+    epochs[slot] = std::max(epochs[slot], epoch);
   }
   void join(const VectorClock &other) {
     if (epochs.size() < other.epochs.size())
       epochs.resize(other.epochs.size());
-    for (size_t i = 0; i < other.epochs.size(); ++i)
-      epochs[i] = std::max(epochs[i], other.epochs[i]);
-    if (done.size() < other.done.size())
-      done.resize(other.done.size());
-    for (size_t i = 0; i < other.done.size(); ++i)
-      done[i] |= other.done[i];
+    uint32_t *mine = epochs.data();
+    const uint32_t *theirs = other.epochs.data();
+    for (size_t i = 0, end = other.epochs.size(); i < end; ++i)
+      mine[i] = mine[i] < theirs[i] ? theirs[i] : mine[i];
   }
-  bool empty() const { return epochs.empty() && done.empty(); }
+  bool empty() const { return epochs.empty(); }
 
 private:
-  std::vector<uint32_t> epochs; ///< by warp index in the cluster
-  std::vector<uint64_t> done;   ///< bit set by ticket id
+  std::vector<uint32_t> epochs;
 };
 
-/// The clocks that travel together.
-struct Clocks {
-  VectorClock generic; ///< visible to generic-proxy accesses
-  VectorClock async;   ///< visible to the async proxy: follows `generic` at proxy fences
-  VectorClock loose;   ///< as if nothing were .relaxed or out of scope; only words depend on it
-
-  void join(const Clocks &other) {
+/// What is known of another cluster, through global memory.
+struct Known {
+  VectorClock generic, async, loose;
+  void join(const Known &other) {
     generic.join(other.generic);
     async.join(other.async);
     loose.join(other.loose);
   }
+};
+using Foreign = std::map<uint32_t, Known>; ///< by cluster
+
+/// The clocks that travel together.
+struct Clocks {
+  VectorClock generic;     ///< visible to generic-proxy accesses
+  VectorClock async;       ///< to the async proxy in shared memory: follows at proxy fences
+  VectorClock asyncGlobal; ///< ... in global memory
+  VectorClock loose;       ///< as if nothing were .relaxed or out of scope; only words depend on it
+  VectorClock tensor;      ///< published by tcgen05.fence::before_thread_sync or a commit
+  std::shared_ptr<const Foreign> foreign; ///< null: nothing
+
+  void join(const Clocks &other) {
+    generic.join(other.generic);
+    async.join(other.async);
+    asyncGlobal.join(other.asyncGlobal);
+    loose.join(other.loose);
+    tensor.join(other.tensor);
+    joinForeign(other.foreign);
+  }
   void joinLoose(const Clocks &other) { loose.join(other.loose); }
-  void addTicket(uint64_t id) {
-    generic.addTicket(id);
-    async.addTicket(id);
-    loose.addTicket(id);
+  /// An event that every proxy sees: the completion of an asynchronous operation.
+  void raiseAll(uint32_t slot, uint32_t epoch) {
+    for (VectorClock *clock : {&generic, &async, &asyncGlobal, &loose})
+      clock->raise(slot, epoch);
+  }
+  void joinForeign(const std::shared_ptr<const Foreign> &other) {
+    if (!other || other == foreign)
+      return;
+    if (!foreign) {
+      foreign = other;
+      return;
+    }
+    auto merged = std::make_shared<Foreign>(*foreign);
+    for (const auto &[cluster, known] : *other)
+      (*merged)[cluster].join(known);
+    foreign = std::move(merged);
   }
 };
 
-} // namespace fp4::sim
+} // namespace fp4::sim::check

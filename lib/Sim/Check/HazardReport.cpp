@@ -1,38 +1,183 @@
 //===- HazardReport.cpp - Words of the hazard checker ---------------------===//
-#include "fp4/Sim/HazardChecker.h"
+#include "HazardImpl.h"
+#include "fp4/Sim/GlobalMemory.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace fp4::sim {
 
-std::string_view stringify(HazardRule rule) {
-  switch (rule) {
-  case HazardRule::SharedRace:
-    return "shared-race";
-  case HazardRule::UnwaitedCopy:
-    return "unwaited-copy";
-  case HazardRule::OverwrittenWhileRead:
-    return "overwritten-while-read";
-  case HazardRule::MissingProxyFence:
-    return "missing-proxy-fence";
-  case HazardRule::RelaxedSync:
-    return "relaxed-sync";
-  case HazardRule::MbarrierInit:
-    return "mbarrier-init";
-  case HazardRule::MbarrierInitFence:
-    return "mbarrier-init-fence";
-  }
-  return "unknown";
+using namespace check;
+
+namespace {
+
+struct RuleText {
+  HazardRule rule;
+  std::string_view name, summary, text, remedy;
+};
+
+constexpr RuleText kRules[] = {
+#define FP4_HAZARD(id, name, summary, text, remedy) {HazardRule::id, name, summary, text, remedy},
+#include "fp4/Sim/HazardRules.def"
+};
+
+constexpr HazardRule kOrder[] = {
+#define FP4_HAZARD(id, name, summary, text, remedy) HazardRule::id,
+#include "fp4/Sim/HazardRules.def"
+};
+
+const RuleText &textOf(HazardRule rule) { return kRules[size_t(rule)]; }
+
+} // namespace
+
+std::string_view stringify(HazardRule rule) { return textOf(rule).name; }
+std::string_view summaryOf(HazardRule rule) { return textOf(rule).summary; }
+std::string_view remedyOf(HazardRule rule) { return textOf(rule).remedy; }
+std::span<const HazardRule> hazardRules() { return kOrder; }
+
+std::optional<HazardRule> parseHazardRule(std::string_view text) {
+  const auto *it =
+      std::find_if(std::begin(kRules), std::end(kRules), [&](auto &r) { return r.name == text; });
+  return it == std::end(kRules) ? std::nullopt : std::optional(it->rule);
+}
+
+std::string explain(HazardRule rule) {
+  const RuleText &text = textOf(rule);
+  return fmt::format("{}: {}\n\n{}\n\nusual remedy: {}\n", text.name, text.summary, text.text,
+                     text.remedy);
 }
 
 std::string HazardReport::text() const {
-  const auto note = [&](std::string_view order, const HazardAccess &access) {
-    return fmt::format("note: {}:{}: {}: {}: {}\n", program, access.line, order, access.what,
-                       access.source);
+  const auto where = [&](const HazardAccess &access) {
+    std::string at = fmt::format("{}:{}:{}", program, access.line, access.column);
+    return access.origin.empty() ? at : fmt::format("{} ({})", at, access.origin);
   };
-  return fmt::format("error: {}:{}: kernel '{}': {} [{}]\n", program, second.line, kernel, message,
-                     stringify(rule)) +
-         note("one", first) + note("other", second) + fmt::format("note: {}\n", remedy);
+  const auto note = [&](const HazardAccess &access) {
+    return fmt::format("note: {}: {}: {}\n", where(access), access.what, access.source);
+  };
+  std::string text = fmt::format("error: {}: kernel '{}': {} ({}) [{}]\n", where(second), kernel,
+                                 message, place, stringify(rule));
+  text += note(first);
+  if (rule != HazardRule::StalePhase)
+    text += note(second);
+  if (!detail.empty())
+    text += fmt::format("note: {}\n", detail);
+  return text + fmt::format("note: missing: {}\n", remedy);
+}
+
+//===----------------------------------------------------------------------===//
+// From records to words
+//===----------------------------------------------------------------------===//
+
+HazardAccess HazardChecker::Impl::sideOf(ClusterState &cluster, const Record &record,
+                                         std::string_view verb) {
+  HazardAccess side;
+  const Insn *insn = kernel && record.pc < kernel->code.size() ? &kernel->code[record.pc] : nullptr;
+  if (insn) {
+    side.line = insn->line;
+    side.column = insn->column;
+    side.source = program->sourceLine(insn->line);
+    if (insn->debugFile && insn->debugFile < program->files.size())
+      side.origin = fmt::format("{}:{}:{}", program->files[insn->debugFile], insn->debugLine,
+                                insn->debugColumn);
+  }
+  // Slots have one numbering in all clusters, but for tickets, which no other cluster knows.
+  const WarpState &warp = cluster.warpOfSlot(record.slot);
+  side.agent = {record.cluster, warp.rank, warp.index, 0};
+  std::string who = fmt::format("warp {} of CTA rank {}", warp.index, warp.rank);
+  if (record.cluster != cluster.index)
+    who += fmt::format(" of cluster {}", record.cluster);
+  if (cluster.isTicket(record.slot))
+    side.agent.ticket = cluster.ticketAt(record.slot).id;
+  if (verb.empty())
+    verb = record.write ? "write" : "read";
+  side.what = record.async ? fmt::format("{} by an asynchronous operation of {}", verb, who)
+                           : fmt::format("{} by {}", verb, who);
+  return side;
+}
+
+std::string HazardChecker::Impl::placeOf(const Access &made, uint64_t address) const {
+  if (made.space == Space::Tmem)
+    return fmt::format("tensor memory lane {}, column {} of CTA rank {}", address >> 16,
+                       address & 0xFFFF, made.rank);
+  if (isShared(made.space)) {
+    const uint32_t offset = uint32_t(address) & rankMask;
+    const std::string symbol = kernel ? kernel->sharedSymbol(offset) : "";
+    return fmt::format("shared {:#x}{} of CTA rank {}", offset,
+                       symbol.empty() ? "" : ", '" + symbol + "'", address >> rankShift);
+  }
+  const Allocation *allocation = memory ? memory->find(address, 1) : nullptr;
+  return allocation ? fmt::format("global {:#x}, byte {} of '{}'", address,
+                                  address - allocation->address, allocation->name)
+                    : fmt::format("global {:#x}", address);
+}
+
+std::string HazardChecker::Impl::remedyFor(const Access &made, const Record &old,
+                                           HazardRule rule) const {
+  const bool global = made.space == Space::Global;
+  if (rule == HazardRule::SharedRace && made.ticket)
+    return "fence.proxy.async after the generic access and a barrier before the operation is "
+           "issued";
+  if (rule == HazardRule::UnwaitedCopy && global)
+    return "cp.async.bulk.wait_group (without .read) by the thread that issued the store, and a "
+           "barrier";
+  if (rule == HazardRule::OverwrittenWhileRead) {
+    if ((old.async && !old.write) || (made.ticket && !made.record.write))
+      return "a wait for the reader: cp.async.bulk.wait_group, or the mbarrier that its "
+             "tcgen05.commit or copy signals";
+    return "an arrival of the reader on the empty barrier, and a wait on it before the operation "
+           "is issued";
+  }
+  if (rule == HazardRule::GlobalRace && old.cluster == made.record.cluster)
+    return "a barrier between the two, or a release and an acquire on a flag";
+  return std::string(remedyOf(rule));
+}
+
+/// Of a copy whose barrier nobody waited on: which phases the other side did wait for.
+std::string HazardChecker::Impl::detailOf(const Access &made, const Record &old, HazardRule rule) {
+  ClusterState &cluster = made.cluster;
+  if (rule != HazardRule::UnwaitedCopy || !made.warp || !cluster.isTicket(old.slot))
+    return "";
+  const uint32_t signal = cluster.ticketAt(old.slot).signal;
+  auto it = cluster.mbarriers.find(signal);
+  if (!signal || it == cluster.mbarriers.end())
+    return "";
+  const std::string name = kernel ? kernel->sharedSymbol(signal & rankMask) : "";
+  std::string text = fmt::format("the copy signals the mbarrier{} at shared {:#x}",
+                                 name.empty() ? "" : " '" + name + "'", signal & rankMask);
+  const WaitHistory *last = nullptr;
+  uint32_t pc = 0;
+  for (const auto &[who, history] : it->second.waits)
+    if (who.first == made.warp->slot && history.lanes && (!last || history.phase > last->phase)) {
+      last = &history;
+      pc = who.second;
+    }
+  if (!last)
+    return text + ", on which this warp has not waited";
+  return text + fmt::format("; this warp last waited on it for phase {}, at line {}", last->phase,
+                            kernel ? kernel->code[pc].line : 0);
+}
+
+void HazardChecker::Impl::report(Access &made, const Record &old, HazardRule rule,
+                                 uint64_t address) {
+  const uint32_t low = std::min(old.pc, made.record.pc), high = std::max(old.pc, made.record.pc);
+  if (reports.size() >= options.maxReports ||
+      !seen.insert({rule, kernel ? kernel->info.name : "", low, high}).second)
+    return;
+  const bool barrier = rule == HazardRule::MbarrierInit || rule == HazardRule::MbarrierInitFence;
+  const bool stale = rule == HazardRule::StalePhase, freed = rule == HazardRule::TmemFreed;
+  reports.push_back(
+      {rule, program ? program->name : "", kernel ? kernel->info.name : "", placeOf(made, address),
+       sideOf(made.cluster, old,
+              barrier ? "initialization"
+              : stale ? "wait"
+                      : ""),
+       sideOf(made.cluster, made.record,
+              barrier ? "use"
+              : stale ? "wait"
+              : freed ? "release"
+                      : ""),
+       std::string(summaryOf(rule)), remedyFor(made, old, rule), detailOf(made, old, rule)});
 }
 
 } // namespace fp4::sim

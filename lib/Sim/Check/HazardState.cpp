@@ -3,59 +3,182 @@
 
 namespace fp4::sim::check {
 
-WarpState &ClusterState::warp(const Agent &agent) {
-  auto [it, fresh] = warps.try_emplace(warpIndex(agent));
-  if (fresh) {
-    it->second.clocks.generic.setWarp(warpIndex(agent), 1);
-    it->second.clocks.loose.setWarp(warpIndex(agent), 1);
+Operation operationOf(std::string_view engine) {
+  if (engine == "tma" || engine == "bulk")
+    return Operation::Copy;
+  if (!engine.starts_with("tcgen05."))
+    return Operation::Other;
+  engine.remove_prefix(8);
+  return engine == "mma"      ? Operation::Mma
+         : engine == "cp"     ? Operation::TmemCopy
+         : engine == "shift"  ? Operation::TmemShift
+         : engine == "commit" ? Operation::Commit
+         : engine == "ld"     ? Operation::TmemLoad
+         : engine == "st"     ? Operation::TmemStore
+                              : Operation::Other;
+}
+
+ClusterState::ClusterState(uint32_t index, uint32_t ctas, uint32_t warpsPerCta)
+    : index(index), warpsPerCta(warpsPerCta), warpCount(ctas * warpsPerCta), warps(warpCount),
+      tickets(1), sharedCells(ctas), tmemCells(ctas) {
+  for (uint32_t slot = 0; slot < warpCount; ++slot) {
+    WarpState &warp = warps[slot];
+    warp.rank = slot / warpsPerCta;
+    warp.index = slot % warpsPerCta;
+    warp.slot = slot;
+    warp.clocks.generic.raise(slot, 1);
+    warp.clocks.loose.raise(slot, 1);
   }
-  return it->second;
 }
 
-Clocks &ClusterState::clocks(const Agent &agent) {
-  return agent.ticket ? ticket(agent.ticket).clocks : warp(agent).clocks;
-}
-
-std::vector<Access> *ClusterState::granule(uint32_t sharedAddress) {
-  constexpr uint32_t limit = 1 << 18; // no CTA has more; what lies beyond is an error elsewhere
-  const uint32_t offset = sharedAddress & ((1u << rankShift) - 1);
-  if (offset >= limit)
+Cell *ClusterState::shared(uint32_t address) {
+  constexpr uint32_t limit = 1 << 18; // no CTA has more
+  const uint32_t rank = address >> rankShift, offset = address & rankMask;
+  if (offset >= limit || rank >= sharedCells.size())
     return nullptr;
-  auto &granules = shadow[sharedAddress >> rankShift];
-  if (granules.size() <= offset / granuleBytes)
-    granules.resize(offset / granuleBytes + 1);
-  return &granules[offset / granuleBytes];
+  std::vector<Cell> &cells = sharedCells[rank];
+  if (cells.size() <= offset / cellBytes)
+    cells.resize(offset / cellBytes + 64);
+  return &cells[offset / cellBytes];
 }
 
-void ClusterState::advance(WarpState &state, const Agent &agent) {
-  ++state.epoch;
-  state.clocks.generic.setWarp(warpIndex(agent), state.epoch);
-  state.clocks.loose.setWarp(warpIndex(agent), state.epoch);
+Cell *ClusterState::tmem(uint32_t rank, uint32_t column, uint32_t quarter) {
+  constexpr uint32_t columns = 512, quarters = 4;
+  if (rank >= tmemCells.size() || column >= columns || quarter >= quarters)
+    return nullptr;
+  if (tmemCells[rank].empty())
+    tmemCells[rank].resize(columns * quarters);
+  return &tmemCells[rank][column * quarters + quarter];
 }
 
-void ClusterState::fork(const TicketEvent &event, uint64_t sequence) {
+void ClusterState::dropCta(uint32_t rank) {
+  sharedCells[rank].clear();
+  tmemCells[rank].clear();
+}
+
+uint32_t ClusterState::slotOf(uint64_t ticket) const {
+  auto it = slotById.find(ticket);
+  return it == slotById.end() ? 3 * warpCount : it->second;
+}
+
+void ClusterState::advance(WarpState &warp) {
+  ++warp.epoch;
+  warp.clocks.generic.raise(warp.slot, warp.epoch);
+  warp.clocks.loose.raise(warp.slot, warp.epoch);
+}
+
+//===----------------------------------------------------------------------===//
+// Tickets
+//===----------------------------------------------------------------------===//
+
+/// Frees the slots of tickets that are done and that no record and no group refers to.
+void ClusterState::collect() {
+  std::vector<bool> used(tickets.size());
+  const auto mark = [&](uint32_t slot) {
+    if (isTicket(slot))
+      used[slot - 3 * warpCount] = true;
+  };
+  for (auto *shadow : {&sharedCells, &tmemCells})
+    for (std::vector<Cell> &cells : *shadow)
+      for (Cell &cell : cells)
+        cell.forEach([&](const Record &record) { mark(record.slot); });
+  for (auto &[thread, state] : groups) {
+    for (const TicketRef &ref : state.open)
+      mark(ref.slot);
+    for (const auto &group : state.committed)
+      for (const TicketRef &ref : group)
+        mark(ref.slot);
+  }
+  for (const WarpState &warp : warps)
+    for (const auto *list : {&warp.loads, &warp.stores})
+      for (const TicketRef &ref : *list)
+        mark(ref.slot);
+  freeSlots.clear();
+  for (size_t i = tickets.size(); i-- > 1;)
+    if (!used[i] && tickets[i].done)
+      freeSlots.push_back(3 * warpCount + uint32_t(i));
+  collectAt = std::max<size_t>(64, 2 * (tickets.size() - freeSlots.size()));
+}
+
+uint32_t ClusterState::takeSlot() {
+  if (freeSlots.empty() && tickets.size() >= collectAt)
+    collect();
+  if (freeSlots.empty()) {
+    tickets.emplace_back();
+    return 3 * warpCount + uint32_t(tickets.size()) - 1;
+  }
+  const uint32_t slot = freeSlots.back();
+  freeSlots.pop_back();
+  return slot;
+}
+
+void ClusterState::fork(const TicketEvent &event) {
   WarpState &issuer = warp(event.agent);
-  TicketInfo &info = ticket(event.id);
+  const uint32_t slot = takeSlot();
+  slotById[event.id] = slot;
+  TicketInfo &info = ticketAt(slot);
+  info.id = event.id;
+  ++info.epoch;
+  info.warpSlot = issuer.slot;
+  info.lane = event.lane;
+  info.pc = event.at.pc;
+  info.issued = ++sequence;
+  info.laneSync = issuer.laneSync;
+  info.number = ++issuer.asyncCount;
+  info.operation = operationOf(event.engine);
+  info.ctaGroup = event.ctaGroup;
+  info.signal = event.signals.empty() ? 0 : event.signals.front();
+  info.done = false;
   info.clocks = issuer.clocks;
-  info.issued = sequence;
-  info.engine = event.engine;
-  info.pipelined = event.engine == "tcgen05.mma" || event.engine == "tcgen05.cp" ||
-                   event.engine == "tcgen05.shift";
-  if (info.pipelined)
-    issuer.pipeline.addTicket(event.id);
-  if (event.engine == "tcgen05.commit")
-    for (VectorClock *clock : {&info.clocks.generic, &info.clocks.async, &info.clocks.loose})
-      clock->join(issuer.pipeline);
+  info.tensorIn = issuer.tensorIn;
+  const TicketRef ref{slot, info.epoch, info.number};
+  info.pipelineIn = {};
+  if (pipelined(info.operation)) {
+    Pipeline &pipeline = issuer.pipelines[event.lane];
+    // PTX ISA, "pipelined tcgen05 instructions": mma follows all of them, shift follows mma and
+    // what that follows. So does cp, in the order of issue: that pair is not in the list, but every
+    // published block-scaled kernel keeps one set of scale columns and relies on it.
+    info.pipelineIn = info.operation == Operation::Mma ? pipeline.issued : pipeline.throughMma;
+    pipeline.issued.raise(slot, info.epoch);
+    if (info.operation == Operation::Mma)
+      pipeline.throughMma = pipeline.issued;
+  }
+  if (info.operation == Operation::Commit) {
+    const VectorClock &pipeline = issuer.pipelines[event.lane].issued;
+    for (VectorClock *clock : {&info.clocks.generic, &info.clocks.async, &info.clocks.asyncGlobal,
+                               &info.clocks.loose, &info.clocks.tensor})
+      clock->join(pipeline);
+    info.clocks.tensor.join(issuer.clocks.generic); // it implies fence::before_thread_sync
+  }
+  if (info.operation == Operation::TmemLoad)
+    issuer.loads.push_back(ref);
+  if (info.operation == Operation::TmemStore)
+    issuer.stores.push_back(ref);
   if (event.bulkGroup)
-    groups[{warpIndex(event.agent), event.lane}].open.push_back(event.id);
-  advance(issuer, event.agent);
+    groups[{issuer.slot, event.lane}].open.push_back(ref);
+  advance(issuer);
+}
+
+void ClusterState::learn(Clocks &clocks, const TicketRef &ref, bool written) const {
+  clocks.raiseAll(ref.slot, ref.epoch);
+  const uint32_t warp = tickets[ref.slot - 3 * warpCount].warpSlot;
+  clocks.raiseAll(readSlot(warp), ref.stores);
+  if (written)
+    clocks.raiseAll(writeSlot(warp), ref.stores);
 }
 
 void ClusterState::complete(uint64_t id) {
   // Its signals follow this event, and nothing else of any ticket comes between.
-  if (finished && finished != id)
-    tickets.erase(finished);
-  ticket(id).clocks.addTicket(id);
+  if (finished && finished != id) {
+    TicketInfo &old = ticket(finished);
+    old.done = true;
+    old.clocks = {};
+    old.tensorIn = {};
+    old.pipelineIn = {};
+    slotById.erase(finished);
+  }
+  TicketInfo &info = ticket(id);
+  learn(info.clocks, {slotOf(id), info.epoch, info.number}, true);
   finished = id;
 }
 

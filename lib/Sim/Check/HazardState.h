@@ -1,96 +1,167 @@
 //===- HazardState.h - What the hazard checker remembers of a cluster -----===//
 //
-// Shadow of shared memory in granules of 16 bytes, each with the accesses that a later one could
-// still race with; clocks of warps, tickets and barriers. Lanes of a warp share one clock.
+// Clocks of warps, tickets and barriers, and the shadow of shared and tensor memory. Slots of a
+// vector clock, for W warps: [0, W) the warps, [W, 2W) their asynchronous reads of global memory,
+// [2W, 3W) their asynchronous writes of it, then tickets. The slot of a ticket is used again once
+// the ticket is done and no record refers to it (collect).
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "Clocks.h"
+#include "Shadow.h"
 #include "fp4/Sim/HazardChecker.h"
-#include <array>
 #include <deque>
 #include <map>
 #include <unordered_map>
 
 namespace fp4::sim::check {
 
-constexpr uint32_t granuleBytes = 16;
-constexpr uint32_t warpsPerCta = 32; ///< at most; numbers warps of a cluster
-constexpr uint32_t rankShift = 24;   ///< of shared::cluster addresses
+constexpr uint32_t rankShift = 24; ///< of shared::cluster addresses
+constexpr uint32_t rankMask = (1u << rankShift) - 1;
 
-/// An access that was made, by one agent, to bytes of one granule.
-struct Access {
-  Agent agent;
-  uint32_t epoch = 0; ///< of a warp
-  uint32_t line = 0;
-  uint16_t bytes = 0; ///< mask of the granule's bytes
-  bool write = false;
-  bool strong = false;    ///< not .weak: two such do not race
-  bool pipelined = false; ///< by a tcgen05 ticket, which its issuer's next commit covers
-  uint64_t sequence = 0;  ///< in the order of events
+/// Kinds of tickets, as far as rules tell them apart.
+enum class Operation : uint8_t {
+  Copy,
+  Mma,
+  TmemCopy,
+  TmemShift,
+  Commit,
+  TmemLoad,
+  TmemStore,
+  Other
+};
+Operation operationOf(std::string_view engine);
+inline bool pipelined(Operation op) {
+  return op == Operation::Mma || op == Operation::TmemCopy || op == Operation::TmemShift;
+}
 
-  bool sameAgent(const Access &other) const {
-    return agent.ticket ? agent.ticket == other.agent.ticket
-                        : !other.agent.ticket && agent.ctaRank == other.agent.ctaRank &&
-                              agent.warp == other.agent.warp;
-  }
+/// A ticket, by slot and the epoch the slot had then.
+struct TicketRef {
+  uint32_t slot = 0, epoch = 0;
+  uint32_t stores = 0; ///< its number among the warp's asynchronous accesses to global memory
 };
 
-inline uint32_t warpIndex(const Agent &agent) { return agent.ctaRank * warpsPerCta + agent.warp; }
+/// tcgen05.mma, .cp and .shift of one thread.
+struct Pipeline {
+  VectorClock issued;
+  VectorClock throughMma; ///< `issued` up to the last tcgen05.mma
+};
 
 struct WarpState {
+  uint32_t rank = 0, index = 0, slot = 0;
   Clocks clocks;
-  Clocks released;      ///< what the last release fence published for later relaxed operations
-  Clocks unacquired;    ///< what relaxed waits saw: an acquire fence takes it over
-  VectorClock pipeline; ///< its tcgen05.mma, .cp and .shift tickets
+  Clocks released;       ///< what the last release fence published
+  Scope releasedScope{}; ///< ... and in which scope
+  Clocks unacquired;     ///< what relaxed reads and waits saw: an acquire fence takes it over
+  VectorClock tensorIn;  ///< tcgen05 operations that its next ones are ordered after
+  std::map<uint32_t, Pipeline> pipelines; ///< by lane
+  std::vector<TicketRef> loads, stores;   ///< tcgen05.ld and .st since the last wait
   uint32_t epoch = 1;
+  uint32_t asyncCount = 0; ///< tickets issued: epoch of its two counters
+  uint32_t laneSync = 0;   ///< sequence of the last event that may have ordered its lanes
 };
 
-/// A ticket that has not completed, or whose signal has not been sent.
 struct TicketInfo {
+  uint64_t id = 0;
+  uint32_t epoch = 0; ///< of the slot
+  uint32_t warpSlot = 0, lane = 0, pc = 0;
+  uint32_t issued = 0;   ///< sequence
+  uint32_t laneSync = 0; ///< of its warp at the issue
+  uint32_t number = 0;   ///< among the warp's tickets
+  Operation operation{};
+  uint32_t ctaGroup = 0;
+  uint32_t signal = 0; ///< the first mbarrier it signals, or 0
+  bool done = true;    ///< and its signals were sent: `clocks` is empty
   Clocks clocks;
-  uint64_t issued = 0; ///< sequence
-  bool pipelined = false;
-  std::string engine;
+  VectorClock tensorIn;   ///< tcgen05 operations of other threads that fences order before it
+  VectorClock pipelineIn; ///< ... of its own thread, that the pipeline orders before it
+};
+
+/// Passes of one wait instruction by one warp.
+struct WaitHistory {
+  uint64_t phase = ~0ull;
+  uint32_t lanes = 0; ///< that passed for `phase`
+  bool repeated = false;
 };
 
 struct MbarrierState {
-  Access init;
+  Record init;
   bool fenced = false;    ///< fence.mbarrier_init or fence.proxy.async came between init and now
   Clocks arrived, passed; ///< of the phase in progress, of the last one completed
-  uint64_t phase = ~uint64_t(0); ///< of `passed`
+  uint64_t phase = ~uint64_t(0);                              ///< of `passed`
+  std::map<std::pair<uint32_t, uint32_t>, WaitHistory> waits; ///< by warp slot and pc
 };
 
 /// Arrivals by generation; old ones are dropped.
 using BarrierState = std::map<uint64_t, Clocks>;
 
 struct ThreadGroups {
-  std::vector<uint64_t> open;
-  std::deque<std::vector<uint64_t>> committed;
+  std::vector<TicketRef> open;
+  std::deque<std::vector<TicketRef>> committed;
 };
 
-struct ClusterState {
-  std::unordered_map<uint32_t, WarpState> warps;
-  std::map<uint64_t, TicketInfo> tickets;
+/// What a thread released through a location of memory, and in which scope.
+struct Release {
+  uint32_t cluster = 0, rank = 0;
+  Scope scope{};
+  Clocks clocks;
+};
+using Releases = std::unordered_map<uint64_t, std::vector<Release>>; ///< by address
+
+class ClusterState {
+public:
+  ClusterState(uint32_t index, uint32_t ctas, uint32_t warpsPerCta);
+
+  const uint32_t index, warpsPerCta;
+  const uint32_t warpCount;
+  std::vector<WarpState> warps;
+  std::vector<TicketInfo> tickets;             ///< by slot - 3 * warpCount
   std::map<uint32_t, MbarrierState> mbarriers; ///< by shared::cluster address
   std::map<std::pair<uint32_t, uint64_t>, BarrierState> barriers;
   BarrierState clusterBarrier;
-  std::map<std::pair<uint32_t, uint32_t>, ThreadGroups> groups; ///< by warp and lane
-  std::map<uint64_t, Clocks> released; ///< by address: what its last release published
-  std::map<uint32_t, std::vector<std::vector<Access>>> shadow; ///< by CTA rank and granule
-  uint64_t finished = 0; ///< a completed ticket that is still in `tickets`, or 0
+  std::map<std::pair<uint32_t, uint32_t>, ThreadGroups> groups; ///< by warp slot and lane
+  Releases released;                                            ///< by address in shared memory
+  uint32_t sequence = 0;
 
-  WarpState &warp(const Agent &agent);
+  WarpState &warp(const Agent &agent) { return warps[agent.ctaRank * warpsPerCta + agent.warp]; }
+  uint32_t readSlot(uint32_t warpSlot) const { return warpCount + warpSlot; }
+  uint32_t writeSlot(uint32_t warpSlot) const { return 2 * warpCount + warpSlot; }
+  bool isTicket(uint32_t slot) const { return slot >= 3 * warpCount; }
+  TicketInfo &ticketAt(uint32_t slot) { return tickets[slot - 3 * warpCount]; }
+  uint32_t slotOf(uint64_t ticket) const;
+  TicketInfo &ticket(uint64_t id) { return ticketAt(slotOf(id)); }
   /// The clocks of a warp or ticket.
-  Clocks &clocks(const Agent &agent);
-  TicketInfo &ticket(uint64_t id) { return tickets[id]; }
-  std::vector<Access> *granule(uint32_t sharedAddress);
+  Clocks &clocks(const Agent &agent) {
+    return agent.ticket ? ticket(agent.ticket).clocks : warp(agent).clocks;
+  }
+  /// The warp that a slot belongs to or was issued by.
+  const WarpState &warpOfSlot(uint32_t slot) {
+    return warps[isTicket(slot) ? ticketAt(slot).warpSlot : slot % warpCount];
+  }
+
+  /// Null beyond what any CTA has; that is an error elsewhere.
+  Cell *shared(uint32_t address);
+  Cell *tmem(uint32_t rank, uint32_t column, uint32_t quarter);
+  void dropCta(uint32_t rank);
 
   /// Others may learn what the warp did so far; what it does from now on is later.
-  void advance(WarpState &warp, const Agent &agent);
-  void fork(const TicketEvent &event, uint64_t sequence);
+  void advance(WarpState &warp);
+  void fork(const TicketEvent &event);
   void complete(uint64_t id);
+  /// `clocks` learns that the operation is done; with `written` also what it wrote to global
+  /// memory.
+  void learn(Clocks &clocks, const TicketRef &ref, bool written) const;
+
+private:
+  uint32_t takeSlot();
+  void collect();
+
+  std::vector<std::vector<Cell>> sharedCells, tmemCells; ///< by CTA rank
+  std::unordered_map<uint64_t, uint32_t> slotById;
+  std::vector<uint32_t> freeSlots;
+  size_t collectAt = 64; ///< tickets in use before the next search for free slots
+  uint64_t finished = 0; ///< a completed ticket whose signals may still come, or 0
 };
 
 } // namespace fp4::sim::check

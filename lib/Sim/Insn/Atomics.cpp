@@ -119,7 +119,7 @@ std::byte *object(ExecContext &cx, const Insn &insn, const Operand &address, int
 
 void report(ExecContext &cx, const Insn &insn, const Operand &address, uint32_t bytes) {
   if (cx.observer)
-    reportAccess(cx, address, AccessKind::Atomic,
+    reportAccess(cx, LaneAddresses(cx, address, bytes), AccessKind::Atomic,
                  {static_cast<Space>(insn.m[kSpace]), static_cast<MemOrder>(insn.m[kOrder]),
                   static_cast<Scope>(insn.m[kScope]), bytes});
 }

@@ -243,10 +243,10 @@ Outcome bulkPrefetch(ExecContext &cx, const Insn &insn) {
   return Outcome::Next;
 }
 
-void emitGroupFence(ExecContext &cx, FenceKind kind, uint64_t pendingGroups) {
+void emitGroupFence(ExecContext &cx, FenceKind kind, uint64_t pendingGroups, bool readOnly) {
   if (cx.observer)
     cx.observer->onFence({cx.agent(), cx.here(), kind, MemOrder::Acquire, Scope::Cta,
-                          Space::Generic, cx.mask, pendingGroups});
+                          Space::Generic, cx.mask, pendingGroups, readOnly});
 }
 
 /// PTX ISA, "cp.async.bulk.commit_group".
@@ -257,7 +257,7 @@ Outcome bulkCommitGroup(ExecContext &cx, const Insn &insn) {
     groups.committed.push_back(std::move(groups.open));
     groups.open.clear();
   }
-  emitGroupFence(cx, FenceKind::BulkCommit, 0);
+  emitGroupFence(cx, FenceKind::BulkCommit, 0, false);
   return Outcome::Next;
 }
 
@@ -283,7 +283,7 @@ Outcome bulkWaitGroup(ExecContext &cx, const Insn &insn) {
   if (!waits.empty())
     return cx.block(std::make_unique<TicketWait>(
         engine, std::move(waits), "the bulk copies of cp.async.bulk.wait_group", read));
-  emitGroupFence(cx, FenceKind::BulkWait, uint64_t(insn.op[0].imm));
+  emitGroupFence(cx, FenceKind::BulkWait, uint64_t(insn.op[0].imm), read);
   return Outcome::Next;
 }
 

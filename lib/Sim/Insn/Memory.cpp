@@ -15,16 +15,6 @@ namespace {
 /// Insn::m of ld and st.
 enum Field : unsigned { kSpace, kOrder, kScope, kBytes, kSigned, kWidth };
 
-void emitAccess(ExecContext &cx, const Insn &insn, const Operand &address, AccessKind kind) {
-  MemoryAccess access{
-      static_cast<Space>(insn.m[kSpace]), static_cast<MemOrder>(insn.m[kOrder]),
-      static_cast<Scope>(insn.m[kScope]),
-      insn.m[kBytes] * (insn.op[kind == AccessKind::Read ? 0 : 1].kind == OperandKind::Vector
-                            ? static_cast<uint32_t>(insn.op[kind == AccessKind::Read ? 0 : 1].imm)
-                            : 1u)};
-  reportAccess(cx, address, kind, access);
-}
-
 /// Where each active lane's access lies.
 struct Places {
   std::byte *v[32];
@@ -36,6 +26,10 @@ bool locate(ExecContext &cx, const Insn &insn, const Operand &address, uint32_t 
             Places &places) {
   auto space = static_cast<Space>(insn.m[kSpace]);
   LaneAddresses lanes(cx, address, bytes);
+  if (cx.observer) // first: a checker may know why the access then fails
+    reportAccess(
+        cx, lanes, Write ? AccessKind::Write : AccessKind::Read,
+        {space, static_cast<MemOrder>(insn.m[kOrder]), static_cast<Scope>(insn.m[kScope]), bytes});
   if (uint64_t base = fastBase<Write>(cx, space, lanes, bytes)) {
     places.contiguous = lanes.contiguous;
     for (int lane = 0; lane < 32; ++lane)
@@ -158,8 +152,6 @@ template <typename M, bool Load> Outcome access(ExecContext &cx, const Insn &ins
   unsigned count;
   const Operand *o = elementsOf(cx, data, count);
   Places places;
-  if (cx.observer) // first: a checker may know why the access then fails
-    emitAccess(cx, insn, address, Load ? AccessKind::Read : AccessKind::Write);
   if (!locate<!Load>(cx, insn, address, count * sizeof(M), places))
     return Outcome::Error;
   if constexpr (sizeof(M) == 16)

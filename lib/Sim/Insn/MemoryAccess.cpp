@@ -3,31 +3,53 @@
 
 using namespace fp4::sim;
 
-void fp4::sim::reportAccess(ExecContext &cx, const Operand &address, AccessKind kind,
-                            const MemoryAccess &access) {
+static MemoryEvent eventOf(ExecContext &cx, AccessKind kind, const MemoryAccess &access) {
+  MemoryEvent event;
+  event.agent = cx.agent();
+  event.at = cx.here();
+  event.kind = kind;
+  event.order = access.order;
+  event.scope = access.scope;
+  event.bytes = access.bytes;
+  return event;
+}
+
+static bool observable(Space space) { return space != Space::Local && space != Space::Param; }
+
+/// One event for each space that the generic addresses turn out to name.
+static void reportGeneric(ExecContext &cx, const LaneAddresses &lanes, MemoryEvent event) {
   uint64_t addresses[32] = {};
   Space spaces[32];
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     int lane = std::countr_zero(rest);
-    ExecContext::Place place = cx.place(access.space, cx.address(address, lane));
+    ExecContext::Place place = cx.place(Space::Generic, lanes.v[lane]);
     addresses[lane] = place.address;
     spaces[lane] = place.space;
   }
-  for (uint32_t left = cx.mask; left;) {
-    Space space = spaces[std::countr_zero(left)];
-    MemoryEvent event;
-    event.agent = cx.agent();
-    event.at = cx.here();
-    event.kind = kind;
-    event.space = space;
-    event.order = access.order;
-    event.scope = access.scope;
-    event.bytes = access.bytes;
-    event.addresses = addresses;
+  event.addresses = addresses;
+  for (uint32_t left = cx.mask; left; left &= ~event.laneMask) {
+    event.space = spaces[std::countr_zero(left)];
+    event.laneMask = 0;
     for (uint32_t rest = left; rest; rest &= rest - 1)
-      if (spaces[std::countr_zero(rest)] == space)
+      if (spaces[std::countr_zero(rest)] == event.space)
         event.laneMask |= rest & (0 - rest);
-    left &= ~event.laneMask;
-    cx.observer->onMemory(event);
+    if (observable(event.space))
+      cx.observer->onMemory(event);
   }
+}
+
+void fp4::sim::reportAccess(ExecContext &cx, const LaneAddresses &lanes, AccessKind kind,
+                            const MemoryAccess &access) {
+  if (!observable(access.space))
+    return;
+  MemoryEvent event = eventOf(cx, kind, access);
+  if (access.space == Space::Generic)
+    return reportGeneric(cx, lanes, event);
+  event.space = access.space == Space::Const       ? Space::Global
+                : access.space == Space::SharedCta ? Space::SharedCluster
+                                                   : access.space;
+  event.laneMask = cx.mask;
+  event.contiguous = lanes.contiguous;
+  event.addresses = lanes.v;
+  cx.observer->onMemory(event);
 }

@@ -103,9 +103,9 @@ struct MemoryAccess {
   uint32_t bytes;
 };
 
-/// Emits the event of a generic-proxy access by the active lanes. Generic addresses are resolved
-/// first: lanes of another space get their own event.
-void reportAccess(ExecContext &cx, const Operand &address, AccessKind kind,
+/// Emits the event of a generic-proxy access by the active lanes; local memory and parameters have
+/// none. Generic addresses are resolved first: lanes of another space get their own event.
+void reportAccess(ExecContext &cx, const LaneAddresses &lanes, AccessKind kind,
                   const MemoryAccess &access);
 
 } // namespace fp4::sim

@@ -180,7 +180,7 @@ Status gatherA(Engine &engine, const Ticket &self, const MmaRequest &mma, unsign
                       mma.transposeA ? transposableBytes(mma.aType) : 0, out.data());
   const TmemRange range{mma.aTmem.lane, rows, mma.aTmem.column, hw::mmaRowBytes / 4};
   FP4_TRY(engine.checkCells(rank, range, self.id, "A"));
-  emitTmem(engine, self, AccessKind::Read, rank, range);
+  emitTmem(engine, self, rank, range);
   for (unsigned row = 0; row < rows; ++row)
     std::memcpy(out.data() + hw::mmaRowBytes * row,
                 engine.state(rank).tmem.cell(range.lane + row, range.column), hw::mmaRowBytes);
@@ -201,11 +201,8 @@ Status gatherB(Engine &engine, const Ticket &self, const MmaRequest &mma,
 Status checkAccumulator(Engine &engine, const Ticket &self, const MmaRequest &mma,
                         unsigned member) {
   for (const TmemRange &range : accumulatorRanges(mma)) {
-    if (mma.accumulate) {
+    if (mma.accumulate)
       FP4_TRY(engine.checkCells(mma.ranks[member], range, self.id, "the accumulator"));
-      emitTmem(engine, self, AccessKind::Read, mma.ranks[member], range);
-    }
-    emitTmem(engine, self, AccessKind::Write, mma.ranks[member], range);
   }
   return {};
 }

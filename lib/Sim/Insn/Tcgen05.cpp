@@ -65,13 +65,8 @@ void orderTcgen05(const Engine &engine, Ticket &ticket) {
         ticket.after.push_back(id);
 }
 
-void emitTmem(Engine &engine, const Ticket &self, AccessKind kind, uint32_t rank,
-              const TmemRange &range) {
-  if (!engine.cluster().launch->observer)
-    return;
-  for (uint32_t lane = range.lane; lane < range.lane + range.lanes; ++lane)
-    engine.emitAccess(self, kind, Space::Tmem, hw::TmemAddress{lane, range.column}.pack(),
-                      4 * range.columns, Proxy::Tcgen05, rank);
+void emitTmem(Engine &engine, const Ticket &self, uint32_t rank, const TmemRange &range) {
+  engine.emitTmem(self, AccessKind::Read, {rank, range});
 }
 
 } // namespace fp4::sim

@@ -17,8 +17,7 @@ std::vector<uint32_t> groupRanks(ExecContext &cx, uint32_t ctaGroup);
 /// say so (Engine::acquire).
 void orderTcgen05(const Engine &engine, Ticket &ticket);
 
-/// Emits one access per lane of a rectangle.
-void emitTmem(Engine &engine, const Ticket &self, AccessKind kind, uint32_t rank,
-              const TmemRange &range);
+/// A ticket reads a rectangle now. (What it writes was told when it was issued.)
+void emitTmem(Engine &engine, const Ticket &self, uint32_t rank, const TmemRange &range);
 
 } // namespace fp4::sim

@@ -73,8 +73,6 @@ Status copyRow(Engine &engine, const Ticket &self, uint32_t rank, const Copy &co
 Status runCopy(Engine &engine, const Ticket &self, uint32_t rank, const Copy &copy) {
   for (unsigned row = 0; row < hw::copyRows(copy.shape); ++row)
     FP4_TRY(copyRow(engine, self, rank, copy, row));
-  for (const TmemRange &r : footprint(copy))
-    emitTmem(engine, self, AccessKind::Write, rank, r);
   return {};
 }
 
@@ -142,7 +140,6 @@ Outcome shiftDown(ExecContext &cx, const Insn &insn) {
         for (uint32_t row = range.lanes - 1; row > 0; --row)
           std::memcpy(tmem.cell(range.lane + row, range.column),
                       tmem.cell(range.lane + row - 1, range.column), 4 * columns);
-        emitTmem(engine, self, AccessKind::Write, rank, range);
       }
       return {};
     });

@@ -115,7 +115,7 @@ Outcome load(ExecContext &cx, const Insn &insn) {
       if (t->elements[reg])
         loadRegister(engine, *t, reg);
     for (const TmemRange &range : ranges)
-      emitTmem(engine, self, AccessKind::Read, t->rank, range);
+      emitTmem(engine, self, t->rank, range);
     return {};
   });
   return finish(cx, engine.issue(std::move(ticket)));
@@ -138,11 +138,9 @@ Outcome store(ExecContext &cx, const Insn &insn) {
   Ticket ticket = engine.makeTicket(cx, insn, EngineKind::TmemStore, cx.firstLane());
   for (const TmemRange &range : ranges)
     ticket.tmemWrites.push_back({t->rank, range});
-  ticket.stages.push_back([&engine, t, values, ranges](const Ticket &self) -> Status {
+  ticket.stages.push_back([&engine, t, values](const Ticket &) -> Status {
     for (unsigned reg = 0; reg < t->elements.size(); ++reg)
       storeRegister(engine, *t, reg, values->data() + 32 * reg);
-    for (const TmemRange &range : ranges)
-      emitTmem(engine, self, AccessKind::Write, t->rank, range);
     return {};
   });
   return finish(cx, engine.issue(std::move(ticket)));

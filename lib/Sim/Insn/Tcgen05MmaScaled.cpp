@@ -31,7 +31,7 @@ Status gatherScales(Engine &engine, const Ticket &self, uint32_t rank, const Mma
   const unsigned perHalf = pair ? rows / 2 : rows;
   const TmemRange range{0, hw::tmemLaneCount, base.column, (perHalf + 31) / 32};
   FP4_TRY(engine.checkCells(rank, range, self.id, name));
-  emitTmem(engine, self, AccessKind::Read, rank, range);
+  emitTmem(engine, self, rank, range);
   TensorMemory &tmem = engine.state(rank).tmem;
   const unsigned vector = unsigned(mma.vector), copies = pair ? 2 : 4, repeat = 4 / vector;
   out.resize(4 * rows);

@@ -41,6 +41,8 @@ Outcome wait(ExecContext &cx, const Insn &insn) {
     return cx.block(std::make_unique<TicketWait>(engine, std::move(waits),
                                                  insn.m[0] ? "its tcgen05.st (tcgen05.wait::st)"
                                                            : "its tcgen05.ld (tcgen05.wait::ld)"));
+  if (!insn.m[0])
+    engine.loadsWaited(cx.warp());
   emitFence(cx, insn.m[0] ? FenceKind::Tcgen05WaitSt : FenceKind::Tcgen05WaitLd);
   return Outcome::Next;
 }

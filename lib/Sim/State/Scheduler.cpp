@@ -79,6 +79,11 @@ Expected<Scheduler::State> Scheduler::run(uint64_t budget) {
       return State::Running;
   }
   FP4_TRY(cluster.async().drain());
+  if (cx.observer) {
+    Agent agent;
+    agent.cluster = static_cast<uint32_t>(cluster.index);
+    cx.observer->onLife({agent, {}, LifeOp::ClusterEnd, 0, 0, 0});
+  }
   return State::Done;
 }
 

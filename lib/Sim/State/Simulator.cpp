@@ -272,7 +272,9 @@ Expected<LaunchStats> Simulator::launch(const Program &program, std::string_view
   launch.params.assign(params.begin(), params.end());
   buildConstants(launch);
   if (launch.observer)
-    launch.observer->onLaunch(program, kernelName);
+    launch.observer->onLaunch({program, kernelName, global,
+                               static_cast<uint32_t>(volume(launch.config.cluster)),
+                               static_cast<uint32_t>((volume(launch.config.block) + 31) / 32)});
   Grid grid(launch);
   FP4_TRY(grid.run(hostThreads(settings)));
   grid.stats.seconds =

@@ -45,7 +45,7 @@ public:
   uint32_t clusterPending = 0; ///< lanes that arrived at a barrier.cluster and have not waited
   uint32_t carry = 0;          ///< CC.CF: add.cc and friends
   uint64_t executed = 0;
-  /// tcgen05.ld that have still to write registers of this warp: AsyncEngine::useRegisters.
+  /// tcgen05.ld that the warp has not waited for: AsyncEngine::useRegisters.
   uint32_t loadsInFlight = 0;
 
   bool done() const { return live == 0; }

@@ -70,14 +70,14 @@ TEST(Wgmma, ChainsOnOneAccumulatorUnderEverySchedule) {
 TEST(Wgmma, WaitingLeavesTheNewestGroups) {
   const std::string body = multiply + commit + "  wgmma.wait_group.sync.aligned 1;\n" + store;
   const RunResult run = runText(kernel(body), schedules(0)[1], block(), 128);
-  EXPECT_THAT(run.error, HasSubstr("uses a register before"));
+  EXPECT_THAT(run.error, HasSubstr("uses a register of the wgmma"));
   EXPECT_THAT(run.note, HasSubstr("wgmma.wait_group"));
 }
 
 TEST(Wgmma, UsingTheAccumulatorWithoutWaitingIsReported) {
   const RunResult run =
       runText(kernel(multiply + commit + store + wait), schedules(0)[1], block(), 128);
-  EXPECT_THAT(run.error, HasSubstr("uses a register before ticket"));
+  EXPECT_THAT(run.error, HasSubstr("uses a register of the wgmma"));
   const RunResult twin =
       runText(kernel(multiply + commit + wait + store), schedules(0)[1], block(), 128);
   EXPECT_EQ(twin.error, "");

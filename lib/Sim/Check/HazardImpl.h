@@ -1,0 +1,97 @@
+//===- HazardImpl.h - The parts of the hazard checker ---------------------===//
+//
+// HazardChecker.cpp turns events into clocks, Races.cpp compares accesses, Synchronize.cpp has
+// barriers, fences and flags, HazardReport.cpp the words.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "HazardState.h"
+#include "Sim/Insn/ProgramImpl.h"
+
+#include <set>
+
+namespace fp4::sim {
+
+namespace check {
+
+inline bool isShared(Space space) {
+  return space == Space::SharedCta || space == Space::SharedCluster;
+}
+inline bool acquires(MemOrder order) {
+  return order == MemOrder::Acquire || order == MemOrder::AcqRel || order == MemOrder::SeqCst;
+}
+inline bool releases(MemOrder order) {
+  return order == MemOrder::Release || order == MemOrder::AcqRel || order == MemOrder::SeqCst;
+}
+
+/// An access that is being made: what is the same for all its bytes.
+struct Access {
+  ClusterState &cluster;
+  const Clocks &now; ///< what its agent knows
+  Record record;
+  Space space{};
+  uint32_t rank = 0;                  ///< of the tensor memory
+  const WarpState *warp = nullptr;    ///< who makes it, or
+  const TicketInfo *ticket = nullptr; ///< the operation that does
+};
+
+} // namespace check
+
+struct HazardChecker::Impl {
+  using ClusterState = check::ClusterState;
+  using Record = check::Record;
+  using Access = check::Access;
+
+  HazardOptions options;
+  std::vector<HazardReport> reports;
+  std::set<std::tuple<HazardRule, std::string, uint32_t, uint32_t>> seen;
+
+  // Of the launch.
+  const ProgramImpl *program = nullptr;
+  const Kernel *kernel = nullptr;
+  const GlobalMemory *memory = nullptr;
+  uint32_t ctasPerCluster = 1, warpsPerCta = 1;
+  std::unordered_map<uint32_t, std::unique_ptr<ClusterState>> clusters;
+  check::GlobalShadow global;
+  check::Releases globalReleases;
+  ClusterState *lastCluster = nullptr;
+
+  ClusterState &cluster(uint32_t index);
+
+  // --- Races.cpp ---
+  Access begin(ClusterState &cluster, const Agent &agent, CodePoint at, Space space, bool write);
+  void access(ClusterState &cluster, const MemoryEvent &event);
+  void accessTmem(ClusterState &cluster, const MemoryEvent &event);
+  void freeTmem(ClusterState &cluster, const LifeEvent &event);
+  /// `bytes` from `address` on, of which each lane from `lane` on accesses 2^laneShift.
+  void range(Access &made, uint64_t address, uint64_t bytes, int lane, uint32_t laneShift);
+  void touch(Access &made, check::Cell &cell, const Record &record, uint64_t address);
+  void remember(Access &made, check::Cell &cell, const Record &record);
+  void check(Access &made, const Record &old, uint32_t overlap, uint64_t address);
+  void checkOrdered(Access &made, const Record &old, uint64_t address);
+  bool checkTmem(Access &made, const Record &old, uint64_t address);
+  bool lanesRace(const Access &made, const Record &old, uint32_t overlap) const;
+  HazardRule ruleOf(Access &made, const Record &old) const;
+
+  // --- Synchronize.cpp ---
+  void mbarrier(ClusterState &cluster, const BarrierEvent &event);
+  void useMbarrier(ClusterState &cluster, const BarrierEvent &event);
+  void waited(ClusterState &cluster, const BarrierEvent &event, check::MbarrierState &state);
+  void findStalePhases(ClusterState &cluster, uint32_t address, check::MbarrierState &state,
+                       uint64_t consumed);
+  void arrive(ClusterState &cluster, const BarrierEvent &event, check::Clocks &to);
+  void wait(ClusterState &cluster, const BarrierEvent &event, const check::Clocks &from);
+  /// Release and acquire through the locations that an access names.
+  void synchronize(ClusterState &cluster, const MemoryEvent &event, uint64_t address);
+  void fence(ClusterState &cluster, const FenceEvent &event);
+
+  // --- HazardReport.cpp ---
+  void report(Access &made, const Record &old, HazardRule rule, uint64_t address);
+  HazardAccess sideOf(ClusterState &cluster, const Record &record, std::string_view verb = "");
+  std::string placeOf(const Access &made, uint64_t address) const;
+  std::string remedyFor(const Access &made, const Record &old, HazardRule rule) const;
+  std::string detailOf(const Access &made, const Record &old, HazardRule rule);
+};
+
+} // namespace fp4::sim

@@ -1,0 +1,350 @@
+//===- Races.cpp - Two accesses that nothing orders -----------------------===//
+//
+// PTX ISA, "Memory Consistency Model": two accesses to the same bytes, one of them a write, must be
+// ordered by base causality, with proxy fences anywhere along the path; strong accesses whose
+// scopes include each other do not race. tcgen05 operations: "tcgen05 Memory Consistency Model".
+//
+//===----------------------------------------------------------------------===//
+#include "HazardImpl.h"
+
+namespace fp4::sim {
+
+using namespace check;
+
+namespace {
+
+constexpr size_t keptRecords = 48;      ///< per cell; beyond, the oldest are forgotten
+constexpr size_t keptGlobalReaders = 4; ///< the same of global memory: enough to find a writer
+
+uint32_t byteMask(uint32_t from, uint32_t count) {
+  return (count >= 32 ? ~0u : (1u << count) - 1) << from;
+}
+
+Strength strengthOf(const MemoryEvent &event) {
+  if (event.order == MemOrder::Weak && event.kind != AccessKind::Atomic)
+    return Weak;
+  switch (event.scope) {
+  case Scope::Cta:
+    return StrongCta;
+  case Scope::Cluster:
+    return StrongCluster;
+  default:
+    return StrongGpu; // .volatile too, which is relaxed with system scope
+  }
+}
+
+/// Whether `clock` of the agent of `made` (or the same of another cluster) has the record.
+bool knows(const Access &made, VectorClock Clocks::*clock, VectorClock Known::*abroad,
+           const Record &old) {
+  if (old.cluster == made.record.cluster)
+    return (made.now.*clock).at(old.slot) >= old.epoch;
+  if (!made.now.foreign)
+    return false;
+  auto it = made.now.foreign->find(old.cluster);
+  return it != made.now.foreign->end() && (it->second.*abroad).at(old.slot) >= old.epoch;
+}
+
+bool knowsGeneric(const Access &made, const Record &old) {
+  return knows(made, &Clocks::generic, &Known::generic, old);
+}
+bool knowsLoose(const Access &made, const Record &old) {
+  return knows(made, &Clocks::loose, &Known::loose, old);
+}
+bool knowsAsync(const Access &made, const Record &old) {
+  return knows(made, made.space == Space::Global ? &Clocks::asyncGlobal : &Clocks::async,
+               &Known::async, old);
+}
+
+/// Strong accesses whose scopes include each other.
+bool bothStrong(const Access &made, const Record &old) {
+  const auto weaker = std::min<uint8_t>(made.record.strength, old.strength);
+  if (weaker == Weak || weaker == StrongGpu)
+    return weaker == StrongGpu;
+  if (old.cluster != made.record.cluster)
+    return false;
+  const bool sameCta =
+      made.cluster.warpOfSlot(old.slot).rank == made.cluster.warpOfSlot(made.record.slot).rank;
+  return sameCta || weaker >= StrongCluster;
+}
+
+} // namespace
+
+Access HazardChecker::Impl::begin(ClusterState &cluster, const Agent &agent, CodePoint at,
+                                  Space space, bool write) {
+  Access made{cluster, cluster.clocks(agent), {}, space, 0, nullptr, nullptr};
+  Record &record = made.record;
+  record.cluster = cluster.index;
+  record.pc = at.pc;
+  record.sequence = ++cluster.sequence;
+  record.write = write;
+  if (!agent.ticket) {
+    made.warp = &cluster.warp(agent);
+    record.slot = uint16_t(made.warp->slot);
+    record.epoch = made.warp->epoch;
+    return made;
+  }
+  made.ticket = &cluster.ticket(agent.ticket);
+  record.async = true;
+  record.laneShift = 5;
+  record.slot = uint16_t(cluster.slotOf(agent.ticket));
+  record.epoch = made.ticket->epoch;
+  if (space == Space::Global) {
+    const uint32_t warp = made.ticket->warpSlot;
+    record.slot = uint16_t(write ? cluster.writeSlot(warp) : cluster.readSlot(warp));
+    record.epoch = made.ticket->number;
+  }
+  return made;
+}
+
+//===----------------------------------------------------------------------===//
+// From events to cells
+//===----------------------------------------------------------------------===//
+
+void HazardChecker::Impl::access(ClusterState &cluster, const MemoryEvent &event) {
+  Access made = begin(cluster, event.agent, event.at, event.space, event.kind != AccessKind::Read);
+  made.record.strength = strengthOf(event);
+  if (event.order != MemOrder::Weak && !event.agent.ticket)
+    for (uint32_t rest = event.laneMask; rest; rest &= rest - 1)
+      synchronize(cluster, event, event.addresses[std::countr_zero(rest)]);
+  if (event.agent.ticket)
+    return range(made, event.addresses[0], event.bytes, 0, 5);
+  const uint32_t shift = uint32_t(std::countr_zero(event.bytes));
+  if (event.contiguous)
+    return range(made, event.addresses[0], uint64_t(event.bytes) * 32, 0, shift);
+  for (uint32_t rest = event.laneMask; rest;) {
+    const int first = std::countr_zero(rest);
+    const uint64_t address = event.addresses[first];
+    uint64_t bytes = event.bytes;
+    int last = first;
+    bool many = false;
+    for (rest &= rest - 1; rest; rest &= rest - 1) {
+      const int lane = std::countr_zero(rest);
+      if (event.addresses[lane] == address && bytes == event.bytes) {
+        many = true; // a broadcast
+        continue;
+      }
+      if (many || lane != last + 1 || event.addresses[lane] != address + bytes)
+        break;
+      bytes += event.bytes;
+      last = lane;
+    }
+    made.record.manyLanes = many;
+    range(made, address, bytes, first, shift);
+  }
+}
+
+void HazardChecker::Impl::range(Access &made, uint64_t address, uint64_t bytes, int lane,
+                                uint32_t laneShift) {
+  Record record = made.record;
+  record.laneShift = laneShift & 7;
+  const bool shared = isShared(made.space);
+  int64_t ahead = -int64_t(address % cellBytes); // of the cell, in bytes from `address`
+  for (uint64_t end = address + bytes; address < end;) {
+    const uint32_t from = address % cellBytes;
+    const uint32_t part = uint32_t(std::min<uint64_t>(end - address, cellBytes - from));
+    Cell *cell = shared ? made.cluster.shared(uint32_t(address)) : &global.cell(address);
+    if (!cell)
+      return;
+    record.mask = byteMask(from, part);
+    record.laneBase = int8_t(record.async ? 0 : lane + (ahead >> laneShift));
+    touch(made, *cell, record, address - from);
+    address += part;
+    ahead += cellBytes;
+  }
+}
+
+void HazardChecker::Impl::accessTmem(ClusterState &cluster, const MemoryEvent &event) {
+  constexpr uint32_t quarterLanes = 32;
+  Access made = begin(cluster, event.agent, event.at, Space::Tmem, event.kind != AccessKind::Read);
+  made.rank = event.tmemRank;
+  const uint32_t lane = uint32_t(event.addresses[0] >> 16);
+  const uint32_t column = uint32_t(event.addresses[0] & 0xFFFF);
+  Record record = made.record;
+  for (uint32_t at = lane; at < lane + event.tmemLanes;) {
+    const uint32_t from = at % quarterLanes;
+    const uint32_t part = std::min(lane + event.tmemLanes - at, quarterLanes - from);
+    record.mask = byteMask(from, part);
+    for (uint32_t c = column; c < column + event.bytes / 4; ++c)
+      if (Cell *cell = cluster.tmem(event.tmemRank, c, at / quarterLanes))
+        touch(made, *cell, record, (at - from) << 16 | c);
+    at += part;
+  }
+}
+
+/// tcgen05.dealloc: like a write of every cell, after which nothing is remembered.
+void HazardChecker::Impl::freeTmem(ClusterState &cluster, const LifeEvent &event) {
+  Access made = begin(cluster, event.agent, event.at, Space::Tmem, true);
+  made.rank = event.agent.ctaRank;
+  made.record.mask = ~0u;
+  const uint32_t first = uint32_t(event.object & 0xFFFF);
+  for (uint32_t column = first; column < first + event.count; ++column)
+    for (uint32_t quarter = 0; quarter < 4; ++quarter)
+      if (Cell *cell = cluster.tmem(made.rank, column, quarter)) {
+        cell->forEach([&](const Record &old) {
+          if (!knowsGeneric(made, old))
+            report(made, old, HazardRule::TmemFreed, quarter << 21 | column);
+        });
+        cell->clear();
+      }
+}
+
+//===----------------------------------------------------------------------===//
+// One cell
+//===----------------------------------------------------------------------===//
+
+void HazardChecker::Impl::touch(Access &made, Cell &cell, const Record &record, uint64_t address) {
+  if (!cell.first.mask) {
+    cell.first = record;
+    return;
+  }
+  if (cell.single() && record.repeats(cell.first) && !(record.mask & ~cell.first.mask)) {
+    cell.first.sequence = record.sequence;
+    cell.first.pc = record.pc;
+    return;
+  }
+  cell.forEach([&](const Record &old) {
+    const uint32_t overlap = old.mask & record.mask;
+    if (overlap && (old.write || record.write)) {
+      made.record.laneBase = record.laneBase;
+      made.record.laneShift = record.laneShift;
+      made.record.manyLanes = record.manyLanes;
+      check(made, old, overlap, address);
+    }
+  });
+  remember(made, cell, record);
+}
+
+void HazardChecker::Impl::remember(Access &made, Cell &cell, const Record &record) {
+  const auto replaces = [&](const Record &old) {
+    if (record.write)
+      return true;
+    if (old.write)
+      return false;
+    if (record.sameAgent(old) || knowsAsync(made, old))
+      return true;
+    if (!made.ticket || !old.async || made.space == Space::Global ||
+        !made.cluster.isTicket(old.slot))
+      return false;
+    const TicketInfo &other = made.cluster.ticketAt(old.slot); // one commit covers both
+    return pipelined(made.ticket->operation) && pipelined(other.operation) &&
+           made.ticket->warpSlot == other.warpSlot && made.ticket->lane == other.lane;
+  };
+  bool emptied = false, joined = false;
+  size_t readers = 0;
+  cell.forEach([&](Record &old) {
+    if (!joined && record.repeats(old)) {
+      old.mask |= record.mask;
+      old.sequence = record.sequence;
+      old.pc = record.pc;
+      joined = true;
+      return;
+    }
+    if ((old.mask & record.mask) && replaces(old))
+      old.mask &= ~record.mask;
+    emptied |= !old.mask;
+    readers += !old.write && old.mask;
+  });
+  if (emptied)
+    cell.compact();
+  if (joined || (made.space == Space::Global && !record.write && readers >= keptGlobalReaders))
+    return;
+  if (cell.size() >= keptRecords) {
+    cell.first.mask = 0;
+    cell.compact();
+  }
+  cell.add(record);
+}
+
+//===----------------------------------------------------------------------===//
+// Two accesses
+//===----------------------------------------------------------------------===//
+
+/// Whether different lanes of one warp made the two, with nothing between that may order lanes.
+bool HazardChecker::Impl::lanesRace(const Access &made, const Record &old, uint32_t overlap) const {
+  if (old.async || made.space == Space::Tmem || bothStrong(made, old))
+    return false;
+  const uint32_t byte = uint32_t(std::countr_zero(overlap));
+  if (made.ticket)
+    return old.slot == made.ticket->warpSlot && old.sequence > made.ticket->laneSync &&
+           old.sequence < made.ticket->issued &&
+           (old.manyLanes || old.laneOf(byte) != int(made.ticket->lane));
+  if (made.warp->laneSync >= old.sequence || old.sequence == made.record.sequence)
+    return false;
+  return old.manyLanes || made.record.manyLanes || old.laneOf(byte) != made.record.laneOf(byte);
+}
+
+void HazardChecker::Impl::check(Access &made, const Record &old, uint32_t overlap,
+                                uint64_t address) {
+  if (made.space == Space::Tmem) {
+    checkTmem(made, old, address + (uint64_t(std::countr_zero(overlap)) << 16));
+    return;
+  }
+  address += uint64_t(std::countr_zero(overlap));
+  if (made.record.sameAgent(old) && made.record.epoch == old.epoch && made.record.async)
+    return;
+  if (made.record.sameAgent(old) && !made.record.async) {
+    if (lanesRace(made, old, overlap))
+      report(made, old, HazardRule::LaneRace, address);
+    return;
+  }
+  if (bothStrong(made, old))
+    return;
+  if (!knowsGeneric(made, old))
+    return report(made, old, ruleOf(made, old), address);
+  if (made.ticket && old.cluster == made.record.cluster && lanesRace(made, old, overlap))
+    return report(made, old, HazardRule::LaneRace, address);
+  checkOrdered(made, old, address);
+}
+
+/// Ordered. From the generic to the async proxy that takes a fence; for a read that is then
+/// overwritten, practice relies on the barrier alone.
+void HazardChecker::Impl::checkOrdered(Access &made, const Record &old, uint64_t address) {
+  const bool needsFence = made.record.async && !old.async && (old.write || options.strict);
+  if (needsFence && !knowsAsync(made, old))
+    report(made, old, HazardRule::MissingProxyFence, address);
+}
+
+bool HazardChecker::Impl::checkTmem(Access &made, const Record &old, uint64_t address) {
+  if (made.record.sameAgent(old) || !made.ticket || !made.cluster.isTicket(old.slot))
+    return true;
+  const TicketInfo &self = *made.ticket, &other = made.cluster.ticketAt(old.slot);
+  if (self.pipelineIn.at(old.slot) >= old.epoch)
+    return true;
+  // An operation that was issued later: this one reads when it completes.
+  const uint32_t slot = made.record.slot, epoch = made.record.epoch;
+  if (other.issued > self.issued &&
+      (other.pipelineIn.at(slot) >= epoch || other.tensorIn.at(slot) >= epoch))
+    return true;
+  const bool fenced = self.tensorIn.at(old.slot) >= old.epoch;
+  if (fenced && pipelined(self.operation) && pipelined(other.operation))
+    return true; // in the order of issue, done or not
+  const bool complete = knowsGeneric(made, old);
+  if (complete && (fenced || !options.strict || self.warpSlot == other.warpSlot))
+    return true;
+  const HazardRule rule = complete                                 ? HazardRule::MissingTcgen05Fence
+                          : knowsLoose(made, old)                  ? HazardRule::RelaxedSync
+                          : old.write                              ? HazardRule::TmemRace
+                          : other.operation == Operation::TmemLoad ? HazardRule::TmemUndrained
+                                                                   : HazardRule::TmemRace;
+  report(made, old, rule, address);
+  return false;
+}
+
+HazardRule HazardChecker::Impl::ruleOf(Access &made, const Record &old) const {
+  if (knowsLoose(made, old))
+    return HazardRule::RelaxedSync;
+  const bool global = made.space == Space::Global;
+  if (old.cluster != made.record.cluster)
+    return HazardRule::GlobalRace;
+  // A ticket reads when its data moves, which may be after a write that came after its issue.
+  const bool late = made.ticket && old.write && made.ticket->issued < old.sequence;
+  const bool reuse = made.record.write && (old.write ? old.async && made.record.async
+                                                     : old.async || (made.record.async && !global));
+  if (reuse || late)
+    return HazardRule::OverwrittenWhileRead;
+  if (old.async && old.write)
+    return HazardRule::UnwaitedCopy;
+  return global ? HazardRule::GlobalRace : HazardRule::SharedRace;
+}
+
+} // namespace fp4::sim

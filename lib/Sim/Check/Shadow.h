@@ -1,0 +1,118 @@
+//===- Shadow.h - The accesses that a later one could race with -----------===//
+//
+// Memory is shadowed in cells: 32 bytes of shared or global memory, or one column of 32 lanes of
+// tensor memory. A cell keeps records, each of one agent at one time, with a mask of the bytes (or
+// lanes) concerned. A write replaces what it covers, a read the reads that are known to precede it.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+namespace fp4::sim::check {
+
+constexpr uint32_t cellBytes = 32;
+
+/// How a strong (not .weak) access is scoped; two that include each other do not race.
+enum Strength : uint8_t { Weak, StrongCta, StrongCluster, StrongGpu };
+
+struct Record {
+  uint32_t cluster = 0;
+  uint32_t epoch = 0;
+  uint32_t mask = 0; ///< of the cell's bytes; 0: no record
+  uint32_t pc = 0;
+  uint32_t sequence = 0; ///< in the order of events of its cluster
+  uint16_t slot = 0;
+  int8_t laneBase = 0; ///< byte b was accessed by lane laneBase + (b >> laneShift)
+  uint8_t laneShift : 3 = 0;
+  uint8_t write : 1 = 0;
+  uint8_t strength : 2 = 0;
+  uint8_t async : 1 = 0;     ///< by a ticket
+  uint8_t manyLanes : 1 = 0; ///< several lanes accessed the same bytes
+
+  bool sameAgent(const Record &other) const {
+    return slot == other.slot && cluster == other.cluster;
+  }
+  /// The same agent in the same epoch, doing the same: one record is enough.
+  bool repeats(const Record &other) const {
+    return sameAgent(other) && epoch == other.epoch && write == other.write &&
+           strength == other.strength && laneBase == other.laneBase &&
+           laneShift == other.laneShift && manyLanes == other.manyLanes;
+  }
+  int laneOf(uint32_t byte) const { return laneBase + int(byte >> laneShift); }
+};
+
+/// Records of one cell. Most cells have one.
+class Cell {
+public:
+  Record first;
+  std::unique_ptr<std::vector<Record>> more;
+
+  template <typename F> void forEach(F &&f) {
+    if (first.mask)
+      f(first);
+    if (more)
+      for (Record &record : *more)
+        f(record);
+  }
+  bool single() const { return !more || more->empty(); }
+  /// Drops the records with an empty mask.
+  void compact() {
+    if (more)
+      std::erase_if(*more, [](const Record &record) { return !record.mask; });
+    if (!first.mask && more && !more->empty()) {
+      first = more->back();
+      more->pop_back();
+    }
+  }
+  size_t size() const { return (first.mask != 0) + (more ? more->size() : 0); }
+  void add(const Record &record) {
+    if (!first.mask) {
+      first = record;
+      return;
+    }
+    if (!more)
+      more = std::make_unique<std::vector<Record>>();
+    more->push_back(record);
+  }
+  void clear() {
+    first.mask = 0;
+    if (more)
+      more->clear();
+  }
+};
+
+/// Shadow of global memory: pages, made when they are first touched.
+class GlobalShadow {
+public:
+  static constexpr uint32_t pageShift = 12;
+  struct Page {
+    Cell cells[(1u << pageShift) / cellBytes];
+  };
+  Cell &cell(uint64_t address) {
+    const uint64_t number = address >> pageShift;
+    if (number != lastNumber) {
+      std::unique_ptr<Page> &page = pages[number];
+      if (!page)
+        page = std::make_unique<Page>();
+      last = page.get();
+      lastNumber = number;
+    }
+    return last->cells[(address & ((1u << pageShift) - 1)) / cellBytes];
+  }
+  void clear() {
+    pages.clear();
+    lastNumber = ~0ull;
+  }
+
+private:
+  std::unordered_map<uint64_t, std::unique_ptr<Page>> pages;
+  uint64_t lastNumber = ~0ull;
+  Page *last = nullptr;
+};
+
+} // namespace fp4::sim::check

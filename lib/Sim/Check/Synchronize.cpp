@@ -1,0 +1,316 @@
+//===- Synchronize.cpp - How agents learn what others did -----------------===//
+//
+// Barriers, mbarriers, fences, and flags in memory. A release hands on the clocks of its warp, an
+// acquire takes them over; what is .relaxed or too narrow in scope does so for the `loose` clock
+// alone, which only chooses words.
+//
+//===----------------------------------------------------------------------===//
+#include "HazardImpl.h"
+
+namespace fp4::sim {
+
+using namespace check;
+
+//===----------------------------------------------------------------------===//
+// mbarriers
+//===----------------------------------------------------------------------===//
+
+/// Any operation on an mbarrier but init.
+void HazardChecker::Impl::useMbarrier(ClusterState &cluster, const BarrierEvent &event) {
+  auto it = cluster.mbarriers.find(uint32_t(event.object));
+  if (it == cluster.mbarriers.end())
+    return;
+  const MbarrierState &state = it->second;
+  Access made = begin(cluster, event.agent, event.at, Space::SharedCluster, false);
+  if (state.init.sameAgent(made.record))
+    return;
+  if (made.now.generic.at(state.init.slot) < state.init.epoch)
+    return report(made, state.init, HazardRule::MbarrierInit, it->first);
+  if (event.agent.ticket && !state.fenced)
+    report(made, state.init, HazardRule::MbarrierInitFence, it->first);
+}
+
+void HazardChecker::Impl::arrive(ClusterState &cluster, const BarrierEvent &event, Clocks &to) {
+  if (event.agent.ticket) { // a completion: what it knew, and itself
+    to.join(cluster.clocks(event.agent));
+    return;
+  }
+  WarpState &warp = cluster.warp(event.agent);
+  const bool mbarrier = event.op == BarrierOp::MbarArrive || event.op == BarrierOp::MbarCompleteTx;
+  const bool outOfScope = options.strict && mbarrier && event.scope == Scope::Cta &&
+                          event.agent.ctaRank != event.object >> rankShift;
+  if (!outOfScope)
+    to.join(releases(event.order) ? warp.clocks : warp.released);
+  to.joinLoose(warp.clocks);
+  cluster.advance(warp);
+}
+
+void HazardChecker::Impl::wait(ClusterState &cluster, const BarrierEvent &event,
+                               const Clocks &from) {
+  WarpState &warp = cluster.warp(event.agent);
+  warp.laneSync = ++cluster.sequence;
+  warp.clocks.joinLoose(from);
+  (acquires(event.order) ? warp.clocks : warp.unacquired).join(from);
+}
+
+/// A wait instruction that passes twice for one phase may have a parity that is not flipped.
+void HazardChecker::Impl::waited(ClusterState &cluster, const BarrierEvent &event,
+                                 MbarrierState &state) {
+  WaitHistory &history = state.waits[{cluster.warp(event.agent).slot, event.at.pc}];
+  if (history.phase != event.count)
+    history = {event.count, 0, false};
+  history.repeated |= (history.lanes & event.laneMask) != 0;
+  history.lanes |= event.laneMask;
+}
+
+/// Phase `consumed` is over: whoever passed twice before it and never waited for it is told.
+void HazardChecker::Impl::findStalePhases(ClusterState &cluster, uint32_t address,
+                                          MbarrierState &state, uint64_t consumed) {
+  for (auto &[who, history] : state.waits) {
+    const uint32_t slot = who.first;
+    if (!history.repeated || history.phase + 1 != consumed)
+      continue;
+    history.repeated = false;
+    const bool elsewhere = std::any_of(state.waits.begin(), state.waits.end(), [&](auto &other) {
+      return other.first.first == slot && other.second.phase != ~0ull &&
+             other.second.phase >= consumed;
+    });
+    if (elsewhere)
+      continue;
+    const WarpState &warp = cluster.warps[slot];
+    Access made = begin(cluster, {cluster.index, warp.rank, warp.index, 0}, {who.second, 0},
+                        Space::SharedCluster, false);
+    report(made, made.record, HazardRule::StalePhase, address);
+  }
+}
+
+void HazardChecker::Impl::mbarrier(ClusterState &cluster, const BarrierEvent &event) {
+  const uint32_t address = uint32_t(event.object);
+  if (event.op == BarrierOp::MbarInit || event.op == BarrierOp::MbarInval) {
+    Access made = begin(cluster, event.agent, event.at, Space::SharedCluster, true);
+    const int lane = event.laneMask ? std::countr_zero(event.laneMask) : 0;
+    range(made, address, 8, lane, 3);
+    cluster.mbarriers.erase(address);
+    if (event.op == BarrierOp::MbarInit)
+      cluster.mbarriers[address].init = made.record;
+    return;
+  }
+  if (event.op != BarrierOp::MbarPhaseDone)
+    useMbarrier(cluster, event);
+  MbarrierState &state = cluster.mbarriers[address];
+  if (event.op == BarrierOp::MbarArrive || event.op == BarrierOp::MbarCompleteTx) {
+    arrive(cluster, event, state.arrived);
+  } else if (event.op == BarrierOp::MbarPhaseDone) {
+    state.passed = state.arrived;
+    state.phase = event.count;
+    if (event.count)
+      findStalePhases(cluster, address, state, event.count - 1);
+  } else if (event.op == BarrierOp::MbarWaitPass) {
+    waited(cluster, event, state);
+    if (event.count == state.phase)
+      wait(cluster, event, state.passed);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Flags in memory
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+Scope scopeOf(const MemoryEvent &event) {
+  return event.scope == Scope::None ? Scope::Sys : event.scope; // .volatile
+}
+
+/// Whether a release by `from` in scope `release` and an acquire in scope `acquire` include each
+/// other's threads.
+bool inScope(const Release &from, const WarpState &warp, uint32_t cluster, Scope acquire) {
+  const Scope both = std::min(from.scope, acquire);
+  if (from.cluster != cluster)
+    return both >= Scope::Gpu;
+  return from.rank == warp.rank || both >= Scope::Cluster;
+}
+
+/// What the clocks of another cluster are to this one.
+std::shared_ptr<const Foreign> abroad(const Release &release, bool visible) {
+  auto foreign = std::make_shared<Foreign>();
+  if (visible && release.clocks.foreign)
+    *foreign = *release.clocks.foreign;
+  Known &known = (*foreign)[release.cluster];
+  known.loose.join(release.clocks.loose);
+  if (visible) {
+    known.generic.join(release.clocks.generic);
+    known.async.join(release.clocks.asyncGlobal);
+  }
+  return foreign;
+}
+
+void take(WarpState &warp, const Release &release, uint32_t cluster, bool visible, bool acquire) {
+  if (release.cluster != cluster) {
+    const auto foreign = abroad(release, visible);
+    warp.unacquired.joinForeign(foreign);
+    if (acquire)
+      warp.clocks.joinForeign(foreign);
+    return;
+  }
+  warp.clocks.joinLoose(release.clocks);
+  if (!visible)
+    return;
+  warp.unacquired.join(release.clocks);
+  if (acquire)
+    warp.clocks.join(release.clocks);
+}
+
+Release &entryOf(std::vector<Release> &releases, uint32_t cluster, uint32_t rank, Scope scope) {
+  for (Release &release : releases)
+    if (release.cluster == cluster && release.rank == rank && release.scope == scope)
+      return release;
+  releases.push_back({cluster, rank, scope, {}});
+  return releases.back();
+}
+
+} // namespace
+
+void HazardChecker::Impl::synchronize(ClusterState &cluster, const MemoryEvent &event,
+                                      uint64_t address) {
+  WarpState &warp = cluster.warp(event.agent);
+  Releases &all = isShared(event.space) ? cluster.released : globalReleases;
+  const Scope scope = scopeOf(event);
+  if (event.kind != AccessKind::Write)
+    if (auto it = all.find(address); it != all.end()) {
+      for (const Release &release : it->second)
+        take(warp, release, cluster.index, inScope(release, warp, cluster.index, scope),
+             acquires(event.order));
+      warp.laneSync = ++cluster.sequence;
+    }
+  if (event.kind == AccessKind::Read)
+    return;
+  if (releases(event.order)) {
+    entryOf(all[address], cluster.index, warp.rank, scope).clocks.join(warp.clocks);
+    cluster.advance(warp);
+  } else if (!warp.released.generic.empty()) {
+    entryOf(all[address], cluster.index, warp.rank, std::min(scope, warp.releasedScope))
+        .clocks.join(warp.released);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Fences
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// All but the newest groups of each thread are read, or done.
+void waitForGroups(ClusterState &cluster, const FenceEvent &event, WarpState &warp) {
+  for (uint32_t rest = event.laneMask; rest; rest &= rest - 1) {
+    auto it = cluster.groups.find({warp.slot, uint32_t(std::countr_zero(rest))});
+    if (it == cluster.groups.end())
+      continue;
+    auto &committed = it->second.committed;
+    for (size_t i = 0; i + event.groups < committed.size(); ++i)
+      for (const TicketRef &ref : committed[i])
+        cluster.learn(warp.clocks, ref, !event.readOnly);
+    while (!event.readOnly && committed.size() > event.groups)
+      committed.pop_front();
+  }
+}
+
+void commitGroups(ClusterState &cluster, const FenceEvent &event, const WarpState &warp) {
+  for (uint32_t rest = event.laneMask; rest; rest &= rest - 1) {
+    ThreadGroups &groups = cluster.groups[{warp.slot, uint32_t(std::countr_zero(rest))}];
+    groups.committed.push_back(std::move(groups.open));
+    groups.open.clear();
+  }
+}
+
+void fenceMbarriers(ClusterState &cluster, const WarpState &warp) {
+  for (auto &[address, state] : cluster.mbarriers)
+    state.fenced |= warp.clocks.generic.at(state.init.slot) >= state.init.epoch;
+}
+
+void threadFence(ClusterState &cluster, const FenceEvent &event, WarpState &warp) {
+  if (acquires(event.order))
+    warp.clocks.join(warp.unacquired);
+  if (!releases(event.order))
+    return;
+  warp.released = warp.clocks;
+  warp.releasedScope = event.scope == Scope::None ? Scope::Sys : event.scope;
+  cluster.advance(warp);
+}
+
+void proxyFence(ClusterState &cluster, const FenceEvent &event, WarpState &warp) {
+  if (event.space != Space::Global) {
+    fenceMbarriers(cluster, warp);
+    warp.clocks.async.join(warp.clocks.generic);
+  }
+  if (!isShared(event.space)) {
+    warp.clocks.asyncGlobal.join(warp.clocks.generic);
+    if (warp.clocks.foreign) {
+      auto foreign = std::make_shared<Foreign>(*warp.clocks.foreign);
+      for (auto &[index, known] : *foreign)
+        known.async.join(known.generic);
+      warp.clocks.foreign = std::move(foreign);
+    }
+  }
+  cluster.advance(warp);
+}
+
+/// tcgen05.wait: the warp knows that its loads (or stores) are done.
+void drain(ClusterState &cluster, WarpState &warp, std::vector<TicketRef> &operations) {
+  for (const TicketRef &ref : operations)
+    cluster.learn(warp.clocks, ref, false);
+  operations.clear();
+}
+
+void loadUsed(ClusterState &cluster, const FenceEvent &event, WarpState &warp) {
+  const uint32_t slot = cluster.slotOf(event.groups);
+  std::erase_if(warp.loads, [&](const TicketRef &ref) {
+    if (ref.slot != slot && cluster.ticketAt(ref.slot).id != event.groups)
+      return false;
+    cluster.learn(warp.clocks, ref, false);
+    return true;
+  });
+}
+
+/// What the warp's tcgen05 operations did becomes what others may be ordered after.
+void publishTensor(WarpState &warp) {
+  warp.clocks.tensor.join(warp.clocks.generic);
+  for (const auto &[lane, pipeline] : warp.pipelines)
+    warp.clocks.tensor.join(pipeline.issued);
+}
+
+} // namespace
+
+void HazardChecker::Impl::fence(ClusterState &cluster, const FenceEvent &event) {
+  WarpState &warp = cluster.warp(event.agent);
+  switch (event.kind) {
+  case FenceKind::Thread:
+    return threadFence(cluster, event, warp);
+  case FenceKind::ProxyAsync:
+    return proxyFence(cluster, event, warp);
+  case FenceKind::MbarrierInit:
+    // Also a release, of the initializations: a relaxed cluster barrier then publishes them.
+    fenceMbarriers(cluster, warp);
+    warp.released = warp.clocks;
+    warp.releasedScope = Scope::Cluster;
+    return cluster.advance(warp);
+  case FenceKind::BulkCommit:
+    return commitGroups(cluster, event, warp);
+  case FenceKind::BulkWait:
+    return waitForGroups(cluster, event, warp);
+  case FenceKind::Tcgen05Before:
+    return publishTensor(warp);
+  case FenceKind::Tcgen05After:
+    return warp.tensorIn.join(warp.clocks.tensor);
+  case FenceKind::Tcgen05WaitLd:
+    return drain(cluster, warp, warp.loads);
+  case FenceKind::Tcgen05WaitSt:
+    return drain(cluster, warp, warp.stores);
+  case FenceKind::Tcgen05LoadUsed:
+    return loadUsed(cluster, event, warp);
+  default:
+    return;
+  }
+}
+
+} // namespace fp4::sim
