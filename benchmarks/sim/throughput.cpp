@@ -1,11 +1,13 @@
 //===- throughput.cpp - Warp instructions per second of the simulator -----===//
 //
-// Small loops, one instruction family each, on one host thread. The last column is what matters for
-// kernels: millions of warp instructions (32 lanes each) per second and core.
+// Small loops, one instruction family each, on one host thread: millions of warp instructions (32
+// lanes each) per second and core, without and with the strict hazard checker.
 //
 //===----------------------------------------------------------------------===//
+#include "fp4/Sim/HazardChecker.h"
 #include "fp4/Sim/Simulator.h"
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -44,8 +46,10 @@ std::string program(const Loop &loop) {
       ".reg .b8 %b<4>;\n.reg .b16 %h<4>;\n.reg .b32 %r<16>;\n.reg .b64 %rd<8>;\n.reg .f32 "
       "%f<8>;\n.reg .pred %p<4>;\n"
       ".shared .align 16 .b8 buffer[4096];\n"
-      "ld.param.b64 %rd4, [p];\nmov.u32 %r8, %laneid;\nmad.wide.u32 %rd5, %r8, 16, %rd4;\n"
-      "mov.u32 %r9, buffer;\nmad.lo.u32 %r7, %r8, 4, %r9;\nst.shared.b32 [%r7], %r8;\n"
+      "ld.param.b64 %rd4, [p];\nmov.u32 %r8, %laneid;\nmov.u32 %r10, %tid.x;\n"
+      "mov.u32 %r11, %ctaid.x;\nmad.lo.u32 %r12, %r11, 128, %r10;\n"
+      "mad.wide.u32 %rd5, %r12, 16, %rd4;\n"
+      "mov.u32 %r9, buffer;\nmad.lo.u32 %r7, %r10, 4, %r9;\nst.shared.b32 [%r7], %r8;\n"
       "mov.u32 %r1, %laneid;\nmov.u32 %r2, 7;\nmov.u32 %r3, 11;\nmov.u32 %r4, 13;\n"
       "setp.lt.u32 %p2, %r8, 16;\n"
       "mov.f32 %f1, 0f3F800000;\nmov.f32 %f2, 0f3F400000;\nmov.f32 %f3, 0f3F000000;\nmov.f32 %f4, "
@@ -57,28 +61,38 @@ std::string program(const Loop &loop) {
                 "[%rd5], %r1;\nst.global.f32 [%rd5], %f1;\nret;\n}\n";
 }
 
+/// Millions of warp instructions per second; the errors end the program.
+double measure(const Program &program, Observer *observer) {
+  SimOptions options;
+  options.hostThreads = 1;
+  options.observer = observer;
+  Simulator simulator(options);
+  uint64_t data = simulator.memory().allocate(4 * 4096, "data");
+  std::vector<std::byte> params(8);
+  std::memcpy(params.data(), &data, 8);
+  auto stats = simulator.launch(program, "k", {{4, 1, 1}, {128, 1, 1}, {0, 0, 0}, 0}, params);
+  if (!stats) {
+    std::fputs(fp4::format(stats.error()).c_str(), stderr);
+    std::exit(1);
+  }
+  return double(stats->warpInstructions) / stats->seconds / 1e6;
+}
+
 } // namespace
 
 int main() {
+  std::printf("%-32s %10s %10s %8s   M warp instructions/s\n", "", "unchecked", "checked", "ratio");
   for (const Loop &loop : kLoops) {
     auto parsed = Program::parse(program(loop), "loop.ptx");
-    SimOptions options;
-    options.hostThreads = 1;
-    Simulator simulator(options);
-    uint64_t data = simulator.memory().allocate(4096, "data");
-    std::vector<std::byte> params(8);
-    std::memcpy(params.data(), &data, 8);
     if (!parsed) {
       std::fputs(fp4::format(parsed.error()).c_str(), stderr);
       return 1;
     }
-    auto stats = simulator.launch(**parsed, "k", {{4, 1, 1}, {128, 1, 1}, {0, 0, 0}, 0}, params);
-    if (!stats) {
-      std::fputs(fp4::format(stats.error()).c_str(), stderr);
-      return 1;
-    }
-    std::printf("%-32s %10.1f M warp instructions/s\n", loop.name,
-                double(stats->warpInstructions) / stats->seconds / 1e6);
+    HazardChecker checker({.strict = true});
+    const double off = measure(**parsed, nullptr), on = measure(**parsed, &checker);
+    std::printf("%-32s %10.1f %10.1f %8.2f\n", loop.name, off, on, off / on);
+    for (const HazardReport &report : checker.reports()) // its warps share nothing
+      std::fputs(report.text().c_str(), stderr);
   }
   return 0;
 }

@@ -168,7 +168,7 @@ void Engine::event(const Ticket &ticket, TicketState state) {
   Agent agent = ticket.agent(owner);
   agent.ticket = 0;
   observer->onTicket({agent, ticket.at(), state, ticket.id, stringify(ticket.engine),
-                      uint32_t(ticket.issuer.lane), ticket.bulkGroup, ticket.ctaGroup,
+                      uint32_t(ticket.issuer.lane), ticket.bulkGroup, ticket.ctaGroup, ticket.proxy,
                       ticket.sharedWrites, ticket.signals});
   if (state == TicketState::Issued)
     for (const TmemCells &cells : ticket.tmemWrites)

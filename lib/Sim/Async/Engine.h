@@ -90,6 +90,7 @@ struct Ticket {
   std::vector<RegisterRange> registerWrites; ///< of the issuing warp
   Handler chained = nullptr; ///< its instructions may name those registers: they run after it
 
+  Proxy proxy = Proxy::Async;
   uint32_t sharedReads = 0;      ///< mask of CTA ranks whose shared memory the first stage reads
   uint32_t ctaGroup = 0;         ///< tcgen05: 1 or 2
   bool bulkGroup = false;        ///< of a cp.async.bulk group

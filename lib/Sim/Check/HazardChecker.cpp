@@ -95,7 +95,7 @@ void HazardChecker::onTicket(const TicketEvent &event) {
   self.ticket = event.id;
   Access made = impl->begin(cluster, self, event.at, Space::SharedCluster, true);
   for (const SharedRange &range : event.writes)
-    impl->range(made, range.address, range.bytes, 0, 5);
+    impl->range(made, range.address, range.bytes, 0, 7);
 }
 
 void HazardChecker::onLife(const LifeEvent &event) {

@@ -31,6 +31,7 @@ struct Access {
   const Clocks &now; ///< what its agent knows
   Record record;
   Space space{};
+  bool asyncProxy = false;
   uint32_t rank = 0;                  ///< of the tensor memory
   const WarpState *warp = nullptr;    ///< who makes it, or
   const TicketInfo *ticket = nullptr; ///< the operation that does

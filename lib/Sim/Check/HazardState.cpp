@@ -126,7 +126,7 @@ void ClusterState::fork(const TicketEvent &event) {
   info.laneSync = issuer.laneSync;
   info.number = ++issuer.asyncCount;
   info.operation = operationOf(event.engine);
-  info.ctaGroup = event.ctaGroup;
+  info.proxy = event.proxy;
   info.signal = event.signals.empty() ? 0 : event.signals.front();
   info.done = false;
   info.clocks = issuer.clocks;

@@ -70,7 +70,7 @@ struct TicketInfo {
   uint32_t laneSync = 0; ///< of its warp at the issue
   uint32_t number = 0;   ///< among the warp's tickets
   Operation operation{};
-  uint32_t ctaGroup = 0;
+  Proxy proxy{};
   uint32_t signal = 0; ///< the first mbarrier it signals, or 0
   bool done = true;    ///< and its signals were sent: `clocks` is empty
   Clocks clocks;

@@ -14,6 +14,7 @@ using namespace check;
 namespace {
 
 constexpr size_t keptRecords = 48;      ///< per cell; beyond, the oldest are forgotten
+constexpr uint32_t wholeCells = 7;      ///< laneShift where one lane accesses all bytes of a cell
 constexpr size_t keptGlobalReaders = 4; ///< the same of global memory: enough to find a writer
 
 uint32_t byteMask(uint32_t from, uint32_t count) {
@@ -71,7 +72,7 @@ bool bothStrong(const Access &made, const Record &old) {
 
 Access HazardChecker::Impl::begin(ClusterState &cluster, const Agent &agent, CodePoint at,
                                   Space space, bool write) {
-  Access made{cluster, cluster.clocks(agent), {}, space, 0, nullptr, nullptr};
+  Access made{cluster, cluster.clocks(agent), {}, space};
   Record &record = made.record;
   record.cluster = cluster.index;
   record.pc = at.pc;
@@ -84,8 +85,9 @@ Access HazardChecker::Impl::begin(ClusterState &cluster, const Agent &agent, Cod
     return made;
   }
   made.ticket = &cluster.ticket(agent.ticket);
+  made.asyncProxy = made.ticket->proxy == Proxy::Async;
   record.async = true;
-  record.laneShift = 5;
+  record.laneShift = wholeCells;
   record.slot = uint16_t(cluster.slotOf(agent.ticket));
   record.epoch = made.ticket->epoch;
   if (space == Space::Global) {
@@ -107,8 +109,9 @@ void HazardChecker::Impl::access(ClusterState &cluster, const MemoryEvent &event
     for (uint32_t rest = event.laneMask; rest; rest &= rest - 1)
       synchronize(cluster, event, event.addresses[std::countr_zero(rest)]);
   if (event.agent.ticket)
-    return range(made, event.addresses[0], event.bytes, 0, 5);
-  const uint32_t shift = uint32_t(std::countr_zero(event.bytes));
+    return range(made, event.addresses[0], event.bytes, 0, wholeCells);
+  const bool small = std::has_single_bit(event.bytes) && event.bytes <= cellBytes;
+  const uint32_t shift = small ? uint32_t(std::countr_zero(event.bytes)) : wholeCells;
   if (event.contiguous)
     return range(made, event.addresses[0], uint64_t(event.bytes) * 32, 0, shift);
   for (uint32_t rest = event.laneMask; rest;) {
@@ -146,7 +149,7 @@ void HazardChecker::Impl::range(Access &made, uint64_t address, uint64_t bytes, 
     if (!cell)
       return;
     record.mask = byteMask(from, part);
-    record.laneBase = int8_t(record.async ? 0 : lane + (ahead >> laneShift));
+    record.laneBase = int8_t(laneShift == wholeCells ? lane : lane + (ahead >> laneShift));
     touch(made, *cell, record, address - from);
     address += part;
     ahead += cellBytes;
@@ -299,7 +302,7 @@ void HazardChecker::Impl::check(Access &made, const Record &old, uint32_t overla
 /// Ordered. From the generic to the async proxy that takes a fence; for a read that is then
 /// overwritten, practice relies on the barrier alone.
 void HazardChecker::Impl::checkOrdered(Access &made, const Record &old, uint64_t address) {
-  const bool needsFence = made.record.async && !old.async && (old.write || options.strict);
+  const bool needsFence = made.asyncProxy && !old.async && (old.write || options.strict);
   if (needsFence && !knowsAsync(made, old))
     report(made, old, HazardRule::MissingProxyFence, address);
 }

@@ -32,15 +32,19 @@ bool locate(ExecContext &cx, const Insn &insn, const Operand &address, uint32_t 
         {space, static_cast<MemOrder>(insn.m[kOrder]), static_cast<Scope>(insn.m[kScope]), bytes});
   if (uint64_t base = fastBase<Write>(cx, space, lanes, bytes)) {
     places.contiguous = lanes.contiguous;
-    for (int lane = 0; lane < 32; ++lane)
-      places.v[lane] = reinterpret_cast<std::byte *>(base + lanes.v[lane]);
+    if (lanes.contiguous && insn.m[kWidth]) {
+      places.v[0] = reinterpret_cast<std::byte *>(base + lanes.v[0]);
+      return true;
+    }
+    for (uint64_t lane = 0; lane < 32; ++lane)
+      places.v[lane] = reinterpret_cast<std::byte *>(base + lanes.of(lane, bytes));
     return true;
   }
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     int lane = std::countr_zero(rest);
-    places.v[lane] =
-        Write ? cx.writable(space, lanes.v[lane], bytes, bytes, lane)
-              : const_cast<std::byte *>(cx.readable(space, lanes.v[lane], bytes, bytes, lane));
+    places.v[lane] = Write ? cx.writable(space, lanes.of(uint64_t(lane), bytes), bytes, bytes, lane)
+                           : const_cast<std::byte *>(cx.readable(
+                                 space, lanes.of(uint64_t(lane), bytes), bytes, bytes, lane));
     if (!places.v[lane])
       return false;
   }
@@ -51,16 +55,15 @@ bool locate(ExecContext &cx, const Insn &insn, const Operand &address, uint32_t 
 /// access, a template parameter so that strided loops vectorise.
 template <typename M, typename R, unsigned Count>
 void loadElements(ExecContext &cx, const Operand *d, const Places &places) {
-  if (places.contiguous) {
-    const std::byte *row = places.v[0];
-    for (unsigned e = 0; e < Count; ++e) {
-      R *out = cx.dst<R>(d[e]);
-      for (unsigned lane = 0; lane < 32; ++lane) {
-        M value;
-        std::memcpy(&value, row + (lane * Count + e) * sizeof(M), sizeof(M));
-        out[lane] = static_cast<R>(value);
-      }
-    }
+  if (places.contiguous) { // through local arrays, which alias nothing: the loops vectorise
+    M row[32 * Count];
+    R columns[Count][32];
+    std::memcpy(row, places.v[0], sizeof(row));
+    for (unsigned lane = 0; lane < 32; ++lane)
+      for (unsigned e = 0; e < Count; ++e)
+        columns[e][lane] = static_cast<R>(row[lane * Count + e]);
+    for (unsigned e = 0; e < Count; ++e)
+      std::memcpy(cx.dst<R>(d[e]), columns[e], sizeof(columns[e]));
     return;
   }
   for (unsigned e = 0; e < Count; ++e) {
@@ -76,16 +79,19 @@ void loadElements(ExecContext &cx, const Operand *d, const Places &places) {
 
 template <typename M, typename R, unsigned Count>
 void storeElements(ExecContext &cx, const Operand *s, const Places &places) {
+  if (places.contiguous) {
+    R columns[Count][32];
+    M row[32 * Count];
+    for (unsigned e = 0; e < Count; ++e)
+      std::memcpy(columns[e], cx.src<R>(s[e]), sizeof(columns[e]));
+    for (unsigned lane = 0; lane < 32; ++lane)
+      for (unsigned e = 0; e < Count; ++e)
+        row[lane * Count + e] = static_cast<M>(columns[e][lane]);
+    std::memcpy(places.v[0], row, sizeof(row));
+    return;
+  }
   for (unsigned e = 0; e < Count; ++e) {
     const R *in = cx.src<R>(s[e]);
-    if (places.contiguous) {
-      std::byte *row = places.v[0];
-      for (unsigned lane = 0; lane < 32; ++lane) {
-        M value = static_cast<M>(in[lane]);
-        std::memcpy(row + (lane * Count + e) * sizeof(M), &value, sizeof(M));
-      }
-      continue;
-    }
     for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
       int lane = std::countr_zero(rest);
       M value = static_cast<M>(in[lane]);

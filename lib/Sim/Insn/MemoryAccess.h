@@ -13,40 +13,44 @@ namespace fp4::sim {
 
 /// The active lanes' addresses, their bounds, and the union of their bits.
 struct LaneAddresses {
-  alignas(64) uint64_t v[32];
+  alignas(64) uint64_t v[32]; ///< of the active lanes; only the first when `contiguous` and nobody
+                              ///< observes
   uint64_t low = ~0ull, high = 0, any = 0;
   bool contiguous = false; ///< all 32 lanes, each `bytes` above the one before
 
   LaneAddresses(ExecContext &cx, const Operand &address, uint32_t bytes) {
-    fill(cx, address);
-    if (cx.mask == kAllLanes) {
-      uint64_t difference = 0;
-      for (uint64_t lane = 0; lane < 32; ++lane)
-        difference |= v[lane] ^ (v[0] + lane * bytes);
-      if (difference == 0) {
-        contiguous = true;
-        low = v[0];
-        high = v[31];
-        any = v[0]; // the others are multiples of `bytes` above it
-        return;
-      }
-    }
-    for (uint32_t rest = cx.mask; rest; rest &= rest - 1)
-      include(v[std::countr_zero(rest)]);
+    const auto displacement = static_cast<uint64_t>(address.imm);
+    if (address.width == 4)
+      read(cx, cx.src<uint32_t>(address), displacement, bytes);
+    else
+      read(cx, cx.src<uint64_t>(address), displacement, bytes);
+  }
+
+  uint64_t of(uint64_t lane, uint32_t bytes) const {
+    return contiguous ? v[0] + lane * bytes : v[lane];
   }
 
 private:
-  void fill(ExecContext &cx, const Operand &address) {
-    auto displacement = static_cast<uint64_t>(address.imm);
-    if (address.width == 4) {
-      const uint32_t *base = cx.src<uint32_t>(address);
-      for (int lane = 0; lane < 32; ++lane)
-        v[lane] = uint64_t(base[lane]) + displacement;
-    } else {
-      const uint64_t *base = cx.src<uint64_t>(address);
-      for (int lane = 0; lane < 32; ++lane)
-        v[lane] = base[lane] + displacement;
+  template <typename T>
+  void read(ExecContext &cx, const T *base, uint64_t displacement, uint32_t bytes) {
+    if (cx.mask == kAllLanes) {
+      T difference = 0;
+      for (unsigned lane = 0; lane < 32; ++lane)
+        difference |= base[lane] ^ T(base[0] + T(lane * bytes));
+      contiguous = difference == 0 && base[31] >= base[0];
     }
+    if (contiguous) {
+      low = any = v[0] = uint64_t(base[0]) + displacement; // the others are multiples of `bytes` up
+      high = low + 31ull * bytes;
+      if (!cx.observer)
+        return;
+    }
+    for (unsigned lane = 0; lane < 32; ++lane)
+      v[lane] = uint64_t(base[lane]) + displacement;
+    if (contiguous)
+      return;
+    for (uint32_t rest = cx.mask; rest; rest &= rest - 1)
+      include(v[std::countr_zero(rest)]);
   }
   void include(uint64_t address) {
     low = address < low ? address : low;

@@ -68,6 +68,7 @@ Outcome toShared(ExecContext &cx, const Insn &insn) {
     if (Status ok = checkDestinationBarrier(engine, barrier, to, false); !ok)
       return failHere(cx, std::move(ok.error()), lane);
     Ticket ticket = engine.makeTicket(cx, insn, EngineKind::Bulk, lane);
+    ticket.proxy = Proxy::Generic;
     if (!insn.m[3])
       ticket.sharedWrites.push_back({to, value.bytes});
     ticket.signals.push_back(barrier);
@@ -133,9 +134,10 @@ Outcome bulkZero(ExecContext &cx, const Insn &insn) {
       return Outcome::Error;
     std::memset(to, 0, bytes);
   }
+  const uint32_t bytes = uint32_t(cx.scalar(insn.op[1]));
   if (cx.observer)
-    reportAccess(cx, insn.op[0], AccessKind::Write,
-                 {Space(insn.m[0]), MemOrder::Weak, Scope::None, uint32_t(cx.scalar(insn.op[1]))});
+    reportAccess(cx, LaneAddresses(cx, insn.op[0], bytes), AccessKind::Write,
+                 {Space(insn.m[0]), MemOrder::Weak, Scope::None, bytes});
   return Outcome::Next;
 }
 

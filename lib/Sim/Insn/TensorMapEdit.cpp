@@ -105,7 +105,7 @@ bool replace(TensorMap &map, Field field, unsigned ordinal, uint64_t value) {
 
 void report(ExecContext &cx, const Operand &address, Space space, AccessKind kind) {
   if (cx.observer)
-    reportAccess(cx, address, kind,
+    reportAccess(cx, LaneAddresses(cx, address, TensorMap::encodedBytes), kind,
                  {space, MemOrder::Weak, Scope::None, uint32_t(TensorMap::encodedBytes)});
 }
 
