@@ -245,7 +245,8 @@ def run_library(tools, stem, name, text, target, runs, partial):
         outcome.failures.append(built.stderr)
     else:
         for options in runs:
-            outcome.run([tools / "fp4-run", library, "--device=sim", "--threads=1", "--check=strict", *options])
+            outcome.run([tools / "fp4-run", library, "--device=sim", "--threads=1",
+                         "--check=strict", *options])
         library.unlink()
     outcome.failures = [f"{name}\n{text}{failure}" for failure in outcome.failures]
     return outcome
