@@ -46,7 +46,7 @@ func.func @lanes(%x: tensor<?x4096xbf16>) -> tensor<?x4096xbf16> {
 
 // Down the columns: 16 accesses of 16 bytes on either target, 8 columns of 64 additions.
 // CHECK-LABEL:     ---- columns_hadamard_0
-// CHECK-COUNT-16:  ld.global.v4.b32
+// CHECK-COUNT-16:  ld.global{{(.nc)?}}.v4.b32
 // CHECK-NOT:       ld.global
 // CHECK-COUNT-512: {{(add|sub)}}.rn.f32
 // CHECK-NOT:       {{(add|sub)}}.rn.f32

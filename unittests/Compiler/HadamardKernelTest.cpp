@@ -74,7 +74,7 @@ std::vector<std::byte> transform(const Case &c, const std::vector<float> &values
                    target);
   Buffer x = kernel.upload(numerics::encodeFloats(FloatType::BF16, values));
   Buffer y = kernel.allocate(x.bytes);
-  kernel.launch("f_hadamard_0", c.pieces() > 600 ? 2 : 1, x, y, c.pieces());
+  kernel.launch("f_hadamard_0", static_cast<uint32_t>(c.pieces() + 255) / 256, x, y, c.pieces());
   return kernel.download<std::byte>(y);
 }
 

@@ -87,16 +87,14 @@ Value WholeWarps::isOwn(Value item) {
 
 /// All lanes of a group must hold the blocks of one group: a maximum sees what they repeat.
 Value WholeWarps::clamped(Value item) {
-  if (lanes == 1)
-    return item;
-  Value group = arith::SubIOp::create(b, items, constI32(b, lanes));
-  Value lane = arith::AndIOp::create(b, item, constI32(b, lanes - 1));
-  Value last = arith::AddIOp::create(b, group, lane);
+  Value last = arith::SubIOp::create(b, items, constI32(b, lanes));
+  if (lanes > 1) {
+    Value lane = arith::AndIOp::create(b, item, constI32(b, lanes - 1));
+    last = arith::AddIOp::create(b, last, lane);
+  }
   return arith::SelectOp::create(b, isOwn(item), item, last);
 }
 
 void WholeWarps::ifOwn(Value item, llvm::function_ref<void()> store) {
-  if (lanes == 1)
-    return store();
   emitWhen(b, isOwn(item), store);
 }

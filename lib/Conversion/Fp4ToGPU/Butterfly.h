@@ -52,13 +52,13 @@ private:
 };
 
 /// Keeps warps whole where `lanes` neighbours exchange elements: threads behind the last item
-/// repeat the last items, in groups, and store nothing. For one lane nothing is emitted.
+/// repeat the last items, in groups, and store nothing.
 class WholeWarps {
 public:
   WholeWarps(mlir::ImplicitLocOpBuilder &builder, mlir::Value items, unsigned lanes)
       : b(builder), items(items), lanes(lanes) {}
 
-  /// Where a loop over the items ends.
+  /// Where a loop over the items ends. It needs the following only where there is more than a lane.
   mlir::Value bound();
   /// `item`, or one of the last items instead of those behind.
   mlir::Value clamped(mlir::Value item);

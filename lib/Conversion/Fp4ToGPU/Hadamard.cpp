@@ -160,22 +160,30 @@ public:
                                        op.getDimension(), op.getSize()),
         butterfly(s, b, op.getTransform().options()) {}
 
+  /// One piece per thread. Where lanes exchange elements all threads of the last block take part.
   void emit() {
     Value rows = kernel.hostRows(op.getInput()), hostCount = pieces.count(rows);
     Value input = kernel.input(op.getInput()), result = kernel.output(op.getResult(), rows);
-    Value count = kernel.scalar(hostCount);
+    Value count = kernel.scalar(hostCount), item = kernel.globalThread();
     WholeWarps warps(b, count, pieces.lanes());
-    kernel.forEachItem(warps.bound(), {}, [&](Value item, ValueRange) -> SmallVector<Value> {
-      Accesses accesses = pieces.loadPiece(pieces.pointer(input, warps.clamped(item)));
+    Accesses accesses;
+    auto transform = [&](Value place) {
+      accesses = pieces.loadPiece(pieces.pointer(input, place));
       pieces.forEachStrip(accesses, [&](Lines lines) {
         for (auto &line : lines)
           line = butterfly.transform(line);
         return lines;
       });
-      warps.ifOwn(item, [&] { pieces.storePiece(accesses, pieces.pointer(result, item)); });
-      return {};
+    };
+    if (pieces.lanes() > 1)
+      transform(warps.clamped(item));
+    warps.ifOwn(item, [&] {
+      if (pieces.lanes() == 1)
+        transform(item);
+      pieces.storePiece(accesses, pieces.pointer(result, item));
     });
-    kernel.launchItems(hostCount);
+    Value perCta = constIndex(kernel.host(), kThreads);
+    kernel.launch(arith::CeilDivUIOp::create(kernel.host(), hostCount, perCta));
   }
 
   void emitAmax() {
@@ -188,7 +196,8 @@ public:
     WholeWarps warps(b, count, pieces.lanes());
     SmallVector<Value> found = kernel.forEachItem(
         warps.bound(), none, [&](Value item, ValueRange carried) -> SmallVector<Value> {
-          Accesses accesses = pieces.loadPiece(pieces.pointer(input, warps.clamped(item)));
+          Value place = pieces.lanes() > 1 ? warps.clamped(item) : item;
+          Accesses accesses = pieces.loadPiece(pieces.pointer(input, place));
           SmallVector<Value> words;
           for (auto &access : accesses)
             words.append(access);

@@ -23,13 +23,10 @@ func.func @rows(%x: tensor<?x64xbf16>) -> tensor<?x64xbf16> {
 // four and store nothing; strides 16 and 32 are exchanged with the neighbours at 1 and 2.
 // CHECK-LABEL: gpu.module @lanes_hadamard_0
 // CHECK:       gpu.func @kernel(%{{.*}}, %{{.*}}, %[[COUNT:.*]]: i32)
-// CHECK:         %[[UP:.*]] = arith.addi %[[COUNT]], %c31_i32
-// CHECK:         %[[BOUND:.*]] = arith.andi %[[UP]], %c-32_i32
-// CHECK:         scf.for unsigned %[[ITEM:.*]] = %{{.*}} to %[[BOUND]] step
-// CHECK:           %[[GROUP:.*]] = arith.subi %[[COUNT]], %c4_i32
-// CHECK:           %[[LANE:.*]] = arith.andi %[[ITEM]], %c3_i32
-// CHECK:           %[[LAST:.*]] = arith.addi %[[GROUP]], %[[LANE]]
-// CHECK:           arith.select %{{.*}}, %[[ITEM]], %[[LAST]]
+// CHECK:         %[[GROUP:.*]] = arith.subi %[[COUNT]], %c4_i32
+// CHECK:         %[[LANE:.*]] = arith.andi %[[ITEM:.*]], %c3_i32
+// CHECK:         %[[LAST:.*]] = arith.addi %[[GROUP]], %[[LANE]]
+// CHECK:         arith.select %{{.*}}, %[[ITEM]], %[[LAST]]
 // CHECK-NOT:       arith.negf
 // CHECK:           %[[ONE:.*]] = arith.constant 1 : i32
 // CHECK:           %[[BIT:.*]] = arith.andi %{{.*}}, %[[ONE]]
