@@ -96,9 +96,10 @@ enum class FenceKind : uint8_t {
   Tcgen05After,
   Tcgen05WaitLd,
   Tcgen05WaitSt,
-  Tcgen05LoadUsed, ///< a register of the tcgen05.ld with ticket `groups` was used before its wait
-  BulkCommit,      ///< cp.async.bulk.commit_group
-  BulkWait,        ///< cp.async.bulk.wait_group passed; `groups` may still be pending
+  TicketWaited, ///< the warp knows that ticket `groups` is done: it used a register of a tcgen05.ld
+                ///< before its wait, or waited for a cp.async
+  BulkCommit,   ///< cp.async.bulk.commit_group
+  BulkWait,     ///< cp.async.bulk.wait_group passed; `groups` may still be pending
 };
 
 struct FenceEvent {

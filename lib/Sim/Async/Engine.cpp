@@ -163,7 +163,7 @@ Ticket Engine::makeTicket(ExecContext &cx, const Insn &insn, EngineKind engine, 
 
 void Engine::event(const Ticket &ticket, TicketState state) {
   Observer *observer = owner.launch->observer;
-  if (!observer || ticket.engine == EngineKind::ThreadCopy) // it told them as the warp's own
+  if (!observer)
     return;
   Agent agent = ticket.agent(owner);
   agent.ticket = 0;
@@ -339,7 +339,7 @@ Status Engine::useRegisters(const Warp &warp, const Insn &insn) {
     if (Observer *observer = owner.launch->observer)
       observer->onFence({{uint32_t(owner.index), warp.cta->rank, warp.index, 0},
                          {0, insn.line},
-                         FenceKind::Tcgen05LoadUsed,
+                         FenceKind::TicketWaited,
                          MemOrder::AcqRel,
                          Scope::Cta,
                          Space::Tmem,

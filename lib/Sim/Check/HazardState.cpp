@@ -6,6 +6,8 @@ namespace fp4::sim::check {
 Operation operationOf(std::string_view engine) {
   if (engine == "tma" || engine == "bulk")
     return Operation::Copy;
+  if (engine == "cp.async")
+    return Operation::ThreadCopy;
   if (!engine.starts_with("tcgen05."))
     return Operation::Other;
   engine.remove_prefix(8);
@@ -90,7 +92,7 @@ void ClusterState::collect() {
         mark(ref.slot);
   }
   for (const WarpState &warp : warps)
-    for (const auto *list : {&warp.loads, &warp.stores})
+    for (const auto *list : {&warp.loads, &warp.stores, &warp.copies})
       for (const TicketRef &ref : *list)
         mark(ref.slot);
   freeSlots.clear();
@@ -150,6 +152,11 @@ void ClusterState::fork(const TicketEvent &event) {
       clock->join(pipeline);
     info.clocks.tensor.join(issuer.clocks.generic); // it implies fence::before_thread_sync
   }
+  if (info.operation == Operation::ThreadCopy && event.signals.empty())
+    issuer.copies.push_back(ref);
+  else if (info.operation == Operation::ThreadCopy) // cp.async.mbarrier.arrive
+    for (const TicketRef &copy : issuer.copies)
+      learn(info.clocks, copy, false);
   if (info.operation == Operation::TmemLoad)
     issuer.loads.push_back(ref);
   if (info.operation == Operation::TmemStore)

@@ -22,6 +22,7 @@ constexpr uint32_t rankMask = (1u << rankShift) - 1;
 
 /// Kinds of tickets, as far as rules tell them apart.
 enum class Operation : uint8_t {
+  ThreadCopy,
   Copy,
   Mma,
   TmemCopy,
@@ -57,6 +58,7 @@ struct WarpState {
   VectorClock tensorIn;  ///< tcgen05 operations that its next ones are ordered after
   std::map<uint32_t, Pipeline> pipelines; ///< by lane
   std::vector<TicketRef> loads, stores;   ///< tcgen05.ld and .st since the last wait
+  std::vector<TicketRef> copies;          ///< cp.async that were not waited for
   uint32_t epoch = 1;
   uint32_t asyncCount = 0; ///< tickets issued: epoch of its two counters
   uint32_t laneSync = 0;   ///< sequence of the last event that may have ordered its lanes

@@ -200,10 +200,21 @@ void HazardChecker::Impl::touch(Access &made, Cell &cell, const Record &record, 
     cell.first = record;
     return;
   }
-  if (cell.single() && record.repeats(cell.first) && !(record.mask & ~cell.first.mask)) {
-    cell.first.sequence = record.sequence;
-    cell.first.pc = record.pc;
-    return;
+  // Nobody else was here since: the same access again, or a read of what the lane itself wrote (who
+  // races with that read races with the write).
+  if (cell.single() && record.sameThread(cell.first)) {
+    const bool covered = !(record.mask & ~cell.first.mask);
+    if (covered && record.write == cell.first.write) {
+      cell.first.sequence = record.sequence;
+      cell.first.pc = record.pc;
+      return;
+    }
+    if (covered && cell.first.write)
+      return;
+    if (record.write && !(cell.first.mask & ~record.mask)) {
+      cell.first = record;
+      return;
+    }
   }
   cell.forEach([&](const Record &old) {
     const uint32_t overlap = old.mask & record.mask;

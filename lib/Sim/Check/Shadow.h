@@ -37,12 +37,14 @@ struct Record {
   bool sameAgent(const Record &other) const {
     return slot == other.slot && cluster == other.cluster;
   }
-  /// The same agent in the same epoch, doing the same: one record is enough.
-  bool repeats(const Record &other) const {
-    return sameAgent(other) && epoch == other.epoch && write == other.write &&
-           strength == other.strength && laneBase == other.laneBase &&
-           laneShift == other.laneShift && manyLanes == other.manyLanes;
+  /// The same lanes of one agent in the same epoch.
+  bool sameThread(const Record &other) const {
+    return sameAgent(other) && epoch == other.epoch && strength == other.strength &&
+           laneBase == other.laneBase && laneShift == other.laneShift &&
+           manyLanes == other.manyLanes;
   }
+  /// ... doing the same: one record is enough.
+  bool repeats(const Record &other) const { return sameThread(other) && write == other.write; }
   int laneOf(uint32_t byte) const { return laneBase + int(byte >> laneShift); }
 };
 

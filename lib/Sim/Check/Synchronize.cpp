@@ -262,14 +262,15 @@ void drain(ClusterState &cluster, WarpState &warp, std::vector<TicketRef> &opera
   operations.clear();
 }
 
-void loadUsed(ClusterState &cluster, const FenceEvent &event, WarpState &warp) {
-  const uint32_t slot = cluster.slotOf(event.groups);
-  std::erase_if(warp.loads, [&](const TicketRef &ref) {
-    if (ref.slot != slot && cluster.ticketAt(ref.slot).id != event.groups)
-      return false;
-    cluster.learn(warp.clocks, ref, false);
-    return true;
-  });
+/// One tcgen05.ld or cp.async is done.
+void ticketWaited(ClusterState &cluster, const FenceEvent &event, WarpState &warp) {
+  for (auto *list : {&warp.loads, &warp.copies})
+    std::erase_if(*list, [&](const TicketRef &ref) {
+      if (cluster.ticketAt(ref.slot).id != event.groups)
+        return false;
+      cluster.learn(warp.clocks, ref, false);
+      return true;
+    });
 }
 
 /// What the warp's tcgen05 operations did becomes what others may be ordered after.
@@ -306,8 +307,8 @@ void HazardChecker::Impl::fence(ClusterState &cluster, const FenceEvent &event) 
     return drain(cluster, warp, warp.loads);
   case FenceKind::Tcgen05WaitSt:
     return drain(cluster, warp, warp.stores);
-  case FenceKind::Tcgen05LoadUsed:
-    return loadUsed(cluster, event, warp);
+  case FenceKind::TicketWaited:
+    return ticketWaited(cluster, event, warp);
   default:
     return;
   }

@@ -59,18 +59,17 @@ void addRange(std::vector<SharedRange> &ranges, const LaneCopy &copy) {
     ranges.push_back({copy.shared, copy.bytes});
 }
 
+/// The reads; what the ticket writes its event says.
 void report(ExecContext &cx, const Insn &insn) {
-  if (!cx.observer)
-    return;
-  reportAccess(cx, insn.op[1], AccessKind::Read,
-               {Space::Global, MemOrder::Weak, Scope::None, insn.m[0]});
-  reportAccess(cx, insn.op[0], AccessKind::Write,
-               {Space::SharedCta, MemOrder::Weak, Scope::None, insn.m[0]});
+  if (cx.observer)
+    reportAccess(cx, LaneAddresses(cx, insn.op[1], insn.m[0]), AccessKind::Read,
+                 {Space::Global, MemOrder::Weak, Scope::None, insn.m[0]});
 }
 
 Outcome copyAsync(ExecContext &cx, const Insn &insn) {
   Engine &engine = Engine::of(cx);
   Ticket ticket = engine.makeTicket(cx, insn, EngineKind::ThreadCopy, cx.firstLane());
+  ticket.proxy = Proxy::Generic;
   std::vector<LaneCopy> copies;
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     LaneCopy copy;
@@ -107,7 +106,14 @@ Outcome commitGroup(ExecContext &cx, const Insn &) {
   return Outcome::Next;
 }
 
-/// The tickets in flight of all but the `keep` newest groups, and with `all` of the open one.
+void emitWaited(ExecContext &cx, uint64_t ticket) {
+  if (cx.observer)
+    cx.observer->onFence({cx.agent(), cx.here(), FenceKind::TicketWaited, MemOrder::AcqRel,
+                          Scope::Cta, Space::Generic, cx.mask, ticket});
+}
+
+/// The tickets in flight of all but the `keep` newest groups, and with `all` of the open one. Those
+/// that are done are told to the observer.
 std::vector<uint64_t> pendingCopies(ExecContext &cx, uint64_t keep, bool all) {
   Engine &engine = Engine::of(cx);
   std::vector<uint64_t> waits;
@@ -115,6 +121,8 @@ std::vector<uint64_t> pendingCopies(ExecContext &cx, uint64_t keep, bool all) {
     for (uint64_t id : ids)
       if (!engine.done(id))
         waits.push_back(id);
+      else
+        emitWaited(cx, id);
   };
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     BulkGroups &groups = groupsOf(cx, std::countr_zero(rest));

@@ -40,7 +40,8 @@ bool forEachRow(ExecContext &cx, const Insn &insn, const Operand &address, unsig
   const uint32_t all = cx.mask;
   if (cx.observer) { // the lanes that give addresses
     cx.mask = kSide * count == 32 ? kAllLanes : (1u << (kSide * count)) - 1;
-    reportAccess(cx, address, Write ? AccessKind::Write : AccessKind::Read,
+    reportAccess(cx, LaneAddresses(cx, address, kRowBytes),
+                 Write ? AccessKind::Write : AccessKind::Read,
                  {space, MemOrder::Weak, Scope::None, kRowBytes});
     cx.mask = all;
   }
