@@ -54,6 +54,10 @@ double BenchmarkReport::Entry::ofCopy() const {
   return copy && timing.median > 0 ? copy->median / timing.median : 0;
 }
 
+double BenchmarkReport::Entry::ofTwin() const {
+  return twin && timing.median > 0 ? twin->median / timing.median : 0;
+}
+
 std::string BenchmarkReport::text() const {
   size_t width = 7;
   bool unsettled = false;
@@ -74,6 +78,12 @@ std::string BenchmarkReport::text() const {
       "W", "by", "of the roof");
   for (const Entry &entry : entries)
     text += rowText(*this, entry, width);
+  for (const Entry &entry : entries)
+    if (entry.twin)
+      text +=
+          fmt::format("  {:<{}}  {:>9.2f}  without arithmetic, same loads and stores: {:.1f}% of "
+                      "its rate\n",
+                      entry.name, width, entry.twin->median * 1e3, entry.ofTwin() * 100);
   if (unsettled)
     text += "  * stopped at the limit of samples or time before the error was small\n";
   if (std::string reasons = throttleText(throttled); !reasons.empty())

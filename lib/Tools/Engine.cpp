@@ -142,7 +142,7 @@ private:
   const Function *function_ = nullptr;
   std::vector<std::pair<size_t, std::string>> outputs_;
   BoundArguments arguments_;
-  EntryFunction entry_ = nullptr;
+  EntryFunction entry_ = nullptr, twin_ = nullptr;
   std::unique_ptr<rt::Device> device_;
   std::vector<Tensor> results_;
   RunReport report_;
@@ -164,12 +164,16 @@ Status Run::prepare() {
                      "leave --no-verify out");
   if (!options_.compare.empty() && !options_.benchmark)
     return makeError(ErrorKind::Usage, "--compare expects --benchmark", "add it");
+  if (options_.twin && !options_.benchmark)
+    return makeError(ErrorKind::Usage, "--twin expects --benchmark", "add it");
   if (!options_.compare.empty())
     FP4_ASSIGN(baseline_, readBaseline(options_.compare));
   FP4_ASSIGN(function_, selectFunction(manifest_, options_.function));
   FP4_ASSIGN(outputs_, parseOutputs(*function_, options_));
   FP4_ASSIGN(arguments_, bindArguments(*function_, options_));
   FP4_ASSIGN(entry_, resolver_(function_->symbol));
+  if (options_.twin)
+    FP4_ASSIGN(twin_, options_.twin(function_->symbol));
   report_.compiler = manifest_.compiler;
   report_.function = function_->name;
   report_.notes = arguments_.notes;
@@ -238,8 +242,8 @@ Status Run::time() {
                      "its times are those of this host");
   if (!device_->isHardware())
     return {};
-  FP4_ASSIGN(report_.benchmark,
-             tools::benchmark(*device_, *function_, entry_, arguments_.values, results_));
+  FP4_ASSIGN(report_.benchmark, tools::benchmark(*device_, *function_, entry_, arguments_.values,
+                                                 results_, MeasureOptions{}, twin_));
   if (!options_.compare.empty())
     FP4_ASSIGN(report_.comparisons, compare(*report_.benchmark, report_.device, baseline_));
   return {};

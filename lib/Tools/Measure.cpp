@@ -44,8 +44,14 @@ private:
   bool done();
   void sampleCondition();
   /// Issues what one sample times.
-  Status once() { return timing_.graph ? device_.replay(graph_) : next(); }
+  Status once();
   Status next() { return issue_(set_++ % sets_); }
+  /// Runs that take about kGraphMs, each set equally often.
+  size_t runsOf(double millisecondsPerRun) const {
+    double wanted = std::ceil(kGraphMs / std::max(millisecondsPerRun, 1e-6));
+    size_t runs = size_t(std::clamp(wanted, double(kMinNodes), double(kMaxRunsPerGraph)));
+    return (runs + sets_ - 1) / sets_ * sets_;
+  }
 
   rt::Device &device_;
   size_t sets_;
@@ -64,13 +70,21 @@ Status Measurement::warmUp() {
   summarize(timing_, options_.tolerance);
   const double estimate = timing_.median;
   timing_ = {};
+  if (options_.batches && !options_.graphs)
+    timing_.runsPerSample = runsOf(estimate);
   return options_.graphs && estimate < kGraphBelowMs ? captureGraph(estimate) : Status{};
 }
 
+Status Measurement::once() {
+  if (timing_.graph)
+    return device_.replay(graph_);
+  for (size_t i = 0; i < timing_.runsPerSample; ++i)
+    FP4_TRY(next());
+  return {};
+}
+
 Status Measurement::captureGraph(double millisecondsPerRun) {
-  double wanted = std::ceil(kGraphMs / std::max(millisecondsPerRun, 1e-6));
-  size_t runs = size_t(std::clamp(wanted, double(kMinNodes), double(kMaxRunsPerGraph)));
-  runs = (runs + sets_ - 1) / sets_ * sets_; // each set equally often
+  const size_t runs = runsOf(millisecondsPerRun);
   auto graph = device_.capture([&]() -> Status {
     for (size_t i = 0; i < runs; ++i)
       FP4_TRY(next());

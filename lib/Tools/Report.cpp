@@ -114,6 +114,10 @@ nlohmann::ordered_json toJson(const BenchmarkReport::Entry &entry) {
     object["of_copy"] = entry.ofCopy();
     object["copy"] = toJson(*entry.copy);
   }
+  if (entry.twin) {
+    object["of_twin"] = entry.ofTwin();
+    object["twin"] = toJson(*entry.twin);
+  }
   return object;
 }
 

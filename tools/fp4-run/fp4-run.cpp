@@ -17,6 +17,11 @@ int main(int argc, char **argv) {
   bool list = false;
   tools::RunOptions options;
   app.add_option("library", path, "the library")->required();
+  std::string twin;
+  app.add_option(
+      "--twin", twin,
+      "the library of the same program compiled with fp4-runner --no-arithmetic; --benchmark "
+      "times its kernels beside the library's");
   app.add_flag("--list", list, "print its functions and kernels, run nothing");
   tools::addRunOptions(app, options);
   try {
@@ -32,6 +37,14 @@ int main(int argc, char **argv) {
   if (!engine) {
     std::fputs(format(engine.error()).c_str(), stderr);
     return exitCode(engine.error());
+  }
+  if (!twin.empty()) {
+    auto bare = tools::openLibrary(twin);
+    if (!bare) {
+      std::fputs(format(bare.error()).c_str(), stderr);
+      return exitCode(bare.error());
+    }
+    options.twin = bare->resolver();
   }
   if (list)
     return tools::print(engine->list(), "list");

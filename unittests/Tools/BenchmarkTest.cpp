@@ -169,6 +169,27 @@ TEST(Measure, ShortWorkWithoutGraphsHasEvents) {
   EXPECT_NEAR(timing->median, 0.02, 1e-9);
 }
 
+TEST(Measure, ABatchHasEventsAroundManyRuns) {
+  FakeGpu device;
+  MeasureOptions options;
+  options.graphs = false;
+  options.batches = true;
+  size_t runs = 0;
+  auto timing = measure(
+      device, 7,
+      [&](size_t) -> Status {
+        device.pass(0.02);
+        ++runs;
+        return {};
+      },
+      options);
+  ASSERT_TRUE(timing) << format(timing.error());
+  EXPECT_FALSE(timing->graph);
+  EXPECT_EQ(timing->runsPerSample, 105u); // 2 ms, each set equally often
+  EXPECT_GE(runs, 105 * timing->samples.size());
+  EXPECT_NEAR(timing->median, 0.02, 1e-9);
+}
+
 TEST(Measure, AnEmptyCaptureIsRefused) {
   FakeGpu device;
   auto timing = measure(device, 1, [](size_t) -> Status { return {}; });
@@ -249,6 +270,18 @@ TEST(Benchmark, TimesKernelsAndProgramBesideACopy) {
   EXPECT_EQ(report->entries[1].name, "program");
   EXPECT_THAT(report->text(), HasSubstr("11 operand sets"));
   EXPECT_THAT(report->text(), HasSubstr("cold; results unchanged"));
+}
+
+TEST(Benchmark, ATwinIsTimedBesideItsKernel) {
+  FakeGpu device;
+  HandFunction hand("amax");
+  auto report = benchmark(device, *hand.function, hand.entry, hand.arguments, hand.results, {},
+                          hand.entry);
+  ASSERT_TRUE(report) << format(report.error());
+  ASSERT_TRUE(report->entries[0].twin);
+  EXPECT_NEAR(report->entries[0].ofTwin(), 1, 1e-9);
+  EXPECT_FALSE(report->entries[1].twin); // the program
+  EXPECT_THAT(report->text(), HasSubstr("100.0% of its rate"));
 }
 
 TEST(Benchmark, AResultThatChangesIsAMismatch) {

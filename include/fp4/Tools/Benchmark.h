@@ -47,10 +47,12 @@ struct BenchmarkReport {
     Traffic traffic;
     Timing timing;
     std::optional<Timing> copy; ///< of as many bytes, read and written
+    std::optional<Timing> twin; ///< of the same loads and stores without arithmetic
     double bytesPerSecond() const;
     double flopsPerSecond() const;
-    /// Fraction of the copy's rate; 0 when there is none.
+    /// Fraction of the copy's rate, and of the twin's; 0 when there is none.
     double ofCopy() const;
+    double ofTwin() const;
   };
   /// How close an entry comes to the roof: to that of memory, or to that of products at the clock
   /// of the specification and at the largest that was measured. 0 where it is not known.
@@ -93,10 +95,12 @@ struct Comparison {
 Expected<std::vector<Comparison>> compare(const BenchmarkReport &report, const std::string &device,
                                           const Baseline &baseline);
 
-/// `verified` is what the function returned for `arguments` when it was checked.
+/// `verified` is what the function returned for `arguments` when it was checked. `twin` is the same
+/// function compiled with --no-arithmetic: its kernels are timed beside those of their names.
 Expected<BenchmarkReport> benchmark(rt::Device &device, const Function &function,
                                     void (*entry)(void **), std::span<const Tensor> arguments,
                                     std::span<const Tensor> verified,
-                                    const MeasureOptions &options = {});
+                                    const MeasureOptions &options = {},
+                                    void (*twin)(void **) = nullptr);
 
 } // namespace fp4::tools

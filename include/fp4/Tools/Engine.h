@@ -43,6 +43,7 @@ struct RunOptions {
   bool benchmark = false; ///< time what was verified
   std::string compare;    ///< JSON of an earlier benchmark; empty: none
   unsigned hostThreads = 0;
+  EntryResolver twin; ///< of the same program compiled with --no-arithmetic, to time beside it
 };
 
 struct RunReport {
@@ -88,6 +89,7 @@ public:
   static Expected<Engine> create(std::string_view manifestJson, EntryResolver resolver);
 
   const Manifest &manifest() const { return manifest_; }
+  const EntryResolver &resolver() const { return resolver_; }
 
   /// Runs one function. A result that differs from the reference is not an Error: the report says
   /// so (passed() is false, exit code 1). Outputs are written whether or not it passed.

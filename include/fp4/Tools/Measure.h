@@ -31,6 +31,9 @@ struct MeasureOptions {
   size_t minSamples = 20, maxSamples = 500;
   double maxMilliseconds = 1000; ///< of device time
   bool graphs = true;            ///< false: events around each run, however short
+  /// With `graphs` false: events around as many runs, issued one after the other, as take about
+  /// 2 ms. For work whose graph takes another path than its stream.
+  bool batches = false;
 };
 
 /// Fills everything that follows from the samples. There must be at least one.

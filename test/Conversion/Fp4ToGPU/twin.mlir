@@ -1,0 +1,25 @@
+// RUN: fp4-opt %s -convert-fp4-to-gpu=no-arithmetic | FileCheck %s
+// RUN: fp4-opt %s "-convert-fp4-to-gpu=threads=128 blocks-per-thread=2" | FileCheck %s --check-prefix=TUNED
+// What benchmarks time beside a kernel: all its loads and stores, and every loaded bit in what is stored.
+
+// CHECK-LABEL: gpu.module @f_quantize_0
+// CHECK:         llvm.load {{.*}} -> vector<8xi32>
+// CHECK:         llvm.load {{.*}} -> f32
+// CHECK-NOT:     f8x2
+// CHECK-COUNT-7: arith.xori
+// CHECK-NOT:     arith.xori
+// CHECK:         llvm.store {{.*}} : vector<2xi32>
+// CHECK:         llvm.store {{.*}} : i8
+
+// Two blocks of a thread are as far apart as there are threads, and both are loaded before the first is used.
+// TUNED-LABEL:   gpu.module @f_quantize_0
+// TUNED:         known_block_size = array<i32: 128, 1, 1>
+// TUNED:         arith.constant 128 : i32
+// TUNED-COUNT-2: llvm.load {{.*}} -> vector<8xi32>
+// TUNED:         llvm.load {{.*}} -> f32
+// TUNED-COUNT-2: llvm.store {{.*}} : i8
+func.func @f(%x: tensor<?x4096xbf16>, %a: tensor<f32>) -> (tensor<?x4096xf4E2M1FN>, tensor<?x256xf8E4M3FN>) {
+  %q, %s = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<?x4096xbf16>, tensor<f32>) -> (tensor<?x4096xf4E2M1FN>, tensor<?x256xf8E4M3FN>)
+  return %q, %s : tensor<?x4096xf4E2M1FN>, tensor<?x256xf8E4M3FN>
+}
