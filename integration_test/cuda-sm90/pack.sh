@@ -7,8 +7,16 @@ here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$folder"
 cp "$build"/unittests/fp4-cts "$build"/bin/fp4-run "$here"/{run.sh,compare.py,copy_tiles.ptx} "$folder"
 "$build"/bin/fp4-runner "$here"/programs.mlir --target=sm_90a --emit=so -o "$folder"/programs.so
-"$build"/bin/fp4-runner "$here"/../../benchmarks/streaming.mlir --target=sm_90a --emit=so \
-  -o "$folder"/streaming.so
+streaming=$here/../../benchmarks/streaming.mlir
+"$build"/bin/fp4-runner "$streaming" --target=sm_90a --emit=so -o "$folder"/streaming.so
+"$build"/bin/fp4-runner "$streaming" --target=sm_90a --emit=so --no-arithmetic -o "$folder"/twin.so
+cp "$here"/../../benchmarks/{tune.sh,pytorch.py} "$folder"
+for threads in 128 256 512; do
+  for blocks in 1 2 4; do
+    "$build"/bin/fp4-runner "$streaming" --target=sm_90a --emit=so --stream-threads $threads \
+      --stream-blocks $blocks -o "$folder"/streaming_${threads}_$blocks.so
+  done
+done
 printf '.version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry empty() { ret; }\n' \
   >"$folder"/empty.ptx
 ptxas -arch=sm_90a "$folder"/empty.ptx -o "$folder"/empty.cubin

@@ -121,3 +121,111 @@ func.func @alpha(%a: tensor<f32> {fp4.name = "a"}, %b: tensor<f32> {fp4.name = "
   %r = fp4.matmul_alpha %a, %b : tensor<f32>, tensor<f32> -> tensor<f32>
   return %r : tensor<f32>
 }
+
+// Rows that are no whole blocks, of several alignments; scales in tiles; other recipes; the largest matrix.
+
+func.func @nvfp4_k1000(%x: tensor<?x1000xbf16> {fp4.name = "x"})
+    -> (tensor<?x1000xf4E2M1FN> {fp4.name = "q"}, tensor<?x63xf8E4M3FN> {fp4.name = "s"},
+        tensor<?x1000xbf16> {fp4.name = "y"}) {
+  %a = fp4.amax %x : tensor<?x1000xbf16> -> tensor<f32>
+  %q, %s = fp4.quantize %x amax %a
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<?x1000xbf16>, tensor<f32>) -> (tensor<?x1000xf4E2M1FN>, tensor<?x63xf8E4M3FN>)
+  %y = fp4.dequantize %q scaled %s amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<?x1000xf4E2M1FN>, tensor<?x63xf8E4M3FN>, tensor<f32>) -> tensor<?x1000xbf16>
+  return %q, %s, %y : tensor<?x1000xf4E2M1FN>, tensor<?x63xf8E4M3FN>, tensor<?x1000xbf16>
+}
+
+func.func @nvfp4_k1003(%x: tensor<?x1003xbf16> {fp4.name = "x"})
+    -> (tensor<?x1003xf4E2M1FN> {fp4.name = "q"}, tensor<?x63xf8E4M3FN> {fp4.name = "s"},
+        tensor<?x1003xbf16> {fp4.name = "y"}) {
+  %a = fp4.amax %x : tensor<?x1003xbf16> -> tensor<f32>
+  %q, %s = fp4.quantize %x amax %a
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<?x1003xbf16>, tensor<f32>) -> (tensor<?x1003xf4E2M1FN>, tensor<?x63xf8E4M3FN>)
+  %y = fp4.dequantize %q scaled %s amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<?x1003xf4E2M1FN>, tensor<?x63xf8E4M3FN>, tensor<f32>) -> tensor<?x1003xbf16>
+  return %q, %s, %y : tensor<?x1003xf4E2M1FN>, tensor<?x63xf8E4M3FN>, tensor<?x1003xbf16>
+}
+
+func.func @nvfp4_k1001_f32(%x: tensor<?x1001xf32> {fp4.name = "x"})
+    -> (tensor<?x1001xf4E2M1FN> {fp4.name = "q"}, tensor<?x63xf8E4M3FN> {fp4.name = "s"},
+        tensor<?x1001xf32> {fp4.name = "y"}) {
+  %a = fp4.amax %x : tensor<?x1001xf32> -> tensor<f32>
+  %q, %s = fp4.quantize %x amax %a
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<?x1001xf32>, tensor<f32>) -> (tensor<?x1001xf4E2M1FN>, tensor<?x63xf8E4M3FN>)
+  %y = fp4.dequantize %q scaled %s amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<?x1001xf4E2M1FN>, tensor<?x63xf8E4M3FN>, tensor<f32>) -> tensor<?x1001xf32>
+  return %q, %s, %y : tensor<?x1001xf4E2M1FN>, tensor<?x63xf8E4M3FN>, tensor<?x1001xf32>
+}
+
+func.func @nvfp4_tiled_k1000(%x: tensor<?x1000xbf16> {fp4.name = "x"})
+    -> (tensor<?x1000xf4E2M1FN> {fp4.name = "q"}, tensor<?x63xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> {fp4.name = "s"}) {
+  %a = fp4.amax %x : tensor<?x1000xbf16> -> tensor<f32>
+  %q, %s = fp4.quantize %x amax %a
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<?x1000xbf16>, tensor<f32>) -> (tensor<?x1000xf4E2M1FN>, tensor<?x63xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+  return %q, %s : tensor<?x1000xf4E2M1FN>, tensor<?x63xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+}
+
+func.func @mxfp4_tiled(%x: tensor<?x1056xbf16> {fp4.name = "x"})
+    -> (tensor<?x1056xf4E2M1FN> {fp4.name = "q"}, tensor<?x33xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>> {fp4.name = "s"}) {
+  %q, %s = fp4.quantize %x
+      {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_rceil>}
+      : (tensor<?x1056xbf16>) -> (tensor<?x1056xf4E2M1FN>, tensor<?x33xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
+  return %q, %s : tensor<?x1056xf4E2M1FN>, tensor<?x33xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+}
+
+func.func @torchao(%x: tensor<?x1024xbf16> {fp4.name = "x"})
+    -> (tensor<?x1024xf4E2M1FN> {fp4.name = "q"}, tensor<?x64xf8E4M3FN> {fp4.name = "s"},
+        tensor<?x1024xbf16> {fp4.name = "y"}) {
+  %a = fp4.amax %x : tensor<?x1024xbf16> -> tensor<f32>
+  %q, %s = fp4.quantize %x amax %a
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<torchao>}
+      : (tensor<?x1024xbf16>, tensor<f32>) -> (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN>)
+  %y = fp4.dequantize %q scaled %s amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<torchao>}
+      : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN>, tensor<f32>) -> tensor<?x1024xbf16>
+  return %q, %s, %y : tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN>, tensor<?x1024xbf16>
+}
+
+func.func @cutlass(%x: tensor<?x1024xbf16> {fp4.name = "x"})
+    -> (tensor<?x1024xf4E2M1FN> {fp4.name = "q"}, tensor<?x64xf8E4M3FN> {fp4.name = "s"},
+        tensor<?x1024xbf16> {fp4.name = "y"}) {
+  %a = fp4.amax %x : tensor<?x1024xbf16> -> tensor<f32>
+  %q, %s = fp4.quantize %x amax %a
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<cutlass>}
+      : (tensor<?x1024xbf16>, tensor<f32>) -> (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN>)
+  %y = fp4.dequantize %q scaled %s amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<cutlass>}
+      : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN>, tensor<f32>) -> tensor<?x1024xbf16>
+  return %q, %s, %y : tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN>, tensor<?x1024xbf16>
+}
+
+func.func @four_over_six(%x: tensor<?x1024xbf16> {fp4.name = "x"})
+    -> (tensor<?x1024xf4E2M1FN> {fp4.name = "q"}, tensor<?x64xf8E4M3FN> {fp4.name = "s"},
+        tensor<?x1024xbf16> {fp4.name = "y"}) {
+  %a = fp4.amax %x : tensor<?x1024xbf16> -> tensor<f32>
+  %q, %s = fp4.quantize %x amax %a
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<four_over_six>}
+      : (tensor<?x1024xbf16>, tensor<f32>) -> (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN>)
+  %y = fp4.dequantize %q scaled %s amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<four_over_six>}
+      : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN>, tensor<f32>) -> tensor<?x1024xbf16>
+  return %q, %s, %y : tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN>, tensor<?x1024xbf16>
+}
+
+func.func @nvfp4_8192(%x: tensor<?x8192xbf16> {fp4.name = "x"})
+    -> (tensor<?x8192xf4E2M1FN> {fp4.name = "q"}, tensor<?x512xf8E4M3FN> {fp4.name = "s"}) {
+  %a = fp4.amax %x : tensor<?x8192xbf16> -> tensor<f32>
+  %q, %s = fp4.quantize %x amax %a
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<?x8192xbf16>, tensor<f32>) -> (tensor<?x8192xf4E2M1FN>, tensor<?x512xf8E4M3FN>)
+  return %q, %s : tensor<?x8192xf4E2M1FN>, tensor<?x512xf8E4M3FN>
+}
+
+func.func @mxfp4_8192(%x: tensor<?x8192xbf16> {fp4.name = "x"})
+    -> (tensor<?x8192xf4E2M1FN> {fp4.name = "q"}, tensor<?x256xf8E8M0FNU> {fp4.name = "s"}) {
+  %q, %s = fp4.quantize %x
+      {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>}
+      : (tensor<?x8192xbf16>) -> (tensor<?x8192xf4E2M1FN>, tensor<?x256xf8E8M0FNU>)
+  return %q, %s : tensor<?x8192xf4E2M1FN>, tensor<?x256xf8E8M0FNU>
+}

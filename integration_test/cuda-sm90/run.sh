@@ -30,6 +30,17 @@ for function in nvfp4_bf16 nvfp4_f16 nvfp4_f32 nvfp4_2_13 mxfp4_floor mxfp4_ceil
     done
   done
 done
+for function in nvfp4_k1000 nvfp4_k1003 nvfp4_k1001_f32 nvfp4_tiled_k1000 mxfp4_tiled torchao cutlass \
+  four_over_six; do
+  for rows in 1 127 128 300 2049; do
+    for dist in gaussian bf16 adversarial zeros; do
+      program $function --shape $rows --dist $dist --seed $rows
+    done
+  done
+done
+for function in nvfp4_8192 mxfp4_8192; do
+  for dist in gaussian bf16; do program $function --shape 8192 --dist $dist; done
+done
 for function in nvfp4_bf16 nvfp4_2_13 mxfp4_floor mxfp4_ceil mxfp4_even mxfp4_rceil; do
   program $function --input x=all_bf16.npy
 done

@@ -137,6 +137,21 @@ const Row kConvert[] = {
     {"max_f16x2", "max.f16x2 %x, %a, %b; max.NaN.f16x2 %y, %a, %b;"},
 };
 
+/// What the row-wise kernels rest on (lib/Conversion/KernelArithmetic/E2M1Steps.h), NaN included.
+const Row kStreaming[] = {
+    {"cvt_rz_halves", "cvt.rz.f16x2.f32 %x, %fa, %fb; cvt.rz.bf16x2.f32 %y, %fa, %fb;"},
+    {"min_xorsign_f16x2", "min.xorsign.abs.f16x2 %x, %a, %b; mov.b32 %y, 0x0e000e00; "
+                          "min.xorsign.abs.f16x2 %y, %c, %y;"},
+    {"max_xorsign_f16x2",
+     "max.xorsign.abs.f16x2 %x, %a, %b; max.NaN.xorsign.abs.f16x2 %y, %a, %b;"},
+    {"max_nan_xorsign_bf16x2",
+     "max.NaN.xorsign.abs.bf16x2 %x, %a, %b; max.NaN.xorsign.abs.bf16x2 %y, %c, %d;"},
+    {"e2m1_steps", "fma.rn.f32 %fx, %fa, 0f333A2E8C, %fa; mul.rz.f32 %fa, %fx, 0f387FFFFF; "
+                   "fma.rn.f32 %fx, %fb, 0f333A2E8C, %fb; mul.rz.f32 %fb, %fx, 0f387FFFFF; "
+                   "cvt.rz.f16x2.f32 %x, %fb, %fa; mov.b32 %y, 0x0e000e00; "
+                   "min.xorsign.abs.f16x2 %y, %x, %y;"},
+};
+
 const Row kWarp[] = {
     {"shfl_bfly",
      "shfl.sync.bfly.b32 %x, %a, 5, 31, 0xffffffff; shfl.sync.idx.b32 %y, %b, 3, 31, 0xffffffff;"},
@@ -225,7 +240,8 @@ TEST_P(CtsArith, ImagesAreWritten) {
     shape.grid = {kThreads / 128, 1, 1};
     shape.block = {128, 1, 1};
     EXPECT_TRUE(runKernel(ptxModule(kernelText(row)), "row", shape, params)) << row.name;
-    saveImage(std::string("arith_") + row.name, out.read());
+    bool isStreaming = GetParam().second.data() == kStreaming;
+    saveImage(std::string(isStreaming ? "streaming_" : "arith_") + row.name, out.read());
   }
 }
 
@@ -233,6 +249,7 @@ INSTANTIATE_TEST_SUITE_P(, CtsArith,
                          testing::Values(std::pair{"integer", std::span<const Row>(kInteger)},
                                          std::pair{"float", std::span<const Row>(kFloat)},
                                          std::pair{"convert", std::span<const Row>(kConvert)},
+                                         std::pair{"streaming", std::span<const Row>(kStreaming)},
                                          std::pair{"warp", std::span<const Row>(kWarp)}),
                          [](const auto &info) { return std::string(info.param.first); });
 
