@@ -198,6 +198,22 @@ Expected<QuantizedSide> makeSide(const Recipe &recipe, const RecipeProgram &prog
   return out;
 }
 
+/// The options of group number `group`.
+QuantizeOptions optionsOfGroup(QuantizeOptions options, size_t group) {
+  for (auto *side : {&options.rowwise, &options.columnwise})
+    if (*side && !(*side)->groupAmax.empty())
+      (*side)->amax = (*side)->groupAmax[group];
+  return options;
+}
+
+Status checkGroups(std::span<const uint64_t> groupRows, const QuantizeOptions &options) {
+  for (const auto *side : {&options.rowwise, &options.columnwise})
+    if (*side && !(*side)->groupAmax.empty() && (*side)->groupAmax.size() != groupRows.size())
+      return usage("an amax per group must be " + std::to_string(groupRows.size()) +
+                   " numbers, but got " + std::to_string((*side)->groupAmax.size()));
+  return {};
+}
+
 /// Groups of 16 before a matrix, in each orientation.
 struct FirstGroups {
   uint64_t rowwise = 0, columnwise = 0;
@@ -248,12 +264,14 @@ Expected<std::vector<QuantizedPair>> quantizeGroups(const Recipe &recipe,
     return usage("values must have " + std::to_string(rows * columns) + " elements for " +
                  std::to_string(groupRows.size()) + " groups, but got " +
                  std::to_string(values.size()));
+  FP4_TRY(checkGroups(groupRows, options));
   const RecipeProgram program = makeProgram(recipe);
   std::vector<QuantizedPair> groups;
   FirstGroups first;
   for (uint64_t r : groupRows) {
     const auto part = values.first(r * columns);
-    auto pair = quantizeFrom(recipe, program, part, r, columns, options, first);
+    auto pair = quantizeFrom(recipe, program, part, r, columns,
+                             optionsOfGroup(options, groups.size()), first);
     if (!pair)
       return tl::unexpected(pair.error());
     groups.push_back(std::move(*pair));

@@ -35,6 +35,8 @@ std::vector<Shape> quantizedShapes(const ProgramOp &op, const Shape &input) {
 /// operand's.
 std::vector<Shape> resultShapes(const ProgramOp &op, std::span<const Type> operands) {
   const Shape first = operands.empty() ? Shape{} : operands[0].shape;
+  if (op.op == "fp4.amax" || op.op == "fp4.hadamard_amax") // one number per group
+    return std::vector<Shape>(op.resultTypes.size(), Shape(1));
   if (op.op == "fp4.quantize" && first.size() == 2)
     return quantizedShapes(op, first);
   if (op.op == "fp4.blockscaled_matmul" && operands.size() > 2 && first.size() == 2 &&

@@ -65,6 +65,32 @@ Expected<std::optional<HadamardOptions>> hadamardOfSide(const Step &step, const 
   return std::optional(options);
 }
 
+/// Rows of a matrix that belong together.
+struct RowRange {
+  uint64_t begin = 0, rows = 0;
+};
+
+/// The groups of attribute "groups", "130,0,62"; one of all `rows` where it is absent.
+Expected<std::vector<RowRange>> groupsOf(const Step &step, uint64_t rows) {
+  const std::string text = step.attributeOr("groups", "");
+  if (text.empty())
+    return std::vector<RowRange>{{0, rows}};
+  std::vector<RowRange> groups;
+  uint64_t begin = 0;
+  for (const char *at = text.data(), *last = at + text.size(); at <= last;) {
+    uint64_t count = 0;
+    const auto [end, error] = std::from_chars(at, last, count);
+    if (error != std::errc() || (end != last && *end != ',') || count > rows - begin)
+      return step.wrong(fmt::format("expects groups of {} rows, but got '{}'", rows, text));
+    groups.push_back({begin, count});
+    begin += count;
+    at = end + 1;
+  }
+  if (begin != rows)
+    return step.wrong(fmt::format("expects groups of {} rows, but got '{}'", rows, text));
+  return groups;
+}
+
 std::vector<float> transposed(std::span<const float> values, uint64_t rows, uint64_t columns) {
   std::vector<float> out(values.size());
   for (uint64_t r = 0; r < rows; ++r)
@@ -78,8 +104,18 @@ std::vector<float> transposed(std::span<const float> values, uint64_t rows, uint
 Status runAmax(Step &step) {
   FP4_TRY(step.expect(1, 1));
   FP4_GET(policy, nanPolicy(step));
-  const float amax = numerics::amax(floats(*step.operands[0]), policy);
-  return step.defineFloats(0, {&amax, 1});
+  const std::vector<float> values = floats(*step.operands[0]);
+  if (!step.op.attributes.contains("groups")) {
+    const float amax = numerics::amax(values, policy);
+    return step.defineFloats(0, {&amax, 1});
+  }
+  FP4_GET(shape, step.matrix(0));
+  FP4_GET(groups, groupsOf(step, shape.first));
+  std::vector<float> amaxes;
+  for (auto [begin, rows] : groups)
+    amaxes.push_back(numerics::amax(
+        std::span(values).subspan(begin * shape.second, rows * shape.second), policy));
+  return step.defineFloats(0, amaxes);
 }
 
 Status runHadamard(Step &step) {
@@ -104,10 +140,18 @@ Status runHadamardAmax(Step &step) {
   FP4_GET(options, hadamardOptions(step));
   FP4_GET(policy, nanPolicy(step));
   FP4_GET(dimension, step.integer("dimension", 1));
-  FP4_GET(amax, numerics::hadamardAmax(floats(*step.operands[0]), shape.first, shape.second,
-                                       dimension == 0, options, policy));
-  FP4_TRY(step.defineFloats(0, {&amax.before, 1}));
-  return step.defineFloats(1, {&amax.after, 1});
+  FP4_GET(groups, groupsOf(step, shape.first));
+  const std::vector<float> values = floats(*step.operands[0]);
+  std::vector<float> before, after;
+  for (auto [begin, rows] : groups) {
+    FP4_GET(amax, numerics::hadamardAmax(
+                      std::span(values).subspan(begin * shape.second, rows * shape.second), rows,
+                      shape.second, dimension == 0, options, policy));
+    before.push_back(amax.before);
+    after.push_back(amax.after);
+  }
+  FP4_TRY(step.defineFloats(0, before));
+  return step.defineFloats(1, after);
 }
 
 //===----------------------------------------------------------------------===//
@@ -126,11 +170,10 @@ Expected<numerics::Recipe> recipeOf(const Step &step, const char *otherwise = nu
 /// The operands of fp4.quantize, in the order of its definition.
 enum QuantizeOperand { kInput, kAmax, kColumnwiseAmax, kRng };
 
-Expected<std::optional<float>> amaxOperand(const Step &step, QuantizeOperand which) {
+/// The numbers of an amax operand: one, one per group, or none.
+Expected<std::vector<float>> amaxOperand(const Step &step, QuantizeOperand which) {
   FP4_GET(tensor, step.optional(which));
-  if (!tensor)
-    return std::optional<float>();
-  return std::optional(scalarOf(*tensor));
+  return tensor ? floats(*tensor) : std::vector<float>();
 }
 
 Expected<std::optional<numerics::StochasticRounding>> rounding(const Step &step) {
@@ -159,18 +202,76 @@ Expected<numerics::QuantizeOptions> quantizeOptions(const Step &step) {
   FP4_GET(stochastic, rounding(step));
   FP4_GET(hadamard, hadamardOfSide(step, "hadamard"));
   FP4_GET(columnwiseHadamard, hadamardOfSide(step, "columnwise_hadamard"));
+  const auto side = [&](const auto &transform, const std::vector<float> &amaxes) {
+    numerics::SideOptions options{.hadamard = transform, .stochastic = stochastic};
+    if (step.op.attributes.contains("groups"))
+      options.groupAmax = amaxes;
+    else if (!amaxes.empty())
+      options.amax = amaxes[0];
+    return options;
+  };
   numerics::QuantizeOptions options;
   options.rowwise.reset();
   options.squareBlocks = step.attributeOr("block", "") == "16,16";
   if (outputs == "rowwise" || outputs == "both")
-    options.rowwise = {.hadamard = hadamard, .amax = amax, .stochastic = stochastic};
+    options.rowwise = side(hadamard, amax);
   if (outputs == "columnwise" || outputs == "both")
-    options.columnwise = {.hadamard = columnwiseHadamard,
-                          .amax = columnwiseAmax ? columnwiseAmax : amax,
-                          .stochastic = stochastic};
+    options.columnwise = side(columnwiseHadamard, columnwiseAmax.empty() ? amax : columnwiseAmax);
   if (!options.rowwise && !options.columnwise)
     return step.wrong(fmt::format("has the unknown outputs '{}'", outputs));
   return options;
+}
+
+/// The columnwise matrices of all groups, row-major bytes, as one.
+std::vector<uint8_t> sideBySide(const std::vector<numerics::QuantizedPair> &groups,
+                                std::vector<uint8_t> numerics::QuantizedSide::*bytes) {
+  std::vector<uint8_t> whole;
+  const uint64_t rows = groups.front().columnwise->rows;
+  for (uint64_t row = 0; row < rows; ++row)
+    for (const numerics::QuantizedPair &pair : groups) {
+      const std::vector<uint8_t> &part = (*pair.columnwise).*bytes;
+      const uint64_t pitch = part.size() / rows;
+      whole.insert(whole.end(), part.begin() + row * pitch, part.begin() + (row + 1) * pitch);
+    }
+  return whole;
+}
+
+/// One output of all groups: row-major bytes stacked or, columnwise, side by side; tiled scales one
+/// after the other.
+Status defineGroups(Step &step, size_t first, const std::vector<numerics::QuantizedPair> &groups,
+                    bool columnwise) {
+  std::vector<uint8_t> data, scales;
+  const bool tiled = step.types[first + 1].layout == Layout::Tiled128x4;
+  for (const numerics::QuantizedPair &pair : groups) {
+    const numerics::QuantizedSide &side = columnwise ? *pair.columnwise : *pair.rowwise;
+    FP4_GET(laidOut, numerics::layOutScales(side.scales, side.rows, side.blocks,
+                                            tiled ? numerics::ScaleLayout::Tiled128x4
+                                                  : numerics::ScaleLayout::Linear));
+    data.insert(data.end(), side.data.begin(), side.data.end());
+    scales.insert(scales.end(), laidOut.begin(), laidOut.end());
+  }
+  if (columnwise)
+    data = sideBySide(groups, &numerics::QuantizedSide::data);
+  if (columnwise && !tiled)
+    scales = sideBySide(groups, &numerics::QuantizedSide::scales);
+  FP4_TRY(step.define(first, data));
+  return step.define(first + 1, scales);
+}
+
+Status runGroups(Step &step, const numerics::Recipe &recipe,
+                 const numerics::QuantizeOptions &options) {
+  FP4_GET(shape, step.matrix(0));
+  FP4_GET(ranges, groupsOf(step, shape.first));
+  std::vector<uint64_t> rows;
+  for (const RowRange &range : ranges)
+    rows.push_back(range.rows);
+  FP4_GET(groups, numerics::quantizeGroups(recipe, floats(*step.operands[0]), rows, shape.second,
+                                           options));
+  if (options.rowwise)
+    FP4_TRY(defineGroups(step, 0, groups, false));
+  if (options.columnwise)
+    FP4_TRY(defineGroups(step, options.rowwise ? 2 : 0, groups, true));
+  return {};
 }
 
 /// Data and scales of one output as results `first` and `first` + 1.
@@ -190,6 +291,8 @@ Status runQuantize(Step &step) {
   FP4_GET(recipe, recipeOf(step));
   FP4_GET(shape, step.matrix(0));
   FP4_GET(options, quantizeOptions(step));
+  if (step.op.attributes.contains("groups"))
+    return runGroups(step, recipe, options);
   FP4_GET(pair, numerics::quantizeMatrix(recipe, floats(*step.operands[0]), shape.first,
                                          shape.second, options));
   size_t next = 0;

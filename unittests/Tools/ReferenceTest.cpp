@@ -11,6 +11,7 @@
 #include "fp4/Numerics/Quantize.h"
 #include "fp4/Numerics/QuantizeMatrix.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -244,6 +245,56 @@ TEST(Family, ManifestsThatMakeNoSenseAreErrors) {
   op.function.program[0].resultTypes[1].shape = {kRows, 6};
   EXPECT_EQ(op.error(), "manifest: operation 'fp4.quantize' has a result of type 48x6xf8E4M3FN, "
                         "which holds 288 bytes, but 240 were computed");
+}
+
+//===--- Groups ----------------------------------------------------------===//
+
+/// Every group is the quantization of its rows, in its place of the whole.
+TEST(Family, GroupsAreQuantizedByThemselves) {
+  const std::vector<uint64_t> rows = {32, 0, 16};
+  OneOp amax("fp4.amax", {{{3}, ElementType::F32, Layout::Linear}}, {{"groups", "32,0,16"}});
+  const Tensor amaxes = amax.run()[0].value;
+  EXPECT_EQ(amaxes.as<float>()[1], 0.f);
+  const int64_t blocks = kColumns / 16;
+  OneOp op("fp4.quantize",
+           {codes(kRows, kColumns), scales(2 * 2 * 128, 4, Layout::Tiled128x4),
+            codes(kColumns, kRows), scales(kColumns, kRows / 16)},
+           nvfp4("four_over_six", {{"outputs", "both"},
+                                   {"groups", "32,0,16"},
+                                   {"operand_segments", "1,1,0,0"}}));
+  op.operand(amaxes);
+  const std::vector<ReferenceValue> got = op.run();
+  numerics::QuantizeOptions options;
+  options.columnwise = numerics::SideOptions{};
+  const std::vector<float> values = op.values();
+  std::vector<uint8_t> data, tiles;
+  uint64_t first = 0;
+  for (uint64_t count : rows) {
+    const auto part = std::span(values).subspan(first * kColumns, count * kColumns);
+    const auto pair = *numerics::quantizeMatrix(*numerics::lookupRecipe("four_over_six"), part,
+                                                count, kColumns, options);
+    data.insert(data.end(), pair.rowwise->data.begin(), pair.rowwise->data.end());
+    const auto tiled = *numerics::swizzleScales(pair.rowwise->scales, count, blocks);
+    tiles.insert(tiles.end(), tiled.begin(), tiled.end());
+    for (uint64_t k = 0; k < kColumns; ++k) {
+      const std::vector<uint8_t> whole = bytes(got[2]), wholeScales = bytes(got[3]);
+      EXPECT_TRUE(std::equal(whole.begin() + k * kRows / 2 + first / 2,
+                             whole.begin() + k * kRows / 2 + (first + count) / 2,
+                             pair.columnwise->data.begin() + k * count / 2));
+      for (uint64_t b = 0; b < count / 16; ++b)
+        EXPECT_EQ(wholeScales[k * (kRows / 16) + first / 16 + b],
+                  pair.columnwise->scales[k * (count / 16) + b]);
+    }
+    first += count;
+  }
+  EXPECT_THAT(bytes(got[0]), ElementsAreArray(data));
+  EXPECT_THAT(bytes(got[1]), ElementsAreArray(tiles));
+  for (const char *bad : {"32,17", "32", "32,,16", "many"}) {
+    op.function.program[0].attributes["groups"] = bad;
+    EXPECT_EQ(op.error(), fmt::format("manifest: operation 'fp4.quantize' expects groups of 48 "
+                                      "rows, but got '{}'",
+                                      bad));
+  }
 }
 
 //===--- Shards ----------------------------------------------------------===//

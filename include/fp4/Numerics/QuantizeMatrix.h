@@ -33,9 +33,10 @@ namespace fp4::numerics {
 
 /// How one output is made.
 struct SideOptions {
-  std::optional<HadamardOptions> hadamard;      ///< along the blocks, before amax; else none
-  std::optional<float> amax;                    ///< nvfp4: replaces that of the values
-  std::optional<StochasticRounding> stochastic; ///< else to nearest even
+  std::optional<HadamardOptions> hadamard = {};      ///< along the blocks, before amax; else none
+  std::optional<float> amax = {};                    ///< nvfp4: replaces that of the values
+  std::optional<StochasticRounding> stochastic = {}; ///< else to nearest even
+  std::vector<float> groupAmax = {}; ///< quantizeGroups, nvfp4: that of each group; or none
 };
 
 struct QuantizeOptions {
@@ -69,8 +70,8 @@ Expected<QuantizedPair> quantizeMatrix(const Recipe &recipe, std::span<const flo
                                        uint64_t rows, uint64_t columns,
                                        const QuantizeOptions &options = {});
 
-/// One matrix per group, `groupRows` rows each, stacked in `values`. Amaxes are per group unless
-/// given. Stochastic rounding (PhiloxMapping::Element) counts groups of 16 through all matrices.
+/// One matrix per group, `groupRows` rows each, stacked in `values`. Amaxes are per group, of its
+/// values unless given in `groupAmax`. Stochastic rounding (PhiloxMapping::Element) counts groups of 16 through all matrices.
 Expected<std::vector<QuantizedPair>> quantizeGroups(const Recipe &recipe,
                                                     std::span<const float> values,
                                                     std::span<const uint64_t> groupRows,

@@ -63,6 +63,11 @@ LogicalResult checkSizes(Operation *op) {
 }
 
 LogicalResult lower(Operation *operation, fp4::LoweringContext &context) {
+  if (operation->hasAttr("groups")) {
+    InFlightDiagnostic diag = operation->emitOpError("has no kernel for groups yet");
+    diag.attachNote() << "take the groups as tensors of their own";
+    return diag;
+  }
   return TypeSwitch<Operation *, LogicalResult>(operation)
       .Case([&](arith::ConstantOp op) { return fp4::lowerConstant(op, context); })
       .Case([&](fp4::AmaxOp op) { return fp4::lowerAmax(op, context); })
@@ -93,12 +98,13 @@ void splitOrientations(fp4::QuantizeOp op) {
       b, op.getLoc(), TypeRange{op.getData().getType(), op.getScales().getType()}, op.getInput(),
       op.getAmax(), Value(), op.getRng(), op.getFormat(), op.getRecipe(), op.getRounding(),
       fp4::Outputs::Rowwise, op.getBlockAttr(), op.getHadamardAttr(), fp4::HadamardAttr(),
-      op.getPhilox());
+      op.getPhilox(), op.getGroupsAttr());
   auto columnwise = fp4::QuantizeOp::create(
       b, op.getLoc(), op.getTransposed().getTypes(), op.getInput(),
       op.getColumnwiseAmax() ? op.getColumnwiseAmax() : op.getAmax(), Value(), op.getRng(),
       op.getFormat(), op.getRecipe(), op.getRounding(), fp4::Outputs::Columnwise,
-      op.getBlockAttr(), fp4::HadamardAttr(), op.getColumnwiseHadamardAttr(), op.getPhilox());
+      op.getBlockAttr(), fp4::HadamardAttr(), op.getColumnwiseHadamardAttr(), op.getPhilox(),
+      op.getGroupsAttr());
   SmallVector<Value> results(rowwise.getResults());
   llvm::append_range(results, columnwise.getResults());
   op.replaceAllUsesWith(results);

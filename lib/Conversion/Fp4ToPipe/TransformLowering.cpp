@@ -37,6 +37,8 @@ LogicalResult fp4::checkTransform(QuantizeOp op, const hw::TargetModel &target) 
     return noKernel(op, "format nvfp4", stringifyFormat(op.getFormat()));
   if (op.hasSquareBlocks())
     return noKernel(op, "blocks of one row", "block [16, 16]");
+  if (op.getGroups())
+    return noKernel(op, "one matrix", "groups");
   if (int64_t size = op.getColumnwiseHadamard()->getSize(); size != TransformShape::kBlock)
     return noKernel(op, "size 16", Twine(size));
   auto type = cast<RankedTensorType>(op.getInput().getType());

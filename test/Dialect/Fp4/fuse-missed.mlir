@@ -185,3 +185,35 @@ func.func @row_major(%x: tensor<32x32xbf16>, %a: tensor<f32>) -> (tensor<32x2xf8
   %t = fp4.swizzle_scales %s : tensor<32x2xf8E4M3FN> -> tensor<32x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   return %s, %t : tensor<32x2xf8E4M3FN>, tensor<32x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 }
+
+// -----
+
+// A group that ends within a run.
+func.func @cut(%x: tensor<64x32xbf16>) -> tensor<2xf32> {
+  // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] hadamard+quantize | Category:fp4-fuse | Reason="a group ends within a run of elements that are transformed together"
+  %y = fp4.hadamard %x {dimension = 0 : i64, size = 32 : i64} : tensor<64x32xbf16> -> tensor<64x32xbf16>
+  %ay = fp4.amax %y {groups = array<i64: 48, 16>} : tensor<64x32xbf16> -> tensor<2xf32>
+  return %ay : tensor<2xf32>
+}
+
+// -----
+
+func.func @groups(%x: tensor<32x32xbf16>, %a: tensor<2xf32>, %b: tensor<f32>) {
+  // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] rowwise+columnwise | Category:fp4-fuse | Reason="the rowwise and the columnwise quantizer differ in their groups"
+  %q:2 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, groups = array<i64: 16, 16>}
+      : (tensor<32x32xbf16>, tensor<2xf32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  %t:2 = fp4.quantize %x amax %b {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, outputs = #fp4.outputs<columnwise>}
+      : (tensor<32x32xbf16>, tensor<f32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  return
+}
+
+// -----
+
+// The tiles of all rows are not the tiles of each group.
+func.func @tiles(%x: tensor<32x32xbf16>, %a: tensor<2xf32>) -> tensor<32x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> {
+  %q, %s = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, groups = array<i64: 16, 16>}
+      : (tensor<32x32xbf16>, tensor<2xf32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] quantize+swizzle_scales | Category:fp4-fuse | Reason="the quantizer would write the scales of each group into tiles of their own"
+  %t = fp4.swizzle_scales %s : tensor<32x2xf8E4M3FN> -> tensor<32x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+  return %t : tensor<32x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+}

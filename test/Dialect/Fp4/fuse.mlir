@@ -176,3 +176,23 @@ func.func @swizzle(%x: tensor<?x64xbf16>) -> (tensor<?x64xf4E2M1FN>, tensor<?x2x
   %t = fp4.swizzle_scales %s : tensor<?x2xf8E8M0FNU> -> tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
   return %q, %t : tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
 }
+
+// -----
+
+// The tokens of two experts. The transform of a group does not cross its edge.
+// CHECK-LABEL: func @experts
+// CHECK-NEXT:    %[[AX:.*]], %[[AY:.*]] = fp4.hadamard_amax %{{.*}} {dimension = 0 : i64, groups = array<i64: 32, 48>}
+// CHECK-NEXT:    fp4.quantize %{{.*}} amax %[[AX]] columnwise_amax %[[AY]] {columnwise_hadamard = #fp4.hadamard<size = 16, sign_mask = 0xD7E8>, {{.*}}groups = array<i64: 32, 48>, outputs = #fp4.outputs<both>
+// CHECK-NEXT:    return
+func.func @experts(%x: tensor<80x64xbf16>)
+    -> (tensor<80x64xf4E2M1FN>, tensor<80x4xf8E4M3FN>, tensor<64x80xf4E2M1FN>, tensor<64x5xf8E4M3FN>) {
+  %ax = fp4.amax %x {groups = array<i64: 32, 48>} : tensor<80x64xbf16> -> tensor<2xf32>
+  %q, %s = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, groups = array<i64: 32, 48>}
+      : (tensor<80x64xbf16>, tensor<2xf32>) -> (tensor<80x64xf4E2M1FN>, tensor<80x4xf8E4M3FN>)
+  %y = fp4.hadamard %x {dimension = 0 : i64} : tensor<80x64xbf16> -> tensor<80x64xbf16>
+  %ay = fp4.amax %y {groups = array<i64: 32, 48>} : tensor<80x64xbf16> -> tensor<2xf32>
+  %qt, %st = fp4.quantize %y amax %ay
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, groups = array<i64: 32, 48>, outputs = #fp4.outputs<columnwise>}
+      : (tensor<80x64xbf16>, tensor<2xf32>) -> (tensor<64x80xf4E2M1FN>, tensor<64x5xf8E4M3FN>)
+  return %q, %s, %qt, %st : tensor<80x64xf4E2M1FN>, tensor<80x4xf8E4M3FN>, tensor<64x80xf4E2M1FN>, tensor<64x5xf8E4M3FN>
+}

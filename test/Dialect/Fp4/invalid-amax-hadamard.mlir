@@ -197,3 +197,46 @@ func.func @hadamard_amax_results(%x: tensor<16x96xbf16>) {
   %1:2 = fp4.hadamard_amax %x : tensor<16x96xbf16> -> tensor<f32>, tensor<2xf32>
   return
 }
+
+// -----
+
+// amax (C3)
+func.func @amax_groups_result(%x: tensor<48x16xbf16>) {
+  %0 = fp4.amax %x {groups = array<i64: 32, 16>} : tensor<48x16xbf16> -> tensor<2xf32>
+  // expected-error @+1 {{result 'amax' must be 'tensor<2xf32>', but got 'tensor<f32>'}}
+  %1 = fp4.amax %x {groups = array<i64: 32, 16>} : tensor<48x16xbf16> -> tensor<f32>
+  return
+}
+
+// -----
+
+// amax (C4)
+func.func @amax_groups(%x: tensor<48x16xbf16>) {
+  %0 = fp4.amax %x {groups = array<i64: 0, 48>} : tensor<48x16xbf16> -> tensor<2xf32>
+  // expected-error @+1 {{attribute 'groups' must be at least one number of rows, none negative, but got [-1, 49]}}
+  %1 = fp4.amax %x {groups = array<i64: -1, 49>} : tensor<48x16xbf16> -> tensor<2xf32>
+  return
+}
+
+// -----
+
+// amax (C4)
+func.func @amax_groups_rows(%ok: tensor<48x16xbf16>, %bad: tensor<?x16xbf16>) {
+  %0 = fp4.amax %ok {groups = array<i64: 48>} : tensor<48x16xbf16> -> tensor<1xf32>
+  // expected-error @+2 {{attribute 'groups' must add up to the rows of 'input', but got [48]}}
+  // expected-note @+1 {{'input' is 'tensor<?x16xbf16>'; it holds the groups one after the other}}
+  %1 = fp4.amax %bad {groups = array<i64: 48>} : tensor<?x16xbf16> -> tensor<1xf32>
+  return
+}
+
+// -----
+
+// hadamard_amax (C8)
+func.func @hadamard_amax_groups(%x: tensor<64x16xbf16>) {
+  // Along the columns a transform stays within a row.
+  %0:2 = fp4.hadamard_amax %x {groups = array<i64: 24, 40>} : tensor<64x16xbf16> -> tensor<2xf32>, tensor<2xf32>
+  // expected-error @+2 {{attribute 'groups' must be multiples of 16, but got [24, 40]}}
+  // expected-note @+1 {{the transform of a group does not cross its edge; pad the groups with zeros}}
+  %1:2 = fp4.hadamard_amax %x {dimension = 0 : i64, groups = array<i64: 24, 40>} : tensor<64x16xbf16> -> tensor<2xf32>, tensor<2xf32>
+  return
+}

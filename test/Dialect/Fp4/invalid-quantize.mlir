@@ -226,7 +226,7 @@ func.func @quantize_scale_layout(%x: tensor<32x32xbf16>, %ax: tensor<f32>) {
       {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
       : (tensor<32x32xbf16>, tensor<f32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
   // Tiled scales keep their logical shape: padding is a matter of the layout.
-  // expected-error @+1 {{result 'scales' must be 'tensor<32x2xf8E4M3FN>', but got 'tensor<128x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>'}}
+  // expected-error @+1 {{result 'scales' must be 'tensor<32x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>', but got 'tensor<128x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>'}}
   %1:2 = fp4.quantize %x amax %ax
       {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
       : (tensor<32x32xbf16>, tensor<f32>) -> (tensor<32x32xf4E2M1FN>, tensor<128x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
@@ -343,7 +343,7 @@ func.func @quantize_philox(%x: tensor<32x32xbf16>, %ax: tensor<f32>, %rng: tenso
   %0:2 = fp4.quantize %x amax %ax rng %rng
       {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, rounding = #fp4.rounding<stochastic>, philox = #fp4.philox<transformer_engine>}
       : (tensor<32x32xbf16>, tensor<f32>, tensor<2xi64>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
-  // expected-error @+2 {{attribute 'philox' must be element unless rounding is stochastic and blocks are nvfp4's 1 x 16, but got transformer_engine}}
+  // expected-error @+2 {{attribute 'philox' must be element unless rounding is stochastic and blocks are nvfp4's 1 x 16 of one matrix, but got transformer_engine}}
   // expected-note @+1 {{TransformerEngine defines its mapping for that kernel only}}
   %1:2 = fp4.quantize %x amax %ax
       {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, philox = #fp4.philox<transformer_engine>}
@@ -358,10 +358,113 @@ func.func @quantize_philox_square(%x: tensor<32x32xbf16>, %ax: tensor<f32>, %rng
   %0:2 = fp4.quantize %x amax %ax rng %rng
       {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, rounding = #fp4.rounding<stochastic>, block = array<i64: 16, 16>}
       : (tensor<32x32xbf16>, tensor<f32>, tensor<2xi64>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
-  // expected-error @+2 {{attribute 'philox' must be element unless rounding is stochastic and blocks are nvfp4's 1 x 16, but got transformer_engine}}
+  // expected-error @+2 {{attribute 'philox' must be element unless rounding is stochastic and blocks are nvfp4's 1 x 16 of one matrix, but got transformer_engine}}
   // expected-note @+1 {{TransformerEngine defines its mapping for that kernel only}}
   %1:2 = fp4.quantize %x amax %ax rng %rng
       {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, rounding = #fp4.rounding<stochastic>, block = array<i64: 16, 16>, philox = #fp4.philox<transformer_engine>}
       : (tensor<32x32xbf16>, tensor<f32>, tensor<2xi64>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  return
+}
+
+// -----
+
+// quantize (C5)
+func.func @quantize_group_amax(%x: tensor<48x32xbf16>, %ok: tensor<2xf32>, %bad: tensor<f32>) {
+  %0:2 = fp4.quantize %x amax %ok {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, groups = array<i64: 32, 16>}
+      : (tensor<48x32xbf16>, tensor<2xf32>) -> (tensor<48x32xf4E2M1FN>, tensor<48x2xf8E4M3FN>)
+  // expected-error @+1 {{operand 'amax' must be 'tensor<2xf32>', but got 'tensor<f32>'}}
+  %1:2 = fp4.quantize %x amax %bad {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, groups = array<i64: 32, 16>}
+      : (tensor<48x32xbf16>, tensor<f32>) -> (tensor<48x32xf4E2M1FN>, tensor<48x2xf8E4M3FN>)
+  return
+}
+
+// -----
+
+// quantize (C8)
+func.func @quantize_group_tiles(%x: tensor<192x512xbf16>, %ax: tensor<3xf32>) {
+  %0:2 = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, groups = array<i64: 130, 0, 62>}
+      : (tensor<192x512xbf16>, tensor<3xf32>) -> (tensor<192x512xf4E2M1FN>, tensor<3072x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+  // Three row tiles of eight, not two: the second group starts with a tile of its own.
+  // expected-error @+1 {{result 'scales' must be 'tensor<3072x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>', but got 'tensor<192x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>'}}
+  %1:2 = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, groups = array<i64: 130, 0, 62>}
+      : (tensor<192x512xbf16>, tensor<3xf32>) -> (tensor<192x512xf4E2M1FN>, tensor<192x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+  return
+}
+
+// -----
+
+// quantize (C8)
+func.func @quantize_group_tiles_columnwise(%x: tensor<96x40xbf16>, %ax: tensor<2xf32>) {
+  %0:2 = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, groups = array<i64: 80, 16>, outputs = #fp4.outputs<columnwise>}
+      : (tensor<96x40xbf16>, tensor<2xf32>) -> (tensor<40x96xf4E2M1FN>, tensor<384x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+  // expected-error @+1 {{result 'scales' must be 'tensor<384x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>', but got 'tensor<256x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>'}}
+  %1:2 = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, groups = array<i64: 80, 16>, outputs = #fp4.outputs<columnwise>}
+      : (tensor<96x40xbf16>, tensor<2xf32>) -> (tensor<40x96xf4E2M1FN>, tensor<256x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+  return
+}
+
+// -----
+
+// quantize (C9)
+func.func @quantize_group_columnwise_amax(%x: tensor<32x32xbf16>, %ax: tensor<2xf32>, %bad: tensor<f32>) {
+  %0:4 = fp4.quantize %x amax %ax columnwise_amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, groups = array<i64: 16, 16>, outputs = #fp4.outputs<both>}
+      : (tensor<32x32xbf16>, tensor<2xf32>, tensor<2xf32>)
+      -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>, tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  // expected-error @+1 {{operand 'columnwise_amax' must be 'tensor<2xf32>', but got 'tensor<f32>'}}
+  %1:4 = fp4.quantize %x amax %ax columnwise_amax %bad {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, groups = array<i64: 16, 16>, outputs = #fp4.outputs<both>}
+      : (tensor<32x32xbf16>, tensor<2xf32>, tensor<f32>)
+      -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>, tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  return
+}
+
+// -----
+
+// quantize (C11)
+func.func @quantize_group_hadamard(%x: tensor<64x32xbf16>, %ax: tensor<2xf32>) {
+  %0:2 = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, groups = array<i64: 48, 16>, outputs = #fp4.outputs<columnwise>, columnwise_hadamard = #fp4.hadamard<size = 16>}
+      : (tensor<64x32xbf16>, tensor<2xf32>) -> (tensor<32x64xf4E2M1FN>, tensor<32x4xf8E4M3FN>)
+  // expected-error @+2 {{attribute 'groups' must be multiples of 32, but got [48, 16]}}
+  // expected-note @+1 {{the transform of a group does not cross its edge; pad the groups with zeros}}
+  %1:2 = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, groups = array<i64: 48, 16>, outputs = #fp4.outputs<columnwise>, columnwise_hadamard = #fp4.hadamard<size = 32>}
+      : (tensor<64x32xbf16>, tensor<2xf32>) -> (tensor<32x64xf4E2M1FN>, tensor<32x4xf8E4M3FN>)
+  return
+}
+
+// -----
+
+// quantize (C13)
+func.func @quantize_group_philox(%x: tensor<32x32xbf16>, %ax: tensor<2xf32>, %rng: tensor<2xi64>) {
+  %0:2 = fp4.quantize %x amax %ax rng %rng {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, groups = array<i64: 16, 16>, rounding = #fp4.rounding<stochastic>}
+      : (tensor<32x32xbf16>, tensor<2xf32>, tensor<2xi64>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  // expected-error @+2 {{attribute 'philox' must be element unless rounding is stochastic and blocks are nvfp4's 1 x 16 of one matrix}}
+  // expected-note @+1 {{TransformerEngine defines its mapping for that kernel only}}
+  %1:2 = fp4.quantize %x amax %ax rng %rng {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, groups = array<i64: 16, 16>, rounding = #fp4.rounding<stochastic>, philox = #fp4.philox<transformer_engine>}
+      : (tensor<32x32xbf16>, tensor<2xf32>, tensor<2xi64>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  return
+}
+
+// -----
+
+// quantize (C14)
+func.func @quantize_group_rows(%x: tensor<32x32xbf16>) {
+  %0:2 = fp4.quantize %x {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>, groups = array<i64: 31, 0, 1>}
+      : (tensor<32x32xbf16>) -> (tensor<32x32xf4E2M1FN>, tensor<32x1xf8E8M0FNU>)
+  // expected-error @+2 {{attribute 'groups' must add up to the rows of 'input', but got [31, 2]}}
+  // expected-note @+1 {{'input' is 'tensor<32x32xbf16>'; it holds the groups one after the other}}
+  %1:2 = fp4.quantize %x {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>, groups = array<i64: 31, 2>}
+      : (tensor<32x32xbf16>) -> (tensor<32x32xf4E2M1FN>, tensor<32x1xf8E8M0FNU>)
+  return
+}
+
+// -----
+
+// quantize (C14)
+func.func @quantize_group_blocks(%x: tensor<32x32xbf16>, %ax: tensor<2xf32>) {
+  %0:2 = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, groups = array<i64: 24, 8>}
+      : (tensor<32x32xbf16>, tensor<2xf32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  // expected-error @+2 {{attribute 'groups' must be multiples of 16, but got [24, 8]}}
+  // expected-note @+1 {{blocks do not cross the edge of a group; pad the groups with zeros}}
+  %1:2 = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, groups = array<i64: 24, 8>, block = array<i64: 16, 16>}
+      : (tensor<32x32xbf16>, tensor<2xf32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
   return
 }

@@ -155,3 +155,26 @@ func.func @gather(%s0: tensor<100x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %
       : tensor<2048x64xf4E2M1FN> -> tensor<512x256xf4E2M1FN>
   return
 }
+
+// The tokens of three experts, both orientations, transformed.
+// CHECK-LABEL: func @groups
+func.func @groups(%tokens: tensor<192x512xbf16>) {
+  // CHECK: fp4.amax %{{.*}} {groups = array<i64: 130, 0, 62>} : tensor<192x512xbf16> -> tensor<3xf32>
+  %ag = fp4.amax %tokens {groups = array<i64: 130, 0, 62>} : tensor<192x512xbf16> -> tensor<3xf32>
+  // CHECK: fp4.quantize %{{.*}} amax %{{.*}} {format = #fp4.format<nvfp4>, groups = array<i64: 130, 0, 62>, recipe = #fp4.recipe<transformer_engine>}
+  %qg, %sg = fp4.quantize %tokens amax %ag
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
+       groups = array<i64: 130, 0, 62>}
+      : (tensor<192x512xbf16>, tensor<3xf32>)
+      -> (tensor<192x512xf4E2M1FN>, tensor<3072x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+  // CHECK: fp4.hadamard_amax %{{.*}} {dimension = 0 : i64, groups = array<i64: 128, 64>}
+  %ax, %ay = fp4.hadamard_amax %tokens {dimension = 0 : i64, groups = array<i64: 128, 64>}
+      : tensor<192x512xbf16> -> tensor<2xf32>, tensor<2xf32>
+  // CHECK: fp4.quantize {{.*}} -> (tensor<192x512xf4E2M1FN>, tensor<192x32xf8E4M3FN>, tensor<512x192xf4E2M1FN>, tensor<1536x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+  %0:4 = fp4.quantize %tokens amax %ax columnwise_amax %ay
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, groups = array<i64: 128, 64>,
+       outputs = #fp4.outputs<both>, columnwise_hadamard = #fp4.hadamard<size = 16>}
+      : (tensor<192x512xbf16>, tensor<2xf32>, tensor<2xf32>)
+      -> (tensor<192x512xf4E2M1FN>, tensor<192x32xf8E4M3FN>, tensor<512x192xf4E2M1FN>, tensor<1536x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+  return
+}

@@ -273,8 +273,10 @@ LogicalResult fp4::inferResultTypes(Operation *op, ValueRange operands,
                                         op->getAttrDictionary(), op->getPropertiesStorage(),
                                         op->getRegions(), types)))
     return failure();
-  if (isa<QuantizeOp>(op)) // its scales are in the layout that their type says
-    for (auto [type, value] : llvm::zip_equal(types, op->getResults()))
-      type = withScaleLayout(cast<RankedTensorType>(type), scaleLayout(rankedType(value)));
+  if (auto quantize = dyn_cast<QuantizeOp>(op)) // its scales are in the layout their type says
+    for (auto [index, type] : llvm::enumerate(types))
+      if (scaleLayout(rankedType(op->getResult(index))))
+        type = quantize.getTiledType(cast<RankedTensorType>(type),
+                                     index >= 2 || !quantize.hasRowwise());
   return success();
 }

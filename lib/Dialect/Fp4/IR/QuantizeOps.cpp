@@ -8,22 +8,19 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace fp4;
 using namespace fp4::verify;
 
-static RankedTensorType scalarType(MLIRContext *context) {
-  return RankedTensorType::get({}, Float32Type::get(context));
-}
-
 //===----------------------------------------------------------------------===//
 // amax
 //===----------------------------------------------------------------------===//
 
-LogicalResult AmaxOp::inferReturnTypes(MLIRContext *context, std::optional<Location>, Adaptor,
-                                       SmallVectorImpl<Type> &types) {
-  types.push_back(scalarType(context));
+LogicalResult AmaxOp::inferReturnTypes(MLIRContext *context, std::optional<Location>,
+                                       Adaptor adaptor, SmallVectorImpl<Type> &types) {
+  types.push_back(amaxType(context, adaptor.getGroups()));
   return success();
 }
 
@@ -35,15 +32,17 @@ LogicalResult AmaxOp::verify() {
     return failure();
   if (failed(verifyMatrix(input))) // amax (C2)
     return failure();
-  return verifyScalar(result(*this, "amax", getAmax())); // amax (C3)
+  if (failed(verifyGroups(input, getGroups()))) // amax (C4)
+    return failure();
+  return verifyAmaxType(result(*this, "amax", getAmax()), getGroups()); // amax (C3)
 }
 
 //===----------------------------------------------------------------------===//
 // hadamard, hadamard_amax
 //===----------------------------------------------------------------------===//
 
-/// The transform along `dimension` of `input` meets whole groups only.
-static LogicalResult verifyGroups(const Checked &input, int64_t dimension, int64_t size) {
+/// The transform along `dimension` of `input` meets whole runs of `size` elements only.
+static LogicalResult verifyRuns(const Checked &input, int64_t dimension, int64_t size) {
   return verifyMultiple(input, dimension, size,
                         "groups do not cross the edge; pad the dimension with zeros");
 }
@@ -61,7 +60,7 @@ template <typename OpT> static LogicalResult verifyTransform(OpT op) {
   if (op.getDimension() > 1) // hadamard (C4), hadamard_amax (C4)
     return op.emitOpError("attribute 'dimension' must be 0 or 1, but got ")
            << static_cast<int64_t>(op.getDimension());
-  return verifyGroups(input, op.getDimension(), op.getSize()); // hadamard (C5), hadamard_amax (C5)
+  return verifyRuns(input, op.getDimension(), op.getSize()); // hadamard (C5), hadamard_amax (C5)
 }
 
 LogicalResult HadamardOp::inferReturnTypes(MLIRContext *, std::optional<Location>, Adaptor adaptor,
@@ -80,8 +79,8 @@ LogicalResult HadamardOp::verify() {
 }
 
 LogicalResult HadamardAmaxOp::inferReturnTypes(MLIRContext *context, std::optional<Location>,
-                                               Adaptor, SmallVectorImpl<Type> &types) {
-  types.assign(2, scalarType(context));
+                                               Adaptor adaptor, SmallVectorImpl<Type> &types) {
+  types.assign(2, amaxType(context, adaptor.getGroups()));
   return success();
 }
 
@@ -90,9 +89,14 @@ bool HadamardAmaxOp::isCompatibleReturnTypes(TypeRange, TypeRange) { return true
 LogicalResult HadamardAmaxOp::verify() {
   if (failed(verifyTransform(*this)))
     return failure();
-  if (failed(verifyScalar(result(*this, "before", getBefore())))) // hadamard_amax (C7)
+  if (failed(verifyGroups(operand(*this, "input", getInput()), getGroups(), // hadamard_amax (C8)
+                          getDimension() == 0 ? getSize() : 1,
+                          "the transform of a group does not cross its edge")))
     return failure();
-  return verifyScalar(result(*this, "after", getAfter())); // hadamard_amax (C7)
+  for (auto [name, value] : {std::pair("before", Value(getBefore())), {"after", getAfter()}})
+    if (failed(verifyAmaxType(result(*this, name, value), getGroups()))) // hadamard_amax (C7)
+      return failure();
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -115,10 +119,11 @@ static LogicalResult verifyRecipe(Operation *op, const numerics::Recipe &recipe,
 }
 
 /// An amax goes with a tensor scale and only with it.
-static LogicalResult verifyAmax(Operation *op, Value amax, const numerics::Recipe &recipe) {
+static LogicalResult verifyAmax(Operation *op, Value amax, const numerics::Recipe &recipe,
+                                std::optional<ArrayRef<int64_t>> groups = {}) {
   bool expected = numerics::hasTensorScale(recipe);
   if (expected == static_cast<bool>(amax))
-    return amax ? verifyScalar(operand(op, "amax", amax)) : success();
+    return amax ? verifyAmaxType(operand(op, "amax", amax), groups) : success();
   bool nvfp4 = recipe.format == numerics::BlockFormat::NVFP4;
   std::string what = nvfp4 && !expected ? "recipe " + std::string(recipe.name)
                                         : "format " + std::string(stringify(recipe.format));
@@ -186,6 +191,19 @@ Value QuantizeOp::getColumnwiseScales() {
   return hasRowwise() ? Value(getTransposed()[1]) : Value(getScales());
 }
 
+RankedTensorType QuantizeOp::getTiledType(RankedTensorType scales, bool columnwise) {
+  if (std::optional<ArrayRef<int64_t>> groups = getGroups()) {
+    int64_t tiles = 0;
+    for (int64_t extent : *groups) {
+      int64_t rows = columnwise ? scales.getDimSize(0) : extent;
+      int64_t blocks = columnwise ? extent / getBlockSize() : scales.getDimSize(1);
+      tiles += llvm::divideCeil(rows, 128) * llvm::divideCeil(blocks, 4);
+    }
+    scales = scales.clone({128 * tiles, 4});
+  }
+  return withScaleLayout(scales, ScaleLayout::Tiled128x4);
+}
+
 /// quantize (C6): random numbers where they are needed, and for recipes that can use them.
 static LogicalResult verifyRounding(QuantizeOp op, const numerics::Recipe &recipe) {
   bool stochastic = op.getRounding() == Rounding::Stochastic;
@@ -207,10 +225,12 @@ static LogicalResult verifyRounding(QuantizeOp op, const numerics::Recipe &recip
     diag.attachNote() << "the recipe chooses scales by their rounding error";
     return diag;
   }
-  bool blockwise = stochastic && op.getFormat() == Format::NVFP4 && !op.hasSquareBlocks();
+  bool blockwise = stochastic && op.getFormat() == Format::NVFP4 && !op.hasSquareBlocks() &&
+                   !op.getGroups();
   if (op.getPhilox() == Philox::TransformerEngine && !blockwise) { // quantize (C13)
     auto diag = op.emitOpError("attribute 'philox' must be element unless rounding is stochastic "
-                               "and blocks are nvfp4's 1 x 16, but got transformer_engine");
+                               "and blocks are nvfp4's 1 x 16 of one matrix, but got "
+                               "transformer_engine");
     diag.attachNote() << "TransformerEngine defines its mapping for that kernel only";
     return diag;
   }
@@ -244,7 +264,7 @@ static LogicalResult verifyColumnwiseAmax(QuantizeOp op) {
   if (!op.getColumnwiseAmax())
     return success();
   if (op.getOutputs() == Outputs::Both && op.getAmax())
-    return verifyScalar(operand(op, "columnwise_amax", op.getColumnwiseAmax()));
+    return verifyAmaxType(operand(op, "columnwise_amax", op.getColumnwiseAmax()), op.getGroups());
   auto diag = op.emitOpError("expects operand 'columnwise_amax' only beside 'amax' and for outputs "
                              "both, but got outputs ")
               << stringifyOutputs(op.getOutputs());
@@ -263,7 +283,17 @@ static LogicalResult verifySideTransform(QuantizeOp op, const Checked &input, St
            << name << "' for outputs " << stringifyOutputs(op.getOutputs()) << ", but got one";
   if (!input.type.getElementType().isBF16())
     return input.must("have elements of type bf16, which '" + name + "' transforms");
-  return verifyGroups(input, along, transform->getSize());
+  if (along == 0 && failed(verifyGroups(input, op.getGroups(), transform->getSize(),
+                                        "the transform of a group does not cross its edge")))
+    return failure();
+  return verifyRuns(input, along, transform->getSize());
+}
+
+/// quantize (C14): whole blocks of each group where blocks cross rows.
+static LogicalResult verifyQuantizeGroups(QuantizeOp op, const Checked &input) {
+  bool crossesRows = op.hasColumnwise() || op.hasSquareBlocks();
+  return verifyGroups(input, op.getGroups(), crossesRows ? op.getBlockSize() : 1,
+                      "blocks do not cross the edge of a group");
 }
 
 /// quantize (C8): one pair of data and scales per orientation, shaped after the input.
@@ -281,9 +311,9 @@ static LogicalResult verifyQuantizeResults(QuantizeOp op) {
   for (auto [index, type] : llvm::enumerate(expected)) {
     auto plain = cast<RankedTensorType>(type);
     Checked got = result(op, names[index], op->getResult(index));
-    if (index % 2 == 1 && got.type == withScaleLayout(plain, ScaleLayout::Tiled128x4))
-      continue;
-    if (failed(verifyType(got, plain)))
+    bool isTiled = index % 2 == 1 && scaleLayout(got.type) == ScaleLayout::Tiled128x4;
+    bool columnwise = index >= 2 || !op.hasRowwise();
+    if (failed(verifyType(got, isTiled ? op.getTiledType(plain, columnwise) : plain)))
       return failure();
   }
   return success();
@@ -304,9 +334,11 @@ LogicalResult QuantizeOp::verify() {
     return failure();
   if (failed(verifyRounding(*this, recipe)))
     return failure();
-  if (failed(verifyAmax(*this, getAmax(), recipe))) // quantize (C5)
+  if (failed(verifyBlock(*this)) || failed(verifyQuantizeGroups(*this, input)))
     return failure();
-  if (failed(verifyBlock(*this)) || failed(verifyColumnwiseAmax(*this)))
+  if (failed(verifyAmax(*this, getAmax(), recipe, getGroups()))) // quantize (C5)
+    return failure();
+  if (failed(verifyColumnwiseAmax(*this)))
     return failure();
   if (failed(verifySideTransform(*this, input, "hadamard", getHadamard(), hasRowwise(), 1)) ||
       failed(verifySideTransform(*this, input, "columnwise_hadamard", getColumnwiseHadamard(),

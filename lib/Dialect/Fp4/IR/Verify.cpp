@@ -114,6 +114,41 @@ LogicalResult verify::verifyTiled(const Checked &scales) {
   return diag;
 }
 
+LogicalResult verify::verifyGroups(const Checked &input, std::optional<ArrayRef<int64_t>> groups,
+                                   int64_t multiple, const Twine &why) {
+  if (!groups)
+    return success();
+  auto must = [&](const Twine &condition) {
+    return input.op->emitOpError("attribute 'groups' must ")
+           << condition << ", but got [" << *groups << "]";
+  };
+  if (groups->empty() || llvm::any_of(*groups, [](int64_t rows) { return rows < 0; }))
+    return must("be at least one number of rows, none negative");
+  if (input.type.isDynamicDim(0) || llvm::sum_of(*groups) != input.type.getDimSize(0)) {
+    auto diag = must("add up to the rows of 'input'");
+    diag.attachNote() << "'input' is " << input.type << "; it holds the groups one after the other";
+    return diag;
+  }
+  if (llvm::all_of(*groups, [&](int64_t rows) { return rows % multiple == 0; }))
+    return success();
+  auto diag = must("be multiples of " + Twine(multiple));
+  diag.attachNote() << why << "; pad the groups with zeros";
+  return diag;
+}
+
+RankedTensorType verify::amaxType(MLIRContext *context, std::optional<ArrayRef<int64_t>> groups) {
+  SmallVector<int64_t> shape;
+  if (groups)
+    shape.push_back(groups->size());
+  return RankedTensorType::get(shape, Float32Type::get(context));
+}
+
+LogicalResult verify::verifyAmaxType(const Checked &value,
+                                     std::optional<ArrayRef<int64_t>> groups) {
+  return groups ? verifyType(value, amaxType(value.type.getContext(), groups))
+                : verifyScalar(value);
+}
+
 RankedTensorType verify::rankedType(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 static int64_t dimOr(RankedTensorType type, unsigned dimension) {

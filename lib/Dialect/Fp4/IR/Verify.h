@@ -43,6 +43,16 @@ mlir::LogicalResult verifyBlockMultiple(const Checked &value, int64_t dimension,
 /// have no remainder.
 mlir::LogicalResult verifyBlockAxis(const Checked &value, int64_t dimension, Format format);
 
+/// `groups`, where there are any, are the rows of matrices stacked in `input`: at least one, none
+/// negative, all together the rows there are, and each a multiple of `multiple` for `why`.
+mlir::LogicalResult verifyGroups(const Checked &input, std::optional<llvm::ArrayRef<int64_t>> groups,
+                                 int64_t multiple = 1, const llvm::Twine &why = "");
+/// What an amax is: tensor<f32>, or one number per group.
+mlir::RankedTensorType amaxType(mlir::MLIRContext *context,
+                                std::optional<llvm::ArrayRef<int64_t>> groups);
+mlir::LogicalResult verifyAmaxType(const Checked &value,
+                                   std::optional<llvm::ArrayRef<int64_t>> groups);
+
 mlir::RankedTensorType rankedType(mlir::Value value);
 /// The row-major scales of a matrix of type `data`, blocks along dimension 1.
 mlir::RankedTensorType scalesOf(mlir::RankedTensorType data, Format format);

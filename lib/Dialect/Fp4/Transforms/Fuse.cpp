@@ -53,10 +53,19 @@ std::string nameOf(Operation *op) { return ("'" + op->getName().getStringRef() +
 constexpr StringLiteral kHadamardAmax = "hadamard+amax";
 constexpr StringLiteral kHadamardQuantize = "hadamard+quantize";
 
+/// Whether the transform, along the rows, of each group by itself is that of the whole.
+bool cutsTransform(HadamardOp transform, std::optional<ArrayRef<int64_t>> groups) {
+  return groups && transform.getDimension() == 0 && llvm::any_of(*groups, [&](int64_t rows) {
+           return rows % static_cast<int64_t>(transform.getSize()) != 0;
+         });
+}
+
+constexpr StringLiteral kCut = "a group ends within a run of elements that are transformed together";
+
 /// Why `use` cannot read the input of `transform` in place of its result.
 Reason whyNotAbsorb(HadamardOp transform, Operation *use) {
-  if (isa<AmaxOp>(use))
-    return {};
+  if (auto amax = dyn_cast<AmaxOp>(use))
+    return cutsTransform(transform, amax.getGroups()) ? kCut.str() : Reason();
   auto quantize = dyn_cast<QuantizeOp>(use);
   if (!quantize)
     return nameOf(use) + " reads the transformed tensor from memory";
@@ -68,6 +77,8 @@ Reason whyNotAbsorb(HadamardOp transform, Operation *use) {
   if (static_cast<int64_t>(transform.getDimension()) != along)
     return "the transform runs along dimension " + std::to_string(1 - along) +
            ", but the blocks run along dimension " + std::to_string(along);
+  if (cutsTransform(transform, quantize.getGroups()))
+    return kCut.str();
   if (quantize.getHadamard() || quantize.getColumnwiseHadamard())
     return "the quantizer transforms its input already";
   return {};
@@ -109,6 +120,8 @@ private:
       auto other = dyn_cast<AmaxOp>(use);
       if (!other || other->getBlock() != transform->getBlock())
         continue;
+      if (other.getGroupsAttr() != amax.getGroupsAttr())
+        continue;
       if (other.getNan() == amax.getNan())
         return other;
       missed(amax, kHadamardAmax,
@@ -119,6 +132,8 @@ private:
   }
 
   void absorb(AmaxOp amax) {
+    if (cutsTransform(transform, amax.getGroups()))
+      return; // it has been said why
     AmaxOp partner = partnerOf(amax);
     if (isNeeded && !partner)
       return missed(amax, kHadamardAmax,
@@ -128,7 +143,7 @@ private:
     auto both = HadamardAmaxOp::create(
         rewriter, amax.getLoc(), amax.getType(), amax.getType(), transform.getInput(),
         transform.getSize(), transform.getDimension(), transform.getSignMask(),
-        transform.getArithmetic(), amax.getNan());
+        transform.getArithmetic(), amax.getNan(), amax.getGroupsAttr());
     rewriter.replaceOp(amax, both.getAfter());
     if (partner)
       rewriter.replaceOp(partner, both.getBefore());
@@ -172,6 +187,8 @@ Reason whyNotPair(QuantizeOp rowwise, QuantizeOp columnwise) {
     return differ("recipe");
   if (rowwise.hasSquareBlocks() != columnwise.hasSquareBlocks())
     return differ("block");
+  if (rowwise.getGroupsAttr() != columnwise.getGroupsAttr())
+    return differ("groups");
   if (rowwise.hasSquareBlocks() && rowwise.getAmax() != columnwise.getAmax())
     return differ("amax, and blocks of 16 x 16 have one");
   if (rowwise.getRounding() != columnwise.getRounding())
@@ -204,7 +221,8 @@ Reason mergePair(QuantizeOp rowwise, QuantizeOp columnwise, RewriterBase &rewrit
       rowwise.getData().getType(), rowwise.getScales().getType(), columnwise.getResultTypes(),
       rowwise.getInput(), rowwise.getAmax(), columnwiseAmax, rowwise.getRng(), rowwise.getFormat(),
       rowwise.getRecipe(), rowwise.getRounding(), Outputs::Both, rowwise.getBlockAttr(),
-      rowwise.getHadamardAttr(), columnwise.getColumnwiseHadamardAttr(), rowwise.getPhilox());
+      rowwise.getHadamardAttr(), columnwise.getColumnwiseHadamardAttr(), rowwise.getPhilox(),
+      rowwise.getGroupsAttr());
   rewriter.replaceOp(rowwise, {both.getData(), both.getScales()});
   rewriter.replaceOp(columnwise, both.getTransposed());
   passed(both, kBothOrientations, "one pass for both orientations");
@@ -247,8 +265,10 @@ bool fuseLayout(QuantizeOp quantize, OpResult result, RewriterBase &rewriter) {
       other = use;
   if (swizzles.empty())
     return false;
-  if (other) {
-    missed(swizzles.front(), kTiledScales, nameOf(other) + " reads the scales row-major");
+  if (other || quantize.getGroups()) {
+    missed(swizzles.front(), kTiledScales,
+           other ? nameOf(other) + " reads the scales row-major"
+                 : "the quantizer would write the scales of each group into tiles of their own");
     return false;
   }
   rewriter.modifyOpInPlace(quantize, [&] { result.setType(swizzles.front().getType()); });

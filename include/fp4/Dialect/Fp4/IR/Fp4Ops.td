@@ -37,17 +37,21 @@ def Fp4_AmaxOp : Fp4_TensorOp<"amax", [Fp4_InferTypes]> {
     a matrix without numbers gives zero. NaN elements are skipped, or, with `nan` propagate, make
     the amax NaN; a recipe that propagates NaN wants the latter.
 
+    With `groups`, the rows of each of several matrices that are stacked in `input`, the result has
+    an amax for each.
+
     | operand | element type   | shape                        |
     |---------|----------------|------------------------------|
     | input   | bf16, f16, f32 | M x K, M may be dynamic      |
-    | amax    | f32            | scalar                       |
+    | amax    | f32            | scalar; G with `groups`      |
 
     ```mlir
     %ax = fp4.amax %x : tensor<?x1024xbf16> -> tensor<f32>
     ```
   }];
   let arguments = (ins AnyRankedTensor:$input,
-                       DefaultValuedAttr<Fp4_NanPolicyAttr, "NanPolicy::Drop">:$nan);
+                       DefaultValuedAttr<Fp4_NanPolicyAttr, "NanPolicy::Drop">:$nan,
+                       OptionalAttr<DenseI64ArrayAttr>:$groups);
   let results = (outs AnyRankedTensor:$amax);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($amax)";
 }
@@ -109,8 +113,8 @@ def Fp4_HadamardAmaxOp : Fp4_HadamardBase<"hadamard_amax"> {
     | operand | element type | shape                                              |
     |---------|--------------|----------------------------------------------------|
     | input   | bf16         | M x K, the extent of `dimension` a multiple of size |
-    | before  | f32          | scalar                                             |
-    | after   | f32          | scalar                                             |
+    | before  | f32          | scalar; G with `groups`                            |
+    | after   | f32          | scalar; G with `groups`                            |
 
     ```mlir
     %ax, %ay = fp4.hadamard_amax %x {dimension = 0 : i64}
@@ -118,7 +122,8 @@ def Fp4_HadamardAmaxOp : Fp4_HadamardBase<"hadamard_amax"> {
     ```
   }];
   let arguments = !con(transform,
-      (ins DefaultValuedAttr<Fp4_NanPolicyAttr, "NanPolicy::Drop">:$nan));
+      (ins DefaultValuedAttr<Fp4_NanPolicyAttr, "NanPolicy::Drop">:$nan,
+           OptionalAttr<DenseI64ArrayAttr>:$groups));
   let results = (outs AnyRankedTensor:$before, AnyRankedTensor:$after);
   let assemblyFormat = [{
     $input attr-dict `:` type($input) `->` type($before) `,` type($after)
@@ -150,8 +155,8 @@ def Fp4_QuantizeOp : Fp4_TensorOp<"quantize", [AttrSizedOperandSegments, Fp4_Inf
     | operand | element type | shape |
     |---------|--------------|-------|
     | input   | bf16, f16, f32 | M x K; mxfp4: K a multiple of 32 |
-    | amax    | f32          | scalar; exactly for recipes with a tensor scale |
-    | columnwise_amax | f32  | scalar; of the columnwise outputs where they differ |
+    | amax    | f32          | scalar, or G with `groups`; exactly for recipes with a tensor scale |
+    | columnwise_amax | f32  | as amax; of the columnwise outputs where they differ |
     | rng     | i64          | 2: Philox seed and offset; stochastic rounding only |
     | data    | f4E2M1FN     | M x K (columnwise: K x M) |
     | scales  | f8E4M3FN (nvfp4), f8E8M0FNU (mxfp4) | M x ceil(K/block) (columnwise: K x ceil(M/block)) |
@@ -175,10 +180,28 @@ def Fp4_QuantizeOp : Fp4_TensorOp<"quantize", [AttrSizedOperandSegments, Fp4_Inf
     `rounding` stochastic takes 8 bits of Philox4x32-10 per element; `philox` says which
     (docs/Numerics.md). One quantization spends one value of the offset.
 
+    `groups` are the rows of several matrices that are stacked in `input`, such as the tokens of each
+    expert; an empty one has 0. Each is quantized by itself, with its own amax: `amax` and
+    `columnwise_amax` have one number per group. Data and row-major scales are where they are without
+    groups: the columnwise output of a group is a range of columns. Tiled scales restart with each
+    group: a result in layout `tiled_128x4` has type `tensor<(128 * T) x 4>`, the T tiles of 128 rows
+    by 4 blocks that the matrices take, each padded by itself, one after the other.
+
     ```mlir
     %q, %s = fp4.quantize %x amax %ax
         {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
         : (tensor<?x1024xbf16>, tensor<f32>) -> (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN>)
+    ```
+
+    The tokens of three experts, of which the second has none:
+
+    ```mlir
+    %ag = fp4.amax %tokens {groups = array<i64: 130, 0, 62>} : tensor<192x512xbf16> -> tensor<3xf32>
+    %qg, %sg = fp4.quantize %tokens amax %ag
+        {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
+         groups = array<i64: 130, 0, 62>}
+        : (tensor<192x512xbf16>, tensor<3xf32>)
+        -> (tensor<192x512xf4E2M1FN>, tensor<3072x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
     ```
 
     Both orientations of a gradient, as TransformerEngine trains with them:
@@ -204,7 +227,8 @@ def Fp4_QuantizeOp : Fp4_TensorOp<"quantize", [AttrSizedOperandSegments, Fp4_Inf
                        OptionalAttr<DenseI64ArrayAttr>:$block,
                        OptionalAttr<Fp4_HadamardAttr>:$hadamard,
                        OptionalAttr<Fp4_HadamardAttr>:$columnwise_hadamard,
-                       DefaultValuedAttr<Fp4_PhiloxAttr, "Philox::Element">:$philox);
+                       DefaultValuedAttr<Fp4_PhiloxAttr, "Philox::Element">:$philox,
+                       OptionalAttr<DenseI64ArrayAttr>:$groups);
   let results = (outs AnyRankedTensor:$data, AnyRankedTensor:$scales,
                       Variadic<AnyRankedTensor>:$transposed);
   let assemblyFormat = [{
@@ -224,6 +248,9 @@ def Fp4_QuantizeOp : Fp4_TensorOp<"quantize", [AttrSizedOperandSegments, Fp4_Inf
     /// The columnwise results, null where there are none.
     ::mlir::Value getColumnwiseData();
     ::mlir::Value getColumnwiseScales();
+    /// The tiled type of the scales of one orientation whose row-major type is `scales`: theirs with
+    /// a layout, or, with groups, a list of tiles.
+    ::mlir::RankedTensorType getTiledType(::mlir::RankedTensorType scales, bool columnwise);
   }];
 }
 
