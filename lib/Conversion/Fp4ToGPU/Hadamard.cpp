@@ -162,7 +162,7 @@ public:
 
   /// One piece per thread. Where lanes exchange elements all threads of the last block take part.
   void emit() {
-    Value rows = kernel.hostRows(op.getInput()), hostCount = pieces.count(rows);
+    Value rows = hostRows(), hostCount = pieces.count(rows);
     Value input = kernel.input(op.getInput()), result = kernel.output(op.getResult(), rows);
     Value count = kernel.scalar(hostCount), item = kernel.globalThread();
     WholeWarps warps(b, count, pieces.lanes());
@@ -187,7 +187,7 @@ public:
   }
 
   void emitAmax() {
-    Value hostCount = pieces.count(kernel.hostRows(op.getInput()));
+    Value hostCount = pieces.count(hostRows());
     Value results[] = {zeroed(op.getBefore()), zeroed(op.getAfter())};
     Value input = kernel.input(op.getInput());
     Value pointers[] = {scalarPointer(results[0]), scalarPointer(results[1])};
@@ -216,6 +216,13 @@ public:
   }
 
 private:
+  Value hostRows() {
+    Value rows = kernel.hostRows(op.getInput());
+    if (op.getDimension() == 0)
+      kernel.expectMultiple(op.getInput(), rows, op.getSize());
+    return rows;
+  }
+
   bool keepsNaN() { return op.getNan() == NanPolicy::Propagate; }
   Value larger(Value x, Value y) {
     return keepsNaN() ? s.maximumOrNaN(x, y) : s.maximumNumber(x, y);

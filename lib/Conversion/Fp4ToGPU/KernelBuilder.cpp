@@ -43,7 +43,8 @@ KernelBuilder::KernelBuilder(Operation *op, StringRef kind, SymbolTable &symbols
   bodyBuilder.setInsertionPointToStart(module.getBody());
   function = gpu::GPUFuncOp::create(bodyBuilder, "kernel", bodyBuilder.getFunctionType({}, {}));
   function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), bodyBuilder.getUnitAttr());
-  function.setKnownBlockSizeAttr(bodyBuilder.getDenseI32ArrayAttr({static_cast<int32_t>(threads), 1, 1}));
+  function.setKnownBlockSizeAttr(
+      bodyBuilder.getDenseI32ArrayAttr({static_cast<int32_t>(threads), 1, 1}));
   bodyBuilder.setInsertionPointToStart(&function.getBody().front());
 }
 
@@ -54,6 +55,17 @@ Value KernelBuilder::buffer(Value tensor) {
 Value KernelBuilder::hostRows(Value tensor) {
   return logicalRows(hostBuilder, hostBuilder.getLoc(), cast<RankedTensorType>(tensor.getType()),
                      buffer(tensor));
+}
+
+void KernelBuilder::expectMultiple(Value tensor, Value rows, int64_t multiple) {
+  if (multiple == 1 || !cast<RankedTensorType>(tensor.getType()).isDynamicDim(0))
+    return;
+  Value unit = constIndex(hostBuilder, multiple);
+  Value up =
+      arith::MulIOp::create(hostBuilder, arith::CeilDivUIOp::create(hostBuilder, rows, unit), unit);
+  pipe::ExpectSizeOp::create(
+      hostBuilder, "rows of a tensor whose columns are grouped by " + std::to_string(multiple),
+      rows, up, "pad the rows with zeros");
 }
 
 Value KernelBuilder::allocate(Value result, Value rows, Value columns) {
@@ -93,15 +105,16 @@ Value KernelBuilder::scalar(Value hostValue) {
 }
 
 void KernelBuilder::setMinResidentBlocks(int32_t blocks) {
-  function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), bodyBuilder.getI32IntegerAttr(blocks));
+  function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                    bodyBuilder.getI32IntegerAttr(blocks));
 }
 
 void KernelBuilder::launch(Value blocks) {
   gpu::ReturnOp::create(bodyBuilder);
   Value one = constIndex(hostBuilder, 1), perBlock = constIndex(hostBuilder, threads);
   gpu::LaunchFuncOp::create(hostBuilder, function, gpu::KernelDim3{blocks, one, one},
-                            gpu::KernelDim3{perBlock, one, one}, /*dynamicSharedMemorySize=*/Value(),
-                            operands);
+                            gpu::KernelDim3{perBlock, one, one},
+                            /*dynamicSharedMemorySize=*/Value(), operands);
 }
 
 void KernelBuilder::launchItems(Value items) {

@@ -45,6 +45,9 @@ public:
   mlir::Value buffer(mlir::Value tensor);
   /// Logical rows of a row-major matrix as an index, before the launch.
   mlir::Value hostRows(mlir::Value tensor);
+  /// Makes the host program fail where `rows`, those of `tensor`, are no multiple of `multiple`;
+  /// static rows the verifiers have checked.
+  void expectMultiple(mlir::Value tensor, mlir::Value rows, int64_t multiple);
   /// Allocates the buffer of `result`, which has `rows` logical rows and `columns` columns (null
   /// where static), and replaces every use of `result` by it. Returns the buffer.
   mlir::Value allocate(mlir::Value result, mlir::Value rows, mlir::Value columns = {});

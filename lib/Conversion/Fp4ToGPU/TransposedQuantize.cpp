@@ -97,6 +97,10 @@ private:
     if (op.hasRowwise())
       outputs[0] = {kernel.output(op.getData(), hostRows), kernel.output(op.getScales(), hostRows)};
     if (op.hasColumnwise()) {
+      int64_t group = op.getFormat() == Format::MXFP4 ? plan.blockSize : 1;
+      if (auto transform = op.getColumnwiseHadamard())
+        group = std::max(group, transform->getSize());
+      kernel.expectMultiple(op.getInput(), hostRows, group);
       Value blocks;
       if (rows.isDynamic())
         blocks = arith::CeilDivUIOp::create(kernel.host(), hostRows,

@@ -41,15 +41,15 @@ func.func @quantize_block_multiple(%ok: tensor<4x64xbf16>, %bad: tensor<4x48xbf1
 // -----
 
 // quantize (C3)
-func.func @quantize_columnwise_rows(%ok: tensor<32x48xbf16>, %bad: tensor<?x48xbf16>) {
+func.func @quantize_columnwise_rows(%ok: tensor<32x48xbf16>, %bad: tensor<72x48xbf16>) {
   %0:2 = fp4.quantize %ok
       {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>, outputs = #fp4.outputs<columnwise>}
       : (tensor<32x48xbf16>) -> (tensor<48x32xf4E2M1FN>, tensor<48x1xf8E8M0FNU>)
-  // expected-error @+2 {{operand 'input' must have a dimension 0 that is a multiple of 32, but got ?}}
+  // expected-error @+2 {{operand 'input' must have a dimension 0 that is a multiple of 32, but got 72}}
   // expected-note @+1 {{a block of format mxfp4 has 32 elements}}
   %1:2 = fp4.quantize %bad
       {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>, outputs = #fp4.outputs<columnwise>}
-      : (tensor<?x48xbf16>) -> (tensor<48x?xf4E2M1FN>, tensor<48x?xf8E8M0FNU>)
+      : (tensor<72x48xbf16>) -> (tensor<48x72xf4E2M1FN>, tensor<48x3xf8E8M0FNU>)
   return
 }
 
@@ -191,15 +191,15 @@ func.func @quantize_results(%x: tensor<32x32xbf16>) {
 // -----
 
 // quantize (C3)
-func.func @quantize_mxfp4_rows(%ok: tensor<64x40xbf16>, %bad: tensor<?x40xbf16>) {
+func.func @quantize_mxfp4_rows(%ok: tensor<64x40xbf16>, %bad: tensor<72x40xbf16>) {
   %0:2 = fp4.quantize %ok
       {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>, outputs = #fp4.outputs<columnwise>}
       : (tensor<64x40xbf16>) -> (tensor<40x64xf4E2M1FN>, tensor<40x2xf8E8M0FNU>)
-  // expected-error @+2 {{operand 'input' must have a dimension 0 that is a multiple of 32, but got ?}}
+  // expected-error @+2 {{operand 'input' must have a dimension 0 that is a multiple of 32, but got 72}}
   // expected-note @+1 {{a block of format mxfp4 has 32 elements}}
   %1:2 = fp4.quantize %bad
       {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>, outputs = #fp4.outputs<columnwise>}
-      : (tensor<?x40xbf16>) -> (tensor<40x?xf4E2M1FN>, tensor<40x?xf8E8M0FNU>)
+      : (tensor<72x40xbf16>) -> (tensor<40x72xf4E2M1FN>, tensor<40x3xf8E8M0FNU>)
   return
 }
 

@@ -95,7 +95,9 @@ LogicalResult verify::verifyBlockMultiple(const Checked &value, int64_t dimensio
 }
 
 LogicalResult verify::verifyBlockAxis(const Checked &value, int64_t dimension, Format format) {
-  return format == Format::MXFP4 ? verifyBlockMultiple(value, dimension, format) : success();
+  if (format != Format::MXFP4 || value.type.isDynamicDim(dimension))
+    return success();
+  return verifyBlockMultiple(value, dimension, format);
 }
 
 LogicalResult verify::verifyRowMajor(const Checked &scales) {
