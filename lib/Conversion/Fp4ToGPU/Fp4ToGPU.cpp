@@ -37,7 +37,8 @@ bool isScalarConstant(Operation *op) {
 }
 
 bool isStreaming(Operation *op) {
-  if (auto quantize = dyn_cast<fp4::QuantizeOp>(op); quantize && fp4::transformsOnTensorCore(quantize))
+  if (auto quantize = dyn_cast<fp4::QuantizeOp>(op);
+      quantize && fp4::transformsOnTensorCore(quantize))
     return false; // convert-fp4-to-pipe has its kernel
   return isa<fp4::AmaxOp, fp4::HadamardOp, fp4::HadamardAmaxOp, fp4::QuantizeOp, fp4::DequantizeOp,
              fp4::SwizzleScalesOp, fp4::UnswizzleScalesOp, fp4::StackScalesOp,
@@ -83,9 +84,9 @@ LogicalResult lower(Operation *operation, fp4::LoweringContext &context) {
       .Default([](Operation *) { return failure(); });
 }
 
-/// A quantizer of both orientations whose columnwise transform runs on the tensor core is two kernels:
-/// the columnwise one is left to convert-fp4-to-pipe. Where random numbers depend on the launch, it stays
-/// one operation, which has no kernel.
+/// A quantizer of both orientations whose columnwise transform runs on the tensor core is two
+/// kernels: the columnwise one is left to convert-fp4-to-pipe. Where random numbers depend on the
+/// launch, it stays one operation, which has no kernel.
 void splitOrientations(fp4::QuantizeOp op) {
   auto transform = op.getColumnwiseHadamard();
   bool onTensorCore =
@@ -114,16 +115,6 @@ void splitOrientations(fp4::QuantizeOp op) {
 struct ConvertFp4ToGPU : fp4::impl::ConvertFp4ToGPUBase<ConvertFp4ToGPU> {
   using ConvertFp4ToGPUBase::ConvertFp4ToGPUBase;
 
-  fp4::StreamMapping mapping() {
-    fp4::StreamMapping mapping;
-    if (threads > 0)
-      mapping.threads = threads;
-    if (blocksPerThread > 0)
-      mapping.blocksPerThread = blocksPerThread;
-    mapping.noArithmetic = noArithmetic;
-    return mapping;
-  }
-
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto model = fp4::hw::requireTarget(target);
@@ -141,7 +132,7 @@ struct ConvertFp4ToGPU : fp4::impl::ConvertFp4ToGPUBase<ConvertFp4ToGPU> {
       return;
     module->setAttr(gpu::GPUDialect::getContainerModuleAttrName(), UnitAttr::get(&getContext()));
     SymbolTable symbols(module);
-    fp4::LoweringContext context{symbols, **model, mapping()};
+    fp4::LoweringContext context{symbols, **model, {threads, blocksPerThread, noArithmetic}};
     for (Operation *op : operations) {
       if (failed(checkSizes(op)) || failed(lower(op, context)))
         signalPassFailure();

@@ -19,7 +19,7 @@ namespace fp4 {
 struct LoweringContext {
   mlir::SymbolTable &symbols; ///< of the module that kernels are added to
   const hw::TargetModel &target;
-  StreamMapping mapping;
+  StreamOptions streams;
 };
 
 mlir::LogicalResult lowerConstant(mlir::arith::ConstantOp op, LoweringContext &context);

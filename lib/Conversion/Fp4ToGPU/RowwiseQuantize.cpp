@@ -61,7 +61,9 @@ SmallVector<RowBlocks::Position> RowGrid::positions() {
 }
 
 LogicalResult fp4::lowerRowwiseQuantize(QuantizeOp op, LoweringContext &context) {
-  const StreamMapping &mapping = context.mapping;
+  auto transform = op.getHadamard();
+  bool inThread = transform && transform->options().blockSize <= op.getBlockSize();
+  const StreamMapping mapping = context.streams.mapping(inThread);
   KernelBuilder kernel(op, "quantize", context.symbols, mapping.threads);
   ImplicitLocOpBuilder &b = kernel.body();
   auto type = cast<RankedTensorType>(op.getInput().getType());
@@ -86,7 +88,7 @@ LogicalResult fp4::lowerRowwiseQuantize(QuantizeOp op, LoweringContext &context)
   Scalars scalars(b, context.target);
   Value amax = amaxPointer ? load(b, b.getF32Type(), amaxPointer, 4) : Value();
   std::optional<SideQuantizer> quantizer;
-  if (!mapping.noArithmetic)
+  if (!context.streams.noArithmetic)
     quantizer.emplace(scalars, b, op, /*columnwise=*/false, amax, rng,
                       constI32(b, llvm::divideCeil(type.getDimSize(1), 16)));
   for (auto [position, elements] : llvm::zip_equal(positions, words)) {
@@ -120,7 +122,7 @@ static SmallVector<Value> dequantizeBlock(ImplicitLocOpBuilder &b, Scalars &scal
 }
 
 LogicalResult fp4::lowerDequantize(DequantizeOp op, LoweringContext &context) {
-  const StreamMapping &mapping = context.mapping;
+  const StreamMapping mapping = context.streams.mapping();
   KernelBuilder kernel(op, "dequantize", context.symbols, mapping.threads);
   ImplicitLocOpBuilder &b = kernel.body();
   auto type = cast<RankedTensorType>(op.getResult().getType());

@@ -2,8 +2,12 @@
 //
 // Kernels that stream over blocks have a one-shot grid: `threads` threads per CTA,
 // `blocksPerThread` blocks per thread, `threads` apart from each other, so that a warp's accesses
-// are adjacent and all loads of a thread are in flight before the first is used. The numbers are
-// measurements on an H200; docs/Performance.md has the table.
+// are adjacent and all loads of a thread are in flight before the first is used.
+//
+// The choice is that of hand-written kernels, which were fastest on an H200 with 16 elements per
+// thread, and with two blocks where each is transformed: what a thread computes of the tensor's
+// scale counts half then, 16.3 instructions per element for 17.4. docs/Performance.md has what is
+// known of the compiler's own kernels.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -15,11 +19,26 @@ namespace fp4 {
 struct StreamMapping {
   int64_t threads = 256;
   int64_t blocksPerThread = 1;
+
+  int64_t blocksPerCta() const { return threads * blocksPerThread; }
+};
+
+/// What measurements vary; zeros leave the choice as it is.
+struct StreamOptions {
+  int64_t threads = 0, blocksPerThread = 0;
   /// Loads and stores as they are, and a sum of the loaded bits in place of the arithmetic: the
   /// twin that benchmarks time beside a kernel. Results are garbage.
   bool noArithmetic = false;
 
-  int64_t blocksPerCta() const { return threads * blocksPerThread; }
+  /// `transforms`: each thread transforms its blocks by itself.
+  StreamMapping mapping(bool transforms = false) const {
+    StreamMapping chosen = transforms ? StreamMapping{128, 2} : StreamMapping{};
+    if (threads > 0)
+      chosen.threads = threads;
+    if (blocksPerThread > 0)
+      chosen.blocksPerThread = blocksPerThread;
+    return chosen;
+  }
 };
 
 } // namespace fp4

@@ -47,7 +47,7 @@ public:
         type(rankedType(op.getInput())),
         plan{type.getElementTypeBitWidth() / 8, op.getBlockSize(), op.hasSquareBlocks()},
         rows{type.getDimSize(0)}, columns{type.getDimSize(1)}, target(context.target),
-        noArithmetic(context.mapping.noArithmetic) {}
+        noArithmetic(context.streams.noArithmetic) {}
 
   void emit() {
     kernel.setMinResidentBlocks(residentBlocks());
