@@ -81,12 +81,15 @@ class Outcome:
                                  f"{run.stdout}{run.stderr}")
 
 
-def compile_library(tools, stem, text, *arguments):
-    """Writes STEM.mlir, compiles it to STEM.so; returns library, command and the finished process."""
+def compile_library(tools, stem, text, *arguments, cubins=True):
+    """Writes STEM.mlir, compiles it to STEM.so; returns library, command and the finished process.
+    The simulator needs no cubins, and without them it is faster."""
     source, library = stem.with_suffix(".mlir"), stem.with_suffix(".so")
     source.write_text(text)
     command = [tools / "fp4-runner", source, "--emit=so", "-o", library, *arguments]
-    return library, command, subprocess.run(command, capture_output=True, text=True)
+    environment = os.environ | ({} if cubins else {"FP4_PTXAS": "none"})
+    return library, command, subprocess.run(command, capture_output=True, text=True,
+                                            env=environment)
 
 
 def option_parser(doc):

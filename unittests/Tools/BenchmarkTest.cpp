@@ -339,6 +339,22 @@ TEST(Benchmark, TrafficFollowsFromTheLogicalTensors) {
   traffic = launchTraffic(function, arguments, kernels);
   EXPECT_FALSE(traffic[0]);
   EXPECT_TRUE(traffic[1]);
+  // The tensor core transforms one orientation, another kernel makes the other.
+  const Type data{{128, 1024}, ElementType::F4E2M1FN}, scale{{128, 64}, ElementType::F8E4M3FN};
+  const Type dataT{{1024, 128}, ElementType::F4E2M1FN}, scaleT{{1024, 8}, ElementType::F8E4M3FN};
+  function.fused = {
+      op("fp4.quantize", {"a0"}, {"q", "s", "qt", "st"}, {data, scale, dataT, scaleT}),
+      op("fp4.quantize", {"a0"}, {"qt2", "st2"}, {dataT, scaleT})};
+  function.fused[0].attributes = {{"outputs", "both"},
+                                  {"columnwise_hadamard", "16,55272,tensor_core"}};
+  function.fused[1].attributes = {{"outputs", "columnwise"},
+                                  {"columnwise_hadamard", "16,55272,tensor_core"}};
+  kernels = {"linear_quantize_0", "linear_transform_0", "linear_transform_1"};
+  traffic = launchTraffic(function, arguments, kernels);
+  EXPECT_EQ(traffic[0]->bytes, 128u * 1024 * 2 + 128 * 512 + 128 * 64);
+  EXPECT_EQ(traffic[1]->bytes, 128u * 1024 * 2 + 1024 * 64 + 1024 * 8);
+  EXPECT_EQ(traffic[2]->bytes, traffic[1]->bytes);
+  kernels = {"linear_amax_0", "linear_quantize_0"};
   // After fusion there may be fewer operations than the user wrote.
   function.fused = {function.program[0], function.program[2]};
   traffic = launchTraffic(function, arguments, kernels);
