@@ -1,27 +1,26 @@
 """Golden hashes of whole-matrix quantization: orientations, square blocks, masked remainders,
 Hadamard transforms, stochastic rounding and scale layouts, from the numpy models.
 
-Rewrites unittests/Numerics/data/matrix_golden.json. A case names its options; the C++ test
+Rewrites unittests/Numerics/data/matrix_golden.json, or that of a folder given. A case names its options; the C++ test
 (MatrixTest.cpp) reads them, so a case added here is a test added there."""
 import json, os, sys
 import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import numerics_oracle as oracle
-from quantize_golden import fnv
+from quantize_golden import fnv, output_folder
 
 F = np.float32
 
 
 def tensor(seed, rows, columns):
     """bf16 values over some binades, from Philox words (as MatrixTest.cpp makes them)."""
-    words = [w for i in range((rows * columns + 3) // 4) for w in oracle.philox(seed, 1, i)]
-    out = []
-    for i, w in enumerate(words[: rows * columns]):
-        exponent = 127 - (w >> 8 & 7) - (i // 64 * 2654435761 >> 8) % 5
-        out.append((w >> 31) << 31 | exponent << 23 | (w >> 16 & 0x7F) << 16)
+    offsets = np.arange((rows * columns + 3) // 4, dtype=np.uint64)
+    w = np.stack(oracle.philox(seed, 1, offsets), 1).reshape(-1)[: rows * columns].astype(np.int64)
+    exponent = 127 - (w >> 8 & 7) - (np.arange(len(w)) // 64 * 2654435761 >> 8) % 5
+    out = (w >> 31) << 31 | exponent << 23 | (w >> 16 & 0x7F) << 16
     out[0] = 128 << 23 | ((37 * seed + 5) & 0x7F) << 16  # the tensor's amax
-    return np.array(out, np.uint32).view(F).reshape(rows, columns)
+    return out.astype(np.uint32).view(F).reshape(rows, columns)
 
 
 def layout_offset(layout, r, c, blocks):
@@ -225,8 +224,7 @@ def every_model():
 def main():
     chosen = [*cases(), *every_model()]
     golden = [run({**DEFAULTS, "seed": i, **case}) for i, case in enumerate(chosen)]
-    here = os.path.dirname(os.path.abspath(__file__))
-    with open(os.path.join(here, "../unittests/Numerics/data/matrix_golden.json"), "w") as f:
+    with open(os.path.join(output_folder(), "matrix_golden.json"), "w") as f:
         f.write("[\n" + ",\n".join(json.dumps(g) for g in golden) + "\n]\n")
 
 

@@ -3,7 +3,8 @@
 bf16 values with an amax that is no power of two are where the recipes differ (continuous fp32 data
 shows nothing). The tensors are drawn from Philox words, so that the C++ test makes the same ones;
 the hash is FNV-1a. Rewrites unittests/Numerics/data/quantize_golden.json, and vectors_golden.json:
-the inputs of numerics_vectors.json through the models that file lacks."""
+the inputs of numerics_vectors.json through the models that file lacks. A folder given as argument
+receives the files instead."""
 import json, os, sys
 import numpy as np
 
@@ -72,13 +73,19 @@ def vector_goldens(vectors):
     return golden
 
 
+DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../unittests/Numerics/data")
+
+
+def output_folder():
+    return sys.argv[1] if len(sys.argv) > 1 else DATA
+
+
 def main():
-    data = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../unittests/Numerics/data")
-    with open(os.path.join(data, "numerics_vectors.json")) as f:
+    with open(os.path.join(DATA, "numerics_vectors.json")) as f:
         vectors = json.load(f)
     outputs = {"quantize_golden": tensor_goldens(), "vectors_golden": vector_goldens(vectors)}
     for name, golden in outputs.items():
-        with open(os.path.join(data, name + ".json"), "w") as f:
+        with open(os.path.join(output_folder(), name + ".json"), "w") as f:
             json.dump(golden, f, indent=0)
             f.write("\n")
 

@@ -65,9 +65,8 @@ class Case:
         self.sides = [side for side, name in enumerate(("rowwise", "columnwise"))
                       if self.outputs in (name, "both")]
         self.tiled = [self.layout != "linear", self.layout == "tiled"]
-        # Rows may be dynamic where they are not the blocks of mxfp4 and nothing is transformed.
-        may = self.outputs == "rowwise" or self.nvfp4 and not self.sizes[1]
-        self.m = "?" if may and self.columns % 3 else str(self.rows)
+        # Rows may be dynamic, but not for the transform on the tensor core.
+        self.m = "?" if self.columns % 3 and not self.arithmetic else str(self.rows)
 
     def axis(self, side):
         """Elements along the blocks of a side."""
