@@ -229,3 +229,50 @@ func.func @mxfp4_8192(%x: tensor<?x8192xbf16> {fp4.name = "x"})
       : (tensor<?x8192xbf16>) -> (tensor<?x8192xf4E2M1FN>, tensor<?x256xf8E8M0FNU>)
   return %q, %s : tensor<?x8192xf4E2M1FN>, tensor<?x256xf8E8M0FNU>
 }
+
+func.func @transform(%x: tensor<?x1024xbf16> {fp4.name = "x"})
+    -> (tensor<f32> {fp4.name = "before"}, tensor<f32> {fp4.name = "after"},
+        tensor<?x1024xf4E2M1FN> {fp4.name = "q"}, tensor<?x64xf8E4M3FN> {fp4.name = "s"},
+        tensor<?x1024xbf16> {fp4.name = "y"}) {
+  %before, %after = fp4.hadamard_amax %x : tensor<?x1024xbf16> -> tensor<f32>, tensor<f32>
+  %q, %s = fp4.quantize %x amax %after
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
+       hadamard = #fp4.hadamard<size = 16>}
+      : (tensor<?x1024xbf16>, tensor<f32>) -> (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN>)
+  %y = fp4.hadamard %x {size = 128 : i64} : tensor<?x1024xbf16> -> tensor<?x1024xbf16>
+  return %before, %after, %q, %s, %y : tensor<f32>, tensor<f32>, tensor<?x1024xf4E2M1FN>,
+      tensor<?x64xf8E4M3FN>, tensor<?x1024xbf16>
+}
+
+func.func @stochastic(%x: tensor<?x1024xbf16> {fp4.name = "x"}, %rng: tensor<2xi64>)
+    -> (tensor<?x1024xf4E2M1FN> {fp4.name = "q"}, tensor<?x64xf8E4M3FN> {fp4.name = "s"},
+        tensor<?x1024xf4E2M1FN> {fp4.name = "m"}, tensor<?x32xf8E8M0FNU> {fp4.name = "e"}) {
+  %a = fp4.amax %x : tensor<?x1024xbf16> -> tensor<f32>
+  %q, %s = fp4.quantize %x amax %a rng %rng
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
+       rounding = #fp4.rounding<stochastic>}
+      : (tensor<?x1024xbf16>, tensor<f32>, tensor<2xi64>)
+      -> (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN>)
+  %m, %e = fp4.quantize %x rng %rng
+      {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_rceil>,
+       hadamard = #fp4.hadamard<size = 64>, rounding = #fp4.rounding<stochastic>}
+      : (tensor<?x1024xbf16>, tensor<2xi64>) -> (tensor<?x1024xf4E2M1FN>, tensor<?x32xf8E8M0FNU>)
+  return %q, %s, %m, %e : tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN>,
+      tensor<?x1024xf4E2M1FN>, tensor<?x32xf8E8M0FNU>
+}
+
+// A gradient as TransformerEngine quantizes it: rows as they are, columns transformed, both with random bits.
+func.func @training(%x: tensor<?x1024xbf16> {fp4.name = "x"}, %rng: tensor<2xi64>)
+    -> (tensor<?x1024xf4E2M1FN> {fp4.name = "q"}, tensor<?x64xf8E4M3FN> {fp4.name = "s"},
+        tensor<1024x?xf4E2M1FN> {fp4.name = "qt"}, tensor<1024x?xf8E4M3FN> {fp4.name = "st"}) {
+  %a, %at = fp4.hadamard_amax %x {dimension = 0 : i64} : tensor<?x1024xbf16> -> tensor<f32>, tensor<f32>
+  %q, %s, %qt, %st = fp4.quantize %x amax %a columnwise_amax %at rng %rng
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
+       outputs = #fp4.outputs<both>, rounding = #fp4.rounding<stochastic>,
+       columnwise_hadamard = #fp4.hadamard<size = 16>}
+      : (tensor<?x1024xbf16>, tensor<f32>, tensor<f32>, tensor<2xi64>)
+      -> (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN>, tensor<1024x?xf4E2M1FN>,
+          tensor<1024x?xf8E4M3FN>)
+  return %q, %s, %qt, %st : tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN>,
+      tensor<1024x?xf4E2M1FN>, tensor<1024x?xf8E4M3FN>
+}

@@ -38,6 +38,13 @@ for function in nvfp4_k1000 nvfp4_k1003 nvfp4_k1001_f32 nvfp4_tiled_k1000 mxfp4_
     done
   done
 done
+for function in transform stochastic training; do
+  for rows in 16 128 304 4096; do
+    for dist in gaussian bf16 adversarial zeros; do
+      program $function --shape $rows --dist $dist --seed $rows
+    done
+  done
+done
 for function in nvfp4_8192 mxfp4_8192; do
   for dist in gaussian bf16; do program $function --shape 8192 --dist $dist; done
 done
