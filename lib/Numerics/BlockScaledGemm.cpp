@@ -240,8 +240,10 @@ Expected<GemmReference> gemmReference(const GemmProblem &p) {
   return out;
 }
 
-float matmulAlpha(float amaxA, float amaxB) {
-  return amaxA * amaxB * static_cast<float>(1.0 / 7225344.0); // 2688^2
+float alphaFactor(float e4m3MaxA, float e4m3MaxB) {
+  return static_cast<float>(1.0 / (36.0 * double(e4m3MaxA) * double(e4m3MaxB)));
 }
+
+float matmulAlpha(float amaxA, float amaxB, float factor) { return amaxA * amaxB * factor; }
 
 } // namespace fp4::numerics

@@ -32,8 +32,11 @@ Status runUnswizzle(Step &step) {
 
 Status runAlpha(Step &step) {
   FP4_TRY(step.expect(2, 1));
+  FP4_GET(lhs, numerics::parseRecipe(step.attributeOr("lhs_recipe", "transformer_engine")));
+  FP4_GET(rhs, numerics::parseRecipe(step.attributeOr("rhs_recipe", "transformer_engine")));
   const float alpha =
-      numerics::matmulAlpha(scalarOf(*step.operands[0]), scalarOf(*step.operands[1]));
+      numerics::matmulAlpha(scalarOf(*step.operands[0]), scalarOf(*step.operands[1]),
+                            numerics::alphaFactor(lhs.e4m3Max, rhs.e4m3Max));
   return step.defineFloats(0, {&alpha, 1});
 }
 

@@ -241,6 +241,8 @@ TEST(Gemm, alphaAndOneRounding) { // fused alpha, against the double rounding of
 TEST(Gemm, matmulAlphaIsTheKernelsArithmetic) {
   EXPECT_EQ(bitsOf(matmulAlpha(1.f, 1.f)), bitsOf(static_cast<float>(1.0 / 7225344.0)));
   EXPECT_EQ(matmulAlpha(3.f, 0.7f), 3.f * 0.7f * static_cast<float>(1.0 / 7225344.0));
+  EXPECT_EQ(alphaFactor(256.f, 448.f), static_cast<float>(1.0 / (1536.0 * 2688.0)));
+  EXPECT_EQ(matmulAlpha(3.f, 0.7f, alphaFactor(256.f, 256.f)), 3.f * 0.7f * 0x1.c71c72p-22f);
   int differ = 0; // from a division, for a good part of amax pairs
   test::Random random(2);
   for (int i = 0; i < 1000; ++i) {

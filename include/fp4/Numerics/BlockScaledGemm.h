@@ -86,8 +86,10 @@ struct GemmReference {
 };
 Expected<GemmReference> gemmReference(const GemmProblem &problem);
 
+/// fp32(1 / (6 a * 6 b)) for operands whose largest scales are a and b (Recipe::e4m3Max).
+float alphaFactor(float e4m3MaxA = 448.f, float e4m3MaxB = 448.f);
 /// alpha of an NVFP4 product as TransformerEngine's kernel computes it:
-/// (amaxA * amaxB) * fp32(1 / 2688^2).
-float matmulAlpha(float amaxA, float amaxB);
+/// (amaxA * amaxB) * factor.
+float matmulAlpha(float amaxA, float amaxB, float factor = alphaFactor());
 
 } // namespace fp4::numerics

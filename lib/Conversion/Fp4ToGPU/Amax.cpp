@@ -20,8 +20,6 @@ using namespace fp4;
 namespace {
 
 constexpr int64_t kChunkBytes = 32;
-/// fp32(1 / 2688^2), 2688 = 448 * 6.
-constexpr uint32_t kAlphaFactorBits = 0x34149B93;
 
 class AmaxKernel {
 public:
@@ -127,7 +125,7 @@ LogicalResult fp4::lowerMatmulAlpha(MatmulAlphaOp op, LoweringContext &context) 
   Value result = kernel.output(op.getAlpha(), /*rows=*/Value());
   onFirstThread(kernel, [&] {
     Value product = s.multiply(load(b, b.getF32Type(), lhs, 4), load(b, b.getF32Type(), rhs, 4));
-    store(b, s.multiply(product, s.constantBits(kAlphaFactorBits)), result, 4);
+    store(b, s.multiply(product, s.constant(op.getFactor())), result, 4);
   });
   return success();
 }

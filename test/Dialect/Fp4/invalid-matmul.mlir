@@ -178,3 +178,25 @@ func.func @matmul_tile(%a: tensor<?x64xf4E2M1FN>, %sa: tensor<?x2xf8E8M0FNU, #fp
       : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
   return
 }
+
+// -----
+
+// matmul_alpha (C3)
+func.func @alpha_recipe(%ax: tensor<f32>) {
+  %0 = fp4.matmul_alpha %ax, %ax {lhs_recipe = #fp4.recipe<torchao>} : tensor<f32>, tensor<f32> -> tensor<f32>
+  // expected-error @+2 {{attribute 'lhs_recipe' must be a recipe with a tensor scale that derives from the amax, but got torchao_1level}}
+  // expected-note @+1 {{such an operand has no amax to be multiplied}}
+  %1 = fp4.matmul_alpha %ax, %ax {lhs_recipe = #fp4.recipe<torchao_1level>} : tensor<f32>, tensor<f32> -> tensor<f32>
+  return
+}
+
+// -----
+
+// matmul_alpha (C3)
+func.func @alpha_format(%ax: tensor<f32>) {
+  %0 = fp4.matmul_alpha %ax, %ax {rhs_recipe = #fp4.recipe<mslk>} : tensor<f32>, tensor<f32> -> tensor<f32>
+  // expected-error @+2 {{attribute 'rhs_recipe' must be a recipe with a tensor scale that derives from the amax, but got ocp_floor}}
+  // expected-note @+1 {{such an operand has no amax to be multiplied}}
+  %1 = fp4.matmul_alpha %ax, %ax {rhs_recipe = #fp4.recipe<ocp_floor>} : tensor<f32>, tensor<f32> -> tensor<f32>
+  return
+}

@@ -178,3 +178,11 @@ func.func @groups(%tokens: tensor<192x512xbf16>) {
       -> (tensor<192x512xf4E2M1FN>, tensor<192x32xf8E4M3FN>, tensor<512x192xf4E2M1FN>, tensor<1536x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
   return
 }
+
+// CHECK-LABEL: func @alpha
+func.func @alpha(%ax: tensor<f32>, %aw: tensor<f32>) -> tensor<f32> {
+  // CHECK: fp4.matmul_alpha %{{.*}}, %{{.*}} {rhs_recipe = #fp4.recipe<four_over_six>} : tensor<f32>, tensor<f32> -> tensor<f32>
+  %alpha = fp4.matmul_alpha %ax, %aw {rhs_recipe = #fp4.recipe<four_over_six>}
+      : tensor<f32>, tensor<f32> -> tensor<f32>
+  return %alpha : tensor<f32>
+}

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "Verify.h"
 
+#include "fp4/Numerics/BlockScaledGemm.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
 
@@ -183,7 +185,28 @@ LogicalResult MatmulAlphaOp::inferReturnTypes(MLIRContext *context, std::optiona
 
 bool MatmulAlphaOp::isCompatibleReturnTypes(TypeRange, TypeRange) { return true; }
 
+/// The recipe that quantized an operand.
+static numerics::Recipe recipeOrDefault(std::optional<RecipeAttr> recipe) {
+  return recipe ? recipe->resolve() : defaultRecipe(Format::NVFP4);
+}
+
+float MatmulAlphaOp::getFactor() {
+  return numerics::alphaFactor(recipeOrDefault(getLhsRecipe()).e4m3Max,
+                               recipeOrDefault(getRhsRecipe()).e4m3Max);
+}
+
 LogicalResult MatmulAlphaOp::verify() {
+  for (auto [name, attribute] :
+       {std::pair("lhs_recipe", getLhsRecipe()), {"rhs_recipe", getRhsRecipe()}}) {
+    numerics::Recipe recipe = recipeOrDefault(attribute);
+    if (numerics::hasTensorScale(recipe) && recipe.global != numerics::GlobalRule::Supplied)
+      continue;
+    auto diag = emitOpError("attribute '") // matmul_alpha (C3)
+                << name << "' must be a recipe with a tensor scale that derives from the amax, "
+                << "but got " << attribute->getText();
+    diag.attachNote() << "such an operand has no amax to be multiplied";
+    return diag;
+  }
   if (failed(verifyScalar(operand(*this, "lhs_amax", getLhsAmax())))) // matmul_alpha (C1)
     return failure();
   if (failed(verifyScalar(operand(*this, "rhs_amax", getRhsAmax())))) // matmul_alpha (C1)

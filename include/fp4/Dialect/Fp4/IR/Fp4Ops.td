@@ -395,7 +395,9 @@ def Fp4_MatmulAlphaOp : Fp4_Op<"matmul_alpha", [Fp4_InferTypes]> {
     alpha = (lhs_amax * rhs_amax) * fp32(1 / (2688 * 2688))
     ```
 
-    in fp32, from the left: what TransformerEngine's GEMM multiplies the product by.
+    in fp32, from the left: what TransformerEngine's GEMM multiplies the product by. `lhs_recipe` and
+    `rhs_recipe` are those that quantized the operands (when absent transformer_engine): 2688 is 6
+    times their `e4m3_max`, which four-over-six has smaller.
 
     | operand  | element type | shape  |
     |----------|--------------|--------|
@@ -406,11 +408,22 @@ def Fp4_MatmulAlphaOp : Fp4_Op<"matmul_alpha", [Fp4_InferTypes]> {
     ```mlir
     %alpha = fp4.matmul_alpha %ax, %aw : tensor<f32>, tensor<f32> -> tensor<f32>
     ```
+
+    ```mlir
+    %alpha = fp4.matmul_alpha %ax, %aw {rhs_recipe = #fp4.recipe<four_over_six>}
+        : tensor<f32>, tensor<f32> -> tensor<f32>
+    ```
   }];
-  let arguments = (ins AnyRankedTensor:$lhs_amax, AnyRankedTensor:$rhs_amax);
+  let arguments = (ins AnyRankedTensor:$lhs_amax, AnyRankedTensor:$rhs_amax,
+                       OptionalAttr<Fp4_RecipeAttr>:$lhs_recipe,
+                       OptionalAttr<Fp4_RecipeAttr>:$rhs_recipe);
   let results = (outs AnyRankedTensor:$alpha);
   let assemblyFormat =
       "$lhs_amax `,` $rhs_amax attr-dict `:` type($lhs_amax) `,` type($rhs_amax) `->` type($alpha)";
+  let extraClassDeclaration = [{
+    /// What the product of the amaxes is multiplied by.
+    float getFactor();
+  }];
 }
 
 def Fp4_BlockScaledMatmulOp : Fp4_TensorOp<"blockscaled_matmul"> {
