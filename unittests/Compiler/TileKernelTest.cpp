@@ -227,7 +227,8 @@ TEST(TileKernel, SquareBlocks) {
 TEST(TileKernel, Types) {
   for (FloatType type : {FloatType::F16, FloatType::F32})
     for (bool square : {false, true})
-      expectShapes({.type = type, .square = square, .tiled = !square}, {{144, 144}, {131, 71}});
+      expectShapes({.type = type, .square = square, .tiled = !square},
+                   {{144, 144}, {131, 71}, {40, 64}});
 }
 
 TEST(TileKernel, MXFP4) {

@@ -1,18 +1,22 @@
 //===- Amax.cpp - Kernels that reduce to, or compute, one number ----------===//
 //
 // fp4.amax: the host zeroes the result. Threads walk over the matrix in 32-byte chunks and
-// reduce what they found over the grid (GridMax.h).
+// reduce what they found over the grid (GridMax.h). With groups of rows, every group has thread
+// blocks of its own, and chunks are as wide as rows allow: groups begin where rows do.
 //
 // fp4.matmul_alpha and constant scalars are one-thread kernels: their operands are in device memory
 // and the host never waits for them.
 //
 //===----------------------------------------------------------------------===//
 #include "GridMax.h"
+#include "Int32.h"
 #include "Lowering.h"
 #include "Scalars.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+
+#include <numeric>
 
 using namespace mlir;
 using namespace fp4;
@@ -35,6 +39,8 @@ public:
     gpu::MemsetOp::create(host, TypeRange(), ValueRange(), buffer, constF32(host, 0));
     input = kernel.input(op.getInput());
     result = kernel.pointer(buffer, cast<RankedTensorType>(op.getAmax().getType()));
+    if (op.getGroups())
+      return emitGroups(*op.getGroups());
 
     Value elements = arith::MulIOp::create(host, rows, constIndex(host, type.getDimSize(1)));
     Value perChunk = constIndex(host, kChunkBytes / elementBytes);
@@ -48,19 +54,44 @@ public:
   }
 
 private:
-  void emitBody() {
-    auto words = VectorType::get(kChunkBytes / 4, b.getI32Type());
-    Value amax = kernel.forEachItem(chunks, s.constant(0), [&](Value chunk, ValueRange carried) {
-      Value data = load(b, words, address(b, input, chunk, kChunkBytes), kChunkBytes);
-      SmallVector<Value> lanes;
+  /// The larger of `amax` and that of chunk number `chunk`.
+  Value includeChunk(Value amax, Value chunk, int64_t chunkBytes) {
+    Value pointer = address(b, input, chunk, chunkBytes);
+    SmallVector<Value> lanes;
+    if (chunkBytes < 4) { // the other half of the word is zero
+      Value half = load(b, b.getIntegerType(8 * chunkBytes), pointer, chunkBytes);
+      lanes.push_back(arith::ExtUIOp::create(b, b.getI32Type(), half));
+    } else {
+      auto words = VectorType::get(chunkBytes / 4, b.getI32Type());
+      Value data = load(b, words, pointer, chunkBytes);
       for (int64_t lane = 0; lane < words.getNumElements(); ++lane)
         lanes.push_back(vector::ExtractOp::create(b, data, lane));
-      Value chunkAmax = s.amax(lanes, type.getElementType(), keepsNaN());
-      return SmallVector<Value>{larger(carried[0], chunkAmax)};
+    }
+    return larger(amax, s.amax(lanes, type.getElementType(), keepsNaN()));
+  }
+
+  void emitBody() {
+    Value amax = kernel.forEachItem(chunks, s.constant(0), [&](Value chunk, ValueRange carried) {
+      return SmallVector<Value>{includeChunk(carried[0], chunk, kChunkBytes)};
     })[0];
     if (tail)
       amax = includeTail(amax);
     emitGridMax(kernel, s, amax, result);
+  }
+
+  void emitGroups(ArrayRef<int64_t> groups) {
+    int64_t rowBytes = type.getDimSize(1) * elementBytes;
+    int64_t chunkBytes = std::gcd(rowBytes, kChunkBytes);
+    GroupedGrid grid(kernel, target, llvm::map_to_vector(groups, [&](int64_t rows) {
+                       return rows * rowBytes / chunkBytes;
+                     }));
+    Value none = s.constant(0);
+    Value amax = grid.forEachItem(grid.items(), none, [&](Value chunk, ValueRange carried) {
+      Int32 inMatrix = grid.firstItem() + Int32(b, chunk);
+      return SmallVector<Value>{includeChunk(carried[0], inMatrix, chunkBytes)};
+    })[0];
+    emitGridMax(kernel, s, amax, address(b, result, grid.group(), 4));
+    kernel.launch(constIndex(kernel.host(), grid.blocks()));
   }
 
   /// The first threads of the grid take one element of the tail each.

@@ -64,11 +64,6 @@ LogicalResult checkSizes(Operation *op) {
 }
 
 LogicalResult lower(Operation *operation, fp4::LoweringContext &context) {
-  if (operation->hasAttr("groups")) {
-    InFlightDiagnostic diag = operation->emitOpError("has no kernel for groups yet");
-    diag.attachNote() << "take the groups as tensors of their own";
-    return diag;
-  }
   return TypeSwitch<Operation *, LogicalResult>(operation)
       .Case([&](arith::ConstantOp op) { return fp4::lowerConstant(op, context); })
       .Case([&](fp4::AmaxOp op) { return fp4::lowerAmax(op, context); })

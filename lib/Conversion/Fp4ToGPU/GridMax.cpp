@@ -5,6 +5,8 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace fp4;
 
@@ -18,6 +20,42 @@ Value fp4::gridMaxBlocks(KernelBuilder &kernel, const hw::TargetModel &target, V
   blocks = arith::MinUIOp::create(
       host, blocks, constIndex(host, target.multiprocessors * kBlocksPerMultiprocessor));
   return arith::MaxUIOp::create(host, blocks, constIndex(host, 1));
+}
+
+GroupedGrid::GroupedGrid(KernelBuilder &kernel, const hw::TargetModel &target,
+                         ArrayRef<int64_t> items)
+    : kernel(kernel) {
+  ImplicitLocOpBuilder &b = kernel.body();
+  Int32 block(b, NVVM::BlockIdXOp::create(b, b.getI32Type()));
+  int64_t all = std::accumulate(items.begin(), items.end(), int64_t(0)), first = 0;
+  for (auto [group, count] : llvm::enumerate(items)) {
+    if (count == 0)
+      continue;
+    // As gridMaxBlocks, of which the group has its part.
+    int64_t wanted = llvm::divideCeil(count, kThreads * kItemsPerThread);
+    double part = static_cast<double>(count) / static_cast<double>(all);
+    int64_t most = static_cast<int64_t>(part * target.multiprocessors * kBlocksPerMultiprocessor);
+    int64_t blocks = std::max<int64_t>(1, std::min(wanted, most));
+    Share share{Int32(b, group), Int32(b, first), Int32(b, count), Int32(b, numBlocks),
+                Int32(b, blocks)};
+    if (mine) {
+      Value isBefore = block < numBlocks;
+      for (Int32 Share::*field :
+           {&Share::group, &Share::firstItem, &Share::items, &Share::firstBlock, &Share::blocks})
+        share.*field = select(isBefore, (*mine).*field, share.*field);
+    }
+    mine = share;
+    first += count;
+    numBlocks += blocks;
+  }
+}
+
+ValueRange GroupedGrid::forEachItem(Value bound, ValueRange carried, KernelBuilder::ItemBody item) {
+  ImplicitLocOpBuilder &b = kernel.body();
+  Int32 block(b, NVVM::BlockIdXOp::create(b, b.getI32Type()));
+  Int32 thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
+  Int32 first = (block - mine->firstBlock) * kThreads + thread;
+  return kernel.forEachItem(first, bound, mine->blocks * kThreads, carried, item);
 }
 
 void fp4::emitWhen(ImplicitLocOpBuilder &b, Value condition, llvm::function_ref<void()> then) {

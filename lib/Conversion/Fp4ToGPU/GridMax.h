@@ -6,8 +6,11 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "Int32.h"
 #include "KernelBuilder.h"
 #include "Scalars.h"
+
+#include <optional>
 
 namespace fp4 {
 
@@ -20,6 +23,31 @@ void emitGridMax(KernelBuilder &kernel, Scalars &scalars, llvm::ArrayRef<mlir::V
 /// Blocks (an index) to launch for `items` (an index) of such a kernel: enough threads to cover the
 /// latency of memory, few enough atomics, and at least one block.
 mlir::Value gridMaxBlocks(KernelBuilder &kernel, const hw::TargetModel &target, mlir::Value items);
+
+/// The thread blocks of such a launch shared out over groups of work items, each with a maximum of
+/// its own: no block has items of two groups.
+class GroupedGrid {
+public:
+  /// `items` of each group; those without any have no blocks.
+  GroupedGrid(KernelBuilder &kernel, const hw::TargetModel &target, llvm::ArrayRef<int64_t> items);
+
+  int64_t blocks() const { return numBlocks; }
+  Int32 group() const { return mine->group; }
+  /// The first item of the group, among those of all groups; and their number.
+  Int32 firstItem() const { return mine->firstItem; }
+  Int32 items() const { return mine->items; }
+  /// The items of this block's share below `bound`, numbered in the group. See KernelBuilder.
+  mlir::ValueRange forEachItem(mlir::Value bound, mlir::ValueRange carried,
+                               KernelBuilder::ItemBody item);
+
+private:
+  struct Share {
+    Int32 group, firstItem, items, firstBlock, blocks;
+  };
+  KernelBuilder &kernel;
+  std::optional<Share> mine;
+  int64_t numBlocks = 0;
+};
 
 /// Emits `then` for the threads where `condition` holds.
 void emitWhen(mlir::ImplicitLocOpBuilder &b, mlir::Value condition,

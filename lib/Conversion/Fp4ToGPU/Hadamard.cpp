@@ -53,6 +53,10 @@ public:
     return arith::MulIOp::create(host, rows, constIndex(host, columns / width));
   }
 
+  int64_t countStatic(int64_t rows) const {
+    return (alongRows ? rows : rows / kLine) * (columns / width);
+  }
+
   /// The place of piece number `item` (i32) in a matrix at `base`.
   Value pointer(Value base, Value item) {
     if (alongRows)
@@ -189,29 +193,17 @@ public:
   void emitAmax() {
     Value hostCount = pieces.count(hostRows());
     Value results[] = {zeroed(op.getBefore()), zeroed(op.getAfter())};
-    Value input = kernel.input(op.getInput());
-    Value pointers[] = {scalarPointer(results[0]), scalarPointer(results[1])};
+    input = kernel.input(op.getInput());
+    SmallVector<Value> pointers = {amaxPointer(results[0]), amaxPointer(results[1])};
+    if (op.getGroups())
+      return emitGroups(*op.getGroups(), pointers);
     Value count = kernel.scalar(hostCount);
-    Value none[] = {s.constant(0), s.constant(0)};
     WholeWarps warps(b, count, pieces.lanes());
-    SmallVector<Value> found = kernel.forEachItem(
-        warps.bound(), none, [&](Value item, ValueRange carried) -> SmallVector<Value> {
-          Value place = pieces.lanes() > 1 ? warps.clamped(item) : item;
-          Accesses accesses = pieces.loadPiece(pieces.pointer(input, place));
-          SmallVector<Value> words;
-          for (auto &access : accesses)
-            words.append(access);
-          Value before = larger(carried[0], s.amax(words, b.getBF16Type(), keepsNaN()));
-          Value after = carried[1];
-          pieces.forEachStrip(accesses, [&](Lines lines) -> Lines {
-            for (auto &line : lines)
-              after = larger(after, s.amax(butterfly.sums(line), keepsNaN()));
-            return {};
-          });
-          return {before, after};
+    SmallVector<Value> found =
+        kernel.forEachItem(warps.bound(), zeros(), [&](Value item, ValueRange carried) {
+          return includePiece(pieces.lanes() > 1 ? warps.clamped(item) : item, carried);
         });
-    found[1] = s.roundToBF16(s.multiply(found[1], butterfly.scale()));
-    emitGridMax(kernel, s, found, pointers);
+    finishAmax(found, pointers);
     kernel.launch(gridMaxBlocks(kernel, target, hostCount));
   }
 
@@ -223,12 +215,52 @@ private:
     return rows;
   }
 
+  /// Groups are whole pieces: their rows are multiples of the block where blocks cross rows.
+  void emitGroups(ArrayRef<int64_t> groups, SmallVector<Value> pointers) {
+    GroupedGrid grid(kernel, target, llvm::map_to_vector(groups, [&](int64_t rows) {
+                       return pieces.countStatic(rows);
+                     }));
+    WholeWarps warps(b, grid.items(), pieces.lanes());
+    SmallVector<Value> found =
+        grid.forEachItem(warps.bound(), zeros(), [&](Value item, ValueRange carried) {
+          Int32 inGroup(b, pieces.lanes() > 1 ? warps.clamped(item) : item);
+          return includePiece(grid.firstItem() + inGroup, carried);
+        });
+    for (Value &pointer : pointers)
+      pointer = address(b, pointer, grid.group(), 4);
+    finishAmax(found, pointers);
+    kernel.launch(constIndex(kernel.host(), grid.blocks()));
+  }
+
+  SmallVector<Value> zeros() { return {s.constant(0), s.constant(0)}; }
+
+  /// The larger of what was found, before and after, and that of a piece.
+  SmallVector<Value> includePiece(Value item, ValueRange found) {
+    Accesses accesses = pieces.loadPiece(pieces.pointer(input, item));
+    SmallVector<Value> words;
+    for (auto &access : accesses)
+      words.append(access);
+    Value before = larger(found[0], s.amax(words, b.getBF16Type(), keepsNaN()));
+    Value after = found[1];
+    pieces.forEachStrip(accesses, [&](Lines lines) -> Lines {
+      for (auto &line : lines)
+        after = larger(after, s.amax(butterfly.sums(line), keepsNaN()));
+      return {};
+    });
+    return {before, after};
+  }
+
+  void finishAmax(SmallVector<Value> found, ArrayRef<Value> pointers) {
+    found[1] = s.roundToBF16(s.multiply(found[1], butterfly.scale()));
+    emitGridMax(kernel, s, found, pointers);
+  }
+
   bool keepsNaN() { return op.getNan() == NanPolicy::Propagate; }
   Value larger(Value x, Value y) {
     return keepsNaN() ? s.maximumOrNaN(x, y) : s.maximumNumber(x, y);
   }
 
-  /// The buffer of a scalar result, 0 before the launch.
+  /// The buffer of a result, 0 before the launch.
   Value zeroed(Value result) {
     Value buffer = kernel.allocate(result, /*rows=*/Value());
     gpu::MemsetOp::create(kernel.host(), TypeRange(), ValueRange(), buffer,
@@ -236,8 +268,9 @@ private:
     return buffer;
   }
 
-  Value scalarPointer(Value buffer) {
-    return kernel.pointer(buffer, RankedTensorType::get({}, b.getF32Type()));
+  Value amaxPointer(Value buffer) {
+    auto type = cast<MemRefType>(buffer.getType());
+    return kernel.pointer(buffer, RankedTensorType::get(type.getShape(), b.getF32Type()));
   }
 
   Op op;
@@ -247,6 +280,7 @@ private:
   const hw::TargetModel &target;
   Pieces pieces;
   Butterfly butterfly;
+  Value input;
 };
 
 } // namespace

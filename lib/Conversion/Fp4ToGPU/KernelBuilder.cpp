@@ -137,8 +137,13 @@ Value KernelBuilder::gridThreads() {
 
 ValueRange KernelBuilder::forEachItem(Value items, ValueRange carried, ItemBody item) {
   Value first = globalThread(), step = gridThreads();
+  return forEachItem(first, items, step, carried, item);
+}
+
+ValueRange KernelBuilder::forEachItem(Value first, Value end, Value step, ValueRange carried,
+                                      ItemBody item) {
   // Unsigned: the last step may lead beyond 2^31.
-  auto loop = scf::ForOp::create(bodyBuilder, first, items, step, carried,
+  auto loop = scf::ForOp::create(bodyBuilder, first, end, step, carried,
                                  /*bodyBuilder=*/nullptr, /*unsignedCmp=*/true);
   OpBuilder::InsertionGuard guard(bodyBuilder);
   bodyBuilder.setInsertionPointToStart(loop.getBody());

@@ -77,6 +77,9 @@ public:
   using ItemBody =
       llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value, mlir::ValueRange)>;
   mlir::ValueRange forEachItem(mlir::Value items, mlir::ValueRange carried, ItemBody item);
+  /// The same for (item = first; item < end; item += step).
+  mlir::ValueRange forEachItem(mlir::Value first, mlir::Value end, mlir::Value step,
+                               mlir::ValueRange carried, ItemBody item);
 
   /// An uninitialized array of `count` i32 in static shared memory; its address. Call it outside of
   /// loops and branches of the body.

@@ -6,7 +6,7 @@
 using namespace mlir;
 using namespace fp4;
 
-static RandomSide randomSide(QuantizeOp op, bool columnwise, Value groupsPerRow) {
+static RandomSide randomSide(QuantizeOp op, bool columnwise, Value groupsPerRow, Value firstGroup) {
   RandomSide side;
   if (op.getPhilox() == Philox::TransformerEngine)
     side.mapping = numerics::PhiloxMapping::TransformerEngineBlockwise;
@@ -14,18 +14,19 @@ static RandomSide randomSide(QuantizeOp op, bool columnwise, Value groupsPerRow)
   side.afterRowwise = columnwise && op.hasRowwise();
   side.inputColumns = cast<RankedTensorType>(op.getInput().getType()).getDimSize(1);
   side.groupsPerRow = groupsPerRow;
+  side.firstGroup = firstGroup;
   return side;
 }
 
 SideQuantizer::SideQuantizer(Scalars &s, ImplicitLocOpBuilder &b, QuantizeOp op, bool columnwise,
-                             Value amax, Value rng, Value groupsPerRow)
+                             Value amax, Value rng, Value groupsPerRow, Value firstGroup)
     : element(cast<RankedTensorType>(op.getInput().getType()).getElementType()),
       blockSize(op.getBlockSize()), quantizer(s, b, op.getRecipe().resolve()) {
   quantizer.setTensorAmax(amax);
   if (auto transform = columnwise ? op.getColumnwiseHadamard() : op.getHadamard())
     butterfly.emplace(s, b, transform->options());
   if (rng)
-    random.emplace(b, rng, randomSide(op, columnwise, groupsPerRow));
+    random.emplace(b, rng, randomSide(op, columnwise, groupsPerRow, firstGroup));
 }
 
 SmallVector<Value> SideQuantizer::randomWords(const BlockPlace &place) {

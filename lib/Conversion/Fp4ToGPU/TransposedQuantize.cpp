@@ -8,6 +8,8 @@
 
 #include "Lowering.h"
 
+#include "fp4/ISA/ScaleLayout.h"
+
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
@@ -21,7 +23,7 @@ bool isTiled(Value scales) { return scales && scaleLayout(rankedType(scales)).ha
 
 /// The device pointers of one output.
 struct Output {
-  Value data, scales;
+  Value data, scales, amax;
 };
 
 /// One output in the kernel. A twin without arithmetic has no quantizer.
@@ -29,6 +31,7 @@ struct Side {
   std::optional<SideQuantizer> quantizer;
   OutputWriter writer;
   Value amax;
+  Int32 firstBlock; ///< of the group
 
   /// Quantizes the elements of a block of the output.
   BlockQuantizer::Block quantize(ImplicitLocOpBuilder &b, const TilePlan &plan,
@@ -36,7 +39,7 @@ struct Side {
                                  BlockQuantizer::FoldErrors fold = {}) {
     if (!quantizer)
       return mixBits(b, words, amax, plan.blockSize);
-    return quantizer->quantize(words, {row, block, /*index=*/{}}, blockAmax, fold);
+    return quantizer->quantize(words, {row, block - firstBlock, /*index=*/{}}, blockAmax, fold);
   }
 };
 
@@ -53,23 +56,23 @@ public:
     kernel.setMinResidentBlocks(residentBlocks());
     Value hostRows = kernel.hostRows(op.getInput());
     Value input = kernel.input(op.getInput());
-    makeSides(hostRows);
-    Tile tile(kernel, plan, input, rows, columns.size, tilesPerRow());
-    if (sharesCodes())
-      codeTile.emplace(kernel, plan);
-    else if (op.hasColumnwise())
-      elementTile.emplace(kernel, tile);
-    if (plan.squareBlocks && op.hasColumnwise())
-      squares =
-          kernel.sharedWords(TilePlan::rows / TilePlan::square * plan.piecesPerRow(), "squares");
-    emitPieces(tile);
+    addOperands(hostRows);
+    Tile tile = findTile(input);
+    Value amaxes[] = {readAmax(outputs[0]), readAmax(outputs[1])};
+    SmallVector<Tile::Piece> pieces;
+    for (int64_t pass = 0; pass < plan.loadPasses(); ++pass)
+      pieces.push_back(tile.load(pass));
+    // What depends on the tensor alone is computed while the loads are under way.
+    makeSides(amaxes[0], amaxes[1]);
+    allocateShared(tile);
+    for (const Tile::Piece &piece : pieces)
+      emitPiece(tile, piece);
     if (op.hasColumnwise()) {
       NVVM::Barrier0Op::create(b);
       sharesCodes() ? emitCodeColumns(tile) : emitColumns(tile);
     }
-    ImplicitLocOpBuilder &host = kernel.host();
-    Value bands = arith::CeilDivUIOp::create(host, hostRows, constIndex(host, TilePlan::rows));
-    kernel.launch(arith::MulIOp::create(host, bands, constIndex(host, tilesPerRow())));
+    kernel.launch(arith::MulIOp::create(kernel.host(), hostBands(hostRows),
+                                        constIndex(kernel.host(), tilesPerRow())));
   }
 
 private:
@@ -89,49 +92,122 @@ private:
     return tiled ? llvm::alignTo(tiles, TilePlan::rows / plan.columns()) : tiles;
   }
 
-  void makeSides(Value hostRows) {
+  void addOperands(Value hostRows) {
     auto input = [&](Value tensor) { return tensor ? kernel.input(tensor) : Value(); };
-    Value amax = input(op.getAmax()), columnwiseAmax = input(op.getColumnwiseAmax());
-    Value rng = input(op.getRng()), none;
-    Output outputs[2];
+    Value amax = input(op.getAmax()), columnwiseAmax = input(op.getColumnwiseAmax()), none;
+    rng = input(op.getRng());
     if (op.hasRowwise())
-      outputs[0] = {kernel.output(op.getData(), hostRows), kernel.output(op.getScales(), hostRows)};
+      outputs[0] = {kernel.output(op.getData(), hostRows), kernel.output(op.getScales(), hostRows),
+                    amax};
     if (op.hasColumnwise()) {
-      int64_t group = op.getFormat() == Format::MXFP4 ? plan.blockSize : 1;
-      if (auto transform = op.getColumnwiseHadamard())
-        group = std::max(group, transform->getSize());
-      kernel.expectMultiple(op.getInput(), hostRows, group);
+      kernel.expectMultiple(op.getInput(), hostRows, rowMultiple());
       Value blocks;
       if (rows.isDynamic())
         blocks = arith::CeilDivUIOp::create(kernel.host(), hostRows,
                                             constIndex(kernel.host(), plan.blockSize));
       outputs[1] = {kernel.output(op.getColumnwiseData(), none, hostRows),
-                    kernel.output(op.getColumnwiseScales(), none, blocks)};
+                    kernel.output(op.getColumnwiseScales(), none, blocks),
+                    columnwiseAmax ? columnwiseAmax : amax};
     }
     if (rows.isDynamic())
-      rows.value = kernel.scalar(hostRows);
-    // One load where both outputs have one amax.
-    auto read = [&](Value pointer) {
-      return pointer ? load(b, b.getF32Type(), pointer, 4) : Value();
-    };
-    amax = read(amax);
-    if (op.hasRowwise())
-      makeSide(rowwise, outputs[0], amax, rng, rows, columns);
-    if (op.hasColumnwise())
-      makeSide(columnwise, outputs[1], columnwiseAmax ? read(columnwiseAmax) : amax, rng, columns,
-               rows);
+      rows = {ShapedType::kDynamic, kernel.scalar(hostRows), rowMultiple()};
   }
 
-  void makeSide(std::optional<Side> &side, const Output &output, Value amax, Value rng,
-                Extent sideRows, Extent sideColumns) {
+  /// Rows come in groups of so many where blocks or transforms of columns have no remainder.
+  int64_t rowMultiple() {
+    if (!op.hasColumnwise())
+      return 1;
+    int64_t block = op.getFormat() == Format::MXFP4 ? plan.blockSize : 1;
+    auto transform = op.getColumnwiseHadamard();
+    return transform ? std::max(block, transform->getSize()) : block;
+  }
+
+  Value hostBands(Value hostRows) {
+    ImplicitLocOpBuilder &host = kernel.host();
+    if (groups)
+      return constIndex(host, groups->bands());
+    return arith::CeilDivUIOp::create(host, hostRows, constIndex(host, TilePlan::rows));
+  }
+
+  /// The tile of this thread block, and the group that it is part of.
+  Tile findTile(Value input) {
+    Int32 index(b, NVVM::BlockIdXOp::create(b, b.getI32Type()));
+    Int32 band = index / tilesPerRow(), firstColumn = index % tilesPerRow() * plan.columns();
+    endRow = rows;
+    if (!op.getGroups())
+      return Tile(kernel, plan, input, rows, columns.size, band * TilePlan::rows, firstColumn);
+    groups.emplace(*op.getGroups(), columns.size, plan.blockSize);
+    group = groups->find(band);
+    endRow = {ShapedType::kDynamic, group->endRow, groups->divisor()};
+    Int32 firstRow = group->firstRow + (band - group->firstBand) * TilePlan::rows;
+    return Tile(kernel, plan, input, endRow, columns.size, firstRow, firstColumn);
+  }
+
+  /// One load where both outputs have one amax.
+  Value readAmax(const Output &output) {
+    if (!output.amax || (&output != outputs && output.amax == outputs[0].amax))
+      return {};
+    Value pointer = group ? address(b, output.amax, group->index, 4) : output.amax;
+    return load(b, b.getF32Type(), pointer, 4);
+  }
+
+  void makeSides(Value amax, Value columnwiseAmax) {
+    if (op.hasRowwise())
+      makeSide(rowwise, outputs[0], amax, rowShape(), Int32(b, 0));
+    if (op.hasColumnwise()) {
+      Int32 firstBlock = group ? group->firstRow / plan.blockSize : Int32(b, 0);
+      makeSide(columnwise, outputs[1], columnwiseAmax ? columnwiseAmax : amax,
+               columnShape(firstBlock), firstBlock);
+    }
+  }
+
+  OutputWriter::Shape rowShape() {
+    OutputWriter::Shape shape{
+        endRow, columns, columns, plan.blockSize, isTiled(op.getScales()), std::nullopt};
+    int64_t blocks = llvm::divideCeil(columns.size, plan.blockSize);
+    if (group)
+      shape.tileOrigin = {group->firstBand *
+                              static_cast<int64_t>(llvm::divideCeil(blocks, hw::scaleBlockColumns)),
+                          group->firstRow, Int32(b, 0), Extent{blocks}};
+    return shape;
+  }
+
+  OutputWriter::Shape columnShape(Int32 firstBlock) {
+    OutputWriter::Shape shape{
+        columns, endRow, rows, plan.blockSize, isTiled(op.getColumnwiseScales()), std::nullopt};
+    if (group)
+      shape.tileOrigin = {
+          group->firstTile, Int32(b, 0), firstBlock,
+          Extent{ShapedType::kDynamic, (group->endRow - group->firstRow) / plan.blockSize}};
+    return shape;
+  }
+
+  void makeSide(std::optional<Side> &side, const Output &output, Value amax,
+                const OutputWriter::Shape &shape, Int32 firstBlock) {
+    side.emplace(
+        Side{std::nullopt, OutputWriter(b, output.data, output.scales, shape), amax, firstBlock});
+    if (noArithmetic)
+      return;
     bool isColumnwise = &side == &columnwise;
-    bool tiled = isTiled(isColumnwise ? op.getColumnwiseScales() : op.getScales());
-    OutputWriter writer(b, output.data, output.scales,
-                        {sideRows, sideColumns, plan.blockSize, tiled});
-    side.emplace(Side{std::nullopt, writer, amax});
-    if (!noArithmetic)
-      side->quantizer.emplace(s, b, op, isColumnwise, amax, rng,
-                              (sideColumns.in(b) + (TilePlan::square - 1)) / TilePlan::square);
+    Int32 length = shape.columns.in(b);
+    Value firstGroup; // rows are counted through all matrices, columns are not
+    if (isColumnwise && group && rng) {
+      length = length - group->firstRow;
+      Value before = arith::ExtUIOp::create(b, b.getI64Type(), group->firstRow / TilePlan::square);
+      firstGroup = arith::MulIOp::create(b, before, constI64(b, columns.size));
+    }
+    side->quantizer.emplace(s, b, op, isColumnwise, amax, rng,
+                            (length + (TilePlan::square - 1)) / TilePlan::square, firstGroup);
+  }
+
+  void allocateShared(Tile &tile) {
+    if (sharesCodes())
+      codeTile.emplace(kernel, plan);
+    else if (op.hasColumnwise())
+      elementTile.emplace(kernel, tile);
+    if (plan.squareBlocks && op.hasColumnwise())
+      squares =
+          kernel.sharedWords(TilePlan::rows / TilePlan::square * plan.piecesPerRow(), "squares");
   }
 
   /// The column-wise codes are those of the rows.
@@ -141,19 +217,13 @@ private:
 
   //===--- Steps 1 and 2: rows ---------------------------------------------===//
 
-  /// All loads are issued before anything waits for one.
-  void emitPieces(Tile &tile) {
-    SmallVector<Tile::Piece> pieces;
-    for (int64_t pass = 0; pass < plan.loadPasses(); ++pass)
-      pieces.push_back(tile.load(pass));
-    for (const Tile::Piece &piece : pieces) {
-      if (elementTile)
-        elementTile->share(piece);
-      if (plan.squareBlocks)
-        emitSquareRow(tile, piece);
-      else
-        emitRow(tile, piece);
-    }
+  void emitPiece(Tile &tile, const Tile::Piece &piece) {
+    if (elementTile)
+      elementTile->share(piece);
+    if (plan.squareBlocks)
+      emitSquareRow(tile, piece);
+    else
+      emitRow(tile, piece);
   }
 
   /// Codes and scale of a row-wise block; written where that is an output.
@@ -274,6 +344,11 @@ private:
   RankedTensorType type;
   TilePlan plan;
   Extent rows, columns; ///< of the input
+  std::optional<RowGroups> groups;
+  std::optional<RowGroups::Group> group; ///< of the tile
+  Extent endRow;                         ///< where the group ends
+  Output outputs[2];                     ///< row-wise, column-wise
+  Value rng;
   const hw::TargetModel &target;
   bool noArithmetic;
   std::optional<Side> rowwise, columnwise;

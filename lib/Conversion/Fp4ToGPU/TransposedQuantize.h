@@ -1,23 +1,23 @@
 //===- TransposedQuantize.h - Quantizing tiles of a matrix ----------------===//
 //
-// The kernel behind `outputs` columnwise and both and behind blocks of 16 x 16. A thread block
-// takes one tile of 128 rows of 256 bytes (128 columns of bf16, 64 of f32):
+// The kernel behind `outputs` columnwise and both, behind blocks of 16 x 16, and behind groups. A
+// thread block takes one tile of 128 rows of 256 bytes (128 columns of bf16, 64 of f32):
 //
-//   1. Each thread loads pieces of the tile: the elements of one row-wise block, straight from
-//   global
-//      memory to registers, and leaves a copy in shared memory (Tile).
+//   1. Each thread loads pieces of the tile, the elements of one row-wise block each, from global
+//      memory to registers, and leaves a copy in shared memory (Tile, ElementTile).
 //   2. Row-wise output: the piece is a block; quantize it from the registers.
 //   3. Barrier. Column-wise output: a thread reads one word of shared memory from each of 16
-//   (MXFP4:
-//      32) consecutive rows, which is a block of one f32 column or of two 16-bit columns.
-//   4. Outputs go to global memory from registers (OutputWriter). The lanes of a warp hold
-//   consecutive
-//      blocks of few columns, so that the transposed codes leave in runs of 64 bytes.
+//      consecutive rows (MXFP4: 32), which is a block of one f32 column or of two 16-bit columns.
+//   4. Outputs leave from registers (OutputWriter). The lanes of a warp hold consecutive blocks
+//      of few columns, so that transposed codes go to global memory in runs of 64 bytes.
 //
 // Square blocks have their amax reduced over the 16 rows by warp shuffles in step 2. The
 // column-wise codes are the row-wise ones, transposed: shared memory has the codes, a quarter of
 // the size, and step 3 transposes nibbles (CodeTile). With stochastic rounding the codes differ;
 // then step 3 reads elements as above and the amax from shared memory.
+//
+// Matrices that are stacked along the rows (groups) have tiles of their own, and so each tile one
+// amax: a thread block looks for its matrix among constants (RowGroups).
 //
 // Shared memory is swizzled so that steps 1 and 3 have no bank conflicts
 // (ElementTile::chunkAddress, CodeTile::wordAddress).
@@ -33,13 +33,14 @@
 
 namespace fp4 {
 
-/// A number of rows, columns or blocks: static, or a kernel operand.
+/// A number of rows, columns or blocks: static, or a value of the kernel.
 struct Extent {
   int64_t size = mlir::ShapedType::kDynamic;
   mlir::Value value = {}; ///< i32, where dynamic
+  int64_t divisor = 1;    ///< known of the value
 
   bool isDynamic() const { return mlir::ShapedType::isDynamic(size); }
-  bool isMultipleOf(int64_t n) const { return !isDynamic() && size % n == 0; }
+  bool isMultipleOf(int64_t n) const { return (isDynamic() ? divisor : size) % n == 0; }
   Int32 in(mlir::ImplicitLocOpBuilder &b) const {
     return isDynamic() ? Int32(b, value) : Int32(b, size);
   }
@@ -64,6 +65,33 @@ struct TilePlan {
   int64_t columnsPerWord() const { return 4 / elementBytes; }
 };
 
+/// The matrices that are stacked in the input, where `groups` says so. Their tiles do not cross
+/// their edges.
+class RowGroups {
+public:
+  RowGroups(llvm::ArrayRef<int64_t> rows, int64_t columns, int64_t blockSize);
+
+  /// Bands of 128 rows of all matrices.
+  int64_t bands() const { return numBands; }
+  /// What divides the rows of each.
+  int64_t divisor() const { return rowDivisor; }
+
+  struct Group {
+    Int32 index, firstRow, endRow;
+    Int32 firstBand;
+    Int32 firstTile; ///< of its column-wise scales, in the list of all tiles
+  };
+  /// The group that has band number `band`.
+  Group find(Int32 band) const;
+
+private:
+  struct Range {
+    int64_t index, firstRow, endRow, firstBand, firstTile;
+  };
+  llvm::SmallVector<Range> ranges; ///< that have rows
+  int64_t numBands = 0, rowDivisor = 0;
+};
+
 /// Where a thread block's tile lies in the matrix, and its elements on their way to registers.
 class Tile {
 public:
@@ -73,8 +101,10 @@ public:
     llvm::SmallVector<mlir::Value> words; ///< i32, in element order
   };
 
+  /// The tile that begins at `firstRow` and `firstColumn` of an input that ends at `rows` and
+  /// `columns`.
   Tile(KernelBuilder &kernel, const TilePlan &plan, mlir::Value input, Extent rows, int64_t columns,
-       int64_t tilesPerRow);
+       Int32 firstRow, Int32 firstColumn);
 
   Int32 firstRow() const { return tileRow; }
   Int32 firstColumn() const { return tileColumn; }
@@ -144,10 +174,17 @@ private:
 /// Writes blocks of one output: packed codes, and scales in the output's layout.
 class OutputWriter {
 public:
+  /// Where tiles begin anew: the first tile, row and block, and the blocks of a row.
+  struct TileOrigin {
+    Int32 tile, row, block;
+    Extent blocks;
+  };
   struct Shape {
-    Extent rows, columns; ///< of the output
+    Extent rows, columns; ///< where the output, or the group of it, ends
+    Extent bufferColumns; ///< of a row in memory
     int64_t blockSize;
     bool tiledScales;
+    std::optional<TileOrigin> tileOrigin; ///< of a group
   };
 
   OutputWriter(mlir::ImplicitLocOpBuilder &b, mlir::Value data, mlir::Value scales,
@@ -159,14 +196,14 @@ public:
 
 private:
   mlir::Value exists(Int32 row, Int32 block);
-  llvm::SmallVector<mlir::Value> maskTail(Int32 block, llvm::ArrayRef<mlir::Value> codes);
+  void writeCodes(Int32 row, Int32 block, llvm::ArrayRef<mlir::Value> codes);
   mlir::Value codesAddress(Int32 row, Int32 block);
   void writeTiledScale(Int32 row, Int32 block, mlir::Value exists, mlir::Value scale);
 
   mlir::ImplicitLocOpBuilder &b;
   mlir::Value data, scales;
   Shape shape;
-  Extent blocks;
+  Extent endBlock;
 };
 
 /// Emits `body` where `condition` holds; everywhere if it is null.

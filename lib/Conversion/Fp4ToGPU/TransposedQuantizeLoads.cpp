@@ -1,6 +1,8 @@
 //===- TransposedQuantizeLoads.cpp - A tile from global memory ------------===//
 #include "TransposedQuantize.h"
 
+#include "fp4/ISA/ScaleLayout.h"
+
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -22,14 +24,51 @@ void fp4::emitWhere(ImplicitLocOpBuilder &b, Value condition, function_ref<void(
   body();
 }
 
-Tile::Tile(KernelBuilder &kernel, const TilePlan &plan, Value input, Extent rows, int64_t columns,
-           int64_t tilesPerRow)
-    : b(kernel.body()), plan(plan), input(input), rows(rows), columns(columns),
-      thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type())), tileRow(b, 0), tileColumn(b, 0) {
-  Int32 index(b, NVVM::BlockIdXOp::create(b, b.getI32Type()));
-  tileRow = index / tilesPerRow * TilePlan::rows;
-  tileColumn = index % tilesPerRow * plan.columns();
+//===----------------------------------------------------------------------===//
+// RowGroups
+//===----------------------------------------------------------------------===//
+
+RowGroups::RowGroups(ArrayRef<int64_t> rows, int64_t columns, int64_t blockSize) {
+  int64_t firstRow = 0, firstTile = 0;
+  for (auto [index, count] : llvm::enumerate(rows)) {
+    if (count == 0)
+      continue;
+    ranges.push_back(
+        {static_cast<int64_t>(index), firstRow, firstRow + count, numBands, firstTile});
+    firstRow += count;
+    numBands += llvm::divideCeil(count, TilePlan::rows);
+    firstTile +=
+        hw::tiled128x4Bytes(columns, llvm::divideCeil(count, blockSize)) / hw::scaleBlockBytes;
+    rowDivisor = std::gcd(rowDivisor, count);
+  }
 }
+
+RowGroups::Group RowGroups::find(Int32 band) const {
+  ImplicitLocOpBuilder &b = band.builder();
+  auto group = [&](const Range &range) -> Group {
+    return {Int32(b, range.index), Int32(b, range.firstRow), Int32(b, range.endRow),
+            Int32(b, range.firstBand), Int32(b, range.firstTile)};
+  };
+  Group found = group(ranges.front());
+  for (const Range &range : llvm::drop_begin(ranges)) {
+    Value isBefore = band < range.firstBand;
+    Group next = group(range);
+    for (Int32 Group::*field :
+         {&Group::index, &Group::firstRow, &Group::endRow, &Group::firstBand, &Group::firstTile})
+      found.*field = select(isBefore, found.*field, next.*field);
+  }
+  return found;
+}
+
+//===----------------------------------------------------------------------===//
+// Tile
+//===----------------------------------------------------------------------===//
+
+Tile::Tile(KernelBuilder &kernel, const TilePlan &plan, Value input, Extent rows, int64_t columns,
+           Int32 firstRow, Int32 firstColumn)
+    : b(kernel.body()), plan(plan), input(input), rows(rows), columns(columns),
+      thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type())), tileRow(firstRow),
+      tileColumn(firstColumn) {}
 
 /// Threads take pieces row by row. With square blocks the 16 rows of a block are in one warp: lanes
 /// 2r and 2r + 1 have row r of two neighbouring blocks.
@@ -67,7 +106,7 @@ Value Tile::rowAddress(Int32 row) {
 
 /// A piece that lies in the matrix or outside of it, where the first of its row is loaded instead.
 SmallVector<Value> Tile::loadWhole(Int32 row, Int32 column) {
-  if (columns % plan.columns() != 0)
+  if (columns % TilePlan::rows != 0) // tiles may cover whole tiles of scales
     column = select(column < columns, column, Int32(b, 0));
   SmallVector<Value> words;
   appendWords(b, address(b, rowAddress(row), column, plan.elementBytes),

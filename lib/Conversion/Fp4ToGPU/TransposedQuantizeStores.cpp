@@ -36,7 +36,7 @@ static Value strided(ImplicitLocOpBuilder &b, Value base, Int32 index, Extent st
 
 OutputWriter::OutputWriter(ImplicitLocOpBuilder &b, Value data, Value scales, const Shape &shape)
     : b(b), data(data), scales(scales), shape(shape),
-      blocks(quotientUp(b, shape.columns, shape.blockSize)) {}
+      endBlock(quotientUp(b, shape.columns, shape.blockSize)) {}
 
 /// Null where every block of every tile exists.
 Value OutputWriter::exists(Int32 row, Int32 block) {
@@ -44,21 +44,18 @@ Value OutputWriter::exists(Int32 row, Int32 block) {
   if (!shape.rows.isMultipleOf(TilePlan::rows))
     inRows = row < shape.rows.in(b);
   if (!shape.columns.isMultipleOf(TilePlan::rows))
-    inBlocks = block < blocks.in(b);
+    inBlocks = block < endBlock.in(b);
   return both(b, inRows, inBlocks);
 }
 
 /// Codes of elements beyond the last column are zero, whatever the arithmetic made of them: the
 /// second half of a row's last byte is visible.
-SmallVector<Value> OutputWriter::maskTail(Int32 block, ArrayRef<Value> codes) {
+static SmallVector<Value> maskTail(ImplicitLocOpBuilder &b, ArrayRef<Value> codes, Int32 elements) {
   SmallVector<Value> masked(codes);
-  if (shape.columns.isMultipleOf(shape.blockSize))
-    return masked;
-  Int32 left = shape.columns.in(b)-block * shape.blockSize;
   for (auto [i, word] : llvm::enumerate(masked)) {
     Int32 first(b, 8 * i), full(b, 8);
     // Elements of this word, 0 to 8.
-    Int32 count = select(left < first, Int32(b, 0), minimum(left - first, full));
+    Int32 count = select(elements < first, Int32(b, 0), minimum(elements - first, full));
     Value ones = arith::ShLIOp::create(b, constI32(b, 1), count * 4);
     Value mask = select(count < full, Int32(b, ones) - 1, Int32(b, -1));
     word = arith::AndIOp::create(b, word, mask);
@@ -66,24 +63,37 @@ SmallVector<Value> OutputWriter::maskTail(Int32 block, ArrayRef<Value> codes) {
   return masked;
 }
 
+/// A block that the last column cuts is written again: the others pay for a test.
+void OutputWriter::writeCodes(Int32 row, Int32 block, ArrayRef<Value> codes) {
+  auto type = VectorType::get(codes.size(), b.getI32Type());
+  Value place = codesAddress(row, block);
+  auto storeWords = [&](ArrayRef<Value> words) {
+    store(b, vector::FromElementsOp::create(b, type, words), place, shape.blockSize / 2);
+  };
+  storeWords(codes);
+  if (shape.columns.isMultipleOf(shape.blockSize))
+    return;
+  Int32 left = shape.columns.in(b)-block * shape.blockSize;
+  emitWhere(b, left < shape.blockSize, [&] { storeWords(maskTail(b, codes, left)); });
+}
+
 Value OutputWriter::codesAddress(Int32 row, Int32 block) {
   Extent pitch;
-  if (!shape.columns.isDynamic())
-    pitch.size = paddedRowBytes(shape.columns.size);
+  if (!shape.bufferColumns.isDynamic())
+    pitch.size = paddedRowBytes(shape.bufferColumns.size);
   else // paddedRowBytes, in the kernel
-    pitch.value = (shape.columns.in(b) + 31) / 32 * 16;
+    pitch.value = (shape.bufferColumns.in(b) + 31) / 32 * 16;
   return address(b, strided(b, data, row, pitch), block, shape.blockSize / 2);
 }
 
 void OutputWriter::write(Int32 row, Int32 block, const BlockQuantizer::Block &result) {
   Value valid = exists(row, block);
   emitWhere(b, valid, [&] {
-    SmallVector<Value> codes = maskTail(block, result.codes);
-    auto type = VectorType::get(codes.size(), b.getI32Type());
-    store(b, vector::FromElementsOp::create(b, type, codes), codesAddress(row, block),
-          shape.blockSize / 2);
-    if (!shape.tiledScales)
-      store(b, result.scale, address(b, strided(b, scales, row, blocks), block, 1), 1);
+    writeCodes(row, block, result.codes);
+    if (shape.tiledScales)
+      return;
+    Extent perRow = quotientUp(b, shape.bufferColumns, shape.blockSize);
+    store(b, result.scale, address(b, strided(b, scales, row, perRow), block, 1), 1);
   });
   if (shape.tiledScales)
     writeTiledScale(row, block, valid, result.scale);
@@ -94,13 +104,20 @@ void OutputWriter::writeTiledScale(Int32 row, Int32 block, Value valid, Value sc
   if (valid)
     scale = arith::SelectOp::create(
         b, valid, scale, arith::ConstantOp::create(b, b.getIntegerAttr(scale.getType(), 0)));
-  Extent tilesPerRow = quotientUp(b, blocks, kTileBlocks);
+  Extent tilesPerRow = quotientUp(b, endBlock, kTileBlocks);
+  Int32 firstTile(b, 0);
+  if (const std::optional<TileOrigin> &origin = shape.tileOrigin) {
+    row = row - origin->row;
+    block = block - origin->block;
+    firstTile = origin->tile;
+    tilesPerRow = quotientUp(b, origin->blocks, kTileBlocks);
+  }
   Int32 tileColumn = block / kTileBlocks, tileRow = row / kTileRows;
   Value inBuffer;
   if (!shape.columns.isMultipleOf(TilePlan::rows))
     inBuffer = tileColumn < tilesPerRow.in(b);
   emitWhere(b, inBuffer, [&] {
-    Int32 tile = tileRow * tilesPerRow.in(b) + tileColumn;
+    Int32 tile = firstTile + tileRow * tilesPerRow.in(b) + tileColumn;
     Int32 inTile = row % 32 * 16 + row % kTileRows / 32 * 4 + block % kTileBlocks;
     Value start = address(b, scales, tile, hw::scaleBlockBytes);
     store(b, scale, address(b, start, inTile, 1), 1);

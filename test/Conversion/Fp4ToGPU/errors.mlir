@@ -50,13 +50,3 @@ func.func @large(%ok: tensor<4194303x4096xbf16>, %bad: tensor<4194304x4096xbf16>
   %1 = fp4.amax %bad : tensor<4194304x4096xbf16> -> tensor<f32>
   return
 }
-
-// -----
-
-func.func @groups(%x: tensor<32x32xbf16>) {
-  %0 = fp4.amax %x : tensor<32x32xbf16> -> tensor<f32>
-  // expected-error @+2 {{'fp4.amax' op has no kernel for groups yet}}
-  // expected-note @+1 {{take the groups as tensors of their own}}
-  %1 = fp4.amax %x {groups = array<i64: 16, 16>} : tensor<32x32xbf16> -> tensor<2xf32>
-  return
-}
