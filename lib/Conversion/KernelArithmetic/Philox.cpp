@@ -1,39 +1,26 @@
 //===- Philox.cpp - Random words inside a kernel --------------------------===//
 #include "Philox.h"
 
+#include "Int32.h"
 #include "SmallBuilders.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace fp4;
 
-namespace {
+static Value wide(ImplicitLocOpBuilder &b, Value x) {
+  return arith::ExtUIOp::create(b, b.getI64Type(), x);
+}
 
-/// i32 expressions without the noise of their builders. All are unsigned.
-class Words {
-public:
-  explicit Words(ImplicitLocOpBuilder &b) : b(b) {}
+static Value low(ImplicitLocOpBuilder &b, Value x) {
+  return arith::TruncIOp::create(b, b.getI32Type(), x);
+}
 
-  Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
-  Value add(Value x, uint32_t y) { return add(x, constI32(b, y)); }
-  Value multiply(Value x, Value y) { return arith::MulIOp::create(b, x, y); }
-  Value multiply(Value x, uint32_t y) { return multiply(x, constI32(b, y)); }
-  Value divide(Value x, Value y) { return arith::DivUIOp::create(b, x, y); }
-  Value divide(Value x, uint32_t y) { return divide(x, constI32(b, y)); }
-  Value remainder(Value x, Value y) { return arith::RemUIOp::create(b, x, y); }
-  Value remainder(Value x, uint32_t y) { return remainder(x, constI32(b, y)); }
-  Value exclusiveOr(Value x, Value y) { return arith::XOrIOp::create(b, x, y); }
-
-  Value wide(Value x) { return arith::ExtUIOp::create(b, b.getI64Type(), x); }
-  Value low(Value x) { return arith::TruncIOp::create(b, b.getI32Type(), x); }
-  Value high(Value x) { return low(arith::ShRUIOp::create(b, x, constI64(b, 32))); }
-
-private:
-  ImplicitLocOpBuilder &b;
-};
-
-} // namespace
+static Value high(ImplicitLocOpBuilder &b, Value x) {
+  return low(b, arith::ShRUIOp::create(b, x, constI64(b, 32)));
+}
 
 PhiloxStream::PhiloxStream(ImplicitLocOpBuilder &builder, Value rng) : b(builder) {
   seed = load(b, b.getI64Type(), rng, 8);
@@ -43,54 +30,52 @@ PhiloxStream::PhiloxStream(ImplicitLocOpBuilder &builder, Value rng) : b(builder
 RandomWords PhiloxStream::words(Value subsequence, Value draw) {
   constexpr unsigned rounds = 10;
   constexpr uint32_t multipliers[] = {0xD2511F53, 0xCD9E8D57}, weyl[] = {0x9E3779B9, 0xBB67AE85};
-  Words w(b);
   Value counter = draw ? arith::AddIOp::create(b, offset, draw) : offset;
-  RandomWords c = {w.low(counter), w.high(counter), w.low(subsequence), w.high(subsequence)};
-  Value keys[] = {w.low(seed), w.high(seed)};
+  RandomWords c = {low(b, counter), high(b, counter), low(b, subsequence), high(b, subsequence)};
+  const Int32 keys[] = {Int32(b, low(b, seed)), Int32(b, high(b, seed))};
   for (uint32_t round = 0; round < rounds; ++round) {
-    // One key addition per round from the seed itself, not from the key before: short chains.
-    auto key = [&](int i) { return round ? w.add(keys[i], round * weyl[i]) : keys[i]; };
+    // Each key from the seed itself and not from the key before: short chains.
+    auto mix = [&](Value product, Value word, int i) -> Value {
+      uint32_t step = round * weyl[i];
+      return Int32(b, high(b, product)) ^ Int32(b, word) ^ (keys[i] + static_cast<int64_t>(step));
+    };
     auto product = [&](Value x, int i) -> Value {
-      return arith::MulIOp::create(b, w.wide(x), constI64(b, multipliers[i]));
+      return arith::MulIOp::create(b, wide(b, x), constI64(b, multipliers[i]));
     };
     Value p0 = product(c[0], 0), p1 = product(c[2], 1);
-    c = {w.exclusiveOr(w.exclusiveOr(w.high(p1), c[1]), key(0)), w.low(p1),
-         w.exclusiveOr(w.exclusiveOr(w.high(p0), c[3]), key(1)), w.low(p0)};
+    c = {mix(p1, c[1], 0), low(b, p1), mix(p0, c[3], 1), low(b, p0)};
   }
   return c;
 }
 
 SmallVector<Value> GroupRandom::words(Value row, Value block, int64_t blockSize) {
-  Words w(b);
   SmallVector<Value> all;
-  uint32_t groups = static_cast<uint32_t>(blockSize / 16);
-  for (uint32_t i = 0; i < groups; ++i)
-    llvm::append_range(all, groupWords(row, w.add(w.multiply(block, groups), i)));
+  Int32 first = Int32(b, block) * (blockSize / 16);
+  for (int64_t i = 0; i < blockSize / 16; ++i)
+    llvm::append_range(all, groupWords(row, first + i));
   return all;
 }
 
 SmallVector<Value> GroupRandom::words(Value index, int64_t blockSize) {
-  Words w(b);
   SmallVector<Value> all;
-  uint32_t groups = static_cast<uint32_t>(blockSize / 16);
-  for (uint32_t i = 0; i < groups; ++i)
-    llvm::append_range(all, groupWords(w.add(w.multiply(index, groups), i)));
+  Int32 first = Int32(b, index) * (blockSize / 16);
+  for (int64_t i = 0; i < blockSize / 16; ++i)
+    llvm::append_range(all, groupWords(first + i));
   return all;
 }
 
 RandomWords GroupRandom::groupWords(Value row, Value group) {
   if (side.mapping != numerics::PhiloxMapping::Element)
     return blockwiseWords(row, group);
-  Words w(b);
-  return groupWords(w.add(w.multiply(row, side.groupsPerRow), group));
+  return groupWords(Int32(b, row) * Int32(b, side.groupsPerRow) + Int32(b, group));
 }
 
 RandomWords GroupRandom::groupWords(Value index) {
-  Words w(b);
-  if (side.mapping != numerics::PhiloxMapping::Element)
-    return blockwiseWords(w.divide(index, side.groupsPerRow),
-                          w.remainder(index, side.groupsPerRow));
-  Value subsequence = w.wide(index);
+  if (side.mapping != numerics::PhiloxMapping::Element) {
+    Int32 all(b, index), perRow(b, side.groupsPerRow);
+    return blockwiseWords(all / perRow, all % perRow);
+  }
+  Value subsequence = wide(b, index);
   if (side.firstGroup)
     subsequence = arith::AddIOp::create(b, subsequence, side.firstGroup);
   if (side.columnwise)
@@ -99,18 +84,15 @@ RandomWords GroupRandom::groupWords(Value index) {
 }
 
 /// TransformerEngine's: 256 threads serve a tile of 128 x 128, 8 in a row of it.
-RandomWords GroupRandom::blockwiseWords(Value row, Value group) {
-  Words w(b);
-  Value x = w.divide(group, 8), y = w.divide(row, 128), inTile = w.remainder(row, 128);
-  Value slot = w.remainder(row, 32), draw = w.divide(inTile, 32);
+RandomWords GroupRandom::blockwiseWords(Value rowValue, Value groupValue) {
+  Int32 row(b, rowValue), group(b, groupValue);
+  Int32 x = group / 8, y = row / 128, slot = row % 32, draw = row % 128 / 32;
   if (side.columnwise) {
     std::swap(x, y);
-    slot = w.remainder(w.divide(row, 2), 32);
-    draw = w.add(w.multiply(w.divide(inTile, 64), 2), w.remainder(row, 2));
-    draw = w.add(draw, side.afterRowwise ? 4 : 0);
+    slot = row / 2 % 32;
+    draw = row % 128 / 64 * 2 + row % 2 + (side.afterRowwise ? 4 : 0);
   }
-  uint32_t tilesX = llvm::divideCeil(side.inputColumns, 128);
-  Value thread = w.add(w.multiply(slot, 8), w.remainder(group, 8));
-  Value tile = w.add(x, w.multiply(y, tilesX));
-  return philox.words(w.wide(w.add(thread, w.multiply(tile, 256))), w.wide(draw));
+  Int32 thread = slot * 8 + group % 8;
+  Int32 tile = x + y * llvm::divideCeil(side.inputColumns, 128);
+  return philox.words(wide(b, thread + tile * 256), wide(b, draw));
 }
