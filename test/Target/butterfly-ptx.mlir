@@ -3,17 +3,18 @@
 // RUN: fp4-runner %s --emit=ptx | FileCheck %s --check-prefixes=CHECK,SM100
 // RUN: fp4-runner %s --target=sm_90a --emit=ptx | FileCheck %s --check-prefixes=CHECK,SM90
 
+// Two blocks per thread, all loads before the first sum.
 // CHECK-LABEL:     ---- fused_quantize_0
-// SM100:           ld.global.v8.b32
-// SM90-COUNT-2:    ld.global.v4.b32
+// SM100-COUNT-2:   ld.global{{(.nc)?}}.v8.b32
+// SM90-COUNT-4:    ld.global{{(.nc)?}}.v4.b32
+// CHECK-NOT:       ld.global.v
 // CHECK-COUNT-64:  {{(add|sub)}}.rn.f32
-// CHECK-NOT:       {{(add|sub)}}.rn.f32
 // CHECK:           cvt.rn.bf16x2.f32
 // SM100-COUNT-8:   cvt.rn.satfinite.e2m1x2.f32
 // SM90-COUNT-8:    cvt.rz.f16x2.f32
+// CHECK-COUNT-64:  {{(add|sub)}}.rn.f32
+// CHECK-NOT:       {{(add|sub)}}.rn.f32
 // CHECK:           st.global.v2.b32
-// CHECK:           st.global.b8
-// CHECK-NOT:       ld.global
 // CHECK:           ret;
 func.func @fused(%x: tensor<?x4096xbf16>, %a: tensor<f32>) -> (tensor<?x4096xf4E2M1FN>, tensor<?x256xf8E4M3FN>) {
   %q, %s = fp4.quantize %x amax %a
