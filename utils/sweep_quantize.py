@@ -2,13 +2,13 @@
 """Compiles quantizers of every recipe and kernel, runs them in the simulator and checks every bit.
 
   utils/sweep_quantize.py            a covering subset, below
-  utils/sweep_quantize.py --full     also the cross product of recipes and kernels; PTX only
+  utils/sweep_quantize.py --full     also the cross product of recipes and kernels
   utils/sweep_quantize.py --list     what would run
 
 A quantizing program takes a matrix to its amaxes, its codes and scales in one or both orientations and, where the
 scales are row-major, back again; fp4-run compares all of it with lib/Numerics. Parameters are the target, the
 recipe, the element type, the outputs, the block, the transform of either orientation, the rounding, the
-layout of the scales and the shape. The subset holds every pair of values of two of them, but for recipes
+layout of the scales, groups of rows and the shape. The subset holds every pair of values of two of them, but for recipes
 with transforms, layouts and shapes, whose code does not meet.
 
 Amax, Hadamard transforms and scale layouts have programs of their own. The transform on the tensor core
@@ -47,7 +47,10 @@ ROUNDING = ["nearest_even", "element", "transformer_engine"]
 LAYOUT = ["linear", "tiled", "mixed"]
 ROWS = [1, 16, 40, 128, 130, 320]
 COLUMNS = [16, 24, 32, 80, 128, 272, 1024]
-PARAMETERS = [TARGET, RECIPE, ELEMENT, OUTPUTS, BLOCK, TRANSFORM, ROUNDING, LAYOUT, ROWS, COLUMNS]
+# Rows of stacked matrices that are quantized each by itself, instead of ROWS.
+GROUPS = {"one": [], "any": [0, 1, 127, 128, 129], "blocks": [32, 0, 160, 96]}
+PARAMETERS = [TARGET, RECIPE, ELEMENT, OUTPUTS, BLOCK, TRANSFORM, ROUNDING, LAYOUT, list(GROUPS),
+              ROWS, COLUMNS]
 NO_KERNEL = ["has no kernel", "has a kernel for", "has kernels for", "on the tensor core must"]
 PEAKS = 11  # of the distribution "adversarial", chosen by the seed
 
@@ -55,7 +58,9 @@ PEAKS = 11  # of the distribution "adversarial", chosen by the seed
 class Case:
     def __init__(self, case):
         (self.target, self.recipe, self.element, self.outputs, self.block, transform,
-         self.rounding, self.layout, self.rows, self.columns) = case
+         self.rounding, self.layout, groups, self.rows, self.columns) = case
+        self.groups = GROUPS[groups]
+        self.rows = sum(self.groups) or self.rows
         name = self.recipe.split(",")[0]
         self.nvfp4 = name in NVFP4
         self.has_tensor_scale = self.nvfp4 and "1level" not in name
@@ -65,8 +70,9 @@ class Case:
         self.sides = [side for side, name in enumerate(("rowwise", "columnwise"))
                       if self.outputs in (name, "both")]
         self.tiled = [self.layout != "linear", self.layout == "tiled"]
-        # Rows may be dynamic, but not for the transform on the tensor core.
-        self.m = "?" if self.columns % 3 and not self.arithmetic else str(self.rows)
+        # Rows may be dynamic, but not of groups or for the transform on the tensor core.
+        dynamic = self.columns % 3 and not self.arithmetic and not self.groups
+        self.m = "?" if dynamic else str(self.rows)
 
     def axis(self, side):
         """Elements along the blocks of a side."""
@@ -87,6 +93,12 @@ class Case:
         for side, size in enumerate(self.sizes):
             if size and (side not in self.sides or self.axis(side) % size):
                 return False
+        if self.groups and (self.arithmetic or self.rounding == "transformer_engine"):
+            return False
+        step = max(self.sizes[1], 16 if self.nvfp4 else 32)
+        if self.groups and (1 in self.sides or self.block == "square") and any(
+                rows % step for rows in self.groups):
+            return False
         if self.arithmetic and (self.target != "sm_100a" or not self.nvfp4 or self.outputs == "both"
                                 and self.rounding == "transformer_engine"):
             return False
@@ -98,6 +110,11 @@ class Case:
         element = "f8E4M3FN" if self.nvfp4 else "f8E8M0FNU"
         encoding = ", #fp4.scale_layout<tiled_128x4>" if self.tiled[side] else ""
         blocks = "?" if side and self.m == "?" else (self.axis(side) + block - 1) // block
+        if self.groups and self.tiled[side]:  # a list of tiles
+            shapes = [(self.columns, group) if side else (group, self.columns)
+                      for group in self.groups]
+            rows, blocks = 128 * sum((r + 127) // 128 * ((c + 4 * block - 1) // (4 * block))
+                                     for r, c in shapes), 4
         return f"tensor<{rows}x{blocks}x{element}{encoding}>"
 
     def data_type(self, side):
@@ -107,14 +124,21 @@ class Case:
     def input_type(self):
         return f"tensor<{self.m}x{self.columns}x{self.element}>"
 
+    def amax_type(self):
+        return f"tensor<{len(self.groups)}xf32>" if self.groups else "tensor<f32>"
+
+    def group_attribute(self):
+        return [f"groups = array<i64: {', '.join(map(str, self.groups))}>"] if self.groups else []
+
     def amax(self, side):
         """Lines that define %a<side>."""
-        x = self.input_type()
+        x, amax = self.input_type(), self.amax_type()
+        attributes = self.group_attribute()
         if not self.sizes[side]:
-            return [f"  %a{side} = fp4.amax %x : {x} -> tensor<f32>"]
-        return [f"  %b{side}, %a{side} = fp4.hadamard_amax %x {{size = {self.sizes[side]} : i64,"
-                f" dimension = {1 - side} : i64}}",
-                f"    : {x} -> tensor<f32>, tensor<f32>"]
+            return [f"  %a{side} = fp4.amax %x {{{', '.join(attributes)}}} : {x} -> {amax}"]
+        attributes += [f"size = {self.sizes[side]} : i64", f"dimension = {1 - side} : i64"]
+        return [f"  %b{side}, %a{side} = fp4.hadamard_amax %x {{{', '.join(attributes)}}}",
+                f"    : {x} -> {amax}, {amax}"]
 
     def attributes(self):
         fmt = "nvfp4" if self.nvfp4 else "mxfp4"
@@ -129,7 +153,7 @@ class Case:
         if self.rounding != "nearest_even":
             out += ["rounding = #fp4.rounding<stochastic>",
                     f"philox = #fp4.philox<{self.rounding}>"]
-        return ", ".join(out)
+        return ", ".join(out + self.group_attribute())
 
     def program(self):
         x = self.input_type()
@@ -140,8 +164,8 @@ class Case:
             for word, side in zip(("amax", "columnwise_amax"), distinct):
                 lines += self.amax(side)
                 operands += f" {word} %a{side}"
-                types.append("tensor<f32>")
-                results.append((f"%a{side}", "tensor<f32>"))
+                types.append(self.amax_type())
+                results.append((f"%a{side}", self.amax_type()))
         if self.rounding != "nearest_even":
             arguments.append("%rng: tensor<2xi64>")
             operands += " rng %rng"
@@ -152,7 +176,7 @@ class Case:
                   f"    {{{self.attributes()}}}",
                   f"    : ({', '.join(types)}) -> ({', '.join(kind for _, kind in outputs)})"]
         results += outputs
-        if self.sides[0] == 0 and not self.tiled[0]:
+        if self.sides[0] == 0 and not self.tiled[0] and not self.groups:
             amax = " amax %a0" if self.has_tensor_scale else ""
             more = ", tensor<f32>" if self.has_tensor_scale else ""
             fmt = "nvfp4" if self.nvfp4 else "mxfp4"
@@ -167,14 +191,15 @@ class Case:
 
 def wanted(i, j):
     """Pairs that count: a recipe is only paired with what its code may meet."""
-    return not ({i, j} & {1} and {i, j} & {5, 7, 8, 9})
+    return not ({i, j} & {1} and {i, j} & {5, 7, 8, 9, 10}) and {i, j} != {8, 9}
 
 
 def cross_product():
-    """Every recipe and kernel; layouts and shapes, of whole and of broken tiles and blocks, in turn."""
-    rest = itertools.cycle(itertools.product(LAYOUT, [(320, 272), (128, 128), (160, 416)]))
+    """Every recipe and kernel; layouts, groups and shapes of whole and of broken tiles in turn."""
+    shapes = [("one", 320, 272), ("one", 128, 128), ("blocks", 0, 416), ("any", 0, 80)]
+    rest = itertools.cycle(itertools.product(LAYOUT, shapes))
     for kernel in itertools.product(*PARAMETERS[:7]):
-        for layout, shape in itertools.islice(rest, 9):
+        for layout, shape in itertools.islice(rest, 12):
             if Case(case := (*kernel, layout, *shape)).valid():
                 yield case
                 break
@@ -235,7 +260,7 @@ def others():
 def run_library(tools, stem, name, text, target, runs, options):
     """Compiles a program and runs fp4-run on it with each of the lists of options `runs`."""
     library, _, built = sweeping.compile_library(tools, stem, text, f"--target={target}",
-                                                 cubins=not options.full)
+                                                 cubins=options.cubins)
     outcome = sweeping.Outcome()
     if built.returncode and any(words in built.stderr for words in NO_KERNEL):
         message = built.stderr.split("error: ", 1)[1].splitlines()[0]
@@ -277,6 +302,7 @@ def main():
     parser = sweeping.option_parser(__doc__)
     parser.add_argument("--partial", action="store_true",
                         help="combinations without a kernel are no failures")
+    parser.add_argument("--cubins", action="store_true", help="assemble every kernel too")
     parser.add_argument("--match", default="", help="only cases whose values, as --list prints "
                                                     "them, contain this")
     options = parser.parse_args()
