@@ -24,6 +24,8 @@ void addRunOptions(CLI::App &app, RunOptions &options) {
                    "delay")
       ->capture_default_str();
   addCheckOptions(*group, options.check);
+  group->add_flag("--stats", options.statistics,
+                  "count bank conflicts and uncoalesced accesses in the simulator");
   group->add_option("--seed", options.seed, "seed of the inputs and of the random policy")
       ->capture_default_str();
   group

@@ -74,6 +74,7 @@ Expected<std::unique_ptr<rt::Device>> openDevice(const Manifest &manifest,
   device.target = manifest.target;
   device.policy = options.policy;
   device.check = options.check;
+  device.statistics = options.statistics;
   device.seed = options.seed;
   device.hostThreads = options.hostThreads;
   std::string note;
@@ -120,6 +121,8 @@ public:
     FP4_TRY(prepare());
     const Status called = call();
     report_.hazards = device_->hazards();
+    report_.counted = options_.statistics && !report_.hardware;
+    report_.wasteful = device_->wastefulAccesses();
     if (hazards)
       *hazards = report_.hazards;
     FP4_TRY(called);

@@ -136,6 +136,25 @@ nlohmann::ordered_json toJson(const Verdict &verdict) {
   return object;
 }
 
+nlohmann::ordered_json toJson(const sim::AccessCount &count) {
+  return {{"program", count.program},   {"kernel", count.kernel},
+          {"line", count.line},         {"column", count.column},
+          {"source", count.source},     {"memory", count.shared ? "shared" : "global"},
+          {"accesses", count.accesses}, {"cost", count.cost},
+          {"least", count.least}};
+}
+
+/// The first few, one line each.
+std::string accessText(const std::vector<sim::AccessCount> &wasteful) {
+  constexpr size_t shown = 10;
+  if (wasteful.empty())
+    return "no bank conflicts, all accesses coalesced";
+  std::string text = fmt::format("{} instructions cost more than they must", wasteful.size());
+  for (size_t i = 0; i < std::min(shown, wasteful.size()); ++i)
+    text += "\n    " + wasteful[i].text();
+  return text;
+}
+
 template <typename List> nlohmann::ordered_json listToJson(const List &list) {
   nlohmann::ordered_json array = nlohmann::ordered_json::array();
   for (const auto &item : list)
@@ -238,6 +257,8 @@ std::string RunReport::text() const {
   if (check != "off")
     line("hazards", hazards.empty() ? fmt::format("none ({} check)", check)
                                     : fmt::format("{} ({} check)", hazards.size(), check));
+  if (counted)
+    line("accesses", accessText(wasteful));
   std::string time =
       fmt::format("{} {}", hardware ? "run" : "simulation", duration(runMilliseconds));
   if (verified)
@@ -273,6 +294,8 @@ std::string RunReport::json() const {
                                    {"notes", notes}};
   if (!hardware)
     object["device"]["policy"] = simPolicy;
+  if (counted)
+    object["wasteful_accesses"] = listToJson(wasteful);
   if (check != "off") {
     object["check"] = check;
     object["hazards"] = nlohmann::ordered_json::parse(hazardsToJson(hazards));

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "fp4-c/Runtime.h"
+#include "fp4/Sim/AccessStatistics.h"
 #include "fp4/Sim/HazardChecker.h"
 #include "fp4/Support/Error.h"
 
@@ -148,6 +149,8 @@ public:
   virtual std::optional<LaunchCounts> lastLaunch() const { return std::nullopt; }
   /// What DeviceOptions::check found in all launches so far.
   virtual std::vector<sim::HazardReport> hazards() const { return {}; }
+  /// With DeviceOptions::statistics: the accesses that cost more than they must, the worst first.
+  virtual std::vector<sim::AccessCount> wastefulAccesses() const { return {}; }
 };
 
 /// Options of the simulator; hardware ignores all but `check`, which it cannot do.
@@ -156,6 +159,7 @@ struct DeviceOptions {
   std::string policy = "eager";   ///< eager | lazy | random | delay
   uint64_t seed = 0;
   std::string check = "off"; ///< the hazard checker: off | default | strict
+  bool statistics = false;   ///< count bank conflicts and uncoalesced accesses
   unsigned hostThreads = 0;  ///< 0: as many as the machine has
   bool showProgress = true;  ///< on stderr, when it is a terminal and the run is long
 };

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,8 @@ struct Allocation {
   uint64_t address = 0; ///< 512-byte aligned fake device pointer
   uint64_t size = 0;    ///< bytes
   std::unique_ptr<std::byte[]> bytes;
-  bool readOnly = false; ///< .const variables: the device may not write them
+  bool readOnly = false;               ///< .const variables: the device may not write them
+  std::unique_ptr<uint64_t[]> written; ///< a bit per byte; null: nobody keeps track
 };
 
 /// The allocation table. Host threads may call everything but allocate, free and reserve
@@ -54,11 +56,20 @@ public:
 
   uint64_t bytesInUse() const { return inUse; }
 
+  /// From now on allocations remember which of their bytes were written: by write and fill of this
+  /// class, and by who calls markWritten.
+  void trackWrites() { tracking = true; }
+  bool tracksWrites() const { return tracking; }
+  void markWritten(uint64_t address, uint64_t bytes) const;
+  /// The first byte of the range that was never written. None where nobody keeps track.
+  std::optional<uint64_t> firstUnwritten(uint64_t address, uint64_t bytes) const;
+
 private:
   std::vector<std::unique_ptr<Allocation>> table; ///< sorted by address
   uint64_t nextAddress = 0x10'0000'0000;
   uint64_t inUse = 0;
   uint64_t serial = 0;
+  bool tracking = false;
 };
 
 } // namespace fp4::sim

@@ -31,6 +31,7 @@ struct RunOptions {
   std::string device = "auto";           ///< auto | sim | cuda | cuda:N
   std::string policy = "eager";          ///< completion policy of the simulator
   std::string check = "off";             ///< hazard checker of the simulator: off|default|strict
+  bool statistics = false;               ///< count bank conflicts and uncoalesced accesses
   uint64_t seed = 1;                     ///< of the inputs and of the random policy
   std::string distribution = "gaussian"; ///< one of kDistributions
   std::string function;                  ///< empty: the only function
@@ -70,6 +71,8 @@ struct RunReport {
   bool verified = false;                  ///< the reference was run
   std::string check = "off";              ///< mode of the hazard checker
   std::vector<sim::HazardReport> hazards; ///< what it found
+  bool counted = false;                   ///< accesses were counted
+  std::vector<sim::AccessCount> wasteful; ///< those that cost more than they must
   double runMilliseconds = 0, referenceMilliseconds = 0;
   std::vector<std::string> notes;
   bool benchmarked = false;                 ///< with --benchmark, and the result was right

@@ -13,16 +13,6 @@
 namespace fp4::rt {
 namespace {
 
-/// Null when nothing is to be checked.
-Expected<std::unique_ptr<sim::HazardChecker>> makeChecker(std::string_view mode) {
-  if (mode == "off")
-    return nullptr;
-  if (mode != "default" && mode != "strict")
-    return makeError(ErrorKind::Usage, fmt::format("unknown mode '{}' of --check", mode),
-                     "choose default, strict or off");
-  return std::make_unique<sim::HazardChecker>(sim::HazardOptions{.strict = mode == "strict"});
-}
-
 /// What the memory of a GPU would answer is an error of the device, whoever it is.
 Status asDeviceError(Status status) {
   if (!status)
@@ -38,6 +28,25 @@ Expected<std::unique_ptr<Device>> openSimDevice(const DeviceOptions &options) {
   return SimDevice::open(options);
 }
 
+/// Null when nothing is asked for: a simulation without observers is faster.
+Expected<std::unique_ptr<SimDevice::Observers>>
+SimDevice::makeObservers(const DeviceOptions &options) {
+  auto observers = std::make_unique<Observers>();
+  if (options.check != "off" && options.check != "default" && options.check != "strict")
+    return makeError(ErrorKind::Usage, fmt::format("unknown mode '{}' of --check", options.check),
+                     "choose default, strict or off");
+  if (options.check != "off") {
+    observers->checker = std::make_unique<sim::HazardChecker>(
+        sim::HazardOptions{.strict = options.check == "strict"});
+    observers->list.add(observers->checker.get());
+  }
+  if (options.statistics) {
+    observers->statistics = std::make_unique<sim::AccessStatistics>();
+    observers->list.add(observers->statistics.get());
+  }
+  return observers->checker || observers->statistics ? std::move(observers) : nullptr;
+}
+
 Expected<std::unique_ptr<Device>> SimDevice::open(const DeviceOptions &options) {
   auto target = hw::requireTarget(options.target);
   if (!target)
@@ -45,11 +54,11 @@ Expected<std::unique_ptr<Device>> SimDevice::open(const DeviceOptions &options) 
   auto policy = sim::parseCompletionPolicy(options.policy);
   if (!policy)
     return tl::unexpected<Error>(policy.error());
-  auto checker = makeChecker(options.check);
-  if (!checker)
-    return tl::unexpected<Error>(checker.error());
+  auto observers = makeObservers(options);
+  if (!observers)
+    return tl::unexpected<Error>(observers.error());
   sim::SimOptions settings;
-  settings.observer = checker->get();
+  settings.observer = *observers ? &(*observers)->list : nullptr;
   if (options.check == "default")
     settings.unwaitedLoads = sim::UnwaitedLoads::Drain;
   settings.policy = *policy;
@@ -58,15 +67,27 @@ Expected<std::unique_ptr<Device>> SimDevice::open(const DeviceOptions &options) 
   settings.target = options.target;
   if (options.showProgress)
     settings.progress = makeProgressLine();
-  return std::unique_ptr<Device>(new SimDevice(**target, std::move(settings), std::move(*checker)));
+  return std::unique_ptr<Device>(
+      new SimDevice(**target, std::move(settings), std::move(*observers)));
 }
 
 SimDevice::SimDevice(const hw::TargetModel &target, sim::SimOptions options,
-                     std::unique_ptr<sim::HazardChecker> checker)
-    : target_(target), checker_(std::move(checker)), simulator_(std::move(options)) {}
+                     std::unique_ptr<Observers> observers)
+    : target_(target), observers_(std::move(observers)), simulator_(std::move(options)) {
+  // Strict mode: registers need their wait, and memory its first write.
+  if (observers_ && observers_->checker &&
+      simulator_.options().unwaitedLoads == sim::UnwaitedLoads::Error)
+    simulator_.memory().trackWrites();
+}
 
 std::vector<sim::HazardReport> SimDevice::hazards() const {
-  return checker_ ? checker_->reports() : std::vector<sim::HazardReport>();
+  return observers_ && observers_->checker ? observers_->checker->reports()
+                                           : std::vector<sim::HazardReport>();
+}
+
+std::vector<sim::AccessCount> SimDevice::wastefulAccesses() const {
+  return observers_ && observers_->statistics ? observers_->statistics->wasteful()
+                                              : std::vector<sim::AccessCount>();
 }
 
 std::string SimDevice::target() const { return std::string(target_.name); }
@@ -124,6 +145,8 @@ Status SimDevice::copy2D(const Copy2D &copy) {
                     src ? memory.explain(copy.dst, dstBytes) : memory.explain(copy.src, srcBytes)));
   for (uint64_t row = 0; row < copy.height; ++row)
     std::memcpy(dst + row * copy.dstPitch, src + row * copy.srcPitch, copy.width);
+  for (uint64_t row = 0; memory.tracksWrites() && row < copy.height; ++row)
+    memory.markWritten(copy.dst + row * copy.dstPitch, copy.width);
   return {};
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "fp4/Runtime/Device.h"
+#include "fp4/Sim/ObserverList.h"
 #include "fp4/Sim/Simulator.h"
 
 #include <chrono>
@@ -44,14 +45,23 @@ public:
 
   std::optional<LaunchCounts> lastLaunch() const override { return lastLaunch_; }
   std::vector<sim::HazardReport> hazards() const override;
+  std::vector<sim::AccessCount> wastefulAccesses() const override;
 
 private:
+  /// Who watches the simulation; those that were not asked for are null.
+  struct Observers {
+    std::unique_ptr<sim::HazardChecker> checker;
+    std::unique_ptr<sim::AccessStatistics> statistics;
+    sim::ObserverList list;
+  };
+  static Expected<std::unique_ptr<Observers>> makeObservers(const DeviceOptions &options);
+
   SimDevice(const hw::TargetModel &target, sim::SimOptions options,
-            std::unique_ptr<sim::HazardChecker> checker);
+            std::unique_ptr<Observers> observers);
   Expected<const sim::KernelInfo *> findKernel(ModuleId module, std::string_view kernel) const;
 
   const hw::TargetModel &target_;
-  std::unique_ptr<sim::HazardChecker> checker_; ///< null: nothing is checked
+  std::unique_ptr<Observers> observers_; ///< null: nobody watches
   sim::Simulator simulator_;
   std::optional<LaunchCounts> lastLaunch_;
   std::vector<std::shared_ptr<const sim::Program>> modules_;

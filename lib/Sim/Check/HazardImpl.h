@@ -67,6 +67,7 @@ struct HazardChecker::Impl {
   void freeTmem(ClusterState &cluster, const LifeEvent &event);
   /// `bytes` from `address` on, of which each lane from `lane` on accesses 2^laneShift.
   void range(Access &made, uint64_t address, uint64_t bytes, int lane, uint32_t laneShift);
+  void initialized(Access &made, const Record &record, uint64_t address, uint64_t bytes);
   void touch(Access &made, check::Cell &cell, const Record &record, uint64_t address);
   void remember(Access &made, check::Cell &cell, const Record &record);
   void check(Access &made, const Record &old, uint32_t overlap, uint64_t address);

@@ -58,7 +58,7 @@ std::string HazardReport::text() const {
   std::string text = fmt::format("error: {}: kernel '{}': {} ({}) [{}]\n", where(second), kernel,
                                  message, place, stringify(rule));
   text += note(first);
-  if (rule != HazardRule::StalePhase)
+  if (rule != HazardRule::StalePhase && rule != HazardRule::UninitializedRead) // one access only
     text += note(second);
   if (!detail.empty())
     text += fmt::format("note: {}\n", detail);

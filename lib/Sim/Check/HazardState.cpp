@@ -33,14 +33,15 @@ ClusterState::ClusterState(uint32_t index, uint32_t ctas, uint32_t warpsPerCta)
   }
 }
 
-Cell *ClusterState::shared(uint32_t address) {
+Cell *ClusterState::shared(uint32_t address, uint32_t bytes) {
   constexpr uint32_t limit = 1 << 18; // no CTA has more
   const uint32_t rank = address >> rankShift, offset = address & rankMask;
-  if (offset >= limit || rank >= sharedCells.size())
+  if (offset >= limit || bytes > limit - offset || rank >= sharedCells.size())
     return nullptr;
   std::vector<Cell> &cells = sharedCells[rank];
-  if (cells.size() <= offset / cellBytes)
-    cells.resize(offset / cellBytes + 64);
+  const size_t needed = (size_t(offset) + bytes - 1) / cellBytes + 1;
+  if (cells.size() < needed)
+    cells.resize(needed + 64);
   return &cells[offset / cellBytes];
 }
 

@@ -142,8 +142,8 @@ public:
     return warps[isTicket(slot) ? ticketAt(slot).warpSlot : slot % warpCount];
   }
 
-  /// Null beyond what any CTA has; that is an error elsewhere.
-  Cell *shared(uint32_t address);
+  /// The first cell of a run; null beyond what any CTA has, which is an error elsewhere.
+  Cell *shared(uint32_t address, uint32_t bytes);
   Cell *tmem(uint32_t rank, uint32_t column, uint32_t quarter);
   void dropCta(uint32_t rank);
 

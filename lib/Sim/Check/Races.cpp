@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "HazardImpl.h"
+#include "fp4/Sim/GlobalMemory.h"
 
 namespace fp4::sim {
 
@@ -141,19 +142,37 @@ void HazardChecker::Impl::range(Access &made, uint64_t address, uint64_t bytes, 
   Record record = made.record;
   record.laneShift = laneShift & 7;
   const bool shared = isShared(made.space);
-  int64_t ahead = -int64_t(address % cellBytes); // of the cell, in bytes from `address`
-  for (uint64_t end = address + bytes; address < end;) {
-    const uint32_t from = address % cellBytes;
-    const uint32_t part = uint32_t(std::min<uint64_t>(end - address, cellBytes - from));
-    Cell *cell = shared ? made.cluster.shared(uint32_t(address)) : &global.cell(address);
+  if (!shared && memory && memory->tracksWrites())
+    initialized(made, record, address, bytes);
+  const int lanesPerCell = laneShift == wholeCells ? 0 : int(cellBytes >> laneShift);
+  const int lead = int(address % cellBytes); // of the run in its first cell
+  record.laneBase = int8_t(laneShift == wholeCells ? lane : lane - (lead >> laneShift));
+  for (const uint64_t end = address + bytes; address < end;) {
+    // Cells in a row: of the CTA, or up to the end of the page.
+    constexpr uint64_t pageBytes = 1u << GlobalShadow::pageShift;
+    const uint64_t stop = shared ? end : std::min(end, (address / pageBytes + 1) * pageBytes);
+    Cell *cell = shared ? made.cluster.shared(uint32_t(address), uint32_t(end - address))
+                        : &global.cell(address);
     if (!cell)
       return;
-    record.mask = byteMask(from, part);
-    record.laneBase = int8_t(laneShift == wholeCells ? lane : lane + (ahead >> laneShift));
-    touch(made, *cell, record, address - from);
-    address += part;
-    ahead += cellBytes;
+    for (; address < stop; ++cell, record.laneBase = int8_t(record.laneBase + lanesPerCell)) {
+      const uint32_t from = address % cellBytes;
+      const uint32_t part = uint32_t(std::min<uint64_t>(stop - address, cellBytes - from));
+      record.mask = byteMask(from, part);
+      if (!cell->rememberOwn(record))
+        touch(made, *cell, record, address - from);
+      address += part;
+    }
   }
+}
+
+/// Global memory: who writes initializes, who reads needs that.
+void HazardChecker::Impl::initialized(Access &made, const Record &record, uint64_t address,
+                                      uint64_t bytes) {
+  if (record.write)
+    memory->markWritten(address, bytes);
+  else if (const auto bad = memory->firstUnwritten(address, bytes))
+    report(made, record, HazardRule::UninitializedRead, *bad);
 }
 
 void HazardChecker::Impl::accessTmem(ClusterState &cluster, const MemoryEvent &event) {
@@ -168,7 +187,8 @@ void HazardChecker::Impl::accessTmem(ClusterState &cluster, const MemoryEvent &e
     const uint32_t part = std::min(lane + event.tmemLanes - at, quarterLanes - from);
     record.mask = byteMask(from, part);
     for (uint32_t c = column; c < column + event.bytes / 4; ++c)
-      if (Cell *cell = cluster.tmem(event.tmemRank, c, at / quarterLanes))
+      if (Cell *cell = cluster.tmem(event.tmemRank, c, at / quarterLanes);
+          cell && !cell->rememberOwn(record))
         touch(made, *cell, record, (at - from) << 16 | c);
     at += part;
   }
@@ -196,26 +216,6 @@ void HazardChecker::Impl::freeTmem(ClusterState &cluster, const LifeEvent &event
 //===----------------------------------------------------------------------===//
 
 void HazardChecker::Impl::touch(Access &made, Cell &cell, const Record &record, uint64_t address) {
-  if (!cell.first.mask) {
-    cell.first = record;
-    return;
-  }
-  // Nobody else was here since: the same access again, or a read of what the lane itself wrote (who
-  // races with that read races with the write).
-  if (cell.single() && record.sameThread(cell.first)) {
-    const bool covered = !(record.mask & ~cell.first.mask);
-    if (covered && record.write == cell.first.write) {
-      cell.first.sequence = record.sequence;
-      cell.first.pc = record.pc;
-      return;
-    }
-    if (covered && cell.first.write)
-      return;
-    if (record.write && !(cell.first.mask & ~record.mask)) {
-      cell.first = record;
-      return;
-    }
-  }
   cell.forEach([&](const Record &old) {
     const uint32_t overlap = old.mask & record.mask;
     if (overlap && (old.write || record.write)) {

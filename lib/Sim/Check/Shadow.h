@@ -9,6 +9,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -23,9 +24,6 @@ enum Strength : uint8_t { Weak, StrongCta, StrongCluster, StrongGpu };
 struct Record {
   uint32_t cluster = 0;
   uint32_t epoch = 0;
-  uint32_t mask = 0; ///< of the cell's bytes; 0: no record
-  uint32_t pc = 0;
-  uint32_t sequence = 0; ///< in the order of events of its cluster
   uint16_t slot = 0;
   int8_t laneBase = 0; ///< byte b was accessed by lane laneBase + (b >> laneShift)
   uint8_t laneShift : 3 = 0;
@@ -33,19 +31,29 @@ struct Record {
   uint8_t strength : 2 = 0;
   uint8_t async : 1 = 0;     ///< by a ticket
   uint8_t manyLanes : 1 = 0; ///< several lanes accessed the same bytes
+  uint32_t mask = 0;         ///< of the cell's bytes; 0: no record
+  uint32_t pc = 0;
+  uint32_t sequence = 0; ///< in the order of events of its cluster
 
   bool sameAgent(const Record &other) const {
     return slot == other.slot && cluster == other.cluster;
   }
-  /// The same lanes of one agent in the same epoch.
+  /// The same lanes of one agent in the same epoch, in the same way but for `write`.
   bool sameThread(const Record &other) const {
-    return sameAgent(other) && epoch == other.epoch && strength == other.strength &&
-           laneBase == other.laneBase && laneShift == other.laneShift &&
-           manyLanes == other.manyLanes;
+    constexpr uint32_t writeBit = 1u << 27;
+    return when() == other.when() && ((who() ^ other.who()) & ~writeBit) == 0;
   }
   /// ... doing the same: one record is enough.
   bool repeats(const Record &other) const { return sameThread(other) && write == other.write; }
   int laneOf(uint32_t byte) const { return laneBase + int(byte >> laneShift); }
+
+private:
+  uint64_t when() const { return uint64_t(cluster) << 32 | epoch; }
+  uint32_t who() const { // slot, laneBase, and the bits from laneShift on
+    uint32_t bits;
+    std::memcpy(&bits, &slot, sizeof(bits));
+    return bits;
+  }
 };
 
 /// Records of one cell. Most cells have one.
@@ -62,6 +70,28 @@ public:
         f(record);
   }
   bool single() const { return !more || more->empty(); }
+  /// Remembers an access when nobody else was here since: the first one, the same again, or a read
+  /// of what the lane itself wrote (who races with that read races with the write).
+  bool rememberOwn(const Record &record) {
+    if (!first.mask) {
+      first = record;
+      return true;
+    }
+    if (!record.sameThread(first) || !single())
+      return false;
+    const bool covered = !(record.mask & ~first.mask);
+    if (covered && record.write == first.write) {
+      first.sequence = record.sequence;
+      first.pc = record.pc;
+      return true;
+    }
+    if (covered && first.write)
+      return true;
+    if (!record.write || (first.mask & ~record.mask))
+      return false;
+    first = record;
+    return true;
+  }
   /// Drops the records with an empty mask.
   void compact() {
     if (more)
@@ -95,6 +125,7 @@ public:
   struct Page {
     Cell cells[(1u << pageShift) / cellBytes];
   };
+  /// The cell of an address; those of the same page follow it.
   Cell &cell(uint64_t address) {
     const uint64_t number = address >> pageShift;
     if (number != lastNumber) {

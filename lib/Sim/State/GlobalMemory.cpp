@@ -1,6 +1,7 @@
 //===- GlobalMemory.cpp - The simulated device memory ---------------------===//
 #include "fp4/Sim/GlobalMemory.h"
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <fmt/format.h>
 #include <new>
@@ -10,6 +11,10 @@ using namespace fp4::sim;
 
 static constexpr uint64_t kAlign = 512;
 static constexpr uint64_t kGap = 4096; ///< never valid, between allocations
+
+static std::unique_ptr<uint64_t[]> makeBits(uint64_t bytes) {
+  return std::make_unique<uint64_t[]>(bytes / 64 + 1);
+}
 
 static auto lowerBound(const std::vector<std::unique_ptr<Allocation>> &table, uint64_t address) {
   return std::lower_bound(table.begin(), table.end(), address,
@@ -32,6 +37,8 @@ uint64_t GlobalMemory::allocate(uint64_t size, std::string name) {
   allocation->size = size;
   allocation->bytes = std::move(storage);
   std::memset(allocation->bytes.get(), 0xCD, size);
+  if (tracking)
+    allocation->written = makeBits(size);
   inUse += size;
   table.insert(lowerBound(table, address), std::move(allocation));
   return address;
@@ -112,6 +119,7 @@ Status GlobalMemory::write(uint64_t address, const void *source, uint64_t bytes)
     return makeError(ErrorKind::Device, "write of device memory is out of bounds",
                      explain(address, bytes));
   std::memcpy(destination, source, bytes);
+  markWritten(address, bytes);
   return {};
 }
 
@@ -121,5 +129,45 @@ Status GlobalMemory::fill(uint64_t address, uint8_t value, uint64_t bytes) {
     return makeError(ErrorKind::Device, "fill of device memory is out of bounds",
                      explain(address, bytes));
   std::memset(destination, value, bytes);
+  markWritten(address, bytes);
   return {};
+}
+
+//===----------------------------------------------------------------------===//
+// What was written
+//===----------------------------------------------------------------------===//
+
+/// Calls f(word, mask) for the words of `bytes` bits from `first` on, until it returns false.
+template <typename F> static void forBits(uint64_t first, uint64_t bytes, F &&f) {
+  for (uint64_t at = first; at < first + bytes;) {
+    const uint64_t from = at % 64, part = std::min(first + bytes - at, 64 - from);
+    const uint64_t mask = (part == 64 ? ~0ull : (1ull << part) - 1) << from;
+    if (!f(at / 64, mask))
+      return;
+    at += part;
+  }
+}
+
+void GlobalMemory::markWritten(uint64_t address, uint64_t bytes) const {
+  const Allocation *allocation = tracking ? find(address, bytes) : nullptr;
+  if (!allocation || !allocation->written)
+    return;
+  forBits(address - allocation->address, bytes, [&](uint64_t word, uint64_t mask) {
+    allocation->written[word] |= mask;
+    return true;
+  });
+}
+
+std::optional<uint64_t> GlobalMemory::firstUnwritten(uint64_t address, uint64_t bytes) const {
+  const Allocation *allocation = tracking ? find(address, bytes) : nullptr;
+  if (!allocation || !allocation->written)
+    return std::nullopt;
+  std::optional<uint64_t> found;
+  forBits(address - allocation->address, bytes, [&](uint64_t word, uint64_t mask) {
+    const uint64_t missing = mask & ~allocation->written[word];
+    if (missing)
+      found = allocation->address + 64 * word + uint64_t(std::countr_zero(missing));
+    return !missing;
+  });
+  return found;
 }

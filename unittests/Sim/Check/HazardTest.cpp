@@ -82,8 +82,24 @@ std::vector<Litmus> litmusTests() {
       litmus("  @!%p0 bra READY;\n  mbarrier.init.shared::cta.b64 [%r2], 64;\nREADY:\n"
              "  bar.sync 0;\n  mbarrier.arrive.shared::cta.b64 _, [%r2];\n" +
              waitFull);
+  const std::string flip = "  xor.b32 %r7, %r7, 1;\n";
+  const std::string twice = litmus(
+      init +
+      "  mov.u32 %r7, 0;\n  mov.u32 %r8, 0;\n  @%p1 bra CONSUME;\n  @!%p0 bra END;\n"
+      "  mbarrier.arrive.shared::cta.b64 _, [%r2];\n"
+      "W1:\n  mbarrier.try_wait.parity.shared::cta.b64 %p5, [%r4], 0;\n  @!%p5 bra W1;\n"
+      "  mbarrier.arrive.shared::cta.b64 _, [%r2];\n  bra END;\n"
+      "CONSUME:\n  mbarrier.try_wait.parity.shared::cta.b64 %p5, [%r2], %r7;\n"
+      "  @!%p5 bra CONSUME;\n  setp.eq.u32 %p7, %r8, 0;\n"
+      "  @%p7 mbarrier.arrive.shared::cta.b64 _, [%r4];\n" +
+      flip + "  add.u32 %r8, %r8, 1;\n  setp.lt.u32 %p6, %r8, 2;\n  @%p6 bra CONSUME;\nEND:\n");
+  const std::string neighbour =
+      litmus("  st.shared.b32 [%r0], %t;\n  bar.warp.sync -1;\n  xor.b32 %r5, %t, 1;\n"
+             "  mad.lo.u32 %r6, %r5, 4, %r1;\n  ld.shared.b32 %v0, [%r6];\n");
   using R = HazardRule;
   return {
+      {"parity not flipped", twice, flip, "", R::StalePhase, "flip the parity"},
+      {"no bar.warp.sync", neighbour, "  bar.warp.sync -1;\n", "", R::LaneRace, "bar.warp.sync"},
       {"no bar.sync", exchange, "  bar.sync 0;\n", "", R::SharedRace, "bar.sync"},
       {"no proxy fence", store, "  fence.proxy.async.shared::cta;\n", "", R::MissingProxyFence,
        "fence.proxy.async"},
@@ -169,7 +185,7 @@ TEST(Hazards, RacingTwinsAreReported) {
 }
 
 TEST(Hazards, AReportNamesBothAccessesAndTheEdge) {
-  const Litmus test = litmusTests()[6];
+  const Litmus test = litmusTests()[8];
   const Judged judged = judge(replaced(test.text, test.from, test.to), schedules()[0], test);
   ASSERT_FALSE(judged.reports.empty());
   const std::string text = judged.reports[0].text();
@@ -181,9 +197,53 @@ TEST(Hazards, AReportNamesBothAccessesAndTheEdge) {
 }
 
 TEST(Hazards, APairOfLinesIsReportedOnce) {
-  const Litmus test = litmusTests()[0];
+  const Litmus test = litmusTests()[2];
   const Judged judged = judge(replaced(test.text, test.from, test.to), schedules()[0], test);
   EXPECT_EQ(judged.reports.size(), 1u) << judged.text();
+}
+
+/// Strict mode knows what was written since the allocation.
+TEST(Hazards, UninitializedGlobalMemory) {
+  const std::string text = kernelText("  ld.global.b32 %v0, [%out+8];\n");
+  for (const bool written : {false, true}) {
+    HazardChecker checker({.strict = true});
+    SimOptions options;
+    options.observer = &checker;
+    Simulator simulator(options);
+    simulator.memory().trackWrites();
+    const uint64_t out = simulator.memory().allocate(64, "y");
+    if (written)
+      ASSERT_TRUE(simulator.memory().fill(out, 0, 64));
+    auto program = parse(text);
+    Params params;
+    params.add(out);
+    ASSERT_TRUE(
+        simulator.launch(*program, "test", {{1, 1, 1}, {1, 1, 1}, {0, 0, 0}, 0}, params.span()));
+    ASSERT_EQ(checker.reports().size(), size_t(!written));
+    if (!written)
+      EXPECT_THAT(checker.reports()[0].text(),
+                  testing::AllOf(HasSubstr("[uninitialized-read]"), HasSubstr("byte 8 of 'y'")));
+  }
+}
+
+/// A long pipeline must not make the clocks long: slots of tickets are used again.
+TEST(Hazards, ManyTicketsAreFast) {
+  const std::string text = litmus(
+      init + "  @!%p0 bra END;\n  mov.u32 %r7, 0;\n  mov.u32 %r8, 0;\nAGAIN:\n" + copyIn("%r2") +
+      "W1:\n  mbarrier.try_wait.parity.shared::cta.b64 %p5, [%r2], %r7;\n  @!%p5 bra W1;\n"
+      "  xor.b32 %r7, %r7, 1;\n  add.u32 %r8, %r8, 1;\n  setp.lt.u32 %p6, %r8, 20000;\n"
+      "  @%p6 bra AGAIN;\nEND:\n");
+  Litmus test{"", text, "", "", HazardRule::SharedRace, "", 32};
+  EXPECT_EQ(judge(text, schedules()[1], test).text(), "");
+}
+
+/// The place in the source follows the place in the PTX.
+TEST(Hazards, TheSourceLocation) {
+  std::string text = replaced(litmusTests()[2].text, "  bar.sync 0;\n", "");
+  text = replaced(text, "  ld.shared.b32", "  .loc 1 14 5\n  ld.shared.b32") +
+         ".file 1 \"gemm.mlir\"\n";
+  const Judged judged = judge(text, schedules()[0], litmusTests()[2]);
+  EXPECT_THAT(judged.text(), HasSubstr(":3 (gemm.mlir:14:5): read by warp"));
 }
 
 /// Scope counts in strict mode: .cta does not reach the other CTA.

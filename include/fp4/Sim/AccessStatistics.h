@@ -1,0 +1,45 @@
+//===- AccessStatistics.h - How well warps use the memories ---------------===//
+//
+// Counts, for every instruction that accesses shared or global memory, what the accesses of its
+// warps cost: wavefronts of the 32 banks of shared memory, sectors of 32 bytes of global memory,
+// beside the least that the same bytes need. Counts, not times.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Sim/Observer.h"
+#include <map>
+#include <string>
+#include <vector>
+
+namespace fp4::sim {
+
+/// One instruction of a kernel.
+struct AccessCount {
+  std::string program, kernel;
+  uint32_t line = 0, column = 0;
+  std::string source; ///< the text of the line
+  bool shared = false;
+  uint64_t accesses = 0; ///< by warps
+  uint64_t cost = 0;     ///< wavefronts (shared) or sectors (global)
+  uint64_t least = 0;    ///< with the same bytes, distinct, side by side
+  /// "gemm.ptx:41:3: 640 accesses, 2560 wavefronts where 640 suffice: ld.shared..."
+  std::string text() const;
+};
+
+class AccessStatistics final : public Observer {
+public:
+  void onLaunch(const LaunchEvent &event) override;
+  void onMemory(const MemoryEvent &event) override;
+
+  /// Of all launches: the instructions that cost more than the least, the worst first.
+  std::vector<AccessCount> wasteful() const;
+
+private:
+  const Program *program = nullptr;
+  std::string kernel;
+  std::map<std::tuple<std::string, std::string, uint32_t, bool>, AccessCount> counts;
+  std::vector<AccessCount *> byPc; ///< of this launch; [2 * pc + shared]
+};
+
+} // namespace fp4::sim
