@@ -33,10 +33,10 @@ DELETIONS = {
     "mbarrier init": r"mbarrier\.init[^;]*;",
     "expect_tx": r"mbarrier\.(?:arrive\.)?expect_tx[^;]*;",
     "arrival": r"mbarrier\.arrive\.(?!expect_tx)[^;]*;",
-    "barrier": r"(?:bar|barrier)\.(?:cta\.)?(?:sync|arrive|red)\b[^;]*;",
+    "barrier": r"(?<!\w)(?:bar|barrier)\.(?:cta\.)?(?:sync|arrive|red)\b[^;]*;",
     "cluster barrier": r"barrier\.cluster\.(?:arrive|wait)[^;]*;",
     "warp barrier": r"bar\.warp\.sync[^;]*;",
-    "fence": r"(?:fence|membar)\.[^;]*;",
+    "fence": r"(?<![\w.])(?:fence|membar)\.[^;]*;",
     "tcgen05 fence": r"tcgen05\.fence::[^;]*;",
     "tcgen05 wait": r"tcgen05\.wait::[^;]*;",
     "tcgen05 commit": r"tcgen05\.commit[^;]*;",
@@ -184,7 +184,8 @@ def report(chosen, verdicts, options):
         killer = next((v for v in verdict if v), None)
         killers[killer or "survived"] += 1
         if options.verbose:
-            print(f"{mutant.line}: {mutant.what}: {killer or 'SURVIVED'}: {mutant.source}")
+            fate = killer or ("equivalent" if reason(mutant) else "SURVIVED")
+            print(f"{mutant.line}: {mutant.what}: {fate}: {mutant.source}")
         if not killer:
             survivors.append(mutant)
     if not options.stop_early:
