@@ -114,7 +114,7 @@ bool gatherScales(ExecContext &cx, const Insn &insn, unsigned op, unsigned rows,
                         ofA ? "A" : "B", 4 - vector, vector, threads, byte, thread));
     return false;
   }
-  const uint32_t *data = cx.src<uint32_t>(insn.op[op]);
+  const uint32_t *data = cx.src<uint32_t>(cx.elements(insn.op[op])[0]);
   out.resize(4 * rows);
   for (unsigned row = 0; row < rows; ++row) {
     const unsigned lane = ofA ? row % 8 * 4 + 2 * thread + row / 8 : row * 4 + thread;
@@ -304,9 +304,9 @@ Status bindMmaSyncScaled(BindContext &bind) {
   if (!fits)
     return bind.fail(fmt::format("there is no .{} with .{} and scales of .{}", kind, vector,
                                  bind.match.text("stype")));
-  for (unsigned selector : {5u, 7u})
-    if (insn.op[selector].imm != 2)
-      return bind.fail("a selector of scales expects {byte id, thread id}");
+  for (unsigned scales : {4u, 6u})
+    if (insn.op[scales].imm != 1 || insn.op[scales + 1].imm != 2)
+      return bind.fail("scales expect one register and {byte id, thread id}");
   if (!eight && (bind.match.text("atype") != "e2m1" || bind.match.text("btype") != "e2m1"))
     return bind.fail(fmt::format(".{} multiplies .e2m1 alone", kind));
   return bindMmaSync(bind);
