@@ -206,6 +206,14 @@ call (q), %rd3, (p), proto;)")),
               HasSubstr("the parameters are 8 read-only bytes"));
 }
 
+TEST(Program, NamesForMessages) {
+  EXPECT_EQ(displayName("gemm"), "gemm");
+  EXPECT_EQ(displayName("_Z5stuckPi"), "stuck");
+  EXPECT_EQ(displayName("_ZN7cutlass13device_kernelIfEEvNT_6ParamsE"),
+            "cutlass::device_kernel<...>");
+  EXPECT_EQ(displayName("_Zwrong"), "_Zwrong");
+}
+
 TEST(Call, BranchTable) {
   std::string body = R"(
 and.b32 %r2, %lane, 3;

@@ -174,6 +174,42 @@ TEST(MmaSync, ScaledFp4) {
                 std::bit_cast<uint32_t>(std::ldexp(64.0f, int(row % 4) - int(column % 2))));
 }
 
+TEST(Wmma, BytesRowTimesColumn) {
+  // p1: A (16x16 bytes, row major), B (column major), C.
+  std::mt19937 random(3);
+  std::vector<uint32_t> input(64 + 64 + 256);
+  for (uint32_t &word : input)
+    word = static_cast<uint32_t>(random());
+  SimOptions options;
+  Simulator simulator(options);
+  uint64_t out = upload(simulator, std::vector<uint32_t>(256), "out");
+  uint64_t in = upload(simulator, input, "in");
+  auto stats = run(simulator,
+                   kernel(R"(
+.reg .b64 %b; .reg .b64 %c;
+add.u64 %b, %p1, 256; add.u64 %c, %p1, 512;
+wmma.load.a.sync.aligned.row.m16n16k16.global.s8 {%r0, %r1}, [%p1];
+wmma.load.b.sync.aligned.col.m16n16k16.global.s8 {%r2, %r3}, [%b], 16;
+wmma.load.c.sync.aligned.row.m16n16k16.global.s32 {%r4,%r5,%r6,%r7,%r8,%r9,%r10,%r11}, [%c];
+wmma.mma.sync.aligned.row.col.m16n16k16.s32.s8.s8.s32
+  {%r20,%r21,%r22,%r23,%r24,%r25,%r26,%r27}, {%r0,%r1}, {%r2,%r3}, {%r4,%r5,%r6,%r7,%r8,%r9,%r10,%r11};
+wmma.store.d.sync.aligned.col.m16n16k16.global.s32 [%p0], {%r20,%r21,%r22,%r23,%r24,%r25,%r26,%r27};
+)",
+                          2),
+                   {out, in});
+  ASSERT_TRUE(stats) << messageOf(stats);
+  auto d = download<uint32_t>(simulator, out, 256);
+  const auto *a = reinterpret_cast<const int8_t *>(input.data());
+  const int8_t *b = a + 256;
+  for (unsigned row = 0; row < 16; ++row)
+    for (unsigned column = 0; column < 16; ++column) {
+      uint32_t sum = input[128 + 16 * row + column];
+      for (unsigned k = 0; k < 16; ++k)
+        sum += static_cast<uint32_t>(a[16 * row + k] * b[16 * column + k]);
+      ASSERT_EQ(d[16 * column + row], sum) << row << " " << column;
+    }
+}
+
 TEST(MmaSync, ErrorsNameTheOperand) {
   EXPECT_THAT(failure("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%r0,%r1,%r2,%r3}, "
                       "{%r0,%r1}, {%r0,%r1}, {%r0,%r1,%r2,%r3};"),

@@ -53,6 +53,9 @@ struct RefusedKernel {
   std::vector<Error> errors;
 };
 
+/// A kernel's name for messages: "cutlass::device_kernel<...>" of a mangled C++ name.
+std::string displayName(std::string_view kernel);
+
 struct ProgramImpl; // lib/Sim/Insn/ProgramImpl.h
 
 class Program {

@@ -62,6 +62,9 @@ struct LaunchConfig {
   std::array<uint32_t, 3> block{1, 1, 1};   ///< in threads
   std::array<uint32_t, 3> cluster{0, 0, 0}; ///< in CTAs; zeros: as the kernel requires, else 1
   uint32_t dynamicSharedBytes = 0;
+  /// Of a cooperative launch: zeroed device memory through which the grid synchronizes
+  /// (cooperative_groups::grid_group). All its CTAs then run at once.
+  uint64_t gridWorkspace = 0;
 };
 
 struct LaunchStats {

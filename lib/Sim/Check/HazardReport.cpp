@@ -1,6 +1,7 @@
 //===- HazardReport.cpp - Words of the hazard checker ---------------------===//
 #include "HazardImpl.h"
 #include "fp4/Sim/GlobalMemory.h"
+#include "fp4/Sim/Program.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -55,8 +56,8 @@ std::string HazardReport::text() const {
   const auto note = [&](const HazardAccess &access) {
     return fmt::format("note: {}: {}: {}\n", where(access), access.what, access.source);
   };
-  std::string text = fmt::format("error: {}: kernel '{}': {} ({}) [{}]\n", where(second), kernel,
-                                 message, place, stringify(rule));
+  std::string text = fmt::format("error: {}: kernel '{}': {} ({}) [{}]\n", where(second),
+                                 displayName(kernel), message, place, stringify(rule));
   text += note(first);
   if (rule != HazardRule::StalePhase && rule != HazardRule::UninitializedRead) // one access only
     text += note(second);

@@ -236,8 +236,9 @@ bool ExecContext::converged(uint32_t members) {
 
 std::string fp4::sim::describeLocation(const Launch &launch, const Cta &cta, uint32_t warp,
                                        int lane, const Insn &insn) {
-  std::string text = fmt::format("kernel '{}', CTA ({},{},{}), warp {}", launch.kernel->info.name,
-                                 cta.index[0], cta.index[1], cta.index[2], warp);
+  std::string text =
+      fmt::format("kernel '{}', CTA ({},{},{}), warp {}", displayName(launch.kernel->info.name),
+                  cta.index[0], cta.index[1], cta.index[2], warp);
   if (lane >= 0)
     text += fmt::format(", lane {}", lane);
   text += fmt::format(", at {}:{}:{}", launch.program->name, insn.line, insn.column);

@@ -2,6 +2,8 @@
 #include "fp4/Sim/Program.h"
 #include "Sim/Insn/Decoder.h"
 #include "Sim/PTX/Parser.h"
+#include <cstdlib>
+#include <cxxabi.h>
 #include <fmt/format.h>
 
 using namespace fp4;
@@ -9,6 +11,24 @@ using namespace fp4::sim;
 
 Program::Program() : implementation(std::make_unique<ProgramImpl>()) {}
 Program::~Program() = default;
+
+std::string fp4::sim::displayName(std::string_view kernel) {
+  int status = 0;
+  std::string name(kernel);
+  char *demangled = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
+  if (status != 0 || !demangled)
+    return name;
+  name = demangled;
+  std::free(demangled);
+  // "void f<int>(float*)": neither result, parameters nor arguments.
+  size_t end = name.find_first_of("<(");
+  size_t begin = name.rfind(' ', end);
+  begin = begin == std::string::npos ? 0 : begin + 1;
+  std::string plain = name.substr(begin, end - begin);
+  if (plain.empty()) // "(anonymous namespace)::f(float*)"
+    return name;
+  return end != std::string::npos && name[end] == '<' ? plain + "<...>" : plain;
+}
 
 const std::string &Program::name() const { return implementation->name; }
 const std::vector<KernelInfo> &Program::kernels() const { return implementation->infos; }

@@ -83,6 +83,10 @@ static uint64_t specialValue(Special which, const Warp &warp, uint32_t lane) {
     return launch.multiprocessors;
   case Special::Gridid:
     return 1;
+  case Special::Envreg1:
+    return config.gridWorkspace >> 32;
+  case Special::Envreg2:
+    return config.gridWorkspace & 0xFFFFFFFF;
   case Special::DynamicSmemSize:
     return config.dynamicSharedBytes;
   case Special::TotalSmemSize:

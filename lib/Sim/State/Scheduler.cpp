@@ -41,7 +41,8 @@ bool Scheduler::round() {
       uint32_t quantum = quantumOf();
       uint64_t before = instructions;
       progress |= runWarp(warp, quantum);
-      changed |= instructions - before < quantum;
+      const uint64_t ran = instructions - before;
+      changed |= ran > 0 && ran < quantum; // a warp that still waits changes nothing
     }
   }
   busyRounds = changed ? 0 : busyRounds + 1;

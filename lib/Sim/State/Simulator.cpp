@@ -220,7 +220,9 @@ void Grid::work() {
 Status Grid::run(unsigned threads) {
   threads = static_cast<unsigned>(std::min<uint64_t>(threads, launch.totalClusters));
   uint64_t clusterSize = volume(launch.config.cluster);
-  resident = std::max<uint64_t>(1, launch.multiprocessors / clusterSize / threads);
+  resident = launch.config.gridWorkspace
+                 ? launch.totalClusters
+                 : std::max<uint64_t>(1, launch.multiprocessors / clusterSize / threads);
   std::vector<std::thread> others;
   for (unsigned i = 1; i < threads; ++i)
     others.emplace_back([this] { work(); });

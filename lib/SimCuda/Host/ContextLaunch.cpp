@@ -122,5 +122,12 @@ Code Context::launch(const char *function, Function &kernel, const LaunchRequest
   config.block = toArray(request.block);
   config.cluster = toArray(request.cluster);
   config.dynamicSharedBytes = static_cast<uint32_t>(request.dynamicShared);
-  return runKernel(function, kernel, config, block);
+  if (!request.cooperative)
+    return runKernel(function, kernel, config, block);
+  constexpr uint32_t workspaceBytes = 256;
+  config.gridWorkspace = simulator->memory().allocate(workspaceBytes, "the grid's workspace");
+  (void)simulator->memory().fill(config.gridWorkspace, 0, workspaceBytes);
+  code = runKernel(function, kernel, config, block);
+  (void)simulator->memory().free(config.gridWorkspace);
+  return code;
 }

@@ -1,0 +1,250 @@
+//===- Wmma.cpp - wmma: matrices of a warp in opaque fragments ------------===//
+//
+// PTX ISA, "wmma". Which lane holds which element is not specified, so the layout is ours: element
+// i of a matrix, row major, lies in lane i % 32, place i / 32 of its registers; fragments with room
+// for more repeat it. Shapes m16n16k16, m8n32k16, m32n8k16 and, of tf32, m16n16k8. Arithmetic as in
+// MmaSync.cpp. Not simulated: doubles, integers below 8 bits, fp32 added to an fp16 result.
+//
+//===----------------------------------------------------------------------===//
+#include "Sim/Async/DenseRow.h"
+#include "Sim/Insn/Decode.h"
+#include "Sim/Insn/ExecContext.h"
+#include "Sim/Insn/Floats.h"
+#include "fp4/ISA/SmemDescriptor.h"
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace fp4::sim {
+namespace {
+
+using hw::MmaType;
+
+/// Insn::m of this file. Loads and stores: 0 rows, 1 columns, 2 bytes of an element, 3 space, 4 the
+/// columns are contiguous. Products: 0 M, 1 N, 2 MmaType of A, 3 of B, 4 D of fp16, 5 C of fp16,
+/// 6 saturate; Insn::u is K.
+struct Shape {
+  unsigned m = 0, n = 0, k = 0;
+};
+
+Shape shapeOf(std::string_view text) {
+  if (text == "m8n32k16")
+    return {8, 32, 16};
+  if (text == "m32n8k16")
+    return {32, 8, 16};
+  return {16, 16, text == "m16n16k8" ? 8u : 16u};
+}
+
+MmaType typeOf(std::string_view text) {
+  for (MmaType known : {MmaType::BF16, MmaType::TF32, MmaType::U8, MmaType::S8})
+    if (text == hw::stringify(known))
+      return known;
+  return MmaType::F16;
+}
+
+/// One place of a fragment: `bytes` bytes of a register of a lane.
+std::byte *place(ExecContext &cx, const Operand &fragment, unsigned bytes, unsigned lane,
+                 unsigned slot) {
+  const unsigned perRegister = 4 / bytes;
+  const Operand &reg = cx.elements(fragment)[slot / perRegister];
+  return reinterpret_cast<std::byte *>(cx.dst<uint32_t>(reg) + lane) + slot % perRegister * bytes;
+}
+
+/// A matrix of `elements` elements out of a fragment.
+std::vector<uint8_t> gather(ExecContext &cx, const Operand &fragment, unsigned elements,
+                            unsigned bytes) {
+  std::vector<uint8_t> out(elements * bytes);
+  for (unsigned i = 0; i < elements; ++i)
+    std::memcpy(&out[i * bytes], place(cx, fragment, bytes, i % 32, i / 32), bytes);
+  return out;
+}
+
+void report(ExecContext &cx, Space space, AccessKind kind, unsigned bytes,
+            const std::array<uint64_t, 32> &addresses) {
+  if (!cx.observer)
+    return;
+  std::array<uint64_t, 32> resolved;
+  Space where = space;
+  for (size_t lane = 0; lane < 32; ++lane) {
+    auto found = cx.place(space, addresses[lane]);
+    where = found.space;
+    resolved[lane] = found.address;
+  }
+  MemoryEvent event;
+  event.agent = cx.agent();
+  event.at = cx.here();
+  event.kind = kind;
+  event.space = where;
+  event.laneMask = kAllLanes;
+  event.bytes = bytes;
+  event.addresses = resolved.data();
+  cx.observer->onMemory(event);
+}
+
+/// Loads or stores every place of a fragment. op: fragment at `data`, address, stride in elements.
+template <bool Store>
+Outcome transfer(ExecContext &cx, const Insn &insn, const Operand &data, const Operand &address) {
+  if (!cx.converged())
+    return Outcome::Retry;
+  const unsigned rows = insn.m[0], columns = insn.m[1], bytes = insn.m[2];
+  const auto space = static_cast<Space>(insn.m[3]);
+  const bool columnMajor = insn.m[4];
+  const uint64_t stride = insn.op[2] ? cx.scalar(insn.op[2]) : columnMajor ? rows : columns;
+  const unsigned elements = rows * columns;
+  const unsigned slots = Store ? elements / 32 : cx.elementCount(data) * 4 / bytes;
+  for (unsigned slot = 0; slot < slots; ++slot) {
+    std::array<uint64_t, 32> addresses{};
+    for (unsigned lane = 0; lane < 32; ++lane) {
+      const unsigned i = (slot * 32 + lane) % elements, row = i / columns, column = i % columns;
+      addresses[lane] = cx.address(address, int(lane)) +
+                        bytes * (columnMajor ? column * stride + row : row * stride + column);
+      std::byte *at = place(cx, data, bytes, lane, slot);
+      if (auto *to = Store ? cx.writable(space, addresses[lane], bytes, bytes, int(lane)) : nullptr)
+        std::memcpy(to, at, bytes);
+      else if (auto *from =
+                   Store ? nullptr : cx.readable(space, addresses[lane], bytes, bytes, int(lane)))
+        std::memcpy(at, from, bytes);
+      else
+        return Outcome::Error;
+    }
+    report(cx, space, Store ? AccessKind::Write : AccessKind::Read, bytes, addresses);
+  }
+  return Outcome::Next;
+}
+
+Outcome load(ExecContext &cx, const Insn &insn) {
+  return transfer<false>(cx, insn, insn.op[0], insn.op[1]);
+}
+Outcome store(ExecContext &cx, const Insn &insn) {
+  return transfer<true>(cx, insn, insn.op[1], insn.op[0]);
+}
+
+/// Rows of 32 bytes: of A as it is, of B by columns.
+std::vector<uint8_t> operandRows(const std::vector<uint8_t> &matrix, unsigned rows, unsigned k,
+                                 unsigned bytes, bool ofB) {
+  std::vector<uint8_t> out(rows * hw::mmaRowBytes);
+  for (unsigned row = 0; row < rows; ++row)
+    for (unsigned i = 0; i < k; ++i)
+      std::memcpy(&out[row * hw::mmaRowBytes + i * bytes],
+                  &matrix[(ofB ? i * rows + row : row * k + i) * bytes], bytes);
+  return out;
+}
+
+std::vector<FactorRow> factors(MmaType type, const std::vector<uint8_t> &bytes) {
+  std::vector<FactorRow> rows(bytes.size() / hw::mmaRowBytes);
+  for (size_t i = 0; i < rows.size(); ++i)
+    decodeFactors(type, &bytes[i * hw::mmaRowBytes], true, false, rows[i]);
+  return rows;
+}
+
+void multiply(const Insn &insn, const std::vector<uint8_t> &a, const std::vector<uint8_t> &b,
+              std::vector<uint32_t> &cells) {
+  const unsigned m = insn.m[0], n = insn.m[1];
+  const auto aType = MmaType(insn.m[2]), bType = MmaType(insn.m[3]);
+  if (aType == MmaType::S8 || aType == MmaType::U8) {
+    for (unsigned i = 0; i < m * n; ++i)
+      cells[i] = integerElement(&a[i / n * hw::mmaRowBytes], &b[i % n * hw::mmaRowBytes],
+                                aType == MmaType::S8, bType == MmaType::S8, insn.m[6], cells[i]);
+    return;
+  }
+  const auto rows = factors(aType, a);
+  const DenseColumns columns(factors(bType, b), unsigned(insn.u));
+  const DenseRowOptions options{fractionBits(aType) + fractionBits(bType),
+                                insn.m[4] ? hw::AccumulatorType::F16 : hw::AccumulatorType::F32,
+                                {}};
+  const std::vector<int32_t> unscaled(n);
+  for (unsigned row = 0; row < m; ++row)
+    denseRow(rows[row], columns, unscaled, std::span(cells).subspan(row * n, n), options);
+}
+
+Outcome product(ExecContext &cx, const Insn &insn) {
+  if (!cx.converged())
+    return Outcome::Retry;
+  const unsigned m = insn.m[0], n = insn.m[1], k = unsigned(insn.u);
+  const unsigned bytes = insn.m[2] == uint8_t(MmaType::TF32) ? 4
+                         : insn.m[2] == uint8_t(MmaType::S8) || insn.m[2] == uint8_t(MmaType::U8)
+                             ? 1
+                             : 2;
+  const auto a = operandRows(gather(cx, insn.op[1], m * k, bytes), m, k, bytes, false);
+  const auto b = operandRows(gather(cx, insn.op[2], k * n, bytes), n, k, bytes, true);
+  const unsigned cBytes = insn.m[5] ? 2 : 4, dBytes = insn.m[4] ? 2 : 4;
+  const auto c = gather(cx, insn.op[3], m * n, cBytes);
+  std::vector<uint32_t> cells(m * n);
+  for (unsigned i = 0; i < m * n; ++i) {
+    std::memcpy(&cells[i], &c[i * cBytes], cBytes);
+    if (insn.m[5] && !insn.m[4])
+      cells[i] = std::bit_cast<uint32_t>(f16ToFloat(uint16_t(cells[i])));
+  }
+  multiply(insn, a, b, cells);
+  for (unsigned i = 0; i < m * n; ++i)
+    std::memcpy(place(cx, insn.op[0], dBytes, i % 32, i / 32), &cells[i], dBytes);
+  ++cx.cluster().mmas;
+  return Outcome::Next;
+}
+
+/// Registers of a fragment that holds each element once.
+int64_t registersOf(unsigned elements, unsigned bytes) { return int64_t(elements) * bytes / 128; }
+
+Status describeTransfer(BindContext &bind, const Operand &data) {
+  const Shape shape = shapeOf(bind.match.text("shape"));
+  const std::string_view operand = bind.match.text("operand"), type = bind.match.text("type");
+  Insn &insn = bind.insn;
+  insn.m[0] = uint8_t(operand == "b" ? shape.k : shape.m);
+  insn.m[1] = uint8_t(operand == "a" ? shape.k : shape.n);
+  insn.m[2] = type == "f16" || type == "bf16" ? 2 : type == "u8" || type == "s8" ? 1 : 4;
+  insn.m[3] = uint8_t(bind.match.space());
+  insn.m[4] = bind.match.text("layout") == "col";
+  const bool factor = operand == "a" || operand == "b";
+  const unsigned elements = unsigned(insn.m[0]) * insn.m[1];
+  // fp16 fragments have 8 registers whatever the shape.
+  const int64_t expected = factor && type == "f16" ? 8 : registersOf(elements, insn.m[2]);
+  if (data.imm != expected)
+    return bind.fail(fmt::format("expects {} registers, but got {}", expected, data.imm));
+  return {};
+}
+
+} // namespace
+
+Status bindWmmaLoad(BindContext &bind) {
+  FP4_TRY(describeTransfer(bind, bind.insn.op[0]));
+  return bind.use(load);
+}
+
+Status bindWmmaStore(BindContext &bind) {
+  FP4_TRY(describeTransfer(bind, bind.insn.op[1]));
+  return bind.use(store);
+}
+
+/// fp16 factors name the types of D and C only.
+Status bindWmma(BindContext &bind) {
+  const Shape shape = shapeOf(bind.match.text("shape"));
+  const std::string_view a = bind.match.has("atype") ? bind.match.text("atype") : "f16";
+  const std::string_view b = bind.match.has("btype") ? bind.match.text("btype") : "f16";
+  const std::string_view d = bind.match.text("dtype"), c = bind.match.text("ctype");
+  Insn &insn = bind.insn;
+  if ((a == "u8" || a == "s8" ? b != "u8" && b != "s8" : a != b) || (a == "tf32") != (shape.k == 8))
+    return bind.fail(
+        fmt::format("does not multiply .{} by .{} in .{}", a, b, bind.match.text("shape")));
+  if (d == "f16" && c == "f32")
+    return bind.fail("a result of .f16 with an addend of .f32 is not simulated");
+  insn.m[0] = uint8_t(shape.m);
+  insn.m[1] = uint8_t(shape.n);
+  insn.m[2] = uint8_t(typeOf(a));
+  insn.m[3] = uint8_t(typeOf(b));
+  insn.m[4] = d == "f16";
+  insn.m[5] = c == "f16";
+  insn.m[6] = bind.match.has("satfinite");
+  insn.u = shape.k;
+  const unsigned bytes = a == "tf32" ? 4 : a == "u8" || a == "s8" ? 1 : 2;
+  const int64_t expected[] = {registersOf(shape.m * shape.n, insn.m[4] ? 2 : 4),
+                              a == "f16" ? 8 : registersOf(shape.m * shape.k, bytes),
+                              a == "f16" ? 8 : registersOf(shape.n * shape.k, bytes),
+                              registersOf(shape.m * shape.n, insn.m[5] ? 2 : 4)};
+  for (unsigned i = 0; i < 4; ++i)
+    if (insn.op[i].imm != expected[i])
+      return bind.fail(fmt::format("{} of .{} expects {} registers, but got {}", "DABC"[i],
+                                   bind.match.text("shape"), expected[i], insn.op[i].imm));
+  return bind.use(product);
+}
+
+} // namespace fp4::sim

@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# The programs of integration_test/sim, compiled by nvcc, run unmodified in the simulator; the wrong
+# ones are told why. Needs nvcc, not a GPU.
+set -euo pipefail
+build="$(cd "$1" && pwd)"
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
+if ! command -v nvcc > /dev/null; then
+  echo "nvcc is not here"
+  exit 77
+fi
+work="$(mktemp -d)"
+trap 'rm -rf "$work"' EXIT
+sim="$build/bin/fp4-sim"
+
+fail() {
+  echo "$*" >&2
+  exit 1
+}
+
+# compile NAME ARCHITECTURE
+compile() {
+  nvcc -std=c++17 -O2 -cudart=shared -gencode "arch=compute_$2,code=compute_$2" \
+    "$root/integration_test/sim/$1.cu" -o "$work/$1" || fail "nvcc fails on $1"
+}
+
+# expect CODE TEXT COMMAND...: the command ends with CODE and says TEXT
+expect() {
+  local code=0 output
+  output="$(timeout 120 "${@:3}" 2>&1)" || code=$?
+  [ "$code" = "$1" ] || fail "${*:3} ended with $code instead of $1: $output"
+  grep -qF -- "$2" <<< "$output" || fail "${*:3} does not say '$2': $output"
+}
+
+major="$(nvcc --version | sed -n 's/.*release \([0-9]*\).*/\1/p')"
+if [ "$major" = 13 ]; then
+  nvcc -std=c++20 -Xcompiler -Wno-enum-compare -DFP4_CUDART_MAJOR=13 -I"$root" -I"$root/include" -c \
+    "$root/integration_test/sim/abi.cpp" -o "$work/abi.o" || fail "the ABI differs from the toolkit's"
+fi
+
+compile basics 100a
+for policy in eager random; do
+  expect 0 "NVIDIA B200: all equal" "$sim" run --policy "$policy" -- "$work/basics"
+done
+expect 4 "has PTX for sm_100a, but not for sm_90a" "$sim" run --device h200 -- "$work/basics"
+expect 0 "PTX 9.0 for sm_100a" "$sim" check "$work/basics"
+
+compile groups 90
+for device in b200 h200; do
+  expect 0 "all equal" "$sim" run --device "$device" --check default -- "$work/groups"
+done
+expect 0 "all equal" "$sim" run --policy lazy -- "$work/groups"
+
+compile faults 90
+expect 5 "0 bytes past the end of 'cudaMalloc #1'" "$sim" run -- "$work/faults" beyond
+expect 5 "assertion failed: in[0] == 7" "$sim" run -- "$work/faults" assert
+expect 5 "waits for barrier 1 of its CTA: 32 of 64 threads have arrived" "$sim" run -- "$work/faults" stuck
+expect 5 "[shared-race]" "$sim" run --check default -- "$work/faults" race
+expect 0 "the program sees: cudaSuccess" "$sim" run -- "$work/faults" none
+expect 5 "recursively, which is not simulated" "$sim" run -- "$work/faults" recursive
+
+# A runtime that is linked in statically cannot be replaced.
+nvcc -std=c++17 "$root/integration_test/sim/faults.cu" -o "$work/static" || fail "nvcc fails"
+expect 2 "has the CUDA runtime linked in statically" "$sim" run -- "$work/static"
