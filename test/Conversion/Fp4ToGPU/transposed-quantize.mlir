@@ -4,9 +4,9 @@
 // RUN: fp4-opt %t/ragged.mlir -convert-fp4-to-gpu | FileCheck %s --check-prefix=RAGGED
 // RUN: fp4-runner %t/both.mlir --emit=ptx -o %t.ptx && FileCheck %s --check-prefix=PTX100 < %t.ptx
 // RUN: fp4-runner %t/both.mlir --target=sm_90a --emit=ptx -o %t.ptx && FileCheck %s --check-prefix=PTX90 < %t.ptx
-// RUN: fp4-runner %t/both.mlir --json | FileCheck %s --check-prefix=JSON
+// RUN: fp4-runner %t/both.mlir --check=strict --json | FileCheck %s --check-prefix=JSON
 // RUN: fp4-runner %t/both.mlir --target=sm_90a --json | FileCheck %s --check-prefix=JSON
-// RUN: fp4-runner %t/square.mlir --json | FileCheck %s --check-prefix=JSON
+// RUN: fp4-runner %t/square.mlir --check=strict --json | FileCheck %s --check-prefix=JSON
 // RUN: fp4-runner %t/square.mlir --target=sm_90a --json | FileCheck %s --check-prefix=JSON
 // Tiles of 128 x 128 go through shared memory: lib/Conversion/Fp4ToGPU/TransposedQuantize.h has the plan.
 
