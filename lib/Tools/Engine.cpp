@@ -240,8 +240,10 @@ Status Run::time() {
   if (!report_.passed())
     return {};
   report_.benchmarked = true;
-  if (!device_->isHardware() && !options_.compare.empty())
-    return makeError(ErrorKind::Usage, "--compare expects a GPU, but the device is a simulator",
+  if (!device_->isHardware() && (options_.twin || !options_.compare.empty()))
+    return makeError(ErrorKind::Usage,
+                     fmt::format("{} expects a GPU, but the device is a simulator",
+                                 options_.twin ? "--twin" : "--compare"),
                      "its times are those of this host");
   if (!device_->isHardware())
     return {};
