@@ -105,3 +105,15 @@ func.func private @mask_bad() attributes {bad = #fp4.hadamard<size = 64, sign_ma
 func.func private @field() attributes {ok = #fp4.hadamard<arithmetic = tensor_core>}
 // expected-error @+1 {{expects size, sign_mask or arithmetic, but got dimension}}
 func.func private @field_bad() attributes {bad = #fp4.hadamard<dimension = 1>}
+
+// -----
+
+func.func private @empty() attributes {ok = #fp4.hadamard<>}
+// expected-error @+1 {{expected valid keyword or string}}
+func.func private @empty_bad() attributes {bad = #fp4.recipe<>}
+
+// -----
+
+func.func private @trailing() attributes {ok = #fp4.recipe<"transformer_engine">}
+// expected-error @+1 {{expected valid keyword}}
+func.func private @trailing_bad() attributes {bad = #fp4.recipe<transformer_engine,>}

@@ -96,8 +96,18 @@ func.func @interleave_rows(%ok: tensor<8x2xf8E4M3FN>, %bad: tensor<?x2xf8E4M3FN>
 // interleave_shards (C3)
 func.func @interleave_none(%x: tensor<8x2xf4E2M1FN>) {
   %0 = fp4.interleave_shards %x {shards = 1 : i64} : tensor<8x2xf4E2M1FN> -> tensor<8x2xf4E2M1FN>
-  // expected-error @+1 {{attribute 'shards' must be at least 1, but got 0}}
+  // expected-error @+1 {{attribute 'shards' must be at least 1 and leave the columns countable, but got 0}}
   %1 = fp4.interleave_shards %x {shards = 0 : i64} : tensor<8x2xf4E2M1FN> -> tensor<8x2xf4E2M1FN>
+  return
+}
+
+// -----
+
+// interleave_shards (C3)
+func.func @interleave_many(%x: tensor<0x4xf4E2M1FN>) {
+  %0 = fp4.interleave_shards %x {shards = 3 : i64} : tensor<0x4xf4E2M1FN> -> tensor<0x12xf4E2M1FN>
+  // expected-error @+1 {{attribute 'shards' must be at least 1 and leave the columns countable, but got 4611686018427387904}}
+  %1 = fp4.interleave_shards %x {shards = 4611686018427387904 : i64} : tensor<0x4xf4E2M1FN> -> tensor<0x4xf4E2M1FN>
   return
 }
 

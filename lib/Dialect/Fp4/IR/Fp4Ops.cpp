@@ -10,6 +10,7 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -139,9 +140,10 @@ OpFoldResult StackScalesOp::fold(FoldAdaptor) {
 LogicalResult InterleaveShardsOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
                                                    Adaptor adaptor, SmallVectorImpl<Type> &types) {
   RankedTensorType type = rankedType(adaptor.getInput());
-  int64_t shards = adaptor.getShards();
-  if (type.hasStaticShape() && type.getRank() == 2 && shards > 0)
-    type = type.clone({type.getDimSize(0) / shards, type.getDimSize(1) * shards});
+  int64_t shards = adaptor.getShards(), columns = 0;
+  if (type.hasStaticShape() && type.getRank() == 2 && shards > 0 &&
+      !llvm::MulOverflow(type.getDimSize(1), shards, columns))
+    type = type.clone({type.getDimSize(0) / shards, columns});
   types.push_back(type);
   return success();
 }
@@ -155,9 +157,11 @@ LogicalResult InterleaveShardsOp::verify() {
     return input.must("have elements of type f4E2M1FN, f8E4M3FN or f8E8M0FNU");
   if (failed(verifyStaticMatrix(input)) || failed(verifyRowMajor(input))) // interleave_shards (C2)
     return failure();
-  int64_t shards = getShards();
-  if (shards < 1) // interleave_shards (C3)
-    return emitOpError("attribute 'shards' must be at least 1, but got ") << shards;
+  int64_t shards = getShards(), columns = 0;
+  if (shards < 1 || llvm::MulOverflow(input.type.getDimSize(1), shards, columns))
+    return emitOpError("attribute 'shards' must be at least 1 and leave the columns countable, "
+                       "but got ") // interleave_shards (C3)
+           << shards;
   if (failed(verifyMultiple(input, 0, shards, // interleave_shards (C3)
                             "every shard has as many rows: they are those of one matrix")))
     return failure();
@@ -165,8 +169,7 @@ LogicalResult InterleaveShardsOp::verify() {
                                       "two elements share a byte, and bytes are moved")))
     return failure();
   return verifyType(result(*this, "result", getResult()), // interleave_shards (C5)
-                    input.type.clone({input.type.getDimSize(0) / shards,
-                                      input.type.getDimSize(1) * shards}));
+                    input.type.clone({input.type.getDimSize(0) / shards, columns}));
 }
 
 OpFoldResult InterleaveShardsOp::fold(FoldAdaptor) {

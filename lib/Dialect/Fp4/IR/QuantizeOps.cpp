@@ -41,8 +41,8 @@ LogicalResult AmaxOp::verify() {
 // hadamard, hadamard_amax
 //===----------------------------------------------------------------------===//
 
-/// The transform along `dimension` of `input` meets whole runs of `size` elements only. Dynamic rows
-/// are checked when the program runs.
+/// The transform along `dimension` of `input` meets whole runs of `size` elements only. Dynamic
+/// rows are checked when the program runs.
 static LogicalResult verifyRuns(const Checked &input, int64_t dimension, int64_t size) {
   if (input.type.isDynamicDim(dimension))
     return success();

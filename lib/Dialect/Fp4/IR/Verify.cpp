@@ -126,7 +126,10 @@ LogicalResult verify::verifyGroups(const Checked &input, std::optional<ArrayRef<
   };
   if (groups->empty() || llvm::any_of(*groups, [](int64_t rows) { return rows < 0; }))
     return must("be at least one number of rows, none negative");
-  if (input.type.isDynamicDim(0) || llvm::sum_of(*groups) != input.type.getDimSize(0)) {
+  // Each is at most the whole, so that the sum of a program's few groups does not overflow.
+  auto exceeds = [&](int64_t rows) { return rows > input.type.getDimSize(0); };
+  if (input.type.isDynamicDim(0) || llvm::any_of(*groups, exceeds) ||
+      llvm::sum_of(*groups) != input.type.getDimSize(0)) {
     auto diag = must("add up to the rows of 'input'");
     diag.attachNote() << "'input' is " << input.type << "; it holds the groups one after the other";
     return diag;

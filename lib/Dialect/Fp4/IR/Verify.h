@@ -45,7 +45,8 @@ mlir::LogicalResult verifyBlockAxis(const Checked &value, int64_t dimension, For
 
 /// `groups`, where there are any, are the rows of matrices stacked in `input`: at least one, none
 /// negative, all together the rows there are, and each a multiple of `multiple` for `why`.
-mlir::LogicalResult verifyGroups(const Checked &input, std::optional<llvm::ArrayRef<int64_t>> groups,
+mlir::LogicalResult verifyGroups(const Checked &input,
+                                 std::optional<llvm::ArrayRef<int64_t>> groups,
                                  int64_t multiple = 1, const llvm::Twine &why = "");
 /// What an amax is: tensor<f32>, or one number per group.
 mlir::RankedTensorType amaxType(mlir::MLIRContext *context,

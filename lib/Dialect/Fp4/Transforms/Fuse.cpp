@@ -60,7 +60,8 @@ bool cutsTransform(HadamardOp transform, std::optional<ArrayRef<int64_t>> groups
          });
 }
 
-constexpr StringLiteral kCut = "a group ends within a run of elements that are transformed together";
+constexpr StringLiteral kCut =
+    "a group ends within a run of elements that are transformed together";
 
 /// Why `use` cannot read the input of `transform` in place of its result.
 Reason whyNotAbsorb(HadamardOp transform, Operation *use) {
