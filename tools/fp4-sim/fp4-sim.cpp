@@ -2,10 +2,12 @@
 //
 //   fp4-sim check kernel.ptx...      loads and decodes; lists kernels and what is not known
 //   fp4-sim run -- ./program args    runs a CUDA program without a GPU
+//   fp4-sim --explain RULE           says what a rule of the hazard checker means
 //
 //===----------------------------------------------------------------------===//
 #include "Check.h"
 #include "Run.h"
+#include "fp4/Sim/HazardChecker.h"
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
@@ -15,6 +17,15 @@ static int report(const Error &error) {
   std::fflush(stdout);
   std::fputs(format(error).c_str(), stderr);
   return exitCode(error);
+}
+
+/// Ends the parse, as --help does.
+static void explainRule(const std::string &name) {
+  auto rule = sim::parseHazardRule(name);
+  if (!rule)
+    throw CLI::ValidationError("--explain", "unknown rule '" + name + "'");
+  std::fputs(sim::explain(*rule).c_str(), stdout);
+  throw CLI::Success();
 }
 
 static void addRun(CLI::App &app, tools::RunOptions &options) {
@@ -49,6 +60,9 @@ int main(int argc, char **argv) {
   check->add_option("--target", chip, "Of several texts only the one for this target (sm_100a)");
   tools::RunOptions run;
   addRun(app, run);
+  app.add_option_function<std::string>("--explain", explainRule,
+                                       "Say what a rule of the hazard checker means")
+      ->trigger_on_parse();
   app.require_subcommand(1);
   try {
     app.parse(argc, argv);

@@ -146,7 +146,10 @@ void HazardChecker::Impl::range(Access &made, uint64_t address, uint64_t bytes, 
     initialized(made, record, address, bytes);
   const int lanesPerCell = laneShift == wholeCells ? 0 : int(cellBytes >> laneShift);
   const int lead = int(address % cellBytes); // of the run in its first cell
-  record.laneBase = int8_t(laneShift == wholeCells ? lane : lane - (lead >> laneShift));
+  int laneBase = laneShift == wholeCells ? lane : lane - (lead >> laneShift);
+  record.laneBase = 0;
+  const uint64_t when = record.when();
+  const uint32_t anybody = record.who();
   for (const uint64_t end = address + bytes; address < end;) {
     // Cells in a row: of the CTA, or up to the end of the page.
     constexpr uint64_t pageBytes = 1u << GlobalShadow::pageShift;
@@ -155,13 +158,18 @@ void HazardChecker::Impl::range(Access &made, uint64_t address, uint64_t bytes, 
                         : &global.cell(address);
     if (!cell)
       return;
-    for (; address < stop; ++cell, record.laneBase = int8_t(record.laneBase + lanesPerCell)) {
+    for (; address < stop; ++cell, laneBase += lanesPerCell) {
       const uint32_t from = address % cellBytes;
       const uint32_t part = uint32_t(std::min<uint64_t>(stop - address, cellBytes - from));
-      record.mask = byteMask(from, part);
-      if (!cell->rememberOwn(record))
-        touch(made, *cell, record, address - from);
+      const uint32_t mask = byteMask(from, part);
+      const uint32_t who = anybody | uint32_t(uint8_t(laneBase)) << Record::laneBaseShift;
       address += part;
+      if (cell->repeated(when, who, mask, record))
+        continue;
+      record.mask = mask;
+      record.laneBase = int8_t(laneBase);
+      if (!cell->rememberOwn(record))
+        touch(made, *cell, record, address - part - from);
     }
   }
 }

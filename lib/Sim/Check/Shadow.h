@@ -40,20 +40,21 @@ struct Record {
   }
   /// The same lanes of one agent in the same epoch, in the same way but for `write`.
   bool sameThread(const Record &other) const {
-    constexpr uint32_t writeBit = 1u << 27;
     return when() == other.when() && ((who() ^ other.who()) & ~writeBit) == 0;
   }
   /// ... doing the same: one record is enough.
   bool repeats(const Record &other) const { return sameThread(other) && write == other.write; }
   int laneOf(uint32_t byte) const { return laneBase + int(byte >> laneShift); }
 
-private:
   uint64_t when() const { return uint64_t(cluster) << 32 | epoch; }
-  uint32_t who() const { // slot, laneBase, and the bits from laneShift on
+  /// slot, laneBase, and the bits from laneShift on.
+  uint32_t who() const {
     uint32_t bits;
     std::memcpy(&bits, &slot, sizeof(bits));
     return bits;
   }
+  static constexpr uint32_t writeBit = 1u << 27; ///< in who()
+  static constexpr uint32_t laneBaseShift = 16;  ///< in who()
 };
 
 /// Records of one cell. Most cells have one.
@@ -70,6 +71,19 @@ public:
         f(record);
   }
   bool single() const { return !more || more->empty(); }
+  /// Whether an access, by Record::when and who, only repeats what the one record says: the same
+  /// again, or a read of what the lane itself wrote. The hot path of a kernel that is right.
+  bool repeated(uint64_t when, uint32_t who, uint32_t mask, const Record &access) {
+    const uint32_t difference = who ^ first.who();
+    if ((mask & ~first.mask) || first.when() != when || (difference & ~Record::writeBit) ||
+        !single())
+      return false;
+    if (difference)
+      return first.write;
+    first.sequence = access.sequence;
+    first.pc = access.pc;
+    return true;
+  }
   /// Remembers an access when nobody else was here since: the first one, the same again, or a read
   /// of what the lane itself wrote (who races with that read races with the write).
   bool rememberOwn(const Record &record) {
