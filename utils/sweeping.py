@@ -113,7 +113,7 @@ def run_all(options, check, groups):
         for done, future in enumerate(concurrent.futures.as_completed(futures), 1):
             outcomes.append(future.result())
             for failure in outcomes[-1].failures:
-                print("FAILED", failure)
+                print("FAILED", failure, flush=True)
             if sys.stderr.isatty():
                 print(f"\r{done}/{len(futures)} libraries", end="", file=sys.stderr)
     passed = sum(outcome.passed for outcome in outcomes)
