@@ -115,6 +115,43 @@ uint32_t ClusterState::takeSlot() {
   return slot;
 }
 
+/// tcgen05 operations of the issuer's thread that come before by themselves.
+static void orderInPipeline(TicketInfo &info, Pipeline &pipeline, uint32_t slot) {
+  // PTX ISA, "pipelined tcgen05 instructions": mma follows all of them, shift follows mma and what
+  // that follows. So does cp, in the order of issue: that pair is not in the list, but every
+  // published block-scaled kernel keeps one set of scale columns and relies on it.
+  info.pipelineIn = info.operation == Operation::Mma ? pipeline.issued : pipeline.throughMma;
+  pipeline.issued.raise(slot, info.epoch);
+  if (info.operation == Operation::Mma)
+    pipeline.throughMma = pipeline.issued;
+}
+
+/// A commit is done when all of the thread's operations are, and publishes them: it implies
+/// fence::before_thread_sync.
+static void coverPipeline(TicketInfo &info, const Pipeline &pipeline) {
+  Clocks &clocks = info.clocks;
+  clocks.tensor.join(clocks.generic);
+  for (VectorClock *clock :
+       {&clocks.generic, &clocks.async, &clocks.asyncGlobal, &clocks.loose, &clocks.tensor})
+    clock->join(pipeline.issued);
+}
+
+/// What the issuer must know to wait for the operation later.
+void ClusterState::enlist(WarpState &issuer, TicketInfo &info, const TicketEvent &event,
+                          const TicketRef &ref) {
+  if (info.operation == Operation::ThreadCopy && event.signals.empty())
+    issuer.copies.push_back(ref);
+  else if (info.operation == Operation::ThreadCopy) // cp.async.mbarrier.arrive
+    for (const TicketRef &copy : issuer.copies)
+      learn(info.clocks, copy, false);
+  if (info.operation == Operation::TmemLoad)
+    issuer.loads.push_back(ref);
+  if (info.operation == Operation::TmemStore)
+    issuer.stores.push_back(ref);
+  if (event.bulkGroup)
+    groups[{issuer.slot, event.lane}].open.push_back(ref);
+}
+
 void ClusterState::fork(const TicketEvent &event) {
   WarpState &issuer = warp(event.agent);
   const uint32_t slot = takeSlot();
@@ -134,36 +171,12 @@ void ClusterState::fork(const TicketEvent &event) {
   info.done = false;
   info.clocks = issuer.clocks;
   info.tensorIn = issuer.tensorIn;
-  const TicketRef ref{slot, info.epoch, info.number};
   info.pipelineIn = {};
-  if (pipelined(info.operation)) {
-    Pipeline &pipeline = issuer.pipelines[event.lane];
-    // PTX ISA, "pipelined tcgen05 instructions": mma follows all of them, shift follows mma and
-    // what that follows. So does cp, in the order of issue: that pair is not in the list, but every
-    // published block-scaled kernel keeps one set of scale columns and relies on it.
-    info.pipelineIn = info.operation == Operation::Mma ? pipeline.issued : pipeline.throughMma;
-    pipeline.issued.raise(slot, info.epoch);
-    if (info.operation == Operation::Mma)
-      pipeline.throughMma = pipeline.issued;
-  }
-  if (info.operation == Operation::Commit) {
-    const VectorClock &pipeline = issuer.pipelines[event.lane].issued;
-    for (VectorClock *clock : {&info.clocks.generic, &info.clocks.async, &info.clocks.asyncGlobal,
-                               &info.clocks.loose, &info.clocks.tensor})
-      clock->join(pipeline);
-    info.clocks.tensor.join(issuer.clocks.generic); // it implies fence::before_thread_sync
-  }
-  if (info.operation == Operation::ThreadCopy && event.signals.empty())
-    issuer.copies.push_back(ref);
-  else if (info.operation == Operation::ThreadCopy) // cp.async.mbarrier.arrive
-    for (const TicketRef &copy : issuer.copies)
-      learn(info.clocks, copy, false);
-  if (info.operation == Operation::TmemLoad)
-    issuer.loads.push_back(ref);
-  if (info.operation == Operation::TmemStore)
-    issuer.stores.push_back(ref);
-  if (event.bulkGroup)
-    groups[{issuer.slot, event.lane}].open.push_back(ref);
+  if (pipelined(info.operation))
+    orderInPipeline(info, issuer.pipelines[event.lane], slot);
+  if (info.operation == Operation::Commit)
+    coverPipeline(info, issuer.pipelines[event.lane]);
+  enlist(issuer, info, event, {slot, info.epoch, info.number});
   advance(issuer);
 }
 

@@ -156,6 +156,7 @@ public:
   void learn(Clocks &clocks, const TicketRef &ref, bool written) const;
 
 private:
+  void enlist(WarpState &issuer, TicketInfo &info, const TicketEvent &event, const TicketRef &ref);
   uint32_t takeSlot();
   void collect();
 

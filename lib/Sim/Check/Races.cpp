@@ -236,21 +236,21 @@ void HazardChecker::Impl::touch(Access &made, Cell &cell, const Record &record, 
   remember(made, cell, record);
 }
 
+/// Whether what is remembered may be forgotten once `record` is: a write covers all, a read the
+/// reads that come before it or that one commit covers with it.
+static bool replaces(const Access &made, const Record &record, const Record &old) {
+  if (record.write || old.write)
+    return record.write;
+  if (record.sameAgent(old) || knowsAsync(made, old))
+    return true;
+  if (!made.ticket || !old.async || made.space == Space::Global || !made.cluster.isTicket(old.slot))
+    return false;
+  const TicketInfo &other = made.cluster.ticketAt(old.slot);
+  return pipelined(made.ticket->operation) && pipelined(other.operation) &&
+         made.ticket->warpSlot == other.warpSlot && made.ticket->lane == other.lane;
+}
+
 void HazardChecker::Impl::remember(Access &made, Cell &cell, const Record &record) {
-  const auto replaces = [&](const Record &old) {
-    if (record.write)
-      return true;
-    if (old.write)
-      return false;
-    if (record.sameAgent(old) || knowsAsync(made, old))
-      return true;
-    if (!made.ticket || !old.async || made.space == Space::Global ||
-        !made.cluster.isTicket(old.slot))
-      return false;
-    const TicketInfo &other = made.cluster.ticketAt(old.slot); // one commit covers both
-    return pipelined(made.ticket->operation) && pipelined(other.operation) &&
-           made.ticket->warpSlot == other.warpSlot && made.ticket->lane == other.lane;
-  };
   bool emptied = false, joined = false;
   size_t readers = 0;
   cell.forEach([&](Record &old) {
@@ -261,7 +261,7 @@ void HazardChecker::Impl::remember(Access &made, Cell &cell, const Record &recor
       joined = true;
       return;
     }
-    if ((old.mask & record.mask) && replaces(old))
+    if ((old.mask & record.mask) && replaces(made, record, old))
       old.mask &= ~record.mask;
     emptied |= !old.mask;
     readers += !old.write && old.mask;
