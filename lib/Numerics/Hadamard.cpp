@@ -10,31 +10,27 @@
 namespace fp4::numerics {
 namespace {
 
-void butterfly(std::span<float> block, size_t stride) {
+template <typename T> void butterfly(std::span<T> block, size_t stride) {
   for (size_t base = 0; base < block.size(); base += 2 * stride)
     for (size_t i = base; i < base + stride; ++i) {
-      const float a = block[i], b = block[i + stride];
+      const T a = block[i], b = block[i + stride];
       block[i] = a + b;
       block[i + stride] = a - b;
     }
 }
 
-void butterflies(std::span<float> block, ButterflyOrder order, float scale) {
+template <typename T> void butterflies(std::span<T> block, ButterflyOrder order) {
   const unsigned stages = static_cast<unsigned>(std::countr_zero(block.size()));
   for (unsigned s = 0; s < stages; ++s)
     butterfly(block, size_t(1) << (order == ButterflyOrder::Ascending ? s : stages - 1 - s));
-  for (float &value : block)
-    value *= scale;
 }
 
-void exactSums(std::span<float> block, float scale) {
-  const std::vector<float> x(block.begin(), block.end());
-  for (size_t j = 0; j < x.size(); ++j) {
-    double sum = 0;
-    for (size_t i = 0; i < x.size(); ++i)
-      sum += std::popcount(i & j) % 2 ? -static_cast<double>(x[i]) : static_cast<double>(x[i]);
-    block[j] = static_cast<float>(sum * static_cast<double>(scale));
-  }
+/// A sum of zeros is +0, as a sum that begins with 0 is.
+void exactSums(std::span<float> block, ButterflyOrder order, float scale) {
+  std::vector<double> sums(block.begin(), block.end());
+  butterflies(std::span<double>(sums), order);
+  for (size_t j = 0; j < sums.size(); ++j)
+    block[j] = static_cast<float>((sums[j] + 0.0) * static_cast<double>(scale));
 }
 
 void transformBlock(std::span<float> block, const HadamardOptions &options) {
@@ -43,10 +39,13 @@ void transformBlock(std::span<float> block, const HadamardOptions &options) {
       block[i] = -block[i];
   // Rounded to fp32 first: exact for 16 and 64, the nearest float for 32 and 128.
   const float scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(block.size())));
-  if (options.arithmetic == HadamardArithmetic::Butterfly)
-    butterflies(block, options.order, scale);
-  else
-    exactSums(block, scale);
+  if (options.arithmetic == HadamardArithmetic::ExactSum) {
+    exactSums(block, options.order, scale);
+  } else {
+    butterflies(block, options.order);
+    for (float &value : block)
+      value *= scale;
+  }
   if (options.roundToBF16)
     for (float &value : block)
       value = roundTo(FloatType::BF16, value);

@@ -28,15 +28,22 @@ struct Case {
   unsigned size = 16;
   unsigned dimension = 1;
   uint16_t mask = 0xD7E8;
+  bool exact = false;
 
   std::string text() const {
-    return fmt::format("{}x{} size {} dimension {} mask {:x}", rows, columns, size, dimension,
-                       mask);
+    return fmt::format("{}x{} size {} dimension {} mask {:x} exact {}", rows, columns, size,
+                       dimension, mask, exact);
   }
-  HadamardOptions options() const { return {.blockSize = size, .signMask = mask}; }
+  HadamardOptions options() const {
+    return {.blockSize = size,
+            .signMask = mask,
+            .arithmetic = exact ? numerics::HadamardArithmetic::ExactSum
+                                : numerics::HadamardArithmetic::Butterfly};
+  }
   std::string attributes() const {
-    return fmt::format("{{size = {} : i64, dimension = {} : i64, sign_mask = {} : i64}}", size,
-                       dimension, mask);
+    return fmt::format("{{size = {} : i64, dimension = {} : i64, sign_mask = {} : i64, arithmetic "
+                       "= #fp4.hadamard_arithmetic<{}>}}",
+                       size, dimension, mask, exact ? "tensor_core" : "butterfly");
   }
   std::string type() const { return fmt::format("tensor<{}x{}xbf16>", rows, columns); }
   /// What a thread holds: 16 elements, times the columns of an access down the columns.
@@ -154,6 +161,14 @@ TEST(HadamardKernel, SizesAndDimensions) {
   }
 }
 
+/// The sums of a tensor core, without one: stages in fp64, across lanes for blocks of more than 16.
+TEST(HadamardKernel, ExactSums) {
+  for (unsigned size : {16u, 32u, 64u, 128u})
+    for (unsigned dimension : {0u, 1u})
+      expectTransform(
+          {.rows = 128, .columns = 128, .size = size, .dimension = dimension, .exact = true});
+}
+
 TEST(HadamardKernel, ManyPiecesPerThread) {
   expectTransform({.rows = 130, .columns = 256, .size = 16});
   expectTransform({.rows = 130, .columns = 256, .size = 128});
@@ -239,6 +254,13 @@ TEST(HadamardAmaxKernel, SizesAndDimensions) {
       expectAmaxes(c, size < 64 ? numerics::NanPolicy::Drop : numerics::NanPolicy::Propagate,
                    inputs);
     }
+}
+
+TEST(HadamardAmaxKernel, ExactSums) {
+  for (unsigned size : {16u, 64u}) {
+    Case c{.rows = 128, .columns = 128, .size = size, .dimension = size == 16, .exact = true};
+    expectAmaxes(c, numerics::NanPolicy::Drop, {mixedValues(c)});
+  }
 }
 
 /// Threads behind the last piece see whole blocks: 8 of 32 lanes have one of their own.

@@ -2,10 +2,12 @@
 //
 // The kernel of a columnwise fp4.quantize with a transform of arithmetic tensor_core, launched with
 // fewer blocks than it has strips, so that every ring wraps:
-//  - equals lib/Numerics bit for bit, whenever asynchronous operations complete; padding is zero and
+//  - equals lib/Numerics bit for bit, whenever asynchronous operations complete; padding is zero
+//  and
 //    what is behind the outputs untouched; the hazard checker has nothing to report;
 //  - none of its synchronization can be left out;
-//  - where exponents spread so far that the tensor core cuts, it equals the model of the tensor core.
+//  - where exponents spread so far that the tensor core cuts, it equals the model of the tensor
+//  core.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Async/DenseMma.h"
@@ -52,15 +54,15 @@ struct Case {
         mapping == numerics::PhiloxMapping::Element ? "element" : "transformer_engine";
     std::string rounding =
         fmt::format(", rounding = #fp4.rounding<stochastic>, philox = #fp4.philox<{}>", random);
-    return fmt::format(
-        "func.func @f(%x: tensor<{0}x{1}xbf16>, %a: tensor<f32>, %r: tensor<2xi64>) -> ({2}, {3}) {{\n"
-        "  %q, %s = fp4.quantize %x amax %a {4} {{format = #fp4.format<nvfp4>, "
-        "recipe = #fp4.recipe<{5}>, outputs = #fp4.outputs<columnwise>,\n"
-        "    columnwise_hadamard = #fp4.hadamard<arithmetic = tensor_core>{6}}}\n"
-        "    : (tensor<{0}x{1}xbf16>, tensor<f32>{7}) -> ({2}, {3})\n"
-        "  return %q, %s : {2}, {3}\n}}\n",
-        m, k, codes, scales, stochastic ? "rng %r" : "", recipe, stochastic ? rounding : "",
-        stochastic ? ", tensor<2xi64>" : "");
+    return fmt::format("func.func @f(%x: tensor<{0}x{1}xbf16>, %a: tensor<f32>, %r: tensor<2xi64>) "
+                       "-> ({2}, {3}) {{\n"
+                       "  %q, %s = fp4.quantize %x amax %a {4} {{format = #fp4.format<nvfp4>, "
+                       "recipe = #fp4.recipe<{5}>, outputs = #fp4.outputs<columnwise>,\n"
+                       "    columnwise_hadamard = #fp4.hadamard<arithmetic = tensor_core>{6}}}\n"
+                       "    : (tensor<{0}x{1}xbf16>, tensor<f32>{7}) -> ({2}, {3})\n"
+                       "  return %q, %s : {2}, {3}\n}}\n",
+                       m, k, codes, scales, stochastic ? "rng %r" : "", recipe,
+                       stochastic ? rounding : "", stochastic ? ", tensor<2xi64>" : "");
   }
 };
 
@@ -173,11 +175,12 @@ numerics::QuantizedSide reference(const Case &c, const std::vector<float> &value
   side.hadamard->arithmetic = arithmetic;
   side.amax = amax;
   if (c.stochastic)
-    side.stochastic = numerics::StochasticRounding{
-        .seed = kSeed, .offset = kOffset, .mapping = c.mapping};
+    side.stochastic =
+        numerics::StochasticRounding{.seed = kSeed, .offset = kOffset, .mapping = c.mapping};
   options.columnwise = side;
   options.layout = c.tiled ? numerics::ScaleLayout::Tiled128x4 : numerics::ScaleLayout::Linear;
-  auto pair = numerics::quantizeMatrix(*numerics::lookupRecipe(c.recipe), values, c.m, c.k, options);
+  auto pair =
+      numerics::quantizeMatrix(*numerics::lookupRecipe(c.recipe), values, c.m, c.k, options);
   EXPECT_TRUE(pair) << pair.error().message;
   return pair ? *pair->columnwise : numerics::QuantizedSide{};
 }
@@ -218,8 +221,7 @@ void expectEqual(const Case &c, uint32_t grid, unsigned seeds = 2) {
   const std::string ptx = compile(c);
   const std::vector<uint16_t> x = input(c);
   const float amax = 1234.0f;
-  const auto want =
-      reference(c, widen(x), amax, numerics::HadamardArithmetic::ExactSum);
+  const auto want = reference(c, widen(x), amax, numerics::HadamardArithmetic::ExactSum);
   for (const SimOptions &options : schedules(seeds))
     EXPECT_EQ(compare(c, run(c, ptx, x, amax, grid, options), want), "")
         << c.m << " x " << c.k << ", policy " << int(options.policy) << ", seed " << options.seed;
@@ -322,17 +324,17 @@ std::array<float, 16> tensorCoreTransform(std::span<const uint16_t> x) {
     sim::FactorRow matrix;
     decodeFactors(hw::MmaType::BF16, reinterpret_cast<const uint8_t *>(row.data()), false, false,
                   matrix);
-    const uint32_t sum = sim::denseElement({values.data(), 16}, {matrix.data(), 16},
-                                           2 * sim::fractionBits(hw::MmaType::BF16), 0,
-                                           hw::AccumulatorType::F32, 0);
+    const uint32_t sum =
+        sim::denseElement({values.data(), 16}, {matrix.data(), 16},
+                          2 * sim::fractionBits(hw::MmaType::BF16), 0, hw::AccumulatorType::F32, 0);
     result[j] = numerics::roundTo(FloatType::BF16, std::bit_cast<float>(sum));
   }
   return result;
 }
 
-// 4 (1 + 2^-8) + 4 * 3 * 2^-25: the exact sum rounds up to fp32 and then up to bf16; the tensor core
-// cuts to fp32, which leaves a tie that goes to even. Such blocks equal the model and not the exact sum;
-// all others of the matrix equal both.
+// 4 (1 + 2^-8) + 4 * 3 * 2^-25: the exact sum rounds up to fp32 and then up to bf16; the tensor
+// core cuts to fp32, which leaves a tie that goes to even. Such blocks equal the model and not the
+// exact sum; all others of the matrix equal both.
 TEST(TransformKernel, CutsLikeATensorCore) {
   const Case c{.m = 64, .k = 8, .tiled = false};
   std::vector<uint16_t> x = input(c);
@@ -359,8 +361,8 @@ TEST(TransformKernel, CutsLikeATensorCore) {
   numerics::QuantizeOptions options;
   options.rowwise = numerics::SideOptions{};
   options.rowwise->amax = amax;
-  auto model = numerics::quantizeMatrix(*numerics::lookupRecipe(c.recipe), transformed, c.k, c.m,
-                                        options);
+  auto model =
+      numerics::quantizeMatrix(*numerics::lookupRecipe(c.recipe), transformed, c.k, c.m, options);
   ASSERT_TRUE(model);
   EXPECT_EQ(compare(c, result, *model->rowwise), "");
   std::vector<float> exact(c.k * c.m);

@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <cmath>
@@ -28,13 +29,44 @@ void Butterfly::stageAcrossLanes(MutableArrayRef<Value> values, unsigned laneStr
   Value lane = NVVM::LaneIdOp::create(b, i32);
   Value bit = arith::AndIOp::create(b, lane, s.integer(laneStride));
   Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, bit, s.integer(0));
-  Value sign = arith::SelectOp::create(b, isFirst, s.constant(1), s.constant(-1));
-  for (Value &mine : values) {
-    Value theirs =
-        NVVM::ShflOp::create(b, mine.getType(), s.integer(-1), mine, s.integer(laneStride),
-                             s.integer(31), NVVM::ShflKind::bfly, /*return_value_and_is_valid=*/{});
-    mine = LLVM::FMAOp::create(b, mine.getType(), mine, sign, theirs);
-  }
+  auto type = cast<FloatType>(values.front().getType());
+  auto one = [&](double value) -> Value {
+    return arith::ConstantOp::create(b, b.getFloatAttr(type, value));
+  };
+  Value sign = arith::SelectOp::create(b, isFirst, one(1), one(-1));
+  for (Value &mine : values)
+    mine = LLVM::FMAOp::create(b, type, mine, sign, shuffle(mine, laneStride));
+}
+
+/// The value of the lane whose number differs in this bit, word by word.
+Value Butterfly::shuffle(Value mine, unsigned laneStride) {
+  auto exchange = [&](Value word) -> Value {
+    return NVVM::ShflOp::create(b, word.getType(), s.integer(-1), word, s.integer(laneStride),
+                                s.integer(31), NVVM::ShflKind::bfly,
+                                /*return_value_and_is_valid=*/{});
+  };
+  if (mine.getType().isF32())
+    return exchange(mine);
+  auto pair = VectorType::get(2, b.getI32Type());
+  Value words = LLVM::BitcastOp::create(b, pair, mine);
+  SmallVector<Value> theirs;
+  for (int64_t word : {0, 1})
+    theirs.push_back(exchange(vector::ExtractOp::create(b, words, word)));
+  Value both = vector::FromElementsOp::create(b, pair, theirs);
+  return LLVM::BitcastOp::create(b, mine.getType(), both);
+}
+
+float Butterfly::factor() const {
+  return static_cast<float>(1.0 / std::sqrt(static_cast<double>(options.blockSize)));
+}
+
+/// An exact sum, scaled and rounded. Adding +0 leaves all sums but -0.
+Value Butterfly::toFp32(Value sum) {
+  auto constant = [&](double value) -> Value {
+    return arith::ConstantOp::create(b, b.getF64FloatAttr(value));
+  };
+  Value scaled = s.multiply(s.add(sum, constant(0)), constant(factor()));
+  return arith::TruncFOp::create(b, b.getF32Type(), scaled);
 }
 
 SmallVector<Value> Butterfly::sums(ArrayRef<Value> elements) {
@@ -42,6 +74,9 @@ SmallVector<Value> Butterfly::sums(ArrayRef<Value> elements) {
   for (auto [i, value] : llvm::enumerate(values))
     if (options.signMask >> (i % 16) & 1)
       value = arith::NegFOp::create(b, value);
+  if (isExact())
+    for (Value &value : values)
+      value = arith::ExtFOp::create(b, b.getF64Type(), value);
   const unsigned stages = llvm::Log2_32(options.blockSize);
   for (unsigned stage = 0; stage < stages; ++stage) {
     bool ascending = options.order == numerics::ButterflyOrder::Ascending;
@@ -51,12 +86,13 @@ SmallVector<Value> Butterfly::sums(ArrayRef<Value> elements) {
     else
       stageAcrossLanes(values, static_cast<unsigned>(stride / values.size()));
   }
+  if (isExact())
+    for (Value &value : values)
+      value = toFp32(value);
   return values;
 }
 
-Value Butterfly::scale() {
-  return s.constant(static_cast<float>(1.0 / std::sqrt(static_cast<double>(options.blockSize))));
-}
+Value Butterfly::scale() { return s.constant(isExact() ? 1.0f : factor()); }
 
 SmallVector<Value> Butterfly::transform(ArrayRef<Value> elements) {
   SmallVector<Value> values = sums(elements);

@@ -1,7 +1,8 @@
 //===- Butterfly.h - Hadamard transform inside a kernel -------------------===//
 //
-// fp4/Numerics/Hadamard.h with HadamardArithmetic::Butterfly, emitted: fp32 stages of (a + b,
-// a - b) in the order of strides that the options name, the scale last.
+// fp4/Numerics/Hadamard.h, emitted: fp32 stages of (a + b, a - b) in the order of strides that the
+// options name, the scale last. HadamardArithmetic::ExactSum is the same in fp64, rounded once to
+// fp32: exact sums of bf16 values whose exponents differ by up to 41.
 //
 // A thread holds 16 or more consecutive elements of a block. Where the block is longer, 2, 4 or 8
 // consecutive lanes of a warp hold it, and the stages between them exchange all elements by
@@ -9,7 +10,7 @@
 // a thread at the registers of the smallest block.
 //
 // Nothing here knows zeros: the sign of a zero sum is that of IEEE addition, for all -0 inputs too,
-// because the signs of the mask are negations of inputs and not of sums.
+// because the signs of the mask are negations of inputs and not of sums. An exact sum begins with +0.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -35,7 +36,7 @@ public:
   /// consecutive and whole multiples of 16; `lanes(size)` neighbours hold a block, and where that
   /// is more than one all 32 lanes of the warp must be here.
   llvm::SmallVector<mlir::Value> sums(llvm::ArrayRef<mlir::Value> elements);
-  /// What a sum is multiplied by.
+  /// What a sum is multiplied by. Exact sums are scaled before they are rounded: 1.
   mlir::Value scale();
   /// Sums times scale: what is then rounded to bf16.
   llvm::SmallVector<mlir::Value> transform(llvm::ArrayRef<mlir::Value> elements);
@@ -43,6 +44,10 @@ public:
   llvm::SmallVector<mlir::Value> transformPacked(llvm::ArrayRef<mlir::Value> words);
 
 private:
+  bool isExact() const { return options.arithmetic == numerics::HadamardArithmetic::ExactSum; }
+  float factor() const;
+  mlir::Value toFp32(mlir::Value sum);
+  mlir::Value shuffle(mlir::Value mine, unsigned laneStride);
   void stageInThread(llvm::MutableArrayRef<mlir::Value> values, size_t stride);
   void stageAcrossLanes(llvm::MutableArrayRef<mlir::Value> values, unsigned laneStride);
 

@@ -60,8 +60,8 @@ protected:
 inline mlir::gpu::GPUFuncOp createKernel(mlir::gpu::GPUModuleOp module, mlir::TypeRange arguments,
                                          int32_t threads, mlir::Location loc) {
   mlir::OpBuilder builder = mlir::OpBuilder::atBlockBegin(module.getBody());
-  auto func = mlir::gpu::GPUFuncOp::create(builder, loc, "kernel",
-                                           builder.getFunctionType(arguments, {}));
+  auto func =
+      mlir::gpu::GPUFuncOp::create(builder, loc, "kernel", builder.getFunctionType(arguments, {}));
   func->setAttr(mlir::gpu::GPUDialect::getKernelFuncAttrName(), builder.getUnitAttr());
   func.setKnownBlockSizeAttr(builder.getDenseI32ArrayAttr({threads, 1, 1}));
   return func;

@@ -1,10 +1,10 @@
 //===- TransformKernel.cpp - Hadamard transform and quantization in one ---===//
 //
-// Per tile of 64 rows (m) and 128 columns (k) of X: load, multiply the transpose of every 16 rows by
-// the Hadamard matrix, and quantize. The accumulator has a row per column of X and four blocks of 16
-// consecutive m in it, so that an epilogue thread has whole blocks of a row of Q: no exchange, 32
-// contiguous bytes of codes and four scales. Blocks of the grid take strips of tiles along m, so that
-// what a block writes next follows what it wrote.
+// Per tile of 64 rows (m) and 128 columns (k) of X: load, multiply the transpose of every 16 rows
+// by the Hadamard matrix, and quantize. The accumulator has a row per column of X and four blocks
+// of 16 consecutive m in it, so that an epilogue thread has whole blocks of a row of Q: no
+// exchange, 32 contiguous bytes of codes and four scales. Blocks of the grid take strips of tiles
+// along m, so that what a block writes next follows what it wrote.
 //
 // Rows and columns beyond X load as zero; what becomes of them is not stored, or is padding.
 //
@@ -13,6 +13,8 @@
 #include "TransformKernel.h"
 
 #include "TileBuilder.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -53,11 +55,11 @@ SmallVector<Type> TransformShape::argumentTypes() const {
   return types;
 }
 
-int64_t fp4::chooseStripTiles(int64_t tilesM, int64_t tilesK, unsigned multiprocessors) {
+int64_t fp4::chooseStripTiles(int64_t tilesM, int64_t tilesK, int64_t blocks) {
   // Beginning a strip costs about a tile.
   auto cost = [&](int64_t tiles) {
     int64_t strips = tilesK * int64_t(llvm::divideCeil(tilesM, tiles));
-    return int64_t(llvm::divideCeil(strips, multiprocessors)) * (tiles + 1);
+    return int64_t(llvm::divideCeil(strips, blocks)) * (tiles + 1);
   };
   int64_t best = 1;
   for (int64_t tiles = 2; tiles <= std::min<int64_t>(tilesM, 64); ++tiles)
@@ -103,8 +105,8 @@ void KernelBuilder::build() {
   if (amax)
     amaxValue = LoadScalarOp::create(b, loc, b.getF32Type(), amax);
   auto type = SharedType::get({kDenseMmaK, kDenseMmaK}, b.getBF16Type(), Layout::Swizzle32B);
-  hadamard = HadamardMatrixOp::create(b, loc, type, b.getI64IntegerAttr(shape.signs), Value())
-                 .getResult();
+  hadamard =
+      HadamardMatrixOp::create(b, loc, type, b.getI64IntegerAttr(shape.signs), Value()).getResult();
   dealToBlocks(constant(shape.strips()), [&](Value strip) { buildStrip(strip); });
   gpu::ReturnOp::create(b, loc);
 }
@@ -117,16 +119,15 @@ void KernelBuilder::buildStrip(Value strip) {
   Value count = existing(first, shape.stripTiles, shape.tilesM());
   if (!count)
     count = constant(shape.stripTiles);
-  loop(constant(0), count, constant(1), [&](Value i) {
-    buildTile(mul(add(first, i), shape.kTileM), column);
-  });
+  loop(constant(0), count, constant(1),
+       [&](Value i) { buildTile(mul(add(first, i), shape.kTileM), column); });
 }
 
 void KernelBuilder::buildTile(Value row, Value column) {
-  auto tileType = SharedType::get({shape.kTileM, shape.kTileK}, b.getBF16Type(),
-                                  Layout::Swizzle128B);
-  Value tile = LoadOp::create(b, loc, tileType, x, row, column, Value(), Value(), Value())
-                   .getResult();
+  auto tileType =
+      SharedType::get({shape.kTileM, shape.kTileK}, b.getBF16Type(), Layout::Swizzle128B);
+  Value tile =
+      LoadOp::create(b, loc, tileType, x, row, column, Value(), Value(), Value()).getResult();
   auto accType = TmemType::get({kMmaM, shape.kTileM}, b.getF32Type());
   Value acc = AccumulatorOp::create(b, loc, accType);
   MmaBlockwiseOp::create(b, loc, acc, tile, hadamard);
@@ -134,8 +135,8 @@ void KernelBuilder::buildTile(Value row, Value column) {
 }
 
 void KernelBuilder::buildEpilogue(Value acc, Value row, Value column) {
-  Value sums = ReadOp::create(b, loc, VectorType::get(shape.kTileM, b.getF32Type()), acc,
-                              constant(0));
+  Value sums =
+      ReadOp::create(b, loc, VectorType::get(shape.kTileM, b.getF32Type()), acc, constant(0));
   auto rounded = VectorType::get(shape.kTileM, b.getBF16Type());
   Value values = arith::TruncFOp::create(b, loc, rounded, sums);
   auto codesType = VectorType::get(shape.kTileM, Float4E2M1FNType::get(b.getContext()));
@@ -145,8 +146,8 @@ void KernelBuilder::buildEpilogue(Value acc, Value row, Value column) {
   DenseI64ArrayAttr matrix;
   if (rng)
     matrix = b.getDenseI64ArrayAttr({shape.k, shape.m});
-  auto quantized = QuantizeBlocksOp::create(b, loc, codesType, scalesType, values, amaxValue, rng, q,
-                                            p, matrix, shape.recipe, shape.philox,
+  auto quantized = QuantizeBlocksOp::create(b, loc, codesType, scalesType, values, amaxValue, rng,
+                                            q, p, matrix, shape.recipe, shape.philox,
                                             /*columnwise=*/true);
   StoreOp::create(b, loc, quantized.getCodes(), codes, column, row, Value());
   Value block = arith::ShRUIOp::create(b, loc, row, constant(4));
@@ -156,6 +157,8 @@ void KernelBuilder::buildEpilogue(Value acc, Value row, Value column) {
 gpu::GPUFuncOp fp4::buildTransformKernel(gpu::GPUModuleOp module, const TransformShape &shape,
                                          Location loc) {
   gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), shape.kThreads, loc);
+  func->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                IntegerAttr::get(IntegerType::get(func.getContext(), 32), shape.kResidentBlocks));
   KernelBuilder(func, shape, loc).build();
   return func;
 }

@@ -10,12 +10,12 @@ namespace fp4 {
 /// What the kernel of a columnwise, transformed fp4.quantize of X[M,K] depends on. Its output is
 /// Q[K,M], its transform runs along M.
 struct TransformShape {
-  int64_t m, k;  ///< rows and columns of X
+  int64_t m, k;   ///< rows and columns of X
   uint64_t signs; ///< of the transform
   RecipeAttr recipe;
   mlir::Type scaleType;
-  bool tiledScales;  ///< layout tiled_128x4, else row-major
-  bool hasAmax;      ///< the recipe has a tensor scale
+  bool tiledScales; ///< layout tiled_128x4, else row-major
+  bool hasAmax;     ///< the recipe has a tensor scale
   bool stochastic;
   Philox philox;
   int64_t stripTiles; ///< tiles along m that a block does in a row
@@ -24,6 +24,9 @@ struct TransformShape {
   /// Elements that one scale covers, and that one transform does.
   static constexpr int64_t kBlock = 16;
   static constexpr int64_t kThreads = 192;
+  /// Blocks on a multiprocessor: quantizing takes longer than its four warps can hide, and eight
+  /// do.
+  static constexpr int64_t kResidentBlocks = 2;
 
   int64_t tilesM() const { return (m + kTileM - 1) / kTileM; }
   int64_t tilesK() const { return (k + kTileK - 1) / kTileK; }
@@ -38,9 +41,9 @@ struct TransformShape {
   llvm::SmallVector<mlir::Type> argumentTypes() const;
 };
 
-/// Tiles to a strip so that the busiest of `multiprocessors` blocks has the least to do; of equals, the
-/// most, since a strip writes its rows of Q front to back.
-int64_t chooseStripTiles(int64_t tilesM, int64_t tilesK, unsigned multiprocessors);
+/// Tiles to a strip so that the busiest of `blocks` resident blocks has the least to do; of equals,
+/// the most, since a strip writes its rows of Q front to back.
+int64_t chooseStripTiles(int64_t tilesM, int64_t tilesK, int64_t blocks);
 
 /// Adds `gpu.func @kernel` of the sequential form to `module`.
 mlir::gpu::GPUFuncOp buildTransformKernel(mlir::gpu::GPUModuleOp module,

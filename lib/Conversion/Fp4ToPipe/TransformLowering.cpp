@@ -1,7 +1,7 @@
 //===- TransformLowering.cpp - Quantizers that transform on tensor cores --===//
 //
-// Host side of TransformKernel.cpp: what it cannot do is an error at the operation, with the way out;
-// the rest becomes result buffers, kernel arguments and a launch.
+// Host side of TransformKernel.cpp: what it cannot do is an error at the operation, with the way
+// out; the rest becomes result buffers, kernel arguments and a launch.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,15 +17,15 @@ using namespace mlir;
 using namespace fp4;
 
 static InFlightDiagnostic noKernel(QuantizeOp op, const Twine &what, const Twine &found) {
-  InFlightDiagnostic diag = op.emitOpError()
-                            << "with a transform on the tensor core must have " << what
-                            << ", but got " << found;
+  InFlightDiagnostic diag = op.emitOpError() << "with a transform on the tensor core must have "
+                                             << what << ", but got " << found;
   diag.attachNote() << "give the transform 'arithmetic = butterfly'";
   return diag;
 }
 
 LogicalResult fp4::checkTransform(QuantizeOp op, const hw::TargetModel &target) {
-  if (Status status = hw::requireFeature(target, &hw::TargetModel::hasTcgen05, "tcgen05"); !status) {
+  if (Status status = hw::requireFeature(target, &hw::TargetModel::hasTcgen05, "tcgen05");
+      !status) {
     InFlightDiagnostic diag = op.emitOpError(status.error().message);
     diag.attachNote() << status.error().note;
     diag.attachNote() << "or give the transform 'arithmetic = butterfly'";
@@ -50,6 +50,10 @@ LogicalResult fp4::checkTransform(QuantizeOp op, const hw::TargetModel &target) 
   return success();
 }
 
+static int64_t residentBlocks(const hw::TargetModel &target) {
+  return TransformShape::kResidentBlocks * target.multiprocessors;
+}
+
 static TransformShape transformShape(QuantizeOp op, const hw::TargetModel &target) {
   auto input = cast<RankedTensorType>(op.getInput().getType());
   auto scales = cast<RankedTensorType>(op.getScales().getType());
@@ -63,7 +67,7 @@ static TransformShape transformShape(QuantizeOp op, const hw::TargetModel &targe
   shape.hasAmax = bool(op.getAmax());
   shape.stochastic = op.getRounding() == Rounding::Stochastic;
   shape.philox = op.getPhilox();
-  shape.stripTiles = chooseStripTiles(shape.tilesM(), shape.tilesK(), target.multiprocessors);
+  shape.stripTiles = chooseStripTiles(shape.tilesM(), shape.tilesK(), residentBlocks(target));
   return shape;
 }
 
@@ -91,9 +95,8 @@ struct TransformLowering : OpConversionPattern<QuantizeOp> {
     auto view = [&](Type type, Value buffer) -> Value {
       return pipe::GlobalViewOp::create(rewriter, loc, type, buffer);
     };
-    SmallVector<Value> arguments = {
-        pipe::MakeTensorMapOp::create(rewriter, loc, shape.mapX(), adaptor.getInput(),
-                                      rewriter.getI64IntegerAttr(shape.k))};
+    SmallVector<Value> arguments = {pipe::MakeTensorMapOp::create(
+        rewriter, loc, shape.mapX(), adaptor.getInput(), rewriter.getI64IntegerAttr(shape.k))};
     if (shape.hasAmax)
       arguments.push_back(view(shape.amax(), adaptor.getAmax()));
     if (shape.stochastic)
@@ -104,7 +107,7 @@ struct TransformLowering : OpConversionPattern<QuantizeOp> {
       return arith::ConstantIndexOp::create(rewriter, loc, value);
     };
     Value one = constant(1);
-    Value blocks = constant(std::min<int64_t>(shape.strips(), target.multiprocessors));
+    Value blocks = constant(std::min(shape.strips(), residentBlocks(target)));
     gpu::LaunchFuncOp::create(rewriter, loc, kernel, gpu::KernelDim3{blocks, one, one},
                               gpu::KernelDim3{constant(shape.kThreads), one, one},
                               /*dynamicSharedMemorySize=*/Value(), arguments);

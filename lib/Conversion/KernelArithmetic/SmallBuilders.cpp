@@ -23,8 +23,8 @@ Value fp4::constIndex(ImplicitLocOpBuilder &b, int64_t value) {
 }
 
 static Value bytePointer(ImplicitLocOpBuilder &b, Value base, LLVM::GEPArg offset) {
-  return LLVM::GEPOp::create(b, base.getType(), b.getI8Type(), base,
-                             ArrayRef<LLVM::GEPArg>{offset}, LLVM::GEPNoWrapFlags::inbounds);
+  return LLVM::GEPOp::create(b, base.getType(), b.getI8Type(), base, ArrayRef<LLVM::GEPArg>{offset},
+                             LLVM::GEPNoWrapFlags::inbounds);
 }
 
 Value fp4::address(ImplicitLocOpBuilder &b, Value base, Value index, int64_t stride) {

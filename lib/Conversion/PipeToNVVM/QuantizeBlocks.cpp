@@ -1,8 +1,8 @@
 //===- QuantizeBlocks.cpp - The quantizer of an epilogue ------------------===//
 //
-// A thread has whole blocks of its accumulator row in registers: amax and codes need no exchange. The
-// arithmetic is that of the streaming kernels (KernelArithmetic); what depends on the tensor alone is
-// emitted where the amax is known, outside of the role's loops.
+// A thread has whole blocks of its accumulator row in registers: amax and codes need no exchange.
+// The arithmetic is that of the streaming kernels (KernelArithmetic); what depends on the tensor
+// alone is emitted where the amax is known, outside of the role's loops.
 //
 //===----------------------------------------------------------------------===//
 #include "Lowering.h"
@@ -35,8 +35,7 @@ struct LowerQuantizeBlocks : fp4::PipePattern<fp4::pipe::QuantizeBlocksOp> {
     Value row, firstBlock;
     int64_t blockSize = op.getBlockSize();
     if (random) {
-      row = arith::AddIOp::create(b, adaptor.getRow(),
-                                  fp4::accumulatorLane(b, op.getLoc(), state));
+      row = arith::AddIOp::create(b, adaptor.getRow(), fp4::accumulatorLane(b, op.getLoc(), state));
       firstBlock = arith::DivUIOp::create(b, adaptor.getColumn(), fp4::constI32(b, blockSize));
     }
 

@@ -12,36 +12,6 @@ func.func @dynamic_unswizzle(%ok: tensor<3x4xf8E4M3FN, #fp4.scale_layout<tiled_1
 
 // -----
 
-func.func @exact(%x: tensor<32x32xbf16>) {
-  %0 = fp4.hadamard %x : tensor<32x32xbf16> -> tensor<32x32xbf16>
-  // expected-error @+2 {{has a kernel for arithmetic butterfly, but got tensor_core}}
-  // expected-note @+1 {{remove 'arithmetic'}}
-  %1 = fp4.hadamard %x {arithmetic = #fp4.hadamard_arithmetic<tensor_core>} : tensor<32x32xbf16> -> tensor<32x32xbf16>
-  return
-}
-
-// -----
-
-func.func @exact_amax(%x: tensor<32x32xbf16>) {
-  %0:2 = fp4.hadamard_amax %x : tensor<32x32xbf16> -> tensor<f32>, tensor<f32>
-  // expected-error @+2 {{has a kernel for arithmetic butterfly, but got tensor_core}}
-  // expected-note @+1 {{remove 'arithmetic'}}
-  %1:2 = fp4.hadamard_amax %x {arithmetic = #fp4.hadamard_arithmetic<tensor_core>} : tensor<32x32xbf16> -> tensor<f32>, tensor<f32>
-  return
-}
-
-// -----
-
-func.func @tensor_core(%x: tensor<32x32xbf16>) {
-  %0 = fp4.hadamard %x : tensor<32x32xbf16> -> tensor<32x32xbf16>
-  // expected-error @+2 {{has a kernel for arithmetic butterfly, but got tensor_core}}
-  // expected-note @+1 {{remove 'arithmetic'}}
-  %1 = fp4.hadamard %x {arithmetic = #fp4.hadamard_arithmetic<tensor_core>} : tensor<32x32xbf16> -> tensor<32x32xbf16>
-  return
-}
-
-// -----
-
 // The largest that kernels count, and one row more.
 func.func @large(%ok: tensor<4194303x4096xbf16>, %bad: tensor<4194304x4096xbf16>) {
   %0 = fp4.amax %ok : tensor<4194303x4096xbf16> -> tensor<f32>

@@ -5,7 +5,8 @@
 // RUN:   | FileCheck %s --check-prefix=PIPELINED
 
 // A quantizer that transforms on the tensor core becomes a kernel of tiles; every form of it prints, parses
-// and verifies. 1024 x 512 are 16 x 4 tiles, as many blocks of one tile.
+// and verifies. 1024 x 512 are 16 x 4 tiles, as many blocks of one tile. Two blocks share a multiprocessor, so that
+// eight warps quantize: a ring of 7 tiles and half of tensor memory each.
 
 // CHECK-LABEL: func.func @f
 // CHECK: %[[MAP:.*]] = pipe.make_tensor_map %{{.*}} columns 512 : memref<1024x512xbf16> -> !pipe.tensor_map<64x64xbf16, swizzle_128B>
@@ -30,8 +31,10 @@
 // CHECK: pipe.store %[[SCALES]]
 
 // The matrix has one stage, the accumulator four.
+// PIPELINED: nvvm.minctasm = 2 : i32
+// PIPELINED-SAME: pipe.tmem_columns = 256 : i64
 // PIPELINED: pipe.channel from threads(128) to mma depth 1 payload
-// PIPELINED: pipe.channel from tma to mma depth 8 payload [0]
+// PIPELINED: pipe.channel from tma to mma depth 7 payload [0]
 // PIPELINED: pipe.channel from mma to threads(128) depth 4 payload [0]
 // PIPELINED: pipe.role load warps 5 to 6
 // PIPELINED: pipe.expect_tx
@@ -53,11 +56,11 @@ func.func @f(%x: tensor<1024x512xbf16>, %ax: tensor<f32>)
   return %q, %s : tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 }
 
-// Strips of tiles along the rows: 128 x 40 tiles are 40 columns of strips; 8 strips of 16 tiles to each
-// keep 148 multiprocessors busiest for 3 strips.
+// 129 x 40 tiles for 296 blocks: strips of 19 tiles, 7 to a row of tiles, the last of which has 15.
 // CHECK-LABEL: gpu.module @strips_transform_0
-// CHECK: arith.constant {{[0-9]+}} : i32
+// CHECK: arith.constant 280 : i32
 // CHECK: pipe.tile_coord
+// CHECK: arith.constant 19 : i32
 // CHECK: arith.minsi
 // CHECK: scf.for
 func.func @strips(%x: tensor<8208x5120xbf16>, %ax: tensor<f32>)

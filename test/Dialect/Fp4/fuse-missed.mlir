@@ -116,6 +116,17 @@ func.func @square_amax(%x: tensor<32x32xbf16>, %a: tensor<f32>, %b: tensor<f32>)
 
 // -----
 
+func.func @tensor_core(%x: tensor<32x32xbf16>, %a: tensor<f32>) {
+  // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] rowwise+columnwise | Category:fp4-fuse | Reason="the columnwise transform runs on the tensor core, in a kernel of its own"
+  %q:2 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<32x32xbf16>, tensor<f32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  %t:2 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, outputs = #fp4.outputs<columnwise>, columnwise_hadamard = #fp4.hadamard<arithmetic = tensor_core>}
+      : (tensor<32x32xbf16>, tensor<f32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  return
+}
+
+// -----
+
 func.func @rounding(%x: tensor<32x32xbf16>, %a: tensor<f32>, %r: tensor<2xi64>) {
   // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] rowwise+columnwise | Category:fp4-fuse | Reason="the rowwise and the columnwise quantizer differ in their rounding"
   %q:2 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}

@@ -63,13 +63,13 @@ func.func @plain(%x: tensor<64x128xbf16> {fp4.name = "x"}, %ax: tensor<f32> {fp4
   return %q, %s : tensor<128x64xf4E2M1FN>, tensor<128x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 }
 
-// Nine tiles to a block: every ring wraps.
-func.func @rings(%x: tensor<85248x128xbf16> {fp4.name = "x"}, %ax: tensor<f32> {fp4.name = "ax"})
-    -> (tensor<128x85248xf4E2M1FN> {fp4.name = "q"}, tensor<128x5328xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> {fp4.name = "s"}) {
+// 297 tiles: two to a strip and a block, and one left.
+func.func @strips(%x: tensor<19008x72xbf16> {fp4.name = "x"}, %ax: tensor<f32> {fp4.name = "ax"})
+    -> (tensor<72x19008xf4E2M1FN> {fp4.name = "q"}, tensor<72x1188xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> {fp4.name = "s"}) {
   %q, %s = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
       outputs = #fp4.outputs<columnwise>, columnwise_hadamard = #fp4.hadamard<arithmetic = tensor_core>}
-      : (tensor<85248x128xbf16>, tensor<f32>) -> (tensor<128x85248xf4E2M1FN>, tensor<128x5328xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
-  return %q, %s : tensor<128x85248xf4E2M1FN>, tensor<128x5328xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+      : (tensor<19008x72xbf16>, tensor<f32>) -> (tensor<72x19008xf4E2M1FN>, tensor<72x1188xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+  return %q, %s : tensor<72x19008xf4E2M1FN>, tensor<72x1188xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 }
 
 // Stochastic rounding.
@@ -92,4 +92,18 @@ func.func @both(%x: tensor<96x144xbf16> {fp4.name = "x"})
       : (tensor<96x144xbf16>, tensor<f32>, tensor<f32>)
       -> (tensor<96x144xf4E2M1FN>, tensor<96x9xf8E4M3FN>, tensor<144x96xf4E2M1FN>, tensor<144x6xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
   return %q, %s, %qt, %st : tensor<96x144xf4E2M1FN>, tensor<96x9xf8E4M3FN>, tensor<144x96xf4E2M1FN>, tensor<144x6xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+}
+
+// The same as plain operations.
+func.func @plain_both(%x: tensor<96x144xbf16> {fp4.name = "x"})
+    -> (tensor<96x144xf4E2M1FN> {fp4.name = "q"}, tensor<96x9xf8E4M3FN> {fp4.name = "s"},
+        tensor<144x96xf4E2M1FN> {fp4.name = "qt"}, tensor<144x6xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> {fp4.name = "st"}) {
+  %ax = fp4.amax %x : tensor<96x144xbf16> -> tensor<f32>
+  %y = fp4.hadamard %x {dimension = 0 : i64, arithmetic = #fp4.hadamard_arithmetic<tensor_core>} : tensor<96x144xbf16> -> tensor<96x144xbf16>
+  %q, %s = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<96x144xbf16>, tensor<f32>) -> (tensor<96x144xf4E2M1FN>, tensor<96x9xf8E4M3FN>)
+  %qt, %st = fp4.quantize %y amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
+      outputs = #fp4.outputs<columnwise>} : (tensor<96x144xbf16>, tensor<f32>) -> (tensor<144x96xf4E2M1FN>, tensor<144x6xf8E4M3FN>)
+  %tt = fp4.swizzle_scales %st : tensor<144x6xf8E4M3FN> -> tensor<144x6xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+  return %q, %s, %qt, %tt : tensor<96x144xf4E2M1FN>, tensor<96x9xf8E4M3FN>, tensor<144x96xf4E2M1FN>, tensor<144x6xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 }

@@ -337,8 +337,8 @@ LogicalResult QuantizeBlocksOp::verify() { // (C127)
   if (count % block)
     return emitOpError() << "value must be blocks of " << block << " elements, but got " << count;
   auto codes = VectorType::get(count, Float4E2M1FNType::get(getContext()));
-  auto scales =
-      VectorType::get(count / block, scaleType(getContext(), nvfp4 ? Format::NVFP4 : Format::MXFP4));
+  auto scales = VectorType::get(count / block,
+                                scaleType(getContext(), nvfp4 ? Format::NVFP4 : Format::MXFP4));
   if (getCodes().getType() != codes || getScales().getType() != scales)
     return emitOpError() << "results must be " << codes << " and " << scales << ", but got "
                          << getCodes().getType() << " and " << getScales().getType();

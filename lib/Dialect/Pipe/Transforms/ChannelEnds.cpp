@@ -276,7 +276,8 @@ FailureOr<Count> IterationChecker::runLoop(scf::ForOp loop, Count count) {
                        bool same = channelOf(op) == channel.getResult() && iterationOf(op) &&
                                    counterIn(loop, iterationOf(op)) == argument;
                        return same ? WalkResult::interrupt() : WalkResult::advance();
-                     }).wasInterrupted();
+                     })
+                     .wasInterrupted();
     if (!named)
       continue;
     FailureOr<Count> next = run(loop.getBody(), {argument, 0});

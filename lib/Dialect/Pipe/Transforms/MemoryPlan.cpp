@@ -5,6 +5,7 @@
 #include "fp4/ISA/TargetModel.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 
 using namespace mlir;
@@ -104,6 +105,13 @@ static void deepen(MemoryPlan &plan, bool shared, int64_t limit,
   layOutAndFits();
 }
 
+Capacity fp4::pipe::capacityOf(gpu::GPUFuncOp kernel, const hw::TargetModel &target) {
+  auto attr = kernel->getAttrOfType<IntegerAttr>(NVVM::NVVMDialect::getMinctasmAttrName());
+  int64_t blocks = attr ? std::max<int64_t>(attr.getInt(), 1) : 1;
+  int64_t share = int64_t(target.sharedBytesPerSM) / blocks - target.sharedReservedPerCta;
+  return {std::min<int64_t>(target.sharedBytesPerCta, share), target.tmemColumns / blocks};
+}
+
 FailureOr<MemoryPlan> fp4::pipe::planMemory(gpu::GPUFuncOp kernel, const hw::TargetModel &target,
                                             const PlanOptions &options) {
   MemoryPlan plan;
@@ -113,17 +121,18 @@ FailureOr<MemoryPlan> fp4::pipe::planMemory(gpu::GPUFuncOp kernel, const hw::Tar
     else if (auto copy = dyn_cast<CopyScalesOp>(op))
       plan.scaleTiles.push_back({copy, 0});
   });
-  int64_t capacity = int64_t(target.sharedBytesPerCta) - options.reserveBytes;
+  Capacity whole = capacityOf(kernel, target);
+  int64_t capacity = whole.sharedBytes - options.reserveBytes;
   auto tmemFits = [&] {
     layOutTmem(plan);
-    return plan.usedColumns <= int64_t(target.tmemColumns);
+    return plan.usedColumns <= whole.tmemColumns && plan.tmemColumns <= whole.tmemColumns;
   };
   auto sharedFits = [&] {
     layOutShared(plan);
     return plan.sharedBytes <= capacity;
   };
   if (!tmemFits())
-    return kernel.emitOpError() << "tiles must fit in the " << target.tmemColumns
+    return kernel.emitOpError() << "tiles must fit in the " << whole.tmemColumns
                                 << " tensor memory columns of " << StringRef(target.name)
                                 << ", but take " << plan.usedColumns;
   deepen(plan, /*shared=*/false, options.maxAccumulators, tmemFits);

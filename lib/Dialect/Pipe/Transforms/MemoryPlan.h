@@ -20,6 +20,15 @@ struct TargetModel;
 
 namespace fp4::pipe {
 
+/// What a block has of a multiprocessor's memories.
+struct Capacity {
+  int64_t sharedBytes, tmemColumns;
+};
+
+/// The share of a block of `kernel`: as many blocks are resident as its attribute nvvm.minctasm says,
+/// else one.
+Capacity capacityOf(mlir::gpu::GPUFuncOp kernel, const hw::TargetModel &target);
+
 struct PlanOptions {
   unsigned maxStages = 8;       ///< per shared memory channel
   unsigned maxAccumulators = 4; ///< per tensor memory channel

@@ -1,5 +1,7 @@
 //===- VerifyCapacity.cpp - Places are disjoint and within the target -----===//
 
+#include "MemoryPlan.h"
+
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 #include "fp4/Dialect/Pipe/Transforms/Passes.h"
 #include "fp4/ISA/TargetModel.h"
@@ -77,13 +79,14 @@ static FailureOr<int64_t> attribute(gpu::GPUFuncOp kernel, StringRef name) {
 
 static LogicalResult checkLimits(gpu::GPUFuncOp kernel, const hw::TargetModel &target,
                                  int64_t shared, int64_t columns) {
-  if (shared > int64_t(target.sharedBytesPerCta)) // (C140)
+  Capacity capacity = capacityOf(kernel, target);
+  if (shared > capacity.sharedBytes) // (C140)
     return kernel.emitOpError() << PipeDialect::kSharedBytesAttr << " must be at most "
-                                << target.sharedBytesPerCta << " on " << StringRef(target.name)
+                                << capacity.sharedBytes << " on " << StringRef(target.name)
                                 << ", but got " << shared;
-  if (!llvm::isPowerOf2_64(columns) || columns < 32 || columns > int64_t(target.tmemColumns))
+  if (!llvm::isPowerOf2_64(columns) || columns < 32 || columns > capacity.tmemColumns)
     return kernel.emitOpError() << PipeDialect::kTmemColumnsAttr // (C141)
-                                << " must be a power of two from 32 to " << target.tmemColumns
+                                << " must be a power of two from 32 to " << capacity.tmemColumns
                                 << ", but got " << columns;
   return success();
 }

@@ -182,3 +182,41 @@ gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attribut
   gpu.return
 }
 }
+
+// -----
+
+// Two blocks to a multiprocessor have half of its memories each.
+!accs = !pipe.channel<!pipe.tmem<128x64xf32>>
+gpu.module @kernels {
+gpu.func @kernel() kernel attributes {nvvm.minctasm = 2 : i32,
+    pipe.shared_bytes = 115712 : i64, pipe.tmem_columns = 256 : i64, pipe.tmem_slot = 64 : i64} {
+  %accs = pipe.channel from mma to threads(128) depth 4 payload [0] barriers 0 : !accs
+  gpu.return
+}
+}
+
+// -----
+
+// (C140)
+!accs = !pipe.channel<!pipe.tmem<128x64xf32>>
+gpu.module @kernels {
+// expected-error @+1 {{pipe.shared_bytes must be at most 115712 on sm_100a, but got 115713}}
+gpu.func @kernel() kernel attributes {nvvm.minctasm = 2 : i32,
+    pipe.shared_bytes = 115713 : i64, pipe.tmem_columns = 256 : i64, pipe.tmem_slot = 64 : i64} {
+  %accs = pipe.channel from mma to threads(128) depth 4 payload [0] barriers 0 : !accs
+  gpu.return
+}
+}
+
+// -----
+
+// (C141)
+!accs = !pipe.channel<!pipe.tmem<128x64xf32>>
+gpu.module @kernels {
+// expected-error @+1 {{pipe.tmem_columns must be a power of two from 32 to 256, but got 512}}
+gpu.func @kernel() kernel attributes {nvvm.minctasm = 2 : i32,
+    pipe.shared_bytes = 4096 : i64, pipe.tmem_columns = 512 : i64, pipe.tmem_slot = 64 : i64} {
+  %accs = pipe.channel from mma to threads(128) depth 4 payload [0] barriers 0 : !accs
+  gpu.return
+}
+}

@@ -47,7 +47,8 @@ def PipelineChannels : Pass<"pipe-pipeline", "::mlir::ModuleOp"> {
     **What holds afterwards.** Channels through tensor memory have up to `max-accumulators` stages
     where the columns suffice beside the scale tiles, but no more than two where a loop fills a stage;
     channels through shared memory share what the target has of it, at most `max-stages` each, and
-    one stage where they are filled outside of loops. Tiles of the widest alignment come first in shared memory,
+    one stage where they are filled outside of loops. Where the kernel's attribute `nvvm.minctasm` wants
+    several blocks on a multiprocessor, each plans with its share. Tiles of the widest alignment come first in shared memory,
     then barriers, then the word for the tensor memory address; the function carries
     `pipe.shared_bytes`, `pipe.tmem_columns` and `pipe.tmem_slot`, and its launches ask for that
     much dynamic shared memory. Every channel op names an iteration: in each role a counter per
