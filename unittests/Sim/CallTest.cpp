@@ -212,6 +212,8 @@ TEST(Program, NamesForMessages) {
   EXPECT_EQ(displayName("_ZN7cutlass13device_kernelIfEEvNT_6ParamsE"),
             "cutlass::device_kernel<...>");
   EXPECT_EQ(displayName("_Zwrong"), "_Zwrong");
+  EXPECT_EQ(displayName("_Z9k"), "_Z9k");
+  EXPECT_EQ(displayName("_ZN12_GLOBAL__N_11kEv"), "_GLOBAL__N_1::k");
 }
 
 TEST(Call, BranchTable) {

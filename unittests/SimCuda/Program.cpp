@@ -235,7 +235,7 @@ int copies() {
 }
 
 int queries() {
-  char properties[1008];
+  char properties[1032]; // the larger of CUDA 12 and 13
   int blocks = 0, sms = 0;
   MUST(cudaGetDeviceProperties(properties, 0));
   MUST(cudaDeviceGetAttribute(&sms, 16, 0));

@@ -42,6 +42,13 @@ TEST(Run, KernelsVariablesAndCopies) {
   }
 }
 
+TEST(Run, TheRuntimeOfCuda12) {
+  for (const char *mode : {"scale", "queries"}) {
+    Outcome result = shell(fmt::format("{} run -- {} {}", FP4_SIM_TOOL, FP4_TEST_PROGRAM_12, mode));
+    EXPECT_EQ(result.code, 0) << result.output;
+  }
+}
+
 TEST(Run, ClusterLaunch) {
   Outcome result = run("cluster");
   EXPECT_EQ(result.code, 0) << result.output;

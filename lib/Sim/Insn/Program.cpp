@@ -2,8 +2,6 @@
 #include "fp4/Sim/Program.h"
 #include "Sim/Insn/Decoder.h"
 #include "Sim/PTX/Parser.h"
-#include <cstdlib>
-#include <cxxabi.h>
 #include <fmt/format.h>
 
 using namespace fp4;
@@ -12,22 +10,32 @@ using namespace fp4::sim;
 Program::Program() : implementation(std::make_unique<ProgramImpl>()) {}
 Program::~Program() = default;
 
+/// The qualified name at the start of a mangled one: "a::b" of "_ZN1a1bIfE...". Names as long as
+/// CUTLASS' are too much for the C++ library.
+static std::string qualifiedName(std::string_view mangled) {
+  std::string name;
+  bool nested = mangled.substr(0, 3) == "_ZN";
+  size_t at = nested ? 3 : 2;
+  while (at < mangled.size() && mangled[at] >= '1' && mangled[at] <= '9') {
+    size_t length = 0;
+    for (; at < mangled.size() && mangled[at] >= '0' && mangled[at] <= '9' && length < 1000; ++at)
+      length = length * 10 + static_cast<size_t>(mangled[at] - '0');
+    if (length > mangled.size() - at)
+      return "";
+    name += (name.empty() ? "" : "::") + std::string(mangled.substr(at, length));
+    at += length;
+    if (!nested)
+      break;
+  }
+  return name.empty() || at == mangled.size() ? "" : mangled[at] == 'I' ? name + "<...>" : name;
+}
+
 std::string fp4::sim::displayName(std::string_view kernel) {
-  int status = 0;
   std::string name(kernel);
-  char *demangled = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
-  if (status != 0 || !demangled)
+  if (kernel.substr(0, 2) != "_Z")
     return name;
-  name = demangled;
-  std::free(demangled);
-  // "void f<int>(float*)": neither result, parameters nor arguments.
-  size_t end = name.find_first_of("<(");
-  size_t begin = name.rfind(' ', end);
-  begin = begin == std::string::npos ? 0 : begin + 1;
-  std::string plain = name.substr(begin, end - begin);
-  if (plain.empty()) // "(anonymous namespace)::f(float*)"
-    return name;
-  return end != std::string::npos && name[end] == '<' ? plain + "<...>" : plain;
+  std::string qualified = qualifiedName(kernel);
+  return qualified.empty() ? name : qualified;
 }
 
 const std::string &Program::name() const { return implementation->name; }
