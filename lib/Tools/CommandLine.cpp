@@ -26,6 +26,8 @@ void addRunOptions(CLI::App &app, RunOptions &options) {
   addCheckOptions(*group, options.check);
   group->add_flag("--stats", options.statistics,
                   "count bank conflicts and uncoalesced accesses in the simulator");
+  group->add_option("--timeline", options.timeline,
+                    "write the simulation to this file, as a trace that ui.perfetto.dev opens");
   group->add_option("--seed", options.seed, "seed of the inputs and of the random policy")
       ->capture_default_str();
   group

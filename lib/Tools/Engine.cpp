@@ -75,6 +75,7 @@ Expected<std::unique_ptr<rt::Device>> openDevice(const Manifest &manifest,
   device.policy = options.policy;
   device.check = options.check;
   device.statistics = options.statistics;
+  device.timeline = options.timeline;
   device.seed = options.seed;
   device.hostThreads = options.hostThreads;
   std::string note;

@@ -367,7 +367,9 @@ TEST(Benchmark, TrafficFollowsFromTheLogicalTensors) {
 //===----------------------------------------------------------------------===//
 
 BenchmarkReport::Entry entryOf(const char *name, double median, double error, Traffic traffic) {
-  BenchmarkReport::Entry entry{name, traffic, {}, {}};
+  BenchmarkReport::Entry entry;
+  entry.name = name;
+  entry.traffic = traffic;
   entry.timing.median = median;
   entry.timing.relativeError = error;
   entry.timing.clockMax = 1500;

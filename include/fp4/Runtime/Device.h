@@ -160,6 +160,7 @@ struct DeviceOptions {
   uint64_t seed = 0;
   std::string check = "off"; ///< the hazard checker: off | default | strict
   bool statistics = false;   ///< count bank conflicts and uncoalesced accesses
+  std::string timeline;      ///< write a trace for Perfetto to this file (fp4/Sim/Timeline.h)
   unsigned hostThreads = 0;  ///< 0: as many as the machine has
   bool showProgress = true;  ///< on stderr, when it is a terminal and the run is long
 };

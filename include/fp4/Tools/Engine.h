@@ -32,6 +32,7 @@ struct RunOptions {
   std::string policy = "eager";          ///< completion policy of the simulator
   std::string check = "off";             ///< hazard checker of the simulator: off|default|strict
   bool statistics = false;               ///< count bank conflicts and uncoalesced accesses
+  std::string timeline;                  ///< file for a trace of the simulation
   uint64_t seed = 1;                     ///< of the inputs and of the random policy
   std::string distribution = "gaussian"; ///< one of kDistributions
   std::string function;                  ///< empty: the only function

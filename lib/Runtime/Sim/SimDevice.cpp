@@ -44,7 +44,17 @@ SimDevice::makeObservers(const DeviceOptions &options) {
     observers->statistics = std::make_unique<sim::AccessStatistics>();
     observers->list.add(observers->statistics.get());
   }
-  return observers->checker || observers->statistics ? std::move(observers) : nullptr;
+  if (!options.timeline.empty()) {
+    observers->timelinePath = options.timeline;
+    observers->timelineFile.open(options.timeline);
+    if (!observers->timelineFile)
+      return makeError(ErrorKind::Usage, fmt::format("cannot write '{}'", options.timeline),
+                       "--timeline names a file in a folder that exists");
+    observers->timeline = std::make_unique<sim::Timeline>(observers->timelineFile);
+    observers->list.add(observers->timeline.get());
+  }
+  const bool any = observers->checker || observers->statistics || observers->timeline;
+  return any ? std::move(observers) : nullptr;
 }
 
 Expected<std::unique_ptr<Device>> SimDevice::open(const DeviceOptions &options) {
@@ -217,6 +227,9 @@ Status SimDevice::launch(ModuleId module, std::string_view kernel, const LaunchS
   if (!stats)
     return tl::unexpected<Error>(stats.error());
   lastLaunch_ = {stats->warpInstructions, stats->mmas, stats->tickets};
+  if (observers_ && observers_->timeline && !observers_->timelineFile.flush())
+    return makeError(ErrorKind::Usage, fmt::format("writing '{}' failed", observers_->timelinePath),
+                     "the disk may be full");
   return {};
 }
 

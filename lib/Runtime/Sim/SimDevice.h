@@ -9,8 +9,10 @@
 #include "fp4/Runtime/Device.h"
 #include "fp4/Sim/ObserverList.h"
 #include "fp4/Sim/Simulator.h"
+#include "fp4/Sim/Timeline.h"
 
 #include <chrono>
+#include <fstream>
 
 namespace fp4::hw {
 struct TargetModel;
@@ -52,6 +54,9 @@ private:
   struct Observers {
     std::unique_ptr<sim::HazardChecker> checker;
     std::unique_ptr<sim::AccessStatistics> statistics;
+    std::string timelinePath;
+    std::ofstream timelineFile;
+    std::unique_ptr<sim::Timeline> timeline; ///< writes to timelineFile
     sim::ObserverList list;
   };
   static Expected<std::unique_ptr<Observers>> makeObservers(const DeviceOptions &options);

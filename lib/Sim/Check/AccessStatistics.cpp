@@ -7,6 +7,7 @@
 #include <array>
 #include <bit>
 #include <fmt/format.h>
+#include <tuple>
 
 namespace fp4::sim {
 namespace {
@@ -82,8 +83,12 @@ std::vector<AccessCount> AccessStatistics::wasteful() const {
   for (const auto &[key, count] : counts)
     if (count.cost > count.least)
       list.push_back(count);
-  std::stable_sort(list.begin(), list.end(), [](const AccessCount &a, const AccessCount &b) {
-    return a.cost - a.least > b.cost - b.least;
+  std::sort(list.begin(), list.end(), [](const AccessCount &a, const AccessCount &b) {
+    const auto key = [](const AccessCount &c) {
+      return std::tuple(c.least - c.cost, std::string_view(c.program), std::string_view(c.kernel),
+                        c.line);
+    };
+    return key(a) < key(b);
   });
   return list;
 }

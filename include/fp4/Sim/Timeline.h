@@ -1,0 +1,52 @@
+//===- Timeline.h - A simulation as a trace that Perfetto opens -----------===//
+//
+// Writes Trace Event JSON (one event per line; ui.perfetto.dev and chrome://tracing read it): a
+// process for every launch, a track for every warp with its barriers and fences, and spans for
+// every asynchronous operation, from issue to completion, every phase of every mbarrier, and every
+// allocation of tensor memory.
+//
+// The time of an event is its number in the order of the simulation, shown as microseconds: what
+// overlaps and what waits for what is true of this schedule; lengths say nothing about a device.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Sim/Observer.h"
+#include <map>
+#include <ostream>
+#include <string>
+
+namespace fp4::sim {
+
+class Timeline final : public Observer {
+public:
+  /// `out` must outlive the timeline, whose destructor ends the JSON.
+  explicit Timeline(std::ostream &out);
+  ~Timeline() override;
+  Timeline(const Timeline &) = delete;
+
+  void onLaunch(const LaunchEvent &event) override;
+  void onMemory(const MemoryEvent &) override { ++now; }
+  void onBarrier(const BarrierEvent &event) override;
+  void onFence(const FenceEvent &event) override;
+  void onTicket(const TicketEvent &event) override;
+  void onLife(const LifeEvent &event) override;
+
+private:
+  void write(std::string event);
+  /// The track of a warp; opens it when it is new.
+  uint64_t track(const Agent &agent);
+  void instant(const Agent &agent, CodePoint at, std::string_view name);
+  void span(char phase, const Agent &agent, CodePoint at, std::string_view category,
+            std::string_view name, uint64_t id);
+  void mbarrier(const BarrierEvent &event);
+  void endTracks(uint32_t cluster);
+
+  std::ostream &out;
+  bool first = true;
+  uint64_t now = 0, launches = 0;
+  std::map<uint64_t, uint64_t> tracks; ///< of this launch: when the warp was last seen to exit
+  std::map<std::pair<uint32_t, uint64_t>, uint64_t> phases; ///< open ones, by cluster and address
+};
+
+} // namespace fp4::sim

@@ -1,0 +1,161 @@
+//===- Timeline.cpp - A simulation as a trace that Perfetto opens ---------===//
+#include "fp4/Sim/Timeline.h"
+
+#include "fp4/Sim/Program.h"
+
+#include <fmt/format.h>
+#include <iterator>
+
+namespace fp4::sim {
+namespace {
+
+std::string_view nameOf(BarrierOp op) {
+  static constexpr std::string_view names[] = {
+      "barrier.cta arrive",     "barrier.cta pass",     "bar.warp.sync",
+      "barrier.cluster.arrive", "barrier.cluster.wait", "mbarrier.init",
+      "mbarrier.inval",         "mbarrier.arrive",      "mbarrier.expect_tx",
+      "mbarrier.complete_tx",   "mbarrier phase done",  "mbarrier wait passed"};
+  return size_t(op) < std::size(names) ? names[size_t(op)] : "barrier";
+}
+
+std::string_view nameOf(FenceKind kind) {
+  static constexpr std::string_view names[] = {"fence",
+                                               "fence.proxy.async",
+                                               "fence.proxy.tensormap",
+                                               "fence.proxy.alias",
+                                               "fence.mbarrier_init",
+                                               "tcgen05.fence::before_thread_sync",
+                                               "tcgen05.fence::after_thread_sync",
+                                               "tcgen05.wait::ld",
+                                               "tcgen05.wait::st",
+                                               "operation waited for",
+                                               "cp.async.bulk.commit_group",
+                                               "cp.async.bulk.wait_group"};
+  return size_t(kind) < std::size(names) ? names[size_t(kind)] : "fence";
+}
+
+/// Without the characters that would end a JSON string.
+std::string plain(std::string_view text) {
+  std::string result(text);
+  for (char &c : result)
+    if (c == '"' || c == '\\' || static_cast<unsigned char>(c) < ' ')
+      c = '_';
+  return result;
+}
+
+constexpr std::string_view kHeader = "[\n";
+constexpr uint64_t kCtaTracks = 64, kClusterTracks = 16 * kCtaTracks;
+
+} // namespace
+
+Timeline::Timeline(std::ostream &out) : out(out) { out << kHeader; }
+
+Timeline::~Timeline() { out << "\n]\n" << std::flush; }
+
+void Timeline::write(std::string event) {
+  out << (first ? "" : ",\n") << event;
+  first = false;
+}
+
+void Timeline::onLaunch(const LaunchEvent &event) {
+  ++launches;
+  tracks.clear();
+  phases.clear();
+  write(fmt::format(R"({{"ph":"M","pid":{},"name":"process_name","args":{{"name":"{}"}}}})",
+                    launches, plain(fmt::format("{} {}", event.program.name(), event.kernel))));
+}
+
+uint64_t Timeline::track(const Agent &agent) {
+  const uint64_t id = agent.cluster * kClusterTracks + agent.ctaRank * kCtaTracks + agent.warp + 1;
+  if (tracks.emplace(id, now).second) {
+    write(fmt::format(
+        R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":"cluster {} CTA {} warp {}"}}}})",
+        launches, id, agent.cluster, agent.ctaRank, agent.warp));
+    write(
+        fmt::format(R"({{"ph":"B","pid":{},"tid":{},"ts":{},"name":"warp"}})", launches, id, now));
+  }
+  return id;
+}
+
+void Timeline::instant(const Agent &agent, CodePoint at, std::string_view name) {
+  const uint64_t id = track(agent);
+  write(fmt::format(
+      R"({{"ph":"i","s":"t","pid":{},"tid":{},"ts":{},"name":"{}","args":{{"ptx line":{}}}}})",
+      launches, id, now, name, at.line));
+}
+
+void Timeline::span(char phase, const Agent &agent, CodePoint at, std::string_view category,
+                    std::string_view name, uint64_t id) {
+  write(fmt::format(
+      R"({{"ph":"{}","cat":"{}","id":"{}.{}","pid":{},"ts":{},"name":"{}","args":{{"ptx line":{},"warp":{}}}}})",
+      phase, category, agent.cluster, id, launches, now, name, at.line, agent.warp));
+}
+
+/// A span for each phase, from the end of the one before.
+void Timeline::mbarrier(const BarrierEvent &event) {
+  const auto key = std::pair(event.agent.cluster, event.object);
+  auto open = phases.find(key);
+  const auto name = [&](uint64_t phase) {
+    return fmt::format("mbarrier {:#x} phase {}", event.object, phase);
+  };
+  if (open != phases.end()) {
+    span('e', event.agent, event.at, "mbarrier", name(open->second), event.object);
+    phases.erase(open);
+  }
+  if (event.op == BarrierOp::MbarInval)
+    return;
+  const uint64_t next = event.op == BarrierOp::MbarInit ? 0 : event.count + 1;
+  phases[key] = next;
+  span('b', event.agent, event.at, "mbarrier", name(next), event.object);
+}
+
+void Timeline::onBarrier(const BarrierEvent &event) {
+  ++now;
+  if (event.op == BarrierOp::MbarInit || event.op == BarrierOp::MbarInval ||
+      event.op == BarrierOp::MbarPhaseDone)
+    mbarrier(event);
+  if (event.agent.ticket == 0)
+    instant(event.agent, event.at, nameOf(event.op));
+}
+
+void Timeline::onFence(const FenceEvent &event) {
+  ++now;
+  instant(event.agent, event.at, nameOf(event.kind));
+}
+
+void Timeline::onTicket(const TicketEvent &event) {
+  ++now;
+  track(event.agent);
+  span(event.state == TicketState::Issued ? 'b' : 'e', event.agent, event.at, event.engine,
+       event.engine, event.id);
+}
+
+void Timeline::endTracks(uint32_t cluster) {
+  const auto begin = tracks.lower_bound(cluster * kClusterTracks),
+             end = tracks.lower_bound((cluster + 1) * kClusterTracks);
+  for (auto it = begin; it != end; ++it)
+    write(
+        fmt::format(R"({{"ph":"E","pid":{},"tid":{},"ts":{}}})", launches, it->first, it->second));
+}
+
+void Timeline::onLife(const LifeEvent &event) {
+  ++now;
+  switch (event.op) {
+  case LifeOp::WarpExit: // once for every group of lanes that leaves together
+    tracks[track(event.agent)] = now;
+    return;
+  case LifeOp::ClusterEnd:
+    endTracks(event.agent.cluster);
+    return;
+  case LifeOp::TmemAlloc:
+  case LifeOp::TmemDealloc:
+    span(event.op == LifeOp::TmemAlloc ? 'b' : 'e', event.agent, event.at, "tensor memory",
+         fmt::format("tensor memory {:#x}", event.object),
+         uint64_t(event.agent.ctaRank) << 32 | event.object);
+    return;
+  default:
+    return;
+  }
+}
+
+} // namespace fp4::sim
