@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 FP4_PACKAGES=(
   clang-22 lld-22 llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools cmake ninja-build
   libgtest-dev libgmock-dev libcli11-dev libexpected-dev libfmt-dev nlohmann-json3-dev
-  zlib1g-dev libzstd-dev python3 python3-pip)
+  zlib1g-dev libzstd-dev python3 python3-numpy python3-pip)
 FP4_PTXAS_WHEEL="nvidia-cuda-nvcc==13.0.88"   # the assembler that docs/Evidence.md speaks of
 
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
@@ -41,6 +41,12 @@ install_ptxas() {
   rm -rf build/toolchain/wheel
 }
 
+# The Python of the tests that need numpy: the user's, or where that has none, Debian's.
+choose_python() {
+  export FP4_PYTHON=python3
+  python3 -c 'import numpy' 2>/dev/null || FP4_PYTHON=/usr/bin/python3
+}
+
 build() {
   [ -f build/build.ninja ] || cmake --preset release >build/configure.log 2>&1 ||
     { cat build/configure.log; return 1; }
@@ -50,5 +56,6 @@ build() {
 mkdir -p build
 install_packages
 install_ptxas
+choose_python
 [ -x build/toolchain/ptxas ] && export PATH="$PATH:$PWD/build/toolchain"
 true
