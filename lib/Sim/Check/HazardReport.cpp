@@ -119,6 +119,11 @@ std::string HazardChecker::Impl::remedyFor(const Access &made, const Record &old
   if (rule == HazardRule::SharedRace && made.ticket)
     return "fence.proxy.async after the generic access and a barrier before the operation is "
            "issued";
+  if (rule == HazardRule::UnwaitedCopy && made.cluster.isTicket(old.slot)) {
+    const TicketInfo &copy = made.cluster.ticketAt(old.slot);
+    if (copy.operation == Operation::ThreadCopy && copy.epoch == old.epoch && !copy.signal)
+      return "cp.async.wait_group (or wait_all) by the threads that copy, and a barrier";
+  }
   if (rule == HazardRule::UnwaitedCopy && global)
     return "cp.async.bulk.wait_group (without .read) by the thread that issued the store, and a "
            "barrier";

@@ -112,40 +112,57 @@ void emitWaited(ExecContext &cx, uint64_t ticket) {
                           Scope::Cta, Space::Generic, cx.mask, ticket});
 }
 
-/// The tickets in flight of all but the `keep` newest groups, and with `all` of the open one. Those
-/// that are done are told to the observer.
-std::vector<uint64_t> pendingCopies(ExecContext &cx, uint64_t keep, bool all) {
-  Engine &engine = Engine::of(cx);
-  std::vector<uint64_t> waits;
-  auto add = [&](const std::vector<uint64_t> &ids) {
-    for (uint64_t id : ids)
-      if (!engine.done(id))
-        waits.push_back(id);
-      else
-        emitWaited(cx, id);
-  };
+/// Calls f(ticket) for the copies of all but the `keep` newest groups of the executing lanes, and
+/// with `all` for those of the open one.
+template <typename F> void forCopies(ExecContext &cx, uint64_t keep, bool all, F &&f) {
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
-    BulkGroups &groups = groupsOf(cx, std::countr_zero(rest));
+    const BulkGroups &groups = groupsOf(cx, std::countr_zero(rest));
     for (size_t i = 0; i + keep < groups.committed.size(); ++i)
-      add(groups.committed[i]);
+      std::for_each(groups.committed[i].begin(), groups.committed[i].end(), f);
     if (all)
-      add(groups.open);
-    while (!groups.committed.empty() &&
-           std::all_of(groups.committed.front().begin(), groups.committed.front().end(),
-                       [&](uint64_t id) { return engine.done(id); }))
-      groups.committed.pop_front();
+      std::for_each(groups.open.begin(), groups.open.end(), f);
   }
+}
+
+/// Those in flight.
+std::vector<uint64_t> pendingCopies(ExecContext &cx, uint64_t keep, bool all) {
+  std::vector<uint64_t> waits;
+  forCopies(cx, keep, all, [&](uint64_t id) {
+    if (!Engine::of(cx).done(id))
+      waits.push_back(id);
+  });
   std::sort(waits.begin(), waits.end());
   waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
   return waits;
 }
 
+/// The groups that were waited for are gone; the observer hears of each of their copies once. The
+/// groups that are kept stay, done or not: nobody has waited for them.
+void forgetCopies(ExecContext &cx, uint64_t keep, bool all) {
+  std::vector<uint64_t> done;
+  forCopies(cx, keep, all, [&](uint64_t id) { done.push_back(id); });
+  std::sort(done.begin(), done.end());
+  done.erase(std::unique(done.begin(), done.end()), done.end());
+  for (uint64_t id : done)
+    emitWaited(cx, id);
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
+    BulkGroups &groups = groupsOf(cx, std::countr_zero(rest));
+    const size_t kept = std::min<size_t>(keep, groups.committed.size());
+    groups.committed.erase(groups.committed.begin(), groups.committed.end() - ptrdiff_t(kept));
+    if (all)
+      groups.open.clear();
+  }
+}
+
 /// cp.async.wait_group N and, with Insn::m[0], cp.async.wait_all.
 Outcome waitGroup(ExecContext &cx, const Insn &insn) {
-  bool all = insn.m[0];
-  std::vector<uint64_t> waits = pendingCopies(cx, all ? 0 : uint64_t(insn.op[0].imm), all);
-  if (waits.empty())
+  const bool all = insn.m[0];
+  const uint64_t keep = all ? 0 : uint64_t(insn.op[0].imm);
+  std::vector<uint64_t> waits = pendingCopies(cx, keep, all);
+  if (waits.empty()) {
+    forgetCopies(cx, keep, all);
     return Outcome::Next;
+  }
   return cx.block(std::make_unique<TicketWait>(Engine::of(cx), std::move(waits),
                                                "the copies of cp.async.wait_group"));
 }

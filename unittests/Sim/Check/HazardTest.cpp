@@ -96,6 +96,13 @@ std::vector<Litmus> litmusTests() {
   const std::string neighbour =
       litmus("  st.shared.b32 [%r0], %t;\n  bar.warp.sync -1;\n  xor.b32 %r5, %t, 1;\n"
              "  mad.lo.u32 %r6, %r5, 4, %r1;\n  ld.shared.b32 %v0, [%r6];\n");
+  // Two groups in flight; the wait for the first must not count for the second, nor lose it.
+  const std::string groups =
+      litmus("  cp.async.ca.shared.global [%r0], [%out], 4;\n  cp.async.commit_group;\n"
+             "  cp.async.ca.shared.global [%r0+256], [%out], 4;\n  cp.async.commit_group;\n"
+             "  cp.async.wait_group 1;\n  bar.sync 0;\n  xor.b32 %r5, %t, 32;\n"
+             "  mad.lo.u32 %r6, %r5, 4, %r1;\n  ld.shared.b32 %v0, [%r6];\n"
+             "  cp.async.wait_all;\n  bar.sync 0;\n  ld.shared.b32 %v1, [%r6+256];\n");
   using R = HazardRule;
   return {
       {"parity not flipped", twice, flip, "", R::StalePhase, "flip the parity"},
@@ -127,6 +134,10 @@ std::vector<Litmus> litmusTests() {
        ".release"},
       {"relaxed cluster barrier", peer, "arrive.release.aligned", "arrive.relaxed.aligned",
        R::RelaxedSync, ".release", 64, 2},
+      {"a group of cp.async too few is waited for", groups, "wait_group 1", "wait_group 2",
+       R::UnwaitedCopy, "cp.async.wait_group"},
+      {"the last cp.async is not waited for", groups, "  cp.async.wait_all;\n", "", R::UnwaitedCopy,
+       "cp.async.wait_group"},
   };
 }
 
