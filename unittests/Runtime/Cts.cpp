@@ -117,6 +117,13 @@ testing::AssertionResult runKernel(const std::string &ptx, const std::string &ke
   return testing::AssertionSuccess();
 }
 
+testing::AssertionResult runKernel(const std::string &ptx, const std::string &kernel,
+                                   const rt::LaunchShape &shape, const Buffer &buffer) {
+  Params params;
+  params.add(buffer.address());
+  return runKernel(ptx, kernel, shape, params);
+}
+
 } // namespace fp4::cts
 
 int main(int argc, char **argv) {

@@ -69,6 +69,9 @@ std::string ptxModule(const std::string &body);
 /// Loads PTX, launches one kernel and waits; failures are test failures that carry the message.
 testing::AssertionResult runKernel(const std::string &ptx, const std::string &kernel,
                                    const rt::LaunchShape &shape, Params &params);
+/// The same for a kernel whose only parameter is the address of a buffer.
+testing::AssertionResult runKernel(const std::string &ptx, const std::string &kernel,
+                                   const rt::LaunchShape &shape, const Buffer &buffer);
 
 /// Loads PTX only.
 Expected<rt::ModuleId> loadPtx(const std::string &ptx, const std::string &name);

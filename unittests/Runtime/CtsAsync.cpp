@@ -189,11 +189,7 @@ END:
 }
 )";
   Buffer dst(512, 0);
-  rt::LaunchShape shape;
-  shape.block = {128, 1, 1};
-  Params params;
-  params.add(dst.address());
-  ASSERT_TRUE(runKernel(ptxModule(body), "store", shape, params));
+  ASSERT_TRUE(runKernel(ptxModule(body), "store", {.block = {128, 1, 1}}, dst));
   Bytes got = dst.read();
   for (uint32_t i = 0; i < 128; ++i)
     ASSERT_EQ(view<uint32_t>(got)[i], i * 17 + 3);

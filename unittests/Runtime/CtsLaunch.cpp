@@ -163,12 +163,7 @@ TEST(CtsLaunch, EveryThreadOfAGridRunsOnce) {
 )";
   constexpr size_t threads = 33 * 3 * 2, blocks = 5 * 3 * 2;
   Buffer out(threads * blocks * 4, 0);
-  rt::LaunchShape shape;
-  shape.grid = {5, 3, 2};
-  shape.block = {33, 3, 2};
-  Params params;
-  params.add(out.address());
-  ASSERT_TRUE(runKernel(ptxModule(body), "ids", shape, params));
+  ASSERT_TRUE(runKernel(ptxModule(body), "ids", {.grid = {5, 3, 2}, .block = {33, 3, 2}}, out));
   Bytes got = out.read();
   for (uint32_t count : view<uint32_t>(got))
     ASSERT_EQ(count, 1u);
@@ -248,11 +243,7 @@ TEST(CtsLaunch, NamedBarriersSeparateTheirThreads) {
 }
 )";
   Buffer out(1024, 0);
-  rt::LaunchShape shape;
-  shape.block = {256, 1, 1};
-  Params params;
-  params.add(out.address());
-  ASSERT_TRUE(runKernel(ptxModule(body), "named", shape, params));
+  ASSERT_TRUE(runKernel(ptxModule(body), "named", {.block = {256, 1, 1}}, out));
   Bytes got = out.read();
   for (uint32_t i = 0; i < 256; ++i)
     ASSERT_EQ(view<uint32_t>(got)[i], (i ^ 255) ^ 127);
@@ -291,12 +282,8 @@ RETRY:
   std::vector<uint32_t> initial(10, 0);
   initial[2] = 1000;
   Buffer cells(bytesOf(initial));
-  rt::LaunchShape shape;
-  shape.grid = {8, 1, 1};
-  shape.block = {128, 1, 1};
-  Params params;
-  params.add(cells.address());
-  ASSERT_TRUE(runKernel(ptxModule(body), "atomics", shape, params));
+  ASSERT_TRUE(
+      runKernel(ptxModule(body), "atomics", {.grid = {8, 1, 1}, .block = {128, 1, 1}}, cells));
   Bytes got = cells.read();
   auto words = view<uint32_t>(got);
   EXPECT_EQ(words[0], 1024u * 1023 / 2);
@@ -339,11 +326,7 @@ DONE:
 }
 )";
   Buffer out(256, 0);
-  rt::LaunchShape shape;
-  shape.block = {64, 1, 1};
-  Params params;
-  params.add(out.address());
-  ASSERT_TRUE(runKernel(ptxModule(body), "diverge", shape, params));
+  ASSERT_TRUE(runKernel(ptxModule(body), "diverge", {.block = {64, 1, 1}}, out));
   Bytes got = out.read();
   for (uint32_t i = 0; i < 64; ++i) {
     uint32_t other = i ^ 1;
@@ -385,13 +368,8 @@ TEST(CtsLaunch, ClusterBlocksReadEachOthersSharedMemory) {
 }
 )";
   Buffer out(8 * 4, 0);
-  rt::LaunchShape shape;
-  shape.grid = {8, 1, 1};
-  shape.block = {32, 1, 1};
-  shape.cluster = {4, 1, 1};
-  Params params;
-  params.add(out.address());
-  ASSERT_TRUE(runKernel(ptxModule(body), "neighbours", shape, params));
+  ASSERT_TRUE(runKernel(ptxModule(body), "neighbours",
+                        {.grid = {8, 1, 1}, .block = {32, 1, 1}, .cluster = {4, 1, 1}}, out));
   Bytes got = out.read();
   for (uint32_t i = 0; i < 8; ++i)
     EXPECT_EQ(view<uint32_t>(got)[i], ((i & 4) | ((i + 1) & 3)) * 10 + 5);
