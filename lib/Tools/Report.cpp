@@ -214,6 +214,95 @@ nlohmann::ordered_json benchmarkToJson(const RunReport &report) {
   return object;
 }
 
+/// The report for people: a verdict, then a line for each thing, their names in one column.
+class ReportText {
+public:
+  explicit ReportText(const RunReport &report) : report(report) {
+    for (const RunReport::Operand &operand : report.arguments)
+      width = std::max(width, operand.name.size());
+    for (const RunReport::Operand &operand : report.results)
+      width = std::max(width, operand.name.size());
+    for (const RunReport::Kernel &kernel : report.kernels)
+      width = std::max(width, shortName(kernel.module, report.function).size());
+  }
+
+  std::string print() {
+    text = fmt::format("{}: {}\n", report.function,
+                       !report.passed()  ? "FAILED"
+                       : report.verified ? "passed"
+                                         : "ran, not verified");
+    printOperandsAndKernels();
+    printResults();
+    printChecks();
+    printTimes();
+    for (const std::string &note : report.notes)
+      text += "note: " + note + "\n";
+    return text;
+  }
+
+private:
+  void line(const std::string &name, const std::string &what) {
+    text += fmt::format("  {:<{}}  {}\n", name, width, what);
+  }
+
+  void printOperandsAndKernels();
+  void printResults();
+  void printChecks();
+  void printTimes();
+
+  const RunReport &report;
+  size_t width = 7;
+  std::string text;
+};
+
+void ReportText::printOperandsAndKernels() {
+  line("device",
+       report.hardware
+           ? fmt::format("{} ({}, {})", report.device, report.deviceSelector, report.target)
+           : fmt::format("{} of {}, policy {}", report.device, report.target, report.simPolicy));
+  for (const RunReport::Operand &operand : report.arguments)
+    line(operand.name, fmt::format("{}, {}", operand.type.str(), operand.source));
+  for (const RunReport::Kernel &kernel : report.kernels)
+    line(shortName(kernel.module, report.function), kernelText(kernel));
+  line("kernels", fmt::format("{} launched", report.kernels.size()));
+}
+
+void ReportText::printResults() {
+  for (size_t i = 0; i < report.results.size(); ++i) {
+    const RunReport::Operand &result = report.results[i];
+    std::string what = result.type.str();
+    if (i < report.verdicts.size())
+      what += " " + verdictText(report.verdicts[i]);
+    if (!result.source.empty())
+      what += "; written to " + result.source;
+    line(result.name, what);
+    if (i < report.verdicts.size())
+      text += indent(report.verdicts[i].details);
+  }
+}
+
+void ReportText::printChecks() {
+  const size_t hazards = report.hazards.size();
+  if (report.check != "off")
+    line("hazards", hazards ? fmt::format("{} ({} check)", hazards, report.check)
+                            : fmt::format("none ({} check)", report.check));
+  if (report.counted)
+    line("accesses", accessText(report.wasteful));
+}
+
+void ReportText::printTimes() {
+  std::string time = fmt::format("{} {}", report.hardware ? "run" : "simulation",
+                                 duration(report.runMilliseconds));
+  if (report.verified)
+    time += ", reference " + duration(report.referenceMilliseconds);
+  line("time", time);
+  if (report.benchmarked)
+    text += report.benchmark ? report.benchmark->text() : countsText(report);
+  for (const Comparison &comparison : report.comparisons)
+    text += fmt::format("  {:<{}}  {:<9}  {:+.2f} % +- {:.2f}\n", comparison.name, width,
+                        comparison.verdict, (comparison.ratio - 1) * 100, comparison.error * 100);
+}
+
 } // namespace
 
 bool RunReport::passed() const {
@@ -221,58 +310,7 @@ bool RunReport::passed() const {
          std::all_of(verdicts.begin(), verdicts.end(), [](const Verdict &v) { return v.passed; });
 }
 
-std::string RunReport::text() const {
-  std::string text = fmt::format("{}: {}\n", function,
-                                 !passed()  ? "FAILED"
-                                 : verified ? "passed"
-                                            : "ran, not verified");
-  size_t width = 7;
-  auto widen = [&](size_t size) { width = std::max(width, size); };
-  for (const Operand &operand : arguments)
-    widen(operand.name.size());
-  for (const Operand &operand : results)
-    widen(operand.name.size());
-  for (const Kernel &kernel : kernels)
-    widen(shortName(kernel.module, function).size());
-  auto line = [&](const std::string &name, const std::string &what) {
-    text += fmt::format("  {:<{}}  {}\n", name, width, what);
-  };
-  line("device", hardware ? fmt::format("{} ({}, {})", device, deviceSelector, target)
-                          : fmt::format("{} of {}, policy {}", device, target, simPolicy));
-  for (const Operand &operand : arguments)
-    line(operand.name, fmt::format("{}, {}", operand.type.str(), operand.source));
-  for (const Kernel &kernel : kernels)
-    line(shortName(kernel.module, function), kernelText(kernel));
-  line("kernels", fmt::format("{} launched", kernels.size()));
-  for (size_t i = 0; i < results.size(); ++i) {
-    std::string what = results[i].type.str();
-    if (i < verdicts.size())
-      what += " " + verdictText(verdicts[i]);
-    if (!results[i].source.empty())
-      what += "; written to " + results[i].source;
-    line(results[i].name, what);
-    if (i < verdicts.size())
-      text += indent(verdicts[i].details);
-  }
-  if (check != "off")
-    line("hazards", hazards.empty() ? fmt::format("none ({} check)", check)
-                                    : fmt::format("{} ({} check)", hazards.size(), check));
-  if (counted)
-    line("accesses", accessText(wasteful));
-  std::string time =
-      fmt::format("{} {}", hardware ? "run" : "simulation", duration(runMilliseconds));
-  if (verified)
-    time += ", reference " + duration(referenceMilliseconds);
-  line("time", time);
-  if (benchmarked)
-    text += benchmark ? benchmark->text() : countsText(*this);
-  for (const Comparison &comparison : comparisons)
-    text += fmt::format("  {:<{}}  {:<9}  {:+.2f} % +- {:.2f}\n", comparison.name, width,
-                        comparison.verdict, (comparison.ratio - 1) * 100, comparison.error * 100);
-  for (const std::string &note : notes)
-    text += "note: " + note + "\n";
-  return text;
-}
+std::string RunReport::text() const { return ReportText(*this).print(); }
 
 std::string RunReport::json() const {
   nlohmann::ordered_json object = {{"function", function},
