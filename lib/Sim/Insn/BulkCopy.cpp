@@ -130,11 +130,64 @@ Outcome bulkLoad(ExecContext &cx, const Insn &insn) {
   return Outcome::Next;
 }
 
+void maskedCopy(std::byte *to, const std::byte *from, uint32_t bytes, uint32_t byteMask) {
+  for (uint32_t i = 0; i < bytes; ++i)
+    if (byteMask >> (i % bulkUnit) & 1)
+      to[i] = from[i];
+}
+
+/// What a copy does to its destination: writes it, whole or in part, or combines with it.
+struct Combine {
+  explicit Combine(const Insn &insn)
+      : reduce(insn.m[4] ? reduction(ReductionOp(insn.m[3]), Type(insn.m[4])) : nullptr),
+        width(insn.m[4] ? bytesOf(Type(insn.m[4])) : 1) {}
+
+  void operator()(std::byte *to, const std::byte *from, uint32_t bytes) const {
+    if (reduce)
+      return reduce(to, from, bytes / width);
+    if (byteMask == 0xFFFF)
+      std::memmove(to, from, bytes);
+    else
+      maskedCopy(to, from, bytes, byteMask);
+  }
+  AccessKind access() const { return reduce ? AccessKind::Atomic : AccessKind::Write; }
+
+  ReduceFn reduce;
+  uint32_t width;
+  uint32_t byteMask = 0xFFFF; ///< of every 16 bytes
+};
+
+Ticket sharedTicket(ExecContext &cx, const Insn &insn, int lane, const Run &run) {
+  Engine &engine = Engine::of(cx);
+  Ticket ticket = engine.makeTicket(cx, insn, EngineKind::Bulk, lane);
+  const Combine combine(insn);
+  ticket.sharedReads = 1u << (run.shared2 >> kSharedRankShift);
+  if (run.bytes && !combine.reduce)
+    ticket.sharedWrites.push_back({run.shared, run.bytes});
+  ticket.signals.push_back(run.barrier);
+  ticket.stages.push_back([&engine, run, combine](const Ticket &self) -> Status {
+    if (!run.bytes)
+      return {};
+    engine.emitAccess(self, AccessKind::Read, Space::SharedCluster, run.shared2, run.bytes,
+                      Proxy::Async);
+    auto from = engine.sharedSource(run.shared2, run.bytes, self);
+    FP4_TRY(from);
+    auto to = engine.sharedDestination(run.shared, run.bytes);
+    FP4_TRY(to);
+    combine(*to, *from, run.bytes);
+    engine.emitAccess(self, combine.access(), Space::SharedCluster, run.shared, run.bytes,
+                      Proxy::Async);
+    return {};
+  });
+  ticket.signal = [&engine, run](const Ticket &self) {
+    return engine.completeTx(run.barrier, run.bytes, self);
+  };
+  return ticket;
+}
+
 /// PTX ISA, "cp.async.bulk" and "cp.reduce.async.bulk": shared::cta to shared::cluster.
 Outcome bulkShared(ExecContext &cx, const Insn &insn) {
   Engine &engine = Engine::of(cx);
-  const ReduceFn reduce = insn.m[4] ? reduction(ReductionOp(insn.m[3]), Type(insn.m[4])) : nullptr;
-  const uint32_t width = insn.m[4] ? bytesOf(Type(insn.m[4])) : 1;
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     Run run;
@@ -145,48 +198,45 @@ Outcome bulkShared(ExecContext &cx, const Insn &insn) {
       return Outcome::Error;
     if (Status status = checkDestinationBarrier(engine, run.barrier, run.shared, false); !status)
       return failHere(cx, std::move(status.error()), lane);
-    Ticket ticket = engine.makeTicket(cx, insn, EngineKind::Bulk, lane);
-    ticket.sharedReads = 1u << (run.shared2 >> kSharedRankShift);
-    if (run.bytes && !reduce)
-      ticket.sharedWrites.push_back({run.shared, run.bytes});
-    ticket.signals.push_back(run.barrier);
-    ticket.stages.push_back([&engine, run, reduce, width](const Ticket &self) -> Status {
-      if (!run.bytes)
-        return {};
-      engine.emitAccess(self, AccessKind::Read, Space::SharedCluster, run.shared2, run.bytes,
-                        Proxy::Async);
-      auto from = engine.sharedSource(run.shared2, run.bytes, self);
-      FP4_TRY(from);
-      auto to = engine.sharedDestination(run.shared, run.bytes);
-      FP4_TRY(to);
-      if (reduce)
-        reduce(*to, *from, run.bytes / width);
-      else
-        std::memmove(*to, *from, run.bytes);
-      engine.emitAccess(self, reduce ? AccessKind::Atomic : AccessKind::Write, Space::SharedCluster,
-                        run.shared, run.bytes, Proxy::Async);
-      return {};
-    });
-    ticket.signal = [&engine, run](const Ticket &self) {
-      return engine.completeTx(run.barrier, run.bytes, self);
-    };
-    if (Status status = engine.issue(std::move(ticket)); !status)
+    if (Status status = engine.issue(sharedTicket(cx, insn, lane, run)); !status)
       return cx.fail(std::move(status.error()));
   }
   return Outcome::Next;
 }
 
-void maskedCopy(std::byte *to, const std::byte *from, uint32_t bytes, uint32_t byteMask) {
-  for (uint32_t i = 0; i < bytes; ++i)
-    if (byteMask >> (i % bulkUnit) & 1)
-      to[i] = from[i];
+Ticket storeTicket(ExecContext &cx, const Insn &insn, int lane, const Run &run) {
+  Engine &engine = Engine::of(cx);
+  Ticket ticket = engine.makeTicket(cx, insn, EngineKind::Bulk, lane);
+  Combine combine(insn);
+  if (insn.m[2])
+    combine.byteMask = uint32_t(cx.scalar(insn.op[insn.m[2]], lane));
+  ticket.sharedReads = 1u << (run.shared >> kSharedRankShift);
+  auto data = std::make_shared<std::vector<std::byte>>(run.bytes);
+  ticket.stages.push_back([&engine, run, data](const Ticket &self) -> Status {
+    if (!run.bytes)
+      return {};
+    engine.emitAccess(self, AccessKind::Read, Space::SharedCluster, run.shared, run.bytes,
+                      Proxy::Async);
+    auto from = engine.sharedSource(run.shared, run.bytes, self);
+    FP4_TRY(from);
+    std::memcpy(data->data(), *from, run.bytes);
+    return {};
+  });
+  ticket.stages.push_back([&engine, run, data, combine](const Ticket &self) -> Status {
+    if (!run.bytes)
+      return {};
+    auto to = globalBytes(engine, run.global, run.bytes);
+    FP4_TRY(to);
+    combine(*to, data->data(), run.bytes);
+    engine.emitAccess(self, combine.access(), Space::Global, run.global, run.bytes, Proxy::Async);
+    return {};
+  });
+  return ticket;
 }
 
 /// PTX ISA, "cp.async.bulk" and "cp.reduce.async.bulk": shared::cta to global, in a bulk group.
 Outcome bulkStore(ExecContext &cx, const Insn &insn) {
   Engine &engine = Engine::of(cx);
-  const ReduceFn reduce = insn.m[4] ? reduction(ReductionOp(insn.m[3]), Type(insn.m[4])) : nullptr;
-  const uint32_t width = insn.m[4] ? bytesOf(Type(insn.m[4])) : 1;
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     Run run;
@@ -194,34 +244,7 @@ Outcome bulkStore(ExecContext &cx, const Insn &insn) {
         !sharedOperand(cx, Space::SharedCta, insn.op[1], lane, run.shared) ||
         !sizeOperand(cx, insn.op[2], lane, run.bytes))
       return Outcome::Error;
-    const uint32_t byteMask = insn.m[2] ? uint32_t(cx.scalar(insn.op[insn.m[2]], lane)) : 0xFFFF;
-    Ticket ticket = engine.makeTicket(cx, insn, EngineKind::Bulk, lane);
-    ticket.sharedReads = 1u << (run.shared >> kSharedRankShift);
-    auto data = std::make_shared<std::vector<std::byte>>(run.bytes);
-    ticket.stages.push_back([&engine, run, data](const Ticket &self) -> Status {
-      if (!run.bytes)
-        return {};
-      engine.emitAccess(self, AccessKind::Read, Space::SharedCluster, run.shared, run.bytes,
-                        Proxy::Async);
-      auto from = engine.sharedSource(run.shared, run.bytes, self);
-      FP4_TRY(from);
-      std::memcpy(data->data(), *from, run.bytes);
-      return {};
-    });
-    ticket.stages.push_back(
-        [&engine, run, data, reduce, width, byteMask](const Ticket &self) -> Status {
-          if (!run.bytes)
-            return {};
-          auto to = globalBytes(engine, run.global, run.bytes);
-          FP4_TRY(to);
-          if (reduce)
-            reduce(*to, data->data(), run.bytes / width);
-          else
-            maskedCopy(*to, data->data(), run.bytes, byteMask);
-          engine.emitAccess(self, reduce ? AccessKind::Atomic : AccessKind::Write, Space::Global,
-                            run.global, run.bytes, Proxy::Async);
-          return {};
-        });
+    Ticket ticket = storeTicket(cx, insn, lane, run);
     registerInGroup(engine, ticket);
     if (Status status = engine.issue(std::move(ticket)); !status)
       return cx.fail(std::move(status.error()));

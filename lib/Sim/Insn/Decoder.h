@@ -108,6 +108,7 @@ private:
   }
   void decodeBody(const ptx::Function &body, std::vector<DecodeError> *errors);
   void placeParameters();
+  std::vector<std::pair<const ptx::Variable *, bool>> sharedVariables() const;
   void placeShared();
   void collectLabels();
   void enterScope();

@@ -88,50 +88,58 @@ static uint64_t initializerBits(const ptx::Initializer &element, Type type,
                             : uint64_t(std::bit_cast<uint32_t>(static_cast<float>(number)));
 }
 
+static ModuleVariable placeModuleVariable(const ptx::Variable &variable) {
+  if (variable.space != "global" && variable.space != "const")
+    throw DecodeError{variable.loc,
+                      fmt::format("variable '{}' at module scope must be .global, "
+                                  ".const or .shared, but got .{}",
+                                  variable.name, variable.space),
+                      "", false};
+  if (variable.isExtern)
+    throw DecodeError{
+        variable.loc,
+        fmt::format(".extern variable '{}' is not defined in this module", variable.name), "",
+        false};
+  ModuleVariable placed;
+  placed.name = variable.name;
+  placed.size = variableBytes(variable);
+  placed.readOnly = variable.space == "const";
+  placed.address = reserveModuleAddress(placed.size);
+  placed.initial.resize(placed.size);
+  return placed;
+}
+
+static void initialize(ModuleVariable &placed, const ptx::Variable &variable,
+                       const ModuleSymbols &symbols) {
+  Type type = variableType(variable);
+  unsigned bytes = bytesOf(type);
+  if (variable.initial.size() * bytes > placed.initial.size())
+    throw DecodeError{variable.loc,
+                      fmt::format("'{}' has {} elements, but {} initialisers", variable.name,
+                                  placed.initial.size() / bytes, variable.initial.size()),
+                      "", false};
+  for (size_t i = 0; i < variable.initial.size(); ++i) {
+    uint64_t bits = initializerBits(variable.initial[i], type, symbols);
+    std::memcpy(placed.initial.data() + i * bytes, &bits, std::min(bytes, 8u));
+  }
+}
+
 ModuleSymbols fp4::sim::placeModuleVariables(const ptx::Module &module, ProgramImpl &program) {
   ModuleSymbols symbols;
   collectFunctions(module, symbols);
-  std::vector<const ptx::Variable *> initialised;
+  std::vector<const ptx::Variable *> variables; // in the order of program.variables
   for (const ptx::Variable &variable : module.variables) {
     if (variable.space == "shared")
       continue;
-    if (variable.space != "global" && variable.space != "const")
-      throw DecodeError{variable.loc,
-                        fmt::format("variable '{}' at module scope must be .global, "
-                                    ".const or .shared, but got .{}",
-                                    variable.name, variable.space),
-                        "", false};
-    if (variable.isExtern)
-      throw DecodeError{
-          variable.loc,
-          fmt::format(".extern variable '{}' is not defined in this module", variable.name), "",
-          false};
-    ModuleVariable placed;
-    placed.name = variable.name;
-    placed.size = variableBytes(variable);
-    placed.readOnly = variable.space == "const";
-    placed.address = reserveModuleAddress(placed.size);
-    placed.initial.resize(placed.size);
+    ModuleVariable placed = placeModuleVariable(variable);
     symbols.placed[variable.name] = {placed.readOnly ? VariableSpace::Const : VariableSpace::Global,
                                      placed.address};
     program.variables.push_back(std::move(placed));
-    initialised.push_back(&variable);
+    variables.push_back(&variable);
   }
-  for (size_t v = 0; v < initialised.size(); ++v) {
-    const ptx::Variable &variable = *initialised[v];
-    Type type = variableType(variable);
-    unsigned bytes = bytesOf(type);
-    auto &initial = program.variables[v].initial;
-    if (variable.initial.size() * bytes > initial.size())
-      throw DecodeError{variable.loc,
-                        fmt::format("'{}' has {} elements, but {} initialisers", variable.name,
-                                    initial.size() / bytes, variable.initial.size()),
-                        "", false};
-    for (size_t i = 0; i < variable.initial.size(); ++i) {
-      uint64_t bits = initializerBits(variable.initial[i], type, symbols);
-      std::memcpy(initial.data() + i * bytes, &bits, std::min(bytes, 8u));
-    }
-  }
+  for (size_t v = 0; v < variables.size();
+       ++v) // after placing: an initialiser may name any of them
+    initialize(program.variables[v], *variables[v], symbols);
   return symbols;
 }
 
@@ -251,9 +259,8 @@ std::string Kernel::sharedSymbol(uint32_t offset) const {
                                  : fmt::format("{}+{}", found->name, offset - found->offset);
 }
 
-void KernelDecoder::placeShared() {
-  uint64_t end = 0;
-  uint64_t dynamicAlign = 16;
+/// The shared variables of the kernel and its callees, and those at module scope that these name.
+std::vector<std::pair<const ptx::Variable *, bool>> KernelDecoder::sharedVariables() const {
   std::vector<std::pair<const ptx::Variable *, bool>> found; // variable, at module scope
   std::vector<const ptx::Function *> bodies = callees;
   bodies.insert(bodies.begin(), function);
@@ -266,6 +273,13 @@ void KernelDecoder::placeShared() {
     for (const ptx::Variable &variable : body->variables)
       if (variable.space == "shared")
         found.emplace_back(&variable, false);
+  return found;
+}
+
+void KernelDecoder::placeShared() {
+  uint64_t end = 0;
+  uint64_t dynamicAlign = 16;
+  const auto found = sharedVariables();
   for (auto [variable, atModule] : found) {
     if (!variable->initial.empty())
       fail(variable->loc,

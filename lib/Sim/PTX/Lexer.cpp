@@ -94,22 +94,29 @@ void Lexer::lexString() {
   position += closed;
 }
 
+static uint64_t digitValue(char c) {
+  return std::isdigit(static_cast<unsigned char>(c))
+             ? static_cast<uint64_t>(c - '0')
+             : static_cast<uint64_t>(std::tolower(static_cast<unsigned char>(c)) - 'a' + 10);
+}
+
+/// The bits of a float: 0f and 8 hexadecimal digits, or 0d and 16.
+void Lexer::lexFloatBits(unsigned digits) {
+  size_t begin = position;
+  position += 2;
+  while (std::isxdigit(static_cast<unsigned char>(at(position))) && position - begin - 2 < digits)
+    current.value = current.value * 16 + digitValue(at(position++));
+  current.floatBits = static_cast<uint8_t>(digits * 4);
+  finish(position - begin - 2 == digits ? TokenKind::Float : TokenKind::Bad, begin, position);
+}
+
 /// Integers: decimal, 0x, 0b, octal, with an optional U. Floats: 0fXXXXXXXX, 0dXXXXXXXXXXXXXXXX and
 /// decimal with a point or exponent.
 void Lexer::lexNumber() {
   size_t begin = position;
   char marker = static_cast<char>(std::tolower(static_cast<unsigned char>(at(position + 1))));
-  if (at(position) == '0' && (marker == 'f' || marker == 'd')) {
-    unsigned digits = marker == 'f' ? 8 : 16;
-    position += 2;
-    size_t from = position;
-    while (std::isxdigit(static_cast<unsigned char>(at(position))) && position - from < digits)
-      current.value =
-          current.value * 16 +
-          static_cast<uint64_t>(std::strtoul(std::string(1, at(position++)).c_str(), nullptr, 16));
-    current.floatBits = static_cast<uint8_t>(digits * 4);
-    return finish(position - from == digits ? TokenKind::Float : TokenKind::Bad, begin, position);
-  }
+  if (at(position) == '0' && (marker == 'f' || marker == 'd'))
+    return lexFloatBits(marker == 'f' ? 8 : 16);
   int base = 10;
   if (at(position) == '0' && (marker == 'x' || marker == 'b')) {
     base = marker == 'x' ? 16 : 2;
@@ -122,10 +129,7 @@ void Lexer::lexNumber() {
     char c = at(position);
     if (base <= 10 && !std::isdigit(static_cast<unsigned char>(c)))
       break;
-    uint64_t digit =
-        std::isdigit(static_cast<unsigned char>(c))
-            ? static_cast<uint64_t>(c - '0')
-            : static_cast<uint64_t>(std::tolower(static_cast<unsigned char>(c)) - 'a' + 10);
+    uint64_t digit = digitValue(c);
     fits &= current.value <= (~0ull - digit) / static_cast<uint64_t>(base);
     current.value = current.value * static_cast<uint64_t>(base) + digit;
     ++position;

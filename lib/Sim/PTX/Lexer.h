@@ -50,6 +50,7 @@ private:
   bool skipSpace();
   void lexName();
   void lexDirective();
+  void lexFloatBits(unsigned digits);
   void lexNumber();
   void lexDecimalFloat(size_t begin);
   void lexString();
