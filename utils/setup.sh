@@ -9,6 +9,7 @@ FP4_PACKAGES=(
   libgtest-dev libgmock-dev libcli11-dev libexpected-dev libfmt-dev nlohmann-json3-dev
   zlib1g-dev libzstd-dev python3 python3-numpy python3-pip)
 FP4_PTXAS_WHEEL="nvidia-cuda-nvcc==13.0.88"   # the assembler that docs/Evidence.md speaks of
+FP4_NVDISASM_WHEEL="nvidia-cuda-nvdisasm==13.2.78"   # the first release with a wheel of its own
 
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 
@@ -25,20 +26,20 @@ install_packages() {
     "${missing[@]}" >/dev/null
 }
 
-# ptxas is optional (the simulator runs PTX), but without it no cubin is made. PyPI carries it.
-# The wheel holds the whole nvcc; only its ptxas is kept, where the tools look for it last.
-install_ptxas() {
-  command -v ptxas >/dev/null && return
-  [ -x build/toolchain/ptxas ] && return
-  echo "== fetching ptxas ($FP4_PTXAS_WHEEL)"
-  mkdir -p build/toolchain/wheel
-  if PIP_ROOT_USER_ACTION=ignore python3 -m pip install -q --no-deps --upgrade --target build/toolchain/wheel \
-      "$FP4_PTXAS_WHEEL"; then
-    cp "$(find build/toolchain/wheel -name ptxas -type f | head -n 1)" build/toolchain/ptxas
+# install_tool NAME WHEEL LOSS: PyPI carries NVIDIA's tools. Both are optional; LOSS is what does not work without.
+# Of the wheel only the tool is kept, where ours look for it last.
+install_tool() {
+  local name=$1 wheel=$2 loss=$3 folder=build/toolchain
+  command -v "$name" >/dev/null && return
+  [ -x $folder/"$name" ] && return
+  echo "== fetching $name ($wheel)"
+  mkdir -p $folder/wheel
+  if PIP_ROOT_USER_ACTION=ignore python3 -m pip install -q --no-deps --upgrade --target $folder/wheel "$wheel"; then
+    install -m 755 "$(find $folder/wheel -name "$name" -type f | head -n 1)" $folder/"$name"
   else
-    echo "warning: ptxas could not be fetched; kernels run in the simulator, --emit=cubin fails"
+    echo "warning: $name could not be fetched; $loss"
   fi
-  rm -rf build/toolchain/wheel
+  rm -rf $folder/wheel
 }
 
 # The Python of the tests that need numpy: the user's, or where that has none, Debian's.
@@ -55,7 +56,8 @@ build() {
 
 mkdir -p build
 install_packages
-install_ptxas
+install_tool ptxas "$FP4_PTXAS_WHEEL" "kernels run in the simulator, --emit=cubin fails"
+install_tool nvdisasm "$FP4_NVDISASM_WHEEL" "tests that count machine instructions are skipped"
 choose_python
-[ -x build/toolchain/ptxas ] && export PATH="$PATH:$PWD/build/toolchain"
+[ -d build/toolchain ] && export PATH="$PATH:$PWD/build/toolchain"
 true
