@@ -46,6 +46,19 @@ TEST(Program, UnknownModifierIsNamed) {
   EXPECT_EQ(parseError(kernel("add.u32 %r1, %r2, %r3;")), "no error");
 }
 
+/// ptxas takes them so, and CUTLASS writes them so.
+TEST(Program, OrderScopeAndSpaceComeInAnySequence) {
+  for (const char *line :
+       {"ld.global.acquire.gpu.b32 %r1, [%rd1];", "st.global.release.gpu.b32 [%rd1], %r1;",
+        "atom.global.add.acquire.gpu.u32 %r1, [%rd1], %r2;",
+        "mbarrier.complete_tx.shared::cluster.relaxed.cluster.b64 [%r1], %r2;"})
+    EXPECT_EQ(parseError(kernel(line)), "no error") << line;
+  const std::string error = parseError(kernel("ld.global.acquire.wrong.b32 %r1, [%rd1];"));
+  EXPECT_NE(error.find("'ld.global.acquire.wrong.b32' does not accept the modifier '.acquire'"),
+            std::string::npos)
+      << error;
+}
+
 TEST(Program, UnknownRegisterIsLocated) {
   std::string error = parseError(kernel("add.u32 %r1, %r2, %nope;"));
   EXPECT_NE(error.find("unknown register '%nope'"), std::string::npos) << error;

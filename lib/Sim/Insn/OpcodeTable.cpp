@@ -1,5 +1,6 @@
 //===- OpcodeTable.cpp - Opcodes.def, parsed, and matching of modifiers ---===//
 #include "Sim/Insn/OpcodeTable.h"
+#include <algorithm>
 #include <fmt/format.h>
 #include <map>
 #include <unordered_map>
@@ -208,6 +209,24 @@ static std::string listAlternatives(const ModifierSlot &slot) {
   return text;
 }
 
+/// Order, scope and state space in the sequence of the PTX text, before what else they stand among.
+/// ptxas takes them in any: ld.global.acquire.gpu, mbarrier.complete_tx.shared::cluster.relaxed.
+static ptx::Instruction inCanonicalOrder(const ptx::Instruction &insn) {
+  auto place = [](std::string_view modifier) {
+    static const ModifierSlot classes[] = {parseSlot("sem"), parseSlot("scope"),
+                                           parseSlot("space")};
+    const auto *found = std::find_if(std::begin(classes), std::end(classes),
+                                     [&](auto &slot) { return slotChoice(slot, modifier) >= 0; });
+    return found - std::begin(classes); // 3: none of them
+  };
+  ptx::Instruction ordered = insn;
+  const auto first = std::find_if(ordered.modifiers.begin(), ordered.modifiers.end(),
+                                  [&](std::string_view modifier) { return place(modifier) < 3; });
+  std::stable_sort(first, ordered.modifiers.end(),
+                   [&](std::string_view a, std::string_view b) { return place(a) < place(b); });
+  return ordered;
+}
+
 Expected<RowMatch> fp4::sim::matchOpcode(const ptx::Instruction &insn, size_t minimumRow) {
   std::vector<size_t> rows;
   auto range = rowsByFirstWord().equal_range(insn.opcode);
@@ -230,6 +249,10 @@ Expected<RowMatch> fp4::sim::matchOpcode(const ptx::Instruction &insn, size_t mi
       bestRow = &row;
     }
   }
+  const ptx::Instruction ordered = inCanonicalOrder(insn);
+  if (bestRow && ordered.modifiers != insn.modifiers)
+    if (auto match = matchOpcode(ordered, minimumRow))
+      return match;
   std::string text = spellOpcode(insn);
   if (!bestRow)
     return makeError(ErrorKind::Simulation, fmt::format("unknown instruction '{}'", text));
