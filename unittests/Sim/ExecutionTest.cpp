@@ -388,6 +388,13 @@ barrier.cluster.wait;)",
     EXPECT_EQ(d[cta * 32], cta % 4 * 100 + (cta + 3) % 4);
 }
 
+TEST(Cluster, ARankThatIsNotThere) {
+  const std::string map = ".shared .align 4 .b32 word;\nmov.u32 %r4, word;\n"
+                          "mapa.shared::cluster.u32 %r5, %r4, 1;\n";
+  EXPECT_EQ(failure(map), "no error");
+  EXPECT_CONTAINS(failure(map + "st.shared::cluster.b32 [%r5], %r4;"), "which is out of bounds");
+}
+
 TEST(Cluster, WaitWithoutArrive) {
   EXPECT_CONTAINS(failure("barrier.cluster.wait;"),
                   "barrier.cluster.wait without barrier.cluster.arrive");
