@@ -91,6 +91,18 @@ float roundTowardZero(int64_t sum, int exponent) {
 
 unsigned fractionBits(MmaType type) { return formatOf(type).fractionBits; }
 
+unsigned factorsPerRow(MmaType type) {
+  switch (type) {
+  case MmaType::TF32:
+    return 8;
+  case MmaType::F16:
+  case MmaType::BF16:
+    return 16;
+  default:
+    return 32;
+  }
+}
+
 void decodeFactors(MmaType type, const uint8_t *row, bool unpacked, bool negate, FactorRow &out) {
   const Format f = formatOf(type);
   const unsigned bits = type == MmaType::TF32 ? 32 : 1 + f.exponentBits + f.fractionBits;
@@ -148,15 +160,39 @@ uint32_t denseElement(std::span<const Factor> a, std::span<const Factor> b, unsi
   return std::bit_cast<uint16_t>(static_cast<_Float16>(exact));
 }
 
+namespace {
+
+uint32_t finishInteger(int64_t sum, bool saturate) {
+  return uint32_t(saturate ? std::clamp<int64_t>(sum, std::numeric_limits<int32_t>::min(),
+                                                 std::numeric_limits<int32_t>::max())
+                           : sum);
+}
+
+int nibble(uint8_t bits, bool isSigned) { return isSigned && bits & 8 ? int(bits) - 16 : bits; }
+
+} // namespace
+
 uint32_t integerElement(const uint8_t *a, const uint8_t *b, bool aSigned, bool bSigned,
                         bool saturate, uint32_t c) {
   int64_t sum = int32_t(c);
   for (unsigned k = 0; k < 32; ++k)
     sum += int64_t(aSigned ? int8_t(a[k]) : a[k]) * (bSigned ? int8_t(b[k]) : b[k]);
-  if (saturate)
-    sum = std::clamp<int64_t>(sum, std::numeric_limits<int32_t>::min(),
-                              std::numeric_limits<int32_t>::max());
-  return uint32_t(sum);
+  return finishInteger(sum, saturate);
+}
+
+uint32_t nibbleElement(const uint8_t *a, const uint8_t *b, bool aSigned, bool bSigned,
+                       bool saturate, uint32_t c) {
+  int64_t sum = int32_t(c);
+  for (unsigned k = 0; k < 32; ++k)
+    sum += nibble(a[k] & 15, aSigned) * nibble(b[k] & 15, bSigned) +
+           nibble(a[k] >> 4, aSigned) * nibble(b[k] >> 4, bSigned);
+  return finishInteger(sum, saturate);
+}
+
+uint32_t bitElement(const uint8_t *a, const uint8_t *b, bool exclusive, uint32_t c) {
+  for (unsigned k = 0; k < 32; ++k)
+    c += unsigned(std::popcount(uint8_t(exclusive ? a[k] ^ b[k] : a[k] & b[k])));
+  return c;
 }
 
 } // namespace fp4::sim

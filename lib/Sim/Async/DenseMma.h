@@ -33,6 +33,8 @@ using FactorRow = std::array<Factor, maxDenseK>;
 
 /// Fraction bits of the significands of a type.
 unsigned fractionBits(hw::MmaType type);
+/// Elements in the 32 bytes of an operand row: 8, 16 or 32.
+unsigned factorsPerRow(hw::MmaType type);
 
 /// The elements of one 32-byte operand row. Types below 8 bits lie in shared memory as 16 packed
 /// elements at the start of every 16 bytes; `unpacked`: one per byte, as in tensor memory (fp4 in
@@ -55,6 +57,12 @@ uint32_t denseElement(std::span<const Factor> a, std::span<const Factor> b, unsi
 /// One element of 32 products of bytes (kind::i8, wgmma on .s8 and .u8).
 uint32_t integerElement(const uint8_t *a, const uint8_t *b, bool aSigned, bool bSigned,
                         bool saturate, uint32_t c);
+
+/// The same of 64 products of 4-bit elements, the low half of a byte first.
+uint32_t nibbleElement(const uint8_t *a, const uint8_t *b, bool aSigned, bool bSigned,
+                       bool saturate, uint32_t c);
+/// c + the number of bits of 32 bytes that are 1 in a AND b, or a XOR b. Wraps.
+uint32_t bitElement(const uint8_t *a, const uint8_t *b, bool exclusive, uint32_t c);
 
 constexpr uint32_t denseNaN = 0x7FFFFFFFu;
 

@@ -23,13 +23,14 @@ bool isOrdinary(int32_t emax, int align) { return emax - align > -126 && emax < 
 } // namespace
 
 DenseColumns::DenseColumns(std::vector<FactorRow> columns, unsigned k)
-    : rows(std::move(columns)), k(k), significands(rows.size() * k), exponents(rows.size() * k),
-      special(rows.size()) {
-  for (size_t j = 0; j < rows.size(); ++j)
+    : rows(std::move(columns)), k(k), parts((k + maxDenseK - 1) / maxDenseK),
+      count(unsigned(rows.size()) / parts), significands(size_t(count) * k),
+      exponents(size_t(count) * k), special(count) {
+  for (unsigned j = 0; j < count; ++j)
     for (unsigned i = 0; i < k; ++i) {
-      const Factor &f = rows[j][i];
-      significands[i * rows.size() + j] = f.significand;
-      exponents[i * rows.size() + j] = f.significand ? f.exponent : absentExponent;
+      const Factor &f = factor(j, i);
+      significands[size_t(i) * count + j] = f.significand;
+      exponents[size_t(i) * count + j] = f.significand ? f.exponent : absentExponent;
       special[j] |= f.kind != Factor::Finite;
     }
 }
@@ -39,30 +40,39 @@ class DenseRowKernel {
 public:
   DenseRowKernel(const FactorRow &a, const DenseColumns &b, std::span<const int32_t> scales,
                  std::span<uint32_t> d, const DenseRowOptions &options)
-      : a(a), b(b), scales(scales), d(d), options(options), n(b.size()) {}
+      : a(a), b(b), scales(scales), d(d), options(options), n(b.size()),
+        terms(options.selection ? b.k / 2 : b.k) {}
 
   void run() {
-    for (unsigned i = 0; i < b.k; ++i)
+    for (unsigned i = 0; i < terms; ++i)
       rowIsSpecial |= a[i].kind != Factor::Finite;
     if (!rowIsSpecial)
       accumulate();
     for (unsigned j = 0; j < n; ++j)
-      d[j] = rowIsSpecial || unusual[j]
-                 ? denseElement({a.data(), b.k}, {b.rows[j].data(), b.k}, options.bits, scales[j],
-                                options.dType, d[j], options.precision)
-                 : results[j];
+      d[j] = rowIsSpecial || unusual[j] ? byDefinition(j) : results[j];
   }
 
 private:
+  /// The k of B that term `i` multiplies.
+  unsigned place(unsigned i) const { return options.selection ? options.selection[i] : i; }
+
+  uint32_t byDefinition(unsigned j) const {
+    FactorRow column;
+    for (unsigned i = 0; i < terms; ++i)
+      column[i] = b.factor(j, place(i));
+    return denseElement({a.data(), terms}, {column.data(), terms}, options.bits, scales[j],
+                        options.dType, d[j], options.precision);
+  }
+
   /// The vectorized part, compiled for several instruction sets.
   [[gnu::always_inline]] inline void accumulateBody() {
     decodeAddends();
-    for (unsigned i = 0; i < b.k; ++i)
+    for (unsigned i = 0; i < terms; ++i)
       if (a[i].significand)
-        raiseExponents(a[i].exponent, &b.exponents[i * n], scales.data());
+        raiseExponents(a[i].exponent, &b.exponents[place(i) * n], scales.data());
     addAddends();
-    for (unsigned first = 0; first < b.k; first += termsPerSum)
-      addProducts(first, std::min(first + termsPerSum, b.k));
+    for (unsigned first = 0; first < terms; first += termsPerSum)
+      addProducts(first, std::min(first + termsPerSum, terms));
     options.dType == hw::AccumulatorType::F16 ? roundToHalf() : roundTowardZero();
   }
 
@@ -107,7 +117,7 @@ private:
       const int32_t significand = a[i].significand, exponent = a[i].exponent;
       if (!significand)
         continue;
-      const int32_t *bs = &b.significands[i * n], *be = &b.exponents[i * n];
+      const int32_t *bs = &b.significands[place(i) * n], *be = &b.exponents[place(i) * n];
       for (unsigned j = 0; j < n; ++j) {
         const int32_t product = significand * bs[j];
         const int32_t shift = std::min(emax[j] - exponent - be[j] - scales[j], 31);
@@ -162,7 +172,7 @@ private:
   std::span<const int32_t> scales;
   std::span<uint32_t> d;
   const DenseRowOptions &options;
-  const unsigned n;
+  const unsigned n, terms;
   bool rowIsSpecial = false;
   int32_t emax[maxColumns], addend[maxColumns], addendExponent[maxColumns];
   int32_t unusual[maxColumns]; ///< for the definition

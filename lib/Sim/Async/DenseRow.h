@@ -21,13 +21,17 @@ namespace fp4::sim {
 /// The columns of B, decoded: significands and exponents by k, then by column.
 class DenseColumns {
 public:
+  /// A column of more than maxDenseK factors is given as two rows.
   DenseColumns(std::vector<FactorRow> columns, unsigned k);
-  unsigned size() const { return unsigned(rows.size()); }
+  unsigned size() const { return count; }
 
 private:
   friend class DenseRowKernel;
-  std::vector<FactorRow> rows; ///< one per column
-  unsigned k;
+  const Factor &factor(unsigned column, unsigned i) const {
+    return rows[column * parts + i / maxDenseK][i % maxDenseK];
+  }
+  std::vector<FactorRow> rows; ///< `parts` per column
+  unsigned k, parts, count;
   std::vector<int32_t> significands, exponents;
   std::vector<int32_t> special; ///< by column: has NaN or infinity
 };
@@ -36,6 +40,7 @@ struct DenseRowOptions {
   unsigned bits = 0; ///< fraction bits of a product
   hw::AccumulatorType dType = hw::AccumulatorType::F32;
   DensePrecision precision;
+  const uint8_t *selection = nullptr; ///< sparse A: the k of each of its elements, half as many
 };
 
 /// d[j] = sum over k of a_k b_jk 2^scales[j] + d[j], for every column; as denseElement has it.

@@ -75,7 +75,7 @@ struct Operand {
 };
 
 inline constexpr uint32_t kNoGuard = ~0u;
-inline constexpr unsigned kMaxOperands = 8;
+inline constexpr unsigned kMaxOperands = 10;
 
 struct Insn {
   Handler handler = nullptr;

@@ -7,17 +7,18 @@
 //   B      column l / 4, bytes 4 (l % 4) + 16 i .. + 3 of the column
 //   C, D   row l / 4 + 8 (i / 2), column 2 (l % 4) + i % 2; 16-bit: two columns in one register
 //
-// (with 8 rows or 16 bytes the registers of the missing half are not there). kind::f8f6f4 and
-// mxf8f6f4 hold every element in a byte, kinds mxf4 and mxf4nvf4 two in one. Scales: row r of A has
-// those of lane 4 (r % 8) + 2 tid + r / 8, column n of B those of lane 4 n + tid.
+// (with 8 rows or 16 bytes the registers of the missing half are not there; of a sparse A the
+// stored half of K lies like this, and B has twice the registers). kind::f8f6f4 and mxf8f6f4 hold
+// every element in a byte, kinds mxf4 and mxf4nvf4 two in one. Scales: row r of A has those of lane
+// 4 (r % 8) + 2 tid + r / 8, column n of B those of lane 4 n + tid.
 //
-// Arithmetic: that of the other matrix units, Async/DenseMma.h and BlockScaledMma.h. It is exact
-// where the sums are; the rounding of others is known for wgmma and tcgen05.mma and assumed here.
-// Not simulated: sparse A, double precision, 4-bit and 1-bit integers, the shapes of Volta.
+// Arithmetic: that of the other matrix units, Async/DenseMma.h, BlockScaledMma.h and SparseMma.h.
+// It is exact where the sums are; the rounding of others is known for wgmma and tcgen05.mma and
+// assumed here. Doubles and m8n8k4 are in MmaSyncOther.cpp.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Async/BlockScaledMma.h"
-#include "Sim/Async/DenseRow.h"
+#include "Sim/Async/SparseMma.h"
 #include "Sim/Insn/Decode.h"
 #include "Sim/Insn/ExecContext.h"
 #include "fp4/ISA/SmemDescriptor.h"
@@ -32,41 +33,63 @@ using hw::MmaType;
 
 /// Insn::m of an mma.
 enum Field : uint8_t {
-  kTypeA,      ///< MmaType
-  kTypeB,      ///< MmaType
+  kTypeA,      ///< MmaType, or one of the small integers below
+  kTypeB,      ///< the same
   kRows,       ///< 16 or 8
-  kRowBytes,   ///< of K: 32 or 16
+  kHalves,     ///< of 16 bytes: stored K of A
   kHalfResult, ///< C and D of fp16
   kSaturate,
-  kScaling, ///< Scaling
-  kVector,  ///< scales per row: 1, 2, 4
-  kUE4M3,   ///< type of the scales
+  kScaling,   ///< Scaling
+  kVector,    ///< scales per row: 1, 2, 4
+  kUE4M3,     ///< type of the scales
+  kSparse,    ///< 0: dense; else SparseIndices + 1
+  kExclusive, ///< single bits: XOR
 };
 enum Scaling : uint8_t { Unscaled, Scaled8, Scaled4 };
+
+/// Element types that no other matrix unit has.
+constexpr uint8_t unsigned4 = 0xF0, signed4 = 0xF1, singleBit = 0xFF;
 
 constexpr unsigned columns = 8;
 constexpr unsigned maxRows = 16;
 constexpr unsigned rowBytes = hw::mmaRowBytes;
 
-bool isInteger(MmaType type) { return type == MmaType::S8 || type == MmaType::U8; }
+bool isInteger(uint8_t type) {
+  return type >= unsigned4 || MmaType(type) == MmaType::S8 || MmaType(type) == MmaType::U8;
+}
+bool isSigned(uint8_t type) { return type == signed4 || MmaType(type) == MmaType::S8; }
+
+unsigned elementBits(const Insn &insn) {
+  const uint8_t type = insn.m[kTypeA];
+  if (type == singleBit)
+    return 1;
+  return type >= unsigned4 || insn.m[kScaling] == Scaled4 ? 4 : containerBits(MmaType(type));
+}
+
+SparseFormat sparseFormat(const Insn &insn) {
+  return {elementBits(insn), SparseIndices(insn.m[kSparse] - 1)};
+}
+
+unsigned columnBytes(const Insn &insn) { return insn.m[kSparse] ? 2 * rowBytes : rowBytes; }
 
 /// The operands of one warp, gathered from the lanes.
 struct Tile {
-  std::vector<uint8_t> a, b;             ///< rows of 32 bytes; missing ones are zero
+  std::vector<uint8_t> a, b;             ///< rows of 32 (columns of 32 or 64) bytes; rest zero
   std::vector<uint32_t> d;               ///< C, then D
   std::vector<uint8_t> scalesA, scalesB; ///< four bytes per row
+  std::vector<SparseRow> selections;     ///< of the rows of a sparse A
 };
 
-/// Copies the registers of A (`perHalf` 2) or B (1) into rows of 32 bytes.
+/// Copies the registers of A (`perHalf` 2) or B (1) into rows.
 std::vector<uint8_t> gather(ExecContext &cx, const Operand &fragment, unsigned rows,
-                            unsigned perHalf) {
-  std::vector<uint8_t> out(rows * rowBytes);
+                            unsigned perHalf, unsigned bytes) {
+  std::vector<uint8_t> out(rows * bytes);
   const Operand *o = cx.elements(fragment);
   for (unsigned i = 0; i < cx.elementCount(fragment); ++i) {
     const uint32_t *reg = cx.src<uint32_t>(o[i]);
     for (unsigned lane = 0; lane < 32; ++lane)
       std::memcpy(
-          &out[(lane / 4 + 8 * (i % perHalf)) * rowBytes + 4 * (lane % 4) + 16 * (i / perHalf)],
+          &out[(lane / 4 + 8 * (i % perHalf)) * bytes + 4 * (lane % 4) + 16 * (i / perHalf)],
           &reg[lane], 4);
   }
   return out;
@@ -100,11 +123,14 @@ void scatterD(ExecContext &cx, const Insn &insn, const std::vector<uint32_t> &ce
   });
 }
 
+/// The operand with the scales of A.
+unsigned firstScale(const Insn &insn) { return insn.m[kSparse] ? 6 : 4; }
+
 /// The four scale bytes of each row, repeated where there are fewer. op: data, {byte id, thread
 /// id}.
 bool gatherScales(ExecContext &cx, const Insn &insn, unsigned op, unsigned rows,
                   std::vector<uint8_t> &out) {
-  const bool ofA = op == 4;
+  const bool ofA = op == firstScale(insn);
   const Operand *selectors = cx.elements(insn.op[op + 1]);
   const auto byte = unsigned(cx.scalar(selectors[0])), thread = unsigned(cx.scalar(selectors[1]));
   const unsigned vector = insn.m[kVector], threads = ofA ? 2 : 4;
@@ -131,16 +157,22 @@ std::vector<FactorRow> factors(MmaType type, const std::vector<uint8_t> &bytes) 
   return rows;
 }
 
-unsigned depthOf(MmaType type) {
-  switch (type) {
-  case MmaType::F16:
-  case MmaType::BF16:
-    return 16;
-  case MmaType::TF32:
-    return 8;
-  default:
-    return 32;
+/// Operands of a sparse A: metadata, and the selector of the lanes that hold it.
+bool gatherSelections(ExecContext &cx, const Insn &insn, Tile &tile) {
+  const uint32_t *metadata = cx.src<uint32_t>(insn.op[4]);
+  const SparseFormat format = sparseFormat(insn);
+  const bool full = insn.m[kHalves] == 2;
+  tile.selections.resize(maxRows);
+  for (unsigned row = 0; row < maxRows; ++row) {
+    const uint64_t nonZero =
+        nonZeroElements(std::span(tile.a).subspan(row * rowBytes, rowBytes), format.elementBits);
+    const uint64_t bits = warpMetadata(metadata, format, full, unsigned(insn.op[5].imm), row);
+    if (Status ok = decodeSparseRow(format, bits, nonZero, row, tile.selections[row]); !ok) {
+      cx.fail(ok.error().message, ok.error().note);
+      return false;
+    }
   }
+  return true;
 }
 
 constexpr uint8_t kNaNScale = 0xFF; ///< ue8m0
@@ -148,12 +180,11 @@ constexpr uint8_t kNaNScale = 0xFF; ///< ue8m0
 void multiplyFloats(ExecContext &cx, const Insn &insn, Tile &tile) {
   const auto aType = MmaType(insn.m[kTypeA]), bType = MmaType(insn.m[kTypeB]);
   const auto a = factors(aType, tile.a);
-  const DenseColumns b(factors(bType, tile.b), depthOf(aType));
-  const bool hopper = depthOf(aType) == 32 && cx.launch().options->target == "sm_90a";
-  const DenseRowOptions options{fractionBits(aType) + fractionBits(bType),
-                                insn.m[kHalfResult] ? hw::AccumulatorType::F16
-                                                    : hw::AccumulatorType::F32,
-                                hopper ? hopperFP8 : DensePrecision{}};
+  const DenseColumns b = decodeColumns(bType, tile.b, columnBytes(insn), true, false);
+  const bool hopper = factorsPerRow(aType) == 32 && cx.launch().options->target == "sm_90a";
+  DenseRowOptions options{fractionBits(aType) + fractionBits(bType),
+                          insn.m[kHalfResult] ? hw::AccumulatorType::F16 : hw::AccumulatorType::F32,
+                          hopper ? hopperFP8 : DensePrecision{}};
   std::vector<int32_t> scales(columns);
   for (unsigned row = 0; row < insn.m[kRows]; ++row) {
     const std::span<uint32_t> cells(&tile.d[row * columns], columns);
@@ -163,6 +194,7 @@ void multiplyFloats(ExecContext &cx, const Insn &insn, Tile &tile) {
       invalid[column] = ofA == kNaNScale || ofB == kNaNScale;
       scales[column] = invalid[column] ? 0 : int(ofA) + int(ofB) - 2 * 127;
     }
+    options.selection = tile.selections.empty() ? nullptr : tile.selections[row].data();
     denseRow(a[row], b, scales, cells, options);
     for (unsigned column = 0; column < columns; ++column)
       if (invalid[column])
@@ -170,44 +202,72 @@ void multiplyFloats(ExecContext &cx, const Insn &insn, Tile &tile) {
   }
 }
 
+/// The columns of B as row `row` of A multiplies them, 32 bytes each, of elements up to 8 bits.
+std::vector<uint8_t> columnsFor(const Insn &insn, const Tile &tile, unsigned row) {
+  if (!insn.m[kSparse])
+    return tile.b;
+  std::vector<uint8_t> chosen(columns * rowBytes);
+  for (unsigned column = 0; column < columns; ++column)
+    selectElements(tile.selections[row], elementBits(insn), &tile.b[column * columnBytes(insn)],
+                   &chosen[column * rowBytes]);
+  return chosen;
+}
+
+uint32_t integerSum(const Insn &insn, const uint8_t *a, const uint8_t *b, uint32_t c) {
+  const bool aSigned = isSigned(insn.m[kTypeA]), bSigned = isSigned(insn.m[kTypeB]);
+  switch (elementBits(insn)) {
+  case 1:
+    return bitElement(a, b, insn.m[kExclusive], c);
+  case 4:
+    return nibbleElement(a, b, aSigned, bSigned, insn.m[kSaturate], c);
+  default:
+    return integerElement(a, b, aSigned, bSigned, insn.m[kSaturate], c);
+  }
+}
+
 void multiplyIntegers(const Insn &insn, Tile &tile) {
-  const bool aSigned = MmaType(insn.m[kTypeA]) == MmaType::S8;
-  const bool bSigned = MmaType(insn.m[kTypeB]) == MmaType::S8;
-  for (unsigned row = 0; row < insn.m[kRows]; ++row)
+  for (unsigned row = 0; row < insn.m[kRows]; ++row) {
+    const std::vector<uint8_t> b = columnsFor(insn, tile, row);
     for (unsigned column = 0; column < columns; ++column) {
       uint32_t &cell = tile.d[row * columns + column];
-      cell = integerElement(&tile.a[row * rowBytes], &tile.b[column * rowBytes], aSigned, bSigned,
-                            insn.m[kSaturate], cell);
+      cell = integerSum(insn, &tile.a[row * rowBytes], &b[column * rowBytes], cell);
     }
+  }
 }
 
 void multiplyFp4(const Insn &insn, Tile &tile) {
   BlockScaledOperands operands;
-  operands.rows = int(maxRows);
   operands.columns = int(columns);
-  operands.a = tile.a.data();
-  operands.b = tile.b.data();
-  operands.scalesA = tile.scalesA.data();
   operands.scalesB = tile.scalesB.data();
   operands.format = insn.m[kUE4M3] ? ScaleFormat::UE4M3 : ScaleFormat::UE8M0;
-  operands.d = reinterpret_cast<float *>(tile.d.data());
   operands.pitch = columns;
-  blockScaledMma(operands);
+  operands.rows = insn.m[kSparse] ? 1 : int(maxRows);
+  for (unsigned row = 0; row < maxRows; row += unsigned(operands.rows)) {
+    const std::vector<uint8_t> b = columnsFor(insn, tile, row);
+    operands.a = &tile.a[row * rowBytes];
+    operands.b = b.data();
+    operands.scalesA = &tile.scalesA[4 * row];
+    operands.d = reinterpret_cast<float *>(&tile.d[row * columns]);
+    blockScaledMma(operands);
+  }
 }
 
 Outcome mmaSync(ExecContext &cx, const Insn &insn) {
   if (!cx.converged())
     return Outcome::Retry;
   Tile tile;
-  tile.a = gather(cx, insn.op[1], maxRows, insn.m[kRows] / 8);
-  tile.b = gather(cx, insn.op[2], columns, 1);
+  tile.a = gather(cx, insn.op[1], maxRows, insn.m[kRows] / 8, rowBytes);
+  tile.b = gather(cx, insn.op[2], columns, 1, columnBytes(insn));
   tile.d = gatherC(cx, insn);
-  if (insn.m[kScaling] && (!gatherScales(cx, insn, 4, maxRows, tile.scalesA) ||
-                           !gatherScales(cx, insn, 6, columns, tile.scalesB)))
+  const unsigned scales = firstScale(insn);
+  if (insn.m[kScaling] && (!gatherScales(cx, insn, scales, maxRows, tile.scalesA) ||
+                           !gatherScales(cx, insn, scales + 2, columns, tile.scalesB)))
+    return Outcome::Error;
+  if (insn.m[kSparse] && !gatherSelections(cx, insn, tile))
     return Outcome::Error;
   if (insn.m[kScaling] == Scaled4)
     multiplyFp4(insn, tile);
-  else if (isInteger(MmaType(insn.m[kTypeA])))
+  else if (isInteger(insn.m[kTypeA]))
     multiplyIntegers(insn, tile);
   else
     multiplyFloats(cx, insn, tile);
@@ -220,36 +280,36 @@ Outcome mmaSync(ExecContext &cx, const Insn &insn) {
 // Decoding
 //===----------------------------------------------------------------------===//
 
-MmaType typeOf(std::string_view text) {
+uint8_t typeOf(std::string_view text) {
   for (MmaType known : {MmaType::F16, MmaType::BF16, MmaType::TF32, MmaType::E4M3, MmaType::E5M2,
                         MmaType::E2M3, MmaType::E3M2, MmaType::E2M1, MmaType::U8, MmaType::S8})
     if (text == hw::stringify(known))
-      return known;
-  return MmaType::F16;
+      return uint8_t(known);
+  return text == "u4" ? unsigned4 : text == "s4" ? signed4 : singleBit;
 }
 
-/// Rows and K of "m16n8k32": fails for combinations that do not exist or are not simulated.
+/// Rows and K of "m16n8k32": fails for combinations that do not exist.
 Status decodeShape(BindContext &bind) {
+  Insn &insn = bind.insn;
   const std::string_view shape = bind.match.text("shape");
-  const bool wide = shape.substr(0, 3) == "m16";
+  const bool tall = shape.substr(0, 3) == "m16";
   const unsigned k = unsigned(std::stoul(std::string(shape.substr(shape.find('k') + 1))));
-  bind.insn.m[kRows] = wide ? 16 : 8;
-  // Two 4-bit elements lie in a byte where K is 64 alone.
-  const unsigned full = k == 64 ? 64 : depthOf(MmaType(bind.insn.m[kTypeA]));
-  const bool packed = bind.insn.m[kScaling] == Scaled4;
-  const bool good = packed == (k == 64) && (k == full || 2 * k == full) &&
-                    (wide || (isInteger(MmaType(bind.insn.m[kTypeA])) && 2 * k == full));
+  insn.m[kRows] = tall ? 16 : 8;
+  const unsigned full = 8 * columnBytes(insn) / elementBits(insn);
+  const bool good = (k == full || (2 * k == full && !insn.m[kScaling])) &&
+                    (tall || (isInteger(insn.m[kTypeA]) && 2 * k == full && !insn.m[kSparse]));
   if (!good)
     return bind.fail(fmt::format("there is no shape .{} for .{}", shape, bind.match.text("atype")));
-  bind.insn.m[kRowBytes] = k == full ? 32 : 16;
+  insn.m[kHalves] = k == full ? 2 : 1;
   return {};
 }
 
 Status checkVectors(BindContext &bind) {
   const Insn &insn = bind.insn;
-  const int64_t halves = insn.m[kRowBytes] / 16, tall = insn.m[kRows] / 8;
+  const int64_t halves = insn.m[kHalves], tall = insn.m[kRows] / 8;
   const int64_t results = insn.m[kHalfResult] ? tall : 2 * tall;
-  const int64_t expected[] = {results, tall * halves, halves, results};
+  const int64_t expected[] = {results, tall * halves, insn.m[kSparse] ? 2 * halves : halves,
+                              results};
   for (unsigned i = 0; i < 4; ++i)
     if (insn.op[i].imm != expected[i])
       return bind.fail(fmt::format("{} of .{} expects {} registers, but got {}", "DABC"[i],
@@ -257,15 +317,19 @@ Status checkVectors(BindContext &bind) {
   return {};
 }
 
+unsigned bitsOf(uint8_t type) {
+  return type == singleBit ? 1 : type >= unsigned4 ? 4 : containerBits(MmaType(type));
+}
+
 Status checkTypes(BindContext &bind) {
   const std::string_view a = bind.match.text("atype"), b = bind.match.text("btype");
   const std::string_view c = bind.match.text("ctype"), d = bind.match.text("dtype");
   if (c != d)
     return bind.fail(fmt::format("expects C and D of one type, but got .{} and .{}", c, d));
-  const auto aType = MmaType(bind.insn.m[kTypeA]);
+  const uint8_t aType = bind.insn.m[kTypeA], bType = bind.insn.m[kTypeB];
   const bool integer = isInteger(aType);
-  if (depthOf(aType) != depthOf(typeOf(b)) || integer != isInteger(typeOf(b)) ||
-      (depthOf(aType) < 32 && a != b))
+  if (bitsOf(aType) != bitsOf(bType) || integer != isInteger(bType) ||
+      (bitsOf(aType) > 8 && a != b))
     return bind.fail(fmt::format("does not multiply .{} by .{}", a, b));
   const bool fits = integer ? d == "s32" : d == "f32" || (d == "f16" && a != "bf16" && a != "tf32");
   if (!fits)
@@ -273,16 +337,29 @@ Status checkTypes(BindContext &bind) {
   return {};
 }
 
+Status decodeSparse(BindContext &bind) {
+  Insn &insn = bind.insn;
+  insn.m[kSparse] = bind.match.text("sparse") == "sp" ? uint8_t(SparseIndices::Distinct) + 1
+                                                      : uint8_t(SparseIndices::Ascending) + 1;
+  FP4_TRY(decodeShape(bind));
+  const unsigned selectors = warpSelectors(sparseFormat(insn), insn.m[kHalves] == 2);
+  if (uint64_t(insn.op[5].imm) >= selectors)
+    return bind.fail(fmt::format("the sparsity selector of .{} must be below {}, but got {}",
+                                 bind.match.text("shape"), selectors, insn.op[5].imm));
+  return {};
+}
+
 } // namespace
 
 Status bindMmaSync(BindContext &bind) {
   Insn &insn = bind.insn;
-  insn.m[kTypeA] = uint8_t(typeOf(bind.match.text("atype")));
-  insn.m[kTypeB] = uint8_t(typeOf(bind.match.text("btype")));
+  insn.m[kTypeA] = typeOf(bind.match.text("atype"));
+  insn.m[kTypeB] = typeOf(bind.match.text("btype"));
   insn.m[kHalfResult] = bind.match.text("dtype") == "f16";
   insn.m[kSaturate] = bind.match.has("satfinite");
+  insn.m[kExclusive] = bind.match.text("bit") == "xor";
   FP4_TRY(checkTypes(bind));
-  FP4_TRY(decodeShape(bind));
+  FP4_TRY(bind.match.has("sparse") ? decodeSparse(bind) : decodeShape(bind));
   FP4_TRY(checkVectors(bind));
   return bind.use(mmaSync);
 }
@@ -304,7 +381,8 @@ Status bindMmaSyncScaled(BindContext &bind) {
   if (!fits)
     return bind.fail(fmt::format("there is no .{} with .{} and scales of .{}", kind, vector,
                                  bind.match.text("stype")));
-  for (unsigned scales : {4u, 6u})
+  const unsigned first = bind.match.has("sparse") ? 6 : 4;
+  for (unsigned scales : {first, first + 2})
     if (insn.op[scales].imm != 1 || insn.op[scales + 1].imm != 2)
       return bind.fail("scales expect one register and {byte id, thread id}");
   if (!eight && (bind.match.text("atype") != "e2m1" || bind.match.text("btype") != "e2m1"))

@@ -97,9 +97,7 @@ uint32_t integerSum(const WarpMma &mma, const uint8_t *a, const uint8_t *b, uint
   if (mma.mode(kElement) != singleBit)
     return integerElement(a, b, MmaType(mma.mode(kElement)) == MmaType::S8,
                           MmaType(mma.mode(kOtherElement)) == MmaType::S8, mma.mode(kSaturate), c);
-  for (unsigned i = 0; i < hw::mmaRowBytes; ++i)
-    c += unsigned(std::popcount(uint8_t(a[i] & b[i])));
-  return c;
+  return bitElement(a, b, false, c);
 }
 
 std::vector<FactorRow> factors(MmaType type, const std::vector<uint8_t> &bytes, bool negate) {
