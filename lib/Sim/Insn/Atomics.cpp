@@ -45,18 +45,23 @@ template <typename T> T combine(Op op, T old, T b) {
 
 float addFlushed(float a, float b) { return flush(canonical(flush(a) + flush(b))); }
 
-/// Sum of two packed halves.
-template <bool Brain> uint16_t addHalf(uint16_t a, uint16_t b) {
-  if (Brain)
-    return floatToBF16(bf16ToFloat(a) + bf16ToFloat(b));
-  return floatToF16(f16ToFloat(a) + f16ToFloat(b));
+/// Of two halves; a NaN loses against a number.
+template <bool Brain> uint16_t combineHalf(Op op, uint16_t old, uint16_t b) {
+  auto number = [](uint16_t x) { return Brain ? bf16ToFloat(x) : f16ToFloat(x); };
+  float x = number(old), y = number(b);
+  if (op == Add)
+    return Brain ? floatToBF16(x + y) : floatToF16(x + y);
+  if (x != x || y != y)
+    return x == x ? old : y == y ? b : kNaN16;
+  bool below = x < y || (x == y && std::signbit(x) > std::signbit(y));
+  return (op == Min) == below ? old : b;
 }
 
 uint64_t combineBits(const Insn &insn, uint64_t old, uint64_t b) {
   auto op = static_cast<Op>(insn.m[kOp]);
-  auto both = [&](auto add) {
-    return uint32_t(add(uint16_t(old), uint16_t(b))) |
-           uint32_t(add(uint16_t(old >> 16), uint16_t(b >> 16))) << 16;
+  auto both = [&](auto combine) {
+    return uint32_t(combine(op, uint16_t(old), uint16_t(b))) |
+           uint32_t(combine(op, uint16_t(old >> 16), uint16_t(b >> 16))) << 16;
   };
   switch (insn.type) {
   case Type::S32:
@@ -72,13 +77,13 @@ uint64_t combineBits(const Insn &insn, uint64_t old, uint64_t b) {
   case Type::F64:
     return std::bit_cast<uint64_t>(std::bit_cast<double>(old) + std::bit_cast<double>(b));
   case Type::F16:
-    return addHalf<false>(uint16_t(old), uint16_t(b));
+    return combineHalf<false>(op, uint16_t(old), uint16_t(b));
   case Type::BF16:
-    return addHalf<true>(uint16_t(old), uint16_t(b));
+    return combineHalf<true>(op, uint16_t(old), uint16_t(b));
   case Type::F16x2:
-    return both(addHalf<false>);
+    return both(combineHalf<false>);
   case Type::BF16x2:
-    return both(addHalf<true>);
+    return both(combineHalf<true>);
   default:
     return combine<uint32_t>(op, uint32_t(old), uint32_t(b));
   }
@@ -136,6 +141,30 @@ template <typename T, bool Returns> Outcome atom(ExecContext &cx, const Insn &in
     T old = update<T>(p, [&](T before) { return static_cast<T>(combineBits(insn, before, b)); });
     if (Returns)
       cx.dst<T>(insn.op[0])[lane] = old;
+  }
+  return Outcome::Next;
+}
+
+/// One operation for each element; the address is that of the first and aligned to all.
+template <typename T, bool Returns> Outcome atomVector(ExecContext &cx, const Insn &insn) {
+  const Operand &address = insn.op[Returns ? 1 : 0], &values = insn.op[Returns ? 2 : 1];
+  const unsigned count = cx.elementCount(values);
+  const auto bytes = static_cast<uint32_t>(count * sizeof(T));
+  report(cx, insn, address, bytes);
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
+    int lane = std::countr_zero(rest);
+    std::byte *p = object(cx, insn, address, lane, bytes);
+    if (!p)
+      return Outcome::Error;
+    T old[8];
+    for (unsigned e = 0; e < count; ++e) {
+      T b = cx.src<T>(cx.elements(values)[e])[lane];
+      old[e] = update<T>(p + e * sizeof(T),
+                         [&](T before) { return static_cast<T>(combineBits(insn, before, b)); });
+    }
+    if (Returns)
+      for (unsigned e = 0; e < count; ++e)
+        cx.dst<T>(cx.elements(insn.op[0])[e])[lane] = old[e];
   }
   return Outcome::Next;
 }
@@ -205,7 +234,7 @@ Status checkOperation(BindContext &cx) {
     break;
   case Min:
   case Max:
-    legal = !bits && !isFloat(type);
+    legal = !bits && (!isFloat(type) || cx.match.has("vec"));
     break;
   case Inc:
   case Dec:
@@ -217,6 +246,23 @@ Status checkOperation(BindContext &cx) {
   if (half != cx.match.has("noftz"))
     return cx.fail("'.noftz' belongs to the half-precision types");
   return legal ? Status() : useFor(cx, nullptr);
+}
+
+/// v2 and v4 of 32-bit elements, v8 of halves too; sums of f32, sums and extrema of halves.
+template <bool Returns> Status bindVector(BindContext &cx, const Operand &values) {
+  FP4_TRY(describe(cx));
+  const Space space = cx.match.space();
+  if (space != Space::Global && space != Space::Generic)
+    return cx.fail("vectors of atomics work on .global only");
+  FP4_TRY(checkOperation(cx));
+  const bool half = bitsOf(cx.insn.type) == 16;
+  const bool legal = cx.insn.type == Type::F32 || cx.match.has("noftz");
+  const unsigned count = cx.match.vectorSize();
+  if (!legal || (count == 8 && !half))
+    return cx.fail("no vector of this type and size");
+  if (values.imm != count || (Returns && cx.insn.op[0].imm != count))
+    return cx.fail("expects vectors of " + std::to_string(count) + " elements");
+  return cx.use(half ? atomVector<uint16_t, Returns> : atomVector<uint32_t, Returns>);
 }
 
 template <bool Returns> Handler pickAtom(Type type) {
@@ -258,6 +304,9 @@ Status bindRed(BindContext &cx) {
   FP4_TRY(checkOperation(cx));
   return useFor(cx, pickAtom<false>(cx.insn.type));
 }
+
+Status bindAtomVector(BindContext &cx) { return bindVector<true>(cx, cx.insn.op[2]); }
+Status bindRedVector(BindContext &cx) { return bindVector<false>(cx, cx.insn.op[1]); }
 
 Status bindAtomCas(BindContext &cx) {
   FP4_TRY(describe(cx));

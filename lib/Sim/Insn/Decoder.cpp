@@ -232,6 +232,31 @@ Type KernelDecoder::patternType(const ptx::Instruction &insn, const PatternItem 
   return type;
 }
 
+/// A vector in braces; of ld and st also a scalar, which compilers put into braces too: {%r1}.
+Operand KernelDecoder::decodeVector(const ptx::Instruction &insn, const ptx::Arg &arg,
+                                    const PatternItem &item, const RowMatch &row, Type type,
+                                    uint8_t width) {
+  if (!item.scalarOk)
+    return vectorOperand(arg, type, width, item);
+  unsigned expected = row.match.vectorSize();
+  bool vector = arg.kind == ArgKind::Vector;
+  if (expected == 1 && (!vector || arg.elements.size() == 1)) {
+    const ptx::Arg &scalar = vector ? arg.elements[0] : arg;
+    return item.kind == PatternKind::VecDst ? destination(scalar, type, width, true)
+                                            : source(scalar, type, width, true);
+  }
+  if (!vector || expected == 1) {
+    fail(arg.loc,
+         fmt::format("'{}' expects a {} operand", spellOpcode(insn), vector ? "scalar" : "vector"));
+    return {};
+  }
+  Operand elements = vectorOperand(arg, type, width, item);
+  if (elements.imm != expected)
+    fail(arg.loc, fmt::format("'{}' expects {} elements, but got {}", spellOpcode(insn), expected,
+                              elements.imm));
+  return elements;
+}
+
 /// Decodes one pattern item; returns the number of arguments it took.
 unsigned KernelDecoder::decodeItem(const ptx::Instruction &insn, size_t argument,
                                    const PatternItem &item, const RowMatch &row, Insn &out,
@@ -277,21 +302,9 @@ unsigned KernelDecoder::decodeItem(const ptx::Instruction &insn, size_t argument
     }
     return 1;
   case PatternKind::VecSrc:
-  case PatternKind::VecDst: {
-    bool scalar = item.scalarOk && !row.match.has("vec");
-    if (item.scalarOk && scalar != (arg.kind != ArgKind::Vector))
-      fail(arg.loc, fmt::format("'{}' expects {} operand", spellOpcode(insn),
-                                scalar ? "a scalar" : "a vector"));
-    if (scalar)
-      out.op[op] = item.kind == PatternKind::VecDst ? destination(arg, type, width, true)
-                                                    : source(arg, type, width, true);
-    else
-      out.op[op] = vectorOperand(arg, type, width, item);
-    if (item.scalarOk && !scalar && out.op[op].imm != row.match.vectorSize())
-      fail(arg.loc, fmt::format("'{}' expects {} elements, but got {}", spellOpcode(insn),
-                                row.match.vectorSize(), out.op[op].imm));
+  case PatternKind::VecDst:
+    out.op[op] = decodeVector(insn, arg, item, row, type, width);
     return 1;
-  }
   case PatternKind::Clock:
     out.op[op].kind = OperandKind::Reg;
     out.op[op].imm = clockRegister(arg.text);

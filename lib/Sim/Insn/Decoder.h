@@ -137,6 +137,8 @@ private:
                       const RowMatch &row, Insn &out, unsigned op);
   unsigned decodePair(const ptx::Instruction &insn, size_t argument, const PatternItem &item,
                       const RowMatch &row, Insn &out, unsigned op);
+  Operand decodeVector(const ptx::Instruction &insn, const ptx::Arg &arg, const PatternItem &item,
+                       const RowMatch &row, Type type, uint8_t width);
   Type patternType(const ptx::Instruction &insn, const PatternItem &item, const RowMatch &row,
                    uint8_t &width) const;
 

@@ -150,6 +150,23 @@ Outcome general(ExecContext &cx, const Insn &insn) {
   return Outcome::Next;
 }
 
+/// The last operand and the result are f32, the others f16 or bf16.
+template <unsigned Sources> Outcome mixed(ExecContext &cx, const Insn &insn) {
+  const Format &format = insn.type == Type::F16 ? kF16 : kBF16;
+  Lanes<uint32_t> result;
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    double v[3] = {0, 0, 0};
+    for (unsigned s = 0; s + 1 < Sources; ++s)
+      v[s] = decode(cx.src<uint16_t>(insn.op[s + 1])[lane], format);
+    v[Sources - 1] = cx.src<float>(insn.op[Sources])[lane];
+    double x = evaluate(insn, v[0], v[1], v[2]);
+    result.v[lane] =
+        encode(insn.m[kSat] ? saturate(x) : x, kF32, static_cast<Round>(insn.m[kRound]));
+  }
+  commit(cx, insn.op[0], result);
+  return Outcome::Next;
+}
+
 template <unsigned Sources> Handler pickGeneral(Type type) {
   switch (type) {
   case Type::F32:
@@ -224,6 +241,21 @@ Outcome general64(ExecContext &cx, const Insn &insn) {
   commit(cx, insn.op[0], result);
   return Outcome::Next;
 }
+
+/// .approx.ftz.f64 knows the upper words alone: what divides, square roots and their reciprocals in
+/// f64 begin with.
+template <bool Root> struct CoarseF {
+  static constexpr uint64_t upper = 0xFFFFFFFF00000000;
+  uint64_t operator()(uint64_t bits) const {
+    double a = std::bit_cast<double>(bits & upper);
+    if (std::fabs(a) < 0x1p-1022)
+      a = std::copysign(0.0, a);
+    double x = Root ? 1 / std::copysign(std::sqrt(a), a) : 1 / a;
+    if (std::isnan(x))
+      return uint64_t(kNaN32) << 32;
+    return std::bit_cast<uint64_t>(std::fabs(x) < 0x1p-1022 ? std::copysign(0.0, x) : x) & upper;
+  }
+};
 
 struct Add64F {
   double operator()(double a, double b) const { return a + b; }
@@ -333,6 +365,15 @@ template <unsigned Sources> Status bindGeneral(BindContext &cx, Op op, const cha
 
 Status unary(BindContext &cx, Op op) { return bindGeneral<1>(cx, op, "mode"); }
 
+template <unsigned Sources> Status bindMixed(BindContext &cx, Op op) {
+  if (cx.insn.type != Type::F16 && cx.insn.type != Type::BF16)
+    return useFor(cx, nullptr);
+  Type type = std::exchange(cx.insn.type, Type::F32); // whose modifiers these are
+  FP4_TRY(describe(cx, op, "round"));
+  cx.insn.type = type;
+  return cx.use(mixed<Sources>);
+}
+
 } // namespace
 
 namespace fp4::sim {
@@ -355,15 +396,29 @@ Status bindFloatMul(BindContext &cx) {
 
 Status bindFma(BindContext &cx) { return bindGeneral<3>(cx, Op::Fma, "round"); }
 
+Status bindMixedAdd(BindContext &cx) { return bindMixed<2>(cx, Op::Add); }
+Status bindMixedSub(BindContext &cx) { return bindMixed<2>(cx, Op::Sub); }
+Status bindMixedFma(BindContext &cx) { return bindMixed<3>(cx, Op::Fma); }
+
 Status bindFloatDiv(BindContext &cx) {
   if (cx.insn.type != Type::F32 && cx.insn.type != Type::F64)
     return useFor(cx, nullptr);
   return bindGeneral<2>(cx, cx.match.text("mode") == "approx" ? Op::DivApprox : Op::Div, "mode");
 }
 
-Status bindRcp(BindContext &cx) { return unary(cx, Op::Rcp); }
+Status bindRcp(BindContext &cx) {
+  if (cx.insn.type != Type::F64 || cx.match.text("mode") != "approx")
+    return unary(cx, Op::Rcp);
+  if (!cx.match.has("ftz"))
+    return cx.fail("'rcp.approx.f64' expects .ftz");
+  return cx.use(lanewise<CoarseF<false>, uint64_t, uint64_t>);
+}
 Status bindSqrt(BindContext &cx) { return unary(cx, Op::Sqrt); }
-Status bindRsqrt(BindContext &cx) { return unary(cx, Op::Rsqrt); }
+Status bindRsqrt(BindContext &cx) {
+  if (cx.insn.type == Type::F64 && cx.match.has("ftz"))
+    return cx.use(lanewise<CoarseF<true>, uint64_t, uint64_t>);
+  return unary(cx, Op::Rsqrt);
+}
 Status bindEx2(BindContext &cx) { return unary(cx, Op::Ex2); }
 Status bindLg2(BindContext &cx) { return unary(cx, Op::Lg2); }
 Status bindSin(BindContext &cx) { return unary(cx, Op::Sin); }

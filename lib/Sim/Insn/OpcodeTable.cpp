@@ -76,14 +76,11 @@ static PatternItem parsePattern(std::string_view text) {
         item.typeSpec.remove_suffix(1);
       text = text.substr(0, colon);
     }
-  static const std::map<std::string_view, PatternKind> shapes = {{"=d", PatternKind::Dst},
-                                                                 {"=p", PatternKind::DstPred},
-                                                                 {"=p|q", PatternKind::DstPredPair},
-                                                                 {"=d|p", PatternKind::DstRegPred},
-                                                                 {"?p", PatternKind::SrcPred},
-                                                                 {"label", PatternKind::Label},
-                                                                 {"clock", PatternKind::Clock},
-                                                                 {"#", PatternKind::Imm}};
+  static const std::map<std::string_view, PatternKind> shapes = {
+      {"=d", PatternKind::Dst},           {"=p", PatternKind::DstPred},
+      {"=p|q", PatternKind::DstPredPair}, {"=d|p", PatternKind::DstRegPred},
+      {"?p", PatternKind::SrcPred},       {"label", PatternKind::Label},
+      {"clock", PatternKind::Clock},      {"#", PatternKind::Imm}};
   if (vector)
     item.kind = text[0] == '=' ? PatternKind::VecDst : PatternKind::VecSrc;
   else if (text[0] == '[')
@@ -109,6 +106,10 @@ static OpcodeRow makeRow(BindFn bind, std::string_view base, std::string_view sl
   row.base = base;
   row.slotText = slots;
   row.words = split(base, ".");
+  if (slots.starts_with("~ ")) {
+    row.anyOrder = true;
+    slots.remove_prefix(2);
+  }
   for (std::string_view slot : split(slots, " "))
     row.slots.push_back(parseSlot(slot));
   row.pattern = parsePatterns(operands);
@@ -176,7 +177,32 @@ struct Progress {
 };
 } // namespace
 
+/// Every modifier goes to the first slot that is free and accepts it.
+static Progress fillInAnyOrder(const OpcodeRow &row, const ptx::Instruction &insn, Match &match) {
+  Progress progress;
+  for (const ModifierSlot &slot : row.slots)
+    match.slots.push_back({slot.name, {}, -1});
+  for (std::string_view modifier : insn.modifiers) {
+    size_t i = 0;
+    while (i < row.slots.size() &&
+           (match.slots[i].choice >= 0 || slotChoice(row.slots[i], modifier) < 0))
+      ++i;
+    if (i == row.slots.size())
+      break;
+    match.slots[i].choice = slotChoice(row.slots[i], modifier);
+    match.slots[i].text = modifier;
+    ++progress.accepted;
+  }
+  for (size_t i = 0; i < row.slots.size() && !progress.missing; ++i)
+    if (match.slots[i].choice < 0 && !row.slots[i].optional)
+      progress.missing = &row.slots[i];
+  progress.matched = progress.accepted == insn.modifiers.size() && !progress.missing;
+  return progress;
+}
+
 static Progress tryRow(const OpcodeRow &row, const ptx::Instruction &insn, Match &match) {
+  if (row.anyOrder)
+    return fillInAnyOrder(row, insn, match);
   Progress progress;
   size_t next = 0;
   for (size_t i = 1; i < row.words.size(); ++i, ++next)

@@ -51,6 +51,7 @@ struct OpcodeRow {
   std::vector<std::string_view> words; ///< of the base
   std::vector<ModifierSlot> slots;
   std::vector<PatternItem> pattern;
+  bool anyOrder = false; ///< '~': modifiers fill the slots in whatever order they come
 };
 
 const std::vector<OpcodeRow> &opcodeTable();

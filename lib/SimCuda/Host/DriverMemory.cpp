@@ -67,12 +67,39 @@ FP4_ENTRY int cuMemGetAddressRange_v2(DevicePointer *base, size_t *bytes, Device
   return Success;
 }
 
-/// Asked for the kind of memory alone (CU_POINTER_ATTRIBUTE_MEMORY_TYPE) and the context behind it.
+/// CU_POINTER_ATTRIBUTE_...; device memory has no host pointer, nor has anything else an answer.
 FP4_ENTRY int cuPointerGetAttribute(void *value, int attribute, DevicePointer pointer) {
-  if (!context().find(pointer) || attribute != 2)
+  enum {
+    MemoryType = 2,
+    DeviceAddress = 3,
+    IsManaged = 8,
+    DeviceOrdinal = 9,
+    RangeStart = 11,
+    RangeSize = 12
+  };
+  const fp4::sim::Allocation *found = context().find(pointer);
+  if (!found || !value)
     return context().quiet(InvalidValue);
-  *static_cast<unsigned *>(value) = 2; // device
-  return Success;
+  switch (attribute) {
+  case MemoryType:
+    *static_cast<unsigned *>(value) = 2; // device
+    return Success;
+  case DeviceAddress:
+    *static_cast<DevicePointer *>(value) = pointer;
+    return Success;
+  case IsManaged:
+  case DeviceOrdinal:
+    *static_cast<unsigned *>(value) = 0;
+    return Success;
+  case RangeStart:
+    *static_cast<DevicePointer *>(value) = found->address;
+    return Success;
+  case RangeSize:
+    *static_cast<size_t *>(value) = found->size;
+    return Success;
+  default:
+    return context().quiet(InvalidValue);
+  }
 }
 
 //===----------------------------------------------------------------------===//
