@@ -131,6 +131,32 @@ ret;
   EXPECT_EQ(d, (std::vector<uint32_t>{30, 7, 0x3F000000}));
 }
 
+TEST(Memory, AtomicsOfVectors) {
+  Simulator simulator;
+  uint64_t floats = upload(simulator, std::vector<float>{1, 2, 3, 4});
+  uint64_t halves =
+      upload(simulator, std::vector<uint16_t>{0x3C00, 0xC000, 0, 0x7E00, 0, 0, 0, 0x4900});
+  uint64_t out = upload(simulator, std::vector<float>(4));
+  auto stats = run(simulator, kernel(R"(
+setp.eq.u32 %pr1, %lane, 0;
+mov.b32 %f1, 0f3F000000; // 0.5
+red.global.gpu.relaxed.add.v2.f32 [%p0], {%f1, %f1};
+@%pr1 atom.acq_rel.gpu.global.v4.f32.add {%f2, %f3, %f4, %f5}, [%p0], {%f1, %f1, %f1, %f1};
+@%pr1 st.global.v4.f32 [%p2], {%f2, %f3, %f4, %f5};
+mov.b16 %rs1, 0x3C00;    // 1
+mov.b16 %rs2, 0x4400;    // 4
+@%pr1 atom.global.max.noftz.v4.f16 {%rs3, %rs4, %rs5, %rs6}, [%p1], {%rs2, %rs1, %rs1, %rs2};
+mov.b32 %r1, 0x3C00C000; // -2 and 1
+@%pr1 red.global.min.noftz.v2.f16x2 [%p1+8], {%r1, %r1};
+)"),
+                   {floats, halves, out});
+  ASSERT_TRUE(stats) << messageOf(stats);
+  EXPECT_EQ(download<float>(simulator, floats, 4), (std::vector<float>{17.5, 18.5, 3.5, 4.5}));
+  EXPECT_EQ(download<float>(simulator, out, 4), (std::vector<float>{17, 18, 3, 4}));
+  EXPECT_EQ(download<uint16_t>(simulator, halves, 8),
+            (std::vector<uint16_t>{0x4400, 0x3C00, 0x3C00, 0x4400, 0xC000, 0, 0xC000, 0x3C00}));
+}
+
 TEST(Memory, AtomicsReturnTheOldValue) {
   Simulator simulator;
   uint64_t data = upload(simulator, std::vector<uint32_t>{0, 100, 0xFFFFFFFF, 5, 0, 0});

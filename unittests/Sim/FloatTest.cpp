@@ -286,6 +286,60 @@ TEST(Float, HalfPrecisionIsRoundedOnce) {
   }
 }
 
+TEST(Float, MixedPrecisionIsRoundedOnce) {
+  auto c = floats(2, 4096);
+  for (bool brain : {false, true}) {
+    Half half(brain);
+    std::string type = std::string(".f32.") + (brain ? "bf16" : "f16");
+    auto a = integers<uint16_t>(0, 4096), b = integers<uint16_t>(1, 4096);
+    for (const Mode &mode : kModes) {
+      auto in = [&](auto &&f) { return canonical(withMode<float>(mode.host, f)); };
+      expectLanes<float>(
+          std::string("add.") + mode.text + type + " %d, %a, %b;",
+          [&](uint16_t x, float y) { return in([&] { return half.value(x) + y; }); }, a, c);
+      expectLanes<float>(
+          std::string("sub.") + mode.text + type + " %d, %a, %b;",
+          [&](uint16_t x, float y) { return in([&] { return half.value(x) - y; }); }, a, c);
+      expectLanes<float>(
+          std::string("fma.") + mode.text + type + " %d, %a, %b, %c;",
+          [&](uint16_t x, uint16_t y, float z) {
+            return in([&] { return std::fma(half.value(x), half.value(y), z); });
+          },
+          a, b, c);
+    }
+    auto saturated = [](float x) { return x > 0 ? std::min(x, 1.0f) : 0.0f; };
+    expectLanes<float>(
+        "add.sat" + type + " %d, %a, %b;",
+        [&](uint16_t x, float y) { return saturated(half.value(x) + y); }, a, c);
+  }
+}
+
+/// .approx.ftz.f64 sees and gives upper words; subnormals are zeros.
+TEST(Float, CoarseF64) {
+  constexpr uint64_t upper = 0xFFFFFFFF00000000;
+  auto coarse = [](uint64_t bits, auto f) {
+    double a = std::bit_cast<double>(bits & upper);
+    double x = f(std::fpclassify(a) == FP_SUBNORMAL ? std::copysign(0.0, a) : a);
+    if (std::isnan(x))
+      return uint64_t(0x7FFFFFFF) << 32;
+    return std::bit_cast<uint64_t>(std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0, x) : x) &
+           upper;
+  };
+  auto a = integers<uint64_t>();
+  for (uint64_t high : {0x0ull, 0x80000000ull, 0x7FF00000ull, 0xFFF00000ull, 0x7FF80000ull,
+                        0x00000001ull, 0x7FE00000ull, 0xBFF00000ull, 0x3FF00000ull})
+    a[high % 31] = high << 32 | 5;
+  expectLanes<uint64_t>(
+      "rcp.approx.ftz.f64 %d, %a;",
+      [&](uint64_t x) { return coarse(x, [](double v) { return 1 / v; }); }, a);
+  expectLanes<uint64_t>(
+      "rsqrt.approx.ftz.f64 %d, %a;",
+      [&](uint64_t x) {
+        return coarse(x, [](double v) { return v == 0 ? 1 / v : 1 / std::sqrt(v); });
+      },
+      a);
+}
+
 TEST(Float, HalfPrecisionFmaNearTies) {
   // bf16: 1.5 * 1 + tiny must not round as if tiny were lost in a wider intermediate first.
   std::vector<uint16_t> a(32, 0x3F81), b(32, 0x3F80), c(32, 0x0001);

@@ -286,4 +286,61 @@ TEST(Integer, RefusesWhatPtxHasNot) {
   EXPECT_NE(refused("add.b32 %r1, %r2, %r3;").find("does not work on .b32"), std::string::npos);
 }
 
+TEST(Integer, ProductsOfHalvesAndBytes) {
+  auto a = integers<uint32_t>(0), b = integers<uint32_t>(1), c = integers<uint32_t>(2);
+  for (bool high : {false, true})
+    for (bool as : {false, true})
+      for (bool bs : {false, true})
+        expectLanes<uint32_t>(
+            std::string("dp2a.") + (high ? "hi" : "lo") + (as ? ".s32" : ".u32") +
+                (bs ? ".s32" : ".u32") + " %d, %a, %b, %c;",
+            [&](uint32_t x, uint32_t y, uint32_t z) {
+              int64_t sum = z;
+              for (unsigned i = 0; i < 2; ++i) {
+                auto half = static_cast<uint16_t>(x >> (16 * i));
+                auto byte = static_cast<uint8_t>(y >> (8 * (i + (high ? 2 : 0))));
+                sum += int64_t(as ? int16_t(half) : int(half)) * (bs ? int8_t(byte) : int(byte));
+              }
+              return static_cast<uint32_t>(sum);
+            },
+            a, b, c);
+}
+
+TEST(Integer, PlaceOfTheNthBit) {
+  // The definition, as PTX gives it.
+  auto place = [](uint32_t mask, uint32_t base, int32_t offset) {
+    if (offset == 0)
+      return mask >> base & 1 ? base : ~0u;
+    int64_t count = std::abs(int64_t(offset)) - 1;
+    for (int at = static_cast<int>(base); at >= 0 && at < 32; at += offset > 0 ? 1 : -1)
+      if (mask >> at & 1 && count-- == 0)
+        return static_cast<uint32_t>(at);
+    return ~0u;
+  };
+  auto mask = integers<uint32_t>(0), base = integers<uint32_t>(1);
+  auto offset = integers<int32_t>(2);
+  for (size_t i = 0; i < base.size(); ++i) {
+    base[i] &= 31;
+    offset[i] = i % 4 ? offset[i] % 12 : offset[i];
+  }
+  expectLanes<uint32_t>("fns.b32 %d, %a, %b, %c;", place, mask, base, offset);
+}
+
+TEST(Integer, MinimaAndMaximaAboveZero) {
+  auto a = integers<int32_t>(0), b = integers<int32_t>(1);
+  auto halves = [](int32_t x, int32_t y, auto f) {
+    uint32_t low = static_cast<uint16_t>(f(int16_t(x), int16_t(y)));
+    return static_cast<int32_t>(low | uint32_t(uint16_t(f(int16_t(x >> 16), int16_t(y >> 16))))
+                                          << 16);
+  };
+  auto min = [](auto x, auto y) { return std::max(decltype(x)(0), std::min(x, y)); };
+  auto max = [](auto x, auto y) { return std::max(decltype(x)(0), std::max(x, y)); };
+  expectLanes<int32_t>("min.relu.s32 %d, %a, %b;", min, a, b);
+  expectLanes<int32_t>("max.relu.s32 %d, %a, %b;", max, a, b);
+  expectLanes<int32_t>(
+      "min.relu.s16x2 %d, %a, %b;", [&](int32_t x, int32_t y) { return halves(x, y, min); }, a, b);
+  expectLanes<int32_t>(
+      "max.relu.s16x2 %d, %a, %b;", [&](int32_t x, int32_t y) { return halves(x, y, max); }, a, b);
+}
+
 } // namespace

@@ -51,10 +51,11 @@ TEST(Program, OrderScopeAndSpaceComeInAnySequence) {
   for (const char *line :
        {"ld.global.acquire.gpu.b32 %r1, [%rd1];", "st.global.release.gpu.b32 [%rd1], %r1;",
         "atom.global.add.acquire.gpu.u32 %r1, [%rd1], %r2;",
+        "ld.v2.L1::no_allocate.global.nc.b32 {%r1, %r2}, [%rd1];", "ld.global.b32 {%r1}, [%rd1];",
         "mbarrier.complete_tx.shared::cluster.relaxed.cluster.b64 [%r1], %r2;"})
     EXPECT_EQ(parseError(kernel(line)), "no error") << line;
   const std::string error = parseError(kernel("ld.global.acquire.wrong.b32 %r1, [%rd1];"));
-  EXPECT_NE(error.find("'ld.global.acquire.wrong.b32' does not accept the modifier '.acquire'"),
+  EXPECT_NE(error.find("'ld.global.acquire.wrong.b32' does not accept the modifier '.wrong'"),
             std::string::npos)
       << error;
 }

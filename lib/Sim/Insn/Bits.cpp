@@ -200,6 +200,32 @@ template <bool ASigned, bool BSigned> struct Dp4aF {
   }
 };
 
+/// The halves of a times two bytes of b, the lower two or the upper.
+template <bool ASigned, bool BSigned, unsigned FirstByte> struct Dp2aF {
+  uint32_t operator()(uint32_t a, uint32_t b, uint32_t c) const {
+    for (unsigned i = 0; i < 2; ++i) {
+      uint32_t x = a >> (16 * i) & 0xFFFF, y = b >> (8 * (FirstByte + i)) & 0xFF;
+      int32_t xs = ASigned ? int16_t(x) : int32_t(x), ys = BSigned ? int8_t(y) : int32_t(y);
+      c += static_cast<uint32_t>(xs * ys);
+    }
+    return c;
+  }
+};
+
+/// The place of the |offset|th bit that is set, from bit `base` on, up or down.
+struct FnsF {
+  uint32_t operator()(uint32_t mask, uint32_t base, uint32_t offset) const {
+    auto steps = static_cast<int32_t>(offset);
+    if (steps == 0)
+      return base < 32 && mask >> base & 1 ? base : ~0u;
+    uint32_t left = steps > 0 ? offset : 0 - offset;
+    for (uint32_t place = base; place < 32; place += steps > 0 ? 1 : ~0u)
+      if (mask >> place & 1 && --left == 0)
+        return place;
+    return ~0u;
+  }
+};
+
 template <bool Wrap> struct BmskF {
   uint32_t operator()(uint32_t a, uint32_t b) const {
     uint32_t from = Wrap ? a & 31 : a, width = Wrap ? b & 31 : b;
@@ -329,6 +355,26 @@ Status bindDp4a(BindContext &cx) {
                     : lanewise<Dp4aF<true, false>, T, T, T, T>);
   return cx.use(b ? lanewise<Dp4aF<false, true>, T, T, T, T>
                   : lanewise<Dp4aF<false, false>, T, T, T, T>);
+}
+
+template <bool A, bool B> static Handler pickDp2a(bool high) {
+  using T = uint32_t;
+  return high ? lanewise<Dp2aF<A, B, 2>, T, T, T, T> : lanewise<Dp2aF<A, B, 0>, T, T, T, T>;
+}
+
+Status bindDp2a(BindContext &cx) {
+  const Type a = cx.insn.type, b = cx.match.type("btype");
+  const bool high = cx.match.text("half") == "hi";
+  if ((a != Type::U32 && a != Type::S32) || (b != Type::U32 && b != Type::S32))
+    return useFor(cx, nullptr);
+  if (isSigned(a))
+    return cx.use(isSigned(b) ? pickDp2a<true, true>(high) : pickDp2a<true, false>(high));
+  return cx.use(isSigned(b) ? pickDp2a<false, true>(high) : pickDp2a<false, false>(high));
+}
+
+Status bindFns(BindContext &cx) {
+  using T = uint32_t;
+  return useFor(cx, cx.insn.type == Type::B32 ? lanewise<FnsF, T, T, T, T> : nullptr);
 }
 
 Status bindBmsk(BindContext &cx) {

@@ -154,6 +154,18 @@ template <template <typename> class Op> Handler pickWithHalves(Type type) {
   return pickInteger<Op>(type);
 }
 
+/// min.relu and max.relu: at least 0.
+template <template <typename> class Op, typename T> struct ReluF {
+  uint32_t operator()(uint32_t a, uint32_t b) const {
+    uint32_t result = 0;
+    for (unsigned at = 0; at < 32; at += 8 * sizeof(T)) {
+      T x = typename Op<T>::F()(static_cast<T>(a >> at), static_cast<T>(b >> at));
+      result |= static_cast<uint32_t>(static_cast<std::make_unsigned_t<T>>(x < 0 ? T(0) : x)) << at;
+    }
+    return result;
+  }
+};
+
 template <bool Signed> struct Mul24F {
   uint32_t operator()(uint32_t a, uint32_t b) const {
     auto extend = [](uint32_t x) {
@@ -330,27 +342,32 @@ Status bindNeg(BindContext &cx) {
   return useFor(cx, pickInteger<Neg>(cx.insn.type));
 }
 
-static Status integerMinMax(BindContext &cx, Handler handler) {
+template <template <typename> class Op> static Status integerMinMax(BindContext &cx) {
   for (const char *modifier : {"ftz", "NaN", "xorsign", "abs"})
     if (cx.match.has(modifier))
       return cx.fail(std::string("integers do not take '.") + modifier + "'");
   if (cx.insn.op[3])
     return cx.fail("three inputs need .f32");
-  if (cx.match.has("relu"))
-    return cx.fail("'.relu' on integers is not supported");
-  return useFor(cx, withoutB(cx.insn.type, handler));
+  if (!cx.match.has("relu"))
+    return useFor(cx, withoutB(cx.insn.type, pickWithHalves<Op>(cx.insn.type)));
+  using Word = uint32_t;
+  if (cx.insn.type == Type::S32)
+    return cx.use(lanewise<ReluF<Op, int32_t>, Word, Word, Word>);
+  if (cx.insn.type == Type::S16x2)
+    return cx.use(lanewise<ReluF<Op, int16_t>, Word, Word, Word>);
+  return cx.fail("'.relu' works on .s32 and .s16x2 among the integers");
 }
 
 Status bindMin(BindContext &cx) {
   if (!integral(cx.insn.type))
     return bindFloatMin(cx);
-  return integerMinMax(cx, pickWithHalves<Min>(cx.insn.type));
+  return integerMinMax<Min>(cx);
 }
 
 Status bindMax(BindContext &cx) {
   if (!integral(cx.insn.type))
     return bindFloatMax(cx);
-  return integerMinMax(cx, pickWithHalves<Max>(cx.insn.type));
+  return integerMinMax<Max>(cx);
 }
 
 } // namespace fp4::sim

@@ -109,6 +109,7 @@ static OpcodeRow makeRow(BindFn bind, std::string_view base, std::string_view sl
   if (slots.starts_with("~ ")) {
     row.anyOrder = true;
     slots.remove_prefix(2);
+    row.slotText = slots;
   }
   for (std::string_view slot : split(slots, " "))
     row.slots.push_back(parseSlot(slot));
@@ -282,7 +283,8 @@ Expected<RowMatch> fp4::sim::matchOpcode(const ptx::Instruction &insn, size_t mi
   std::string text = spellOpcode(insn);
   if (!bestRow)
     return makeError(ErrorKind::Simulation, fmt::format("unknown instruction '{}'", text));
-  std::string note = fmt::format("the simulator knows '{}' with the modifiers: {}", bestRow->base,
+  std::string note = fmt::format("the simulator knows '{}' with the modifiers{}: {}", bestRow->base,
+                                 bestRow->anyOrder ? ", in any order" : "",
                                  bestRow->slotText.empty() ? "none" : bestRow->slotText);
   if (best.accepted < insn.modifiers.size())
     return makeError(ErrorKind::Simulation,
