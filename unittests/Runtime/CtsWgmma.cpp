@@ -3,7 +3,7 @@
 // One warpgroup accumulates two products of 64 x K by K x N into registers and writes them out.
 // Operands with small integers have exact sums, which are checked here; operands with random bits
 // (moderate exponents, or any: NaN and infinities included) give images that must be the same on
-// every device.
+// every device. A sparse A is stored as half of its K; which half, random metadata says.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,7 +46,10 @@ struct Case {
   bool aFromRegisters = false, transposeA = false, transposeB = false;
   int scaleA = 1, scaleB = 1;
   bool saturate = false;
+  int selector = -1; ///< of the lanes that hold the metadata of a sparse A; -1: A is dense
 
+  bool sparse() const { return selector >= 0; }
+  unsigned kOfB() const { return sparse() ? 2 * k() : k(); }
   bool halfResult() const { return std::string_view(result) == "f16"; }
   bool integer() const { return std::string_view(result) == "s32"; }
   bool halves() const { return a.bytes == 2; }
@@ -57,6 +60,7 @@ struct Case {
     text += "_" + std::string(hw::stringify(swizzle));
     text += aFromRegisters ? "_registers" : transposeA ? "_ta" : "";
     text += transposeB ? "_tb" : "";
+    text += sparse() ? "_sparse" + std::to_string(selector) : "";
     text += scaleA < 0 || scaleB < 0 ? "_negative" : "";
     return text + (saturate ? "_saturate" : "");
   }
@@ -78,12 +82,13 @@ std::string list(const char *prefix, unsigned count) {
 }
 
 std::string multiply(const Case &c) {
-  const unsigned k = std::string_view(c.a.name) == "b1" ? 256 : c.k();
-  std::string text = "wgmma.mma_async.sync.aligned.m64n" + std::to_string(c.n) + "k" +
-                     std::to_string(k) + (c.saturate ? ".satfinite" : "") + "." + c.result + "." +
-                     c.a.name + "." + c.b.name + (k == 256 ? ".and.popc " : " ");
-  text +=
-      list("%d", c.registers()) + ", " + (c.aFromRegisters ? list("%a", 4) : "%da") + ", %db, %p";
+  const unsigned k = std::string_view(c.a.name) == "b1" ? 256 : c.kOfB();
+  std::string text = "wgmma.mma_async" + std::string(c.sparse() ? ".sp" : "") +
+                     ".sync.aligned.m64n" + std::to_string(c.n) + "k" + std::to_string(k) +
+                     (c.saturate ? ".satfinite" : "") + "." + c.result + "." + c.a.name + "." +
+                     c.b.name + (k == 256 ? ".and.popc " : " ");
+  text += list("%d", c.registers()) + ", " + (c.aFromRegisters ? list("%a", 4) : "%da") + ", %db";
+  text += c.sparse() ? ", %meta, " + std::to_string(c.selector) + ", %p" : ", %p";
   if (!c.integer())
     text += ", " + std::to_string(c.scaleA) + ", " + std::to_string(c.scaleB);
   if (c.halves())
@@ -94,7 +99,8 @@ std::string multiply(const Case &c) {
   return text + ";\n";
 }
 
-/// Thread t loads its registers of C at c + t * R words, and of A at a + 4 t words; copies the
+/// Thread t loads its registers of C at c + t * R words, of A at a + 4 t words and the metadata
+/// after A of all threads; copies the
 /// image of shared memory; multiplies twice (the first time with scale-d = `accumulate`); stores D.
 std::string kernelText(const Case &c) {
   const std::string r = std::to_string(c.registers());
@@ -104,7 +110,7 @@ std::string kernelText(const Case &c) {
 .extern .shared .align 1024 .b8 dynamic[];
 .visible .entry wgmma(.param .u64 image, .param .u64 a, .param .u64 c, .param .u64 out,
     .param .u64 descA, .param .u64 descB, .param .u32 accumulate) {
-  .reg .b32 %t, %v, %i, %base, %at, %a<4>, %d<128>;
+  .reg .b32 %t, %v, %i, %base, %at, %meta, %a<4>, %d<128>;
   .reg .b64 %image, %pa, %pc, %out, %o, %w, %da, %db; .reg .pred %p, %more;
   ld.param.u64 %image, [image]; ld.param.u64 %pa, [a]; ld.param.u64 %pc, [c];
   ld.param.u64 %out, [out]; ld.param.u64 %da, [descA]; ld.param.u64 %db, [descB];
@@ -129,6 +135,9 @@ COPY:
   cvt.u64.u32 %w, %v;
   add.u64 %da, %da, %w;
   add.u64 %db, %db, %w;
+  mul.wide.u32 %o, %t, 4;
+  add.u64 %o, %pa, %o;
+  ld.global.u32 %meta, [%o+2048];
   mul.wide.u32 %o, %t, 16;
   add.u64 %pa, %pa, %o;
   ld.global.v4.u32 {%a0, %a1, %a2, %a3}, [%pa];
@@ -164,15 +173,21 @@ std::vector<uint32_t> makeCodes(const Element &e, unsigned rows, unsigned k, Dat
   return codes;
 }
 
-hw::SmemDescriptor descriptorOf(const Case &c, bool transposed, unsigned start) {
-  return transposed ? hw::SmemDescriptor::mnMajorOperand(c.swizzle, c.k(), start)
-                    : hw::SmemDescriptor::kMajorOperand(c.swizzle, start);
+hw::SmemDescriptor descriptorOf(const Case &c, bool ofB) {
+  const unsigned start = ofB ? kRegionOfB : 0;
+  if (ofB ? c.transposeB : c.transposeA)
+    return hw::SmemDescriptor::mnMajorOperand(c.swizzle, ofB ? c.kOfB() : c.k(), start);
+  auto d = hw::SmemDescriptor::kMajorOperand(c.swizzle, start);
+  if (ofB && c.sparse() && c.swizzle == SwizzleMode::None)
+    d.strideByteOffset = 512; // four columns of 16 bytes in eight rows
+  return d;
 }
 
-void place(const Case &c, const Element &e, const std::vector<uint32_t> &codes, bool transposed,
-           unsigned start, Bytes &image) {
-  const hw::SmemDescriptor d = descriptorOf(c, transposed, start);
-  const unsigned k = c.k();
+void place(const Case &c, const Element &e, const std::vector<uint32_t> &codes, bool ofB,
+           Bytes &image) {
+  const hw::SmemDescriptor d = descriptorOf(c, ofB);
+  const unsigned k = ofB ? c.kOfB() : c.k();
+  const bool transposed = ofB ? c.transposeB : c.transposeA;
   for (unsigned i = 0; i < codes.size(); ++i) {
     const unsigned at = transposed ? d.transposedAddress(i / k, i % k, e.bytes)
                                    : d.operandAddress(i / k, i % k * e.bytes);
@@ -194,6 +209,53 @@ std::vector<uint32_t> fragments(const Case &c, const std::vector<uint32_t> &code
   return words;
 }
 
+//===----------------------------------------------------------------------===//
+// Metadata of a sparse A: four bits for a chunk of 4 elements of K (of 2 with 32 bits)
+//===----------------------------------------------------------------------===//
+
+unsigned chunksOf(const Case &c) { return c.kOfB() / (c.a.bytes == 4 ? 2 : 4); }
+
+/// The meaning of every chunk, row by row.
+std::vector<uint8_t> makeMetadata(const Case &c) {
+  static constexpr uint8_t kPairs[] = {0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b1110};
+  static constexpr uint8_t kSingle[] = {0b0100, 0b1110};
+  if (!c.sparse())
+    return {};
+  const Bytes random = patternBytes(size_t(kRows) * chunksOf(c), 7);
+  std::vector<uint8_t> nibbles;
+  for (std::byte x : random)
+    nibbles.push_back(c.a.bytes == 4 ? kSingle[uint8_t(x) % 2] : kPairs[uint8_t(x) % 6]);
+  return nibbles;
+}
+
+/// The registers of the 128 threads (PTX ISA, sparse wgmma metadata layout).
+std::vector<uint32_t> metadataWords(const Case &c, const std::vector<uint8_t> &nibbles) {
+  std::vector<uint32_t> words(kThreads, ~0u);
+  const auto nibbleAt = [&](unsigned row, unsigned chunk) {
+    return uint32_t(nibbles[row * chunksOf(c) + chunk]);
+  };
+  for (unsigned t = 0; t < kThreads && c.sparse(); ++t) {
+    const unsigned member = t % 4, row = t / 32 * 16 + t % 32 / 4;
+    if (c.a.bytes > 1 && member / 2 != unsigned(c.selector))
+      continue; // nobody looks
+    words[t] = 0;
+    for (unsigned i = 0; i < 8; ++i)
+      words[t] |= (c.a.bytes > 1 ? nibbleAt(row + 8 * (i / 4), 4 * (member % 2) + i % 4)
+                                 : nibbleAt(row + 8 * (member % 2), 8 * (member / 2) + i))
+                  << (4 * i);
+  }
+  return words;
+}
+
+/// The k that stored element `i` of a row stands for.
+unsigned placeOf(const Case &c, const std::vector<uint8_t> &nibbles, unsigned row, unsigned i) {
+  if (!c.sparse())
+    return i;
+  if (c.a.bytes == 4)
+    return 2 * i + (nibbles[row * chunksOf(c) + i] == 0b1110);
+  return i / 2 * 4 + (nibbles[row * chunksOf(c) + i / 2] >> (2 * (i % 2)) & 3);
+}
+
 int valueOf(const Element &e, uint32_t code) {
   static constexpr int kSigned[] = {0, 1, 2, -1, -2};
   const auto at = size_t(std::find(e.codes.begin(), e.codes.end(), code) - e.codes.begin());
@@ -202,10 +264,11 @@ int valueOf(const Element &e, uint32_t code) {
 
 /// Twice the product, plus C unless it is left out; single bits count common ones.
 int expected(const Case &c, const std::vector<uint32_t> &a, const std::vector<uint32_t> &b,
-             unsigned row, unsigned column) {
+             const std::vector<uint8_t> &metadata, unsigned row, unsigned column) {
   int sum = 0;
   for (unsigned i = 0; i < c.k(); ++i) {
-    const uint32_t x = a[row * c.k() + i], y = b[column * c.k() + i];
+    const uint32_t x = a[row * c.k() + i];
+    const uint32_t y = b[column * c.kOfB() + placeOf(c, metadata, row, i)];
     sum += std::string_view(c.a.name) == "b1" ? std::popcount(x & y)
                                               : valueOf(c.a, x) * valueOf(c.b, y);
   }
@@ -238,17 +301,21 @@ std::vector<uint32_t> makeC(const Case &c, Data data, uint32_t seed) {
 }
 
 void run(const Case &c, Data data, const char *suffix) {
-  const auto a = makeCodes(c.a, kRows, c.k(), data, 1), b = makeCodes(c.b, c.n, c.k(), data, 2);
+  const auto a = makeCodes(c.a, kRows, c.k(), data, 1), b = makeCodes(c.b, c.n, c.kOfB(), data, 2);
   Bytes image(kRegionBytes, std::byte{0});
-  place(c, c.a, a, c.transposeA, 0, image);
-  place(c, c.b, b, c.transposeB, kRegionOfB, image);
-  Buffer imageBuffer(image), aBuffer(bytesOf(fragments(c, a)));
+  place(c, c.a, a, false, image);
+  place(c, c.b, b, true, image);
+  const auto metadata = makeMetadata(c);
+  auto words = fragments(c, a);
+  const auto lanes = metadataWords(c, metadata);
+  words.insert(words.end(), lanes.begin(), lanes.end());
+  Buffer imageBuffer(image), aBuffer(bytesOf(words));
   Buffer cBuffer(bytesOf(makeC(c, data, 3))), out(size_t(kThreads) * c.registers() * 4, 0xcc);
   Params params;
   params.add(imageBuffer.address()).add(aBuffer.address()).add(cBuffer.address());
   params.add(out.address());
-  params.add(descriptorOf(c, c.transposeA, 0).encodeWgmma());
-  params.add(descriptorOf(c, c.transposeB, kRegionOfB).encodeWgmma());
+  params.add(descriptorOf(c, false).encodeWgmma());
+  params.add(descriptorOf(c, true).encodeWgmma());
   params.add(uint32_t(data != Data::Exact));
   rt::LaunchShape shape;
   shape.block = {kThreads, 1, 1};
@@ -260,7 +327,8 @@ void run(const Case &c, Data data, const char *suffix) {
     return;
   for (unsigned row = 0; row < kRows; ++row)
     for (unsigned column = 0; column < c.n; ++column)
-      ASSERT_EQ(resultAt(c, view<uint32_t>(d), row, column), expected(c, a, b, row, column))
+      ASSERT_EQ(resultAt(c, view<uint32_t>(d), row, column),
+                expected(c, a, b, metadata, row, column))
           << "row " << row << " column " << column;
 }
 
@@ -270,8 +338,31 @@ TEST_P(CtsWgmma, Exact) { run(GetParam(), Data::Exact, "_exact"); }
 TEST_P(CtsWgmma, Moderate) { run(GetParam(), Data::Moderate, "_moderate"); }
 TEST_P(CtsWgmma, Bits) { run(GetParam(), Data::Bits, "_bits"); }
 
+/// Every type, both selectors where there are two, swizzles and majors that hold 64 bytes of K.
+void addSparse(std::vector<Case> &all) {
+  const std::pair<Element, Element> pairs[] = {{kF16, kF16},   {kBF16, kBF16}, {kTF32, kTF32},
+                                               {kE4M3, kE5M2}, {kE5M2, kE4M3}, {kS8, kU8},
+                                               {kU8, kS8}};
+  for (const auto &[a, b] : pairs)
+    for (int selector = 0; selector < (a.bytes > 1 ? 2 : 1); ++selector) {
+      Case c{a, b, a.codes[1] == 1 ? "s32" : "f32"};
+      c.selector = selector;
+      c.aFromRegisters = selector == 0;
+      all.push_back(c);
+    }
+  for (SwizzleMode swizzle : {SwizzleMode::None, SwizzleMode::B64, SwizzleMode::B128}) {
+    Case c{kF16, kF16, "f16"};
+    c.swizzle = swizzle;
+    c.selector = 1;
+    all.push_back(c);
+    c.transposeA = c.transposeB = true;
+    all.push_back(c);
+  }
+}
+
 std::vector<Case> cases() {
   std::vector<Case> all;
+  addSparse(all);
   const std::pair<Element, Element> pairs[] = {{kF16, kF16},   {kBF16, kBF16}, {kTF32, kTF32},
                                                {kE4M3, kE4M3}, {kE4M3, kE5M2}, {kE5M2, kE4M3},
                                                {kE5M2, kE5M2}, {kS8, kS8},     {kS8, kU8},

@@ -90,49 +90,49 @@ Status checkOperandLayouts(const MmaRequest &mma) {
   return checkMajorness(mma.b, mma.bType, mma.transposeB, "B", mma.n / mma.ctaGroup);
 }
 
-/// Where the 16-byte chunks of the rows lie: per row the two halves of its 32 bytes; of a
-/// transposed tile, per group of as many rows as fit in 16 bytes every k.
-std::vector<uint32_t> chunkOffsets(const hw::SmemDescriptor &tile, unsigned firstRow, unsigned rows,
-                                   unsigned bytes) {
-  std::vector<uint32_t> offsets(2 * rows);
-  const unsigned perChunk = bytes ? 16 / bytes : 0, k = bytes ? hw::mmaRowBytes / bytes : 0;
-  for (unsigned i = 0; i < 2 * rows; ++i)
-    offsets[i] = bytes ? tile.transposedAddress(firstRow + i / k * perChunk, i % k, bytes)
-                       : tile.operandAddress(firstRow + i / 2, 16 * (i % 2));
+/// Where the 16-byte chunks of the rows lie: per row those of its K; of a transposed tile, per
+/// group of as many rows as fit in 16 bytes every k.
+std::vector<uint32_t> chunkOffsets(const hw::SmemDescriptor &tile, const TileRows &rows) {
+  const unsigned bytes = rows.elementBytes, perRow = rows.rowBytes / 16;
+  std::vector<uint32_t> offsets(size_t(perRow) * rows.count);
+  const unsigned perChunk = bytes ? 16 / bytes : 0, k = bytes ? rows.rowBytes / bytes : 0;
+  for (unsigned i = 0; i < offsets.size(); ++i)
+    offsets[i] = bytes ? tile.transposedAddress(rows.first + i / k * perChunk, i % k, bytes)
+                       : tile.operandAddress(rows.first + i / perRow, 16 * (i % perRow));
   return offsets;
 }
 
-/// Turns chunks in the order of a transposed tile's chunkOffsets into rows of 32 bytes.
-void transposeChunks(const std::vector<uint8_t> &chunks, unsigned bytes, uint8_t *out) {
-  const unsigned perChunk = 16 / bytes, k = hw::mmaRowBytes / bytes;
+/// Turns chunks in the order of a transposed tile's chunkOffsets into rows.
+void transposeChunks(const std::vector<uint8_t> &chunks, const TileRows &rows, uint8_t *out) {
+  const unsigned bytes = rows.elementBytes, perChunk = 16 / bytes, k = rows.rowBytes / bytes;
   for (size_t i = 0; i < chunks.size() / 16; ++i)
     for (unsigned j = 0; j < perChunk; ++j)
-      std::memcpy(out + (i / k * perChunk + j) * hw::mmaRowBytes + i % k * bytes,
+      std::memcpy(out + (i / k * perChunk + j) * rows.rowBytes + i % k * bytes,
                   &chunks[16 * i + j * bytes], bytes);
 }
 
 } // namespace
 
 Status gatherTile(Engine &engine, const Ticket &self, uint32_t rank, const hw::SmemDescriptor &tile,
-                  unsigned firstRow, unsigned rows, unsigned bytes, uint8_t *out) {
-  const std::vector<uint32_t> offsets = chunkOffsets(tile, firstRow, rows, bytes);
-  std::vector<uint8_t> chunks(bytes ? 32 * rows : 0);
-  uint8_t *to = bytes ? chunks.data() : out;
+                  const TileRows &rows, uint8_t *out) {
+  const std::vector<uint32_t> offsets = chunkOffsets(tile, rows);
+  std::vector<uint8_t> chunks(rows.elementBytes ? 16 * offsets.size() : 0);
+  uint8_t *to = rows.elementBytes ? chunks.data() : out;
   const auto [least, most] = std::minmax_element(offsets.begin(), offsets.end());
   const uint32_t low = *least, high = *most + 16;
   const uint32_t base = rank << kSharedRankShift;
   FP4_TRY(engine.checkShared(base | low, high - low));
   SharedMemory &shared = engine.cluster().ctas[rank]->shared;
   const bool allValid = shared.valid(low, high - low); // then no row is checked
-  for (unsigned i = 0; i < 2 * rows; ++i) {
+  for (size_t i = 0; i < offsets.size(); ++i) {
     engine.emitAccess(self, AccessKind::Read, Space::SharedCluster, base | offsets[i], 16,
                       Proxy::Async);
     if (!allValid)
       FP4_TRY(engine.sharedSource(base | offsets[i], 16, self));
     std::memcpy(to + 16 * i, shared.at(offsets[i]), 16);
   }
-  if (bytes)
-    transposeChunks(chunks, bytes, out);
+  if (rows.elementBytes)
+    transposeChunks(chunks, rows, out);
   return {};
 }
 
@@ -176,8 +176,8 @@ Status gatherA(Engine &engine, const Ticket &self, const MmaRequest &mma, unsign
   const uint32_t rank = mma.ranks[member];
   out.resize(hw::mmaRowBytes * rows);
   if (!mma.aInTmem)
-    return gatherTile(engine, self, rank, mma.a, 0, rows,
-                      mma.transposeA ? transposableBytes(mma.aType) : 0, out.data());
+    return gatherTile(engine, self, rank, mma.a,
+                      {0, rows, mma.transposeA ? transposableBytes(mma.aType) : 0}, out.data());
   const TmemRange range{mma.aTmem.lane, rows, mma.aTmem.column, hw::mmaRowBytes / 4};
   FP4_TRY(engine.checkCells(rank, range, self.id, "A"));
   emitTmem(engine, self, rank, range);
@@ -192,8 +192,8 @@ Status gatherB(Engine &engine, const Ticket &self, const MmaRequest &mma,
   const unsigned rows = mma.n / mma.ctaGroup;
   out.resize(hw::mmaRowBytes * mma.n);
   for (unsigned member = 0; member < mma.ctaGroup; ++member)
-    FP4_TRY(gatherTile(engine, self, mma.ranks[member], mma.b, 0, rows,
-                       mma.transposeB ? transposableBytes(mma.bType) : 0,
+    FP4_TRY(gatherTile(engine, self, mma.ranks[member], mma.b,
+                       {0, rows, mma.transposeB ? transposableBytes(mma.bType) : 0},
                        out.data() + hw::mmaRowBytes * rows * member));
   return {};
 }

@@ -43,10 +43,15 @@ bool decodeOperands(ExecContext &cx, const Insn &insn, int lane, MmaRequest &mma
 /// A ticket that claims D.
 Ticket mmaTicket(ExecContext &cx, const Insn &insn, int lane, const MmaRequest &mma);
 
-/// Rows firstRow .. firstRow + rows of a tile in shared memory, 32 bytes each; `bytes` per element
-/// of a transposed tile, 0 for a K-major one.
+/// Rows of a tile in shared memory.
+struct TileRows {
+  unsigned first = 0, count = 0;
+  unsigned elementBytes = 0;           ///< of a transposed tile; 0: K-major
+  unsigned rowBytes = hw::mmaRowBytes; ///< of K; twice as many for the B of a sparse A
+};
+
 Status gatherTile(Engine &engine, const Ticket &self, uint32_t rank, const hw::SmemDescriptor &tile,
-                  unsigned firstRow, unsigned rows, unsigned bytes, uint8_t *out);
+                  const TileRows &rows, uint8_t *out);
 
 /// The 32 bytes of each operand row, row major. A: the rows of one CTA. B: all N rows.
 Status gatherA(Engine &engine, const Ticket &self, const MmaRequest &mma, unsigned member,

@@ -10,11 +10,12 @@
 //   D, 16-bit   two such columns in one register
 //   A           r = l / 4 + 8 (i % 2), bytes 4 (l % 4) + 16 (i / 2) .. + 3 of the 32 of its row
 //
-// Arithmetic: Async/DenseMma.h, DenseRow.h. Not modelled: sparse A (.sp), and that a fence must
-// come before the first wgmma that follows other accesses to its registers.
+// Of a sparse A (.sp) the stored half of K lies like that, and B has 64 bytes of K.
+//
+// Arithmetic: Async/DenseMma.h, DenseRow.h, SparseMma.h.
 //
 //===----------------------------------------------------------------------===//
-#include "Sim/Async/DenseRow.h"
+#include "Sim/Async/SparseMma.h"
 #include "Sim/Insn/MmaOperands.h"
 
 #include <algorithm>
@@ -39,7 +40,8 @@ enum Field : uint8_t {
   kSaturate,
   kInverse,
   kTransposeA,
-  kTransposeB
+  kTransposeB,
+  kSparse ///< the operands after B are metadata and its selector, then the others
 };
 /// Bits of m[kInverse].
 constexpr uint8_t negateA = 1, negateB = 2;
@@ -58,10 +60,15 @@ struct WarpMma {
   const Operand *d = nullptr, *aRegisters = nullptr;
   hw::SmemDescriptor a, b;
   bool accumulate = false;
+  std::array<uint32_t, 32> metadata{}; ///< of a sparse A, by lane
 
   unsigned n() const { return unsigned(insn->u); }
   uint8_t mode(Field field) const { return insn->m[field]; }
+  unsigned columnBytes() const { return (mode(kSparse) ? 2 : 1) * hw::mmaRowBytes; }
 };
+
+/// The operand that says whether D is added to.
+unsigned scaleOperand(const Insn &insn) { return insn.m[kSparse] ? 5 : 3; }
 
 //===----------------------------------------------------------------------===//
 // Operands
@@ -71,13 +78,29 @@ struct WarpMma {
 Status readA(Engine &engine, const Ticket &self, const WarpMma &mma, std::vector<uint8_t> &out) {
   out.resize(warpRows * hw::mmaRowBytes);
   if (!mma.aRegisters)
-    return gatherTile(engine, self, mma.rank, mma.a, warpRows * (mma.warp % warpsPerGroup),
-                      warpRows, mma.mode(kTransposeA) ? 2 : 0, out.data());
+    return gatherTile(
+        engine, self, mma.rank, mma.a,
+        {warpRows * (mma.warp % warpsPerGroup), warpRows, mma.mode(kTransposeA) ? 2u : 0},
+        out.data());
   for (unsigned i = 0; i < 4; ++i)
     for (unsigned lane = 0; lane < 32; ++lane)
       std::memcpy(&out[(lane / 4 + 8 * (i % 2)) * hw::mmaRowBytes + 4 * (lane % 4) + 16 * (i / 2)],
                   mma.registers + mma.aRegisters[i].offset + 4 * lane, 4);
   return {};
+}
+
+/// Which k the elements of a sparse A stand for; nothing for a dense one.
+Expected<std::vector<SparseRow>> selectionsOf(const WarpMma &mma, const std::vector<uint8_t> &a) {
+  std::vector<SparseRow> rows(mma.mode(kSparse) ? warpRows : 0);
+  const SparseFormat format{containerBits(MmaType(mma.mode(kElement)))};
+  for (unsigned row = 0; row < rows.size(); ++row) {
+    const uint64_t nonZero = nonZeroElements(
+        std::span(a).subspan(row * hw::mmaRowBytes, hw::mmaRowBytes), format.elementBits);
+    const uint64_t bits =
+        warpMetadata(mma.metadata.data(), format, true, unsigned(mma.insn->op[4].imm), row);
+    FP4_TRY(decodeSparseRow(format, bits, nonZero, row, rows[row]));
+  }
+  return rows;
 }
 
 /// The cell of D in row `row` of the warp's 16: the register's bytes of one lane.
@@ -122,37 +145,49 @@ template <typename F> void updateD(const WarpMma &mma, F &&update) {
 }
 
 void multiplyFloats(const WarpMma &mma, const std::vector<uint8_t> &aBytes,
-                    const std::vector<uint8_t> &bBytes) {
+                    const std::vector<uint8_t> &bBytes, const std::vector<SparseRow> &selections) {
   const auto aType = MmaType(mma.mode(kElement)), bType = MmaType(mma.mode(kOtherElement));
   const bool fp8 = aType == MmaType::E4M3 || aType == MmaType::E5M2;
   const auto a = factors(aType, aBytes, mma.mode(kInverse) & negateA);
-  const DenseColumns b(factors(bType, bBytes, mma.mode(kInverse) & negateB),
-                       fp8                      ? 32
-                       : aType == MmaType::TF32 ? 8
-                                                : 16);
-  const DenseRowOptions options{fractionBits(aType) + fractionBits(bType),
-                                mma.mode(kHalfResult) ? hw::AccumulatorType::F16
-                                                      : hw::AccumulatorType::F32,
-                                fp8 ? hopperFP8 : DensePrecision{}};
+  const DenseColumns b =
+      decodeColumns(bType, bBytes, mma.columnBytes(), false, mma.mode(kInverse) & negateB);
+  DenseRowOptions options{fractionBits(aType) + fractionBits(bType),
+                          mma.mode(kHalfResult) ? hw::AccumulatorType::F16
+                                                : hw::AccumulatorType::F32,
+                          fp8 ? hopperFP8 : DensePrecision{}};
   const std::vector<int32_t> unscaled(mma.n());
   updateD(mma, [&](unsigned row, std::span<uint32_t> cells) {
+    options.selection = selections.empty() ? nullptr : selections[row].data();
     denseRow(a[row], b, unscaled, cells, options);
   });
 }
 
+void multiplyIntegers(const WarpMma &mma, const std::vector<uint8_t> &a,
+                      const std::vector<uint8_t> &b, const std::vector<SparseRow> &selections) {
+  updateD(mma, [&](unsigned row, std::span<uint32_t> cells) {
+    for (size_t column = 0; column < cells.size(); ++column) {
+      const uint8_t *factors = &b[column * mma.columnBytes()];
+      std::array<uint8_t, hw::mmaRowBytes> chosen;
+      if (!selections.empty()) {
+        selectElements(selections[row], 8, factors, chosen.data());
+        factors = chosen.data();
+      }
+      cells[column] = integerSum(mma, &a[row * hw::mmaRowBytes], factors, cells[column]);
+    }
+  });
+}
+
 Status multiply(Engine &engine, const Ticket &self, const WarpMma &mma) {
-  std::vector<uint8_t> a, b(hw::mmaRowBytes * mma.n());
+  std::vector<uint8_t> a, b(mma.columnBytes() * mma.n());
   FP4_TRY(readA(engine, self, mma, a));
-  FP4_TRY(gatherTile(engine, self, mma.rank, mma.b, 0, mma.n(), mma.mode(kTransposeB) ? 2 : 0,
-                     b.data()));
+  FP4_TRY(gatherTile(engine, self, mma.rank, mma.b,
+                     {0, mma.n(), mma.mode(kTransposeB) ? 2u : 0, mma.columnBytes()}, b.data()));
+  auto selections = selectionsOf(mma, a);
+  FP4_TRY(selections);
   if (isInteger(mma.mode(kElement)))
-    updateD(mma, [&](unsigned row, std::span<uint32_t> cells) {
-      for (size_t column = 0; column < cells.size(); ++column)
-        cells[column] =
-            integerSum(mma, &a[row * hw::mmaRowBytes], &b[column * hw::mmaRowBytes], cells[column]);
-    });
+    multiplyIntegers(mma, a, b, *selections);
   else
-    multiplyFloats(mma, a, b);
+    multiplyFloats(mma, a, b, *selections);
   engine.cluster().mmas += mma.warp % warpsPerGroup == 0;
   return {};
 }
@@ -183,6 +218,16 @@ BulkGroups &groupsOf(ExecContext &cx) {
 }
 
 Outcome mmaAsync(ExecContext &cx, const Insn &insn);
+
+/// A row of 64 bytes of K must lie in one line of a swizzled K-major tile: what follows the line is
+/// not documented.
+Status checkSparseB(const WarpMma &mma) {
+  if (!mma.mode(kTransposeB) && mma.b.swizzle == hw::SwizzleMode::B32)
+    return makeError(ErrorKind::Simulation,
+                     "a sparse product expects 64 bytes of K in a line of B, but got swizzle_32B",
+                     "use swizzle_64B or swizzle_128B");
+  return {};
+}
 
 Ticket makeMmaTicket(ExecContext &cx, const Insn &insn, const WarpMma &mma) {
   Engine &engine = Engine::of(cx);
@@ -218,7 +263,12 @@ Outcome mmaAsync(ExecContext &cx, const Insn &insn) {
     return Outcome::Error;
   if (!descriptor(cx, insn.op[2], "B", mma->b))
     return Outcome::Error;
-  mma->accumulate = cx.predicate(insn.op[3]) >> cx.firstLane() & 1;
+  mma->accumulate = cx.predicate(insn.op[scaleOperand(insn)]) >> cx.firstLane() & 1;
+  if (insn.m[kSparse]) {
+    std::copy_n(cx.src<uint32_t>(insn.op[3]), 32, mma->metadata.begin());
+    if (Status fits = checkSparseB(*mma); !fits)
+      return failHere(cx, std::move(fits.error()));
+  }
   Ticket ticket = makeMmaTicket(cx, insn, *mma);
   ticket.stages.push_back(
       [&engine, mma](const Ticket &self) { return multiply(engine, self, *mma); });
@@ -278,7 +328,7 @@ Status decodeShape(BindContext &bind) {
 /// imm-scale-a and -b (1 or -1), imm-trans-a and -b (0 or 1), as far as the form has them.
 Status decodeImmediates(BindContext &bind) {
   const bool fromRegisters = bind.insn.op[1].kind == OperandKind::Vector;
-  const unsigned first = 4;
+  const unsigned first = scaleOperand(bind.insn) + 1;
   for (unsigned i = 0; i < 2 && bind.insn.op[first + i]; ++i) {
     const int64_t scale = bind.insn.op[first + i].imm;
     if (scale != 1 && scale != -1)
@@ -333,6 +383,18 @@ Status bindWgmma(BindContext &bind) {
   FP4_TRY(decodeImmediates(bind));
   FP4_TRY(checkVectors(bind));
   return bind.use(mmaAsync);
+}
+
+/// wgmma.mma_async.sp: metadata and the selector of the lanes that hold it come after B.
+Status bindWgmmaSparse(BindContext &bind) {
+  bind.insn.m[kSparse] = 1;
+  FP4_TRY(bindWgmma(bind));
+  const SparseFormat format{containerBits(MmaType(bind.insn.m[kElement]))};
+  const unsigned selectors = warpSelectors(format, true);
+  if (uint64_t(bind.insn.op[4].imm) >= selectors)
+    return bind.fail(fmt::format("the sparsity selector of .{} must be below {}, but got {}",
+                                 bind.match.text("shape"), selectors, bind.insn.op[4].imm));
+  return {};
 }
 
 Status bindWgmmaFence(BindContext &bind) { return bind.use(fence); }

@@ -123,9 +123,10 @@ TEST(Wgmma, RefusesWhatDoesNotExist) {
               HasSubstr("imm-trans-b must be 0 or 1, but got 2"));
   EXPECT_THAT(error(head + "m64n8k16.f32.f16.f16 " + d4 + ", {%v4,%v5}, %rd1, 1, 1, 1, 0;"),
               HasSubstr("A expects 4 registers, but got 2"));
-  EXPECT_THAT(error("wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 " + d4 +
-                    ", %rd1, %rd1, %v5, 0, 1, 1, 1, 0, 0;"),
-              HasSubstr("wgmma.mma_async.sp"));
+  const std::string sparse = "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 " + d4;
+  EXPECT_EQ(error(sparse + ", %rd1, %rd1, %v5, 1, 1, 1, 1, 0, 0;"), "");
+  EXPECT_THAT(error(sparse + ", %rd1, %rd1, %v5, 2, 1, 1, 1, 0, 0;"),
+              HasSubstr("the sparsity selector of .m64n8k32 must be below 2, but got 2"));
 }
 
 } // namespace
