@@ -450,7 +450,7 @@ TEST(Lanes, VotesMatchesAndReductions) {
   auto d = perThread(R"(
 setp.lt.u32 %pr1, %lane, 10;
 vote.sync.ballot.b32 %r1, %pr1, -1;
-vote.sync.any.pred %pr2, %pr1, -1;
+vote.any.sync.pred %pr2, %pr1, -1; // ptxas takes either order
 vote.sync.all.pred %pr3, %pr1, -1;
 selp.b32 %r2, 1, 0, %pr2;
 selp.b32 %r3, 2, 0, %pr3;

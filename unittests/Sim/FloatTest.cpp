@@ -379,7 +379,7 @@ TEST(Float, RefusesWhatPtxHasNot) {
             std::string::npos);
   EXPECT_NE(refused("add.rz.bf16 %rs1, %rs2, %rs3;").find("rounds to nearest only"),
             std::string::npos);
-  EXPECT_NE(refused("add.f64.ftz %fd1, %fd2, %fd3;").find("does not accept the modifier '.ftz'"),
+  EXPECT_NE(refused("add.sat.f64 %fd1, %fd2, %fd3;").find("'.sat' does not work on .f64"),
             std::string::npos);
   EXPECT_NE(refused("add.ftz.f64 %fd1, %fd2, %fd3;").find("'.ftz' does not work on .f64"),
             std::string::npos);

@@ -227,6 +227,30 @@ static Progress tryRow(const OpcodeRow &row, const ptx::Instruction &insn, Match
   return progress;
 }
 
+/// ptxas takes the modifiers of many instructions in any order (`vote.ballot.sync` of CUB): each
+/// slot gets the first modifier that fits and that no other slot has.
+static bool tryAnyOrder(const OpcodeRow &row, const ptx::Instruction &insn, Match &match) {
+  std::vector<std::string_view> rest(insn.modifiers.begin(), insn.modifiers.end());
+  auto take = [&](auto &&fits) {
+    auto found = std::ranges::find_if(rest, fits);
+    std::string_view modifier = found == rest.end() ? std::string_view() : *found;
+    if (found != rest.end())
+      rest.erase(found);
+    return modifier;
+  };
+  for (size_t i = 1; i < row.words.size(); ++i)
+    if (take([&](std::string_view modifier) { return modifier == row.words[i]; }).empty())
+      return false;
+  for (const ModifierSlot &slot : row.slots) {
+    std::string_view text =
+        take([&](std::string_view modifier) { return slotChoice(slot, modifier) >= 0; });
+    if (text.empty() && !slot.optional)
+      return false;
+    match.slots.push_back({slot.name, text, text.empty() ? -1 : slotChoice(slot, text)});
+  }
+  return rest.empty();
+}
+
 static std::string listAlternatives(const ModifierSlot &slot) {
   if (slot.isType)
     return "a type";
@@ -234,24 +258,6 @@ static std::string listAlternatives(const ModifierSlot &slot) {
   for (std::string_view alternative : slot.alternatives)
     text += fmt::format("{}.{}", text.empty() ? "" : ", ", alternative);
   return text;
-}
-
-/// Order, scope and state space in the sequence of the PTX text, before what else they stand among.
-/// ptxas takes them in any: ld.global.acquire.gpu, mbarrier.complete_tx.shared::cluster.relaxed.
-static ptx::Instruction inCanonicalOrder(const ptx::Instruction &insn) {
-  auto place = [](std::string_view modifier) {
-    static const ModifierSlot classes[] = {parseSlot("sem"), parseSlot("scope"),
-                                           parseSlot("space")};
-    const auto *found = std::find_if(std::begin(classes), std::end(classes),
-                                     [&](auto &slot) { return slotChoice(slot, modifier) >= 0; });
-    return found - std::begin(classes); // 3: none of them
-  };
-  ptx::Instruction ordered = insn;
-  const auto first = std::find_if(ordered.modifiers.begin(), ordered.modifiers.end(),
-                                  [&](std::string_view modifier) { return place(modifier) < 3; });
-  std::stable_sort(first, ordered.modifiers.end(),
-                   [&](std::string_view a, std::string_view b) { return place(a) < place(b); });
-  return ordered;
 }
 
 Expected<RowMatch> fp4::sim::matchOpcode(const ptx::Instruction &insn, size_t minimumRow) {
@@ -276,10 +282,10 @@ Expected<RowMatch> fp4::sim::matchOpcode(const ptx::Instruction &insn, size_t mi
       bestRow = &row;
     }
   }
-  const ptx::Instruction ordered = inCanonicalOrder(insn);
-  if (bestRow && ordered.modifiers != insn.modifiers)
-    if (auto match = matchOpcode(ordered, minimumRow))
-      return match;
+  for (size_t index : rows)
+    if (RowMatch result{&opcodeTable()[index], static_cast<uint16_t>(index), {}};
+        tryAnyOrder(*result.row, insn, result.match))
+      return result;
   std::string text = spellOpcode(insn);
   if (!bestRow)
     return makeError(ErrorKind::Simulation, fmt::format("unknown instruction '{}'", text));
