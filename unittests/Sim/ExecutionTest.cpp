@@ -1,4 +1,4 @@
-//===- ExecutionTest.cpp - Memory, control flow, barriers, lanes together --===//
+//===- ExecutionTest.cpp - Memory, control flow, barriers, launches -------===//
 #include "SimFixture.h"
 #include "fp4/Sim/Observer.h"
 #include <algorithm>
@@ -10,45 +10,12 @@ using namespace fp4::sim::test;
 
 namespace {
 
-LaunchConfig blocks(uint32_t threads, uint32_t grid = 1, uint32_t cluster = 0) {
-  return {{grid, 1, 1}, {threads, 1, 1}, {cluster, cluster ? 1u : 0u, cluster ? 1u : 0u}, 0};
-}
-
 std::vector<uint32_t> iota(size_t count, uint32_t from = 0) {
   std::vector<uint32_t> values(count);
   for (size_t i = 0; i < count; ++i)
     values[i] = from + static_cast<uint32_t>(i);
   return values;
 }
-
-/// Runs a body that stores %r0 of thread i to out[i].
-std::vector<uint32_t> perThread(const std::string &body, LaunchConfig config = blocks(32),
-                                SimOptions options = {}) {
-  Simulator simulator(options);
-  size_t count = size_t(config.grid[0]) * config.block[0];
-  uint64_t out = upload(simulator, std::vector<uint32_t>(count), "out");
-  auto stats = run(simulator,
-                   kernel(body + R"(
-mov.u32 %r60, %ctaid.x;
-mov.u32 %r61, %ntid.x;
-mov.u32 %r62, %tid.x;
-mad.lo.u32 %r63, %r60, %r61, %r62;
-mad.wide.u32 %rd63, %r63, 4, %p0;
-st.global.b32 [%rd63], %r0;)",
-                          1),
-                   {out}, config);
-  EXPECT_TRUE(stats) << messageOf(stats);
-  return download<uint32_t>(simulator, out, count);
-}
-
-std::string failure(const std::string &body, LaunchConfig config = blocks(32),
-                    SimOptions options = {}) {
-  Simulator simulator(options);
-  uint64_t out = upload(simulator, std::vector<uint32_t>(64), "out");
-  return messageOf(run(simulator, kernel(body, 1), {out}, config));
-}
-
-#define EXPECT_CONTAINS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
 
 //===----------------------------------------------------------------------===//
 // Memory
@@ -424,75 +391,6 @@ TEST(Cluster, ARankThatIsNotThere) {
 TEST(Cluster, WaitWithoutArrive) {
   EXPECT_CONTAINS(failure("barrier.cluster.wait;"),
                   "barrier.cluster.wait without barrier.cluster.arrive");
-}
-
-//===----------------------------------------------------------------------===//
-// Lanes together
-//===----------------------------------------------------------------------===//
-
-TEST(Lanes, Shuffles) {
-  auto check = [](const std::string &mode, auto f) {
-    auto d = perThread("mul.lo.u32 %r1, %lane, 10;\nshfl.sync." + mode +
-                       ", -1;\nselp.b32 %r3, 1, 0, %pr1;\n"
-                       "add.u32 %r0, %r2, %r3;");
-    for (int lane = 0; lane < 32; ++lane)
-      EXPECT_EQ(d[size_t(lane)], uint32_t(f(lane))) << mode << " lane " << lane;
-  };
-  check("up.b32 %r2|%pr1, %r1, 3, 0", [](int l) { return l >= 3 ? (l - 3) * 10 + 1 : l * 10; });
-  check("down.b32 %r2|%pr1, %r1, 5, 31",
-        [](int l) { return l + 5 <= 31 ? (l + 5) * 10 + 1 : l * 10; });
-  check("bfly.b32 %r2|%pr1, %r1, 16, 31", [](int l) { return (l ^ 16) * 10 + 1; });
-  // Segments of 8: the upper bits of c mask the segment.
-  check("idx.b32 %r2|%pr1, %r1, 2, 0x1807", [](int l) { return ((l & 24) | 2) * 10 + 1; });
-}
-
-TEST(Lanes, VotesMatchesAndReductions) {
-  auto d = perThread(R"(
-setp.lt.u32 %pr1, %lane, 10;
-vote.sync.ballot.b32 %r1, %pr1, -1;
-vote.any.sync.pred %pr2, %pr1, -1; // ptxas takes either order
-vote.sync.all.pred %pr3, %pr1, -1;
-selp.b32 %r2, 1, 0, %pr2;
-selp.b32 %r3, 2, 0, %pr3;
-redux.sync.add.u32 %r4, %lane, -1;
-redux.sync.max.s32 %r5, %lane, -1;
-shr.u32 %r6, %lane, 3;
-match.any.sync.b32 %r7, %r6, -1;
-popc.b32 %r8, %r7;
-activemask.b32 %r9;
-popc.b32 %r9, %r9;
-popc.b32 %r1, %r1;
-mad.lo.u32 %r0, %r1, 100000, %r4;
-add.u32 %r0, %r0, %r2;
-add.u32 %r0, %r0, %r3;
-add.u32 %r0, %r0, %r5;
-add.u32 %r0, %r0, %r8;
-add.u32 %r0, %r0, %r9;)");
-  EXPECT_EQ(d, std::vector<uint32_t>(32, 10 * 100000 + 496 + 1 + 31 + 8 + 32));
-}
-
-TEST(Lanes, ReduxF32) {
-  auto d = perThread(R"(
-cvt.rn.f32.u32 %f1, %lane;
-sub.f32 %f1, 0f41200000, %f1;
-redux.sync.max.abs.f32 %f2, %f1, -1;
-redux.sync.min.NaN.f32 %f3, %f1, -1;
-add.f32 %f4, %f2, %f3;
-cvt.rzi.s32.f32 %r0, %f4;)");
-  EXPECT_EQ(d, std::vector<uint32_t>(32, 0u)); // 21 and -21
-}
-
-TEST(Lanes, ElectPicksOneLane) {
-  auto d = perThread(R"(
-mov.u32 %r0, 0;
-elect.sync %r1|%pr1, -1;
-@%pr1 mov.u32 %r0, 1;)");
-  EXPECT_EQ(std::count(d.begin(), d.end(), 1u), 1);
-}
-
-TEST(Lanes, SyncWithALaneOutsideItsMask) {
-  EXPECT_CONTAINS(failure("shfl.sync.idx.b32 %r1, %r2, 0, 31, 0xFFFF;"),
-                  "but the member mask is 0x0000ffff");
 }
 
 //===----------------------------------------------------------------------===//

@@ -61,4 +61,38 @@ template <typename T> std::string messageOf(const Expected<T> &result) {
   return result ? "no error" : result.error().message + "\n" + result.error().note;
 }
 
+inline LaunchConfig blocks(uint32_t threads, uint32_t grid = 1, uint32_t cluster = 0) {
+  return {{grid, 1, 1}, {threads, 1, 1}, {cluster, cluster ? 1u : 0u, cluster ? 1u : 0u}, 0};
+}
+
+/// Runs a body that stores %r0 of thread i to out[i].
+inline std::vector<uint32_t> perThread(const std::string &body, LaunchConfig config = blocks(32),
+                                       SimOptions options = {}) {
+  Simulator simulator(options);
+  size_t count = size_t(config.grid[0]) * config.block[0];
+  uint64_t out = upload(simulator, std::vector<uint32_t>(count), "out");
+  auto stats = run(simulator,
+                   kernel(body + R"(
+mov.u32 %r60, %ctaid.x;
+mov.u32 %r61, %ntid.x;
+mov.u32 %r62, %tid.x;
+mad.lo.u32 %r63, %r60, %r61, %r62;
+mad.wide.u32 %rd63, %r63, 4, %p0;
+st.global.b32 [%rd63], %r0;)",
+                          1),
+                   {out}, config);
+  EXPECT_TRUE(stats) << messageOf(stats);
+  return download<uint32_t>(simulator, out, count);
+}
+
+/// The error of a body that must fail.
+inline std::string failure(const std::string &body, LaunchConfig config = blocks(32),
+                           SimOptions options = {}) {
+  Simulator simulator(options);
+  uint64_t out = upload(simulator, std::vector<uint32_t>(64), "out");
+  return messageOf(run(simulator, kernel(body, 1), {out}, config));
+}
+
 } // namespace fp4::sim::test
+
+#define EXPECT_CONTAINS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)

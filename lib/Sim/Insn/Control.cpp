@@ -2,6 +2,7 @@
 // PTX ISA 9.7.12 "Control Flow", 9.7.13 "Parallel Synchronization": bar, barrier, fence, membar.
 #include "Sim/Insn/Handlers.h"
 #include "Sim/Insn/Lanes.h"
+#include "Sim/Insn/Members.h"
 #include "Sim/State/Barriers.h"
 #include <fmt/format.h>
 
@@ -151,16 +152,7 @@ Outcome barRed(ExecContext &cx, const Insn &insn) {
   return Outcome::Next;
 }
 
-Outcome barWarpSync(ExecContext &cx, const Insn &insn) {
-  auto members = static_cast<uint32_t>(cx.scalar(insn.op[0]));
-  if (cx.mask & ~members)
-    return cx.fail(fmt::format("lanes {:#010x} execute bar.warp.sync, but its mask is {:#010x}",
-                               cx.mask, members));
-  if (!cx.converged(members))
-    return Outcome::Retry;
-  emitBarrier(cx, BarrierOp::WarpSync, 0, 0);
-  return Outcome::Next;
-}
+void barWarpSync(ExecContext &cx, const Insn &) { emitBarrier(cx, BarrierOp::WarpSync, 0, 0); }
 
 //===----------------------------------------------------------------------===//
 // barrier.cluster
@@ -280,7 +272,7 @@ Status bindBarArrive(BindContext &cx) {
 }
 Status bindBarRed(BindContext &cx) { return barrierReduction(cx, 3); }
 Status bindBarRedAll(BindContext &cx) { return barrierReduction(cx, 2); }
-Status bindBarWarpSync(BindContext &cx) { return cx.use(barWarpSync); }
+Status bindBarWarpSync(BindContext &cx) { return cx.use(together<barWarpSync, 0>); }
 
 Status bindClusterArrive(BindContext &cx) {
   cx.insn.m[0] = cx.match.has("aligned");

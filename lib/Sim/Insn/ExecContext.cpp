@@ -1,5 +1,6 @@
 //===- ExecContext.cpp - Memory access, blocking and errors of handlers ---===//
 #include "Sim/Insn/ExecContext.h"
+#include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
 
@@ -212,26 +213,39 @@ namespace {
 /// Lanes that reached a convergent instruction early.
 class ConvergenceWait : public Wait {
 public:
-  ConvergenceWait(const Warp &warp, uint32_t here, uint32_t members, uint32_t line)
-      : warp(warp), here(here), members(members), line(line) {}
-  bool ready() const override { return (members & warp.live & ~here) == 0; }
+  ConvergenceWait(const Warp &warp, std::vector<MemberSet> sets, uint32_t line)
+      : warp(warp), sets(std::move(sets)), line(line) {}
+  bool ready() const override {
+    return std::ranges::any_of(sets, [&](const MemberSet &set) { return missing(set) == 0; });
+  }
   std::string describe() const override {
-    return fmt::format("lanes {:#010x} of its own warp to reach line {}, where lanes {:#010x} are",
-                       members & warp.live & ~here, line, here);
+    std::string text;
+    for (const MemberSet &set : sets)
+      text +=
+          fmt::format("{}lanes {:#010x} of its own warp to reach line {}, where lanes {:#010x} are",
+                      text.empty() ? "" : ", and ", missing(set), line, set.lanes);
+    return text;
   }
 
 private:
+  uint32_t missing(const MemberSet &set) const { return set.members & warp.live & ~set.lanes; }
+
   const Warp &warp;
-  uint32_t here, members, line;
+  std::vector<MemberSet> sets;
+  uint32_t line;
 };
 } // namespace
 
 bool ExecContext::converged(uint32_t members) {
   if ((members & currentWarp->live & ~mask) == 0)
     return true;
-  pendingWait =
-      std::make_unique<ConvergenceWait>(*currentWarp, mask, members, currentKernel->code[pc].line);
+  blockUntilTogether({{mask, members}});
   return false;
+}
+
+Outcome ExecContext::blockUntilTogether(std::vector<MemberSet> sets) {
+  return block(std::make_unique<ConvergenceWait>(*currentWarp, std::move(sets),
+                                                 currentKernel->code[pc].line));
 }
 
 std::string fp4::sim::describeLocation(const Launch &launch, const Cta &cta, uint32_t warp,

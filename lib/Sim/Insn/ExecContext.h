@@ -18,6 +18,11 @@
 
 namespace fp4::sim {
 
+/// Lanes that wait for the other members of their set.
+struct MemberSet {
+  uint32_t lanes, members;
+};
+
 class ExecContext {
 public:
   explicit ExecContext(Cluster &cluster);
@@ -135,6 +140,8 @@ public:
   /// For .aligned and other convergent instructions: true when all live lanes of `members` are
   /// active here. When false the group has been told to wait for the others: return Retry.
   bool converged(uint32_t members = kAllLanes);
+  /// Blocks the active lanes until a set is complete.
+  Outcome blockUntilTogether(std::vector<MemberSet> sets);
   /// Records a located error (kernel, CTA, warp, lane, PTX line); returns Outcome::Error.
   Outcome fail(std::string message, std::string note = "", int lane = -1);
   /// Records an error that is complete already.

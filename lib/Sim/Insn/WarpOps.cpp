@@ -2,6 +2,7 @@
 // PTX ISA 9.7.9.6 shfl.sync, 9.7.13 vote, match, redux, elect, activemask.
 #include "Sim/Insn/Floats.h"
 #include "Sim/Insn/Lanes.h"
+#include "Sim/Insn/Members.h"
 #include <fmt/format.h>
 #include <map>
 #include <mutex>
@@ -11,16 +12,6 @@ using namespace fp4;
 using namespace fp4::sim;
 
 namespace {
-
-/// Waits until the members are together. Next: they are.
-Outcome gatherMembers(ExecContext &cx, const Operand &mask) {
-  auto members = static_cast<uint32_t>(cx.scalar(mask));
-  if (cx.mask & ~members)
-    return cx.fail(fmt::format("lanes {:#010x} execute this, but the member mask is {:#010x}",
-                               cx.mask, members),
-                   "every lane that executes a .sync instruction must be in its mask");
-  return cx.converged(members) ? Outcome::Next : Outcome::Retry;
-}
 
 enum ShflMode : uint8_t { Up, Down, Bfly, Idx };
 
@@ -78,9 +69,7 @@ const ShflMap *internShflMap(uint8_t mode, uint32_t b, uint32_t c) {
 }
 
 /// u = the map.
-Outcome shflConstant(ExecContext &cx, const Insn &insn) {
-  if (Outcome ready = gatherMembers(cx, insn.op[5]); ready != Outcome::Next)
-    return ready;
+void shflConstant(ExecContext &cx, const Insn &insn) {
   const auto *map = reinterpret_cast<const ShflMap *>(insn.u);
   const uint32_t *a = cx.src<uint32_t>(insn.op[2]);
   Lanes<uint32_t> result;
@@ -88,12 +77,9 @@ Outcome shflConstant(ExecContext &cx, const Insn &insn) {
     result.v[lane] = a[map->from[lane]];
   commit(cx, insn.op[0], result);
   cx.setPredicate(insn.op[1], map->inRange);
-  return Outcome::Next;
 }
 
-Outcome shfl(ExecContext &cx, const Insn &insn) {
-  if (Outcome ready = gatherMembers(cx, insn.op[5]); ready != Outcome::Next)
-    return ready;
+void shfl(ExecContext &cx, const Insn &insn) {
   const uint32_t *a = cx.src<uint32_t>(insn.op[2]), *b = cx.src<uint32_t>(insn.op[3]);
   const uint32_t *c = cx.src<uint32_t>(insn.op[4]);
   Lanes<uint32_t> result;
@@ -105,33 +91,24 @@ Outcome shfl(ExecContext &cx, const Insn &insn) {
   }
   commit(cx, insn.op[0], result);
   cx.setPredicate(insn.op[1], inRange);
-  return Outcome::Next;
 }
 
 enum VoteMode : uint8_t { All, Any, Uni };
 
-Outcome vote(ExecContext &cx, const Insn &insn) {
-  if (Outcome ready = gatherMembers(cx, insn.op[2]); ready != Outcome::Next)
-    return ready;
+void vote(ExecContext &cx, const Insn &insn) {
   uint32_t trues = cx.predicate(insn.op[1]) & cx.mask;
   bool result = insn.m[0] == All   ? trues == cx.mask
                 : insn.m[0] == Any ? trues != 0
                                    : trues == 0 || trues == cx.mask;
   cx.setPredicate(insn.op[0], result ? kAllLanes : 0);
-  return Outcome::Next;
 }
 
-Outcome ballot(ExecContext &cx, const Insn &insn) {
-  if (Outcome ready = gatherMembers(cx, insn.op[2]); ready != Outcome::Next)
-    return ready;
+void ballot(ExecContext &cx, const Insn &insn) {
   uint32_t trues = cx.predicate(insn.op[1]) & cx.mask;
   cx.store<uint32_t>(insn.op[0], [&](int) { return trues; });
-  return Outcome::Next;
 }
 
-template <typename T> Outcome matchAny(ExecContext &cx, const Insn &insn) {
-  if (Outcome ready = gatherMembers(cx, insn.op[2]); ready != Outcome::Next)
-    return ready;
+template <typename T> void matchAny(ExecContext &cx, const Insn &insn) {
   const T *a = cx.src<T>(insn.op[1]);
   Lanes<uint32_t> result{};
   for (int lane = 0; lane < 32; ++lane)
@@ -139,19 +116,15 @@ template <typename T> Outcome matchAny(ExecContext &cx, const Insn &insn) {
       if ((cx.mask >> other & 1) && a[other] == a[lane])
         result.v[lane] |= 1u << other;
   commit(cx, insn.op[0], result);
-  return Outcome::Next;
 }
 
-template <typename T> Outcome matchAll(ExecContext &cx, const Insn &insn) {
-  if (Outcome ready = gatherMembers(cx, insn.op[3]); ready != Outcome::Next)
-    return ready;
+template <typename T> void matchAll(ExecContext &cx, const Insn &insn) {
   const T *a = cx.src<T>(insn.op[2]);
   bool same = true;
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1)
     same &= a[std::countr_zero(rest)] == a[cx.firstLane()];
   cx.store<uint32_t>(insn.op[0], [&](int) { return same ? cx.mask : 0; });
   cx.setPredicate(insn.op[1], same ? kAllLanes : 0);
-  return Outcome::Next;
 }
 
 enum ReduxOp : uint8_t { Add, Min, Max, And, Or, Xor };
@@ -173,21 +146,16 @@ template <typename T> T reduce(uint8_t op, T x, T y) {
   }
 }
 
-template <typename T> Outcome redux(ExecContext &cx, const Insn &insn) {
-  if (Outcome ready = gatherMembers(cx, insn.op[2]); ready != Outcome::Next)
-    return ready;
+template <typename T> void redux(ExecContext &cx, const Insn &insn) {
   const T *a = cx.src<T>(insn.op[1]);
   T value = a[cx.firstLane()];
   for (uint32_t rest = cx.mask & (cx.mask - 1); rest; rest &= rest - 1)
     value = reduce<T>(insn.m[0], value, a[std::countr_zero(rest)]);
   cx.store<T>(insn.op[0], [&](int) { return value; });
-  return Outcome::Next;
 }
 
 /// m[1] = abs, m[2] = NaN propagates.
-Outcome reduxFloat(ExecContext &cx, const Insn &insn) {
-  if (Outcome ready = gatherMembers(cx, insn.op[2]); ready != Outcome::Next)
-    return ready;
+void reduxFloat(ExecContext &cx, const Insn &insn) {
   const float *a = cx.src<float>(insn.op[1]);
   float value = std::bit_cast<float>(kNaN32);
   bool sawNaN = false, max = insn.m[0] == Max;
@@ -205,17 +173,13 @@ Outcome reduxFloat(ExecContext &cx, const Insn &insn) {
   if (sawNaN && insn.m[2])
     value = std::bit_cast<float>(kNaN32);
   cx.store<float>(insn.op[0], [&](int) { return value; });
-  return Outcome::Next;
 }
 
 /// The lowest member leads; PTX leaves the choice open.
-Outcome elect(ExecContext &cx, const Insn &insn) {
-  if (Outcome ready = gatherMembers(cx, insn.op[2]); ready != Outcome::Next)
-    return ready;
+void elect(ExecContext &cx, const Insn &insn) {
   auto leader = static_cast<uint32_t>(cx.firstLane());
   cx.store<uint32_t>(insn.op[0], [&](int) { return leader; });
   cx.setPredicate(insn.op[1], 1u << leader);
-  return Outcome::Next;
 }
 
 Outcome activemask(ExecContext &cx, const Insn &insn) {
@@ -231,31 +195,31 @@ Status bindShfl(BindContext &cx) {
   cx.insn.m[0] = static_cast<uint8_t>(cx.match.choice("mode"));
   const Operand &b = cx.insn.op[3], &c = cx.insn.op[4];
   if (b.bank != kConstBank || c.bank != kConstBank)
-    return useFor(cx, cx.insn.type == Type::B32 ? shfl : nullptr);
+    return useFor(cx, cx.insn.type == Type::B32 ? together<shfl, 5> : nullptr);
   cx.insn.u = reinterpret_cast<uint64_t>(
       internShflMap(cx.insn.m[0], static_cast<uint32_t>(b.imm), static_cast<uint32_t>(c.imm)));
-  return useFor(cx, cx.insn.type == Type::B32 ? shflConstant : nullptr);
+  return useFor(cx, cx.insn.type == Type::B32 ? together<shflConstant, 5> : nullptr);
 }
 
 Status bindVote(BindContext &cx) {
   cx.insn.m[0] = static_cast<uint8_t>(cx.match.choice("mode"));
-  return cx.use(vote);
+  return cx.use(together<vote, 2>);
 }
 
 Status bindBallot(BindContext &cx) {
-  return useFor(cx, cx.insn.type == Type::B32 ? ballot : nullptr);
+  return useFor(cx, cx.insn.type == Type::B32 ? together<ballot, 2> : nullptr);
 }
 
 Status bindMatchAny(BindContext &cx) {
   if (cx.insn.type == Type::B32)
-    return cx.use(matchAny<uint32_t>);
-  return useFor(cx, cx.insn.type == Type::B64 ? matchAny<uint64_t> : nullptr);
+    return cx.use(together<matchAny<uint32_t>, 2>);
+  return useFor(cx, cx.insn.type == Type::B64 ? together<matchAny<uint64_t>, 2> : nullptr);
 }
 
 Status bindMatchAll(BindContext &cx) {
   if (cx.insn.type == Type::B32)
-    return cx.use(matchAll<uint32_t>);
-  return useFor(cx, cx.insn.type == Type::B64 ? matchAll<uint64_t> : nullptr);
+    return cx.use(together<matchAll<uint32_t>, 3>);
+  return useFor(cx, cx.insn.type == Type::B64 ? together<matchAll<uint64_t>, 3> : nullptr);
 }
 
 Status bindRedux(BindContext &cx) {
@@ -265,18 +229,18 @@ Status bindRedux(BindContext &cx) {
   insn.m[1] = cx.match.has("abs");
   insn.m[2] = cx.match.has("NaN");
   if (insn.type == Type::F32)
-    return op == Min || op == Max ? cx.use(reduxFloat) : useFor(cx, nullptr);
+    return op == Min || op == Max ? cx.use(together<reduxFloat, 2>) : useFor(cx, nullptr);
   if (insn.m[1] || insn.m[2])
     return cx.fail("'.abs' and '.NaN' need .f32");
   bool bitwise = op >= And;
   if (bitwise != (insn.type == Type::B32))
     return useFor(cx, nullptr);
-  return useFor(cx, insn.type == Type::S32    ? redux<int32_t>
-                    : bitsOf(insn.type) == 32 ? redux<uint32_t>
+  return useFor(cx, insn.type == Type::S32    ? together<redux<int32_t>, 2>
+                    : bitsOf(insn.type) == 32 ? together<redux<uint32_t>, 2>
                                               : nullptr);
 }
 
-Status bindElect(BindContext &cx) { return cx.use(elect); }
+Status bindElect(BindContext &cx) { return cx.use(together<elect, 2>); }
 
 Status bindActivemask(BindContext &cx) {
   return useFor(cx, cx.insn.type == Type::B32 ? activemask : nullptr);
