@@ -28,7 +28,9 @@ void HazardChecker::Impl::useMbarrier(ClusterState &cluster, const BarrierEvent 
   const VectorClock &known = options.strict ? made.now.generic : made.now.loose;
   if (known.at(state.init.slot) < state.init.epoch)
     return report(made, state.init, HazardRule::MbarrierInit, it->first);
-  if (event.agent.ticket && !state.fenced)
+  // cp.async is of the generic proxy: a barrier is enough for its arrival.
+  if (event.agent.ticket && cluster.ticket(event.agent.ticket).proxy == Proxy::Async &&
+      !state.fenced)
     report(made, state.init, HazardRule::MbarrierInitFence, it->first);
 }
 

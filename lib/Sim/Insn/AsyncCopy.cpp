@@ -184,6 +184,7 @@ Outcome arriveWhenCopied(ExecContext &cx, const Insn &insn) {
     if (!insn.m[1])
       ++(*barrier)->pending;
     Ticket ticket = engine.makeTicket(cx, insn, EngineKind::ThreadCopy, lane);
+    ticket.proxy = Proxy::Generic;
     cx.mask = 1u << lane;
     ticket.after = pendingCopies(cx, 0, true);
     cx.mask = all;

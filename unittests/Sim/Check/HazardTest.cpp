@@ -103,6 +103,12 @@ std::vector<Litmus> litmusTests() {
              "  cp.async.wait_group 1;\n  bar.sync 0;\n  xor.b32 %r5, %t, 32;\n"
              "  mad.lo.u32 %r6, %r5, 4, %r1;\n  ld.shared.b32 %v0, [%r6];\n"
              "  cp.async.wait_all;\n  bar.sync 0;\n  ld.shared.b32 %v1, [%r6+256];\n");
+  // cp.async is of the generic proxy: no fence.mbarrier_init, no fence.proxy.async.
+  const std::string arriving = litmus(
+      "  @!%p0 bra READY;\n  mbarrier.init.shared::cta.b64 [%r2], 64;\nREADY:\n  bar.sync 0;\n"
+      "  cp.async.ca.shared.global [%r0], [%out], 4;\n"
+      "  cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%r2];\n" +
+      waitFull + "  ld.shared.b32 %v0, [%r0];\n");
   using R = HazardRule;
   return {
       {"parity not flipped", twice, flip, "", R::StalePhase, "flip the parity"},
@@ -134,6 +140,10 @@ std::vector<Litmus> litmusTests() {
        ".release"},
       {"relaxed cluster barrier", peer, "arrive.release.aligned", "arrive.relaxed.aligned",
        R::RelaxedSync, ".release", 64, 2},
+      {"mbarrier.init not ordered before cp.async.mbarrier.arrive", arriving, "  bar.sync 0;\n", "",
+       R::MbarrierInit, "bar.sync"},
+      {"cp.async.mbarrier.arrive not waited for", arriving, waitFull, "", R::UnwaitedCopy,
+       "cp.async.wait_group"},
       {"a group of cp.async too few is waited for", groups, "wait_group 1", "wait_group 2",
        R::UnwaitedCopy, "cp.async.wait_group"},
       {"the last cp.async is not waited for", groups, "  cp.async.wait_all;\n", "", R::UnwaitedCopy,
