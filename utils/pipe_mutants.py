@@ -2,7 +2,8 @@
 """Deletes or repeats channel operations of a pipelined kernel, one at a time: the verifiers must object.
 
 Reads IR from standard input. Every line of the kernel that works on a channel is removed and, in a
-second mutant, written twice; fp4-opt with pipe-verify-sync must reject each mutant with an error.
+second mutant, written twice; a wait for a release is removed or comes a stage too late, scale tiles get
+a set less. fp4-opt with pipe-verify-sync must reject each mutant with an error.
 Prints how many it rejected; exits with 1 if one passed or fp4-opt ended otherwise.
 """
 import concurrent.futures
@@ -12,6 +13,14 @@ import sys
 
 CHANNEL_OP = re.compile(
     r"pipe\.(producer_acquire|producer_commit|consumer_wait|consumer_release|expect_tx|load |load_scales)")
+
+
+AWAIT = re.compile(r"(pipe\.await_release .* distance )(\d+)")
+SETS = re.compile(r"(pipe\.copy_scales .* sets )(\d+)")
+
+
+def counted(match, change):
+    return f"{match.group(1)}{int(match.group(2)) + change}"
 
 
 def verdict(text):
@@ -24,6 +33,13 @@ def mutants(lines):
         if CHANNEL_OP.search(line):
             yield "deleted", line, lines[:number] + lines[number + 1:]
             yield "repeated", line, lines[:number] + [line] + lines[number:]
+        elif AWAIT.search(line):
+            yield "deleted", line, lines[:number] + lines[number + 1:]
+            late = AWAIT.sub(lambda match: counted(match, 1), line)
+            yield "too late", line, lines[:number] + [late] + lines[number + 1:]
+        elif SETS.search(line):
+            fewer = SETS.sub(lambda match: counted(match, -1), line)
+            yield "a set less", line, lines[:number] + [fewer] + lines[number + 1:]
 
 
 def main():

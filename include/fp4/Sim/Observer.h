@@ -132,6 +132,8 @@ struct TicketEvent {
   uint32_t lane = 0;                   ///< of the issuing thread
   bool bulkGroup = false;              ///< belongs to the thread's open bulk group
   uint32_t ctaGroup = 0;               ///< of tcgen05 operations
+  uint64_t accumulator = 0;            ///< of tcgen05.mma: the same for one D and shape
+  bool narrowCopy = false;             ///< tcgen05.cp.4x256b
   Proxy proxy = Proxy::Async;          ///< of its accesses to memory other than tensor memory
   std::span<const SharedRange> writes; ///< the shared memory it will write
   std::span<const uint32_t> signals;   ///< the mbarriers it will signal, by shared::cluster address

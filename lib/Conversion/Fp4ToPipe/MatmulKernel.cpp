@@ -162,7 +162,7 @@ void KernelBuilder::buildKTile(Value acc, const Tile &tile, Value k) {
   auto copyScales = [&](Value from) {
     auto tileType = cast<SharedType>(from.getType());
     auto type = TmemType::get(tileType.getShape(), tileType.getElementType(), Layout::Tiled128x4);
-    return CopyScalesOp::create(b, loc, type, from, blocks, IntegerAttr());
+    return CopyScalesOp::create(b, loc, type, from, blocks, IntegerAttr(), IntegerAttr());
   };
   Value aTile = load(a, tile.row), bTile = load(bb, tile.column);
   Value sa = loadScales(scalesA, tile.mScales, shape.kTileM);

@@ -12,9 +12,12 @@
 // A waiting thread retries with its own branch: mbarrier.try_wait may return false after a time
 // limit. PTX ISA: "Parallel Synchronization and Communication Instructions: mbarrier".
 //
-// tcgen05 operations are not ordered by a barrier wait alone: where a wait is followed by tcgen05
-// operations there is a tcgen05.fence::after_thread_sync, and where tcgen05.ld precedes an arrival,
-// a tcgen05.fence::before_thread_sync. tcgen05.commit implies the latter.
+//   await_release     waits on empty[stage] as the producer of iteration it + d - distance does,
+//                     whose stage is that of it - distance
+//
+// tcgen05 operations are not ordered by a barrier wait alone: between the last wait and those that
+// follow there is a tcgen05.fence::after_thread_sync (Fences.cpp), and where tcgen05.ld precedes an
+// arrival, a tcgen05.fence::before_thread_sync. tcgen05.commit implies the latter.
 //
 //===----------------------------------------------------------------------===//
 #include "Lowering.h"
@@ -91,10 +94,32 @@ template <typename OpT> struct LowerWait : fp4::PipePattern<OpT> {
                             : at.phase;
     if (!producer || !this->state.filledOnce.contains(*channel))
       emitWait(rewriter, loc, producer ? at.empty : at.full, parity);
-    Agent agent = producer ? channel->getProducer() : channel->getConsumer();
-    if (agent == Agent::Mma || !channel->getType().isShared())
+    if (this->state.fencedWaits.contains(op))
       emitFence(rewriter, loc, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
     rewriter.replaceOp(op, stageTiles(rewriter, loc, *channel, this->state, at.stage));
+    return success();
+  }
+};
+
+struct LowerAwaitRelease : fp4::PipePattern<fp4::pipe::AwaitReleaseOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(fp4::pipe::AwaitReleaseOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    FailureOr<fp4::pipe::ChannelOp> channel = fp4::definingChannel(rewriter, op, op.getChannel());
+    if (failed(channel))
+      return failure();
+    Location loc = op.getLoc();
+    Value ahead = fp4::constantI32(rewriter, loc, *channel->getDepth() - op.getDistance());
+    fp4::ChannelStage at = fp4::channelStage(
+        rewriter, loc, *channel, adaptor.getChannel(),
+        arith::AddIOp::create(rewriter, loc, adaptor.getIteration(), ahead));
+    Value parity =
+        arith::XOrIOp::create(rewriter, loc, at.phase, fp4::constantI32(rewriter, loc, 1));
+    emitWait(rewriter, loc, at.empty, parity);
+    if (state.fencedWaits.contains(op))
+      emitFence(rewriter, loc, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
+    rewriter.eraseOp(op);
     return success();
   }
 };
@@ -199,7 +224,8 @@ FailureOr<fp4::pipe::ChannelOp> fp4::definingChannel(ConversionPatternRewriter &
 void fp4::populateChannelPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                   const KernelState &state) {
   patterns.add<LowerChannel, LowerWait<pipe::ProducerAcquireOp>, LowerWait<pipe::ConsumerWaitOp>,
-               LowerArrival<pipe::ProducerCommitOp>, LowerArrival<pipe::ConsumerReleaseOp>>(
+               LowerArrival<pipe::ProducerCommitOp>, LowerArrival<pipe::ConsumerReleaseOp>,
+               LowerAwaitRelease>(
       converter, patterns.getContext(), state);
   patterns.add<LowerExpectTx>(converter, patterns.getContext());
 }

@@ -38,6 +38,7 @@ struct KernelState {
   bool hasBulkToCta = true; ///< the target's bulk copies take shared::cta destinations
   const hw::TargetModel *target = nullptr;
   llvm::SmallPtrSet<mlir::Operation *, 4> filledOnce; ///< channels, see isFilledOnce
+  llvm::SmallPtrSet<mlir::Operation *, 4> fencedWaits; ///< see findFencedWaits
 };
 
 /// Name of the external symbol for dynamic shared memory in every gpu.module.
@@ -70,6 +71,9 @@ void populateQuantizePatterns(const mlir::TypeConverter &, mlir::RewritePatternS
                               const KernelState &);
 void populateEpiloguePatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                               const KernelState &);
+
+/// Collects the waits that a tcgen05.fence::after_thread_sync follows; filledOnce is set.
+void findFencedWaits(mlir::gpu::GPUFuncOp kernel, KernelState &state);
 
 /// Inserts the prologue and the teardown of `kernel` and returns its state.
 KernelState emitPrologue(mlir::gpu::GPUFuncOp kernel);

@@ -1,6 +1,6 @@
 //===- Mma.cpp - Scale copies, block-scaled and dense MMAs ----------------===//
 //
-// One thread issues tcgen05.cp and tcgen05.mma; both run in issue order, so a copy of scales needs
+// One thread issues tcgen05.cp and tcgen05.mma; an MMA runs after earlier copies, so that scales need
 // no wait before the MMA that reads them. A k tile of 256 fp4 is four MMAs of K = 64; MMA s reads
 // the s-th 32-byte slice of every swizzled row (descriptor start + 32 s bytes) and the scales at
 //   nvfp4 (block 16, scale_vec 4X): 512-byte block s, id 0
@@ -56,22 +56,43 @@ struct LowerCopyScales : fp4::PipePattern<fp4::pipe::CopyScalesOp> {
     fp4::pipe::SharedType tile = op.getSource().getType();
     int64_t rowBlocks = tile.getRows() / fp4::pipe::kScaleBlockRows;
     int64_t columnBlocks = tile.getColumns() / fp4::pipe::kScaleBlockColumns;
-    Value target = addColumns(rewriter, loc, state.tmemBase, *op.getTmemColumn());
+    FailureOr<Value> target = firstColumn(rewriter, op);
+    if (failed(target))
+      return failure();
     Value source =
         descriptorAt(rewriter, loc, adaptor.getSource(), hw::SmemDescriptor::scaleFactorBlock());
     for (int64_t k = 0; k < columnBlocks; ++k)
       fp4::emitGuarded(rewriter, loc, k, adaptor.getBlocks(), [&] {
         for (int64_t row = 0; row < rowBlocks; ++row)
           copyBlock(rewriter, loc,
-                    addColumns(rewriter, loc, target, hw::scaleTileColumn(row, k, rowBlocks)),
+                    addColumns(rewriter, loc, *target, hw::scaleTileColumn(row, k, rowBlocks)),
                     advance(rewriter, loc, source,
                             (row * columnBlocks + k) * fp4::pipe::kScaleBlockBytes));
       });
-    rewriter.replaceOp(op, target);
+    rewriter.replaceOp(op, *target);
     return success();
   }
 
 private:
+  /// Of the set for the iteration that the source is a stage of.
+  FailureOr<Value> firstColumn(ConversionPatternRewriter &rewriter,
+                               fp4::pipe::CopyScalesOp op) const {
+    Location loc = op.getLoc();
+    Value first = addColumns(rewriter, loc, state.tmemBase, *op.getTmemColumn());
+    int64_t sets = op.getSets().value_or(1);
+    if (sets == 1)
+      return first;
+    auto wait = op.getSource().getDefiningOp<fp4::pipe::ConsumerWaitOp>();
+    if (!wait || !wait.getIteration())
+      return rewriter.notifyMatchFailure(op, "expects a stage of a channel as source of its sets");
+    Value set = arith::RemUIOp::create(rewriter, loc, wait.getIteration(),
+                                       fp4::constantI32(rewriter, loc, sets));
+    Value columns = fp4::constantI32(rewriter, loc, op.getType().getTmemColumns());
+    return arith::AddIOp::create(rewriter, loc, first,
+                                 arith::MulIOp::create(rewriter, loc, set, columns))
+        .getResult();
+  }
+
   static void copyBlock(OpBuilder &b, Location loc, Value target, Value source) {
     NVVM::Tcgen05CpOp::create(b, loc, NVVM::Tcgen05CpShape::SHAPE_32x128b,
                               NVVM::CTAGroupKind::CTA_1, NVVM::Tcgen05CpMulticast::WARPX4,

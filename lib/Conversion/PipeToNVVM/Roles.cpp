@@ -84,19 +84,13 @@ void initializeBlock(OpBuilder &b, gpu::GPUFuncOp kernel, Value sharedBase) {
     NVVM::FenceMbarrierInitOp::create(b, kernel.getLoc());
 }
 
-/// bar.sync is aligned: a warp that took one thread's branch must be whole again.
-void emitBlockBarrier(OpBuilder &b, Location loc) {
-  NVVM::SyncWarpOp::create(b, loc, fp4::constantI32(b, loc, -1));
-  NVVM::BarrierOp::create(b, loc);
-}
-
 void emitTeardown(gpu::GPUFuncOp kernel, const fp4::KernelState &state) {
   auto mma = findRole(kernel, fp4::pipe::Role::Mma);
   if (!state.tmemColumns || !mma)
     return;
   Location loc = kernel.getLoc();
   OpBuilder b(kernel.getBody().back().getTerminator());
-  emitBlockBarrier(b, loc);
+  NVVM::BarrierOp::create(b, loc);
   emitIfEqual(b, loc, state.warpIndex, mma.getFirstWarp(), [&] {
     NVVM::Tcgen05DeallocOp::create(b, loc, fp4::tmemPointer(b, loc, state.tmemBase),
                                    fp4::constantI32(b, loc, state.tmemColumns));
@@ -147,6 +141,7 @@ fp4::KernelState fp4::emitPrologue(gpu::GPUFuncOp kernel) {
   for (auto channel : kernel.getOps<pipe::ChannelOp>())
     if (isFilledOnce(channel))
       state.filledOnce.insert(channel);
+  findFencedWaits(kernel, state);
   OpBuilder b = OpBuilder::atBlockBegin(&kernel.getBody().front());
   Location loc = kernel.getLoc();
   state.threadIndex = NVVM::ThreadIdXOp::create(b, loc, b.getI32Type());
@@ -162,7 +157,7 @@ fp4::KernelState fp4::emitPrologue(gpu::GPUFuncOp kernel) {
       NVVM::Tcgen05AllocOp::create(b, loc, slot, constantI32(b, loc, state.tmemColumns));
       NVVM::Tcgen05RelinquishAllocPermitOp::create(b, loc);
     });
-  emitBlockBarrier(b, loc);
+  NVVM::BarrierOp::create(b, loc);
   if (state.tmemColumns && mma)
     state.tmemBase = LLVM::LoadOp::create(b, loc, b.getI32Type(), slot);
   emitTeardown(kernel, state);

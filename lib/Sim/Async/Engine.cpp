@@ -167,9 +167,11 @@ void Engine::event(const Ticket &ticket, TicketState state) {
     return;
   Agent agent = ticket.agent(owner);
   agent.ticket = 0;
+  const PipelinedOp op = ticket.pipelined.value_or(PipelinedOp());
   observer->onTicket({agent, ticket.at(), state, ticket.id, stringify(ticket.engine),
-                      uint32_t(ticket.issuer.lane), ticket.bulkGroup, ticket.ctaGroup, ticket.proxy,
-                      ticket.sharedWrites, ticket.signals});
+                      uint32_t(ticket.issuer.lane), ticket.bulkGroup, ticket.ctaGroup,
+                      op.accumulator, op.narrow, ticket.proxy, ticket.sharedWrites,
+                      ticket.signals});
   if (state == TicketState::Issued)
     for (const TmemCells &cells : ticket.tmemWrites)
       emitTmem(ticket, AccessKind::Write, cells);

@@ -17,10 +17,12 @@
 
 #include "Mbarrier.h"
 #include "Sim/Insn/ExecContext.h"
+#include "Tcgen05Pairs.h"
 #include "TensorMemory.h"
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 
 namespace fp4::sim {
 
@@ -94,7 +96,7 @@ struct Ticket {
   uint32_t sharedReads = 0;      ///< mask of CTA ranks whose shared memory the first stage reads
   uint32_t ctaGroup = 0;         ///< tcgen05: 1 or 2
   bool bulkGroup = false;        ///< of a cp.async.bulk group
-  bool narrowCopy = false;       ///< tcgen05.cp.4x256b, which tcgen05.shift orders
+  std::optional<PipelinedOp> pipelined; ///< tcgen05.mma, .cp, .shift
   bool published = false;        ///< its thread executed tcgen05.fence::before_thread_sync since
   std::vector<uint32_t> signals; ///< shared::cluster addresses of the mbarriers it will signal
 

@@ -28,7 +28,7 @@ ClusterState &HazardChecker::Impl::cluster(uint32_t index) {
     return *lastCluster;
   auto &state = clusters[index];
   if (!state)
-    state = std::make_unique<ClusterState>(index, ctasPerCluster, warpsPerCta);
+    state = std::make_unique<ClusterState>(index, ctasPerCluster, warpsPerCta, options.strict);
   lastCluster = state.get();
   return *state;
 }

@@ -20,8 +20,8 @@ Operation operationOf(std::string_view engine) {
                               : Operation::Other;
 }
 
-ClusterState::ClusterState(uint32_t index, uint32_t ctas, uint32_t warpsPerCta)
-    : index(index), warpsPerCta(warpsPerCta), warpCount(ctas * warpsPerCta), warps(warpCount),
+ClusterState::ClusterState(uint32_t index, uint32_t ctas, uint32_t warpsPerCta, bool strict)
+    : index(index), warpsPerCta(warpsPerCta), strict(strict), warpCount(ctas * warpsPerCta), warps(warpCount),
       tickets(1), sharedCells(ctas), tmemCells(ctas) {
   for (uint32_t slot = 0; slot < warpCount; ++slot) {
     WarpState &warp = warps[slot];
@@ -115,15 +115,20 @@ uint32_t ClusterState::takeSlot() {
   return slot;
 }
 
-/// tcgen05 operations of the issuer's thread that come before by themselves.
-static void orderInPipeline(TicketInfo &info, Pipeline &pipeline, uint32_t slot) {
-  // PTX ISA, "pipelined tcgen05 instructions": mma follows all of them, shift follows mma and what
-  // that follows. So does cp, in the order of issue: that pair is not in the list, but every
-  // published block-scaled kernel keeps one set of scale columns and relies on it.
-  info.pipelineIn = info.operation == Operation::Mma ? pipeline.issued : pipeline.throughMma;
-  pipeline.issued.raise(slot, info.epoch);
-  if (info.operation == Operation::Mma)
-    pipeline.throughMma = pipeline.issued;
+/// tcgen05 operations of the issuer's thread that come before by themselves (Tcgen05Pairs.def), and
+/// what comes before those.
+static void orderInPipeline(TicketInfo &info, Pipeline &pipeline, uint32_t slot, bool strict) {
+  Pipeline::Alike *same = nullptr;
+  for (Pipeline::Alike &earlier : pipeline.issued) {
+    if (keepOrder(earlier.op, *info.pipelined, strict))
+      info.pipelineIn.join(earlier.clock);
+    if (earlier.op == *info.pipelined)
+      same = &earlier;
+  }
+  if (!same)
+    same = &pipeline.issued.emplace_back(Pipeline::Alike{*info.pipelined, {}});
+  same->clock.join(info.pipelineIn);
+  same->clock.raise(slot, info.epoch);
 }
 
 /// A commit is done when all of the thread's operations are, and publishes them: it implies
@@ -133,7 +138,39 @@ static void coverPipeline(TicketInfo &info, const Pipeline &pipeline) {
   clocks.tensor.join(clocks.generic);
   for (VectorClock *clock :
        {&clocks.generic, &clocks.async, &clocks.asyncGlobal, &clocks.loose, &clocks.tensor})
-    clock->join(pipeline.issued);
+    for (const Pipeline::Alike &earlier : pipeline.issued)
+      clock->join(earlier.clock);
+}
+
+static std::optional<PipelinedOp> pipelinedOp(const TicketEvent &event, Operation operation,
+                                              bool strict) {
+  switch (operation) {
+  case Operation::Mma: // by default the accumulator makes no difference
+    return PipelinedOp{PipelinedOp::Mma, false, strict ? event.accumulator : 0};
+  case Operation::TmemCopy:
+    return PipelinedOp{PipelinedOp::Copy, event.narrowCopy, 0};
+  case Operation::TmemShift:
+    return PipelinedOp{PipelinedOp::Shift, false, 0};
+  default:
+    return std::nullopt;
+  }
+}
+
+void ClusterState::orderTcgen05(WarpState &issuer, TicketInfo &info, const TicketEvent &event,
+                                uint32_t slot) {
+  info.tensorIn = issuer.tensorIn;
+  info.pipelineIn = {};
+  info.fenced = {};
+  info.ctaGroup = event.ctaGroup;
+  info.pipelined = pipelinedOp(event, info.operation, strict);
+  if (!info.pipelined && info.operation != Operation::Commit)
+    return;
+  Pipeline &pipeline = issuer.pipelines[{event.lane, event.ctaGroup}];
+  if (!info.pipelined)
+    return coverPipeline(info, pipeline);
+  orderInPipeline(info, pipeline, slot, strict);
+  if (strict)
+    info.fenced = issuer.fenced;
 }
 
 /// What the issuer must know to wait for the operation later.
@@ -170,12 +207,7 @@ void ClusterState::fork(const TicketEvent &event) {
   info.signal = event.signals.empty() ? 0 : event.signals.front();
   info.done = false;
   info.clocks = issuer.clocks;
-  info.tensorIn = issuer.tensorIn;
-  info.pipelineIn = {};
-  if (pipelined(info.operation))
-    orderInPipeline(info, issuer.pipelines[event.lane], slot);
-  if (info.operation == Operation::Commit)
-    coverPipeline(info, issuer.pipelines[event.lane]);
+  orderTcgen05(issuer, info, event, slot);
   enlist(issuer, info, event, {slot, info.epoch, info.number});
   advance(issuer);
 }
@@ -196,6 +228,7 @@ void ClusterState::complete(uint64_t id) {
     old.clocks = {};
     old.tensorIn = {};
     old.pipelineIn = {};
+    old.fenced = {};
     slotById.erase(finished);
   }
   TicketInfo &info = ticket(id);

@@ -10,9 +10,11 @@
 
 #include "Clocks.h"
 #include "Shadow.h"
+#include "Sim/Async/Tcgen05Pairs.h"
 #include "fp4/Sim/HazardChecker.h"
 #include <deque>
 #include <map>
+#include <optional>
 #include <unordered_map>
 
 namespace fp4::sim::check {
@@ -33,9 +35,6 @@ enum class Operation : uint8_t {
   Other
 };
 Operation operationOf(std::string_view engine);
-inline bool pipelined(Operation op) {
-  return op == Operation::Mma || op == Operation::TmemCopy || op == Operation::TmemShift;
-}
 
 /// A ticket, by slot and the epoch the slot had then.
 struct TicketRef {
@@ -43,11 +42,16 @@ struct TicketRef {
   uint32_t stores = 0; ///< its number among the warp's asynchronous accesses to global memory
 };
 
-/// tcgen05.mma, .cp and .shift of one thread.
+/// tcgen05.mma, .cp and .shift of one thread and cta_group.
 struct Pipeline {
-  VectorClock issued;
-  VectorClock throughMma; ///< `issued` up to the last tcgen05.mma
+  struct Alike {
+    PipelinedOp op;
+    VectorClock clock;
+  };
+  std::vector<Alike> issued; ///< operations, with what comes before them, by what the table of
+                             ///< pairs tells apart
 };
+using PipelineOf = std::pair<uint32_t, uint32_t>; ///< lane and cta_group
 
 struct WarpState {
   uint32_t rank = 0, index = 0, slot = 0;
@@ -56,7 +60,8 @@ struct WarpState {
   Scope releasedScope{}; ///< ... and in which scope
   Clocks unacquired;     ///< what relaxed reads and waits saw: an acquire fence takes it over
   VectorClock tensorIn;  ///< tcgen05 operations that its next ones are ordered after
-  std::map<uint32_t, Pipeline> pipelines; ///< by lane
+  VectorClock fenced;    ///< (strict) what the last fence::after_thread_sync knew, and own waits
+  std::map<PipelineOf, Pipeline> pipelines;
   std::vector<TicketRef> loads, stores;   ///< tcgen05.ld and .st since the last wait
   std::vector<TicketRef> copies;          ///< cp.async that were not waited for
   uint32_t epoch = 1;
@@ -72,12 +77,15 @@ struct TicketInfo {
   uint32_t laneSync = 0; ///< of its warp at the issue
   uint32_t number = 0;   ///< among the warp's tickets
   Operation operation{};
+  std::optional<PipelinedOp> pipelined;
+  uint32_t ctaGroup = 0;
   Proxy proxy{};
   uint32_t signal = 0; ///< the first mbarrier it signals, or 0
   bool done = true;    ///< and its signals were sent: `clocks` is empty
   Clocks clocks;
   VectorClock tensorIn;   ///< tcgen05 operations of other threads that fences order before it
   VectorClock pipelineIn; ///< ... of its own thread, that the pipeline orders before it
+  VectorClock fenced;     ///< (strict) of its warp, of a tcgen05 operation that reads shared memory
 };
 
 /// Passes of one wait instruction by one warp.
@@ -113,9 +121,10 @@ using Releases = std::unordered_map<uint64_t, std::vector<Release>>; ///< by add
 
 class ClusterState {
 public:
-  ClusterState(uint32_t index, uint32_t ctas, uint32_t warpsPerCta);
+  ClusterState(uint32_t index, uint32_t ctas, uint32_t warpsPerCta, bool strict);
 
   const uint32_t index, warpsPerCta;
+  const bool strict;
   const uint32_t warpCount;
   std::vector<WarpState> warps;
   std::vector<TicketInfo> tickets;             ///< by slot - 3 * warpCount
@@ -156,6 +165,7 @@ public:
   void learn(Clocks &clocks, const TicketRef &ref, bool written) const;
 
 private:
+  void orderTcgen05(WarpState &issuer, TicketInfo &info, const TicketEvent &event, uint32_t slot);
   void enlist(WarpState &issuer, TicketInfo &info, const TicketEvent &event, const TicketRef &ref);
   uint32_t takeSlot();
   void collect();

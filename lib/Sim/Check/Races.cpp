@@ -246,8 +246,9 @@ static bool replaces(const Access &made, const Record &record, const Record &old
   if (!made.ticket || !old.async || made.space == Space::Global || !made.cluster.isTicket(old.slot))
     return false;
   const TicketInfo &other = made.cluster.ticketAt(old.slot);
-  return pipelined(made.ticket->operation) && pipelined(other.operation) &&
-         made.ticket->warpSlot == other.warpSlot && made.ticket->lane == other.lane;
+  return made.ticket->pipelined && made.ticket->pipelined == other.pipelined &&
+         made.ticket->ctaGroup == other.ctaGroup && made.ticket->warpSlot == other.warpSlot &&
+         made.ticket->lane == other.lane;
 }
 
 void HazardChecker::Impl::remember(Access &made, Cell &cell, const Record &record) {
@@ -319,11 +320,22 @@ void HazardChecker::Impl::check(Access &made, const Record &old, uint32_t overla
 }
 
 /// Ordered. From the generic to the async proxy that takes a fence; for a read that is then
-/// overwritten, practice relies on the barrier alone.
+/// overwritten, practice relies on the barrier alone. Operands of tcgen05.mma and .cp that another
+/// warp or engine wrote take a fence::after_thread_sync behind the synchronization with it.
 void HazardChecker::Impl::checkOrdered(Access &made, const Record &old, uint64_t address) {
   const bool needsFence = made.asyncProxy && !old.async && (old.write || options.strict);
   if (needsFence && !knowsAsync(made, old))
-    report(made, old, HazardRule::MissingProxyFence, address);
+    return report(made, old, HazardRule::MissingProxyFence, address);
+  if (options.strict && made.ticket && made.ticket->pipelined &&
+      old.slot != made.ticket->warpSlot && made.ticket->fenced.at(old.slot) < old.epoch)
+    report(made, old, HazardRule::MissingTcgen05Fence, address);
+}
+
+/// Whether the pairs of operations that need no wait have the two, issued in this order by threads
+/// that tcgen05 fences order.
+static bool inOrder(const TicketInfo &first, const TicketInfo &second, bool strict) {
+  return first.pipelined && second.pipelined && first.ctaGroup == second.ctaGroup &&
+         keepOrder(*first.pipelined, *second.pipelined, strict);
 }
 
 bool HazardChecker::Impl::checkTmem(Access &made, const Record &old, uint64_t address) {
@@ -335,13 +347,14 @@ bool HazardChecker::Impl::checkTmem(Access &made, const Record &old, uint64_t ad
   // An operation that was issued later: this one reads when it completes.
   const uint32_t slot = made.record.slot, epoch = made.record.epoch;
   if (other.issued > self.issued &&
-      (other.pipelineIn.at(slot) >= epoch || other.tensorIn.at(slot) >= epoch))
+      (other.pipelineIn.at(slot) >= epoch ||
+       (other.tensorIn.at(slot) >= epoch && inOrder(self, other, options.strict))))
     return true;
   const bool fenced = self.tensorIn.at(old.slot) >= old.epoch;
-  if (fenced && pipelined(self.operation) && pipelined(other.operation))
-    return true; // in the order of issue, done or not
+  if (fenced && inOrder(other, self, options.strict))
+    return true; // done or not
   const bool complete = knowsGeneric(made, old);
-  if (complete && (fenced || !options.strict || self.warpSlot == other.warpSlot))
+  if (complete && (fenced || !options.strict))
     return true;
   const HazardRule rule = complete                                 ? HazardRule::MissingTcgen05Fence
                           : knowsLoose(made, old)                  ? HazardRule::RelaxedSync

@@ -259,10 +259,13 @@ void proxyFence(ClusterState &cluster, const FenceEvent &event, WarpState &warp)
   cluster.advance(warp);
 }
 
-/// tcgen05.wait: the warp knows that its loads (or stores) are done.
+/// tcgen05.wait: the warp knows that its loads (or stores) are done, and its later tcgen05
+/// operations come after them.
 void drain(ClusterState &cluster, WarpState &warp, std::vector<TicketRef> &operations) {
-  for (const TicketRef &ref : operations)
+  for (const TicketRef &ref : operations) {
     cluster.learn(warp.clocks, ref, false);
+    warp.tensorIn.raise(ref.slot, ref.epoch);
+  }
   operations.clear();
 }
 
@@ -280,8 +283,17 @@ void ticketWaited(ClusterState &cluster, const FenceEvent &event, WarpState &war
 /// What the warp's tcgen05 operations did becomes what others may be ordered after.
 void publishTensor(WarpState &warp) {
   warp.clocks.tensor.join(warp.clocks.generic);
-  for (const auto &[lane, pipeline] : warp.pipelines)
-    warp.clocks.tensor.join(pipeline.issued);
+  for (const auto &[thread, pipeline] : warp.pipelines)
+    for (const Pipeline::Alike &earlier : pipeline.issued)
+      warp.clocks.tensor.join(earlier.clock);
+}
+
+/// Its tcgen05 operations come after those that were published to it, and after everything else
+/// that it has synchronized with.
+void acquireTensor(ClusterState &cluster, WarpState &warp) {
+  warp.tensorIn.join(warp.clocks.tensor);
+  if (cluster.strict)
+    warp.fenced.join(warp.clocks.generic);
 }
 
 } // namespace
@@ -306,7 +318,7 @@ void HazardChecker::Impl::fence(ClusterState &cluster, const FenceEvent &event) 
   case FenceKind::Tcgen05Before:
     return publishTensor(warp);
   case FenceKind::Tcgen05After:
-    return warp.tensorIn.join(warp.clocks.tensor);
+    return acquireTensor(cluster, warp);
   case FenceKind::Tcgen05WaitLd:
     return drain(cluster, warp, warp.loads);
   case FenceKind::Tcgen05WaitSt:

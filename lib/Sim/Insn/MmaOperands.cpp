@@ -162,6 +162,8 @@ bool decodeOperands(ExecContext &cx, const Insn &insn, int lane, MmaRequest &mma
 Ticket mmaTicket(ExecContext &cx, const Insn &insn, int lane, const MmaRequest &mma) {
   Ticket ticket = Engine::of(cx).makeTicket(cx, insn, EngineKind::Mma, lane);
   ticket.ctaGroup = mma.ctaGroup;
+  const uint64_t shape = uint64_t(mma.m) << 24 | mma.n << 12 | hw::mmaK(mma.kind);
+  ticket.pipelined = {PipelinedOp::Mma, false, shape << 25 | mma.d.pack()};
   for (uint32_t rank : mma.ranks) {
     ticket.sharedReads |= 1u << rank;
     for (const TmemRange &range : accumulatorRanges(mma))

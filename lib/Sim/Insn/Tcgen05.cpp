@@ -19,49 +19,20 @@ std::vector<uint32_t> groupRanks(ExecContext &cx, uint32_t ctaGroup) {
 
 namespace {
 
-bool overlap(const TmemRange &a, const TmemRange &b) {
-  return a.lane < b.lane + b.lanes && b.lane < a.lane + a.lanes &&
-         a.column < b.column + b.columns && b.column < a.column + a.columns;
-}
-
-bool writesOverlap(const Ticket &a, const Ticket &b) {
-  for (const TmemCells &x : a.tmemWrites)
-    for (const TmemCells &y : b.tmemWrites)
-      if (x.rank == y.rank && overlap(x.range, y.range))
-        return true;
-  return false;
-}
-
-/// Whether `earlier` is ordered before `later`, both of one thread and cta_group.
-bool ordered(const Ticket &earlier, const Ticket &later) {
-  switch (later.engine) {
-  case EngineKind::Mma:
-    return earlier.engine == EngineKind::TmemCopy || earlier.engine == EngineKind::TmemShift ||
-           (earlier.engine == EngineKind::Mma && writesOverlap(earlier, later));
-  case EngineKind::TmemCopy:
-    return earlier.engine == EngineKind::Mma ||
-           (earlier.engine == EngineKind::TmemShift && later.narrowCopy);
-  case EngineKind::TmemShift:
-    return earlier.engine == EngineKind::Mma;
-  default:
-    return false;
-  }
-}
-
-bool pipelined(EngineKind kind) {
-  return kind == EngineKind::Mma || kind == EngineKind::TmemCopy || kind == EngineKind::TmemShift;
+bool inOrder(const Ticket &earlier, const Ticket &later) {
+  return earlier.pipelined && earlier.ctaGroup == later.ctaGroup &&
+         keepOrder(*earlier.pipelined, *later.pipelined, /*textOnly=*/false);
 }
 
 } // namespace
 
 void orderTcgen05(const Engine &engine, Ticket &ticket) {
   for (const auto &[id, earlier] : engine.tickets())
-    if (earlier.issuer == ticket.issuer && earlier.ctaGroup == ticket.ctaGroup &&
-        ordered(earlier, ticket))
+    if (earlier.issuer == ticket.issuer && inOrder(earlier, ticket))
       ticket.after.push_back(id);
   for (uint64_t id : engine.acquired(ticket.issuer))
     if (auto it = engine.tickets().find(id); it != engine.tickets().end())
-      if (pipelined(it->second.engine) && it->second.issuer != ticket.issuer)
+      if (it->second.issuer != ticket.issuer && inOrder(it->second, ticket))
         ticket.after.push_back(id);
 }
 

@@ -9,12 +9,9 @@ namespace fp4::sim {
 /// CTA of its pair. Empty after cx.fail, when the CTA has no peer.
 std::vector<uint32_t> groupRanks(ExecContext &cx, uint32_t ctaGroup);
 
-/// Fills ticket.after with the earlier tickets that the PTX ISA orders before it ("tcgen05 memory
-/// consistency model": pipelined instructions of one thread and one cta_group): mma after mma on
-/// the same accumulator, mma after cp and shift, shift after mma, cp.4x256b after shift. cp after
-/// mma is kept in issue order too: not in the list, but relied upon by published kernels that keep
-/// one buffer of scale factors. Operations of other threads are ordered where the tcgen05 fences
-/// say so (Engine::acquire).
+/// Fills ticket.after with the earlier tickets that come before it without a wait: those of the
+/// table in Tcgen05Pairs.def, of its thread or of one that the tcgen05 fences order before it
+/// (Engine::acquire).
 void orderTcgen05(const Engine &engine, Ticket &ticket);
 
 /// A ticket reads a rectangle now. (What it writes was told when it was issued.)

@@ -91,7 +91,7 @@ Outcome copyIn(ExecContext &cx, const Insn &insn) {
           "", lane);
     Ticket ticket = engine.makeTicket(cx, insn, EngineKind::TmemCopy, lane);
     ticket.ctaGroup = insn.m[1];
-    ticket.narrowCopy = copy.shape == CopyShape::C4x256b;
+    ticket.pipelined = {PipelinedOp::Copy, copy.shape == CopyShape::C4x256b};
     const auto ranks = groupRanks(cx, insn.m[1]);
     if (ranks.empty())
       return Outcome::Error;
@@ -127,6 +127,7 @@ Outcome shiftDown(ExecContext &cx, const Insn &insn) {
           "", lane);
     Ticket ticket = engine.makeTicket(cx, insn, EngineKind::TmemShift, lane);
     ticket.ctaGroup = insn.m[1];
+    ticket.pipelined = {PipelinedOp::Shift};
     const auto ranks = groupRanks(cx, insn.m[1]);
     if (ranks.empty())
       return Outcome::Error;

@@ -47,10 +47,6 @@ Outcome wait(ExecContext &cx, const Insn &insn) {
   return Outcome::Next;
 }
 
-bool tracked(EngineKind kind) {
-  return kind == EngineKind::Mma || kind == EngineKind::TmemCopy || kind == EngineKind::TmemShift;
-}
-
 /// Publishes like fence::before_thread_sync. One arrival on the mbarrier, or on the one at its
 /// offset in every CTA of the mask, when all earlier mma, cp and shift of the thread with this
 /// cta_group are done. Commits of a thread happen in order.
@@ -66,7 +62,7 @@ Outcome commit(ExecContext &cx, const Insn &insn) {
     ticket.ctaGroup = insn.m[1];
     for (const auto &[id, other] : engine.tickets())
       if (other.issuer == ticket.issuer && other.ctaGroup == ticket.ctaGroup &&
-          (tracked(other.engine) || other.engine == EngineKind::Commit))
+          (other.pipelined || other.engine == EngineKind::Commit))
         ticket.after.push_back(id);
     uint32_t ranks = insn.m[0] ? uint32_t(cx.scalar(insn.op[1], lane)) & 0xFFFF
                                : 1u << (address >> kSharedRankShift);

@@ -5,14 +5,18 @@
 // Every tile width, format and ragged edge goes through all forms and satisfies the verifiers, before
 // and after simplification. The depths are what 232448 bytes of shared memory and 512 columns of
 // tensor memory allow: two accumulators fit beside the scales for up to 192 columns. Where K is one tile,
-// no loop fills an accumulator, and it gets up to four stages.
+// no loop fills an accumulator, and it gets up to four stages. Scales have a set of columns per stage;
+// beside two accumulators of 192 columns there is room for two sets.
 
 // CHECK-LABEL: gpu.module @n64_matmul_0
-// CHECK: pipe.tmem_columns = 256 : i64
+// CHECK: pipe.tmem_columns = 512 : i64
 // CHECK: pipe.channel from mma to threads(128) depth 2 payload [0]
 // CHECK: pipe.channel from tma to mma depth 8
 // CHECK: pipe.role load
 // CHECK: pipe.role mma
+// CHECK-NOT: pipe.await_release
+// CHECK: pipe.copy_scales {{.*}} at 128 sets 8
+// CHECK: pipe.copy_scales {{.*}} at 256 sets 8
 // CHECK: pipe.role epilogue
 func.func @n64(%a: tensor<300x1024xf4E2M1FN>, %sa: tensor<300x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<64x1024xf4E2M1FN>, %sb: tensor<64x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<300x64xbf16> {
@@ -41,6 +45,9 @@ func.func @n128(%a: tensor<?x1024xf4E2M1FN>, %sa: tensor<?x64xf8E4M3FN, #fp4.sca
 // CHECK: pipe.channel from tma to mma depth 4
 // CHECK: pipe.role load
 // CHECK: pipe.role mma
+// CHECK: pipe.await_release {{.*}} distance 2
+// CHECK: pipe.copy_scales {{.*}} at 384 sets 2
+// CHECK: pipe.copy_scales {{.*}} at 416 sets 2
 // CHECK: pipe.role epilogue
 func.func @n192(%a: tensor<129x272xf4E2M1FN>, %sa: tensor<129x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<384x272xf4E2M1FN>, %sb: tensor<384x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<129x384xf32> {

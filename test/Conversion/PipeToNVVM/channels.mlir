@@ -1,9 +1,13 @@
-// Rings of mbarriers: stage and phase from the counter, arrivals by agent, the tcgen05 fences.
+// Rings of mbarriers: stage and phase from the counter, arrivals by agent, the tcgen05 fences: behind the
+// last wait before tcgen05 operations, and nowhere else.
 // RUN: fp4-opt %s --pass-pipeline='builtin.module(gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
 
 !data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
 !ch = !pipe.channel<!data>
 !accs = !pipe.channel<!pipe.tmem<128x64xf32>>
+!y = !pipe.global<128x64xf32>
+!x = !pipe.shared<64x128xbf16, swizzle_128B>
+!h = !pipe.shared<16x16xbf16, swizzle_32B>
 
 gpu.module @m {
 // CHECK-LABEL: llvm.func @tma_to_mma
@@ -38,8 +42,16 @@ gpu.func @tma_to_mma(%it: i32, %bytes: i32) kernel {
     // CHECK: %[[PHASE2:.*]] = llvm.and %{{.*}}, %{{.*}} : i32
     // CHECK: %[[FULL2:.*]] = llvm.getelementptr inbounds %[[BARS]]
     // CHECK: nvvm.mbarrier.try_wait %[[FULL2]], %[[PHASE2]]
-    // CHECK: nvvm.tcgen05.fence <after>
+    // CHECK-NOT: nvvm.tcgen05.fence
     %s = pipe.consumer_wait %ab[%it] : !ch
+    // The release of two stages ago: empty[(it + 1) mod 3] for the phase before that of it + 1.
+    // CHECK: %[[AHEAD:.*]] = llvm.add %[[IT]], %{{.*}} : i32
+    // CHECK: %[[STAGE3:.*]] = llvm.urem %[[AHEAD]], %[[DEPTH]]
+    // CHECK: %[[EMPTY3:.*]] = llvm.getelementptr inbounds %{{.*}}[24]
+    // CHECK: %[[PARITY3:.*]] = llvm.xor %{{.*}}, %{{.*}} : i32
+    // CHECK: nvvm.mbarrier.try_wait %[[EMPTY3]], %[[PARITY3]]
+    // CHECK-NOT: nvvm.tcgen05.fence
+    pipe.await_release %ab[%it] distance 2 : !ch
     // CHECK: %[[EMPTY2:.*]] = llvm.getelementptr inbounds %{{.*}}[24]
     // CHECK: nvvm.tcgen05.commit %[[EMPTY2]] : !llvm.ptr<3>
     pipe.consumer_release %ab[%it] : !ch
@@ -48,13 +60,14 @@ gpu.func @tma_to_mma(%it: i32, %bytes: i32) kernel {
 }
 
 // CHECK-LABEL: llvm.func @mma_to_threads
-gpu.func @mma_to_threads(%it: i32) kernel
+gpu.func @mma_to_threads(%it: i32, %y: !y) kernel
     attributes {pipe.tmem_columns = 128 : i64, pipe.tmem_slot = 64 : i64} {
+  %c0 = arith.constant 0 : i32
   %acc = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 0 : !accs
   // CHECK: nvvm.elect.sync
   pipe.role mma warps 4 to 5 {
     // CHECK: nvvm.mbarrier.try_wait
-    // CHECK: nvvm.tcgen05.fence <after>
+    // CHECK-NOT: nvvm.tcgen05.fence
     %a = pipe.producer_acquire %acc[%it] : !accs
     // CHECK: nvvm.tcgen05.commit
     pipe.producer_commit %acc[%it] : !accs
@@ -63,6 +76,9 @@ gpu.func @mma_to_threads(%it: i32) kernel
     // CHECK: nvvm.mbarrier.try_wait
     // CHECK: nvvm.tcgen05.fence <after>
     %a = pipe.consumer_wait %acc[%it] : !accs
+    // CHECK: nvvm.tcgen05.ld
+    %v = pipe.read %a[%c0] : !pipe.tmem<128x64xf32> -> vector<4xf32>
+    pipe.store %v, %y[%c0, %c0] : vector<4xf32>, !y
     // Every thread arrives, after its reads are ordered before the barrier.
     // CHECK: nvvm.tcgen05.fence <before>
     // CHECK: nvvm.mbarrier.arrive %{{.*}} : !llvm.ptr<3> -> i64
@@ -80,6 +96,39 @@ gpu.func @threads_to_mma(%it: i32) kernel {
     // CHECK: nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>, space = #nvvm.shared_space<cta>}
     // CHECK: nvvm.mbarrier.arrive
     pipe.producer_commit %ab[%it] : !ch
+  }
+  gpu.return
+}
+
+// Two waits on the way to an operation, in a loop and before it: the last one has the fence, and the one
+// of the next iteration is the same.
+// CHECK-LABEL: llvm.func @fences
+gpu.func @fences(%n: i32) kernel
+    attributes {pipe.tmem_columns = 128 : i64, pipe.tmem_slot = 65536 : i64} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %acc = pipe.channel from mma to threads(128) depth 1 payload [0] barriers 66000 : !accs
+  %xs = pipe.channel from tma to mma depth 2 payload [0] barriers 66032 : !pipe.channel<!x>
+  %hs = pipe.channel from threads(128) to mma depth 1 payload [32768] barriers 66064 : !pipe.channel<!h>
+  // CHECK: nvvm.elect.sync
+  // CHECK: nvvm.mbarrier.try_wait
+  // CHECK-NOT: nvvm.tcgen05.fence
+  // CHECK: nvvm.mbarrier.try_wait
+  // CHECK-NOT: nvvm.tcgen05.fence
+  // CHECK: nvvm.mbarrier.try_wait
+  // CHECK: nvvm.tcgen05.fence <after>
+  // CHECK: nvvm.tcgen05.mma
+  // CHECK-NOT: nvvm.tcgen05.fence
+  pipe.role mma warps 4 to 5 {
+    %h = pipe.consumer_wait %hs[%c0] : !pipe.channel<!h>
+    scf.for %i = %c0 to %n step %c1 : i32 {
+      %a = pipe.producer_acquire %acc[%i] : !accs
+      %x = pipe.consumer_wait %xs[%i] : !pipe.channel<!x>
+      pipe.mma_blockwise %a, %x, %h : !pipe.tmem<128x64xf32>, !x, !h
+      pipe.consumer_release %xs[%i] : !pipe.channel<!x>
+      pipe.producer_commit %acc[%i] : !accs
+    }
+    pipe.consumer_release %hs[%c0] : !pipe.channel<!h>
   }
   gpu.return
 }

@@ -39,7 +39,6 @@ gpu.func @kernel(%a: !map, %y: !pipe.global<?x512xbf16>, %m: i32) kernel
   // CHECK: llvm.icmp "eq" %[[WARP]], %{{.*}} : i32
   // CHECK: nvvm.tcgen05.alloc %[[SLOT]], %{{.*}} : !llvm.ptr<3>, i32
   // CHECK: nvvm.tcgen05.relinquish_alloc_permit
-  // CHECK: nvvm.bar.warp.sync
   // CHECK: nvvm.barrier
   // CHECK: %[[TMEM:.*]] = llvm.load %[[SLOT]] : !llvm.ptr<3> -> i32
   %ab = pipe.channel from tma to mma depth 2 payload [0] barriers 32768 : !ch
@@ -63,7 +62,6 @@ gpu.func @kernel(%a: !map, %y: !pipe.global<?x512xbf16>, %m: i32) kernel
   pipe.role epilogue warps 0 to 4 {
     %s = pipe.consumer_wait %acc[%c0] : !accs
   }
-  // CHECK: nvvm.bar.warp.sync
   // CHECK: nvvm.barrier
   // CHECK: %[[BASE:.*]] = llvm.inttoptr %[[TMEM]] : i32 to !llvm.ptr<6>
   // CHECK: nvvm.tcgen05.dealloc %[[BASE]], %{{.*}} : !llvm.ptr<6>, i32

@@ -48,7 +48,7 @@ func.func @accumulators() {
 func.func @products(%acc: !pipe.tmem<128x128xf32>, %a: !data, %b: !data, %s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>,
                     %sa: !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>, %sb: !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>,
                     %more: i1, %n: i32) {
-  %t = pipe.copy_scales %s blocks %n at 256 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+  %t = pipe.copy_scales %s blocks %n at 256 sets 4 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
       -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
   pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %more steps %n
       : !pipe.tmem<128x128xf32>,
@@ -99,8 +99,9 @@ func.func @producer(%it: i32, %bytes: i32) {
 }
 
 func.func @consumer(%it: i32) {
-  %ab = pipe.channel from tma to mma depth 2 payload [0, 32768] barriers 65536 : !channel
+  %ab = pipe.channel from tma to mma depth 4 payload [0, 65536] barriers 131072 : !channel
   %a, %b = pipe.consumer_wait %ab[%it] : !channel
+  pipe.await_release %ab[%it] distance 2 : !channel
   pipe.consumer_release %ab[%it] : !channel
   return
 }

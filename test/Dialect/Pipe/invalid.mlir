@@ -177,6 +177,16 @@ func.func @copy(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) {
 
 // -----
 
+func.func @copy_sets(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) {
+  %twin = pipe.copy_scales %s at 0 sets 2 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+  // (C113)
+  // expected-error @+1 {{sets must be positive and have a first column, but got 2 without 'at'}}
+  %bad = pipe.copy_scales %s sets 2 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+  return
+}
+
+// -----
+
 !acc = !pipe.tmem<128x128xf32>
 !data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
 !half = !pipe.shared<64x256xf4E2M1FN, swizzle_128B>
@@ -525,6 +535,18 @@ func.func @iteration(%it: i32) {
   // (C123)
   // expected-error @+1 {{must not give an iteration before the channel has a depth}}
   pipe.consumer_release %plain[%it] : !accs
+  return
+}
+
+// -----
+
+!accs = !pipe.channel<!pipe.tmem<128x128xf32>>
+func.func @await(%it: i32) {
+  %accs = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 0 : !accs
+  pipe.await_release %accs[%it] distance 1 : !accs
+  // (C138)
+  // expected-error @+1 {{distance must be from 1 to below the channel's depth, 2, but got 2}}
+  pipe.await_release %accs[%it] distance 2 : !accs
   return
 }
 

@@ -220,9 +220,12 @@ gpu.func @pipelined(%a: !map, %b: !map, %sfa: !sfa, %sfb: !sfb, %alpha: !scalar,
       %acc = pipe.producer_acquire %accs[%tile_it] : !accs
       %last = scf.for %k = %c0 to %c4 step %c1 iter_args(%it = %it0) -> (i32) : i32 {
         %as, %bs, %sas, %sbs = pipe.consumer_wait %ab[%it] : !ab
-        // CHECK: pipe.copy_scales %{{.*}} at 256 :
-        %sat = pipe.copy_scales %sas at 256 : !scales -> !tscales
-        %sbt = pipe.copy_scales %sbs at 272 : !scales -> !tscales
+        // CHECK: pipe.await_release %{{.*}}[%{{.*}}] distance 2 : !channel
+        pipe.await_release %ab[%it] distance 2 : !ab
+        // CHECK: pipe.copy_scales %{{.*}} at 256 sets 2 :
+        %sat = pipe.copy_scales %sas at 256 sets 2 : !scales -> !tscales
+        // CHECK: pipe.copy_scales %{{.*}} at 288 sets 4 :
+        %sbt = pipe.copy_scales %sbs at 288 sets 4 : !scales -> !tscales
         %more = arith.cmpi sgt, %k, %c0 : i32
         pipe.mma %acc, %as scaled %sat, %bs scaled %sbt accumulate %more : !acc, !data, !tscales, !data, !tscales
         pipe.consumer_release %ab[%it] : !ab

@@ -169,6 +169,16 @@ LogicalResult ConsumerReleaseOp::verify() {
   return verifyIteration(*this, getChannel(), getIteration());
 }
 
+LogicalResult AwaitReleaseOp::verify() {
+  if (failed(verifyIteration(*this, getChannel(), getIteration())))
+    return failure();
+  int64_t depth = getChannel().getDefiningOp<ChannelOp>().getDepth().value_or(0);
+  if (getDistance() < 1 || int64_t(getDistance()) >= depth) // (C138)
+    return emitOpError() << "distance must be from 1 to below the channel's depth, " << depth
+                         << ", but got " << int64_t(getDistance());
+  return success();
+}
+
 LogicalResult ExpectTxOp::verify() {
   if (failed(verifyIteration(*this, getChannel(), getIteration())))
     return failure();

@@ -204,6 +204,9 @@ LogicalResult CopyScalesOp::verify() {
       source.getElementType() != tile.getElementType() || !tile.isScales()) // (C113)
     return emitOpError() << "tensor memory tile must be the scale tile of its source " << source
                          << ", but got " << tile;
+  if (getSets() && (*getSets() < 1 || !getTmemColumn())) // (C113)
+    return emitOpError() << "sets must be positive and have a first column, but got " << *getSets()
+                         << (getTmemColumn() ? "" : " without 'at'");
   return success();
 }
 

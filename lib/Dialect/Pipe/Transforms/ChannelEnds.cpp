@@ -44,7 +44,7 @@ Value fp4::pipe::channelOf(Operation *op) {
 static Value iterationOf(Operation *op) {
   return llvm::TypeSwitch<Operation *, Value>(op)
       .Case<LoadOp, LoadScalesOp, ProducerAcquireOp, ProducerCommitOp, ConsumerWaitOp,
-            ConsumerReleaseOp, ExpectTxOp>([](auto user) { return user.getIteration(); })
+            ConsumerReleaseOp, ExpectTxOp, AwaitReleaseOp>([](auto user) { return user.getIteration(); })
       .Default([](Operation *) { return Value(); });
 }
 
@@ -92,7 +92,7 @@ FailureOr<ChannelEnds> fp4::pipe::findEnds(ChannelOp channel) {
   WalkResult result = channel->getParentOp()->walk([&](Operation *op) {
     if (channelOf(op) != channel.getResult())
       return WalkResult::advance();
-    bool consumes = isa<ConsumerWaitOp, ConsumerReleaseOp>(op);
+    bool consumes = isa<ConsumerWaitOp, ConsumerReleaseOp, AwaitReleaseOp>(op);
     if (isa<ProducerAcquireOp>(op))
       ends.producerTakes.push_back(op);
     else if (isa<ConsumerWaitOp>(op))

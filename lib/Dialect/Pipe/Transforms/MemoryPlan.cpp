@@ -61,9 +61,9 @@ static void layOutTmem(MemoryPlan &plan) {
       column += channel.depth * cast<TmemType>(type).getTmemColumns();
     }
   }
-  for (auto &[copy, place] : plan.scaleTiles) {
-    place = column;
-    column += copy.getType().getTmemColumns();
+  for (ScalePlan &tile : plan.scaleTiles) {
+    tile.column = column;
+    column += tile.sets * tile.copy.getType().getTmemColumns();
   }
   plan.usedColumns = column;
   plan.tmemColumns = std::max<int64_t>(kMinTmemColumns, llvm::PowerOf2Ceil(column));
@@ -105,11 +105,41 @@ static void deepen(MemoryPlan &plan, bool shared, int64_t limit,
   layOutAndFits();
 }
 
+/// Gives the scale tiles of a channel as many sets as it has stages, or as many as fit.
+static void deepenScales(MemoryPlan &plan, llvm::function_ref<bool()> layOutAndFits) {
+  auto addSets = [&](ChannelOp channel, int64_t more) {
+    for (ScalePlan &tile : plan.scaleTiles)
+      if (tile.channel == channel)
+        tile.sets += more;
+  };
+  auto setsOf = [&](ChannelOp channel) -> int64_t {
+    for (ScalePlan &tile : plan.scaleTiles)
+      if (tile.channel == channel)
+        return tile.sets;
+    return std::numeric_limits<int64_t>::max();
+  };
+  for (ChannelPlan &channel : plan.channels)
+    while (setsOf(channel.channel) < channel.depth) {
+      addSets(channel.channel, 1);
+      if (layOutAndFits())
+        continue;
+      addSets(channel.channel, -1);
+      break;
+    }
+  layOutAndFits();
+}
+
 Capacity fp4::pipe::capacityOf(gpu::GPUFuncOp kernel, const hw::TargetModel &target) {
   auto attr = kernel->getAttrOfType<IntegerAttr>(NVVM::NVVMDialect::getMinctasmAttrName());
   int64_t blocks = attr ? std::max<int64_t>(attr.getInt(), 1) : 1;
   int64_t share = int64_t(target.sharedBytesPerSM) / blocks - target.sharedReservedPerCta;
   return {std::min<int64_t>(target.sharedBytesPerCta, share), target.tmemColumns / blocks};
+}
+
+/// The channel whose stages `copy` reads, or null.
+static ChannelOp channelOfSource(CopyScalesOp copy) {
+  auto wait = copy.getSource().getDefiningOp<ConsumerWaitOp>();
+  return wait ? wait.getChannel().getDefiningOp<ChannelOp>() : ChannelOp();
 }
 
 FailureOr<MemoryPlan> fp4::pipe::planMemory(gpu::GPUFuncOp kernel, const hw::TargetModel &target,
@@ -119,7 +149,7 @@ FailureOr<MemoryPlan> fp4::pipe::planMemory(gpu::GPUFuncOp kernel, const hw::Tar
     if (auto channel = dyn_cast<ChannelOp>(op))
       plan.channels.push_back({channel, 1, {}, 0});
     else if (auto copy = dyn_cast<CopyScalesOp>(op))
-      plan.scaleTiles.push_back({copy, 0});
+      plan.scaleTiles.push_back({copy, channelOfSource(copy)});
   });
   Capacity whole = capacityOf(kernel, target);
   int64_t capacity = whole.sharedBytes - options.reserveBytes;
@@ -141,5 +171,6 @@ FailureOr<MemoryPlan> fp4::pipe::planMemory(gpu::GPUFuncOp kernel, const hw::Tar
                                 << " bytes of shared memory of " << StringRef(target.name)
                                 << ", but takes " << plan.sharedBytes;
   deepen(plan, /*shared=*/true, options.maxStages, sharedFits);
+  deepenScales(plan, tmemFits);
   return plan;
 }

@@ -44,9 +44,17 @@ struct ChannelPlan {
   bool isShared() const { return ChannelOp(channel).getType().isShared(); }
 };
 
+/// Scale tiles that the mma role copies for itself.
+struct ScalePlan {
+  CopyScalesOp copy;
+  ChannelOp channel; ///< whose stages it copies from
+  int64_t column = 0;
+  int64_t sets = 1;
+};
+
 struct MemoryPlan {
   llvm::SmallVector<ChannelPlan> channels;
-  llvm::SmallVector<std::pair<CopyScalesOp, int64_t>> scaleTiles; ///< with their first columns
+  llvm::SmallVector<ScalePlan> scaleTiles;
   int64_t sharedBytes = 0;  ///< dynamic shared memory of a block
   int64_t tmemSlot = 0;     ///< byte offset of the address word
   int64_t usedColumns = 0;

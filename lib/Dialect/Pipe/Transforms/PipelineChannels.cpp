@@ -7,7 +7,8 @@
 //     of the kernel.
 //  3. A stage filled by tma begins with the announcement of its bytes: what its loads move, whole
 //     boxes for tensor maps and 512 bytes per existing block of scales.
-//  4. Launches of the kernel ask for its shared memory.
+//  4. Scale tiles that have fewer sets than their channel has stages get a pipe.await_release.
+//  5. Launches of the kernel ask for its shared memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,8 +46,12 @@ static void applyPlan(gpu::GPUFuncOp kernel, const MemoryPlan &plan) {
     channel.setPayloadAttr(b.getDenseI64ArrayAttr(entry.places));
     channel.setBarriersAttr(b.getI64IntegerAttr(entry.barriers));
   }
-  for (auto [copy, column] : plan.scaleTiles)
-    CopyScalesOp(copy).setTmemColumnAttr(b.getI64IntegerAttr(column));
+  for (const ScalePlan &tile : plan.scaleTiles) {
+    CopyScalesOp copy = tile.copy;
+    copy.setTmemColumnAttr(b.getI64IntegerAttr(tile.column));
+    if (tile.sets > 1)
+      copy.setSetsAttr(b.getI64IntegerAttr(tile.sets));
+  }
   kernel->setAttr(PipeDialect::kSharedBytesAttr, b.getI64IntegerAttr(plan.sharedBytes));
   kernel->setAttr(PipeDialect::kTmemColumnsAttr, b.getI64IntegerAttr(plan.tmemColumns));
   kernel->setAttr(PipeDialect::kTmemSlotAttr, b.getI64IntegerAttr(plan.tmemSlot));
@@ -193,6 +198,27 @@ static LogicalResult announceBytes(gpu::GPUFuncOp kernel) {
 }
 
 //===----------------------------------------------------------------------===//
+// Sets of scale columns
+//===----------------------------------------------------------------------===//
+
+/// Where a channel has more stages than its scale tiles have sets, the products that read a set are
+/// waited for before the set is filled again.
+static void protectScales(gpu::GPUFuncOp kernel) {
+  llvm::SmallPtrSet<Operation *, 4> done;
+  kernel.walk([&](CopyScalesOp copy) {
+    auto wait = copy.getSource().getDefiningOp<ConsumerWaitOp>();
+    if (!wait)
+      return;
+    int64_t depth = *wait.getChannel().getDefiningOp<ChannelOp>().getDepth();
+    int64_t sets = copy.getSets().value_or(1);
+    if (sets >= depth || !done.insert(wait).second)
+      return;
+    OpBuilder b(copy);
+    AwaitReleaseOp::create(b, copy.getLoc(), wait.getChannel(), wait.getIteration(), sets);
+  });
+}
+
+//===----------------------------------------------------------------------===//
 // Pass
 //===----------------------------------------------------------------------===//
 
@@ -230,6 +256,7 @@ struct PipelineChannelsPass : fp4::pipe::impl::PipelineChannelsBase<PipelineChan
     applyPlan(kernel, *plan);
     if (failed(threadCounters(kernel)) || failed(announceBytes(kernel)))
       return failure();
+    protectScales(kernel);
     updateLaunches(getOperation(), kernel, plan->sharedBytes);
     for (const ChannelPlan &channel : plan->channels)
       numStages += channel.depth;

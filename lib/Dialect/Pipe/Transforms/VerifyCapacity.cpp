@@ -104,7 +104,7 @@ static LogicalResult verifyKernel(gpu::GPUFuncOp kernel, const hw::TargetModel &
       }
       int64_t column = *copy.getTmemColumn();
       ranges.tmem.push_back(
-          {column, column + copy.getType().getTmemColumns(), "scale tile", copy});
+          {column, column + copy.getAllColumns(), "scale tile", copy});
     }
     return WalkResult::advance();
   });

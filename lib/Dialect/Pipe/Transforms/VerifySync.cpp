@@ -5,7 +5,8 @@
 //  - pairs (C131): walk blocks; a stage is taken and handed over in one block, so that every path
 //    has both, in this order, and its tiles are used in between;
 //  - channels: compare both ends of each (C132), (C133); count iterations through the loops (C134);
-//    compare announced with loaded bytes (C135); run the channel ops of all roles (C136).
+//    compare announced with loaded bytes (C135); run the channel ops of all roles (C136);
+//  - scales: a set of columns is not filled while a product may read it (C137).
 //
 //===----------------------------------------------------------------------===//
 
@@ -219,6 +220,60 @@ static LogicalResult verifyBytes(ProducerAcquireOp acquire) {
 }
 
 //===----------------------------------------------------------------------===//
+// Sets of scale columns (C137)
+//===----------------------------------------------------------------------===//
+
+/// The pipe.await_release between `wait` and `copy` that is for the set which `copy` fills.
+static AwaitReleaseOp findAwait(ConsumerWaitOp wait, Operation *copy, int64_t sets) {
+  for (Operation *op = wait->getNextNode(); op && op != copy; op = op->getNextNode()) {
+    auto await = dyn_cast<AwaitReleaseOp>(op);
+    if (await && await.getChannel() == wait.getChannel() &&
+        await.getIteration() == wait.getIteration() && int64_t(await.getDistance()) <= sets)
+      return await;
+  }
+  return {};
+}
+
+/// Products that read the tile are issued before the stage is released, whose commit covers them.
+static LogicalResult verifyReaders(CopyScalesOp copy, ConsumerWaitOp wait) {
+  for (Operation *op = wait->getNextNode(); op; op = op->getNextNode()) {
+    if (!isa<ConsumerReleaseOp>(op) || channelOf(op) != wait.getChannel())
+      continue;
+    for (Operation *user : copy->getUsers()) {
+      Operation *ancestor = op->getBlock()->findAncestorOpInBlock(*user);
+      if (ancestor && ancestor->isBeforeInBlock(op))
+        continue;
+      InFlightDiagnostic diag =
+          user->emitOpError() << "uses a scale tile after the stage it was copied from was released";
+      diag.attachNote(op->getLoc()) << "released here; move this behind the last use";
+      return diag;
+    }
+    return success();
+  }
+  return success(); // (C131) is violated
+}
+
+static LogicalResult verifyScales(CopyScalesOp copy) {
+  auto wait = copy.getSource().getDefiningOp<ConsumerWaitOp>();
+  auto channel = wait ? wait.getChannel().getDefiningOp<ChannelOp>() : ChannelOp();
+  if (!channel || !channel.isPipelined())
+    return success();
+  if (failed(verifyReaders(copy, wait)))
+    return failure();
+  int64_t sets = copy.getSets().value_or(1), depth = *channel.getDepth();
+  Operation *ancestor = wait->getBlock()->findAncestorOpInBlock(*copy);
+  if (sets >= depth || findAwait(wait, ancestor, sets))
+    return success();
+  InFlightDiagnostic diag = copy.emitOpError()
+                            << "fills one of " << sets << " sets for the " << depth
+                            << " stages of a channel while an earlier product may still read it";
+  diag.attachNote(wait.getLoc()) << "give it " << depth
+                                 << " sets, or put a pipe.await_release of distance " << sets
+                                 << " between this and the copy";
+  return diag;
+}
+
+//===----------------------------------------------------------------------===//
 // Pass
 //===----------------------------------------------------------------------===//
 
@@ -259,6 +314,11 @@ static LogicalResult verifyKernel(gpu::GPUFuncOp kernel) {
   for (ChannelOp channel : channels)
     if (failed(verifyChannel(channel)))
       return failure();
+  WalkResult scales = kernel.walk([](CopyScalesOp copy) {
+    return failed(verifyScales(copy)) ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  if (scales.wasInterrupted())
+    return failure();
   bool pipelined = llvm::all_of(channels, [](ChannelOp c) { return c.isPipelined(); });
   return pipelined ? verifyProgress(kernel) : success();
 }

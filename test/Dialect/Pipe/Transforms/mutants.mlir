@@ -2,8 +2,12 @@
 // RUN:   | %python %fp4_src/utils/pipe_mutants.py | FileCheck %s
 
 // No channel op of the GEMM is redundant, and each that is missing or one too many is noticed: 5 loads
-// and announcements, and the acquire, commit, wait and release of two channels.
-// CHECK: 26 of 26 mutants rejected
+// and announcements, and the acquire, commit, wait and release of two channels; and the sets of scale
+// columns, which a tile of 192 columns has fewer of than stages.
+// RUN: sed s/nvfp4\>/nvfp4\>,tile_n=192/ %s | fp4-opt - -convert-fp4-to-pipe -pipe-specialize-warps -pipe-pipeline -canonicalize -cse \
+// RUN:   | %python %fp4_src/utils/pipe_mutants.py | FileCheck %s --check-prefix=WIDE
+// CHECK: 28 of 28 mutants rejected
+// WIDE: 30 of 30 mutants rejected
 func.func @gemm(%a: tensor<?x272xf4E2M1FN>, %sa: tensor<?x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<200x272xf4E2M1FN>, %sb: tensor<200x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x200xf32> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>}

@@ -97,8 +97,9 @@ gpu.func @gemm(%a: !map, %sf: !sf, %y: !y, %tiles: i32) kernel attributes {known
   // CHECK:   pipe.producer_acquire %[[ACCS]][%[[T]]]
   // CHECK:   %[[KN:.*]] = scf.for {{.*}} iter_args(%[[KIT:.*]] = %[[K0]]) -> (i32)
   // CHECK:     pipe.consumer_wait %[[TILES]][%[[KIT]]]
-  // CHECK:     pipe.copy_scales {{.*}} at 256
-  // CHECK:     pipe.copy_scales {{.*}} at 272
+  // CHECK-NOT:     pipe.await_release
+  // CHECK:     pipe.copy_scales {{.*}} at 256 sets 6
+  // CHECK:     pipe.copy_scales {{.*}} at 352 sets 6
   // CHECK:     pipe.consumer_release %[[TILES]][%[[KIT]]]
   // CHECK:   pipe.producer_commit %[[ACCS]][%[[T]]]
   // CHECK:   %[[TN:.*]] = arith.addi %[[T]]

@@ -35,14 +35,14 @@ gpu.func @kernel(%sf: !sf, %n: i32) kernel {
   pipe.role mma warps 4 to 5 {
     %r1 = scf.for %k = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
       %s = pipe.consumer_wait %a[%it] : !tiles
-      %t = pipe.copy_scales %s at 0 : !scales -> !tscales
+      %t = pipe.copy_scales %s at 0 sets 4 : !scales -> !tscales
       pipe.consumer_release %a[%it] : !tiles
       %next = arith.addi %it, %c1 : i32
       scf.yield %next : i32
     }
     %r2 = scf.for %k = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
       %s = pipe.consumer_wait %b[%it] : !tiles
-      %t = pipe.copy_scales %s at 0 : !scales -> !tscales
+      %t = pipe.copy_scales %s at 0 sets 4 : !scales -> !tscales
       pipe.consumer_release %b[%it] : !tiles
       %next = arith.addi %it, %c1 : i32
       scf.yield %next : i32
@@ -89,14 +89,14 @@ gpu.func @kernel(%sf: !sf, %n: i32) kernel {
     %r1 = scf.for %k = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
       // expected-note @+1 {{role mma waits here for a full stage}}
       %s = pipe.consumer_wait %b[%it] : !tiles
-      %t = pipe.copy_scales %s at 0 : !scales -> !tscales
+      %t = pipe.copy_scales %s at 0 sets 4 : !scales -> !tscales
       pipe.consumer_release %b[%it] : !tiles
       %next = arith.addi %it, %c1 : i32
       scf.yield %next : i32
     }
     %r2 = scf.for %k = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
       %s = pipe.consumer_wait %a[%it] : !tiles
-      %t = pipe.copy_scales %s at 0 : !scales -> !tscales
+      %t = pipe.copy_scales %s at 0 sets 4 : !scales -> !tscales
       pipe.consumer_release %a[%it] : !tiles
       %next = arith.addi %it, %c1 : i32
       scf.yield %next : i32

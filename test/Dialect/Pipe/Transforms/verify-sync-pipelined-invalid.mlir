@@ -32,7 +32,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
     %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
       %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
         %s = pipe.consumer_wait %ab[%it] : !tiles
-        %t = pipe.copy_scales %s at 0 : !scales -> !tscales
+        %t = pipe.copy_scales %s at 0 sets 4 : !scales -> !tscales
         pipe.consumer_release %ab[%it] : !tiles
         %next = arith.addi %it, %c1 : i32
         scf.yield %next : i32
@@ -78,7 +78,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
         // expected-error @+2 {{iteration must not be the constant 0 in a loop}}
         // expected-note @+1 {{carry a counter through the loops that starts at 0 and advances by 1 with every stage}}
         %s = pipe.consumer_wait %ab[%c0] : !tiles
-        %t = pipe.copy_scales %s at 0 : !scales -> !tscales
+        %t = pipe.copy_scales %s at 0 sets 4 : !scales -> !tscales
         pipe.consumer_release %ab[%it] : !tiles
         %next = arith.addi %it, %c1 : i32
         scf.yield %next : i32
@@ -124,7 +124,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
         // expected-error @+2 {{iteration must vary with the loop around it}}
         // expected-note @+1 {{carry a counter}}
         %s = pipe.consumer_wait %ab[%it0] : !tiles
-        %t = pipe.copy_scales %s at 0 : !scales -> !tscales
+        %t = pipe.copy_scales %s at 0 sets 4 : !scales -> !tscales
         pipe.consumer_release %ab[%it] : !tiles
         %next = arith.addi %it, %c1 : i32
         scf.yield %next : i32
@@ -170,7 +170,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
         // expected-error @+2 {{iteration must be the number of stages that this role has handed over}}
         // expected-note @+1 {{carry a counter}}
         %s = pipe.consumer_wait %ab[%it] : !tiles
-        %t = pipe.copy_scales %s at 0 : !scales -> !tscales
+        %t = pipe.copy_scales %s at 0 sets 4 : !scales -> !tscales
         pipe.consumer_release %ab[%it] : !tiles
         %next = arith.addi %it, %c1 : i32
         scf.yield %next : i32
@@ -214,7 +214,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
     %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
       %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
         %s = pipe.consumer_wait %ab[%it] : !tiles
-        %t = pipe.copy_scales %s at 0 : !scales -> !tscales
+        %t = pipe.copy_scales %s at 0 sets 4 : !scales -> !tscales
         %next = arith.addi %it, %c1 : i32
         // expected-error @+2 {{iteration must be the number of stages that this role has handed over}}
         // expected-note @+1 {{carry a counter}}
@@ -262,7 +262,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
     %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
       %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
         %s = pipe.consumer_wait %ab[%it] : !tiles
-        %t = pipe.copy_scales %s at 0 : !scales -> !tscales
+        %t = pipe.copy_scales %s at 0 sets 4 : !scales -> !tscales
         pipe.consumer_release %ab[%it] : !tiles
         %next = arith.addi %it, %c1 : i32
         scf.yield %next : i32
@@ -308,7 +308,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
     %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
       %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
         %s = pipe.consumer_wait %ab[%it] : !tiles
-        %t = pipe.copy_scales %s at 0 : !scales -> !tscales
+        %t = pipe.copy_scales %s at 0 sets 4 : !scales -> !tscales
         pipe.consumer_release %ab[%it] : !tiles
         %next = arith.addi %it, %c1 : i32
         scf.yield %next : i32
@@ -353,7 +353,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
     %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
       %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
         %s = pipe.consumer_wait %ab[%it] : !tiles
-        %t = pipe.copy_scales %s at 0 : !scales -> !tscales
+        %t = pipe.copy_scales %s at 0 sets 4 : !scales -> !tscales
         pipe.consumer_release %ab[%it] : !tiles
         %next = arith.addi %it, %c1 : i32
         scf.yield %next : i32
@@ -398,7 +398,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
     %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
       %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
         %s = pipe.consumer_wait %ab[%it] : !tiles
-        %t = pipe.copy_scales %s at 0 : !scales -> !tscales
+        %t = pipe.copy_scales %s at 0 sets 4 : !scales -> !tscales
         pipe.consumer_release %ab[%it] : !tiles
         %next = arith.addi %it, %c1 : i32
         scf.yield %next : i32

@@ -237,26 +237,34 @@ def Pipe_CopyScalesOp : Pipe_RoleOp<"copy_scales", "Mma", [Pipe_NamedResults]> {
   let summary = "scale factors from shared to tensor memory";
   let description = [{
     Copies `blocks` 512-byte blocks (default all) of every row of blocks to the tile of tensor
-    memory that it returns; `at` is the tile's first column within the kernel's allocation
-    (pipelined form). Runs in order before a later `pipe.mma` of the same thread, without a wait.
-    PTX: tcgen05.cp.cta_group::1.32x128b.warpx4, once per 512-byte block.
+    memory that it returns. A later `pipe.mma` of the same thread comes after it without a wait; an
+    earlier one does not come before it, so the pipelined form has `sets` tiles side by side, the
+    first `at` a column of the kernel's allocation. Iteration i of the channel that the source is a
+    stage of uses tile i mod `sets` (default 1). With a set per stage, whoever has the stage again
+    knows that the products which read the set are complete; with fewer a `pipe.await_release` comes
+    before the copy. PTX: tcgen05.cp.cta_group::1.32x128b.warpx4, once per 512-byte block.
 
-    Constraints: (C113) the tiles have the same shape and element type.
+    Constraints: (C113) the tiles have the same shape and element type; `sets` is positive and comes
+    with `at`.
 
     Example:
     ```mlir
-    %t = pipe.copy_scales %s blocks %n at 256 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+    %t = pipe.copy_scales %s blocks %n at 256 sets 4 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
         -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
     ```
   }];
   let arguments = (ins Pipe_SharedType:$source, Optional<I32>:$blocks,
-                       OptionalAttr<I64Attr>:$tmem_column);
+                       OptionalAttr<I64Attr>:$tmem_column, OptionalAttr<I64Attr>:$sets);
   let results = (outs Pipe_TmemType:$result);
   let assemblyFormat = [{
-    $source (`blocks` $blocks^)? (`at` $tmem_column^)? attr-dict
+    $source (`blocks` $blocks^)? (`at` $tmem_column^)? (`sets` $sets^)? attr-dict
     `:` qualified(type($source)) `->` qualified(type($result))
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = roleDecl # [{
+    /// Columns of all sets.
+    int64_t getAllColumns() { return getSets().value_or(1) * getType().getTmemColumns(); }
+  }];
 }
 
 def Pipe_MmaOp : Pipe_RoleOp<"mma", "Mma", [AttrSizedOperandSegments]> {
@@ -611,6 +619,28 @@ def Pipe_ConsumerReleaseOp : Pipe_ChannelUserOp<"consumer_release"> {
     pipe.consumer_release %ab[%it] : !channel
     ```
   }];
+}
+
+def Pipe_AwaitReleaseOp : Pipe_Op<"await_release"> {
+  let summary = "wait until the consumer's own release is complete";
+  let description = [{
+    The consumer waits for its release of the stage that it took `distance` iterations ago: what was
+    issued before it is done. At once where there was none. The release of an mma role is complete
+    when its products are; they run behind the role's thread, which waits here only if it is more than
+    `distance` stages ahead. PTX: mbarrier.try_wait.parity on the empty barrier of stage
+    `(it - distance) mod depth`.
+
+    Constraints: (C138) the channel has a depth, which `distance`, at least 1, is below.
+
+    Example:
+    ```mlir
+    pipe.await_release %ab[%it] distance 2 : !channel
+    ```
+  }];
+  let arguments = (ins Pipe_ChannelType:$channel, I32:$iteration, I64Attr:$distance);
+  let assemblyFormat =
+      "$channel `[` $iteration `]` `distance` $distance attr-dict `:` qualified(type($channel))";
+  let hasVerifier = 1;
 }
 
 #endif // FP4_DIALECT_PIPE_IR_PIPEOPS_TD

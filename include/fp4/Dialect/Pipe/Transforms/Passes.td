@@ -47,7 +47,8 @@ def PipelineChannels : Pass<"pipe-pipeline", "::mlir::ModuleOp"> {
     **What holds afterwards.** Channels through tensor memory have up to `max-accumulators` stages
     where the columns suffice beside the scale tiles, but no more than two where a loop fills a stage;
     channels through shared memory share what the target has of it, at most `max-stages` each, and
-    one stage where they are filled outside of loops. Where the kernel's attribute `nvvm.minctasm` wants
+    one stage where they are filled outside of loops. Scale tiles get a set of columns for each stage
+    that they are copied from, or as many as fit and a `pipe.await_release`. Where the kernel's attribute `nvvm.minctasm` wants
     several blocks on a multiprocessor, each plans with its share. Tiles of the widest alignment come first in shared memory,
     then barriers, then the word for the tensor memory address; the function carries
     `pipe.shared_bytes`, `pipe.tmem_columns` and `pipe.tmem_slot`, and its launches ask for that
@@ -97,7 +98,8 @@ def VerifySync : Pass<"pipe-verify-sync", "::mlir::ModuleOp"> {
     loops around both sides agree, so that as many stages are consumed as are produced. In the
     pipelined form: (C134) iterations inside of a loop vary with it and advance by one per
     pair; (C135) the bytes a stage expects are those its loads complete; (C136) the channel ops of
-    all roles, run with loops long enough to fill and wrap every ring, come to their end.
+    all roles, run with loops long enough to fill and wrap every ring, come to their end; (C137) a set
+    of scale columns is not filled while a product may read it.
   }];
   let options = [];
 }

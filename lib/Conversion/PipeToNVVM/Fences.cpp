@@ -1,0 +1,70 @@
+//===- Fences.cpp - Where tcgen05.fence::after_thread_sync is needed ------===//
+//
+// PTX ISA, "tcgen05.fence": the asynchronous tcgen05 operations behind a fence::after_thread_sync
+// come after the synchronization before it, whether that is about tensor memory or about their
+// operands in shared memory. One fence serves all waits before it, so the last wait on the way to a
+// tcgen05 operation has it and the others have none.
+//
+//===----------------------------------------------------------------------===//
+#include "Lowering.h"
+
+using namespace mlir;
+using namespace fp4::pipe;
+
+/// Becomes asynchronous tcgen05 instructions.
+static bool usesTensorCore(Operation *op) {
+  return isa<CopyScalesOp, MmaOp, MmaBlockwiseOp, ReadOp>(op);
+}
+
+/// Becomes a wait behind which tcgen05 operations may come that it concerns.
+static bool isWait(Operation *op, const fp4::KernelState &state) {
+  if (isa<AwaitReleaseOp>(op))
+    return true;
+  if (!isa<ProducerAcquireOp, ConsumerWaitOp>(op))
+    return false;
+  auto channel = op->getOperand(0).getDefiningOp<ChannelOp>();
+  bool produces = isa<ProducerAcquireOp>(op);
+  if (!channel || (produces && state.filledOnce.contains(channel)))
+    return false;
+  Agent agent = produces ? channel.getProducer() : channel.getConsumer();
+  return agent == Agent::Mma || !channel.getType().isShared();
+}
+
+namespace {
+enum class Next { TensorOp, Wait, Neither };
+} // namespace
+
+/// What comes first in `ops`, on any path: a tcgen05 operation if that is possible.
+static Next firstOf(llvm::iterator_range<Block::iterator> ops, const fp4::KernelState &state) {
+  for (Operation &op : ops) {
+    if (usesTensorCore(&op))
+      return Next::TensorOp;
+    if (isWait(&op, state))
+      return Next::Wait;
+    for (Region &region : op.getRegions())
+      for (Block &block : region)
+        if (firstOf({block.begin(), block.end()}, state) == Next::TensorOp)
+          return Next::TensorOp;
+  }
+  return Next::Neither;
+}
+
+static bool needsFence(Operation *wait, const fp4::KernelState &state) {
+  for (Operation *op = wait; !isa<RoleRegionOp, gpu::GPUFuncOp>(op); op = op->getParentOp()) {
+    Next next = firstOf({std::next(op->getIterator()), op->getBlock()->end()}, state);
+    if (next != Next::Neither)
+      return next == Next::TensorOp;
+    auto *parent = op->getParentOp(); // a loop begins again
+    if (isa<LoopLikeOpInterface>(parent) &&
+        firstOf({op->getBlock()->begin(), op->getIterator()}, state) == Next::TensorOp)
+      return true;
+  }
+  return false;
+}
+
+void fp4::findFencedWaits(gpu::GPUFuncOp kernel, KernelState &state) {
+  kernel.walk([&](Operation *op) {
+    if (isWait(op, state) && needsFence(op, state))
+      state.fencedWaits.insert(op);
+  });
+}

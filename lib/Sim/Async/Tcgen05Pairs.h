@@ -1,0 +1,40 @@
+//===- Tcgen05Pairs.h - Which tcgen05 operations keep the order of issue --===//
+//
+// The engine runs tickets by this table (Tcgen05Pairs.def), the hazard checker judges by it.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <cstdint>
+
+namespace fp4::sim {
+
+/// What the table tells apart.
+struct PipelinedOp {
+  enum Kind : uint8_t { Mma, Copy, Shift };
+  Kind kind{};
+  bool narrow = false;      ///< Copy: .4x256b
+  uint64_t accumulator = 0; ///< Mma: D and the shape
+  bool operator==(const PipelinedOp &) const = default;
+};
+
+enum class PairBasis : uint8_t { PtxText, Practice };
+
+/// Whether `second`, issued later, executes after `first`; of one cta_group.
+inline bool keepOrder(const PipelinedOp &first, const PipelinedOp &second, bool textOnly) {
+  enum Condition : uint8_t { Always, SameAccumulator, Narrow };
+  const auto row = [&](PipelinedOp::Kind from, PipelinedOp::Kind to, Condition condition,
+                       PairBasis basis) {
+    return first.kind == from && second.kind == to &&
+           (basis == PairBasis::PtxText || !textOnly) &&
+           (condition != SameAccumulator || first.accumulator == second.accumulator) &&
+           (condition != Narrow || second.narrow);
+  };
+#define FP4_TCGEN05_PAIR(from, to, condition, basis, why)                                          \
+  row(PipelinedOp::from, PipelinedOp::to, condition, PairBasis::basis) ||
+  return
+#include "Tcgen05Pairs.def"
+      false;
+}
+
+} // namespace fp4::sim
