@@ -1,17 +1,9 @@
-// What a first CUDA program uses: memory, symbols, printf, streams, events, device functions, function
-// pointers, virtual functions, a dense switch, local arrays. Ends with 0 when every result is right.
-#include <cstdio>
-#include <cuda_runtime.h>
-#include <vector>
+// What a first CUDA program uses: memory, symbols, printf, streams, events, device functions,
+// function pointers, virtual functions, a dense switch, local arrays. Ends with 0 when every result
+// is right.
+#include "check.h"
 
-#define CHECK(call)                                                                                \
-  do {                                                                                             \
-    cudaError_t error = (call);                                                                    \
-    if (error != cudaSuccess) {                                                                    \
-      std::printf("%s: %s\n", #call, cudaGetErrorString(error));                                   \
-      return 1;                                                                                    \
-    }                                                                                              \
-  } while (0)
+#include <vector>
 
 __device__ float scaleBy = 1;
 __constant__ int offsets[4];
@@ -48,15 +40,24 @@ __device__ __noinline__ int square(int n) { return n * n; }
 
 __device__ int pick(int i) {
   switch (i) {
-  case 0: return 11;
-  case 1: return 23;
-  case 2: return 5;
-  case 3: return 77;
-  case 4: return 2;
-  case 5: return 900;
-  case 6: return 31;
-  case 7: return 8;
-  default: return -1;
+  case 0:
+    return 11;
+  case 1:
+    return 23;
+  case 2:
+    return 5;
+  case 3:
+    return 77;
+  case 4:
+    return 2;
+  case 5:
+    return 900;
+  case 6:
+    return 31;
+  case 7:
+    return 8;
+  default:
+    return -1;
   }
 }
 
@@ -126,12 +127,4 @@ static int runFunctions() {
   return 0;
 }
 
-int main() {
-  int code = runScale();
-  if (code == 0)
-    code = runFunctions();
-  cudaDeviceProp device;
-  cudaGetDeviceProperties(&device, 0);
-  std::printf("%s: %s\n", device.name, code == 0 ? "all equal" : "wrong");
-  return code;
-}
+int main() { return runAll({runScale, runFunctions}); }

@@ -1,23 +1,15 @@
-// Threads that work together: shuffles, clusters with distributed shared memory, a cooperative grid,
-// asynchronous copies of single threads, tensor cores through wmma. Ends with 0 when all is right.
+// Threads that work together: shuffles, clusters with distributed shared memory, a cooperative
+// grid, asynchronous copies of single threads, tensor cores through wmma. Ends with 0 when all is
+// right.
+#include "check.h"
+
 #include <cooperative_groups.h>
-#include <cstdio>
 #include <cuda_fp16.h>
 #include <cuda_pipeline.h>
-#include <cuda_runtime.h>
 #include <mma.h>
 #include <vector>
 
 namespace cg = cooperative_groups;
-
-#define CHECK(call)                                                                                \
-  do {                                                                                             \
-    cudaError_t error = (call);                                                                    \
-    if (error != cudaSuccess) {                                                                    \
-      std::printf("%s: %s\n", #call, cudaGetErrorString(error));                                   \
-      return 1;                                                                                    \
-    }                                                                                              \
-  } while (0)
 
 /// Every CTA of a cluster adds up the sums of all.
 __global__ void clusterSum(const int *in, int *out) {
@@ -147,12 +139,4 @@ static int runProduct() {
   return 0;
 }
 
-int main() {
-  int code = runCluster();
-  if (code == 0)
-    code = runGrid();
-  if (code == 0)
-    code = runProduct();
-  std::printf("%s (%d)\n", code == 0 ? "all equal" : "wrong", code);
-  return code;
-}
+int main() { return runAll({runCluster, runGrid, runProduct}); }

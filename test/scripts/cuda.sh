@@ -50,6 +50,12 @@ for device in b200 h200; do
 done
 expect 0 "all equal" "$sim" run --policy lazy -- "$work/groups"
 
+compile library 90a
+for policy in eager random; do
+  expect 0 "NVIDIA H200: all equal" \
+    "$sim" run --device h200 --policy "$policy" --check strict -- "$work/library"
+done
+
 compile faults 90
 expect 5 "0 bytes past the end of 'cudaMalloc #1'" "$sim" run -- "$work/faults" beyond
 expect 5 "assertion failed: in[0] == 7" "$sim" run -- "$work/faults" assert
