@@ -116,13 +116,31 @@ std::optional<MmaType> mmaTypeFromCode(MmaKind kind, unsigned code) {
   return std::nullopt;
 }
 
-Status validateMmaShape(MmaKind kind, unsigned ctaGroup, unsigned m, unsigned n) {
-  const std::string where = fmt::format("kind::{} with cta_group::{}", stringify(kind), ctaGroup);
-  const bool scaled = isBlockScaled(kind);
-  const bool legalM = ctaGroup == 2 ? (m == 128 || m == 256) : (m == 128 || (m == 64 && !scaled));
+static Status validateWeightStationary(const std::string &where, unsigned m, unsigned n,
+                                       bool sparse) {
+  if (m != 32 && m != 64 && m != 128)
+    return fail(fmt::format("{} expects M = 32, 64 or 128, but got {}", where, m));
+  if (n != 64 && n != 128 && (n != 256 || sparse))
+    return fail(fmt::format("{} expects N = {}, but got {}", where,
+                            sparse ? "64 or 128" : "64, 128 or 256", n));
+  return {};
+}
+
+Status validateMmaShape(MmaKind kind, unsigned ctaGroup, unsigned m, unsigned n,
+                        MmaVariant variant) {
+  const bool scaled = isBlockScaled(kind), pairOf256 = scaled && variant.sparse;
+  const std::string where =
+      fmt::format("{}{}kind::{} with cta_group::{}", variant.weightStationary ? ".ws " : "",
+                  variant.sparse ? ".sp " : "", stringify(kind), ctaGroup);
+  if (variant.weightStationary && (ctaGroup == 2 || scaled))
+    return fail(fmt::format("there is no {}", where));
+  if (variant.weightStationary)
+    return validateWeightStationary(where, m, n, variant.sparse);
+  const bool legalM =
+      ctaGroup == 2 ? (m == 256 || (m == 128 && !pairOf256)) : (m == 128 || (m == 64 && !scaled));
   if (!legalM)
     return fail(fmt::format("{} expects M = {}, but got {}", where,
-                            ctaGroup == 2 ? "128 or 256"
+                            ctaGroup == 2 ? (pairOf256 ? "256" : "128 or 256")
                             : scaled      ? "128"
                                           : "64 or 128",
                             m));

@@ -91,6 +91,39 @@ AccumulatorCell accumulatorCell(AccumulatorLayout layout, unsigned row, unsigned
   return {};
 }
 
+// CUTLASS' fragments of A in tensor memory (TmemAllocMode NonInterleaved and Duplicated) and of the
+// metadata (tmem_e_frg, tmem_e_frg_ws). [uncertain] C, of which neither speaks, is taken to be like
+// F; A of E and G to be repeated as their metadata is.
+uint32_t operandLane(AccumulatorLayout layout, unsigned row, unsigned copy) {
+  switch (layout) {
+  case AccumulatorLayout::B:
+  case AccumulatorLayout::E:
+    return row + 64 * copy;
+  case AccumulatorLayout::C:
+  case AccumulatorLayout::F:
+    return 32 * (row / 16) + row % 16;
+  case AccumulatorLayout::G:
+    return row + 32 * copy;
+  default:
+    return row;
+  }
+}
+
+unsigned operandCopies(AccumulatorLayout layout) {
+  switch (layout) {
+  case AccumulatorLayout::B:
+  case AccumulatorLayout::E:
+    return 2;
+  case AccumulatorLayout::G:
+    return 4;
+  default:
+    return 1;
+  }
+}
+
+unsigned metadataRow(unsigned row, unsigned half) { return (row & ~8u) | 8 * half; }
+unsigned metadataShift(unsigned row) { return row & 8 ? 16 : 0; }
+
 std::string_view stringify(LoadShape shape) { return loadNames[static_cast<unsigned>(shape)]; }
 std::optional<LoadShape> parseLoadShape(std::string_view text) {
   return parse<LoadShape>(loadNames, text);

@@ -46,8 +46,14 @@ unsigned mmaK(MmaKind kind, bool sparse = false, bool k96 = false);
 std::optional<unsigned> mmaTypeCode(MmaKind kind, MmaType type);
 std::optional<MmaType> mmaTypeFromCode(MmaKind kind, unsigned code);
 
-/// Checks M and N of a dense, non-.ws MMA against PTX ISA's shape table. `ctaGroup` is 1 or 2.
-Status validateMmaShape(MmaKind kind, unsigned ctaGroup, unsigned m, unsigned n);
+/// .sp and .ws of tcgen05.mma.
+struct MmaVariant {
+  bool sparse = false, weightStationary = false;
+};
+
+/// Checks M and N against PTX ISA's shape table. `ctaGroup` is 1 or 2.
+Status validateMmaShape(MmaKind kind, unsigned ctaGroup, unsigned m, unsigned n,
+                        MmaVariant variant = {});
 
 /// Whether `kind` accepts `vector` with scales of `type` (PTX ISA, scale_vec table).
 bool isLegalScaleVector(MmaKind kind, ScaleType type, ScaleVector vector);

@@ -65,6 +65,18 @@ unsigned accumulatorColumns(AccumulatorLayout layout, unsigned n);
 /// of each 32; add 16 where the accumulator's address does.
 AccumulatorCell accumulatorCell(AccumulatorLayout layout, unsigned row, unsigned col, unsigned n);
 
+/// Lane of row `row` (of one CTA's part) of an A in tensor memory, or of its sparsity metadata,
+/// relative to its address. Each part of the data path reads its own copy: see operandCopies.
+uint32_t operandLane(AccumulatorLayout layout, unsigned row, unsigned copy);
+/// How many copies such an operand must have: 2 for B and E, 4 for G, else 1.
+unsigned operandCopies(AccumulatorLayout layout);
+
+/// Sparsity metadata of elements of 16 and 32 bits: bits of row `row` are spread over two lanes,
+/// those of `half` of K (0 or 1) in the lane of metadataRow, 16 bits from metadataShift on.
+/// Narrower elements have the bits of a row in its own lane, in two columns.
+unsigned metadataRow(unsigned row, unsigned half);
+unsigned metadataShift(unsigned row);
+
 //===--- tcgen05.ld and tcgen05.st ---------------------------------------===//
 
 enum class LoadShape : uint8_t { S32x32b, S16x64b, S16x128b, S16x256b, S16x32bx2 };

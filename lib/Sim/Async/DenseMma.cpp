@@ -123,7 +123,8 @@ void decodeFactors(MmaType type, const uint8_t *row, bool unpacked, bool negate,
 }
 
 uint32_t denseElement(std::span<const Factor> a, std::span<const Factor> b, unsigned bits,
-                      int scale, hw::AccumulatorType dType, uint32_t c, DensePrecision precision) {
+                      int scale, hw::AccumulatorType dType, uint32_t c, DensePrecision precision,
+                      int addendShift) {
   const bool half = dType == hw::AccumulatorType::F16;
   Factor addend = half ? decode({5, 10, true, false}, c & 0xFFFF, false)
                        : decode({8, 23, true, false}, c, false);
@@ -132,7 +133,7 @@ uint32_t denseElement(std::span<const Factor> a, std::span<const Factor> b, unsi
   const auto infinity = [&](bool negative) { (negative ? minusInf : plusInf) = true; };
   if (addend.kind == Factor::Infinite)
     infinity(addend.significand < 0);
-  const int addendExponent = addend.significand ? addend.exponent : zeroExponent;
+  const int addendExponent = addend.significand ? addend.exponent - addendShift : zeroExponent;
   int emax = addendExponent;
   for (size_t k = 0; k < a.size(); ++k) {
     if (a[k].kind | b[k].kind) {

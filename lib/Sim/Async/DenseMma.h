@@ -49,10 +49,10 @@ struct DensePrecision {
 constexpr DensePrecision hopperFP8 = {13, 13};
 
 /// One element of D as the 32 bits of its cell. `bits` are fraction bits of a product, `scale` the
-/// sum of the scale exponents.
+/// sum of the scale exponents; C counts 2^-addendShift of itself.
 uint32_t denseElement(std::span<const Factor> a, std::span<const Factor> b, unsigned bits,
                       int scale, hw::AccumulatorType dType, uint32_t c,
-                      DensePrecision precision = {});
+                      DensePrecision precision = {}, int addendShift = 0);
 
 /// One element of 32 products of bytes (kind::i8, wgmma on .s8 and .u8).
 uint32_t integerElement(const uint8_t *a, const uint8_t *b, bool aSigned, bool bSigned,

@@ -61,7 +61,7 @@ private:
     for (unsigned i = 0; i < terms; ++i)
       column[i] = b.factor(j, place(i));
     return denseElement({a.data(), terms}, {column.data(), terms}, options.bits, scales[j],
-                        options.dType, d[j], options.precision);
+                        options.dType, d[j], options.precision, options.addendShift);
   }
 
   /// The vectorized part, compiled for several instruction sets.
@@ -93,7 +93,8 @@ private:
       const int32_t magnitude = field ? low | 1 << fraction : low;
       const bool negative = d[j] >> (half ? 15 : 31) & 1;
       addend[j] = negative ? -magnitude : magnitude;
-      addendExponent[j] = magnitude ? std::max(field, 1) - bias : zeroExponent;
+      addendExponent[j] =
+          magnitude ? std::max(field, 1) - bias - options.addendShift : zeroExponent;
       unusual[j] = field == top || special[j];
       emax[j] = std::max(addendExponent[j], zeroExponent);
     }

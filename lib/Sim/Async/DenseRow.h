@@ -41,6 +41,7 @@ struct DenseRowOptions {
   hw::AccumulatorType dType = hw::AccumulatorType::F32;
   DensePrecision precision;
   const uint8_t *selection = nullptr; ///< sparse A: the k of each of its elements, half as many
+  int addendShift = 0;                ///< C counts 2^-addendShift of itself
 };
 
 /// d[j] = sum over k of a_k b_jk 2^scales[j] + d[j], for every column; as denseElement has it.

@@ -25,21 +25,34 @@ std::vector<TmemRange> accumulatorRanges(const MmaRequest &mma) {
   return ranges;
 }
 
+bool usesHalfOfLanes(const MmaRequest &mma) {
+  return mma.layout == AccumulatorLayout::F || mma.layout == AccumulatorLayout::C;
+}
+
 Status checkShape(MmaRequest &mma) {
-  FP4_TRY(hw::validateMmaShape(mma.kind, mma.ctaGroup, mma.m, mma.n));
-  const auto layout = hw::accumulatorLayout(mma.ctaGroup, mma.m, false, false);
+  FP4_TRY(hw::validateMmaShape(mma.kind, mma.ctaGroup, mma.m, mma.n, mma.variant));
+  const auto layout =
+      hw::accumulatorLayout(mma.ctaGroup, mma.m, mma.variant.sparse, mma.variant.weightStationary);
   if (!layout)
     return fail(
         fmt::format("there is no tcgen05.mma of M = {} with cta_group::{}", mma.m, mma.ctaGroup));
   mma.layout = *layout;
-  const bool halfLanes = mma.layout == AccumulatorLayout::F;
+  const bool halfLanes = usesHalfOfLanes(mma);
   if (mma.d.lane != 0 && !(halfLanes && mma.d.lane == 16))
     return fail(fmt::format("expects an accumulator at lane 0{}, but got lane {}",
                             halfLanes ? " or 16" : "", mma.d.lane));
-  if (mma.aInTmem && (mma.layout == AccumulatorLayout::F || mma.layout == AccumulatorLayout::B))
-    return fail(fmt::format("the simulator does not model A in tensor memory with M = {} and "
-                            "cta_group::{}",
-                            mma.m, mma.ctaGroup));
+  const auto checkLane = [&](std::string_view name, uint32_t lane) -> Status {
+    if (lane == (halfLanes ? mma.d.lane : 0))
+      return {};
+    return fail(fmt::format("expects {} at lane {}{}, but got lane {}", name,
+                            halfLanes ? mma.d.lane : 0, halfLanes ? ", like D," : "", lane));
+  };
+  if (mma.aInTmem)
+    FP4_TRY(checkLane("A", mma.aTmem.lane));
+  if (mma.variant.sparse)
+    FP4_TRY(checkLane("sparsity metadata", mma.metadata.lane));
+  if (mma.shiftA && mma.m < 128)
+    return fail(fmt::format(".ashift expects M = 128 or 256, but got {}", mma.m));
   return {};
 }
 
@@ -86,7 +99,11 @@ Status checkOperandLayouts(const MmaRequest &mma) {
   if (mma.aInTmem && mma.transposeA)
     return fail("A in tensor memory must not be transposed");
   if (!mma.aInTmem)
-    FP4_TRY(checkMajorness(mma.a, mma.aType, mma.transposeA, "A", mma.m / mma.ctaGroup));
+    FP4_TRY(checkMajorness(mma.a, mma.aType, mma.transposeA, "A", mma.rows()));
+  // What follows the line of a swizzled row is not documented.
+  if (mma.variant.sparse && !mma.transposeB && mma.b.swizzle == hw::SwizzleMode::B32)
+    return fail("a sparse product expects 64 bytes of K in a line of B, but got swizzle_32B",
+                "use swizzle_64B or swizzle_128B");
   return checkMajorness(mma.b, mma.bType, mma.transposeB, "B", mma.n / mma.ctaGroup);
 }
 
@@ -136,6 +153,21 @@ Status gatherTile(Engine &engine, const Ticket &self, uint32_t rank, const hw::S
   return {};
 }
 
+void decodeMmaModifiers(BindContext &bind) {
+  bind.insn.m[kMmaKind] = uint8_t(*hw::parseMmaKind(bind.match.text("kind").substr(6)));
+  bind.insn.m[kMmaGroup] = bind.match.text("group") == "cta_group::2" ? 2 : 1;
+  bind.insn.m[kMmaShiftA] = bind.match.has("ashift");
+}
+
+std::shared_ptr<MmaRequest> makeRequest(const Insn &insn) {
+  auto mma = std::make_shared<MmaRequest>();
+  mma->kind = hw::MmaKind(insn.m[kMmaKind]);
+  mma->ctaGroup = insn.m[kMmaGroup];
+  mma->variant = {bool(insn.m[kMmaSparse]), bool(insn.m[kMmaStationary])};
+  mma->shiftA = insn.m[kMmaShiftA];
+  return mma;
+}
+
 bool decodeOperands(ExecContext &cx, const Insn &insn, int lane, MmaRequest &mma) {
   mma.d = hw::TmemAddress::unpack(uint32_t(cx.address(insn.op[0], lane)));
   mma.aInTmem = insn.op[1].kind == OperandKind::Address;
@@ -151,6 +183,8 @@ bool decodeOperands(ExecContext &cx, const Insn &insn, int lane, MmaRequest &mma
   if (!b)
     return failHere(cx, std::move(b.error()), lane), false;
   mma.b = *b;
+  if (mma.variant.sparse)
+    mma.metadata = hw::TmemAddress::unpack(uint32_t(cx.address(insn.op[3], lane)));
   if (Status ok = checkShape(mma); !ok)
     return failHere(cx, std::move(ok.error()), lane), false;
   if (Status ok = checkOperandLayouts(mma); !ok)
@@ -172,31 +206,123 @@ Ticket mmaTicket(ExecContext &cx, const Insn &insn, int lane, const MmaRequest &
   return ticket;
 }
 
+namespace {
+
+/// The rectangles of an operand in the tensor memory of one CTA: all lanes, or 16 of each 32.
+std::vector<TmemRange> operandRanges(const MmaRequest &mma, hw::TmemAddress at, unsigned columns) {
+  if (!usesHalfOfLanes(mma))
+    return {{0, hw::tmemLaneCount, at.column, columns}};
+  std::vector<TmemRange> ranges;
+  for (uint32_t lane = 0; lane < hw::tmemLaneCount; lane += 32)
+    ranges.push_back({lane + at.lane, 16, at.column, columns});
+  return ranges;
+}
+
+Status readOperand(Engine &engine, const Ticket &self, const MmaRequest &mma, uint32_t rank,
+                   hw::TmemAddress at, unsigned columns, std::string_view name) {
+  for (const TmemRange &range : operandRanges(mma, at, columns)) {
+    FP4_TRY(engine.checkCells(rank, range, self.id, name));
+    emitTmem(engine, self, rank, range);
+  }
+  return {};
+}
+
+/// Every part of the data path reads the rows from its own lanes: they must agree.
+Status checkCopies(Engine &engine, const MmaRequest &mma, uint32_t rank, hw::TmemAddress at,
+                   unsigned columns, std::string_view name) {
+  TensorMemory &tmem = engine.state(rank).tmem;
+  for (unsigned row = 0; row < mma.rows(); ++row)
+    for (unsigned copy = 1; copy < hw::operandCopies(mma.layout); ++copy) {
+      const uint32_t first = hw::operandLane(mma.layout, row, 0);
+      const uint32_t lane = hw::operandLane(mma.layout, row, copy);
+      if (std::memcmp(tmem.cell(first, at.column), tmem.cell(lane, at.column), 4 * columns))
+        return fail(fmt::format("the copies of {} in tensor memory differ: row {} in lanes {} and "
+                                "{}, from column {} on",
+                                name, row, first, lane, at.column),
+                    "with this shape every part of the data path needs its own copy");
+    }
+  return {};
+}
+
+/// .ashift: row r of the product has row r - 1 of A, row 0 its own. [uncertain] As tcgen05.shift.
+void shiftRowsDown(std::vector<uint8_t> &rows) {
+  std::memmove(rows.data() + hw::mmaRowBytes, rows.data(), rows.size() - hw::mmaRowBytes);
+}
+
+/// The metadata of a row: 64 bits, or 32 for elements of 16 and 32 bits.
+uint64_t metadataOf(TensorMemory &tmem, const MmaRequest &mma, unsigned row) {
+  const auto word = [&](unsigned of, unsigned column) -> uint64_t {
+    return *tmem.cell(mma.metadata.lane + hw::operandLane(mma.layout, of, 0),
+                      mma.metadata.column + column);
+  };
+  if (mma.sparseFormat().elementBits < 16)
+    return word(row, 0) | word(row, 1) << 32;
+  const unsigned shift = hw::metadataShift(row);
+  const auto half = [&](unsigned h) {
+    return word(hw::metadataRow(row, h), mma.selector) >> shift & 0xFFFF;
+  };
+  return half(0) | half(1) << 16;
+}
+
+} // namespace
+
+SparseFormat MmaRequest::sparseFormat() const {
+  const bool packed = kind == hw::MmaKind::MXF4 || kind == hw::MmaKind::MXF4NVF4;
+  return {packed ? 4u : containerBits(aType), SparseIndices::Tcgen05};
+}
+
 Status gatherA(Engine &engine, const Ticket &self, const MmaRequest &mma, unsigned member,
                std::vector<uint8_t> &out) {
-  const unsigned rows = mma.m / mma.ctaGroup;
   const uint32_t rank = mma.ranks[member];
-  out.resize(hw::mmaRowBytes * rows);
+  out.resize(hw::mmaRowBytes * mma.rows());
   if (!mma.aInTmem)
     return gatherTile(engine, self, rank, mma.a,
-                      {0, rows, mma.transposeA ? transposableBytes(mma.aType) : 0}, out.data());
-  const TmemRange range{mma.aTmem.lane, rows, mma.aTmem.column, hw::mmaRowBytes / 4};
-  FP4_TRY(engine.checkCells(rank, range, self.id, "A"));
-  emitTmem(engine, self, rank, range);
-  for (unsigned row = 0; row < rows; ++row)
+                      {0, mma.rows(), mma.transposeA ? transposableBytes(mma.aType) : 0},
+                      out.data());
+  constexpr unsigned columns = hw::mmaRowBytes / 4;
+  FP4_TRY(readOperand(engine, self, mma, rank, mma.aTmem, columns, "A"));
+  FP4_TRY(checkCopies(engine, mma, rank, mma.aTmem, columns, "A"));
+  TensorMemory &tmem = engine.state(rank).tmem;
+  for (unsigned row = 0; row < mma.rows(); ++row)
     std::memcpy(out.data() + hw::mmaRowBytes * row,
-                engine.state(rank).tmem.cell(range.lane + row, range.column), hw::mmaRowBytes);
+                tmem.cell(mma.aTmem.lane + hw::operandLane(mma.layout, row, 0), mma.aTmem.column),
+                hw::mmaRowBytes);
+  if (mma.shiftA)
+    shiftRowsDown(out);
   return {};
 }
 
 Status gatherB(Engine &engine, const Ticket &self, const MmaRequest &mma,
                std::vector<uint8_t> &out) {
-  const unsigned rows = mma.n / mma.ctaGroup;
-  out.resize(hw::mmaRowBytes * mma.n);
+  const unsigned count = mma.n / mma.ctaGroup, bytes = mma.columnBytes();
+  out.resize(size_t(bytes) * mma.n);
   for (unsigned member = 0; member < mma.ctaGroup; ++member)
-    FP4_TRY(gatherTile(engine, self, mma.ranks[member], mma.b,
-                       {0, rows, mma.transposeB ? transposableBytes(mma.bType) : 0},
-                       out.data() + hw::mmaRowBytes * rows * member));
+    FP4_TRY(gatherTile(
+        engine, self, mma.ranks[member], mma.b,
+        {mma.columnShift, count, mma.transposeB ? transposableBytes(mma.bType) : 0, bytes},
+        out.data() + size_t(bytes) * count * member));
+  for (size_t column = 0; column < mma.zeroColumns.size(); ++column)
+    if (mma.zeroColumns[column])
+      std::fill_n(out.begin() + ptrdiff_t(column * bytes), bytes, uint8_t(0));
+  return {};
+}
+
+Status gatherSelections(Engine &engine, const Ticket &self, const MmaRequest &mma, unsigned member,
+                        std::span<const uint64_t> nonZero, std::vector<SparseRow> &out) {
+  out.clear();
+  if (!mma.variant.sparse)
+    return {};
+  const uint32_t rank = mma.ranks[member];
+  const SparseFormat format = mma.sparseFormat();
+  const bool wide = format.elementBits >= 16;
+  const hw::TmemAddress at = {mma.metadata.lane, mma.metadata.column + mma.selector};
+  const unsigned columns = wide ? 1 : 2;
+  FP4_TRY(readOperand(engine, self, mma, rank, at, columns, "sparsity metadata"));
+  FP4_TRY(checkCopies(engine, mma, rank, at, columns, "sparsity metadata"));
+  out.resize(mma.rows());
+  for (unsigned row = 0; row < mma.rows(); ++row)
+    FP4_TRY(decodeSparseRow(format, metadataOf(engine.state(rank).tmem, mma, row), nonZero[row],
+                            row, out[row]));
   return {};
 }
 
@@ -228,7 +354,7 @@ template <typename F> void Accumulator::forEachDisabledLane(F &&f) {
   for (uint32_t lane = 0; lane < hw::tmemLaneCount; ++lane)
     if (size_t word = 4 * member + lane / 32;
         word < mma.disabled.size() && mma.disabled[word] >> (lane % 32) & 1)
-      f(std::span(tmem.cell(lane, mma.d.column), mma.n));
+      f(std::span(tmem.cell(lane, mma.d.column), hw::accumulatorColumns(mma.layout, mma.n)));
 }
 
 Accumulator::Accumulator(Engine &engine, const MmaRequest &mma, unsigned member)

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "Sim/Async/SparseMma.h"
 #include "Sim/Insn/Tcgen05.h"
 #include "fp4/ISA/InstrDescriptor.h"
 #include "fp4/ISA/SmemDescriptor.h"
@@ -21,6 +22,7 @@ struct MmaRequest {
   hw::AccumulatorType dType = hw::AccumulatorType::F32;
   bool negateA = false, negateB = false, transposeA = false, transposeB = false, saturate = false;
   bool accumulate = false;
+  hw::MmaVariant variant; ///< .sp, .ws
   hw::AccumulatorLayout layout{};
   std::vector<uint32_t> ranks; ///< CTAs, even first
   hw::TmemAddress d;
@@ -28,16 +30,47 @@ struct MmaRequest {
   hw::TmemAddress aTmem;
   hw::SmemDescriptor a, b;
   std::vector<uint32_t> disabled; ///< one bit per lane of each CTA that is not written; or empty
+  bool shiftA = false;            ///< .ashift
+  int scaleD = 0;                 ///< D counts 2^-scaleD of itself when it is added to
+
+  // .sp and .ws.
+  hw::TmemAddress metadata;
+  unsigned selector = 0;         ///< of its columns
+  unsigned columnShift = 0;      ///< B begins at this column
+  std::vector<bool> zeroColumns; ///< columns of B that count as zero; or empty
 
   // Block-scaled kinds.
   hw::ScaleVector vector = hw::ScaleVector::X1;
   hw::ScaleType scaleType{};
   unsigned sfaId = 0, sfbId = 0;
   uint32_t sfa = 0, sfb = 0;
+
+  unsigned rows() const { return m / ctaGroup; } ///< of one CTA
+  /// Bytes of K in a column of B.
+  unsigned columnBytes() const { return (variant.sparse ? 2 : 1) * hw::mmaRowBytes; }
+  SparseFormat sparseFormat() const;
 };
 
-/// Reads D, A and B (operands 0, 1, 2) once kind, cta_group, m and n are set, and checks the shape;
-/// false after cx.fail.
+/// Insn::m of every tcgen05.mma.
+enum MmaField : uint8_t {
+  kMmaKind,       ///< hw::MmaKind
+  kMmaGroup,      ///< cta_group
+  kMmaSparse,     ///< operand 3 is the metadata, the others come after it
+  kMmaStationary, ///< .ws
+  kMmaShiftA,     ///< .ashift
+  kMmaScales,     ///< scales per row (hw::ScaleVector)
+};
+/// What all forms say in their modifiers.
+void decodeMmaModifiers(BindContext &bind);
+/// Operand `index` of the form without metadata, which comes after B.
+inline const Operand &mmaOperand(const Insn &insn, unsigned index) {
+  return insn.op[index + insn.m[kMmaSparse]];
+}
+/// A request with what the modifiers say.
+std::shared_ptr<MmaRequest> makeRequest(const Insn &insn);
+
+/// Reads D, A, B and metadata (operands 0 to 3) once m and n are set, and checks the shape; false
+/// after cx.fail.
 bool decodeOperands(ExecContext &cx, const Insn &insn, int lane, MmaRequest &mma);
 
 /// A ticket that claims D.
@@ -53,11 +86,16 @@ struct TileRows {
 Status gatherTile(Engine &engine, const Ticket &self, uint32_t rank, const hw::SmemDescriptor &tile,
                   const TileRows &rows, uint8_t *out);
 
-/// The 32 bytes of each operand row, row major. A: the rows of one CTA. B: all N rows.
+/// The bytes of K of each operand row, row major. A: the rows of one CTA, 32 bytes each. B: all N
+/// columns.
 Status gatherA(Engine &engine, const Ticket &self, const MmaRequest &mma, unsigned member,
                std::vector<uint8_t> &out);
 Status gatherB(Engine &engine, const Ticket &self, const MmaRequest &mma,
                std::vector<uint8_t> &out);
+/// Which k the elements of a sparse A stand for, of one CTA's rows. `nonZero`: by row, a bit for
+/// each stored element.
+Status gatherSelections(Engine &engine, const Ticket &self, const MmaRequest &mma, unsigned member,
+                        std::span<const uint64_t> nonZero, std::vector<SparseRow> &out);
 /// Scale bytes of a block-scaled MMA, four per row (one per quarter of K, repeated as needed).
 Status gatherScaleBytes(Engine &engine, const Ticket &self, uint32_t rank, const MmaRequest &mma,
                         bool ofA, std::vector<uint8_t> &out);

@@ -1,13 +1,14 @@
 //===- Tcgen05MmaScaled.cpp - Block-scaled tcgen05.mma of fp4 -------------===//
 //
-// PTX ISA, "tcgen05.mma" with .block_scale, kinds mxf4 and mxf4nvf4: D = A * B (+ D), A of M x 64
-// and B of N x 64 fp4 (K-major), scale factors in tensor memory. One ticket does the whole of it
-// when it completes: gather operands and scales by lib/ISA's layouts, multiply (BlockScaledMma.h),
-// write D. With cta_group::2 each CTA of the pair supplies half of the rows of A and of B and holds
-// its part of D. kind::mxf8f6f4 is in Tcgen05Mma.cpp.
+// PTX ISA, "tcgen05.mma" and ".sp" with .block_scale, kinds mxf4 and mxf4nvf4: D = A * B (+ D), A
+// of M x 64 and B of N x 64 fp4 (K-major), scale factors in tensor memory. A sparse A stands for K
+// of 128: a scale is of 16 or 32 of its stored elements, and of twice as many of B. One ticket does
+// the whole of it when it completes: gather operands and scales by lib/ISA's layouts, multiply
+// (BlockScaledMma.h), write D. With cta_group::2 each CTA of the pair supplies half of the rows of
+// A and of B and holds its part of D. kind::mxf8f6f4 is in Tcgen05Mma.cpp.
 //
-// Insn::m: 0 hw::MmaKind, 1 cta_group, 2 scales per row (hw::ScaleVector). Operands: D, A (a
-// descriptor, or an address in tensor memory), B, instruction descriptor, SFA, SFB, accumulate.
+// Operands: D, A (a descriptor, or an address in tensor memory), B, metadata of a sparse A,
+// instruction descriptor, SFA, SFB, accumulate.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Async/BlockScaledMma.h"
@@ -55,23 +56,53 @@ Status gatherScales(Engine &engine, const Ticket &self, uint32_t rank, const Mma
   return {};
 }
 
+/// The columns of B that a row of a sparse A multiplies, 32 bytes each.
+std::vector<uint8_t> columnsFor(const MmaRequest &mma, const SparseRow &row,
+                                const std::vector<uint8_t> &b) {
+  std::vector<uint8_t> chosen(size_t(hw::mmaRowBytes) * mma.n);
+  for (size_t column = 0; column < mma.n; ++column)
+    selectElements(row, 4, &b[mma.columnBytes() * column], &chosen[hw::mmaRowBytes * column]);
+  return chosen;
+}
+
+void multiply(const MmaRequest &mma, BlockScaledOperands operands, const std::vector<uint8_t> &b,
+              const std::vector<SparseRow> &selections) {
+  if (selections.empty())
+    return blockScaledMma(operands);
+  operands.rows = 1;
+  for (const SparseRow &row : selections) {
+    const std::vector<uint8_t> chosen = columnsFor(mma, row, b);
+    operands.b = chosen.data();
+    blockScaledMma(operands);
+    operands.a += hw::mmaRowBytes;
+    operands.scalesA += 4;
+    operands.d += operands.pitch;
+  }
+}
+
+Status gatherSparseRows(Engine &engine, const Ticket &self, const MmaRequest &mma, unsigned member,
+                        const std::vector<uint8_t> &a, std::vector<SparseRow> &selections) {
+  std::vector<uint64_t> nonZero;
+  for (unsigned row = 0; row < mma.rows(); ++row)
+    nonZero.push_back(
+        nonZeroElements(std::span(a).subspan(row * hw::mmaRowBytes, hw::mmaRowBytes), 4));
+  return gatherSelections(engine, self, mma, member, nonZero, selections);
+}
+
 /// The part of one CTA.
 Status runCta(Engine &engine, const Ticket &self, const MmaRequest &mma, unsigned member,
               const std::vector<uint8_t> &b) {
   const uint32_t rank = mma.ranks[member];
-  const unsigned rows = mma.m / mma.ctaGroup;
-  const bool pair128 = mma.layout == AccumulatorLayout::B;
   std::vector<uint8_t> a, scalesA, scalesB;
+  std::vector<SparseRow> selections;
   FP4_TRY(gatherA(engine, self, mma, member, a));
-  FP4_TRY(gatherScales(engine, self, rank, mma, mma.sfa, rows, mma.sfaId,
-                       pair128 ? hw::ScaleOperand::RowsPairM128 : hw::ScaleOperand::Rows,
-                       "scale factors of A", scalesA));
-  FP4_TRY(gatherScales(engine, self, rank, mma, mma.sfb, mma.n, mma.sfbId,
-                       pair128 ? hw::ScaleOperand::ColumnsPairM128 : hw::ScaleOperand::Rows,
-                       "scale factors of B", scalesB));
+  if (mma.variant.sparse)
+    FP4_TRY(gatherSparseRows(engine, self, mma, member, a, selections));
+  FP4_TRY(gatherScaleBytes(engine, self, rank, mma, true, scalesA));
+  FP4_TRY(gatherScaleBytes(engine, self, rank, mma, false, scalesB));
   FP4_TRY(checkAccumulator(engine, self, mma, member));
   BlockScaledOperands operands;
-  operands.rows = int(rows);
+  operands.rows = int(mma.rows());
   operands.columns = int(mma.n);
   operands.a = a.data();
   operands.b = b.data();
@@ -84,7 +115,7 @@ Status runCta(Engine &engine, const Ticket &self, const MmaRequest &mma, unsigne
   Accumulator accumulator(engine, mma, member);
   operands.d = accumulator.data();
   operands.pitch = accumulator.pitch();
-  blockScaledMma(operands);
+  multiply(mma, operands, b, selections);
   accumulator.writeBack();
   return {};
 }
@@ -101,10 +132,14 @@ Status run(Engine &engine, const Ticket &self, const MmaRequest &mma) {
 Status decodeScaled(const Insn &insn, uint32_t bits, MmaRequest &mma) {
   auto desc = hw::BlockScaledInstrDesc::decode(mma.kind, bits);
   FP4_TRY(desc);
-  if (desc->sparse || desc->k96)
-    return makeError(ErrorKind::Simulation, desc->sparse
-                                                ? "the simulator does not model sparse tcgen05.mma"
-                                                : "K = 96 does not exist on sm_100a");
+  if (desc->k96)
+    return makeError(ErrorKind::Simulation, "K = 96 does not exist on sm_100a");
+  if (desc->sparse != mma.variant.sparse)
+    return makeError(ErrorKind::Simulation,
+                     desc->sparse
+                         ? "the instruction descriptor says sparse, but the instruction is not .sp"
+                         : "the instruction is .sp, but bit 2 of the instruction descriptor is "
+                           "clear");
   mma.m = desc->m;
   mma.n = desc->n;
   mma.aType = desc->aType;
@@ -116,17 +151,17 @@ Status decodeScaled(const Insn &insn, uint32_t bits, MmaRequest &mma) {
   mma.negateB = desc->negateB;
   mma.transposeA = desc->transposeA;
   mma.transposeB = desc->transposeB;
-  mma.vector = hw::ScaleVector(insn.m[2]);
+  mma.vector = hw::ScaleVector(insn.m[kMmaScales]);
   if (!hw::isLegalScaleVector(mma.kind, mma.scaleType, mma.vector))
     return makeError(ErrorKind::Simulation,
                      fmt::format("kind::{} with scales of type {} does not take {} scales per row",
-                                 stringify(mma.kind), stringify(mma.scaleType), insn.m[2]),
+                                 stringify(mma.kind), stringify(mma.scaleType), insn.m[kMmaScales]),
                      "check the scale type in bit 23 of the instruction descriptor");
   for (unsigned id : {mma.sfaId, mma.sfbId})
-    if (id % insn.m[2] || id + insn.m[2] > 4)
-      return makeError(
-          ErrorKind::Simulation,
-          fmt::format("scale factor id {} is not legal with {} scales per row", id, insn.m[2]));
+    if (id % insn.m[kMmaScales] || id + insn.m[kMmaScales] > 4)
+      return makeError(ErrorKind::Simulation,
+                       fmt::format("scale factor id {} is not legal with {} scales per row", id,
+                                   insn.m[kMmaScales]));
   return {};
 }
 
@@ -145,14 +180,12 @@ Outcome mmaScaled(ExecContext &cx, const Insn &insn) {
   Engine &engine = Engine::of(cx);
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
-    auto mma = std::make_shared<MmaRequest>();
-    mma->kind = hw::MmaKind(insn.m[0]);
-    mma->ctaGroup = insn.m[1];
-    if (Status ok = decodeScaled(insn, uint32_t(cx.scalar(insn.op[3], lane)), *mma); !ok)
+    auto mma = makeRequest(insn);
+    if (Status ok = decodeScaled(insn, uint32_t(cx.scalar(mmaOperand(insn, 3), lane)), *mma); !ok)
       return failHere(cx, std::move(ok.error()), lane);
-    mma->accumulate = cx.predicate(insn.op[6]) >> lane & 1;
-    if (!scaleAddress(cx, insn.op[4], lane, mma->sfaId, mma->sfa) ||
-        !scaleAddress(cx, insn.op[5], lane, mma->sfbId, mma->sfb))
+    mma->accumulate = cx.predicate(mmaOperand(insn, 6)) >> lane & 1;
+    if (!scaleAddress(cx, mmaOperand(insn, 4), lane, mma->sfaId, mma->sfa) ||
+        !scaleAddress(cx, mmaOperand(insn, 5), lane, mma->sfbId, mma->sfb))
       return Outcome::Error;
     if (!decodeOperands(cx, insn, lane, *mma))
       return Outcome::Error;
@@ -194,16 +227,20 @@ Status gatherScaleBytes(Engine &engine, const Ticket &self, uint32_t rank, const
 Status bindTcgen05MmaScaled(BindContext &bind) {
   const std::string_view kind = bind.match.text("kind").substr(6),
                          vector = bind.match.text("vector");
-  bind.insn.m[0] = uint8_t(*hw::parseMmaKind(kind));
-  bind.insn.m[1] = bind.match.text("group") == "cta_group::2" ? 2 : 1;
+  decodeMmaModifiers(bind);
   if (kind == "mxf4nvf4" && vector.empty())
     return bind.fail("kind::mxf4nvf4 expects .block16, .block32 or a .scale_vec");
-  bind.insn.m[2] = scalesPerRow(kind, vector);
+  bind.insn.m[kMmaScales] = scalesPerRow(kind, vector);
   if ((kind == "mxf8f6f4" && !vector.empty() && vector != "block32" && vector != "scale_vec::1X") ||
       (kind == "mxf4" && !vector.empty() && vector != "block32" && vector != "scale_vec::2X") ||
       (kind == "mxf4nvf4" && vector == "scale_vec::1X"))
     return bind.fail(fmt::format("kind::{} does not take .{}", kind, vector));
   return bind.use(mmaScaled);
+}
+
+Status bindTcgen05MmaScaledSparse(BindContext &bind) {
+  bind.insn.m[kMmaSparse] = 1;
+  return bindTcgen05MmaScaled(bind);
 }
 
 } // namespace fp4::sim
