@@ -320,10 +320,14 @@ void HazardChecker::Impl::check(Access &made, const Record &old, uint32_t overla
 }
 
 /// Ordered. From the generic to the async proxy that takes a fence; for a read that is then
-/// overwritten, practice relies on the barrier alone. Operands of tcgen05.mma and .cp that another
-/// warp or engine wrote take a fence::after_thread_sync behind the synchronization with it.
+/// overwritten, and for cp.async, practice relies on the barrier alone. Operands of tcgen05.mma and
+/// .cp that another warp or engine wrote take a fence::after_thread_sync behind the synchronization
+/// with it.
 void HazardChecker::Impl::checkOrdered(Access &made, const Record &old, uint64_t address) {
-  const bool needsFence = made.asyncProxy && !old.async && (old.write || options.strict);
+  const bool threadCopy = old.async && made.cluster.isTicket(old.slot) &&
+                          made.cluster.ticketAt(old.slot).operation == Operation::ThreadCopy;
+  const bool generic = old.async ? threadCopy && options.strict : old.write || options.strict;
+  const bool needsFence = made.asyncProxy && generic;
   if (needsFence && !knowsAsync(made, old))
     return report(made, old, HazardRule::MissingProxyFence, address);
   if (options.strict && made.ticket && made.ticket->pipelined &&

@@ -267,6 +267,31 @@ TEST(Hazards, TheSourceLocation) {
   EXPECT_THAT(judged.text(), HasSubstr(":3 (gemm.mlir:14:5): read by warp"));
 }
 
+/// cp.async writes through the generic proxy; strict mode wants the fence that CUTLASS leaves out.
+TEST(Hazards, CopiesOfThreadsAreOfTheGenericProxy) {
+  const std::string fence = "  fence.proxy.async.shared::cta;\n";
+  const std::string text =
+      litmus("  cp.async.ca.shared.global [%r0], [%out], 4;\n  cp.async.wait_all;\n" + fence +
+             "  bar.sync 0;\n  @!%p0 bra END;\n"
+             "  cp.async.bulk.global.shared::cta.bulk_group [%out+128], [%r1], 128;\n"
+             "  cp.async.bulk.commit_group;\n  cp.async.bulk.wait_group 0;\nEND:\n");
+  for (const bool strict : {false, true})
+    for (const bool fenced : {false, true}) {
+      HazardChecker checker({.strict = strict});
+      SimOptions options = schedules()[0];
+      options.observer = &checker;
+      LaunchConfig config;
+      config.block = {64, 1, 1};
+      const RunResult result =
+          runText(fenced ? text : replaced(text, fence, ""), options, config, 256);
+      EXPECT_EQ(result.error, "");
+      ASSERT_EQ(checker.reports().size(), size_t(strict && !fenced)) << strict << fenced;
+      if (strict && !fenced) {
+        EXPECT_EQ(checker.reports()[0].rule, HazardRule::MissingProxyFence);
+      }
+    }
+}
+
 /// Scope counts in strict mode: .cta does not reach the other CTA.
 TEST(Hazards, StrictScopes) {
   const std::string text = litmus(
