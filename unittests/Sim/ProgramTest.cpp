@@ -81,6 +81,14 @@ TEST(Program, SyntaxErrorsAreLocated) {
   EXPECT_NE(parseError("hello").find("t.ptx:1:1: expects a directive"), std::string::npos);
 }
 
+TEST(Program, AttributesOfVariablesAreSkipped) {
+  EXPECT_EQ(parseError(header() + ".global .attribute(.managed) .align 4 .u32 x = 1;\n"
+                                  ".global .attribute(.unified(19, 95)) .b32 y;"),
+            "no error");
+  EXPECT_NE(parseError(header() + ".global .attribute(.managed .b32 x;").find("expects ')'"),
+            std::string::npos);
+}
+
 TEST(Program, AbsurdSizesAreErrors) {
   EXPECT_TRUE(Program::parse(header() + ".const .align 4 .b32 x[4] = {1, 2};", "t.ptx"));
   EXPECT_NE(parseError(header() + ".const .align 4 .b32 x[4294967296] = {1, 2};")

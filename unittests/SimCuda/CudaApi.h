@@ -43,7 +43,42 @@ int cudaEventRecord(void *, void *);
 int cudaEventElapsedTime(float *, void *, void *);
 int cudaEventDestroy(void *);
 int cudaMallocAsync(void **, size_t, void *);
+int cudaIpcGetMemHandle(void *, void *);
+void __cudaRegisterManagedVar(void **, void **, char *, const char *, int, size_t, int, int);
+char __cudaInitModule(void **);
+int cudaHostAlloc(void **, size_t, unsigned);
+int cudaFreeHost(void *);
+int cudaHostRegister(void *, size_t, unsigned);
+int cudaHostUnregister(void *);
+int cudaHostGetDevicePointer(void **, void *, unsigned);
+int cudaPointerGetAttributes(fp4::simcuda::PointerAttributes *, const void *);
+int cudaFreeAsync(void *, void *);
+int cudaMemcpyAsync(void *, const void *, size_t, int, void *);
+int cudaMemsetAsync(void *, int, size_t, void *);
+int cudaLaunchHostFunc(void *, void (*)(void *), void *);
+int cudaStreamSynchronize(void *);
+int cudaStreamWaitEvent(void *, void *, unsigned);
+int cudaStreamBeginCapture(void *, int);
+int cudaStreamEndCapture(void *, void **);
+int cudaStreamIsCapturing(void *, int *);
 int cudaGraphCreate(void **, unsigned);
+int cudaGraphDestroy(void *);
+int cudaGraphInstantiate(void **, void *, unsigned long long);
+int cudaGraphLaunch(void *, void *);
+int cudaGraphExecDestroy(void *);
+int cudaGraphExecUpdate(void *, void *, void *);
+int cudaGraphGetNodes(void *, void **, size_t *);
+int cudaGraphAddKernelNode(void **, void *, void *const *, size_t,
+                           const fp4::simcuda::KernelNodeParams *);
+int cudaGraphAddMemsetNode(void **, void *, void *const *, size_t,
+                           const fp4::simcuda::MemsetParams *);
+int cudaGraphAddMemcpyNode1D(void **, void *, void *const *, size_t, void *, const void *, size_t,
+                             int);
+int cudaGraphAddHostNode(void **, void *, void *const *, size_t,
+                         const fp4::simcuda::HostNodeParams *);
+int cudaGraphKernelNodeGetParams(void *, fp4::simcuda::KernelNodeParams *);
+int cudaGraphExecKernelNodeSetParams(void *, void *, const fp4::simcuda::KernelNodeParams *);
+int cudaGraphNodeGetType(void *, int *);
 int cudaMemcpy_ptds(void *, const void *, size_t, int);
 const char *cudaGetErrorName(int);
 }

@@ -4,10 +4,8 @@
 // points. Linked with the stand-in runtime and run by RunTest.cpp as `fp4-sim run -- Program MODE`.
 //
 //===----------------------------------------------------------------------===//
-#include "CudaApi.h"
+#include "Program.h"
 #include "FatbinWriter.h"
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <string>
@@ -16,11 +14,16 @@
 using fp4::simcuda::test::Compression;
 using fp4::simcuda::test::FatbinWriter;
 
+char scaleHost, clusterHost, wildHost, unknownHost, countHost;
+unsigned factorHost, *managedHost;
+void **handle;
+
 namespace {
 
 const char *kPtx = R"(
 .global .align 4 .u32 factor = 3;
 .const .align 4 .b32 offsets[4];
+.global .attribute(.managed) .align 4 .u32 both = 41;
 
 .visible .entry scale(.param .u64 out, .param .u64 in, .param .u32 count) {
   .reg .pred %p<2>; .reg .b32 %r<12>; .reg .b64 %rd<8>;
@@ -69,15 +72,21 @@ DONE:
   ret;
 }
 
+.visible .entry count(.param .u64 at) {
+  .reg .b32 %r<4>; .reg .b64 %rd<4>;
+  ld.param.u64 %rd1, [at];
+  atom.global.add.u32 %r1, [%rd1], 1;
+  atom.global.add.u32 %r2, [both], 1;
+  ret;
+}
+
 .visible .entry unknown(.param .u64 out) {
   frobnicate.sync.aligned;
   ret;
 }
 )";
 
-// Shadows of the device's names on the host: only their addresses matter.
-char scaleHost, clusterHost, wildHost, unknownHost;
-unsigned factorHost, offsetsHost[4];
+unsigned offsetsHost[4];
 
 struct Wrapper {
   uint32_t magic = 0x466243B1, version = 1;
@@ -87,7 +96,6 @@ struct Wrapper {
 
 std::string fatbin;
 Wrapper wrapper;
-void **handle;
 
 void registerProgram(const char *target, bool withPtx) {
   FatbinWriter writer;
@@ -106,27 +114,22 @@ void registerProgram(const char *target, bool withPtx) {
   add(&clusterHost, "cluster_rank");
   add(&wildHost, "wild");
   add(&unknownHost, "unknown");
+  add(&countHost, "count");
   auto variable = [](void *host, const char *name, size_t bytes, int constant) {
     __cudaRegisterVar(handle, static_cast<char *>(host), nullptr, name, 0, bytes, constant, 0);
   };
   variable(&factorHost, "factor", 4, 0);
   variable(offsetsHost, "offsets", 16, 1);
+  __cudaRegisterManagedVar(handle, reinterpret_cast<void **>(&managedHost), nullptr, "both", 0, 4,
+                           0, 0);
   __cudaRegisterFatBinaryEnd(handle);
   std::atexit([] { __cudaUnregisterFatBinary(handle); });
 }
 
-/// Every call must succeed.
-void must(int code, const char *what) {
-  if (code == 0)
-    return;
-  std::printf("%s: %s\n", what, cudaGetErrorName(code));
-  std::exit(10);
-}
-#define MUST(call) must(call, #call)
+} // namespace
 
-/// As the code that nvcc generates for <<<grid, block>>>.
-int launch(const void *kernel, Dim3 grid, Dim3 block, void **arguments, size_t shared = 0) {
-  void *stream = nullptr;
+int launch(const void *kernel, Dim3 grid, Dim3 block, void **arguments, size_t shared,
+           void *stream) {
   __cudaPushCallConfiguration(grid, block, shared, stream);
   MUST(__cudaPopCallConfiguration(&grid, &block, &shared, &stream));
   return cudaLaunchKernel(kernel, grid, block, arguments, shared, stream);
@@ -137,6 +140,8 @@ unsigned *deviceWords(size_t count) {
   MUST(cudaMalloc(&pointer, count * 4));
   return static_cast<unsigned *>(pointer);
 }
+
+namespace {
 
 int scale() {
   std::vector<unsigned> in(100), out(100);
@@ -205,15 +210,9 @@ int launchScale() {
 }
 
 int missing() {
-  void *graph = nullptr;
-  std::printf("graph: %s\n", cudaGetErrorName(cudaGraphCreate(&graph, 0)));
-  std::printf("graph: %s\n", cudaGetErrorName(cudaGraphCreate(&graph, 0)));
-  return 0;
-}
-
-int managed() {
-  void *pointer = nullptr;
-  std::printf("managed: %s\n", cudaGetErrorName(cudaMallocManaged(&pointer, 64, 1)));
+  char ipc[64];
+  std::printf("ipc: %s\n", cudaGetErrorName(cudaIpcGetMemHandle(ipc, ipc)));
+  std::printf("ipc: %s\n", cudaGetErrorName(cudaIpcGetMemHandle(ipc, ipc)));
   return 0;
 }
 
@@ -285,11 +284,24 @@ int main(int argc, char **argv) {
                   : mode == "queries" ? "sm_90"
                                       : "sm_100a",
                   mode != "codeonly");
-  const std::map<std::string, int (*)()> modes = {
-      {"scale", scale},        {"cluster", cluster},      {"wild", wild},
-      {"unknown", unknown},    {"missing", missing},      {"managed", managed},
-      {"touch", touch},        {"copies", copies},        {"queries", queries},
-      {"hopper", launchScale}, {"codeonly", launchScale}, {"tensormap", tensorMap}};
+  const std::map<std::string, int (*)()> modes = {{"scale", scale},
+                                                  {"cluster", cluster},
+                                                  {"wild", wild},
+                                                  {"unknown", unknown},
+                                                  {"missing", missing},
+                                                  {"managed", managed},
+                                                  {"touch", touch},
+                                                  {"copies", copies},
+                                                  {"queries", queries},
+                                                  {"hopper", launchScale},
+                                                  {"codeonly", launchScale},
+                                                  {"tensormap", tensorMap},
+                                                  {"mapped", mapped},
+                                                  {"variable", managedVariable},
+                                                  {"capture", capture},
+                                                  {"nodes", graphNodes},
+                                                  {"errors", captureErrors},
+                                                  {"memory", graphMemory}};
   auto found = modes.find(mode);
   return found == modes.end() ? 9 : found->second();
 }

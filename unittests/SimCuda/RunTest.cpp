@@ -92,16 +92,38 @@ TEST(Run, NeedsPtxForTheDevice) {
 TEST(Run, AMissingFunctionIsNamedOnce) {
   Outcome result = run("missing");
   EXPECT_EQ(result.code, 4) << result.output;
-  EXPECT_THAT(result.output, HasSubstr("fp4-sim: cudaGraphCreate is not implemented\n"));
+  EXPECT_THAT(result.output, HasSubstr("fp4-sim: cudaIpcGetMemHandle is not implemented\n"));
+  EXPECT_THAT(result.output, HasSubstr("ipc: cudaErrorNotSupported\nipc: cudaErrorNotSupported"));
   EXPECT_THAT(result.output,
-              HasSubstr("graph: cudaErrorNotSupported\ngraph: cudaErrorNotSupported"));
-  EXPECT_THAT(result.output, HasSubstr("fp4-sim: called, but not implemented: cudaGraphCreate\n"));
+              HasSubstr("fp4-sim: called, but not implemented: cudaIpcGetMemHandle\n"));
 }
 
-TEST(Run, ManagedMemoryIsRefused) {
-  Outcome result = run("managed");
-  EXPECT_EQ(result.code, 4) << result.output;
-  EXPECT_THAT(result.output, HasSubstr("managed memory is not simulated"));
+/// Modes of the program that check themselves.
+TEST(Run, MemoryForBothSides) {
+  for (const char *mode : {"managed", "variable", "mapped"})
+    for (const char *options : {"", "--check strict"}) {
+      Outcome result = run(mode, options);
+      EXPECT_EQ(result.code, 0) << mode << ": " << result.output;
+    }
+}
+
+TEST(Run, Graphs) {
+  for (const char *program : {FP4_TEST_PROGRAM, FP4_TEST_PROGRAM_12})
+    for (const char *mode : {"capture", "nodes", "memory"}) {
+      Outcome result = shell(fmt::format("{} run -- {} {}", FP4_SIM_TOOL, program, mode));
+      EXPECT_EQ(result.code, 0) << mode << ": " << result.output;
+    }
+}
+
+TEST(Run, WhatACaptureDoesNotAllow) {
+  Outcome result = run("errors");
+  EXPECT_EQ(result.code, 0) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("default stream: cudaErrorStreamCaptureUnsupported"));
+  EXPECT_THAT(result.output, HasSubstr("synchronize: cudaErrorStreamCaptureUnsupported"));
+  EXPECT_THAT(result.output, HasSubstr("end: cudaErrorStreamCaptureInvalidated"));
+  EXPECT_THAT(result.output, HasSubstr("legacy: cudaErrorStreamCaptureImplicit"));
+  EXPECT_THAT(result.output, HasSubstr("unjoined: cudaErrorStreamCaptureUnjoined"));
+  EXPECT_THAT(result.output, HasSubstr("record an event there"));
 }
 
 TEST(Run, AHostAccessToDeviceMemoryIsExplained) {

@@ -1,8 +1,9 @@
 //===- GlobalMemory.h - The simulated device memory -----------------------===//
 //
 // Device pointers are made-up 64-bit addresses, so a host pointer used as a device pointer (or the
-// reverse) is an error that names what was expected. Every allocation has a name and bounds; gaps
-// between allocations are never valid, and freed addresses are not reused soon.
+// reverse) is an error that names what was expected; only memory that host and device share has one
+// address for both. Every allocation has a name and bounds; gaps between allocations are never
+// valid, and freed addresses are not reused soon.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -17,17 +18,29 @@
 
 namespace fp4::sim {
 
+/// Frees the storage of an allocation unless it belongs to the host.
+struct StorageDeleter {
+  bool owned = true;
+  void operator()(std::byte *bytes) const {
+    if (owned)
+      delete[] bytes;
+  }
+};
+
 /// One named block of device memory. `bytes.get()` is the host storage of [address, address+size).
 struct Allocation {
   std::string name;
-  uint64_t address = 0; ///< 512-byte aligned fake device pointer
+  uint64_t address = 0; ///< 512-byte aligned fake device pointer, or that of the host's memory
   uint64_t size = 0;    ///< bytes
-  std::unique_ptr<std::byte[]> bytes;
+  std::unique_ptr<std::byte[], StorageDeleter> bytes;
   bool readOnly = false;               ///< .const variables: the device may not write them
   std::unique_ptr<uint64_t[]> written; ///< a bit per byte; null: nobody keeps track
+
+  /// Host and device share it, under one address.
+  bool shared() const { return !bytes.get_deleter().owned; }
 };
 
-/// The allocation table. Host threads may call everything but allocate, free and reserve
+/// The allocation table. Host threads may call everything but allocate, free, reserve and share
 /// concurrently; the table does not change while a kernel runs.
 class GlobalMemory {
 public:
@@ -42,6 +55,9 @@ public:
   Status free(uint64_t address);
   /// Creates an allocation at a fixed address (module-scope .global and .const variables).
   Status reserve(uint64_t address, uint64_t size, std::string name, bool readOnly);
+  /// Makes memory of the host (managed, mapped) valid on the device, at its own address. It stays
+  /// the host's: free only forgets it.
+  Status share(void *host, uint64_t size, std::string name);
 
   Status read(uint64_t address, void *destination, uint64_t bytes) const;
   Status write(uint64_t address, const void *source, uint64_t bytes);
@@ -65,6 +81,8 @@ public:
   std::optional<uint64_t> firstUnwritten(uint64_t address, uint64_t bytes) const;
 
 private:
+  Status insert(std::unique_ptr<Allocation> allocation);
+
   std::vector<std::unique_ptr<Allocation>> table; ///< sorted by address
   uint64_t nextAddress = 0x10'0000'0000;
   uint64_t inUse = 0;

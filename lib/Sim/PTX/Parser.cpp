@@ -62,6 +62,7 @@ private:
   void parseLoc();
   Variable parseVariable(bool isExtern);
   void parseVariableTail(Variable &variable);
+  void skipAttribute();
   void parseInitializer(Variable &variable);
   Initializer parseInitializerElement();
   void parseFunction(Module &module, bool isEntry);
@@ -203,7 +204,7 @@ Variable Parser::parseVariable(bool isExtern) {
     else if (token.text == "v2" || token.text == "v4")
       variable.vector = token.text == "v2" ? 2 : 4;
     else if (token.text == "attribute")
-      parseList(ArgKind::Parens, ')');
+      skipAttribute();
     else if (!(variable.space == "param" && kSpaces.count(token.text)))
       variable.type = token.text;
   }
@@ -214,6 +215,18 @@ Variable Parser::parseVariable(bool isExtern) {
     fail(name, fmt::format("variable '{}' expects a type", name.text));
   parseVariableTail(variable);
   return variable;
+}
+
+/// (.managed), (.unified(19, 95)): where a variable lies is the host's to say.
+void Parser::skipAttribute() {
+  expect('(');
+  for (unsigned open = 1; open > 0;) {
+    const Token token = lexer.take();
+    if (token.kind == TokenKind::End)
+      fail(token, "expects ')' after an attribute, but got the end of the text");
+    open += token.is('(');
+    open -= token.is(')');
+  }
 }
 
 void Parser::parseVariableTail(Variable &variable) {
@@ -535,8 +548,6 @@ Arg Parser::parseList(ArgKind kind, char close) {
   Arg arg;
   arg.kind = kind;
   arg.loc = lexer.peek().loc;
-  if (lexer.peek().kind == TokenKind::Directive && kind == ArgKind::Parens) // .attribute(.managed)
-    lexer.take();
   while (!accept(close)) {
     arg.elements.push_back(parseArg());
     if (!lexer.peek().is(close))

@@ -22,7 +22,7 @@ static auto lowerBound(const std::vector<std::unique_ptr<Allocation>> &table, ui
 }
 
 uint64_t GlobalMemory::allocate(uint64_t size, std::string name) {
-  std::unique_ptr<std::byte[]> storage(
+  std::unique_ptr<std::byte[], StorageDeleter> storage(
       size >> 40 ? nullptr : new (std::nothrow) std::byte[std::max<uint64_t>(size, 1)]);
   if (!storage)
     return 0;
@@ -44,19 +44,38 @@ uint64_t GlobalMemory::allocate(uint64_t size, std::string name) {
   return address;
 }
 
+Status GlobalMemory::insert(std::unique_ptr<Allocation> allocation) {
+  auto place = lowerBound(table, allocation->address);
+  const auto overlaps = [&](const Allocation &other) {
+    return other.address < allocation->address + allocation->size &&
+           allocation->address < other.address + other.size;
+  };
+  for (auto at : {place, place == table.begin() ? table.end() : std::prev(place)})
+    if (at != table.end() && overlaps(**at))
+      return makeError(ErrorKind::Usage,
+                       fmt::format("'{}' overlaps '{}'", allocation->name, (*at)->name));
+  inUse += allocation->shared() ? 0 : allocation->size;
+  table.insert(place, std::move(allocation));
+  return {};
+}
+
 Status GlobalMemory::reserve(uint64_t address, uint64_t size, std::string name, bool readOnly) {
-  auto place = lowerBound(table, address);
-  if (place != table.end() && (*place)->address < address + size)
-    return makeError(ErrorKind::Internal, fmt::format("'{}' overlaps '{}'", name, (*place)->name));
   auto allocation = std::make_unique<Allocation>();
   allocation->name = std::move(name);
   allocation->address = address;
   allocation->size = size;
   allocation->readOnly = readOnly;
-  allocation->bytes = std::make_unique<std::byte[]>(std::max<uint64_t>(size, 1));
-  inUse += size;
-  table.insert(place, std::move(allocation));
-  return {};
+  allocation->bytes.reset(new std::byte[std::max<uint64_t>(size, 1)]());
+  return insert(std::move(allocation));
+}
+
+Status GlobalMemory::share(void *host, uint64_t size, std::string name) {
+  auto allocation = std::make_unique<Allocation>();
+  allocation->name = std::move(name);
+  allocation->address = reinterpret_cast<uint64_t>(host);
+  allocation->size = size;
+  allocation->bytes = {static_cast<std::byte *>(host), StorageDeleter{false}};
+  return insert(std::move(allocation));
 }
 
 Status GlobalMemory::free(uint64_t address) {
@@ -66,7 +85,7 @@ Status GlobalMemory::free(uint64_t address) {
         ErrorKind::Usage,
         fmt::format("free expects the address of an allocation, but got {:#x}", address),
         explain(address, 1));
-  inUse -= (*place)->size;
+  inUse -= (*place)->shared() ? 0 : (*place)->size;
   table.erase(place);
   return {};
 }

@@ -28,13 +28,25 @@ enum Code : int {
   NoKernelImageForDevice = 209,
   InvalidPtx = 218,
   FileNotFound = 301,
+  OperatingSystem = 304,
   InvalidResourceHandle = 400,
+  IllegalState = 401,
   SymbolNotFound = 500,
   NotReady = 600,
   AssertFailed = 710,
+  HostMemoryAlreadyRegistered = 712,
+  HostMemoryNotRegistered = 713,
   LaunchFailure = 719,
   CooperativeLaunchTooLarge = 720,
   NotSupported = 801,
+  StreamCaptureUnsupported = 900,
+  StreamCaptureInvalidated = 901,
+  StreamCaptureMerge = 902,
+  StreamCaptureUnmatched = 903,
+  StreamCaptureUnjoined = 904,
+  StreamCaptureImplicit = 906,
+  CapturedEvent = 907,
+  GraphExecUpdateFailure = 910,
   InvalidClusterSize = 912,
   Unknown = 999,
 };
@@ -89,10 +101,32 @@ struct FuncAttributes { // cudaFuncAttributes
 };
 
 struct PointerAttributes { // cudaPointerAttributes
-  int type;                ///< 0 unregistered, 1 host, 2 device
+  int type;                ///< 0 unregistered, 1 host, 2 device, 3 managed
   int device;
   void *devicePointer, *hostPointer;
   long reserved[8];
+};
+
+struct KernelNodeParams { // cudaKernelNodeParams
+  void *function;
+  Dim3 grid, block;
+  unsigned dynamicSharedBytes;
+  void **arguments;
+  void **extra;
+};
+struct MemsetParams { // cudaMemsetParams
+  void *to;
+  size_t pitch;
+  unsigned value, elementBytes;
+  size_t width, height;
+};
+struct HostNodeParams { // cudaHostNodeParams
+  void (*function)(void *);
+  void *argument;
+};
+struct GraphExecUpdateResult { // cudaGraphExecUpdateResultInfo
+  int result;
+  void *node, *fromNode;
 };
 
 struct PitchedPtr {

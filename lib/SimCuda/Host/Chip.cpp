@@ -32,7 +32,7 @@ Expected<const Chip *> fp4::simcuda::findChip(std::string_view option) {
                    "known devices: " + known);
 }
 
-/// By the numbers of cudaDeviceAttr. Absent features are 0.
+/// By the numbers of cudaDeviceAttr, what is not 0: textures, for one, have no sizes here.
 static std::map<int, int> attributesOf(const Chip &chip) {
   const hw::TargetModel &m = chip.model();
   auto of = [](auto value) { return static_cast<int>(value); };
@@ -70,20 +70,18 @@ static std::map<int, int> attributesOf(const Chip &chip) {
       {126, 4},                 // memSyncDomainCount
   };
   // gpuOverlap, canMapHostMemory, concurrentKernels, unifiedAddressing, streamPriorities, L1
-  // caches, computePreemption, cooperativeLaunch, hostRegister, memoryPools
-  for (int present : {15, 19, 31, 41, 78, 79, 80, 90, 95, 99, 115})
+  // caches, managedMemory, concurrentManagedAccess, computePreemption,
+  // canUseHostPointerForRegisteredMem, cooperativeLaunch, hostRegister, memoryPools
+  for (int present : {15, 19, 31, 41, 78, 79, 80, 83, 89, 90, 91, 95, 99, 115})
     table[present] = 1;
-  // kernelExecTimeout, integrated, computeMode, ECC, PCI ids, TCC, managed memory, multi-GPU board,
-  // host atomics, pageable memory, persisting L2, sparse arrays, RDMA, IPC, NUMA, MPS
-  for (int absent :
-       {17, 18,  20,  32,  33,  34,  35,  50,  83,  84,  85,  86,  87,  88,  89,  91,  96,
-        98, 100, 101, 108, 109, 112, 113, 114, 116, 117, 118, 119, 121, 125, 130, 133, 134})
-    table[absent] = 0;
   return table;
 }
 
 std::optional<int> fp4::simcuda::deviceAttribute(const Chip &chip, int attribute) {
+  constexpr int last = 147; // of CUDA 13
+  if (attribute < 1 || attribute > last)
+    return std::nullopt;
   std::map<int, int> table = attributesOf(chip);
   auto found = table.find(attribute);
-  return found == table.end() ? std::nullopt : std::optional<int>(found->second);
+  return found == table.end() ? 0 : found->second;
 }

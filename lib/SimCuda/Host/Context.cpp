@@ -75,7 +75,7 @@ static void onBadAccess(int signal, siginfo_t *info, void *) {
   if (const sim::Allocation *found = Context::get().find(address)) {
     std::string text = fmt::format(
         "error: the host accesses device memory: {:#x} lies in '{}' ({} bytes at {:#x})\n"
-        "note: copy with cudaMemcpy; managed and mapped memory are not simulated\n",
+        "note: copy with cudaMemcpy; memory of cudaMallocManaged is for both\n",
         address, found->name, found->size, found->address);
     [[maybe_unused]] ssize_t written = write(STDERR_FILENO, text.data(), text.size());
     reportLine("fault");

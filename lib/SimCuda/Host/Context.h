@@ -11,6 +11,7 @@
 #include "Abi.h"
 #include "Chip.h"
 #include "Report.h"
+#include "Work.h"
 #include "fp4/Sim/HazardChecker.h"
 #include "fp4/Sim/Simulator.h"
 #include "fp4/SimCuda/Fatbin.h"
@@ -18,6 +19,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 
 namespace fp4::simcuda {
@@ -43,28 +45,44 @@ struct Module {
   std::map<std::string, std::unique_ptr<Function>, std::less<>> functions;
 };
 
+/// Memory that host and device share, under one address.
+enum class HostMemory : uint8_t {
+  Pinned,     ///< cudaHostAlloc: ours
+  Registered, ///< cudaHostRegister: the program's
+  Managed,    ///< cudaMallocManaged: ours
+  Variable,   ///< __managed__: pages at the variable's device address
+};
+
 /// A __device__ or __constant__ variable behind its host shadow.
 struct Symbol {
   Module *module = nullptr;
   std::string name;
 };
 
+struct Capture;
+struct GraphNode;
+
 struct Stream {
   unsigned flags = 0;
   int priority = 0;
   uint64_t id = 0;
+  std::shared_ptr<Capture> capture; ///< under way
+  std::vector<GraphNode *> last;    ///< what the next captured work comes after
 };
 
 struct Event {
   unsigned flags = 0;
   bool recorded = false;
   std::chrono::steady_clock::time_point time;
+  std::shared_ptr<Capture> capture; ///< that it was last recorded in
+  std::vector<GraphNode *> nodes;   ///< ... after these
 };
 
 struct LaunchRequest {
   Dim3 grid, block;
   Dim3 cluster{0, 0, 0};
   uint64_t dynamicShared = 0;
+  StreamHandle stream = nullptr;
   bool cooperative = false;
   void **arguments = nullptr;              ///< one pointer per parameter, or
   std::span<const std::byte> parameters{}; ///< the whole block
@@ -95,6 +113,8 @@ public:
 
   // --- Memory ---------------------------------------------------------------------------------
   Code allocate(const char *function, uint64_t &address, uint64_t bytes);
+  /// What allocate once gave, again.
+  Code allocateAt(const char *function, uint64_t address, uint64_t bytes);
   Code release(const char *function, uint64_t address);
   bool isDevice(const void *pointer) const;
   /// Base, size and offset of the allocation that contains `address`.
@@ -104,6 +124,13 @@ public:
   /// `value` is repeated; `width` 1, 2 or 4 bytes.
   Code fill(const char *function, void *destination, uint32_t value, unsigned width,
             uint64_t count);
+  /// Memory that both sides see: a host pointer that is a device pointer as well.
+  Code allocateHost(const char *function, void *&pointer, uint64_t bytes, HostMemory kind);
+  Code registerHost(const char *function, void *pointer, uint64_t bytes);
+  /// Of cudaFreeHost and cudaHostUnregister: the kind that they expect.
+  Code releaseHost(const char *function, void *pointer, HostMemory kind);
+  /// What kind of host memory `pointer` points into; none: device memory, or not known here.
+  std::optional<HostMemory> hostMemory(const void *pointer) const;
   uint64_t bytesInUse() const { return simulator->memory().bytesInUse(); }
 
   // --- Modules --------------------------------------------------------------------------------
@@ -121,12 +148,18 @@ public:
   // Host shadows of the runtime API.
   void registerFunction(const void *hostFunction, Module *module, std::string_view name);
   void registerVariable(const void *hostVariable, Module *module, std::string_view name);
+  /// `shadow` points to the variable once the module is initialized.
+  void registerManaged(void **shadow, Module *module, std::string_view name);
+  Code initializeManaged(Module &module);
   /// A host function of the program, or a handle of ours; null when it is neither.
   Function *resolve(const void *function);
   const Symbol *findSymbol(const void *hostVariable) const;
 
   // --- Launches -------------------------------------------------------------------------------
-  Code launch(const char *function, Function &kernel, const LaunchRequest &request);
+  /// What the device would refuse is an error here; `work` has the parameters' values.
+  Code prepare(const char *function, Function &kernel, const LaunchRequest &request,
+               KernelWork &work);
+  Code launch(const char *function, const KernelWork &work);
   /// CTAs of `kernel` that one multiprocessor can hold; registers are not counted.
   int residentBlocks(const sim::KernelInfo &kernel, int threads, uint64_t dynamicShared) const;
 
@@ -142,6 +175,7 @@ private:
   Code runKernel(const char *function, const Function &kernel, const sim::LaunchConfig &config,
                  std::span<const std::byte> parameters);
   Code reportHazards();
+  Status shareVariable(const sim::VariableInfo &variable);
   Status checkSide(const void *pointer, uint64_t bytes, bool wantsDevice, const char *side) const;
 
   mutable std::recursive_mutex lock;
@@ -159,6 +193,8 @@ private:
   std::vector<std::unique_ptr<Module>> modules;
   std::unordered_map<const void *, Function *> hostFunctions;
   std::unordered_map<const void *, Symbol> hostVariables;
+  std::map<void **, Symbol> managedVariables;           ///< that the host cannot see yet
+  std::map<uint64_t, HostMemory> hostMemories;          ///< by address
   std::unordered_map<const void *, Function *> handles; ///< of functions, by themselves
 };
 

@@ -99,7 +99,8 @@ Code Context::runKernel(const char *function, const Function &kernel,
   return Success; // as on a device, the next call answers
 }
 
-Code Context::launch(const char *function, Function &kernel, const LaunchRequest &request) {
+Code Context::prepare(const char *function, Function &kernel, const LaunchRequest &request,
+                      KernelWork &work) {
   std::lock_guard guard(lock);
   if (stickyCode != Success)
     return stickyCode;
@@ -109,25 +110,39 @@ Code Context::launch(const char *function, Function &kernel, const LaunchRequest
     return code;
   if (Status good = checkLaunch(kernel, *info, request, code); !good)
     return fail(function, code, good.error());
-  std::vector<std::byte> block(info->paramBytes);
+  work = {&kernel,
+          request.grid,
+          request.block,
+          request.cluster,
+          static_cast<uint32_t>(request.dynamicShared),
+          request.cooperative,
+          {}};
+  work.parameters.resize(info->paramBytes);
   if (!request.parameters.empty())
-    std::memcpy(block.data(), request.parameters.data(),
-                std::min(block.size(), request.parameters.size()));
+    std::memcpy(work.parameters.data(), request.parameters.data(),
+                std::min(work.parameters.size(), request.parameters.size()));
   else
     for (size_t i = 0; i < info->params.size(); ++i)
-      std::memcpy(block.data() + info->params[i].offset, request.arguments[i],
+      std::memcpy(work.parameters.data() + info->params[i].offset, request.arguments[i],
                   info->params[i].size);
+  return Success;
+}
+
+Code Context::launch(const char *function, const KernelWork &work) {
+  std::lock_guard guard(lock);
+  if (stickyCode != Success)
+    return stickyCode;
   sim::LaunchConfig config;
-  config.grid = toArray(request.grid);
-  config.block = toArray(request.block);
-  config.cluster = toArray(request.cluster);
-  config.dynamicSharedBytes = static_cast<uint32_t>(request.dynamicShared);
-  if (!request.cooperative)
-    return runKernel(function, kernel, config, block);
+  config.grid = toArray(work.grid);
+  config.block = toArray(work.block);
+  config.cluster = toArray(work.cluster);
+  config.dynamicSharedBytes = work.dynamicShared;
+  if (!work.cooperative)
+    return runKernel(function, *work.function, config, work.parameters);
   constexpr uint32_t workspaceBytes = 256;
   config.gridWorkspace = simulator->memory().allocate(workspaceBytes, "the grid's workspace");
   (void)simulator->memory().fill(config.gridWorkspace, 0, workspaceBytes);
-  code = runKernel(function, kernel, config, block);
+  const Code code = runKernel(function, *work.function, config, work.parameters);
   (void)simulator->memory().free(config.gridWorkspace);
   return code;
 }

@@ -26,12 +26,27 @@ Code Context::allocate(const char *function, uint64_t &address, uint64_t bytes) 
                         fmt::format("the host has no memory left for {} bytes", bytes));
 }
 
+Code Context::allocateAt(const char *function, uint64_t address, uint64_t bytes) {
+  std::lock_guard guard(lock);
+  if (simulator->memory().find(address, bytes))
+    return Success;
+  const std::string name = fmt::format("{} of a graph", function);
+  if (Status made = simulator->memory().reserve(address, bytes, name, false); !made)
+    return fail(function, MemoryAllocation, made.error());
+  return Success;
+}
+
 Code Context::release(const char *function, uint64_t address) {
   std::lock_guard guard(lock);
   if (stickyCode != Success)
     return stickyCode;
   if (address == 0)
     return Success;
+  if (auto host = hostMemory(reinterpret_cast<void *>(address)))
+    return *host == HostMemory::Managed
+               ? releaseHost(function, reinterpret_cast<void *>(address), HostMemory::Managed)
+               : fail(function, InvalidValue,
+                      fmt::format("{:#x} is host memory, not what it allocated", address));
   if (Status freed = simulator->memory().free(address); !freed)
     return fail(function, InvalidValue, freed.error());
   return Success;
@@ -56,7 +71,8 @@ Status Context::checkSide(const void *pointer, uint64_t bytes, bool wantsDevice,
                      fmt::format("{} {} bytes of device memory at {:#x}, which is out of bounds",
                                  side, bytes, address),
                      memory.explain(address, bytes));
-  if (!wantsDevice && memory.find(address, 1))
+  const sim::Allocation *found = memory.find(address, 1);
+  if (!wantsDevice && found && !found->shared())
     return makeError(ErrorKind::Usage,
                      fmt::format("{} host memory, but {:#x} is a device address", side, address),
                      memory.explain(address, bytes));

@@ -27,6 +27,7 @@ void Context::removeModule(Module *module) {
   for (auto *table : {&hostFunctions, &handles})
     std::erase_if(*table, [&](const auto &entry) { return entry.second->module == module; });
   std::erase_if(hostVariables, [&](const auto &entry) { return entry.second.module == module; });
+  std::erase_if(managedVariables, [&](const auto &entry) { return entry.second.module == module; });
   std::erase_if(modules, [&](const auto &entry) { return entry.get() == module; });
 }
 

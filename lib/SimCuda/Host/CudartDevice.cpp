@@ -1,6 +1,7 @@
 //===- CudartDevice.cpp - Devices and errors of the runtime API -----------===//
 #include "DeviceProp.h"
 #include "EntryPoint.h"
+#include "Graphs.h"
 #include "HostImage.h"
 #include <cstdio>
 #include <cstring>
@@ -34,7 +35,7 @@ FP4_ENTRY int cudaGetDeviceFlags(unsigned *flags) {
   *flags = 0;
   return Success;
 }
-FP4_ENTRY int cudaDeviceSynchronize() { return context().sticky(); }
+FP4_ENTRY int cudaDeviceSynchronize() { return synchronize(__func__, nullptr); }
 FP4_ENTRY int cudaDeviceReset() { return Success; }
 FP4_ENTRY int cudaDeviceSetCacheConfig(int) { return Success; }
 FP4_ENTRY int cudaDeviceSetLimit(int, size_t) { return Success; }
@@ -97,7 +98,8 @@ static void fillFeatures(DeviceProp &p) {
   p.asyncEngineCount = attribute(40);
   p.streamPrioritiesSupported = p.globalL1CacheSupported = p.localL1CacheSupported = 1;
   p.computePreemptionSupported = p.cooperativeLaunch = p.hostRegisterSupported = 1;
-  p.memoryPoolsSupported = 1;
+  p.memoryPoolsSupported = p.managedMemory = p.concurrentManagedAccess = 1;
+  p.canUseHostPointerForRegisteredMem = 1;
   p.clusterLaunch = attribute(120);
   FP4_ONLY_12(p.clockRate = attribute(13); p.memoryClockRate = attribute(36); p.deviceOverlap = 1;)
 }

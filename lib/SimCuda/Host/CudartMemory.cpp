@@ -1,19 +1,20 @@
 //===- CudartMemory.cpp - Memory of the runtime API -----------------------===//
 //
-// Host memory is the host's own: cudaHostAlloc is malloc, registration does nothing. Kernels reach
-// device memory alone, so mapped and managed memory answer cudaErrorNotSupported.
+// Pinned, registered and managed memory is the host's; kernels reach it at the same address.
 //
 //===----------------------------------------------------------------------===//
+#include "CudartNodes.h"
 #include "EntryPoint.h"
 #include "HostImage.h"
-#include <cstdlib>
 #include <cstring>
 #include <fmt/format.h>
 
 using namespace fp4;
 using namespace fp4::simcuda;
 
-static Code allocateAt(const char *function, void **pointer, size_t bytes) {
+static uint64_t addressOf(const void *pointer) { return reinterpret_cast<uint64_t>(pointer); }
+
+static Code allocateNow(const char *function, void **pointer, size_t bytes) {
   FP4_REQUIRE(pointer);
   uint64_t address = 0;
   Code code = context().allocate(function, address, bytes);
@@ -22,45 +23,52 @@ static Code allocateAt(const char *function, void **pointer, size_t bytes) {
 }
 
 FP4_ENTRY int cudaMalloc(void **pointer, size_t bytes) {
-  return allocateAt(__func__, pointer, bytes);
+  return allocateNow(__func__, pointer, bytes);
 }
 
-FP4_ENTRY int cudaMallocAsync(void **pointer, size_t bytes, StreamHandle) {
-  return allocateAt("cudaMallocAsync", pointer, bytes);
+static Code allocateInStream(const char *function, StreamHandle stream, void **pointer,
+                             size_t bytes) {
+  FP4_REQUIRE(pointer);
+  uint64_t address = 0;
+  const Code code = allocateIn(function, stream, address, bytes);
+  *pointer = reinterpret_cast<void *>(address);
+  return code;
+}
+
+FP4_ENTRY int cudaMallocAsync(void **pointer, size_t bytes, StreamHandle stream) {
+  return allocateInStream("cudaMallocAsync", stream, pointer, bytes);
 }
 FP4_PER_THREAD(cudaMallocAsync, _ptsz)
 
-FP4_ENTRY int cudaMallocFromPoolAsync(void **pointer, size_t bytes, void *, StreamHandle) {
-  return allocateAt("cudaMallocFromPoolAsync", pointer, bytes);
+FP4_ENTRY int cudaMallocFromPoolAsync(void **pointer, size_t bytes, void *, StreamHandle stream) {
+  return allocateInStream("cudaMallocFromPoolAsync", stream, pointer, bytes);
 }
 FP4_PER_THREAD(cudaMallocFromPoolAsync, _ptsz)
 
 FP4_ENTRY int cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height) {
   *pitch = (width + 511) / 512 * 512;
-  return allocateAt(__func__, pointer, *pitch * height);
+  return allocateNow(__func__, pointer, *pitch * height);
 }
 
 FP4_ENTRY int cudaMalloc3D(PitchedPtr *pitched, Extent extent) {
   pitched->pitch = (extent.width + 511) / 512 * 512;
   pitched->xsize = extent.width;
   pitched->ysize = extent.height;
-  return allocateAt(__func__, &pitched->ptr, pitched->pitch * extent.height * extent.depth);
+  return allocateNow(__func__, &pitched->ptr, pitched->pitch * extent.height * extent.depth);
 }
 
 FP4_ENTRY int cudaFree(void *pointer) {
   return context().release(__func__, reinterpret_cast<uint64_t>(pointer));
 }
 
-FP4_ENTRY int cudaFreeAsync(void *pointer, StreamHandle) {
-  return context().release("cudaFreeAsync", reinterpret_cast<uint64_t>(pointer));
+FP4_ENTRY int cudaFreeAsync(void *pointer, StreamHandle stream) {
+  return freeIn("cudaFreeAsync", stream, reinterpret_cast<uint64_t>(pointer));
 }
 FP4_PER_THREAD(cudaFreeAsync, _ptsz)
 
-FP4_ENTRY int cudaMallocManaged(void **pointer, size_t, unsigned) {
-  *pointer = nullptr;
-  reportMissing(__func__);
-  return context().fail(__func__, NotSupported, "managed memory is not simulated",
-                        "allocate with cudaMalloc and copy with cudaMemcpy");
+FP4_ENTRY int cudaMallocManaged(void **pointer, size_t bytes, unsigned) {
+  FP4_REQUIRE(pointer && bytes > 0);
+  return context().allocateHost(__func__, *pointer, bytes, HostMemory::Managed);
 }
 
 //===----------------------------------------------------------------------===//
@@ -68,126 +76,163 @@ FP4_ENTRY int cudaMallocManaged(void **pointer, size_t, unsigned) {
 //===----------------------------------------------------------------------===//
 
 FP4_ENTRY int cudaHostAlloc(void **pointer, size_t bytes, unsigned) {
-  *pointer = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
-  return *pointer || bytes == 0 ? Success : context().quiet(MemoryAllocation);
+  FP4_REQUIRE(pointer);
+  return context().allocateHost(__func__, *pointer, bytes, HostMemory::Pinned);
 }
 
 FP4_ENTRY int cudaMallocHost(void **pointer, size_t bytes) {
-  return cudaHostAlloc(pointer, bytes, 0);
+  FP4_REQUIRE(pointer);
+  return context().allocateHost(__func__, *pointer, bytes, HostMemory::Pinned);
 }
 
 FP4_ENTRY int cudaFreeHost(void *pointer) {
-  std::free(pointer);
-  return Success;
+  return context().releaseHost(__func__, pointer, HostMemory::Pinned);
 }
 
-FP4_ENTRY int cudaHostRegister(void *, size_t, unsigned) { return Success; }
-FP4_ENTRY int cudaHostUnregister(void *) { return Success; }
-
-FP4_ENTRY int cudaHostGetDevicePointer(void **pointer, void *, unsigned) {
-  *pointer = nullptr;
-  reportMissing(__func__);
-  return context().fail(__func__, NotSupported, "mapped host memory is not simulated",
-                        "copy to memory of cudaMalloc");
+FP4_ENTRY int cudaHostRegister(void *pointer, size_t bytes, unsigned) {
+  return context().registerHost(__func__, pointer, bytes);
 }
+
+FP4_ENTRY int cudaHostUnregister(void *pointer) {
+  return context().releaseHost(__func__, pointer, HostMemory::Registered);
+}
+
+FP4_ENTRY int cudaHostGetDevicePointer(void **pointer, void *host, unsigned) {
+  const bool mapped = context().hostMemory(host).has_value();
+  *pointer = mapped ? host : nullptr;
+  return mapped ? Success : context().quiet(InvalidValue);
+}
+
+FP4_ENTRY int cudaHostGetFlags(unsigned *flags, void *host) {
+  *flags = 2; // mapped, as all pinned memory is
+  return context().hostMemory(host) ? Success : context().quiet(InvalidValue);
+}
+
+// Hints: there is nothing to migrate. The two forms of CUDA 12 and 13 differ in how they name the
+// place.
+FP4_ENTRY int cudaMemPrefetchAsync() { return context().sticky(); }
+FP4_PER_THREAD(cudaMemPrefetchAsync, _ptsz)
+FP4_ENTRY int cudaMemPrefetchAsync_v2() { return context().sticky(); }
+FP4_ENTRY int cudaMemAdvise() { return context().sticky(); }
+FP4_ENTRY int cudaMemAdvise_v2() { return context().sticky(); }
+FP4_ENTRY int cudaStreamAttachMemAsync(StreamHandle, void *, size_t, unsigned) {
+  return context().sticky();
+}
+FP4_PER_THREAD(cudaStreamAttachMemAsync, _ptsz)
 
 //===----------------------------------------------------------------------===//
 // Copies
 //===----------------------------------------------------------------------===//
 
+static Code copyIn(const char *function, StreamHandle stream, void *to, const void *from,
+                   size_t bytes, int kind) {
+  return enqueue(function, stream, CopyWork{.to = to, .from = from, .bytes = bytes, .kind = kind});
+}
+
 FP4_ENTRY int cudaMemcpy(void *to, const void *from, size_t bytes, int kind) {
-  return context().copy("cudaMemcpy", to, from, bytes, kind);
+  return copyIn("cudaMemcpy", nullptr, to, from, bytes, kind);
 }
 FP4_PER_THREAD(cudaMemcpy, _ptds)
 
-FP4_ENTRY int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, StreamHandle) {
-  return context().copy("cudaMemcpyAsync", to, from, bytes, kind);
+FP4_ENTRY int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind,
+                              StreamHandle stream) {
+  return copyIn("cudaMemcpyAsync", stream, to, from, bytes, kind);
 }
 FP4_PER_THREAD(cudaMemcpyAsync, _ptsz)
 
 FP4_ENTRY int cudaMemcpyPeer(void *to, int, const void *from, int, size_t bytes) {
-  return context().copy(__func__, to, from, bytes, DeviceToDevice);
+  return copyIn(__func__, nullptr, to, from, bytes, DeviceToDevice);
 }
 
 FP4_ENTRY int cudaMemcpyPeerAsync(void *to, int, const void *from, int, size_t bytes,
-                                  StreamHandle) {
-  return context().copy(__func__, to, from, bytes, DeviceToDevice);
+                                  StreamHandle stream) {
+  return copyIn(__func__, stream, to, from, bytes, DeviceToDevice);
 }
 
-static Code copyRows(const char *function, void *to, size_t toPitch, const void *from,
-                     size_t fromPitch, size_t width, size_t rows, int kind) {
-  if (width > toPitch || width > fromPitch)
-    return context().fail(
-        function, InvalidValue,
-        fmt::format("rows of {} bytes do not fit pitches of {} and {}", width, toPitch, fromPitch));
-  Code code = Success;
-  for (size_t row = 0; row < rows && code == Success; ++row)
-    code = context().copy(function, static_cast<std::byte *>(to) + row * toPitch,
-                          static_cast<const std::byte *>(from) + row * fromPitch, width, kind);
-  return code;
+static Code copyRows(const char *function, StreamHandle stream, CopyWork work) {
+  if (work.bytes > work.toPitch || work.bytes > work.fromPitch)
+    return context().fail(function, InvalidValue,
+                          fmt::format("rows of {} bytes do not fit pitches of {} and {}",
+                                      work.bytes, work.toPitch, work.fromPitch));
+  return enqueue(function, stream, work);
 }
 
 FP4_ENTRY int cudaMemcpy2D(void *to, size_t toPitch, const void *from, size_t fromPitch,
                            size_t width, size_t height, int kind) {
-  return copyRows("cudaMemcpy2D", to, toPitch, from, fromPitch, width, height, kind);
+  return copyRows("cudaMemcpy2D", nullptr, {to, from, width, kind, height, toPitch, fromPitch});
 }
 FP4_PER_THREAD(cudaMemcpy2D, _ptds)
 
 FP4_ENTRY int cudaMemcpy2DAsync(void *to, size_t toPitch, const void *from, size_t fromPitch,
-                                size_t width, size_t height, int kind, StreamHandle) {
-  return copyRows("cudaMemcpy2DAsync", to, toPitch, from, fromPitch, width, height, kind);
+                                size_t width, size_t height, int kind, StreamHandle stream) {
+  return copyRows("cudaMemcpy2DAsync", stream, {to, from, width, kind, height, toPitch, fromPitch});
 }
 FP4_PER_THREAD(cudaMemcpy2DAsync, _ptsz)
 
-FP4_ENTRY int cudaMemcpy3D(const Memcpy3DParms *p) {
-  if (p->sourceArray || p->destinationArray) {
-    reportMissing("cudaMemcpy3D of arrays");
-    return context().quiet(NotSupported);
-  }
-  auto plane = [](const PitchedPtr &side, const Position &at, size_t z) {
-    return static_cast<std::byte *>(side.ptr) + ((at.z + z) * side.ysize + at.y) * side.pitch +
-           at.x;
-  };
-  Code code = Success;
-  for (size_t z = 0; z < p->extent.depth && code == Success; ++z)
-    code = copyRows("cudaMemcpy3D", plane(p->destination, p->destinationPosition, z),
-                    p->destination.pitch, plane(p->source, p->sourcePosition, z), p->source.pitch,
-                    p->extent.width, p->extent.height, p->kind);
-  return code;
+static Code copy3D(const char *function, StreamHandle stream, const Memcpy3DParms *p) {
+  FP4_REQUIRE(p);
+  CopyWork work;
+  const Code code = copyOf(function, *p, work);
+  return code == Success ? copyRows(function, stream, work) : code;
 }
+
+FP4_ENTRY int cudaMemcpy3D(const Memcpy3DParms *p) { return copy3D("cudaMemcpy3D", nullptr, p); }
 FP4_PER_THREAD(cudaMemcpy3D, _ptds)
 
-FP4_ENTRY int cudaMemcpy3DAsync(const Memcpy3DParms *p, StreamHandle) { return cudaMemcpy3D(p); }
+FP4_ENTRY int cudaMemcpy3DAsync(const Memcpy3DParms *p, StreamHandle stream) {
+  return copy3D("cudaMemcpy3DAsync", stream, p);
+}
 FP4_PER_THREAD(cudaMemcpy3DAsync, _ptsz)
 
 //===----------------------------------------------------------------------===//
 // Fills
 //===----------------------------------------------------------------------===//
 
+static Code fillIn(const char *function, StreamHandle stream, void *to, int value, size_t width,
+                   size_t rows = 1, size_t pitch = 0) {
+  return enqueue(function, stream,
+                 FillWork{to, static_cast<uint32_t>(value), 1, width, rows, pitch});
+}
+
 FP4_ENTRY int cudaMemset(void *to, int value, size_t bytes) {
-  return context().fill("cudaMemset", to, static_cast<uint32_t>(value), 1, bytes);
+  return fillIn("cudaMemset", nullptr, to, value, bytes);
 }
 FP4_PER_THREAD(cudaMemset, _ptds)
 
-FP4_ENTRY int cudaMemsetAsync(void *to, int value, size_t bytes, StreamHandle) {
-  return context().fill("cudaMemsetAsync", to, static_cast<uint32_t>(value), 1, bytes);
+FP4_ENTRY int cudaMemsetAsync(void *to, int value, size_t bytes, StreamHandle stream) {
+  return fillIn("cudaMemsetAsync", stream, to, value, bytes);
 }
 FP4_PER_THREAD(cudaMemsetAsync, _ptsz)
 
 FP4_ENTRY int cudaMemset2D(void *to, size_t pitch, int value, size_t width, size_t height) {
-  Code code = Success;
-  for (size_t row = 0; row < height && code == Success; ++row)
-    code = context().fill("cudaMemset2D", static_cast<std::byte *>(to) + row * pitch,
-                          static_cast<uint32_t>(value), 1, width);
-  return code;
+  return fillIn("cudaMemset2D", nullptr, to, value, width, height, pitch);
 }
 FP4_PER_THREAD(cudaMemset2D, _ptds)
 
 FP4_ENTRY int cudaMemset2DAsync(void *to, size_t pitch, int value, size_t width, size_t height,
-                                StreamHandle) {
-  return cudaMemset2D(to, pitch, value, width, height);
+                                StreamHandle stream) {
+  return fillIn("cudaMemset2DAsync", stream, to, value, width, height, pitch);
 }
 FP4_PER_THREAD(cudaMemset2DAsync, _ptsz)
+
+static Code fill3D(const char *function, StreamHandle stream, const PitchedPtr &to, int value,
+                   const Extent &extent) {
+  Code code = Success;
+  for (size_t z = 0; z < extent.depth && code == Success; ++z)
+    code = fillIn(function, stream, static_cast<std::byte *>(to.ptr) + z * to.pitch * to.ysize,
+                  value, extent.width, extent.height, to.pitch);
+  return code;
+}
+
+FP4_ENTRY int cudaMemset3D(PitchedPtr to, int value, Extent extent) {
+  return fill3D("cudaMemset3D", nullptr, to, value, extent);
+}
+FP4_PER_THREAD(cudaMemset3D, _ptds)
+
+FP4_ENTRY int cudaMemset3DAsync(PitchedPtr to, int value, Extent extent, StreamHandle stream) {
+  return fill3D("cudaMemset3DAsync", stream, to, value, extent);
+}
+FP4_PER_THREAD(cudaMemset3DAsync, _ptsz)
 
 //===----------------------------------------------------------------------===//
 // Symbols
@@ -195,23 +240,31 @@ FP4_PER_THREAD(cudaMemset2DAsync, _ptsz)
 
 static Code symbolPlace(const char *function, const void *symbol, void **address, size_t *bytes) {
   const Symbol *found = context().findSymbol(symbol);
+  // The symbol of a __managed__ variable is the variable.
+  if (const sim::Allocation *shared = found ? nullptr : context().find(addressOf(symbol)))
+    if (context().hostMemory(symbol) == HostMemory::Variable) {
+      if (address)
+        *address = const_cast<void *>(symbol);
+      if (bytes)
+        *bytes = shared->size;
+      return Success;
+    }
   if (!found)
     return context().fail(function, InvalidSymbol,
                           "the symbol is not a registered variable of the program");
   return getGlobal(function, *found->module, found->name.c_str(), address, bytes);
 }
 
-/// [offset, offset + bytes) of a symbol.
-static Code symbolRange(const char *function, const void *symbol, size_t offset, size_t bytes,
-                        std::byte *&address) {
+Code fp4::simcuda::symbolRange(const char *function, const void *symbol, size_t offset,
+                               size_t bytes, std::byte *&address) {
   void *base = nullptr;
   size_t size = 0;
   if (Code code = symbolPlace(function, symbol, &base, &size); code != Success)
     return code;
   if (offset > size || bytes > size - offset)
-    return context().fail(function, InvalidValue,
-                          fmt::format("{} bytes at offset {} of '{}', which has {} bytes", bytes,
-                                      offset, context().findSymbol(symbol)->name, size));
+    return context().fail(
+        function, InvalidValue,
+        fmt::format("{} bytes at offset {} of a variable that has {} bytes", bytes, offset, size));
   address = static_cast<std::byte *>(base) + offset;
   return Success;
 }
@@ -224,31 +277,41 @@ FP4_ENTRY int cudaGetSymbolSize(size_t *bytes, const void *symbol) {
   return symbolPlace(__func__, symbol, nullptr, bytes);
 }
 
+static Code toSymbol(const char *function, StreamHandle stream, const void *symbol,
+                     const void *from, size_t bytes, size_t offset, int kind) {
+  std::byte *to = nullptr;
+  const Code code = symbolRange(function, symbol, offset, bytes, to);
+  return code == Success ? copyIn(function, stream, to, from, bytes, kind) : code;
+}
+
+static Code fromSymbol(const char *function, StreamHandle stream, void *to, const void *symbol,
+                       size_t bytes, size_t offset, int kind) {
+  std::byte *from = nullptr;
+  const Code code = symbolRange(function, symbol, offset, bytes, from);
+  return code == Success ? copyIn(function, stream, to, from, bytes, kind) : code;
+}
+
 FP4_ENTRY int cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes, size_t offset,
                                  int kind) {
-  std::byte *to = nullptr;
-  Code code = symbolRange("cudaMemcpyToSymbol", symbol, offset, bytes, to);
-  return code == Success ? context().copy("cudaMemcpyToSymbol", to, from, bytes, kind) : code;
+  return toSymbol("cudaMemcpyToSymbol", nullptr, symbol, from, bytes, offset, kind);
 }
 FP4_PER_THREAD(cudaMemcpyToSymbol, _ptds)
 
 FP4_ENTRY int cudaMemcpyFromSymbol(void *to, const void *symbol, size_t bytes, size_t offset,
                                    int kind) {
-  std::byte *from = nullptr;
-  Code code = symbolRange("cudaMemcpyFromSymbol", symbol, offset, bytes, from);
-  return code == Success ? context().copy("cudaMemcpyFromSymbol", to, from, bytes, kind) : code;
+  return fromSymbol("cudaMemcpyFromSymbol", nullptr, to, symbol, bytes, offset, kind);
 }
 FP4_PER_THREAD(cudaMemcpyFromSymbol, _ptds)
 
 FP4_ENTRY int cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t bytes,
-                                      size_t offset, int kind, StreamHandle) {
-  return cudaMemcpyToSymbol(symbol, from, bytes, offset, kind);
+                                      size_t offset, int kind, StreamHandle stream) {
+  return toSymbol("cudaMemcpyToSymbolAsync", stream, symbol, from, bytes, offset, kind);
 }
 FP4_PER_THREAD(cudaMemcpyToSymbolAsync, _ptsz)
 
 FP4_ENTRY int cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t bytes, size_t offset,
-                                        int kind, StreamHandle) {
-  return cudaMemcpyFromSymbol(to, symbol, bytes, offset, kind);
+                                        int kind, StreamHandle stream) {
+  return fromSymbol("cudaMemcpyFromSymbolAsync", stream, to, symbol, bytes, offset, kind);
 }
 FP4_PER_THREAD(cudaMemcpyFromSymbolAsync, _ptsz)
 
@@ -263,11 +326,18 @@ FP4_ENTRY int cudaMemGetInfo(size_t *available, size_t *total) {
 }
 
 FP4_ENTRY int cudaPointerGetAttributes(PointerAttributes *attributes, const void *pointer) {
-  bool device = context().isDevice(pointer);
+  const bool known = context().isDevice(pointer);
+  const auto host = context().hostMemory(pointer);
+  void *address = const_cast<void *>(pointer);
   *attributes = {};
-  attributes->type = device ? 2 : 0;
-  attributes->device = device ? 0 : -2;
-  attributes->devicePointer = device ? const_cast<void *>(pointer) : nullptr;
+  attributes->device = known ? 0 : -2;
+  if (!known)
+    return Success;
+  attributes->devicePointer = address;
+  attributes->hostPointer = host ? address : nullptr;
+  attributes->type = !host                                                           ? 2
+                     : *host == HostMemory::Managed || *host == HostMemory::Variable ? 3
+                                                                                     : 1;
   return Success;
 }
 
@@ -288,5 +358,9 @@ FP4_ENTRY int cudaMemPoolCreate(void **pool, const void *) {
 }
 FP4_ENTRY int cudaMemPoolDestroy(void *) { return Success; }
 FP4_ENTRY int cudaMemPoolSetAttribute(void *, int, void *) { return Success; }
+FP4_ENTRY int cudaMemPoolGetAttribute(void *, int, void *value) {
+  *static_cast<uint64_t *>(value) = 0;
+  return Success;
+}
 FP4_ENTRY int cudaMemPoolTrimTo(void *, size_t) { return Success; }
 FP4_ENTRY int cudaMemPoolSetAccess(void *, const void *, size_t) { return Success; }

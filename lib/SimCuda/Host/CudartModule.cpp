@@ -33,7 +33,7 @@ Code launchRuntime(const char *function, const void *kernel, const LaunchRequest
     return context().fail(function, InvalidDeviceFunction,
                           "the kernel is not one of the program's registered kernels",
                           "it must be a __global__ function compiled by nvcc, without -rdc");
-  return context().launch(function, *resolved, request);
+  return launchIn(function, *resolved, request);
 }
 
 } // namespace
@@ -53,7 +53,10 @@ FP4_ENTRY void __cudaUnregisterFatBinary(void **handle) {
   context().removeModule(reinterpret_cast<Module *>(handle));
 }
 
-FP4_ENTRY char __cudaInitModule(void **) { return 1; }
+/// Generated code calls it before the host uses a __managed__ variable.
+FP4_ENTRY char __cudaInitModule(void **handle) {
+  return context().initializeManaged(*reinterpret_cast<Module *>(handle)) == Success;
+}
 
 FP4_ENTRY void __cudaRegisterFunction(void **handle, const char *hostFunction, char *,
                                       const char *deviceName, int, void *, void *, void *, void *,
@@ -66,9 +69,9 @@ FP4_ENTRY void __cudaRegisterVar(void **handle, char *hostVariable, char *, cons
   context().registerVariable(hostVariable, reinterpret_cast<Module *>(handle), deviceName);
 }
 
-FP4_ENTRY void __cudaRegisterManagedVar(void **, void **, char *, const char *, int, size_t, int,
-                                        int) {
-  reportMissing("__cudaRegisterManagedVar (__managed__ variables)");
+FP4_ENTRY void __cudaRegisterManagedVar(void **handle, void **shadow, char *,
+                                        const char *deviceName, int, size_t, int, int) {
+  context().registerManaged(shadow, reinterpret_cast<Module *>(handle), deviceName);
 }
 
 //===----------------------------------------------------------------------===//
@@ -94,18 +97,20 @@ FP4_ENTRY int __cudaPopCallConfiguration(Dim3 *grid, Dim3 *block, size_t *shared
 }
 
 FP4_ENTRY int cudaLaunchKernel(const void *kernel, Dim3 grid, Dim3 block, void **arguments,
-                               size_t shared, StreamHandle) {
+                               size_t shared, StreamHandle stream) {
   LaunchRequest request{.grid = grid, .block = block};
   request.dynamicShared = shared;
+  request.stream = stream;
   request.arguments = arguments;
   return launchRuntime("cudaLaunchKernel", kernel, request);
 }
 FP4_PER_THREAD(cudaLaunchKernel, _ptsz)
 
 FP4_ENTRY int cudaLaunchCooperativeKernel(const void *kernel, Dim3 grid, Dim3 block,
-                                          void **arguments, size_t shared, StreamHandle) {
+                                          void **arguments, size_t shared, StreamHandle stream) {
   LaunchRequest request{.grid = grid, .block = block};
   request.dynamicShared = shared;
+  request.stream = stream;
   request.arguments = arguments;
   request.cooperative = true;
   return launchRuntime(__func__, kernel, request);

@@ -1,5 +1,6 @@
 //===- CudartStream.cpp - Streams and events of the runtime API -----------===//
 #include "EntryPoint.h"
+#include "Graphs.h"
 #include "Streams.h"
 
 using namespace fp4::simcuda;
@@ -13,12 +14,16 @@ FP4_ENTRY int cudaStreamCreateWithPriority(StreamHandle *stream, unsigned flags,
 }
 FP4_ENTRY int cudaStreamDestroy(StreamHandle stream) { return destroyStream(stream); }
 
-FP4_ENTRY int cudaStreamSynchronize(StreamHandle) { return context().sticky(); }
+FP4_ENTRY int cudaStreamSynchronize(StreamHandle stream) {
+  return synchronize("cudaStreamSynchronize", stream);
+}
 FP4_PER_THREAD(cudaStreamSynchronize, _ptsz)
-FP4_ENTRY int cudaStreamQuery(StreamHandle) { return context().sticky(); }
+FP4_ENTRY int cudaStreamQuery(StreamHandle stream) {
+  return synchronize("cudaStreamQuery", stream);
+}
 FP4_PER_THREAD(cudaStreamQuery, _ptsz)
-FP4_ENTRY int cudaStreamWaitEvent(StreamHandle, EventHandle, unsigned) {
-  return context().sticky();
+FP4_ENTRY int cudaStreamWaitEvent(StreamHandle stream, EventHandle event, unsigned) {
+  return waitIn("cudaStreamWaitEvent", stream, event);
 }
 FP4_PER_THREAD(cudaStreamWaitEvent, _ptsz)
 
@@ -45,24 +50,17 @@ FP4_PER_THREAD(cudaStreamGetDevice, _ptsz)
 FP4_ENTRY int cudaStreamSetAttribute(StreamHandle, int, const void *) { return Success; }
 FP4_PER_THREAD(cudaStreamSetAttribute, _ptsz)
 
-/// Graphs are not simulated, so nothing is ever captured.
-FP4_ENTRY int cudaStreamIsCapturing(StreamHandle, int *status) {
-  *status = 0;
-  return Success;
-}
-FP4_PER_THREAD(cudaStreamIsCapturing, _ptsz)
-
-FP4_ENTRY int cudaLaunchHostFunc(StreamHandle, void (*function)(void *), void *argument) {
-  if (Code code = context().sticky(); code != Success)
-    return code;
-  function(argument);
-  return Success;
+FP4_ENTRY int cudaLaunchHostFunc(StreamHandle stream, void (*function)(void *), void *argument) {
+  FP4_REQUIRE(function);
+  return enqueue("cudaLaunchHostFunc", stream, HostWork{function, argument});
 }
 FP4_PER_THREAD(cudaLaunchHostFunc, _ptsz)
 
 FP4_ENTRY int cudaStreamAddCallback(StreamHandle stream,
                                     void (*function)(StreamHandle, int, void *), void *argument,
                                     unsigned) {
+  if (Code code = synchronize("cudaStreamAddCallback", stream); captureStatus(stream) != 0)
+    return code;
   function(stream, context().sticky(), argument);
   return Success;
 }
@@ -73,14 +71,20 @@ FP4_ENTRY int cudaEventCreateWithFlags(EventHandle *event, unsigned flags) {
   return createEvent(event, flags);
 }
 FP4_ENTRY int cudaEventDestroy(EventHandle event) { return destroyEvent(event); }
-FP4_ENTRY int cudaEventRecord(EventHandle event, StreamHandle) { return recordEvent(event); }
+FP4_ENTRY int cudaEventRecord(EventHandle event, StreamHandle stream) {
+  return recordIn("cudaEventRecord", stream, event);
+}
 FP4_PER_THREAD(cudaEventRecord, _ptsz)
-FP4_ENTRY int cudaEventRecordWithFlags(EventHandle event, StreamHandle, unsigned) {
-  return recordEvent(event);
+FP4_ENTRY int cudaEventRecordWithFlags(EventHandle event, StreamHandle stream, unsigned flags) {
+  constexpr unsigned external = 1; // a node that records, instead of an edge
+  return flags == external && event ? enqueue("cudaEventRecordWithFlags", stream, RecordWork{event})
+                                    : recordIn("cudaEventRecordWithFlags", stream, event);
 }
 FP4_PER_THREAD(cudaEventRecordWithFlags, _ptsz)
-FP4_ENTRY int cudaEventQuery(EventHandle) { return context().sticky(); }
-FP4_ENTRY int cudaEventSynchronize(EventHandle) { return context().sticky(); }
+FP4_ENTRY int cudaEventQuery(EventHandle event) { return eventStatus(event); }
+FP4_ENTRY int cudaEventSynchronize(EventHandle event) { return eventStatus(event); }
 FP4_ENTRY int cudaEventElapsedTime(float *milliseconds, EventHandle from, EventHandle to) {
-  return elapsed(__func__, milliseconds, from, to);
+  return elapsed("cudaEventElapsedTime", milliseconds, from, to);
 }
+FP4_ENTRY decltype(cudaEventElapsedTime) cudaEventElapsedTime_v2
+    __attribute__((alias("cudaEventElapsedTime")));

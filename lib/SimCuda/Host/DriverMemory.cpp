@@ -1,7 +1,6 @@
 //===- DriverMemory.cpp - Memory, streams and events of the driver API ----===//
 #include "EntryPoint.h"
 #include "Streams.h"
-#include <cstdlib>
 
 using namespace fp4::simcuda;
 
@@ -36,19 +35,40 @@ FP4_ENTRY int cuMemFreeAsync(DevicePointer pointer, StreamHandle) {
 }
 FP4_PER_THREAD(cuMemFreeAsync, _ptsz)
 
+FP4_ENTRY int cuMemAllocManaged(DevicePointer *pointer, size_t bytes, unsigned) {
+  FP4_REQUIRE(pointer && bytes > 0);
+  void *memory = nullptr;
+  Code code = context().allocateHost("cuMemAllocManaged", memory, bytes, HostMemory::Managed);
+  *pointer = reinterpret_cast<DevicePointer>(memory);
+  return code;
+}
 FP4_ENTRY int cuMemAllocHost_v2(void **pointer, size_t bytes) {
-  *pointer = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
-  return *pointer ? Success : MemoryAllocation;
+  FP4_REQUIRE(pointer);
+  return context().allocateHost("cuMemAllocHost", *pointer, bytes, HostMemory::Pinned);
 }
 FP4_ENTRY int cuMemHostAlloc(void **pointer, size_t bytes, unsigned) {
-  return cuMemAllocHost_v2(pointer, bytes);
+  FP4_REQUIRE(pointer);
+  return context().allocateHost("cuMemHostAlloc", *pointer, bytes, HostMemory::Pinned);
 }
 FP4_ENTRY int cuMemFreeHost(void *pointer) {
-  std::free(pointer);
-  return Success;
+  return context().releaseHost("cuMemFreeHost", pointer, HostMemory::Pinned);
 }
-FP4_ENTRY int cuMemHostRegister_v2(void *, size_t, unsigned) { return Success; }
-FP4_ENTRY int cuMemHostUnregister(void *) { return Success; }
+FP4_ENTRY int cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned) {
+  return context().registerHost("cuMemHostRegister", pointer, bytes);
+}
+FP4_ENTRY int cuMemHostUnregister(void *pointer) {
+  return context().releaseHost("cuMemHostUnregister", pointer, HostMemory::Registered);
+}
+FP4_ENTRY int cuMemHostGetDevicePointer_v2(DevicePointer *pointer, void *host, unsigned) {
+  const bool mapped = context().hostMemory(host).has_value();
+  *pointer = mapped ? reinterpret_cast<DevicePointer>(host) : 0;
+  return mapped ? Success : context().quiet(InvalidValue);
+}
+FP4_ENTRY int cuMemPrefetchAsync() { return context().sticky(); }
+FP4_PER_THREAD(cuMemPrefetchAsync, _ptsz)
+FP4_ENTRY int cuMemPrefetchAsync_v2() { return context().sticky(); }
+FP4_ENTRY int cuMemAdvise() { return context().sticky(); }
+FP4_ENTRY int cuMemAdvise_v2() { return context().sticky(); }
 
 FP4_ENTRY int cuMemGetInfo_v2(size_t *available, size_t *total) {
   *total = context().chip().memoryBytes;

@@ -176,14 +176,15 @@ static Code launchDriver(const char *name, Function *function, LaunchRequest req
                           "the function is not one of a loaded module");
   request.arguments = arguments;
   request.parameters = parameterBlock(extra);
-  return context().launch(name, *function, request);
+  return launchIn(name, *function, request);
 }
 
 FP4_ENTRY int cuLaunchKernel(Function *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-                             unsigned by, unsigned bz, unsigned shared, StreamHandle,
+                             unsigned by, unsigned bz, unsigned shared, StreamHandle stream,
                              void **arguments, void **extra) {
   LaunchRequest request{.grid = {gx, gy, gz}, .block = {bx, by, bz}};
   request.dynamicShared = shared;
+  request.stream = stream;
   return launchDriver("cuLaunchKernel", function, request, arguments, extra);
 }
 FP4_PER_THREAD(cuLaunchKernel, _ptsz)
@@ -197,9 +198,10 @@ FP4_PER_THREAD(cuLaunchKernelEx, _ptsz)
 
 FP4_ENTRY int cuLaunchCooperativeKernel(Function *function, unsigned gx, unsigned gy, unsigned gz,
                                         unsigned bx, unsigned by, unsigned bz, unsigned shared,
-                                        StreamHandle, void **arguments) {
+                                        StreamHandle stream, void **arguments) {
   LaunchRequest request{.grid = {gx, gy, gz}, .block = {bx, by, bz}};
   request.dynamicShared = shared;
+  request.stream = stream;
   request.cooperative = true;
   return launchDriver("cuLaunchCooperativeKernel", function, request, arguments, nullptr);
 }

@@ -1,5 +1,6 @@
 //===- HostImage.cpp - What the runtime and the driver API do alike -------===//
 #include "HostImage.h"
+#include "Graphs.h"
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
@@ -128,6 +129,12 @@ Code fp4::simcuda::functionAttributes(const char *function, Function &kernel, Fu
   out.clusterDimMustBeSet = info->requiredCluster[0] != 0;
   out.nonPortableClusterSizeAllowed = kernel.nonPortableCluster;
   return Success;
+}
+
+Code fp4::simcuda::launchIn(const char *function, Function &kernel, const LaunchRequest &request) {
+  KernelWork work;
+  const Code code = Context::get().prepare(function, kernel, request, work);
+  return code == Success ? enqueue(function, request.stream, std::move(work)) : code;
 }
 
 Code fp4::simcuda::activeClusters(const char *function, Function &kernel,

@@ -24,6 +24,7 @@ FP4_HOST_API Code functionAttributes(const char *function, Function &kernel,
 template <typename Config> LaunchRequest requestOf(const Config &config) {
   LaunchRequest request{.grid = config.grid, .block = config.block};
   request.dynamicShared = config.dynamicSharedBytes;
+  request.stream = config.stream;
   for (unsigned i = 0; i < config.attributeCount; ++i) {
     const LaunchAttribute &attribute = config.attributes[i];
     if (attribute.id == AttributeClusterDimension)
@@ -33,6 +34,9 @@ template <typename Config> LaunchRequest requestOf(const Config &config) {
   }
   return request;
 }
+
+/// Launches in request.stream.
+FP4_HOST_API Code launchIn(const char *function, Function &kernel, const LaunchRequest &request);
 
 FP4_HOST_API Code activeClusters(const char *function, Function &kernel,
                                  const LaunchRequest &request, int &clusters);

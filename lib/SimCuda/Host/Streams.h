@@ -1,6 +1,7 @@
 //===- Streams.h - Streams and events -------------------------------------===//
 //
-// All work happens in the order of the calls, so a stream is a name and an event is a time.
+// All work happens in the order of the calls, so a stream is a name and an event is a time; and a
+// stream may be captured (Graphs.h).
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -11,11 +12,15 @@ namespace fp4::simcuda {
 
 FP4_HOST_API Code createStream(StreamHandle *stream, unsigned flags, int priority);
 FP4_HOST_API Code destroyStream(StreamHandle stream);
+/// Null for the legacy default stream.
+FP4_HOST_API Stream *streamOf(StreamHandle handle);
 FP4_HOST_API uint64_t streamId(StreamHandle stream);
 
 FP4_HOST_API Code createEvent(EventHandle *event, unsigned flags);
 FP4_HOST_API Code destroyEvent(EventHandle event);
 FP4_HOST_API Code recordEvent(EventHandle event);
+/// What a query of the event answers: all that ran before it is done.
+FP4_HOST_API Code eventStatus(EventHandle event);
 /// Host milliseconds: what the simulation took, not what a device would take.
 FP4_HOST_API Code elapsed(const char *function, float *milliseconds, EventHandle from,
                           EventHandle to);

@@ -1,0 +1,180 @@
+//===- Capture.cpp - Work that streams make nodes of graphs ---------------===//
+#include "Graphs.h"
+#include "Streams.h"
+#include <algorithm>
+#include <set>
+
+using namespace fp4;
+using namespace fp4::simcuda;
+
+/// Captures in progress.
+static std::vector<Capture *> &captures() {
+  static std::vector<Capture *> list;
+  return list;
+}
+
+Stream *fp4::simcuda::capturing(StreamHandle handle) {
+  Stream *stream = streamOf(handle);
+  return stream && stream->capture ? stream : nullptr;
+}
+
+int fp4::simcuda::captureStatus(StreamHandle handle) {
+  const Stream *stream = capturing(handle);
+  return !stream ? 0 : stream->capture->invalid ? 2 : 1;
+}
+
+static Code invalidate(const char *function, Capture &capture, Code code, const char *why) {
+  capture.invalid = true;
+  return Context::get().fail(function, code, why,
+                             "the capture that is in progress is no longer valid");
+}
+
+/// A capture of a stream that synchronizes with the legacy stream, or null.
+static Capture *blockingCapture() {
+  constexpr unsigned nonBlocking = 1;
+  for (Capture *capture : captures())
+    if (!(capture->origin->flags & nonBlocking))
+      return capture;
+  return nullptr;
+}
+
+static GraphNode *addTo(Stream &stream, Work work) {
+  GraphNode *node = stream.capture->handle->graph->add(stream.last, std::move(work));
+  stream.last = {node};
+  return node;
+}
+
+Code fp4::simcuda::enqueue(const char *function, StreamHandle handle, Work work) {
+  if (Stream *stream = capturing(handle)) {
+    if (stream->capture->invalid)
+      return Context::get().quiet(StreamCaptureInvalidated);
+    addTo(*stream, std::move(work));
+    return Success;
+  }
+  if (!streamOf(handle))
+    if (Capture *capture = blockingCapture())
+      return invalidate(function, *capture, StreamCaptureImplicit,
+                        "the default stream waits for a stream that is being captured");
+  return perform(function, work);
+}
+
+Code fp4::simcuda::synchronize(const char *function, StreamHandle handle) {
+  Capture *capture = capturing(handle) ? capturing(handle)->capture.get() : nullptr;
+  if (!handle && !captures().empty())
+    capture = captures().front();
+  if (capture)
+    return invalidate(function, *capture, StreamCaptureUnsupported,
+                      "waits for work that is only being captured");
+  return Context::get().sticky();
+}
+
+//===----------------------------------------------------------------------===//
+// Begin and end
+//===----------------------------------------------------------------------===//
+
+Code fp4::simcuda::beginCapture(const char *function, StreamHandle handle, GraphHandle *into,
+                                std::span<GraphNode *const> after) {
+  static uint64_t captureIds = 0;
+  Stream *stream = streamOf(handle);
+  if (!stream)
+    return Context::get().fail(function, StreamCaptureUnsupported,
+                               "the default stream cannot be captured",
+                               "create a stream with cudaStreamCreate");
+  if (stream->capture)
+    return Context::get().fail(function, IllegalState, "the stream is being captured already");
+  auto capture = std::make_shared<Capture>();
+  capture->handle = into ? into : new GraphHandle{std::make_shared<Graph>()};
+  capture->origin = stream;
+  capture->streams = {stream};
+  capture->id = ++captureIds;
+  stream->capture = capture;
+  stream->last.assign(after.begin(), after.end());
+  captures().push_back(capture.get());
+  return Success;
+}
+
+/// Whether all that `stream` captured lies before what the origin captured last.
+static bool joined(const Stream &stream, const Stream &origin) {
+  std::set<const GraphNode *> before;
+  std::vector<const GraphNode *> open(origin.last.begin(), origin.last.end());
+  while (!open.empty()) {
+    const GraphNode *node = open.back();
+    open.pop_back();
+    if (before.insert(node).second)
+      open.insert(open.end(), node->after.begin(), node->after.end());
+  }
+  return std::all_of(stream.last.begin(), stream.last.end(),
+                     [&](const GraphNode *node) { return before.count(node); });
+}
+
+Code fp4::simcuda::endCapture(const char *function, StreamHandle handle, GraphHandle **graph) {
+  *graph = nullptr;
+  Stream *stream = capturing(handle);
+  if (!stream)
+    return Context::get().fail(function, IllegalState, "the stream is not being captured");
+  const std::shared_ptr<Capture> capture = stream->capture;
+  if (capture->origin != stream)
+    return Context::get().fail(function, StreamCaptureUnmatched,
+                               "the capture began in another stream");
+  bool complete = true;
+  for (const Stream *other : capture->streams)
+    complete &= joined(*other, *stream);
+  for (Stream *other : capture->streams) {
+    other->capture.reset();
+    other->last.clear();
+  }
+  std::erase(captures(), capture.get());
+  if (capture->invalid)
+    return Context::get().quiet(StreamCaptureInvalidated);
+  if (!complete)
+    return Context::get().fail(function, StreamCaptureUnjoined,
+                               "work of a stream that joined the capture was not joined again",
+                               "record an event there and let the first stream wait for it");
+  *graph = capture->handle;
+  return Success;
+}
+
+//===----------------------------------------------------------------------===//
+// Events and memory
+//===----------------------------------------------------------------------===//
+
+Code fp4::simcuda::recordIn(const char *function, StreamHandle handle, EventHandle event) {
+  if (!event)
+    return Context::get().quiet(InvalidResourceHandle);
+  Stream *stream = capturing(handle);
+  event->capture = stream ? stream->capture : nullptr;
+  event->nodes = stream ? stream->last : std::vector<GraphNode *>{};
+  return stream ? Success : enqueue(function, handle, RecordWork{event});
+}
+
+Code fp4::simcuda::waitIn(const char *function, StreamHandle handle, EventHandle event) {
+  if (!event)
+    return Context::get().quiet(InvalidResourceHandle);
+  Stream *stream = streamOf(handle);
+  if (!event->capture || event->capture->handle == nullptr || !stream)
+    return Context::get().sticky();
+  if (stream->capture && stream->capture != event->capture)
+    return invalidate(function, *stream->capture, StreamCaptureMerge,
+                      "waits for an event of another capture");
+  if (!stream->capture) {
+    if (std::find(captures().begin(), captures().end(), event->capture.get()) == captures().end())
+      return Context::get().sticky(); // that capture has ended
+    stream->capture = event->capture;
+    stream->capture->streams.push_back(stream);
+  }
+  stream->last.insert(stream->last.end(), event->nodes.begin(), event->nodes.end());
+  return Success;
+}
+
+Code fp4::simcuda::allocateIn(const char *function, StreamHandle stream, uint64_t &address,
+                              uint64_t bytes) {
+  Code code = Context::get().allocate(function, address, bytes);
+  if (code != Success || !capturing(stream) || !address)
+    return code;
+  (void)Context::get().release(function, address); // the launch of the graph brings it back
+  return enqueue(function, stream, AllocateWork{address, bytes});
+}
+
+Code fp4::simcuda::freeIn(const char *function, StreamHandle stream, uint64_t address) {
+  return enqueue(function, stream, FreeWork{address});
+}

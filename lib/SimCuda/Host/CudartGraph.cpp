@@ -1,0 +1,337 @@
+//===- CudartGraph.cpp - Graphs of the runtime API ------------------------===//
+//
+// Capture, instantiation, launch and what programs ask of a graph; nodes are made in
+// CudartGraphNodes.cpp. CUDA 13 gave some functions an argument for the data of edges, which says
+// nothing here: nodes run one after the other.
+//
+//===----------------------------------------------------------------------===//
+#include "EntryPoint.h"
+#include "Graphs.h"
+#include <algorithm>
+#include <cstdio>
+#include <fmt/format.h>
+
+using namespace fp4;
+using namespace fp4::simcuda;
+
+//===----------------------------------------------------------------------===//
+// Capture
+//===----------------------------------------------------------------------===//
+
+FP4_ENTRY int cudaStreamBeginCapture(StreamHandle stream, int) {
+  return beginCapture("cudaStreamBeginCapture", stream, nullptr, {});
+}
+FP4_PER_THREAD(cudaStreamBeginCapture, _ptsz)
+
+FP4_ENTRY int cudaStreamBeginCaptureToGraph(StreamHandle stream, GraphHandle *graph,
+                                            GraphNode *const *after, const void *, size_t count,
+                                            int) {
+  return beginCapture("cudaStreamBeginCaptureToGraph", stream, graph, {after, count});
+}
+FP4_PER_THREAD(cudaStreamBeginCaptureToGraph, _ptsz)
+
+FP4_ENTRY int cudaStreamEndCapture(StreamHandle stream, GraphHandle **graph) {
+  return endCapture("cudaStreamEndCapture", stream, graph);
+}
+FP4_PER_THREAD(cudaStreamEndCapture, _ptsz)
+
+FP4_ENTRY int cudaStreamIsCapturing(StreamHandle stream, int *status) {
+  *status = captureStatus(stream);
+  return Success;
+}
+FP4_PER_THREAD(cudaStreamIsCapturing, _ptsz)
+
+FP4_ENTRY int cudaThreadExchangeStreamCaptureMode(int *mode) {
+  static thread_local int current = 0;
+  std::swap(*mode, current);
+  return Success;
+}
+
+static Code captureInfo(StreamHandle handle, int *status, unsigned long long *id,
+                        GraphHandle **graph, GraphNode *const **last, size_t *count) {
+  const Stream *stream = capturing(handle);
+  *status = captureStatus(handle);
+  if (id)
+    *id = stream ? stream->capture->id : 0;
+  if (graph)
+    *graph = stream ? stream->capture->handle : nullptr;
+  if (last)
+    *last = stream ? stream->last.data() : nullptr;
+  if (count)
+    *count = stream ? stream->last.size() : 0;
+  return Success;
+}
+
+FP4_ENTRY int cudaStreamGetCaptureInfo_v3(StreamHandle stream, int *status, unsigned long long *id,
+                                          GraphHandle **graph, GraphNode *const **last,
+                                          const void **edges, size_t *count) {
+  if (edges)
+    *edges = nullptr;
+  return captureInfo(stream, status, id, graph, last, count);
+}
+#if FP4_CUDART_MAJOR < 13
+FP4_ENTRY int cudaStreamGetCaptureInfo_v2(StreamHandle stream, int *status, unsigned long long *id,
+                                          GraphHandle **graph, GraphNode *const **last,
+                                          size_t *count) {
+  return captureInfo(stream, status, id, graph, last, count);
+}
+FP4_PER_THREAD(cudaStreamGetCaptureInfo_v2, _ptsz)
+FP4_ENTRY int cudaStreamGetCaptureInfo(StreamHandle stream, int *status, unsigned long long *id) {
+  return captureInfo(stream, status, id, nullptr, nullptr, nullptr);
+}
+#else
+FP4_ENTRY decltype(cudaStreamGetCaptureInfo_v3) cudaStreamGetCaptureInfo
+    __attribute__((alias("cudaStreamGetCaptureInfo_v3")));
+#endif
+FP4_PER_THREAD(cudaStreamGetCaptureInfo, _ptsz)
+
+static Code updateDependencies(StreamHandle handle, GraphNode *const *nodes, size_t count,
+                               unsigned flags) {
+  constexpr unsigned set = 1;
+  Stream *stream = capturing(handle);
+  if (!stream)
+    return context().quiet(IllegalState);
+  if (flags == set)
+    stream->last.clear();
+  stream->last.insert(stream->last.end(), nodes, nodes + count);
+  return Success;
+}
+
+FP4_ENTRY int cudaStreamUpdateCaptureDependencies_v2(StreamHandle stream, GraphNode *const *nodes,
+                                                     const void *, size_t count, unsigned flags) {
+  return updateDependencies(stream, nodes, count, flags);
+}
+#if FP4_CUDART_MAJOR < 13
+FP4_ENTRY int cudaStreamUpdateCaptureDependencies(StreamHandle stream, GraphNode *const *nodes,
+                                                  size_t count, unsigned flags) {
+  return updateDependencies(stream, nodes, count, flags);
+}
+#else
+FP4_ENTRY decltype(cudaStreamUpdateCaptureDependencies_v2) cudaStreamUpdateCaptureDependencies
+    __attribute__((alias("cudaStreamUpdateCaptureDependencies_v2")));
+#endif
+FP4_PER_THREAD(cudaStreamUpdateCaptureDependencies, _ptsz)
+
+//===----------------------------------------------------------------------===//
+// Graphs
+//===----------------------------------------------------------------------===//
+
+FP4_ENTRY int cudaGraphCreate(GraphHandle **graph, unsigned) {
+  FP4_REQUIRE(graph);
+  *graph = new GraphHandle{std::make_shared<Graph>()};
+  return Success;
+}
+
+FP4_ENTRY int cudaGraphDestroy(GraphHandle *graph) {
+  delete graph;
+  return Success;
+}
+
+FP4_ENTRY int cudaGraphClone(GraphHandle **clone, GraphHandle *graph) {
+  FP4_REQUIRE(clone && graph);
+  *clone = new GraphHandle{graph->graph->clone()};
+  return Success;
+}
+
+FP4_ENTRY int cudaGraphInstantiate(GraphHandle **executable, GraphHandle *graph,
+                                   unsigned long long flags) {
+  FP4_REQUIRE(executable && graph);
+  *executable = nullptr;
+  if (graph->graph->ordered().size() < graph->graph->nodes.size())
+    return context().fail(__func__, InvalidValue, "the nodes of the graph form a cycle");
+  *executable = new GraphHandle{graph->graph->clone()};
+  (*executable)->graph->flags = flags;
+  return Success;
+}
+FP4_ENTRY decltype(cudaGraphInstantiate) cudaGraphInstantiateWithFlags
+    __attribute__((alias("cudaGraphInstantiate")));
+
+struct InstantiateParams { // cudaGraphInstantiateParams
+  unsigned long long flags;
+  StreamHandle uploadStream;
+  GraphNode *errorNode;
+  int result;
+};
+
+FP4_ENTRY int cudaGraphInstantiateWithParams(GraphHandle **executable, GraphHandle *graph,
+                                             InstantiateParams *params) {
+  FP4_REQUIRE(params);
+  params->errorNode = nullptr;
+  const int code = cudaGraphInstantiate(executable, graph, params->flags);
+  params->result = code == Success ? 0 : 1;
+  return code;
+}
+FP4_PER_THREAD(cudaGraphInstantiateWithParams, _ptsz)
+
+FP4_ENTRY int cudaGraphExecGetFlags(GraphHandle *executable, unsigned long long *flags) {
+  *flags = executable->graph->flags;
+  return Success;
+}
+
+FP4_ENTRY int cudaGraphExecDestroy(GraphHandle *executable) { return cudaGraphDestroy(executable); }
+
+FP4_ENTRY int cudaGraphLaunch(GraphHandle *executable, StreamHandle stream) {
+  FP4_REQUIRE(executable);
+  return enqueue("cudaGraphLaunch", stream, GraphWork{executable->graph});
+}
+FP4_PER_THREAD(cudaGraphLaunch, _ptsz)
+
+FP4_ENTRY int cudaGraphUpload(GraphHandle *, StreamHandle) { return context().sticky(); }
+FP4_PER_THREAD(cudaGraphUpload, _ptsz)
+
+FP4_ENTRY int cudaGraphExecUpdate(GraphHandle *executable, GraphHandle *graph,
+                                  GraphExecUpdateResult *result) {
+  FP4_REQUIRE(executable && graph);
+  constexpr int topologyChanged = 2;
+  const bool updated = updateGraph(*executable->graph, *graph->graph);
+  if (result)
+    *result = {updated ? 0 : topologyChanged, nullptr, nullptr};
+  return updated ? Success : context().quiet(GraphExecUpdateFailure);
+}
+
+//===----------------------------------------------------------------------===//
+// Questions
+//===----------------------------------------------------------------------===//
+
+/// As many as `count` has places for; with no places their number.
+static Code giveNodes(const std::vector<GraphNode *> &found, GraphNode **nodes, size_t *count) {
+  if (nodes)
+    for (size_t i = 0; i < *count; ++i)
+      nodes[i] = i < found.size() ? found[i] : nullptr;
+  *count = nodes ? std::min(*count, found.size()) : found.size();
+  return Success;
+}
+
+template <typename F> static std::vector<GraphNode *> nodesWhere(const Graph &graph, F &&f) {
+  std::vector<GraphNode *> found;
+  for (const auto &node : graph.nodes)
+    if (f(*node))
+      found.push_back(node.get());
+  return found;
+}
+
+FP4_ENTRY int cudaGraphGetNodes(GraphHandle *graph, GraphNode **nodes, size_t *count) {
+  FP4_REQUIRE(graph && count);
+  return giveNodes(nodesWhere(*graph->graph, [](auto &) { return true; }), nodes, count);
+}
+
+FP4_ENTRY int cudaGraphGetRootNodes(GraphHandle *graph, GraphNode **nodes, size_t *count) {
+  FP4_REQUIRE(graph && count);
+  return giveNodes(nodesWhere(*graph->graph, [](auto &node) { return node.after.empty(); }), nodes,
+                   count);
+}
+
+static std::vector<GraphNode *> dependentsOf(GraphNode *node) {
+  return nodesWhere(*node->graph, [&](const GraphNode &other) {
+    return std::count(other.after.begin(), other.after.end(), node) > 0;
+  });
+}
+
+static Code giveEdges(const Graph &graph, GraphNode **from, GraphNode **to, size_t *count) {
+  std::vector<GraphNode *> starts, ends;
+  for (const auto &node : graph.nodes)
+    for (GraphNode *before : node->after) {
+      starts.push_back(before);
+      ends.push_back(node.get());
+    }
+  size_t places = *count;
+  (void)giveNodes(starts, from, &places);
+  return giveNodes(ends, to, count);
+}
+
+static Code link(GraphHandle *graph, GraphNode *const *from, GraphNode *const *to, size_t count,
+                 bool add) {
+  FP4_REQUIRE(graph);
+  for (size_t i = 0; i < count; ++i) {
+    std::vector<GraphNode *> &after = to[i]->after;
+    if (add)
+      after.push_back(from[i]);
+    else
+      std::erase(after, from[i]);
+  }
+  return Success;
+}
+
+#define FP4_EDGE_FUNCTIONS(suffix, edges)                                                          \
+  FP4_ENTRY int cudaGraphGetEdges##suffix(GraphHandle *graph, GraphNode **from,                    \
+                                          GraphNode **to edges(void *), size_t *count) {           \
+    FP4_REQUIRE(graph && count);                                                                   \
+    return giveEdges(*graph->graph, from, to, count);                                              \
+  }                                                                                                \
+  FP4_ENTRY int cudaGraphNodeGetDependencies##suffix(                                              \
+      GraphNode *node, GraphNode **nodes edges(void *), size_t *count) {                           \
+    FP4_REQUIRE(node && count);                                                                    \
+    return giveNodes(node->after, nodes, count);                                                   \
+  }                                                                                                \
+  FP4_ENTRY int cudaGraphNodeGetDependentNodes##suffix(                                            \
+      GraphNode *node, GraphNode **nodes edges(void *), size_t *count) {                           \
+    FP4_REQUIRE(node && count);                                                                    \
+    return giveNodes(dependentsOf(node), nodes, count);                                            \
+  }                                                                                                \
+  FP4_ENTRY int cudaGraphAddDependencies##suffix(GraphHandle *graph, GraphNode *const *from,       \
+                                                 GraphNode *const *to edges(const void *),         \
+                                                 size_t count) {                                   \
+    return link(graph, from, to, count, true);                                                     \
+  }                                                                                                \
+  FP4_ENTRY int cudaGraphRemoveDependencies##suffix(GraphHandle *graph, GraphNode *const *from,    \
+                                                    GraphNode *const *to edges(const void *),      \
+                                                    size_t count) {                                \
+    return link(graph, from, to, count, false);                                                    \
+  }
+#define FP4_WITH_EDGES(type) , type
+#define FP4_NO_EDGES(type)
+#if FP4_CUDART_MAJOR < 13
+FP4_EDGE_FUNCTIONS(, FP4_NO_EDGES)
+FP4_EDGE_FUNCTIONS(_v2, FP4_WITH_EDGES)
+#else
+FP4_EDGE_FUNCTIONS(, FP4_WITH_EDGES)
+#endif
+
+FP4_ENTRY int cudaGraphNodeGetType(GraphNode *node, int *type) {
+  FP4_REQUIRE(node && type);
+  *type = nodeType(node->work);
+  return Success;
+}
+
+FP4_ENTRY int cudaGraphNodeFindInClone(GraphNode **found, GraphNode *original, GraphHandle *clone) {
+  FP4_REQUIRE(found && clone);
+  *found = clone->graph->find(original);
+  return *found ? Success : context().quiet(InvalidValue);
+}
+
+FP4_ENTRY int cudaGraphNodeSetEnabled(GraphHandle *executable, GraphNode *node, unsigned enabled) {
+  GraphNode *found = executable->graph->find(node);
+  FP4_REQUIRE(found);
+  found->enabled = enabled != 0;
+  return Success;
+}
+
+FP4_ENTRY int cudaGraphNodeGetEnabled(GraphHandle *executable, GraphNode *node, unsigned *enabled) {
+  const GraphNode *found = executable->graph->find(node);
+  FP4_REQUIRE(found);
+  *enabled = found->enabled;
+  return Success;
+}
+
+FP4_ENTRY int cudaGraphDestroyNode(GraphNode *node) {
+  FP4_REQUIRE(node);
+  node->graph->remove(node);
+  return Success;
+}
+
+FP4_ENTRY int cudaGraphDebugDotPrint(GraphHandle *graph, const char *path, unsigned) {
+  FP4_REQUIRE(graph && path);
+  FILE *file = std::fopen(path, "w");
+  if (!file)
+    return context().fail(__func__, OperatingSystem, fmt::format("cannot write '{}'", path));
+  std::string text = "digraph dot {\n";
+  for (const auto &node : graph->graph->nodes) {
+    text +=
+        fmt::format("  \"{}\" [label=\"type {}\"];\n", fmt::ptr(node.get()), nodeType(node->work));
+    for (const GraphNode *before : node->after)
+      text += fmt::format("  \"{}\" -> \"{}\";\n", fmt::ptr(before), fmt::ptr(node.get()));
+  }
+  std::fputs((text + "}\n").c_str(), file);
+  std::fclose(file);
+  return Success;
+}

@@ -1,0 +1,80 @@
+//===- Graphs.h - Graphs and stream capture -------------------------------===//
+//
+// A graph is a list of work with an order. Launching it does the work, one node after the other:
+// the order of creation, except where a dependency was added later. While a stream is captured its
+// work becomes nodes.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Context.h"
+#include "Work.h"
+#include <span>
+
+namespace fp4::simcuda {
+
+struct GraphNode {
+  Graph *graph = nullptr;
+  Work work;
+  std::vector<GraphNode *> after; ///< what it depends on
+  bool enabled = true;
+  const GraphNode *original = nullptr; ///< of a clone
+  std::vector<void *> arguments;       ///< what cudaGraphKernelNodeGetParams points to
+};
+
+struct FP4_HOST_API Graph {
+  std::vector<std::unique_ptr<GraphNode>> nodes;
+  uint64_t flags = 0; ///< of an executable graph
+
+  GraphNode *add(std::span<GraphNode *const> after, Work work);
+  void remove(GraphNode *node);
+  std::shared_ptr<Graph> clone() const;
+  /// The node that was cloned from `original`, or null.
+  GraphNode *find(const GraphNode *original) const;
+  /// Every node after those that it depends on; empty where they form a cycle.
+  std::vector<GraphNode *> ordered() const;
+};
+
+/// cudaGraph_t and cudaGraphExec_t: what a program holds.
+struct GraphHandle {
+  std::shared_ptr<Graph> graph;
+};
+
+/// The numbers of cudaGraphNodeType.
+FP4_HOST_API int nodeType(const Work &work);
+
+/// A stream under capture, and those that joined it through events.
+struct Capture {
+  GraphHandle *handle = nullptr;
+  Stream *origin = nullptr;
+  std::vector<Stream *> streams;
+  uint64_t id = 0;
+  bool invalid = false;
+};
+
+/// Does the work now.
+FP4_HOST_API Code perform(const char *function, const Work &work);
+/// ... or, in a stream under capture, makes it a node.
+FP4_HOST_API Code enqueue(const char *function, StreamHandle stream, Work work);
+/// What waits for a stream (null: for the device) is an error while it is captured.
+FP4_HOST_API Code synchronize(const char *function, StreamHandle stream);
+
+FP4_HOST_API Code beginCapture(const char *function, StreamHandle stream, GraphHandle *into,
+                               std::span<GraphNode *const> after);
+FP4_HOST_API Code endCapture(const char *function, StreamHandle stream, GraphHandle **graph);
+/// Null where the stream is not captured.
+FP4_HOST_API Stream *capturing(StreamHandle stream);
+/// 0 none, 1 active, 2 invalidated.
+FP4_HOST_API int captureStatus(StreamHandle stream);
+
+FP4_HOST_API Code recordIn(const char *function, StreamHandle stream, EventHandle event);
+FP4_HOST_API Code waitIn(const char *function, StreamHandle stream, EventHandle event);
+/// cudaMallocAsync and cudaFreeAsync.
+FP4_HOST_API Code allocateIn(const char *function, StreamHandle stream, uint64_t &address,
+                             uint64_t bytes);
+FP4_HOST_API Code freeIn(const char *function, StreamHandle stream, uint64_t address);
+
+/// Gives `updated` the parameters of `graph`, if both have the same nodes in the same order.
+FP4_HOST_API bool updateGraph(Graph &updated, const Graph &graph);
+
+} // namespace fp4::simcuda
