@@ -8,6 +8,8 @@ Operation operationOf(std::string_view engine) {
     return Operation::Copy;
   if (engine == "cp.async")
     return Operation::ThreadCopy;
+  if (engine == "wgmma")
+    return Operation::Wgmma;
   if (!engine.starts_with("tcgen05."))
     return Operation::Other;
   engine.remove_prefix(8);
@@ -93,7 +95,7 @@ void ClusterState::collect() {
         mark(ref.slot);
   }
   for (const WarpState &warp : warps)
-    for (const auto *list : {&warp.loads, &warp.stores, &warp.copies})
+    for (const auto *list : {&warp.loads, &warp.stores, &warp.copies, &warp.products})
       for (const TicketRef &ref : *list)
         mark(ref.slot);
   freeSlots.clear();
@@ -181,6 +183,8 @@ void ClusterState::enlist(WarpState &issuer, TicketInfo &info, const TicketEvent
   else if (info.operation == Operation::ThreadCopy) // cp.async.mbarrier.arrive
     for (const TicketRef &copy : issuer.copies)
       learn(info.clocks, copy, false);
+  if (info.operation == Operation::Wgmma)
+    issuer.products.push_back(ref);
   if (info.operation == Operation::TmemLoad)
     issuer.loads.push_back(ref);
   if (info.operation == Operation::TmemStore)

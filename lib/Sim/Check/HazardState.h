@@ -32,6 +32,7 @@ enum class Operation : uint8_t {
   Commit,
   TmemLoad,
   TmemStore,
+  Wgmma,
   Other
 };
 Operation operationOf(std::string_view engine);
@@ -64,6 +65,7 @@ struct WarpState {
   std::map<PipelineOf, Pipeline> pipelines;
   std::vector<TicketRef> loads, stores;   ///< tcgen05.ld and .st since the last wait
   std::vector<TicketRef> copies;          ///< cp.async that were not waited for
+  std::vector<TicketRef> products;        ///< ... wgmma
   uint32_t epoch = 1;
   uint32_t asyncCount = 0; ///< tickets issued: epoch of its two counters
   uint32_t laneSync = 0;   ///< sequence of the last event that may have ordered its lanes

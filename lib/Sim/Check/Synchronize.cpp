@@ -269,9 +269,9 @@ void drain(ClusterState &cluster, WarpState &warp, std::vector<TicketRef> &opera
   operations.clear();
 }
 
-/// One tcgen05.ld or cp.async is done.
+/// One tcgen05.ld, cp.async or wgmma is done.
 void ticketWaited(ClusterState &cluster, const FenceEvent &event, WarpState &warp) {
-  for (auto *list : {&warp.loads, &warp.copies})
+  for (auto *list : {&warp.loads, &warp.copies, &warp.products})
     std::erase_if(*list, [&](const TicketRef &ref) {
       if (cluster.ticketAt(ref.slot).id != event.groups)
         return false;

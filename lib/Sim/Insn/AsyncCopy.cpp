@@ -106,12 +106,6 @@ Outcome commitGroup(ExecContext &cx, const Insn &) {
   return Outcome::Next;
 }
 
-void emitWaited(ExecContext &cx, uint64_t ticket) {
-  if (cx.observer)
-    cx.observer->onFence({cx.agent(), cx.here(), FenceKind::TicketWaited, MemOrder::AcqRel,
-                          Scope::Cta, Space::Generic, cx.mask, ticket});
-}
-
 /// Calls f(ticket) for the copies of all but the `keep` newest groups of the executing lanes, and
 /// with `all` for those of the open one.
 template <typename F> void forCopies(ExecContext &cx, uint64_t keep, bool all, F &&f) {
@@ -197,6 +191,12 @@ Outcome arriveWhenCopied(ExecContext &cx, const Insn &insn) {
 }
 
 } // namespace
+
+void emitWaited(ExecContext &cx, uint64_t ticket) {
+  if (cx.observer)
+    cx.observer->onFence({cx.agent(), cx.here(), FenceKind::TicketWaited, MemOrder::AcqRel,
+                          Scope::Cta, Space::Generic, cx.mask, ticket});
+}
 
 Status bindCopyAsync(BindContext &bind) {
   Insn &insn = bind.insn;

@@ -31,6 +31,9 @@ inline Outcome failHere(ExecContext &cx, Error error, int lane = -1) {
 /// Fails unless exactly one lane executes an instruction that one thread must issue.
 bool singleLane(ExecContext &cx, std::string_view instruction);
 
+/// Tells the observer that the executing warp has waited for `ticket`.
+void emitWaited(ExecContext &cx, uint64_t ticket);
+
 /// Puts a ticket into the open bulk group of its thread.
 void registerInGroup(Engine &engine, Ticket &ticket);
 

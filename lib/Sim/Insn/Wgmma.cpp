@@ -16,6 +16,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Async/SparseMma.h"
+#include "Sim/Insn/AsyncOperands.h"
 #include "Sim/Insn/MmaOperands.h"
 
 #include <algorithm>
@@ -303,6 +304,8 @@ Outcome waitGroup(ExecContext &cx, const Insn &insn) {
     if (!waits.empty())
       return cx.block(
           std::make_unique<TicketWait>(engine, std::move(waits), "the wgmma of wgmma.wait_group"));
+    for (uint64_t id : groups.front())
+      emitWaited(cx, id);
     groups.pop_front();
   }
   return Outcome::Next;

@@ -2,6 +2,7 @@
 // business of the conformance suite (unittests/Runtime/CtsWgmma.cpp).
 #include "KernelHarness.h"
 #include "fp4/ISA/SmemDescriptor.h"
+#include "fp4/Sim/HazardChecker.h"
 
 #include <fmt/format.h>
 
@@ -81,6 +82,25 @@ TEST(Wgmma, UsingTheAccumulatorWithoutWaitingIsReported) {
   const RunResult twin =
       runText(kernel(multiply + commit + wait + store), schedules(0)[1], block(), 128);
   EXPECT_EQ(twin.error, "");
+}
+
+/// The barrier is enough where the readers have waited for their products, and only there.
+TEST(Wgmma, OperandsAreOverwrittenOnceTheProductsAreDone) {
+  const std::string barrier = "  bar.sync 0;\n", overwrite = "  st.shared.b32 [%r1], %r3;\n";
+  const std::string one = "  setp.eq.u32 %p0, %t, 96;\n  @%p0" + overwrite;
+  for (const SimOptions &policy : policies())
+    for (const bool waited : {true, false}) {
+      HazardChecker checker;
+      SimOptions options = policy;
+      options.observer = &checker;
+      const std::string body =
+          multiply + commit + (waited ? wait + barrier : barrier) + one + (waited ? "" : wait);
+      const RunResult run = runText(kernel(body), options, block(), 128);
+      EXPECT_EQ(checker.reports().empty(), waited) << describe(options) << run.error;
+      if (!waited && !checker.reports().empty()) {
+        EXPECT_EQ(checker.reports()[0].rule, HazardRule::OverwrittenWhileRead);
+      }
+    }
 }
 
 TEST(Wgmma, LeavingWithoutWaitingIsReported) {
