@@ -69,6 +69,15 @@ bool bothStrong(const Access &made, const Record &old) {
   return sameCta || weaker >= StrongCluster;
 }
 
+/// A plain read beside a strong write of global memory: it is not torn, but may be old. CUDA's
+/// guide seeds its compare-and-swap loops so.
+bool besideAtomic(const Access &made, const Record &old) {
+  const Record &read = made.record.write ? old : made.record;
+  const Record &write = made.record.write ? made.record : old;
+  return made.space == Space::Global && !read.write && write.write && write.strength != Weak &&
+         !read.async && !write.async;
+}
+
 } // namespace
 
 Access HazardChecker::Impl::begin(ClusterState &cluster, const Agent &agent, CodePoint at,
@@ -286,6 +295,8 @@ void HazardChecker::Impl::remember(Access &made, Cell &cell, const Record &recor
 bool HazardChecker::Impl::lanesRace(const Access &made, const Record &old, uint32_t overlap) const {
   if (old.async || made.space == Space::Tmem || bothStrong(made, old))
     return false;
+  if (!options.strict && besideAtomic(made, old))
+    return false;
   const uint32_t byte = uint32_t(std::countr_zero(overlap));
   if (made.ticket)
     return old.slot == made.ticket->warpSlot && old.sequence > made.ticket->laneSync &&
@@ -311,6 +322,8 @@ void HazardChecker::Impl::check(Access &made, const Record &old, uint32_t overla
     return;
   }
   if (bothStrong(made, old))
+    return;
+  if (!knowsGeneric(made, old) && !options.strict && besideAtomic(made, old))
     return;
   if (!knowsGeneric(made, old))
     return report(made, old, ruleOf(made, old), address);

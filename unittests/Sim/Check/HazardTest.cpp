@@ -292,6 +292,26 @@ TEST(Hazards, CopiesOfThreadsAreOfTheGenericProxy) {
     }
 }
 
+/// The read that begins a loop of compare-and-swap; nothing but the atomic orders anything.
+TEST(Hazards, APlainReadBesideAtomics) {
+  const std::string swap = "  ld.global.b32 %r5, [%out];\n  add.u32 %r6, %r5, 1;\n"
+                           "  atom.global.cas.b32 %r7, [%out], %r5, %r6;\n";
+  for (const bool strict : {false, true})
+    for (const bool atomic : {false, true}) {
+      HazardChecker checker({.strict = strict});
+      SimOptions options = schedules()[0];
+      options.observer = &checker;
+      LaunchConfig config;
+      config.block = {64, 1, 1};
+      const std::string text =
+          litmus(atomic ? swap
+                        : replaced(swap, "atom.global.cas.b32 %r7, [%out], %r5, %r6",
+                                   "st.global.b32 [%out], %r6"));
+      EXPECT_EQ(runText(text, options, config, 64).error, "");
+      EXPECT_EQ(checker.reports().empty(), atomic && !strict);
+    }
+}
+
 /// Scope counts in strict mode: .cta does not reach the other CTA.
 TEST(Hazards, StrictScopes) {
   const std::string text = litmus(
