@@ -1,11 +1,11 @@
 //===- Check.cpp - The hazard checker on a command line -------------------===//
 
 #include "fp4/Tools/Check.h"
+#include "fp4/Tools/Simulation.h"
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace fp4::tools {
 namespace {
@@ -15,23 +15,6 @@ std::string ruleNames() {
   for (sim::HazardRule rule : sim::hazardRules())
     names += fmt::format("{}{}", names.empty() ? "" : ", ", stringify(rule));
   return names;
-}
-
-nlohmann::ordered_json toJson(const sim::HazardAccess &access) {
-  nlohmann::ordered_json object = {{"line", access.line},
-                                   {"column", access.column},
-                                   {"what", access.what},
-                                   {"source", access.source}};
-  if (!access.origin.empty())
-    object["origin"] = access.origin;
-  return object;
-}
-
-nlohmann::ordered_json toJson(const sim::HazardReport &report) {
-  return {{"rule", stringify(report.rule)},  {"program", report.program},
-          {"kernel", report.kernel},         {"message", report.message},
-          {"place", report.place},           {"first", toJson(report.first)},
-          {"second", toJson(report.second)}, {"missing", report.remedy}};
 }
 
 } // namespace
@@ -51,21 +34,25 @@ void addExplainOption(CLI::App &app) {
       ->trigger_on_parse();
 }
 
-void addCheckOptions(CLI::App &app, std::string &mode) {
-  app.add_option("--check", mode,
+void addSimulationOptions(CLI::App &app, SimulationOptions &options, const std::string &seedOf) {
+  app.add_option("--policy", options.policy,
+                 "when asynchronous operations of the simulator complete: eager, lazy, random, "
+                 "delay")
+      ->capture_default_str();
+  app.add_option("--seed", options.seed, "seed of " + seedOf)->capture_default_str();
+  app.add_option("--check", options.check,
                  "look for hazards in the simulator: default accepts what practice relies on, "
                  "strict holds to the PTX text")
       ->expected(0, 1)
       ->default_str("default")
       ->check(CLI::IsMember({"default", "strict", "off"}));
   addExplainOption(app);
-}
-
-std::string hazardsToJson(const std::vector<sim::HazardReport> &hazards) {
-  nlohmann::ordered_json array = nlohmann::ordered_json::array();
-  for (const sim::HazardReport &report : hazards)
-    array.push_back(toJson(report));
-  return array.dump();
+  app.add_flag("--stats", options.statistics,
+               "count bank conflicts and uncoalesced accesses in the simulator");
+  app.add_option("--timeline", options.timeline,
+                 "write the simulation to this file, as a trace that ui.perfetto.dev opens");
+  app.add_option("--threads", options.hostThreads, "host threads; 0: all");
+  app.add_flag("--json", options.json, "print the report as one JSON object");
 }
 
 std::optional<Error> reportHazards(const std::vector<sim::HazardReport> &hazards) {

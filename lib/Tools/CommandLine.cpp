@@ -18,18 +18,7 @@ void addRunOptions(CLI::App &app, RunOptions &options) {
       ->add_option("--device", options.device,
                    "auto (a GPU that runs the code, else the simulator), sim, cuda or cuda:N")
       ->capture_default_str();
-  group
-      ->add_option("--policy", options.policy,
-                   "when asynchronous operations of the simulator complete: eager, lazy, random, "
-                   "delay")
-      ->capture_default_str();
-  addCheckOptions(*group, options.check);
-  group->add_flag("--stats", options.statistics,
-                  "count bank conflicts and uncoalesced accesses in the simulator");
-  group->add_option("--timeline", options.timeline,
-                    "write the simulation to this file, as a trace that ui.perfetto.dev opens");
-  group->add_option("--seed", options.seed, "seed of the inputs and of the random policy")
-      ->capture_default_str();
+  addSimulationOptions(*group, options, "the inputs and the random policy");
   group
       ->add_option("--dist", options.distribution,
                    fmt::format("inputs: {}", fmt::join(kDistributions, ", ")))
@@ -42,15 +31,12 @@ void addRunOptions(CLI::App &app, RunOptions &options) {
       ->expected(1, 3)
       ->check(CLI::Range(int64_t(1), int64_t(INT32_MAX)));
   group->add_option("--dim", options.dims, "NAME=SIZE: the dynamic size of one argument");
-  group->add_option("--threads", options.hostThreads,
-                    "host threads of the simulator and the reference; 0: all");
   group->add_flag("!--no-verify", options.verify, "do not compare with the reference");
   group->add_flag("--benchmark", options.benchmark,
                   "time the program and its kernels on a GPU, once the result is verified; on the "
                   "simulator, show its counts");
   group->add_option("--compare", options.compare,
                     "FILE that --benchmark --json wrote: say what is faster and slower now");
-  group->add_flag("--json", options.json, "print the report as one JSON object");
 }
 
 int print(const std::string &text, const char *what) {

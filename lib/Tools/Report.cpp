@@ -1,5 +1,6 @@
 //===- Report.cpp - What a run says about itself --------------------------===//
 
+#include "SimulationJson.h"
 #include "fp4/Tools/Check.h"
 #include "fp4/Tools/Engine.h"
 
@@ -9,6 +10,8 @@
 
 namespace fp4::tools {
 namespace {
+
+using tools::toJson; // of accesses, beside those of this file
 
 std::string duration(double milliseconds) {
   if (milliseconds < 1)
@@ -134,25 +137,6 @@ nlohmann::ordered_json toJson(const Verdict &verdict) {
   if (!verdict.details.empty())
     object["details"] = verdict.details;
   return object;
-}
-
-nlohmann::ordered_json toJson(const sim::AccessCount &count) {
-  return {{"program", count.program},   {"kernel", count.kernel},
-          {"line", count.line},         {"column", count.column},
-          {"source", count.source},     {"memory", count.shared ? "shared" : "global"},
-          {"accesses", count.accesses}, {"cost", count.cost},
-          {"least", count.least}};
-}
-
-/// The first few, one line each.
-std::string accessText(const std::vector<sim::AccessCount> &wasteful) {
-  constexpr size_t shown = 10;
-  if (wasteful.empty())
-    return "no bank conflicts, all accesses coalesced";
-  std::string text = fmt::format("{} instructions cost more than they must", wasteful.size());
-  for (size_t i = 0; i < std::min(shown, wasteful.size()); ++i)
-    text += "\n    " + wasteful[i].text();
-  return text;
 }
 
 template <typename List> nlohmann::ordered_json listToJson(const List &list) {

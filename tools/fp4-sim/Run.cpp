@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -88,14 +89,19 @@ void putFirst(const char *variable, const std::string &value, char separator) {
   setenv(variable, old && *old ? (value + separator + old).c_str() : value.c_str(), 1);
 }
 
-void setEnvironment(const RunOptions &options, const fs::path &folder, const std::string &runtime,
-                    const std::string &report) {
+void setEnvironment(const ProgramOptions &options, const fs::path &folder,
+                    const std::string &runtime, const std::string &report) {
+  // The program may go to another folder before its first call.
+  const std::string timeline =
+      options.timeline.empty() ? "" : fs::absolute(options.timeline).string();
   setenv("FP4_SIM_DEVICE", options.device.c_str(), 1);
   setenv("FP4_SIM_POLICY", options.policy.c_str(), 1);
   setenv("FP4_SIM_SEED", std::to_string(options.seed).c_str(), 1);
-  setenv("FP4_SIM_THREADS", std::to_string(options.threads).c_str(), 1);
+  setenv("FP4_SIM_THREADS", std::to_string(options.hostThreads).c_str(), 1);
   setenv("FP4_SIM_CHECK", options.check.c_str(), 1);
   setenv("FP4_SIM_DUMP_PTX", options.dumpPtx.c_str(), 1);
+  setenv("FP4_SIM_STATS", options.statistics ? "1" : "0", 1);
+  setenv("FP4_SIM_TIMELINE", timeline.c_str(), 1);
   setenv("FP4_SIM_TRACE", options.trace ? "1" : "0", 1);
   setenv("FP4_SIM_REPORT", report.c_str(), 1);
   putFirst("LD_LIBRARY_PATH", folder.string(), ':');
@@ -120,8 +126,11 @@ struct ReportFile {
 };
 
 struct Findings {
-  bool fault = false, hazard = false, refused = false;
+  bool fault = false, refused = false;
   std::vector<std::string> missing;
+  nlohmann::ordered_json kernels = nlohmann::ordered_json::array();
+  nlohmann::ordered_json hazards = nlohmann::ordered_json::array();
+  nlohmann::ordered_json accesses = nlohmann::ordered_json::array(); ///< that cost too much
   uint64_t launches = 0, instructions = 0;
   double seconds = 0;
 };
@@ -133,11 +142,16 @@ Findings readReport(const std::string &path) {
     std::stringstream words(line);
     std::string kind;
     words >> kind;
+    const std::string rest = line.substr(std::min(line.size(), kind.size() + 1));
     found.fault |= kind == "fault";
-    found.hazard |= kind == "hazard";
     found.refused |= kind == "refused";
     if (kind == "missing")
-      found.missing.push_back(line.substr(8));
+      found.missing.push_back(rest);
+    for (auto [name, list] :
+         {std::pair("kernel", &found.kernels), std::pair("hazard", &found.hazards),
+          std::pair("access", &found.accesses)})
+      if (kind == name)
+        list->push_back(nlohmann::ordered_json::parse(rest, nullptr, false));
     uint64_t launches = 0, instructions = 0;
     double seconds = 0;
     if (kind == "launches" && words >> launches >> instructions >> seconds) {
@@ -149,7 +163,7 @@ Findings readReport(const std::string &path) {
   return found;
 }
 
-void summarize(const Findings &found, int status, bool stats) {
+void summarize(const Findings &found, int status, bool statistics) {
   if (WIFSIGNALED(status))
     fmt::print(stderr, "fp4-sim: the program ended by signal {} ({})\n", WTERMSIG(status),
                strsignal(WTERMSIG(status)));
@@ -160,15 +174,15 @@ void summarize(const Findings &found, int status, bool stats) {
     fmt::print(stderr, "fp4-sim: called, but not implemented: {}\n", names);
   if (found.fault)
     fmt::print(stderr, "fp4-sim: a kernel failed; its report is above\n");
-  if (found.hazard)
+  if (!found.hazards.empty())
     fmt::print(stderr, "fp4-sim: the hazard checker found something; its reports are above\n");
-  if (stats)
+  if (statistics)
     fmt::print(stderr, "fp4-sim: {} launches, {} warp instructions in {:.3f} s\n", found.launches,
                found.instructions, found.seconds);
 }
 
 int codeOf(const Findings &found, int status) {
-  if (found.fault || found.hazard)
+  if (found.fault || !found.hazards.empty())
     return static_cast<int>(ErrorKind::Simulation);
   if (WIFSIGNALED(status))
     return 128 + WTERMSIG(status);
@@ -177,9 +191,29 @@ int codeOf(const Findings &found, int status) {
   return WEXITSTATUS(status);
 }
 
+/// One line, behind whatever the program printed.
+nlohmann::ordered_json toJson(const Findings &found, const ProgramOptions &options, int code) {
+  nlohmann::ordered_json object = {{"program", options.command.front()},
+                                   {"device", options.device},
+                                   {"policy", options.policy},
+                                   {"seed", options.seed},
+                                   {"check", options.check},
+                                   {"exit_code", code},
+                                   {"launches", found.launches},
+                                   {"warp_instructions", found.instructions},
+                                   {"simulation_seconds", found.seconds},
+                                   {"kernel_failed", found.fault},
+                                   {"not_implemented", found.missing},
+                                   {"kernels", found.kernels},
+                                   {"hazards", found.hazards}};
+  if (options.statistics)
+    object["wasteful_accesses"] = found.accesses;
+  return object;
+}
+
 } // namespace
 
-Expected<int> fp4::tools::runProgram(const RunOptions &options) {
+Expected<int> fp4::tools::runProgram(const ProgramOptions &options) {
   auto folder = libraryFolder();
   if (!folder)
     return tl::unexpected<Error>(std::move(folder.error()));
@@ -209,6 +243,9 @@ Expected<int> fp4::tools::runProgram(const RunOptions &options) {
     return makeError(ErrorKind::Usage,
                      fmt::format("cannot start a process: {}", std::strerror(errno)));
   Findings found = readReport(report.path);
-  summarize(found, status, options.stats);
-  return codeOf(found, status);
+  summarize(found, status, options.statistics);
+  const int code = codeOf(found, status);
+  if (options.json)
+    fmt::print("{}\n", toJson(found, options, code).dump());
+  return code;
 }

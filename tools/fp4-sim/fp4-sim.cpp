@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "Check.h"
 #include "Run.h"
-#include "fp4/Sim/HazardChecker.h"
+#include "fp4/Tools/Check.h"
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
@@ -19,33 +19,16 @@ static int report(const Error &error) {
   return exitCode(error);
 }
 
-/// Ends the parse, as --help does.
-static void explainRule(const std::string &name) {
-  auto rule = sim::parseHazardRule(name);
-  if (!rule)
-    throw CLI::ValidationError("--explain", "unknown rule '" + name + "'");
-  std::fputs(sim::explain(*rule).c_str(), stdout);
-  throw CLI::Success();
-}
-
-static void addRun(CLI::App &app, tools::RunOptions &options) {
+static void addRun(CLI::App &app, tools::ProgramOptions &options) {
   CLI::App *run =
       app.add_subcommand("run", "Run a CUDA program (nvcc -cudart=shared) that has PTX");
   run->add_option("--device", options.device, "The GPU that the program finds")
       ->capture_default_str()
       ->check(CLI::IsMember({"b200", "b300", "h200", "rtx5090"}));
-  run->add_option("--policy", options.policy, "When asynchronous operations complete")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"eager", "lazy", "random", "delay"}));
-  run->add_option("--seed", options.seed, "Of --policy random")->capture_default_str();
-  run->add_option("--threads", options.threads, "Host threads; 0: one per core")
-      ->capture_default_str();
-  run->add_option("--check", options.check, "The hazard checker")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"off", "default", "strict"}));
+  tools::addSimulationOptions(*run, options, "the random policy");
+  run->get_option("--policy")->check(CLI::IsMember({"eager", "lazy", "random", "delay"}));
   run->add_option("--dump-ptx", options.dumpPtx, "Folder for the PTX that messages refer to")
       ->check(CLI::ExistingDirectory);
-  run->add_flag("--stats", options.stats, "Say at the end what was simulated");
   run->add_flag("--trace", options.trace, "Print every allocation, copy, tensor map and launch");
   run->add_option("command", options.command, "-- program and its arguments")->required();
   run->positionals_at_end();
@@ -58,11 +41,9 @@ int main(int argc, char **argv) {
   CLI::App *check = app.add_subcommand("check", "Load and decode PTX; list kernels");
   check->add_option("files", files, "PTX text, fat binaries, programs or libraries")->required();
   check->add_option("--target", chip, "Of several texts only the one for this target (sm_100a)");
-  tools::RunOptions run;
+  tools::ProgramOptions run;
   addRun(app, run);
-  app.add_option_function<std::string>("--explain", explainRule,
-                                       "Say what a rule of the hazard checker means")
-      ->trigger_on_parse();
+  tools::addExplainOption(app);
   app.require_subcommand(1);
   try {
     app.parse(argc, argv);

@@ -81,6 +81,24 @@ TEST(Program, SyntaxErrorsAreLocated) {
   EXPECT_NE(parseError("hello").find("t.ptx:1:1: expects a directive"), std::string::npos);
 }
 
+/// What nvcc -rdc=true leaves, one file behind the other.
+TEST(Program, SeveralModulesInOneText) {
+  const std::string inlined = ".weak .func (.param .b32 r) same() { st.param.b32 [r], 1; ret; }\n";
+  const std::string first = header() +
+                            ".extern .global .align 4 .u32 offset;\n"
+                            ".extern .func (.param .b32 r) other();\n" +
+                            inlined +
+                            ".entry k(.param .u64 out) {\n  .reg .b32 %r<3>;\n  .reg .b64 %rd<2>;\n"
+                            "  .param .b32 p;\n  call.uni (p), other, ();\n"
+                            "  ld.param.b32 %r1, [p];\n  ld.global.u32 %r2, [offset];\n  ret;\n}\n";
+  const std::string second = header() + ".visible .global .align 4 .u32 offset = 7;\n" + inlined +
+                             ".visible .func (.param .b32 r) other() { ret; }\n";
+  EXPECT_NE(parseError(first).find("not defined in this module"), std::string::npos);
+  auto linked = Program::parse(first + second, "t.ptx");
+  ASSERT_TRUE(linked) << messageOf(linked);
+  EXPECT_EQ((*linked)->variables().size(), 1u);
+}
+
 TEST(Program, AttributesOfVariablesAreSkipped) {
   EXPECT_EQ(parseError(header() + ".global .attribute(.managed) .align 4 .u32 x = 1;\n"
                                   ".global .attribute(.unified(19, 95)) .b32 y;"),

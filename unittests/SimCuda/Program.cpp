@@ -14,7 +14,7 @@
 using fp4::simcuda::test::Compression;
 using fp4::simcuda::test::FatbinWriter;
 
-char scaleHost, clusterHost, wildHost, unknownHost, countHost;
+char scaleHost, clusterHost, wildHost, unknownHost, countHost, racyHost;
 unsigned factorHost, *managedHost;
 void **handle;
 
@@ -80,6 +80,14 @@ DONE:
   ret;
 }
 
+.shared .align 4 .b32 word;
+.visible .entry racy() {
+  .reg .b32 %r<2>;
+  mov.u32 %r1, %tid.x;
+  st.shared.u32 [word], %r1;
+  ret;
+}
+
 .visible .entry unknown(.param .u64 out) {
   frobnicate.sync.aligned;
   ret;
@@ -115,6 +123,7 @@ void registerProgram(const char *target, bool withPtx) {
   add(&wildHost, "wild");
   add(&unknownHost, "unknown");
   add(&countHost, "count");
+  add(&racyHost, "racy");
   auto variable = [](void *host, const char *name, size_t bytes, int constant) {
     __cudaRegisterVar(handle, static_cast<char *>(host), nullptr, name, 0, bytes, constant, 0);
   };
@@ -199,6 +208,11 @@ int unknown() {
   std::printf("launch: %s\n",
               cudaGetErrorName(launch(&unknownHost, {1, 1, 1}, {32, 1, 1}, arguments)));
   return 13;
+}
+
+int racy() {
+  MUST(launch(&racyHost, {1, 1, 1}, {64, 1, 1}, nullptr));
+  return 0;
 }
 
 int launchScale() {
@@ -301,7 +315,8 @@ int main(int argc, char **argv) {
                                                   {"capture", capture},
                                                   {"nodes", graphNodes},
                                                   {"errors", captureErrors},
-                                                  {"memory", graphMemory}};
+                                                  {"memory", graphMemory},
+                                                  {"racy", racy}};
   auto found = modes.find(mode);
   return found == modes.end() ? 9 : found->second();
 }

@@ -42,6 +42,33 @@ TEST(Run, KernelsVariablesAndCopies) {
   }
 }
 
+/// The options of fp4-run, with the same meaning.
+TEST(Run, JsonIsTheLastLine) {
+  Outcome clean = run("scale", "--json --check 2>/dev/null");
+  EXPECT_EQ(clean.code, 0) << clean.output;
+  EXPECT_THAT(clean.output, HasSubstr("all equal\n{\"program\":"));
+  EXPECT_THAT(clean.output, HasSubstr("\"check\":\"default\",\"exit_code\":0,\"launches\":1,"));
+  EXPECT_THAT(clean.output, HasSubstr("\"kernels\":[{\"name\":\"scale\",\"grid\":[4,1,1],"));
+  EXPECT_THAT(clean.output, HasSubstr("\"hazards\":[]}"));
+  Outcome racy = run("racy", "--json --check strict");
+  EXPECT_EQ(racy.code, 5) << racy.output;
+  EXPECT_THAT(racy.output, HasSubstr("[shared-race]"));
+  EXPECT_THAT(racy.output, HasSubstr("\"hazards\":[{\"rule\":\"shared-race\","));
+  EXPECT_THAT(racy.output, HasSubstr("\"exit_code\":5"));
+}
+
+TEST(Run, StatisticsAndTimeline) {
+  const std::string file = testing::TempDir() + "fp4-run-timeline.json";
+  Outcome result = run("scale", "--stats --timeline " + file);
+  EXPECT_EQ(result.code, 0) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("fp4-sim: accesses: "));
+  Outcome trace = shell("cat " + file);
+  EXPECT_THAT(trace.output, HasSubstr("scale"));
+  EXPECT_EQ(trace.output.substr(trace.output.find_last_not_of('\n'), 1), "]");
+  EXPECT_EQ(run("scale", "--timeline /no/such/folder/x").code, 2);
+  EXPECT_EQ(shell(std::string(FP4_SIM_TOOL) + " run --explain shared-race -- true").code, 0);
+}
+
 TEST(Run, TheRuntimeOfCuda12) {
   for (const char *mode : {"scale", "queries"}) {
     Outcome result = shell(fmt::format("{} run -- {} {}", FP4_SIM_TOOL, FP4_TEST_PROGRAM_12, mode));

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "fp4/Sim/AccessStatistics.h"
 #include "fp4/Sim/HazardChecker.h"
 #include "fp4/Support/Error.h"
 
@@ -21,9 +22,12 @@ namespace fp4::tools {
 
 /// Adds --explain, which prints a rule and ends the parse as --help does.
 void addExplainOption(CLI::App &app);
-/// ... and --check, which sets `mode` to "default" or "strict". `mode` must outlive the parse.
-void addCheckOptions(CLI::App &app, std::string &mode);
 
+/// One report, or one instruction, as a JSON object.
+std::string hazardToJson(const sim::HazardReport &report);
+std::string accessToJson(const sim::AccessCount &count);
+/// How many instructions waste accesses, and the worst of them, one line each.
+std::string accessText(const std::vector<sim::AccessCount> &wasteful);
 /// A JSON array, one object per report.
 std::string hazardsToJson(const std::vector<sim::HazardReport> &hazards);
 

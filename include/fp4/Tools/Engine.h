@@ -9,6 +9,7 @@
 
 #include "fp4/Tools/Benchmark.h"
 #include "fp4/Tools/Reference.h"
+#include "fp4/Tools/Simulation.h"
 
 #include <functional>
 #include <map>
@@ -27,13 +28,8 @@ using EntryFunction = void (*)(void **args);
 using EntryResolver = std::function<Expected<EntryFunction>(const std::string &symbol)>;
 
 /// What the user asked for; addRunOptions fills it from a command line.
-struct RunOptions {
+struct RunOptions : SimulationOptions {
   std::string device = "auto";           ///< auto | sim | cuda | cuda:N
-  std::string policy = "eager";          ///< completion policy of the simulator
-  std::string check = "off";             ///< hazard checker of the simulator: off|default|strict
-  bool statistics = false;               ///< count bank conflicts and uncoalesced accesses
-  std::string timeline;                  ///< file for a trace of the simulation
-  uint64_t seed = 1;                     ///< of the inputs and of the random policy
   std::string distribution = "gaussian"; ///< one of kDistributions
   std::string function;                  ///< empty: the only function
   std::vector<std::string> inputs;       ///< NAME=FILE.npy
@@ -41,11 +37,9 @@ struct RunOptions {
   std::vector<int64_t> shape;            ///< M,N,K; empty: from the manifest and the inputs
   std::vector<std::string> dims;         ///< NAME=SIZE, the dynamic first dimension of one argument
   bool verify = true;
-  bool json = false;
   bool benchmark = false; ///< time what was verified
   std::string compare;    ///< JSON of an earlier benchmark; empty: none
-  unsigned hostThreads = 0;
-  EntryResolver twin; ///< of the same program compiled with --no-arithmetic, to time beside it
+  EntryResolver twin;     ///< of the same program compiled with --no-arithmetic, to time beside it
 };
 
 struct RunReport {

@@ -131,6 +131,7 @@ Expected<std::shared_ptr<const Program>> Program::parseAs(std::string_view ptx, 
   auto module = ptx::parse(impl.text, impl.name);
   if (!module)
     return tl::unexpected<Error>(std::move(module.error()));
+  ptx::link(*module);
   impl.version = module->version;
   impl.target = module->target;
   impl.files = module->files;

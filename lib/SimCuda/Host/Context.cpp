@@ -1,5 +1,6 @@
 //===- Context.cpp - Options, errors and the end of the process -----------===//
 #include "Context.h"
+#include "fp4/Tools/Check.h"
 #include <atomic>
 #include <csignal>
 #include <cstdio>
@@ -50,6 +51,12 @@ void Context::readOptions() {
   options.seed = orExit(number(variable("FP4_SIM_SEED", "0")), "FP4_SIM_SEED");
   options.hostThreads =
       static_cast<uint32_t>(orExit(number(variable("FP4_SIM_THREADS", "0")), "FP4_SIM_THREADS"));
+  makeObservers();
+  dumpDirectory = variable("FP4_SIM_DUMP_PTX", "");
+  traced = variable("FP4_SIM_TRACE", "0") != "0";
+}
+
+void Context::makeObservers() {
   std::string check = variable("FP4_SIM_CHECK", "off");
   if (check != "off" && check != "default" && check != "strict")
     orExit<int>(makeError(ErrorKind::Usage, fmt::format("unknown check '{}'", check),
@@ -61,9 +68,24 @@ void Context::readOptions() {
     options.unwaitedLoads = sim::UnwaitedLoads::Drain;
   if (check != "off")
     checker = std::make_unique<sim::HazardChecker>(sim::HazardOptions{check == "strict", 64});
-  options.observer = checker.get();
-  dumpDirectory = variable("FP4_SIM_DUMP_PTX", "");
-  traced = variable("FP4_SIM_TRACE", "0") != "0";
+  if (variable("FP4_SIM_STATS", "0") != "0")
+    statistics = std::make_unique<sim::AccessStatistics>();
+  if (const std::string path = variable("FP4_SIM_TIMELINE", ""); !path.empty()) {
+    timelineFile.open(path);
+    if (!timelineFile)
+      orExit<int>(makeError(ErrorKind::Usage, fmt::format("cannot write '{}'", path),
+                            "name a file in a folder that exists"),
+                  "FP4_SIM_TIMELINE");
+    timeline = std::make_unique<sim::Timeline>(timelineFile);
+  }
+  for (sim::Observer *observer :
+       std::initializer_list<sim::Observer *>{checker.get(), statistics.get(), timeline.get()})
+    if (observer) {
+      observers.add(observer);
+      options.observer = &observers;
+    }
+  if (checker && !statistics && !timeline)
+    options.observer = checker.get();
 }
 
 static std::atomic<bool> contextMade{false};
@@ -109,7 +131,18 @@ __attribute__((destructor)) static void processEnds() {
     Context::get().finish();
 }
 
+void Context::reportAccesses() const {
+  const std::vector<sim::AccessCount> wasteful = statistics->wasteful();
+  trace("accesses: " + tools::accessText(wasteful));
+  for (const sim::AccessCount &count : wasteful)
+    reportLine("access " + tools::accessToJson(count));
+}
+
 void Context::finish() {
+  timeline.reset(); // ends the JSON
+  timelineFile.close();
+  if (statistics)
+    reportAccesses();
   reportLine(fmt::format("launches {} {} {:.3f}", launches, warpInstructions, seconds));
 }
 

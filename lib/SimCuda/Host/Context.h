@@ -12,10 +12,14 @@
 #include "Chip.h"
 #include "Report.h"
 #include "Work.h"
+#include "fp4/Sim/AccessStatistics.h"
 #include "fp4/Sim/HazardChecker.h"
+#include "fp4/Sim/ObserverList.h"
 #include "fp4/Sim/Simulator.h"
+#include "fp4/Sim/Timeline.h"
 #include "fp4/SimCuda/Fatbin.h"
 #include <chrono>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -38,7 +42,8 @@ struct Function {
 struct Module {
   std::string name; ///< for messages
   std::span<const std::byte> fatbin;
-  std::string ptx; ///< instead of a fat binary
+  std::string ptx;              ///< instead of a fat binary
+  const void *origin = nullptr; ///< in the program or library that registered it
   bool decoded = false;
   Error error; ///< why `program` is null
   std::shared_ptr<const sim::Program> program;
@@ -134,7 +139,7 @@ public:
   uint64_t bytesInUse() const { return simulator->memory().bytesInUse(); }
 
   // --- Modules --------------------------------------------------------------------------------
-  Module *addModule(std::span<const std::byte> fatbin);
+  Module *addModule(std::span<const std::byte> fatbin, const void *origin = nullptr);
   Module *addModule(std::string ptx);
   void removeModule(Module *module);
   /// The decoded program; the error says why there is none.
@@ -169,6 +174,9 @@ public:
 private:
   Context();
   void readOptions();
+  void makeObservers();
+  void reportAccesses() const;
+  Status choose(Module &module) const;
   Expected<std::shared_ptr<const sim::Program>> load(Module &module);
   Status checkLaunch(const Function &kernel, const sim::KernelInfo &info,
                      const LaunchRequest &request, Code &code) const;
@@ -182,6 +190,10 @@ private:
   const Chip *currentChip = nullptr;
   sim::SimOptions options;
   std::unique_ptr<sim::HazardChecker> checker;
+  std::unique_ptr<sim::AccessStatistics> statistics;
+  std::ofstream timelineFile;
+  std::unique_ptr<sim::Timeline> timeline;
+  sim::ObserverList observers; ///< those that there are
   std::unique_ptr<sim::Simulator> simulator;
   std::string programName;
   std::string dumpDirectory;

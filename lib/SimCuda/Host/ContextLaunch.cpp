@@ -1,9 +1,11 @@
 //===- ContextLaunch.cpp - Launches and what the device would refuse ------===//
 #include "Context.h"
+#include "fp4/Tools/Check.h"
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 using namespace fp4;
 using namespace fp4::simcuda;
@@ -63,10 +65,11 @@ Code Context::reportHazards() {
   if (!checker || checker->reports().empty())
     return Success;
   std::fflush(stdout);
-  for (const sim::HazardReport &report : checker->reports())
+  for (const sim::HazardReport &report : checker->reports()) {
     std::fputs(report.text().c_str(), stderr);
+    reportLine("hazard " + tools::hazardToJson(report));
+  }
   checker->clear();
-  reportLine("hazard");
   return Success;
 }
 
@@ -85,6 +88,12 @@ Code Context::runKernel(const char *function, const Function &kernel,
     ++launches;
     warpInstructions += stats->warpInstructions;
     seconds += stats->seconds;
+    reportLine(fmt::format("kernel {{\"name\": \"{}\", \"grid\": [{}], \"block\": [{}], "
+                           "\"cluster\": [{}], \"shared_bytes\": {}, \"warp_instructions\": {}, "
+                           "\"matrix_products\": {}, \"seconds\": {:.6f}}}",
+                           kernel.name, fmt::join(config.grid, ", "), fmt::join(config.block, ", "),
+                           fmt::join(config.cluster, ", "), config.dynamicSharedBytes,
+                           stats->warpInstructions, stats->mmas, stats->seconds));
     if (traced)
       trace(fmt::format("{} warp instructions, {} matrix products in {:.3f} s",
                         stats->warpInstructions, stats->mmas, stats->seconds));

@@ -1,17 +1,20 @@
 //===- ContextModules.cpp - Fat binaries, kernels and variables -----------===//
 #include "Context.h"
+#include "fp4/SimCuda/ElfFile.h"
 #include <algorithm>
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <fstream>
 
 using namespace fp4;
 using namespace fp4::simcuda;
 
-Module *Context::addModule(std::span<const std::byte> fatbin) {
+Module *Context::addModule(std::span<const std::byte> fatbin, const void *origin) {
   std::lock_guard guard(lock);
   auto module = std::make_unique<Module>();
   module->name = fmt::format("{}.{}.ptx", programName, modules.size());
   module->fatbin = fatbin;
+  module->origin = origin;
   modules.push_back(std::move(module));
   return modules.back().get();
 }
@@ -31,16 +34,58 @@ void Context::removeModule(Module *module) {
   std::erase_if(modules, [&](const auto &entry) { return entry.get() == module; });
 }
 
-Expected<std::shared_ptr<const sim::Program>> Context::load(Module &module) {
-  if (module.ptx.empty()) {
-    auto entries = readFatbin(module.fatbin);
-    if (!entries)
-      return tl::unexpected<Error>(std::move(entries.error()));
-    auto chosen = choosePtx(*entries, currentChip->target);
+/// What nvcc -rdc=true left of the object file that has `origin`: the PTX of each source file, one
+/// behind the other. Empty when there is none.
+static Expected<std::string> relocatablePtx(const void *origin, std::string_view target) {
+  Dl_info object{};
+  if (!origin || !dladdr(origin, &object) || !object.dli_fname)
+    return std::string();
+  auto bytes = readFile(object.dli_fname);
+  if (!bytes)
+    bytes = readFile("/proc/self/exe");
+  auto elf = bytes ? ElfFile::open(*bytes) : makeError(ErrorKind::Usage, "no file");
+  const auto section = elf ? elf->section("__nv_relfatbin") : std::nullopt;
+  if (!section)
+    return std::string();
+  auto containers = readFatbins(*section);
+  if (!containers)
+    return tl::unexpected<Error>(std::move(containers.error()));
+  std::string text;
+  for (const auto &entries : *containers) {
+    auto chosen = choosePtx(entries, target);
     if (!chosen)
-      return tl::unexpected<Error>(std::move(chosen.error()));
-    module.ptx = (*chosen)->ptx;
+      return makeError(ErrorKind::Device,
+                       "was linked by nvcc -rdc=true and " + chosen.error().message,
+                       fmt::format("compile with nvcc -rdc=true -gencode "
+                                   "arch=compute_{0},code=[compute_{0},sm_{0}]",
+                                   target.substr(3)));
+    text += (*chosen)->ptx + "\n";
   }
+  return text;
+}
+
+/// The text of a fat binary that a driver for the chip would compile.
+Status Context::choose(Module &module) const {
+  auto entries = readFatbin(module.fatbin);
+  if (!entries)
+    return tl::unexpected<Error>(std::move(entries.error()));
+  auto chosen = choosePtx(*entries, currentChip->target);
+  if (chosen) {
+    module.ptx = (*chosen)->ptx;
+    return {};
+  }
+  auto linked = relocatablePtx(module.origin, currentChip->target);
+  if (!linked)
+    return tl::unexpected<Error>(std::move(linked.error()));
+  if (linked->empty())
+    return tl::unexpected<Error>(std::move(chosen.error()));
+  module.ptx = std::move(*linked);
+  return {};
+}
+
+Expected<std::shared_ptr<const sim::Program>> Context::load(Module &module) {
+  if (module.ptx.empty())
+    FP4_TRY(choose(module));
   if (!dumpDirectory.empty())
     std::ofstream(dumpDirectory + "/" + module.name, std::ios::binary) << module.ptx;
   auto program = sim::Program::parseAvailable(module.ptx, module.name);

@@ -50,6 +50,36 @@ FP4_ENTRY int cudaDeviceCanAccessPeer(int *can, int, int) {
   *can = 0;
   return Success;
 }
+// There is no second device to be a peer.
+FP4_ENTRY int cudaDeviceEnablePeerAccess(int, unsigned) { return context().quiet(InvalidDevice); }
+FP4_ENTRY int cudaDeviceDisablePeerAccess(int) { return context().quiet(InvalidDevice); }
+FP4_ENTRY int cudaDeviceGetP2PAttribute(int *value, int, int, int) {
+  *value = 0;
+  return context().quiet(InvalidDevice);
+}
+FP4_ENTRY int cudaDeviceGetLimit(size_t *value, int limit) {
+  // Stack, printf buffer, heap, depth, launches, L2 granularity, persisting L2: those of a new
+  // context. Nothing here runs out of them.
+  static constexpr size_t limits[] = {1024, 1 << 20, 8 << 20, 2, 2048, 128, 0};
+  FP4_REQUIRE(limit >= 0 && limit < int(std::size(limits)));
+  *value = limits[limit];
+  return Success;
+}
+FP4_ENTRY int cudaDeviceGetCacheConfig(int *config) {
+  *config = 0;
+  return Success;
+}
+FP4_ENTRY int cudaDeviceGetSharedMemConfig(int *config) {
+  *config = 1; // four-byte banks
+  return Success;
+}
+FP4_ENTRY int cudaDeviceSetSharedMemConfig(int) { return Success; }
+FP4_ENTRY int cudaSetValidDevices(const int *, int) { return Success; }
+FP4_ENTRY int cudaThreadSynchronize() { return cudaDeviceSynchronize(); }
+FP4_ENTRY int cudaDeviceGetByPCIBusId(int *device, const char *) {
+  *device = 0;
+  return Success;
+}
 FP4_ENTRY int cudaDeviceGetPCIBusId(char *text, int length, int device) {
   std::snprintf(text, static_cast<size_t>(length), "0000:00:00.0");
   return theDevice(device);

@@ -32,7 +32,7 @@ Code launchRuntime(const char *function, const void *kernel, const LaunchRequest
   if (!resolved)
     return context().fail(function, InvalidDeviceFunction,
                           "the kernel is not one of the program's registered kernels",
-                          "it must be a __global__ function compiled by nvcc, without -rdc");
+                          "it must be a __global__ function compiled by nvcc");
   return launchIn(function, *resolved, request);
 }
 
@@ -44,7 +44,7 @@ Code launchRuntime(const char *function, const void *kernel, const LaunchRequest
 
 FP4_ENTRY void **__cudaRegisterFatBinary(void *wrapper) {
   const auto *found = static_cast<const FatbinWrapper *>(wrapper);
-  return reinterpret_cast<void **>(context().addModule(fatbinAt(found->data)));
+  return reinterpret_cast<void **>(context().addModule(fatbinAt(found->data), wrapper));
 }
 
 FP4_ENTRY void __cudaRegisterFatBinaryEnd(void **) {}
@@ -152,6 +152,25 @@ FP4_ENTRY int cudaFuncGetAttributes(FuncAttributes *attributes, const void *kern
   if (!found)
     return context().fail(__func__, InvalidDeviceFunction, "the function is not a kernel");
   return functionAttributes(__func__, *found, *attributes);
+}
+
+FP4_ENTRY int cudaKernelSetAttributeForDevice(Function *kernel, int attribute, int value, int) {
+  return cudaFuncSetAttribute(kernel, attribute, value);
+}
+
+FP4_ENTRY int cudaFuncGetParamInfo(const void *kernel, size_t index, size_t *offset,
+                                   size_t *bytes) {
+  Code code = Success;
+  Function *found = context().resolve(kernel);
+  if (!found)
+    return context().fail(__func__, InvalidDeviceFunction, "the function is not a kernel");
+  const sim::KernelInfo *info = context().kernelOf(__func__, *found, code);
+  if (!info || index >= info->params.size())
+    return info ? context().quiet(InvalidValue) : code;
+  *offset = info->params[index].offset;
+  if (bytes)
+    *bytes = info->params[index].size;
+  return Success;
 }
 
 FP4_ENTRY int cudaFuncSetCacheConfig(const void *, int) { return Success; }

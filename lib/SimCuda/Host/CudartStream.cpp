@@ -2,6 +2,7 @@
 #include "EntryPoint.h"
 #include "Graphs.h"
 #include "Streams.h"
+#include <cstring>
 
 using namespace fp4::simcuda;
 
@@ -49,6 +50,14 @@ FP4_ENTRY int cudaStreamGetDevice(StreamHandle, int *device) {
 FP4_PER_THREAD(cudaStreamGetDevice, _ptsz)
 FP4_ENTRY int cudaStreamSetAttribute(StreamHandle, int, const void *) { return Success; }
 FP4_PER_THREAD(cudaStreamSetAttribute, _ptsz)
+
+FP4_ENTRY int cudaStreamGetAttribute(StreamHandle, int, void *value) {
+  std::memset(value, 0, sizeof(LaunchAttribute::bytes));
+  return Success;
+}
+FP4_PER_THREAD(cudaStreamGetAttribute, _ptsz)
+FP4_ENTRY int cudaStreamCopyAttributes(StreamHandle, StreamHandle) { return Success; }
+FP4_PER_THREAD(cudaStreamCopyAttributes, _ptsz)
 
 FP4_ENTRY int cudaLaunchHostFunc(StreamHandle stream, void (*function)(void *), void *argument) {
   FP4_REQUIRE(function);

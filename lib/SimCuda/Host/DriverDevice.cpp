@@ -1,5 +1,6 @@
 //===- DriverDevice.cpp - Initialisation, devices, contexts, entry points -===//
 #include "EntryPoint.h"
+#include "Graphs.h"
 #include "HostImage.h"
 #include <cstdio>
 #include <cstring>
@@ -95,7 +96,7 @@ FP4_ENTRY int cuCtxSetCurrent(void *) { return Success; }
 FP4_ENTRY int cuCtxPushCurrent_v2(void *) { return Success; }
 FP4_ENTRY int cuCtxPopCurrent_v2(void **handle) { return handle ? giveContext(handle) : Success; }
 FP4_ENTRY int cuCtxGetDevice(int *device) { return cuDeviceGet(device, 0); }
-FP4_ENTRY int cuCtxSynchronize() { return context().sticky(); }
+FP4_ENTRY int cuCtxSynchronize() { return synchronize(__func__, nullptr); }
 FP4_ENTRY int cuCtxGetFlags(unsigned *flags) {
   *flags = 0;
   return Success;

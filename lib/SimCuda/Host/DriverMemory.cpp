@@ -1,5 +1,6 @@
 //===- DriverMemory.cpp - Memory, streams and events of the driver API ----===//
 #include "EntryPoint.h"
+#include "Graphs.h"
 #include "Streams.h"
 
 using namespace fp4::simcuda;
@@ -16,8 +17,12 @@ FP4_ENTRY int cuMemAlloc_v2(DevicePointer *pointer, size_t bytes) {
   return code;
 }
 
-FP4_ENTRY int cuMemAllocAsync(DevicePointer *pointer, size_t bytes, StreamHandle) {
-  return cuMemAlloc_v2(pointer, bytes);
+FP4_ENTRY int cuMemAllocAsync(DevicePointer *pointer, size_t bytes, StreamHandle stream) {
+  FP4_REQUIRE(pointer && bytes > 0);
+  uint64_t address = 0;
+  const Code code = allocateIn("cuMemAllocAsync", stream, address, bytes);
+  *pointer = address;
+  return code;
 }
 FP4_PER_THREAD(cuMemAllocAsync, _ptsz)
 
@@ -30,8 +35,8 @@ FP4_ENTRY int cuMemAllocPitch_v2(DevicePointer *pointer, size_t *pitch, size_t w
 FP4_ENTRY int cuMemFree_v2(DevicePointer pointer) {
   return context().release("cuMemFree", pointer);
 }
-FP4_ENTRY int cuMemFreeAsync(DevicePointer pointer, StreamHandle) {
-  return context().release("cuMemFreeAsync", pointer);
+FP4_ENTRY int cuMemFreeAsync(DevicePointer pointer, StreamHandle stream) {
+  return freeIn("cuMemFreeAsync", stream, pointer);
 }
 FP4_PER_THREAD(cuMemFreeAsync, _ptsz)
 
@@ -100,14 +105,18 @@ FP4_ENTRY int cuPointerGetAttribute(void *value, int attribute, DevicePointer po
   const fp4::sim::Allocation *found = context().find(pointer);
   if (!found || !value)
     return context().quiet(InvalidValue);
+  const auto host = context().hostMemory(pointerTo(pointer));
+  const bool managed = host == HostMemory::Managed || host == HostMemory::Variable;
   switch (attribute) {
   case MemoryType:
-    *static_cast<unsigned *>(value) = 2; // device
+    *static_cast<unsigned *>(value) = host && !managed ? 1 : 2; // host, device
     return Success;
   case DeviceAddress:
     *static_cast<DevicePointer *>(value) = pointer;
     return Success;
   case IsManaged:
+    *static_cast<unsigned *>(value) = managed;
+    return Success;
   case DeviceOrdinal:
     *static_cast<unsigned *>(value) = 0;
     return Success;
@@ -126,61 +135,44 @@ FP4_ENTRY int cuPointerGetAttribute(void *value, int attribute, DevicePointer po
 // Copies and fills
 //===----------------------------------------------------------------------===//
 
+static Code copyIn(const char *function, StreamHandle stream, void *to, const void *from,
+                   size_t bytes, int kind) {
+  return enqueue(function, stream, CopyWork{.to = to, .from = from, .bytes = bytes, .kind = kind});
+}
+
+#define FP4_COPY(name, To, toHost, From, fromHost, kind)                                           \
+  FP4_ENTRY int name##_v2(To to, From from, size_t bytes) {                                        \
+    return copyIn(#name, nullptr, toHost(to), fromHost(from), bytes, kind);                        \
+  }                                                                                                \
+  FP4_PER_THREAD(name##_v2, _ptds)                                                                 \
+  FP4_ENTRY int name##Async_v2(To to, From from, size_t bytes, StreamHandle stream) {              \
+    return copyIn(#name "Async", stream, toHost(to), fromHost(from), bytes, kind);                 \
+  }                                                                                                \
+  FP4_PER_THREAD(name##Async_v2, _ptsz)
+FP4_COPY(cuMemcpyHtoD, DevicePointer, pointerTo, const void *, , HostToDevice)
+FP4_COPY(cuMemcpyDtoH, void *, , DevicePointer, pointerTo, DeviceToHost)
+FP4_COPY(cuMemcpyDtoD, DevicePointer, pointerTo, DevicePointer, pointerTo, DeviceToDevice)
 FP4_ENTRY int cuMemcpy(DevicePointer to, DevicePointer from, size_t bytes) {
-  return context().copy("cuMemcpy", pointerTo(to), pointerTo(from), bytes);
+  return copyIn("cuMemcpy", nullptr, pointerTo(to), pointerTo(from), bytes, Default);
 }
 FP4_PER_THREAD(cuMemcpy, _ptds)
-FP4_ENTRY int cuMemcpyAsync(DevicePointer to, DevicePointer from, size_t bytes, StreamHandle) {
-  return cuMemcpy(to, from, bytes);
+FP4_ENTRY int cuMemcpyAsync(DevicePointer to, DevicePointer from, size_t bytes,
+                            StreamHandle stream) {
+  return copyIn("cuMemcpyAsync", stream, pointerTo(to), pointerTo(from), bytes, Default);
 }
 FP4_PER_THREAD(cuMemcpyAsync, _ptsz)
-FP4_ENTRY int cuMemcpyHtoD_v2(DevicePointer to, const void *from, size_t bytes) {
-  return context().copy("cuMemcpyHtoD", pointerTo(to), from, bytes, HostToDevice);
-}
-FP4_PER_THREAD(cuMemcpyHtoD_v2, _ptds)
-FP4_ENTRY int cuMemcpyDtoH_v2(void *to, DevicePointer from, size_t bytes) {
-  return context().copy("cuMemcpyDtoH", to, pointerTo(from), bytes, DeviceToHost);
-}
-FP4_PER_THREAD(cuMemcpyDtoH_v2, _ptds)
-FP4_ENTRY int cuMemcpyDtoD_v2(DevicePointer to, DevicePointer from, size_t bytes) {
-  return context().copy("cuMemcpyDtoD", pointerTo(to), pointerTo(from), bytes, DeviceToDevice);
-}
-FP4_PER_THREAD(cuMemcpyDtoD_v2, _ptds)
-FP4_ENTRY int cuMemcpyHtoDAsync_v2(DevicePointer to, const void *from, size_t bytes, StreamHandle) {
-  return cuMemcpyHtoD_v2(to, from, bytes);
-}
-FP4_PER_THREAD(cuMemcpyHtoDAsync_v2, _ptsz)
-FP4_ENTRY int cuMemcpyDtoHAsync_v2(void *to, DevicePointer from, size_t bytes, StreamHandle) {
-  return cuMemcpyDtoH_v2(to, from, bytes);
-}
-FP4_PER_THREAD(cuMemcpyDtoHAsync_v2, _ptsz)
-FP4_ENTRY int cuMemcpyDtoDAsync_v2(DevicePointer to, DevicePointer from, size_t bytes,
-                                   StreamHandle) {
-  return cuMemcpyDtoD_v2(to, from, bytes);
-}
-FP4_PER_THREAD(cuMemcpyDtoDAsync_v2, _ptsz)
 
-FP4_ENTRY int cuMemsetD8_v2(DevicePointer to, unsigned char value, size_t count) {
-  return context().fill("cuMemsetD8", pointerTo(to), value, 1, count);
-}
-FP4_ENTRY int cuMemsetD16_v2(DevicePointer to, unsigned short value, size_t count) {
-  return context().fill("cuMemsetD16", pointerTo(to), value, 2, count);
-}
-FP4_ENTRY int cuMemsetD32_v2(DevicePointer to, unsigned value, size_t count) {
-  return context().fill("cuMemsetD32", pointerTo(to), value, 4, count);
-}
-FP4_ENTRY int cuMemsetD8Async(DevicePointer to, unsigned char value, size_t count, StreamHandle) {
-  return cuMemsetD8_v2(to, value, count);
-}
-FP4_PER_THREAD(cuMemsetD8Async, _ptsz)
-FP4_ENTRY int cuMemsetD16Async(DevicePointer to, unsigned short value, size_t count, StreamHandle) {
-  return cuMemsetD16_v2(to, value, count);
-}
-FP4_PER_THREAD(cuMemsetD16Async, _ptsz)
-FP4_ENTRY int cuMemsetD32Async(DevicePointer to, unsigned value, size_t count, StreamHandle) {
-  return cuMemsetD32_v2(to, value, count);
-}
-FP4_PER_THREAD(cuMemsetD32Async, _ptsz)
+#define FP4_FILL(name, Element, width)                                                             \
+  FP4_ENTRY int name##_v2(DevicePointer to, Element value, size_t count) {                         \
+    return enqueue(#name, nullptr, FillWork{pointerTo(to), value, width, count});                  \
+  }                                                                                                \
+  FP4_ENTRY int name##Async(DevicePointer to, Element value, size_t count, StreamHandle stream) {  \
+    return enqueue(#name "Async", stream, FillWork{pointerTo(to), value, width, count});           \
+  }                                                                                                \
+  FP4_PER_THREAD(name##Async, _ptsz)
+FP4_FILL(cuMemsetD8, unsigned char, 1)
+FP4_FILL(cuMemsetD16, unsigned short, 2)
+FP4_FILL(cuMemsetD32, unsigned, 4)
 
 //===----------------------------------------------------------------------===//
 // Streams and events
@@ -193,26 +185,27 @@ FP4_ENTRY int cuStreamCreateWithPriority(StreamHandle *stream, unsigned flags, i
   return createStream(stream, flags, priority);
 }
 FP4_ENTRY int cuStreamDestroy_v2(StreamHandle stream) { return destroyStream(stream); }
-FP4_ENTRY int cuStreamSynchronize(StreamHandle) { return context().sticky(); }
-FP4_PER_THREAD(cuStreamSynchronize, _ptsz)
-FP4_ENTRY int cuStreamQuery(StreamHandle) { return context().sticky(); }
-FP4_PER_THREAD(cuStreamQuery, _ptsz)
-FP4_ENTRY int cuStreamWaitEvent(StreamHandle, EventHandle, unsigned) { return context().sticky(); }
-FP4_PER_THREAD(cuStreamWaitEvent, _ptsz)
-FP4_ENTRY int cuStreamIsCapturing(StreamHandle, int *status) {
-  *status = 0;
-  return Success;
+FP4_ENTRY int cuStreamSynchronize(StreamHandle stream) {
+  return synchronize("cuStreamSynchronize", stream);
 }
-FP4_PER_THREAD(cuStreamIsCapturing, _ptsz)
+FP4_PER_THREAD(cuStreamSynchronize, _ptsz)
+FP4_ENTRY int cuStreamQuery(StreamHandle stream) { return synchronize("cuStreamQuery", stream); }
+FP4_PER_THREAD(cuStreamQuery, _ptsz)
+FP4_ENTRY int cuStreamWaitEvent(StreamHandle stream, EventHandle event, unsigned) {
+  return waitIn("cuStreamWaitEvent", stream, event);
+}
+FP4_PER_THREAD(cuStreamWaitEvent, _ptsz)
 
 FP4_ENTRY int cuEventCreate(EventHandle *event, unsigned flags) {
   return createEvent(event, flags);
 }
 FP4_ENTRY int cuEventDestroy_v2(EventHandle event) { return destroyEvent(event); }
-FP4_ENTRY int cuEventRecord(EventHandle event, StreamHandle) { return recordEvent(event); }
+FP4_ENTRY int cuEventRecord(EventHandle event, StreamHandle stream) {
+  return recordIn("cuEventRecord", stream, event);
+}
 FP4_PER_THREAD(cuEventRecord, _ptsz)
-FP4_ENTRY int cuEventQuery(EventHandle) { return context().sticky(); }
-FP4_ENTRY int cuEventSynchronize(EventHandle) { return context().sticky(); }
+FP4_ENTRY int cuEventQuery(EventHandle event) { return eventStatus(event); }
+FP4_ENTRY int cuEventSynchronize(EventHandle event) { return eventStatus(event); }
 FP4_ENTRY int cuEventElapsedTime_v2(float *milliseconds, EventHandle from, EventHandle to) {
   return elapsed("cuEventElapsedTime", milliseconds, from, to);
 }

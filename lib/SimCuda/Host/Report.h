@@ -4,7 +4,9 @@
 // that FP4_SIM_REPORT names, one line each, so that it survives a crash of the program:
 //
 //   fault                 a kernel failed: the simulated program is wrong
-//   hazard                the hazard checker reported something
+//   hazard JSON           a report of the hazard checker
+//   access JSON           an instruction whose accesses cost more than they must
+//   kernel JSON           a launch that has ended
 //   refused               something asked for is not there: PTX, a device
 //   missing cudaXyz       a function that is not implemented was called
 //   launches N W S        at the end: launches, warp instructions, seconds

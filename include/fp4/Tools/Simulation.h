@@ -1,0 +1,31 @@
+//===- Simulation.h - The simulator's options on a command line -----------===//
+//
+// The same names and meanings in every tool that simulates: fp4-run, fp4-runner, fp4-sim run.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace fp4::tools {
+
+struct SimulationOptions {
+  std::string policy = "eager"; ///< when asynchronous operations complete
+  std::string check = "off";    ///< hazard checker: off|default|strict
+  bool statistics = false;      ///< count bank conflicts and uncoalesced accesses
+  std::string timeline;         ///< file for a trace of the simulation
+  uint64_t seed = 1;            ///< of the random policy, and of inputs where there are some
+  unsigned hostThreads = 0;     ///< 0: all
+  bool json = false;            ///< the report as one JSON object
+};
+
+/// Adds --policy, --check, --explain, --stats, --timeline, --threads and --json; and --seed, of
+/// `seedOf`. `options` must outlive the parse.
+void addSimulationOptions(CLI::App &app, SimulationOptions &options, const std::string &seedOf);
+
+} // namespace fp4::tools
