@@ -56,6 +56,19 @@ for policy in eager random; do
     "$sim" run --device h200 --policy "$policy" --check strict -- "$work/library"
 done
 
+compile graphs 100a
+for check in default strict; do
+  expect 0 "all equal" "$sim" run --check "$check" -- "$work/graphs"
+done
+
+# Two files, linked on the device: their PTX is linked again here. nvlink wants machine code beside it.
+nvcc -std=c++17 -cudart=shared -rdc=true -gencode "arch=compute_100a,code=[compute_100a,sm_100a]" \
+  "$root"/integration_test/sim/separate{,_part}.cu -o "$work/separate" || fail "nvcc fails on separate"
+expect 0 "all equal" "$sim" run -- "$work/separate"
+nvcc -std=c++17 -cudart=shared -rdc=true -arch=sm_100a \
+  "$root"/integration_test/sim/separate{,_part}.cu -o "$work/separate" || fail "nvcc fails on separate"
+expect 4 "code=[compute_100a,sm_100a]" "$sim" run -- "$work/separate"
+
 compile faults 90
 expect 5 "0 bytes past the end of 'cudaMalloc #1'" "$sim" run -- "$work/faults" beyond
 expect 5 "assertion failed: in[0] == 7" "$sim" run -- "$work/faults" assert
