@@ -18,10 +18,8 @@ HazardChecker::~HazardChecker() = default;
 
 const std::vector<HazardReport> &HazardChecker::reports() const { return impl->reports; }
 
-void HazardChecker::clear() {
-  impl->reports.clear();
-  impl->seen.clear();
-}
+/// What was reported once is not reported again.
+void HazardChecker::clear() { impl->reports.clear(); }
 
 ClusterState &HazardChecker::Impl::cluster(uint32_t index) {
   if (lastCluster && lastCluster->index == index)

@@ -167,8 +167,8 @@ std::string HazardChecker::Impl::detailOf(const Access &made, const Record &old,
 void HazardChecker::Impl::report(Access &made, const Record &old, HazardRule rule,
                                  uint64_t address) {
   const uint32_t low = std::min(old.pc, made.record.pc), high = std::max(old.pc, made.record.pc);
-  if (reports.size() >= options.maxReports ||
-      !seen.insert({rule, kernel ? kernel->info.name : "", low, high}).second)
+  const std::string where = (program ? program->name + ":" : "") + (kernel ? kernel->info.name : "");
+  if (reports.size() >= options.maxReports || !seen.insert({rule, where, low, high}).second)
     return;
   const bool barrier = rule == HazardRule::MbarrierInit || rule == HazardRule::MbarrierInitFence;
   const bool stale = rule == HazardRule::StalePhase, freed = rule == HazardRule::TmemFreed;
