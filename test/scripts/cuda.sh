@@ -65,7 +65,7 @@ done
 nvcc -std=c++17 -cudart=shared -rdc=true -gencode "arch=compute_100a,code=[compute_100a,sm_100a]" \
   "$root"/integration_test/sim/separate{,_part}.cu -o "$work/separate" || fail "nvcc fails on separate"
 expect 0 "all equal" "$sim" run -- "$work/separate"
-nvcc -std=c++17 -cudart=shared -rdc=true -arch=sm_100a \
+nvcc -std=c++17 -cudart=shared -rdc=true -gencode arch=compute_100a,code=sm_100a \
   "$root"/integration_test/sim/separate{,_part}.cu -o "$work/separate" || fail "nvcc fails on separate"
 expect 4 "code=[compute_100a,sm_100a]" "$sim" run -- "$work/separate"
 
