@@ -1,23 +1,30 @@
 #!/usr/bin/env bash
 # tune.sh FOLDER [ROWS...]: in a folder that integration_test/cuda-sm90/pack.sh made, on a machine with a Hopper GPU:
-# the row-wise kernels of streaming.mlir for every mapping (threads per block, quantization blocks per thread), the
-# chosen one beside its twin without arithmetic, and PyTorch where there is one. One line per measurement.
+# the kernels of streaming.mlir beside their twins without arithmetic, those of orientations.mlir the same, PyTorch
+# where there is one, and at 16384 rows every mapping that pack.sh compiled (threads per block, quantization blocks per
+# thread, resident blocks of threads, cache hints). One line per measurement; DEVICE=sim tries the script without a GPU.
 set -uo pipefail
 cd "$1"
 shift
 [ $# -gt 0 ] || set -- 16384 56064
 row() { grep -E '(graph|events) |without arithmetic|differ|error:' | sed "s/^/$1 /"; }
+measure() { ./fp4-run "$1" --device "${DEVICE:-cuda}" --function "$2" --benchmark "${@:3}" 2>&1; }
 for rows in "$@"; do
-  for function in amax nvfp4 mxfp4; do
-    ./fp4-run streaming.so --device cuda --function $function --shape "$rows" --benchmark \
-      --twin twin.so 2>&1 | row "$rows chosen"
+  functions="nvfp4 mxfp4 hadamard"
+  [ "$rows" != 16384 ] || functions="amax $functions stochastic adaptive"
+  for function in $functions; do
+    measure streaming.so "$function" --shape "$rows" --twin twin.so | row "$rows chosen"
   done
-  for library in streaming_*.so; do
-    for function in nvfp4 mxfp4; do
-      ./fp4-run "$library" --device cuda --function $function --shape "$rows" --benchmark 2>&1 |
-        row "$rows $library" | grep quantize
+  if [ "$rows" = 16384 ]; then
+    for function in both weight activation gradient; do
+      measure orientations.so $function --twin orientations_twin.so | row "$rows $function"
     done
-  done
+    for library in streaming_*.so; do
+      for function in nvfp4 mxfp4 hadamard; do
+        measure "$library" $function --shape "$rows" | row "$rows $library" | grep quantize
+      done
+    done
+  fi
   if python3 -c 'import torch' 2>/dev/null; then
     python3 pytorch.py --fp4-run ./fp4-run --library streaming.so --rows "$rows" | sed "s/^/$rows /"
   fi

@@ -134,6 +134,12 @@ def measured_path(blocks):
     return best_path(blocks, 0, None, "STG"), False
 
 
+def registers(cubin):
+    """Of the attribute EIATTR_REGCOUNT of the one kernel: a format, 0x2f, a size, its symbol and the number."""
+    found = re.search(rb"\x04\x2f\x08\x00.{4}(.{4})", pathlib.Path(cubin).read_bytes(), re.DOTALL)
+    return int.from_bytes(found.group(1), "little") if found else 0
+
+
 def elements(path, size):
     wide = lambda opcode: sum(n for n in (x.bytes(opcode) for x in path) if n >= 16)
     return max(wide("LDG"), wide("STG")) / size
@@ -151,7 +157,8 @@ def count(cubin, options):
     by_class = collections.Counter(classify(x.opcode) for x in path)
     parts = ", ".join(f"{name} {by_class[name] / n:.2f}" for name in NAMES if by_class[name])
     where = "in its loop" if is_loop else "in all"
-    print(f"{pathlib.Path(cubin).stem}: {len(path) / n:.2f} instructions per element {where}, {n:.0f} elements ({parts})")
+    print(f"{pathlib.Path(cubin).stem}: {len(path) / n:.2f} instructions per element {where}, {n:.0f} elements, "
+          f"{registers(cubin)} registers ({parts})")
     if options.mnemonics:
         for mnemonic, times in collections.Counter(x.mnemonic for x in path).most_common():
             print(f"  {times / n:6.3f} {times:5} {mnemonic}")

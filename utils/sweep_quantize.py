@@ -4,6 +4,7 @@
   utils/sweep_quantize.py            a covering subset, below
   utils/sweep_quantize.py --full     also the cross product of recipes and kernels
   utils/sweep_quantize.py --list     what would run
+  utils/sweep_quantize.py --full --part=2/16   every 16th of them, from the second
 
 A quantizing program takes a matrix to its amaxes, its codes and scales in one or both orientations and, where the
 scales are row-major, back again; fp4-run compares all of it with lib/Numerics. Parameters are the target, the
@@ -305,22 +306,23 @@ def main():
     parser.add_argument("--cubins", action="store_true", help="assemble every kernel too")
     parser.add_argument("--match", default="", help="only cases whose values, as --list prints "
                                                     "them, contain this")
+    parser.add_argument("--part", default="1/1", metavar="I/N", help="every Nth library, from the Ith")
     options = parser.parse_args()
     cases = sweeping.sampled_covering(PARAMETERS, lambda case: Case(case).valid(), wanted)
     if options.full:
         cases += cross_product()
     work = [(check, case) for case in dict.fromkeys(cases)]
     work += [(check_others, other) for other in others()]
-    work = [item for item in work if options.match in str(item[1])]
+    first, step = map(int, options.part.split("/"))
+    work = list(enumerate(item for item in work if options.match in str(item[1])))[first - 1::step]
     if options.list:
-        for _, what in work:
+        for _, (_, what) in work:
             print(what if isinstance(what[-1], int) else what[:2])
         print(f"{len(work)} libraries")
         return 0
     return sweeping.run_all(options, lambda tools, scratch, function, *rest:
                             function(tools, scratch, *rest),
-                            [(function, index, what, options)
-                             for index, (function, what) in enumerate(work)])
+                            [(function, index, what, options) for index, (function, what) in work])
 
 
 if __name__ == "__main__":

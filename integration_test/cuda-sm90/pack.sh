@@ -11,12 +11,24 @@ streaming=$here/../../benchmarks/streaming.mlir
 "$build"/bin/fp4-runner "$streaming" --target=sm_90a --emit=so -o "$folder"/streaming.so
 "$build"/bin/fp4-runner "$streaming" --target=sm_90a --emit=so --no-arithmetic -o "$folder"/twin.so
 cp "$here"/../../benchmarks/{tune.sh,pytorch.py} "$folder"
+# What tune.sh tries: threads, blocks per thread, resident blocks of threads (0: as registers allow), and options.
+variant() {
+  local name=$1 threads=$2 blocks=$3 resident=$4
+  shift 4
+  "$build"/bin/fp4-runner "$streaming" --target=sm_90a --emit=so --stream-threads "$threads" --stream-blocks "$blocks" \
+    --stream-resident "$resident" "$@" -o "$folder"/streaming_"$name".so
+}
 for threads in 128 256 512; do
-  for blocks in 1 2 4; do
-    "$build"/bin/fp4-runner "$streaming" --target=sm_90a --emit=so --stream-threads $threads \
-      --stream-blocks $blocks -o "$folder"/streaming_${threads}_$blocks.so
-  done
+  for blocks in 1 2 4; do variant ${threads}_$blocks $threads $blocks 0; done
 done
+variant 256_1_resident8 256 1 8
+variant 128_2_resident12 128 2 12
+variant 256_1_hints 256 1 0 --stream-hints
+variant 128_2_hints 128 2 0 --stream-hints
+orientations=$here/../../benchmarks/orientations.mlir
+"$build"/bin/fp4-runner "$orientations" --target=sm_90a --shape 16384 --emit=so -o "$folder"/orientations.so
+"$build"/bin/fp4-runner "$orientations" --target=sm_90a --shape 16384 --emit=so --no-arithmetic \
+  -o "$folder"/orientations_twin.so
 printf '.version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry empty() { ret; }\n' \
   >"$folder"/empty.ptx
 ptxas -arch=sm_90a "$folder"/empty.ptx -o "$folder"/empty.cubin

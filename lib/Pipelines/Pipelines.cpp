@@ -52,6 +52,8 @@ void addTiles(OpPassManager &manager, const fp4::PhaseOptions &options) {
   streaming.target = options.target;
   streaming.threads = options.streams.threads;
   streaming.blocksPerThread = options.streams.blocksPerThread;
+  streaming.residentCtas = options.streams.residentCtas;
+  streaming.cacheHints = options.streams.cacheHints;
   streaming.noArithmetic = options.streams.noArithmetic;
   manager.addPass(fp4::createConvertFp4ToGPU(streaming));
   // Every matrix product becomes a launch and a kernel in sequential pipe form.

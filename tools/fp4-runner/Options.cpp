@@ -46,6 +46,11 @@ void addCompilerOptions(CLI::App &app, Options &options) {
                  "For measurements: threads per block of row-wise kernels");
   app.add_option("--stream-blocks", streams.blocksPerThread,
                  "For measurements: quantization blocks per thread of row-wise kernels");
+  app.add_option("--stream-resident", streams.residentCtas,
+                 "For measurements: blocks of threads of row-wise quantizers that are to be "
+                 "resident on a multiprocessor");
+  app.add_flag("--stream-hints", streams.cacheHints,
+               "For measurements: row-wise kernels tell the caches that each line is used once");
   app.add_flag("--no-arithmetic", streams.noArithmetic,
                "For measurements: row-wise kernels load and store alone; results are garbage "
                "(see fp4-run --twin)");

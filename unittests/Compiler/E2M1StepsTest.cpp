@@ -1,5 +1,5 @@
-// The steps of lib/Conversion/KernelArithmetic/E2M1Steps.h, one C++ operation for each instruction, against
-// the definition of the conversion: every significand of every binade where codes differ.
+// The steps of lib/Conversion/KernelArithmetic/E2M1Steps.h, one C++ operation for each instruction,
+// against the definition of the conversion: every significand of every binade where codes differ.
 #include "Conversion/KernelArithmetic/E2M1Steps.h"
 
 #include "fp4/Numerics/E2M1.h"
@@ -42,7 +42,7 @@ uint32_t limit(uint32_t half) {
 
 uint8_t steps(float y) {
   float z = std::fma(y, e2m1::kTieShift, y);
-  float w = multiplyTowardZero(z, e2m1::kStepDown);
+  float w = multiplyTowardZero(z, e2m1::kStepDown * e2m1::kAlign);
   uint32_t byte = limit(truncateToHalf(w)) >> 8;
   uint32_t rounded = (byte << 3) + (e2m1::kRound & 0xFF);
   uint32_t nibble = (byte & (e2m1::kSigns & 0xFF)) | (rounded & 0x70);

@@ -132,11 +132,11 @@ std::vector<float> specialValues(uint64_t count, FloatType type, uint64_t seed) 
   return values;
 }
 
-void expectEqual(const QuantizeCase &c, const std::vector<float> &values, float amax) {
+void expectEqual(KernelRun &kernel, const QuantizeCase &c, const std::vector<float> &values,
+                 float amax) {
   uint64_t rows = values.size() / c.columns;
-  SCOPED_TRACE(fmt::format("{} {} {} {}x{}{}", c.target, c.recipe, numerics::stringify(c.type),
-                           rows, c.columns, c.tiled ? " tiled" : ""));
-  KernelRun kernel(quantizeModule(c), c.target);
+  SCOPED_TRACE(fmt::format("{} {} {} {}x{}{} {}", c.target, c.recipe, numerics::stringify(c.type),
+                           rows, c.columns, c.tiled ? " tiled" : "", amax));
   Quantized got = runQuantize(kernel, c, values, amax);
   numerics::QuantizeOptions options;
   options.rowwise->amax = amax;
@@ -154,6 +154,11 @@ void expectEqual(const QuantizeCase &c, const std::vector<float> &values, float 
                                       : kUntouched;
       ASSERT_EQ(got.data[row * c.pitch() + byte], want) << "row " << row << ", byte " << byte;
     }
+}
+
+void expectEqual(const QuantizeCase &c, const std::vector<float> &values, float amax) {
+  KernelRun kernel(quantizeModule(c), c.target);
+  expectEqual(kernel, c, values, amax);
 }
 
 void expectRecipe(const QuantizeCase &c, uint64_t rows) {
@@ -229,6 +234,43 @@ TEST(Quantize, AmaxOfAnyKind) {
   for (const char *recipe : {"transformer_engine", "torchao", "cutlass"})
     for (float amax : {0.f, 1e-38f, 7.9e-36f, 3e38f, inf, nan})
       expectEqual({recipe, FloatType::F32, 16}, mixedValues(33 * 16, FloatType::F32, 5), amax);
+}
+
+/// Blocks whose factor or products overflow, or are subnormal, at the ends of what bf16 has.
+TEST(Quantize, ExtremeBlocks) {
+  for (const char *recipe : {"transformer_engine", "torchao", "flashinfer", "pytorch_eager",
+                             "four_over_six", "four_over_six_largest"}) {
+    QuantizeCase c{recipe, FloatType::BF16, 16, false, "sm_90a"};
+    KernelRun kernel(quantizeModule(c), c.target);
+    std::vector<float> values = mixedValues(40 * 16, FloatType::BF16, 5);
+    for (int exponent : {-125, -110, -60, 0, 60, 110, 123}) {
+      std::vector<float> scaled = values;
+      for (float &value : scaled)
+        value = numerics::roundTo(FloatType::BF16, std::ldexp(value, exponent));
+      float own = numerics::amax(scaled);
+      for (float amax : {own, own * 0x1p-20f, own * 0x1p20f, 1.f})
+        expectEqual(kernel, c, scaled, amax);
+    }
+  }
+}
+
+/// Elements that become halfway values: the quotient by 21 = 2688 / 128 is a short number for some
+/// amaxes, and all significands occur.
+TEST(Quantize, TiesOfEveryFactor) {
+  test::Random random(3);
+  std::vector<float> values(16 * 1024);
+  for (float &value : values) {
+    int exponent = static_cast<int>(random.below(7));
+    value = std::ldexp(static_cast<float>(128 + random.below(128)), -exponent);
+    value = random.below(2) ? -value : value;
+  }
+  for (FloatType type : {FloatType::BF16, FloatType::F16})
+    for (const char *recipe : {"transformer_engine", "flashinfer"}) {
+      QuantizeCase c{recipe, type, 1024, false, "sm_90a"};
+      KernelRun kernel(quantizeModule(c), c.target);
+      for (float amax : {129.f, 147.f, 168.f, 175.f, 189.f, 225.f, 240.f, 252.f, 255.f, 256.f})
+        expectEqual(kernel, c, values, amax);
+    }
 }
 
 TEST(Quantize, Shapes) {

@@ -37,8 +37,9 @@ std::string phaseNames();
 
 /// For measurements: the options of convert-fp4-to-gpu that shape row-wise kernels.
 struct StreamTuning {
-  int64_t threads = 0, blocksPerThread = 0; ///< 0: as measured
-  bool noArithmetic = false;                ///< loads and stores alone; results are garbage
+  int64_t threads = 0, blocksPerThread = 0, residentCtas = 0; ///< 0: as chosen
+  bool cacheHints = false;                                    ///< lines are used once
+  bool noArithmetic = false; ///< loads and stores alone; results are garbage
 };
 
 struct PhaseOptions {

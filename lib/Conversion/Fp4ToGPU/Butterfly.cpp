@@ -101,8 +101,8 @@ SmallVector<Value> Butterfly::transform(ArrayRef<Value> elements) {
   return values;
 }
 
-SmallVector<Value> Butterfly::transformPacked(ArrayRef<Value> words) {
-  SmallVector<Value> values = transform(s.widen(words, b.getBF16Type())), packed;
+SmallVector<Value> Butterfly::transformToWords(ArrayRef<Value> elements) {
+  SmallVector<Value> values = transform(elements), packed;
   for (size_t i = 0; i < values.size(); i += 2)
     packed.push_back(s.packBF16(values[i], values[i + 1]));
   return packed;

@@ -10,7 +10,8 @@
 // a thread at the registers of the smallest block.
 //
 // Nothing here knows zeros: the sign of a zero sum is that of IEEE addition, for all -0 inputs too,
-// because the signs of the mask are negations of inputs and not of sums. An exact sum begins with +0.
+// because the signs of the mask are negations of inputs and not of sums. An exact sum begins with
+// +0.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -40,8 +41,8 @@ public:
   mlir::Value scale();
   /// Sums times scale: what is then rounded to bf16.
   llvm::SmallVector<mlir::Value> transform(llvm::ArrayRef<mlir::Value> elements);
-  /// The same with the rounding, of elements that are two to an i32 word.
-  llvm::SmallVector<mlir::Value> transformPacked(llvm::ArrayRef<mlir::Value> words);
+  /// The same with the rounding, two to an i32 word.
+  llvm::SmallVector<mlir::Value> transformToWords(llvm::ArrayRef<mlir::Value> elements);
 
 private:
   bool isExact() const { return options.arithmetic == numerics::HadamardArithmetic::ExactSum; }

@@ -98,9 +98,8 @@ void splitOrientations(fp4::QuantizeOp op) {
   auto columnwise = fp4::QuantizeOp::create(
       b, op.getLoc(), op.getTransposed().getTypes(), op.getInput(),
       op.getColumnwiseAmax() ? op.getColumnwiseAmax() : op.getAmax(), Value(), op.getRng(),
-      op.getFormat(), op.getRecipe(), op.getRounding(), fp4::Outputs::Columnwise,
-      op.getBlockAttr(), fp4::HadamardAttr(), op.getColumnwiseHadamardAttr(), op.getPhilox(),
-      op.getGroupsAttr());
+      op.getFormat(), op.getRecipe(), op.getRounding(), fp4::Outputs::Columnwise, op.getBlockAttr(),
+      fp4::HadamardAttr(), op.getColumnwiseHadamardAttr(), op.getPhilox(), op.getGroupsAttr());
   SmallVector<Value> results(rowwise.getResults());
   llvm::append_range(results, columnwise.getResults());
   op.replaceAllUsesWith(results);
@@ -127,7 +126,8 @@ struct ConvertFp4ToGPU : fp4::impl::ConvertFp4ToGPUBase<ConvertFp4ToGPU> {
       return;
     module->setAttr(gpu::GPUDialect::getContainerModuleAttrName(), UnitAttr::get(&getContext()));
     SymbolTable symbols(module);
-    fp4::LoweringContext context{symbols, **model, {threads, blocksPerThread, noArithmetic}};
+    fp4::LoweringContext context{
+        symbols, **model, {threads, blocksPerThread, residentCtas, cacheHints, noArithmetic}};
     for (Operation *op : operations) {
       if (failed(checkSizes(op)) || failed(lower(op, context)))
         signalPassFailure();

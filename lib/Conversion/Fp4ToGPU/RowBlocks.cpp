@@ -42,6 +42,40 @@ void fp4::storeValues(ImplicitLocOpBuilder &b, ArrayRef<Value> values, Value poi
   }
 }
 
+static Value integerOf(ImplicitLocOpBuilder &b, Value pointer) {
+  return LLVM::PtrToIntOp::create(b, b.getI64Type(), pointer);
+}
+
+static LLVM::InlineAsmOp emitAccess(ImplicitLocOpBuilder &b, Type result, ArrayRef<Value> operands,
+                                    StringRef text, StringRef constraints) {
+  return LLVM::InlineAsmOp::create(b, result, operands, text, constraints,
+                                   /*has_side_effects=*/true, /*is_align_stack=*/false,
+                                   LLVM::TailCallKind::None, LLVM::AsmDialectAttr(),
+                                   /*operand_attrs=*/ArrayAttr());
+}
+
+/// Four words that nobody reads again; LLVM has no way to say so to NVPTX.
+static void loadOnce(ImplicitLocOpBuilder &b, Value pointer, SmallVectorImpl<Value> &words) {
+  Type i32 = b.getI32Type(),
+       four = LLVM::LLVMStructType::getLiteral(b.getContext(), {i32, i32, i32, i32});
+  auto access =
+      emitAccess(b, four, {integerOf(b, pointer)},
+                 "ld.global.nc.L1::no_allocate.v4.b32 {$0, $1, $2, $3}, [$4];", "=r,=r,=r,=r,l");
+  for (int64_t lane = 0; lane < 4; ++lane)
+    words.push_back(LLVM::ExtractValueOp::create(b, access.getRes(), lane));
+}
+
+/// Two or four words that nobody reads soon.
+static void storeOnce(ImplicitLocOpBuilder &b, ArrayRef<Value> words, Value pointer) {
+  SmallVector<Value> operands(words);
+  operands.push_back(integerOf(b, pointer));
+  bool isFour = words.size() == 4;
+  emitAccess(b, LLVM::LLVMVoidType::get(b.getContext()), operands,
+             isFour ? "st.global.cs.v4.b32 [$4], {$0, $1, $2, $3};"
+                    : "st.global.cs.v2.b32 [$2], {$0, $1};",
+             isFour ? "r,r,r,r,l" : "r,r,l");
+}
+
 void RowBlocks::when(Value first, Value second, llvm::function_ref<void()> then) {
   Value condition = first && second ? arith::AndIOp::create(b, first, second).getResult()
                     : first         ? first
@@ -172,6 +206,12 @@ int64_t RowBlocks::chunkBytes() const {
 
 SmallVector<Value> RowBlocks::load(Value base, const Position &at) {
   Value start = elementPlace(base, at);
+  if (shape.columns % shape.blockSize == 0 && shape.usedOnce) {
+    SmallVector<Value> words;
+    for (int64_t byte = 0; byte < blockBytes(); byte += 16)
+      loadOnce(b, advance(b, start, byte), words);
+    return words;
+  }
   if (shape.columns % shape.blockSize == 0)
     return loadWords(b, start, blockBytes() / 4);
   int64_t chunk = chunkBytes();
@@ -207,7 +247,10 @@ void RowBlocks::storeCodes(Value base, const Position &at, ArrayRef<Value> codes
     Value masked = arith::AndIOp::create(b, word, mask);
     word = arith::SelectOp::create(b, isTail(at), masked, word);
   }
-  when(at.isMine, at.isMatrix, [&] { storeValues(b, words, codePlace(base, at)); });
+  when(at.isMine, at.isMatrix, [&] {
+    Value place = codePlace(base, at);
+    shape.usedOnce ? storeOnce(b, words, place) : storeValues(b, words, place);
+  });
 }
 
 Value RowBlocks::codePlace(Value base, const Position &at) {

@@ -20,6 +20,7 @@ public:
     int64_t columns = 0, blockSize = 0, elementBytes = 0;
     bool tiledScales = false;
     bool paddedRows = false; ///< tiled, and the rows may not be a multiple of 128
+    bool usedOnce = false;   ///< caches are told so of elements and codes
   };
   /// `rows` (i32) in the kernel.
   RowBlocks(mlir::ImplicitLocOpBuilder &builder, Shape shape, mlir::Value rows);

@@ -65,6 +65,8 @@ LogicalResult fp4::lowerRowwiseQuantize(QuantizeOp op, LoweringContext &context)
   bool inThread = transform && transform->options().blockSize <= op.getBlockSize();
   const StreamMapping mapping = context.streams.mapping(inThread);
   KernelBuilder kernel(op, "quantize", context.symbols, mapping.threads);
+  if (mapping.residentCtas > 0)
+    kernel.setMinResidentBlocks(static_cast<int32_t>(mapping.residentCtas));
   ImplicitLocOpBuilder &b = kernel.body();
   auto type = cast<RankedTensorType>(op.getInput().getType());
   auto scalesType = cast<RankedTensorType>(op.getScales().getType());
@@ -77,7 +79,8 @@ LogicalResult fp4::lowerRowwiseQuantize(QuantizeOp op, LoweringContext &context)
   Value data = kernel.output(op.getData(), rows), scales = kernel.output(op.getScales(), rows);
   RowGrid grid(kernel, mapping,
                {type.getDimSize(1), op.getBlockSize(), type.getElementTypeBitWidth() / 8, isTiled,
-                isTiled && (type.isDynamicDim(0) || type.getDimSize(0) % 128 != 0)},
+                isTiled && (type.isDynamicDim(0) || type.getDimSize(0) % 128 != 0),
+                context.streams.cacheHints},
                rows);
   RowBlocks &blocks = grid.blocks();
 

@@ -20,7 +20,7 @@ static RandomSide randomSide(QuantizeOp op, bool columnwise, Value groupsPerRow,
 
 SideQuantizer::SideQuantizer(Scalars &s, ImplicitLocOpBuilder &b, QuantizeOp op, bool columnwise,
                              Value amax, Value rng, Value groupsPerRow, Value firstGroup)
-    : element(cast<RankedTensorType>(op.getInput().getType()).getElementType()),
+    : s(s), element(cast<RankedTensorType>(op.getInput().getType()).getElementType()),
       blockSize(op.getBlockSize()), quantizer(s, b, op.getRecipe().resolve()) {
   quantizer.setTensorAmax(amax);
   if (auto transform = columnwise ? op.getColumnwiseHadamard() : op.getHadamard())
@@ -36,12 +36,21 @@ SmallVector<Value> SideQuantizer::randomWords(const BlockPlace &place) {
                    : random->words(place.index, blockSize);
 }
 
+BlockQuantizer::Block SideQuantizer::quantize(BlockElements elements, const BlockPlace &place,
+                                              Value blockAmax, BlockQuantizer::FoldErrors fold) {
+  if (butterfly)
+    elements = BlockElements::packed(s, butterfly->transformToWords(elements.values), element);
+  return quantizer.quantize(elements, blockAmax, fold, randomWords(place));
+}
+
 BlockQuantizer::Block SideQuantizer::quantize(ArrayRef<Value> words, const BlockPlace &place,
                                               Value blockAmax, BlockQuantizer::FoldErrors fold) {
-  SmallVector<Value> transformed;
-  if (butterfly)
-    words = transformed = butterfly->transformPacked(words);
-  return quantizer.quantize(words, element, blockAmax, fold, randomWords(place));
+  return quantize(BlockElements::packed(s, words, element), place, blockAmax, fold);
+}
+
+BlockQuantizer::Block SideQuantizer::quantizeColumn(ArrayRef<Value> words, unsigned half,
+                                                    const BlockPlace &place, Value blockAmax) {
+  return quantize(BlockElements::column(s, words, element, half), place, blockAmax, /*fold=*/{});
 }
 
 BlockQuantizer::Block fp4::mixBits(ImplicitLocOpBuilder &b, ArrayRef<Value> words, Value amax,

@@ -43,8 +43,16 @@ public:
   BlockQuantizer::Block quantize(llvm::ArrayRef<mlir::Value> words, const BlockPlace &place,
                                  mlir::Value blockAmax = {}, BlockQuantizer::FoldErrors fold = {});
 
+  /// The same for one of two columns of 16-bit elements: the low (0) or high (1) halves of `words`.
+  BlockQuantizer::Block quantizeColumn(llvm::ArrayRef<mlir::Value> words, unsigned half,
+                                       const BlockPlace &place, mlir::Value blockAmax = {});
+
 private:
   llvm::SmallVector<mlir::Value> randomWords(const BlockPlace &place);
+  BlockQuantizer::Block quantize(BlockElements elements, const BlockPlace &place,
+                                 mlir::Value blockAmax, BlockQuantizer::FoldErrors fold);
+
+  Scalars &s;
 
   mlir::Type element;
   int64_t blockSize;

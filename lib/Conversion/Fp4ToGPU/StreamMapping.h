@@ -19,13 +19,17 @@ namespace fp4 {
 struct StreamMapping {
   int64_t threads = 256;
   int64_t blocksPerThread = 1;
+  /// CTAs that are to be resident on a multiprocessor, which bounds registers; 0 says nothing.
+  int64_t residentCtas = 0;
 
   int64_t blocksPerCta() const { return threads * blocksPerThread; }
 };
 
 /// What measurements vary; zeros leave the choice as it is.
 struct StreamOptions {
-  int64_t threads = 0, blocksPerThread = 0;
+  int64_t threads = 0, blocksPerThread = 0, residentCtas = 0;
+  /// Accesses tell the caches that each line is used once.
+  bool cacheHints = false;
   /// Loads and stores as they are, and a sum of the loaded bits in place of the arithmetic: the
   /// twin that benchmarks time beside a kernel. Results are garbage.
   bool noArithmetic = false;
@@ -37,6 +41,8 @@ struct StreamOptions {
       chosen.threads = threads;
     if (blocksPerThread > 0)
       chosen.blocksPerThread = blocksPerThread;
+    if (residentCtas > 0)
+      chosen.residentCtas = residentCtas;
     return chosen;
   }
 };

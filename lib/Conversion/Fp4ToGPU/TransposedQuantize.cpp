@@ -33,13 +33,22 @@ struct Side {
   Value amax;
   Int32 firstBlock; ///< of the group
 
-  /// Quantizes the elements of a block of the output.
+  /// Quantizes the elements of a row-wise block of the output.
   BlockQuantizer::Block quantize(ImplicitLocOpBuilder &b, const TilePlan &plan,
                                  ArrayRef<Value> words, Int32 row, Int32 block, Value blockAmax,
                                  BlockQuantizer::FoldErrors fold = {}) {
     if (!quantizer)
       return mixBits(b, words, amax, plan.blockSize);
     return quantizer->quantize(words, {row, block - firstBlock, /*index=*/{}}, blockAmax, fold);
+  }
+  /// The same for a column; where two share `words`, for the low (0) or high (1) halves.
+  BlockQuantizer::Block quantizeColumn(ImplicitLocOpBuilder &b, const TilePlan &plan,
+                                       ArrayRef<Value> words, unsigned half, Int32 row, Int32 block,
+                                       Value blockAmax) {
+    if (!quantizer || plan.columnsPerWord() == 1)
+      return quantize(b, plan, words, row, block, blockAmax);
+    return quantizer->quantizeColumn(words, half, {row, block - firstBlock, /*index=*/{}},
+                                     blockAmax);
   }
 };
 
@@ -290,32 +299,19 @@ private:
       Int32 block = tile.threadIndex() % blocks;
       Int32 word = tile.threadIndex() / blocks + pass * wordsPerPass;
       SmallVector<Value> words = elementTile->column(word, block * plan.blockSize, plan.blockSize);
-      if (plan.columnsPerWord() == 1) {
-        emitColumn(tile, word, block, words);
-        continue;
-      }
-      for (int64_t half = 0; half < 2; ++half)
-        emitColumn(tile, word * 2 + half, block, halves(words, half));
+      for (unsigned half = 0; half < plan.columnsPerWord(); ++half)
+        emitColumn(tile, word * plan.columnsPerWord() + half, block, words, half);
     }
   }
 
-  /// The low (0) or high (1) halves of `words`, two to a word.
-  SmallVector<Value> halves(ArrayRef<Value> words, int64_t half) {
-    Value selector = s.integer(half ? 0x7632 : 0x5410);
-    SmallVector<Value> packed;
-    for (size_t i = 0; i < words.size(); i += 2)
-      packed.push_back(NVVM::PermuteOp::create(b, b.getI32Type(), words[i], words[i + 1], selector,
-                                               NVVM::PermuteMode::DEFAULT));
-    return packed;
-  }
-
-  void emitColumn(Tile &tile, Int32 column, Int32 block, ArrayRef<Value> words) {
+  void emitColumn(Tile &tile, Int32 column, Int32 block, ArrayRef<Value> words, unsigned half) {
     Value amax;
     if (plan.squareBlocks)
       amax = LLVM::LoadOp::create(
           b, b.getF32Type(), squareAddress(block * plan.blockSize, column / TilePlan::square), 4);
     Int32 row = tile.firstColumn() + column, place = tile.firstRow() / plan.blockSize + block;
-    columnwise->writer.write(row, place, columnwise->quantize(b, plan, words, row, place, amax));
+    columnwise->writer.write(row, place,
+                             columnwise->quantizeColumn(b, plan, words, half, row, place, amax));
   }
 
   /// Square blocks: what the rows chose, transposed.

@@ -1,5 +1,6 @@
 //===- BlockQuantizer.cpp - The elements of one block scale, in registers -===//
 #include "BlockQuantizer.h"
+#include "QuickBlock.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -7,11 +8,31 @@ using namespace mlir;
 using namespace fp4;
 using numerics::Stage;
 
+BlockElements BlockElements::packed(Scalars &s, ArrayRef<Value> words, Type type) {
+  return {s.widen(words, type), type, [&s, type, words = SmallVector<Value>(words)](bool keepNaN) {
+            return s.amax(words, type, keepNaN);
+          }};
+}
+
+BlockElements BlockElements::column(Scalars &s, ArrayRef<Value> words, Type type, unsigned half) {
+  BlockElements elements;
+  elements.stored = type;
+  for (Value word : words)
+    elements.values.push_back(s.widenHalf(word, type, half));
+  // Both columns ask for the same maxima.
+  elements.amax = [&s, type, half, words = SmallVector<Value>(words)](bool keepNaN) {
+    return s.laneAmax(s.reducePacked(words, type, keepNaN), type, half, keepNaN);
+  };
+  return elements;
+}
+
 BlockQuantizer::BlockQuantizer(Scalars &scalars, ImplicitLocOpBuilder &builder,
                                const numerics::Recipe &recipe)
-    : s(scalars), b(builder), recipe(scalars, builder, numerics::makeProgram(recipe)) {}
+    : s(scalars), b(builder), description(recipe),
+      recipe(scalars, builder, numerics::makeProgram(recipe)) {}
 
 void BlockQuantizer::setTensorAmax(Value amax) {
+  tensorAmax = amax;
   recipe.set(RecipeOp::TensorAmax, amax);
   recipe.emit(Stage::Tensor);
 }
@@ -19,8 +40,6 @@ void BlockQuantizer::setTensorAmax(Value amax) {
 bool BlockQuantizer::keepsNaN() const {
   return recipe.program().amaxNaN == numerics::NanPolicy::Propagate;
 }
-
-Value BlockQuantizer::amax(ArrayRef<Value> elements) { return s.amax(elements, keepsNaN()); }
 
 Value BlockQuantizer::amax(ArrayRef<Value> words, Type type) {
   return s.amax(words, type, keepsNaN());
@@ -35,6 +54,8 @@ Value BlockQuantizer::errorOf(ArrayRef<Value> elements, ArrayRef<Value> codes) {
   SmallVector<Value> decoded;
   for (Value word : codes)
     decoded.append(s.unpackE2M1(word));
+  if (errorDivisions)
+    errorDivisions->trustDividends(true);
   Value total;
   for (auto [element, value] : llvm::zip_equal(elements, decoded)) {
     recipe.set(RecipeOp::Element, element);
@@ -44,6 +65,8 @@ Value BlockQuantizer::errorOf(ArrayRef<Value> elements, ArrayRef<Value> codes) {
     Value error = recipe[recipe.program().error];
     total = total ? combineErrors(total, error) : error;
   }
+  if (errorDivisions)
+    errorDivisions->trustDividends(false);
   return total;
 }
 
@@ -81,12 +104,13 @@ void BlockQuantizer::keepSmaller(const Candidate &candidate, Candidate &best) {
   best.error = choose(candidate.error, best.error);
 }
 
-BlockQuantizer::Block BlockQuantizer::quantize(ArrayRef<Value> elements, Value blockAmax,
-                                               FoldErrors fold, ArrayRef<Value> random) {
-  recipe.set(RecipeOp::BlockAmax, blockAmax ? blockAmax : amax(elements));
+BlockQuantizer::Block BlockQuantizer::quantizeAsSpelled(const BlockElements &elements,
+                                                        Value blockAmax, FoldErrors fold,
+                                                        ArrayRef<Value> random) {
+  recipe.set(RecipeOp::BlockAmax, blockAmax ? blockAmax : elements.amax(keepsNaN()));
   Candidate best;
   for (float stretch : recipe.program().candidates) {
-    Candidate candidate = encode(elements, stretch, random);
+    Candidate candidate = encode(elements.values, stretch, random);
     if (candidate.error && fold)
       candidate.error = fold(candidate.error);
     if (best.block.scale)
@@ -97,7 +121,28 @@ BlockQuantizer::Block BlockQuantizer::quantize(ArrayRef<Value> elements, Value b
   return best.block;
 }
 
-BlockQuantizer::Block BlockQuantizer::quantize(ArrayRef<Value> words, Type type, Value blockAmax,
+/// Candidate scales by quick divisions. Of the distances those are of (code * scale) * amax, zero
+/// or the amax times 2^-10 to 2688.
+BlockQuantizer::Block BlockQuantizer::quantizeAdaptively(const BlockElements &elements) {
+  Scalars::QuickDivisions divisions(s);
+  divisions.expectBetween(tensorAmax, 0x1p-40f, 0x1p40f);
+  errorDivisions = &divisions;
+  Block quick = quantizeAsSpelled(elements, {}, {}, {});
+  errorDivisions = nullptr;
+  Value holds = divisions.end();
+  return QuickBlock::choose(
+      b, holds, quick.codes.size(), [&] { return quick; },
+      [&] { return quantizeAsSpelled(elements, {}, {}, {}); });
+}
+
+BlockQuantizer::Block BlockQuantizer::quantize(const BlockElements &elements, Value blockAmax,
                                                FoldErrors fold, ArrayRef<Value> random) {
-  return quantize(s.widen(words, type), blockAmax ? blockAmax : amax(words, type), fold, random);
+  auto asSpelled = [&] { return quantizeAsSpelled(elements, blockAmax, fold, random); };
+  bool isOwn = !blockAmax && !fold;
+  if (isOwn && QuickBlock::applies(description, recipe.program(), elements.stored, !random.empty(),
+                                   s.targetModel()))
+    return QuickBlock(s, b, recipe, random).quantize(elements, asSpelled);
+  if (isOwn && recipe.program().candidates.size() > 1)
+    return quantizeAdaptively(elements);
+  return asSpelled();
 }

@@ -13,7 +13,22 @@
 
 #include "RecipeEmitter.h"
 
+#include <functional>
+
 namespace fp4 {
+
+/// The elements of one scale in registers, and how to emit their amax (f32).
+struct BlockElements {
+  llvm::SmallVector<mlir::Value> values; ///< f32
+  mlir::Type stored;                     ///< what they were widened from
+  std::function<mlir::Value(bool keepNaN)> amax;
+
+  /// Packed elements of type `type` (bf16, f16 or f32) in i32 words.
+  static BlockElements packed(Scalars &s, llvm::ArrayRef<mlir::Value> words, mlir::Type type);
+  /// One of two columns of bf16 or f16: the low (0) or high (1) halves of `words`.
+  static BlockElements column(Scalars &s, llvm::ArrayRef<mlir::Value> words, mlir::Type type,
+                              unsigned half);
+};
 
 class BlockQuantizer {
 public:
@@ -33,18 +48,19 @@ public:
   /// one of them the result must be the same.
   using FoldErrors = llvm::function_ref<mlir::Value(mlir::Value)>;
 
-  /// Quantizes `elements` (f32, a multiple of 8). `blockAmax` (f32) replaces their own amax where
+  /// Quantizes `elements` (a multiple of 8). `blockAmax` (f32) replaces their own amax where
   /// threads share a scale; see amax and FoldErrors. Where there are `random` words (i32, one for
   /// four elements; Philox.h), rounding is stochastic.
-  Block quantize(llvm::ArrayRef<mlir::Value> elements, mlir::Value blockAmax = {},
-                 FoldErrors fold = {}, llvm::ArrayRef<mlir::Value> random = {});
+  Block quantize(const BlockElements &elements, mlir::Value blockAmax = {}, FoldErrors fold = {},
+                 llvm::ArrayRef<mlir::Value> random = {});
   /// The same for packed elements of type `type` (bf16, f16 or f32) in i32 words.
   Block quantize(llvm::ArrayRef<mlir::Value> words, mlir::Type type, mlir::Value blockAmax = {},
-                 FoldErrors fold = {}, llvm::ArrayRef<mlir::Value> random = {});
+                 FoldErrors fold = {}, llvm::ArrayRef<mlir::Value> random = {}) {
+    return quantize(BlockElements::packed(s, words, type), blockAmax, fold, random);
+  }
 
-  /// The amax (f32) of elements, as the recipe treats NaN; what threads that share a scale
+  /// The amax (f32) of packed elements, as the recipe treats NaN; what threads that share a scale
   /// exchange.
-  mlir::Value amax(llvm::ArrayRef<mlir::Value> elements);
   mlir::Value amax(llvm::ArrayRef<mlir::Value> words, mlir::Type type);
   /// Whether a NaN among exchanged amaxes must win: they then combine by maximumOrNaN.
   bool keepsNaN() const;
@@ -53,10 +69,13 @@ public:
   mlir::Value combineErrors(mlir::Value a, mlir::Value b);
 
 private:
+  Block quantizeAdaptively(const BlockElements &elements);
   struct Candidate {
     Block block;
     mlir::Value error; ///< null where there is one candidate
   };
+  Block quantizeAsSpelled(const BlockElements &elements, mlir::Value blockAmax, FoldErrors fold,
+                          llvm::ArrayRef<mlir::Value> random);
   Candidate encode(llvm::ArrayRef<mlir::Value> elements, float stretch,
                    llvm::ArrayRef<mlir::Value> random);
   mlir::Value errorOf(llvm::ArrayRef<mlir::Value> elements, llvm::ArrayRef<mlir::Value> codes);
@@ -64,6 +83,9 @@ private:
 
   Scalars &s;
   mlir::ImplicitLocOpBuilder &b;
+  numerics::Recipe description;
+  mlir::Value tensorAmax;
+  Scalars::QuickDivisions *errorDivisions = nullptr; ///< of quantizeAdaptively
   RecipeEmitter recipe;
 };
 

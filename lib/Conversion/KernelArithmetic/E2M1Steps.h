@@ -5,7 +5,7 @@
 // every significand there is.
 //
 //   z = fma.rn(y, kTieShift, y)      kTieShift = 2^-24 / 1.375
-//   w = mul.rz(z, kStepDown)         kStepDown = (1 - 2^-24) * 2^-14
+//   w = mul.rz(z, kStepDown * kAlign)  kStepDown = 1 - 2^-24, kAlign = 2^-14
 //   h = cvt.rz.f16(w)                two elements at once from here on
 //   h = min.xorsign.abs(h, kLargest) kLargest = 6 * 2^-14, sign of h
 //   code = sign, ((high byte of h & 15) + 1) / 2
@@ -29,6 +29,8 @@
 //     6, whose code is 7; it takes the number where one operand is NaN, and a NaN from cvt has no
 //     sign. What is subnormal in fp32 gives 0. The sign passes all steps, that of zero too.
 //
+// QuickBlock.h says when the first two steps and the minimum are not needed.
+//
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -37,7 +39,12 @@
 namespace fp4::e2m1 {
 
 inline constexpr float kTieShift = 0x1p-24f / 1.375f;
-inline constexpr float kStepDown = 0x1.fffffep-15f;
+inline constexpr float kStepDown = 0x1.fffffep-1f;
+inline constexpr float kAlign = 0x1p-14f;
+/// Factors from here on are exact times kAlign.
+inline constexpr float kLeastFactor = 0x1p-112f;
+/// Last places; see QuickBlock.h.
+inline constexpr int64_t kTieMargin = 8;
 /// Twice, one for each half.
 inline constexpr uint32_t kLargest = 0x0E000E00;
 

@@ -28,7 +28,9 @@ Value Scalars::integer(int64_t value) {
 
 Value Scalars::multiply(Value x, Value y) { return arith::MulFOp::create(b, x, y); }
 
-Value Scalars::divide(Value x, Value y) { return arith::DivFOp::create(b, x, y); }
+Value Scalars::divide(Value x, Value y) {
+  return quick ? quickDivide(x, y) : Value(arith::DivFOp::create(b, x, y));
+}
 
 Value Scalars::add(Value x, Value y) { return arith::AddFOp::create(b, x, y); }
 
@@ -41,9 +43,9 @@ Value Scalars::roundToBF16(Value x) {
 
 Value Scalars::packBF16(Value low, Value high) {
   auto type = VectorType::get(2, b.getBF16Type());
-  Value pair = NVVM::ConvertF32x2ToBF16x2Op::create(
-      b, type, high, low, /*random_bits=*/Value(), NVVM::FPRoundingMode::RN,
-      NVVM::SaturationMode::NONE, /*relu=*/false);
+  Value pair = NVVM::ConvertF32x2ToBF16x2Op::create(b, type, high, low, /*random_bits=*/Value(),
+                                                    NVVM::FPRoundingMode::RN,
+                                                    NVVM::SaturationMode::NONE, /*relu=*/false);
   return LLVM::BitcastOp::create(b, b.getI32Type(), pair);
 }
 
@@ -134,19 +136,26 @@ Value Scalars::amax(ArrayRef<Value> words, Type element, bool keepNaN) {
   return amax(widen(reducePacked(words, element, keepNaN), element), keepNaN);
 }
 
+Value Scalars::laneAmax(Value packed, Type element, unsigned lane, bool keepNaN) {
+  return amax({widenHalf(packed, element, lane)}, keepNaN);
+}
+
+Value Scalars::widenHalf(Value word, Type element, unsigned half) {
+  if (!element.isBF16())
+    return extend(LLVM::BitcastOp::create(b, VectorType::get(2, element), word), half);
+  return fromBits(half ? Value(arith::AndIOp::create(b, word, integer(0xFFFF0000)))
+                       : Value(arith::ShLIOp::create(b, word, integer(16))));
+}
+
 SmallVector<Value> Scalars::widen(ArrayRef<Value> words, Type element) {
   SmallVector<Value> values;
   for (Value word : words) {
     if (element.isF32()) {
       values.push_back(fromBits(word));
-    } else if (element.isBF16()) {
-      values.push_back(fromBits(arith::ShLIOp::create(b, word, integer(16))));
-      values.push_back(fromBits(arith::AndIOp::create(b, word, integer(0xFFFF0000))));
-    } else {
-      Value pair = LLVM::BitcastOp::create(b, VectorType::get(2, element), word);
-      for (int64_t lane : {0, 1})
-        values.push_back(extend(pair, lane));
+      continue;
     }
+    for (unsigned half : {0, 1})
+      values.push_back(widenHalf(word, element, half));
   }
   return values;
 }
@@ -163,35 +172,63 @@ Value Scalars::pairE2M1(Value high, Value low) {
   return arith::ExtUIOp::create(b, b.getI32Type(), byte);
 }
 
-/// Two values as f16 whose high bytes hold their codes; see E2M1Steps.h, here and below.
-Value Scalars::halvesE2M1(Value high, Value low) {
-  auto step = [&](Value y) {
-    Value z = LLVM::FMAOp::create(b, y, constant(e2m1::kTieShift), y);
-    return callIntrinsic("llvm.nvvm.mul.rz.f", z.getType(), {z, constant(e2m1::kStepDown)});
-  };
+/// y with its halfway values moved to where half is rounded up; see E2M1Steps.h, here and below.
+static Value moveTie(Scalars &s, ImplicitLocOpBuilder &b, Value y, float stepDown) {
+  Value z = LLVM::FMAOp::create(b, y, s.constant(e2m1::kTieShift), y);
+  return s.callIntrinsic("llvm.nvvm.mul.rz.f", z.getType(), {z, s.constant(stepDown)});
+}
+
+Value Scalars::moveTieE2M1(Value aligned) { return moveTie(*this, b, aligned, e2m1::kStepDown); }
+
+/// Two f16 in an i32, cut.
+static Value cutToHalves(ImplicitLocOpBuilder &b, Value high, Value low) {
   auto halves = VectorType::get(2, b.getF16Type());
-  Value lower = step(low), upper = step(high);
-  Value pair = NVVM::ConvertF32x2ToF16x2Op::create(b, halves, upper, lower, /*random_bits=*/Value(),
-                                                   NVVM::FPRoundingMode::RZ);
-  Value largest = LLVM::BitcastOp::create(b, halves, integer(e2m1::kLargest));
-  pair = callIntrinsic("llvm.nvvm.fmin.xorsign.abs.f16x2", halves, {pair, largest});
+  return NVVM::ConvertF32x2ToF16x2Op::create(b, halves, high, low, /*random_bits=*/Value(),
+                                             NVVM::FPRoundingMode::RZ);
+}
+
+/// Two values as f16 whose high bytes hold their codes.
+Value Scalars::halvesE2M1(Value high, Value low) {
+  constexpr float down = e2m1::kStepDown * e2m1::kAlign;
+  Value lower = moveTie(*this, b, low, down), upper = moveTie(*this, b, high, down);
+  Value pair = cutToHalves(b, upper, lower);
+  Value largest = LLVM::BitcastOp::create(b, pair.getType(), integer(e2m1::kLargest));
+  pair = callIntrinsic("llvm.nvvm.fmin.xorsign.abs.f16x2", pair.getType(), {pair, largest});
   return LLVM::BitcastOp::create(b, b.getI32Type(), pair);
 }
 
-/// The codes of four values, in the high nibbles of an i32's bytes.
-Value Scalars::nibblesE2M1(ArrayRef<Value> values) {
-  Value low = halvesE2M1(values[1], values[0]), high = halvesE2M1(values[3], values[2]);
+/// The codes of two pairs of halves, in the high nibbles of an i32's bytes.
+Value Scalars::nibblesE2M1(Value low, Value high) {
   Value bytes = permute(low, high, e2m1::kHighBytes);
   Value shifted = arith::ShLIOp::create(b, bytes, integer(3));
   Value rounded = arith::AddIOp::create(b, shifted, integer(e2m1::kRound));
   return bitSelect(e2m1::kSigns, bytes, rounded);
 }
 
+Value Scalars::mergeNibbles(Value even, Value odd) {
+  return bitSelect(e2m1::kHighNibbles, odd, arith::ShRUIOp::create(b, even, integer(4)));
+}
+
+Value Scalars::packAlignedE2M1(ArrayRef<Value> values) {
+  auto nibbles = [&](int first) {
+    SmallVector<Value> halves;
+    for (int i : {first, first + 4})
+      halves.push_back(
+          LLVM::BitcastOp::create(b, b.getI32Type(), cutToHalves(b, values[i + 2], values[i])));
+    return nibblesE2M1(halves[0], halves[1]);
+  };
+  Value even = nibbles(0), odd = nibbles(1);
+  return mergeNibbles(even, odd);
+}
+
 Value Scalars::packE2M1(ArrayRef<Value> values) {
   if (!target.hasFp4Convert) {
-    Value even = nibblesE2M1({values[0], values[2], values[4], values[6]});
-    Value odd = nibblesE2M1({values[1], values[3], values[5], values[7]});
-    return bitSelect(e2m1::kHighNibbles, odd, arith::ShRUIOp::create(b, even, integer(4)));
+    auto nibbles = [&](int first) {
+      Value low = halvesE2M1(values[first + 2], values[first]);
+      return nibblesE2M1(low, halvesE2M1(values[first + 6], values[first + 4]));
+    };
+    Value even = nibbles(0), odd = nibbles(1);
+    return mergeNibbles(even, odd);
   }
   Value word;
   for (int pair = 0; pair < 4; ++pair) {

@@ -19,15 +19,40 @@ public:
   Scalars(mlir::ImplicitLocOpBuilder &builder, const hw::TargetModel &target)
       : b(builder), target(target) {}
 
+  const hw::TargetModel &targetModel() const { return target; }
+
   mlir::Value constant(float value);
   mlir::Value constantBits(uint32_t bits); ///< fp32 with these bits
   mlir::Value integer(int64_t value);      ///< i32
 
   mlir::Value multiply(mlir::Value x, mlir::Value y); ///< mul.rn
-  mlir::Value divide(mlir::Value x, mlir::Value y);   ///< div.rn
+  mlir::Value divide(mlir::Value x, mlir::Value y);   ///< div.rn; see QuickDivisions
   mlir::Value add(mlir::Value x, mlir::Value y);      ///< add.rn
   mlir::Value subtract(mlir::Value x, mlir::Value y); ///< sub.rn
   mlir::Value absolute(mlir::Value x);
+  mlir::Value reciprocalApprox(mlir::Value x); ///< rcp.approx.ftz: within a last place
+
+  /// Until end(), quotients are correct only where that says so. They are the steps that
+  /// ptxas emits for div.rn and rcp.rn, without its tests and detours.
+  class QuickDivisions {
+  public:
+    explicit QuickDivisions(Scalars &scalars) : s(scalars) { s.quick = this; }
+    ~QuickDivisions() { end(); }
+    QuickDivisions(const QuickDivisions &) = delete;
+    /// An i1, null for no divisions.
+    mlir::Value end();
+    /// Makes it a condition that `x` is in [least, most], positive numbers.
+    void expectBetween(mlir::Value x, float least, float most);
+    /// Whether dividends need no condition: they are zero, or 2^-60 to 2^60 where the others hold.
+    void trustDividends(bool trust) { trusted = trust; }
+
+  private:
+    friend class Scalars;
+    Scalars &s;
+    mlir::Value holds;
+    bool trusted = false;
+  };
+
   /// The smaller operand; the other one where one is NaN.
   mlir::Value minimumNumber(mlir::Value x, mlir::Value y);
   /// The smaller operand; NaN where one is NaN.
@@ -56,17 +81,30 @@ public:
   /// The same of packed elements of type bf16, f16 or f32 in i32 words.
   mlir::Value amax(llvm::ArrayRef<mlir::Value> words, mlir::Type element, bool keepNaN);
 
+  /// The two lanes of an i32 of packed maxima, as amaxes (f32).
+  mlir::Value laneAmax(mlir::Value packed, mlir::Type element, unsigned lane, bool keepNaN);
+  /// max |x| of the low and of the high halves of words, with any signs.
+  mlir::Value reducePacked(llvm::ArrayRef<mlir::Value> words, mlir::Type element, bool keepNaN);
+  /// The fp32 value of the low (0) or high (1) half of a word, of type bf16 or f16.
+  mlir::Value widenHalf(mlir::Value word, mlir::Type element, unsigned half);
   /// The fp32 values of packed elements of type bf16, f16 or f32 in i32 words, in element order.
   llvm::SmallVector<mlir::Value> widen(llvm::ArrayRef<mlir::Value> words, mlir::Type element);
 
   /// E2M1 codes of 8 values in one i32, the first in the low nibble; nearest even, saturating, NaN
   /// to code 7.
   mlir::Value packE2M1(llvm::ArrayRef<mlir::Value> values);
-  /// The same, rounded stochastically: away from zero with the bits of `random`, one i32 for the
-  /// first four values and one for the others, as cvt.rs.satfinite.e2m1x4 uses them
+  /// The same of values times 2^-14, none of which are 7 * 2^-14 or more or halfway between codes
+  /// of which the even one is below; moveTieE2M1 changes a value so, and no code of others.
+  mlir::Value packAlignedE2M1(llvm::ArrayRef<mlir::Value> values);
+  mlir::Value moveTieE2M1(mlir::Value aligned);
+  /// The same as packE2M1, rounded stochastically: away from zero with the bits of `random`, one
+  /// i32 for the first four values and one for the others, as cvt.rs.satfinite.e2m1x4 uses them
   /// (Stochastic.cpp).
   mlir::Value packE2M1Stochastic(llvm::ArrayRef<mlir::Value> values,
                                  llvm::ArrayRef<mlir::Value> random);
+  /// The same of values times 2^-14, where the target has no cvt.rs.
+  mlir::Value packAlignedE2M1Stochastic(llvm::ArrayRef<mlir::Value> values,
+                                        llvm::ArrayRef<mlir::Value> random);
   /// The fp32 values of 8 E2M1 codes in an i32.
   llvm::SmallVector<mlir::Value> unpackE2M1(mlir::Value word);
 
@@ -80,15 +118,17 @@ public:
 private:
   mlir::Value extend(mlir::Value vector, int64_t lane);
   mlir::Value reduce(llvm::ArrayRef<mlir::Value> values, bool keepNaN);
-  mlir::Value reducePacked(llvm::ArrayRef<mlir::Value> words, mlir::Type element, bool keepNaN);
   mlir::Value pairE2M1(mlir::Value high, mlir::Value low);
+  mlir::Value quickDivide(mlir::Value x, mlir::Value y);
   mlir::Value halvesE2M1(mlir::Value high, mlir::Value low);
-  mlir::Value nibblesE2M1(llvm::ArrayRef<mlir::Value> values);
+  mlir::Value nibblesE2M1(mlir::Value low, mlir::Value high);
+  mlir::Value mergeNibbles(mlir::Value even, mlir::Value odd);
   mlir::Value valueE2M1(mlir::Value code);
   mlir::Value toFP8(mlir::Value x, mlir::Type type, mlir::NVVM::FPRoundingMode rounding);
 
   mlir::ImplicitLocOpBuilder &b;
   const hw::TargetModel &target;
+  QuickDivisions *quick = nullptr;
 };
 
 } // namespace fp4

@@ -32,13 +32,11 @@ static Value convertFour(ImplicitLocOpBuilder &b, ArrayRef<Value> values, Value 
   return arith::ExtUIOp::create(b, b.getI32Type(), codes);
 }
 
-/// Two values as f16 patterns plus the bytes 0 and 2 of `random`: codes in bits 3:1 and signs in
-/// bit 7 of the high bytes.
+/// Two aligned values as f16 patterns plus the bytes 0 and 2 of `random`: codes in bits 3:1 and
+/// signs in bit 7 of the high bytes.
 static Value roundPair(Scalars &s, ImplicitLocOpBuilder &b, Value low, Value high, Value random) {
   auto halves = VectorType::get(2, b.getF16Type());
-  Value lower = s.multiply(low, s.constant(0x1p-14f)),
-        upper = s.multiply(high, s.constant(0x1p-14f));
-  Value pair = NVVM::ConvertF32x2ToF16x2Op::create(b, halves, upper, lower, /*random_bits=*/Value(),
+  Value pair = NVVM::ConvertF32x2ToF16x2Op::create(b, halves, high, low, /*random_bits=*/Value(),
                                                    NVVM::FPRoundingMode::RZ);
   Value largest = LLVM::BitcastOp::create(b, halves, s.integer(e2m1::kLargest));
   pair = s.callIntrinsic("llvm.nvvm.fmin.xorsign.abs.f16x2", halves, {pair, largest});
@@ -66,11 +64,16 @@ static std::pair<Value, Value> emulateEight(Scalars &s, ImplicitLocOpBuilder &b,
   return {nibbles(evens), nibbles(odds)};
 }
 
+Value Scalars::packAlignedE2M1Stochastic(ArrayRef<Value> values, ArrayRef<Value> random) {
+  auto [even, odd] = emulateEight(*this, b, values, random);
+  return mergeNibbles(even, odd);
+}
+
 Value Scalars::packE2M1Stochastic(ArrayRef<Value> values, ArrayRef<Value> random) {
-  if (!target.hasStochasticConvert) {
-    auto [even, odd] = emulateEight(*this, b, values, random);
-    return bitSelect(e2m1::kHighNibbles, odd, arith::ShRUIOp::create(b, even, integer(4)));
-  }
+  if (!target.hasStochasticConvert)
+    return packAlignedE2M1Stochastic(
+        llvm::map_to_vector(values, [&](Value x) { return multiply(x, constant(e2m1::kAlign)); }),
+        random);
   Value low = convertFour(b, values.take_front(4), random[0]);
   Value high = convertFour(b, values.drop_front(4), random[1]);
   return arith::OrIOp::create(b, low, arith::ShLIOp::create(b, high, integer(16)));

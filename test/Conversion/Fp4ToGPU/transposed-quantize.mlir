@@ -23,9 +23,10 @@
 // Whole tiles need no test.
 // BOTH-NOT:       scf.if
 // BOTH:           nvvm.barrier
-// A word of 16 rows is a block of two columns.
+// A word of 16 rows is a block of two columns, which are widened from its halves.
 // BOTH-COUNT-16:  llvm.load %{{.*}} {alignment = 4 : i64} : !llvm.ptr<3> -> i32
-// BOTH-COUNT-8:   nvvm.prmt <default> %{{.*}} : i32
+// BOTH-NOT:       nvvm.prmt
+// BOTH-COUNT-15:  llvm.call_intrinsic "llvm.nvvm.fmax.xorsign.abs.bf16x2"
 // BOTH:           llvm.store %{{.*}} {alignment = 8 : i64} : vector<2xi32>, !llvm.ptr<1>
 // BOTH-NOT:       scf.if
 

@@ -42,6 +42,11 @@ def ConvertFp4ToGPU : Pass<"convert-fp4-to-gpu", "::mlir::ModuleOp"> {
            "Threads per block of row-wise kernels, for tuning (default: as measured)">,
     Option<"blocksPerThread", "blocks-per-thread", "int64_t", /*default=*/"0",
            "Quantization blocks per thread of row-wise kernels, for tuning (default: as measured)">,
+    Option<"residentCtas", "resident-ctas", "int64_t", /*default=*/"0",
+           "Blocks of threads of row-wise quantizers that are to be resident on a multiprocessor, "
+           "for tuning (default: what registers allow)">,
+    Option<"cacheHints", "cache-hints", "bool", /*default=*/"false",
+           "Loads and stores of quantizers tell the caches that each line is used once, for tuning">,
     Option<"noArithmetic", "no-arithmetic", "bool", /*default=*/"false",
            "Keep loads and stores and drop the arithmetic of row-wise kernels: the twin that "
            "benchmarks time beside a kernel; results are garbage">

@@ -1,0 +1,66 @@
+//===- QuickBlock.h - Blocks in which nothing is exceptional --------------===//
+//
+// Where E2M1 has no instruction, most of what a block of 16-bit elements costs are cases that
+// rarely are: quotients that overflow, elements that saturate, values halfway between two codes.
+// One comparison for each tells whether a block has any; the few that do are repaired. What is left
+// for the others is a multiplication and half a conversion per element. With e the factor of the
+// block, a its amax (NaN if an element is), and x an element:
+//
+//   1. Quotients are an approximate reciprocal and its refinement, exact where the operands lie in
+//   a
+//      range (Scalars::QuickDivisions), which is tested.
+//   2. a * e < 7: as |x * e| <= a * e, rounding being monotone, no element saturates or is NaN.
+//   3. e >= 2^-112: e * 2^-14 is exact and so has x the same product, aligned with f16, but for
+//      those below 2^-112, whose code is 0.
+//      Where one of these fails the block is quantized as the recipe spells it.
+//   4. Cut to f16, x * e has its code above the bit that says "half or more" (E2M1Steps.h), and is
+//      rounded right unless it equals 0.25, 1.25, 2.5 or 5, whose even code is below. The two steps
+//      that move these are done where such an element may be: t = 2^k or 1.25 * 2^k is a rounded
+//      x * e only if x lies within 2^-24 of t / e, relatively. So there is none where neither 1 / e
+//      nor 1.25 / e is, within kTieMargin last places, a number of as few bits as elements have.
+//      unittests/Compiler/QuickBlockTest.cpp tries every significand of e.
+//
+// Stochastic rounding needs 1 and 3 only: it saturates element by element, and has no ties.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "BlockQuantizer.h"
+
+namespace fp4 {
+
+class QuickBlock {
+public:
+  /// Whether blocks of `recipe` with elements that were of type `stored` can be had so.
+  static bool applies(const numerics::Recipe &recipe, const numerics::RecipeProgram &program,
+                      mlir::Type stored, bool stochastic, const hw::TargetModel &target);
+
+  /// `random` words (BlockQuantizer::quantize) round stochastically.
+  QuickBlock(Scalars &scalars, mlir::ImplicitLocOpBuilder &builder, RecipeEmitter &recipe,
+             llvm::ArrayRef<mlir::Value> random)
+      : s(scalars), b(builder), recipe(recipe), random(random) {}
+
+  /// What `quick` emits where `likely` (i1) holds, and elsewhere what `asSpelled` emits.
+  static BlockQuantizer::Block choose(mlir::ImplicitLocOpBuilder &b, mlir::Value likely,
+                                      size_t codeWords,
+                                      llvm::function_ref<BlockQuantizer::Block()> quick,
+                                      llvm::function_ref<BlockQuantizer::Block()> asSpelled);
+
+  /// Emits the block, where it is exceptional by `asSpelled`.
+  BlockQuantizer::Block quantize(const BlockElements &elements,
+                                 llvm::function_ref<BlockQuantizer::Block()> asSpelled);
+
+private:
+  mlir::Value emitScale(const BlockElements &elements);
+  llvm::SmallVector<mlir::Value> emitCodes(const BlockElements &elements);
+  llvm::SmallVector<mlir::Value> moveTies(llvm::ArrayRef<mlir::Value> aligned, mlir::Type stored);
+  mlir::Value factor();
+  mlir::Value nearShortNumber(mlir::Value x, unsigned significand);
+
+  Scalars &s;
+  mlir::ImplicitLocOpBuilder &b;
+  RecipeEmitter &recipe;
+  llvm::ArrayRef<mlir::Value> random;
+};
+
+} // namespace fp4
