@@ -45,6 +45,25 @@ std::string Mbarrier::describeHistory() const {
   return text;
 }
 
+void Mbarrier::waited(uint32_t warp, uint64_t phaseDone) {
+  if (warp >= awaited.size())
+    awaited.resize(warp + 1);
+  awaited[warp] = phaseDone + 1; // the phase before the first is -1
+}
+
+std::string Mbarrier::describeLap(uint32_t warp, uint64_t wanted) const {
+  const uint64_t next = warp < awaited.size() ? awaited[warp] : 0;
+  if (wanted < next + 2 || (wanted - next) % 2)
+    return "";
+  const std::string before =
+      next ? fmt::format("has last waited for phase {}", next - 1) : "has not waited here before";
+  return fmt::format(
+      "; the warp was lapped: it {}, and phases {} to {} have completed meanwhile, so "
+      "its parity may mean phase {} (who completes a phase must know that every "
+      "waiting warp has seen the one before)",
+      before, next, wanted - 1, next);
+}
+
 Status MbarrierTable::init(uint32_t offset, uint32_t count, const MbarrierEvent &event) {
   if (offset % 8)
     return fail(fmt::format("mbarrier address must be a multiple of 8, but got {:#x}", offset));

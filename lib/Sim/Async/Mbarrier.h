@@ -38,11 +38,16 @@ struct Mbarrier {
   MbarrierEvent initialised;
   std::vector<MbarrierEvent> arrivals;         ///< in the current phase, first few
   std::vector<MbarrierEvent> previousArrivals; ///< in the last completed phase
+  std::vector<uint64_t> awaited; ///< by warp: the phase after the last that it has waited for
 
   /// The token mbarrier.arrive returns: the phase arrived at, and the pending count before it.
   uint64_t token() const { return (phase & 0xFFFFFFFFu) | uint64_t(pending) << 32; }
   /// Whether the phase with this parity has completed (test_wait.parity).
   bool parityDone(uint32_t parity) const { return (phase & 1) != (parity & 1); }
+  void waited(uint32_t warp, uint64_t phaseDone);
+  /// Why a warp that waits for `wanted` may wait for ever: phases of that parity have completed
+  /// since it last waited here. Empty if that is not so.
+  std::string describeLap(uint32_t warp, uint64_t wanted) const;
   std::string describe() const; ///< "phase 3, 1 of 2 arrivals pending, 4096 bytes missing"
   /// Who arrived in this phase and in the one before: "warp 5 (line 120), ...".
   std::string describeHistory() const;

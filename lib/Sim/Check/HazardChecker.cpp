@@ -34,6 +34,7 @@ ClusterState &HazardChecker::Impl::cluster(uint32_t index) {
 void HazardChecker::onLaunch(const LaunchEvent &event) {
   impl->program = &event.program.impl();
   impl->kernel = impl->program->find(event.kernel);
+  impl->tmemAllocs.clear();
   impl->memory = &event.memory;
   impl->ctasPerCluster = event.ctasPerCluster;
   impl->warpsPerCta = event.warpsPerCta;
@@ -107,6 +108,9 @@ void HazardChecker::onLife(const LifeEvent &event) {
   case LifeOp::ClusterEnd:
     impl->lastCluster = nullptr;
     impl->clusters.erase(event.agent.cluster);
+    return;
+  case LifeOp::TmemAlloc:
+    impl->tmemAllocs.insert(event.at.pc);
     return;
   case LifeOp::TmemDealloc:
     return impl->freeTmem(cluster, event);

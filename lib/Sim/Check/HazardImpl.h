@@ -53,6 +53,7 @@ struct HazardChecker::Impl {
   const Kernel *kernel = nullptr;
   const GlobalMemory *memory = nullptr;
   uint32_t ctasPerCluster = 1, warpsPerCta = 1;
+  std::set<uint32_t> tmemAllocs; ///< pc of each tcgen05.alloc that was executed
   std::unordered_map<uint32_t, std::unique_ptr<ClusterState>> clusters;
   check::GlobalShadow global;
   check::Releases globalReleases;
@@ -71,6 +72,7 @@ struct HazardChecker::Impl {
   void touch(Access &made, check::Cell &cell, const Record &record, uint64_t address);
   void remember(Access &made, check::Cell &cell, const Record &record);
   void check(Access &made, const Record &old, uint32_t overlap, uint64_t address);
+  bool looselyOrdered(const Access &made, const Record &old) const;
   void checkOrdered(Access &made, const Record &old, uint64_t address);
   bool checkTmem(Access &made, const Record &old, uint64_t address);
   bool lanesRace(const Access &made, const Record &old, uint32_t overlap) const;
@@ -80,6 +82,8 @@ struct HazardChecker::Impl {
   void mbarrier(ClusterState &cluster, const BarrierEvent &event);
   void useMbarrier(ClusterState &cluster, const BarrierEvent &event);
   void waited(ClusterState &cluster, const BarrierEvent &event, check::MbarrierState &state);
+  void findLappedWaits(ClusterState &cluster, const BarrierEvent &event,
+                       const check::MbarrierState &state);
   void findStalePhases(ClusterState &cluster, uint32_t address, check::MbarrierState &state,
                        uint64_t consumed);
   void arrive(ClusterState &cluster, const BarrierEvent &event, check::Clocks &to);

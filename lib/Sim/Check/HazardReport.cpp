@@ -164,26 +164,34 @@ std::string HazardChecker::Impl::detailOf(const Access &made, const Record &old,
                             kernel ? kernel->code[pc].line : 0);
 }
 
+/// What the two sides of a report are called where they are no accesses.
+static std::pair<const char *, const char *> rolesOf(HazardRule rule) {
+  switch (rule) {
+  case HazardRule::MbarrierInit:
+  case HazardRule::MbarrierInitFence:
+    return {"initialization", "use"};
+  case HazardRule::StalePhase:
+    return {"wait", "wait"};
+  case HazardRule::LappedWait:
+    return {"wait", "completion of the next phase"};
+  case HazardRule::TmemFreed:
+    return {"", "release"};
+  default:
+    return {"", ""};
+  }
+}
+
 void HazardChecker::Impl::report(Access &made, const Record &old, HazardRule rule,
                                  uint64_t address) {
   const uint32_t low = std::min(old.pc, made.record.pc), high = std::max(old.pc, made.record.pc);
   const std::string where = (program ? program->name + ":" : "") + (kernel ? kernel->info.name : "");
   if (reports.size() >= options.maxReports || !seen.insert({rule, where, low, high}).second)
     return;
-  const bool barrier = rule == HazardRule::MbarrierInit || rule == HazardRule::MbarrierInitFence;
-  const bool stale = rule == HazardRule::StalePhase, freed = rule == HazardRule::TmemFreed;
-  reports.push_back(
-      {rule, program ? program->name : "", kernel ? kernel->info.name : "", placeOf(made, address),
-       sideOf(made.cluster, old,
-              barrier ? "initialization"
-              : stale ? "wait"
-                      : ""),
-       sideOf(made.cluster, made.record,
-              barrier ? "use"
-              : stale ? "wait"
-              : freed ? "release"
-                      : ""),
-       std::string(summaryOf(rule)), remedyFor(made, old, rule), detailOf(made, old, rule)});
+  const auto [before, after] = rolesOf(rule);
+  reports.push_back({rule, program ? program->name : "", kernel ? kernel->info.name : "",
+                     placeOf(made, address), sideOf(made.cluster, old, before),
+                     sideOf(made.cluster, made.record, after), std::string(summaryOf(rule)),
+                     remedyFor(made, old, rule), detailOf(made, old, rule)});
 }
 
 } // namespace fp4::sim

@@ -95,6 +95,7 @@ struct WaitHistory {
   uint64_t phase = ~0ull;
   uint32_t lanes = 0; ///< that passed for `phase`
   bool repeated = false;
+  Record last; ///< the last pass
 };
 
 struct MbarrierState {

@@ -62,9 +62,21 @@ void HazardChecker::Impl::waited(ClusterState &cluster, const BarrierEvent &even
                                  MbarrierState &state) {
   WaitHistory &history = state.waits[{cluster.warp(event.agent).slot, event.at.pc}];
   if (history.phase != event.count)
-    history = {event.count, 0, false};
+    history = {event.count, 0, false, {}};
   history.repeated |= (history.lanes & event.laneMask) != 0;
   history.lanes |= event.laneMask;
+  history.last = begin(cluster, event.agent, event.at, Space::SharedCluster, false).record;
+}
+
+/// The phase of `event` is over: every wait for the one before must have happened before that.
+void HazardChecker::Impl::findLappedWaits(ClusterState &cluster, const BarrierEvent &event,
+                                          const MbarrierState &state) {
+  const VectorClock &known = options.strict ? state.passed.generic : state.passed.loose;
+  for (const auto &[who, history] : state.waits)
+    if (history.phase + 1 == event.count && known.at(history.last.slot) < history.last.epoch) {
+      Access made = begin(cluster, event.agent, event.at, Space::SharedCluster, false);
+      report(made, history.last, HazardRule::LappedWait, uint32_t(event.object));
+    }
 }
 
 /// Phase `consumed` is over: whoever passed twice before it and never waited for it is told.
@@ -107,6 +119,7 @@ void HazardChecker::Impl::mbarrier(ClusterState &cluster, const BarrierEvent &ev
   } else if (event.op == BarrierOp::MbarPhaseDone) {
     state.passed = state.arrived;
     state.phase = event.count;
+    findLappedWaits(cluster, event, state);
     if (event.count)
       findStalePhases(cluster, address, state, event.count - 1);
   } else if (event.op == BarrierOp::MbarWaitPass) {

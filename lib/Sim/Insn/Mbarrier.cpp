@@ -65,7 +65,8 @@ public:
     uint64_t phase; ///< the phase that must complete
     uint32_t address;
   };
-  MbarrierWait(const Kernel &kernel, bool limited) : kernel(kernel), limited(limited) {}
+  MbarrierWait(const ExecContext &cx, uint32_t warp, bool limited)
+      : kernel(cx.kernel()), warp(warp), limited(limited) {}
   std::vector<Target> targets;
 
   bool ready() const override {
@@ -78,11 +79,12 @@ public:
     const Target &target = targets.front();
     const std::string symbol = kernel.sharedSymbol(target.address & kSharedOffsetMask);
     return fmt::format("phase {} (parity {}) of the mbarrier{} at shared {:#x} of CTA rank {}, "
-                       "initialised at line {}: {}; {}",
+                       "initialised at line {}: {}; {}{}",
                        target.phase, target.phase & 1, symbol.empty() ? "" : " '" + symbol + "'",
                        target.address & kSharedOffsetMask, target.address >> kSharedRankShift,
                        target.barrier->initialised.at.line, target.barrier->describe(),
-                       target.barrier->describeHistory());
+                       target.barrier->describeHistory(),
+                       target.barrier->describeLap(warp, target.phase));
   }
 
   bool expires() const override { return limited; }
@@ -95,6 +97,7 @@ public:
 
 private:
   const Kernel &kernel;
+  uint32_t warp;
   bool limited; ///< try_wait: it may end without success
 };
 
@@ -266,7 +269,7 @@ bool phaseWanted(ExecContext &cx, const Insn &insn, const Found &found, int lane
 template <bool suspends> Outcome mbarrierWait(ExecContext &cx, const Insn &insn) {
   Engine &engine = Engine::of(cx);
   uint32_t passedLanes = 0;
-  auto wait = std::make_unique<MbarrierWait>(cx.kernel(), suspends);
+  auto wait = std::make_unique<MbarrierWait>(cx, cx.warp().index, suspends);
   const Outcome outcome = forEachLane(cx, [&](int lane) {
     const Found found = findBarrier(cx, insn, insn.op[1], lane);
     uint64_t phase;
@@ -279,6 +282,7 @@ template <bool suspends> Outcome mbarrierWait(ExecContext &cx, const Insn &insn)
       return false;
     if (passed) {
       passedLanes |= 1u << lane;
+      found.barrier->waited(cx.warp().index, phase);
       engine.emit(cx.agent(), cx.here(), BarrierOp::MbarWaitPass, found.address, phase,
                   orderOf(insn), scopeOf(insn), 1u << lane);
     } else {
@@ -289,9 +293,8 @@ template <bool suspends> Outcome mbarrierWait(ExecContext &cx, const Insn &insn)
   if (outcome == Outcome::Error)
     return outcome;
   if (!passedLanes && suspends) {
-    const bool timeout =
-        cx.expired || (cx.launch().options->policy == CompletionPolicy::Random &&
-                       cx.cluster().nextRandom() % 3 == 0);
+    const bool timeout = cx.expired || (cx.launch().options->policy == CompletionPolicy::Random &&
+                                        cx.cluster().nextRandom() % 3 == 0);
     if (!timeout)
       return cx.block(std::move(wait));
   }

@@ -118,6 +118,20 @@ TEST(MbarrierKernels, DeadlockNamesBarrierPhaseAndArrivals) {
   EXPECT_THAT(result.note, HasSubstr("warps 1 of CTA rank 0 have exited"));
 }
 
+TEST(MbarrierKernels, ALappedWarpIsTold) {
+  // Warp 1 comes when two phases are over.
+  const std::string text = barrierKernel(
+      "1", "  setp.ge.u32 %p2, %t, 32;\n  @%p2 bra LATE;\n"
+           "  @!%p1 mbarrier.arrive.shared::cta.b64 _, [%r1];\n"
+           "  @!%p1 mbarrier.arrive.shared::cta.b64 _, [%r1];\n  bar.sync 1, 64;\n  bra END;\n"
+           "LATE:\n  bar.sync 1, 64;\n"
+           "W:\n  mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r1], 0;\n  @!%p3 bra W;\nEND:\n");
+  const RunResult result = runText(text, schedules()[0], threads(64), 1);
+  EXPECT_THAT(result.error, HasSubstr("waits for phase 2 (parity 0)"));
+  EXPECT_THAT(result.error, HasSubstr("the warp was lapped: it has not waited here before, and "
+                                      "phases 0 to 1 have completed meanwhile"));
+}
+
 TEST(MbarrierKernels, MissingBytesAreNamed) {
   const std::string text = barrierKernel(
       "1", "  @%p1 bra END;\n  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r1], 96;\n"

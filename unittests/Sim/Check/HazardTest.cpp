@@ -109,6 +109,13 @@ std::vector<Litmus> litmusTests() {
       "  cp.async.ca.shared.global [%r0], [%out], 4;\n"
       "  cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%r2];\n" +
       waitFull + "  ld.shared.b32 %v0, [%r0];\n");
+  // The second phase may complete only when warp 0 has seen the first.
+  const std::string laps = litmus(
+      init + "  @%p1 bra ARRIVE;\n" + waitFull +
+      "  bar.arrive 1, 64;\n  bra END;\nARRIVE:\n  setp.ne.u32 %p6, %t, 32;\n  mov.u32 %r7, 0;\n"
+      "  @!%p6 mbarrier.arrive.shared::cta.b64 _, [%r2];\n"
+      "LATER:\n  add.u32 %r7, %r7, 1;\n  setp.lt.u32 %p7, %r7, 4000;\n  @%p7 bra LATER;\n"
+      "  bar.sync 1, 64;\n  @!%p6 mbarrier.arrive.shared::cta.b64 _, [%r2];\nEND:\n");
   using R = HazardRule;
   return {
       {"parity not flipped", twice, flip, "", R::StalePhase, "flip the parity"},
@@ -148,6 +155,8 @@ std::vector<Litmus> litmusTests() {
        R::UnwaitedCopy, "cp.async.wait_group"},
       {"the last cp.async is not waited for", groups, "  cp.async.wait_all;\n", "", R::UnwaitedCopy,
        "cp.async.wait_group"},
+      {"a phase that nobody knows to have been seen", laps, "  bar.sync 1, 64;\n", "",
+       R::LappedWait, "empty barrier"},
   };
 }
 
