@@ -35,7 +35,13 @@ Expected<CompletionPolicy> parseCompletionPolicy(std::string_view text);
 /// What to do when shared memory that was never written is read.
 enum class UninitializedReads : uint8_t { Error, Ignore };
 
-enum class UnwaitedLoads : uint8_t { Error, Drain };
+/// What holds where the PTX text leaves something undefined that published kernels, right on
+/// hardware, rely on (docs/Simulator.md, "Default and strict").
+enum class Judgement : uint8_t {
+  Letter,   ///< an error
+  Practice, ///< a register of tcgen05.ld that is used before tcgen05.wait::ld waits for the load;
+            ///< the lane of tcgen05.ld and .st counts within the quarter of the warp
+};
 
 struct SimOptions {
   CompletionPolicy policy = CompletionPolicy::Eager;
@@ -45,9 +51,7 @@ struct SimOptions {
   uint32_t hostThreads = 0;          ///< 0: one per hardware thread
   std::string target = "sm_100a";    ///< a name of hw::lookupTarget
   UninitializedReads uninitializedReads = UninitializedReads::Error;
-  /// What to do when a register is used before the tcgen05.wait::ld of the load that writes it: an
-  /// error, as PTX has it, or wait for the load, as hardware's register dependencies seem to.
-  UnwaitedLoads unwaitedLoads = UnwaitedLoads::Error;
+  Judgement judgement = Judgement::Letter;
   /// Warp instructions after which a launch is given up as an endless loop; 0: never.
   uint64_t instructionLimit = 0;
   /// Called now and then, and at the end, with finished and total CTAs; never concurrently.

@@ -70,7 +70,7 @@ Expected<std::unique_ptr<Device>> SimDevice::open(const DeviceOptions &options) 
   sim::SimOptions settings;
   settings.observer = *observers ? &(*observers)->list : nullptr;
   if (options.check == "default")
-    settings.unwaitedLoads = sim::UnwaitedLoads::Drain;
+    settings.judgement = sim::Judgement::Practice;
   settings.policy = *policy;
   settings.seed = options.seed;
   settings.hostThreads = options.hostThreads;
@@ -86,7 +86,7 @@ SimDevice::SimDevice(const hw::TargetModel &target, sim::SimOptions options,
     : target_(target), observers_(std::move(observers)), simulator_(std::move(options)) {
   // Strict mode: registers need their wait, and memory its first write.
   if (observers_ && observers_->checker &&
-      simulator_.options().unwaitedLoads == sim::UnwaitedLoads::Error)
+      simulator_.options().judgement == sim::Judgement::Letter)
     simulator_.memory().trackWrites();
 }
 

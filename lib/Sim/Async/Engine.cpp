@@ -177,11 +177,17 @@ void Engine::event(const Ticket &ticket, TicketState state) {
       emitTmem(ticket, AccessKind::Write, cells);
 }
 
-Status Engine::issue(Ticket ticket) {
+Status Engine::checkDestinations(const Ticket &ticket) {
   for (const SharedRange &range : ticket.sharedWrites)
     FP4_TRY(checkShared(range.address, range.bytes));
   for (const TmemCells &cells : ticket.tmemWrites)
     FP4_TRY(state(cells.rank).tmem.checkAllocated(cells.range));
+  return {};
+}
+
+Status Engine::issue(Ticket ticket) {
+  if (Status valid = checkDestinations(ticket); !valid)
+    return tl::unexpected(located(ticket, std::move(valid.error())));
   event(ticket, TicketState::Issued);
   if (!ticket.registerWrites.empty()) {
     Warp &warp = warpOf(ticket);
@@ -330,7 +336,7 @@ Status Engine::useRegisters(const Warp &warp, const Insn &insn) {
       continue;
     }
     const uint64_t id = load.id;
-    if (owner.launch->options->unwaitedLoads == UnwaitedLoads::Error)
+    if (owner.launch->options->judgement == Judgement::Letter)
       return fail(
           fmt::format("uses a register of the {} of line {} before it is known to be written",
                       stringify(load.engine), load.insn->line),

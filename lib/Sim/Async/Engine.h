@@ -197,6 +197,7 @@ public:
 
 private:
   Status runStage(uint64_t id);
+  Status checkDestinations(const Ticket &ticket);
   Status runNow(uint64_t id); ///< all stages
   Status finish(uint64_t id);
   Status runDue(); ///< everything that is ready and not held back by the policy

@@ -38,6 +38,13 @@ std::vector<TmemRange> footprint(const Transfer &t, uint32_t repetitions) {
   return ranges;
 }
 
+/// The lane that an address names. PTX wants one of the warp's own quarter. Hardware seems to look
+/// at the lane within the quarter only: of kernels that are right on a B200, some name lane 0 in
+/// every warp, some lanes 128 to 255 in the second CTA of a pair.
+uint32_t laneNamed(ExecContext &cx, uint32_t quarter, uint32_t lane) {
+  return cx.launch().options->judgement == Judgement::Practice ? quarter + lane % 32 : lane;
+}
+
 /// Reads the operands; false after cx.fail.
 bool decode(ExecContext &cx, const Insn &insn, const Operand &address, const Operand &vector,
             const Operand &split, Transfer &t) {
@@ -57,6 +64,7 @@ bool decode(ExecContext &cx, const Insn &insn, const Operand &address, const Ope
     }
   t.base = hw::TmemAddress::unpack(first);
   const uint32_t quarter = 32 * (t.warp % 4);
+  t.base.lane = laneNamed(cx, quarter, t.base.lane);
   const bool half = t.shape != LoadShape::S32x32b && t.base.lane == quarter + 16;
   if (t.base.lane != quarter && !half) {
     cx.fail(fmt::format("warp {} may access tensor memory lanes {}..{} only, but the address names "

@@ -62,10 +62,8 @@ void Context::makeObservers() {
     orExit<int>(makeError(ErrorKind::Usage, fmt::format("unknown check '{}'", check),
                           "choose off, default or strict"),
                 "FP4_SIM_CHECK");
-  // As hardware's register dependencies seem to have it, and as CUTLASS relies on;
-  // docs/Simulator.md.
   if (check != "strict")
-    options.unwaitedLoads = sim::UnwaitedLoads::Drain;
+    options.judgement = sim::Judgement::Practice;
   if (check != "off")
     checker = std::make_unique<sim::HazardChecker>(sim::HazardOptions{check == "strict", 64});
   if (variable("FP4_SIM_STATS", "0") != "0")

@@ -195,7 +195,7 @@ TEST(TmemKernels, RegistersArriveWithTheWait) {
   for (const SimOptions &options : schedules(2)) // whether or not the data is there
     EXPECT_THAT(runText(early, options, block(128), 128).error,
                 HasSubstr("uses a register of the tcgen05.ld"));
-  lazy.unwaitedLoads = UnwaitedLoads::Drain;
+  lazy.judgement = Judgement::Practice;
   const RunResult drained = runText(early, lazy, block(128), 128);
   EXPECT_EQ(drained.error, "");
   EXPECT_EQ(drained.out[5], 5000u);
@@ -213,6 +213,22 @@ TEST(TmemKernels, LoadAfterStoreNeedsTheWait) {
                       block(128), 128)
                   .error,
               HasSubstr("too early"));
+}
+
+// Address + (rank of the CTA * 128 + 96) lanes, whatever the quarter of the warp.
+TEST(TmemKernels, TheLaneCountsWithinTheQuarter) {
+  LaunchConfig pair = block(128);
+  pair.grid = pair.cluster = {2, 1, 1};
+  const std::string text = tmemKernel(
+      "  mov.u32 %r2, %cluster_ctarank;\n  shl.b32 %r2, %r2, 23;\n  add.u32 %r11, %r10, %r2;\n"
+      "  add.u32 %r11, %r11, 0x600000;\n" +
+      loadOne + waitLoad + dump(1));
+  SimOptions options = schedules()[0];
+  EXPECT_THAT(runText(text, options, pair, 128).error, HasSubstr("may access tensor memory lanes"));
+  options.judgement = Judgement::Practice;
+  const RunResult result = runText(text, options, pair, 128); // both CTAs store the same
+  EXPECT_EQ(result.error, "");
+  EXPECT_EQ(result.out[77], 77000u);
 }
 
 struct Rule {
@@ -240,6 +256,8 @@ TEST(TmemKernels, Rules) {
        "  @%p1 bra N;\n  tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;\n"
        "  tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r9], 32;\nN:\n",
        "relinquish_alloc_permit"},
+      {"beside the allocation", "", "  tcgen05.st.sync.aligned.32x32b.x1.b32 [%r11+64], {%r12};\n",
+       ": tcgen05.st: tensor memory columns 64..64 are not inside one allocation"},
       {"leak", "",
        "  @%p1 bra N;\n"
        "  tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r9], 32;\nN:\n",

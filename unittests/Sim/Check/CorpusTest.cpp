@@ -103,7 +103,7 @@ Judged judge(const std::string &ptx, SimOptions options, const LaunchConfig &con
     return {{"parse"}, program.error().message};
   HazardChecker checker({.strict = strict});
   options.observer = &checker;
-  options.unwaitedLoads = strict ? UnwaitedLoads::Error : UnwaitedLoads::Drain;
+  options.judgement = strict ? Judgement::Letter : Judgement::Practice;
   options.uninitializedReads = UninitializedReads::Ignore;
   Simulator simulator(options);
   constexpr uint64_t bytes = 1024;
