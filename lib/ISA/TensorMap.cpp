@@ -207,6 +207,9 @@ TensorMap::Encoded TensorMap::packSimulator() const {
 
 Expected<TensorMap::Encoded> TensorMap::encodeSimulator() const {
   FP4_TRY(validate());
+  if (interleave != TensorMapInterleave::None)
+    return fail("the simulator does not model interleaved tensors",
+                "encode with CU_TENSOR_MAP_INTERLEAVE_NONE");
   return packSimulator();
 }
 

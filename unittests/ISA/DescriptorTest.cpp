@@ -6,6 +6,7 @@
 // and pyptx kernels (shared-memory descriptors), MMA-Sim's hardware tests.
 #include "fp4/ISA/InstrDescriptor.h"
 #include "fp4/ISA/SmemDescriptor.h"
+#include "fp4/ISA/ZeroColumnMask.h"
 #include <gtest/gtest.h>
 #include <set>
 
@@ -327,6 +328,59 @@ TEST(MmaShape, tableOfPtx) {
   EXPECT_FALSE(legal(MmaKind::I8, 2, 256, 48));
   EXPECT_EQ(validateMmaShape(MmaKind::MXF4NVF4, 1, 64, 128).error().message,
             "kind::mxf4nvf4 with cta_group::1 expects M = 128, but got 64");
+}
+
+TEST(MmaShape, sparseAndWeightStationary) {
+  const auto legal = [](MmaKind kind, unsigned group, unsigned m, unsigned n, MmaVariant v) {
+    return validateMmaShape(kind, group, m, n, v).has_value();
+  };
+  for (MmaKind kind : {MmaKind::MXF8F6F4, MmaKind::MXF4, MmaKind::MXF4NVF4}) {
+    EXPECT_TRUE(legal(kind, 2, 256, 64, {.sparse = true}));
+    EXPECT_FALSE(legal(kind, 2, 128, 64, {.sparse = true}));
+    EXPECT_FALSE(legal(kind, 1, 128, 64, {.weightStationary = true}));
+  }
+  for (MmaKind kind : {MmaKind::F16, MmaKind::TF32, MmaKind::F8F6F4, MmaKind::I8}) {
+    EXPECT_TRUE(legal(kind, 2, 128, 64, {.sparse = true}));
+    for (unsigned m : {32u, 64u, 128u, 256u})
+      for (unsigned n = 8; n <= 256; n += 8) {
+        const bool dense = m <= 128 && (n == 64 || n == 128 || n == 256);
+        EXPECT_EQ(legal(kind, 1, m, n, {.weightStationary = true}), dense) << m << " " << n;
+        EXPECT_EQ(legal(kind, 1, m, n, {.sparse = true, .weightStationary = true}),
+                  dense && n < 256);
+        EXPECT_FALSE(legal(kind, 2, m, n, {.weightStationary = true}));
+      }
+  }
+}
+
+/// Columns that are zero, the first on the right, as PTX ISA's examples write them.
+std::string zeroColumnsOf(const ZeroColumnMask &mask, unsigned m, unsigned part) {
+  const auto zero = ZeroColumnMask::decode(mask.encode())->zeroColumns(m, 64);
+  const unsigned width = 64 * m / 128;
+  std::string text;
+  for (unsigned i = 0; i < 14; ++i)
+    text.insert(0, 1, zero[part * width + i] ? '1' : '0');
+  return text;
+}
+
+TEST(ZeroColumnMask, examplesOfPtx) {
+  ZeroColumnMask mask;
+  mask.skipSpan = 3;
+  mask.useSpan = 4;
+  EXPECT_EQ(zeroColumnsOf(mask, 128, 0), "00000000000000");
+  mask.nonZero = true;
+  EXPECT_EQ(zeroColumnsOf(mask, 128, 0), "11100001110000");
+  mask.firstSkips = {true, false};
+  EXPECT_EQ(zeroColumnsOf(mask, 64, 0), "00001110000111");
+  EXPECT_EQ(zeroColumnsOf(mask, 64, 1), "11100001110000");
+  mask.startCount = {0, 1, 2, 1};
+  mask.firstSkips = {true, true, false, false};
+  mask.columnShift = 2;
+  EXPECT_EQ(zeroColumnsOf(mask, 32, 0), "00001110000111");
+  EXPECT_EQ(zeroColumnsOf(mask, 32, 1).substr(1), "0000111000011");
+  EXPECT_EQ(zeroColumnsOf(mask, 32, 2).substr(2), "111000011100");
+  EXPECT_EQ(zeroColumnsOf(mask, 32, 3).substr(1), "1110000111000");
+  EXPECT_EQ(*ZeroColumnMask::decode(mask.encode()), mask);
+  EXPECT_FALSE(ZeroColumnMask::decode(1ull << 36));
 }
 
 TEST(MmaShape, depthAndScaleVectors) {

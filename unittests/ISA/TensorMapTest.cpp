@@ -61,6 +61,21 @@ TEST(TensorMap, sizes) {
   EXPECT_EQ(errorOf(padded), "");
 }
 
+TEST(TensorMap, interleavedTensorsAreRefusedWhenEncodedForTheSimulator) {
+  TensorMap map;
+  map.elementType = TensorMapType::UInt8;
+  map.rank = 3;
+  map.address = 0x7000000000;
+  map.dims = {16, 8, 8};
+  map.strides = {16, 128};
+  map.box = {16, 8, 8};
+  EXPECT_TRUE(map.encodeSimulator());
+  map.interleave = TensorMapInterleave::B16;
+  ASSERT_TRUE(map.validate());
+  EXPECT_EQ(map.encodeSimulator().error().message,
+            "tensor map: the simulator does not model interleaved tensors");
+}
+
 TEST(TensorMap, oneViolationAtATime) {
   ASSERT_EQ(errorOf(packedFp4()), "");
   const struct {

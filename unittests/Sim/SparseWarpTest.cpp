@@ -466,4 +466,81 @@ TEST(MmaSync, FourProductsOfVolta) {
     }
 }
 
+/// p1: A, B at 1024, C at 2048; the same in D's layout comes back.
+std::string wmmaBody(const std::string &shape, const std::string &a, const std::string &b,
+                     const std::string &c, const std::string &mma, const std::string &reg,
+                     const std::string &stride) {
+  return ".reg .b64 %b, %c;\nadd.u64 %b, %p1, 1024;\nadd.u64 %c, %p1, 2048;\n"
+         "wmma.load.a.sync.aligned.row." +
+         shape + ".global." + a + " {" + reg + "0}, [%p1], " + stride +
+         ";\nwmma.load.b.sync.aligned.col." + shape + ".global." + b + " {" + reg + "1}, [%b], " +
+         stride + ";\nwmma.load.c.sync.aligned.row." + shape + ".global." + c + " {" + reg + "2, " +
+         reg + "3}, [%c];\n" + mma + " {" + reg + "4, " + reg + "5}, {" + reg + "0}, {" + reg +
+         "1}, {" + reg + "2, " + reg + "3};\nwmma.store.d.sync.aligned.row." + shape + ".global." +
+         c + " [%p0], {" + reg + "4, " + reg + "5}, 8;\n";
+}
+
+template <typename T> std::vector<T> wmma(const std::string &body, std::vector<uint8_t> input) {
+  Simulator simulator;
+  uint64_t out = upload(simulator, std::vector<T>(64), "out");
+  uint64_t in = upload(simulator, input, "in");
+  auto stats = run(simulator, kernel(body, 2), {out, in});
+  EXPECT_TRUE(stats) << messageOf(stats);
+  return download<T>(simulator, out, 64);
+}
+
+TEST(Wmma, SmallIntegers) {
+  std::mt19937 random(4);
+  std::vector<uint8_t> input(2304);
+  for (uint8_t &byte : input)
+    byte = uint8_t(random());
+  const auto nibbleAt = [&](unsigned base, unsigned row, unsigned k, bool isSigned) {
+    const int code = input[base + 16 * row + k / 2] >> (4 * (k % 2)) & 15;
+    return isSigned && code > 7 ? code - 16 : code;
+  };
+  const auto cAt = [&](unsigned i) {
+    uint32_t c;
+    std::memcpy(&c, &input[2048 + 4 * i], 4);
+    return c;
+  };
+  const auto d =
+      wmma<uint32_t>(wmmaBody("m8n8k32", "s4", "u4", "s32",
+                              "wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.u4.s32", "%r", "32"),
+                     input);
+  const auto bits = wmma<uint32_t>(
+      wmmaBody("m8n8k128", "b1", "b1", "s32",
+               "wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32", "%r", "128"),
+      input);
+  for (unsigned i = 0; i < 64; ++i) {
+    uint32_t sum = cAt(i), count = cAt(i);
+    for (unsigned k = 0; k < 32; ++k)
+      sum += uint32_t(nibbleAt(0, i / 8, k, true) * nibbleAt(1024, i % 8, k, false));
+    for (unsigned k = 0; k < 16; ++k)
+      count += uint32_t(
+          std::popcount(uint8_t(input[16 * (i / 8) + k] ^ input[1024 + 16 * (i % 8) + k])));
+    EXPECT_EQ(d[i], sum) << i;
+    EXPECT_EQ(bits[i], count) << i;
+  }
+}
+
+TEST(Wmma, Doubles) {
+  std::vector<double> values(320);
+  std::mt19937_64 random(6);
+  std::normal_distribution<double> normal;
+  for (double &x : values)
+    x = normal(random);
+  std::vector<uint8_t> input(8 * values.size());
+  std::memcpy(input.data(), values.data(), input.size());
+  const auto d =
+      wmma<double>(wmmaBody("m8n8k4", "f64", "f64", "f64",
+                            "wmma.mma.sync.aligned.row.col.m8n8k4.rn.f64.f64.f64.f64", "%fd", "4"),
+                   input);
+  for (unsigned i = 0; i < 64; ++i) {
+    double sum = values[256 + i];
+    for (unsigned k = 0; k < 4; ++k)
+      sum = std::fma(values[i / 8 * 4 + k], values[128 + i % 8 * 4 + k], sum);
+    EXPECT_EQ(d[i], sum) << i;
+  }
+}
+
 } // namespace

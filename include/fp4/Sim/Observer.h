@@ -98,8 +98,10 @@ enum class FenceKind : uint8_t {
   Tcgen05WaitSt,
   TicketWaited, ///< the warp knows that ticket `groups` is done: it used a register of a tcgen05.ld
                 ///< before its wait, or waited for a cp.async
-  BulkCommit,   ///< cp.async.bulk.commit_group
-  BulkWait,     ///< cp.async.bulk.wait_group passed; `groups` may still be pending
+  WgmmaUnfenced, ///< a wgmma names a register that was used otherwise since the last wgmma.fence,
+                 ///< by the instruction `groups` - 1; 0: the warp has executed no wgmma.fence
+  BulkCommit,    ///< cp.async.bulk.commit_group
+  BulkWait,      ///< cp.async.bulk.wait_group passed; `groups` may still be pending
 };
 
 struct FenceEvent {

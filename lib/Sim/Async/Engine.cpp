@@ -1,5 +1,6 @@
 //===- Engine.cpp - Tickets: asynchronous operations of one cluster -------===//
 #include "Engine.h"
+#include "Sim/Insn/Handlers.h"
 
 #include <algorithm>
 #include <cstring>
@@ -324,7 +325,17 @@ bool names(const Operand &o, const std::vector<RegisterRange> &ranges, const Ker
 
 } // namespace
 
+void Engine::watchRegisters(Warp &warp) {
+  if (state(warp.cta->rank).wgmmaRegisters.try_emplace(warp.index).second)
+    ++warp.loadsInFlight; // for as long as the warp lives
+}
+
 Status Engine::useRegisters(const Warp &warp, const Insn &insn) {
+  auto &watched = state(warp.cta->rank).wgmmaRegisters;
+  if (auto it = watched.find(warp.index); it != watched.end() && !isWgmma(insn.handler)) {
+    const Kernel &kernel = *owner.launch->kernel;
+    it->second.use(insn, kernel.operandPool.data(), uint32_t(&insn - kernel.code.data()));
+  }
   for (size_t i = 0; i < unwaitedLoads.size();) {
     const UnwaitedLoad &load = unwaitedLoads[i];
     const bool used = load.warp == &warp && load.chained != insn.handler &&
@@ -336,7 +347,9 @@ Status Engine::useRegisters(const Warp &warp, const Insn &insn) {
       continue;
     }
     const uint64_t id = load.id;
-    if (owner.launch->options->judgement == Judgement::Letter)
+    // Nothing waits for a wgmma but wgmma.wait_group.
+    if (owner.launch->options->judgement == Judgement::Letter ||
+        load.engine == EngineKind::Wgmma)
       return fail(
           fmt::format("uses a register of the {} of line {} before it is known to be written",
                       stringify(load.engine), load.insn->line),

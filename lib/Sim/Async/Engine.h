@@ -19,6 +19,7 @@
 #include "Sim/Insn/ExecContext.h"
 #include "Tcgen05Pairs.h"
 #include "TensorMemory.h"
+#include "WgmmaRegisters.h"
 #include <deque>
 #include <functional>
 #include <map>
@@ -93,9 +94,9 @@ struct Ticket {
   Handler chained = nullptr; ///< its instructions may name those registers: they run after it
 
   Proxy proxy = Proxy::Async;
-  uint32_t sharedReads = 0;      ///< mask of CTA ranks whose shared memory the first stage reads
-  uint32_t ctaGroup = 0;         ///< tcgen05: 1 or 2
-  bool bulkGroup = false;        ///< of a cp.async.bulk group
+  uint32_t sharedReads = 0; ///< mask of CTA ranks whose shared memory the first stage reads
+  uint32_t ctaGroup = 0;    ///< tcgen05: 1 or 2
+  bool bulkGroup = false;   ///< of a cp.async.bulk group
   std::optional<PipelinedOp> pipelined; ///< tcgen05.mma, .cp, .shift
   bool published = false;        ///< its thread executed tcgen05.fence::before_thread_sync since
   std::vector<uint32_t> signals; ///< shared::cluster addresses of the mbarriers it will signal
@@ -115,8 +116,16 @@ struct CtaAsync {
   MbarrierTable mbarriers;
   TensorMemory tmem;
   std::map<Thread, BulkGroups> bulkGroups;
-  std::map<Thread, BulkGroups> copyGroups;    ///< of cp.async without bulk
-  std::map<uint32_t, BulkGroups> wgmmaGroups; ///< by warp
+  std::map<Thread, BulkGroups> copyGroups;           ///< of cp.async without bulk
+  std::map<uint32_t, BulkGroups> wgmmaGroups;        ///< by warp
+  std::map<uint32_t, WgmmaRegisters> wgmmaRegisters; ///< by warp, once it executed wgmma.fence
+};
+
+/// tcgen05.alloc or dealloc of cta_group::2, by one CTA of a pair.
+struct PairCall {
+  std::string_view what; ///< "alloc"
+  uint32_t columns = 0;
+  bool operator==(const PairCall &) const = default;
 };
 
 class Engine final : public AsyncEngine {
@@ -130,10 +139,14 @@ public:
   Status drain() override;
   Error deadlock() override;
   Status useRegisters(const Warp &warp, const Insn &insn) override;
+  /// Every instruction of the warp goes through useRegisters from now on.
+  void watchRegisters(Warp &warp);
 
   // --- For instruction handlers -----------------------------------------------------------------
   static Engine &of(ExecContext &cx) { return static_cast<Engine &>(cx.cluster().async()); }
   CtaAsync &state(uint32_t rank) { return ctas[rank]; }
+  /// The calls of the even and of the odd CTA of a pair, in order.
+  std::array<std::vector<PairCall>, 2> &pairCalls(uint32_t pair) { return calls[pair]; }
   Cluster &cluster() { return owner; }
 
   /// A ticket of the instruction that executes, for `lane`; its id is set.
@@ -211,6 +224,7 @@ private:
   std::vector<CtaAsync> ctas;
   std::map<uint64_t, Ticket> inFlight; ///< by id, so in issue order
   std::map<Thread, std::vector<uint64_t>> acquiredTickets;
+  std::map<uint32_t, std::array<std::vector<PairCall>, 2>> calls; ///< by pair
   std::vector<UnwaitedLoad> unwaitedLoads; ///< counted in Warp::loadsInFlight
   uint64_t nextId = 1;
   const Cta *leaving = nullptr; ///< its last thread has just exited; its memory is still there

@@ -91,6 +91,7 @@ struct HazardChecker::Impl {
   /// Release and acquire through the locations that an access names.
   void synchronize(ClusterState &cluster, const MemoryEvent &event, uint64_t address);
   void fence(ClusterState &cluster, const FenceEvent &event);
+  void unfencedWgmma(ClusterState &cluster, const FenceEvent &event);
 
   // --- HazardReport.cpp ---
   void report(Access &made, const Record &old, HazardRule rule, uint64_t address);

@@ -59,7 +59,9 @@ std::string HazardReport::text() const {
   std::string text = fmt::format("error: {}: kernel '{}': {} ({}) [{}]\n", where(second),
                                  displayName(kernel), message, place, stringify(rule));
   text += note(first);
-  if (rule != HazardRule::StalePhase && rule != HazardRule::UninitializedRead) // one access only
+  const bool oneAccess = rule == HazardRule::StalePhase || rule == HazardRule::UninitializedRead ||
+                         (rule == HazardRule::MissingWgmmaFence && first.line == second.line);
+  if (!oneAccess)
     text += note(second);
   if (!detail.empty())
     text += fmt::format("note: {}\n", detail);
@@ -181,10 +183,32 @@ static std::pair<const char *, const char *> rolesOf(HazardRule rule) {
   }
 }
 
+void HazardChecker::Impl::unfencedWgmma(ClusterState &cluster, const FenceEvent &event) {
+  const HazardRule rule = HazardRule::MissingWgmmaFence;
+  const WarpState &warp = cluster.warp(event.agent);
+  Record use, multiply;
+  use.cluster = multiply.cluster = cluster.index;
+  use.slot = multiply.slot = uint16_t(warp.slot);
+  multiply.pc = event.at.pc;
+  use.pc = event.groups ? uint32_t(event.groups - 1) : event.at.pc;
+  const std::string where =
+      (program ? program->name + ":" : "") + (kernel ? kernel->info.name : "");
+  if (reports.size() >= options.maxReports ||
+      !seen.insert({rule, where, use.pc, multiply.pc}).second)
+    return;
+  reports.push_back({rule, program ? program->name : "", kernel ? kernel->info.name : "",
+                     fmt::format("registers of warp {} of CTA rank {}", warp.index, warp.rank),
+                     sideOf(cluster, use, event.groups ? "access" : "wgmma"),
+                     sideOf(cluster, multiply, "wgmma"), std::string(summaryOf(rule)),
+                     std::string(remedyOf(rule)),
+                     event.groups ? "" : "this warp has executed no wgmma.fence before"});
+}
+
 void HazardChecker::Impl::report(Access &made, const Record &old, HazardRule rule,
                                  uint64_t address) {
   const uint32_t low = std::min(old.pc, made.record.pc), high = std::max(old.pc, made.record.pc);
-  const std::string where = (program ? program->name + ":" : "") + (kernel ? kernel->info.name : "");
+  const std::string where =
+      (program ? program->name + ":" : "") + (kernel ? kernel->info.name : "");
   if (reports.size() >= options.maxReports || !seen.insert({rule, where, low, high}).second)
     return;
   const auto [before, after] = rolesOf(rule);

@@ -338,6 +338,8 @@ void HazardChecker::Impl::fence(ClusterState &cluster, const FenceEvent &event) 
     return drain(cluster, warp, warp.stores);
   case FenceKind::TicketWaited:
     return ticketWaited(cluster, event, warp);
+  case FenceKind::WgmmaUnfenced:
+    return unfencedWgmma(cluster, event);
   default:
     return;
   }

@@ -29,6 +29,7 @@ std::string_view nameOf(FenceKind kind) {
                                                "tcgen05.wait::ld",
                                                "tcgen05.wait::st",
                                                "operation waited for",
+                                               "wgmma without a fence",
                                                "cp.async.bulk.commit_group",
                                                "cp.async.bulk.wait_group"};
   return size_t(kind) < std::size(names) ? names[size_t(kind)] : "fence";

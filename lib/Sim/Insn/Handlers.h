@@ -8,6 +8,9 @@ namespace fp4::sim {
 /// What the decoder appends to every body.
 Handler exitHandler();
 
+/// Whether a handler is that of wgmma.mma_async.
+bool isWgmma(Handler handler);
+
 /// Index of a special register that changes while a warp runs, -1 when the name is none.
 int clockRegister(std::string_view name);
 

@@ -159,7 +159,7 @@ std::vector<FactorRow> factors(MmaType type, const std::vector<uint8_t> &bytes) 
 
 /// Operands of a sparse A: metadata, and the selector of the lanes that hold it.
 bool gatherSelections(ExecContext &cx, const Insn &insn, Tile &tile) {
-  const uint32_t *metadata = cx.src<uint32_t>(insn.op[4]);
+  const uint32_t *metadata = cx.src<uint32_t>(cx.elements(insn.op[4])[0]);
   const SparseFormat format = sparseFormat(insn);
   const bool full = insn.m[kHalves] == 2;
   tile.selections.resize(maxRows);
@@ -342,6 +342,8 @@ Status decodeSparse(BindContext &bind) {
   insn.m[kSparse] = bind.match.text("sparse") == "sp" ? uint8_t(SparseIndices::Distinct) + 1
                                                       : uint8_t(SparseIndices::Ascending) + 1;
   FP4_TRY(decodeShape(bind));
+  if (insn.op[4].imm != 1)
+    return bind.fail(fmt::format("metadata expects one register, but got {}", insn.op[4].imm));
   const unsigned selectors = warpSelectors(sparseFormat(insn), insn.m[kHalves] == 2);
   if (uint64_t(insn.op[5].imm) >= selectors)
     return bind.fail(fmt::format("the sparsity selector of .{} must be below {}, but got {}",

@@ -1,11 +1,11 @@
 //===- Tcgen05Alloc.cpp - Tensor memory management ------------------------===//
 //
 // PTX ISA, "tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit". Whole warps, lanes
-// converged. With cta_group::2 each CTA of the pair allocates in its own tensor memory; the
-// collective wait for the peer is not modelled. Insn::m: 0 space, 1 cta_group.
+// converged. With cta_group::2 a warp of each CTA of the pair allocates (or frees) together: the
+// first waits for the other. Insn::m: 0 space, 1 cta_group.
 //
 //===----------------------------------------------------------------------===//
-#include "Sim/Insn/AsyncOperands.h"
+#include "Sim/Insn/Tcgen05.h"
 
 #include <cstring>
 #include <fmt/format.h>
@@ -27,6 +27,51 @@ private:
   const TensorMemory &tmem;
   uint32_t columns;
 };
+
+/// Ready when a warp of the peer CTA has made its part of the call.
+class PeerWait final : public Wait {
+public:
+  PeerWait(const std::vector<PairCall> &theirs, size_t index, std::string what)
+      : theirs(theirs), index(index), what(std::move(what)) {}
+  bool ready() const override { return theirs.size() > index; }
+  std::string describe() const override { return what; }
+
+private:
+  const std::vector<PairCall> &theirs;
+  size_t index;
+  std::string what;
+};
+
+/// With cta_group::2: whether the peer made the same call as its next. If not, `outcome` says what
+/// to return. The token is the number of the call until `paired` is set back.
+bool paired(ExecContext &cx, const Insn &insn, const PairCall &call, Outcome &outcome) {
+  if (insn.m[1] == 1)
+    return true;
+  outcome = Outcome::Error;
+  if (groupRanks(cx, 2).empty())
+    return false;
+  const uint32_t rank = cx.cta().rank;
+  auto &calls = Engine::of(cx).pairCalls(rank / 2);
+  auto &mine = calls[rank % 2], &theirs = calls[1 - rank % 2];
+  if (!cx.token) {
+    mine.push_back(call);
+    cx.token = mine.size();
+  }
+  const size_t index = cx.token - 1;
+  const std::string name = fmt::format("tcgen05.{}.cta_group::2", call.what);
+  if (theirs.size() <= index) {
+    outcome = cx.block(std::make_unique<PeerWait>(
+        theirs, index,
+        fmt::format("a warp of the peer CTA, rank {}, to execute {} too", rank ^ 1, name)));
+    return false;
+  }
+  if (theirs[index] == call)
+    return true;
+  cx.fail(fmt::format("{} of {} columns, but the peer CTA executes tcgen05.{} of {} columns", name,
+                      call.columns, theirs[index].what, theirs[index].columns),
+          "a warp of each CTA of the pair must make the same calls in the same order");
+  return false;
+}
 
 void emitLife(ExecContext &cx, LifeOp op, uint64_t object, uint64_t count) {
   if (cx.observer)
@@ -52,6 +97,9 @@ Outcome alloc(ExecContext &cx, const Insn &insn) {
   uint32_t columns, address;
   if (!uniform(cx, insn.op[1], "number of columns", columns))
     return Outcome::Error;
+  Outcome outcome;
+  if (!paired(cx, insn, {"alloc", columns}, outcome))
+    return outcome;
   const int lane = cx.firstLane();
   if (!sharedAddress(cx, Space(insn.m[0]), insn.op[0], lane, address))
     return Outcome::Error;
@@ -60,6 +108,7 @@ Outcome alloc(ExecContext &cx, const Insn &insn) {
     return failHere(cx, std::move(column.error()));
   if (!*column)
     return cx.block(std::make_unique<AllocationWait>(tmem, columns));
+  cx.token = 0;
   const uint32_t result = hw::TmemAddress{0, **column}.pack();
   std::byte *to = cx.writable(Space::SharedCluster, address, 4, 4, lane);
   if (!to)
@@ -85,6 +134,10 @@ Outcome dealloc(ExecContext &cx, const Insn &insn) {
   if (!uniform(cx, insn.op[0], "tensor memory address", address) ||
       !uniform(cx, insn.op[1], "number of columns", columns))
     return Outcome::Error;
+  Outcome outcome;
+  if (!paired(cx, insn, {"dealloc", columns}, outcome))
+    return outcome;
+  cx.token = 0;
   Engine &engine = Engine::of(cx);
   const Status status = engine.state(cx.cta().rank).tmem.deallocate(address, columns, insn.m[1]);
   if (!status)

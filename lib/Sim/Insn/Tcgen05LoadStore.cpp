@@ -1,12 +1,16 @@
 //===- Tcgen05LoadStore.cpp - tcgen05.ld and tcgen05.st -------------------===//
 //
 // PTX ISA, "tcgen05.ld" and "tcgen05.st". A warp moves cells of its own quarter of the lanes to or
-// from registers; hw::loadCell says which. Insn::m: 0 hw::LoadShape, 1 .pack/.unpack; Insn::u: the
-// number of repetitions.
+// from registers; hw::loadCell says which. tcgen05.ld.red also gives the least or greatest of what
+// each thread loaded. Insn::m: 0 hw::LoadShape, 1 .pack/.unpack, 2 Reduction, 3 .abs, 4 .NaN;
+// Insn::u: the number of repetitions.
 //
 //===----------------------------------------------------------------------===//
+#include "Sim/Insn/Floats.h"
 #include "Sim/Insn/Tcgen05.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <fmt/format.h>
 
@@ -99,14 +103,54 @@ void storeRegister(Engine &engine, const Transfer &t, unsigned reg, const uint32
   }
 }
 
-/// tcgen05.ld: op 0 the registers, 1 the address, 2 the half split offset.
+enum Reduction : uint8_t { None, Min, Max, MinSigned, MaxSigned, MinFloat, MaxFloat };
+
+uint32_t reduceFloats(const Insn &insn, uint32_t a, uint32_t b) {
+  const auto x = std::bit_cast<float>(a), y = std::bit_cast<float>(b);
+  if (std::isnan(x) || std::isnan(y))
+    return insn.m[4] || (std::isnan(x) && std::isnan(y)) ? kNaN32 : std::isnan(x) ? b : a;
+  const bool less = x < y || (x == y && std::signbit(x) && !std::signbit(y));
+  return less == (insn.m[2] == MinFloat) ? a : b;
+}
+
+uint32_t reduce(const Insn &insn, uint32_t a, uint32_t b) {
+  switch (insn.m[2]) {
+  case Min:
+    return std::min(a, b);
+  case Max:
+    return std::max(a, b);
+  case MinSigned:
+    return uint32_t(std::min(int32_t(a), int32_t(b)));
+  case MaxSigned:
+    return uint32_t(std::max(int32_t(a), int32_t(b)));
+  default:
+    return reduceFloats(insn, a, b);
+  }
+}
+
+/// The register of tcgen05.ld.red that has the result, after the others were loaded.
+void reduceRegisters(Engine &engine, const Insn &insn, const Transfer &t, const Operand &result) {
+  auto *to = reinterpret_cast<uint32_t *>(t.registers + result.offset);
+  const uint32_t keep = insn.m[3] ? 0x7FFFFFFF : ~0u;
+  for (int lane = 0; lane < 32; ++lane) {
+    uint32_t value = *cellOf(engine, t, lane, 0, 0) & keep;
+    for (unsigned reg = 1; reg < t.elements.size(); ++reg)
+      value = reduce(insn, value, *cellOf(engine, t, lane, reg, 0) & keep);
+    to[lane] = value;
+  }
+}
+
+/// tcgen05.ld: op 0 the registers, maybe 1 the reduced one, then the address, the half split
+/// offset.
 Outcome load(ExecContext &cx, const Insn &insn) {
   if (!cx.converged())
     return Outcome::Retry;
   Engine &engine = Engine::of(cx);
   auto t = std::make_shared<Transfer>();
-  if (!decode(cx, insn, insn.op[1], insn.op[0], insn.op[2], *t))
+  const unsigned address = insn.m[2] ? 2 : 1;
+  if (!decode(cx, insn, insn.op[address], insn.op[0], insn.op[address + 1], *t))
     return Outcome::Error;
+  const Operand reduced = insn.m[2] ? insn.op[1] : Operand{};
   const auto ranges = footprint(*t, uint32_t(insn.u));
   Ticket ticket = engine.makeTicket(cx, insn, EngineKind::TmemLoad, cx.firstLane());
   for (const TmemRange &range :
@@ -116,12 +160,16 @@ Outcome load(ExecContext &cx, const Insn &insn) {
   for (const Operand &element : t->elements)
     if (element)
       ticket.registerWrites.push_back({element.offset, element.offset + 128});
-  ticket.stages.push_back([&engine, t, ranges](const Ticket &self) -> Status {
+  if (reduced)
+    ticket.registerWrites.push_back({reduced.offset, reduced.offset + 128});
+  ticket.stages.push_back([&engine, &insn, t, ranges, reduced](const Ticket &self) -> Status {
     for (const TmemRange &range : ranges)
       FP4_TRY(engine.checkCells(t->rank, range, self.id, "a cell"));
     for (unsigned reg = 0; reg < t->elements.size(); ++reg)
       if (t->elements[reg])
         loadRegister(engine, *t, reg);
+    if (reduced)
+      reduceRegisters(engine, insn, *t, reduced);
     for (const TmemRange &range : ranges)
       emitTmem(engine, self, t->rank, range);
     return {};
@@ -173,6 +221,17 @@ Status bindTransfer(BindContext &bind, const Operand &vector, Handler handler) {
 } // namespace
 
 Status bindTcgen05Load(BindContext &bind) { return bindTransfer(bind, bind.insn.op[0], load); }
+Status bindTcgen05LoadReduced(BindContext &bind) {
+  Insn &insn = bind.insn;
+  const bool greatest = bind.match.text("op") == "max";
+  const std::string_view type = bind.match.text("type");
+  insn.m[2] = uint8_t((type == "u32" ? Min : type == "s32" ? MinSigned : MinFloat) + greatest);
+  insn.m[3] = bind.match.has("abs");
+  insn.m[4] = bind.match.has("NaN");
+  if (type != "f32" && (insn.m[3] || insn.m[4]))
+    return bind.fail(fmt::format(".abs and .NaN expect .f32, but got .{}", type));
+  return bindTcgen05Load(bind);
+}
 Status bindTcgen05Store(BindContext &bind) {
   const bool split = bind.match.text("shape") == "16x32bx2";
   return bindTransfer(bind, bind.insn.op[split ? 2 : 1], store);

@@ -12,11 +12,14 @@
 //
 // Of a sparse A (.sp) the stored half of K lies like that, and B has 64 bytes of K.
 //
+// wgmma.fence: what it orders is checked for observers alone (Async/WgmmaRegisters.h).
+//
 // Arithmetic: Async/DenseMma.h, DenseRow.h, SparseMma.h.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Async/SparseMma.h"
 #include "Sim/Insn/AsyncOperands.h"
+#include "Sim/Insn/Handlers.h"
 #include "Sim/Insn/MmaOperands.h"
 
 #include <algorithm>
@@ -237,6 +240,9 @@ Ticket makeMmaTicket(ExecContext &cx, const Insn &insn, const WarpMma &mma) {
   ticket.chained = mmaAsync;
   for (unsigned i = 0; i < cx.elementCount(insn.op[0]); ++i)
     ticket.registerWrites.push_back({mma.d[i].offset, mma.d[i].offset + 128});
+  for (unsigned i = 0; mma.aRegisters && i < 4; ++i) // read, but as little to be touched
+    if (mma.aRegisters[i].bank == kRegBank)
+      ticket.registerWrites.push_back({mma.aRegisters[i].offset, mma.aRegisters[i].offset + 128});
   // Issued earlier by this warp: in order, as far as they share an accumulator.
   for (const auto &[id, other] : engine.tickets())
     if (other.engine == EngineKind::Wgmma && other.issuer.rank == ticket.issuer.rank &&
@@ -245,12 +251,42 @@ Ticket makeMmaTicket(ExecContext &cx, const Insn &insn, const WarpMma &mma) {
   return ticket;
 }
 
+/// Products of one shape need no fence between them: N, and what says K.
+uint32_t shapeOf(const Insn &insn) {
+  const uint8_t element = insn.m[kElement];
+  const unsigned bits = element == singleBit ? 1 : containerBits(MmaType(element));
+  return uint32_t(insn.u) << 8 | bits << 1 | insn.m[kSparse];
+}
+
+/// Tells the observer of registers that were used since the last wgmma.fence.
+void checkFence(ExecContext &cx, const Insn &insn) {
+  auto &watched = Engine::of(cx).state(cx.cta().rank).wgmmaRegisters;
+  auto it = watched.find(cx.warp().index);
+  std::optional<uint32_t> used;
+  if (it != watched.end()) {
+    const bool fromRegisters = insn.op[1].kind == OperandKind::Vector;
+    used = it->second.multiply(insn.op[0], fromRegisters ? &insn.op[1] : nullptr,
+                               cx.kernel().operandPool.data(), shapeOf(insn), cx.pc);
+    if (!used)
+      return;
+  }
+  FenceEvent event;
+  event.agent = cx.agent();
+  event.at = cx.here();
+  event.kind = FenceKind::WgmmaUnfenced;
+  event.laneMask = cx.mask;
+  event.groups = used ? *used + 1 : 0;
+  cx.observer->onFence(event);
+}
+
 Outcome mmaAsync(ExecContext &cx, const Insn &insn) {
   if (!cx.converged())
     return Outcome::Retry;
   if (cx.cta().warps.size() % warpsPerGroup)
     return cx.fail(fmt::format("expects whole warpgroups of 4 warps, but the CTA has {} warps",
                                cx.cta().warps.size()));
+  if (cx.observer)
+    checkFence(cx, insn);
   Engine &engine = Engine::of(cx);
   auto mma = std::make_shared<WarpMma>();
   mma->insn = &insn;
@@ -278,7 +314,14 @@ Outcome mmaAsync(ExecContext &cx, const Insn &insn) {
 }
 
 Outcome fence(ExecContext &cx, const Insn &) {
-  return cx.converged() ? Outcome::Next : Outcome::Retry;
+  if (!cx.converged())
+    return Outcome::Retry;
+  if (cx.observer) {
+    Engine &engine = Engine::of(cx);
+    engine.watchRegisters(cx.warp());
+    engine.state(cx.cta().rank).wgmmaRegisters[cx.warp().index].fence();
+  }
+  return Outcome::Next;
 }
 
 Outcome commitGroup(ExecContext &cx, const Insn &) {
@@ -399,6 +442,8 @@ Status bindWgmmaSparse(BindContext &bind) {
                                  bind.match.text("shape"), selectors, bind.insn.op[4].imm));
   return {};
 }
+
+bool isWgmma(Handler handler) { return handler == mmaAsync; }
 
 Status bindWgmmaFence(BindContext &bind) { return bind.use(fence); }
 Status bindWgmmaCommit(BindContext &bind) { return bind.use(commitGroup); }

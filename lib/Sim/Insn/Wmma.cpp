@@ -2,8 +2,8 @@
 //
 // PTX ISA, "wmma". Which lane holds which element is not specified, so the layout is ours: element
 // i of a matrix, row major, lies in lane i % 32, place i / 32 of its registers; fragments with room
-// for more repeat it. Shapes m16n16k16, m8n32k16, m32n8k16 and, of tf32, m16n16k8. Arithmetic as in
-// MmaSync.cpp. Not simulated: doubles, integers below 8 bits, fp32 added to an fp16 result.
+// for more repeat it. Elements below 8 bits count by bytes: a row of A and a column of B are
+// contiguous. Arithmetic as in MmaSync.cpp. Not simulated: fp32 added to an fp16 result.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Async/DenseRow.h"
@@ -12,6 +12,8 @@
 #include "Sim/Insn/Floats.h"
 #include "fp4/ISA/SmemDescriptor.h"
 #include <algorithm>
+#include <cfenv>
+#include <cmath>
 #include <cstring>
 #include <fmt/format.h>
 
@@ -21,8 +23,8 @@ namespace {
 using hw::MmaType;
 
 /// Insn::m of this file. Loads and stores: 0 rows, 1 columns, 2 bytes of an element, 3 space, 4 the
-/// columns are contiguous. Products: 0 M, 1 N, 2 MmaType of A, 3 of B, 4 D of fp16, 5 C of fp16,
-/// 6 saturate; Insn::u is K.
+/// columns are contiguous, 5 elements in a byte. Products: 0 M, 1 N, 2 MmaType of A, 3 of B, 4 D of
+/// fp16, 5 C of fp16, 6 saturate; of small integers 2, 3 are signed, 4 XOR. Insn::u is K.
 struct Shape {
   unsigned m = 0, n = 0, k = 0;
 };
@@ -32,6 +34,12 @@ Shape shapeOf(std::string_view text) {
     return {8, 32, 16};
   if (text == "m32n8k16")
     return {32, 8, 16};
+  if (text == "m8n8k4")
+    return {8, 8, 4};
+  if (text == "m8n8k32")
+    return {8, 8, 32};
+  if (text == "m8n8k128")
+    return {8, 8, 128};
   return {16, 16, text == "m16n16k8" ? 8u : 16u};
 }
 
@@ -45,9 +53,9 @@ MmaType typeOf(std::string_view text) {
 /// One place of a fragment: `bytes` bytes of a register of a lane.
 std::byte *place(ExecContext &cx, const Operand &fragment, unsigned bytes, unsigned lane,
                  unsigned slot) {
-  const unsigned perRegister = 4 / bytes;
+  const unsigned width = bytes == 8 ? 8 : 4, perRegister = width / bytes;
   const Operand &reg = cx.elements(fragment)[slot / perRegister];
-  return reinterpret_cast<std::byte *>(cx.dst<uint32_t>(reg) + lane) + slot % perRegister * bytes;
+  return cx.dst<std::byte>(reg) + width * lane + slot % perRegister * bytes;
 }
 
 /// A matrix of `elements` elements out of a fragment.
@@ -89,9 +97,12 @@ Outcome transfer(ExecContext &cx, const Insn &insn, const Operand &data, const O
   const unsigned rows = insn.m[0], columns = insn.m[1], bytes = insn.m[2];
   const auto space = static_cast<Space>(insn.m[3]);
   const bool columnMajor = insn.m[4];
-  const uint64_t stride = insn.op[2] ? cx.scalar(insn.op[2]) : columnMajor ? rows : columns;
+  const uint64_t stride = insn.op[2]    ? cx.scalar(insn.op[2]) / std::max<uint8_t>(insn.m[5], 1)
+                          : columnMajor ? rows
+                                        : columns;
   const unsigned elements = rows * columns;
-  const unsigned slots = Store ? elements / 32 : cx.elementCount(data) * 4 / bytes;
+  const unsigned width = bytes == 8 ? 8 : 4;
+  const unsigned slots = Store ? elements / 32 : cx.elementCount(data) * width / bytes;
   for (unsigned slot = 0; slot < slots; ++slot) {
     std::array<uint64_t, 32> addresses{};
     for (unsigned lane = 0; lane < 32; ++lane) {
@@ -182,19 +193,83 @@ Outcome product(ExecContext &cx, const Insn &insn) {
   return Outcome::Next;
 }
 
+/// Products of small integers: rows of bytes of K.
+Outcome smallProduct(ExecContext &cx, const Insn &insn) {
+  if (!cx.converged())
+    return Outcome::Retry;
+  const bool bits = insn.u == 128;
+  constexpr unsigned bytes = 16; // of K
+  const auto a = operandRows(gather(cx, insn.op[1], 8 * bytes, 1), 8, bytes, 1, false);
+  const auto b = operandRows(gather(cx, insn.op[2], 8 * bytes, 1), 8, bytes, 1, true);
+  const auto c = gather(cx, insn.op[3], 64, 4);
+  for (unsigned i = 0; i < 64; ++i) {
+    uint32_t cell;
+    std::memcpy(&cell, &c[4 * i], 4);
+    const uint8_t *row = &a[i / 8 * hw::mmaRowBytes], *column = &b[i % 8 * hw::mmaRowBytes];
+    cell = bits ? bitElement(row, column, insn.m[4], cell)
+                : nibbleElement(row, column, insn.m[2], insn.m[3], insn.m[6], cell);
+    std::memcpy(place(cx, insn.op[0], 4, i % 32, i / 32), &cell, 4);
+  }
+  ++cx.cluster().mmas;
+  return Outcome::Next;
+}
+
+/// Doubles: fused multiply-adds in the order of k.
+Outcome doubleProduct(ExecContext &cx, const Insn &insn) {
+  if (!cx.converged())
+    return Outcome::Retry;
+  constexpr int modes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
+  const auto matrix = [&](unsigned op, unsigned elements) {
+    std::vector<double> values(elements);
+    const auto bytes = gather(cx, insn.op[op], elements, 8);
+    std::memcpy(values.data(), bytes.data(), bytes.size());
+    return values;
+  };
+  const auto a = matrix(1, 32), b = matrix(2, 32);
+  auto d = matrix(3, 64);
+  std::fesetround(modes[insn.m[0]]);
+  for (unsigned i = 0; i < 64; ++i)
+    for (unsigned k = 0; k < 4; ++k) {
+      volatile double sum = std::fma(a[i / 8 * 4 + k], b[k * 8 + i % 8], d[i]);
+      d[i] = sum;
+    }
+  std::fesetround(FE_TONEAREST);
+  for (unsigned i = 0; i < 64; ++i)
+    std::memcpy(place(cx, insn.op[0], 8, i % 32, i / 32), &d[i], 8);
+  ++cx.cluster().mmas;
+  return Outcome::Next;
+}
+
 /// Registers of a fragment that holds each element once.
-int64_t registersOf(unsigned elements, unsigned bytes) { return int64_t(elements) * bytes / 128; }
+int64_t registersOf(unsigned elements, unsigned bytes) {
+  return int64_t(elements) * bytes / (bytes == 8 ? 256 : 128);
+}
+
+/// Elements in a byte, of types below 8 bits.
+unsigned perByte(std::string_view type) {
+  return type == "b1" ? 8 : type == "u4" || type == "s4" ? 2 : 1;
+}
 
 Status describeTransfer(BindContext &bind, const Operand &data) {
   const Shape shape = shapeOf(bind.match.text("shape"));
   const std::string_view operand = bind.match.text("operand"), type = bind.match.text("type");
   Insn &insn = bind.insn;
-  insn.m[0] = uint8_t(operand == "b" ? shape.k : shape.m);
-  insn.m[1] = uint8_t(operand == "a" ? shape.k : shape.n);
-  insn.m[2] = type == "f16" || type == "bf16" ? 2 : type == "u8" || type == "s8" ? 1 : 4;
+  const bool factor = operand == "a" || operand == "b";
+  const unsigned k = shape.k / perByte(type);
+  insn.m[0] = uint8_t(operand == "b" ? k : shape.m);
+  insn.m[1] = uint8_t(operand == "a" ? k : shape.n);
+  insn.m[2] = type == "f64"                     ? 8
+              : type == "f16" || type == "bf16" ? 2
+              : type == "u8" || type == "s8"    ? 1
+                                                : 4;
+  if (perByte(type) > 1)
+    insn.m[2] = 1;
   insn.m[3] = uint8_t(bind.match.space());
   insn.m[4] = bind.match.text("layout") == "col";
-  const bool factor = operand == "a" || operand == "b";
+  insn.m[5] = uint8_t(perByte(type));
+  if (perByte(type) > 1 && insn.m[4] != (operand == "b"))
+    return bind.fail(fmt::format("{} of .{} must be .{}", operand == "b" ? "B" : "A", type,
+                                 operand == "b" ? "col" : "row"));
   const unsigned elements = unsigned(insn.m[0]) * insn.m[1];
   // fp16 fragments have 8 registers whatever the shape.
   const int64_t expected = factor && type == "f16" ? 8 : registersOf(elements, insn.m[2]);
@@ -213,6 +288,35 @@ Status bindWmmaLoad(BindContext &bind) {
 Status bindWmmaStore(BindContext &bind) {
   FP4_TRY(describeTransfer(bind, bind.insn.op[1]));
   return bind.use(store);
+}
+
+/// u4, s4 and b1: one shape each.
+Status bindWmmaSmall(BindContext &bind) {
+  const std::string_view a = bind.match.text("atype"), b = bind.match.text("btype");
+  Insn &insn = bind.insn;
+  insn.m[2] = a == "s4";
+  insn.m[3] = b == "s4";
+  insn.m[4] = bind.match.text("bit") == "xor";
+  insn.m[6] = bind.match.has("satfinite");
+  insn.u = shapeOf(bind.match.text("shape")).k;
+  constexpr int64_t expected[] = {2, 1, 1, 2};
+  for (unsigned i = 0; i < 4; ++i)
+    if (insn.op[i].imm != expected[i])
+      return bind.fail(fmt::format("{} of .{} expects {} registers, but got {}", "DABC"[i],
+                                   bind.match.text("shape"), expected[i], insn.op[i].imm));
+  return bind.use(smallProduct);
+}
+
+Status bindWmmaDoubles(BindContext &bind) {
+  const std::string_view round = bind.match.text("round");
+  Insn &insn = bind.insn;
+  insn.m[0] = round == "rz" ? 1 : round == "rm" ? 2 : round == "rp" ? 3 : 0;
+  constexpr int64_t expected[] = {2, 1, 1, 2};
+  for (unsigned i = 0; i < 4; ++i)
+    if (insn.op[i].imm != expected[i])
+      return bind.fail(fmt::format("{} of .m8n8k4 expects {} registers, but got {}", "DABC"[i],
+                                   expected[i], insn.op[i].imm));
+  return bind.use(doubleProduct);
 }
 
 /// fp16 factors name the types of D and C only.

@@ -179,6 +179,78 @@ TEST(TmemKernels, CopiesOfEveryShape) {
   }
 }
 
+/// Thread 0 issues `operation` (of tcgen05) and commits; all wait for it.
+std::string issueAndWait(const std::string &operation) {
+  return "  mov.u32 %r27, bar;\n  setp.ne.u32 %p2, %t, 0;\n  @%p2 bra READY;\n"
+         "  mbarrier.init.shared::cta.b64 [%r27], 1;\nREADY:\n"
+         "  tcgen05.fence::before_thread_sync;\n  bar.sync 0;\n"
+         "  tcgen05.fence::after_thread_sync;\n  @%p2 bra ISSUED;\n" +
+         operation +
+         "  tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r27];\n"
+         "ISSUED:\n  mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r27], 0;\n"
+         "  @!%p3 bra ISSUED;\n  tcgen05.fence::after_thread_sync;\n"
+         "  tcgen05.ld.sync.aligned.32x32b.x64.b32 " +
+         registers(64) + ", [%r11];\n  tcgen05.wait::ld.sync.aligned;\n";
+}
+
+/// 16 elements of 4 or 6 bits at the start of every 16 bytes become 16 bytes.
+TEST(TmemKernels, CopiesThatDecompress) {
+  for (unsigned bits : {4u, 6u}) {
+    hw::SmemDescriptor source;
+    source.startAddress = 0x400 + 1024;
+    source.strideByteOffset = 128;
+    const std::string fill =
+        "  mov.u32 %r20, dynamic;\n  shl.b32 %r21, %t, 4;\n  add.u32 %r22, %r20, %r21;\n"
+        "  mul.lo.u32 %r23, %t, 0x9E3779B1;\n  mul.lo.u32 %r24, %r23, 0x85EBCA77;\n"
+        "  st.shared.v4.b32 [%r22], {%r23, %r24, %r23, %r24};\n"
+        "  fence.proxy.async.shared::cta;\n";
+    const std::string body =
+        fill + issueAndWait(fmt::format("  mov.b64 %rd5, {:#x};\n  tcgen05.cp.cta_group::1.128x128b"
+                                        ".b8x16.b{}x16_p{} [%r10+8], %rd5;\n",
+                                        source.encode(), bits, bits == 4 ? 64 : 32));
+    const RunResult result =
+        runText(tmemKernel(body + dump(64)), schedules()[1], block(128), 128 * 64);
+    ASSERT_EQ(result.error, "");
+    for (uint32_t row = 0; row < 128; ++row) {
+      const uint32_t first = row * 0x9E3779B1, second = first * 0x85EBCA77;
+      const uint64_t low = first | uint64_t(second) << 32; // and again
+      for (unsigned i = 0; i < 16; ++i) {
+        const unsigned at = i * bits, up = at % 64;
+        const uint64_t moved = low >> up | (up ? low << (64 - up) : 0);
+        const uint32_t element = uint32_t(moved) & ((1u << bits) - 1);
+        const uint32_t byte = result.out[row * 64 + 8 + i / 4] >> (8 * (i % 4)) & 0xFF;
+        ASSERT_EQ(byte, bits == 4 ? element << 2 : element) << "row " << row << " element " << i;
+      }
+    }
+  }
+}
+
+TEST(TmemKernels, ShiftsMoveRowsOfAWarpDown) {
+  const std::string body = issueAndWait("  add.u32 %r28, %r10, 0x200004;\n"
+                                        "  tcgen05.shift.cta_group::1.down [%r28];\n");
+  const RunResult result =
+      runText(tmemKernel(body + dump(64)), schedules()[1], block(128), 128 * 64);
+  ASSERT_EQ(result.error, "");
+  for (unsigned lane = 0; lane < 128; ++lane)
+    for (unsigned column = 0; column < 64; ++column) {
+      const bool moved = lane > 32 && lane < 64 && column >= 4 && column < 12;
+      ASSERT_EQ(result.out[lane * 64 + column], (lane - moved) * 1000 + column)
+          << lane << " " << column;
+    }
+}
+
+TEST(TmemKernels, StoresThatUnpack) {
+  const std::string body = "  mov.b32 %v0, 0x22221111;\n  mov.b32 %v1, 0x44443333;\n"
+                           "  tcgen05.st.sync.aligned.32x32b.x2.unpack::16b.b32 [%r11+4], {%v0, "
+                           "%v1};\n  tcgen05.wait::st.sync.aligned;\n"
+                           "  tcgen05.ld.sync.aligned.32x32b.x8.b32 " +
+                           registers(8) + ", [%r11+2];\n  tcgen05.wait::ld.sync.aligned;\n";
+  const RunResult result = runText(tmemKernel(body + dump(8)), schedules()[1], block(128), 1024);
+  ASSERT_EQ(result.error, "");
+  const std::vector<uint32_t> want = {1002, 1003, 0x1111, 0x2222, 0x3333, 0x4444, 1008, 1009};
+  EXPECT_EQ(std::vector(result.out.begin() + 8, result.out.begin() + 16), want);
+}
+
 //===----------------------------------------------------------------------===//
 // Waits and rules
 //===----------------------------------------------------------------------===//
@@ -292,6 +364,73 @@ TEST(TmemKernels, AllocationBlocksUntilColumnsAreFree) {
     EXPECT_EQ(runText(text(true), options, block(64), 1).error, "") << describe(options);
   EXPECT_THAT(runText(text(false), schedules()[0], block(64), 1).error,
               HasSubstr("512 free columns of tensor memory"));
+}
+
+/// What a reduction of columns of tensor memory gives in lane 1: columns hold 1000 + column, the
+/// first of them `first`.
+std::string reduced(const std::string &op, const std::string &first, uint32_t want) {
+  const RunResult run = runText(
+      tmemKernel("  mov.b32 %v0, " + first +
+                 ";\n  tcgen05.st.sync.aligned.32x32b.x1.b32 [%r11], {%v0};\n"
+                 "  tcgen05.wait::st.sync.aligned;\n  tcgen05.ld.red.sync.aligned.32x32b.x4." +
+                 op + " {%v1, %v2, %v3, %v4}, %v0, [%r11];\n  tcgen05.wait::ld.sync.aligned;\n" +
+                 dump(2)),
+      schedules(0)[1], block(128), 256);
+  if (!run.error.empty())
+    return run.error;
+  return run.out[2] == want && run.out[3] != want ? "" : fmt::format("{:#x}", run.out[2]);
+}
+
+TEST(TmemKernels, LoadsWithAReduction) {
+  EXPECT_EQ(reduced("min.u32", "0xFFFFFFFF", 1001), "");
+  EXPECT_EQ(reduced("max.s32", "-5", 1003), "");
+  // 1001 .. 1003 are tiny positive numbers as floats.
+  EXPECT_EQ(reduced("max.f32", "0xBF800000", 1003), "");
+  EXPECT_EQ(reduced("min.f32", "0x7FC00000", 1001), "");
+  EXPECT_EQ(reduced("min.NaN.f32", "0x7FC00000", 0x7FFFFFFF), "");
+  EXPECT_EQ(reduced("max.abs.f32", "0xBF800000", 0x3F800000), "");
+  EXPECT_THAT(reduced("min.abs.u32", "0", 0), HasSubstr(".abs and .NaN expect .f32"));
+}
+
+//===----------------------------------------------------------------------===//
+// Pairs
+//===----------------------------------------------------------------------===//
+
+/// Both CTAs of a pair allocate and free; `before` comes first in the odd one.
+std::string pairKernel(const std::string &odd, const std::string &columns = "64") {
+  return kernelText("  mov.u32 %r9, slot;\n  mov.u32 %r2, %cluster_ctarank;\n"
+                    "  setp.eq.u32 %p1, %r2, 0;\n  mov.u32 %r3, 64;\n  @%p1 bra BOTH;\n" +
+                        odd + "  mov.u32 %r3, " + columns +
+                        ";\nBOTH:\n"
+                        "  tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%r9], %r3;\n"
+                        "  ld.shared.b32 %r10, [%r9];\n"
+                        "  tcgen05.dealloc.cta_group::2.sync.aligned.b32 %r10, %r3;\n"
+                        "  tcgen05.relinquish_alloc_permit.cta_group::2.sync.aligned;\n",
+                    "  .shared .align 4 .b32 slot;\n");
+}
+
+RunResult runPair(const std::string &text, uint32_t ctas = 2) {
+  LaunchConfig config = block(32);
+  config.grid = config.cluster = {ctas, 1, 1};
+  return runText(text, schedules(0)[0], config, 4);
+}
+
+TEST(TmemPairs, WarpsOfBothCtasAllocateTogether) {
+  EXPECT_EQ(runPair(pairKernel("")).error, "");
+  EXPECT_EQ(runPair(pairKernel("  nanosleep.u32 100;\n")).error, "");
+}
+
+TEST(TmemPairs, AnAllocationWithoutThePeerNeverEnds) {
+  const RunResult result = runPair(pairKernel("  ret;\n"));
+  EXPECT_THAT(result.error + result.note,
+              HasSubstr("a warp of the peer CTA, rank 1, to execute tcgen05.alloc.cta_group::2"));
+}
+
+TEST(TmemPairs, BothAskForTheSame) {
+  EXPECT_THAT(runPair(pairKernel("", "128")).error,
+              HasSubstr("tcgen05.alloc.cta_group::2 of 128 columns, but the peer CTA executes "
+                        "tcgen05.alloc of 64 columns"));
+  EXPECT_THAT(runPair(pairKernel(""), 1).error, HasSubstr("expects a pair of CTAs"));
 }
 
 } // namespace

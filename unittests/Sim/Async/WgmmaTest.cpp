@@ -103,6 +103,78 @@ TEST(Wgmma, OperandsAreOverwrittenOnceTheProductsAreDone) {
     }
 }
 
+/// What the hazard checker says of a body, or the error of the run.
+std::string judge(const std::string &text) {
+  HazardChecker checker;
+  SimOptions options = schedules(0)[1];
+  options.observer = &checker;
+  std::string words = runText(text, options, block(), 128).error;
+  for (const HazardReport &report : checker.reports())
+    words += report.text();
+  return words;
+}
+
+std::string without(std::string text, const std::string &line) {
+  const size_t at = text.find(line);
+  EXPECT_NE(at, std::string::npos) << line;
+  return at == std::string::npos ? text : text.erase(at, line.size());
+}
+
+TEST(Wgmma, TheFirstWantsAFence) {
+  const std::string text = kernel(multiply + multiply + commit + wait + store);
+  EXPECT_EQ(judge(text), "");
+  const std::string report = judge(without(text, "  wgmma.fence.sync.aligned;\n"));
+  EXPECT_THAT(report, HasSubstr("[missing-wgmma-fence]"));
+  EXPECT_THAT(report, HasSubstr("this warp has executed no wgmma.fence before"));
+}
+
+TEST(Wgmma, AFenceComesBetweenOtherUsesOfTheAccumulatorAndTheNext) {
+  const std::string fence = "  wgmma.fence.sync.aligned; // again\n";
+  for (const std::string use : {"  mov.b32 %v2, 0;\n", "  add.u32 %r40, %v2, 1;\n"}) {
+    const std::string text =
+        kernel(multiply + commit + wait + use + fence + multiply + commit + wait + store);
+    EXPECT_EQ(judge(text), "");
+    const std::string report = judge(without(text, fence));
+    EXPECT_THAT(report, HasSubstr("[missing-wgmma-fence]"));
+    EXPECT_THAT(report, HasSubstr("of CTA rank 0: " + use.substr(2, 8)));
+  }
+}
+
+const std::string fromRegisters =
+    "  wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%v0,%v1,%v2,%v3}, {%v4,%v5,%v6,%v7}, "
+    "%rd1, 1, 1, 1, 0;\n";
+
+TEST(Wgmma, AFenceComesBetweenWritesOfAAndTheProduct) {
+  const std::string fill = "  mov.b32 %v4, 0;\n  mov.b32 %v5, 0;\n  mov.b32 %v6, 0;\n"
+                           "  mov.b32 %v7, 0;\n";
+  const std::string fence = "  wgmma.fence.sync.aligned; // again\n";
+  const std::string text = kernel(fill + fence + fromRegisters + commit + wait + store);
+  EXPECT_EQ(judge(text), "");
+  EXPECT_THAT(judge(without(text, fence)), HasSubstr("[missing-wgmma-fence]"));
+}
+
+TEST(Wgmma, AnotherShapeOnTheSameAccumulatorWantsAFence) {
+  const std::string bytes = "  wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3 "
+                            "{%v0,%v1,%v2,%v3}, %rd1, %rd1, 1, 1, 1;\n";
+  const std::string fence = "  wgmma.fence.sync.aligned; // again\n";
+  const std::string text = kernel(multiply + fence + bytes + commit + wait + store);
+  EXPECT_EQ(judge(text), "");
+  EXPECT_THAT(judge(without(text, fence)), HasSubstr("[missing-wgmma-fence]"));
+}
+
+TEST(Wgmma, RegistersOfAAreNotTouchedBeforeTheWait) {
+  const std::string fill = "  mov.b32 %v4, 0;\n  mov.b32 %v5, 0;\n  mov.b32 %v6, 0;\n"
+                           "  mov.b32 %v7, 0;\n  wgmma.fence.sync.aligned;\n";
+  const std::string touch = "  mov.b32 %v5, 1;\n";
+  EXPECT_EQ(judge(kernel(fill + fromRegisters + commit + wait + touch + store)), "");
+  SimOptions drain = schedules(0)[1]; // of programs: tcgen05.ld may be drained by a use
+  drain.judgement = Judgement::Practice;
+  EXPECT_THAT(
+      runText(kernel(fill + fromRegisters + commit + touch + wait + store), drain, block(), 128)
+          .error,
+      HasSubstr("uses a register of the wgmma"));
+}
+
 TEST(Wgmma, LeavingWithoutWaitingIsReported) {
   EXPECT_THAT(runText(kernel(multiply + commit), schedules(0)[1], block(), 128).error,
               HasSubstr("exits while this operation is in flight"));

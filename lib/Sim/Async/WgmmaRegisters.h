@@ -1,0 +1,35 @@
+//===- WgmmaRegisters.h - What a warp did with registers since wgmma.fence ===//
+//
+// PTX ISA, "wgmma.fence": it orders accesses to registers before the wgmma.mma_async that uses them
+// as accumulator or as A. Kept for warps that executed a wgmma.fence under an observer.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Sim/Insn/Insn.h"
+#include <optional>
+
+namespace fp4::sim {
+
+class WgmmaRegisters {
+public:
+  /// Accesses by other instructions, of operands of bank 0. `pool`: Kernel::operandPool.
+  void use(const Insn &insn, const Operand *pool, uint32_t pc);
+  void fence();
+  /// A wgmma of a shape accumulates into D and may read A from registers: the pc of the access
+  /// since the last fence that is in its way.
+  std::optional<uint32_t> multiply(const Operand &d, const Operand *a, const Operand *pool,
+                                   uint32_t shape, uint32_t pc);
+
+private:
+  struct Unit {
+    uint32_t usedBy = 0;      ///< pc + 1 of an access that is no wgmma
+    uint32_t accumulated = 0; ///< pc + 1 of a wgmma that had it in D,
+    uint32_t shape = 0;       ///< and its shape
+  };
+  template <typename F> void forEachUnit(const Operand &o, const Operand *pool, F &&f);
+
+  std::vector<Unit> units; ///< by offset in the bank / 32: a register has as many as it has bytes
+};
+
+} // namespace fp4::sim
