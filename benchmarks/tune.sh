@@ -7,17 +7,21 @@ set -uo pipefail
 cd "$1"
 shift
 [ $# -gt 0 ] || set -- 16384 56064
-row() { grep -E '(graph|events) |without arithmetic|differ|error:' | sed "s/^/$1 /"; }
-measure() { ./fp4-run "$1" --device "${DEVICE:-cuda}" --function "$2" --benchmark "${@:3}" 2>&1; }
+device=${DEVICE:-cuda}
+lines='(graph|events) |without arithmetic|differ|error:'
+[ "$device" = cuda ] || lines="^ +[a-z0-9]+_[a-z_]+_0 .* ms$|$lines"
+row() { grep -E "$lines" | sed "s/^/$1 /"; }
+measure() { ./fp4-run "$1" --device "$device" --function "$2" --benchmark "${@:3}" 2>&1; }
+twin() { [ "$device" != cuda ] || echo --twin "$1"; } # a simulation has none
 for rows in "$@"; do
   functions="nvfp4 mxfp4 hadamard"
   [ "$rows" != 16384 ] || functions="amax $functions stochastic adaptive"
   for function in $functions; do
-    measure streaming.so "$function" --shape "$rows" --twin twin.so | row "$rows chosen"
+    measure streaming.so "$function" --shape "$rows" $(twin twin.so) | row "$rows chosen"
   done
   if [ "$rows" = 16384 ]; then
     for function in both weight activation gradient; do
-      measure orientations.so $function --twin orientations_twin.so | row "$rows $function"
+      measure orientations.so $function $(twin orientations_twin.so) | row "$rows $function"
     done
     for library in streaming_*.so; do
       for function in nvfp4 mxfp4 hadamard; do
