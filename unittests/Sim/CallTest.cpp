@@ -295,4 +295,27 @@ TEST(Call, AFailedAssertionSpeaks) {
   EXPECT_THAT(failure(ptx), HasSubstr("a.cu:12: a.cu"));
 }
 
+TEST(Stack, GrowsAndIsGivenBack) {
+  Simulator simulator;
+  const uint64_t out = upload(simulator, std::vector<uint64_t>(128));
+  auto body = [](const std::string &bytes) {
+    return "stacksave.u64 %rd1;\nmad.lo.u64 %rd2, %lane64, 8, 8;\nalloca.u64 %rd3, %rd2;\n"
+           "alloca.u64 %rd4, " +
+           bytes +
+           ", 256;\nst.local.u64 [%rd3], %lane64;\n"
+           "st.local.u64 [%rd4], 7;\ncvta.local.u64 %rd5, %rd3;\nld.u64 %rd6, [%rd5];\n"
+           "and.b64 %rd7, %rd4, 255;\nsub.u64 %rd8, %rd1, %rd3;\nstackrestore.u64 %rd1;\n"
+           "stacksave.u64 %rd9;\nsub.u64 %rd9, %rd9, %rd1;\nmad.lo.u64 %rd10, %lane64, 32, %p0;\n"
+           "st.global.v2.u64 [%rd10], {%rd6, %rd7};\nst.global.v2.u64 [%rd10+16], {%rd8, %rd9};\n";
+  };
+  auto stats = run(simulator, kernel(body("64"), 1), {out});
+  ASSERT_TRUE(stats) << messageOf(stats);
+  const auto found = download<uint64_t>(simulator, out, 128);
+  for (uint64_t lane = 0; lane < 32; ++lane) // the value, aligned, at least so many bytes, restored
+    EXPECT_TRUE(found[4 * lane] == lane && found[4 * lane + 1] == 0 &&
+                found[4 * lane + 2] >= 8 * lane + 8 && found[4 * lane + 3] == 0);
+  EXPECT_NE(messageOf(run(simulator, kernel(body("1000000"), 1), {out})).find("stack of 65536"),
+            std::string::npos);
+}
+
 } // namespace

@@ -298,8 +298,8 @@ TEST(Convert, StochasticRoundingBrackets) {
       0x3C3C3C3Cu);
 }
 
-/// Operands a, b, e, f land in bits 15:12, 11:8, 7:4, 3:0; each has 8 random bits: a and b the upper
-/// bytes of the halves, e and f the lower ones, the first of a pair bit-reversed.
+/// Operands a, b, e, f land in bits 15:12, 11:8, 7:4, 3:0; each has 8 random bits: a and b the
+/// upper bytes of the halves, e and f the lower ones, the first of a pair bit-reversed.
 TEST(Convert, StochasticE2M1TakesFourOperandsAndTheirBytes) {
   const double grid[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
   auto code = [&](float x, uint32_t random) -> uint32_t {
@@ -326,8 +326,8 @@ TEST(Convert, StochasticE2M1TakesFourOperandsAndTheirBytes) {
   std::vector<uint32_t> random(a.size());
   for (size_t i = 0; i < random.size(); ++i)
     random[i] = static_cast<uint32_t>(i * 0x9E3779B9u);
-  auto got = evaluate<uint16_t>("cvt.rs.satfinite.e2m1x4.f32 %d, {%a, %b, %c, %a}, %e;", a, b, f,
-                                random);
+  auto got =
+      evaluate<uint16_t>("cvt.rs.satfinite.e2m1x4.f32 %d, {%a, %b, %c, %a}, %e;", a, b, f, random);
   for (size_t i = 0; i < a.size(); ++i) {
     uint32_t r = random[i];
     uint32_t expected = code(a[i], reversed(r >> 8 & 255)) << 12 | code(b[i], r >> 24) << 8 |
@@ -350,6 +350,17 @@ TEST(Convert, RefusesWhatPtxHasNot) {
             std::string::npos);
   EXPECT_NE(refused("cvt.rn.satfinite.ue8m0x2.f32 %rs1, %f1, %f2;").find("expects .rz or .rp"),
             std::string::npos);
+}
+
+/// Without .satfinite what is above 2^127 is NaN, with it 2^127.
+TEST(Convert, ScalesThatOverflow) {
+  const std::vector<float> values(32, 0x1.8p127f);
+  for (const bool satfinite : {false, true}) {
+    const std::string suffix =
+        std::string(satfinite ? ".satfinite" : "") + ".ue8m0x2.f32 %d, %a, %a;";
+    EXPECT_EQ(evaluate<uint16_t>("cvt.rp" + suffix, values)[0], satfinite ? 0xFEFE : 0xFFFF);
+    EXPECT_EQ(evaluate<uint16_t>("cvt.rz" + suffix, values)[0], 0xFEFE);
+  }
 }
 
 } // namespace

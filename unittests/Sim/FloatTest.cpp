@@ -385,4 +385,26 @@ TEST(Float, RefusesWhatPtxHasNot) {
             std::string::npos);
 }
 
+TEST(Float, ThreeMagnitudes) {
+  auto a = floats(0), b = floats(1), c = floats(2);
+  auto fold = [](float x, float y, float z, auto f) {
+    return canonical(f(f(std::fabs(x), std::fabs(y)), std::fabs(z)));
+  };
+  expectLanes<float>(
+      "max.abs.f32 %d, %a, %b, %c;",
+      [&](float x, float y, float z) {
+        return fold(x, y, z, [](float u, float v) {
+          return u != u ? v : v != v ? u : std::max(u, v);
+        });
+      },
+      a, b, c);
+  expectLanes<float>(
+      "min.NaN.abs.f32 %d, %a, %b, %c;",
+      [&](float x, float y, float z) {
+        return fold(x, y, z,
+                    [](float u, float v) { return u != u || v != v ? NAN : std::fmin(u, v); });
+      },
+      a, b, c);
+}
+
 } // namespace

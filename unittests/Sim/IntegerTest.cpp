@@ -343,4 +343,33 @@ TEST(Integer, MinimaAndMaximaAboveZero) {
       "max.relu.s16x2 %d, %a, %b;", [&](int32_t x, int32_t y) { return halves(x, y, max); }, a, b);
 }
 
+TEST(Integer, LogicOfThreeAndAPredicate) {
+  auto a = integers<uint32_t>(0), b = integers<uint32_t>(1), c = integers<uint32_t>(2);
+  for (const bool both : {false, true})
+    expectLanes<uint32_t>(
+        std::string("setp.lt.u32 %pr1, %a, %b;\nlop3.") + (both ? "and" : "or") +
+            ".b32 %r1|%pr2, %a, %b, %c, 0x80, %pr1;\nlop3." + (both ? "and" : "or") +
+            ".b32 _|%pr3, %a, %b, %c, 0x80, !%pr1;\nselp.b32 %r2, 1, 0, %pr2;\n"
+            "selp.b32 %r3, 2, 0, %pr3;\nadd.u32 %r1, %r1, %r2;\nadd.u32 %d, %r1, %r3;",
+        [&](uint32_t x, uint32_t y, uint32_t z) {
+          const uint32_t all = x & y & z;
+          const bool q = x < y, any = all != 0;
+          const bool p = both ? any && q : any || q, n = both ? any && !q : any || !q;
+          return all + (p ? 1 : 0) + (n ? 2 : 0);
+        },
+        a, b, c);
+}
+
+TEST(Integer, Mad24Saturates) {
+  auto a = integers<int32_t>(0), b = integers<int32_t>(1), c = integers<int32_t>(2);
+  expectLanes<int32_t>(
+      "mad24.hi.sat.s32 %d, %a, %b, %c;",
+      [](int32_t x, int32_t y, int32_t z) {
+        auto low = [](int32_t v) { return int64_t(v & 0xFFFFFF) - ((v & 0x800000) ? 1 << 24 : 0); };
+        const int64_t high = static_cast<int32_t>(low(x) * low(y) >> 16);
+        return static_cast<int32_t>(std::clamp<int64_t>(high + z, INT32_MIN, INT32_MAX));
+      },
+      a, b, c);
+}
+
 } // namespace

@@ -136,6 +136,9 @@ ReduceFn reduction(ReductionOp op, Type type) {
     return floating<BFloat>(op);
   case Type::F32:
     return floating<Single>(op);
+  case Type::F64:
+    return op == ReductionOp::Add ? reduce<double, [](double a, double b) { return a + b; }>
+                                  : nullptr;
   default:
     return nullptr;
   }

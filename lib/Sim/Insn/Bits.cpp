@@ -135,10 +135,10 @@ template <typename T> struct PopcF {
   uint32_t operator()(T a) const { return static_cast<uint32_t>(std::popcount(a)); }
 };
 
-/// u = the truth table; a is its index bit 2, b bit 1, c bit 0.
-Outcome lop3(ExecContext &cx, const Insn &insn) {
-  const uint32_t *a = cx.src<uint32_t>(insn.op[1]), *b = cx.src<uint32_t>(insn.op[2]);
-  const uint32_t *c = cx.src<uint32_t>(insn.op[3]);
+/// u = the truth table; a is its index bit 2, b bit 1, c bit 0. They begin at `operands`.
+Lanes<uint32_t> combine3(ExecContext &cx, const Insn &insn, const Operand *operands) {
+  const uint32_t *a = cx.src<uint32_t>(operands[0]), *b = cx.src<uint32_t>(operands[1]);
+  const uint32_t *c = cx.src<uint32_t>(operands[2]);
   uint32_t term[8];
   for (int i = 0; i < 8; ++i)
     term[i] = insn.u >> i & 1 ? ~0u : 0u;
@@ -150,7 +150,24 @@ Outcome lop3(ExecContext &cx, const Insn &insn) {
                             (b[l] & ((~c[l] & term[6]) | (c[l] & term[7]))));
     result.v[l] = low | high;
   }
-  commit(cx, insn.op[0], result);
+  return result;
+}
+
+Outcome lop3(ExecContext &cx, const Insn &insn) {
+  commit(cx, insn.op[0], combine3(cx, insn, &insn.op[1]));
+  return Outcome::Next;
+}
+
+/// p = (d != 0) op q
+template <bool And> Outcome lop3Predicate(ExecContext &cx, const Insn &insn) {
+  const Lanes<uint32_t> result = combine3(cx, insn, &insn.op[2]);
+  uint32_t any = 0;
+  for (unsigned l = 0; l < 32; ++l)
+    any |= uint32_t(result.v[l] != 0) << l;
+  const uint32_t q = cx.predicate(insn.op[6]);
+  if (insn.op[0])
+    commit(cx, insn.op[0], result);
+  cx.setPredicate(insn.op[1], And ? any & q : any | q);
   return Outcome::Next;
 }
 
@@ -273,6 +290,15 @@ Status bindLop3(BindContext &cx) {
   if (cx.insn.type != Type::B32)
     return useFor(cx, nullptr);
   return cx.insn.u < 256 ? cx.use(lop3) : cx.fail("the table must be below 256");
+}
+
+Status bindLop3Predicate(BindContext &cx) {
+  cx.insn.u = static_cast<uint64_t>(cx.insn.op[5].imm);
+  if (cx.insn.type != Type::B32)
+    return useFor(cx, nullptr);
+  if (cx.insn.u >= 256)
+    return cx.fail("the table must be below 256");
+  return cx.use(cx.match.text("bool") == "and" ? lop3Predicate<true> : lop3Predicate<false>);
 }
 
 Status bindShl(BindContext &cx) { return useFor(cx, pickInteger<Shl>(cx.insn.type)); }

@@ -76,6 +76,9 @@ uint32_t encodeElement(double x, Type type, Round mode, bool relu, bool satfinit
     return encodeNarrow(x, *narrow, mode, relu);
   if (type == Type::UE8M0x2) {
     auto value = static_cast<float>(x);
+    const float largest = mode == Round::Up ? 0x1p127f : 0x1.fffffep127f; // that rounds to 2^127
+    if (!satfinite && std::fabs(value) > largest)
+      return numerics::ue8m0NaN;
     return mode == Round::Up ? numerics::encodeUE8M0Up(value)
                              : numerics::encodeUE8M0TowardZero(value);
   }
@@ -307,7 +310,7 @@ Status bindCvtNarrow(BindContext &cx) {
   bool scalar = from == Type::F32 && (to == Type::F16 || to == Type::BF16 || to == Type::TF32);
   if (!pair && !scalar)
     return refuseConversion(cx);
-  if (pair && !toHalves && !cx.match.has("satfinite"))
+  if (pair && !toHalves && to != Type::UE8M0x2 && !cx.match.has("satfinite"))
     return cx.fail("a conversion to a narrow format expects .satfinite");
   return cx.use(cvtPacked);
 }
@@ -319,9 +322,9 @@ Status bindCvtPack(BindContext &cx) {
   bool narrow = (narrowOf(to) && narrowOf(to)->pair == to) || to == Type::UE8M0x2;
   if (insn.type != Type::F32 || (!narrow && to != Type::F16x2 && to != Type::BF16x2))
     return refuseConversion(cx);
-  if (narrow && !cx.match.has("satfinite"))
-    return cx.fail("a conversion to a narrow format expects .satfinite");
   bool scale = to == Type::UE8M0x2;
+  if (narrow && !scale && !cx.match.has("satfinite"))
+    return cx.fail("a conversion to a narrow format expects .satfinite");
   bool known = static_cast<Round>(insn.m[kRound]) == (scale ? Round::Up : Round::Nearest) ||
                (static_cast<Round>(insn.m[kRound]) == Round::Zero && (scale || !narrow));
   if (!known)

@@ -526,7 +526,8 @@ Operand KernelDecoder::specialOperand(const ptx::Arg &arg, uint8_t width) {
     if (entries[i].name != arg.text)
       continue;
     uint8_t bytes = entries[i].bytes;
-    if (bytes != width && !(width == 8 && bytes == 4))
+    // Extended, or %gridid as it was before it had 64 bits.
+    if (bytes != width && !(width == 8 && bytes == 4) && !(width == 4 && bytes == 8))
       fail(arg.loc, fmt::format("special register '{}' has {} bits, but {} are expected", arg.text,
                                 8 * bytes, 8 * width));
     auto [use, fresh] = specials.try_emplace(static_cast<uint8_t>(i * 2 + (width == 8)), 0);

@@ -150,6 +150,23 @@ Outcome general(ExecContext &cx, const Insn &insn) {
   return Outcome::Next;
 }
 
+/// Three-input min and max of absolute values.
+Outcome magnitudes(ExecContext &cx, const Insn &insn) {
+  const bool max = static_cast<Op>(insn.m[kOp]) == Op::Max;
+  Lanes<uint32_t> result;
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    double v[3];
+    for (unsigned s = 0; s < 3; ++s) {
+      const double x = cx.src<float>(insn.op[s + 1])[lane];
+      v[s] = std::fabs(insn.m[kFtz] ? flushWide(x, kF32) : x);
+    }
+    const double least = minMax(minMax(v[0], v[1], max, insn.m[kNaN]), v[2], max, insn.m[kNaN]);
+    result.v[lane] = encode(least, kF32, Round::Nearest);
+  }
+  commit(cx, insn.op[0], result);
+  return Outcome::Next;
+}
+
 /// The last operand and the result are f32, the others f16 or bf16.
 template <unsigned Sources> Outcome mixed(ExecContext &cx, const Insn &insn) {
   const Format &format = insn.type == Type::F16 ? kF16 : kBF16;
@@ -343,7 +360,7 @@ Status describe(BindContext &cx, Op op, const char *roundSlot) {
   insn.m[kNaN] = cx.match.has("NaN");
   insn.m[kXorsign] = cx.match.has("xorsign");
   insn.m[kRelu] = cx.match.has("relu");
-  if (insn.m[kFtz] &&
+  if (insn.m[kFtz] && op != Op::Ex2 &&
       (insn.type == Type::F64 || insn.type == Type::BF16 || insn.type == Type::BF16x2))
     return cx.fail("'.ftz' does not work on ." + std::string(spelling(insn.type)));
   if (insn.m[kSat] && (insn.type == Type::F64 || insn.type == Type::F32x2))
@@ -434,11 +451,16 @@ Status bindCopysign(BindContext &cx) {
 }
 
 static Status floatMinMax(BindContext &cx, Op op) {
-  if (cx.match.has("xorsign") != cx.match.has("abs"))
+  const bool three = bool(cx.insn.op[3]);
+  if (three && (cx.insn.type != Type::F32 || cx.match.has("xorsign")))
+    return cx.fail("three inputs need .f32 and have no .xorsign");
+  if (!three && cx.match.has("xorsign") != cx.match.has("abs"))
     return cx.fail("'.xorsign' and '.abs' belong together");
-  if (cx.insn.op[3] && cx.insn.type != Type::F32)
-    return cx.fail("three inputs need .f32");
-  return cx.insn.op[3] ? bindGeneral<3>(cx, op, "mode") : bindGeneral<2>(cx, op, "mode");
+  if (three && cx.match.has("abs")) {
+    FP4_TRY(describe(cx, op, "mode"));
+    return cx.use(magnitudes);
+  }
+  return three ? bindGeneral<3>(cx, op, "mode") : bindGeneral<2>(cx, op, "mode");
 }
 
 Status bindFloatMin(BindContext &cx) { return floatMinMax(cx, Op::Min); }

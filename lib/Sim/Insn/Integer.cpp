@@ -186,6 +186,15 @@ template <typename Mul> struct Mad24F {
   uint32_t operator()(uint32_t a, uint32_t b, uint32_t c) const { return Mul()(a, b) + c; }
 };
 
+/// mad24.hi.sat.s32
+struct Mad24SaturatingF {
+  int32_t operator()(int32_t a, int32_t b, int32_t c) const {
+    auto extend = [](int32_t x) { return int64_t(int32_t(uint32_t(x) << 8) >> 8); };
+    const int64_t sum = int64_t(int32_t(extend(a) * extend(b) >> 16)) + c;
+    return static_cast<int32_t>(std::clamp<int64_t>(sum, INT32_MIN, INT32_MAX));
+  }
+};
+
 bool integral(Type type) { return !isFloat(type) && type != Type::Pred; }
 
 Handler withoutB(Type type, Handler handler) {
@@ -303,6 +312,10 @@ Status bindMad24(BindContext &cx) {
   if (!isSigned && cx.insn.type != Type::U32)
     return useFor(cx, nullptr);
   using T = uint32_t;
+  if (cx.match.has("sat") && (low || !isSigned))
+    return cx.fail("'.sat' belongs to mad24.hi.s32");
+  if (cx.match.has("sat"))
+    return cx.use(lanewise<Mad24SaturatingF, int32_t, int32_t, int32_t, int32_t>);
   if (low)
     return cx.use(isSigned ? lanewise<Mad24F<Mul24F<true>>, T, T, T, T>
                            : lanewise<Mad24F<Mul24F<false>>, T, T, T, T>);

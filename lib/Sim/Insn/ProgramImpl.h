@@ -76,6 +76,7 @@ struct Kernel {
   std::vector<SharedName> sharedNames;   ///< in order of offset
   /// "full+8": a shared address by the variable that holds it; empty when none does.
   std::string sharedSymbol(uint32_t offset) const;
+  uint32_t stackTop = 0;            ///< in local memory; 0: the kernel has no stack (Stack.cpp)
   uint32_t registerBytes = 0;       ///< bank 0, a multiple of 64
   uint32_t sharedBytes = 0;         ///< end of the static variables, counted from kSharedBase
   uint32_t dynamicSharedOffset = 0; ///< where .extern shared begins, counted from kSharedBase

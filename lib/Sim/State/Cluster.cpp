@@ -83,6 +83,8 @@ static uint64_t specialValue(Special which, const Warp &warp, uint32_t lane) {
     return launch.multiprocessors;
   case Special::Gridid:
     return 1;
+  case Special::CurrentGraphExec:
+    return 0; // launched by the host
   case Special::Envreg1:
     return config.gridWorkspace >> 32;
   case Special::Envreg2:
