@@ -247,10 +247,12 @@ bool phaseWanted(ExecContext &cx, const Insn &insn, const Found &found, int lane
   const uint64_t value = cx.scalar(insn.op[2], lane);
   const Mbarrier &barrier = *found.barrier;
   if (insn.m[3]) { // parity
-    if (value > 1)
+    constexpr uint32_t allOnes =
+        ~0u; // a sign-extended truth value, as Triton has it: the low bit counts
+    if (value > 1 && value != allOnes)
       return cx.fail(fmt::format("phase parity must be 0 or 1, but got {}", value), "", lane),
              false;
-    passed = barrier.parityDone(uint32_t(value));
+    passed = barrier.parityDone(uint32_t(value & 1));
     phase =
         passed ? barrier.phase - 1 : barrier.phase; // of a fresh barrier: phase -1, which passed
     return true;

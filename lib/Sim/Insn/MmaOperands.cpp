@@ -128,6 +128,21 @@ void transposeChunks(const std::vector<uint8_t> &chunks, const TileRows &rows, u
                   &chunks[16 * i + j * bytes], bytes);
 }
 
+/// Of the 16 bytes that 16 elements take; kinds whose elements are all narrow pack them.
+unsigned usedBytes(hw::MmaKind kind, hw::MmaType type) {
+  if (kind != hw::MmaKind::F8F6F4 && kind != hw::MmaKind::MXF8F6F4)
+    return 16;
+  switch (type) {
+  case hw::MmaType::E2M1:
+    return 8;
+  case hw::MmaType::E2M3:
+  case hw::MmaType::E3M2:
+    return 12;
+  default:
+    return 16;
+  }
+}
+
 } // namespace
 
 Status gatherTile(Engine &engine, const Ticket &self, uint32_t rank, const hw::SmemDescriptor &tile,
@@ -142,11 +157,11 @@ Status gatherTile(Engine &engine, const Ticket &self, uint32_t rank, const hw::S
   SharedMemory &shared = engine.cluster().ctas[rank]->shared;
   const bool allValid = shared.valid(low, high - low); // then no row is checked
   for (size_t i = 0; i < offsets.size(); ++i) {
-    engine.emitAccess(self, AccessKind::Read, Space::SharedCluster, base | offsets[i], 16,
-                      Proxy::Async);
+    engine.emitAccess(self, AccessKind::Read, Space::SharedCluster, base | offsets[i],
+                      rows.usedBytes, Proxy::Async);
     if (!allValid)
-      FP4_TRY(engine.sharedSource(base | offsets[i], 16, self));
-    std::memcpy(to + 16 * i, shared.at(offsets[i]), 16);
+      FP4_TRY(engine.sharedSource(base | offsets[i], rows.usedBytes, self));
+    std::memcpy(to + 16 * i, shared.at(offsets[i]), 16); // the padding has no meaning
   }
   if (rows.elementBytes)
     transposeChunks(chunks, rows, out);
@@ -277,7 +292,8 @@ Status gatherA(Engine &engine, const Ticket &self, const MmaRequest &mma, unsign
   out.resize(hw::mmaRowBytes * mma.rows());
   if (!mma.aInTmem)
     return gatherTile(engine, self, rank, mma.a,
-                      {0, mma.rows(), mma.transposeA ? transposableBytes(mma.aType) : 0},
+                      {0, mma.rows(), mma.transposeA ? transposableBytes(mma.aType) : 0,
+                       hw::mmaRowBytes, usedBytes(mma.kind, mma.aType)},
                       out.data());
   constexpr unsigned columns = hw::mmaRowBytes / 4;
   FP4_TRY(readOperand(engine, self, mma, rank, mma.aTmem, columns, "A"));
@@ -297,10 +313,10 @@ Status gatherB(Engine &engine, const Ticket &self, const MmaRequest &mma,
   const unsigned count = mma.n / mma.ctaGroup, bytes = mma.columnBytes();
   out.resize(size_t(bytes) * mma.n);
   for (unsigned member = 0; member < mma.ctaGroup; ++member)
-    FP4_TRY(gatherTile(
-        engine, self, mma.ranks[member], mma.b,
-        {mma.columnShift, count, mma.transposeB ? transposableBytes(mma.bType) : 0, bytes},
-        out.data() + size_t(bytes) * count * member));
+    FP4_TRY(gatherTile(engine, self, mma.ranks[member], mma.b,
+                       {mma.columnShift, count, mma.transposeB ? transposableBytes(mma.bType) : 0,
+                        bytes, usedBytes(mma.kind, mma.bType)},
+                       out.data() + size_t(bytes) * count * member));
   for (size_t column = 0; column < mma.zeroColumns.size(); ++column)
     if (mma.zeroColumns[column])
       std::fill_n(out.begin() + ptrdiff_t(column * bytes), bytes, uint8_t(0));

@@ -81,6 +81,7 @@ struct TileRows {
   unsigned first = 0, count = 0;
   unsigned elementBytes = 0;           ///< of a transposed tile; 0: K-major
   unsigned rowBytes = hw::mmaRowBytes; ///< of K; twice as many for the B of a sparse A
+  unsigned usedBytes = 16;             ///< of 16; behind narrow elements padding follows
 };
 
 Status gatherTile(Engine &engine, const Ticket &self, uint32_t rank, const hw::SmemDescriptor &tile,

@@ -103,6 +103,18 @@ bool replace(TensorMap &map, Field field, unsigned ordinal, uint64_t value) {
   return false;
 }
 
+/// The map to edit. One that is made from nothing begins with zeros: one dimension of one element.
+Expected<TensorMap> mapAt(std::span<const std::byte, TensorMap::encodedBytes> bytes) {
+  if (!std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte(0); }))
+    return TensorMap::unpackSimulator(bytes);
+  TensorMap map;
+  map.rank = 1;
+  map.dims.fill(1);
+  map.box.fill(1);
+  map.elementStrides.fill(1);
+  return map;
+}
+
 void report(ExecContext &cx, const Operand &address, Space space, AccessKind kind) {
   if (cx.observer)
     reportAccess(cx, LaneAddresses(cx, address, TensorMap::encodedBytes), kind,
@@ -120,8 +132,8 @@ Outcome replaceField(ExecContext &cx, const Insn &insn) {
     std::byte *to = cx.writable(place.space, place.address, TensorMap::encodedBytes, 64, lane);
     if (!from || !to)
       return Outcome::Error;
-    auto map = TensorMap::unpackSimulator(
-        std::span<const std::byte, TensorMap::encodedBytes>(from, TensorMap::encodedBytes));
+    auto map =
+        mapAt(std::span<const std::byte, TensorMap::encodedBytes>(from, TensorMap::encodedBytes));
     if (!map)
       return failHere(cx, std::move(map.error()), lane);
     const uint64_t value = insn.op[1] ? cx.scalar(insn.op[1], lane) : insn.u;

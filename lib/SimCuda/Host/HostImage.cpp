@@ -99,6 +99,8 @@ Code fp4::simcuda::setFunctionAttribute(const char *function, Function &kernel, 
   case AttrClusterSchedulingPolicy:
     return Success;
   default:
+    if (attribute > AttrClusterSchedulingPolicy) // a newer toolkit asks whether the driver has it
+      return context.quiet(InvalidValue);
     return context.fail(function, InvalidValue,
                         fmt::format("attribute {} of a function cannot be set", attribute));
   }

@@ -139,6 +139,31 @@ TEST(Gather, EditedMapsAreUsed) {
                                                        0xEE, 0xEE, 0xEE, 0xEE));
 }
 
+/// As compilers make maps on the device: zeros, then every field.
+TEST(Gather, AMapFromNothing) {
+  const std::string c = std::to_string(columns), r = std::to_string(rows);
+  std::string edit = "sub.u64 %rd9, %rd4, " + std::to_string(2 * columns) + ";\n";
+  for (unsigned byte = 0; byte < 128; byte += 4)
+    edit += "st.shared.b32 [%r4+" + std::to_string(byte) + "], 0;\n";
+  const auto replace = [&](const std::string &field, const std::string &value,
+                           const char *type = "b32") {
+    edit += "tensormap.replace.tile." + field + ".shared::cta.b1024." + type + " [%r4], " + value +
+            ";\n";
+  };
+  const std::pair<const char *, std::string> fields[] = {
+      {"rank", "1"},         {"box_dim", "0, " + c},     {"box_dim", "1, 1"},
+      {"elemtype", "0"},     {"global_dim", "0, " + c},  {"global_dim", "1, " + r},
+      {"swizzle_mode", "2"}, {"element_stride", "0, 1"}, {"element_stride", "1, 1"}};
+  for (const auto &[field, value] : fields)
+    replace(field, value);
+  replace("global_address", "%rd9", "b64");
+  edit += "mov.b64 %rd9, " + c + ";\n";
+  replace("global_stride", "0, %rd9", "b64");
+  const GatherRun made = run(edit, schedules(0)[0]);
+  ASSERT_EQ(made.error, "") << made.note;
+  EXPECT_EQ(made.out, run("", schedules(0)[0]).out);
+}
+
 TEST(Gather, EditsAreJudgedWhenTheMapIsUsed) {
   const GatherRun result =
       run("tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%r4], 0, 300;\n", schedules(0)[0]);
