@@ -52,6 +52,7 @@ struct MemoryEvent {
   MemOrder order = MemOrder::Weak;
   Scope scope = Scope::None;
   uint32_t laneMask = 0;
+  uint32_t unchanged = 0; ///< lanes of a store that find in memory what they write
   uint32_t bytes = 0;
   uint32_t tmemRank = 0;
   uint32_t tmemLanes = 1;              ///< lanes from the address on, `bytes` of columns in each

@@ -32,6 +32,7 @@ struct Access {
   Record record;
   Space space{};
   bool asyncProxy = false;
+  bool unchanged = false;             ///< a store of what is there already
   uint32_t rank = 0;                  ///< of the tensor memory
   const WarpState *warp = nullptr;    ///< who makes it, or
   const TicketInfo *ticket = nullptr; ///< the operation that does

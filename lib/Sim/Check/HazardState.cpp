@@ -219,7 +219,8 @@ void ClusterState::fork(const TicketEvent &event) {
 void ClusterState::learn(Clocks &clocks, const TicketRef &ref, bool written) const {
   const TicketInfo &info = tickets[ref.slot - 3 * warpCount];
   const uint32_t warp = info.warpSlot;
-  if (info.operation == Operation::ThreadCopy) { // of the generic proxy: the async one takes a fence
+  if (info.operation ==
+      Operation::ThreadCopy) { // of the generic proxy: the async one takes a fence
     clocks.generic.raise(ref.slot, ref.epoch);
     clocks.loose.raise(ref.slot, ref.epoch);
     return;

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "HazardImpl.h"
+#include "Sim/Insn/OpcodeTable.h"
 #include "fp4/Sim/GlobalMemory.h"
 
 namespace fp4::sim {
@@ -122,16 +123,21 @@ void HazardChecker::Impl::access(ClusterState &cluster, const MemoryEvent &event
     return range(made, event.addresses[0], event.bytes, 0, wholeCells);
   const bool small = std::has_single_bit(event.bytes) && event.bytes <= cellBytes;
   const uint32_t shift = small ? uint32_t(std::countr_zero(event.bytes)) : wholeCells;
-  if (event.contiguous)
+  if (event.contiguous) {
+    made.unchanged = event.unchanged == ~0u;
     return range(made, event.addresses[0], uint64_t(event.bytes) * 32, 0, shift);
+  }
   for (uint32_t rest = event.laneMask; rest;) {
     const int first = std::countr_zero(rest);
     const uint64_t address = event.addresses[first];
     uint64_t bytes = event.bytes;
     int last = first;
     bool many = false;
+    made.unchanged = event.unchanged >> first & 1;
     for (rest &= rest - 1; rest; rest &= rest - 1) {
       const int lane = std::countr_zero(rest);
+      if (made.unchanged != (event.unchanged >> lane & 1))
+        break;
       if (event.addresses[lane] == address && bytes == event.bytes) {
         many = true; // a broadcast
         continue;
@@ -331,6 +337,9 @@ void HazardChecker::Impl::check(Access &made, const Record &old, uint32_t overla
     return;
   if (!knowsGeneric(made, old) && !options.strict && besideAtomic(made, old))
     return;
+  // Compilers let every warp store a value that all of them have: whoever is last, it is there.
+  if (!options.strict && made.unchanged && old.write && !old.async)
+    return;
   if (!knowsGeneric(made, old))
     return report(made, old, ruleOf(made, old), address);
   if (made.ticket && old.cluster == made.record.cluster && lanesRace(made, old, overlap))
@@ -347,7 +356,9 @@ void HazardChecker::Impl::checkOrdered(Access &made, const Record &old, uint64_t
                           made.cluster.ticketAt(old.slot).operation == Operation::ThreadCopy;
   const bool generic = old.async ? threadCopy && options.strict : old.write || options.strict;
   const bool needsFence = made.asyncProxy && generic;
-  if (needsFence && !knowsAsync(made, old))
+  // PTX does not say which proxy tcgen05.alloc writes with; Triton gives its word to a copy next.
+  const bool allocation = kernel && opcodeTable()[kernel->code[old.pc].row].base == "tcgen05.alloc";
+  if (needsFence && !knowsAsync(made, old) && (options.strict || !allocation))
     return report(made, old, HazardRule::MissingProxyFence, address);
   if (options.strict && made.ticket && made.ticket->pipelined &&
       old.slot != made.ticket->warpSlot && made.ticket->fenced.at(old.slot) < old.epoch)

@@ -29,8 +29,12 @@ void HazardChecker::Impl::useMbarrier(ClusterState &cluster, const BarrierEvent 
   if (known.at(state.init.slot) < state.init.epoch)
     return report(made, state.init, HazardRule::MbarrierInit, it->first);
   // cp.async is of the generic proxy: a barrier is enough for its arrival.
-  if (event.agent.ticket && cluster.ticket(event.agent.ticket).proxy == Proxy::Async &&
-      !state.fenced)
+  const bool needsFence =
+      event.agent.ticket && cluster.ticket(event.agent.ticket).proxy == Proxy::Async;
+  // Triton has no fence for mbarriers of the CTA whose operations signal them: its barrier is
+  // enough.
+  const bool own = event.agent.ctaRank == event.object >> rankShift;
+  if (needsFence && !state.fenced && (options.strict || !own))
     report(made, state.init, HazardRule::MbarrierInitFence, it->first);
 }
 

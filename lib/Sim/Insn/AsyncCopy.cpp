@@ -59,11 +59,23 @@ void addRange(std::vector<SharedRange> &ranges, const LaneCopy &copy) {
     ranges.push_back({copy.shared, copy.bytes});
 }
 
-/// The reads; what the ticket writes its event says.
-void report(ExecContext &cx, const Insn &insn) {
-  if (cx.observer)
-    reportAccess(cx, LaneAddresses(cx, insn.op[1], insn.m[0]), AccessKind::Read,
-                 {Space::Global, MemOrder::Weak, Scope::None, insn.m[0]});
+/// The reads of the active lanes, which may copy less than they fill; what the ticket writes its
+/// event says.
+void report(ExecContext &cx, const Insn &insn, const std::vector<LaneCopy> &copies) {
+  if (!cx.observer)
+    return;
+  uint32_t lanesOf[17] = {}; // by the bytes that they read
+  auto copy = copies.begin();
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1)
+    lanesOf[(copy++)->sourceBytes] |= rest & (0 - rest);
+  const uint32_t all = cx.mask;
+  for (uint32_t bytes = 1; bytes < std::size(lanesOf); ++bytes) {
+    cx.mask = lanesOf[bytes];
+    if (cx.mask)
+      reportAccess(cx, LaneAddresses(cx, insn.op[1], bytes), AccessKind::Read,
+                   {Space::Global, MemOrder::Weak, Scope::None, bytes});
+  }
+  cx.mask = all;
 }
 
 Outcome copyAsync(ExecContext &cx, const Insn &insn) {
@@ -78,7 +90,7 @@ Outcome copyAsync(ExecContext &cx, const Insn &insn) {
     addRange(ticket.sharedWrites, copy);
     copies.push_back(copy);
   }
-  report(cx, insn);
+  report(cx, insn, copies);
   ticket.stages.push_back([&engine, copies](const Ticket &) -> Status {
     for (const LaneCopy &copy : copies) {
       auto to = engine.sharedDestination(copy.shared, copy.bytes);

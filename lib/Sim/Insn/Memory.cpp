@@ -21,15 +21,41 @@ struct Places {
   bool contiguous = false; ///< v[0] begins 32 accesses in a row
 };
 
+const Operand *elementsOf(ExecContext &cx, const Operand &o, unsigned &count) {
+  count = o.kind == OperandKind::Vector ? static_cast<unsigned>(o.imm) : 1;
+  return o.kind == OperandKind::Vector ? cx.elements(o) : &o;
+}
+
+/// The lanes of a store that find in memory what they write; none where that is not plain to see.
+uint32_t unchangedLanes(ExecContext &cx, const Insn &insn, const LaneAddresses &lanes,
+                        uint32_t bytes) {
+  const uint64_t base = fastBase<false>(cx, static_cast<Space>(insn.m[kSpace]), lanes, bytes);
+  unsigned count;
+  const Operand *values = elementsOf(cx, insn.op[1], count);
+  const unsigned size = insn.m[kBytes];
+  uint32_t unchanged = 0;
+  for (uint32_t rest = base ? cx.mask : 0; rest; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    const auto *there = reinterpret_cast<const std::byte *>(base + lanes.v[lane]);
+    bool same = true;
+    for (unsigned e = 0; e < count && same; ++e) {
+      const auto *value = cx.src<std::byte>(values[e]) + lane * values[e].width;
+      same = std::memcmp(there + e * size, value, size) == 0;
+    }
+    unchanged |= uint32_t(same) << lane;
+  }
+  return unchanged;
+}
+
 template <bool Write>
 bool locate(ExecContext &cx, const Insn &insn, const Operand &address, uint32_t bytes,
             Places &places) {
   auto space = static_cast<Space>(insn.m[kSpace]);
   LaneAddresses lanes(cx, address, bytes);
   if (cx.observer) // first: a checker may know why the access then fails
-    reportAccess(
-        cx, lanes, Write ? AccessKind::Write : AccessKind::Read,
-        {space, static_cast<MemOrder>(insn.m[kOrder]), static_cast<Scope>(insn.m[kScope]), bytes});
+    reportAccess(cx, lanes, Write ? AccessKind::Write : AccessKind::Read,
+                 {space, static_cast<MemOrder>(insn.m[kOrder]), static_cast<Scope>(insn.m[kScope]),
+                  bytes, Write ? unchangedLanes(cx, insn, lanes, bytes) : 0});
   if (uint64_t base = fastBase<Write>(cx, space, lanes, bytes)) {
     places.contiguous = lanes.contiguous;
     if (lanes.contiguous && insn.m[kWidth]) {
@@ -146,11 +172,6 @@ void moveByWidth(ExecContext &cx, const Insn &insn, const Operand *o, unsigned c
       shifted.v[std::countr_zero(rest)] += e * sizeof(M);
     with(o[e].width, o + e, 1, shifted);
   }
-}
-
-const Operand *elementsOf(ExecContext &cx, const Operand &o, unsigned &count) {
-  count = o.kind == OperandKind::Vector ? static_cast<unsigned>(o.imm) : 1;
-  return o.kind == OperandKind::Vector ? cx.elements(o) : &o;
 }
 
 template <typename M, bool Load> Outcome access(ExecContext &cx, const Insn &insn) {

@@ -11,6 +11,7 @@ static MemoryEvent eventOf(ExecContext &cx, AccessKind kind, const MemoryAccess 
   event.order = access.order;
   event.scope = access.scope;
   event.bytes = access.bytes;
+  event.unchanged = access.unchanged;
   return event;
 }
 

@@ -105,6 +105,7 @@ struct MemoryAccess {
   MemOrder order;
   Scope scope;
   uint32_t bytes;
+  uint32_t unchanged = 0; ///< MemoryEvent::unchanged
 };
 
 /// Emits the event of a generic-proxy access by the active lanes; local memory and parameters have

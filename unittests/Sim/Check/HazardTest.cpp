@@ -44,6 +44,7 @@ struct Litmus {
   HazardRule rule;
   const char *words; ///< part of the remedy
   uint32_t threads = 64, cluster = 1;
+  bool strict = false; ///< the default accepts it
 };
 
 std::vector<Litmus> litmusTests() {
@@ -116,8 +117,30 @@ std::vector<Litmus> litmusTests() {
       "  @!%p6 mbarrier.arrive.shared::cta.b64 _, [%r2];\n"
       "LATER:\n  add.u32 %r7, %r7, 1;\n  setp.lt.u32 %p7, %r7, 4000;\n  @%p7 bra LATER;\n"
       "  bar.sync 1, 64;\n  @!%p6 mbarrier.arrive.shared::cta.b64 _, [%r2];\nEND:\n");
+  // Of the bytes that it fills, a copy reads as many as it says.
+  const std::string nothing =
+      litmus("  @%p1 st.global.b32 [%out], %t;\n  @%p1 bra END;\n"
+             "  cp.async.ca.shared.global [%r0], [%out], 4, 0;\n  cp.async.wait_all;\nEND:\n");
+  // Every warp stores what all of them have.
+  const std::string same = litmus("  mov.u32 %r5, 7;\n  st.shared.b32 [%r1], %r5;\n");
+  const std::string multiply = litmus(
+      "  mov.u32 %v0, 0;\n  mov.u32 %v1, 0;\n  mov.u32 %v2, 0;\n  mov.u32 %v3, 0;\n"
+      "  mov.u32 %v4, 0;\n  mov.u32 %v5, 0;\n  mov.u32 %v6, 0;\n  mov.u32 %v7, 0;\n"
+      "  st.shared.b32 [%r0], %v0;\n  fence.proxy.async.shared::cta;\n  bar.sync 0;\n"
+      "  cvt.u64.u32 %rd1, %r1;\n  shr.u64 %rd1, %rd1, 4;\n"
+      "  or.b64 %rd1, %rd1, 0x1000080000;\n  setp.ne.u32 %p3, %v0, 0;\n"
+      "  wgmma.fence.sync.aligned;\n"
+      "  wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%v0, %v1, %v2, %v3}, "
+      "{%v4, %v5, %v6, %v7}, %rd1, %p3, 1, 1, 0;\n"
+      "  wgmma.commit_group.sync.aligned;\n  wgmma.wait_group.sync.aligned 0;\n  bar.sync 0;\n"
+      "  st.shared.b32 [%r0], %t;\n  wgmma.wait_group.sync.aligned 0;\n");
   using R = HazardRule;
   return {
+      {"wgmma not waited for", multiply, "  wgmma.wait_group.sync.aligned 0;\n  bar.sync 0;\n",
+       "  bar.sync 0;\n", R::OverwrittenWhileRead, "wait_group", 128},
+      {"a copy that reads nothing", nothing, "4, 0", "4, 4", R::GlobalRace, "barrier"},
+      {"warps store different values", same, "mov.u32 %r5, 7", "shr.u32 %r5, %t, 5", R::SharedRace,
+       "bar.sync"},
       {"parity not flipped", twice, flip, "", R::StalePhase, "flip the parity"},
       {"no bar.warp.sync", neighbour, "  bar.warp.sync -1;\n", "", R::LaneRace, "bar.warp.sync"},
       {"no bar.sync", exchange, "  bar.sync 0;\n", "", R::SharedRace, "bar.sync"},
@@ -135,7 +158,7 @@ std::vector<Litmus> litmusTests() {
        R::OverwrittenWhileRead, "wait_group"},
       {"copy not waited for", load, waitFull, "", R::UnwaitedCopy, "full barrier"},
       {"mbarrier.init not fenced", load, "  fence.mbarrier_init.release.cluster;\n", "",
-       R::MbarrierInitFence, "fence.mbarrier_init"},
+       R::MbarrierInitFence, "fence.mbarrier_init", 64, 1, true},
       {"stage reused without waiting", pipeline, waitEmpty, "", R::OverwrittenWhileRead,
        "empty barrier"},
       {"arrival before the read", pipeline, readStage + arriveEmpty, arriveEmpty + readStage,
@@ -160,6 +183,14 @@ std::vector<Litmus> litmusTests() {
   };
 }
 
+Litmus litmusNamed(const std::string &name) {
+  for (const Litmus &test : litmusTests())
+    if (test.name == name)
+      return test;
+  ADD_FAILURE() << name;
+  return {};
+}
+
 struct Judged {
   std::vector<HazardReport> reports;
   std::string error;
@@ -172,7 +203,7 @@ struct Judged {
 };
 
 Judged judge(const std::string &text, SimOptions options, const Litmus &test) {
-  HazardChecker checker;
+  HazardChecker checker({.strict = test.strict});
   options.observer = &checker;
   options.uninitializedReads = UninitializedReads::Ignore;
   LaunchConfig config;
@@ -215,7 +246,7 @@ TEST(Hazards, RacingTwinsAreReported) {
 }
 
 TEST(Hazards, AReportNamesBothAccessesAndTheEdge) {
-  const Litmus test = litmusTests()[8];
+  const Litmus test = litmusNamed("copy not waited for");
   const Judged judged = judge(replaced(test.text, test.from, test.to), schedules()[0], test);
   ASSERT_FALSE(judged.reports.empty());
   const std::string text = judged.reports[0].text();
@@ -227,7 +258,7 @@ TEST(Hazards, AReportNamesBothAccessesAndTheEdge) {
 }
 
 TEST(Hazards, APairOfLinesIsReportedOnce) {
-  const Litmus test = litmusTests()[2];
+  const Litmus test = litmusNamed("no bar.sync");
   const Judged judged = judge(replaced(test.text, test.from, test.to), schedules()[0], test);
   EXPECT_EQ(judged.reports.size(), 1u) << judged.text();
 }
@@ -269,10 +300,11 @@ TEST(Hazards, ManyTicketsAreFast) {
 
 /// The place in the source follows the place in the PTX.
 TEST(Hazards, TheSourceLocation) {
-  std::string text = replaced(litmusTests()[2].text, "  bar.sync 0;\n", "");
+  const Litmus test = litmusNamed("no bar.sync");
+  std::string text = replaced(test.text, "  bar.sync 0;\n", "");
   text = replaced(text, "  ld.shared.b32", "  .loc 1 14 5\n  ld.shared.b32") +
          ".file 1 \"gemm.mlir\"\n";
-  const Judged judged = judge(text, schedules()[0], litmusTests()[2]);
+  const Judged judged = judge(text, schedules()[0], test);
   EXPECT_THAT(judged.text(), HasSubstr(":3 (gemm.mlir:14:5): read by warp"));
 }
 
@@ -319,6 +351,32 @@ TEST(Hazards, APlainReadBesideAtomics) {
       EXPECT_EQ(runText(text, options, config, 64).error, "");
       EXPECT_EQ(checker.reports().empty(), atomic && !strict);
     }
+}
+
+/// What compilers do and the default accepts: strict mode reports it.
+TEST(Hazards, StrictTakesNoPracticeForGranted) {
+  const struct {
+    std::string text;
+    HazardRule rule;
+  } practices[] = {
+      {litmus("  mov.u32 %r5, 7;\n  st.shared.b32 [%r1], %r5;\n"), HazardRule::SharedRace},
+      // The word that tcgen05.alloc wrote becomes part of a stage.
+      {litmus("  @%p1 bra ALLOCATED;\n"
+              "  tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r1], 32;\n"
+              "  tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;\nALLOCATED:\n"
+              "  bar.sync 0;\n  ld.shared.b32 %r9, [%r1];\n" +
+              init + "  @!%p0 bra WAIT;\n" + copyIn("%r2") + "WAIT:\n" + waitOn("%r2", "W1") +
+              "  bar.warp.sync -1;\n  @%p1 bra END;\n"
+              "  tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r9, 32;\nEND:\n"),
+       HazardRule::MissingProxyFence}};
+  for (const auto &practice : practices) {
+    EXPECT_EQ(judge(practice.text, schedules()[0], {}).text(), "") << practice.text;
+    Litmus strict{};
+    strict.strict = true;
+    const Judged judged = judge(practice.text, schedules()[0], strict);
+    ASSERT_FALSE(judged.reports.empty()) << judged.error << practice.text;
+    EXPECT_EQ(judged.reports[0].rule, practice.rule) << judged.text();
+  }
 }
 
 /// Scope counts in strict mode: .cta does not reach the other CTA.
