@@ -104,6 +104,9 @@ void setEnvironment(const ProgramOptions &options, const fs::path &folder,
   setenv("FP4_SIM_TIMELINE", timeline.c_str(), 1);
   setenv("FP4_SIM_TRACE", options.trace ? "1" : "0", 1);
   setenv("FP4_SIM_REPORT", report.c_str(), 1);
+  // Triton asks ptxas for machine code; ours gives it the PTX.
+  for (const char *variable : {"TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"})
+    setenv(variable, (folder / "ptxas").c_str(), 1);
   putFirst("LD_LIBRARY_PATH", folder.string(), ':');
   // A run path in the program would find CUDA's libraries first.
   if (!runtime.empty())
