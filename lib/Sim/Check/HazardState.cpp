@@ -94,8 +94,12 @@ void ClusterState::collect() {
       for (const TicketRef &ref : group)
         mark(ref.slot);
   }
+  for (const auto &[slot, group] : products)
+    for (const Product &product : group.open)
+      for (const TicketRef &part : product.parts)
+        mark(part.slot);
   for (const WarpState &warp : warps)
-    for (const auto *list : {&warp.loads, &warp.stores, &warp.copies, &warp.products})
+    for (const auto *list : {&warp.loads, &warp.stores, &warp.copies})
       for (const TicketRef &ref : *list)
         mark(ref.slot);
   freeSlots.clear();
@@ -183,14 +187,41 @@ void ClusterState::enlist(WarpState &issuer, TicketInfo &info, const TicketEvent
   else if (info.operation == Operation::ThreadCopy) // cp.async.mbarrier.arrive
     for (const TicketRef &copy : issuer.copies)
       learn(info.clocks, copy, false);
-  if (info.operation == Operation::Wgmma)
-    issuer.products.push_back(ref);
+  if (info.operation == Operation::Wgmma) {
+    const uint32_t part = issuer.index % 4;
+    Products &group = products[issuer.slot - part];
+    const size_t index = issuer.products++ - group.first;
+    if (group.open.size() <= index)
+      group.open.resize(index + 1);
+    group.open[index].parts[part] = ref;
+    group.open[index].issued |= 1u << part;
+  }
   if (info.operation == Operation::TmemLoad)
     issuer.loads.push_back(ref);
   if (info.operation == Operation::TmemStore)
     issuer.stores.push_back(ref);
   if (event.bulkGroup)
     groups[{issuer.slot, event.lane}].open.push_back(ref);
+}
+
+void ClusterState::productWaited(WarpState &warp, uint64_t ticket) {
+  const uint32_t part = warp.index % 4;
+  auto found = products.find(warp.slot - part);
+  if (found == products.end())
+    return;
+  Products &group = found->second;
+  for (Product &product : group.open) {
+    if (!(product.issued >> part & 1) || (product.waited >> part & 1) ||
+        ticketAt(product.parts[part].slot).id != ticket)
+      continue;
+    for (uint32_t other = 0; other < 4; ++other)
+      if (product.issued >> other & 1)
+        learn(warp.clocks, product.parts[other], false);
+    product.waited |= 1u << part;
+    break;
+  }
+  for (; !group.open.empty() && group.open.front().waited == 0xF; ++group.first)
+    group.open.pop_front();
 }
 
 void ClusterState::fork(const TicketEvent &event) {

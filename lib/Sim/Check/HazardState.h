@@ -12,6 +12,7 @@
 #include "Shadow.h"
 #include "Sim/Async/Tcgen05Pairs.h"
 #include "fp4/Sim/HazardChecker.h"
+#include <array>
 #include <deque>
 #include <map>
 #include <optional>
@@ -65,7 +66,7 @@ struct WarpState {
   std::map<PipelineOf, Pipeline> pipelines;
   std::vector<TicketRef> loads, stores;   ///< tcgen05.ld and .st since the last wait
   std::vector<TicketRef> copies;          ///< cp.async that were not waited for
-  std::vector<TicketRef> products;        ///< ... wgmma
+  uint32_t products = 0;                  ///< wgmma issued
   uint32_t epoch = 1;
   uint32_t asyncCount = 0; ///< tickets issued: epoch of its two counters
   uint32_t laneSync = 0;   ///< sequence of the last event that may have ordered its lanes
@@ -122,6 +123,17 @@ struct Release {
 };
 using Releases = std::unordered_map<uint64_t, std::vector<Release>>; ///< by address
 
+/// A wgmma: one operation of four warps, each of which issues its part and waits.
+struct Product {
+  std::array<TicketRef, 4> parts;
+  uint8_t issued = 0, waited = 0; ///< a bit for each
+};
+/// Those of a warpgroup that not all have waited for, in order.
+struct Products {
+  uint32_t first = 0; ///< number of the first
+  std::deque<Product> open;
+};
+
 class ClusterState {
 public:
   ClusterState(uint32_t index, uint32_t ctas, uint32_t warpsPerCta, bool strict);
@@ -135,6 +147,7 @@ public:
   std::map<std::pair<uint32_t, uint64_t>, BarrierState> barriers;
   BarrierState clusterBarrier;
   std::map<std::pair<uint32_t, uint32_t>, ThreadGroups> groups; ///< by warp slot and lane
+  std::map<uint32_t, Products> products;                        ///< by slot of the first warp
   Releases released;                                            ///< by address in shared memory
   uint32_t sequence = 0;
 
@@ -166,6 +179,9 @@ public:
   /// `clocks` learns that the operation is done; with `written` also what it wrote to global
   /// memory.
   void learn(Clocks &clocks, const TicketRef &ref, bool written) const;
+
+  /// `warp` has waited for its part of a wgmma: all parts are done.
+  void productWaited(WarpState &warp, uint64_t ticket);
 
 private:
   void orderTcgen05(WarpState &issuer, TicketInfo &info, const TicketEvent &event, uint32_t slot);

@@ -333,23 +333,58 @@ Outcome commitGroup(ExecContext &cx, const Insn &) {
   return Outcome::Next;
 }
 
-/// Blocks until all but the N newest groups are done.
+/// The first `count` groups of a warpgroup. A product is one operation of its four warps: CUTLASS
+/// lets one thread of them tell the producer that all have read their operands.
+class WarpgroupWait final : public Wait {
+public:
+  WarpgroupWait(ExecContext &cx, size_t count)
+      : engine(Engine::of(cx)), rank(cx.cta().rank),
+        first(cx.warp().index / warpsPerGroup * warpsPerGroup), count(count) {}
+
+  bool ready() const override {
+    for (uint32_t warp = first; warp < first + warpsPerGroup; ++warp)
+      if (!ready(warp))
+        return false;
+    return true;
+  }
+  std::string describe() const override {
+    return fmt::format("the wgmma of warps {} to {} in wgmma.wait_group", first,
+                       first + warpsPerGroup - 1);
+  }
+
+private:
+  bool ready(uint32_t warp) const {
+    const auto &all = engine.state(rank).wgmmaGroups;
+    const auto found = all.find(warp);
+    if (found == all.end() || found->second.committed.size() < count)
+      return count == 0;
+    for (size_t i = 0; i < count; ++i)
+      for (uint64_t id : found->second.committed[i])
+        if (!engine.done(id))
+          return false;
+    return true;
+  }
+
+  Engine &engine;
+  uint32_t rank, first;
+  size_t count;
+};
+
+/// Blocks until all but the N newest groups are done. Those that were waited for stay, empty: their
+/// number counts.
 Outcome waitGroup(ExecContext &cx, const Insn &insn) {
   if (!cx.converged())
     return Outcome::Retry;
-  Engine &engine = Engine::of(cx);
   auto &groups = groupsOf(cx).committed;
-  std::vector<uint64_t> waits;
-  while (groups.size() > uint64_t(insn.op[0].imm)) {
-    for (uint64_t id : groups.front())
-      if (!engine.done(id))
-        waits.push_back(id);
-    if (!waits.empty())
-      return cx.block(
-          std::make_unique<TicketWait>(engine, std::move(waits), "the wgmma of wgmma.wait_group"));
-    for (uint64_t id : groups.front())
+  const auto keep = std::min<uint64_t>(uint64_t(insn.op[0].imm), groups.size());
+  const size_t count = groups.size() - keep;
+  auto wait = std::make_unique<WarpgroupWait>(cx, count);
+  if (!wait->ready())
+    return cx.block(std::move(wait));
+  for (size_t i = 0; i < count; ++i) {
+    for (uint64_t id : groups[i])
       emitWaited(cx, id);
-    groups.pop_front();
+    groups[i].clear();
   }
   return Outcome::Next;
 }

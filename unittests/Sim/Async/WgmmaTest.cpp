@@ -175,6 +175,26 @@ TEST(Wgmma, RegistersOfAAreNotTouchedBeforeTheWait) {
       HasSubstr("uses a register of the wgmma"));
 }
 
+/// A product is one operation of four warps: what one of them has waited for, all have done.
+TEST(Wgmma, OneThreadReleasesTheOperandsOfFourWarps) {
+  const std::string body =
+      "  add.u32 %r5, %r1, 16384;\n  setp.eq.u32 %p0, %t, 0;\n  setp.ge.u32 %p1, %t, 128;\n"
+      "  @%p0 mbarrier.init.shared::cta.b64 [%r5], 1;\n  bar.sync 0;\n  @%p1 bra LATE;\n" +
+      multiply + commit + wait +
+      "  @%p0 mbarrier.arrive.shared::cta.b64 _, [%r5];\n  bra END;\nLATE:\n"
+      "  mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r5], 0;\n  @!%p2 bra LATE;\n"
+      "  setp.eq.u32 %p0, %t, 128;\n  @%p0 st.shared.b32 [%r1], %r3;\nEND:\n";
+  LaunchConfig config = block(256);
+  config.dynamicSharedBytes = 16384 + 8;
+  for (const SimOptions &policy : policies()) {
+    HazardChecker checker;
+    SimOptions options = policy;
+    options.observer = &checker;
+    EXPECT_EQ(runText(kernel(body), options, config, 256).error, "") << describe(options);
+    EXPECT_TRUE(checker.reports().empty()) << describe(options) << checker.reports()[0].text();
+  }
+}
+
 TEST(Wgmma, LeavingWithoutWaitingIsReported) {
   EXPECT_THAT(runText(kernel(multiply + commit), schedules(0)[1], block(), 128).error,
               HasSubstr("exits while this operation is in flight"));
