@@ -9,7 +9,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <string>
+#include <string_view>
 #include <vector>
 
 using namespace fp4::sim;
@@ -70,19 +72,24 @@ double measure(const Program &program, Observer *observer) {
   uint64_t data = simulator.memory().allocate(4 * 4096, "data");
   std::vector<std::byte> params(8);
   std::memcpy(params.data(), &data, 8);
+  const std::clock_t start = std::clock();
   auto stats = simulator.launch(program, "k", {{4, 1, 1}, {128, 1, 1}, {0, 0, 0}, 0}, params);
+  const double seconds = double(std::clock() - start) / CLOCKS_PER_SEC;
   if (!stats) {
     std::fputs(fp4::format(stats.error()).c_str(), stderr);
     std::exit(1);
   }
-  return double(stats->warpInstructions) / stats->seconds / 1e6;
+  return double(stats->warpInstructions) / seconds / 1e6;
 }
 
 } // namespace
 
-int main() {
+int main(int argc, char **argv) {
+  const std::string_view filter = argc > 1 ? argv[1] : "";
   std::printf("%-32s %10s %10s %8s   M warp instructions/s\n", "", "unchecked", "checked", "ratio");
   for (const Loop &loop : kLoops) {
+    if (std::string_view(loop.name).find(filter) == std::string_view::npos)
+      continue;
     auto parsed = Program::parse(program(loop), "loop.ptx");
     if (!parsed) {
       std::fputs(fp4::format(parsed.error()).c_str(), stderr);

@@ -57,7 +57,12 @@ struct MemoryEvent {
   uint32_t tmemRank = 0;
   uint32_t tmemLanes = 1;              ///< lanes from the address on, `bytes` of columns in each
   bool contiguous = false;             ///< the lanes' bytes are one run, in lane order
-  const uint64_t *addresses = nullptr; ///< up to the highest lane of laneMask
+  const uint64_t *addresses = nullptr; ///< up to the highest lane of laneMask; of a contiguous
+                                       ///< access only the first
+
+  uint64_t addressOf(uint32_t lane) const {
+    return contiguous ? addresses[0] + uint64_t(lane) * bytes : addresses[lane];
+  }
 };
 
 enum class BarrierOp : uint8_t {

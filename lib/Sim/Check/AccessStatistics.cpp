@@ -18,7 +18,7 @@ constexpr uint32_t bankCount = 32, bankBytes = 4, sectorBytes = 32;
 std::vector<uint64_t> unitsOf(const MemoryEvent &event, uint32_t unit) {
   std::vector<uint64_t> units;
   for (uint32_t rest = event.laneMask; rest; rest &= rest - 1) {
-    const uint64_t address = event.addresses[std::countr_zero(rest)];
+    const uint64_t address = event.addressOf(uint32_t(std::countr_zero(rest)));
     for (uint64_t at = address / unit; at <= (address + event.bytes - 1) / unit; ++at)
       units.push_back(at);
   }

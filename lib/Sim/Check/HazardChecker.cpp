@@ -41,6 +41,9 @@ void HazardChecker::onLaunch(const LaunchEvent &event) {
   impl->clusters.clear();
   impl->lastCluster = nullptr;
   impl->global.clear(); // launches are in order
+  impl->readers.clear();
+  impl->filter = {};
+  impl->compared = {};
   impl->globalReleases.clear();
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "HazardState.h"
+#include "ReaderSets.h"
 #include "Sim/Insn/ProgramImpl.h"
 
 #include <set>
@@ -57,6 +58,14 @@ struct HazardChecker::Impl {
   std::set<uint32_t> tmemAllocs; ///< pc of each tcgen05.alloc that was executed
   std::unordered_map<uint32_t, std::unique_ptr<ClusterState>> clusters;
   check::GlobalShadow global;
+  check::ReaderSets readers; ///< of the cells of `global`
+  check::ReadFilter filter;
+  uint32_t sharedWrites = 0; ///< writes so far of cells that others use too
+  /// The last write that was compared with a set.
+  struct {
+    check::ReaderSets::Set set = 0;
+    Record write;
+  } compared;
   check::Releases globalReleases;
   ClusterState *lastCluster = nullptr;
 
@@ -72,6 +81,7 @@ struct HazardChecker::Impl {
   void initialized(Access &made, const Record &record, uint64_t address, uint64_t bytes);
   void touch(Access &made, check::Cell &cell, const Record &record, uint64_t address);
   void remember(Access &made, check::Cell &cell, const Record &record);
+  void checkReaders(Access &made, check::ReaderSets::Set set, uint64_t address);
   void check(Access &made, const Record &old, uint32_t overlap, uint64_t address);
   bool looselyOrdered(const Access &made, const Record &old) const;
   void checkOrdered(Access &made, const Record &old, uint64_t address);

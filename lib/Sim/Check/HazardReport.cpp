@@ -85,17 +85,17 @@ HazardAccess HazardChecker::Impl::sideOf(ClusterState &cluster, const Record &re
                                 insn->debugColumn);
   }
   // Slots have one numbering in all clusters, but for tickets, which no other cluster knows.
-  const WarpState &warp = cluster.warpOfSlot(record.slot);
-  side.agent = {record.cluster, warp.rank, warp.index, 0};
+  const WarpState &warp = cluster.warpOfSlot(record.slot());
+  side.agent = {record.cluster(), warp.rank, warp.index, 0};
   std::string who = fmt::format("warp {} of CTA rank {}", warp.index, warp.rank);
-  if (record.cluster != cluster.index)
-    who += fmt::format(" of cluster {}", record.cluster);
-  if (cluster.isTicket(record.slot))
-    side.agent.ticket = cluster.ticketAt(record.slot).id;
+  if (record.cluster() != cluster.index)
+    who += fmt::format(" of cluster {}", record.cluster());
+  if (cluster.isTicket(record.slot()))
+    side.agent.ticket = cluster.ticketAt(record.slot()).id;
   if (verb.empty())
-    verb = record.write ? "write" : "read";
-  side.what = record.async ? fmt::format("{} by an asynchronous operation of {}", verb, who)
-                           : fmt::format("{} by {}", verb, who);
+    verb = record.write() ? "write" : "read";
+  side.what = record.async() ? fmt::format("{} by an asynchronous operation of {}", verb, who)
+                             : fmt::format("{} by {}", verb, who);
   return side;
 }
 
@@ -121,22 +121,22 @@ std::string HazardChecker::Impl::remedyFor(const Access &made, const Record &old
   if (rule == HazardRule::SharedRace && made.ticket)
     return "fence.proxy.async after the generic access and a barrier before the operation is "
            "issued";
-  if (rule == HazardRule::UnwaitedCopy && made.cluster.isTicket(old.slot)) {
-    const TicketInfo &copy = made.cluster.ticketAt(old.slot);
-    if (copy.operation == Operation::ThreadCopy && copy.epoch == old.epoch && !copy.signal)
+  if (rule == HazardRule::UnwaitedCopy && made.cluster.isTicket(old.slot())) {
+    const TicketInfo &copy = made.cluster.ticketAt(old.slot());
+    if (copy.operation == Operation::ThreadCopy && copy.epoch == old.epoch() && !copy.signal)
       return "cp.async.wait_group (or wait_all) by the threads that copy, and a barrier";
   }
   if (rule == HazardRule::UnwaitedCopy && global)
     return "cp.async.bulk.wait_group (without .read) by the thread that issued the store, and a "
            "barrier";
   if (rule == HazardRule::OverwrittenWhileRead) {
-    if ((old.async && !old.write) || (made.ticket && !made.record.write))
+    if ((old.async() && !old.write()) || (made.ticket && !made.record.write()))
       return "a wait for the reader: cp.async.bulk.wait_group, or the mbarrier that its "
              "tcgen05.commit or copy signals";
     return "an arrival of the reader on the empty barrier, and a wait on it before the operation "
            "is issued";
   }
-  if (rule == HazardRule::GlobalRace && old.cluster == made.record.cluster)
+  if (rule == HazardRule::GlobalRace && old.cluster() == made.record.cluster())
     return "a barrier between the two, or a release and an acquire on a flag";
   return std::string(remedyOf(rule));
 }
@@ -144,9 +144,9 @@ std::string HazardChecker::Impl::remedyFor(const Access &made, const Record &old
 /// Of a copy whose barrier nobody waited on: which phases the other side did wait for.
 std::string HazardChecker::Impl::detailOf(const Access &made, const Record &old, HazardRule rule) {
   ClusterState &cluster = made.cluster;
-  if (rule != HazardRule::UnwaitedCopy || !made.warp || !cluster.isTicket(old.slot))
+  if (rule != HazardRule::UnwaitedCopy || !made.warp || !cluster.isTicket(old.slot()))
     return "";
-  const uint32_t signal = cluster.ticketAt(old.slot).signal;
+  const uint32_t signal = cluster.ticketAt(old.slot()).signal;
   auto it = cluster.mbarriers.find(signal);
   if (!signal || it == cluster.mbarriers.end())
     return "";
@@ -187,8 +187,8 @@ void HazardChecker::Impl::unfencedWgmma(ClusterState &cluster, const FenceEvent 
   const HazardRule rule = HazardRule::MissingWgmmaFence;
   const WarpState &warp = cluster.warp(event.agent);
   Record use, multiply;
-  use.cluster = multiply.cluster = cluster.index;
-  use.slot = multiply.slot = uint16_t(warp.slot);
+  use.when = multiply.when = Record::time(cluster.index, warp.epoch);
+  use.who = multiply.who = warp.slot;
   multiply.pc = event.at.pc;
   use.pc = event.groups ? uint32_t(event.groups - 1) : event.at.pc;
   const std::string where =

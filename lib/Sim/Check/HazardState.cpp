@@ -86,7 +86,7 @@ void ClusterState::collect() {
   for (auto *shadow : {&sharedCells, &tmemCells})
     for (std::vector<Cell> &cells : *shadow)
       for (Cell &cell : cells)
-        cell.forEach([&](const Record &record) { mark(record.slot); });
+        cell.forEach([&](const Record &record) { mark(record.slot()); });
   for (auto &[thread, state] : groups) {
     for (const TicketRef &ref : state.open)
       mark(ref.slot);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t keptRecords = 48;      ///< per cell; beyond, the oldest are forgotten
 constexpr uint32_t wholeCells = 7;      ///< laneShift where one lane accesses all bytes of a cell
-constexpr size_t keptGlobalReaders = 4; ///< the same of global memory: enough to find a writer
+constexpr size_t keptGlobalReaders = 3; ///< the same of global memory: others are in a set
 
 uint32_t byteMask(uint32_t from, uint32_t count) {
   return (count >= 32 ? ~0u : (1u << count) - 1) << from;
@@ -39,12 +39,12 @@ Strength strengthOf(const MemoryEvent &event) {
 /// Whether `clock` of the agent of `made` (or the same of another cluster) has the record.
 bool knows(const Access &made, VectorClock Clocks::*clock, VectorClock Known::*abroad,
            const Record &old) {
-  if (old.cluster == made.record.cluster)
-    return (made.now.*clock).at(old.slot) >= old.epoch;
+  if (old.cluster() == made.record.cluster())
+    return (made.now.*clock).at(old.slot()) >= old.epoch();
   if (!made.now.foreign)
     return false;
-  auto it = made.now.foreign->find(old.cluster);
-  return it != made.now.foreign->end() && (it->second.*abroad).at(old.slot) >= old.epoch;
+  auto it = made.now.foreign->find(old.cluster());
+  return it != made.now.foreign->end() && (it->second.*abroad).at(old.slot()) >= old.epoch();
 }
 
 bool knowsGeneric(const Access &made, const Record &old) {
@@ -60,23 +60,23 @@ bool knowsAsync(const Access &made, const Record &old) {
 
 /// Strong accesses whose scopes include each other.
 bool bothStrong(const Access &made, const Record &old) {
-  const auto weaker = std::min<uint8_t>(made.record.strength, old.strength);
+  const auto weaker = std::min<uint8_t>(made.record.strength(), old.strength());
   if (weaker == Weak || weaker == StrongGpu)
     return weaker == StrongGpu;
-  if (old.cluster != made.record.cluster)
+  if (old.cluster() != made.record.cluster())
     return false;
   const bool sameCta =
-      made.cluster.warpOfSlot(old.slot).rank == made.cluster.warpOfSlot(made.record.slot).rank;
+      made.cluster.warpOfSlot(old.slot()).rank == made.cluster.warpOfSlot(made.record.slot()).rank;
   return sameCta || weaker >= StrongCluster;
 }
 
 /// A plain read beside a strong write of global memory: it is not torn, but may be old. CUDA's
 /// guide seeds its compare-and-swap loops so.
 bool besideAtomic(const Access &made, const Record &old) {
-  const Record &read = made.record.write ? old : made.record;
-  const Record &write = made.record.write ? made.record : old;
-  return made.space == Space::Global && !read.write && write.write && write.strength != Weak &&
-         !read.async && !write.async;
+  const Record &read = made.record.write() ? old : made.record;
+  const Record &write = made.record.write() ? made.record : old;
+  return made.space == Space::Global && !read.write() && write.write() &&
+         write.strength() != Weak && !read.async() && !write.async();
 }
 
 } // namespace
@@ -85,27 +85,25 @@ Access HazardChecker::Impl::begin(ClusterState &cluster, const Agent &agent, Cod
                                   Space space, bool write) {
   Access made{cluster, cluster.clocks(agent), {}, space};
   Record &record = made.record;
-  record.cluster = cluster.index;
   record.pc = at.pc;
   record.sequence = ++cluster.sequence;
-  record.write = write;
+  const uint32_t kind = write ? Record::writeBit : 0;
   if (!agent.ticket) {
     made.warp = &cluster.warp(agent);
-    record.slot = uint16_t(made.warp->slot);
-    record.epoch = made.warp->epoch;
+    record.who = kind | made.warp->slot;
+    record.when = Record::time(cluster.index, made.warp->epoch);
     return made;
   }
   made.ticket = &cluster.ticket(agent.ticket);
   made.asyncProxy = made.ticket->proxy == Proxy::Async;
-  record.async = true;
-  record.laneShift = wholeCells;
-  record.slot = uint16_t(cluster.slotOf(agent.ticket));
-  record.epoch = made.ticket->epoch;
+  uint32_t slot = cluster.slotOf(agent.ticket), epoch = made.ticket->epoch;
   if (space == Space::Global) {
     const uint32_t warp = made.ticket->warpSlot;
-    record.slot = uint16_t(write ? cluster.writeSlot(warp) : cluster.readSlot(warp));
-    record.epoch = made.ticket->number;
+    slot = write ? cluster.writeSlot(warp) : cluster.readSlot(warp);
+    epoch = made.ticket->number;
   }
+  record.who = kind | Record::asyncBit | wholeCells << Record::laneShiftAt | slot;
+  record.when = Record::time(cluster.index, epoch);
   return made;
 }
 
@@ -115,10 +113,10 @@ Access HazardChecker::Impl::begin(ClusterState &cluster, const Agent &agent, Cod
 
 void HazardChecker::Impl::access(ClusterState &cluster, const MemoryEvent &event) {
   Access made = begin(cluster, event.agent, event.at, event.space, event.kind != AccessKind::Read);
-  made.record.strength = strengthOf(event);
+  made.record.who |= uint32_t(strengthOf(event)) << Record::strengthAt;
   if (event.order != MemOrder::Weak && !event.agent.ticket)
     for (uint32_t rest = event.laneMask; rest; rest &= rest - 1)
-      synchronize(cluster, event, event.addresses[std::countr_zero(rest)]);
+      synchronize(cluster, event, event.addressOf(uint32_t(std::countr_zero(rest))));
   if (event.agent.ticket)
     return range(made, event.addresses[0], event.bytes, 0, wholeCells);
   const bool small = std::has_single_bit(event.bytes) && event.bytes <= cellBytes;
@@ -147,24 +145,25 @@ void HazardChecker::Impl::access(ClusterState &cluster, const MemoryEvent &event
       bytes += event.bytes;
       last = lane;
     }
-    made.record.manyLanes = many;
-    range(made, address, bytes, first, shift);
+    made.record.who = (made.record.who & ~Record::manyLanesBit) | (many ? Record::manyLanesBit : 0);
+    if (many) // which, does not matter
+      range(made, address, bytes, 0, wholeCells);
+    else
+      range(made, address, bytes, first, shift);
   }
 }
 
 void HazardChecker::Impl::range(Access &made, uint64_t address, uint64_t bytes, int lane,
                                 uint32_t laneShift) {
-  Record record = made.record;
-  record.laneShift = laneShift & 7;
+  Record &record = made.record;
+  const uint32_t anybody = (record.who & ~Record::laneFields) | laneShift << Record::laneShiftAt;
   const bool shared = isShared(made.space);
   if (!shared && memory && memory->tracksWrites())
     initialized(made, record, address, bytes);
+  const bool filtered = !shared && made.warp && !record.write();
   const int lanesPerCell = laneShift == wholeCells ? 0 : int(cellBytes >> laneShift);
   const int lead = int(address % cellBytes); // of the run in its first cell
   int laneBase = laneShift == wholeCells ? lane : lane - (lead >> laneShift);
-  record.laneBase = 0;
-  const uint64_t when = record.when();
-  const uint32_t anybody = record.who();
   for (const uint64_t end = address + bytes; address < end;) {
     // Cells in a row: of the CTA, or up to the end of the page.
     constexpr uint64_t pageBytes = 1u << GlobalShadow::pageShift;
@@ -177,14 +176,15 @@ void HazardChecker::Impl::range(Access &made, uint64_t address, uint64_t bytes, 
       const uint32_t from = address % cellBytes;
       const uint32_t part = uint32_t(std::min<uint64_t>(stop - address, cellBytes - from));
       const uint32_t mask = byteMask(from, part);
-      const uint32_t who = anybody | uint32_t(uint8_t(laneBase)) << Record::laneBaseShift;
-      address += part;
-      if (cell->repeated(when, who, mask, record))
-        continue;
+      record.who = anybody | Record::laneBits(laneBase);
       record.mask = mask;
-      record.laneBase = int8_t(laneBase);
-      if (!cell->rememberOwn(record))
-        touch(made, *cell, record, address - part - from);
+      address += part;
+      if (cell->rememberOwn(record))
+        continue;
+      const uint64_t start = address - part - from;
+      if (!filtered ||
+          !filter.repeats(start, record, uint64_t(sharedWrites) << 32 | made.warp->laneSync))
+        touch(made, *cell, record, start);
     }
   }
 }
@@ -192,7 +192,7 @@ void HazardChecker::Impl::range(Access &made, uint64_t address, uint64_t bytes, 
 /// Global memory: who writes initializes, who reads needs that.
 void HazardChecker::Impl::initialized(Access &made, const Record &record, uint64_t address,
                                       uint64_t bytes) {
-  if (record.write)
+  if (record.write())
     memory->markWritten(address, bytes);
   else if (const auto bad = memory->firstUnwritten(address, bytes))
     report(made, record, HazardRule::UninitializedRead, *bad);
@@ -204,7 +204,7 @@ void HazardChecker::Impl::accessTmem(ClusterState &cluster, const MemoryEvent &e
   made.rank = event.tmemRank;
   const uint32_t lane = uint32_t(event.addresses[0] >> 16);
   const uint32_t column = uint32_t(event.addresses[0] & 0xFFFF);
-  Record record = made.record;
+  Record &record = made.record;
   for (uint32_t at = lane; at < lane + event.tmemLanes;) {
     const uint32_t from = at % quarterLanes;
     const uint32_t part = std::min(lane + event.tmemLanes - at, quarterLanes - from);
@@ -239,28 +239,43 @@ void HazardChecker::Impl::freeTmem(ClusterState &cluster, const LifeEvent &event
 //===----------------------------------------------------------------------===//
 
 void HazardChecker::Impl::touch(Access &made, Cell &cell, const Record &record, uint64_t address) {
+  sharedWrites += record.write();
   cell.forEach([&](const Record &old) {
     const uint32_t overlap = old.mask & record.mask;
-    if (overlap && (old.write || record.write)) {
-      made.record.laneBase = record.laneBase;
-      made.record.laneShift = record.laneShift;
-      made.record.manyLanes = record.manyLanes;
+    if (overlap && (old.write() || record.write())) {
       check(made, old, overlap, address);
     }
   });
+  if (record.write() && cell.readers())
+    checkReaders(made, cell.readers(), address);
   remember(made, cell, record);
+}
+
+void HazardChecker::Impl::checkReaders(Access &made, ReaderSets::Set set, uint64_t address) {
+  const Record &record = made.record;
+  // What this agent knew of them at the last cell it still knows.
+  if (compared.set == set && compared.write.when == record.when &&
+      compared.write.sameAgent(record) && compared.write.pc == record.pc &&
+      compared.write.mask == record.mask)
+    return;
+  compared = {set, record};
+  readers.forEach(set, [&](const Record &old) {
+    if (const uint32_t overlap = old.mask & record.mask)
+      check(made, old, overlap, address);
+  });
 }
 
 /// Whether what is remembered may be forgotten once `record` is: a write covers all, a read the
 /// reads that come before it or that one commit covers with it.
 static bool replaces(const Access &made, const Record &record, const Record &old) {
-  if (record.write || old.write)
-    return record.write;
+  if (record.write() || old.write())
+    return record.write();
   if (record.sameAgent(old) || knowsAsync(made, old))
     return true;
-  if (!made.ticket || !old.async || made.space == Space::Global || !made.cluster.isTicket(old.slot))
+  if (!made.ticket || !old.async() || made.space == Space::Global ||
+      !made.cluster.isTicket(old.slot()))
     return false;
-  const TicketInfo &other = made.cluster.ticketAt(old.slot);
+  const TicketInfo &other = made.cluster.ticketAt(old.slot());
   return made.ticket->pipelined && made.ticket->pipelined == other.pipelined &&
          made.ticket->ctaGroup == other.ctaGroup && made.ticket->warpSlot == other.warpSlot &&
          made.ticket->lane == other.lane;
@@ -268,7 +283,7 @@ static bool replaces(const Access &made, const Record &record, const Record &old
 
 void HazardChecker::Impl::remember(Access &made, Cell &cell, const Record &record) {
   bool emptied = false, joined = false;
-  size_t readers = 0;
+  size_t others = 0; // that read
   cell.forEach([&](Record &old) {
     if (!joined && record.repeats(old)) {
       old.mask |= record.mask;
@@ -280,12 +295,16 @@ void HazardChecker::Impl::remember(Access &made, Cell &cell, const Record &recor
     if ((old.mask & record.mask) && replaces(made, record, old))
       old.mask &= ~record.mask;
     emptied |= !old.mask;
-    readers += !old.write && old.mask;
+    others += !old.write() && old.mask;
   });
   if (emptied)
     cell.compact();
-  if (joined || (made.space == Space::Global && !record.write && readers >= keptGlobalReaders))
+  if (record.write() && cell.readers())
+    cell.more->readers = readers.without(cell.readers(), record.mask);
+  if (joined)
     return;
+  if (made.space == Space::Global && others > keptGlobalReaders)
+    cell.moveReader(readers);
   if (cell.size() >= keptRecords) {
     cell.first.mask = 0;
     cell.compact();
@@ -299,18 +318,18 @@ void HazardChecker::Impl::remember(Access &made, Cell &cell, const Record &recor
 
 /// Whether different lanes of one warp made the two, with nothing between that may order lanes.
 bool HazardChecker::Impl::lanesRace(const Access &made, const Record &old, uint32_t overlap) const {
-  if (old.async || made.space == Space::Tmem || bothStrong(made, old))
+  if (old.async() || made.space == Space::Tmem || bothStrong(made, old))
     return false;
   if (!options.strict && besideAtomic(made, old))
     return false;
   const uint32_t byte = uint32_t(std::countr_zero(overlap));
   if (made.ticket)
-    return old.slot == made.ticket->warpSlot && old.sequence > made.ticket->laneSync &&
+    return old.slot() == made.ticket->warpSlot && old.sequence > made.ticket->laneSync &&
            old.sequence < made.ticket->issued &&
-           (old.manyLanes || old.laneOf(byte) != int(made.ticket->lane));
+           (old.manyLanes() || old.laneOf(byte) != int(made.ticket->lane));
   if (made.warp->laneSync >= old.sequence || old.sequence == made.record.sequence)
     return false;
-  return old.manyLanes || made.record.manyLanes || old.laneOf(byte) != made.record.laneOf(byte);
+  return old.manyLanes() || made.record.manyLanes() || old.laneOf(byte) != made.record.laneOf(byte);
 }
 
 /// Published kernels for pairs of CTAs have a .relaxed cluster barrier between tcgen05.alloc and
@@ -326,9 +345,9 @@ void HazardChecker::Impl::check(Access &made, const Record &old, uint32_t overla
     return;
   }
   address += uint64_t(std::countr_zero(overlap));
-  if (made.record.sameAgent(old) && made.record.async)
+  if (made.record.sameAgent(old) && made.record.async())
     return; // one ticket; in global memory, one warp's, which are taken to be in order
-  if (made.record.sameAgent(old) && !made.record.async) {
+  if (made.record.sameAgent(old) && !made.record.async()) {
     if (lanesRace(made, old, overlap))
       report(made, old, HazardRule::LaneRace, address);
     return;
@@ -338,11 +357,11 @@ void HazardChecker::Impl::check(Access &made, const Record &old, uint32_t overla
   if (!knowsGeneric(made, old) && !options.strict && besideAtomic(made, old))
     return;
   // Compilers let every warp store a value that all of them have: whoever is last, it is there.
-  if (!options.strict && made.unchanged && old.write && !old.async)
+  if (!options.strict && made.unchanged && old.write() && !old.async())
     return;
   if (!knowsGeneric(made, old))
     return report(made, old, ruleOf(made, old), address);
-  if (made.ticket && old.cluster == made.record.cluster && lanesRace(made, old, overlap))
+  if (made.ticket && old.cluster() == made.record.cluster() && lanesRace(made, old, overlap))
     return report(made, old, HazardRule::LaneRace, address);
   checkOrdered(made, old, address);
 }
@@ -352,16 +371,16 @@ void HazardChecker::Impl::check(Access &made, const Record &old, uint32_t overla
 /// .cp that another warp or engine wrote take a fence::after_thread_sync behind the synchronization
 /// with it.
 void HazardChecker::Impl::checkOrdered(Access &made, const Record &old, uint64_t address) {
-  const bool threadCopy = old.async && made.cluster.isTicket(old.slot) &&
-                          made.cluster.ticketAt(old.slot).operation == Operation::ThreadCopy;
-  const bool generic = old.async ? threadCopy && options.strict : old.write || options.strict;
+  const bool threadCopy = old.async() && made.cluster.isTicket(old.slot()) &&
+                          made.cluster.ticketAt(old.slot()).operation == Operation::ThreadCopy;
+  const bool generic = old.async() ? threadCopy && options.strict : old.write() || options.strict;
   const bool needsFence = made.asyncProxy && generic;
   // PTX does not say which proxy tcgen05.alloc writes with; Triton gives its word to a copy next.
   const bool allocation = kernel && opcodeTable()[kernel->code[old.pc].row].base == "tcgen05.alloc";
   if (needsFence && !knowsAsync(made, old) && (options.strict || !allocation))
     return report(made, old, HazardRule::MissingProxyFence, address);
   if (options.strict && made.ticket && made.ticket->pipelined &&
-      old.slot != made.ticket->warpSlot && made.ticket->fenced.at(old.slot) < old.epoch)
+      old.slot() != made.ticket->warpSlot && made.ticket->fenced.at(old.slot()) < old.epoch())
     report(made, old, HazardRule::MissingTcgen05Fence, address);
 }
 
@@ -373,18 +392,18 @@ static bool inOrder(const TicketInfo &first, const TicketInfo &second, bool stri
 }
 
 bool HazardChecker::Impl::checkTmem(Access &made, const Record &old, uint64_t address) {
-  if (made.record.sameAgent(old) || !made.ticket || !made.cluster.isTicket(old.slot))
+  if (made.record.sameAgent(old) || !made.ticket || !made.cluster.isTicket(old.slot()))
     return true;
-  const TicketInfo &self = *made.ticket, &other = made.cluster.ticketAt(old.slot);
-  if (self.pipelineIn.at(old.slot) >= old.epoch)
+  const TicketInfo &self = *made.ticket, &other = made.cluster.ticketAt(old.slot());
+  if (self.pipelineIn.at(old.slot()) >= old.epoch())
     return true;
   // An operation that was issued later: this one reads when it completes.
-  const uint32_t slot = made.record.slot, epoch = made.record.epoch;
+  const uint32_t slot = made.record.slot(), epoch = made.record.epoch();
   if (other.issued > self.issued &&
       (other.pipelineIn.at(slot) >= epoch ||
        (other.tensorIn.at(slot) >= epoch && inOrder(self, other, options.strict))))
     return true;
-  const bool fenced = self.tensorIn.at(old.slot) >= old.epoch;
+  const bool fenced = self.tensorIn.at(old.slot()) >= old.epoch();
   if (fenced && inOrder(other, self, options.strict))
     return true; // done or not
   const bool complete = knowsGeneric(made, old);
@@ -392,7 +411,7 @@ bool HazardChecker::Impl::checkTmem(Access &made, const Record &old, uint64_t ad
     return true;
   const HazardRule rule = complete                                 ? HazardRule::MissingTcgen05Fence
                           : knowsLoose(made, old)                  ? HazardRule::RelaxedSync
-                          : old.write                              ? HazardRule::TmemRace
+                          : old.write()                            ? HazardRule::TmemRace
                           : other.operation == Operation::TmemLoad ? HazardRule::TmemUndrained
                                                                    : HazardRule::TmemRace;
   report(made, old, rule, address);
@@ -403,15 +422,16 @@ HazardRule HazardChecker::Impl::ruleOf(Access &made, const Record &old) const {
   if (knowsLoose(made, old))
     return HazardRule::RelaxedSync;
   const bool global = made.space == Space::Global;
-  if (old.cluster != made.record.cluster)
+  if (old.cluster() != made.record.cluster())
     return HazardRule::GlobalRace;
   // A ticket reads when its data moves, which may be after a write that came after its issue.
-  const bool late = made.ticket && old.write && made.ticket->issued < old.sequence;
-  const bool reuse = made.record.write && (old.write ? old.async && made.record.async
-                                                     : old.async || (made.record.async && !global));
+  const bool late = made.ticket && old.write() && made.ticket->issued < old.sequence;
+  const bool reuse =
+      made.record.write() && (old.write() ? old.async() && made.record.async()
+                                          : old.async() || (made.record.async() && !global));
   if (reuse || late)
     return HazardRule::OverwrittenWhileRead;
-  if (old.async && old.write)
+  if (old.async() && old.write())
     return HazardRule::UnwaitedCopy;
   return global ? HazardRule::GlobalRace : HazardRule::SharedRace;
 }

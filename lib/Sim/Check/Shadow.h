@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -21,69 +23,70 @@ constexpr uint32_t cellBytes = 32;
 /// How a strong (not .weak) access is scoped; two that include each other do not race.
 enum Strength : uint8_t { Weak, StrongCta, StrongCluster, StrongGpu };
 
+/// An access by one agent at one time. Two words tell whether another is the same: they are built
+/// and compared whole.
 struct Record {
-  uint32_t cluster = 0;
-  uint32_t epoch = 0;
-  uint16_t slot = 0;
-  int8_t laneBase = 0; ///< byte b was accessed by lane laneBase + (b >> laneShift)
-  uint8_t laneShift : 3 = 0;
-  uint8_t write : 1 = 0;
-  uint8_t strength : 2 = 0;
-  uint8_t async : 1 = 0;     ///< by a ticket
-  uint8_t manyLanes : 1 = 0; ///< several lanes accessed the same bytes
-  uint32_t mask = 0;         ///< of the cell's bytes; 0: no record
+  uint64_t when = 0; ///< cluster << 32 | epoch
+  uint32_t who = 0;  ///< slot, lanes and kind: the bits below
+  uint32_t mask = 0; ///< of the cell's bytes; 0: no record
   uint32_t pc = 0;
   uint32_t sequence = 0; ///< in the order of events of its cluster
 
+  // Bits of `who`; byte b was accessed by lane laneBase + (b >> laneShift).
+  static constexpr uint32_t slotBits = 0xFFFF;
+  static constexpr uint32_t laneBaseAt = 16, laneShiftAt = 24, strengthAt = 28;
+  static constexpr uint32_t laneFields = 0xFFu << laneBaseAt | 7u << laneShiftAt;
+  static constexpr uint32_t writeBit = 1u << 27, asyncBit = 1u << 30, manyLanesBit = 1u << 31;
+
+  static constexpr uint64_t time(uint32_t cluster, uint32_t epoch) {
+    return uint64_t(cluster) << 32 | epoch;
+  }
+  static constexpr uint32_t laneBits(int laneBase) {
+    return uint32_t(uint8_t(laneBase)) << laneBaseAt;
+  }
+
+  uint32_t cluster() const { return uint32_t(when >> 32); }
+  uint32_t epoch() const { return uint32_t(when); }
+  uint32_t slot() const { return who & slotBits; }
+  bool write() const { return who & writeBit; }
+  bool async() const { return who & asyncBit; }         ///< by a ticket
+  bool manyLanes() const { return who & manyLanesBit; } ///< several accessed the same bytes
+  Strength strength() const { return Strength(who >> strengthAt & 3); }
+  int laneOf(uint32_t byte) const {
+    return int8_t(who >> laneBaseAt) + int(byte >> (who >> laneShiftAt & 7));
+  }
+
   bool sameAgent(const Record &other) const {
-    return slot == other.slot && cluster == other.cluster;
+    return ((who ^ other.who) & slotBits) == 0 && cluster() == other.cluster();
   }
   /// The same lanes of one agent in the same epoch, in the same way but for `write`.
   bool sameThread(const Record &other) const {
-    return when() == other.when() && ((who() ^ other.who()) & ~writeBit) == 0;
+    return when == other.when && ((who ^ other.who) & ~writeBit) == 0;
   }
   /// ... doing the same: one record is enough.
-  bool repeats(const Record &other) const { return sameThread(other) && write == other.write; }
-  int laneOf(uint32_t byte) const { return laneBase + int(byte >> laneShift); }
-
-  uint64_t when() const { return uint64_t(cluster) << 32 | epoch; }
-  /// slot, laneBase, and the bits from laneShift on.
-  uint32_t who() const {
-    uint32_t bits;
-    std::memcpy(&bits, &slot, sizeof(bits));
-    return bits;
-  }
-  static constexpr uint32_t writeBit = 1u << 27; ///< in who()
-  static constexpr uint32_t laneBaseShift = 16;  ///< in who()
+  bool repeats(const Record &other) const { return when == other.when && who == other.who; }
 };
 
 /// Records of one cell. Most cells have one.
 class Cell {
 public:
+  struct More {
+    std::vector<Record> records;
+    uint32_t readers = 0; ///< of global memory: a set of ReaderSets
+  };
   Record first;
-  std::unique_ptr<std::vector<Record>> more;
+  std::unique_ptr<More> more;
 
+  /// All but `readers`.
   template <typename F> void forEach(F &&f) {
     if (first.mask)
       f(first);
     if (more)
-      for (Record &record : *more)
+      for (Record &record : more->records)
         f(record);
   }
-  bool single() const { return !more || more->empty(); }
-  /// Whether an access, by Record::when and who, only repeats what the one record says: the same
-  /// again, or a read of what the lane itself wrote. The hot path of a kernel that is right.
-  bool repeated(uint64_t when, uint32_t who, uint32_t mask, const Record &access) {
-    const uint32_t difference = who ^ first.who();
-    if ((mask & ~first.mask) || first.when() != when || (difference & ~Record::writeBit) ||
-        !single())
-      return false;
-    if (difference)
-      return first.write;
-    first.sequence = access.sequence;
-    first.pc = access.pc;
-    return true;
-  }
+  bool single() const { return !more || (more->records.empty() && !more->readers); }
+  uint32_t readers() const { return more ? more->readers : 0; }
   /// Remembers an access when nobody else was here since: the first one, the same again, or a read
   /// of what the lane itself wrote (who races with that read races with the write).
   bool rememberOwn(const Record &record) {
@@ -92,43 +95,52 @@ public:
       return true;
     }
     if (!record.sameThread(first) || !single())
-      return false;
+      return false; // else the hot path of a kernel that is right
     const bool covered = !(record.mask & ~first.mask);
-    if (covered && record.write == first.write) {
+    if (covered && record.write() == first.write()) {
       first.sequence = record.sequence;
       first.pc = record.pc;
       return true;
     }
-    if (covered && first.write)
+    if (covered && first.write())
       return true;
-    if (!record.write || (first.mask & ~record.mask))
+    if (!record.write() || (first.mask & ~record.mask))
       return false;
     first = record;
     return true;
   }
   /// Drops the records with an empty mask.
   void compact() {
-    if (more)
-      std::erase_if(*more, [](const Record &record) { return !record.mask; });
-    if (!first.mask && more && !more->empty()) {
-      first = more->back();
-      more->pop_back();
+    if (!more)
+      return;
+    std::erase_if(more->records, [](const Record &record) { return !record.mask; });
+    if (!first.mask && !more->records.empty()) {
+      first = more->records.back();
+      more->records.pop_back();
     }
   }
-  size_t size() const { return (first.mask != 0) + (more ? more->size() : 0); }
+  size_t size() const { return (first.mask != 0) + (more ? more->records.size() : 0); }
   void add(const Record &record) {
     if (!first.mask) {
       first = record;
       return;
     }
     if (!more)
-      more = std::make_unique<std::vector<Record>>();
-    more->push_back(record);
+      more = std::make_unique<More>();
+    more->records.push_back(record);
+  }
+  /// The oldest read of `more` becomes a member of `readers`.
+  template <typename Sets> void moveReader(Sets &sets) {
+    auto &records = more->records;
+    auto oldest = std::find_if(records.begin(), records.end(),
+                               [](const Record &record) { return !record.write(); });
+    more->readers = sets.add(more->readers, *oldest);
+    records.erase(oldest);
   }
   void clear() {
     first.mask = 0;
     if (more)
-      more->clear();
+      *more = {};
   }
 };
 
@@ -160,6 +172,31 @@ private:
   std::unordered_map<uint64_t, std::unique_ptr<Page>> pages;
   uint64_t lastNumber = ~0ull;
   Page *last = nullptr;
+};
+
+/// Reads that a warp lately made of cells that others use too. To read again in the same epoch,
+/// with nothing between that orders lanes, changes nothing: who races with it raced with the first.
+class ReadFilter {
+public:
+  /// Whether `read` is such a repetition; from now on it is, until `since` is another.
+  bool repeats(uint64_t cell, const Record &read, uint64_t since) {
+    Entry &entry = entries[(cell / cellBytes ^ read.slot() * spread) % entries.size()];
+    const bool same = entry.cell == cell && entry.when == read.when && entry.who == read.who &&
+                      entry.since == since;
+    if (same && !(read.mask & ~entry.mask))
+      return true;
+    entry = {cell, read.when, read.who, read.mask | (same ? entry.mask : 0), since};
+    return false;
+  }
+
+private:
+  static constexpr uint32_t spread = 257; ///< warps that read the same do not meet
+  struct Entry {
+    uint64_t cell = ~0ull, when = 0;
+    uint32_t who = 0, mask = 0;
+    uint64_t since = 0; ///< what came between, by its number
+  };
+  std::array<Entry, 4096> entries;
 };
 
 } // namespace fp4::sim::check

@@ -26,7 +26,7 @@ void HazardChecker::Impl::useMbarrier(ClusterState &cluster, const BarrierEvent 
     return;
   // A .relaxed cluster barrier without the fence is what CUTLASS has for one of its barriers.
   const VectorClock &known = options.strict ? made.now.generic : made.now.loose;
-  if (known.at(state.init.slot) < state.init.epoch)
+  if (known.at(state.init.slot()) < state.init.epoch())
     return report(made, state.init, HazardRule::MbarrierInit, it->first);
   // cp.async is of the generic proxy: a barrier is enough for its arrival.
   const bool needsFence =
@@ -77,7 +77,7 @@ void HazardChecker::Impl::findLappedWaits(ClusterState &cluster, const BarrierEv
                                           const MbarrierState &state) {
   const VectorClock &known = options.strict ? state.passed.generic : state.passed.loose;
   for (const auto &[who, history] : state.waits)
-    if (history.phase + 1 == event.count && known.at(history.last.slot) < history.last.epoch) {
+    if (history.phase + 1 == event.count && known.at(history.last.slot()) < history.last.epoch()) {
       Access made = begin(cluster, event.agent, event.at, Space::SharedCluster, false);
       report(made, history.last, HazardRule::LappedWait, uint32_t(event.object));
     }
@@ -246,7 +246,7 @@ void commitGroups(ClusterState &cluster, const FenceEvent &event, const WarpStat
 
 void fenceMbarriers(ClusterState &cluster, const WarpState &warp) {
   for (auto &[address, state] : cluster.mbarriers)
-    state.fenced |= warp.clocks.generic.at(state.init.slot) >= state.init.epoch;
+    state.fenced |= warp.clocks.generic.at(state.init.slot()) >= state.init.epoch();
 }
 
 void threadFence(ClusterState &cluster, const FenceEvent &event, WarpState &warp) {

@@ -15,6 +15,15 @@
 #include <type_traits>
 #include <utility>
 
+/// Registers are the same or apart: a loop over lanes may write one while it reads another.
+#if defined(__clang__)
+#define FP4_LANES_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__)
+#define FP4_LANES_INDEPENDENT _Pragma("GCC ivdep")
+#else
+#define FP4_LANES_INDEPENDENT
+#endif
+
 namespace fp4::sim {
 
 template <typename T> struct alignas(64) Lanes {
@@ -69,8 +78,15 @@ inline void commit(const ExecContext &cx, const Operand &destination, const Lane
 namespace detail {
 template <typename F, typename D, typename... S, size_t... I>
 inline Outcome lanewiseImpl(ExecContext &cx, const Insn &insn, std::index_sequence<I...>) {
-  Lanes<D> result;
   auto sources = std::make_tuple(cx.src<S>(insn.op[I + 1])...);
+  if (cx.mask == kAllLanes) {
+    D *d = cx.dst<D>(insn.op[0]);
+    FP4_LANES_INDEPENDENT
+    for (int lane = 0; lane < 32; ++lane)
+      d[lane] = static_cast<D>(F()(std::get<I>(sources)[lane]...));
+    return Outcome::Next;
+  }
+  Lanes<D> result;
   for (int lane = 0; lane < 32; ++lane)
     result.v[lane] = static_cast<D>(F()(std::get<I>(sources)[lane]...));
   commit(cx, insn.op[0], result);

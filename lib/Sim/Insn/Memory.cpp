@@ -36,7 +36,7 @@ uint32_t unchangedLanes(ExecContext &cx, const Insn &insn, const LaneAddresses &
   uint32_t unchanged = 0;
   for (uint32_t rest = base ? cx.mask : 0; rest; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-    const auto *there = reinterpret_cast<const std::byte *>(base + lanes.v[lane]);
+    const auto *there = reinterpret_cast<const std::byte *>(base + lanes.of(lane, bytes));
     bool same = true;
     for (unsigned e = 0; e < count && same; ++e) {
       const auto *value = cx.src<std::byte>(values[e]) + lane * values[e].width;
@@ -77,10 +77,45 @@ bool locate(ExecContext &cx, const Insn &insn, const Operand &address, uint32_t 
   return true;
 }
 
+using Four = uint32_t __attribute__((vector_size(16)));
+
+/// Rows and columns of 4 x 4 words change places.
+void transpose(Four (&r)[4]) {
+  const Four a = __builtin_shufflevector(r[0], r[1], 0, 4, 1, 5);
+  const Four b = __builtin_shufflevector(r[2], r[3], 0, 4, 1, 5);
+  const Four c = __builtin_shufflevector(r[0], r[1], 2, 6, 3, 7);
+  const Four d = __builtin_shufflevector(r[2], r[3], 2, 6, 3, 7);
+  r[0] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+  r[1] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+  r[2] = __builtin_shufflevector(c, d, 0, 1, 4, 5);
+  r[3] = __builtin_shufflevector(c, d, 2, 3, 6, 7);
+}
+
+/// 32 runs of Count words in a row become Count registers, or the reverse. Count is a multiple
+/// of 4.
+template <unsigned Count, bool Load>
+void moveWords(ExecContext &cx, const Operand *o, std::byte *memory) {
+  for (unsigned e = 0; e < Count; e += 4)
+    for (unsigned lane = 0; lane < 32; lane += 4) {
+      Four words[4];
+      const auto row = [&](unsigned i) { return memory + 4 * ((lane + i) * Count + e); };
+      const auto source = [&](unsigned i) { return cx.src<uint32_t>(o[e + i]) + lane; };
+      for (unsigned i = 0; i < 4; ++i)
+        std::memcpy(&words[i], Load ? row(i) : static_cast<const void *>(source(i)), sizeof(Four));
+      transpose(words);
+      for (unsigned i = 0; i < 4; ++i)
+        std::memcpy(Load ? static_cast<void *>(cx.dst<uint32_t>(o[e + i]) + lane) : row(i),
+                    &words[i], sizeof(Four));
+    }
+}
+
 /// M is the type in memory, R the register's: the value is extended or cut. Count elements per
 /// access, a template parameter so that strided loops vectorise.
 template <typename M, typename R, unsigned Count>
 void loadElements(ExecContext &cx, const Operand *d, const Places &places) {
+  if constexpr (sizeof(M) == 4 && sizeof(R) == 4 && Count % 4 == 0)
+    if (places.contiguous)
+      return moveWords<Count, true>(cx, d, places.v[0]);
   if (places.contiguous) { // through local arrays, which alias nothing: the loops vectorise
     M row[32 * Count];
     R columns[Count][32];
@@ -105,6 +140,9 @@ void loadElements(ExecContext &cx, const Operand *d, const Places &places) {
 
 template <typename M, typename R, unsigned Count>
 void storeElements(ExecContext &cx, const Operand *s, const Places &places) {
+  if constexpr (sizeof(M) == 4 && sizeof(R) == 4 && Count % 4 == 0)
+    if (places.contiguous)
+      return moveWords<Count, false>(cx, s, places.v[0]);
   if (places.contiguous) {
     R columns[Count][32];
     M row[32 * Count];

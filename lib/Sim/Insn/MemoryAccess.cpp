@@ -23,7 +23,7 @@ static void reportGeneric(ExecContext &cx, const LaneAddresses &lanes, MemoryEve
   Space spaces[32];
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     int lane = std::countr_zero(rest);
-    ExecContext::Place place = cx.place(Space::Generic, lanes.v[lane]);
+    ExecContext::Place place = cx.place(Space::Generic, lanes.of(uint64_t(lane), event.bytes));
     addresses[lane] = place.address;
     spaces[lane] = place.space;
   }
@@ -44,11 +44,12 @@ void fp4::sim::reportAccess(ExecContext &cx, const LaneAddresses &lanes, AccessK
   if (!observable(access.space))
     return;
   MemoryEvent event = eventOf(cx, kind, access);
-  if (access.space == Space::Generic)
+  const bool global = access.space == Space::Generic && lanes.high < kSharedWindow;
+  if (access.space == Space::Generic && !global)
     return reportGeneric(cx, lanes, event);
-  event.space = access.space == Space::Const       ? Space::Global
-                : access.space == Space::SharedCta ? Space::SharedCluster
-                                                   : access.space;
+  event.space = global || access.space == Space::Const ? Space::Global
+                : access.space == Space::SharedCta     ? Space::SharedCluster
+                                                       : access.space;
   event.laneMask = cx.mask;
   event.contiguous = lanes.contiguous;
   event.addresses = lanes.v;

@@ -13,8 +13,7 @@ namespace fp4::sim {
 
 /// The active lanes' addresses, their bounds, and the union of their bits.
 struct LaneAddresses {
-  alignas(64) uint64_t v[32]; ///< of the active lanes; only the first when `contiguous` and nobody
-                              ///< observes
+  alignas(64) uint64_t v[32]; ///< of the active lanes; only the first when `contiguous`
   uint64_t low = ~0ull, high = 0, any = 0;
   bool contiguous = false; ///< all 32 lanes, each `bytes` above the one before
 
@@ -29,6 +28,8 @@ struct LaneAddresses {
   uint64_t of(uint64_t lane, uint32_t bytes) const {
     return contiguous ? v[0] + lane * bytes : v[lane];
   }
+  /// All active lanes access the same bytes.
+  bool uniform() const { return low == high; }
 
 private:
   template <typename T>
@@ -42,13 +43,10 @@ private:
     if (contiguous) {
       low = any = v[0] = uint64_t(base[0]) + displacement; // the others are multiples of `bytes` up
       high = low + 31ull * bytes;
-      if (!cx.observer)
-        return;
+      return;
     }
     for (unsigned lane = 0; lane < 32; ++lane)
       v[lane] = uint64_t(base[lane]) + displacement;
-    if (contiguous)
-      return;
     for (uint32_t rest = cx.mask; rest; rest &= rest - 1)
       include(v[std::countr_zero(rest)]);
   }
