@@ -1,15 +1,21 @@
-//===- throughput.cpp - Warp instructions per second of the simulator -----===//
+//===- throughput.cpp - How fast the simulator is -------------------------===//
 //
-// Small loops, one instruction family each, on one host thread: millions of warp instructions (32
-// lanes each) per second and core, without and with the strict hazard checker.
+// Small kernels on one host thread, without and with the strict hazard checker: millions of warp
+// instructions (32 lanes each) per second for families and mixes of instructions, matrix products
+// per second for the tensor core. Processor time, the best of three: others may use the machine.
+//
+//   sim-throughput [part of a name]
 //
 //===----------------------------------------------------------------------===//
+#include "MatrixKernels.h"
 #include "fp4/Sim/HazardChecker.h"
 #include "fp4/Sim/Simulator.h"
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,9 +43,21 @@ const Loop kLoops[] = {
     {"mov pack, unpack", "mov.b32 {%h1, %h2}, %r1;\nmov.b32 %r1, {%h2, %h1};\n"},
     {"ld.global.v4, st.global.v4", "ld.global.v4.b32 {%r1, %r2, %r3, %r4}, "
                                    "[%rd5];\nst.global.v4.b32 [%rd5], {%r2, %r3, %r4, %r1};\n"},
+    {"ld.global, one word for all lanes", "ld.global.b32 %r1, [%rd4+8192];\n"},
     {"ld.shared, st.shared", "ld.shared.b32 %r1, [%r7];\nst.shared.b32 [%r7], %r1;\n"},
     {"shfl.bfly", "shfl.sync.bfly.b32 %r1, %r1, 1, 31, -1;\n"},
     {"guarded add, half the lanes", "@%p2 add.u32 %r1, %r1, %r2;\n@!%p2 add.u32 %r1, %r1, %r3;\n"},
+    // What a quantizer does with 8 elements per lane, in about its proportions.
+    {"mix: a quantizer",
+     "ld.global.v4.b32 {%r1, %r2, %r3, %r4}, [%rd5];\nmov.b32 {%h1, %h2}, %r1;\n"
+     "cvt.f32.bf16 %f1, %h1;\ncvt.f32.bf16 %f2, %h2;\nmov.b32 {%h1, %h2}, %r2;\n"
+     "cvt.f32.bf16 %f3, %h1;\ncvt.f32.bf16 %f4, %h2;\nabs.f32 %f5, %f1;\nabs.f32 %f6, %f2;\n"
+     "max.f32 %f5, %f5, %f6;\nmax.f32 %f5, %f5, %f3;\nmax.f32 %f5, %f5, %f4;\n"
+     "mov.b32 %r5, %f5;\nshfl.sync.bfly.b32 %r6, %r5, 1, 31, -1;\nmax.u32 %r5, %r5, %r6;\n"
+     "mov.b32 %f5, %r5;\nmul.f32 %f6, %f5, 0f3E2AAAAB;\nmul.f32 %f1, %f1, %f6;\n"
+     "mul.f32 %f2, %f2, %f6;\nmul.f32 %f3, %f3, %f6;\nmul.f32 %f4, %f4, %f6;\n"
+     "cvt.rn.satfinite.e2m1x2.f32 %b1, %f1, %f2;\ncvt.rn.satfinite.e2m1x2.f32 %b2, %f3, %f4;\n"
+     "mov.b16 %h1, {%b1, %b2};\nst.global.b16 [%rd6], %h1;\n"},
 };
 
 std::string program(const Loop &loop) {
@@ -50,7 +68,8 @@ std::string program(const Loop &loop) {
       ".shared .align 16 .b8 buffer[4096];\n"
       "ld.param.b64 %rd4, [p];\nmov.u32 %r8, %laneid;\nmov.u32 %r10, %tid.x;\n"
       "mov.u32 %r11, %ctaid.x;\nmad.lo.u32 %r12, %r11, 128, %r10;\n"
-      "mad.wide.u32 %rd5, %r12, 16, %rd4;\n"
+      "mad.wide.u32 %rd5, %r12, 16, %rd4;\nmad.wide.u32 %rd6, %r12, 2, %rd4;\n"
+      "add.u64 %rd6, %rd6, 12288;\n"
       "mov.u32 %r9, buffer;\nmad.lo.u32 %r7, %r10, 4, %r9;\nst.shared.b32 [%r7], %r8;\n"
       "mov.u32 %r1, %laneid;\nmov.u32 %r2, 7;\nmov.u32 %r3, 11;\nmov.u32 %r4, 13;\n"
       "setp.lt.u32 %p2, %r8, 16;\n"
@@ -59,47 +78,100 @@ std::string program(const Loop &loop) {
       "mov.u32 %r15, 0;\nL:\n";
   for (int i = 0; i < 16; ++i)
     text += loop.body;
-  return text + "add.u32 %r15, %r15, 1;\nsetp.lt.u32 %p3, %r15, 4000;\n@%p3 bra L;\nst.global.b32 "
-                "[%rd5], %r1;\nst.global.f32 [%rd5], %f1;\nret;\n}\n";
+  const size_t length = size_t(std::count(loop.body, loop.body + std::strlen(loop.body), '\n'));
+  return text + "add.u32 %r15, %r15, 1;\nsetp.lt.u32 %p3, %r15, " + std::to_string(8000 / length) +
+         ";\n@%p3 bra L;\nst.global.b32 [%rd5], %r1;\nst.global.f32 [%rd5], %f1;\nret;\n}\n";
 }
 
-/// Millions of warp instructions per second; the errors end the program.
-double measure(const Program &program, Observer *observer) {
+/// What a kernel reads: finite numbers in fp16, fp4 and UE4M3 alike.
+std::vector<uint8_t> contents() {
+  std::mt19937 random(1);
+  std::vector<uint8_t> bytes(32768);
+  for (size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = uint8_t(i % 2 ? (random() & 0x83) | 0x3C : random());
+  std::fill(bytes.begin() + matrix::offsetScales, bytes.begin() + matrix::imageBytes, 0x38);
+  return bytes;
+}
+
+struct Speed {
+  double instructions = 0, products = 0; ///< per second
+};
+
+/// The errors end the program.
+Speed measureOnce(const Program &program, Observer *observer, const LaunchConfig &config,
+                  const char *target) {
   SimOptions options;
   options.hostThreads = 1;
   options.observer = observer;
+  options.target = target;
   Simulator simulator(options);
-  uint64_t data = simulator.memory().allocate(4 * 4096, "data");
+  const std::vector<uint8_t> bytes = contents();
+  const uint64_t data = simulator.memory().allocate(bytes.size(), "data");
+  (void)simulator.memory().write(data, bytes.data(), bytes.size());
   std::vector<std::byte> params(8);
   std::memcpy(params.data(), &data, 8);
   const std::clock_t start = std::clock();
-  auto stats = simulator.launch(program, "k", {{4, 1, 1}, {128, 1, 1}, {0, 0, 0}, 0}, params);
+  auto stats = simulator.launch(program, "k", config, params);
   const double seconds = double(std::clock() - start) / CLOCKS_PER_SEC;
   if (!stats) {
     std::fputs(fp4::format(stats.error()).c_str(), stderr);
     std::exit(1);
   }
-  return double(stats->warpInstructions) / seconds / 1e6;
+  return {double(stats->warpInstructions) / seconds, double(stats->mmas) / seconds};
+}
+
+Speed measure(const Program &program, Observer *observer, const LaunchConfig &config,
+              const char *target = "sm_100a") {
+  Speed best;
+  for (int i = 0; i < 3; ++i) {
+    const Speed speed = measureOnce(program, observer, config, target);
+    best.instructions = std::max(best.instructions, speed.instructions);
+    best.products = std::max(best.products, speed.products);
+  }
+  return best;
+}
+
+struct Both {
+  Speed off, on;
+};
+
+Both compare(const std::string &text, const LaunchConfig &config, const char *target) {
+  auto parsed = Program::parse(text, "loop.ptx");
+  if (!parsed) {
+    std::fputs(fp4::format(parsed.error()).c_str(), stderr);
+    std::exit(1);
+  }
+  HazardChecker checker({.strict = true});
+  const Both both{measure(**parsed, nullptr, config, target),
+                  measure(**parsed, &checker, config, target)};
+  for (const HazardReport &report : checker.reports()) // all of them are right
+    std::fputs(report.text().c_str(), stderr);
+  return both;
 }
 
 } // namespace
 
 int main(int argc, char **argv) {
   const std::string_view filter = argc > 1 ? argv[1] : "";
-  std::printf("%-32s %10s %10s %8s   M warp instructions/s\n", "", "unchecked", "checked", "ratio");
-  for (const Loop &loop : kLoops) {
-    if (std::string_view(loop.name).find(filter) == std::string_view::npos)
-      continue;
-    auto parsed = Program::parse(program(loop), "loop.ptx");
-    if (!parsed) {
-      std::fputs(fp4::format(parsed.error()).c_str(), stderr);
-      return 1;
+  const auto wanted = [&](std::string_view name) {
+    return name.find(filter) != std::string_view::npos;
+  };
+  std::printf("%-36s %10s %10s %8s\n", "M warp instructions/s", "unchecked", "checked", "ratio");
+  for (const Loop &loop : kLoops)
+    if (wanted(loop.name)) {
+      const Both both = compare(program(loop), {{4, 1, 1}, {128, 1, 1}, {0, 0, 0}, 0}, "sm_100a");
+      const double off = both.off.instructions / 1e6, on = both.on.instructions / 1e6;
+      std::printf("%-36s %10.1f %10.1f %8.2f\n", loop.name, off, on, off / on);
     }
-    HazardChecker checker({.strict = true});
-    const double off = measure(**parsed, nullptr), on = measure(**parsed, &checker);
-    std::printf("%-32s %10.1f %10.1f %8.2f\n", loop.name, off, on, off / on);
-    for (const HazardReport &report : checker.reports()) // its warps share nothing
-      std::fputs(report.text().c_str(), stderr);
-  }
+  std::printf("\n%-36s %10s %10s %8s %10s\n", "thousand products/s", "unchecked", "checked",
+              "ratio", "G mul-add");
+  for (const matrix::Kernel &kernel : matrix::kernels())
+    if (wanted(kernel.name)) {
+      const LaunchConfig config{{1, 1, 1}, {128, 1, 1}, {0, 0, 0}, matrix::imageBytes};
+      const Both both = compare(kernel.text, config, kernel.target);
+      const double off = both.off.products / 1e3, on = both.on.products / 1e3;
+      std::printf("%-36s %10.2f %10.2f %8.2f %10.1f\n", kernel.name, off, on, off / on,
+                  off * double(kernel.multiplyAdds) / 1e6);
+    }
   return 0;
 }

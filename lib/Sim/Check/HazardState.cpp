@@ -240,6 +240,7 @@ void ClusterState::fork(const TicketEvent &event) {
   info.operation = operationOf(event.engine);
   info.proxy = event.proxy;
   info.signal = event.signals.empty() ? 0 : event.signals.front();
+  info.stores = event.signals.empty();
   info.done = false;
   info.clocks = issuer.clocks;
   orderTcgen05(issuer, info, event, slot);
@@ -249,7 +250,6 @@ void ClusterState::fork(const TicketEvent &event) {
 
 void ClusterState::learn(Clocks &clocks, const TicketRef &ref, bool written) const {
   const TicketInfo &info = tickets[ref.slot - 3 * warpCount];
-  const uint32_t warp = info.warpSlot;
   if (info.operation ==
       Operation::ThreadCopy) { // of the generic proxy: the async one takes a fence
     clocks.generic.raise(ref.slot, ref.epoch);
@@ -257,9 +257,9 @@ void ClusterState::learn(Clocks &clocks, const TicketRef &ref, bool written) con
     return;
   }
   clocks.raiseAll(ref.slot, ref.epoch);
-  clocks.raiseAll(readSlot(warp), ref.stores);
-  if (written)
-    clocks.raiseAll(writeSlot(warp), ref.stores);
+  clocks.raiseAll(readSlot(info.warpSlot), ref.stores);
+  if (written && info.stores)
+    clocks.raiseAll(writeSlot(info.warpSlot), ref.stores);
 }
 
 void ClusterState::complete(uint64_t id) {

@@ -84,6 +84,7 @@ struct TicketInfo {
   uint32_t ctaGroup = 0;
   Proxy proxy{};
   uint32_t signal = 0; ///< the first mbarrier it signals, or 0
+  bool stores = false; ///< it may write global memory: it signals no mbarrier
   bool done = true;    ///< and its signals were sent: `clocks` is empty
   Clocks clocks;
   VectorClock tensorIn;   ///< tcgen05 operations of other threads that fences order before it

@@ -134,6 +134,22 @@ std::vector<Litmus> litmusTests() {
       "{%v4, %v5, %v6, %v7}, %rd1, %p3, 1, 1, 0;\n"
       "  wgmma.commit_group.sync.aligned;\n  wgmma.wait_group.sync.aligned 0;\n  bar.sync 0;\n"
       "  st.shared.b32 [%r0], %t;\n  wgmma.wait_group.sync.aligned 0;\n");
+  // A copy that came later is done; the store need not be.
+  const std::string roundTrip =
+      litmus(init +
+             "  @!%p0 bra END;\n  st.shared.b32 [%r1], %t;\n  fence.proxy.async.shared::cta;\n"
+             "  cp.async.bulk.global.shared::cta.bulk_group [%out], [%r1], 128;\n"
+             "  cp.async.bulk.commit_group;\n  cp.async.bulk.wait_group 0;\n"
+             "  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 128;\n"
+             "  cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r1+512], "
+             "[%out+128], 128, [%r2];\n" +
+             waitFull + "  ld.global.b32 %v0, [%out];\nEND:\n");
+  // Five warps read, one writes; the last reader is one too many for who keeps four.
+  const std::string lastReader =
+      litmus("  shr.u32 %r5, %t, 5;\n  setp.eq.u32 %p2, %r5, 5;\n  setp.eq.u32 %p3, %r5, 4;\n"
+             "  @%p2 bra WRITE;\n  @!%p3 ld.global.b32 %v0, [%out];\n"
+             "  @%p3 ld.global.b32 %v0, [%out];\n  bar.arrive 1, 192;\n  bra END;\n"
+             "WRITE:\n  bar.sync 1, 192;\n  st.global.b32 [%out], %r5;\nEND:\n");
   using R = HazardRule;
   return {
       {"wgmma not waited for", multiply, "  wgmma.wait_group.sync.aligned 0;\n  bar.sync 0;\n",
@@ -180,6 +196,11 @@ std::vector<Litmus> litmusTests() {
        "cp.async.wait_group"},
       {"a phase that nobody knows to have been seen", laps, "  bar.sync 1, 64;\n", "",
        R::LappedWait, "empty barrier"},
+      {"a store is not waited for, a later copy is", roundTrip, "  cp.async.bulk.wait_group 0;\n",
+       "", R::UnwaitedCopy, "wait_group"},
+      {"the last of many readers is not waited for", lastReader,
+       "  @%p3 ld.global.b32 %v0, [%out];\n  bar.arrive 1, 192;\n",
+       "  bar.arrive 1, 192;\n  @%p3 ld.global.b32 %v0, [%out];\n", R::GlobalRace, "barrier", 192},
   };
 }
 
