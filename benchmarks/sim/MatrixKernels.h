@@ -45,7 +45,8 @@ inline std::string kernel(const char *target, const std::string &setup, const st
          "add.u32 %r1, %r1, 2048;\nsetp.lt.u32 %p0, %r1, " +
          std::to_string(imageBytes) +
          ";\n@%p0 bra COPY;\nfence.proxy.async.shared::cta;\nsetp.eq.u32 %p1, %r0, 0;\n"
-         "mov.u32 %r5, bar;\n@%p1 mbarrier.init.shared::cta.b64 [%r5], 1;\nmov.u32 %r3, 0;\n"
+         "mov.u32 %r5, bar;\n@%p1 mbarrier.init.shared::cta.b64 [%r5], 1;\n"
+         "@%p1 fence.mbarrier_init.release.cluster;\nmov.u32 %r3, 0;\n"
          "mov.u32 %r15, 0;\n" +
          setup + "ROUND:\n" + body +
          "xor.b32 %r3, %r3, 1;\nadd.u32 %r15, %r15, 1;\nsetp.lt.u32 %p0, %r15, " +
@@ -138,7 +139,7 @@ inline std::vector<Kernel> kernels() {
   return {
       {"tcgen05.mma mxf4nvf4 128x256x64", "sm_100a", scaledFp4(), 128 * 256 * 64},
       {"tcgen05.mma f16 128x256x16", "sm_100a", denseF16(), 128 * 256 * 16},
-      {"wgmma f16 m64n128k16 (warp)", "sm_90a", wgmma(), 16 * 128 * 16},
+      {"wgmma f16 m64n128k16", "sm_90a", wgmma(), 64 * 128 * 16},
       {"mma.sync f16 m16n8k16", "sm_100a", mmaSync(), 16 * 8 * 16},
   };
 }

@@ -335,7 +335,7 @@ bool HazardChecker::Impl::lanesRace(const Access &made, const Record &old, uint3
 /// Published kernels for pairs of CTAs have a .relaxed cluster barrier between tcgen05.alloc and
 /// the reads of the address it wrote, as before tcgen05.dealloc.
 bool HazardChecker::Impl::looselyOrdered(const Access &made, const Record &old) const {
-  return !options.strict && !old.async && tmemAllocs.contains(old.pc) && knowsLoose(made, old);
+  return !options.strict && !old.async() && tmemAllocs.contains(old.pc) && knowsLoose(made, old);
 }
 
 void HazardChecker::Impl::check(Access &made, const Record &old, uint32_t overlap,
