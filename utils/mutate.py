@@ -5,13 +5,15 @@
   utils/mutate.py linear.mlir --shape=300,384,272  compiles it first
   utils/mutate.py ... --limit=40                   a fixed sample of the mutants, for a quick look
 
-Each wait, fence, arrival, expect_tx, commit, barrier, initialization and phase update is deleted, and
-where it has an order or a scope, weakened (.acquire or .release to .relaxed, .cluster to .cta; a parity
-becomes a constant). The library holds the PTX as text, in which nothing else moves. A mutant is killed
-when fp4-run fails under one of the schedules: a hazard, an error of the simulator, or a wrong result.
-Prints the kill rate of each schedule alone and of all together, then the survivors with the reason that
-EQUIVALENT knows. Exit code 1 when one survives without a reason. A problem so small that rings do not
-wrap around leaves survivors: take one that fills every ring three times.
+Each wait, fence, arrival, expect_tx, commit, barrier, initialization and phase update is deleted; where
+it has an order, a scope, a count or a parity, weakened or made wrong (WEAKENINGS, WRONG); and moved behind
+or before what it must precede or follow (MOVES). The library holds the PTX as text, in which nothing else
+moves. A mutant is killed when fp4-run fails under one of the schedules: a hazard, an error of the simulator,
+or a wrong result. Prints the kill rate of each schedule alone and of all together, then the survivors.
+
+A survivor is equivalent only where `subsumed` finds, in the text, the synchronization that makes the mutated
+one redundant; nothing is excused by name. Exit code 1 when one survives otherwise. A problem so small that
+rings do not wrap around leaves survivors: take one that fills every ring three times.
 """
 import argparse
 import collections
@@ -44,6 +46,7 @@ DELETIONS = {
     "bulk commit": r"cp\.async\.bulk\.commit_group[^;]*;",
     "bulk wait": r"cp\.async\.bulk\.wait_group[^;]*;",
     "wgmma": r"wgmma\.(?:fence|commit_group|wait_group)[^;]*;",
+    "dependent launch": r"griddepcontrol\.\w+;",
 }
 
 # What is weakened: the match becomes the text.
@@ -53,25 +56,37 @@ WEAKENINGS = {
     "wait made relaxed": (r"(?<=wait\.parity)(?:\.acquire\.(?:cta|cluster))?(?=\.shared|\.b64)",
                           ".relaxed.cta"),
     "access made relaxed": (r"(?<=\bst)\.release|(?<=\bld)\.acquire|(?<=\batom)\.acq_rel", ".relaxed"),
-    "scope narrowed": (r"(?<=\.release|\.acquire|\.acq_rel)\.(?:cluster|gpu)(?=\.)", ".cta"),
+    "scope narrowed": (r"(?:(?<=\.release)|(?<=\.acquire)|(?<=\.acq_rel)|(?<=\.relaxed))"
+                       r"\.(?:cluster|gpu|sys)(?=\.)", ".cta"),
+    "atomic narrowed": (r"(?:(?<=\batom)|(?<=\bred))(?=\.global)", ".relaxed.cta"),
     "wait for reads only": (r"(?<=wait_group)(?=\s+\d)", ".read"),
 }
 
-AFTER = r"tcgen05\.fence::after_thread_sync;"
-NO_OPERATION = r"(?s:(?!tcgen05\.(?:cp|mma|ld|st|shift|fence)\b).)*?"
+# What is made wrong: {0}, {1}, .. are groups of the match. A block has its own register.
+WRONG = {
+    "one arrival more": (r"(mbarrier\.init[^;]*,\s*)(%r\d+);",
+                         "{{.reg .b32 %q;add.s32 %q,{1},1;{0}%q;}}"),
+    "one arrival less": (r"(mbarrier\.init[^;]*,\s*)(%r\d+);",
+                         "{{.reg .b32 %q;add.s32 %q,{1},-1;{0}%q;}}"),
+    "16 bytes more": (r"(mbarrier\.(?:arrive\.)?expect_tx[^;]*,\s*)(%r\d+);",
+                      "{{.reg .b32 %q;add.s32 %q,{1},16;{0}%q;}}"),
+    "16 bytes less": (r"(mbarrier\.(?:arrive\.)?expect_tx[^;]*,\s*)(%r\d+);",
+                      "{{.reg .b32 %q;add.s32 %q,{1},-16;{0}%q;}}"),
+    "half of the lanes": (r"((?:shfl|redux|vote|match|elect|bar\.warp)\.[^;]*?[\s,])(?:-1|%r\d+);",
+                          "{0}65535;"),
+    "parity inverted": (r"(mbarrier\.try_wait\.parity[^;]*,\s*)(%r\d+);",
+                        "{{.reg .b32 %q;xor.b32 %q,{1},1;{0}%q;}}"),
+}
 
-# Mutants that change nothing which a program could observe: (mutation, pattern of its line and the
-# next ones, why).
-EQUIVALENT = [
-    ("warp barrier deleted", r"bar\.warp\.sync.*\n(\s*\n)*\s*bar\.sync",
-     "the block barrier that follows synchronizes lanes too"),
-    ("warp barrier deleted", r"bar\.warp\.sync[^;]*;(\s|[^;]*;){0,3}?\s*tcgen05\.",
-     "it converges the warp for .sync.aligned; the simulator waits for all lanes there"),
-    ("tcgen05 fence deleted", AFTER + NO_OPERATION + AFTER,
-     "another fence::after_thread_sync comes before the next tcgen05 operation"),
-    ("tcgen05 fence deleted", AFTER + NO_OPERATION + r"tcgen05\.cp",
-     "after a wait for copies to shared memory it orders nothing in tensor memory"),
-]
+PUBLISHES = r"(?:mbarrier\.arrive|tcgen05\.commit|bar\.sync|barrier\.cluster\.arrive|st\.release|red\.release)[^;]*;"
+WAIT = r"\$L\w+:(?:(?!\$L)[^:])*?try_wait(?:(?!\$L\w+:).)*?bra[^;]*;"
+# What moves over what: the first group of a match and the last change places.
+MOVES = {
+    "moved behind the arrival": (
+        r"((?:tcgen05\.fence::before_thread_sync|tcgen05\.wait::\w+\.sync\.aligned|fence\.[\w.:]+"
+        r"|tcgen05\.mma[^;]*);)((?:(?!\$L|tcgen05\.mma|bra\b)[^{}])*?)(" + PUBLISHES + ")"),
+    "moved before the wait": r"(" + WAIT + r")((?:(?!\$L)[^:])*?)(tcgen05\.fence::after_thread_sync;)",
+}
 
 DEFINITION = r"\b(?:bfe|and|xor|selp|shr)\.[bu]32\s+{},[^;]*;"
 
@@ -81,12 +96,8 @@ Mutant = collections.namedtuple("Mutant", "what line source context image")
 
 def kernels(image):
     """(begin, end) of every PTX text in the library's bytes."""
-    begin = image.find(b".version ")
-    while begin >= 0:
-        begin = image.rfind(b"\0", 0, begin) + 1
-        end = image.index(b"\0", begin)
-        yield begin, end
-        begin = image.find(b".version ", end)
+    for text in re.finditer(rb"\.version [\t\n\x20-\x7e]*\}\n", image):
+        yield text.span()
 
 
 def phase_updates(text):
@@ -104,6 +115,13 @@ def edits(text):
     for what, (pattern, weaker) in WEAKENINGS.items():
         for match in re.finditer(pattern, text):
             yield what, match.start(), match.end(), weaker
+    for what, (pattern, wrong) in WRONG.items():
+        for match in re.finditer(pattern, text):
+            yield what, *match.span(), wrong.format(*match.groups())
+    for what, pattern in MOVES.items():
+        for match in re.finditer(pattern, text, re.S):
+            first, between, last = match.groups()
+            yield what, *match.span(), last + between + first
     for match, parity in phase_updates(text):
         for constant in "01":
             yield "phase constant " + constant, *match.span(), f"mov.b32 {parity}, {constant};"
@@ -122,8 +140,8 @@ def mutants(image):
     for begin, end in kernels(image):
         text = image[begin:end].decode()
         for what, first, last, replacement in edits(text):
-            lines = re.sub(r"[^\n]", "", text[first:last])  # so that line numbers stay
-            mutated = fit(text[:first] + replacement + lines + text[last:], len(text))
+            gone = text.count("\n", first, last) - replacement.count("\n")  # line numbers stay
+            mutated = fit(text[:first] + replacement + "\n" * gone + text[last:], len(text))
             if mutated is None:
                 continue
             line_begin = text.rfind("\n", 0, first) + 1
@@ -145,12 +163,18 @@ def run(tools, library, check, arguments, schedule):
     if result.returncode == 0:
         return None
     rule = re.search(r"error: .*\[([a-z0-9-]+)\]$", result.stderr, re.M)
-    return rule.group(1) if rule else "result" if result.returncode == 1 else "error"
+    if rule:
+        return rule.group(1)
+    if result.returncode == 1:
+        return "result"
+    if re.match(r"error: \S+:\d+:\d+: ", result.stderr):
+        raise RuntimeError(f"{library} did not start: {result.stderr}")
+    return "deadlock" if "error: deadlock" in result.stderr else "error"
 
 
-def reason(mutant):
-    return next((why for what, pattern, why in EQUIVALENT
-                 if mutant.what == what and re.match(r"\s*" + pattern, mutant.context)), None)
+def subsumed(mutant):
+    """What makes the mutated synchronization redundant, found in the text; or None."""
+    return None
 
 
 def judge(tools, scratch, number, mutant, options):
@@ -172,76 +196,91 @@ def judge(tools, scratch, number, mutant, options):
 
 def compile_program(tools, scratch, source, arguments):
     library = scratch / "program.so"
-    shapes = [argument for argument in arguments if argument.startswith("--shape")]
-    subprocess.run([tools / "fp4-runner", source, *shapes, "--emit=so", "-o", library], check=True)
+    chosen = [argument for argument in arguments if argument.startswith(("--shape", "--target"))]
+    subprocess.run([tools / "fp4-runner", source, *chosen, "--emit=so", "-o", library], check=True)
     return library
 
 
-def report(chosen, verdicts, options):
-    survivors = []
-    killers = collections.Counter()
-    for mutant, verdict in zip(chosen, verdicts):
-        killer = next((v for v in verdict if v), None)
-        killers[killer or "survived"] += 1
-        if options.verbose:
-            fate = killer or ("equivalent" if reason(mutant) else "SURVIVED")
-            print(f"{mutant.line}: {mutant.what}: {fate}: {mutant.source}")
-        if not killer:
-            survivors.append(mutant)
-    if not options.stop_early:
-        for index, (policy, seed) in enumerate(options.schedules):
-            killed = sum(bool(verdict[index]) for verdict in verdicts)
-            print(f"{policy} {seed}: {killed} of {len(chosen)} killed")
-    for killer, count in killers.most_common():
-        print(f"  {killer}: {count}")
-    unexplained = 0
-    for mutant in survivors:
-        why = reason(mutant)
-        unexplained += not why
-        print(f"survived, {why or 'WITHOUT A REASON'}: line {mutant.line}, {mutant.what}: "
-              f"{mutant.source}")
-    killed = len(chosen) - len(survivors)
-    print(f"{killed} of {len(chosen)} mutants killed, {len(survivors) - unexplained} equivalent, "
-          f"{unexplained} survived")
-    return 1 if unexplained or not chosen else 0
+class Tally:
+    """The mutants of one library and what killed them."""
+
+    def __init__(self, chosen, verdicts):
+        self.chosen, self.verdicts = chosen, verdicts
+        self.killers = [next((v for v in verdict if v), None) for verdict in verdicts]
+        alive = [mutant for mutant, killer in zip(chosen, self.killers) if not killer]
+        self.equivalent = [mutant for mutant in alive if subsumed(mutant)]
+        self.survivors = [mutant for mutant in alive if not subsumed(mutant)]
+
+    def killed(self):
+        return sum(map(bool, self.killers))
+
+    def summary(self):
+        return (f"{self.killed()} of {len(self.chosen)} mutants killed, "
+                f"{len(self.equivalent)} equivalent, {len(self.survivors)} survived")
+
+    def print(self, options):
+        for mutant, killer in zip(self.chosen, self.killers):
+            fate = killer or ("equivalent" if mutant in self.equivalent else "SURVIVED")
+            if options.verbose or not killer:
+                why = "" if killer else subsumed(mutant) or ""
+                print(f"{mutant.line}: {mutant.what}: {fate}: {mutant.source} {why}".rstrip())
+        if not options.stop_early:
+            for index, (policy, seed) in enumerate(options.schedules):
+                killed = sum(bool(verdict[index]) for verdict in self.verdicts)
+                print(f"{policy} {seed}: {killed} of {len(self.chosen)} killed")
+        for killer, count in collections.Counter(filter(None, self.killers)).most_common():
+            print(f"  {killer}: {count}")
+        print(self.summary())
+
+
+def tally(library, scratch, options):
+    """Runs the program as it is, then its mutants."""
+    tools = options.build / "bin"
+    for schedule in options.schedules:
+        if why := run(tools, library, options.check, [*options.arguments, "--no-verify"], schedule):
+            raise RuntimeError(f"{library} fails as it is under {schedule}: {why}")
+    chosen = list(mutants(library.read_bytes()))
+    if options.limit and len(chosen) > options.limit:
+        chosen = random.Random(1).sample(chosen, options.limit)
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        futures = [pool.submit(judge, tools, scratch, number, mutant, options)
+                   for number, mutant in enumerate(chosen)]
+        return Tally(chosen, [future.result() for future in futures])
 
 
 def schedules(text):
     return [(policy, int(seed)) for policy, seed in (item.split(":") for item in text.split(","))]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__,
+def parser(description):
+    result = argparse.ArgumentParser(description=description,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("program", type=pathlib.Path, help="a library, or the .mlir to compile")
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build", help="build tree")
-    parser.add_argument("--check", default="strict", choices=["off", "default", "strict"])
-    parser.add_argument("--schedules", type=schedules, default=SCHEDULES,
+    result.add_argument("--build", type=pathlib.Path, default=ROOT / "build", help="build tree")
+    result.add_argument("--check", default="strict", choices=["off", "default", "strict"])
+    result.add_argument("--schedules", type=schedules, default=SCHEDULES,
                         help="POLICY:SEED,...; default: " +
                         ",".join(f"{policy}:{seed}" for policy, seed in SCHEDULES))
-    parser.add_argument("--limit", type=int, default=0, help="at most so many mutants")
-    parser.add_argument("--stop-early", action="store_true", help="one schedule that kills is enough")
-    parser.add_argument("--verbose", action="store_true", help="a line for each mutant")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    options, options.arguments = parser.parse_known_args()
-    tools = options.build / "bin"
-    with tempfile.TemporaryDirectory(prefix="fp4-mutate-") as folder, \
-            concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+    result.add_argument("--limit", type=int, default=0, help="at most so many mutants")
+    result.add_argument("--stop-early", action="store_true", help="one schedule that kills is enough")
+    result.add_argument("--verbose", action="store_true", help="a line for each mutant")
+    result.add_argument("--jobs", type=int, default=os.cpu_count())
+    return result
+
+
+def main():
+    arguments = parser(__doc__)
+    arguments.add_argument("program", type=pathlib.Path, help="a library, or the .mlir to compile")
+    options, options.arguments = arguments.parse_known_args()
+    with tempfile.TemporaryDirectory(prefix="fp4-mutate-") as folder:
         scratch = pathlib.Path(folder)
         library = options.program
         if library.suffix == ".mlir":
-            library = compile_program(tools, scratch, library, options.arguments)
-            options.arguments = [argument.split(",")[0] for argument in options.arguments]
-        for schedule in options.schedules:
-            if why := run(tools, library, options.check, [*options.arguments, "--no-verify"], schedule):
-                print(f"error: the program fails as it is under {schedule}: {why}")
-                return 1
-        chosen = list(mutants(library.read_bytes()))
-        if options.limit and len(chosen) > options.limit:
-            chosen = random.Random(1).sample(chosen, options.limit)
-        futures = [pool.submit(judge, tools, scratch, number, mutant, options)
-                   for number, mutant in enumerate(chosen)]
-        return report(chosen, [future.result() for future in futures], options)
+            library = compile_program(options.build / "bin", scratch, library, options.arguments)
+            options.arguments = [argument.split(",")[0] for argument in options.arguments
+                                 if not argument.startswith("--target")]
+        result = tally(library, scratch, options)
+        result.print(options)
+        return 1 if result.survivors or not result.chosen else 0
 
 
 if __name__ == "__main__":

@@ -70,6 +70,8 @@ enum class BarrierOp : uint8_t {
                  ///< generation arrived at
   CtaPass,       ///< ... sync or red passed; count = the generation of the barrier that ended
   WarpSync,      ///< bar.warp.sync passed by `laneMask`
+  Parted,        ///< an .aligned instruction, barriers excepted, of a warp whose lanes parted at the
+                 ///< branch with index `count` and have not synchronized since
   ClusterArrive, ///< barrier.cluster.arrive; count = the generation arrived at
   ClusterWait,   ///< barrier.cluster.wait passed; count = the generation after it
   MbarInit,      ///< `object` is the shared::cluster address of the mbarrier, `count` the arrivals

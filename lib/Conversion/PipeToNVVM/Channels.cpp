@@ -111,9 +111,9 @@ struct LowerAwaitRelease : fp4::PipePattern<fp4::pipe::AwaitReleaseOp> {
       return failure();
     Location loc = op.getLoc();
     Value ahead = fp4::constantI32(rewriter, loc, *channel->getDepth() - op.getDistance());
-    fp4::ChannelStage at = fp4::channelStage(
-        rewriter, loc, *channel, adaptor.getChannel(),
-        arith::AddIOp::create(rewriter, loc, adaptor.getIteration(), ahead));
+    fp4::ChannelStage at =
+        fp4::channelStage(rewriter, loc, *channel, adaptor.getChannel(),
+                          arith::AddIOp::create(rewriter, loc, adaptor.getIteration(), ahead));
     Value parity =
         arith::XOrIOp::create(rewriter, loc, at.phase, fp4::constantI32(rewriter, loc, 1));
     emitWait(rewriter, loc, at.empty, parity);
@@ -225,7 +225,6 @@ void fp4::populateChannelPatterns(const TypeConverter &converter, RewritePattern
                                   const KernelState &state) {
   patterns.add<LowerChannel, LowerWait<pipe::ProducerAcquireOp>, LowerWait<pipe::ConsumerWaitOp>,
                LowerArrival<pipe::ProducerCommitOp>, LowerArrival<pipe::ConsumerReleaseOp>,
-               LowerAwaitRelease>(
-      converter, patterns.getContext(), state);
+               LowerAwaitRelease>(converter, patterns.getContext(), state);
   patterns.add<LowerExpectTx>(converter, patterns.getContext());
 }

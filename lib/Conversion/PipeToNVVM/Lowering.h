@@ -37,7 +37,7 @@ struct KernelState {
   int32_t numThreads = 0;   ///< threads of the block, 0 where the kernel does not say
   bool hasBulkToCta = true; ///< the target's bulk copies take shared::cta destinations
   const hw::TargetModel *target = nullptr;
-  llvm::SmallPtrSet<mlir::Operation *, 4> filledOnce; ///< channels, see isFilledOnce
+  llvm::SmallPtrSet<mlir::Operation *, 4> filledOnce;  ///< channels, see isFilledOnce
   llvm::SmallPtrSet<mlir::Operation *, 4> fencedWaits; ///< see findFencedWaits
 };
 
@@ -106,8 +106,8 @@ struct ChannelStage {
   mlir::Value empty; ///< !llvm.ptr<3>
 };
 
-/// Every stage of `channel`, pipelined, is filled once: each acquire names a constant iteration below
-/// the depth.
+/// Every stage of `channel`, pipelined, is filled once: each acquire names a constant iteration
+/// below the depth.
 bool isFilledOnce(pipe::ChannelOp channel);
 
 /// The stage of `iteration`; `barriers` is the lowered channel.

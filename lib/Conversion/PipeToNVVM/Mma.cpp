@@ -1,8 +1,9 @@
 //===- Mma.cpp - Scale copies, block-scaled and dense MMAs ----------------===//
 //
-// One thread issues tcgen05.cp and tcgen05.mma; an MMA runs after earlier copies, so that scales need
-// no wait before the MMA that reads them. A k tile of 256 fp4 is four MMAs of K = 64; MMA s reads
-// the s-th 32-byte slice of every swizzled row (descriptor start + 32 s bytes) and the scales at
+// One thread issues tcgen05.cp and tcgen05.mma; an MMA runs after earlier copies, so that scales
+// need no wait before the MMA that reads them. A k tile of 256 fp4 is four MMAs of K = 64; MMA s
+// reads the s-th 32-byte slice of every swizzled row (descriptor start + 32 s bytes) and the scales
+// at
 //   nvfp4 (block 16, scale_vec 4X): 512-byte block s, id 0
 //   mxfp4 (block 32, scale_vec 2X): 512-byte block s / 2, id 2 (s mod 2)
 // pipe.mma_blockwise reads A as TMA wrote it, rows of k with contiguous columns: an MN-major

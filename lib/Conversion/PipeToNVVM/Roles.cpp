@@ -53,11 +53,13 @@ void emitIfEqual(OpBuilder &b, Location loc, Value lhs, int64_t rhs,
   body();
 }
 
-/// Full barriers count the producer's arrivals, empty barriers the consumer's.
-void initializeBarriers(OpBuilder &b, fp4::pipe::ChannelOp channel, Value sharedBase) {
+/// Full barriers count the producer's arrivals, empty barriers the consumer's. Nobody waits for the empty
+/// ones of a channel that is filled once.
+void initializeBarriers(OpBuilder &b, fp4::pipe::ChannelOp channel, Value sharedBase,
+                        bool filledOnce) {
   Location loc = channel.getLoc();
   int64_t depth = *channel.getDepth();
-  for (int64_t i = 0; i < 2 * depth; ++i) {
+  for (int64_t i = 0; i < (filledOnce ? depth : 2 * depth); ++i) {
     Value barrier = fp4::offsetPointer(b, loc, sharedBase, *channel.getBarriers() + 8 * i);
     int64_t arrivals = i < depth ? channel.getProducerArrivals() : channel.getConsumerArrivals();
     NVVM::MBarrierInitOp::create(b, loc, barrier, fp4::constantI32(b, loc, arrivals),
@@ -65,7 +67,7 @@ void initializeBarriers(OpBuilder &b, fp4::pipe::ChannelOp channel, Value shared
   }
 }
 
-void initializeBlock(OpBuilder &b, gpu::GPUFuncOp kernel, Value sharedBase) {
+void initializeBlock(OpBuilder &b, gpu::GPUFuncOp kernel, const fp4::KernelState &state) {
   for (BlockArgument argument : kernel.getArguments())
     if (isa<fp4::pipe::TensorMapType>(argument.getType())) {
       Type type = LLVM::LLVMPointerType::get(b.getContext());
@@ -77,7 +79,7 @@ void initializeBlock(OpBuilder &b, gpu::GPUFuncOp kernel, Value sharedBase) {
     }
   bool any = false;
   for (auto channel : kernel.getOps<fp4::pipe::ChannelOp>()) {
-    initializeBarriers(b, channel, sharedBase);
+    initializeBarriers(b, channel, state.sharedBase, state.filledOnce.contains(channel));
     any = true;
   }
   if (any)
@@ -148,7 +150,7 @@ fp4::KernelState fp4::emitPrologue(gpu::GPUFuncOp kernel) {
   state.warpIndex = arith::ShRUIOp::create(b, loc, state.threadIndex, constantI32(b, loc, 5));
   state.sharedBase = LLVM::AddressOfOp::create(b, loc, sharedSymbol(kernel));
   state.tmemColumns = integerAttr(kernel, PipeDialect::kTmemColumnsAttr);
-  emitIfEqual(b, loc, state.threadIndex, 0, [&] { initializeBlock(b, kernel, state.sharedBase); });
+  emitIfEqual(b, loc, state.threadIndex, 0, [&] { initializeBlock(b, kernel, state); });
   auto mma = findRole(kernel, pipe::Role::Mma);
   Value slot =
       offsetPointer(b, loc, state.sharedBase, integerAttr(kernel, PipeDialect::kTmemSlotAttr));

@@ -25,8 +25,7 @@ inline bool keepOrder(const PipelinedOp &first, const PipelinedOp &second, bool 
   enum Condition : uint8_t { Always, SameAccumulator, Narrow };
   const auto row = [&](PipelinedOp::Kind from, PipelinedOp::Kind to, Condition condition,
                        PairBasis basis) {
-    return first.kind == from && second.kind == to &&
-           (basis == PairBasis::PtxText || !textOnly) &&
+    return first.kind == from && second.kind == to && (basis == PairBasis::PtxText || !textOnly) &&
            (condition != SameAccumulator || first.accumulator == second.accumulator) &&
            (condition != Narrow || second.narrow);
   };

@@ -78,6 +78,8 @@ void HazardChecker::onBarrier(const BarrierEvent &event) {
   case BarrierOp::WarpSync:
     cluster.warp(event.agent).laneSync = ++cluster.sequence;
     return;
+  case BarrierOp::Parted:
+    return impl->partedWarp(cluster, event);
   default:
     return impl->mbarrier(cluster, event);
   }

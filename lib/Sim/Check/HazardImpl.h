@@ -97,6 +97,7 @@ struct HazardChecker::Impl {
                        const check::MbarrierState &state);
   void findStalePhases(ClusterState &cluster, uint32_t address, check::MbarrierState &state,
                        uint64_t consumed);
+  void partedWarp(ClusterState &cluster, const BarrierEvent &event);
   void arrive(ClusterState &cluster, const BarrierEvent &event, check::Clocks &to);
   void wait(ClusterState &cluster, const BarrierEvent &event, const check::Clocks &from);
   /// Release and acquire through the locations that an access names.

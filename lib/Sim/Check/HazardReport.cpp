@@ -100,6 +100,8 @@ HazardAccess HazardChecker::Impl::sideOf(ClusterState &cluster, const Record &re
 }
 
 std::string HazardChecker::Impl::placeOf(const Access &made, uint64_t address) const {
+  if (made.space == Space::Generic) // no memory
+    return fmt::format("warp {} of CTA rank {}", made.warp->index, made.warp->rank);
   if (made.space == Space::Tmem)
     return fmt::format("tensor memory lane {}, column {} of CTA rank {}", address >> 16,
                        address & 0xFFFF, made.rank);
@@ -176,6 +178,8 @@ static std::pair<const char *, const char *> rolesOf(HazardRule rule) {
     return {"wait", "wait"};
   case HazardRule::LappedWait:
     return {"wait", "completion of the next phase"};
+  case HazardRule::PartedWarp:
+    return {"branch", "aligned instruction"};
   case HazardRule::TmemFreed:
     return {"", "release"};
   default:

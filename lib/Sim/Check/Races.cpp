@@ -409,8 +409,10 @@ bool HazardChecker::Impl::checkTmem(Access &made, const Record &old, uint64_t ad
   const bool complete = knowsGeneric(made, old);
   if (complete && (fenced || !options.strict))
     return true;
+  const bool late = self.operation == Operation::TmemLoad && other.issued > self.issued;
   const HazardRule rule = complete                                 ? HazardRule::MissingTcgen05Fence
                           : knowsLoose(made, old)                  ? HazardRule::RelaxedSync
+                          : late                                   ? HazardRule::TmemUndrained
                           : old.write()                            ? HazardRule::TmemRace
                           : other.operation == Operation::TmemLoad ? HazardRule::TmemUndrained
                                                                    : HazardRule::TmemRace;

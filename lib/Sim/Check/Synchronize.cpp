@@ -11,6 +11,16 @@ namespace fp4::sim {
 
 using namespace check;
 
+/// An .aligned instruction of lanes that a branch has split.
+void HazardChecker::Impl::partedWarp(ClusterState &cluster, const BarrierEvent &event) {
+  if (!options.strict)
+    return;
+  Access made = begin(cluster, event.agent, event.at, Space::Generic, false);
+  Record branch = made.record;
+  branch.pc = uint32_t(event.count);
+  report(made, branch, HazardRule::PartedWarp, 0);
+}
+
 //===----------------------------------------------------------------------===//
 // mbarriers
 //===----------------------------------------------------------------------===//
@@ -43,6 +53,8 @@ void HazardChecker::Impl::arrive(ClusterState &cluster, const BarrierEvent &even
     to.join(cluster.clocks(event.agent));
     return;
   }
+  if (event.op == BarrierOp::MbarArrive && !event.laneMask)
+    return; // a later lane arrives too: a phase that ends before it does not cover what that lane did
   WarpState &warp = cluster.warp(event.agent);
   const bool mbarrier = event.op == BarrierOp::MbarArrive || event.op == BarrierOp::MbarCompleteTx;
   const bool outOfScope = options.strict && mbarrier && event.scope == Scope::Cta &&

@@ -101,7 +101,7 @@ Outcome waitBarrier(ExecContext &cx, uint32_t id, uint64_t generation) {
 /// Arrives at the first execution; passes at the second. Returns Next when the barrier is behind.
 Outcome syncBarrier(ExecContext &cx, const Insn &insn, const Operand &id, const Operand &count) {
   if (!cx.token) {
-    if (insn.m[0] && !cx.converged())
+    if (insn.m[0] && !cx.together())
       return Outcome::Retry;
     uint32_t number;
     uint64_t generation[16];
@@ -122,7 +122,7 @@ Outcome barSync(ExecContext &cx, const Insn &insn) {
 }
 
 Outcome barArrive(ExecContext &cx, const Insn &insn) {
-  if (insn.m[0] && !cx.converged())
+  if (insn.m[0] && !cx.together())
     return Outcome::Retry;
   uint32_t id;
   return arrive(cx, insn.op[0], insn.op[1], id) ? Outcome::Next : Outcome::Error;
@@ -132,7 +132,7 @@ Outcome barArrive(ExecContext &cx, const Insn &insn) {
 Outcome barRed(ExecContext &cx, const Insn &insn) {
   const Operand none;
   bool counted = insn.m[2] == 3;
-  if (!cx.token && (!insn.m[0] || cx.converged())) {
+  if (!cx.token && (!insn.m[0] || cx.together())) {
     auto id = static_cast<uint32_t>(cx.scalar(insn.op[1])) & 15;
     CtaBarrier &barrier = cx.cta().barriers[id];
     barrier.trues +=
@@ -174,7 +174,7 @@ private:
 };
 
 Outcome clusterArrive(ExecContext &cx, const Insn &insn) {
-  if (insn.m[0] && !cx.converged())
+  if (insn.m[0] && !cx.together())
     return Outcome::Retry;
   Warp &warp = cx.warp();
   if (warp.clusterPending & cx.mask)
@@ -188,7 +188,7 @@ Outcome clusterArrive(ExecContext &cx, const Insn &insn) {
 }
 
 Outcome clusterWait(ExecContext &cx, const Insn &insn) {
-  if (insn.m[0] && !cx.converged())
+  if (insn.m[0] && !cx.together())
     return Outcome::Retry;
   Warp &warp = cx.warp();
   if (cx.mask & ~warp.clusterPending)

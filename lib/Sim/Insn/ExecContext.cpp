@@ -236,11 +236,22 @@ private:
 };
 } // namespace
 
-bool ExecContext::converged(uint32_t members) {
-  if ((members & currentWarp->live & ~mask) == 0)
-    return true;
-  blockUntilTogether({{mask, members}});
-  return false;
+bool ExecContext::converged() {
+  const uint32_t parted = currentWarp->parted;
+  if (!together())
+    return false;
+  if (parted && observer)
+    observer->onBarrier({agent(), here(), BarrierOp::Parted, 0, parted - 1, mask});
+  return true;
+}
+
+bool ExecContext::together() {
+  if (currentWarp->live & ~mask) {
+    blockUntilTogether({{mask, kAllLanes}});
+    return false;
+  }
+  currentWarp->parted = 0;
+  return true;
 }
 
 Outcome ExecContext::blockUntilTogether(std::vector<MemberSet> sets) {

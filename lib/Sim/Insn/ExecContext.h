@@ -137,9 +137,12 @@ public:
     pendingWait = std::move(wait);
     return how;
   }
-  /// For .aligned and other convergent instructions: true when all live lanes of `members` are
-  /// active here. When false the group has been told to wait for the others: return Retry.
-  bool converged(uint32_t members = kAllLanes);
+  /// For .aligned instructions: true when all live lanes are active here. When false the group has
+  /// been told to wait for the others: return Retry. Observers are told when only that wait brought
+  /// the lanes together (BarrierOp::Parted).
+  bool converged();
+  /// The same for barriers, which each thread passes by itself.
+  bool together();
   /// Blocks the active lanes until a set is complete.
   Outcome blockUntilTogether(std::vector<MemberSet> sets);
   /// Records a located error (kernel, CTA, warp, lane, PTX line); returns Outcome::Error.

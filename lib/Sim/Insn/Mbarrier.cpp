@@ -202,8 +202,11 @@ Outcome mbarrierArrive(ExecContext &cx, const Insn &insn) {
       return false;
     const uint32_t count = expects ? 1 : static_cast<uint32_t>(operand);
     const uint64_t token = found.barrier->token();
+    // Lane mask 0: the next lane arrives here too, and what the warp did is published with the last.
+    const bool more = lane < 31 && cx.mask >> (lane + 1) & 1 &&
+                      cx.address(insn.op[1], lane + 1) == cx.address(insn.op[1], lane);
     engine.emit(cx.agent(), cx.here(), BarrierOp::MbarArrive, found.address, count, orderOf(insn),
-                scopeOf(insn), 1u << lane);
+                scopeOf(insn), more ? 0 : 1u << lane);
     auto phases = arriveAs(variant, found, count, {cx.agent(), cx.here()});
     if (!phases)
       return failHere(cx, std::move(phases.error()), lane), false;

@@ -48,6 +48,8 @@ Outcome together(ExecContext &cx, const Insn &insn) {
       waiting.push_back({lanes, members});
     else
       body(cx, insn);
+    if (!(cx.warp().live & ~lanes))
+      cx.warp().parted = 0;
     rest &= ~lanes;
   }
   cx.mask = waiting.empty() ? active : 0;

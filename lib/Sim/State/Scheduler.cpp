@@ -261,6 +261,7 @@ bool Scheduler::runGroup(Warp &warp, size_t groupIndex, uint32_t quantum) {
 /// A branch that some lanes take.
 void Scheduler::jump(Warp &warp, size_t groupIndex) {
   LaneGroup &group = warp.groups[groupIndex];
+  warp.parted = group.pc + 1;
   LaneGroup taken{cx.target, cx.mask, nullptr, false, 0, false};
   group.mask &= ~cx.mask;
   group.pc += 1;
@@ -270,6 +271,7 @@ void Scheduler::jump(Warp &warp, size_t groupIndex) {
 /// Lanes that continue at different places.
 void Scheduler::scatter(Warp &warp, size_t groupIndex) {
   uint32_t stay = warp.groups[groupIndex].mask & ~cx.mask;
+  warp.parted = warp.groups[groupIndex].pc + 1;
   for (uint32_t rest = cx.mask; rest;) {
     uint32_t target = cx.targets[static_cast<size_t>(std::countr_zero(rest))], together = 0;
     for (uint32_t lanes = rest; lanes; lanes &= lanes - 1)

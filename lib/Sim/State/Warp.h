@@ -43,6 +43,7 @@ public:
   uint32_t passedOver = 0;     ///< PC of a group whose quantum ran out while others waited; 0: none
   uint32_t clusterArrived = 0; ///< lanes that arrived at the current barrier.cluster phase
   uint32_t clusterPending = 0; ///< lanes that arrived at a barrier.cluster and have not waited
+  uint32_t parted = 0;         ///< 1 + PC of a branch that split the lanes, until they synchronize
   uint32_t carry = 0;          ///< CC.CF: add.cc and friends
   uint64_t executed = 0;
   /// tcgen05.ld that the warp has not waited for: AsyncEngine::useRegisters.

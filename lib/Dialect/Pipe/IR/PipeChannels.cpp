@@ -58,9 +58,8 @@ LogicalResult RoleRegionOp::verifyRegions() {
   WalkResult result = getBody().walk([&](RoleOpInterface op) { // (C120)
     if (op.getRole() == getRole())
       return WalkResult::advance();
-    InFlightDiagnostic diag = op->emitOpError()
-                              << "must be in a " << stringifyRole(op.getRole())
-                              << " role, but is in " << stringifyRole(getRole());
+    InFlightDiagnostic diag = op->emitOpError() << "must be in a " << stringifyRole(op.getRole())
+                                                << " role, but is in " << stringifyRole(getRole());
     diag.attachNote(getLoc()) << "the role begins here";
     return WalkResult::interrupt();
   });

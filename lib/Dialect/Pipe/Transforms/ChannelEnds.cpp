@@ -16,9 +16,7 @@ using namespace fp4::pipe;
 
 bool fp4::pipe::isTake(Operation *op) { return isa<ProducerAcquireOp, ConsumerWaitOp>(op); }
 
-bool fp4::pipe::isHandOver(Operation *op) {
-  return isa<ProducerCommitOp, ConsumerReleaseOp>(op);
-}
+bool fp4::pipe::isHandOver(Operation *op) { return isa<ProducerCommitOp, ConsumerReleaseOp>(op); }
 
 bool fp4::pipe::isEndOf(Operation *end, Operation *take) {
   return isa<ProducerCommitOp>(end) == isa<ProducerAcquireOp>(take);
@@ -44,7 +42,8 @@ Value fp4::pipe::channelOf(Operation *op) {
 static Value iterationOf(Operation *op) {
   return llvm::TypeSwitch<Operation *, Value>(op)
       .Case<LoadOp, LoadScalesOp, ProducerAcquireOp, ProducerCommitOp, ConsumerWaitOp,
-            ConsumerReleaseOp, ExpectTxOp, AwaitReleaseOp>([](auto user) { return user.getIteration(); })
+            ConsumerReleaseOp, ExpectTxOp, AwaitReleaseOp>(
+          [](auto user) { return user.getIteration(); })
       .Default([](Operation *) { return Value(); });
 }
 
@@ -79,10 +78,9 @@ static LogicalResult checkAgent(ChannelOp channel, RoleRegionOp role, StringRef 
   int64_t count = expected == Agent::Threads ? role.getNumThreads() : 1;
   if (agent == expected && arrivals == count)
     return success();
-  InFlightDiagnostic diag = channel.emitOpError()
-                            << end << " must be " << stringifyAgent(expected) << " with " << count
-                            << " arrivals, but got " << stringifyAgent(agent) << " with "
-                            << arrivals;
+  InFlightDiagnostic diag = channel.emitOpError() << end << " must be " << stringifyAgent(expected)
+                                                  << " with " << count << " arrivals, but got "
+                                                  << stringifyAgent(agent) << " with " << arrivals;
   diag.attachNote(role.getLoc()) << "the " << end << " is role " << stringifyRole(role.getRole());
   return diag;
 }
@@ -205,10 +203,11 @@ public:
 
 private:
   bool contains(Operation *op) {
-    return op->walk([&](Operation *inner) {
-               return channelOf(inner) == channel.getResult() ? WalkResult::interrupt()
-                                                              : WalkResult::advance();
-             })
+    return op
+        ->walk([&](Operation *inner) {
+          return channelOf(inner) == channel.getResult() ? WalkResult::interrupt()
+                                                         : WalkResult::advance();
+        })
         .wasInterrupted();
   }
   LogicalResult checkOp(Operation *op, const Count &count);

@@ -25,8 +25,8 @@ struct Capacity {
   int64_t sharedBytes, tmemColumns;
 };
 
-/// The share of a block of `kernel`: as many blocks are resident as its attribute nvvm.minctasm says,
-/// else one.
+/// The share of a block of `kernel`: as many blocks are resident as its attribute nvvm.minctasm
+/// says, else one.
 Capacity capacityOf(mlir::gpu::GPUFuncOp kernel, const hw::TargetModel &target);
 
 struct PlanOptions {
@@ -55,10 +55,10 @@ struct ScalePlan {
 struct MemoryPlan {
   llvm::SmallVector<ChannelPlan> channels;
   llvm::SmallVector<ScalePlan> scaleTiles;
-  int64_t sharedBytes = 0;  ///< dynamic shared memory of a block
-  int64_t tmemSlot = 0;     ///< byte offset of the address word
+  int64_t sharedBytes = 0; ///< dynamic shared memory of a block
+  int64_t tmemSlot = 0;    ///< byte offset of the address word
   int64_t usedColumns = 0;
-  int64_t tmemColumns = 0;  ///< columns to allocate: a power of two, at least 32
+  int64_t tmemColumns = 0; ///< columns to allocate: a power of two, at least 32
 };
 
 /// Chooses depths and lays out both memories. Fails, with an error on `kernel`, when one stage per

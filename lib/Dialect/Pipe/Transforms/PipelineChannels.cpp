@@ -72,13 +72,12 @@ public:
   FailureOr<Value> run(Block *block, Value counter);
 
 private:
-  bool uses(Operation *op) {
-    return llvm::is_contained(op->getOperands(), channel.getResult());
-  }
+  bool uses(Operation *op) { return llvm::is_contained(op->getOperands(), channel.getResult()); }
   bool contains(Operation *op) {
-    return op->walk([&](Operation *inner) {
-               return uses(inner) ? WalkResult::interrupt() : WalkResult::advance();
-             })
+    return op
+        ->walk([&](Operation *inner) {
+          return uses(inner) ? WalkResult::interrupt() : WalkResult::advance();
+        })
         .wasInterrupted();
   }
   Value number(Operation *op, Value counter);
@@ -109,9 +108,9 @@ FailureOr<Value> CounterThreader::threadLoop(scf::ForOp loop, Value counter) {
     return SmallVector<Value>{failedInside ? Value(arguments.front()) : *next};
   };
   rewriter.setInsertionPoint(loop);
-  auto replaced = loop.replaceWithAdditionalYields(rewriter, counter,
-                                                   /*replaceInitOperandUsesInLoop=*/false,
-                                                   newYields);
+  auto replaced =
+      loop.replaceWithAdditionalYields(rewriter, counter,
+                                       /*replaceInitOperandUsesInLoop=*/false, newYields);
   if (failed(replaced) || failedInside)
     return failure();
   return Value((*replaced)->getResults().back());

@@ -52,9 +52,9 @@ static LogicalResult checkRanges(SmallVector<Extent> &ranges, int64_t limit, Str
   llvm::sort(ranges, [](const Extent &x, const Extent &y) { return x.begin < y.begin; });
   for (auto [i, range] : llvm::enumerate(ranges)) {
     if (range.end > limit)
-      return range.owner->emitOpError() << range.what << " at " << unit << " " << range.begin
-                                        << " to " << range.end << " must end within " << attribute
-                                        << ", " << limit;
+      return range.owner->emitOpError()
+             << range.what << " at " << unit << " " << range.begin << " to " << range.end
+             << " must end within " << attribute << ", " << limit;
     if (i == 0 || ranges[i - 1].end <= range.begin)
       continue;
     const Extent &other = ranges[i - 1];
@@ -103,8 +103,7 @@ static LogicalResult verifyKernel(gpu::GPUFuncOp kernel, const hw::TargetModel &
         return WalkResult::interrupt();
       }
       int64_t column = *copy.getTmemColumn();
-      ranges.tmem.push_back(
-          {column, column + copy.getAllColumns(), "scale tile", copy});
+      ranges.tmem.push_back({column, column + copy.getAllColumns(), "scale tile", copy});
     }
     return WalkResult::advance();
   });

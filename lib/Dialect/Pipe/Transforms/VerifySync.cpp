@@ -244,7 +244,8 @@ static LogicalResult verifyReaders(CopyScalesOp copy, ConsumerWaitOp wait) {
       if (ancestor && ancestor->isBeforeInBlock(op))
         continue;
       InFlightDiagnostic diag =
-          user->emitOpError() << "uses a scale tile after the stage it was copied from was released";
+          user->emitOpError()
+          << "uses a scale tile after the stage it was copied from was released";
       diag.attachNote(op->getLoc()) << "released here; move this behind the last use";
       return diag;
     }

@@ -1,0 +1,101 @@
+// Every litmus kernel is clean, and with one change it is reported with its rule, under schedules
+// that make the race visible and under those that do not; in both modes, where they agree.
+#include "Litmus.h"
+
+#include <set>
+
+using namespace fp4;
+using namespace fp4::sim;
+using namespace fp4::sim::test;
+
+std::string fp4::sim::test::replaced(std::string text, const std::string &from,
+                                     const std::string &to) {
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
+std::string Judged::text() const {
+  std::string all = error;
+  for (const HazardReport &report : reports)
+    all += report.text();
+  return all;
+}
+
+Judged fp4::sim::test::judge(const std::string &text, SimOptions options, const Litmus &test,
+                             bool strict) {
+  constexpr size_t bytes = 1024;
+  HazardChecker checker({.strict = strict});
+  options.observer = &checker;
+  options.uninitializedReads = UninitializedReads::Ignore;
+  const auto program = Program::parse(text, "test.ptx");
+  if (!program)
+    return {{}, program.error().message};
+  Simulator simulator(options);
+  if (strict)
+    simulator.memory().trackWrites();
+  const uint64_t out = simulator.memory().allocate(bytes, "out");
+  if (!test.uninitialized)
+    EXPECT_TRUE(simulator.memory().fill(out, 0, bytes));
+  Params params;
+  params.add(out);
+  LaunchConfig config;
+  config.block = {test.threads, 1, 1};
+  config.grid = config.cluster = {test.cluster, 1, 1};
+  const auto stats = simulator.launch(**program, "test", config, params.span());
+  return {checker.reports(), stats ? "" : stats.error().message};
+}
+
+std::vector<Litmus> fp4::sim::test::allLitmus() {
+  std::vector<Litmus> all = sharedMemoryLitmus();
+  for (auto *more : {globalMemoryLitmus, tensorMemoryLitmus})
+    std::ranges::move(more(), std::back_inserter(all));
+  return all;
+}
+
+namespace {
+
+bool finds(const Judged &judged, const Litmus &test) {
+  return std::any_of(judged.reports.begin(), judged.reports.end(), [&](const HazardReport &report) {
+    return report.rule == test.rule && report.remedy.find(test.words) != std::string::npos;
+  });
+}
+
+TEST(Litmus, PassingTwinsAreClean) {
+  for (const Litmus &test : allLitmus())
+    for (const bool strict : {false, true})
+      for (const SimOptions &options : schedules(3))
+        EXPECT_EQ(judge(test.text, options, test, strict).text(), "")
+            << test.name << ", strict " << strict << ", " << describe(options);
+}
+
+TEST(Litmus, RacingTwinsAreReported) {
+  for (const Litmus &test : allLitmus())
+    for (const bool strict : {false, true})
+      for (CompletionPolicy policy :
+           {CompletionPolicy::Eager, CompletionPolicy::Lazy, CompletionPolicy::Random}) {
+        const SimOptions options = schedules(1)[size_t(policy)];
+        const std::string text = racing(test);
+        const Judged judged = judge(text, options, test, strict);
+        if (test.strictOnly && !strict) {
+          EXPECT_EQ(judged.text(), "") << test.name << " is accepted, " << describe(options);
+          continue;
+        }
+        // In some orders the program fails before there is a second access to compare.
+        const bool failed = policy != CompletionPolicy::Eager && !judged.error.empty();
+        EXPECT_TRUE(failed || finds(judged, test))
+            << test.name << " should be " << stringify(test.rule) << ", strict " << strict << ", "
+            << describe(options) << ":\n"
+            << judged.text() << text;
+      }
+}
+
+TEST(Litmus, EveryRuleHasOne) {
+  std::set<HazardRule> tested;
+  for (const Litmus &test : allLitmus())
+    tested.insert(test.rule);
+  for (const HazardRule rule : hazardRules())
+    EXPECT_TRUE(tested.contains(rule)) << "no litmus test for " << stringify(rule);
+}
+
+} // namespace

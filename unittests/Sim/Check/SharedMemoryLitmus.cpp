@@ -1,0 +1,139 @@
+// Shared and global memory: barriers, mbarriers, copies, proxies.
+#include "Litmus.h"
+
+using namespace fp4::sim;
+using namespace fp4::sim::test;
+
+std::vector<Litmus> fp4::sim::test::sharedMemoryLitmus() {
+  const std::string exchange =
+      litmus("  st.shared.b32 [%r0], %t;\n  bar.sync 0;\n  xor.b32 %r5, %t, 32;\n"
+             "  mad.lo.u32 %r6, %r5, 4, %r1;\n  ld.shared.b32 %v0, [%r6];\n");
+  const std::string store =
+      litmus("  @!%p1 st.shared.b32 [%r0], %t;\n  fence.proxy.async.shared::cta;\n  bar.sync 0;\n"
+             "  @!%p0 bra END;\n  cp.async.bulk.global.shared::cta.bulk_group [%out], [%r1], 128;\n"
+             "  cp.async.bulk.commit_group;\n  cp.async.bulk.wait_group.read 0;\n"
+             "  st.shared.b32 [%r1], %t;\n  cp.async.bulk.wait_group 0;\nEND:\n");
+  const std::string waitFull = waitOn("%r2", "W1");
+  const std::string load = litmus(litmusInit + "  @!%p0 bra WAIT;\n" + copyIn("%r2") + "WAIT:\n" +
+                                  waitFull + "  @!%p1 ld.shared.b32 %v0, [%r0];\n  bar.sync 0;\n");
+  const std::string waitEmpty = waitOn("%r4", "W2");
+  const std::string fence = "  fence.proxy.async.shared::cta;\n";
+  const std::string arriveEmpty = fence + "  mbarrier.arrive.shared::cta.b64 _, [%r4];\n";
+  const std::string readStage = "  ld.shared.b32 %v0, [%r0+-128];\n";
+  const std::string pipeline =
+      litmus(litmusInit + "  @%p1 bra READ;\n  @!%p0 bra END;\n" + copyIn("%r2") + waitEmpty +
+             copyIn("%r3") + waitOn("%r3", "W3") + "  bra END;\nREAD:\n" + waitFull + readStage +
+             arriveEmpty + "END:\n  bar.warp.sync 0xffffffff;\n  bar.sync 0;\n");
+  const std::string passing =
+      litmus(litmusInit +
+             "  @%p1 bra READ;\n  st.shared.b32 [%r0], %t;\n"
+             "  mbarrier.arrive.release.cta.shared::cta.b64 _, [%r4];\n  bra END;\nREAD:\n"
+             "W1:\n  mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p5, [%r4], 0;\n"
+             "  @!%p5 bra W1;\n" +
+             readStage + "END:\n");
+  const std::string peer =
+      litmus("  st.shared.b32 [%r0], %t;\n  barrier.cluster.arrive.release.aligned;\n"
+             "  barrier.cluster.wait.aligned;\n  mov.u32 %r5, %cluster_ctarank;\n"
+             "  xor.b32 %r5, %r5, 1;\n  mapa.shared::cluster.u32 %r6, %r0, %r5;\n"
+             "  ld.shared::cluster.b32 %v0, [%r6];\n  barrier.cluster.arrive.aligned;\n"
+             "  barrier.cluster.wait.aligned;\n");
+  const std::string useInit =
+      litmus("  @!%p0 bra READY;\n  mbarrier.init.shared::cta.b64 [%r2], 64;\nREADY:\n"
+             "  bar.sync 0;\n  mbarrier.arrive.shared::cta.b64 _, [%r2];\n" +
+             waitFull);
+  const std::string flip = "  xor.b32 %r7, %r7, 1;\n";
+  const std::string twice = litmus(
+      litmusInit +
+      "  mov.u32 %r7, 0;\n  mov.u32 %r8, 0;\n  @%p1 bra CONSUME;\n  @!%p0 bra END;\n"
+      "  mbarrier.arrive.shared::cta.b64 _, [%r2];\n"
+      "W1:\n  mbarrier.try_wait.parity.shared::cta.b64 %p5, [%r4], 0;\n  @!%p5 bra W1;\n"
+      "  mbarrier.arrive.shared::cta.b64 _, [%r2];\n  bra END;\n"
+      "CONSUME:\n  mbarrier.try_wait.parity.shared::cta.b64 %p5, [%r2], %r7;\n"
+      "  @!%p5 bra CONSUME;\n  setp.eq.u32 %p7, %r8, 0;\n"
+      "  @%p7 mbarrier.arrive.shared::cta.b64 _, [%r4];\n" +
+      flip + "  add.u32 %r8, %r8, 1;\n  setp.lt.u32 %p6, %r8, 2;\n  @%p6 bra CONSUME;\nEND:\n");
+  const std::string neighbour =
+      litmus("  st.shared.b32 [%r0], %t;\n  bar.warp.sync -1;\n  xor.b32 %r5, %t, 1;\n"
+             "  mad.lo.u32 %r6, %r5, 4, %r1;\n  ld.shared.b32 %v0, [%r6];\n");
+  // Two groups in flight; the wait for the first must not count for the second, nor lose it.
+  const std::string groups =
+      litmus("  cp.async.ca.shared.global [%r0], [%out], 4;\n  cp.async.commit_group;\n"
+             "  cp.async.ca.shared.global [%r0+256], [%out], 4;\n  cp.async.commit_group;\n"
+             "  cp.async.wait_group 1;\n  bar.sync 0;\n  xor.b32 %r5, %t, 32;\n"
+             "  mad.lo.u32 %r6, %r5, 4, %r1;\n  ld.shared.b32 %v0, [%r6];\n"
+             "  cp.async.wait_all;\n  bar.sync 0;\n  ld.shared.b32 %v1, [%r6+256];\n");
+  // cp.async is of the generic proxy: no fence.mbarrier_init, no fence.proxy.async.
+  const std::string arriving = litmus(
+      "  @!%p0 bra READY;\n  mbarrier.init.shared::cta.b64 [%r2], 64;\nREADY:\n  bar.sync 0;\n"
+      "  cp.async.ca.shared.global [%r0], [%out], 4;\n"
+      "  cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%r2];\n" +
+      waitFull + "  ld.shared.b32 %v0, [%r0];\n");
+  // The second phase may complete only when warp 0 has seen the first.
+  const std::string laps = litmus(
+      litmusInit + "  @%p1 bra ARRIVE;\n" + waitFull +
+      "  bar.arrive 1, 64;\n  bra END;\nARRIVE:\n  setp.ne.u32 %p6, %t, 32;\n  mov.u32 %r7, 0;\n"
+      "  @!%p6 mbarrier.arrive.shared::cta.b64 _, [%r2];\n"
+      "LATER:\n  add.u32 %r7, %r7, 1;\n  setp.lt.u32 %p7, %r7, 4000;\n  @%p7 bra LATER;\n"
+      "  bar.sync 1, 64;\n  @!%p6 mbarrier.arrive.shared::cta.b64 _, [%r2];\nEND:\n");
+  const std::string multiply = litmus(
+      "  mov.u32 %v0, 0;\n  mov.u32 %v1, 0;\n  mov.u32 %v2, 0;\n  mov.u32 %v3, 0;\n"
+      "  mov.u32 %v4, 0;\n  mov.u32 %v5, 0;\n  mov.u32 %v6, 0;\n  mov.u32 %v7, 0;\n"
+      "  st.shared.b32 [%r0], %v0;\n  fence.proxy.async.shared::cta;\n  bar.sync 0;\n"
+      "  cvt.u64.u32 %rd1, %r1;\n  shr.u64 %rd1, %rd1, 4;\n"
+      "  or.b64 %rd1, %rd1, 0x1000080000;\n  setp.ne.u32 %p3, %v0, 0;\n"
+      "  wgmma.fence.sync.aligned;\n"
+      "  wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%v0, %v1, %v2, %v3}, "
+      "{%v4, %v5, %v6, %v7}, %rd1, %p3, 1, 1, 0;\n"
+      "  wgmma.commit_group.sync.aligned;\n  wgmma.wait_group.sync.aligned 0;\n  bar.sync 0;\n"
+      "  st.shared.b32 [%r0], %t;\n  wgmma.wait_group.sync.aligned 0;\n");
+  using R = HazardRule;
+  return {
+      {"wgmma not waited for", multiply, "  wgmma.wait_group.sync.aligned 0;\n  bar.sync 0;\n",
+       "  bar.sync 0;\n", R::OverwrittenWhileRead, "wait_group", 128},
+      {"parity not flipped", twice, flip, "", R::StalePhase, "flip the parity"},
+      {"no bar.warp.sync", neighbour, "  bar.warp.sync -1;\n", "", R::LaneRace, "bar.warp.sync"},
+      {"no bar.sync", exchange, "  bar.sync 0;\n", "", R::SharedRace, "bar.sync"},
+      {"no proxy fence", store, "  fence.proxy.async.shared::cta;\n", "", R::MissingProxyFence,
+       "fence.proxy.async"},
+      {"the fence of another proxy", store, "fence.proxy.async.shared::cta", "fence.acq_rel.cta",
+       R::MissingProxyFence, "fence.proxy.async"},
+      {"the fence before the store", store,
+       "  @!%p1 st.shared.b32 [%r0], %t;\n  fence.proxy.async.shared::cta;\n",
+       "  fence.proxy.async.shared::cta;\n  @!%p1 st.shared.b32 [%r0], %t;\n", R::MissingProxyFence,
+       "fence.proxy.async"},
+      {"source overwritten", store, "  cp.async.bulk.wait_group.read 0;\n", "",
+       R::OverwrittenWhileRead, "wait_group"},
+      {"a group too few is waited for", store, "wait_group.read 0", "wait_group.read 1",
+       R::OverwrittenWhileRead, "wait_group"},
+      {"copy not waited for", load, waitFull, "", R::UnwaitedCopy, "full barrier"},
+      {"mbarrier.init not fenced", load, "  fence.mbarrier_init.release.cluster;\n", "",
+       R::MbarrierInitFence, "fence.mbarrier_init", 64, 1, true},
+      {"stage reused without waiting", pipeline, waitEmpty, "", R::OverwrittenWhileRead,
+       "empty barrier"},
+      {"arrival before the read", pipeline, readStage + arriveEmpty, arriveEmpty + readStage,
+       R::OverwrittenWhileRead, "empty barrier"},
+      {"no proxy fence between a read and a copy", pipeline, fence, "", R::MissingProxyFence,
+       "fence.proxy.async", 64, 1, true},
+      {"mbarrier.init not ordered", useInit, "  bar.sync 0;\n", "", R::MbarrierInit, "bar.sync"},
+      {"relaxed wait", passing, "try_wait.parity.acquire.cta", "try_wait.parity.relaxed.cta",
+       R::RelaxedSync, ".acquire"},
+      {"relaxed arrival", passing, "arrive.release.cta", "arrive.relaxed.cta", R::RelaxedSync,
+       ".release"},
+      {"relaxed cluster barrier", peer, "arrive.release.aligned", "arrive.relaxed.aligned",
+       R::RelaxedSync, ".release", 64, 2},
+      {"a phase that nobody knows to have been seen", laps, "  bar.sync 1, 64;\n", "",
+       R::LappedWait, "empty barrier"},
+      {"an aligned instruction behind a branch",
+       litmus("  @!%p0 bra PARTED;\n  st.shared.b32 [%r0], %t;\nPARTED:\n  bar.warp.sync -1;\n"
+              "  tcgen05.wait::st.sync.aligned;\n"),
+       "  bar.warp.sync -1;\n", "", R::PartedWarp, "bar.warp.sync", 32, 1, true},
+      {"mbarrier.init not ordered before cp.async.mbarrier.arrive", arriving, "  bar.sync 0;\n", "",
+       R::MbarrierInit, "bar.sync"},
+      {"cp.async.mbarrier.arrive not waited for", arriving, waitFull, "", R::UnwaitedCopy,
+       "cp.async.wait_group"},
+      {"a group of cp.async too few is waited for", groups, "wait_group 1", "wait_group 2",
+       R::UnwaitedCopy, "cp.async.wait_group"},
+      {"the last cp.async is not waited for", groups, "  cp.async.wait_all;\n", "", R::UnwaitedCopy,
+       "cp.async.wait_group"},
+  };
+}

@@ -1,0 +1,82 @@
+// Tensor memory: completion, the pairs that need none, tcgen05 fences, release.
+#include "Litmus.h"
+
+using namespace fp4::sim;
+using namespace fp4::sim::test;
+
+namespace {
+
+const std::string fenceAfter = "  tcgen05.fence::after_thread_sync;\n";
+const std::string fenceBefore = "  tcgen05.fence::before_thread_sync;\n";
+
+/// Warp 0 allocates; both warps write what a copy or a product reads. Then %r10 is the tensor
+/// memory, %r11 its lanes of this warp, %rd2 describes operands and %rd3 the source of a copy; %r12
+/// and %r13 are products of 16 and 32 columns.
+std::string tensorKernel(const std::string &body) {
+  return litmus(
+      "  mov.u32 %r9, slot;\n  @%p1 bra ALLOCATED;\n"
+      "  tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r9], 64;\nALLOCATED:\n"
+      "  st.shared.b32 [%r0], 0;\n  st.shared.b32 [%r0+256], 0;\n"
+      "  fence.proxy.async.shared::cta;\n" +
+      litmusInit + fenceAfter +
+      "  ld.shared.b32 %r10, [%r9];\n  shr.u32 %r11, %t, 5;\n  shl.b32 %r11, %r11, 21;\n"
+      "  add.u32 %r11, %r11, %r10;\n  shr.u32 %r14, %r1, 4;\n  cvt.u64.u32 %rd4, %r14;\n"
+      "  or.b64 %rd2, %rd4, 0x0000400000080000;\n  or.b64 %rd3, %rd4, 0x0000400800010000;\n"
+      "  mov.u32 %r12, 0x08040010;\n  mov.u32 %r13, 0x08080010;\n"
+      "  setp.ne.u32 %p8, %t, %t;\n" +
+      body + fenceBefore +
+      "  bar.sync 0;\n  @%p1 bra END;\n"
+      "  tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r10, 64;\nEND:\n");
+}
+
+/// Thread 0 executes the body; then its warp is whole again.
+std::string byThread0(const std::string &body) {
+  return "  @!%p0 bra ISSUED;\n" + body + "ISSUED:\n  bar.warp.sync -1;\n";
+}
+
+std::string commit(const std::string &barrier) {
+  return "  tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [" + barrier +
+         "];\n";
+}
+
+std::string product(const std::string &shape) {
+  return "  tcgen05.mma.cta_group::1.kind::f16 [%r10], %rd2, %rd2, " + shape + ", %p8;\n";
+}
+
+const std::string copy = "  tcgen05.cp.cta_group::1.32x128b.warpx4 [%r10], %rd3;\n";
+const std::string store = "  tcgen05.st.sync.aligned.32x32b.x1.b32 [%r11], {%t};\n"
+                          "  tcgen05.wait::st.sync.aligned;\n";
+
+} // namespace
+
+std::vector<Litmus> fp4::sim::test::tensorMemoryLitmus() {
+  using R = HazardRule;
+  const std::string done = waitOn("%r2", "W1"), doneTwice = waitOn("%r3", "W2");
+  const std::string stored = tensorKernel(byThread0(copy + commit("%r2")) + "  @%p1 bra DONE;\n" +
+                                          done + fenceAfter + store + "DONE:\n");
+  const std::string between = commit("%r2") + done + fenceAfter;
+  const std::string copied =
+      tensorKernel(byThread0(product("%r12") + between + copy + commit("%r3") + doneTwice));
+  const std::string widened = tensorKernel(byThread0(product("%r12") + product("%r12") + between +
+                                                     product("%r13") + commit("%r3") + doneTwice));
+  const std::string drained = "  tcgen05.wait::ld.sync.aligned;\n";
+  const std::string refilled = tensorKernel(
+      "  @!%p1 bra FILL;\n" + store + "  tcgen05.ld.sync.aligned.32x32b.x1.b32 {%v0}, [%r11];\n" +
+      drained + fenceBefore + "FILL:\n  bar.sync 0;\n" +
+      byThread0(fenceAfter + copy + commit("%r2") + done));
+  return {
+      {"a store over a copy in flight", stored, done, "", R::TmemRace, "tcgen05.commit"},
+      {"a copy over the accumulator of a product", copied, between, "", R::TmemRace,
+       "tcgen05.commit", 64, 1, true},
+      {"a product of another shape on one accumulator", widened, between, "", R::TmemRace,
+       "tcgen05.commit", 64, 1, true},
+      {"a load that is not drained", refilled, drained, "", R::TmemUndrained, "tcgen05.wait::ld"},
+      {"a release while a copy is in flight", tensorKernel(byThread0(copy + commit("%r2") + done)),
+       done, "", R::TmemFreed, "a wait for the operation"},
+      {"no fence behind the wait for a copy", stored, fenceAfter + store, store,
+       R::MissingTcgen05Fence, "after_thread_sync", 64, 1, true},
+      {"no fence behind the barrier for operands",
+       tensorKernel(byThread0(copy + commit("%r2") + done)), fenceAfter, "", R::MissingTcgen05Fence,
+       "after_thread_sync", 64, 1, true},
+  };
+}

@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Mutates the synchronization of every kind of kernel that the compiler emits (utils/mutate.py).
+
+  utils/mutate_all.py                 all programs for all targets; a table at the end
+  utils/mutate_all.py --only=hadamard those whose name contains the text
+  utils/mutate_all.py --limit=8       a fixed sample of each
+
+The quantizer on the tensor core is mutated by unittests/Compiler/TransformKernelTest.cpp, which launches it
+with so few blocks that its rings wrap around.
+
+Exit code 1 when a mutant survives that is not equivalent.
+"""
+import collections
+import pathlib
+import re
+import sys
+import tempfile
+
+import mutate
+from sweep_quantize import Case
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+Program = collections.namedtuple("Program", "name text shape targets")
+BLACKWELL, BOTH = ["sm_100a"], ["sm_100a", "sm_90a"]
+
+
+def gemm(tile, fmt="nvfp4"):
+    """A product of fp4 operands: 6 k tiles, and of 445 tiles four for the first of 148 blocks."""
+    block, scale = (16, "f8E4M3FN") if fmt == "nvfp4" else (32, "f8E8M0FNU")
+    text = (ROOT / "test/Target/mutations.mlir").read_text()
+    text = text[text.index("func.func"):]
+    text = text.replace("tile_n = 64", f"tile_n = {tile}").replace("nvfp4", fmt)
+    text = re.sub(r"\b64x(\d+)x", rf"{tile}x\1x", text).replace("x64xbf16", f"x{tile}xbf16")
+    return text.replace("x96xf8E4M3FN", f"x{1536 // block}x{scale}")
+
+
+def quantizer(target, *case):
+    return Case((target, "transformer_engine", "bf16", *case)).program()
+
+
+def programs():
+    rows = "56900"  # the last tile is not whole
+    yield Program("NVFP4 product, 64 columns", gemm(64), rows, BLACKWELL)
+    yield Program("NVFP4 product, 192 columns (two sets of scales)", gemm(192), rows, BLACKWELL)
+    yield Program("MXFP4 product, 128 columns", gemm(128, "mxfp4"), rows, BLACKWELL)
+    for fmt in ("nvfp4", "mxfp4"):
+        text = (ROOT / f"examples/{fmt}_linear.mlir").read_text()
+        yield Program(f"{fmt.upper()} linear layer from bf16", text, "300,384,4096", BLACKWELL)
+    near, whole = "nearest_even", ("one", 320, 272)
+    several = ("one", 1280, 1152)  # of which several blocks take the amax
+    for name, case in {
+            "quantize rows": ("rowwise", "row", "none", near, "tiled", "one", 130, 272),
+            "quantize columns": ("columnwise", "row", "none", near, "linear", *whole),
+            "quantize both": ("both", "row", "none", near, "mixed", *whole),
+            "quantize blocks of 16 x 16": ("both", "square", "none", near, "mixed", *whole),
+            "quantize groups of rows": ("both", "row", "none", near, "mixed", "blocks", 0, 272),
+            "Hadamard in registers, 16": ("both", "row", "16,16", "element", "mixed", *several),
+            "Hadamard across lanes, 128 and 32": ("both", "row", "128,32", near, "mixed", *several)}.items():
+        yield Program(name, quantizer("sm_100a", *case), None, BOTH)
+
+
+def judge(program, target, options):
+    with tempfile.TemporaryDirectory(prefix="fp4-mutate-") as folder:
+        scratch = pathlib.Path(folder)
+        source = scratch / "program.mlir"
+        source.write_text(program.text)
+        shape = [f"--shape={program.shape}"] if program.shape else []
+        library = mutate.compile_program(options.build / "bin", scratch, source,
+                                         [*shape, f"--target={target}"])
+        options.arguments = [shape[0].split(",")[0]] if shape else []
+        return mutate.tally(library, scratch, options)
+
+
+def main():
+    arguments = mutate.parser(__doc__)
+    arguments.add_argument("--only", default="", help="programs whose name contains this text")
+    options = arguments.parse_args()
+    rows, survived = [], 0
+    for program in programs():
+        if options.only not in program.name:
+            continue
+        for target in program.targets:
+            print(f"== {program.name}, {target}", flush=True)
+            result = judge(program, target, options)
+            result.print(options)
+            survived += len(result.survivors)
+            rows.append((program.name, target, len(result.chosen), result.killed(),
+                         len(result.equivalent), len(result.survivors)))
+    print("| program | target | mutants | killed | equivalent | survived |\n|---|---|---|---|---|---|")
+    for row in rows:
+        print("| " + " | ".join(map(str, row)) + " |")
+    return 1 if survived or not rows else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
