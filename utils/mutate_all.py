@@ -43,9 +43,6 @@ def programs():
     yield Program("NVFP4 product, 64 columns", gemm(64), rows, BLACKWELL)
     yield Program("NVFP4 product, 192 columns (two sets of scales)", gemm(192), rows, BLACKWELL)
     yield Program("MXFP4 product, 128 columns", gemm(128, "mxfp4"), rows, BLACKWELL)
-    for fmt in ("nvfp4", "mxfp4"):
-        text = (ROOT / f"examples/{fmt}_linear.mlir").read_text()
-        yield Program(f"{fmt.upper()} linear layer from bf16", text, "300,384,4096", BLACKWELL)
     near, whole = "nearest_even", ("one", 320, 272)
     several = ("one", 1280, 1152)  # of which several blocks take the amax
     for name, case in {

@@ -1,8 +1,8 @@
 // Every synchronization of the emitted kernel is needed, and the simulator notices when it is gone or
-// weakened: a sample of the mutants that utils/mutate.py makes. 297 tiles on 148 blocks and 6 k tiles each
+// weakened: a sample of the mutants that utils/mutate.py makes. 445 tiles on 148 blocks and 6 k tiles each
 // make every ring wrap around.
 // RUN: fp4-runner %s --emit=so -o %t.so
-// RUN: %python %fp4_src/utils/mutate.py --build %fp4_build %t.so --shape=38016 --schedules=lazy:1 --limit=16 \
+// RUN: %python %fp4_src/utils/mutate.py --build %fp4_build %t.so --shape=56900 --schedules=eager:1 --limit=16 \
 // RUN:   --stop-early --verbose | FileCheck %s
 
 // CHECK-NOT: SURVIVED

@@ -2,6 +2,8 @@
 // that make the race visible and under those that do not; in both modes, where they agree.
 #include "Litmus.h"
 
+#include <algorithm>
+#include <iterator>
 #include <set>
 
 using namespace fp4;

@@ -123,6 +123,12 @@ std::vector<Litmus> fp4::sim::test::sharedMemoryLitmus() {
        R::RelaxedSync, ".release", 64, 2},
       {"a phase that nobody knows to have been seen", laps, "  bar.sync 1, 64;\n", "",
        R::LappedWait, "empty barrier"},
+      {"a product without a fence",
+       litmus("  shr.u32 %r5, %r1, 4;\n  cvt.u64.u32 %rd1, %r5;\n  wgmma.fence.sync.aligned;\n"
+              "  wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%v0,%v1,%v2,%v3}, %rd1, %rd1, "
+              "0, 1, "
+              "1, 0, 0;\n  wgmma.commit_group.sync.aligned;\n  wgmma.wait_group.sync.aligned 0;\n"),
+       "  wgmma.fence.sync.aligned;\n", "", R::MissingWgmmaFence, "wgmma.fence", 128},
       {"an aligned instruction behind a branch",
        litmus("  @!%p0 bra PARTED;\n  st.shared.b32 [%r0], %t;\nPARTED:\n  bar.warp.sync -1;\n"
               "  tcgen05.wait::st.sync.aligned;\n"),
