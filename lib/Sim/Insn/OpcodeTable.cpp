@@ -178,12 +178,19 @@ struct Progress {
 };
 } // namespace
 
-/// Every modifier goes to the first slot that is free and accepts it.
+/// Every modifier but the words of the base goes to the first slot that is free and accepts it.
 static Progress fillInAnyOrder(const OpcodeRow &row, const ptx::Instruction &insn, Match &match) {
   Progress progress;
+  std::vector<std::string_view> modifiers(insn.modifiers.begin(), insn.modifiers.end());
+  for (size_t i = 1; i < row.words.size(); ++i) {
+    const auto word = std::ranges::find(modifiers, row.words[i]);
+    if (word == modifiers.end())
+      return progress;
+    modifiers.erase(word);
+  }
   for (const ModifierSlot &slot : row.slots)
     match.slots.push_back({slot.name, {}, -1});
-  for (std::string_view modifier : insn.modifiers) {
+  for (std::string_view modifier : modifiers) {
     size_t i = 0;
     while (i < row.slots.size() &&
            (match.slots[i].choice >= 0 || slotChoice(row.slots[i], modifier) < 0))
@@ -197,7 +204,7 @@ static Progress fillInAnyOrder(const OpcodeRow &row, const ptx::Instruction &ins
   for (size_t i = 0; i < row.slots.size() && !progress.missing; ++i)
     if (match.slots[i].choice < 0 && !row.slots[i].optional)
       progress.missing = &row.slots[i];
-  progress.matched = progress.accepted == insn.modifiers.size() && !progress.missing;
+  progress.matched = progress.accepted == modifiers.size() && !progress.missing;
   return progress;
 }
 
@@ -227,30 +234,6 @@ static Progress tryRow(const OpcodeRow &row, const ptx::Instruction &insn, Match
   return progress;
 }
 
-/// ptxas takes the modifiers of many instructions in any order (`vote.ballot.sync` of CUB): each
-/// slot gets the first modifier that fits and that no other slot has.
-static bool tryAnyOrder(const OpcodeRow &row, const ptx::Instruction &insn, Match &match) {
-  std::vector<std::string_view> rest(insn.modifiers.begin(), insn.modifiers.end());
-  auto take = [&](auto &&fits) {
-    auto found = std::ranges::find_if(rest, fits);
-    std::string_view modifier = found == rest.end() ? std::string_view() : *found;
-    if (found != rest.end())
-      rest.erase(found);
-    return modifier;
-  };
-  for (size_t i = 1; i < row.words.size(); ++i)
-    if (take([&](std::string_view modifier) { return modifier == row.words[i]; }).empty())
-      return false;
-  for (const ModifierSlot &slot : row.slots) {
-    std::string_view text =
-        take([&](std::string_view modifier) { return slotChoice(slot, modifier) >= 0; });
-    if (text.empty() && !slot.optional)
-      return false;
-    match.slots.push_back({slot.name, text, text.empty() ? -1 : slotChoice(slot, text)});
-  }
-  return rest.empty();
-}
-
 static std::string listAlternatives(const ModifierSlot &slot) {
   if (slot.isType)
     return "a type";
@@ -258,6 +241,27 @@ static std::string listAlternatives(const ModifierSlot &slot) {
   for (std::string_view alternative : slot.alternatives)
     text += fmt::format("{}.{}", text.empty() ? "" : ", ", alternative);
   return text;
+}
+
+/// The error about an instruction that no row accepts, by the row that got furthest.
+static tl::unexpected<Error> refuse(const ptx::Instruction &insn, const OpcodeRow &row,
+                                    const Progress &best) {
+  std::string text = spellOpcode(insn);
+  std::string note = fmt::format("the simulator knows '{}' with the modifiers{}: {}", row.base,
+                                 row.anyOrder ? ", in any order" : "",
+                                 row.slotText.empty() ? "none" : row.slotText);
+  if (best.accepted < insn.modifiers.size())
+    return makeError(ErrorKind::Simulation,
+                     fmt::format("'{}' does not accept the modifier '.{}'{}", text,
+                                 insn.modifiers[best.accepted],
+                                 best.missing ? fmt::format(" where it expects {}",
+                                                            listAlternatives(*best.missing))
+                                              : ""),
+                     note);
+  return makeError(ErrorKind::Simulation,
+                   fmt::format("'{}' expects {}, but the opcode ends", text,
+                               best.missing ? listAlternatives(*best.missing) : "more modifiers"),
+                   note);
 }
 
 Expected<RowMatch> fp4::sim::matchOpcode(const ptx::Instruction &insn, size_t minimumRow) {
@@ -282,28 +286,15 @@ Expected<RowMatch> fp4::sim::matchOpcode(const ptx::Instruction &insn, size_t mi
       bestRow = &row;
     }
   }
+  // ptxas takes the modifiers of many more instructions in any order: vote.ballot.sync of CUB.
   for (size_t index : rows)
     if (RowMatch result{&opcodeTable()[index], static_cast<uint16_t>(index), {}};
-        tryAnyOrder(*result.row, insn, result.match))
+        fillInAnyOrder(*result.row, insn, result.match).matched)
       return result;
-  std::string text = spellOpcode(insn);
   if (!bestRow)
-    return makeError(ErrorKind::Simulation, fmt::format("unknown instruction '{}'", text));
-  std::string note = fmt::format("the simulator knows '{}' with the modifiers{}: {}", bestRow->base,
-                                 bestRow->anyOrder ? ", in any order" : "",
-                                 bestRow->slotText.empty() ? "none" : bestRow->slotText);
-  if (best.accepted < insn.modifiers.size())
     return makeError(ErrorKind::Simulation,
-                     fmt::format("'{}' does not accept the modifier '.{}'{}", text,
-                                 insn.modifiers[best.accepted],
-                                 best.missing ? fmt::format(" where it expects {}",
-                                                            listAlternatives(*best.missing))
-                                              : ""),
-                     note);
-  return makeError(ErrorKind::Simulation,
-                   fmt::format("'{}' expects {}, but the opcode ends", text,
-                               best.missing ? listAlternatives(*best.missing) : "more modifiers"),
-                   note);
+                     fmt::format("unknown instruction '{}'", spellOpcode(insn)));
+  return refuse(insn, *bestRow, best);
 }
 
 const Match::Slot *Match::find(std::string_view name) const {
