@@ -1,16 +1,7 @@
 // Graphs and memory that host and device share, as a program compiled by nvcc uses them. Ends with 0 when every result is right.
-#include <cooperative_groups.h>
-#include <cstdio>
-#include <cuda_runtime.h>
+#include "check.h"
 
-#define CHECK(call)                                                                                \
-  do {                                                                                             \
-    cudaError_t error = (call);                                                                    \
-    if (error != cudaSuccess) {                                                                    \
-      std::printf("%s: %s\n", #call, cudaGetErrorString(error));                                   \
-      return 1;                                                                                    \
-    }                                                                                              \
-  } while (0)
+#include <cooperative_groups.h>
 
 __managed__ int total = 5;
 
@@ -96,10 +87,4 @@ static int shared() {
   return total == 6 + 31 * 16 ? 0 : 6;
 }
 
-int main() {
-  for (auto part : {captured, built, shared})
-    if (int code = part())
-      return code;
-  std::printf("all equal\n");
-  return 0;
-}
+int main() { return runAll({captured, built, shared}); }

@@ -23,6 +23,26 @@ int fp4::simcuda::captureStatus(StreamHandle handle) {
   return !stream ? 0 : stream->capture->invalid ? 2 : 1;
 }
 
+Code fp4::simcuda::captureInfo(StreamHandle handle, int *status, unsigned long long *id,
+                               GraphHandle **graph, GraphNode *const **last, size_t *count) {
+  const Stream *stream = capturing(handle);
+  *status = captureStatus(handle);
+  if (id)
+    *id = stream ? stream->capture->id : 0;
+  if (graph)
+    *graph = stream ? stream->capture->handle : nullptr;
+  if (last)
+    *last = stream ? stream->last.data() : nullptr;
+  if (count)
+    *count = stream ? stream->last.size() : 0;
+  return Success;
+}
+
+void fp4::simcuda::exchangeCaptureMode(int &mode) {
+  static thread_local int current = 0;
+  std::swap(mode, current);
+}
+
 static Code invalidate(const char *function, Capture &capture, Code code, const char *why) {
   capture.invalid = true;
   return Context::get().fail(function, code, why,

@@ -42,23 +42,7 @@ FP4_ENTRY int cudaStreamIsCapturing(StreamHandle stream, int *status) {
 FP4_PER_THREAD(cudaStreamIsCapturing, _ptsz)
 
 FP4_ENTRY int cudaThreadExchangeStreamCaptureMode(int *mode) {
-  static thread_local int current = 0;
-  std::swap(*mode, current);
-  return Success;
-}
-
-static Code captureInfo(StreamHandle handle, int *status, unsigned long long *id,
-                        GraphHandle **graph, GraphNode *const **last, size_t *count) {
-  const Stream *stream = capturing(handle);
-  *status = captureStatus(handle);
-  if (id)
-    *id = stream ? stream->capture->id : 0;
-  if (graph)
-    *graph = stream ? stream->capture->handle : nullptr;
-  if (last)
-    *last = stream ? stream->last.data() : nullptr;
-  if (count)
-    *count = stream ? stream->last.size() : 0;
+  exchangeCaptureMode(*mode);
   return Success;
 }
 

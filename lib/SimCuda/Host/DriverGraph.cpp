@@ -25,24 +25,14 @@ FP4_ENTRY int cuStreamIsCapturing(StreamHandle stream, int *status) {
 }
 FP4_PER_THREAD(cuStreamIsCapturing, _ptsz)
 
-FP4_ENTRY int cuStreamGetCaptureInfo_v2(StreamHandle handle, int *status, uint64_t *id,
+FP4_ENTRY int cuStreamGetCaptureInfo_v2(StreamHandle stream, int *status, unsigned long long *id,
                                         GraphHandle **graph, GraphNode *const **last,
                                         size_t *count) {
-  const Stream *stream = capturing(handle);
-  *status = captureStatus(handle);
-  if (id)
-    *id = stream ? stream->capture->id : 0;
-  if (graph)
-    *graph = stream ? stream->capture->handle : nullptr;
-  if (last)
-    *last = stream ? stream->last.data() : nullptr;
-  if (count)
-    *count = stream ? stream->last.size() : 0;
-  return Success;
+  return captureInfo(stream, status, id, graph, last, count);
 }
 FP4_PER_THREAD(cuStreamGetCaptureInfo_v2, _ptsz)
 
-FP4_ENTRY int cuStreamGetCaptureInfo_v3(StreamHandle stream, int *status, uint64_t *id,
+FP4_ENTRY int cuStreamGetCaptureInfo_v3(StreamHandle stream, int *status, unsigned long long *id,
                                         GraphHandle **graph, GraphNode *const **last,
                                         const void **edges, size_t *count) {
   if (edges)
@@ -51,8 +41,7 @@ FP4_ENTRY int cuStreamGetCaptureInfo_v3(StreamHandle stream, int *status, uint64
 }
 
 FP4_ENTRY int cuThreadExchangeStreamCaptureMode(int *mode) {
-  static thread_local int current = 0;
-  std::swap(*mode, current);
+  exchangeCaptureMode(*mode);
   return Success;
 }
 

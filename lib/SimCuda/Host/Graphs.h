@@ -66,6 +66,11 @@ FP4_HOST_API Code endCapture(const char *function, StreamHandle stream, GraphHan
 FP4_HOST_API Stream *capturing(StreamHandle stream);
 /// 0 none, 1 active, 2 invalidated.
 FP4_HOST_API int captureStatus(StreamHandle stream);
+/// cudaStreamGetCaptureInfo and cuStreamGetCaptureInfo; results that are null are left out.
+FP4_HOST_API Code captureInfo(StreamHandle stream, int *status, unsigned long long *id,
+                              GraphHandle **graph, GraphNode *const **last, size_t *count);
+/// The capture mode of the thread: sets it and hands back the one before. It changes nothing.
+FP4_HOST_API void exchangeCaptureMode(int &mode);
 
 FP4_HOST_API Code recordIn(const char *function, StreamHandle stream, EventHandle event);
 FP4_HOST_API Code waitIn(const char *function, StreamHandle stream, EventHandle event);
