@@ -189,7 +189,7 @@ END:
 }
 )";
   Buffer dst(512, 0);
-  ASSERT_TRUE(runKernel(ptxModule(body), "store", {.block = {128, 1, 1}}, dst));
+  ASSERT_TRUE(runKernel(ptxModule(body), "store", {.grid = {1, 1, 1}, .block = {128, 1, 1}}, dst));
   Bytes got = dst.read();
   for (uint32_t i = 0; i < 128; ++i)
     ASSERT_EQ(view<uint32_t>(got)[i], i * 17 + 3);

@@ -243,7 +243,7 @@ TEST(CtsLaunch, NamedBarriersSeparateTheirThreads) {
 }
 )";
   Buffer out(1024, 0);
-  ASSERT_TRUE(runKernel(ptxModule(body), "named", {.block = {256, 1, 1}}, out));
+  ASSERT_TRUE(runKernel(ptxModule(body), "named", {.grid = {1, 1, 1}, .block = {256, 1, 1}}, out));
   Bytes got = out.read();
   for (uint32_t i = 0; i < 256; ++i)
     ASSERT_EQ(view<uint32_t>(got)[i], (i ^ 255) ^ 127);
@@ -326,7 +326,7 @@ DONE:
 }
 )";
   Buffer out(256, 0);
-  ASSERT_TRUE(runKernel(ptxModule(body), "diverge", {.block = {64, 1, 1}}, out));
+  ASSERT_TRUE(runKernel(ptxModule(body), "diverge", {.grid = {1, 1, 1}, .block = {64, 1, 1}}, out));
   Bytes got = out.read();
   for (uint32_t i = 0; i < 64; ++i) {
     uint32_t other = i ^ 1;
