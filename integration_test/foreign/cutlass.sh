@@ -30,6 +30,7 @@ verdict() { # CODE OUTPUT
   rule="$(grep -o '\[[a-z0-9-]*\]$' "$2" | head -1 | tr -d '[]' || true)"
   if [ "$1" = 124 ]; then echo timeout
   elif [ -n "$rule" ]; then echo "$rule"
+  elif grep -q 'deadlock: ' "$2"; then echo deadlock
   elif [ "$1" = 0 ] && grep -qiE 'passed|test pass|success' "$2" && ! grep -qi 'failed' "$2"; then echo pass
   else echo "failed ($1)"
   fi
