@@ -5,9 +5,10 @@
 #   run.sh BUILD LEARN_CUDA DEEPGEMM CUTLASS WORK
 #
 # Most are right and clean. Versions 1 to 3 of learn-cuda have a hazard: three warps wait on an mbarrier whose next phase does not
-# wait for them. The checker must say so. CHECK, POLICY change how they run.
+# wait for them. DeepGEMM with 192 columns reads scale factors of shared memory that nobody wrote, which the product does not use.
+# Both must be reported. CHECK, POLICY change how they run.
 set -euo pipefail
-[ $# = 5 ] || { sed -n '2,9p' "$0" | cut -c3- >&2; exit 2; }
+[ $# = 5 ] || { sed -n '2,10p' "$0" | cut -c3- >&2; exit 2; }
 build="$(cd "$1" && pwd)" learn="$(cd "$2/02e_matmul_sm100" && pwd)" deepgemm="$(cd "$3" && pwd)" cutlass="$(cd "$4" && pwd)"
 mkdir -p "$5"
 work="$(cd "$5" && pwd)"
@@ -37,6 +38,8 @@ run() {
     > "$work/$1.txt" 2>&1 || code=$?
   if grep -q 'the warp was lapped\|\[lapped-wait\]' "$work/$1.txt"; then
     found=lapped-wait
+  elif grep -q 'which was never written' "$work/$1.txt"; then
+    found=unwritten
   elif [ "$code" != 0 ]; then
     found="failed ($code)"
   fi
@@ -55,8 +58,10 @@ for version in 0 1a 1b 2a 2b 3 4 5 6 7a 7b 7c; do
 done
 for variant in 1:128: 1:192: 2:128: 1:128:-DFP4_B 2:128:-DFP4_B; do
   IFS=: read -r cluster width fp4 <<< "$variant"
+  expected=pass
+  [ "$width" = 128 ] || expected=unwritten
   # shellcheck disable=SC2086
-  run "deepgemm_${cluster}_$width${fp4:+_fp4}" pass -I"$deepgemm/deep_gemm/include" -I"$cutlass/include" -DCLUSTER_SIZE="$cluster" \
+  run "deepgemm_${cluster}_$width${fp4:+_fp4}" "$expected" -I"$deepgemm/deep_gemm/include" -I"$cutlass/include" -DCLUSTER_SIZE="$cluster" \
     -DTILE_N="$width" $fp4 "$here/deepgemm.cu"
 done
 echo "$good of $total as expected"
