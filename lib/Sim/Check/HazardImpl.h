@@ -103,6 +103,7 @@ struct HazardChecker::Impl {
   /// Release and acquire through the locations that an access names.
   void synchronize(ClusterState &cluster, const MemoryEvent &event, uint64_t address);
   void fence(ClusterState &cluster, const FenceEvent &event);
+  bool isNew(HazardRule rule, uint32_t first, uint32_t second);
   void unfencedWgmma(ClusterState &cluster, const FenceEvent &event);
 
   // --- HazardReport.cpp ---

@@ -187,6 +187,13 @@ static std::pair<const char *, const char *> rolesOf(HazardRule rule) {
   }
 }
 
+/// Whether there is room for a report that this pair of instructions has not had.
+bool HazardChecker::Impl::isNew(HazardRule rule, uint32_t first, uint32_t second) {
+  const std::string where =
+      (program ? program->name + ":" : "") + (kernel ? kernel->info.name : "");
+  return reports.size() < options.maxReports && seen.insert({rule, where, first, second}).second;
+}
+
 void HazardChecker::Impl::unfencedWgmma(ClusterState &cluster, const FenceEvent &event) {
   const HazardRule rule = HazardRule::MissingWgmmaFence;
   const WarpState &warp = cluster.warp(event.agent);
@@ -195,10 +202,7 @@ void HazardChecker::Impl::unfencedWgmma(ClusterState &cluster, const FenceEvent 
   use.who = multiply.who = warp.slot;
   multiply.pc = event.at.pc;
   use.pc = event.groups ? uint32_t(event.groups - 1) : event.at.pc;
-  const std::string where =
-      (program ? program->name + ":" : "") + (kernel ? kernel->info.name : "");
-  if (reports.size() >= options.maxReports ||
-      !seen.insert({rule, where, use.pc, multiply.pc}).second)
+  if (!isNew(rule, use.pc, multiply.pc))
     return;
   reports.push_back({rule, program ? program->name : "", kernel ? kernel->info.name : "",
                      fmt::format("registers of warp {} of CTA rank {}", warp.index, warp.rank),
@@ -211,9 +215,7 @@ void HazardChecker::Impl::unfencedWgmma(ClusterState &cluster, const FenceEvent 
 void HazardChecker::Impl::report(Access &made, const Record &old, HazardRule rule,
                                  uint64_t address) {
   const uint32_t low = std::min(old.pc, made.record.pc), high = std::max(old.pc, made.record.pc);
-  const std::string where =
-      (program ? program->name + ":" : "") + (kernel ? kernel->info.name : "");
-  if (reports.size() >= options.maxReports || !seen.insert({rule, where, low, high}).second)
+  if (!isNew(rule, low, high))
     return;
   const auto [before, after] = rolesOf(rule);
   reports.push_back({rule, program ? program->name : "", kernel ? kernel->info.name : "",

@@ -6,7 +6,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "HazardImpl.h"
-#include "Sim/Insn/OpcodeTable.h"
 #include "fp4/Sim/GlobalMemory.h"
 
 namespace fp4::sim {
@@ -333,7 +332,8 @@ bool HazardChecker::Impl::lanesRace(const Access &made, const Record &old, uint3
 }
 
 /// Published kernels for pairs of CTAs have a .relaxed cluster barrier between tcgen05.alloc and
-/// the reads of the address it wrote, as before tcgen05.dealloc.
+/// the reads of the address it wrote, as before tcgen05.dealloc. Nor does PTX say which proxy
+/// tcgen05.alloc writes with; Triton gives its word to a copy next.
 bool HazardChecker::Impl::looselyOrdered(const Access &made, const Record &old) const {
   return !options.strict && !old.async() && tmemAllocs.contains(old.pc) && knowsLoose(made, old);
 }
@@ -375,9 +375,7 @@ void HazardChecker::Impl::checkOrdered(Access &made, const Record &old, uint64_t
                           made.cluster.ticketAt(old.slot()).operation == Operation::ThreadCopy;
   const bool generic = old.async() ? threadCopy && options.strict : old.write() || options.strict;
   const bool needsFence = made.asyncProxy && generic;
-  // PTX does not say which proxy tcgen05.alloc writes with; Triton gives its word to a copy next.
-  const bool allocation = kernel && opcodeTable()[kernel->code[old.pc].row].base == "tcgen05.alloc";
-  if (needsFence && !knowsAsync(made, old) && (options.strict || !allocation))
+  if (needsFence && !knowsAsync(made, old))
     return report(made, old, HazardRule::MissingProxyFence, address);
   if (options.strict && made.ticket && made.ticket->pipelined &&
       old.slot() != made.ticket->warpSlot && made.ticket->fenced.at(old.slot()) < old.epoch())
