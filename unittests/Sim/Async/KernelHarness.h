@@ -5,6 +5,7 @@
 #include "fp4/Sim/Simulator.h"
 
 #include <cstring>
+#include <fmt/format.h>
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -61,6 +62,36 @@ inline std::string kernelText(const std::string &body, const std::string &shared
          "  mov.u32 %t, %tid.x;\n  ld.param.u64 %out, [out_param];\n"
          "  cvta.to.global.u64 %out, %out;\n" +
          body + "  ret;\n}\n";
+}
+
+/// How a kernel of tcgen05 products begins, with 128 threads in each of one or two CTAs: the first
+/// `bytes` of the CTA's `pitch` bytes of %out (%rd1) go to `dynamic` (%r3), `bar` (%r4) becomes
+/// `barriers` mbarriers of one arrival, and all columns of tensor memory are allocated (%r10). %r1
+/// is the warp, %r2 the CTA's rank, %p3 whether the warp is not the first.
+inline std::string setUpProducts(unsigned pitch, unsigned bytes, unsigned barriers,
+                                 unsigned group) {
+  std::string text = fmt::format(
+      "  mov.u32 %r2, %cluster_ctarank;\n  mov.u32 %r3, dynamic;\n  mov.u32 %r4, bar;\n"
+      "  mov.u32 %r9, slot;\n  shr.u32 %r1, %t, 5;\n"
+      "  mul.wide.u32 %rd1, %r2, {};\n  add.u64 %rd1, %out, %rd1;\n"
+      "  shl.b32 %r5, %t, 4;\nCOPY:\n  setp.ge.u32 %p1, %r5, {};\n  @%p1 bra COPIED;\n"
+      "  cvt.u64.u32 %rd2, %r5;\n  add.u64 %rd2, %rd1, %rd2;\n"
+      "  ld.global.v4.b32 {{%v0, %v1, %v2, %v3}}, [%rd2];\n  add.u32 %r6, %r3, %r5;\n"
+      "  st.shared.v4.b32 [%r6], {{%v0, %v1, %v2, %v3}};\n"
+      "  add.u32 %r5, %r5, 2048;\n  bra COPY;\nCOPIED:\n"
+      "  fence.proxy.async.shared::cta;\n  setp.ne.u32 %p2, %t, 0;\n  @%p2 bra READY;\n",
+      pitch, bytes);
+  for (unsigned i = 0; i < barriers; ++i)
+    text += fmt::format("  mbarrier.init.shared::cta.b64 [%r4+{}], 1;\n", 8 * i);
+  return text +
+         fmt::format(
+             "  fence.mbarrier_init.release.cluster;\n"
+             "READY:\n  setp.ne.u32 %p3, %r1, 0;\n  @%p3 bra ALLOCATED;\n"
+             "  tcgen05.alloc.cta_group::{}.sync.aligned.shared::cta.b32 [%r9], 512;\nALLOCATED:\n"
+             "  tcgen05.fence::before_thread_sync;\n  barrier.cluster.arrive.aligned;\n"
+             "  barrier.cluster.wait.aligned;\n  tcgen05.fence::after_thread_sync;\n"
+             "  ld.shared.b32 %r10, [%r9];\n",
+             group);
 }
 
 /// The schedules every test runs under.

@@ -137,26 +137,11 @@ std::string mmaKernel(const Problem &p, unsigned columns, Issue issue = Issue::O
     return hw::SmemDescriptor::scaleFactorBlock(dynamicBase + offset).encode();
   };
   const char *g = p.group == 2 ? "2" : "1";
-  std::string text = fmt::format(
-      "  mov.u32 %r2, %cluster_ctarank;\n  mov.u32 %r3, dynamic;\n  mov.u32 %r4, bar;\n"
-      "  mov.u32 %r9, slot;\n  shr.u32 %r1, %t, 5;\n"
-      "  mul.wide.u32 %rd1, %r2, {};\n  add.u64 %rd1, %out, %rd1;\n"
-      "  shl.b32 %r5, %t, 4;\nCOPY:\n  setp.ge.u32 %p1, %r5, {};\n  @%p1 bra COPIED;\n"
-      "  cvt.u64.u32 %rd2, %r5;\n  add.u64 %rd2, %rd1, %rd2;\n"
-      "  ld.global.v4.b32 {{%v0, %v1, %v2, %v3}}, [%rd2];\n  add.u32 %r6, %r3, %r5;\n"
-      "  st.shared.v4.b32 [%r6], {{%v0, %v1, %v2, %v3}};\n"
-      "  add.u32 %r5, %r5, 2048;\n  bra COPY;\nCOPIED:\n"
-      "  fence.proxy.async.shared::cta;\n  setp.ne.u32 %p2, %t, 0;\n  @%p2 bra READY;\n"
-      "  mbarrier.init.shared::cta.b64 [%r4], 1;\n  mbarrier.init.shared::cta.b64 [%r4+8], 1;\n"
-      "  fence.mbarrier_init.release.cluster;\n"
-      "READY:\n  setp.ne.u32 %p3, %r1, 0;\n  @%p3 bra ALLOCATED;\n"
-      "  tcgen05.alloc.cta_group::{}.sync.aligned.shared::cta.b32 [%r9], 512;\nALLOCATED:\n"
-      "  tcgen05.fence::before_thread_sync;\n  barrier.cluster.arrive.aligned;\n"
-      "  barrier.cluster.wait.aligned;\n  tcgen05.fence::after_thread_sync;\n"
-      "  ld.shared.b32 %r10, [%r9];\n  add.u32 %r31, %r10, 256;\n  add.u32 %r32, %r10, 264;\n"
-      "  or.b32 %r7, %r2, %t;\n  setp.ne.u32 %p4, %r7, 0;\n"
-      "  setp.eq.u32 %p6, %r7, 32;\n{}  @%p4 bra WAIT;\n",
-      imageBytes, imageBytes, g, issue == Issue::OneThread ? "" : "  @%p6 bra SECOND;\n");
+  std::string text = setUpProducts(imageBytes, imageBytes, 2, p.group);
+  text += fmt::format("  add.u32 %r31, %r10, 256;\n  add.u32 %r32, %r10, 264;\n"
+                      "  or.b32 %r7, %r2, %t;\n  setp.ne.u32 %p4, %r7, 0;\n"
+                      "  setp.eq.u32 %p6, %r7, 32;\n{}  @%p4 bra WAIT;\n",
+                      issue == Issue::OneThread ? "" : "  @%p6 bra SECOND;\n");
   if (p.scaled())
     text += fmt::format("  mov.b64 %rd3, {:#x};\n  mov.b64 %rd4, {:#x};\n  mov.b64 %rd5, {:#x};\n"
                         "  tcgen05.cp.cta_group::{}.32x128b.warpx4 [%r31], %rd3;\n"

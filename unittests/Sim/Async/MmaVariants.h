@@ -326,23 +326,8 @@ inline std::string moveColumns(bool in, unsigned first, unsigned count, const ch
 /// Global memory of a CTA: image of shared memory, what is read of tensor memory, D.
 inline std::string kernelOf(const Case &c) {
   const unsigned perCta = sharedBytes + 128 * 4 * (columnCount + c.columns());
-  std::string text = fmt::format(
-      "  mov.u32 %r2, %cluster_ctarank;\n  mov.u32 %r3, dynamic;\n  mov.u32 %r4, bar;\n"
-      "  mov.u32 %r9, slot;\n  shr.u32 %r1, %t, 5;\n"
-      "  mul.wide.u32 %rd1, %r2, {};\n  add.u64 %rd1, %out, %rd1;\n"
-      "  shl.b32 %r5, %t, 4;\nCOPY:\n  setp.ge.u32 %p1, %r5, {};\n  @%p1 bra COPIED;\n"
-      "  cvt.u64.u32 %rd2, %r5;\n  add.u64 %rd2, %rd1, %rd2;\n"
-      "  ld.global.v4.b32 {{%v0, %v1, %v2, %v3}}, [%rd2];\n  add.u32 %r6, %r3, %r5;\n"
-      "  st.shared.v4.b32 [%r6], {{%v0, %v1, %v2, %v3}};\n"
-      "  add.u32 %r5, %r5, 2048;\n  bra COPY;\nCOPIED:\n"
-      "  fence.proxy.async.shared::cta;\n  setp.ne.u32 %p2, %t, 0;\n  @%p2 bra READY;\n"
-      "  mbarrier.init.shared::cta.b64 [%r4], 1;\n  fence.mbarrier_init.release.cluster;\n"
-      "READY:\n  setp.ne.u32 %p3, %r1, 0;\n  @%p3 bra ALLOCATED;\n"
-      "  tcgen05.alloc.cta_group::{}.sync.aligned.shared::cta.b32 [%r9], 512;\nALLOCATED:\n"
-      "  tcgen05.fence::before_thread_sync;\n  barrier.cluster.arrive.aligned;\n"
-      "  barrier.cluster.wait.aligned;\n  tcgen05.fence::after_thread_sync;\n"
-      "  ld.shared.b32 %r10, [%r9];\n  shl.b32 %r11, %r1, 21;\n  add.u32 %r11, %r11, %r10;\n",
-      perCta, sharedBytes, c.group);
+  std::string text = setUpProducts(perCta, sharedBytes, 1, c.group) +
+                     "  shl.b32 %r11, %r1, 21;\n  add.u32 %r11, %r11, %r10;\n";
   text +=
       fmt::format("  mul.wide.u32 %rd3, %t, {};\n  add.u64 %rd3, %rd3, %rd1;\n"
                   "  add.u64 %rd3, %rd3, {};\n  mul.wide.u32 %rd4, %t, {};\n"
