@@ -7,8 +7,7 @@
 // block, a its amax (NaN if an element is), and x an element:
 //
 //   1. Quotients are an approximate reciprocal and its refinement, exact where the operands lie in
-//   a
-//      range (Scalars::QuickDivisions), which is tested.
+//      a range (Scalars::QuickDivisions), which is tested.
 //   2. a * e < 7: as |x * e| <= a * e, rounding being monotone, no element saturates or is NaN.
 //   3. e >= 2^-112: e * 2^-14 is exact and so has x the same product, aligned with f16, but for
 //      those below 2^-112, whose code is 0.
