@@ -27,6 +27,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+COMPILER_OPTIONS = ("--shape", "--target", "--multiprocessors")
 SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("random", 2), ("delay", 1)]
 
 # What is deleted.
@@ -119,9 +120,9 @@ def edits(text):
         for match in re.finditer(pattern, text):
             yield what, *match.span(), wrong.format(*match.groups())
     for what, pattern in MOVES.items():
-        for match in re.finditer(pattern, text, re.S):
+        for match in re.finditer(f"(?={pattern})", text, re.S):  # they may overlap
             first, between, last = match.groups()
-            yield what, *match.span(), last + between + first
+            yield what, match.start(1), match.end(3), last + between + first
     for match, parity in phase_updates(text):
         for constant in "01":
             yield "phase constant " + constant, *match.span(), f"mov.b32 {parity}, {constant};"
@@ -196,7 +197,7 @@ def judge(tools, scratch, number, mutant, options):
 
 def compile_program(tools, scratch, source, arguments):
     library = scratch / "program.so"
-    chosen = [argument for argument in arguments if argument.startswith(("--shape", "--target"))]
+    chosen = [argument for argument in arguments if argument.startswith(COMPILER_OPTIONS)]
     subprocess.run([tools / "fp4-runner", source, *chosen, "--emit=so", "-o", library], check=True)
     return library
 
@@ -277,7 +278,7 @@ def main():
         if library.suffix == ".mlir":
             library = compile_program(options.build / "bin", scratch, library, options.arguments)
             options.arguments = [argument.split(",")[0] for argument in options.arguments
-                                 if not argument.startswith("--target")]
+                                 if not argument.startswith(COMPILER_OPTIONS[1:])]
         result = tally(library, scratch, options)
         result.print(options)
         return 1 if result.survivors or not result.chosen else 0

@@ -5,9 +5,6 @@
   utils/mutate_all.py --only=hadamard those whose name contains the text
   utils/mutate_all.py --limit=8       a fixed sample of each
 
-The quantizer on the tensor core is mutated by unittests/Compiler/TransformKernelTest.cpp, which launches it
-with so few blocks that its rings wrap around.
-
 Exit code 1 when a mutant survives that is not equivalent.
 """
 import collections
@@ -20,12 +17,12 @@ import mutate
 from sweep_quantize import Case
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-Program = collections.namedtuple("Program", "name text shape targets")
+Program = collections.namedtuple("Program", "name text shape targets options", defaults=[()])
 BLACKWELL, BOTH = ["sm_100a"], ["sm_100a", "sm_90a"]
 
 
 def gemm(tile, fmt="nvfp4"):
-    """A product of fp4 operands: 6 k tiles, and of 445 tiles four for the first of 148 blocks."""
+    """A product of fp4 operands, of 6 k tiles."""
     block, scale = (16, "f8E4M3FN") if fmt == "nvfp4" else (32, "f8E8M0FNU")
     text = (ROOT / "test/Target/mutations.mlir").read_text()
     text = text[text.index("func.func"):]
@@ -39,10 +36,11 @@ def quantizer(target, *case):
 
 
 def programs():
-    rows = "56900"  # the last tile is not whole
-    yield Program("NVFP4 product, 64 columns", gemm(64), rows, BLACKWELL)
-    yield Program("NVFP4 product, 192 columns (two sets of scales)", gemm(192), rows, BLACKWELL)
-    yield Program("MXFP4 product, 128 columns", gemm(128, "mxfp4"), rows, BLACKWELL)
+    # 9 tiles for 2 blocks, the last tile not whole: every ring wraps around.
+    for name, text in {"NVFP4 product, 64 columns": gemm(64),
+                       "NVFP4 product, 192 columns (two sets of scales)": gemm(192),
+                       "MXFP4 product, 128 columns": gemm(128, "mxfp4")}.items():
+        yield Program(name, text, 1060, BLACKWELL, ["--multiprocessors=2"])
     near, whole = "nearest_even", ("one", 320, 272)
     several = ("one", 1280, 1152)  # of which several blocks take the amax
     for name, case in {
@@ -54,6 +52,11 @@ def programs():
             "Hadamard in registers, 16": ("both", "row", "16,16", "element", "mixed", *several),
             "Hadamard across lanes, 128 and 32": ("both", "row", "128,32", near, "mixed", *several)}.items():
         yield Program(name, quantizer("sm_100a", *case), None, BOTH)
+    # Two blocks, each with two strips of 19 tiles, the last row and column of tiles not whole.
+    for name, rounding, layout in (("", near, "tiled"), (", stochastic", "transformer_engine", "linear")):
+        case = ("columnwise", "row", "0,16 tensor_core", rounding, layout, "one", 1200, 392)
+        yield Program("Hadamard on the tensor core" + name, quantizer("sm_100a", *case), None, BLACKWELL,
+                      ["--multiprocessors=1"])
 
 
 def judge(program, target, options):
@@ -63,7 +66,7 @@ def judge(program, target, options):
         source.write_text(program.text)
         shape = [f"--shape={program.shape}"] if program.shape else []
         library = mutate.compile_program(options.build / "bin", scratch, source,
-                                         [*shape, f"--target={target}"])
+                                         [*shape, *program.options, f"--target={target}"])
         options.arguments = [shape[0].split(",")[0]] if shape else []
         return mutate.tally(library, scratch, options)
 

@@ -92,6 +92,10 @@ public:
     return succeeded ? Status() : notCompiled();
   }
 
+  PhaseOptions phaseOptions() const {
+    return {options.target, options.ptxas, options.streams, options.multiprocessors};
+  }
+
   CompilerOptions options;
   std::string name;
   MLIRContext context;
@@ -159,14 +163,13 @@ fp4::Status fp4::Compiler::Impl::compileTo(Phase phase) {
                      "ask for Phase::Cubin instead of Phase::Ptx: it does both");
   if (!reached)
     FP4_TRY(recordFunctions());
-  PhaseOptions phaseOptions{options.target, options.ptxas, options.streams};
   for (Phase step : {Phase::Fused, Phase::Tiles, Phase::Roles, Phase::Pipelined, Phase::Nvvm,
                      Phase::Ptx, Phase::Cubin}) {
     bool skipped = step == Phase::Ptx && phase == Phase::Cubin;
     if (step > phase || (reached && step <= *reached) || skipped)
       continue;
     FP4_TRY(timed(std::string(stringifyPhase(step)), [&] {
-      return runPasses([&](OpPassManager &manager) { addPhase(manager, step, phaseOptions); });
+      return runPasses([&](OpPassManager &manager) { addPhase(manager, step, phaseOptions()); });
     }));
     reached = step;
     if (step == Phase::Fused)
@@ -188,9 +191,8 @@ fp4::Status fp4::Compiler::Impl::lowerHost() {
                      "host code exists for such functions only: remove 'private', or give a "
                      "declaration its body");
   FP4_TRY(timed("host", [&] {
-    return runPasses([&](OpPassManager &manager) {
-      addPhase(manager, Phase::Host, {options.target, options.ptxas, options.streams});
-    });
+    return runPasses(
+        [&](OpPassManager &manager) { addPhase(manager, Phase::Host, phaseOptions()); });
   }));
   reached = Phase::Host;
   OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());

@@ -57,7 +57,7 @@ void addTiles(OpPassManager &manager, const fp4::PhaseOptions &options) {
   streaming.noArithmetic = options.streams.noArithmetic;
   manager.addPass(fp4::createConvertFp4ToGPU(streaming));
   // Every matrix product becomes a launch and a kernel in sequential pipe form.
-  manager.addPass(fp4::createConvertFp4ToPipe({options.target}));
+  manager.addPass(fp4::createConvertFp4ToPipe({options.target, options.multiprocessors}));
   // Host functions work on device buffers; what only moved data between tensors is gone.
   manager.addPass(fp4::createFinalizeHostBuffers());
   // Sizes derive from function arguments; checks of a size against itself vanish once CSE found

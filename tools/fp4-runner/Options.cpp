@@ -39,6 +39,10 @@ void addCompilerOptions(CLI::App &app, Options &options) {
   app.add_option("-o", options.output,
                  "File that --emit writes; a directory receives one file per kernel module");
   app.add_option("--kernel", options.kernel, "Emit only this kernel module");
+  app.add_option("--multiprocessors", options.compiler.multiprocessors,
+                 "Multiprocessors that the grids of products and of transforms on the tensor core "
+                 "fill (default: all of the target)")
+      ->check(CLI::PositiveNumber);
   app.add_flag("--remarks", options.compiler.remarks,
                "Print which operations were fused, and why others were not");
   StreamTuning &streams = options.compiler.streams;

@@ -3,11 +3,10 @@
 // The kernel of a columnwise fp4.quantize with a transform of arithmetic tensor_core, launched with
 // fewer blocks than it has strips, so that every ring wraps:
 //  - equals lib/Numerics bit for bit, whenever asynchronous operations complete; padding is zero
-//  and
-//    what is behind the outputs untouched; the hazard checker has nothing to report;
-//  - none of its synchronization can be left out;
+//    and what is behind the outputs untouched; the hazard checker has nothing to report;
 //  - where exponents spread so far that the tensor core cuts, it equals the model of the tensor
-//  core.
+//    core.
+// That none of its synchronization can be left out: test/Target/mutations-transform.mlir.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Async/DenseMma.h"
@@ -25,7 +24,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <random>
-#include <regex>
 #include <sstream>
 
 using namespace fp4;
@@ -257,56 +255,6 @@ TEST(TransformKernel, HasNoHazards) {
   EXPECT_EQ(run(c, compile(c), input(c), 1.0f, 1, options).error, "");
   for (const sim::HazardReport &report : checker.reports())
     ADD_FAILURE() << report.text();
-}
-
-/// The text without the `index`-th match of `pattern`: its first group, or all of it.
-std::optional<std::string> without(const std::string &text, const std::string &pattern,
-                                   unsigned index) {
-  const std::regex expression(pattern);
-  auto match = std::sregex_iterator(text.begin(), text.end(), expression);
-  for (; index && match != std::sregex_iterator(); --index)
-    ++match;
-  if (match == std::sregex_iterator())
-    return std::nullopt;
-  const size_t group = match->size() > 1 ? 1 : 0;
-  return text.substr(0, match->position(group)) +
-         text.substr(match->position(group) + match->length(group));
-}
-
-// Every wait, arrival, announcement, commit and fence between generic and asynchronous accesses is
-// taken from the PTX in turn: some schedule hangs, touches data that is not there or gives another
-// result, or the hazard checker objects.
-TEST(TransformKernel, NeedsAllOfItsSynchronization) {
-  const Case c{.m = 832, .k = 128};
-  const std::string ptx = compile(c);
-  const std::vector<uint16_t> x = input(c);
-  const auto want = reference(c, widen(x), 1.0f, numerics::HadamardArithmetic::ExactSum);
-  const auto caught = [&](const std::string &mutant) {
-    for (SimOptions options : schedules(3)) {
-      sim::HazardChecker checker;
-      options.observer = &checker;
-      options.instructionLimit = 2'000'000;
-      if (!compare(c, run(c, mutant, x, 1.0f, 1, options), want).empty() ||
-          !checker.reports().empty())
-        return true;
-    }
-    return false;
-  };
-  EXPECT_FALSE(caught(ptx));
-  unsigned mutants = 0;
-  for (const char *pattern :
-       {R"(mbarrier\.try_wait[^;]*;\s*not\.pred[^;]*;\s*(@%p\d+ bra[^;]*;))",
-        R"(mbarrier\.arrive\.expect_tx[^;]*;)", R"(mbarrier\.arrive\.shared[^;]*;)",
-        R"(tcgen05\.commit[^;]*;)", R"(tcgen05\.wait::ld[^;]*;)", R"(tcgen05\.dealloc[^;]*;)",
-        R"(fence\.proxy\.async[^;]*;)", R"(bar\.sync[^;]*;)"})
-    for (unsigned i = 0;; ++i) {
-      const auto mutant = without(ptx, pattern, i);
-      if (!mutant)
-        break;
-      ++mutants;
-      EXPECT_TRUE(caught(*mutant)) << "match " << i << " of " << pattern << " is not needed";
-    }
-  EXPECT_GE(mutants, 15u);
 }
 
 /// The transform of 16 values as the model of tcgen05 kind::f16 computes it, rounded to bf16.

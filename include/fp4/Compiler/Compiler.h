@@ -34,6 +34,7 @@ struct CompilerOptions {
   bool remarks = false; ///< report which fusions fired, and why others did not, as diagnostics
   std::ostream *diagnostics = nullptr; ///< null: std::cerr
   StreamTuning streams;
+  unsigned multiprocessors = 0; ///< that grids of tensor core kernels fill; 0: all of the target
 };
 
 /// The code of one gpu.module.

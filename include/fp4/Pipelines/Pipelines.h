@@ -46,6 +46,7 @@ struct PhaseOptions {
   std::string target = "sm_100a"; ///< a name of the target table
   std::string ptxas;              ///< the ptxas to run; empty: search for one
   StreamTuning streams;
+  unsigned multiprocessors = 0; ///< that grids of tensor core kernels fill; 0: all of the target
 };
 
 /// Adds the passes that lead from the end of the previous phase to the end of `phase`. The phase

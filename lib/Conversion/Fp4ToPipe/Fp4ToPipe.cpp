@@ -181,13 +181,16 @@ struct ConvertFp4ToPipePass : fp4::impl::ConvertFp4ToPipeBase<ConvertFp4ToPipePa
   }
 
   void runOnOperation() override {
-    Expected<const hw::TargetModel *> model = hw::requireTarget(target);
-    if (!model) {
-      getOperation().emitError(model.error().message).attachNote() << model.error().note;
+    Expected<const hw::TargetModel *> found = hw::requireTarget(target);
+    if (!found) {
+      getOperation().emitError(found.error().message).attachNote() << found.error().note;
       return signalPassFailure();
     }
+    hw::TargetModel model = **found;
+    if (multiprocessors)
+      model.multiprocessors = multiprocessors;
     unsigned kernels = 0;
-    if (failed(checkSupported(**model, kernels)))
+    if (failed(checkSupported(model, kernels)))
       return signalPassFailure();
 
     BufferTypeConverter converter;
@@ -197,8 +200,8 @@ struct ConvertFp4ToPipePass : fp4::impl::ConvertFp4ToPipeBase<ConvertFp4ToPipePa
         [](QuantizeOp op) { return !transformsOnTensorCore(op); });
     legality.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
     RewritePatternSet patterns(&getContext());
-    patterns.add<MatmulLowering>(converter, &getContext(), **model);
-    populateTransformPatterns(converter, patterns, **model);
+    patterns.add<MatmulLowering>(converter, &getContext(), model);
+    populateTransformPatterns(converter, patterns, model);
     if (failed(applyPartialConversion(getOperation(), legality, std::move(patterns))))
       return signalPassFailure();
     numKernels += kernels;

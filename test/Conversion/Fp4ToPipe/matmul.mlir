@@ -1,4 +1,5 @@
 // RUN: fp4-opt %s -split-input-file -convert-fp4-to-pipe -canonicalize | FileCheck %s
+// RUN: fp4-opt %s -split-input-file -convert-fp4-to-pipe=multiprocessors=3 -canonicalize | FileCheck %s --check-prefix=FEWER
 
 // The host makes the arguments, launches one block per tile and at most one per multiprocessor; the
 // kernel is the textbook algorithm. K and N are whole tiles, so no count is dynamic.
@@ -12,6 +13,7 @@
 // CHECK: pipe.global_view %[[Y]] : memref<?x512xbf16> -> !pipe.global<?x512xbf16>
 // CHECK: %[[M:.*]] = arith.index_cast %[[ROWS]] : index to i32
 // CHECK: arith.minui %{{.*}}, %[[SMS]]
+// FEWER: arith.minui %{{.*}}, %c3
 // CHECK: gpu.launch_func @linear_matmul_0::@kernel blocks in (%{{.*}}, %c1, %c1) threads in (%c192, %c1, %c1)
 // CHECK: gpu.module @linear_matmul_0
 // CHECK: gpu.func @kernel({{.*}}%[[MARG:[a-z0-9]+]]: i32) kernel attributes {known_block_size = array<i32: 192, 1, 1>}

@@ -3,6 +3,7 @@
 // RUN:     -pipe-specialize-warps -pipe-verify-sync -canonicalize -cse -pipe-verify-sync \
 // RUN:     -pipe-pipeline -canonicalize -cse -pipe-verify-sync -pipe-verify-capacity \
 // RUN:   | FileCheck %s --check-prefix=PIPELINED
+// RUN: fp4-opt %s -convert-fp4-to-pipe=multiprocessors=3 | FileCheck %s --check-prefix=FEWER
 
 // A quantizer that transforms on the tensor core becomes a kernel of tiles; every form of it prints, parses
 // and verifies. 1024 x 512 are 16 x 4 tiles, as many blocks of one tile. Two blocks share a multiprocessor, so that
@@ -29,6 +30,12 @@
 // CHECK: %[[CODES:.*]], %[[SCALES:.*]] = pipe.quantize_blocks %[[R]] amax %{{.*}} {columnwise, recipe = #fp4.recipe<transformer_engine>} : vector<64xbf16> -> vector<64xf4E2M1FN>, vector<4xf8E4M3FN>
 // CHECK: pipe.store %[[CODES]]
 // CHECK: pipe.store %[[SCALES]]
+
+// Six blocks of three multiprocessors have twelve strips of up to six tiles.
+// FEWER: gpu.launch_func @f_transform_0::@kernel blocks in (%c6,
+// FEWER: %c12_i32 = arith.constant 12 : i32
+// FEWER: pipe.tile_coord
+// FEWER: arith.constant 6 : i32
 
 // The matrix has one stage, the accumulator four.
 // PIPELINED: nvvm.minctasm = 2 : i32
