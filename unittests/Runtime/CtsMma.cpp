@@ -2,8 +2,7 @@
 //
 // Each warp of a launch multiplies matrices of its own out of registers and writes D. Where an
 // element lies is computed here from the PTX ISA's formulas by row, column and k. The sets of data
-// are those of CtsElements.h; integers begin near their limits in the third, where they saturate or
-// wrap.
+// are those of CtsElements.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,19 +10,6 @@
 
 namespace fp4::cts {
 namespace {
-
-const Element kF32{
-    "f32", 32, {0, 0x3F800000, 0x40000000, 0xBF800000, 0xC0000000}, 0x83FFFFFF, 0x3C000000};
-const Element kF64{
-    "f64",
-    64,
-    {0, 0x3FF0000000000000, 0x4000000000000000, 0xBFF0000000000000, 0xC000000000000000},
-    0x807FFFFFFFFFFFFF,
-    0x3F80000000000000};
-const Element kS32{"s32", 32, {0, 1, 2, 0xFFFFFFFF, 0xFFFFFFFE}, 0xFFFFFFFF, 0};
-const Element kS4{"s4", 4, {0, 1, 2, 15, 14}, 15, 0};
-const Element kU4{"u4", 4, {0, 1, 2, 3, 4}, 15, 0};
-const Element kB1{"b1", 1, {0, 1, 0, 1, 1}, 1, 0};
 
 constexpr unsigned kColumns = 8, kLanes = 32, kTiles = 4; ///< tiles of each set of data
 
@@ -71,28 +57,17 @@ struct Place {
 };
 
 /// The registers of one operand in all lanes, register by register.
-class Fragment {
-public:
+struct Fragment {
   Fragment(const Case &c, size_t elements, unsigned bits)
-      : elementBits(bits), wordBytes(c.wordBits() / 8),
-        bytes(std::max(elements * bits / 8, size_t(kLanes) * wordBytes)) {}
+      : elementBits(bits), wordBits(c.wordBits()),
+        bytes(std::max(elements * bits, size_t(kLanes) * wordBits) / 8) {}
 
-  unsigned registers() const { return unsigned(bytes.size() / (kLanes * wordBytes)); }
-  uint64_t get(const Place &p) const {
-    return wordAt(p) >> p.bit & (~uint64_t(0) >> (64 - elementBits));
-  }
-  void set(const Place &p, uint64_t code) {
-    const uint64_t word = wordAt(p) | code << p.bit;
-    std::memcpy(&bytes[(p.reg * kLanes + p.lane) * wordBytes], &word, wordBytes);
-  }
+  unsigned registers() const { return unsigned(bytes.size() * 8 / (kLanes * wordBits)); }
+  size_t bitOf(const Place &p) const { return (p.reg * kLanes + p.lane) * wordBits + p.bit; }
+  uint64_t get(const Place &p) const { return getBits(bytes, bitOf(p), elementBits); }
+  void set(const Place &p, uint64_t code) { setBits(bytes, bitOf(p), elementBits, code); }
 
-  uint64_t wordAt(const Place &p) const {
-    uint64_t word = 0;
-    std::memcpy(&word, &bytes[(p.reg * kLanes + p.lane) * wordBytes], wordBytes);
-    return word;
-  }
-
-  unsigned elementBits, wordBytes;
+  unsigned elementBits, wordBits;
   Bytes bytes;
 };
 
@@ -167,13 +142,6 @@ unsigned placeOf(const Case &c, const std::vector<uint8_t> &nibbles, unsigned ro
 // The kernel
 //===----------------------------------------------------------------------===//
 
-std::string list(const char *prefix, unsigned count) {
-  std::string text = "{";
-  for (unsigned i = 0; i < count; ++i)
-    text += (i ? ", " : "") + (prefix + std::to_string(i));
-  return text + "}";
-}
-
 /// What a warp reads: A, B, C, metadata; D has as many elements as C.
 struct Tile {
   explicit Tile(const Case &c)
@@ -215,9 +183,9 @@ std::string kernelText(const Case &c) {
   load("%b", tile.b.registers());
   load("%c", tile.c.registers());
   load("%meta", c.sparse() ? 1 : 0);
-  text += "  " + c.opcode() + " " + list("%d", tile.d.registers()) + ", " +
-          list("%a", tile.a.registers()) + ", " + list("%b", tile.b.registers()) + ", " +
-          list("%c", tile.c.registers()) +
+  text += "  " + c.opcode() + " " + registerList("%d", tile.d.registers()) + ", " +
+          registerList("%a", tile.a.registers()) + ", " + registerList("%b", tile.b.registers()) +
+          ", " + registerList("%c", tile.c.registers()) +
           (c.sparse() ? ", %meta0, " + std::to_string(c.selector) : "") + ";\n";
   for (unsigned i = 0; i < tile.d.registers(); ++i)
     text += "  st.global." + type + " [%out+" + std::to_string(i * step) + "], %d" +
@@ -228,15 +196,6 @@ std::string kernelText(const Case &c) {
 //===----------------------------------------------------------------------===//
 // Operands and results
 //===----------------------------------------------------------------------===//
-
-/// C: integers of the third set of data lie next to their limits.
-std::vector<uint64_t> makeAddends(const Case &c, size_t count, Data data, uint32_t seed) {
-  auto codes = makeCodes(c.c, count, data, seed);
-  if (c.c.is("s32") && data == Data::Bits)
-    for (uint64_t &code : codes)
-      code = code >> 31 ? 0x80000000 | (code & 0xFFF) : 0x7FFFF000 | (code & 0xFFF);
-  return codes;
-}
 
 /// Puts rows of `k` elements of every product where the lanes hold them.
 void placeFactors(const Case &c, Fragment &to, bool ofB, unsigned rows, unsigned k,
@@ -250,7 +209,7 @@ Tile makeTile(const Case &c, Data data, uint32_t seed) {
   const unsigned products = c.products();
   tile.aCodes = makeCodes(c.a, size_t(products) * c.rows * c.stored(), data, seed);
   tile.bCodes = makeCodes(c.b, size_t(products) * kColumns * c.k, data, seed + 1);
-  tile.cCodes = makeAddends(c, size_t(products) * c.rows * kColumns, data, seed + 2);
+  tile.cCodes = makeCodes(c.c, size_t(products) * c.rows * kColumns, data, seed + 2);
   tile.nibbles = makeMetadata(c, seed + 3);
   placeFactors(c, tile.a, false, c.rows, c.stored(), tile.aCodes);
   placeFactors(c, tile.b, true, kColumns, c.k, tile.bCodes);
@@ -258,20 +217,10 @@ Tile makeTile(const Case &c, Data data, uint32_t seed) {
     tile.c.set(placeOfResult(c, c.c, i / (c.rows * kColumns), i / kColumns % c.rows, i % kColumns),
                tile.cCodes[i]);
   const unsigned chunks = c.k / chunkOf(c);
+  std::fill(tile.metadata.bytes.begin(), tile.metadata.bytes.end(), std::byte(0xFF));
   for (unsigned i = 0; i < tile.nibbles.size(); ++i)
     tile.metadata.set(placeOfMetadata(c, i / chunks, i % chunks * chunkOf(c)), tile.nibbles[i]);
-  for (unsigned lane = 0; lane < kLanes; ++lane) // no metadata is zero: nobody looks here
-    if (c.sparse() && tile.metadata.wordAt({0, lane, 0}) == 0)
-      tile.metadata.set({0, lane, 0}, ~0u);
   return tile;
-}
-
-double valueOfResult(const Element &e, uint64_t code) {
-  if (e.is("f64"))
-    return std::bit_cast<double>(code);
-  if (e.is("f32"))
-    return std::bit_cast<float>(uint32_t(code));
-  return e.is("s32") ? double(int32_t(code)) : double(std::bit_cast<_Float16>(uint16_t(code)));
 }
 
 int expected(const Case &c, const Tile &tile, unsigned q, unsigned row, unsigned column) {
@@ -290,7 +239,7 @@ void check(const Case &c, Tile &tile, std::span<const std::byte> out) {
   for (unsigned q = 0; q < c.products(); ++q)
     for (unsigned row = 0; row < c.rows; ++row)
       for (unsigned column = 0; column < kColumns; ++column)
-        ASSERT_EQ(valueOfResult(c.d, tile.d.get(placeOfResult(c, c.d, q, row, column))),
+        ASSERT_EQ(c.d.decode(tile.d.get(placeOfResult(c, c.d, q, row, column))),
                   expected(c, tile, q, row, column))
             << "product " << q << " row " << row << " column " << column;
 }

@@ -3,7 +3,8 @@
 // PTX ISA, "wmma". Which lane holds which element is not specified, so the layout is ours: element
 // i of a matrix, row major, lies in lane i % 32, place i / 32 of its registers; fragments with room
 // for more repeat it. Elements below 8 bits count by bytes: a row of A and a column of B are
-// contiguous. Arithmetic as in MmaSync.cpp. Not simulated: fp32 added to an fp16 result.
+// contiguous. Arithmetic as in MmaSync.cpp; an fp16 result of an fp32 addend is rounded twice,
+// toward zero to fp32 and then to the nearest fp16, as ptxas has it done.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Async/DenseRow.h"
@@ -160,8 +161,9 @@ void multiply(const Insn &insn, const std::vector<uint8_t> &a, const std::vector
   }
   const auto rows = factors(aType, a);
   const DenseColumns columns(factors(bType, b), unsigned(insn.u));
+  const bool half = insn.m[4] && insn.m[5];
   const DenseRowOptions options{fractionBits(aType) + fractionBits(bType),
-                                insn.m[4] ? hw::AccumulatorType::F16 : hw::AccumulatorType::F32,
+                                half ? hw::AccumulatorType::F16 : hw::AccumulatorType::F32,
                                 {}};
   const std::vector<int32_t> unscaled(n);
   for (unsigned row = 0; row < m; ++row)
@@ -187,6 +189,9 @@ Outcome product(ExecContext &cx, const Insn &insn) {
       cells[i] = std::bit_cast<uint32_t>(f16ToFloat(uint16_t(cells[i])));
   }
   multiply(insn, a, b, cells);
+  if (insn.m[4] && !insn.m[5])
+    for (uint32_t &cell : cells)
+      cell = floatToF16(std::bit_cast<float>(cell));
   for (unsigned i = 0; i < m * n; ++i)
     std::memcpy(place(cx, insn.op[0], dBytes, i % 32, i / 32), &cells[i], dBytes);
   ++cx.cluster().mmas;
@@ -329,8 +334,6 @@ Status bindWmma(BindContext &bind) {
   if ((a == "u8" || a == "s8" ? b != "u8" && b != "s8" : a != b) || (a == "tf32") != (shape.k == 8))
     return bind.fail(
         fmt::format("does not multiply .{} by .{} in .{}", a, b, bind.match.text("shape")));
-  if (d == "f16" && c == "f32")
-    return bind.fail("a result of .f16 with an addend of .f32 is not simulated");
   insn.m[0] = uint8_t(shape.m);
   insn.m[1] = uint8_t(shape.n);
   insn.m[2] = uint8_t(typeOf(a));
