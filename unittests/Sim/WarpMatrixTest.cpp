@@ -149,6 +149,35 @@ TEST(MmaSync, HalfWithHalfResult) {
     }
 }
 
+// 1 and twelve products of 2^-26: a unit of fp8 aligns each for itself and finds nothing; where f16
+// stands in for it, their sum is rounded to nearest.
+TEST(MmaSync, EightBitsByWayOfHalves) {
+  const std::string body = R"(mov.b32 %r1, 0x00080808;
+mov.b32 %r2, 0x3F800000;
+mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e5m2.f32 {%r0, %r3, %r4, %r5}, {%r1, %r1, %r6, %r6},
+    {%r1, %r1}, {%r2, %r2, %r2, %r2};
+)";
+  for (const auto &[target, expected] :
+       {std::pair("sm_90a", 0x3F800002u), {"sm_100a", 0x3F800002u}, {"sm_120a", 0x3F800000u}}) {
+    SimOptions options;
+    options.target = target;
+    EXPECT_EQ(perThread("mov.b32 %r6, 0;\n" + body, blocks(32), options),
+              std::vector<uint32_t>(32, expected));
+  }
+}
+
+// 1 and three products of 2^-25, which are added up first.
+TEST(MmaSync, QuartersAreFusedMultiplyAdds) {
+  const std::string body = R"(mov.b32 %r10, 0x0C000C00;
+mov.b32 %r11, 0x00000C00;
+mov.b32 %r12, 0x08000800;
+mov.b32 %r2, 0x3F800000;
+mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%r0, %r3, %r4, %r5, %r6, %r7, %r8, %r9},
+    {%r10, %r11}, {%r12, %r12}, {%r2, %r2, %r2, %r2, %r2, %r2, %r2, %r2};
+)";
+  EXPECT_EQ(perThread(body), std::vector<uint32_t>(32, 0x3F800001u));
+}
+
 TEST(MmaSync, ScaledFp4) {
   // Every element is 1 (code 2); scale of row r is 2^(r % 4), of column n 2^-(n % 2); K is 64.
   std::vector<uint32_t> input(128 + 64, 0x22222222);

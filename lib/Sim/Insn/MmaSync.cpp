@@ -12,17 +12,20 @@
 // every element in a byte, kinds mxf4 and mxf4nvf4 two in one. Scales: row r of A has those of lane
 // 4 (r % 8) + 2 tid + r / 8, column n of B those of lane 4 n + tid.
 //
-// Arithmetic: that of the other matrix units, Async/DenseMma.h, BlockScaledMma.h and SparseMma.h.
-// It is exact where the sums are; the rounding of others is known for wgmma and tcgen05.mma and
-// assumed here. Doubles and m8n8k4 are in MmaSyncOther.cpp.
+// Arithmetic: that of the other matrix units, Async/DenseMma.h, BlockScaledMma.h and SparseMma.h,
+// but for fp8 on Hopper and B200, whose mma.sync has no such factors: ptxas makes f16 of them and
+// two products of one (multiplyAsHalves). Doubles and m8n8k4 are in MmaSyncOther.cpp.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Async/BlockScaledMma.h"
 #include "Sim/Async/SparseMma.h"
 #include "Sim/Insn/Decode.h"
 #include "Sim/Insn/ExecContext.h"
+#include "Sim/Insn/Floats.h"
 #include "fp4/ISA/SmemDescriptor.h"
+#include "fp4/ISA/TargetModel.h"
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <fmt/format.h>
 
@@ -177,14 +180,31 @@ bool gatherSelections(ExecContext &cx, const Insn &insn, Tile &tile) {
 
 constexpr uint8_t kNaNScale = 0xFF; ///< ue8m0
 
-void multiplyFloats(ExecContext &cx, const Insn &insn, Tile &tile) {
+hw::AccumulatorType resultType(const Insn &insn) {
+  return insn.m[kHalfResult] ? hw::AccumulatorType::F16 : hw::AccumulatorType::F32;
+}
+
+uint32_t addFloats(uint32_t a, uint32_t b) {
+  return std::bit_cast<uint32_t>(canonical(std::bit_cast<float>(a) + std::bit_cast<float>(b)));
+}
+
+uint32_t addHalves(uint32_t a, uint32_t b) {
+  const double sum = double(f16ToFloat(uint16_t(a))) + double(f16ToFloat(uint16_t(b)));
+  return std::isnan(sum) ? kNaN16 : encodeHalf(sum);
+}
+
+/// Whether the unit multiplies f16, not the fp8 that the instruction names.
+bool goesByHalves(ExecContext &cx, const Insn &insn) {
+  const hw::TargetModel *target = hw::lookupTarget(cx.launch().options->target);
+  return factorsPerRow(MmaType(insn.m[kTypeA])) == 32 && !insn.m[kScaling] && target &&
+         !target->hasMmaBlockScale;
+}
+
+void multiplyFloats(const Insn &insn, Tile &tile) {
   const auto aType = MmaType(insn.m[kTypeA]), bType = MmaType(insn.m[kTypeB]);
   const auto a = factors(aType, tile.a);
   const DenseColumns b = decodeColumns(bType, tile.b, columnBytes(insn), true, false);
-  const bool hopper = factorsPerRow(aType) == 32 && cx.launch().options->target == "sm_90a";
-  DenseRowOptions options{fractionBits(aType) + fractionBits(bType),
-                          insn.m[kHalfResult] ? hw::AccumulatorType::F16 : hw::AccumulatorType::F32,
-                          hopper ? hopperFP8 : DensePrecision{}};
+  DenseRowOptions options{fractionBits(aType) + fractionBits(bType), resultType(insn), {}};
   std::vector<int32_t> scales(columns);
   for (unsigned row = 0; row < insn.m[kRows]; ++row) {
     const std::span<uint32_t> cells(&tile.d[row * columns], columns);
@@ -200,6 +220,69 @@ void multiplyFloats(ExecContext &cx, const Insn &insn, Tile &tile) {
       if (invalid[column])
         cells[column] = denseNaN;
   }
+}
+
+//===----------------------------------------------------------------------===//
+// fp8 by way of f16
+//===----------------------------------------------------------------------===//
+
+/// A narrow factor as f16 has it: ten fraction bits, normal where f16 can be.
+Factor widen(Factor factor, unsigned fraction) {
+  factor.significand *= 1 << (10 - fraction);
+  while (factor.significand && std::abs(factor.significand) < 1 << 10 && factor.exponent > -14) {
+    factor.significand *= 2;
+    --factor.exponent;
+  }
+  return factor;
+}
+
+/// Of every 2 `run` elements of rows of `rowLength` bytes the first `run` (part 0) or the others.
+std::vector<FactorRow> halvesOf(MmaType type, const std::vector<uint8_t> &bytes, unsigned rowLength,
+                                unsigned run, unsigned part) {
+  std::vector<FactorRow> rows(bytes.size() / rowLength);
+  FactorRow all;
+  for (unsigned at = 0; at < bytes.size(); at += rowBytes) {
+    decodeFactors(type, &bytes[at], true, false, all);
+    for (unsigned i = 0; i < rowBytes; ++i)
+      if (i / run % 2 == part)
+        rows[at / rowLength][at % rowLength / 2 + i / (2 * run) * run + i % run] =
+            widen(all[i], fractionBits(type));
+  }
+  return rows;
+}
+
+/// The selections among the columns' elements of `part`, of rows of A's.
+SparseRow selectionOf(const SparseRow &row, unsigned part) {
+  SparseRow out{};
+  for (unsigned i = 0; i < rowBytes / 2; ++i) {
+    const unsigned k = row[i / 2 * 4 + 2 * part + i % 2];
+    out[i] = uint8_t(k / 8 * 4 + k % 4);
+  }
+  return out;
+}
+
+/// The two low bytes of all registers multiply first, from zero; to their sum is added the product
+/// of the high ones, and that to C, rounded to nearest. So says the code of ptxas 13.0.
+void multiplyAsHalves(const Insn &insn, Tile &tile) {
+  const auto aType = MmaType(insn.m[kTypeA]), bType = MmaType(insn.m[kTypeB]);
+  const std::vector<int32_t> unscaled(columns);
+  std::vector<uint32_t> sums(tile.d.size());
+  for (unsigned part = 0; part < 2; ++part) {
+    const auto a = halvesOf(aType, tile.a, rowBytes, 2, part);
+    const DenseColumns b(halvesOf(bType, tile.b, columnBytes(insn), insn.m[kSparse] ? 4 : 2, part),
+                         columnBytes(insn) / 2);
+    DenseRowOptions options{20, resultType(insn), {}};
+    for (unsigned row = 0; row < maxRows; ++row) {
+      SparseRow selection;
+      if (insn.m[kSparse]) {
+        selection = selectionOf(tile.selections[row], part);
+        options.selection = selection.data();
+      }
+      denseRow(a[row], b, unscaled, std::span(sums).subspan(row * columns, columns), options);
+    }
+  }
+  for (size_t i = 0; i < sums.size(); ++i)
+    tile.d[i] = insn.m[kHalfResult] ? addHalves(tile.d[i], sums[i]) : addFloats(tile.d[i], sums[i]);
 }
 
 /// The columns of B as row `row` of A multiplies them, 32 bytes each, of elements up to 8 bits.
@@ -269,8 +352,10 @@ Outcome mmaSync(ExecContext &cx, const Insn &insn) {
     multiplyFp4(insn, tile);
   else if (isInteger(insn.m[kTypeA]))
     multiplyIntegers(insn, tile);
+  else if (goesByHalves(cx, insn))
+    multiplyAsHalves(insn, tile);
   else
-    multiplyFloats(cx, insn, tile);
+    multiplyFloats(insn, tile);
   scatterD(cx, insn, tile.d);
   ++cx.cluster().mmas;
   return Outcome::Next;

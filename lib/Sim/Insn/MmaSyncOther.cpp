@@ -14,11 +14,10 @@
 //   B      col: k = i, column l % 4 + 4 h; row: k = l % 4, column i + 4 h
 //   C, D   16-bit: row l % 4 + 4 h, column i
 //          32-bit: row (l & 1) + (i & 2) + 4 h, column (i & 4) + (l & 2) + (i & 1)
-// Its arithmetic is that of the other matrix units [uncertain: only Volta and Turing run it in
-// hardware, with fewer bits].
+// Only Volta and Turing have it in hardware; on all our targets it is a call of what ptxas 13.0
+// brings along, whose order of fp32 operations is kept here.
 //
 //===----------------------------------------------------------------------===//
-#include "Sim/Async/DenseRow.h"
 #include "Sim/Insn/Decode.h"
 #include "Sim/Insn/ExecContext.h"
 #include "Sim/Insn/Floats.h"
@@ -140,27 +139,37 @@ void scatterQuarter(ExecContext &cx, const Insn &insn, unsigned q, const Quarter
     }
 }
 
-std::vector<FactorRow> factors(std::span<const uint8_t> bytes) {
-  std::vector<FactorRow> rows(8);
-  for (unsigned i = 0; i < 8; ++i)
-    decodeFactors(hw::MmaType::F16, &bytes[i * hw::mmaRowBytes], true, false, rows[i]);
-  return rows;
+/// One element of D. An fp32 result is C plus a chain of fused multiply-adds from zero; an fp16
+/// result gets its products in two pairs.
+uint32_t quarterElement(const uint8_t *row, const uint8_t *column, bool half, uint32_t c) {
+  float a[4], b[4];
+  for (unsigned k = 0; k < 4; ++k) {
+    uint16_t x, y;
+    std::memcpy(&x, row + 2 * k, 2);
+    std::memcpy(&y, column + 2 * k, 2);
+    a[k] = f16ToFloat(x);
+    b[k] = f16ToFloat(y);
+  }
+  if (half) {
+    const float low = a[0] * b[0], high = a[2] * b[2];
+    const float sum = f16ToFloat(uint16_t(c)) + std::fma(a[1], b[1], low);
+    return floatToF16(sum + std::fma(a[3], b[3], high));
+  }
+  float sum = 0;
+  for (unsigned k = 0; k < 4; ++k)
+    sum = std::fma(a[k], b[k], sum);
+  return std::bit_cast<uint32_t>(canonical(std::bit_cast<float>(c) + sum));
 }
 
 Outcome mmaQuarters(ExecContext &cx, const Insn &insn) {
   if (!cx.converged())
     return Outcome::Retry;
-  const DenseRowOptions options{20, // fraction bits of a product of halves
-                                insn.m[3] ? hw::AccumulatorType::F16 : hw::AccumulatorType::F32,
-                                {}};
-  const std::vector<int32_t> unscaled(8);
   for (unsigned q = 0; q < 4; ++q) {
     Quarter tile;
     gatherQuarter(cx, insn, q, tile);
-    const auto a = factors(tile.a);
-    const DenseColumns b(factors(tile.b), 4);
-    for (unsigned row = 0; row < 8; ++row)
-      denseRow(a[row], b, unscaled, std::span(tile.d).subspan(row * 8, 8), options);
+    for (unsigned i = 0; i < 64; ++i)
+      tile.d[i] = quarterElement(&tile.a[i / 8 * hw::mmaRowBytes], &tile.b[i % 8 * hw::mmaRowBytes],
+                                 insn.m[3], tile.d[i]);
     scatterQuarter(cx, insn, q, tile);
   }
   ++cx.cluster().mmas;
