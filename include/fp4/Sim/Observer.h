@@ -52,16 +52,19 @@ struct MemoryEvent {
   MemOrder order = MemOrder::Weak;
   Scope scope = Scope::None;
   uint32_t laneMask = 0;
-  uint32_t unchanged = 0; ///< lanes of a store that find in memory what they write
+  /// Lanes of a store that find in memory what they write; of a contiguous or uniform one all, or
+  /// none.
+  uint32_t unchanged = 0;
   uint32_t bytes = 0;
   uint32_t tmemRank = 0;
   uint32_t tmemLanes = 1;              ///< lanes from the address on, `bytes` of columns in each
   bool contiguous = false;             ///< the lanes' bytes are one run, in lane order
-  const uint64_t *addresses = nullptr; ///< up to the highest lane of laneMask; of a contiguous
-                                       ///< access only the first
+  bool uniform = false;                ///< all lanes access the same bytes
+  const uint64_t *addresses = nullptr; ///< up to the highest lane of laneMask; of a contiguous or
+                                       ///< uniform access only the first
 
   uint64_t addressOf(uint32_t lane) const {
-    return contiguous ? addresses[0] + uint64_t(lane) * bytes : addresses[lane];
+    return contiguous ? addresses[0] + uint64_t(lane) * bytes : addresses[uniform ? 0 : lane];
   }
 };
 

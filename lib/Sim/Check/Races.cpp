@@ -124,6 +124,11 @@ void HazardChecker::Impl::access(ClusterState &cluster, const MemoryEvent &event
     made.unchanged = event.unchanged == ~0u;
     return range(made, event.addresses[0], uint64_t(event.bytes) * 32, 0, shift);
   }
+  if (event.uniform) {
+    made.unchanged = event.unchanged == ~0u;
+    made.record.who |= Record::manyLanesBit; // which, does not matter
+    return range(made, event.addresses[0], event.bytes, 0, wholeCells);
+  }
   for (uint32_t rest = event.laneMask; rest;) {
     const int first = std::countr_zero(rest);
     const uint64_t address = event.addresses[first];

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Insn/MemoryAccess.h"
+#include <algorithm>
 
 using namespace fp4;
 using namespace fp4::sim;
@@ -19,6 +20,7 @@ enum Field : unsigned { kSpace, kOrder, kScope, kBytes, kSigned, kWidth };
 struct Places {
   std::byte *v[32];
   bool contiguous = false; ///< v[0] begins 32 accesses in a row
+  bool uniform = false;    ///< 32 reads of v[0]
 };
 
 const Operand *elementsOf(ExecContext &cx, const Operand &o, unsigned &count) {
@@ -27,12 +29,19 @@ const Operand *elementsOf(ExecContext &cx, const Operand &o, unsigned &count) {
 }
 
 /// The lanes of a store that find in memory what they write; none where that is not plain to see.
+/// Of accesses that are reported as one, all or none.
 uint32_t unchangedLanes(ExecContext &cx, const Insn &insn, const LaneAddresses &lanes,
                         uint32_t bytes) {
   const uint64_t base = fastBase<false>(cx, static_cast<Space>(insn.m[kSpace]), lanes, bytes);
   unsigned count;
   const Operand *values = elementsOf(cx, insn.op[1], count);
   const unsigned size = insn.m[kBytes];
+  const bool one = lanes.contiguous || lanes.uniform;
+  if (base && lanes.contiguous && count == 1 && values->width == size)
+    return std::memcmp(reinterpret_cast<const void *>(base + lanes.v[0]),
+                       cx.src<std::byte>(*values), size_t(32) * size)
+               ? 0
+               : kAllLanes;
   uint32_t unchanged = 0;
   for (uint32_t rest = base ? cx.mask : 0; rest; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
@@ -42,6 +51,8 @@ uint32_t unchangedLanes(ExecContext &cx, const Insn &insn, const LaneAddresses &
       const auto *value = cx.src<std::byte>(values[e]) + lane * values[e].width;
       same = std::memcmp(there + e * size, value, size) == 0;
     }
+    if (one && !same)
+      return 0;
     unchanged |= uint32_t(same) << lane;
   }
   return unchanged;
@@ -58,7 +69,8 @@ bool locate(ExecContext &cx, const Insn &insn, const Operand &address, uint32_t 
                   bytes, Write ? unchangedLanes(cx, insn, lanes, bytes) : 0});
   if (uint64_t base = fastBase<Write>(cx, space, lanes, bytes)) {
     places.contiguous = lanes.contiguous;
-    if (lanes.contiguous && insn.m[kWidth]) {
+    places.uniform = lanes.uniform && !Write && insn.m[kWidth];
+    if ((lanes.contiguous && insn.m[kWidth]) || places.uniform) {
       places.v[0] = reinterpret_cast<std::byte *>(base + lanes.v[0]);
       return true;
     }
@@ -125,6 +137,14 @@ void loadElements(ExecContext &cx, const Operand *d, const Places &places) {
         columns[e][lane] = static_cast<R>(row[lane * Count + e]);
     for (unsigned e = 0; e < Count; ++e)
       std::memcpy(cx.dst<R>(d[e]), columns[e], sizeof(columns[e]));
+    return;
+  }
+  if (places.uniform) {
+    for (unsigned e = 0; e < Count; ++e) {
+      M value;
+      std::memcpy(&value, places.v[0] + e * sizeof(M), sizeof(M));
+      std::fill_n(cx.dst<R>(d[e]), 32, static_cast<R>(value));
+    }
     return;
   }
   for (unsigned e = 0; e < Count; ++e) {

@@ -52,6 +52,7 @@ void fp4::sim::reportAccess(ExecContext &cx, const LaneAddresses &lanes, AccessK
                                                        : access.space;
   event.laneMask = cx.mask;
   event.contiguous = lanes.contiguous;
+  event.uniform = lanes.uniform;
   event.addresses = lanes.v;
   cx.observer->onMemory(event);
 }

@@ -13,9 +13,10 @@ namespace fp4::sim {
 
 /// The active lanes' addresses, their bounds, and the union of their bits.
 struct LaneAddresses {
-  alignas(64) uint64_t v[32]; ///< of the active lanes; only the first when `contiguous`
+  alignas(64) uint64_t v[32]; ///< of the active lanes; only the first when contiguous or uniform
   uint64_t low = ~0ull, high = 0, any = 0;
   bool contiguous = false; ///< all 32 lanes, each `bytes` above the one before
+  bool uniform = false;    ///< all 32 lanes, the same bytes
 
   LaneAddresses(ExecContext &cx, const Operand &address, uint32_t bytes) {
     const auto displacement = static_cast<uint64_t>(address.imm);
@@ -26,23 +27,23 @@ struct LaneAddresses {
   }
 
   uint64_t of(uint64_t lane, uint32_t bytes) const {
-    return contiguous ? v[0] + lane * bytes : v[lane];
+    return contiguous ? v[0] + lane * bytes : v[uniform ? 0 : lane];
   }
-  /// All active lanes access the same bytes.
-  bool uniform() const { return low == high; }
 
 private:
   template <typename T>
   void read(ExecContext &cx, const T *base, uint64_t displacement, uint32_t bytes) {
     if (cx.mask == kAllLanes) {
       T difference = 0;
+      const T step = base[1] == base[0] ? 0 : T(bytes);
       for (unsigned lane = 0; lane < 32; ++lane)
-        difference |= base[lane] ^ T(base[0] + T(lane * bytes));
-      contiguous = difference == 0 && base[31] >= base[0];
+        difference |= base[lane] ^ T(base[0] + T(lane * step));
+      uniform = difference == 0 && step == 0;
+      contiguous = difference == 0 && base[31] > base[0];
     }
-    if (contiguous) {
+    if (contiguous || uniform) {
       low = any = v[0] = uint64_t(base[0]) + displacement; // the others are multiples of `bytes` up
-      high = low + 31ull * bytes;
+      high = contiguous ? low + 31ull * bytes : low;
       return;
     }
     for (unsigned lane = 0; lane < 32; ++lane)
@@ -81,10 +82,11 @@ inline uint64_t fastBase(ExecContext &cx, Space space, const LaneAddresses &lane
   if (lanes.low < rank + kSharedBase || lanes.high + bytes > rank + shared.end())
     return 0;
   auto offset = [&](int lane) { return static_cast<uint32_t>(lanes.v[lane] - rank); };
-  if (lanes.contiguous) {
+  if (lanes.contiguous || lanes.uniform) {
+    const uint32_t all = lanes.contiguous ? 32 * bytes : bytes;
     if (Write)
-      shared.markValid(offset(0), 32 * bytes);
-    else if (!shared.valid(offset(0), 32 * bytes))
+      shared.markValid(offset(0), all);
+    else if (!shared.valid(offset(0), all))
       return 0;
   } else {
     for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {

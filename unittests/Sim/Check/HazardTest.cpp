@@ -146,11 +146,14 @@ TEST(Hazards, StrictTakesNoPracticeForGranted) {
     ASSERT_FALSE(judged.reports.empty()) << judged.error << practice.text;
     EXPECT_EQ(judged.reports[0].rule, practice.rule) << judged.text();
   }
-  // The default wants the values to be equal.
-  const Judged different =
-      judge(litmus("  shr.u32 %r5, %t, 5;\n  st.shared.b32 [%r1], %r5;\n"), schedules()[0], {});
-  ASSERT_FALSE(different.reports.empty());
-  EXPECT_EQ(different.reports[0].rule, HazardRule::SharedRace);
+  // The default wants the values to be equal, of every lane.
+  for (const char *values : {"  shr.u32 %r5, %t, 5;\n",
+                             "  setp.eq.u32 %p2, %t, 40;\n  selp.b32 %r5, 1, 0, %p2;\n"}) {
+    const Judged different =
+        judge(litmus(values + std::string("  st.shared.b32 [%r1], %r5;\n")), schedules()[0], {});
+    ASSERT_FALSE(different.reports.empty()) << values;
+    EXPECT_EQ(different.reports[0].rule, HazardRule::SharedRace);
+  }
 }
 
 /// Scope counts in strict mode: .cta does not reach the other CTA.
