@@ -1,5 +1,5 @@
-//===- WarpMatrixTest.cpp - mma.sync, ldmatrix, cp.async, carry chains ----===//
-#include "SimFixture.h"
+//===- WarpMatrixTest.cpp - mma.sync, cp.async, carry chains --------------===//
+#include "WarpFixture.h"
 #include <algorithm>
 #include <cmath>
 #include <gmock/gmock.h>
@@ -11,42 +11,6 @@ using namespace fp4::sim::test;
 using ::testing::HasSubstr;
 
 namespace {
-
-/// Loads one register per lane and index i: word 32 i + lane of p1 into %r<i>.
-std::string loadWords(unsigned count, unsigned firstRegister = 0) {
-  std::string text = "shl.b64 %rd50, %lane64, 2;\nadd.u64 %rd50, %rd50, %p1;\n";
-  for (unsigned i = 0; i < count; ++i)
-    text += "ld.global.u32 %r" + std::to_string(firstRegister + i) + ", [%rd50+" +
-            std::to_string(128 * i) + "];\n";
-  return text;
-}
-
-std::string storeWords(unsigned count, unsigned firstRegister) {
-  std::string text = "shl.b64 %rd51, %lane64, 2;\nadd.u64 %rd51, %rd51, %p0;\n";
-  for (unsigned i = 0; i < count; ++i)
-    text += "st.global.u32 [%rd51+" + std::to_string(128 * i) + "], %r" +
-            std::to_string(firstRegister + i) + ";\n";
-  return text;
-}
-
-/// Runs `body` on the words; p0 gets `results` words per lane.
-std::vector<uint32_t> words(const std::string &body, const std::vector<uint32_t> &input,
-                            unsigned results, const std::string &policy = "eager") {
-  SimOptions options;
-  options.policy = *parseCompletionPolicy(policy);
-  Simulator simulator(options);
-  uint64_t out = upload(simulator, std::vector<uint32_t>(32 * results, 0xABABABAB), "out");
-  uint64_t in = upload(simulator, input, "in");
-  auto stats = run(simulator, kernel(body, 2), {out, in});
-  EXPECT_TRUE(stats) << messageOf(stats);
-  return download<uint32_t>(simulator, out, 32 * results);
-}
-
-std::string failure(const std::string &body) {
-  Simulator simulator;
-  uint64_t out = upload(simulator, std::vector<uint32_t>(64, 0), "out");
-  return messageOf(run(simulator, kernel(body, 2), {out, out}));
-}
 
 /// Byte `byte` of row `row` of A in its fragments: register and lane.
 uint8_t &byteOfA(std::vector<uint32_t> &fragments, unsigned row, unsigned byte) {
@@ -249,82 +213,6 @@ TEST(MmaSync, ErrorsNameTheOperand) {
   EXPECT_THAT(failure("mma.sync.aligned.m16n8k16.row.col.f32.f16.bf16.f32 {%r0,%r1,%r2,%r3}, "
                       "{%r0,%r1,%r2,%r3}, {%r0,%r1}, {%r0,%r1,%r2,%r3};"),
               HasSubstr("does not multiply .f16 by .bf16"));
-}
-
-//===----------------------------------------------------------------------===//
-// ldmatrix, stmatrix, movmatrix
-//===----------------------------------------------------------------------===//
-
-const char *kShared = ".shared .align 128 .b8 tile[512];\n.reg .b32 %base;\n.reg .b32 %row;\n"
-                      "mov.u32 %base, tile;\n";
-
-/// 16-bit element e of the four 8x8 matrices is e.
-std::vector<uint32_t> numbered() {
-  std::vector<uint32_t> out(128);
-  for (uint32_t i = 0; i < 128; ++i)
-    out[i] = 2 * i | (2 * i + 1) << 16;
-  return out;
-}
-
-const char *kFill = R"(
-shl.b32 %row, %lane, 4; add.u32 %row, %row, %base;
-shl.b64 %rd1, %lane64, 4; add.u64 %rd1, %rd1, %p1;
-ld.global.v4.u32 {%r0, %r1, %r2, %r3}, [%rd1];
-st.shared.v4.u32 [%row], {%r0, %r1, %r2, %r3};
-bar.warp.sync 0xFFFFFFFF;
-)";
-
-TEST(MatrixMove, LoadAndTranspose) {
-  for (bool transposed : {false, true}) {
-    auto d = words(std::string(kShared) + kFill + "ldmatrix.sync.aligned.m8n8.x4" +
-                       (transposed ? ".trans" : "") +
-                       ".shared.b16 {%r20, %r21, %r22, %r23}, [%row];\n" + storeWords(4, 20),
-                   numbered(), 4);
-    for (unsigned i = 0; i < 4; ++i)
-      for (unsigned lane = 0; lane < 32; ++lane)
-        for (unsigned e = 0; e < 2; ++e) {
-          unsigned row = lane / 4, column = lane % 4 * 2 + e;
-          unsigned element = transposed ? column * 8 + row : row * 8 + column;
-          ASSERT_EQ(d[32 * i + lane] >> (16 * e) & 0xFFFF, 64 * i + element);
-        }
-  }
-}
-
-TEST(MatrixMove, StoreIsTheInverse) {
-  for (const char *form : {"x4", "x4.trans"}) {
-    auto d = words(std::string(kShared) + kFill + "ldmatrix.sync.aligned." + form +
-                       ".m8n8.shared.b16 {%r20, %r21, %r22, %r23}, [%row];\n"
-                       "bar.warp.sync 0xFFFFFFFF;\nmov.b32 %r0, 0;\n"
-                       "st.shared.v4.u32 [%row], {%r0, %r0, %r0, %r0};\n"
-                       "bar.warp.sync 0xFFFFFFFF;\n"
-                       "stmatrix.sync.aligned." +
-                       form +
-                       ".m8n8.shared.b16 [%row], {%r20, %r21, %r22, %r23};\n"
-                       "bar.warp.sync 0xFFFFFFFF;\n"
-                       "ld.shared.v4.u32 {%r30, %r31, %r32, %r33}, [%row];\n" +
-                       storeWords(4, 30),
-                   numbered(), 4);
-    for (unsigned lane = 0; lane < 32; ++lane)
-      for (unsigned i = 0; i < 4; ++i)
-        ASSERT_EQ(d[32 * i + lane], numbered()[4 * lane + i]) << form;
-  }
-}
-
-TEST(MatrixMove, MovmatrixTransposes) {
-  auto d =
-      words(loadWords(1) + "movmatrix.sync.aligned.m8n8.trans.b16 %r20, %r0;\n" + storeWords(1, 20),
-            numbered(), 1);
-  for (unsigned lane = 0; lane < 32; ++lane)
-    EXPECT_EQ(d[lane], (lane % 4 * 16 + lane / 4) | (lane % 4 * 16 + 8 + lane / 4) << 16);
-}
-
-TEST(MatrixMove, NeedsSharedMemory) {
-  EXPECT_THAT(failure("ldmatrix.sync.aligned.m8n8.x1.b16 {%r0}, [%p0];"),
-              HasSubstr("expects an address in shared memory"));
-  EXPECT_THAT(failure(std::string(kShared) +
-                      "add.u32 %row, %base, 8;\n"
-                      "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r0}, [%row];"),
-              HasSubstr("must be a multiple of 16"));
 }
 
 //===----------------------------------------------------------------------===//
