@@ -194,6 +194,7 @@ void ClusterState::enlist(WarpState &issuer, TicketInfo &info, const TicketEvent
     if (group.open.size() <= index)
       group.open.resize(index + 1);
     group.open[index].parts[part] = ref;
+    group.open[index].epochs[part] = issuer.epoch;
     group.open[index].issued |= 1u << part;
   }
   if (info.operation == Operation::TmemLoad)
@@ -215,8 +216,10 @@ void ClusterState::productWaited(WarpState &warp, uint64_t ticket) {
         ticketAt(product.parts[part].slot).id != ticket)
       continue;
     for (uint32_t other = 0; other < 4; ++other)
-      if (product.issued >> other & 1)
+      if (product.issued >> other & 1) {
         learn(warp.clocks, product.parts[other], false);
+        warp.clocks.loose.raise(warp.slot - part + other, product.epochs[other]);
+      }
     product.waited |= 1u << part;
     break;
   }

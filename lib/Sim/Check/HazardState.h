@@ -64,9 +64,9 @@ struct WarpState {
   VectorClock tensorIn;  ///< tcgen05 operations that its next ones are ordered after
   VectorClock fenced;    ///< (strict) what the last fence::after_thread_sync knew, and own waits
   std::map<PipelineOf, Pipeline> pipelines;
-  std::vector<TicketRef> loads, stores;   ///< tcgen05.ld and .st since the last wait
-  std::vector<TicketRef> copies;          ///< cp.async that were not waited for
-  uint32_t products = 0;                  ///< wgmma issued
+  std::vector<TicketRef> loads, stores; ///< tcgen05.ld and .st since the last wait
+  std::vector<TicketRef> copies;        ///< cp.async that were not waited for
+  uint32_t products = 0;                ///< wgmma issued
   uint32_t epoch = 1;
   uint32_t asyncCount = 0; ///< tickets issued: epoch of its two counters
   uint32_t laneSync = 0;   ///< sequence of the last event that may have ordered its lanes
@@ -127,7 +127,8 @@ using Releases = std::unordered_map<uint64_t, std::vector<Release>>; ///< by add
 /// A wgmma: one operation of four warps, each of which issues its part and waits.
 struct Product {
   std::array<TicketRef, 4> parts;
-  uint8_t issued = 0, waited = 0; ///< a bit for each
+  std::array<uint32_t, 4> epochs{}; ///< of the warps when they issued
+  uint8_t issued = 0, waited = 0;   ///< a bit for each
 };
 /// Those of a warpgroup that not all have waited for, in order.
 struct Products {

@@ -147,12 +147,41 @@ TEST(Hazards, StrictTakesNoPracticeForGranted) {
     EXPECT_EQ(judged.reports[0].rule, practice.rule) << judged.text();
   }
   // The default wants the values to be equal, of every lane.
-  for (const char *values : {"  shr.u32 %r5, %t, 5;\n",
-                             "  setp.eq.u32 %p2, %t, 40;\n  selp.b32 %r5, 1, 0, %p2;\n"}) {
+  for (const char *values :
+       {"  shr.u32 %r5, %t, 5;\n", "  setp.eq.u32 %p2, %t, 40;\n  selp.b32 %r5, 1, 0, %p2;\n"}) {
     const Judged different =
         judge(litmus(values + std::string("  st.shared.b32 [%r1], %r5;\n")), schedules()[0], {});
     ASSERT_FALSE(different.reports.empty()) << values;
     EXPECT_EQ(different.reports[0].rule, HazardRule::SharedRace);
+  }
+}
+
+/// Of four warps that wait and multiply one says that the stage is free: wgmma.wait_group told it
+/// that the others have come as far. The text of PTX does not say so.
+TEST(Hazards, AProductIsOneOperationOfFourWarps) {
+  const std::string wait = "  wgmma.wait_group.sync.aligned 0;\n";
+  const std::string text =
+      litmus(litmusInit +
+             "  mov.u32 %v0, 0;\n  mov.u32 %v1, 0;\n  mov.u32 %v2, 0;\n  mov.u32 %v3, 0;\n"
+             "  mov.u32 %v4, 0;\n  st.shared.b32 [%r0], %v0;\n  fence.proxy.async.shared::cta;\n"
+             "  bar.sync 0;\n  cvt.u64.u32 %rd1, %r1;\n  shr.u64 %rd1, %rd1, 4;\n"
+             "  or.b64 %rd1, %rd1, 0x1000080000;\n  setp.ne.u32 %p3, %v0, 0;\n"
+             "  setp.ge.u32 %p6, %t, 128;\n  @%p6 bra PRODUCE;\n" +
+             waitOn("%r2", "W1") +
+             "  wgmma.fence.sync.aligned;\n"
+             "  wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%v0, %v1, %v2, %v3}, "
+             "{%v4, %v4, %v4, %v4}, %rd1, %p3, 1, 1, 0;\n  wgmma.commit_group.sync.aligned;\n" +
+             wait +
+             "  @%p1 bra END;\n  mbarrier.arrive.shared::cta.b64 _, [%r4];\n  bra END;\n"
+             "PRODUCE:\n  setp.ne.u32 %p7, %t, 128;\n  @%p7 bra END;\n"
+             "  mbarrier.arrive.shared::cta.b64 _, [%r2];\n" +
+             waitOn("%r4", "W2") + "  mbarrier.arrive.shared::cta.b64 _, [%r2];\nEND:\n");
+  Litmus test{"one of four", text, wait, "", HazardRule::LappedWait, "empty barrier"};
+  test.threads = 256;
+  for (const SimOptions &options : schedules(2)) {
+    EXPECT_EQ(judge(text, options, test).text(), "") << describe(options);
+    EXPECT_THAT(judge(racing(test), options, test).text(), HasSubstr("[lapped-wait]"));
+    EXPECT_THAT(judge(text, options, test, true).text(), HasSubstr("[lapped-wait]"));
   }
 }
 
