@@ -30,7 +30,7 @@ namespace fp4 {
 
 struct CompilerOptions {
   std::string target = "sm_100a";
-  std::string ptxas;                   ///< the ptxas to run; empty: search for one
+  std::string ptxas;    ///< the ptxas to run; empty: search for one
   bool remarks = false; ///< report which fusions fired, and why others did not, as diagnostics
   std::ostream *diagnostics = nullptr; ///< null: std::cerr
   StreamTuning streams;

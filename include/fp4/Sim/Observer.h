@@ -69,12 +69,12 @@ struct MemoryEvent {
 };
 
 enum class BarrierOp : uint8_t {
-  CtaArrive,     ///< barrier.cta arrive/sync/red reached; `object` is the barrier number, count the
-                 ///< generation arrived at
-  CtaPass,       ///< ... sync or red passed; count = the generation of the barrier that ended
-  WarpSync,      ///< bar.warp.sync passed by `laneMask`
-  Parted,        ///< an .aligned instruction, barriers excepted, of a warp whose lanes parted at the
-                 ///< branch with index `count` and have not synchronized since
+  CtaArrive, ///< barrier.cta arrive/sync/red reached; `object` is the barrier number, count the
+             ///< generation arrived at
+  CtaPass,   ///< ... sync or red passed; count = the generation of the barrier that ended
+  WarpSync,  ///< bar.warp.sync passed by `laneMask`
+  Parted,    ///< an .aligned instruction, barriers excepted, of a warp whose lanes parted at the
+             ///< branch with index `count` and have not synchronized since
   ClusterArrive, ///< barrier.cluster.arrive; count = the generation arrived at
   ClusterWait,   ///< barrier.cluster.wait passed; count = the generation after it
   MbarInit,      ///< `object` is the shared::cluster address of the mbarrier, `count` the arrivals

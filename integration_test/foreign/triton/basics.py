@@ -283,16 +283,16 @@ def _locked(lock, count, values, BLOCK: tl.constexpr):
         pass
     i = tl.arange(0, BLOCK)
     tl.store(values + i, tl.load(values + i) + 1)
-    tl.store(count + i, tl.load(count + i) + tl.program_id(0))
+    tl.store(count, tl.load(count) + tl.program_id(0))
     tl.debug_barrier()
     tl.atomic_xchg(lock, 0)
 
 
 @case()
 def spin_lock():
-    lock, count, values = zeros(1, numpy.int32), zeros(128, numpy.int32), zeros(128, numpy.float32)
+    lock, count, values = zeros(1, numpy.int32), zeros(1, numpy.int32), zeros(128, numpy.float32)
     _locked[(40, )](lock, count, values, BLOCK=128)
-    equal(count.numpy(), numpy.full(128, 780, numpy.int32))
+    equal(count.numpy(), numpy.full(1, 780, numpy.int32))
     equal(values.numpy(), numpy.full(128, 40, numpy.float32))
 
 

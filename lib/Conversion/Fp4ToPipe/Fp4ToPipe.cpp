@@ -60,9 +60,9 @@ static MatmulShape matmulShape(BlockScaledMatmulOp op, const hw::TargetModel &ta
   shape.resultType = result.getElementType();
   shape.hasAlpha = bool(op.getAlpha());
   int64_t rows = shape.dynamicRows() ? kAssumedRows : shape.m;
-  shape.tileN = op.getTileN() ? int64_t(*op.getTileN())
-                              : chooseTileN(rows, shape.n, shape.k, shape.block(),
-                                            target.multiprocessors);
+  shape.tileN = op.getTileN()
+                    ? int64_t(*op.getTileN())
+                    : chooseTileN(rows, shape.n, shape.k, shape.block(), target.multiprocessors);
   return shape;
 }
 
@@ -80,8 +80,8 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
     if (ShapedType::isDynamic(shape.n) || ShapedType::isDynamic(shape.k))
       return rewriter.notifyMatchFailure(op, "only the rows of the lhs may be dynamic");
 
-    Value rows = logicalRows(rewriter, loc, cast<RankedTensorType>(op.getLhs().getType()),
-                             adaptor.getLhs());
+    Value rows =
+        logicalRows(rewriter, loc, cast<RankedTensorType>(op.getLhs().getType()), adaptor.getLhs());
     if (shape.dynamicRows())
       checkScaleRows(rewriter, op, adaptor.getLhsScales(), rows);
     Value result = allocateBuffer(rewriter, loc, resultType, rows);

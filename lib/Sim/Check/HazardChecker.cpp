@@ -45,6 +45,7 @@ void HazardChecker::onLaunch(const LaunchEvent &event) {
   impl->filter = {};
   impl->compared = {};
   impl->globalReleases.clear();
+  impl->loadUses.clear();
 }
 
 void HazardChecker::onMemory(const MemoryEvent &event) {
@@ -99,7 +100,7 @@ void HazardChecker::onTicket(const TicketEvent &event) {
   self.ticket = event.id;
   Access made = impl->begin(cluster, self, event.at, Space::SharedCluster, true);
   for (const SharedRange &range : event.writes)
-    impl->range(made, range.address, range.bytes, 0, 7);
+    impl->range(made, range.address, range.bytes, 0, wholeCells);
 }
 
 void HazardChecker::onLife(const LifeEvent &event) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "HazardState.h"
+#include "LoadUses.h"
 #include "ReaderSets.h"
 #include "Sim/Insn/ProgramImpl.h"
 
@@ -67,6 +68,7 @@ struct HazardChecker::Impl {
     Record write;
   } compared;
   check::Releases globalReleases;
+  check::LoadUses loadUses; ///< of the kernel
   ClusterState *lastCluster = nullptr;
 
   ClusterState &cluster(uint32_t index);
@@ -86,6 +88,10 @@ struct HazardChecker::Impl {
   bool looselyOrdered(const Access &made, const Record &old) const;
   void checkOrdered(Access &made, const Record &old, uint64_t address);
   bool checkTmem(Access &made, const Record &old, uint64_t address);
+  void race(Access &made, const Record &old, HazardRule rule, uint64_t address);
+  bool isStoredLoad(const MemoryEvent &event);
+  void noteStorer(ClusterState &cluster, const MemoryEvent &event);
+  bool isUnused(const Access &made, const Record &old);
   bool lanesRace(const Access &made, const Record &old, uint32_t overlap) const;
   HazardRule ruleOf(Access &made, const Record &old) const;
 
@@ -108,6 +114,9 @@ struct HazardChecker::Impl {
 
   // --- HazardReport.cpp ---
   void report(Access &made, const Record &old, HazardRule rule, uint64_t address);
+  void defer(Access &made, const Record &old, HazardRule rule, uint64_t address);
+  void reportDeferred(ClusterState &cluster, uint64_t store);
+  HazardReport describe(Access &made, const Record &old, HazardRule rule, uint64_t address);
   HazardAccess sideOf(ClusterState &cluster, const Record &record, std::string_view verb = "");
   std::string placeOf(const Access &made, uint64_t address) const;
   std::string remedyFor(const Access &made, const Record &old, HazardRule rule) const;

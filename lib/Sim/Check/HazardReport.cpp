@@ -212,16 +212,47 @@ void HazardChecker::Impl::unfencedWgmma(ClusterState &cluster, const FenceEvent 
                      event.groups ? "" : "this warp has executed no wgmma.fence before"});
 }
 
+HazardReport HazardChecker::Impl::describe(Access &made, const Record &old, HazardRule rule,
+                                           uint64_t address) {
+  const auto [before, after] = rolesOf(rule);
+  return {rule,
+          program ? program->name : "",
+          kernel ? kernel->info.name : "",
+          placeOf(made, address),
+          sideOf(made.cluster, old, before),
+          sideOf(made.cluster, made.record, after),
+          std::string(summaryOf(rule)),
+          remedyFor(made, old, rule),
+          detailOf(made, old, rule)};
+}
+
 void HazardChecker::Impl::report(Access &made, const Record &old, HazardRule rule,
                                  uint64_t address) {
+  if (isNew(rule, std::min(old.pc, made.record.pc), std::max(old.pc, made.record.pc)))
+    reports.push_back(describe(made, old, rule, address));
+}
+
+/// To be reported when a second thread executes the store, which is one of the two.
+void HazardChecker::Impl::defer(Access &made, const Record &old, HazardRule rule,
+                                uint64_t address) {
+  const Record &store = old.write() ? old : made.record;
+  auto &list = made.cluster.deferred[uint64_t(made.warp->rank) << 32 | store.pc];
   const uint32_t low = std::min(old.pc, made.record.pc), high = std::max(old.pc, made.record.pc);
-  if (!isNew(rule, low, high))
+  const bool known = std::ranges::any_of(list, [&](const Deferred &other) {
+    return other.report.rule == rule && other.first == low && other.second == high;
+  });
+  if (!known)
+    list.push_back({low, high, describe(made, old, rule, address)});
+}
+
+void HazardChecker::Impl::reportDeferred(ClusterState &cluster, uint64_t store) {
+  auto found = cluster.deferred.find(store);
+  if (found == cluster.deferred.end())
     return;
-  const auto [before, after] = rolesOf(rule);
-  reports.push_back({rule, program ? program->name : "", kernel ? kernel->info.name : "",
-                     placeOf(made, address), sideOf(made.cluster, old, before),
-                     sideOf(made.cluster, made.record, after), std::string(summaryOf(rule)),
-                     remedyFor(made, old, rule), detailOf(made, old, rule)});
+  for (Deferred &race : found->second)
+    if (isNew(race.report.rule, race.first, race.second))
+      reports.push_back(std::move(race.report));
+  cluster.deferred.erase(found);
 }
 
 } // namespace fp4::sim

@@ -24,7 +24,7 @@ Operation operationOf(std::string_view engine) {
 
 ClusterState::ClusterState(uint32_t index, uint32_t ctas, uint32_t warpsPerCta, bool strict)
     : index(index), warpsPerCta(warpsPerCta), strict(strict), warpCount(ctas * warpsPerCta),
-      warps(warpCount), tickets(1), sharedCells(ctas), tmemCells(ctas) {
+      warps(warpCount), tickets(1), storers(ctas), sharedCells(ctas), tmemCells(ctas) {
   for (uint32_t slot = 0; slot < warpCount; ++slot) {
     WarpState &warp = warps[slot];
     warp.rank = slot / warpsPerCta;

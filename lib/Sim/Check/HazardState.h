@@ -136,6 +136,19 @@ struct Products {
   std::deque<Product> open;
 };
 
+/// The threads of a CTA that have executed a store instruction.
+struct Storer {
+  enum : uint8_t { None, One, Many } count = None;
+  uint8_t lane = 0;
+  uint16_t slot = 0; ///< of the warp
+};
+
+/// What is to be reported once a second thread executes a store.
+struct Deferred {
+  uint32_t first = 0, second = 0; ///< pc of the accesses, the lower one first
+  HazardReport report;
+};
+
 class ClusterState {
 public:
   ClusterState(uint32_t index, uint32_t ctas, uint32_t warpsPerCta, bool strict);
@@ -151,6 +164,8 @@ public:
   std::map<std::pair<uint32_t, uint32_t>, ThreadGroups> groups; ///< by warp slot and lane
   std::map<uint32_t, Products> products;                        ///< by slot of the first warp
   Releases released;                                            ///< by address in shared memory
+  std::vector<std::vector<Storer>> storers;                     ///< (default) by CTA rank and pc
+  std::map<uint64_t, std::vector<Deferred>> deferred; ///< by CTA rank << 32 | pc of the store
   uint32_t sequence = 0;
 
   WarpState &warp(const Agent &agent) { return warps[agent.ctaRank * warpsPerCta + agent.warp]; }

@@ -15,7 +15,6 @@ using namespace check;
 namespace {
 
 constexpr size_t keptRecords = 48;      ///< per cell; beyond, the oldest are forgotten
-constexpr uint32_t wholeCells = 7;      ///< laneShift where one lane accesses all bytes of a cell
 constexpr size_t keptGlobalReaders = 3; ///< the same of global memory: others are in a set
 
 uint32_t byteMask(uint32_t from, uint32_t count) {
@@ -118,6 +117,8 @@ void HazardChecker::Impl::access(ClusterState &cluster, const MemoryEvent &event
       synchronize(cluster, event, event.addressOf(uint32_t(std::countr_zero(rest))));
   if (event.agent.ticket)
     return range(made, event.addresses[0], event.bytes, 0, wholeCells);
+  if (!options.strict && event.kind == AccessKind::Write)
+    noteStorer(cluster, event);
   const bool small = std::has_single_bit(event.bytes) && event.bytes <= cellBytes;
   const uint32_t shift = small ? uint32_t(std::countr_zero(event.bytes)) : wholeCells;
   if (event.contiguous) {
@@ -127,7 +128,8 @@ void HazardChecker::Impl::access(ClusterState &cluster, const MemoryEvent &event
   if (event.uniform) {
     made.unchanged = event.unchanged == ~0u;
     made.record.who |= Record::manyLanesBit; // which, does not matter
-    return range(made, event.addresses[0], event.bytes, 0, wholeCells);
+    return range(made, event.addresses[0], event.bytes, 0,
+                 isStoredLoad(event) ? storedLoad : wholeCells);
   }
   for (uint32_t rest = event.laneMask; rest;) {
     const int first = std::countr_zero(rest);
@@ -150,8 +152,8 @@ void HazardChecker::Impl::access(ClusterState &cluster, const MemoryEvent &event
       last = lane;
     }
     made.record.who = (made.record.who & ~Record::manyLanesBit) | (many ? Record::manyLanesBit : 0);
-    if (many) // which, does not matter
-      range(made, address, bytes, 0, wholeCells);
+    if (many)
+      range(made, address, bytes, 0, isStoredLoad(event) ? storedLoad : wholeCells);
     else
       range(made, address, bytes, first, shift);
   }
@@ -165,9 +167,9 @@ void HazardChecker::Impl::range(Access &made, uint64_t address, uint64_t bytes, 
   if (!shared && memory && memory->tracksWrites())
     initialized(made, record, address, bytes);
   const bool filtered = !shared && made.warp && !record.write();
-  const int lanesPerCell = laneShift == wholeCells ? 0 : int(cellBytes >> laneShift);
-  const int lead = int(address % cellBytes); // of the run in its first cell
-  int laneBase = laneShift == wholeCells ? lane : lane - (lead >> laneShift);
+  const int lanesPerCell = int(cellBytes >> laneShift); // 0: no lane in particular
+  const int lead = int(address % cellBytes);            // of the run in its first cell
+  int laneBase = lanesPerCell ? lane - (lead >> laneShift) : lane;
   for (const uint64_t end = address + bytes; address < end;) {
     // Cells in a row: of the CTA, or up to the end of the page.
     constexpr uint64_t pageBytes = 1u << GlobalShadow::pageShift;
@@ -275,7 +277,7 @@ static bool replaces(const Access &made, const Record &record, const Record &old
   if (record.write() || old.write())
     return record.write();
   if (record.sameAgent(old) || knowsAsync(made, old))
-    return true;
+    return record.speaksFor(old);
   if (!made.ticket || !old.async() || made.space == Space::Global ||
       !made.cluster.isTicket(old.slot()))
     return false;
@@ -354,7 +356,7 @@ void HazardChecker::Impl::check(Access &made, const Record &old, uint32_t overla
     return; // one ticket; in global memory, one warp's, which are taken to be in order
   if (made.record.sameAgent(old) && !made.record.async()) {
     if (lanesRace(made, old, overlap))
-      report(made, old, HazardRule::LaneRace, address);
+      race(made, old, HazardRule::LaneRace, address);
     return;
   }
   if (bothStrong(made, old) || looselyOrdered(made, old))
@@ -365,10 +367,54 @@ void HazardChecker::Impl::check(Access &made, const Record &old, uint32_t overla
   if (!options.strict && made.unchanged && old.write() && !old.async())
     return;
   if (!knowsGeneric(made, old))
-    return report(made, old, ruleOf(made, old), address);
+    return race(made, old, ruleOf(made, old), address);
   if (made.ticket && old.cluster() == made.record.cluster() && lanesRace(made, old, overlap))
     return report(made, old, HazardRule::LaneRace, address);
   checkOrdered(made, old, address);
+}
+
+/// What one thread alone uses, all may load (LoadUses).
+bool HazardChecker::Impl::isStoredLoad(const MemoryEvent &event) {
+  return !options.strict && kernel && event.kind == AccessKind::Read &&
+         event.order == MemOrder::Weak && loadUses.onlyStore(*kernel, event.at.pc);
+}
+
+void HazardChecker::Impl::noteStorer(ClusterState &cluster, const MemoryEvent &event) {
+  const WarpState &warp = cluster.warp(event.agent);
+  auto &ofCta = cluster.storers[warp.rank];
+  if (ofCta.size() <= event.at.pc)
+    ofCta.resize(event.at.pc + 1);
+  Storer &storer = ofCta[event.at.pc];
+  if (storer.count == Storer::Many)
+    return;
+  const auto lane = uint8_t(std::countr_zero(event.laneMask));
+  const bool same = storer.slot == warp.slot && storer.lane == lane;
+  const bool one = std::has_single_bit(event.laneMask) && (storer.count == Storer::None || same);
+  storer = {one ? Storer::One : Storer::Many, lane, uint16_t(warp.slot)};
+  if (!one)
+    reportDeferred(cluster, uint64_t(warp.rank) << 32 | event.at.pc);
+}
+
+/// Whether one of the two is a load of which no thread uses the value but the one that makes the
+/// other, a store, and no other thread has executed that store.
+bool HazardChecker::Impl::isUnused(const Access &made, const Record &old) {
+  const Record &load = old.write() ? made.record : old, &store = old.write() ? old : made.record;
+  if (!load.isStoredLoad() || load.write() || store.async() || store.strength() != Weak ||
+      old.cluster() != made.record.cluster())
+    return false;
+  const uint32_t rank = made.warp->rank;
+  if (made.cluster.warpOfSlot(old.slot()).rank != rank ||
+      loadUses.onlyStore(*kernel, load.pc) != store.pc)
+    return false;
+  const auto &ofCta = made.cluster.storers[rank];
+  return store.pc < ofCta.size() && ofCta[store.pc].count == Storer::One;
+}
+
+/// Nothing orders the two.
+void HazardChecker::Impl::race(Access &made, const Record &old, HazardRule rule, uint64_t address) {
+  if (!options.strict && made.warp && isUnused(made, old))
+    return defer(made, old, rule, address);
+  report(made, old, rule, address);
 }
 
 /// Ordered. From the generic to the async proxy that takes a fence; for a read that is then

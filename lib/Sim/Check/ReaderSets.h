@@ -20,14 +20,15 @@ public:
     if (nodes[set].size >= keptPerCell)
       return set;
     reader.sequence = 0; // lanes of one warp are not compared through a set
-    reader.who &= ~(Record::laneFields | Record::manyLanesBit);
+    if (!reader.isStoredLoad())
+      reader.who &= ~(Record::laneFields | Record::manyLanesBit);
     Record newer[searched];
     Set at = set;
     for (unsigned n = 0; n < searched && at; ++n, at = nodes[at].rest) {
       const Record &old = nodes[at].record;
       if (old.repeats(reader) && !(reader.mask & ~old.mask))
         return set;
-      if (old.sameAgent(reader) && !(old.mask & ~reader.mask)) {
+      if (old.sameAgent(reader) && reader.speaksFor(old) && !(old.mask & ~reader.mask)) {
         set = nodes[at].rest;
         while (n)
           set = cons(set, newer[--n]);

@@ -19,6 +19,9 @@
 namespace fp4::sim::check {
 
 constexpr uint32_t cellBytes = 32;
+/// laneShift where one lane, or none in particular, accesses all bytes of a cell; and of a load by
+/// several lanes whose value reaches one store alone (LoadUses).
+constexpr uint32_t wholeCells = 7, storedLoad = 6;
 
 /// How a strong (not .weak) access is scoped; two that include each other do not race.
 enum Strength : uint8_t { Weak, StrongCta, StrongCluster, StrongGpu };
@@ -59,12 +62,19 @@ struct Record {
   bool sameAgent(const Record &other) const {
     return ((who ^ other.who) & slotBits) == 0 && cluster() == other.cluster();
   }
+  /// A load whose instruction matters.
+  bool isStoredLoad() const { return (who >> laneShiftAt & 7) == storedLoad; }
+  /// Of two reads, whether who races with `old` is told so for racing with this one.
+  bool speaksFor(const Record &old) const {
+    return !isStoredLoad() || (old.isStoredLoad() && old.pc == pc);
+  }
   /// The same lanes of one agent in the same epoch, in the same way but for `write`.
   bool sameThread(const Record &other) const {
-    return when == other.when && ((who ^ other.who) & ~writeBit) == 0;
+    return when == other.when && ((who ^ other.who) & ~writeBit) == 0 &&
+           (pc == other.pc || !isStoredLoad());
   }
   /// ... doing the same: one record is enough.
-  bool repeats(const Record &other) const { return when == other.when && who == other.who; }
+  bool repeats(const Record &other) const { return who == other.who && sameThread(other); }
 };
 
 /// Records of one cell. Most cells have one.
@@ -180,6 +190,8 @@ class ReadFilter {
 public:
   /// Whether `read` is such a repetition; from now on it is, until `since` is another.
   bool repeats(uint64_t cell, const Record &read, uint64_t since) {
+    if (read.isStoredLoad())
+      return false;
     Entry &entry = entries[(cell / cellBytes ^ read.slot() * spread) % entries.size()];
     const bool same = entry.cell == cell && entry.when == read.when && entry.who == read.who &&
                       entry.since == since;

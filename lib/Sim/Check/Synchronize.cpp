@@ -54,7 +54,8 @@ void HazardChecker::Impl::arrive(ClusterState &cluster, const BarrierEvent &even
     return;
   }
   if (event.op == BarrierOp::MbarArrive && !event.laneMask)
-    return; // a later lane arrives too: a phase that ends before it does not cover what that lane did
+    return; // a later lane arrives too: a phase that ends before it does not cover what that lane
+            // did
   WarpState &warp = cluster.warp(event.agent);
   const bool mbarrier = event.op == BarrierOp::MbarArrive || event.op == BarrierOp::MbarCompleteTx;
   const bool outOfScope = options.strict && mbarrier && event.scope == Scope::Cta &&

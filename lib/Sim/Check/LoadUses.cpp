@@ -1,0 +1,110 @@
+//===- LoadUses.cpp - Where the value of a load goes ----------------------===//
+#include "LoadUses.h"
+
+#include "Sim/Insn/OpcodeTable.h"
+#include "Sim/Insn/ProgramImpl.h"
+
+#include <algorithm>
+#include <set>
+
+namespace fp4::sim::check {
+
+namespace {
+
+using Registers = std::set<uint32_t>; ///< by offset in bank 0
+
+/// What computes a register of a lane from registers of that lane and does nothing else.
+constexpr std::string_view kArithmetic[] = {
+    "abs",      "add",   "and", "bfe",  "bfi",  "bfind", "bmsk",  "brev",  "clz",  "cnot",
+    "copysign", "cos",   "cvt", "cvta", "div",  "ex2",   "fma",   "fns",   "lg2",  "lop3",
+    "mad",      "mad24", "max", "min",  "mov",  "mul",   "neg",   "mul24", "not",  "or",
+    "popc",     "prmt",  "rcp", "rem",  "sad",  "selp",  "set",   "shf",   "setp", "shl",
+    "rsqrt",    "shr",   "sin", "slct", "sqrt", "sub",   "szext", "tanh",  "xor",  "testp"};
+
+const OpcodeRow &rowOf(const Insn &insn) { return opcodeTable()[insn.row]; }
+
+/// Those with a carry have a result that is no operand.
+bool isArithmetic(const Insn &insn) {
+  const OpcodeRow &row = rowOf(insn);
+  return std::ranges::find(kArithmetic, row.base) != std::end(kArithmetic) &&
+         std::ranges::none_of(row.slots,
+                              [](const ModifierSlot &slot) { return slot.name == "cc"; });
+}
+
+bool isDestination(PatternKind kind) {
+  return kind == PatternKind::Dst || kind == PatternKind::DstPred ||
+         kind == PatternKind::DstPredPair || kind == PatternKind::DstRegPred ||
+         kind == PatternKind::VecDst;
+}
+
+/// Calls f(register) for each of an operand.
+template <typename F> void forEachRegister(const Kernel &kernel, const Operand &operand, F &&f) {
+  if (operand.kind == OperandKind::Vector)
+    for (int64_t e = 0; e < operand.imm; ++e)
+      forEachRegister(kernel, kernel.operandPool[operand.offset + size_t(e)], f);
+  else if (operand && operand.bank == kRegBank)
+    f(operand.offset);
+}
+
+/// Calls f(place in Insn::op, register) for the registers that are written, or for those that are
+/// read; the guard has the place kMaxOperands.
+template <typename F>
+void forEachOperand(const Kernel &kernel, const Insn &insn, bool written, F &&f) {
+  size_t at = 0;
+  for (const PatternItem &item : rowOf(insn).pattern)
+    for (unsigned n = 0; n < item.operands() && at < insn.op.size(); ++n, ++at)
+      if (isDestination(item.kind) == written)
+        forEachRegister(kernel, insn.op[at], [&](uint32_t offset) { f(at, offset); });
+  if (!written && insn.guard != kNoGuard)
+    f(size_t(kMaxOperands), insn.guard);
+}
+
+enum class Use : uint8_t { None, StoredValue, Other };
+
+Use useOf(const Kernel &kernel, const Insn &insn, const Registers &values) {
+  Use use = Use::None;
+  const bool store = rowOf(insn).base == "st";
+  forEachOperand(kernel, insn, false, [&](size_t at, uint32_t offset) {
+    if (values.contains(offset))
+      use = store && at == 1 && use != Use::Other ? Use::StoredValue : Use::Other;
+  });
+  return use;
+}
+
+std::optional<uint32_t> findOnlyStore(const Kernel &kernel, uint32_t load) {
+  if (rowOf(kernel.code[load]).base != "ld" || !kernel.callSites.empty())
+    return std::nullopt; // arguments of calls are no operands
+  Registers values;
+  const auto define = [&](const Insn &insn) {
+    const size_t before = values.size();
+    forEachOperand(kernel, insn, true, [&](size_t, uint32_t offset) { values.insert(offset); });
+    return values.size() > before;
+  };
+  std::optional<uint32_t> store;
+  const auto size = uint32_t(kernel.code.size());
+  for (bool more = define(kernel.code[load]); more;) {
+    more = false;
+    for (uint32_t n = 1; n <= size; ++n) { // what follows first: it ends most searches
+      const uint32_t pc = (load + n) % size;
+      const Use use = useOf(kernel, kernel.code[pc], values);
+      if (use == Use::StoredValue && (!store || *store == pc))
+        store = pc;
+      else if (use != Use::None && !isArithmetic(kernel.code[pc]))
+        return std::nullopt;
+      else if (use != Use::None)
+        more |= define(kernel.code[pc]);
+    }
+  }
+  return store;
+}
+
+} // namespace
+
+std::optional<uint32_t> LoadUses::onlyStore(const Kernel &kernel, uint32_t pc) {
+  auto [it, isNew] = known.try_emplace(pc);
+  if (isNew)
+    it->second = findOnlyStore(kernel, pc);
+  return it->second;
+}
+
+} // namespace fp4::sim::check

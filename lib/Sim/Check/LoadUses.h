@@ -1,0 +1,31 @@
+//===- LoadUses.h - Where the value of a load goes ------------------------===//
+//
+// Compilers let every thread load a scalar that one thread alone uses. Whether a load that races is
+// of that kind shows in the kernel's text: what it loads goes through arithmetic into one store.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+
+namespace fp4::sim {
+struct Kernel;
+}
+
+namespace fp4::sim::check {
+
+class LoadUses {
+public:
+  /// The one store whose data the values of the load at `pc` become, when they reach nothing else:
+  /// no address, predicate of an effect, branch, other lane or other instruction with an effect.
+  std::optional<uint32_t> onlyStore(const Kernel &kernel, uint32_t pc);
+  /// For another kernel.
+  void clear() { known.clear(); }
+
+private:
+  std::unordered_map<uint32_t, std::optional<uint32_t>> known;
+};
+
+} // namespace fp4::sim::check
