@@ -1,6 +1,7 @@
 //===- Engine.cpp - Tickets: asynchronous operations of one cluster -------===//
 #include "Engine.h"
 #include "Sim/Insn/Handlers.h"
+#include "Sim/Insn/OpcodeTable.h"
 
 #include <algorithm>
 #include <cstring>
@@ -334,7 +335,8 @@ Status Engine::useRegisters(const Warp &warp, const Insn &insn) {
   auto &watched = state(warp.cta->rank).wgmmaRegisters;
   if (auto it = watched.find(warp.index); it != watched.end() && !isWgmma(insn.handler)) {
     const Kernel &kernel = *owner.launch->kernel;
-    it->second.use(insn, kernel.operandPool.data(), uint32_t(&insn - kernel.code.data()));
+    it->second.use(insn, kernel.operandPool.data(), uint32_t(&insn - kernel.code.data()),
+                   opcodeTable()[insn.row].base == "mov");
   }
   for (size_t i = 0; i < unwaitedLoads.size();) {
     const UnwaitedLoad &load = unwaitedLoads[i];
@@ -348,8 +350,7 @@ Status Engine::useRegisters(const Warp &warp, const Insn &insn) {
     }
     const uint64_t id = load.id;
     // Nothing waits for a wgmma but wgmma.wait_group.
-    if (owner.launch->options->judgement == Judgement::Letter ||
-        load.engine == EngineKind::Wgmma)
+    if (owner.launch->options->judgement == Judgement::Letter || load.engine == EngineKind::Wgmma)
       return fail(
           fmt::format("uses a register of the {} of line {} before it is known to be written",
                       stringify(load.engine), load.insn->line),

@@ -19,22 +19,26 @@ void WgmmaRegisters::forEachUnit(const Operand &o, const Operand *pool, F &&f) {
     f(units[i]);
 }
 
-void WgmmaRegisters::use(const Insn &insn, const Operand *pool, uint32_t pc) {
+void WgmmaRegisters::use(const Insn &insn, const Operand *pool, uint32_t pc, bool move) {
   for (const Operand &o : insn.op)
-    forEachUnit(o, pool, [&](Unit &unit) { unit.usedBy = pc + 1; });
+    forEachUnit(o, pool, [&](Unit &unit) {
+      unit.onlyMoved = move && &o == insn.op.data() && (unit.onlyMoved || !unit.usedBy);
+      unit.usedBy = pc + 1;
+    });
 }
 
 void WgmmaRegisters::fence() { units.clear(); }
 
 std::optional<uint32_t> WgmmaRegisters::multiply(const Operand &d, const Operand *a,
-                                                 const Operand *pool, uint32_t shape, uint32_t pc) {
+                                                 const Operand *pool, uint32_t shape, uint32_t pc,
+                                                 bool movesAreFine) {
   uint32_t found = 0;
   forEachUnit(d, pool, [&](Unit &unit) {
-    if (unit.usedBy)
+    if (unit.usedBy && !(movesAreFine && unit.onlyMoved))
       found = unit.usedBy;
     else if (unit.accumulated && unit.shape != shape)
       found = unit.accumulated;
-    unit = {0, pc + 1, shape};
+    unit = {0, false, pc + 1, shape};
   });
   if (a)
     forEachUnit(*a, pool, [&](Unit &unit) {

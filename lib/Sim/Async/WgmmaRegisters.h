@@ -13,17 +13,20 @@ namespace fp4::sim {
 
 class WgmmaRegisters {
 public:
-  /// Accesses by other instructions, of operands of bank 0. `pool`: Kernel::operandPool.
-  void use(const Insn &insn, const Operand *pool, uint32_t pc);
+  /// Accesses by other instructions, of operands of bank 0. `pool`: Kernel::operandPool;
+  /// `move`: a mov.
+  void use(const Insn &insn, const Operand *pool, uint32_t pc, bool move);
   void fence();
   /// A wgmma of a shape accumulates into D and may read A from registers: the pc of the access
-  /// since the last fence that is in its way.
+  /// since the last fence that is in its way. Where `movesAreFine`, D may have been moved to:
+  /// compilers put the zeros of a new accumulator behind the fence.
   std::optional<uint32_t> multiply(const Operand &d, const Operand *a, const Operand *pool,
-                                   uint32_t shape, uint32_t pc);
+                                   uint32_t shape, uint32_t pc, bool movesAreFine);
 
 private:
   struct Unit {
     uint32_t usedBy = 0;      ///< pc + 1 of an access that is no wgmma
+    bool onlyMoved = false;   ///< and all of them were writes by mov
     uint32_t accumulated = 0; ///< pc + 1 of a wgmma that had it in D,
     uint32_t shape = 0;       ///< and its shape
   };

@@ -266,7 +266,8 @@ void checkFence(ExecContext &cx, const Insn &insn) {
   if (it != watched.end()) {
     const bool fromRegisters = insn.op[1].kind == OperandKind::Vector;
     used = it->second.multiply(insn.op[0], fromRegisters ? &insn.op[1] : nullptr,
-                               cx.kernel().operandPool.data(), shapeOf(insn), cx.pc);
+                               cx.kernel().operandPool.data(), shapeOf(insn), cx.pc,
+                               cx.launch().options->judgement == Judgement::Practice);
     if (!used)
       return;
   }

@@ -104,9 +104,10 @@ TEST(Wgmma, OperandsAreOverwrittenOnceTheProductsAreDone) {
 }
 
 /// What the hazard checker says of a body, or the error of the run.
-std::string judge(const std::string &text) {
-  HazardChecker checker;
+std::string judge(const std::string &text, Judgement judgement = Judgement::Letter) {
+  HazardChecker checker({.strict = judgement == Judgement::Letter});
   SimOptions options = schedules(0)[1];
+  options.judgement = judgement;
   options.observer = &checker;
   std::string words = runText(text, options, block(), 128).error;
   for (const HazardReport &report : checker.reports())
@@ -140,6 +141,20 @@ TEST(Wgmma, AFenceComesBetweenOtherUsesOfTheAccumulatorAndTheNext) {
   }
 }
 
+/// Triton zeroes an accumulator behind the fence; that is all that the default accepts.
+TEST(Wgmma, ByDefaultAccumulatorsMayBeMovedToBehindTheFence) {
+  const std::string move = "  mov.b32 %v2, 0;\n", other = "  add.u32 %v2, %v2, 1;\n",
+                    copy = "  mov.b32 %r40, %v2;\n", again = "  wgmma.fence.sync.aligned;\n",
+                    product = multiply + commit + wait;
+  const auto body = [&](const std::string &use) {
+    return kernel(product + again + use + product + store);
+  };
+  EXPECT_EQ(judge(body(move), Judgement::Practice), "");
+  EXPECT_THAT(judge(body(move)), HasSubstr("[missing-wgmma-fence]"));
+  for (const std::string &use : {other, copy, other + move, move + other})
+    EXPECT_THAT(judge(body(use), Judgement::Practice), HasSubstr("[missing-wgmma-fence]")) << use;
+}
+
 const std::string fromRegisters =
     "  wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%v0,%v1,%v2,%v3}, {%v4,%v5,%v6,%v7}, "
     "%rd1, 1, 1, 1, 0;\n";
@@ -150,7 +165,8 @@ TEST(Wgmma, AFenceComesBetweenWritesOfAAndTheProduct) {
   const std::string fence = "  wgmma.fence.sync.aligned; // again\n";
   const std::string text = kernel(fill + fence + fromRegisters + commit + wait + store);
   EXPECT_EQ(judge(text), "");
-  EXPECT_THAT(judge(without(text, fence)), HasSubstr("[missing-wgmma-fence]"));
+  for (const Judgement judgement : {Judgement::Letter, Judgement::Practice})
+    EXPECT_THAT(judge(without(text, fence), judgement), HasSubstr("[missing-wgmma-fence]"));
 }
 
 TEST(Wgmma, AnotherShapeOnTheSameAccumulatorWantsAFence) {
