@@ -36,6 +36,8 @@ std::vector<uint64_t> makeCodes(const Element &e, size_t count, Data data, uint3
       code = (code >> 31 ? 0x80000000 : 0x7FFFF000) | (code & 0xFFF);
     else
       code &= e.mask();
+    if (data == Data::Bits && e.bits == 64 && code % 64 == 0)
+      code |= 0x7FF0000000000000; // rare among the others
   }
   return codes;
 }

@@ -205,14 +205,6 @@ template <unsigned Sources> Handler pickGeneral(Type type) {
 // f64
 //===----------------------------------------------------------------------===//
 
-/// Of several NaN operands the result has the payload of b, then c, then a (H200).
-double fma64(double a, double b, double c) {
-  for (double x : {b, c, a})
-    if (std::isnan(x))
-      return x + x; // quiet
-  return std::fma(a, b, c);
-}
-
 double evaluate64(Op op, double a, double b, double c, const Insn &insn) {
   switch (op) {
   case Op::Add:

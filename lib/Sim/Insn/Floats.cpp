@@ -1,6 +1,7 @@
 //===- Floats.cpp - Exact floating-point helpers --------------------------===//
 #include "Sim/Insn/Floats.h"
 #include "fp4/Numerics/Float16.h"
+#include <cmath>
 
 using namespace fp4::sim;
 
@@ -78,3 +79,10 @@ uint16_t fp4::sim::encodeBrain(double x) {
 float fp4::sim::f16ToFloat(uint16_t bits) { return numerics::decodeF16(bits); }
 uint16_t fp4::sim::floatToF16(float x) { return numerics::encodeF16(x); }
 uint16_t fp4::sim::floatToBF16(float x) { return numerics::encodeBF16(x); }
+
+double fp4::sim::fma64(double a, double b, double c) {
+  for (double x : {b, c, a})
+    if (std::isnan(x))
+      return x + x; // quiet
+  return std::fma(a, b, c);
+}

@@ -65,7 +65,7 @@ Outcome mmaDoubles(ExecContext &cx, const Insn &insn) {
     for (unsigned column = 0; column < 8; ++column) {
       double &cell = tile.d[row * 8 + column];
       for (unsigned k = 0; k < insn.m[1]; ++k)
-        cell = std::fma(tile.a[row * 16 + k], tile.b[k * 8 + column], cell);
+        cell = fma64(tile.a[row * 16 + k], tile.b[k * 8 + column], cell);
     }
   for (unsigned lane = 0; lane < 32; ++lane)
     for (unsigned i = 0; i < insn.m[0] / 4; ++i)

@@ -234,10 +234,8 @@ Outcome doubleProduct(ExecContext &cx, const Insn &insn) {
   auto d = matrix(3, 64);
   std::fesetround(modes[insn.m[0]]);
   for (unsigned i = 0; i < 64; ++i)
-    for (unsigned k = 0; k < 4; ++k) {
-      volatile double sum = std::fma(a[i / 8 * 4 + k], b[k * 8 + i % 8], d[i]);
-      d[i] = sum;
-    }
+    for (unsigned k = 0; k < 4; ++k)
+      d[i] = fma64(a[i / 8 * 4 + k], b[k * 8 + i % 8], d[i]);
   std::fesetround(FE_TONEAREST);
   for (unsigned i = 0; i < 64; ++i)
     std::memcpy(place(cx, insn.op[0], 8, i % 32, i / 32), &d[i], 8);
