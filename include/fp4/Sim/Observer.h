@@ -100,7 +100,7 @@ struct BarrierEvent {
 enum class FenceKind : uint8_t {
   Thread,         ///< fence / membar: order, scope
   ProxyAsync,     ///< fence.proxy.async: `space` restricts it
-  ProxyTensormap, ///< fence.proxy.tensormap: `order` is Acquire or Release
+  ProxyTensormap, ///< fence.proxy.tensormap: `order` is Release, or Acquire of the map at `groups`
   ProxyAlias,
   MbarrierInit,  ///< fence.mbarrier_init.release.cluster
   Tcgen05Before, ///< tcgen05.fence::before_thread_sync

@@ -52,7 +52,8 @@ void AccessStatistics::onLaunch(const LaunchEvent &event) {
 
 void AccessStatistics::onMemory(const MemoryEvent &event) {
   const bool shared = event.space == Space::SharedCta || event.space == Space::SharedCluster;
-  if (event.agent.ticket || (!shared && event.space != Space::Global))
+  if (event.agent.ticket || event.proxy != Proxy::Generic ||
+      (!shared && event.space != Space::Global))
     return;
   const size_t index = 2 * size_t(event.at.pc) + shared;
   if (byPc.size() <= index)

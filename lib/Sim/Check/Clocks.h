@@ -56,6 +56,7 @@ struct Clocks {
   VectorClock asyncGlobal; ///< ... in global memory
   VectorClock loose;       ///< as if nothing were .relaxed or out of scope; only words depend on it
   VectorClock tensor;      ///< published by tcgen05.fence::before_thread_sync or a commit
+  VectorClock maps;        ///< released to the tensormap proxy
   std::shared_ptr<const Foreign> foreign; ///< null: nothing
 
   void join(const Clocks &other) {
@@ -64,6 +65,7 @@ struct Clocks {
     asyncGlobal.join(other.asyncGlobal);
     loose.join(other.loose);
     tensor.join(other.tensor);
+    maps.join(other.maps);
     joinForeign(other.foreign);
   }
   void joinLoose(const Clocks &other) { loose.join(other.loose); }

@@ -52,6 +52,8 @@ void HazardChecker::onMemory(const MemoryEvent &event) {
   ClusterState &cluster = impl->cluster(event.agent.cluster);
   if (event.space == Space::Tmem)
     return impl->accessTmem(cluster, event);
+  if (event.proxy == Proxy::Tensormap)
+    return impl->useTensorMap(cluster, event);
   // What a ticket writes to shared memory was checked when it was issued.
   if (event.agent.ticket && event.kind == AccessKind::Write && isShared(event.space))
     return;

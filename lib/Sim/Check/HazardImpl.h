@@ -76,6 +76,7 @@ struct HazardChecker::Impl {
   // --- Races.cpp ---
   Access begin(ClusterState &cluster, const Agent &agent, CodePoint at, Space space, bool write);
   void access(ClusterState &cluster, const MemoryEvent &event);
+  void useTensorMap(ClusterState &cluster, const MemoryEvent &event);
   void accessTmem(ClusterState &cluster, const MemoryEvent &event);
   void freeTmem(ClusterState &cluster, const LifeEvent &event);
   /// `bytes` from `address` on, of which each lane from `lane` on accesses 2^laneShift.

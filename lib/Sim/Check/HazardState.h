@@ -136,6 +136,12 @@ struct Products {
   std::deque<Product> open;
 };
 
+/// A fence.proxy.tensormap that acquires a map: who knows of it may use what was released then.
+struct MapAcquire {
+  uint32_t rank = 0, slot = 0, epoch = 0; ///< of the warp
+  VectorClock released;
+};
+
 /// The threads of a CTA that have executed a store instruction.
 struct Storer {
   enum : uint8_t { None, One, Many } count = None;
@@ -164,6 +170,7 @@ public:
   std::map<std::pair<uint32_t, uint32_t>, ThreadGroups> groups; ///< by warp slot and lane
   std::map<uint32_t, Products> products;                        ///< by slot of the first warp
   Releases released;                                            ///< by address in shared memory
+  std::map<uint64_t, std::deque<MapAcquire>> mapAcquires;       ///< by address of the map
   std::vector<std::vector<Storer>> storers;                     ///< (default) by CTA rank and pc
   std::map<uint64_t, std::vector<Deferred>> deferred; ///< by CTA rank << 32 | pc of the store
   uint32_t sequence = 0;

@@ -101,10 +101,14 @@ std::optional<uint32_t> findOnlyStore(const Kernel &kernel, uint32_t load) {
 } // namespace
 
 std::optional<uint32_t> LoadUses::onlyStore(const Kernel &kernel, uint32_t pc) {
-  auto [it, isNew] = known.try_emplace(pc);
-  if (isNew)
-    it->second = findOnlyStore(kernel, pc);
-  return it->second;
+  if (known.size() <= pc)
+    known.resize(kernel.code.size());
+  uint32_t &result = known[pc];
+  if (result == unknown) {
+    const auto store = findOnlyStore(kernel, pc);
+    result = store ? *store + 2 : none;
+  }
+  return result == none ? std::nullopt : std::optional(result - 2);
 }
 
 } // namespace fp4::sim::check

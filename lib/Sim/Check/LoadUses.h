@@ -8,7 +8,7 @@
 
 #include <cstdint>
 #include <optional>
-#include <unordered_map>
+#include <vector>
 
 namespace fp4::sim {
 struct Kernel;
@@ -25,7 +25,8 @@ public:
   void clear() { known.clear(); }
 
 private:
-  std::unordered_map<uint32_t, std::optional<uint32_t>> known;
+  static constexpr uint32_t unknown = 0, none = 1; ///< else pc of the store + 2
+  std::vector<uint32_t> known;                     ///< by pc
 };
 
 } // namespace fp4::sim::check

@@ -204,6 +204,30 @@ void HazardChecker::Impl::initialized(Access &made, const Record &record, uint64
     report(made, record, HazardRule::UninitializedRead, *bad);
 }
 
+/// An operation that copies reads its tensor map. What a warp of the cluster wrote there must have
+/// been released to the tensormap proxy, and this map acquired by its CTA, before; of other
+/// clusters only the order is known.
+void HazardChecker::Impl::useTensorMap(ClusterState &cluster, const MemoryEvent &event) {
+  Access made = begin(cluster, event.agent, event.at, Space::Global, false);
+  const uint64_t map = event.addressOf(0);
+  const auto &acquires = cluster.mapAcquires[map];
+  const auto isAcquired = [&](const Record &old) {
+    return std::ranges::any_of(acquires, [&](const MapAcquire &fence) {
+      return fence.rank == made.warp->rank && made.now.generic.at(fence.slot) >= fence.epoch &&
+             (old.cluster() != cluster.index || fence.released.at(old.slot()) >= old.epoch());
+    });
+  };
+  for (uint64_t address = map; address < map + event.bytes; address += cellBytes)
+    global.cell(address).forEach([&](const Record &old) {
+      if (!old.write())
+        return;
+      if (!made.record.sameAgent(old) && !knowsGeneric(made, old))
+        report(made, old, ruleOf(made, old), address);
+      else if (!isAcquired(old))
+        report(made, old, HazardRule::MissingTensormapFence, address);
+    });
+}
+
 void HazardChecker::Impl::accessTmem(ClusterState &cluster, const MemoryEvent &event) {
   constexpr uint32_t quarterLanes = 32;
   Access made = begin(cluster, event.agent, event.at, Space::Tmem, event.kind != AccessKind::Read);

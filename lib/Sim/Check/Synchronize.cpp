@@ -272,6 +272,19 @@ void threadFence(ClusterState &cluster, const FenceEvent &event, WarpState &warp
   cluster.advance(warp);
 }
 
+void tensorMapFence(ClusterState &cluster, const FenceEvent &event, WarpState &warp) {
+  constexpr size_t kept = 256; // of one map
+  if (releases(event.order)) {
+    warp.clocks.maps.join(warp.clocks.generic);
+  } else {
+    auto &acquires = cluster.mapAcquires[event.groups];
+    acquires.push_back({warp.rank, warp.slot, warp.epoch, warp.clocks.maps});
+    if (acquires.size() > kept)
+      acquires.pop_front();
+  }
+  cluster.advance(warp);
+}
+
 void proxyFence(ClusterState &cluster, const FenceEvent &event, WarpState &warp) {
   if (event.space != Space::Global) {
     fenceMbarriers(cluster, warp);
@@ -336,6 +349,8 @@ void HazardChecker::Impl::fence(ClusterState &cluster, const FenceEvent &event) 
     return threadFence(cluster, event, warp);
   case FenceKind::ProxyAsync:
     return proxyFence(cluster, event, warp);
+  case FenceKind::ProxyTensormap:
+    return tensorMapFence(cluster, event, warp);
   case FenceKind::MbarrierInit:
     // Also a release, of the initializations: a relaxed cluster barrier then publishes them.
     fenceMbarriers(cluster, warp);

@@ -206,17 +206,32 @@ Outcome clusterWait(ExecContext &cx, const Insn &insn) {
 //===----------------------------------------------------------------------===//
 
 /// m[0] = FenceKind, m[1] = order, m[2] = scope, m[3] = space.
+FenceEvent fenceEvent(ExecContext &cx, const Insn &insn) {
+  FenceEvent event;
+  event.agent = cx.agent();
+  event.at = cx.here();
+  event.kind = static_cast<FenceKind>(insn.m[0]);
+  event.order = static_cast<MemOrder>(insn.m[1]);
+  event.scope = static_cast<Scope>(insn.m[2]);
+  event.space = static_cast<Space>(insn.m[3]);
+  event.laneMask = cx.mask;
+  return event;
+}
+
 Outcome fence(ExecContext &cx, const Insn &insn) {
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
-  if (cx.observer) {
-    FenceEvent event;
-    event.agent = cx.agent();
-    event.at = cx.here();
-    event.kind = static_cast<FenceKind>(insn.m[0]);
-    event.order = static_cast<MemOrder>(insn.m[1]);
-    event.scope = static_cast<Scope>(insn.m[2]);
-    event.space = static_cast<Space>(insn.m[3]);
-    event.laneMask = cx.mask;
+  if (cx.observer)
+    cx.observer->onFence(fenceEvent(cx, insn));
+  return Outcome::Next;
+}
+
+/// op[0] = the tensor map, of each lane.
+Outcome acquireTensormap(ExecContext &cx, const Insn &insn) {
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  for (uint32_t rest = cx.observer ? cx.mask : 0; rest; rest &= rest - 1) {
+    FenceEvent event = fenceEvent(cx, insn);
+    event.laneMask = rest & (0 - rest);
+    event.groups = cx.place(Space::Generic, cx.address(insn.op[0], std::countr_zero(rest))).address;
     cx.observer->onFence(event);
   }
   return Outcome::Next;
@@ -315,8 +330,14 @@ Status bindFenceProxyAlias(BindContext &cx) {
 }
 
 Status bindFenceTensormap(BindContext &cx) {
-  return useFence(cx, FenceKind::ProxyTensormap, cx.match.order("sem", MemOrder::AcqRel),
-                  cx.match.scope());
+  const MemOrder order = cx.match.order("sem", MemOrder::AcqRel);
+  const bool acquires = order == MemOrder::Acquire;
+  if ((!acquires && order != MemOrder::Release) || acquires != bool(cx.insn.op[0]))
+    return cx.fail("expects .release, or .acquire with an address and a size");
+  if (acquires && cx.insn.op[1].imm != 128)
+    return cx.fail("expects a size of 128, but got " + std::to_string(cx.insn.op[1].imm));
+  FP4_TRY(useFence(cx, FenceKind::ProxyTensormap, order, cx.match.scope()));
+  return acquires ? cx.use(acquireTensormap) : Status();
 }
 
 Status bindFenceMbarrierInit(BindContext &cx) {

@@ -20,6 +20,21 @@ namespace {
 using hw::TensorMap;
 using MapPtr = std::shared_ptr<const TensorMap>;
 
+/// Maps elsewhere do not change while a kernel runs.
+void reportUse(ExecContext &cx, const ExecContext::Place &map, int lane) {
+  if (!cx.observer || map.space != Space::Global)
+    return;
+  MemoryEvent event;
+  event.agent = cx.agent();
+  event.at = cx.here();
+  event.proxy = Proxy::Tensormap;
+  event.laneMask = 1u << lane;
+  event.bytes = TensorMap::encodedBytes;
+  event.uniform = true;
+  event.addresses = &map.address;
+  cx.observer->onMemory(event);
+}
+
 /// The tensor map an operand names: a generic address into param, const or global memory.
 MapPtr tensorMap(ExecContext &cx, const Insn &insn, const Operand &o, int lane) {
   const auto place = cx.place(Space::Generic, cx.address(o, lane));
@@ -27,6 +42,7 @@ MapPtr tensorMap(ExecContext &cx, const Insn &insn, const Operand &o, int lane) 
       cx.readable(place.space, place.address, TensorMap::encodedBytes, 64, lane);
   if (!bytes)
     return nullptr;
+  reportUse(cx, place, lane);
   auto map = TensorMap::decodeSimulator(
       std::span<const std::byte, TensorMap::encodedBytes>(bytes, TensorMap::encodedBytes));
   if (!map) {

@@ -165,6 +165,16 @@ Outcome copyFenced(ExecContext &cx, const Insn &insn) {
   cx.mask = 1u << lane; // one copy, not one per lane
   report(cx, insn.op[1], Space::SharedCta, AccessKind::Read);
   report(cx, insn.op[0], Space::Global, AccessKind::Write);
+  if (cx.observer) {
+    FenceEvent event;
+    event.agent = cx.agent();
+    event.at = cx.here();
+    event.kind = FenceKind::ProxyTensormap;
+    event.order = MemOrder::Release;
+    event.scope = Scope(insn.m[0]);
+    event.laneMask = cx.mask;
+    cx.observer->onFence(event);
+  }
   return Outcome::Next;
 }
 
@@ -194,6 +204,7 @@ Status bindTensormapCopy(BindContext &bind) {
   if (bind.insn.op[2].imm != int64_t(TensorMap::encodedBytes))
     return bind.fail(fmt::format("expects a size of {}, but got {}", TensorMap::encodedBytes,
                                  bind.insn.op[2].imm));
+  bind.insn.m[0] = uint8_t(bind.match.scope());
   return bind.use(copyFenced);
 }
 

@@ -4,7 +4,57 @@
 using namespace fp4::sim;
 using namespace fp4::sim::test;
 
+namespace {
+
+const std::string releaseMap = "  fence.proxy.tensormap::generic.release.gpu;\n",
+                  acquireMap = "  fence.proxy.tensormap::generic.acquire.gpu [%rd5], 128;\n";
+
+/// A tensor map of 32 words at `map`, made from zeros.
+std::string makeMap(const std::string &space, const std::string &map) {
+  std::string text;
+  for (const char *field : {"box_dim", "global_dim"})
+    text += std::string("  tensormap.replace.tile.") + field + "." + space + ".b1024.b32 [" + map +
+            "], 0, 32;\n";
+  return text + "  tensormap.replace.tile.elemtype." + space + ".b1024.b32 [" + map +
+         "], 2;\n  tensormap.replace.tile.global_address." + space + ".b1024.b64 [" + map +
+         "], %out;\n";
+}
+
+/// Thread 0 copies with the map at %rd5 and waits.
+std::string useMap() {
+  return "  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 128;\n  mov.u32 %r9, 0;\n"
+         "  cp.async.bulk.tensor.1d.shared::cta.global.tile.mbarrier::complete_tx::bytes [%r1], "
+         "[%rd5, {%r9}], [%r2];\n" +
+         waitOn("%r2", "W1");
+}
+
+const std::string mapBarrier = "  bar.warp.sync -1;\n  bar.sync 0;\n";
+
+std::string copiedMap(const std::string &behindTheCopy, const std::string &beforeTheUse) {
+  std::string zeros;
+  for (int byte = 0; byte < 128; byte += 4)
+    zeros += "  st.shared.b32 [%r7+" + std::to_string(byte) + "], %r8;\n";
+  return litmus(litmusInit +
+                "  add.u64 %rd5, %out, 512;\n  mov.u32 %r8, 0;\n  add.u32 %r7, %r1, 512;\n"
+                "  @!%p1 bra USE;\n  setp.eq.u32 %p2, %t, 32;\n  @!%p2 bra COPY;\n" +
+                zeros + makeMap("shared::cta", "%r7") +
+                "COPY:\n  bar.warp.sync -1;\n"
+                "  tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync"
+                ".aligned [%rd5], [%r7], 128;\n" +
+                behindTheCopy + "USE:\n" + mapBarrier + "  @!%p0 bra END;\n" + beforeTheUse +
+                useMap() + "END:\n");
+}
+
+} // namespace
+
 std::vector<Litmus> fp4::sim::test::globalMemoryLitmus() {
+  // Thread 0 makes a map in global memory and uses it.
+  const std::string ownMap =
+      litmus(litmusInit + "  @!%p0 bra END;\n  add.u64 %rd5, %out, 512;\n" +
+             makeMap("global", "%rd5") + releaseMap + acquireMap + useMap() + "END:\n");
+  // Warp 1 makes one in shared memory and copies it; thread 0 uses it behind a barrier. Either
+  // acquires it.
+  const std::string copied = copiedMap("", acquireMap), acquired = copiedMap(acquireMap, "");
   // Of the bytes that it fills, a copy reads as many as it says.
   const std::string nothing =
       litmus("  @%p1 st.global.b32 [%out], %t;\n  @%p1 bra END;\n"
@@ -35,6 +85,21 @@ std::vector<Litmus> fp4::sim::test::globalMemoryLitmus() {
        litmus("  st.global.b32 [%out+8], %t;\n  ld.global.b32 %v0, [%out+8];\n"),
        "  st.global.b32 [%out+8], %t;\n", "", R::UninitializedRead, "a copy, a memset", 1, 1, true,
        true},
+      {"a tensor map that is not released", ownMap, releaseMap, "", R::MissingTensormapFence,
+       "release behind the writes"},
+      {"a tensor map that is not acquired", ownMap, acquireMap, "", R::MissingTensormapFence,
+       "acquire of the map"},
+      {"a tensor map that is acquired too early", ownMap, releaseMap + acquireMap,
+       acquireMap + releaseMap, R::MissingTensormapFence, "after it"},
+      {"another tensor map is acquired", ownMap, "[%rd5], 128", "[%out], 128",
+       R::MissingTensormapFence, "acquire of the map"},
+      {"a copied tensor map is not acquired", copied, acquireMap, "", R::MissingTensormapFence,
+       "acquire of the map"},
+      {"a tensor map is acquired by another warp, too late", acquired,
+       acquireMap + "USE:\n" + mapBarrier,
+       "USE:\n" + mapBarrier + "  @%p1 bra LATE;\n" + "  bra NOT;\nLATE:\n" + acquireMap + "NOT:\n",
+       R::MissingTensormapFence, "acquire of the map"},
+      {"a tensor map is used while it is copied", copied, mapBarrier, "", R::GlobalRace, "barrier"},
       {"a copy that reads nothing", nothing, "4, 0", "4, 4", R::GlobalRace, "barrier"},
       {"a store is not waited for, a later copy is", roundTrip, "  cp.async.bulk.wait_group 0;\n",
        "", R::UnwaitedCopy, "wait_group"},
