@@ -95,7 +95,7 @@ def document(forms):
                      f"{', '.join(f'`{f.spelling}`' for f in refused)} |")
     accepted = sum(form.words is None for form in forms)
     lines += ["", f"{accepted} forms are accepted; {len(forms) - accepted} stand for what is refused: textures and surfaces, "
-              "`multimem`, im2col", "copies, video instructions, the `shfl` and `vote` without `.sync` that sm_70 dropped.", ""]
+              "`multimem`, `.im2col::w`", "copies, video instructions, the `shfl` and `vote` without `.sync` that sm_70 dropped.", ""]
     return "\n".join(lines)
 
 

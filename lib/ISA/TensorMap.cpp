@@ -83,9 +83,33 @@ Status validateDims(const TensorMap &map) {
   return {};
 }
 
+/// Corners have 16 bits in all: the fewer dimensions, the wider.
+Status validatePixels(const TensorMap &map) {
+  constexpr unsigned maxPixels = 1024;
+  constexpr int limits[] = {1 << 15, 1 << 7, 1 << 4};
+  if (map.rank < 3)
+    return fail(fmt::format("im2col mode expects a rank of 3..5, but got {}", map.rank));
+  if (map.box[1] == 0 || map.box[1] > maxPixels)
+    return fail(fmt::format("a column must have 1..{} pixels, but got {}", maxPixels, map.box[1]));
+  const int limit = limits[map.rank - 3];
+  for (uint32_t i = 0; i + 2 < map.rank; ++i) {
+    const int lower = map.pixels->lower[i], upper = map.pixels->upper[i];
+    for (int corner : {lower, upper})
+      if (corner < -limit || corner >= limit)
+        return fail(fmt::format("corners of the pixel box must be {}..{} with rank {}, but got {}",
+                                -limit, limit - 1, map.rank, corner));
+    if (lower >= int64_t(map.dims[i + 1]) + upper)
+      return fail(fmt::format("the pixel box is empty in dimension {}: from {} to {} of {}", i + 1,
+                              lower, upper, map.dims[i + 1]));
+  }
+  return {};
+}
+
 Status validateBox(const TensorMap &map) {
+  if (map.pixels)
+    FP4_TRY(validatePixels(map));
   for (uint32_t i = 0; i < map.rank; ++i) {
-    if (map.box[i] == 0 || map.box[i] > 256)
+    if ((!map.pixels || i == 0) && (map.box[i] == 0 || map.box[i] > 256))
       return fail(
           fmt::format("box dimension {} must be 1..256 elements, but got {}", i, map.box[i]));
     if (map.elementStrides[i] == 0 || map.elementStrides[i] > 8)
@@ -114,7 +138,7 @@ Status validateBox(const TensorMap &map) {
   return {};
 }
 
-constexpr std::array<char, 8> magic = {'f', 'p', '4', 't', 'm', 'a', 'p', '2'};
+constexpr std::array<char, 8> magic = {'f', 'p', '4', 't', 'm', 'a', 'p', '3'};
 
 // The simulator's 128 bytes, little endian in declaration order, the rest zero. Bits that a program
 // edits itself are caught by the sum. The second word means nothing: programs clear a bit of it to
@@ -125,9 +149,11 @@ struct Packed {
   uint64_t address;
   uint64_t dims[5];    // size - 1, so that 2^32 fits its documented range
   uint64_t strides[4]; // bytes
-  uint16_t box[5];
+  uint16_t box[5];     // im2col: channels, pixels, lower corners
   uint8_t elementStrides[5];
   uint8_t elementType, rank, swizzle, interleave, oobFill;
+  int16_t upper[3];
+  uint16_t im2col;
   uint32_t sum; ///< of everything but `unused`
 };
 static_assert(sizeof(Packed) <= TensorMap::encodedBytes && sizeof(Packed) % 8 == 0);
@@ -169,6 +195,8 @@ uint64_t TensorMap::boxRowBytes() const {
 }
 
 uint64_t TensorMap::boxElements() const {
+  if (pixels)
+    return uint64_t(box[0]) * box[1];
   uint64_t n = box[0];
   for (uint32_t i = 1; i < rank; ++i)
     n *= (box[i] + elementStrides[i] - 1) / elementStrides[i];
@@ -193,6 +221,11 @@ TensorMap::Encoded TensorMap::packSimulator() const {
     p.elementStrides[i] = static_cast<uint8_t>(elementStrides[i]);
     if (i)
       p.strides[i - 1] = strides[i - 1];
+  }
+  p.im2col = pixels.has_value();
+  for (unsigned i = 0; pixels && i < 3; ++i) {
+    p.box[2 + i] = static_cast<uint16_t>(pixels->lower[i]);
+    p.upper[i] = pixels->upper[i];
   }
   p.elementType = static_cast<uint8_t>(elementType);
   p.rank = static_cast<uint8_t>(rank);
@@ -234,6 +267,14 @@ Expected<TensorMap> TensorMap::unpackSimulator(std::span<const std::byte, encode
     map.elementStrides[i] = p.elementStrides[i];
     if (i)
       map.strides[i - 1] = p.strides[i - 1];
+  }
+  if (p.im2col) {
+    map.pixels.emplace();
+    for (unsigned i = 0; i < 3; ++i) {
+      map.pixels->lower[i] = static_cast<int16_t>(p.box[2 + i]);
+      map.pixels->upper[i] = p.upper[i];
+      map.box[2 + i] = 1;
+    }
   }
   map.swizzle = *swizzle;
   map.interleave = static_cast<TensorMapInterleave>(p.interleave);

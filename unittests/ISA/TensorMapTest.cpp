@@ -152,6 +152,42 @@ TEST(TensorMap, simulatorEncodingRoundTrips) {
   EXPECT_EQ(*back, map);
 }
 
+/// 3x3 filter, one pixel of padding.
+TensorMap columns() {
+  TensorMap map;
+  map.elementType = TensorMapType::Float16;
+  map.rank = 4;
+  map.address = 0x7000000000;
+  map.dims = {64, 9, 6, 2, 1};
+  map.strides = {128, 1152, 6912};
+  map.box = {64, 1024, 1, 1, 1};
+  map.pixels = TensorMap::PixelBox{{-1, -1}, {-1, -1}};
+  return map;
+}
+
+TEST(TensorMap, columnsOfPixels) {
+  const TensorMap map = columns();
+  EXPECT_EQ(map.boxRowBytes(), 128u);
+  EXPECT_EQ(map.transactionBytes(), 128u * 1024);
+  const auto bytes = map.encodeSimulator();
+  ASSERT_TRUE(bytes) << format(bytes.error());
+  EXPECT_EQ(*TensorMap::decodeSimulator(*bytes), map);
+  const auto error = [](auto change) {
+    TensorMap map = columns();
+    change(map);
+    return errorOf(map);
+  };
+  EXPECT_EQ(error([](TensorMap &m) { m.elementStrides[1] = 2; }), "");
+  EXPECT_EQ(error([](TensorMap &m) { m.box[1] = 1025; }),
+            "tensor map: a column must have 1..1024 pixels, but got 1025");
+  EXPECT_EQ(error([](TensorMap &m) { m.pixels->lower[1] = -129; }),
+            "tensor map: corners of the pixel box must be -128..127 with rank 4, but got -129");
+  EXPECT_EQ(error([](TensorMap &m) { m.pixels->upper[1] = -7; }),
+            "tensor map: the pixel box is empty in dimension 2: from -1 to -7 of 6");
+  EXPECT_EQ(error([](TensorMap &m) { m.rank = 2; }),
+            "tensor map: im2col mode expects a rank of 3..5, but got 2");
+}
+
 TEST(TensorMap, editedBitsAreRefused) {
   TensorMap map = packedFp4();
   map.address = 0x10'0020'0000; // has bit 21

@@ -1,8 +1,9 @@
 //===- TensorMap.h - TMA tensor maps --------------------------------------===//
 //
 // The description of a global tensor and its box that a TMA copy takes. On a CUDA device the driver
-// turns it into an opaque 128-byte object (cuTensorMapEncodeTiled); for the simulator we have our
-// own 128 bytes. Both go through the same validation, so that what runs here encodes there.
+// turns it into an opaque 128-byte object (cuTensorMapEncodeTiled, or cuTensorMapEncodeIm2col for
+// the columns of a convolution); for the simulator we have our own 128 bytes. Both go through the
+// same validation, so that what runs here encodes there.
 //
 // Sources: cuda.h (CUtensorMap enums and the rules at cuTensorMapEncodeTiled); PTX ISA, "Tensors".
 //
@@ -14,6 +15,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -62,9 +64,19 @@ struct TensorMap {
   TensorMapInterleave interleave = TensorMapInterleave::None;
   TensorMapOobFill oobFill = TensorMapOobFill::Zeros;
 
+  /// Im2col mode: where the filter's corner may be, in dimensions 1 .. rank-2. `lower` is the first
+  /// place, `upper` is added to the tensor's size for the last. box[0] are then the channels of a
+  /// pixel, box[1] the pixels of a column; elementStrides are steps between pixels.
+  struct PixelBox {
+    std::array<int16_t, 3> lower{}, upper{};
+    bool operator==(const PixelBox &) const = default;
+  };
+  std::optional<PixelBox> pixels;
+
   bool operator==(const TensorMap &) const = default;
 
-  /// The rules of cuTensorMapEncodeTiled. The error names the parameter, the value and the rule.
+  /// The rules of cuTensorMapEncodeTiled or ...Im2col. The error names the parameter, the value and
+  /// the rule.
   Status validate() const;
 
   /// Bytes one element row of the box takes in shared memory (padding of the Align16 types

@@ -53,7 +53,8 @@ struct Copy2D {
   uint64_t width = 0, height = 0;
 };
 
-/// The operands of a tiled tensor map: see fp4rt_tensor_map.
+/// The operands of a tiled tensor map: see fp4rt_tensor_map. With corners, one of im2col mode: see
+/// hw::TensorMap::PixelBox; the box is channels and pixels then.
 struct TensorMapRequest {
   DevicePtr base = 0;
   int32_t elementType = 0; ///< CUtensorMapDataType
@@ -61,6 +62,8 @@ struct TensorMapRequest {
   std::span<const uint64_t> dims;
   std::span<const uint64_t> strides;
   std::span<const uint32_t> box;
+  std::span<const int32_t> lower = {}, upper = {}; ///< corners
+  std::span<const uint32_t> elementStrides = {};   ///< empty: 1
 };
 
 struct KernelInfo {

@@ -148,6 +148,9 @@ static_assert(sizeof(LaunchConfig) == 56);
   X(LaunchKernelEx, "cuLaunchKernelEx", const LaunchConfig *, Function, void **, void **)          \
   X(TensorMapEncodeTiled, "cuTensorMapEncodeTiled", void *, int, uint32_t, void *,                 \
     const uint64_t *, const uint64_t *, const uint32_t *, const uint32_t *, int, int, int, int)    \
+  X(TensorMapEncodeIm2col, "cuTensorMapEncodeIm2col", void *, int, uint32_t, void *,               \
+    const uint64_t *, const uint64_t *, const int *, const int *, uint32_t, uint32_t,              \
+    const uint32_t *, int, int, int, int)                                                          \
   X(EventCreate, "cuEventCreate", Event *, unsigned)                                               \
   X(EventRecord, "cuEventRecord", Event, Stream)                                                   \
   X(EventSynchronize, "cuEventSynchronize", Event)                                                 \

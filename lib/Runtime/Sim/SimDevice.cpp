@@ -85,8 +85,7 @@ SimDevice::SimDevice(const hw::TargetModel &target, sim::SimOptions options,
                      std::unique_ptr<Observers> observers)
     : target_(target), observers_(std::move(observers)), simulator_(std::move(options)) {
   // Strict mode: registers need their wait, and memory its first write.
-  if (observers_ && observers_->checker &&
-      simulator_.options().judgement == sim::Judgement::Letter)
+  if (observers_ && observers_->checker && simulator_.options().judgement == sim::Judgement::Letter)
     simulator_.memory().trackWrites();
 }
 
@@ -245,8 +244,14 @@ Status SimDevice::encodeTensorMap(std::span<std::byte, 128> out, const TensorMap
   map.address = request.base;
   for (size_t i = 0; i < request.dims.size(); ++i) {
     map.dims[i] = request.dims[i];
-    map.box[i] = request.box[i];
-    map.elementStrides[i] = 1;
+    map.box[i] = i < request.box.size() ? request.box[i] : 1;
+    map.elementStrides[i] = request.elementStrides.empty() ? 1 : request.elementStrides[i];
+  }
+  if (!request.lower.empty())
+    map.pixels.emplace();
+  for (size_t i = 0; i < request.lower.size(); ++i) {
+    map.pixels->lower[i] = static_cast<int16_t>(request.lower[i]);
+    map.pixels->upper[i] = static_cast<int16_t>(request.upper[i]);
   }
   for (size_t i = 0; i < request.strides.size(); ++i)
     map.strides[i] = request.strides[i];

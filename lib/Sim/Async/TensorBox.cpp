@@ -101,6 +101,34 @@ template <typename F> Status forEachRow(const hw::TensorMap &map, const Coordina
   return {};
 }
 
+/// The same for every pixel of a column.
+template <typename F>
+Status forEachPixel(const hw::TensorMap &map, const Coordinates &at, const PixelOffsets &offsets,
+                    F &&f) {
+  const unsigned last = map.rank - 1; // the dimension of images
+  std::array<int64_t, hw::TensorMap::maxRank> corner{};
+  std::copy(at.begin(), at.end(), corner.begin());
+  for (uint64_t pixel = 0; pixel < map.box[1]; ++pixel) {
+    bool inside = true;
+    uint64_t address = map.address;
+    for (unsigned d = 1; d <= last; ++d) {
+      const int64_t x = corner[d] + (d < last ? offsets[d - 1] : 0);
+      inside &= x >= 0 && uint64_t(x) < map.dims[d];
+      address += uint64_t(x) * map.strides[d - 1];
+    }
+    FP4_TRY(f(pixel, address, inside));
+    unsigned d = 1;
+    for (; d < last; ++d) {
+      corner[d] += map.elementStrides[d];
+      if (corner[d] < int64_t(map.dims[d]) + map.pixels->upper[d - 1])
+        break;
+      corner[d] = map.pixels->lower[d - 1];
+    }
+    corner[last] += d == last;
+  }
+  return {};
+}
+
 /// The elements of a row of the box that lie in the tensor: box indices [begin, end).
 struct Inside {
   int64_t begin = 0, end = 0;
@@ -134,7 +162,15 @@ Status checkBox(const hw::TensorMap &map, const Coordinates &at, uint32_t shared
                             "elements of {} bits",
                             chunk, at[0], tensorMapTypeBits(map.elementType)),
                 "the device stops with an illegal instruction");
-  for (unsigned d = 0; store && d < map.rank; ++d)
+  for (unsigned d = 1; map.pixels && d + 1 < map.rank; ++d) {
+    const int64_t lower = map.pixels->lower[d - 1],
+                  upper = int64_t(map.dims[d]) + map.pixels->upper[d - 1];
+    if (at[d] < lower || at[d] >= upper)
+      return fail(fmt::format("the corner of the filter must be in the pixel box, {} to {} in "
+                              "dimension {}, but got {}",
+                              lower, upper - 1, d, at[d]));
+  }
+  for (unsigned d = 0; store && !map.pixels && d < map.rank; ++d)
     if (at[d] < 0)
       return fail(fmt::format("a store expects coordinates that are not negative, but got {} for "
                               "dimension {}",
@@ -143,33 +179,31 @@ Status checkBox(const hw::TensorMap &map, const Coordinates &at, uint32_t shared
 }
 
 Expected<std::vector<std::byte>> readBox(const hw::TensorMap &map, const Coordinates &at,
-                                         const GlobalResolver &global,
-                                         const GlobalTouched &touched) {
+                                         const GlobalResolver &global, const GlobalTouched &touched,
+                                         const PixelOffsets &offsets) {
   const unsigned bits = tensorMapTypeBits(map.elementType);
   const uint64_t rowBytes = map.boxRowBytes();
   std::vector<std::byte> data(map.boxSharedBytes());
   fillOutside(map, data);
   const Inside inside = insideRow(map, at[0]);
-  Status status =
-      forEachRow(map, at, [&](uint64_t row, uint64_t address, bool rowInside) -> Status {
-        if (!rowInside || inside.begin == inside.end)
-          return {};
-        const uint64_t begin = inside.begin * bits / 8,
-                       bytes = (inside.end - inside.begin) * bits / 8;
-        const uint64_t from = address + int64_t(at[0]) * bits / 8 + begin;
-        auto source = global(from, bytes);
-        FP4_TRY(source);
-        touched(from, uint32_t(bytes));
-        if (isPadded(map)) { // dimension 0 is a multiple of the box: all of the row or nothing
-          spread(map, data.data() + row * rowBytes, *source, bytes);
-          return {};
-        }
-        std::byte *to = data.data() + row * rowBytes + begin;
-        std::memcpy(to, *source, bytes);
-        convertLoaded(map.elementType, to, bytes);
-        return {};
-      });
-  FP4_TRY(status);
+  const auto readRow = [&](uint64_t row, uint64_t address, bool rowInside) -> Status {
+    if (!rowInside || inside.begin == inside.end)
+      return {};
+    const uint64_t begin = inside.begin * bits / 8, bytes = (inside.end - inside.begin) * bits / 8;
+    const uint64_t from = address + int64_t(at[0]) * bits / 8 + begin;
+    auto source = global(from, bytes);
+    FP4_TRY(source);
+    touched(from, uint32_t(bytes));
+    if (isPadded(map)) { // dimension 0 is a multiple of the box: all of the row or nothing
+      spread(map, data.data() + row * rowBytes, *source, bytes);
+      return {};
+    }
+    std::byte *to = data.data() + row * rowBytes + begin;
+    std::memcpy(to, *source, bytes);
+    convertLoaded(map.elementType, to, bytes);
+    return {};
+  };
+  FP4_TRY(map.pixels ? forEachPixel(map, at, offsets, readRow) : forEachRow(map, at, readRow));
   return data;
 }
 
@@ -179,7 +213,7 @@ Status writeBox(const hw::TensorMap &map, const Coordinates &at, std::span<const
   const unsigned bits = tensorMapTypeBits(map.elementType);
   const uint64_t rowBytes = map.boxRowBytes();
   const Inside inside = insideRow(map, at[0]);
-  return forEachRow(map, at, [&](uint64_t row, uint64_t address, bool rowInside) -> Status {
+  const auto writeRow = [&](uint64_t row, uint64_t address, bool rowInside) -> Status {
     if (!rowInside || inside.begin == inside.end)
       return {};
     // The last 16 bytes of a row are written whole, into the padding of its pitch (H200).
@@ -191,7 +225,8 @@ Status writeBox(const hw::TensorMap &map, const Coordinates &at, std::span<const
     combine(*target, data.data() + row * rowBytes + begin, bytes);
     touched(to, uint32_t(bytes));
     return {};
-  });
+  };
+  return map.pixels ? forEachPixel(map, at, {}, writeRow) : forEachRow(map, at, writeRow);
 }
 
 namespace {

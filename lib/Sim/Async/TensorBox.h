@@ -1,9 +1,11 @@
 //===- TensorBox.h - The box of a tensor map, in memory -------------------===//
 //
 // PTX ISA, "Tensors": one box of a tensor at given coordinates, tile mode, between global memory
-// and shared memory. In shared memory the box is dense, dimension 0 fastest, and swizzled by XOR on
-// the absolute shared address. Elements outside the tensor read as the fill value and are not
-// written, but for the rest of the last 16 bytes of a row.
+// and shared memory; or a column of pixels, im2col mode, from global memory. The pixels of a column
+// are those that one place of a filter sees while its corner goes through the pixel box and from
+// image to image. In shared memory the box (a column: pixels of channels) is dense, dimension 0
+// fastest, and swizzled by XOR on the absolute shared address. Elements outside the tensor read as
+// the fill value and are not written, but for the rest of the last 16 bytes of a row.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -26,16 +28,20 @@ using GlobalTouched = std::function<void(uint64_t address, uint32_t bytes)>;
 /// Fails where the simulator does not model the map: interleave.
 Status checkSupported(const hw::TensorMap &map);
 
+/// Where a pixel lies behind the filter's corner, in dimensions 1, 2, 3.
+using PixelOffsets = std::array<uint16_t, 3>;
+
 /// The rules of an instruction for a box: a shared address that is a multiple of 128 and a first
-/// coordinate that is a multiple of 16 bytes (both trap on an H200), and for stores coordinates
-/// that are not negative.
+/// coordinate that is a multiple of 16 bytes (both trap on an H200), for stores coordinates that
+/// are not negative, for columns a corner in the pixel box.
 Status checkBox(const hw::TensorMap &map, const Coordinates &at, uint32_t sharedAddress,
                 bool store);
 
 /// Reads the box, dense and unswizzled, out-of-bounds elements filled: boxSharedBytes() bytes.
+/// `offsets` are for columns.
 Expected<std::vector<std::byte>> readBox(const hw::TensorMap &map, const Coordinates &at,
-                                         const GlobalResolver &global,
-                                         const GlobalTouched &touched);
+                                         const GlobalResolver &global, const GlobalTouched &touched,
+                                         const PixelOffsets &offsets = {});
 
 /// Writes the elements of the box that lie in the tensor, each row rounded up to 16 bytes;
 /// `combine` is called per contiguous run.

@@ -2,9 +2,9 @@
 //
 // PTX ISA, "Data Movement and Conversion Instructions: Tensor copy". One box per active lane in
 // tile mode; in the modes tile::gather4 and tile::scatter4 four boxes of one row each, which lie
-// one after the other in shared memory. Insn::m: 0 destination space is shared::cta, 1 multicast, 2
-// cta_group (1 or 2), 3 reduction + 1 (0: none), 4 dimensions, 5 four rows. Cache hints are
-// accepted and have no effect.
+// one after the other in shared memory; in im2col mode a column of pixels. Insn::m: 0
+// destination space is shared::cta, 1 multicast, 2 cta_group (1 or 2), 3 reduction + 1 (0: none), 4
+// dimensions, 5 four rows, 6 im2col. Cache hints are accepted and have no effect.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Async/Reduction.h"
@@ -63,6 +63,7 @@ struct Request {
   MapPtr map;                     ///< its box is what `boxes` are copies of
   MapPtr tile;                    ///< its box is what lies in shared memory
   std::vector<Coordinates> boxes; ///< one, or four rows
+  PixelOffsets offsets{};
   uint32_t shared = 0, barrier = 0;
 };
 
@@ -95,6 +96,12 @@ bool mapAndBoxes(ExecContext &cx, const Insn &insn, const Operand &o, int lane, 
   request.map = request.tile = tensorMap(cx, insn, o, lane);
   if (!request.map)
     return false;
+  if (request.map->pixels.has_value() != bool(insn.m[6])) {
+    cx.fail(fmt::format("a copy in {} mode expects a tensor map of that mode, but got one for {}",
+                        insn.m[6] ? "im2col" : "tile", insn.m[6] ? "tiles" : "im2col"),
+            "", lane);
+    return false;
+  }
   if (insn.m[5] && request.map->box[1] != 1) {
     cx.fail(
         fmt::format("a copy of four rows expects a tensor map with a box of one row, but got {}",
@@ -136,8 +143,8 @@ Ticket loadTicket(ExecContext &cx, const Insn &insn, int lane, const Request &re
     FP4_TRY(to);
     std::vector<std::byte> data;
     for (const Coordinates &at : request.boxes) {
-      auto box =
-          readBox(*request.map, at, resolver(engine), toucher(engine, self, AccessKind::Read));
+      auto box = readBox(*request.map, at, resolver(engine),
+                         toucher(engine, self, AccessKind::Read), request.offsets);
       FP4_TRY(box);
       data.insert(data.end(), box->begin(), box->end());
     }
@@ -163,11 +170,33 @@ uint32_t signalledBarrier(const Insn &insn, uint32_t barrier, uint32_t rank) {
   return to << kSharedRankShift | (barrier & kSharedOffsetMask);
 }
 
+/// Operand 4 of im2col mode: one offset for each dimension between channels and images.
+bool pixelOffsets(ExecContext &cx, const Insn &insn, int lane, Request &request) {
+  const unsigned count = insn.m[4] - 2u;
+  if (cx.elementCount(insn.op[4]) != count) {
+    cx.fail(fmt::format("a .{}d copy in im2col mode expects {} offsets, but got {}", insn.m[4],
+                        count, cx.elementCount(insn.op[4])));
+    return false;
+  }
+  constexpr unsigned limits[] = {1 << 16, 1 << 8, 1 << 5};
+  for (unsigned d = 0; d < count; ++d) {
+    request.offsets[d] = uint16_t(cx.scalar(cx.elements(insn.op[4])[d], lane));
+    if (request.offsets[d] >= limits[count - 1]) {
+      cx.fail(fmt::format("an im2col offset of a .{}d copy must be below {}, but got {}", insn.m[4],
+                          limits[count - 1], request.offsets[d]),
+              "", lane);
+      return false;
+    }
+  }
+  return true;
+}
+
 bool loadOperands(ExecContext &cx, const Insn &insn, int lane, Request &request) {
   const Space space = insn.m[0] ? Space::SharedCta : Space::SharedCluster;
   if (!sharedAddress(cx, space, insn.op[0], lane, request.shared) ||
       !coordinates(cx, insn, insn.op[2], lane, request) ||
-      !sharedAddress(cx, space, insn.op[3], lane, request.barrier))
+      !sharedAddress(cx, space, insn.op[3], lane, request.barrier) ||
+      (insn.m[6] && !pixelOffsets(cx, insn, lane, request)))
     return false;
   return mapAndBoxes(cx, insn, insn.op[1], lane, false, request);
 }
@@ -180,7 +209,7 @@ Outcome tensorLoad(ExecContext &cx, const Insn &insn) {
     Request request;
     if (!loadOperands(cx, insn, lane, request))
       return Outcome::Error;
-    uint32_t ranks = insn.m[1] ? uint32_t(cx.scalar(insn.op[4], lane)) & 0xFFFF
+    uint32_t ranks = insn.m[1] ? uint32_t(cx.scalar(insn.op[4 + insn.m[6]], lane)) & 0xFFFF
                                : 1u << (request.shared >> kSharedRankShift);
     for (; ranks; ranks &= ranks - 1) {
       const uint32_t rank = uint32_t(std::countr_zero(ranks));
@@ -309,6 +338,10 @@ Status decodeTensor(BindContext &bind) {
       bind.insn.m[2] = 2;
   bind.insn.m[4] = uint8_t(bind.match.text("dim")[0] - '0');
   bind.insn.m[5] = bind.match.text("mode").starts_with("tile::");
+  bind.insn.m[6] = bind.match.text("mode").starts_with("im2col");
+  if (bind.insn.m[6] && bind.insn.m[4] < 3)
+    return bind.fail(fmt::format(".{} expects .3d to .5d, but got .{}", bind.match.text("mode"),
+                                 bind.match.text("dim")));
   if (bind.insn.m[5] && bind.insn.m[4] != 2)
     return bind.fail(fmt::format(".{} expects .2d, but got .{}", bind.match.text("mode"),
                                  bind.match.text("dim")));
@@ -344,7 +377,7 @@ Status bindPrefetchTensormap(BindContext &bind) {
 Status bindTensorUnsupported(BindContext &bind) {
   return bind.fail(
       fmt::format("the simulator does not model the tensor copy mode .{}", bind.match.text("mode")),
-      "it models .tile, .tile::gather4 and .tile::scatter4");
+      "it models .tile, .tile::gather4, .tile::scatter4, .im2col and .im2col_no_offs");
 }
 
 } // namespace fp4::sim

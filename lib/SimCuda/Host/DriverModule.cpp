@@ -211,40 +211,80 @@ FP4_PER_THREAD(cuLaunchCooperativeKernel, _ptsz)
 // Tensor maps
 //===----------------------------------------------------------------------===//
 
-/// The description in our own 128 bytes, which the simulator's copies read.
+namespace {
+
+/// What maps of tiles and of columns of pixels have in common.
+struct TensorDescription {
+  int type, interleave, swizzle, fill;
+  unsigned rank;
+  void *address;
+  const uint64_t *dims, *strides;
+  const uint32_t *elementStrides;
+};
+
+/// Completes `map`, which has its box, and writes our own 128 bytes, which the simulator's copies
+/// read.
+int encodeMap(const char *name, void *out, const TensorDescription &tensor, hw::TensorMap map) {
+  map.elementType = static_cast<hw::TensorMapType>(tensor.type);
+  map.rank = tensor.rank;
+  map.address = reinterpret_cast<uint64_t>(tensor.address);
+  for (unsigned i = 0; i < tensor.rank; ++i) {
+    map.dims[i] = tensor.dims[i];
+    map.elementStrides[i] = tensor.elementStrides[i];
+    if (i + 1 < tensor.rank)
+      map.strides[i] = tensor.strides[i];
+  }
+  map.interleave = static_cast<hw::TensorMapInterleave>(tensor.interleave);
+  map.oobFill = static_cast<hw::TensorMapOobFill>(tensor.fill);
+  auto mode = hw::swizzleFromTensorMapCode(static_cast<unsigned>(tensor.swizzle));
+  if (!mode)
+    return context().fail(name, NotSupported,
+                          fmt::format("swizzle mode {} is not simulated", tensor.swizzle));
+  map.swizzle = *mode;
+  if (context().tracing())
+    context().trace(fmt::format("{}: {} at {}, dims {}, strides {}, box {}, swizzle {}", name,
+                                hw::stringify(map.elementType), tensor.address,
+                                fmt::join(tensor.dims, tensor.dims + tensor.rank, "x"),
+                                fmt::join(tensor.strides, tensor.strides + tensor.rank - 1, ","),
+                                fmt::join(map.box.begin(), map.box.begin() + tensor.rank, "x"),
+                                tensor.swizzle));
+  auto encoded = map.encodeSimulator();
+  if (!encoded)
+    return context().fail(name, InvalidValue, encoded.error());
+  std::memcpy(out, encoded->data(), encoded->size());
+  return Success;
+}
+
+} // namespace
+
 FP4_ENTRY int cuTensorMapEncodeTiled(void *out, int type, unsigned rank, void *address,
                                      const uint64_t *dims, const uint64_t *strides,
                                      const uint32_t *box, const uint32_t *elementStrides,
                                      int interleave, int swizzle, int, int fill) {
   FP4_REQUIRE(out && dims && box && elementStrides && rank >= 1 && rank <= 5);
   hw::TensorMap map;
-  map.elementType = static_cast<hw::TensorMapType>(type);
-  map.rank = rank;
-  map.address = reinterpret_cast<uint64_t>(address);
-  for (unsigned i = 0; i < rank; ++i) {
-    map.dims[i] = dims[i];
-    map.box[i] = box[i];
-    map.elementStrides[i] = elementStrides[i];
-    if (i + 1 < rank)
-      map.strides[i] = strides[i];
+  std::copy_n(box, rank, map.box.begin());
+  return encodeMap(__func__, out,
+                   {type, interleave, swizzle, fill, rank, address, dims, strides, elementStrides},
+                   map);
+}
+
+FP4_ENTRY int cuTensorMapEncodeIm2col(void *out, int type, unsigned rank, void *address,
+                                      const uint64_t *dims, const uint64_t *strides,
+                                      const int *lower, const int *upper, unsigned channels,
+                                      unsigned pixels, const uint32_t *elementStrides,
+                                      int interleave, int swizzle, int, int fill) {
+  FP4_REQUIRE(out && dims && lower && upper && elementStrides && rank >= 3 && rank <= 5);
+  hw::TensorMap map;
+  map.box = {channels, pixels, 1, 1, 1};
+  map.pixels.emplace();
+  for (unsigned i = 0; i + 2 < rank; ++i) {
+    map.pixels->lower[i] = static_cast<int16_t>(lower[i]);
+    map.pixels->upper[i] = static_cast<int16_t>(upper[i]);
   }
-  map.interleave = static_cast<hw::TensorMapInterleave>(interleave);
-  map.oobFill = static_cast<hw::TensorMapOobFill>(fill);
-  auto mode = hw::swizzleFromTensorMapCode(static_cast<unsigned>(swizzle));
-  if (!mode)
-    return context().fail(__func__, NotSupported,
-                          fmt::format("swizzle mode {} is not simulated", swizzle));
-  map.swizzle = *mode;
-  if (context().tracing())
-    context().trace(fmt::format(
-        "{}: {} at {}, dims {}, strides {}, box {}, swizzle {}", __func__,
-        hw::stringify(map.elementType), address, fmt::join(dims, dims + rank, "x"),
-        fmt::join(strides, strides + rank - 1, ","), fmt::join(box, box + rank, "x"), swizzle));
-  auto encoded = map.encodeSimulator();
-  if (!encoded)
-    return context().fail(__func__, InvalidValue, encoded.error());
-  std::memcpy(out, encoded->data(), encoded->size());
-  return Success;
+  return encodeMap(__func__, out,
+                   {type, interleave, swizzle, fill, rank, address, dims, strides, elementStrides},
+                   map);
 }
 
 FP4_ENTRY int cuTensorMapReplaceAddress(void *encoded, void *address) {

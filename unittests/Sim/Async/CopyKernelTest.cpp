@@ -384,11 +384,17 @@ TEST(BulkCopies, SizesAndAddresses) {
 }
 
 TEST(TmaKernels, UnsupportedModesAreNamed) {
-  const std::string text = kernelText(
-      "  cp.async.bulk.tensor.3d.shared::cta.global.im2col.mbarrier::complete_tx::bytes [%r0], "
-      "[%rd0, {%r1, %r2, %r3}], [%r4], {%h0};\n");
-  auto program = Program::parse(text, "x.ptx");
+  const auto parsed = [](const std::string &mode) {
+    return Program::parse(
+        kernelText("  .reg .b16 %h<4>;\n  cp.async.bulk.tensor.4d.shared::cta.global." + mode +
+                   ".mbarrier::complete_tx::bytes [%r0], [%out, {%r1, %r2, %r3, %r4}], [%r5], "
+                   "{%h0, %h1};\n"),
+        "x.ptx");
+  };
+  EXPECT_TRUE(parsed("im2col"));
+  const auto program = parsed("im2col::w");
   ASSERT_FALSE(program);
+  EXPECT_THAT(program.error().message, HasSubstr("does not model the tensor copy mode .im2col::w"));
 }
 
 } // namespace

@@ -176,6 +176,35 @@ TEST(TensorBox, Rules) {
   EXPECT_FALSE(checkBox(interleaved, {16, -1}, 0x480, false));
 }
 
+// Two images of 4 x 3 pixels of 16 bytes, a filter of 2 x 2 without padding: its corner goes over 3
+// x 2 places. fp4-cts has the cases that a GPU runs too.
+TEST(TensorBox, ColumnsOfPixels) {
+  Tensor t;
+  t.map.address = base;
+  t.map.rank = 4;
+  t.map.dims = {16, 4, 3, 2, 1};
+  t.map.strides = {16, 64, 192};
+  t.map.box = {16, 9, 1, 1, 1};
+  t.map.pixels = TensorMap::PixelBox{{0, 0}, {-1, -1}};
+  t.bytes.resize(384);
+  for (size_t i = 0; i < t.bytes.size(); ++i)
+    t.bytes[i] = std::byte(i / 16); // the number of the pixel
+  const auto column = [&](Coordinates at, PixelOffsets offsets) {
+    auto data = readBox(t.map, at, t.resolver(), [](uint64_t, uint32_t) {}, offsets);
+    EXPECT_TRUE(data);
+    std::vector<int> pixels;
+    for (size_t i = 0; i < data->size(); i += 16)
+      pixels.push_back(int((*data)[i]));
+    return pixels;
+  };
+  EXPECT_EQ(column({0, 0, 0, 0}, {0, 0}), (std::vector{0, 1, 2, 4, 5, 6, 12, 13, 14}));
+  EXPECT_EQ(column({0, 0, 0, 0}, {1, 1}), (std::vector{5, 6, 7, 9, 10, 11, 17, 18, 19}));
+  EXPECT_EQ(column({0, 2, 1, 1}, {0, 0}), (std::vector{18, 0, 0, 0, 0, 0, 0, 0, 0})) << "the end";
+  EXPECT_TRUE(checkBox(t.map, {0, 2, 1, 7}, 0x480, false));
+  EXPECT_FALSE(checkBox(t.map, {0, 3, 1, 0}, 0x480, false)) << "outside the pixel box";
+  EXPECT_FALSE(checkBox(t.map, {0, -1, 1, 0}, 0x480, false)) << "outside the pixel box";
+}
+
 TEST(TensorBox, PaddedTypesPutSixteenElementsInSixteenBytes) {
   for (auto [type, group] : {std::pair{hw::TensorMapType::U4Align16, 8u},
                              std::pair{hw::TensorMapType::U6Align16, 12u}}) {
