@@ -46,6 +46,23 @@ TEST(Program, UnknownModifierIsNamed) {
   EXPECT_EQ(parseError(kernel("add.u32 %r1, %r2, %r3;")), "no error");
 }
 
+TEST(Program, VectorRegisters) {
+  const auto run = [](const std::string &body) {
+    Simulator simulator;
+    const uint64_t out = upload(simulator, std::vector<uint32_t>{1, 2, 3, 4}, "out");
+    auto stats = sim::test::run(simulator, kernel(body, 1), {out}, blocks(1));
+    EXPECT_TRUE(stats) << messageOf(stats);
+    return download<uint32_t>(simulator, out, 4);
+  };
+  EXPECT_EQ(run(".reg .v2 .b32 a, b;\n.reg .v4 .u32 c;\nld.global.v4.u32 c, [%p0];\n"
+                "add.u32 a.x, c.w, c.x;\nmov.b32 a.y, c.z;\n{\n.reg .v2 .u32 a;\n"
+                "add.u32 a.x, c.y, 10;\nmov.u32 a.y, a.x;\nst.global.v2.u32 [%p0], a;\n}\n"
+                "st.global.v2.b32 [%p0+8], a;\n"),
+            (std::vector<uint32_t>{12, 12, 5, 3}));
+  const std::string error = parseError(kernel(".reg .v2 .f32 v;\nmov.f32 v.z, 0f00000000;\n"));
+  EXPECT_NE(error.find("'v.z'"), std::string::npos) << error;
+}
+
 /// ptxas takes them so, and CUTLASS writes them so.
 TEST(Program, OrderScopeAndSpaceComeInAnySequence) {
   for (const char *line :

@@ -1,13 +1,14 @@
 //===- Ast.h - Parsed PTX -------------------------------------------------===//
 //
 // What the parser found, before any name is resolved. Every string_view points into the module's
-// text, which outlives the AST. A function body is one flat list of items: nested { } scopes are
+// text, which outlives the AST, or into Module::made. A function body is one flat list of items: nested { } scopes are
 // begin and end items, so that the decoder walks it once with a scope stack.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,7 +21,7 @@ struct Loc {
 };
 
 enum class ArgKind : uint8_t {
-  Name,    ///< register, variable, label, or special register with its component (%tid.x)
+  Name,    ///< register, variable, label, or one of several with its component (%tid.x)
   Int,     ///< `value`
   Float,   ///< `number`; for 0fXXXXXXXX and 0dX...X also `value` = the bits
   Vector,  ///< {elements}
@@ -50,7 +51,8 @@ struct Instruction {
   uint32_t debugFile = 0, debugLine = 0, debugColumn = 0; ///< from the last .loc
 };
 
-/// .reg .b32 %r<8> has count 8; .reg .b32 x has count 0.
+/// .reg .b32 %r<8> has count 8; .reg .b32 x has count 0. A vector is one declaration for each of its
+/// elements, "v.x" and so on.
 struct RegisterDecl {
   Loc loc;
   std::string_view type;
@@ -124,6 +126,7 @@ struct Module {
   std::vector<std::string> files; ///< index as in .loc
   std::vector<Variable> variables;
   std::vector<Function> functions; ///< entries and device functions
+  std::deque<std::string> made;    ///< names that the text does not have
 };
 
 } // namespace fp4::sim::ptx

@@ -69,9 +69,9 @@ void Lexer::lexName() {
   size_t begin = position++;
   while (isNameChar(at(position)))
     ++position;
-  // %tid.x and the like: the component belongs to the name.
+  // %tid.x and the elements of vectors: the component belongs to the name.
   char component = at(position + 1);
-  if (text[begin] == '%' && at(position) == '.' && component && std::strchr("xyzw", component) &&
+  if (at(position) == '.' && component && std::strchr("xyzw", component) &&
       !isNameChar(at(position + 2)))
     position += 2;
   finish(TokenKind::Name, begin, position);

@@ -9,6 +9,7 @@
 #include "Sim/PTX/Lexer.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <map>
 #include <set>
 
 using namespace fp4;
@@ -81,7 +82,12 @@ private:
   Arg parseList(ArgKind kind, char close);
   void parseTargetList(Function &function);
 
+  using Names = std::vector<std::string_view>;
+  const Names &elementsOf(std::string_view vector, unsigned count);
+
   Lexer lexer;
+  std::map<std::string_view, Names> vectors; ///< of the function
+  std::deque<std::string> made;
   Loc debugLoc; ///< line and column of the last .loc
   uint32_t debugFile = 0;
 };
@@ -93,6 +99,7 @@ Module Parser::parseModule() {
   module.files.emplace_back();
   while (lexer.peek().kind != TokenKind::End)
     parseTopLevel(module);
+  module.made = std::move(made);
   return module;
 }
 
@@ -348,6 +355,7 @@ void Parser::parseFunction(Module &module, bool isEntry) {
 
 /// Statements up to the '}' that closes the body; nested scopes become items.
 void Parser::parseBody(Module &module, Function &function) {
+  vectors.clear();
   for (unsigned depth = 1; depth > 0;) {
     if (lexer.peek().kind == TokenKind::End)
       fail(lexer.peek(), fmt::format("the body of '{}' expects '}}'", function.name));
@@ -415,21 +423,37 @@ void Parser::parseTargetList(Function &function) {
 void Parser::parseRegisters(Function &function) {
   lexer.take();
   Token type = expect(TokenKind::Directive, "a register type");
-  if (type.text == "v2" || type.text == "v4")
-    fail(type, fmt::format("vector registers ('.{}') are not supported", type.text),
-         "declare scalar registers and use { } vectors");
-  do {
-    Token name = expect(TokenKind::Name, "a register name");
-    RegisterDecl decl{name.loc, type.text, name.text, 0};
-    if (accept('<')) {
-      decl.count = takeInt("a register count");
-      expect('>');
-    }
+  const unsigned elements = type.text == "v2" ? 2 : type.text == "v4" ? 4 : 0;
+  if (elements)
+    type = expect(TokenKind::Directive, "the type of the elements");
+  const auto add = [&](const RegisterDecl &decl) {
     auto index = static_cast<uint32_t>(function.registers.size());
     function.registers.push_back(decl);
     function.items.push_back({ItemKind::Register, index});
+  };
+  do {
+    Token name = expect(TokenKind::Name, "a register name");
+    RegisterDecl decl{name.loc, type.text, name.text, 0};
+    if (!elements && accept('<')) {
+      decl.count = takeInt("a register count");
+      expect('>');
+    }
+    if (!elements)
+      add(decl);
+    else
+      for (std::string_view element : elementsOf(name.text, elements))
+        add({name.loc, type.text, element, 0});
   } while (accept(','));
   expect(';');
+}
+
+/// The names of a vector's elements. Where the vector itself is an operand it stands for them.
+const Parser::Names &Parser::elementsOf(std::string_view vector, unsigned count) {
+  Names &names = vectors[vector];
+  for (size_t i = names.size(); i < count; ++i)
+    names.push_back(made.emplace_back(fmt::format("{}.{}", vector, "xyzw"[i])));
+  names.resize(count);
+  return names;
 }
 
 /// [label:] [@[!]p] opcode{.modifier} [args] ;
@@ -494,6 +518,16 @@ Arg Parser::parsePlainArg() {
   arg.loc = lexer.peek().loc;
   arg.text = lexer.take().text;
   arg.value = parseDisplacement();
+  if (auto vector = vectors.find(arg.text); vector != vectors.end()) {
+    Arg list;
+    list.kind = ArgKind::Vector;
+    list.loc = arg.loc;
+    for (std::string_view element : vector->second) {
+      list.elements.push_back(arg);
+      list.elements.back().text = element;
+    }
+    return list;
+  }
   return arg;
 }
 
