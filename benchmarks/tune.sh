@@ -8,7 +8,7 @@ cd "$1"
 shift
 [ $# -gt 0 ] || set -- 16384 56064
 device=${DEVICE:-cuda}
-lines='(graph|events) |without arithmetic|differ|error:'
+lines='(graph|rows) |without arithmetic|differ|error:'
 [ "$device" = cuda ] || lines="^ +[a-z0-9]+_[a-z_]+_0 .* ms$|$lines"
 row() { grep -E "$lines" | sed "s/^/$1 /"; }
 measure() { ./fp4-run "$1" --device "$device" --function "$2" --benchmark "${@:3}" 2>&1; }

@@ -37,7 +37,7 @@ std::string rowText(const BenchmarkReport &report, const BenchmarkReport::Entry 
       orDash(entry.copy ? double(entry.traffic.bytes) / entry.copy->median / 1e9 : 0, "{:.3f}"),
       orDash(entry.ofCopy() * 100, "{:.1f}%"), orDash(entry.flopsPerSecond() / 1e12, "{:.1f}"),
       clockText(t), throttleText(t.throttleReasons).empty() ? " " : "!", orDash(t.watts, "{:.0f}"),
-      t.graph ? "graph" : "events", roofText(report.ofRoof(entry)));
+      t.graph ? "graph" : "rows", roofText(report.ofRoof(entry)));
 }
 
 } // namespace

@@ -11,9 +11,10 @@ namespace {
 
 constexpr double kGraphBelowMs = 0.05;
 constexpr size_t kMinNodes = 10;
-/// A graph is long enough that the gap between two of them does not count.
-constexpr double kGraphMs = 2;
-constexpr size_t kMaxRunsPerGraph = 1000;
+/// What one sample times is long enough that neither the gap between two graphs nor the events
+/// around a row count: on an H200 a pair of events adds some 5 us.
+constexpr double kSampleMs = 2;
+constexpr size_t kMaxRunsPerSample = 1000;
 /// Issued before the host waits: enough to keep the device busy.
 constexpr size_t kBatch = 10;
 
@@ -46,10 +47,10 @@ private:
   /// Issues what one sample times.
   Status once();
   Status next() { return issue_(set_++ % sets_); }
-  /// Runs that take about kGraphMs, each set equally often.
-  size_t runsOf(double millisecondsPerRun) const {
-    double wanted = std::ceil(kGraphMs / std::max(millisecondsPerRun, 1e-6));
-    size_t runs = size_t(std::clamp(wanted, double(kMinNodes), double(kMaxRunsPerGraph)));
+  /// Runs that take about kSampleMs, each set equally often.
+  size_t runsOf(double millisecondsPerRun, size_t atLeast) const {
+    double wanted = std::ceil(kSampleMs / std::max(millisecondsPerRun, 1e-6));
+    size_t runs = size_t(std::clamp(wanted, double(atLeast), double(kMaxRunsPerSample)));
     return (runs + sets_ - 1) / sets_ * sets_;
   }
 
@@ -70,9 +71,10 @@ Status Measurement::warmUp() {
   summarize(timing_, options_.tolerance);
   const double estimate = timing_.median;
   timing_ = {};
-  if (options_.batches && !options_.graphs)
-    timing_.runsPerSample = runsOf(estimate);
-  return options_.graphs && estimate < kGraphBelowMs ? captureGraph(estimate) : Status{};
+  if (options_.graphs && estimate < kGraphBelowMs)
+    return captureGraph(estimate);
+  timing_.runsPerSample = runsOf(estimate, 1);
+  return {};
 }
 
 Status Measurement::once() {
@@ -84,7 +86,7 @@ Status Measurement::once() {
 }
 
 Status Measurement::captureGraph(double millisecondsPerRun) {
-  const size_t runs = runsOf(millisecondsPerRun);
+  const size_t runs = runsOf(millisecondsPerRun, kMinNodes);
   auto graph = device_.capture([&]() -> Status {
     for (size_t i = 0; i < runs; ++i)
       FP4_TRY(next());

@@ -88,7 +88,7 @@ nlohmann::ordered_json toJson(const Timing &timing) {
                                    {"p80_ms", timing.p80},
                                    {"relative_error", timing.relativeError},
                                    {"settled", timing.settled},
-                                   {"method", timing.graph ? "graph" : "events"},
+                                   {"method", timing.graph ? "graph" : "rows"},
                                    {"runs_per_sample", timing.runsPerSample},
                                    {"samples_ms", timing.samples}};
   if (timing.clockMax) {

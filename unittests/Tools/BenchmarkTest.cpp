@@ -119,7 +119,7 @@ TEST(Timing, MedianQuantilesAndError) {
   EXPECT_TRUE(timing.settled);
 }
 
-TEST(Measure, LongWorkHasEventsAroundEachRun) {
+TEST(Measure, LongWorkHasEventsAroundRowsOfRuns) {
   FakeGpu device;
   std::vector<size_t> sets;
   auto timing = measure(device, 3, [&](size_t set) -> Status {
@@ -131,6 +131,7 @@ TEST(Measure, LongWorkHasEventsAroundEachRun) {
   EXPECT_FALSE(timing->graph);
   EXPECT_TRUE(timing->settled);
   EXPECT_EQ(timing->samples.size(), 20u);
+  EXPECT_EQ(timing->runsPerSample, 3u); // 2 ms, each set equally often
   EXPECT_DOUBLE_EQ(timing->median, 1);
   EXPECT_EQ(timing->clockMin, 1000u);
   EXPECT_EQ(timing->clockMax, 1001u);
@@ -153,27 +154,10 @@ TEST(Measure, ShortWorkIsReplayedAsAGraph) {
   EXPECT_NEAR(timing->median, 0.02, 1e-9);
 }
 
-TEST(Measure, ShortWorkWithoutGraphsHasEvents) {
+TEST(Measure, ShortWorkWithoutGraphsHasEventsAroundRows) {
   FakeGpu device;
   MeasureOptions options;
   options.graphs = false;
-  auto timing = measure(
-      device, 1,
-      [&](size_t) -> Status {
-        device.pass(0.02);
-        return {};
-      },
-      options);
-  ASSERT_TRUE(timing) << format(timing.error());
-  EXPECT_FALSE(timing->graph);
-  EXPECT_NEAR(timing->median, 0.02, 1e-9);
-}
-
-TEST(Measure, ABatchHasEventsAroundManyRuns) {
-  FakeGpu device;
-  MeasureOptions options;
-  options.graphs = false;
-  options.batches = true;
   size_t runs = 0;
   auto timing = measure(
       device, 7,
@@ -202,7 +186,7 @@ TEST(Measure, NoiseStopsAtALimitAndSaysSo) {
   FakeGpu device;
   size_t run = 0;
   auto noisy = [&](size_t) -> Status {
-    device.pass(++run % 2 ? 1 : 2);
+    device.pass(++run % 2 ? 3 : 6); // longer than a sample: each is one run
     return {};
   };
   MeasureOptions options;
@@ -211,10 +195,10 @@ TEST(Measure, NoiseStopsAtALimitAndSaysSo) {
   ASSERT_TRUE(timing);
   EXPECT_EQ(timing->samples.size(), 50u);
   EXPECT_FALSE(timing->settled);
-  options.maxMilliseconds = 40;
+  options.maxMilliseconds = 120;
   timing = measure(device, 1, noisy, options);
   ASSERT_TRUE(timing);
-  EXPECT_EQ(timing->samples.size(), 30u); // the first batch that ends after 40 ms
+  EXPECT_EQ(timing->samples.size(), 30u); // the first batch that ends after 120 ms
 }
 
 TEST(Measure, AFailureOfTheWorkComesBack) {

@@ -2,7 +2,8 @@
 //
 // Work is issued on one operand set after the other, so that each run finds its operands outside
 // the L2 cache. Work under 50 us is captured and replayed as a graph of at least ten nodes, so that
-// the host's launches are not what is timed; longer work has an event on either side of each run.
+// the host's launches are not what is timed; longer work is issued in rows of about 2 ms with an
+// event on either side of the row.
 // Measuring stops when the standard error of the median is small enough, or at a limit.
 //
 //===----------------------------------------------------------------------===//
@@ -30,10 +31,7 @@ struct MeasureOptions {
   double tolerance = 0.002;
   size_t minSamples = 20, maxSamples = 500;
   double maxMilliseconds = 1000; ///< of device time
-  bool graphs = true;            ///< false: events around each run, however short
-  /// With `graphs` false: events around as many runs, issued one after the other, as take about
-  /// 2 ms. For work whose graph takes another path than its stream.
-  bool batches = false;
+  bool graphs = true;            ///< false: rows, however short a run is
 };
 
 /// Fills everything that follows from the samples. There must be at least one.
