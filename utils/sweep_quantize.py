@@ -5,6 +5,8 @@
   utils/sweep_quantize.py --full     also the cross product of recipes and kernels
   utils/sweep_quantize.py --list     what would run
   utils/sweep_quantize.py --full --part=2/16   every 16th of them, from the second
+  utils/sweep_quantize.py --pack=FOLDER --match=sm_90a    for another machine: leaves the libraries in FOLDER with, in
+                                     NAME.txt beside NAME.so, the options of each run of fp4-run
 
 A quantizing program takes a matrix to its amaxes, its codes and scales in one or both orientations and, where the
 scales are row-major, back again; fp4-run compares all of it with lib/Numerics. Parameters are the target, the
@@ -21,6 +23,8 @@ magnitudes in turn; and, for f32, values of 24 bits. A combination that the comp
 failure unless --partial is given. Ends with "N passed, N failed".
 """
 import itertools
+import pathlib
+import shutil
 import sys
 
 import sweeping
@@ -268,6 +272,11 @@ def run_library(tools, stem, name, text, target, runs, options):
         outcome.unsupported += [] if options.partial else [f"{name}: {message}"]
     elif built.returncode:
         outcome.failures.append(built.stderr)
+    elif options.pack:
+        shutil.move(library, options.pack / library.name)
+        (options.pack / library.with_suffix(".txt").name).write_text(
+            "".join(f"{library.name} {sweeping.shell(arguments)}\n" for arguments in runs))
+        outcome.passed += len(runs)
     else:
         for arguments in runs:
             outcome.run([tools / "fp4-run", library, "--device=sim", "--threads=1",
@@ -304,10 +313,13 @@ def main():
     parser.add_argument("--partial", action="store_true",
                         help="combinations without a kernel are no failures")
     parser.add_argument("--cubins", action="store_true", help="assemble every kernel too")
+    parser.add_argument("--pack", type=pathlib.Path, metavar="FOLDER", help="run nothing: leave the libraries there")
     parser.add_argument("--match", default="", help="only cases whose values, as --list prints "
                                                     "them, contain this")
     parser.add_argument("--part", default="1/1", metavar="I/N", help="every Nth library, from the Ith")
     options = parser.parse_args()
+    if options.pack:
+        options.pack.mkdir(parents=True, exist_ok=True)
     cases = sweeping.sampled_covering(PARAMETERS, lambda case: Case(case).valid(), wanted)
     if options.full:
         cases += cross_product()

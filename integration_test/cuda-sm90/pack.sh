@@ -7,6 +7,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$folder"
 cp "$build"/unittests/fp4-cts "$build"/bin/fp4-run "$here"/{run.sh,compare.py,copy_tiles.ptx} "$folder"
 "$build"/bin/fp4-runner "$here"/programs.mlir --target=sm_90a --emit=so -o "$folder"/programs.so
+rm -rf "$folder"/sweep
+"$here"/../../utils/sweep_quantize.py --build "$build" --pack "$folder"/sweep --match sm_90a
 streaming=$here/../../benchmarks/streaming.mlir
 "$build"/bin/fp4-runner "$streaming" --target=sm_90a --emit=so -o "$folder"/streaming.so
 "$build"/bin/fp4-runner "$streaming" --target=sm_90a --emit=so --no-arithmetic -o "$folder"/twin.so

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # run.sh FOLDER: in a folder that pack.sh made, on a machine with a Hopper GPU: the conformance suite on
-# the GPU and on the simulator, their images compared; then every compiled program on the GPU, verified
-# against the reference. Ends with "passed" and 0, or names what failed.
+# the GPU and on the simulator, their images compared; then every compiled program on the GPU, those
+# of utils/sweep_quantize.py too, verified against the reference. Ends with "passed" and 0, or names what failed.
 set -uo pipefail
 cd "$1"
 failures=0
@@ -17,41 +17,50 @@ for fault in AStoreOutside TmaInner; do # each ends the context of its process
     fail "CtsFault.$fault"
 done
 
-runs=0
-program() {
-  runs=$((runs + 1))
-  ./fp4-run programs.so --device cuda --function "$@" >run.log 2>&1 || { fail "$*"; cat run.log; }
+# Programs are independent processes: eight at a time.
+mkdir -p runs
+program() { echo "programs.so --function $*"; }
+programs() {
+  for function in nvfp4_bf16 nvfp4_f16 nvfp4_f32 nvfp4_2_13 mxfp4_floor mxfp4_ceil mxfp4_even \
+    mxfp4_rceil dequantize_nvfp4; do
+    for rows in 1 127 128 300 4096; do
+      for dist in gaussian uniform exact zeros; do
+        program $function --shape $rows --dist $dist --seed $rows
+      done
+    done
+  done
+  for function in nvfp4_k1000 nvfp4_k1003 nvfp4_k1001_f32 nvfp4_tiled_k1000 mxfp4_tiled torchao cutlass \
+    four_over_six; do
+    for rows in 1 127 128 300 2049; do
+      for dist in gaussian bf16 adversarial zeros; do
+        program $function --shape $rows --dist $dist --seed $rows
+      done
+    done
+  done
+  for function in transform stochastic training; do
+    for rows in 16 128 304 4096; do
+      for dist in gaussian bf16 adversarial zeros; do
+        program $function --shape $rows --dist $dist --seed $rows
+      done
+    done
+  done
+  for function in nvfp4_8192 mxfp4_8192; do
+    for dist in gaussian bf16; do program $function --shape 8192 --dist $dist; done
+  done
+  for function in nvfp4_bf16 nvfp4_2_13 mxfp4_floor mxfp4_ceil mxfp4_even mxfp4_rceil; do
+    program $function --input x=all_bf16.npy
+  done
+  for function in unswizzle alpha; do program $function; done
 }
-for function in nvfp4_bf16 nvfp4_f16 nvfp4_f32 nvfp4_2_13 mxfp4_floor mxfp4_ceil mxfp4_even \
-  mxfp4_rceil dequantize_nvfp4; do
-  for rows in 1 127 128 300 4096; do
-    for dist in gaussian uniform exact zeros; do
-      program $function --shape $rows --dist $dist --seed $rows
-    done
-  done
-done
-for function in nvfp4_k1000 nvfp4_k1003 nvfp4_k1001_f32 nvfp4_tiled_k1000 mxfp4_tiled torchao cutlass \
-  four_over_six; do
-  for rows in 1 127 128 300 2049; do
-    for dist in gaussian bf16 adversarial zeros; do
-      program $function --shape $rows --dist $dist --seed $rows
-    done
-  done
-done
-for function in transform stochastic training; do
-  for rows in 16 128 304 4096; do
-    for dist in gaussian bf16 adversarial zeros; do
-      program $function --shape $rows --dist $dist --seed $rows
-    done
-  done
-done
-for function in nvfp4_8192 mxfp4_8192; do
-  for dist in gaussian bf16; do program $function --shape 8192 --dist $dist; done
-done
-for function in nvfp4_bf16 nvfp4_2_13 mxfp4_floor mxfp4_ceil mxfp4_even mxfp4_rceil; do
-  program $function --input x=all_bf16.npy
-done
-for function in unswizzle alpha; do program $function; done
-echo "programs: $runs runs"
+run_one() {
+  log=runs/$(echo "$*" | tr -c 'a-zA-Z0-9\n' _).log
+  ./fp4-run "$@" --device cuda >"$log" 2>&1 || { echo "FAILED: $*"; cat "$log"; exit 1; }
+}
+export -f run_one
+programs >programs.txt
+sed 's|^|sweep/|' sweep/*.txt >sweep.txt
+# shellcheck disable=SC2016
+xargs -P 8 -L 1 bash -c 'run_one "$@"' _ < <(cat programs.txt sweep.txt) || failures=$((failures + 1))
+echo "programs: $(wc -l <programs.txt) runs; of the sweep: $(wc -l <sweep.txt)"
 [ $failures = 0 ] && echo passed || echo "$failures failed"
 exit $((failures != 0))

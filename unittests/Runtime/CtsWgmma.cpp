@@ -104,7 +104,7 @@ std::string multiply(const Case &c) {
 /// image of shared memory; multiplies twice (the first time with scale-d = `accumulate`); stores D.
 std::string kernelText(const Case &c) {
   const std::string r = std::to_string(c.registers());
-  std::string text = R"(.version 8.0
+  std::string text = R"(.version 8.4
 .target sm_90a
 .address_size 64
 .extern .shared .align 1024 .b8 dynamic[];

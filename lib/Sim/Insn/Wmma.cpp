@@ -131,14 +131,16 @@ Outcome store(ExecContext &cx, const Insn &insn) {
   return transfer<true>(cx, insn, insn.op[1], insn.op[0]);
 }
 
-/// Rows of 32 bytes: of A as it is, of B by columns.
+/// `count` elements from `first` on of each row of A, or of each column of B, in rows of 32 bytes.
 std::vector<uint8_t> operandRows(const std::vector<uint8_t> &matrix, unsigned rows, unsigned k,
-                                 unsigned bytes, bool ofB) {
+                                 unsigned bytes, bool ofB, unsigned first, unsigned count) {
   std::vector<uint8_t> out(rows * hw::mmaRowBytes);
   for (unsigned row = 0; row < rows; ++row)
-    for (unsigned i = 0; i < k; ++i)
+    for (unsigned i = 0; i < count; ++i) {
+      const unsigned at = first + i;
       std::memcpy(&out[row * hw::mmaRowBytes + i * bytes],
-                  &matrix[(ofB ? i * rows + row : row * k + i) * bytes], bytes);
+                  &matrix[(ofB ? at * rows + row : row * k + at) * bytes], bytes);
+    }
   return out;
 }
 
@@ -149,8 +151,9 @@ std::vector<FactorRow> factors(MmaType type, const std::vector<uint8_t> &bytes) 
   return rows;
 }
 
-void multiply(const Insn &insn, const std::vector<uint8_t> &a, const std::vector<uint8_t> &b,
-              std::vector<uint32_t> &cells) {
+/// Adds the products of `k` elements.
+void multiply(const Insn &insn, unsigned k, const std::vector<uint8_t> &a,
+              const std::vector<uint8_t> &b, std::vector<uint32_t> &cells) {
   const unsigned m = insn.m[0], n = insn.m[1];
   const auto aType = MmaType(insn.m[2]), bType = MmaType(insn.m[3]);
   if (aType == MmaType::S8 || aType == MmaType::U8) {
@@ -160,7 +163,7 @@ void multiply(const Insn &insn, const std::vector<uint8_t> &a, const std::vector
     return;
   }
   const auto rows = factors(aType, a);
-  const DenseColumns columns(factors(bType, b), unsigned(insn.u));
+  const DenseColumns columns(factors(bType, b), k);
   const bool half = insn.m[4] && insn.m[5];
   const DenseRowOptions options{fractionBits(aType) + fractionBits(bType),
                                 half ? hw::AccumulatorType::F16 : hw::AccumulatorType::F32,
@@ -178,8 +181,7 @@ Outcome product(ExecContext &cx, const Insn &insn) {
                          : insn.m[2] == uint8_t(MmaType::S8) || insn.m[2] == uint8_t(MmaType::U8)
                              ? 1
                              : 2;
-  const auto a = operandRows(gather(cx, insn.op[1], m * k, bytes), m, k, bytes, false);
-  const auto b = operandRows(gather(cx, insn.op[2], k * n, bytes), n, k, bytes, true);
+  const auto a = gather(cx, insn.op[1], m * k, bytes), b = gather(cx, insn.op[2], k * n, bytes);
   const unsigned cBytes = insn.m[5] ? 2 : 4, dBytes = insn.m[4] ? 2 : 4;
   const auto c = gather(cx, insn.op[3], m * n, cBytes);
   std::vector<uint32_t> cells(m * n);
@@ -188,7 +190,11 @@ Outcome product(ExecContext &cx, const Insn &insn) {
     if (insn.m[5] && !insn.m[4])
       cells[i] = std::bit_cast<uint32_t>(f16ToFloat(uint16_t(cells[i])));
   }
-  multiply(insn, a, b, cells);
+  // ptxas has tf32 multiplied four k at a time, on sm_80 to sm_120 (HMMA.1684).
+  const unsigned step = bytes == 4 ? 4 : k;
+  for (unsigned first = 0; first < k; first += step)
+    multiply(insn, step, operandRows(a, m, k, bytes, false, first, step),
+             operandRows(b, n, k, bytes, true, first, step), cells);
   if (insn.m[4] && !insn.m[5])
     for (uint32_t &cell : cells)
       cell = floatToF16(std::bit_cast<float>(cell));
@@ -204,8 +210,8 @@ Outcome smallProduct(ExecContext &cx, const Insn &insn) {
     return Outcome::Retry;
   const bool bits = insn.u == 128;
   constexpr unsigned bytes = 16; // of K
-  const auto a = operandRows(gather(cx, insn.op[1], 8 * bytes, 1), 8, bytes, 1, false);
-  const auto b = operandRows(gather(cx, insn.op[2], 8 * bytes, 1), 8, bytes, 1, true);
+  const auto a = operandRows(gather(cx, insn.op[1], 8 * bytes, 1), 8, bytes, 1, false, 0, bytes);
+  const auto b = operandRows(gather(cx, insn.op[2], 8 * bytes, 1), 8, bytes, 1, true, 0, bytes);
   const auto c = gather(cx, insn.op[3], 64, 4);
   for (unsigned i = 0; i < 64; ++i) {
     uint32_t cell;
