@@ -21,23 +21,25 @@ func.func @mxfp4(%x: tensor<?x4096xbf16> {fp4.name = "x"})
       : (tensor<?x4096xbf16>) -> (tensor<?x4096xf4E2M1FN>, tensor<?x128xf8E8M0FNU>)
   return %q, %s : tensor<?x4096xf4E2M1FN>, tensor<?x128xf8E8M0FNU>
 }
-func.func @hadamard(%x: tensor<?x4096xbf16> {fp4.name = "x"}, %a: tensor<f32> {fp4.name = "a"})
+func.func @hadamard(%x: tensor<?x4096xbf16> {fp4.name = "x"})
     -> (tensor<?x4096xf4E2M1FN> {fp4.name = "q"}, tensor<?x256xf8E4M3FN> {fp4.name = "s"}) {
+  %ax, %a = fp4.hadamard_amax %x : tensor<?x4096xbf16> -> tensor<f32>, tensor<f32>
   %q, %s = fp4.quantize %x amax %a
       {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, hadamard = #fp4.hadamard<size = 16>}
       : (tensor<?x4096xbf16>, tensor<f32>) -> (tensor<?x4096xf4E2M1FN>, tensor<?x256xf8E4M3FN>)
   return %q, %s : tensor<?x4096xf4E2M1FN>, tensor<?x256xf8E4M3FN>
 }
-func.func @stochastic(%x: tensor<?x4096xbf16> {fp4.name = "x"}, %a: tensor<f32> {fp4.name = "a"},
-                      %rng: tensor<2xi64> {fp4.name = "rng"})
+func.func @stochastic(%x: tensor<?x4096xbf16> {fp4.name = "x"}, %rng: tensor<2xi64> {fp4.name = "rng"})
     -> (tensor<?x4096xf4E2M1FN> {fp4.name = "q"}, tensor<?x256xf8E4M3FN> {fp4.name = "s"}) {
+  %a = fp4.amax %x : tensor<?x4096xbf16> -> tensor<f32>
   %q, %s = fp4.quantize %x amax %a rng %rng
       {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, rounding = #fp4.rounding<stochastic>}
       : (tensor<?x4096xbf16>, tensor<f32>, tensor<2xi64>) -> (tensor<?x4096xf4E2M1FN>, tensor<?x256xf8E4M3FN>)
   return %q, %s : tensor<?x4096xf4E2M1FN>, tensor<?x256xf8E4M3FN>
 }
-func.func @adaptive(%x: tensor<?x4096xbf16> {fp4.name = "x"}, %a: tensor<f32> {fp4.name = "a"})
+func.func @adaptive(%x: tensor<?x4096xbf16> {fp4.name = "x"})
     -> (tensor<?x4096xf4E2M1FN> {fp4.name = "q"}, tensor<?x256xf8E4M3FN> {fp4.name = "s"}) {
+  %a = fp4.amax %x : tensor<?x4096xbf16> -> tensor<f32>
   %q, %s = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<four_over_six>}
       : (tensor<?x4096xbf16>, tensor<f32>) -> (tensor<?x4096xf4E2M1FN>, tensor<?x256xf8E4M3FN>)
   return %q, %s : tensor<?x4096xf4E2M1FN>, tensor<?x256xf8E4M3FN>
