@@ -56,7 +56,7 @@ Value Butterfly::shuffle(Value mine, unsigned laneStride) {
   return LLVM::BitcastOp::create(b, mine.getType(), both);
 }
 
-float Butterfly::factor() const {
+float Butterfly::norm() const {
   return static_cast<float>(1.0 / std::sqrt(static_cast<double>(options.blockSize)));
 }
 
@@ -65,7 +65,7 @@ Value Butterfly::toFp32(Value sum) {
   auto constant = [&](double value) -> Value {
     return arith::ConstantOp::create(b, b.getF64FloatAttr(value));
   };
-  Value scaled = s.multiply(s.add(sum, constant(0)), constant(factor()));
+  Value scaled = s.multiply(s.add(sum, constant(0)), constant(norm()));
   return arith::TruncFOp::create(b, b.getF32Type(), scaled);
 }
 
@@ -92,20 +92,32 @@ SmallVector<Value> Butterfly::sums(ArrayRef<Value> elements) {
   return values;
 }
 
-Value Butterfly::scale() { return s.constant(isExact() ? 1.0f : factor()); }
+float Butterfly::factor() const { return isExact() ? 1.0f : norm(); }
 
-SmallVector<Value> Butterfly::transform(ArrayRef<Value> elements) {
-  SmallVector<Value> values = sums(elements);
-  for (Value &value : values)
-    value = s.multiply(value, scale());
-  return values;
+Value Butterfly::scale() { return s.constant(factor()); }
+
+SmallVector<Value> Butterfly::scaled(ArrayRef<Value> sums) {
+  return llvm::map_to_vector(sums, [&](Value sum) { return s.multiply(sum, scale()); });
 }
 
-SmallVector<Value> Butterfly::transformToWords(ArrayRef<Value> elements) {
-  SmallVector<Value> values = transform(elements), packed;
+SmallVector<Value> Butterfly::transform(ArrayRef<Value> elements) { return scaled(sums(elements)); }
+
+BlockElements Butterfly::packed(ArrayRef<Value> values) {
+  SmallVector<Value> words;
   for (size_t i = 0; i < values.size(); i += 2)
-    packed.push_back(s.packBF16(values[i], values[i + 1]));
-  return packed;
+    words.push_back(s.packBF16(values[i], values[i + 1]));
+  return BlockElements::packed(s, words, b.getBF16Type());
+}
+
+BlockElements Butterfly::transformBlock(ArrayRef<Value> elements) {
+  SmallVector<Value> values = sums(elements);
+  int exponent;
+  if (std::frexp(factor(), &exponent) != 0.5f)
+    return packed(scaled(values));
+  BlockElements block = packed(values);
+  block.scale = factor();
+  block.exact = [this, values] { return packed(scaled(values)); };
+  return block;
 }
 
 static constexpr int64_t kWarp = 32;

@@ -16,7 +16,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "Scalars.h"
+#include "BlockQuantizer.h"
 
 #include "fp4/Numerics/Hadamard.h"
 
@@ -41,12 +41,17 @@ public:
   mlir::Value scale();
   /// Sums times scale: what is then rounded to bf16.
   llvm::SmallVector<mlir::Value> transform(llvm::ArrayRef<mlir::Value> elements);
-  /// The same with the rounding, two to an i32 word.
-  llvm::SmallVector<mlir::Value> transformToWords(llvm::ArrayRef<mlir::Value> elements);
+  /// The same with the rounding to bf16: elements of a block whose scale, where it is a power of
+  /// two, is left to the block's.
+  BlockElements transformBlock(llvm::ArrayRef<mlir::Value> elements);
 
 private:
   bool isExact() const { return options.arithmetic == numerics::HadamardArithmetic::ExactSum; }
+  /// What sums are multiplied by.
   float factor() const;
+  float norm() const;
+  llvm::SmallVector<mlir::Value> scaled(llvm::ArrayRef<mlir::Value> sums);
+  BlockElements packed(llvm::ArrayRef<mlir::Value> values);
   mlir::Value toFp32(mlir::Value sum);
   mlir::Value shuffle(mlir::Value mine, unsigned laneStride);
   void stageInThread(llvm::MutableArrayRef<mlir::Value> values, size_t stride);

@@ -29,23 +29,26 @@ SideQuantizer::SideQuantizer(Scalars &s, ImplicitLocOpBuilder &b, QuantizeOp op,
     random.emplace(b, rng, randomSide(op, columnwise, groupsPerRow, firstGroup));
 }
 
-SmallVector<Value> SideQuantizer::randomWords(const BlockPlace &place) {
-  if (!random)
-    return {};
-  return place.row ? random->words(place.row, place.block, blockSize)
-                   : random->words(place.index, blockSize);
+SmallVector<Value> SideQuantizer::randomWords(ArrayRef<BlockPlace> places) {
+  SmallVector<Value> words;
+  if (random)
+    for (const BlockPlace &place : places)
+      words.append(place.row ? random->words(place.row, place.block, blockSize)
+                             : random->words(place.index, blockSize));
+  return words;
 }
 
-BlockQuantizer::Block SideQuantizer::quantize(BlockElements elements, const BlockPlace &place,
+BlockQuantizer::Block SideQuantizer::quantize(BlockElements elements, ArrayRef<BlockPlace> places,
                                               Value blockAmax, BlockQuantizer::FoldErrors fold) {
   if (butterfly)
-    elements = BlockElements::packed(s, butterfly->transformToWords(elements.values), element);
-  return quantizer.quantize(elements, blockAmax, fold, randomWords(place));
+    elements = butterfly->transformBlock(elements.values);
+  elements.rows = places.size();
+  return quantizer.quantize(elements, blockAmax, fold, randomWords(places));
 }
 
-BlockQuantizer::Block SideQuantizer::quantize(ArrayRef<Value> words, const BlockPlace &place,
+BlockQuantizer::Block SideQuantizer::quantize(ArrayRef<Value> words, ArrayRef<BlockPlace> places,
                                               Value blockAmax, BlockQuantizer::FoldErrors fold) {
-  return quantize(BlockElements::packed(s, words, element), place, blockAmax, fold);
+  return quantize(BlockElements::packed(s, words, element), places, blockAmax, fold);
 }
 
 BlockQuantizer::Block SideQuantizer::quantizeColumn(ArrayRef<Value> words, unsigned half,

@@ -39,17 +39,19 @@ public:
   /// The recipe, for threads that share a scale.
   BlockQuantizer &recipe() { return quantizer; }
 
-  /// Quantizes the packed elements `words` of a block of the output; the rest is BlockQuantizer's.
-  BlockQuantizer::Block quantize(llvm::ArrayRef<mlir::Value> words, const BlockPlace &place,
-                                 mlir::Value blockAmax = {}, BlockQuantizer::FoldErrors fold = {});
+  /// Quantizes the packed elements `words` of a block of the output, or of rows of a square block
+  /// that have a place each; the rest is BlockQuantizer's.
+  BlockQuantizer::Block quantize(llvm::ArrayRef<mlir::Value> words,
+                                 llvm::ArrayRef<BlockPlace> places, mlir::Value blockAmax = {},
+                                 BlockQuantizer::FoldErrors fold = {});
 
   /// The same for one of two columns of 16-bit elements: the low (0) or high (1) halves of `words`.
   BlockQuantizer::Block quantizeColumn(llvm::ArrayRef<mlir::Value> words, unsigned half,
                                        const BlockPlace &place, mlir::Value blockAmax = {});
 
 private:
-  llvm::SmallVector<mlir::Value> randomWords(const BlockPlace &place);
-  BlockQuantizer::Block quantize(BlockElements elements, const BlockPlace &place,
+  llvm::SmallVector<mlir::Value> randomWords(llvm::ArrayRef<BlockPlace> places);
+  BlockQuantizer::Block quantize(BlockElements elements, llvm::ArrayRef<BlockPlace> places,
                                  mlir::Value blockAmax, BlockQuantizer::FoldErrors fold);
 
   Scalars &s;

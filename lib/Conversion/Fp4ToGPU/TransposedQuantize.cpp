@@ -33,22 +33,23 @@ struct Side {
   Value amax;
   Int32 firstBlock; ///< of the group
 
-  /// Quantizes the elements of a row-wise block of the output.
+  BlockPlace place(Int32 row, Int32 block) { return {row, block - firstBlock, /*index=*/{}}; }
+
+  /// Quantizes the elements of blocks of the output that share a scale.
   BlockQuantizer::Block quantize(ImplicitLocOpBuilder &b, const TilePlan &plan,
-                                 ArrayRef<Value> words, Int32 row, Int32 block, Value blockAmax,
-                                 BlockQuantizer::FoldErrors fold = {}) {
+                                 ArrayRef<Value> words, ArrayRef<BlockPlace> places,
+                                 Value blockAmax, BlockQuantizer::FoldErrors fold = {}) {
     if (!quantizer)
-      return mixBits(b, words, amax, plan.blockSize);
-    return quantizer->quantize(words, {row, block - firstBlock, /*index=*/{}}, blockAmax, fold);
+      return mixBits(b, words, amax, plan.blockSize * static_cast<int64_t>(places.size()));
+    return quantizer->quantize(words, places, blockAmax, fold);
   }
   /// The same for a column; where two share `words`, for the low (0) or high (1) halves.
   BlockQuantizer::Block quantizeColumn(ImplicitLocOpBuilder &b, const TilePlan &plan,
                                        ArrayRef<Value> words, unsigned half, Int32 row, Int32 block,
                                        Value blockAmax) {
     if (!quantizer || plan.columnsPerWord() == 1)
-      return quantize(b, plan, words, row, block, blockAmax);
-    return quantizer->quantizeColumn(words, half, {row, block - firstBlock, /*index=*/{}},
-                                     blockAmax);
+      return quantize(b, plan, words, place(row, block), blockAmax);
+    return quantizer->quantizeColumn(words, half, place(row, block), blockAmax);
   }
 };
 
@@ -74,23 +75,29 @@ public:
     // What depends on the tensor alone is computed while the loads are under way.
     makeSides(amaxes[0], amaxes[1]);
     allocateShared(tile);
-    for (const Tile::Piece &piece : pieces)
-      emitPiece(tile, piece);
+    emitRows(tile, pieces);
     if (op.hasColumnwise()) {
       NVVM::Barrier0Op::create(b);
       sharesCodes() ? emitCodeColumns(tile) : emitColumns(tile);
     }
+    flushScales(tile);
     kernel.launch(arith::MulIOp::create(kernel.host(), hostBands(hostRows),
                                         constIndex(kernel.host(), tilesPerRow())));
   }
 
 private:
-  /// Of 256 threads with up to 80 registers; or 128 where each candidate scale keeps its codes, or
-  /// where 32 elements are rounded stochastically in steps. Not told, ptxas spills to have 80.
+  /// Of 256 threads. Four with 64 registers are fastest on an H200, for kernels that do not spill
+  /// then. Transforms, blocks of 32, square blocks, whose rows wait for each other, and stochastic
+  /// rounding take up to 80; 128 where each candidate scale keeps its codes, or where 32 elements
+  /// are rounded stochastically in steps. Not told, ptxas spills to have 80.
   int32_t residentBlocks() {
     bool adaptive = op.getRecipe().resolve().adaptive != numerics::Adaptive::Off;
     bool longSteps = op.getRng() && plan.blockSize == 32 && !target.hasStochasticConvert;
-    return adaptive || longSteps ? 2 : 3;
+    if (adaptive || longSteps)
+      return 2;
+    bool isPlain = plan.blockSize == 16 && !plan.squareBlocks && !op.getRng() &&
+                   !op.getHadamard() && !op.getColumnwiseHadamard();
+    return isPlain && type.getElementType().isBF16() && !target.hasFp4Convert ? 4 : 3;
   }
 
   /// Tiles of the kernel in a row of the matrix; they cover whole tiles of scales, whose padding is
@@ -173,6 +180,7 @@ private:
   OutputWriter::Shape rowShape() {
     OutputWriter::Shape shape{
         endRow, columns, columns, plan.blockSize, isTiled(op.getScales()), std::nullopt};
+    stageScales(shape, TilePlan::rows, plan.piecesPerRow(), "rowwise_scales");
     int64_t blocks = llvm::divideCeil(columns.size, plan.blockSize);
     if (group)
       shape.tileOrigin = {group->firstBand *
@@ -184,11 +192,20 @@ private:
   OutputWriter::Shape columnShape(Int32 firstBlock) {
     OutputWriter::Shape shape{
         columns, endRow, rows, plan.blockSize, isTiled(op.getColumnwiseScales()), std::nullopt};
+    stageScales(shape, plan.columns(), plan.blocksPerColumn(), "columnwise_scales");
     if (group)
       shape.tileOrigin = {
           group->firstTile, Int32(b, 0), firstBlock,
           Extent{ShapedType::kDynamic, (group->endRow - group->firstRow) / plan.blockSize}};
     return shape;
+  }
+
+  /// Gathers the scales of a thread block that has whole tiles of them.
+  void stageScales(OutputWriter::Shape &shape, int64_t tileRows, int64_t blocks, StringRef name) {
+    if (!shape.tiledScales || tileRows % hw::scaleBlockRows || blocks % hw::scaleBlockColumns)
+      return;
+    shape.stagedTiles = blocks / hw::scaleBlockColumns;
+    shape.stage = kernel.sharedWords(OutputWriter::stageWords(shape.stagedTiles), name);
   }
 
   void makeSide(std::optional<Side> &side, const Output &output, Value amax,
@@ -226,59 +243,93 @@ private:
 
   //===--- Steps 1 and 2: rows ---------------------------------------------===//
 
-  void emitPiece(Tile &tile, const Tile::Piece &piece) {
+  void emitRows(Tile &tile, ArrayRef<Tile::Piece> pieces) {
     if (elementTile)
-      elementTile->share(piece);
+      for (const Tile::Piece &piece : pieces)
+        elementTile->share(piece);
     if (plan.squareBlocks)
-      emitSquareRow(tile, piece);
-    else
-      emitRow(tile, piece);
+      return emitSquare(tile, pieces);
+    for (const Tile::Piece &piece : pieces)
+      if (rowwise)
+        writeRow(tile, piece, quantizeRows(*rowwise, tile, piece));
   }
 
-  /// Codes and scale of a row-wise block; written where that is an output.
-  BlockQuantizer::Block emitRow(Tile &tile, const Tile::Piece &piece, Value amax = {},
-                                BlockQuantizer::FoldErrors fold = {}) {
-    if (!rowwise && !codeTile)
-      return {};
-    Int32 row = tile.firstRow() + piece.row;
-    Int32 block = tile.firstColumn() / plan.blockSize + piece.block;
-    Side &side = rowwise ? *rowwise : *columnwise; // codes that the columns share are rounded alike
-    BlockQuantizer::Block result = side.quantize(b, plan, piece.words, row, block, amax, fold);
-    if (rowwise)
-      rowwise->writer.write(row, block, result);
-    return result;
-  }
-
-  /// One row of a square block. Its first row leaves to the columns what the block has in common.
-  void emitSquareRow(Tile &tile, const Tile::Piece &piece) {
-    std::optional<SideQuantizer> &quantizer = (rowwise ? rowwise : columnwise)->quantizer;
-    Value common = quantizer ? squareAmax(quantizer->recipe(), piece) : s.constant(0);
-    auto fold = [&](Value error) {
-      if (Value hasRow = tile.hasRow(piece))
-        error = arith::SelectOp::create(b, hasRow, error, s.constant(0));
-      return foldRows(error,
-                      [&](Value x, Value y) { return quantizer->recipe().combineErrors(x, y); });
-    };
-    BlockQuantizer::Block result = emitRow(tile, piece, common, fold);
-    if (codeTile) {
-      codeTile->share(piece.row, piece.block, result.codes);
-      common = arith::ExtUIOp::create(b, b.getI32Type(), result.scale);
+  /// Codes and scale of a row-wise block, or of rows of a square block.
+  BlockQuantizer::Block quantizeRows(Side &side, Tile &tile, ArrayRef<Tile::Piece> pieces,
+                                     Value amax = {}, BlockQuantizer::FoldErrors fold = {}) {
+    SmallVector<Value> words;
+    SmallVector<BlockPlace> places;
+    for (const Tile::Piece &piece : pieces) {
+      words.append(piece.words);
+      places.push_back(side.place(rowOf(tile, piece), blockOf(tile, piece)));
     }
-    if (columnwise)
-      emitWhere(b, piece.row % TilePlan::square < 1,
-                [&] { store(b, common, squareAddress(piece.row, piece.block), 4); });
+    return side.quantize(b, plan, words, places, amax, fold);
   }
 
-  Value squareAmax(BlockQuantizer &recipe, const Tile::Piece &piece) {
-    return foldRows(recipe.amax(piece.words, type.getElementType()), [&](Value x, Value y) {
+  void writeRow(Tile &tile, const Tile::Piece &piece, const BlockQuantizer::Block &block) {
+    rowwise->writer.write(rowOf(tile, piece), blockOf(tile, piece), block);
+  }
+
+  Int32 rowOf(Tile &tile, const Tile::Piece &piece) { return tile.firstRow() + piece.row; }
+  Int32 blockOf(Tile &tile, const Tile::Piece &piece) {
+    return tile.firstColumn() / plan.blockSize + piece.block;
+  }
+
+  /// The thread's rows of a square block.
+  void emitSquare(Tile &tile, ArrayRef<Tile::Piece> pieces) {
+    Side &side = rowwise ? *rowwise : *columnwise; // codes that the columns share are rounded alike
+    Value common = side.quantizer ? squareAmax(side.quantizer->recipe(), pieces) : s.constant(0);
+    if (rowwise || codeTile) {
+      auto fold = [&](ArrayRef<Value> errors) { return foldErrors(side, tile, pieces, errors); };
+      BlockQuantizer::Block result = quantizeRows(side, tile, pieces, common, fold);
+      shareSquare(tile, pieces, result);
+      if (codeTile)
+        common = arith::ExtUIOp::create(b, b.getI32Type(), result.scale);
+    }
+    // The first row leaves to the columns what the block has in common.
+    if (columnwise)
+      emitWhere(b, pieces[0].row % TilePlan::square < 1,
+                [&] { store(b, common, squareAddress(pieces[0].row, pieces[0].block), 4); });
+  }
+
+  /// The rows' codes, to where they are outputs and to where the columns look for them.
+  void shareSquare(Tile &tile, ArrayRef<Tile::Piece> pieces, const BlockQuantizer::Block &square) {
+    size_t perRow = square.codes.size() / pieces.size();
+    for (auto [i, piece] : llvm::enumerate(pieces)) {
+      SmallVector<Value> codes(ArrayRef(square.codes).slice(i * perRow, perRow));
+      if (rowwise)
+        writeRow(tile, piece, {codes, square.scale});
+      if (codeTile)
+        codeTile->share(piece.row, piece.block, codes);
+    }
+  }
+
+  Value squareAmax(BlockQuantizer &recipe, ArrayRef<Tile::Piece> pieces) {
+    SmallVector<Value> words;
+    for (const Tile::Piece &piece : pieces)
+      words.append(piece.words);
+    return foldLanes(recipe.amax(words, type.getElementType()), [&](Value x, Value y) {
       return recipe.keepsNaN() ? s.maximumOrNaN(x, y) : s.maximumNumber(x, y);
     });
   }
 
-  /// Folds a value of each of the 16 rows of a square block, which lanes 2 * row + block % 2 of a
-  /// warp hold, in the order of lib/Numerics: rows 8 apart first.
-  Value foldRows(Value value, function_ref<Value(Value, Value)> combine) {
-    for (int64_t stride = TilePlan::warp / 2; stride > 1; stride /= 2)
+  /// Folds the errors of all rows of a square block in the order of lib/Numerics: rows 8 apart
+  /// first, then 4, 2 and 1. Rows that are far apart are in one thread.
+  Value foldErrors(Side &side, Tile &tile, ArrayRef<Tile::Piece> pieces, ArrayRef<Value> errors) {
+    auto combine = [&](Value x, Value y) { return side.quantizer->recipe().combineErrors(x, y); };
+    SmallVector<Value> rest(errors);
+    for (auto [error, piece] : llvm::zip_equal(rest, pieces))
+      if (Value hasRow = tile.hasRow(piece))
+        error = arith::SelectOp::create(b, hasRow, error, s.constant(0));
+    for (; rest.size() > 1; rest.truncate(rest.size() / 2))
+      for (size_t i = 0; i < rest.size() / 2; ++i)
+        rest[i] = combine(rest[i], rest[i + rest.size() / 2]);
+    return foldLanes(rest[0], combine);
+  }
+
+  /// Folds a value of each of the lanes that have rows of one square block.
+  Value foldLanes(Value value, function_ref<Value(Value, Value)> combine) {
+    for (int64_t stride = TilePlan::warp / 2; stride >= plan.piecesPerRow(); stride /= 2)
       value = combine(value, NVVM::ShflOp::create(b, value.getType(), s.integer(-1), value,
                                                   s.integer(stride), s.integer(TilePlan::warp - 1),
                                                   NVVM::ShflKind::bfly,
@@ -331,6 +382,25 @@ private:
                                  tile.firstRow() / plan.blockSize + block,
                                  {SmallVector<Value>(codes.begin(), codes.end()), scale});
     });
+  }
+
+  //===--- The scales that were gathered -----------------------------------===//
+
+  void flushScales(Tile &tile) {
+    Int32 row = tile.firstRow(), column = tile.firstColumn();
+    int64_t first = 0;
+    auto flush = [&](std::optional<Side> &side, Int32 firstRow, Int32 firstBlock) {
+      int64_t threads = side ? side->writer.flushThreads() : 0;
+      if (threads == 0)
+        return;
+      if (first == 0)
+        NVVM::Barrier0Op::create(b);
+      Int32 thread = tile.threadIndex() - first;
+      emitWhere(b, thread < threads, [&] { side->writer.flush(thread, firstRow, firstBlock); });
+      first += threads;
+    };
+    flush(rowwise, row, column / plan.blockSize);
+    flush(columnwise, column, row / plan.blockSize);
   }
 
   QuantizeOp op;

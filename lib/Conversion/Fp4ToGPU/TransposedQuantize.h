@@ -8,13 +8,16 @@
 //   2. Row-wise output: the piece is a block; quantize it from the registers.
 //   3. Barrier. Column-wise output: a thread reads one word of shared memory from each of 16
 //      consecutive rows (MXFP4: 32), which is a block of one f32 column or of two 16-bit columns.
-//   4. Outputs leave from registers (OutputWriter). The lanes of a warp hold consecutive blocks
-//      of few columns, so that transposed codes go to global memory in runs of 64 bytes.
+//   4. Codes leave from registers (OutputWriter). The lanes of a warp hold consecutive blocks of
+//   few
+//      columns, so that transposed codes go to global memory in runs of 64 bytes. Tiled scales are
+//      gathered in shared memory: one by one, each store would write a byte of a sector.
 //
-// Square blocks have their amax reduced over the 16 rows by warp shuffles in step 2. The
-// column-wise codes are the row-wise ones, transposed: shared memory has the codes, a quarter of
-// the size, and step 3 transposes nibbles (CodeTile). With stochastic rounding the codes differ;
-// then step 3 reads elements as above and the amax from shared memory.
+// Of a square block a thread has 2 or 4 of the 16 rows, and other lanes of its warp the others: the
+// amax is reduced in registers and by shuffles in step 2. The column-wise codes are the row-wise
+// ones, transposed: shared memory has the codes, a quarter of the size, and step 3 transposes
+// nibbles (CodeTile). With stochastic rounding the codes differ; then step 3 reads elements as
+// above and the amax from shared memory.
 //
 // Matrices that are stacked along the rows (groups) have tiles of their own, and so each tile one
 // amax: a thread block looks for its matrix among constants (RowGroups).
@@ -59,6 +62,8 @@ struct TilePlan {
   /// Pieces in a row of the tile, and how many each thread loads.
   int64_t piecesPerRow() const { return columns() / blockSize; }
   int64_t loadPasses() const { return rows * piecesPerRow() / kThreads; }
+  /// Rows of the tile that a warp loads in a pass; with square blocks the passes have 16 together.
+  int64_t rowsPerPass() const { return warp / piecesPerRow(); }
   /// Blocks in a column of the tile, and how many words of them each thread reads.
   int64_t blocksPerColumn() const { return rows / blockSize; }
   int64_t columnPasses() const { return rowWords * blocksPerColumn() / kThreads; }
@@ -185,7 +190,13 @@ public:
     int64_t blockSize;
     bool tiledScales;
     std::optional<TileOrigin> tileOrigin; ///< of a group
+    /// In shared memory, stageWords(stagedTiles); null where scales are written one by one.
+    mlir::Value stage = {};
+    int64_t stagedTiles = 0;
   };
+
+  /// Words that gather the scales of a thread block, which are `tiles` neighbouring scale tiles.
+  static constexpr int64_t stageWords(int64_t tiles) { return tiles * kStagePitch / 4; }
 
   OutputWriter(mlir::ImplicitLocOpBuilder &b, mlir::Value data, mlir::Value scales,
                const Shape &shape);
@@ -193,12 +204,22 @@ public:
   /// Block number `block` of `row`. Blocks that do not exist are not written; where scales are
   /// tiled, their padding becomes zero.
   void write(Int32 row, Int32 block, const BlockQuantizer::Block &codes);
+  /// Writes the scales that were gathered, those of the tiles that begin at `row` and `block`. As
+  /// many threads as flushThreads() says call it, counted by `thread`, after a barrier.
+  void flush(Int32 thread, Int32 row, Int32 block);
+  int64_t flushThreads() const { return shape.stagedTiles * kStageChunks; }
 
 private:
+  /// A tile of scales is 512 bytes; so far apart, warps that write rows or columns of two tiles
+  /// have at most two lanes at a bank.
+  static constexpr int64_t kStagePitch = 592, kStageChunkBytes = 16, kStageChunks = 32;
   mlir::Value exists(Int32 row, Int32 block);
   void writeCodes(Int32 row, Int32 block, llvm::ArrayRef<mlir::Value> codes);
   mlir::Value codesAddress(Int32 row, Int32 block);
   void writeTiledScale(Int32 row, Int32 block, mlir::Value exists, mlir::Value scale);
+  void relativeToOrigin(Int32 &row, Int32 &block);
+  /// Emits `body`, given the address of the scale tile of `block`, where there is such a tile.
+  void emitInTile(Int32 row, Int32 block, llvm::function_ref<void(mlir::Value)> body);
 
   mlir::ImplicitLocOpBuilder &b;
   mlir::Value data, scales;

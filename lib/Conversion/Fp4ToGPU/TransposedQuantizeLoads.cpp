@@ -70,19 +70,17 @@ Tile::Tile(KernelBuilder &kernel, const TilePlan &plan, Value input, Extent rows
       thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type())), tileRow(firstRow),
       tileColumn(firstColumn) {}
 
-/// Threads take pieces row by row. With square blocks the 16 rows of a block are in one warp: lanes
-/// 2r and 2r + 1 have row r of two neighbouring blocks.
+/// Threads take pieces row by row. With square blocks a warp has 16 whole rows of the tile, in each
+/// pass some that follow each other: a thread has rows of one block.
 void Tile::place(int64_t pass, Int32 &row, Int32 &block) {
   int64_t pieces = plan.piecesPerRow();
+  block = thread % pieces;
   if (!plan.squareBlocks) {
     row = thread / pieces + pass * (kThreads / pieces);
-    block = thread % pieces;
     return;
   }
-  int64_t pairs = pieces / 2, bandsPerPass = kThreads / TilePlan::warp / pairs;
   Int32 warp = thread / TilePlan::warp, lane = thread % TilePlan::warp;
-  row = (warp / pairs + pass * bandsPerPass) * TilePlan::square + lane / 2;
-  block = warp % pairs * 2 + lane % 2;
+  row = warp * TilePlan::square + lane / pieces + pass * plan.rowsPerPass();
 }
 
 /// `count` i32 words from `pointer`, in the widest loads.

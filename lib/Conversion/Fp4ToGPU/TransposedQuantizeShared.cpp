@@ -19,13 +19,13 @@ ElementTile::ElementTile(KernelBuilder &kernel, Tile &tile)
 
 /// Chunk `chunk` of row `row`, counted in 16 bytes, is stored as chunk number
 ///
-///   chunk ^ (chunk / 8) ^ (row / 16 % 8) ^ 4 * (row / 2 % 2) ^ (row % 2)
+///   chunk ^ (chunk / 8) ^ (row / 16 % 8) ^ 2 * (row % 2)
 ///
 /// of its row, which changes its low three bits, the banks, only. A warp that reads a column has
 /// one chunk in rows 16 apart: row / 16 spreads them over all banks. Eight lanes that write have
-/// 16-byte chunks two apart in one row (chunk / 8), or with square blocks in four rows (row % 4).
+/// 16-byte chunks two apart in one row (chunk / 8), or four apart in two rows (row % 2).
 Value ElementTile::chunkAddress(Int32 row, Int32 chunk) {
-  Int32 stored = chunk ^ (chunk / 8) ^ (row / 16 % 8) ^ (row / 2 % 2 * 4) ^ (row % 2);
+  Int32 stored = chunk ^ (chunk / 8) ^ (row / 16 % 8) ^ (row % 2 * 2);
   return address(b, address(b, shared, row, TilePlan::rowBytes), stored, kChunkBytes);
 }
 
@@ -52,13 +52,13 @@ void ElementTile::share(const Tile::Piece &piece) {
 
 SmallVector<Value> ElementTile::column(Int32 word, Int32 first, int64_t count) {
   constexpr int64_t perChunk = kChunkBytes / 4;
-  // Within 16 rows the place in the row repeats every four.
-  std::array<Value, 4> bases;
+  // Within 16 rows the place in the row repeats every two.
+  std::array<Value, 2> bases;
   SmallVector<Value> words;
   for (int64_t row = 0; row < count; ++row) {
-    if (row % 16 < 4)
-      bases[row % 4] = address(b, chunkAddress(first + row, word / perChunk), word % perChunk, 4);
-    Value pointer = advance(b, bases[row % 4], row % 16 / 4 * 4 * TilePlan::rowBytes);
+    if (row % 16 < 2)
+      bases[row % 2] = address(b, chunkAddress(first + row, word / perChunk), word % perChunk, 4);
+    Value pointer = advance(b, bases[row % 2], row % 16 / 2 * 2 * TilePlan::rowBytes);
     words.push_back(LLVM::LoadOp::create(b, b.getI32Type(), pointer, 4));
   }
   return words;
@@ -68,7 +68,8 @@ SmallVector<Value> ElementTile::column(Int32 word, Int32 first, int64_t count) {
 // Codes
 //===----------------------------------------------------------------------===//
 
-/// Words between bands of 16 rows: the lanes of a warp read from eight bands, four words each.
+/// Words between bands of 16 rows: the lanes of a warp read from eight bands, four words each. They
+/// write whole rows that follow each other.
 static constexpr int64_t kBandPadding = 4;
 
 static int64_t wordsPerRow(const TilePlan &plan) { return plan.columns() / CodeTile::width; }
@@ -81,12 +82,8 @@ CodeTile::CodeTile(KernelBuilder &kernel, const TilePlan &plan)
     : b(kernel.body()), plan(plan),
       shared(kernel.sharedWords(TilePlan::rows / TilePlan::square * wordsPerBand(plan), "codes")) {}
 
-/// Pairs of words are stored as pair number pair ^ 2 * (row / 2 % 4) of their row, because a half
-/// warp writes pairs of eight rows and two rows fill the banks.
 Value CodeTile::wordAddress(Int32 row, Int32 word) {
-  int64_t period = plan.piecesPerRow() / 2;
-  Int32 stored = word ^ (row / 2 % period * 4);
-  Int32 inBand = row % TilePlan::square * wordsPerRow(plan) + stored;
+  Int32 inBand = row % TilePlan::square * wordsPerRow(plan) + word;
   return address(b, shared, row / TilePlan::square * wordsPerBand(plan) + inBand, 4);
 }
 

@@ -99,27 +99,50 @@ void OutputWriter::write(Int32 row, Int32 block, const BlockQuantizer::Block &re
     writeTiledScale(row, block, valid, result.scale);
 }
 
-/// Tiles of the kernel cover whole tiles of scales, but for a last column of them.
 void OutputWriter::writeTiledScale(Int32 row, Int32 block, Value valid, Value scale) {
   if (valid)
     scale = arith::SelectOp::create(
         b, valid, scale, arith::ConstantOp::create(b, b.getIntegerAttr(scale.getType(), 0)));
-  Extent tilesPerRow = quotientUp(b, endBlock, kTileBlocks);
-  Int32 firstTile(b, 0);
-  if (const std::optional<TileOrigin> &origin = shape.tileOrigin) {
-    row = row - origin->row;
-    block = block - origin->block;
-    firstTile = origin->tile;
-    tilesPerRow = quotientUp(b, origin->blocks, kTileBlocks);
+  relativeToOrigin(row, block);
+  Int32 inTile = row % 32 * 16 + row % kTileRows / 32 * 4 + block % kTileBlocks;
+  if (shape.stage) {
+    Int32 tile = block / kTileBlocks % shape.stagedTiles;
+    return store(b, scale, address(b, address(b, shape.stage, tile, kStagePitch), inTile, 1), 1);
   }
-  Int32 tileColumn = block / kTileBlocks, tileRow = row / kTileRows;
+  emitInTile(row, block, [&](Value start) { store(b, scale, address(b, start, inTile, 1), 1); });
+}
+
+void OutputWriter::flush(Int32 thread, Int32 row, Int32 block) {
+  Int32 tile = thread / kStageChunks, offset = thread % kStageChunks * kStageChunkBytes;
+  block = block + tile * kTileBlocks;
+  relativeToOrigin(row, block);
+  emitInTile(row, block, [&](Value start) {
+    auto type = VectorType::get(kStageChunkBytes / 4, b.getI32Type());
+    Value staged = address(b, address(b, shape.stage, tile, kStagePitch), offset, 1);
+    store(b, LLVM::LoadOp::create(b, type, staged, kStageChunkBytes), address(b, start, offset, 1),
+          kStageChunkBytes);
+  });
+}
+
+void OutputWriter::relativeToOrigin(Int32 &row, Int32 &block) {
+  if (!shape.tileOrigin)
+    return;
+  row = row - shape.tileOrigin->row;
+  block = block - shape.tileOrigin->block;
+}
+
+/// Tiles of the kernel cover whole tiles of scales, but for a last column of them.
+void OutputWriter::emitInTile(Int32 row, Int32 block, function_ref<void(Value)> body) {
+  Extent tilesPerRow =
+      quotientUp(b, shape.tileOrigin ? shape.tileOrigin->blocks : endBlock, kTileBlocks);
+  Int32 column = block / kTileBlocks;
   Value inBuffer;
   if (!shape.columns.isMultipleOf(TilePlan::rows))
-    inBuffer = tileColumn < tilesPerRow.in(b);
+    inBuffer = column < tilesPerRow.in(b);
   emitWhere(b, inBuffer, [&] {
-    Int32 tile = firstTile + tileRow * tilesPerRow.in(b) + tileColumn;
-    Int32 inTile = row % 32 * 16 + row % kTileRows / 32 * 4 + block % kTileBlocks;
-    Value start = address(b, scales, tile, hw::scaleBlockBytes);
-    store(b, scale, address(b, start, inTile, 1), 1);
+    Int32 tile = row / kTileRows * tilesPerRow.in(b) + column;
+    if (shape.tileOrigin)
+      tile = shape.tileOrigin->tile + tile;
+    body(address(b, scales, tile, hw::scaleBlockBytes));
   });
 }

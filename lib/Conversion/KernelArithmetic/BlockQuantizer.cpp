@@ -9,9 +9,13 @@ using namespace fp4;
 using numerics::Stage;
 
 BlockElements BlockElements::packed(Scalars &s, ArrayRef<Value> words, Type type) {
-  return {s.widen(words, type), type, [&s, type, words = SmallVector<Value>(words)](bool keepNaN) {
-            return s.amax(words, type, keepNaN);
-          }};
+  BlockElements elements;
+  elements.values = s.widen(words, type);
+  elements.stored = type;
+  elements.amax = [&s, type, words = SmallVector<Value>(words)](bool keepNaN) {
+    return s.amax(words, type, keepNaN);
+  };
+  return elements;
 }
 
 BlockElements BlockElements::column(Scalars &s, ArrayRef<Value> words, Type type, unsigned half) {
@@ -70,12 +74,12 @@ Value BlockQuantizer::errorOf(ArrayRef<Value> elements, ArrayRef<Value> codes) {
   return total;
 }
 
-BlockQuantizer::Candidate BlockQuantizer::encode(ArrayRef<Value> elements, float stretch,
-                                                 ArrayRef<Value> random) {
+BlockQuantizer::Candidate BlockQuantizer::encode(const BlockElements &elements, float stretch,
+                                                 FoldErrors fold, ArrayRef<Value> random) {
   recipe.set(RecipeOp::Stretch, s.constant(stretch));
   recipe.emit(Stage::Block);
   SmallVector<Value> scaled;
-  for (Value element : elements) {
+  for (Value element : elements.values) {
     recipe.set(RecipeOp::Element, element);
     recipe.emit(Stage::Element);
     scaled.push_back(recipe[recipe.program().element]);
@@ -89,8 +93,14 @@ BlockQuantizer::Candidate BlockQuantizer::encode(ArrayRef<Value> elements, float
   }
   Value byte = recipe[recipe.program().scaleByte];
   result.block.scale = arith::TruncIOp::create(b, b.getI8Type(), byte);
-  if (recipe.program().error != numerics::noValue)
-    result.error = errorOf(elements, result.block.codes);
+  if (recipe.program().error == numerics::noValue)
+    return result;
+  SmallVector<Value> errors;
+  size_t perRow = elements.values.size() / elements.rows;
+  for (size_t first = 0; first < elements.values.size(); first += perRow)
+    errors.push_back(errorOf(ArrayRef(elements.values).slice(first, perRow),
+                             ArrayRef(result.block.codes).slice(first / 8, perRow / 8)));
+  result.error = fold ? fold(errors) : errors.front();
   return result;
 }
 
@@ -110,9 +120,7 @@ BlockQuantizer::Block BlockQuantizer::quantizeAsSpelled(const BlockElements &ele
   recipe.set(RecipeOp::BlockAmax, blockAmax ? blockAmax : elements.amax(keepsNaN()));
   Candidate best;
   for (float stretch : recipe.program().candidates) {
-    Candidate candidate = encode(elements.values, stretch, random);
-    if (candidate.error && fold)
-      candidate.error = fold(candidate.error);
+    Candidate candidate = encode(elements, stretch, fold, random);
     if (best.block.scale)
       keepSmaller(candidate, best);
     else
@@ -137,12 +145,14 @@ BlockQuantizer::Block BlockQuantizer::quantizeAdaptively(const BlockElements &el
 
 BlockQuantizer::Block BlockQuantizer::quantize(const BlockElements &elements, Value blockAmax,
                                                FoldErrors fold, ArrayRef<Value> random) {
-  auto asSpelled = [&] { return quantizeAsSpelled(elements, blockAmax, fold, random); };
+  auto exact = [&] { return elements.exact ? elements.exact() : elements; };
+  auto asSpelled = [&] { return quantizeAsSpelled(exact(), blockAmax, fold, random); };
   bool isOwn = !blockAmax && !fold;
   if (isOwn && QuickBlock::applies(description, recipe.program(), elements.stored, !random.empty(),
                                    s.targetModel()))
-    return QuickBlock(s, b, recipe, random).quantize(elements, asSpelled);
+    return QuickBlock(s, b, recipe, random)
+        .quantize(random.empty() ? elements : exact(), asSpelled);
   if (isOwn && recipe.program().candidates.size() > 1)
-    return quantizeAdaptively(elements);
+    return quantizeAdaptively(exact());
   return asSpelled();
 }

@@ -20,8 +20,14 @@ namespace fp4 {
 /// The elements of one scale in registers, and how to emit their amax (f32).
 struct BlockElements {
   llvm::SmallVector<mlir::Value> values; ///< f32
+  size_t rows = 1;                       ///< of a square block, one after the other
   mlir::Type stored;                     ///< what they were widened from
   std::function<mlir::Value(bool keepNaN)> amax;
+  /// A power of two: what they are still to be multiplied by, with the product rounded to `stored`.
+  /// Unless that overflows or is subnormal it makes no difference, and `exact` emits those that
+  /// were multiplied before they were rounded.
+  float scale = 1;
+  std::function<BlockElements()> exact = {};
 
   /// Packed elements of type `type` (bf16, f16 or f32) in i32 words.
   static BlockElements packed(Scalars &s, llvm::ArrayRef<mlir::Value> words, mlir::Type type);
@@ -44,9 +50,9 @@ public:
     mlir::Value scale;                    ///< i8
   };
 
-  /// Combines the error (f32) of a candidate scale over the threads that share the scale: in every
-  /// one of them the result must be the same.
-  using FoldErrors = llvm::function_ref<mlir::Value(mlir::Value)>;
+  /// Combines the errors (f32) of a candidate scale, one of each of the thread's rows, also over
+  /// the threads that share the scale: in every one of them the result must be the same.
+  using FoldErrors = llvm::function_ref<mlir::Value(llvm::ArrayRef<mlir::Value>)>;
 
   /// Quantizes `elements` (a multiple of 8). `blockAmax` (f32) replaces their own amax where
   /// threads share a scale; see amax and FoldErrors. Where there are `random` words (i32, one for
@@ -76,7 +82,7 @@ private:
   };
   Block quantizeAsSpelled(const BlockElements &elements, mlir::Value blockAmax, FoldErrors fold,
                           llvm::ArrayRef<mlir::Value> random);
-  Candidate encode(llvm::ArrayRef<mlir::Value> elements, float stretch,
+  Candidate encode(const BlockElements &elements, float stretch, FoldErrors fold,
                    llvm::ArrayRef<mlir::Value> random);
   mlir::Value errorOf(llvm::ArrayRef<mlir::Value> elements, llvm::ArrayRef<mlir::Value> codes);
   void keepSmaller(const Candidate &candidate, Candidate &best);

@@ -43,6 +43,8 @@ inline constexpr float kStepDown = 0x1.fffffep-1f;
 inline constexpr float kAlign = 0x1p-14f;
 /// Factors from here on are exact times kAlign.
 inline constexpr float kLeastFactor = 0x1p-112f;
+/// Up to here subnormal elements have code 0; see QuickBlock.h.
+inline constexpr float kMostFactorOfScaled = 0x1p120f;
 /// Last places; see QuickBlock.h.
 inline constexpr int64_t kTieMargin = 8;
 /// Twice, one for each half.

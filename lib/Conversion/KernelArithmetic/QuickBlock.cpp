@@ -41,7 +41,7 @@ Value QuickBlock::factor() { return recipe[factorOf(recipe.program())]; }
 Value QuickBlock::emitScale(const BlockElements &elements) {
   // A NaN element fails the test below; rounded stochastically, it is skipped as the recipe says.
   bool keepNaN = random.empty() || recipe.program().amaxNaN == numerics::NanPolicy::Propagate;
-  Value amax = elements.amax(keepNaN);
+  Value amax = s.multiply(elements.amax(keepNaN), s.constant(elements.scale));
   recipe.set(RecipeOp::BlockAmax, amax);
   recipe.set(RecipeOp::Stretch, s.constant(recipe.program().candidates.front()));
   Scalars::QuickDivisions divisions(s);
@@ -53,7 +53,9 @@ Value QuickBlock::emitScale(const BlockElements &elements) {
   };
   if (random.empty())
     expect(arith::CmpFPredicate::OLT, s.multiply(amax, factor()), 7);
-  expect(arith::CmpFPredicate::OGE, factor(), e2m1::kLeastFactor);
+  expect(arith::CmpFPredicate::OGE, factor(), e2m1::kLeastFactor / elements.scale);
+  if (elements.scale != 1)
+    expect(arith::CmpFPredicate::OLE, factor(), e2m1::kMostFactorOfScaled);
   return holds;
 }
 
@@ -88,7 +90,7 @@ SmallVector<Value> QuickBlock::moveTies(ArrayRef<Value> aligned, Type stored) {
 }
 
 SmallVector<Value> QuickBlock::emitCodes(const BlockElements &elements) {
-  Value aligned = s.multiply(factor(), s.constant(e2m1::kAlign));
+  Value aligned = s.multiply(factor(), s.constant(e2m1::kAlign * elements.scale));
   SmallVector<Value> values =
       llvm::map_to_vector(elements.values, [&](Value x) { return s.multiply(x, aligned); });
   if (random.empty())

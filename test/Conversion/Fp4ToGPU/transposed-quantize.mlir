@@ -28,15 +28,24 @@
 // BOTH-NOT:       nvvm.prmt
 // BOTH-COUNT-15:  llvm.call_intrinsic "llvm.nvvm.fmax.xorsign.abs.bf16x2"
 // BOTH:           llvm.store %{{.*}} {alignment = 8 : i64} : vector<2xi32>, !llvm.ptr<1>
+// Tiled scales gather in shared memory and leave in pieces of 16 bytes, by 64 threads.
+// BOTH:           llvm.store %{{.*}} {alignment = 1 : i64} : i8, !llvm.ptr<3>
+// BOTH-NOT:       scf.if
+// BOTH:           nvvm.barrier
+// BOTH:           arith.constant 64 : i32
+// BOTH:           scf.if
+// BOTH:             llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
+// BOTH:             llvm.store %{{.*}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<1>
 // BOTH-NOT:       scf.if
 
-// The amax of a square block lies in the 16 even or odd lanes of a warp; the columns take the codes of the rows.
+// A thread has four rows of a square block, and lanes 8 and 16 apart the others; the columns take the codes of the rows.
 // SQUARE:         llvm.mlir.global internal @codes() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<2080 x i32>
 // SQUARE:         arith.constant -1 : i32
 // SQUARE-NEXT:    %[[ROWS:.*]] = arith.constant 16 : i32
 // SQUARE-NEXT:    arith.constant 31 : i32
 // SQUARE-NEXT:    nvvm.shfl.sync bfly %{{.*}}, %{{.*}}, %[[ROWS]], %{{.*}} : f32 -> f32
-// SQUARE-COUNT-3: nvvm.shfl.sync bfly
+// SQUARE:         nvvm.shfl.sync bfly
+// SQUARE-NOT:     nvvm.shfl.sync bfly
 // SQUARE:         nvvm.convert.f32x2.to.f4x2
 // SQUARE:         nvvm.barrier
 // SQUARE-NOT:     f4x2
