@@ -112,6 +112,7 @@ void HazardChecker::onLife(const LifeEvent &event) {
     for (auto &[address, state] : cluster.mbarriers)
       if (address >> rankShift == event.agent.ctaRank && state.phase != ~0ull)
         impl->findStalePhases(cluster, address, state, state.phase);
+    impl->exitCta(cluster, event);
     return cluster.dropCta(event.agent.ctaRank);
   case LifeOp::ClusterEnd:
     impl->lastCluster = nullptr;

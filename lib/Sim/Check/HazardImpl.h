@@ -78,6 +78,8 @@ struct HazardChecker::Impl {
   void access(ClusterState &cluster, const MemoryEvent &event);
   void useTensorMap(ClusterState &cluster, const MemoryEvent &event);
   void accessTmem(ClusterState &cluster, const MemoryEvent &event);
+  void checkExited(ClusterState &cluster, const Access &read, uint64_t address);
+  void exitCta(ClusterState &cluster, const LifeEvent &event);
   void freeTmem(ClusterState &cluster, const LifeEvent &event);
   /// `bytes` from `address` on, of which each lane from `lane` on accesses 2^laneShift.
   void range(Access &made, uint64_t address, uint64_t bytes, int lane, uint32_t laneShift);

@@ -182,6 +182,8 @@ static std::pair<const char *, const char *> rolesOf(HazardRule rule) {
     return {"branch", "aligned instruction"};
   case HazardRule::TmemFreed:
     return {"", "release"};
+  case HazardRule::EarlyExit:
+    return {"", "exit"};
   default:
     return {"", ""};
   }

@@ -170,6 +170,7 @@ public:
   std::map<std::pair<uint32_t, uint32_t>, ThreadGroups> groups; ///< by warp slot and lane
   std::map<uint32_t, Products> products;                        ///< by slot of the first warp
   Releases released;                                            ///< by address in shared memory
+  std::map<uint32_t, std::pair<Agent, CodePoint>> exits;        ///< of CTAs, by rank
   std::map<uint64_t, std::deque<MapAcquire>> mapAcquires;       ///< by address of the map
   std::vector<std::vector<Storer>> storers;                     ///< (default) by CTA rank and pc
   std::map<uint64_t, std::vector<Deferred>> deferred; ///< by CTA rank << 32 | pc of the store
@@ -191,6 +192,8 @@ public:
     return warps[isTicket(slot) ? ticketAt(slot).warpSlot : slot % warpCount];
   }
 
+  /// All cells of a CTA's shared memory that were touched so far.
+  std::vector<Cell> &sharedOf(uint32_t rank) { return sharedCells[rank]; }
   /// The first cell of a run; null beyond what any CTA has, which is an error elsewhere.
   Cell *shared(uint32_t address, uint32_t bytes);
   Cell *tmem(uint32_t rank, uint32_t column, uint32_t quarter);

@@ -115,8 +115,11 @@ void HazardChecker::Impl::access(ClusterState &cluster, const MemoryEvent &event
   if (event.order != MemOrder::Weak && !event.agent.ticket)
     for (uint32_t rest = event.laneMask; rest; rest &= rest - 1)
       synchronize(cluster, event, event.addressOf(uint32_t(std::countr_zero(rest))));
-  if (event.agent.ticket)
+  if (event.agent.ticket) {
+    if (isShared(event.space))
+      checkExited(cluster, made, event.addresses[0]);
     return range(made, event.addresses[0], event.bytes, 0, wholeCells);
+  }
   if (!options.strict && event.kind == AccessKind::Write)
     noteStorer(cluster, event);
   const bool small = std::has_single_bit(event.bytes) && event.bytes <= cellBytes;
@@ -245,6 +248,40 @@ void HazardChecker::Impl::accessTmem(ClusterState &cluster, const MemoryEvent &e
         touch(made, *cell, record, (at - from) << 16 | c);
     at += part;
   }
+}
+
+/// What operations and other CTAs did to the shared memory of a CTA must be known to one of its
+/// warps by the end. Published kernels end while stores read it, and behind .relaxed barriers.
+void HazardChecker::Impl::exitCta(ClusterState &cluster, const LifeEvent &event) {
+  Access made = begin(cluster, event.agent, event.at, Space::SharedCluster, true);
+  const uint32_t rank = event.agent.ctaRank;
+  cluster.exits[rank] = {event.agent, event.at};
+  VectorClock known;
+  for (const WarpState &warp : cluster.warps)
+    if (warp.rank == rank)
+      known.join(options.strict ? warp.clocks.generic : warp.clocks.loose);
+  const auto isStore = [&](const Record &old) {
+    return !old.write() && cluster.isTicket(old.slot()) && cluster.ticketAt(old.slot()).stores;
+  };
+  uint64_t address = uint64_t(rank) << rankShift;
+  for (Cell &cell : cluster.sharedOf(rank)) {
+    cell.forEach([&](const Record &old) {
+      const bool own = !old.async() && cluster.warpOfSlot(old.slot()).rank == rank;
+      if (!own && known.at(old.slot()) < old.epoch() && (options.strict || !isStore(old)))
+        report(made, old, HazardRule::EarlyExit, address);
+    });
+    address += cellBytes;
+  }
+}
+
+/// A store reads when its data moves.
+void HazardChecker::Impl::checkExited(ClusterState &cluster, const Access &read, uint64_t address) {
+  const auto exit = cluster.exits.find(uint32_t(address >> rankShift));
+  if (!options.strict || exit == cluster.exits.end())
+    return;
+  const auto &[agent, at] = exit->second;
+  Access made = begin(cluster, agent, at, Space::SharedCluster, true);
+  report(made, read.record, HazardRule::EarlyExit, address);
 }
 
 /// tcgen05.dealloc: like a write of every cell, after which nothing is remembered.

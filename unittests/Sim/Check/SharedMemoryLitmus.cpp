@@ -41,6 +41,12 @@ std::vector<Litmus> fp4::sim::test::sharedMemoryLitmus() {
       litmus("  @!%p0 bra READY;\n  mbarrier.init.shared::cta.b64 [%r2], 64;\nREADY:\n"
              "  bar.sync 0;\n  mbarrier.arrive.shared::cta.b64 _, [%r2];\n" +
              waitFull);
+  const std::string copyAndLeave =
+      litmus(litmusInit + "  @!%p0 bra END;\n" + copyIn("%r2") + waitFull + "END:\n");
+  const std::string storeAndLeave =
+      litmus("  st.shared.b32 [%r0], %t;\n  fence.proxy.async.shared::cta;\n  bar.sync 0;\n"
+             "  @!%p0 bra END;\n  cp.async.bulk.global.shared::cta.bulk_group [%out], [%r1], 128;\n"
+             "  cp.async.bulk.commit_group;\n  cp.async.bulk.wait_group.read 0;\nEND:\n");
   const std::string flip = "  xor.b32 %r7, %r7, 1;\n";
   const std::string twice = litmus(
       litmusInit +
@@ -121,6 +127,15 @@ std::vector<Litmus> fp4::sim::test::sharedMemoryLitmus() {
        ".release"},
       {"relaxed cluster barrier", peer, "arrive.release.aligned", "arrive.relaxed.aligned",
        R::RelaxedSync, ".release", 64, 2},
+      {"a CTA leaves before its peer has read", peer,
+       "  barrier.cluster.arrive.aligned;\n  barrier.cluster.wait.aligned;\n", "", R::EarlyExit,
+       "cluster barrier", 64, 2},
+      {"a CTA leaves behind a relaxed barrier", peer, "arrive.aligned", "arrive.relaxed.aligned",
+       R::EarlyExit, "cluster barrier", 64, 2, true},
+      {"a CTA leaves before it is written", copyAndLeave, waitFull, "", R::EarlyExit,
+       "wait for the operation"},
+      {"a CTA leaves while a store reads", storeAndLeave, "  cp.async.bulk.wait_group.read 0;\n",
+       "", R::EarlyExit, "wait for the operation", 64, 1, true},
       {"a phase that nobody knows to have been seen", laps, "  bar.sync 1, 64;\n", "",
        R::LappedWait, "empty barrier"},
       {"a product without a fence",
