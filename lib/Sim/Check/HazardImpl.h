@@ -78,6 +78,7 @@ struct HazardChecker::Impl {
   void access(ClusterState &cluster, const MemoryEvent &event);
   void useTensorMap(ClusterState &cluster, const MemoryEvent &event);
   void accessTmem(ClusterState &cluster, const MemoryEvent &event);
+  void lateArrivals(Access &exit, const check::VectorClock &known);
   void checkExited(ClusterState &cluster, const Access &read, uint64_t address);
   void exitCta(ClusterState &cluster, const LifeEvent &event);
   void freeTmem(ClusterState &cluster, const LifeEvent &event);

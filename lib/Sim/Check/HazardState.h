@@ -102,9 +102,10 @@ struct WaitHistory {
 
 struct MbarrierState {
   Record init;
-  bool fenced = false;    ///< fence.mbarrier_init or fence.proxy.async came between init and now
-  Clocks arrived, passed; ///< of the phase in progress, of the last one completed
-  uint64_t phase = ~uint64_t(0);                              ///< of `passed`
+  bool fenced = false; ///< fence.mbarrier_init or fence.proxy.async came between init and now
+  std::map<uint32_t, Record> remote; ///< last arrivals of warps of other CTAs, by slot
+  Clocks arrived, passed;            ///< of the phase in progress, of the last one completed
+  uint64_t phase = ~uint64_t(0);     ///< of `passed`
   std::map<std::pair<uint32_t, uint32_t>, WaitHistory> waits; ///< by warp slot and pc
 };
 

@@ -272,6 +272,16 @@ void HazardChecker::Impl::exitCta(ClusterState &cluster, const LifeEvent &event)
     });
     address += cellBytes;
   }
+  lateArrivals(made, known);
+}
+
+/// Arrivals of threads of other CTAs on the mbarriers of one that exits.
+void HazardChecker::Impl::lateArrivals(Access &exit, const VectorClock &known) {
+  for (const auto &[address, state] : exit.cluster.mbarriers)
+    if (address >> rankShift == exit.warp->rank)
+      for (const auto &[slot, arrival] : state.remote)
+        if (known.at(slot) < arrival.epoch())
+          report(exit, arrival, HazardRule::EarlyExit, address);
 }
 
 /// A store reads when its data moves.

@@ -132,6 +132,9 @@ void HazardChecker::Impl::mbarrier(ClusterState &cluster, const BarrierEvent &ev
     useMbarrier(cluster, event);
   MbarrierState &state = cluster.mbarriers[address];
   if (event.op == BarrierOp::MbarArrive || event.op == BarrierOp::MbarCompleteTx) {
+    if (!event.agent.ticket && event.agent.ctaRank != address >> rankShift)
+      state.remote[cluster.warp(event.agent).slot] =
+          begin(cluster, event.agent, event.at, Space::SharedCluster, true).record;
     arrive(cluster, event, state.arrived);
   } else if (event.op == BarrierOp::MbarPhaseDone) {
     state.passed = state.arrived;

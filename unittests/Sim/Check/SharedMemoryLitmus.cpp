@@ -41,6 +41,19 @@ std::vector<Litmus> fp4::sim::test::sharedMemoryLitmus() {
       litmus("  @!%p0 bra READY;\n  mbarrier.init.shared::cta.b64 [%r2], 64;\nREADY:\n"
              "  bar.sync 0;\n  mbarrier.arrive.shared::cta.b64 _, [%r2];\n" +
              waitFull);
+  const std::string waitFar =
+      replaced(waitFull, "try_wait.parity", "try_wait.parity.acquire.cluster");
+  const std::string work = "  mov.u32 %r8, 0;\nWORK:\n  add.u32 %r8, %r8, 1;\n"
+                           "  setp.lt.u32 %p6, %r8, 4000;\n  @%p6 bra WORK;\n";
+  const std::string remoteArrival =
+      litmus(litmusInit +
+             "  barrier.cluster.arrive.aligned;\n  barrier.cluster.wait.aligned;\n"
+             "  mov.u32 %r5, %cluster_ctarank;\n  setp.eq.u32 %p2, %r5, 0;\n"
+             "  @!%p2 bra WAIT;\n  @!%p0 bra END;\n  mov.u32 %r6, 1;\n"
+             "  mapa.shared::cluster.u32 %r7, %r2, %r6;\n"
+             "  mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r7];\n"
+             "  bra END;\nWAIT:\n" +
+             waitFar + "END:\n");
   const std::string copyAndLeave =
       litmus(litmusInit + "  @!%p0 bra END;\n" + copyIn("%r2") + waitFull + "END:\n");
   const std::string storeAndLeave =
@@ -132,6 +145,8 @@ std::vector<Litmus> fp4::sim::test::sharedMemoryLitmus() {
        "cluster barrier", 64, 2},
       {"a CTA leaves behind a relaxed barrier", peer, "arrive.aligned", "arrive.relaxed.aligned",
        R::EarlyExit, "cluster barrier", 64, 2, true},
+      {"a CTA leaves before an arrival of its peer", remoteArrival, waitFar, work, R::EarlyExit,
+       "cluster barrier", 64, 2},
       {"a CTA leaves before it is written", copyAndLeave, waitFull, "", R::EarlyExit,
        "wait for the operation"},
       {"a CTA leaves while a store reads", storeAndLeave, "  cp.async.bulk.wait_group.read 0;\n",
