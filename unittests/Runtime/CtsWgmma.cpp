@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Cts.h"
+#include "CtsElements.h"
 #include "fp4/ISA/SmemDescriptor.h"
 
 #include <bit>
@@ -17,26 +17,7 @@ namespace {
 
 using hw::SwizzleMode;
 
-enum class Data { Exact, Moderate, Bits };
-
-/// An element type: its PTX name, and the codes of 0, 1, 2, -1, -2 (unsigned types: 0 to 4).
-struct Element {
-  const char *name;
-  unsigned bytes;
-  std::array<uint32_t, 5> codes;
-  uint32_t moderate; ///< bits that a "moderate" value keeps of a random one
-  uint32_t bias;     ///< ... and those it sets
-};
-
-const Element kF16{"f16", 2, {0, 0x3C00, 0x4000, 0xBC00, 0xC000}, 0x8FFF, 0x3000};
-const Element kBF16{"bf16", 2, {0, 0x3F80, 0x4000, 0xBF80, 0xC000}, 0x83FF, 0x3C00};
-const Element kTF32{
-    "tf32", 4, {0, 0x3F800000, 0x40000000, 0xBF800000, 0xC0000000}, 0x83FFFFFF, 0x3C000000};
-const Element kE4M3{"e4m3", 1, {0, 0x38, 0x40, 0xB8, 0xC0}, 0xBF, 0};
-const Element kE5M2{"e5m2", 1, {0, 0x3C, 0x40, 0xBC, 0xC0}, 0x9F, 0x20};
-const Element kS8{"s8", 1, {0, 1, 2, 0xFF, 0xFE}, 0xFF, 0};
-const Element kU8{"u8", 1, {0, 1, 2, 3, 4}, 0xFF, 0};
-const Element kB1{"b1", 1, {0, 1, 3, 7, 15}, 0xFF, 0};
+const Element kBits{"b1", 8, {0, 1, 3, 7, 15}, 0xFF, 0}; ///< eight of them
 
 struct Case {
   Element a, b;
@@ -52,8 +33,8 @@ struct Case {
   unsigned kOfB() const { return sparse() ? 2 * k() : k(); }
   bool halfResult() const { return std::string_view(result) == "f16"; }
   bool integer() const { return std::string_view(result) == "s32"; }
-  bool halves() const { return a.bytes == 2; }
-  unsigned k() const { return hw::mmaRowBytes / a.bytes; } ///< single bits count as bytes here
+  bool halves() const { return a.bytes() == 2; }
+  unsigned k() const { return hw::mmaRowBytes / a.bytes(); } ///< single bits count as bytes here
   unsigned registers() const { return n / (halfResult() ? 4 : 2); }
   std::string name() const {
     std::string text = std::string(a.name) + "_" + b.name + "_" + result + "_n" + std::to_string(n);
@@ -74,20 +55,14 @@ constexpr unsigned kRegionOfB = 8192;    ///< where B begins in it
 // The kernel
 //===----------------------------------------------------------------------===//
 
-std::string list(const char *prefix, unsigned count) {
-  std::string text = "{";
-  for (unsigned i = 0; i < count; ++i)
-    text += (i ? ", " : "") + (prefix + std::to_string(i));
-  return text + "}";
-}
-
 std::string multiply(const Case &c) {
   const unsigned k = std::string_view(c.a.name) == "b1" ? 256 : c.kOfB();
   std::string text = "wgmma.mma_async" + std::string(c.sparse() ? ".sp" : "") +
                      ".sync.aligned.m64n" + std::to_string(c.n) + "k" + std::to_string(k) +
                      (c.saturate ? ".satfinite" : "") + "." + c.result + "." + c.a.name + "." +
                      c.b.name + (k == 256 ? ".and.popc " : " ");
-  text += list("%d", c.registers()) + ", " + (c.aFromRegisters ? list("%a", 4) : "%da") + ", %db";
+  text += registerList("%d", c.registers()) + ", " +
+          (c.aFromRegisters ? registerList("%a", 4) : "%da") + ", %db";
   text += c.sparse() ? ", %meta, " + std::to_string(c.selector) + ", %p" : ", %p";
   if (!c.integer())
     text += ", " + std::to_string(c.scaleA) + ", " + std::to_string(c.scaleB);
@@ -159,20 +134,6 @@ COPY:
 // Operands
 //===----------------------------------------------------------------------===//
 
-/// Codes of a rows x k matrix.
-std::vector<uint32_t> makeCodes(const Element &e, unsigned rows, unsigned k, Data data,
-                                uint32_t seed) {
-  const Bytes random = patternBytes(size_t(rows) * k * 4, seed);
-  std::vector<uint32_t> codes(rows * k);
-  std::memcpy(codes.data(), random.data(), random.size());
-  const uint32_t mask = e.bytes == 4 ? ~0u : (1u << 8 * e.bytes) - 1;
-  for (uint32_t &code : codes)
-    code = data == Data::Exact      ? e.codes[code % 5]
-           : data == Data::Moderate ? (code & e.moderate & mask) | e.bias
-                                    : code & mask;
-  return codes;
-}
-
 hw::SmemDescriptor descriptorOf(const Case &c, bool ofB) {
   const unsigned start = ofB ? kRegionOfB : 0;
   if (ofB ? c.transposeB : c.transposeA)
@@ -183,28 +144,28 @@ hw::SmemDescriptor descriptorOf(const Case &c, bool ofB) {
   return d;
 }
 
-void place(const Case &c, const Element &e, const std::vector<uint32_t> &codes, bool ofB,
+void place(const Case &c, const Element &e, const std::vector<uint64_t> &codes, bool ofB,
            Bytes &image) {
   const hw::SmemDescriptor d = descriptorOf(c, ofB);
   const unsigned k = ofB ? c.kOfB() : c.k();
   const bool transposed = ofB ? c.transposeB : c.transposeA;
   for (unsigned i = 0; i < codes.size(); ++i) {
-    const unsigned at = transposed ? d.transposedAddress(i / k, i % k, e.bytes)
-                                   : d.operandAddress(i / k, i % k * e.bytes);
-    ASSERT_LE(at + e.bytes, image.size());
-    std::memcpy(&image[at], &codes[i], e.bytes);
+    const unsigned at = transposed ? d.transposedAddress(i / k, i % k, e.bytes())
+                                   : d.operandAddress(i / k, i % k * e.bytes());
+    ASSERT_LE(at + e.bytes(), image.size());
+    std::memcpy(&image[at], &codes[i], e.bytes());
   }
 }
 
 /// A as the registers of the 128 threads hold it (PTX ISA, wgmma register fragments).
-std::vector<uint32_t> fragments(const Case &c, const std::vector<uint32_t> &codes) {
+std::vector<uint32_t> fragments(const Case &c, const std::vector<uint64_t> &codes) {
   std::vector<uint32_t> words(kThreads * 4);
   for (unsigned t = 0; t < kThreads; ++t)
     for (unsigned i = 0; i < 4; ++i) {
       const unsigned row = t / 32 * 16 + t % 32 / 4 + i % 2 * 8;
-      const unsigned first = (4 * (t % 4) + 16 * (i / 2)) / c.a.bytes;
-      for (unsigned j = 0; j < 4 / c.a.bytes; ++j)
-        words[4 * t + i] |= codes[row * c.k() + first + j] << (8 * c.a.bytes * j);
+      const unsigned first = (4 * (t % 4) + 16 * (i / 2)) / c.a.bytes();
+      for (unsigned j = 0; j < 4 / c.a.bytes(); ++j)
+        words[4 * t + i] |= uint32_t(codes[row * c.k() + first + j]) << (8 * c.a.bytes() * j);
     }
   return words;
 }
@@ -213,7 +174,7 @@ std::vector<uint32_t> fragments(const Case &c, const std::vector<uint32_t> &code
 // Metadata of a sparse A: four bits for a chunk of 4 elements of K (of 2 with 32 bits)
 //===----------------------------------------------------------------------===//
 
-unsigned chunksOf(const Case &c) { return c.kOfB() / (c.a.bytes == 4 ? 2 : 4); }
+unsigned chunksOf(const Case &c) { return c.kOfB() / (c.a.bytes() == 4 ? 2 : 4); }
 
 /// The meaning of every chunk, row by row.
 std::vector<uint8_t> makeMetadata(const Case &c) {
@@ -224,7 +185,7 @@ std::vector<uint8_t> makeMetadata(const Case &c) {
   const Bytes random = patternBytes(size_t(kRows) * chunksOf(c), 7);
   std::vector<uint8_t> nibbles;
   for (std::byte x : random)
-    nibbles.push_back(c.a.bytes == 4 ? kSingle[uint8_t(x) % 2] : kPairs[uint8_t(x) % 6]);
+    nibbles.push_back(c.a.bytes() == 4 ? kSingle[uint8_t(x) % 2] : kPairs[uint8_t(x) % 6]);
   return nibbles;
 }
 
@@ -236,12 +197,12 @@ std::vector<uint32_t> metadataWords(const Case &c, const std::vector<uint8_t> &n
   };
   for (unsigned t = 0; t < kThreads && c.sparse(); ++t) {
     const unsigned member = t % 4, row = t / 32 * 16 + t % 32 / 4;
-    if (c.a.bytes > 1 && member / 2 != unsigned(c.selector))
+    if (c.a.bytes() > 1 && member / 2 != unsigned(c.selector))
       continue; // nobody looks
     words[t] = 0;
     for (unsigned i = 0; i < 8; ++i)
-      words[t] |= (c.a.bytes > 1 ? nibbleAt(row + 8 * (i / 4), 4 * (member % 2) + i % 4)
-                                 : nibbleAt(row + 8 * (member % 2), 8 * (member / 2) + i))
+      words[t] |= (c.a.bytes() > 1 ? nibbleAt(row + 8 * (i / 4), 4 * (member % 2) + i % 4)
+                                   : nibbleAt(row + 8 * (member % 2), 8 * (member / 2) + i))
                   << (4 * i);
   }
   return words;
@@ -251,26 +212,20 @@ std::vector<uint32_t> metadataWords(const Case &c, const std::vector<uint8_t> &n
 unsigned placeOf(const Case &c, const std::vector<uint8_t> &nibbles, unsigned row, unsigned i) {
   if (!c.sparse())
     return i;
-  if (c.a.bytes == 4)
+  if (c.a.bytes() == 4)
     return 2 * i + (nibbles[row * chunksOf(c) + i] == 0b1110);
   return i / 2 * 4 + (nibbles[row * chunksOf(c) + i / 2] >> (2 * (i % 2)) & 3);
 }
 
-int valueOf(const Element &e, uint32_t code) {
-  static constexpr int kSigned[] = {0, 1, 2, -1, -2};
-  const auto at = size_t(std::find(e.codes.begin(), e.codes.end(), code) - e.codes.begin());
-  return std::string_view(e.name) == "u8" ? int(at) : kSigned[at];
-}
-
 /// Twice the product, plus C unless it is left out; single bits count common ones.
-int expected(const Case &c, const std::vector<uint32_t> &a, const std::vector<uint32_t> &b,
+int expected(const Case &c, const std::vector<uint64_t> &a, const std::vector<uint64_t> &b,
              const std::vector<uint8_t> &metadata, unsigned row, unsigned column) {
   int sum = 0;
   for (unsigned i = 0; i < c.k(); ++i) {
-    const uint32_t x = a[row * c.k() + i];
-    const uint32_t y = b[column * c.kOfB() + placeOf(c, metadata, row, i)];
-    sum += std::string_view(c.a.name) == "b1" ? std::popcount(x & y)
-                                              : valueOf(c.a, x) * valueOf(c.b, y);
+    const uint64_t x = a[row * c.k() + i];
+    const uint64_t y = b[column * c.kOfB() + placeOf(c, metadata, row, i)];
+    sum +=
+        std::string_view(c.a.name) == "b1" ? std::popcount(x & y) : c.a.valueOf(x) * c.b.valueOf(y);
   }
   return 2 * sum * c.scaleA * c.scaleB;
 }
@@ -301,7 +256,8 @@ std::vector<uint32_t> makeC(const Case &c, Data data, uint32_t seed) {
 }
 
 void run(const Case &c, Data data, const char *suffix) {
-  const auto a = makeCodes(c.a, kRows, c.k(), data, 1), b = makeCodes(c.b, c.n, c.kOfB(), data, 2);
+  const auto a = makeCodes(c.a, kRows * c.k(), data, 1),
+             b = makeCodes(c.b, c.n * c.kOfB(), data, 2);
   Bytes image(kRegionBytes, std::byte{0});
   place(c, c.a, a, false, image);
   place(c, c.b, b, true, image);
@@ -344,7 +300,7 @@ void addSparse(std::vector<Case> &all) {
                                                {kE4M3, kE5M2}, {kE5M2, kE4M3}, {kS8, kU8},
                                                {kU8, kS8}};
   for (const auto &[a, b] : pairs)
-    for (int selector = 0; selector < (a.bytes > 1 ? 2 : 1); ++selector) {
+    for (int selector = 0; selector < (a.bytes() > 1 ? 2 : 1); ++selector) {
       Case c{a, b, a.codes[1] == 1 ? "s32" : "f32"};
       c.selector = selector;
       c.aFromRegisters = selector == 0;
@@ -366,7 +322,7 @@ std::vector<Case> cases() {
   const std::pair<Element, Element> pairs[] = {{kF16, kF16},   {kBF16, kBF16}, {kTF32, kTF32},
                                                {kE4M3, kE4M3}, {kE4M3, kE5M2}, {kE5M2, kE4M3},
                                                {kE5M2, kE5M2}, {kS8, kS8},     {kS8, kU8},
-                                               {kU8, kS8},     {kU8, kU8},     {kB1, kB1}};
+                                               {kU8, kS8},     {kU8, kU8},     {kBits, kBits}};
   for (const auto &[a, b] : pairs)
     for (bool fromRegisters : {false, true}) {
       const bool integer = a.codes[1] == 1;
