@@ -86,6 +86,10 @@ MOVES = {
     "moved behind the arrival": (
         r"((?:tcgen05\.fence::before_thread_sync|tcgen05\.wait::\w+\.sync\.aligned|fence\.[\w.:]+"
         r"|tcgen05\.mma[^;]*);)((?:(?!\$L|tcgen05\.mma|bra\b)[^{}])*?)(" + PUBLISHES + ")"),
+    "store moved behind the arrival": r"(st\.shared[^;]*;)((?:(?!\$L|bra\b)[^{}])*?)(" + PUBLISHES + ")",
+    "wait moved behind the use": (
+        r"(" + WAIT + r")()((?:(?!\$L|try_wait|bra\b)[^{}]|\{%r[^}]*\})*?"
+        r"(?:cp\.async\.bulk\.tensor|tcgen05\.(?:cp|mma|ld)|(?:ld|st)\.shared)[^;]*;)"),
     "moved before the wait": r"(" + WAIT + r")((?:(?!\$L)[^:])*?)(tcgen05\.fence::after_thread_sync;)",
 }
 
