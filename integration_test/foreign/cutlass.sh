@@ -31,7 +31,7 @@ verdict() { # CODE OUTPUT
   if [ "$1" = 124 ]; then echo timeout
   elif [ -n "$rule" ]; then echo "$rule"
   elif grep -q 'deadlock: ' "$2"; then echo deadlock
-  elif [ "$1" = 0 ] && grep -qiE 'passed|test pass|success|vector relative error: *[0-9.]+e-0[4-9]' "$2" && ! grep -qi 'failed' "$2"; then echo pass
+  elif [ "$1" = 0 ] && grep -qiE 'passed|test pass|success|\[OK\]|vector relative error: *[0-9.]+e-0[4-9]' "$2" && ! grep -qiE 'failed|\[FAIL\]' "$2"; then echo pass
   else echo "failed ($1)"
   fi
 }
