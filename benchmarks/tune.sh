@@ -14,15 +14,13 @@ row() { grep -E "$lines" | sed "s/^/$1 /"; }
 measure() { ./fp4-run "$1" --device "$device" --function "$2" --benchmark "${@:3}" 2>&1; }
 twin() { [ "$device" != cuda ] || echo --twin "$1"; } # a simulation has none
 for rows in "$@"; do
-  functions="nvfp4 mxfp4 hadamard"
-  [ "$rows" != 16384 ] || functions="amax $functions stochastic adaptive"
-  for function in $functions; do
+  for function in amax nvfp4 mxfp4 hadamard stochastic adaptive; do
     measure streaming.so "$function" --shape "$rows" $(twin twin.so) | row "$rows chosen"
   done
+  for function in both weight activation gradient; do
+    measure orientations_"$rows".so $function $(twin orientations_"$rows".twin.so) | row "$rows $function"
+  done
   if [ "$rows" = 16384 ]; then
-    for function in both weight activation gradient; do
-      measure orientations.so $function $(twin orientations_twin.so) | row "$rows $function"
-    done
     for library in streaming_*.so; do
       for function in nvfp4 mxfp4 hadamard; do
         measure "$library" $function --shape "$rows" | row "$rows $library" | grep quantize

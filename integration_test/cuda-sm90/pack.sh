@@ -23,14 +23,15 @@ variant() {
 for threads in 128 256 512; do
   for blocks in 1 2 4; do variant ${threads}_$blocks $threads $blocks 0; done
 done
-variant 256_1_resident8 256 1 8
 variant 128_2_resident12 128 2 12
 variant 256_1_hints 256 1 0 --stream-hints
 variant 128_2_hints 128 2 0 --stream-hints
 orientations=$here/../../benchmarks/orientations.mlir
-"$build"/bin/fp4-runner "$orientations" --target=sm_90a --shape 16384 --emit=so -o "$folder"/orientations.so
-"$build"/bin/fp4-runner "$orientations" --target=sm_90a --shape 16384 --emit=so --no-arithmetic \
-  -o "$folder"/orientations_twin.so
+for rows in 16384 56064; do
+  emit() { "$build"/bin/fp4-runner "$orientations" --target=sm_90a --shape $rows --emit=so "$@"; }
+  emit -o "$folder"/orientations_$rows.so
+  emit --no-arithmetic -o "$folder"/orientations_$rows.twin.so
+done
 printf '.version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry empty() { ret; }\n' \
   >"$folder"/empty.ptx
 ptxas -arch=sm_90a "$folder"/empty.ptx -o "$folder"/empty.cubin
