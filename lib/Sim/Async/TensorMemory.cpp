@@ -147,6 +147,12 @@ std::optional<TensorMemory::BadCell> TensorMemory::firstBad(const TmemRange &ran
   return std::nullopt;
 }
 
+bool TensorMemory::untouched(const TmemRange &range) const {
+  bool none = true;
+  forEachGranule(range, [&](size_t index) { none &= state[index] == 0; });
+  return none;
+}
+
 std::vector<uint64_t> TensorMemory::owners(const TmemRange &range) const {
   std::vector<uint64_t> found;
   forEachGranule(range, [&](size_t index) {

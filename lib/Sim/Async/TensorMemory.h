@@ -65,6 +65,8 @@ public:
   /// The first granule of the range that `reader` must not read: never written, or owned by a
   /// ticket issued before it. What a later ticket will overwrite still holds the old data.
   std::optional<BadCell> firstBad(const TmemRange &range, uint64_t reader) const;
+  /// Whether nothing in the range was ever written, nor will be.
+  bool untouched(const TmemRange &range) const;
   /// The tickets that still have to write into the range, without repetition.
   std::vector<uint64_t> owners(const TmemRange &range) const;
 

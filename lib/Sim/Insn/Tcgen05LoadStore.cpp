@@ -29,6 +29,7 @@ struct Transfer {
   std::byte *registers = nullptr; ///< bank 0 of the warp
   std::vector<Operand> elements;
   const std::byte *constants = nullptr; ///< bank 1
+  bool practice = false;                ///< Judgement::Practice
 };
 
 /// The cells the instruction touches, as rectangles.
@@ -59,6 +60,7 @@ bool decode(ExecContext &cx, const Insn &insn, const Operand &address, const Ope
   t.registers = cx.warp().registers;
   t.constants = cx.warp().constants;
   t.halfSplit = split ? uint32_t(split.imm) : 0;
+  t.practice = cx.launch().options->judgement == Judgement::Practice;
   t.elements.assign(cx.elements(vector), cx.elements(vector) + cx.elementCount(vector));
   const uint32_t first = uint32_t(cx.address(address, cx.firstLane()));
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1)
@@ -140,6 +142,34 @@ void reduceRegisters(Engine &engine, const Insn &insn, const Transfer &t, const 
   }
 }
 
+/// Half of the lanes of a 32x32b load that nothing has written, as a product with M = 64 leaves
+/// them: kernels load all 32 lanes and use 16. An error by the letter.
+std::optional<unsigned> untouchedHalf(Engine &engine, const Transfer &t, const TmemRange &range) {
+  if (t.shape != LoadShape::S32x32b || !t.practice)
+    return {};
+  const TensorMemory &tmem = engine.state(t.rank).tmem;
+  bool untouched[2];
+  for (uint32_t half : {0, 1})
+    untouched[half] = tmem.untouched({range.lane + 16 * half, 16, range.column, range.columns});
+  return untouched[0] == untouched[1] ? std::nullopt : std::optional(unsigned(untouched[1]));
+}
+
+Status checkLoad(Engine &engine, const Transfer &t, TmemRange range, uint64_t reader) {
+  if (const auto half = untouchedHalf(engine, t, range)) {
+    FP4_TRY(engine.state(t.rank).tmem.checkAllocated(range));
+    range.lane += *half ? 0 : 16;
+    range.lanes = 16;
+  }
+  return engine.checkCells(t.rank, range, reader, "a cell");
+}
+
+/// What lanes of untouched cells get: nothing that a kernel could take for a value.
+void spoil(const Transfer &t, unsigned half) {
+  for (const Operand &element : t.elements)
+    if (element)
+      std::fill_n(reinterpret_cast<uint32_t *>(t.registers + element.offset) + 16 * half, 16, ~0u);
+}
+
 /// tcgen05.ld: op 0 the registers, maybe 1 the reduced one, then the address, the half split
 /// offset.
 Outcome load(ExecContext &cx, const Insn &insn) {
@@ -155,7 +185,7 @@ Outcome load(ExecContext &cx, const Insn &insn) {
   Ticket ticket = engine.makeTicket(cx, insn, EngineKind::TmemLoad, cx.firstLane());
   for (const TmemRange &range :
        ranges) // a write still in flight at issue is a race in any schedule
-    if (Status ok = engine.checkCells(t->rank, range, ticket.id, "a cell"); !ok)
+    if (Status ok = checkLoad(engine, *t, range, ticket.id); !ok)
       return failHere(cx, std::move(ok.error()));
   for (const Operand &element : t->elements)
     if (element)
@@ -164,10 +194,12 @@ Outcome load(ExecContext &cx, const Insn &insn) {
     ticket.registerWrites.push_back({reduced.offset, reduced.offset + 128});
   ticket.stages.push_back([&engine, &insn, t, ranges, reduced](const Ticket &self) -> Status {
     for (const TmemRange &range : ranges)
-      FP4_TRY(engine.checkCells(t->rank, range, self.id, "a cell"));
+      FP4_TRY(checkLoad(engine, *t, range, self.id));
     for (unsigned reg = 0; reg < t->elements.size(); ++reg)
       if (t->elements[reg])
         loadRegister(engine, *t, reg);
+    if (const auto half = untouchedHalf(engine, *t, ranges[0]))
+      spoil(*t, *half);
     if (reduced)
       reduceRegisters(engine, insn, *t, reduced);
     for (const TmemRange &range : ranges)

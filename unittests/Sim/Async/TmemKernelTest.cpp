@@ -303,6 +303,27 @@ TEST(TmemKernels, TheLaneCountsWithinTheQuarter) {
   EXPECT_EQ(result.out[77], 77000u);
 }
 
+// As after a product with M = 64. All ones are a NaN of every type.
+TEST(TmemKernels, HalfOfTheLanesMayBeUntouched) {
+  const std::string store = "  tcgen05.st.sync.aligned.16x32bx2.x1.b32 [%r11+16], 2, {%v0};\n"
+                            "  tcgen05.wait::st.sync.aligned;\n";
+  const auto run = [&](const char *load, Judgement judgement) {
+    SimOptions options = schedules()[0];
+    options.judgement = judgement;
+    return runText(tmemKernel("  mov.u32 %v0, %t;\n" + store + load + waitLoad + dump(1), false),
+                   options, block(128), 128);
+  };
+  const char *written = "  tcgen05.ld.sync.aligned.32x32b.x1.b32 {%v0}, [%r11+16];\n";
+  EXPECT_THAT(run(written, Judgement::Letter).error, HasSubstr("never written"));
+  const RunResult result = run(written, Judgement::Practice);
+  ASSERT_EQ(result.error, "");
+  for (unsigned lane = 0; lane < 128; ++lane)
+    EXPECT_EQ(result.out[lane], lane % 32 < 16 ? lane : ~0u) << lane;
+  EXPECT_THAT(
+      run("  tcgen05.ld.sync.aligned.32x32b.x1.b32 {%v0}, [%r11+20];\n", Judgement::Practice).error,
+      HasSubstr("never written"));
+}
+
 struct Rule {
   const char *name, *good, *bad, *error;
 };
