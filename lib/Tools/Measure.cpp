@@ -12,7 +12,7 @@ namespace {
 constexpr double kGraphBelowMs = 0.05;
 constexpr size_t kMinNodes = 10;
 /// What one sample times is long enough that neither the gap between two graphs nor the events
-/// around a row count: on an H200 a pair of events adds some 5 us.
+/// around a row count.
 constexpr double kSampleMs = 2;
 constexpr size_t kMaxRunsPerSample = 1000;
 /// Issued before the host waits: enough to keep the device busy.
@@ -47,11 +47,10 @@ private:
   /// Issues what one sample times.
   Status once();
   Status next() { return issue_(set_++ % sets_); }
-  /// Runs that take about kSampleMs, each set equally often.
-  size_t runsOf(double millisecondsPerRun, size_t atLeast) const {
+  /// Runs that take about kSampleMs.
+  static size_t runsOf(double millisecondsPerRun, size_t atLeast) {
     double wanted = std::ceil(kSampleMs / std::max(millisecondsPerRun, 1e-6));
-    size_t runs = size_t(std::clamp(wanted, double(atLeast), double(kMaxRunsPerSample)));
-    return (runs + sets_ - 1) / sets_ * sets_;
+    return size_t(std::clamp(wanted, double(atLeast), double(kMaxRunsPerSample)));
   }
 
   rt::Device &device_;
@@ -86,7 +85,8 @@ Status Measurement::once() {
 }
 
 Status Measurement::captureGraph(double millisecondsPerRun) {
-  const size_t runs = runsOf(millisecondsPerRun, kMinNodes);
+  // Replays repeat the same sets: each equally often.
+  const size_t runs = (runsOf(millisecondsPerRun, kMinNodes) + sets_ - 1) / sets_ * sets_;
   auto graph = device_.capture([&]() -> Status {
     for (size_t i = 0; i < runs; ++i)
       FP4_TRY(next());
