@@ -47,9 +47,8 @@ public:
 
 private:
   bool isExact() const { return options.arithmetic == numerics::HadamardArithmetic::ExactSum; }
-  /// What sums are multiplied by.
-  float factor() const;
-  float norm() const;
+  float factor() const; ///< scale() as a number
+  float norm() const;   ///< 1 / sqrt(size of the block)
   llvm::SmallVector<mlir::Value> scaled(llvm::ArrayRef<mlir::Value> sums);
   BlockElements packed(llvm::ArrayRef<mlir::Value> values);
   mlir::Value toFp32(mlir::Value sum);

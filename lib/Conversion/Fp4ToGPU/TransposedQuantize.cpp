@@ -228,7 +228,7 @@ private:
 
   void allocateShared(Tile &tile) {
     if (sharesCodes())
-      codeTile.emplace(kernel, plan);
+      codeTile.emplace(kernel, s, plan);
     else if (op.hasColumnwise())
       elementTile.emplace(kernel, tile);
     if (plan.squareBlocks && op.hasColumnwise())

@@ -9,9 +9,8 @@
 //   3. Barrier. Column-wise output: a thread reads one word of shared memory from each of 16
 //      consecutive rows (MXFP4: 32), which is a block of one f32 column or of two 16-bit columns.
 //   4. Codes leave from registers (OutputWriter). The lanes of a warp hold consecutive blocks of
-//   few
-//      columns, so that transposed codes go to global memory in runs of 64 bytes. Tiled scales are
-//      gathered in shared memory: one by one, each store would write a byte of a sector.
+//      few columns, so that transposed codes go to global memory in runs of 64 bytes. Tiled scales
+//      are gathered in shared memory: one by one, each store would write a byte of a sector.
 //
 // Of a square block a thread has 2 or 4 of the 16 rows, and other lanes of its warp the others: the
 // amax is reduced in registers and by shuffles in step 2. The column-wise codes are the row-wise
@@ -157,7 +156,7 @@ private:
 /// The row-wise codes of a tile in shared memory, read as columns.
 class CodeTile {
 public:
-  CodeTile(KernelBuilder &kernel, const TilePlan &plan);
+  CodeTile(KernelBuilder &kernel, Scalars &scalars, const TilePlan &plan);
 
   /// Leaves the codes of a row-wise block.
   void share(Int32 row, Int32 block, llvm::ArrayRef<mlir::Value> codes);
@@ -172,6 +171,7 @@ private:
   void transpose(std::array<mlir::Value, width> &words);
 
   mlir::ImplicitLocOpBuilder &b;
+  Scalars &s;
   const TilePlan &plan;
   mlir::Value shared;
 };

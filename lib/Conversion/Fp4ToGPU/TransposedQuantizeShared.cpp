@@ -1,4 +1,5 @@
 //===- TransposedQuantizeShared.cpp - A tile in shared memory -------------===//
+#include "E2M1Steps.h"
 #include "TransposedQuantize.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -78,8 +79,8 @@ static int64_t wordsPerBand(const TilePlan &plan) {
   return TilePlan::square * wordsPerRow(plan) + kBandPadding;
 }
 
-CodeTile::CodeTile(KernelBuilder &kernel, const TilePlan &plan)
-    : b(kernel.body()), plan(plan),
+CodeTile::CodeTile(KernelBuilder &kernel, Scalars &scalars, const TilePlan &plan)
+    : b(kernel.body()), s(scalars), plan(plan),
       shared(kernel.sharedWords(TilePlan::rows / TilePlan::square * wordsPerBand(plan), "codes")) {}
 
 Value CodeTile::wordAddress(Int32 row, Int32 word) {
@@ -96,13 +97,6 @@ void CodeTile::share(Int32 row, Int32 block, ArrayRef<Value> codes) {
 /// An 8 x 8 matrix of nibbles, a row in each word: exchange halves with the word 4 away, bytes with
 /// the word 2 away, nibbles with the neighbour.
 void CodeTile::transpose(std::array<Value, width> &words) {
-  auto permute = [&](Value x, Value y, int64_t selector) -> Value {
-    return NVVM::PermuteOp::create(b, b.getI32Type(), x, y, constI32(b, selector),
-                                   NVVM::PermuteMode::DEFAULT);
-  };
-  auto merge = [&](Value x, Value y, uint32_t mask) -> Value { // y where mask, else x
-    return (Int32(b, x) & ~mask) | (Int32(b, y) & mask);
-  };
   for (int64_t distance : {4, 2, 1})
     for (int64_t i = 0; i < width; ++i) {
       if (i & distance)
@@ -110,11 +104,11 @@ void CodeTile::transpose(std::array<Value, width> &words) {
       Value &x = words[i], &y = words[i + distance];
       Value low, high;
       if (distance == 1) {
-        low = merge(x, arith::ShLIOp::create(b, y, constI32(b, 4)), 0xF0F0F0F0);
-        high = merge(arith::ShRUIOp::create(b, x, constI32(b, 4)), y, 0xF0F0F0F0);
+        low = s.bitSelect(e2m1::kHighNibbles, arith::ShLIOp::create(b, y, constI32(b, 4)), x);
+        high = s.bitSelect(e2m1::kHighNibbles, y, arith::ShRUIOp::create(b, x, constI32(b, 4)));
       } else {
-        low = permute(x, y, distance == 4 ? 0x5410 : 0x6240);
-        high = permute(x, y, distance == 4 ? 0x7632 : 0x7351);
+        low = s.permute(x, y, distance == 4 ? 0x5410 : 0x6240);
+        high = s.permute(x, y, distance == 4 ? 0x7632 : 0x7351);
       }
       x = low;
       y = high;

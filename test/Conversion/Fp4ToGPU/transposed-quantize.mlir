@@ -49,6 +49,8 @@
 // SQUARE:         nvvm.convert.f32x2.to.f4x2
 // SQUARE:         nvvm.barrier
 // SQUARE-NOT:     f4x2
+// SQUARE:         llvm.inline_asm "lop3.b32 $0, $1, $2, $3, 228;"
+// SQUARE-NOT:     f4x2
 // SQUARE-COUNT-8: llvm.store %{{.*}} {alignment = 8 : i64} : vector<2xi32>, !llvm.ptr<1>
 
 // K = 40: two whole blocks and half a block, whose elements are tested word by word; M = 100 rows of a tile of 128.
