@@ -31,10 +31,14 @@ rng = random.Random(1)
 rows = 96
 elements = [x for number in range(rows * 16) for x in block(rng, number)]
 save("x.npy", "<u2", (rows, 256), struct.pack(f"<{len(elements)}H", *elements))
-for exponent in range(-130, 128, 6):
-    save("a.npy", "<f4", (), struct.pack("<f", 2.0**exponent * 1.4375))
-    run = subprocess.run([fp4_run, library, "--device=sim", "--check=strict", f"--shape={rows}",
-                          f"--input=x={folder}/x.npy", f"--input=a={folder}/a.npy"], capture_output=True, text=True)
-    if run.returncode:
-        sys.exit(f"amax 1.4375 * 2^{exponent}\n{run.stdout}{run.stderr}")
+for function, exponents in (("sixteen", range(-130, 128, 6)), ("thirty_two", range(-130, 128, 20)),
+                            ("sixty_four", range(-130, 128, 6)), ("floor", range(-130, 128, 20)),
+                            ("mxfp4", [0])):
+    for exponent in exponents:
+        save("a.npy", "<f4", (), struct.pack("<f", 2.0**exponent * 1.4375))
+        amax = [f"--input=a={folder}/a.npy"] if function != "mxfp4" else []
+        run = subprocess.run([fp4_run, library, "--device=sim", "--check=strict", f"--function={function}",
+                              f"--shape={rows}", f"--input=x={folder}/x.npy", *amax], capture_output=True, text=True)
+        if run.returncode:
+            sys.exit(f"{function}, amax 1.4375 * 2^{exponent}\n{run.stdout}{run.stderr}")
 print("passed")
