@@ -33,6 +33,7 @@ public:
       mine[i] = mine[i] < theirs[i] ? theirs[i] : mine[i];
   }
   bool empty() const { return epochs.empty(); }
+  bool operator==(const VectorClock &) const = default;
 
 private:
   std::vector<uint32_t> epochs;

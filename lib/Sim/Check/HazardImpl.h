@@ -76,6 +76,7 @@ struct HazardChecker::Impl {
   // --- Races.cpp ---
   Access begin(ClusterState &cluster, const Agent &agent, CodePoint at, Space space, bool write);
   void access(ClusterState &cluster, const MemoryEvent &event);
+  void lanes(Access &made, const MemoryEvent &event, uint32_t shift);
   void useTensorMap(ClusterState &cluster, const MemoryEvent &event);
   void accessTmem(ClusterState &cluster, const MemoryEvent &event);
   void lateArrivals(Access &exit, const check::VectorClock &known);

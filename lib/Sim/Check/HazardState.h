@@ -139,9 +139,11 @@ struct Products {
 
 /// A fence.proxy.tensormap that acquires a map: who knows of it may use what was released then.
 struct MapAcquire {
-  uint32_t rank = 0, slot = 0, epoch = 0; ///< of the warp
+  uint32_t epoch = 0; ///< of the warp
   VectorClock released;
 };
+/// By slot of the warp, in order.
+using MapAcquires = std::map<uint32_t, std::deque<MapAcquire>>;
 
 /// The threads of a CTA that have executed a store instruction.
 struct Storer {
@@ -172,7 +174,7 @@ public:
   std::map<uint32_t, Products> products;                        ///< by slot of the first warp
   Releases released;                                            ///< by address in shared memory
   std::map<uint32_t, std::pair<Agent, CodePoint>> exits;        ///< of CTAs, by rank
-  std::map<uint64_t, std::deque<MapAcquire>> mapAcquires;       ///< by address of the map
+  std::map<uint64_t, MapAcquires> mapAcquires;                  ///< by address of the map
   std::vector<std::vector<Storer>> storers;                     ///< (default) by CTA rank and pc
   std::map<uint64_t, std::vector<Deferred>> deferred; ///< by CTA rank << 32 | pc of the store
   uint32_t sequence = 0;

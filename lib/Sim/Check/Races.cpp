@@ -134,6 +134,11 @@ void HazardChecker::Impl::access(ClusterState &cluster, const MemoryEvent &event
     return range(made, event.addresses[0], event.bytes, 0,
                  isStoredLoad(event) ? storedLoad : wholeCells);
   }
+  lanes(made, event, shift);
+}
+
+/// Lanes in a row, or of one address, make one range.
+void HazardChecker::Impl::lanes(Access &made, const MemoryEvent &event, uint32_t shift) {
   for (uint32_t rest = event.laneMask; rest;) {
     const int first = std::countr_zero(rest);
     const uint64_t address = event.addresses[first];
@@ -213,11 +218,16 @@ void HazardChecker::Impl::initialized(Access &made, const Record &record, uint64
 void HazardChecker::Impl::useTensorMap(ClusterState &cluster, const MemoryEvent &event) {
   Access made = begin(cluster, event.agent, event.at, Space::Global, false);
   const uint64_t map = event.addressOf(0);
-  const auto &acquires = cluster.mapAcquires[map];
+  const MapAcquires &acquires = cluster.mapAcquires[map];
   const auto isAcquired = [&](const Record &old) {
-    return std::ranges::any_of(acquires, [&](const MapAcquire &fence) {
-      return fence.rank == made.warp->rank && made.now.generic.at(fence.slot) >= fence.epoch &&
-             (old.cluster() != cluster.index || fence.released.at(old.slot()) >= old.epoch());
+    return std::ranges::any_of(acquires, [&](const auto &ofWarp) {
+      const auto &[slot, fences] = ofWarp;
+      const uint32_t known = made.now.generic.at(slot);
+      return cluster.warps[slot].rank == made.warp->rank &&
+             std::ranges::any_of(fences, [&](const MapAcquire &fence) {
+               return known >= fence.epoch && (old.cluster() != cluster.index ||
+                                               fence.released.at(old.slot()) >= old.epoch());
+             });
     });
   };
   for (uint64_t address = map; address < map + event.bytes; address += cellBytes)

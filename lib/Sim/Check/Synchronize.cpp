@@ -54,8 +54,7 @@ void HazardChecker::Impl::arrive(ClusterState &cluster, const BarrierEvent &even
     return;
   }
   if (event.op == BarrierOp::MbarArrive && !event.laneMask)
-    return; // a later lane arrives too: a phase that ends before it does not cover what that lane
-            // did
+    return; // a later lane arrives too: a phase that ends before does not cover what it did
   WarpState &warp = cluster.warp(event.agent);
   const bool mbarrier = event.op == BarrierOp::MbarArrive || event.op == BarrierOp::MbarCompleteTx;
   const bool outOfScope = options.strict && mbarrier && event.scope == Scope::Cta &&
@@ -276,12 +275,14 @@ void threadFence(ClusterState &cluster, const FenceEvent &event, WarpState &warp
 }
 
 void tensorMapFence(ClusterState &cluster, const FenceEvent &event, WarpState &warp) {
-  constexpr size_t kept = 256; // of one map
+  constexpr size_t kept = 64; // of one map and warp
   if (releases(event.order)) {
     warp.clocks.maps.join(warp.clocks.generic);
   } else {
-    auto &acquires = cluster.mapAcquires[event.groups];
-    acquires.push_back({warp.rank, warp.slot, warp.epoch, warp.clocks.maps});
+    auto &acquires = cluster.mapAcquires[event.groups][warp.slot];
+    if (!acquires.empty() && acquires.back().released == warp.clocks.maps)
+      return; // whoever knows of this one knows of that one too
+    acquires.push_back({warp.epoch, warp.clocks.maps});
     if (acquires.size() > kept)
       acquires.pop_front();
   }

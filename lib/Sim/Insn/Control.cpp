@@ -228,10 +228,17 @@ Outcome fence(ExecContext &cx, const Insn &insn) {
 /// op[0] = the tensor map, of each lane.
 Outcome acquireTensormap(ExecContext &cx, const Insn &insn) {
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
-  for (uint32_t rest = cx.observer ? cx.mask : 0; rest; rest &= rest - 1) {
+  const auto map = [&](int lane) {
+    return cx.place(Space::Generic, cx.address(insn.op[0], lane)).address;
+  };
+  for (uint32_t rest = cx.observer ? cx.mask : 0; rest;) {
     FenceEvent event = fenceEvent(cx, insn);
-    event.laneMask = rest & (0 - rest);
-    event.groups = cx.place(Space::Generic, cx.address(insn.op[0], std::countr_zero(rest))).address;
+    event.groups = map(std::countr_zero(rest));
+    event.laneMask = 0; // those that acquire this map
+    for (uint32_t lanes = rest; lanes; lanes &= lanes - 1)
+      if (map(std::countr_zero(lanes)) == event.groups)
+        event.laneMask |= lanes & (0 - lanes);
+    rest &= ~event.laneMask;
     cx.observer->onFence(event);
   }
   return Outcome::Next;

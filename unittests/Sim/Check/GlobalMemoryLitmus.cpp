@@ -45,6 +45,32 @@ std::string copiedMap(const std::string &behindTheCopy, const std::string &befor
                 useMap() + "END:\n");
 }
 
+/// Thread 0 of CTA 0 makes a map, acquires it and uses it, once the ten warps of CTA 1 have
+/// acquired it too.
+std::string mapOfManyWarps() {
+  const std::string sync = "  bar.warp.sync -1;\n  barrier.cluster.arrive.aligned;\n"
+                           "  barrier.cluster.wait.aligned;\n";
+  return litmus(litmusInit +
+                "  add.u64 %rd5, %out, 512;\n  mov.u32 %r5, %cluster_ctarank;\n"
+                "  setp.ne.u32 %p2, %r5, 0;\n  @%p2 bra MADE;\n  @!%p0 bra MADE;\n" +
+                makeMap("global", "%rd5") + releaseMap + acquireMap + "MADE:\n" + sync +
+                "  @!%p2 bra OWN;\n" + acquireMap + "OWN:\n" + sync +
+                "  @%p2 bra END;\n  @!%p0 bra END;\n" + useMap() + "END:\n");
+}
+
+/// Thread 0 makes a map and acquires it, warp 1 learns of that and uses it. In between warp 0
+/// acquires it a hundred times more, of which warp 1 learns nothing: the last barrier is .relaxed.
+std::string mapAcquiredAgain() {
+  return litmus(litmusInit + "  add.u64 %rd5, %out, 512;\n  @!%p0 bra MADE;\n" +
+                makeMap("global", "%rd5") + releaseMap + acquireMap + "MADE:\n" + mapBarrier +
+                "  @%p1 bra USE;\n  mov.u32 %r5, 0;\nAGAIN:\n" + acquireMap +
+                "  add.u32 %r5, %r5, 1;\n  setp.lt.u32 %p2, %r5, 100;\n  @%p2 bra AGAIN;\nUSE:\n"
+                "  bar.warp.sync -1;\n  barrier.cluster.arrive.relaxed.aligned;\n"
+                "  barrier.cluster.wait.aligned;\n  setp.eq.u32 %p2, %t, 32;\n"
+                "  @!%p2 bra END;\n" +
+                useMap() + "END:\n");
+}
+
 } // namespace
 
 std::vector<Litmus> fp4::sim::test::globalMemoryLitmus() {
@@ -99,6 +125,10 @@ std::vector<Litmus> fp4::sim::test::globalMemoryLitmus() {
        acquireMap + "USE:\n" + mapBarrier,
        "USE:\n" + mapBarrier + "  @%p1 bra LATE;\n" + "  bra NOT;\nLATE:\n" + acquireMap + "NOT:\n",
        R::MissingTensormapFence, "acquire of the map"},
+      {"a tensor map is acquired by every warp of another CTA alone", mapOfManyWarps(),
+       releaseMap + acquireMap, releaseMap, R::MissingTensormapFence, "acquire of the map", 320, 2},
+      {"a tensor map is acquired often, but too late", mapAcquiredAgain(), releaseMap + acquireMap,
+       releaseMap, R::MissingTensormapFence, "acquire of the map"},
       {"a tensor map is used while it is copied", copied, mapBarrier, "", R::GlobalRace, "barrier"},
       {"a copy that reads nothing", nothing, "4, 0", "4, 4", R::GlobalRace, "barrier"},
       {"a store is not waited for, a later copy is", roundTrip, "  cp.async.bulk.wait_group 0;\n",
