@@ -279,6 +279,7 @@ Outcome cvtRs4(ExecContext &cx, const Insn &insn) {
     if (destinationOf(insn) == Type::E2M1x4) {
       result = numerics::encodeE2M1x4Stochastic(x[0], x[1], x[2], x[3], random);
     } else {
+      // [uncertain] Which bits serve which element: after measurements of others.
       uint32_t upper = random >> 16, lower = random & 0xFFFF;
       uint32_t r[4] = {reverseBits(upper, 16), upper, reverseBits(lower, 16), lower};
       for (int i = 0; i < 4; ++i) {

@@ -9,7 +9,7 @@
 //   Columns16   two registers: bytes l / 4 and l / 4 + 8 of rows 4 (l % 4) .. + 3: .m16n16.trans
 //   Columns8    bytes l / 4 and l / 4 + 8, each of rows 2 (l % 4) and the next: .m16n8.trans
 //
-// The last two are in figures; here they are as CUTLASS' copy traits for sm_100 take them. 6 and 4
+// [uncertain] The last two are in figures; here as in CUTLASS' copy traits for sm_100. 6 and 4
 // bits come into the low bits of a byte. [uncertain] Of 4 bits that is inferred from CUTLASS, which
 // shifts them up before it multiplies.
 //

@@ -59,6 +59,7 @@ struct FloatingPart {
 void multiplyRows(Engine &engine, const MmaRequest &mma, unsigned member,
                   const FloatingPart &part) {
   DenseRowOptions options{fractionBits(mma.aType) + fractionBits(mma.bType), mma.dType, {}};
+  // [uncertain] PTX does not say whether the scaled D is rounded; here it is not.
   options.addendShift = mma.scaleD;
   Accumulator d(engine, mma, member);
   std::vector<int32_t> scales(part.b.size());
