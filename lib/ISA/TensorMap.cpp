@@ -225,7 +225,7 @@ TensorMap::Encoded TensorMap::packSimulator() const {
   p.im2col = pixels.has_value();
   for (unsigned i = 0; pixels && i < 3; ++i) {
     p.box[2 + i] = static_cast<uint16_t>(pixels->lower[i]);
-    p.upper[i] = pixels->upper[i];
+    p.upper[i] = static_cast<int16_t>(pixels->upper[i]);
   }
   p.elementType = static_cast<uint8_t>(elementType);
   p.rank = static_cast<uint8_t>(rank);

@@ -182,6 +182,9 @@ TEST(TensorMap, columnsOfPixels) {
             "tensor map: a column must have 1..1024 pixels, but got 1025");
   EXPECT_EQ(error([](TensorMap &m) { m.pixels->lower[1] = -129; }),
             "tensor map: corners of the pixel box must be -128..127 with rank 4, but got -129");
+  EXPECT_EQ(error([](TensorMap &m) { m.pixels->upper[0] = 65536; }),
+            "tensor map: corners of the pixel box must be -128..127 with rank 4, but got 65536");
+  EXPECT_EQ(error([](TensorMap &m) { m.pixels->upper[0] = 0; }), "");
   EXPECT_EQ(error([](TensorMap &m) { m.pixels->upper[1] = -7; }),
             "tensor map: the pixel box is empty in dimension 2: from -1 to -7 of 6");
   EXPECT_EQ(error([](TensorMap &m) { m.rank = 2; }),

@@ -277,6 +277,22 @@ TEST(CtsIm2col, OneAndThreeDimensions) {
         128});
 }
 
+TEST(CtsIm2col, CornersHaveSixteenBits) {
+  const uint64_t dims[] = {16, 40, 3}, strides[] = {32, 1280};
+  const uint32_t box[] = {16, 32};
+  Buffer tensor(3840, 0);
+  const auto encoded = [&](int32_t lower, int32_t upper) {
+    alignas(64) std::array<std::byte, 128> map{};
+    return device()
+        ->encodeTensorMap(map, {tensor.address(), kFloat16, 0, dims, strides, box,
+                                std::span(&lower, 1), std::span(&upper, 1)})
+        .has_value();
+  };
+  EXPECT_TRUE(encoded(0, 0));
+  EXPECT_FALSE(encoded(0, 65536));
+  EXPECT_FALSE(encoded(-65536, 0));
+}
+
 TEST(CtsIm2col, Stores) {
   Case c = kPadded;
   c.lower = {1, 0};

@@ -269,6 +269,26 @@ int queries() {
   return 0;
 }
 
+/// A map of columns of pixels: corners of more than 16 bits, and no strides.
+int columnMap(unsigned *x) {
+  using Encode =
+      int (*)(void *, int, unsigned, void *, const uint64_t *, const uint64_t *, const int *,
+              const int *, unsigned, unsigned, const uint32_t *, int, int, int, int);
+  void *found = nullptr;
+  int status = -1;
+  MUST(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeIm2col", &found, 12000, 0, &status));
+  alignas(64) char map[128];
+  const uint64_t dims[] = {16, 8, 4}, strides[] = {64, 512};
+  const uint32_t steps[] = {1, 1, 1};
+  const auto error = [&](const uint64_t *strides, int lower, int upper) {
+    return cudaGetErrorName(reinterpret_cast<Encode>(found)(map, 7, 3, x, dims, strides, &lower,
+                                                            &upper, 16, 8, steps, 0, 0, 0, 0));
+  };
+  std::printf("corner 0: %s, 65536: %s, lower: %s; no strides: %s\n", error(strides, 0, 0),
+              error(strides, 0, 65536), error(strides, -65536, 0), error(nullptr, 0, 0));
+  return 0;
+}
+
 /// The driver through the runtime: what CUTLASS does for its tensor maps.
 int tensorMap() {
   using Encode = int (*)(void *, int, unsigned, void *, const uint64_t *, const uint64_t *,
@@ -287,7 +307,10 @@ int tensorMap() {
   MUST(encode(map, 7, 2, x, dims, strides, box, steps, 0, 3, 2, 0));
   std::printf("stride: %s\n",
               cudaGetErrorName(encode(map, 7, 2, x, dims, odd, box, steps, 0, 3, 2, 0)));
-  return 0;
+  std::printf("no strides: %s, of one dimension: %s\n",
+              cudaGetErrorName(encode(map, 7, 2, x, dims, nullptr, box, steps, 0, 3, 2, 0)),
+              cudaGetErrorName(encode(map, 7, 1, x, dims, nullptr, box, steps, 0, 3, 2, 0)));
+  return columnMap(x);
 }
 
 } // namespace

@@ -190,6 +190,11 @@ TEST(Run, TensorMapsThroughTheDriver) {
   EXPECT_THAT(result.output, HasSubstr("status 1\n"));
   EXPECT_THAT(result.output, HasSubstr("stride: cudaErrorInvalidValue"));
   EXPECT_THAT(result.output, HasSubstr("cuTensorMapEncodeTiled: "));
+  EXPECT_THAT(result.output,
+              HasSubstr("no strides: cudaErrorInvalidValue, of one dimension: cudaSuccess"));
+  EXPECT_THAT(result.output,
+              HasSubstr("corner 0: cudaSuccess, 65536: cudaErrorInvalidValue, lower: "
+                        "cudaErrorInvalidValue; no strides: cudaErrorInvalidValue"));
 }
 
 TEST(Run, OwnExitCodesPass) {

@@ -68,7 +68,7 @@ struct TensorMap {
   /// place, `upper` is added to the tensor's size for the last. box[0] are then the channels of a
   /// pixel, box[1] the pixels of a column; elementStrides are steps between pixels.
   struct PixelBox {
-    std::array<int16_t, 3> lower{}, upper{};
+    std::array<int32_t, 3> lower{}, upper{};
     bool operator==(const PixelBox &) const = default;
   };
   std::optional<PixelBox> pixels;

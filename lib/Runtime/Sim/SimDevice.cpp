@@ -250,8 +250,8 @@ Status SimDevice::encodeTensorMap(std::span<std::byte, 128> out, const TensorMap
   if (!request.lower.empty())
     map.pixels.emplace();
   for (size_t i = 0; i < request.lower.size(); ++i) {
-    map.pixels->lower[i] = static_cast<int16_t>(request.lower[i]);
-    map.pixels->upper[i] = static_cast<int16_t>(request.upper[i]);
+    map.pixels->lower[i] = request.lower[i];
+    map.pixels->upper[i] = request.upper[i];
   }
   for (size_t i = 0; i < request.strides.size(); ++i)
     map.strides[i] = request.strides[i];

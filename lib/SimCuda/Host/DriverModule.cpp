@@ -261,7 +261,8 @@ FP4_ENTRY int cuTensorMapEncodeTiled(void *out, int type, unsigned rank, void *a
                                      const uint64_t *dims, const uint64_t *strides,
                                      const uint32_t *box, const uint32_t *elementStrides,
                                      int interleave, int swizzle, int, int fill) {
-  FP4_REQUIRE(out && dims && box && elementStrides && rank >= 1 && rank <= 5);
+  FP4_REQUIRE(out && dims && (strides || rank == 1) && box && elementStrides && rank >= 1 &&
+              rank <= 5);
   hw::TensorMap map;
   std::copy_n(box, rank, map.box.begin());
   return encodeMap(__func__, out,
@@ -274,14 +275,12 @@ FP4_ENTRY int cuTensorMapEncodeIm2col(void *out, int type, unsigned rank, void *
                                       const int *lower, const int *upper, unsigned channels,
                                       unsigned pixels, const uint32_t *elementStrides,
                                       int interleave, int swizzle, int, int fill) {
-  FP4_REQUIRE(out && dims && lower && upper && elementStrides && rank >= 3 && rank <= 5);
+  FP4_REQUIRE(out && dims && strides && lower && upper && elementStrides && rank >= 3 && rank <= 5);
   hw::TensorMap map;
   map.box = {channels, pixels, 1, 1, 1};
   map.pixels.emplace();
-  for (unsigned i = 0; i + 2 < rank; ++i) {
-    map.pixels->lower[i] = static_cast<int16_t>(lower[i]);
-    map.pixels->upper[i] = static_cast<int16_t>(upper[i]);
-  }
+  std::copy_n(lower, rank - 2, map.pixels->lower.begin());
+  std::copy_n(upper, rank - 2, map.pixels->upper.begin());
   return encodeMap(__func__, out,
                    {type, interleave, swizzle, fill, rank, address, dims, strides, elementStrides},
                    map);
