@@ -82,9 +82,9 @@ bool forEachRow(ExecContext &cx, const Insn &insn, const Operand &address, unsig
   const uint32_t all = cx.mask;
   if (cx.observer) { // the lanes that give addresses
     cx.mask = rows == 32 ? kAllLanes : (1u << rows) - 1;
-    reportAccess(cx, LaneAddresses(cx, address, kRowBytes),
+    reportAccess(cx, LaneAddresses(cx, address, bytes),
                  Write ? AccessKind::Write : AccessKind::Read,
-                 {space, MemOrder::Weak, Scope::None, kRowBytes});
+                 {space, MemOrder::Weak, Scope::None, bytes});
     cx.mask = all;
   }
   for (unsigned row = 0; row < rows; ++row) {

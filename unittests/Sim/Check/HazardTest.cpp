@@ -34,6 +34,28 @@ TEST(Hazards, APairOfLinesIsReportedOnce) {
   EXPECT_EQ(judged.reports.size(), 1u) << judged.text();
 }
 
+/// Rows of 4 and 6 bits are 16 bytes apart; of the padding behind them ldmatrix reads nothing.
+TEST(Hazards, TheRowsOfPackedMatricesEndBeforeTheirPadding) {
+  const std::pair<const char *, unsigned> formats[] = {{"b4x16_p64", 8}, {"b6x16_p32", 12}};
+  for (const auto &[format, bytes] : formats)
+    for (unsigned at : {bytes, bytes - 4}) {
+      Litmus test{};
+      test.text = litmus("  shl.b32 %r5, %t, 4;\n  add.u32 %r5, %r5, %r1;\n  @%p1 bra OTHER;\n"
+                         "  st.shared.b32 [%r5], %t;\n  st.shared.b32 [%r5+4], %t;\n"
+                         "  st.shared.b32 [%r5+8], %t;\n  bar.sync 0;\n"
+                         "  ldmatrix.sync.aligned.m8n16.x4.shared.b8x16." +
+                         std::string(format) +
+                         " {%v0, %v1, %v2, %v3}, [%r5];\n  bra END;\nOTHER:\n"
+                         "  bar.sync 0;\n  st.shared.b32 [%r5+" +
+                         std::to_string(int(at) - 512) + "], %t;\nEND:\n");
+      test.threads = 64;
+      test.cluster = 1;
+      const Judged judged = judge(test.text, schedules()[0], test);
+      EXPECT_EQ(judged.error, "");
+      EXPECT_EQ(judged.reports.empty(), at == bytes) << format << " " << at << judged.text();
+    }
+}
+
 /// Strict mode knows what was written since the allocation.
 TEST(Hazards, UninitializedGlobalMemory) {
   const std::string text = kernelText("  ld.global.b32 %v0, [%out+8];\n");
