@@ -59,6 +59,13 @@ TEST(Program, VectorRegisters) {
                 "add.u32 a.x, c.y, 10;\nmov.u32 a.y, a.x;\nst.global.v2.u32 [%p0], a;\n}\n"
                 "st.global.v2.b32 [%p0+8], a;\n"),
             (std::vector<uint32_t>{12, 12, 5, 3}));
+  // A scope ends, or a scalar has the name inside, and behind it the vector is there again.
+  EXPECT_EQ(run("{\n.reg .v4 .b32 t;\nmov.b32 t.x, 1;\n}\n{\n.reg .b32 t;\nmov.b32 t, 7;\n"
+                "add.u32 t, t, 1;\nst.global.u32 [%p0], t;\n}\n"
+                ".reg .v2 .b32 a;\nmov.b32 a.x, 20;\nmov.b32 a.y, 30;\n"
+                "{\n.reg .b32 a;\nmov.b32 a, 9;\nst.global.u32 [%p0+4], a;\n}\n"
+                "st.global.v2.b32 [%p0+8], a;\n"),
+            (std::vector<uint32_t>{8, 9, 20, 30}));
   const std::string error = parseError(kernel(".reg .v2 .f32 v;\nmov.f32 v.z, 0f00000000;\n"));
   EXPECT_NE(error.find("'v.z'"), std::string::npos) << error;
 }

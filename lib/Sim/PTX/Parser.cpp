@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 #include "Sim/PTX/Parser.h"
 #include "Sim/PTX/Lexer.h"
+#include "Sim/PTX/VectorRegisters.h"
 #include <algorithm>
 #include <fmt/format.h>
-#include <map>
 #include <set>
 
 using namespace fp4;
@@ -82,12 +82,8 @@ private:
   Arg parseList(ArgKind kind, char close);
   void parseTargetList(Function &function);
 
-  using Names = std::vector<std::string_view>;
-  const Names &elementsOf(std::string_view vector, unsigned count);
-
   Lexer lexer;
-  std::map<std::string_view, Names> vectors; ///< of the function
-  std::deque<std::string> made;
+  VectorRegisters vectors;
   Loc debugLoc; ///< line and column of the last .loc
   uint32_t debugFile = 0;
 };
@@ -99,7 +95,7 @@ Module Parser::parseModule() {
   module.files.emplace_back();
   while (lexer.peek().kind != TokenKind::End)
     parseTopLevel(module);
-  module.made = std::move(made);
+  module.made = vectors.takeText();
   return module;
 }
 
@@ -355,15 +351,17 @@ void Parser::parseFunction(Module &module, bool isEntry) {
 
 /// Statements up to the '}' that closes the body; nested scopes become items.
 void Parser::parseBody(Module &module, Function &function) {
-  vectors.clear();
+  vectors.beginFunction();
   for (unsigned depth = 1; depth > 0;) {
     if (lexer.peek().kind == TokenKind::End)
       fail(lexer.peek(), fmt::format("the body of '{}' expects '}}'", function.name));
     if (accept('{')) {
       ++depth;
+      vectors.beginScope();
       function.items.push_back({ItemKind::ScopeBegin, 0});
     } else if (accept('}')) {
       --depth;
+      vectors.endScope();
       if (depth > 0)
         function.items.push_back({ItemKind::ScopeEnd, 0});
     } else {
@@ -394,6 +392,7 @@ void Parser::parseStatement(Module &module, Function &function) {
   if (token.kind == TokenKind::Directive && kSpaces.count(token.text)) {
     auto index = static_cast<uint32_t>(function.variables.size());
     function.variables.push_back(parseVariable(isExtern));
+    vectors.hide(function.variables.back().name);
     function.items.push_back({ItemKind::Variable, index});
     return;
   }
@@ -438,22 +437,15 @@ void Parser::parseRegisters(Function &function) {
       decl.count = takeInt("a register count");
       expect('>');
     }
-    if (!elements)
-      add(decl);
-    else
-      for (std::string_view element : elementsOf(name.text, elements))
+    if (elements) {
+      for (std::string_view element : vectors.declare(name.text, elements))
         add({name.loc, type.text, element, 0});
+    } else {
+      vectors.hide(name.text);
+      add(decl);
+    }
   } while (accept(','));
   expect(';');
-}
-
-/// The names of a vector's elements. Where the vector itself is an operand it stands for them.
-const Parser::Names &Parser::elementsOf(std::string_view vector, unsigned count) {
-  Names &names = vectors[vector];
-  for (size_t i = names.size(); i < count; ++i)
-    names.push_back(made.emplace_back(fmt::format("{}.{}", vector, "xyzw"[i])));
-  names.resize(count);
-  return names;
 }
 
 /// [label:] [@[!]p] opcode{.modifier} [args] ;
@@ -518,11 +510,11 @@ Arg Parser::parsePlainArg() {
   arg.loc = lexer.peek().loc;
   arg.text = lexer.take().text;
   arg.value = parseDisplacement();
-  if (auto vector = vectors.find(arg.text); vector != vectors.end()) {
+  if (const auto *vector = vectors.find(arg.text)) {
     Arg list;
     list.kind = ArgKind::Vector;
     list.loc = arg.loc;
-    for (std::string_view element : vector->second) {
+    for (std::string_view element : *vector) {
       list.elements.push_back(arg);
       list.elements.back().text = element;
     }
