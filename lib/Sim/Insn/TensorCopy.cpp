@@ -55,6 +55,12 @@ MapPtr tensorMap(ExecContext &cx, const Insn &insn, const Operand &o, int lane) 
             "", lane);
     return nullptr;
   }
+  if (map->pixels.has_value() != bool(insn.m[6])) {
+    cx.fail(fmt::format("a copy in {} mode expects a tensor map of that mode, but got one for {}",
+                        insn.m[6] ? "im2col" : "tile", insn.m[6] ? "tiles" : "im2col"),
+            "", lane);
+    return nullptr;
+  }
   return std::make_shared<const TensorMap>(*map);
 }
 
@@ -96,12 +102,6 @@ bool mapAndBoxes(ExecContext &cx, const Insn &insn, const Operand &o, int lane, 
   request.map = request.tile = tensorMap(cx, insn, o, lane);
   if (!request.map)
     return false;
-  if (request.map->pixels.has_value() != bool(insn.m[6])) {
-    cx.fail(fmt::format("a copy in {} mode expects a tensor map of that mode, but got one for {}",
-                        insn.m[6] ? "im2col" : "tile", insn.m[6] ? "tiles" : "im2col"),
-            "", lane);
-    return false;
-  }
   if (insn.m[5] && request.map->box[1] != 1) {
     cx.fail(
         fmt::format("a copy of four rows expects a tensor map with a box of one row, but got {}",
@@ -170,17 +170,19 @@ uint32_t signalledBarrier(const Insn &insn, uint32_t barrier, uint32_t rank) {
   return to << kSharedRankShift | (barrier & kSharedOffsetMask);
 }
 
-/// Operand 4 of im2col mode: one offset for each dimension between channels and images.
-bool pixelOffsets(ExecContext &cx, const Insn &insn, int lane, Request &request) {
+/// `o`, in im2col mode: one offset for each dimension between channels and images.
+bool pixelOffsets(ExecContext &cx, const Insn &insn, const Operand &o, int lane, Request &request) {
+  if (!insn.m[6])
+    return true;
   const unsigned count = insn.m[4] - 2u;
-  if (cx.elementCount(insn.op[4]) != count) {
+  if (cx.elementCount(o) != count) {
     cx.fail(fmt::format("a .{}d copy in im2col mode expects {} offsets, but got {}", insn.m[4],
-                        count, cx.elementCount(insn.op[4])));
+                        count, cx.elementCount(o)));
     return false;
   }
   constexpr unsigned limits[] = {1 << 16, 1 << 8, 1 << 5};
   for (unsigned d = 0; d < count; ++d) {
-    request.offsets[d] = uint16_t(cx.scalar(cx.elements(insn.op[4])[d], lane));
+    request.offsets[d] = uint16_t(cx.scalar(cx.elements(o)[d], lane));
     if (request.offsets[d] >= limits[count - 1]) {
       cx.fail(fmt::format("an im2col offset of a .{}d copy must be below {}, but got {}", insn.m[4],
                           limits[count - 1], request.offsets[d]),
@@ -196,7 +198,7 @@ bool loadOperands(ExecContext &cx, const Insn &insn, int lane, Request &request)
   if (!sharedAddress(cx, space, insn.op[0], lane, request.shared) ||
       !coordinates(cx, insn, insn.op[2], lane, request) ||
       !sharedAddress(cx, space, insn.op[3], lane, request.barrier) ||
-      (insn.m[6] && !pixelOffsets(cx, insn, lane, request)))
+      !pixelOffsets(cx, insn, insn.op[4], lane, request))
     return false;
   return mapAndBoxes(cx, insn, insn.op[1], lane, false, request);
 }
@@ -307,12 +309,14 @@ Outcome tensorStore(ExecContext &cx, const Insn &insn) {
   return Outcome::Next;
 }
 
-/// PTX ISA, "cp.async.bulk.prefetch.tensor": checks the map; there is no cache to fill.
+/// PTX ISA, "cp.async.bulk.prefetch.tensor": checks what a load would; there is no cache to fill.
 Outcome tensorPrefetch(ExecContext &cx, const Insn &insn) {
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     Request request;
-    if (!coordinates(cx, insn, insn.op[1], lane, request) || !tensorMap(cx, insn, insn.op[0], lane))
+    if (!coordinates(cx, insn, insn.op[1], lane, request) ||
+        !pixelOffsets(cx, insn, insn.op[2], lane, request) ||
+        !mapAndBoxes(cx, insn, insn.op[0], lane, false, request))
       return Outcome::Error;
   }
   return Outcome::Next;

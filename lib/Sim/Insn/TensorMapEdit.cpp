@@ -136,6 +136,11 @@ Outcome replaceField(ExecContext &cx, const Insn &insn) {
         mapAt(std::span<const std::byte, TensorMap::encodedBytes>(from, TensorMap::encodedBytes));
     if (!map)
       return failHere(cx, std::move(map.error()), lane);
+    if (map->pixels && field == BoxDim && insn.u > 1)
+      return cx.fail(fmt::format("tensormap.replace: the ordinal of .box_dim must be 0 (channels) "
+                                 "or 1 (pixels) in a map for im2col, but got {}",
+                                 insn.u),
+                     "", lane);
     const uint64_t value = insn.op[1] ? cx.scalar(insn.op[1], lane) : insn.u;
     if (!replace(*map, field, unsigned(insn.u), value))
       return cx.fail(fmt::format("tensormap.replace: the simulator has no .{} of value {}",

@@ -174,11 +174,62 @@ TEST(Gather, EditsAreJudgedWhenTheMapIsUsed) {
       HasSubstr("the simulator has no .swizzle_mode of value 4"));
 }
 
+/// The box of a map for im2col has channels and pixels.
+TEST(Gather, EditsOfAMapOfColumns) {
+  hw::TensorMap map = rowsOf(0);
+  map.rank = 3;
+  map.dims = {columns, rows, 1};
+  map.strides = {columns, columns * rows};
+  map.pixels.emplace();
+  const auto error = [&](const char *ordinal) {
+    return run(std::string("tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%r4], ") +
+                   ordinal + ", 16;\n",
+               schedules(0)[0], map)
+        .error;
+  };
+  EXPECT_THAT(error("2"), HasSubstr("the ordinal of .box_dim must be 0 (channels) or 1 (pixels) in "
+                                    "a map for im2col, but got 2"));
+  EXPECT_THAT(error("1"), Not(HasSubstr("ordinal"))); // the gather wants a map of tiles
+}
+
 TEST(Gather, NeedsABoxOfOneRow) {
   hw::TensorMap map = rowsOf(0);
   map.box[1] = 4;
   EXPECT_THAT(run("", schedules(0)[0], map).error,
               HasSubstr("expects a tensor map with a box of one row, but got 4"));
+}
+
+/// They check what loads check, of modes and of offsets; the gather behind them wants other maps.
+TEST(Gather, Prefetches) {
+  const auto error = [&](const std::string &operands, const hw::TensorMap &map) {
+    return run(".reg .b16 %h<2>; mov.b16 %h0, 300; mov.b16 %h1, 2;\n"
+               "cp.async.bulk.prefetch.tensor." +
+                   operands + ";\n",
+               schedules(0)[0], map)
+        .error;
+  };
+  hw::TensorMap map = rowsOf(0);
+  EXPECT_EQ(error("2d.L2.global.tile [%rd1, {0, 0}]", map), "");
+  map.rank = 3;
+  map.dims = {columns, rows, 1};
+  map.strides = {columns, columns * rows};
+  map.box = {columns, 1, 1, 1};
+  const std::string column = "3d.L2.global.im2col [%rd1, {0, 0, 0}], ";
+  EXPECT_THAT(error(column + "{%h0}", map),
+              HasSubstr("a copy in im2col mode expects a tensor map of that mode"));
+  map.pixels.emplace();
+  EXPECT_THAT(error("3d.L2.global.tile [%rd1, {0, 0, 0}]", map),
+              HasSubstr("a copy in tile mode expects a tensor map of that mode"));
+  EXPECT_THAT(error(column + "{%h0}", map), HasSubstr("a .2d copy expects"));
+  EXPECT_THAT(error(column + "{%h0, %h1}", map),
+              HasSubstr("a .3d copy in im2col mode expects 1 offsets, but got 2"));
+  map.rank = 4;
+  map.dims = {columns, rows, 1, 1};
+  map.strides[2] = columns * rows;
+  const std::string columns4 = "4d.L2.global.im2col [%rd1, {0, 0, 0, 0}], ";
+  EXPECT_THAT(error(columns4 + "{%h1, %h1}", map), HasSubstr("a .2d copy expects"));
+  EXPECT_THAT(error(columns4 + "{%h1, %h0}", map),
+              HasSubstr("an im2col offset of a .4d copy must be below 256, but got 300"));
 }
 
 TEST(Gather, RefusedForms) {
