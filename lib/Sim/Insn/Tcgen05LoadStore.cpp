@@ -164,10 +164,13 @@ Status checkLoad(Engine &engine, const Transfer &t, TmemRange range, uint64_t re
 }
 
 /// What lanes of untouched cells get: nothing that a kernel could take for a value.
-void spoil(const Transfer &t, unsigned half) {
-  for (const Operand &element : t.elements)
+void spoil(const Transfer &t, const Operand &reduced, unsigned half) {
+  const auto fill = [&](const Operand &element) {
     if (element)
       std::fill_n(reinterpret_cast<uint32_t *>(t.registers + element.offset) + 16 * half, 16, ~0u);
+  };
+  std::ranges::for_each(t.elements, fill);
+  fill(reduced);
 }
 
 /// tcgen05.ld: op 0 the registers, maybe 1 the reduced one, then the address, the half split
@@ -198,10 +201,10 @@ Outcome load(ExecContext &cx, const Insn &insn) {
     for (unsigned reg = 0; reg < t->elements.size(); ++reg)
       if (t->elements[reg])
         loadRegister(engine, *t, reg);
-    if (const auto half = untouchedHalf(engine, *t, ranges[0]))
-      spoil(*t, *half);
     if (reduced)
       reduceRegisters(engine, insn, *t, reduced);
+    if (const auto half = untouchedHalf(engine, *t, ranges[0]))
+      spoil(*t, reduced, *half);
     for (const TmemRange &range : ranges)
       emitTmem(engine, self, t->rank, range);
     return {};

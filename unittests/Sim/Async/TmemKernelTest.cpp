@@ -305,7 +305,7 @@ TEST(TmemKernels, TheLaneCountsWithinTheQuarter) {
 
 // As after a product with M = 64. All ones are a NaN of every type.
 TEST(TmemKernels, HalfOfTheLanesMayBeUntouched) {
-  const std::string store = "  tcgen05.st.sync.aligned.16x32bx2.x1.b32 [%r11+16], 2, {%v0};\n"
+  const std::string store = "  tcgen05.st.sync.aligned.16x32bx2.x2.b32 [%r11+16], 2, {%v0, %v1};\n"
                             "  tcgen05.wait::st.sync.aligned;\n";
   const auto run = [&](const char *load, Judgement judgement) {
     SimOptions options = schedules()[0];
@@ -319,6 +319,12 @@ TEST(TmemKernels, HalfOfTheLanesMayBeUntouched) {
   ASSERT_EQ(result.error, "");
   for (unsigned lane = 0; lane < 128; ++lane)
     EXPECT_EQ(result.out[lane], lane % 32 < 16 ? lane : ~0u) << lane;
+  const RunResult least = run("  tcgen05.ld.red.sync.aligned.32x32b.x2.min.u32 {%v1, %v2}, %v0, "
+                              "[%r11+16];\n",
+                              Judgement::Practice);
+  ASSERT_EQ(least.error, "");
+  for (unsigned lane = 0; lane < 128; ++lane)
+    EXPECT_EQ(least.out[lane], lane % 32 < 16 ? lane : ~0u) << lane;
   EXPECT_THAT(
       run("  tcgen05.ld.sync.aligned.32x32b.x1.b32 {%v0}, [%r11+20];\n", Judgement::Practice).error,
       HasSubstr("never written"));
