@@ -76,11 +76,14 @@ public:
     makeSides(amaxes[0], amaxes[1]);
     allocateShared(tile);
     emitRows(tile, pieces);
-    if (op.hasColumnwise()) {
+    if (columnwise || isStaged(rowwise))
       NVVM::Barrier0Op::create(b);
+    flushScales(rowwise, tile.threadIndex(), tile.firstRow(), tile.firstColumn());
+    if (columnwise)
       sharesCodes() ? emitCodeColumns(tile) : emitColumns(tile);
-    }
-    flushScales(tile);
+    if (isStaged(columnwise))
+      NVVM::Barrier0Op::create(b);
+    flushScales(columnwise, tile.threadIndex(), tile.firstColumn(), tile.firstRow());
     kernel.launch(arith::MulIOp::create(kernel.host(), hostBands(hostRows),
                                         constIndex(kernel.host(), tilesPerRow())));
   }
@@ -386,21 +389,14 @@ private:
 
   //===--- The scales that were gathered -----------------------------------===//
 
-  void flushScales(Tile &tile) {
-    Int32 row = tile.firstRow(), column = tile.firstColumn();
-    int64_t first = 0;
-    auto flush = [&](std::optional<Side> &side, Int32 firstRow, Int32 firstBlock) {
-      int64_t threads = side ? side->writer.flushThreads() : 0;
-      if (threads == 0)
-        return;
-      if (first == 0)
-        NVVM::Barrier0Op::create(b);
-      Int32 thread = tile.threadIndex() - first;
-      emitWhere(b, thread < threads, [&] { side->writer.flush(thread, firstRow, firstBlock); });
-      first += threads;
-    };
-    flush(rowwise, row, column / plan.blockSize);
-    flush(columnwise, column, row / plan.blockSize);
+  bool isStaged(const std::optional<Side> &side) { return side && side->writer.flushThreads() > 0; }
+
+  /// Those of rows can leave while columns are quantized. `row` and `element` are where the tile
+  /// begins in the output.
+  void flushScales(std::optional<Side> &side, Int32 thread, Int32 row, Int32 element) {
+    if (isStaged(side))
+      emitWhere(b, thread < side->writer.flushThreads(),
+                [&] { side->writer.flush(thread, row, element / plan.blockSize); });
   }
 
   QuantizeOp op;
