@@ -93,6 +93,46 @@ std::string ptxModule(const std::string &body) {
   return ".version 8.0\n.target sm_90\n.address_size 64\n" + body;
 }
 
+std::string fillCopyDump(const std::string &fill, const std::string &copy) {
+  return R"(
+  mov.u32 %t, %tid.x;
+  shl.b32 %t, %t, 2;
+FILL:
+  add.u32 %at, %region, %t;
+  mov.u32 %v, )" +
+         fill + R"(;
+  st.shared.u32 [%at], %v;
+  add.u32 %t, %t, 512;
+  setp.lt.u32 %p, %t, 16384;
+  @%p bra FILL;
+  fence.proxy.async;
+  mov.u32 %t, %tid.x;
+  setp.ne.u32 %p, %t, 0;
+  @%p bra READY;
+  mbarrier.init.shared.b64 [%bar], 1;
+  fence.proxy.async;
+READY:
+  bar.sync 0;
+  @%p bra WAIT;
+)" + copy +
+         R"(WAIT:
+  mbarrier.try_wait.parity.shared.b64 %done, [%bar], 0;
+  @!%done bra WAIT;
+  shl.b32 %t, %t, 2;
+DUMP:
+  add.u32 %at, %region, %t;
+  ld.shared.u32 %v, [%at];
+  cvt.u64.u32 %o, %t;
+  add.u64 %o, %out, %o;
+  st.global.u32 [%o], %v;
+  add.u32 %t, %t, 512;
+  setp.lt.u32 %p, %t, 16384;
+  @%p bra DUMP;
+  ret;
+}
+)";
+}
+
 Expected<rt::ModuleId> loadPtx(const std::string &ptx, const std::string &name) {
   // FP4_PTX collects the kernels' text, to assemble them with ptxas.
   if (std::string folder = environment("FP4_PTX", ""); !folder.empty()) {

@@ -66,6 +66,11 @@ private:
 /// Prefixes `.version`, `.target` and `.address_size`.
 std::string ptxModule(const std::string &body);
 
+/// The end of a kernel for 128 threads: fills 16 KiB from %region on with words `fill`, lets thread
+/// 0 issue `copy` behind a proxy fence, waits for phase 0 of the mbarrier at %bar and writes the 16
+/// KiB to %out. Uses the registers %t, %at, %v (32 bits), %o (64), %p and %done (predicates).
+std::string fillCopyDump(const std::string &fill, const std::string &copy);
+
 /// Loads PTX, launches one kernel and waits; failures are test failures that carry the message.
 testing::AssertionResult runKernel(const std::string &ptx, const std::string &kernel,
                                    const rt::LaunchShape &shape, Params &params);

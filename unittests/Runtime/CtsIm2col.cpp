@@ -79,42 +79,7 @@ std::string kernelText(const Case &c, bool store) {
   ld.param.u32 %tx, [tx];
   mov.u32 %bar, full;
   mov.u32 %region, dynamic;
-  mov.u32 %t, %tid.x;
-  shl.b32 %t, %t, 2;
-FILL:
-  add.u32 %at, %region, %t;
-  mov.u32 %v, )" +
-         std::string(store ? "%t" : "0xeeeeeeee") + R"(;
-  st.shared.u32 [%at], %v;
-  add.u32 %t, %t, 512;
-  setp.lt.u32 %p, %t, 16384;
-  @%p bra FILL;
-  fence.proxy.async;
-  mov.u32 %t, %tid.x;
-  setp.ne.u32 %p, %t, 0;
-  @%p bra READY;
-  mbarrier.init.shared.b64 [%bar], 1;
-  fence.proxy.async;
-READY:
-  bar.sync 0;
-  @%p bra WAIT;
-)" + (store ? put : load) +
-         R"(WAIT:
-  mbarrier.try_wait.parity.shared.b64 %done, [%bar], 0;
-  @!%done bra WAIT;
-  shl.b32 %t, %t, 2;
-DUMP:
-  add.u32 %at, %region, %t;
-  ld.shared.u32 %v, [%at];
-  cvt.u64.u32 %o, %t;
-  add.u64 %o, %out, %o;
-  st.global.u32 [%o], %v;
-  add.u32 %t, %t, 512;
-  setp.lt.u32 %p, %t, 16384;
-  @%p bra DUMP;
-  ret;
-}
-)";
+)" + fillCopyDump(store ? "%t" : "0xeeeeeeee", store ? put : load);
 }
 
 /// Every corner of the filter from the first image on, in the order of columns: coordinates 1 up.

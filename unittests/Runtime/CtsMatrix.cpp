@@ -340,49 +340,37 @@ MoveOutput unchanged(const MoveInput &input) {
 }
 
 /// The bytes of matrix `i` in shared memory that half `h` of lane `lane` holds.
-template <typename T>
-T *halfOf(T *shared, const MoveInput &input, unsigned i, unsigned lane, unsigned h,
-          bool transposed) {
+uint8_t *halfOf(uint8_t *shared, const MoveInput &input, unsigned i, unsigned lane, unsigned h,
+                bool transposed) {
   const unsigned major = lane / 4, minor = lane % 4 * 2 + h;
   const unsigned row = transposed ? minor : major, column = transposed ? major : minor;
   return shared + input.rows[8 * i + row] + 2 * column;
 }
 
-TEST(CtsLdmatrix, LoadsEightRowsOfEachMatrix) {
+/// ldmatrix or stmatrix of 1, 2 and 4 matrices, as they are and transposed.
+void moveRows(bool load) {
   for (unsigned count : {1u, 2u, 4u})
     for (bool transposed : {false, true}) {
       const MoveInput input = makeInput();
       MoveOutput expected = unchanged(input);
       for (unsigned i = 0; i < count; ++i)
         for (unsigned lane = 0; lane < kLanes; ++lane)
-          for (unsigned h = 0; h < 2; ++h)
-            std::memcpy(reinterpret_cast<uint8_t *>(&expected.registers[i][lane]) + 2 * h,
-                        halfOf(input.shared, input, i, lane, h, transposed), 2);
-      const std::string suffix = "x" + std::to_string(count) + (transposed ? ".trans" : "");
-      runMove("ldmatrix_x" + std::to_string(count) + (transposed ? "_trans" : ""),
-              "ldmatrix.sync.aligned.m8n8." + suffix + ".shared.b16 " + registerList("%r", count) +
-                  ", [%row];",
+          for (unsigned h = 0; h < 2; ++h) {
+            auto *held = reinterpret_cast<uint8_t *>(&expected.registers[i][lane]) + 2 * h;
+            uint8_t *cell = halfOf(expected.shared, input, i, lane, h, transposed);
+            std::memcpy(load ? held : cell, load ? cell : held, 2);
+          }
+      const std::string move = load ? "ldmatrix" : "stmatrix", n = std::to_string(count);
+      const std::string list = registerList("%r", count);
+      runMove(move + "_x" + n + (transposed ? "_trans" : ""),
+              move + ".sync.aligned.m8n8.x" + n + (transposed ? ".trans" : "") + ".shared.b16 " +
+                  (load ? list + ", [%row];" : "[%row], " + list + ";"),
               expected);
     }
 }
 
-TEST(CtsStmatrix, StoresEightRowsOfEachMatrix) {
-  for (unsigned count : {1u, 2u, 4u})
-    for (bool transposed : {false, true}) {
-      const MoveInput input = makeInput();
-      MoveOutput expected = unchanged(input);
-      for (unsigned i = 0; i < count; ++i)
-        for (unsigned lane = 0; lane < kLanes; ++lane)
-          for (unsigned h = 0; h < 2; ++h)
-            std::memcpy(halfOf(expected.shared, input, i, lane, h, transposed),
-                        reinterpret_cast<const uint8_t *>(&input.registers[i][lane]) + 2 * h, 2);
-      const std::string suffix = "x" + std::to_string(count) + (transposed ? ".trans" : "");
-      runMove("stmatrix_x" + std::to_string(count) + (transposed ? "_trans" : ""),
-              "stmatrix.sync.aligned.m8n8." + suffix + ".shared.b16 [%row], " +
-                  registerList("%r", count) + ";",
-              expected);
-    }
-}
+TEST(CtsLdmatrix, LoadsEightRowsOfEachMatrix) { moveRows(true); }
+TEST(CtsStmatrix, StoresEightRowsOfEachMatrix) { moveRows(false); }
 
 TEST(CtsMovmatrix, Transposes) {
   const MoveInput input = makeInput();

@@ -62,45 +62,12 @@ std::string loadKernel(size_t rank) {
   add.u32 %region, %region, 1023;
   and.b32 %region, %region, 0xfffffc00;
   add.u32 %dst, %dst, %region;
-  mov.u32 %t, %tid.x;
-  shl.b32 %t, %t, 2;
-FILL:
-  add.u32 %at, %region, %t;
-  mov.u32 %v, 0xeeeeeeee;
-  st.shared.u32 [%at], %v;
-  add.u32 %t, %t, 512;
-  setp.lt.u32 %p, %t, 16384;
-  @%p bra FILL;
-  fence.proxy.async;
-  mov.u32 %t, %tid.x;
-  setp.ne.u32 %p, %t, 0;
-  @%p bra READY;
-  mbarrier.init.shared.b64 [%bar], 1;
-  fence.proxy.async;
-READY:
-  bar.sync 0;
-  @%p bra WAIT;
-  mbarrier.arrive.expect_tx.shared.b64 _, [%bar], %tx;
-  cp.async.bulk.tensor.)" +
-         std::to_string(rank) +
-         "d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%dst], [%map, {" +
-         coordinates + R"(}], [%bar];
-WAIT:
-  mbarrier.try_wait.parity.shared.b64 %done, [%bar], 0;
-  @!%done bra WAIT;
-  shl.b32 %t, %t, 2;
-DUMP:
-  add.u32 %at, %region, %t;
-  ld.shared.u32 %v, [%at];
-  cvt.u64.u32 %o, %t;
-  add.u64 %o, %out, %o;
-  st.global.u32 [%o], %v;
-  add.u32 %t, %t, 512;
-  setp.lt.u32 %p, %t, 16384;
-  @%p bra DUMP;
-  ret;
-}
-)";
+)" + fillCopyDump("0xeeeeeeee", "  mbarrier.arrive.expect_tx.shared.b64 _, [%bar], %tx;\n"
+                                "  cp.async.bulk.tensor." +
+                                    std::to_string(rank) +
+                                    "d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+                                    "[%dst], [%map, {" +
+                                    coordinates + "}], [%bar];\n");
 }
 
 /// Row strides in bytes: each dimension padded to a multiple of 16.
