@@ -194,6 +194,22 @@ TEST(SmemDescriptor, baseOffset) {
   EXPECT_EQ(baseOffsetFor(SwizzleMode::B32, 0x2080), 1);
 }
 
+// [uncertain] What the base offset is for, as PTX ISA tells it: a pattern that starts at line
+// `base` of an aligned window is read as if it started at its first line.
+TEST(SmemDescriptor, baseOffsetMovesThePattern) {
+  for (uint32_t base : {1u, 3u, 7u}) {
+    SmemDescriptor d = SmemDescriptor::kMajorOperand(SwizzleMode::B128, 0x2000 + 128 * base);
+    d.baseOffset = baseOffsetFor(SwizzleMode::B128, d.startAddress);
+    ASSERT_EQ(d.baseOffset, base);
+    EXPECT_EQ(d.encode() >> 49 & 7, base);
+    for (uint32_t row = 0; row < 16; ++row)
+      for (uint32_t byte = 0; byte < 32; byte += 16)
+        EXPECT_EQ(d.operandAddress(row, byte),
+                  (d.startAddress + 128 * row + byte) ^ (row % 8 << 4))
+            << base << ": " << row << ", " << byte;
+  }
+}
+
 //===--- Instruction descriptors -----------------------------------------===//
 
 uint32_t encode(const BlockScaledInstrDesc &d) {
@@ -240,6 +256,22 @@ TEST(InstrDescriptor, constantsOfTirx) {
                                .bType = MmaType::E4M3,
                                .scaleType = ScaleType::UE8M0};
   EXPECT_EQ(encode(d), 0x08B00000u);
+}
+
+// PTX ISA's table of atype and btype; CUTLASS, enum MXF8F6F4Format: E2M3 = 3, E3M2 = 4.
+TEST(InstrDescriptor, sixBitTypes) {
+  BlockScaledInstrDesc scaled{.kind = MmaKind::MXF8F6F4,
+                              .aType = MmaType::E2M3,
+                              .bType = MmaType::E3M2,
+                              .scaleType = ScaleType::UE8M0};
+  EXPECT_EQ(encode(scaled), 0x08A01180u);
+  std::swap(scaled.aType, scaled.bType);
+  EXPECT_EQ(encode(scaled), 0x08A00E00u);
+  EXPECT_EQ(encode(InstrDesc{
+                .kind = MmaKind::F8F6F4, .aType = MmaType::E2M3, .bType = MmaType::E3M2}),
+            0x08201190u);
+  EXPECT_EQ(mmaTypeFromCode(MmaKind::MXF8F6F4, 3), MmaType::E2M3);
+  EXPECT_EQ(mmaTypeFromCode(MmaKind::MXF8F6F4, 4), MmaType::E3M2);
 }
 
 TEST(InstrDescriptor, workedExamples) { // the formula of MMA-Sim's kernels

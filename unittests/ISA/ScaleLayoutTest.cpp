@@ -94,6 +94,20 @@ TEST(ScaleLayout, tensorMemoryCells) { // PTX ISA; the last two: NVIDIA's 2-CTA 
   EXPECT_EQ(scaleCell(130, 0, 0, 1, ScaleOperand::ColumnsPairM128, 256), (ScaleCell{98, 0, 0}));
 }
 
+// The halves of N lie in lanes 0-63 and 64-127, each twice: the second row of columns is in both
+// quadrants of its half, and in no other.
+TEST(ScaleLayout, halvesOfColumnsOfAPair) {
+  for (unsigned quadrant = 0; quadrant < 4; ++quadrant) {
+    const unsigned within = quadrant % 2 * 32;
+    EXPECT_EQ(scaleCell(2, 0, 0, quadrant, ScaleOperand::ColumnsPairM128, 256),
+              (ScaleCell{2 + within, 0, 0}));
+    EXPECT_EQ(scaleCell(130, 0, 0, quadrant, ScaleOperand::ColumnsPairM128, 256),
+              (ScaleCell{66 + within, 0, 0}));
+    EXPECT_EQ(scaleCell(170, 1, 2, quadrant, ScaleOperand::ColumnsPairM128, 256),
+              (ScaleCell{74 + within, 1, 3}));
+  }
+}
+
 TEST(ScaleLayout, stepsAlongK) {
   EXPECT_EQ(scaleStepsPerBlock(ScaleVector::X4), 1u);
   EXPECT_EQ(scaleStepsPerBlock(ScaleVector::X2), 2u);

@@ -18,6 +18,36 @@ TEST(TargetModel, defaultIsB200) {
   EXPECT_EQ(t.tmemLanes * t.tmemColumns * 4, 256u * 1024);
 }
 
+// CUDA C++ Programming Guide, technical specifications by compute capability; the data sheets of
+// H200, B200, B300 and RTX 5090 for multiprocessors and L2.
+TEST(TargetModel, capacities) {
+  const struct {
+    const char *name;
+    unsigned sharedPerCta, sharedPerSM, threadsPerSM, ctasPerSM, multiprocessors, l2MB, tmemColumns;
+  } rows[] = {{"sm_100a", 227 * 1024, 228 * 1024, 2048, 32, 148, 126, 512},
+              {"sm_103a", 227 * 1024, 228 * 1024, 2048, 32, 148, 126, 512},
+              {"sm_90a", 227 * 1024, 228 * 1024, 2048, 32, 132, 50, 0},
+              {"sm_120a", 99 * 1024, 100 * 1024, 1536, 24, 170, 96, 0}};
+  EXPECT_EQ(targets().size(), std::size(rows));
+  for (const auto &row : rows) {
+    SCOPED_TRACE(row.name);
+    const TargetModel *t = lookupTarget(row.name);
+    ASSERT_TRUE(t);
+    EXPECT_EQ(t->sharedBytesPerCta, row.sharedPerCta);
+    EXPECT_EQ(t->sharedBytesPerSM, row.sharedPerSM);
+    EXPECT_EQ(t->sharedReservedPerCta, 1024u);
+    EXPECT_EQ(t->maxThreadsPerSM, row.threadsPerSM);
+    EXPECT_EQ(t->maxThreadsPerCta, 1024u);
+    EXPECT_EQ(t->maxCtasPerSM, row.ctasPerSM);
+    EXPECT_EQ(t->registersPerSM, 65536u);
+    EXPECT_EQ(t->maxRegistersPerThread, 255u);
+    EXPECT_EQ(t->maxClusterSize, 8u);
+    EXPECT_EQ(t->multiprocessors, row.multiprocessors);
+    EXPECT_EQ(t->l2Bytes, uint64_t(row.l2MB) << 20);
+    EXPECT_EQ(t->tmemColumns, row.tmemColumns);
+  }
+}
+
 TEST(TargetModel, instructionFamilies) {
   const struct {
     const char *name;
