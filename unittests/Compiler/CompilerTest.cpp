@@ -124,12 +124,30 @@ TEST_F(CompilerTest, WritesALibraryThatStatesItsManifest) {
   std::filesystem::remove(path);
 }
 
+/// A folder with a folder where the library ought to go: everything can be written but the last name.
 TEST_F(CompilerTest, LeavesNothingWhereItCannotWrite) {
   Compiler compiler(options);
   ASSERT_TRUE(compiler.loadText(kCopy, "copy.mlir"));
   Error error = errorOf(compiler.writeLibrary("/nonexistent-directory/copy.so"));
   EXPECT_EQ(error.kind, ErrorKind::Usage);
   EXPECT_THAT(error.message, HasSubstr("cannot write '/nonexistent-directory/copy.so'"));
+
+  const std::string folder = testing::TempDir() + "fp4_unwritable", path = folder + "/copy.so";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(path + "/taken");
+  error = errorOf(compiler.writeLibrary(path));
+  EXPECT_EQ(error.kind, ErrorKind::Usage);
+  EXPECT_THAT(error.message, HasSubstr("cannot write '" + path + "'"));
+  const auto entries = [&] {
+    std::filesystem::directory_iterator begin(folder), end;
+    return std::distance(begin, end);
+  };
+  EXPECT_EQ(entries(), 1) << "something was left beside the target";
+  EXPECT_TRUE(std::filesystem::exists(path + "/taken"));
+  std::filesystem::remove_all(path);
+  ASSERT_TRUE(compiler.writeLibrary(path));
+  EXPECT_EQ(entries(), 1) << "something was left beside the library";
+  std::filesystem::remove_all(folder);
 }
 
 TEST_F(CompilerTest, SaysThatNoLinkerWasFound) {

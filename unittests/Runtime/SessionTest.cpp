@@ -5,6 +5,8 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
+
 namespace fp4::rt {
 namespace {
 
@@ -104,6 +106,104 @@ TEST(Session, MisuseIsReported) {
                 fp4rt_launch(&module, "k", 1, 1, 1, 1, 1, 1, 0, nullptr, 0);
               }),
               HasSubstr("module 'm' carries no PTX"));
+}
+
+constexpr char kTwoParameters[] = R"(.version 8.8
+.target sm_100a
+.address_size 64
+.visible .entry k(.param .u64 p, .param .u32 value) {
+  .reg .b64 %rd<2>;
+  .reg .b32 %r<2>;
+  ld.param.u64 %rd1, [p];
+  ld.param.u32 %r1, [value];
+  st.global.u32 [%rd1], %r1;
+  ret;
+})";
+
+TEST(Session, LaunchesPassEveryParameter) {
+  auto device = simulator();
+  const fp4rt_module module{"m", "sm_100a", kTwoParameters, sizeof(kTwoParameters) - 1, nullptr, 0};
+  auto launch = [&](uint32_t count) {
+    Session session(*device);
+    Session::Scope scope(session);
+    void *memory = fp4rt_alloc(4);
+    uint32_t value = 77, result = 0;
+    void *params[] = {&memory, &value, &value};
+    fp4rt_launch(&module, "k", 1, 1, 1, 1, 1, 1, 0, params, count);
+    Status status = session.finish();
+    if (!status)
+      return status.error().message;
+    EXPECT_TRUE(device->copyToHost(std::as_writable_bytes(std::span(&result, 1)),
+                                   reinterpret_cast<uint64_t>(memory)));
+    EXPECT_EQ(result, 77u);
+    return std::string();
+  };
+  EXPECT_EQ(launch(2), "");
+  EXPECT_THAT(launch(1), HasSubstr("kernel 'k' expects 2 parameters, but got 1"));
+  EXPECT_THAT(launch(3), HasSubstr("kernel 'k' expects 2 parameters, but got 3"));
+}
+
+TEST(Session, MemsetWritesItsByte) {
+  auto device = simulator();
+  Session session(*device);
+  Session::Scope scope(session);
+  auto *memory = static_cast<uint8_t *>(fp4rt_alloc(8));
+  fp4rt_memset(memory, 0x11, 8);
+  fp4rt_memset(memory + 2, 0xAB, 3);
+  std::array<uint8_t, 8> bytes{};
+  ASSERT_TRUE(device->copyToHost(std::as_writable_bytes(std::span(bytes)),
+                                 reinterpret_cast<uint64_t>(memory)));
+  EXPECT_THAT(bytes, testing::ElementsAre(0x11, 0x11, 0xAB, 0xAB, 0xAB, 0x11, 0x11, 0x11));
+}
+
+// What the device says of a free is heard.
+TEST(Session, ErrorsOfFreeAreKept) {
+  auto device = simulator();
+  Session session(*device);
+  Session::Scope scope(session);
+  void *memory = fp4rt_alloc(64), *other = fp4rt_alloc(64);
+  fp4rt_free(other);
+  ASSERT_TRUE(device->free(reinterpret_cast<uint64_t>(memory))); // behind the session's back
+  EXPECT_FALSE(session.failed());
+  fp4rt_free(memory);
+  EXPECT_TRUE(session.failed());
+  Status status = session.finish();
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().kind, ErrorKind::Device);
+}
+
+// Both sides of a 2-D copy are checked to the end of their last row.
+TEST(Session, CopiesOfRowsStayInBounds) {
+  auto device = simulator();
+  auto errorOf = [&](uint64_t dstBytes, uint64_t dstPitch, uint64_t srcBytes, uint64_t srcPitch) {
+    Session session(*device);
+    Session::Scope scope(session);
+    void *dst = fp4rt_alloc(dstBytes), *src = fp4rt_alloc(srcBytes);
+    fp4rt_memset(src, 0, srcBytes);
+    fp4rt_memcpy_2d(dst, dstPitch, src, srcPitch, 16, 4);
+    Status status = session.finish();
+    return status ? "no error" : status.error().message;
+  };
+  EXPECT_EQ(errorOf(112, 32, 64, 16), "no error");
+  EXPECT_THAT(errorOf(111, 32, 64, 16), HasSubstr("the destination is out of bounds"));
+  EXPECT_EQ(errorOf(64, 16, 112, 32), "no error");
+  EXPECT_THAT(errorOf(64, 16, 111, 32), HasSubstr("the source is out of bounds"));
+}
+
+TEST(Session, SizesFromTheLeastToTheMost) {
+  auto device = simulator();
+  auto errorOf = [&](int64_t found, int64_t min, int64_t max) {
+    Session session(*device);
+    Session::Scope scope(session);
+    fp4rt_expect_size("x", found, min, max, nullptr);
+    Status status = session.finish();
+    return status ? "no error" : status.error().message;
+  };
+  EXPECT_EQ(errorOf(1, 1, 8), "no error");
+  EXPECT_EQ(errorOf(8, 1, 8), "no error");
+  EXPECT_EQ(errorOf(0, 1, 8), "x must be from 1 to 8, but got 0");
+  EXPECT_EQ(errorOf(9, 1, 8), "x must be from 1 to 8, but got 9");
+  EXPECT_EQ(errorOf(7, 8, 8), "x must be 8, but got 7");
 }
 
 TEST(Session, EveryAbiFunctionHasASymbol) {

@@ -225,6 +225,23 @@ TEST(Reference, ProductsAreJudgedByModelAndBound) {
   EXPECT_THAT(bad.details, testing::HasSubstr("1"));
 }
 
+// Each judgement alone is enough to fail: here the value equals the model, and the bound is missed.
+TEST(Reference, WhatLiesOutsideTheBoundFails) {
+  ReferenceValue expected;
+  expected.value = input({{1, 2}, ElementType::F32, Layout::Linear}, "ones");
+  expected.isProduct = true;
+  expected.sums = {1, 1.25};
+  expected.bounds = {0, 0.25};
+  Verdict inside = judge("y", expected.value, expected);
+  EXPECT_TRUE(inside.passed) << inside.details;
+  EXPECT_EQ(inside.maxErrorOfBound, 1);
+  expected.bounds[1] = 0.125;
+  Verdict outside = judge("y", expected.value, expected);
+  EXPECT_FALSE(outside.passed);
+  EXPECT_EQ(outside.mismatches, 0u);
+  EXPECT_THAT(outside.details, testing::HasSubstr("beyond the bound of the plain sum"));
+}
+
 TEST(Reference, OperationsItDoesNotKnowAreErrors) {
   Function f;
   f.arguments = {{"x", bf16(1, 16)}};
@@ -265,6 +282,16 @@ TEST(Reference, ATypeThatDiffersIsSaid) {
   Verdict verdict = judge("y", input(bf16(3, 16), "ones"), expected);
   EXPECT_FALSE(verdict.passed);
   EXPECT_EQ(verdict.details, "expected 2x16xbf16, but got 3x16xbf16");
+  // The same bytes in another type are another value.
+  Tensor halves = expected.value;
+  halves.type.element = ElementType::F16;
+  verdict = judge("y", halves, expected);
+  EXPECT_FALSE(verdict.passed);
+  EXPECT_EQ(verdict.details, "expected 2x16xbf16, but got 2x16xf16");
+  Tensor turned = expected.value;
+  turned.type.shape = {16, 2};
+  EXPECT_FALSE(judge("y", turned, expected).passed);
+  EXPECT_TRUE(judge("y", expected.value, expected).passed);
 }
 
 } // namespace

@@ -90,6 +90,27 @@ TEST(Npy, MalformedFilesAreLocatedErrors) {
               HasSubstr("more elements than a file can hold"));
 }
 
+// What cannot get its name is an error, and leaves nothing beside it.
+TEST(Npy, ATargetThatCannotBeReplaced) {
+  const std::string folder = testing::TempDir() + "fp4_npy_target", path = folder + "/y.npy";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(path + "/taken");
+  const NpyArray array{"|u1", {3}, std::vector<std::byte>(3)};
+  const auto entries = [&] {
+    std::filesystem::directory_iterator begin(folder), end;
+    return std::distance(begin, end);
+  };
+  Status status = writeNpy(path, array);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().kind, ErrorKind::Usage);
+  EXPECT_THAT(status.error().message, HasSubstr("'" + path + "'"));
+  EXPECT_EQ(entries(), 1);
+  std::filesystem::remove_all(path);
+  EXPECT_TRUE(writeNpy(path, array));
+  EXPECT_EQ(entries(), 1);
+  std::filesystem::remove_all(folder);
+}
+
 // No prefix of a good file may read outside it or be accepted.
 TEST(Npy, EveryTruncationIsAnError) {
   auto whole = file(kGood, 24);
