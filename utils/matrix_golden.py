@@ -207,7 +207,7 @@ def cases():
 def every_model():
     """Each recipe through each part of the family; shapes differ, so that remainders occur."""
     for model in [*oracle.NV_MODELS, *oracle.MXFP4_MODELS, *oracle.MXFP4_VARIANTS]:
-        nvfp4, adaptive = model in oracle.NV_MODELS, model.startswith("te46")
+        nvfp4 = model in oracle.NV_MODELS
         yield {"model": model, "columnwise": 1}
         for columnwise in (0, 1):
             yield {"model": model, "columnwise": columnwise, "hadamard": hadamard(), "rows": 96,
@@ -216,7 +216,7 @@ def every_model():
             yield {"model": model, "columnwise": 1, "rows": 40, "columns": 24}
             for columnwise in (0, 1):
                 yield {"model": model, "columnwise": columnwise, "square": 1, "rows": 48}
-        if not adaptive:
+        if model not in oracle.NEAREST_ONLY:
             for columnwise in (0, 1):
                 yield {"model": model, "columnwise": columnwise, "stochastic": stochastic()}
 

@@ -102,21 +102,14 @@ def mx_byte(amax, mode):
 
 
 MXFP4_MODELS = ["floor", "ceil", "even", "even_mslk", "rceil", "rceil_div"]
-MXFP4_VARIANTS = {  # exponent rule, factor of byte 0
-    "fi_mx": ("rceil", 1.0),
-    "vllm_mx": ("even", 0.0),
-    "fos_mx": ("rceil_div", 0.0),
-}
 
 
-def mx_variant(x, model):
+def zero_byte_factor(x, rule, zero_factor, largest=True):
     """Quantizers that give byte 0 a factor of their own. FlashInfer's and vLLM's drop NaN and have
     no byte 255: infinity is their largest exponent."""
-    x = np.asarray(x, F).reshape(-1, 32)
-    rule, zero_factor = MXFP4_VARIANTS[model]
     amax = np.max(np.abs(x), 1)
     byte = mx_byte(amax, rule).astype(int)
-    if model != "fos_mx":
+    if largest:
         amax = np.max(np.where(np.isnan(x), F(0), np.abs(x)), 1).astype(F)
         u = bits(amax).astype(np.int64)
         even = np.clip(((u + (1 << 21)) >> 23) - 2, 0, 254)
@@ -124,6 +117,58 @@ def mx_variant(x, model):
     factor = np.where(byte == 255, np.nan, np.exp2(127.0 - byte))
     factor = np.where(byte == 0, zero_factor, factor).astype(F)
     return byte.astype(np.uint8), e2m1((x * factor[:, None]).astype(F))
+
+
+def even_of_torch_sign(x):
+    """compressed-tensors: torch.sign(-0.0) is 0."""
+    byte = mx_byte(np.max(np.abs(x), 1), "even")
+    factor = np.where(byte == 255, np.nan, np.exp2(127.0 - byte.astype(np.float64))).astype(F)
+    return byte, e2m1((x * factor[:, None]).astype(F), keep_negative_zero=False)
+
+
+def bounds_below(x):
+    """ModelOpt: the code counts bounds below |y|, so halves go down; (2 - sign) // 2 of 0 is 1."""
+    byte = mx_byte(np.max(np.abs(x), 1), "rceil_div")
+    factor = np.where(byte == 255, np.nan, np.exp2(127.0 - byte.astype(np.float64))).astype(F)
+    y = (x * factor[:, None]).astype(F)
+    code = sum((np.abs(y) > b).astype(np.uint8) for b in (0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5))
+    code = code | ((2 - np.sign(y)) // 2 == 1).astype(np.uint8) << 3
+    return byte, np.where(np.isnan(y), 7, code).astype(np.uint8)
+
+
+GGML_VALUES = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12]
+
+
+def nearest_of_table(x, d):
+    """ggml: the first of the 16 values whose distance, in fp32, is the smallest."""
+    best = np.zeros(x.shape, np.uint8)
+    best_error = np.abs(F(0) * d[:, None] - x).astype(F)
+    for i, value in enumerate(GGML_VALUES):
+        error = np.abs((F(value) * d[:, None]).astype(F) - x).astype(F)
+        best = np.where(error < best_error, np.uint8(i), best)
+        best_error = np.where(error < best_error, error, best_error)
+    return np.where(np.isinf(x), np.where(x < 0, 15, 7), best).astype(np.uint8)  # ours; ggml: 0
+
+
+def ggml_mx(x):
+    amax = np.max(np.where(np.isnan(x), F(0), np.abs(x)), 1).astype(F)
+    byte = np.clip((bits(amax) >> 23).astype(int) - 2, 0, 254)
+    # Below 2^-125 ggml's byte wraps around; this one does not.
+    return byte.astype(np.uint8), nearest_of_table(x, np.exp2(byte - 128.0).astype(F))
+
+
+MXFP4_VARIANTS = {
+    "fi_mx": lambda x: zero_byte_factor(x, "rceil", 1.0),
+    "vllm_mx": lambda x: zero_byte_factor(x, "even", 0.0),
+    "fos_mx": lambda x: zero_byte_factor(x, "rceil_div", 0.0, largest=False),
+    "mxfp4_compressed_tensors": even_of_torch_sign,
+    "ggml_mxfp4": ggml_mx,
+    "mxfp4_modelopt": bounds_below,
+}
+
+
+def mx_variant(x, model):
+    return MXFP4_VARIANTS[model](np.asarray(x, F).reshape(-1, 32))
 
 
 def mx_quant(x, mode):
@@ -234,6 +279,43 @@ def modelopt(x, a):
     return s8, e2m1(x / (decode_e4m3(s8) * p)[:, None], keep_negative_zero=False)
 
 
+def modelopt_static(x, a):
+    s = (a.prop / F(6)).astype(F)
+    s = (np.where(s == 0, F(1), s) * F(448)).astype(F) / F(a.tensor_prop / F(6))
+    s8 = e4m3(np.clip(s.astype(F), F(2**-9), F(448)).astype(F))
+    p = F(a.tensor_prop / F(2688))
+    return s8, e2m1(x / (decode_e4m3(s8) * p)[:, None], keep_negative_zero=False)
+
+
+def compressed_tensors(x, a, to):
+    """`to` rounds to the type of the weights, in which PyTorch computes their amaxes."""
+    tiny = np.finfo(F).tiny
+    largest = a.tensor_prop if np.isnan(a.tensor_prop) else max(a.tensor_prop, tiny)
+    g = to(F(2688) * to(F(1) / F(largest)))
+    g = F(g) if np.isfinite(g) else F(1)
+    s8 = e4m3((g * to((a.prop / F(6)).astype(F))).astype(F))
+    s8 = np.where(s8 == 0, 0x20, s8).astype(np.uint8)  # 0.125
+    return s8, e2m1(x / (decode_e4m3(s8) / g)[:, None].astype(F), keep_negative_zero=False)
+
+
+def ggml_e4m3(x):
+    """ggml_fp32_to_ue4m3 of numbers from 0 on."""
+    x = np.minimum(x, F(448)).astype(F)
+    u = bits(x).astype(np.int64)
+    exponent, mantissa = (u >> 23) - 127 + 7, (u >> 20 & 7) + (u >> 19 & 1)
+    exponent, mantissa = exponent + (mantissa > 7), mantissa & 7
+    normal = np.where(exponent >= 15, 0x7E, exponent << 3 | mantissa)
+    subnormal = np.minimum((x * F(512) + F(0.5)).astype(F).astype(int), 7)
+    return np.where(x < F(2**-6), subnormal, normal).astype(np.uint8)
+
+
+def ggml_nv(x, a):
+    s8 = ggml_e4m3((a.drop / F(6)).astype(F))
+    # From 2^34 on all values are as far from an element as 0 is, for ggml; not here.
+    small = np.where(np.isinf(x), x, np.clip(x, -1e6, 1e6)).astype(F)
+    return s8, nearest_of_table(small, decode_e4m3(s8) / F(2))
+
+
 def cutlass(x, a):
     g = F(2688) / a.tensor_prop
     s8 = e4m3(a.prop * (g * R6))
@@ -290,6 +372,10 @@ NV_MODELS = {
     "fi_exact": flashinfer_exact,
     "mslk": mslk,
     "modelopt": modelopt,
+    "modelopt_static": modelopt_static,
+    "compressed_tensors": lambda x, a: compressed_tensors(x, a, bf16),
+    "compressed_tensors_f32": lambda x, a: compressed_tensors(x, a, lambda v: F(v)),
+    "ggml_nvfp4": ggml_nv,
     "cutlass": cutlass,
     "te46": lambda x, a: four_over_six(x, a, 256),
     "te46_448": lambda x, a: four_over_six(x, a, 448),
@@ -299,6 +385,11 @@ NV_MODELS = {
     "ao2old_cuda": lambda x, a: torchao_two_level(x, a, divide=True, cuda=True),
     "ao1_cuda": lambda x, a: torchao_one_level(x, a, divide=False, cuda=True),
 }
+
+
+# What rounds codes in a way of its own does not round stochastically.
+NEAREST_ONLY = ["te46", "te46_448", "te46_squared", "te46_largest", "ggml_nvfp4", "ggml_mxfp4",
+                "mxfp4_modelopt"]  # fmt: skip
 
 
 def nv(x, model, tensor_amax=None):

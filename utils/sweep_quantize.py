@@ -24,25 +24,34 @@ failure unless --partial is given. Ends with "N passed, N failed".
 """
 import itertools
 import pathlib
+import re
 import shutil
 import sys
 
 import sweeping
 
-NVFP4 = ["transformer_engine", "transformer_engine_2_13", "transformer_engine_fast", "torchao",
-         "torchao_cuda", "torchao_0_16", "torchao_0_16_cuda", "torchao_1level",
-         "torchao_1level_cuda", "torchao_1level_0_17", "pytorch_eager", "flashinfer",
-         "flashinfer_exact", "vllm", "mslk", "modelopt", "cutlass", "four_over_six",
-         "four_over_six_448", "four_over_six_squared", "four_over_six_largest"]
-MXFP4 = ["ocp_floor", "ocp_ceil", "ocp_even", "ocp_even_down", "ocp_rceil", "ocp_rceil_divide",
-         "mxfp4_flashinfer", "mxfp4_vllm", "mxfp4_fouroversix"]
+SOURCE = pathlib.Path(__file__).resolve().parent.parent / "lib/Numerics/Recipes.cpp"
+
+
+def recipes():
+    """{name: its row in Recipes.cpp}, of NVFP4 and of MXFP4."""
+    name = re.compile(r'\.name = "(\w+)"|\b(?!Recipe\b)\w+\("(\w+)",')
+    for table in SOURCE.read_text().split("constexpr std::array mxfp4Recipes"):
+        starts = [*name.finditer(table)]
+        ends = [match.start() for match in starts[1:]] + [len(table)]
+        yield {match[1] or match[2]: table[match.start():end]
+               for match, end in zip(starts, ends)}
+
+
+NVFP4, MXFP4 = recipes()
+ROWS_OF = {**NVFP4, **MXFP4}
 # Recipes whose decisions no named one has.
 OVERRIDES = ["transformer_engine, guard = none, scale_floor = 0.015625",
              "transformer_engine, amax_nan = propagate, negative_zero = drop",
              "ocp_rceil, zero_byte = zero"]
 
 TARGET = ["sm_100a", "sm_90a"]
-RECIPE = NVFP4 + MXFP4 + OVERRIDES
+RECIPE = [*NVFP4, *MXFP4, *OVERRIDES]
 ELEMENT = ["bf16", "f16", "f32"]
 OUTPUTS = ["rowwise", "columnwise", "both"]
 BLOCK = ["row", "square"]
@@ -68,8 +77,8 @@ class Case:
         self.rows = sum(self.groups) or self.rows
         name = self.recipe.split(",")[0]
         self.nvfp4 = name in NVFP4
-        self.has_tensor_scale = self.nvfp4 and "1level" not in name
-        self.adaptive = name.startswith("four_over_six")
+        self.has_tensor_scale = self.nvfp4 and "G::One" not in ROWS_OF[name]
+        self.nearest_only = bool(re.search("Adaptive::|Ties::|NegativeZero::Never", ROWS_OF[name]))
         sizes, _, self.arithmetic = transform.partition(" ")
         self.sizes = [0, 0] if sizes == "none" else [int(size) for size in sizes.split(",")]
         self.sides = [side for side, name in enumerate(("rowwise", "columnwise"))
@@ -87,7 +96,7 @@ class Case:
         if self.block == "square" and (not self.nvfp4 or any(self.sizes)
                                        or self.rounding == "transformer_engine"):
             return False
-        if self.rounding != "nearest_even" and self.adaptive:
+        if self.rounding != "nearest_even" and self.nearest_only:
             return False
         if self.rounding == "transformer_engine" and not self.nvfp4:
             return False

@@ -48,6 +48,8 @@ OpFacts factsOf(Op op) {
     return {"max_keep_nan", 2, F32};
   case Op::RoundBF16:
     return {"round_bf16", 1, F32};
+  case Op::Truncate:
+    return {"truncate", 1, I32};
   case Op::FloatEqual:
     return {"float_equal", 2, I1};
   case Op::FloatGreater:

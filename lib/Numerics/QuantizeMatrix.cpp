@@ -148,9 +148,9 @@ Status checkSide(const Recipe &recipe, const SideOptions &side, const QuantizeOp
                      " output must be multiples of 32 for mxfp4, but got " +
                      std::to_string(columns),
                  "pad the matrix with zeros");
-  if (side.stochastic && recipe.adaptive != Adaptive::Off)
+  if (side.stochastic && roundsToNearestOnly(recipe))
     return usage("recipe '" + std::string(recipe.name) +
-                     "' chooses scales by their error and must round to nearest even",
+                     "' chooses scales or codes by their error and must round to nearest even",
                  "remove stochastic rounding or take another recipe");
   if (side.stochastic && side.stochastic->mapping != PhiloxMapping::Element &&
       (options.squareBlocks || recipe.format != BlockFormat::NVFP4))

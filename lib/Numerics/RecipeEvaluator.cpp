@@ -48,6 +48,8 @@ uint32_t RecipeEvaluator::evaluate(const Instruction &in) const {
     return f(0) < f(1) || std::isnan(f(1)) ? u(1) : u(0);
   case Op::RoundBF16:
     return bitsOf(roundTo(FloatType::BF16, f(0)));
+  case Op::Truncate: // what is out of range no recipe reads
+    return f(0) >= 0 && f(0) < 0x1p31f ? static_cast<uint32_t>(f(0)) : 0;
   case Op::FloatEqual:
     return f(0) == f(1);
   case Op::FloatGreater:

@@ -2,6 +2,7 @@
 // Recipe.h; nothing else in the project spells them.
 #include "fp4/Numerics/RecipeProgram.h"
 #include "ProgramBuilder.h"
+#include "fp4/Numerics/E4M3.h"
 #include <cfloat>
 
 namespace fp4::numerics {
@@ -14,19 +15,27 @@ class RecipeWriter {
 public:
   explicit RecipeWriter(const Recipe &recipe) : recipe(recipe) {}
   RecipeProgram write();
+  RecipeProgram writeDequantizer();
 
 private:
   void globalScale();
   Value guardedEncodeScale(Value full, Value amax);
+  Value reciprocalOrOne(Value full);
+  Value rounded(Value x);
   Value scaleBeforeCast();
   Value scaleByte();
+  Value cast(Value s);
+  Value halfUp(Value s);
   Value factorSpelling(Value f);
   Value guardedFactor(Value f);
   Value exponentBeforeClamp(Value &isBad);
   Value exponentByte(Value &isBad);
   Value exponentFactor(Value byte, Value isBad);
-  Value encodedElement(Value factor);
+  Value encodedElement(Value factor, Value f);
+  Value withTies(Value y);
+  Value withSign(Value y);
   void candidates(Value f);
+  Value decodeFactor();
 
   Value blockAmax() { return b.input(Op::BlockAmax, Stage::Block); }
   Value element() { return b.input(Op::Element, Stage::Element); }
@@ -45,6 +54,19 @@ Value RecipeWriter::guardedEncodeScale(Value full, Value amax) {
   const Value zero = b.constant(0.f), one = b.constant(1.f);
   const Value finite = b.select(b(Op::FloatEqual, quotient, zero), one, quotient);
   return b.select(b(Op::FloatEqual, amax, zero), one, finite);
+}
+
+/// To the type that PyTorch computes amaxes in.
+Value RecipeWriter::rounded(Value x) {
+  return recipe.amaxArithmetic == AmaxArithmetic::BF16 ? b(Op::RoundBF16, x) : x;
+}
+
+Value RecipeWriter::reciprocalOrOne(Value full) {
+  const Value one = b.constant(1.f), least = b.constant(FLT_MIN);
+  const Value inverse = rounded(b.divide(one, b(Op::MaxKeepNaN, tensorAmax(), least)));
+  const Value quotient = rounded(b.multiply(full, inverse));
+  const Value isNumber = b(Op::FloatGreater, b.constant(floatOf(infinityBits)), quotient);
+  return b.select(isNumber, quotient, one);
 }
 
 void RecipeWriter::globalScale() {
@@ -66,6 +88,9 @@ void RecipeWriter::globalScale() {
   case GlobalRule::Supplied:
     g = tensorAmax();
     break;
+  case GlobalRule::ReciprocalOrOne:
+    g = reciprocalOrOne(full);
+    break;
   case GlobalRule::DecodeDivide:
     d = b.divide(tensorAmax(), full);
     return;
@@ -84,7 +109,7 @@ Value RecipeWriter::scaleBeforeCast() {
   case ScaleSpelling::MultiplyFolded:
     return b.multiply(a, b.multiply(g, r6));
   case ScaleSpelling::DivideThenMultiply:
-    return b.multiply(b.divide(a, six), g);
+    return b.multiply(rounded(b.divide(a, six)), g);
   case ScaleSpelling::MultiplyThenMultiply:
     return b.multiply(g, b.multiply(a, r6));
   case ScaleSpelling::DivideTwice:
@@ -95,31 +120,64 @@ Value RecipeWriter::scaleBeforeCast() {
     const Value s = b.divide(a, b.multiply(six, d));
     return b.select(b(Op::FloatEqual, s, b.constant(0.f)), b.constant(1.f), s);
   }
+  case ScaleSpelling::RatioOfMaxima: {
+    const Value s = b.divide(a, six);
+    const Value nonzero = b.select(b(Op::FloatEqual, s, b.constant(0.f)), b.constant(1.f), s);
+    return b.divide(b.multiply(nonzero, b.constant(recipe.e4m3Max)), b.divide(tensorAmax(), six));
+  }
   }
   return noValue;
 }
 
-/// The cast to e4m3. The non-saturating cast gives NaN above 464, and NaN 0x7F, whose sign is the
-/// platform's elsewhere. The recipes that use it clamp first; ModelOpt does not.
-Value RecipeWriter::scaleByte() {
-  Value s = scaleBeforeCast();
-  const Value most = b.constant(448.f);
-  if (recipe.adaptive != Adaptive::Off) {
-    s = b(Op::MinDropNaN, b.multiply(s, b.input(Op::Stretch, Stage::Block)), most);
-    return b(Op::ToE4M3, s);
-  }
-  if (recipe.scaleFloor > 0)
-    s = b(Op::MaxKeepNaN, s, b.constant(recipe.scaleFloor));
-  if (!recipe.saturatingScaleCast) {
+/// ggml's own conversion of s >= 0. Normal numbers: half a last place is added to the pattern, and
+/// exponents that would be 15 give 0x7E. Subnormals: s * 2^9 plus a half, cut, at most 7.
+Value RecipeWriter::halfUp(Value s) {
+  const Value u = b(Op::BitsOf, s), places = b.multiply(s, b.constant(512.f));
+  const Value cut = b(Op::Truncate, b(Op::Subtract, places, b.constant(-0.5f)));
+  const Value subnormal = b(Op::MinSigned, cut, b.integer(7));
+  const Value pattern = b(Op::ShiftRight, b(Op::Add, u, b.integer(1u << 19)), b.integer(20));
+  const Value code = b(Op::SubtractInt, pattern, b.integer((127 - 7) << 3));
+  const Value isLarge = b(Op::IntAtLeast, code, b.integer(15 << 3));
+  const Value normal = b.select(isLarge, b.integer(0x7E), code);
+  return b.select(b(Op::IntAtLeast, u, b.integer((127 - 6) << 23)), normal, subnormal);
+}
+
+/// The non-saturating cast gives NaN above 464, and NaN 0x7F, whose sign is the platform's
+/// elsewhere. The recipes that use it clamp first; ModelOpt does not.
+Value RecipeWriter::cast(Value s) {
+  if (recipe.scaleCast == ScaleCast::HalfUp)
+    return halfUp(s);
+  if (recipe.scaleCast == ScaleCast::NonSaturating) {
     if (recipe.scale == ScaleSpelling::DivideByProduct)
       s = b.select(b(Op::FloatGreater, s, b.constant(464.f)), b.constant(floatOf(nanBits)), s);
     else
-      s = b(Op::MinKeepNaN, s, most);
+      s = b(Op::MinKeepNaN, s, b.constant(448.f));
   }
   return b(Op::ToE4M3, s);
 }
 
-/// What elements are multiplied by (DivideByProduct: divided by).
+Value RecipeWriter::scaleByte() {
+  Value s = scaleBeforeCast();
+  if (recipe.adaptive != Adaptive::Off) {
+    s = b.multiply(s, b.input(Op::Stretch, Stage::Block));
+    s = b(Op::MinDropNaN, s, b.constant(448.f));
+  }
+  if (recipe.scaleFloor > 0)
+    s = b(Op::MaxKeepNaN, s, b.constant(recipe.scaleFloor));
+  const Value byte = cast(s);
+  if (recipe.zeroScale == 0)
+    return byte;
+  const Value isZero = b(Op::IntEqual, byte, b.integer(0));
+  return b.select(isZero, b.integer(encodeE4M3(recipe.zeroScale)), byte);
+}
+
+bool dividesElements(const Recipe &recipe) {
+  return recipe.format == BlockFormat::NVFP4 &&
+         (recipe.encode == EncodeSpelling::DivideByProduct ||
+          recipe.encode == EncodeSpelling::DivideByQuotient);
+}
+
+/// What elements are multiplied by (dividesElements: divided by).
 Value RecipeWriter::factorSpelling(Value f) {
   const Value one = b.constant(1.f);
   switch (recipe.encode) {
@@ -133,6 +191,8 @@ Value RecipeWriter::factorSpelling(Value f) {
     return b.multiply(g, b.divide(one, f));
   case EncodeSpelling::DivideByProduct:
     return b.multiply(d, f);
+  case EncodeSpelling::DivideByQuotient:
+    return b.divide(f, g);
   case EncodeSpelling::BF16GlobalOverScale:
     return b(Op::RoundBF16, b(Op::MinDropNaN, b.divide(g, f), b.constant(decodeBF16(0x7F7F))));
   }
@@ -144,6 +204,8 @@ Value RecipeWriter::guardedFactor(Value f) {
   if (recipe.guard == FactorGuard::EpsilonScale)
     f = b(Op::MaxKeepNaN, f, b.constant(1e-12f));
   const Value factor = factorSpelling(f);
+  if (dividesElements(recipe))
+    return factor;
   switch (recipe.guard) {
   case FactorGuard::ClampDropNaN:
     return b(Op::MinDropNaN, factor, most);
@@ -213,15 +275,43 @@ Value RecipeWriter::exponentFactor(Value byte, Value isBad) {
 
 //===--- Elements --------------------------------------------------------===//
 
-Value RecipeWriter::encodedElement(Value factor) {
+/// The conversion that follows rounds halfway values to the even code: 0.75, 1.75 and 3.5 up. The
+/// number before one of them goes down.
+Value RecipeWriter::withTies(Value y) {
+  if (recipe.ties == Ties::Even)
+    return y;
+  const Value magnitude = b(Op::Absolute, y), before = b.multiply(y, b.constant(0x1.FFFFFEp-1f));
+  for (float tie : {0.75f, 1.75f, 3.5f})
+    y = b.select(b(Op::FloatEqual, magnitude, b.constant(tie)), before, y);
+  return y;
+}
+
+Value RecipeWriter::withSign(Value y) {
+  const Value zero = b.constant(0.f);
+  switch (recipe.negativeZero) {
+  case NegativeZero::Keep:
+    break;
+  case NegativeZero::Drop:
+    return b.select(b(Op::FloatEqual, y, zero), zero, y);
+  case NegativeZero::Never: { // up to 0.25 the code is zero; a NaN stays
+    const Value above = b.constant(0x1.000002p-2f);
+    return b.select(b(Op::FloatGreater, above, b(Op::Absolute, y)), zero, y);
+  }
+  case NegativeZero::Always:
+    return b.select(b(Op::FloatEqual, y, zero), b.constant(-0.f), y);
+  }
+  return y;
+}
+
+/// `f`: the value of the scale (NVFP4).
+Value RecipeWriter::encodedElement(Value factor, Value f) {
   const Value x = element(), zero = b.constant(0.f);
-  const bool nvfp4 = recipe.format == BlockFormat::NVFP4;
-  const bool divides = nvfp4 && recipe.encode == EncodeSpelling::DivideByProduct;
-  Value y = divides ? b.divide(x, factor) : b.multiply(x, factor);
-  if (nvfp4 && recipe.encode == EncodeSpelling::BF16GlobalOverScale)
+  Value y = dividesElements(recipe) ? b.divide(x, factor) : b.multiply(x, factor);
+  if (dividesElements(recipe) && recipe.guard == FactorGuard::ZeroIfScaleZero)
+    y = b.select(b(Op::FloatEqual, f, zero), zero, y);
+  if (recipe.format == BlockFormat::NVFP4 && recipe.encode == EncodeSpelling::BF16GlobalOverScale)
     y = b(Op::RoundBF16, y);
-  if (!recipe.keepNegativeZero)
-    y = b.select(b(Op::FloatEqual, y, zero), zero, y);
+  y = withSign(withTies(y));
   if (recipe.nanElementIsZero)
     y = b.select(b(Op::IsNaN, y), zero, y);
   return y;
@@ -242,7 +332,7 @@ void RecipeWriter::candidates(Value f) {
 
 RecipeProgram RecipeWriter::write() {
   program.amaxNaN = recipe.amaxNaN;
-  Value factor = noValue;
+  Value factor = noValue, f = noValue;
   if (recipe.format == BlockFormat::MXFP4) {
     Value isBad = noValue;
     program.scaleByte = exponentByte(isBad);
@@ -252,24 +342,20 @@ RecipeProgram RecipeWriter::write() {
     program.encodeScale = g;
     program.decodeScale = d;
     program.scaleByte = scaleByte();
-    const Value f = b(Op::FromE4M3, program.scaleByte);
+    f = b(Op::FromE4M3, program.scaleByte);
     factor = guardedFactor(f);
     if (recipe.adaptive != Adaptive::Off)
       candidates(f);
   }
-  program.element = encodedElement(factor);
+  program.element = encodedElement(factor, f);
   b.finish(program);
   return std::move(program);
 }
 
-} // namespace
-
-RecipeProgram makeProgram(const Recipe &recipe) { return RecipeWriter(recipe).write(); }
-
-namespace {
+//===--- Dequantizing ----------------------------------------------------===//
 
 /// What a code's value is multiplied by.
-Value decodeFactor(ProgramBuilder &b, const Recipe &recipe) {
+Value RecipeWriter::decodeFactor() {
   const Value byte = b.input(Op::ScaleByte, Stage::Block);
   if (recipe.format == BlockFormat::MXFP4) {
     const Value bits = b(Op::ShiftLeft, byte, b.integer(23));
@@ -281,22 +367,29 @@ Value decodeFactor(ProgramBuilder &b, const Recipe &recipe) {
   const Value f = b(Op::FromE4M3, byte);
   if (recipe.global == GlobalRule::One)
     return f;
-  const Value amax = b.input(Op::TensorAmax, Stage::Tensor);
+  globalScale();
+  if (recipe.encode == EncodeSpelling::DivideByQuotient)
+    return b.divide(f, g);
+  const Value amax = tensorAmax();
   if (recipe.global == GlobalRule::Supplied)
-    return b.multiply(f, b.divide(b.constant(1.f), amax));
+    return b.multiply(f, d);
   const double range = 6.0 * static_cast<double>(recipe.e4m3Max);
   return b.multiply(b.multiply(f, amax), b.constant(static_cast<float>(1.0 / range)));
 }
 
+RecipeProgram RecipeWriter::writeDequantizer() {
+  const Value factor = decodeFactor();
+  program.element = b.multiply(element(), factor);
+  b.finish(program);
+  return std::move(program);
+}
+
 } // namespace
 
+RecipeProgram makeProgram(const Recipe &recipe) { return RecipeWriter(recipe).write(); }
+
 RecipeProgram makeDequantizer(const Recipe &recipe) {
-  RecipeProgram program;
-  ProgramBuilder b;
-  const Value factor = decodeFactor(b, recipe);
-  program.element = b.multiply(b.input(Op::Element, Stage::Element), factor);
-  b.finish(program);
-  return program;
+  return RecipeWriter(recipe).writeDequantizer();
 }
 
 RecipeProgram makeDequantizer(BlockFormat format, float e4m3Max) {

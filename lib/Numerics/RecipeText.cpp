@@ -1,4 +1,5 @@
 // Recipes as text. One table row per decision: its name, its format, how its value is written.
+#include "fp4/Numerics/E4M3.h"
 #include "fp4/Numerics/Recipe.h"
 #include <array>
 #include <charconv>
@@ -23,17 +24,18 @@ struct Decision {
 };
 
 constexpr std::array<std::string_view, 2> nanPolicies = {"drop", "propagate"};
-constexpr std::array<std::string_view, 2> negativeZeros = {"drop", "keep"};
+constexpr std::array<std::string_view, 4> negativeZeros = {"drop", "keep", "never", "always"};
+constexpr std::array<std::string_view, 2> tieRules = {"even", "toward_zero"};
 constexpr std::array<std::string_view, 2> nanElements = {"six", "zero"};
-constexpr std::array<std::string_view, 7> globalRules = {
-    "one",           "guarded_divide",  "divide",  "reciprocal",
-    "decode_divide", "decode_multiply", "supplied"};
-constexpr std::array<std::string_view, 6> scaleSpellings = {
-    "multiply_folded", "divide_then_multiply", "multiply_then_multiply",
-    "divide_twice",    "multiply_then_divide", "divide_by_product"};
-constexpr std::array<std::string_view, 6> encodeSpellings = {
-    "reciprocal_of_product",   "global_over_scale", "reciprocal_over_scale",
-    "global_times_reciprocal", "divide_by_product", "bf16_global_over_scale"};
+constexpr std::array<std::string_view, 8> globalRules = {
+    "one",           "guarded_divide",  "divide",   "reciprocal",
+    "decode_divide", "decode_multiply", "supplied", "reciprocal_or_one"};
+constexpr std::array<std::string_view, 7> scaleSpellings = {
+    "multiply_folded",      "divide_then_multiply", "multiply_then_multiply", "divide_twice",
+    "multiply_then_divide", "divide_by_product",    "ratio_of_maxima"};
+constexpr std::array<std::string_view, 7> encodeSpellings = {
+    "reciprocal_of_product", "global_over_scale",  "reciprocal_over_scale", "global_times_reciprocal",
+    "divide_by_product",     "divide_by_quotient", "bf16_global_over_scale"};
 constexpr std::array<std::string_view, 7> guards = {"clamp_drop_nan",
                                                     "clamp_keep_nan",
                                                     "zero_if_amax_zero",
@@ -41,7 +43,8 @@ constexpr std::array<std::string_view, 7> guards = {"clamp_drop_nan",
                                                     "zero_if_scale_zero",
                                                     "epsilon_scale",
                                                     "none"};
-constexpr std::array<std::string_view, 2> scaleCasts = {"non_saturating", "saturating"};
+constexpr std::array<std::string_view, 3> scaleCasts = {"non_saturating", "saturating", "half_up"};
+constexpr std::array<std::string_view, 2> amaxArithmetics = {"f32", "bf16"};
 constexpr std::array<std::string_view, 4> adaptives = {
     "off", "four_over_six_absolute", "four_over_six_squared", "four_over_six_largest"};
 constexpr std::array<std::string_view, 6> exponentRules = {
@@ -66,7 +69,8 @@ std::span<const Decision> decisions() {
   constexpr auto nvfp4 = BlockFormat::NVFP4, mxfp4 = BlockFormat::MXFP4;
   static const std::array table = {
       decision<&Recipe::amaxNaN>("amax_nan", std::nullopt, nanPolicies),
-      decision<&Recipe::keepNegativeZero>("negative_zero", std::nullopt, negativeZeros),
+      decision<&Recipe::negativeZero>("negative_zero", std::nullopt, negativeZeros),
+      decision<&Recipe::ties>("ties", std::nullopt, tieRules),
       decision<&Recipe::nanElementIsZero>("nan_element", std::nullopt, nanElements),
       decision<&Recipe::global>("tensor_scale", nvfp4, globalRules),
       decision<&Recipe::scale>("scale", nvfp4, scaleSpellings),
@@ -74,7 +78,9 @@ std::span<const Decision> decisions() {
       decision<&Recipe::guard>("guard", nvfp4, guards),
       decision<&Recipe::e4m3Max>("e4m3_max", nvfp4, {}),
       decision<&Recipe::scaleFloor>("scale_floor", nvfp4, {}),
-      decision<&Recipe::saturatingScaleCast>("scale_cast", nvfp4, scaleCasts),
+      decision<&Recipe::scaleCast>("scale_cast", nvfp4, scaleCasts),
+      decision<&Recipe::zeroScale>("zero_scale", nvfp4, {}),
+      decision<&Recipe::amaxArithmetic>("amax_arithmetic", nvfp4, amaxArithmetics),
       decision<&Recipe::adaptive>("adaptive", nvfp4, adaptives),
       decision<&Recipe::exponent>("exponent", mxfp4, exponentRules),
       decision<&Recipe::nonFiniteIsNaN>("non_finite", mxfp4, nonFinites),
@@ -146,6 +152,7 @@ bool readsEncodeScale(const Recipe &recipe) {
   default:
     return recipe.encode == EncodeSpelling::GlobalOverScale ||
            recipe.encode == EncodeSpelling::GlobalTimesReciprocal ||
+           recipe.encode == EncodeSpelling::DivideByQuotient ||
            recipe.encode == EncodeSpelling::BF16GlobalOverScale;
   }
 }
@@ -160,23 +167,28 @@ Status checkAdaptive(const Recipe &recipe) {
   if (recipe.global == GlobalRule::One || recipe.global == GlobalRule::Supplied)
     return usage("an adaptive recipe expects a tensor scale that derives from an amax",
                  "the error of a candidate is measured with it");
-  if (recipe.scaleFloor != 0.f || !recipe.saturatingScaleCast)
+  if (recipe.scaleFloor != 0.f || recipe.scaleCast != ScaleCast::Saturating)
     return usage("an adaptive recipe expects scale_floor = 0 and scale_cast = saturating",
                  "candidate scales are clamped to 448 and have no floor");
   return {};
 }
 
-} // namespace
-
-Status checkRecipe(const Recipe &recipe) {
-  if (recipe.format == BlockFormat::MXFP4)
-    return {};
+Status checkNumbers(const Recipe &recipe) {
   if (!inRange(recipe.e4m3Max, 0x1p-9f))
     return usage("decision 'e4m3_max' must be a number from 2^-9 to 448, but got " +
                  spellNumber(recipe.e4m3Max));
   if (!inRange(recipe.scaleFloor, 0.f))
     return usage("decision 'scale_floor' must be a number from 0 to 448, but got " +
                  spellNumber(recipe.scaleFloor));
+  if (!inRange(recipe.zeroScale, 0.f) ||
+      decodeE4M3(encodeE4M3(recipe.zeroScale)) != recipe.zeroScale)
+    return usage("decision 'zero_scale' must be a number of e4m3 from 0 to 448, but got " +
+                 spellNumber(recipe.zeroScale));
+  return {};
+}
+
+/// Spellings that have what they read.
+Status checkSpellings(const Recipe &recipe) {
   const bool decodeOnly =
       recipe.global == GlobalRule::DecodeDivide || recipe.global == GlobalRule::DecodeMultiply;
   if (decodeOnly && readsEncodeScale(recipe))
@@ -185,11 +197,28 @@ Status checkRecipe(const Recipe &recipe) {
                  "spellings of the decode scale are scale = divide_twice, multiply_then_divide, "
                  "divide_by_product and encode = reciprocal_of_product, reciprocal_over_scale, "
                  "divide_by_product");
-  const bool bounded =
-      recipe.guard != FactorGuard::None && recipe.guard != FactorGuard::EpsilonScale;
-  if (recipe.encode == EncodeSpelling::DivideByProduct && bounded)
-    return usage("encode divide_by_product has no factor that a guard could bound",
-                 "remove the guard: guard = none or epsilon_scale");
+  const bool derives = recipe.global != GlobalRule::One && recipe.global != GlobalRule::Supplied;
+  if (recipe.scale == ScaleSpelling::RatioOfMaxima && !derives)
+    return usage("scale ratio_of_maxima expects a tensor scale that derives from an amax");
+  const bool bounded = recipe.guard != FactorGuard::None &&
+                       recipe.guard != FactorGuard::EpsilonScale &&
+                       recipe.guard != FactorGuard::ZeroIfScaleZero;
+  const bool divides = recipe.encode == EncodeSpelling::DivideByProduct ||
+                       recipe.encode == EncodeSpelling::DivideByQuotient;
+  if (divides && bounded)
+    return usage(fmt::format("encode {} has no factor that a guard could bound",
+                             encodeSpellings[static_cast<size_t>(recipe.encode)]),
+                 "remove the guard: guard = none, epsilon_scale or zero_if_scale_zero");
+  return {};
+}
+
+} // namespace
+
+Status checkRecipe(const Recipe &recipe) {
+  if (recipe.format == BlockFormat::MXFP4)
+    return {};
+  FP4_TRY(checkNumbers(recipe));
+  FP4_TRY(checkSpellings(recipe));
   return checkAdaptive(recipe);
 }
 

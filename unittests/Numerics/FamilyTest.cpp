@@ -390,7 +390,7 @@ TEST(QuantizeMatrix, rejectsWhatHasNoMeaning) {
             "an amax per row expects a row-wise nvfp4 output of 1 x 16 blocks only");
   stochastic.rowwise->stochastic.emplace();
   EXPECT_EQ(rejection("four_over_six", 2, 16, stochastic),
-            "recipe 'four_over_six' chooses scales by their error and must round to nearest even");
+            "recipe 'four_over_six' chooses scales or codes by their error and must round to nearest even");
   stochastic.rowwise->stochastic->mapping = PhiloxMapping::TransformerEngineBlockwise;
   EXPECT_EQ(rejection("ocp_floor", 2, 32, stochastic),
             "the blockwise mapping of TransformerEngine expects nvfp4 blocks of 1 x 16");

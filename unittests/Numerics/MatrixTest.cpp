@@ -76,7 +76,7 @@ class MatrixGolden : public testing::TestWithParam<json> {};
 TEST_P(MatrixGolden, equalsTheModel) {
   const json &c = GetParam();
   const uint64_t rows = c.at("rows"), columns = c.at("columns");
-  const Recipe &recipe = *lookupRecipe(test::recipeOfModel.at(c.at("model")));
+  const Recipe &recipe = test::recipeOf(c.at("model"));
   const auto x = goldenTensor(c.at("seed"), rows * columns);
   const auto pair = quantizeMatrix(recipe, x, rows, columns, optionsOf(c));
   ASSERT_TRUE(pair) << format(pair.error());

@@ -46,8 +46,7 @@ TEST(QuantizeRows, equalsTheModelsOnBf16Tensors) {
     const auto x = goldenTensor(entry.at("seed"));
     ASSERT_EQ(fmt::format("{:08x}", bitsOf(amax(x))), entry.at("amax").get<std::string>());
     for (const auto &[model, hashes] : entry.at("recipes").items()) {
-      const Recipe *recipe = lookupRecipe(test::recipeOfModel.at(model));
-      ASSERT_TRUE(recipe) << model;
+      const Recipe *recipe = &test::recipeOf(model);
       const auto q = quantizeRows(*recipe, x, rows, columns);
       ASSERT_TRUE(q) << format(q.error());
       EXPECT_EQ(hashOf(q->scales), hashes[0].get<std::string>()) << "scales of " << recipe->name;

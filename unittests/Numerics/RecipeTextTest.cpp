@@ -42,7 +42,7 @@ TEST(RecipeText, overridesAreTheDecisionsOfTheStruct) {
   EXPECT_EQ(floor.scale, ScaleSpelling::DivideThenMultiply);
   EXPECT_EQ(floor.scaleFloor, 0x1p-6f);
   EXPECT_EQ(floor.amaxNaN, NanPolicy::Propagate);
-  EXPECT_FALSE(floor.saturatingScaleCast);
+  EXPECT_EQ(floor.scaleCast, ScaleCast::NonSaturating);
   EXPECT_EQ(floor.encode, EncodeSpelling::GlobalOverScale);
   const Recipe mx = *parseRecipe("ocp_floor, exponent = round_up_divide");
   EXPECT_EQ(makeProgram(mx).code, makeProgram(*lookupRecipe("ocp_rceil_divide")).code);

@@ -3,6 +3,7 @@
 
 #include "fp4/Numerics/Float16.h"
 #include "fp4/Numerics/Philox.h"
+#include "fp4/Numerics/Recipe.h"
 #include <cmath>
 #include <fstream>
 #include <map>
@@ -17,7 +18,7 @@ inline nlohmann::json readJson(const std::string &name) {
   return nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
 }
 
-/// The recipe that each model of utils/numerics_oracle.py describes.
+/// Models of utils/numerics_oracle.py that are not named after the recipe that they describe.
 inline const std::map<std::string, std::string> recipeOfModel = {
     {"te213", "transformer_engine_2_13"},
     {"te214", "transformer_engine"},
@@ -29,10 +30,6 @@ inline const std::map<std::string, std::string> recipeOfModel = {
     {"eager", "pytorch_eager"},
     {"fi", "flashinfer"},
     {"fi_exact", "flashinfer_exact"},
-    {"vllm", "vllm"},
-    {"mslk", "mslk"},
-    {"modelopt", "modelopt"},
-    {"cutlass", "cutlass"},
     {"te46", "four_over_six"},
     {"te46_448", "four_over_six_448"},
     {"te46_squared", "four_over_six_squared"},
@@ -50,6 +47,12 @@ inline const std::map<std::string, std::string> recipeOfModel = {
     {"rceil", "ocp_rceil"},
     {"rceil_div", "ocp_rceil_divide"},
 };
+
+/// The recipe that a model describes.
+inline const numerics::Recipe &recipeOf(const std::string &model) {
+  const auto named = recipeOfModel.find(model);
+  return *numerics::lookupRecipe(named == recipeOfModel.end() ? model : named->second);
+}
 
 /// FNV-1a, as the golden scripts in utils/ compute it.
 inline constexpr uint64_t fnvBasis = 0xCBF29CE484222325;

@@ -50,8 +50,14 @@ enum class GlobalRule : uint8_t {
   Reciprocal,     ///< g = D * (1 / a_t), what `D / tensor` is in PyTorch; d = 1 / g
   DecodeDivide,   ///< d = a_t / D; g is not used
   DecodeMultiply, ///< d = a_t * fp32(1 / D), what `tensor / D` is in PyTorch on CUDA
-  Supplied        ///< g is the number given in place of a_t; d = 1 / g
+  Supplied,       ///< g is the number given in place of a_t; d = 1 / g
+  /// g = D * (1 / max(a_t, 2^-126)), 1 where that is infinite or NaN; d = 1 / g. See AmaxArithmetic
+  ReciprocalOrOne
 };
+
+/// The type that a_b / 6, and what ReciprocalOrOne computes, are rounded to: PyTorch computes them
+/// in the type of the tensor.
+enum class AmaxArithmetic : uint8_t { F32, BF16 };
 
 /// The block scale before its cast to e4m3. r6 = fp32(1/6).
 enum class ScaleSpelling : uint8_t {
@@ -60,7 +66,15 @@ enum class ScaleSpelling : uint8_t {
   MultiplyThenMultiply, ///< g * (a_b * r6)
   DivideTwice,          ///< (a_b / 6) / d
   MultiplyThenDivide,   ///< (a_b * r6) / d, what DivideTwice is in PyTorch on CUDA
-  DivideByProduct       ///< a_b / (6 * d), with 0 replaced by 1
+  DivideByProduct,      ///< a_b / (6 * d), with 0 replaced by 1
+  RatioOfMaxima         ///< ((a_b / 6, with 0 replaced by 1) * e4m3Max) / (a_t / 6)
+};
+
+/// The scale's cast to e4m3.
+enum class ScaleCast : uint8_t {
+  NonSaturating, ///< NaN above 464 (DivideByProduct), else clamped to 448 first; NaN stays
+  Saturating,    ///< nearest even, at most 448; NaN stays
+  HalfUp         ///< ggml: halves go up, 240 < s gives 448, 7.5 * 2^-9 <= s < 2^-6 gives 7 * 2^-9
 };
 
 /// How an element meets its scale.
@@ -70,6 +84,7 @@ enum class EncodeSpelling : uint8_t {
   ReciprocalOverScale,   ///< x * ((1 / d) / f)
   GlobalTimesReciprocal, ///< x * (g * (1 / f))
   DivideByProduct,       ///< x / (d * f)
+  DivideByQuotient,      ///< x / (f / g)
   BF16GlobalOverScale    ///< bf16(x * bf16(min(g / f, bf16 max)))
 };
 
@@ -79,7 +94,7 @@ enum class FactorGuard : uint8_t {
   ClampKeepNaN,        ///< min(factor, FLT_MAX), NaN stays
   ZeroIfAmaxZero,      ///< 0 where a_b is 0, else unbounded
   ZeroIfAmaxZeroClamp, ///< 0 where a_b is 0, else as ClampDropNaN
-  ZeroIfScaleZero,     ///< 0 where f is 0, else unbounded
+  ZeroIfScaleZero,     ///< 0 where f is 0, else unbounded; of a division, its quotient is 0
   EpsilonScale,        ///< f replaced by max(f, 1e-12)
   None
 };
@@ -109,12 +124,24 @@ enum class ZeroByteFactor : uint8_t {
   Zero
 };
 
+/// The sign of what becomes zero.
+enum class NegativeZero : uint8_t {
+  Drop,  ///< -0 gives code 0; small negatives keep their sign (code 8)
+  Keep,  ///< -0 and small negatives keep their sign, as the hardware has it
+  Never, ///< -0 and small negatives give code 0
+  Always ///< 0 and -0 give code 8
+};
+
+/// Values halfway between two codes.
+enum class Ties : uint8_t { Even, TowardZero };
+
 struct Recipe {
   std::string_view name;
   std::string_view summary;
   BlockFormat format = BlockFormat::NVFP4;
   NanPolicy amaxNaN = NanPolicy::Drop; ///< of block and tensor amax
-  bool keepNegativeZero = true;        ///< -0 and small negatives keep their sign (codes 8)
+  NegativeZero negativeZero = NegativeZero::Keep;
+  Ties ties = Ties::Even;
   bool nanElementIsZero = false;       ///< a NaN gives code 0, else 7 as the hardware has it
 
   // nvfp4
@@ -124,7 +151,9 @@ struct Recipe {
   FactorGuard guard = FactorGuard::ClampDropNaN;
   float e4m3Max = 448.f;           ///< 256 leaves the headroom four-over-six wants
   float scaleFloor = 0.f;          ///< lower bound of the scale before its cast
-  bool saturatingScaleCast = true; ///< false: clamp to 448 first, NaN and infinity stay NaN
+  ScaleCast scaleCast = ScaleCast::Saturating;
+  float zeroScale = 0.f; ///< stored in place of a scale that is 0 after its cast
+  AmaxArithmetic amaxArithmetic = AmaxArithmetic::F32;
   Adaptive adaptive = Adaptive::Off;
 
   // mxfp4
@@ -142,6 +171,13 @@ Expected<const Recipe *> requireRecipe(std::string_view name);
 /// Whether a tensor stage reads an amax (or a supplied g): NVFP4, but for one-level recipes.
 constexpr bool hasTensorScale(const Recipe &recipe) {
   return recipe.format == BlockFormat::NVFP4 && recipe.global != GlobalRule::One;
+}
+
+/// Whether rounding of elements can be stochastic: not where a recipe says what becomes of values
+/// halfway between codes, or compares rounding errors.
+constexpr bool roundsToNearestOnly(const Recipe &recipe) {
+  return recipe.adaptive != Adaptive::Off || recipe.ties != Ties::Even ||
+         recipe.negativeZero == NegativeZero::Never;
 }
 
 /// The text of a recipe: a name, then the decisions in which it differs from the recipe of that

@@ -59,6 +59,7 @@ enum class Op : uint8_t {
   MinKeepNaN, ///< NaN if one of a, b is (PTX min.NaN)
   MaxKeepNaN,
   RoundBF16, ///< to bf16 (nearest even) and back
+  Truncate,  ///< i32, toward zero, of an f32 from 0 to 2^31 - 128
   // Comparisons, i1; false where a NaN is compared
   FloatEqual,
   FloatGreater,

@@ -62,6 +62,8 @@ mlir::Value RecipeEmitter::emitFloat(const numerics::Instruction &instruction, m
     return s.maximumOrNaN(x, y);
   case RecipeOp::RoundBF16:
     return s.roundToBF16(x);
+  case RecipeOp::Truncate:
+    return arith::FPToSIOp::create(b, b.getI32Type(), x);
   case RecipeOp::BitsOf:
     return s.bits(x);
   case RecipeOp::FloatOf:

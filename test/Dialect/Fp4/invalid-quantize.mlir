@@ -256,7 +256,7 @@ func.func @quantize_adaptive(%x: tensor<32x32xbf16>, %ax: tensor<f32>, %rng: ten
       {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, rounding = #fp4.rounding<stochastic>}
       : (tensor<32x32xbf16>, tensor<f32>, tensor<2xi64>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
   // expected-error @+2 {{expects rounding nearest_even for recipe four_over_six, but got stochastic}}
-  // expected-note @+1 {{the recipe chooses scales by their rounding error}}
+  // expected-note @+1 {{the recipe chooses scales or codes by their rounding error}}
   %1:2 = fp4.quantize %x amax %ax rng %rng
       {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<four_over_six>, rounding = #fp4.rounding<stochastic>}
       : (tensor<32x32xbf16>, tensor<f32>, tensor<2xi64>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)

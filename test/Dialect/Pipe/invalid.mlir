@@ -391,7 +391,7 @@ func.func @quantize(%v: vector<32xbf16>, %a: f32) {
 func.func @quantize(%v: vector<32xbf16>, %a: f32, %rng: !pipe.global<2xi64>, %r: i32) {
   %twin, %s0 = pipe.quantize_blocks %v amax %a random %rng[%r, %r] of [64, 64] {recipe = #fp4.recipe<transformer_engine>} : vector<32xbf16>, !pipe.global<2xi64> -> vector<32xf4E2M1FN>, vector<2xf8E4M3FN>
   // (C127)
-  // expected-error @+1 {{random must not come with a recipe that compares candidate scales}}
+  // expected-error @+1 {{random must not come with a recipe that compares rounding errors}}
   %bad, %s1 = pipe.quantize_blocks %v amax %a random %rng[%r, %r] of [64, 64] {recipe = #fp4.recipe<four_over_six>} : vector<32xbf16>, !pipe.global<2xi64> -> vector<32xf4E2M1FN>, vector<2xf8E4M3FN>
   return
 }

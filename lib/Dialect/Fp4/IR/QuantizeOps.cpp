@@ -222,10 +222,10 @@ static LogicalResult verifyRounding(QuantizeOp op, const numerics::Recipe &recip
   if (op.getRng() && failed(verifyType(operand(op, "rng", op.getRng()), // quantize (C6)
                                        RankedTensorType::get({2}, i64))))
     return failure();
-  if (stochastic && recipe.adaptive != numerics::Adaptive::Off) { // quantize (C10)
+  if (stochastic && numerics::roundsToNearestOnly(recipe)) { // quantize (C10)
     auto diag = op.emitOpError("expects rounding nearest_even for recipe ")
                 << StringRef(recipe.name) << ", but got stochastic";
-    diag.attachNote() << "the recipe chooses scales by their rounding error";
+    diag.attachNote() << "the recipe chooses scales or codes by their rounding error";
     return diag;
   }
   bool blockwise = stochastic && op.getFormat() == Format::NVFP4 && !op.hasSquareBlocks() &&

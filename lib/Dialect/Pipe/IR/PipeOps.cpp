@@ -324,8 +324,8 @@ static LogicalResult verifyRandom(QuantizeBlocksOp op, const numerics::Recipe &r
   if (op.getMatrix()->size() != 2)
     return op.emitOpError() << "matrix must be rows and columns, but got " << op.getMatrix()->size()
                             << " numbers";
-  if (recipe.adaptive != numerics::Adaptive::Off)
-    return op.emitOpError() << "random must not come with a recipe that compares candidate scales";
+  if (numerics::roundsToNearestOnly(recipe))
+    return op.emitOpError() << "random must not come with a recipe that compares rounding errors";
   return success();
 }
 

@@ -39,12 +39,7 @@ def Fp4_RecipeAttr : AttrDef<Fp4_Dialect, "Recipe"> {
     #fp4.recipe<transformer_engine, guard = none, scale_floor = 0.015625>
     ```
 
-    | format | recipes |
-    |--------|---------|
-    | nvfp4  | transformer_engine, transformer_engine_2_13, transformer_engine_fast, torchao, torchao_cuda, torchao_0_16, torchao_0_16_cuda, torchao_1level, torchao_1level_cuda, torchao_1level_0_17, pytorch_eager, flashinfer, flashinfer_exact, vllm, mslk, modelopt, cutlass, four_over_six, four_over_six_448, four_over_six_squared, four_over_six_largest |
-    | mxfp4  | ocp_floor, ocp_ceil, ocp_even, ocp_even_down, ocp_rceil, ocp_rceil_divide, mxfp4_flashinfer, mxfp4_vllm, mxfp4_fouroversix |
-
-    docs/Numerics.md has their formulas and the decisions. Two attributes are equal where their
+    docs/Numerics.md lists them, their formulas and the decisions. Two attributes are equal where their
     decisions are; decisions that repeat what the name says are not printed.
   }];
   let parameters = (ins StringRefParameter<"canonical text, numerics::spell">:$text);
