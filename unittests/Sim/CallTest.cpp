@@ -1,5 +1,6 @@
 //===- CallTest.cpp - Device functions, branch tables, printf -------------===//
 #include "SimFixture.h"
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 using namespace fp4;
@@ -204,6 +205,28 @@ call (q), %rd3, (p), proto;)")),
               HasSubstr("'addOne' expects 1 arguments and 1 results, but got 1 and 0"));
   EXPECT_THAT(failure(withFunctions("", "st.param.b32 [p0], 3;")),
               HasSubstr("the parameters are 8 read-only bytes"));
+}
+
+// The callee's parameter is larger than what is passed, which lies last in local memory.
+TEST(Call, APassedVariableThatIsTooSmallIsNotLeft) {
+  const std::string callee = R"(
+.func take(.param .b8 big[4096]) {
+  .reg .b32 %r<2>;
+  ld.param.b32 %r1, [big];
+  ret;
+}
+)";
+  const std::string passes = "{{ .param .b8 p[{0}]; st.param.b8 [p+{1}], 1; call take, (p); }}";
+  EXPECT_EQ(failure(withFunctions(callee, fmt::format(fmt::runtime(passes), 4096, 4095))), "no error");
+  EXPECT_EQ(failure(withFunctions(callee, fmt::format(fmt::runtime(passes), 1, 0))), "no error");
+}
+
+TEST(Call, ARegisterParameterIsOneRegister) {
+  const std::string callee = ".func take(.reg .b32 value{}) {{ ret; }}\n";
+  const std::string call = "mov.u32 %r1, 1; call take, (%r1);";
+  EXPECT_EQ(failure(withFunctions(fmt::format(fmt::runtime(callee), ""), call)), "no error");
+  EXPECT_THAT(failure(withFunctions(fmt::format(fmt::runtime(callee), "[9]"), call)),
+              HasSubstr("'value' in .reg must be one register, but is an array"));
 }
 
 TEST(Program, NamesForMessages) {

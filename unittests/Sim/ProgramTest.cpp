@@ -1,5 +1,6 @@
 //===- ProgramTest.cpp - What PTX is accepted, and how errors are located --===//
 #include "SimFixture.h"
+#include <fmt/format.h>
 
 using namespace fp4;
 using namespace fp4::sim;
@@ -145,6 +146,57 @@ TEST(Program, AbsurdSizesAreErrors) {
       parseError(kernel(".shared .b8 x[99999999];\nmov.u32 %r1, x;")).find("must have at most"),
       std::string::npos);
   EXPECT_EQ(parseError(header() + ".global .b8 x[99][99];"), "no error");
+  EXPECT_CONTAINS(parseError(header() + ".file 4294967297 \"x.cu\""),
+                  "a file index must have at most 32 bits, but got 4294967297");
+}
+
+// Each variable alone is small enough; offsets have 32 bits.
+TEST(Program, SumsOfSizesAreBounded) {
+  auto variables = [](const char *declaration, unsigned count) {
+    std::string text;
+    for (unsigned i = 0; i < count; ++i)
+      text += fmt::format("{} v{}[16777216];\n", declaration, i);
+    return parseError(kernel(text));
+  };
+  EXPECT_EQ(variables(".shared .b8", 1), "no error");
+  EXPECT_CONTAINS(variables(".shared .b8", 257), "shared variables must have at most");
+  EXPECT_EQ(parseError(kernel(".local .b8 a[262144];\n.local .b8 b[262144];\n")), "no error");
+  EXPECT_CONTAINS(variables(".local .b8", 257), "local variables must have at most 524288 bytes");
+  auto parameter = [](unsigned bytes) {
+    return parseError(header() + fmt::format(".entry k(.param .b8 p[{}]) {{ ret; }}", bytes));
+  };
+  EXPECT_EQ(parameter(32764), "no error");
+  EXPECT_CONTAINS(parameter(32765), "t.ptx:4:8: parameters of 'k' must have at most 32764 bytes");
+}
+
+TEST(Program, NestingIsBounded) {
+  auto nested = [](const std::string &before, char open, const std::string &inside, char close,
+                   size_t depth, const std::string &behind) {
+    return parseError(header() + before + std::string(depth, open) + inside +
+                      std::string(depth, close) + behind);
+  };
+  const std::string body = ".entry k() {\n.reg .b32 %r<2>;\n";
+  for (size_t depth : {size_t(65), size_t(50000)}) {
+    EXPECT_CONTAINS(nested(body + "call f, ", '(', "%r0", ')', depth, ";\n}"),
+                    "t.ptx:6:72: brackets must nest at most 64 deep");
+    EXPECT_CONTAINS(nested(body + "mov.b32 %r0, ", '{', "%r1", '}', depth, ";\n}"),
+                    "brackets must nest at most 64 deep");
+    EXPECT_CONTAINS(nested(body + "ld.b32 %r0, ", '[', "%r1", ']', depth, ";\n}"),
+                    "t.ptx:6:14: expects an operand, but got '['");
+    EXPECT_CONTAINS(nested(body, '{', "ret;", '}', depth, "}"),
+                    "t.ptx:6:64: brackets must nest at most 64 deep");
+    EXPECT_CONTAINS(nested(".global .b32 x[4] = ", '{', "1", '}', depth, ";"),
+                    "brackets must nest at most 64 deep");
+    std::string address;
+    for (size_t i = 0; i < depth; ++i)
+      address += "[%r1, ";
+    EXPECT_CONTAINS(parseError(header() + body + "ld.b32 %r0, " + address),
+                    "brackets must nest at most 64 deep");
+  }
+  EXPECT_EQ(nested(body, '{', "ret;", '}', 63, "}"), "no error");
+  EXPECT_EQ(nested(".global .b32 x[4] = ", '{', "1", '}', 63, ";"), "no error");
+  EXPECT_CONTAINS(nested(body + "call f, ", '(', "%r0", ')', 20, ";\n}"),
+                  "function 'f' is not defined in this module");
 }
 
 TEST(Program, NestedScopesShadowAndLabelsAreLocal) {

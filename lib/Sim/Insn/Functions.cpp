@@ -91,13 +91,6 @@ void KernelDecoder::collectCallees() {
     add(*callees[i]);
 }
 
-uint64_t KernelDecoder::allocateLocal(const ptx::Variable &variable) {
-  uint64_t align = variableAlign(variable);
-  uint64_t offset = (kernel.info.localBytes + align - 1) / align * align;
-  kernel.info.localBytes = static_cast<uint32_t>(offset + variableBytes(variable));
-  return offset;
-}
-
 ArgumentPlace KernelDecoder::placeFormal(const ptx::Variable &variable) {
   ArgumentPlace place;
   place.bytes = static_cast<uint32_t>(variableBytes(variable));
@@ -105,6 +98,9 @@ ArgumentPlace KernelDecoder::placeFormal(const ptx::Variable &variable) {
     place.offset = static_cast<uint32_t>(allocateLocal(variable));
     return place;
   }
+  if (variable.count * variable.vector != 1)
+    fail(variable.loc,
+         fmt::format("'{}' in .reg must be one register, but is an array", variable.name));
   place.value.kind = OperandKind::Reg;
   place.value.width = static_cast<uint8_t>(place.bytes);
   place.value.offset = registers.allocate(place.value.width);
@@ -140,7 +136,9 @@ ArgumentPlace KernelDecoder::actual(const ptx::Arg &arg, const ArgumentPlace *fo
   const Symbol *symbol = arg.kind == ArgKind::Name ? findSymbol(arg.text) : nullptr;
   if (symbol && symbol->space == VariableSpace::Param && symbol->address >= kFunctionParams) {
     place.offset = static_cast<uint32_t>(symbol->address - kFunctionParams);
-    place.bytes = formal ? formal->bytes : kernel.info.localBytes - place.offset;
+    place.bytes = kernel.info.localBytes - place.offset;
+    if (formal)
+      place.bytes = std::min(place.bytes, formal->bytes);
     return place;
   }
   Register *reg = arg.kind == ArgKind::Name ? findRegister(arg.text) : nullptr;

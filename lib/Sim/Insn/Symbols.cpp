@@ -215,6 +215,11 @@ void RegisterFile::finish() {
 // Variables of a kernel
 //===----------------------------------------------------------------------===//
 
+// More than any target has, for all variables together: addresses have 32 bits (PTX ISA, "Kernel
+// Function Parameter Attributes"; CUDA Programming Guide, "Compute Capabilities").
+static constexpr uint64_t kMaxParamBytes = 32764, kMaxSharedBytes = 1 << 24,
+                          kMaxLocalBytes = 512 << 10;
+
 void KernelDecoder::placeParameters() {
   uint64_t offset = 0;
   for (const ptx::Variable &param : function->params) {
@@ -226,7 +231,22 @@ void KernelDecoder::placeParameters() {
     scopes.back().symbols[param.name] = {VariableSpace::Param, offset};
     offset += size;
   }
+  if (offset > kMaxParamBytes)
+    fail(function->loc, fmt::format("parameters of '{}' must have at most {} bytes, but got {}",
+                                    function->name, kMaxParamBytes, offset));
   kernel.info.paramBytes = static_cast<uint32_t>(offset);
+}
+
+uint64_t KernelDecoder::allocateLocal(const ptx::Variable &variable) {
+  uint64_t align = variableAlign(variable);
+  uint64_t offset = (kernel.info.localBytes + align - 1) / align * align;
+  const uint64_t end = offset + variableBytes(variable);
+  if (end > kMaxLocalBytes)
+    fail(variable.loc,
+         fmt::format("local variables must have at most {} bytes per thread, but got {} with '{}'",
+                     kMaxLocalBytes, end, variable.name));
+  kernel.info.localBytes = static_cast<uint32_t>(end);
+  return offset;
 }
 
 static bool mentions(const ptx::Arg &arg, std::string_view name) {
@@ -293,6 +313,10 @@ void KernelDecoder::placeShared() {
     kernel.sharedNames.push_back(
         {std::string(variable->name), static_cast<uint32_t>(kSharedBase + end)});
     end += variableBytes(*variable);
+    if (end > kMaxSharedBytes)
+      fail(variable->loc,
+           fmt::format("shared variables must have at most {} bytes, but got {} with '{}'",
+                       kMaxSharedBytes, end, variable->name));
   }
   kernel.sharedBytes = static_cast<uint32_t>(end);
   kernel.dynamicSharedOffset = static_cast<uint32_t>(alignUp(end, dynamicAlign));

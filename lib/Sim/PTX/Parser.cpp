@@ -1,94 +1,13 @@
-//===- Parser.cpp - PTX 9.0 text to AST -----------------------------------===//
-//
-// Recursive descent over Lexer's tokens. The parser knows directives and the shape of instructions,
-// not the instructions themselves: those are the decoder's. Syntax errors unwind as an exception
-// that does not leave this file.
-//
-//===----------------------------------------------------------------------===//
+//===- Parser.cpp - PTX 9.0 text to AST: module, functions, statements ----===//
 #include "Sim/PTX/Parser.h"
-#include "Sim/PTX/Lexer.h"
-#include "Sim/PTX/VectorRegisters.h"
+#include "Sim/PTX/ParserImpl.h"
 #include <algorithm>
-#include <fmt/format.h>
 #include <set>
 
 using namespace fp4;
 using namespace fp4::sim::ptx;
 
-namespace {
-
-struct SyntaxError {
-  Loc loc;
-  std::string message;
-  std::string note;
-};
-
-class Parser {
-public:
-  explicit Parser(std::string_view text) : lexer(text) {}
-
-  Module parseModule();
-
-private:
-  [[noreturn]] void fail(const Token &token, std::string message, std::string note = "") {
-    throw SyntaxError{token.loc, std::move(message), std::move(note)};
-  }
-  static std::string found(const Token &token) {
-    if (token.kind == TokenKind::End)
-      return "the end of the file";
-    return fmt::format("'{}{}'", token.kind == TokenKind::Directive ? "." : "", token.text);
-  }
-  bool accept(char c) {
-    if (!lexer.peek().is(c))
-      return false;
-    lexer.take();
-    return true;
-  }
-  void expect(char c) {
-    if (!accept(c))
-      fail(lexer.peek(), fmt::format("expects '{}', but got {}", c, found(lexer.peek())));
-  }
-  Token expect(TokenKind kind, const char *what) {
-    if (lexer.peek().kind != kind)
-      fail(lexer.peek(), fmt::format("expects {}, but got {}", what, found(lexer.peek())));
-    return lexer.take();
-  }
-  uint32_t takeInt(const char *what) {
-    return static_cast<uint32_t>(expect(TokenKind::Int, what).value);
-  }
-
-  void parseTopLevel(Module &module);
-  bool parseDebugDirective(Module &module);
-  void parseFile(Module &module);
-  void parseLoc();
-  Variable parseVariable(bool isExtern);
-  void parseVariableTail(Variable &variable);
-  void skipAttribute();
-  void parseInitializer(Variable &variable);
-  Initializer parseInitializerElement();
-  void parseFunction(Module &module, bool isEntry);
-  std::vector<Variable> parseParameters(bool ofEntry);
-  void parsePerformanceDirectives(Function &function);
-  void parseTriple(uint32_t (&out)[3]);
-  void parseBody(Module &module, Function &function);
-  void parseStatement(Module &module, Function &function);
-  void parseRegisters(Function &function);
-  void parseInstruction(Function &function);
-  Arg parseArg();
-  Arg parsePlainArg();
-  Arg parseNumber();
-  Arg parseAddress();
-  uint64_t parseDisplacement();
-  Arg parseList(ArgKind kind, char close);
-  void parseTargetList(Function &function);
-
-  Lexer lexer;
-  VectorRegisters vectors;
-  Loc debugLoc; ///< line and column of the last .loc
-  uint32_t debugFile = 0;
-};
-
-const std::set<std::string_view> kSpaces = {"global", "const", "shared", "local", "param"};
+static const std::set<std::string_view> kSpaces = {"global", "const", "shared", "local", "param"};
 
 Module Parser::parseModule() {
   Module module;
@@ -251,40 +170,6 @@ void Parser::parseVariableTail(Variable &variable) {
   expect(';');
 }
 
-void Parser::parseInitializer(Variable &variable) {
-  if (!accept('{')) {
-    variable.initial.push_back(parseInitializerElement());
-    return;
-  }
-  while (!accept('}')) {
-    parseInitializer(variable);
-    if (!lexer.peek().is('}'))
-      expect(',');
-  }
-  if (variable.unsized)
-    variable.count = std::max<uint64_t>(variable.count, variable.initial.size());
-}
-
-Initializer Parser::parseInitializerElement() {
-  Initializer element;
-  element.loc = lexer.peek().loc;
-  if (lexer.peek().kind == TokenKind::Name) {
-    Token name = lexer.take();
-    bool generic = name.text == "generic" && accept('(');
-    element.symbol = generic ? expect(TokenKind::Name, "a variable name").text : name.text;
-    if (generic)
-      expect(')');
-    element.value = parseDisplacement();
-    return element;
-  }
-  Arg number = parseNumber();
-  element.isFloat = number.kind == ArgKind::Float;
-  element.value = number.value;
-  element.number = number.number;
-  element.floatBits = number.floatBits;
-  return element;
-}
-
 /// Those of device functions may be registers.
 std::vector<Variable> Parser::parseParameters(bool ofEntry) {
   std::vector<Variable> params;
@@ -352,17 +237,19 @@ void Parser::parseFunction(Module &module, bool isEntry) {
 /// Statements up to the '}' that closes the body; nested scopes become items.
 void Parser::parseBody(Module &module, Function &function) {
   vectors.beginFunction();
-  for (unsigned depth = 1; depth > 0;) {
-    if (lexer.peek().kind == TokenKind::End)
-      fail(lexer.peek(), fmt::format("the body of '{}' expects '}}'", function.name));
+  const unsigned outside = depth++;
+  while (depth > outside) {
+    const Token token = lexer.peek();
+    if (token.kind == TokenKind::End)
+      fail(token, fmt::format("the body of '{}' expects '}}'", function.name));
     if (accept('{')) {
-      ++depth;
+      open(token);
       vectors.beginScope();
       function.items.push_back({ItemKind::ScopeBegin, 0});
     } else if (accept('}')) {
       --depth;
       vectors.endScope();
-      if (depth > 0)
+      if (depth > outside)
         function.items.push_back({ItemKind::ScopeEnd, 0});
     } else {
       parseStatement(module, function);
@@ -484,105 +371,6 @@ void Parser::parseInstruction(Function &function) {
   function.instructions.push_back(std::move(insn));
   function.items.push_back({ItemKind::Instruction, index});
 }
-
-Arg Parser::parseArg() {
-  Loc loc = lexer.peek().loc;
-  Arg arg;
-  if (accept('['))
-    arg = parseAddress();
-  else if (accept('{'))
-    arg = parseList(ArgKind::Vector, '}');
-  else if (accept('('))
-    arg = parseList(ArgKind::Parens, ')');
-  else if (accept('!')) {
-    arg = parsePlainArg();
-    arg.negated = true;
-  } else
-    arg = parsePlainArg();
-  arg.loc = loc;
-  return arg;
-}
-
-Arg Parser::parsePlainArg() {
-  if (lexer.peek().kind != TokenKind::Name)
-    return parseNumber();
-  Arg arg;
-  arg.loc = lexer.peek().loc;
-  arg.text = lexer.take().text;
-  arg.value = parseDisplacement();
-  if (const auto *vector = vectors.find(arg.text)) {
-    Arg list;
-    list.kind = ArgKind::Vector;
-    list.loc = arg.loc;
-    for (std::string_view element : *vector) {
-      list.elements.push_back(arg);
-      list.elements.back().text = element;
-    }
-    return list;
-  }
-  return arg;
-}
-
-Arg Parser::parseNumber() {
-  Arg arg;
-  arg.loc = lexer.peek().loc;
-  bool negative = accept('-');
-  if (!negative)
-    accept('+');
-  Token token = lexer.peek();
-  if (token.kind != TokenKind::Int && token.kind != TokenKind::Float)
-    fail(token, fmt::format("expects an operand, but got {}", found(token)));
-  lexer.take();
-  arg.kind = token.kind == TokenKind::Int ? ArgKind::Int : ArgKind::Float;
-  arg.text = token.text;
-  arg.value = token.value;
-  arg.number = negative ? -token.number : token.number;
-  arg.floatBits = token.floatBits;
-  if (negative && token.floatBits)
-    arg.value ^= 1ull << (token.floatBits - 1);
-  else if (negative)
-    arg.value = 0 - token.value;
-  return arg;
-}
-
-/// [+|-] integer, also "+-4"; 0 when absent.
-uint64_t Parser::parseDisplacement() {
-  bool plus = accept('+');
-  bool minus = accept('-');
-  if (!plus && !minus)
-    return 0;
-  uint64_t value = expect(TokenKind::Int, "an integer").value;
-  return minus ? 0 - value : value;
-}
-
-/// After '['.
-Arg Parser::parseAddress() {
-  Arg arg;
-  arg.kind = ArgKind::Address;
-  arg.loc = lexer.peek().loc;
-  arg.elements.push_back(parsePlainArg());
-  arg.value = arg.elements[0].kind == ArgKind::Name ? arg.elements[0].value : parseDisplacement();
-  arg.elements[0].value = arg.elements[0].kind == ArgKind::Name ? 0 : arg.elements[0].value;
-  if (accept(','))
-    arg.elements.push_back(parseArg());
-  expect(']');
-  return arg;
-}
-
-/// After the opening character.
-Arg Parser::parseList(ArgKind kind, char close) {
-  Arg arg;
-  arg.kind = kind;
-  arg.loc = lexer.peek().loc;
-  while (!accept(close)) {
-    arg.elements.push_back(parseArg());
-    if (!lexer.peek().is(close))
-      expect(',');
-  }
-  return arg;
-}
-
-} // namespace
 
 Expected<Module> fp4::sim::ptx::parse(std::string_view text, std::string_view name) {
   try {
