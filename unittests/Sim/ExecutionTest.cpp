@@ -1,5 +1,6 @@
 //===- ExecutionTest.cpp - Memory, control flow, barriers, launches -------===//
 #include "SimFixture.h"
+#include <fmt/format.h>
 #include "fp4/Sim/Observer.h"
 #include <algorithm>
 #include <bit>
@@ -160,6 +161,26 @@ TEST(Memory, OutOfBoundsNamesTheAllocation) {
   EXPECT_CONTAINS(error, "reads 4 bytes of global memory out of bounds");
   EXPECT_CONTAINS(error, "0 bytes past the end of 'out' (256 bytes");
   EXPECT_EQ(failure("ld.global.b32 %r1, [%p0+252];"), "no error");
+}
+
+// The end of an access just below 2^64 is a small number.
+TEST(Memory, AddressesJustBelowTheEnd) {
+  auto load = [](const char *space, const char *address, const char *offset) {
+    return failure(fmt::format(".local .b32 l;\n.shared .b32 s;\nst.local.b32 [l], 1;\n"
+                               "st.shared.b32 [s], 1;\nmov.u64 %rd1, {};\nshl.b64 %rd2, %lane64, "
+                               "2;\nld.{}.b32 %r1, [%rd1{}];",
+                               address, space, offset));
+  };
+  EXPECT_EQ(load("param", "0", "+4"), "no error");
+  EXPECT_CONTAINS(load("param", "0", "-4"), "reads 4 bytes at local address 0xffffffff7ffffffc");
+  EXPECT_EQ(load("local", "l", "+0"), "no error");
+  EXPECT_CONTAINS(load("local", "l", "-4"), "reads 4 bytes at local address 0xfffffffffffffffc");
+  EXPECT_EQ(load("shared", "s", "+0"), "no error");
+  EXPECT_CONTAINS(load("shared", "0", "-4"), "shared address 0xfffffffffffffffc");
+  // Lanes on both sides of the end.
+  EXPECT_CONTAINS(failure("shl.b64 %rd2, %lane64, 2;\nadd.s64 %rd2, %rd2, -4;\n"
+                          "ld.param.b32 %r1, [%rd2];"),
+                  "reads 4 bytes at local address 0xffffffff7ffffffc");
 }
 
 TEST(Memory, MisalignedAccess) {

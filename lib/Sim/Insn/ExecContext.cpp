@@ -71,13 +71,17 @@ std::byte *ExecContext::resolve(Space space, uint64_t address, uint32_t bytes, u
          "", lane);
     return nullptr;
   }
+  // An address may lie just below 2^64: its end is small.
+  const auto within = [&](uint64_t size) {
+    return bytes <= size && where.address <= size - bytes;
+  };
   switch (where.space) {
   case Space::Global:
     return resolveGlobal(where.address, bytes, lane, write);
   case Space::SharedCluster:
     return resolveShared(space, where.address, bytes, lane, write);
   case Space::Local:
-    if (where.address + bytes <= currentKernel->info.localBytes)
+    if (within(currentKernel->info.localBytes))
       return currentWarp->local.data() +
              static_cast<size_t>(lane) * currentKernel->info.localBytes + where.address;
     fail(fmt::format("{} {} bytes at local address {:#x}, but a thread has {} bytes", verb(write),
@@ -85,7 +89,7 @@ std::byte *ExecContext::resolve(Space space, uint64_t address, uint32_t bytes, u
          "", lane);
     return nullptr;
   default:
-    if (!write && where.address + bytes <= launch().params.size())
+    if (!write && within(launch().params.size()))
       return launch().params.data() + where.address;
     fail(fmt::format("{} {} bytes at parameter address {:#x}, but the parameters are {} read-only "
                      "bytes",

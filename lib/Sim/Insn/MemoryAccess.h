@@ -62,7 +62,7 @@ private:
 /// (a power of two) is aligned and plainly legal. 0: take the careful way, nothing was changed.
 template <bool Write>
 inline uint64_t fastBase(ExecContext &cx, Space space, const LaneAddresses &lanes, uint32_t bytes) {
-  if (lanes.any & (bytes - 1))
+  if (lanes.any & (bytes - 1) || lanes.low > lanes.high) // past 2^64 the high end is the low one
     return 0;
   if (space == Space::Global || space == Space::Generic) {
     const Allocation *a = cx.recentAllocation();
@@ -73,13 +73,15 @@ inline uint64_t fastBase(ExecContext &cx, Space space, const LaneAddresses &lane
   }
   if (space == Space::Param && !Write) {
     auto &params = cx.launch().params;
-    return lanes.high + bytes <= params.size() ? reinterpret_cast<uint64_t>(params.data()) : 0;
+    return bytes <= params.size() && lanes.high <= params.size() - bytes
+               ? reinterpret_cast<uint64_t>(params.data())
+               : 0;
   }
   if (space != Space::SharedCta)
     return 0;
   SharedMemory &shared = cx.cta().shared;
   uint64_t rank = uint64_t(cx.cta().rank) << kSharedRankShift;
-  if (lanes.low < rank + kSharedBase || lanes.high + bytes > rank + shared.end())
+  if (lanes.low < rank + kSharedBase || lanes.high > rank + shared.end() - bytes)
     return 0;
   auto offset = [&](int lane) { return static_cast<uint32_t>(lanes.v[lane] - rank); };
   if (lanes.contiguous || lanes.uniform) {
