@@ -1,5 +1,6 @@
 //===- ElfFile.cpp - Sections and needed libraries of an ELF file ---------===//
 #include "fp4/SimCuda/ElfFile.h"
+#include <algorithm>
 #include <cstring>
 #include <elf.h>
 #include <fmt/format.h>
@@ -27,12 +28,14 @@ template <typename T> static std::optional<T> read(Bytes bytes, uint64_t offset)
   return value;
 }
 
-/// The zero-terminated string at `offset` of a string table.
-static std::string text(Bytes table, uint64_t offset) {
-  std::string result;
-  for (; offset < table.size() && table[offset] != std::byte(0); ++offset)
-    result += static_cast<char>(table[offset]);
-  return result;
+/// The zero-terminated string at `offset` of a string table. Names are short; without a bound a
+/// damaged file could make each of many as long as itself.
+static std::string_view text(Bytes table, uint64_t offset) {
+  constexpr size_t kLongest = 4096;
+  if (offset >= table.size())
+    return {};
+  const auto *begin = reinterpret_cast<const char *>(table.data() + offset);
+  return {begin, strnlen(begin, std::min(table.size() - offset, kLongest))};
 }
 
 bool ElfFile::isElf(Bytes bytes) {
@@ -47,6 +50,8 @@ Expected<ElfFile> ElfFile::open(Bytes bytes) {
   if (!header || !isElf(bytes) || header->e_ident[EI_CLASS] != ELFCLASS64 ||
       header->e_ident[EI_DATA] != ELFDATA2LSB)
     return broken("must be 64-bit and little-endian");
+  if (header->e_shoff > bytes.size())
+    return broken("its section headers lie outside the file");
   ElfFile file;
   std::vector<Elf64_Shdr> headers;
   for (uint64_t i = 0; i < header->e_shnum; ++i) {
@@ -83,7 +88,8 @@ std::vector<std::string> ElfFile::neededLibraries() const {
     for (uint64_t offset = 0; auto entry = read<Elf64_Dyn>(section.bytes, offset);
          offset += sizeof(Elf64_Dyn))
       if (entry->d_tag == DT_NEEDED)
-        names.push_back(text(sections[section.link].bytes, entry->d_un.d_val));
+        names.emplace_back(text(sections[section.link].bytes, entry->d_un.d_val));
+    break; // a file has one
   }
   return names;
 }

@@ -10,7 +10,7 @@ namespace fp4::tools {
 namespace {
 
 using nlohmann::json;
-constexpr int kSchema = 1;
+constexpr int kSchema = 1, kMaxDepth = 32;
 
 struct Spelling {
   ElementType type;
@@ -172,7 +172,9 @@ uint64_t product(uint64_t unit, const std::vector<int64_t> &sizes) {
 }
 
 /// How many tiles of `size` cover a dimension; a dynamic one stays dynamic.
-int64_t tiles(int64_t dim, int64_t size) { return dim < 0 ? -1 : (dim + size - 1) / size; }
+int64_t tiles(int64_t dim, int64_t size) {
+  return dim < 0 ? -1 : dim / size + (dim % size != 0);
+}
 
 } // namespace
 
@@ -237,7 +239,17 @@ std::string Type::str() const {
 }
 
 Expected<Manifest> Manifest::parse(std::string_view text) {
-  json root = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  // What prints a value recurses.
+  bool deep = false;
+  auto keep = [&](int depth, json::parse_event_t, json &) {
+    deep |= depth > kMaxDepth;
+    return depth <= kMaxDepth;
+  };
+  json root = json::parse(text, keep, /*allow_exceptions=*/false);
+  if (deep)
+    return makeError(ErrorKind::Usage,
+                     fmt::format("manifest: values must nest at most {} deep", kMaxDepth),
+                     "the library was not emitted by this compiler, or is damaged");
   if (root.is_discarded())
     return makeError(ErrorKind::Usage, "manifest: must be JSON, but does not parse",
                      "the library was not emitted by this compiler, or is damaged");

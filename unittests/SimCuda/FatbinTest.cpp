@@ -2,6 +2,8 @@
 #include "fp4/SimCuda/Fatbin.h"
 #include "../../lib/SimCuda/Lz4.h"
 #include "FatbinWriter.h"
+#include "fp4/SimCuda/ElfFile.h"
+#include <elf.h>
 #include <gmock/gmock.h>
 
 using namespace fp4;
@@ -96,6 +98,35 @@ TEST(Fatbin, FindsContainersInAFile) {
   auto none = readFatbins(view(".version 9.0\n"));
   ASSERT_TRUE(none);
   EXPECT_TRUE(none->empty());
+}
+
+/// An ELF file of `count` sections named by one string table that is all of the file.
+std::string elfOf(uint16_t count, uint64_t sectionOffset, size_t padding) {
+  Elf64_Ehdr header{};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_ident[EI_DATA] = ELFDATA2LSB;
+  header.e_shoff = sectionOffset;
+  header.e_shnum = count;
+  const size_t size = sizeof(header) + count * sizeof(Elf64_Shdr) + padding;
+  Elf64_Shdr section{};
+  section.sh_type = SHT_DYNAMIC;
+  section.sh_size = size;
+  section.sh_name = static_cast<uint32_t>(size - padding);
+  std::string text(reinterpret_cast<const char *>(&header), sizeof(header));
+  for (uint16_t i = 0; i < count; ++i)
+    text.append(reinterpret_cast<const char *>(&section), sizeof(section));
+  return text + std::string(padding, 'n');
+}
+
+// Every name is as long as the file: what is read stays in proportion to the file.
+TEST(Elf, NamesAreBounded) {
+  const std::string file = elfOf(65000, sizeof(Elf64_Ehdr), 8 << 20);
+  auto elf = ElfFile::open(view(file));
+  ASSERT_TRUE(elf) << elf.error().message;
+  EXPECT_FALSE(elf->section(".nv_fatbin"));
+  EXPECT_FALSE(ElfFile::open(view(elfOf(2, ~uint64_t(63), 0)))) << "the offset wraps";
+  EXPECT_TRUE(ElfFile::open(view(elfOf(2, sizeof(Elf64_Ehdr), 0))));
 }
 
 TEST(Fatbin, RunsOn) {

@@ -71,6 +71,16 @@ TEST(Manifest, WrongFieldsAreNamedByTheirPath) {
               HasSubstr("'functions[0].program[0].operands' must be an array"));
 }
 
+TEST(Manifest, NestingIsBounded) {
+  auto nested = [](size_t depth) {
+    return replaced("{\"tile_n\":128", "{\"deep\":" + std::string(depth, '[') +
+                                           std::string(depth, ']') + ",\"tile_n\":128");
+  };
+  EXPECT_EQ(errorOf(nested(20)), "parsed");
+  EXPECT_THAT(errorOf(nested(100000)), HasSubstr("values must nest at most 32 deep"));
+  EXPECT_THAT(errorOf(std::string(100000, '[')), HasSubstr("must nest at most 32 deep"));
+}
+
 TEST(Type, BuffersAreDense) {
   Type codes{{3, 48}, ElementType::F4E2M1FN, Layout::Linear};
   EXPECT_EQ(codes.bufferShape(), (std::vector<int64_t>{3, 24}));
@@ -86,6 +96,8 @@ TEST(Type, BuffersAreDense) {
   EXPECT_EQ(scalar.str(), "f32");
   Type huge{{INT64_MAX, INT64_MAX}, ElementType::F32, Layout::Linear};
   EXPECT_EQ(huge.bufferBytes(), UINT64_MAX);
+  Type rows{{INT64_MAX, 4}, ElementType::F8E4M3FN, Layout::Tiled128x4};
+  EXPECT_EQ(rows.bufferShape(), (std::vector<int64_t>{INT64_MAX / 128 + 1, 1, 512}));
 }
 
 } // namespace

@@ -26,7 +26,7 @@ public:
 
 private:
   struct Section {
-    std::string name;
+    std::string_view name;
     uint32_t type = 0, link = 0;
     std::span<const std::byte> bytes;
   };
