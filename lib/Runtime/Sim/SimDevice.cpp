@@ -2,9 +2,9 @@
 
 #include "SimDevice.h"
 
-#include "Progress.h"
 #include "fp4/ISA/TargetModel.h"
 #include "fp4/ISA/TensorMap.h"
+#include "fp4/Support/Progress.h"
 
 #include <cstring>
 #include <fmt/format.h>
@@ -76,7 +76,7 @@ Expected<std::unique_ptr<Device>> SimDevice::open(const DeviceOptions &options) 
   settings.hostThreads = options.hostThreads;
   settings.target = options.target;
   if (options.showProgress)
-    settings.progress = makeProgressLine();
+    settings.progress = makeProgressLine("simulating", "blocks");
   return std::unique_ptr<Device>(
       new SimDevice(**target, std::move(settings), std::move(*observers)));
 }

@@ -1,21 +1,23 @@
-//===- Progress.cpp - One line on stderr while a simulation is long -------===//
+//===- Progress.cpp - One line on stderr while something takes long -------===//
 
-#include "Progress.h"
+#include "fp4/Support/Progress.h"
 
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <utility>
 #include <unistd.h>
 
-namespace fp4::rt {
+namespace fp4 {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr double kQuietSeconds = 1.0; ///< shorter launches show nothing
+constexpr double kQuietSeconds = 1.0; ///< shorter work shows nothing
 constexpr double kRefreshSeconds = 0.1;
 
 struct Line {
+  std::string activity, units;
   Clock::time_point start{}, shown{};
   uint64_t last = 0;
   bool visible = false;
@@ -34,7 +36,7 @@ void Line::update(uint64_t done, uint64_t total) {
   if (done >= total) {
     if (visible)
       std::fputs("\r\x1b[K", stderr);
-    *this = Line();
+    *this = Line{.activity = activity, .units = units};
     return;
   }
   double elapsed = secondsSince(start);
@@ -42,8 +44,9 @@ void Line::update(uint64_t done, uint64_t total) {
     return;
   visible = true;
   shown = Clock::now();
-  std::fprintf(stderr, "\rsimulating: %llu of %llu blocks", static_cast<unsigned long long>(done),
-               static_cast<unsigned long long>(total));
+  std::fprintf(stderr, "\r%s: %llu of %llu %s", activity.c_str(),
+               static_cast<unsigned long long>(done), static_cast<unsigned long long>(total),
+               units.c_str());
   if (done)
     std::fprintf(stderr, ", about %.0f s left",
                  std::ceil(elapsed / double(done) * double(total - done)));
@@ -52,11 +55,12 @@ void Line::update(uint64_t done, uint64_t total) {
 
 } // namespace
 
-std::function<void(uint64_t, uint64_t)> makeProgressLine() {
+std::function<void(uint64_t, uint64_t)> makeProgressLine(std::string activity,
+                                                          std::string units) {
   if (!isatty(STDERR_FILENO))
     return nullptr;
-  auto line = std::make_shared<Line>();
+  auto line = std::make_shared<Line>(Line{.activity = std::move(activity), .units = std::move(units)});
   return [line](uint64_t done, uint64_t total) { line->update(done, total); };
 }
 
-} // namespace fp4::rt
+} // namespace fp4
