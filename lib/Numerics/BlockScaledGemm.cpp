@@ -1,19 +1,16 @@
-// Whole products: the MMA model step by step, and the fp64 reference with its bound.
+// Whole products: the MMA model step by step, and the fp64 reference with its bound. Both run over
+// tiles of the result; a tile decodes its rows and columns once.
 #include "fp4/Numerics/BlockScaledGemm.h"
-#include "fp4/Numerics/E2M1.h"
-#include "fp4/Numerics/E4M3.h"
-#include "fp4/Numerics/UE8M0.h"
+#include "StepKernels.h"
+#include "fp4/Support/Parallel.h"
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstring>
+#include <mutex>
 #include <string>
-#include <thread>
 
 namespace fp4::numerics {
 namespace {
-
-constexpr uint64_t rowTile = 64;
 
 auto fail(std::string message, std::string note = "") {
   return makeError(ErrorKind::Usage, std::move(message), std::move(note));
@@ -52,114 +49,74 @@ struct PaddedOperand {
     }
   }
 
+  /// The rows from `row` on, in step s.
   Fp4MmaOperand step(uint64_t row, uint64_t s) const {
     return {&data[(row * steps + s) * fp4MmaRowBytes], steps * fp4MmaRowBytes,
             &scales[(row * steps + s) * scalesPerStep], steps * scalesPerStep};
   }
 };
 
-/// Runs body(first row, rows) for every tile of rows, on `threads` threads.
-template <typename Body> void forRowTiles(uint64_t rows, unsigned threads, const Body &body) {
-  std::atomic<uint64_t> next = 0;
-  const auto work = [&] {
-    for (uint64_t row; (row = next.fetch_add(rowTile)) < rows;)
-      body(row, std::min(rowTile, rows - row));
-  };
-  const uint64_t tiles = (rows + rowTile - 1) / rowTile;
-  const unsigned wanted = threads ? threads : std::max(1u, std::thread::hardware_concurrency());
-  std::vector<std::thread> pool;
-  for (unsigned i = 1; i < std::min<uint64_t>(wanted, tiles); ++i)
-    pool.emplace_back(work);
-  work();
-  for (std::thread &t : pool)
-    t.join();
+StepKind stepKindOf(BlockFormat f) {
+  return f == BlockFormat::NVFP4 ? StepKind{hw::ScaleType::UE4M3, hw::ScaleVector::X4}
+                                 : StepKind{hw::ScaleType::UE8M0, hw::ScaleVector::X2};
 }
 
-hw::ScaleType scaleTypeOf(BlockFormat f) {
-  return f == BlockFormat::NVFP4 ? hw::ScaleType::UE4M3 : hw::ScaleType::UE8M0;
+//===--- Tiles of the result ---------------------------------------------===//
+
+/// A piece of the result with its decoded operands, all of K.
+struct Tile {
+  uint64_t row = 0, rows = 0, column = 0, columns = 0, steps = 0;
+  std::vector<StepRow> a;   ///< [row][step]
+  std::vector<StepPanel> b; ///< [panel][step]
+
+  const StepRow *rowSteps(uint64_t r) const { return &a[r * steps]; }
+  const StepPanel *panelSteps(uint64_t first) const { return &b[first / panelColumns * steps]; }
+  unsigned panelSize(uint64_t first) const {
+    return static_cast<unsigned>(std::min<uint64_t>(panelColumns, columns - first));
+  }
+};
+
+/// Rows and columns of a tile: many share what was decoded, and it stays in a processor's caches.
+uint64_t tileSize(uint64_t steps) {
+  return std::clamp<uint64_t>(32768 / steps / panelColumns * panelColumns, panelColumns, 512);
 }
-hw::ScaleVector scaleVectorOf(BlockFormat f) {
-  return f == BlockFormat::NVFP4 ? hw::ScaleVector::X4 : hw::ScaleVector::X2;
+
+void decodeTile(StepKind kind, const PaddedOperand &a, const PaddedOperand &b, Tile &tile) {
+  tile.steps = a.steps;
+  for (uint64_t r = tile.row; r < tile.row + tile.rows; ++r)
+    for (uint64_t s = 0; s < a.steps; ++s)
+      tile.a.push_back(decodeStepRow(kind, a.step(r, s)));
+  tile.b.resize((tile.columns + panelColumns - 1) / panelColumns * a.steps);
+  for (uint64_t first = 0; first < tile.columns; first += panelColumns)
+    for (uint64_t s = 0; s < a.steps; ++s)
+      decodeStepPanel(kind, b.step(tile.column + first, s), tile.panelSize(first),
+                      tile.b[first / panelColumns * a.steps + s]);
+}
+
+/// Runs body(tile) for every tile of the result, on p.threads threads.
+template <typename Body>
+void forTiles(const GemmProblem &p, const PaddedOperand &a, const PaddedOperand &b,
+              const Body &body) {
+  const uint64_t size = tileSize(a.steps), tileColumns = (b.rows + size - 1) / size;
+  const uint64_t tiles = (a.rows + size - 1) / size * tileColumns;
+  std::mutex mutex;
+  uint64_t done = 0;
+  parallelFor(tiles, p.threads, [&](uint64_t i) {
+    Tile tile;
+    tile.row = i / tileColumns * size;
+    tile.rows = std::min(size, a.rows - tile.row);
+    tile.column = i % tileColumns * size;
+    tile.columns = std::min(size, b.rows - tile.column);
+    decodeTile(stepKindOf(p.format), a, b, tile);
+    body(tile);
+    if (p.progress) {
+      const std::lock_guard lock(mutex);
+      p.progress(done += tile.rows * tile.columns, a.rows * b.rows);
+    }
+  });
 }
 
 //===--- fp64 reference --------------------------------------------------===//
-
-/// An operand decoded for the reference: values, and per 16 elements the scale and the power of
-/// two of its exponent. Element (row, k) lies at row * rowStride + k * kStride.
-struct DecodedOperand {
-  std::vector<float> values;
-  std::vector<double> scales, powers;
-  uint64_t depth, groups, rows;
-
-  /// `transposed` puts k first, for loops along rows of B.
-  DecodedOperand(const GemmProblem &p, const GemmOperand &o, bool transposed)
-      : depth(stepsOf(p) * fp4MmaK), groups(depth / 16), rows(o.rows) {
-    const PaddedOperand padded(p, o);
-    values.resize(rows * depth);
-    scales.resize(rows * groups);
-    powers.resize(rows * groups);
-    for (uint64_t r = 0; r < rows; ++r) {
-      for (uint64_t k = 0; k < depth; ++k)
-        values[transposed ? k * rows + r : r * depth + k] =
-            decodeE2M1(static_cast<uint8_t>(padded.data[(r * depth + k) / 2] >> (k % 2 * 4)));
-      for (uint64_t g = 0; g < groups; ++g) {
-        const uint64_t at = transposed ? g * rows + r : r * groups + g;
-        setScale(p.format, padded.scales[(r * depth + g * 16) / blockSizeOf(p.format)], at);
-      }
-    }
-  }
-
-private:
-  void setScale(BlockFormat format, uint8_t byte, uint64_t at) {
-    const double s = format == BlockFormat::NVFP4 ? decodeUE4M3(byte) : decodeUE8M0(byte);
-    scales[at] = s;
-    const double lowest = format == BlockFormat::NVFP4 ? 0x1p-6 : 0;
-    powers[at] = s == 0 || std::isnan(s)
-                     ? 0
-                     : std::max(lowest, std::ldexp(1.0, static_cast<int>(std::ilogb(s))));
-  }
-};
-
-/// Columns handled at once.
-constexpr uint64_t chunk = 64;
-
-/// Running quantities of one row against a chunk of columns (docs/Numerics.md, error bound).
-struct ReferenceChunk {
-  double sum[chunk] = {};       ///< exact sum so far
-  double magnitude[chunk] = {}; ///< sum of |term| so far
-  double error[chunk] = {};     ///< bound on |model accumulator - sum|
-  double power[chunk] = {};     ///< largest 2^(scale exponent) of this step
-
-  void addGroup(const float *aValues, double aScale, double aPower, const DecodedOperand &b,
-                uint64_t group, uint64_t first, uint64_t count) {
-    float dot[chunk] = {}, absolute[chunk] = {};
-    for (uint64_t k = 0; k < 16; ++k) {
-      const float a = aValues[k], aAbs = std::fabs(a);
-      const float *row = &b.values[(group * 16 + k) * b.rows + first];
-      for (uint64_t j = 0; j < count; ++j) {
-        dot[j] += a * row[j];
-        absolute[j] += aAbs * std::fabs(row[j]);
-      }
-    }
-    const double *bScales = &b.scales[group * b.rows + first];
-    const double *bPowers = &b.powers[group * b.rows + first];
-    for (uint64_t j = 0; j < count; ++j) {
-      const double s = aScale * bScales[j];
-      sum[j] += dot[j] * s;
-      magnitude[j] += absolute[j] * s;
-      power[j] = std::max(power[j], aPower * bPowers[j]);
-    }
-  }
-
-  /// One step's rounding: five terms cut at 2^-35 of the largest exponent, and the cut to 24 bits.
-  void endStep(uint64_t count) {
-    for (uint64_t j = 0; j < count; ++j) {
-      const double reach = magnitude[j] + error[j];
-      error[j] += 0x1p-23 * reach + 5 * 0x1p-35 * std::max(power[j], reach) + 0x1p-148;
-      power[j] = 0;
-    }
-  }
-};
 
 struct OutputRounding {
   double unit, smallest; ///< relative and absolute half steps of the output type
@@ -178,19 +135,22 @@ OutputRounding outputRounding(FloatType type) {
   return {0, 0, 0x1.FFFFFEp127}; // the accumulator or its product with alpha is already fp32
 }
 
-void finish(const GemmProblem &p, const ReferenceChunk &r, uint64_t count, double *values,
-            double *bounds) {
+/// Sums, bounds and possible overflows of one row and panel, from its state after the last step.
+void finish(const GemmProblem &p, const ReferenceState &r, uint64_t at, unsigned count,
+            GemmReference &result) {
   const OutputRounding out = outputRounding(p.output);
   const double alpha = p.alpha ? *p.alpha : 1.0;
   const double fp64 = static_cast<double>(p.depth) * 0x1p-52; // of the reference itself
-  for (uint64_t j = 0; j < count; ++j) {
-    values[j] = alpha * r.sum[j];
+  for (unsigned j = 0; j < count; ++j) {
+    const double value = alpha * r.sum[j];
     double error = std::fabs(alpha) * (r.error[j] + fp64 * r.magnitude[j]);
     if (p.alpha)
-      error += 0x1p-24 * (std::fabs(values[j]) + error) + 0x1p-150;
-    bounds[j] = error + out.unit * (std::fabs(values[j]) + error) + out.smallest;
-    if (std::fabs(values[j]) + bounds[j] > out.largest)
-      bounds[j] = INFINITY;
+      error += 0x1p-24 * (std::fabs(value) + error) + 0x1p-150;
+    const double bound = error + out.unit * (std::fabs(value) + error) + out.smallest;
+    result.values[at + j] = value;
+    result.bounds[at + j] = bound;
+    result.mayOverflow[at + j] =
+        r.reach[j] >= 0x1p128 || std::fabs(value) + bound > out.largest || std::isinf(alpha);
   }
 }
 
@@ -199,45 +159,44 @@ void finish(const GemmProblem &p, const ReferenceChunk &r, uint64_t count, doubl
 Expected<std::vector<float>> gemmMmaModel(const GemmProblem &p) {
   FP4_TRY(validate(p));
   const PaddedOperand a(p, p.a), b(p, p.b);
-  const hw::ScaleType type = scaleTypeOf(p.format);
-  const hw::ScaleVector vector = scaleVectorOf(p.format);
-  const uint64_t n = p.b.rows;
-  std::vector<float> d(p.a.rows * n);
-  if (d.empty())
-    return d;
-  forRowTiles(p.a.rows, p.threads, [&](uint64_t row, uint64_t count) {
-    float *tile = &d[row * n];
-    for (uint64_t s = 0; s < a.steps; ++s)
-      fp4MmaStep(type, vector, static_cast<unsigned>(count), static_cast<unsigned>(n),
-                 a.step(row, s), b.step(0, s), tile, n, s != 0);
-    for (uint64_t i = 0; i < count * n; ++i)
-      tile[i] = roundTo(p.output, p.alpha ? *p.alpha * tile[i] : tile[i]);
+  const StepKind kind = stepKindOf(p.format);
+  std::vector<float> result(a.rows * b.rows);
+  forTiles(p, a, b, [&](const Tile &tile) {
+    for (uint64_t first = 0; first < tile.columns; first += panelColumns)
+      for (uint64_t r = 0; r < tile.rows; ++r) {
+        const unsigned count = tile.panelSize(first);
+        const StepPanel *panels = tile.panelSteps(first);
+        alignas(64) float d[panelColumns] = {};
+        for (uint64_t s = 0; s < tile.steps; ++s)
+          addStep(kind, tile.rowSteps(r)[s], a.step(tile.row + r, s), panels[s],
+                  b.step(tile.column + first, s), count, d);
+        float *out = &result[(tile.row + r) * b.rows + tile.column + first];
+        for (unsigned j = 0; j < count; ++j)
+          out[j] = roundTo(p.output, p.alpha ? *p.alpha * d[j] : d[j]);
+      }
   });
-  return d;
+  return result;
 }
 
 Expected<GemmReference> gemmReference(const GemmProblem &p) {
   FP4_TRY(validate(p));
-  const DecodedOperand a(p, p.a, false), b(p, p.b, true);
-  GemmReference out;
-  out.values.resize(a.rows * b.rows);
-  out.bounds.resize(a.rows * b.rows);
-  forRowTiles(a.rows, p.threads, [&](uint64_t firstRow, uint64_t rows) {
-    for (uint64_t column = 0; column < b.rows; column += chunk)
-      for (uint64_t row = firstRow; row < firstRow + rows; ++row) {
-        const uint64_t count = std::min(chunk, b.rows - column);
-        ReferenceChunk r;
-        for (uint64_t g = 0; g < a.groups; ++g) {
-          r.addGroup(&a.values[row * a.depth + g * 16], a.scales[row * a.groups + g],
-                     a.powers[row * a.groups + g], b, g, column, count);
-          if (g % 4 == 3)
-            r.endStep(count);
-        }
-        const uint64_t at = row * b.rows + column;
-        finish(p, r, count, &out.values[at], &out.bounds[at]);
+  const PaddedOperand a(p, p.a), b(p, p.b);
+  const StepKernels &kernels = stepKernels();
+  GemmReference result;
+  result.values.resize(a.rows * b.rows);
+  result.bounds.resize(a.rows * b.rows);
+  result.mayOverflow.resize(a.rows * b.rows);
+  forTiles(p, a, b, [&](const Tile &tile) {
+    for (uint64_t first = 0; first < tile.columns; first += panelColumns)
+      for (uint64_t r = 0; r < tile.rows; ++r) {
+        ReferenceState state;
+        for (uint64_t s = 0; s < tile.steps; ++s)
+          kernels.addReference(tile.rowSteps(r)[s], tile.panelSteps(first)[s], state);
+        finish(p, state, (tile.row + r) * b.rows + tile.column + first, tile.panelSize(first),
+               result);
       }
   });
-  return out;
+  return result;
 }
 
 float alphaFactor(float e4m3MaxA, float e4m3MaxB) {

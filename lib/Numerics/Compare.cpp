@@ -62,12 +62,13 @@ std::string line(const Mismatch &m) {
 
 std::string CompareReport::text() const {
   if (ok())
-    return maxErrorOfBound > 0
+    return withinBounds
                ? fmt::format("all {} elements within their bound (largest {:.3g} of it)", elements,
                              maxErrorOfBound)
                : fmt::format("all {} elements equal", elements);
   std::string out =
-      fmt::format("{} of {} elements differ, largest distance {}\n", mismatches, elements,
+      fmt::format("{} of {} elements {}, largest distance {}\n", mismatches, elements,
+                  withinBounds ? "lie beyond their bound" : "differ",
                   maxUlps == farApart ? "not a number" : fmt::format("{} ulp", maxUlps));
   for (const Mismatch &m : first)
     out += line(m);
@@ -117,21 +118,26 @@ CompareReport compareBytes(std::span<const uint8_t> got, std::span<const uint8_t
 }
 
 CompareReport compareWithin(std::span<const float> got, std::span<const double> expected,
-                            std::span<const double> bound, const CompareOptions &options) {
+                            std::span<const double> bound, std::span<const uint8_t> mayOverflow,
+                            const CompareOptions &options) {
   Reporter r{options, {}};
+  r.report.withinBounds = true;
   r.surplus(got.size(), std::min(expected.size(), bound.size()));
   for (size_t i = 0; i < std::min({got.size(), expected.size(), bound.size()}); ++i) {
     const double error = std::fabs(got[i] - expected[i]);
-    const bool same = got[i] == expected[i] || (std::isnan(got[i]) && std::isnan(expected[i]));
+    const bool same = got[i] == expected[i] || (std::isnan(got[i]) && std::isnan(expected[i])) ||
+                      (i < mayOverflow.size() && mayOverflow[i] && !std::isfinite(got[i]));
+    if (same)
+      continue;
     const Mismatch m{.got = got[i],
                      .expected = expected[i],
                      .bound = bound[i],
                      .ulps = ulpDistance(options.type, got[i],
                                          roundTo(options.type, static_cast<float>(expected[i])))};
     r.distance(m);
-    if (!same && bound[i] > 0)
+    if (bound[i] > 0)
       r.report.maxErrorOfBound = std::max(r.report.maxErrorOfBound, error / bound[i]);
-    if (!same && !(error <= bound[i]))
+    if (!(error <= bound[i]))
       r.mismatch(i, m);
   }
   return r.report;

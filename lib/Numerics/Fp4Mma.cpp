@@ -12,18 +12,18 @@
 // 49 bits above the smallest weight, so the sum in fp64 is exact in any order, and clearing its low
 // 29 bits rounds it toward zero. Elements that miss a condition (NaN scales among
 // them) take the definition.
-#include "fp4/Numerics/BlockScaledGemm.h"
+#include "StepKernels.h"
 #include "fp4/Numerics/E2M1.h"
 #include "fp4/Numerics/E4M3.h"
 #include "fp4/Numerics/UE8M0.h"
 #include <array>
 #include <bit>
 #include <cmath>
+#include <vector>
 
 namespace fp4::numerics {
 namespace {
 
-constexpr unsigned groups = 4, groupSize = 16;
 constexpr int fractionBits = 35;
 constexpr int zeroExponent = -139; ///< exponent of a term that is zero
 constexpr float mmaNaN = std::bit_cast<float>(0x7FFFFFFFu);
@@ -115,8 +115,8 @@ Term accumulatorTerm(float c) {
 
 float fp4MmaElement(hw::ScaleType scaleType, hw::ScaleVector vector, const uint8_t *a,
                     const uint8_t *aScales, const uint8_t *b, const uint8_t *bScales, float c) {
-  std::array<Term, groups + 1> terms;
-  for (unsigned g = 0; g < groups; ++g) {
+  std::array<Term, stepGroups + 1> terms;
+  for (unsigned g = 0; g < stepGroups; ++g) {
     const unsigned i = scaleIndex(vector, g);
     const ScaleParts sa = scaleParts(scaleType, aScales[i]), sb = scaleParts(scaleType, bScales[i]);
     if (sa.nan || sb.nan)
@@ -127,7 +127,7 @@ float fp4MmaElement(hw::ScaleType scaleType, hw::ScaleVector vector, const uint8
     return mmaNaN;
   if (std::isinf(c))
     return c;
-  terms[groups] = accumulatorTerm(c);
+  terms[stepGroups] = accumulatorTerm(c);
   int emax = zeroExponent;
   for (const Term &t : terms)
     emax = std::max(emax, t.exponent);
@@ -140,138 +140,35 @@ float fp4MmaElement(hw::ScaleType scaleType, hw::ScaleVector vector, const uint8
 
 //===--- The fast form ---------------------------------------------------===//
 
-namespace {
-
-constexpr unsigned chunk = 32; ///< columns handled at once
-
-/// Decoded scales of one operand row: values per group and the exponent range of the nonzero ones.
-/// No nonzero scale leaves lo > hi; a NaN scale makes the range too wide. Both fail the conditions.
-struct RowScales {
-  std::array<double, groups> value;
-  int lo = 1000, hi = -1000;
-};
-
-RowScales decodeScales(hw::ScaleType type, hw::ScaleVector vector, const uint8_t *bytes) {
-  RowScales r;
-  for (unsigned g = 0; g < groups; ++g) {
-    const ScaleParts p = scaleParts(type, bytes[scaleIndex(vector, g)]);
-    r.value[g] = std::ldexp(static_cast<double>(p.significand), p.exponent - 3);
-    if (p.significand == 0)
-      continue;
-    r.lo = std::min(r.lo, p.exponent);
-    r.hi = std::max(r.hi, p.nan ? 10000 : p.exponent);
-  }
-  return r;
-}
-
-/// `count` <= chunk columns of B, transposed for arithmetic along the columns. Unused columns are
-/// zero.
-struct ColumnBlock {
-  unsigned count = 0;
-  alignas(64) float values[fp4MmaK][chunk] = {};
-  alignas(64) double scales[groups][chunk] = {};
-  alignas(64) int lo[chunk] = {}, hi[chunk] = {};
-};
-
-void decodeRow(const uint8_t *row, float *values, size_t stride) {
-  for (unsigned i = 0; i < fp4MmaRowBytes; ++i) {
-    values[(2 * i) * stride] = e2m1Values[row[i] & 15];
-    values[(2 * i + 1) * stride] = e2m1Values[row[i] >> 4];
+void addStep(StepKind kind, const StepRow &row, const Fp4MmaOperand &a, const StepPanel &panel,
+             const Fp4MmaOperand &b, unsigned columns, float *d) {
+  uint32_t inexact = stepKernels().addExactly(row, panel, d);
+  for (inexact &= (uint64_t(1) << columns) - 1; inexact; inexact &= inexact - 1) {
+    const auto j = static_cast<unsigned>(std::countr_zero(inexact));
+    d[j] = fp4MmaElement(kind.type, kind.vector, a.data, a.scales, b.from(j).data,
+                         b.from(j).scales, d[j]);
   }
 }
-
-void decodeColumns(hw::ScaleType type, hw::ScaleVector vector, const Fp4MmaOperand &b,
-                   unsigned first, unsigned count, ColumnBlock &block) {
-  block.count = count;
-  for (unsigned j = 0; j < count; ++j) {
-    decodeRow(b.data + (first + j) * b.dataPitch, &block.values[0][j], chunk);
-    const RowScales s = decodeScales(type, vector, b.scales + (first + j) * b.scalePitch);
-    for (unsigned g = 0; g < groups; ++g)
-      block.scales[g][j] = s.value[g];
-    block.lo[j] = s.lo;
-    block.hi[j] = s.hi;
-  }
-}
-
-/// sum[j] = c[j] + the four scaled group sums, in fp64.
-void scaledSums(const float *aValues, const RowScales &a, const ColumnBlock &b, const float *c,
-                double *sum) {
-  for (unsigned j = 0; j < chunk; ++j)
-    sum[j] = c[j];
-  for (unsigned g = 0; g < groups; ++g) {
-    alignas(64) float dot[chunk] = {};
-    for (unsigned k = g * groupSize; k < (g + 1) * groupSize; ++k)
-      for (unsigned j = 0; j < chunk; ++j)
-        dot[j] += aValues[k] * b.values[k][j]; // exact: multiples of 1/4 up to 576
-    for (unsigned j = 0; j < chunk; ++j)
-      sum[j] += dot[j] * (a.value[g] * b.scales[g][j]);
-  }
-}
-
-/// Whether the conditions of the file comment hold for column j; the range keeps everything normal.
-int exactInDouble(const RowScales &a, const ColumnBlock &b, unsigned j, float c) {
-  const int lo = a.lo + b.lo[j], hi = a.hi + b.hi[j];
-  const int field = static_cast<int>(bitsOf(c) >> 23 & 255), exponent = field - 127;
-  const int groupsFit = (hi - lo <= 27) & (lo >= -100) & (hi <= 90) & (lo <= hi);
-  const int cFits = (hi - exponent <= 12) & (exponent - lo <= 27) & (field != 0) & (field != 255);
-  return groupsFit & (cFits | (c == 0.f));
-}
-
-float cutDouble(double x) {
-  const uint64_t mask = ~((uint64_t(1) << 29) - 1);
-  return static_cast<float>(std::bit_cast<double>(std::bit_cast<uint64_t>(x) & mask));
-}
-
-/// One row of A: its bytes for the definition, its values for the fast form.
-struct RowOfA {
-  const uint8_t *data, *scaleBytes;
-  alignas(64) float values[fp4MmaK] = {};
-  RowScales scales = {};
-};
-
-struct StepKind {
-  hw::ScaleType type;
-  hw::ScaleVector vector;
-};
-
-/// A row against a block of columns whose first is column `first` of `b`: out[j] becomes the result
-/// for j < block.count.
-void stepBlock(StepKind kind, const RowOfA &a, const ColumnBlock &block, const Fp4MmaOperand &b,
-               unsigned first, float *out, bool accumulate) {
-  alignas(64) float c[chunk];
-  alignas(64) double sum[chunk];
-  for (unsigned j = 0; j < chunk; ++j)
-    c[j] = accumulate && j < block.count ? out[j] : 0.f;
-  scaledSums(a.values, a.scales, block, c, sum);
-  int all = 1;
-  for (unsigned j = 0; j < chunk; ++j)
-    all &= exactInDouble(a.scales, block, j, c[j]);
-  for (unsigned j = 0; j < block.count; ++j)
-    out[j] = cutDouble(sum[j]);
-  if (all)
-    return;
-  for (unsigned j = 0; j < block.count; ++j)
-    if (!exactInDouble(a.scales, block, j, c[j]))
-      out[j] = fp4MmaElement(kind.type, kind.vector, a.data, a.scaleBytes,
-                             b.data + (first + j) * b.dataPitch,
-                             b.scales + (first + j) * b.scalePitch, c[j]);
-}
-
-} // namespace
 
 void fp4MmaStep(hw::ScaleType scaleType, hw::ScaleVector vector, unsigned m, unsigned n,
                 const Fp4MmaOperand &a, const Fp4MmaOperand &b, float *d, size_t dPitch,
                 bool accumulate) {
-  std::vector<ColumnBlock> columns((n + chunk - 1) / chunk);
-  for (unsigned i = 0; i < columns.size(); ++i)
-    decodeColumns(scaleType, vector, b, i * chunk, std::min(chunk, n - i * chunk), columns[i]);
-  for (unsigned row = 0; row < m; ++row) {
-    RowOfA r{.data = a.data + row * a.dataPitch, .scaleBytes = a.scales + row * a.scalePitch};
-    decodeRow(r.data, r.values, 1);
-    r.scales = decodeScales(scaleType, vector, r.scaleBytes);
-    for (unsigned i = 0; i < columns.size(); ++i)
-      stepBlock({scaleType, vector}, r, columns[i], b, i * chunk, d + row * dPitch + i * chunk,
-                accumulate);
+  const StepKind kind = {scaleType, vector};
+  std::vector<StepRow> rows;
+  for (unsigned row = 0; row < m; ++row)
+    rows.push_back(decodeStepRow(kind, a.from(row)));
+  StepPanel panel;
+  for (unsigned first = 0; first < n; first += panelColumns) {
+    const unsigned count = std::min(panelColumns, n - first);
+    decodeStepPanel(kind, b.from(first), count, panel);
+    for (unsigned row = 0; row < m; ++row) {
+      float *out = d + row * dPitch + first;
+      float c[panelColumns] = {};
+      if (accumulate)
+        std::copy_n(out, count, c);
+      addStep(kind, rows[row], a.from(row), panel, b.from(first), count, c);
+      std::copy_n(c, count, out);
+    }
   }
 }
 

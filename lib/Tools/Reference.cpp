@@ -44,7 +44,7 @@ public:
   explicit Interpreter(unsigned threads) : threads_(threads) {}
 
   void define(const std::string &name, Tensor value) {
-    values_[name] = ReferenceValue{std::move(value), false, {}, {}};
+    values_[name] = ReferenceValue{.value = std::move(value)};
   }
   Status run(const ProgramOp &op);
   Expected<ReferenceValue> value(const std::string &name) const;
@@ -163,7 +163,7 @@ Status Step::define(size_t i, std::span<const uint8_t> bytes) {
   Tensor tensor;
   tensor.type = type;
   tensor.bytes.assign(std::as_bytes(bytes).begin(), std::as_bytes(bytes).end());
-  results[i] = ReferenceValue{std::move(tensor), false, {}, {}};
+  results[i] = ReferenceValue{.value = std::move(tensor)};
   return {};
 }
 

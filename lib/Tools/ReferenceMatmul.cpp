@@ -4,6 +4,7 @@
 
 #include "fp4/Numerics/BlockScaledGemm.h"
 #include "fp4/Numerics/Quantize.h"
+#include "fp4/Support/Progress.h"
 
 #include <fmt/format.h>
 
@@ -63,6 +64,7 @@ Status runMatmul(Step &step) {
     problem.alpha = scalarOf(*step.operands[4]);
   problem.output = floatType(step.types[0].element);
   problem.threads = step.threads;
+  problem.progress = makeProgressLine("verifying", "elements");
   FP4_GET(model, numerics::gemmMmaModel(problem));
   FP4_GET(plain, numerics::gemmReference(problem));
   FP4_TRY(step.defineFloats(0, model));
@@ -70,6 +72,7 @@ Status runMatmul(Step &step) {
   result.isProduct = true;
   result.sums = std::move(plain.values);
   result.bounds = std::move(plain.bounds);
+  result.mayOverflow = std::move(plain.mayOverflow);
   return {};
 }
 

@@ -33,8 +33,11 @@ std::string verdictText(const Verdict &verdict) {
                        verdict.maxError, verdict.maxErrorOfBound);
   if (verdict.passed)
     return fmt::format("equals {}", verdict.method);
-  return fmt::format("differs from {}: {} of {} elements", verdict.method, verdict.mismatches,
-                     verdict.elements);
+  std::string text = fmt::format("differs from {}: {} of {} elements", verdict.method,
+                                 verdict.mismatches, verdict.elements);
+  if (verdict.hasBound)
+    text += fmt::format(" differ, {} lie beyond their bound", verdict.outside);
+  return text;
 }
 
 std::string indent(const std::string &text) {
@@ -133,6 +136,7 @@ nlohmann::ordered_json toJson(const Verdict &verdict) {
   if (verdict.hasBound) {
     object["max_error"] = verdict.maxError;
     object["max_error_of_bound"] = verdict.maxErrorOfBound;
+    object["outside_bound"] = verdict.outside;
   }
   if (!verdict.details.empty())
     object["details"] = verdict.details;

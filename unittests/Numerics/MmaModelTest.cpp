@@ -4,6 +4,7 @@
 // and PTX ISA's description of the block-scaled MMA for the exact cases. data/mma_golden.json is
 // written by utils/mma_oracle.py, which computes the formula in exact rationals and shares no code
 // with the library.
+#include "Numerics/StepKernels.h"
 #include "TestData.h"
 #include "fp4/Numerics/BlockScaledGemm.h"
 #include "fp4/Numerics/Compare.h"
@@ -94,6 +95,36 @@ TEST(MmaStep, fastFormEqualsDefinition) {
                                                  {.columns = o.n, .nanEqual = false});
         ASSERT_TRUE(report.ok()) << "seed " << seed << "\n" << report.text();
       }
+}
+
+TEST(MmaStep, kernelsAgree) {
+  for (uint64_t seed = 0; seed < 60; ++seed)
+    for (Spread spread : {Spread::Ordinary, Spread::AnyBits, Spread::Extremes}) {
+      test::Random random(seed * 4 + unsigned(spread));
+      const StepKind kind = {seed % 2 ? ScaleType::UE4M3 : ScaleType::UE8M0, ScaleVector::X4};
+      const Operands o = randomOperands(random, kind.type, spread);
+      const StepRow row = decodeStepRow(kind, {o.a.data(), 32, o.sa.data(), 4});
+      StepPanel panel;
+      decodeStepPanel(kind, {o.b.data(), 32, o.sb.data(), 4}, panelColumns, panel);
+      float sums[panelColumns];
+      std::copy_n(o.c.begin(), panelColumns, sums);
+      ReferenceState state;
+      const StepKernels &portable = allStepKernels().back();
+      const uint32_t inexact = portable.addExactly(row, panel, sums);
+      portable.addReference(row, panel, state);
+      for (const StepKernels &kernel : allStepKernels()) {
+        if (!kernel.supported())
+          continue;
+        SCOPED_TRACE(std::string(kernel.name) + ", seed " + std::to_string(seed));
+        float got[panelColumns];
+        std::copy_n(o.c.begin(), panelColumns, got);
+        EXPECT_EQ(kernel.addExactly(row, panel, got), inexact);
+        EXPECT_EQ(std::memcmp(got, sums, sizeof got), 0);
+        ReferenceState other;
+        kernel.addReference(row, panel, other);
+        EXPECT_EQ(std::memcmp(&other, &state, sizeof other), 0);
+      }
+    }
 }
 
 std::vector<uint8_t> fromHex(const std::string &text) {
@@ -205,11 +236,56 @@ TEST(Gemm, modelLiesWithinTheBound) {
         const auto reference = gemmReference(p.problem);
         ASSERT_TRUE(model && reference);
         const CompareReport report = compareWithin(*model, reference->values, reference->bounds,
-                                                   {.type = output, .columns = 48});
+                                                   reference->mayOverflow, {.type = output, .columns = 48});
         EXPECT_TRUE(report.ok()) << recipe << "\n" << report.text();
         worst = std::max(worst, report.maxErrorOfBound);
       }
   EXPECT_GT(worst, 0.1); // the bound is no empty promise
+}
+
+/// One row against one column, two steps of MXFP4 with one element each: 4 * 2^(2 * exponent) and
+/// its negative.
+GemmProblem twoSteps(std::vector<uint8_t> &a, std::vector<uint8_t> &b, std::vector<uint8_t> &scales,
+                     int exponent) {
+  a.assign(64, 0);
+  b.assign(64, 0);
+  a[0] = a[32] = b[0] = 0x04; // 2
+  b[32] = 0x0C;               // -2
+  scales.assign(4, static_cast<uint8_t>(127 + exponent));
+  return {.format = BlockFormat::MXFP4,
+          .a = {a.data(), scales.data(), 1},
+          .b = {b.data(), scales.data(), 1},
+          .depth = 128};
+}
+
+TEST(Gemm, partialSumsMayOverflow) {
+  std::vector<uint8_t> a, b, scales;
+  const GemmProblem over = twoSteps(a, b, scales, 63); // the first step gives 2^128
+  const auto model = gemmMmaModel(over);
+  const auto reference = gemmReference(over);
+  ASSERT_TRUE(model && reference);
+  EXPECT_EQ((*model)[0], INFINITY);
+  EXPECT_EQ(reference->values[0], 0);
+  EXPECT_TRUE(compareWithin(*model, reference->values, reference->bounds, reference->mayOverflow,
+                            {})
+                  .ok());
+  // A finite result is judged by the bound all the same.
+  const CompareReport wrong = compareWithin(std::vector{1e38f}, reference->values,
+                                            reference->bounds, reference->mayOverflow, {});
+  EXPECT_EQ(wrong.mismatches, 1u);
+}
+
+TEST(Gemm, infinityIsWrongWherePartialSumsFit) {
+  std::vector<uint8_t> a, b, scales;
+  const GemmProblem fits = twoSteps(a, b, scales, 62);
+  const auto model = gemmMmaModel(fits);
+  const auto reference = gemmReference(fits);
+  ASSERT_TRUE(model && reference);
+  EXPECT_EQ((*model)[0], 0);
+  EXPECT_FALSE(reference->mayOverflow[0]);
+  EXPECT_FALSE(compareWithin(std::vector{INFINITY}, reference->values, reference->bounds,
+                             reference->mayOverflow, {})
+                   .ok());
 }
 
 TEST(Gemm, boundCatchesOneWrongStep) {
@@ -219,7 +295,8 @@ TEST(Gemm, boundCatchesOneWrongStep) {
   const auto wrong = gemmMmaModel(p.problem);
   ASSERT_TRUE(reference && wrong);
   const CompareReport r =
-      compareWithin(*wrong, reference->values, reference->bounds, {.columns = 16});
+      compareWithin(*wrong, reference->values, reference->bounds, reference->mayOverflow,
+                    {.columns = 16});
   EXPECT_GT(r.mismatches, 10u);
   for (const Mismatch &m : r.first)
     EXPECT_EQ(m.column, 0u);

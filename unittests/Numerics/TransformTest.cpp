@@ -137,12 +137,13 @@ TEST(Compare, sizesAndNaN) {
 
 TEST(Compare, within) {
   const std::vector<double> expected = {1.0, 2.0, INFINITY}, bound = {0.01, 0.01, INFINITY};
-  EXPECT_TRUE(compareWithin(std::vector{1.005f, 2.f, INFINITY}, expected, bound, {}).ok());
-  const CompareReport r = compareWithin(std::vector{1.005f, 2.5f, INFINITY}, expected, bound, {});
+  EXPECT_TRUE(compareWithin(std::vector{1.005f, 2.f, INFINITY}, expected, bound, {}, {}).ok());
+  const CompareReport r =
+      compareWithin(std::vector{1.005f, 2.5f, INFINITY}, expected, bound, {}, {});
   EXPECT_EQ(r.mismatches, 1u);
   EXPECT_NEAR(r.maxErrorOfBound, 50, 1e-6);
   const float nan = floatOf(0x7FC00000);
-  EXPECT_FALSE(compareWithin(std::vector{nan, 2.f, INFINITY}, expected, bound, {}).ok());
+  EXPECT_FALSE(compareWithin(std::vector{nan, 2.f, INFINITY}, expected, bound, {}, {}).ok());
 }
 
 } // namespace

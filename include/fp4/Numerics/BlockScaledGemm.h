@@ -22,6 +22,7 @@
 #include "fp4/Support/Error.h"
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -40,6 +41,11 @@ struct Fp4MmaOperand {
   size_t dataPitch = fp4MmaRowBytes;
   const uint8_t *scales = nullptr;
   size_t scalePitch = 4;
+
+  /// The rows from `row` on.
+  Fp4MmaOperand from(size_t row) const {
+    return {data + row * dataPitch, dataPitch, scales + row * scalePitch, scalePitch};
+  }
 };
 
 /// d[i * dPitch + j] = (accumulate ? d : 0) + sum_k a[i,k] b[j,k] over one K = 64 step, for i < m
@@ -72,6 +78,8 @@ struct GemmProblem {
   std::optional<float> alpha = std::nullopt; ///< applied in fp32 after the sum
   FloatType output = FloatType::F32;
   unsigned threads = 0; ///< 0: one per hardware thread
+  /// Called now and then, by one thread at a time, with the number of elements that are done.
+  std::function<void(uint64_t done, uint64_t total)> progress = {};
 };
 
 /// M x N results in row-major order, each exactly representable in `problem.output`. Fails where K
@@ -79,10 +87,13 @@ struct GemmProblem {
 /// of 64.
 Expected<std::vector<float>> gemmMmaModel(const GemmProblem &problem);
 
-/// The sum in fp64, times alpha, unrounded; and how far the rounded model may lie from it.
+/// The sum in fp64, times alpha, unrounded; how far the rounded model may lie from it; and whether
+/// the model may have left the finite numbers: where a partial sum passes fp32's range the
+/// accumulator stays infinite, though the whole sum may be small.
 struct GemmReference {
   std::vector<double> values;
   std::vector<double> bounds;
+  std::vector<uint8_t> mayOverflow;
 };
 Expected<GemmReference> gemmReference(const GemmProblem &problem);
 

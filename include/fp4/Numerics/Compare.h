@@ -31,7 +31,8 @@ struct CompareReport {
   std::vector<Mismatch> first; ///< the first few mismatches in row-major order
 
   bool ok() const { return mismatches == 0; }
-  /// "all 131072 elements bit-equal", or the count and a line for each first mismatch.
+  bool withinBounds = false; ///< it is of compareWithin
+  /// "all 131072 elements equal", or the count and a line for each first mismatch.
   std::string text() const;
 };
 
@@ -52,8 +53,10 @@ CompareReport compareBits(std::span<const float> got, std::span<const float> exp
 /// The same for bytes (codes, scales): ulps are the difference of the byte values.
 CompareReport compareBytes(std::span<const uint8_t> got, std::span<const uint8_t> expected,
                            const CompareOptions &options);
-/// |got - expected| <= bound, element by element. NaN matches only NaN, infinity only itself.
+/// |got - expected| <= bound, element by element. NaN matches only NaN and infinity only itself, but
+/// where mayOverflow is set infinity and NaN are right too. Without mayOverflow nothing may overflow.
 CompareReport compareWithin(std::span<const float> got, std::span<const double> expected,
-                            std::span<const double> bound, const CompareOptions &options);
+                            std::span<const double> bound, std::span<const uint8_t> mayOverflow,
+                            const CompareOptions &options);
 
 } // namespace fp4::numerics

@@ -19,7 +19,8 @@ struct Verdict {
   bool passed = false;
   std::string method; ///< what it was compared with
   uint64_t elements = 0, mismatches = 0;
-  bool hasBound = false;      ///< it is a matrix product: the next two hold
+  bool hasBound = false;      ///< it is a matrix product: the next three hold
+  uint64_t outside = 0;       ///< elements beyond their bound
   double maxError = 0;        ///< largest distance from the plain sum in fp64
   double maxErrorOfBound = 0; ///< the same divided by the derived bound; at most 1 passes
   std::string details;        ///< where it failed: the first mismatches, one a line
@@ -29,7 +30,8 @@ struct Verdict {
 struct ReferenceValue {
   Tensor value;
   bool isProduct = false;
-  std::vector<double> sums, bounds;
+  std::vector<double> sums = {}, bounds = {};
+  std::vector<uint8_t> mayOverflow = {}; ///< numerics::GemmReference
 };
 
 /// One value per result of `function`. Fails (Usage) where the program has an operation that this

@@ -1,0 +1,36 @@
+//===- StepKernels.h - The inner loops of the references of a product -----===//
+//
+// One row of A against one panel of B over one step of K = 64. Each kernel has several
+// implementations, for processors with and without byte dot products; all give the same bits.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "ProductSteps.h"
+#include <span>
+
+namespace fp4::numerics {
+
+/// Running quantities of one row against a panel (docs/Numerics.md, error bound).
+struct ReferenceState {
+  alignas(64) double sum[panelColumns] = {};       ///< exact sum so far
+  alignas(64) double magnitude[panelColumns] = {}; ///< sum of |term| so far
+  alignas(64) double error[panelColumns] = {};     ///< bound on |model accumulator - sum|
+  alignas(64) double reach[panelColumns] = {};     ///< largest |sum| + error after any step
+};
+
+struct StepKernels {
+  const char *name;
+  bool (*supported)();
+  /// The model: d[j] becomes the step's result where fp64 gives it exactly. The others keep d[j];
+  /// they are the set bits of what is returned.
+  uint32_t (*addExactly)(const StepRow &a, const StepPanel &b, float *d);
+  /// The plain sum and its bound.
+  void (*addReference)(const StepRow &a, const StepPanel &b, ReferenceState &state);
+};
+
+/// All of them, the fastest first; and the first that this processor supports.
+std::span<const StepKernels> allStepKernels();
+const StepKernels &stepKernels();
+
+} // namespace fp4::numerics
