@@ -332,6 +332,9 @@ TEST(InstrDescriptor, errorsNameTheValue) {
             "M must be a multiple of 128 up to 256, but got 64");
   EXPECT_EQ(messageOf(BlockScaledInstrDesc{.n = 260}),
             "N must be a multiple of 8 up to 256, but got 260");
+  EXPECT_EQ(messageOf(BlockScaledInstrDesc{.n = 264}),
+            "N must be a multiple of 8 up to 256, but got 264");
+  EXPECT_EQ(messageOf(BlockScaledInstrDesc{.n = 256}), "accepted");
   EXPECT_EQ(messageOf(InstrDesc{.kind = MmaKind::MXF4}),
             "kind::mxf4 expects a block-scaled instruction descriptor");
   EXPECT_EQ(messageOf(InstrDesc{}), "accepted");

@@ -36,6 +36,19 @@ TEST(ScaleLayout, equalsToBlocked) {
   }
 }
 
+// The small tiles of TensorRT-LLM and FlashInfer, "8x4": view (R/8, 8, C/4, 4), order (0, 2, 1, 3).
+TEST(ScaleLayout, tilesOfEightRows) {
+  const uint64_t rows = 24, columns = 12;
+  uint64_t at = 0;
+  for (uint64_t rowBlock = 0; rowBlock < rows / 8; ++rowBlock)
+    for (uint64_t colBlock = 0; colBlock < columns / 4; ++colBlock)
+      for (uint64_t row = 0; row < 8; ++row)
+        for (uint64_t column = 0; column < 4; ++column)
+          EXPECT_EQ(tiled8x4Offset(8 * rowBlock + row, 4 * colBlock + column, columns), at++);
+  EXPECT_EQ(tiled8x4Bytes(rows, columns), at);
+  EXPECT_EQ(tiled8x4Bytes(17, 9), at);
+}
+
 TEST(ScaleLayout, equalsCutlassAtom) {
   for (unsigned row = 0; row < 128; ++row)
     for (unsigned block = 0; block < 4; ++block)
@@ -139,6 +152,16 @@ TEST(ScaleLayout, explainsInWords) {
   ASSERT_TRUE(mx);
   EXPECT_NE(mx->find("byte 3 of CTA 1 of the pair"), std::string::npos) << *mx;
   EXPECT_NE(mx->find("K step 1 (elements 64..127), scale id 2"), std::string::npos) << *mx;
+}
+
+TEST(ScaleLayout, explainsWhichCtaOfAPair) {
+  const auto ctaOf = [](uint64_t row) {
+    return explainScale({.row = row, .rows = 512, .depth = 64, .ctaGroup = 2}).value();
+  };
+  for (uint64_t row : {0, 100, 127, 256})
+    EXPECT_NE(ctaOf(row).find("of CTA 0 of the pair"), std::string::npos) << row;
+  for (uint64_t row : {128, 191, 255, 384})
+    EXPECT_NE(ctaOf(row).find("of CTA 1 of the pair"), std::string::npos) << row;
 }
 
 TEST(ScaleLayout, explainRejectsNonsense) {

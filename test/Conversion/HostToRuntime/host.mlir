@@ -13,6 +13,13 @@ gpu.binary @m [#gpu.object<#nvvm.target<chip = "sm_100a">,
     metadata = {dynamic_shared_bytes = 2048 : i64}>]>, assembly = ".version 8.8">]
 
 // CHECK-LABEL: llvm.func internal @f(
+// CHECK-SAME: %{{[a-z0-9]+}}: !llvm.ptr, %[[Q:[a-z0-9]+]]: !llvm.ptr, %{{[a-z0-9]+}}: i64, %[[ROWS:[a-z0-9]+]]: i64,
+// CHECK-DAG: %[[COUNT:.*]] = llvm.mlir.constant(3 : i32) : i32
+// CHECK-DAG: %[[SHARED:.*]] = llvm.mlir.constant(2048 : i32) : i32
+// CHECK-DAG: %[[PITCH:.*]] = llvm.mlir.constant(144 : i64) : i64
+// CHECK-DAG: %[[ZERO:.*]] = llvm.mlir.constant(0 : i8) : i8
+// CHECK-DAG: %[[THREADS:.*]] = llvm.mlir.constant(192 : index) : i64
+// CHECK-DAG: %[[ONE:.*]] = llvm.mlir.constant(1 : index) : i64
 func.func @f(%q: memref<?x144xi8> {fp4.name = "q"}, %y: memref<?x64xbf16>) {
   %c1 = arith.constant 1 : index
   %c0 = arith.constant 0 : index
@@ -20,7 +27,9 @@ func.func @f(%q: memref<?x144xi8> {fp4.name = "q"}, %y: memref<?x64xbf16>) {
   %zero = arith.constant 0 : i8
   %rows = memref.dim %q, %c0 : memref<?x144xi8>
   %m = arith.index_cast %rows : index to i32
-  // CHECK: llvm.call @fp4rt_memset(%{{.*}}, %{{.*}}, %{{.*}}) : (!llvm.ptr, i8, i64)
+  // CHECK: %[[ELEMENTS:.*]] = llvm.mul %[[ROWS]], %{{.*}} : i64
+  // CHECK: %[[BYTES:.*]] = llvm.mul %[[ELEMENTS]], %[[PITCH]] : i64
+  // CHECK: llvm.call @fp4rt_memset(%[[Q]], %[[ZERO]], %[[BYTES]]) : (!llvm.ptr, i8, i64)
   gpu.memset %q, %zero : memref<?x144xi8>, i8
   // A packed row of 272 elements is 136 bytes of the map, whatever the pitch; a box row is 128.
   // CHECK: %[[MAP:.*]] = llvm.alloca %{{.*}} x i8 {alignment = 64 : i64}
@@ -28,9 +37,15 @@ func.func @f(%q: memref<?x144xi8> {fp4.name = "q"}, %y: memref<?x64xbf16>) {
   %map = pipe.make_tensor_map %q columns 272
       : memref<?x144xi8> -> !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
   %out = pipe.global_view %y : memref<?x64xbf16> -> !pipe.global<?x64xbf16>
+  // CHECK: %[[GX:.*]] = llvm.trunc %[[ROWS]] : i64 to i32
+  // CHECK: %[[GY:.*]] = llvm.trunc %[[ONE]] : i64 to i32
+  // CHECK: %[[GZ:.*]] = llvm.trunc %[[ONE]] : i64 to i32
+  // CHECK: %[[BX:.*]] = llvm.trunc %[[THREADS]] : i64 to i32
+  // CHECK: %[[BY:.*]] = llvm.trunc %[[ONE]] : i64 to i32
+  // CHECK: %[[BZ:.*]] = llvm.trunc %[[ONE]] : i64 to i32
   // CHECK: %[[PARAMS:.*]] = llvm.alloca %{{.*}} x !llvm.ptr
   // CHECK: llvm.store %[[MAP]], %{{.*}} : !llvm.ptr, !llvm.ptr
-  // CHECK: llvm.call @fp4rt_launch(%{{.*}}, %{{.*}}, %{{.*}}, %[[PARAMS]], %{{.*}})
+  // CHECK: llvm.call @fp4rt_launch(%{{.*}}, %{{.*}}, %[[GX]], %[[GY]], %[[GZ]], %[[BX]], %[[BY]], %[[BZ]], %[[SHARED]], %[[PARAMS]], %[[COUNT]])
   gpu.launch_func @m::@k blocks in (%rows, %c1, %c1) threads in (%c192, %c1, %c1)
       args(%out : !pipe.global<?x64xbf16>, %m : i32,
            %map : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>)
@@ -42,5 +57,32 @@ func.func @f(%q: memref<?x144xi8> {fp4.name = "q"}, %y: memref<?x64xbf16>) {
 // CHECK-LABEL: llvm.func @fp4_entry_f(%arg0: !llvm.ptr)
 // CHECK-COUNT-4: llvm.call @fp4rt_expect_size
 // CHECK: llvm.call @_mlir_ciface_f
+
+// A buffer is freed by the pointer that its allocation returned; one that is filled with other bytes than
+// zero, with them.
+// CHECK-LABEL: llvm.func internal @temporary(
+// CHECK: %[[BYTE:.*]] = llvm.mlir.constant(7 : i8)
+func.func @temporary() {
+  %byte = arith.constant 7 : i8
+  // CHECK: %[[BUFFER:.*]] = llvm.call @fp4rt_alloc(%{{.*}}) : (i64) -> !llvm.ptr
+  %buffer = gpu.alloc () : memref<4x8xi8>
+  // CHECK: llvm.call @fp4rt_memset(%[[BUFFER]], %[[BYTE]], %{{.*}}) : (!llvm.ptr, i8, i64)
+  gpu.memset %buffer, %byte : memref<4x8xi8>, i8
+  // CHECK: llvm.call @fp4rt_free(%[[BUFFER]]) : (!llvm.ptr) -> ()
+  gpu.dealloc %buffer : memref<4x8xi8>
+  return
+}
+
+// Rows of a wider matrix: pitches of destination and source, bytes of a row, rows.
+// CHECK-LABEL: llvm.func internal @rows(
+func.func @rows(%narrow: memref<5x6xf32>, %wide: memref<5x8xf32>) {
+  // CHECK-DAG: %[[HEIGHT:.*]] = llvm.mlir.constant(5 : {{.*}}) : i64
+  // CHECK-DAG: %[[DENSE:.*]] = llvm.mlir.constant(24 : i64) : i64
+  // CHECK-DAG: %[[WIDE:.*]] = llvm.mlir.constant(32 : i64) : i64
+  // CHECK: llvm.call @fp4rt_memcpy_2d(%{{.*}}, %[[DENSE]], %{{.*}}, %[[WIDE]], %[[DENSE]], %[[HEIGHT]])
+  %view = memref.subview %wide[0, 0] [5, 6] [1, 1] : memref<5x8xf32> to memref<5x6xf32, strided<[8, 1]>>
+  gpu.memcpy %narrow, %view : memref<5x6xf32>, memref<5x6xf32, strided<[8, 1]>>
+  return
+}
 
 }

@@ -100,6 +100,27 @@ gpu.func @threads_to_mma(%it: i32) kernel {
   gpu.return
 }
 
+// What threads put into tensor memory has arrived there before they say so.
+// CHECK-LABEL: llvm.func @threads_to_tmem
+gpu.func @threads_to_tmem(%it: i32) kernel
+    attributes {pipe.tmem_columns = 128 : i64, pipe.tmem_slot = 64 : i64} {
+  %acc = pipe.channel from threads(128) to mma depth 2 payload [0] barriers 0 : !accs
+  // CHECK: nvvm.elect.sync
+  pipe.role mma warps 4 to 5 {
+    %a = pipe.consumer_wait %acc[%it] : !accs
+    // CHECK: nvvm.tcgen05.commit
+    pipe.consumer_release %acc[%it] : !accs
+  }
+  pipe.role epilogue warps 0 to 4 {
+    %a = pipe.producer_acquire %acc[%it] : !accs
+    // CHECK: nvvm.tcgen05.wait <store>
+    // CHECK-NEXT: nvvm.tcgen05.fence <before>
+    // CHECK-NEXT: nvvm.mbarrier.arrive
+    pipe.producer_commit %acc[%it] : !accs
+  }
+  gpu.return
+}
+
 // Two waits on the way to an operation, in a loop and before it: the last one has the fence, and the one
 // of the next iteration is the same.
 // CHECK-LABEL: llvm.func @fences
@@ -129,6 +150,58 @@ gpu.func @fences(%n: i32) kernel
       pipe.producer_commit %acc[%i] : !accs
     }
     pipe.consumer_release %hs[%c0] : !pipe.channel<!h>
+  }
+  gpu.return
+}
+
+// The last wait of a loop is before the first operation of its next turn.
+// CHECK-LABEL: llvm.func @back_edge
+gpu.func @back_edge(%n: i32) kernel
+    attributes {pipe.tmem_columns = 128 : i64, pipe.tmem_slot = 65536 : i64} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %acc = pipe.channel from mma to threads(128) depth 1 payload [0] barriers 66000 : !accs
+  %xs = pipe.channel from tma to mma depth 2 payload [0] barriers 66032 : !pipe.channel<!x>
+  %hs = pipe.channel from threads(128) to mma depth 1 payload [32768] barriers 66064 : !pipe.channel<!h>
+  // CHECK: nvvm.elect.sync
+  // CHECK-COUNT-2: nvvm.mbarrier.try_wait
+  // CHECK: nvvm.tcgen05.fence <after>
+  // CHECK: nvvm.tcgen05.mma
+  // CHECK: nvvm.mbarrier.try_wait
+  // CHECK: nvvm.tcgen05.fence <after>
+  // CHECK-NOT: nvvm.tcgen05.fence
+  // CHECK: llvm.return
+  pipe.role mma warps 4 to 5 {
+    %h = pipe.consumer_wait %hs[%c0] : !pipe.channel<!h>
+    %a = pipe.producer_acquire %acc[%c0] : !accs
+    %x = pipe.consumer_wait %xs[%c0] : !pipe.channel<!x>
+    scf.for %i = %c0 to %n step %c1 : i32 {
+      pipe.mma_blockwise %a, %x, %h : !pipe.tmem<128x64xf32>, !x, !h
+      pipe.await_release %xs[%i] distance 1 : !pipe.channel<!x>
+    }
+  }
+  gpu.return
+}
+
+// Its twin leaves the loop after the wait, and nothing follows.
+// CHECK-LABEL: llvm.func @no_back_edge
+gpu.func @no_back_edge(%n: i32) kernel
+    attributes {pipe.tmem_columns = 128 : i64, pipe.tmem_slot = 65536 : i64} {
+  %c0 = arith.constant 0 : i32
+  %acc = pipe.channel from mma to threads(128) depth 1 payload [0] barriers 66000 : !accs
+  %xs = pipe.channel from tma to mma depth 2 payload [0] barriers 66032 : !pipe.channel<!x>
+  %hs = pipe.channel from threads(128) to mma depth 1 payload [32768] barriers 66064 : !pipe.channel<!h>
+  // CHECK: nvvm.tcgen05.mma
+  // CHECK-NOT: nvvm.tcgen05.fence
+  // CHECK: nvvm.mbarrier.try_wait
+  // CHECK-NOT: nvvm.tcgen05.fence
+  // CHECK: llvm.return
+  pipe.role mma warps 4 to 5 {
+    %h = pipe.consumer_wait %hs[%c0] : !pipe.channel<!h>
+    %a = pipe.producer_acquire %acc[%c0] : !accs
+    %x = pipe.consumer_wait %xs[%c0] : !pipe.channel<!x>
+    pipe.mma_blockwise %a, %x, %h : !pipe.tmem<128x64xf32>, !x, !h
+    pipe.await_release %xs[%c0] distance 1 : !pipe.channel<!x>
   }
   gpu.return
 }

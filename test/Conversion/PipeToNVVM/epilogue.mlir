@@ -10,7 +10,11 @@ gpu.module @m {
 gpu.func @aligned(%y: !pipe.global<?x512xbf16>, %row: i32, %col: i32, %m: i32, %it: i32) kernel
     attributes {pipe.tmem_columns = 256 : i64, pipe.tmem_slot = 64 : i64} {
   %accs = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 0 : !accs
+  // CHECK-DAG: %[[C512:.*]] = llvm.mlir.constant(512 : i32)
+  // CHECK-DAG: %[[C127:.*]] = llvm.mlir.constant(127 : i32)
   // CHECK-DAG: %[[C96:.*]] = llvm.mlir.constant(96 : i32)
+  // CHECK-DAG: %[[C16:.*]] = llvm.mlir.constant(16 : i32)
+  // CHECK: %[[THREAD:.*]] = nvvm.read.ptx.sreg.tid.x
   pipe.role mma warps 4 to 5 {
   }
   pipe.role epilogue warps 0 to 4 {
@@ -18,9 +22,10 @@ gpu.func @aligned(%y: !pipe.global<?x512xbf16>, %row: i32, %col: i32, %m: i32, %
     %acc = pipe.consumer_wait %accs[%it] : !accs
     // A whole warp reads its quadrant: lane field 32 q = (thread & 96) << 16.
     // CHECK: nvvm.bar.warp.sync
-    // CHECK: %[[Q:.*]] = llvm.and %{{.*}}, %[[C96]]
-    // CHECK: %[[LANE:.*]] = llvm.shl %[[Q]], %{{.*}}
-    // CHECK: %[[AT:.*]] = llvm.add %{{.*}}, %[[LANE]]
+    // CHECK: %[[Q:.*]] = llvm.and %[[THREAD]], %[[C96]]
+    // CHECK: %[[LANE:.*]] = llvm.shl %[[Q]], %[[C16]]
+    // CHECK: %[[COLUMN:.*]] = llvm.add %{{.*}}, %[[COL]]
+    // CHECK: %[[AT:.*]] = llvm.add %[[COLUMN]], %[[LANE]]
     // CHECK: %[[PTR:.*]] = llvm.inttoptr %[[AT]] : i32 to !llvm.ptr<6>
     // CHECK: %[[LD:.*]] = nvvm.tcgen05.ld %[[PTR]] {shape = #nvvm.tcgen05_ldst_shape<shape_32x32b>} : vector<4xi32>
     // The registers flow through the wait; nothing reads %[[LD]] behind it.
@@ -32,9 +37,10 @@ gpu.func @aligned(%y: !pipe.global<?x512xbf16>, %row: i32, %col: i32, %m: i32, %
     // CHECK: %[[H:.*]] = llvm.fptrunc %{{.*}} : vector<4xf32> to vector<4xbf16>
     %h = arith.truncf %v : vector<4xf32> to vector<4xbf16>
     // Row r = row + thread mod 128 must be below M, the column below 512; rows are 1024 bytes.
-    // CHECK: %[[R:.*]] = llvm.add %[[ROW]], %{{.*}}
+    // CHECK: %[[INDEX:.*]] = llvm.and %[[THREAD]], %[[C127]]
+    // CHECK: %[[R:.*]] = llvm.add %[[ROW]], %[[INDEX]]
     // CHECK: %[[INM:.*]] = llvm.icmp "slt" %[[R]], %[[M]]
-    // CHECK: %[[INN:.*]] = llvm.icmp "slt" %[[COL]], %{{.*}}
+    // CHECK: %[[INN:.*]] = llvm.icmp "slt" %[[COL]], %[[C512]]
     // CHECK: %[[IN:.*]] = llvm.and %[[INM]], %[[INN]]
     // CHECK: llvm.cond_br %[[IN]]
     // CHECK: llvm.getelementptr inbounds %[[Y]][%[[R]]] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, !llvm.array<1024 x i8>

@@ -339,6 +339,46 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
 
 // -----
 
+// (C132) All 128 threads of an epilogue release a stage. The twin counts them, the next half of them.
+!accs = !pipe.channel<!pipe.tmem<128x64xf32>>
+gpu.module @kernels {
+gpu.func @kernel() kernel {
+  %accs = pipe.channel from mma to threads(128) : !accs
+  pipe.role mma warps 4 to 5 {
+    %a = pipe.producer_acquire %accs : !accs
+    pipe.producer_commit %accs : !accs
+  }
+  pipe.role epilogue warps 0 to 4 {
+    %a = pipe.consumer_wait %accs : !accs
+    pipe.consumer_release %accs : !accs
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C132)
+!accs = !pipe.channel<!pipe.tmem<128x64xf32>>
+gpu.module @kernels {
+gpu.func @kernel() kernel {
+  // expected-error @+1 {{consumer must be threads with 128 arrivals, but got threads with 64}}
+  %accs = pipe.channel from mma to threads(64) : !accs
+  pipe.role mma warps 4 to 5 {
+    %a = pipe.producer_acquire %accs : !accs
+    pipe.producer_commit %accs : !accs
+  }
+  // expected-note @+1 {{the consumer is role epilogue}}
+  pipe.role epilogue warps 0 to 4 {
+    %a = pipe.consumer_wait %accs : !accs
+    pipe.consumer_release %accs : !accs
+  }
+  gpu.return
+}
+}
+
+// -----
+
 // (C133) The consumer's loop runs another number of times than the producer's.
 !scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
 !tscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
@@ -361,6 +401,74 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
   }
   pipe.role mma warps 4 to 5 {
     scf.for %k = %c0 to %m step %c1 : i32 {
+      // expected-error @+1 {{must be in the same loops as the producer_acquire of its channel, so that as many stages are consumed as are produced}}
+      %s = pipe.consumer_wait %ab : !tiles
+      %t = pipe.copy_scales %s : !scales -> !tscales
+      pipe.consumer_release %ab : !tiles
+    }
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C133) It begins one later.
+!scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+!tscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+!tiles = !pipe.channel<!scales>
+!sf = !pipe.global<128x64xf8E4M3FN, tiled_128x4>
+gpu.module @kernels {
+gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c4 = arith.constant 4 : i32
+  %ab = pipe.channel from tma to mma : !tiles
+  pipe.role load warps 5 to 6 {
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      %kb = arith.muli %k, %c4 : i32
+      // expected-note @+1 {{the stage is filled here}}
+      %s = pipe.producer_acquire %ab : !tiles
+      pipe.load_scales %sf[%c0, %kb] into %s signals %ab : !sf, !scales, !tiles
+      pipe.producer_commit %ab : !tiles
+    }
+  }
+  pipe.role mma warps 4 to 5 {
+    scf.for %k = %c1 to %n step %c1 : i32 {
+      // expected-error @+1 {{must be in the same loops as the producer_acquire of its channel, so that as many stages are consumed as are produced}}
+      %s = pipe.consumer_wait %ab : !tiles
+      %t = pipe.copy_scales %s : !scales -> !tscales
+      pipe.consumer_release %ab : !tiles
+    }
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C133) It takes longer steps.
+!scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+!tscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+!tiles = !pipe.channel<!scales>
+!sf = !pipe.global<128x64xf8E4M3FN, tiled_128x4>
+gpu.module @kernels {
+gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c4 = arith.constant 4 : i32
+  %ab = pipe.channel from tma to mma : !tiles
+  pipe.role load warps 5 to 6 {
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      %kb = arith.muli %k, %c4 : i32
+      // expected-note @+1 {{the stage is filled here}}
+      %s = pipe.producer_acquire %ab : !tiles
+      pipe.load_scales %sf[%c0, %kb] into %s signals %ab : !sf, !scales, !tiles
+      pipe.producer_commit %ab : !tiles
+    }
+  }
+  pipe.role mma warps 4 to 5 {
+    scf.for %k = %c0 to %n step %c4 : i32 {
       // expected-error @+1 {{must be in the same loops as the producer_acquire of its channel, so that as many stages are consumed as are produced}}
       %s = pipe.consumer_wait %ab : !tiles
       %t = pipe.copy_scales %s : !scales -> !tscales
