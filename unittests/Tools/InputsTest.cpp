@@ -239,7 +239,7 @@ TEST(Reference, WhatLiesOutsideTheBoundFails) {
   Verdict outside = judge("y", expected.value, expected);
   EXPECT_FALSE(outside.passed);
   EXPECT_EQ(outside.mismatches, 0u);
-  EXPECT_THAT(outside.details, testing::HasSubstr("beyond the bound of the plain sum"));
+  EXPECT_THAT(outside.details, testing::HasSubstr("of the plain sum: 1 of 2 elements lie beyond their bound"));
 }
 
 TEST(Reference, OperationsItDoesNotKnowAreErrors) {
