@@ -2,15 +2,17 @@
 """Compiles matrix products of many shapes, runs them in the simulator and checks every result.
 
   utils/sweep.py                 a covering subset: every pair of values of two parameters occurs
-  utils/sweep.py --full          also the cross product of shapes, formats and result types
+  utils/sweep.py --full          also the cross product of shapes, formats, result types and widths
   utils/sweep.py --list          what would run
 
 A program is a linear layer from bf16 operands, or a product of operands that are already quantized
-(then the host repacks rows whose pitch TMA cannot take); M is dynamic or static. One library is
+(then the host repacks rows whose pitch TMA cannot take); M is dynamic or static; its tiles have as many
+columns as the cost model chooses, or as it is told. One library is
 compiled per program and run by fp4-run for every M under every schedule of the simulator, with its
 strict hazard check, with Gaussian inputs and with inputs whose sums are exact. Prints every failure
 with the command that repeats it, then "N passed, N failed".
 """
+import collections
 import itertools
 import sys
 
@@ -18,11 +20,12 @@ import sweeping
 
 M = [1, 127, 128, 129, 300]
 N = [8, 64, 200, 384]
-K = [64, 256, 272, 1024]
+K = [64, 256, 272, 288, 1024]  # 272 and 288 end a step of 64 early, in NVFP4 and in both formats
 FORMATS = ["nvfp4", "mxfp4"]
 RESULTS = ["bf16", "f16", "f32"]
 OPERANDS = ["bf16", "fp4"]
 ROWS = ["dynamic", "static"]
+WIDTHS = ["chosen", 64, 128, 192, 256]
 SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("random", 2), ("random", 3)]
 
 LAYOUT = "#fp4.scale_layout<tiled_128x4>"
@@ -48,7 +51,7 @@ def quantization(fmt, name, rows, k):
         f"    : ({bf16}{amax_type}) -> ({data}, tensor<{scales}>)"]
 
 
-def program(fmt, result, operands, m, n, k):
+def program(fmt, result, operands, width, m, n, k):
     matrices = (("x", m), ("w", n))
     arguments, body, swizzled = [], [], []
     for name, rows in matrices:
@@ -68,23 +71,30 @@ def program(fmt, result, operands, m, n, k):
         alpha = " alpha %alpha"
         swizzled.append("tensor<f32>")
     y = f"tensor<{m}x{n}x{result}>"
+    tile = "" if width == "chosen" else f", tile_n = {width} : i64"
     body += [f"  %y = fp4.blockscaled_matmul %qx scaled %tx, %qw scaled %tw{alpha}"
-             f" {{format = #fp4.format<{fmt}>}}",
+             f" {{format = #fp4.format<{fmt}>{tile}}}",
              f"    : ({', '.join(swizzled)}) -> {y}", f"  return %y : {y}"]
     return "\n".join([f"func.func @linear({', '.join(arguments)}) -> {y} {{", *body, "}", ""])
 
 
 def all_cases():
-    """(format, result, operands, rows, N, K, M); 272 is no multiple of MXFP4's block."""
-    for case in itertools.product(FORMATS, RESULTS, OPERANDS, ROWS, N, K, M):
-        if case[0] == "nvfp4" or case[5] % 32 == 0:
+    """(format, result, operands, rows, width, N, K, M); 272 is no multiple of MXFP4's block."""
+    for case in itertools.product(FORMATS, RESULTS, OPERANDS, ROWS, WIDTHS, N, K, M):
+        if case[0] == "nvfp4" or case[6] % 32 == 0:
             yield case
+
+
+def in_full(case):
+    """Dynamic layers from bf16: every result type with the width of the cost model, every width with bf16."""
+    _, result, operands, rows, width, *_ = case
+    return (operands, rows) == ("bf16", "dynamic") and (width == "chosen" or result == "bf16")
 
 
 def check_group(tools, scratch, key, rows, schedules, distributions):
     """Compiles one library and runs it for every M, schedule and distribution."""
-    fmt, result, operands, m, n, k = key
-    stem = scratch / f"{fmt}_{result}_{operands}_m{m}_n{n}_k{k}".replace("?", "")
+    fmt, result, operands, width, m, n, k = key
+    stem = scratch / f"{fmt}_{result}_{operands}_{width}_m{m}_n{n}_k{k}".replace("?", "")
     library, command, built = sweeping.compile_library(tools, stem, program(*key))
     outcome = sweeping.Outcome()
     runs = list(itertools.product(rows, schedules, distributions))
@@ -107,14 +117,17 @@ def main():
 
     cases = sweeping.covering(all_cases())
     if options.full:
-        cases += [case for case in all_cases() if case[2:4] == ("bf16", "dynamic")]
+        cases += filter(in_full, all_cases())
     cases = dict.fromkeys(cases)
     schedules = SCHEDULES if options.schedules == "all" else SCHEDULES[:1]
     distributions = options.dist.split(",")
     groups = {}
-    for fmt, result, operands, rows, n, k, m in cases:
-        key = (fmt, result, operands, "?" if rows == "dynamic" else m, n, k)
+    for fmt, result, operands, rows, width, n, k, m in cases:
+        key = (fmt, result, operands, width, "?" if rows == "dynamic" else m, n, k)
         groups.setdefault(key, []).append(m)
+    widths = collections.Counter(key[3] for key in groups)
+    print("libraries by columns of a tile:",
+          ", ".join(f"{width}: {widths[width]}" for width in WIDTHS))
     if options.list:
         for key, rows in groups.items():
             print(*key, "M", *rows)
