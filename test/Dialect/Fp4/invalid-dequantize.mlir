@@ -103,7 +103,7 @@ func.func @dequantize_result_shape(%q: tensor<4x32xf4E2M1FN>, %s: tensor<4x1xf8E
 
 // -----
 
-// dequantize (C2)
+// dequantize (C1)
 func.func @dequantize_rows(%ok: tensor<?x40xf4E2M1FN>, %bad: tensor<4x?xf4E2M1FN>, %s: tensor<?x3xf8E4M3FN>, %ax: tensor<f32>) {
   %0 = fp4.dequantize %ok scaled %s amax %ax {format = #fp4.format<nvfp4>}
       : (tensor<?x40xf4E2M1FN>, tensor<?x3xf8E4M3FN>, tensor<f32>) -> tensor<?x40xf32>

@@ -49,7 +49,7 @@ LogicalResult RoleRegionOp::verify() {
   if (warps != (epilogue ? 4 : 1))
     return emitOpError() << "role " << stringifyRole(getRole()) << " must have "
                          << (epilogue ? "4 warps" : "1 warp") << ", but got " << warps;
-  if (epilogue && first % 4)
+  if (epilogue && first % 4) // (C119)
     return emitOpError() << "first warp of the epilogue must be a multiple of 4, but got " << first;
   return success();
 }
@@ -70,13 +70,14 @@ LogicalResult RoleRegionOp::verifyRegions() {
 // Channels
 //===----------------------------------------------------------------------===//
 
-/// (C121) Alignment of a place: bytes in shared memory; columns in tensor memory, where an
+/// Alignment of a place: bytes in shared memory; columns in tensor memory, where an
 /// accumulator or scale tile may start at any multiple of 4.
 static int64_t placeAlignment(Type tile) {
   auto shared = dyn_cast<SharedType>(tile);
   return shared ? shared.getAlignment() : 4;
 }
 
+/// (C121)
 static LogicalResult verifyPlaces(ChannelOp op) {
   ArrayRef<Type> tiles = op.getType().getPayload();
   ArrayRef<int64_t> places = *op.getPayload();
@@ -95,7 +96,7 @@ static LogicalResult verifyPlaces(ChannelOp op) {
 
 LogicalResult ChannelOp::verify() {
   bool depth = getDepth().has_value(), places = getPayload().has_value();
-  if (depth != places || depth != getBarriers().has_value())
+  if (depth != places || depth != getBarriers().has_value()) // (C121)
     return emitOpError() << "depth, payload and barriers must come together";
   if (depth && int32_t(*getDepth()) < 1)
     return emitOpError() << "depth must be at least 1, but got " << int32_t(*getDepth());
@@ -105,10 +106,10 @@ LogicalResult ChannelOp::verify() {
   if (shared && getProducer() == Agent::Mma) // (C122)
     return emitOpError() << "a shared memory payload must be produced by tma or threads, but got "
                             "mma";
-  if (!shared && getProducer() == Agent::Tma)
+  if (!shared && getProducer() == Agent::Tma) // (C122)
     return emitOpError() << "a tensor memory payload must be produced by mma or threads, but got "
                             "tma";
-  if (getConsumer() == Agent::Tma)
+  if (getConsumer() == Agent::Tma) // (C122)
     return emitOpError() << "consumer must be mma or threads, but got tma";
   for (auto [agent, arrivals] : {std::pair(getProducer(), int32_t(getProducerArrivals())),
                                  std::pair(getConsumer(), int32_t(getConsumerArrivals()))})

@@ -20,9 +20,9 @@ using namespace fp4::pipe;
 //===----------------------------------------------------------------------===//
 
 LogicalResult GlobalViewOp::verify() {
-  MemRefType expected = getBufferType(getType()); // (C107)
+  MemRefType expected = getBufferType(getType());
   auto actual = cast<BaseMemRefType>(getBuffer().getType());
-  if (actual != expected)
+  if (actual != expected) // (C107)
     return emitOpError() << "buffer of " << getType() << " must be " << expected << ", but got "
                          << actual;
   return success();
@@ -61,7 +61,7 @@ LogicalResult MakeTensorMapOp::verify() {
     diag.attachNote() << "pad the rows of the buffer to " << llvm::alignTo(pitch, 16) << " bytes";
     return diag;
   }
-  if (bytes > pitch)
+  if (bytes > pitch) // (C108)
     return emitOpError() << columns << " columns take " << bytes
                          << " bytes, which must not exceed the row pitch of " << pitch;
   return success();
@@ -173,7 +173,7 @@ LogicalResult LoadScalesOp::verify() {
                          << ", but got " << tile.getElementType();
   if (source.hasDynamicColumns())
     return emitOpError() << "source must have static columns, but got " << source;
-  if (tile.getRows() > kScaleBlockRows && ShapedType::isDynamic(source.getShape()[0]))
+  if (tile.getRows() > kScaleBlockRows && ShapedType::isDynamic(source.getShape()[0])) // (C111)
     return emitOpError() << "source must have static rows for a tile of " << tile.getRows()
                          << " rows, but got " << source;
   int64_t tileBlocks = tile.getColumns() / kScaleBlockColumns;
@@ -236,7 +236,7 @@ LogicalResult MmaOp::verify() {
     return emitOpError() << "accumulator must be a tile of f32, but got " << acc;
   if (a.getRows() != kMmaM) // (C114)
     return emitOpError() << "a must have " << kMmaM << " rows, but got " << a.getRows();
-  if (b.getRows() != acc.getColumns())
+  if (b.getRows() != acc.getColumns()) // (C114)
     return emitOpError() << "b must have as many rows as the accumulator has columns, "
                          << acc.getColumns() << ", but got " << b.getRows();
   for (auto [name, tile] : {std::pair("a", a), std::pair("b", b)})
@@ -359,15 +359,15 @@ LogicalResult StoreOp::verify() {
       dest.getElementType() != vector.getElementType())
     return emitOpError() << "destination must be a buffer of " << vector.getElementType()
                          << " and rank 2 with static columns, but got " << dest;
-  if (!llvm::isPowerOf2_64(count))
+  if (!llvm::isPowerOf2_64(count)) // (C118)
     return emitOpError() << "vector must have a power of two of elements, but got " << count;
-  if (isa<Float4E2M1FNType>(vector.getElementType()) && count < 32)
+  if (isa<Float4E2M1FNType>(vector.getElementType()) && count < 32) // (C118)
     return emitOpError() << "vector of f4E2M1FN must have at least 32 elements, 16 bytes, but got "
                          << count;
-  if (dest.isScales() && count != kScaleBlockColumns)
+  if (dest.isScales() && count != kScaleBlockColumns) // (C118)
     return emitOpError() << "vector must have the " << kScaleBlockColumns
                          << " columns of a block of scales, but got " << count;
-  if (!getRows() && ShapedType::isDynamic(dest.getShape()[0])) {
+  if (!getRows() && ShapedType::isDynamic(dest.getShape()[0])) { // (C118)
     InFlightDiagnostic diag = emitOpError()
                               << "must bound the rows of a destination with dynamic rows";
     diag.attachNote() << "add 'rows %m'";

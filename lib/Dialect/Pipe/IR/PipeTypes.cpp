@@ -252,10 +252,10 @@ LogicalResult TensorMapType::verify(EmitError emitError, ArrayRef<int64_t> shape
   if (shape[0] > 256) // (C101)
     return emitError() << "box must have at most 256 rows, but got " << shape[0];
   int64_t inner = rowBytes(shape[1], element), width = swizzleWidth(layout);
-  if (inner % 16 || inner > 256)
+  if (inner % 16 || inner > 256) // (C101)
     return emitError() << "rows of the box must be a multiple of 16 bytes, at most 256, but got "
                        << inner << " bytes";
-  if (width && inner > width)
+  if (width && inner > width) // (C101)
     return emitError() << "rows of the box must be at most " << width << " bytes for "
                        << stringifyLayout(layout) << ", but got " << inner << " bytes";
   return success();

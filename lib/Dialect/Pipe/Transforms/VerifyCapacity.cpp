@@ -46,7 +46,7 @@ static void addChannel(Ranges &ranges, ChannelOp channel) {
   ranges.shared.push_back({barriers, barriers + 16 * depth, "barriers", channel});
 }
 
-/// Ranges are disjoint and end at or before `limit`.
+/// (C140), (C141) Ranges are disjoint and end at or before `limit`.
 static LogicalResult checkRanges(SmallVector<Extent> &ranges, int64_t limit, StringRef unit,
                                  StringRef attribute) {
   llvm::sort(ranges, [](const Extent &x, const Extent &y) { return x.begin < y.begin; });
@@ -97,7 +97,7 @@ static LogicalResult verifyKernel(gpu::GPUFuncOp kernel, const hw::TargetModel &
     if (auto channel = dyn_cast<ChannelOp>(op)) {
       addChannel(ranges, channel);
     } else if (auto copy = dyn_cast<CopyScalesOp>(op)) {
-      if (!copy.getTmemColumn()) {
+      if (!copy.getTmemColumn()) { // (C141)
         copy.emitOpError("must have a place in tensor memory in the pipelined form").attachNote()
             << "add 'at <column>'";
         return WalkResult::interrupt();
