@@ -39,7 +39,7 @@ json::Object describeType(Type type) {
 std::string spellAttribute(Attribute attribute) {
   return llvm::TypeSwitch<Attribute, std::string>(attribute)
       .Case([](fp4::FormatAttr attr) { return stringifyFormat(attr.getValue()).str(); })
-      .Case([](fp4::RecipeAttr attr) { return attr.getText().str(); })
+      .Case([](fp4::RecipeAttr attr) { return attr.getText(); })
       .Case([](fp4::RoundingAttr attr) { return stringifyRounding(attr.getValue()).str(); })
       .Case([](fp4::OutputsAttr attr) { return stringifyOutputs(attr.getValue()).str(); })
       .Case([](fp4::NanPolicyAttr attr) { return stringifyNanPolicy(attr.getValue()).str(); })

@@ -93,6 +93,31 @@ bool applies(const Decision &decision, const Recipe &recipe) {
   return !decision.format || *decision.format == recipe.format;
 }
 
+/// The decisions in which two recipes of one format differ.
+std::vector<const Decision *> differences(const Recipe &recipe, const Recipe &other) {
+  std::vector<const Decision *> result;
+  for (const Decision &decision : decisions())
+    if (applies(decision, recipe) && decision.get(recipe) != decision.get(other))
+      result.push_back(&decision);
+  return result;
+}
+
+/// The recipe that a canonical text starts with: see canonical().
+const Recipe &nearestNamed(const Recipe &recipe) {
+  const Recipe *nearest = nullptr;
+  size_t fewest = SIZE_MAX;
+  for (const Recipe &named : recipes()) {
+    if (named.format != recipe.format)
+      continue;
+    const size_t count = differences(recipe, named).size();
+    if (count >= fewest)
+      continue;
+    nearest = &named;
+    fewest = count;
+  }
+  return *nearest; // every format has recipes
+}
+
 tl::unexpected<Error> usage(std::string message, std::string note = "") {
   return makeError(ErrorKind::Usage, std::move(message), std::move(note));
 }
@@ -264,14 +289,23 @@ Expected<Recipe> parseRecipe(std::string_view text) {
   return recipe;
 }
 
+Recipe canonical(const Recipe &recipe) {
+  const Recipe &named = nearestNamed(recipe);
+  Recipe result = named;
+  for (const Decision *decision : differences(recipe, named))
+    decision->set(result, decision->get(recipe));
+  return result;
+}
+
+bool operator==(const Recipe &left, const Recipe &right) {
+  return left.format == right.format && differences(left, right).empty();
+}
+
 std::string spell(const Recipe &recipe) {
-  const Recipe *named = lookupRecipe(recipe.name);
-  if (!named || named->format != recipe.format)
-    named = lookupRecipe(recipe.format == BlockFormat::NVFP4 ? "transformer_engine" : "ocp_floor");
-  std::string text(named->name);
-  for (const Decision &decision : decisions())
-    if (applies(decision, recipe) && decision.get(recipe) != decision.get(*named))
-      text += fmt::format(", {} = {}", decision.name, spellValue(decision, recipe));
+  const Recipe &named = nearestNamed(recipe);
+  std::string text(named.name);
+  for (const Decision *decision : differences(recipe, named))
+    text += fmt::format(", {} = {}", decision->name, spellValue(*decision, recipe));
   return text;
 }
 

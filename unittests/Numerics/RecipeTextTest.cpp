@@ -27,11 +27,26 @@ TEST(RecipeText, overridesAreSpelledInOneOrderAndOnlyWhereTheyDiffer) {
             "transformer_engine, guard = none, scale_floor = 0.015625");
   EXPECT_EQ(canonical("transformer_engine, guard = clamp_drop_nan, e4m3_max = 448.0"),
             "transformer_engine");
-  EXPECT_EQ(canonical("modelopt, scale_floor = 0.0, negative_zero = keep"),
-            "modelopt, negative_zero = keep, scale_floor = 0");
-  EXPECT_EQ(canonical("ocp_rceil, non_finite = largest, zero_byte = one, nan_element = zero"),
-            "ocp_rceil, nan_element = zero, non_finite = largest, zero_byte = one");
+  EXPECT_EQ(canonical("modelopt, nan_element = zero, scale_floor = 0.0"),
+            "modelopt, nan_element = zero, scale_floor = 0");
+  EXPECT_EQ(canonical("ocp_rceil, non_finite = largest, nan_element = zero"),
+            "ocp_rceil, nan_element = zero, non_finite = largest");
   EXPECT_EQ(canonical("mslk, scale_floor = 1.0e-05"), "mslk, scale_floor = 1.0e-05");
+}
+
+/// Which name a text starts with is no decision: the nearest is written, the first of several.
+TEST(RecipeText, equalDecisionsHaveOneText) {
+  EXPECT_EQ(canonical("ocp_floor, exponent = ceil"), "ocp_ceil");
+  EXPECT_EQ(canonical("ocp_floor, exponent = ceil, nan_element = zero"),
+            canonical("ocp_ceil, nan_element = zero"));
+  EXPECT_EQ(canonical("ocp_floor, exponent = round_up, amax_nan = drop, non_finite = largest, "
+                      "zero_byte = one"),
+            "mxfp4_flashinfer");
+  EXPECT_NE(canonical("ocp_floor, exponent = ceil"), canonical("ocp_floor, exponent = even"));
+  EXPECT_TRUE(*parseRecipe("ocp_floor, exponent = ceil") == *lookupRecipe("ocp_ceil"));
+  EXPECT_FALSE(*parseRecipe("ocp_floor, exponent = even") == *lookupRecipe("ocp_ceil"));
+  EXPECT_FALSE(*lookupRecipe("ocp_floor") == *lookupRecipe("transformer_engine"));
+  EXPECT_EQ(fp4::numerics::canonical(*parseRecipe("ocp_floor, exponent = ceil")).name, "ocp_ceil");
 }
 
 /// A decision that is written means what the member of that name means.

@@ -187,6 +187,11 @@ constexpr bool roundsToNearestOnly(const Recipe &recipe) {
 Expected<Recipe> parseRecipe(std::string_view text);
 /// The inverse, canonical: equal recipes have equal texts.
 std::string spell(const Recipe &recipe);
+/// The same decisions under the name of the recipe that differs in the fewest of them, the first of
+/// several. What a text started with is forgotten: `ocp_floor, exponent = ceil` is `ocp_ceil`.
+Recipe canonical(const Recipe &recipe);
+/// Whether all decisions of their format are equal, whatever the names.
+bool operator==(const Recipe &left, const Recipe &right);
 /// One decision of a recipe from its text. Fails on a decision the recipe's format does not have.
 Status setDecision(Recipe &recipe, std::string_view name, std::string_view value);
 /// Fails where decisions contradict each other, so that no program can be made of them.

@@ -21,7 +21,7 @@ static RandomSide randomSide(QuantizeOp op, bool columnwise, Value groupsPerRow,
 SideQuantizer::SideQuantizer(Scalars &s, ImplicitLocOpBuilder &b, QuantizeOp op, bool columnwise,
                              Value amax, Value rng, Value groupsPerRow, Value firstGroup)
     : s(s), element(cast<RankedTensorType>(op.getInput().getType()).getElementType()),
-      blockSize(op.getBlockSize()), quantizer(s, b, op.getRecipe().resolve()) {
+      blockSize(op.getBlockSize()), quantizer(s, b, op.getRecipe().getDecisions()) {
   quantizer.setTensorAmax(amax);
   if (auto transform = columnwise ? op.getColumnwiseHadamard() : op.getHadamard())
     butterfly.emplace(s, b, transform->options());

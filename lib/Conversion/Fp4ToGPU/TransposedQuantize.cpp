@@ -94,7 +94,7 @@ private:
   /// rounding take up to 80; 128 where each candidate scale keeps its codes, or where 32 elements
   /// are rounded stochastically in steps. Not told, ptxas spills to have 80.
   int32_t residentBlocks() {
-    bool adaptive = op.getRecipe().resolve().adaptive != numerics::Adaptive::Off;
+    bool adaptive = op.getRecipe().getDecisions().adaptive != numerics::Adaptive::Off;
     bool longSteps = op.getRng() && plan.blockSize == 32 && !target.hasStochasticConvert;
     if (adaptive || longSteps)
       return 2;

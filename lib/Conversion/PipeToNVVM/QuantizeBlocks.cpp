@@ -24,7 +24,7 @@ struct LowerQuantizeBlocks : fp4::PipePattern<fp4::pipe::QuantizeBlocksOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     fp4::Scalars scalars(b, *state.target);
-    fp4::BlockQuantizer quantizer(scalars, b, op.getRecipe().resolve());
+    fp4::BlockQuantizer quantizer(scalars, b, op.getRecipe().getDecisions());
     if (Value amax = adaptor.getAmax())
       b.setInsertionPointAfterValue(amax);
     quantizer.setTensorAmax(adaptor.getAmax());

@@ -9,6 +9,13 @@ func.func private @layout_elements_bad(tensor<4x2xbf16, #fp4.scale_layout<tiled_
 
 // -----
 
+// The parser asks about the layout even where it found no element type.
+func.func private @layout_type(tensor<16x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+// expected-error @+1 {{expected non-function type}}
+func.func private @layout_type_bad(tensor<16x4x, #fp4.scale_layout<tiled_128x4>>)
+
+// -----
+
 // scale_layout (C2)
 func.func private @layout_rank(tensor<4x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
 // expected-error @+1 {{scale layout #fp4.scale_layout<tiled_128x4> expects 2 dimensions, but got 1}}
@@ -76,6 +83,20 @@ func.func private @value_bad() attributes {bad = #fp4.recipe<vllm, guard = 0>}
 func.func private @range() attributes {ok = #fp4.recipe<vllm, e4m3_max = 256>}
 // expected-error @+1 {{decision 'e4m3_max' must be a number from 2^-9 to 448, but got 0}}
 func.func private @range_bad() attributes {bad = #fp4.recipe<vllm, e4m3_max = 0>}
+
+// -----
+
+// recipe (C3)
+func.func private @sign() attributes {ok = #fp4.recipe<vllm, scale_floor = 0.5>}
+// expected-error @+1 {{decision 'scale_floor' must be a number from 0 to 448, but got -0.5}}
+func.func private @sign_bad() attributes {bad = #fp4.recipe<vllm, scale_floor = -0.5>}
+
+// -----
+
+// recipe (C3)
+func.func private @integer_sign() attributes {ok = #fp4.recipe<vllm, scale_floor = 1>}
+// expected-error @+1 {{decision 'scale_floor' must be a number from 0 to 448, but got -1}}
+func.func private @integer_sign_bad() attributes {bad = #fp4.recipe<vllm, scale_floor = -1>}
 
 // -----
 

@@ -33,8 +33,9 @@ func.func @nvfp4_linear(%x: tensor<?x1024xbf16>, %w: tensor<512x1024xbf16>) -> t
 
 // CHECK-LABEL: func @mxfp4
 func.func @mxfp4(%x: tensor<96x64xf32>) -> tensor<96x96xf32> {
+  // Equal decisions are one attribute, whatever name the text starts with.
   // CHECK: fp4.quantize %{{.*}} {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_rceil>} :
-  %q, %s = fp4.quantize %x {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_rceil>}
+  %q, %s = fp4.quantize %x {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor, exponent = round_up>}
       : (tensor<96x64xf32>) -> (tensor<96x64xf4E2M1FN>, tensor<96x2xf8E8M0FNU>)
   %st = fp4.swizzle_scales %s
       : tensor<96x2xf8E8M0FNU> -> tensor<96x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>

@@ -30,18 +30,20 @@ void Fp4Dialect::registerAttributes() {
 
 /// The text of a number or keyword.
 static ParseResult parseDecisionValue(AsmParser &parser, std::string &value) {
+  // Not parseOptionalInteger: it would take the sign of a number with a fraction.
+  bool isNegative = succeeded(parser.parseOptionalMinus());
   int64_t integer = 0;
   OptionalParseResult parsed = parser.parseOptionalInteger(integer);
   if (parsed.has_value()) {
-    value = std::to_string(integer);
+    value = (isNegative ? "-" : "") + std::to_string(integer);
     return *parsed;
   }
-  if (succeeded(parser.parseOptionalKeywordOrString(&value)))
+  if (!isNegative && succeeded(parser.parseOptionalKeywordOrString(&value)))
     return success();
   double number = 0;
   if (parser.parseFloat(number))
     return failure();
-  value.clear();
+  value = isNegative ? "-" : "";
   llvm::raw_string_ostream(value) << llvm::format("%.17g", number);
   return success();
 }
@@ -82,18 +84,16 @@ Attribute RecipeAttr::parse(AsmParser &parser, Type) {
 
 void RecipeAttr::print(AsmPrinter &printer) const { printer << '<' << getText() << '>'; }
 
-/// The parser and spell() make no other text; builders and bytecode could.
-LogicalResult RecipeAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef text) {
-  auto recipe = numerics::parseRecipe(std::string_view(text));
-  if (!recipe)
-    return emitError() << recipe.error().message;
-  if (std::string canonical = numerics::spell(*recipe); text != canonical)
-    return emitError() << "recipe must be spelled '" << canonical << "', but got '" << text << "'";
+/// The parser has checked it with a location inside of the attribute; builders have not.
+LogicalResult RecipeAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 numerics::Recipe recipe) {
+  if (auto status = numerics::checkRecipe(recipe); !status) // recipe (C3)
+    return emitError() << status.error().message;
   return success();
 }
 
-numerics::Recipe RecipeAttr::resolve() const {
-  return *numerics::parseRecipe(std::string_view(getText())); // it was verified
+llvm::hash_code fp4::numerics::hash_value(const Recipe &recipe) {
+  return llvm::hash_value(spell(recipe));
 }
 
 //===----------------------------------------------------------------------===//
@@ -161,6 +161,8 @@ numerics::HadamardOptions HadamardAttr::options() const {
 
 LogicalResult ScaleLayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
                                               function_ref<InFlightDiagnostic()> emitError) const {
+  if (!elementType) // the parser asks even after it has reported that it found none
+    return failure();
   if (!isScaleElementType(elementType)) // scale_layout (C1)
     return emitError() << "scale layout " << *this
                        << " expects elements of type f8E4M3FN or f8E8M0FNU, but got "

@@ -45,7 +45,9 @@ numerics::NanPolicy fp4::nanPolicy(NanPolicy policy) {
   return policy == NanPolicy::Drop ? numerics::NanPolicy::Drop : numerics::NanPolicy::Propagate;
 }
 
-bool fp4::isScaleElementType(Type type) { return isa<Float8E4M3FNType, Float8E8M0FNUType>(type); }
+bool fp4::isScaleElementType(Type type) {
+  return isa_and_present<Float8E4M3FNType, Float8E8M0FNUType>(type);
+}
 
 std::optional<ScaleLayout> fp4::scaleLayout(RankedTensorType type) {
   if (auto layout = dyn_cast_or_null<ScaleLayoutAttr>(type.getEncoding()))

@@ -190,7 +190,7 @@ bool MatmulAlphaOp::isCompatibleReturnTypes(TypeRange, TypeRange) { return true;
 
 /// The recipe that quantized an operand.
 static numerics::Recipe recipeOrDefault(std::optional<RecipeAttr> recipe) {
-  return recipe ? recipe->resolve() : defaultRecipe(Format::NVFP4);
+  return recipe ? recipe->getDecisions() : defaultRecipe(Format::NVFP4);
 }
 
 float MatmulAlphaOp::getFactor() {

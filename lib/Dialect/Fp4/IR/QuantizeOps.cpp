@@ -108,6 +108,8 @@ LogicalResult HadamardAmaxOp::verify() {
 
 /// quantize (C4), dequantize (C9): the recipe is one of the format's.
 static LogicalResult verifyRecipe(Operation *op, const numerics::Recipe &recipe, Format format) {
+  if (Status status = numerics::checkRecipe(recipe); !status) // of a builder; the parser checks
+    return op->emitOpError("has a recipe that is none: ") << status.error().message;
   if (recipe.format == blockFormat(format))
     return success();
   auto diag = op->emitOpError("expects a recipe of format ")
@@ -332,7 +334,7 @@ LogicalResult QuantizeOp::verify() {
     return failure();
   if (hasColumnwise() && failed(verifyBlockAxis(input, 0, getFormat()))) // quantize (C3)
     return failure();
-  numerics::Recipe recipe = getRecipe().resolve();
+  numerics::Recipe recipe = getRecipe().getDecisions();
   if (failed(verifyRecipe(*this, recipe, getFormat()))) // quantize (C4)
     return failure();
   if (failed(verifyRounding(*this, recipe)))
@@ -355,7 +357,7 @@ LogicalResult QuantizeOp::verify() {
 //===----------------------------------------------------------------------===//
 
 numerics::Recipe DequantizeOp::resolveRecipe() {
-  return getRecipe() ? getRecipe()->resolve() : defaultRecipe(getFormat());
+  return getRecipe() ? getRecipe()->getDecisions() : defaultRecipe(getFormat());
 }
 
 LogicalResult DequantizeOp::verify() {

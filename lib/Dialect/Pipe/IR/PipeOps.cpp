@@ -330,11 +330,11 @@ static LogicalResult verifyRandom(QuantizeBlocksOp op, const numerics::Recipe &r
 }
 
 int64_t QuantizeBlocksOp::getBlockSize() {
-  return getRecipe().resolve().format == numerics::BlockFormat::NVFP4 ? 16 : 32;
+  return getRecipe().getDecisions().format == numerics::BlockFormat::NVFP4 ? 16 : 32;
 }
 
 LogicalResult QuantizeBlocksOp::verify() { // (C127)
-  numerics::Recipe recipe = getRecipe().resolve();
+  numerics::Recipe recipe = getRecipe().getDecisions();
   bool nvfp4 = recipe.format == numerics::BlockFormat::NVFP4;
   int64_t count = cast<VectorType>(getValue().getType()).getNumElements(), block = getBlockSize();
   if (count % block)

@@ -40,17 +40,20 @@ def Fp4_RecipeAttr : AttrDef<Fp4_Dialect, "Recipe"> {
     ```
 
     docs/Numerics.md lists them, their formulas and the decisions. Two attributes are equal where their
-    decisions are; decisions that repeat what the name says are not printed.
+    decisions are; what is printed is the name that needs the fewest decisions after it.
   }];
-  let parameters = (ins StringRefParameter<"canonical text, numerics::spell">:$text);
+  let parameters = (ins AttrParameter<"::fp4::numerics::Recipe", "canonical",
+                                      "const ::fp4::numerics::Recipe &">:$decisions);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
+  // There is no builder from text, which may be no recipe: numerics::parseRecipe reads one.
+  let skipDefaultBuilders = 1;
   let builders = [AttrBuilder<(ins "const ::fp4::numerics::Recipe &":$recipe), [{
-    return $_get($_ctxt, ::fp4::numerics::spell(recipe));
+    return $_get($_ctxt, ::fp4::numerics::canonical(recipe));
   }]>];
   let extraClassDeclaration = [{
-    /// The decisions.
-    ::fp4::numerics::Recipe resolve() const;
+    /// The canonical text.
+    std::string getText() const { return ::fp4::numerics::spell(getDecisions()); }
   }];
 }
 

@@ -18,6 +18,11 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+namespace fp4::numerics {
+/// Of the decisions: what attributes that hold recipes are told apart by.
+llvm::hash_code hash_value(const Recipe &recipe);
+} // namespace fp4::numerics
+
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h.inc"
 #include "fp4/Dialect/Fp4/IR/Fp4Enums.h.inc"
 #define GET_ATTRDEF_CLASSES
@@ -40,7 +45,7 @@ const numerics::Recipe &defaultRecipe(Format format);
 /// The same policy, as lib/Numerics calls it.
 numerics::NanPolicy nanPolicy(NanPolicy policy);
 
-/// True for f8E4M3FN and f8E8M0FNU, the element types of block scales.
+/// True for f8E4M3FN and f8E8M0FNU, the element types of block scales; false for no type.
 bool isScaleElementType(mlir::Type type);
 
 /// The layout of a scale tensor; nothing when it is row-major.
