@@ -61,6 +61,7 @@ public:
   }
 
   Status load(std::unique_ptr<llvm::MemoryBuffer> buffer);
+  Status requireProgram() const;
   Status specialize(const std::map<std::string, int64_t> &sizes);
   Status checkAssembler() const;
   Status recordFunctions();
@@ -84,12 +85,16 @@ public:
     return makeError(ErrorKind::Compile, "'" + name + "' was not compiled");
   }
 
+  /// What a pass that failed leaves behind is no program, so it goes.
   Status runPasses(llvm::function_ref<void(OpPassManager &)> addPasses) {
     PassManager manager(&context);
     addPasses(manager);
     bool succeeded = mlir::succeeded(manager.run(*module));
     stream.flush();
-    return succeeded ? Status() : notCompiled();
+    if (succeeded)
+      return {};
+    module = nullptr;
+    return notCompiled();
   }
 
   PhaseOptions phaseOptions() const {
@@ -125,7 +130,19 @@ fp4::Status fp4::Compiler::Impl::load(std::unique_ptr<llvm::MemoryBuffer> buffer
   return {};
 }
 
+/// What comes after loading needs a program: one that was loaded, and that no step rejected.
+fp4::Status fp4::Compiler::Impl::requireProgram() const {
+  if (module)
+    return {};
+  if (sourceManager.getNumBuffers() == 0)
+    return makeError(ErrorKind::Internal, "a program must be loaded before it is compiled",
+                     "call loadFile or loadText, and check what it returns");
+  return makeError(ErrorKind::Internal, "'" + name + "' was rejected and cannot be compiled further",
+                   "create a Compiler for the corrected program");
+}
+
 fp4::Status fp4::Compiler::Impl::specialize(const std::map<std::string, int64_t> &sizes) {
+  FP4_TRY(requireProgram());
   SpecializeDimsOptions dims;
   for (const auto &[dim, size] : sizes)
     dims.dims.push_back(dim + "=" + std::to_string(size));
@@ -156,8 +173,7 @@ fp4::Status fp4::Compiler::Impl::recordFunctions() {
 }
 
 fp4::Status fp4::Compiler::Impl::compileTo(Phase phase) {
-  if (!module)
-    return makeError(ErrorKind::Internal, "a program must be loaded before it is compiled");
+  FP4_TRY(requireProgram());
   if (phase == Phase::Cubin && reached == Phase::Ptx)
     return makeError(ErrorKind::Internal, "kernels are PTX already and cannot become cubins",
                      "ask for Phase::Cubin instead of Phase::Ptx: it does both");
@@ -182,6 +198,7 @@ fp4::Status fp4::Compiler::Impl::compileTo(Phase phase) {
 
 /// Host code in the llvm dialect, with the manifest as the constant fp4_manifest.
 fp4::Status fp4::Compiler::Impl::lowerHost() {
+  FP4_TRY(requireProgram());
   if (reached < Phase::Ptx)
     FP4_TRY(compileTo(Phase::Ptx));
   if (reached == Phase::Host)
@@ -243,6 +260,8 @@ fp4::Status fp4::Compiler::compileTo(Phase phase) {
 }
 
 std::string fp4::Compiler::ir() const {
+  if (!impl->module)
+    return "";
   std::string text;
   llvm::raw_string_ostream(text) << *impl->module << "\n";
   return text;
@@ -250,6 +269,8 @@ std::string fp4::Compiler::ir() const {
 
 std::vector<fp4::KernelCode> fp4::Compiler::kernels() const {
   std::vector<KernelCode> kernels;
+  if (!impl->module)
+    return kernels;
   for (auto binary : impl->module->getOps<gpu::BinaryOp>()) {
     KernelCode &code = kernels.emplace_back();
     code.module = binary.getName().str();
@@ -266,6 +287,8 @@ std::string fp4::Compiler::manifest() const {
 }
 
 std::vector<std::string> fp4::Compiler::dimNames() const {
+  if (!impl->module)
+    return {};
   llvm::SetVector<StringRef> names;
   for (auto function : impl->module->getOps<func::FuncOp>())
     for (unsigned i = 0; i < function.getNumArguments(); ++i)

@@ -177,6 +177,44 @@ TEST_F(CompilerTest, ReportsWhatCannotBeCompiled) {
   EXPECT_THAT(error.note, HasSubstr("sm_100a"));
 }
 
+/// Every member function of a Compiler that has no program.
+static void expectNoProgram(Compiler &compiler, const char *message) {
+  EXPECT_EQ(compiler.ir(), "");
+  EXPECT_TRUE(compiler.kernels().empty());
+  EXPECT_TRUE(compiler.dimNames().empty());
+  EXPECT_THAT(compiler.manifest(), HasSubstr(R"("schema":1)"));
+  auto expectRefused = [&](const Status &status) {
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().kind, ErrorKind::Internal);
+    EXPECT_EQ(status.error().message, message);
+  };
+  expectRefused(compiler.specialize({{"M", 5}}));
+  expectRefused(compiler.compileTo(Phase::Fused));
+  expectRefused(compiler.compileTo(Phase::Host));
+  expectRefused(compiler.writeLibrary(testing::TempDir() + "fp4_no_program.so"));
+  auto program = compiler.jit();
+  ASSERT_FALSE(program);
+  EXPECT_EQ(program.error().message, message);
+}
+
+TEST_F(CompilerTest, HasNoProgramBeforeOneIsLoadedOrAfterOneIsRejected) {
+  Compiler unloaded(options);
+  expectNoProgram(unloaded, "a program must be loaded before it is compiled");
+  EXPECT_FALSE(unloaded.loadFile("/nonexistent.mlir"));
+  expectNoProgram(unloaded, "a program must be loaded before it is compiled");
+  ASSERT_TRUE(unloaded.loadText(kCopy, "copy.mlir")); // nothing was loaded yet
+  EXPECT_THAT(unloaded.ir(), HasSubstr("@copy"));
+
+  Compiler malformed(options);
+  EXPECT_FALSE(malformed.loadText("func.func @f(", "bad.mlir"));
+  expectNoProgram(malformed, "'bad.mlir' was rejected and cannot be compiled further");
+
+  Compiler rejected(options); // by a pass, which may have changed it already
+  ASSERT_TRUE(rejected.loadText(kQuantize, "q.mlir"));
+  EXPECT_FALSE(rejected.specialize({{"K", 40}}));
+  expectNoProgram(rejected, "'q.mlir' was rejected and cannot be compiled further");
+}
+
 TEST_F(CompilerTest, RefusesWhatItIsNotMeantFor) {
   Compiler compiler(options);
   EXPECT_EQ(errorOf(compiler.compileTo(Phase::Fused)).kind, ErrorKind::Internal);

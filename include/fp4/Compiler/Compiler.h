@@ -10,7 +10,8 @@
 //   FP4_TRY(compiler.writeLibrary("gemm.so"));
 //
 // Located diagnostics of MLIR go to `CompilerOptions::diagnostics` as they appear; the Status then
-// says in one line what failed.
+// says in one line what failed. Before a program is loaded, and after a step that failed, there is
+// none: what would work on it is an error, and what would describe it is empty.
 //
 //===----------------------------------------------------------------------===//
 #ifndef FP4_COMPILER_COMPILER_H
@@ -84,9 +85,9 @@ public:
 
   /// The program as it is now.
   std::string ir() const;
-  /// The kernels, once Phase::Ptx or Phase::Cubin ran.
+  /// The kernels, once Phase::Ptx or Phase::Cubin ran and until host code is lowered.
   std::vector<KernelCode> kernels() const;
-  /// The manifest (docs/Spec.md), once Phase::Ptx or Phase::Cubin ran.
+  /// The manifest (docs/Libraries.md), once Phase::Ptx or Phase::Cubin ran.
   std::string manifest() const;
 
   /// Lowers the host code and compiles it into this process. The runtime functions it calls are
