@@ -48,7 +48,13 @@ int main(int argc, char **argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
-    return app.exit(error) == 0 ? 0 : static_cast<int>(ErrorKind::Usage);
+    if (error.get_exit_code() == 0)
+      return app.exit(error); // --help, --explain
+    const char *note = app.got_subcommand("run")   ? "fp4-sim run --help lists the options"
+                       : app.got_subcommand(check) ? "fp4-sim check --help lists the options"
+                                                   : "fp4-sim run -- PROGRAM runs a program, fp4-sim "
+                                                     "check FILE decodes PTX";
+    return report({ErrorKind::Usage, error.what(), note});
   }
   if (!run.command.empty()) {
     Expected<int> code = tools::runProgram(run);
