@@ -5,6 +5,7 @@
 //   tensor                                     device buffer                      bytes per row
 //   tensor<RxKxT>, T in bf16 f16 f32           memref<RxKxT>                      K * sizeof(T)
 //   tensor<f32>                                memref<f32>                        4
+//   tensor<2xi64>                              memref<2xi64>                      16
 //   tensor<RxKxf4E2M1FN>                       memref<RxPxi8>                     P
 //   tensor<RxBx{f8E4M3FN,f8E8M0FNU}>           memref<RxBxi8>                     B
 //   the same, #fp4.scale_layout<tiled_128x4>   memref<ceil(R/128) x ceil(B/4) x 512 x i8>
@@ -33,7 +34,7 @@ int64_t denseRowBytes(int64_t columns);
 int64_t paddedRowBytes(int64_t columns);
 
 /// The buffer of `type` in device memory; null if `type` has none (dynamic columns of other types
-/// than f4E2M1FN and scales, or an element type that is neither a byte multiple nor f4E2M1FN).
+/// than f4E2M1FN and scales, or an element type that is not above, which manifests have no word for).
 mlir::MemRefType deviceBufferType(mlir::RankedTensorType type);
 
 /// The buffer of `type` as a user passes or receives it; equals deviceBufferType unless rows of

@@ -54,8 +54,8 @@ static MemRefType bufferType(RankedTensorType type, int64_t (*rowBytes)(int64_t)
   }
   if (fp4::isScaleElementType(element))
     return MemRefType::get(type.getShape(), byte);
-  if (dynamicColumns || type.getEncoding() || !element.isIntOrFloat() ||
-      element.getIntOrFloatBitWidth() % 8 != 0)
+  bool isKnown = element.isBF16() || element.isF16() || element.isF32() || element.isInteger(64);
+  if (dynamicColumns || type.getEncoding() || !isKnown)
     return {};
   return MemRefType::get(type.getShape(), element);
 }

@@ -70,13 +70,15 @@ Value copyTo(OpBuilder &builder, Location loc, MemRefType type, Value source) {
   return copy;
 }
 
-LogicalResult unsupportedType(func::FuncOp function, StringRef what, unsigned number, Type type) {
-  InFlightDiagnostic diagnostic = function.emitError()
+LogicalResult unsupportedType(func::FuncOp function, Location place, StringRef what,
+                              unsigned number, Type type) {
+  InFlightDiagnostic diagnostic = emitError(place)
                                   << what << " " << number << " of '" << function.getName()
                                   << "' must be a tensor with a device buffer, but got " << type;
   diagnostic.attachNote() << "buffers exist for scalars and matrices of bf16, f16, f32, f4E2M1FN, "
-                             "f8E4M3FN and f8E8M0FNU of which only the rows are dynamic, and none "
-                             "for tensors without elements";
+                             "f8E4M3FN and f8E8M0FNU of which only the rows are dynamic, for "
+                             "vectors of i64, and none for tensors without elements; drop what "
+                             "is not used, and convert other types outside";
   return diagnostic;
 }
 
@@ -115,10 +117,11 @@ private:
   LogicalResult checkSignature() {
     for (auto [number, type] : llvm::enumerate(function.getArgumentTypes()))
       if (!userBuffer(type) || hasDynamicColumns(type))
-        return unsupportedType(function, "argument", number, type);
+        return unsupportedType(function, body.getArgument(number).getLoc(), "argument", number,
+                               type);
     for (auto [number, type] : llvm::enumerate(function.getResultTypes()))
       if (!userBuffer(type))
-        return unsupportedType(function, "result", number, type);
+        return unsupportedType(function, function.getLoc(), "result", number, type);
     return success();
   }
 

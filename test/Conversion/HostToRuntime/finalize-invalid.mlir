@@ -25,6 +25,45 @@ func.func @transposed(%q: tensor<4x?xf4E2M1FN>) {
 
 // -----
 
+// Manifests have no word for other element types, so that no tool could load the library.
+
+func.func @known(%a: tensor<4xi64>, %b: tensor<4xf32>, %c: tensor<4xf16>, %d: tensor<4xf8E4M3FN>) {
+  return
+}
+func.func @unknown(
+    %a: tensor<4xi64>,
+    // expected-error@+2 {{argument 1 of 'unknown' must be a tensor with a device buffer, but got 'tensor<4xi32>'}}
+    // expected-note@+1 {{drop what is not used, and convert other types outside}}
+    %b: tensor<4xi32>) {
+  return
+}
+
+// -----
+
+// expected-error@+2 {{argument 0 of 'bytes' must be a tensor with a device buffer, but got 'tensor<4xi8>'}}
+// expected-note@+1 {{for vectors of i64}}
+func.func @bytes(%b: tensor<4xi8>) {
+  return
+}
+
+// -----
+
+// expected-error@+2 {{argument 0 of 'double' must be a tensor with a device buffer, but got 'tensor<4xf64>'}}
+// expected-note@+1 {{buffers exist for}}
+func.func @double(%b: tensor<4xf64>) {
+  return
+}
+
+// -----
+
+// expected-error@+2 {{argument 0 of 'e5m2' must be a tensor with a device buffer, but got 'tensor<4xf8E5M2>'}}
+// expected-note@+1 {{buffers exist for}}
+func.func @e5m2(%b: tensor<4xf8E5M2>) -> tensor<4xf8E5M2> {
+  return %b : tensor<4xf8E5M2>
+}
+
+// -----
+
 func.func @elementwise(%x: tensor<4x8xbf16>) -> tensor<4x8xbf16> {
   // expected-error@+2 {{'arith.addf' computes on tensors and has no kernel}}
   // expected-note@+1 {{host functions consist of fp4 operations}}
