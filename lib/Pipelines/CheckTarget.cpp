@@ -19,8 +19,7 @@ struct CheckTarget : fp4::impl::CheckTargetBase<CheckTarget> {
   void runOnOperation() override {
     auto model = fp4::hw::requireTarget(target.getValue());
     if (!model) {
-      InFlightDiagnostic diagnostic = emitError(UnknownLoc::get(&getContext()))
-                                      << model.error().message;
+      InFlightDiagnostic diagnostic = getOperation().emitError() << model.error().message;
       if (!model.error().note.empty())
         diagnostic.attachNote() << model.error().note;
       return signalPassFailure();

@@ -7,6 +7,7 @@
 #include "fp4/Conversion/HostToRuntime/Passes.h"
 #include "fp4/Conversion/PipeToNVVM/Passes.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Dialect/Fp4/Transforms/Bufferization.h"
 #include "fp4/Dialect/Fp4/Transforms/Passes.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 #include "fp4/Dialect/Pipe/Transforms/Passes.h"
@@ -16,6 +17,7 @@
 
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Func/Extensions/InlinerExtension.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
@@ -30,6 +32,7 @@ using namespace mlir;
 
 void fp4::registerDialects(DialectRegistry &registry) {
   registry.insert<Fp4Dialect, pipe::PipeDialect>();
+  registerBufferization(registry);
 }
 
 void fp4::registerPasses() {
@@ -46,8 +49,9 @@ void fp4::registerPasses() {
 
 void fp4::registerUpstreamDialects(DialectRegistry &registry) {
   registry.insert<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, gpu::GPUDialect,
-                  LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect, NVVM::NVVMDialect,
-                  scf::SCFDialect, tensor::TensorDialect, ub::UBDialect, vector::VectorDialect>();
+                  linalg::LinalgDialect, LLVM::LLVMDialect, math::MathDialect,
+                  memref::MemRefDialect, NVVM::NVVMDialect, scf::SCFDialect, tensor::TensorDialect,
+                  ub::UBDialect, vector::VectorDialect>();
   func::registerInlinerExtension(registry);
   registerBuiltinDialectTranslation(registry);
   registerGPUDialectTranslation(registry);

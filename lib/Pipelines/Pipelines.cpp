@@ -34,7 +34,8 @@ constexpr std::pair<fp4::Phase, llvm::StringLiteral> kPhases[] = {
 };
 
 void addFused(OpPassManager &manager, const fp4::PhaseOptions &options) {
-  // Errors about the target come first, at the operations the user wrote.
+  // Errors come first, at the operations the user wrote.
+  manager.addPass(fp4::createCheckProgram());
   manager.addPass(fp4::createCheckTarget({options.target}));
   // Helper functions disappear into the functions that callers see.
   manager.addPass(createInlinerPass());
@@ -166,8 +167,24 @@ void fp4::addPhasesTo(OpPassManager &manager, Phase last, const PhaseOptions &op
 
 namespace {
 
+/// llvm::cl's parser says of a value that it does not know nothing but that; this names the phases.
+struct PhaseParser : llvm::cl::parser<fp4::Phase> {
+  using parser::parser;
+
+  bool parse(llvm::cl::Option &option, StringRef, StringRef text, fp4::Phase &phase) {
+    std::optional<fp4::Phase> parsed = fp4::parsePhase(text);
+    if (!parsed)
+      return option.error("unknown phase '" + text + "', known: " + fp4::phaseNames());
+    phase = *parsed;
+    return false;
+  }
+  static void print(llvm::raw_ostream &stream, fp4::Phase phase) {
+    stream << fp4::stringifyPhase(phase);
+  }
+};
+
 struct CompileOptions : PassPipelineOptions<CompileOptions> {
-  Option<fp4::Phase> to{
+  Option<fp4::Phase, PhaseParser> to{
       *this, "to", llvm::cl::desc("Phase to stop after"), llvm::cl::init(fp4::Phase::Nvvm),
       llvm::cl::values(clEnumValN(fp4::Phase::Fused, "fused", "fp4 operations, simplified"),
                        clEnumValN(fp4::Phase::Tiles, "tiles", "kernels in sequential form"),

@@ -2,11 +2,18 @@
 // RUN: not %fp4-opt-once %s --compile-to=fused --target=sm_90a 2>&1 | FileCheck %s --check-prefix=TCGEN05
 // RUN: not %fp4-opt-once %s --compile-to=everything 2>&1 | FileCheck %s --check-prefix=PHASE
 
-// TARGET: error: unknown target 'sm_99'
+// TARGET: phases-invalid.mlir:{{[0-9:]+}} error: unknown target 'sm_99'
 // TARGET: note: known targets: sm_100a
 
-// TCGEN05: phases-invalid.mlir:[[# @LINE + 8]]:{{.*}}error: 'fp4.blockscaled_matmul' op expects a target with tcgen05, but got 'sm_90a'
+// TCGEN05: phases-invalid.mlir:[[# @LINE + 15]]:{{.*}}error: 'fp4.blockscaled_matmul' op expects a target with tcgen05, but got 'sm_90a'
 // TCGEN05: note: targets with tcgen05: sm_100a, sm_103a
+
+// RUN: not %fp4-opt-once %s --pass-pipeline='builtin.module(fp4-compile{to=foo})' 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=OPTION
+// OPTION: unknown phase 'foo', known: fused, tiles, roles, pipelined, nvvm, ptx, cubin, host
+// RUN: %fp4-opt-once %s --pass-pipeline='builtin.module(fp4-compile{to=fused})' \
+// RUN:   | FileCheck %s --check-prefix=TWIN
+// TWIN: fp4.blockscaled_matmul
 
 // PHASE: error: unknown phase 'everything'
 // PHASE: note: known phases: fused, tiles, roles, pipelined, nvvm, ptx, cubin, host

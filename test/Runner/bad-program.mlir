@@ -35,6 +35,22 @@
 // RUN:   | FileCheck %s --check-prefix=PHASE
 // PHASE: unknown phase 'all', known: fused, tiles, roles, pipelined, nvvm, ptx, cubin, host
 
+// An argument that no tool could describe is an error, even where nobody uses it; no library is left.
+// RUN: rm -f %t.so
+// RUN: not fp4-runner %S/Inputs/unknown-element.mlir --emit=so -o %t.so 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=ELEMENT
+// RUN: not ls %t.so
+// ELEMENT: unknown-element.mlir:3:14: error: argument 1 of 'f' must be a tensor with a device buffer, but got 'tensor<8x8xi32>'
+// ELEMENT: note: {{.*}}drop what is not used, and convert other types outside
+// RUN: sed s/i32/bf16/ %S/Inputs/unknown-element.mlir | fp4-runner - --emit=so -o %t.so && fp4-run %t.so --list
+
+// A layout is no comment that tensor.cast may change.
+// RUN: not fp4-runner %S/Inputs/cast-layout.mlir 2>&1 | FileCheck %s --check-prefix=CAST
+// CAST: cast-layout.mlir:5:8: error: 'tensor.cast' op must not read or make scales in layout
+// CAST: note: fp4.swizzle_scales makes them of row-major scales
+// RUN: sed s/tensor.cast/fp4.swizzle_scales/ %S/Inputs/cast-layout.mlir | sed 's/ to !tiled/ -> !tiled/' \
+// RUN:   | fp4-runner -
+
 // RUN: fp4-runner %fp4_src/examples/nvfp4_linear.mlir --emit=mlir \
 // RUN:   | FileCheck %s --check-prefix=TWIN
 // TWIN: fp4.blockscaled_matmul

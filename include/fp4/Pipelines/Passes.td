@@ -30,6 +30,26 @@ def SpecializeDims : Pass<"fp4-specialize-dims", "::mlir::ModuleOp"> {
   ];
 }
 
+def CheckProgram : Pass<"fp4-check-program", "::mlir::ModuleOp"> {
+  let summary = "Reject what later passes would lose or misread";
+  let description = [{
+    **Why.** The layout of scales is an encoding, which operations of other dialects carry along or
+    drop without a thought: `tensor.cast` from a row-major to a tiled type verifies, and would pass
+    scales in the wrong order. Nested modules and `ub.poison` are gone, or without a place, before
+    anything could be said about them.
+
+    **What holds afterwards.** Operations outside of the fp4 dialect hand tiled scales on as they
+    are; there is one module and no poisoned tensor. The program is unchanged.
+
+    ```mlir
+    // fp4-opt --fp4-check-program
+    // error: 'tensor.cast' op must not read or make scales in layout #fp4.scale_layout<tiled_128x4>, which it knows nothing of
+    // note: fp4.swizzle_scales makes them of row-major scales, fp4.unswizzle_scales gives row-major ones back
+    %t = tensor.cast %s : tensor<128x4xf8E4M3FN> to tensor<128x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+    ```
+  }];
+}
+
 def CheckTarget : Pass<"fp4-check-target", "::mlir::ModuleOp"> {
   let summary = "Reject operations that the target has no instructions for";
   let description = [{

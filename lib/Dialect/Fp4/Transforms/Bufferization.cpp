@@ -1,0 +1,55 @@
+//===- Bufferization.cpp - fp4 operations refuse to be bufferized ---------===//
+//
+// One-shot-bufferize gives a tensor the memref of its shape, and knows nothing of layouts: tiled
+// scales of 100 x 4 would become 400 bytes, and are 512. With `allow-unknown-ops` it would do so to
+// the operands of operations that it does not know. So it knows these, and each says no: the
+// buffers of their tensors are include/fp4/Conversion/BufferTypes.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Dialect/Fp4/Transforms/Bufferization.h"
+
+#include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
+#include "mlir/IR/DialectRegistry.h"
+
+using namespace mlir;
+using namespace mlir::bufferization;
+
+namespace {
+
+template <typename OpT>
+struct Refusal : BufferizableOpInterface::ExternalModel<Refusal<OpT>, OpT> {
+  bool bufferizesToMemoryRead(Operation *, OpOperand &, const AnalysisState &) const {
+    return true;
+  }
+  bool bufferizesToMemoryWrite(Operation *, OpOperand &, const AnalysisState &) const {
+    return false;
+  }
+  AliasingValueList getAliasingValues(Operation *, OpOperand &, const AnalysisState &) const {
+    return {};
+  }
+  LogicalResult bufferize(Operation *op, RewriterBase &, const BufferizationOptions &,
+                          BufferizationState &) const {
+    InFlightDiagnostic diagnostic = op->emitOpError(
+        "must not be bufferized by one-shot-bufferize, which knows no scale layouts");
+    diagnostic.attachNote() << "run fp4-compile, or convert-fp4-to-gpu and convert-fp4-to-pipe, "
+                               "instead: they make the buffers";
+    return diagnostic;
+  }
+};
+
+template <typename... Ops> void attach(MLIRContext *context) {
+  (Ops::template attachInterface<Refusal<Ops>>(*context), ...);
+}
+
+} // namespace
+
+void fp4::registerBufferization(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, Fp4Dialect *) {
+    attach<
+#define GET_OP_LIST
+#include "fp4/Dialect/Fp4/IR/Fp4Ops.cpp.inc"
+        >(context);
+  });
+}

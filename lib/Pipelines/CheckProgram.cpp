@@ -1,0 +1,94 @@
+//===- CheckProgram.cpp - Programs that no later pass could explain -------===//
+//
+// What would lose its place in the program, or its meaning, before the pass that rejects it:
+//
+//   nested modules     nobody looks into them
+//   poison             canonicalization forgets where it was written
+//   scale layouts      upstream operations take encodings for comments: tensor.cast changes them
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp4/Conversion/BufferTypes.h"
+#include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Pipelines/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+
+namespace fp4 {
+#define GEN_PASS_DEF_CHECKPROGRAM
+#include "fp4/Pipelines/Passes.h.inc"
+} // namespace fp4
+
+using namespace mlir;
+
+namespace {
+
+bool isTiled(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && fp4::scaleLayout(tensor);
+}
+
+/// A conversion between a tensor and its own device buffer.
+bool isBufferOf(UnrealizedConversionCastOp op) {
+  if (op.getNumOperands() != 1 || op.getNumResults() != 1)
+    return false;
+  Type from = op.getOperand(0).getType(), to = op.getResult(0).getType();
+  auto tensor = dyn_cast<RankedTensorType>(isTiled(from) ? from : to);
+  return tensor && fp4::deviceBufferType(tensor) == (isTiled(from) ? to : from);
+}
+
+/// Whether `op` may touch tiled scales: it hands them on, or makes them of logical elements.
+bool keepsLayouts(Operation *op) {
+  if (isa<func::CallOp, func::ReturnOp, arith::ConstantOp, tensor::DimOp>(op))
+    return true;
+  if (auto cast = dyn_cast<UnrealizedConversionCastOp>(op))
+    return isBufferOf(cast);
+  return isa<tensor::CastOp, tensor::ExtractSliceOp>(op) &&
+         isTiled(op->getOperand(0).getType()) == isTiled(op->getResult(0).getType());
+}
+
+LogicalResult checkLayouts(Operation *op) {
+  if (isa<fp4::Fp4Dialect>(op->getDialect()) ||
+      llvm::none_of(llvm::concat<Type>(llvm::to_vector(op->getOperandTypes()),
+                                       llvm::to_vector(op->getResultTypes())),
+                    isTiled) ||
+      keepsLayouts(op))
+    return success();
+  InFlightDiagnostic diagnostic = op->emitOpError(
+      "must not read or make scales in layout #fp4.scale_layout<tiled_128x4>, which it knows "
+      "nothing of");
+  diagnostic.attachNote() << "fp4.swizzle_scales makes them of row-major scales, "
+                             "fp4.unswizzle_scales gives row-major ones back";
+  return diagnostic;
+}
+
+LogicalResult check(Operation *op) {
+  if (auto nested = dyn_cast<ModuleOp>(op)) {
+    InFlightDiagnostic diagnostic = nested.emitError(
+        "a program must be one module, but got a module inside of another");
+    diagnostic.attachNote() << "move its functions to the outer module";
+    return diagnostic;
+  }
+  if (isa<ub::PoisonOp>(op) && isa<TensorType>(op->getResult(0).getType()) && !op->use_empty()) {
+    InFlightDiagnostic diagnostic = op->emitOpError("has no value that a kernel could read");
+    diagnostic.attachNote() << "make the tensor an argument or an arith.constant";
+    return diagnostic;
+  }
+  return op->getDialect() ? checkLayouts(op) : success();
+}
+
+struct CheckProgram : fp4::impl::CheckProgramBase<CheckProgram> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    WalkResult walk = module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+      return op != module && failed(check(op)) ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    if (walk.wasInterrupted())
+      signalPassFailure();
+  }
+};
+
+} // namespace

@@ -1,0 +1,105 @@
+// RUN: %fp4-opt-once %s --fp4-check-program -split-input-file -verify-diagnostics
+// The first function of a case is legal, the second differs from it in what the error is about.
+
+!linear = tensor<128x4xf8E4M3FN>
+!tiled = tensor<128x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!rows = tensor<?x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+
+func.func @forgets_rows(%s: !tiled) -> !rows {
+  %t = tensor.cast %s : !tiled to !rows
+  return %t : !rows
+}
+func.func @makes_tiles(%s: !linear) -> !tiled {
+  // expected-error @+2 {{'tensor.cast' op must not read or make scales in layout #fp4.scale_layout<tiled_128x4>, which it knows nothing of}}
+  // expected-note @+1 {{fp4.swizzle_scales makes them of row-major scales, fp4.unswizzle_scales gives row-major ones back}}
+  %t = tensor.cast %s : !linear to !tiled
+  return %t : !tiled
+}
+
+// -----
+
+!linear = tensor<128x4xf8E4M3FN>
+!tiled = tensor<128x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @reads_tiles(%s: !tiled) -> !linear {
+  // expected-error @+2 {{'tensor.cast' op must not read or make scales}}
+  // expected-note @+1 {{fp4.unswizzle_scales}}
+  %t = tensor.cast %s : !tiled to !linear
+  return %t : !linear
+}
+
+// -----
+
+!linear = tensor<128x4xf8E4M3FN>
+!tiled = tensor<128x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @buffer(%s: !tiled) -> memref<1x1x512xi8> {
+  %t = builtin.unrealized_conversion_cast %s : !tiled to memref<1x1x512xi8>
+  return %t : memref<1x1x512xi8>
+}
+func.func @wrong_buffer(%s: !tiled) -> memref<128x4xi8> {
+  // expected-error @+2 {{'builtin.unrealized_conversion_cast' op must not read or make scales}}
+  // expected-note @+1 {{fp4.unswizzle_scales}}
+  %t = builtin.unrealized_conversion_cast %s : !tiled to memref<128x4xi8>
+  return %t : memref<128x4xi8>
+}
+
+// -----
+
+!tiled = tensor<128x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @from_memref(%m: memref<128x4xf8E4M3FN>) -> !tiled {
+  // expected-error @+2 {{'bufferization.to_tensor' op must not read or make scales}}
+  // expected-note @+1 {{fp4.swizzle_scales}}
+  %t = bufferization.to_tensor %m : memref<128x4xf8E4M3FN> to !tiled
+  return %t : !tiled
+}
+
+// -----
+
+!tiled = tensor<128x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @constant() -> !tiled {
+  %t = arith.constant dense<1.0> : !tiled
+  return %t : !tiled
+}
+func.func @empty() -> !tiled {
+  // expected-error @+2 {{'tensor.empty' op must not read or make scales}}
+  // expected-note @+1 {{fp4.swizzle_scales}}
+  %t = tensor.empty() : !tiled
+  return %t : !tiled
+}
+
+// -----
+
+!linear = tensor<128x4xf8E4M3FN>
+!tiled = tensor<128x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @reinterpret(%s: !tiled) -> tensor<128x4xi8> {
+  // expected-error @+2 {{'tensor.bitcast' op must not read or make scales}}
+  // expected-note @+1 {{fp4.unswizzle_scales}}
+  %t = tensor.bitcast %s : !tiled to tensor<128x4xi8>
+  return %t : tensor<128x4xi8>
+}
+
+// -----
+
+func.func @number() -> tensor<f32> {
+  %unused = ub.poison : tensor<f32>
+  %x = arith.constant dense<1.0> : tensor<f32>
+  return %x : tensor<f32>
+}
+func.func @poison() -> tensor<f32> {
+  // expected-error @+2 {{'ub.poison' op has no value that a kernel could read}}
+  // expected-note @+1 {{make the tensor an argument or an arith.constant}}
+  %x = ub.poison : tensor<f32>
+  return %x : tensor<f32>
+}
+
+// -----
+
+func.func @outer() {
+  return
+}
+// expected-error @+2 {{a program must be one module, but got a module inside of another}}
+// expected-note @+1 {{move its functions to the outer module}}
+module @inner {
+  func.func @f() {
+    return
+  }
+}
