@@ -91,6 +91,8 @@ public:
 
 private:
   Status fixNamedSizes();
+  bool isDimName(std::string_view name) const;
+  Status fixDimension(std::string_view name, int64_t size);
   Status loadFiles();
   Status fixCommonSize();
   Status checkMemory() const;
@@ -104,17 +106,57 @@ private:
   BoundArguments bound_;
 };
 
+/// "M" of "M" and "M/16".
+static std::string_view dimName(std::string_view dim) { return dim.substr(0, dim.find('/')); }
+
+bool Binder::isDimName(std::string_view name) const {
+  for (const Operand &argument : function_.arguments)
+    for (const std::string &dim : argument.dims)
+      if (dimName(dim) == name)
+        return true;
+  return false;
+}
+
+/// All dimensions that fp4.dims calls so; of "M/16" as many blocks of 16 as M needs. Static ones
+/// must be so large already.
+Status Binder::fixDimension(std::string_view name, int64_t size) {
+  for (size_t i = 0; i < types_.size(); ++i) {
+    const Operand &argument = function_.arguments[i];
+    for (size_t d = 0; d < argument.dims.size(); ++d) {
+      if (dimName(argument.dims[d]) != name)
+        continue;
+      const size_t slash = argument.dims[d].find('/');
+      const int64_t unit =
+          slash == std::string::npos ? 1 : std::max(1L, std::atol(argument.dims[d].c_str() + slash + 1));
+      const int64_t wanted = (size + unit - 1) / unit;
+      int64_t &dim = types_[i].shape[d];
+      if (dim >= 0 && dim != wanted)
+        return makeError(ErrorKind::Usage,
+                         fmt::format("--dim has {} = {}, but argument '{}' is {}", name, size,
+                                     argument.name, argument.type.str()),
+                         "this size was fixed when the function was compiled; compile it for "
+                         "another");
+      dim = wanted;
+    }
+  }
+  return {};
+}
+
 Status Binder::fixNamedSizes() {
   for (const std::string &text : options_.dims) {
     auto pair = splitAssignment(text, "--dim");
     if (!pair)
       return tl::unexpected<Error>(pair.error());
-    auto index = findOperand(function_.arguments, pair->first, "argument");
-    if (!index)
-      return tl::unexpected<Error>(index.error());
     auto size = parseSize(pair->second, "--dim");
     if (!size)
       return tl::unexpected<Error>(size.error());
+    auto index = findOperand(function_.arguments, pair->first, "argument");
+    if (!index && isDimName(pair->first)) {
+      FP4_TRY(fixDimension(pair->first, *size));
+      continue;
+    }
+    if (!index)
+      return tl::unexpected<Error>(index.error());
     Type &type = types_[*index];
     if (!type.isDynamic())
       return makeError(ErrorKind::Usage,

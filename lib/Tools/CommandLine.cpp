@@ -30,7 +30,9 @@ void addRunOptions(CLI::App &app, RunOptions &options) {
       ->delimiter(',')
       ->expected(1, 3)
       ->check(CLI::Range(int64_t(1), int64_t(INT32_MAX)));
-  group->add_option("--dim", options.dims, "NAME=SIZE: the dynamic size of one argument");
+  group->add_option("--dim", options.dims,
+                    "NAME=SIZE: the size of a dimension that fp4.dims calls so, or the dynamic size "
+                    "of the argument of that name");
   group->add_flag("!--no-verify", options.verify, "do not compare with the reference");
   group->add_flag("--benchmark", options.benchmark,
                   "time the program and its kernels on a GPU, once the result is verified; on the "

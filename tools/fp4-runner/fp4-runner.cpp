@@ -6,6 +6,7 @@
 
 #include "Options.h"
 
+#include "llvm/ADT/StringRef.h"
 #include "llvm/Support/ErrorHandling.h"
 
 #include <cstdlib>
@@ -38,7 +39,8 @@ static void printTimes(const Compiler &compiler) {
   std::cerr << std::setw(9) << total << " ms  compiling in all\n";
 }
 
-/// --shape M,N,K gives the dimensions of that name their size, where the program names them.
+/// --shape M,N,K and --dim NAME=SIZE give the dimensions of that name their size, where the program
+/// names them. What names an argument, and what is malformed, is for whoever binds the arguments.
 static Status load(Compiler &compiler, const runner::Options &options) {
   FP4_TRY(compiler.loadFile(options.input));
   std::map<std::string, int64_t> sizes;
@@ -47,6 +49,12 @@ static Status load(Compiler &compiler, const runner::Options &options) {
     for (size_t i = 0; i < options.run.shape.size() && i < 3; ++i)
       if (dim == names[i])
         sizes[dim] = options.run.shape[i];
+  for (const std::string &dim : compiler.dimNames())
+    for (const std::string &text : options.run.dims)
+      if (size_t size = 0; text.starts_with(dim + "=") &&
+                           !llvm::StringRef(text).substr(dim.size() + 1).getAsInteger(10, size) &&
+                           size >= 1 && size <= INT32_MAX)
+        sizes[dim] = int64_t(size);
   return sizes.empty() ? Status() : compiler.specialize(sizes);
 }
 

@@ -35,7 +35,7 @@ struct RunOptions : SimulationOptions {
   std::vector<std::string> inputs;       ///< NAME=FILE.npy
   std::vector<std::string> outputs;      ///< NAME=FILE.npy
   std::vector<int64_t> shape;            ///< M,N,K; empty: from the manifest and the inputs
-  std::vector<std::string> dims;         ///< NAME=SIZE, the dynamic first dimension of one argument
+  std::vector<std::string> dims;         ///< NAME=SIZE, of a named dimension or of an argument's rows
   bool verify = true;
   bool benchmark = false; ///< time what was verified
   std::string compare;    ///< JSON of an earlier benchmark; empty: none
