@@ -46,6 +46,11 @@ FP4RT_EXPORT void *fp4rt_alloc(uint64_t bytes);
 /** Frees what fp4rt_alloc returned. Null is allowed. */
 FP4RT_EXPORT void fp4rt_free(void *device);
 
+/** Device memory that holds the `size` bytes at host address `bytes`, which the program carries and
+ *  nobody changes. They are copied when the session first meets this address; the session owns the
+ *  memory, which must not be written or freed. */
+FP4RT_EXPORT void *fp4rt_constant(const void *bytes, uint64_t size);
+
 /** Sets `bytes` bytes of device memory to `value`. */
 FP4RT_EXPORT void fp4rt_memset(void *device, uint8_t value, uint64_t bytes);
 

@@ -5,6 +5,7 @@
 #include "HostCode.h"
 #include "ManifestWriter.h"
 
+#include "fp4/Conversion/ConstantBytes.h"
 #include "fp4/ISA/TargetModel.h"
 #include "fp4/InitAll.h"
 #include "fp4/Pipelines/Passes.h"
@@ -110,6 +111,7 @@ public:
   OwningOpRef<ModuleOp> module;
   std::optional<Phase> reached;
   llvm::json::Array functions, kernels;
+  ConstantData constants; ///< that the functions' programs refer to
   std::vector<StepTime> times;
 };
 
@@ -168,7 +170,7 @@ fp4::Status fp4::Compiler::Impl::recordFunctions() {
   manager.addPass(createInlinerPass());
   if (mlir::failed(manager.run(*inlined)))
     return notCompiled();
-  functions = describeFunctions(*inlined);
+  functions = describeFunctions(*inlined, constants);
   return {};
 }
 
@@ -213,6 +215,8 @@ fp4::Status fp4::Compiler::Impl::lowerHost() {
   }));
   reached = Phase::Host;
   OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
+  for (const auto &[symbol, bytes] : constants)
+    constantGlobal(builder, *module, bytes);
   std::string text = writeManifest(options.target, functions, kernels);
   text.push_back('\0');
   auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), text.size());

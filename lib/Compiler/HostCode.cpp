@@ -64,6 +64,7 @@ fp4::Expected<std::unique_ptr<Module>> translate(mlir::ModuleOp module, LLVMCont
 orc::SymbolMap runtimeSymbols(orc::MangleAndInterner &mangle) {
   const std::pair<const char *, void *> functions[] = {
       {"fp4rt_alloc", reinterpret_cast<void *>(&fp4rt_alloc)},
+      {"fp4rt_constant", reinterpret_cast<void *>(&fp4rt_constant)},
       {"fp4rt_free", reinterpret_cast<void *>(&fp4rt_free)},
       {"fp4rt_memset", reinterpret_cast<void *>(&fp4rt_memset)},
       {"fp4rt_memcpy_2d", reinterpret_cast<void *>(&fp4rt_memcpy_2d)},

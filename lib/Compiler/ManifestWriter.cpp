@@ -2,11 +2,15 @@
 
 #include "ManifestWriter.h"
 
+#include "fp4/Conversion/BufferTypes.h"
+#include "fp4/Conversion/ConstantBytes.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -69,6 +73,8 @@ std::string spellAttribute(Attribute attribute) {
       });
 }
 
+bool isTensor(Value value) { return isa<RankedTensorType>(value.getType()); }
+
 /// "1,0,1": how many values each operand of the operation's definition has.
 std::string spellSegments(Attribute attribute) {
   std::string text;
@@ -90,7 +96,8 @@ json::Object describeAttributes(Operation *op) {
 /// The straight-line program of one function, values named as the reference interpreter wants them.
 class ProgramWriter {
 public:
-  explicit ProgramWriter(func::FuncOp function) : function(function) {}
+  ProgramWriter(func::FuncOp function, fp4::ConstantData *data = nullptr)
+      : function(function), data(data) {}
 
   json::Object describe() {
     json::Object object;
@@ -117,7 +124,8 @@ private:
   json::Array describeProgram() {
     json::Array program;
     for (Operation &op : function.getBody().front().without_terminator())
-      program.push_back(describeOp(op));
+      if (llvm::any_of(op.getResults(), isTensor))
+        program.push_back(describeOp(op));
     return program;
   }
 
@@ -152,19 +160,42 @@ private:
     return object;
   }
 
-  /// One fp32 number as a tensor, the only constant that programs have.
-  static bool isScalarConstant(Operation &op) {
-    auto constant = dyn_cast<arith::ConstantOp>(op);
-    auto type = constant ? dyn_cast<RankedTensorType>(constant.getType()) : nullptr;
-    return type && type.getRank() == 0 && type.getElementType().isF32() &&
-           isa<DenseFPElementsAttr>(constant.getValue());
+  /// One fp32 number as a tensor, which is written as it is.
+  static bool isScalar(arith::ConstantOp op) {
+    auto type = cast<RankedTensorType>(op.getType());
+    return type.getRank() == 0 && type.getElementType().isF32() &&
+           isa<DenseFPElementsAttr>(op.getValue());
+  }
+
+  /// Operations that lib/Tools has a reference for; numbers such as sizes it finds out itself.
+  static bool isKnown(Operation &op) {
+    if (auto constant = dyn_cast<arith::ConstantOp>(op); constant && isTensor(constant))
+      return fp4::hasConstantBytes(cast<ElementsAttr>(constant.getValue()));
+    if (isa<linalg::TransposeOp>(op))
+      return isTensor(op.getOperand(0)) &&
+             !isa<Float4E2M1FNType>(getElementTypeOrSelf(op.getOperand(0)));
+    return isa<fp4::Fp4Dialect>(op.getDialect()) ||
+           isa<tensor::CastOp, tensor::CollapseShapeOp, tensor::EmptyOp, tensor::ExpandShapeOp,
+               tensor::ExtractSliceOp>(op) ||
+           (isMemoryEffectFree(&op) && llvm::none_of(op.getResults(), isTensor));
   }
 
   bool isInterpretable() {
     return function.getBody().hasOneBlock() &&
-           llvm::all_of(function.getBody().front().without_terminator(), [](Operation &op) {
-             return isa<fp4::Fp4Dialect>(op.getDialect()) || isScalarConstant(op);
-           });
+           llvm::all_of(function.getBody().front().without_terminator(), isKnown);
+  }
+
+  /// What the reference reads of a constant: a number, or the symbol of its bytes as users have them.
+  json::Object describeConstant(arith::ConstantOp op) {
+    if (isScalar(op))
+      return describeAttributes(op);
+    if (!data) // what was fused is not interpreted
+      return {};
+    std::vector<uint8_t> bytes = fp4::constantBytes(
+        cast<ElementsAttr>(op.getValue()), fp4::userBufferType(cast<RankedTensorType>(op.getType())));
+    std::string symbol = fp4::constantSymbol(bytes);
+    data->try_emplace(symbol, std::move(bytes));
+    return json::Object{{"symbol", symbol}};
   }
 
   json::Object describeOp(Operation &op) {
@@ -178,18 +209,21 @@ private:
     }
     object["results"] = namesOf(op.getResults());
     object["result_types"] = std::move(types);
-    object["attributes"] = describeAttributes(&op);
+    auto constant = dyn_cast<arith::ConstantOp>(op);
+    object["attributes"] = constant ? describeConstant(constant) : describeAttributes(&op);
     return object;
   }
 
   json::Array namesOf(ValueRange values) {
     json::Array array;
     for (Value value : values)
-      array.push_back(names.lookup(value));
+      if (isTensor(value))
+        array.push_back(names.lookup(value));
     return array;
   }
 
   func::FuncOp function;
+  fp4::ConstantData *data; ///< gets the bytes that the program refers to
   llvm::DenseMap<Value, std::string> names;
   unsigned numValues = 0;
 };
@@ -226,11 +260,11 @@ json::Object describeKernel(gpu::BinaryOp binary, gpu::KernelMetadataAttr kernel
 
 } // namespace
 
-json::Array fp4::describeFunctions(ModuleOp module) {
+json::Array fp4::describeFunctions(ModuleOp module, ConstantData &data) {
   json::Array functions;
   for (auto function : module.getOps<func::FuncOp>())
     if (function.isPublic() && !function.isExternal())
-      functions.push_back(ProgramWriter(function).describe());
+      functions.push_back(ProgramWriter(function, &data).describe());
   return functions;
 }
 

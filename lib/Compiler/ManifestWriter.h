@@ -10,12 +10,18 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/JSON.h"
 
+#include <map>
+
 namespace fp4 {
+
+/// Bytes of constants that a manifest refers to, by the symbol of the global that has them.
+using ConstantData = std::map<std::string, std::vector<uint8_t>>;
 
 /// One object per public function: name, symbol, arguments, results, program, returns. Values are
 /// a0, a1, .. (arguments) and v0, v1, .. (in order of definition). A body that the reference cannot
-/// interpret, because it has operations of other dialects, leaves "program" out.
-llvm::json::Array describeFunctions(mlir::ModuleOp module);
+/// interpret, because it has operations of other dialects, leaves "program" out. `data` gets the
+/// bytes of the constants.
+llvm::json::Array describeFunctions(mlir::ModuleOp module, ConstantData &data);
 
 /// Adds "fused" to the functions' objects: the operations that become kernels, once the program was
 /// fused. A body that the reference cannot interpret leaves it out.

@@ -3,12 +3,13 @@
 // What would lose its place in the program, or its meaning, before the pass that rejects it:
 //
 //   nested modules     nobody looks into them
-//   poison             canonicalization forgets where it was written
+//   poison, constants  canonicalization forgets where they were written
 //   scale layouts      upstream operations take encodings for comments: tensor.cast changes them
 //
 //===----------------------------------------------------------------------===//
 
 #include "fp4/Conversion/BufferTypes.h"
+#include "fp4/Conversion/ConstantBytes.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Pipelines/Passes.h"
 
@@ -77,6 +78,11 @@ LogicalResult check(Operation *op) {
     diagnostic.attachNote() << "make the tensor an argument or an arith.constant";
     return diagnostic;
   }
+  if (auto constant = dyn_cast<arith::ConstantOp>(op);
+      constant && isa<RankedTensorType>(constant.getType()) && !op->use_empty() &&
+      failed(fp4::verifyConstant(cast<ElementsAttr>(constant.getValue()),
+                                 [&] { return op->emitOpError(); })))
+    return failure();
   return op->getDialect() ? checkLayouts(op) : success();
 }
 

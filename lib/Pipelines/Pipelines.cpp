@@ -59,6 +59,8 @@ void addTiles(OpPassManager &manager, const fp4::PhaseOptions &options) {
   manager.addPass(fp4::createConvertFp4ToGPU(streaming));
   // Every matrix product becomes a launch and a kernel in sequential pipe form.
   manager.addPass(fp4::createConvertFp4ToPipe({options.target, options.multiprocessors}));
+  // Constants and views of tensors need no kernel.
+  manager.addPass(fp4::createLowerHostTensors());
   // Host functions work on device buffers; what only moved data between tensors is gone.
   manager.addPass(fp4::createFinalizeHostBuffers());
   // Sizes derive from function arguments; checks of a size against itself vanish once CSE found

@@ -26,6 +26,11 @@ void fp4rt_free(void *device) {
     session->free(device);
 }
 
+void *fp4rt_constant(const void *bytes, uint64_t size) {
+  Session *session = Session::current();
+  return session ? session->constant(bytes, size) : nullptr;
+}
+
 void fp4rt_memset(void *device, uint8_t value, uint64_t bytes) {
   if (Session *session = Session::current())
     session->memset(device, value, bytes);
@@ -95,9 +100,11 @@ std::span<const AbiSymbol> fp4::rt::abiSymbols() {
     #name, reinterpret_cast<void *>(&name)                                                         \
   }
   static const AbiSymbol symbols[] = {
-      SYMBOL(fp4rt_alloc),     SYMBOL(fp4rt_free),        SYMBOL(fp4rt_memset),
-      SYMBOL(fp4rt_memcpy_2d), SYMBOL(fp4rt_tensor_map),  SYMBOL(fp4rt_multiprocessor_count),
-      SYMBOL(fp4rt_fail),      SYMBOL(fp4rt_expect_size), SYMBOL(fp4rt_launch)};
+      SYMBOL(fp4rt_alloc),      SYMBOL(fp4rt_free),
+      SYMBOL(fp4rt_constant),   SYMBOL(fp4rt_memset),
+      SYMBOL(fp4rt_memcpy_2d),  SYMBOL(fp4rt_tensor_map),
+      SYMBOL(fp4rt_fail),       SYMBOL(fp4rt_multiprocessor_count),
+      SYMBOL(fp4rt_expect_size), SYMBOL(fp4rt_launch)};
 #undef SYMBOL
   return symbols;
 }

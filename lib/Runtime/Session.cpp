@@ -19,6 +19,8 @@ Session::~Session() {
   // Errors while freeing have nobody left to hear them; the first error is already kept.
   for (auto [address, bytes] : allocations_)
     (void)device_.free(address);
+  for (auto [bytes, address] : constants_)
+    (void)device_.free(address);
 }
 
 bool Session::check(const Status &status) {
@@ -83,6 +85,22 @@ void Session::free(void *pointer) {
   liveBytes_ -= it->second;
   allocations_.erase(it);
   check(device_.free(toDevice(pointer)));
+}
+
+void *Session::constant(const void *bytes, uint64_t size) {
+  if (failed())
+    return nullptr;
+  if (auto it = constants_.find(bytes); it != constants_.end())
+    return reinterpret_cast<void *>(it->second);
+  auto address = device_.allocate(size);
+  if (!address) {
+    fail(address.error());
+    return nullptr;
+  }
+  constants_.emplace(bytes, *address);
+  liveBytes_ += size;
+  check(device_.copyToDevice(*address, {static_cast<const std::byte *>(bytes), size}));
+  return failed() ? nullptr : reinterpret_cast<void *>(*address);
 }
 
 void Session::memset(void *pointer, uint8_t value, uint64_t bytes) {

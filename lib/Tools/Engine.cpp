@@ -139,6 +139,7 @@ private:
   Status write();
   Status verify();
   Status time();
+  Expected<const void *> bytesOf(const std::string &symbol) const;
 
   const Manifest &manifest_;
   const EntryResolver &resolver_;
@@ -211,6 +212,14 @@ Status Run::write() {
   return {};
 }
 
+/// Data and functions are found alike.
+Expected<const void *> Run::bytesOf(const std::string &symbol) const {
+  auto address = resolver_(symbol);
+  if (!address)
+    return tl::unexpected<Error>(address.error());
+  return reinterpret_cast<const void *>(*address);
+}
+
 Status Run::verify() {
   if (!options_.verify)
     return {};
@@ -220,7 +229,8 @@ Status Run::verify() {
   }
   Clock::time_point start = Clock::now();
   std::vector<ReferenceValue> expected;
-  FP4_ASSIGN(expected, runReference(*function_, arguments_.values, options_.hostThreads));
+  FP4_ASSIGN(expected, runReference(*function_, arguments_.values, options_.hostThreads,
+                                    [this](const std::string &symbol) { return bytesOf(symbol); }));
   for (size_t i = 0; i < results_.size(); ++i)
     report_.verdicts.push_back(judge(function_->results[i].name, results_[i], expected[i]));
   report_.referenceMilliseconds = millisecondsSince(start);

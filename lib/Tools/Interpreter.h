@@ -23,14 +23,15 @@ namespace fp4::tools {
 class Step {
 public:
   Step(const ProgramOp &op, std::vector<const Tensor *> operands, std::vector<Type> types,
-       unsigned threads)
-      : op(op), operands(std::move(operands)), types(std::move(types)), threads(threads),
+       unsigned threads, const DataResolver &data)
+      : op(op), operands(std::move(operands)), types(std::move(types)), threads(threads), data(data),
         results(op.results.size()) {}
 
   const ProgramOp &op;
   std::vector<const Tensor *> operands;
   std::vector<Type> types; ///< of the results, all static
   unsigned threads;
+  const DataResolver &data; ///< finds the bytes of constants
   std::vector<ReferenceValue> results;
 
   tl::unexpected<Error> wrong(const std::string &what) const { return badProgram(op, what); }
@@ -61,6 +62,12 @@ Expected<std::vector<uint8_t>> linearScales(const Tensor &scales);
 
 using Handler = Status (*)(Step &);
 
+// ReferenceViews.cpp
+Status runConstant(Step &step);
+Status runReshape(Step &step);
+Status runSlice(Step &step);
+Status runEmpty(Step &step);
+Status runTranspose(Step &step);
 // ReferenceQuantize.cpp
 Status runAmax(Step &step);
 Status runHadamard(Step &step);

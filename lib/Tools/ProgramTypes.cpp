@@ -31,6 +31,18 @@ std::vector<Shape> quantizedShapes(const ProgramOp &op, const Shape &input) {
   return shapes;
 }
 
+/// `result` with as many elements as `source`.
+Shape reshaped(Shape result, const Shape &source) {
+  int64_t elements = 1, fixed = 1;
+  for (int64_t size : source)
+    elements *= size;
+  for (int64_t size : result)
+    fixed *= size < 0 ? 1 : size;
+  for (int64_t &size : result)
+    size = size < 0 && fixed > 0 ? elements / fixed : size;
+  return result;
+}
+
 /// The shapes of the results, where the operation makes matrices of other sizes than its first
 /// operand's.
 std::vector<Shape> resultShapes(const ProgramOp &op, std::span<const Type> operands) {
@@ -42,6 +54,9 @@ std::vector<Shape> resultShapes(const ProgramOp &op, std::span<const Type> opera
   if (op.op == "fp4.blockscaled_matmul" && operands.size() > 2 && first.size() == 2 &&
       operands[2].shape.size() == 2)
     return {{first[0], operands[2].shape[0]}};
+  if ((op.op == "tensor.collapse_shape" || op.op == "tensor.expand_shape") &&
+      op.resultTypes.size() == 1)
+    return {reshaped(op.resultTypes[0].shape, first)};
   if (op.op == "fp4.stack_scales" && first.size() == 2) {
     Shape sum = {0, first[1]};
     for (const Type &shard : operands)
@@ -64,7 +79,7 @@ Expected<std::vector<Type>> resultTypes(const ProgramOp &op, std::span<const Typ
   const std::vector<Shape> shapes = resultShapes(op, operands);
   for (size_t i = 0; i < types.size(); ++i) {
     Shape &shape = types[i].shape;
-    if (shape.empty())
+    if (!types[i].isDynamic())
       continue;
     if (i >= shapes.size() || shapes[i].size() != shape.size())
       return badProgram(op,

@@ -2,28 +2,21 @@
 
 #include "Interpreter.h"
 
-#include <bit>
 #include <charconv>
 #include <fmt/format.h>
 
 namespace fp4::tools {
 namespace {
 
-/// One fp32 number, spelled by its bits in decimal.
-Status runConstant(Step &step) {
-  FP4_TRY(step.expect(0, 1));
-  FP4_GET(text, step.attribute("value"));
-  uint32_t bits = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bits);
-  if (error != std::errc() || end != text.data() + text.size())
-    return step.wrong(fmt::format("must have the bits of one fp32 number, but got '{}'", text));
-  const float value = std::bit_cast<float>(bits);
-  return step.defineFloats(0, {&value, 1});
-}
-
 const std::map<std::string, Handler> &handlers() {
   static const std::map<std::string, Handler> table = {
       {"arith.constant", runConstant},
+      {"tensor.cast", runReshape},
+      {"tensor.collapse_shape", runReshape},
+      {"tensor.empty", runEmpty},
+      {"tensor.expand_shape", runReshape},
+      {"tensor.extract_slice", runSlice},
+      {"linalg.transpose", runTranspose},
       {"fp4.amax", runAmax},
       {"fp4.hadamard", runHadamard},
       {"fp4.hadamard_amax", runHadamardAmax},
@@ -41,7 +34,7 @@ const std::map<std::string, Handler> &handlers() {
 /// Runs one operation at a time; values by name.
 class Interpreter {
 public:
-  explicit Interpreter(unsigned threads) : threads_(threads) {}
+  Interpreter(unsigned threads, const DataResolver &data) : threads_(threads), data_(data) {}
 
   void define(const std::string &name, Tensor value) {
     values_[name] = ReferenceValue{.value = std::move(value)};
@@ -51,6 +44,7 @@ public:
 
 private:
   unsigned threads_;
+  const DataResolver &data_;
   std::map<std::string, ReferenceValue> values_;
 };
 
@@ -68,8 +62,13 @@ Status Interpreter::run(const ProgramOp &op) {
     operandTypes.push_back(it->second.value.type);
   }
   FP4_GET(types, resultTypes(op, operandTypes));
-  Step step(op, std::move(operands), std::move(types), threads_);
+  Step step(op, std::move(operands), std::move(types), threads_, data_);
   FP4_TRY(handler->second(step));
+  if (handler->second == runReshape) { // a product in another shape is judged as a product
+    ReferenceValue same = values_.at(op.operands[0]);
+    same.value = std::move(step.results[0].value);
+    step.results[0] = std::move(same);
+  }
   for (size_t i = 0; i < op.results.size(); ++i)
     values_[op.results[i]] = std::move(step.results[i]);
   return {};
@@ -173,8 +172,9 @@ Status Step::defineFloats(size_t i, std::span<const float> values) {
 }
 
 Expected<std::vector<ReferenceValue>>
-runReference(const Function &function, std::span<const Tensor> arguments, unsigned threads) {
-  Interpreter interpreter(threads);
+runReference(const Function &function, std::span<const Tensor> arguments, unsigned threads,
+             const DataResolver &data) {
+  Interpreter interpreter(threads, data);
   for (size_t i = 0; i < arguments.size(); ++i)
     interpreter.define("a" + std::to_string(i), arguments[i]);
   for (const ProgramOp &op : function.program)

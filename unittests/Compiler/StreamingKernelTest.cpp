@@ -385,15 +385,6 @@ TEST(MatmulAlpha, IsTransformerEngines) {
   }
 }
 
-TEST(Constant, FillsItsBuffer) {
-  KernelRun kernel("func.func @f() -> tensor<f32> {\n"
-                   "  %0 = arith.constant dense<2688.0> : tensor<f32>\n"
-                   "  return %0 : tensor<f32>\n}\n");
-  Buffer result = kernel.allocate(4);
-  kernel.launch("f_constant_0", 1, 2688.0f, result);
-  EXPECT_EQ(kernel.download<float>(result)[0], 2688.0f);
-}
-
 TEST(Dequantize, EveryCodeAndScale) {
   for (BlockFormat format : {BlockFormat::NVFP4, BlockFormat::MXFP4})
     for (FloatType type : {FloatType::BF16, FloatType::F16, FloatType::F32}) {

@@ -47,6 +47,31 @@ TEST(Session, OwnsWhatWasAllocated) {
   EXPECT_FALSE(device->memset(address, 0, 1)) << "freed with the session";
 }
 
+TEST(Session, CopiesAConstantOnceAndOwnsIt) {
+  auto device = simulator();
+  const std::array<std::byte, 3> bytes{std::byte(1), std::byte(2), std::byte(3)}, other = bytes;
+  EXPECT_EQ(fp4rt_constant(bytes.data(), 3), nullptr) << "there is no session";
+  uint64_t address = 0;
+  {
+    Session session(*device);
+    Session::Scope scope(session);
+    void *constant = fp4rt_constant(bytes.data(), 3);
+    address = reinterpret_cast<uint64_t>(constant);
+    ASSERT_NE(constant, nullptr);
+    std::array<std::byte, 3> read{};
+    ASSERT_TRUE(device->copyToHost(read, address));
+    EXPECT_EQ(read, bytes);
+    EXPECT_EQ(fp4rt_constant(bytes.data(), 3), constant);
+    EXPECT_EQ(session.allocatedBytes(), 3u);
+    EXPECT_NE(fp4rt_constant(other.data(), 3), constant) << "another address";
+    EXPECT_TRUE(session.finish());
+    fp4rt_free(constant);
+    EXPECT_THAT(session.finish().error().message, HasSubstr("not the start of a live allocation"));
+    EXPECT_EQ(fp4rt_constant(bytes.data(), 3), nullptr) << "after an error";
+  }
+  EXPECT_FALSE(device->memset(address, 0, 1)) << "freed with the session";
+}
+
 TEST(Session, TheFirstErrorSticksAndTheRestIsSkipped) {
   auto device = simulator();
   Session session(*device);
@@ -211,7 +236,7 @@ TEST(Session, EveryAbiFunctionHasASymbol) {
     EXPECT_NE(symbol.address, nullptr);
     EXPECT_THAT(symbol.name, testing::StartsWith("fp4rt_"));
   }
-  EXPECT_EQ(abiSymbols().size(), 9u);
+  EXPECT_EQ(abiSymbols().size(), 10u);
 }
 
 TEST(OpenDevice, SelectorsThatDoNotExist) {

@@ -10,6 +10,9 @@
 //   tensor<RxBx{f8E4M3FN,f8E8M0FNU}>           memref<RxBxi8>                     B
 //   the same, #fp4.scale_layout<tiled_128x4>   memref<ceil(R/128) x ceil(B/4) x 512 x i8>
 //
+// Matrices stacked in more dimensions have the buffers of these with the sizes in front; of f4E2M1FN,
+// where K is a multiple of 32.
+//
 // f4E2M1FN is packed two to a byte, even k in the low nibble. P is K/2 rounded up to 16, because TMA
 // wants such a pitch; bytes between K/2 and P are never read. Users have dense rows, P = K/2: the
 // type of a buffer at a function boundary is userBufferType. Padding bytes of tiled scales are zero.

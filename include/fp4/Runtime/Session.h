@@ -65,6 +65,7 @@ public:
   // What the C ABI does; each is a no-op after the first error.
   void *allocate(uint64_t bytes);
   void free(void *address);
+  void *constant(const void *bytes, uint64_t size);
   void memset(void *address, uint8_t value, uint64_t bytes);
   void copy2D(const Copy2D &copy);
   void encodeTensorMap(void *out128, const TensorMapRequest &request);
@@ -90,6 +91,7 @@ private:
   Device &device_;
   Status status_;
   std::map<DevicePtr, uint64_t> allocations_;
+  std::map<const void *, DevicePtr> constants_; ///< by the host address of their bytes
   std::map<const fp4rt_module *, ModuleId> modules_;
   std::vector<LaunchRecord> launches_;
   std::vector<TimedLaunch> events_;

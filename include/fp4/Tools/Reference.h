@@ -11,6 +11,8 @@
 
 #include "fp4/Tools/Tensor.h"
 
+#include <functional>
+
 namespace fp4::tools {
 
 /// The judgement of one result.
@@ -34,10 +36,14 @@ struct ReferenceValue {
   std::vector<uint8_t> mayOverflow = {}; ///< numerics::GemmReference
 };
 
+/// Finds the bytes of a constant by the symbol that the manifest gives it.
+using DataResolver = std::function<Expected<const void *>(const std::string &symbol)>;
+
 /// One value per result of `function`. Fails (Usage) where the program has an operation that this
 /// tool does not know: it is older than the compiler.
-Expected<std::vector<ReferenceValue>>
-runReference(const Function &function, std::span<const Tensor> arguments, unsigned threads);
+Expected<std::vector<ReferenceValue>> runReference(const Function &function,
+                                                   std::span<const Tensor> arguments,
+                                                   unsigned threads, const DataResolver &data = {});
 
 /// Compares one result. Types must agree, or the verdict says how they differ.
 Verdict judge(const std::string &name, const Tensor &got, const ReferenceValue &expected);

@@ -46,11 +46,17 @@ static MemRefType bufferType(RankedTensorType type, int64_t (*rowBytes)(int64_t)
     return MemRefType::get(tiles, byte);
   }
   if (isa<Float4E2M1FNType>(element)) {
-    if (type.getRank() != 2)
+    if (type.getRank() < 2)
       return {};
-    return dynamicColumns
-               ? packedView(type)
-               : MemRefType::get({type.getDimSize(0), rowBytes(type.getDimSize(1))}, byte);
+    if (dynamicColumns)
+      return packedView(type);
+    int64_t columns = type.getShape().back();
+    // Only matrices are copied from one pitch to another.
+    if (type.getRank() > 2 && fp4::denseRowBytes(columns) != fp4::paddedRowBytes(columns))
+      return {};
+    SmallVector<int64_t> shape(type.getShape());
+    shape.back() = rowBytes(columns);
+    return MemRefType::get(shape, byte);
   }
   if (fp4::isScaleElementType(element))
     return MemRefType::get(type.getShape(), byte);

@@ -4,7 +4,7 @@
 // reduce what they found over the grid (GridMax.h). With groups of rows, every group has thread
 // blocks of its own, and chunks are as wide as rows allow: groups begin where rows do.
 //
-// fp4.matmul_alpha and constant scalars are one-thread kernels: their operands are in device memory
+// fp4.matmul_alpha is a one-thread kernel: its operands are in device memory
 // and the host never waits for them.
 //
 //===----------------------------------------------------------------------===//
@@ -158,14 +158,5 @@ LogicalResult fp4::lowerMatmulAlpha(MatmulAlphaOp op, LoweringContext &context) 
     Value product = s.multiply(load(b, b.getF32Type(), lhs, 4), load(b, b.getF32Type(), rhs, 4));
     store(b, s.multiply(product, s.constant(op.getFactor())), result, 4);
   });
-  return success();
-}
-
-LogicalResult fp4::lowerConstant(arith::ConstantOp op, LoweringContext &context) {
-  KernelBuilder kernel(op, "constant", context.symbols);
-  float number = cast<DenseElementsAttr>(op.getValue()).getSplatValue<float>();
-  Value value = kernel.scalar(constF32(kernel.host(), number));
-  Value result = kernel.output(op.getResult(), /*rows=*/Value());
-  onFirstThread(kernel, [&] { store(kernel.body(), value, result, 4); });
   return success();
 }

@@ -27,23 +27,13 @@ using namespace mlir;
 
 namespace {
 
-/// A constant that kernels read: one fp32 number as a tensor.
-bool isScalarConstant(Operation *op) {
-  auto constant = dyn_cast<arith::ConstantOp>(op);
-  if (!constant || !isa<DenseElementsAttr>(constant.getValue()))
-    return false;
-  auto type = dyn_cast<RankedTensorType>(constant.getType());
-  return type && type.getRank() == 0 && type.getElementType().isF32();
-}
-
 bool isStreaming(Operation *op) {
   if (auto quantize = dyn_cast<fp4::QuantizeOp>(op);
       quantize && fp4::transformsOnTensorCore(quantize))
     return false; // convert-fp4-to-pipe has its kernel
   return isa<fp4::AmaxOp, fp4::HadamardOp, fp4::HadamardAmaxOp, fp4::QuantizeOp, fp4::DequantizeOp,
              fp4::SwizzleScalesOp, fp4::UnswizzleScalesOp, fp4::StackScalesOp,
-             fp4::InterleaveShardsOp, fp4::MatmulAlphaOp>(op) ||
-         isScalarConstant(op);
+             fp4::InterleaveShardsOp, fp4::MatmulAlphaOp>(op);
 }
 
 /// Kernels number blocks of 16 elements, and chunks of 8, with 32 bits. Entry points refuse dynamic
@@ -65,7 +55,6 @@ LogicalResult checkSizes(Operation *op) {
 
 LogicalResult lower(Operation *operation, fp4::LoweringContext &context) {
   return TypeSwitch<Operation *, LogicalResult>(operation)
-      .Case([&](arith::ConstantOp op) { return fp4::lowerConstant(op, context); })
       .Case([&](fp4::AmaxOp op) { return fp4::lowerAmax(op, context); })
       .Case([&](fp4::HadamardOp op) { return fp4::lowerHadamard(op, context); })
       .Case([&](fp4::HadamardAmaxOp op) { return fp4::lowerHadamardAmax(op, context); })

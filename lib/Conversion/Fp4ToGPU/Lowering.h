@@ -22,7 +22,6 @@ struct LoweringContext {
   StreamOptions streams;
 };
 
-mlir::LogicalResult lowerConstant(mlir::arith::ConstantOp op, LoweringContext &context);
 mlir::LogicalResult lowerAmax(AmaxOp op, LoweringContext &context);
 mlir::LogicalResult lowerMatmulAlpha(MatmulAlphaOp op, LoweringContext &context);
 mlir::LogicalResult lowerQuantize(QuantizeOp op, LoweringContext &context);

@@ -8,6 +8,7 @@
 #include "Patterns.h"
 #include "RuntimeCalls.h"
 
+#include "fp4/Conversion/ConstantBytes.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 #include "fp4/ISA/TensorMap.h"
 
@@ -56,6 +57,56 @@ struct GlobalViewLowering : ConvertOpToLLVMPattern<fp4::pipe::GlobalViewOp> {
     auto type = cast<MemRefType>(op.getBuffer().getType());
     rewriter.replaceOp(op, MemRefDescriptor(adaptor.getBuffer())
                                .bufferPtr(rewriter, op.getLoc(), *getTypeConverter(), type));
+    return success();
+  }
+};
+
+/// The bytes are a global that tools find by its name too: the manifest may refer to it.
+struct DeviceConstantLowering : ConvertOpToLLVMPattern<fp4::pipe::DeviceConstantOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+
+  LogicalResult matchAndRewrite(fp4::pipe::DeviceConstantOp op, OpAdaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    auto dense = dyn_cast<DenseElementsAttr>(op.getBytes());
+    if (!dense)
+      return rewriter.notifyMatchFailure(op, "expects dense bytes");
+    Location loc = op.getLoc();
+    std::vector<uint8_t> bytes(dense.getValues<uint8_t>().begin(),
+                               dense.getValues<uint8_t>().end());
+    LLVM::GlobalOp global = fp4::constantGlobal(rewriter, moduleOf(op), bytes);
+    Value size = constantInt(rewriter, loc, 64, bytes.size());
+    Value address = fp4::callRuntime(rewriter, loc, moduleOf(op), RuntimeFunction::Constant,
+                                     {LLVM::AddressOfOp::create(rewriter, loc, global), size});
+    Value descriptor =
+        MemRefDescriptor::fromStaticShape(rewriter, loc, *getTypeConverter(),
+                                          cast<MemRefType>(op.getBuffer().getType()), address);
+    rewriter.replaceOp(op, descriptor);
+    return success();
+  }
+};
+
+struct BufferViewLowering : ConvertOpToLLVMPattern<fp4::pipe::BufferViewOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+
+  LogicalResult matchAndRewrite(fp4::pipe::BufferViewOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    auto sourceType = cast<MemRefType>(op.getSource().getType());
+    auto type = cast<MemRefType>(op.getResult().getType());
+    MemRefDescriptor source(adaptor.getSource());
+    Value first = source.bufferPtr(rewriter, loc, *getTypeConverter(), sourceType);
+    Value address = LLVM::GEPOp::create(
+        rewriter, loc, LLVM::LLVMPointerType::get(getContext()), rewriter.getI8Type(), first,
+        ValueRange(constantInt(rewriter, loc, 64, op.getOffset())));
+    SmallVector<Value> rows;
+    if (op.getRows())
+      rows.push_back(adaptor.getRows());
+    SmallVector<Value, 4> sizes, strides;
+    Value bytes;
+    getMemRefDescriptorSizes(loc, type, rows, rewriter, sizes, strides, bytes);
+    Value descriptor = createMemRefDescriptor(loc, type, source.allocatedPtr(rewriter, loc),
+                                              address, sizes, strides, rewriter);
+    rewriter.replaceOp(op, descriptor);
     return success();
   }
 };
@@ -125,5 +176,6 @@ void fp4::populatePipeHostPatterns(LLVMTypeConverter &converter, RewritePatternS
   auto toPointer = [](Type type) { return LLVM::LLVMPointerType::get(type.getContext()); };
   converter.addConversion([=](fp4::pipe::GlobalType type) -> Type { return toPointer(type); });
   converter.addConversion([=](fp4::pipe::TensorMapType type) -> Type { return toPointer(type); });
-  patterns.add<ExpectSizeLowering, GlobalViewLowering, MakeTensorMapLowering>(converter);
+  patterns.add<BufferViewLowering, DeviceConstantLowering, ExpectSizeLowering, GlobalViewLowering,
+               MakeTensorMapLowering>(converter);
 }

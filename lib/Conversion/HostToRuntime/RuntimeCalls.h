@@ -17,6 +17,7 @@ namespace fp4 {
 /// The functions of the C ABI that compiled host code calls.
 enum class RuntimeFunction {
   Alloc,
+  Constant,
   Free,
   Memset,
   Memcpy2D,

@@ -57,16 +57,13 @@ func.func @propagate(%x: tensor<?x1024xbf16>) -> tensor<f32> {
 
 // -----
 
-// Constant scalars and matmul_alpha stay on the device: one-thread kernels.
-// CHECK-LABEL: gpu.module @alpha_constant_0
-// CHECK:         llvm.store %{{.*}}, %{{.*}} {alignment = 4 : i64} : f32, !llvm.ptr<1>
+// matmul_alpha stays on the device: a one-thread kernel.
 // CHECK-LABEL: gpu.module @alpha_matmul_alpha_0
 // CHECK:         %[[P:.*]] = arith.mulf
 // CHECK:         %[[C:.*]] = arith.constant 1.38401717E-7 : f32
 // CHECK:         arith.mulf %[[P]], %[[C]]
 // CHECK-LABEL: func.func @alpha
-// CHECK:         %[[ONE:.*]] = arith.constant 2.688000e+03 : f32
-// CHECK:         gpu.launch_func @alpha_constant_0::@kernel {{.*}} args(%[[ONE]] : f32, %{{.*}} : !pipe.global<f32>)
+// CHECK:         arith.constant dense<2.688000e+03> : tensor<f32>
 // CHECK:         gpu.launch_func @alpha_matmul_alpha_0::@kernel
 func.func @alpha(%a: tensor<f32>) -> tensor<f32> {
   %b = arith.constant dense<2688.0> : tensor<f32>

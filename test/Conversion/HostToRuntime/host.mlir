@@ -6,6 +6,7 @@ module attributes {gpu.container_module} {
 // every parameter's value, and the shared memory that the kernel table states.
 
 // CHECK-DAG: llvm.mlir.global private constant @fp4_module_m_ptx(".version 8.8") {{.*}}alignment = 16
+// CHECK-DAG: llvm.mlir.global external constant @[[DATA:fp4_data_[0-9a-f]+]]("\01\02\03\04") {addr_space = 0 : i32, alignment = 32 : i64}
 // CHECK-DAG: llvm.mlir.global private constant @fp4_module_m() {{.*}} !llvm.struct<(ptr, ptr, ptr, i64, ptr, i64)>
 gpu.binary @m [#gpu.object<#nvvm.target<chip = "sm_100a">,
   properties = {target = "sm_100a"},
@@ -83,6 +84,22 @@ func.func @rows(%narrow: memref<5x6xf32>, %wide: memref<5x8xf32>) {
   %view = memref.subview %wide[0, 0] [5, 6] [1, 1] : memref<5x8xf32> to memref<5x6xf32, strided<[8, 1]>>
   gpu.memcpy %narrow, %view : memref<5x6xf32>, memref<5x6xf32, strided<[8, 1]>>
   return
+}
+
+
+// Constants are globals under a name that says what they hold, and in device memory by one call;
+// views are addresses.
+
+// CHECK-LABEL: llvm.func internal @constant_and_view(
+// CHECK-DAG: %[[SIZE:.*]] = llvm.mlir.constant(4 : i64) : i64
+// CHECK-DAG: %[[HOST:.*]] = llvm.mlir.addressof @[[DATA]]
+// CHECK: %[[DEVICE:.*]] = llvm.call @fp4rt_constant(%[[HOST]], %[[SIZE]]) : (!llvm.ptr, i64) -> !llvm.ptr
+func.func @constant_and_view(%x: memref<8x64xbf16>) -> (memref<2xbf16>, memref<?x64xbf16>) {
+  %c = pipe.device_constant dense<[1, 2, 3, 4]> : tensor<4xi8> -> memref<2xbf16>
+  %rows = arith.constant 3 : index
+  // CHECK: llvm.getelementptr {{.*}}512] : (!llvm.ptr) -> !llvm.ptr, i8
+  %v = pipe.buffer_view %x offset 512 rows %rows : memref<8x64xbf16> -> memref<?x64xbf16>
+  return %c, %v : memref<2xbf16>, memref<?x64xbf16>
 }
 
 }

@@ -103,3 +103,59 @@ func.func @one_shard(%s: tensor<4x2xf8E4M3FN>, %q: tensor<8x2xf4E2M1FN>) -> (ten
   %1 = fp4.interleave_shards %q {shards = 1 : i64} : tensor<8x2xf4E2M1FN> -> tensor<8x2xf4E2M1FN>
   return %0, %1 : tensor<4x2xf8E4M3FN>, tensor<8x2xf4E2M1FN>
 }
+
+// -----
+
+// Constant scales have their layout when the program is compiled; elements are logical.
+// CHECK-LABEL: func @constant_scales
+// CHECK-DAG:     %[[T:.*]] = arith.constant dense<{{\[\[}}1.000000e+00], [2.000000e+00]]> : tensor<2x1xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+// CHECK-DAG:     %[[S:.*]] = arith.constant dense_resource<scales> : tensor<2x1xf8E4M3FN>
+// CHECK:         return %[[T]], %[[S]]
+func.func @constant_scales() -> (tensor<2x1xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<2x1xf8E4M3FN>) {
+  %0 = arith.constant dense<[[1.0], [2.0]]> : tensor<2x1xf8E4M3FN>
+  %1 = fp4.swizzle_scales %0 : tensor<2x1xf8E4M3FN> -> tensor<2x1xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+  %2 = arith.constant dense_resource<scales> : tensor<2x1xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+  %3 = fp4.unswizzle_scales %2 : tensor<2x1xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> -> tensor<2x1xf8E4M3FN>
+  return %1, %3 : tensor<2x1xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<2x1xf8E4M3FN>
+}
+{-#
+  dialect_resources: { builtin: { scales: "0x010000003840" } }
+#-}
+
+// -----
+
+// The orientations of a transposed matrix are those of the matrix, the other way round.
+// CHECK-LABEL: func @transposed
+// CHECK-SAME:    (%[[X:.*]]: tensor<64x48xbf16>
+// CHECK-NOT:     linalg.transpose
+// CHECK:         %[[A:.*]], %[[B:.*]] = fp4.hadamard_amax %[[X]] {dimension = 0 : i64}
+// CHECK:         %[[Q:.*]], %[[S:.*]], %[[T:.*]]:2 = fp4.quantize %[[X]] amax %[[B]] columnwise_amax %[[A]]
+// CHECK-SAME:      hadamard = #fp4.hadamard<size = 16, sign_mask = 0xD7E8>, outputs = #fp4.outputs<both>
+// CHECK:         return %[[T]]#0, %[[T]]#1, %[[Q]], %[[S]]
+func.func @transposed(%x: tensor<64x48xbf16>)
+    -> (tensor<48x64xf4E2M1FN>, tensor<48x4xf8E4M3FN>, tensor<64x48xf4E2M1FN>, tensor<64x3xf8E4M3FN>) {
+  %init = tensor.empty() : tensor<48x64xbf16>
+  %t = linalg.transpose ins(%x : tensor<64x48xbf16>) outs(%init : tensor<48x64xbf16>) permutation = [1, 0]
+  %a, %b = fp4.hadamard_amax %t {dimension = 1 : i64} : tensor<48x64xbf16> -> tensor<f32>, tensor<f32>
+  %0:4 = fp4.quantize %t amax %a columnwise_amax %b {format = #fp4.format<nvfp4>,
+      recipe = #fp4.recipe<transformer_engine>, outputs = #fp4.outputs<both>, columnwise_hadamard = #fp4.hadamard<>}
+      : (tensor<48x64xbf16>, tensor<f32>, tensor<f32>)
+      -> (tensor<48x64xf4E2M1FN>, tensor<48x4xf8E4M3FN>, tensor<64x48xf4E2M1FN>, tensor<64x3xf8E4M3FN>)
+  return %0#0, %0#1, %0#2, %0#3
+      : tensor<48x64xf4E2M1FN>, tensor<48x4xf8E4M3FN>, tensor<64x48xf4E2M1FN>, tensor<64x3xf8E4M3FN>
+}
+
+// -----
+
+// Random numbers belong to an orientation.
+// CHECK-LABEL: func @random
+// CHECK:         %[[T:.*]] = linalg.transpose
+// CHECK:         fp4.quantize %[[T]]
+func.func @random(%x: tensor<64x48xbf16>, %a: tensor<f32>, %rng: tensor<2xi64>) -> (tensor<48x64xf4E2M1FN>, tensor<48x4xf8E4M3FN>) {
+  %init = tensor.empty() : tensor<48x64xbf16>
+  %t = linalg.transpose ins(%x : tensor<64x48xbf16>) outs(%init : tensor<48x64xbf16>) permutation = [1, 0]
+  %0:2 = fp4.quantize %t amax %a rng %rng {format = #fp4.format<nvfp4>,
+      recipe = #fp4.recipe<transformer_engine>, rounding = #fp4.rounding<stochastic>}
+      : (tensor<48x64xbf16>, tensor<f32>, tensor<2xi64>) -> (tensor<48x64xf4E2M1FN>, tensor<48x4xf8E4M3FN>)
+  return %0#0, %0#1 : tensor<48x64xf4E2M1FN>, tensor<48x4xf8E4M3FN>
+}

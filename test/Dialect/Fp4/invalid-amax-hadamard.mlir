@@ -67,7 +67,8 @@ func.func @hadamard_elements(%ok: tensor<4x16xbf16>, %bad: tensor<4x16xf32>) {
 // hadamard (C2)
 func.func @hadamard_rank(%ok: tensor<4x16xbf16>, %bad: tensor<1x4x16xbf16>) {
   %0 = fp4.hadamard %ok : tensor<4x16xbf16> -> tensor<4x16xbf16>
-  // expected-error @+1 {{operand 'input' must have 2 dimensions}}
+  // expected-error @+2 {{operand 'input' must have 2 dimensions}}
+  // expected-note @+1 {{tensor.collapse_shape makes a matrix of a batch, and tensor.extract_slice takes one out of several}}
   %1 = fp4.hadamard %bad : tensor<1x4x16xbf16> -> tensor<1x4x16xbf16>
   return
 }

@@ -200,3 +200,24 @@ func.func @alpha_format(%ax: tensor<f32>) {
   %1 = fp4.matmul_alpha %ax, %ax {rhs_recipe = #fp4.recipe<ocp_floor>} : tensor<f32>, tensor<f32> -> tensor<f32>
   return
 }
+
+// -----
+
+// blockscaled_matmul (C6): tiles of groups are not those of the whole.
+func.func @groups(%x: tensor<64x128xbf16>, %a: tensor<f32>, %ag: tensor<2xf32>) {
+  %q, %s = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<64x128xbf16>, tensor<f32>)
+      -> (tensor<64x128xf4E2M1FN>, tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+  %0 = fp4.blockscaled_matmul %q scaled %s, %q scaled %s {format = #fp4.format<nvfp4>}
+      : (tensor<64x128xf4E2M1FN>, tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+         tensor<64x128xf4E2M1FN>, tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<64x64xf32>
+  %qg, %sg = fp4.quantize %x amax %ag {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, groups = array<i64: 40, 24>}
+      : (tensor<64x128xbf16>, tensor<2xf32>)
+      -> (tensor<64x128xf4E2M1FN>, tensor<512x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+  // expected-error @+2 {{operand 'lhs_scales' must be 'tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>', but got}}
+  // expected-note @+1 {{these are the tiles of several groups, which no operation reads yet; quantize each group by itself}}
+  %1 = fp4.blockscaled_matmul %qg scaled %sg, %q scaled %s {format = #fp4.format<nvfp4>}
+      : (tensor<64x128xf4E2M1FN>, tensor<512x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+         tensor<64x128xf4E2M1FN>, tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<64x64xf32>
+  return
+}

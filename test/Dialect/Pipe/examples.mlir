@@ -6,7 +6,9 @@
 !channel = !pipe.channel<!data, !data>
 !accs = !pipe.channel<!pipe.tmem<128x128xf32>>
 
-func.func @host(%d: memref<?x512xbf16>, %q: memref<?x144xi8>, %found: index, %expected: index) {
+func.func @host(%d: memref<?x512xbf16>, %q: memref<?x144xi8>, %x: memref<8x16x64xbf16>, %found: index, %expected: index) {
+  %w = pipe.device_constant dense<[1, 2, 3, 4]> : tensor<4xi8> -> memref<2xbf16>
+  %v = pipe.buffer_view %x offset 2048 : memref<8x16x64xbf16> -> memref<16x64xbf16>
   %g = pipe.global_view %d : memref<?x512xbf16> -> !pipe.global<?x512xbf16>
   %map = pipe.make_tensor_map %q columns 272
       : memref<?x144xi8> -> !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>

@@ -581,3 +581,63 @@ func.func @load(%sf: !pipe.global<128x16xf8E4M3FN, tiled_128x4>, %it: i32) {
 func.func private @twin(!pipe.shared<1048576x256xf4E2M1FN, swizzle_128B>)
 // expected-error @+1 {{dimensions of a tile must be 1 to 1048576, but got 1048577}}
 func.func private @bad(!pipe.shared<1048577x256xf4E2M1FN, swizzle_128B>)
+
+// -----
+
+func.func @constant_bytes() {
+  %twin = pipe.device_constant dense<1> : tensor<4xi8> -> memref<2xbf16>
+  // (C139)
+  // expected-error @+1 {{bytes must be as many as 'memref<2xbf16>' has, but got 5}}
+  %bad = pipe.device_constant dense<1> : tensor<5xi8> -> memref<2xbf16>
+  return
+}
+
+// -----
+
+func.func @constant_elements() {
+  %twin = pipe.device_constant dense<1> : tensor<4xi8> -> memref<2xbf16>
+  // (C139)
+  // expected-error @+1 {{bytes must be a tensor of i8, but got 'tensor<1xi32>'}}
+  %bad = pipe.device_constant dense<1> : tensor<1xi32> -> memref<2xbf16>
+  return
+}
+
+// -----
+
+func.func @view_offset(%x: memref<8x64xbf16>) {
+  %twin = pipe.buffer_view %x offset 32 : memref<8x64xbf16> -> memref<4x64xbf16>
+  // (C140)
+  // expected-error @+1 {{offset must be a multiple of 32, but got 16}}
+  %bad = pipe.buffer_view %x offset 16 : memref<8x64xbf16> -> memref<4x64xbf16>
+  return
+}
+
+// -----
+
+func.func @view_end(%x: memref<8x64xbf16>) {
+  %twin = pipe.buffer_view %x offset 512 : memref<8x64xbf16> -> memref<4x64xbf16>
+  // (C140)
+  // expected-error @+1 {{result must end within the 1024 bytes of the source, but has 512 from 544 on}}
+  %bad = pipe.buffer_view %x offset 544 : memref<8x64xbf16> -> memref<4x64xbf16>
+  return
+}
+
+// -----
+
+func.func @view_rows(%x: memref<?x64xbf16>, %rows: index) {
+  %twin = pipe.buffer_view %x offset 0 rows %rows : memref<?x64xbf16> -> memref<?x32xbf16>
+  // (C140)
+  // expected-error @+1 {{rows must be there for a result with one dynamic dimension, but got 'memref<?x32xbf16>'}}
+  %bad = pipe.buffer_view %x offset 0 : memref<?x64xbf16> -> memref<?x32xbf16>
+  return
+}
+
+// -----
+
+func.func @view_strides(%x: memref<8x64xbf16, strided<[128, 1]>>, %y: memref<8x64xbf16>) {
+  %twin = pipe.buffer_view %y offset 0 : memref<8x64xbf16> -> memref<512xbf16>
+  // (C140)
+  // expected-error @+1 {{source and result must be row-major memrefs of numbers}}
+  %bad = pipe.buffer_view %x offset 0 : memref<8x64xbf16, strided<[128, 1]>> -> memref<512xbf16>
+  return
+}

@@ -4,6 +4,30 @@
 
 include "mlir/Pass/PassBase.td"
 
+def LowerHostTensors : Pass<"fp4-lower-host-tensors", "::mlir::ModuleOp"> {
+  let summary = "Give constants device buffers, and views of tensors those that they view";
+  let description = [{
+    **Why.** Weights are constants, activations come in batches, and experts lie in one tensor.
+    None of that computes anything: a constant is bytes that the program carries, and a reshape or a
+    slice of whole rows is the same buffer, or some of it.
+
+    **Precondition.** fp4 operations are kernels already; tensors and buffers meet in
+    `builtin.unrealized_conversion_cast`.
+
+    **What holds afterwards.** Functions have no `arith.constant` of a tensor, and no
+    `tensor.collapse_shape`, `tensor.expand_shape`, `tensor.extract_slice` or `tensor.cast`. One that
+    would have to move bytes is an error.
+
+    ```mlir
+    %x2 = tensor.collapse_shape %x [[0, 1], [2]] : tensor<8x16x64xbf16> into tensor<128x64xbf16>
+    // becomes
+    %v = pipe.buffer_view %buffer offset 0 : memref<8x16x64xbf16> -> memref<128x64xbf16>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+                           "::fp4::pipe::PipeDialect"];
+}
+
 def FinalizeHostBuffers : Pass<"fp4-finalize-host-buffers", "::mlir::ModuleOp"> {
   let summary = "Give host functions device buffers for tensors, at their boundaries too";
   let description = [{

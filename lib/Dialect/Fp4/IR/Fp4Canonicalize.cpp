@@ -2,12 +2,16 @@
 //
 //   absorb casts   op(tensor.cast(x)) with a more static x works on x; its results are cast back
 //   unit alpha     blockscaled_matmul with a constant alpha of 1 needs no alpha: 1 * y = y exactly
+//   transposes     quantize(linalg.transpose(x)) is the other orientation of quantize(x), and the
+//                  largest magnitude of both is the same
 //
-// The folds unswizzle(swizzle(x)) = x and swizzle(unswizzle(x)) = x are in Fp4Ops.cpp.
+// The folds unswizzle(swizzle(x)) = x and swizzle(unswizzle(x)) = x, and those of constants, are in
+// Fp4Ops.cpp.
 //
 //===----------------------------------------------------------------------===//
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
@@ -76,6 +80,59 @@ struct DropUnitAlpha : OpRewritePattern<BlockScaledMatmulOp> {
   }
 };
 
+/// What `value` is the transposed of, null where it is of nothing or has dynamic sizes.
+Value transposedOf(Value value) {
+  auto transpose = value.getDefiningOp<linalg::TransposeOp>();
+  if (!transpose || transpose.getPermutation() != ArrayRef<int64_t>{1, 0} ||
+      !cast<ShapedType>(value.getType()).hasStaticShape())
+    return {};
+  return transpose.getInput();
+}
+
+/// Groups are ranges of rows, and have no name for ranges of columns.
+template <typename OpT> struct AmaxOfTransposed : OpRewritePattern<OpT> {
+  using OpRewritePattern<OpT>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(OpT op, PatternRewriter &rewriter) const override {
+    Value source = transposedOf(op.getInput());
+    if (!source || op.getGroups())
+      return rewriter.notifyMatchFailure(op, "is not of a transposed matrix as a whole");
+    rewriter.modifyOpInPlace(op, [&] {
+      op.getInputMutable().assign(source);
+      if constexpr (std::is_same_v<OpT, HadamardAmaxOp>)
+        op.setDimension(1 - op.getDimension());
+    });
+    return success();
+  }
+};
+
+/// Random numbers belong to a place in one orientation, so that other elements would get them.
+struct QuantizeTransposed : OpRewritePattern<QuantizeOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(QuantizeOp op, PatternRewriter &rewriter) const override {
+    Value source = transposedOf(op.getInput());
+    if (!source || op.getGroups() || op.getRounding() == Rounding::Stochastic)
+      return rewriter.notifyMatchFailure(op, "the other orientation is not the same");
+    bool both = op.getOutputs() == Outputs::Both;
+    Outputs other = both               ? Outputs::Both
+                    : op.hasRowwise() ? Outputs::Columnwise
+                                      : Outputs::Rowwise;
+    SmallVector<Type> types(op->getResultTypes());
+    std::rotate(types.begin(), types.begin() + (both ? 2 : 0), types.end());
+    bool hasTwo = bool(op.getColumnwiseAmax());
+    auto quantize = QuantizeOp::create(
+        rewriter, op.getLoc(), types, source, hasTwo ? op.getColumnwiseAmax() : op.getAmax(),
+        hasTwo ? op.getAmax() : Value(), op.getRng(), op.getFormat(), op.getRecipe(),
+        op.getRounding(), other, op.getBlockAttr(), op.getColumnwiseHadamardAttr(),
+        op.getHadamardAttr(), op.getPhilox(), op.getGroupsAttr());
+    SmallVector<Value> results(quantize->getResults());
+    std::rotate(results.begin(), results.begin() + (both ? 2 : 0), results.end());
+    rewriter.replaceOp(op, results);
+    return success();
+  }
+};
+
 } // namespace
 
 #define FP4_ABSORBS_CASTS(OpT)                                                                     \
@@ -83,15 +140,28 @@ struct DropUnitAlpha : OpRewritePattern<BlockScaledMatmulOp> {
     patterns.add<AbsorbCasts>(getOperationName(), context);                                        \
   }
 
-FP4_ABSORBS_CASTS(AmaxOp)
 FP4_ABSORBS_CASTS(HadamardOp)
-FP4_ABSORBS_CASTS(HadamardAmaxOp)
-FP4_ABSORBS_CASTS(QuantizeOp)
 FP4_ABSORBS_CASTS(DequantizeOp)
 FP4_ABSORBS_CASTS(SwizzleScalesOp)
 FP4_ABSORBS_CASTS(UnswizzleScalesOp)
 
 #undef FP4_ABSORBS_CASTS
+
+void AmaxOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  patterns.add<AbsorbCasts>(getOperationName(), context);
+  patterns.add<AmaxOfTransposed<AmaxOp>>(context);
+}
+
+void HadamardAmaxOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                                 MLIRContext *context) {
+  patterns.add<AbsorbCasts>(getOperationName(), context);
+  patterns.add<AmaxOfTransposed<HadamardAmaxOp>>(context);
+}
+
+void QuantizeOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  patterns.add<AbsorbCasts>(getOperationName(), context);
+  patterns.add<QuantizeTransposed>(context);
+}
 
 void BlockScaledMatmulOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                                       MLIRContext *context) {

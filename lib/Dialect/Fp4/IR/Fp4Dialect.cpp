@@ -1,6 +1,7 @@
 //===- Fp4Dialect.cpp - Registration, format facts, function attributes ---===//
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Transforms/InliningUtils.h"
@@ -25,6 +26,11 @@ void Fp4Dialect::initialize() {
 #define GET_OP_LIST
 #include "fp4/Dialect/Fp4/IR/Fp4Ops.cpp.inc"
       >();
+}
+
+Operation *Fp4Dialect::materializeConstant(OpBuilder &builder, Attribute value, Type type,
+                                           Location loc) {
+  return arith::ConstantOp::materialize(builder, value, type, loc);
 }
 
 FloatType fp4::scaleType(MLIRContext *context, Format format) {

@@ -9,6 +9,7 @@
 #include "fp4/Numerics/BlockScaledGemm.h"
 
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/IR/OpImplementation.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -45,7 +46,18 @@ LogicalResult SwizzleScalesOp::verify() {
                     withScaleLayout(input.type, ScaleLayout::Tiled128x4));
 }
 
-OpFoldResult SwizzleScalesOp::fold(FoldAdaptor) {
+/// Constant scales with another layout. The elements of a constant are logical, and stay.
+static Attribute withType(Attribute constant, Type type) {
+  if (auto dense = dyn_cast_or_null<DenseElementsAttr>(constant))
+    return dense.reshape(cast<ShapedType>(type));
+  if (auto resource = dyn_cast_or_null<DenseResourceElementsAttr>(constant))
+    return DenseResourceElementsAttr::get(cast<ShapedType>(type), resource.getRawHandle());
+  return {};
+}
+
+OpFoldResult SwizzleScalesOp::fold(FoldAdaptor adaptor) {
+  if (Attribute constant = withType(adaptor.getInput(), getType()))
+    return constant;
   if (auto inverse = getInput().getDefiningOp<UnswizzleScalesOp>())
     if (inverse.getInput().getType() == getType())
       return inverse.getInput();
@@ -72,7 +84,9 @@ LogicalResult UnswizzleScalesOp::verify() {
                     withScaleLayout(input.type, std::nullopt));
 }
 
-OpFoldResult UnswizzleScalesOp::fold(FoldAdaptor) {
+OpFoldResult UnswizzleScalesOp::fold(FoldAdaptor adaptor) {
+  if (Attribute constant = withType(adaptor.getInput(), getType()))
+    return constant;
   if (auto inverse = getInput().getDefiningOp<SwizzleScalesOp>())
     if (inverse.getInput().getType() == getType())
       return inverse.getInput();
@@ -218,15 +232,21 @@ LogicalResult MatmulAlphaOp::verify() {
 }
 
 /// blockscaled_matmul (C4) to (C6): the scales of one side belong to its data.
-static LogicalResult verifySide(BlockScaledMatmulOp op, const Checked &data,
-                                const Checked &scales) {
+static LogicalResult verifySide(BlockScaledMatmulOp op, const Checked &data, StringRef name,
+                                Value value) {
+  Checked scales = operand(op, name, value);
   if (failed(verifyScaleElements(scales, op.getFormat()))) // blockscaled_matmul (C4)
     return failure();
   if (failed(verifyTiled(scales))) // blockscaled_matmul (C5)
     return failure();
   RankedTensorType expected = scalesOf(data.type, op.getFormat());
+  auto quantize = value.getDefiningOp<QuantizeOp>();
   return verifyType(scales, // blockscaled_matmul (C6)
-                    withScaleLayout(expected, ScaleLayout::Tiled128x4));
+                    withScaleLayout(expected, ScaleLayout::Tiled128x4),
+                    quantize && quantize.getGroups()
+                        ? "these are the tiles of several groups, which no operation reads yet; "
+                          "quantize each group by itself, a tensor.extract_slice of the rows"
+                        : "");
 }
 
 /// blockscaled_matmul (C8) to (C10): the result and the tile.
@@ -266,8 +286,8 @@ LogicalResult BlockScaledMatmulOp::verify() {
   }
   if (failed(verifyBlockMultiple(lhs, 1, getFormat()))) // blockscaled_matmul (C3)
     return failure();
-  if (failed(verifySide(*this, lhs, operand(*this, "lhs_scales", getLhsScales()))) ||
-      failed(verifySide(*this, rhs, operand(*this, "rhs_scales", getRhsScales()))))
+  if (failed(verifySide(*this, lhs, "lhs_scales", getLhsScales())) ||
+      failed(verifySide(*this, rhs, "rhs_scales", getRhsScales())))
     return failure();
   if (getAlpha() && failed(verifyScalar(operand(*this, "alpha", getAlpha()))))
     return failure(); // blockscaled_matmul (C7)

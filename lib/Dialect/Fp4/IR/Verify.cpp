@@ -26,8 +26,13 @@ static std::string printed(RankedTensorType type) {
 }
 
 LogicalResult verify::verifyMatrix(const Checked &value) {
-  if (value.type.getRank() != 2)
-    return value.must("have 2 dimensions");
+  if (value.type.getRank() != 2) {
+    auto diag = value.must("have 2 dimensions");
+    if (value.type.getRank() > 2)
+      diag.attachNote() << "tensor.collapse_shape makes a matrix of a batch, and "
+                           "tensor.extract_slice takes one out of several; neither moves data";
+    return diag;
+  }
   if (Attribute encoding = value.type.getEncoding(); encoding && !isa<ScaleLayoutAttr>(encoding))
     return value.must("have no encoding but #fp4.scale_layout");
   if (!value.type.isDynamicDim(1))
@@ -68,10 +73,13 @@ LogicalResult verify::verifyScalar(const Checked &value) {
   return diag;
 }
 
-LogicalResult verify::verifyType(const Checked &value, RankedTensorType expected) {
+LogicalResult verify::verifyType(const Checked &value, RankedTensorType expected, StringRef note) {
   if (value.type == expected)
     return success();
-  return value.must("be '" + Twine(printed(expected)) + "'");
+  auto diag = value.must("be '" + Twine(printed(expected)) + "'");
+  if (!note.empty())
+    diag.attachNote() << note;
+  return diag;
 }
 
 LogicalResult verify::verifyMultiple(const Checked &value, int64_t dimension, int64_t multiple,

@@ -30,7 +30,8 @@ mlir::LogicalResult verifyDataElements(const Checked &value);
 mlir::LogicalResult verifyScaleElements(const Checked &value, Format format);
 /// tensor<f32>.
 mlir::LogicalResult verifyScalar(const Checked &value);
-mlir::LogicalResult verifyType(const Checked &value, mlir::RankedTensorType expected);
+mlir::LogicalResult verifyType(const Checked &value, mlir::RankedTensorType expected,
+                               llvm::StringRef note = "");
 mlir::LogicalResult verifyRowMajor(const Checked &scales);
 mlir::LogicalResult verifyTiled(const Checked &scales);
 

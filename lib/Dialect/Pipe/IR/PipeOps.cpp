@@ -35,6 +35,45 @@ LogicalResult ExpectSizeOp::canonicalize(ExpectSizeOp op, PatternRewriter &rewri
   return success();
 }
 
+/// Bytes of a dense buffer; nothing where a size is dynamic.
+static std::optional<int64_t> bufferBytes(MemRefType type) {
+  if (!type.hasStaticShape())
+    return std::nullopt;
+  return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+}
+
+LogicalResult DeviceConstantOp::verify() { // (C139)
+  auto elements = dyn_cast<RankedTensorType>(getBytes().getType());
+  auto buffer = cast<MemRefType>(getBuffer().getType());
+  if (!elements || !elements.getElementType().isInteger(8))
+    return emitOpError() << "bytes must be a tensor of i8, but got " << getBytes().getType();
+  if (!buffer.getElementType().isIntOrFloat() ||
+      elements.getNumElements() != bufferBytes(buffer))
+    return emitOpError() << "bytes must be as many as " << buffer << " has, but got "
+                         << elements.getNumElements();
+  return success();
+}
+
+LogicalResult BufferViewOp::verify() { // (C140)
+  auto source = dyn_cast<MemRefType>(getSource().getType());
+  auto result = dyn_cast<MemRefType>(getResult().getType());
+  for (MemRefType type : {source, result})
+    if (!type || !type.getLayout().isIdentity() || !type.getElementType().isIntOrFloat())
+      return emitOpError() << "source and result must be row-major memrefs of numbers, but got "
+                           << getSource().getType() << " and " << getResult().getType();
+  int64_t offset = getOffset();
+  if (offset < 0 || offset % 32)
+    return emitOpError() << "offset must be a multiple of 32, but got " << offset;
+  if (result.getNumDynamicDims() != (getRows() ? 1 : 0))
+    return emitOpError() << "rows must be there for a result with one dynamic dimension, but got "
+                         << result;
+  std::optional<int64_t> has = bufferBytes(source), needs = bufferBytes(result);
+  if (has && needs && (*needs > *has || offset > *has - *needs))
+    return emitOpError() << "result must end within the " << *has << " bytes of the source, but has "
+                         << *needs << " from " << offset << " on";
+  return success();
+}
+
 LogicalResult MakeTensorMapOp::verify() {
   auto buffer = dyn_cast<MemRefType>(getBuffer().getType());
   TensorMapType map = getType();

@@ -185,7 +185,8 @@ def Fp4_QuantizeOp : Fp4_TensorOp<"quantize", [AttrSizedOperandSegments, Fp4_Inf
     `columnwise_amax` have one number per group. Data and row-major scales are where they are without
     groups: the columnwise output of a group is a range of columns. Tiled scales restart with each
     group: a result in layout `tiled_128x4` has type `tensor<(128 * T) x 4>`, the T tiles of 128 rows
-    by 4 blocks that the matrices take, each padded by itself, one after the other.
+    by 4 blocks that the matrices take, each padded by itself, one after the other. No operation
+    reads such a list yet; a program returns it.
 
     ```mlir
     %q, %s = fp4.quantize %x amax %ax

@@ -70,6 +70,45 @@ def Pipe_MakeTensorMapOp : Pipe_Op<"make_tensor_map", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Pipe_DeviceConstantOp : Pipe_Op<"device_constant", [Pure]> {
+  let summary = "device buffer of bytes that the program carries";
+  let description = [{
+    The bytes are in device memory from the first time that a session needs them; nobody writes or
+    frees the buffer. (C139) there are as many bytes as the buffer has.
+
+    Example:
+    ```mlir
+    %w = pipe.device_constant dense<[1, 2, 3, 4]> : tensor<4xi8> -> memref<2xbf16>
+    ```
+  }];
+  let arguments = (ins ElementsAttr:$bytes);
+  let results = (outs AnyStaticShapeMemRef:$buffer);
+  let assemblyFormat = "$bytes attr-dict `->` type($buffer)";
+  let hasVerifier = 1;
+}
+
+def Pipe_BufferViewOp : Pipe_Op<"buffer_view", [Pure]> {
+  let summary = "some contiguous bytes of a device buffer as another";
+  let description = [{
+    The bytes of `source` from `offset` on as a row-major buffer of the result's type, whose dynamic
+    size, if there is one, is `rows`. No byte moves. (C140) both are row-major, `offset` is a
+    multiple of 32, which is what kernels read at once, and static views end where `source` does or
+    before.
+
+    Example:
+    ```mlir
+    %v = pipe.buffer_view %x offset 2048 : memref<8x16x64xbf16> -> memref<16x64xbf16>
+    ```
+  }];
+  let arguments = (ins AnyMemRef:$source, I64Attr:$offset, Optional<Index>:$rows);
+  let results = (outs AnyMemRef:$result);
+  let assemblyFormat = [{
+    $source `offset` $offset (`rows` $rows^)? attr-dict
+    `:` qualified(type($source)) `->` qualified(type($result))
+  }];
+  let hasVerifier = 1;
+}
+
 def Pipe_ExpectSizeOp : Pipe_Op<"expect_size"> {
   let summary = "a size that must hold when the host program runs";
   let description = [{
