@@ -16,7 +16,7 @@ template <int Rank> struct Descriptor {
 };
 
 static fp4::Expected<float> amax(void (*entry)(void **)) {
-  auto device = fp4::rt::openDevice("auto", {.target = "sm_100a"});
+  auto device = fp4::rt::openDevice("auto", {}); // for sm_100a
   if (!device)
     return tl::unexpected(device.error());
   fp4::rt::Session session(**device);
