@@ -6,7 +6,7 @@
 //  3     saturate (integers)        3     0                      3     0
 //  4-5   D type                     4-5   SFB data id            4-5   SFB data id
 //  7-9   A type                     7-9   A type                 7-9   A type
-//  10-12 B type                     10-12 B type                 10-11 B type (12: 0)
+//  10-12 B type                     10-12 B type                 10-11 B type, 12 any
 //  13,14 negate A, B                13,14 negate A, B            13,14 negate A, B
 //  15,16 transpose A, B             15,16 transpose A, B         15,16 0
 //  17-22 N >> 3                     17-22 N >> 3                 17-22 N >> 3
@@ -224,17 +224,17 @@ Expected<uint32_t> BlockScaledInstrDesc::encode() const {
   return *types | uint32_t(sparse) << 2 | sfbId << 4 | uint32_t(negateA) << 13 |
          uint32_t(negateB) << 14 | uint32_t(transposeA) << 15 | uint32_t(transposeB) << 16 |
          (n >> 3) << 17 | uint32_t(scaleType) << 23 | (m >> 7) << 27 | sfaId << 29 |
-         uint32_t(k96) << 31;
+         uint32_t(sparsityVersion) << 12 | uint32_t(k96) << 31;
 }
 
 Expected<BlockScaledInstrDesc> BlockScaledInstrDesc::decode(MmaKind kind, uint32_t bits) {
   if (!isBlockScaled(kind))
     return decodeFail(bits, "decoded as block-scaled for a kind without scales");
+  const bool fp4Kind = kind != MmaKind::MXF8F6F4;
   const auto a = mmaTypeFromCode(kind, get(bits, 7, 3)),
-             b = mmaTypeFromCode(kind, get(bits, 10, 3));
+             b = mmaTypeFromCode(kind, get(bits, 10, fp4Kind ? 2 : 3));
   if (!a || !b)
     return decodeFail(bits, fmt::format("has no A or B type of kind::{}", stringify(kind)));
-  const bool fp4Kind = kind != MmaKind::MXF8F6F4;
   if (get(bits, 0, 2) | get(bits, 3, 1) | get(bits, 6, 1) | get(bits, 24, 3))
     return decodeFail(bits, "must be zero in bits 0-1, 3, 6 and 24-26");
   if (fp4Kind && get(bits, 15, 2))
@@ -256,6 +256,7 @@ Expected<BlockScaledInstrDesc> BlockScaledInstrDesc::decode(MmaKind kind, uint32
   d.transposeA = get(bits, 15, 1);
   d.transposeB = get(bits, 16, 1);
   d.k96 = get(bits, 31, 1);
+  d.sparsityVersion = fp4Kind && get(bits, 12, 1);
   if (const Status sizes = checkFields(d.m, 128, d.n); !sizes)
     return decodeFail(bits, "holds an impossible shape: " + sizes.error().message);
   return d;

@@ -315,8 +315,16 @@ TEST(InstrDescriptor, everyBitDecodesOrIsRefused) {
     if (const auto d = InstrDesc::decode(MmaKind::F16, plain); d)
       EXPECT_EQ(d->encode().value_or(0), plain) << bit;
   }
-  for (uint32_t bit : {0, 1, 3, 6, 12, 15, 16, 24, 25, 26})
+  for (uint32_t bit : {0, 1, 3, 6, 15, 16, 24, 25, 26})
     EXPECT_FALSE(BlockScaledInstrDesc::decode(MmaKind::MXF4NVF4, 0x08200480 | 1u << bit)) << bit;
+  // Bit 12 of the fp4 kinds means nothing; it is part of the type of B in the others.
+  for (MmaKind kind : {MmaKind::MXF4, MmaKind::MXF4NVF4}) {
+    const auto d = BlockScaledInstrDesc::decode(kind, 0x08A00480 | 1u << 12);
+    ASSERT_TRUE(d);
+    EXPECT_EQ(d->bType, MmaType::E2M1);
+  }
+  EXPECT_TRUE(BlockScaledInstrDesc::decode(MmaKind::MXF8F6F4, 0x08A00000 | 5u << 10));
+  EXPECT_FALSE(BlockScaledInstrDesc::decode(MmaKind::MXF8F6F4, 0x08A00000 | 6u << 10));
   for (uint32_t bit : {6, 23, 29})
     EXPECT_FALSE(InstrDesc::decode(MmaKind::F16, 0x08200010 | 1u << bit)) << bit;
 }
