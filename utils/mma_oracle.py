@@ -54,7 +54,7 @@ def to_fp32(x):
         e += 1
     m = cut(x / power(e - 23))
     if m < 1 << 23:
-        return sign | m
+        return sign | m if m else 0  # every zero is +0
     return sign | (e + 127) << 23 | (m - (1 << 23))
 
 
@@ -105,12 +105,34 @@ def draw(rng, kind, style):
     return kind, vector, a, sa, b, sb, c
 
 
+def draw_zero(rng, kind, _):
+    """A block whose products are all zero, under scales far above the others."""
+    vector = 4 if kind == "ue4m3" else rng.choice([2, 4])
+    a, b = ([rng.randrange(16) for _ in range(64)] for _ in range(2))
+    block = rng.randrange(vector)
+    a[64 // vector * block:64 // vector * (block + 1)] = [rng.choice([0, 8])] * (64 // vector)
+    low, high = ((0x08, 0x20), 0x7E) if kind == "ue4m3" else ((100, 120), 140)
+    sa, sb = ([rng.randrange(*low) for _ in range(vector)] for _ in range(2))
+    sa[block] = sb[block] = high
+    c = rng.randrange(2) << 31 | rng.randrange(112, 128) << 23 | rng.randrange(1 << 23)
+    return kind, vector, a, sa, b, sb, rng.choice([0, c])
+
+
+def draw_tiny(rng, *_):
+    """Sums near the least fp32."""
+    vector = rng.choice([2, 4])
+    a, b = ([rng.randrange(16) for _ in range(64)] for _ in range(2))
+    sa, sb = ([rng.randrange(44, 58) for _ in range(vector)] for _ in range(2))
+    return "ue8m0", vector, a, sa, b, sb, rng.choice([0, 0x80000000, 1, 0x80000001])
+
+
 def main():
     rng = random.Random(20260)
     cases = []
-    for style, count in (("plain", 120), ("cancel", 60), ("wild", 120)):
+    for style, count, make in (("plain", 120, draw), ("cancel", 60, draw), ("wild", 120, draw),
+                               ("zero", 40, draw_zero), ("tiny", 40, draw_tiny)):
         for i in range(count):
-            kind, vector, a, sa, b, sb, c = draw(rng, "ue4m3" if i % 2 else "ue8m0", style)
+            kind, vector, a, sa, b, sb, c = make(rng, "ue4m3" if i % 2 else "ue8m0", style)
             d = step(kind, vector, a, sa, b, sb, c)
             operands = [pack(a), bytes(sa), pack(b), bytes(sb)]
             cases.append([kind, vector] + [o.hex() for o in operands] + ["%08x" % c, "%08x" % d])

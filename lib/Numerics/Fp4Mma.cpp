@@ -69,7 +69,7 @@ int64_t align(const Term &t, int emax) {
   return t.value < 0 ? -(-t.value >> -shift) : t.value >> -shift;
 }
 
-/// sum * 2^(emax - 35) cut to fp32 toward zero; infinity from 2^128 up.
+/// sum * 2^(emax - 35) cut to fp32 toward zero; infinity from 2^128 up. Every zero is +0.
 float cutToFloat(int64_t sum, int emax) {
   if (sum == 0)
     return 0.f;
@@ -83,7 +83,7 @@ float cutToFloat(int64_t sum, int emax) {
   const int drop = unit - exponent;
   magnitude = drop >= 64 ? 0 : drop >= 0 ? magnitude >> drop : magnitude << -drop;
   const float result = static_cast<float>(std::ldexp(static_cast<double>(magnitude), unit));
-  return negative ? -result : result;
+  return negative && result > 0.f ? -result : result;
 }
 
 Term groupTerm(hw::ScaleType type, const uint8_t *a, const uint8_t *b, const ScaleParts &sa,
@@ -97,7 +97,7 @@ Term groupTerm(hw::ScaleType type, const uint8_t *a, const uint8_t *b, const Sca
   }
   const int significand = sa.significand * sb.significand;
   // [uncertain] A group whose products are all zero gives up its exponent, one that cancels keeps
-  // it: MMA-Sim's newest rule, which random tests on hardware cannot reach.
+  // it: so mmasim since 2.0.2. Random tests on hardware reach the second alone (docs/Numerics.md).
   if (allZero || significand == 0)
     return {};
   return {static_cast<int64_t>(sum) * significand, 8, sa.exponent + sb.exponent};
@@ -134,7 +134,7 @@ float fp4MmaElement(hw::ScaleType scaleType, hw::ScaleVector vector, const uint8
   int64_t sum = 0;
   for (const Term &t : terms)
     sum += align(t, emax);
-  // [uncertain] An exact zero is +0; a negative sum that the last cut takes to zero is -0.
+  // [uncertain] A negative sum that the last cut takes to zero is +0: so mmasim since 2.1.0.
   return cutToFloat(sum, emax);
 }
 

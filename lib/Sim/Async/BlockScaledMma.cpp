@@ -67,7 +67,8 @@ __int128 alignTerm(int64_t value, int shift) {
   return value < 0 ? -magnitude : magnitude;
 }
 
-/// Round toward zero of sum * 2^exponent: 24 bits, subnormals kept, overflow to infinity.
+/// Round toward zero of sum * 2^exponent: 24 bits, subnormals kept, overflow to infinity, and every
+/// zero +0.
 float roundTowardZero(__int128 sum, int exponent) {
   if (sum == 0)
     return 0.0f;
@@ -79,12 +80,12 @@ float roundTowardZero(__int128 sum, int exponent) {
   int drop = std::max(bits - 24, -149 - exponent); // the unit kept is 2^(exponent + drop)
   const uint32_t sign = negative ? 0x80000000u : 0u;
   if (drop >= 128)
-    return std::bit_cast<float>(sign);
+    return 0.0f;
   const uint32_t significand = drop >= 0 ? static_cast<uint32_t>(magnitude >> drop)
                                          : static_cast<uint32_t>(magnitude << -drop);
   const int biased = exponent + drop + 150; // of a significand with bit 23 set
-  if (!(significand >> 23))
-    return std::bit_cast<float>(sign | significand); // subnormal: drop = -149 - exponent
+  if (!(significand >> 23)) // subnormal: drop = -149 - exponent
+    return std::bit_cast<float>(significand ? sign | significand : 0);
   if (biased >= 255)
     return std::bit_cast<float>(sign | 0x7F800000u);
   return std::bit_cast<float>(sign | static_cast<uint32_t>(biased) << 23 |
