@@ -20,7 +20,8 @@ nlohmann::ordered_json toJson(const sim::HazardReport &report) {
   return {{"rule", stringify(report.rule)},  {"program", report.program},
           {"kernel", report.kernel},         {"message", report.message},
           {"place", report.place},           {"first", toJson(report.first)},
-          {"second", toJson(report.second)}, {"missing", report.remedy}};
+          {"second", toJson(report.second)}, {"missing", report.remedy},
+          {"count", report.count}};
 }
 
 nlohmann::ordered_json toJson(const sim::AccessCount &count) {

@@ -88,8 +88,7 @@ struct BlockScaledInstrDesc {
   bool negateA = false, negateB = false;
   bool transposeA = false, transposeB = false; ///< 8-bit types of mxf8f6f4 only
   bool k96 = false;                            ///< K = 96, sm_103a only
-  bool sparsityVersion = false; ///< bit 12 of the fp4 kinds, which means nothing on sm_100; CuTe DSL's
-                                ///< builder sets it
+  bool sparsityVersion = false; ///< bit 12 of the fp4 kinds: nothing on sm_100; CuTe DSL sets it
 
   bool operator==(const BlockScaledInstrDesc &) const = default;
 

@@ -52,6 +52,7 @@ struct HazardReport {
   std::string message; ///< what is wrong
   std::string remedy;  ///< the missing edge
   std::string detail;  ///< what else is known, or nothing
+  uint64_t count = 1;  ///< how often it was found at this pair of lines
 
   /// "error: gemm.ptx:41:3: ... [shared-race]", with a note per access and one for the remedy.
   std::string text() const;
@@ -61,7 +62,8 @@ struct HazardOptions {
   /// Hold to the PTX text where practice relies on more: scopes of mbarrier operations between CTAs
   /// count, and a generic read needs a proxy fence before an asynchronous write.
   bool strict = false;
-  size_t maxReports = 64; ///< a pair of lines is reported once
+  size_t maxReports = 64; ///< a pair of lines is reported once, and counted: of PTX, or where it
+                          ///< has .loc of instructions of one kind that come from one line
 };
 
 class HazardChecker final : public Observer {

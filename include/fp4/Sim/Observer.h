@@ -110,10 +110,14 @@ enum class FenceKind : uint8_t {
   TicketWaited, ///< the warp knows that ticket `groups` is done: it used a register of a tcgen05.ld
                 ///< before its wait, or waited for a cp.async
   WgmmaUnfenced, ///< a wgmma names a register that was used otherwise since the last wgmma.fence,
-                 ///< by the instruction `groups` - 1; 0: the warp has executed no wgmma.fence
+                 ///< by the instruction `groups` - 1 as `use` says; 0: the warp has executed no
+                 ///< wgmma.fence
   BulkCommit,    ///< cp.async.bulk.commit_group
   BulkWait,      ///< cp.async.bulk.wait_group passed; `groups` may still be pending
 };
+
+/// What an instruction did with a register of a wgmma.
+enum class RegisterUse : uint8_t { Read, Write, Product };
 
 struct FenceEvent {
   Agent agent;
@@ -125,6 +129,9 @@ struct FenceEvent {
   uint32_t laneMask = 0;
   uint64_t groups = 0;
   bool readOnly = false; ///< BulkWait: .read, the sources were read
+  uint32_t reg = 0;      ///< WgmmaUnfenced: the register, by its place in the warp's
+  RegisterUse use{};     ///< ... and what was done with it: a product is one of another shape, or
+                         ///< reads A where another accumulated
 };
 
 enum class TicketState : uint8_t { Issued, Completed };

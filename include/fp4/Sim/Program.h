@@ -53,7 +53,8 @@ struct RefusedKernel {
   std::vector<Error> errors;
 };
 
-/// A kernel's name for messages: "cutlass::device_kernel<...>" of a mangled C++ name.
+/// A kernel's name for messages: "cutlass::device_kernel<...>" of a mangled C++ name, and of a long
+/// name its two ends.
 std::string displayName(std::string_view kernel);
 
 struct ProgramImpl; // lib/Sim/Insn/ProgramImpl.h

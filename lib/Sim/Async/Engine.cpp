@@ -553,7 +553,7 @@ std::string Engine::describeTicket(uint64_t id) const {
     return fmt::format("ticket {}", id);
   const Ticket &ticket = it->second;
   return fmt::format("ticket {} ('{}', line {}, issued by warp {} of CTA rank {})", id,
-                     trimmed(owner.launch->program->sourceLine(ticket.insn->line)),
+                     trimmed(owner.launch->program->shownLine(ticket.insn->line)),
                      ticket.insn->line, ticket.issuer.warp, ticket.issuer.rank);
 }
 

@@ -16,36 +16,71 @@ void WgmmaRegisters::forEachUnit(const Operand &o, const Operand *pool, F &&f) {
   if (units.size() < last)
     units.resize(last);
   for (size_t i = first; i < last; ++i)
-    f(units[i]);
+    f(units[i], uint32_t(32 * i));
 }
 
 void WgmmaRegisters::use(const Insn &insn, const Operand *pool, uint32_t pc, bool move) {
   for (const Operand &o : insn.op)
-    forEachUnit(o, pool, [&](Unit &unit) {
-      unit.onlyMoved = move && &o == insn.op.data() && (unit.onlyMoved || !unit.usedBy);
+    forEachUnit(o, pool, [&](Unit &unit, uint32_t) {
+      unit.onlyMoved = move && (unit.onlyMoved || !unit.usedBy);
+      unit.written = &o == insn.op.data() && o.kind != OperandKind::Address;
       unit.usedBy = pc + 1;
     });
+  if (move && insn.op[1].bank == kRegBank)
+    copies[pc] = &insn;
 }
 
-void WgmmaRegisters::fence() { units.clear(); }
+void WgmmaRegisters::fence() {
+  units.clear();
+  copies.clear();
+}
 
-std::optional<uint32_t> WgmmaRegisters::multiply(const Operand &d, const Operand *a,
-                                                 const Operand *pool, uint32_t shape, uint32_t pc,
-                                                 bool movesAreFine) {
-  uint32_t found = 0;
-  forEachUnit(d, pool, [&](Unit &unit) {
-    if (unit.usedBy && !(movesAreFine && unit.onlyMoved))
-      found = unit.usedBy;
-    else if (unit.accumulated && unit.shape != shape)
-      found = unit.accumulated;
-    unit = {0, false, pc + 1, shape};
+/// A copy of a register of D to one that is none.
+std::optional<WgmmaRegisters::Access> WgmmaRegisters::copyOutOfD(const Operand *pool) {
+  for (const auto &[pc, insn] : copies) {
+    std::optional<uint32_t> from;
+    bool toOther = false;
+    for (const Operand &o : insn->op)
+      forEachUnit(o, pool, [&](Unit &unit, uint32_t offset) {
+        if (&o == insn->op.data())
+          toOther |= !unit.ofD;
+        else if (unit.ofD)
+          from = offset;
+      });
+    if (from && toOther)
+      return Access{pc, *from, RegisterUse::Read};
+  }
+  return std::nullopt;
+}
+
+std::optional<WgmmaRegisters::Access>
+WgmmaRegisters::multiply(const Operand &d, const Operand *a, const Operand *pool, uint32_t shape,
+                         uint32_t pc, bool movesAreFine) {
+  std::optional<Access> found;
+  const auto blame = [&](const Unit &unit, uint32_t offset) {
+    const RegisterUse use = !unit.usedBy    ? RegisterUse::Product
+                            : unit.written ? RegisterUse::Write
+                                           : RegisterUse::Read;
+    if (!found)
+      found = Access{(unit.usedBy ? unit.usedBy : unit.accumulated) - 1, offset, use};
+  };
+  forEachUnit(d, pool, [](Unit &unit, uint32_t) { unit.ofD = true; });
+  if (movesAreFine)
+    found = copyOutOfD(pool);
+  forEachUnit(d, pool, [&](Unit &unit, uint32_t offset) {
+    const bool used = unit.usedBy && !(movesAreFine && unit.onlyMoved);
+    if (!used)
+      unit.usedBy = 0;
+    if (used || (unit.accumulated && unit.shape != shape))
+      blame(unit, offset);
+    unit = {.accumulated = pc + 1, .shape = shape};
   });
   if (a)
-    forEachUnit(*a, pool, [&](Unit &unit) {
+    forEachUnit(*a, pool, [&](Unit &unit, uint32_t offset) {
       if (unit.usedBy || unit.accumulated)
-        found = unit.usedBy ? unit.usedBy : unit.accumulated;
+        blame(unit, offset);
     });
-  return found ? std::optional(found - 1) : std::nullopt;
+  return found;
 }
 
 } // namespace fp4::sim

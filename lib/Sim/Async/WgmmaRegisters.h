@@ -7,32 +7,45 @@
 #pragma once
 
 #include "Sim/Insn/Insn.h"
+#include "fp4/Sim/Observer.h"
+#include <map>
 #include <optional>
 
 namespace fp4::sim {
 
 class WgmmaRegisters {
 public:
+  /// What is in the way of a wgmma.
+  struct Access {
+    uint32_t pc = 0;
+    uint32_t offset = 0; ///< of the register in bank 0, or of a part of it
+    RegisterUse use{};
+  };
+
   /// Accesses by other instructions, of operands of bank 0. `pool`: Kernel::operandPool;
   /// `move`: a mov.
   void use(const Insn &insn, const Operand *pool, uint32_t pc, bool move);
   void fence();
-  /// A wgmma of a shape accumulates into D and may read A from registers: the pc of the access
-  /// since the last fence that is in its way. Where `movesAreFine`, D may have been moved to:
-  /// compilers put the zeros of a new accumulator behind the fence.
-  std::optional<uint32_t> multiply(const Operand &d, const Operand *a, const Operand *pool,
-                                   uint32_t shape, uint32_t pc, bool movesAreFine);
+  /// A wgmma of a shape accumulates into D and may read A from registers: the access since the last
+  /// fence that is in its way. Where `movesAreFine`, D may have been moved to, from D too: compilers
+  /// put the zeros of a new accumulator behind the fence.
+  std::optional<Access> multiply(const Operand &d, const Operand *a, const Operand *pool,
+                                 uint32_t shape, uint32_t pc, bool movesAreFine);
 
 private:
   struct Unit {
     uint32_t usedBy = 0;      ///< pc + 1 of an access that is no wgmma
-    bool onlyMoved = false;   ///< and all of them were writes by mov
+    bool written = false;     ///< by it
+    bool onlyMoved = false;   ///< and all of them were by mov
+    bool ofD = false;         ///< while multiply looks for copies
     uint32_t accumulated = 0; ///< pc + 1 of a wgmma that had it in D,
     uint32_t shape = 0;       ///< and its shape
   };
   template <typename F> void forEachUnit(const Operand &o, const Operand *pool, F &&f);
+  std::optional<Access> copyOutOfD(const Operand *pool);
 
   std::vector<Unit> units; ///< by offset in the bank / 32: a register has as many as it has bytes
+  std::map<uint32_t, const Insn *> copies; ///< mov from register to register since the fence, by pc
 };
 
 } // namespace fp4::sim

@@ -55,7 +55,7 @@ struct Clocks {
   VectorClock generic;     ///< visible to generic-proxy accesses
   VectorClock async;       ///< to the async proxy in shared memory: follows at proxy fences
   VectorClock asyncGlobal; ///< ... in global memory
-  VectorClock loose;       ///< as if nothing were .relaxed or out of scope; only words depend on it
+  VectorClock loose;       ///< as if nothing were .relaxed or out of scope
   VectorClock tensor;      ///< published by tcgen05.fence::before_thread_sync or a commit
   VectorClock maps;        ///< released to the tensormap proxy
   std::shared_ptr<const Foreign> foreign; ///< null: nothing
@@ -70,6 +70,11 @@ struct Clocks {
     joinForeign(other.foreign);
   }
   void joinLoose(const Clocks &other) { loose.join(other.loose); }
+  /// Through a barrier that may be .relaxed: it orders execution, which tcgen05 fences rely on.
+  void joinExecution(const Clocks &other) {
+    joinLoose(other);
+    tensor.join(other.tensor);
+  }
   /// An event that every proxy sees: the completion of an asynchronous operation.
   void raiseAll(uint32_t slot, uint32_t epoch) {
     for (VectorClock *clock : {&generic, &async, &asyncGlobal, &loose})

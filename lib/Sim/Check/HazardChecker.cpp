@@ -7,6 +7,8 @@
 #include "HazardImpl.h"
 #include "fp4/Sim/Program.h"
 
+#include <fmt/format.h>
+
 namespace fp4::sim {
 
 using namespace check;
@@ -19,7 +21,11 @@ HazardChecker::~HazardChecker() = default;
 const std::vector<HazardReport> &HazardChecker::reports() const { return impl->reports; }
 
 /// What was reported once is not reported again.
-void HazardChecker::clear() { impl->reports.clear(); }
+void HazardChecker::clear() {
+  impl->reports.clear();
+  for (auto &[pair, report] : impl->seen)
+    report = ~size_t(0);
+}
 
 ClusterState &HazardChecker::Impl::cluster(uint32_t index) {
   if (lastCluster && lastCluster->index == index)
@@ -34,6 +40,11 @@ ClusterState &HazardChecker::Impl::cluster(uint32_t index) {
 void HazardChecker::onLaunch(const LaunchEvent &event) {
   impl->program = &event.program.impl();
   impl->kernel = impl->program->find(event.kernel);
+  impl->kernelNumber =
+      impl->kernelNumbers
+          .try_emplace(fmt::format("{}:{}", impl->program->name, event.kernel),
+                       uint32_t(impl->kernelNumbers.size()))
+          .first->second;
   impl->tmemAllocs.clear();
   impl->memory = &event.memory;
   impl->ctasPerCluster = event.ctasPerCluster;

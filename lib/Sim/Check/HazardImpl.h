@@ -12,6 +12,7 @@
 #include "Sim/Insn/ProgramImpl.h"
 
 #include <set>
+#include <tuple>
 
 namespace fp4::sim {
 
@@ -49,9 +50,14 @@ struct HazardChecker::Impl {
 
   HazardOptions options;
   std::vector<HazardReport> reports;
-  std::set<std::tuple<HazardRule, std::string, uint32_t, uint32_t>> seen;
+  /// Where an instruction comes from: the copies that a compiler makes of one are the same.
+  using Site = std::array<uint32_t, 4>;
+  using Pair = std::tuple<HazardRule, uint32_t, Site, Site>; ///< with the number of the kernel
+  std::map<Pair, size_t> seen;                               ///< in which report, or beyond them
+  std::map<std::string, uint32_t> kernelNumbers;             ///< by names of program and kernel
 
   // Of the launch.
+  uint32_t kernelNumber = 0;
   const ProgramImpl *program = nullptr;
   const Kernel *kernel = nullptr;
   const GlobalMemory *memory = nullptr;
@@ -114,10 +120,11 @@ struct HazardChecker::Impl {
   /// Release and acquire through the locations that an access names.
   void synchronize(ClusterState &cluster, const MemoryEvent &event, uint64_t address);
   void fence(ClusterState &cluster, const FenceEvent &event);
-  bool isNew(HazardRule rule, uint32_t first, uint32_t second);
-  void unfencedWgmma(ClusterState &cluster, const FenceEvent &event);
 
   // --- HazardReport.cpp ---
+  Site siteOf(uint32_t pc) const;
+  bool isNew(HazardRule rule, uint32_t first, uint32_t second, uint64_t count = 1);
+  void unfencedWgmma(ClusterState &cluster, const FenceEvent &event);
   void report(Access &made, const Record &old, HazardRule rule, uint64_t address);
   void defer(Access &made, const Record &old, HazardRule rule, uint64_t address);
   void reportDeferred(ClusterState &cluster, uint64_t store);

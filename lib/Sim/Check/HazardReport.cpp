@@ -65,6 +65,8 @@ std::string HazardReport::text() const {
     text += note(second);
   if (!detail.empty())
     text += fmt::format("note: {}\n", detail);
+  if (count > 1)
+    text += fmt::format("note: found {} times at this pair of lines\n", count);
   return text + fmt::format("note: missing: {}\n", remedy);
 }
 
@@ -79,7 +81,7 @@ HazardAccess HazardChecker::Impl::sideOf(ClusterState &cluster, const Record &re
   if (insn) {
     side.line = insn->line;
     side.column = insn->column;
-    side.source = program->sourceLine(insn->line);
+    side.source = program->shownLine(insn->line);
     if (insn->debugFile && insn->debugFile < program->files.size())
       side.origin = fmt::format("{}:{}:{}", program->files[insn->debugFile], insn->debugLine,
                                 insn->debugColumn);
@@ -128,7 +130,7 @@ std::string HazardChecker::Impl::remedyFor(const Access &made, const Record &old
     if (copy.operation == Operation::ThreadCopy && copy.epoch == old.epoch() && !copy.signal)
       return "cp.async.wait_group (or wait_all) by the threads that copy, and a barrier";
   }
-  if (rule == HazardRule::UnwaitedCopy && global)
+  if ((rule == HazardRule::UnwaitedCopy || rule == HazardRule::OverwrittenWhileWritten) && global)
     return "cp.async.bulk.wait_group (without .read) by the thread that issued the store, and a "
            "barrier";
   if (rule == HazardRule::OverwrittenWhileRead) {
@@ -189,11 +191,29 @@ static std::pair<const char *, const char *> rolesOf(HazardRule rule) {
   }
 }
 
-/// Whether there is room for a report that this pair of instructions has not had.
-bool HazardChecker::Impl::isNew(HazardRule rule, uint32_t first, uint32_t second) {
-  const std::string where =
-      (program ? program->name + ":" : "") + (kernel ? kernel->info.name : "");
-  return reports.size() < options.maxReports && seen.insert({rule, where, first, second}).second;
+HazardChecker::Impl::Site HazardChecker::Impl::siteOf(uint32_t pc) const {
+  if (!kernel || pc >= kernel->code.size())
+    return {pc};
+  const Insn &insn = kernel->code[pc];
+  if (!insn.debugFile)
+    return {0, insn.line};
+  return {insn.debugFile, insn.debugLine, insn.debugColumn, insn.row};
+}
+
+/// Whether there is room for a report that this pair has not had; else what it has is counted.
+bool HazardChecker::Impl::isNew(HazardRule rule, uint32_t first, uint32_t second, uint64_t count) {
+  const auto [low, high] = std::minmax({siteOf(first), siteOf(second)});
+  const auto [known, isNew] = seen.try_emplace({rule, kernelNumber, low, high}, reports.size());
+  if (!isNew && known->second < reports.size())
+    reports[known->second].count += count;
+  return isNew && reports.size() < options.maxReports;
+}
+
+/// What an instruction did with a register before a wgmma took it.
+static const char *verbOf(RegisterUse use) {
+  return use == RegisterUse::Read    ? "read"
+         : use == RegisterUse::Write ? "write"
+                                     : "wgmma of another shape, or with the register in D,";
 }
 
 void HazardChecker::Impl::unfencedWgmma(ClusterState &cluster, const FenceEvent &event) {
@@ -206,31 +226,40 @@ void HazardChecker::Impl::unfencedWgmma(ClusterState &cluster, const FenceEvent 
   use.pc = event.groups ? uint32_t(event.groups - 1) : event.at.pc;
   if (!isNew(rule, use.pc, multiply.pc))
     return;
-  reports.push_back({rule, program ? program->name : "", kernel ? kernel->info.name : "",
-                     fmt::format("registers of warp {} of CTA rank {}", warp.index, warp.rank),
-                     sideOf(cluster, use, event.groups ? "access" : "wgmma"),
-                     sideOf(cluster, multiply, "wgmma"), std::string(summaryOf(rule)),
-                     std::string(remedyOf(rule)),
-                     event.groups ? "" : "this warp has executed no wgmma.fence before"});
+  const std::string name = event.groups && kernel ? kernel->registerName(event.reg) : "";
+  const std::string which =
+      name.empty() ? "registers" : fmt::format("register '{}'", name);
+  HazardReport report{.rule = rule,
+                      .program = program ? program->name : "",
+                      .kernel = kernel ? kernel->info.name : "",
+                      .place = fmt::format("{} of warp {} of CTA rank {}", which, warp.index,
+                                           warp.rank),
+                      .first = sideOf(cluster, use, event.groups ? verbOf(event.use) : "wgmma"),
+                      .second = sideOf(cluster, multiply, "wgmma"),
+                      .message = std::string(summaryOf(rule)),
+                      .remedy = std::string(remedyOf(rule)),
+                      .detail =
+                          event.groups ? "" : "this warp has executed no wgmma.fence before"};
+  reports.push_back(std::move(report));
 }
 
 HazardReport HazardChecker::Impl::describe(Access &made, const Record &old, HazardRule rule,
                                            uint64_t address) {
   const auto [before, after] = rolesOf(rule);
-  return {rule,
-          program ? program->name : "",
-          kernel ? kernel->info.name : "",
-          placeOf(made, address),
-          sideOf(made.cluster, old, before),
-          sideOf(made.cluster, made.record, after),
-          std::string(summaryOf(rule)),
-          remedyFor(made, old, rule),
-          detailOf(made, old, rule)};
+  return {.rule = rule,
+          .program = program ? program->name : "",
+          .kernel = kernel ? kernel->info.name : "",
+          .place = placeOf(made, address),
+          .first = sideOf(made.cluster, old, before),
+          .second = sideOf(made.cluster, made.record, after),
+          .message = std::string(summaryOf(rule)),
+          .remedy = remedyFor(made, old, rule),
+          .detail = detailOf(made, old, rule)};
 }
 
 void HazardChecker::Impl::report(Access &made, const Record &old, HazardRule rule,
                                  uint64_t address) {
-  if (isNew(rule, std::min(old.pc, made.record.pc), std::max(old.pc, made.record.pc)))
+  if (isNew(rule, old.pc, made.record.pc))
     reports.push_back(describe(made, old, rule, address));
 }
 
@@ -240,11 +269,13 @@ void HazardChecker::Impl::defer(Access &made, const Record &old, HazardRule rule
   const Record &store = old.write() ? old : made.record;
   auto &list = made.cluster.deferred[uint64_t(made.warp->rank) << 32 | store.pc];
   const uint32_t low = std::min(old.pc, made.record.pc), high = std::max(old.pc, made.record.pc);
-  const bool known = std::ranges::any_of(list, [&](const Deferred &other) {
+  const auto known = std::ranges::find_if(list, [&](const Deferred &other) {
     return other.report.rule == rule && other.first == low && other.second == high;
   });
-  if (!known)
+  if (known == list.end())
     list.push_back({low, high, describe(made, old, rule, address)});
+  else
+    ++known->report.count;
 }
 
 void HazardChecker::Impl::reportDeferred(ClusterState &cluster, uint64_t store) {
@@ -252,7 +283,7 @@ void HazardChecker::Impl::reportDeferred(ClusterState &cluster, uint64_t store) 
   if (found == cluster.deferred.end())
     return;
   for (Deferred &race : found->second)
-    if (isNew(race.report.rule, race.first, race.second))
+    if (isNew(race.report.rule, race.first, race.second, race.report.count))
       reports.push_back(std::move(race.report));
   cluster.deferred.erase(found);
 }

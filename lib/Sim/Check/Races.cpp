@@ -314,7 +314,8 @@ void HazardChecker::Impl::freeTmem(ClusterState &cluster, const LifeEvent &event
     for (uint32_t quarter = 0; quarter < 4; ++quarter)
       if (Cell *cell = cluster.tmem(made.rank, column, quarter)) {
         cell->forEach([&](const Record &old) {
-          if (options.strict ? !knowsGeneric(made, old) : !knowsLoose(made, old))
+          const bool fenced = made.warp->tensorIn.at(old.slot()) >= old.epoch();
+          if (options.strict && !fenced ? !knowsGeneric(made, old) : !knowsLoose(made, old))
             report(made, old, HazardRule::TmemFreed, quarter << 21 | column);
         });
         cell->clear();
@@ -537,7 +538,7 @@ bool HazardChecker::Impl::checkTmem(Access &made, const Record &old, uint64_t ad
   if (fenced && inOrder(other, self, options.strict))
     return true; // done or not
   const bool complete = knowsGeneric(made, old);
-  if (complete && (fenced || !options.strict))
+  if (fenced ? knowsLoose(made, old) : complete && !options.strict)
     return true;
   const bool late = self.operation == Operation::TmemLoad && other.issued > self.issued;
   const HazardRule rule = complete                                 ? HazardRule::MissingTcgen05Fence
@@ -556,11 +557,13 @@ HazardRule HazardChecker::Impl::ruleOf(Access &made, const Record &old) const {
   const bool global = made.space == Space::Global;
   if (old.cluster() != made.record.cluster())
     return HazardRule::GlobalRace;
-  // A ticket reads when its data moves, which may be after a write that came after its issue.
+  // A ticket moves its data when it completes, which may be after a write that came after its issue.
   const bool late = made.ticket && old.write() && made.ticket->issued < old.sequence;
-  const bool reuse =
-      made.record.write() && (old.write() ? old.async() && made.record.async()
-                                          : old.async() || (made.record.async() && !global));
+  const bool bothWrite = made.record.write() && old.write();
+  if (bothWrite && (late || (old.async() && made.record.async())))
+    return HazardRule::OverwrittenWhileWritten;
+  const bool reuse = made.record.write() && !bothWrite &&
+                     (old.async() || (made.record.async() && !global));
   if (reuse || late)
     return HazardRule::OverwrittenWhileRead;
   if (old.async() && old.write())

@@ -2,7 +2,8 @@
 //
 // Barriers, mbarriers, fences, and flags in memory. A release hands on the clocks of its warp, an
 // acquire takes them over; what is .relaxed or too narrow in scope does so for the `loose` clock
-// alone, which only chooses words.
+// alone, which chooses words, and says with the tcgen05 fences that tensor memory may be used (PTX
+// ISA, "tcgen05 memory consistency model, canonical synchronization patterns").
 //
 //===----------------------------------------------------------------------===//
 #include "HazardImpl.h"
@@ -41,10 +42,11 @@ void HazardChecker::Impl::useMbarrier(ClusterState &cluster, const BarrierEvent 
   // cp.async is of the generic proxy: a barrier is enough for its arrival.
   const bool needsFence =
       event.agent.ticket && cluster.ticket(event.agent.ticket).proxy == Proxy::Async;
-  // Triton has no fence for mbarriers of the CTA whose operations signal them: its barrier is
-  // enough.
+  // A barrier that releases and acquires is enough in practice, as CUTLASS has it in a cluster, and
+  // for mbarriers of the CTA whose operations signal them, as in Triton, any.
   const bool own = event.agent.ctaRank == event.object >> rankShift;
-  if (needsFence && !state.fenced && (options.strict || !own))
+  const bool ordered = made.now.generic.at(state.init.slot()) >= state.init.epoch();
+  if (needsFence && !state.fenced && (options.strict || !(own || ordered)))
     report(made, state.init, HazardRule::MbarrierInitFence, it->first);
 }
 
@@ -61,7 +63,7 @@ void HazardChecker::Impl::arrive(ClusterState &cluster, const BarrierEvent &even
                           event.agent.ctaRank != event.object >> rankShift;
   if (!outOfScope)
     to.join(releases(event.order) ? warp.clocks : warp.released);
-  to.joinLoose(warp.clocks);
+  outOfScope ? to.joinLoose(warp.clocks) : to.joinExecution(warp.clocks);
   cluster.advance(warp);
 }
 
@@ -69,7 +71,7 @@ void HazardChecker::Impl::wait(ClusterState &cluster, const BarrierEvent &event,
                                const Clocks &from) {
   WarpState &warp = cluster.warp(event.agent);
   warp.laneSync = ++cluster.sequence;
-  warp.clocks.joinLoose(from);
+  warp.clocks.joinExecution(from);
   (acquires(event.order) ? warp.clocks : warp.unacquired).join(from);
 }
 

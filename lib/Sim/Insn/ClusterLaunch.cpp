@@ -85,34 +85,40 @@ Outcome isCanceled(ExecContext &cx, const Insn &insn) {
   return Outcome::Next;
 }
 
-/// The index of a request that failed is undefined: an error here.
-const Response *succeeded(ExecContext &cx, const Operand &o) {
-  const Response *responses = cx.src<Response>(o);
+/// The index of a request that failed is undefined: an error by the letter. In practice programs
+/// ask first and then look whether it succeeded; they get an index that is none.
+bool isDefined(ExecContext &cx, const Response *responses) {
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1)
-    if (!responses[std::countr_zero(rest)].canceled) {
+    if (!responses[std::countr_zero(rest)].canceled &&
+        cx.launch().options->judgement == Judgement::Letter) {
       cx.fail("get_first_ctaid expects the response of a request that succeeded",
               "test is_canceled first", std::countr_zero(rest));
-      return nullptr;
+      return false;
     }
-  return responses;
+  return true;
+}
+
+uint32_t indexOf(const Response &response, unsigned axis) {
+  constexpr uint32_t none = ~0u;
+  return response.canceled ? response.cta[axis] : none;
 }
 
 Outcome firstCta(ExecContext &cx, const Insn &insn) {
-  const Response *responses = succeeded(cx, insn.op[1]);
-  if (!responses)
+  const Response *responses = cx.src<Response>(insn.op[1]);
+  if (!isDefined(cx, responses))
     return Outcome::Error;
   const Operand *elements = cx.elements(insn.op[0]);
   for (unsigned axis = 0; axis < 3; ++axis)
     if (elements[axis])
-      cx.store<uint32_t>(elements[axis], [&](int lane) { return responses[lane].cta[axis]; });
+      cx.store<uint32_t>(elements[axis], [&](int lane) { return indexOf(responses[lane], axis); });
   return Outcome::Next;
 }
 
 Outcome firstCtaAxis(ExecContext &cx, const Insn &insn) {
-  const Response *responses = succeeded(cx, insn.op[1]);
-  if (!responses)
+  const Response *responses = cx.src<Response>(insn.op[1]);
+  if (!isDefined(cx, responses))
     return Outcome::Error;
-  cx.store<uint32_t>(insn.op[0], [&](int lane) { return responses[lane].cta[insn.m[2]]; });
+  cx.store<uint32_t>(insn.op[0], [&](int lane) { return indexOf(responses[lane], insn.m[2]); });
   return Outcome::Next;
 }
 

@@ -68,6 +68,7 @@ void KernelDecoder::run(std::vector<DecodeError> *errors) {
     current->entry = static_cast<uint32_t>(kernel.code.size());
     decodeBody(*callees[i], errors);
   }
+  keepRegisterNames();
   registers.finish();
   kernel.info.instructions = static_cast<uint32_t>(kernel.code.size() - 1 - callees.size());
 }
@@ -350,7 +351,7 @@ Operand KernelDecoder::registerOperand(Register &reg, const ptx::Arg &arg, uint8
     fail(arg.loc, fmt::format("register '{}' must have {} bits, but got .{}", arg.text, 8 * width,
                               spelling(reg.type)));
   if (reg.offset == ~0u)
-    reg.offset = registers.allocate(have);
+    named.emplace_back(arg.text, reg.offset = registers.allocate(have));
   Operand operand;
   operand.kind = OperandKind::Reg;
   operand.width = have;

@@ -152,6 +152,8 @@ private:
   Operand symbolOperand(const Symbol &symbol, uint64_t displacement, uint8_t width);
   uint32_t labelOperand(const ptx::Arg &arg);
 
+  void keepRegisterNames();
+
   Operand registerOperand(Register &reg, const ptx::Arg &arg, uint8_t width, bool wider);
   Register *findRegister(std::string_view name);
   const Symbol *findSymbol(std::string_view name);
@@ -167,6 +169,7 @@ private:
   std::vector<NameScope> scopes;                                             ///< innermost last
   std::vector<std::unordered_map<std::string_view, uint32_t>> labelsOfScope; ///< by scope number
   size_t nextScope = 0;
+  std::vector<std::pair<std::string_view, uint32_t>> named; ///< registers, by offset
   std::unordered_map<const ptx::Variable *, Symbol> sharedSymbols;
   std::unordered_map<std::string_view, Symbol> moduleShared; ///< .shared at module scope
   std::vector<const ptx::Function *> callees;                ///< as Kernel::functions

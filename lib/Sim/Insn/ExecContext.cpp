@@ -174,7 +174,7 @@ bool ExecContext::failInvalid(Cta &owner, uint32_t offset, uint32_t bytes, int l
   if (launch().options->uninitializedReads == UninitializedReads::Ignore)
     return true;
   fail(fmt::format("reads shared byte {:#x}, which was never written", bad->offset),
-       "a missing store, copy or barrier; SimOptions::uninitializedReads lets it pass", lane);
+       "a missing store, copy or barrier; --unwritten=ignore lets it pass", lane);
   return false;
 }
 
@@ -186,6 +186,18 @@ const std::byte *ExecContext::readable(Space space, uint64_t address, uint32_t b
 std::byte *ExecContext::writable(Space space, uint64_t address, uint32_t bytes, uint32_t align,
                                  int lane) {
   return resolve(space, address, bytes, align, lane, true);
+}
+
+const std::byte *ExecContext::peek(Space space, uint64_t address, uint32_t bytes) const {
+  const Place where = place(space, address);
+  if (where.space == Space::Global)
+    return currentCluster.launch->memory->translate(where.address, bytes);
+  if (where.space != Space::SharedCluster || where.address >> 32)
+    return nullptr;
+  const Cta *owner = currentCluster.ctaOfSharedAddress(static_cast<uint32_t>(where.address));
+  const uint32_t offset = static_cast<uint32_t>(where.address) & kSharedOffsetMask;
+  const bool there = owner && owner->shared.contains(offset, bytes);
+  return there && owner->shared.valid(offset, bytes) ? owner->shared.at(offset) : nullptr;
 }
 
 std::byte *ExecContext::sharedObject(uint64_t address, uint32_t bytes, uint32_t align,
@@ -280,7 +292,7 @@ std::string fp4::sim::describeLocation(const Launch &launch, const Cta &cta, uin
 Outcome ExecContext::fail(std::string message, std::string note, int lane) {
   const Insn &insn = currentKernel->code[pc];
   std::string where = describeLocation(launch(), *currentCta, currentWarp->index, lane, insn);
-  std::string source(launch().program->sourceLine(insn.line));
+  std::string source = launch().program->shownLine(insn.line);
   if (!note.empty())
     note += "; ";
   note += "the instruction is: " + source;

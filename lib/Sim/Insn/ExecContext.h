@@ -109,6 +109,9 @@ public:
                             int lane);
   /// ... for a write; marks shared bytes valid.
   std::byte *writable(Space space, uint64_t address, uint32_t bytes, uint32_t align, int lane);
+  /// Host storage of bytes that may plainly be read: in one allocation, or valid in the shared
+  /// memory of one CTA. Null otherwise; nothing is reported or changed.
+  const std::byte *peek(Space space, uint64_t address, uint32_t bytes) const;
   /// The allocation of the last global access, or null: a hint for fast paths.
   const Allocation *recentAllocation() const { return lastAllocation; }
   /// Storage of an mbarrier or other object in shared memory, no validity check or change.

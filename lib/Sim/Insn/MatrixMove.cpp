@@ -74,19 +74,34 @@ void unpackRow(const std::byte *from, unsigned bits, std::array<uint8_t, kRowByt
   }
 }
 
+/// Bytes of a row in memory; padding may follow, which may be unset.
+uint32_t rowBytes(const Insn &insn) { return kRowBytes * insn.m[kSourceBits] / 8; }
+
+/// Tells the observer of `rows` rows, of whose addresses each comes from one lane. `written` are the
+/// matrices of a store, or null.
+void reportRows(ExecContext &cx, const Insn &insn, const Operand &address, unsigned rows,
+                const Matrix *written) {
+  if (!cx.observer)
+    return;
+  const auto space = static_cast<Space>(insn.m[kSpace]);
+  const uint32_t bytes = rowBytes(insn), all = cx.mask;
+  cx.mask = rows == 32 ? kAllLanes : (1u << rows) - 1;
+  const LaneAddresses lanes(cx, address, bytes);
+  uint32_t unchanged = 0;
+  if (written)
+    unchanged = unchangedLanes(cx, space, lanes, bytes, [&](unsigned row, const std::byte *there) {
+      return std::memcmp(there, written[row / rowsOf(insn)][row % rowsOf(insn)].data(), bytes) == 0;
+    });
+  reportAccess(cx, lanes, written ? AccessKind::Write : AccessKind::Read,
+               {space, MemOrder::Weak, Scope::None, bytes, unchanged});
+  cx.mask = all;
+}
+
 /// Calls f(bytes of the row, row) for each of `rows` rows; false after an error.
 template <bool Write, typename F>
 bool forEachRow(ExecContext &cx, const Insn &insn, const Operand &address, unsigned rows, F &&f) {
   auto space = static_cast<Space>(insn.m[kSpace]);
-  const uint32_t bytes = kRowBytes * insn.m[kSourceBits] / 8; // padding follows, which may be unset
-  const uint32_t all = cx.mask;
-  if (cx.observer) { // the lanes that give addresses
-    cx.mask = rows == 32 ? kAllLanes : (1u << rows) - 1;
-    reportAccess(cx, LaneAddresses(cx, address, bytes),
-                 Write ? AccessKind::Write : AccessKind::Read,
-                 {space, MemOrder::Weak, Scope::None, bytes});
-    cx.mask = all;
-  }
+  const uint32_t bytes = rowBytes(insn);
   for (unsigned row = 0; row < rows; ++row) {
     int lane = static_cast<int>(row);
     auto place = cx.place(space, cx.address(address, lane));
@@ -114,6 +129,7 @@ Outcome loadMatrix(ExecContext &cx, const Insn &insn) {
   const unsigned perMatrix = registersOf(insn), count = cx.elementCount(insn.op[0]);
   const unsigned rows = rowsOf(insn), bits = insn.m[kSourceBits];
   std::array<Matrix, 4> matrices;
+  reportRows(cx, insn, insn.op[1], rows * count / perMatrix, nullptr);
   if (!forEachRow<false>(cx, insn, insn.op[1], rows * count / perMatrix,
                          [&](const std::byte *from, unsigned row) {
                            auto &to = matrices[row / rows][row % rows];
@@ -141,6 +157,7 @@ Outcome storeMatrix(ExecContext &cx, const Insn &insn) {
     for (unsigned lane = 0; lane < 32; ++lane)
       setFragment(matrices[i], insn.m[kArrangement], lane, reg[lane]);
   }
+  reportRows(cx, insn, insn.op[0], rows * count, matrices.data());
   bool done =
       forEachRow<true>(cx, insn, insn.op[0], rows * count, [&](std::byte *to, unsigned row) {
         std::memcpy(to, matrices[row / rows][row % rows].data(), kRowBytes);

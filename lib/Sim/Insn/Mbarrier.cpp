@@ -119,11 +119,27 @@ template <typename F> Outcome forEachLane(ExecContext &cx, F &&f) {
   return Outcome::Next;
 }
 
+/// Whether an earlier lane initializes the same mbarrier with the same count: in practice that is
+/// done once.
+bool isRepeated(ExecContext &cx, const Insn &insn, int lane) {
+  if (cx.launch().options->judgement == Judgement::Letter)
+    return false;
+  for (uint32_t rest = cx.mask & ((1u << lane) - 1); rest; rest &= rest - 1) {
+    const int earlier = std::countr_zero(rest);
+    if (cx.address(insn.op[0], earlier) == cx.address(insn.op[0], lane) &&
+        cx.scalar(insn.op[1], earlier) == cx.scalar(insn.op[1], lane))
+      return true;
+  }
+  return false;
+}
+
 /// PTX ISA, "mbarrier.init".
 Outcome mbarrierInit(ExecContext &cx, const Insn &insn) {
   Engine &engine = Engine::of(cx);
   return forEachLane(cx, [&](int lane) {
     uint32_t address;
+    if (isRepeated(cx, insn, lane))
+      return true;
     if (!sharedAddress(cx, Space(insn.m[0]), insn.op[0], lane, address) ||
         !cx.sharedObject(address, 8, 8))
       return false;

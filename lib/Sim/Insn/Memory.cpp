@@ -28,34 +28,22 @@ const Operand *elementsOf(ExecContext &cx, const Operand &o, unsigned &count) {
   return o.kind == OperandKind::Vector ? cx.elements(o) : &o;
 }
 
-/// The lanes of a store that find in memory what they write; none where that is not plain to see.
-/// Of accesses that are reported as one, all or none.
-uint32_t unchangedLanes(ExecContext &cx, const Insn &insn, const LaneAddresses &lanes,
-                        uint32_t bytes) {
-  const uint64_t base = fastBase<false>(cx, static_cast<Space>(insn.m[kSpace]), lanes, bytes);
+uint32_t unchangedElements(ExecContext &cx, const Insn &insn, const LaneAddresses &lanes,
+                           uint32_t bytes) {
   unsigned count;
   const Operand *values = elementsOf(cx, insn.op[1], count);
   const unsigned size = insn.m[kBytes];
-  const bool one = lanes.contiguous || lanes.uniform;
-  if (base && lanes.contiguous && count == 1 && values->width == size)
-    return std::memcmp(reinterpret_cast<const void *>(base + lanes.v[0]),
-                       cx.src<std::byte>(*values), size_t(32) * size)
-               ? 0
-               : kAllLanes;
-  uint32_t unchanged = 0;
-  for (uint32_t rest = base ? cx.mask : 0; rest; rest &= rest - 1) {
-    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-    const auto *there = reinterpret_cast<const std::byte *>(base + lanes.of(lane, bytes));
-    bool same = true;
-    for (unsigned e = 0; e < count && same; ++e) {
+  const bool inRow = count == 1 && values->width == size;
+  const auto same = [&](unsigned lane, const std::byte *there) {
+    bool equal = true;
+    for (unsigned e = 0; e < count && equal; ++e) {
       const auto *value = cx.src<std::byte>(values[e]) + lane * values[e].width;
-      same = std::memcmp(there + e * size, value, size) == 0;
+      equal = std::memcmp(there + e * size, value, size) == 0;
     }
-    if (one && !same)
-      return 0;
-    unchanged |= uint32_t(same) << lane;
-  }
-  return unchanged;
+    return equal;
+  };
+  return unchangedLanes(cx, static_cast<Space>(insn.m[kSpace]), lanes, bytes, same,
+                        inRow ? cx.src<std::byte>(*values) : nullptr);
 }
 
 template <bool Write>
@@ -66,7 +54,7 @@ bool locate(ExecContext &cx, const Insn &insn, const Operand &address, uint32_t 
   if (cx.observer) // first: a checker may know why the access then fails
     reportAccess(cx, lanes, Write ? AccessKind::Write : AccessKind::Read,
                  {space, static_cast<MemOrder>(insn.m[kOrder]), static_cast<Scope>(insn.m[kScope]),
-                  bytes, Write ? unchangedLanes(cx, insn, lanes, bytes) : 0});
+                  bytes, Write ? unchangedElements(cx, insn, lanes, bytes) : 0});
   if (uint64_t base = fastBase<Write>(cx, space, lanes, bytes)) {
     places.contiguous = lanes.contiguous;
     places.uniform = lanes.uniform && !Write && insn.m[kWidth];

@@ -26,6 +26,11 @@ struct LaneAddresses {
       read(cx, cx.src<uint64_t>(address), displacement, bytes);
   }
 
+  /// Addresses of all 32 lanes.
+  LaneAddresses(ExecContext &cx, const uint64_t *addresses, uint32_t bytes) {
+    read(cx, addresses, 0, bytes);
+  }
+
   uint64_t of(uint64_t lane, uint32_t bytes) const {
     return contiguous ? v[0] + lane * bytes : v[uniform ? 0 : lane];
   }
@@ -100,6 +105,32 @@ inline uint64_t fastBase(ExecContext &cx, Space space, const LaneAddresses &lane
     }
   }
   return reinterpret_cast<uint64_t>(shared.at(kSharedBase)) - kSharedBase - rank;
+}
+
+/// MemoryEvent::unchanged of a store that has not happened yet: the lanes that find in memory what
+/// they write, as far as it may plainly be read. same(lane, bytes there) compares one lane's; `row`
+/// is what all write, where it lies in one row, or null.
+template <typename Same>
+uint32_t unchangedLanes(ExecContext &cx, Space space, const LaneAddresses &lanes, uint32_t bytes,
+                        Same &&same, const std::byte *row = nullptr) {
+  const bool small = std::has_single_bit(bytes) && bytes <= 32;
+  const uint64_t base = small ? fastBase<false>(cx, space, lanes, bytes) : 0;
+  if (base && row && lanes.contiguous)
+    return std::memcmp(reinterpret_cast<const void *>(base + lanes.v[0]), row, size_t(32) * bytes)
+               ? 0
+               : kAllLanes;
+  uint32_t unchanged = 0;
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    const uint64_t address = lanes.of(lane, bytes);
+    const auto *there = base ? reinterpret_cast<const std::byte *>(base + address)
+                             : cx.peek(space, address, bytes);
+    if (there && same(lane, there))
+      unchanged |= 1u << lane;
+    else if (lanes.contiguous || lanes.uniform)
+      return 0; // reported as one: all lanes or none
+  }
+  return unchanged;
 }
 
 struct MemoryAccess {

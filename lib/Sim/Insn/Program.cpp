@@ -2,6 +2,7 @@
 #include "fp4/Sim/Program.h"
 #include "Sim/Insn/Decoder.h"
 #include "Sim/PTX/Parser.h"
+#include <algorithm>
 #include <fmt/format.h>
 
 using namespace fp4;
@@ -30,12 +31,20 @@ static std::string qualifiedName(std::string_view mangled) {
   return name.empty() || at == mangled.size() ? "" : mangled[at] == 'I' ? name + "<...>" : name;
 }
 
+/// The ends of a name that generators make hundreds of characters long.
+static std::string shortened(std::string name) {
+  constexpr size_t longest = 100, kept = 80, keptEnd = 16;
+  if (name.size() > longest)
+    name.replace(kept, name.size() - kept - keptEnd, "...");
+  return name;
+}
+
 std::string fp4::sim::displayName(std::string_view kernel) {
   std::string name(kernel);
   if (kernel.substr(0, 2) != "_Z")
-    return name;
+    return shortened(std::move(name));
   std::string qualified = qualifiedName(kernel);
-  return qualified.empty() ? name : qualified;
+  return shortened(qualified.empty() ? name : qualified);
 }
 
 const std::string &Program::name() const { return implementation->name; }
@@ -76,6 +85,22 @@ std::string_view ProgramImpl::sourceLine(uint32_t line) const {
   while (!rest.empty() && (rest.back() == ' ' || rest.back() == '\t' || rest.back() == '\r'))
     rest.remove_suffix(1);
   return rest;
+}
+
+std::string ProgramImpl::shownLine(uint32_t line) const {
+  constexpr ptrdiff_t manyCommas = 8;
+  std::string shown(sourceLine(line));
+  for (size_t open = shown.find('{'); open != std::string::npos; open = shown.find('{', open + 1)) {
+    const size_t close = shown.find('}', open);
+    if (close == std::string::npos)
+      break;
+    const auto begin = shown.begin() + ptrdiff_t(open), end = shown.begin() + ptrdiff_t(close);
+    if (std::count(begin, end, ',') <= manyCommas)
+      continue;
+    const size_t second = shown.find(',', open) + 1, last = shown.rfind(',', close) + 1;
+    shown.replace(second, last - second, " ...,");
+  }
+  return shown;
 }
 
 static Error located(const ProgramImpl &program, DecodeError error) {

@@ -33,6 +33,12 @@ struct SharedName {
   uint32_t offset = 0;
 };
 
+/// A register, for messages.
+struct RegisterName {
+  std::string name;
+  uint32_t offset = 0; ///< bank 0
+};
+
 /// Where an argument or a result of a call lives: `bytes` of local memory at `offset`, or a
 /// register or constant.
 struct ArgumentPlace {
@@ -74,8 +80,11 @@ struct Kernel {
   std::vector<CallSite> callSites;       ///< Insn::u of a call
   std::vector<uint32_t> branchTargets;   ///< of brx.idx
   std::vector<SharedName> sharedNames;   ///< in order of offset
+  std::vector<RegisterName> registerNames; ///< the same, of a kernel with wgmma alone
   /// "full+8": a shared address by the variable that holds it; empty when none does.
   std::string sharedSymbol(uint32_t offset) const;
+  /// The register that has the place in bank 0; empty when its name was not kept.
+  std::string registerName(uint32_t offset) const;
   uint32_t stackTop = 0;            ///< in local memory; 0: the kernel has no stack (Stack.cpp)
   uint32_t registerBytes = 0;       ///< bank 0, a multiple of 64
   uint32_t sharedBytes = 0;         ///< end of the static variables, counted from kSharedBase
@@ -105,6 +114,8 @@ struct ProgramImpl {
   const Kernel *find(std::string_view kernel) const;
   /// Line `line` (from 1) of the text, without surrounding space.
   std::string_view sourceLine(uint32_t line) const;
+  /// The same for messages: of a list of many registers the first and the last.
+  std::string shownLine(uint32_t line) const;
 };
 
 } // namespace fp4::sim

@@ -10,6 +10,7 @@
 #include "Sim/Insn/AsyncOperands.h"
 #include "Sim/Insn/MemoryAccess.h"
 
+#include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
 
@@ -113,9 +114,25 @@ Outcome toGlobal(ExecContext &cx, const Insn &insn) {
   return Outcome::Next;
 }
 
+/// Tells the observer of zeros that st.bulk will store.
+void reportZeros(ExecContext &cx, const Insn &insn) {
+  const uint32_t bytes = uint32_t(cx.scalar(insn.op[1]));
+  if (!cx.observer || !bytes)
+    return;
+  const auto space = Space(insn.m[0]);
+  const LaneAddresses lanes(cx, insn.op[0], bytes);
+  const auto areZero = [&](unsigned, const std::byte *there) {
+    return std::all_of(there, there + bytes, [](std::byte b) { return b == std::byte(0); });
+  };
+  reportAccess(cx, lanes, AccessKind::Write,
+               {space, MemOrder::Weak, Scope::None, bytes,
+                unchangedLanes(cx, space, lanes, bytes, areZero)});
+}
+
 /// op 0 the address, 1 the size, 2 the value, which must be zero.
 Outcome bulkZero(ExecContext &cx, const Insn &insn) {
   constexpr uint64_t unit = 8, largest = 16777216;
+  reportZeros(cx, insn);
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     const uint64_t bytes = cx.scalar(insn.op[1], lane);
@@ -134,10 +151,6 @@ Outcome bulkZero(ExecContext &cx, const Insn &insn) {
       return Outcome::Error;
     std::memset(to, 0, bytes);
   }
-  const uint32_t bytes = uint32_t(cx.scalar(insn.op[1]));
-  if (cx.observer)
-    reportAccess(cx, LaneAddresses(cx, insn.op[0], bytes), AccessKind::Write,
-                 {Space(insn.m[0]), MemOrder::Weak, Scope::None, bytes});
   return Outcome::Next;
 }
 

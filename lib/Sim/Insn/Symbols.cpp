@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Insn/Decoder.h"
+#include "Sim/Insn/Handlers.h"
 #include "Sim/State/Launch.h"
 #include "Sim/State/SharedMemory.h"
 #include <algorithm>
@@ -277,6 +278,19 @@ std::string Kernel::sharedSymbol(uint32_t offset) const {
     return "";
   return offset == found->offset ? found->name
                                  : fmt::format("{}+{}", found->name, offset - found->offset);
+}
+
+/// Reports of missing fences name the registers of a wgmma.
+void KernelDecoder::keepRegisterNames() {
+  if (std::ranges::none_of(kernel.code, [](const Insn &insn) { return isWgmma(insn.handler); }))
+    return;
+  for (const auto &[name, offset] : named)
+    kernel.registerNames.push_back({std::string(name), offset});
+}
+
+std::string Kernel::registerName(uint32_t offset) const {
+  const auto after = std::ranges::upper_bound(registerNames, offset, {}, &RegisterName::offset);
+  return after == registerNames.begin() ? "" : std::prev(after)->name;
 }
 
 /// The shared variables of the kernel and its callees, and those at module scope that these name.

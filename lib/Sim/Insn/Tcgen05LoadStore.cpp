@@ -155,8 +155,8 @@ std::optional<unsigned> untouchedHalf(Engine &engine, const Transfer &t, const T
 }
 
 Status checkLoad(Engine &engine, const Transfer &t, TmemRange range, uint64_t reader) {
+  FP4_TRY(engine.state(t.rank).tmem.checkAllocated(range));
   if (const auto half = untouchedHalf(engine, t, range)) {
-    FP4_TRY(engine.state(t.rank).tmem.checkAllocated(range));
     range.lane += *half ? 0 : 16;
     range.lanes = 16;
   }

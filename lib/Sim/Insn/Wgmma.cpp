@@ -262,7 +262,7 @@ uint32_t shapeOf(const Insn &insn) {
 void checkFence(ExecContext &cx, const Insn &insn) {
   auto &watched = Engine::of(cx).state(cx.cta().rank).wgmmaRegisters;
   auto it = watched.find(cx.warp().index);
-  std::optional<uint32_t> used;
+  std::optional<WgmmaRegisters::Access> used;
   if (it != watched.end()) {
     const bool fromRegisters = insn.op[1].kind == OperandKind::Vector;
     used = it->second.multiply(insn.op[0], fromRegisters ? &insn.op[1] : nullptr,
@@ -276,7 +276,11 @@ void checkFence(ExecContext &cx, const Insn &insn) {
   event.at = cx.here();
   event.kind = FenceKind::WgmmaUnfenced;
   event.laneMask = cx.mask;
-  event.groups = used ? *used + 1 : 0;
+  if (used) {
+    event.groups = used->pc + 1;
+    event.reg = used->offset;
+    event.use = used->use;
+  }
   cx.observer->onFence(event);
 }
 

@@ -9,8 +9,8 @@
 //===----------------------------------------------------------------------===//
 #include "Sim/Async/DenseRow.h"
 #include "Sim/Insn/Decode.h"
-#include "Sim/Insn/ExecContext.h"
 #include "Sim/Insn/Floats.h"
+#include "Sim/Insn/MemoryAccess.h"
 #include "fp4/ISA/SmemDescriptor.h"
 #include <algorithm>
 #include <cfenv>
@@ -68,26 +68,21 @@ std::vector<uint8_t> gather(ExecContext &cx, const Operand &fragment, unsigned e
   return out;
 }
 
-void report(ExecContext &cx, Space space, AccessKind kind, unsigned bytes,
+/// Tells the observer of one place of a fragment.
+template <bool Store>
+void report(ExecContext &cx, const Insn &insn, const Operand &data, unsigned slot,
             const std::array<uint64_t, 32> &addresses) {
   if (!cx.observer)
     return;
-  std::array<uint64_t, 32> resolved;
-  Space where = space;
-  for (size_t lane = 0; lane < 32; ++lane) {
-    auto found = cx.place(space, addresses[lane]);
-    where = found.space;
-    resolved[lane] = found.address;
-  }
-  MemoryEvent event;
-  event.agent = cx.agent();
-  event.at = cx.here();
-  event.kind = kind;
-  event.space = where;
-  event.laneMask = kAllLanes;
-  event.bytes = bytes;
-  event.addresses = resolved.data();
-  cx.observer->onMemory(event);
+  const unsigned bytes = insn.m[2];
+  const auto space = static_cast<Space>(insn.m[3]);
+  const LaneAddresses lanes(cx, addresses.data(), bytes);
+  const auto same = [&](unsigned lane, const std::byte *there) {
+    return std::memcmp(there, place(cx, data, bytes, lane, slot), bytes) == 0;
+  };
+  reportAccess(cx, lanes, Store ? AccessKind::Write : AccessKind::Read,
+               {space, MemOrder::Weak, Scope::None, bytes,
+                Store ? unchangedLanes(cx, space, lanes, bytes, same) : 0});
 }
 
 /// Loads or stores every place of a fragment. op: fragment at `data`, address, stride in elements.
@@ -110,6 +105,9 @@ Outcome transfer(ExecContext &cx, const Insn &insn, const Operand &data, const O
       const unsigned i = (slot * 32 + lane) % elements, row = i / columns, column = i % columns;
       addresses[lane] = cx.address(address, int(lane)) +
                         bytes * (columnMajor ? column * stride + row : row * stride + column);
+    }
+    report<Store>(cx, insn, data, slot, addresses);
+    for (unsigned lane = 0; lane < 32; ++lane) {
       std::byte *at = place(cx, data, bytes, lane, slot);
       if (auto *to = Store ? cx.writable(space, addresses[lane], bytes, bytes, int(lane)) : nullptr)
         std::memcpy(to, at, bytes);
@@ -119,7 +117,6 @@ Outcome transfer(ExecContext &cx, const Insn &insn, const Operand &data, const O
       else
         return Outcome::Error;
     }
-    report(cx, space, Store ? AccessKind::Write : AccessKind::Read, bytes, addresses);
   }
   return Outcome::Next;
 }

@@ -55,4 +55,23 @@ TEST(ClusterLaunch, TheIndexOfAFailedRequestIsAnError) {
               HasSubstr("request that succeeded"));
 }
 
+/// In practice it may be asked for, and then is no CTA's; the letter of PTX has it undefined.
+TEST(ClusterLaunch, TheIndexOfAFailedRequestIsNone) {
+  const std::string text = persistentKernel(
+      "  clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {%r3, %r6, %r7, _}, %q;\n"
+      "  clusterlaunchcontrol.query_cancel.get_first_ctaid::y.b32.b128 %r8, %q;\n"
+      "  setp.ne.u32 %p3, %r8, 0xFFFFFFFF;\n  @%p2 bra TAKEN;\n  @%p3 trap;\n"
+      "  setp.ne.u32 %p3, %r3, 0xFFFFFFFF;\n  @%p3 trap;\nTAKEN:\n  @!%p2 ret;\n");
+  for (SimOptions options : schedules(3)) {
+    EXPECT_THAT(runText(text, options, clusters(5), 5).error, HasSubstr("request that succeeded"));
+    options.judgement = Judgement::Practice;
+    const RunResult result = runText(text, options, clusters(5), 5);
+    ASSERT_EQ(result.error, "") << describe(options);
+    EXPECT_EQ(result.out, std::vector<uint32_t>(5, 1));
+    // Who does not look whether it succeeded works on a CTA that is none.
+    EXPECT_THAT(runText(persistentKernel(""), options, clusters(2), 2).error,
+                HasSubstr("out of bounds"));
+  }
+}
+
 } // namespace

@@ -296,6 +296,46 @@ TEST(BulkCopies, MulticastReachesEveryCtaOfTheMask) {
   }
 }
 
+/// One copy into both CTAs of a pair; both parts are counted by the barrier of the CTA that the
+/// operand names, odd or even.
+TEST(TmaKernels, APairSignalsTheCtaThatTheBarrierNames) {
+  const auto kernel = [](const std::string &owner) {
+    std::string map;
+    for (const char *field : {"box_dim", "global_dim"})
+      map += std::string("  tensormap.replace.tile.") + field +
+             ".global.b1024.b32 [%rd5], 0, 32;\n";
+    return withBarrier(
+        "  .reg .b16 %h;\n  mov.u32 %r2, %cluster_ctarank;\n  add.u64 %rd5, %out, 512;\n"
+        "  @%p1 bra ISSUED;\n  setp.ne.u32 %p3, %r2, " +
+            owner +
+            ";\n  @%p3 bra EXPECTED;\n"
+            "  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r1], 256;\nEXPECTED:\n"
+            "  setp.ne.u32 %p4, %r2, 0;\n  @%p4 bra ISSUED;\n" +
+            map +
+            "  tensormap.replace.tile.elemtype.global.b1024.b32 [%rd5], 2;\n"
+            "  tensormap.replace.tile.global_address.global.b1024.b64 [%rd5], %out;\n"
+            "  mov.u16 %h, 3;\n  mov.u32 %r9, 0;\n  mapa.shared::cluster.u32 %r7, %r1, " +
+            owner +
+            ";\n  cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+            ".multicast::cluster.cta_group::2 [%r0], [%rd5, {%r9}], [%r7], %h;\nISSUED:\n"
+            "  setp.ne.u32 %p3, %r2, " +
+            owner + ";\n  @%p3 bra DONE;\n" + wait +
+            "DONE:\n  barrier.cluster.arrive.aligned;\n  barrier.cluster.wait.aligned;\n"
+            "  shl.b32 %r8, %t, 2;\n  add.u32 %r9, %r0, %r8;\n  ld.shared.b32 %v0, [%r9];\n"
+            "  add.u32 %v0, %v0, 5;\n  mad.lo.u32 %r8, %r2, 128, %r8;\n"
+            "  cvt.u64.u32 %rd0, %r8;\n  add.u64 %rd1, %out, %rd0;\n"
+            "  st.global.b32 [%rd1+128], %v0;\n",
+        true);
+  };
+  for (const char *owner : {"0", "1"})
+    for (const SimOptions &options : schedules(2)) {
+      const RunResult result = runText(kernel(owner), options, oneWarp(2), 160);
+      ASSERT_EQ(result.error, "") << owner << ", " << describe(options) << result.note;
+      EXPECT_EQ(std::vector(result.out.begin() + 32, result.out.begin() + 96),
+                std::vector<uint32_t>(64, 5));
+    }
+}
+
 TEST(BulkCopies, GroupsWaitForTheOldest) {
   const auto store = [](const std::string &waitGroup) {
     return kernelText("  mov.u32 %r0, dynamic;\n  mov.u32 %r2, 7;\n"

@@ -141,6 +141,28 @@ TEST(MbarrierKernels, MissingBytesAreNamed) {
               HasSubstr("32 bytes expected and not delivered"));
 }
 
+/// Lanes that all initialize one mbarrier: with one count that is done once, in practice.
+TEST(MbarrierKernels, AllLanesInitialize) {
+  const auto kernel = [](const std::string &count) {
+    return kernelText("  mov.u32 %r1, bar;\n  and.b32 %r2, %t, 0;\n  add.u32 %r2, %r2, 1;\n"
+                      "  shr.u32 %r3, %t, 4;\n  add.u32 %r3, %r3, 1;\n"
+                      "  mbarrier.init.shared::cta.b64 [%r1], " +
+                          count +
+                          ";\n  bar.warp.sync -1;\n  setp.ne.u32 %p1, %t, 0;\n  @%p1 bra WAIT;\n"
+                          "  mbarrier.arrive.shared::cta.b64 _, [%r1];\nWAIT:\n"
+                          "  mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r1], 0;\n"
+                          "  @!%p3 bra WAIT;\n",
+                      "  .shared .align 8 .b64 bar;\n");
+  };
+  for (SimOptions options : schedules(2)) {
+    EXPECT_THAT(runText(kernel("%r2"), options, threads(32), 1).error, HasSubstr("is in use"));
+    options.judgement = Judgement::Practice;
+    EXPECT_EQ(runText(kernel("%r2"), options, threads(32), 1).error, "");
+    EXPECT_THAT(runText(kernel("%r3"), options, threads(32), 1).error, HasSubstr("is in use"));
+    EXPECT_THAT(runText(kernel("%r2"), options, threads(64), 1).error, HasSubstr("is in use"));
+  }
+}
+
 struct Misuse {
   const char *name, *good, *bad, *error;
 };

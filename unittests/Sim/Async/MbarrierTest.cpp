@@ -66,6 +66,17 @@ TEST_F(MbarrierTest, ArrivalBeyondTheCountIsAnError) {
   EXPECT_EQ(*table.arrive(b, 2, who), 1u);
 }
 
+/// What counts is what is left of the phase, not what it began with.
+TEST_F(MbarrierTest, ArrivalBeyondWhatIsPendingIsAnError) {
+  Mbarrier &b = make(4);
+  EXPECT_EQ(*table.arrive(b, 3, who), 0u);
+  auto result = table.arrive(b, 2, who);
+  ASSERT_FALSE(result);
+  EXPECT_THAT(result.error().message, HasSubstr("gets 2 arrivals with 1 pending in phase 0"));
+  EXPECT_FALSE(table.arriveDrop(b, 2, false, who));
+  EXPECT_EQ(*table.arrive(b, 1, who), 1u);
+}
+
 TEST_F(MbarrierTest, DropTakesOffLaterPhases) {
   Mbarrier &b = make(3);
   EXPECT_EQ(*table.arriveDrop(b, 1, false, who), 0u);

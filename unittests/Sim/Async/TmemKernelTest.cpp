@@ -328,6 +328,13 @@ TEST(TmemKernels, HalfOfTheLanesMayBeUntouched) {
   EXPECT_THAT(
       run("  tcgen05.ld.sync.aligned.32x32b.x1.b32 {%v0}, [%r11+20];\n", Judgement::Practice).error,
       HasSubstr("never written"));
+  // What is not there has no halves.
+  for (const char *column : {"64", "4096", "60000"})
+    EXPECT_THAT(run(("  tcgen05.ld.sync.aligned.32x32b.x1.b32 {%v0}, [%r11+" + std::string(column) +
+                     "];\n").c_str(),
+                    Judgement::Practice)
+                    .error,
+                HasSubstr("not inside one allocation"));
 }
 
 struct Rule {

@@ -101,8 +101,27 @@ std::vector<Litmus> fp4::sim::test::globalMemoryLitmus() {
              "  @%p2 bra WRITE;\n  @!%p3 ld.global.b32 %v0, [%out];\n"
              "  @%p3 ld.global.b32 %v0, [%out];\n  bar.arrive 1, 192;\n  bra END;\n"
              "WRITE:\n  bar.sync 1, 192;\n  st.global.b32 [%out], %r5;\nEND:\n");
+  // A generic store, and the copy that reads it.
+  const std::string proxyFence = "  fence.proxy.async.global;\n";
+  const std::string copyOut = litmus(litmusInit + "  @!%p0 bra END;\n  st.global.b32 [%out], 7;\n" +
+                                     proxyFence + copyIn("%r2") + waitOn("%r2", "W1") + "END:\n");
+  const std::string tensorCopyOut =
+      litmus(litmusInit + "  @!%p0 bra END;\n  add.u64 %rd5, %out, 512;\n" +
+             makeMap("global", "%rd5") + releaseMap + acquireMap + "  st.global.b32 [%out+4], 7;\n" +
+             proxyFence + useMap() + "END:\n");
+  // One thread of each CTA of a cluster adds to one word.
+  const std::string both = litmus("  @!%p0 bra END;\n"
+                                  "  red.relaxed.cluster.global.add.u32 [%out], 1;\nEND:\n");
   using R = HazardRule;
   return {
+      {"a copy reads what a thread stored", copyOut, proxyFence, "", R::MissingProxyFence,
+       "fence.proxy.async"},
+      {"a copy with the fence of shared memory alone", copyOut, proxyFence,
+       "  fence.proxy.async.shared::cta;\n", R::MissingProxyFence, "fence.proxy.async"},
+      {"a tensor copy reads what a thread stored", tensorCopyOut, proxyFence, "",
+       R::MissingProxyFence, "fence.proxy.async"},
+      {"atomics of two CTAs of a cluster in the scope of one", both, "relaxed.cluster",
+       "relaxed.cta", R::GlobalRace, "barrier", 64, 2},
       {"two writers of global memory",
        litmus(
            "  @!%p1 st.global.b32 [%out], %t;\n  bar.sync 0;\n  @%p1 st.global.b32 [%out], %t;\n"),
@@ -129,7 +148,8 @@ std::vector<Litmus> fp4::sim::test::globalMemoryLitmus() {
        releaseMap + acquireMap, releaseMap, R::MissingTensormapFence, "acquire of the map", 320, 2},
       {"a tensor map is acquired often, but too late", mapAcquiredAgain(), releaseMap + acquireMap,
        releaseMap, R::MissingTensormapFence, "acquire of the map"},
-      {"a tensor map is used while it is copied", copied, mapBarrier, "", R::GlobalRace, "barrier"},
+      {"a tensor map is used while it is copied", copied, mapBarrier, "", R::GlobalRace, "barrier", 64,
+       1, false, false, "tensor map"},
       {"a copy that reads nothing", nothing, "4, 0", "4, 4", R::GlobalRace, "barrier"},
       {"a store is not waited for, a later copy is", roundTrip, "  cp.async.bulk.wait_group 0;\n",
        "", R::UnwaitedCopy, "wait_group"},

@@ -1,9 +1,13 @@
 // What the hazard checker reports, and how. LitmusTest.cpp has the rules.
 #include "Litmus.h"
+#include "Sim/Insn/ProgramImpl.h"
+
+#include <algorithm>
 
 using namespace fp4;
 using namespace fp4::sim;
 using namespace fp4::sim::test;
+using testing::AllOf;
 using testing::HasSubstr;
 
 namespace {
@@ -31,7 +35,72 @@ TEST(Hazards, AReportNamesBothAccessesAndTheEdge) {
 TEST(Hazards, APairOfLinesIsReportedOnce) {
   const Litmus test = litmusNamed("no bar.sync");
   const Judged judged = judge(racing(test), schedules()[0], test);
-  EXPECT_EQ(judged.reports.size(), 1u) << judged.text();
+  ASSERT_EQ(judged.reports.size(), 1u) << judged.text();
+  EXPECT_EQ(judged.reports[0].count, 8u); // 32 bytes at a time, of two warps
+  EXPECT_THAT(judged.text(), HasSubstr("note: found 8 times at this pair of lines\n"));
+}
+
+/// Copies that a compiler makes of one line are one, as far as they are of one kind.
+TEST(Hazards, CopiesOfOneLineAreReportedOnce) {
+  const std::string first = "  st.shared.b32 [%r1], %t;\n", second = "  st.shared.b32 [%r1+64], %t;\n",
+                    other = "  .loc 1 15 5\n",
+                    load = "  @!%p1 st.shared.b32 [%r1+64], %t;\n"
+                           "  ld.shared.b32 %v0, [%r1+64];\n";
+  const auto races = [](const std::string &body) {
+    const Judged judged =
+        judge(litmus("  .loc 1 14 5\n" + body) + ".file 1 \"gemm.cu\"\n", schedules()[0], {});
+    EXPECT_EQ(judged.error, "");
+    std::vector<uint64_t> counts;
+    for (const HazardReport &report : judged.reports)
+      if (report.rule == HazardRule::SharedRace)
+        counts.push_back(report.count);
+    return counts;
+  };
+  EXPECT_EQ(races(first), (std::vector<uint64_t>{1}));
+  EXPECT_EQ(races(first + second), (std::vector<uint64_t>{2}));
+  EXPECT_EQ(races(first + other + second), (std::vector<uint64_t>{1, 1}));
+  EXPECT_EQ(races(first + load).size(), 2u);
+}
+
+/// Generators make names of hundreds of characters, and loads of 128 registers.
+TEST(Hazards, LongNamesAndListsAreShortened) {
+  std::string list, name = "kernel_" + std::string(200, 'x') + "_end";
+  for (int i = 0; i < 64; ++i)
+    list += (i ? ", %v" : "%v") + std::to_string(i);
+  const std::string text =
+      litmus("  tcgen05.ld.sync.aligned.32x32b.x64.b32 {" + list + "}, [%r1];\n");
+  const Judged judged = judge(text, schedules()[0], {});
+  EXPECT_THAT(judged.error, HasSubstr("kernel 'test'"));
+  const auto program = Program::parse(text, "test.ptx");
+  ASSERT_TRUE(program);
+  uint32_t line = 1 + uint32_t(std::count(text.begin(), text.begin() + long(text.find("{%v0")), '\n'));
+  EXPECT_EQ((*program)->impl().shownLine(line),
+            "tcgen05.ld.sync.aligned.32x32b.x64.b32 {%v0, ..., %v63}, [%r1];");
+  EXPECT_EQ(displayName(name).size(), 99u);
+  EXPECT_THAT(displayName(name), testing::EndsWith("..." + std::string(12, 'x') + "_end"));
+  EXPECT_EQ(displayName("kernel_short"), "kernel_short");
+}
+
+TEST(Hazards, AMissingWgmmaFenceNamesTheRegister) {
+  const auto words = [](const std::string &name) {
+    const Litmus test = litmusNamed(name);
+    return judge(racing(test), schedules()[0], test).text();
+  };
+  EXPECT_THAT(words("a sum behind the fence of a product"),
+              AllOf(HasSubstr("(register '%v1' of warp 0"), HasSubstr("write by warp 0"),
+                    HasSubstr("add.u32 %v1, %t, %t")));
+  EXPECT_THAT(words("an accumulator copied away behind the fence"),
+              AllOf(HasSubstr("(register '%v2' of warp 0"), HasSubstr("read by warp 0")));
+  EXPECT_THAT(words("a product without a fence"), HasSubstr("has executed no wgmma.fence before"));
+}
+
+/// What is overwritten by another write is not called read.
+TEST(Hazards, WritesOverWritesAreNoReads) {
+  const Litmus test = litmusNamed("a copy over a copy in flight");
+  for (const SimOptions &options : schedules(3))
+    EXPECT_THAT(judge(racing(test), options, test).text(),
+                AllOf(HasSubstr("[overwritten-while-written]"),
+                      testing::Not(HasSubstr("overwritten-while-read"))));
 }
 
 /// Rows of 4 and 6 bits are 16 bytes apart; of the padding behind them ldmatrix reads nothing.
@@ -175,6 +244,96 @@ TEST(Hazards, StrictTakesNoPracticeForGranted) {
         judge(litmus(values + std::string("  st.shared.b32 [%r1], %r5;\n")), schedules()[0], {});
     ASSERT_FALSE(different.reports.empty()) << values;
     EXPECT_EQ(different.reports[0].rule, HazardRule::SharedRace);
+  }
+}
+
+/// The stores that every CTA or warp may make, wherever they go: memory of the device or of the
+/// host, by generic address, another CTA's, by other instructions than st.
+TEST(Hazards, EqualValuesMayBeStoredByMany) {
+  const std::string generic = "  cvt.u64.u32 %rd1, %r1;\n  cvta.shared.u64 %rd1, %rd1;\n"
+                              "  st.b32 [%rd1], %v0;\n";
+  const std::string remote =
+      "  mapa.shared::cluster.u32 %r6, %r1, 0;\n  st.shared::cluster.b32 [%r6], %v0;\n"
+      "  barrier.cluster.arrive.aligned;\n  barrier.cluster.wait.aligned;\n";
+  const std::string fragment = "  wmma.store.d.sync.aligned.m16n16k16.shared.row.f16 [%r1], "
+                               "{%v0, %v0, %v0, %v0}, 16;\n";
+  const std::string zeros = "  cvt.u64.u32 %rd1, %r1;\n  @%p0 st.shared.b32 [%r1], %v0;\n"
+                            "  bar.warp.sync -1;\n  st.bulk.shared::cta [%r1], 64, 0;\n";
+  const struct {
+    std::string text;
+    uint32_t cluster;
+  } stores[] = {{generic, 1}, {remote, 2}, {fragment, 1}};
+  for (const auto &[store, cluster] : stores)
+    for (const bool equal : {true, false}) {
+      Litmus test{};
+      test.cluster = cluster;
+      const std::string value = equal ? "  mov.u32 %v0, 7;\n"
+                                      : "  mov.u32 %v0, %cluster_ctarank;\n"
+                                        "  mad.lo.u32 %v0, %v0, 64, %t;\n  shr.u32 %v0, %v0, 5;\n";
+      const Judged judged = judge(litmus(value + store), schedules()[0], test);
+      EXPECT_EQ(judged.error, "");
+      EXPECT_EQ(judged.reports.empty(), equal) << store << judged.text();
+    }
+}
+
+/// A CTA per word of the host's memory, and all store the same: a flag, say.
+TEST(Hazards, EqualValuesInMemoryOfTheHost) {
+  for (const bool host : {false, true})
+    for (const bool equal : {true, false}) {
+      HazardChecker checker;
+      SimOptions options;
+      options.observer = &checker;
+      Simulator simulator(options);
+      std::vector<uint32_t> words(64);
+      uint64_t out = reinterpret_cast<uint64_t>(words.data());
+      if (host)
+        ASSERT_TRUE(simulator.memory().share(words.data(), 256, "words"));
+      else
+        out = simulator.memory().allocate(256, "words");
+      const auto program = parse(kernelText(
+          std::string(equal ? "  mov.u32 %r1, 7;\n" : "  mov.u32 %r1, %ctaid.x;\n") +
+          "  st.global.b32 [%out], %r1;\n"));
+      Params params;
+      params.add(out);
+      LaunchConfig config;
+      config.grid = {4, 1, 1};
+      ASSERT_TRUE(simulator.launch(*program, "test", config, params.span()));
+      EXPECT_EQ(checker.reports().empty(), equal) << host;
+    }
+}
+
+/// An mbarrier of another CTA: a cluster barrier that releases and acquires is enough in practice,
+/// a relaxed one is not.
+TEST(Hazards, InitializationsOfMbarriersOfOtherCtas) {
+  const std::string fence = "  fence.mbarrier_init.release.cluster;\n";
+  const auto kernel = [&](const std::string &fences, const std::string &arrive) {
+    return litmus("  mov.u32 %r5, %cluster_ctarank;\n  setp.eq.u32 %p2, %r5, 0;\n"
+                  "  @!%p0 bra READY;\n  mbarrier.init.shared::cta.b64 [%r2], 1;\n" +
+                  fences + "READY:\n  bar.warp.sync -1;\n  barrier.cluster.arrive" + arrive +
+                  ".aligned;\n  barrier.cluster.wait.aligned;\n  @!%p2 bra RECEIVE;\n"
+                  "  @!%p0 bra DONE;\n  mapa.shared::cluster.u32 %r6, %r1, 1;\n"
+                  "  mapa.shared::cluster.u32 %r7, %r2, 1;\n"
+                  "  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                  "[%r6], [%out], 16, [%r7];\n  bra DONE;\nRECEIVE:\n  @!%p0 bra DONE;\n"
+                  "  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 16;\n" +
+                  waitOn("%r2", "W1") + "DONE:\n  bar.warp.sync -1;\n"
+                  "  barrier.cluster.arrive.aligned;\n  barrier.cluster.wait.aligned;\n");
+  };
+  Litmus pair{};
+  pair.threads = 32;
+  pair.cluster = 2;
+  for (const SimOptions &options : schedules(3)) {
+    const auto words = [&](const std::string &fences, const std::string &arrive, bool strict) {
+      return judge(kernel(fences, arrive), options, pair, strict).text();
+    };
+    for (const bool strict : {false, true}) {
+      EXPECT_EQ(words(fence, ".relaxed", strict), "");
+      EXPECT_EQ(words(fence, "", strict), "");
+    }
+    EXPECT_EQ(words("", "", false), "");
+    EXPECT_THAT(words("", "", true), HasSubstr("[mbarrier-init-fence]"));
+    EXPECT_THAT(words("", ".relaxed", false), HasSubstr("[mbarrier-init-fence]"));
+    EXPECT_THAT(words("", ".relaxed", true), HasSubstr("[mbarrier-init]"));
   }
 }
 

@@ -48,7 +48,8 @@ struct Litmus {
   const char *words; ///< part of the remedy
   uint32_t threads = 64, cluster = 1;
   bool strictOnly = false;    ///< the default accepts the change
-  bool uninitialized = false; ///< `out` has not been written
+  bool uninitialized = false;  ///< `out` has not been written
+  const char *error = nullptr; ///< part of what the run may end with before there is a report
 };
 
 std::vector<Litmus> sharedMemoryLitmus();

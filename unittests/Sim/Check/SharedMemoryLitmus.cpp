@@ -105,8 +105,39 @@ std::vector<Litmus> fp4::sim::test::sharedMemoryLitmus() {
       "{%v4, %v5, %v6, %v7}, %rd1, %p3, 1, 1, 0;\n"
       "  wgmma.commit_group.sync.aligned;\n  wgmma.wait_group.sync.aligned 0;\n  bar.sync 0;\n"
       "  st.shared.b32 [%r0], %t;\n  wgmma.wait_group.sync.aligned 0;\n");
+  // Compilers zero the accumulators one from the other.
+  const std::string zeros = "  mov.b32 %v0, 0;\n  mov.b32 %v1, %v0;\n  mov.b32 %v2, %v0;\n"
+                            "  mov.b32 %v3, %v0;\n",
+                    wgmmaFence = "  wgmma.fence.sync.aligned;\n";
+  const std::string zeroed =
+      litmus("  shr.u32 %r5, %r1, 4;\n  cvt.u64.u32 %rd1, %r5;\n" + zeros + wgmmaFence +
+             "  wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%v0, %v1, %v2, %v3}, %rd1, %rd1, "
+             "1, 1, 1, 0, 0;\n  wgmma.commit_group.sync.aligned;\n"
+             "  wgmma.wait_group.sync.aligned 0;\n");
+  // Two warps store what both have, or each its own, in the same rows.
+  const auto matrices = [](const std::string &value) {
+    const std::string row = "  stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r6], {%v0};\n";
+    return litmus(value + "  and.b32 %r5, %t, 7;\n  mad.lo.u32 %r6, %r5, 16, %r1;\n"
+                          "  @%p1 bra LATER;\n" +
+                  row + "LATER:\n  bar.sync 0;\n  @!%p1 bra END;\n" + row + "END:\n");
+  };
+  // One copy behind the other into one buffer.
+  const std::string refilled = litmus(litmusInit + "  @!%p0 bra END;\n" + copyIn("%r2") + waitFull +
+                                      copyIn("%r3") + waitOn("%r3", "W4") + "END:\n");
   using R = HazardRule;
   return {
+      {"zeros behind the fence of a product", zeroed, zeros + wgmmaFence, wgmmaFence + zeros,
+       R::MissingWgmmaFence, "wgmma.fence", 128, 1, true},
+      {"a sum behind the fence of a product", zeroed, wgmmaFence,
+       wgmmaFence + "  add.u32 %v1, %t, %t;\n", R::MissingWgmmaFence, "wgmma.fence", 128},
+      {"an accumulator copied away behind the fence", zeroed, wgmmaFence,
+       wgmmaFence + "  mov.b32 %v5, %v2;\n", R::MissingWgmmaFence, "wgmma.fence", 128},
+      {"stores of equal matrices", matrices("  mov.u32 %v0, 7;\n"), "  bar.sync 0;\n", "",
+       R::SharedRace, "bar.sync", 64, 1, true},
+      {"stores of different matrices", matrices("  mov.u32 %v0, %t;\n"), "  bar.sync 0;\n", "",
+       R::SharedRace, "bar.sync"},
+      {"a copy over a copy in flight", refilled, waitFull, "", R::OverwrittenWhileWritten,
+       "mbarrier that the write signals"},
       {"wgmma not waited for", multiply, "  wgmma.wait_group.sync.aligned 0;\n  bar.sync 0;\n",
        "  bar.sync 0;\n", R::OverwrittenWhileRead, "wait_group", 128},
       {"parity not flipped", twice, flip, "", R::StalePhase, "flip the parity"},
@@ -127,13 +158,14 @@ std::vector<Litmus> fp4::sim::test::sharedMemoryLitmus() {
       {"copy not waited for", load, waitFull, "", R::UnwaitedCopy, "full barrier"},
       {"mbarrier.init not fenced", load, "  fence.mbarrier_init.release.cluster;\n", "",
        R::MbarrierInitFence, "fence.mbarrier_init", 64, 1, true},
-      {"stage reused without waiting", pipeline, waitEmpty, "", R::OverwrittenWhileRead,
+      {"stage reused without waiting", pipeline, waitEmpty, "", R::OverwrittenWhileWritten,
        "empty barrier"},
       {"arrival before the read", pipeline, readStage + arriveEmpty, arriveEmpty + readStage,
        R::OverwrittenWhileRead, "empty barrier"},
       {"no proxy fence between a read and a copy", pipeline, fence, "", R::MissingProxyFence,
        "fence.proxy.async", 64, 1, true},
-      {"mbarrier.init not ordered", useInit, "  bar.sync 0;\n", "", R::MbarrierInit, "bar.sync"},
+      {"mbarrier.init not ordered", useInit, "  bar.sync 0;\n", "", R::MbarrierInit, "bar.sync", 64,
+       1, false, false, "no mbarrier is initialised"},
       {"relaxed wait", passing, "try_wait.parity.acquire.cta", "try_wait.parity.relaxed.cta",
        R::RelaxedSync, ".acquire"},
       {"relaxed arrival", passing, "arrive.release.cta", "arrive.relaxed.cta", R::RelaxedSync,
@@ -142,7 +174,7 @@ std::vector<Litmus> fp4::sim::test::sharedMemoryLitmus() {
        R::RelaxedSync, ".release", 64, 2},
       {"a CTA leaves before its peer has read", peer,
        "  barrier.cluster.arrive.aligned;\n  barrier.cluster.wait.aligned;\n", "", R::EarlyExit,
-       "cluster barrier", 64, 2},
+       "cluster barrier", 64, 2, false, false, "which has exited"},
       {"a CTA leaves behind a relaxed barrier", peer, "arrive.aligned", "arrive.relaxed.aligned",
        R::EarlyExit, "cluster barrier", 64, 2, true},
       {"a CTA leaves before an arrival of its peer", remoteArrival, waitFar, work, R::EarlyExit,
@@ -164,7 +196,7 @@ std::vector<Litmus> fp4::sim::test::sharedMemoryLitmus() {
               "  tcgen05.wait::st.sync.aligned;\n"),
        "  bar.warp.sync -1;\n", "", R::PartedWarp, "bar.warp.sync", 32, 1, true},
       {"mbarrier.init not ordered before cp.async.mbarrier.arrive", arriving, "  bar.sync 0;\n", "",
-       R::MbarrierInit, "bar.sync"},
+       R::MbarrierInit, "bar.sync", 64, 1, false, false, "no mbarrier is initialised"},
       {"cp.async.mbarrier.arrive not waited for", arriving, waitFull, "", R::UnwaitedCopy,
        "cp.async.wait_group"},
       {"a group of cp.async too few is waited for", groups, "wait_group 1", "wait_group 2",

@@ -64,7 +64,46 @@ std::vector<Litmus> fp4::sim::test::tensorMemoryLitmus() {
       "  @!%p1 bra FILL;\n" + store + "  tcgen05.ld.sync.aligned.32x32b.x1.b32 {%v0}, [%r11];\n" +
       drained + fenceBefore + "FILL:\n  bar.sync 0;\n" +
       byThread0(fenceAfter + copy + commit("%r2") + done));
+  // PTX ISA, "canonical synchronization patterns": with the fences .relaxed is enough. What follows
+  // is known by other ways before the CTA ends.
+  const auto relaxed = [](const std::string &text) {
+    return replaced(text, "try_wait.parity", "try_wait.parity.relaxed.cluster");
+  };
+  const std::string load = "  tcgen05.ld.sync.aligned.32x32b.x1.b32 {%v0}, [%r11];\n";
+  const std::string read = tensorKernel(byThread0(copy + commit("%r2")) + "  @%p1 bra DONE;\n" +
+                                        relaxed(done) + fenceAfter + load + drained + "DONE:\n" +
+                                        waitOn("%r2", "W5"));
+  const std::string handBack = drained + fenceBefore +
+                               "  mbarrier.arrive.relaxed.cluster.shared::cta.b64 _, [%r4];\n";
+  const std::string handedBack = tensorKernel(
+      "  @!%p1 bra FILL;\n" + store + load + handBack + "FILL:\n" +
+      byThread0(relaxed(waitOn("%r4", "W6")) + fenceAfter + copy + commit("%r2") + done) +
+      "  bar.sync 0;\n");
+  // A thread reads one place with both kinds of groups; the commit of one says nothing of the other.
+  const auto ofPair = [](std::string text) {
+    for (size_t at = 0; (at = text.find("cta_group::1", at)) != text.npos;)
+      text.replace(at, 12, "cta_group::2");
+    return text;
+  };
+  const std::string both = "  barrier.cluster.arrive.aligned;\n  barrier.cluster.wait.aligned;\n";
+  const std::string overwrite = "  st.shared.b32 [%r1], 0;\n", ownDone = commit("%r2") + done;
+  std::string twoGroups = tensorKernel(
+      "  mov.u32 %r15, %cluster_ctarank;\n  setp.ne.u32 %p9, %r15, 0;\n" + fenceBefore + both +
+      fenceAfter + "  @%p9 bra DONE;\n  @!%p0 bra DONE;\n" + copy +
+      replaced(ofPair(copy), "[%r10]", "[%r10+8]") + ofPair(commit("%r3")) + doneTwice + ownDone +
+      overwrite + "DONE:\n  bar.warp.sync -1;\n" + both);
+  for (const char *what : {"tcgen05.alloc.", "tcgen05.dealloc."})
+    twoGroups = replaced(twoGroups, what + std::string("cta_group::1"),
+                         what + std::string("cta_group::2"));
   return {
+      {"a place read with both groups, one waited for", twoGroups, ownDone + overwrite,
+       overwrite + ownDone, R::OverwrittenWhileRead, "tcgen05.commit", 64, 2},
+      {"a load behind a relaxed wait without its fence", read, relaxed(done) + fenceAfter,
+       relaxed(done), R::RelaxedSync, ".acquire"},
+      {"a relaxed arrival without its fence", handedBack, handBack,
+       replaced(handBack, fenceBefore, ""), R::RelaxedSync, ".acquire"},
+      {"a relaxed arrival before the load is drained", handedBack, handBack,
+       replaced(handBack, drained, "") + drained, R::TmemUndrained, "tcgen05.wait::ld"},
       {"a store over a copy in flight", stored, done, "", R::TmemRace, "tcgen05.commit"},
       {"a copy over the accumulator of a product", copied, between, "", R::TmemRace,
        "tcgen05.commit", 64, 1, true},
@@ -72,7 +111,8 @@ std::vector<Litmus> fp4::sim::test::tensorMemoryLitmus() {
        "tcgen05.commit", 64, 1, true},
       {"a load that is not drained", refilled, drained, "", R::TmemUndrained, "tcgen05.wait::ld"},
       {"a release while a copy is in flight", tensorKernel(byThread0(copy + commit("%r2") + done)),
-       done, "", R::TmemFreed, "a wait for the operation"},
+       done, "", R::TmemFreed, "a wait for the operation", 64, 1, false, false,
+       "has still to write"},
       {"no fence behind the wait for a copy", stored, fenceAfter + store, store,
        R::MissingTcgen05Fence, "after_thread_sync", 64, 1, true},
       {"no fence behind the barrier for operands",
