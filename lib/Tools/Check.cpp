@@ -47,6 +47,11 @@ void addSimulationOptions(CLI::App &app, SimulationOptions &options, const std::
       ->default_str("default")
       ->check(CLI::IsMember({"default", "strict", "off"}));
   addExplainOption(app);
+  app.add_option("--unwritten", options.unwritten,
+                 "reads of shared and tensor memory that nobody wrote: error, or ignore, for kernels "
+                 "whose idle CTAs read what they do not use")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"error", "ignore"}));
   app.add_flag("--stats", options.statistics,
                "count bank conflicts and uncoalesced accesses in the simulator");
   app.add_option("--timeline", options.timeline,

@@ -78,6 +78,7 @@ Expected<std::unique_ptr<rt::Device>> openDevice(const Manifest &manifest,
   device.timeline = options.timeline;
   device.seed = options.seed;
   device.hostThreads = options.hostThreads;
+  device.ignoreUnwritten = options.unwritten == "ignore";
   std::string note;
   auto opened = rt::openDevice(options.device, device, &note);
   if (!note.empty())

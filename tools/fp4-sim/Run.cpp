@@ -10,11 +10,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -98,6 +100,7 @@ void setEnvironment(const ProgramOptions &options, const fs::path &folder,
   setenv("FP4_SIM_POLICY", options.policy.c_str(), 1);
   setenv("FP4_SIM_SEED", std::to_string(options.seed).c_str(), 1);
   setenv("FP4_SIM_THREADS", std::to_string(options.hostThreads).c_str(), 1);
+  setenv("FP4_SIM_UNWRITTEN", options.unwritten.c_str(), 1);
   setenv("FP4_SIM_CHECK", options.check.c_str(), 1);
   setenv("FP4_SIM_DUMP_PTX", options.dumpPtx.c_str(), 1);
   setenv("FP4_SIM_STATS", options.statistics ? "1" : "0", 1);
@@ -112,6 +115,16 @@ void setEnvironment(const ProgramOptions &options, const fs::path &folder,
   if (!runtime.empty())
     putFirst("LD_PRELOAD", (folder / "libcuda.so.1").string() + " " + (folder / runtime).string(),
              ' ');
+}
+
+/// Hands our stderr down under a number that the program has no use for (lib/SimCuda/Host/Report.h).
+void handDownStderr() {
+  constexpr int beyondTheProgram = 500;
+  const int file = fcntl(STDERR_FILENO, F_DUPFD, beyondTheProgram);
+  struct stat now;
+  if (file >= 0 && fstat(file, &now) == 0)
+    setenv("FP4_SIM_STDERR",
+           fmt::format("{}:{}:{}", file, uint64_t(now.st_dev), uint64_t(now.st_ino)).c_str(), 1);
 }
 
 /// Removed when it goes out of scope.
@@ -231,6 +244,7 @@ Expected<int> fp4::tools::runProgram(const ProgramOptions &options) {
   pid_t child = fork();
   if (child == 0) {
     setEnvironment(options, *folder, *runtime, report.path);
+    handDownStderr();
     std::vector<char *> arguments;
     for (const std::string &argument : options.command)
       arguments.push_back(const_cast<char *>(argument.c_str()));

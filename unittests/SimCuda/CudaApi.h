@@ -79,6 +79,8 @@ int cudaGraphAddHostNode(void **, void *, void *const *, size_t,
 int cudaGraphKernelNodeGetParams(void *, fp4::simcuda::KernelNodeParams *);
 int cudaGraphExecKernelNodeSetParams(void *, void *, const fp4::simcuda::KernelNodeParams *);
 int cudaGraphNodeGetType(void *, int *);
+int cudaGraphNodeSetEnabled(void *, void *, unsigned);
+int cudaGraphNodeGetEnabled(void *, void *, unsigned *);
 int cudaMemcpy_ptds(void *, const void *, size_t, int);
 const char *cudaGetErrorName(int);
 }

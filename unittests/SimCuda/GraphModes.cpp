@@ -67,6 +67,17 @@ int captureErrors() {
   MUST(cudaStreamBeginCapture(stream, 0));
   say("legacy", cudaMemset(word, 0, 4));
   say("end", cudaStreamEndCapture(stream, &graph));
+  // Waiting for all work, or for the default stream, would wait for what is captured.
+  MUST(cudaStreamBeginCapture(stream, 0));
+  say("device", cudaDeviceSynchronize());
+  say("end after device", cudaStreamEndCapture(stream, &graph));
+  MUST(cudaStreamBeginCapture(stream, 0));
+  say("default", cudaStreamSynchronize(nullptr));
+  say("end after default", cudaStreamEndCapture(stream, &graph));
+  MUST(cudaStreamSynchronize(nullptr));
+  MUST(cudaStreamBeginCapture(stream, 0));
+  MUST(cudaStreamSynchronize(side)); // of no capture
+  MUST(cudaStreamEndCapture(stream, &graph));
   MUST(cudaStreamBeginCapture(stream, 0));
   MUST(cudaEventRecord(event, stream));
   MUST(cudaStreamWaitEvent(side, event, 0));
@@ -105,6 +116,16 @@ int graphNodes() {
   MUST(cudaGraphLaunch(executable, nullptr));
   if (result != 23)
     return 34;
+  unsigned enabled = 1;
+  MUST(cudaGraphNodeSetEnabled(executable, kernel, 0));
+  MUST(cudaGraphNodeGetEnabled(executable, kernel, &enabled));
+  MUST(cudaGraphLaunch(executable, nullptr));
+  if (result != 7 || enabled)
+    return 41;
+  MUST(cudaGraphNodeSetEnabled(executable, kernel, 1));
+  MUST(cudaGraphLaunch(executable, nullptr));
+  if (result != 23)
+    return 42;
   fp4::simcuda::GraphExecUpdateResult updated{};
   MUST(cudaGraphExecUpdate(executable, graph, &updated)); // as it was
   MUST(cudaGraphLaunch(executable, nullptr));

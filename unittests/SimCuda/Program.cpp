@@ -9,12 +9,13 @@
 #include <cstring>
 #include <map>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 using fp4::simcuda::test::Compression;
 using fp4::simcuda::test::FatbinWriter;
 
-char scaleHost, clusterHost, wildHost, unknownHost, countHost, racyHost;
+char scaleHost, clusterHost, wildHost, unknownHost, countHost, racyHost, idleHost;
 unsigned factorHost, *managedHost;
 void **handle;
 
@@ -88,6 +89,12 @@ DONE:
   ret;
 }
 
+.visible .entry idle() {
+  .reg .b32 %r<2>;
+  ld.shared.u32 %r1, [word];
+  ret;
+}
+
 .visible .entry unknown(.param .u64 out) {
   frobnicate.sync.aligned;
   ret;
@@ -124,6 +131,7 @@ void registerProgram(const char *target, bool withPtx) {
   add(&unknownHost, "unknown");
   add(&countHost, "count");
   add(&racyHost, "racy");
+  add(&idleHost, "idle");
   auto variable = [](void *host, const char *name, size_t bytes, int constant) {
     __cudaRegisterVar(handle, static_cast<char *>(host), nullptr, name, 0, bytes, constant, 0);
   };
@@ -215,6 +223,28 @@ int racy() {
   return 0;
 }
 
+/// A test runner that keeps what it runs to itself: a file lies behind stdout and stderr.
+int captured() {
+  std::FILE *kept = std::tmpfile();
+  std::fflush(nullptr);
+  dup2(fileno(kept), 1);
+  dup2(fileno(kept), 2);
+  std::fprintf(stderr, "not to be seen\n");
+  return racy();
+}
+
+/// The same in a program that closes what it did not open.
+int closed() {
+  for (int file = 3; file < 1024; ++file)
+    close(file);
+  return racy();
+}
+
+int idle() {
+  MUST(launch(&idleHost, {1, 1, 1}, {32, 1, 1}, nullptr));
+  return 0;
+}
+
 int launchScale() {
   unsigned *x = deviceWords(8), count = 8;
   void *arguments[] = {&x, &x, &count};
@@ -240,6 +270,9 @@ int copies() {
   unsigned *x = deviceWords(8), out[16];
   std::printf("long: %s\n", cudaGetErrorName(cudaMemcpy(out, x, 64, 2)));
   std::printf("direction: %s\n", cudaGetErrorName(cudaMemcpy(out, x, 32, 1)));
+  std::printf("host source: %s\n", cudaGetErrorName(cudaMemcpy(x, x + 4, 16, 1)));
+  std::printf("host destination: %s\n", cudaGetErrorName(cudaMemcpy(x + 4, x, 16, 2)));
+  std::printf("both on the device: %s\n", cudaGetErrorName(cudaMemcpy(x + 4, x, 16, 3)));
   std::printf("free: %s\n", cudaGetErrorName(cudaFree(x + 1)));
   MUST(cudaMemset(x, 0x11, 32));
   MUST(cudaMemcpy(out, x, 32, 4));
@@ -339,6 +372,9 @@ int main(int argc, char **argv) {
                                                   {"nodes", graphNodes},
                                                   {"errors", captureErrors},
                                                   {"memory", graphMemory},
+                                                  {"idle", idle},
+                                                  {"captured", captured},
+                                                  {"closed", closed},
                                                   {"racy", racy}};
   auto found = modes.find(mode);
   return found == modes.end() ? 9 : found->second();

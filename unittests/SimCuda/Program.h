@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 // Shadows of the device's names on the host: only their addresses matter.
-extern char scaleHost, clusterHost, wildHost, unknownHost, countHost, racyHost;
+extern char scaleHost, clusterHost, wildHost, unknownHost, countHost, racyHost, idleHost;
 extern unsigned factorHost;
 extern unsigned *managedHost; ///< points to the __managed__ variable
 extern void **handle;         ///< of the program's fat binary

@@ -57,6 +57,29 @@ TEST(Run, JsonIsTheLastLine) {
   EXPECT_THAT(racy.output, HasSubstr("\"exit_code\":5"));
 }
 
+/// pytest keeps what a test that passes printed: the reports go past it.
+TEST(Run, ReportsAreSeenThroughACapture) {
+  for (const char *mode : {"racy", "captured", "closed"}) {
+    Outcome result = run(mode, "--check");
+    EXPECT_EQ(result.code, 5) << mode << result.output;
+    EXPECT_THAT(result.output, HasSubstr("[shared-race]")) << mode;
+    EXPECT_THAT(result.output, Not(HasSubstr("not to be seen")));
+  }
+  const std::string file = testing::TempDir() + "fp4-run-stderr";
+  Outcome outside = shell(fmt::format("({} run --check -- {} captured) 2>{}; cat {}", FP4_SIM_TOOL,
+                                      FP4_TEST_PROGRAM, file, file));
+  EXPECT_THAT(outside.output, HasSubstr("[shared-race]"));
+}
+
+TEST(Run, ReadsOfWhatNobodyWroteMayPass) {
+  Outcome refused = run("idle");
+  EXPECT_EQ(refused.code, 5) << refused.output;
+  EXPECT_THAT(refused.output, HasSubstr("which was never written"));
+  EXPECT_THAT(refused.output, HasSubstr("--unwritten=ignore lets it pass"));
+  EXPECT_EQ(run("idle", "--unwritten ignore").code, 0);
+  EXPECT_EQ(run("idle", "--unwritten").code, 2);
+}
+
 TEST(Run, StatisticsAndTimeline) {
   const std::string file = testing::TempDir() + "fp4-run-timeline.json";
   Outcome result = run("scale", "--stats --timeline " + file);
@@ -149,6 +172,12 @@ TEST(Run, WhatACaptureDoesNotAllow) {
   EXPECT_THAT(result.output, HasSubstr("synchronize: cudaErrorStreamCaptureUnsupported"));
   EXPECT_THAT(result.output, HasSubstr("end: cudaErrorStreamCaptureInvalidated"));
   EXPECT_THAT(result.output, HasSubstr("legacy: cudaErrorStreamCaptureImplicit"));
+  for (const char *what : {"device", "default"}) {
+    EXPECT_THAT(result.output,
+                HasSubstr(fmt::format("\n{}: cudaErrorStreamCaptureUnsupported", what)));
+    EXPECT_THAT(result.output,
+                HasSubstr(fmt::format("end after {}: cudaErrorStreamCaptureInvalidated", what)));
+  }
   EXPECT_THAT(result.output, HasSubstr("unjoined: cudaErrorStreamCaptureUnjoined"));
   EXPECT_THAT(result.output, HasSubstr("record an event there"));
 }
@@ -171,6 +200,11 @@ TEST(Run, BadCopiesAreExplained) {
   EXPECT_THAT(result.output, HasSubstr("reads 64 bytes of device memory at 0x1000000000, which is "
                                        "out of bounds"));
   EXPECT_THAT(result.output, HasSubstr("direction: cudaErrorInvalidValue"));
+  EXPECT_THAT(result.output, HasSubstr("reads host memory, but 0x1000000010 is a device address"));
+  EXPECT_THAT(result.output, HasSubstr("host source: cudaErrorInvalidValue"));
+  EXPECT_THAT(result.output, HasSubstr("writes host memory, but 0x1000000010 is a device address"));
+  EXPECT_THAT(result.output, HasSubstr("host destination: cudaErrorInvalidValue"));
+  EXPECT_THAT(result.output, HasSubstr("both on the device: cudaSuccess"));
   EXPECT_THAT(result.output, HasSubstr("free: cudaErrorInvalidValue"));
   EXPECT_THAT(result.output, HasSubstr("11111111, last error cudaErrorInvalidValue"));
 }

@@ -165,7 +165,8 @@ struct DeviceOptions {
   bool statistics = false;   ///< count bank conflicts and uncoalesced accesses
   std::string timeline;      ///< write a trace for Perfetto to this file (fp4/Sim/Timeline.h)
   unsigned hostThreads = 0;  ///< 0: as many as the machine has
-  bool showProgress = true;  ///< on stderr, when it is a terminal and the run is long
+  bool ignoreUnwritten = false; ///< reads of shared and tensor memory that nobody wrote pass
+  bool showProgress = true;     ///< on stderr, when it is a terminal and the run is long
 };
 
 /// Opens the device a user named: "sim", "cuda", "cuda:N", or "auto" (a GPU that runs

@@ -19,13 +19,14 @@ struct SimulationOptions {
   std::string check = "off";    ///< hazard checker: off|default|strict
   bool statistics = false;      ///< count bank conflicts and uncoalesced accesses
   std::string timeline;         ///< file for a trace of the simulation
+  std::string unwritten = "error"; ///< reads of shared memory that nobody wrote: error|ignore
   uint64_t seed = 1;            ///< of the random policy, and of inputs where there are some
   unsigned hostThreads = 0;     ///< 0: all
   bool json = false;            ///< the report as one JSON object
 };
 
-/// Adds --policy, --check, --explain, --stats, --timeline, --threads and --json; and --seed, of
-/// `seedOf`. `options` must outlive the parse.
+/// Adds --policy, --check, --explain, --unwritten, --stats, --timeline, --threads and --json; and
+/// --seed, of `seedOf`. `options` must outlive the parse.
 void addSimulationOptions(CLI::App &app, SimulationOptions &options, const std::string &seedOf);
 
 } // namespace fp4::tools

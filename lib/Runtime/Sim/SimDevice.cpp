@@ -74,6 +74,8 @@ Expected<std::unique_ptr<Device>> SimDevice::open(const DeviceOptions &options) 
   settings.policy = *policy;
   settings.seed = options.seed;
   settings.hostThreads = options.hostThreads;
+  if (options.ignoreUnwritten)
+    settings.uninitializedReads = sim::UninitializedReads::Ignore;
   settings.target = options.target;
   if (options.showProgress)
     settings.progress = makeProgressLine("simulating", "blocks");

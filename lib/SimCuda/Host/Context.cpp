@@ -28,10 +28,7 @@ static std::string variable(const char *name, const char *otherwise) {
 template <typename T> static T orExit(Expected<T> value, const char *name) {
   if (value)
     return std::move(*value);
-  std::fputs(format(Error{value.error().kind, fmt::format("{}: {}", name, value.error().message),
-                          value.error().note})
-                 .c_str(),
-             stderr);
+  printError(name, value.error());
   _exit(exitCode(value.error()));
 }
 
@@ -51,6 +48,8 @@ void Context::readOptions() {
   options.seed = orExit(number(variable("FP4_SIM_SEED", "0")), "FP4_SIM_SEED");
   options.hostThreads =
       static_cast<uint32_t>(orExit(number(variable("FP4_SIM_THREADS", "0")), "FP4_SIM_THREADS"));
+  if (variable("FP4_SIM_UNWRITTEN", "error") == "ignore")
+    options.uninitializedReads = sim::UninitializedReads::Ignore;
   makeObservers();
   dumpDirectory = variable("FP4_SIM_DUMP_PTX", "");
   traced = variable("FP4_SIM_TRACE", "0") != "0";
@@ -160,8 +159,7 @@ Code Context::fail(const char *function, Code code, std::string message, std::st
 }
 
 void Context::trace(std::string_view what) const {
-  std::fflush(stdout);
-  std::fputs(fmt::format("fp4-sim: {}\n", what).c_str(), stderr);
+  print(fmt::format("fp4-sim: {}\n", what));
 }
 
 Code Context::quiet(Code code) {

@@ -64,9 +64,8 @@ int Context::residentBlocks(const sim::KernelInfo &kernel, int threads,
 Code Context::reportHazards() {
   if (!checker || checker->reports().empty())
     return Success;
-  std::fflush(stdout);
   for (const sim::HazardReport &report : checker->reports()) {
-    std::fputs(report.text().c_str(), stderr);
+    print(report.text());
     reportLine("hazard " + tools::hazardToJson(report));
   }
   checker->clear();

@@ -1,5 +1,7 @@
 //===- Report.cpp - What went wrong, for people and for fp4-sim -----------===//
 #include "Report.h"
+#include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
@@ -7,16 +9,36 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace fp4;
 using namespace fp4::simcuda;
 
+/// The descriptor that fp4-sim handed down, if the program has neither closed nor reused it.
+static int messageFile() {
+  const char *handed = std::getenv("FP4_SIM_STDERR");
+  int file;
+  unsigned long long device, inode;
+  struct stat now;
+  const bool known = handed && std::sscanf(handed, "%d:%llu:%llu", &file, &device, &inode) == 3 &&
+                     fstat(file, &now) == 0 && now.st_dev == device && now.st_ino == inode;
+  return known ? file : STDERR_FILENO;
+}
+
+void fp4::simcuda::print(std::string_view text) {
+  std::fflush(stdout);
+  const int file = messageFile();
+  while (!text.empty()) {
+    const ssize_t written = write(file, text.data(), text.size());
+    if (written < 0 && errno != EINTR)
+      return;
+    text.remove_prefix(size_t(std::max<ssize_t>(written, 0)));
+  }
+}
+
 void fp4::simcuda::printError(std::string_view function, const Error &error) {
-  std::fflush(stdout); // the program's own words first
-  std::string text =
-      format(Error{error.kind, fmt::format("{}: {}", function, error.message), error.note});
-  std::fputs(text.c_str(), stderr);
+  print(format(Error{error.kind, fmt::format("{}: {}", function, error.message), error.note}));
 }
 
 void fp4::simcuda::reportLine(std::string_view line) {
@@ -37,7 +59,6 @@ void fp4::simcuda::reportMissing(const char *function) {
   std::lock_guard<std::mutex> guard(lock);
   if (!known.insert(function).second)
     return;
-  std::fflush(stdout);
-  std::fprintf(stderr, "fp4-sim: %s is not implemented\n", function);
+  print(fmt::format("fp4-sim: {} is not implemented\n", function));
   reportLine(fmt::format("missing {}", function));
 }

@@ -1,6 +1,8 @@
 //===- Report.h - What went wrong, for people and for fp4-sim -------------===//
 //
-// Errors go to stderr at once. What decides the exit code of `fp4-sim run` also goes to the file
+// Errors go to the stderr of fp4-sim at once. It hands that down under a number of its own
+// (FP4_SIM_STDERR: number, device, inode), since a program may put something else behind 2: pytest
+// does, and throws away what a passing test printed. What decides the exit code of `fp4-sim run` also goes to the file
 // that FP4_SIM_REPORT names, one line each, so that it survives a crash of the program:
 //
 //   fault                 a kernel failed: the simulated program is wrong
@@ -20,6 +22,9 @@
 #define FP4_HOST_API __attribute__((visibility("default")))
 
 namespace fp4::simcuda {
+
+/// Prints a text to fp4-sim's stderr, behind what the program printed itself.
+void print(std::string_view text);
 
 /// Prints `error` behind the name of the function that met it.
 void printError(std::string_view function, const Error &error);
