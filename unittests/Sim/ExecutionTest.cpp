@@ -1,5 +1,6 @@
 //===- ExecutionTest.cpp - Memory, control flow, barriers, launches -------===//
 #include "SimFixture.h"
+#include "fp4/Sim/HazardChecker.h"
 #include <fmt/format.h>
 #include "fp4/Sim/Observer.h"
 #include <algorithm>
@@ -181,6 +182,31 @@ TEST(Memory, AddressesJustBelowTheEnd) {
   EXPECT_CONTAINS(failure("shl.b64 %rd2, %lane64, 2;\nadd.s64 %rd2, %rd2, -4;\n"
                           "ld.param.b32 %r1, [%rd2];"),
                   "reads 4 bytes at local address 0xffffffff7ffffffc");
+}
+
+// An observer would look at each of 4 GiB.
+TEST(Memory, ABulkStoreOfMoreThanThereIs) {
+  auto store = [](const char *bytes) {
+    HazardChecker checker;
+    SimOptions options;
+    options.observer = &checker;
+    return failure(fmt::format(R"(.shared .align 16 .b8 s[256];
+mov.u32 %r1, s;
+mad.lo.u32 %r1, %lane, 8, %r1;
+st.shared.b64 [%r1], 7;
+fence.proxy.async.shared::cta;
+bar.sync 0;
+setp.ne.u32 %pr0, %lane, 0;
+@%pr0 bra END;
+cp.async.bulk.global.shared::cta.bulk_group [%p0], [s], {};
+cp.async.bulk.commit_group;
+cp.async.bulk.wait_group 0;
+END:)",
+                               bytes),
+                   blocks(32), options);
+  };
+  EXPECT_EQ(store("256"), "no error");
+  EXPECT_CONTAINS(store("-256"), "shared memory");
 }
 
 TEST(Memory, MisalignedAccess) {

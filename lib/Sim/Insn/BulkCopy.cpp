@@ -168,6 +168,7 @@ Ticket sharedTicket(ExecContext &cx, const Insn &insn, int lane, const Run &run)
   ticket.stages.push_back([&engine, run, combine](const Ticket &self) -> Status {
     if (!run.bytes)
       return {};
+    FP4_TRY(engine.checkShared(run.shared2, run.bytes)); // observers see what can be
     engine.emitAccess(self, AccessKind::Read, Space::SharedCluster, run.shared2, run.bytes,
                       Proxy::Async);
     auto from = engine.sharedSource(run.shared2, run.bytes, self);
@@ -211,15 +212,16 @@ Ticket storeTicket(ExecContext &cx, const Insn &insn, int lane, const Run &run) 
   if (insn.m[2])
     combine.byteMask = uint32_t(cx.scalar(insn.op[insn.m[2]], lane));
   ticket.sharedReads = 1u << (run.shared >> kSharedRankShift);
-  auto data = std::make_shared<std::vector<std::byte>>(run.bytes);
+  auto data = std::make_shared<std::vector<std::byte>>();
   ticket.stages.push_back([&engine, run, data](const Ticket &self) -> Status {
     if (!run.bytes)
       return {};
+    FP4_TRY(engine.checkShared(run.shared, run.bytes)); // observers see what can be
     engine.emitAccess(self, AccessKind::Read, Space::SharedCluster, run.shared, run.bytes,
                       Proxy::Async);
     auto from = engine.sharedSource(run.shared, run.bytes, self);
     FP4_TRY(from);
-    std::memcpy(data->data(), *from, run.bytes);
+    data->assign(*from, *from + run.bytes);
     return {};
   });
   ticket.stages.push_back([&engine, run, data, combine](const Ticket &self) -> Status {
