@@ -66,7 +66,7 @@ foreach(_dir include/fp4/Dialect/Fp4 include/fp4/Dialect/Pipe include/fp4/Conver
   endif()
 endforeach()
 if(FP4_ENABLE_TESTS)
-  foreach(_dir unittests/Compiler test)
+  foreach(_dir unittests/Compiler utils/fuzz/mlir test)
     if(EXISTS ${PROJECT_SOURCE_DIR}/${_dir}/CMakeLists.txt)
       add_subdirectory(${_dir})
     endif()

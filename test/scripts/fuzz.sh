@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# A short run of the fuzzers, the same cases each time: no crash, hang, assert or uncaught exception.
+# utils/fuzz/README.md says how to run them for long.
+set -euo pipefail
+build=$1
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+fuzz() { "$build/bin/$1" "${@:2}" --out "$out" || failed=1; }
+failed=0
+fuzz fp4-fuzz ptx --cases 2000 integration_test test/Sim
+for parser in npy manifest recipe fatbin ptx-bytes; do
+  fuzz fp4-fuzz $parser --cases 500 utils/fuzz/corpus integration_test/sim/bugs
+done
+fuzz fp4-fuzz elf --cases 300 "$build/lib/HandLibrary.so"
+if [ -x "$build/bin/fp4-fuzz-mlir" ]; then
+  fuzz fp4-fuzz-mlir --cases 300 examples test
+  fuzz fp4-fuzz-mlir --plugin "$build/lib/FP4Plugin.so" --cases 100 examples test
+fi
+exit $failed
