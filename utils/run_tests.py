@@ -86,6 +86,8 @@ def main():
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count())
     args = parser.parse_args()
     build = pathlib.Path(args.build).resolve()
+    # In a sanitizer build undefined behaviour fails the test that shows it.
+    os.environ.setdefault("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1")
     reports = build / "test-reports"
     reports.mkdir(exist_ok=True)
 
