@@ -85,6 +85,21 @@ TEST(Program, OrderScopeAndSpaceComeInAnySequence) {
       << error;
 }
 
+/// As ptxas has it: white space may stand before a modifier and before a component, not behind the
+/// dot or around '::'.
+TEST(Program, WhiteSpaceBeforeModifiers) {
+  const std::string vector = ".reg .v4 .b32 v;\n";
+  for (const char *line : {"mov .b32 %r1, 0;", "mov\n  .b32 %r1, 0;", "mov /* move */ .b32 %r1, 0;",
+                           "ld .global .b32 %r1, [%rd1 + 4];", "ld.shared::cta .b32 %r1, [%r2];",
+                           "mov.b32 %r1, %tid .x;", "mov.b32 %r1, %tid\n.x;", "mov.b32 %r1, v .y;",
+                           "mov .b32 v .w, v.x;"})
+    EXPECT_EQ(parseError(kernel(vector + line)), "no error") << line;
+  for (const char *line :
+       {"mov. b32 %r1, 0;", "ld.shared ::cta.b32 %r1, [%r2];", "ld.shared:: cta.b32 %r1, [%r2];",
+        "mov.b32 %r1, %tid. x;", "mov.b32 %r1, v .q;", "mov.b32 %r1, 0 .x;"})
+    EXPECT_NE(parseError(kernel(vector + line)), "no error") << line;
+}
+
 TEST(Program, UnknownRegisterIsLocated) {
   std::string error = parseError(kernel("add.u32 %r1, %r2, %nope;"));
   EXPECT_NE(error.find("unknown register '%nope'"), std::string::npos) << error;

@@ -10,8 +10,7 @@ static bool isNameChar(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$';
 }
 
-bool Lexer::skipSpace() {
-  size_t begin = position;
+void Lexer::skipSpace() {
   while (position < text.size()) {
     char c = text[position];
     if (c == '\n') {
@@ -36,7 +35,6 @@ bool Lexer::skipSpace() {
       break;
     }
   }
-  return position != begin;
 }
 
 void Lexer::finish(TokenKind kind, size_t begin, size_t end) {
@@ -46,7 +44,7 @@ void Lexer::finish(TokenKind kind, size_t begin, size_t end) {
 
 void Lexer::advance() {
   current = Token();
-  current.spaceBefore = skipSpace();
+  skipSpace();
   current.loc = {line, static_cast<uint32_t>(position - lineBegin + 1)};
   tokenBegin = position;
   char c = at(position), next = at(position + 1);

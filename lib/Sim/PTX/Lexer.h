@@ -23,7 +23,6 @@ struct Token {
   uint64_t value = 0;
   double number = 0;
   uint8_t floatBits = 0;
-  bool spaceBefore = false; ///< white space or a comment precedes it
 
   bool is(char c) const { return kind == TokenKind::Punct && text[0] == c; }
   bool isDirective(std::string_view word) const {
@@ -47,7 +46,7 @@ public:
 
 private:
   void advance();
-  bool skipSpace();
+  void skipSpace();
   void lexName();
   void lexDirective();
   void lexFloatBits(unsigned digits);

@@ -351,7 +351,7 @@ void Parser::parseInstruction(Function &function) {
     return;
   }
   insn.opcode = opcode.text;
-  while (lexer.peek().kind == TokenKind::Directive && !lexer.peek().spaceBefore)
+  while (lexer.peek().kind == TokenKind::Directive)
     insn.modifiers.push_back(lexer.take().text);
   if (!lexer.peek().is(';')) {
     do {

@@ -64,6 +64,8 @@ Arg Parser::parsePlainArg() {
   Arg arg;
   arg.loc = lexer.peek().loc;
   arg.text = lexer.take().text;
+  if (lexer.peek().kind == TokenKind::Directive) // "v .x": white space may precede the component
+    arg.text = vectors.join(arg.text, lexer.take().text);
   arg.value = parseDisplacement();
   if (const auto *vector = vectors.find(arg.text)) {
     Arg list;

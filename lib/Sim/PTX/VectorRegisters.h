@@ -29,8 +29,13 @@ public:
     Names &names = scopes.back()[vector];
     names.clear();
     for (unsigned i = 0; i < count; ++i)
-      names.push_back(made.emplace_back(fmt::format("{}.{}", vector, "xyzw"[i])));
+      names.push_back(join(vector, std::string_view("xyzw").substr(i, 1)));
     return names;
+  }
+
+  /// "v.x" of "v" and "x".
+  std::string_view join(std::string_view vector, std::string_view component) {
+    return made.emplace_back(fmt::format("{}.{}", vector, component));
   }
 
   /// Something else of this name is declared here.
