@@ -140,7 +140,7 @@ Result run(const Case &c, const std::string &ptx, const std::vector<uint16_t> &x
   const uint64_t rng = upload(seeds, 16);
   const uint64_t codes = output(result.codes.size()), scales = output(result.scales.size());
 
-  auto encoded = map.encodeSimulator();
+  auto encoded = map.encode();
   EXPECT_TRUE(encoded) << encoded.error().message;
   std::vector<std::byte> params(encoded->begin(), encoded->end());
   const auto add = [&](uint64_t address) {

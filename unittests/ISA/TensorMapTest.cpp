@@ -1,9 +1,13 @@
 // Tensor maps. Sources: cuda.h (enum values and the rules at cuTensorMapEncodeTiled), PTX ISA
-// "Tensors". That our rules accept exactly what the driver accepts is checked on a GPU by the
-// device tests; the cases here are cuda.h's, one violation per case next to the valid map.
+// "Tensors": one violation per case next to the valid map; and data/tensormaps_h200.txt, what an
+// H200 and its driver did. CtsTensorMap.cpp compares thousands more with the driver that is there.
 #include "fp4/ISA/TensorMap.h"
+#include "TensorMapCall.h"
+#include <cstring>
+#include <fstream>
 #include <functional>
 #include <gtest/gtest.h>
+#include <sstream>
 
 using namespace fp4;
 using namespace fp4::hw;
@@ -29,6 +33,10 @@ TensorMap nativeFp4(TensorMapType type) {
   map.dims[0] = 1024;
   map.box[0] = type == TensorMapType::U4Align8 ? 256 : 128;
   return map;
+}
+
+std::span<const std::byte, TensorMap::usedBytes> used(const TensorMap::Encoded &bytes) {
+  return std::span(bytes).first<TensorMap::usedBytes>();
 }
 
 std::string errorOf(const TensorMap &map) {
@@ -61,21 +69,6 @@ TEST(TensorMap, sizes) {
   EXPECT_EQ(errorOf(padded), "");
 }
 
-TEST(TensorMap, interleavedTensorsAreRefusedWhenEncodedForTheSimulator) {
-  TensorMap map;
-  map.elementType = TensorMapType::UInt8;
-  map.rank = 3;
-  map.address = 0x7000000000;
-  map.dims = {16, 8, 8};
-  map.strides = {16, 128};
-  map.box = {16, 8, 8};
-  EXPECT_TRUE(map.encodeSimulator());
-  map.interleave = TensorMapInterleave::B16;
-  ASSERT_TRUE(map.validate());
-  EXPECT_EQ(map.encodeSimulator().error().message,
-            "tensor map: the simulator does not model interleaved tensors");
-}
-
 TEST(TensorMap, oneViolationAtATime) {
   ASSERT_EQ(errorOf(packedFp4()), "");
   const struct {
@@ -102,6 +95,18 @@ TEST(TensorMap, oneViolationAtATime) {
        "tensor map: box dimension 0 must span a multiple of 16 bytes, but got 24 uint8 = 24 bytes"},
       {[](TensorMap &m) { m.box[0] = 144; },
        "tensor map: box dimension 0 must span at most 128 bytes with swizzle_128B, but got 144"},
+      {[](TensorMap &m) {
+         m.box[1] = 256;
+         m.rank = 3;
+         m.dims[2] = 8;
+         m.strides[1] = 1 << 20;
+         m.box[2] = 8;
+       },
+       "tensor map: the box must have at most 233472 bytes, but got 262144"},
+      {[](TensorMap &m) { m.promotion = TensorMapL2Promotion(4); },
+       "tensor map: L2 promotion must be 0..3, but got 4"},
+      {[](TensorMap &m) { m.oobFill = TensorMapOobFill(2); },
+       "tensor map: fill of elements outside must be 0 or 1, but got 2"},
       {[](TensorMap &m) { m.elementStrides[1] = 9; },
        "tensor map: element stride 1 must be 1..8, but got 9"},
       {[](TensorMap &m) { m.oobFill = TensorMapOobFill::NanRequestZeroFma; },
@@ -111,7 +116,7 @@ TEST(TensorMap, oneViolationAtATime) {
     TensorMap map = packedFp4();
     c.change(map);
     EXPECT_EQ(errorOf(map), c.message);
-    EXPECT_FALSE(map.encodeSimulator());
+    EXPECT_FALSE(map.encode());
   }
 }
 
@@ -137,7 +142,7 @@ TEST(TensorMap, rulesOfPaddedSubByteTypes) {
             "tensor map: dimension 0 must be a multiple of 2 for 16u4_align8b, but got 1023");
 }
 
-TEST(TensorMap, simulatorEncodingRoundTrips) {
+TEST(TensorMap, encodingRoundTrips) {
   TensorMap map = packedFp4();
   map.rank = 5;
   map.dims = {1ull << 32, 3, 4, 5, 6};
@@ -145,9 +150,9 @@ TEST(TensorMap, simulatorEncodingRoundTrips) {
   map.box = {64, 8, 2, 1, 256};
   map.elementStrides = {1, 2, 1, 1, 8};
   map.swizzle = SwizzleMode::B128Atom32;
-  const auto bytes = map.encodeSimulator();
+  const auto bytes = map.encode();
   ASSERT_TRUE(bytes) << format(bytes.error());
-  const auto back = TensorMap::decodeSimulator(*bytes);
+  const auto back = TensorMap::decode(used(*bytes));
   ASSERT_TRUE(back) << format(back.error());
   EXPECT_EQ(*back, map);
 }
@@ -158,7 +163,7 @@ TensorMap columns() {
   map.elementType = TensorMapType::Float16;
   map.rank = 4;
   map.address = 0x7000000000;
-  map.dims = {64, 9, 6, 2, 1};
+  map.dims = {64, 9, 6, 2};
   map.strides = {128, 1152, 6912};
   map.box = {64, 1024, 1, 1, 1};
   map.pixels = TensorMap::PixelBox{{-1, -1}, {-1, -1}};
@@ -169,9 +174,9 @@ TEST(TensorMap, columnsOfPixels) {
   const TensorMap map = columns();
   EXPECT_EQ(map.boxRowBytes(), 128u);
   EXPECT_EQ(map.transactionBytes(), 128u * 1024);
-  const auto bytes = map.encodeSimulator();
+  const auto bytes = map.encode();
   ASSERT_TRUE(bytes) << format(bytes.error());
-  EXPECT_EQ(*TensorMap::decodeSimulator(*bytes), map);
+  EXPECT_EQ(*TensorMap::decode(used(*bytes)), map);
   const auto error = [](auto change) {
     TensorMap map = columns();
     change(map);
@@ -191,27 +196,159 @@ TEST(TensorMap, columnsOfPixels) {
             "tensor map: im2col mode expects a rank of 3..5, but got 2");
 }
 
-TEST(TensorMap, editedBitsAreRefused) {
-  TensorMap map = packedFp4();
-  map.address = 0x10'0020'0000; // has bit 21
-  const auto bytes = map.encodeSimulator();
-  ASSERT_TRUE(bytes) << format(bytes.error());
-  for (size_t byte = 0; byte < 120; ++byte) {
-    TensorMap::Encoded edited = *bytes;
-    edited[byte] ^= std::byte(0x20);
-    const auto back = TensorMap::decodeSimulator(edited);
-    const bool secondWord = byte >= 8 && byte < 16; // where CUTLASS clears bit 21
-    EXPECT_EQ(back.has_value(), secondWord) << byte;
-    if (back)
-      EXPECT_EQ(*back, map);
+TEST(TensorMap, blackwellsTypesAndAtoms) {
+  const TargetModel &hopper = *lookupTarget("sm_90a"), &blackwell = *lookupTarget("sm_100a");
+  const auto error = [](const TensorMap &map, const TargetModel &target) {
+    const Status s = map.validateFor(target);
+    return s ? "" : s.error().message;
+  };
+  EXPECT_EQ(error(packedFp4(), hopper), "");
+  const TensorMap native = nativeFp4(TensorMapType::U4Align8);
+  EXPECT_EQ(error(native, hopper), "tensor map: target 'sm_90a' has no element type 16u4_align8b");
+  EXPECT_EQ(error(native, blackwell), "");
+  TensorMap atoms = packedFp4();
+  atoms.swizzle = SwizzleMode::B128Atom32;
+  EXPECT_EQ(error(atoms, hopper), "tensor map: target 'sm_90a' has no swizzle_128B_atom_32B");
+  EXPECT_EQ(error(atoms, blackwell), "");
+}
+
+//===----------------------------------------------------------------------===//
+// What an H200 and its driver did
+//===----------------------------------------------------------------------===//
+
+/// The numbers behind `kind` of each line of the file that begins with it.
+std::vector<std::vector<uint64_t>> recordsOf(const std::string &kind) {
+  std::ifstream file(FP4_SOURCE_DIR "/unittests/ISA/data/tensormaps_h200.txt");
+  std::vector<std::vector<uint64_t>> records;
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string word;
+    if (!(words >> word) || word != kind)
+      continue;
+    records.emplace_back();
+    while (words >> word)
+      records.back().push_back(word[0] == '-' ? 0 - std::stoull(word.substr(1), nullptr, 16)
+                                              : std::stoull(word, nullptr, 16));
+  }
+  return records;
+}
+
+constexpr size_t argumentCount = 35;
+
+test::TensorMapCall callOf(const std::vector<uint64_t> &record) {
+  size_t at = 0;
+  const auto next = [&](auto &...fields) {
+    ((fields = static_cast<std::remove_reference_t<decltype(fields)>>(record[at++])), ...);
+  };
+  test::TensorMapCall c;
+  next(c.im2col, c.type, c.rank, c.interleave, c.swizzle, c.promotion, c.fill, c.address);
+  const auto all = [&](auto &list) {
+    for (auto &element : list)
+      next(element);
+  };
+  all(c.dims), all(c.strides), all(c.box), all(c.steps), all(c.lower), all(c.upper);
+  next(c.channels, c.pixels);
+  return c;
+}
+
+template <size_t N> std::array<std::byte, N> bytesOf(std::span<const uint64_t> words) {
+  std::array<std::byte, N> bytes{};
+  for (size_t i = 0; i < words.size(); ++i) {
+    const auto word = static_cast<uint32_t>(words[i]);
+    std::memcpy(bytes.data() + 4 * i, &word, 4);
+  }
+  return bytes;
+}
+
+TEST(TensorMap, theDriversMapsAndErrors) {
+  const TargetModel &hopper = *lookupTarget("sm_90a");
+  unsigned made = 0, refused = 0;
+  for (const auto &record : recordsOf("map")) {
+    ASSERT_GT(record.size(), argumentCount);
+    const auto map = callOf(record).map();
+    const bool driverTookIt = record[argumentCount] == 0;
+    const Status valid = map ? map->validateFor(hopper) : Status();
+    SCOPED_TRACE(testing::Message()
+                 << "map " << made + refused << (valid ? "" : ": " + valid.error().message));
+    ASSERT_EQ(map && valid, driverTookIt);
+    ++(driverTookIt ? made : refused);
+    if (!driverTookIt)
+      continue;
+    const auto expected = bytesOf<TensorMap::encodedBytes>(
+        std::span(record).subspan(argumentCount + 1)); // words 17 and 19.. are zero
+    EXPECT_EQ(*map->encode(), expected);
+    EXPECT_EQ(*TensorMap::decode(used(expected)), *map);
+  }
+  EXPECT_EQ(made, 121u);
+  EXPECT_EQ(refused, 152u);
+}
+
+TEST(TensorMap, tensormapReplaceOfAnH200) {
+  unsigned edits = 0;
+  for (const auto &record : recordsOf("edit")) {
+    ASSERT_EQ(record.size(), 3u + 16 + 16);
+    auto map = bytesOf<TensorMap::usedBytes>(std::span(record).subspan(3, 16));
+    EXPECT_TRUE(TensorMap::replace(map, TensorMapField(record[0]), unsigned(record[1]), record[2]));
+    EXPECT_EQ(map, bytesOf<TensorMap::usedBytes>(std::span(record).subspan(19, 16)))
+        << "edit " << edits << ": field " << record[0] << ", value " << record[2];
+    ++edits;
+  }
+  EXPECT_EQ(edits, 111u);
+}
+
+TEST(TensorMap, fieldsHaveLimits) {
+  const auto bytes = packedFp4().pack();
+  const auto takes = [&](TensorMapField field, unsigned ordinal, uint64_t value) {
+    auto edited = bytes;
+    return TensorMap::replace(std::span(edited).first<TensorMap::usedBytes>(), field, ordinal,
+                              value);
+  };
+  const struct {
+    TensorMapField field;
+    uint64_t last, beyond;
+  } limits[] = {{TensorMapField::Rank, 4, 5},
+                {TensorMapField::BoxDim, 256, 257},
+                {TensorMapField::BoxDim, 1, 0},
+                {TensorMapField::GlobalStride, (1ull << 40) - 16, 1ull << 40},
+                {TensorMapField::GlobalStride, 32, 40},
+                {TensorMapField::ElementStride, 8, 9},
+                {TensorMapField::ElementType, 15, 16},
+                {TensorMapField::InterleaveLayout, 2, 3},
+                {TensorMapField::SwizzleMode, 3, 4},
+                {TensorMapField::SwizzleAtomicity, 3, 4},
+                {TensorMapField::FillMode, 1, 2}};
+  for (const auto &limit : limits) {
+    EXPECT_TRUE(takes(limit.field, 0, limit.last)) << int(limit.field);
+    EXPECT_FALSE(takes(limit.field, 0, limit.beyond)) << int(limit.field);
   }
 }
 
-TEST(TensorMap, foreignBytesAreRefused) {
+/// Of a map for im2col the bits of the other box dimensions are corners.
+TEST(TensorMap, columnsHaveOneBoxDimension) {
+  auto bytes = columns().pack();
+  const auto map = std::span(bytes).first<TensorMap::usedBytes>();
+  EXPECT_FALSE(TensorMap::replace(map, TensorMapField::BoxDim, 1, 16));
+  EXPECT_TRUE(TensorMap::replace(map, TensorMapField::BoxDim, 0, 16));
+  EXPECT_EQ(TensorMap::unpack(used(bytes))->box[0], 16u);
+}
+
+TEST(TensorMap, bitsOfDriversForOtherDevicesAreNotLookedAt) {
+  const TensorMap map = packedFp4();
+  auto bytes = map.pack();
+  bytes[8] = std::byte(2 | std::to_integer<int>(bytes[8])); // the mode of host code for sm_100
+  bytes[10] |= std::byte(0x20);                             // bit 21 of word 2
+  EXPECT_EQ(*TensorMap::decode(used(bytes)), map);
+  bytes[8] |= std::byte(1);
+  EXPECT_FALSE(TensorMap::decode(used(bytes))) << "mode 3";
+}
+
+TEST(TensorMap, whatIsNoMapIsRefused) {
   TensorMap::Encoded bytes{};
-  const auto map = TensorMap::decodeSimulator(bytes);
-  ASSERT_FALSE(map);
-  EXPECT_EQ(map.error().message, "tensor map operand does not hold a tensor map of this simulator");
+  const auto nothing = TensorMap::decode(used(bytes));
+  ASSERT_FALSE(nothing);
+  EXPECT_EQ(nothing.error().message, "tensor map operand does not hold a tensor map");
+  bytes.fill(std::byte(0xCD)); // memory that nobody wrote
+  EXPECT_EQ(TensorMap::decode(used(bytes)).error().message, nothing.error().message);
 }
 
 } // namespace

@@ -257,7 +257,8 @@ Status SimDevice::encodeTensorMap(std::span<std::byte, 128> out, const TensorMap
   }
   for (size_t i = 0; i < request.strides.size(); ++i)
     map.strides[i] = request.strides[i];
-  auto bytes = map.encodeSimulator();
+  map.promotion = hw::TensorMapL2Promotion::B128; // as on a GPU
+  auto bytes = map.encode();
   if (!bytes)
     return tl::unexpected<Error>(bytes.error());
   std::memcpy(out.data(), bytes->data(), bytes->size());

@@ -29,7 +29,7 @@ void reportUse(ExecContext &cx, const ExecContext::Place &map, int lane) {
   event.at = cx.here();
   event.proxy = Proxy::Tensormap;
   event.laneMask = 1u << lane;
-  event.bytes = TensorMap::encodedBytes;
+  event.bytes = TensorMap::usedBytes;
   event.uniform = true;
   event.addresses = &map.address;
   cx.observer->onMemory(event);
@@ -38,13 +38,12 @@ void reportUse(ExecContext &cx, const ExecContext::Place &map, int lane) {
 /// The tensor map an operand names: a generic address into param, const or global memory.
 MapPtr tensorMap(ExecContext &cx, const Insn &insn, const Operand &o, int lane) {
   const auto place = cx.place(Space::Generic, cx.address(o, lane));
-  const std::byte *bytes =
-      cx.readable(place.space, place.address, TensorMap::encodedBytes, 64, lane);
+  const std::byte *bytes = cx.readable(place.space, place.address, TensorMap::usedBytes, 64, lane);
   if (!bytes)
     return nullptr;
   reportUse(cx, place, lane);
-  auto map = TensorMap::decodeSimulator(
-      std::span<const std::byte, TensorMap::encodedBytes>(bytes, TensorMap::encodedBytes));
+  auto map = TensorMap::decode(
+      std::span<const std::byte, TensorMap::usedBytes>(bytes, TensorMap::usedBytes));
   if (!map) {
     failHere(cx, std::move(map.error()), lane);
     return nullptr;

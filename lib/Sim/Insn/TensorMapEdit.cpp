@@ -5,7 +5,7 @@
 // 1 field; Insn::u is the ordinal, or the immediate of the fields that take one.
 //
 // Maps are edited field by field, so an intermediate one need not be valid: it is checked by the
-// copy that uses it.
+// copy that uses it. An edit touches the 64 bytes that copies read (H200), and no more.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Insn/AsyncOperands.h"
@@ -20,137 +20,41 @@ namespace fp4::sim {
 namespace {
 
 using hw::TensorMap;
-using hw::TensorMapType;
+using hw::TensorMapField;
 
-enum Field : uint8_t {
-  GlobalAddress,
-  Rank,
-  BoxDim,
-  GlobalDim,
-  GlobalStride,
-  ElementStride,
-  ElementType,
-  InterleaveLayout,
-  SwizzleMode,
-  SwizzleAtomicity,
-  FillMode
-};
+/// By TensorMapField.
 constexpr std::string_view fieldNames[] = {
     "global_address", "rank",     "box_dim",           "global_dim",   "global_stride",
     "element_stride", "elemtype", "interleave_layout", "swizzle_mode", "swizzle_atomicity",
     "fill_mode"};
 
-/// .elemtype numbers types unlike CUtensorMapDataType.
-constexpr TensorMapType elementTypes[] = {
-    TensorMapType::UInt8,       TensorMapType::UInt16,   TensorMapType::UInt32,
-    TensorMapType::Int32,       TensorMapType::UInt64,   TensorMapType::Int64,
-    TensorMapType::Float16,     TensorMapType::Float32,  TensorMapType::Float32Ftz,
-    TensorMapType::Float64,     TensorMapType::BFloat16, TensorMapType::TFloat32,
-    TensorMapType::TFloat32Ftz, TensorMapType::U4Align8, TensorMapType::U4Align16,
-    TensorMapType::U6Align16};
-
-/// The swizzle of a mode and an atomicity; none where the simulator has none.
-std::optional<hw::SwizzleMode> swizzleOf(hw::SwizzleMode old, Field field, uint64_t value) {
-  using hw::SwizzleMode;
-  constexpr SwizzleMode modes[] = {SwizzleMode::None, SwizzleMode::B32, SwizzleMode::B64,
-                                   SwizzleMode::B128};
-  if (field == Field::SwizzleMode)
-    return value < std::size(modes) ? std::optional(modes[value]) : std::nullopt;
-  if (value == 0)
-    return old == SwizzleMode::B128Atom32 ? SwizzleMode::B128 : old;
-  if (value == 1 && (old == SwizzleMode::B128 || old == SwizzleMode::B128Atom32))
-    return SwizzleMode::B128Atom32;
-  return std::nullopt;
-}
-
-/// False where the value has no meaning.
-bool replace(TensorMap &map, Field field, unsigned ordinal, uint64_t value) {
-  switch (field) {
-  case GlobalAddress:
-    map.address = value;
-    return true;
-  case Rank:
-    map.rank = uint32_t(value) + 1;
-    return value < TensorMap::maxRank;
-  case BoxDim:
-    map.box[ordinal] = uint32_t(value);
-    return true;
-  case GlobalDim:
-    map.dims[ordinal] = value;
-    return true;
-  case GlobalStride:
-    map.strides[ordinal] = value;
-    return true;
-  case ElementStride:
-    map.elementStrides[ordinal] = uint32_t(value);
-    return true;
-  case ElementType:
-    map.elementType = elementTypes[value % std::size(elementTypes)];
-    return value < std::size(elementTypes);
-  case InterleaveLayout:
-    map.interleave = hw::TensorMapInterleave(value);
-    return value <= uint64_t(hw::TensorMapInterleave::B32);
-  case Field::SwizzleMode:
-  case SwizzleAtomicity: {
-    const auto swizzle = swizzleOf(map.swizzle, field, value);
-    map.swizzle = swizzle.value_or(map.swizzle);
-    return swizzle.has_value();
-  }
-  case FillMode:
-    map.oobFill = hw::TensorMapOobFill(value);
-    return value <= uint64_t(hw::TensorMapOobFill::NanRequestZeroFma);
-  }
-  return false;
-}
-
-/// The map to edit. One that is made from nothing begins with zeros: one dimension of one element.
-Expected<TensorMap> mapAt(std::span<const std::byte, TensorMap::encodedBytes> bytes) {
-  if (!std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte(0); }))
-    return TensorMap::unpackSimulator(bytes);
-  TensorMap map;
-  map.rank = 1;
-  map.dims.fill(1);
-  map.box.fill(1);
-  map.elementStrides.fill(1);
-  return map;
-}
-
-void report(ExecContext &cx, const Operand &address, Space space, AccessKind kind) {
+void report(ExecContext &cx, const Operand &address, Space space, AccessKind kind, size_t bytes) {
   if (cx.observer)
-    reportAccess(cx, LaneAddresses(cx, address, TensorMap::encodedBytes), kind,
-                 {space, MemOrder::Weak, Scope::None, uint32_t(TensorMap::encodedBytes)});
+    reportAccess(cx, LaneAddresses(cx, address, bytes), kind,
+                 {space, MemOrder::Weak, Scope::None, uint32_t(bytes)});
 }
 
 /// op 0 the address of the map, 1 the new value.
 Outcome replaceField(ExecContext &cx, const Insn &insn) {
-  const auto field = Field(insn.m[1]);
+  constexpr size_t bytes = TensorMap::usedBytes;
+  const auto field = TensorMapField(insn.m[1]);
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     const auto place = cx.place(Space(insn.m[0]), cx.address(insn.op[0], lane));
-    const std::byte *from =
-        cx.readable(place.space, place.address, TensorMap::encodedBytes, 64, lane);
-    std::byte *to = cx.writable(place.space, place.address, TensorMap::encodedBytes, 64, lane);
-    if (!from || !to)
+    if (!cx.readable(place.space, place.address, bytes, 64, lane))
       return Outcome::Error;
-    auto map =
-        mapAt(std::span<const std::byte, TensorMap::encodedBytes>(from, TensorMap::encodedBytes));
+    std::byte *map = cx.writable(place.space, place.address, bytes, 64, lane);
     if (!map)
-      return failHere(cx, std::move(map.error()), lane);
-    if (map->pixels && field == BoxDim && insn.u > 1)
-      return cx.fail(fmt::format("tensormap.replace: the ordinal of .box_dim must be 0 (channels) "
-                                 "or 1 (pixels) in a map for im2col, but got {}",
-                                 insn.u),
-                     "", lane);
+      return Outcome::Error;
     const uint64_t value = insn.op[1] ? cx.scalar(insn.op[1], lane) : insn.u;
-    if (!replace(*map, field, unsigned(insn.u), value))
-      return cx.fail(fmt::format("tensormap.replace: the simulator has no .{} of value {}",
-                                 fieldNames[field], value),
-                     "", lane);
-    const TensorMap::Encoded bytes = map->packSimulator();
-    std::memcpy(to, bytes.data(), bytes.size());
+    if (!TensorMap::replace(std::span<std::byte, bytes>(map, bytes), field, unsigned(insn.u),
+                            value))
+      return cx.fail(
+          fmt::format("tensormap.replace: .{} cannot be {} here", fieldNames[insn.m[1]], value), "",
+          lane);
   }
-  report(cx, insn.op[0], Space(insn.m[0]), AccessKind::Read);
-  report(cx, insn.op[0], Space(insn.m[0]), AccessKind::Write);
+  report(cx, insn.op[0], Space(insn.m[0]), AccessKind::Read, bytes);
+  report(cx, insn.op[0], Space(insn.m[0]), AccessKind::Write, bytes);
   return Outcome::Next;
 }
 
@@ -168,8 +72,8 @@ Outcome copyFenced(ExecContext &cx, const Insn &insn) {
     return Outcome::Error;
   std::memcpy(target, source, TensorMap::encodedBytes);
   cx.mask = 1u << lane; // one copy, not one per lane
-  report(cx, insn.op[1], Space::SharedCta, AccessKind::Read);
-  report(cx, insn.op[0], Space::Global, AccessKind::Write);
+  report(cx, insn.op[1], Space::SharedCta, AccessKind::Read, TensorMap::encodedBytes);
+  report(cx, insn.op[0], Space::Global, AccessKind::Write, TensorMap::encodedBytes);
   if (cx.observer) {
     FenceEvent event;
     event.agent = cx.agent();
@@ -187,16 +91,16 @@ Outcome copyFenced(ExecContext &cx, const Insn &insn) {
 
 Status bindTensormapReplace(BindContext &bind) {
   const std::string_view name = bind.match.text("field");
-  const auto field =
-      Field(std::find(std::begin(fieldNames), std::end(fieldNames), name) - std::begin(fieldNames));
+  const auto field = TensorMapField(std::find(std::begin(fieldNames), std::end(fieldNames), name) -
+                                    std::begin(fieldNames));
   bind.insn.m[0] = uint8_t(spaceFromText(bind.match.text("space")));
-  bind.insn.m[1] = field;
-  const bool wide = field == GlobalAddress || field == GlobalStride;
+  bind.insn.m[1] = uint8_t(field);
+  const bool wide = field == TensorMapField::GlobalAddress || field == TensorMapField::GlobalStride;
   if (bind.match.text("type") != (wide ? "b64" : "b32"))
     return bind.fail(fmt::format(".{} expects .{}, but got .{}", name, wide ? "b64" : "b32",
                                  bind.match.text("type")));
-  if (field >= BoxDim && field <= ElementStride) {
-    const unsigned count = TensorMap::maxRank - (field == GlobalStride);
+  if (field >= TensorMapField::BoxDim && field <= TensorMapField::ElementStride) {
+    const unsigned count = TensorMap::maxRank - (field == TensorMapField::GlobalStride);
     bind.insn.u = uint64_t(bind.insn.op[1].imm);
     if (bind.insn.u >= count)
       return bind.fail(fmt::format("the ordinal of .{} must be below {}, but got {}", name, count,

@@ -1,12 +1,10 @@
 //===- DriverModule.cpp - Modules, functions and launches of the driver ---===//
 #include "EntryPoint.h"
 #include "HostImage.h"
-#include "fp4/ISA/TensorMap.h"
 #include "fp4/SimCuda/ElfFile.h"
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 using namespace fp4;
 using namespace fp4::simcuda;
@@ -206,96 +204,3 @@ FP4_ENTRY int cuLaunchCooperativeKernel(Function *function, unsigned gx, unsigne
   return launchDriver("cuLaunchCooperativeKernel", function, request, arguments, nullptr);
 }
 FP4_PER_THREAD(cuLaunchCooperativeKernel, _ptsz)
-
-//===----------------------------------------------------------------------===//
-// Tensor maps
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-/// What maps of tiles and of columns of pixels have in common.
-struct TensorDescription {
-  int type, interleave, swizzle, fill;
-  unsigned rank;
-  void *address;
-  const uint64_t *dims, *strides;
-  const uint32_t *elementStrides;
-};
-
-/// Completes `map`, which has its box, and writes our own 128 bytes, which the simulator's copies
-/// read.
-int encodeMap(const char *name, void *out, const TensorDescription &tensor, hw::TensorMap map) {
-  map.elementType = static_cast<hw::TensorMapType>(tensor.type);
-  map.rank = tensor.rank;
-  map.address = reinterpret_cast<uint64_t>(tensor.address);
-  for (unsigned i = 0; i < tensor.rank; ++i) {
-    map.dims[i] = tensor.dims[i];
-    map.elementStrides[i] = tensor.elementStrides[i];
-    if (i + 1 < tensor.rank)
-      map.strides[i] = tensor.strides[i];
-  }
-  map.interleave = static_cast<hw::TensorMapInterleave>(tensor.interleave);
-  map.oobFill = static_cast<hw::TensorMapOobFill>(tensor.fill);
-  auto mode = hw::swizzleFromTensorMapCode(static_cast<unsigned>(tensor.swizzle));
-  if (!mode)
-    return context().fail(name, NotSupported,
-                          fmt::format("swizzle mode {} is not simulated", tensor.swizzle));
-  map.swizzle = *mode;
-  if (context().tracing())
-    context().trace(fmt::format("{}: {} at {}, dims {}, strides {}, box {}, swizzle {}", name,
-                                hw::stringify(map.elementType), tensor.address,
-                                fmt::join(tensor.dims, tensor.dims + tensor.rank, "x"),
-                                fmt::join(tensor.strides, tensor.strides + tensor.rank - 1, ","),
-                                fmt::join(map.box.begin(), map.box.begin() + tensor.rank, "x"),
-                                tensor.swizzle));
-  auto encoded = map.encodeSimulator();
-  if (!encoded)
-    return context().fail(name, InvalidValue, encoded.error());
-  std::memcpy(out, encoded->data(), encoded->size());
-  return Success;
-}
-
-} // namespace
-
-FP4_ENTRY int cuTensorMapEncodeTiled(void *out, int type, unsigned rank, void *address,
-                                     const uint64_t *dims, const uint64_t *strides,
-                                     const uint32_t *box, const uint32_t *elementStrides,
-                                     int interleave, int swizzle, int, int fill) {
-  FP4_REQUIRE(out && dims && (strides || rank == 1) && box && elementStrides && rank >= 1 &&
-              rank <= 5);
-  hw::TensorMap map;
-  std::copy_n(box, rank, map.box.begin());
-  return encodeMap(__func__, out,
-                   {type, interleave, swizzle, fill, rank, address, dims, strides, elementStrides},
-                   map);
-}
-
-FP4_ENTRY int cuTensorMapEncodeIm2col(void *out, int type, unsigned rank, void *address,
-                                      const uint64_t *dims, const uint64_t *strides,
-                                      const int *lower, const int *upper, unsigned channels,
-                                      unsigned pixels, const uint32_t *elementStrides,
-                                      int interleave, int swizzle, int, int fill) {
-  FP4_REQUIRE(out && dims && strides && lower && upper && elementStrides && rank >= 3 && rank <= 5);
-  hw::TensorMap map;
-  map.box = {channels, pixels, 1, 1, 1};
-  map.pixels.emplace();
-  std::copy_n(lower, rank - 2, map.pixels->lower.begin());
-  std::copy_n(upper, rank - 2, map.pixels->upper.begin());
-  return encodeMap(__func__, out,
-                   {type, interleave, swizzle, fill, rank, address, dims, strides, elementStrides},
-                   map);
-}
-
-FP4_ENTRY int cuTensorMapReplaceAddress(void *encoded, void *address) {
-  FP4_REQUIRE(encoded);
-  auto map = hw::TensorMap::decodeSimulator(std::span<const std::byte, 128>(
-      static_cast<const std::byte *>(encoded), hw::TensorMap::encodedBytes));
-  if (!map)
-    return context().fail(__func__, InvalidValue, map.error());
-  map->address = reinterpret_cast<uint64_t>(address);
-  auto again = map->encodeSimulator();
-  if (!again)
-    return context().fail(__func__, InvalidValue, again.error());
-  std::memcpy(encoded, again->data(), again->size());
-  return Success;
-}

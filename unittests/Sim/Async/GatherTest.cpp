@@ -166,15 +166,19 @@ TEST(Gather, AMapFromNothing) {
 
 TEST(Gather, EditsAreJudgedWhenTheMapIsUsed) {
   const GatherRun result =
-      run("tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%r4], 0, 300;\n", schedules(0)[0]);
-  EXPECT_THAT(result.error, HasSubstr("box dimension 0 must be 1..256 elements, but got 300"));
+      run("tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%r4], 0, 7;\n", schedules(0)[0]);
+  EXPECT_THAT(result.error, HasSubstr("box dimension 0 must span a multiple of 16 bytes"));
+  EXPECT_THAT(
+      run("tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%r4], 0, 300;\n", schedules(0)[0])
+          .error,
+      HasSubstr("tensormap.replace: .box_dim cannot be 300 here"));
   EXPECT_THAT(
       run("tensormap.replace.tile.swizzle_mode.shared::cta.b1024.b32 [%r4], 4;\n", schedules(0)[0])
           .error,
-      HasSubstr("the simulator has no .swizzle_mode of value 4"));
+      HasSubstr("tensormap.replace: .swizzle_mode cannot be 4 here"));
 }
 
-/// The box of a map for im2col has channels and pixels.
+/// Only the channels of a map for im2col are where those of tiles are.
 TEST(Gather, EditsOfAMapOfColumns) {
   hw::TensorMap map = rowsOf(0);
   map.rank = 3;
@@ -187,9 +191,8 @@ TEST(Gather, EditsOfAMapOfColumns) {
                schedules(0)[0], map)
         .error;
   };
-  EXPECT_THAT(error("2"), HasSubstr("the ordinal of .box_dim must be 0 (channels) or 1 (pixels) in "
-                                    "a map for im2col, but got 2"));
-  EXPECT_THAT(error("1"), Not(HasSubstr("ordinal"))); // the gather wants a map of tiles
+  EXPECT_THAT(error("1"), HasSubstr("tensormap.replace: .box_dim cannot be 16 here"));
+  EXPECT_THAT(error("0"), Not(HasSubstr("tensormap"))); // the gather wants a map of tiles
 }
 
 TEST(Gather, NeedsABoxOfOneRow) {

@@ -20,7 +20,7 @@ public:
     return bytes(&value, sizeof value, alignof(T));
   }
   Params &map(const hw::TensorMap &map) {
-    auto encoded = map.encodeSimulator();
+    auto encoded = map.encode();
     EXPECT_TRUE(encoded) << encoded.error().message;
     return bytes(encoded->data(), encoded->size(), 64);
   }
