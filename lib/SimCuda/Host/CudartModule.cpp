@@ -215,19 +215,17 @@ FP4_ENTRY int cudaOccupancyMaxPotentialClusterSize(int *size, const void *kernel
   Function *found = context().resolve(kernel);
   if (!found)
     return context().fail(__func__, InvalidDeviceFunction, "the function is not a kernel");
-  *size = found->nonPortableCluster ? 16 : int(context().chip().model().maxClusterSize);
+  *size = largestCluster(*found);
   return Success;
 }
 
-FP4_ENTRY int cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *, int blocks,
-                                                        int) {
-  const hw::TargetModel &m = context().chip().model();
-  FP4_REQUIRE(blocks > 0);
-  uint64_t share = m.sharedBytesPerSM / static_cast<unsigned>(blocks);
-  *bytes = share > m.sharedReservedPerCta
-               ? std::min<uint64_t>(share - m.sharedReservedPerCta, m.sharedBytesPerCta)
-               : 0;
-  return Success;
+FP4_ENTRY int cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *kernel,
+                                                        int blocks, int) {
+  FP4_REQUIRE(bytes && blocks > 0);
+  Function *found = context().resolve(kernel);
+  if (!found)
+    return context().fail(__func__, InvalidDeviceFunction, "the function is not a kernel");
+  return availableShared(__func__, *found, blocks, *bytes);
 }
 
 //===----------------------------------------------------------------------===//

@@ -4,7 +4,6 @@
 #include "HostImage.h"
 #include <cstdio>
 #include <cstring>
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <string>
 
@@ -96,7 +95,13 @@ FP4_ENTRY int cuCtxSetCurrent(void *) { return Success; }
 FP4_ENTRY int cuCtxPushCurrent_v2(void *) { return Success; }
 FP4_ENTRY int cuCtxPopCurrent_v2(void **handle) { return handle ? giveContext(handle) : Success; }
 FP4_ENTRY int cuCtxGetDevice(int *device) { return cuDeviceGet(device, 0); }
+FP4_ENTRY int cuCtxGetDevice_v2(int *device, void *) { return cuDeviceGet(device, 0); }
+FP4_ENTRY int cuCtxGetId(void *, unsigned long long *id) {
+  *id = 1;
+  return Success;
+}
 FP4_ENTRY int cuCtxSynchronize() { return synchronize(__func__, nullptr); }
+FP4_ENTRY int cuCtxSynchronize_v2(void *) { return synchronize(__func__, nullptr); }
 FP4_ENTRY int cuCtxGetFlags(unsigned *flags) {
   *flags = 0;
   return Success;
@@ -119,36 +124,4 @@ FP4_ENTRY int cuDevicePrimaryCtxGetState(int, unsigned *flags, int *active) {
   *flags = 0;
   *active = 1;
   return Success;
-}
-
-//===----------------------------------------------------------------------===//
-// Entry points by name
-//===----------------------------------------------------------------------===//
-
-/// Plain names mean the newest version, as cuda.h has it; the unversioned functions come last.
-static void *entryPoint(const std::string &name) {
-  static void *self = [] {
-    Dl_info info{};
-    bool found = dladdr(reinterpret_cast<void *>(&cuInit), &info) && info.dli_fname;
-    return dlopen(found ? info.dli_fname : nullptr, RTLD_NOW | RTLD_NOLOAD);
-  }();
-  for (const char *suffix : {"_v4", "_v3", "_v2", ""})
-    if (void *found = dlsym(self, (name + suffix).c_str()))
-      return found;
-  return nullptr;
-}
-
-FP4_ENTRY int cuGetProcAddress_v2(const char *symbol, void **pointer, int, unsigned long long,
-                                  int *result) {
-  *pointer = entryPoint(symbol);
-  if (result)
-    *result = *pointer ? 0 : 1; // found, symbol not found
-  if (!*pointer)
-    reportMissing(symbol);
-  return *pointer || result ? Success : SymbolNotFound;
-}
-
-FP4_ENTRY int cuGetProcAddress(const char *symbol, void **pointer, int version,
-                               unsigned long long flags) {
-  return cuGetProcAddress_v2(symbol, pointer, version, flags, nullptr);
 }

@@ -25,6 +25,11 @@ FP4_ENTRY int cuStreamIsCapturing(StreamHandle stream, int *status) {
 }
 FP4_PER_THREAD(cuStreamIsCapturing, _ptsz)
 
+FP4_ENTRY int cuStreamGetCaptureInfo(StreamHandle stream, int *status, unsigned long long *id) {
+  return captureInfo(stream, status, id, nullptr, nullptr, nullptr);
+}
+FP4_PER_THREAD(cuStreamGetCaptureInfo, _ptsz)
+
 FP4_ENTRY int cuStreamGetCaptureInfo_v2(StreamHandle stream, int *status, unsigned long long *id,
                                         GraphHandle **graph, GraphNode *const **last,
                                         size_t *count) {

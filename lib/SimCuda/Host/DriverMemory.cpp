@@ -184,6 +184,28 @@ FP4_ENTRY int cuStreamCreate(StreamHandle *stream, unsigned flags) {
 FP4_ENTRY int cuStreamCreateWithPriority(StreamHandle *stream, unsigned flags, int priority) {
   return createStream(stream, flags, priority);
 }
+FP4_ENTRY int cuStreamGetId(StreamHandle stream, unsigned long long *id) {
+  *id = streamId(stream);
+  return Success;
+}
+FP4_PER_THREAD(cuStreamGetId, _ptsz)
+FP4_ENTRY int cuStreamGetFlags(StreamHandle stream, unsigned *flags) {
+  const Stream *found = streamOf(stream);
+  *flags = found ? found->flags : 0;
+  return Success;
+}
+FP4_PER_THREAD(cuStreamGetFlags, _ptsz)
+FP4_ENTRY int cuStreamGetPriority(StreamHandle stream, int *priority) {
+  const Stream *found = streamOf(stream);
+  *priority = found ? found->priority : 0;
+  return Success;
+}
+FP4_PER_THREAD(cuStreamGetPriority, _ptsz)
+FP4_ENTRY int cuStreamGetDevice(StreamHandle, int *device) {
+  *device = 0;
+  return Success;
+}
+FP4_PER_THREAD(cuStreamGetDevice, _ptsz)
 FP4_ENTRY int cuStreamDestroy_v2(StreamHandle stream) { return destroyStream(stream); }
 FP4_ENTRY int cuStreamSynchronize(StreamHandle stream) {
   return synchronize("cuStreamSynchronize", stream);

@@ -38,6 +38,11 @@ FP4_ENTRY int cuModuleLoad(Module **module, const char *path) {
   return loadImage(__func__, bytes->data(), *module);
 }
 
+FP4_ENTRY int cuModuleGetLoadingMode(int *mode) {
+  *mode = 2; // CU_MODULE_LAZY_LOADING: text is decoded when it is first needed
+  return Success;
+}
+
 FP4_ENTRY int cuModuleUnload(Module *module) {
   context().removeModule(module);
   return Success;
@@ -58,6 +63,10 @@ FP4_ENTRY int cuLibraryLoadData(Module **library, const void *image, void *, voi
                                 void *, void *, unsigned) {
   return loadImage(__func__, image, *library);
 }
+FP4_ENTRY int cuLibraryLoadFromFile(Module **library, const char *path, void *, void *, unsigned,
+                                    void *, void *, unsigned) {
+  return cuModuleLoad(library, path);
+}
 FP4_ENTRY int cuLibraryUnload(Module *library) { return cuModuleUnload(library); }
 FP4_ENTRY int cuLibraryGetKernel(Function **kernel, Module *library, const char *name) {
   return cuModuleGetFunction(kernel, library, name);
@@ -72,6 +81,27 @@ FP4_ENTRY int cuLibraryGetGlobal(void **address, size_t *bytes, Module *library,
 FP4_ENTRY int cuKernelGetFunction(Function **function, Function *kernel) {
   *function = kernel;
   return Success;
+}
+
+FP4_ENTRY int cuModuleGetFunctionCount(unsigned *count, Module *module) {
+  FP4_REQUIRE(count && module);
+  std::vector<Function *> kernels;
+  const Code code = kernelsOf(__func__, *module, kernels);
+  *count = static_cast<unsigned>(kernels.size());
+  return code;
+}
+FP4_ENTRY int cuModuleEnumerateFunctions(Function **functions, unsigned count, Module *module) {
+  FP4_REQUIRE(functions && module);
+  std::vector<Function *> kernels;
+  const Code code = kernelsOf(__func__, *module, kernels);
+  std::copy_n(kernels.begin(), std::min<size_t>(count, kernels.size()), functions);
+  return code;
+}
+FP4_ENTRY int cuLibraryGetKernelCount(unsigned *count, Module *library) {
+  return cuModuleGetFunctionCount(count, library);
+}
+FP4_ENTRY int cuLibraryEnumerateKernels(Function **kernels, unsigned count, Module *library) {
+  return cuModuleEnumerateFunctions(kernels, count, library);
 }
 
 //===----------------------------------------------------------------------===//
@@ -120,32 +150,42 @@ FP4_ENTRY int cuFuncGetName(const char **name, Function *function) {
   *name = function->name.c_str();
   return Success;
 }
+FP4_ENTRY int cuKernelGetName(const char **name, Function *kernel) {
+  return cuFuncGetName(name, kernel);
+}
 FP4_ENTRY int cuFuncGetModule(Module **module, Function *function) {
   FP4_REQUIRE(function);
   *module = function->module;
   return Success;
 }
+FP4_ENTRY int cuKernelGetLibrary(Module **library, Function *kernel) {
+  return cuFuncGetModule(library, kernel);
+}
 FP4_ENTRY int cuFuncSetCacheConfig(Function *, int) { return Success; }
+FP4_ENTRY int cuKernelSetCacheConfig(Function *, int, int) { return Success; }
 
-FP4_ENTRY int cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, Function *function,
-                                                                   int threads, size_t shared,
-                                                                   unsigned) {
-  FP4_REQUIRE(function);
+FP4_ENTRY int cuFuncLoad(Function *) { return Success; }
+FP4_ENTRY int cuFuncIsLoaded(int *state, Function *) {
+  *state = 1; // CU_FUNCTION_LOADING_STATE_LOADED
+  return Success;
+}
+
+/// Where parameter `index` lies in the block of all.
+FP4_ENTRY int cuFuncGetParamInfo(Function *function, size_t index, size_t *offset, size_t *bytes) {
+  FP4_REQUIRE(function && offset);
   Code code = Success;
   const sim::KernelInfo *info = context().kernelOf(__func__, *function, code);
-  *blocks = info ? context().residentBlocks(*info, threads, shared) : 0;
-  return code;
+  if (!info)
+    return code;
+  if (index >= info->params.size()) // programs count the parameters so
+    return context().quiet(InvalidValue);
+  *offset = info->params[index].offset;
+  if (bytes)
+    *bytes = info->params[index].size;
+  return Success;
 }
-
-FP4_ENTRY int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, Function *function,
-                                                          int threads, size_t shared) {
-  return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, threads, shared, 0);
-}
-
-FP4_ENTRY int cuOccupancyMaxActiveClusters(int *clusters, Function *function,
-                                           const DriverLaunchConfig *config) {
-  FP4_REQUIRE(function && config);
-  return activeClusters(__func__, *function, requestOf(*config), *clusters);
+FP4_ENTRY int cuKernelGetParamInfo(Function *kernel, size_t index, size_t *offset, size_t *bytes) {
+  return cuFuncGetParamInfo(kernel, index, offset, bytes);
 }
 
 //===----------------------------------------------------------------------===//

@@ -57,6 +57,18 @@ Code fp4::simcuda::getFunction(const char *function, Module &module, const char 
   return Success;
 }
 
+Code fp4::simcuda::kernelsOf(const char *function, Module &module,
+                             std::vector<Function *> &kernels) {
+  Context &context = Context::get();
+  if (Status decoded = context.decode(module); !decoded)
+    return context.fail(function, InvalidPtx, decoded.error());
+  for (const sim::KernelInfo &kernel : module.program->kernels())
+    kernels.push_back(context.findFunction(module, kernel.name));
+  for (const sim::RefusedKernel &kernel : module.program->refused())
+    kernels.push_back(context.findFunction(module, kernel.name));
+  return Success;
+}
+
 Code fp4::simcuda::getGlobal(const char *function, Module &module, const char *name, void **address,
                              size_t *bytes) {
   Context &context = Context::get();
@@ -153,6 +165,28 @@ Code fp4::simcuda::activeClusters(const char *function, Function &kernel,
       context.residentBlocks(*info, static_cast<int>(threads), request.dynamicShared));
   clusters = static_cast<int>(context.chip().model().multiprocessors / size * blocks);
   return Success;
+}
+
+Code fp4::simcuda::availableShared(const char *function, Function &kernel, int blocks,
+                                   size_t &bytes) {
+  Context &context = Context::get();
+  Code code = Success;
+  const sim::KernelInfo *info = context.kernelOf(function, kernel, code);
+  if (!info)
+    return code;
+  const hw::TargetModel &m = context.chip().model();
+  const uint64_t taken = m.sharedReservedPerCta + info->staticSharedBytes;
+  const uint64_t share = std::min<uint64_t>(m.sharedBytesPerSM / static_cast<unsigned>(blocks),
+                                            m.sharedBytesPerCta + m.sharedReservedPerCta);
+  bytes = share > taken ? share - taken : 0;
+  return Success;
+}
+
+int fp4::simcuda::largestCluster(const Function &kernel) {
+  constexpr int nonPortable = 16;
+  return kernel.nonPortableCluster
+             ? nonPortable
+             : static_cast<int>(Context::get().chip().model().maxClusterSize);
 }
 
 const char *fp4::simcuda::errorText(int code, ErrorText what) {

@@ -12,6 +12,8 @@ FP4_HOST_API std::span<const std::byte> fatbinAt(const void *data);
 FP4_HOST_API Code loadImage(const char *function, const void *image, Module *&module);
 FP4_HOST_API Code getFunction(const char *function, Module &module, const char *name,
                               Function *&kernel);
+/// All kernels of a module, those that cannot run too.
+FP4_HOST_API Code kernelsOf(const char *function, Module &module, std::vector<Function *> &kernels);
 FP4_HOST_API Code getGlobal(const char *function, Module &module, const char *name, void **address,
                             size_t *bytes);
 
@@ -40,6 +42,11 @@ FP4_HOST_API Code launchIn(const char *function, Function &kernel, const LaunchR
 
 FP4_HOST_API Code activeClusters(const char *function, Function &kernel,
                                  const LaunchRequest &request, int &clusters);
+
+/// Dynamic shared memory that lets `blocks` CTAs share a multiprocessor.
+FP4_HOST_API Code availableShared(const char *function, Function &kernel, int blocks,
+                                  size_t &bytes);
+FP4_HOST_API int largestCluster(const Function &kernel);
 
 /// Names and texts of errors; "unrecognized error code" where there is none.
 enum class ErrorText : uint8_t { Runtime, Driver, Description };

@@ -1,0 +1,75 @@
+//===- DriverOccupancy.cpp - How many CTAs fit --------------------------===//
+#include "EntryPoint.h"
+#include "HostImage.h"
+#include <algorithm>
+
+using namespace fp4;
+using namespace fp4::simcuda;
+
+FP4_ENTRY int cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, Function *function,
+                                                                   int threads, size_t shared,
+                                                                   unsigned) {
+  FP4_REQUIRE(function);
+  Code code = Success;
+  const sim::KernelInfo *info = context().kernelOf(__func__, *function, code);
+  *blocks = info ? context().residentBlocks(*info, threads, shared) : 0;
+  return code;
+}
+
+FP4_ENTRY int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, Function *function,
+                                                          int threads, size_t shared) {
+  return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, threads, shared, 0);
+}
+
+FP4_ENTRY int cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, Function *function, int blocks,
+                                                      int) {
+  FP4_REQUIRE(bytes && function && blocks > 0);
+  return availableShared(__func__, *function, blocks, *bytes);
+}
+
+using SharedOfBlock = size_t (*)(int threads); // CUoccupancyB2DSize
+
+/// The block size that puts most threads on a multiprocessor, the largest of several.
+FP4_ENTRY int cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, Function *function,
+                                                        SharedOfBlock sharedOf, size_t shared,
+                                                        int limit, unsigned) {
+  FP4_REQUIRE(grid && block && function);
+  Code code = Success;
+  const sim::KernelInfo *info = context().kernelOf(__func__, *function, code);
+  if (!info)
+    return code;
+  const hw::TargetModel &m = context().chip().model();
+  const int most = static_cast<int>(m.maxThreadsPerCta);
+  int bestResident = 0;
+  *block = 0;
+  for (int threads = limit > 0 ? std::min(limit, most) : most; threads > 0;
+       threads = (threads - 1) / 32 * 32) {
+    const int resident =
+        context().residentBlocks(*info, threads, sharedOf ? sharedOf(threads) : shared);
+    if (resident * threads > bestResident * *block) {
+      bestResident = resident;
+      *block = threads;
+    }
+  }
+  *grid = bestResident * static_cast<int>(m.multiprocessors);
+  return Success;
+}
+
+FP4_ENTRY int cuOccupancyMaxPotentialBlockSize(int *grid, int *block, Function *function,
+                                               SharedOfBlock sharedOf, size_t shared, int limit) {
+  return cuOccupancyMaxPotentialBlockSizeWithFlags(grid, block, function, sharedOf, shared, limit,
+                                                   0);
+}
+
+FP4_ENTRY int cuOccupancyMaxActiveClusters(int *clusters, Function *function,
+                                           const DriverLaunchConfig *config) {
+  FP4_REQUIRE(function && config);
+  return activeClusters(__func__, *function, requestOf(*config), *clusters);
+}
+
+FP4_ENTRY int cuOccupancyMaxPotentialClusterSize(int *size, Function *function,
+                                                 const DriverLaunchConfig *) {
+  FP4_REQUIRE(size && function);
+  *size = largestCluster(*function);
+  return Success;
+}
