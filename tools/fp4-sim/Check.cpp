@@ -1,6 +1,6 @@
 //===- Check.cpp - fp4-sim check ------------------------------------------===//
 #include "Check.h"
-#include "fp4/Sim/Program.h"
+#include "fp4/Sim/Foresee.h"
 #include "fp4/SimCuda/ElfFile.h"
 #include "fp4/SimCuda/Fatbin.h"
 #include <cstdio>
@@ -37,7 +37,26 @@ static void printRefusals(const sim::RefusedKernel &refused) {
   }
 }
 
-static Status checkText(const std::string &ptx, const std::string &name) {
+/// What `chip`, or without one the target that the text names, cannot run.
+static Status checkTarget(const std::string &ptx, const sim::Program &program,
+                          const std::string &chip) {
+  if (!chip.empty() && !runsOn(program.target(), chip))
+    return makeError(ErrorKind::Device, fmt::format("{}: has PTX for {}, but not for {}",
+                                                    program.name(), program.target(), chip));
+  const hw::TargetModel *target = hw::lookupTarget(chip.empty() ? program.target() : chip);
+  if (!target) // sm_90, sm_100f: no device of ours
+    return {};
+  const std::vector<Error> errors = sim::foresee(ptx, program, *target);
+  std::fflush(stdout);
+  for (const Error &error : errors)
+    std::fputs(format(error).c_str(), stderr);
+  if (errors.empty())
+    return {};
+  return makeError(ErrorKind::Simulation,
+                   fmt::format("{}: {} cannot run all of it", program.name(), target->name));
+}
+
+static Status checkText(const std::string &ptx, const std::string &name, const std::string &chip) {
   auto program = sim::Program::parseAvailable(ptx, name);
   if (!program)
     return tl::unexpected<Error>(std::move(program.error()));
@@ -52,7 +71,7 @@ static Status checkText(const std::string &ptx, const std::string &name) {
     return makeError(ErrorKind::Simulation,
                      fmt::format("{}: {} of {} kernels cannot run", name, refused.size(),
                                  (*program)->kernels().size() + refused.size()));
-  return {};
+  return checkTarget(ptx, **program, chip);
 }
 
 /// The texts of one fat binary: that for `chip`, or all.
@@ -63,7 +82,7 @@ static Status checkFatbin(const std::vector<FatbinEntry> &entries, const std::st
     if (!chosen)
       return makeError(chosen.error().kind, fmt::format("{}: {}", name, chosen.error().message),
                        chosen.error().note);
-    return checkText((*chosen)->ptx, fmt::format("{}.{}.ptx", name, (*chosen)->target));
+    return checkText((*chosen)->ptx, fmt::format("{}.{}.ptx", name, (*chosen)->target), chip);
   }
   Status result;
   for (const FatbinEntry &entry : entries) {
@@ -72,7 +91,7 @@ static Status checkFatbin(const std::vector<FatbinEntry> &entries, const std::st
                  entry.architecture);
     if (entry.kind != EntryKind::Ptx)
       continue;
-    Status checked = checkText(entry.ptx, fmt::format("{}.{}.ptx", name, entry.target));
+    Status checked = checkText(entry.ptx, fmt::format("{}.{}.ptx", name, entry.target), chip);
     if (!checked)
       result = std::move(checked);
   }
@@ -91,7 +110,7 @@ Status fp4::tools::checkFile(const std::string &path, const std::string &chip) {
                      "expects a program or library that nvcc linked");
   if (fatbins->empty())
     return checkText(std::string(reinterpret_cast<const char *>(bytes->data()), bytes->size()),
-                     path);
+                     path, chip);
   Status result;
   for (size_t i = 0; i < fatbins->size(); ++i)
     if (Status checked = checkFatbin((*fatbins)[i], fmt::format("{}.{}", path, i), chip); !checked)

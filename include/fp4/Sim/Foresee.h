@@ -1,0 +1,15 @@
+//===- Foresee.h - What a device cannot run, said before it runs ----------===//
+#pragma once
+
+#include "fp4/ISA/TargetModel.h"
+#include "fp4/Sim/Program.h"
+
+namespace fp4::sim {
+
+/// The instructions of `ptx` that `target` does not have, those that the simulator refuses there
+/// only when they execute, and what of `program`, which is the same text, exceeds the target's
+/// limits. One error for each function and kind.
+std::vector<Error> foresee(std::string_view ptx, const Program &program,
+                           const hw::TargetModel &target);
+
+} // namespace fp4::sim

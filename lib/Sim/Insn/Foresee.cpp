@@ -1,0 +1,146 @@
+//===- Foresee.cpp - What a device cannot run, said before it runs --------===//
+//
+// Instructions are known by their words, values of instruction descriptors where a register is
+// given a constant once, as compilers do. What is computed is judged when it runs.
+//
+//===----------------------------------------------------------------------===//
+#include "fp4/Sim/Foresee.h"
+#include "Sim/PTX/Parser.h"
+#include "fp4/ISA/InstrDescriptor.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+#include <set>
+
+namespace fp4::sim {
+namespace {
+
+using ptx::ArgKind;
+using ptx::Instruction;
+
+bool hasModifier(const Instruction &insn, std::string_view begin) {
+  return std::ranges::any_of(insn.modifiers, [&](auto m) { return m.starts_with(begin); });
+}
+
+/// An instruction has a feature of the target when its first word is `opcode` and one of its
+/// modifiers begins with `modifier`, where there is one.
+struct Need {
+  std::string_view opcode, modifier;
+  bool hw::TargetModel::*has;
+  std::string_view feature;
+};
+constexpr Need needs[] = {
+    {"wgmma", "", &hw::TargetModel::hasWgmma, "wgmma"},
+    {"tcgen05", "", &hw::TargetModel::hasTcgen05, "tcgen05"},
+    {"clusterlaunchcontrol", "", &hw::TargetModel::hasClusterLaunchControl,
+     "cluster launch control"},
+    {"cp", "bulk", &hw::TargetModel::hasTma, "TMA"},
+    {"tensormap", "", &hw::TargetModel::hasTma, "TMA"},
+    {"mma", "block_scale", &hw::TargetModel::hasMmaBlockScale, "block-scaled mma.sync"},
+    {"cvt", "rs", &hw::TargetModel::hasStochasticConvert, "stochastic conversion"},
+    {"cvt", "e2m1x", &hw::TargetModel::hasFp4Convert, "fp4 conversion"},
+    {"cvt", "ue8m0x", &hw::TargetModel::hasFp4Convert, "fp4 conversion"},
+};
+
+/// Registers of a function that exactly one instruction gives a value, a constant.
+std::map<std::string_view, uint64_t> constantsOf(const ptx::Function &function) {
+  std::map<std::string_view, uint64_t> constants;
+  std::set<std::string_view> written;
+  for (const Instruction &insn : function.instructions) {
+    if (insn.args.empty() || insn.args[0].kind != ArgKind::Name)
+      continue;
+    const std::string_view name = insn.args[0].text;
+    const bool first = written.insert(name).second;
+    if (first && insn.opcode == "mov" && insn.args.size() == 2 && insn.guard.empty() &&
+        insn.args[1].kind == ArgKind::Int)
+      constants[name] = insn.args[1].value;
+    else
+      constants.erase(name);
+  }
+  return constants;
+}
+
+class Foresight {
+public:
+  explicit Foresight(const hw::TargetModel &target) : target(target) {}
+
+  void look(const ptx::Function &function, std::string_view file) {
+    const auto constants = constantsOf(function);
+    std::set<std::string> said;
+    for (const Instruction &insn : function.instructions)
+      if (Status good = judge(insn, constants); !good && said.insert(good.error().message).second)
+        errors.push_back(
+            Error{ErrorKind::Simulation,
+                  fmt::format("{}:{}:{}: '{}' in '{}': {}", file, insn.loc.line, insn.loc.column,
+                              wordsOf(insn), function.name, good.error().message),
+                  good.error().note});
+  }
+
+  void look(const KernelInfo &kernel) {
+    const auto volume = [](const std::array<uint32_t, 3> &v) {
+      return uint64_t(v[0]) * v[1] * v[2];
+    };
+    constexpr uint64_t largestCluster = 16; // with the attribute of the function
+    limit(kernel, "bytes of static shared memory", kernel.staticSharedBytes,
+          target.sharedBytesPerCta);
+    limit(kernel, "threads in a block", volume(kernel.requiredBlock), target.maxThreadsPerCta);
+    limit(kernel, "CTAs in a cluster", volume(kernel.requiredCluster), largestCluster);
+  }
+
+  std::vector<Error> errors;
+
+private:
+  static std::string wordsOf(const Instruction &insn) {
+    std::string words(insn.opcode);
+    for (std::string_view modifier : insn.modifiers)
+      words += fmt::format(".{}", modifier);
+    return words;
+  }
+
+  Status judge(const Instruction &insn,
+               const std::map<std::string_view, uint64_t> &constants) const {
+    for (const Need &need : needs)
+      if (insn.opcode == need.opcode && (need.modifier.empty() || hasModifier(insn, need.modifier)))
+        FP4_TRY(hw::requireFeature(target, need.has, need.feature));
+    return judgeDescriptor(insn, constants);
+  }
+
+  Status judgeDescriptor(const Instruction &insn,
+                         const std::map<std::string_view, uint64_t> &constants) const {
+    if (insn.opcode != "tcgen05" || !hasModifier(insn, "mma") || !hasModifier(insn, "kind::mxf4"))
+      return {};
+    const size_t at = hasModifier(insn, "sp") ? 4 : 3; // behind the metadata
+    const auto found = at < insn.args.size() ? constants.find(insn.args[at].text) : constants.end();
+    constexpr uint64_t k96 = 1ull << 31;
+    if (found == constants.end() || !(found->second & k96))
+      return {};
+    FP4_TRY(hw::requireFeature(target, &hw::TargetModel::hasFp4K96, "product of K = 96"));
+    return makeError(ErrorKind::Simulation, "the simulator has no product of K = 96",
+                     "use K = 64, the same with more instructions");
+  }
+
+  void limit(const KernelInfo &kernel, std::string_view what, uint64_t value, uint64_t most) {
+    if (value > most)
+      errors.push_back(Error{ErrorKind::Simulation,
+                             fmt::format("kernel '{}' has {} {}, but target '{}' allows {}",
+                                         kernel.name, value, what, target.name, most),
+                             ""});
+  }
+
+  const hw::TargetModel &target;
+};
+
+} // namespace
+
+std::vector<Error> foresee(std::string_view text, const Program &program,
+                           const hw::TargetModel &target) {
+  Foresight foresight(target);
+  if (auto module = ptx::parse(text, program.name()))
+    for (const ptx::Function &function : module->functions)
+      foresight.look(function, program.name());
+  for (const KernelInfo &kernel : program.kernels())
+    foresight.look(kernel);
+  return std::move(foresight.errors);
+}
+
+} // namespace fp4::sim
