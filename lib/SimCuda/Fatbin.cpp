@@ -71,16 +71,6 @@ Expected<std::string> decompress(const EntryHeader &header, Bytes payload) {
   return text;
 }
 
-/// "sm_100a" of "\n.target sm_100a, texmode_independent\n".
-std::string targetOf(std::string_view ptx) {
-  size_t found = ptx.find("\n.target");
-  if (found == std::string_view::npos)
-    return "";
-  std::string_view rest = ptx.substr(found + 8);
-  rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
-  return std::string(rest.substr(0, rest.find_first_of(" \t,\r\n/")));
-}
-
 Expected<FatbinEntry> readEntry(const EntryHeader &header, Bytes payload) {
   FatbinEntry entry;
   entry.architecture = header.architecture;
@@ -115,6 +105,15 @@ Architecture architectureOf(std::string_view name) {
   return result;
 }
 } // namespace
+
+std::string fp4::simcuda::targetOf(std::string_view ptx) {
+  size_t found = ptx.find("\n.target");
+  if (found == std::string_view::npos)
+    return "";
+  std::string_view rest = ptx.substr(found + 8);
+  rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
+  return std::string(rest.substr(0, rest.find_first_of(" \t,\r\n/")));
+}
 
 uint64_t fp4::simcuda::fatbinBytes(Bytes bytes) {
   if (bytes.size() < sizeof(ContainerHeader))
@@ -200,9 +199,10 @@ Expected<const FatbinEntry *> fp4::simcuda::choosePtx(const std::vector<FatbinEn
   std::string message = texts.empty() ? fmt::format("has no PTX, but machine code for {}",
                                                     codes.empty() ? "nothing" : codes)
                                       : fmt::format("has PTX for {}, but not for {}", texts, chip);
-  return makeError(ErrorKind::Device, std::move(message),
-                   fmt::format("the simulator runs PTX: compile with nvcc "
-                               "-gencode arch=compute_{0},code=compute_{0}, or choose another "
-                               "--device",
-                               chip.substr(std::min<size_t>(3, chip.size()))));
+  return makeError(
+      ErrorKind::Device, std::move(message),
+      fmt::format("the simulator runs PTX: compile with nvcc "
+                  "-gencode arch=compute_{0},code=compute_{0}, choose another --device, or "
+                  "name a folder that has the PTX of the kernels: --ptx-dir",
+                  chip.substr(std::min<size_t>(3, chip.size()))));
 }

@@ -77,6 +77,26 @@ expect 5 "[shared-race]" "$sim" run --check default -- "$work/faults" race
 expect 0 "the program sees: cudaSuccess" "$sim" run -- "$work/faults" none
 expect 5 "recursively, which is not simulated" "$sim" run -- "$work/faults" recursive
 
-# A runtime that is linked in statically cannot be replaced.
+# nvcc's default: the runtime is linked in statically. Ours takes its place by the names of its functions.
+for program in basics graphs; do
+  nvcc -std=c++17 -O2 -gencode arch=compute_100a,code=compute_100a \
+    "$root/integration_test/sim/$program.cu" -o "$work/static" || fail "nvcc fails on $program"
+  expect 0 "all equal" "$sim" run -- "$work/static"
+done
 nvcc -std=c++17 "$root/integration_test/sim/faults.cu" -o "$work/static" || fail "nvcc fails"
-expect 2 "has the CUDA runtime linked in statically" "$sim" run -- "$work/static"
+expect 5 "0 bytes past the end of 'cudaMalloc #1'" "$sim" run -- "$work/static" beyond
+nvcc -std=c++17 -Xlinker -s "$root/integration_test/sim/faults.cu" -o "$work/static" || fail "nvcc fails"
+expect 2 "has the CUDA runtime linked in statically, and no names" "$sim" run -- "$work/static"
+
+# Programs of the driver API link with the stub.
+cat > "$work/driver.cpp" << 'CPP'
+#include <cstdio>
+#include <cuda.h>
+int main() {
+  int version = 0;
+  std::printf("%d %d\n", cuInit(0) + cuDriverGetVersion(&version), version);
+}
+CPP
+nvcc -cudart=none "$work/driver.cpp" -L"$build/lib/fp4-cuda/stubs" -lcuda -o "$work/driver" ||
+  fail "nvcc does not link with the stub"
+expect 0 "0 13000" "$sim" run -- "$work/driver"

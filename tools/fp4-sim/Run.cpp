@@ -59,31 +59,50 @@ Expected<std::string> findProgram(const std::string &name) {
                    "check the path; a program in this folder is ./NAME");
 }
 
-/// Which of our runtimes the program was linked with: libcudart.so.13, ... ; empty when it loads
-/// one later, as Python modules do.
-Expected<std::string> neededRuntime(const std::string &program) {
+/// Which of our runtimes a program gets; none when it loads one later, as Python modules do.
+struct Runtime {
+  std::string library;   ///< libcudart.so.13, ...
+  bool isStatic = false; ///< the program has one linked in, whose functions ours take over
+};
+
+/// A runtime that is linked in knows its functions by name, whether the program was stripped or
+/// not. Ours finds them by the symbol table.
+Expected<Runtime> staticRuntime(const ElfFile &elf, std::span<const std::byte> file,
+                                const std::string &program) {
+  const std::string_view text(reinterpret_cast<const char *>(file.data()), file.size());
+  const auto has = [&](std::string_view name) { // it may be the end of another name
+    return text.find(std::string(name) + '\0') != std::string_view::npos;
+  };
+  if (!elf.section(".nv_fatbin") || !has("cudaLaunchKernel"))
+    return Runtime();
+  if (!elf.section(".strtab"))
+    return makeError(ErrorKind::Usage,
+                     fmt::format("'{}' has the CUDA runtime linked in statically, and no names of "
+                                 "its functions",
+                                 program),
+                     "link it without stripping it, or with nvcc -cudart=shared");
+  return Runtime{has("cudaGetDeviceProperties_v2") ? "libcudart.so.12" : "libcudart.so.13", true};
+}
+
+Expected<Runtime> neededRuntime(const std::string &program) {
   auto bytes = readFile(program);
   if (!bytes)
     return tl::unexpected<Error>(std::move(bytes.error()));
   if (!ElfFile::isElf(*bytes))
-    return std::string();
+    return Runtime();
   auto elf = ElfFile::open(*bytes);
   if (!elf)
     return makeError(ErrorKind::Usage, fmt::format("'{}' is {}", program, elf.error().message));
   for (const std::string &library : elf->neededLibraries()) {
     if (library == "libcudart.so.12" || library == "libcudart.so.13")
-      return library;
+      return Runtime{library};
     if (library.substr(0, 13) == "libcudart.so.")
       return makeError(
           ErrorKind::Usage,
           fmt::format("'{}' needs {}, but versions 12 and 13 are simulated", program, library),
           "compile it with a newer toolkit");
   }
-  if (elf->section(".nv_fatbin") && elf->section("__nv_module_id"))
-    return makeError(ErrorKind::Usage,
-                     fmt::format("'{}' has the CUDA runtime linked in statically", program),
-                     "link it with nvcc -cudart=shared");
-  return std::string();
+  return staticRuntime(*elf, *bytes, program);
 }
 
 void putFirst(const char *variable, const std::string &value, char separator) {
@@ -91,30 +110,36 @@ void putFirst(const char *variable, const std::string &value, char separator) {
   setenv(variable, old && *old ? (value + separator + old).c_str() : value.c_str(), 1);
 }
 
-void setEnvironment(const ProgramOptions &options, const fs::path &folder,
-                    const std::string &runtime, const std::string &report) {
-  // The program may go to another folder before its first call.
-  const std::string timeline =
-      options.timeline.empty() ? "" : fs::absolute(options.timeline).string();
+/// The program may go to another folder before its first call.
+std::string absolute(const std::string &path) {
+  return path.empty() ? "" : fs::absolute(path).string();
+}
+
+void setEnvironment(const ProgramOptions &options, const fs::path &folder, const Runtime &runtime,
+                    const std::string &report) {
   setenv("FP4_SIM_DEVICE", options.device.c_str(), 1);
   setenv("FP4_SIM_POLICY", options.policy.c_str(), 1);
   setenv("FP4_SIM_SEED", std::to_string(options.seed).c_str(), 1);
   setenv("FP4_SIM_THREADS", std::to_string(options.hostThreads).c_str(), 1);
   setenv("FP4_SIM_UNWRITTEN", options.unwritten.c_str(), 1);
   setenv("FP4_SIM_CHECK", options.check.c_str(), 1);
-  setenv("FP4_SIM_DUMP_PTX", options.dumpPtx.c_str(), 1);
+  setenv("FP4_SIM_DUMP_PTX", absolute(options.dumpPtx).c_str(), 1);
+  setenv("FP4_SIM_PTX_DIR", absolute(options.ptxDir).c_str(), 1);
+  setenv("FP4_SIM_PROCESS", std::to_string(getpid()).c_str(), 1);
+  setenv("FP4_SIM_STATIC", runtime.isStatic ? "1" : "0", 1);
   setenv("FP4_SIM_STATS", options.statistics ? "1" : "0", 1);
-  setenv("FP4_SIM_TIMELINE", timeline.c_str(), 1);
+  setenv("FP4_SIM_TIMELINE", absolute(options.timeline).c_str(), 1);
   setenv("FP4_SIM_TRACE", options.trace ? "1" : "0", 1);
   setenv("FP4_SIM_REPORT", report.c_str(), 1);
   // Triton asks ptxas for machine code; ours gives it the PTX.
   for (const char *variable : {"TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"})
     setenv(variable, (folder / "ptxas").c_str(), 1);
   putFirst("LD_LIBRARY_PATH", folder.string(), ':');
+  putFirst("PYTHONPATH", (folder / "python").string(), ':'); // a sitecustomize for cuda.bindings
   // A run path in the program would find CUDA's libraries first.
-  if (!runtime.empty())
-    putFirst("LD_PRELOAD", (folder / "libcuda.so.1").string() + " " + (folder / runtime).string(),
-             ' ');
+  if (!runtime.library.empty())
+    putFirst("LD_PRELOAD",
+             (folder / "libcuda.so.1").string() + " " + (folder / runtime.library).string(), ' ');
 }
 
 /// Hands our stderr down under a number that the program has no use for (lib/SimCuda/Host/Report.h).

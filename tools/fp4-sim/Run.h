@@ -12,6 +12,7 @@ struct ProgramOptions : SimulationOptions {
   std::vector<std::string> command; ///< program and arguments
   std::string device = "b200";
   std::string dumpPtx; ///< folder for the PTX that was decoded
+  std::string ptxDir;  ///< folder with PTX of kernels that the program has as machine code alone
   bool trace = false;  ///< print every call that moves data or launches
 };
 

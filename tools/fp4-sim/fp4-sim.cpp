@@ -20,14 +20,16 @@ static int report(const Error &error) {
 }
 
 static void addRun(CLI::App &app, tools::ProgramOptions &options) {
-  CLI::App *run =
-      app.add_subcommand("run", "Run a CUDA program (nvcc -cudart=shared) that has PTX");
+  CLI::App *run = app.add_subcommand("run", "Run a CUDA program that has PTX");
   run->add_option("--device", options.device, "The GPU that the program finds")
       ->capture_default_str()
       ->check(CLI::IsMember({"b200", "b300", "h200", "rtx5090"}));
   tools::addSimulationOptions(*run, options, "the random policy");
   run->get_option("--policy")->check(CLI::IsMember({"eager", "lazy", "random", "delay"}));
   run->add_option("--dump-ptx", options.dumpPtx, "Folder for the PTX that messages refer to")
+      ->check(CLI::ExistingDirectory);
+  run->add_option("--ptx-dir", options.ptxDir,
+                  "Folder with the PTX of kernels that the program has as machine code alone")
       ->check(CLI::ExistingDirectory);
   run->add_flag("--trace", options.trace, "Print every allocation, copy, tensor map and launch");
   run->add_option("command", options.command, "-- program and its arguments")->required();
@@ -40,7 +42,8 @@ int main(int argc, char **argv) {
   std::string chip;
   CLI::App *check = app.add_subcommand("check", "Load and decode PTX; list kernels");
   check->add_option("files", files, "PTX text, fat binaries, programs or libraries")->required();
-  check->add_option("--target", chip, "Of several texts only the one for this target (sm_100a)");
+  check->add_option("--target", chip,
+                    "The device that is to run it (sm_100a): of several texts only its own");
   tools::ProgramOptions run;
   addRun(app, run);
   tools::addExplainOption(app);

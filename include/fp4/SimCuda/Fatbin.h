@@ -36,6 +36,9 @@ Expected<std::vector<FatbinEntry>> readFatbin(std::span<const std::byte> contain
 /// when there are none.
 Expected<std::vector<std::vector<FatbinEntry>>> readFatbins(std::span<const std::byte> file);
 
+/// "sm_100a" of "\n.target sm_100a, texmode_independent\n"; empty when there is no such line.
+std::string targetOf(std::string_view ptx);
+
 /// Whether PTX for `target` may run on `chip` ("sm_100a"): "sm_90" on every later chip, "sm_100f"
 /// on its family, "sm_100a" on that chip alone.
 bool runsOn(std::string_view target, std::string_view chip);

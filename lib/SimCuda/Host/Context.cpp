@@ -52,6 +52,8 @@ void Context::readOptions() {
     options.uninitializedReads = sim::UninitializedReads::Ignore;
   makeObservers();
   dumpDirectory = variable("FP4_SIM_DUMP_PTX", "");
+  if (const std::string folder = variable("FP4_SIM_PTX_DIR", ""); !folder.empty())
+    ptxFolder.emplace(folder);
   traced = variable("FP4_SIM_TRACE", "0") != "0";
 }
 
@@ -118,6 +120,10 @@ Context::Context() {
   std::error_code failed;
   auto self = std::filesystem::read_symlink("/proc/self/exe", failed);
   programName = failed ? "program" : self.filename().string();
+  // Processes that the program starts dump their PTX beside its own.
+  if (const std::string pid = std::to_string(getpid());
+      variable("FP4_SIM_PROCESS", pid.c_str()) != pid)
+    programName += "." + pid;
   watchBadAccesses();
   contextMade = true;
 }

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "../PtxFolder.h"
 #include "Abi.h"
 #include "Chip.h"
 #include "Report.h"
@@ -33,6 +34,7 @@ struct Module;
 /// A kernel of a module, found or not: cudaFunction_t, cudaKernel_t and CUfunction point to one.
 struct Function {
   Module *module = nullptr;
+  Module *code = nullptr; ///< whose program has it: `module`, or a file of --ptx-dir
   std::string name;
   uint32_t maxDynamicShared = kDefaultSharedBytes;
   bool nonPortableCluster = false;
@@ -141,13 +143,19 @@ public:
   // --- Modules --------------------------------------------------------------------------------
   Module *addModule(std::span<const std::byte> fatbin, const void *origin = nullptr);
   Module *addModule(std::string ptx);
+  /// One whose kernels only --ptx-dir can have.
+  Module *addMachineCode();
   void removeModule(Module *module);
   /// The decoded program; the error says why there is none.
   Status decode(Module &module);
+  /// The module whose program has `kernel`: `module`, or where that has no PTX for the device what
+  /// --ptx-dir has.
+  Expected<Module *> moduleWith(Module &module, std::string_view kernel);
+  bool hasPtxFolder() const { return ptxFolder.has_value(); }
   /// The kernel called `name`; null when the module has none.
   Function *findFunction(Module &module, std::string_view name);
   /// Null, after an error, when the function cannot run.
-  const sim::KernelInfo *kernelOf(const char *function, const Function &kernel, Code &code);
+  const sim::KernelInfo *kernelOf(const char *function, Function &kernel, Code &code);
   Expected<sim::VariableInfo> findVariable(Module &module, std::string_view name);
 
   // Host shadows of the runtime API.
@@ -197,9 +205,11 @@ private:
   std::unique_ptr<sim::Simulator> simulator;
   std::string programName;
   std::string dumpDirectory;
+  std::optional<PtxFolder> ptxFolder;
+  std::map<std::string, Module *> folderModules; ///< by file
   bool traced = false;
   Code stickyCode = Success;
-  uint64_t allocations = 0;
+  uint64_t allocations = 0, modulesMade = 0;
   uint64_t launches = 0, warpInstructions = 0;
   double seconds = 0;
   std::vector<std::unique_ptr<Module>> modules;

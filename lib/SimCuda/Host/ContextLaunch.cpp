@@ -81,7 +81,7 @@ Code Context::runKernel(const char *function, const Function &kernel,
     trace(fmt::format("{}: '{}', grid {}, block {}, cluster {}, {} bytes of dynamic shared memory",
                       function, kernel.name, shape(config.grid), shape(config.block),
                       shape(config.cluster), config.dynamicSharedBytes));
-  auto stats = simulator->launch(*kernel.module->program, kernel.name, config, parameters);
+  auto stats = simulator->launch(*kernel.code->program, kernel.name, config, parameters);
   reportHazards();
   if (stats) {
     ++launches;

@@ -3,6 +3,7 @@
 #include "fp4/SimCuda/ElfFile.h"
 #include <algorithm>
 #include <dlfcn.h>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 
@@ -12,7 +13,7 @@ using namespace fp4::simcuda;
 Module *Context::addModule(std::span<const std::byte> fatbin, const void *origin) {
   std::lock_guard guard(lock);
   auto module = std::make_unique<Module>();
-  module->name = fmt::format("{}.{}.ptx", programName, modules.size());
+  module->name = fmt::format("{}.{}.ptx", programName, modulesMade++);
   module->fatbin = fatbin;
   module->origin = origin;
   modules.push_back(std::move(module));
@@ -22,6 +23,15 @@ Module *Context::addModule(std::span<const std::byte> fatbin, const void *origin
 Module *Context::addModule(std::string ptx) {
   Module *module = addModule(std::span<const std::byte>{});
   module->ptx = std::move(ptx);
+  return module;
+}
+
+Module *Context::addMachineCode() {
+  Module *module = addModule(std::span<const std::byte>{});
+  module->decoded = true;
+  module->error = Error{ErrorKind::Device, "is machine code, not PTX",
+                        "the simulator runs PTX: load a fat binary that has some, or name a folder "
+                        "that has the PTX of the kernels: --ptx-dir"};
   return module;
 }
 
@@ -87,12 +97,15 @@ Expected<std::shared_ptr<const sim::Program>> Context::load(Module &module) {
   if (module.ptx.empty())
     FP4_TRY(choose(module));
   if (!dumpDirectory.empty())
-    std::ofstream(dumpDirectory + "/" + module.name, std::ios::binary) << module.ptx;
+    std::ofstream(std::filesystem::path(dumpDirectory) /
+                      std::filesystem::path(module.name).filename(),
+                  std::ios::binary)
+        << module.ptx;
   auto program = sim::Program::parseAvailable(module.ptx, module.name);
   if (!program)
     return program;
   if (!runsOn((*program)->target(), currentChip->target))
-    return makeError(ErrorKind::Device, fmt::format("the PTX is for {}, but the device is {}",
+    return makeError(ErrorKind::Device, fmt::format("has PTX for {}, but the device is {}",
                                                     (*program)->target(), currentChip->target));
   FP4_TRY(simulator->load(**program));
   return program;
@@ -113,6 +126,29 @@ Status Context::decode(Module &module) {
   return {};
 }
 
+Expected<Module *> Context::moduleWith(Module &module, std::string_view kernel) {
+  std::lock_guard guard(lock);
+  Status decoded = decode(module);
+  if (decoded)
+    return &module;
+  Error error = std::move(decoded.error());
+  if (!ptxFolder || error.kind != ErrorKind::Device)
+    return tl::unexpected<Error>(std::move(error));
+  auto file = ptxFolder->fileOf(kernel, currentChip->target);
+  if (!file)
+    return makeError(ErrorKind::Device, error.message + "; " + file.error().message, error.note);
+  Module *&found = folderModules[*file];
+  if (!found) {
+    auto bytes = readFile(*file);
+    if (!bytes)
+      return tl::unexpected<Error>(std::move(bytes.error()));
+    found = addModule(std::string(reinterpret_cast<const char *>(bytes->data()), bytes->size()));
+    found->name = *file;
+  }
+  FP4_TRY(decode(*found));
+  return found;
+}
+
 Function *Context::findFunction(Module &module, std::string_view name) {
   std::lock_guard guard(lock);
   auto found = module.functions.find(name);
@@ -127,12 +163,12 @@ Function *Context::findFunction(Module &module, std::string_view name) {
   return result;
 }
 
-const sim::KernelInfo *Context::kernelOf(const char *function, const Function &kernel, Code &code) {
+const sim::KernelInfo *Context::kernelOf(const char *function, Function &kernel, Code &code) {
   std::lock_guard guard(lock);
-  Module &module = *kernel.module;
-  if (Status decoded = decode(module); !decoded) {
-    bool device = decoded.error().kind == ErrorKind::Device;
-    Error error = decoded.error();
+  auto found = moduleWith(*kernel.module, kernel.name);
+  if (!found) {
+    bool device = found.error().kind == ErrorKind::Device;
+    Error error = found.error();
     error.message = fmt::format("the module of kernel '{}' {}{}", kernel.name,
                                 device ? "" : "cannot be loaded: ", error.message);
     if (!device)
@@ -140,9 +176,10 @@ const sim::KernelInfo *Context::kernelOf(const char *function, const Function &k
     code = fail(function, device ? NoKernelImageForDevice : InvalidPtx, error);
     return nullptr;
   }
-  if (const sim::KernelInfo *info = module.program->findKernel(kernel.name))
+  kernel.code = *found;
+  if (const sim::KernelInfo *info = kernel.code->program->findKernel(kernel.name))
     return info;
-  for (const sim::RefusedKernel &refused : module.program->refused())
+  for (const sim::RefusedKernel &refused : kernel.code->program->refused())
     if (refused.name == kernel.name) {
       Error first = refused.errors.front();
       if (refused.errors.size() > 1)

@@ -39,7 +39,8 @@ int encodeMap(const char *name, void *out, const TensorDescription &tensor, hw::
   auto mode = hw::swizzleFromTensorMapCode(static_cast<unsigned>(tensor.swizzle));
   if (!mode) {
     const bool known = tensor.swizzle >= 0 && tensor.swizzle <= lastSwizzle;
-    return context().fail(name, known && context().chip().major() >= 10 ? NotSupported : InvalidValue,
+    return context().fail(name,
+                          known && context().chip().major() >= 10 ? NotSupported : InvalidValue,
                           fmt::format("swizzle mode {} is not simulated", tensor.swizzle));
   }
   map.swizzle = *mode;
@@ -51,7 +52,7 @@ int encodeMap(const char *name, void *out, const TensorDescription &tensor, hw::
                                 fmt::join(map.box.begin(), map.box.begin() + tensor.rank, "x"),
                                 tensor.swizzle));
   if (Status valid = map.validateFor(context().chip().model()); !valid)
-    return context().fail(name, InvalidValue, valid.error());
+    return context().fail(name, InvalidValue, valid.error().message, valid.error().note);
   const hw::TensorMap::Encoded encoded = map.pack();
   std::memcpy(out, encoded.data(), encoded.size());
   return Success;
@@ -67,10 +68,10 @@ FP4_ENTRY int cuTensorMapEncodeTiled(void *out, int type, unsigned rank, void *a
               rank <= 5);
   hw::TensorMap map;
   std::copy_n(box, rank, map.box.begin());
-  return encodeMap(__func__, out,
-                   {type, interleave, swizzle, promotion, fill, rank, address, dims, strides,
-                    elementStrides},
-                   map);
+  return encodeMap(
+      __func__, out,
+      {type, interleave, swizzle, promotion, fill, rank, address, dims, strides, elementStrides},
+      map);
 }
 
 FP4_ENTRY int cuTensorMapEncodeIm2col(void *out, int type, unsigned rank, void *address,
@@ -84,10 +85,10 @@ FP4_ENTRY int cuTensorMapEncodeIm2col(void *out, int type, unsigned rank, void *
   map.pixels.emplace();
   std::copy_n(lower, rank - 2, map.pixels->lower.begin());
   std::copy_n(upper, rank - 2, map.pixels->upper.begin());
-  return encodeMap(__func__, out,
-                   {type, interleave, swizzle, promotion, fill, rank, address, dims, strides,
-                    elementStrides},
-                   map);
+  return encodeMap(
+      __func__, out,
+      {type, interleave, swizzle, promotion, fill, rank, address, dims, strides, elementStrides},
+      map);
 }
 
 FP4_ENTRY int cuTensorMapReplaceAddress(void *encoded, void *address) {
@@ -96,10 +97,10 @@ FP4_ENTRY int cuTensorMapReplaceAddress(void *encoded, void *address) {
                                                              hw::TensorMap::usedBytes);
   auto map = hw::TensorMap::decode(bytes);
   if (!map)
-    return context().fail(__func__, InvalidValue, map.error());
+    return context().fail(__func__, InvalidValue, map.error().message, map.error().note);
   map->address = reinterpret_cast<uint64_t>(address);
   if (Status valid = map->validate(); !valid)
-    return context().fail(__func__, InvalidValue, valid.error());
+    return context().fail(__func__, InvalidValue, valid.error().message, valid.error().note);
   (void)hw::TensorMap::replace(bytes, hw::TensorMapField::GlobalAddress, 0, map->address);
   return Success;
 }

@@ -26,17 +26,20 @@ Code fp4::simcuda::loadImage(const char *function, const void *image, Module *&m
   if (magic == 0x466243B1)
     fatbin =
         fatbinAt(*reinterpret_cast<const void *const *>(static_cast<const std::byte *>(image) + 8));
-  if (magic == 0x464C457F)
-    return context.fail(function, NoKernelImageForDevice,
-                        Error{ErrorKind::Device, "the image is machine code, not PTX",
-                              "the simulator runs PTX: load a fat binary that has some"});
-  module = fatbin.empty() ? context.addModule(std::string(static_cast<const char *>(image)))
-                          : context.addModule(fatbin);
+  constexpr uint32_t elfMagic = 0x464C457F;
+  module = magic == elfMagic ? context.addMachineCode()
+           : fatbin.empty()  ? context.addModule(std::string(static_cast<const char *>(image)))
+                             : context.addModule(fatbin);
   Status decoded = context.decode(*module);
   if (decoded)
     return Success;
   bool device = decoded.error().kind == ErrorKind::Device;
-  Code code = context.fail(function, device ? NoKernelImageForDevice : InvalidPtx, decoded.error());
+  if (device && context.hasPtxFolder())
+    return Success; // its kernels may be there
+  Error error = decoded.error();
+  error.message = "the image " + error.message;
+  Code code = context.fail(function, device ? NoKernelImageForDevice : InvalidPtx,
+                           device ? error : decoded.error());
   context.removeModule(module);
   module = nullptr;
   return code;
@@ -46,10 +49,18 @@ Code fp4::simcuda::getFunction(const char *function, Module &module, const char 
                                Function *&kernel) {
   Context &context = Context::get();
   kernel = nullptr;
-  if (Status decoded = context.decode(module); !decoded)
-    return context.fail(function, InvalidPtx, decoded.error());
-  const auto &refused = module.program->refused();
-  bool known = module.program->findKernel(name) ||
+  auto code = context.moduleWith(module, name);
+  if (!code && code.error().kind == ErrorKind::Device)
+    return context.fail(
+        function, NoKernelImageForDevice,
+        Error{ErrorKind::Device,
+              fmt::format("the module of kernel '{}' {}", name, code.error().message),
+              code.error().note});
+  if (!code)
+    return context.fail(function, InvalidPtx, code.error());
+  const sim::Program &program = *(*code)->program;
+  const auto &refused = program.refused();
+  bool known = program.findKernel(name) ||
                std::any_of(refused.begin(), refused.end(), [&](auto &r) { return r.name == name; });
   if (!known)
     return context.quiet(SymbolNotFound);
@@ -184,9 +195,8 @@ Code fp4::simcuda::availableShared(const char *function, Function &kernel, int b
 
 int fp4::simcuda::largestCluster(const Function &kernel) {
   constexpr int nonPortable = 16;
-  return kernel.nonPortableCluster
-             ? nonPortable
-             : static_cast<int>(Context::get().chip().model().maxClusterSize);
+  return kernel.nonPortableCluster ? nonPortable
+                                   : static_cast<int>(Context::get().chip().model().maxClusterSize);
 }
 
 const char *fp4::simcuda::errorText(int code, ErrorText what) {
