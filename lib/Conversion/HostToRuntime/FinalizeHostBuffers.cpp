@@ -233,8 +233,9 @@ private:
 
   static StringRef wayOut(Operation *op) {
     if (op->getName().getStringRef() == "linalg.transpose")
-      return "fp4.quantize and fp4.amax read through a transposition of static sizes without "
-             "groups, rounded to nearest; other tensors must come transposed";
+      return "of static sizes, fp4.amax and fp4.quantize without groups and random numbers read "
+             "through it, and a product that has no other use is made transposed; other tensors "
+             "must come transposed";
     return "host functions consist of fp4 operations that convert-fp4-to-gpu and "
            "convert-fp4-to-pipe lower, of constants, and of views: reshapes and slices of whole "
            "rows; compute the rest before or after";

@@ -64,6 +64,16 @@ func.func @e5m2(%b: tensor<4xf8E5M2>) -> tensor<4xf8E5M2> {
 
 // -----
 
+func.func @transpose(%x: tensor<4x8xbf16>) -> tensor<8x4xbf16> {
+  %init = tensor.empty() : tensor<8x4xbf16>
+  // expected-error@+2 {{'linalg.transpose' computes on tensors and has no kernel}}
+  // expected-note@+1 {{fp4.amax and fp4.quantize without groups and random numbers read through it}}
+  %0 = linalg.transpose ins(%x : tensor<4x8xbf16>) outs(%init : tensor<8x4xbf16>) permutation = [1, 0]
+  return %0 : tensor<8x4xbf16>
+}
+
+// -----
+
 func.func @elementwise(%x: tensor<4x8xbf16>) -> tensor<4x8xbf16> {
   // expected-error@+2 {{'arith.addf' computes on tensors and has no kernel}}
   // expected-note@+1 {{host functions consist of fp4 operations}}

@@ -76,6 +76,18 @@ func.func @transposed(%x: tensor<64x48xbf16> {fp4.name = "x"})
   return %q, %s : tensor<48x64xf4E2M1FN>, tensor<48x4xf8E4M3FN>
 }
 
+// The other way round: the product is that of the operands exchanged.
+func.func @transposed_product(%a: tensor<24x64xf4E2M1FN> {fp4.name = "a"}, %sa: tensor<24x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
+                              %b: tensor<40x64xf4E2M1FN> {fp4.name = "b"}, %sb: tensor<40x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
+    -> (tensor<40x24xbf16> {fp4.name = "y"}) {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>}
+      : (tensor<24x64xf4E2M1FN>, tensor<24x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
+         tensor<40x64xf4E2M1FN>, tensor<40x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<24x40xbf16>
+  %init = tensor.empty() : tensor<40x24xbf16>
+  %t = linalg.transpose ins(%y : tensor<24x40xbf16>) outs(%init : tensor<40x24xbf16>) permutation = [1, 0]
+  return %t : tensor<40x24xbf16>
+}
+
 // The size that a cast claims is checked when the program runs.
 func.func @cast(%x: tensor<?x32xbf16> {fp4.name = "x"}) -> (tensor<8x32xbf16> {fp4.name = "y"}) {
   %y = tensor.cast %x : tensor<?x32xbf16> to tensor<8x32xbf16>

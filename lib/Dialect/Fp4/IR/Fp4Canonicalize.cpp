@@ -3,7 +3,8 @@
 //   absorb casts   op(tensor.cast(x)) with a more static x works on x; its results are cast back
 //   unit alpha     blockscaled_matmul with a constant alpha of 1 needs no alpha: 1 * y = y exactly
 //   transposes     quantize(linalg.transpose(x)) is the other orientation of quantize(x), and the
-//                  largest magnitude of both is the same
+//                  largest magnitude of both is the same; linalg.transpose(matmul(a, b)) is
+//                  matmul(b, a), whose products and sums are those of matmul(a, b)
 //
 // The folds unswizzle(swizzle(x)) = x and swizzle(unswizzle(x)) = x, and those of constants, are in
 // Fp4Ops.cpp.
@@ -133,6 +134,22 @@ struct QuantizeTransposed : OpRewritePattern<QuantizeOp> {
   }
 };
 
+struct TransposedProduct : OpRewritePattern<linalg::TransposeOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(linalg::TransposeOp op, PatternRewriter &rewriter) const override {
+    if (op->getNumResults() != 1 || !transposedOf(op->getResult(0)))
+      return rewriter.notifyMatchFailure(op, "is no transposed matrix of static sizes");
+    auto product = op.getInput().getDefiningOp<BlockScaledMatmulOp>();
+    if (!product || !product->hasOneUse())
+      return rewriter.notifyMatchFailure(op, "is not all that becomes of a product");
+    rewriter.replaceOpWithNewOp<BlockScaledMatmulOp>(
+        op, op->getResult(0).getType(), product.getRhs(), product.getRhsScales(), product.getLhs(),
+        product.getLhsScales(), product.getAlpha(), product.getFormat(), /*tile_n=*/IntegerAttr());
+    return success();
+  }
+};
+
 } // namespace
 
 #define FP4_ABSORBS_CASTS(OpT)                                                                     \
@@ -166,5 +183,5 @@ void QuantizeOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRCo
 void BlockScaledMatmulOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                                       MLIRContext *context) {
   patterns.add<AbsorbCasts>(getOperationName(), context);
-  patterns.add<DropUnitAlpha>(context);
+  patterns.add<DropUnitAlpha, TransposedProduct>(context);
 }
