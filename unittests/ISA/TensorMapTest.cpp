@@ -190,6 +190,10 @@ TEST(TensorMap, columnsOfPixels) {
   EXPECT_EQ(error([](TensorMap &m) { m.pixels->upper[0] = 65536; }),
             "tensor map: corners of the pixel box must be -128..127 with rank 4, but got 65536");
   EXPECT_EQ(error([](TensorMap &m) { m.pixels->upper[0] = 0; }), "");
+  EXPECT_EQ(error([](TensorMap &m) { m.pixels->upper[0] = 127; }), "");
+  EXPECT_EQ(error([](TensorMap &m) { m.pixels->upper[0] = 128; }),
+            "tensor map: corners of the pixel box must be -128..127 with rank 4, but got 128");
+  EXPECT_EQ(error([](TensorMap &m) { m.pixels->lower[1] = -128; }), "");
   EXPECT_EQ(error([](TensorMap &m) { m.pixels->upper[1] = -7; }),
             "tensor map: the pixel box is empty in dimension 2: from -1 to -7 of 6");
   EXPECT_EQ(error([](TensorMap &m) { m.rank = 2; }),

@@ -83,6 +83,18 @@ TEST(Hadamard, orderIsPartOfTheContractForFp32) {
   const auto up = transformed(x, {.roundToBF16 = false});
   const auto down = transformed(x, {.order = ButterflyOrder::Descending, .roundToBF16 = false});
   EXPECT_NE(up, down);
+  // 2^24 + 1 + 1: the first stage adds what lies one apart, or half a block apart.
+  std::vector<float> few(16);
+  few[0] = 0x1p24f;
+  few[1] = few[2] = 1.f;
+  const HadamardOptions plain{.signMask = 0, .roundToBF16 = false};
+  EXPECT_EQ(transformed(few, plain)[0], 0x1p22f); // (2^24 + 1) + 1
+  few[1] = few[9] = 1.f;
+  few[2] = 0.f;
+  EXPECT_EQ(transformed(few, plain)[0], 0x1p22f); // (2^24 + 1) + 1
+  HadamardOptions halves = plain;
+  halves.order = ButterflyOrder::Descending;
+  EXPECT_EQ(transformed(few, halves)[0], 0x1p22f + 0.5f); // 2^24 + (1 + 1)
   // bf16 inputs: after rounding to bf16 the orders agree.
   for (float &v : x)
     v = roundTo(FloatType::BF16, v);
