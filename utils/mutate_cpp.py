@@ -224,6 +224,18 @@ def suite_killer(tree):
     return "suite: " + (failed.group(1) if failed else "timeout")
 
 
+def check_baseline(tree, tests, passed):
+    """Tests that fail as they are would kill everything."""
+    for test in tests:
+        if test in passed:
+            continue
+        if errors := tree.make(targets_of(test)):
+            raise RuntimeError(f"'{test}' does not build without a mutant: {errors[-2000:]}")
+        if killer := killer_of(tree, test):
+            raise RuntimeError(f"fails without a mutant: {killer}")
+        passed.add(test)
+
+
 def judge(tree, mutant, narrow):
     """(outcome, by whom): killed, alive (of the narrow tests), survived, or invalid."""
     with tree.mutated(mutant):
@@ -332,7 +344,9 @@ def parse():
 
 
 def run_all(tree, mutants, results, options):
-    end = time.time() + 60 * options.minutes
+    end, passed = time.time() + 60 * options.minutes, set()
+    if not options.narrow and (killer := tree.make(["all"]) or suite_killer(tree)):
+        raise RuntimeError(f"fails without a mutant: {killer}")
     for mutant in mutants:
         if time.time() > end:
             break
@@ -341,6 +355,7 @@ def run_all(tree, mutants, results, options):
         if entry and entry["outcome"] not in again and not (
                 options.again and entry["outcome"] in ("alive", "survived")):
             continue
+        check_baseline(tree, mutant.tests, passed)
         start = time.time()
         outcome, by = judge(tree, mutant, options.narrow)
         results.add(mutant, outcome, by, time.time() - start)

@@ -88,6 +88,49 @@ TEST_F(CompilerTest, SpecializesNamedDimensions) {
   EXPECT_THAT(diagnostics.str(), HasSubstr("q.mlir:4:12: error: 'fp4.quantize' op"));
 }
 
+TEST_F(CompilerTest, DimensionsAreNamedOnce) {
+  Compiler compiler(options);
+  ASSERT_TRUE(compiler.loadText(R"(
+func.func @f(%x: tensor<?x64xbf16> {fp4.dims = ["M", "K"]},
+             %s: tensor<?x4xf8E4M3FN> {fp4.dims = ["M", "K/16"]},
+             %t: tensor<?x64xbf16> {fp4.dims = ["", "K"]}) {
+  return
+})",
+                                "dims.mlir"));
+  EXPECT_THAT(compiler.dimNames(), testing::ElementsAre("M", "K"));
+}
+
+TEST_F(CompilerTest, ManifestStatesWhatKernelsTake) {
+  Compiler compiler(options);
+  ASSERT_TRUE(compiler.loadText(R"(
+!scales = tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @gemm(%a: tensor<128x256xf4E2M1FN>, %sa: !scales, %b: tensor<128x256xf4E2M1FN>,
+                %sb: !scales) -> tensor<128x128xf32> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>}
+      : (tensor<128x256xf4E2M1FN>, !scales, tensor<128x256xf4E2M1FN>, !scales)
+      -> tensor<128x128xf32>
+  return %y : tensor<128x128xf32>
+})",
+                                "gemm.mlir"));
+  ASSERT_TRUE(compiler.compileTo(Phase::Pipelined)) << diagnostics.str();
+  const std::string ir = compiler.ir(), attribute = "pipe.shared_bytes = ";
+  const size_t at = ir.find(attribute);
+  ASSERT_NE(at, std::string::npos);
+  const long shared = std::stol(ir.substr(at + attribute.size()));
+  EXPECT_GT(shared, 32768);
+  ASSERT_TRUE(compiler.compileTo(Phase::Ptx)) << diagnostics.str();
+  const auto kernels = compiler.kernels();
+  ASSERT_EQ(kernels.size(), 1u);
+  EXPECT_THAT(kernels[0].ptx, HasSubstr(".visible .entry"));
+  EXPECT_EQ(kernels[0].cubin, "");
+  const std::string manifest = compiler.manifest();
+  EXPECT_THAT(manifest, HasSubstr(R"("shared_bytes":)" + std::to_string(shared)));
+  EXPECT_THAT(manifest,
+              HasSubstr(R"("ptx_bytes":)" + std::to_string(kernels[0].ptx.size())));
+  EXPECT_THAT(manifest, HasSubstr(R"("cubin_bytes":0)"));
+  EXPECT_THAT(manifest, HasSubstr(R"("layout":"tiled_128x4","name":"a1")"));
+}
+
 TEST_F(CompilerTest, RunsHostCodeInProcess) {
   Compiler compiler(options);
   ASSERT_TRUE(compiler.loadText(kCopy, "copy.mlir"));

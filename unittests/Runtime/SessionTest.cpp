@@ -231,6 +231,147 @@ TEST(Session, SizesFromTheLeastToTheMost) {
   EXPECT_EQ(errorOf(7, 8, 8), "x must be 8, but got 7");
 }
 
+/// A device whose work is late, as a GPU's is: it fails, or is timed, when somebody waits.
+class LateDevice final : public Device {
+public:
+  Status outcome;                 ///< of synchronize
+  std::vector<uint32_t> launched; ///< the value of each launch's first parameter
+
+  std::string name() const override { return "late"; }
+  std::string selector() const override { return "late"; }
+  std::string target() const override { return "sm_90a"; }
+  int32_t multiprocessorCount() const override { return 1; }
+  bool isHardware() const override { return true; }
+  Expected<DevicePtr> allocate(uint64_t) override { return DevicePtr(64); }
+  Status free(DevicePtr) override { return {}; }
+  Status copyToDevice(DevicePtr, std::span<const std::byte>) override { return {}; }
+  Status copyToHost(std::span<std::byte>, DevicePtr) override { return {}; }
+  Status copy2D(const Copy2D &) override { return {}; }
+  Status memset(DevicePtr, uint8_t, uint64_t) override { return {}; }
+  Expected<ModuleId> loadModule(const fp4rt_module &) override { return ModuleId(0); }
+  Expected<KernelInfo> kernelInfo(ModuleId, std::string_view kernel) override {
+    KernelInfo info;
+    info.name = kernel;
+    info.parameterBytes = {4};
+    return info;
+  }
+  Status launch(ModuleId, std::string_view, const LaunchShape &,
+                std::span<void *const> params) override {
+    launched.push_back(*static_cast<uint32_t *>(params[0]));
+    return {};
+  }
+  Status encodeTensorMap(std::span<std::byte, 128>, const TensorMapRequest &) override {
+    return {};
+  }
+  Status synchronize() override { return outcome; }
+  Expected<uint32_t> recordEvent() override { return events++; }
+  Expected<double> elapsedMs(uint32_t first, uint32_t second) override {
+    return 10.0 * first + second;
+  }
+
+private:
+  uint32_t events = 0;
+};
+
+void launchValue(const fp4rt_module &module, uint32_t value) {
+  void *params[] = {&value};
+  fp4rt_launch(&module, "k", 1, 1, 1, 1, 1, 1, 0, params, 1);
+}
+
+TEST(Session, LateErrorsNameTheirLaunches) {
+  LateDevice device;
+  Session session(device);
+  Session::Scope scope(session);
+  const fp4rt_module first{"first", "sm_90a", "", 0, nullptr, 0},
+      second{"second", "sm_90a", "", 0, nullptr, 0};
+  launchValue(first, 1);
+  launchValue(second, 2);
+  device.outcome = makeError(ErrorKind::Device, "it crashed");
+  Status status = session.finish();
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().message, "it crashed; launched were first, second");
+}
+
+TEST(Session, EveryLaunchHasItsTime) {
+  LateDevice device;
+  Session session(device);
+  Session::Scope scope(session);
+  const fp4rt_module module{"m", "sm_90a", "", 0, nullptr, 0};
+  launchValue(module, 1);
+  launchValue(module, 2);
+  ASSERT_TRUE(session.finish());
+  ASSERT_EQ(session.launches().size(), 2u);
+  EXPECT_EQ(session.launches()[0].milliseconds, 1);
+  EXPECT_EQ(session.launches()[1].milliseconds, 23);
+}
+
+// Those of the caller are gone when the recording is played.
+TEST(Session, RecordedLaunchesKeepTheirParameters) {
+  LateDevice device;
+  Session session(device);
+  Session::Scope scope(session);
+  session.record();
+  const fp4rt_module module{"m", "sm_90a", "", 0, nullptr, 0};
+  launchValue(module, 0x12345678);
+  launchValue(module, 0x9ABCDEF0);
+  for (RecordedOp &op : session.takeRecording())
+    ASSERT_TRUE(op.issue(device));
+  EXPECT_THAT(device.launched,
+              testing::ElementsAre(0x12345678, 0x9ABCDEF0, 0x12345678, 0x9ABCDEF0));
+}
+
+TEST(Session, OperandsOfTheAbi) {
+  auto device = simulator();
+  const fp4rt_module module{"m", "sm_100a", kTwoParameters, sizeof(kTwoParameters) - 1, nullptr, 0};
+  auto errorOf = [&](auto call) {
+    Session session(*device);
+    Session::Scope scope(session);
+    call();
+    Status status = session.finish();
+    return status ? "no error" : status.error().message;
+  };
+  EXPECT_EQ(errorOf([] { fp4rt_free(nullptr); }), "no error");
+  EXPECT_THAT(errorOf([&] { fp4rt_launch(&module, "k", 1, 1, 1, 1, 1, 1, 0, nullptr, 2); }),
+              HasSubstr("expects a module, a kernel name and its parameters"));
+  EXPECT_THAT(errorOf([] { fp4rt_alloc(uint64_t(1) << 41); }),
+              HasSubstr("more than any device has"));
+  for (int32_t swizzle : {-1, 5})
+    EXPECT_THAT(errorOf([&] {
+                  std::array<std::byte, 128> map{};
+                  const uint64_t dims[2] = {64, 16}, strides[1] = {64};
+                  const uint32_t box[2] = {16, 16};
+                  fp4rt_tensor_map(map.data(), fp4rt_alloc(4096), 0, swizzle, 2, dims, strides,
+                                   box);
+                }),
+                HasSubstr("swizzle must be 0 to 4, but got " + std::to_string(swizzle)));
+  for (int32_t rank : {0, 6}) {
+    std::array<std::byte, 128> map{};
+    const std::array<uint64_t, 6> sizes = {64, 64, 64, 64, 64, 64};
+    const std::array<uint32_t, 6> box = {16, 16, 1, 1, 1, 1};
+    EXPECT_THAT(errorOf([&] {
+                  fp4rt_tensor_map(map.data(), nullptr, 0, 0, rank, sizes.data(), sizes.data(),
+                                   box.data());
+                }),
+                HasSubstr("expects a rank of 1 to 5"));
+  }
+}
+
+// A map of rank 2 has one stride: what lies behind it in the caller's memory is nobody's.
+TEST(Session, TensorMapsHaveOneStrideLess) {
+  auto device = simulator();
+  Session session(*device);
+  Session::Scope scope(session);
+  void *base = fp4rt_alloc(4096);
+  std::array<std::byte, 128> maps[2] = {};
+  for (uint64_t i : {0, 1}) {
+    const uint64_t dims[2] = {64, 16}, strides[2] = {64, uint64_t(128) << i};
+    const uint32_t box[2] = {16, 16};
+    fp4rt_tensor_map(maps[i].data(), base, 0, 0, 2, dims, strides, box);
+  }
+  EXPECT_TRUE(session.finish());
+  EXPECT_EQ(maps[0], maps[1]);
+}
+
 TEST(Session, EveryAbiFunctionHasASymbol) {
   for (const AbiSymbol &symbol : abiSymbols()) {
     EXPECT_NE(symbol.address, nullptr);
@@ -249,6 +390,11 @@ TEST(OpenDevice, SelectorsThatDoNotExist) {
   DeviceOptions options;
   options.target = "sm_42";
   EXPECT_FALSE(openDevice("sim", options));
+  options = {};
+  options.check = "lenient";
+  auto mode = openDevice("sim", options);
+  ASSERT_FALSE(mode);
+  EXPECT_EQ(mode.error().message, "unknown mode 'lenient' of --check");
   auto absent = openDevice("cuda:63", {});
   ASSERT_FALSE(absent);
   EXPECT_EQ(absent.error().kind, ErrorKind::Device);
