@@ -1,6 +1,8 @@
 // RUN: fp4-opt %s -pipe-pipeline -pipe-verify-sync -pipe-verify-capacity | FileCheck %s
 // RUN: fp4-opt %s -pipe-pipeline="max-stages=2 max-accumulators=1" -pipe-verify-sync -pipe-verify-capacity | FileCheck %s --check-prefix=CAPPED
 // RUN: fp4-opt %s -pipe-pipeline="reserve-bytes=100000" -pipe-verify-capacity | FileCheck %s --check-prefix=RESERVE
+// RUN: fp4-opt %s -pipe-pipeline="reserve-bytes=11128" -pipe-verify-capacity | FileCheck %s --check-prefix=EXACT
+// RUN: fp4-opt %s -pipe-pipeline="reserve-bytes=11129" -pipe-verify-capacity | FileCheck %s --check-prefix=LESS
 
 // A ragged last k tile: %blocks of 4 scale blocks exist.
 
@@ -44,6 +46,10 @@ func.func @host(%a: memref<128x144xi8>, %sf: memref<1x5x512xi8>, %y: memref<128x
 // CAPPED: pipe.channel from mma to threads(128) depth 1
 
 // RESERVE: pipe.channel from tma to mma depth 3
+
+// Six stages take 221320 bytes: all that is left of 232448, or one more.
+// EXACT: pipe.channel from tma to mma depth 6
+// LESS: pipe.channel from tma to mma depth 5
 gpu.module @kernels {
 gpu.func @gemm(%a: !map, %sf: !sf, %y: !y, %tiles: i32) kernel attributes {known_block_size = array<i32: 192, 1, 1>} {
   %c0 = arith.constant 0 : i32

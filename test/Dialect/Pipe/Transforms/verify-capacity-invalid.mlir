@@ -185,6 +185,76 @@ gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attribut
 
 // -----
 
+// All of shared memory, and the last columns of tensor memory.
+!tiles = !pipe.channel<!pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.shared<128x16xf8E4M3FN, tiled_128x4>>
+!accs = !pipe.channel<!pipe.tmem<128x128xf32>>
+gpu.module @kernels {
+gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attributes {
+    pipe.shared_bytes = 232448 : i64, pipe.tmem_columns = 512 : i64, pipe.tmem_slot = 36928 : i64} {
+  %tiles = pipe.channel from tma to mma depth 2 payload [0, 32768] barriers 36864 : !tiles
+  %accs = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 36896 : !accs
+  pipe.role mma warps 4 to 5 {
+    %t = pipe.copy_scales %s at 496 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// The slot ends where the shared memory does.
+!tiles = !pipe.channel<!pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.shared<128x16xf8E4M3FN, tiled_128x4>>
+!accs = !pipe.channel<!pipe.tmem<128x128xf32>>
+gpu.module @kernels {
+gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attributes {
+    pipe.shared_bytes = 36932 : i64, pipe.tmem_columns = 512 : i64, pipe.tmem_slot = 36928 : i64} {
+  %tiles = pipe.channel from tma to mma depth 2 payload [0, 32768] barriers 36864 : !tiles
+  %accs = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 36896 : !accs
+  pipe.role mma warps 4 to 5 {
+    %t = pipe.copy_scales %s at 496 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C140)
+!tiles = !pipe.channel<!pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.shared<128x16xf8E4M3FN, tiled_128x4>>
+!accs = !pipe.channel<!pipe.tmem<128x128xf32>>
+gpu.module @kernels {
+// expected-error @+1 {{tensor memory slot at bytes 36928 to 36932 must end within pipe.shared_bytes, 36931}}
+gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attributes {
+    pipe.shared_bytes = 36931 : i64, pipe.tmem_columns = 512 : i64, pipe.tmem_slot = 36928 : i64} {
+  %tiles = pipe.channel from tma to mma depth 2 payload [0, 32768] barriers 36864 : !tiles
+  %accs = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 36896 : !accs
+  pipe.role mma warps 4 to 5 {
+    %t = pipe.copy_scales %s at 496 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C141)
+!tiles = !pipe.channel<!pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.shared<128x16xf8E4M3FN, tiled_128x4>>
+!accs = !pipe.channel<!pipe.tmem<128x128xf32>>
+gpu.module @kernels {
+gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attributes {
+    pipe.shared_bytes = 232448 : i64, pipe.tmem_columns = 512 : i64, pipe.tmem_slot = 36928 : i64} {
+  %tiles = pipe.channel from tma to mma depth 2 payload [0, 32768] barriers 36864 : !tiles
+  %accs = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 36896 : !accs
+  pipe.role mma warps 4 to 5 {
+    // expected-error @+1 {{scale tile at columns 500 to 516 must end within pipe.tmem_columns, 512}}
+    %t = pipe.copy_scales %s at 500 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+  }
+  gpu.return
+}
+}
+
+// -----
+
 // Two blocks to a multiprocessor have half of its memories each.
 !accs = !pipe.channel<!pipe.tmem<128x64xf32>>
 gpu.module @kernels {
