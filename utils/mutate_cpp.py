@@ -43,9 +43,13 @@ TOOLS = ("fp4-opt", "fp4-runner", "fp4-run", "fp4-sim")
 SECONDS = {"build": 1800, "narrow": 150, "suite": 3600}
 
 
+def code_of(line):
+    """The line without the comment behind it."""
+    return re.sub(r"(?:^|\s+)//.*", "", line)
+
+
 def bare(line):
-    """The line without the blanks around it and the comment behind it."""
-    return re.sub(r"(?:^|\s+)//.*", "", line).strip()
+    return code_of(line).strip()
 
 
 class Mutant:
@@ -71,7 +75,10 @@ class Mutant:
                              f"{len(places)} times: {self.old[0]}")
         first, last = places[0], places[0] + len(wanted)
         indent = lines[first][:len(lines[first]) - len(lines[first].lstrip())]
-        mutated = "\n".join([*lines[:first], *(indent + line for line in self.new), *lines[last:]])
+        changed = [indent + bare(line) for line in self.new] or [indent]
+        for number, line in enumerate(lines[first:last]):  # comments stay: checks read their labels
+            changed[min(number, len(changed) - 1)] += line[len(code_of(line)):]
+        mutated = "\n".join([*lines[:first], *changed, *lines[last:]])
         if list(map(bare, self.new)) == wanted:
             raise ValueError(f"{self.id}: changes nothing")
         return mutated

@@ -1,5 +1,7 @@
 //===- EngineTest.cpp - Libraries through the engine, on the simulator ----===//
 
+#include "fp4/Sim/HazardChecker.h"
+#include "fp4/Tools/Check.h"
 #include "fp4/Tools/Library.h"
 
 #include <gmock/gmock.h>
@@ -205,6 +207,17 @@ TEST(Fp4Run, AnAbsentGpuIsADeviceError) {
   ToolRun run = fp4Run(kLibrary + " --device cuda:63 --function amax");
   EXPECT_EQ(run.exitCode, 4) << run.output;
   EXPECT_THAT(run.output, HasSubstr("--device sim"));
+}
+
+TEST(Check, HazardsAreCounted) {
+  sim::HazardReport hazard;
+  hazard.message = "a race";
+  EXPECT_FALSE(reportHazards({}));
+  auto one = reportHazards({hazard});
+  ASSERT_TRUE(one);
+  EXPECT_EQ(one->kind, ErrorKind::Simulation);
+  EXPECT_EQ(one->message, "1 hazard found");
+  EXPECT_EQ(reportHazards({hazard, hazard})->message, "2 hazards found");
 }
 
 } // namespace

@@ -111,6 +111,16 @@ TEST(Npy, ATargetThatCannotBeReplaced) {
   std::filesystem::remove_all(folder);
 }
 
+// The length of a header has two bytes, and four from version 2 on.
+TEST(Npy, LongHeaders) {
+  const std::string header = std::string(kGood) + std::string(300, ' ');
+  for (char version : {1, 2}) {
+    auto array = parseNpy(file(header, 24, version), "x.npy");
+    ASSERT_TRUE(array) << array.error().message;
+    EXPECT_EQ(array->shape, (std::vector<int64_t>{2, 3}));
+  }
+}
+
 // No prefix of a good file may read outside it or be accepted.
 TEST(Npy, EveryTruncationIsAnError) {
   auto whole = file(kGood, 24);
