@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 
 #include <cstdio>
+#include <tuple>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -234,6 +236,31 @@ TEST(TensorNpy, WrongTypesAndShapesNameBothSides) {
   auto empty = fromNpy(floats({0, 4}, {}), type, "x");
   ASSERT_FALSE(empty);
   EXPECT_THAT(empty.error().message, HasSubstr("must not be empty"));
+}
+
+// fp32 files become what the argument is, each by its own rounding.
+TEST(TensorNpy, Fp32BecomesHalves) {
+  NpyArray array{"<f4", {1, 2}, std::vector<std::byte>(8)};
+  const float values[2] = {1.5f, 3.25f};
+  std::memcpy(array.data.data(), values, sizeof values);
+  for (auto [element, first, second] : {std::tuple(ElementType::F16, 0x3E00, 0x4280),
+                                        {ElementType::BF16, 0x3FC0, 0x4050}}) {
+    auto tensor = fromNpy(array, {{1, 2}, element, Layout::Linear}, "x");
+    ASSERT_TRUE(tensor) << tensor.error().message;
+    EXPECT_EQ(tensor->as<uint16_t>()[0], first);
+    EXPECT_EQ(tensor->as<uint16_t>()[1], second);
+  }
+}
+
+// Two codes to a byte, so twice as many columns as bytes.
+TEST(TensorNpy, PackedColumnsCountTwice) {
+  const NpyArray array{"|u1", {3, 4}, std::vector<std::byte>(12)};
+  auto columns = fromNpy(array, {{3, -1}, ElementType::F4E2M1FN, Layout::Linear}, "q");
+  ASSERT_TRUE(columns) << columns.error().message;
+  EXPECT_EQ(columns->type.shape, (std::vector<int64_t>{3, 8}));
+  auto rows = fromNpy(array, {{-1, 8}, ElementType::F4E2M1FN, Layout::Linear}, "q");
+  ASSERT_TRUE(rows) << rows.error().message;
+  EXPECT_EQ(rows->type.shape, (std::vector<int64_t>{3, 8}));
 }
 
 } // namespace
