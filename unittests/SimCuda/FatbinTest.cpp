@@ -78,6 +78,9 @@ TEST(Fatbin, RefusesDamage) {
   std::string length = good;
   length[16 + 8 + 3] = 1; // the payload of the entry reaches behind the container
   EXPECT_THAT(messageOf(length), HasSubstr("an entry is cut off"));
+  length = good;
+  length[16 + 8] = static_cast<char>(length[16 + 8] + 8); // by eight bytes only
+  EXPECT_THAT(messageOf(length), HasSubstr("an entry is cut off"));
   // No damage of one byte makes the reader leave the container.
   for (size_t i = 0; i < good.size(); ++i)
     for (char flip : {'\x01', '\x80', '\xFF'}) {

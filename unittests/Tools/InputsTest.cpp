@@ -1,6 +1,7 @@
 //===- InputsTest.cpp - Seeded inputs and the reference interpreter -------===//
 
 #include "../../lib/Tools/AdversarialBlocks.h"
+#include "../../lib/Tools/Arguments.h"
 #include "fp4/Numerics/E2M1.h"
 #include "fp4/Numerics/Float16.h"
 #include "fp4/Tools/Reference.h"
@@ -223,6 +224,63 @@ TEST(Reference, ProductsAreJudgedByModelAndBound) {
   EXPECT_FALSE(bad.passed);
   EXPECT_EQ(bad.mismatches, 1u);
   EXPECT_THAT(bad.details, testing::HasSubstr("1"));
+}
+
+TEST(Arguments, AssignmentsHaveTwoSides) {
+  EXPECT_EQ(splitAssignment("x=y=z", "--input")->second, "y=z");
+  for (const char *text : {"x", "=y", "x="})
+    EXPECT_EQ(splitAssignment(text, "--input").error().message,
+              "--input expects NAME=VALUE, but got '" + std::string(text) + "'");
+}
+
+// A size that was fixed at compile time is neither made larger nor smaller.
+TEST(Arguments, FixedSizesStay) {
+  Function f;
+  f.arguments = {{"x", bf16(4, 64), {"M", "K"}}};
+  auto errorOf = [&](int64_t rows) {
+    RunOptions options;
+    options.shape = {rows};
+    auto bound = bindArguments(f, options);
+    return bound ? "no error" : bound.error().message;
+  };
+  EXPECT_EQ(errorOf(4), "no error");
+  for (int64_t rows : {2, 8})
+    EXPECT_EQ(errorOf(rows), "--shape has M = " + std::to_string(rows) +
+                                 ", but argument 'x' is 4x64xbf16");
+}
+
+// The byte of 1 in either type, and powers of two from 1/8 to 8 where scales vary.
+TEST(Inputs, ScalesArePowersOfTwo) {
+  for (auto [element, one, step] : {std::tuple(ElementType::F8E8M0FNU, 127, 1),
+                                    {ElementType::F8E4M3FN, 0x38, 8}}) {
+    std::set<int> bytes;
+    for (uint8_t byte : input({{16, 16}, element, Layout::Linear}, "exact").as<uint8_t>())
+      EXPECT_EQ(byte, one);
+    for (uint8_t byte : input({{16, 16}, element, Layout::Linear}, "gaussian").as<uint8_t>())
+      bytes.insert((byte - one) / step);
+    EXPECT_EQ(bytes, (std::set<int>{-3, -2, -1, 0, 1, 2, 3}));
+  }
+}
+
+TEST(Reference, OperationsThatAreCutOffAreErrors) {
+  auto errorOf = [](ProgramOp operation) {
+    Function f;
+    f.arguments = {{"x", bf16(1, 16)}};
+    f.program = {std::move(operation)};
+    std::vector<Tensor> arguments = {input(bf16(1, 16), "ones")};
+    auto results = runReference(f, arguments, 1);
+    return results ? "no error" : results.error().message;
+  };
+  EXPECT_EQ(errorOf(op("fp4.amax", {"a0"}, {"v0"}, {kScalar})), "no error");
+  EXPECT_THAT(errorOf(op("fp4.amax", {"a0"}, {}, {})),
+              testing::HasSubstr("must have 1 result, but has 0"));
+  const Type same = bf16(1, 16);
+  EXPECT_EQ(errorOf(op("fp4.hadamard", {"a0"}, {"v0"}, {same},
+                       {{"dimension", "1"}, {"size", "16"}})),
+            "no error");
+  EXPECT_THAT(errorOf(op("fp4.hadamard", {"a0"}, {"v0"}, {same},
+                         {{"dimension", "1"}, {"size", "16x"}})),
+              testing::HasSubstr("expects a number as 'size', but got '16x'"));
 }
 
 // Each judgement alone is enough to fail: here the value equals the model, and the bound is missed.

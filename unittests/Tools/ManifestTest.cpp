@@ -59,6 +59,8 @@ TEST(Manifest, WrongFieldsAreNamedByTheirPath) {
               HasSubstr("'schema' must be 1, but got 2"));
   EXPECT_THAT(errorOf(replaced("[-1,64]", "[-2,64]")),
               HasSubstr("'functions[0].arguments[0].shape[0]' must be a positive size"));
+  EXPECT_THAT(errorOf(replaced("[-1,64]", "[0,64]")),
+              HasSubstr("'functions[0].arguments[0].shape[0]' must be a positive size"));
   EXPECT_THAT(errorOf(replaced("\"bf16\"", "\"f8\"")),
               HasSubstr("'functions[0].arguments[0].type' must be one of bf16, f16, f32"));
   EXPECT_THAT(errorOf(replaced("\"linear\"", "\"blocked\"")),
