@@ -25,6 +25,7 @@ int cudaMalloc(void **, size_t);
 int cudaMallocManaged(void **, size_t, unsigned);
 int cudaFree(void *);
 int cudaMemcpy(void *, const void *, size_t, int);
+int cudaMemcpy2D(void *, size_t, const void *, size_t, size_t, size_t, int);
 int cudaMemset(void *, int, size_t);
 int cudaMemcpyToSymbol(const void *, const void *, size_t, size_t, int);
 int cudaMemcpyFromSymbol(void *, const void *, size_t, size_t, int);
@@ -74,6 +75,7 @@ int cudaGraphAddMemsetNode(void **, void *, void *const *, size_t,
                            const fp4::simcuda::MemsetParams *);
 int cudaGraphAddMemcpyNode1D(void **, void *, void *const *, size_t, void *, const void *, size_t,
                              int);
+int cudaGraphAddDependencies(void *, void *const *, void *const *, const void *, size_t);
 int cudaGraphAddHostNode(void **, void *, void *const *, size_t,
                          const fp4::simcuda::HostNodeParams *);
 int cudaGraphKernelNodeGetParams(void *, fp4::simcuda::KernelNodeParams *);

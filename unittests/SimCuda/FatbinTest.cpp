@@ -58,7 +58,45 @@ TEST(Fatbin, RefusesDamagedLz4) {
   EXPECT_FALSE(decompressLz4(view(std::string("\x10", 1)), 4, out)) << "literals are cut off";
   EXPECT_FALSE(decompressLz4(view(std::string("\x10z\x05\x00", 4)), 8, out)) << "distance too far";
   EXPECT_FALSE(decompressLz4(view(std::string("\x10z\x00\x00", 4)), 8, out)) << "distance zero";
+  EXPECT_FALSE(decompressLz4(view(std::string("\x10z\x02\x00", 4)), 5, out)) << "before the start";
+  EXPECT_TRUE(decompressLz4(view(std::string("\x10z\x01\x00", 4)), 5, out)) << "at the start";
   EXPECT_FALSE(decompressLz4(view(std::string("\x1Fz\x01\x00\xFF\xFF", 6)), 8, out)) << "too long";
+}
+
+// A length of 15 goes on in bytes up to the first that is not 255.
+TEST(Fatbin, LongLengthsOfLz4) {
+  for (unsigned last : {0u, 1u, 254u}) {
+    const std::string text(15 + 255 + last, 'x');
+    std::string out;
+    EXPECT_TRUE(decompressLz4(view("\xF0\xFF" + std::string(1, char(last)) + text), text.size(), out))
+        << last;
+    EXPECT_EQ(out, text);
+  }
+}
+
+TEST(Elf, NeededLibrariesAndSectionsOfAProgram) {
+  auto bytes = readFile(FP4_TEST_PROGRAM);
+  ASSERT_TRUE(bytes);
+  auto file = ElfFile::open(*bytes);
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_THAT(file->neededLibraries(), testing::Contains("libcudart.so.13"));
+  EXPECT_TRUE(file->section(".text"));
+  // A section may not be longer than the file, nor begin behind it.
+  Elf64_Ehdr header;
+  std::memcpy(&header, bytes->data(), sizeof header);
+  for (uint64_t offset : {uint64_t(64), uint64_t(bytes->size()) + 1}) {
+    std::vector<std::byte> damaged = *bytes;
+    Elf64_Shdr section;
+    std::byte *at = damaged.data() + header.e_shoff + sizeof section;
+    std::memcpy(&section, at, sizeof section);
+    section.sh_type = SHT_PROGBITS;
+    section.sh_offset = offset;
+    section.sh_size = bytes->size() - 63;
+    std::memcpy(at, &section, sizeof section);
+    auto broken = ElfFile::open(damaged);
+    ASSERT_FALSE(broken) << offset;
+    EXPECT_THAT(broken.error().message, HasSubstr("a section lies outside the file"));
+  }
 }
 
 TEST(Fatbin, RefusesDamage) {

@@ -375,6 +375,9 @@ int main(int argc, char **argv) {
                                                   {"idle", idle},
                                                   {"captured", captured},
                                                   {"closed", closed},
+                                                  {"pitched", pitchedCopies},
+                                                  {"ordered", orderedNodes},
+                                                  {"refusals", refusals},
                                                   {"racy", racy}};
   auto found = modes.find(mode);
   return found == modes.end() ? 9 : found->second();

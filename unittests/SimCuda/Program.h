@@ -33,3 +33,6 @@ int capture();
 int captureErrors();
 int graphNodes();
 int graphMemory();
+int pitchedCopies();
+int orderedNodes();
+int refusals();

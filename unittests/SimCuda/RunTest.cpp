@@ -273,6 +273,22 @@ TEST(Run, Graphs) {
     }
 }
 
+TEST(Run, CopiesOfRowsAndOrderOfNodes) {
+  for (const char *mode : {"pitched", "ordered"}) {
+    Outcome result = run(mode);
+    EXPECT_EQ(result.code, 0) << mode << ": " << result.output;
+  }
+}
+
+TEST(Run, WhatIsRefused) {
+  Outcome result = run("refusals");
+  EXPECT_EQ(result.code, 0) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("direction: cudaErrorInvalidMemcpyDirection"));
+  EXPECT_THAT(result.output, HasSubstr("free of registered memory: cudaErrorInvalidValue"));
+  EXPECT_THAT(result.output, HasSubstr("merge: cudaErrorStreamCaptureMerge"));
+  EXPECT_THAT(result.output, HasSubstr("end: cudaErrorStreamCaptureInvalidated"));
+}
+
 TEST(Run, WhatACaptureDoesNotAllow) {
   Outcome result = run("errors");
   EXPECT_EQ(result.code, 0) << result.output;
