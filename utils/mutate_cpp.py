@@ -39,7 +39,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MUTANTS = ROOT / "utils" / "mutants"
-TOOLS = ("fp4-opt", "fp4-runner", "fp4-run", "fp4-sim")
+TOOLS = ("fp4-opt", "fp4-runner", "fp4-run", "fp4-sim", "fp4-cts")
 SECONDS = {"build": 1800, "narrow": 150, "suite": 3600}
 
 
@@ -192,13 +192,12 @@ def test_files(path):
 def targets_of(test):
     """The targets of the build that a test needs."""
     kind, _, rest = test.partition(":")
-    if kind == "script":
-        return ["all"]
-    if kind != "lit":
+    if kind not in ("lit", "script"):
         return [kind]
-    text = "\n".join(file.read_text() for file in test_files(rest))
+    files = test_files(rest) if kind == "lit" else [ROOT / "test" / "scripts" / f"{rest}.sh"]
+    text = "\n".join(file.read_text() for file in files)
     tools = [tool for tool in TOOLS if re.search(rf"(?<![\w-]){tool}(?![\w-])", text)]
-    return tools + ["FP4Plugin"] * ("%plugin" in text)
+    return tools + ["FP4Plugin"] * ("%plugin" in text) or ["all"]
 
 
 def killer_of(tree, test):

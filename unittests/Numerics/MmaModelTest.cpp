@@ -273,7 +273,7 @@ TEST(Gemm, modelLiesWithinTheBound) {
 struct BoundedSum {
   std::vector<uint8_t> codes = std::vector<uint8_t>(64), ones = std::vector<uint8_t>(64),
                        scales = {127, 137, 127, 127};
-  GemmProblem problem{.format = BlockFormat::MXFP4, .depth = 128};
+  GemmProblem problem{.format = BlockFormat::MXFP4, .a = {}, .b = {}, .depth = 128};
 
   BoundedSum() {
     codes[0] = ones[0] = ones[32] = 0x02;
@@ -315,7 +315,8 @@ TEST(Gemm, outputsMayOverflowAtTheEndOfTheirType) {
   code[0] = 0x02;
   for (auto [output, exponent] : {std::pair(FloatType::F16, 16), {FloatType::BF16, 128}}) {
     for (int e : {exponent - 2, exponent}) {
-      GemmProblem p{.format = BlockFormat::MXFP4, .depth = 32, .output = output};
+      GemmProblem p{
+          .format = BlockFormat::MXFP4, .a = {}, .b = {}, .depth = 32, .output = output};
       std::vector<uint8_t> half = {static_cast<uint8_t>(127 + e / 2)};
       p.a = {code.data(), half.data(), 1};
       p.b = {code.data(), half.data(), 1};

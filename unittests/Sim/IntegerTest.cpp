@@ -373,3 +373,20 @@ TEST(Integer, Mad24Saturates) {
 }
 
 } // namespace
+
+// What GPUs give: all ones and the dividend.
+TEST(Integer, DivisionByZero) {
+  EXPECT_EQ(perThread("mov.u32 %r1, 0;\nadd.u32 %r2, %lane, 7;\ndiv.u32 %r3, %r2, %r1;\n"
+                      "rem.u32 %r4, %r2, %r1;\nsub.u32 %r4, %r4, %r2;\nadd.u32 %r0, %r3, %r4;"),
+            std::vector<uint32_t>(32, ~0u));
+}
+
+// Bits 16 to 47 of the product of the low 24 bits.
+TEST(Integer, UpperPartOf24BitProducts) {
+  EXPECT_EQ(perThread("mov.u32 %r1, 0xFF123456;\nmov.u32 %r2, 0x11FEDCBA;\n"
+                      "mul24.hi.u32 %r0, %r1, %r2;"),
+            std::vector<uint32_t>(32, uint32_t((0x123456ull * 0xFEDCBAull) >> 16)));
+  EXPECT_EQ(perThread("mov.u32 %r1, 0x00123456;\nmov.u32 %r2, 0x00FEDCBA;\n"
+                      "mul24.hi.s32 %r0, %r1, %r2;"),
+            std::vector<uint32_t>(32, uint32_t((0x123456ll * -0x12346ll) >> 16)));
+}

@@ -16,6 +16,10 @@ TEST(Lanes, Shuffles) {
   check("up.b32 %r2|%pr1, %r1, 3, 0", [](int l) { return l >= 3 ? (l - 3) * 10 + 1 : l * 10; });
   check("down.b32 %r2|%pr1, %r1, 5, 31",
         [](int l) { return l + 5 <= 31 ? (l + 5) * 10 + 1 : l * 10; });
+  check("down.b32 %r2|%pr1, %r1, 5, 15", // the limit, not the warp, ends it
+        [](int l) { return l + 5 <= 15 ? (l + 5) * 10 + 1 : l * 10; });
+  check("up.b32 %r2|%pr1, %r1, 3, 0x1800", // nor does it cross a segment of 8
+        [](int l) { return l % 8 >= 3 ? (l - 3) * 10 + 1 : l * 10; });
   check("bfly.b32 %r2|%pr1, %r1, 16, 31", [](int l) { return (l ^ 16) * 10 + 1; });
   // Segments of 8: the upper bits of c mask the segment.
   check("idx.b32 %r2|%pr1, %r1, 2, 0x1807", [](int l) { return ((l & 24) | 2) * 10 + 1; });
@@ -44,6 +48,28 @@ add.u32 %r0, %r0, %r5;
 add.u32 %r0, %r0, %r8;
 add.u32 %r0, %r0, %r9;)");
   EXPECT_EQ(d, std::vector<uint32_t>(32, 10 * 100000 + 496 + 1 + 31 + 8 + 32));
+}
+
+// All alike is uniform: all true, and all false.
+TEST(Lanes, UniformVotes) {
+  for (auto [below, uniform] : {std::pair(0, 1u), {10, 0u}, {32, 1u}})
+    EXPECT_EQ(perThread("setp.lt.u32 %pr1, %lane, " + std::to_string(below) +
+                        ";\nvote.sync.uni.pred %pr2, %pr1, -1;\nselp.b32 %r0, 1, 0, %pr2;"),
+              std::vector<uint32_t>(32, uniform))
+        << below;
+}
+
+// Lanes outside the mask match nobody; minus zero is below zero.
+TEST(Lanes, MatchesAndExtremes) {
+  auto d = perThread("setp.lt.u32 %pr1, %lane, 16;\nselp.b32 %r1, 0xFFFF, 0xFFFF0000, %pr1;\n"
+                     "mov.u32 %r2, 5;\nmatch.any.sync.b32 %r0, %r2, %r1;");
+  for (unsigned lane = 0; lane < 32; ++lane)
+    EXPECT_EQ(d[lane], lane < 16 ? 0xFFFFu : 0xFFFF0000u);
+  for (auto [operation, result] : {std::pair("min", 0x80000000u), {"max", 0u}})
+    EXPECT_EQ(perThread("and.b32 %r1, %lane, 1;\nshl.b32 %r1, %r1, 31;\nredux.sync." +
+                        std::string(operation) + ".f32 %r0, %r1, -1;"),
+              std::vector<uint32_t>(32, result))
+        << operation;
 }
 
 // The tiles of a warp execute one instruction, each with its own mask.

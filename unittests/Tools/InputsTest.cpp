@@ -253,10 +253,12 @@ TEST(Arguments, FixedSizesStay) {
 TEST(Inputs, ScalesArePowersOfTwo) {
   for (auto [element, one, step] : {std::tuple(ElementType::F8E8M0FNU, 127, 1),
                                     {ElementType::F8E4M3FN, 0x38, 8}}) {
+    const Tensor exact = input({{16, 16}, element, Layout::Linear}, "exact"),
+                 varied = input({{16, 16}, element, Layout::Linear}, "gaussian");
     std::set<int> bytes;
-    for (uint8_t byte : input({{16, 16}, element, Layout::Linear}, "exact").as<uint8_t>())
+    for (uint8_t byte : exact.as<uint8_t>())
       EXPECT_EQ(byte, one);
-    for (uint8_t byte : input({{16, 16}, element, Layout::Linear}, "gaussian").as<uint8_t>())
+    for (uint8_t byte : varied.as<uint8_t>())
       bytes.insert((byte - one) / step);
     EXPECT_EQ(bytes, (std::set<int>{-3, -2, -1, 0, 1, 2, 3}));
   }
