@@ -194,6 +194,26 @@ TEST(SmemDescriptor, baseOffset) {
   EXPECT_EQ(baseOffsetFor(SwizzleMode::B32, 0x2080), 1);
 }
 
+// Without a swizzle a panel of eight columns is 16 bytes wide and as many lines long as k.
+TEST(SmemDescriptor, plainPanelsOfTma) {
+  const SmemDescriptor d = SmemDescriptor::mnMajorOperand(SwizzleMode::None, 16, 0x4000);
+  EXPECT_EQ(d.leadingByteOffset, 128u);
+  EXPECT_EQ(d.strideByteOffset, 256u);
+  for (uint32_t k = 0; k < 16; ++k)
+    for (uint32_t mn = 0; mn < 32; ++mn)
+      EXPECT_EQ(d.transposedAddress(mn, k, 2), 0x4000 + mn / 8 * 256 + k * 16 + mn % 8 * 2);
+}
+
+// PTX ISA, matrix descriptor of wgmma; CUTLASS mma_sm90_desc.hpp has no version field.
+TEST(SmemDescriptor, wgmmaHasNoVersion) {
+  const SmemDescriptor d = SmemDescriptor::kMajorOperand(SwizzleMode::B128, 0x400);
+  EXPECT_EQ(d.encodeWgmma(), 0x4000004000010040u);
+  EXPECT_EQ(d.encodeWgmma() >> 46 & 7, 0u);
+  ASSERT_TRUE(SmemDescriptor::decodeWgmma(d.encodeWgmma()));
+  EXPECT_EQ(*SmemDescriptor::decodeWgmma(d.encodeWgmma()), d);
+  EXPECT_FALSE(SmemDescriptor::decodeWgmma(d.encode()));
+}
+
 // [uncertain] What the base offset is for, as PTX ISA tells it: a pattern that starts at line
 // `base` of an aligned window is read as if it started at its first line.
 TEST(SmemDescriptor, baseOffsetMovesThePattern) {
