@@ -231,6 +231,38 @@ TEST(Session, SizesFromTheLeastToTheMost) {
   EXPECT_EQ(errorOf(7, 8, 8), "x must be 8, but got 7");
 }
 
+constexpr char kReader[] = R"(.version 8.8
+.target sm_100a
+.address_size 64
+.visible .entry k(.param .u64 p) {
+  .reg .b64 %rd<2>;
+  .reg .b32 %r<2>;
+  ld.param.u64 %rd1, [p];
+  ld.global.u32 %r1, [%rd1+16];
+  st.global.u32 [%rd1], %r1;
+  ret;
+})";
+
+// The strict check reports reads of what nobody wrote; the rows of a copy are written.
+TEST(Session, RowsOfACopyAreWritten) {
+  for (uint64_t rows : {1, 2}) {
+    DeviceOptions options;
+    options.check = "strict";
+    auto device = openDevice("sim", options);
+    ASSERT_TRUE(device);
+    Session session(**device);
+    Session::Scope scope(session);
+    void *dst = fp4rt_alloc(32), *src = fp4rt_alloc(32);
+    fp4rt_memset(src, 1, 32);
+    fp4rt_memcpy_2d(dst, 16, src, 16, 16, rows);
+    const fp4rt_module module{"m", "sm_100a", kReader, sizeof(kReader) - 1, nullptr, 0};
+    void *params[] = {&dst};
+    fp4rt_launch(&module, "k", 1, 1, 1, 1, 1, 1, 0, params, 1);
+    ASSERT_TRUE(session.finish());
+    EXPECT_EQ((*device)->hazards().size(), rows == 1 ? 1u : 0u);
+  }
+}
+
 /// A device whose work is late, as a GPU's is: it fails, or is timed, when somebody waits.
 class LateDevice final : public Device {
 public:
@@ -414,6 +446,7 @@ TEST(TargetMatch, Rules) {
   EXPECT_EQ(match("sm_100a", 10, 3), std::pair(false, false));
   EXPECT_EQ(match("sm_100f", 10, 3), std::pair(true, true)); // "f": its family
   EXPECT_EQ(match("sm_100f", 12, 0), std::pair(false, false));
+  EXPECT_EQ(match("sm_103f", 10, 0), std::pair(false, false)); // an older chip of the family
   EXPECT_EQ(match("sm_90", 9, 0), std::pair(true, true));
   EXPECT_EQ(match("sm_90", 10, 0), std::pair(false, true)); // PTX runs forward
   EXPECT_EQ(match("sm_80", 8, 9), std::pair(true, true));
