@@ -163,11 +163,14 @@ fp4::Status fp4::Compiler::Impl::checkAssembler() const {
   return assembler->supports((*target)->name, (*target)->ptxFeature);
 }
 
-/// Records what the user wrote, not what the compiler makes of it; only helpers are inlined.
+/// Records what the user wrote, not what the compiler makes of it; only helpers are inlined, and what
+/// is computed twice or for nothing goes.
 fp4::Status fp4::Compiler::Impl::recordFunctions() {
   OwningOpRef<ModuleOp> inlined = module->clone();
   PassManager manager(&context);
-  manager.addPass(createInlinerPass());
+  // The inliner's own pipeline would canonicalize: the reference must not run what folds made.
+  manager.addPass(createInlinerPass({}, [](OpPassManager &) {}));
+  manager.addPass(createCSEPass());
   if (mlir::failed(manager.run(*inlined)))
     return notCompiled();
   functions = describeFunctions(*inlined, constants);

@@ -67,6 +67,21 @@ TEST_F(CompilerTest, ManifestRecordsTheProgramAsWritten) {
   EXPECT_THAT(manifest, HasSubstr(R"("name":"scales")"));
 }
 
+/// Else the reference would run what a fold made, and agree with it.
+TEST_F(CompilerTest, ManifestRecordsWhatFoldsTakeAway) {
+  Compiler compiler(options);
+  ASSERT_TRUE(compiler.loadText(R"(
+func.func @f(%s: tensor<4x2xf8E4M3FN>) -> tensor<4x2xf8E4M3FN> {
+  %t = fp4.swizzle_scales %s : tensor<4x2xf8E4M3FN> -> tensor<4x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+  %u = fp4.unswizzle_scales %t : tensor<4x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> -> tensor<4x2xf8E4M3FN>
+  return %u : tensor<4x2xf8E4M3FN>
+})",
+                                "fold.mlir"));
+  ASSERT_TRUE(compiler.compileTo(Phase::Fused));
+  EXPECT_THAT(compiler.ir(), testing::Not(HasSubstr("fp4.unswizzle_scales")));
+  EXPECT_THAT(compiler.manifest(), HasSubstr(R"("op":"fp4.unswizzle_scales","operands":["v0"])"));
+}
+
 TEST_F(CompilerTest, HostCodeWantsAPublicFunction) {
   for (const char *text : {"func.func private @f() { return }", "func.func private @f()", ""}) {
     Compiler compiler(options);
