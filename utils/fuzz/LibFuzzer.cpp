@@ -1,15 +1,12 @@
-//===- LibFuzzer.cpp - The entry point of a libFuzzer target --------------===//
+//===- LibFuzzer.cpp - The entry point of a libFuzzer target -------------===//
 //
-// FP4_PARSER is the name of one of Parsers.cpp. Built by the preset fuzz.
+// FP4_PARSE is one of the functions of Parsers.h. Built by the preset fuzz.
 //
 //===----------------------------------------------------------------------===//
 #include "Parsers.h"
 #include <cstdint>
-#include <cstring>
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  for (const fp4::fuzz::Parser &parser : fp4::fuzz::parsers())
-    if (std::strcmp(parser.name, FP4_PARSER) == 0)
-      parser.parse({reinterpret_cast<const std::byte *>(data), size});
+  fp4::fuzz::FP4_PARSE({reinterpret_cast<const std::byte *>(data), size});
   return 0;
 }

@@ -1,18 +1,26 @@
-//===- Parsers.h - What reads files that others wrote ---------------------===//
+//===- Parsers.h - What reads files that others wrote --------------------===//
 //
-// Each takes bytes and must come back: with an error, or with something. They are the entry points
-// of the libFuzzer targets (LibFuzzer.cpp) and of fp4-fuzz.
+// Each takes bytes and must come back: with an error, or with something. One file of parsers/ has
+// one of them; they are the entry points of the libFuzzer targets (LibFuzzer.cpp) and of fp4-fuzz.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include <cstddef>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace fp4::fuzz {
 
 using Bytes = std::span<const std::byte>;
+
+void parsePtx(Bytes bytes);
+void parseFatbin(Bytes bytes);
+void parseNpy(Bytes bytes);
+void parseManifest(Bytes bytes);
+void parseRecipe(Bytes bytes);
+void parseElf(Bytes bytes);
 
 struct Parser {
   const char *name;
@@ -20,6 +28,8 @@ struct Parser {
   std::vector<const char *> endings; ///< of files in a corpus
 };
 
-const std::vector<Parser> &parsers();
+inline std::string_view textOf(Bytes bytes) {
+  return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
+}
 
 } // namespace fp4::fuzz

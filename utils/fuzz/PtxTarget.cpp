@@ -103,7 +103,7 @@ std::vector<std::byte> parameters(const sim::KernelInfo &kernel, sim::GlobalMemo
     map.dims = {128, 128};
     map.strides = {128};
     map.box = {numberBehind(how, "box", 64), 64};
-    auto encoded = map.encodeSimulator();
+    auto encoded = map.encode();
     if (param.size == 128 && encoded && !says(how, "nomap"))
       std::memcpy(bytes.data() + param.offset, encoded->data(), encoded->size());
     if (uint32_t flip = numberBehind(how, "flip", 0); param.size == 128 && flip)

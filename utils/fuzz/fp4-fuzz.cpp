@@ -15,19 +15,26 @@
 
 using namespace fp4::fuzz;
 
+static const std::vector<Parser> parsers = {{"ptx-bytes", parsePtx, {".ptx"}},
+                                            {"fatbin", parseFatbin, {".fatbin", ".so"}},
+                                            {"npy", parseNpy, {".npy"}},
+                                            {"manifest", parseManifest, {".json"}},
+                                            {"recipe", parseRecipe, {".recipe"}},
+                                            {"elf", parseElf, {".so"}}};
+
 int main(int argc, char **argv) {
   const std::string which = argc > 1 ? argv[1] : "";
   if (which == "ptx") {
     PtxTarget target;
     return fuzzMain(argc - 1, argv + 1, target);
   }
-  for (const Parser &parser : parsers())
+  for (const Parser &parser : parsers)
     if (which == parser.name) {
       ByteTarget target(parser);
       return fuzzMain(argc - 1, argv + 1, target);
     }
   std::string names = "ptx";
-  for (const Parser &parser : parsers())
+  for (const Parser &parser : parsers)
     names += std::string(", ") + parser.name;
   std::fprintf(stderr, "error: expects a target, one of %s, but got '%s'\n", names.c_str(),
                which.c_str());

@@ -27,6 +27,7 @@
 #include "mlir/Tools/Plugins/DialectPlugin.h"
 #include "mlir/Tools/Plugins/PassPlugin.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Regex.h"
 #include "llvm/Support/SourceMgr.h"
 
 #include <cstdio>
@@ -63,6 +64,18 @@ const std::vector<std::string> &pipelines() {
       "builtin.module(fp4-compile{to=pipelined target=sm_90a})",
       "builtin.module(fp4-compile{to=nvvm})"};
   return all;
+}
+
+/// Crashes of MLIR 22.1.8 itself on programs without fp4 operations, seen with mlir-opt-22 alone:
+/// such cases are left out.
+bool crashesUpstream(const std::string &text) {
+  static const llvm::Regex known[] = {
+      // linalg.transpose and linalg.broadcast: the parser takes its list for one of integers
+      // (NamedAttrList::set of null).
+      llvm::Regex(R"((permutation|dimensions)[ \t\n]*=[ \t\n]*\[[0-9, \t\n]*[^]0-9, \t\n])"),
+      // tensor.expand_shape and collapse_shape with an empty group: getSymbolLessAffineMaps.
+      llvm::Regex(R"(_shape[^:]*\[[ \t\n]*\])")};
+  return llvm::any_of(known, [&](const llvm::Regex &regex) { return regex.match(text); });
 }
 
 class MlirTarget final : public Target {
@@ -181,6 +194,8 @@ void MlirTarget::run(const std::string &input) {
   const size_t line = std::min(input.find('\n'), input.size());
   const std::string passes =
       input.starts_with(kMark) ? input.substr(strlen(kMark), line - strlen(kMark)) : kRoundTrip;
+  if (crashesUpstream(input))
+    return;
   if (passes == kRunner)
     return runCompiler(input);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);

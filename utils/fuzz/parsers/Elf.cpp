@@ -1,0 +1,15 @@
+//===- Elf.cpp - ELF files -----------------------------------------------===//
+#include "../Parsers.h"
+#include "../../../lib/Tools/LoadableElf.h"
+#include "fp4/SimCuda/ElfFile.h"
+
+using namespace fp4;
+
+void fp4::fuzz::parseElf(Bytes bytes) {
+  (void)tools::checkLoadable(bytes);
+  auto file = simcuda::ElfFile::open(bytes);
+  if (!file)
+    return;
+  (void)file->section(".nv_fatbin");
+  (void)file->neededLibraries();
+}
