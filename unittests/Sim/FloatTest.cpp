@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Lanewise.h"
+#include "fp4/Numerics/Reciprocal.h"
 #include <algorithm>
 #include <cfenv>
 
@@ -369,6 +370,14 @@ TEST(Float, ApproximationsAreClose) {
   near("rcp.approx.ftz.f32", [](double x) { return 1 / x; });
   near("sin.approx.f32", [](double x) { return std::sin(x); });
   near("tanh.approx.f32", [](double x) { return std::tanh(x); });
+}
+
+/// lib/Numerics has what a GPU gives, which is not the correctly rounded one.
+TEST(Float, ApproximateReciprocalIsTheMeasuredOne) {
+  auto a = floats(0);
+  a.push_back(1.003f);
+  expectLanes<float>("rcp.approx.ftz.f32 %d, %a;", fp4::numerics::approximateReciprocal, a);
+  EXPECT_NE(fp4::numerics::approximateReciprocal(1.003f), 1 / 1.003f);
 }
 
 TEST(Float, RefusesWhatPtxHasNot) {

@@ -11,6 +11,7 @@
 #include "Sim/Insn/FloatNearest.h"
 #include "Sim/Insn/Floats.h"
 #include "Sim/Insn/Lanes.h"
+#include "fp4/Numerics/Reciprocal.h"
 #include <cfenv>
 
 using namespace fp4;
@@ -266,6 +267,13 @@ template <bool Root> struct CoarseF {
   }
 };
 
+/// rcp.approx.ftz.f32, as measured on an H200. [uncertain] of other GPUs.
+struct ApproximateReciprocalF {
+  uint32_t operator()(uint32_t bits) const {
+    return std::bit_cast<uint32_t>(numerics::approximateReciprocal(std::bit_cast<float>(bits)));
+  }
+};
+
 struct Add64F {
   double operator()(double a, double b) const { return a + b; }
 };
@@ -416,7 +424,10 @@ Status bindFloatDiv(BindContext &cx) {
 }
 
 Status bindRcp(BindContext &cx) {
-  if (cx.insn.type != Type::F64 || cx.match.text("mode") != "approx")
+  const bool approximate = cx.match.text("mode") == "approx";
+  if (approximate && cx.insn.type == Type::F32 && cx.match.has("ftz"))
+    return cx.use(lanewise<ApproximateReciprocalF, uint32_t, uint32_t>);
+  if (!approximate || cx.insn.type != Type::F64)
     return unary(cx, Op::Rcp);
   if (!cx.match.has("ftz"))
     return cx.fail("'rcp.approx.f64' expects .ftz");
