@@ -6,6 +6,7 @@ points; run as a script, it re-checks unittests/Numerics/data/numerics_vectors.j
 docs/Numerics.md has the formulas."""
 import json
 import os
+import re
 
 import numpy as np
 
@@ -104,19 +105,43 @@ def mx_byte(amax, mode):
 MXFP4_MODELS = ["floor", "ceil", "even", "even_mslk", "rceil", "rceil_div"]
 
 
-def zero_byte_factor(x, rule, zero_factor, largest=True):
-    """Quantizers that give byte 0 a factor of their own. FlashInfer's and vLLM's drop NaN and have
-    no byte 255: infinity is their largest exponent."""
-    amax = np.max(np.abs(x), 1)
-    byte = mx_byte(amax, rule).astype(int)
-    if largest:
-        amax = np.max(np.where(np.isnan(x), F(0), np.abs(x)), 1).astype(F)
-        u = bits(amax).astype(np.int64)
-        even = np.clip(((u + (1 << 21)) >> 23) - 2, 0, 254)
-        byte = np.where(np.isinf(amax), 254, mx_byte(amax, rule)) if rule == "rceil" else even
-    factor = np.where(byte == 255, np.nan, np.exp2(127.0 - byte))
-    factor = np.where(byte == 0, zero_factor, factor).astype(F)
+def zero_byte_factor(x, rule, zero_factor):
+    """Quantizers that give byte 0 a factor of their own. They drop NaN and have no byte 255:
+    infinity is their largest exponent."""
+    amax = np.max(np.where(np.isnan(x), F(0), np.abs(x)), 1).astype(F)
+    u = bits(amax).astype(np.int64)
+    even = np.clip(((u + (1 << 21)) >> 23) - 2, 0, 254)
+    byte = np.where(np.isinf(amax), 254, mx_byte(amax, rule)) if rule == "rceil" else even
+    factor = np.where(byte == 0, zero_factor, np.exp2(127.0 - byte)).astype(F)
     return byte.astype(np.uint8), e2m1((x * factor[:, None]).astype(F))
+
+
+def torchao_0_18(x, mode):
+    """torchao 0.18.0: elements are divided by the scale, which is at least 2^-126 and, of NaN,
+    infinite; its RCEIL takes a logarithm and multiplies."""
+    amax = np.max(np.abs(x), 1)
+    nan = np.isnan(amax)
+    if mode == "rceil":
+        log = np.log2((amax / F(6)).astype(np.float64)).astype(F)
+        byte = np.where(nan, 255, np.clip(np.ceil(log), -127, 127) + 127)
+        byte = np.where(np.isinf(amax), 254, byte)
+        factor = np.where(nan, np.nan, np.where(byte == 0, 1.0, np.exp2(127 - byte)))
+        return byte.astype(np.uint8), e2m1((x * factor.astype(F)[:, None]).astype(F), nan=NAN_CODE)
+    u = bits(amax).astype(np.int64)
+    u = (u + (1 << 21)) & 0xFF800000 if mode == "even" else u
+    exponent = (u >> 23) - 127 + (mode == "ceil") * (u & 0x7FFFFF > 0)
+    byte = np.where(nan, 255, np.clip(exponent - 2, -127, 128) + 127)
+    scale = np.maximum((byte.astype(np.uint32) << 23).view(F), F(2**-126))
+    return byte.astype(np.uint8), e2m1((x / scale[:, None]).astype(F), nan=NAN_CODE)
+
+
+def fouroversix_mx(x):
+    """fouroversix 1.1: the exponent field, in 8 bits, plus one where any mantissa bit is set."""
+    u = bits(np.max(np.abs(x), 1) / F(6)).astype(np.int64)
+    byte = ((u >> 23 & 255) + (u & 0x7FFFFF != 0)).astype(np.uint8)
+    scale = (byte.astype(np.uint32) << 23).view(F)
+    y = np.where(byte[:, None] != 0, (x / scale[:, None]).astype(F), F(0))
+    return byte, e2m1(y, nan=0, keep_negative_zero=False)
 
 
 def even_of_torch_sign(x):
@@ -160,7 +185,11 @@ def ggml_mx(x):
 MXFP4_VARIANTS = {
     "fi_mx": lambda x: zero_byte_factor(x, "rceil", 1.0),
     "vllm_mx": lambda x: zero_byte_factor(x, "even", 0.0),
-    "fos_mx": lambda x: zero_byte_factor(x, "rceil_div", 0.0, largest=False),
+    "fos_mx": fouroversix_mx,
+    "torchao_0_18_floor": lambda x: torchao_0_18(x, "floor"),
+    "torchao_0_18_ceil": lambda x: torchao_0_18(x, "ceil"),
+    "torchao_0_18_even": lambda x: torchao_0_18(x, "even"),
+    "torchao_0_18_rceil": lambda x: torchao_0_18(x, "rceil"),
     "mxfp4_compressed_tensors": even_of_torch_sign,
     "ggml_mxfp4": ggml_mx,
     "mxfp4_modelopt": bounds_below,
@@ -223,6 +252,32 @@ def transformer_engine_fast(x, a):
     return s8, e2m1(bf16((x.astype(np.float64) * factor[:, None]).astype(F)))
 
 
+def approximate_reciprocal(x):
+    """rcp.approx.ftz.f32 of an H200 for positive normal x: the rows of lib/Numerics/Reciprocal.cpp, in
+    integers. The square is the sum of those partial products z_i z_j that weigh 2^17 and more."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    with open(os.path.join(here, "../lib/Numerics/Reciprocal.cpp")) as f:
+        rows = np.array(re.findall(r"\{(\d+), (\d+), (\d+)\}", f.read()), np.int64)
+    u = bits(x).astype(np.int64)
+    (c0, c1, c2), z = rows[u >> 16 & 127].T, u & 0xFFFF
+    square = sum((z >> i & z >> j & 1) << (i + j + (i != j)) for i in range(16)
+                 for j in range(i, 16) if i + j + (i != j) >= 17) >> 17
+    y = c0 * 8192 - c1 * z + c2 * square + 2023 >> 15
+    result = np.ldexp(y.astype(np.float64), 127 - 24 - (u >> 23))
+    result = np.where(result < 2.0**-126, 0, result)
+    return np.where(np.asarray(x, F) < F(2**-126), np.inf, result).astype(F)
+
+
+def transformer_engine_transform(x, a, fast):
+    """The kernels that transform first: NaN propagates, of the amax of the tensor too."""
+    g = min(F(2688) / a.tensor_prop, FLT_MAX) if a.tensor_prop > 0 else F(1)
+    s8 = e4m3(a.prop * (g * R6))
+    product = (decode_e4m3(s8) * (F(1) / g)).astype(F)
+    factor = approximate_reciprocal(product) if fast else F(1) / product
+    factor = np.where(np.isnan(product), product, np.minimum(factor, FLT_MAX)).astype(F)
+    return s8, e2m1(x * factor[:, None])
+
+
 def torchao_one_level(x, a, divide, cuda=False):
     sixth = a.prop * R6 if cuda else a.prop / F(6)
     s8 = e4m3(np.clip(sixth, F(2**-6), F(448)).astype(F), saturate=False)
@@ -265,17 +320,17 @@ def flashinfer_exact(x, a):
     return s8, e2m1(x * np.where(a.drop != 0, factor, F(0)).astype(F)[:, None])
 
 
-def mslk(x, a):
+def mslk(x, a, floor):
     g = F(2688) / a.tensor_prop
-    s8 = e4m3(np.clip(a.prop / F(6) * g, F(1.5258789e-05), F(448)).astype(F))
+    s8 = e4m3(np.clip(a.prop / F(6) * g, F(floor), F(448)).astype(F))
     return s8, e2m1(x * (g / decode_e4m3(s8)).astype(F)[:, None])
 
 
-def modelopt(x, a):
+def modelopt(x, a, clamps):
     p = F(a.tensor_prop / F(2688))
     s = (a.prop / (F(6) * p)).astype(F)
-    s = np.maximum(np.where(s == 0, F(1), s), F(2**-9)).astype(F)
-    s8 = e4m3(s, saturate=False)
+    s = np.where(s == 0, F(1), s)
+    s8 = e4m3((np.clip(s, F(2**-9), F(448)) if clamps else s).astype(F), saturate=False)
     return s8, e2m1(x / (decode_e4m3(s8) * p)[:, None], keep_negative_zero=False)
 
 
@@ -340,17 +395,25 @@ def error_of(distance, metric):
     return error[:, 0]
 
 
-def four_over_six(x, a, e4m3_max, metric="absolute"):
+def four_over_six(x, a, e4m3_max, metric="absolute", package=False):
     """TransformerEngine's, with the sum of absolute errors taken in element order; or the sum of
-    their squares; or the largest."""
-    g = te_encode_scale(a.tensor_drop, e4m3_max)
-    base = (a.drop / F(6) * g).astype(F)
+    their squares; or the largest. The package fouroversix has codes 0 where a scale is 0."""
+    tensor, amax = (a.tensor_prop, a.prop) if package else (a.tensor_drop, a.drop)
+    g = te_encode_scale(tensor, e4m3_max)
+    if package:
+        g = F(6 * e4m3_max) / tensor if tensor != 0 else F(1)
+    base = (amax / F(6) * g).astype(F)
     candidates = []
     for stretch in (F(1.5), F(1)):
-        s8 = e4m3(fmin(base * stretch, F(448)))
+        s8 = e4m3((base * stretch).astype(F))
         f = decode_e4m3(s8)
-        q = e2m1(x * fmin(F(1) / (f * (F(1) / g)), FLT_MAX)[:, None])
-        back = ((decode_e2m1(q) * f[:, None]).astype(F) * a.tensor_drop).astype(F)
+        factor = F(1) / (f * (F(1) / g))
+        if package:
+            y = np.where(f[:, None] != 0, (x * factor[:, None]).astype(F), F(0))
+            q = e2m1(y, keep_negative_zero=False)
+        else:
+            q = e2m1(x * fmin(factor, FLT_MAX)[:, None])
+        back = ((decode_e2m1(q) * f[:, None]).astype(F) * tensor).astype(F)
         distance = np.abs((back / F(6 * e4m3_max)).astype(F) - x).astype(F)
         candidates.append((s8, q, error_of(distance, metric)))
     (s4, q4, error4), (s6, q6, error6) = candidates
@@ -362,6 +425,8 @@ NV_MODELS = {
     "te213": lambda x, a: transformer_engine(x, a, folded=False),
     "te214": lambda x, a: transformer_engine(x, a, folded=True),
     "te_fast": transformer_engine_fast,
+    "transformer_engine_transform": lambda x, a: transformer_engine_transform(x, a, False),
+    "transformer_engine_transform_fast": lambda x, a: transformer_engine_transform(x, a, True),
     "ao1": lambda x, a: torchao_one_level(x, a, divide=False),
     "ao1old": lambda x, a: torchao_one_level(x, a, divide=True),
     "ao2": lambda x, a: torchao_two_level(x, a, divide=False),
@@ -370,8 +435,10 @@ NV_MODELS = {
     "fi": lambda x, a: flashinfer_or_vllm(x, a, is_vllm=False),
     "vllm": lambda x, a: flashinfer_or_vllm(x, a, is_vllm=True),
     "fi_exact": flashinfer_exact,
-    "mslk": mslk,
-    "modelopt": modelopt,
+    "mslk": lambda x, a: mslk(x, a, 1.5258789e-05),
+    "mslk_2026": lambda x, a: mslk(x, a, 2**-9),
+    "modelopt": lambda x, a: modelopt(x, a, clamps=True),
+    "modelopt_044": lambda x, a: modelopt(x, a, clamps=False),
     "modelopt_static": modelopt_static,
     "compressed_tensors": lambda x, a: compressed_tensors(x, a, bf16),
     "compressed_tensors_f32": lambda x, a: compressed_tensors(x, a, lambda v: F(v)),
@@ -381,6 +448,9 @@ NV_MODELS = {
     "te46_448": lambda x, a: four_over_six(x, a, 448),
     "te46_squared": lambda x, a: four_over_six(x, a, 256, "squared"),
     "te46_largest": lambda x, a: four_over_six(x, a, 256, "largest"),
+    "fos": lambda x, a: four_over_six(x, a, 256, "squared", package=True),
+    "fos_mae": lambda x, a: four_over_six(x, a, 256, package=True),
+    "fos_abs_max": lambda x, a: four_over_six(x, a, 256, "largest", package=True),
     "ao2_cuda": lambda x, a: torchao_two_level(x, a, divide=False, cuda=True),
     "ao2old_cuda": lambda x, a: torchao_two_level(x, a, divide=True, cuda=True),
     "ao1_cuda": lambda x, a: torchao_one_level(x, a, divide=False, cuda=True),
@@ -388,8 +458,8 @@ NV_MODELS = {
 
 
 # What rounds codes in a way of its own does not round stochastically.
-NEAREST_ONLY = ["te46", "te46_448", "te46_squared", "te46_largest", "ggml_nvfp4", "ggml_mxfp4",
-                "mxfp4_modelopt"]  # fmt: skip
+NEAREST_ONLY = ["te46", "te46_448", "te46_squared", "te46_largest", "fos", "fos_mae", "fos_abs_max",
+                "ggml_nvfp4", "ggml_mxfp4", "mxfp4_modelopt"]  # fmt: skip
 
 
 def nv(x, model, tensor_amax=None):
@@ -406,17 +476,19 @@ def hadamard(x, n=16, mask=0xD7E8, flavour="ascending", to_bf16=True):
     exact sum rounded to fp32."""
     x = np.asarray(x, F).reshape(-1, n)
     x = x * np.array([-1 if mask >> i % 16 & 1 else 1 for i in range(n)], F)
+    inverse = F(1) / F(n)
     scale = F(n**-0.5)
     if flavour == "exact":
         matrix = np.array([[(-1) ** bin(i & j).count("1") for j in range(n)] for i in range(n)])
         y = (x.astype(np.float64) @ matrix * np.float64(scale)).astype(F)
     else:
+        x = x * inverse
         strides = [1 << k for k in range(n.bit_length() - 1)]
         for h in strides if flavour == "ascending" else strides[::-1]:
             pairs = x.reshape(-1, n // (2 * h), 2, h)
             a, b = pairs[:, :, 0], pairs[:, :, 1]
             x = np.stack([a + b, a - b], 2).astype(F).reshape(-1, n)
-        y = x * scale
+        y = x * (scale / inverse)
     return bf16(y) if to_bf16 else y
 
 

@@ -37,6 +37,7 @@ def recipes():
     """{name: its row in Recipes.cpp}, of NVFP4 and of MXFP4."""
     name = re.compile(r'\.name = "(\w+)"|\b(?!Recipe\b)\w+\("(\w+)",')
     for table in SOURCE.read_text().split("constexpr std::array mxfp4Recipes"):
+        table = table.split("\n};")[0]
         starts = [*name.finditer(table)]
         ends = [match.start() for match in starts[1:]] + [len(table)]
         yield {match[1] or match[2]: table[match.start():end]
@@ -48,15 +49,18 @@ ROWS_OF = {**NVFP4, **MXFP4}
 # Recipes whose decisions no named one has.
 OVERRIDES = ["transformer_engine, guard = none, scale_floor = 0.015625",
              "transformer_engine, amax_nan = propagate, negative_zero = drop",
-             "ocp_rceil, zero_byte = zero"]
+             "ocp_rceil, zero_byte = zero",
+             "flashinfer, reciprocals = approximate",
+             "vllm, dequantize = decode_scale, tensor_scale = supplied"]
 
 TARGET = ["sm_100a", "sm_90a"]
 RECIPE = [*NVFP4, *MXFP4, *OVERRIDES]
 ELEMENT = ["bf16", "f16", "f32"]
 OUTPUTS = ["rowwise", "columnwise", "both"]
 BLOCK = ["row", "square"]
-# Size of the transform of each orientation, and its arithmetic.
-TRANSFORM = ["none", "16,0", "0,16", "16,16", "32,0", "0,64", "128,32", "0,16 tensor_core"]
+# Size of the transform of each orientation, and its arithmetic, or that it is not rounded to bf16.
+TRANSFORM = ["none", "16,0", "0,16", "16,16", "32,0", "0,64", "128,32", "0,16 tensor_core",
+             "16,16 unrounded"]
 ROUNDING = ["nearest_even", "element", "transformer_engine"]
 LAYOUT = ["linear", "tiled", "mixed"]
 ROWS = [1, 16, 40, 128, 130, 320]
@@ -80,6 +84,8 @@ class Case:
         self.has_tensor_scale = self.nvfp4 and "G::One" not in ROWS_OF[name]
         self.nearest_only = bool(re.search("Adaptive::|Ties::|NegativeZero::Never", ROWS_OF[name]))
         sizes, _, self.arithmetic = transform.partition(" ")
+        self.unrounded = self.arithmetic == "unrounded"
+        self.arithmetic = "" if self.unrounded else self.arithmetic
         self.sizes = [0, 0] if sizes == "none" else [int(size) for size in sizes.split(",")]
         self.sides = [side for side, name in enumerate(("rowwise", "columnwise"))
                       if self.outputs in (name, "both")]
@@ -163,6 +169,7 @@ class Case:
         for size, name in zip(self.sizes, ("hadamard", "columnwise_hadamard")):
             if size:
                 arithmetic = f", arithmetic = {self.arithmetic}" if self.arithmetic else ""
+                arithmetic += ", rounding = none" if self.unrounded else ""
                 out.append(f"{name} = #fp4.hadamard<size = {size}{arithmetic}>")
         if self.rounding != "nearest_even":
             out += ["rounding = #fp4.rounding<stochastic>",

@@ -38,6 +38,8 @@ OpFacts factsOf(Op op) {
     return {"divide", 2, F32};
   case Op::Subtract:
     return {"subtract", 2, F32};
+  case Op::ReciprocalApprox:
+    return {"reciprocal_approx", 1, F32};
   case Op::Absolute:
     return {"absolute", 1, F32};
   case Op::MinDropNaN:

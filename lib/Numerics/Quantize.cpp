@@ -77,14 +77,14 @@ Expected<QuantizedMatrix> quantizeRows(const Recipe &recipe, std::span<const flo
   return out;
 }
 
-Expected<std::vector<float>> dequantizeRows(BlockFormat format, std::span<const uint8_t> data,
+Expected<std::vector<float>> dequantizeRows(const Recipe &recipe, std::span<const uint8_t> data,
                                             std::span<const uint8_t> scales, uint64_t rows,
-                                            uint64_t columns, float tensorAmax, float e4m3Limit) {
-  FP4_TRY(checkColumns(format, columns));
-  const unsigned block = blockSizeOf(format);
+                                            uint64_t columns, float tensorAmax) {
+  FP4_TRY(checkColumns(recipe.format, columns));
+  const unsigned block = blockSizeOf(recipe.format);
   FP4_TRY(checkSize("data", data.size(), rows * columns / 2));
   FP4_TRY(checkSize("scales", scales.size(), rows * columns / block));
-  const RecipeProgram program = makeDequantizer(format, e4m3Limit);
+  const RecipeProgram program = makeDequantizer(recipe);
   RecipeEvaluator evaluator(program);
   evaluator.setTensor(tensorAmax);
   std::vector<float> out(rows * columns);

@@ -2,6 +2,7 @@
 #include "RecipeEvaluator.h"
 #include "fp4/Numerics/E4M3.h"
 #include "fp4/Numerics/Float16.h"
+#include "fp4/Numerics/Reciprocal.h"
 #include "fp4/Numerics/UE8M0.h"
 #include <cmath>
 
@@ -38,6 +39,8 @@ uint32_t RecipeEvaluator::evaluate(const Instruction &in) const {
     return bitsOf(f(0) / f(1));
   case Op::Subtract:
     return bitsOf(f(0) - f(1));
+  case Op::ReciprocalApprox:
+    return bitsOf(approximateReciprocal(f(0)));
   case Op::Absolute:
     return u(0) & 0x7FFFFFFF;
   case Op::MinDropNaN:

@@ -3,6 +3,7 @@
 #include "fp4/Numerics/RecipeProgram.h"
 #include "ProgramBuilder.h"
 #include "fp4/Numerics/E4M3.h"
+#include <array>
 #include <cfloat>
 
 namespace fp4::numerics {
@@ -28,9 +29,10 @@ private:
   Value halfUp(Value s);
   Value factorSpelling(Value f);
   Value guardedFactor(Value f);
-  Value exponentBeforeClamp(Value &isBad);
-  Value exponentByte(Value &isBad);
-  Value exponentFactor(Value byte, Value isBad);
+  Value roundUpLog2(Value quotient);
+  Value exponentBeforeClamp(Value &isNaN);
+  Value exponentByte(Value &isNaN);
+  Value exponentFactor(Value byte, Value isNaN);
   Value encodedElement(Value factor, Value f);
   Value withTies(Value y);
   Value withSign(Value y);
@@ -79,8 +81,16 @@ void RecipeWriter::globalScale() {
   case GlobalRule::GuardedDivide:
     g = guardedEncodeScale(full, tensorAmax());
     break;
+  case GlobalRule::PositiveDivide:
+    g = b(Op::MinKeepNaN, b.divide(full, tensorAmax()), b.constant(FLT_MAX));
+    g = b.select(b(Op::FloatGreater, tensorAmax(), b.constant(0.f)), g, one);
+    break;
   case GlobalRule::Divide:
     g = b.divide(full, tensorAmax());
+    break;
+  case GlobalRule::DivideUnlessZero:
+    g = b.select(b(Op::FloatEqual, tensorAmax(), b.constant(0.f)), one,
+                 b.divide(full, tensorAmax()));
     break;
   case GlobalRule::Reciprocal:
     g = b.multiply(full, b.divide(one, tensorAmax()));
@@ -98,7 +108,8 @@ void RecipeWriter::globalScale() {
     d = b.multiply(tensorAmax(), b.constant(static_cast<float>(1.0 / double(range))));
     return;
   }
-  d = b.divide(one, g);
+  const bool isExact = recipe.reciprocals != Reciprocals::Approximate;
+  d = isExact ? b.divide(one, g) : b(Op::ReciprocalApprox, g);
 }
 
 //===--- NVFP4 scale and factor ------------------------------------------===//
@@ -143,25 +154,19 @@ Value RecipeWriter::halfUp(Value s) {
 }
 
 /// The non-saturating cast gives NaN above 464, and NaN 0x7F, whose sign is the platform's
-/// elsewhere. The recipes that use it clamp first; ModelOpt does not.
+/// elsewhere. A clamp to 448 before it is what the saturating cast does.
 Value RecipeWriter::cast(Value s) {
   if (recipe.scaleCast == ScaleCast::HalfUp)
     return halfUp(s);
-  if (recipe.scaleCast == ScaleCast::NonSaturating) {
-    if (recipe.scale == ScaleSpelling::DivideByProduct)
-      s = b.select(b(Op::FloatGreater, s, b.constant(464.f)), b.constant(floatOf(nanBits)), s);
-    else
-      s = b(Op::MinKeepNaN, s, b.constant(448.f));
-  }
+  if (recipe.scaleCast == ScaleCast::NonSaturating)
+    s = b.select(b(Op::FloatGreater, s, b.constant(464.f)), b.constant(floatOf(nanBits)), s);
   return b(Op::ToE4M3, s);
 }
 
 Value RecipeWriter::scaleByte() {
   Value s = scaleBeforeCast();
-  if (recipe.adaptive != Adaptive::Off) {
+  if (recipe.adaptive != Adaptive::Off)
     s = b.multiply(s, b.input(Op::Stretch, Stage::Block));
-    s = b(Op::MinDropNaN, s, b.constant(448.f));
-  }
   if (recipe.scaleFloor > 0)
     s = b(Op::MaxKeepNaN, s, b.constant(recipe.scaleFloor));
   const Value byte = cast(s);
@@ -182,6 +187,8 @@ Value RecipeWriter::factorSpelling(Value f) {
   const Value one = b.constant(1.f);
   switch (recipe.encode) {
   case EncodeSpelling::ReciprocalOfProduct:
+    if (recipe.reciprocals != Reciprocals::Exact)
+      return b(Op::ReciprocalApprox, b.multiply(f, d));
     return b.divide(one, b.multiply(f, d));
   case EncodeSpelling::GlobalOverScale:
     return b.divide(g, f);
@@ -226,11 +233,30 @@ Value RecipeWriter::guardedFactor(Value f) {
 
 //===--- MXFP4 -----------------------------------------------------------===//
 
-/// The exponent rule before its clamp to 0..254; `isBad` where it gives no number.
-Value RecipeWriter::exponentBeforeClamp(Value &isBad) {
+/// ceil(log2(q)) + 127 with the logarithm rounded to nearest in fp32, which makes k of what lies
+/// less than half a place of k above 2^k: the first 0.34 * 2^n mantissas of a binade in which the
+/// magnitude of the logarithm is from 2^n to 2^(n+1), from the integer k on, away from zero.
+Value RecipeWriter::roundUpLog2(Value quotient) {
+  const Value bits = b(Op::BitsOf, quotient), shift = b.integer(23), zero = b.integer(0);
+  const Value exponent = b(Op::ShiftRight, bits, shift);
+  const Value mantissa = b(Op::SubtractInt, bits, b(Op::ShiftLeft, exponent, shift));
+  const Value magnitude = b(Op::MaxSigned, b(Op::SubtractInt, exponent, b.integer(127)),
+                            b(Op::SubtractInt, b.integer(126), exponent));
+  constexpr std::array<std::pair<uint32_t, uint32_t>, 5> least = {
+      {{4, 2}, {8, 3}, {16, 6}, {32, 12}, {64, 23}}};
+  Value up = b.integer(1);
+  for (auto [from, mantissas] : least)
+    up = b.select(b(Op::IntAtLeast, magnitude, b.integer(from)), b.integer(mantissas), up);
+  // Subnormals: 2^-127, and twelve of its places, which are two of those above.
+  up = b.select(b(Op::IntEqual, exponent, zero), b.integer(0x40000C), up);
+  return b(Op::Add, exponent, b.select(b(Op::IntAtLeast, mantissa, up), b.integer(1), zero));
+}
+
+/// The exponent rule before its clamp to 0..254; `isNaN` where it gives no number.
+Value RecipeWriter::exponentBeforeClamp(Value &isNaN) {
   Value u = b(Op::BitsOf, blockAmax());
   const Value infinity = b.integer(infinityBits);
-  isBad = b(Op::IntAtLeast, u, infinity);
+  isNaN = b(Op::IntAtLeast, u, infinity);
   switch (recipe.exponent) {
   case ExponentRule::Floor:
     break;
@@ -239,7 +265,7 @@ Value RecipeWriter::exponentBeforeClamp(Value &isBad) {
     break;
   case ExponentRule::Even:
     u = b(Op::Add, u, b.integer(1u << 21));
-    isBad = b(Op::IntAtLeast, u, infinity);
+    isNaN = b(Op::IntAtLeast, u, infinity);
     break;
   case ExponentRule::EvenDown:
     u = b(Op::Add, u, b.integer((1u << 21) - 1));
@@ -248,29 +274,50 @@ Value RecipeWriter::exponentBeforeClamp(Value &isBad) {
     return b(Op::ToUE8M0Up, b.multiply(blockAmax(), b.constant(oneSixth)));
   case ExponentRule::RoundUpDivide:
     return b(Op::ToUE8M0Up, b.divide(blockAmax(), b.constant(6.f)));
+  case ExponentRule::RoundUpBits:
+    u = b(Op::BitsOf, b.divide(blockAmax(), b.constant(6.f)));
+    return b(Op::ShiftRight, b(Op::Add, u, b.integer(mantissaBits)), b.integer(23));
+  case ExponentRule::RoundUpLog2:
+    return roundUpLog2(b.divide(blockAmax(), b.constant(6.f)));
   }
   return b(Op::SubtractInt, b(Op::ShiftRight, u, b.integer(23)), b.integer(2));
 }
 
-Value RecipeWriter::exponentByte(Value &isBad) {
-  Value byte = exponentBeforeClamp(isBad);
+/// The byte; `isNaN` where it is 255.
+Value RecipeWriter::exponentByte(Value &isNaN) {
+  Value byte = exponentBeforeClamp(isNaN);
   byte = b(Op::MinSigned, b(Op::MaxSigned, byte, b.integer(0)), b.integer(254));
-  return recipe.nonFiniteIsNaN ? b.select(isBad, b.integer(255), byte) : byte;
+  switch (recipe.nonFinite) {
+  case NonFinite::Largest:
+    isNaN = noValue;
+    return byte;
+  case NonFinite::NaN:
+    break;
+  case NonFinite::NaNAlone:
+    isNaN = b(Op::IsNaN, blockAmax());
+    break;
+  case NonFinite::Wrap:
+    byte = b.select(b(Op::IsNaN, blockAmax()), b.integer(0), byte);
+    isNaN = b(Op::IntEqual, b(Op::BitsOf, blockAmax()), b.integer(infinityBits));
+    break;
+  }
+  return b.select(isNaN, b.integer(255), byte);
 }
 
 /// 2^(127 - byte): the fp32 with exponent field 254 - byte, whose last value is subnormal.
-Value RecipeWriter::exponentFactor(Value byte, Value isBad) {
+Value RecipeWriter::exponentFactor(Value byte, Value isNaN) {
   const Value zero = b.integer(0);
   const Value exponent = b(Op::SubtractInt, b.integer(254), byte);
   Value bits = b(Op::ShiftLeft, exponent, b.integer(23));
   bits = b.select(b(Op::IntEqual, exponent, zero), b.integer(0x00400000), bits);
-  if (recipe.nonFiniteIsNaN)
-    bits = b.select(isBad, b.integer(nanBits), bits);
+  if (isNaN != noValue)
+    bits = b.select(isNaN, b.integer(recipe.nanByte == NaNByteFactor::NaN ? nanBits : 0), bits);
   const Value factor = b(Op::FloatOf, bits);
   if (recipe.zeroByte == ZeroByteFactor::Exact)
     return factor;
-  const float replaced = recipe.zeroByte == ZeroByteFactor::One ? 1.f : 0.f;
-  return b.select(b(Op::IntEqual, byte, zero), b.constant(replaced), factor);
+  constexpr std::array<float, 4> replaced = {0x1p127f, 1.f, 0.f, 0x1p126f};
+  return b.select(b(Op::IntEqual, byte, zero),
+                  b.constant(replaced[static_cast<unsigned>(recipe.zeroByte)]), factor);
 }
 
 //===--- Elements --------------------------------------------------------===//
@@ -334,9 +381,9 @@ RecipeProgram RecipeWriter::write() {
   program.amaxNaN = recipe.amaxNaN;
   Value factor = noValue, f = noValue;
   if (recipe.format == BlockFormat::MXFP4) {
-    Value isBad = noValue;
-    program.scaleByte = exponentByte(isBad);
-    factor = exponentFactor(program.scaleByte, isBad);
+    Value isNaN = noValue;
+    program.scaleByte = exponentByte(isNaN);
+    factor = exponentFactor(program.scaleByte, isNaN);
   } else {
     globalScale();
     program.encodeScale = g;
@@ -359,6 +406,8 @@ Value RecipeWriter::decodeFactor() {
   const Value byte = b.input(Op::ScaleByte, Stage::Block);
   if (recipe.format == BlockFormat::MXFP4) {
     const Value bits = b(Op::ShiftLeft, byte, b.integer(23));
+    if (recipe.scaleDecode == ScaleDecode::Shifted)
+      return b(Op::FloatOf, bits);
     const Value isLeast = b(Op::IntEqual, byte, b.integer(0));
     const Value finite = b.select(isLeast, b.integer(0x00400000), bits);
     const Value isBad = b(Op::IntEqual, byte, b.integer(255));
@@ -368,13 +417,13 @@ Value RecipeWriter::decodeFactor() {
   if (recipe.global == GlobalRule::One)
     return f;
   globalScale();
-  if (recipe.encode == EncodeSpelling::DivideByQuotient)
+  if (recipe.dequantize == DequantizeRule::OverEncodeScale)
     return b.divide(f, g);
-  const Value amax = tensorAmax();
-  if (recipe.global == GlobalRule::Supplied)
-    return b.multiply(f, d);
+  const Value decode = g == noValue ? d : b.divide(b.constant(1.f), g);
+  if (recipe.dequantize == DequantizeRule::DecodeScale || recipe.global == GlobalRule::Supplied)
+    return b.multiply(f, decode);
   const double range = 6.0 * static_cast<double>(recipe.e4m3Max);
-  return b.multiply(b.multiply(f, amax), b.constant(static_cast<float>(1.0 / range)));
+  return b.multiply(b.multiply(f, tensorAmax()), b.constant(static_cast<float>(1.0 / range)));
 }
 
 RecipeProgram RecipeWriter::writeDequantizer() {
@@ -390,13 +439,6 @@ RecipeProgram makeProgram(const Recipe &recipe) { return RecipeWriter(recipe).wr
 
 RecipeProgram makeDequantizer(const Recipe &recipe) {
   return RecipeWriter(recipe).writeDequantizer();
-}
-
-RecipeProgram makeDequantizer(BlockFormat format, float e4m3Max) {
-  Recipe recipe;
-  recipe.format = format;
-  recipe.e4m3Max = e4m3Max;
-  return makeDequantizer(recipe);
 }
 
 } // namespace fp4::numerics

@@ -27,9 +27,11 @@ constexpr std::array<std::string_view, 2> nanPolicies = {"drop", "propagate"};
 constexpr std::array<std::string_view, 4> negativeZeros = {"drop", "keep", "never", "always"};
 constexpr std::array<std::string_view, 2> tieRules = {"even", "toward_zero"};
 constexpr std::array<std::string_view, 2> nanElements = {"six", "zero"};
-constexpr std::array<std::string_view, 8> globalRules = {
-    "one",           "guarded_divide",  "divide",   "reciprocal",
-    "decode_divide", "decode_multiply", "supplied", "reciprocal_or_one"};
+constexpr std::array<std::string_view, 10> globalRules = {
+    "one",        "guarded_divide", "positive_divide", "divide",   "divide_unless_zero",
+    "reciprocal", "decode_divide",  "decode_multiply", "supplied", "reciprocal_or_one"};
+constexpr std::array<std::string_view, 3> reciprocalKinds = {"exact", "approximate_factor",
+                                                             "approximate"};
 constexpr std::array<std::string_view, 7> scaleSpellings = {
     "multiply_folded",      "divide_then_multiply", "multiply_then_multiply", "divide_twice",
     "multiply_then_divide", "divide_by_product",    "ratio_of_maxima"};
@@ -47,10 +49,15 @@ constexpr std::array<std::string_view, 3> scaleCasts = {"non_saturating", "satur
 constexpr std::array<std::string_view, 2> amaxArithmetics = {"f32", "bf16"};
 constexpr std::array<std::string_view, 4> adaptives = {
     "off", "four_over_six_absolute", "four_over_six_squared", "four_over_six_largest"};
-constexpr std::array<std::string_view, 6> exponentRules = {
-    "floor", "ceil", "even", "even_down", "round_up", "round_up_divide"};
-constexpr std::array<std::string_view, 2> nonFinites = {"largest", "nan"};
-constexpr std::array<std::string_view, 3> zeroBytes = {"exact", "one", "zero"};
+constexpr std::array<std::string_view, 8> exponentRules = {
+    "floor",    "ceil",            "even",          "even_down",
+    "round_up", "round_up_divide", "round_up_bits", "round_up_log2"};
+constexpr std::array<std::string_view, 4> nonFinites = {"largest", "nan", "nan_alone", "wrap"};
+constexpr std::array<std::string_view, 4> zeroBytes = {"exact", "one", "zero", "least_normal"};
+constexpr std::array<std::string_view, 2> nanBytes = {"nan", "zero"};
+constexpr std::array<std::string_view, 3> dequantizeRules = {"amax_times_inverse", "decode_scale",
+                                                             "over_encode_scale"};
+constexpr std::array<std::string_view, 2> scaleDecodes = {"exact", "shifted"};
 
 template <auto Member>
 Decision decision(std::string_view name, std::optional<BlockFormat> format, Names names) {
@@ -75,6 +82,7 @@ std::span<const Decision> decisions() {
       decision<&Recipe::global>("tensor_scale", nvfp4, globalRules),
       decision<&Recipe::scale>("scale", nvfp4, scaleSpellings),
       decision<&Recipe::encode>("encode", nvfp4, encodeSpellings),
+      decision<&Recipe::reciprocals>("reciprocals", nvfp4, reciprocalKinds),
       decision<&Recipe::guard>("guard", nvfp4, guards),
       decision<&Recipe::e4m3Max>("e4m3_max", nvfp4, {}),
       decision<&Recipe::scaleFloor>("scale_floor", nvfp4, {}),
@@ -82,9 +90,12 @@ std::span<const Decision> decisions() {
       decision<&Recipe::zeroScale>("zero_scale", nvfp4, {}),
       decision<&Recipe::amaxArithmetic>("amax_arithmetic", nvfp4, amaxArithmetics),
       decision<&Recipe::adaptive>("adaptive", nvfp4, adaptives),
+      decision<&Recipe::dequantize>("dequantize", nvfp4, dequantizeRules),
       decision<&Recipe::exponent>("exponent", mxfp4, exponentRules),
-      decision<&Recipe::nonFiniteIsNaN>("non_finite", mxfp4, nonFinites),
+      decision<&Recipe::nonFinite>("non_finite", mxfp4, nonFinites),
       decision<&Recipe::zeroByte>("zero_byte", mxfp4, zeroBytes),
+      decision<&Recipe::nanByte>("nan_byte", mxfp4, nanBytes),
+      decision<&Recipe::scaleDecode>("scale_decode", mxfp4, scaleDecodes),
   };
   return table;
 }
@@ -169,6 +180,8 @@ std::string_view takeUntil(std::string_view &text, char separator) {
 
 /// Spellings that read g, which rules of the decode scale do not have.
 bool readsEncodeScale(const Recipe &recipe) {
+  if (recipe.dequantize == DequantizeRule::OverEncodeScale)
+    return true;
   switch (recipe.scale) {
   case ScaleSpelling::MultiplyFolded:
   case ScaleSpelling::DivideThenMultiply:
@@ -218,10 +231,14 @@ Status checkSpellings(const Recipe &recipe) {
       recipe.global == GlobalRule::DecodeDivide || recipe.global == GlobalRule::DecodeMultiply;
   if (decodeOnly && readsEncodeScale(recipe))
     return usage("tensor_scale decode_divide and decode_multiply have no encode scale, but "
-                 "the spellings of scale and encode read it",
+                 "the spellings of scale, encode or dequantize read it",
                  "spellings of the decode scale are scale = divide_twice, multiply_then_divide, "
-                 "divide_by_product and encode = reciprocal_of_product, reciprocal_over_scale, "
-                 "divide_by_product");
+                 "divide_by_product, encode = reciprocal_of_product, reciprocal_over_scale, "
+                 "divide_by_product and dequantize = amax_times_inverse, decode_scale");
+  if (recipe.reciprocals != Reciprocals::Exact &&
+      recipe.encode != EncodeSpelling::ReciprocalOfProduct)
+    return usage(fmt::format("approximate reciprocals expect encode reciprocal_of_product, but got {}",
+                             encodeSpellings[static_cast<size_t>(recipe.encode)]));
   const bool derives = recipe.global != GlobalRule::One && recipe.global != GlobalRule::Supplied;
   if (recipe.scale == ScaleSpelling::RatioOfMaxima && !derives)
     return usage("scale ratio_of_maxima expects a tensor scale that derives from an amax");

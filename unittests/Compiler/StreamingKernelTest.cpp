@@ -288,7 +288,7 @@ TEST(Quantize, Remainders) {
       expectRecipe({"transformer_engine", type, columns, false, "sm_90a"}, 19);
   expectRecipe({"transformer_engine", FloatType::BF16, 31}, 19);
   // Zeros behind the end meet an infinite factor: their codes are zero all the same.
-  expectRecipe({"mslk", FloatType::BF16, 21}, 70);
+  expectRecipe({"mslk_1_3", FloatType::BF16, 21}, 70);
 }
 
 /// Scales where a matrix product reads them, padding zero.
@@ -385,11 +385,14 @@ TEST(MatmulAlpha, IsTransformerEngines) {
   }
 }
 
+/// Of each formula, one recipe.
 TEST(Dequantize, EveryCodeAndScale) {
-  for (BlockFormat format : {BlockFormat::NVFP4, BlockFormat::MXFP4})
+  for (const char *name : {"transformer_engine", "torchao", "torchao_cuda", "flashinfer", "vllm",
+                           "ocp_floor", "mxfp4_flashinfer"})
     for (FloatType type : {FloatType::BF16, FloatType::F16, FloatType::F32}) {
-      bool nvfp4 = format == BlockFormat::NVFP4;
-      SCOPED_TRACE(fmt::format("{} {}", numerics::stringify(format), numerics::stringify(type)));
+      const numerics::Recipe &recipe = *numerics::lookupRecipe(name);
+      bool nvfp4 = recipe.format == BlockFormat::NVFP4;
+      SCOPED_TRACE(fmt::format("{} {}", name, numerics::stringify(type)));
       // Every scale byte has a row of its own. 32 columns are 16 bytes: rows without padding.
       uint64_t rows = 256, columns = 32, blocksPerRow = nvfp4 ? 2 : 1;
       std::string q = fmt::format("tensor<?x{}xf4E2M1FN>", columns);
@@ -397,11 +400,12 @@ TEST(Dequantize, EveryCodeAndScale) {
       std::string y = fmt::format("tensor<?x{}x{}>", columns, numerics::stringify(type));
       KernelRun kernel(
           fmt::format("func.func @f(%q: {0}, %s: {1}, %a: tensor<f32>) -> {2} {{\n"
-                      "  %0 = fp4.dequantize %q scaled %s {3}{{format = #fp4.format<{4}>}}\n"
+                      "  %0 = fp4.dequantize %q scaled %s {3}{{format = #fp4.format<{4}>, "
+                      "recipe = #fp4.recipe<{6}>}}\n"
                       "      : ({0}, {1}{5}) -> {2}\n"
                       "  return %0 : {2}\n}}\n",
-                      q, s, y, nvfp4 ? "amax %a " : "", numerics::stringify(format),
-                      nvfp4 ? ", tensor<f32>" : ""));
+                      q, s, y, nvfp4 ? "amax %a " : "", numerics::stringify(recipe.format),
+                      nvfp4 ? ", tensor<f32>" : "", name));
       std::vector<uint8_t> data, scales;
       for (uint64_t row = 0; row < rows; ++row) {
         scales.insert(scales.end(), blocksPerRow, row);
@@ -418,7 +422,7 @@ TEST(Dequantize, EveryCodeAndScale) {
         run(kernel.upload(std::vector{amax}));
       else
         run();
-      auto expected = numerics::dequantizeRows(format, data, scales, rows, columns, amax);
+      auto expected = numerics::dequantizeRows(recipe, data, scales, rows, columns, amax);
       ASSERT_TRUE(expected);
       auto got = kernel.download<std::byte>(result);
       std::vector<float> values = numerics::decodeFloats(type, got);

@@ -9,7 +9,9 @@
 #include "fp4/Numerics/E4M3.h"
 #include <bit>
 #include <fmt/format.h>
+#include <functional>
 #include <gtest/gtest.h>
+#include <numeric>
 
 using namespace fp4;
 using namespace fp4::numerics;
@@ -113,7 +115,7 @@ TEST(Dequantize, returnsGridPoints) {
     const Recipe &recipe = *lookupRecipe(name);
     const auto q = quantizeRows(recipe, x, 4, 64);
     ASSERT_TRUE(q);
-    const auto back = dequantizeRows(recipe.format, q->data, q->scales, 4, 64, q->tensorAmax);
+    const auto back = dequantizeRows(recipe, q->data, q->scales, 4, 64, q->tensorAmax);
     ASSERT_TRUE(back);
     for (size_t i = 0; i < x.size(); ++i)
       EXPECT_NEAR((*back)[i], x[i], 0.35 * std::fabs(x[i]) + 0.2) << name;
@@ -121,12 +123,54 @@ TEST(Dequantize, returnsGridPoints) {
   // One exact block: scale 1.0, amax 2688.
   const std::vector<uint8_t> data = {0x10, 0x32, 0x54, 0x76, 0x98, 0xBA, 0xDC, 0xFE};
   const std::vector<uint8_t> scale = {0x38};
-  const auto exact = dequantizeRows(BlockFormat::NVFP4, data, scale, 1, 16);
+  const Recipe &nv = *lookupRecipe("transformer_engine"), &mx = *lookupRecipe("ocp_floor");
+  const auto exact = dequantizeRows(nv, data, scale, 1, 16);
   ASSERT_TRUE(exact);
   for (unsigned i = 0; i < 16; ++i)
     EXPECT_EQ(bitsOf((*exact)[i]), bitsOf(decodeE2M1(i)));
-  EXPECT_FALSE(dequantizeRows(BlockFormat::NVFP4, data, {}, 1, 16));
-  EXPECT_FALSE(dequantizeRows(BlockFormat::MXFP4, data, scale, 1, 16));
+  EXPECT_FALSE(dequantizeRows(nv, data, {}, 1, 16));
+  EXPECT_FALSE(dequantizeRows(mx, data, scale, 1, 16));
+}
+
+TEST(Dequantize, hasTheFormulaOfTheLibrary) {
+  using Formula = std::function<float(float f, float a)>;
+  const float r = static_cast<float>(1.0 / 2688.0);
+  const std::map<std::string, Formula> formulas = {
+      {"transformer_engine", [=](float f, float a) { return (f * a) * r; }},
+      {"torchao", [](float f, float a) { return f * (a / 2688.f); }},
+      {"torchao_cuda", [=](float f, float a) { return f * (a * r); }},
+      {"torchao_1level", [](float f, float) { return f; }},
+      {"modelopt", [](float f, float a) { return f * (a / 2688.f); }},
+      {"flashinfer", [](float f, float a) { return f * (1.f / (2688.f * (1.f / a))); }},
+      {"flashinfer, reciprocals = approximate",
+       [](float f, float a) { return f * (1.f / (2688.f * (1.f / a))); }},
+      {"vllm", [](float f, float a) { return f / (2688.f * (1.f / a)); }},
+      {"mslk", [](float f, float a) { return f / (2688.f / a); }},
+      {"transformer_engine, tensor_scale = supplied",
+       [](float f, float g) { return f * (1.f / g); }}};
+  std::vector<uint8_t> bytes(127), data(127 * 8, 0x73);
+  std::iota(bytes.begin(), bytes.end(), uint8_t(0));
+  for (const auto &[text, formula] : formulas)
+    for (float amax : {3.7f, 1.09375f, 1e-3f, 448.1f}) {
+      const auto values = dequantizeRows(*parseRecipe(text), data, bytes, 127, 16, amax);
+      ASSERT_TRUE(values);
+      for (uint8_t byte : bytes)
+        for (unsigned i : {0, 1})
+          EXPECT_EQ((*values)[byte * 16 + i], (i ? 6.f : 1.5f) * formula(decodeE4M3(byte), amax))
+              << text << ", scale " << int(byte) << ", amax " << amax;
+    }
+}
+
+TEST(Dequantize, readsTheEndsOfExponentsAsTheLibraryDoes) {
+  const std::vector<uint8_t> bytes = {0, 255};
+  const auto first = [&](const char *recipe, size_t row) {
+    std::vector<uint8_t> rows(32, 0x22);
+    return (*dequantizeRows(*lookupRecipe(recipe), rows, bytes, 2, 32))[row * 32];
+  };
+  EXPECT_EQ(first("ocp_floor", 0), 0x1p-127f);
+  EXPECT_TRUE(std::isnan(first("ocp_floor", 1)));
+  EXPECT_EQ(first("mxfp4_flashinfer", 0), 0.f);
+  EXPECT_EQ(first("mxfp4_flashinfer", 1), INFINITY);
 }
 
 TEST(SwizzleScales, roundTripsAndPadsWithZero) {

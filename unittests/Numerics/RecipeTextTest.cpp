@@ -40,7 +40,7 @@ TEST(RecipeText, equalDecisionsHaveOneText) {
   EXPECT_EQ(canonical("ocp_floor, exponent = ceil, nan_element = zero"),
             canonical("ocp_ceil, nan_element = zero"));
   EXPECT_EQ(canonical("ocp_floor, exponent = round_up, amax_nan = drop, non_finite = largest, "
-                      "zero_byte = one"),
+                      "zero_byte = one, scale_decode = shifted"),
             "mxfp4_flashinfer");
   EXPECT_NE(canonical("ocp_floor, exponent = ceil"), canonical("ocp_floor, exponent = even"));
   EXPECT_TRUE(*parseRecipe("ocp_floor, exponent = ceil") == *lookupRecipe("ocp_ceil"));
@@ -70,6 +70,16 @@ TEST(RecipeText, badTextIsRefused) {
   EXPECT_EQ(canonical(""), "error: unknown recipe ''");
   EXPECT_EQ(canonical("ocp_floor, scale_floor = 1"),
             "error: recipe 'ocp_floor' of format mxfp4 has no decision 'scale_floor'");
+  EXPECT_EQ(canonical("flashinfer, reciprocals = approximate"),
+            "flashinfer, reciprocals = approximate");
+  EXPECT_EQ(canonical("torchao, reciprocals = approximate"),
+            "error: approximate reciprocals expect encode reciprocal_of_product, but got "
+            "reciprocal_over_scale");
+  EXPECT_EQ(canonical("vllm, dequantize = amax_times_inverse"),
+            "vllm, dequantize = amax_times_inverse");
+  EXPECT_EQ(canonical("torchao, dequantize = over_encode_scale"),
+            "error: tensor_scale decode_divide and decode_multiply have no encode scale, but the "
+            "spellings of scale, encode or dequantize read it");
   EXPECT_EQ(canonical("torchao, exponent = floor"),
             "error: recipe 'torchao' of format nvfp4 has no decision 'exponent'");
   EXPECT_EQ(canonical("torchao, guard"),

@@ -49,12 +49,10 @@ Expected<QuantizedMatrix> quantizeRows(const Recipe &recipe, std::span<const flo
                                        uint64_t rows, uint64_t columns,
                                        std::optional<float> tensorAmax = std::nullopt);
 
-/// The values of a quantized matrix: nvfp4 q * ((f * a_t) * fp32(1/2688)) as TransformerEngine's
-/// kernel does (`e4m3Max` 256 changes the constant), mxfp4 q * 2^(byte - 127).
-Expected<std::vector<float>> dequantizeRows(BlockFormat format, std::span<const uint8_t> data,
+/// The values of a matrix that `recipe` quantized.
+Expected<std::vector<float>> dequantizeRows(const Recipe &recipe, std::span<const uint8_t> data,
                                             std::span<const uint8_t> scales, uint64_t rows,
-                                            uint64_t columns, float tensorAmax = 2688.f,
-                                            float e4m3Max = 448.f);
+                                            uint64_t columns, float tensorAmax = 2688.f);
 
 //===--- Scale layout ----------------------------------------------------===//
 

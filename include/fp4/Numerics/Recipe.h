@@ -46,7 +46,9 @@ constexpr unsigned blockSizeOf(BlockFormat format) {
 enum class GlobalRule : uint8_t {
   One,            ///< g = d = 1 (one-level recipes)
   GuardedDivide,  ///< g = min(D / a_t, FLT_MAX), 1 if a_t or g is 0; d = 1 / g
+  PositiveDivide, ///< g = min(D / a_t, FLT_MAX) if a_t > 0, else 1; d = 1 / g
   Divide,         ///< g = D / a_t, unguarded; d = 1 / g
+  DivideUnlessZero, ///< g = D / a_t, 1 if a_t is 0; d = 1 / g
   Reciprocal,     ///< g = D * (1 / a_t), what `D / tensor` is in PyTorch; d = 1 / g
   DecodeDivide,   ///< d = a_t / D; g is not used
   DecodeMultiply, ///< d = a_t * fp32(1 / D), what `tensor / D` is in PyTorch on CUDA
@@ -72,7 +74,7 @@ enum class ScaleSpelling : uint8_t {
 
 /// The scale's cast to e4m3.
 enum class ScaleCast : uint8_t {
-  NonSaturating, ///< NaN above 464 (DivideByProduct), else clamped to 448 first; NaN stays
+  NonSaturating, ///< nearest even, NaN above 464
   Saturating,    ///< nearest even, at most 448; NaN stays
   HalfUp         ///< ggml: halves go up, 240 < s gives 448, 7.5 * 2^-9 <= s < 2^-6 gives 7 * 2^-9
 };
@@ -86,6 +88,13 @@ enum class EncodeSpelling : uint8_t {
   DivideByProduct,       ///< x / (d * f)
   DivideByQuotient,      ///< x / (f / g)
   BF16GlobalOverScale    ///< bf16(x * bf16(min(g / f, bf16 max)))
+};
+
+/// The reciprocals of ReciprocalOfProduct.
+enum class Reciprocals : uint8_t {
+  Exact,
+  ApproximateFactor, ///< that of f * d is rcp.approx.ftz.f32 (Reciprocal.h)
+  Approximate        ///< d, the reciprocal of g, too
 };
 
 /// The bound on the encode factor, which is what a zero scale with nonzero elements meets.
@@ -107,21 +116,51 @@ enum class Adaptive : uint8_t {
   FourOverSixLargest   ///< by the largest absolute error
 };
 
+/// What a code's value q is multiplied by, f the value of its scale byte. Of one-level recipes f.
+enum class DequantizeRule : uint8_t {
+  AmaxTimesInverse, ///< (f * a_t) * fp32(1 / D); of a supplied g as DecodeScale
+  DecodeScale,      ///< f * d
+  OverEncodeScale   ///< f / g
+};
+
 /// The byte of an MXFP4 block from u = bits(a_b), E its exponent field and M its mantissa.
 enum class ExponentRule : uint8_t {
   Floor,        ///< E - 2 (OCP MX v1.0)
   Ceil,         ///< E - 2 + (M != 0)
   Even,         ///< ((u + 2^21) >> 23) - 2; a sum that reaches infinity gives 255
   EvenDown,     ///< ((u + 2^21 - 1) >> 23) - 2
-  RoundUp,      ///< ue8m0 round-up of a_b * fp32(1/6)
-  RoundUpDivide ///< ue8m0 round-up of a_b / 6
+  RoundUp,       ///< ue8m0 round-up of a_b * fp32(1/6)
+  RoundUpDivide, ///< ue8m0 round-up of a_b / 6
+  RoundUpBits,   ///< of a_b / 6: E + (M != 0), for subnormals too
+  RoundUpLog2    ///< ceil(log2(a_b / 6)) + 127, the logarithm rounded to fp32
+};
+
+/// The byte of an MXFP4 block whose amax is no finite number.
+enum class NonFinite : uint8_t {
+  Largest,  ///< that of the rule, at most 254; for amaxes that drop NaN
+  NaN,      ///< 255, for what the rule rounds to infinity too
+  NaNAlone, ///< NaN 255, infinity that of the rule, at most 254
+  Wrap      ///< infinity 255, NaN 0: an exponent field plus one, kept in 8 bits
 };
 
 /// The factor of an MXFP4 block whose byte is 0.
 enum class ZeroByteFactor : uint8_t {
   Exact, ///< 2^127
   One,
-  Zero
+  Zero,
+  LeastNormal ///< 2^126, as if the scale were the least normal number
+};
+
+/// The factor of an MXFP4 block whose byte is 255.
+enum class NaNByteFactor : uint8_t {
+  NaN,
+  Zero ///< as 1 / infinity: finite elements become zeros
+};
+
+/// What a byte of an MXFP4 scale means to the dequantizer.
+enum class ScaleDecode : uint8_t {
+  Exact,  ///< 2^(byte - 127), 255 NaN
+  Shifted ///< the fp32 with that exponent field: byte 0 is 0, 255 infinity
 };
 
 /// The sign of what becomes zero.
@@ -148,6 +187,7 @@ struct Recipe {
   GlobalRule global = GlobalRule::GuardedDivide;
   ScaleSpelling scale = ScaleSpelling::MultiplyFolded;
   EncodeSpelling encode = EncodeSpelling::ReciprocalOfProduct;
+  Reciprocals reciprocals = Reciprocals::Exact;
   FactorGuard guard = FactorGuard::ClampDropNaN;
   float e4m3Max = 448.f;           ///< 256 leaves the headroom four-over-six wants
   float scaleFloor = 0.f;          ///< lower bound of the scale before its cast
@@ -155,11 +195,14 @@ struct Recipe {
   float zeroScale = 0.f; ///< stored in place of a scale that is 0 after its cast
   AmaxArithmetic amaxArithmetic = AmaxArithmetic::F32;
   Adaptive adaptive = Adaptive::Off;
+  DequantizeRule dequantize = DequantizeRule::AmaxTimesInverse;
 
   // mxfp4
   ExponentRule exponent = ExponentRule::Floor;
-  bool nonFiniteIsNaN = true; ///< amax NaN or infinite gives 255; else the rule's bits, at most 254
+  NonFinite nonFinite = NonFinite::NaN;
   ZeroByteFactor zeroByte = ZeroByteFactor::Exact;
+  NaNByteFactor nanByte = NaNByteFactor::NaN;
+  ScaleDecode scaleDecode = ScaleDecode::Exact;
 };
 
 /// All named recipes. The first of each format is its default: transformer_engine, ocp_floor.

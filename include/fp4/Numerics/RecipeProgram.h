@@ -54,6 +54,7 @@ enum class Op : uint8_t {
   Multiply,
   Divide,
   Subtract,
+  ReciprocalApprox, ///< rcp.approx.ftz.f32
   Absolute,
   MinDropNaN, ///< the number if one of a, b is NaN (fminf, PTX min)
   MinKeepNaN, ///< NaN if one of a, b is (PTX min.NaN)
@@ -126,12 +127,8 @@ struct RecipeProgram {
 /// The quantizer that a recipe's decisions mean.
 RecipeProgram makeProgram(const Recipe &recipe);
 
-/// q * ((f * amax) * fp32(1 / (6 * e4m3Max))) for NVFP4, q * 2^(byte - 127) for MXFP4. Inputs:
-/// TensorAmax, ScaleByte, Element.
-RecipeProgram makeDequantizer(BlockFormat format, float e4m3Max = 448.f);
-
-/// The same for what a recipe wrote: its e4m3Max; q * f where it has one level, q * (f * (1 / g))
-/// where it was given g.
+/// The values of what a recipe wrote: each code's, times what its DequantizeRule or ScaleDecode
+/// makes of the scale byte. Inputs: TensorAmax, ScaleByte, Element.
 RecipeProgram makeDequantizer(const Recipe &recipe);
 
 } // namespace fp4::numerics

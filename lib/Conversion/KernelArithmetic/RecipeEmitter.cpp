@@ -52,6 +52,8 @@ mlir::Value RecipeEmitter::emitFloat(const numerics::Instruction &instruction, m
     return s.divide(x, y);
   case RecipeOp::Subtract:
     return s.subtract(x, y);
+  case RecipeOp::ReciprocalApprox:
+    return s.reciprocalApprox(x);
   case RecipeOp::Absolute:
     return s.absolute(x);
   case RecipeOp::MinDropNaN:
