@@ -53,7 +53,8 @@ std::string spellAttribute(Attribute attribute) {
       })
       .Case([](fp4::HadamardAttr attr) { // size,sign mask,arithmetic
         return std::to_string(attr.getSize()) + "," + std::to_string(attr.getSignMask()) + "," +
-               stringifyHadamardArithmetic(attr.getArithmetic()).str();
+               stringifyHadamardArithmetic(attr.getArithmetic()).str() +
+               (attr.getRoundToBF16() ? "" : ",none");
       })
       .Case([](IntegerAttr attr) { return std::to_string(attr.getInt()); })
       .Case([](DenseFPElementsAttr attr) { // the bits of one fp32 number: no digit is lost

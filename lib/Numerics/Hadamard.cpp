@@ -42,9 +42,12 @@ void transformBlock(std::span<float> block, const HadamardOptions &options) {
   if (options.arithmetic == HadamardArithmetic::ExactSum) {
     exactSums(block, options.order, scale);
   } else {
+    const float size = static_cast<float>(block.size());
+    for (float &value : block)
+      value *= 1.f / size;
     butterflies(block, options.order);
     for (float &value : block)
-      value *= scale;
+      value *= scale * size;
   }
   if (options.roundToBF16)
     for (float &value : block)

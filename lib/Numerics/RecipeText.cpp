@@ -50,8 +50,8 @@ constexpr std::array<std::string_view, 2> amaxArithmetics = {"f32", "bf16"};
 constexpr std::array<std::string_view, 4> adaptives = {
     "off", "four_over_six_absolute", "four_over_six_squared", "four_over_six_largest"};
 constexpr std::array<std::string_view, 8> exponentRules = {
-    "floor",    "ceil",            "even",          "even_down",
-    "round_up", "round_up_divide", "round_up_bits", "round_up_log2"};
+    "floor",           "ceil",          "even",         "even_down", "round_up",
+    "round_up_divide", "round_up_bits", "round_up_log2"};
 constexpr std::array<std::string_view, 4> nonFinites = {"largest", "nan", "nan_alone", "wrap"};
 constexpr std::array<std::string_view, 4> zeroBytes = {"exact", "one", "zero", "least_normal"};
 constexpr std::array<std::string_view, 2> nanBytes = {"nan", "zero"};
@@ -237,8 +237,9 @@ Status checkSpellings(const Recipe &recipe) {
                  "divide_by_product and dequantize = amax_times_inverse, decode_scale");
   if (recipe.reciprocals != Reciprocals::Exact &&
       recipe.encode != EncodeSpelling::ReciprocalOfProduct)
-    return usage(fmt::format("approximate reciprocals expect encode reciprocal_of_product, but got {}",
-                             encodeSpellings[static_cast<size_t>(recipe.encode)]));
+    return usage(
+        fmt::format("approximate reciprocals expect encode reciprocal_of_product, but got {}",
+                    encodeSpellings[static_cast<size_t>(recipe.encode)]));
   const bool derives = recipe.global != GlobalRule::One && recipe.global != GlobalRule::Supplied;
   if (recipe.scale == ScaleSpelling::RatioOfMaxima && !derives)
     return usage("scale ratio_of_maxima expects a tensor scale that derives from an amax");

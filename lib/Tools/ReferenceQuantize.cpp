@@ -47,7 +47,8 @@ Expected<HadamardOptions> hadamardOptions(const Step &step) {
   return options;
 }
 
-/// Those of a side of fp4.quantize: one attribute, "16,55272,butterfly". Nothing where it is
+/// Those of a side of fp4.quantize: one attribute, "16,55272,butterfly", with ",none" behind it
+/// where values stay in fp32. Nothing where it is
 /// absent.
 Expected<std::optional<HadamardOptions>> hadamardOfSide(const Step &step, const char *name) {
   const std::string text = step.attributeOr(name, "");
@@ -60,7 +61,12 @@ Expected<std::optional<HadamardOptions>> hadamardOfSide(const Step &step, const 
   HadamardOptions options;
   std::from_chars(text.data(), text.data() + first, options.blockSize);
   std::from_chars(text.data() + first + 1, text.data() + second, options.signMask);
-  FP4_GET(arithmetic, hadamardArithmetic(step, std::string_view(text).substr(second + 1)));
+  std::string_view rest = std::string_view(text).substr(second + 1);
+  if (constexpr std::string_view unrounded = ",none"; rest.ends_with(unrounded)) {
+    options.roundToBF16 = false;
+    rest.remove_suffix(unrounded.size());
+  }
+  FP4_GET(arithmetic, hadamardArithmetic(step, rest));
   options.arithmetic = arithmetic;
   return std::optional(options);
 }

@@ -10,6 +10,8 @@
 #include "fp4/Numerics/Hadamard.h"
 #include "fp4/Numerics/Quantize.h"
 
+#include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <limits>
 
@@ -178,6 +180,21 @@ TEST(HadamardKernel, ManyPiecesPerThread) {
 TEST(HadamardKernel, ColumnsOfAnyNumber) {
   for (uint64_t columns : {1, 2, 3, 4, 6, 9, 20})
     expectTransform({.rows = 48, .columns = columns, .size = 16, .dimension = 0});
+}
+
+/// Sums of eight and more of these overflow, most of the transforms do not.
+TEST(HadamardKernel, NearTheLargestNumbers) {
+  test::Random random(9);
+  for (unsigned size : {16u, 128u}) {
+    Case c{.rows = 8, .columns = 256, .size = size};
+    std::vector<float> values(c.rows * c.columns);
+    for (float &value : values)
+      value = numerics::roundTo(FloatType::BF16, std::ldexp(random.gaussian(), 125));
+    std::vector<float> transformed = reference(c, values);
+    EXPECT_LT(std::ranges::count_if(transformed, [](float y) { return !std::isfinite(y); }), 900);
+    for (const char *target : kTargets)
+      EXPECT_EQ(transform(c, values, target), numerics::encodeFloats(FloatType::BF16, transformed));
+  }
 }
 
 TEST(HadamardKernel, SignMasks) {

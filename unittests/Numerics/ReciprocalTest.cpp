@@ -1,5 +1,5 @@
-// The approximate reciprocal against what an H200 gave: its 2^23 differences from the correctly rounded
-// one as a hash, their counts, and what lies outside the normal numbers.
+// The approximate reciprocal against what an H200 gave: its 2^23 differences from the correctly
+// rounded one as a hash, their counts, and what lies outside the normal numbers.
 #include "fp4/Numerics/Reciprocal.h"
 #include "TestData.h"
 #include "fp4/Numerics/E4M3.h"

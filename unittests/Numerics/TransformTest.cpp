@@ -49,6 +49,25 @@ TEST(Hadamard, roundsToBf16UnlessAsked) {
   EXPECT_EQ(transformed(x, {.roundToBF16 = false})[0], 1024.25f);
 }
 
+/// As on a tensor core, whose matrix has the scale in it: eight of these numbers add up to more
+/// than the largest fp32, and the transform is 4 * 5e37 in one place and zero in the others.
+TEST(Hadamard, overflowsOnlyWhereTheResultDoes) {
+  for (unsigned n : {16u, 32u, 64u, 128u}) {
+    const float most = std::sqrt(static_cast<float>(n));
+    std::vector<float> x(n, 0x1p127f / most), y(n);
+    std::fill(x.begin() + n / 2, x.end(), -0x1p127f / most);
+    y[n / 2] = 0x1p127f;
+    for (auto order : {ButterflyOrder::Ascending, ButterflyOrder::Descending})
+      for (auto arithmetic : {HadamardArithmetic::Butterfly, HadamardArithmetic::ExactSum}) {
+        auto got = transformed(
+            x, {.blockSize = n, .signMask = 0, .order = order, .arithmetic = arithmetic});
+        EXPECT_EQ(got, y) << n;
+      }
+  }
+  const std::vector<float> x(16, 0x1p126f);
+  EXPECT_EQ(transformed(x, {.signMask = 0})[0], INFINITY);
+}
+
 TEST(Hadamard, equalsTheDefinitionAndIsItsOwnInverse) {
   test::Random random(3);
   for (unsigned n : {16u, 32u, 64u, 128u}) {

@@ -6,7 +6,9 @@
 //
 // Two ways to compute it:
 //
-//   Butterfly  fp32, stages of (a + b, a - b), the scale last. The order of the strides is part of
+//   Butterfly  fp32, of x / n, stages of (a + b, a - b), n * scale last, so that nothing overflows
+//              whose scaled sum does not: as on a tensor core, whose matrix has the scale in it.
+//              x / n is exact for bf16. The order of the strides is part of
 //              the contract, because fp32 inputs round differently in either order (bf16 inputs do
 //              not, but for the last rounding). What a kernel does in registers.
 //   ExactSum   the sum exact, scaled, rounded once to fp32. What a tensor core with bf16 operands

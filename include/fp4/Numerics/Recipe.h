@@ -44,15 +44,15 @@ constexpr unsigned blockSizeOf(BlockFormat format) {
 
 /// The tensor's encode scale g and decode scale d from its amax, with D = 6 * e4m3Max.
 enum class GlobalRule : uint8_t {
-  One,            ///< g = d = 1 (one-level recipes)
-  GuardedDivide,  ///< g = min(D / a_t, FLT_MAX), 1 if a_t or g is 0; d = 1 / g
-  PositiveDivide, ///< g = min(D / a_t, FLT_MAX) if a_t > 0, else 1; d = 1 / g
-  Divide,         ///< g = D / a_t, unguarded; d = 1 / g
+  One,              ///< g = d = 1 (one-level recipes)
+  GuardedDivide,    ///< g = min(D / a_t, FLT_MAX), 1 if a_t or g is 0; d = 1 / g
+  PositiveDivide,   ///< g = min(D / a_t, FLT_MAX) if a_t > 0, else 1; d = 1 / g
+  Divide,           ///< g = D / a_t, unguarded; d = 1 / g
   DivideUnlessZero, ///< g = D / a_t, 1 if a_t is 0; d = 1 / g
-  Reciprocal,     ///< g = D * (1 / a_t), what `D / tensor` is in PyTorch; d = 1 / g
-  DecodeDivide,   ///< d = a_t / D; g is not used
-  DecodeMultiply, ///< d = a_t * fp32(1 / D), what `tensor / D` is in PyTorch on CUDA
-  Supplied,       ///< g is the number given in place of a_t; d = 1 / g
+  Reciprocal,       ///< g = D * (1 / a_t), what `D / tensor` is in PyTorch; d = 1 / g
+  DecodeDivide,     ///< d = a_t / D; g is not used
+  DecodeMultiply,   ///< d = a_t * fp32(1 / D), what `tensor / D` is in PyTorch on CUDA
+  Supplied,         ///< g is the number given in place of a_t; d = 1 / g
   /// g = D * (1 / max(a_t, 2^-126)), 1 where that is infinite or NaN; d = 1 / g. See AmaxArithmetic
   ReciprocalOrOne
 };
@@ -125,10 +125,10 @@ enum class DequantizeRule : uint8_t {
 
 /// The byte of an MXFP4 block from u = bits(a_b), E its exponent field and M its mantissa.
 enum class ExponentRule : uint8_t {
-  Floor,        ///< E - 2 (OCP MX v1.0)
-  Ceil,         ///< E - 2 + (M != 0)
-  Even,         ///< ((u + 2^21) >> 23) - 2; a sum that reaches infinity gives 255
-  EvenDown,     ///< ((u + 2^21 - 1) >> 23) - 2
+  Floor,         ///< E - 2 (OCP MX v1.0)
+  Ceil,          ///< E - 2 + (M != 0)
+  Even,          ///< ((u + 2^21) >> 23) - 2; a sum that reaches infinity gives 255
+  EvenDown,      ///< ((u + 2^21 - 1) >> 23) - 2
   RoundUp,       ///< ue8m0 round-up of a_b * fp32(1/6)
   RoundUpDivide, ///< ue8m0 round-up of a_b / 6
   RoundUpBits,   ///< of a_b / 6: E + (M != 0), for subnormals too

@@ -69,14 +69,24 @@ Value Butterfly::toFp32(Value sum) {
   return arith::TruncFOp::create(b, b.getF32Type(), scaled);
 }
 
+/// Elements with their signs; in fp64, or, so that no sum overflows that its scale would have kept
+/// finite, over the size of the block: a power of two, exact for bf16.
+SmallVector<Value> Butterfly::prepared(ArrayRef<Value> elements) {
+  SmallVector<Value> values;
+  for (auto [i, value] : llvm::enumerate(elements)) {
+    bool negated = options.signMask >> (i % 16) & 1;
+    float inverse = 1.0f / static_cast<float>(options.blockSize);
+    if (!isExact())
+      values.push_back(s.multiply(value, s.constant(negated ? -inverse : inverse)));
+    else
+      values.push_back(arith::ExtFOp::create(
+          b, b.getF64Type(), negated ? Value(arith::NegFOp::create(b, value)) : value));
+  }
+  return values;
+}
+
 SmallVector<Value> Butterfly::sums(ArrayRef<Value> elements) {
-  SmallVector<Value> values(elements);
-  for (auto [i, value] : llvm::enumerate(values))
-    if (options.signMask >> (i % 16) & 1)
-      value = arith::NegFOp::create(b, value);
-  if (isExact())
-    for (Value &value : values)
-      value = arith::ExtFOp::create(b, b.getF64Type(), value);
+  SmallVector<Value> values = prepared(elements);
   const unsigned stages = llvm::Log2_32(options.blockSize);
   for (unsigned stage = 0; stage < stages; ++stage) {
     bool ascending = options.order == numerics::ButterflyOrder::Ascending;
@@ -92,7 +102,9 @@ SmallVector<Value> Butterfly::sums(ArrayRef<Value> elements) {
   return values;
 }
 
-float Butterfly::factor() const { return isExact() ? 1.0f : norm(); }
+float Butterfly::factor() const {
+  return isExact() ? 1.0f : norm() * static_cast<float>(options.blockSize);
+}
 
 Value Butterfly::scale() { return s.constant(factor()); }
 
@@ -109,8 +121,20 @@ BlockElements Butterfly::packed(ArrayRef<Value> values) {
   return BlockElements::packed(s, words, b.getBF16Type());
 }
 
+BlockElements Butterfly::unrounded(ArrayRef<Value> values) {
+  BlockElements elements;
+  elements.values = SmallVector<Value>(values);
+  elements.stored = b.getF32Type();
+  elements.amax = [this, values = elements.values](bool keepNaN) {
+    return s.amax(values, keepNaN);
+  };
+  return elements;
+}
+
 BlockElements Butterfly::transformBlock(ArrayRef<Value> elements) {
   SmallVector<Value> values = sums(elements);
+  if (!options.roundToBF16)
+    return unrounded(scaled(values));
   int exponent;
   if (std::frexp(factor(), &exponent) != 0.5f)
     return packed(scaled(values));

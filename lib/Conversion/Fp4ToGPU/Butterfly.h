@@ -1,7 +1,8 @@
 //===- Butterfly.h - Hadamard transform inside a kernel -------------------===//
 //
-// fp4/Numerics/Hadamard.h, emitted: fp32 stages of (a + b, a - b) in the order of strides that the
-// options name, the scale last. HadamardArithmetic::ExactSum is the same in fp64, rounded once to
+// fp4/Numerics/Hadamard.h, emitted: elements over the size n of the block, fp32 stages of
+// (a + b, a - b) in the order of strides that the options name, n * n^-1/2 last.
+// HadamardArithmetic::ExactSum is the same in fp64, without the division by n, rounded once to
 // fp32: exact sums of bf16 values whose exponents differ by up to 41.
 //
 // A thread holds 16 or more consecutive elements of a block. Where the block is longer, 2, 4 or 8
@@ -10,7 +11,7 @@
 // a thread at the registers of the smallest block.
 //
 // Nothing here knows zeros: the sign of a zero sum is that of IEEE addition, for all -0 inputs too,
-// because the signs of the mask are negations of inputs and not of sums. An exact sum begins with
+// because the signs of the mask are those of inputs and not of sums. An exact sum begins with
 // +0.
 //
 //===----------------------------------------------------------------------===//
@@ -41,8 +42,8 @@ public:
   mlir::Value scale();
   /// Sums times scale: what is then rounded to bf16.
   llvm::SmallVector<mlir::Value> transform(llvm::ArrayRef<mlir::Value> elements);
-  /// The same with the rounding to bf16: elements of a block whose scale, where it is a power of
-  /// two, is left to the block's.
+  /// The same with the rounding to bf16, unless the options have none: elements of a block whose
+  /// scale, where it is a power of two, is left to the block's.
   BlockElements transformBlock(llvm::ArrayRef<mlir::Value> elements);
 
 private:
@@ -50,7 +51,9 @@ private:
   float factor() const; ///< scale() as a number
   float norm() const;   ///< 1 / sqrt(size of the block)
   llvm::SmallVector<mlir::Value> scaled(llvm::ArrayRef<mlir::Value> sums);
+  llvm::SmallVector<mlir::Value> prepared(llvm::ArrayRef<mlir::Value> elements);
   BlockElements packed(llvm::ArrayRef<mlir::Value> values);
+  BlockElements unrounded(llvm::ArrayRef<mlir::Value> values);
   mlir::Value toFp32(mlir::Value sum);
   mlir::Value shuffle(mlir::Value mine, unsigned laneStride);
   void stageInThread(llvm::MutableArrayRef<mlir::Value> values, size_t stride);

@@ -24,8 +24,8 @@ struct BlockElements {
   mlir::Type stored;                     ///< what they were widened from
   std::function<mlir::Value(bool keepNaN)> amax;
   /// A power of two: what they are still to be multiplied by, with the product rounded to `stored`.
-  /// Unless that overflows or is subnormal it makes no difference, and `exact` emits those that
-  /// were multiplied before they were rounded.
+  /// Unless that overflows or either is subnormal it makes no difference, and `exact` emits those
+  /// that were multiplied before they were rounded.
   float scale = 1;
   std::function<BlockElements()> exact = {};
 

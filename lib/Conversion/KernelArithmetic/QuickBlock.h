@@ -20,8 +20,8 @@
 //      unittests/Compiler/QuickBlockTest.cpp tries every significand of e.
 //   5. Elements that a Hadamard transform has still to multiply by a power of two (BlockElements)
 //      have the same code where e has that factor instead: it commutes with the rounding to bf16 of
-//      what neither overflows (2 and 3 keep amax below 2^115) nor is subnormal afterwards, and what
-//      is subnormal has code 0 where e <= 2^120. Not so where rounding is stochastic.
+//      what neither overflows (2 and 3 keep amax below 2^115) nor is subnormal before or after, and
+//      what is subnormal has code 0 where e <= 2^120. Not so where rounding is stochastic.
 //
 // Stochastic rounding needs 1 and 3 only: it saturates element by element, and has no ties.
 //

@@ -102,7 +102,7 @@ func.func private @integer_sign_bad() attributes {bad = #fp4.recipe<vllm, scale_
 
 // recipe (C3)
 func.func private @decisions() attributes {ok = #fp4.recipe<torchao, tensor_scale = decode_multiply>}
-// expected-error @+2 {{tensor_scale decode_divide and decode_multiply have no encode scale, but the spellings of scale and encode read it}}
+// expected-error @+2 {{tensor_scale decode_divide and decode_multiply have no encode scale, but the spellings of scale, encode or dequantize read it}}
 // expected-note @+1 {{spellings of the decode scale are scale = divide_twice}}
 func.func private @decisions_bad() attributes {bad = #fp4.recipe<transformer_engine, tensor_scale = decode_multiply>}
 
@@ -112,6 +112,13 @@ func.func private @decisions_bad() attributes {bad = #fp4.recipe<transformer_eng
 func.func private @size() attributes {ok = #fp4.hadamard<size = 64>}
 // expected-error @+1 {{attribute 'size' must be 16, 32, 64 or 128, but got 8}}
 func.func private @size_bad() attributes {bad = #fp4.hadamard<size = 8>}
+
+// -----
+
+// hadamard (C8)
+func.func private @hadamard_unrounded() attributes {ok = #fp4.hadamard<size = 16, rounding = none>}
+// expected-error @+1 {{rounding none expects arithmetic butterfly, but got tensor_core}}
+func.func private @hadamard_rounding() attributes {bad = #fp4.hadamard<size = 16, arithmetic = tensor_core, rounding = none>}
 
 // -----
 

@@ -100,10 +100,22 @@ llvm::hash_code fp4::numerics::hash_value(const Recipe &recipe) {
 // hadamard
 //===----------------------------------------------------------------------===//
 
+static ParseResult parseRounding(AsmParser &parser, bool &roundToBF16) {
+  StringRef text;
+  SMLoc at = parser.getCurrentLocation();
+  if (parser.parseKeyword(&text))
+    return failure();
+  roundToBF16 = text == "bf16";
+  if (!roundToBF16 && text != "none")
+    return parser.emitError(at, "rounding must be bf16 or none, but got ") << text;
+  return success();
+}
+
 Attribute HadamardAttr::parse(AsmParser &parser, Type) {
   int64_t size = 16;
   uint64_t signMask = 0xD7E8;
   auto arithmetic = HadamardArithmetic::Butterfly;
+  bool roundToBF16 = true;
   SMLoc loc = parser.getCurrentLocation();
   auto parseField = [&]() -> ParseResult {
     StringRef field;
@@ -114,8 +126,11 @@ Attribute HadamardAttr::parse(AsmParser &parser, Type) {
       return parser.parseInteger(size);
     if (field == "sign_mask")
       return parser.parseInteger(signMask);
+    if (field == "rounding")
+      return parseRounding(parser, roundToBF16);
     if (field != "arithmetic")
-      return parser.emitError(at, "expects size, sign_mask or arithmetic, but got ") << field;
+      return parser.emitError(at, "expects size, sign_mask, arithmetic or rounding, but got ")
+             << field;
     FailureOr<HadamardArithmetic> parsed = FieldParser<HadamardArithmetic>::parse(parser);
     if (succeeded(parsed))
       arithmetic = *parsed;
@@ -124,20 +139,26 @@ Attribute HadamardAttr::parse(AsmParser &parser, Type) {
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater, parseField))
     return {};
   return getChecked([&] { return parser.emitError(loc); }, parser.getContext(), size, signMask,
-                    arithmetic);
+                    arithmetic, roundToBF16);
 }
 
 void HadamardAttr::print(AsmPrinter &printer) const {
   printer << "<size = " << getSize() << ", sign_mask = 0x" << llvm::utohexstr(getSignMask());
   if (getArithmetic() != HadamardArithmetic::Butterfly)
     printer << ", arithmetic = " << stringifyHadamardArithmetic(getArithmetic());
+  if (!getRoundToBF16())
+    printer << ", rounding = none";
   printer << '>';
 }
 
 LogicalResult HadamardAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t size,
-                                   uint64_t signMask, HadamardArithmetic) {
+                                   uint64_t signMask, HadamardArithmetic arithmetic,
+                                   bool roundToBF16) {
   if (!llvm::is_contained({16, 32, 64, 128}, size)) // hadamard (C3)
     return emitError() << "attribute 'size' must be 16, 32, 64 or 128, but got " << size;
+  if (!roundToBF16 && arithmetic != HadamardArithmetic::Butterfly) // hadamard (C8)
+    return emitError() << "rounding none expects arithmetic butterfly, but got "
+                       << stringifyHadamardArithmetic(arithmetic);
   if (signMask <= 0xFFFF)
     return success();
   auto diag = emitError(); // hadamard (C6)
@@ -151,6 +172,7 @@ numerics::HadamardOptions HadamardAttr::options() const {
   bool butterfly = getArithmetic() == HadamardArithmetic::Butterfly;
   return {.blockSize = static_cast<unsigned>(getSize()),
           .signMask = static_cast<uint16_t>(getSignMask()),
+          .roundToBF16 = getRoundToBF16(),
           .arithmetic = butterfly ? numerics::HadamardArithmetic::Butterfly
                                   : numerics::HadamardArithmetic::ExactSum};
 }

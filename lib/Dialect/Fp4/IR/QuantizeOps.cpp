@@ -58,7 +58,8 @@ template <typename OpT> static LogicalResult verifyTransform(OpT op) {
   if (failed(verifyMatrix(input))) // hadamard (C2), hadamard_amax (C2)
     return failure();
   auto emitError = [&] { return op.emitOpError(); };
-  if (failed(HadamardAttr::verify(emitError, op.getSize(), op.getSignMask(), op.getArithmetic())))
+  if (failed(HadamardAttr::verify(emitError, op.getSize(), op.getSignMask(), op.getArithmetic(),
+                                  /*roundToBF16=*/true)))
     return failure(); // hadamard (C3), (C6), hadamard_amax (C3), hadamard_amax (C6)
   if (op.getDimension() > 1) // hadamard (C4), hadamard_amax (C4)
     return op.emitOpError("attribute 'dimension' must be 0 or 1, but got ")

@@ -111,15 +111,16 @@ def Fp4_HadamardArithmeticAttr : EnumAttr<Fp4_Dialect, Fp4_HadamardArithmetic,
 def Fp4_HadamardAttr : AttrDef<Fp4_Dialect, "Hadamard"> {
   let mnemonic = "hadamard";
   let description = [{
-    The random Hadamard transform that `fp4.hadamard` describes, as a part of another operation,
-    round trip through bf16 included. What is left out has the value shown:
+    The random Hadamard transform that `fp4.hadamard` describes, as a part of another operation.
+    Its values make a round trip through bf16, or, with `rounding = none`, stay in fp32, as in
+    TransformerEngine's fast math. What is left out has the value shown:
 
     ```mlir
-    #fp4.hadamard<size = 16, sign_mask = 0xD7E8, arithmetic = butterfly>
+    #fp4.hadamard<size = 16, sign_mask = 0xD7E8, arithmetic = butterfly, rounding = bf16>
     ```
   }];
   let parameters = (ins "int64_t":$size, "uint64_t":$signMask,
-                        "::fp4::HadamardArithmetic":$arithmetic);
+                        "::fp4::HadamardArithmetic":$arithmetic, "bool":$roundToBF16);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{

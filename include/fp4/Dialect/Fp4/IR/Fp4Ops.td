@@ -67,7 +67,8 @@ class Fp4_HadamardBase<string mnemonic> : Fp4_TensorOp<mnemonic, [Fp4_InferTypes
   let extraClassDeclaration = [{
     /// The transform without its dimension.
     ::fp4::HadamardAttr getTransform() {
-      return ::fp4::HadamardAttr::get(getContext(), getSize(), getSignMask(), getArithmetic());
+      return ::fp4::HadamardAttr::get(getContext(), getSize(), getSignMask(), getArithmetic(),
+                                      /*roundToBF16=*/true);
     }
   }];
 }
@@ -259,13 +260,14 @@ def Fp4_DequantizeOp : Fp4_TensorOp<"dequantize"> {
   let summary = "fp4 data and block scales to a matrix";
   let description = [{
     ```
-    nvfp4:  result[i, j] = data[i, j] * (scales[i, j / 16] * amax * fp32(1/2688))
+    nvfp4:  result[i, j] = data[i, j] * ((scales[i, j / 16] * amax) * fp32(1/2688))
     mxfp4:  result[i, j] = data[i, j] * scales[i, j / 32]
     ```
 
-    in fp32 from the left within the parentheses, then rounded once to the element type. `recipe`
-    is the one that wrote the data (when absent transformer_engine or ocp_floor): its `e4m3_max` in
-    place of 448 = 2688 / 6, and no `amax` factor where it has no tensor scale.
+    in fp32, then rounded once to the element type. `recipe` is the one that wrote the data (when
+    absent transformer_engine or ocp_floor): what is in the outer parentheses is its decision
+    `dequantize`, 2688 is 6 times its `e4m3_max`, and there is no `amax` where it has no tensor
+    scale.
 
     | operand | element type | shape |
     |---------|--------------|-------|
