@@ -72,7 +72,8 @@ bool crashesUpstream(const std::string &text) {
   static const llvm::Regex known[] = {
       // linalg.transpose and linalg.broadcast: the parser takes its list for one of integers
       // (NamedAttrList::set of null).
-      llvm::Regex(R"((permutation|dimensions)[ \t\n]*=[ \t\n]*\[[0-9, \t\n]*[^]0-9, \t\n])"),
+      llvm::Regex(R"((permutation|dimensions)[ \t\n]*=[ \t\n]*)"
+                  R"(([^[ \t\n]|\[[0-9, \t\n]*[^]0-9, \t\n]))"),
       // tensor.expand_shape and collapse_shape with an empty group: getSymbolLessAffineMaps.
       llvm::Regex(R"(_shape[^:]*\[[ \t\n]*\])")};
   return llvm::any_of(known, [&](const llvm::Regex &regex) { return regex.match(text); });
