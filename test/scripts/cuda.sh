@@ -94,7 +94,8 @@ cat > "$work/driver.cpp" << 'CPP'
 #include <cuda.h>
 int main() {
   int version = 0;
-  std::printf("%d %d\n", cuInit(0) + cuDriverGetVersion(&version), version);
+  const int result = cuInit(0) + cuDriverGetVersion(&version);
+  std::printf("%d %d\n", result, version);
 }
 CPP
 nvcc -cudart=none "$work/driver.cpp" -L"$build/lib/fp4-cuda/stubs" -lcuda -o "$work/driver" ||
