@@ -1,0 +1,26 @@
+//===- Process.h - Another program, with a time limit ---------------------===//
+#pragma once
+
+#include "fp4/Support/Error.h"
+
+#include <chrono>
+#include <vector>
+
+namespace fp4 {
+
+struct ProcessResult {
+  int code = 0;          ///< its exit code, or 128 + n when signal n ended it
+  bool timedOut = false; ///< it was killed at the limit
+  std::string output;    ///< the beginning of what it printed, on both streams
+
+  /// "ended with code 1", "was ended by signal 9 (Killed)", "has not ended after 10 s".
+  std::string ending(std::chrono::milliseconds limit) const;
+};
+
+/// Runs `command`, whose first word is the path of a program, without input. At the limit it and
+/// what it started are killed; it does not outlive this process. An Error when it cannot be
+/// started.
+Expected<ProcessResult> runProcess(const std::vector<std::string> &command,
+                                   std::chrono::milliseconds limit);
+
+} // namespace fp4
