@@ -10,6 +10,7 @@ namespace fp4::sim {
 class ObserverList final : public Observer {
 public:
   void add(Observer *observer) { members.push_back(observer); }
+  void remove(Observer *observer) { std::erase(members, observer); }
 
   void onLaunch(const LaunchEvent &e) override { each(&Observer::onLaunch, e); }
   void onMemory(const MemoryEvent &e) override { each(&Observer::onMemory, e); }

@@ -56,6 +56,11 @@ struct SimOptions {
   Judgement judgement = Judgement::Letter;
   /// Warp instructions after which a launch is given up as an endless loop; 0: never.
   uint64_t instructionLimit = 0;
+  /// Warp instructions of one cluster without progress (no warp exits, no asynchronous operation
+  /// completes, no change of memory is seen) after which the launch is given up; 16 times as many
+  /// where memory does change, but no warp exits. 0: never. A launch that is proven to repeat
+  /// itself is given up before, with any limit but 0.
+  uint64_t spinLimit = uint64_t(1) << 32;
   /// Called now and then, and at the end, with finished and total CTAs; never concurrently.
   std::function<void(uint64_t done, uint64_t total)> progress;
   /// Takes what kernels print; never called concurrently. Not set: stdout.

@@ -6,6 +6,7 @@
 // one that should have arrived.
 //
 //===----------------------------------------------------------------------===//
+#include "Deadlock.h"
 #include "Engine.h"
 
 #include <fmt/format.h>
@@ -34,20 +35,30 @@ std::string describeGroup(const Launch &launch, const Cta &cta, const Warp &warp
 
 } // namespace
 
-Error Engine::deadlock() {
-  const Launch &launch = *owner.launch;
-  std::string message = "deadlock: no warp can run and no asynchronous operation is in flight";
-  std::string note;
-  for (const auto &cta : owner.ctas) {
+std::string describeBlocked(const Cluster &cluster) {
+  std::string text;
+  for (const auto &cta : cluster.ctas)
     for (const Warp &warp : cta->warps)
       for (const LaneGroup &group : warp.groups)
         if (group.wait)
-          message += "\n  " + describeGroup(launch, *cta, warp, group);
+          text += "\n  " + describeGroup(*cluster.launch, *cta, warp, group);
+  return text;
+}
+
+std::string describeExited(const Cluster &cluster) {
+  std::string text;
+  for (const auto &cta : cluster.ctas)
     if (const std::string exited = exitedWarps(*cta); !exited.empty() && !cta->done())
-      note += fmt::format("{}warps {} of CTA rank {} have exited", note.empty() ? "" : "; ", exited,
+      text += fmt::format("{}warps {} of CTA rank {} have exited", text.empty() ? "" : "; ", exited,
                           cta->rank);
-  }
-  return {ErrorKind::Simulation, message, note};
+  return text;
+}
+
+Error Engine::deadlock() {
+  return {ErrorKind::Simulation,
+          "deadlock: no warp can run and no asynchronous operation is in flight" +
+              describeBlocked(owner),
+          describeExited(owner)};
 }
 
 } // namespace fp4::sim

@@ -482,6 +482,7 @@ Status Engine::arrive(uint32_t address, const Ticket &ticket) {
 
 void Engine::emit(const Agent &agent, CodePoint at, BarrierOp op, uint32_t address, uint64_t count,
                   MemOrder order, Scope scope, uint32_t lanes) {
+  owner.changes += op != BarrierOp::MbarWaitPass;
   if (Observer *observer = owner.launch->observer)
     observer->onBarrier({agent, at, op, address, count, lanes, order, scope});
 }

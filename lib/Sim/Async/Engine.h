@@ -135,6 +135,7 @@ public:
   // --- AsyncEngine ------------------------------------------------------------------------------
   Status round() override;
   Expected<bool> advance() override;
+  bool canAdvance() const override { return !readyTickets().empty(); }
   Status ctaExited(Cta &cta) override;
   Status drain() override;
   Error deadlock() override;

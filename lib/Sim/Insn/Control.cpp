@@ -277,6 +277,7 @@ Status barrierReduction(BindContext &cx, uint8_t predicateIndex) {
 } // namespace
 
 Handler fp4::sim::exitHandler() { return exitLanes; }
+bool fp4::sim::isBranch(Handler handler) { return handler == bra; }
 
 namespace fp4::sim {
 

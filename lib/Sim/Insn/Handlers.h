@@ -11,6 +11,12 @@ Handler exitHandler();
 /// Whether a handler is that of wgmma.mma_async.
 bool isWgmma(Handler handler);
 
+/// Whether a handler is that of bra.
+bool isBranch(Handler handler);
+
+/// Whether a handler reads the time: %clock, %globaltimer and friends.
+bool readsClock(Handler handler);
+
 /// Index of a special register that changes while a warp runs, -1 when the name is none.
 int clockRegister(std::string_view name);
 

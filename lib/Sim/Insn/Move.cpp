@@ -149,6 +149,8 @@ template <typename T> Outcome getctarank(ExecContext &cx, const Insn &insn) {
 
 } // namespace
 
+bool fp4::sim::readsClock(Handler handler) { return handler == readClock; }
+
 int fp4::sim::clockRegister(std::string_view name) {
   constexpr std::string_view names[] = {"%clock",       "%clock_hi",       "%clock64",
                                         "%globaltimer", "%globaltimer_hi", "%globaltimer_lo"};

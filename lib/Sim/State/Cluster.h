@@ -29,6 +29,7 @@ public:
   uint64_t roundNumber = 0; ///< scheduling rounds since the cluster started
   uint64_t tickets = 0;     ///< completed; engines count
   uint64_t mmas = 0;        ///< executed; handlers count
+  uint64_t changes = 0;     ///< of mbarriers; the engine counts
   uint64_t random = 0;      ///< state of the cluster's generator: see nextRandom
 
   AsyncEngine &async() { return *engine; }

@@ -1,5 +1,6 @@
 //===- Scheduler.cpp - Runs the warps of one cluster ----------------------===//
 #include "Sim/State/Scheduler.h"
+#include "Sim/Insn/Handlers.h"
 #include "Sim/State/Barriers.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -11,8 +12,11 @@ using namespace fp4::sim;
 static constexpr uint32_t kQuantum = 1024;
 /// After this many rounds of spinning a lazy engine must move: a program may poll with plain loads.
 static constexpr uint64_t kSpinRounds = 64;
-/// After this many rounds of nothing but failing polls, with nothing in flight, give up.
-static constexpr uint64_t kIdleLimit = 1 << 16;
+
+Scheduler::Scheduler(Cluster &cluster)
+    : cluster(cluster), cx(cluster),
+      clockless(std::ranges::none_of(cluster.launch->kernel->code,
+                                     [](const Insn &insn) { return readsClock(insn.handler); })) {}
 
 uint32_t Scheduler::quantumOf() {
   if (cluster.launch->options->policy != CompletionPolicy::Random)
@@ -52,22 +56,22 @@ bool Scheduler::round() {
 Expected<Scheduler::State> Scheduler::run(uint64_t budget) {
   uint64_t end = instructions + budget;
   uint64_t limit = cluster.launch->options->instructionLimit;
+  if (spinning)
+    if (auto state = pause(); !state || *state == State::Spinning)
+      return state;
   while (cluster.liveThreads > 0) {
     bool progress = round();
     if (cx.failed)
       return tl::unexpected<Error>(std::move(cx.error));
     FP4_TRY(cluster.async().round());
-    idleRounds = progress ? 0 : idleRounds + 1;
     if (!progress || busyRounds >= kSpinRounds) {
       busyRounds = 0;
       Expected<bool> advanced = cluster.async().advance();
       if (!advanced)
         return tl::unexpected<Error>(std::move(advanced.error()));
-      if (*advanced)
-        idleRounds = 0;
-      else if (progress) // it may poll for what another cluster does
-        return State::Running;
-      else if (!progress && (idleRounds > kIdleLimit || allBlocked(cluster)) && !expireWaits())
+      if (!*advanced && (progress || !allBlocked(cluster))) // it may poll for another cluster
+        return pause();
+      if (!*advanced && !expireWaits())
         return tl::unexpected<Error>(cluster.async().deadlock());
     }
     if (limit && instructions > limit)
@@ -76,8 +80,9 @@ Expected<Scheduler::State> Scheduler::run(uint64_t budget) {
                                    "cluster and has not ended",
                                    cluster.launch->kernel->info.name, limit),
                        "an endless loop, or a limit that is too low for this launch");
-    if (instructions >= end && cluster.liveThreads > 0)
-      return State::Running;
+    if (cluster.liveThreads > 0 && (instructions >= end || lookIsDue()))
+      if (auto state = pause(); !state || spinning || instructions >= end)
+        return state;
   }
   FP4_TRY(cluster.async().drain());
   if (cx.observer) {
@@ -88,19 +93,20 @@ Expected<Scheduler::State> Scheduler::run(uint64_t budget) {
   return State::Done;
 }
 
-/// Nothing can run: the time limits of mbarrier.try_wait pass. Programs look at a barrier that way
-/// before they do what completes it. False when this very state was tried before.
+/// Nothing can run, or what runs gets nowhere: the time limits of mbarrier.try_wait pass. Programs
+/// look at a barrier that way before they do what completes it. False when this very state was
+/// tried before.
 bool Scheduler::expireWaits() {
-  uint64_t state = cluster.tickets;
+  uint64_t state = cluster.tickets + lastChange.instructions;
   auto mix = [&](uint64_t value) { state = (state ^ value) * 0x9E3779B97F4A7C15ull ^ state >> 31; };
   std::vector<LaneGroup *> waiting;
   for (auto &cta : cluster.ctas)
     for (Warp &warp : cta->warps)
       for (LaneGroup &group : warp.groups) {
-        mix(uint64_t(cta->rank) << 32 | warp.index);
-        mix(uint64_t(group.pc) << 32 | group.mask);
         if (!group.wait)
           continue;
+        mix(uint64_t(cta->rank) << 32 | warp.index);
+        mix(uint64_t(group.pc) << 32 | group.mask);
         mix(group.wait->state());
         if (group.wait->expires())
           waiting.push_back(&group);
@@ -111,7 +117,6 @@ bool Scheduler::expireWaits() {
     group->wait.reset();
     group->expired = true;
   }
-  idleRounds = 0;
   return true;
 }
 

@@ -8,20 +8,28 @@
 #pragma once
 
 #include "Sim/Insn/ExecContext.h"
+#include "Sim/State/Spinning.h"
 #include <unordered_set>
 
 namespace fp4::sim {
 
 class Scheduler {
 public:
-  explicit Scheduler(Cluster &cluster) : cluster(cluster), cx(cluster) {}
+  explicit Scheduler(Cluster &cluster);
 
-  enum class State : uint8_t { Done, Running };
+  enum class State : uint8_t {
+    Done,
+    Running,
+    Spinning, ///< in all of this run the cluster has repeated itself, and changed nothing: it ends
+              ///< only if another cluster changes global memory
+  };
   /// Runs until all CTAs exited, or until `budget` warp instructions are spent or every warp has
   /// been looping for long: then other clusters should have their turn.
   Expected<State> run(uint64_t budget);
 
   uint64_t executed() const { return instructions; }
+  /// What a cluster does that spins. It cannot run on after that.
+  Error livelock();
 
 private:
   bool round();
@@ -39,11 +47,26 @@ private:
   uint32_t quantumOf();
   bool expireWaits();
 
+  // Whether it gets anywhere: see Spinning.h.
+  enum class Motion : uint8_t { Changes, Repeats, Unclear };
+  Expected<State> pause();
+  bool lookIsDue() const;
+  Motion look();
+  LoopTrace trace();
+  Status checkProgress(Motion seen);
+
   Cluster &cluster;
   ExecContext cx;
   uint64_t instructions = 0;
   uint64_t busyRounds = 0; ///< rounds in a row in which no warp blocked or exited
-  uint64_t idleRounds = 0; ///< rounds in a row in which warps only polled
+  bool clockless;          ///< the kernel does not look at the time
+  bool spinning = false;   ///< the last look found that it repeats itself
+  uint64_t nextLook = 0;   ///< instructions
+  uint64_t looked = 0;     ///< ... at the last look
+  struct Mark {
+    uint64_t instructions = 0, tickets = 0, liveThreads = 0;
+  };
+  Mark lastChange, lastExit;
   std::unordered_set<uint64_t> expiredStates; ///< what expireWaits has tried
 };
 

@@ -8,12 +8,12 @@
 #include "fp4/Sim/Simulator.h"
 #include "Sim/State/Scheduler.h"
 #include "fp4/ISA/TargetModel.h"
+#include "fp4/Support/Threads.h"
 #include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <deque>
 #include <fmt/format.h>
-#include <thread>
 
 using namespace fp4;
 using namespace fp4::sim;
@@ -139,12 +139,16 @@ struct Running {
   Running(Launch &launch, uint64_t index) : cluster(launch, index), scheduler(cluster) {}
   Cluster cluster;
   Scheduler scheduler;
+  uint64_t epoch = 0; ///< Grid::epoch when it was last seen to spin
+  unsigned spins = 0; ///< runs since then in which it did nothing else
 };
 
 /// Runs the clusters of one launch on several host threads.
 class Grid {
 public:
-  explicit Grid(Launch &launch) : launch(launch) {}
+  /// `ctasPerMultiprocessor`: for how many there is room.
+  Grid(Launch &launch, uint64_t ctasPerMultiprocessor)
+      : launch(launch), ctasPerMultiprocessor(ctasPerMultiprocessor) {}
   Status run(unsigned threads);
   LaunchStats stats;
 
@@ -152,37 +156,77 @@ private:
   static constexpr uint64_t kSlice = 64'000'000; ///< warp instructions before a cluster yields
 
   void work();
-  std::unique_ptr<Running> takeNext();
-  void finish(Running &running, Expected<Scheduler::State> result);
+  std::unique_ptr<Running> takeNext(uint64_t own);
+  void finish(Running &running, Expected<Scheduler::State> result, bool spun);
+  bool isStuck(Running &running, Scheduler::State state);
 
   Launch &launch;
-  uint64_t resident = 1; ///< clusters that one host thread keeps started
+  const uint64_t ctasPerMultiprocessor;
   // Guarded by launch.lock:
+  uint64_t resident = 1; ///< clusters that one host thread keeps started
+  uint64_t mostResident = 1;
+  uint64_t started = 0;  ///< clusters that have not ended
+  uint64_t epoch = 0;    ///< ends when a cluster does anything but spin
+  uint64_t spinners = 0; ///< clusters that have been seen to spin, twice, in this epoch
+  bool stuck = false;    ///< all of them
   uint64_t done = 0;
   bool failed = false;
+  bool failedSpinning = false; ///< the error is a livelock
   uint64_t failedCluster = 0;
   Error error;
 };
 
-std::unique_ptr<Running> Grid::takeNext() {
+/// The next cluster, for a host thread that has `own` already.
+std::unique_ptr<Running> Grid::takeNext(uint64_t own) {
   uint64_t index;
   {
     std::lock_guard<std::mutex> guard(launch.lock);
-    if (failed || launch.nextCluster >= launch.totalClusters)
+    if (failed || own >= resident || launch.nextCluster >= launch.totalClusters)
       return nullptr;
     index = launch.nextCluster++;
+    ++started;
+    ++epoch;
+    spinners = 0;
   }
   return std::make_unique<Running>(launch, index);
 }
 
-void Grid::finish(Running &running, Expected<Scheduler::State> result) {
+/// Takes note of how a run has ended. Every started cluster has spun in two whole runs since any
+/// did anything else: the second began after all that could have changed memory, so none ever will.
+/// First, though, more clusters may start: a multiprocessor has room for several.
+bool Grid::isStuck(Running &running, Scheduler::State state) {
+  std::lock_guard<std::mutex> guard(launch.lock);
+  if (state != Scheduler::State::Spinning) {
+    ++epoch;
+    spinners = 0;
+    return false;
+  }
+  if (running.epoch != epoch)
+    running.spins = 0;
+  running.epoch = epoch;
+  spinners += ++running.spins == 2;
+  if (spinners == started && launch.nextCluster < launch.totalClusters && resident < mostResident)
+    resident = std::min(2 * resident, mostResident);
+  else
+    stuck |= spinners == started;
+  return stuck;
+}
+
+/// A cluster that spins may do so because another failed, whose error counts.
+void Grid::finish(Running &running, Expected<Scheduler::State> result, bool spun) {
   std::lock_guard<std::mutex> guard(launch.lock);
   stats.warpInstructions += running.scheduler.executed();
   stats.mmas += running.cluster.mmas;
   stats.tickets += running.cluster.tickets;
   stats.ctas += running.cluster.ctas.size();
-  if (!result && (!failed || running.cluster.index < failedCluster)) {
+  --started;
+  ++epoch;
+  spinners = 0;
+  const bool counts =
+      spun != failedSpinning ? failedSpinning : running.cluster.index < failedCluster;
+  if (!result && (!failed || counts)) {
     failed = true;
+    failedSpinning = spun;
     failedCluster = running.cluster.index;
     error = std::move(result.error());
   }
@@ -197,7 +241,7 @@ void Grid::finish(Running &running, Expected<Scheduler::State> result) {
 void Grid::work() {
   std::deque<std::unique_ptr<Running>> own;
   while (true) {
-    std::unique_ptr<Running> next = own.size() < resident ? takeNext() : nullptr;
+    std::unique_ptr<Running> next = takeNext(own.size());
     if (!next && own.empty())
       return;
     if (!next) {
@@ -205,15 +249,18 @@ void Grid::work() {
       own.pop_front();
     }
     Expected<Scheduler::State> result = next->scheduler.run(kSlice);
-    if (result && *result == Scheduler::State::Running) {
+    const bool spun = result && *result != Scheduler::State::Done && isStuck(*next, *result);
+    if (spun)
+      result = tl::unexpected<Error>(next->scheduler.livelock());
+    if (result && *result != Scheduler::State::Done) {
       own.push_back(std::move(next));
       // After an error only clusters below it still matter.
       std::lock_guard<std::mutex> guard(launch.lock);
       if (failed)
-        std::erase_if(own, [&](auto &r) { return r->cluster.index > failedCluster; });
+        started -= std::erase_if(own, [&](auto &r) { return r->cluster.index > failedCluster; });
       continue;
     }
-    finish(*next, std::move(result));
+    finish(*next, std::move(result), spun);
   }
 }
 
@@ -223,12 +270,8 @@ Status Grid::run(unsigned threads) {
   resident = launch.config.gridWorkspace
                  ? launch.totalClusters
                  : std::max<uint64_t>(1, launch.multiprocessors / clusterSize / threads);
-  std::vector<std::thread> others;
-  for (unsigned i = 1; i < threads; ++i)
-    others.emplace_back([this] { work(); });
-  work();
-  for (std::thread &thread : others)
-    thread.join();
+  mostResident = resident * ctasPerMultiprocessor;
+  onThreads(threads, [this] { work(); });
   if (failed)
     return tl::unexpected<Error>(std::move(error));
   return {};
@@ -236,11 +279,21 @@ Status Grid::run(unsigned threads) {
 
 } // namespace
 
+/// How many CTAs of this kernel a multiprocessor has room for, registers not counted.
+static uint64_t residentCtas(const hw::TargetModel &target, const LaunchConfig &config,
+                             uint64_t sharedBytes) {
+  constexpr uint64_t kMostThreads = 2048, kMostCtas = 32;
+  const uint64_t threads = (volume(config.block) + 31) / 32 * 32;
+  return std::clamp<uint64_t>(
+      std::min(kMostThreads / threads,
+               target.sharedBytesPerSM / (sharedBytes + target.sharedReservedPerCta)),
+      1, kMostCtas);
+}
+
 static unsigned hostThreads(const SimOptions &options) {
   if (options.observer)
     return 1;
-  return options.hostThreads ? options.hostThreads
-                             : std::max(1u, std::thread::hardware_concurrency());
+  return threadCount(options.hostThreads);
 }
 
 Expected<LaunchStats> Simulator::launch(const Program &program, std::string_view kernelName,
@@ -277,7 +330,7 @@ Expected<LaunchStats> Simulator::launch(const Program &program, std::string_view
     launch.observer->onLaunch({program, kernelName, global,
                                static_cast<uint32_t>(volume(launch.config.cluster)),
                                static_cast<uint32_t>((volume(launch.config.block) + 31) / 32)});
-  Grid grid(launch);
+  Grid grid(launch, residentCtas(**target, launch.config, shared));
   FP4_TRY(grid.run(hostThreads(settings)));
   grid.stats.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

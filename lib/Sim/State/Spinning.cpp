@@ -1,0 +1,248 @@
+//===- Spinning.cpp - Warps that run and get nowhere ----------------------===//
+#include "Sim/State/Spinning.h"
+#include "Sim/Async/Deadlock.h"
+#include "Sim/Insn/ExecContext.h"
+#include "Sim/Insn/Handlers.h"
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+
+using namespace fp4;
+using namespace fp4::sim;
+
+//===----------------------------------------------------------------------===//
+// The probe
+//===----------------------------------------------------------------------===//
+
+/// What memory holds there, or null.
+static const std::byte *find(const Cluster &cluster, Space space, uint64_t address,
+                             uint32_t bytes) {
+  if (space == Space::Global)
+    return cluster.launch->memory->translate(address, bytes);
+  const uint32_t rank = static_cast<uint32_t>(address) >> kSharedRankShift;
+  const uint32_t offset = static_cast<uint32_t>(address) & kSharedOffsetMask;
+  if (space != Space::SharedCluster || rank >= cluster.ctas.size() ||
+      !cluster.ctas[rank]->shared.contains(offset, bytes))
+    return nullptr;
+  return cluster.ctas[rank]->shared.at(offset);
+}
+
+/// Remembers what a place holds. Too many places are taken for a change: no loop waits so.
+void LoopProbe::note(Space space, uint64_t address, uint32_t bytes) {
+  constexpr size_t kMostPlaces = 1 << 16;
+  const std::byte *place = find(cluster, space, address, bytes);
+  if (!place || bytes > sizeof(Value) || written.size() > kMostPlaces) {
+    different = true;
+    return;
+  }
+  Written now{space, bytes, {}};
+  std::memcpy(now.value.data(), place, bytes);
+  const auto [entry, first] = written.emplace(address, now);
+  different |= !first && (entry->second.bytes != bytes || entry->second.value != now.value);
+}
+
+void LoopProbe::onMemory(const MemoryEvent &event) {
+  for (uint32_t rest = different ? 0 : event.laneMask; rest; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    const uint64_t address = event.addressOf(static_cast<uint32_t>(lane));
+    if (event.kind != AccessKind::Write && lane == std::countr_zero(event.laneMask))
+      firstReads.try_emplace({event.agent.ctaRank, event.agent.warp, event.at.line},
+                             Read{event.space, address, event.bytes});
+    if (event.kind != AccessKind::Read)
+      note(event.space, address, event.bytes);
+    if (event.space == Space::Global && !hostMemory)
+      if (const Allocation *found = cluster.launch->memory->find(address, 1))
+        hostMemory = found->shared();
+  }
+  if (next)
+    next->onMemory(event);
+}
+
+bool LoopProbe::changed() {
+  for (const auto &[address, entry] : written) {
+    const std::byte *place = find(cluster, entry.space, address, entry.bytes);
+    different |= !place || std::memcmp(place, entry.value.data(), entry.bytes) != 0;
+  }
+  return different;
+}
+
+void LoopProbe::onBarrier(const BarrierEvent &event) {
+  barriers |= event.op != BarrierOp::WarpSync && event.op != BarrierOp::Parted;
+  if (next)
+    next->onBarrier(event);
+}
+
+void LoopProbe::onFence(const FenceEvent &event) {
+  if (next)
+    next->onFence(event);
+}
+
+void LoopProbe::onTicket(const TicketEvent &event) {
+  if (next)
+    next->onTicket(event);
+}
+
+void LoopProbe::onLife(const LifeEvent &event) {
+  different = true;
+  if (next)
+    next->onLife(event);
+}
+
+//===----------------------------------------------------------------------===//
+// States
+//===----------------------------------------------------------------------===//
+
+std::vector<WarpState::Group> WarpState::groupsOf(const Warp &warp) {
+  std::vector<Group> groups;
+  for (const LaneGroup &group : warp.groups)
+    groups.push_back({group.pc, group.mask, group.token != 0, group.wait && !group.wait->ready()});
+  std::ranges::sort(groups, {}, &Group::mask); // disjoint
+  return groups;
+}
+
+WarpState::WarpState(const Warp &warp, size_t registerBytes)
+    : groups(groupsOf(warp)), registers(warp.registers, warp.registers + registerBytes),
+      local(warp.local), carry(warp.carry) {}
+
+bool WarpState::operator==(const Warp &warp) const {
+  return groups == groupsOf(warp) && carry == warp.carry &&
+         std::memcmp(registers.data(), warp.registers, registers.size()) == 0 &&
+         local == warp.local;
+}
+
+std::vector<uint32_t> Recurrence::arrivals(const Cluster &cluster) {
+  std::vector<uint32_t> counts{cluster.barrier.arrived};
+  for (const auto &cta : cluster.ctas)
+    for (const CtaBarrier &barrier : cta->barriers)
+      counts.insert(counts.end(), {barrier.arrived, barrier.expected, barrier.trues});
+  return counts;
+}
+
+Recurrence::Recurrence(const Cluster &cluster) : cluster(cluster), arrived(arrivals(cluster)) {
+  for (const auto &cta : cluster.ctas)
+    for (const Warp &warp : cta->warps)
+      if (!warp.done())
+        anchors.push_back({&warp, WarpState(warp, cluster.launch->kernel->registerBytes)});
+}
+
+bool Recurrence::complete(bool together) {
+  constexpr unsigned kTwice = 2;
+  bool all = true, here = true;
+  for (Anchor &anchor : anchors) {
+    const bool same = anchor.state == *anchor.warp;
+    anchor.returns += same;
+    all &= anchor.returns >= kTwice;
+    here &= same;
+  }
+  returns += here && arrived == arrivals(cluster);
+  return together ? returns >= kTwice : all;
+}
+
+//===----------------------------------------------------------------------===//
+// In words
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// What several warps of a CTA do alike.
+struct Loop {
+  const Cta *cta;
+  std::vector<uint32_t> warps;
+  const std::vector<uint32_t> *pcs;
+};
+
+std::vector<Loop> loopsOf(const LoopTrace &trace) {
+  std::map<std::pair<uint32_t, std::vector<uint32_t>>, Loop> loops;
+  for (const auto &[warp, pcs] : trace.pcs)
+    if (!pcs.empty()) {
+      Loop &loop =
+          loops.try_emplace({warp->cta->rank, pcs}, Loop{warp->cta, {}, &pcs}).first->second;
+      loop.warps.push_back(warp->index);
+    }
+  std::vector<Loop> list;
+  for (auto &[key, loop] : loops) {
+    std::ranges::sort(loop.warps);
+    list.push_back(std::move(loop));
+  }
+  std::ranges::sort(list, {}, [](const Loop &l) { return std::pair(l.cta->rank, l.warps); });
+  return list;
+}
+
+/// "global 0x1000000000 ('flag' + 0), which is 0x0".
+std::string describePlace(const Cluster &cluster, const LoopProbe::Read &read) {
+  std::string text = fmt::format("shared {:#x}", read.address);
+  if (read.space == Space::Global) {
+    const Allocation *found = cluster.launch->memory->find(read.address, 1);
+    text = fmt::format("global {:#x} ('{}' + {})", read.address, found ? found->name : "?",
+                       found ? read.address - found->address : 0);
+  }
+  uint64_t value = 0;
+  const std::byte *place = find(cluster, read.space, read.address, read.bytes);
+  if (!place || read.bytes > sizeof(value))
+    return text;
+  std::memcpy(&value, place, read.bytes);
+  return text + fmt::format(", which is {:#x}", value);
+}
+
+std::string sourceAt(const Launch &launch, uint32_t line) {
+  return std::string(launch.program->sourceLine(line));
+}
+
+/// What each line of the loop reads, for the first of its warps.
+std::string describeReads(const Cluster &cluster, const LoopTrace &trace, const Loop &loop) {
+  std::string text;
+  for (const auto &[reader, read] : trace.reads)
+    if (reader[0] == loop.cta->rank && reader[1] == loop.warps.front())
+      text += fmt::format("\n    line {} reads {} bytes of {}: {}", reader[2], read.bytes,
+                          describePlace(cluster, read), sourceAt(*cluster.launch, reader[2]));
+  return text.empty() ? "\n    it reads no memory: its registers alone decide" : text;
+}
+
+/// The guarded branches and exits that lead out.
+std::string describeLeaves(const Launch &launch, const Loop &loop) {
+  const auto inside = [&](uint32_t pc) { return std::ranges::binary_search(*loop.pcs, pc); };
+  std::string text;
+  for (uint32_t pc : *loop.pcs) {
+    const Insn &insn = launch.kernel->code[pc];
+    const bool branch = isBranch(insn.handler);
+    if (insn.guard == kNoGuard || (!branch && insn.handler != exitHandler()))
+      continue;
+    if (!branch || !inside(insn.target) || !inside(pc + 1))
+      text += fmt::format("\n    line {} decides whether it ends: {}", insn.line,
+                          sourceAt(launch, insn.line));
+  }
+  return text.empty() ? "\n    no branch of it leads out" : text;
+}
+
+std::string describeLoop(const Cluster &cluster, const LoopTrace &trace, const Loop &loop) {
+  const Launch &launch = *cluster.launch;
+  const auto &code = launch.kernel->code;
+  uint32_t first = ~0u, last = 0;
+  for (uint32_t pc : *loop.pcs) {
+    first = std::min(first, code[pc].line);
+    last = std::max(last, code[pc].line);
+  }
+  std::string others;
+  for (size_t i = 1; i < loop.warps.size(); ++i)
+    others += fmt::format("{}{}", i == 1 ? "" : ", ", loop.warps[i]);
+  std::string text =
+      "\n  " + describeLocation(launch, *loop.cta, loop.warps.front(), -1, code[loop.pcs->front()]);
+  text += first == last ? fmt::format(" repeats line {}", first)
+                        : fmt::format(" repeats lines {} to {}", first, last);
+  if (!others.empty())
+    text += fmt::format(", as warps {} do", others);
+  return text + describeReads(cluster, trace, loop) + describeLeaves(launch, loop);
+}
+
+} // namespace
+
+std::string fp4::sim::describeLoops(const Cluster &cluster, const LoopTrace &trace) {
+  constexpr size_t kMost = 16;
+  std::string text;
+  const std::vector<Loop> loops = loopsOf(trace);
+  for (size_t i = 0; i < std::min(kMost, loops.size()); ++i)
+    text += describeLoop(cluster, trace, loops[i]);
+  if (loops.size() > kMost)
+    text += fmt::format("\n  and {} other loops", loops.size() - kMost);
+  return text + describeBlocked(cluster);
+}

@@ -1,0 +1,113 @@
+//===- Spinning.h - Warps that run and get nowhere ------------------------===//
+//
+// A cluster whose warps run for long without an exit is looked at (Scheduler::look): for some
+// rounds a probe sees what its warps read and write. When each of its warps comes back to a state
+// it had (program counters, registers, local memory) and nothing has changed that they could see,
+// the cluster goes on so for ever, unless another cluster writes to global memory. When all
+// clusters of a launch are so, that is a livelock.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Sim/State/Cluster.h"
+#include "fp4/Sim/Observer.h"
+#include <array>
+#include <map>
+#include <unordered_map>
+
+namespace fp4::sim {
+
+/// Sees the accesses of warps and hands every event on.
+class LoopProbe final : public Observer {
+public:
+  LoopProbe(const Cluster &cluster, Observer *next) : cluster(cluster), next(next) {}
+
+  void onMemory(const MemoryEvent &event) override;
+  void onBarrier(const BarrierEvent &event) override;
+  void onFence(const FenceEvent &event) override;
+  void onTicket(const TicketEvent &event) override;
+  void onLife(const LifeEvent &event) override;
+
+  /// A place that was written holds another value than it held at an earlier write. Asked when
+  /// every loop has been run through twice, this misses no change.
+  bool changed();
+  /// Warps met at a barrier: what one does depends on the others.
+  bool synchronized() const { return barriers; }
+  /// Something was read that the host may change meanwhile.
+  bool readsHostMemory() const { return hostMemory; }
+
+  /// What the first lane of a warp read at a line.
+  struct Read {
+    Space space;
+    uint64_t address;
+    uint32_t bytes;
+  };
+  /// By CTA rank, warp and line.
+  using Reader = std::array<uint32_t, 3>;
+  const std::map<Reader, Read> &reads() const { return firstReads; }
+
+private:
+  using Value = std::array<std::byte, 32>;
+  void note(Space space, uint64_t address, uint32_t bytes);
+
+  const Cluster &cluster;
+  Observer *next;
+  bool different = false, barriers = false, hostMemory = false;
+  struct Written {
+    Space space;
+    uint32_t bytes;
+    Value value;
+  };
+  std::unordered_map<uint64_t, Written> written; ///< by address; shared ones lie below global ones
+  std::map<Reader, Read> firstReads;
+};
+
+/// What decides how a warp goes on while memory does not change.
+class WarpState {
+public:
+  WarpState(const Warp &warp, size_t registerBytes);
+  bool operator==(const Warp &warp) const;
+
+private:
+  struct Group {
+    uint32_t pc, mask;
+    bool inside, blocked; ///< in the middle of an instruction; waiting
+    bool operator==(const Group &) const = default;
+  };
+  static std::vector<Group> groupsOf(const Warp &warp);
+  std::vector<Group> groups;
+  std::vector<std::byte> registers, local;
+  uint32_t carry;
+};
+
+/// A cluster at the beginning of a look, and how often it was so again.
+class Recurrence {
+public:
+  explicit Recurrence(const Cluster &cluster);
+  /// After a round. Whether everything has come back twice: each warp by itself, or, where they
+  /// synchronize, all of them at once.
+  bool complete(bool together);
+
+private:
+  static std::vector<uint32_t> arrivals(const Cluster &cluster);
+  struct Anchor {
+    const Warp *warp;
+    WarpState state;
+    unsigned returns = 0;
+  };
+  const Cluster &cluster;
+  std::vector<Anchor> anchors;
+  std::vector<uint32_t> arrived; ///< at each barrier
+  unsigned returns = 0;          ///< of everything at once
+};
+
+/// The instructions that the warps of a cluster repeat, and what they read there.
+struct LoopTrace {
+  std::map<const Warp *, std::vector<uint32_t>> pcs; ///< sorted
+  std::map<LoopProbe::Reader, LoopProbe::Read> reads;
+};
+
+/// A line for each loop: whose, where, what it reads, where it would leave; then blocked warps.
+std::string describeLoops(const Cluster &cluster, const LoopTrace &trace);
+
+} // namespace fp4::sim

@@ -1,0 +1,122 @@
+//===- Watchdog.cpp - Whether a cluster gets anywhere ---------------------===//
+//
+// A cluster that gives up its turn is looked at from time to time, the more seldom the longer it
+// has run. Nothing of this is in the way of an instruction.
+//
+//===----------------------------------------------------------------------===//
+#include "Sim/Async/Deadlock.h"
+#include "Sim/State/Scheduler.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <set>
+#include <utility>
+
+using namespace fp4;
+using namespace fp4::sim;
+
+/// Instructions between two looks: an eighth of what has run, within these.
+static constexpr uint64_t kNextLook = 1 << 20, kLastLook = 1 << 22;
+/// What a look takes at most: rounds, and instructions beyond the first of them, since warps that
+/// meet at barriers do little in a round. Steps of a trace.
+static constexpr unsigned kLookRounds = 4096, kFirstRounds = 256, kTraceSteps = 4096;
+static constexpr uint64_t kLookInstructions = 1 << 18;
+/// How much longer a cluster may go on that does change memory.
+static constexpr uint64_t kChanging = 16;
+
+/// Whether a cluster that goes on has not been looked at for long.
+bool Scheduler::lookIsDue() const { return instructions - looked > kLastLook; }
+
+/// The cluster's turn may be over.
+Expected<Scheduler::State> Scheduler::pause() {
+  if (!cluster.launch->options->spinLimit || (!spinning && instructions < nextLook))
+    return State::Running;
+  const bool spun = spinning;
+  const Motion seen = look();
+  if (cx.failed)
+    return tl::unexpected<Error>(std::move(cx.error));
+  looked = instructions;
+  nextLook = instructions + std::clamp(instructions / 8, kNextLook, kLastLook);
+  FP4_TRY(checkProgress(seen));
+  // The time limit of a wait may pass meanwhile, and its warp do something else.
+  spinning = seen == Motion::Repeats && !expireWaits();
+  return spun && spinning ? State::Spinning : State::Running;
+}
+
+/// Runs some rounds under a probe.
+Scheduler::Motion Scheduler::look() {
+  LoopProbe probe(cluster, cx.observer);
+  Observer *before = std::exchange(cx.observer, &probe);
+  Recurrence recurrence(cluster);
+  const uint64_t changes = cluster.changes + cluster.tickets;
+  Motion motion = cluster.async().canAdvance() ? Motion::Changes : Motion::Unclear;
+  const uint64_t enough = instructions + kLookInstructions;
+  for (unsigned i = 0; i < kLookRounds && motion == Motion::Unclear && !cx.failed; ++i) {
+    if (i >= kFirstRounds && instructions > enough)
+      break;
+    round();
+    if (probe.changed() || cluster.changes + cluster.tickets != changes)
+      motion = Motion::Changes;
+    else if (clockless && recurrence.complete(probe.synchronized()))
+      motion = probe.readsHostMemory() ? Motion::Unclear : Motion::Repeats;
+  }
+  cx.observer = before;
+  return cluster.async().canAdvance() ? Motion::Changes : motion; // something was issued
+}
+
+/// An error when the limit is met.
+Status Scheduler::checkProgress(Motion seen) {
+  const uint64_t limit = cluster.launch->options->spinLimit;
+  const Mark now{instructions, cluster.tickets, cluster.liveThreads};
+  if (now.liveThreads != lastExit.liveThreads)
+    lastExit = lastChange = now;
+  if (seen == Motion::Changes || now.tickets != lastChange.tickets)
+    lastChange = now;
+  const bool still = now.instructions - lastChange.instructions > limit;
+  if (!still && (now.instructions - lastExit.instructions) / kChanging <= limit)
+    return {};
+  const uint64_t executed = now.instructions - (still ? lastChange : lastExit).instructions;
+  return makeError(
+      ErrorKind::Simulation,
+      fmt::format("endless loop: cluster {} has executed {} warp instructions in which no warp "
+                  "exited{}",
+                  cluster.index, executed,
+                  still ? ", no asynchronous operation completed and no memory was seen to change"
+                        : "") +
+          describeLoops(cluster, trace()),
+      fmt::format(
+          "the limit without progress is {} warp instructions of a cluster; --limit chooses "
+          "another, 0 none",
+          limit));
+}
+
+/// Steps every warp by itself and notes where it is.
+LoopTrace Scheduler::trace() {
+  LoopProbe probe(cluster, nullptr);
+  cx.observer = &probe;
+  std::map<const Warp *, std::set<uint32_t>> visited;
+  for (unsigned step = 0; step < kTraceSteps && !cx.failed; ++step)
+    for (auto &cta : cluster.ctas)
+      for (Warp &warp : cta->warps) {
+        for (const LaneGroup &group : warp.groups)
+          if (!group.wait)
+            visited[&warp].insert(group.pc);
+        if (!warp.done() && !cx.failed)
+          runWarp(warp, 1);
+      }
+  LoopTrace found;
+  for (const auto &[warp, pcs] : visited)
+    found.pcs[warp].assign(pcs.begin(), pcs.end());
+  found.reads = probe.reads();
+  return found;
+}
+
+Error Scheduler::livelock() {
+  const std::string exited = describeExited(cluster);
+  return {ErrorKind::Simulation,
+          "livelock: warps repeat loops in which nothing changes, and no warp or asynchronous "
+          "operation is left that could change it" +
+              describeLoops(cluster, trace()),
+          "a loop goes on until what it reads changes: a store or an arrival is missing, or comes "
+          "too early" +
+              (exited.empty() ? "" : "; " + exited)};
+}

@@ -1,0 +1,292 @@
+//===- SpinTest.cpp - Loops that end, and those that do not ---------------===//
+#include "SimFixture.h"
+
+#include <gmock/gmock.h>
+
+using namespace fp4;
+using namespace fp4::sim;
+using namespace fp4::sim::test;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+namespace {
+
+/// The error of a kernel whose parameter is 64 zeroed words, 'out'; empty when it ends.
+std::string errorOf(const std::string &body, LaunchConfig config = blocks(32),
+                    SimOptions options = {}) {
+  Simulator simulator(options);
+  uint64_t out = upload(simulator, std::vector<uint32_t>(64), "out");
+  auto stats = run(simulator, kernel(body, 1), {out}, config);
+  return stats ? "" : messageOf(stats);
+}
+
+SimOptions withLimit(uint64_t limit) {
+  SimOptions options;
+  options.spinLimit = limit;
+  return options;
+}
+
+SimOptions withPolicy(CompletionPolicy policy) {
+  SimOptions options;
+  options.policy = policy;
+  options.seed = 3;
+  return options;
+}
+
+/// Every thread waits for out[0], which `who` sets.
+std::string waitForFlag(const std::string &who, const std::string &pause = "") {
+  return R"(
+mov.u32 %r1, %ctaid.x;
+mov.u32 %r2, %tid.x;
+setp.eq.u32 %pr1, )" +
+         who + R"(;
+@%pr1 st.release.gpu.global.b32 [%p0], 1;
+$spin:
+)" + pause +
+         R"(
+ld.acquire.gpu.global.b32 %r3, [%p0];
+setp.eq.u32 %pr2, %r3, 0;
+@%pr2 bra $spin;)";
+}
+
+const char *const kNobody = "%r2, 4096";
+
+TEST(Spin, AFlagThatNobodySetsIsALivelock) {
+  const std::string error = errorOf(waitForFlag(kNobody), blocks(64));
+  EXPECT_THAT(error, HasSubstr("livelock: warps repeat loops in which nothing changes"));
+  EXPECT_THAT(error, HasSubstr("kernel 'k', CTA (0,0,0), warp 0, at test.ptx:"));
+  EXPECT_THAT(error, HasSubstr(", as warps 1 do"));
+  EXPECT_THAT(error, HasSubstr("reads 4 bytes of global 0x1000000000 ('out' + 0), which is 0x0: "
+                               "ld.acquire.gpu.global.b32 %r3, [%p0];"));
+  EXPECT_THAT(error, HasSubstr("decides whether it ends: @%pr2 bra $spin;"));
+  EXPECT_EQ(errorOf(waitForFlag("%r2, 40"), blocks(64)), "");
+}
+
+TEST(Spin, AnotherClusterMaySetTheFlag) {
+  for (uint32_t threads : {1, 3})
+    for (CompletionPolicy policy : {CompletionPolicy::Eager, CompletionPolicy::Random}) {
+      SimOptions options;
+      options.policy = policy;
+      options.hostThreads = threads;
+      EXPECT_EQ(errorOf(waitForFlag("%r1, 3"), blocks(32, 4), options), "");
+      EXPECT_THAT(errorOf(waitForFlag("%r1, 9"), blocks(32, 4), options),
+                  AllOf(HasSubstr("livelock"), HasSubstr("CTA (0,0,0)")));
+    }
+}
+
+/// 148 multiprocessors, which have room for several CTAs each.
+TEST(Spin, SoMayAClusterThatHasNotStarted) {
+  EXPECT_EQ(errorOf(waitForFlag("%r1, 159"), blocks(32, 160)), "");
+  EXPECT_THAT(errorOf(waitForFlag("%r1, 160"), blocks(32, 160)), HasSubstr("livelock"));
+}
+
+TEST(Spin, SleepingDoesNotHelp) {
+  EXPECT_THAT(errorOf(waitForFlag(kNobody, "nanosleep.u32 100;"), blocks(64, 2)),
+              HasSubstr("livelock"));
+  EXPECT_EQ(errorOf(waitForFlag("%r1, 1", "nanosleep.u32 100;"), blocks(64, 200)), "");
+}
+
+TEST(Spin, ALoopThatReadsNothing) {
+  EXPECT_THAT(errorOf("$l: bra $l;"),
+              AllOf(HasSubstr("livelock"), HasSubstr("it reads no memory: its registers"),
+                    HasSubstr("no branch of it leads out"), HasSubstr(" repeats line 18")));
+}
+
+/// Half of the warp waits in a loop, and the rest at the end of it.
+TEST(Spin, LanesOfOneWarp) {
+  const std::string body = R"(
+setp.lt.u32 %pr1, %lane, LIMIT;
+@!%pr1 bra $rest;
+$spin:
+ld.volatile.global.b32 %r3, [%p0];
+setp.eq.u32 %pr2, %r3, 0;
+@%pr2 bra $spin;
+bra $end;
+$rest:
+st.volatile.global.b32 [%p0], VALUE;
+$end:)";
+  auto with = [&](const char *limit, const char *value) {
+    std::string text = body;
+    text.replace(text.find("LIMIT"), 5, limit);
+    text.replace(text.find("VALUE"), 5, value);
+    return errorOf(text);
+  };
+  EXPECT_EQ(with("16", "1"), "");
+  EXPECT_THAT(with("16", "0"), HasSubstr("livelock"));
+  EXPECT_THAT(with("32", "1"), HasSubstr("livelock"));
+}
+
+TEST(Spin, ALockThatNobodyReleases) {
+  auto body = [](const char *release) {
+    return std::string(R"(
+setp.ne.u32 %pr1, %lane, 0;
+@%pr1 bra $end;
+$take:
+atom.acquire.gpu.global.cas.b32 %r3, [%p0], 0, 1;
+setp.ne.u32 %pr2, %r3, 0;
+@%pr2 bra $take;
+)") + release +
+           "\n$end:";
+  };
+  EXPECT_EQ(errorOf(body("st.release.gpu.global.b32 [%p0], 0;"), blocks(128, 2)), "");
+  EXPECT_THAT(errorOf(body(""), blocks(128, 2)),
+              AllOf(HasSubstr("livelock"), HasSubstr("atom.acquire.gpu.global.cas.b32")));
+}
+
+/// All warps meet at a barrier in each turn; one of them might end the loop.
+TEST(Spin, ALoopWithABarrier) {
+  auto body = [](const char *last) {
+    return std::string(R"(
+mov.u32 %r2, %tid.x;
+mov.b32 %r4, 0;
+$turn:
+add.u32 %r4, %r4, 1;
+setp.eq.u32 %pr1, %r2, 40;
+setp.eq.and.u32 %pr1, %r4, )") +
+           last + R"(, %pr1;
+@%pr1 st.global.b32 [%p0], 1;
+bar.sync 0;
+ld.volatile.global.b32 %r3, [%p0];
+and.b32 %r4, %r4, 255;
+setp.eq.u32 %pr2, %r3, 0;
+bar.sync 0;
+@%pr2 bra $turn;)";
+  };
+  EXPECT_EQ(errorOf(body("200"), blocks(128)), "");
+  EXPECT_THAT(errorOf(body("300"), blocks(128)), HasSubstr("livelock"));
+}
+
+/// Blocked warps are named beside those that spin.
+TEST(Spin, WarpsThatWaitForASpinningOne) {
+  auto body = [](const char *flag) {
+    return std::string(R"(
+.shared .align 8 .b64 bar;
+mov.u32 %r2, %tid.x;
+setp.ne.u32 %pr1, %r2, 0;
+@!%pr1 mbarrier.init.shared.b64 [bar], 1;
+bar.sync 0;
+setp.ge.u32 %pr3, %r2, 32;
+@%pr3 bra $wait;
+$spin:
+ld.volatile.global.b32 %r3, [%p0];
+setp.ne.u32 %pr2, %r3, )") +
+           flag + R"(;
+@%pr2 bra $spin;
+@!%pr1 mbarrier.arrive.shared.b64 %rd1, [bar];
+bra $end;
+$wait:
+mbarrier.try_wait.parity.shared.b64 %pr4, [bar], 0;
+@!%pr4 bra $wait;
+$end:)";
+  };
+  EXPECT_EQ(errorOf(body("0"), blocks(96)), "");
+  EXPECT_THAT(errorOf(body("1"), blocks(96)),
+              AllOf(HasSubstr("livelock"), HasSubstr("warp 0, at"), HasSubstr(" repeats lines "),
+                    HasSubstr("warp 2, at"), HasSubstr("waits for phase 0 (parity 0)")));
+}
+
+//===----------------------------------------------------------------------===//
+// Loops that end
+//===----------------------------------------------------------------------===//
+
+/// Two warps hand a number to and fro, as often as it takes to be looked at.
+TEST(Spin, ALongConversationIsNoLivelock) {
+  const std::string body = R"(
+mov.u32 %r2, %tid.x;
+shr.u32 %r4, %r2, 5;
+and.b32 %r5, %r2, 31;
+setp.ne.u32 %pr3, %r5, 0;
+@%pr3 bra $end;
+$turn:
+ld.volatile.global.b32 %r3, [%p0];
+setp.ge.u32 %pr1, %r3, 2000;
+@%pr1 bra $end;
+and.b32 %r6, %r3, 1;
+setp.ne.u32 %pr2, %r6, %r4;
+@%pr2 bra $turn;
+add.u32 %r3, %r3, 1;
+st.volatile.global.b32 [%p0], %r3;
+bra $turn;
+$end:)";
+  for (CompletionPolicy policy : {CompletionPolicy::Eager, CompletionPolicy::Random})
+    EXPECT_EQ(errorOf(body, blocks(64), withPolicy(policy)), "");
+}
+
+/// What counts is in local memory, and each turn begins with the same registers.
+TEST(Spin, ACounterInLocalMemoryIsProgress) {
+  EXPECT_EQ(errorOf(R"(
+.local .align 4 .b32 counter;
+mov.b32 %r1, 0;
+st.local.b32 [counter], %r1;
+$turn:
+ld.local.b32 %r1, [counter];
+add.u32 %r1, %r1, 1;
+st.local.b32 [counter], %r1;
+setp.lt.u32 %pr1, %r1, 300000;
+mov.b32 %r1, 0;
+@%pr1 bra $turn;)"),
+            "");
+}
+
+TEST(Spin, TimeIsProgress) {
+  EXPECT_EQ(errorOf(R"(
+mov.u64 %rd1, %clock64;
+$turn:
+mov.u64 %rd2, %clock64;
+sub.u64 %rd2, %rd2, %rd1;
+setp.lt.u64 %pr1, %rd2, 1000000;
+mov.b64 %rd2, 0;
+@%pr1 bra $turn;)"),
+            "");
+}
+
+//===----------------------------------------------------------------------===//
+// The limit
+//===----------------------------------------------------------------------===//
+
+std::string countTo(const char *turns, const char *inside = "") {
+  return std::string("mov.b32 %r1, 0;\n$turn:\nadd.u32 %r1, %r1, 1;\n") + inside +
+         "\nsetp.ne.u32 %pr1, %r1, " + turns + ";\n@%pr1 bra $turn;";
+}
+
+TEST(Spin, CountingMeetsTheLimit) {
+  const SimOptions options = withLimit(3'000'000);
+  EXPECT_EQ(errorOf(countTo("700000"), blocks(32), options), "");
+  EXPECT_THAT(errorOf(countTo("0"), blocks(32), options),
+              AllOf(HasSubstr("endless loop: cluster 0 has executed "),
+                    HasSubstr("no memory was seen to change"), HasSubstr("repeats lines 20 to 23"),
+                    HasSubstr("the limit without progress is 3000000 warp instructions"),
+                    Not(HasSubstr("livelock"))));
+  SimOptions none = withLimit(0);
+  none.instructionLimit = 20'000'000;
+  EXPECT_THAT(errorOf(countTo("0"), blocks(32), none),
+              HasSubstr("executed more than 20000000 warp instructions"));
+}
+
+/// Stores keep a loop alive, 16 times as long.
+TEST(Spin, StoresAreProgressForAWhile) {
+  const SimOptions options = withLimit(1'000'000);
+  const char *store = "st.global.b32 [%p0], %r1;";
+  EXPECT_EQ(errorOf(countTo("2500000", store), blocks(32), options), "");
+  EXPECT_THAT(errorOf(countTo("2500000"), blocks(32), options), HasSubstr("endless loop"));
+  EXPECT_THAT(errorOf(countTo("0", store), blocks(32), options),
+              AllOf(HasSubstr("in which no warp exited"), Not(HasSubstr("seen to change"))));
+}
+
+/// One cluster fails, and others wait for it in vain: its error is the one that helps.
+TEST(Spin, TheErrorOfAnotherClusterCounts) {
+  const std::string body = R"(
+mov.u32 %r1, %ctaid.x;
+setp.eq.u32 %pr1, %r1, 2;
+@%pr1 ld.global.b32 %r3, [%p0+4096];)" +
+                           waitForFlag(kNobody);
+  for (uint32_t threads : {1, 2}) {
+    SimOptions options;
+    options.hostThreads = threads;
+    EXPECT_THAT(errorOf(body, blocks(32, 4), options),
+                HasSubstr("reads 4 bytes of global memory out of bounds"));
+  }
+}
+
+} // namespace
