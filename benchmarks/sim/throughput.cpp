@@ -156,15 +156,15 @@ int main(int argc, char **argv) {
   const auto wanted = [&](std::string_view name) {
     return name.find(filter) != std::string_view::npos;
   };
-  std::printf("%-36s %10s %10s %8s\n", "M warp instructions/s", "unchecked", "checked", "ratio");
+  std::printf("%-36s %10s %10s %8s\n", "M warp instructions/s", "check off", "strict", "ratio");
   for (const Loop &loop : kLoops)
     if (wanted(loop.name)) {
       const Both both = compare(program(loop), {{4, 1, 1}, {128, 1, 1}, {0, 0, 0}, 0}, "sm_100a");
       const double off = both.off.instructions / 1e6, on = both.on.instructions / 1e6;
       std::printf("%-36s %10.1f %10.1f %8.2f\n", loop.name, off, on, off / on);
     }
-  std::printf("\n%-36s %10s %10s %8s %10s\n", "thousand products/s", "unchecked", "checked",
-              "ratio", "G mul-add");
+  std::printf("\n%-36s %10s %10s %8s %10s\n", "thousand products/s", "check off", "strict", "ratio",
+              "G mul-add");
   for (const matrix::Kernel &kernel : matrix::kernels())
     if (wanted(kernel.name)) {
       const LaunchConfig config{{1, 1, 1}, {128, 1, 1}, {0, 0, 0}, matrix::imageBytes};

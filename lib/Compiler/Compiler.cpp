@@ -9,6 +9,7 @@
 #include "fp4/ISA/TargetModel.h"
 #include "fp4/InitAll.h"
 #include "fp4/Pipelines/Passes.h"
+#include "fp4/Support/InputFile.h"
 #include "fp4/Target/Ptxas.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -245,11 +246,11 @@ fp4::Compiler::Compiler(CompilerOptions options) : impl(new Impl(std::move(optio
 fp4::Compiler::~Compiler() = default;
 
 fp4::Status fp4::Compiler::loadFile(const std::string &path) {
-  auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(path, /*IsText=*/true);
-  if (!buffer)
-    return makeError(ErrorKind::Usage, "cannot read '" + path + "': " + buffer.getError().message(),
+  auto text = path == "-" ? readStandardInput() : readText(path);
+  if (!text)
+    return makeError(ErrorKind::Usage, text.error().message,
                      "pass a file with MLIR text, such as examples/nvfp4_linear.mlir");
-  return impl->load(std::move(*buffer));
+  return loadText(*text, path == "-" ? "<stdin>" : path);
 }
 
 fp4::Status fp4::Compiler::loadText(const std::string &text, const std::string &name) {
@@ -261,6 +262,8 @@ fp4::Status fp4::Compiler::specialize(const std::map<std::string, int64_t> &size
 }
 
 fp4::Status fp4::Compiler::checkAssembler() const { return impl->checkAssembler(); }
+
+bool fp4::Compiler::namesAssembler() const { return Ptxas::isNamed(impl->options.ptxas); }
 
 fp4::Status fp4::Compiler::compileTo(Phase phase) {
   return phase == Phase::Host ? impl->lowerHost() : impl->compileTo(phase);

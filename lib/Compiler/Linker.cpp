@@ -2,12 +2,15 @@
 
 #include "HostCode.h"
 
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/FileUtilities.h"
-#include "llvm/Support/MemoryBuffer.h"
+#include "fp4/Support/InputFile.h"
+#include "fp4/Support/OutputFile.h"
+#include "fp4/Support/Process.h"
+
 #include "llvm/Support/Program.h"
-#include "llvm/Support/Signals.h"
-#include "llvm/Support/raw_ostream.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
 
 using namespace llvm;
 
@@ -32,53 +35,13 @@ fp4::Expected<LinkerCommand> findLinker() {
       "install the package lld-22 or binutils, or run the program without --emit=so");
 }
 
-/// A file that is removed, by a signal too, unless it is renamed to its final name.
-class PendingFile {
-public:
-  explicit PendingFile(StringRef model) {
-    error = sys::fs::createUniqueFile(model, path);
-    if (!error)
-      sys::RemoveFileOnSignal(path);
-  }
-  ~PendingFile() {
-    if (path.empty() || error)
-      return;
-    sys::fs::remove(path);
-    sys::DontRemoveFileOnSignal(path);
-  }
-  StringRef name() const { return path; }
-  std::error_code error;
-  std::error_code commit(StringRef destination) {
-    std::error_code result = sys::fs::rename(path, destination);
-    if (!result) {
-      sys::DontRemoveFileOnSignal(path);
-      path.clear();
-    }
-    return result;
-  }
+constexpr std::chrono::seconds kLimit{120};
 
-private:
-  SmallString<128> path;
-};
-
-tl::unexpected<fp4::Error> cannotWrite(StringRef path, std::error_code error) {
-  return fp4::makeError(fp4::ErrorKind::Usage,
-                        ("cannot write '" + path + "': " + error.message()).str(),
-                        "name a file in a directory that exists and is writable");
-}
-
-fp4::Status writeFile(StringRef path, ArrayRef<char> bytes) {
-  std::error_code error;
-  raw_fd_ostream stream(path, error);
-  if (error)
-    return cannotWrite(path, error);
-  stream.write(bytes.data(), bytes.size());
-  stream.close();
-  error = stream.error();
-  stream.clear_error();
-  if (error)
-    return cannotWrite(path, error);
-  return {};
+/// The temporary folder is on a full disk: not the linker's fault.
+bool diskIsFull(const fp4::ProcessResult &linker) {
+  return linker.code == 128 + SIGXFSZ || linker.code == 128 + SIGBUS ||
+         linker.output.find(std::strerror(ENOSPC)) != std::string::npos ||
+         linker.output.find(std::strerror(EFBIG)) != std::string::npos;
 }
 
 } // namespace
@@ -87,27 +50,27 @@ fp4::Status fp4::linkSharedLibrary(ArrayRef<char> object, const std::string &pat
   auto linker = findLinker();
   if (!linker)
     return tl::unexpected<Error>(linker.error());
-  PendingFile objectFile(path + "-%%%%%%.o"), library(path + "-%%%%%%.tmp"),
-      log(path + "-%%%%%%.log");
-  for (const PendingFile *file : {&objectFile, &library, &log})
-    if (file->error)
-      return cannotWrite(path, file->error);
-  FP4_TRY(writeFile(objectFile.name(), object));
-  SmallVector<StringRef> command = {linker->path, "-shared"};
+  FP4_TRY(checkDestination(path));
+  auto objectFile = TemporaryFile::create("o"), library = TemporaryFile::create("so");
+  for (auto *file : {&objectFile, &library})
+    if (!*file)
+      return tl::unexpected<Error>(file->error());
+  FP4_TRY(writeFile((*objectFile)->path(), std::string_view(object.data(), object.size())));
+  std::vector<std::string> command = {linker->path, "-shared"};
   if (linker->isDriver)
     command.push_back("-nostdlib");
-  command.append({"-o", library.name(), objectFile.name()});
-  std::optional<StringRef> redirects[] = {StringRef(""), log.name(), log.name()};
-  std::string message;
-  if (sys::ExecuteAndWait(linker->path, command, std::nullopt, redirects, /*SecondsToWait=*/120,
-                          /*MemoryLimit=*/0, &message) != 0) {
-    if (auto output = MemoryBuffer::getFile(log.name()); output && message.empty())
-      message = (*output)->getBuffer().trim().str();
-    return makeError(ErrorKind::Compile,
-                     "'" + linker->path + "' cannot link the library: " + message,
-                     "set PATH so that another linker is found first");
-  }
-  if (std::error_code error = library.commit(path))
-    return cannotWrite(path, error);
-  return {};
+  command.insert(command.end(), {"-o", (*library)->path(), (*objectFile)->path()});
+  auto result = runProcess(command, kLimit);
+  if (!result)
+    return tl::unexpected<Error>(result.error());
+  if (result->code != 0 || result->timedOut)
+    return makeError(diskIsFull(*result) ? ErrorKind::Usage : ErrorKind::Compile,
+                     "linking the library: '" + linker->path + "' " + result->ending(kLimit) +
+                         ": " + StringRef(result->output).trim().str(),
+                     diskIsFull(*result) ? "$TMPDIR must have room for it"
+                                         : "set PATH so that another linker is found first");
+  auto bytes = readBytes((*library)->path());
+  if (!bytes)
+    return tl::unexpected<Error>(bytes.error());
+  return writeFile(path, *bytes);
 }

@@ -54,7 +54,7 @@ Expected<std::unique_ptr<Device>> openDevice(std::string_view selector,
                                              const DeviceOptions &options, std::string *note) {
   if (selector == "sim")
     return openSimDevice(options);
-  const bool check = options.check != "off";
+  const bool check = !options.check.empty() && options.check != "off";
   if (selector == "auto")
     return check ? openSimDevice(options) : openBestDevice(options, note);
   const int ordinal = cudaOrdinal(selector);

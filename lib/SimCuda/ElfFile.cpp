@@ -4,8 +4,6 @@
 #include <cstring>
 #include <elf.h>
 #include <fmt/format.h>
-#include <fstream>
-#include <iterator>
 
 using namespace fp4;
 using namespace fp4::simcuda;
@@ -92,13 +90,4 @@ std::vector<std::string> ElfFile::neededLibraries() const {
     break; // a file has one
   }
   return names;
-}
-
-Expected<std::vector<std::byte>> fp4::simcuda::readFile(const std::string &path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
-    return makeError(ErrorKind::Usage, fmt::format("cannot read '{}'", path), "check the path");
-  std::vector<char> text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  const auto *begin = reinterpret_cast<const std::byte *>(text.data());
-  return std::vector<std::byte>(begin, begin + text.size());
 }

@@ -2,6 +2,7 @@
 #include "PtxFolder.h"
 #include "fp4/SimCuda/ElfFile.h"
 #include "fp4/SimCuda/Fatbin.h"
+#include "fp4/Support/InputFile.h"
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
@@ -32,7 +33,7 @@ void PtxFolder::read() {
       found.push_back(entry.path());
   std::sort(found.begin(), found.end());
   for (const fs::path &file : found) {
-    const auto bytes = readFile(file.string());
+    const auto bytes = readBytes(file.string());
     if (!bytes)
       continue;
     const std::string_view text(reinterpret_cast<const char *>(bytes->data()), bytes->size());

@@ -9,6 +9,7 @@
 #include "fp4/Target/Passes.h"
 
 #include "fp4/ISA/TargetModel.h"
+#include "fp4/Support/OutputFile.h"
 #include "fp4/Target/PtxEmission.h"
 #include "fp4/Target/Ptxas.h"
 
@@ -18,7 +19,6 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "llvm/ADT/StringMap.h"
-#include "llvm/Support/Error.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
@@ -83,17 +83,6 @@ gpu::KernelTableAttr kernelTable(gpu::GPUModuleOp module, const Compiled &compil
   llvm::sort(kernels,
              [](auto a, auto b) { return a.getName().getValue() < b.getName().getValue(); });
   return gpu::KernelTableAttr::get(module.getContext(), kernels);
-}
-
-/// Writes `text` to `path` as a whole or not at all.
-LogicalResult writeWhole(Operation *op, StringRef path, StringRef text) {
-  llvm::Error error = llvm::writeToOutput(path, [&](llvm::raw_ostream &stream) {
-    stream << text;
-    return llvm::Error::success();
-  });
-  if (!error)
-    return success();
-  return op->emitError() << "cannot write '" << path << "': " << llvm::toString(std::move(error));
 }
 
 struct EmitKernels : fp4::impl::EmitKernelsBase<EmitKernels> {
@@ -177,7 +166,8 @@ struct EmitKernels : fp4::impl::EmitKernelsBase<EmitKernels> {
       return module.emitError() << "cannot create '" << dumpDir << "': " << ec.message();
     llvm::SmallString<128> path(dumpDir.getValue());
     llvm::sys::path::append(path, module.getName() + extension);
-    return writeWhole(module, path, text);
+    fp4::Status written = fp4::writeFile(path.str().str(), std::string_view(text));
+    return written ? success() : report(module, written.error());
   }
 
   void replace(gpu::GPUModuleOp module, const Compiled &compiled) {

@@ -6,18 +6,18 @@
 //===----------------------------------------------------------------------===//
 #include "fp4/Target/Ptxas.h"
 
+#include "fp4/Support/InputFile.h"
+#include "fp4/Support/OutputFile.h"
+#include "fp4/Support/Process.h"
+
 #include "llvm/ADT/SmallString.h"
-#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/FileUtilities.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/Program.h"
-#include "llvm/Support/Signals.h"
-#include "llvm/Support/raw_ostream.h"
 
-#include <memory>
+#include <algorithm>
 #include <optional>
 
 using llvm::StringRef;
@@ -34,76 +34,45 @@ template <typename T> tl::unexpected<Error> failureOf(const Expected<T> &result)
   return tl::unexpected<Error>(result.error());
 }
 
-/// A file name below the system's temporary directory, removed with this object or when a signal
-/// ends the process.
-class TemporaryFile {
-public:
-  static Expected<std::unique_ptr<TemporaryFile>> create(StringRef suffix) {
-    llvm::SmallString<128> path;
-    if (std::error_code ec = llvm::sys::fs::createTemporaryFile("fp4", suffix, path))
-      return makeError(ErrorKind::Compile, "cannot create a temporary file: " + ec.message(),
-                       "check that $TMPDIR is writable");
-    return std::unique_ptr<TemporaryFile>(new TemporaryFile(path));
-  }
-  ~TemporaryFile() { llvm::sys::DontRemoveFileOnSignal(path_); }
-  StringRef path() const { return path_; }
-  Status write(std::string_view text) const {
-    std::error_code ec;
-    llvm::raw_fd_ostream stream(path_, ec);
-    if (!ec) {
-      stream << text;
-      stream.close();
-      ec = stream.error();
-      stream.clear_error();
-    }
-    if (ec)
-      return makeError(ErrorKind::Compile,
-                       "cannot write '" + path_.str().str() + "': " + ec.message());
-    return {};
-  }
-
-  std::string read() const {
-    auto buffer = llvm::MemoryBuffer::getFile(path_);
-    return buffer ? (*buffer)->getBuffer().str() : std::string();
-  }
-
-private:
-  explicit TemporaryFile(const llvm::SmallString<128> &path) : path_(path), remover_(path) {
-    llvm::sys::RemoveFileOnSignal(path_);
-  }
-  llvm::SmallString<128> path_;
-  llvm::FileRemover remover_;
-};
-
-struct Outcome {
-  int status = 0;     ///< exit status; negative when the program did not run
-  std::string output; ///< stdout and stderr together
-};
-
-/// Runs `program` and collects what it prints.
-Expected<Outcome> execute(const std::string &program, llvm::ArrayRef<StringRef> arguments) {
-  auto log = TemporaryFile::create("log");
-  if (!log)
-    return failureOf(log);
-  llvm::SmallVector<StringRef> line = {program};
-  line.append(arguments.begin(), arguments.end());
-  std::optional<StringRef> redirects[] = {StringRef(""), (*log)->path(), (*log)->path()};
-  std::string message;
-  Outcome outcome;
-  outcome.status = llvm::sys::ExecuteAndWait(program, line, std::nullopt, redirects,
-                                             /*SecondsToWait=*/600, /*MemoryLimit=*/0, &message);
-  outcome.output = (*log)->read();
-  if (outcome.status < 0)
-    return makeError(ErrorKind::Compile, "cannot run '" + program + "': " + message, kInstall);
-  return outcome;
+/// Seconds that ptxas may take: $FP4_PTXAS_TIMEOUT, or five minutes.
+Expected<std::chrono::milliseconds> timeLimit() {
+  auto text = llvm::sys::Process::GetEnv("FP4_PTXAS_TIMEOUT");
+  double seconds = 300;
+  if (text && (StringRef(*text).getAsDouble(seconds) || !(seconds > 0 && seconds < 1e6)))
+    return makeError(ErrorKind::Usage,
+                     "$FP4_PTXAS_TIMEOUT must be a number of seconds, but got '" + *text + "'");
+  return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
 }
 
-/// The candidates in order; a path that the user named stands alone.
-Expected<std::string> locate(std::string_view explicitPath) {
+/// Runs `command` and collects what it prints; a program that does not run, or not end, is an
+/// Error.
+Expected<ProcessResult> execute(const std::vector<std::string> &command,
+                                std::chrono::milliseconds most = std::chrono::hours(24)) {
+  auto limit = timeLimit();
+  if (!limit)
+    return failureOf(limit);
+  Expected<ProcessResult> result = runProcess(command, std::min(*limit, most));
+  if (!result)
+    return makeError(ErrorKind::Compile, result.error().message, kInstall);
+  if (result->timedOut)
+    return makeError(ErrorKind::Compile,
+                     "ptxas ('" + command.front() + "') " + result->ending(std::min(*limit, most)) +
+                         " and was killed",
+                     "$FP4_PTXAS_TIMEOUT gives it more seconds, $FP4_PTXAS names another");
+  return result;
+}
+
+/// The path that the user named; it stands alone.
+std::optional<std::string> named(std::string_view explicitPath) {
   if (!explicitPath.empty())
     return std::string(explicitPath);
   if (auto named = llvm::sys::Process::GetEnv("FP4_PTXAS"); named && !named->empty())
     return *named;
+  return std::nullopt;
+}
+
+/// The candidates where none was named, in order.
+Expected<std::string> locate() {
   if (auto onPath = llvm::sys::findProgramByName("ptxas"))
     return *onPath;
   for (const char *variable : {"CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"}) {
@@ -122,14 +91,17 @@ Expected<std::string> locate(std::string_view explicitPath) {
 
 } // namespace
 
+bool Ptxas::isNamed(std::string_view explicitPath) { return named(explicitPath).has_value(); }
+
 Expected<Ptxas> Ptxas::find(std::string_view explicitPath) {
-  Expected<std::string> path = locate(explicitPath);
+  const std::optional<std::string> given = named(explicitPath);
+  Expected<std::string> path = given ? Expected<std::string>(*given) : locate();
   if (!path)
     return failureOf(path);
   if (!llvm::sys::fs::can_execute(*path))
-    return makeError(ErrorKind::Compile,
+    return makeError(given ? ErrorKind::Usage : ErrorKind::Compile,
                      "ptxas must be an executable file, but got '" + *path + "'", kInstall);
-  Expected<Outcome> outcome = execute(*path, {"--version"});
+  Expected<ProcessResult> outcome = execute({*path, "--version"}, std::chrono::seconds(30));
   if (!outcome)
     return failureOf(outcome);
   Expected<CudaVersion> version = parsePtxasVersion(outcome->output);
@@ -148,6 +120,20 @@ Status Ptxas::supports(std::string_view chip, std::string_view features) const {
                    kInstall);
 }
 
+/// ptxas found mistakes in the PTX, which are ours; or it could not work at all.
+static tl::unexpected<Error> refusal(const ProcessResult &outcome, const std::string &path,
+                                     std::string_view chip, std::string_view ptx) {
+  if (outcome.output.find("; error") != std::string::npos)
+    return makeError(ErrorKind::Compile,
+                     "ptxas rejects the kernel for " + std::string(chip) + ": " +
+                         explainPtxasErrors(outcome.output, ptx),
+                     "this is a mistake of the compiler; keep the PTX with dump-dir and report it");
+  return makeError(ErrorKind::Compile,
+                   "ptxas ('" + path + "') " + outcome.ending({}) + ": " +
+                       explainPtxasErrors(outcome.output, ptx),
+                   "check that it runs and that $TMPDIR has room; or ask for PTX");
+}
+
 Expected<Assembly> Ptxas::assemble(std::string_view ptx, std::string_view chip) const {
   auto source = TemporaryFile::create("ptx");
   if (!source)
@@ -155,19 +141,18 @@ Expected<Assembly> Ptxas::assemble(std::string_view ptx, std::string_view chip) 
   auto cubin = TemporaryFile::create("cubin");
   if (!cubin)
     return failureOf(cubin);
-  FP4_TRY((*source)->write(ptx));
-  std::string arch = "-arch=" + std::string(chip);
-  Expected<Outcome> outcome =
-      execute(path_, {"-v", arch, (*source)->path(), "-o", (*cubin)->path()});
+  FP4_TRY(writeFile((*source)->path(), ptx));
+  Expected<ProcessResult> outcome = execute(
+      {path_, "-v", "-arch=" + std::string(chip), (*source)->path(), "-o", (*cubin)->path()});
   if (!outcome)
     return failureOf(outcome);
-  if (outcome->status != 0)
-    return makeError(ErrorKind::Compile,
-                     "ptxas rejects the kernel for " + std::string(chip) + ": " +
-                         explainPtxasErrors(outcome->output, ptx),
-                     "this is a mistake of the compiler; keep the PTX with dump-dir and report it");
+  if (outcome->code != 0)
+    return refusal(*outcome, path_, chip, ptx);
+  auto bytes = readText((*cubin)->path());
+  if (!bytes)
+    return failureOf(bytes);
   Assembly assembly;
-  assembly.cubin = (*cubin)->read();
+  assembly.cubin = std::move(*bytes);
   assembly.kernels = parsePtxasReport(outcome->output);
   assembly.warnings = parsePtxasWarnings(outcome->output);
   if (assembly.cubin.empty())

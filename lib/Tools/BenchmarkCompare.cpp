@@ -2,9 +2,10 @@
 
 #include "fp4/Tools/Benchmark.h"
 
+#include "fp4/Support/InputFile.h"
+
 #include <cmath>
 #include <fmt/format.h>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace fp4::tools {
@@ -36,13 +37,15 @@ Comparison compareEntry(const BenchmarkReport::Entry &now, const Baseline &basel
 } // namespace
 
 Expected<Baseline> readBaseline(const std::string &path) {
-  std::ifstream file(path);
-  auto report = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+  auto text = readText(path);
+  if (!text)
+    return tl::unexpected<Error>(std::move(text.error()));
+  auto report = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
   auto wrong = [&](std::string_view what) {
     return makeError(ErrorKind::Usage, fmt::format("'{}' must be {}", path, what),
                      "write it with --benchmark --json on a GPU");
   };
-  if (!file || report.is_discarded() || !report.is_object())
+  if (report.is_discarded() || !report.is_object())
     return wrong("a JSON file");
   Baseline baseline;
   try {

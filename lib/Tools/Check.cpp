@@ -42,7 +42,7 @@ void addSimulationOptions(CLI::App &app, SimulationOptions &options, const std::
   app.add_option("--seed", options.seed, "seed of " + seedOf)->capture_default_str();
   app.add_option("--check", options.check,
                  "look for hazards in the simulator: default accepts what practice relies on, "
-                 "strict holds to the PTX text")
+                 "strict holds to the PTX text, off is faster")
       ->expected(0, 1)
       ->default_str("default")
       ->check(CLI::IsMember({"default", "strict", "off"}));
@@ -56,7 +56,14 @@ void addSimulationOptions(CLI::App &app, SimulationOptions &options, const std::
                "count bank conflicts and uncoalesced accesses in the simulator");
   app.add_option("--timeline", options.timeline,
                  "write the simulation to this file, as a trace that ui.perfetto.dev opens");
-  app.add_option("--threads", options.hostThreads, "host threads; 0: all");
+  app.add_option("--threads", options.hostThreads,
+                 "host threads; 0: all; the hazard check takes one");
+  app.add_option(
+         "--limit", options.spinLimit,
+         "warp instructions of a cluster without progress after which the simulator takes a "
+         "kernel for endless; 0: never")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
   app.add_flag("--json", options.json, "print the report as one JSON object");
 }
 

@@ -1,12 +1,11 @@
 //===- CommandLine.cpp - The options both tools share ---------------------===//
 
+#include "fp4/Support/OutputFile.h"
 #include "fp4/Tools/Check.h"
 #include "fp4/Tools/Engine.h"
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -42,14 +41,11 @@ void addRunOptions(CLI::App &app, RunOptions &options) {
 }
 
 int print(const std::string &text, const char *what) {
-  std::fputs(text.c_str(), stdout);
-  if (std::fflush(stdout) == 0)
+  Status written = writeStandardOutput(text, what);
+  if (written)
     return 0;
-  Error lost{ErrorKind::Usage,
-             fmt::format("cannot write the {} to standard output: {}", what, std::strerror(errno)),
-             "its device or pipe takes no more"};
-  std::fputs(format(lost).c_str(), stderr);
-  return exitCode(lost);
+  std::fputs(format(written.error()).c_str(), stderr);
+  return exitCode(written.error());
 }
 
 int runAndReport(const Engine &engine, const RunOptions &options) {

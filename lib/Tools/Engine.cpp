@@ -4,13 +4,11 @@
 
 #include "Arguments.h"
 #include "EntryCall.h"
+#include "fp4/Support/OutputFile.h"
 
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <fmt/format.h>
 #include <new>
-#include <unistd.h>
 
 namespace fp4::tools {
 namespace {
@@ -39,17 +37,6 @@ Expected<const Function *> selectFunction(const Manifest &manifest, const std::s
                    "its functions are " + known);
 }
 
-/// The folder of a file that will be written exists and may be written to.
-Status checkFolder(const std::string &path) {
-  size_t slash = path.rfind('/');
-  std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  if (access(folder.c_str(), W_OK) == 0)
-    return {};
-  return makeError(ErrorKind::Usage,
-                   fmt::format("cannot write '{}': {}", path, std::strerror(errno)),
-                   "name a file in a folder that exists and may be written to");
-}
-
 /// Checked before anything runs: a wrong name or a folder that does not exist should not cost a
 /// simulation.
 Expected<std::vector<std::pair<size_t, std::string>>> parseOutputs(const Function &function,
@@ -62,7 +49,7 @@ Expected<std::vector<std::pair<size_t, std::string>>> parseOutputs(const Functio
     auto index = findOperand(function.results, pair->first, "result");
     if (!index)
       return tl::unexpected<Error>(index.error());
-    FP4_TRY(checkFolder(pair->second));
+    FP4_TRY(checkDestination(pair->second));
     outputs.emplace_back(*index, pair->second);
   }
   return outputs;
@@ -79,6 +66,7 @@ Expected<std::unique_ptr<rt::Device>> openDevice(const Manifest &manifest,
   device.seed = options.seed;
   device.hostThreads = options.hostThreads;
   device.ignoreUnwritten = options.unwritten == "ignore";
+  device.spinLimit = options.spinLimit;
   std::string note;
   auto opened = rt::openDevice(options.device, device, &note);
   if (!note.empty())
@@ -92,7 +80,8 @@ void describeDevice(RunReport &report, const rt::Device &device, const RunOption
   report.target = device.target();
   report.hardware = device.isHardware();
   report.simPolicy = device.isHardware() ? "" : options.policy;
-  report.check = options.check;
+  if (!device.isHardware())
+    report.check = options.check.empty() ? "default" : options.check;
   report.seed = options.seed;
 }
 
@@ -121,13 +110,15 @@ public:
 
   Expected<RunReport> execute(std::vector<sim::HazardReport> *hazards) {
     FP4_TRY(prepare());
-    const Status called = call();
+    Status called = call();
+    const Status finished = device_->finish();
     report_.hazards = device_->hazards();
     report_.counted = options_.statistics && !report_.hardware;
     report_.wasteful = device_->wastefulAccesses();
     if (hazards)
       *hazards = report_.hazards;
     FP4_TRY(called);
+    FP4_TRY(finished);
     FP4_TRY(write());
     FP4_TRY(verify());
     FP4_TRY(time());

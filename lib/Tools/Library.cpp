@@ -1,26 +1,21 @@
 //===- Library.cpp - An emitted library as an engine ----------------------===//
 
 #include "fp4/Tools/Library.h"
-#include "LoadableElf.h"
 
-#include <cerrno>
-#include <cstring>
+#include "LoadableElf.h"
+#include "fp4/Support/InputFile.h"
+
 #include <dlfcn.h>
 #include <fmt/format.h>
-#include <fstream>
-#include <unistd.h>
-#include <vector>
 
 namespace fp4::tools {
 
 /// dlopen maps what it loads; this reads it first.
 static Status checkLibrary(const std::string &path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  std::vector<char> bytes(file && file.tellg() > 0 ? static_cast<size_t>(file.tellg()) : 0);
-  file.seekg(0);
-  if (!file.read(bytes.data(), static_cast<std::streamsize>(bytes.size())))
-    return {};
-  Status checked = checkLoadable(std::as_bytes(std::span(bytes)));
+  auto bytes = readBytes(path);
+  if (!bytes)
+    return tl::unexpected<Error>(std::move(bytes.error()));
+  Status checked = checkLoadable(*bytes);
   if (!checked)
     return makeError(ErrorKind::Usage,
                      fmt::format("library '{}' is damaged: {}", path, checked.error().message),
@@ -29,9 +24,6 @@ static Status checkLibrary(const std::string &path) {
 }
 
 Expected<Engine> openLibrary(const std::string &path) {
-  if (access(path.c_str(), R_OK) != 0)
-    return makeError(ErrorKind::Usage,
-                     fmt::format("cannot open library '{}': {}", path, std::strerror(errno)));
   FP4_TRY(checkLibrary(path));
   // Without a slash dlopen would search the system's folders instead of this one.
   std::string name = path.find('/') == std::string::npos ? "./" + path : path;

@@ -8,14 +8,12 @@
 
 #include "fp4/Tools/Npy.h"
 
+#include "fp4/Support/InputFile.h"
+#include "fp4/Support/OutputFile.h"
+
 #include <cctype>
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <fmt/format.h>
-#include <memory>
-#include <unistd.h>
 
 namespace fp4::tools {
 namespace {
@@ -159,11 +157,6 @@ uint64_t itemBytes(std::string_view descr) {
   return bytes;
 }
 
-struct FileCloser {
-  void operator()(std::FILE *file) const { std::fclose(file); }
-};
-using File = std::unique_ptr<std::FILE, FileCloser>;
-
 std::string encodeHeader(const NpyArray &array) {
   std::string shape;
   for (int64_t dim : array.shape)
@@ -230,46 +223,25 @@ Expected<NpyArray> parseNpy(std::span<const std::byte> bytes, const std::string 
 }
 
 Expected<NpyArray> readNpy(const std::string &path) {
-  File file(std::fopen(path.c_str(), "rb"));
-  if (!file)
-    return makeError(ErrorKind::Usage,
-                     fmt::format("cannot open '{}': {}", path, std::strerror(errno)));
-  std::vector<std::byte> bytes;
-  std::byte chunk[1 << 16];
-  size_t got;
-  while ((got = std::fread(chunk, 1, sizeof(chunk), file.get())) > 0)
-    bytes.insert(bytes.end(), chunk, chunk + got);
-  if (std::ferror(file.get()))
-    return makeError(ErrorKind::Usage,
-                     fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
-  return parseNpy(bytes, path);
+  auto bytes = readBytes(path);
+  if (!bytes)
+    return tl::unexpected<Error>(std::move(bytes.error()));
+  return parseNpy(*bytes, path);
 }
 
 Status writeNpy(const std::string &path, const NpyArray &array) {
-  if (std::error_code code; std::filesystem::is_other(path, code))
+  if (const char *special = kindOfSpecial(path))
     return makeError(ErrorKind::Usage,
-                     fmt::format("'{}' must be a regular file, but it is a device or pipe", path),
+                     fmt::format("'{}' must be a regular file, but it is {}", path, special),
                      "nothing was written");
-  std::string temporary = fmt::format("{}.tmp.{}", path, static_cast<long>(getpid()));
-  auto fail = [&](const char *what) {
-    Status status = makeError(ErrorKind::Usage,
-                              fmt::format("cannot {} '{}': {}", what, path, std::strerror(errno)),
-                              "nothing was written");
-    std::remove(temporary.c_str());
-    return status;
-  };
-  File file(std::fopen(temporary.c_str(), "wb"));
+  auto file = OutputFile::open(path);
   if (!file)
-    return fail("create");
-  std::string header = encodeHeader(array);
-  bool written =
-      std::fwrite(header.data(), 1, header.size(), file.get()) == header.size() &&
-      std::fwrite(array.data.data(), 1, array.data.size(), file.get()) == array.data.size();
-  if (std::fclose(file.release()) != 0 || !written)
-    return fail("write");
-  if (std::rename(temporary.c_str(), path.c_str()) != 0)
-    return fail("rename to");
-  return {};
+    return tl::unexpected<Error>(std::move(file.error()));
+  const std::string header = encodeHeader(array);
+  (*file)->stream() << header;
+  (*file)->stream().write(reinterpret_cast<const char *>(array.data.data()),
+                          static_cast<std::streamsize>(array.data.size()));
+  return (*file)->commit();
 }
 
 } // namespace fp4::tools

@@ -159,8 +159,9 @@ std::string shortName(const std::string &module, const std::string &function) {
 /// What a simulation counted. Its times say nothing about a GPU, and the text says that.
 std::string countsText(const RunReport &report) {
   std::string text =
-      "  benchmark: counts of the simulator and times of this host; these are not GPU "
-      "times\n";
+      fmt::format("  benchmark: counts of the simulator and times of this host, check {}; these "
+                  "are not GPU times\n",
+                  report.check);
   size_t width = 6;
   for (const RunReport::Kernel &kernel : report.kernels)
     width = std::max(width, kernel.module.size());
@@ -271,7 +272,9 @@ void ReportText::printResults() {
 
 void ReportText::printChecks() {
   const size_t hazards = report.hazards.size();
-  if (report.check != "off")
+  if (report.check == "off")
+    line("hazards", "not looked for (check off)");
+  else if (!report.check.empty())
     line("hazards", hazards ? fmt::format("{} ({} check)", hazards, report.check)
                             : fmt::format("none ({} check)", report.check));
   if (report.counted)
@@ -322,7 +325,7 @@ std::string RunReport::json() const {
     object["device"]["policy"] = simPolicy;
   if (counted)
     object["wasteful_accesses"] = listToJson(wasteful);
-  if (check != "off") {
+  if (!check.empty()) {
     object["check"] = check;
     object["hazards"] = nlohmann::ordered_json::parse(hazardsToJson(hazards));
   }

@@ -17,9 +17,9 @@ fail() {
   exit 1
 }
 
-# compile NAME ARCHITECTURE
+# compile NAME ARCHITECTURE [OPTION]...
 compile() {
-  nvcc -std=c++17 -O2 -cudart=shared -gencode "arch=compute_$2,code=compute_$2" \
+  nvcc "${@:3}" -std=c++17 -O2 -cudart=shared -gencode "arch=compute_$2,code=compute_$2" \
     "$root/integration_test/sim/$1.cu" -o "$work/$1" || fail "nvcc fails on $1"
 }
 
@@ -75,6 +75,17 @@ expect 5 "assertion failed: in[0] == 7" "$sim" run -- "$work/faults" assert
 expect 5 "waits for barrier 1 of its CTA: 32 of 64 threads have arrived" "$sim" run -- "$work/faults" stuck
 expect 5 "[shared-race]" "$sim" run --check default -- "$work/faults" race
 expect 0 "the program sees: cudaSuccess" "$sim" run -- "$work/faults" none
+expect 5 "[shared-race]" "$sim" run -- "$work/faults" race
+expect 0 "" "$sim" run --check=off -- "$work/faults" race
+
+# The hazard checker needs no option: a fence that is missing, and the program with it.
+compile fence 90
+expect 5 "[missing-proxy-fence]" "$sim" run -- "$work/fence"
+expect 0 "128 of 128 are right" "$sim" run --check=off -- "$work/fence"
+compile fence 90 -DFENCE
+expect 0 "128 of 128 are right" "$sim" run -- "$work/fence"
+expect 0 "128 of 128 are right" "$sim" run --check=strict -- "$work/fence"
+
 expect 5 "recursively, which is not simulated" "$sim" run -- "$work/faults" recursive
 
 # nvcc's default: the runtime is linked in statically. Ours takes its place by the names of its functions.

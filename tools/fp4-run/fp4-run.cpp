@@ -28,7 +28,7 @@ int main(int argc, char **argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
     if (error.get_exit_code() == 0)
-      return app.exit(error); // --help, --version
+      return app.exit(error) + tools::print("", "help"); // --help, --version
     Error usage{ErrorKind::Usage, error.what(), "fp4-run --help lists the options"};
     std::fputs(format(usage).c_str(), stderr);
     return exitCode(usage);

@@ -14,12 +14,21 @@ int fail(const Error &error) {
 
 } // namespace
 
+Expected<bool> hasAssembler(const Compiler &compiler, const char *without) {
+  Status found = compiler.checkAssembler();
+  if (!found && compiler.namesAssembler())
+    return tl::unexpected<Error>(std::move(found.error()));
+  if (!found && *without)
+    std::cerr << without << ": " << found.error().message << "\n";
+  return found.has_value();
+}
+
 int runProgram(Compiler &compiler, const Options &options) {
   // Cubins are for GPUs and for the report of registers; a simulation does without.
-  Status assembler = compiler.checkAssembler();
-  if (!assembler && !options.run.json)
-    std::cerr << "note: running without cubins: " << assembler.error().message << "\n";
-  if (Status status = compiler.compileTo(assembler ? Phase::Cubin : Phase::Ptx); !status)
+  auto assembler = hasAssembler(compiler, options.run.json ? "" : "note: running without cubins");
+  if (!assembler)
+    return fail(assembler.error());
+  if (Status status = compiler.compileTo(*assembler ? Phase::Cubin : Phase::Ptx); !status)
     return fail(status.error());
   std::string manifest = compiler.manifest();
   auto program = compiler.jit();

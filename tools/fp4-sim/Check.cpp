@@ -3,12 +3,19 @@
 #include "fp4/Sim/Foresee.h"
 #include "fp4/SimCuda/ElfFile.h"
 #include "fp4/SimCuda/Fatbin.h"
+#include "fp4/Support/InputFile.h"
 #include <cstdio>
 #include <fmt/format.h>
 #include <set>
 
 using namespace fp4;
 using namespace fp4::simcuda;
+
+/// On standard output, whose errors main() tells at the end.
+template <typename... Arguments>
+static void say(fmt::format_string<Arguments...> text, Arguments &&...arguments) {
+  std::fputs(fmt::format(text, std::forward<Arguments>(arguments)...).c_str(), stdout);
+}
 
 static std::string describe(const sim::KernelInfo &kernel) {
   std::string text =
@@ -25,8 +32,7 @@ static std::string describe(const sim::KernelInfo &kernel) {
 
 /// Errors about one kind of instruction once.
 static void printRefusals(const sim::RefusedKernel &refused) {
-  fmt::print("  {}: cannot run, {} instructions are not known\n", refused.name,
-             refused.errors.size());
+  say("  {}: cannot run, {} instructions are not known\n", refused.name, refused.errors.size());
   std::set<std::string> said;
   for (const Error &error : refused.errors) {
     size_t place = error.message.find(": ");
@@ -61,10 +67,10 @@ static Status checkText(const std::string &ptx, const std::string &name, const s
   if (!program)
     return tl::unexpected<Error>(std::move(program.error()));
   const auto &refused = (*program)->refused();
-  fmt::print("{}: PTX {} for {}, {} kernels\n", name, (*program)->ptxVersion(),
-             (*program)->target(), (*program)->kernels().size() + refused.size());
+  say("{}: PTX {} for {}, {} kernels\n", name, (*program)->ptxVersion(), (*program)->target(),
+      (*program)->kernels().size() + refused.size());
   for (const sim::KernelInfo &kernel : (*program)->kernels())
-    fmt::print("{}", describe(kernel));
+    say("{}", describe(kernel));
   for (const sim::RefusedKernel &kernel : refused)
     printRefusals(kernel);
   if (!refused.empty())
@@ -87,8 +93,8 @@ static Status checkFatbin(const std::vector<FatbinEntry> &entries, const std::st
   Status result;
   for (const FatbinEntry &entry : entries) {
     if (entry.kind == EntryKind::Cubin)
-      fmt::print("{}: machine code for sm_{}, which the simulator does not run\n", name,
-                 entry.architecture);
+      say("{}: machine code for sm_{}, which the simulator does not run\n", name,
+          entry.architecture);
     if (entry.kind != EntryKind::Ptx)
       continue;
     Status checked = checkText(entry.ptx, fmt::format("{}.{}.ptx", name, entry.target), chip);
@@ -99,7 +105,7 @@ static Status checkFatbin(const std::vector<FatbinEntry> &entries, const std::st
 }
 
 Status fp4::tools::checkFile(const std::string &path, const std::string &chip) {
-  auto bytes = readFile(path);
+  auto bytes = readBytes(path);
   if (!bytes)
     return tl::unexpected<Error>(std::move(bytes.error()));
   auto fatbins = readFatbins(*bytes);

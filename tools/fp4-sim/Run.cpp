@@ -5,7 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Run.h"
+#include "Child.h"
 #include "fp4/SimCuda/ElfFile.h"
+#include "fp4/Support/InputFile.h"
+#include "fp4/Support/OutputFile.h"
+#include "fp4/Tools/Engine.h"
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -15,8 +19,10 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <sys/stat.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -85,7 +91,7 @@ Expected<Runtime> staticRuntime(const ElfFile &elf, std::span<const std::byte> f
 }
 
 Expected<Runtime> neededRuntime(const std::string &program) {
-  auto bytes = readFile(program);
+  auto bytes = readBytes(program);
   if (!bytes)
     return tl::unexpected<Error>(std::move(bytes.error()));
   if (!ElfFile::isElf(*bytes))
@@ -110,6 +116,10 @@ void putFirst(const char *variable, const std::string &value, char separator) {
   setenv(variable, old && *old ? (value + separator + old).c_str() : value.c_str(), 1);
 }
 
+std::string checkOf(const ProgramOptions &options) {
+  return options.check.empty() ? "default" : options.check;
+}
+
 /// The program may go to another folder before its first call.
 std::string absolute(const std::string &path) {
   return path.empty() ? "" : fs::absolute(path).string();
@@ -121,8 +131,9 @@ void setEnvironment(const ProgramOptions &options, const fs::path &folder, const
   setenv("FP4_SIM_POLICY", options.policy.c_str(), 1);
   setenv("FP4_SIM_SEED", std::to_string(options.seed).c_str(), 1);
   setenv("FP4_SIM_THREADS", std::to_string(options.hostThreads).c_str(), 1);
+  setenv("FP4_SIM_LIMIT", std::to_string(options.spinLimit).c_str(), 1);
   setenv("FP4_SIM_UNWRITTEN", options.unwritten.c_str(), 1);
-  setenv("FP4_SIM_CHECK", options.check.c_str(), 1);
+  setenv("FP4_SIM_CHECK", checkOf(options).c_str(), 1);
   setenv("FP4_SIM_DUMP_PTX", absolute(options.dumpPtx).c_str(), 1);
   setenv("FP4_SIM_PTX_DIR", absolute(options.ptxDir).c_str(), 1);
   setenv("FP4_SIM_PROCESS", std::to_string(getpid()).c_str(), 1);
@@ -152,23 +163,25 @@ void handDownStderr() {
            fmt::format("{}:{}:{}", file, uint64_t(now.st_dev), uint64_t(now.st_ino)).c_str(), 1);
 }
 
-/// Removed when it goes out of scope.
-struct ReportFile {
-  std::string path;
-  ReportFile() {
-    std::string pattern = (fs::temp_directory_path() / "fp4-sim-XXXXXX").string();
-    int file = mkstemp(pattern.data());
-    if (file >= 0) {
-      close(file);
-      path = pattern;
-    }
-  }
-  ~ReportFile() { unlink(path.c_str()); }
+/// What is in it is in memory, where no full disk can change the verdict. The program's processes
+/// open it by the name that it has among ours.
+class ReportFile {
+public:
+  ReportFile() : file(memfd_create("fp4-sim-report", MFD_CLOEXEC)) {}
+  ~ReportFile() { close(file); }
+  ReportFile(const ReportFile &) = delete;
+  bool made() const { return file >= 0; }
+  std::string path() const { return fmt::format("/proc/{}/fd/{}", getpid(), file); }
+
+private:
+  int file;
 };
 
 struct Findings {
   bool fault = false, refused = false;
   std::vector<std::string> missing;
+  std::set<std::string> unfinished; ///< timelines of processes that died
+  bool lost = false;                ///< a file could not be written
   nlohmann::ordered_json kernels = nlohmann::ordered_json::array();
   nlohmann::ordered_json hazards = nlohmann::ordered_json::array();
   nlohmann::ordered_json accesses = nlohmann::ordered_json::array(); ///< that cost too much
@@ -186,8 +199,13 @@ Findings readReport(const std::string &path) {
     const std::string rest = line.substr(std::min(line.size(), kind.size() + 1));
     found.fault |= kind == "fault";
     found.refused |= kind == "refused";
+    found.lost |= kind == "lost";
     if (kind == "missing")
       found.missing.push_back(rest);
+    if (kind == "timeline-begun")
+      found.unfinished.insert(rest);
+    if (kind == "timeline-ended")
+      found.unfinished.erase(rest);
     for (auto [name, list] :
          {std::pair("kernel", &found.kernels), std::pair("hazard", &found.hazards),
           std::pair("access", &found.accesses)})
@@ -213,6 +231,10 @@ void summarize(const Findings &found, int status, bool statistics) {
     names += (names.empty() ? "" : ", ") + name;
   if (!names.empty())
     fmt::print(stderr, "fp4-sim: called, but not implemented: {}\n", names);
+  for (const std::string &file : found.unfinished) {
+    unlink(file.c_str());
+    fmt::print(stderr, "fp4-sim: no timeline was written: the program ended without its exit\n");
+  }
   if (found.fault)
     fmt::print(stderr, "fp4-sim: a kernel failed; its report is above\n");
   if (!found.hazards.empty())
@@ -229,6 +251,8 @@ int codeOf(const Findings &found, int status) {
     return 128 + WTERMSIG(status);
   if (found.refused || (!found.missing.empty() && WEXITSTATUS(status) == 0))
     return static_cast<int>(ErrorKind::Device);
+  if (WEXITSTATUS(status) == 0 && (found.lost || !found.unfinished.empty()))
+    return static_cast<int>(ErrorKind::Usage);
   return WEXITSTATUS(status);
 }
 
@@ -238,7 +262,7 @@ nlohmann::ordered_json toJson(const Findings &found, const ProgramOptions &optio
                                    {"device", options.device},
                                    {"policy", options.policy},
                                    {"seed", options.seed},
-                                   {"check", options.check},
+                                   {"check", checkOf(options)},
                                    {"exit_code", code},
                                    {"launches", found.launches},
                                    {"warp_instructions", found.instructions},
@@ -264,30 +288,24 @@ Expected<int> fp4::tools::runProgram(const ProgramOptions &options) {
   auto runtime = neededRuntime(*program);
   if (!runtime)
     return tl::unexpected<Error>(std::move(runtime.error()));
+  if (!options.timeline.empty())
+    FP4_TRY(checkDestination(options.timeline));
   ReportFile report;
-  std::fflush(nullptr);
-  pid_t child = fork();
-  if (child == 0) {
-    setEnvironment(options, *folder, *runtime, report.path);
-    handDownStderr();
-    std::vector<char *> arguments;
-    for (const std::string &argument : options.command)
-      arguments.push_back(const_cast<char *>(argument.c_str()));
-    arguments.push_back(nullptr);
-    execv(program->c_str(), arguments.data());
-    fmt::print(stderr, "error: cannot execute '{}': {}\n", *program, std::strerror(errno));
-    _exit(static_cast<int>(ErrorKind::Usage));
-  }
-  int status = 0;
-  while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (child < 0)
+  if (!report.made())
     return makeError(ErrorKind::Usage,
-                     fmt::format("cannot start a process: {}", std::strerror(errno)));
-  Findings found = readReport(report.path);
-  summarize(found, status, options.statistics);
-  const int code = codeOf(found, status);
-  if (options.json)
-    fmt::print("{}\n", toJson(found, options, code).dump());
-  return code;
+                     fmt::format("cannot keep a report: {}", std::strerror(errno)));
+  const std::string reportPath = report.path();
+  auto status = runChild(*program, options.command,
+                         [&] {
+                           setEnvironment(options, *folder, *runtime, reportPath);
+                           handDownStderr();
+                         });
+  if (!status)
+    return tl::unexpected<Error>(std::move(status.error()));
+  const Findings found = readReport(reportPath);
+  summarize(found, *status, options.statistics);
+  const int code = codeOf(found, *status);
+  const int printed =
+      options.json ? print(toJson(found, options, code).dump() + "\n", "report") : 0;
+  return code ? code : printed;
 }

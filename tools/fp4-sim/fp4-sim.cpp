@@ -8,6 +8,7 @@
 #include "Check.h"
 #include "Run.h"
 #include "fp4/Tools/Check.h"
+#include "fp4/Tools/Engine.h"
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
@@ -52,11 +53,12 @@ int main(int argc, char **argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
     if (error.get_exit_code() == 0)
-      return app.exit(error); // --help, --explain
-    const char *note = app.got_subcommand("run")   ? "fp4-sim run --help lists the options"
-                       : app.got_subcommand(check) ? "fp4-sim check --help lists the options"
-                                                   : "fp4-sim run -- PROGRAM runs a program, fp4-sim "
-                                                     "check FILE decodes PTX";
+      return app.exit(error) + tools::print("", "help"); // --help, --explain
+    const char *note = app.got_subcommand("run") ? "fp4-sim run --help lists the options"
+                       : app.got_subcommand(check)
+                           ? "fp4-sim check --help lists the options"
+                           : "fp4-sim run -- PROGRAM runs a program, fp4-sim "
+                             "check FILE decodes PTX";
     return report({ErrorKind::Usage, error.what(), note});
   }
   if (!run.command.empty()) {
@@ -67,5 +69,5 @@ int main(int argc, char **argv) {
   for (const std::string &file : files)
     if (Status checked = tools::checkFile(file, chip); !checked)
       code = report(checked.error());
-  return code;
+  return code ? code : tools::print("", "list");
 }

@@ -3,6 +3,7 @@
 #include "../../lib/SimCuda/Lz4.h"
 #include "FatbinWriter.h"
 #include "fp4/SimCuda/ElfFile.h"
+#include "fp4/Support/InputFile.h"
 #include <elf.h>
 #include <gmock/gmock.h>
 
@@ -75,7 +76,7 @@ TEST(Fatbin, LongLengthsOfLz4) {
 }
 
 TEST(Elf, NeededLibrariesAndSectionsOfAProgram) {
-  auto bytes = readFile(FP4_TEST_PROGRAM);
+  auto bytes = readBytes(FP4_TEST_PROGRAM);
   ASSERT_TRUE(bytes);
   auto file = ElfFile::open(*bytes);
   ASSERT_TRUE(file) << file.error().message;

@@ -15,7 +15,7 @@
 using fp4::simcuda::test::Compression;
 using fp4::simcuda::test::FatbinWriter;
 
-char scaleHost, clusterHost, wildHost, unknownHost, countHost, racyHost, idleHost;
+char scaleHost, clusterHost, wildHost, unknownHost, countHost, racyHost, idleHost, spinHost;
 unsigned factorHost, *managedHost;
 void **handle;
 
@@ -59,6 +59,7 @@ DONE:
   mov.u32 %r2, %ctaid.x;
   mov.u32 %r3, dynamic;
   st.shared.u32 [%r3+60000], %r1;
+  bar.sync 0;
   ld.shared.u32 %r4, [%r3+60000];
   mul.wide.u32 %rd2, %r2, 4;
   add.u64 %rd3, %rd1, %rd2;
@@ -92,6 +93,16 @@ DONE:
 .visible .entry idle() {
   .reg .b32 %r<2>;
   ld.shared.u32 %r1, [word];
+  ret;
+}
+
+.visible .entry spin(.param .u64 at) {
+  .reg .pred %p<2>; .reg .b32 %r<2>; .reg .b64 %rd<2>;
+  ld.param.u64 %rd1, [at];
+AGAIN:
+  ld.volatile.global.u32 %r1, [%rd1];
+  setp.eq.u32 %p1, %r1, 0;
+  @%p1 bra AGAIN;
   ret;
 }
 
@@ -132,6 +143,7 @@ void registerProgram(const char *target, bool withPtx) {
   add(&countHost, "count");
   add(&racyHost, "racy");
   add(&idleHost, "idle");
+  add(&spinHost, "spin");
   auto variable = [](void *host, const char *name, size_t bytes, int constant) {
     __cudaRegisterVar(handle, static_cast<char *>(host), nullptr, name, 0, bytes, constant, 0);
   };
@@ -242,6 +254,16 @@ int closed() {
 
 int idle() {
   MUST(launch(&idleHost, {1, 1, 1}, {32, 1, 1}, nullptr));
+  return 0;
+}
+
+/// Waits for a word that is `value`, and that nobody changes.
+int spin(int value) {
+  unsigned *word = deviceWords(1);
+  MUST(cudaMemset(word, value, 4));
+  void *arguments[] = {&word};
+  MUST(launch(&spinHost, {2, 1, 1}, {64, 1, 1}, arguments));
+  std::printf("spun: %s\n", cudaGetErrorName(cudaDeviceSynchronize()));
   return 0;
 }
 
@@ -378,7 +400,9 @@ int main(int argc, char **argv) {
                                                   {"pitched", pitchedCopies},
                                                   {"ordered", orderedNodes},
                                                   {"refusals", refusals},
-                                                  {"racy", racy}};
+                                                  {"racy", racy},
+                                                  {"spin", [] { return spin(0); }},
+                                                  {"spun", [] { return spin(1); }}};
   auto found = modes.find(mode);
   return found == modes.end() ? 9 : found->second();
 }

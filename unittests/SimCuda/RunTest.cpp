@@ -96,6 +96,85 @@ TEST(Run, StatisticsAndTimeline) {
   EXPECT_EQ(shell(std::string(FP4_SIM_TOOL) + " run --explain shared-race -- true").code, 0);
 }
 
+/// The hazard checker needs no option.
+TEST(Run, HazardsAreLookedForByDefault) {
+  Outcome racy = run("racy");
+  EXPECT_EQ(racy.code, 5) << racy.output;
+  EXPECT_THAT(racy.output, HasSubstr("[shared-race]"));
+  EXPECT_EQ(run("racy", "--check=off").code, 0);
+  EXPECT_THAT(run("scale", "--json").output, HasSubstr("\"check\":\"default\""));
+}
+
+/// Files of a folder that are called `name` or begin so.
+std::string filesNamed(const std::string &path) { return shell("ls -d " + path + "*").output; }
+
+TEST(Run, ATimelineIsWholeOrNotThere) {
+  const std::string file = testing::TempDir() + "fp4-run-whole.json";
+  shell("rm -f " + file + "*; echo old > " + file);
+  const std::string command =
+      fmt::format("{} run --timeline {} -- {} ", FP4_SIM_TOOL, file, FP4_TEST_PROGRAM);
+  Outcome full = shell("ulimit -f 1; " + command + "scale");
+  EXPECT_EQ(full.code, 2) << full.output;
+  EXPECT_THAT(full.output, HasSubstr("cannot write '" + file + "': File too large"));
+  EXPECT_EQ(filesNamed(file) + shell("cat " + file).output, file + "\nold\n");
+  EXPECT_EQ(shell(command + "wild").code, 5); // what led to the fault is worth seeing
+  EXPECT_EQ(shell("tail -c 2 " + file).output, "]\n");
+}
+
+TEST(Run, AProgramThatDiesLeavesNoTimeline) {
+#ifdef FP4_SANITIZED
+  GTEST_SKIP() << "the sanitizer handles the signal";
+#endif
+  const std::string file = testing::TempDir() + "fp4-run-dies.json";
+  shell("rm -f " + file + "*");
+  Outcome died = run("touch", "--timeline " + file);
+  EXPECT_EQ(died.code, 5) << died.output;
+  EXPECT_THAT(died.output,
+              HasSubstr("no timeline was written: the program ended without its exit"));
+  EXPECT_THAT(filesNamed(file), HasSubstr("No such file"));
+}
+
+/// Waits until the process whose number `file` holds is gone, or would be if its parent asked.
+std::string awaitEnd(const std::string &file) {
+  return fmt::format("gone() {{ ! grep -q '^State:.[^Z]' /proc/$(cat {0})/status 2>/dev/null; }}; "
+                     "for i in $(seq 100); do gone && break; sleep 0.05; done; gone",
+                     file);
+}
+
+TEST(Run, TheProgramEndsWithTheTool) {
+  const std::string file = testing::TempDir() + "fp4-run-pid";
+  for (const char *signal : {"KILL", "TERM", "HUP"}) {
+    Outcome ended = shell(fmt::format(
+        "rm -f {1}; {0} run -- sh -c 'echo $$ > {1}; exec sleep 1000' < /dev/null & "
+        "while [ ! -s {1} ]; do sleep 0.02; done; kill -{2} $!; wait $!; echo code $?; {3}",
+        FP4_SIM_TOOL, file, signal, awaitEnd(file)));
+    EXPECT_EQ(ended.code, 0) << "it is still there: " << ended.output;
+    const int number = signal[0] == 'K' ? 9 : signal[0] == 'T' ? 15 : 1;
+    EXPECT_THAT(ended.output, HasSubstr(fmt::format("code {}", 128 + number))) << signal;
+  }
+}
+
+/// With what it started, where they do not share our terminal.
+TEST(Run, SignalsReachTheWholeGroup) {
+  const std::string file = testing::TempDir() + "fp4-run-group";
+  Outcome ended = shell(fmt::format(
+      "rm -f {1}; {0} run -- sh -c 'sleep 1000 & echo $! > {1}; wait' < /dev/null & "
+      "while [ ! -s {1} ]; do sleep 0.02; done; kill -TERM $!; wait $!; echo code $?; {2}",
+      FP4_SIM_TOOL, file, awaitEnd(file)));
+  EXPECT_EQ(ended.code, 0) << "it is still there: " << ended.output;
+  EXPECT_THAT(ended.output, HasSubstr("code 143"));
+}
+
+/// A program may handle a signal and end as it likes.
+TEST(Run, AProgramMayHandleASignal) {
+  Outcome ended = shell(fmt::format(
+      "{0} run -- sh -c 'trap \"exit 7\" TERM; echo ready > {1}; while :; do sleep 0.02; done' "
+      "< /dev/null & while [ ! -s {1} ]; do sleep 0.02; done; kill -TERM $!; wait $!; echo code "
+      "$?; rm {1}",
+      FP4_SIM_TOOL, testing::TempDir() + "fp4-run-ready"));
+  EXPECT_THAT(ended.output, HasSubstr("code 7"));
+}
+
 TEST(Run, TheRuntimeOfCuda12) {
   for (const char *mode : {"scale", "queries"}) {
     Outcome result = shell(fmt::format("{} run -- {} {}", FP4_SIM_TOOL, FP4_TEST_PROGRAM_12, mode));
@@ -224,6 +303,19 @@ TEST(Run, AFaultIsExplainedAndSticks) {
   EXPECT_THAT(result.output, HasSubstr("synchronize: cudaErrorLaunchFailure"));
   EXPECT_THAT(result.output, HasSubstr("copy: cudaErrorLaunchFailure"));
   EXPECT_THAT(result.output, HasSubstr("fp4-sim: a kernel failed"));
+}
+
+TEST(Run, AKernelThatSpinsForEverIsEnded) {
+  Outcome spins = run("spin");
+  EXPECT_EQ(spins.code, 5) << spins.output;
+  EXPECT_THAT(spins.output, HasSubstr("livelock: warps repeat loops in which nothing changes"));
+  EXPECT_THAT(spins.output,
+              HasSubstr("reads 4 bytes of global 0x1000000000 ('cudaMalloc #1' + 0), which "
+                        "is 0x0: ld.volatile.global.u32 %r1, [%rd1];"));
+  Outcome passes = run("spun");
+  EXPECT_EQ(passes.code, 0) << passes.output;
+  EXPECT_THAT(passes.output, HasSubstr("spun: cudaSuccess"));
+  EXPECT_EQ(run("spun", "--limit -3").code, 2);
 }
 
 TEST(Run, OnlyTheKernelWithAnUnknownInstructionIsRefused) {

@@ -116,7 +116,7 @@ TEST(Engine, WrongOptionsAreErrorsThatNameThem) {
   options.inputs = {"x"};
   EXPECT_EQ(errorOf(options), "--input expects NAME=VALUE, but got 'x'");
   options.inputs = {"x=/nonexistent.npy"};
-  EXPECT_EQ(errorOf(options), "cannot open '/nonexistent.npy': No such file or directory");
+  EXPECT_EQ(errorOf(options), "cannot read '/nonexistent.npy': No such file or directory");
   options = function("amax");
   options.outputs = {"amax=/nonexistent/a.npy"};
   EXPECT_EQ(errorOf(options), "cannot write '/nonexistent/a.npy': No such file or directory");

@@ -79,6 +79,8 @@ public:
 
   /// Success if the ptxas that Phase::Cubin would run exists and knows the target.
   Status checkAssembler() const;
+  /// Whether the options or $FP4_PTXAS name a ptxas: one that is missing is an error then.
+  bool namesAssembler() const;
 
   /// Runs the phases after the last one that ran, up to `phase`. Ptx and Cubin exclude each other.
   Status compileTo(Phase phase);

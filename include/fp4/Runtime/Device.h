@@ -154,6 +154,9 @@ public:
   virtual std::vector<sim::HazardReport> hazards() const { return {}; }
   /// With DeviceOptions::statistics: the accesses that cost more than they must, the worst first.
   virtual std::vector<sim::AccessCount> wastefulAccesses() const { return {}; }
+  /// The last launch was that: DeviceOptions::timeline gets its end, and its name. Not called,
+  /// there is no such file.
+  virtual Status finish() { return {}; }
 };
 
 /// Options of the simulator; hardware ignores all but `check`, which it cannot do.
@@ -161,10 +164,12 @@ struct DeviceOptions {
   std::string target = "sm_100a"; ///< what the code was emitted for
   std::string policy = "eager";   ///< eager | lazy | random | delay
   uint64_t seed = 0;
-  std::string check = "off"; ///< the hazard checker: off | default | strict
+  std::string check = "off"; ///< the hazard checker: off | default | strict; empty: default, where
+                             ///< the device is a simulator
   bool statistics = false;   ///< count bank conflicts and uncoalesced accesses
   std::string timeline;      ///< write a trace for Perfetto to this file (fp4/Sim/Timeline.h)
   unsigned hostThreads = 0;  ///< 0: as many as the machine has
+  uint64_t spinLimit = uint64_t(1) << 32; ///< sim::SimOptions::spinLimit
   bool ignoreUnwritten = false; ///< reads of shared and tensor memory that nobody wrote pass
   bool showProgress = true;     ///< on stderr, when it is a terminal and the run is long
 };

@@ -33,7 +33,4 @@ private:
   std::vector<Section> sections;
 };
 
-/// The whole of a file.
-Expected<std::vector<std::byte>> readFile(const std::string &path);
-
 } // namespace fp4::simcuda

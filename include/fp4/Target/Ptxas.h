@@ -50,6 +50,8 @@ public:
   /// $CUDA_HOME, $CUDA_PATH, $CUDA_ROOT. A path that was named but does not run is an error; the
   /// search never goes on past it.
   static Expected<Ptxas> find(std::string_view explicitPath);
+  /// Whether a path was named, by `explicitPath` or by $FP4_PTXAS: then nothing else will do.
+  static bool isNamed(std::string_view explicitPath);
 
   const std::string &path() const { return path_; }
   CudaVersion version() const { return version_; }
@@ -58,7 +60,8 @@ public:
   Status supports(std::string_view chip, std::string_view features) const;
 
   /// Assembles `ptx` for `chip`. ptxas' messages come back as one Error that quotes the PTX lines
-  /// they speak of. Temporary files are removed in every case.
+  /// they speak of. Temporary files are removed in every case. After
+  /// $FP4_PTXAS_TIMEOUT seconds (300) ptxas is killed, which is an Error.
   Expected<Assembly> assemble(std::string_view ptx, std::string_view chip) const;
 
 private:

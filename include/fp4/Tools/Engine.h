@@ -64,7 +64,7 @@ struct RunReport {
   std::vector<Kernel> kernels;
   std::vector<Verdict> verdicts;
   bool verified = false;                  ///< the reference was run
-  std::string check = "off";              ///< mode of the hazard checker
+  std::string check;                      ///< mode of the hazard checker; empty on a GPU
   std::vector<sim::HazardReport> hazards; ///< what it found
   bool counted = false;                   ///< accesses were counted
   std::vector<sim::AccessCount> wasteful; ///< those that cost more than they must

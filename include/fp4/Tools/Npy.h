@@ -26,7 +26,7 @@ struct NpyArray {
 
 Expected<NpyArray> parseNpy(std::span<const std::byte> bytes, const std::string &name);
 Expected<NpyArray> readNpy(const std::string &path);
-/// Writes a temporary file beside `path`, then renames it: a reader never sees half a file.
+/// A reader never sees half a file (OutputFile.h).
 Status writeNpy(const std::string &path, const NpyArray &array);
 
 } // namespace fp4::tools

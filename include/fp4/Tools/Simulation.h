@@ -16,12 +16,14 @@ namespace fp4::tools {
 
 struct SimulationOptions {
   std::string policy = "eager"; ///< when asynchronous operations complete
-  std::string check = "off";    ///< hazard checker: off|default|strict
+  std::string check;            ///< hazard checker: off|default|strict; empty: default in the
+                                ///< simulator, and none where a GPU runs the program
   bool statistics = false;      ///< count bank conflicts and uncoalesced accesses
   std::string timeline;         ///< file for a trace of the simulation
   std::string unwritten = "error"; ///< reads of shared memory that nobody wrote: error|ignore
   uint64_t seed = 1;            ///< of the random policy, and of inputs where there are some
   unsigned hostThreads = 0;     ///< 0: all
+  uint64_t spinLimit = uint64_t(1) << 32; ///< sim::SimOptions::spinLimit
   bool json = false;            ///< the report as one JSON object
 };
 

@@ -32,12 +32,13 @@ Expected<std::unique_ptr<Device>> openSimDevice(const DeviceOptions &options) {
 Expected<std::unique_ptr<SimDevice::Observers>>
 SimDevice::makeObservers(const DeviceOptions &options) {
   auto observers = std::make_unique<Observers>();
-  if (options.check != "off" && options.check != "default" && options.check != "strict")
-    return makeError(ErrorKind::Usage, fmt::format("unknown mode '{}' of --check", options.check),
+  const std::string check = options.check.empty() ? "default" : options.check;
+  if (check != "off" && check != "default" && check != "strict")
+    return makeError(ErrorKind::Usage, fmt::format("unknown mode '{}' of --check", check),
                      "choose default, strict or off");
-  if (options.check != "off") {
-    observers->checker = std::make_unique<sim::HazardChecker>(
-        sim::HazardOptions{.strict = options.check == "strict"});
+  if (check != "off") {
+    observers->checker =
+        std::make_unique<sim::HazardChecker>(sim::HazardOptions{.strict = check == "strict"});
     observers->list.add(observers->checker.get());
   }
   if (options.statistics) {
@@ -45,12 +46,11 @@ SimDevice::makeObservers(const DeviceOptions &options) {
     observers->list.add(observers->statistics.get());
   }
   if (!options.timeline.empty()) {
-    observers->timelinePath = options.timeline;
-    observers->timelineFile.open(options.timeline);
-    if (!observers->timelineFile)
-      return makeError(ErrorKind::Usage, fmt::format("cannot write '{}'", options.timeline),
-                       "--timeline names a file in a folder that exists");
-    observers->timeline = std::make_unique<sim::Timeline>(observers->timelineFile);
+    auto file = OutputFile::open(options.timeline);
+    if (!file)
+      return tl::unexpected<Error>(std::move(file.error()));
+    observers->timelineFile = std::move(*file);
+    observers->timeline = std::make_unique<sim::Timeline>(observers->timelineFile->stream());
     observers->list.add(observers->timeline.get());
   }
   const bool any = observers->checker || observers->statistics || observers->timeline;
@@ -69,13 +69,14 @@ Expected<std::unique_ptr<Device>> SimDevice::open(const DeviceOptions &options) 
     return tl::unexpected<Error>(observers.error());
   sim::SimOptions settings;
   settings.observer = *observers ? &(*observers)->list : nullptr;
-  if (options.check == "default")
+  if (options.check != "strict")
     settings.judgement = sim::Judgement::Practice;
   settings.policy = *policy;
   settings.seed = options.seed;
   settings.hostThreads = options.hostThreads;
   if (options.ignoreUnwritten)
     settings.uninitializedReads = sim::UninitializedReads::Ignore;
+  settings.spinLimit = options.spinLimit;
   settings.target = options.target;
   if (options.showProgress)
     settings.progress = makeProgressLine("simulating", "blocks");
@@ -89,6 +90,17 @@ SimDevice::SimDevice(const hw::TargetModel &target, sim::SimOptions options,
   // Strict mode: registers need their wait, and memory its first write.
   if (observers_ && observers_->checker && simulator_.options().judgement == sim::Judgement::Letter)
     simulator_.memory().trackWrites();
+}
+
+/// Nothing is watched from here on: the timeline has its end.
+Status SimDevice::finish() {
+  if (!observers_ || !observers_->timelineFile)
+    return {};
+  observers_->list.remove(observers_->timeline.get());
+  observers_->timeline.reset();
+  Status written = observers_->timelineFile->commit();
+  observers_->timelineFile.reset();
+  return written;
 }
 
 std::vector<sim::HazardReport> SimDevice::hazards() const {
@@ -228,9 +240,6 @@ Status SimDevice::launch(ModuleId module, std::string_view kernel, const LaunchS
   if (!stats)
     return tl::unexpected<Error>(stats.error());
   lastLaunch_ = {stats->warpInstructions, stats->mmas, stats->tickets};
-  if (observers_ && observers_->timeline && !observers_->timelineFile.flush())
-    return makeError(ErrorKind::Usage, fmt::format("writing '{}' failed", observers_->timelinePath),
-                     "the disk may be full");
   return {};
 }
 

@@ -10,9 +10,9 @@
 #include "fp4/Sim/ObserverList.h"
 #include "fp4/Sim/Simulator.h"
 #include "fp4/Sim/Timeline.h"
+#include "fp4/Support/OutputFile.h"
 
 #include <chrono>
-#include <fstream>
 
 namespace fp4::hw {
 struct TargetModel;
@@ -44,6 +44,7 @@ public:
   Status synchronize() override { return {}; }
   Expected<uint32_t> recordEvent() override;
   Expected<double> elapsedMs(uint32_t first, uint32_t second) override;
+  Status finish() override;
 
   std::optional<LaunchCounts> lastLaunch() const override { return lastLaunch_; }
   std::vector<sim::HazardReport> hazards() const override;
@@ -54,8 +55,7 @@ private:
   struct Observers {
     std::unique_ptr<sim::HazardChecker> checker;
     std::unique_ptr<sim::AccessStatistics> statistics;
-    std::string timelinePath;
-    std::ofstream timelineFile;
+    std::unique_ptr<OutputFile> timelineFile;
     std::unique_ptr<sim::Timeline> timeline; ///< writes to timelineFile
     sim::ObserverList list;
   };

@@ -50,6 +50,7 @@ void Context::readOptions() {
       static_cast<uint32_t>(orExit(number(variable("FP4_SIM_THREADS", "0")), "FP4_SIM_THREADS"));
   if (variable("FP4_SIM_UNWRITTEN", "error") == "ignore")
     options.uninitializedReads = sim::UninitializedReads::Ignore;
+  options.spinLimit = orExit(number(variable("FP4_SIM_LIMIT", "4294967296")), "FP4_SIM_LIMIT");
   makeObservers();
   dumpDirectory = variable("FP4_SIM_DUMP_PTX", "");
   if (const std::string folder = variable("FP4_SIM_PTX_DIR", ""); !folder.empty())
@@ -58,7 +59,7 @@ void Context::readOptions() {
 }
 
 void Context::makeObservers() {
-  std::string check = variable("FP4_SIM_CHECK", "off");
+  std::string check = variable("FP4_SIM_CHECK", "default");
   if (check != "off" && check != "default" && check != "strict")
     orExit<int>(makeError(ErrorKind::Usage, fmt::format("unknown check '{}'", check),
                           "choose off, default or strict"),
@@ -70,12 +71,9 @@ void Context::makeObservers() {
   if (variable("FP4_SIM_STATS", "0") != "0")
     statistics = std::make_unique<sim::AccessStatistics>();
   if (const std::string path = variable("FP4_SIM_TIMELINE", ""); !path.empty()) {
-    timelineFile.open(path);
-    if (!timelineFile)
-      orExit<int>(makeError(ErrorKind::Usage, fmt::format("cannot write '{}'", path),
-                            "name a file in a folder that exists"),
-                  "FP4_SIM_TIMELINE");
-    timeline = std::make_unique<sim::Timeline>(timelineFile);
+    timelineFile = orExit(OutputFile::open(path), "FP4_SIM_TIMELINE");
+    reportLine("timeline-begun " + timelineFile->temporary());
+    timeline = std::make_unique<sim::Timeline>(timelineFile->stream());
   }
   for (sim::Observer *observer :
        std::initializer_list<sim::Observer *>{checker.get(), statistics.get(), timeline.get()})
@@ -141,9 +139,25 @@ void Context::reportAccesses() const {
     reportLine("access " + tools::accessToJson(count));
 }
 
-void Context::finish() {
+/// A process that was forked from the one that began the timeline leaves it alone.
+void Context::finishTimeline() {
+  if (!timeline || getpid() != process) {
+    (void)timeline.release();
+    (void)timelineFile.release();
+    return;
+  }
   timeline.reset(); // ends the JSON
-  timelineFile.close();
+  const std::string temporary = timelineFile->temporary();
+  if (Status written = timelineFile->commit(); !written) {
+    printError("FP4_SIM_TIMELINE", written.error());
+    reportLine("lost");
+  }
+  timelineFile.reset();
+  reportLine("timeline-ended " + temporary);
+}
+
+void Context::finish() {
+  finishTimeline();
   if (statistics)
     reportAccesses();
   reportLine(fmt::format("launches {} {} {:.3f}", launches, warpInstructions, seconds));

@@ -19,12 +19,13 @@
 #include "fp4/Sim/Simulator.h"
 #include "fp4/Sim/Timeline.h"
 #include "fp4/SimCuda/Fatbin.h"
+#include "fp4/Support/OutputFile.h"
 #include <chrono>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <unistd.h>
 #include <unordered_map>
 
 namespace fp4::simcuda {
@@ -184,6 +185,8 @@ private:
   void readOptions();
   void makeObservers();
   void reportAccesses() const;
+  void finishTimeline();
+  void dump(const Module &module) const;
   Status choose(Module &module) const;
   Expected<std::shared_ptr<const sim::Program>> load(Module &module);
   Status checkLaunch(const Function &kernel, const sim::KernelInfo &info,
@@ -199,7 +202,8 @@ private:
   sim::SimOptions options;
   std::unique_ptr<sim::HazardChecker> checker;
   std::unique_ptr<sim::AccessStatistics> statistics;
-  std::ofstream timelineFile;
+  const pid_t process = getpid();
+  std::unique_ptr<OutputFile> timelineFile;
   std::unique_ptr<sim::Timeline> timeline;
   sim::ObserverList observers; ///< those that there are
   std::unique_ptr<sim::Simulator> simulator;

@@ -1,11 +1,12 @@
 //===- ContextModules.cpp - Fat binaries, kernels and variables -----------===//
 #include "Context.h"
 #include "fp4/SimCuda/ElfFile.h"
+#include "fp4/Support/InputFile.h"
+#include "fp4/Support/OutputFile.h"
 #include <algorithm>
 #include <dlfcn.h>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 
 using namespace fp4;
 using namespace fp4::simcuda;
@@ -50,9 +51,9 @@ static Expected<std::string> relocatablePtx(const void *origin, std::string_view
   Dl_info object{};
   if (!origin || !dladdr(origin, &object) || !object.dli_fname)
     return std::string();
-  auto bytes = readFile(object.dli_fname);
+  auto bytes = readBytes(object.dli_fname);
   if (!bytes)
-    bytes = readFile("/proc/self/exe");
+    bytes = readBytes("/proc/self/exe");
   auto elf = bytes ? ElfFile::open(*bytes) : makeError(ErrorKind::Usage, "no file");
   const auto section = elf ? elf->section("__nv_relfatbin") : std::nullopt;
   if (!section)
@@ -93,14 +94,21 @@ Status Context::choose(Module &module) const {
   return {};
 }
 
+/// The program runs on where a file for people cannot be written; fp4-sim does not end with 0.
+void Context::dump(const Module &module) const {
+  const std::filesystem::path name = std::filesystem::path(module.name).filename();
+  Status written = writeFile(std::filesystem::path(dumpDirectory) / name, module.ptx);
+  if (written)
+    return;
+  printError("FP4_SIM_DUMP_PTX", written.error());
+  reportLine("lost");
+}
+
 Expected<std::shared_ptr<const sim::Program>> Context::load(Module &module) {
   if (module.ptx.empty())
     FP4_TRY(choose(module));
   if (!dumpDirectory.empty())
-    std::ofstream(std::filesystem::path(dumpDirectory) /
-                      std::filesystem::path(module.name).filename(),
-                  std::ios::binary)
-        << module.ptx;
+    dump(module);
   auto program = sim::Program::parseAvailable(module.ptx, module.name);
   if (!program)
     return program;
@@ -139,7 +147,7 @@ Expected<Module *> Context::moduleWith(Module &module, std::string_view kernel) 
     return makeError(ErrorKind::Device, error.message + "; " + file.error().message, error.note);
   Module *&found = folderModules[*file];
   if (!found) {
-    auto bytes = readFile(*file);
+    auto bytes = readBytes(*file);
     if (!bytes)
       return tl::unexpected<Error>(std::move(bytes.error()));
     found = addModule(std::string(reinterpret_cast<const char *>(bytes->data()), bytes->size()));

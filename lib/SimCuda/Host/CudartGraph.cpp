@@ -305,9 +305,6 @@ FP4_ENTRY int cudaGraphDestroyNode(GraphNode *node) {
 
 FP4_ENTRY int cudaGraphDebugDotPrint(GraphHandle *graph, const char *path, unsigned) {
   FP4_REQUIRE(graph && path);
-  FILE *file = std::fopen(path, "w");
-  if (!file)
-    return context().fail(__func__, OperatingSystem, fmt::format("cannot write '{}'", path));
   std::string text = "digraph dot {\n";
   for (const auto &node : graph->graph->nodes) {
     text +=
@@ -315,7 +312,6 @@ FP4_ENTRY int cudaGraphDebugDotPrint(GraphHandle *graph, const char *path, unsig
     for (const GraphNode *before : node->after)
       text += fmt::format("  \"{}\" -> \"{}\";\n", fmt::ptr(before), fmt::ptr(node.get()));
   }
-  std::fputs((text + "}\n").c_str(), file);
-  std::fclose(file);
-  return Success;
+  Status written = writeFile(path, text + "}\n");
+  return written ? Success : context().fail(__func__, OperatingSystem, written.error());
 }

@@ -1,7 +1,7 @@
 //===- DriverModule.cpp - Modules, functions and launches of the driver ---===//
 #include "EntryPoint.h"
 #include "HostImage.h"
-#include "fp4/SimCuda/ElfFile.h"
+#include "fp4/Support/InputFile.h"
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ FP4_ENTRY int cuModuleLoadFatBinary(Module **module, const void *image) {
 }
 
 FP4_ENTRY int cuModuleLoad(Module **module, const char *path) {
-  auto bytes = readFile(path);
+  auto bytes = readBytes(path);
   if (!bytes)
     return context().fail(__func__, FileNotFound, bytes.error());
   bytes->push_back(std::byte(0)); // PTX text ends with one

@@ -11,7 +11,9 @@
 //   kernel JSON           a launch that has ended
 //   refused               something asked for is not there: PTX, a device
 //   missing cudaXyz       a function that is not implemented was called
-//   launches N W S        at the end: launches, warp instructions, seconds
+//   timeline-begun FILE   a timeline is being written, under this name; the tool removes what is
+//   left timeline-ended FILE   ... no more lost                  a file that was asked for could
+//   not be written launches N W S        at the end: launches, warp instructions, seconds
 //
 //===----------------------------------------------------------------------===//
 #pragma once

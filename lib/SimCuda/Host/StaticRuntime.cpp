@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "EntryPoint.h"
 #include "fp4/SimCuda/ElfFile.h"
+#include "fp4/Support/InputFile.h"
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -107,7 +108,7 @@ __attribute__((constructor)) void replaceStaticRuntime() {
     return;
   unsetenv("FP4_SIM_STATIC"); // what the program starts is another program
 #ifdef __x86_64__
-  auto bytes = readFile("/proc/self/exe");
+  auto bytes = readBytes("/proc/self/exe");
   auto elf = bytes ? ElfFile::open(*bytes) : makeError(ErrorKind::Usage, "no file");
   if (elf && takeOver(functionsOf(*elf)) > 0)
     return;
