@@ -1,5 +1,6 @@
 // bf16 and f16 by integer arithmetic on the fp32 bits.
 #include "fp4/Numerics/Float16.h"
+#include <cmath>
 #include <cstring>
 
 namespace fp4::numerics {
@@ -36,6 +37,14 @@ float decodeF16(uint16_t bits) {
     return sign ? -magnitude : magnitude;
   }
   return floatOf(sign | (exponent + 112) << 23 | mantissa << 13);
+}
+
+float stickyFloat(double x) {
+  const float nearest = static_cast<float>(x);
+  if (static_cast<double>(nearest) == x || x != x)
+    return nearest;
+  const bool away = std::fabs(static_cast<double>(nearest)) > std::fabs(x);
+  return floatOf((bitsOf(nearest) - (away ? 1 : 0)) | 1);
 }
 
 std::string_view stringify(FloatType type) {

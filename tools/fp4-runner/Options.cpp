@@ -18,6 +18,8 @@ Examples:
   fp4-runner examples/nvfp4_linear.mlir --emit=mlir --compile-to=pipelined
   fp4-runner examples/nvfp4_linear.mlir --emit=so -o linear.so    (then: fp4-run linear.so)
   fp4-runner layout --scales nvfp4 --row 37 --k 5
+  fp4-runner quantize --recipe transformer_engine x.npy -o q      (then: dequantize ... q -o y.npy)
+  fp4-runner quantize --recipe modelopt --compare flashinfer x.npy
 
 Exit codes:
   0 success    1 the result differs from the reference    2 command line, file or input data
@@ -81,16 +83,19 @@ std::optional<int> parseCommandLine(int argc, char **argv, Options &options) {
   app.footer(kFooter);
   addCompilerOptions(app, options);
   addLayoutCommand(app, options);
+  tools::addQuantizeCommands(app, options.quantize);
   tools::addRunOptions(app, options.run);
   app.get_option("--shape")->description(
       "M[,N[,K]]: sizes of the dimensions that the program calls so (fp4.dims)");
   try {
     app.parse(argc, argv);
-    if (!options.layout && options.input.empty())
+    const bool command =
+        options.layout || options.quantize.verb != tools::QuantizeCommand::Verb::None;
+    if (!command && options.input.empty())
       throw CLI::RequiredError("program");
   } catch (const CLI::ParseError &error) {
     if (error.get_exit_code() == 0)
-      return app.exit(error); // --help
+      return app.exit(error) + tools::print("", "help"); // --help
     std::cerr << format(
         Error{ErrorKind::Usage, error.what(), "fp4-runner --help lists the options"});
     return static_cast<int>(ErrorKind::Usage);

@@ -4,6 +4,7 @@
 #include "fp4/Compiler/Compiler.h"
 #include "fp4/ISA/ScaleLayout.h"
 #include "fp4/Tools/Engine.h"
+#include "fp4/Tools/QuantizeCommand.h"
 
 namespace fp4::runner {
 
@@ -19,11 +20,15 @@ struct Options {
 
   bool layout = false; ///< fp4-runner layout
   hw::ScaleQuestion question;
+  tools::QuantizeCommand quantize; ///< fp4-runner quantize, dequantize
 };
 
 /// Fills `options`. Returns an exit code when the program ends here: 0 after --help, 2 after a
 /// command line that cannot be understood, which has been explained on stderr.
 std::optional<int> parseCommandLine(int argc, char **argv, Options &options);
+
+/// Whether kernels are to become cubins: not where no ptxas was found and none was named.
+Expected<bool> hasAssembler(const Compiler &compiler, const char *without);
 
 /// Writes what --emit asks for.
 Status emitProgram(Compiler &compiler, const Options &options);

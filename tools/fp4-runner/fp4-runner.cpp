@@ -65,8 +65,11 @@ int main(int argc, char **argv) {
     return *code;
   if (options.layout) {
     auto text = hw::explainScale(options.question);
-    std::cout << text.value_or("");
-    return text ? 0 : finish(tl::unexpected<Error>(text.error()));
+    return text ? tools::print(*text, "layout") : finish(tl::unexpected<Error>(text.error()));
+  }
+  if (options.quantize.verb != tools::QuantizeCommand::Verb::None) {
+    auto text = tools::runQuantizeCommand(options.quantize);
+    return text ? tools::print(*text, "report") : finish(tl::unexpected<Error>(text.error()));
   }
   Compiler compiler(options.compiler);
   int code = finish(load(compiler, options));

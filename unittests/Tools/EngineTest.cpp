@@ -189,7 +189,7 @@ TEST(Fp4Run, ExitCodesAreTheErrorKinds) {
 TEST(Fp4Run, FilesThatAreNoLibrariesAreErrors) {
   ToolRun absent = fp4Run("/nonexistent.so");
   EXPECT_EQ(absent.exitCode, 2);
-  EXPECT_THAT(absent.output, HasSubstr("error: cannot open library '/nonexistent.so'"));
+  EXPECT_THAT(absent.output, HasSubstr("error: cannot read '/nonexistent.so'"));
   ToolRun text = fp4Run(FP4_SOURCE_DIR "/CMakeLists.txt");
   EXPECT_EQ(text.exitCode, 2);
   EXPECT_THAT(text.output, HasSubstr("error: cannot load library"));

@@ -26,6 +26,10 @@ inline float decodeBF16(uint16_t bits) { return floatOf(static_cast<uint32_t>(bi
 uint16_t encodeF16(float x);
 float decodeF16(uint16_t bits);
 
+/// fp32 with the last bit set where `x` lies between two values, of which it is the one toward
+/// zero: encoding it rounds as if from `x` itself, once.
+float stickyFloat(double x);
+
 /// The plain element types of inputs and results.
 enum class FloatType : uint8_t { F32, BF16, F16 };
 

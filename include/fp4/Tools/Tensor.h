@@ -50,12 +50,16 @@ Expected<Tensor> makeInput(const Type &type, std::string_view distribution, uint
 /// The distributions, for messages and --help.
 extern const std::vector<std::string> kDistributions;
 
-/// An array from a file as a value of `type`, whose dynamic dimension it fixes. bf16 is read from
-/// '<u2' (bits), '<V2' and '|V2' (what ml_dtypes saves) or '<f4' (rounded to nearest even), f16
-/// from
-/// '<f2' or '<f4', f4 and scales from '|u1' in buffer form (two f4 per byte), i64 from '<i8' or
-/// '<u8'. `name` is the argument's, for messages.
+/// An array from a file as a value of `type`, whose dynamic dimension it fixes. Floating-point
+/// files are rounded once, to nearest even; docs/Diagnostics.md lists what is accepted. `name` is
+/// the argument's, for messages.
 Expected<Tensor> fromNpy(const NpyArray &array, const Type &type, const std::string &name);
+
+/// The elements of a file as fp32, without a type of an argument: '<f8' is rounded to nearest even,
+/// others are exact. `type` ("f8E4M3FN", "bf16", ...) says what the bytes of '|u1', '<V1' and '<u2'
+/// are; empty: fp32.
+Expected<std::vector<float>> valuesOf(const NpyArray &array, const std::string &type,
+                                      const std::string &name);
 
 /// The reverse; bf16 becomes '<f4', which holds it exactly and needs no extension to read.
 NpyArray toNpy(const Tensor &tensor);
