@@ -142,13 +142,13 @@ def run(case):
         s, c = (np.concatenate(p) for p in zip(*parts))
     else:
         s, c = (square if case["square"] else one_amax)(case, x, amax)
-    if c.shape[1] % 2:
+    if c.shape[1] % 2 and case["model"] not in oracle.WIDE_MODELS:
         c = np.pad(c, ((0, 0), (0, 1)))
     scales = lay_out(s, case["layout"])
     return {
         **case,
         "amax": "%08x" % int(amax.view(np.uint32)),
-        "data": fnv(oracle.pack(c).tobytes()),
+        "data": fnv(np.ascontiguousarray(oracle.pack(c, case["model"])).tobytes()),
         "scales": fnv(np.ascontiguousarray(scales).tobytes()),
     }
 

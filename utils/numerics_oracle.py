@@ -153,12 +153,25 @@ def even_of_torch_sign(x):
 
 def bounds_below(x):
     """ModelOpt: the code counts bounds below |y|, so halves go down; (2 - sign) // 2 of 0 is 1."""
-    byte = mx_byte(np.max(np.abs(x), 1), "rceil_div")
+    amax = np.max(np.abs(x), 1)
+    log = np.log2((amax / F(6)).astype(np.float64)).astype(F)
+    byte = np.where(np.isfinite(amax), np.clip(np.ceil(log), -127, 127) + 127, 255)
+    byte = byte.astype(np.uint8)
     factor = np.where(byte == 255, np.nan, np.exp2(127.0 - byte.astype(np.float64))).astype(F)
     y = (x * factor[:, None]).astype(F)
     code = sum((np.abs(y) > b).astype(np.uint8) for b in (0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5))
     code = code | ((2 - np.sign(y)) // 2 == 1).astype(np.uint8) << 3
     return byte, np.where(np.isnan(y), 7, code).astype(np.uint8)
+
+
+def triton_masks(x, divisor, up):
+    """downcast_to_mxfp_torch: exponents by masks, a factor of 0 under scales 0 and infinity."""
+    scale = (np.max(np.abs(x), 1) / F(divisor)).astype(F)
+    u = bits(scale).astype(np.int64) & 0xFFFFFFFF
+    rounded = ((u + (0x7FFFFF if up else 0)) & 0x7F800000).astype(np.uint32)
+    value = rounded.view(F)
+    factor = np.where(value == 0, F(0), F(1) / value).astype(F)
+    return (rounded >> 23).astype(np.uint8), e2m1((x * factor[:, None]).astype(F))
 
 
 GGML_VALUES = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12]
@@ -182,7 +195,62 @@ def ggml_mx(x):
     return byte.astype(np.uint8), nearest_of_table(x, np.exp2(byte - 128.0).astype(F))
 
 
+# --- MXFP6 and MXFP8 ----------------------------------------------------------
+
+WIDE_FORMATS = {  # mantissa bits, bias, largest, its exponent, code of NaN
+    "mxfp6_e2m3": (3, 1, 7.5, 2, 0x1F),
+    "mxfp6_e3m2": (2, 3, 28.0, 4, 0x1F),
+    "mxfp8_e4m3": (3, 7, 448.0, 8, 0x7F),
+    "mxfp8_e5m2": (2, 15, 57344.0, 15, 0x7F),
+}
+
+
+def wide_values(name):
+    """The finite values of codes without sign."""
+    mantissa, bias, largest, _, _ = WIDE_FORMATS[name]
+    values = []
+    for code in range(128):
+        e, m = code >> mantissa, code & (1 << mantissa) - 1
+        value = (m + (e > 0) * 2.0**mantissa) * 2.0 ** (max(e, 1) - bias - mantissa)
+        if value <= largest:
+            values.append(value)
+    return np.array(values)
+
+
+def wide_codes(y, name):
+    """Table search: nearest, ties to even code, saturating."""
+    values = wide_values(name)
+    middles = (values[1:] + values[:-1]) / 2
+    a = np.abs(y).astype(np.float64)
+    lo, hi = np.searchsorted(middles, a, "left"), np.searchsorted(middles, a, "right")
+    code = np.where(lo == hi, lo, np.where(lo & 1, hi, lo))
+    code = code | np.signbit(y) << (5 if "mxfp6" in name else 7)
+    return np.where(np.isnan(y), WIDE_FORMATS[name][4], code).astype(np.uint8)
+
+
+def wide(name, mode):
+    _, _, largest, exponent, _ = WIDE_FORMATS[name]
+
+    def quantize(x):
+        amax = np.max(np.abs(x), 1).astype(F)
+        u = bits(amax).astype(np.int64)
+        byte = (u >> 23) - exponent
+        if mode == "rceil":
+            w = bits((amax / F(largest)).astype(F)).astype(np.int64)
+            e, m = w >> 23, w & 0x7FFFFF
+            byte = np.where(e == 0, m > 0x400000, e + (m != 0))
+        byte = np.where(np.isfinite(amax), np.clip(byte, 0, 254), 255)
+        factor = np.where(byte == 255, np.nan, np.exp2(127.0 - byte)).astype(F)
+        return byte.astype(np.uint8), wide_codes((x * factor[:, None]).astype(F), name)
+
+    return quantize
+
+
+WIDE_MODELS = {f"{name}_{mode}": wide(name, mode)
+               for name in WIDE_FORMATS for mode in ("floor", "rceil")}  # fmt: skip
+
 MXFP4_VARIANTS = {
+    **WIDE_MODELS,
     "fi_mx": lambda x: zero_byte_factor(x, "rceil", 1.0),
     "vllm_mx": lambda x: zero_byte_factor(x, "even", 0.0),
     "fos_mx": fouroversix_mx,
@@ -193,6 +261,9 @@ MXFP4_VARIANTS = {
     "mxfp4_compressed_tensors": even_of_torch_sign,
     "ggml_mxfp4": ggml_mx,
     "mxfp4_modelopt": bounds_below,
+    "mxfp4_triton_up": lambda x: triton_masks(x, 6, True),
+    "mxfp4_triton_down": lambda x: triton_masks(x, 4, False),
+    "mxfp4_triton_down_6": lambda x: triton_masks(x, 6, False),
 }
 
 
@@ -421,6 +492,24 @@ def four_over_six(x, a, e4m3_max, metric="absolute", package=False):
     return np.where(four, s4, s6), np.where(four[:, None], q4, q6)
 
 
+def flashinfer_four_over_six(x, a, exact):
+    """cvt_warp_fp16_to_fp4 of nv_internal, a thread per block, reciprocals exact."""
+    g = python_scalar_over_tensor(a.tensor_drop)
+    base = (a.drop / F(6) * g if exact else g * (a.drop * R6)).astype(F)
+    d = F(1) / g
+    candidates = []
+    for stretch in (F(1.5), F(1)):
+        s8 = e4m3((base * stretch).astype(F))
+        f = decode_e4m3(s8)
+        q = e2m1(x * fmin(F(1) / (f * d), FLT_MAX)[:, None])
+        back = ((decode_e2m1(q) * f[:, None]).astype(F) * d).astype(F)
+        candidates.append((s8, q, error_of(np.abs(back - x).astype(F), "absolute")))
+    (s4, q4, error4), (s6, q6, error6) = candidates
+    four, zero = error4 < error6, a.drop == 0
+    scales = np.where(zero, 0, np.where(four, s4, s6)).astype(np.uint8)
+    return scales, np.where(zero[:, None], 0, np.where(four[:, None], q4, q6)).astype(np.uint8)
+
+
 NV_MODELS = {
     "te213": lambda x, a: transformer_engine(x, a, folded=False),
     "te214": lambda x, a: transformer_engine(x, a, folded=True),
@@ -444,6 +533,8 @@ NV_MODELS = {
     "compressed_tensors_f32": lambda x, a: compressed_tensors(x, a, lambda v: F(v)),
     "ggml_nvfp4": ggml_nv,
     "cutlass": cutlass,
+    "flashinfer_four_over_six": lambda x, a: flashinfer_four_over_six(x, a, exact=False),
+    "flashinfer_four_over_six_exact": lambda x, a: flashinfer_four_over_six(x, a, exact=True),
     "te46": lambda x, a: four_over_six(x, a, 256),
     "te46_448": lambda x, a: four_over_six(x, a, 448),
     "te46_squared": lambda x, a: four_over_six(x, a, 256, "squared"),
@@ -458,8 +549,9 @@ NV_MODELS = {
 
 
 # What rounds codes in a way of its own does not round stochastically.
-NEAREST_ONLY = ["te46", "te46_448", "te46_squared", "te46_largest", "fos", "fos_mae", "fos_abs_max",
-                "ggml_nvfp4", "ggml_mxfp4", "mxfp4_modelopt"]  # fmt: skip
+NEAREST_ONLY = ["fos", "fos_mae", "fos_abs_max", "te46", "te46_448", "te46_squared", "te46_largest",
+                "flashinfer_four_over_six", "flashinfer_four_over_six_exact", "ggml_nvfp4", "ggml_mxfp4", "mxfp4_modelopt",
+                *WIDE_MODELS]  # fmt: skip
 
 
 def nv(x, model, tensor_amax=None):
@@ -543,7 +635,9 @@ def philox(seed, subsequence, offset, rounds=10):
     return c
 
 
-def pack(codes):
+def pack(codes, model=None):
+    if model in WIDE_MODELS:
+        return codes
     codes = codes.reshape(-1)
     return (codes[0::2] | codes[1::2] << 4).astype(np.uint8)
 
@@ -555,9 +649,10 @@ def from_hex(words):
     return np.array([int(w, 16) for w in words], np.uint32).view(F)
 
 
-def text(scales, codes):
+def text(scales, codes, digits=1):
     """"38:0123... 7e:...": scale byte and codes of each block, N for a NaN code."""
-    blocks = ("".join("N" if c == NAN_CODE else "%x" % c for c in row) for row in codes)
+    nan = NAN_CODE if digits == 1 else None
+    blocks = ("".join("N" if c == nan else "%0*x" % (digits, c) for c in row) for row in codes)
     return " ".join("%02x:%s" % pair for pair in zip(scales, blocks))
 
 

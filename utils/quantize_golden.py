@@ -52,7 +52,7 @@ def tensor_goldens():
         hashes = {}
         for model in list(oracle.NV_MODELS) + oracle.MXFP4_MODELS + list(oracle.MXFP4_VARIANTS):
             s, c = quantize(x, model)
-            hashes[model] = [fnv(s.tobytes()), fnv(oracle.pack(c).tobytes())]
+            hashes[model] = [fnv(s.tobytes()), fnv(oracle.pack(c, model).tobytes())]
         amax = "%08x" % int(np.max(np.abs(x)).view(np.uint32))
         golden.append({"seed": seed, "amax": amax, "recipes": hashes})
     return golden
@@ -69,7 +69,8 @@ def vector_goldens(vectors):
     for v in vectors["mx"]:
         x = oracle.from_hex(v["x_fp32_hex"])
         results = {m: quantize(x, m) for m in oracle.MXFP4_VARIANTS}
-        golden[v["name"]] = {m: oracle.text(s, c) for m, (s, c) in results.items()}
+        golden[v["name"]] = {m: oracle.text(s, c, 1 + (m in oracle.WIDE_MODELS))
+                             for m, (s, c) in results.items()}  # fmt: skip
     return golden
 
 

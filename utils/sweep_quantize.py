@@ -45,6 +45,10 @@ def recipes():
 
 
 NVFP4, MXFP4 = recipes()
+FORMATS = {"MXFP4": "mxfp4", "MXFP6E2M3": "mxfp6_e2m3", "MXFP6E3M2": "mxfp6_e3m2",
+           "MXFP8E4M3": "mxfp8_e4m3", "MXFP8E5M2": "mxfp8_e5m2"}
+DATA = {"mxfp6_e2m3": "f6E2M3FN", "mxfp6_e3m2": "f6E3M2FN", "mxfp8_e4m3": "f8E4M3FN",
+        "mxfp8_e5m2": "f8E5M2"}  # elements of a byte: rowwise outputs of one matrix
 ROWS_OF = {**NVFP4, **MXFP4}
 # Recipes whose decisions no named one has.
 OVERRIDES = ["transformer_engine, guard = none, scale_floor = 0.015625",
@@ -65,8 +69,9 @@ ROUNDING = ["nearest_even", "element", "transformer_engine"]
 LAYOUT = ["linear", "tiled", "mixed"]
 ROWS = [1, 16, 40, 128, 130, 320]
 COLUMNS = [16, 24, 32, 80, 128, 272, 1024]
-# Rows of stacked matrices that are quantized each by itself, instead of ROWS.
-GROUPS = {"one": [], "any": [0, 1, 127, 128, 129], "blocks": [32, 0, 160, 96]}
+# Rows of stacked matrices that are quantized each by itself, instead of ROWS. "rows": each of ROWS has
+# an amax of its own.
+GROUPS = {"one": [], "any": [0, 1, 127, 128, 129], "blocks": [32, 0, 160, 96], "rows": []}
 PARAMETERS = [TARGET, RECIPE, ELEMENT, OUTPUTS, BLOCK, TRANSFORM, ROUNDING, LAYOUT, list(GROUPS),
               ROWS, COLUMNS]
 NO_KERNEL = ["has no kernel", "has a kernel for", "has kernels for", "on the tensor core must"]
@@ -77,12 +82,16 @@ class Case:
     def __init__(self, case):
         (self.target, self.recipe, self.element, self.outputs, self.block, transform,
          self.rounding, self.layout, groups, self.rows, self.columns) = case
-        self.groups = GROUPS[groups]
+        self.groups, self.per_row = GROUPS[groups], groups == "rows"
         self.rows = sum(self.groups) or self.rows
         name = self.recipe.split(",")[0]
         self.nvfp4 = name in NVFP4
+        mx = re.search(r"BlockFormat::(MX\w+)", ROWS_OF[name])
+        self.format = "nvfp4" if self.nvfp4 else FORMATS[mx[1] if mx else "MXFP4"]
+        self.data = DATA.get(self.format, "f4E2M1FN")
         self.has_tensor_scale = self.nvfp4 and "G::One" not in ROWS_OF[name]
-        self.nearest_only = bool(re.search("Adaptive::|Ties::|NegativeZero::Never", ROWS_OF[name]))
+        self.nearest_only = self.format in DATA or bool(
+            re.search("Adaptive::|Ties::|NegativeZero::Never", ROWS_OF[name]))
         sizes, _, self.arithmetic = transform.partition(" ")
         self.unrounded = self.arithmetic == "unrounded"
         self.arithmetic = "" if self.unrounded else self.arithmetic
@@ -105,6 +114,11 @@ class Case:
         if self.rounding != "nearest_even" and self.nearest_only:
             return False
         if self.rounding == "transformer_engine" and not self.nvfp4:
+            return False
+        if self.per_row and (self.outputs != "rowwise" or self.block == "square" or any(self.sizes)
+                             or not self.has_tensor_scale):
+            return False
+        if self.format in DATA and (self.outputs != "rowwise" or self.groups):
             return False
         if any(self.sizes) and self.element != "bf16":
             return False
@@ -139,15 +153,19 @@ class Case:
 
     def data_type(self, side):
         rows, columns = (self.columns, self.m) if side else (self.m, self.columns)
-        return f"tensor<{rows}x{columns}xf4E2M1FN>"
+        return f"tensor<{rows}x{columns}x{self.data}>"
 
     def input_type(self):
         return f"tensor<{self.m}x{self.columns}x{self.element}>"
 
     def amax_type(self):
+        if self.per_row:
+            return f"tensor<{self.m}xf32>"
         return f"tensor<{len(self.groups)}xf32>" if self.groups else "tensor<f32>"
 
     def group_attribute(self):
+        if self.per_row:
+            return ["per_row"]
         return [f"groups = array<i64: {', '.join(map(str, self.groups))}>"] if self.groups else []
 
     def amax(self, side):
@@ -161,8 +179,7 @@ class Case:
                 f"    : {x} -> {amax}, {amax}"]
 
     def attributes(self):
-        fmt = "nvfp4" if self.nvfp4 else "mxfp4"
-        out = [f"format = #fp4.format<{fmt}>", f"recipe = #fp4.recipe<{self.recipe}>",
+        out = [f"format = #fp4.format<{self.format}>", f"recipe = #fp4.recipe<{self.recipe}>",
                f"outputs = #fp4.outputs<{self.outputs}>"]
         if self.block == "square":
             out.append("block = array<i64: 16, 16>")
@@ -199,10 +216,10 @@ class Case:
         results += outputs
         if self.sides[0] == 0 and not self.tiled[0] and not self.groups:
             amax = " amax %a0" if self.has_tensor_scale else ""
-            more = ", tensor<f32>" if self.has_tensor_scale else ""
-            fmt = "nvfp4" if self.nvfp4 else "mxfp4"
-            lines += [f"  %y = fp4.dequantize %q0 scaled %s0{amax} {{format = #fp4.format<{fmt}>,"
-                      f" recipe = #fp4.recipe<{self.recipe}>}}",
+            more = f", {self.amax_type()}" if self.has_tensor_scale else ""
+            rows = ", per_row" if self.per_row else ""
+            lines += [f"  %y = fp4.dequantize %q0 scaled %s0{amax} {{format = #fp4.format<{self.format}>,"
+                      f" recipe = #fp4.recipe<{self.recipe}>{rows}}}",
                       f"    : ({self.data_type(0)}, {self.scales_type(0)}{more}) -> {x}"]
             results.append(("%y", x))
         names, kinds = (", ".join(words) for words in zip(*results))
@@ -238,10 +255,12 @@ def function(name, arguments, lines, results):
 def amaxes():
     for element, policy, (rows, columns) in itertools.product(
             ELEMENT, ("drop", "propagate"), [("?", 1), ("?", 48), ("300", 37), ("?", 1024)]):
-        x = f"tensor<{rows}x{columns}x{element}>"
+        x, per_row = f"tensor<{rows}x{columns}x{element}>", f"tensor<{rows}xf32>"
+        nan = f"nan = #fp4.nan_policy<{policy}>"
         yield function(f"amax_{element}_{policy}_{columns}", f"%x: {x}",
-                       [f"  %a = fp4.amax %x {{nan = #fp4.nan_policy<{policy}>}} : {x} -> tensor<f32>"],
-                       [("%a", "tensor<f32>")])
+                       [f"  %a = fp4.amax %x {{{nan}}} : {x} -> tensor<f32>",
+                        f"  %b = fp4.amax %x {{{nan}, per_row}} : {x} -> {per_row}"],
+                       [("%a", "tensor<f32>"), ("%b", per_row)])
 
 
 def transforms():

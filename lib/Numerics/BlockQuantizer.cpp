@@ -38,8 +38,13 @@ private:
 float BlockQuantizer::encode(std::span<const float> values, std::span<uint8_t> codes, size_t width,
                              const ElementRounding &rounding) {
   const bool adaptive = evaluator.program().error != noValue;
+  const bool isWide = evaluator.program().elementCode != noValue;
   ErrorFold fold(evaluator.program().errorIsLargest);
   for (size_t i = 0; i < values.size(); ++i) {
+    if (isWide) {
+      codes[i] = evaluator.elementCode(values[i]);
+      continue;
+    }
     const float y = evaluator.element(values[i]);
     codes[i] = rounding.bytes.empty()
                    ? encodeE2M1(y)

@@ -26,6 +26,8 @@ OpFacts factsOf(Op op) {
     return {"scale_byte", 0, I32};
   case Op::Element:
     return {"element", 0, F32};
+  case Op::Code:
+    return {"code", 0, I32};
   case Op::Decoded:
     return {"decoded", 0, F32};
   case Op::FloatConstant:
@@ -133,8 +135,8 @@ std::string RecipeProgram::text() const {
       text += fmt::format("{}:\n", stageName(code[v].stage));
     text += line(*this, v);
   }
-  const std::array<std::pair<std::string_view, Value>, 3> results = {
-      {{"scale byte", scaleByte}, {"element", element}, {"error", error}}};
+  const std::array<std::pair<std::string_view, Value>, 4> results = {
+      {{"scale byte", scaleByte}, {"element", element}, {"code", elementCode}, {"error", error}}};
   for (auto [name, value] : results)
     if (value != noValue)
       text += fmt::format("{} %{}\n", name, value);
@@ -170,8 +172,9 @@ void ProgramBuilder::markUsed(Value value, std::vector<bool> &used) const {
 }
 
 void ProgramBuilder::finish(RecipeProgram &program) {
-  const std::array<Value *, 5> results = {&program.encodeScale, &program.decodeScale,
-                                          &program.scaleByte, &program.element, &program.error};
+  const std::array<Value *, 6> results = {&program.encodeScale, &program.decodeScale,
+                                          &program.scaleByte,   &program.element,
+                                          &program.elementCode, &program.error};
   std::vector<bool> used(code.size());
   for (const Value *result : results)
     markUsed(*result, used);

@@ -18,6 +18,10 @@ Status checkSize(std::string_view what, size_t got, uint64_t expected) {
 }
 
 Status checkColumns(BlockFormat format, uint64_t columns) {
+  if (!isPacked(format))
+    return makeError(ErrorKind::Usage, "codes must have 4 bits, but got format " +
+                                           std::string(stringify(format)),
+                     "quantizeMatrix has all formats");
   const unsigned block = blockSizeOf(format);
   if (columns % block == 0)
     return {};

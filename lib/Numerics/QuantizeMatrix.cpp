@@ -53,11 +53,14 @@ private:
 };
 
 void SideQuantizer::prepareAmax(std::span<const float> values, bool perRow) {
-  if (recipe.format != BlockFormat::NVFP4)
+  if (isMX(recipe.format))
     return;
   for (uint64_t r = 0; r < (perRow ? out.rows : 1); ++r) {
     const auto part = perRow ? values.subspan(r * out.columns, out.columns) : values;
-    out.amax.push_back(options.amax ? *options.amax : amax(part, recipe.amaxNaN));
+    if (perRow && !options.rowAmax.empty())
+      out.amax.push_back(options.rowAmax[r]);
+    else
+      out.amax.push_back(options.amax ? *options.amax : amax(part, recipe.amaxNaN));
   }
   if (!out.amax.empty())
     quantizer.setTensor(out.amax[0]);
@@ -113,6 +116,10 @@ void SideQuantizer::quantizeTile(std::span<const float> values, uint64_t row, ui
 }
 
 void SideQuantizer::packRows() {
+  if (!isPacked(recipe.format)) {
+    out.data = std::move(codes);
+    return;
+  }
   out.data.resize(out.rows * out.rowBytes());
   for (uint64_t r = 0; r < out.rows; ++r)
     packE2M1(std::span(codes).subspan(r * out.columns, out.columns),
@@ -123,6 +130,7 @@ QuantizedSide SideQuantizer::run(std::span<const float> values, bool squareBlock
                                  bool amaxPerRow) {
   out.rows = domain.rows;
   out.columns = domain.columns;
+  out.packed = isPacked(recipe.format);
   out.blocks = (out.columns + blockSize - 1) / blockSize;
   out.scales.resize(out.rows * out.blocks);
   codes.resize(values.size());
@@ -143,14 +151,13 @@ QuantizedSide SideQuantizer::run(std::span<const float> values, bool squareBlock
 
 Status checkSide(const Recipe &recipe, const SideOptions &side, const QuantizeOptions &options,
                  uint64_t columns, std::string_view name) {
-  if (recipe.format == BlockFormat::MXFP4 && columns % 32)
-    return usage("rows of the " + std::string(name) +
-                     " output must be multiples of 32 for mxfp4, but got " +
+  if (isMX(recipe.format) && columns % 32)
+    return usage("rows of the " + std::string(name) + " output must be multiples of 32 for " +
+                     std::string(stringify(recipe.format)) + ", but got " +
                      std::to_string(columns),
                  "pad the matrix with zeros");
   if (side.stochastic && roundsToNearestOnly(recipe))
-    return usage("recipe '" + std::string(recipe.name) +
-                     "' chooses scales or codes by their error and must round to nearest even",
+    return usage("recipe '" + std::string(recipe.name) + "' must round to nearest",
                  "remove stochastic rounding or take another recipe");
   if (side.stochastic && side.stochastic->mapping != PhiloxMapping::Element &&
       (options.squareBlocks || recipe.format != BlockFormat::NVFP4))
@@ -171,9 +178,14 @@ Status checkOptions(const Recipe &recipe, std::span<const float> values, uint64_
     return usage("quantizing expects a row-wise or a column-wise output, but got none");
   const bool nvfp4 = recipe.format == BlockFormat::NVFP4;
   if (options.squareBlocks && !nvfp4)
-    return usage("square blocks must be of format nvfp4, but got mxfp4");
+    return usage("square blocks must be of format nvfp4, but got " +
+                 std::string(stringify(recipe.format)));
   if (options.amaxPerRow && (!nvfp4 || options.columnwise || options.squareBlocks))
     return usage("an amax per row expects a row-wise nvfp4 output of 1 x 16 blocks only");
+  if (options.amaxPerRow && options.rowwise && !options.rowwise->rowAmax.empty() &&
+      options.rowwise->rowAmax.size() != rows)
+    return usage("amaxes of rows must be " + std::to_string(rows) + " numbers, but got " +
+                 std::to_string(options.rowwise->rowAmax.size()));
   if (options.rowwise)
     FP4_TRY(checkSide(recipe, *options.rowwise, options, columns, "row-wise"));
   if (options.columnwise)
@@ -384,8 +396,7 @@ Expected<std::vector<float>> dequantizeSide(const Recipe &recipe, const Quantize
     for (uint64_t c = 0; c < side.columns; ++c) {
       if (c % blockSize == 0)
         evaluator.setScaleByte((*scales)[r * side.blocks + c / blockSize]);
-      const uint8_t byte = side.data[r * side.rowBytes() + c / 2];
-      out[r * side.columns + c] = evaluator.element(decodeE2M1(c % 2 ? byte >> 4 : byte));
+      out[r * side.columns + c] = evaluator.decode(side.code(r, c));
     }
   }
   return out;

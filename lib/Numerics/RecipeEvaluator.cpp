@@ -1,5 +1,6 @@
 // One case per operation of a RecipeProgram; compiled without contraction.
 #include "RecipeEvaluator.h"
+#include "fp4/Numerics/E2M1.h"
 #include "fp4/Numerics/E4M3.h"
 #include "fp4/Numerics/Float16.h"
 #include "fp4/Numerics/Reciprocal.h"
@@ -28,6 +29,7 @@ uint32_t RecipeEvaluator::evaluate(const Instruction &in) const {
   case Op::Stretch:
   case Op::ScaleByte:
   case Op::Element:
+  case Op::Code:
   case Op::Decoded:
     return inputs[static_cast<unsigned>(in.op)];
   case Op::FloatConstant:
@@ -117,6 +119,16 @@ float RecipeEvaluator::element(float x) {
   inputs[static_cast<unsigned>(Op::Element)] = bitsOf(x);
   run(Stage::Element);
   return floatOf(values[recipe.element]);
+}
+
+uint8_t RecipeEvaluator::elementCode(float x) {
+  element(x);
+  return static_cast<uint8_t>(values[recipe.elementCode]);
+}
+
+float RecipeEvaluator::decode(uint8_t code) {
+  inputs[static_cast<unsigned>(Op::Code)] = code;
+  return element(decodeE2M1(code));
 }
 
 float RecipeEvaluator::error(float decoded) {

@@ -23,6 +23,10 @@ public:
   void setScaleByte(uint8_t byte);
   /// Runs the element stage on one element.
   float element(float x);
+  /// The same where elements have more than 4 bits: the code.
+  uint8_t elementCode(float x);
+  /// Runs the element stage of a dequantizer on one code.
+  float decode(uint8_t code);
   /// Runs the error stage; element(x) came before.
   float error(float decoded);
 
@@ -37,7 +41,7 @@ private:
   const RecipeProgram &recipe;
   std::array<std::pair<Value, Value>, stageCount> ranges;
   std::vector<uint32_t> values;
-  std::array<uint32_t, 6> inputs{}; ///< by Op
+  std::array<uint32_t, 7> inputs{}; ///< by Op
 };
 
 } // namespace fp4::numerics

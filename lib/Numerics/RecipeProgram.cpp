@@ -5,11 +5,13 @@
 #include "fp4/Numerics/E4M3.h"
 #include <array>
 #include <cfloat>
+#include <cmath>
 
 namespace fp4::numerics {
 namespace {
 
 constexpr float oneSixth = 0x1.555556p-3f; // fp32(1/6), 0x3E2AAAAB
+constexpr unsigned floatMantissa = 23, floatBias = 127;
 constexpr uint32_t infinityBits = 0x7F800000, nanBits = 0x7FFFFFFF, mantissaBits = 0x007FFFFF;
 
 class RecipeWriter {
@@ -38,6 +40,9 @@ private:
   Value withSign(Value y);
   void candidates(Value f);
   Value decodeFactor();
+  Value signOf(Value code, unsigned bits);
+  Value toWideCode(Value y);
+  Value fromWideCode(Value code);
 
   Value blockAmax() { return b.input(Op::BlockAmax, Stage::Block); }
   Value element() { return b.input(Op::Element, Stage::Element); }
@@ -169,6 +174,8 @@ Value RecipeWriter::scaleByte() {
     s = b.multiply(s, b.input(Op::Stretch, Stage::Block));
   if (recipe.scaleFloor > 0)
     s = b(Op::MaxKeepNaN, s, b.constant(recipe.scaleFloor));
+  if (recipe.guard == FactorGuard::ZeroBlockIfAmaxZero)
+    s = b.select(b(Op::FloatEqual, blockAmax(), b.constant(0.f)), b.constant(0.f), s);
   const Value byte = cast(s);
   if (recipe.zeroScale == 0)
     return byte;
@@ -214,6 +221,7 @@ Value RecipeWriter::guardedFactor(Value f) {
   if (dividesElements(recipe))
     return factor;
   switch (recipe.guard) {
+  case FactorGuard::ZeroBlockIfAmaxZero:
   case FactorGuard::ClampDropNaN:
     return b(Op::MinDropNaN, factor, most);
   case FactorGuard::ClampKeepNaN:
@@ -231,7 +239,7 @@ Value RecipeWriter::guardedFactor(Value f) {
   return factor;
 }
 
-//===--- MXFP4 -----------------------------------------------------------===//
+//===--- MX --------------------------------------------------------------===//
 
 /// ceil(log2(q)) + 127 with the logarithm rounded to nearest in fp32, which makes k of what lies
 /// less than half a place of k above 2^k: the first 0.34 * 2^n mantissas of a binade in which the
@@ -254,6 +262,8 @@ Value RecipeWriter::roundUpLog2(Value quotient) {
 
 /// The exponent rule before its clamp to 0..254; `isNaN` where it gives no number.
 Value RecipeWriter::exponentBeforeClamp(Value &isNaN) {
+  const ElementFormat type = elementOf(recipe.format);
+  const uint32_t half = 1u << (floatMantissa - 1 - type.mantissa);
   Value u = b(Op::BitsOf, blockAmax());
   const Value infinity = b.integer(infinityBits);
   isNaN = b(Op::IntAtLeast, u, infinity);
@@ -264,23 +274,27 @@ Value RecipeWriter::exponentBeforeClamp(Value &isNaN) {
     u = b(Op::Add, u, b.integer(mantissaBits));
     break;
   case ExponentRule::Even:
-    u = b(Op::Add, u, b.integer(1u << 21));
+    u = b(Op::Add, u, b.integer(half));
     isNaN = b(Op::IntAtLeast, u, infinity);
     break;
   case ExponentRule::EvenDown:
-    u = b(Op::Add, u, b.integer((1u << 21) - 1));
+    u = b(Op::Add, u, b.integer(half - 1));
     break;
   case ExponentRule::RoundUp:
-    return b(Op::ToUE8M0Up, b.multiply(blockAmax(), b.constant(oneSixth)));
+    return b(Op::ToUE8M0Up, b.multiply(blockAmax(), b.constant(1.f / type.largest)));
   case ExponentRule::RoundUpDivide:
-    return b(Op::ToUE8M0Up, b.divide(blockAmax(), b.constant(6.f)));
+    return b(Op::ToUE8M0Up, b.divide(blockAmax(), b.constant(type.largest)));
   case ExponentRule::RoundUpBits:
-    u = b(Op::BitsOf, b.divide(blockAmax(), b.constant(6.f)));
+    u = b(Op::BitsOf, b.divide(blockAmax(), b.constant(type.largest)));
     return b(Op::ShiftRight, b(Op::Add, u, b.integer(mantissaBits)), b.integer(23));
+  case ExponentRule::FloorDivide:
+    u = b(Op::BitsOf, b.divide(blockAmax(), b.constant(type.largest)));
+    return b(Op::ShiftRight, u, b.integer(floatMantissa));
   case ExponentRule::RoundUpLog2:
-    return roundUpLog2(b.divide(blockAmax(), b.constant(6.f)));
+    return roundUpLog2(b.divide(blockAmax(), b.constant(type.largest)));
   }
-  return b(Op::SubtractInt, b(Op::ShiftRight, u, b.integer(23)), b.integer(2));
+  const Value exponent = b(Op::ShiftRight, u, b.integer(floatMantissa));
+  return b(Op::SubtractInt, exponent, b.integer(static_cast<uint32_t>(type.largestExponent)));
 }
 
 /// The byte; `isNaN` where it is 255.
@@ -356,6 +370,8 @@ Value RecipeWriter::encodedElement(Value factor, Value f) {
   Value y = dividesElements(recipe) ? b.divide(x, factor) : b.multiply(x, factor);
   if (dividesElements(recipe) && recipe.guard == FactorGuard::ZeroIfScaleZero)
     y = b.select(b(Op::FloatEqual, f, zero), zero, y);
+  if (recipe.format == BlockFormat::NVFP4 && recipe.guard == FactorGuard::ZeroBlockIfAmaxZero)
+    y = b.select(b(Op::FloatEqual, blockAmax(), zero), zero, y);
   if (recipe.format == BlockFormat::NVFP4 && recipe.encode == EncodeSpelling::BF16GlobalOverScale)
     y = b(Op::RoundBF16, y);
   y = withSign(withTies(y));
@@ -365,11 +381,13 @@ Value RecipeWriter::encodedElement(Value factor, Value f) {
 }
 
 /// Four-over-six: amax maps to 6, or, stretched, to 4. The distance is what TransformerEngine
-/// computes: |((q * f) * a_t) / D - x|.
+/// computes, |((q * f) * a_t) / D - x|, or FlashInfer, |(q * f) * d - x|.
 void RecipeWriter::candidates(Value f) {
   const Value range = b.constant(6.f * recipe.e4m3Max);
-  const Value q = b.input(Op::Decoded, Stage::Error);
-  const Value back = b.divide(b.multiply(b.multiply(q, f), tensorAmax()), range);
+  const Value scaled = b.multiply(b.input(Op::Decoded, Stage::Error), f);
+  const Value back = recipe.candidateValue == CandidateValue::AmaxOverRange
+                         ? b.divide(b.multiply(scaled, tensorAmax()), range)
+                         : b.multiply(scaled, d);
   const Value distance = b(Op::Absolute, b(Op::Subtract, back, element()));
   program.candidates = {1.f, 1.5f};
   program.errorIsLargest = recipe.adaptive == Adaptive::FourOverSixLargest;
@@ -380,7 +398,7 @@ void RecipeWriter::candidates(Value f) {
 RecipeProgram RecipeWriter::write() {
   program.amaxNaN = recipe.amaxNaN;
   Value factor = noValue, f = noValue;
-  if (recipe.format == BlockFormat::MXFP4) {
+  if (isMX(recipe.format)) {
     Value isNaN = noValue;
     program.scaleByte = exponentByte(isNaN);
     factor = exponentFactor(program.scaleByte, isNaN);
@@ -395,8 +413,62 @@ RecipeProgram RecipeWriter::write() {
       candidates(f);
   }
   program.element = encodedElement(factor, f);
+  if (!isPacked(recipe.format))
+    program.elementCode = toWideCode(program.element);
   b.finish(program);
   return std::move(program);
+}
+
+//===--- Elements of 6 and 8 bits ----------------------------------------===//
+
+/// The top bit of `bits`, as bit 0.
+Value RecipeWriter::signOf(Value code, unsigned bits) {
+  return b(Op::ShiftRight, code, b.integer(bits - 1));
+}
+
+/// y to nearest even, saturating. |y| plus the power of two whose last place is a step of the
+/// format at y, and minus it, is |y| rounded; times 2^(bias - 127), the pattern of that has
+/// exponent and mantissa of the code at its top. NaN: 0x7F of 8 bits, else the largest.
+Value RecipeWriter::toWideCode(Value y) {
+  const ElementFormat type = elementOf(recipe.format);
+  if (recipe.format == BlockFormat::MXFP8E4M3)
+    return b(Op::ToE4M3, y);
+  const Value m = b(Op::MinDropNaN, b(Op::Absolute, y), b.constant(type.largest));
+  const Value shift = b.integer(floatMantissa);
+  const Value normal = b.integer(floatBias + 1 - static_cast<uint32_t>(type.bias));
+  const Value exponent = b(Op::MaxSigned, b(Op::ShiftRight, b(Op::BitsOf, m), shift), normal);
+  const Value place = b(Op::Add, exponent, b.integer(floatMantissa - type.mantissa));
+  const Value power = b(Op::ShiftLeft, place, shift);
+  const Value negative = b(Op::FloatOf, b(Op::Add, power, b.integer(0x80000000)));
+  const Value sum = b(Op::Subtract, m, negative);
+  const Value rounded = b(Op::Subtract, sum, b(Op::FloatOf, power));
+  const Value aligned = b.multiply(rounded, b.constant(std::ldexp(1.f, type.bias - 127)));
+  const Value magnitude =
+      b(Op::ShiftRight, b(Op::BitsOf, aligned), b.integer(floatMantissa - type.mantissa));
+  const Value sign =
+      b(Op::ShiftLeft, signOf(b(Op::BitsOf, y), 32), b.integer(type.bits - 1));
+  const Value nan = b.integer(type.bits == 8 ? 0x7F : 0x1F);
+  return b.select(b(Op::IsNaN, y), nan, b(Op::Add, magnitude, sign));
+}
+
+/// The value of a code; E5M2 alone of these has infinities and NaN.
+Value RecipeWriter::fromWideCode(Value code) {
+  const ElementFormat type = elementOf(recipe.format);
+  if (recipe.format == BlockFormat::MXFP8E4M3)
+    return b(Op::FromE4M3, code);
+  const Value top = b.integer(type.bits - 1), sign = signOf(code, type.bits);
+  const Value magnitude = b(Op::SubtractInt, code, b(Op::ShiftLeft, sign, top));
+  const Value pattern = b(Op::ShiftLeft, magnitude, b.integer(floatMantissa - type.mantissa));
+  const Value negative = b(Op::ShiftLeft, sign, b.integer(31));
+  const Value bits = b(Op::Add, pattern, negative);
+  const Value unit = b.constant(std::ldexp(1.f, 127 - type.bias));
+  const Value value = b.multiply(b(Op::FloatOf, bits), unit);
+  if (recipe.format != BlockFormat::MXFP8E5M2)
+    return value;
+  const Value infinity = b(Op::FloatOf, b(Op::Add, negative, b.integer(infinityBits)));
+  const Value finite = b.select(b(Op::IntEqual, magnitude, b.integer(0x7C)), infinity, value);
+  return b.select(b(Op::IntAtLeast, magnitude, b.integer(0x7D)), b.constant(floatOf(nanBits)),
+                  finite);
 }
 
 //===--- Dequantizing ----------------------------------------------------===//
@@ -404,7 +476,7 @@ RecipeProgram RecipeWriter::write() {
 /// What a code's value is multiplied by.
 Value RecipeWriter::decodeFactor() {
   const Value byte = b.input(Op::ScaleByte, Stage::Block);
-  if (recipe.format == BlockFormat::MXFP4) {
+  if (isMX(recipe.format)) {
     const Value bits = b(Op::ShiftLeft, byte, b.integer(23));
     if (recipe.scaleDecode == ScaleDecode::Shifted)
       return b(Op::FloatOf, bits);
@@ -428,7 +500,9 @@ Value RecipeWriter::decodeFactor() {
 
 RecipeProgram RecipeWriter::writeDequantizer() {
   const Value factor = decodeFactor();
-  program.element = b.multiply(element(), factor);
+  const Value value =
+      isPacked(recipe.format) ? element() : fromWideCode(b.input(Op::Code, Stage::Element));
+  program.element = b.multiply(value, factor);
   b.finish(program);
   return std::move(program);
 }

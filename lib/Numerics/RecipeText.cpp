@@ -17,7 +17,7 @@ using Names = std::span<const std::string_view>;
 /// Values are enumerators (`names`, in the order of the enumeration) or, without names, numbers.
 struct Decision {
   std::string_view name;
-  std::optional<BlockFormat> format; ///< none: both formats have it
+  std::optional<BlockFormat> format; ///< nvfp4; mxfp4, and so all of MX; none: all have it
   Names names;
   std::function<float(const Recipe &)> get; ///< the number, or the index of the enumerator
   std::function<void(Recipe &, float)> set;
@@ -36,12 +36,14 @@ constexpr std::array<std::string_view, 7> scaleSpellings = {
     "multiply_folded",      "divide_then_multiply", "multiply_then_multiply", "divide_twice",
     "multiply_then_divide", "divide_by_product",    "ratio_of_maxima"};
 constexpr std::array<std::string_view, 7> encodeSpellings = {
-    "reciprocal_of_product", "global_over_scale",  "reciprocal_over_scale", "global_times_reciprocal",
-    "divide_by_product",     "divide_by_quotient", "bf16_global_over_scale"};
-constexpr std::array<std::string_view, 7> guards = {"clamp_drop_nan",
+    "reciprocal_of_product",   "global_over_scale", "reciprocal_over_scale",
+    "global_times_reciprocal", "divide_by_product", "divide_by_quotient",
+    "bf16_global_over_scale"};
+constexpr std::array<std::string_view, 8> guards = {"clamp_drop_nan",
                                                     "clamp_keep_nan",
                                                     "zero_if_amax_zero",
                                                     "zero_if_amax_zero_clamp",
+                                                    "zero_block_if_amax_zero",
                                                     "zero_if_scale_zero",
                                                     "epsilon_scale",
                                                     "none"};
@@ -49,9 +51,10 @@ constexpr std::array<std::string_view, 3> scaleCasts = {"non_saturating", "satur
 constexpr std::array<std::string_view, 2> amaxArithmetics = {"f32", "bf16"};
 constexpr std::array<std::string_view, 4> adaptives = {
     "off", "four_over_six_absolute", "four_over_six_squared", "four_over_six_largest"};
-constexpr std::array<std::string_view, 8> exponentRules = {
-    "floor",           "ceil",          "even",         "even_down", "round_up",
-    "round_up_divide", "round_up_bits", "round_up_log2"};
+constexpr std::array<std::string_view, 2> candidateValues = {"amax_over_range", "decode_scale"};
+constexpr std::array<std::string_view, 9> exponentRules = {
+    "floor",           "ceil",          "even",          "even_down",   "round_up",
+    "round_up_divide", "round_up_bits", "round_up_log2", "floor_divide"};
 constexpr std::array<std::string_view, 4> nonFinites = {"largest", "nan", "nan_alone", "wrap"};
 constexpr std::array<std::string_view, 4> zeroBytes = {"exact", "one", "zero", "least_normal"};
 constexpr std::array<std::string_view, 2> nanBytes = {"nan", "zero"};
@@ -91,6 +94,7 @@ std::span<const Decision> decisions() {
       decision<&Recipe::amaxArithmetic>("amax_arithmetic", nvfp4, amaxArithmetics),
       decision<&Recipe::adaptive>("adaptive", nvfp4, adaptives),
       decision<&Recipe::dequantize>("dequantize", nvfp4, dequantizeRules),
+      decision<&Recipe::candidateValue>("candidate_value", nvfp4, candidateValues),
       decision<&Recipe::exponent>("exponent", mxfp4, exponentRules),
       decision<&Recipe::nonFinite>("non_finite", mxfp4, nonFinites),
       decision<&Recipe::zeroByte>("zero_byte", mxfp4, zeroBytes),
@@ -101,7 +105,7 @@ std::span<const Decision> decisions() {
 }
 
 bool applies(const Decision &decision, const Recipe &recipe) {
-  return !decision.format || *decision.format == recipe.format;
+  return !decision.format || isMX(*decision.format) == isMX(recipe.format);
 }
 
 /// The decisions in which two recipes of one format differ.
@@ -258,7 +262,11 @@ Status checkSpellings(const Recipe &recipe) {
 } // namespace
 
 Status checkRecipe(const Recipe &recipe) {
-  if (recipe.format == BlockFormat::MXFP4)
+  const bool asHardware = recipe.ties == Ties::Even && recipe.negativeZero == NegativeZero::Keep;
+  if (!isPacked(recipe.format) && !asHardware)
+    return usage(fmt::format("elements of format {} expect ties = even and negative_zero = keep",
+                             stringify(recipe.format)));
+  if (isMX(recipe.format))
     return {};
   FP4_TRY(checkNumbers(recipe));
   FP4_TRY(checkSpellings(recipe));

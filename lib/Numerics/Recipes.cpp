@@ -1,5 +1,6 @@
 // The named recipes: one row per library and version whose bits differ.
 #include "fp4/Numerics/Recipe.h"
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -223,6 +224,20 @@ constexpr std::array nvfp4Recipes = {
            .summary = "the same with scales up to 448",
            .scale = S::DivideThenMultiply,
            .adaptive = Adaptive::FourOverSixAbsolute},
+    Recipe{.name = "flashinfer_four_over_six",
+           .summary = "FlashInfer's 4over6, exact reciprocals, absolute error, scales up to 448",
+           .global = G::Reciprocal,
+           .scale = S::MultiplyThenMultiply,
+           .guard = F::ZeroBlockIfAmaxZero,
+           .adaptive = Adaptive::FourOverSixAbsolute,
+           .candidateValue = CandidateValue::DecodeScale},
+    Recipe{.name = "flashinfer_four_over_six_exact",
+           .summary = "the same with fast math disabled",
+           .global = G::Reciprocal,
+           .scale = S::DivideThenMultiply,
+           .guard = F::ZeroBlockIfAmaxZero,
+           .adaptive = Adaptive::FourOverSixAbsolute,
+           .candidateValue = CandidateValue::DecodeScale},
     Recipe{.name = "four_over_six_squared",
            .summary = "four-over-six by the sum of squared errors, scales up to 256",
            .scale = S::DivideThenMultiply,
@@ -240,10 +255,11 @@ constexpr std::array nvfp4Recipes = {
                 Adaptive::FourOverSixLargest),
 };
 
-constexpr Recipe mx(std::string_view name, std::string_view summary, ExponentRule rule) {
+constexpr Recipe mx(std::string_view name, std::string_view summary, ExponentRule rule,
+                    BlockFormat format = BlockFormat::MXFP4) {
   return {.name = name,
           .summary = summary,
-          .format = BlockFormat::MXFP4,
+          .format = format,
           .amaxNaN = NanPolicy::Propagate,
           .global = G::One,
           .exponent = rule};
@@ -254,6 +270,16 @@ constexpr Recipe torchao018(std::string_view name, std::string_view summary, Exp
   Recipe recipe = mx(name, summary, rule);
   recipe.nonFinite = NonFinite::NaNAlone;
   recipe.zeroByte = ZeroByteFactor::LeastNormal;
+  recipe.nanByte = NaNByteFactor::Zero;
+  return recipe;
+}
+
+/// triton_kernels masks patterns: a scale of 0 and one of infinity have the factor 0.
+constexpr Recipe triton(std::string_view name, std::string_view summary, ExponentRule rule,
+                        NonFinite nonFinite) {
+  Recipe recipe = mx(name, summary, rule);
+  recipe.nonFinite = nonFinite;
+  recipe.zeroByte = ZeroByteFactor::Zero;
   recipe.nanByte = NaNByteFactor::Zero;
   return recipe;
 }
@@ -325,8 +351,30 @@ constexpr std::array mxfp4Recipes = {
            .negativeZero = NegativeZero::Always,
            .ties = Ties::TowardZero,
            .global = G::One,
-           .exponent = ExponentRule::RoundUpDivide},
+           .exponent = ExponentRule::RoundUpLog2},
+    triton("mxfp4_triton_up", "triton_kernels ROUND_UP, its reference in PyTorch",
+           ExponentRule::RoundUpBits, NonFinite::Wrap),
+    triton("mxfp4_triton_down", "triton_kernels ROUND_DOWN, of a_b / 4", ExponentRule::Floor,
+           NonFinite::NaN),
+    triton("mxfp4_triton_down_6", "triton_kernels ROUND_DOWN as it was first, of a_b / 6",
+           ExponentRule::FloorDivide, NonFinite::NaN),
+    mx("mxfp6_e2m3_floor", "OCP MX v1.0; torchao FLOOR", ExponentRule::Floor,
+       BlockFormat::MXFP6E2M3),
+    mx("mxfp6_e2m3_rceil", "torchao RCEIL", ExponentRule::RoundUpDivide, BlockFormat::MXFP6E2M3),
+    mx("mxfp6_e3m2_floor", "OCP MX v1.0; torchao FLOOR", ExponentRule::Floor,
+       BlockFormat::MXFP6E3M2),
+    mx("mxfp6_e3m2_rceil", "torchao RCEIL", ExponentRule::RoundUpDivide, BlockFormat::MXFP6E3M2),
+    mx("mxfp8_e4m3_floor", "OCP MX v1.0; torchao FLOOR", ExponentRule::Floor,
+       BlockFormat::MXFP8E4M3),
+    mx("mxfp8_e4m3_rceil", "torchao RCEIL; NVIDIA's", ExponentRule::RoundUpDivide,
+       BlockFormat::MXFP8E4M3),
+    mx("mxfp8_e5m2_floor", "OCP MX v1.0; torchao FLOOR", ExponentRule::Floor,
+       BlockFormat::MXFP8E5M2),
+    mx("mxfp8_e5m2_rceil", "torchao RCEIL", ExponentRule::RoundUpDivide, BlockFormat::MXFP8E5M2),
 };
+
+constexpr std::array<std::string_view, 6> formatNames = {
+    "nvfp4", "mxfp4", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp8_e4m3", "mxfp8_e5m2"};
 
 constexpr auto allRecipes = [] {
   std::array<Recipe, nvfp4Recipes.size() + mxfp4Recipes.size()> all;
@@ -349,6 +397,10 @@ const Recipe *lookupRecipe(std::string_view name) {
   return nullptr;
 }
 
+const Recipe &defaultRecipe(BlockFormat format) {
+  return *std::ranges::find(allRecipes, format, &Recipe::format);
+}
+
 Expected<const Recipe *> requireRecipe(std::string_view name) {
   if (const Recipe *recipe = lookupRecipe(name))
     return recipe;
@@ -360,15 +412,14 @@ Expected<const Recipe *> requireRecipe(std::string_view name) {
 }
 
 std::string_view stringify(BlockFormat format) {
-  return format == BlockFormat::NVFP4 ? "nvfp4" : "mxfp4";
+  return formatNames[static_cast<size_t>(format)];
 }
 
 std::optional<BlockFormat> parseBlockFormat(std::string_view text) {
-  if (text == "nvfp4")
-    return BlockFormat::NVFP4;
-  if (text == "mxfp4")
-    return BlockFormat::MXFP4;
-  return std::nullopt;
+  const auto found = std::ranges::find(formatNames, text);
+  if (found == formatNames.end())
+    return std::nullopt;
+  return static_cast<BlockFormat>(found - formatNames.begin());
 }
 
 } // namespace fp4::numerics

@@ -100,6 +100,15 @@ void fillCodes(Tensor &tensor, std::string_view distribution, Random &random) {
   }
 }
 
+/// Elements of a byte each: any codes of six bits, which all formats have and none is infinite.
+void fillWideCodes(Tensor &tensor, std::string_view distribution, Random &random) {
+  uint8_t counter = 0;
+  for (uint8_t &byte : tensor.as<uint8_t>())
+    byte = distribution == "zeros"    ? uint8_t(0)
+           : distribution == "arange" ? uint8_t(counter++ & 63)
+                                      : uint8_t(random.below(64));
+}
+
 /// The byte of 2^exponent.
 uint8_t scaleByte(ElementType type, int exponent) {
   return type == ElementType::F8E8M0FNU ? uint8_t(127 + exponent) : uint8_t((7 + exponent) << 3);
@@ -146,7 +155,12 @@ Expected<Tensor> makeInput(const Type &type, std::string_view distribution, uint
   case ElementType::F4E2M1FN:
     fillCodes(tensor, distribution, random);
     break;
-  case ElementType::F8E4M3FN:
+  case ElementType::F6E2M3FN:
+  case ElementType::F6E3M2FN:
+  case ElementType::F8E5M2:
+    fillWideCodes(tensor, distribution, random);
+    break;
+  case ElementType::F8E4M3FN: // a scale, or an element
   case ElementType::F8E8M0FNU:
     fillScales(tensor, distribution, random);
     clearPadding(tensor);

@@ -20,7 +20,10 @@ constexpr Spelling kSpellings[] = {{ElementType::BF16, "bf16"},
                                    {ElementType::F16, "f16"},
                                    {ElementType::F32, "f32"},
                                    {ElementType::F4E2M1FN, "f4E2M1FN"},
+                                   {ElementType::F6E2M3FN, "f6E2M3FN"},
+                                   {ElementType::F6E3M2FN, "f6E3M2FN"},
                                    {ElementType::F8E4M3FN, "f8E4M3FN"},
+                                   {ElementType::F8E5M2, "f8E5M2"},
                                    {ElementType::F8E8M0FNU, "f8E8M0FNU"},
                                    {ElementType::I64, "i64"}};
 

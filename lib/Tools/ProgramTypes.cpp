@@ -21,7 +21,7 @@ void appendSide(std::vector<Shape> &shapes, int64_t rows, int64_t columns, int64
 }
 
 std::vector<Shape> quantizedShapes(const ProgramOp &op, const Shape &input) {
-  const int64_t block = attributeOr(op, "format", "nvfp4") == "mxfp4" ? 32 : 16;
+  const int64_t block = attributeOr(op, "format", "nvfp4") == "nvfp4" ? 16 : 32;
   const std::string outputs = attributeOr(op, "outputs", "rowwise");
   std::vector<Shape> shapes;
   if (outputs != "columnwise")
@@ -47,6 +47,8 @@ Shape reshaped(Shape result, const Shape &source) {
 /// operand's.
 std::vector<Shape> resultShapes(const ProgramOp &op, std::span<const Type> operands) {
   const Shape first = operands.empty() ? Shape{} : operands[0].shape;
+  if (op.attributes.contains("per_row") && op.op == "fp4.amax" && !first.empty())
+    return {{first[0]}};
   if (op.op == "fp4.amax" || op.op == "fp4.hadamard_amax") // one number per group
     return std::vector<Shape>(op.resultTypes.size(), Shape(1));
   if (op.op == "fp4.quantize" && first.size() == 2)

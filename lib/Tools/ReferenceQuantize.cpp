@@ -107,10 +107,25 @@ std::vector<float> transposed(std::span<const float> values, uint64_t rows, uint
 
 } // namespace
 
+namespace {
+
+std::vector<float> rowAmaxes(const Step &step, std::span<const float> values,
+                             numerics::NanPolicy policy) {
+  const auto columns = static_cast<size_t>(step.operands[0]->type.shape.back());
+  std::vector<float> amaxes;
+  for (size_t at = 0; at + columns <= values.size(); at += columns)
+    amaxes.push_back(numerics::amax(values.subspan(at, columns), policy));
+  return amaxes;
+}
+
+} // namespace
+
 Status runAmax(Step &step) {
   FP4_TRY(step.expect(1, 1));
   FP4_GET(policy, nanPolicy(step));
   const std::vector<float> values = floats(*step.operands[0]);
+  if (step.op.attributes.contains("per_row"))
+    return step.defineFloats(0, rowAmaxes(step, values, policy));
   if (!step.op.attributes.contains("groups")) {
     const float amax = numerics::amax(values, policy);
     return step.defineFloats(0, {&amax, 1});
@@ -212,6 +227,8 @@ Expected<numerics::QuantizeOptions> quantizeOptions(const Step &step) {
     numerics::SideOptions options{.hadamard = transform, .stochastic = stochastic};
     if (step.op.attributes.contains("groups"))
       options.groupAmax = amaxes;
+    else if (step.op.attributes.contains("per_row"))
+      options.rowAmax = amaxes;
     else if (!amaxes.empty())
       options.amax = amaxes[0];
     return options;
@@ -219,6 +236,7 @@ Expected<numerics::QuantizeOptions> quantizeOptions(const Step &step) {
   numerics::QuantizeOptions options;
   options.rowwise.reset();
   options.squareBlocks = step.attributeOr("block", "") == "16,16";
+  options.amaxPerRow = step.op.attributes.contains("per_row");
   if (outputs == "rowwise" || outputs == "both")
     options.rowwise = side(hadamard, amax);
   if (outputs == "columnwise" || outputs == "both")
@@ -312,20 +330,25 @@ Status runQuantize(Step &step) {
 
 Status runDequantize(Step &step) {
   FP4_TRY(step.expect(2, 1));
-  FP4_GET(format, step.attribute("format"));
-  FP4_GET(recipe, recipeOf(step, format == "mxfp4" ? "ocp_floor" : "transformer_engine"));
+  FP4_GET(name, step.attribute("format"));
+  const auto format = numerics::parseBlockFormat(name);
+  if (!format)
+    return step.wrong(fmt::format("has the unknown format '{}'", name));
+  const std::string otherwise(numerics::defaultRecipe(*format).name);
+  FP4_GET(recipe, recipeOf(step, otherwise.c_str()));
   FP4_GET(shape, step.matrix(0));
   FP4_GET(scales, linearScales(*step.operands[1]));
   FP4_GET(amax, step.optional(2));
   const uint64_t block = numerics::blockSizeOf(recipe.format);
   numerics::QuantizedSide side;
+  side.packed = numerics::isPacked(recipe.format);
   side.rows = shape.first;
   side.columns = shape.second;
   side.blocks = (side.columns + block - 1) / block;
   side.data.assign(bytesOf(*step.operands[0]).begin(), bytesOf(*step.operands[0]).end());
   side.scales = std::move(scales);
   if (recipe.format == numerics::BlockFormat::NVFP4)
-    side.amax = {amax ? scalarOf(*amax) : 0.f};
+    side.amax = amax ? floats(*amax) : std::vector<float>{0.f};
   FP4_GET(values, numerics::dequantizeSide(recipe, side));
   return step.defineFloats(0, values);
 }

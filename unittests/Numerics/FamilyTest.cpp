@@ -171,6 +171,31 @@ TEST(Shapes, dequantizingReturnsEveryLayoutAndRemainder) {
   }
 }
 
+/// Amaxes that are given for the rows are those that count, as each row by itself shows.
+TEST(Shapes, rowsAreQuantizedWithTheirOwnAmax) {
+  std::vector<float> x;
+  for (int i = 0; i < 3 * 32; ++i)
+    x.push_back(static_cast<float>(i % 7 - 3) * (i < 32 ? 1.f : 100.f));
+  QuantizeOptions options;
+  options.amaxPerRow = true;
+  options.rowwise->rowAmax = {3.f, 300.f, 77.f};
+  const auto pair = quantized("transformer_engine", x, 3, 32, options);
+  EXPECT_EQ(pair.rowwise->amax, options.rowwise->rowAmax);
+  for (size_t row = 0; row < 3; ++row) {
+    QuantizeOptions one;
+    one.rowwise->amax = options.rowwise->rowAmax[row];
+    const std::vector<float> part(x.begin() + row * 32, x.begin() + (row + 1) * 32);
+    const auto alone = quantized("transformer_engine", part, 1, 32, one);
+    for (size_t i = 0; i < 2; ++i)
+      EXPECT_EQ(alone.rowwise->scales[i], pair.rowwise->scales[row * 2 + i]) << row;
+    for (size_t i = 0; i < 16; ++i)
+      EXPECT_EQ(alone.rowwise->data[i], pair.rowwise->data[row * 16 + i]) << row;
+  }
+  options.rowwise->rowAmax.pop_back();
+  EXPECT_EQ(quantizeMatrix(recipe("transformer_engine"), x, 3, 32, options).error().message,
+            "amaxes of rows must be 3 numbers, but got 2");
+}
+
 TEST(Shapes, S15_fourOverSixTakesTheBetterScale) {
   const auto first = [](std::string_view name, std::vector<float> x) {
     x.resize(16, x.back() == 5.f ? 0.f : x.back());
@@ -390,7 +415,7 @@ TEST(QuantizeMatrix, rejectsWhatHasNoMeaning) {
             "an amax per row expects a row-wise nvfp4 output of 1 x 16 blocks only");
   stochastic.rowwise->stochastic.emplace();
   EXPECT_EQ(rejection("four_over_six", 2, 16, stochastic),
-            "recipe 'four_over_six' chooses scales or codes by their error and must round to nearest even");
+            "recipe 'four_over_six' must round to nearest");
   stochastic.rowwise->stochastic->mapping = PhiloxMapping::TransformerEngineBlockwise;
   EXPECT_EQ(rejection("ocp_floor", 2, 32, stochastic),
             "the blockwise mapping of TransformerEngine expects nvfp4 blocks of 1 x 16");

@@ -61,6 +61,8 @@ TEST(RecipeProgram, everyRecipeIsWellFormed) {
     EXPECT_EQ(p.typeOf(p.element), ValueType::F32);
     EXPECT_EQ(p.code[p.element].stage, Stage::Element);
     EXPECT_EQ(p.candidates.size() > 1, p.error != noValue);
+    EXPECT_EQ(p.elementCode == noValue, isPacked(recipe.format));
+    expectWellFormed(makeDequantizer(recipe));
   }
 }
 

@@ -38,7 +38,7 @@ std::string quantizeToText(const Recipe &recipe, const std::vector<std::vector<f
     const uint8_t scale = quantizeBlock(recipe, g, block, codes);
     text += fmt::format("{}{:02x}:", text.empty() ? "" : " ", scale);
     for (uint8_t c : codes)
-      text += fmt::format("{:x}", c);
+      text += fmt::format("{:0{}x}", c, isPacked(recipe.format) ? 1 : 2);
   }
   return text;
 }
@@ -130,7 +130,7 @@ TEST(Recipes, everyOneHasItsRowInTheDocument) {
   std::ifstream file(FP4_SOURCE_DIR "/docs/Numerics.md");
   std::map<std::string, std::string> rows; // name to format
   std::smatch match;
-  const std::regex row(R"(\| (\w+) \| (nvfp4|mxfp4) \|.*\|.*\|.*\|)");
+  const std::regex row(R"(\| (\w+) \| (nvfp4|mxfp\w+) \|.*\|.*\|.*\|)");
   bool inside = false;
   for (std::string line; std::getline(file, line);) {
     inside = (inside || line == "<!-- recipes -->") && line != "<!-- end -->";

@@ -94,6 +94,24 @@ TEST(RecipeText, badTextIsRefused) {
             "error: decision 'scale_floor' must be a number from 0 to 448, but got nan");
 }
 
+TEST(RecipeText, decisionsOfQuantizationPackages) {
+  EXPECT_EQ(canonical("ggml_nvfp4, ties = even, negative_zero = always"),
+            "ggml_nvfp4, negative_zero = always, ties = even");
+  EXPECT_EQ(canonical("compressed_tensors, amax_arithmetic = f32"), "compressed_tensors_f32");
+  EXPECT_EQ(makeProgram(*parseRecipe("compressed_tensors, amax_arithmetic = f32")).code,
+            makeProgram(*lookupRecipe("compressed_tensors_f32")).code);
+  EXPECT_EQ(canonical("compressed_tensors, zero_scale = 0.3"),
+            "error: decision 'zero_scale' must be a number of e4m3 from 0 to 448, but got 0.3");
+  EXPECT_EQ(canonical("compressed_tensors, zero_scale = 0.3125"),
+            "compressed_tensors, zero_scale = 0.3125");
+  EXPECT_EQ(canonical("compressed_tensors, guard = clamp_drop_nan"),
+            "error: encode divide_by_quotient has no factor that a guard could bound");
+  EXPECT_EQ(canonical("torchao_1level, scale = ratio_of_maxima"),
+            "error: scale ratio_of_maxima expects a tensor scale that derives from an amax");
+  EXPECT_EQ(canonical("flashinfer_four_over_six, e4m3_max = 256, candidate_value = amax_over_range"),
+            "flashinfer_four_over_six, e4m3_max = 256, candidate_value = amax_over_range");
+}
+
 TEST(RecipeText, decisionsThatContradictEachOtherAreRefused) {
   EXPECT_EQ(canonical("transformer_engine, tensor_scale = decode_divide").substr(0, 40),
             "error: tensor_scale decode_divide and de");

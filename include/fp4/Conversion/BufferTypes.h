@@ -8,6 +8,7 @@
 //   tensor<2xi64>                              memref<2xi64>                      16
 //   tensor<RxKxf4E2M1FN>                       memref<RxPxi8>                     P
 //   tensor<RxBx{f8E4M3FN,f8E8M0FNU}>           memref<RxBxi8>                     B
+//   tensor<RxKx{f6E2M3FN,f6E3M2FN,f8E5M2}>     memref<RxKxi8>                     K
 //   the same, #fp4.scale_layout<tiled_128x4>   memref<ceil(R/128) x ceil(B/4) x 512 x i8>
 //
 // Matrices stacked in more dimensions have the buffers of these with the sizes in front; of f4E2M1FN,

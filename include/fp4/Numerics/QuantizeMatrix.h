@@ -4,10 +4,10 @@
 // blocks along K), the column-wise output (the transposed matrix, K x M, blocks along M), or both;
 // each with its own amax, Hadamard transform and rounding; scales in any layout.
 //
-// Shapes. Values are row-major M x K. Codes are two per byte, even index in the low nibble, rows of
-// ceil(columns / 2) bytes; the nibble behind an odd row is 0. An NVFP4 row whose length is no
-// multiple of 16 ends in a shorter block (as if filled with zeros); MXFP4 rows must be multiples
-// of 32.
+// Shapes. Values are row-major M x K. Codes of 4 bits are two per byte, even index in the low
+// nibble, rows of ceil(columns / 2) bytes; the nibble behind an odd row is 0. Wider codes have a
+// byte each. An NVFP4 row whose length is no multiple of 16 ends in a shorter block (as if filled
+// with zeros); rows of the MX formats must be multiples of 32.
 //
 // Square blocks (16 x 16, NVFP4, for weights): one amax per tile of the input, and its scale in
 // each of the 16 rows, in both outputs: the column-wise codes are the transposed row-wise ones, and
@@ -37,6 +37,7 @@ struct SideOptions {
   std::optional<float> amax = {};                    ///< nvfp4: replaces that of the values
   std::optional<StochasticRounding> stochastic = {}; ///< else to nearest even
   std::vector<float> groupAmax = {}; ///< quantizeGroups, nvfp4: that of each group; or none
+  std::vector<float> rowAmax = {};   ///< amaxPerRow: that of each row; or none
 };
 
 struct QuantizeOptions {
@@ -51,12 +52,19 @@ struct QuantizeOptions {
 struct QuantizedSide {
   uint64_t rows = 0, columns = 0; ///< of this output
   uint64_t blocks = 0;            ///< scales per row
+  bool packed = true;             ///< two codes per byte
   ScaleLayout layout = ScaleLayout::Linear;
-  std::vector<uint8_t> data;   ///< rows x ceil(columns / 2)
+  std::vector<uint8_t> data;   ///< rows x rowBytes()
   std::vector<uint8_t> scales; ///< in `layout`
-  std::vector<float> amax;     ///< nvfp4: one, or one per row; mxfp4: none
+  std::vector<float> amax;     ///< nvfp4: one, or one per row; mx: none
 
-  uint64_t rowBytes() const { return (columns + 1) / 2; }
+  uint64_t rowBytes() const { return packed ? (columns + 1) / 2 : columns; }
+  uint8_t code(uint64_t row, uint64_t column) const {
+    if (!packed)
+      return data[row * columns + column];
+    const uint8_t byte = data[row * rowBytes() + column / 2];
+    return column % 2 ? byte >> 4 : byte & 15;
+  }
 };
 
 struct QuantizedPair {
@@ -65,7 +73,7 @@ struct QuantizedPair {
 
 /// Quantizes a matrix. Fails on sizes that do not match, on a block that does not divide an MXFP4
 /// row or a Hadamard transform's, on square blocks or amax per row where they have no meaning, and
-/// on stochastic rounding with an adaptive recipe.
+/// on stochastic rounding with a recipe that rounds to nearest only.
 Expected<QuantizedPair> quantizeMatrix(const Recipe &recipe, std::span<const float> values,
                                        uint64_t rows, uint64_t columns,
                                        const QuantizeOptions &options = {});

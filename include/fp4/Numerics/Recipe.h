@@ -10,8 +10,8 @@
 //   nvfp4: g = encode scale of the tensor (about 2688 / a_t), d = its decode scale
 //          byte = e4m3(scale spelling of a_b and g or d)
 //          code = e2m1(encode spelling of x, f and g or d)
-//   mxfp4: byte = exponent rule of a_b
-//          code = e2m1(x * 2^(127 - byte))
+//   mx:    byte = exponent rule of a_b
+//          code = e2m1(x * 2^(127 - byte)), or to wider elements: mxfp6, mxfp8
 //
 // RecipeProgram.h turns the decisions into a list of scalar operations, from which the reference
 // and the kernels are made. docs/Numerics.md has every formula and where it comes from.
@@ -34,13 +34,40 @@ enum class NanPolicy : uint8_t {
   Propagate ///< any NaN makes the result NaN
 };
 
-enum class BlockFormat : uint8_t { NVFP4, MXFP4 };
+enum class BlockFormat : uint8_t { NVFP4, MXFP4, MXFP6E2M3, MXFP6E3M2, MXFP8E4M3, MXFP8E5M2 };
 
-std::string_view stringify(BlockFormat format); ///< "nvfp4", "mxfp4"
+std::string_view stringify(BlockFormat format); ///< "nvfp4", "mxfp4", "mxfp6_e2m3", ...
 std::optional<BlockFormat> parseBlockFormat(std::string_view text);
-constexpr unsigned blockSizeOf(BlockFormat format) {
-  return format == BlockFormat::NVFP4 ? 16 : 32;
+/// The formats of OCP MX: blocks of 32 under a power of two.
+constexpr bool isMX(BlockFormat format) { return format != BlockFormat::NVFP4; }
+constexpr unsigned blockSizeOf(BlockFormat format) { return isMX(format) ? 32 : 16; }
+
+/// The numbers of a format's elements.
+struct ElementFormat {
+  unsigned bits;
+  unsigned mantissa;    ///< bits
+  int bias;             ///< of the exponent
+  float largest;        ///< finite
+  int largestExponent;  ///< floor(log2(largest))
+};
+constexpr ElementFormat elementOf(BlockFormat format) {
+  switch (format) {
+  case BlockFormat::NVFP4:
+  case BlockFormat::MXFP4:
+    return {4, 1, 1, 6.f, 2};
+  case BlockFormat::MXFP6E2M3:
+    return {6, 3, 1, 7.5f, 2};
+  case BlockFormat::MXFP6E3M2:
+    return {6, 2, 3, 28.f, 4};
+  case BlockFormat::MXFP8E4M3:
+    return {8, 3, 7, 448.f, 8};
+  case BlockFormat::MXFP8E5M2:
+    return {8, 2, 15, 57344.f, 15};
+  }
+  return {};
 }
+/// Two codes to a byte, or one in the low bits of each.
+constexpr bool isPacked(BlockFormat format) { return elementOf(format).bits == 4; }
 
 /// The tensor's encode scale g and decode scale d from its amax, with D = 6 * e4m3Max.
 enum class GlobalRule : uint8_t {
@@ -103,6 +130,7 @@ enum class FactorGuard : uint8_t {
   ClampKeepNaN,        ///< min(factor, FLT_MAX), NaN stays
   ZeroIfAmaxZero,      ///< 0 where a_b is 0, else unbounded
   ZeroIfAmaxZeroClamp, ///< 0 where a_b is 0, else as ClampDropNaN
+  ZeroBlockIfAmaxZero, ///< where a_b is 0 the scale and all codes are 0, else as ClampDropNaN
   ZeroIfScaleZero,     ///< 0 where f is 0, else unbounded; of a division, its quotient is 0
   EpsilonScale,        ///< f replaced by max(f, 1e-12)
   None
@@ -123,19 +151,27 @@ enum class DequantizeRule : uint8_t {
   OverEncodeScale   ///< f / g
 };
 
-/// The byte of an MXFP4 block from u = bits(a_b), E its exponent field and M its mantissa.
-enum class ExponentRule : uint8_t {
-  Floor,         ///< E - 2 (OCP MX v1.0)
-  Ceil,          ///< E - 2 + (M != 0)
-  Even,          ///< ((u + 2^21) >> 23) - 2; a sum that reaches infinity gives 255
-  EvenDown,      ///< ((u + 2^21 - 1) >> 23) - 2
-  RoundUp,       ///< ue8m0 round-up of a_b * fp32(1/6)
-  RoundUpDivide, ///< ue8m0 round-up of a_b / 6
-  RoundUpBits,   ///< of a_b / 6: E + (M != 0), for subnormals too
-  RoundUpLog2    ///< ceil(log2(a_b / 6)) + 127, the logarithm rounded to fp32
+/// What the error of a candidate compares with an element.
+enum class CandidateValue : uint8_t {
+  AmaxOverRange, ///< ((q * f) * a_t) / D
+  DecodeScale    ///< (q * f) * d
 };
 
-/// The byte of an MXFP4 block whose amax is no finite number.
+/// The byte of an MX block from u = bits(a_b), E its exponent field and M its mantissa. L is the
+/// largest element, l its exponent and m the bits of its mantissa; MXFP4: 6, 2 and 1.
+enum class ExponentRule : uint8_t {
+  Floor,         ///< E - l (OCP MX v1.0)
+  Ceil,          ///< E - l + (M != 0)
+  Even,          ///< ((u + 2^(22 - m)) >> 23) - l; a sum that reaches infinity gives 255
+  EvenDown,      ///< ((u + 2^(22 - m) - 1) >> 23) - l
+  RoundUp,       ///< ue8m0 round-up of a_b * fp32(1 / L)
+  RoundUpDivide, ///< ue8m0 round-up of a_b / L
+  RoundUpBits,   ///< of a_b / L: E + (M != 0), for subnormals too
+  RoundUpLog2,   ///< ceil(log2(a_b / L)) + 127, the logarithm rounded to fp32
+  FloorDivide    ///< the exponent field of a_b / L
+};
+
+/// The byte of an MX block whose amax is no finite number.
 enum class NonFinite : uint8_t {
   Largest,  ///< that of the rule, at most 254; for amaxes that drop NaN
   NaN,      ///< 255, for what the rule rounds to infinity too
@@ -196,8 +232,9 @@ struct Recipe {
   AmaxArithmetic amaxArithmetic = AmaxArithmetic::F32;
   Adaptive adaptive = Adaptive::Off;
   DequantizeRule dequantize = DequantizeRule::AmaxTimesInverse;
+  CandidateValue candidateValue = CandidateValue::AmaxOverRange;
 
-  // mxfp4
+  // mx
   ExponentRule exponent = ExponentRule::Floor;
   NonFinite nonFinite = NonFinite::NaN;
   ZeroByteFactor zeroByte = ZeroByteFactor::Exact;
@@ -205,8 +242,10 @@ struct Recipe {
   ScaleDecode scaleDecode = ScaleDecode::Exact;
 };
 
-/// All named recipes. The first of each format is its default: transformer_engine, ocp_floor.
+/// All named recipes. The first of each format is its default: transformer_engine, ocp_floor,
+/// mxfp8_e4m3_floor, ...
 std::span<const Recipe> recipes();
+const Recipe &defaultRecipe(BlockFormat format);
 const Recipe *lookupRecipe(std::string_view name);
 /// As lookupRecipe; the error lists the names.
 Expected<const Recipe *> requireRecipe(std::string_view name);
@@ -217,10 +256,10 @@ constexpr bool hasTensorScale(const Recipe &recipe) {
 }
 
 /// Whether rounding of elements can be stochastic: not where a recipe says what becomes of values
-/// halfway between codes, or compares rounding errors.
+/// halfway between codes, or compares rounding errors, or has elements of more than 4 bits.
 constexpr bool roundsToNearestOnly(const Recipe &recipe) {
   return recipe.adaptive != Adaptive::Off || recipe.ties != Ties::Even ||
-         recipe.negativeZero == NegativeZero::Never;
+         recipe.negativeZero == NegativeZero::Never || !isPacked(recipe.format);
 }
 
 /// The text of a recipe: a name, then the decisions in which it differs from the recipe of that

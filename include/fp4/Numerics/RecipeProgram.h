@@ -45,7 +45,8 @@ enum class Op : uint8_t {
   BlockAmax,  ///< Block: amax of the block
   Stretch,    ///< Block: the candidate's factor
   ScaleByte,  ///< Block: i32, the stored byte (dequantizer only)
-  Element,    ///< Element: x, widened to f32; in the dequantizer the value of the code
+  Element,    ///< Element: x, widened to f32; in the dequantizer the value of the E2M1 code
+  Code,       ///< Element: i32, the code of more than 4 bits (dequantizer only)
   Decoded,    ///< Error: the value of the element's code
   // Constants
   FloatConstant, ///< the f32 with bits `immediate`
@@ -80,7 +81,7 @@ enum class Op : uint8_t {
   Select, ///< a ? b : c
   // Conversions; bytes are i32 0..255
   ToE4M3,    ///< cvt.rn.satfinite.e4m3: NaN gives 0x7F
-  FromE4M3,  ///< NaN for 0x7F
+  FromE4M3,  ///< NaN for 0x7F and 0xFF
   ToUE8M0Up, ///< cvt.rp.satfinite.ue8m0: NaN gives 255
 };
 
@@ -110,6 +111,7 @@ struct RecipeProgram {
   Value decodeScale = noValue; ///< Tensor: d
   Value scaleByte = noValue;   ///< Block
   Value element = noValue;     ///< Element: converted to E2M1 (the dequantizer: the result)
+  Value elementCode = noValue; ///< Element: i32, the code itself, of more than 4 bits; else none
   Value error = noValue;       ///< Error
 
   /// Values of Stretch. Later ones are taken where their error is strictly smaller.

@@ -17,7 +17,18 @@
 
 namespace fp4::tools {
 
-enum class ElementType { BF16, F16, F32, F4E2M1FN, F8E4M3FN, F8E8M0FNU, I64 };
+enum class ElementType {
+  BF16,
+  F16,
+  F32,
+  F4E2M1FN,
+  F6E2M3FN,
+  F6E3M2FN,
+  F8E4M3FN,
+  F8E5M2,
+  F8E8M0FNU,
+  I64
+};
 enum class Layout { Linear, Tiled128x4 };
 
 /// "bf16", ..., and back; the note of the error lists the spellings that exist.

@@ -58,7 +58,7 @@ static MemRefType bufferType(RankedTensorType type, int64_t (*rowBytes)(int64_t)
     shape.back() = rowBytes(columns);
     return MemRefType::get(shape, byte);
   }
-  if (fp4::isScaleElementType(element))
+  if (fp4::isScaleElementType(element) || fp4::isByteElementType(element))
     return MemRefType::get(type.getShape(), byte);
   bool isKnown = element.isBF16() || element.isF16() || element.isF32() || element.isInteger(64);
   if (dynamicColumns || type.getEncoding() || !isKnown)

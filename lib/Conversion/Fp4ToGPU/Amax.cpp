@@ -2,7 +2,8 @@
 //
 // fp4.amax: the host zeroes the result. Threads walk over the matrix in 32-byte chunks and
 // reduce what they found over the grid (GridMax.h). With groups of rows, every group has thread
-// blocks of its own, and chunks are as wide as rows allow: groups begin where rows do.
+// blocks of its own, and chunks are as wide as rows allow: groups begin where rows do. With an amax
+// per row, every row has one thread block.
 //
 // fp4.matmul_alpha is a one-thread kernel: its operands are in device memory
 // and the host never waits for them.
@@ -35,12 +36,14 @@ public:
   void emit() {
     ImplicitLocOpBuilder &host = kernel.host();
     Value rows = kernel.hostRows(op.getInput());
-    Value buffer = kernel.allocate(op.getAmax(), /*rows=*/Value());
+    Value buffer = kernel.allocate(op.getAmax(), op.getPerRow() ? rows : Value());
     gpu::MemsetOp::create(host, TypeRange(), ValueRange(), buffer, constF32(host, 0));
     input = kernel.input(op.getInput());
     result = kernel.pointer(buffer, cast<RankedTensorType>(op.getAmax().getType()));
     if (op.getGroups())
       return emitGroups(*op.getGroups());
+    if (op.getPerRow())
+      return emitRows(rows);
 
     Value elements = arith::MulIOp::create(host, rows, constIndex(host, type.getDimSize(1)));
     Value perChunk = constIndex(host, kChunkBytes / elementBytes);
@@ -92,6 +95,23 @@ private:
     })[0];
     emitGridMax(kernel, s, amax, address(b, result, grid.group(), 4));
     kernel.launch(constIndex(kernel.host(), grid.blocks()));
+  }
+
+  /// A thread block for each row.
+  void emitRows(Value hostRows) {
+    int64_t rowBytes = type.getDimSize(1) * elementBytes;
+    int64_t chunkBytes = std::gcd(rowBytes, kChunkBytes);
+    Int32 row(b, NVVM::BlockIdXOp::create(b, b.getI32Type()));
+    Int32 thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
+    Int32 chunksOfRow(b, rowBytes / chunkBytes);
+    Value none = s.constant(0), step = constI32(b, kThreads);
+    auto include = [&](Value chunk, ValueRange carried) {
+      Int32 inMatrix = row * chunksOfRow + Int32(b, chunk);
+      return SmallVector<Value>{includeChunk(carried[0], inMatrix, chunkBytes)};
+    };
+    Value amax = kernel.forEachItem(thread, chunksOfRow, step, none, include)[0];
+    emitGridMax(kernel, s, amax, address(b, result, row, 4));
+    kernel.launch(hostRows);
   }
 
   /// The first threads of the grid take one element of the tail each.

@@ -65,8 +65,12 @@ static void loadOnce(ImplicitLocOpBuilder &b, Value pointer, SmallVectorImpl<Val
     words.push_back(LLVM::ExtractValueOp::create(b, access.getRes(), lane));
 }
 
-/// Two or four words that nobody reads soon.
+/// Two words, or fours of them, that nobody reads soon.
 static void storeOnce(ImplicitLocOpBuilder &b, ArrayRef<Value> words, Value pointer) {
+  if (words.size() > 4) {
+    storeOnce(b, words.take_front(4), pointer);
+    return storeOnce(b, words.drop_front(4), advance(b, pointer, 16));
+  }
   SmallVector<Value> operands(words);
   operands.push_back(integerOf(b, pointer));
   bool isFour = words.size() == 4;
@@ -119,9 +123,9 @@ Value RowBlocks::count() {
 }
 
 bool RowBlocks::needsRows() const {
-  bool isDense =
-      shape.columns % shape.blockSize == 0 && shape.columns / 2 == paddedRowBytes(shape.columns);
-  return shape.tiledScales || !isDense;
+  bool isWhole = shape.columns % shape.blockSize == 0;
+  bool isDense = isWhole && blocksPerRow() * codeBytes() == codePitch();
+  return shape.tiledScales || shape.namesRows || !isDense;
 }
 
 static Value isLess(ImplicitLocOpBuilder &b, Value x, Value y) {
@@ -240,10 +244,11 @@ SmallVector<Value> RowBlocks::load(Value base, const Position &at) {
 void RowBlocks::storeCodes(Value base, const Position &at, ArrayRef<Value> codes) {
   SmallVector<Value> words(codes);
   for (auto [number, word] : llvm::enumerate(words)) {
-    int64_t valid = std::clamp<int64_t>(tailElements() - 8 * int64_t(number), 0, 8);
-    if (valid == 8)
+    int64_t perWord = 32 / shape.codeBits;
+    int64_t valid = std::clamp<int64_t>(tailElements() - perWord * int64_t(number), 0, perWord);
+    if (valid == perWord)
       continue;
-    Value mask = constI32(b, (int64_t(1) << (4 * valid)) - 1);
+    Value mask = constI32(b, (int64_t(1) << (shape.codeBits * valid)) - 1);
     Value masked = arith::AndIOp::create(b, word, mask);
     word = arith::SelectOp::create(b, isTail(at), masked, word);
   }
@@ -253,9 +258,13 @@ void RowBlocks::storeCodes(Value base, const Position &at, ArrayRef<Value> codes
   });
 }
 
+/// Packed codes have rows of whole units of TMA; others are as dense as the logical tensor.
+int64_t RowBlocks::codePitch() const {
+  return shape.codeBits == 4 ? paddedRowBytes(shape.columns) : shape.columns;
+}
+
 Value RowBlocks::codePlace(Value base, const Position &at) {
-  int64_t bytes = shape.blockSize / 2, pitch = paddedRowBytes(shape.columns);
-  return place(base, at, pitch, bytes, blocksPerRow() * bytes == pitch);
+  return place(base, at, codePitch(), codeBytes(), blocksPerRow() * codeBytes() == codePitch());
 }
 
 /// ((row/128) * tiles + block/4) * 512 + row%32 * 16 + row%128/32 * 4 + block%4; see ScaleLayout.h.
@@ -292,7 +301,7 @@ Value RowBlocks::scalePlace(Value base, const Position &at) {
 //===----------------------------------------------------------------------===//
 
 SmallVector<Value> RowBlocks::loadCodes(Value base, const Position &at) {
-  return loadWords(b, codePlace(base, at), shape.blockSize / 8);
+  return loadWords(b, codePlace(base, at), codeBytes() / 4);
 }
 
 Value RowBlocks::loadScale(Value base, const Position &at) {

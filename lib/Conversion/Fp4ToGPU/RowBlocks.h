@@ -1,6 +1,6 @@
 //===- RowBlocks.h - The blocks of a row-major matrix in memory -----------===//
 //
-// Where a block of a matrix (16 or 32 elements of a row) lies: its elements, its packed codes and
+// Where a block of a matrix (16 or 32 elements of a row) lies: its elements, its codes and
 // its scale, linear or tiled. Blocks are numbered along the rows, in tiled layouts with the padding
 // that the layout adds, whose scales are zero.
 //
@@ -17,10 +17,11 @@ namespace fp4 {
 class RowBlocks {
 public:
   struct Shape {
-    int64_t columns = 0, blockSize = 0, elementBytes = 0;
+    int64_t columns = 0, blockSize = 0, elementBytes = 0, codeBits = 4;
     bool tiledScales = false;
     bool paddedRows = false; ///< tiled, and the rows may not be a multiple of 128
     bool usedOnce = false;   ///< caches are told so of elements and codes
+    bool namesRows = false;  ///< positions have a row and a column even where no place needs them
   };
   /// `rows` (i32) in the kernel.
   RowBlocks(mlir::ImplicitLocOpBuilder &builder, Shape shape, mlir::Value rows);
@@ -43,12 +44,12 @@ public:
 
   /// The elements of a block as i32 words.
   llvm::SmallVector<mlir::Value> load(mlir::Value base, const Position &position);
-  /// Stores the codes, eight to an i32; the nibbles behind the end of a row are zero.
+  /// Stores the codes, eight or four to an i32; nibbles behind the end of a row are zero.
   void storeCodes(mlir::Value base, const Position &position, llvm::ArrayRef<mlir::Value> codes);
   /// Stores the scale (i8).
   void storeScale(mlir::Value base, const Position &position, mlir::Value scale);
 
-  /// The other way: codes as i32 of eight, the scale as i8, and where `elements` go.
+  /// The other way: codes as i32 of eight or four, the scale as i8, and where `elements` go.
   llvm::SmallVector<mlir::Value> loadCodes(mlir::Value base, const Position &position);
   mlir::Value loadScale(mlir::Value base, const Position &position);
   void storeElements(mlir::Value base, const Position &position,
@@ -57,6 +58,9 @@ public:
 private:
   bool needsRows() const;
   int64_t blocksPerRow() const { return llvm::divideCeil(shape.columns, shape.blockSize); }
+  /// Bytes of the codes of a block, and of those of a row.
+  int64_t codeBytes() const { return shape.blockSize * shape.codeBits / 8; }
+  int64_t codePitch() const;
   int64_t blockBytes() const { return shape.blockSize * shape.elementBytes; }
   /// Elements of the last block of a row.
   int64_t tailElements() const { return shape.columns - (blocksPerRow() - 1) * shape.blockSize; }

@@ -60,6 +60,24 @@ SmallVector<RowBlocks::Position> RowGrid::positions() {
   return positions;
 }
 
+/// The amax (f32) of each block: that of the tensor, or of the block's row; none where `pointer` is
+/// null.
+static SmallVector<Value> loadAmaxes(ImplicitLocOpBuilder &b, Value pointer, bool perRow,
+                                     ArrayRef<RowBlocks::Position> positions) {
+  SmallVector<Value> amaxes;
+  for (const RowBlocks::Position &position : positions) {
+    if (!pointer || (!perRow && !amaxes.empty()))
+      amaxes.push_back(amaxes.empty() ? Value() : amaxes.front());
+    else
+      amaxes.push_back(load(b, b.getF32Type(),
+                            perRow ? address(b, pointer, position.row, 4) : pointer, 4));
+  }
+  return amaxes;
+}
+
+/// Bits that a code takes in memory.
+static int64_t codeBits(Format format) { return hasPackedData(format) ? 4 : 8; }
+
 LogicalResult fp4::lowerRowwiseQuantize(QuantizeOp op, LoweringContext &context) {
   auto transform = op.getHadamard();
   bool inThread = transform && transform->options().blockSize <= op.getBlockSize();
@@ -78,26 +96,28 @@ LogicalResult fp4::lowerRowwiseQuantize(QuantizeOp op, LoweringContext &context)
   Value rng = op.getRng() ? kernel.input(op.getRng()) : Value();
   Value data = kernel.output(op.getData(), rows), scales = kernel.output(op.getScales(), rows);
   RowGrid grid(kernel, mapping,
-               {type.getDimSize(1), op.getBlockSize(), type.getElementTypeBitWidth() / 8, isTiled,
+               {type.getDimSize(1), op.getBlockSize(), type.getElementTypeBitWidth() / 8,
+                codeBits(op.getFormat()), isTiled,
                 isTiled && (type.isDynamicDim(0) || type.getDimSize(0) % 128 != 0),
-                context.streams.cacheHints},
+                context.streams.cacheHints, op.getPerRow()},
                rows);
   RowBlocks &blocks = grid.blocks();
+  int64_t codeWords = op.getBlockSize() * codeBits(op.getFormat()) / 32;
 
   SmallVector<RowBlocks::Position> positions = grid.positions();
   SmallVector<SmallVector<Value>> words;
   for (const RowBlocks::Position &position : positions)
     words.push_back(blocks.load(input, position));
   Scalars scalars(b, context.target);
-  Value amax = amaxPointer ? load(b, b.getF32Type(), amaxPointer, 4) : Value();
+  SmallVector<Value> amaxes = loadAmaxes(b, amaxPointer, op.getPerRow(), positions);
+  Value groups = constI32(b, llvm::divideCeil(type.getDimSize(1), 16));
   std::optional<SideQuantizer> quantizer;
-  if (!context.streams.noArithmetic)
-    quantizer.emplace(scalars, b, op, /*columnwise=*/false, amax, rng,
-                      constI32(b, llvm::divideCeil(type.getDimSize(1), 16)));
-  for (auto [position, elements] : llvm::zip_equal(positions, words)) {
+  for (auto [position, elements, amax] : llvm::zip_equal(positions, words, amaxes)) {
+    if (!context.streams.noArithmetic && (!quantizer || op.getPerRow()))
+      quantizer.emplace(scalars, b, op, /*columnwise=*/false, amax, rng, groups);
     BlockPlace place{position.row, position.column, position.index};
     BlockQuantizer::Block block = quantizer ? quantizer->quantize(elements, place)
-                                            : mixBits(b, elements, amax, op.getBlockSize());
+                                            : mixBits(b, elements, amax, codeWords);
     blocks.storeCodes(data, position, block.codes);
     blocks.storeScale(scales, position, block.scale);
   }
@@ -105,17 +125,28 @@ LogicalResult fp4::lowerRowwiseQuantize(QuantizeOp op, LoweringContext &context)
   return success();
 }
 
-/// Emits the values, of type `element`, of a block of packed codes with this scale byte (i8).
+/// The codes, i32, of words with a byte for each.
+static SmallVector<Value> bytesOf(ImplicitLocOpBuilder &b, ArrayRef<Value> words) {
+  SmallVector<Value> bytes;
+  for (Value word : words)
+    for (int64_t i = 0; i < 4; ++i) {
+      Value shifted = i ? arith::ShRUIOp::create(b, word, constI32(b, 8 * i)).getResult() : word;
+      bytes.push_back(arith::AndIOp::create(b, shifted, constI32(b, 0xFF)));
+    }
+  return bytes;
+}
+
+/// Emits the values, of type `element`, of a block of codes with this scale byte (i8).
 static SmallVector<Value> dequantizeBlock(ImplicitLocOpBuilder &b, Scalars &scalars,
                                           RecipeEmitter &recipe, ArrayRef<Value> words, Value scale,
-                                          Type element) {
+                                          Type element, bool packed) {
   recipe.set(RecipeOp::ScaleByte, arith::ExtUIOp::create(b, b.getI32Type(), scale));
   recipe.emit(Stage::Block);
   SmallVector<Value> values;
   for (Value word : words)
-    values.append(scalars.unpackE2M1(word));
+    values.append(packed ? scalars.unpackE2M1(word) : bytesOf(b, word));
   for (Value &value : values) {
-    recipe.set(RecipeOp::Element, value);
+    recipe.set(packed ? RecipeOp::Element : RecipeOp::Code, value);
     recipe.emit(Stage::Element);
     value = recipe[recipe.program().element];
     if (!element.isF32())
@@ -135,7 +166,9 @@ LogicalResult fp4::lowerDequantize(DequantizeOp op, LoweringContext &context) {
   Value amaxPointer = op.getAmax() ? kernel.input(op.getAmax()) : Value();
   Value result = kernel.output(op.getResult(), rows);
   RowGrid grid(kernel, mapping,
-               {type.getDimSize(1), blockSize(op.getFormat()), type.getElementTypeBitWidth() / 8},
+               {type.getDimSize(1), blockSize(op.getFormat()), type.getElementTypeBitWidth() / 8,
+                codeBits(op.getFormat()), /*tiledScales=*/false, /*paddedRows=*/false,
+                /*usedOnce=*/false, op.getPerRow()},
                rows);
   RowBlocks &blocks = grid.blocks();
 
@@ -145,12 +178,17 @@ LogicalResult fp4::lowerDequantize(DequantizeOp op, LoweringContext &context) {
     loaded.emplace_back(blocks.loadCodes(data, position), blocks.loadScale(scales, position));
   Scalars scalars(b, context.target);
   RecipeEmitter recipe(scalars, b, numerics::makeDequantizer(op.resolveRecipe()));
-  recipe.set(RecipeOp::TensorAmax, amaxPointer ? load(b, b.getF32Type(), amaxPointer, 4) : Value());
-  recipe.emit(Stage::Tensor);
-  for (auto [position, block] : llvm::zip_equal(positions, loaded))
+  SmallVector<Value> amaxes = loadAmaxes(b, amaxPointer, op.getPerRow(), positions);
+  for (auto [position, block, amax] : llvm::zip_equal(positions, loaded, amaxes)) {
+    if (&position == &positions.front() || op.getPerRow()) {
+      recipe.set(RecipeOp::TensorAmax, amax);
+      recipe.emit(Stage::Tensor);
+    }
     blocks.storeElements(
         result, position,
-        dequantizeBlock(b, scalars, recipe, block.first, block.second, type.getElementType()));
+        dequantizeBlock(b, scalars, recipe, block.first, block.second, type.getElementType(),
+                        hasPackedData(op.getFormat())));
+  }
   grid.launch();
   return success();
 }

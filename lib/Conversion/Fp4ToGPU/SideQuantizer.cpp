@@ -57,9 +57,8 @@ BlockQuantizer::Block SideQuantizer::quantizeColumn(ArrayRef<Value> words, unsig
 }
 
 BlockQuantizer::Block fp4::mixBits(ImplicitLocOpBuilder &b, ArrayRef<Value> words, Value amax,
-                                   int64_t blockSize) {
+                                   int64_t codeWords) {
   BlockQuantizer::Block block;
-  int64_t codeWords = blockSize / 8;
   for (int64_t i = 0; i < codeWords; ++i) {
     Value mixed = words[i];
     for (size_t w = i + codeWords; w < words.size(); w += codeWords)

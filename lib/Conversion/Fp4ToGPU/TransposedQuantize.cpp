@@ -40,7 +40,7 @@ struct Side {
                                  ArrayRef<Value> words, ArrayRef<BlockPlace> places,
                                  Value blockAmax, BlockQuantizer::FoldErrors fold = {}) {
     if (!quantizer)
-      return mixBits(b, words, amax, plan.blockSize * static_cast<int64_t>(places.size()));
+      return mixBits(b, words, amax, plan.blockSize * static_cast<int64_t>(places.size()) / 8);
     return quantizer->quantize(words, places, blockAmax, fold);
   }
   /// The same for a column; where two share `words`, for the low (0) or high (1) halves.

@@ -114,10 +114,32 @@ void BlockQuantizer::keepSmaller(const Candidate &candidate, Candidate &best) {
   best.error = choose(candidate.error, best.error);
 }
 
+/// Elements of more than 4 bits, whose codes the recipe computes itself.
+BlockQuantizer::Block BlockQuantizer::encodeWide(const BlockElements &elements) {
+  recipe.emit(Stage::Block);
+  Block block;
+  for (size_t first = 0; first < elements.values.size(); first += 4) {
+    Value word;
+    for (size_t i = 0; i < 4; ++i) {
+      recipe.set(RecipeOp::Element, elements.values[first + i]);
+      recipe.emit(Stage::Element);
+      Value code = recipe[recipe.program().elementCode];
+      if (i)
+        code = arith::ShLIOp::create(b, code, s.integer(static_cast<int64_t>(8 * i)));
+      word = word ? arith::OrIOp::create(b, word, code).getResult() : code;
+    }
+    block.codes.push_back(word);
+  }
+  block.scale = arith::TruncIOp::create(b, b.getI8Type(), recipe[recipe.program().scaleByte]);
+  return block;
+}
+
 BlockQuantizer::Block BlockQuantizer::quantizeAsSpelled(const BlockElements &elements,
                                                         Value blockAmax, FoldErrors fold,
                                                         ArrayRef<Value> random) {
   recipe.set(RecipeOp::BlockAmax, blockAmax ? blockAmax : elements.amax(keepsNaN()));
+  if (recipe.program().elementCode != numerics::noValue)
+    return encodeWide(elements);
   Candidate best;
   for (float stretch : recipe.program().candidates) {
     Candidate candidate = encode(elements, stretch, fold, random);

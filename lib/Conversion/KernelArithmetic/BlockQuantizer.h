@@ -46,7 +46,7 @@ public:
   void setTensorAmax(mlir::Value amax);
 
   struct Block {
-    llvm::SmallVector<mlir::Value> codes; ///< i32 of eight codes each, the first in the low nibble
+    llvm::SmallVector<mlir::Value> codes; ///< i32 of eight codes each, or four: first in low bits
     mlir::Value scale;                    ///< i8
   };
 
@@ -82,6 +82,7 @@ private:
   };
   Block quantizeAsSpelled(const BlockElements &elements, mlir::Value blockAmax, FoldErrors fold,
                           llvm::ArrayRef<mlir::Value> random);
+  Block encodeWide(const BlockElements &elements);
   Candidate encode(const BlockElements &elements, float stretch, FoldErrors fold,
                    llvm::ArrayRef<mlir::Value> random);
   mlir::Value errorOf(llvm::ArrayRef<mlir::Value> elements, llvm::ArrayRef<mlir::Value> codes);

@@ -27,7 +27,8 @@ func.func @transposed(%q: tensor<4x?xf4E2M1FN>) {
 
 // Manifests have no word for other element types, so that no tool could load the library.
 
-func.func @known(%a: tensor<4xi64>, %b: tensor<4xf32>, %c: tensor<4xf16>, %d: tensor<4xf8E4M3FN>) {
+func.func @known(%a: tensor<4xi64>, %b: tensor<4xf32>, %c: tensor<4xf16>, %d: tensor<4xf8E4M3FN>,
+                 %e: tensor<4xf8E5M2>, %f: tensor<4xf6E3M2FN>) {
   return
 }
 func.func @unknown(
@@ -56,10 +57,10 @@ func.func @double(%b: tensor<4xf64>) {
 
 // -----
 
-// expected-error@+2 {{argument 0 of 'e5m2' must be a tensor with a device buffer, but got 'tensor<4xf8E5M2>'}}
+// expected-error@+2 {{argument 0 of 'e3m4' must be a tensor with a device buffer, but got 'tensor<4xf8E3M4>'}}
 // expected-note@+1 {{buffers exist for}}
-func.func @e5m2(%b: tensor<4xf8E5M2>) -> tensor<4xf8E5M2> {
-  return %b : tensor<4xf8E5M2>
+func.func @e3m4(%b: tensor<4xf8E3M4>) -> tensor<4xf8E3M4> {
+  return %b : tensor<4xf8E3M4>
 }
 
 // -----

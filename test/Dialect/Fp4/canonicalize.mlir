@@ -184,3 +184,23 @@ func.func @transposed_product(%a: tensor<64x32xf4E2M1FN>, %sa: tensor<64x1xf8E8M
   %zt = linalg.transpose ins(%z : tensor<8x8xf32>) outs(%zi : tensor<8x8xf32>) permutation = [1, 0]
   return %yt, %z, %zt : tensor<8x64xf32>, tensor<8x8xf32>, tensor<8x8xf32>
 }
+
+// -----
+
+// Amaxes of rows stay with the rows of the transposed matrix, and so does what has rowwise outputs only.
+// CHECK-LABEL: func @transposed_rows
+// CHECK:         %[[T:.*]] = linalg.transpose
+// CHECK:         %[[A:.*]] = fp4.amax %[[T]] {per_row}
+// CHECK:         fp4.quantize %[[T]] amax %[[A]]
+// CHECK:         fp4.quantize %[[T]] {format = #fp4.format<mxfp8_e4m3>
+func.func @transposed_rows(%x: tensor<64x32xbf16>)
+    -> (tensor<32x64xf4E2M1FN>, tensor<32x4xf8E4M3FN>, tensor<32x64xf8E4M3FN>, tensor<32x2xf8E8M0FNU>) {
+  %init = tensor.empty() : tensor<32x64xbf16>
+  %t = linalg.transpose ins(%x : tensor<64x32xbf16>) outs(%init : tensor<32x64xbf16>) permutation = [1, 0]
+  %a = fp4.amax %t {per_row} : tensor<32x64xbf16> -> tensor<32xf32>
+  %q, %s = fp4.quantize %t amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row}
+      : (tensor<32x64xbf16>, tensor<32xf32>) -> (tensor<32x64xf4E2M1FN>, tensor<32x4xf8E4M3FN>)
+  %p, %r = fp4.quantize %t {format = #fp4.format<mxfp8_e4m3>, recipe = #fp4.recipe<mxfp8_e4m3_floor>}
+      : (tensor<32x64xbf16>) -> (tensor<32x64xf8E4M3FN>, tensor<32x2xf8E8M0FNU>)
+  return %q, %s, %p, %r : tensor<32x64xf4E2M1FN>, tensor<32x4xf8E4M3FN>, tensor<32x64xf8E4M3FN>, tensor<32x2xf8E8M0FNU>
+}

@@ -243,6 +243,26 @@ func.func @amax_groups_rows(%ok: tensor<48x16xbf16>, %bad: tensor<?x16xbf16>) {
 
 // -----
 
+// amax (C5)
+func.func @amax_per_row_groups(%x: tensor<48x16xbf16>) {
+  %0 = fp4.amax %x {per_row} : tensor<48x16xbf16> -> tensor<48xf32>
+  // expected-error @+1 {{expects no attribute 'groups' beside 'per_row', but got one}}
+  %1 = fp4.amax %x {per_row, groups = array<i64: 48>} : tensor<48x16xbf16> -> tensor<48xf32>
+  return
+}
+
+// -----
+
+// amax (C3)
+func.func @amax_per_row_type(%x: tensor<?x16xbf16>) {
+  %0 = fp4.amax %x {per_row} : tensor<?x16xbf16> -> tensor<?xf32>
+  // expected-error @+1 {{result 'amax' must be 'tensor<?xf32>', but got 'tensor<f32>'}}
+  %1 = fp4.amax %x {per_row} : tensor<?x16xbf16> -> tensor<f32>
+  return
+}
+
+// -----
+
 // hadamard_amax (C8)
 func.func @hadamard_amax_groups(%x: tensor<64x16xbf16>) {
   // Along the columns a transform stays within a row.

@@ -67,7 +67,7 @@ func.func private @recipe_name_bad() attributes {bad = #fp4.recipe<nvidia>}
 // recipe (C2)
 func.func private @decision() attributes {ok = #fp4.recipe<vllm, scale_floor = 0.5>}
 // expected-error @+2 {{recipe 'ocp_floor' of format mxfp4 has no decision 'scale_floor'}}
-// expected-note @+1 {{its decisions are amax_nan, negative_zero, ties, nan_element, exponent, non_finite, zero_byte}}
+// expected-note @+1 {{its decisions are amax_nan, negative_zero, ties, nan_element, exponent, non_finite, zero_byte, nan_byte}}
 func.func private @decision_bad() attributes {bad = #fp4.recipe<ocp_floor, scale_floor = 0.5>}
 
 // -----

@@ -14,6 +14,18 @@ func.func @dequantize_data(%ok: tensor<4x32xf4E2M1FN>, %bad: tensor<4x32xi4>, %s
 
 // -----
 
+// dequantize (C1)
+func.func @dequantize_wide_data(%ok: tensor<4x32xf6E3M2FN>, %bad: tensor<4x32xf6E2M3FN>, %s: tensor<4x1xf8E8M0FNU>) {
+  %0 = fp4.dequantize %ok scaled %s {format = #fp4.format<mxfp6_e3m2>}
+      : (tensor<4x32xf6E3M2FN>, tensor<4x1xf8E8M0FNU>) -> tensor<4x32xf32>
+  // expected-error @+1 {{operand 'data' must have elements of type f6E3M2FN, but got 'tensor<4x32xf6E2M3FN>'}}
+  %1 = fp4.dequantize %bad scaled %s {format = #fp4.format<mxfp6_e3m2>}
+      : (tensor<4x32xf6E2M3FN>, tensor<4x1xf8E8M0FNU>) -> tensor<4x32xf32>
+  return
+}
+
+// -----
+
 // dequantize (C2)
 func.func @dequantize_multiple(%ok: tensor<4x32xf4E2M1FN>, %bad: tensor<4x24xf4E2M1FN>, %s: tensor<4x1xf8E8M0FNU>) {
   %0 = fp4.dequantize %ok scaled %s {format = #fp4.format<mxfp4>}

@@ -256,7 +256,7 @@ func.func @quantize_adaptive(%x: tensor<32x32xbf16>, %ax: tensor<f32>, %rng: ten
       {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, rounding = #fp4.rounding<stochastic>}
       : (tensor<32x32xbf16>, tensor<f32>, tensor<2xi64>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
   // expected-error @+2 {{expects rounding nearest_even for recipe four_over_six, but got stochastic}}
-  // expected-note @+1 {{the recipe chooses scales or codes by their rounding error}}
+  // expected-note @+1 {{the recipe chooses scales or codes by their rounding error, or has elements of more than 4 bits}}
   %1:2 = fp4.quantize %x amax %ax rng %rng
       {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<four_over_six>, rounding = #fp4.rounding<stochastic>}
       : (tensor<32x32xbf16>, tensor<f32>, tensor<2xi64>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
@@ -466,5 +466,46 @@ func.func @quantize_group_blocks(%x: tensor<32x32xbf16>, %ax: tensor<2xf32>) {
   // expected-note @+1 {{blocks do not cross the edge of a group; pad the groups with zeros}}
   %1:2 = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, groups = array<i64: 24, 8>, block = array<i64: 16, 16>}
       : (tensor<32x32xbf16>, tensor<2xf32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  return
+}
+
+// -----
+
+// quantize (C15)
+func.func @quantize_per_row(%x: tensor<32x32xbf16>, %ax: tensor<32xf32>) {
+  %0:2 = fp4.quantize %x amax %ax
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row}
+      : (tensor<32x32xbf16>, tensor<32xf32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  // expected-error @+2 {{expects outputs rowwise, blocks of one row and no groups beside 'per_row', but got outputs columnwise}}
+  // expected-note @+1 {{each row has a tensor scale of its own}}
+  %1:2 = fp4.quantize %x amax %ax
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row, outputs = #fp4.outputs<columnwise>}
+      : (tensor<32x32xbf16>, tensor<32xf32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  return
+}
+
+// -----
+
+// quantize (C5)
+func.func @quantize_per_row_amax(%x: tensor<32x32xbf16>, %ok: tensor<32xf32>, %bad: tensor<f32>) {
+  %0:2 = fp4.quantize %x amax %ok
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row}
+      : (tensor<32x32xbf16>, tensor<32xf32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  // expected-error @+1 {{operand 'amax' must be 'tensor<32xf32>', but got 'tensor<f32>'}}
+  %1:2 = fp4.quantize %x amax %bad
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row}
+      : (tensor<32x32xbf16>, tensor<f32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  return
+}
+
+// -----
+
+// quantize (C8)
+func.func @quantize_wide_data(%x: tensor<32x32xbf16>) {
+  %0:2 = fp4.quantize %x {format = #fp4.format<mxfp8_e5m2>, recipe = #fp4.recipe<mxfp8_e5m2_rceil>}
+      : (tensor<32x32xbf16>) -> (tensor<32x32xf8E5M2>, tensor<32x1xf8E8M0FNU>)
+  // expected-error @+1 {{result 'data' must be 'tensor<32x32xf8E5M2>', but got 'tensor<32x32xf8E4M3FN>'}}
+  %1:2 = fp4.quantize %x {format = #fp4.format<mxfp8_e5m2>, recipe = #fp4.recipe<mxfp8_e5m2_rceil>}
+      : (tensor<32x32xbf16>) -> (tensor<32x32xf8E4M3FN>, tensor<32x1xf8E8M0FNU>)
   return
 }

@@ -180,6 +180,34 @@ func.func @groups(%tokens: tensor<192x512xbf16>) {
   return
 }
 
+// An amax for each token.
+// CHECK-LABEL: func @per_row
+func.func @per_row(%x: tensor<?x64xbf16>) -> tensor<?x64xbf16> {
+  // CHECK: fp4.amax %{{.*}} {per_row} : tensor<?x64xbf16> -> tensor<?xf32>
+  %ax = fp4.amax %x {per_row} : tensor<?x64xbf16> -> tensor<?xf32>
+  // CHECK: fp4.quantize %{{.*}} amax %{{.*}} {format = #fp4.format<nvfp4>, per_row, recipe = #fp4.recipe<transformer_engine>}
+  %q, %s = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row}
+      : (tensor<?x64xbf16>, tensor<?xf32>) -> (tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN>)
+  // CHECK: fp4.dequantize %{{.*}} scaled %{{.*}} amax %{{.*}} {format = #fp4.format<nvfp4>, per_row}
+  %y = fp4.dequantize %q scaled %s amax %ax {format = #fp4.format<nvfp4>, per_row}
+      : (tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN>, tensor<?xf32>) -> tensor<?x64xbf16>
+  return %y : tensor<?x64xbf16>
+}
+
+// CHECK-LABEL: func @wide
+func.func @wide(%x: tensor<?x64xbf16>) -> (tensor<?x64xf32>, tensor<?x64xf6E2M3FN>) {
+  // CHECK: fp4.quantize %{{.*}} {format = #fp4.format<mxfp8_e4m3>, recipe = #fp4.recipe<mxfp8_e4m3_rceil>} : (tensor<?x64xbf16>) -> (tensor<?x64xf8E4M3FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
+  %q, %s = fp4.quantize %x {format = #fp4.format<mxfp8_e4m3>, recipe = #fp4.recipe<mxfp8_e4m3_rceil>}
+      : (tensor<?x64xbf16>) -> (tensor<?x64xf8E4M3FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
+  // CHECK: recipe = #fp4.recipe<mxfp6_e2m3_floor, exponent = even>
+  %p, %t = fp4.quantize %x {format = #fp4.format<mxfp6_e2m3>, recipe = #fp4.recipe<mxfp6_e2m3_floor, exponent = even>}
+      : (tensor<?x64xbf16>) -> (tensor<?x64xf6E2M3FN>, tensor<?x2xf8E8M0FNU>)
+  // CHECK: fp4.dequantize %{{.*}} scaled %{{.*}} {format = #fp4.format<mxfp6_e2m3>} : (tensor<?x64xf6E2M3FN>, tensor<?x2xf8E8M0FNU>) -> tensor<?x64xf32>
+  %y = fp4.dequantize %p scaled %t {format = #fp4.format<mxfp6_e2m3>}
+      : (tensor<?x64xf6E2M3FN>, tensor<?x2xf8E8M0FNU>) -> tensor<?x64xf32>
+  return %y, %p : tensor<?x64xf32>, tensor<?x64xf6E2M3FN>
+}
+
 // CHECK-LABEL: func @alpha
 func.func @alpha(%ax: tensor<f32>, %aw: tensor<f32>) -> tensor<f32> {
   // CHECK: fp4.matmul_alpha %{{.*}}, %{{.*}} {rhs_recipe = #fp4.recipe<four_over_six>} : tensor<f32>, tensor<f32> -> tensor<f32>

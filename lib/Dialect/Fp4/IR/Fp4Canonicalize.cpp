@@ -98,6 +98,9 @@ template <typename OpT> struct AmaxOfTransposed : OpRewritePattern<OpT> {
     Value source = transposedOf(op.getInput());
     if (!source || op.getGroups())
       return rewriter.notifyMatchFailure(op, "is not of a transposed matrix as a whole");
+    if constexpr (std::is_same_v<OpT, AmaxOp>)
+      if (op.getPerRow())
+        return rewriter.notifyMatchFailure(op, "rows would be columns");
     rewriter.modifyOpInPlace(op, [&] {
       op.getInputMutable().assign(source);
       if constexpr (std::is_same_v<OpT, HadamardAmaxOp>)
@@ -115,6 +118,8 @@ struct QuantizeTransposed : OpRewritePattern<QuantizeOp> {
     Value source = transposedOf(op.getInput());
     if (!source || op.getGroups() || op.getRounding() == Rounding::Stochastic)
       return rewriter.notifyMatchFailure(op, "the other orientation is not the same");
+    if (op.getPerRow() || !hasPackedData(op.getFormat()))
+      return rewriter.notifyMatchFailure(op, "the other orientation has no such output");
     bool both = op.getOutputs() == Outputs::Both;
     Outputs other = both               ? Outputs::Both
                     : op.hasRowwise() ? Outputs::Columnwise

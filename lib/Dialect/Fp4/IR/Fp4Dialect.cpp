@@ -33,6 +33,23 @@ Operation *Fp4Dialect::materializeConstant(OpBuilder &builder, Attribute value, 
   return arith::ConstantOp::materialize(builder, value, type, loc);
 }
 
+FloatType fp4::dataType(MLIRContext *context, Format format) {
+  switch (format) {
+  case Format::NVFP4:
+  case Format::MXFP4:
+    return Float4E2M1FNType::get(context);
+  case Format::MXFP6E2M3:
+    return Float6E2M3FNType::get(context);
+  case Format::MXFP6E3M2:
+    return Float6E3M2FNType::get(context);
+  case Format::MXFP8E4M3:
+    return Float8E4M3FNType::get(context);
+  case Format::MXFP8E5M2:
+    return Float8E5M2Type::get(context);
+  }
+  llvm_unreachable("a format without elements");
+}
+
 FloatType fp4::scaleType(MLIRContext *context, Format format) {
   if (format == Format::NVFP4)
     return Float8E4M3FNType::get(context);
@@ -40,15 +57,20 @@ FloatType fp4::scaleType(MLIRContext *context, Format format) {
 }
 
 numerics::BlockFormat fp4::blockFormat(Format format) {
-  return format == Format::NVFP4 ? numerics::BlockFormat::NVFP4 : numerics::BlockFormat::MXFP4;
+  return static_cast<numerics::BlockFormat>(format);
 }
 
 const numerics::Recipe &fp4::defaultRecipe(Format format) {
-  return *numerics::lookupRecipe(format == Format::NVFP4 ? "transformer_engine" : "ocp_floor");
+  return numerics::defaultRecipe(blockFormat(format));
 }
 
 numerics::NanPolicy fp4::nanPolicy(NanPolicy policy) {
   return policy == NanPolicy::Drop ? numerics::NanPolicy::Drop : numerics::NanPolicy::Propagate;
+}
+
+bool fp4::isByteElementType(Type type) {
+  return isa_and_present<Float6E2M3FNType, Float6E3M2FNType, Float8E4M3FNType, Float8E5M2Type>(
+      type);
 }
 
 bool fp4::isScaleElementType(Type type) {

@@ -276,8 +276,12 @@ LogicalResult BlockScaledMatmulOp::verify() {
   Checked lhs = operand(*this, "lhs", getLhs());
   Checked rhs = operand(*this, "rhs", getRhs());
   for (const Checked &data : {lhs, rhs})
-    if (failed(verifyDataElements(data)) || failed(verifyMatrix(data))) // blockscaled_matmul (C1)
+    if (failed(verifyDataElements(data, Format::MXFP4)) ||
+        failed(verifyMatrix(data))) // blockscaled_matmul (C1)
       return failure();
+  if (!hasPackedData(getFormat())) // blockscaled_matmul (C12)
+    return emitOpError("attribute 'format' must be nvfp4 or mxfp4, but got ")
+           << stringifyFormat(getFormat());
   if (lhs.type.getDimSize(1) != rhs.type.getDimSize(1)) { // blockscaled_matmul (C2)
     auto diag = emitOpError("expects operands 'lhs' and 'rhs' with equal dimensions 1, but got ")
                 << lhs.type.getDimSize(1) << " and " << rhs.type.getDimSize(1);

@@ -20,7 +20,8 @@ using namespace fp4::verify;
 
 LogicalResult AmaxOp::inferReturnTypes(MLIRContext *context, std::optional<Location>,
                                        Adaptor adaptor, SmallVectorImpl<Type> &types) {
-  types.push_back(amaxType(context, adaptor.getGroups()));
+  types.push_back(adaptor.getPerRow() ? rowAmaxType(rankedType(adaptor.getInput()))
+                                      : amaxType(context, adaptor.getGroups()));
   return success();
 }
 
@@ -34,6 +35,10 @@ LogicalResult AmaxOp::verify() {
     return failure();
   if (failed(verifyGroups(input, getGroups()))) // amax (C4)
     return failure();
+  if (getPerRow() && getGroups()) // amax (C5)
+    return emitOpError("expects no attribute 'groups' beside 'per_row', but got one");
+  if (getPerRow())
+    return verifyType(result(*this, "amax", getAmax()), rowAmaxType(input.type)); // amax (C3)
   return verifyAmaxType(result(*this, "amax", getAmax()), getGroups()); // amax (C3)
 }
 
@@ -124,10 +129,14 @@ static LogicalResult verifyRecipe(Operation *op, const numerics::Recipe &recipe,
   return diag;
 }
 
-/// An amax goes with a tensor scale and only with it.
+/// An amax goes with a tensor scale and only with it. It is one number, one per group, or one for
+/// each row of `perRow`.
 static LogicalResult verifyAmax(Operation *op, Value amax, const numerics::Recipe &recipe,
-                                std::optional<ArrayRef<int64_t>> groups = {}) {
+                                std::optional<ArrayRef<int64_t>> groups = {},
+                                RankedTensorType perRow = {}) {
   bool expected = numerics::hasTensorScale(recipe);
+  if (expected && amax && perRow)
+    return verifyType(operand(op, "amax", amax), rowAmaxType(perRow));
   if (expected == static_cast<bool>(amax))
     return amax ? verifyAmaxType(operand(op, "amax", amax), groups) : success();
   bool nvfp4 = recipe.format == numerics::BlockFormat::NVFP4;
@@ -157,7 +166,7 @@ static void quantizedTypes(RankedTensorType input, Format format, Outputs output
     SmallVector<int64_t> shape(input.getShape());
     if (transposed && shape.size() == 2)
       std::swap(shape[0], shape[1]);
-    auto data = RankedTensorType::get(shape, Float4E2M1FNType::get(input.getContext()));
+    auto data = RankedTensorType::get(shape, dataType(input.getContext(), format));
     types.push_back(data);
     types.push_back(scalesOf(data, format));
   }
@@ -228,7 +237,8 @@ static LogicalResult verifyRounding(QuantizeOp op, const numerics::Recipe &recip
   if (stochastic && numerics::roundsToNearestOnly(recipe)) { // quantize (C10)
     auto diag = op.emitOpError("expects rounding nearest_even for recipe ")
                 << StringRef(recipe.name) << ", but got stochastic";
-    diag.attachNote() << "the recipe chooses scales or codes by their rounding error";
+    diag.attachNote() << "the recipe chooses scales or codes by their rounding error, or has "
+                         "elements of more than 4 bits";
     return diag;
   }
   bool blockwise = stochastic && op.getFormat() == Format::NVFP4 && !op.hasSquareBlocks() &&
@@ -262,6 +272,20 @@ static LogicalResult verifyBlock(QuantizeOp op) {
   auto diag = op.emitOpError("expects no ") // quantize (C12)
               << surplus << " for block [16, 16], but got one";
   diag.attachNote() << "the outputs of square blocks are each other's transposed";
+  return diag;
+}
+
+/// quantize (C15): amaxes of rows serve the rows of one output.
+static LogicalResult verifyPerRow(QuantizeOp op) {
+  if (!op.getPerRow() || (!op.hasColumnwise() && !op.hasSquareBlocks() && !op.getGroups()))
+    return success();
+  auto diag = op.emitOpError("expects outputs rowwise, blocks of one row and no groups beside "
+                             "'per_row', but got ");
+  if (op.hasColumnwise())
+    diag << "outputs " << stringifyOutputs(op.getOutputs());
+  else
+    diag << (op.getGroups() ? "groups" : "blocks of 16 x 16");
+  diag.attachNote() << "each row has a tensor scale of its own";
   return diag;
 }
 
@@ -342,7 +366,10 @@ LogicalResult QuantizeOp::verify() {
     return failure();
   if (failed(verifyBlock(*this)) || failed(verifyQuantizeGroups(*this, input)))
     return failure();
-  if (failed(verifyAmax(*this, getAmax(), recipe, getGroups()))) // quantize (C5)
+  if (failed(verifyPerRow(*this)))
+    return failure();
+  if (failed(verifyAmax(*this, getAmax(), recipe, getGroups(), // quantize (C5)
+                        getPerRow() ? input.type : RankedTensorType())))
     return failure();
   if (failed(verifyColumnwiseAmax(*this)))
     return failure();
@@ -364,8 +391,8 @@ numerics::Recipe DequantizeOp::resolveRecipe() {
 LogicalResult DequantizeOp::verify() {
   Checked data = operand(*this, "data", getData());
   Checked scales = operand(*this, "scales", getScales());
-  if (failed(verifyDataElements(data)) || failed(verifyMatrix(data))) // dequantize (C1)
-    return failure();
+  if (failed(verifyDataElements(data, getFormat())) || failed(verifyMatrix(data)))
+    return failure(); // dequantize (C1)
   if (failed(verifyBlockAxis(data, 1, getFormat()))) // dequantize (C2)
     return failure();
   if (failed(verifyScaleElements(scales, getFormat()))) // dequantize (C3)
@@ -377,7 +404,8 @@ LogicalResult DequantizeOp::verify() {
   numerics::Recipe recipe = resolveRecipe();
   if (failed(verifyRecipe(*this, recipe, getFormat()))) // dequantize (C9)
     return failure();
-  if (failed(verifyAmax(*this, getAmax(), recipe))) // dequantize (C6)
+  if (failed(verifyAmax(*this, getAmax(), recipe, {}, // dequantize (C6)
+                        getPerRow() ? data.type : RankedTensorType())))
     return failure();
   Checked output = result(*this, "result", getResult());
   if (failed(verifyRealElements(output))) // dequantize (C7)

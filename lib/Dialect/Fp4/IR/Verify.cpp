@@ -49,10 +49,13 @@ LogicalResult verify::verifyRealElements(const Checked &value) {
   return value.must("have elements of type bf16, f16 or f32");
 }
 
-LogicalResult verify::verifyDataElements(const Checked &value) {
-  if (isa<Float4E2M1FNType>(value.type.getElementType()))
+LogicalResult verify::verifyDataElements(const Checked &value, Format format) {
+  Type expected = dataType(value.type.getContext(), format);
+  if (value.type.getElementType() == expected)
     return success();
-  return value.must("have elements of type f4E2M1FN");
+  std::string name;
+  llvm::raw_string_ostream(name) << expected;
+  return value.must("have elements of type " + Twine(name));
 }
 
 LogicalResult verify::verifyScaleElements(const Checked &value, Format format) {
@@ -103,7 +106,7 @@ LogicalResult verify::verifyBlockMultiple(const Checked &value, int64_t dimensio
 }
 
 LogicalResult verify::verifyBlockAxis(const Checked &value, int64_t dimension, Format format) {
-  if (format != Format::MXFP4 || value.type.isDynamicDim(dimension))
+  if (!numerics::isMX(blockFormat(format)) || value.type.isDynamicDim(dimension))
     return success();
   return verifyBlockMultiple(value, dimension, format);
 }
@@ -149,6 +152,10 @@ LogicalResult verify::verifyGroups(const Checked &input, std::optional<ArrayRef<
   return diag;
 }
 
+static int64_t dimOr(RankedTensorType type, unsigned dimension) {
+  return dimension < type.getRank() ? type.getDimSize(dimension) : ShapedType::kDynamic;
+}
+
 RankedTensorType verify::amaxType(MLIRContext *context, std::optional<ArrayRef<int64_t>> groups) {
   SmallVector<int64_t> shape;
   if (groups)
@@ -162,11 +169,11 @@ LogicalResult verify::verifyAmaxType(const Checked &value,
                 : verifyScalar(value);
 }
 
-RankedTensorType verify::rankedType(Value value) { return cast<RankedTensorType>(value.getType()); }
-
-static int64_t dimOr(RankedTensorType type, unsigned dimension) {
-  return dimension < type.getRank() ? type.getDimSize(dimension) : ShapedType::kDynamic;
+RankedTensorType verify::rowAmaxType(RankedTensorType matrix) {
+  return RankedTensorType::get({dimOr(matrix, 0)}, Float32Type::get(matrix.getContext()));
 }
+
+RankedTensorType verify::rankedType(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 RankedTensorType verify::scalesOf(RankedTensorType data, Format format) {
   int64_t columns = dimOr(data, 1);

@@ -26,7 +26,7 @@ Checked result(mlir::Operation *op, llvm::StringRef name, mlir::Value value);
 mlir::LogicalResult verifyMatrix(const Checked &value);
 /// bf16, f16 or f32.
 mlir::LogicalResult verifyRealElements(const Checked &value);
-mlir::LogicalResult verifyDataElements(const Checked &value);
+mlir::LogicalResult verifyDataElements(const Checked &value, Format format);
 mlir::LogicalResult verifyScaleElements(const Checked &value, Format format);
 /// tensor<f32>.
 mlir::LogicalResult verifyScalar(const Checked &value);
@@ -52,6 +52,8 @@ mlir::LogicalResult verifyGroups(const Checked &input,
 /// What an amax is: tensor<f32>, or one number per group.
 mlir::RankedTensorType amaxType(mlir::MLIRContext *context,
                                 std::optional<llvm::ArrayRef<int64_t>> groups);
+/// The same of one number per row of `matrix`.
+mlir::RankedTensorType rowAmaxType(mlir::RankedTensorType matrix);
 mlir::LogicalResult verifyAmaxType(const Checked &value,
                                    std::optional<llvm::ArrayRef<int64_t>> groups);
 

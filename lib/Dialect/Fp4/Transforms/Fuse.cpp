@@ -65,6 +65,8 @@ constexpr StringLiteral kCut =
 
 /// Why `use` cannot read the input of `transform` in place of its result.
 Reason whyNotAbsorb(HadamardOp transform, Operation *use) {
+  if (auto amax = dyn_cast<AmaxOp>(use); amax && amax.getPerRow())
+    return std::string("the amax is one per row");
   if (auto amax = dyn_cast<AmaxOp>(use))
     return cutsTransform(transform, amax.getGroups()) ? kCut.str() : Reason();
   auto quantize = dyn_cast<QuantizeOp>(use);
@@ -121,7 +123,7 @@ private:
       auto other = dyn_cast<AmaxOp>(use);
       if (!other || other->getBlock() != transform->getBlock())
         continue;
-      if (other.getGroupsAttr() != amax.getGroupsAttr())
+      if (other.getGroupsAttr() != amax.getGroupsAttr() || other.getPerRow())
         continue;
       if (other.getNan() == amax.getNan())
         return other;
@@ -133,7 +135,7 @@ private:
   }
 
   void absorb(AmaxOp amax) {
-    if (cutsTransform(transform, amax.getGroups()))
+    if (amax.getPerRow() || cutsTransform(transform, amax.getGroups()))
       return; // it has been said why
     AmaxOp partner = partnerOf(amax);
     if (isNeeded && !partner)
@@ -188,6 +190,8 @@ Reason whyNotPair(QuantizeOp rowwise, QuantizeOp columnwise) {
     return differ("recipe");
   if (rowwise.hasSquareBlocks() != columnwise.hasSquareBlocks())
     return differ("block");
+  if (rowwise.getPerRow())
+    return std::string("the rowwise one has an amax per row");
   if (rowwise.getGroupsAttr() != columnwise.getGroupsAttr())
     return differ("groups");
   if (rowwise.hasSquareBlocks() && rowwise.getAmax() != columnwise.getAmax())
@@ -223,7 +227,7 @@ Reason mergePair(QuantizeOp rowwise, QuantizeOp columnwise, RewriterBase &rewrit
       rowwise.getInput(), rowwise.getAmax(), columnwiseAmax, rowwise.getRng(), rowwise.getFormat(),
       rowwise.getRecipe(), rowwise.getRounding(), Outputs::Both, rowwise.getBlockAttr(),
       rowwise.getHadamardAttr(), columnwise.getColumnwiseHadamardAttr(), rowwise.getPhilox(),
-      rowwise.getGroupsAttr());
+      rowwise.getGroupsAttr(), /*per_row=*/false);
   rewriter.replaceOp(rowwise, {both.getData(), both.getScales()});
   rewriter.replaceOp(columnwise, both.getTransposed());
   passed(both, kBothOrientations, "one pass for both orientations");

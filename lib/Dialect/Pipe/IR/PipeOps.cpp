@@ -375,6 +375,9 @@ int64_t QuantizeBlocksOp::getBlockSize() {
 LogicalResult QuantizeBlocksOp::verify() { // (C127)
   numerics::Recipe recipe = getRecipe().getDecisions();
   bool nvfp4 = recipe.format == numerics::BlockFormat::NVFP4;
+  if (!numerics::isPacked(recipe.format))
+    return emitOpError() << "recipe must have elements of 4 bits, but got format "
+                         << numerics::stringify(recipe.format);
   int64_t count = cast<VectorType>(getValue().getType()).getNumElements(), block = getBlockSize();
   if (count % block)
     return emitOpError() << "value must be blocks of " << block << " elements, but got " << count;

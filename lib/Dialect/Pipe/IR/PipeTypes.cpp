@@ -191,7 +191,7 @@ MemRefType fp4::pipe::getBufferType(GlobalType type) {
                            StridedLayoutAttr::get(type.getContext(), 0, {ShapedType::kDynamic, 1}));
   if (isa<Float4E2M1FNType>(element))
     return MemRefType::get({rows, type.getRowPitch()}, builder.getI8Type());
-  if (scaleBlockSize(element))
+  if (scaleBlockSize(element) || isByteElementType(element))
     return MemRefType::get(type.getShape(), builder.getI8Type());
   return MemRefType::get(type.getShape(), element);
 }

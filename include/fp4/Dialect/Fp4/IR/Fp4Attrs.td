@@ -12,9 +12,14 @@ class Fp4_I32Enum<string name, string summary, list<I32EnumAttrCase> cases>
   let genSpecializedAttr = 0;
 }
 
-def Fp4_Format : Fp4_I32Enum<"Format", "block-scaled 4-bit format", [
+// In the order of numerics::BlockFormat.
+def Fp4_Format : Fp4_I32Enum<"Format", "block-scaled format", [
     I32EnumAttrCase<"NVFP4", 0, "nvfp4">,
-    I32EnumAttrCase<"MXFP4", 1, "mxfp4">]>;
+    I32EnumAttrCase<"MXFP4", 1, "mxfp4">,
+    I32EnumAttrCase<"MXFP6E2M3", 2, "mxfp6_e2m3">,
+    I32EnumAttrCase<"MXFP6E3M2", 3, "mxfp6_e3m2">,
+    I32EnumAttrCase<"MXFP8E4M3", 4, "mxfp8_e4m3">,
+    I32EnumAttrCase<"MXFP8E5M2", 5, "mxfp8_e5m2">]>;
 
 def Fp4_FormatAttr : EnumAttr<Fp4_Dialect, Fp4_Format, "format"> {
   let description = [{
@@ -22,6 +27,13 @@ def Fp4_FormatAttr : EnumAttr<Fp4_Dialect, Fp4_Format, "format"> {
     |--------|----------|-------|-------------|--------------|
     | nvfp4  | f4E2M1FN | 16    | f8E4M3FN    | fp32, derived from the tensor's amax |
     | mxfp4  | f4E2M1FN | 32    | f8E8M0FNU   | none |
+    | mxfp6_e2m3 | f6E2M3FN | 32 | f8E8M0FNU  | none |
+    | mxfp6_e3m2 | f6E3M2FN | 32 | f8E8M0FNU  | none |
+    | mxfp8_e4m3 | f8E4M3FN | 32 | f8E8M0FNU  | none |
+    | mxfp8_e5m2 | f8E5M2   | 32 | f8E8M0FNU  | none |
+
+    Data of 6 bits has a byte per element, the code in its low bits. `fp4.quantize` and
+    `fp4.dequantize` know all of them, products the first two.
   }];
   let assemblyFormat = "`<` $value `>`";
 }

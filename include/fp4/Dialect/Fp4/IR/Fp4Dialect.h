@@ -33,11 +33,18 @@ namespace fp4 {
 /// Elements of the contraction axis that share one scale.
 inline int64_t blockSize(Format format) { return format == Format::NVFP4 ? 16 : 32; }
 
-/// Element type of the block scales.
+/// Element types of the data and of the block scales.
+mlir::FloatType dataType(mlir::MLIRContext *context, Format format);
 mlir::FloatType scaleType(mlir::MLIRContext *context, Format format);
 
 /// The same format, as lib/Numerics calls it.
 numerics::BlockFormat blockFormat(Format format);
+
+/// Whether data has two elements to a byte.
+inline bool hasPackedData(Format format) { return numerics::isPacked(blockFormat(format)); }
+
+/// True for the element types of data that have a byte each: 6 and 8 bits.
+bool isByteElementType(mlir::Type type);
 
 /// The recipe that holds where none is written: transformer_engine, ocp_floor.
 const numerics::Recipe &defaultRecipe(Format format);

@@ -38,12 +38,12 @@ def Fp4_AmaxOp : Fp4_TensorOp<"amax", [Fp4_InferTypes]> {
     the amax NaN; a recipe that propagates NaN wants the latter.
 
     With `groups`, the rows of each of several matrices that are stacked in `input`, the result has
-    an amax for each.
+    an amax for each; with `per_row` one for each row.
 
     | operand | element type   | shape                        |
     |---------|----------------|------------------------------|
     | input   | bf16, f16, f32 | M x K, M may be dynamic      |
-    | amax    | f32            | scalar; G with `groups`      |
+    | amax    | f32            | scalar; G with `groups`; M with `per_row` |
 
     ```mlir
     %ax = fp4.amax %x : tensor<?x1024xbf16> -> tensor<f32>
@@ -51,7 +51,8 @@ def Fp4_AmaxOp : Fp4_TensorOp<"amax", [Fp4_InferTypes]> {
   }];
   let arguments = (ins AnyRankedTensor:$input,
                        DefaultValuedAttr<Fp4_NanPolicyAttr, "NanPolicy::Drop">:$nan,
-                       OptionalAttr<DenseI64ArrayAttr>:$groups);
+                       OptionalAttr<DenseI64ArrayAttr>:$groups,
+                       UnitAttr:$per_row);
   let results = (outs AnyRankedTensor:$amax);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($amax)";
 }
@@ -230,7 +231,8 @@ def Fp4_QuantizeOp : Fp4_TensorOp<"quantize", [AttrSizedOperandSegments, Fp4_Inf
                        OptionalAttr<Fp4_HadamardAttr>:$hadamard,
                        OptionalAttr<Fp4_HadamardAttr>:$columnwise_hadamard,
                        DefaultValuedAttr<Fp4_PhiloxAttr, "Philox::Element">:$philox,
-                       OptionalAttr<DenseI64ArrayAttr>:$groups);
+                       OptionalAttr<DenseI64ArrayAttr>:$groups,
+                       UnitAttr:$per_row);
   let results = (outs AnyRankedTensor:$data, AnyRankedTensor:$scales,
                       Variadic<AnyRankedTensor>:$transposed);
   let assemblyFormat = [{
@@ -273,7 +275,7 @@ def Fp4_DequantizeOp : Fp4_TensorOp<"dequantize"> {
     |---------|--------------|-------|
     | data    | f4E2M1FN     | M x K; mxfp4: K a multiple of 32 |
     | scales  | f8E4M3FN (nvfp4), f8E8M0FNU (mxfp4) | M x ceil(K/block), row-major |
-    | amax    | f32          | scalar; exactly for recipes with a tensor scale |
+    | amax    | f32          | scalar, or M with `per_row`; exactly for recipes with a tensor scale |
     | result  | bf16, f16, f32 | M x K |
 
     ```mlir
@@ -283,7 +285,8 @@ def Fp4_DequantizeOp : Fp4_TensorOp<"dequantize"> {
   }];
   let arguments = (ins AnyRankedTensor:$data, AnyRankedTensor:$scales,
                        Optional<AnyRankedTensor>:$amax, Fp4_FormatAttr:$format,
-                       OptionalAttr<Fp4_RecipeAttr>:$recipe);
+                       OptionalAttr<Fp4_RecipeAttr>:$recipe,
+                       UnitAttr:$per_row);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
     $data `scaled` $scales (`amax` $amax^)? attr-dict `:` functional-type(operands, results)
