@@ -47,6 +47,28 @@ class TorchaoMX:
                                 torch.float4_e2m1fn_x2, 32, torch.float32)
 
 
+class TorchaoWide(TorchaoMX):
+    """The same of elements of 6 and 8 bits, a byte each."""
+    TYPES = {"mxfp6_e2m3": "fp6_e2m3", "mxfp6_e3m2": "fp6_e3m2",
+             "mxfp8_e4m3": torch.float8_e4m3fn, "mxfp8_e5m2": torch.float8_e5m2}
+    nan_code = None
+
+    def __init__(self, format, mode):
+        super().__init__(mode)
+        self.element = self.TYPES[format]
+
+    def quantize(self, x, amax):
+        scales, data = self.mx.to_mx(x, self.element, 32, self.mode)
+        return bytes_of(scales), bytes_of(data)
+
+    def dequantize(self, codes, scales):
+        data = torch.from_numpy(codes)
+        if not isinstance(self.element, str):
+            data = data.view(self.element)
+        return self.mx.to_dtype(data, scales.view(torch.float8_e8m0fnu)[:, None], self.element, 32,
+                                torch.float32)
+
+
 class TorchaoNV:
     nan_byte = 0x7F
 
@@ -85,6 +107,85 @@ class ModelOpt:
             double_scale=torch.tensor(DEQUANTIZE_AMAX) / 2688)
 
 
+class ModelOptStatic(ModelOpt):
+    """The static quantizer's scales, from the amaxes that a calibration would have left."""
+
+    def quantize(self, x, amax):
+        static = types.SimpleNamespace(block_sizes={-1: 16}, global_amax=amax,
+                                       _amax=x.abs().amax(1))
+        scales, p = self.tensor.get_weights_scaling_factor_from_quantizer(static, x)
+        data, _, _ = self.tensor.quantize(x.clone(), 16, scales, p)
+        return bytes_of(scales), unpacked(data._quantized_data)
+
+
+class ModelOptMX:
+    nan_byte = 0xFF
+
+    def __init__(self):
+        torch.cuda.get_device_capability = lambda *_: (9, 0)
+        importlib.metadata.version = lambda name: "0"
+        from modelopt.torch.quantization.qtensor.mxfp4_tensor import MXFP4QTensor
+        self.tensor = MXFP4QTensor
+
+    def quantize(self, x, amax):
+        data, scales = self.tensor.quantize(x.clone(), 32)
+        return bytes_of(scales), unpacked(data._quantized_data)
+
+    def dequantize(self, codes, scales):
+        return self.tensor(torch.Size(codes.shape), torch.float32, paired(codes)).dequantize(
+            scale=scales, block_sizes={-1: 32})
+
+
+class CompressedTensors:
+    """What llm-compressor's minmax observers and the packed compressors do, step by step."""
+
+    def __init__(self, kind, dtype):
+        from compressed_tensors.compressors.mx_utils import compress_mx_scale
+        from compressed_tensors.compressors.nvfp4 import helpers as packing
+        from compressed_tensors.quantization import QuantizationArgs
+        from compressed_tensors.quantization.utils import helpers
+        self.packing, self.helpers, self.mx_bytes = packing, helpers, compress_mx_scale
+        self.dtype = {"bf16": torch.bfloat16, "f32": torch.float32}[dtype]
+        self.mx = kind == "mx"
+        self.size, self.nan_byte = (32, 0xFF) if self.mx else (16, 0x7F)
+        self.arguments = QuantizationArgs(
+            num_bits=4, type="float", strategy="group" if self.mx else "tensor_group",
+            symmetric=True, group_size=self.size,
+            scale_dtype=torch.uint8 if self.mx else torch.float8_e4m3fn)
+
+    def global_scale(self, amax):
+        amax = torch.as_tensor(amax).to(self.dtype)
+        return None if self.mx else self.helpers.generate_gparam(-amax, amax)
+
+    def quantize(self, x, amax):
+        x, g = x.to(self.dtype), self.global_scale(amax)
+        scales, _ = self.helpers.calculate_qparams(x.amin(1), x.amax(1), self.arguments, g)
+        data = self.packing.quantize_and_pack_fp4(x.clone(), scales[:, None], g,
+                                                  group_size=self.size)
+        stored = self.mx_bytes(scales, torch.uint8) if self.mx else scales.to(torch.float8_e4m3fn)
+        codes = unpacked(data).reshape(-1, self.size)
+        codes[torch.isnan(scales).numpy()] = 255
+        return bytes_of(stored), codes
+
+    dequantize = None
+
+
+class Gguf:
+    """The quantizer of MXFP4 in numpy; gguf has none of NVFP4."""
+    nan_byte = 0xFF
+
+    def __init__(self):
+        import gguf
+        self.quants, self.kind = gguf.quants, gguf.GGMLQuantizationType.MXFP4
+
+    def quantize(self, x, amax):
+        blocks = self.quants.quantize(x.numpy(), self.kind).reshape(-1, 17)
+        data = blocks[:, 1:]
+        return blocks[:, 0], np.concatenate([data & 15, data >> 4], 1)
+
+    dequantize = None
+
+
 class FourOverSix:
     """The reference that its tests compare the CUDA and Triton kernels with."""
 
@@ -109,8 +210,9 @@ class FourOverSix:
     dequantize = None
 
 
-ADAPTERS = {"torchao_mx": TorchaoMX, "torchao_nv": TorchaoNV, "modelopt": ModelOpt,
-            "fouroversix": FourOverSix}
+ADAPTERS = {"torchao_mx": TorchaoMX, "torchao_wide_mx": TorchaoWide, "torchao_nv": TorchaoNV, "modelopt": ModelOpt,
+            "modelopt_static": ModelOptStatic, "modelopt_mx": ModelOptMX,
+            "compressed_tensors": CompressedTensors, "gguf_mx": Gguf, "fouroversix": FourOverSix}
 
 
 def nan_marked(x, scales, codes, nan_byte):
@@ -132,7 +234,8 @@ def main(adapter, blocks, out):
         amax = torch.from_numpy(amaxes[rows][:1])[0]
         s, c = package.quantize(torch.from_numpy(x[rows].copy()), amax)
         scales[rows], codes[rows] = s, c.reshape(-1, x.shape[1])
-    marked = nan_marked(x, scales, codes, package.nan_byte)
+    marked = codes if isinstance(package, TorchaoWide) else nan_marked(x, scales, codes,
+                                                                       package.nan_byte)
     if package.nan_byte == 0x7F:
         scales = np.where(scales == 0xFF, 0x7F, scales)  # the sign of a NaN is the machine's
     back = np.zeros((0, 16), np.float32)
