@@ -186,6 +186,11 @@ Status readScaleFile(const std::string &path, const QuantizeCommand &command, Qu
 
 /// Codes, scales and amax from their files.
 Expected<QuantizedSide> readSide(const QuantizeCommand &command, const Recipe &recipe) {
+  if (!numerics::isPacked(recipe.format))
+    return makeError(ErrorKind::Usage,
+                     "dequantize expects a recipe of elements of 4 bits, but got format " +
+                         std::string(numerics::stringify(recipe.format)),
+                     "fp4.dequantize has all formats");
   const bool file = namesFile(command.input);
   if (file && command.scales.empty())
     return makeError(ErrorKind::Usage, "codes were given as a file, but no scales",

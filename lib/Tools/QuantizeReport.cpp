@@ -18,8 +18,7 @@ std::vector<uint8_t> unpack(const QuantizedSide &side) {
   std::vector<uint8_t> codes(side.rows * side.columns);
   for (uint64_t row = 0; row < side.rows; ++row)
     for (uint64_t column = 0; column < side.columns; ++column)
-      codes[row * side.columns + column] =
-          side.data[row * side.rowBytes() + column / 2] >> (column % 2 * 4) & 15;
+      codes[row * side.columns + column] = side.code(row, column);
   return codes;
 }
 
