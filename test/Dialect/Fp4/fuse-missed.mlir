@@ -85,6 +85,18 @@ func.func @other_block(%x: tensor<32x32xbf16>, %p: i1) -> tensor<32x32xbf16> {
 
 // -----
 
+// The amax of the input has other groups.
+func.func @other_groups(%x: tensor<32x32xbf16>) -> tensor<32x32xbf16> {
+  // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] hadamard+quantize | Category:fp4-fuse | Reason="'func.return' reads the transformed tensor from memory"
+  %y = fp4.hadamard %x {dimension = 1 : i64} : tensor<32x32xbf16> -> tensor<32x32xbf16>
+  // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] hadamard+amax | Category:fp4-fuse | Reason="the transform stays, and no amax of its input could be had in the same pass"
+  %ay = fp4.amax %y : tensor<32x32xbf16> -> tensor<f32>
+  %ax = fp4.amax %x {groups = array<i64: 16, 16>} : tensor<32x32xbf16> -> tensor<2xf32>
+  return %y : tensor<32x32xbf16>
+}
+
+// -----
+
 // Its twin has both in one block.
 func.func @same_block(%x: tensor<32x32xbf16>, %p: i1) -> tensor<32x32xbf16> {
   // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] hadamard+quantize | Category:fp4-fuse | Reason="'func.return' reads the transformed tensor from memory"
