@@ -59,14 +59,16 @@ func.func @columns(%x: tensor<256x4096xbf16>) -> tensor<256x4096xbf16> {
   return %y : tensor<256x4096xbf16>
 }
 
-// The amaxes read once and multiply once per thread.
+// The amaxes read once; where a sum overflows they add once more, elements over 16.
 // CHECK-LABEL:     ---- amaxes_hadamard_amax_0
 // SM100:           ld.global.v8.b32
 // SM90-COUNT-2:    ld.global.v4.b32
 // CHECK-COUNT-64:  {{(add|sub)}}.rn.f32
 // CHECK-NOT:       ld.global
-// CHECK:           mul.rn.f32
-// CHECK-NOT:       mul.rn.f32
+// CHECK-COUNT-16:  mul.rn.f32
+// CHECK-NOT:       ld.global
+// CHECK-COUNT-64:  {{(add|sub)}}.rn.f32
+// CHECK-NOT:       {{(add|sub)}}.rn.f32
 // CHECK-COUNT-2:   {{(atom|red)}}.{{.*}}max.u32
 // CHECK:           ret;
 func.func @amaxes(%x: tensor<?x4096xbf16>) -> (tensor<f32>, tensor<f32>) {

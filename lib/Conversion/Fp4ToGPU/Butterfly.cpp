@@ -5,10 +5,12 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace fp4;
@@ -69,24 +71,23 @@ Value Butterfly::toFp32(Value sum) {
   return arith::TruncFOp::create(b, b.getF32Type(), scaled);
 }
 
-/// Elements with their signs; in fp64, or, so that no sum overflows that its scale would have kept
-/// finite, over the size of the block: a power of two, exact for bf16.
-SmallVector<Value> Butterfly::prepared(ArrayRef<Value> elements) {
-  SmallVector<Value> values;
-  for (auto [i, value] : llvm::enumerate(elements)) {
+/// Elements with their signs over a power of two, which is exact for bf16; exact sums in fp64.
+SmallVector<Value> Butterfly::prepared(ArrayRef<Value> elements, float divisor) {
+  SmallVector<Value> values(elements);
+  for (auto [i, value] : llvm::enumerate(values)) {
     bool negated = options.signMask >> (i % 16) & 1;
-    float inverse = 1.0f / static_cast<float>(options.blockSize);
-    if (!isExact())
-      values.push_back(s.multiply(value, s.constant(negated ? -inverse : inverse)));
-    else
-      values.push_back(arith::ExtFOp::create(
-          b, b.getF64Type(), negated ? Value(arith::NegFOp::create(b, value)) : value));
+    if (divisor != 1)
+      value = s.multiply(value, s.constant((negated ? -1 : 1) / divisor));
+    else if (negated)
+      value = arith::NegFOp::create(b, value);
+    if (isExact())
+      value = arith::ExtFOp::create(b, b.getF64Type(), value);
   }
   return values;
 }
 
-SmallVector<Value> Butterfly::sums(ArrayRef<Value> elements) {
-  SmallVector<Value> values = prepared(elements);
+SmallVector<Value> Butterfly::sums(ArrayRef<Value> elements, float divisor) {
+  SmallVector<Value> values = prepared(elements, divisor);
   const unsigned stages = llvm::Log2_32(options.blockSize);
   for (unsigned stage = 0; stage < stages; ++stage) {
     bool ascending = options.order == numerics::ButterflyOrder::Ascending;
@@ -102,8 +103,25 @@ SmallVector<Value> Butterfly::sums(ArrayRef<Value> elements) {
   return values;
 }
 
-float Butterfly::factor() const {
-  return isExact() ? 1.0f : norm() * static_cast<float>(options.blockSize);
+float Butterfly::factor() const { return isExact() ? 1.0f : norm() * divisor(); }
+
+/// Where a sum of a block overflows one of them stays infinite to the end: the other of its pair
+/// may be NaN, which a maximum of numbers drops.
+Value Butterfly::amax(ArrayRef<Value> elements, bool keepNaN) {
+  auto divided = [&] { return s.amax(sums(elements), keepNaN); };
+  if (divisor() == 1 || lanes(elements.size()) > 1) // no shuffle may stand in a branch
+    return divided();
+  Value whole = s.amax(sums(elements, 1), keepNaN);
+  Value quick = s.multiply(whole, s.constant(1 / divisor()));
+  Value infinity = s.constant(std::numeric_limits<float>::infinity());
+  Value isFinite = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, quick, infinity);
+  auto branch = scf::IfOp::create(b, b.getF32Type(), isFinite, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(b, quick);
+  b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b, divided());
+  return branch.getResult(0);
 }
 
 Value Butterfly::scale() { return s.constant(factor()); }
@@ -132,15 +150,23 @@ BlockElements Butterfly::unrounded(ArrayRef<Value> values) {
 }
 
 BlockElements Butterfly::transformBlock(ArrayRef<Value> elements) {
-  SmallVector<Value> values = sums(elements);
   if (!options.roundToBF16)
-    return unrounded(scaled(values));
+    return unrounded(transform(elements));
+  // No shuffle may stand in a branch.
+  const bool undivided = divisor() != 1 && lanes(elements.size()) == 1;
+  const float scale = undivided ? norm() : factor();
   int exponent;
-  if (std::frexp(factor(), &exponent) != 0.5f)
-    return packed(scaled(values));
+  if (std::frexp(scale, &exponent) != 0.5f)
+    return packed(transform(elements));
+  SmallVector<Value> values = sums(elements, undivided ? 1 : divisor());
   BlockElements block = packed(values);
-  block.scale = factor();
-  block.exact = [this, values] { return packed(scaled(values)); };
+  block.scale = scale;
+  if (undivided)
+    block.exact = [this, elements = SmallVector<Value>(elements)] {
+      return packed(transform(elements));
+    };
+  else
+    block.exact = [this, values] { return packed(scaled(values)); };
   return block;
 }
 

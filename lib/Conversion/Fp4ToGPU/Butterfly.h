@@ -1,7 +1,9 @@
 //===- Butterfly.h - Hadamard transform inside a kernel -------------------===//
 //
 // fp4/Numerics/Hadamard.h, emitted: elements over the size n of the block, fp32 stages of
-// (a + b, a - b) in the order of strides that the options name, n * n^-1/2 last.
+// (a + b, a - b) in the order of strides that the options name, n * n^-1/2 last. The division keeps
+// sums finite near the largest numbers. A thread that holds whole blocks leaves it out as long as no
+// sum of a block overflows: the bits are the same, because n is a power of two.
 // HadamardArithmetic::ExactSum is the same in fp64, without the division by n, rounded once to
 // fp32: exact sums of bf16 values whose exponents differ by up to 41.
 //
@@ -37,7 +39,11 @@ public:
   /// The transform of `elements` (f32) without the scale and the rounding. Elements are
   /// consecutive and whole multiples of 16; `lanes(size)` neighbours hold a block, and where that
   /// is more than one all 32 lanes of the warp must be here.
-  llvm::SmallVector<mlir::Value> sums(llvm::ArrayRef<mlir::Value> elements);
+  llvm::SmallVector<mlir::Value> sums(llvm::ArrayRef<mlir::Value> elements) {
+    return sums(elements, divisor());
+  }
+  /// The largest magnitude of the sums.
+  mlir::Value amax(llvm::ArrayRef<mlir::Value> elements, bool keepNaN);
   /// What a sum is multiplied by. Exact sums are scaled before they are rounded: 1.
   mlir::Value scale();
   /// Sums times scale: what is then rounded to bf16.
@@ -51,7 +57,10 @@ private:
   float factor() const; ///< scale() as a number
   float norm() const;   ///< 1 / sqrt(size of the block)
   llvm::SmallVector<mlir::Value> scaled(llvm::ArrayRef<mlir::Value> sums);
-  llvm::SmallVector<mlir::Value> prepared(llvm::ArrayRef<mlir::Value> elements);
+  /// What elements are divided by, so that no sum overflows that its scale would have kept finite.
+  float divisor() const { return isExact() ? 1.0f : static_cast<float>(options.blockSize); }
+  llvm::SmallVector<mlir::Value> sums(llvm::ArrayRef<mlir::Value> elements, float divisor);
+  llvm::SmallVector<mlir::Value> prepared(llvm::ArrayRef<mlir::Value> elements, float divisor);
   BlockElements packed(llvm::ArrayRef<mlir::Value> values);
   BlockElements unrounded(llvm::ArrayRef<mlir::Value> values);
   mlir::Value toFp32(mlir::Value sum);

@@ -244,7 +244,7 @@ private:
     Value after = found[1];
     pieces.forEachStrip(accesses, [&](Lines lines) -> Lines {
       for (auto &line : lines)
-        after = larger(after, s.amax(butterfly.sums(line), keepsNaN()));
+        after = larger(after, butterfly.amax(line, keepsNaN()));
       return {};
     });
     return {before, after};

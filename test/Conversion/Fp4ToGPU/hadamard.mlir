@@ -1,10 +1,11 @@
 // RUN: fp4-opt %s -convert-fp4-to-gpu -split-input-file | FileCheck %s
 
-// 16 elements per thread in one load of 32 bytes; four stages of strides 1, 2, 4, 8; signs by
-// negation of inputs (bit 3 of the mask is the first); the scale last, rounded to bf16 in pairs.
+// 16 elements per thread in one load of 32 bytes; four stages of strides 1, 2, 4, 8; signs with
+// the division of inputs by 16 (bit 3 of the mask is the first); the scale last, rounded to bf16 in pairs.
 // CHECK-LABEL: gpu.module @rows_hadamard_0
 // CHECK:         llvm.load %{{.*}} invariant {alignment = 32 : i64} : !llvm.ptr<1> -> vector<8xi32>
-// CHECK-COUNT-10: arith.negf
+// CHECK-COUNT-10: arith.constant -6.250000e-02 : f32
+// CHECK-NOT:     arith.constant -6.250000e-02 : f32
 // CHECK-NOT:     arith.negf
 // CHECK-COUNT-32: arith.addf
 // CHECK-NOT:     arith.addf
@@ -35,7 +36,7 @@ func.func @rows(%x: tensor<?x64xbf16>) -> tensor<?x64xbf16> {
 // CHECK:           llvm.intr.fma(%[[MINE]], %[[SIGN]], %[[THEIRS]])
 // CHECK-COUNT-31:  nvvm.shfl.sync bfly
 // CHECK-NOT:       nvvm.shfl
-// CHECK:           arith.constant 1.250000e-01 : f32
+// CHECK:           arith.constant 8.000000e+00 : f32
 // CHECK:           %[[IN:.*]] = arith.cmpi ult, %[[ITEM]], %[[COUNT]]
 // CHECK:           scf.if %[[IN]]
 // CHECK:             llvm.store
@@ -73,7 +74,12 @@ func.func @odd(%x: tensor<32x5xbf16>) -> tensor<32x5xbf16> {
 // CHECK:         %[[MAX:.*]]:2 = scf.for
 // CHECK-COUNT-1:   llvm.load
 // CHECK-NOT:       llvm.store
-// CHECK-NOT:       arith.mulf
+// Undivided sums have an amax that is finite, or are computed once more.
+// CHECK-COUNT-10:  arith.negf
+// CHECK:           %[[FINITE:.*]] = arith.cmpf olt
+// CHECK:           scf.if %[[FINITE]]
+// CHECK:           } else {
+// CHECK-COUNT-16:  arith.mulf
 // CHECK:           scf.yield
 // CHECK:         %[[SCALED:.*]] = arith.mulf %[[MAX]]#1
 // CHECK:         arith.truncf %[[SCALED]] : f32 to bf16
