@@ -62,6 +62,9 @@ Expected<ProcessResult> execute(const std::vector<std::string> &command,
   return result;
 }
 
+/// In place of a path: nothing is assembled.
+constexpr const char *kNoPtxas = "none";
+
 /// The path that the user named; it stands alone.
 std::optional<std::string> named(std::string_view explicitPath) {
   if (!explicitPath.empty())
@@ -91,10 +94,15 @@ Expected<std::string> locate() {
 
 } // namespace
 
-bool Ptxas::isNamed(std::string_view explicitPath) { return named(explicitPath).has_value(); }
+bool Ptxas::isNamed(std::string_view explicitPath) {
+  return named(explicitPath).value_or(kNoPtxas) != kNoPtxas;
+}
 
 Expected<Ptxas> Ptxas::find(std::string_view explicitPath) {
   const std::optional<std::string> given = named(explicitPath);
+  if (given == kNoPtxas)
+    return makeError(ErrorKind::Compile, "ptxas is 'none', but cubins expect one",
+                     "name one with $FP4_PTXAS or the ptxas option, or ask for PTX");
   Expected<std::string> path = given ? Expected<std::string>(*given) : locate();
   if (!path)
     return failureOf(path);

@@ -38,15 +38,38 @@ struct QuantizeCase {
   bool hasAmax() const { return isNVFP4() && description().global != numerics::GlobalRule::One; }
   uint64_t blockSize() const { return numerics::blockSizeOf(description().format); }
   uint64_t blocksPerRow() const { return (columns + blockSize() - 1) / blockSize(); }
-  uint64_t pitch() const { return ((columns + 1) / 2 + 15) / 16 * 16; }
+  /// Codes of 4 bits lie in pairs, the others in a byte each.
+  uint64_t codeBytes(uint64_t count) const {
+    return numerics::isPacked(description().format) ? (count + 1) / 2 : count;
+  }
+  uint64_t pitch() const { return (codeBytes(columns) + 15) / 16 * 16; }
   uint64_t scaleBytes(uint64_t rows) const {
     return tiled ? hw::tiled128x4Bytes(rows, blocksPerRow()) : rows * blocksPerRow();
   }
 };
 
+const char *elementName(BlockFormat format) {
+  switch (format) {
+  case BlockFormat::NVFP4:
+  case BlockFormat::MXFP4:
+    return "f4E2M1FN";
+  case BlockFormat::MXFP6E2M3:
+    return "f6E2M3FN";
+  case BlockFormat::MXFP6E3M2:
+    return "f6E3M2FN";
+  case BlockFormat::MXFP8E4M3:
+    return "f8E4M3FN";
+  case BlockFormat::MXFP8E5M2:
+    return "f8E5M2";
+  }
+  return "";
+}
+
 std::string quantizeModule(const QuantizeCase &c) {
-  std::string format = c.isNVFP4() ? "nvfp4" : "mxfp4", amax = c.hasAmax() ? "amax %a " : "";
-  std::string data = fmt::format("tensor<?x{}xf4E2M1FN>", c.columns);
+  std::string format(numerics::stringify(c.description().format));
+  std::string amax = c.hasAmax() ? "amax %a " : "";
+  std::string data =
+      fmt::format("tensor<?x{}x{}>", c.columns, elementName(c.description().format));
   std::string scales =
       fmt::format("tensor<?x{}x{}{}>", c.blocksPerRow(), c.isNVFP4() ? "f8E4M3FN" : "f8E8M0FNU",
                   c.tiled ? ", #fp4.scale_layout<tiled_128x4>" : "");
@@ -146,7 +169,8 @@ void expectEqual(KernelRun &kernel, const QuantizeCase &c, const std::vector<flo
   ASSERT_TRUE(pair);
   const numerics::QuantizedSide &expected = *pair->rowwise;
   EXPECT_EQ(got.scales, expected.scales);
-  uint64_t dense = (c.columns + 1) / 2, written = c.blocksPerRow() * c.blockSize() / 2;
+  uint64_t dense = c.codeBytes(c.columns);
+  uint64_t written = c.codeBytes(c.blocksPerRow() * c.blockSize());
   for (uint64_t row = 0; row < rows; ++row)
     for (uint64_t byte = 0; byte < c.pitch(); ++byte) {
       uint8_t want = byte < dense     ? expected.data[row * dense + byte]

@@ -127,6 +127,20 @@ TEST(MmaStep, kernelsAgree) {
     }
 }
 
+// Products that cancel keep their exponent, and cut what an accumulator has below 2^-35 of it.
+TEST(MmaStep, smallAccumulatorsAreCutBesideProductsThatCancel) {
+  std::array<uint8_t, 32> a{}, b{};
+  const std::array<uint8_t, 4> ones = {0x38, 0x38, 0x38, 0x38};
+  a[0] = 0x22; // 1, 1
+  b[0] = 0xA2; // 1, -1
+  for (auto [c, want] : {std::pair(0x1.000002p-15f, 0x1p-15f), {0x1.000002p-12f, 0x1.000002p-12f}}) {
+    float d = c;
+    fp4MmaStep(ScaleType::UE4M3, ScaleVector::X4, 1, 1, {a.data(), 32, ones.data(), 4},
+               {b.data(), 32, ones.data(), 4}, &d, 1, true);
+    EXPECT_EQ(bitsOf(d), bitsOf(want)) << c;
+  }
+}
+
 // Accumulators beside products that are all zero come back as they are; NaN is the canonical one.
 TEST(MmaStep, accumulatorsOfEveryKind) {
   const std::array<uint8_t, 32> zeros{};

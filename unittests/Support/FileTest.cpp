@@ -22,6 +22,11 @@ namespace {
 /// An empty folder for each test.
 class Files : public testing::Test {
 protected:
+  /// Who runs the tests may ignore some signals, as nohup does; then nothing would end by them.
+  static void SetUpTestSuite() {
+    for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE})
+      std::signal(signal, SIG_DFL);
+  }
   void SetUp() override {
     folder = testing::TempDir() + "fp4-files-" + std::to_string(getpid());
     fs::remove_all(folder);

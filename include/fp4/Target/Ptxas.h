@@ -48,9 +48,10 @@ class Ptxas {
 public:
   /// Looks at `explicitPath` if it is not empty, else at $FP4_PTXAS, PATH, and bin/ below
   /// $CUDA_HOME, $CUDA_PATH, $CUDA_ROOT. A path that was named but does not run is an error; the
-  /// search never goes on past it.
+  /// search never goes on past it. The name 'none' is an error too: there is to be no ptxas.
   static Expected<Ptxas> find(std::string_view explicitPath);
-  /// Whether a path was named, by `explicitPath` or by $FP4_PTXAS: then nothing else will do.
+  /// Whether a path was named, by `explicitPath` or by $FP4_PTXAS: then nothing else will do. The
+  /// name 'none' is no path.
   static bool isNamed(std::string_view explicitPath);
 
   const std::string &path() const { return path_; }

@@ -131,7 +131,7 @@ func.func private @mask_bad() attributes {bad = #fp4.hadamard<size = 64, sign_ma
 // -----
 
 func.func private @field() attributes {ok = #fp4.hadamard<arithmetic = tensor_core>}
-// expected-error @+1 {{expects size, sign_mask or arithmetic, but got dimension}}
+// expected-error @+1 {{expects size, sign_mask, arithmetic or rounding, but got dimension}}
 func.func private @field_bad() attributes {bad = #fp4.hadamard<dimension = 1>}
 
 // -----
