@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp4/Compiler/Compiler.h"
-#include "fp4/Tools/Engine.h"
+#include "fp4/Harness/Runner.h"
 
 #include <iostream>
 
@@ -24,7 +24,7 @@ func.func @product(%a: tensor<128x256xf4E2M1FN>, %sa: tensor<128x16xf8E4M3FN>,
   return %y : tensor<128x64xf32>
 })";
 
-static fp4::Expected<fp4::tools::RunReport> compileAndRun() {
+static fp4::Expected<fp4::harness::RunReport> compileAndRun() {
   fp4::Compiler compiler({});
   FP4_TRY(compiler.loadText(kProgram, "product"));
   FP4_TRY(compiler.compileTo(fp4::Phase::Ptx));
@@ -32,16 +32,16 @@ static fp4::Expected<fp4::tools::RunReport> compileAndRun() {
   auto program = compiler.jit();
   if (!program)
     return tl::unexpected(program.error());
-  auto resolve = [&](const std::string &symbol) -> fp4::Expected<fp4::tools::EntryFunction> {
+  auto resolve = [&](const std::string &symbol) -> fp4::Expected<fp4::harness::EntryFunction> {
     auto address = (*program)->lookup(symbol);
     if (!address)
       return tl::unexpected(address.error());
-    return reinterpret_cast<fp4::tools::EntryFunction>(*address);
+    return reinterpret_cast<fp4::harness::EntryFunction>(*address);
   };
-  auto engine = fp4::tools::Engine::create(manifest, resolve);
-  if (!engine)
-    return tl::unexpected(engine.error());
-  return engine->run({});
+  auto runner = fp4::harness::Runner::create(manifest, resolve);
+  if (!runner)
+    return tl::unexpected(runner.error());
+  return runner->run({});
 }
 
 int main() {

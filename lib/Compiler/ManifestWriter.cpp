@@ -168,7 +168,7 @@ private:
            isa<DenseFPElementsAttr>(op.getValue());
   }
 
-  /// Operations that lib/Tools has a reference for; numbers such as sizes it finds out itself.
+  /// Operations that lib/Reference has a reference for; numbers such as sizes it finds out itself.
   static bool isKnown(Operation &op) {
     if (auto constant = dyn_cast<arith::ConstantOp>(op); constant && isTensor(constant))
       return fp4::hasConstantBytes(cast<ElementsAttr>(constant.getValue()));

@@ -1,6 +1,6 @@
 //===- ManifestWriter.h - What a compiled library says about itself -------===//
 //
-// The writing side of include/fp4/Tools/Manifest.h, schema 1. Functions are described before
+// The writing side of include/fp4/Reference/Manifest.h, schema 1. Functions are described before
 // lowering, from the fp4 operations that the user wrote; kernels after it, from what was emitted.
 //
 //===----------------------------------------------------------------------===//

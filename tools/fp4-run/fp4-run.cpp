@@ -1,7 +1,6 @@
 //===- fp4-run.cpp - Executes an emitted library, without the compiler ----===//
 
-#include "fp4/Tools/Engine.h"
-#include "fp4/Tools/Library.h"
+#include "fp4/Harness/Library.h"
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -15,7 +14,7 @@ int main(int argc, char **argv) {
   app.set_version_flag("--version", "fp4-run " FP4_VERSION);
   std::string path;
   bool list = false;
-  tools::RunOptions options;
+  harness::RunOptions options;
   app.add_option("library", path, "the library")->required();
   std::string twin;
   app.add_option(
@@ -23,23 +22,23 @@ int main(int argc, char **argv) {
       "the library of the same program compiled with fp4-runner --no-arithmetic; --benchmark "
       "times its kernels beside the library's");
   app.add_flag("--list", list, "print its functions and kernels, run nothing");
-  tools::addRunOptions(app, options);
+  harness::addRunOptions(app, options);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
     if (error.get_exit_code() == 0)
-      return app.exit(error) + tools::print("", "help"); // --help, --version
+      return app.exit(error) + harness::print("", "help"); // --help, --version
     Error usage{ErrorKind::Usage, error.what(), "fp4-run --help lists the options"};
     std::fputs(format(usage).c_str(), stderr);
     return exitCode(usage);
   }
-  auto engine = tools::openLibrary(path);
-  if (!engine) {
-    std::fputs(format(engine.error()).c_str(), stderr);
-    return exitCode(engine.error());
+  auto runner = harness::openLibrary(path);
+  if (!runner) {
+    std::fputs(format(runner.error()).c_str(), stderr);
+    return exitCode(runner.error());
   }
   if (!twin.empty()) {
-    auto bare = tools::openLibrary(twin);
+    auto bare = harness::openLibrary(twin);
     if (!bare) {
       std::fputs(format(bare.error()).c_str(), stderr);
       return exitCode(bare.error());
@@ -47,6 +46,6 @@ int main(int argc, char **argv) {
     options.twin = bare->resolver();
   }
   if (list)
-    return tools::print(engine->list(), "list");
-  return tools::runAndReport(*engine, options);
+    return harness::print(runner->list(), "list");
+  return harness::runAndReport(*runner, options);
 }

@@ -83,19 +83,19 @@ std::optional<int> parseCommandLine(int argc, char **argv, Options &options) {
   app.footer(kFooter);
   addCompilerOptions(app, options);
   addLayoutCommand(app, options);
-  tools::addQuantizeCommands(app, options.quantize);
-  tools::addRunOptions(app, options.run);
+  harness::addQuantizeCommands(app, options.quantize);
+  harness::addRunOptions(app, options.run);
   app.get_option("--shape")->description(
       "M[,N[,K]]: sizes of the dimensions that the program calls so (fp4.dims)");
   try {
     app.parse(argc, argv);
     const bool command =
-        options.layout || options.quantize.verb != tools::QuantizeCommand::Verb::None;
+        options.layout || options.quantize.verb != harness::QuantizeCommand::Verb::None;
     if (!command && options.input.empty())
       throw CLI::RequiredError("program");
   } catch (const CLI::ParseError &error) {
     if (error.get_exit_code() == 0)
-      return app.exit(error) + tools::print("", "help"); // --help
+      return app.exit(error) + harness::print("", "help"); // --help
     std::cerr << format(
         Error{ErrorKind::Usage, error.what(), "fp4-runner --help lists the options"});
     return static_cast<int>(ErrorKind::Usage);

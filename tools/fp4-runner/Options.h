@@ -3,15 +3,15 @@
 
 #include "fp4/Compiler/Compiler.h"
 #include "fp4/ISA/ScaleLayout.h"
-#include "fp4/Tools/Engine.h"
-#include "fp4/Tools/QuantizeCommand.h"
+#include "fp4/Harness/Runner.h"
+#include "fp4/Harness/QuantizeCommand.h"
 
 namespace fp4::runner {
 
 struct Options {
   std::string input; ///< the .mlir file; "-" is standard input
   CompilerOptions compiler;
-  tools::RunOptions run;
+  harness::RunOptions run;
   std::string emit;            ///< mlir | ptx | cubin | so; empty: run the program
   std::string phase = "fused"; ///< of --emit=mlir
   std::string output;          ///< of --emit; empty: standard output
@@ -20,7 +20,7 @@ struct Options {
 
   bool layout = false; ///< fp4-runner layout
   hw::ScaleQuestion question;
-  tools::QuantizeCommand quantize; ///< fp4-runner quantize, dequantize
+  harness::QuantizeCommand quantize; ///< fp4-runner quantize, dequantize
 };
 
 /// Fills `options`. Returns an exit code when the program ends here: 0 after --help, 2 after a

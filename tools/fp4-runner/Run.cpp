@@ -34,16 +34,16 @@ int runProgram(Compiler &compiler, const Options &options) {
   auto program = compiler.jit();
   if (!program)
     return fail(program.error());
-  auto resolve = [&](const std::string &symbol) -> Expected<tools::EntryFunction> {
+  auto resolve = [&](const std::string &symbol) -> Expected<harness::EntryFunction> {
     auto address = (*program)->lookup(symbol);
     if (!address)
       return tl::unexpected<Error>(address.error());
-    return reinterpret_cast<tools::EntryFunction>(*address);
+    return reinterpret_cast<harness::EntryFunction>(*address);
   };
-  auto engine = tools::Engine::create(manifest, resolve);
-  if (!engine)
-    return fail(engine.error());
-  return tools::runAndReport(*engine, options.run);
+  auto runner = harness::Runner::create(manifest, resolve);
+  if (!runner)
+    return fail(runner.error());
+  return harness::runAndReport(*runner, options.run);
 }
 
 } // namespace fp4::runner

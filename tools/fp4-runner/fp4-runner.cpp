@@ -1,6 +1,6 @@
 //===- fp4-runner.cpp - Compile, execute and check an fp4 program ---------===//
 //
-// The compiler in front of the engine that fp4-run has. See --help.
+// The compiler in front of the runner that fp4-run has. See --help.
 //
 //===----------------------------------------------------------------------===//
 
@@ -65,11 +65,11 @@ int main(int argc, char **argv) {
     return *code;
   if (options.layout) {
     auto text = hw::explainScale(options.question);
-    return text ? tools::print(*text, "layout") : finish(tl::unexpected<Error>(text.error()));
+    return text ? harness::print(*text, "layout") : finish(tl::unexpected<Error>(text.error()));
   }
-  if (options.quantize.verb != tools::QuantizeCommand::Verb::None) {
-    auto text = tools::runQuantizeCommand(options.quantize);
-    return text ? tools::print(*text, "report") : finish(tl::unexpected<Error>(text.error()));
+  if (options.quantize.verb != harness::QuantizeCommand::Verb::None) {
+    auto text = harness::runQuantizeCommand(options.quantize);
+    return text ? harness::print(*text, "report") : finish(tl::unexpected<Error>(text.error()));
   }
   Compiler compiler(options.compiler);
   int code = finish(load(compiler, options));

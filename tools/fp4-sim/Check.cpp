@@ -104,7 +104,7 @@ static Status checkFatbin(const std::vector<FatbinEntry> &entries, const std::st
   return result;
 }
 
-Status fp4::tools::checkFile(const std::string &path, const std::string &chip) {
+Status fp4::harness::checkFile(const std::string &path, const std::string &chip) {
   auto bytes = readBytes(path);
   if (!bytes)
     return tl::unexpected<Error>(std::move(bytes.error()));

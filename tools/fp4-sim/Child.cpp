@@ -65,7 +65,7 @@ void handleSignals() {
 
 } // namespace
 
-Expected<int> tools::runChild(const std::string &program, const std::vector<std::string> &command,
+Expected<int> harness::runChild(const std::string &program, const std::vector<std::string> &command,
                               const std::function<void()> &prepare) {
   std::fflush(nullptr);
   // A program of another group could not read from the terminal.

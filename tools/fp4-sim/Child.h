@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace fp4::tools {
+namespace fp4::harness {
 
 /// Starts `program` with the words of `command`, `prepare` called before in its process, and waits
 /// for its end. Signals that ask this process to stop go to the program, and to what it started
@@ -15,4 +15,4 @@ namespace fp4::tools {
 Expected<int> runChild(const std::string &program, const std::vector<std::string> &command,
                        const std::function<void()> &prepare);
 
-} // namespace fp4::tools
+} // namespace fp4::harness

@@ -9,7 +9,7 @@
 #include "fp4/SimCuda/ElfFile.h"
 #include "fp4/Support/InputFile.h"
 #include "fp4/Support/OutputFile.h"
-#include "fp4/Tools/Engine.h"
+#include "fp4/Harness/Runner.h"
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -28,7 +28,7 @@
 
 using namespace fp4;
 using namespace fp4::simcuda;
-using namespace fp4::tools;
+using namespace fp4::harness;
 namespace fs = std::filesystem;
 
 namespace {
@@ -278,7 +278,7 @@ nlohmann::ordered_json toJson(const Findings &found, const ProgramOptions &optio
 
 } // namespace
 
-Expected<int> fp4::tools::runProgram(const ProgramOptions &options) {
+Expected<int> fp4::harness::runProgram(const ProgramOptions &options) {
   auto folder = libraryFolder();
   if (!folder)
     return tl::unexpected<Error>(std::move(folder.error()));

@@ -2,11 +2,11 @@
 #pragma once
 
 #include "fp4/Support/Error.h"
-#include "fp4/Tools/Simulation.h"
+#include "fp4/Harness/Simulation.h"
 #include <string>
 #include <vector>
 
-namespace fp4::tools {
+namespace fp4::harness {
 
 struct ProgramOptions : SimulationOptions {
   std::vector<std::string> command; ///< program and arguments
@@ -20,4 +20,4 @@ struct ProgramOptions : SimulationOptions {
 /// docs/Simulator.md.
 Expected<int> runProgram(const ProgramOptions &options);
 
-} // namespace fp4::tools
+} // namespace fp4::harness

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "Check.h"
 #include "Run.h"
-#include "fp4/Tools/Check.h"
-#include "fp4/Tools/Engine.h"
+#include "fp4/Harness/Check.h"
+#include "fp4/Harness/Runner.h"
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
@@ -20,12 +20,12 @@ static int report(const Error &error) {
   return exitCode(error);
 }
 
-static void addRun(CLI::App &app, tools::ProgramOptions &options) {
+static void addRun(CLI::App &app, harness::ProgramOptions &options) {
   CLI::App *run = app.add_subcommand("run", "Run a CUDA program that has PTX");
   run->add_option("--device", options.device, "The GPU that the program finds")
       ->capture_default_str()
       ->check(CLI::IsMember({"b200", "b300", "h200", "rtx5090"}));
-  tools::addSimulationOptions(*run, options, "the random policy");
+  harness::addSimulationOptions(*run, options, "the random policy");
   run->get_option("--policy")->check(CLI::IsMember({"eager", "lazy", "random", "delay"}));
   run->add_option("--dump-ptx", options.dumpPtx, "Folder for the PTX that messages refer to")
       ->check(CLI::ExistingDirectory);
@@ -45,15 +45,15 @@ int main(int argc, char **argv) {
   check->add_option("files", files, "PTX text, fat binaries, programs or libraries")->required();
   check->add_option("--target", chip,
                     "The device that is to run it (sm_100a): of several texts only its own");
-  tools::ProgramOptions run;
+  harness::ProgramOptions run;
   addRun(app, run);
-  tools::addExplainOption(app);
+  harness::addExplainOption(app);
   app.require_subcommand(1);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
     if (error.get_exit_code() == 0)
-      return app.exit(error) + tools::print("", "help"); // --help, --explain
+      return app.exit(error) + harness::print("", "help"); // --help, --explain
     const char *note = app.got_subcommand("run") ? "fp4-sim run --help lists the options"
                        : app.got_subcommand(check)
                            ? "fp4-sim check --help lists the options"
@@ -62,12 +62,12 @@ int main(int argc, char **argv) {
     return report({ErrorKind::Usage, error.what(), note});
   }
   if (!run.command.empty()) {
-    Expected<int> code = tools::runProgram(run);
+    Expected<int> code = harness::runProgram(run);
     return code ? *code : report(code.error());
   }
   int code = 0;
   for (const std::string &file : files)
-    if (Status checked = tools::checkFile(file, chip); !checked)
+    if (Status checked = harness::checkFile(file, chip); !checked)
       code = report(checked.error());
-  return code ? code : tools::print("", "list");
+  return code ? code : harness::print("", "list");
 }

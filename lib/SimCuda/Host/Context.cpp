@@ -1,6 +1,6 @@
 //===- Context.cpp - Options, errors and the end of the process -----------===//
 #include "Context.h"
-#include "fp4/Tools/Check.h"
+#include "fp4/Harness/Check.h"
 #include <atomic>
 #include <csignal>
 #include <cstdio>
@@ -134,9 +134,9 @@ __attribute__((destructor)) static void processEnds() {
 
 void Context::reportAccesses() const {
   const std::vector<sim::AccessCount> wasteful = statistics->wasteful();
-  trace("accesses: " + tools::accessText(wasteful));
+  trace("accesses: " + harness::accessText(wasteful));
   for (const sim::AccessCount &count : wasteful)
-    reportLine("access " + tools::accessToJson(count));
+    reportLine("access " + harness::accessToJson(count));
 }
 
 /// A process that was forked from the one that began the timeline leaves it alone.

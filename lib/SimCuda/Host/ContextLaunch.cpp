@@ -1,6 +1,6 @@
 //===- ContextLaunch.cpp - Launches and what the device would refuse ------===//
 #include "Context.h"
-#include "fp4/Tools/Check.h"
+#include "fp4/Harness/Check.h"
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -66,7 +66,7 @@ Code Context::reportHazards() {
     return Success;
   for (const sim::HazardReport &report : checker->reports()) {
     print(report.text());
-    reportLine("hazard " + tools::hazardToJson(report));
+    reportLine("hazard " + harness::hazardToJson(report));
   }
   checker->clear();
   return Success;

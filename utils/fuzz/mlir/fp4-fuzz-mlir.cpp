@@ -13,7 +13,7 @@
 #include "fp4/Compiler/Compiler.h"
 #include "fp4/InitAll.h"
 #include "fp4/Sim/Program.h"
-#include "fp4/Tools/Manifest.h"
+#include "fp4/Reference/Manifest.h"
 
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -189,7 +189,7 @@ void runCompiler(const std::string &text) {
     return;
   for (const fp4::KernelCode &code : compiler.kernels())
     (void)fp4::sim::Program::parse(code.ptx, code.module);
-  (void)fp4::tools::Manifest::parse(compiler.manifest());
+  (void)fp4::harness::Manifest::parse(compiler.manifest());
   (void)compiler.compileTo(fp4::Phase::Host);
 }
 

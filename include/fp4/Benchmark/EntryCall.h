@@ -1,0 +1,47 @@
+//===- EntryCall.h - Calling compiled host code ---------------------------===//
+//
+// Tensors to memref descriptors in device memory and back. A descriptor of rank R is 3 + 2R words:
+// allocated pointer, aligned pointer, offset in elements, R sizes, R strides in elements, for the
+// dense boundary buffer of a type (Type::bufferShape).
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Reference/Tensor.h"
+#include "fp4/Runtime/Session.h"
+
+#include <map>
+
+namespace fp4::harness {
+
+/// `void fp4_entry_<func>(void **args)`: args[0] is the struct of result memref descriptors when
+/// there are results, then one pointer to a memref descriptor per argument.
+using EntryFunction = void (*)(void **args);
+
+class EntryCall {
+public:
+  EntryCall(rt::Session &session, const Function &function)
+      : session_(session), function_(function) {}
+
+  /// Copies the arguments to the device.
+  Status upload(std::span<const Tensor> arguments);
+  /// Calls the entry and waits for the device. The first error of the session comes back.
+  Status call(EntryFunction entry);
+  /// Copies the results to the host, after checking what the entry said about them.
+  Expected<std::vector<Tensor>> download();
+
+private:
+  /// The static type of result i: what the program makes of the arguments' sizes; without a
+  /// program, what the descriptor says.
+  Expected<Type> resolveResult(size_t i, const uint64_t *descriptor) const;
+  Expected<Tensor> downloadOne(size_t i, const uint64_t *descriptor);
+
+  rt::Session &session_;
+  const Function &function_;
+  std::vector<std::vector<uint64_t>> arguments_; ///< one descriptor each
+  std::vector<uint64_t> results_;                ///< descriptors, one after the other
+  int64_t dynamicSize_ = 0;                      ///< of the first dynamic argument
+  std::map<std::string, Type> types_;            ///< of the program's values
+};
+
+} // namespace fp4::harness

@@ -1,0 +1,37 @@
+//===- Check.h - The hazard checker on a command line ---------------------===//
+//
+// The options and the output that every tool with a simulator shares: --check[=default|strict],
+// --explain RULE, reports as text on stderr or as JSON, and exit code 5 when a hazard was found.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Sim/AccessStatistics.h"
+#include "fp4/Sim/HazardChecker.h"
+#include "fp4/Support/Error.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace fp4::harness {
+
+/// Adds --explain, which prints a rule and ends the parse as --help does.
+void addExplainOption(CLI::App &app);
+
+/// One report, or one instruction, as a JSON object.
+std::string hazardToJson(const sim::HazardReport &report);
+std::string accessToJson(const sim::AccessCount &count);
+/// How many instructions waste accesses, and the worst of them, one line each.
+std::string accessText(const std::vector<sim::AccessCount> &wasteful);
+/// A JSON array, one object per report.
+std::string hazardsToJson(const std::vector<sim::HazardReport> &hazards);
+
+/// Prints the reports to stderr. The error that a tool ends with when there are any.
+std::optional<Error> reportHazards(const std::vector<sim::HazardReport> &hazards);
+
+} // namespace fp4::harness

@@ -1,0 +1,28 @@
+//===- Inputs.h - Seeded inputs of a function -----------------------------===//
+#pragma once
+
+#include "fp4/Reference/Tensor.h"
+
+namespace fp4::harness {
+
+/// Seeded inputs. The same (distribution, seed, index, type) gives the same bytes on every machine.
+///   gaussian  normal(0, 1)
+///   uniform   [-1, 1)
+///   bf16      normal, of 8 significant bits whatever the type, blocks over nine binades, the first
+///             element the largest and no power of two: what tells quantizers apart
+///   adversarial  the blocks N01-N42 and M01-M28 of docs/Numerics.md in random places, along rows
+///             and columns, under a largest magnitude that the seed chooses of 11 (the last two
+///             infinity and NaN); block scales any byte
+///   exact     E2M1 values with a 6 in every block of 16, so that quantization is exact and every
+///             partial sum of a block-scaled GEMM fits 24 bits
+///   ones, zeros
+///   arange    0, 1, 2, .. modulo 256, in row-major order
+/// Block scales are powers of two from 1/8 to 8 (gaussian, uniform, bf16) or 1; scalars are 1 (or
+/// 0). i64 tensors are states of a random number generator: the seed, then `index`, its offset.
+/// `index` is the number of the argument: it separates the streams of two arguments.
+Expected<Tensor> makeInput(const Type &type, std::string_view distribution, uint64_t seed,
+                           unsigned index);
+/// The distributions, for messages and --help.
+extern const std::vector<std::string> kDistributions;
+
+} // namespace fp4::harness

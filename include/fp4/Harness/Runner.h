@@ -1,0 +1,117 @@
+//===- Runner.h - Runs, checks and reports compiled functions -------------===//
+//
+// What fp4-run and fp4-runner share: from a manifest and the address of an entry function to a
+// verified result and a report. The caller brings the code (dlopen of an emitted library, or a JIT)
+// and this brings inputs, device, session, reference, verdict and files. No LLVM.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Benchmark/Benchmark.h"
+#include "fp4/Benchmark/EntryCall.h"
+#include "fp4/Harness/Simulation.h"
+#include "fp4/Harness/Verdict.h"
+
+#include <functional>
+#include <map>
+#include <optional>
+
+namespace CLI {
+class App;
+}
+
+namespace fp4::harness {
+
+/// Finds the entry function of a manifest symbol.
+using EntryResolver = std::function<Expected<EntryFunction>(const std::string &symbol)>;
+
+/// What the user asked for; addRunOptions fills it from a command line.
+struct RunOptions : SimulationOptions {
+  std::string device = "auto";           ///< auto | sim | cuda | cuda:N
+  std::string distribution = "gaussian"; ///< one of kDistributions
+  std::string function;                  ///< empty: the only function
+  std::vector<std::string> inputs;       ///< NAME=FILE.npy
+  std::vector<std::string> outputs;      ///< NAME=FILE.npy
+  std::vector<int64_t> shape;            ///< M,N,K; empty: from the manifest and the inputs
+  std::vector<std::string> dims;         ///< NAME=SIZE, of a named dimension or of an argument's rows
+  bool verify = true;
+  bool benchmark = false; ///< time what was verified
+  std::string compare;    ///< JSON of an earlier benchmark; empty: none
+  EntryResolver twin;     ///< of the same program compiled with --no-arithmetic, to time beside it
+};
+
+struct RunReport {
+  std::string compiler, function, device, deviceSelector, target, simPolicy;
+  bool hardware = false;
+  uint64_t seed = 0;
+  struct Kernel {
+    std::string module, name;
+    rt::LaunchShape shape;
+    uint32_t registers = 0;
+    uint32_t spillBytes = 0;
+    uint32_t sharedBytes = 0;
+    double milliseconds = 0;
+    std::optional<rt::LaunchCounts> counts; ///< of a simulator
+  };
+  struct Operand {
+    std::string name;
+    Type type;
+    std::string source; ///< "gaussian, seed 1" or the file
+  };
+  std::vector<Operand> arguments, results;
+  std::vector<Kernel> kernels;
+  std::vector<Verdict> verdicts;
+  bool verified = false;                  ///< the reference was run
+  std::string check;                      ///< mode of the hazard checker; empty on a GPU
+  std::vector<sim::HazardReport> hazards; ///< what it found
+  bool counted = false;                   ///< accesses were counted
+  std::vector<sim::AccessCount> wasteful; ///< those that cost more than they must
+  double runMilliseconds = 0, referenceMilliseconds = 0;
+  std::vector<std::string> notes;
+  bool benchmarked = false;                 ///< with --benchmark, and the result was right
+  std::optional<BenchmarkReport> benchmark; ///< on hardware
+  std::vector<Comparison> comparisons;      ///< with --compare
+
+  /// A few lines for a person.
+  std::string text() const;
+  /// The same facts, one JSON object.
+  std::string json() const;
+  bool passed() const;
+};
+
+class Runner {
+public:
+  /// Parses the manifest; malformed JSON and unknown schemas are Usage errors.
+  static Expected<Runner> create(std::string_view manifestJson, EntryResolver resolver);
+
+  const Manifest &manifest() const { return manifest_; }
+  const EntryResolver &resolver() const { return resolver_; }
+
+  /// Runs one function. A result that differs from the reference is not an Error: the report says
+  /// so (passed() is false, exit code 1). Outputs are written whether or not it passed.
+  /// `hazards`, where given, has what --check found even when the run ends in an error.
+  Expected<RunReport> run(const RunOptions &options,
+                          std::vector<sim::HazardReport> *hazards = nullptr) const;
+
+  /// What --list prints: functions with their arguments and results, kernels with their resources.
+  std::string list() const;
+
+private:
+  Manifest manifest_;
+  EntryResolver resolver_;
+};
+
+/// Adds --device, --policy, --check, --explain, --seed, --dist, --function, --input, --output,
+/// --shape, --dim,
+/// --no-verify, --benchmark, --json and --threads. `options` must outlive the parse.
+void addRunOptions(CLI::App &app, RunOptions &options);
+
+/// Prints to stdout and returns the exit code: not 0 where stdout takes no more, which stderr then
+/// says of `what`.
+int print(const std::string &text, const char *what);
+
+/// Runs, prints the report to stdout or the error to stderr, and returns the exit code of
+/// docs/Diagnostics.md: what both tools do after they have a runner.
+int runAndReport(const Runner &runner, const RunOptions &options);
+
+} // namespace fp4::harness

@@ -1,0 +1,26 @@
+//===- ProgramTypes.h - The sizes of a program's values -------------------===//
+//
+// A manifest's types may be dynamic. Given the arguments' sizes, those of every value follow from
+// what its operation means: rows of a matrix are columns of its transposed quantization.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Reference/Manifest.h"
+
+#include <span>
+
+namespace fp4::harness {
+
+/// The result types of `op` for operands of these static types; Usage errors where the manifest's
+/// types contradict them.
+Expected<std::vector<Type>> resultTypes(const ProgramOp &op, std::span<const Type> operands);
+
+/// The types of all values of `program`, by name.
+Expected<std::map<std::string, Type>> valueTypes(std::span<const ProgramOp> program,
+                                                 std::span<const Type> arguments);
+
+/// The error of a manifest whose program makes no sense to this tool.
+tl::unexpected<Error> badProgram(const ProgramOp &op, const std::string &what);
+
+} // namespace fp4::harness

@@ -1,0 +1,32 @@
+//===- Reference.h - The program of a manifest, on the host ---------------===//
+//
+// Executes the fp4 operations of a function with lib/Numerics, one after the other. The values of a
+// matrix product come with the plain sum and its bounds, for the verdict (fp4/Harness/Verdict.h).
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Reference/Tensor.h"
+
+#include <functional>
+
+namespace fp4::harness {
+
+/// A reference value with, for matrix products, the plain sum and its bounds.
+struct ReferenceValue {
+  Tensor value;
+  bool isProduct = false;
+  std::vector<double> sums = {}, bounds = {};
+  std::vector<uint8_t> mayOverflow = {}; ///< numerics::GemmReference
+};
+
+/// Finds the bytes of a constant by the symbol that the manifest gives it.
+using DataResolver = std::function<Expected<const void *>(const std::string &symbol)>;
+
+/// One value per result of `function`. Fails (Usage) where the program has an operation that this
+/// tool does not know: it is older than the compiler.
+Expected<std::vector<ReferenceValue>> runReference(const Function &function,
+                                                   std::span<const Tensor> arguments,
+                                                   unsigned threads, const DataResolver &data = {});
+
+} // namespace fp4::harness

@@ -1,0 +1,142 @@
+//===- EntryCall.cpp - Calling compiled host code -------------------------===//
+
+#include "fp4/Benchmark/EntryCall.h"
+
+#include "fp4/Reference/ProgramTypes.h"
+
+#include <fmt/format.h>
+
+namespace fp4::harness {
+namespace {
+
+// Words of a descriptor.
+constexpr size_t kAllocated = 0, kAligned = 1, kOffset = 2, kSizes = 3;
+
+size_t descriptorWords(const Type &type) { return 3 + 2 * type.bufferShape().size(); }
+
+std::vector<uint64_t> makeDescriptor(const Type &type, void *device) {
+  std::vector<int64_t> shape = type.bufferShape();
+  std::vector<uint64_t> words(descriptorWords(type));
+  words[kAllocated] = words[kAligned] = reinterpret_cast<uint64_t>(device);
+  uint64_t stride = 1;
+  for (size_t i = shape.size(); i-- > 0;) {
+    words[kSizes + i] = uint64_t(shape[i]);
+    words[kSizes + shape.size() + i] = stride;
+    stride *= uint64_t(shape[i]);
+  }
+  return words;
+}
+
+Error badResult(const Operand &result, const std::string &what) {
+  return {ErrorKind::Internal,
+          fmt::format("the compiled code returned result '{}' {}", result.name, what),
+          "the library and its manifest do not belong together, or the compiler is wrong"};
+}
+
+} // namespace
+
+Status EntryCall::upload(std::span<const Tensor> arguments) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const Tensor &tensor = arguments[i];
+    void *device = session_.allocate(tensor.bytes.size());
+    if (!device)
+      return session_.finish();
+    FP4_TRY(session_.device().copyToDevice(reinterpret_cast<rt::DevicePtr>(device), tensor.bytes));
+    arguments_.push_back(makeDescriptor(tensor.type, device));
+    if (function_.arguments[i].type.isDynamic() && !dynamicSize_)
+      dynamicSize_ = tensor.type.shape[0];
+  }
+  std::vector<Type> types;
+  for (const Tensor &tensor : arguments)
+    types.push_back(tensor.type);
+  if (auto values = valueTypes(function_.program, types)) // else descriptors have to do
+    types_ = std::move(*values);
+  return {};
+}
+
+Status EntryCall::call(EntryFunction entry) {
+  size_t words = 0;
+  for (const Operand &result : function_.results)
+    words += descriptorWords(result.type);
+  results_.assign(words, 0);
+  std::vector<void *> pointers;
+  if (words)
+    pointers.push_back(results_.data());
+  for (std::vector<uint64_t> &descriptor : arguments_)
+    pointers.push_back(descriptor.data());
+  {
+    rt::Session::Scope scope(session_);
+    entry(pointers.data());
+  }
+  return session_.finish();
+}
+
+Expected<std::vector<Tensor>> EntryCall::download() {
+  std::vector<Tensor> tensors;
+  const uint64_t *descriptor = results_.data();
+  for (size_t i = 0; i < function_.results.size(); ++i) {
+    auto tensor = downloadOne(i, descriptor);
+    if (!tensor)
+      return tl::unexpected<Error>(tensor.error());
+    tensors.push_back(std::move(*tensor));
+    descriptor += descriptorWords(function_.results[i].type);
+  }
+  return tensors;
+}
+
+Expected<Type> EntryCall::resolveResult(size_t i, const uint64_t *descriptor) const {
+  const Operand &result = function_.results[i];
+  Type type = result.type;
+  const auto known =
+      i < function_.returns.size() ? types_.find(function_.returns[i]) : types_.end();
+  for (size_t dim = 0; dim < type.shape.size(); ++dim) {
+    if (type.shape[dim] >= 0)
+      continue;
+    if (known != types_.end() && known->second.shape.size() == type.shape.size())
+      type.shape[dim] = known->second.shape[dim];
+    else // rows of a tiled scale buffer are those of the argument
+      type.shape[dim] =
+          type.layout == Layout::Tiled128x4 ? dynamicSize_ : int64_t(descriptor[kSizes + dim]);
+  }
+  std::vector<int64_t> expected = type.bufferShape();
+  for (size_t dim = 0; dim < expected.size(); ++dim)
+    if (uint64_t(expected[dim]) != descriptor[kSizes + dim])
+      return tl::unexpected<Error>(
+          badResult(result, fmt::format("with size {} of its buffer equal to {}, but {} has {}",
+                                        dim, descriptor[kSizes + dim], type.str(), expected[dim])));
+  return type;
+}
+
+Expected<Tensor> EntryCall::downloadOne(size_t i, const uint64_t *descriptor) {
+  const Operand &result = function_.results[i];
+  auto type = resolveResult(i, descriptor);
+  if (!type)
+    return tl::unexpected<Error>(type.error());
+  Tensor tensor(*type);
+  if (tensor.bytes.empty())
+    return tensor;
+  if (!descriptor[kAligned])
+    return tl::unexpected<Error>(badResult(result, "without a buffer"));
+  const uint64_t element = type->storageBytes();
+  uint64_t address = descriptor[kAligned] + descriptor[kOffset] * element;
+  std::vector<uint64_t> dense = makeDescriptor(*type, nullptr);
+  const size_t rank = type->bufferShape().size();
+  const uint64_t *strides = descriptor + kSizes + rank;
+  bool isDense = std::equal(strides, strides + rank, dense.begin() + kSizes + ptrdiff_t(rank));
+  if (!isDense) {
+    // A padded row pitch: pack the rows on the device first.
+    if (rank != 2 || strides[1] != 1)
+      return tl::unexpected<Error>(badResult(result, "with strides that are not row-major"));
+    void *packed = session_.allocate(tensor.bytes.size());
+    if (!packed)
+      return tl::unexpected<Error>(session_.finish().error());
+    const uint64_t width = dense[kSizes + 1] * element;
+    FP4_TRY(session_.device().copy2D({reinterpret_cast<uint64_t>(packed), width, address,
+                                      strides[0] * element, width, dense[kSizes]}));
+    address = reinterpret_cast<uint64_t>(packed);
+  }
+  FP4_TRY(session_.device().copyToHost(tensor.bytes, address));
+  return tensor;
+}
+
+} // namespace fp4::harness

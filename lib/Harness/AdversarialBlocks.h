@@ -1,0 +1,31 @@
+//===- AdversarialBlocks.h - Blocks at which quantizers disagree ----------===//
+//
+// The inputs of the numbered vectors of docs/Numerics.md: ties and their neighbours, scales at
+// every edge of E4M3, amaxes at which spellings differ, zeros of both signs, subnormals, infinity
+// and NaN.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Random.h"
+
+#include <string_view>
+#include <vector>
+
+namespace fp4::harness {
+
+struct AdversarialBlock {
+  std::string_view vector;    ///< "N08"
+  std::vector<uint32_t> bits; ///< fp32 patterns; the last is repeated to the end of the block
+};
+
+extern const std::vector<AdversarialBlock> kNvfp4Blocks; ///< of 16
+extern const std::vector<AdversarialBlock> kMxfp4Blocks; ///< of 32
+
+/// A row-major matrix of such blocks, along rows in some tiles of 32 x 32 and along columns in
+/// others. `seed` chooses the largest magnitude, which is the first element: blocks with larger
+/// values are left out.
+std::vector<float> adversarialMatrix(Random &random, uint64_t seed, uint64_t rows,
+                                     uint64_t columns);
+
+} // namespace fp4::harness

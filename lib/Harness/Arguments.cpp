@@ -1,0 +1,285 @@
+//===- Arguments.cpp - From a command line to the tensors a function gets -===//
+
+#include "Arguments.h"
+
+#include "fp4/Harness/Inputs.h"
+#include "fp4/Harness/TensorNpy.h"
+#include "fp4/Reference/ProgramTypes.h"
+
+#include <charconv>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <optional>
+#include <unistd.h>
+
+namespace fp4::harness {
+namespace {
+
+constexpr int64_t kDefaultRows = 256;
+
+Expected<int64_t> parseSize(const std::string &text, const char *option) {
+  int64_t size = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
+  if (error != std::errc() || end != text.data() + text.size() || size < 1 || size > INT32_MAX)
+    return makeError(ErrorKind::Usage, fmt::format("{} expects a size from 1 to {}, but got '{}'",
+                                                   option, INT32_MAX, text));
+  return size;
+}
+
+/// One dimension of an argument, and its entry of --shape.
+struct ShapedDim {
+  const Operand &argument;
+  size_t dim, entry;
+};
+
+/// What --shape M,N,K says of arguments: of those whose dimensions are called so; where none are,
+/// of x, which is M x K, and w, which is N x K.
+std::vector<ShapedDim> shapedDims(const Function &function) {
+  constexpr std::string_view letters = "MNK";
+  std::vector<ShapedDim> dims;
+  std::vector<const Operand *> matrices;
+  bool named = false;
+  for (const Operand &argument : function.arguments) {
+    named |= !argument.dims.empty();
+    if (argument.type.shape.size() == 2)
+      matrices.push_back(&argument);
+    for (size_t i = 0; i < argument.dims.size(); ++i)
+      if (argument.dims[i].size() == 1 && letters.find(argument.dims[i]) != letters.npos)
+        dims.push_back({argument, i, letters.find(argument.dims[i])});
+  }
+  if (named || matrices.empty())
+    return dims;
+  dims.push_back({*matrices[0], 0, 0});
+  if (matrices.size() > 1)
+    dims.push_back({*matrices[1], 0, 1});
+  dims.push_back({*matrices[0], 1, 2});
+  return dims;
+}
+
+/// The sizes of --shape must be those the library was compiled for.
+Status checkFixedShape(const Function &function, const std::vector<int64_t> &shape) {
+  for (const ShapedDim &dim : shapedDims(function)) {
+    const int64_t fixed = dim.argument.type.shape[dim.dim];
+    if (dim.entry < shape.size() && fixed >= 0 && fixed != shape[dim.entry])
+      return makeError(ErrorKind::Usage,
+                       fmt::format("--shape has {} = {}, but argument '{}' is {}", "MNK"[dim.entry],
+                                   shape[dim.entry], dim.argument.name, dim.argument.type.str()),
+                       "this size was fixed when the function was compiled; compile it for "
+                       "another");
+  }
+  return {};
+}
+
+/// The state of one binding: values appear as they become known.
+class Binder {
+public:
+  Binder(const Function &function, const RunOptions &options)
+      : function_(function), options_(options), values_(function.arguments.size()) {
+    bound_.sources.resize(values_.size());
+    for (const Operand &argument : function.arguments)
+      types_.push_back(argument.type);
+  }
+
+  Expected<BoundArguments> bind() {
+    FP4_TRY(fixNamedSizes());
+    FP4_TRY(loadFiles());
+    FP4_TRY(fixCommonSize());
+    FP4_TRY(checkMemory());
+    FP4_TRY(generate());
+    for (auto &value : values_)
+      bound_.values.push_back(std::move(*value));
+    return std::move(bound_);
+  }
+
+private:
+  Status fixNamedSizes();
+  bool isDimName(std::string_view name) const;
+  Status fixDimension(std::string_view name, int64_t size);
+  Status loadFiles();
+  Status fixCommonSize();
+  Status checkMemory() const;
+  Status generate();
+
+  const Function &function_;
+  const RunOptions &options_;
+  std::vector<Type> types_;
+  std::vector<std::optional<Tensor>> values_;
+  std::optional<int64_t> sizeFromFile_;
+  BoundArguments bound_;
+};
+
+/// "M" of "M" and "M/16".
+static std::string_view dimName(std::string_view dim) { return dim.substr(0, dim.find('/')); }
+
+bool Binder::isDimName(std::string_view name) const {
+  for (const Operand &argument : function_.arguments)
+    for (const std::string &dim : argument.dims)
+      if (dimName(dim) == name)
+        return true;
+  return false;
+}
+
+/// All dimensions that fp4.dims calls so; of "M/16" as many blocks of 16 as M needs. Static ones
+/// must be so large already.
+Status Binder::fixDimension(std::string_view name, int64_t size) {
+  for (size_t i = 0; i < types_.size(); ++i) {
+    const Operand &argument = function_.arguments[i];
+    for (size_t d = 0; d < argument.dims.size(); ++d) {
+      if (dimName(argument.dims[d]) != name)
+        continue;
+      const size_t slash = argument.dims[d].find('/');
+      const int64_t unit =
+          slash == std::string::npos ? 1 : std::max(1L, std::atol(argument.dims[d].c_str() + slash + 1));
+      const int64_t wanted = (size + unit - 1) / unit;
+      int64_t &dim = types_[i].shape[d];
+      if (dim >= 0 && dim != wanted)
+        return makeError(ErrorKind::Usage,
+                         fmt::format("--dim has {} = {}, but argument '{}' is {}", name, size,
+                                     argument.name, argument.type.str()),
+                         "this size was fixed when the function was compiled; compile it for "
+                         "another");
+      dim = wanted;
+    }
+  }
+  return {};
+}
+
+Status Binder::fixNamedSizes() {
+  for (const std::string &text : options_.dims) {
+    auto pair = splitAssignment(text, "--dim");
+    if (!pair)
+      return tl::unexpected<Error>(pair.error());
+    auto size = parseSize(pair->second, "--dim");
+    if (!size)
+      return tl::unexpected<Error>(size.error());
+    auto index = findOperand(function_.arguments, pair->first, "argument");
+    if (!index && isDimName(pair->first)) {
+      FP4_TRY(fixDimension(pair->first, *size));
+      continue;
+    }
+    if (!index)
+      return tl::unexpected<Error>(index.error());
+    Type &type = types_[*index];
+    if (!type.isDynamic())
+      return makeError(ErrorKind::Usage,
+                       fmt::format("--dim names argument '{}', which has no dynamic size: {}",
+                                   pair->first, type.str()));
+    for (int64_t &dim : type.shape)
+      dim = dim < 0 ? *size : dim;
+  }
+  return {};
+}
+
+Status Binder::loadFiles() {
+  for (const std::string &text : options_.inputs) {
+    auto pair = splitAssignment(text, "--input");
+    if (!pair)
+      return tl::unexpected<Error>(pair.error());
+    auto index = findOperand(function_.arguments, pair->first, "argument");
+    if (!index)
+      return tl::unexpected<Error>(index.error());
+    auto array = readNpy(pair->second);
+    if (!array)
+      return tl::unexpected<Error>(array.error());
+    bool dynamic = types_[*index].isDynamic();
+    auto tensor = fromNpy(*array, types_[*index], pair->first);
+    if (!tensor)
+      return tl::unexpected<Error>(tensor.error());
+    types_[*index] = tensor->type;
+    if (dynamic && !sizeFromFile_)
+      sizeFromFile_ = tensor->type.shape[0];
+    values_[*index] = std::move(*tensor);
+    bound_.sources[*index] = pair->second;
+  }
+  return {};
+}
+
+Status Binder::fixCommonSize() {
+  FP4_TRY(checkFixedShape(function_, options_.shape));
+  bool assumed = options_.shape.empty() && !sizeFromFile_;
+  int64_t rows = !options_.shape.empty() ? options_.shape[0] : sizeFromFile_.value_or(kDefaultRows);
+  bool used = false;
+  for (Type &type : types_)
+    for (int64_t &dim : type.shape)
+      if (dim < 0) {
+        dim = rows;
+        used = true;
+      }
+  if (assumed && used)
+    bound_.notes.push_back(fmt::format("dynamic size taken as {}; choose it with --shape M", rows));
+  return {};
+}
+
+/// What no machine can hold is a mistake in a size, and should be told as one: the arguments and
+/// everything the program computes, each once on the device and once here, and the reference's fp32
+/// copy of what is no byte.
+Status Binder::checkMemory() const {
+  const uint64_t memory = uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGE_SIZE));
+  uint64_t sum = 0;
+  auto add = [&](const Type &type) {
+    const uint64_t bytes = type.bufferBytes(), copies = type.storageBytes() > 1 ? 4 : 2;
+    sum = std::min(sum + std::min(bytes, memory) * copies, 2 * memory);
+    return bytes;
+  };
+  for (size_t i = 0; i < types_.size(); ++i)
+    if (uint64_t bytes = add(types_[i]); bytes > memory / 2)
+      return makeError(ErrorKind::Usage,
+                       fmt::format("argument '{}', {}, must fit half of this machine's {} bytes of "
+                                   "memory, but has {}",
+                                   function_.arguments[i].name, types_[i].str(), memory, bytes));
+  if (auto values = valueTypes(function_.program, types_))
+    for (const ProgramOp &op : function_.program)
+      for (const std::string &name : op.results)
+        add(values->at(name));
+  if (sum > memory)
+    return makeError(ErrorKind::Usage,
+                     fmt::format("arguments, results and what is between them must fit this "
+                                 "machine's {} bytes of memory, but have about {}",
+                                 memory, sum),
+                     "choose a smaller --shape");
+  return {};
+}
+
+Status Binder::generate() {
+  for (size_t i = 0; i < values_.size(); ++i) {
+    if (values_[i])
+      continue;
+    auto tensor = makeInput(types_[i], options_.distribution, options_.seed, unsigned(i));
+    if (!tensor)
+      return tl::unexpected<Error>(tensor.error());
+    values_[i] = std::move(*tensor);
+    bound_.sources[i] = types_[i].element == ElementType::I64
+                            ? fmt::format("seed {}, offset {}", options_.seed, i)
+                            : fmt::format("{}, seed {}", options_.distribution, options_.seed);
+  }
+  return {};
+}
+
+} // namespace
+
+Expected<std::pair<std::string, std::string>> splitAssignment(const std::string &text,
+                                                              const char *option) {
+  size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+    return makeError(ErrorKind::Usage,
+                     fmt::format("{} expects NAME=VALUE, but got '{}'", option, text));
+  return std::pair{text.substr(0, equals), text.substr(equals + 1)};
+}
+
+Expected<size_t> findOperand(const std::vector<Operand> &operands, const std::string &name,
+                             const char *what) {
+  std::vector<std::string_view> names;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (operands[i].name == name)
+      return i;
+    names.push_back(operands[i].name);
+  }
+  return makeError(ErrorKind::Usage, fmt::format("the function has no {} named '{}'", what, name),
+                   fmt::format("its {}s are {}", what, fmt::join(names, ", ")));
+}
+
+Expected<BoundArguments> bindArguments(const Function &function, const RunOptions &options) {
+  return Binder(function, options).bind();
+}
+
+} // namespace fp4::harness

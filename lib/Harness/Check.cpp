@@ -1,0 +1,80 @@
+//===- Check.cpp - The hazard checker on a command line -------------------===//
+
+#include "fp4/Harness/Check.h"
+#include "fp4/Harness/Simulation.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <fmt/format.h>
+
+namespace fp4::harness {
+namespace {
+
+std::string ruleNames() {
+  std::string names;
+  for (sim::HazardRule rule : sim::hazardRules())
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", stringify(rule));
+  return names;
+}
+
+} // namespace
+
+void addExplainOption(CLI::App &app) {
+  app.add_option_function<std::string>(
+         "--explain",
+         [](const std::string &name) {
+           auto rule = sim::parseHazardRule(name);
+           if (!rule)
+             throw CLI::ValidationError("--explain",
+                                        "unknown rule '" + name + "', known: " + ruleNames());
+           std::fputs(sim::explain(*rule).c_str(), stdout);
+           throw CLI::Success();
+         },
+         "say what a rule of the hazard checker means: " + ruleNames())
+      ->trigger_on_parse();
+}
+
+void addSimulationOptions(CLI::App &app, SimulationOptions &options, const std::string &seedOf) {
+  app.add_option("--policy", options.policy,
+                 "when asynchronous operations of the simulator complete: eager, lazy, random, "
+                 "delay")
+      ->capture_default_str();
+  app.add_option("--seed", options.seed, "seed of " + seedOf)->capture_default_str();
+  app.add_option("--check", options.check,
+                 "look for hazards in the simulator: default accepts what practice relies on, "
+                 "strict holds to the PTX text, off is faster")
+      ->expected(0, 1)
+      ->default_str("default")
+      ->check(CLI::IsMember({"default", "strict", "off"}));
+  addExplainOption(app);
+  app.add_option("--unwritten", options.unwritten,
+                 "reads of shared and tensor memory that nobody wrote: error, or ignore, for kernels "
+                 "whose idle CTAs read what they do not use")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"error", "ignore"}));
+  app.add_flag("--stats", options.statistics,
+               "count bank conflicts and uncoalesced accesses in the simulator");
+  app.add_option("--timeline", options.timeline,
+                 "write the simulation to this file, as a trace that ui.perfetto.dev opens");
+  app.add_option("--threads", options.hostThreads,
+                 "host threads; 0: all; the hazard check takes one");
+  app.add_option(
+         "--limit", options.spinLimit,
+         "warp instructions of a cluster without progress after which the simulator takes a "
+         "kernel for endless; 0: never")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  app.add_flag("--json", options.json, "print the report as one JSON object");
+}
+
+std::optional<Error> reportHazards(const std::vector<sim::HazardReport> &hazards) {
+  if (hazards.empty())
+    return std::nullopt;
+  for (const sim::HazardReport &report : hazards)
+    std::fputs(report.text().c_str(), stderr);
+  return Error{ErrorKind::Simulation,
+               fmt::format("{} hazard{} found", hazards.size(), hazards.size() == 1 ? "" : "s"),
+               fmt::format("--explain {} says what that means", stringify(hazards.front().rule))};
+}
+
+} // namespace fp4::harness

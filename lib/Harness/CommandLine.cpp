@@ -1,0 +1,76 @@
+//===- CommandLine.cpp - The options both tools share ---------------------===//
+
+#include "fp4/Harness/Check.h"
+#include "fp4/Harness/Inputs.h"
+#include "fp4/Harness/Runner.h"
+#include "fp4/Support/OutputFile.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace fp4::harness {
+
+void addRunOptions(CLI::App &app, RunOptions &options) {
+  auto *group = app.add_option_group("Running");
+  group
+      ->add_option("--device", options.device,
+                   "auto (a GPU that runs the code, else the simulator), sim, cuda or cuda:N")
+      ->capture_default_str();
+  addSimulationOptions(*group, options, "the inputs and the random policy");
+  group
+      ->add_option("--dist", options.distribution,
+                   fmt::format("inputs: {}", fmt::join(kDistributions, ", ")))
+      ->capture_default_str();
+  group->add_option("--function", options.function, "function to run, where there are several");
+  group->add_option("--input", options.inputs, "NAME=FILE.npy: an argument from a file");
+  group->add_option("--output", options.outputs, "NAME=FILE.npy: write a result");
+  group->add_option("--shape", options.shape, "M[,N[,K]]: the dynamic sizes")
+      ->delimiter(',')
+      ->expected(1, 3)
+      ->check(CLI::Range(int64_t(1), int64_t(INT32_MAX)));
+  group->add_option("--dim", options.dims,
+                    "NAME=SIZE: the size of a dimension that fp4.dims calls so, or the dynamic size "
+                    "of the argument of that name");
+  group->add_flag("!--no-verify", options.verify, "do not compare with the reference");
+  group->add_flag("--benchmark", options.benchmark,
+                  "time the program and its kernels on a GPU, once the result is verified; on the "
+                  "simulator, show its counts");
+  group->add_option("--compare", options.compare,
+                    "FILE that --benchmark --json wrote: say what is faster and slower now");
+}
+
+int print(const std::string &text, const char *what) {
+  Status written = writeStandardOutput(text, what);
+  if (written)
+    return 0;
+  std::fputs(format(written.error()).c_str(), stderr);
+  return exitCode(written.error());
+}
+
+int runAndReport(const Runner &runner, const RunOptions &options) {
+  std::vector<sim::HazardReport> hazards;
+  auto report = runner.run(options, &hazards);
+  if (!report) {
+    (void)reportHazards(hazards); // they may be why
+    std::fputs(format(report.error()).c_str(), stderr);
+    return exitCode(report.error());
+  }
+  if (int code = print(options.json ? report->json() : report->text(), "report"); code != 0)
+    return code;
+  if (report->passed())
+    return 0;
+  if (auto found = reportHazards(hazards)) {
+    std::fputs(format(*found).c_str(), stderr);
+    return exitCode(*found);
+  }
+  Error mismatch{ErrorKind::Mismatch, "the result differs from the reference",
+                 fmt::format("repeat with --seed {}; --dist exact takes rounding out of the "
+                             "comparison, --policy lazy and random other schedules",
+                             options.seed)};
+  std::fputs(format(mismatch).c_str(), stderr);
+  return exitCode(mismatch);
+}
+
+} // namespace fp4::harness

@@ -1,0 +1,176 @@
+//===- Inputs.cpp - Seeded input tensors ----------------------------------===//
+
+#include "AdversarialBlocks.h"
+#include "Random.h"
+
+#include "fp4/Harness/Inputs.h"
+#include "fp4/ISA/ScaleLayout.h"
+#include "fp4/Numerics/Float16.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <functional>
+
+namespace fp4::harness {
+
+const std::vector<std::string> kDistributions = {"gaussian", "uniform", "bf16",  "adversarial",
+                                                 "exact",    "ones",    "zeros", "arange"};
+namespace {
+
+constexpr unsigned kBlock = 16;
+constexpr float kMagnitudes[8] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
+
+/// Element i of a row-major tensor whose rows have `columns` elements.
+using Generator = std::function<float(uint64_t i)>;
+
+/// One element of each block of 16 is +-6 (hence of each block of 32 too), so that the block scale
+/// is 6/6 times the tensor's and every code stands for its own value.
+Generator exactValues(Random &random, uint64_t columns) {
+  auto peak = std::make_shared<uint64_t>(0);
+  return [&random, columns, peak](uint64_t i) {
+    uint64_t column = i % columns;
+    if (column % kBlock == 0)
+      *peak = column + random.below(uint32_t(std::min<uint64_t>(kBlock, columns - column)));
+    uint32_t bits = random.below(16);
+    float magnitude = column == *peak ? 6 : kMagnitudes[bits & 7];
+    return bits & 8 ? -magnitude : magnitude;
+  };
+}
+
+/// Eight significant bits, blocks over nine binades, and the largest magnitude, no power of two, in
+/// front: quantizers that spell their arithmetic differently differ in such data, and hardly in
+/// random numbers of 24 bits.
+Generator bf16Values(Random &random) {
+  return [&random, exponent = 0](uint64_t i) mutable {
+    const double normal = random.normal();
+    if (i == 0)
+      return float(8 * (1 + double(2 * random.below(64) + 1) / 128));
+    if (i % kBlock == 0)
+      exponent = -int(random.below(9));
+    return numerics::roundTo(numerics::FloatType::BF16, float(std::ldexp(normal, exponent)));
+  };
+}
+
+Generator floatGenerator(std::string_view distribution, Random &random, const Type &type,
+                         uint64_t seed) {
+  const uint64_t columns = type.shape.empty() ? 1 : uint64_t(type.shape.back());
+  if (distribution == "bf16")
+    return bf16Values(random);
+  if (distribution == "adversarial")
+    return [values = adversarialMatrix(random, seed, type.elements() / columns, columns)](
+               uint64_t i) { return values[i]; };
+  if (distribution == "gaussian")
+    return [&](uint64_t) { return float(random.normal()); };
+  if (distribution == "uniform")
+    return [&](uint64_t) { return float(2 * random.unit() - 1); };
+  if (distribution == "exact")
+    return exactValues(random, columns);
+  if (distribution == "arange")
+    return [](uint64_t i) { return float(i % 256); };
+  return [value = distribution == "ones" ? 1.0f : 0.0f](uint64_t) { return value; };
+}
+
+void fillFloats(Tensor &tensor, const Generator &generate) {
+  uint64_t count = tensor.type.elements();
+  for (uint64_t i = 0; i < count; ++i) {
+    float value = generate(i);
+    if (tensor.type.element == ElementType::F32)
+      tensor.as<float>()[i] = value;
+    else
+      tensor.as<uint16_t>()[i] = tensor.type.element == ElementType::BF16
+                                     ? numerics::encodeBF16(value)
+                                     : numerics::encodeF16(value);
+  }
+}
+
+void fillCodes(Tensor &tensor, std::string_view distribution, Random &random) {
+  uint64_t position = 0;
+  for (uint8_t &pair : tensor.as<uint8_t>()) {
+    uint64_t low = position++, high = position++;
+    if (distribution == "zeros")
+      pair = 0;
+    else if (distribution == "ones")
+      pair = 0x22; // code 2 is 1.0
+    else if (distribution == "arange")
+      pair = uint8_t((low & 15) | (high & 15) << 4);
+    else
+      pair = uint8_t(random.next() >> 56);
+  }
+}
+
+/// Elements of a byte each: any codes of six bits, which all formats have and none is infinite.
+void fillWideCodes(Tensor &tensor, std::string_view distribution, Random &random) {
+  uint8_t counter = 0;
+  for (uint8_t &byte : tensor.as<uint8_t>())
+    byte = distribution == "zeros"    ? uint8_t(0)
+           : distribution == "arange" ? uint8_t(counter++ & 63)
+                                      : uint8_t(random.below(64));
+}
+
+/// The byte of 2^exponent.
+uint8_t scaleByte(ElementType type, int exponent) {
+  return type == ElementType::F8E8M0FNU ? uint8_t(127 + exponent) : uint8_t((7 + exponent) << 3);
+}
+
+void fillScales(Tensor &tensor, std::string_view distribution, Random &random) {
+  bool varied = distribution == "gaussian" || distribution == "uniform" || distribution == "bf16";
+  uint8_t zero = 0; // E8M0 has no zero: its byte 0 is 2^-127, the nearest there is
+  for (uint8_t &byte : tensor.as<uint8_t>())
+    byte = distribution == "adversarial"
+               ? uint8_t(random.below(tensor.type.element == ElementType::F8E8M0FNU ? 256 : 128))
+           : distribution == "zeros"
+               ? zero
+               : scaleByte(tensor.type.element, varied ? int(random.below(7)) - 3 : 0);
+}
+
+/// Padding of a tiled scale buffer is zero bytes.
+void clearPadding(Tensor &tensor) {
+  if (tensor.type.layout != Layout::Tiled128x4)
+    return;
+  auto bytes = tensor.as<uint8_t>();
+  uint64_t rows = uint64_t(tensor.type.shape[0]), blocks = uint64_t(tensor.type.shape[1]);
+  for (uint64_t i = 0; i < bytes.size(); ++i) {
+    hw::ScalePosition position = hw::tiled128x4Position(i, blocks);
+    if (position.row >= rows || position.block >= blocks)
+      bytes[i] = 0;
+  }
+}
+
+} // namespace
+
+Expected<Tensor> makeInput(const Type &type, std::string_view distribution, uint64_t seed,
+                           unsigned index) {
+  if (std::find(kDistributions.begin(), kDistributions.end(), distribution) == kDistributions.end())
+    return makeError(ErrorKind::Usage, fmt::format("unknown distribution '{}'", distribution),
+                     fmt::format("choose one of {}", fmt::join(kDistributions, ", ")));
+  Random random(seed * 0x2545f4914f6cdd1d + index);
+  Tensor tensor(type);
+  switch (type.element) {
+  case ElementType::I64: // the state of a random number generator: seed, offset
+    std::fill(tensor.as<uint64_t>().begin(), tensor.as<uint64_t>().end(), index);
+    tensor.as<uint64_t>()[0] = seed;
+    break;
+  case ElementType::F4E2M1FN:
+    fillCodes(tensor, distribution, random);
+    break;
+  case ElementType::F6E2M3FN:
+  case ElementType::F6E3M2FN:
+  case ElementType::F8E5M2:
+    fillWideCodes(tensor, distribution, random);
+    break;
+  case ElementType::F8E4M3FN: // a scale, or an element
+  case ElementType::F8E8M0FNU:
+    fillScales(tensor, distribution, random);
+    clearPadding(tensor);
+    break;
+  default:
+    if (type.shape.empty() && distribution != "zeros" && distribution != "adversarial")
+      distribution = "ones";
+    fillFloats(tensor, floatGenerator(distribution, random, type, seed + index));
+  }
+  return tensor;
+}
+
+} // namespace fp4::harness

@@ -1,0 +1,337 @@
+//===- Report.cpp - What a run says about itself --------------------------===//
+
+#include "SimulationJson.h"
+#include "fp4/Harness/Check.h"
+#include "fp4/Harness/Runner.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace fp4::harness {
+namespace {
+
+using harness::toJson; // of accesses, beside those of this file
+
+std::string duration(double milliseconds) {
+  if (milliseconds < 1)
+    return fmt::format("{:.1f} us", milliseconds * 1e3);
+  if (milliseconds < 1000)
+    return fmt::format("{:.1f} ms", milliseconds);
+  return fmt::format("{:.2f} s", milliseconds / 1e3);
+}
+
+std::string dims(const rt::Dim3 &dim) {
+  if (dim.z != 1)
+    return fmt::format("{}x{}x{}", dim.x, dim.y, dim.z);
+  return dim.y != 1 ? fmt::format("{}x{}", dim.x, dim.y) : std::to_string(dim.x);
+}
+
+std::string verdictText(const Verdict &verdict) {
+  if (verdict.passed && verdict.hasBound)
+    return fmt::format("equals {}; largest error {:.3g}, {:.2f} of its bound", verdict.method,
+                       verdict.maxError, verdict.maxErrorOfBound);
+  if (verdict.passed)
+    return fmt::format("equals {}", verdict.method);
+  std::string text = fmt::format("differs from {}: {} of {} elements", verdict.method,
+                                 verdict.mismatches, verdict.elements);
+  if (verdict.hasBound)
+    text += fmt::format(" differ, {} lie beyond their bound", verdict.outside);
+  return text;
+}
+
+std::string indent(const std::string &text) {
+  std::string result;
+  for (size_t start = 0; start < text.size();) {
+    size_t end = std::min(text.find('\n', start), text.size());
+    result += "      " + text.substr(start, end - start) + "\n";
+    start = end + 1;
+  }
+  return result;
+}
+
+std::string kernelText(const RunReport::Kernel &kernel) {
+  std::string text =
+      fmt::format("{} block{} of {} threads", dims(kernel.shape.grid),
+                  kernel.shape.grid.count() == 1 ? "" : "s", dims(kernel.shape.block));
+  if (kernel.registers)
+    text += fmt::format(", {} registers", kernel.registers);
+  if (kernel.spillBytes)
+    text += fmt::format(", {} bytes spilled", kernel.spillBytes);
+  if (kernel.sharedBytes)
+    text += fmt::format(", {} bytes shared", kernel.sharedBytes);
+  return text + ", " + duration(kernel.milliseconds);
+}
+
+nlohmann::ordered_json toJson(const rt::Dim3 &dim) { return {dim.x, dim.y, dim.z}; }
+
+nlohmann::ordered_json toJson(const RunReport::Operand &operand) {
+  return {{"name", operand.name}, {"type", operand.type.str()}, {"source", operand.source}};
+}
+
+nlohmann::ordered_json toJson(const RunReport::Kernel &kernel) {
+  nlohmann::ordered_json object = {{"module", kernel.module},
+                                   {"name", kernel.name},
+                                   {"grid", toJson(kernel.shape.grid)},
+                                   {"block", toJson(kernel.shape.block)},
+                                   {"registers", kernel.registers},
+                                   {"spill_bytes", kernel.spillBytes},
+                                   {"shared_bytes", kernel.sharedBytes},
+                                   {"milliseconds", kernel.milliseconds}};
+  if (kernel.counts)
+    object["counts"] = {{"warp_instructions", kernel.counts->warpInstructions},
+                        {"mmas", kernel.counts->mmas},
+                        {"tickets", kernel.counts->tickets}};
+  return object;
+}
+
+nlohmann::ordered_json toJson(const Timing &timing) {
+  nlohmann::ordered_json object = {{"median_ms", timing.median},
+                                   {"p20_ms", timing.p20},
+                                   {"p80_ms", timing.p80},
+                                   {"relative_error", timing.relativeError},
+                                   {"settled", timing.settled},
+                                   {"method", timing.graph ? "graph" : "rows"},
+                                   {"runs_per_sample", timing.runsPerSample},
+                                   {"samples_ms", timing.samples}};
+  if (timing.clockMax) {
+    object["sm_clock_mhz"] = {timing.clockMin, timing.clockMax};
+    object["watts"] = timing.watts;
+    object["throttle_reasons"] = timing.throttleReasons;
+  }
+  return object;
+}
+
+nlohmann::ordered_json toJson(const Comparison &comparison) {
+  return {{"name", comparison.name},
+          {"verdict", comparison.verdict},
+          {"ratio", comparison.ratio},
+          {"error", comparison.error}};
+}
+
+nlohmann::ordered_json toJson(const BenchmarkReport::Entry &entry) {
+  nlohmann::ordered_json object = {{"name", entry.name},
+                                   {"bytes", entry.traffic.bytes},
+                                   {"flops", entry.traffic.flops},
+                                   {"bytes_per_second", entry.bytesPerSecond()},
+                                   {"flops_per_second", entry.flopsPerSecond()},
+                                   {"timing", toJson(entry.timing)}};
+  if (entry.copy) {
+    object["of_copy"] = entry.ofCopy();
+    object["copy"] = toJson(*entry.copy);
+  }
+  if (entry.twin) {
+    object["of_twin"] = entry.ofTwin();
+    object["twin"] = toJson(*entry.twin);
+  }
+  return object;
+}
+
+nlohmann::ordered_json toJson(const Verdict &verdict) {
+  nlohmann::ordered_json object = {{"name", verdict.name},
+                                   {"passed", verdict.passed},
+                                   {"method", verdict.method},
+                                   {"elements", verdict.elements},
+                                   {"mismatches", verdict.mismatches}};
+  if (verdict.hasBound) {
+    object["max_error"] = verdict.maxError;
+    object["max_error_of_bound"] = verdict.maxErrorOfBound;
+    object["outside_bound"] = verdict.outside;
+  }
+  if (!verdict.details.empty())
+    object["details"] = verdict.details;
+  return object;
+}
+
+template <typename List> nlohmann::ordered_json listToJson(const List &list) {
+  nlohmann::ordered_json array = nlohmann::ordered_json::array();
+  for (const auto &item : list)
+    array.push_back(toJson(item));
+  return array;
+}
+
+/// Modules are named after their function; in its report the rest of the name says enough.
+std::string shortName(const std::string &module, const std::string &function) {
+  bool prefixed = module.size() > function.size() + 1 && module.starts_with(function + "_");
+  return prefixed ? module.substr(function.size() + 1) : module;
+}
+
+/// What a simulation counted. Its times say nothing about a GPU, and the text says that.
+std::string countsText(const RunReport &report) {
+  std::string text =
+      fmt::format("  benchmark: counts of the simulator and times of this host, check {}; these "
+                  "are not GPU times\n",
+                  report.check);
+  size_t width = 6;
+  for (const RunReport::Kernel &kernel : report.kernels)
+    width = std::max(width, kernel.module.size());
+  text += fmt::format("  {:<{}}  {:>17}  {:>8}  {:>8}  {:>12}\n", "", width, "warp instructions",
+                      "MMAs", "tickets", "host time");
+  for (const RunReport::Kernel &kernel : report.kernels) {
+    rt::LaunchCounts counts = kernel.counts.value_or(rt::LaunchCounts{});
+    text += fmt::format("  {:<{}}  {:>17}  {:>8}  {:>8}  {:>12}\n", kernel.module, width,
+                        counts.warpInstructions, counts.mmas, counts.tickets,
+                        duration(kernel.milliseconds));
+  }
+  return text;
+}
+
+/// Schema 1. On a simulator only the kernels' counts are numbers of the benchmark.
+nlohmann::ordered_json benchmarkToJson(const RunReport &report) {
+  nlohmann::ordered_json object = {
+      {"schema", 1}, {"compiler", report.compiler}, {"gpu_times", report.benchmark.has_value()}};
+  if (!report.benchmark)
+    return object;
+  const BenchmarkReport &benchmark = *report.benchmark;
+  object["environment"] = {
+      {"device", report.device},       {"target", report.target},
+      {"driver", benchmark.driver},    {"multiprocessors", benchmark.multiprocessors},
+      {"l2_bytes", benchmark.l2Bytes}, {"time", benchmark.time}};
+  object["seed"] = report.seed;
+  object["sets"] = benchmark.sets;
+  object["set_bytes"] = benchmark.setBytes;
+  object["cold"] = benchmark.cold;
+  object["entries"] = listToJson(benchmark.entries);
+  for (size_t i = 0; i < benchmark.entries.size() && benchmark.roof; ++i) {
+    const BenchmarkReport::OfRoof of = benchmark.ofRoof(benchmark.entries[i]);
+    object["entries"][i]["of_roof"] = {{"memory", of.memory},
+                                       {"products", of.products},
+                                       {"products_at_clock", of.productsAtClock}};
+  }
+  if (!report.comparisons.empty())
+    object["comparisons"] = listToJson(report.comparisons);
+  return object;
+}
+
+/// The report for people: a verdict, then a line for each thing, their names in one column.
+class ReportText {
+public:
+  explicit ReportText(const RunReport &report) : report(report) {
+    for (const RunReport::Operand &operand : report.arguments)
+      width = std::max(width, operand.name.size());
+    for (const RunReport::Operand &operand : report.results)
+      width = std::max(width, operand.name.size());
+    for (const RunReport::Kernel &kernel : report.kernels)
+      width = std::max(width, shortName(kernel.module, report.function).size());
+  }
+
+  std::string print() {
+    text = fmt::format("{}: {}\n", report.function,
+                       !report.passed()  ? "FAILED"
+                       : report.verified ? "passed"
+                                         : "ran, not verified");
+    printOperandsAndKernels();
+    printResults();
+    printChecks();
+    printTimes();
+    for (const std::string &note : report.notes)
+      text += "note: " + note + "\n";
+    return text;
+  }
+
+private:
+  void line(const std::string &name, const std::string &what) {
+    text += fmt::format("  {:<{}}  {}\n", name, width, what);
+  }
+
+  void printOperandsAndKernels();
+  void printResults();
+  void printChecks();
+  void printTimes();
+
+  const RunReport &report;
+  size_t width = 7;
+  std::string text;
+};
+
+void ReportText::printOperandsAndKernels() {
+  line("device",
+       report.hardware
+           ? fmt::format("{} ({}, {})", report.device, report.deviceSelector, report.target)
+           : fmt::format("{} of {}, policy {}", report.device, report.target, report.simPolicy));
+  for (const RunReport::Operand &operand : report.arguments)
+    line(operand.name, fmt::format("{}, {}", operand.type.str(), operand.source));
+  for (const RunReport::Kernel &kernel : report.kernels)
+    line(shortName(kernel.module, report.function), kernelText(kernel));
+  line("kernels", fmt::format("{} launched", report.kernels.size()));
+}
+
+void ReportText::printResults() {
+  for (size_t i = 0; i < report.results.size(); ++i) {
+    const RunReport::Operand &result = report.results[i];
+    std::string what = result.type.str();
+    if (i < report.verdicts.size())
+      what += " " + verdictText(report.verdicts[i]);
+    if (!result.source.empty())
+      what += "; written to " + result.source;
+    line(result.name, what);
+    if (i < report.verdicts.size())
+      text += indent(report.verdicts[i].details);
+  }
+}
+
+void ReportText::printChecks() {
+  const size_t hazards = report.hazards.size();
+  if (report.check == "off")
+    line("hazards", "not looked for (check off)");
+  else if (!report.check.empty())
+    line("hazards", hazards ? fmt::format("{} ({} check)", hazards, report.check)
+                            : fmt::format("none ({} check)", report.check));
+  if (report.counted)
+    line("accesses", accessText(report.wasteful));
+}
+
+void ReportText::printTimes() {
+  std::string time = fmt::format("{} {}", report.hardware ? "run" : "simulation",
+                                 duration(report.runMilliseconds));
+  if (report.verified)
+    time += ", reference " + duration(report.referenceMilliseconds);
+  line("time", time);
+  if (report.benchmarked)
+    text += report.benchmark ? report.benchmark->text() : countsText(report);
+  for (const Comparison &comparison : report.comparisons)
+    text += fmt::format("  {:<{}}  {:<9}  {:+.2f} % +- {:.2f}\n", comparison.name, width,
+                        comparison.verdict, (comparison.ratio - 1) * 100, comparison.error * 100);
+}
+
+} // namespace
+
+bool RunReport::passed() const {
+  return hazards.empty() &&
+         std::all_of(verdicts.begin(), verdicts.end(), [](const Verdict &v) { return v.passed; });
+}
+
+std::string RunReport::text() const { return ReportText(*this).print(); }
+
+std::string RunReport::json() const {
+  nlohmann::ordered_json object = {{"function", function},
+                                   {"device",
+                                    {{"name", device},
+                                     {"selector", deviceSelector},
+                                     {"target", target},
+                                     {"hardware", hardware}}},
+                                   {"seed", seed},
+                                   {"verified", verified},
+                                   {"passed", verified && passed()},
+                                   {"arguments", listToJson(arguments)},
+                                   {"results", listToJson(results)},
+                                   {"kernels", listToJson(kernels)},
+                                   {"launches", kernels.size()},
+                                   {"verdicts", listToJson(verdicts)},
+                                   {"run_milliseconds", runMilliseconds},
+                                   {"reference_milliseconds", referenceMilliseconds},
+                                   {"notes", notes}};
+  if (!hardware)
+    object["device"]["policy"] = simPolicy;
+  if (counted)
+    object["wasteful_accesses"] = listToJson(wasteful);
+  if (!check.empty()) {
+    object["check"] = check;
+    object["hazards"] = nlohmann::ordered_json::parse(hazardsToJson(hazards));
+  }
+  if (benchmarked)
+    object["benchmark"] = benchmarkToJson(*this);
+  return object.dump(2) + "\n";
+}
+
+} // namespace fp4::harness

@@ -1,0 +1,299 @@
+//===- Runner.cpp - Runs, checks and reports compiled functions -----------===//
+
+#include "fp4/Harness/Runner.h"
+
+#include "Arguments.h"
+#include "fp4/Harness/TensorNpy.h"
+#include "fp4/Support/OutputFile.h"
+
+#include <chrono>
+#include <fmt/format.h>
+#include <new>
+
+namespace fp4::harness {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double millisecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+Expected<const Function *> selectFunction(const Manifest &manifest, const std::string &name) {
+  if (manifest.functions.empty())
+    return makeError(ErrorKind::Usage, "the library has no functions");
+  std::string known;
+  for (const Function &function : manifest.functions) {
+    if (function.name == name)
+      return &function;
+    known += (known.empty() ? "" : ", ") + function.name;
+  }
+  if (name.empty() && manifest.functions.size() == 1)
+    return &manifest.functions.front();
+  if (name.empty())
+    return makeError(ErrorKind::Usage, "the library has several functions: " + known,
+                     "choose one with --function");
+  return makeError(ErrorKind::Usage, fmt::format("the library has no function named '{}'", name),
+                   "its functions are " + known);
+}
+
+/// Checked before anything runs: a wrong name or a folder that does not exist should not cost a
+/// simulation.
+Expected<std::vector<std::pair<size_t, std::string>>> parseOutputs(const Function &function,
+                                                                   const RunOptions &options) {
+  std::vector<std::pair<size_t, std::string>> outputs;
+  for (const std::string &text : options.outputs) {
+    auto pair = splitAssignment(text, "--output");
+    if (!pair)
+      return tl::unexpected<Error>(pair.error());
+    auto index = findOperand(function.results, pair->first, "result");
+    if (!index)
+      return tl::unexpected<Error>(index.error());
+    FP4_TRY(checkDestination(pair->second));
+    outputs.emplace_back(*index, pair->second);
+  }
+  return outputs;
+}
+
+Expected<std::unique_ptr<rt::Device>> openDevice(const Manifest &manifest,
+                                                 const RunOptions &options, RunReport &report) {
+  rt::DeviceOptions device;
+  device.target = manifest.target;
+  device.policy = options.policy;
+  device.check = options.check;
+  device.statistics = options.statistics;
+  device.timeline = options.timeline;
+  device.seed = options.seed;
+  device.hostThreads = options.hostThreads;
+  device.ignoreUnwritten = options.unwritten == "ignore";
+  device.spinLimit = options.spinLimit;
+  std::string note;
+  auto opened = rt::openDevice(options.device, device, &note);
+  if (!note.empty())
+    report.notes.push_back(note);
+  return opened;
+}
+
+void describeDevice(RunReport &report, const rt::Device &device, const RunOptions &options) {
+  report.device = device.name();
+  report.deviceSelector = device.selector();
+  report.target = device.target();
+  report.hardware = device.isHardware();
+  report.simPolicy = device.isHardware() ? "" : options.policy;
+  if (!device.isHardware())
+    report.check = options.check.empty() ? "default" : options.check;
+  report.seed = options.seed;
+}
+
+/// Launches, with the resources ptxas reported where the device does not know them.
+void describeKernels(RunReport &report, const rt::Session &session, const Manifest &manifest) {
+  for (const rt::LaunchRecord &launch : session.launches()) {
+    RunReport::Kernel kernel{
+        launch.module,          launch.kernel,
+        launch.shape,           launch.info.registers,
+        launch.info.localBytes, launch.info.staticSharedBytes + launch.shape.dynamicSharedBytes,
+        launch.milliseconds,    launch.counts};
+    for (const KernelResources &known : manifest.kernels)
+      if (known.module == launch.module && known.name == launch.kernel && !report.hardware) {
+        kernel.registers = known.registers;
+        kernel.spillBytes = known.spillBytes;
+      }
+    report.kernels.push_back(std::move(kernel));
+  }
+}
+
+/// One run, step by step: what was asked, the device, the call, the results, the verdict.
+class Run {
+public:
+  Run(const Manifest &manifest, const EntryResolver &resolver, const RunOptions &options)
+      : manifest_(manifest), resolver_(resolver), options_(options) {}
+
+  Expected<RunReport> execute(std::vector<sim::HazardReport> *hazards) {
+    FP4_TRY(prepare());
+    Status called = call();
+    const Status finished = device_->finish();
+    report_.hazards = device_->hazards();
+    report_.counted = options_.statistics && !report_.hardware;
+    report_.wasteful = device_->wastefulAccesses();
+    if (hazards)
+      *hazards = report_.hazards;
+    FP4_TRY(called);
+    FP4_TRY(finished);
+    FP4_TRY(write());
+    FP4_TRY(verify());
+    FP4_TRY(time());
+    return std::move(report_);
+  }
+
+private:
+  Status prepare();
+  Status call();
+  Status write();
+  Status verify();
+  Status time();
+  Expected<const void *> bytesOf(const std::string &symbol) const;
+
+  const Manifest &manifest_;
+  const EntryResolver &resolver_;
+  const RunOptions &options_;
+  const Function *function_ = nullptr;
+  std::vector<std::pair<size_t, std::string>> outputs_;
+  BoundArguments arguments_;
+  EntryFunction entry_ = nullptr, twin_ = nullptr;
+  std::unique_ptr<rt::Device> device_;
+  std::vector<Tensor> results_;
+  RunReport report_;
+  Baseline baseline_; ///< of --compare
+};
+
+/// Assigns the value of an Expected, or returns its error.
+#define FP4_ASSIGN(target, expr)                                                                   \
+  do {                                                                                             \
+    auto assigned = (expr);                                                                        \
+    if (!assigned)                                                                                 \
+      return tl::unexpected<Error>(std::move(assigned.error()));                                   \
+    target = std::move(*assigned);                                                                 \
+  } while (false)
+
+Status Run::prepare() {
+  if (options_.benchmark && !options_.verify)
+    return makeError(ErrorKind::Usage, "--benchmark times only what was verified",
+                     "leave --no-verify out");
+  if (!options_.compare.empty() && !options_.benchmark)
+    return makeError(ErrorKind::Usage, "--compare expects --benchmark", "add it");
+  if (options_.twin && !options_.benchmark)
+    return makeError(ErrorKind::Usage, "--twin expects --benchmark", "add it");
+  if (!options_.compare.empty())
+    FP4_ASSIGN(baseline_, readBaseline(options_.compare));
+  FP4_ASSIGN(function_, selectFunction(manifest_, options_.function));
+  FP4_ASSIGN(outputs_, parseOutputs(*function_, options_));
+  FP4_ASSIGN(arguments_, bindArguments(*function_, options_));
+  FP4_ASSIGN(entry_, resolver_(function_->symbol));
+  if (options_.twin)
+    FP4_ASSIGN(twin_, options_.twin(function_->symbol));
+  report_.compiler = manifest_.compiler;
+  report_.function = function_->name;
+  report_.notes = arguments_.notes;
+  FP4_ASSIGN(device_, openDevice(manifest_, options_, report_));
+  describeDevice(report_, *device_, options_);
+  for (size_t i = 0; i < arguments_.values.size(); ++i)
+    report_.arguments.push_back(
+        {function_->arguments[i].name, arguments_.values[i].type, arguments_.sources[i]});
+  return {};
+}
+
+Status Run::call() {
+  rt::Session session(*device_);
+  EntryCall call(session, *function_);
+  FP4_TRY(call.upload(arguments_.values));
+  Clock::time_point start = Clock::now();
+  FP4_TRY(call.call(entry_));
+  report_.runMilliseconds = millisecondsSince(start);
+  describeKernels(report_, session, manifest_);
+  FP4_ASSIGN(results_, call.download());
+  for (size_t i = 0; i < results_.size(); ++i)
+    report_.results.push_back({function_->results[i].name, results_[i].type, ""});
+  return {};
+}
+
+Status Run::write() {
+  for (auto &[index, path] : outputs_) {
+    FP4_TRY(writeNpy(path, toNpy(results_[index])));
+    report_.results[index].source = path;
+  }
+  return {};
+}
+
+/// Data and functions are found alike.
+Expected<const void *> Run::bytesOf(const std::string &symbol) const {
+  auto address = resolver_(symbol);
+  if (!address)
+    return tl::unexpected<Error>(address.error());
+  return reinterpret_cast<const void *>(*address);
+}
+
+Status Run::verify() {
+  if (!options_.verify)
+    return {};
+  if (!function_->hasProgram) {
+    report_.notes.push_back("not verified: the manifest has no program for the reference");
+    return {};
+  }
+  Clock::time_point start = Clock::now();
+  std::vector<ReferenceValue> expected;
+  FP4_ASSIGN(expected, runReference(*function_, arguments_.values, options_.hostThreads,
+                                    [this](const std::string &symbol) { return bytesOf(symbol); }));
+  for (size_t i = 0; i < results_.size(); ++i)
+    report_.verdicts.push_back(judge(function_->results[i].name, results_[i], expected[i]));
+  report_.referenceMilliseconds = millisecondsSince(start);
+  report_.verified = true;
+  return {};
+}
+
+/// Wrong results are not timed; the report and the exit code say that they are wrong.
+Status Run::time() {
+  if (!options_.benchmark)
+    return {};
+  if (!report_.verified)
+    return makeError(
+        ErrorKind::Usage,
+        fmt::format("--benchmark times only what was verified, and '{}' has no program "
+                    "for the reference",
+                    function_->name));
+  if (!report_.passed())
+    return {};
+  report_.benchmarked = true;
+  if (!device_->isHardware() && (options_.twin || !options_.compare.empty()))
+    return makeError(ErrorKind::Usage,
+                     fmt::format("{} expects a GPU, but the device is a simulator",
+                                 options_.twin ? "--twin" : "--compare"),
+                     "its times are those of this host");
+  if (!device_->isHardware())
+    return {};
+  FP4_ASSIGN(report_.benchmark, harness::benchmark(*device_, *function_, entry_, arguments_.values,
+                                                 results_, MeasureOptions{}, twin_));
+  if (!options_.compare.empty())
+    FP4_ASSIGN(report_.comparisons, compare(*report_.benchmark, report_.device, baseline_));
+  return {};
+}
+
+} // namespace
+
+Expected<Runner> Runner::create(std::string_view manifestJson, EntryResolver resolver) {
+  auto manifest = Manifest::parse(manifestJson);
+  if (!manifest)
+    return tl::unexpected<Error>(manifest.error());
+  Runner runner;
+  runner.manifest_ = std::move(*manifest);
+  runner.resolver_ = std::move(resolver);
+  return runner;
+}
+
+Expected<RunReport> Runner::run(const RunOptions &options,
+                                std::vector<sim::HazardReport> *hazards) const {
+  try {
+    return Run(manifest_, resolver_, options).execute(hazards);
+  } catch (const std::bad_alloc &) {
+    return makeError(ErrorKind::Device, "this machine has too little memory",
+                     "use a smaller --shape, or --no-verify to do without the reference");
+  }
+}
+
+std::string Runner::list() const {
+  std::string text = fmt::format("{} for {}\n", manifest_.compiler, manifest_.target);
+  for (const Function &function : manifest_.functions) {
+    text += fmt::format("function {}\n", function.name);
+    for (const Operand &argument : function.arguments)
+      text += fmt::format("  argument {:<10} {}\n", argument.name, argument.type.str());
+    for (const Operand &result : function.results)
+      text += fmt::format("  result   {:<10} {}\n", result.name, result.type.str());
+  }
+  for (const KernelResources &kernel : manifest_.kernels)
+    text += fmt::format("kernel {}.{}: {} registers, {} bytes spilled, {} bytes of shared memory, "
+                        "PTX {} bytes, cubin {} bytes\n",
+                        kernel.module, kernel.name, kernel.registers, kernel.spillBytes,
+                        kernel.sharedBytes, kernel.ptxBytes, kernel.cubinBytes);
+  return text;
+}
+
+} // namespace fp4::harness

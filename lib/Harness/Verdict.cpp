@@ -1,0 +1,76 @@
+//===- Verdict.cpp - One result against its reference ---------------------===//
+
+#include "fp4/Harness/Verdict.h"
+
+#include "fp4/Numerics/Compare.h"
+
+#include <fmt/format.h>
+
+namespace fp4::harness {
+namespace {
+
+numerics::FloatType floatType(ElementType type) {
+  return type == ElementType::BF16  ? numerics::FloatType::BF16
+         : type == ElementType::F16 ? numerics::FloatType::F16
+                                    : numerics::FloatType::F32;
+}
+
+bool isFloat(ElementType type) {
+  return type == ElementType::BF16 || type == ElementType::F16 || type == ElementType::F32;
+}
+
+void compareBits(Verdict &verdict, const Tensor &got, const Tensor &expected,
+                 const numerics::CompareOptions &options) {
+  numerics::CompareReport report =
+      isFloat(got.type.element)
+          ? numerics::compareBits(numerics::decodeFloats(options.type, got.bytes),
+                                  numerics::decodeFloats(options.type, expected.bytes), options)
+          : numerics::compareBytes(got.as<uint8_t>(), expected.as<uint8_t>(), options);
+  verdict.elements = report.elements;
+  verdict.mismatches = report.mismatches;
+  verdict.passed = report.ok();
+  if (!report.ok())
+    verdict.details = report.text();
+}
+
+/// The second, independent judgement of a product: the plain sum and how far from it is allowed.
+void compareWithin(Verdict &verdict, const Tensor &got, const ReferenceValue &expected,
+                   const numerics::CompareOptions &options) {
+  numerics::CompareReport report = numerics::compareWithin(
+      numerics::decodeFloats(options.type, got.bytes), expected.sums, expected.bounds,
+      expected.mayOverflow, options);
+  verdict.hasBound = true;
+  verdict.outside = report.mismatches;
+  verdict.maxError = report.maxError;
+  verdict.maxErrorOfBound = report.maxErrorOfBound;
+  if (report.ok())
+    return;
+  verdict.passed = false;
+  verdict.details += (verdict.details.empty() ? "" : "\n") +
+                     ("of the plain sum: " + report.text());
+}
+
+} // namespace
+
+Verdict judge(const std::string &name, const Tensor &got, const ReferenceValue &expected) {
+  Verdict verdict;
+  verdict.name = name;
+  verdict.method = expected.isProduct
+                       ? "the tcgen05 model, bit for bit, and the fp64 sum within its bound"
+                       : "the reference, bit for bit";
+  if (got.type != expected.value.type || got.bytes.size() != expected.value.bytes.size()) {
+    verdict.details =
+        fmt::format("expected {}, but got {}", expected.value.type.str(), got.type.str());
+    return verdict;
+  }
+  numerics::CompareOptions options;
+  options.type = floatType(got.type.element);
+  std::vector<int64_t> shape = got.type.bufferShape();
+  options.columns = shape.empty() ? 1 : uint64_t(shape.back());
+  compareBits(verdict, got, expected.value, options);
+  if (expected.isProduct)
+    compareWithin(verdict, got, expected, options);
+  return verdict;
+}
+
+} // namespace fp4::harness

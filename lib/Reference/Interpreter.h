@@ -1,0 +1,86 @@
+//===- Interpreter.h - One operation of a program on the host -------------===//
+//
+// What the reference's files share: a Step is one operation with its operands' values, the types
+// its results have for them, and the results that its handler defines with lib/Numerics.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Numerics/Float16.h"
+#include "fp4/Numerics/Recipe.h"
+#include "fp4/Reference/ProgramTypes.h"
+#include "fp4/Reference/Reference.h"
+
+namespace fp4::harness {
+
+/// Unwraps an Expected into `name`, or returns its error.
+#define FP4_GET(name, expr)                                                                        \
+  auto name##OrError = (expr);                                                                     \
+  if (!name##OrError)                                                                              \
+    return tl::unexpected<Error>(name##OrError.error());                                           \
+  auto &name = *name##OrError
+
+class Step {
+public:
+  Step(const ProgramOp &op, std::vector<const Tensor *> operands, std::vector<Type> types,
+       unsigned threads, const DataResolver &data)
+      : op(op), operands(std::move(operands)), types(std::move(types)), threads(threads), data(data),
+        results(op.results.size()) {}
+
+  const ProgramOp &op;
+  std::vector<const Tensor *> operands;
+  std::vector<Type> types; ///< of the results, all static
+  unsigned threads;
+  const DataResolver &data; ///< finds the bytes of constants
+  std::vector<ReferenceValue> results;
+
+  tl::unexpected<Error> wrong(const std::string &what) const { return badProgram(op, what); }
+  /// The manifest is as the handler expects: so many operands at least, so many results.
+  Status expect(size_t operandCount, size_t resultCount) const;
+  /// Operand number i of an operation with optional operands; null where it is absent.
+  Expected<const Tensor *> optional(size_t i) const;
+
+  Expected<std::string> attribute(const char *name) const;
+  std::string attributeOr(const char *name, const char *otherwise) const;
+  Expected<uint64_t> integer(const char *name, uint64_t otherwise) const;
+
+  /// Rows and columns of operand i, which must be a matrix.
+  Expected<std::pair<uint64_t, uint64_t>> matrix(size_t i) const;
+
+  Status define(size_t i, std::span<const uint8_t> bytes);
+  /// Values of a bf16, f16 or f32 result, rounded to its type.
+  Status defineFloats(size_t i, std::span<const float> values);
+};
+
+numerics::FloatType floatType(ElementType type);
+/// The values of a bf16, f16 or f32 tensor.
+std::vector<float> floats(const Tensor &tensor);
+inline float scalarOf(const Tensor &tensor) { return tensor.as<float>()[0]; }
+inline std::span<const uint8_t> bytesOf(const Tensor &tensor) { return tensor.as<uint8_t>(); }
+/// Scales in row-major order, whatever their layout.
+Expected<std::vector<uint8_t>> linearScales(const Tensor &scales);
+
+using Handler = Status (*)(Step &);
+
+// ReferenceViews.cpp
+Status runConstant(Step &step);
+Status runReshape(Step &step);
+Status runSlice(Step &step);
+Status runEmpty(Step &step);
+Status runTranspose(Step &step);
+// ReferenceQuantize.cpp
+Status runAmax(Step &step);
+Status runHadamard(Step &step);
+Status runHadamardAmax(Step &step);
+Status runQuantize(Step &step);
+Status runDequantize(Step &step);
+// ReferenceShards.cpp
+Status runStackScales(Step &step);
+Status runInterleaveShards(Step &step);
+// ReferenceMatmul.cpp
+Status runSwizzle(Step &step);
+Status runUnswizzle(Step &step);
+Status runAlpha(Step &step);
+Status runMatmul(Step &step);
+
+} // namespace fp4::harness

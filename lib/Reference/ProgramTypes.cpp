@@ -1,0 +1,117 @@
+//===- ProgramTypes.cpp - The sizes of a program's values -----------------===//
+
+#include "fp4/Reference/ProgramTypes.h"
+
+#include <fmt/format.h>
+
+namespace fp4::harness {
+namespace {
+
+using Shape = std::vector<int64_t>;
+
+std::string attributeOr(const ProgramOp &op, const char *name, const char *otherwise) {
+  auto it = op.attributes.find(name);
+  return it == op.attributes.end() ? otherwise : it->second;
+}
+
+/// Data and scales of one output.
+void appendSide(std::vector<Shape> &shapes, int64_t rows, int64_t columns, int64_t block) {
+  shapes.push_back({rows, columns});
+  shapes.push_back({rows, (columns + block - 1) / block});
+}
+
+std::vector<Shape> quantizedShapes(const ProgramOp &op, const Shape &input) {
+  const int64_t block = attributeOr(op, "format", "nvfp4") == "nvfp4" ? 16 : 32;
+  const std::string outputs = attributeOr(op, "outputs", "rowwise");
+  std::vector<Shape> shapes;
+  if (outputs != "columnwise")
+    appendSide(shapes, input[0], input[1], block);
+  if (outputs != "rowwise")
+    appendSide(shapes, input[1], input[0], block);
+  return shapes;
+}
+
+/// `result` with as many elements as `source`.
+Shape reshaped(Shape result, const Shape &source) {
+  int64_t elements = 1, fixed = 1;
+  for (int64_t size : source)
+    elements *= size;
+  for (int64_t size : result)
+    fixed *= size < 0 ? 1 : size;
+  for (int64_t &size : result)
+    size = size < 0 && fixed > 0 ? elements / fixed : size;
+  return result;
+}
+
+/// The shapes of the results, where the operation makes matrices of other sizes than its first
+/// operand's.
+std::vector<Shape> resultShapes(const ProgramOp &op, std::span<const Type> operands) {
+  const Shape first = operands.empty() ? Shape{} : operands[0].shape;
+  if (op.attributes.contains("per_row") && op.op == "fp4.amax" && !first.empty())
+    return {{first[0]}};
+  if (op.op == "fp4.amax" || op.op == "fp4.hadamard_amax") // one number per group
+    return std::vector<Shape>(op.resultTypes.size(), Shape(1));
+  if (op.op == "fp4.quantize" && first.size() == 2)
+    return quantizedShapes(op, first);
+  if (op.op == "fp4.blockscaled_matmul" && operands.size() > 2 && first.size() == 2 &&
+      operands[2].shape.size() == 2)
+    return {{first[0], operands[2].shape[0]}};
+  if ((op.op == "tensor.collapse_shape" || op.op == "tensor.expand_shape") &&
+      op.resultTypes.size() == 1)
+    return {reshaped(op.resultTypes[0].shape, first)};
+  if (op.op == "fp4.stack_scales" && first.size() == 2) {
+    Shape sum = {0, first[1]};
+    for (const Type &shard : operands)
+      sum[0] += shard.shape.empty() ? 0 : shard.shape[0];
+    return {sum};
+  }
+  return std::vector<Shape>(op.resultTypes.size(), first);
+}
+
+} // namespace
+
+tl::unexpected<Error> badProgram(const ProgramOp &op, const std::string &what) {
+  return makeError(ErrorKind::Usage, fmt::format("manifest: operation '{}' {}", op.op, what),
+                   "the library and this tool may be of different versions; --no-verify runs it "
+                   "without a reference");
+}
+
+Expected<std::vector<Type>> resultTypes(const ProgramOp &op, std::span<const Type> operands) {
+  std::vector<Type> types = op.resultTypes;
+  const std::vector<Shape> shapes = resultShapes(op, operands);
+  for (size_t i = 0; i < types.size(); ++i) {
+    Shape &shape = types[i].shape;
+    if (!types[i].isDynamic())
+      continue;
+    if (i >= shapes.size() || shapes[i].size() != shape.size())
+      return badProgram(op,
+                        fmt::format("has a result {} of unexpected type {}", i, types[i].str()));
+    for (size_t dim = 0; dim < shape.size(); ++dim)
+      shape[dim] = shape[dim] < 0 ? shapes[i][dim] : shape[dim];
+  }
+  return types;
+}
+
+Expected<std::map<std::string, Type>> valueTypes(std::span<const ProgramOp> program,
+                                                 std::span<const Type> arguments) {
+  std::map<std::string, Type> types;
+  for (size_t i = 0; i < arguments.size(); ++i)
+    types["a" + std::to_string(i)] = arguments[i];
+  for (const ProgramOp &op : program) {
+    std::vector<Type> operands;
+    for (const std::string &name : op.operands) {
+      auto it = types.find(name);
+      if (it == types.end())
+        return badProgram(op, fmt::format("uses '{}', which is not defined", name));
+      operands.push_back(it->second);
+    }
+    auto results = resultTypes(op, operands);
+    if (!results)
+      return tl::unexpected<Error>(results.error());
+    for (size_t i = 0; i < results->size(); ++i)
+      types[op.results[i]] = (*results)[i];
+  }
+  return types;
+}
+
+} // namespace fp4::harness

@@ -1,0 +1,190 @@
+//===- Reference.cpp - The program of a manifest, on the host -------------===//
+
+#include "Interpreter.h"
+
+#include <charconv>
+#include <fmt/format.h>
+
+namespace fp4::harness {
+namespace {
+
+const std::map<std::string, Handler> &handlers() {
+  static const std::map<std::string, Handler> table = {
+      {"arith.constant", runConstant},
+      {"tensor.cast", runReshape},
+      {"tensor.collapse_shape", runReshape},
+      {"tensor.empty", runEmpty},
+      {"tensor.expand_shape", runReshape},
+      {"tensor.extract_slice", runSlice},
+      {"linalg.transpose", runTranspose},
+      {"fp4.amax", runAmax},
+      {"fp4.hadamard", runHadamard},
+      {"fp4.hadamard_amax", runHadamardAmax},
+      {"fp4.quantize", runQuantize},
+      {"fp4.dequantize", runDequantize},
+      {"fp4.swizzle_scales", runSwizzle},
+      {"fp4.unswizzle_scales", runUnswizzle},
+      {"fp4.stack_scales", runStackScales},
+      {"fp4.interleave_shards", runInterleaveShards},
+      {"fp4.matmul_alpha", runAlpha},
+      {"fp4.blockscaled_matmul", runMatmul}};
+  return table;
+}
+
+/// Runs one operation at a time; values by name.
+class Interpreter {
+public:
+  Interpreter(unsigned threads, const DataResolver &data) : threads_(threads), data_(data) {}
+
+  void define(const std::string &name, Tensor value) {
+    values_[name] = ReferenceValue{.value = std::move(value)};
+  }
+  Status run(const ProgramOp &op);
+  Expected<ReferenceValue> value(const std::string &name) const;
+
+private:
+  unsigned threads_;
+  const DataResolver &data_;
+  std::map<std::string, ReferenceValue> values_;
+};
+
+Status Interpreter::run(const ProgramOp &op) {
+  auto handler = handlers().find(op.op);
+  if (handler == handlers().end())
+    return badProgram(op, "is not known to the reference");
+  std::vector<const Tensor *> operands;
+  std::vector<Type> operandTypes;
+  for (const std::string &name : op.operands) {
+    auto it = values_.find(name);
+    if (it == values_.end())
+      return badProgram(op, fmt::format("uses '{}', which is not defined", name));
+    operands.push_back(&it->second.value);
+    operandTypes.push_back(it->second.value.type);
+  }
+  FP4_GET(types, resultTypes(op, operandTypes));
+  Step step(op, std::move(operands), std::move(types), threads_, data_);
+  FP4_TRY(handler->second(step));
+  if (handler->second == runReshape) { // a product in another shape is judged as a product
+    ReferenceValue same = values_.at(op.operands[0]);
+    same.value = std::move(step.results[0].value);
+    step.results[0] = std::move(same);
+  }
+  for (size_t i = 0; i < op.results.size(); ++i)
+    values_[op.results[i]] = std::move(step.results[i]);
+  return {};
+}
+
+Expected<ReferenceValue> Interpreter::value(const std::string &name) const {
+  auto it = values_.find(name);
+  if (it == values_.end())
+    return makeError(ErrorKind::Usage, fmt::format("manifest: value '{}' is not defined", name));
+  return it->second;
+}
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Step
+//===----------------------------------------------------------------------===//
+
+numerics::FloatType floatType(ElementType type) {
+  return type == ElementType::BF16  ? numerics::FloatType::BF16
+         : type == ElementType::F16 ? numerics::FloatType::F16
+                                    : numerics::FloatType::F32;
+}
+
+std::vector<float> floats(const Tensor &tensor) {
+  return numerics::decodeFloats(floatType(tensor.type.element), tensor.bytes);
+}
+
+Status Step::expect(size_t operandCount, size_t resultCount) const {
+  if (operands.size() < operandCount)
+    return wrong(fmt::format("has no operand {}", operands.size()));
+  if (op.results.size() != resultCount)
+    return wrong(fmt::format("must have {} result{}, but has {}", resultCount,
+                             resultCount == 1 ? "" : "s", op.results.size()));
+  return {};
+}
+
+/// Which operands there are stands in "operand_segments", "1,0,1": one number per operand of the
+/// operation's definition. Without it they are all there, or missing from the end.
+Expected<const Tensor *> Step::optional(size_t i) const {
+  auto it = op.attributes.find("operand_segments");
+  if (it == op.attributes.end())
+    return i < operands.size() ? operands[i] : nullptr;
+  size_t segment = 0, before = 0;
+  for (char c : it->second) {
+    if (c == ',')
+      continue;
+    if (segment++ == i)
+      return c == '1' && before < operands.size() ? operands[before] : nullptr;
+    before += c == '1';
+  }
+  return wrong(fmt::format("has no operand segment {}", i));
+}
+
+Expected<std::string> Step::attribute(const char *name) const {
+  auto it = op.attributes.find(name);
+  if (it == op.attributes.end())
+    return wrong(fmt::format("has no attribute '{}'", name));
+  return it->second;
+}
+
+std::string Step::attributeOr(const char *name, const char *otherwise) const {
+  auto it = op.attributes.find(name);
+  return it == op.attributes.end() ? otherwise : it->second;
+}
+
+Expected<uint64_t> Step::integer(const char *name, uint64_t otherwise) const {
+  auto it = op.attributes.find(name);
+  if (it == op.attributes.end())
+    return otherwise;
+  uint64_t value = 0;
+  const std::string &text = it->second;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size())
+    return wrong(fmt::format("expects a number as '{}', but got '{}'", name, text));
+  return value;
+}
+
+Expected<std::pair<uint64_t, uint64_t>> Step::matrix(size_t i) const {
+  const Type &type = operands[i]->type;
+  if (type.shape.size() != 2)
+    return wrong(fmt::format("must have a matrix as operand {}, but got {}", i, type.str()));
+  return std::pair{uint64_t(type.shape[0]), uint64_t(type.shape[1])};
+}
+
+Status Step::define(size_t i, std::span<const uint8_t> bytes) {
+  const Type &type = types[i];
+  if (bytes.size() != type.bufferBytes())
+    return wrong(fmt::format("has a result of type {}, which holds {} bytes, but {} were computed",
+                             type.str(), type.bufferBytes(), bytes.size()));
+  Tensor tensor;
+  tensor.type = type;
+  tensor.bytes.assign(std::as_bytes(bytes).begin(), std::as_bytes(bytes).end());
+  results[i] = ReferenceValue{.value = std::move(tensor)};
+  return {};
+}
+
+Status Step::defineFloats(size_t i, std::span<const float> values) {
+  std::vector<std::byte> bytes = numerics::encodeFloats(floatType(types[i].element), values);
+  return define(i, {reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
+}
+
+Expected<std::vector<ReferenceValue>>
+runReference(const Function &function, std::span<const Tensor> arguments, unsigned threads,
+             const DataResolver &data) {
+  Interpreter interpreter(threads, data);
+  for (size_t i = 0; i < arguments.size(); ++i)
+    interpreter.define("a" + std::to_string(i), arguments[i]);
+  for (const ProgramOp &op : function.program)
+    FP4_TRY(interpreter.run(op));
+  std::vector<ReferenceValue> results;
+  for (const std::string &name : function.returns) {
+    FP4_GET(value, interpreter.value(name));
+    results.push_back(std::move(value));
+  }
+  return results;
+}
+
+} // namespace fp4::harness

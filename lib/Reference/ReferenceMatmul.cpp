@@ -1,0 +1,79 @@
+//===- ReferenceMatmul.cpp - Products and their scales, on the host -------===//
+
+#include "Interpreter.h"
+
+#include "fp4/Numerics/BlockScaledGemm.h"
+#include "fp4/Numerics/Quantize.h"
+#include "fp4/Support/Progress.h"
+
+#include <fmt/format.h>
+
+namespace fp4::harness {
+
+Expected<std::vector<uint8_t>> linearScales(const Tensor &scales) {
+  if (scales.type.layout == Layout::Tiled128x4 && scales.type.shape.size() == 2)
+    return numerics::unswizzleScales(bytesOf(scales), uint64_t(scales.type.shape[0]),
+                                     uint64_t(scales.type.shape[1]));
+  return std::vector<uint8_t>(bytesOf(scales).begin(), bytesOf(scales).end());
+}
+
+Status runSwizzle(Step &step) {
+  FP4_TRY(step.expect(1, 1));
+  FP4_GET(shape, step.matrix(0));
+  FP4_GET(tiled, numerics::swizzleScales(bytesOf(*step.operands[0]), shape.first, shape.second));
+  return step.define(0, tiled);
+}
+
+Status runUnswizzle(Step &step) {
+  FP4_TRY(step.expect(1, 1));
+  FP4_GET(shape, step.matrix(0));
+  FP4_GET(linear, numerics::unswizzleScales(bytesOf(*step.operands[0]), shape.first, shape.second));
+  return step.define(0, linear);
+}
+
+Status runAlpha(Step &step) {
+  FP4_TRY(step.expect(2, 1));
+  FP4_GET(lhs, numerics::parseRecipe(step.attributeOr("lhs_recipe", "transformer_engine")));
+  FP4_GET(rhs, numerics::parseRecipe(step.attributeOr("rhs_recipe", "transformer_engine")));
+  const float alpha =
+      numerics::matmulAlpha(scalarOf(*step.operands[0]), scalarOf(*step.operands[1]),
+                            numerics::alphaFactor(lhs.e4m3Max, rhs.e4m3Max));
+  return step.defineFloats(0, {&alpha, 1});
+}
+
+Status runMatmul(Step &step) {
+  FP4_TRY(step.expect(4, 1));
+  FP4_GET(formatName, step.attribute("format"));
+  auto format = numerics::parseBlockFormat(formatName);
+  if (!format)
+    return step.wrong(fmt::format("has the unknown format '{}'", formatName));
+  FP4_GET(lhs, step.matrix(0));
+  FP4_GET(rhs, step.matrix(2));
+  if (lhs.second != rhs.second)
+    return step.wrong(fmt::format("must have matrices of equal depth, but got {} and {}",
+                                  step.operands[0]->type.str(), step.operands[2]->type.str()));
+  FP4_GET(scalesA, linearScales(*step.operands[1]));
+  FP4_GET(scalesB, linearScales(*step.operands[3]));
+  numerics::GemmProblem problem;
+  problem.format = *format;
+  problem.depth = lhs.second;
+  const uint64_t pitch = (problem.depth + 1) / 2;
+  problem.a = {bytesOf(*step.operands[0]).data(), scalesA.data(), lhs.first, pitch, 0};
+  problem.b = {bytesOf(*step.operands[2]).data(), scalesB.data(), rhs.first, pitch, 0};
+  if (step.operands.size() > 4)
+    problem.alpha = scalarOf(*step.operands[4]);
+  problem.output = floatType(step.types[0].element);
+  problem.threads = step.threads;
+  problem.progress = makeProgressLine("verifying", "elements");
+  FP4_GET(model, numerics::gemmMmaModel(problem));
+  FP4_GET(plain, numerics::gemmReference(problem));
+  FP4_TRY(step.defineFloats(0, model));
+  ReferenceValue &result = step.results[0];
+  result.isProduct = true;
+  result.sums = std::move(plain.values);
+  result.bounds = std::move(plain.bounds);
+  result.mayOverflow = std::move(plain.mayOverflow);
+  return {};
+}
+
+} // namespace fp4::harness

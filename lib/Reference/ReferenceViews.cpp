@@ -1,0 +1,145 @@
+//===- ReferenceViews.cpp - What moves elements and computes nothing ------===//
+
+#include "Interpreter.h"
+
+#include <bit>
+#include <charconv>
+#include <fmt/format.h>
+
+namespace fp4::harness {
+namespace {
+
+using Shape = std::vector<int64_t>;
+
+/// "0,128": the numbers of an attribute.
+Expected<Shape> numbers(const Step &step, const char *name) {
+  FP4_GET(text, step.attribute(name));
+  Shape values;
+  const char *at = text.data(), *end = at + text.size();
+  while (at != end) {
+    int64_t value = 0;
+    auto [rest, error] = std::from_chars(at, end, value);
+    if (error != std::errc() || value < 0 || (rest != end && *rest != ','))
+      return step.wrong(fmt::format("expects numbers as '{}', but got '{}'", name, text));
+    values.push_back(value);
+    at = rest == end ? end : rest + 1;
+  }
+  return values;
+}
+
+/// One fp32 number, spelled by its bits in decimal.
+Status runScalar(Step &step) {
+  FP4_GET(text, step.attribute("value"));
+  uint32_t bits = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bits);
+  if (error != std::errc() || end != text.data() + text.size())
+    return step.wrong(fmt::format("must have the bits of one fp32 number, but got '{}'", text));
+  const float value = std::bit_cast<float>(bits);
+  return step.defineFloats(0, {&value, 1});
+}
+
+/// Copies the bytes from `at` on of one dimension after the other: those of a slice.
+class SliceCopy {
+public:
+  SliceCopy(std::span<const uint8_t> source, const Shape &shape, const Shape &offsets,
+            const Shape &sizes, size_t unit)
+      : source_(source), shape_(shape), offsets_(offsets), sizes_(sizes), unit_(unit) {
+    copy(0, 0);
+  }
+  const std::vector<uint8_t> &bytes() const { return bytes_; }
+
+private:
+  void copy(size_t dim, size_t index) {
+    if (dim == shape_.size()) {
+      const auto element = source_.subspan(index * unit_, unit_);
+      bytes_.insert(bytes_.end(), element.begin(), element.end());
+      return;
+    }
+    for (int64_t i = 0; i < sizes_[dim]; ++i)
+      copy(dim + 1, index * size_t(shape_[dim]) + size_t(offsets_[dim] + i));
+  }
+
+  std::span<const uint8_t> source_;
+  const Shape &shape_, &offsets_, &sizes_;
+  size_t unit_;
+  std::vector<uint8_t> bytes_;
+};
+
+/// Offsets and sizes of elements as those of the buffer: of packed pairs, of tiles.
+void toBuffer(const Type &type, Shape &offsets, Shape &sizes) {
+  auto scale = [&](size_t dim, int64_t unit) {
+    offsets[dim] /= unit;
+    sizes[dim] = (sizes[dim] + unit - 1) / unit;
+  };
+  if (type.layout == Layout::Tiled128x4) {
+    scale(0, 128);
+    scale(1, 4);
+    offsets.push_back(0);
+    sizes.push_back(512);
+  } else if (type.element == ElementType::F4E2M1FN) {
+    scale(offsets.size() - 1, 2);
+  }
+}
+
+} // namespace
+
+/// A number, or the name of the bytes that the code carries.
+Status runConstant(Step &step) {
+  FP4_TRY(step.expect(0, 1));
+  if (!step.op.attributes.contains("symbol"))
+    return runScalar(step);
+  FP4_GET(symbol, step.attribute("symbol"));
+  if (!step.data)
+    return step.wrong("has bytes that are not at hand");
+  FP4_GET(address, step.data(symbol));
+  return step.define(0, {static_cast<const uint8_t *>(address), step.types[0].bufferBytes()});
+}
+
+/// The same elements in the same order.
+Status runReshape(Step &step) {
+  FP4_TRY(step.expect(1, 1));
+  return step.define(0, bytesOf(*step.operands[0]));
+}
+
+Status runSlice(Step &step) {
+  FP4_TRY(step.expect(1, 1));
+  const Type &type = step.operands[0]->type;
+  FP4_GET(offsets, numbers(step, "static_offsets"));
+  FP4_GET(sizes, numbers(step, "static_sizes"));
+  bool fits = offsets.size() == type.shape.size() && sizes.size() == type.shape.size();
+  for (size_t dim = 0; fits && dim < sizes.size(); ++dim)
+    fits = offsets[dim] <= type.shape[dim] && sizes[dim] <= type.shape[dim] - offsets[dim];
+  if (!fits)
+    return step.wrong(fmt::format("must take a part of {}", type.str()));
+  toBuffer(type, offsets, sizes);
+  const Shape shape = type.bufferShape();
+  return step.define(
+      0, SliceCopy(bytesOf(*step.operands[0]), shape, offsets, sizes, type.storageBytes()).bytes());
+}
+
+/// A place for results, which nobody reads.
+Status runEmpty(Step &step) {
+  FP4_TRY(step.expect(0, 1));
+  return step.define(0, std::vector<uint8_t>(step.types[0].bufferBytes()));
+}
+
+/// Of matrices of whole bytes.
+Status runTranspose(Step &step) {
+  FP4_TRY(step.expect(1, 1));
+  FP4_GET(permutation, numbers(step, "permutation"));
+  FP4_GET(size, step.matrix(0));
+  const Type &type = step.operands[0]->type;
+  if (permutation != Shape{1, 0} || type.element == ElementType::F4E2M1FN)
+    return step.wrong(fmt::format("cannot be computed for {}", type.str()));
+  const auto [rows, columns] = size;
+  const size_t unit = type.storageBytes();
+  std::span<const uint8_t> from = bytesOf(*step.operands[0]);
+  std::vector<uint8_t> bytes(from.size());
+  for (size_t row = 0; row < rows; ++row)
+    for (size_t column = 0; column < columns; ++column)
+      std::copy_n(from.begin() + long((row * columns + column) * unit), unit,
+                  bytes.begin() + long((column * rows + row) * unit));
+  return step.define(0, bytes);
+}
+
+} // namespace fp4::harness
