@@ -193,10 +193,13 @@ def findings(documented, checked, tested, document):
 
 
 def main():
-    fp4, pipe = documented_fp4(), set(pipe_labels("\n".join(re.findall(
-        r"^- \(C1\d\d\)", (ROOT / "docs/Pipe.md").read_text(), re.M))))
+    listed = pipe_labels("\n".join(re.findall(
+        r"^- \(C1\d\d\)", (ROOT / "docs/Pipe.md").read_text(), re.M)))
+    fp4, pipe = documented_fp4(), set(listed)
     label_of = fp4_labels({subject for subject, _ in fp4})
     missing = [
+        *(f"pipe ({label}) stands twice in docs/Pipe.md" for label in sorted(
+            {label for _, label in listed if listed.count(("pipe", label)) > 1})),
         *findings(fp4, checks(["lib/Dialect/Fp4/IR/*.cpp"], label_of),
                   tests("test/Dialect/Fp4/invalid-*.mlir", label_of), "docs/Spec.md"),
         *findings(pipe, checks(["lib/Dialect/Pipe/**/*.cpp", "lib/Dialect/Pipe/**/*.h"], pipe_labels),

@@ -606,7 +606,7 @@ func.func @constant_elements() {
 
 func.func @view_offset(%x: memref<8x64xbf16>) {
   %twin = pipe.buffer_view %x offset 32 : memref<8x64xbf16> -> memref<4x64xbf16>
-  // (C140)
+  // (C128)
   // expected-error @+1 {{offset must be a multiple of 32, but got 16}}
   %bad = pipe.buffer_view %x offset 16 : memref<8x64xbf16> -> memref<4x64xbf16>
   return
@@ -616,7 +616,7 @@ func.func @view_offset(%x: memref<8x64xbf16>) {
 
 func.func @view_end(%x: memref<8x64xbf16>) {
   %twin = pipe.buffer_view %x offset 512 : memref<8x64xbf16> -> memref<4x64xbf16>
-  // (C140)
+  // (C128)
   // expected-error @+1 {{result must end within the 1024 bytes of the source, but has 512 from 544 on}}
   %bad = pipe.buffer_view %x offset 544 : memref<8x64xbf16> -> memref<4x64xbf16>
   return
@@ -626,7 +626,7 @@ func.func @view_end(%x: memref<8x64xbf16>) {
 
 func.func @view_rows(%x: memref<?x64xbf16>, %rows: index) {
   %twin = pipe.buffer_view %x offset 0 rows %rows : memref<?x64xbf16> -> memref<?x32xbf16>
-  // (C140)
+  // (C128)
   // expected-error @+1 {{rows must be there for a result with one dynamic dimension, but got 'memref<?x32xbf16>'}}
   %bad = pipe.buffer_view %x offset 0 : memref<?x64xbf16> -> memref<?x32xbf16>
   return
@@ -636,7 +636,7 @@ func.func @view_rows(%x: memref<?x64xbf16>, %rows: index) {
 
 func.func @view_strides(%x: memref<8x64xbf16, strided<[128, 1]>>, %y: memref<8x64xbf16>) {
   %twin = pipe.buffer_view %y offset 0 : memref<8x64xbf16> -> memref<512xbf16>
-  // (C140)
+  // (C128)
   // expected-error @+1 {{source and result must be row-major memrefs of numbers}}
   %bad = pipe.buffer_view %x offset 0 : memref<8x64xbf16, strided<[128, 1]>> -> memref<512xbf16>
   return

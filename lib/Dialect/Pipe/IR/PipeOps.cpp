@@ -54,7 +54,7 @@ LogicalResult DeviceConstantOp::verify() { // (C139)
   return success();
 }
 
-LogicalResult BufferViewOp::verify() { // (C140)
+LogicalResult BufferViewOp::verify() { // (C128)
   auto source = dyn_cast<MemRefType>(getSource().getType());
   auto result = dyn_cast<MemRefType>(getResult().getType());
   for (MemRefType type : {source, result})

@@ -91,7 +91,7 @@ def Pipe_BufferViewOp : Pipe_Op<"buffer_view", [Pure]> {
   let summary = "some contiguous bytes of a device buffer as another";
   let description = [{
     The bytes of `source` from `offset` on as a row-major buffer of the result's type, whose dynamic
-    size, if there is one, is `rows`. No byte moves. (C140) both are row-major, `offset` is a
+    size, if there is one, is `rows`. No byte moves. (C128) both are row-major, `offset` is a
     multiple of 32, which is what kernels read at once, and static views end where `source` does or
     before.
 
