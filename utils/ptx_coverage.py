@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -82,20 +83,29 @@ def check_ptxas(tool, form):
 
 def document(forms):
     """docs/Instructions.md"""
-    lines = ["# Instructions", "", "What the simulator accepts of PTX ISA 9.0. Written by `utils/ptx_coverage.py --write` from",
-             "test/Sim/ptx-isa.txt, which the suite compares with the simulator; every form of it is one that ptxas 13.0",
-             "assembles. A refused instruction is an error with its place before anything runs.", "",
+    def wrapped(text):
+        return textwrap.wrap(text, 100, break_long_words=False, break_on_hyphens=False)
+
+    lines = ["# Instructions", "",
+             *wrapped("This page tells you which instructions of PTX ISA 9.0 the simulator accepts. "
+                      "`utils/ptx_coverage.py --write` writes it from test/Sim/ptx-isa.txt, which the suite compares "
+                      "with the simulator. ptxas 13.0 assembles every accepted form of that file. A refused "
+                      "instruction is an error with its place before anything runs."), "",
              "| section | accepted forms | accepted | refused |", "|---|---|---|---|"]
+    # Of a special register its name, of all else the instruction.
+    refusal = lambda f: f.text.split(", ")[-1] if f.section.startswith("10 ") else f.spelling
     for section in dict.fromkeys(form.section for form in forms):
         mine = [form for form in forms if form.section == section]
         names = lambda some: ", ".join(f"`{n}`" for n in dict.fromkeys(re.split(r"[.:]", f.spelling)[0] if "." in f.spelling
                                                                       else f.spelling for f in some))
         accepted, refused = [f for f in mine if f.words is None], [f for f in mine if f.words is not None]
         lines.append(f"| {section} | {len(accepted)} | {names(accepted)} | "
-                     f"{', '.join(f'`{f.spelling}`' for f in refused)} |")
+                     f"{', '.join(f'`{refusal(f)}`' for f in refused)} |")
     accepted = sum(form.words is None for form in forms)
-    lines += ["", f"{accepted} forms are accepted; {len(forms) - accepted} stand for what is refused: textures and surfaces, "
-              "`multimem`, `.im2col::w`", "copies, video instructions, the `shfl` and `vote` without `.sync` that sm_70 dropped.", ""]
+    lines += ["", *wrapped(
+        f"{accepted} forms are accepted. {len(forms) - accepted} forms stand for what is refused: textures and surfaces, "
+        "`multimem`, `.im2col::w` copies, video instructions, and `shfl` and `vote` without `.sync`, which sm_70 "
+        "dropped."), ""]
     return "\n".join(lines)
 
 
