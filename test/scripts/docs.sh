@@ -1,3 +1,31 @@
 #!/usr/bin/env bash
-# The documents quote tests and link to files that exist.
-exec python3 utils/check_docs.py
+# Documents and comments describe this tree, and check_docs.py finds what does not.
+set -euo pipefail
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
+python3 "$root/utils/check_docs.py"
+
+# A tree in which everything is right, then each kind of finding.
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+git -C "$tree" init -q
+mkdir -p "$tree/lib/Add" "$tree/docs"
+printf '// The sum is in Sum.cpp, the rest in lib/{Add,Rest}.\nint a;\nint b;\n' >"$tree/lib/Add/Sum.h"
+touch "$tree/lib/Add/Sum.cpp"
+page() { printf '# Page\n\n## One part\n\n%s\n\n<!-- from lib/Add/Sum.h -->\n```\nint a;\n%s\n```\n' "$1" "$2"; }
+expect() { # findings, with the page that is given
+  page "$2" "$3" >"$tree/docs/Page.md"
+  git -C "$tree" add -A
+  found=$(python3 "$root/utils/check_docs.py" --root "$tree" || true)
+  [ "$found" == "$1" ] || { printf 'expected: %s\nfound: %s\n' "$1" "$found"; exit 1; }
+}
+braces='lib/Add/Sum.h:1: names lib/{Add,Rest}, which does not exist'
+expect "$braces" 'See Sum.cpp.' 'int b;'
+mkdir "$tree/lib/Rest" && touch "$tree/lib/Rest/Rest.cpp"
+expect '' '[A](../lib/Add/Sum.h), [part](#one-part), Sum.cpp, lib/Add, Add/*.h; not gemm.ptx' '...'
+expect 'docs/Page.md: lib/Add/Sum.h no longer has: int c;' 'x' 'int c;'
+expect 'docs/Page.md: link to None.md, which does not exist
+docs/Page.md:5: names None.md, which does not exist' '[x](None.md)' 'int b;'
+expect 'docs/Page.md: link to #two, but there is no such heading' '[x](#two)' 'int b;'
+expect 'docs/Page.md:5: names lib/Other, which does not exist' 'see lib/Other.' 'int b;'
+expect 'docs/Page.md:5: the line has 101 columns, and must have at most 100' "$(printf 'w %.0s' {1..50})w" 'int b;'
+echo "documents and comments are right, and wrong ones are found"

@@ -1,6 +1,6 @@
 //===- Lowering.h - What the files of this conversion share ---------------===//
 //
-// convert-pipe-to-nvvm lowers one gpu.func at a time. The prologue (Prologue.cpp) runs first and
+// convert-pipe-to-nvvm lowers one gpu.func at a time. The prologue (Roles.cpp) runs first and
 // leaves the addresses that everything else is relative to in a KernelState; then the patterns of
 // each op family rewrite the ops. Lowered types:
 //

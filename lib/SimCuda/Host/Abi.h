@@ -1,7 +1,7 @@
 //===- Abi.h - The binary interface of CUDA's host libraries --------------===//
 //
 // Layouts and numbers that programs were compiled with. CUDA's headers are not needed to build the
-// stand-ins; where they are present AbiTest.cpp holds every layout here against them.
+// stand-ins. Where they are present, integration_test/sim/abi.cpp compares every layout with them.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
