@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that the examples in the descriptions of fp4 and pipe operations and of fp4-fuse are tested.
 
-Every ```mlir block of Fp4Ops.td must occur in test/Dialect/Fp4/ops.mlir, every one of PipeOps.td in
+Every ```mlir block of Fp4Ops.td must occur in test/Dialect/Fp4/ops.mlir, every one of Pipe*.td in
 test/Dialect/Pipe/examples.mlir and every one of the passes on fp4 operations in test/Dialect/Fp4/fuse.mlir,
 white space folded. Every program of examples/ must be named by a test and in README.md. Prints what
 does not occur and exits with 1.
@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCES = {
     "include/fp4/Dialect/Fp4/IR/Fp4Ops.td": "test/Dialect/Fp4/ops.mlir",
     "include/fp4/Dialect/Fp4/Transforms/Passes.td": "test/Dialect/Fp4/fuse.mlir",
-    "include/fp4/Dialect/Pipe/IR/PipeOps.td": "test/Dialect/Pipe/examples.mlir",
+    "include/fp4/Dialect/Pipe/IR/Pipe*.td": "test/Dialect/Pipe/examples.mlir",
 }
 
 
@@ -26,7 +26,8 @@ def main():
     count, missing = 0, 0
     for source, test in SOURCES.items():
         tested = fold(re.sub(r"//.*", "", (ROOT / test).read_text()))
-        for block in re.findall(r"```mlir\n(.*?)```", (ROOT / source).read_text(), re.S):
+        text = "".join(path.read_text() for path in sorted(ROOT.glob(source)))
+        for block in re.findall(r"```mlir\n(.*?)```", text, re.S):
             count += 1
             if fold(block) not in tested:
                 missing += 1

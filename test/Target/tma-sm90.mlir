@@ -39,7 +39,7 @@ gpu.func @copy_tiles(%in: !map, %out: !pipe.global<?x16384xi8>, %count: i32) ker
   %c128 = arith.constant 128 : i32
   %bytes = arith.constant 16384 : i32
   %ring = pipe.channel from tma to threads(128) depth 2 payload [0] barriers 32768 : !ring
-  pipe.role load warps 4 to 5 {
+  pipe.role load warps 4 to 5 drives [tma] {
     scf.for %t = %c0 to %count step %c1 : i32 {
       %tile = pipe.producer_acquire %ring[%t] : !ring
       pipe.expect_tx %ring[%t], %bytes : !ring
@@ -48,7 +48,7 @@ gpu.func @copy_tiles(%in: !map, %out: !pipe.global<?x16384xi8>, %count: i32) ker
       pipe.producer_commit %ring[%t] : !ring
     }
   }
-  pipe.role epilogue warps 0 to 4 {
+  pipe.role epilogue warps 0 to 4 drives [threads] {
     %o = pipe.global_ptr %out : !pipe.global<?x16384xi8>
     %tid = nvvm.read.ptx.sreg.tid.x : i32
     scf.for %t = %c0 to %count step %c1 : i32 {

@@ -11,6 +11,7 @@
 #include "CostModel.h"
 #include "Lowering.h"
 #include "MatmulKernel.h"
+#include "RolePlans.h"
 
 #include "fp4/Conversion/BufferTypes.h"
 #include "fp4/Conversion/KernelChoice.h"
@@ -88,9 +89,10 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
 
     auto module = op->getParentOfType<ModuleOp>();
     gpu::GPUModuleOp kernels = createKernelModule(rewriter, module, op, "matmul");
-    gpu::GPUFuncOp kernel = buildMatmulKernel(kernels, shape, loc);
+    pipe::RolePlanAttr roles = tensorMemoryRoles(rewriter.getContext());
+    gpu::GPUFuncOp kernel = buildMatmulKernel(kernels, shape, roles, loc);
     SmallVector<Value> arguments = kernelArguments(rewriter, loc, shape, adaptor, result, rows);
-    launch(rewriter, loc, kernel, shape, arguments, rows);
+    launch(rewriter, loc, kernel, shape, roles.getNumThreads(), arguments, rows);
     rewriter.replaceOp(op, result);
     return success();
   }
@@ -130,7 +132,7 @@ private:
   /// One block per output tile, at most one per multiprocessor (a block needs most of its shared
   /// memory and its tensor memory), at least one so that no rows are not an invalid launch.
   void launch(OpBuilder &b, Location loc, gpu::GPUFuncOp kernel, const MatmulShape &shape,
-              ValueRange arguments, Value rows) const {
+              int64_t threads, ValueRange arguments, Value rows) const {
     auto constant = [&](int64_t value) -> Value {
       return arith::ConstantIndexOp::create(b, loc, value);
     };
@@ -145,7 +147,7 @@ private:
       blocks = constant(std::clamp<int64_t>(tiles, 1, target.multiprocessors));
     }
     gpu::LaunchFuncOp::create(b, loc, kernel, gpu::KernelDim3{blocks, one, one},
-                              gpu::KernelDim3{constant(shape.kThreads), one, one},
+                              gpu::KernelDim3{constant(threads), one, one},
                               /*dynamicSharedMemorySize=*/Value(), arguments);
   }
 

@@ -188,8 +188,8 @@ void KernelBuilder::buildEpilogue(Value acc, const Tile &tile) {
 }
 
 gpu::GPUFuncOp fp4::buildMatmulKernel(gpu::GPUModuleOp module, const MatmulShape &shape,
-                                      Location loc) {
-  gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), shape.kThreads, loc);
+                                      pipe::RolePlanAttr roles, Location loc) {
+  gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), roles, loc);
   KernelBuilder(func, shape, loc).build();
   return func;
 }

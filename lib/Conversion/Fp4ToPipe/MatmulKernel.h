@@ -19,7 +19,6 @@ struct MatmulShape {
   static constexpr int64_t kTileM = 128, kTileK = 256;
   /// Columns that an epilogue thread holds at a time.
   static constexpr int64_t kChunk = 32;
-  static constexpr int64_t kThreads = 192;
 
   bool dynamicRows() const { return mlir::ShapedType::isDynamic(m); }
   int64_t block() const { return pipe::scaleBlockSize(scaleType); }
@@ -36,8 +35,8 @@ struct MatmulShape {
   llvm::SmallVector<mlir::Type> argumentTypes() const;
 };
 
-/// Adds `gpu.func @kernel` of the sequential form to `module`.
+/// Adds `gpu.func @kernel` of the sequential form, which `roles` will execute, to `module`.
 mlir::gpu::GPUFuncOp buildMatmulKernel(mlir::gpu::GPUModuleOp module, const MatmulShape &shape,
-                                       mlir::Location loc);
+                                       pipe::RolePlanAttr roles, mlir::Location loc);
 
 } // namespace fp4

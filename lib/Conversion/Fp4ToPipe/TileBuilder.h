@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "fp4/Dialect/Pipe/IR/Pipe.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -56,14 +58,14 @@ protected:
   mlir::OpBuilder b;
 };
 
-/// An empty `gpu.func @kernel` of `threads` threads in `module`.
+/// An empty `gpu.func @kernel` with the role plan `roles` in `module`.
 inline mlir::gpu::GPUFuncOp createKernel(mlir::gpu::GPUModuleOp module, mlir::TypeRange arguments,
-                                         int32_t threads, mlir::Location loc) {
+                                         pipe::RolePlanAttr roles, mlir::Location loc) {
   mlir::OpBuilder builder = mlir::OpBuilder::atBlockBegin(module.getBody());
   auto func =
       mlir::gpu::GPUFuncOp::create(builder, loc, "kernel", builder.getFunctionType(arguments, {}));
   func->setAttr(mlir::gpu::GPUDialect::getKernelFuncAttrName(), builder.getUnitAttr());
-  func.setKnownBlockSizeAttr(builder.getDenseI32ArrayAttr({threads, 1, 1}));
+  func->setAttr(pipe::PipeDialect::kRolePlanAttr, roles);
   return func;
 }
 

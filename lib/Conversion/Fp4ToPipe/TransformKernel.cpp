@@ -155,8 +155,8 @@ void KernelBuilder::buildEpilogue(Value acc, Value row, Value column) {
 }
 
 gpu::GPUFuncOp fp4::buildTransformKernel(gpu::GPUModuleOp module, const TransformShape &shape,
-                                         Location loc) {
-  gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), shape.kThreads, loc);
+                                         pipe::RolePlanAttr roles, Location loc) {
+  gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), roles, loc);
   func->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                 IntegerAttr::get(IntegerType::get(func.getContext(), 32), shape.kResidentBlocks));
   KernelBuilder(func, shape, loc).build();

@@ -23,7 +23,6 @@ struct TransformShape {
   static constexpr int64_t kTileM = 64, kTileK = 128;
   /// Elements that one scale covers, and that one transform does.
   static constexpr int64_t kBlock = 16;
-  static constexpr int64_t kThreads = 192;
   /// Blocks on a multiprocessor: quantizing takes longer than its four warps can hide, and eight
   /// do.
   static constexpr int64_t kResidentBlocks = 2;
@@ -45,8 +44,8 @@ struct TransformShape {
 /// the most, since a strip writes its rows of Q front to back.
 int64_t chooseStripTiles(int64_t tilesM, int64_t tilesK, int64_t blocks);
 
-/// Adds `gpu.func @kernel` of the sequential form to `module`.
+/// Adds `gpu.func @kernel` of the sequential form, which `roles` will execute, to `module`.
 mlir::gpu::GPUFuncOp buildTransformKernel(mlir::gpu::GPUModuleOp module,
-                                          const TransformShape &shape, mlir::Location loc);
+                                          const TransformShape &shape, pipe::RolePlanAttr roles, mlir::Location loc);
 
 } // namespace fp4

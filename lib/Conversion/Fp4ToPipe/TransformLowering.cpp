@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Lowering.h"
+#include "RolePlans.h"
 #include "TransformKernel.h"
 
 #include "fp4/Conversion/BufferTypes.h"
@@ -90,7 +91,8 @@ struct TransformLowering : OpConversionPattern<QuantizeOp> {
     Value codes = allocate(op.getData()), scales = allocate(op.getScales());
     gpu::GPUModuleOp kernels =
         createKernelModule(rewriter, op->getParentOfType<ModuleOp>(), op, "transform");
-    gpu::GPUFuncOp kernel = buildTransformKernel(kernels, shape, loc);
+    pipe::RolePlanAttr roles = tensorMemoryRoles(rewriter.getContext());
+    gpu::GPUFuncOp kernel = buildTransformKernel(kernels, shape, roles, loc);
 
     auto view = [&](Type type, Value buffer) -> Value {
       return pipe::GlobalViewOp::create(rewriter, loc, type, buffer);
@@ -109,7 +111,7 @@ struct TransformLowering : OpConversionPattern<QuantizeOp> {
     Value one = constant(1);
     Value blocks = constant(std::min(shape.strips(), residentBlocks(target)));
     gpu::LaunchFuncOp::create(rewriter, loc, kernel, gpu::KernelDim3{blocks, one, one},
-                              gpu::KernelDim3{constant(shape.kThreads), one, one},
+                              gpu::KernelDim3{constant(roles.getNumThreads()), one, one},
                               /*dynamicSharedMemorySize=*/Value(), arguments);
     rewriter.replaceOp(op, {codes, scales});
     return success();

@@ -59,8 +59,10 @@ private:
     else if (state.numThreads)
       kernel->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                       b.getDenseI32ArrayAttr({state.numThreads, 1, 1}));
-    if (Attribute blocks = op->getAttr(NVVM::NVVMDialect::getMinctasmAttrName()))
-      kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), blocks);
+    for (StringRef name : {NVVM::NVVMDialect::getMinctasmAttrName(),
+                           NVVM::NVVMDialect::getMaxnregAttrName()})
+      if (Attribute value = op->getAttr(name))
+        kernel->setAttr(name, value);
     if (auto bytes = op->getAttrOfType<IntegerAttr>(fp4::pipe::PipeDialect::kSharedBytesAttr))
       kernel->setAttr("fp4.dynamic_shared_bytes", b.getI64IntegerAttr(bytes.getInt()));
   }

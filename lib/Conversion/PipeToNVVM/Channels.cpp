@@ -25,7 +25,7 @@
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
-using fp4::pipe::Agent;
+using fp4::pipe::Engine;
 
 namespace {
 
@@ -141,7 +141,7 @@ struct LowerExpectTx : OpConversionPattern<fp4::pipe::ExpectTxOp> {
   }
 };
 
-/// producer_commit completes full, consumer_release completes empty, each by its agent.
+/// producer_commit completes full, consumer_release completes empty, each by the engine that the channel names.
 template <typename OpT> struct LowerArrival : fp4::PipePattern<OpT> {
   using fp4::PipePattern<OpT>::PipePattern;
 
@@ -160,14 +160,16 @@ template <typename OpT> struct LowerArrival : fp4::PipePattern<OpT> {
         fp4::channelStage(rewriter, loc, *channel, adaptor.getChannel(), adaptor.getIteration());
     Value barrier = producer ? at.full : at.empty;
     switch (producer ? channel->getProducer() : channel->getConsumer()) {
-    case Agent::Tma: // the bytes of the loads complete the barrier
+    case Engine::Tma: // the bytes of the loads complete the barrier
       break;
-    case Agent::Mma:
+    case Engine::Tensor:
       NVVM::Tcgen05CommitOp::create(rewriter, loc, barrier, /*multicastMask=*/Value());
       break;
-    case Agent::Threads:
+    case Engine::Threads:
       emitThreadArrival(rewriter, loc, *channel, barrier, producer);
       break;
+    default:
+      return rewriter.notifyMatchFailure(op, "expects a side completed by tma, tensor or threads");
     }
     rewriter.eraseOp(op);
     return success();

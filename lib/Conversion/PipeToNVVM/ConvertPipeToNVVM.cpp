@@ -53,10 +53,8 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
           llvm::TypeSwitch<Operation *, bool>(op)
               .Case([](fp4::pipe::AccumulatorOp) { return false; })
               .Case([](fp4::pipe::ChannelOp channel) { return channel.isPipelined(); })
-              .Case<fp4::pipe::LoadOp, fp4::pipe::LoadScalesOp>(
-                  [](auto load) { return bool(load.getIteration()); })
-              .Case([](fp4::pipe::HadamardMatrixOp matrix) { return bool(matrix.getDest()); })
-              .Case([](fp4::pipe::CopyScalesOp copy) { return copy.getTmemColumn().has_value(); })
+              .Case([](fp4::pipe::StageFillerOpInterface op) { return bool(op.getSlot()); })
+              .Case([](fp4::pipe::TmemTileOpInterface op) { return bool(op.getFirstColumn()); })
               .Default(true);
       if (placed)
         return WalkResult::advance();
@@ -77,15 +75,15 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
               fp4::hw::requireFeature(model, &fp4::hw::TargetModel::hasTcgen05, "tcgen05");
           !status)
         return report(kernel, status.error());
-    bool usesTmem = false, hasMma = false;
+    bool usesTmem = false, drivesTensor = false;
     for (auto channel : kernel.getOps<fp4::pipe::ChannelOp>())
       usesTmem |= !channel.getType().isShared();
     for (auto role : kernel.getOps<fp4::pipe::RoleRegionOp>())
-      hasMma |= role.getRole() == fp4::pipe::Role::Mma;
-    kernel.walk([&](fp4::pipe::CopyScalesOp) { usesTmem = true; });
-    if (usesTmem && (!hasMma || integer(fp4::pipe::PipeDialect::kTmemColumnsAttr) == 0))
-      return kernel.emitError() << "a kernel with tiles in tensor memory must have an mma role, "
-                                   "which allocates it, and the attribute "
+      drivesTensor |= role.getRole().drives(fp4::pipe::Engine::Tensor);
+    kernel.walk([&](fp4::pipe::TmemTileOpInterface) { usesTmem = true; });
+    if (usesTmem && (!drivesTensor || integer(fp4::pipe::PipeDialect::kTmemColumnsAttr) == 0))
+      return kernel.emitError() << "a kernel with tiles in tensor memory must have a role that "
+                                   "drives tensor, which allocates it, and the attribute "
                                 << fp4::pipe::PipeDialect::kTmemColumnsAttr;
     int64_t shared = integer(fp4::pipe::PipeDialect::kSharedBytesAttr);
     if (shared > model.sharedBytesPerCta)
@@ -95,10 +93,35 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     return success();
   }
 
+  /// Where roles ask for registers, the launch gives every thread an equal share of the
+  /// multiprocessor's, and the roles redistribute them. Returns that share, 0 where no role asks.
+  FailureOr<int32_t> setLaunchRegisters(gpu::GPUFuncOp kernel, const fp4::hw::TargetModel &model) {
+    int32_t threads = 0, wanted = 0;
+    for (auto region : kernel.getOps<fp4::pipe::RoleRegionOp>()) {
+      fp4::pipe::RoleAttr role = region.getRole();
+      threads = std::max(threads, 32 * role.getEndWarp());
+      wanted += role.getRegisters() * role.getNumThreads();
+    }
+    if (wanted == 0)
+      return 0;
+    if (wanted > int32_t(model.registersPerSM))
+      return kernel.emitError() << "roles must ask for at most " << model.registersPerSM
+                                << " registers on " << std::string(model.name) << ", but ask for "
+                                << wanted;
+    int32_t share = std::min(model.registersPerSM / threads, model.maxRegistersPerThread) / 8 * 8;
+    kernel->setAttr(NVVM::NVVMDialect::getMaxnregAttrName(),
+                    Builder(&getContext()).getI32IntegerAttr(share));
+    return share;
+  }
+
   LogicalResult lowerKernel(gpu::GPUFuncOp kernel, const fp4::hw::TargetModel &model) {
     if (failed(checkForm(kernel)) || failed(checkKernel(kernel, model)))
       return failure();
+    FailureOr<int32_t> registers = setLaunchRegisters(kernel, model);
+    if (failed(registers))
+      return failure();
     fp4::KernelState state = fp4::emitPrologue(kernel);
+    state.launchRegisters = *registers;
     state.hasBulkToCta = model.smVersion >= 100;
     state.target = &model;
     fp4::PipeTypeConverter converter;

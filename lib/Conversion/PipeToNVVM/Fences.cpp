@@ -13,7 +13,13 @@ using namespace fp4::pipe;
 
 /// Becomes asynchronous tcgen05 instructions.
 static bool usesTensorCore(Operation *op) {
-  return isa<CopyScalesOp, MmaOp, MmaBlockwiseOp, ReadOp>(op);
+  auto engineOp = dyn_cast<EngineOpInterface>(op);
+  if (!engineOp)
+    return false;
+  Engine engine = engineOp.getEngine();
+  bool tmem = llvm::any_of(op->getOperandTypes(), llvm::IsaPred<TmemType>);
+  return engine == Engine::Tensor || engine == Engine::ScaleCopy ||
+         (engine == Engine::Threads && tmem);
 }
 
 /// Becomes a wait behind which tcgen05 operations may come that it concerns.
@@ -26,8 +32,8 @@ static bool isWait(Operation *op, const fp4::KernelState &state) {
   bool produces = isa<ProducerAcquireOp>(op);
   if (!channel || (produces && state.filledOnce.contains(channel)))
     return false;
-  Agent agent = produces ? channel.getProducer() : channel.getConsumer();
-  return agent == Agent::Mma || !channel.getType().isShared();
+  Engine engine = produces ? channel.getProducer() : channel.getConsumer();
+  return engine == Engine::Tensor || !channel.getType().isShared();
 }
 
 namespace {

@@ -1,11 +1,11 @@
 //===- Roles.cpp - Prologue, warp roles, teardown -------------------------===//
 //
 //   thread 0            prefetch tensor maps; initialize every barrier; fence
-//   mma warp            allocate tensor memory, its address goes to shared memory
+//   tensor warp         allocate tensor memory, its address goes to shared memory
 //   all                 block barrier; read the address
-//   each role           if (its warps) { if (elected, for load and mma) body }
+//   each role           if (its warps) { set its registers; if (elected, without threads) body }
 //   all                 block barrier
-//   mma warp            free tensor memory
+//   tensor warp         free tensor memory
 //
 // The block barrier before the release of tensor memory is what the epilogue's last reads and the
 // last MMA are ordered by: both are complete when their role ends.
@@ -18,12 +18,12 @@ using fp4::pipe::PipeDialect;
 
 namespace {
 
-/// The roles of a kernel; an mma role owns tensor memory.
-fp4::pipe::RoleRegionOp findRole(gpu::GPUFuncOp kernel, fp4::pipe::Role role) {
+/// First warp of the role that drives the tensor engine: it allocates and frees tensor memory.
+std::optional<int32_t> tensorWarp(gpu::GPUFuncOp kernel) {
   for (auto region : kernel.getOps<fp4::pipe::RoleRegionOp>())
-    if (region.getRole() == role)
-      return region;
-  return {};
+    if (region.getRole().drives(fp4::pipe::Engine::Tensor))
+      return region.getRole().getFirstWarp();
+  return std::nullopt;
 }
 
 int64_t integerAttr(gpu::GPUFuncOp kernel, StringRef name) {
@@ -87,13 +87,13 @@ void initializeBlock(OpBuilder &b, gpu::GPUFuncOp kernel, const fp4::KernelState
 }
 
 void emitTeardown(gpu::GPUFuncOp kernel, const fp4::KernelState &state) {
-  auto mma = findRole(kernel, fp4::pipe::Role::Mma);
-  if (!state.tmemColumns || !mma)
+  std::optional<int32_t> warp = tensorWarp(kernel);
+  if (!state.tmemColumns || !warp)
     return;
   Location loc = kernel.getLoc();
   OpBuilder b(kernel.getBody().back().getTerminator());
   NVVM::BarrierOp::create(b, loc);
-  emitIfEqual(b, loc, state.warpIndex, mma.getFirstWarp(), [&] {
+  emitIfEqual(b, loc, state.warpIndex, *warp, [&] {
     NVVM::Tcgen05DeallocOp::create(b, loc, fp4::tmemPointer(b, loc, state.tmemBase),
                                    fp4::constantI32(b, loc, state.tmemColumns));
   });
@@ -108,7 +108,12 @@ struct LowerRole : fp4::PipePattern<fp4::pipe::RoleRegionOp> {
     auto dispatch = scf::IfOp::create(rewriter, loc, isMine(rewriter, op), false);
     rewriter.setInsertionPointToStart(dispatch.thenBlock());
     Block *body = dispatch.thenBlock();
-    if (op.getEndWarp() - op.getFirstWarp() == 1) {
+    if (int32_t registers = op.getRole().getRegisters())
+      NVVM::SetMaxRegisterOp::create(rewriter, loc, registers,
+                                     registers < state.launchRegisters
+                                         ? NVVM::SetMaxRegisterAction::decrease
+                                         : NVVM::SetMaxRegisterAction::increase);
+    if (op.getRole().isElected()) {
       Value leader = NVVM::ElectSyncOp::create(rewriter, loc, rewriter.getI1Type(), Value());
       body = scf::IfOp::create(rewriter, loc, leader, false).thenBlock();
     }
@@ -120,13 +125,14 @@ struct LowerRole : fp4::PipePattern<fp4::pipe::RoleRegionOp> {
 private:
   Value isMine(OpBuilder &b, fp4::pipe::RoleRegionOp op) const {
     Location loc = op.getLoc();
-    Value first = fp4::constantI32(b, loc, op.getFirstWarp());
-    if (op.getEndWarp() - op.getFirstWarp() == 1)
+    fp4::pipe::RoleAttr role = op.getRole();
+    Value first = fp4::constantI32(b, loc, role.getFirstWarp());
+    if (role.getNumWarps() == 1)
       return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, state.warpIndex, first);
-    Value relative = op.getFirstWarp() == 0
+    Value relative = role.getFirstWarp() == 0
                          ? state.warpIndex
                          : arith::SubIOp::create(b, loc, state.warpIndex, first).getResult();
-    Value count = fp4::constantI32(b, loc, op.getEndWarp() - op.getFirstWarp());
+    Value count = fp4::constantI32(b, loc, role.getNumWarps());
     return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, relative, count);
   }
 };
@@ -139,7 +145,7 @@ fp4::KernelState fp4::emitPrologue(gpu::GPUFuncOp kernel) {
   if (roles.empty())
     return state;
   for (pipe::RoleRegionOp role : roles)
-    state.numThreads = std::max<int32_t>(state.numThreads, 32 * role.getEndWarp());
+    state.numThreads = std::max<int32_t>(state.numThreads, 32 * role.getRole().getEndWarp());
   for (auto channel : kernel.getOps<pipe::ChannelOp>())
     if (isFilledOnce(channel))
       state.filledOnce.insert(channel);
@@ -151,16 +157,16 @@ fp4::KernelState fp4::emitPrologue(gpu::GPUFuncOp kernel) {
   state.sharedBase = LLVM::AddressOfOp::create(b, loc, sharedSymbol(kernel));
   state.tmemColumns = integerAttr(kernel, PipeDialect::kTmemColumnsAttr);
   emitIfEqual(b, loc, state.threadIndex, 0, [&] { initializeBlock(b, kernel, state); });
-  auto mma = findRole(kernel, pipe::Role::Mma);
+  std::optional<int32_t> warp = tensorWarp(kernel);
   Value slot =
       offsetPointer(b, loc, state.sharedBase, integerAttr(kernel, PipeDialect::kTmemSlotAttr));
-  if (state.tmemColumns && mma)
-    emitIfEqual(b, loc, state.warpIndex, mma.getFirstWarp(), [&] {
+  if (state.tmemColumns && warp)
+    emitIfEqual(b, loc, state.warpIndex, *warp, [&] {
       NVVM::Tcgen05AllocOp::create(b, loc, slot, constantI32(b, loc, state.tmemColumns));
       NVVM::Tcgen05RelinquishAllocPermitOp::create(b, loc);
     });
   NVVM::BarrierOp::create(b, loc);
-  if (state.tmemColumns && mma)
+  if (state.tmemColumns && warp)
     state.tmemBase = LLVM::LoadOp::create(b, loc, b.getI32Type(), slot);
   emitTeardown(kernel, state);
   return state;

@@ -10,8 +10,8 @@
 
 // CHECK-LABEL: gpu.module @n64_matmul_0
 // CHECK: pipe.tmem_columns = 512 : i64
-// CHECK: pipe.channel from mma to threads(128) depth 2 payload [0]
-// CHECK: pipe.channel from tma to mma depth 8
+// CHECK: pipe.channel from tensor to threads(128) depth 2 payload [0]
+// CHECK: pipe.channel from tma to tensor depth 8
 // CHECK: pipe.role load
 // CHECK: pipe.role mma
 // CHECK-NOT: pipe.await_release
@@ -27,8 +27,8 @@ func.func @n64(%a: tensor<300x1024xf4E2M1FN>, %sa: tensor<300x64xf8E4M3FN, #fp4.
 
 // CHECK-LABEL: gpu.module @n128_matmul_0
 // CHECK: pipe.tmem_columns = 512 : i64
-// CHECK: pipe.channel from mma to threads(128) depth 2 payload [0]
-// CHECK: pipe.channel from tma to mma depth 6
+// CHECK: pipe.channel from tensor to threads(128) depth 2 payload [0]
+// CHECK: pipe.channel from tma to tensor depth 6
 // CHECK: pipe.role load
 // CHECK: pipe.role mma
 // CHECK: pipe.role epilogue
@@ -41,8 +41,8 @@ func.func @n128(%a: tensor<?x1024xf4E2M1FN>, %sa: tensor<?x64xf8E4M3FN, #fp4.sca
 
 // CHECK-LABEL: gpu.module @n192_matmul_0
 // CHECK: pipe.tmem_columns = 512 : i64
-// CHECK: pipe.channel from mma to threads(128) depth 2 payload [0]
-// CHECK: pipe.channel from tma to mma depth 4
+// CHECK: pipe.channel from tensor to threads(128) depth 2 payload [0]
+// CHECK: pipe.channel from tma to tensor depth 4
 // CHECK: pipe.role load
 // CHECK: pipe.role mma
 // CHECK: pipe.await_release {{.*}} distance 2
@@ -58,8 +58,8 @@ func.func @n192(%a: tensor<129x272xf4E2M1FN>, %sa: tensor<129x17xf8E4M3FN, #fp4.
 
 // CHECK-LABEL: gpu.module @n256_matmul_0
 // CHECK: pipe.tmem_columns = 512 : i64
-// CHECK: pipe.channel from mma to threads(128) depth 1 payload [0]
-// CHECK: pipe.channel from tma to mma depth 4
+// CHECK: pipe.channel from tensor to threads(128) depth 1 payload [0]
+// CHECK: pipe.channel from tma to tensor depth 4
 // CHECK: pipe.role load
 // CHECK: pipe.role mma
 // CHECK: pipe.role epilogue
@@ -72,8 +72,8 @@ func.func @n256(%a: tensor<128x1024xf4E2M1FN>, %sa: tensor<128x64xf8E4M3FN, #fp4
 
 // CHECK-LABEL: gpu.module @m1n8k64_matmul_0
 // CHECK: pipe.tmem_columns = 512 : i64
-// CHECK: pipe.channel from mma to threads(128) depth 4 payload [0]
-// CHECK: pipe.channel from tma to mma depth 8
+// CHECK: pipe.channel from tensor to threads(128) depth 4 payload [0]
+// CHECK: pipe.channel from tma to tensor depth 8
 // CHECK: pipe.role load
 // CHECK: pipe.role mma
 // CHECK: pipe.role epilogue
@@ -86,8 +86,8 @@ func.func @m1n8k64(%a: tensor<1x64xf4E2M1FN>, %sa: tensor<1x4xf8E4M3FN, #fp4.sca
 
 // CHECK-LABEL: gpu.module @mx200_matmul_0
 // CHECK: pipe.tmem_columns = 512 : i64
-// CHECK: pipe.channel from mma to threads(128) depth 2 payload [0]
-// CHECK: pipe.channel from tma to mma depth 5
+// CHECK: pipe.channel from tensor to threads(128) depth 2 payload [0]
+// CHECK: pipe.channel from tma to tensor depth 5
 // CHECK: pipe.role load
 // CHECK: pipe.role mma
 // CHECK: pipe.role epilogue
@@ -100,8 +100,8 @@ func.func @mx200(%a: tensor<?x352xf4E2M1FN>, %sa: tensor<?x11xf8E8M0FNU, #fp4.sc
 
 // CHECK-LABEL: gpu.module @mxodd_matmul_0
 // CHECK: pipe.tmem_columns = 512 : i64
-// CHECK: pipe.channel from mma to threads(128) depth 3 payload [0]
-// CHECK: pipe.channel from tma to mma depth 6
+// CHECK: pipe.channel from tensor to threads(128) depth 3 payload [0]
+// CHECK: pipe.channel from tma to tensor depth 6
 // CHECK: pipe.role load
 // CHECK: pipe.role mma
 // CHECK: pipe.role epilogue

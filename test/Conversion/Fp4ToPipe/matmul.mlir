@@ -16,7 +16,7 @@
 // FEWER: arith.minui %{{.*}}, %c3
 // CHECK: gpu.launch_func @linear_matmul_0::@kernel blocks in (%{{.*}}, %c1, %c1) threads in (%c192, %c1, %c1)
 // CHECK: gpu.module @linear_matmul_0
-// CHECK: gpu.func @kernel({{.*}}%[[MARG:[a-z0-9]+]]: i32) kernel attributes {known_block_size = array<i32: 192, 1, 1>}
+// CHECK: gpu.func @kernel({{.*}}%[[MARG:[a-z0-9]+]]: i32) kernel attributes {pipe.role_plan = #pipe.role_plan<load warps 5 to 6 drives [tma], mma warps 4 to 5 drives [tensor, scale_copy], epilogue warps 0 to 4 drives [threads]>}
 // CHECK: %[[ALPHA:.*]] = vector.broadcast
 // CHECK: scf.for
 // CHECK:   pipe.tile_coord

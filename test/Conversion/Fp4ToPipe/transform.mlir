@@ -40,15 +40,15 @@
 // The matrix has one stage, the accumulator four.
 // PIPELINED: nvvm.minctasm = 2 : i32
 // PIPELINED-SAME: pipe.tmem_columns = 256 : i64
-// PIPELINED: pipe.channel from threads(128) to mma depth 1 payload
-// PIPELINED: pipe.channel from tma to mma depth 7 payload [0]
-// PIPELINED: pipe.channel from mma to threads(128) depth 4 payload [0]
-// PIPELINED: pipe.role load warps 5 to 6
+// PIPELINED: pipe.channel from threads(128) to tensor depth 1 payload
+// PIPELINED: pipe.channel from tma to tensor depth 7 payload [0]
+// PIPELINED: pipe.channel from tensor to threads(128) depth 4 payload [0]
+// PIPELINED: pipe.role load warps 5 to 6 drives [tma]
 // PIPELINED: pipe.expect_tx
-// PIPELINED: pipe.role mma warps 4 to 5
+// PIPELINED: pipe.role mma warps 4 to 5 drives [tensor, scale_copy]
 // PIPELINED: pipe.consumer_wait
 // PIPELINED: scf.for
-// PIPELINED: pipe.role epilogue warps 0 to 4
+// PIPELINED: pipe.role epilogue warps 0 to 4 drives [threads]
 // PIPELINED: pipe.hadamard_matrix signs 55272 into
 // PIPELINED: pipe.producer_commit
 // PIPELINED: pipe.read

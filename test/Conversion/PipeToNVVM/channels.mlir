@@ -16,8 +16,8 @@ gpu.func @tma_to_mma(%it: i32, %bytes: i32) kernel {
   // CHECK-DAG: %[[DEPTH:.*]] = llvm.mlir.constant(3 : i32)
   // CHECK: nvvm.fence.mbarrier.init
   // CHECK: %[[BARS:.*]] = llvm.getelementptr inbounds %{{.*}}[98304]
-  %ab = pipe.channel from tma to mma depth 3 payload [0] barriers 98304 : !ch
-  pipe.role load warps 1 to 2 {
+  %ab = pipe.channel from tma to tensor depth 3 payload [0] barriers 98304 : !ch
+  pipe.role load warps 1 to 2 drives [tma] {
     // The producer waits for parity ((it / 3) mod 2) xor 1 on empty[it mod 3], 24 bytes behind full.
     // CHECK: %[[STAGE:.*]] = llvm.urem %[[IT]], %[[DEPTH]]
     // CHECK: %[[ROUND:.*]] = llvm.udiv %[[IT]], %[[DEPTH]]
@@ -37,7 +37,7 @@ gpu.func @tma_to_mma(%it: i32, %bytes: i32) kernel {
     // CHECK-NOT: nvvm.mbarrier.arrive
     pipe.producer_commit %ab[%it] : !ch
   }
-  pipe.role mma warps 0 to 1 {
+  pipe.role mma warps 0 to 1 drives [tensor, scale_copy] {
     // The consumer waits on full for the phase itself; tcgen05 operations follow.
     // CHECK: %[[PHASE2:.*]] = llvm.and %{{.*}}, %{{.*}} : i32
     // CHECK: %[[FULL2:.*]] = llvm.getelementptr inbounds %[[BARS]]
@@ -63,16 +63,16 @@ gpu.func @tma_to_mma(%it: i32, %bytes: i32) kernel {
 gpu.func @mma_to_threads(%it: i32, %y: !y) kernel
     attributes {pipe.tmem_columns = 128 : i64, pipe.tmem_slot = 64 : i64} {
   %c0 = arith.constant 0 : i32
-  %acc = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 0 : !accs
+  %acc = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 0 : !accs
   // CHECK: nvvm.elect.sync
-  pipe.role mma warps 4 to 5 {
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     // CHECK: nvvm.mbarrier.try_wait
     // CHECK-NOT: nvvm.tcgen05.fence
     %a = pipe.producer_acquire %acc[%it] : !accs
     // CHECK: nvvm.tcgen05.commit
     pipe.producer_commit %acc[%it] : !accs
   }
-  pipe.role epilogue warps 0 to 4 {
+  pipe.role epilogue warps 0 to 4 drives [threads] {
     // CHECK: nvvm.mbarrier.try_wait
     // CHECK: nvvm.tcgen05.fence <after>
     %a = pipe.consumer_wait %acc[%it] : !accs
@@ -89,8 +89,8 @@ gpu.func @mma_to_threads(%it: i32, %y: !y) kernel
 
 // CHECK-LABEL: llvm.func @threads_to_mma
 gpu.func @threads_to_mma(%it: i32) kernel {
-  %ab = pipe.channel from threads(128) to mma depth 2 payload [0] barriers 32768 : !ch
-  pipe.role epilogue warps 0 to 4 {
+  %ab = pipe.channel from threads(128) to tensor depth 2 payload [0] barriers 32768 : !ch
+  pipe.role epilogue warps 0 to 4 drives [threads] {
     %s = pipe.producer_acquire %ab[%it] : !ch
     // Generic stores become visible to the tensor core before the arrival.
     // CHECK: nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>, space = #nvvm.shared_space<cta>}
@@ -104,14 +104,14 @@ gpu.func @threads_to_mma(%it: i32) kernel {
 // CHECK-LABEL: llvm.func @threads_to_tmem
 gpu.func @threads_to_tmem(%it: i32) kernel
     attributes {pipe.tmem_columns = 128 : i64, pipe.tmem_slot = 64 : i64} {
-  %acc = pipe.channel from threads(128) to mma depth 2 payload [0] barriers 0 : !accs
+  %acc = pipe.channel from threads(128) to tensor depth 2 payload [0] barriers 0 : !accs
   // CHECK: nvvm.elect.sync
-  pipe.role mma warps 4 to 5 {
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     %a = pipe.consumer_wait %acc[%it] : !accs
     // CHECK: nvvm.tcgen05.commit
     pipe.consumer_release %acc[%it] : !accs
   }
-  pipe.role epilogue warps 0 to 4 {
+  pipe.role epilogue warps 0 to 4 drives [threads] {
     %a = pipe.producer_acquire %acc[%it] : !accs
     // CHECK: nvvm.tcgen05.wait <store>
     // CHECK-NEXT: nvvm.tcgen05.fence <before>
@@ -128,9 +128,9 @@ gpu.func @fences(%n: i32) kernel
     attributes {pipe.tmem_columns = 128 : i64, pipe.tmem_slot = 65536 : i64} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
-  %acc = pipe.channel from mma to threads(128) depth 1 payload [0] barriers 66000 : !accs
-  %xs = pipe.channel from tma to mma depth 2 payload [0] barriers 66032 : !pipe.channel<!x>
-  %hs = pipe.channel from threads(128) to mma depth 1 payload [32768] barriers 66064 : !pipe.channel<!h>
+  %acc = pipe.channel from tensor to threads(128) depth 1 payload [0] barriers 66000 : !accs
+  %xs = pipe.channel from tma to tensor depth 2 payload [0] barriers 66032 : !pipe.channel<!x>
+  %hs = pipe.channel from threads(128) to tensor depth 1 payload [32768] barriers 66064 : !pipe.channel<!h>
   // CHECK: nvvm.elect.sync
   // CHECK: nvvm.mbarrier.try_wait
   // CHECK-NOT: nvvm.tcgen05.fence
@@ -140,7 +140,7 @@ gpu.func @fences(%n: i32) kernel
   // CHECK: nvvm.tcgen05.fence <after>
   // CHECK: nvvm.tcgen05.mma
   // CHECK-NOT: nvvm.tcgen05.fence
-  pipe.role mma warps 4 to 5 {
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     %h = pipe.consumer_wait %hs[%c0] : !pipe.channel<!h>
     scf.for %i = %c0 to %n step %c1 : i32 {
       %a = pipe.producer_acquire %acc[%i] : !accs
@@ -160,9 +160,9 @@ gpu.func @back_edge(%n: i32) kernel
     attributes {pipe.tmem_columns = 128 : i64, pipe.tmem_slot = 65536 : i64} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
-  %acc = pipe.channel from mma to threads(128) depth 1 payload [0] barriers 66000 : !accs
-  %xs = pipe.channel from tma to mma depth 2 payload [0] barriers 66032 : !pipe.channel<!x>
-  %hs = pipe.channel from threads(128) to mma depth 1 payload [32768] barriers 66064 : !pipe.channel<!h>
+  %acc = pipe.channel from tensor to threads(128) depth 1 payload [0] barriers 66000 : !accs
+  %xs = pipe.channel from tma to tensor depth 2 payload [0] barriers 66032 : !pipe.channel<!x>
+  %hs = pipe.channel from threads(128) to tensor depth 1 payload [32768] barriers 66064 : !pipe.channel<!h>
   // CHECK: nvvm.elect.sync
   // CHECK-COUNT-2: nvvm.mbarrier.try_wait
   // CHECK: nvvm.tcgen05.fence <after>
@@ -171,7 +171,7 @@ gpu.func @back_edge(%n: i32) kernel
   // CHECK: nvvm.tcgen05.fence <after>
   // CHECK-NOT: nvvm.tcgen05.fence
   // CHECK: llvm.return
-  pipe.role mma warps 4 to 5 {
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     %h = pipe.consumer_wait %hs[%c0] : !pipe.channel<!h>
     %a = pipe.producer_acquire %acc[%c0] : !accs
     %x = pipe.consumer_wait %xs[%c0] : !pipe.channel<!x>
@@ -188,15 +188,15 @@ gpu.func @back_edge(%n: i32) kernel
 gpu.func @no_back_edge(%n: i32) kernel
     attributes {pipe.tmem_columns = 128 : i64, pipe.tmem_slot = 65536 : i64} {
   %c0 = arith.constant 0 : i32
-  %acc = pipe.channel from mma to threads(128) depth 1 payload [0] barriers 66000 : !accs
-  %xs = pipe.channel from tma to mma depth 2 payload [0] barriers 66032 : !pipe.channel<!x>
-  %hs = pipe.channel from threads(128) to mma depth 1 payload [32768] barriers 66064 : !pipe.channel<!h>
+  %acc = pipe.channel from tensor to threads(128) depth 1 payload [0] barriers 66000 : !accs
+  %xs = pipe.channel from tma to tensor depth 2 payload [0] barriers 66032 : !pipe.channel<!x>
+  %hs = pipe.channel from threads(128) to tensor depth 1 payload [32768] barriers 66064 : !pipe.channel<!h>
   // CHECK: nvvm.tcgen05.mma
   // CHECK-NOT: nvvm.tcgen05.fence
   // CHECK: nvvm.mbarrier.try_wait
   // CHECK-NOT: nvvm.tcgen05.fence
   // CHECK: llvm.return
-  pipe.role mma warps 4 to 5 {
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     %h = pipe.consumer_wait %hs[%c0] : !pipe.channel<!h>
     %a = pipe.producer_acquire %acc[%c0] : !accs
     %x = pipe.consumer_wait %xs[%c0] : !pipe.channel<!x>
@@ -210,18 +210,18 @@ gpu.func @no_back_edge(%n: i32) kernel
 // CHECK-LABEL: llvm.func @once
 gpu.func @once() kernel {
   %c0 = arith.constant 0 : i32
-  %hs = pipe.channel from threads(128) to mma depth 1 payload [0] barriers 512
+  %hs = pipe.channel from threads(128) to tensor depth 1 payload [0] barriers 512
       : !pipe.channel<!pipe.shared<16x16xbf16, swizzle_32B>>
   // CHECK: nvvm.elect.sync
   // CHECK: nvvm.mbarrier.try_wait
   // CHECK-NOT: nvvm.tcgen05.commit
-  pipe.role mma warps 4 to 5 {
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     %h = pipe.consumer_wait %hs[%c0] : !pipe.channel<!pipe.shared<16x16xbf16, swizzle_32B>>
     pipe.consumer_release %hs[%c0] : !pipe.channel<!pipe.shared<16x16xbf16, swizzle_32B>>
   }
   // CHECK-NOT: nvvm.mbarrier.try_wait
   // CHECK: nvvm.mbarrier.arrive
-  pipe.role epilogue warps 0 to 4 {
+  pipe.role epilogue warps 0 to 4 drives [threads] {
     %h = pipe.producer_acquire %hs[%c0] : !pipe.channel<!pipe.shared<16x16xbf16, swizzle_32B>>
     pipe.producer_commit %hs[%c0] : !pipe.channel<!pipe.shared<16x16xbf16, swizzle_32B>>
   }

@@ -9,15 +9,15 @@ gpu.module @m {
 // CHECK-SAME: %[[Y:.*]]: !llvm.ptr<1>, %[[ROW:.*]]: i32, %[[COL:.*]]: i32, %[[M:.*]]: i32, %{{.*}}: i32)
 gpu.func @aligned(%y: !pipe.global<?x512xbf16>, %row: i32, %col: i32, %m: i32, %it: i32) kernel
     attributes {pipe.tmem_columns = 256 : i64, pipe.tmem_slot = 64 : i64} {
-  %accs = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 0 : !accs
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 0 : !accs
   // CHECK-DAG: %[[C512:.*]] = llvm.mlir.constant(512 : i32)
   // CHECK-DAG: %[[C127:.*]] = llvm.mlir.constant(127 : i32)
   // CHECK-DAG: %[[C96:.*]] = llvm.mlir.constant(96 : i32)
   // CHECK-DAG: %[[C16:.*]] = llvm.mlir.constant(16 : i32)
   // CHECK: %[[THREAD:.*]] = nvvm.read.ptx.sreg.tid.x
-  pipe.role mma warps 4 to 5 {
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
   }
-  pipe.role epilogue warps 0 to 4 {
+  pipe.role epilogue warps 0 to 4 drives [threads] {
     // CHECK: nvvm.tcgen05.fence <after>
     %acc = pipe.consumer_wait %accs[%it] : !accs
     // A whole warp reads its quadrant: lane field 32 q = (thread & 96) << 16.
@@ -55,7 +55,7 @@ gpu.func @aligned(%y: !pipe.global<?x512xbf16>, %row: i32, %col: i32, %m: i32, %
 // CHECK-LABEL: llvm.func @ragged
 gpu.func @ragged(%y: !pipe.global<?x200xbf16>, %v: vector<32xbf16>, %row: i32, %col: i32, %m: i32)
     kernel {
-  pipe.role epilogue warps 0 to 4 {
+  pipe.role epilogue warps 0 to 4 drives [threads] {
     // CHECK: llvm.store %{{.*}} {alignment = 16 : i64} : vector<8xbf16>
     // CHECK: %[[NEXT:.*]] = llvm.add %{{.*}}
     // CHECK: %[[IN:.*]] = llvm.icmp "slt" %[[NEXT]]
@@ -70,7 +70,7 @@ gpu.func @ragged(%y: !pipe.global<?x200xbf16>, %v: vector<32xbf16>, %row: i32, %
 // Rows of 7 f32 are 28 bytes: aligned for one element at a time.
 // CHECK-LABEL: llvm.func @odd
 gpu.func @odd(%y: !pipe.global<5x7xf32>, %v: vector<2xf32>, %row: i32, %col: i32) kernel {
-  pipe.role epilogue warps 0 to 4 {
+  pipe.role epilogue warps 0 to 4 drives [threads] {
     // CHECK: llvm.mlir.constant(5 : i32)
     // CHECK-COUNT-2: llvm.store %{{.*}} {alignment = 4 : i64} : f32
     pipe.store %v, %y[%row, %col] : vector<2xf32>, !pipe.global<5x7xf32>

@@ -15,7 +15,7 @@
 // FORM: error: 'pipe.channel' op expects the pipelined form: run pipe-pipeline first
 
 // RUN: not fp4-opt %t/tmem.mlir --pass-pipeline='builtin.module(gpu.module(convert-pipe-to-nvvm))' 2>&1 | FileCheck %s --check-prefix=TMEM
-// TMEM: error: a kernel with tiles in tensor memory must have an mma role, which allocates it, and the attribute pipe.tmem_columns
+// TMEM: error: a kernel with tiles in tensor memory must have a role that drives tensor, which allocates it, and the attribute pipe.tmem_columns
 
 // RUN: not fp4-opt %t/copy.mlir --pass-pipeline='builtin.module(gpu.module(convert-pipe-to-nvvm))' 2>&1 | FileCheck %s --check-prefix=TMEM
 
@@ -25,8 +25,8 @@
 !tiles = !pipe.channel<!scales>
 gpu.module @m {
 gpu.func @kernel(%it: i32) kernel {
-  %ab = pipe.channel from tma to mma depth 1 payload [0] barriers 2048 : !tiles
-  pipe.role mma warps 4 to 5 {
+  %ab = pipe.channel from tma to tensor depth 1 payload [0] barriers 2048 : !tiles
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     %s = pipe.consumer_wait %ab[%it] : !tiles
     %t = pipe.copy_scales %s at 0 : !scales -> !tscales
     pipe.consumer_release %ab[%it] : !tiles
@@ -38,8 +38,8 @@ gpu.func @kernel(%it: i32) kernel {
 !accs = !pipe.channel<!pipe.tmem<128x128xf32>>
 gpu.module @m {
 gpu.func @kernel(%it: i32) kernel {
-  %acc = pipe.channel from mma to threads(128) depth 1 payload [0] barriers 0 : !accs
-  pipe.role epilogue warps 0 to 4 {
+  %acc = pipe.channel from tensor to threads(128) depth 1 payload [0] barriers 0 : !accs
+  pipe.role epilogue warps 0 to 4 drives [threads] {
     %s = pipe.consumer_wait %acc[%it] : !accs
   }
   gpu.return
@@ -61,8 +61,8 @@ gpu.func @kernel() kernel attributes {pipe.shared_bytes = 232449 : i64} {
 !ch = !pipe.channel<!pipe.shared<128x256xf4E2M1FN, swizzle_128B>>
 gpu.module @m {
 gpu.func @kernel() kernel {
-  %ab = pipe.channel from tma to mma : !ch
-  pipe.role load warps 0 to 1 {
+  %ab = pipe.channel from tma to tensor : !ch
+  pipe.role load warps 0 to 1 drives [tma] {
     %s = pipe.producer_acquire %ab : !ch
   }
   gpu.return

@@ -13,8 +13,8 @@ gpu.module @m {
 // CHECK-LABEL: llvm.func @load
 // CHECK-SAME: %[[MAP:.*]]: !llvm.ptr {{{.*}}}, %[[SF:.*]]: !llvm.ptr<1>, %[[ROW:.*]]: i32, %[[COL:.*]]: i32, %[[BLOCKS:.*]]: i32, %{{.*}}: i32)
 gpu.func @load(%b: !map, %sf: !sf, %row: i32, %col: i32, %blocks: i32, %it: i32) kernel {
-  %ab = pipe.channel from tma to mma depth 2 payload [0, 49152] barriers 53248 : !ch
-  pipe.role load warps 0 to 1 {
+  %ab = pipe.channel from tma to tensor depth 2 payload [0, 49152] barriers 53248 : !ch
+  pipe.role load warps 0 to 1 drives [tma] {
     // CHECK-DAG: %[[LAST:.*]] = llvm.mlir.constant(2 : i32)
     // A stage's tile: place plus stage times its bytes.
     // CHECK: %[[TILE:.*]] = llvm.getelementptr inbounds %{{.*}}[%{{.*}}] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, !llvm.array<24576 x i8>

@@ -28,9 +28,9 @@ gpu.func @nvfp4(%it: i32, %row: i32, %more: i1) kernel
   // CHECK-DAG: %[[I32:.*]] = llvm.mlir.constant(32 : i64)
   // CHECK-DAG: %[[C4:.*]] = llvm.mlir.constant(4 : i32)
   // CHECK-DAG: %[[C8:.*]] = llvm.mlir.constant(8 : i32)
-  %ab = pipe.channel from tma to mma depth 2 payload [1024, 33792, 82944, 87040] barriers 95232 : !nv
-  %accs = pipe.channel from mma to threads(128) depth 1 payload [0] barriers 95264 : !pipe.channel<!pipe.tmem<128x192xf32>>
-  pipe.role mma warps 0 to 1 {
+  %ab = pipe.channel from tma to tensor depth 2 payload [1024, 33792, 82944, 87040] barriers 95232 : !nv
+  %accs = pipe.channel from tensor to threads(128) depth 1 payload [0] barriers 95264 : !pipe.channel<!pipe.tmem<128x192xf32>>
+  pipe.role mma warps 0 to 1 drives [tensor, scale_copy] {
     %acc = pipe.producer_acquire %accs[%it] : !pipe.channel<!pipe.tmem<128x192xf32>>
     %as, %bs, %sas, %sbs = pipe.consumer_wait %ab[%it] : !nv
     // CHECK: %[[SFA:.*]] = llvm.add %[[TMEM:.*]], %[[C192]]
@@ -79,9 +79,9 @@ gpu.func @mxfp4_tail(%it: i32, %blocks: i32, %steps: i32, %more: i1) kernel
   // The two instruction descriptors: N 128, M 128, UE8M0, scale ids 0, and 2 (2 << 29 | 2 << 4).
   // CHECK-DAG: %[[ID0:.*]] = llvm.mlir.constant(144704640 : i32)
   // CHECK-DAG: %[[ID2:.*]] = llvm.mlir.constant(1218446496 : i32)
-  %ab = pipe.channel from tma to mma depth 2 payload [1024, 33792, 66560, 68608] barriers 70656 : !mx
-  %accs = pipe.channel from mma to threads(128) depth 1 payload [0] barriers 70688 : !pipe.channel<!pipe.tmem<128x128xf32>>
-  pipe.role mma warps 0 to 1 {
+  %ab = pipe.channel from tma to tensor depth 2 payload [1024, 33792, 66560, 68608] barriers 70656 : !mx
+  %accs = pipe.channel from tensor to threads(128) depth 1 payload [0] barriers 70688 : !pipe.channel<!pipe.tmem<128x128xf32>>
+  pipe.role mma warps 0 to 1 drives [tensor, scale_copy] {
     %acc = pipe.producer_acquire %accs[%it] : !pipe.channel<!pipe.tmem<128x128xf32>>
     %as, %bs, %sas, %sbs = pipe.consumer_wait %ab[%it] : !mx
     // CHECK: nvvm.tcgen05.cp

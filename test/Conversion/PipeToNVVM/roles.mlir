@@ -41,26 +41,26 @@ gpu.func @kernel(%a: !map, %y: !pipe.global<?x512xbf16>, %m: i32) kernel
   // CHECK: nvvm.tcgen05.relinquish_alloc_permit
   // CHECK: nvvm.barrier
   // CHECK: %[[TMEM:.*]] = llvm.load %[[SLOT]] : !llvm.ptr<3> -> i32
-  %ab = pipe.channel from tma to mma depth 2 payload [0] barriers 32768 : !ch
-  %acc = pipe.channel from mma to threads(128) depth 1 payload [0] barriers 32800 : !accs
+  %ab = pipe.channel from tma to tensor depth 2 payload [0] barriers 32768 : !ch
+  %acc = pipe.channel from tensor to threads(128) depth 1 payload [0] barriers 32800 : !accs
   %c0 = arith.constant 0 : i32
   // One thread of a single-warp role runs its region. A stage that is filled once was never full before.
   // CHECK: %[[ELECTED:.*]] = nvvm.elect.sync -> i1
   // CHECK: llvm.cond_br %[[ELECTED]]
   // CHECK-NOT: nvvm.mbarrier.try_wait
-  pipe.role load warps 5 to 6 {
+  pipe.role load warps 5 to 6 drives [tma] {
     %s = pipe.producer_acquire %ab[%c0] : !ch
   }
   // CHECK: nvvm.elect.sync -> i1
   // CHECK: nvvm.mbarrier.try_wait
-  pipe.role mma warps 4 to 5 {
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     %s = pipe.consumer_wait %ab[%c0] : !ch
     %t = pipe.producer_acquire %acc[%m] : !accs
   }
   // All threads of the epilogue run theirs.
   // CHECK-NOT: nvvm.elect.sync
   // CHECK: nvvm.mbarrier.try_wait
-  pipe.role epilogue warps 0 to 4 {
+  pipe.role epilogue warps 0 to 4 drives [threads] {
     %s = pipe.consumer_wait %acc[%c0] : !accs
   }
   // CHECK: nvvm.barrier

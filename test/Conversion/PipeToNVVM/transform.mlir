@@ -15,8 +15,8 @@ gpu.module @m {
 // CHECK-LABEL: llvm.func @load
 // CHECK-SAME: %[[MAP:.*]]: !llvm.ptr {{{.*}}}, %[[ROW:.*]]: i32, %[[COL:.*]]: i32, %{{.*}}: i32)
 gpu.func @load(%map: !map, %row: i32, %col: i32, %it: i32) kernel {
-  %xs = pipe.channel from tma to mma depth 2 payload [0] barriers 32768 : !xs
-  pipe.role load warps 0 to 1 {
+  %xs = pipe.channel from tma to tensor depth 2 payload [0] barriers 32768 : !xs
+  pipe.role load warps 0 to 1 drives [tma] {
     // CHECK-DAG: %[[C64:.*]] = llvm.mlir.constant(64 : i32)
     // CHECK: %[[TILE:.*]] = llvm.getelementptr inbounds %{{.*}}[%{{.*}}] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, !llvm.array<16384 x i8>
     %x = pipe.producer_acquire %xs[%it] : !xs
@@ -41,10 +41,10 @@ gpu.func @transform(%it: i32) kernel attributes {pipe.tmem_columns = 64 : i64, p
   // CHECK-DAG: %[[QUARTERS:.*]] = llvm.mlir.constant(1048592000 : i32)
   // CHECK-DAG: %[[C16:.*]] = llvm.mlir.constant(16 : i32)
   // CHECK-DAG: %[[STEP:.*]] = llvm.mlir.constant(128 : i64)
-  %xs = pipe.channel from tma to mma depth 2 payload [0] barriers 33280 : !xs
-  %hs = pipe.channel from threads(128) to mma depth 1 payload [32768] barriers 33312 : !hs
-  %accs = pipe.channel from mma to threads(128) depth 1 payload [0] barriers 33328 : !accs
-  pipe.role mma warps 4 to 5 {
+  %xs = pipe.channel from tma to tensor depth 2 payload [0] barriers 33280 : !xs
+  %hs = pipe.channel from threads(128) to tensor depth 1 payload [32768] barriers 33312 : !hs
+  %accs = pipe.channel from tensor to threads(128) depth 1 payload [0] barriers 33328 : !accs
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     %acc = pipe.producer_acquire %accs[%it] : !accs
     %h = pipe.consumer_wait %hs[%it] : !hs
     %x = pipe.consumer_wait %xs[%it] : !xs
@@ -60,7 +60,7 @@ gpu.func @transform(%it: i32) kernel attributes {pipe.tmem_columns = 64 : i64, p
     // CHECK-NOT: nvvm.tcgen05.mma
     pipe.mma_blockwise %acc, %x, %h : !acc, !x, !h
   }
-  pipe.role epilogue warps 0 to 4 {
+  pipe.role epilogue warps 0 to 4 drives [threads] {
     %slot = pipe.producer_acquire %hs[%it] : !hs
     // 0.25 twice, bit 15 and bit 31 by parity of i & j and the signs; bit 7 of the place flips bit 4.
     // CHECK: llvm.intr.ctpop
@@ -78,7 +78,7 @@ gpu.func @transform(%it: i32) kernel attributes {pipe.tmem_columns = 64 : i64, p
 // Rows of 272 fp4 have a pitch of 144 bytes: two words of four each, the second guarded.
 // CHECK-LABEL: llvm.func @packed
 gpu.func @packed(%q: !pipe.global<512x272xf4E2M1FN>, %v: vector<64xf4E2M1FN>, %row: i32, %col: i32) kernel {
-  pipe.role epilogue warps 0 to 4 {
+  pipe.role epilogue warps 0 to 4 drives [threads] {
     // CHECK: llvm.mlir.constant(36 : i32)
     // CHECK: llvm.store %{{.*}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<1>
     // CHECK: llvm.cond_br
@@ -91,7 +91,7 @@ gpu.func @packed(%q: !pipe.global<512x272xf4E2M1FN>, %v: vector<64xf4E2M1FN>, %r
 // A pitch of a multiple of 32 bytes: one 256-bit store.
 // CHECK-LABEL: llvm.func @wide
 gpu.func @wide(%q: !pipe.global<512x256xf4E2M1FN>, %v: vector<64xf4E2M1FN>, %row: i32, %col: i32) kernel {
-  pipe.role epilogue warps 0 to 4 {
+  pipe.role epilogue warps 0 to 4 drives [threads] {
     // CHECK: llvm.store %{{.*}} {alignment = 32 : i64} : vector<8xi32>, !llvm.ptr<1>
     // CHECK-NOT: llvm.store
     pipe.store %v, %q[%row, %col] : vector<64xf4E2M1FN>, !pipe.global<512x256xf4E2M1FN>
@@ -102,7 +102,7 @@ gpu.func @wide(%q: !pipe.global<512x256xf4E2M1FN>, %v: vector<64xf4E2M1FN>, %row
 // 17 scales to a row: the last block keeps one byte of four; rows behind 500 of 512 are zero.
 // CHECK-LABEL: llvm.func @scales
 gpu.func @scales(%s: !pipe.global<500x17xf8E4M3FN, tiled_128x4>, %v: vector<4xf8E4M3FN>, %row: i32, %col: i32) kernel {
-  pipe.role epilogue warps 0 to 4 {
+  pipe.role epilogue warps 0 to 4 drives [threads] {
     // CHECK: %[[WORD:.*]] = llvm.bitcast %{{.*}} : vector<4xi8> to i32
     // CHECK: %[[KEPT:.*]] = llvm.select %{{.*}}, %[[WORD]], %{{.*}} : i1, i32
     // CHECK: %[[BYTE:.*]] = llvm.and %[[KEPT]], %{{.*}}

@@ -1,6 +1,6 @@
 // RUN: fp4-opt %s | fp4-opt -o /dev/null
 
-// The examples of the descriptions in PipeOps.td, each verbatim (utils/check_examples.py).
+// The examples of the descriptions in Pipe*.td, each verbatim (utils/check_examples.py).
 
 !data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
 !channel = !pipe.channel<!data, !data>
@@ -31,7 +31,7 @@ func.func @pointer(%x: !pipe.global<?x1024xbf16>) -> !llvm.ptr<1> {
 
 func.func @loads(%a: !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>, %slot: !data, %row: i32, %k: i32, %it: i32,
                  %sfa: !pipe.global<?x17xf8E4M3FN, tiled_128x4>, %m: i32, %kb: i32, %n: i32) {
-  %ab = pipe.channel from tma to mma depth 2 payload [0, 32768] barriers 65536 : !channel
+  %ab = pipe.channel from tma to tensor depth 2 payload [0, 32768] barriers 65536 : !channel
   %t = pipe.load %a[%row, %k] : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
       -> !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
   pipe.load %a[%row, %k] into %slot signals %ab[%it]
@@ -86,14 +86,14 @@ func.func @stores(%v: vector<32xbf16>, %d: !pipe.global<?x512xbf16>, %m0: i32, %
 }
 
 func.func @declarations() {
-  %ab = pipe.channel from tma to mma : !channel
-  %acc = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 163904
+  %ab = pipe.channel from tma to tensor : !channel
+  %acc = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 163904
       : !pipe.channel<!pipe.tmem<128x128xf32>>
   return
 }
 
 func.func @producer(%it: i32, %bytes: i32) {
-  %ab = pipe.channel from tma to mma depth 2 payload [0, 32768] barriers 65536 : !channel
+  %ab = pipe.channel from tma to tensor depth 2 payload [0, 32768] barriers 65536 : !channel
   %a, %b = pipe.producer_acquire %ab[%it] : !channel
   pipe.expect_tx %ab[%it], %bytes : !channel
   pipe.producer_commit %ab[%it] : !channel
@@ -101,7 +101,7 @@ func.func @producer(%it: i32, %bytes: i32) {
 }
 
 func.func @consumer(%it: i32) {
-  %ab = pipe.channel from tma to mma depth 4 payload [0, 65536] barriers 131072 : !channel
+  %ab = pipe.channel from tma to tensor depth 4 payload [0, 65536] barriers 131072 : !channel
   %a, %b = pipe.consumer_wait %ab[%it] : !channel
   pipe.await_release %ab[%it] distance 2 : !channel
   pipe.consumer_release %ab[%it] : !channel
@@ -109,9 +109,15 @@ func.func @consumer(%it: i32) {
 }
 
 gpu.module @kernels {
+gpu.func @planned() kernel attributes {pipe.role_plan =
+    #pipe.role_plan<epilogue warps 0 to 4 drives [threads],
+                    mma warps 4 to 5 drives [tensor, scale_copy],
+                    load warps 5 to 6 drives [tma]>} {
+  gpu.return
+}
 gpu.func @roles(%c: i32) kernel {
-  %accs = pipe.channel from mma to threads(128) : !accs
-  pipe.role epilogue warps 0 to 4 {
+  %accs = pipe.channel from tensor to threads(128) : !accs
+  pipe.role epilogue warps 0 to 4 drives [threads] {
     %acc = pipe.consumer_wait %accs : !accs
     %v = pipe.read %acc[%c] : !pipe.tmem<128x128xf32> -> vector<32xf32>
     pipe.consumer_release %accs : !accs

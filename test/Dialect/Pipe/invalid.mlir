@@ -438,14 +438,18 @@ func.func @matrix() {
 
 gpu.module @m {
 gpu.func @twin() kernel {
-  pipe.role epilogue warps 4 to 8 {
+  pipe.role epilogue warps 4 to 8 drives [threads] {
+    %accs = pipe.hadamard_matrix signs 0 -> !pipe.shared<16x16xbf16, swizzle_32B>
   }
   gpu.return
 }
-gpu.func @bad() kernel {
-  // (C119)
-  // expected-error @+1 {{first warp of the epilogue must be a multiple of 4, but got 2}}
-  pipe.role epilogue warps 2 to 6 {
+gpu.func @bad(%c0: i32) kernel {
+  // expected-note @+1 {{the role begins here}}
+  pipe.role epilogue warps 2 to 6 drives [tensor, threads] {
+    %acc = pipe.accumulator : !pipe.tmem<128x128xf32>
+    // (C119)
+    // expected-error @+1 {{must be in a role of 4 warps from a multiple of 4 to access tensor memory, but is in warps 2 to 6}}
+    %v = pipe.read %acc[%c0] : !pipe.tmem<128x128xf32> -> vector<32xf32>
   }
   gpu.return
 }
@@ -453,10 +457,79 @@ gpu.func @bad() kernel {
 
 // -----
 
+#twin = #pipe.role<math warps 0 to 8 drives [tensor, threads] registers 240>
+// (C119)
+// expected-error @+1 {{role load must have at least one warp, but got warps 5 to 5}}
+#role = #pipe.role<load warps 5 to 5 drives [tma]>
+
+// -----
+
+// (C119)
+// expected-error @+1 {{role idle must drive an engine}}
+#role = #pipe.role<idle warps 0 to 1 drives []>
+
+// -----
+
+// (C119)
+// expected-error @+1 {{role load must name each engine once, but got tma twice}}
+#role = #pipe.role<load warps 0 to 1 drives [tma, tma]>
+
+// -----
+
+// (C119)
+// expected-error @+1 {{engine must be tma, tensor, scale_copy, threads, bulk_store or work_queue, but got dma}}
+#role = #pipe.role<load warps 0 to 1 drives [dma]>
+
+// -----
+
+// (C119)
+// expected-error @+1 {{role load must have one warp, whose elected thread issues for its engines, but got 2}}
+#role = #pipe.role<load warps 0 to 2 drives [tma]>
+
+// -----
+
+// (C119)
+// expected-error @+1 {{role load must have one warp, whose elected thread issues for its engines, but got 4}}
+#role = #pipe.role<load warps 0 to 4 drives [tma, threads]>
+
+// -----
+
+// (C119)
+// expected-error @+1 {{registers of role math must be a multiple of 8 from 24 to 256, but got 100}}
+#role = #pipe.role<math warps 0 to 4 drives [threads] registers 100>
+
+// -----
+
+#twin = #pipe.role_plan<load warps 4 to 5 drives [tma], math warps 0 to 4 drives [tensor, threads]>
+// (C142)
+// expected-error @+1 {{roles must have different warps, but load and math share warp 3}}
+#role = #pipe.role_plan<load warps 3 to 4 drives [tma], math warps 0 to 4 drives [tensor, threads]>
+
+// -----
+
+// (C142)
+// expected-error @+1 {{engine threads must be driven by one role, but math and epilogue drive it}}
+#role = #pipe.role_plan<math warps 0 to 4 drives [threads], epilogue warps 4 to 8 drives [threads]>
+
+// -----
+
+// (C142)
+// expected-error @+1 {{roles must have different names, but got load twice}}
+#role = #pipe.role_plan<load warps 0 to 1 drives [tma], load warps 1 to 2 drives [tensor]>
+
+// -----
+
+#twin = #pipe.role_plan<math warps 0 to 4 drives [threads] registers 240, load warps 4 to 5 drives [tma]>
+// (C143)
+// expected-error @+1 {{warps 4 to 8 must all ask for the 40 registers of role load, but warp 5 asks for 0}}
+#role = #pipe.role_plan<math warps 0 to 4 drives [threads] registers 240, load warps 4 to 5 drives [tma] registers 40>
+
+// -----
+
 func.func @host() {
   // (C119)
   // expected-error @+1 {{must be in the body of a gpu.func, but its parent is func.func}}
-  pipe.role epilogue warps 0 to 4 {
+  pipe.role epilogue warps 0 to 4 drives [threads] {
   }
   return
 }
@@ -465,16 +538,16 @@ func.func @host() {
 
 gpu.module @m {
 gpu.func @twin() kernel {
-  pipe.role mma warps 4 to 5 {
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     %acc = pipe.accumulator : !pipe.tmem<128x128xf32>
   }
   gpu.return
 }
 gpu.func @bad() kernel {
   // expected-note @+1 {{the role begins here}}
-  pipe.role load warps 5 to 6 {
+  pipe.role load warps 5 to 6 drives [tma] {
     // (C120)
-    // expected-error @+1 {{must be in a mma role, but is in load}}
+    // expected-error @+1 {{must be in a role that drives tensor, but is in load}}
     %acc = pipe.accumulator : !pipe.tmem<128x128xf32>
   }
   gpu.return
@@ -485,10 +558,10 @@ gpu.func @bad() kernel {
 
 !tiles = !pipe.channel<!pipe.shared<128x256xf4E2M1FN, swizzle_128B>>
 func.func @channel() {
-  %twin = pipe.channel from tma to mma depth 2 payload [1024] barriers 40960 : !tiles
+  %twin = pipe.channel from tma to tensor depth 2 payload [1024] barriers 40960 : !tiles
   // (C121)
   // expected-error @+1 {{place of tile 0 must be a multiple of 1024, but got 512}}
-  %bad = pipe.channel from tma to mma depth 2 payload [512] barriers 40960 : !tiles
+  %bad = pipe.channel from tma to tensor depth 2 payload [512] barriers 40960 : !tiles
   return
 }
 
@@ -498,7 +571,7 @@ func.func @channel() {
 func.func @channel() {
   // (C121)
   // expected-error @+1 {{depth, payload and barriers must come together}}
-  %bad = pipe.channel from tma to mma depth 2 : !tiles
+  %bad = pipe.channel from tma to tensor depth 2 : !tiles
   return
 }
 
@@ -506,9 +579,9 @@ func.func @channel() {
 
 !accs = !pipe.channel<!pipe.tmem<128x128xf32>>
 func.func @channel() {
-  %twin = pipe.channel from mma to threads(128) : !accs
+  %twin = pipe.channel from tensor to threads(128) : !accs
   // (C122)
-  // expected-error @+1 {{a tensor memory payload must be produced by mma or threads, but got tma}}
+  // expected-error @+1 {{a tensor memory payload must be produced by tensor or threads, but got tma}}
   %bad = pipe.channel from tma to threads(128) : !accs
   return
 }
@@ -518,7 +591,7 @@ func.func @channel() {
 !accs = !pipe.channel<!pipe.tmem<128x128xf32>>
 func.func @iteration(%it: i32) {
   // expected-note @+1 {{the channel has depth 2}}
-  %deep = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 0 : !accs
+  %deep = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 0 : !accs
   %twin = pipe.producer_acquire %deep[%it] : !accs
   // (C123)
   // expected-error @+1 {{must give the iteration of a channel with a depth}}
@@ -531,7 +604,7 @@ func.func @iteration(%it: i32) {
 !accs = !pipe.channel<!pipe.tmem<128x128xf32>>
 func.func @iteration(%it: i32) {
   // expected-note @+1 {{run pipe-pipeline, or give this channel a depth}}
-  %plain = pipe.channel from mma to threads(128) : !accs
+  %plain = pipe.channel from tensor to threads(128) : !accs
   // (C123)
   // expected-error @+1 {{must not give an iteration before the channel has a depth}}
   pipe.consumer_release %plain[%it] : !accs
@@ -542,7 +615,7 @@ func.func @iteration(%it: i32) {
 
 !accs = !pipe.channel<!pipe.tmem<128x128xf32>>
 func.func @await(%it: i32) {
-  %accs = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 0 : !accs
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 0 : !accs
   pipe.await_release %accs[%it] distance 1 : !accs
   // (C138)
   // expected-error @+1 {{distance must be from 1 to below the channel's depth, 2, but got 2}}
@@ -554,9 +627,9 @@ func.func @await(%it: i32) {
 
 !accs = !pipe.channel<!pipe.tmem<128x128xf32>>
 func.func @expect(%it: i32) {
-  %accs = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 0 : !accs
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 0 : !accs
   // (C124)
-  // expected-error @+1 {{channel's producer must be tma, but got mma}}
+  // expected-error @+1 {{channel's producer must be tma, but got tensor}}
   pipe.expect_tx %accs[%it], %it : !accs
   return
 }
@@ -567,7 +640,7 @@ func.func @expect(%it: i32) {
 !tiles = !pipe.channel<!scales>
 func.func @load(%sf: !pipe.global<128x16xf8E4M3FN, tiled_128x4>, %it: i32) {
   // expected-note @+1 {{the channel has depth 2}}
-  %tiles = pipe.channel from tma to mma depth 2 payload [0] barriers 4096 : !tiles
+  %tiles = pipe.channel from tma to tensor depth 2 payload [0] barriers 4096 : !tiles
   %s = pipe.producer_acquire %tiles[%it] : !tiles
   pipe.load_scales %sf[%it, %it] into %s signals %tiles[%it] : !pipe.global<128x16xf8E4M3FN, tiled_128x4>, !scales, !tiles
   // (C123)

@@ -103,12 +103,12 @@ gpu.func @specialized(%a: !map, %b: !map, %sfa: !sfa, %sfb: !sfb, %alpha: !scala
   %first = arith.index_cast %bid : index to i32
   %gdim = gpu.grid_dim x
   %step = arith.index_cast %gdim : index to i32
-  // CHECK: pipe.channel from tma to mma : !channel
-  %ab = pipe.channel from tma to mma : !ab
-  // CHECK: pipe.channel from mma to threads(128) : !channel
-  %accs = pipe.channel from mma to threads(128) : !accs
-  // CHECK: pipe.role load warps 5 to 6 {
-  pipe.role load warps 5 to 6 {
+  // CHECK: pipe.channel from tma to tensor : !channel
+  %ab = pipe.channel from tma to tensor : !ab
+  // CHECK: pipe.channel from tensor to threads(128) : !channel
+  %accs = pipe.channel from tensor to threads(128) : !accs
+  // CHECK: pipe.role load warps 5 to 6 drives [tma] {
+  pipe.role load warps 5 to 6 drives [tma] {
     scf.for %tile = %first to %total step %step : i32 {
       %tm, %tn = pipe.tile_coord %tile in (%num_m, %c4)
       %m0 = arith.muli %tm, %c128 : i32
@@ -128,7 +128,7 @@ gpu.func @specialized(%a: !map, %b: !map, %sfa: !sfa, %sfb: !sfb, %alpha: !scala
       }
     }
   }
-  pipe.role mma warps 4 to 5 {
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     scf.for %tile = %first to %total step %step : i32 {
       %acc = pipe.producer_acquire %accs : !accs
       scf.for %k = %c0 to %c4 step %c1 : i32 {
@@ -144,7 +144,7 @@ gpu.func @specialized(%a: !map, %b: !map, %sfa: !sfa, %sfb: !sfb, %alpha: !scala
       pipe.producer_commit %accs : !accs
     }
   }
-  pipe.role epilogue warps 0 to 4 {
+  pipe.role epilogue warps 0 to 4 drives [threads] {
     %scale = pipe.load_scalar %alpha : !scalar
     %scales = vector.broadcast %scale : f32 to vector<32xf32>
     scf.for %tile = %first to %total step %step : i32 {
@@ -186,11 +186,11 @@ gpu.func @pipelined(%a: !map, %b: !map, %sfa: !sfa, %sfb: !sfb, %alpha: !scalar,
   %first = arith.index_cast %bid : index to i32
   %gdim = gpu.grid_dim x
   %step = arith.index_cast %gdim : index to i32
-  // CHECK: pipe.channel from tma to mma depth 4 payload [0, 65536, 131072, 139264] barriers 147456 : !channel
-  %ab = pipe.channel from tma to mma depth 4 payload [0, 65536, 131072, 139264] barriers 147456 : !ab
-  // CHECK: pipe.channel from mma to threads(128) depth 2 payload [0] barriers 147520 : !channel
-  %accs = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 147520 : !accs
-  pipe.role load warps 5 to 6 {
+  // CHECK: pipe.channel from tma to tensor depth 4 payload [0, 65536, 131072, 139264] barriers 147456 : !channel
+  %ab = pipe.channel from tma to tensor depth 4 payload [0, 65536, 131072, 139264] barriers 147456 : !ab
+  // CHECK: pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 147520 : !channel
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 147520 : !accs
+  pipe.role load warps 5 to 6 drives [tma] {
     scf.for %tile = %first to %total step %step iter_args(%it0 = %c0) -> (i32) : i32 {
       %tm, %tn = pipe.tile_coord %tile in (%num_m, %c4)
       %m0 = arith.muli %tm, %c128 : i32
@@ -215,7 +215,7 @@ gpu.func @pipelined(%a: !map, %b: !map, %sfa: !sfa, %sfb: !sfb, %alpha: !scalar,
       scf.yield %last : i32
     }
   }
-  pipe.role mma warps 4 to 5 {
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     scf.for %tile = %first to %total step %step iter_args(%it0 = %c0, %tile_it = %c0) -> (i32, i32) : i32 {
       %acc = pipe.producer_acquire %accs[%tile_it] : !accs
       %last = scf.for %k = %c0 to %c4 step %c1 iter_args(%it = %it0) -> (i32) : i32 {
@@ -237,7 +237,7 @@ gpu.func @pipelined(%a: !map, %b: !map, %sfa: !sfa, %sfb: !sfb, %alpha: !scalar,
       scf.yield %last, %next_tile : i32, i32
     }
   }
-  pipe.role epilogue warps 0 to 4 {
+  pipe.role epilogue warps 0 to 4 drives [threads] {
     %scale = pipe.load_scalar %alpha : !scalar
     %scales = vector.broadcast %scale : f32 to vector<32xf32>
     scf.for %tile = %first to %total step %step iter_args(%it = %c0) -> (i32) : i32 {

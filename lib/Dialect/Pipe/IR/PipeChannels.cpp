@@ -9,16 +9,16 @@
 using namespace mlir;
 using namespace fp4::pipe;
 
-/// Parses and prints `tma`, `mma` or `threads(128)`; one arrival is not printed.
-static ParseResult parseAgent(OpAsmParser &parser, AgentAttr &agent, IntegerAttr &arrivals) {
+/// Parses and prints `tma`, `tensor` or `threads(128)`; one arrival is not printed.
+static ParseResult parseCompletion(OpAsmParser &parser, EngineAttr &engine, IntegerAttr &arrivals) {
   StringRef word;
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseKeyword(&word))
     return failure();
-  std::optional<Agent> parsed = symbolizeAgent(word);
+  std::optional<Engine> parsed = symbolizeEngine(word);
   if (!parsed)
-    return parser.emitError(loc) << "agent must be tma, mma or threads, but got " << word;
-  agent = AgentAttr::get(parser.getContext(), *parsed);
+    return parser.emitError(loc) << "engine must be tma, tensor or threads, but got " << word;
+  engine = EngineAttr::get(parser.getContext(), *parsed);
   int32_t count = 1;
   if (succeeded(parser.parseOptionalLParen()) &&
       (parser.parseInteger(count) || parser.parseRParen()))
@@ -27,10 +27,24 @@ static ParseResult parseAgent(OpAsmParser &parser, AgentAttr &agent, IntegerAttr
   return success();
 }
 
-static void printAgent(OpAsmPrinter &printer, Operation *, AgentAttr agent, IntegerAttr arrivals) {
-  printer << stringifyAgent(agent.getValue());
+static void printCompletion(OpAsmPrinter &printer, Operation *, EngineAttr engine,
+                            IntegerAttr arrivals) {
+  printer << stringifyEngine(engine.getValue());
   if (arrivals.getInt() != 1)
     printer << '(' << arrivals.getInt() << ')';
+}
+
+/// Parses and prints `mma warps 4 to 5 drives [tensor, scale_copy]`.
+static ParseResult parseRole(OpAsmParser &parser, RoleAttr &role) {
+  FailureOr<RoleAttr> parsed = RoleAttr::parseHeader(parser);
+  if (failed(parsed))
+    return failure();
+  role = *parsed;
+  return success();
+}
+
+static void printRole(OpAsmPrinter &printer, Operation *, RoleAttr role) {
+  role.printHeader(printer);
 }
 
 #define GET_OP_CLASSES
@@ -40,28 +54,47 @@ static void printAgent(OpAsmPrinter &printer, Operation *, AgentAttr agent, Inte
 // Role regions
 //===----------------------------------------------------------------------===//
 
+/// (C119)
 LogicalResult RoleRegionOp::verify() {
-  if (!isa<gpu::GPUFuncOp>((*this)->getParentOp())) // (C119)
-    return emitOpError() << "must be in the body of a gpu.func, but its parent is "
-                         << (*this)->getParentOp()->getName();
-  int32_t first = getFirstWarp(), warps = int32_t(getEndWarp()) - first;
-  bool epilogue = getRole() == Role::Epilogue;
-  if (warps != (epilogue ? 4 : 1))
-    return emitOpError() << "role " << stringifyRole(getRole()) << " must have "
-                         << (epilogue ? "4 warps" : "1 warp") << ", but got " << warps;
-  if (epilogue && first % 4) // (C119)
-    return emitOpError() << "first warp of the epilogue must be a multiple of 4, but got " << first;
-  return success();
+  if (isa<gpu::GPUFuncOp>((*this)->getParentOp()))
+    return success();
+  return emitOpError() << "must be in the body of a gpu.func, but its parent is "
+                       << (*this)->getParentOp()->getName();
+}
+
+static bool isTmem(Value value) { return isa<TmemType>(value.getType()); }
+
+/// (C119) The lane of tensor memory that a thread reaches follows from its warp.
+static LogicalResult verifyTmemLanes(EngineOpInterface op, RoleRegionOp region) {
+  RoleAttr role = region.getRole();
+  bool accesses = op.getEngine() == Engine::Threads && (llvm::any_of(op->getOperands(), isTmem) ||
+                                                        llvm::any_of(op->getResults(), isTmem));
+  if (!accesses || (role.getNumWarps() == 4 && role.getFirstWarp() % 4 == 0))
+    return success();
+  InFlightDiagnostic diag = op->emitOpError()
+                            << "must be in a role of 4 warps from a multiple of 4 to access tensor "
+                               "memory, but is in warps "
+                            << role.getFirstWarp() << " to " << role.getEndWarp();
+  diag.attachNote(region.getLoc()) << "the role begins here";
+  return diag;
+}
+
+/// (C120)
+static LogicalResult verifyDriven(EngineOpInterface op, RoleRegionOp region) {
+  if (region.getRole().drives(op.getEngine()))
+    return success();
+  InFlightDiagnostic diag = op->emitOpError()
+                            << "must be in a role that drives " << stringifyEngine(op.getEngine())
+                            << ", but is in " << region.getRole().getName();
+  diag.attachNote(region.getLoc()) << "the role begins here";
+  return diag;
 }
 
 LogicalResult RoleRegionOp::verifyRegions() {
-  WalkResult result = getBody().walk([&](RoleOpInterface op) { // (C120)
-    if (op.getRole() == getRole())
-      return WalkResult::advance();
-    InFlightDiagnostic diag = op->emitOpError() << "must be in a " << stringifyRole(op.getRole())
-                                                << " role, but is in " << stringifyRole(getRole());
-    diag.attachNote(getLoc()) << "the role begins here";
-    return WalkResult::interrupt();
+  WalkResult result = getBody().walk([&](EngineOpInterface op) {
+    return failed(verifyDriven(op, *this)) || failed(verifyTmemLanes(op, *this))
+               ? WalkResult::interrupt()
+               : WalkResult::advance();
   });
   return failure(result.wasInterrupted());
 }
@@ -102,20 +135,24 @@ LogicalResult ChannelOp::verify() {
     return emitOpError() << "depth must be at least 1, but got " << int32_t(*getDepth());
   if (depth && failed(verifyPlaces(*this)))
     return failure();
+  for (Engine engine : {getProducer(), getConsumer()}) // (C122)
+    if (engine != Engine::Tma && engine != Engine::Tensor && engine != Engine::Threads)
+      return emitOpError() << "sides must be completed by tma, tensor or threads, but got "
+                           << stringifyEngine(engine);
   bool shared = getType().isShared();
-  if (shared && getProducer() == Agent::Mma) // (C122)
+  if (shared && getProducer() == Engine::Tensor) // (C122)
     return emitOpError() << "a shared memory payload must be produced by tma or threads, but got "
-                            "mma";
-  if (!shared && getProducer() == Agent::Tma) // (C122)
-    return emitOpError() << "a tensor memory payload must be produced by mma or threads, but got "
+                            "tensor";
+  if (!shared && getProducer() == Engine::Tma) // (C122)
+    return emitOpError() << "a tensor memory payload must be produced by tensor or threads, but got "
                             "tma";
-  if (getConsumer() == Agent::Tma) // (C122)
-    return emitOpError() << "consumer must be mma or threads, but got tma";
-  for (auto [agent, arrivals] : {std::pair(getProducer(), int32_t(getProducerArrivals())),
-                                 std::pair(getConsumer(), int32_t(getConsumerArrivals()))})
-    if (arrivals < 1 || (agent != Agent::Threads && arrivals != 1))
-      return emitOpError() << "agent " << stringifyAgent(agent) << " must have "
-                           << (agent == Agent::Threads ? "at least one arrival" : "one arrival")
+  if (getConsumer() == Engine::Tma) // (C122)
+    return emitOpError() << "consumer must be tensor or threads, but got tma";
+  for (auto [engine, arrivals] : {std::pair(getProducer(), int32_t(getProducerArrivals())),
+                                  std::pair(getConsumer(), int32_t(getConsumerArrivals()))})
+    if (arrivals < 1 || (engine != Engine::Threads && arrivals != 1))
+      return emitOpError() << "engine " << stringifyEngine(engine) << " must have "
+                           << (engine == Engine::Threads ? "at least one arrival" : "one arrival")
                            << ", but got " << arrivals;
   return success();
 }
@@ -183,8 +220,8 @@ LogicalResult ExpectTxOp::verify() {
   if (failed(verifyIteration(*this, getChannel(), getIteration())))
     return failure();
   auto def = getChannel().getDefiningOp<ChannelOp>();
-  if (def.getProducer() != Agent::Tma) // (C124)
+  if (def.getProducer() != Engine::Tma) // (C124)
     return emitOpError() << "channel's producer must be tma, but got "
-                         << stringifyAgent(def.getProducer());
+                         << stringifyEngine(def.getProducer());
   return success();
 }

@@ -12,9 +12,6 @@ using namespace fp4::pipe;
 #include "fp4/Dialect/Pipe/IR/PipeDialect.cpp.inc"
 #include "fp4/Dialect/Pipe/IR/PipeEnums.cpp.inc"
 #include "fp4/Dialect/Pipe/IR/PipeInterfaces.cpp.inc"
-#define GET_ATTRDEF_CLASSES
-#include "fp4/Dialect/Pipe/IR/PipeAttrs.cpp.inc"
-
 namespace {
 /// Channel types list every tile of a stage; an alias keeps the ops that use them readable.
 struct PipeAsmInterface : OpAsmDialectInterface {
@@ -31,10 +28,7 @@ struct PipeAsmInterface : OpAsmDialectInterface {
 
 void PipeDialect::initialize() {
   registerTypes();
-  addAttributes<
-#define GET_ATTRDEF_LIST
-#include "fp4/Dialect/Pipe/IR/PipeAttrs.cpp.inc"
-      >();
+  registerAttributes();
   addOperations<
 #define GET_OP_LIST
 #include "fp4/Dialect/Pipe/IR/PipeOps.cpp.inc"

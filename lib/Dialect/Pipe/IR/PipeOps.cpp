@@ -155,7 +155,7 @@ void ProducerAcquireOp::getAsmResultNames(OpAsmSetValueNameFn name) { nameSlots(
 void ConsumerWaitOp::getAsmResultNames(OpAsmSetValueNameFn name) { nameSlots(getSlots(), name); }
 
 //===----------------------------------------------------------------------===//
-// Load role
+// Engine tma
 //===----------------------------------------------------------------------===//
 
 /// (C110) A load returns its tile, or fills a stage of a channel.
@@ -179,11 +179,19 @@ template <typename LoadLike> static LogicalResult verifyDestination(LoadLike op)
   return verifyIteration(op, op.getChannel(), op.getIteration());
 }
 
+Value LoadOp::getFilledTile() { return getResult(); }
+Value LoadOp::getSlot() { return getDest(); }
+int64_t LoadOp::getUnitBytes() { return getTileType().getBytes(); }
+Value LoadOp::getUnits() { return {}; }
+void LoadOp::fillSlot(OpBuilder &builder, Value slot, Value channel) {
+  create(builder, getLoc(), Type(), getMap(), getRow(), getColumn(), slot, channel, Value());
+}
+
 LogicalResult LoadOp::verify() {
   if (failed(verifyDestination(*this)))
     return failure();
   TensorMapType map = getMap().getType();
-  SharedType tile = getDest() ? getDest().getType() : cast<SharedType>(getResult().getType());
+  SharedType tile = getTileType();
   int64_t panels = tile.getPanels();
   SmallVector<int64_t> box = {tile.getRows(), tile.getColumns() / panels};
   if (map.getShape() != ArrayRef(box) || tile.getElementType() != map.getElementType() ||
@@ -195,8 +203,16 @@ LogicalResult LoadOp::verify() {
   return success();
 }
 
-SharedType LoadScalesOp::getTileType() {
-  return cast<SharedType>((getDest() ? Value(getDest()) : Value(getResult())).getType());
+Value LoadScalesOp::getFilledTile() { return getResult(); }
+Value LoadScalesOp::getSlot() { return getDest(); }
+Value LoadScalesOp::getUnits() { return getBlocks(); }
+int64_t LoadScalesOp::getUnitBytes() {
+  return getBlocks() ? getTileType().getRows() / kScaleBlockRows * kScaleBlockBytes
+                     : getTileType().getBytes();
+}
+void LoadScalesOp::fillSlot(OpBuilder &builder, Value slot, Value channel) {
+  create(builder, getLoc(), Type(), getSource(), getRowBlock(), getColumnBlock(), getBlocks(), slot,
+         channel, Value());
 }
 
 LogicalResult LoadScalesOp::verify() {
@@ -227,13 +243,23 @@ LogicalResult LoadScalesOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
-// Mma role
+// Engines tensor and scale_copy
 //===----------------------------------------------------------------------===//
 
 LogicalResult AccumulatorOp::verify() {
   if (getType().isScales())
     return emitOpError() << "accumulator must be a tile of f32, but got " << getType();
   return success();
+}
+
+Value CopyScalesOp::getTmemTile() { return getResult(); }
+Value CopyScalesOp::getStageTile() { return getSource(); }
+std::optional<int64_t> CopyScalesOp::getFirstColumn() { return getTmemColumn(); }
+int64_t CopyScalesOp::getNumSets() { return getSets().value_or(1); }
+void CopyScalesOp::setPlace(int64_t column, int64_t sets) {
+  setTmemColumn(column);
+  if (sets > 1)
+    setSets(sets);
 }
 
 LogicalResult CopyScalesOp::verify() {
@@ -318,8 +344,16 @@ LogicalResult MmaBlockwiseOp::verify() { // (C125)
 }
 
 //===----------------------------------------------------------------------===//
-// Epilogue role
+// Engine threads
 //===----------------------------------------------------------------------===//
+
+Value HadamardMatrixOp::getFilledTile() { return getResult(); }
+Value HadamardMatrixOp::getSlot() { return getDest(); }
+int64_t HadamardMatrixOp::getUnitBytes() { return 0; }
+Value HadamardMatrixOp::getUnits() { return {}; }
+void HadamardMatrixOp::fillSlot(OpBuilder &builder, Value slot, Value) {
+  create(builder, getLoc(), Type(), getSignsAttr(), slot);
+}
 
 LogicalResult HadamardMatrixOp::verify() { // (C126)
   if (bool(getDest()) == bool(getResult()))

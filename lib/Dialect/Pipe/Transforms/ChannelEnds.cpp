@@ -5,7 +5,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace fp4::pipe;
@@ -14,9 +13,20 @@ using namespace fp4::pipe;
 // Ops on channels
 //===----------------------------------------------------------------------===//
 
-bool fp4::pipe::isTake(Operation *op) { return isa<ProducerAcquireOp, ConsumerWaitOp>(op); }
+static std::optional<ChannelUse> useOf(Operation *op) {
+  auto user = dyn_cast<ChannelOpInterface>(op);
+  return user ? std::optional(user.getChannelUse()) : std::nullopt;
+}
 
-bool fp4::pipe::isHandOver(Operation *op) { return isa<ProducerCommitOp, ConsumerReleaseOp>(op); }
+bool fp4::pipe::isTake(Operation *op) {
+  std::optional<ChannelUse> use = useOf(op);
+  return use == ChannelUse::Acquire || use == ChannelUse::Wait;
+}
+
+bool fp4::pipe::isHandOver(Operation *op) {
+  std::optional<ChannelUse> use = useOf(op);
+  return use == ChannelUse::Commit || use == ChannelUse::Release;
+}
 
 bool fp4::pipe::isEndOf(Operation *end, Operation *take) {
   return isa<ProducerCommitOp>(end) == isa<ProducerAcquireOp>(take);
@@ -33,19 +43,11 @@ StringRef fp4::pipe::takeName(Operation *handOver) {
 }
 
 Value fp4::pipe::channelOf(Operation *op) {
-  for (Value operand : op->getOperands())
-    if (isa<ChannelType>(operand.getType()))
-      return operand;
-  return {};
+  auto user = dyn_cast<ChannelOpInterface>(op);
+  return user ? user.getChannel() : Value();
 }
 
-static Value iterationOf(Operation *op) {
-  return llvm::TypeSwitch<Operation *, Value>(op)
-      .Case<LoadOp, LoadScalesOp, ProducerAcquireOp, ProducerCommitOp, ConsumerWaitOp,
-            ConsumerReleaseOp, ExpectTxOp, AwaitReleaseOp>(
-          [](auto user) { return user.getIteration(); })
-      .Default([](Operation *) { return Value(); });
-}
+static Value iterationOf(Operation *op) { return cast<ChannelOpInterface>(op).getIteration(); }
 
 //===----------------------------------------------------------------------===//
 // Roles at the ends (C132)
@@ -57,7 +59,7 @@ static LogicalResult setEnd(RoleRegionOp &end, Operation *op) {
     return op->emitOpError("must be in the region of a role");
   if (end && end != role) {
     InFlightDiagnostic diag = op->emitOpError() << "channel has a second role at this end, "
-                                                << stringifyRole(role.getRole());
+                                                << role.getRole().getName();
     diag.attachNote(end.getLoc()) << "the first is here; give each its own channel";
     return diag;
   }
@@ -65,23 +67,23 @@ static LogicalResult setEnd(RoleRegionOp &end, Operation *op) {
   return success();
 }
 
-static LogicalResult checkAgent(ChannelOp channel, RoleRegionOp role, StringRef end, Agent agent,
-                                int64_t arrivals) {
-  if (!role) {
+/// The engine that completes this end is one that the role completes it with, with all arrivals.
+static LogicalResult checkCompletion(ChannelOp channel, RoleRegionOp region, StringRef end,
+                                     Engine engine, int64_t arrivals) {
+  if (!region) {
     InFlightDiagnostic diag = channel.emitOpError() << "channel must have a " << end << " role";
     diag.attachNote() << "the other end waits for it forever";
     return diag;
   }
-  Agent expected = role.getRole() == Role::Load  ? Agent::Tma
-                   : role.getRole() == Role::Mma ? Agent::Mma
-                                                 : Agent::Threads;
-  int64_t count = expected == Agent::Threads ? role.getNumThreads() : 1;
-  if (agent == expected && arrivals == count)
+  RoleAttr role = region.getRole();
+  Engine expected = role.getCompletion(role.drives(engine) ? engine : role.getEngines().front());
+  int64_t count = role.getArrivals(expected);
+  if (engine == expected && arrivals == count)
     return success();
-  InFlightDiagnostic diag = channel.emitOpError() << end << " must be " << stringifyAgent(expected)
+  InFlightDiagnostic diag = channel.emitOpError() << end << " must be " << stringifyEngine(expected)
                                                   << " with " << count << " arrivals, but got "
-                                                  << stringifyAgent(agent) << " with " << arrivals;
-  diag.attachNote(role.getLoc()) << "the " << end << " is role " << stringifyRole(role.getRole());
+                                                  << stringifyEngine(engine) << " with " << arrivals;
+  diag.attachNote(region.getLoc()) << "the " << end << " is role " << role.getName();
   return diag;
 }
 
@@ -90,23 +92,25 @@ FailureOr<ChannelEnds> fp4::pipe::findEnds(ChannelOp channel) {
   WalkResult result = channel->getParentOp()->walk([&](Operation *op) {
     if (channelOf(op) != channel.getResult())
       return WalkResult::advance();
-    bool consumes = isa<ConsumerWaitOp, ConsumerReleaseOp, AwaitReleaseOp>(op);
-    if (isa<ProducerAcquireOp>(op))
+    ChannelUse use = cast<ChannelOpInterface>(op).getChannelUse();
+    bool consumes = use == ChannelUse::Wait || use == ChannelUse::Release ||
+                    use == ChannelUse::AwaitRelease;
+    if (use == ChannelUse::Acquire)
       ends.producerTakes.push_back(op);
-    else if (isa<ConsumerWaitOp>(op))
+    else if (use == ChannelUse::Wait)
       ends.consumerTakes.push_back(op);
     return failed(setEnd(consumes ? ends.consumer : ends.producer, op)) ? WalkResult::interrupt()
                                                                         : WalkResult::advance();
   });
   if (result.wasInterrupted() ||
-      failed(checkAgent(channel, ends.producer, "producer", channel.getProducer(),
+      failed(checkCompletion(channel, ends.producer, "producer", channel.getProducer(),
                         channel.getProducerArrivals())) ||
-      failed(checkAgent(channel, ends.consumer, "consumer", channel.getConsumer(),
+      failed(checkCompletion(channel, ends.consumer, "consumer", channel.getConsumer(),
                         channel.getConsumerArrivals())))
     return failure();
   if (ends.producer == ends.consumer)
     return channel.emitOpError() << "ends must be different roles, but both are "
-                                 << stringifyRole(ends.producer.getRole());
+                                 << ends.producer.getRole().getName();
   return ends;
 }
 

@@ -27,7 +27,7 @@ struct ChannelEnds {
   llvm::SmallVector<mlir::Operation *> producerTakes, consumerTakes; ///< in program order
 };
 
-/// (C132) Finds the one role at each end and checks that its agent is the one the channel names.
+/// (C132) Finds the one role at each end and checks that it completes this end as the channel says.
 llvm::FailureOr<ChannelEnds> findEnds(ChannelOp channel);
 
 /// (C133) The loops and branches around the takes of both ends have the same bounds and conditions.

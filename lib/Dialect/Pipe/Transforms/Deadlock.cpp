@@ -66,7 +66,7 @@ static LogicalResult reportDeadlock(ArrayRef<RoleTrace> traces) {
     if (!trace.done())
       waiting.push_back(trace.steps[trace.next]);
   auto roleOf = [](Operation *op) {
-    return stringifyRole(op->getParentOfType<RoleRegionOp>().getRole());
+    return op->getParentOfType<RoleRegionOp>().getRole().getName();
   };
   auto wanted = [](Operation *op) {
     return isa<ProducerAcquireOp>(op) ? "an empty stage" : "a full stage";

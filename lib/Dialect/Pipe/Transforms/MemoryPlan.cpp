@@ -61,9 +61,9 @@ static void layOutTmem(MemoryPlan &plan) {
       column += channel.depth * cast<TmemType>(type).getTmemColumns();
     }
   }
-  for (ScalePlan &tile : plan.scaleTiles) {
+  for (StageTilePlan &tile : plan.stageTiles) {
     tile.column = column;
-    column += tile.sets * tile.copy.getType().getTmemColumns();
+    column += tile.sets * tile.getSetColumns();
   }
   plan.usedColumns = column;
   plan.tmemColumns = std::max<int64_t>(kMinTmemColumns, llvm::PowerOf2Ceil(column));
@@ -105,15 +105,15 @@ static void deepen(MemoryPlan &plan, bool shared, int64_t limit,
   layOutAndFits();
 }
 
-/// Gives the scale tiles of a channel as many sets as it has stages, or as many as fit.
-static void deepenScales(MemoryPlan &plan, llvm::function_ref<bool()> layOutAndFits) {
+/// Gives the tiles made from a channel as many sets as it has stages, or as many as fit.
+static void deepenStageTiles(MemoryPlan &plan, llvm::function_ref<bool()> layOutAndFits) {
   auto addSets = [&](ChannelOp channel, int64_t more) {
-    for (ScalePlan &tile : plan.scaleTiles)
+    for (StageTilePlan &tile : plan.stageTiles)
       if (tile.channel == channel)
         tile.sets += more;
   };
   auto setsOf = [&](ChannelOp channel) -> int64_t {
-    for (ScalePlan &tile : plan.scaleTiles)
+    for (StageTilePlan &tile : plan.stageTiles)
       if (tile.channel == channel)
         return tile.sets;
     return std::numeric_limits<int64_t>::max();
@@ -136,9 +136,13 @@ Capacity fp4::pipe::capacityOf(gpu::GPUFuncOp kernel, const hw::TargetModel &tar
   return {std::min<int64_t>(target.sharedBytesPerCta, share), target.tmemColumns / blocks};
 }
 
-/// The channel whose stages `copy` reads, or null.
-static ChannelOp channelOfSource(CopyScalesOp copy) {
-  auto wait = copy.getSource().getDefiningOp<ConsumerWaitOp>();
+int64_t StageTilePlan::getSetColumns() const {
+  return cast<TmemType>(TmemTileOpInterface(op).getTmemTile().getType()).getTmemColumns();
+}
+
+/// The channel whose stages `tile` is made from, or null.
+static ChannelOp channelOfStage(TmemTileOpInterface tile) {
+  auto wait = tile.getStageTile().getDefiningOp<ConsumerWaitOp>();
   return wait ? wait.getChannel().getDefiningOp<ChannelOp>() : ChannelOp();
 }
 
@@ -148,8 +152,8 @@ FailureOr<MemoryPlan> fp4::pipe::planMemory(gpu::GPUFuncOp kernel, const hw::Tar
   kernel.walk([&](Operation *op) {
     if (auto channel = dyn_cast<ChannelOp>(op))
       plan.channels.push_back({channel, 1, {}, 0});
-    else if (auto copy = dyn_cast<CopyScalesOp>(op))
-      plan.scaleTiles.push_back({copy, channelOfSource(copy)});
+    else if (auto tile = dyn_cast<TmemTileOpInterface>(op))
+      plan.stageTiles.push_back({tile, channelOfStage(tile)});
   });
   Capacity whole = capacityOf(kernel, target);
   int64_t capacity = whole.sharedBytes - options.reserveBytes;
@@ -171,6 +175,6 @@ FailureOr<MemoryPlan> fp4::pipe::planMemory(gpu::GPUFuncOp kernel, const hw::Tar
                                 << " bytes of shared memory of " << StringRef(target.name)
                                 << ", but takes " << plan.sharedBytes;
   deepen(plan, /*shared=*/true, options.maxStages, sharedFits);
-  deepenScales(plan, tmemFits);
+  deepenStageTiles(plan, tmemFits);
   return plan;
 }

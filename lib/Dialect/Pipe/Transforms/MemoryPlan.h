@@ -3,7 +3,7 @@
 // Shared memory from offset 0: the tiles of shared channels, widest alignment first, all stages of
 // a tile adjacent; then full and empty barriers of every channel, 8 bytes each; then the word that
 // receives the tensor memory address. Tensor memory from column 0 of the kernel's allocation: the
-// tiles of tensor memory channels, then the scale tiles that the mma role makes for itself.
+// tiles of tensor memory channels, then the tiles that a role makes for itself from a stage.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -44,17 +44,19 @@ struct ChannelPlan {
   bool isShared() const { return ChannelOp(channel).getType().isShared(); }
 };
 
-/// Scale tiles that the mma role copies for itself.
-struct ScalePlan {
-  CopyScalesOp copy;
-  ChannelOp channel; ///< whose stages it copies from
+/// A tensor memory tile that a role makes for itself from a stage.
+struct StageTilePlan {
+  TmemTileOpInterface op;
+  ChannelOp channel; ///< whose stages it is made from
   int64_t column = 0;
   int64_t sets = 1;
+
+  int64_t getSetColumns() const;
 };
 
 struct MemoryPlan {
   llvm::SmallVector<ChannelPlan> channels;
-  llvm::SmallVector<ScalePlan> scaleTiles;
+  llvm::SmallVector<StageTilePlan> stageTiles;
   int64_t sharedBytes = 0; ///< dynamic shared memory of a block
   int64_t tmemSlot = 0;    ///< byte offset of the address word
   int64_t usedColumns = 0;

@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ChannelEnds.h"
 #include "MemoryPlan.h"
 #include "StageBytes.h"
 
@@ -23,7 +24,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/PatternMatch.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 namespace fp4::pipe {
 #define GEN_PASS_DEF_PIPELINECHANNELS
@@ -46,11 +46,9 @@ static void applyPlan(gpu::GPUFuncOp kernel, const MemoryPlan &plan) {
     channel.setPayloadAttr(b.getDenseI64ArrayAttr(entry.places));
     channel.setBarriersAttr(b.getI64IntegerAttr(entry.barriers));
   }
-  for (const ScalePlan &tile : plan.scaleTiles) {
-    CopyScalesOp copy = tile.copy;
-    copy.setTmemColumnAttr(b.getI64IntegerAttr(tile.column));
-    if (tile.sets > 1)
-      copy.setSetsAttr(b.getI64IntegerAttr(tile.sets));
+  for (const StageTilePlan &tile : plan.stageTiles) {
+    TmemTileOpInterface op = tile.op;
+    op.setPlace(tile.column, tile.sets);
   }
   kernel->setAttr(PipeDialect::kSharedBytesAttr, b.getI64IntegerAttr(plan.sharedBytes));
   kernel->setAttr(PipeDialect::kTmemColumnsAttr, b.getI64IntegerAttr(plan.tmemColumns));
@@ -72,7 +70,7 @@ public:
   FailureOr<Value> run(Block *block, Value counter);
 
 private:
-  bool uses(Operation *op) { return llvm::is_contained(op->getOperands(), channel.getResult()); }
+  bool uses(Operation *op) { return channelOf(op) == channel.getResult(); }
   bool contains(Operation *op) {
     return op
         ->walk([&](Operation *inner) {
@@ -91,10 +89,8 @@ private:
 
 /// Gives a channel op its iteration; the counter behind it.
 Value CounterThreader::number(Operation *op, Value counter) {
-  llvm::TypeSwitch<Operation *>(op)
-      .Case<LoadOp, LoadScalesOp, ProducerAcquireOp, ProducerCommitOp, ConsumerWaitOp,
-            ConsumerReleaseOp>([&](auto user) { user.getIterationMutable().assign(counter); });
-  if (!isa<ProducerCommitOp, ConsumerReleaseOp>(op))
+  cast<ChannelOpInterface>(op).setIteration(counter);
+  if (!isHandOver(op))
     return counter;
   rewriter.setInsertionPointAfter(op);
   return arith::AddIOp::create(rewriter, op->getLoc(), counter, one);
@@ -165,12 +161,14 @@ static LogicalResult announceBytes(ProducerAcquireOp acquire) {
   LinearForm bytes;
   Operation *first = nullptr;
   for (Operation *op = acquire->getNextNode(); op; op = op->getNextNode()) {
-    bool sameChannel = llvm::is_contained(op->getOperands(), acquire.getChannel());
-    if (sameChannel && isa<ProducerCommitOp>(op))
-      break;
-    if (!sameChannel || !isa<LoadOp, LoadScalesOp>(op))
+    if (channelOf(op) != acquire.getChannel())
       continue;
-    addLoadBytes(bytes, op);
+    if (isHandOver(op))
+      break;
+    auto filler = dyn_cast<StageFillerOpInterface>(op);
+    if (!filler)
+      continue;
+    addFilledBytes(bytes, filler);
     first = first ? first : op;
   }
   if (!first)
@@ -189,7 +187,7 @@ static LogicalResult announceBytes(ProducerAcquireOp acquire) {
 static LogicalResult announceBytes(gpu::GPUFuncOp kernel) {
   WalkResult result = kernel.walk([&](ProducerAcquireOp acquire) {
     auto channel = acquire.getChannel().getDefiningOp<ChannelOp>();
-    if (channel.getProducer() == Agent::Tma && failed(announceBytes(acquire)))
+    if (channel.getProducer() == Engine::Tma && failed(announceBytes(acquire)))
       return WalkResult::interrupt();
     return WalkResult::advance();
   });
@@ -197,23 +195,23 @@ static LogicalResult announceBytes(gpu::GPUFuncOp kernel) {
 }
 
 //===----------------------------------------------------------------------===//
-// Sets of scale columns
+// Sets of tensor memory columns
 //===----------------------------------------------------------------------===//
 
-/// Where a channel has more stages than its scale tiles have sets, the products that read a set are
-/// waited for before the set is filled again.
-static void protectScales(gpu::GPUFuncOp kernel) {
+/// Where a channel has more stages than the tensor memory tiles made from it have sets, the role waits
+/// until the products that read a set are complete before it fills the set again.
+static void protectStageTiles(gpu::GPUFuncOp kernel) {
   llvm::SmallPtrSet<Operation *, 4> done;
-  kernel.walk([&](CopyScalesOp copy) {
-    auto wait = copy.getSource().getDefiningOp<ConsumerWaitOp>();
+  kernel.walk([&](TmemTileOpInterface tile) {
+    auto wait = tile.getStageTile().getDefiningOp<ConsumerWaitOp>();
     if (!wait)
       return;
     int64_t depth = *wait.getChannel().getDefiningOp<ChannelOp>().getDepth();
-    int64_t sets = copy.getSets().value_or(1);
-    if (sets >= depth || !done.insert(wait).second)
+    if (tile.getNumSets() >= depth || !done.insert(wait).second)
       return;
-    OpBuilder b(copy);
-    AwaitReleaseOp::create(b, copy.getLoc(), wait.getChannel(), wait.getIteration(), sets);
+    OpBuilder b(tile);
+    AwaitReleaseOp::create(b, tile.getLoc(), wait.getChannel(), wait.getIteration(),
+                           tile.getNumSets());
   });
 }
 
@@ -255,7 +253,7 @@ struct PipelineChannelsPass : fp4::pipe::impl::PipelineChannelsBase<PipelineChan
     applyPlan(kernel, *plan);
     if (failed(threadCounters(kernel)) || failed(announceBytes(kernel)))
       return failure();
-    protectScales(kernel);
+    protectStageTiles(kernel);
     updateLaunches(getOperation(), kernel, plan->sharedBytes);
     for (const ChannelPlan &channel : plan->channels)
       numStages += channel.depth;

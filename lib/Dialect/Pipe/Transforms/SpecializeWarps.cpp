@@ -1,8 +1,9 @@
 //===- SpecializeWarps.cpp - Every warp role gets its own code ------------===//
 //
-// From the sequential to the specialized form, by the roles of ops alone:
+// From the sequential to the specialized form. The role of an op is the one that drives its engine in
+// the kernel's role plan:
 //  1. A tile (a value in shared or tensor memory) crosses when its defining op and a user have
-//     different roles. The crossing tiles of one block with the same producer and consumer become
+//     different roles. A tile that one role both makes and uses stays a value of that role. The crossing tiles of one block with the same producer and consumer become
 //     one channel.
 //  2. Every role gets a copy of the code with regions. Ops of other roles are erased from it, and
 //     its ends of channels are put in: acquire and commit around its accesses to the tiles it
@@ -30,29 +31,10 @@ using namespace mlir;
 using namespace fp4::pipe;
 
 namespace {
-/// Warps of a role, and what completes its side of a channel.
-struct RoleFacts {
-  Role role;
-  int32_t firstWarp, endWarp;
-  Agent agent;
-  int32_t arrivals;
-};
-/// Epilogue warps come first because a warp reads the tensor memory lanes of its index modulo 4.
-constexpr RoleFacts kRoles[] = {{Role::Load, 5, 6, Agent::Tma, 1},
-                                {Role::Mma, 4, 5, Agent::Mma, 1},
-                                {Role::Epilogue, 0, 4, Agent::Threads, 128}};
-constexpr int32_t kThreads = 192;
-
-const RoleFacts *factsOf(Role role) {
-  for (const RoleFacts &facts : kRoles)
-    if (facts.role == role)
-      return &facts;
-  return nullptr;
-}
-
 /// Tiles that one block hands from one role to another.
 struct Crossing {
-  Role producer, consumer;
+  RoleAttr producer, consumer;
+  Engine fills, uses;       ///< engines of the ops at either end
   SmallVector<Value> tiles; ///< in the order of their definitions
   ChannelOp channel;
 
@@ -61,22 +43,29 @@ struct Crossing {
 
 class KernelSpecializer {
 public:
-  explicit KernelSpecializer(gpu::GPUFuncOp kernel) : kernel(kernel) {}
+  KernelSpecializer(gpu::GPUFuncOp kernel, RolePlanAttr plan) : kernel(kernel), plan(plan) {}
   LogicalResult run();
   size_t numChannels() const { return crossings.size(); }
 
 private:
   LogicalResult checkOps();
   LogicalResult findCrossings();
-  LogicalResult addTile(Value tile, Role producer);
+  LogicalResult addTile(Value tile, EngineOpInterface producer);
+  void addCrossing(Value tile, EngineOpInterface producer, EngineOpInterface consumer);
+  /// The role that executes `op`; null for an op without an engine.
+  RoleAttr roleOf(Operation *op) const {
+    auto engineOp = dyn_cast<EngineOpInterface>(op);
+    return engineOp ? plan.getDriver(engineOp.getEngine()) : RoleAttr();
+  }
   void createChannels(OpBuilder &builder);
-  LogicalResult buildRole(OpBuilder &builder, const RoleFacts &facts);
+  LogicalResult buildRole(OpBuilder &builder, RoleAttr role);
   void putProducerEnd(OpBuilder &builder, Crossing &crossing, IRMapping &mapping);
-  void putConsumerEnd(OpBuilder &builder, Crossing &crossing, Role role, IRMapping &mapping);
+  void putConsumerEnd(OpBuilder &builder, Crossing &crossing, IRMapping &mapping);
   LogicalResult eraseOtherRoles(RoleRegionOp region);
   void sinkScalars();
 
   gpu::GPUFuncOp kernel;
+  RolePlanAttr plan;
   SmallVector<Operation *> body; ///< top-level ops that the roles copy
   SmallVector<Crossing> crossings;
   SmallVector<Operation *> replaced; ///< ops of the role being built whose tiles are slots now
@@ -93,15 +82,18 @@ LogicalResult KernelSpecializer::checkOps() {
   if (!kernel.getBody().hasOneBlock())
     return kernel.emitOpError("expects structured control flow in one block");
   WalkResult result = kernel.getBody().walk([&](Operation *op) {
-    if (auto roleOp = dyn_cast<RoleOpInterface>(op)) {
-      if (factsOf(roleOp.getRole()))
+    if (auto engineOp = dyn_cast<EngineOpInterface>(op)) {
+      if (roleOf(op))
         return WalkResult::advance();
-      op->emitOpError() << "role " << stringifyRole(roleOp.getRole()) << " has no warps";
+      InFlightDiagnostic diag = op->emitOpError()
+                                << "needs engine " << stringifyEngine(engineOp.getEngine())
+                                << ", which no role of the plan drives";
+      diag.attachNote(kernel.getLoc()) << "the role plan is " << plan;
       return WalkResult::interrupt();
     }
     if (op->getNumRegions() || op->hasTrait<OpTrait::IsTerminator>() || isMemoryEffectFree(op))
       return WalkResult::advance();
-    op->emitOpError("has side effects but no role")
+    op->emitOpError("has side effects but no engine")
             .attachNote()
         << "only ops without side effects may be executed by every role";
     return WalkResult::interrupt();
@@ -109,34 +101,38 @@ LogicalResult KernelSpecializer::checkOps() {
   return failure(result.wasInterrupted());
 }
 
-LogicalResult KernelSpecializer::addTile(Value tile, Role producer) {
-  std::optional<Role> consumer;
-  for (Operation *user : tile.getUsers()) {
-    auto roleOp = dyn_cast<RoleOpInterface>(user);
-    if (!roleOp || roleOp.getRole() == producer)
-      continue;
-    if (consumer && *consumer != roleOp.getRole())
-      return user->emitOpError() << "tile has a second consumer, role "
-                                 << stringifyRole(roleOp.getRole()) << ", but a channel has one, "
-                                 << stringifyRole(*consumer);
-    consumer = roleOp.getRole();
-  }
-  if (!consumer)
-    return success();
+void KernelSpecializer::addCrossing(Value tile, EngineOpInterface producer,
+                                    EngineOpInterface consumer) {
+  RoleAttr from = roleOf(producer), to = roleOf(consumer);
   for (Crossing &crossing : crossings)
-    if (crossing.producer == producer && crossing.consumer == *consumer &&
-        crossing.block() == tile.getParentBlock()) {
+    if (crossing.producer == from && crossing.consumer == to &&
+        crossing.fills == producer.getEngine() && crossing.block() == tile.getParentBlock()) {
       crossing.tiles.push_back(tile);
-      return success();
+      return;
     }
-  crossings.push_back({producer, *consumer, {tile}, {}});
+  crossings.push_back({from, to, producer.getEngine(), consumer.getEngine(), {tile}, {}});
+}
+
+LogicalResult KernelSpecializer::addTile(Value tile, EngineOpInterface producer) {
+  EngineOpInterface consumer;
+  for (Operation *op : tile.getUsers()) {
+    auto user = dyn_cast<EngineOpInterface>(op);
+    if (!user || roleOf(user) == roleOf(producer))
+      continue;
+    if (consumer && roleOf(consumer) != roleOf(user))
+      return user->emitOpError() << "tile has a second consumer, role " << roleOf(user).getName()
+                                 << ", but a channel has one, " << roleOf(consumer).getName();
+    consumer = user;
+  }
+  if (consumer)
+    addCrossing(tile, producer, consumer);
   return success();
 }
 
 LogicalResult KernelSpecializer::findCrossings() {
-  WalkResult result = kernel.getBody().walk([&](RoleOpInterface op) {
+  WalkResult result = kernel.getBody().walk([&](EngineOpInterface op) {
     for (Value value : op->getResults())
-      if (isTile(value.getType()) && failed(addTile(value, op.getRole())))
+      if (isTile(value.getType()) && failed(addTile(value, op)))
         return WalkResult::interrupt();
     return WalkResult::advance();
   });
@@ -151,10 +147,12 @@ void KernelSpecializer::createChannels(OpBuilder &builder) {
   for (Crossing &crossing : crossings) {
     auto payload = llvm::map_to_vector(crossing.tiles, [](Value v) { return v.getType(); });
     auto type = ChannelType::get(builder.getContext(), payload);
-    const RoleFacts *from = factsOf(crossing.producer), *to = factsOf(crossing.consumer);
+    Engine full = crossing.producer.getCompletion(crossing.fills);
+    Engine empty = crossing.consumer.getCompletion(crossing.uses);
     crossing.channel = ChannelOp::create(
-        builder, crossing.tiles.front().getLoc(), type, from->agent, from->arrivals, to->agent,
-        to->arrivals, IntegerAttr(), DenseI64ArrayAttr(), IntegerAttr());
+        builder, crossing.tiles.front().getLoc(), type, full, crossing.producer.getArrivals(full),
+        empty, crossing.consumer.getArrivals(empty), IntegerAttr(), DenseI64ArrayAttr(),
+        IntegerAttr());
   }
 }
 
@@ -176,20 +174,6 @@ userRange(Block *block, ValueRange values, llvm::function_ref<bool(Operation *)>
   return {first, last};
 }
 
-/// Makes the op that returned `tile` fill `slot` instead.
-static void fillSlot(Value tile, Value slot, Value channel) {
-  Operation *op = tile.getDefiningOp();
-  OpBuilder builder(op);
-  if (auto load = dyn_cast<LoadOp>(op))
-    LoadOp::create(builder, op->getLoc(), Type(), load.getMap(), load.getRow(), load.getColumn(),
-                   slot, channel, Value());
-  else if (auto scales = dyn_cast<LoadScalesOp>(op))
-    LoadScalesOp::create(builder, op->getLoc(), Type(), scales.getSource(), scales.getRowBlock(),
-                         scales.getColumnBlock(), scales.getBlocks(), slot, channel, Value());
-  else if (auto matrix = dyn_cast<HadamardMatrixOp>(op))
-    HadamardMatrixOp::create(builder, op->getLoc(), Type(), matrix.getSignsAttr(), slot);
-}
-
 void KernelSpecializer::putProducerEnd(OpBuilder &builder, Crossing &crossing,
                                        IRMapping &mapping) {
   auto tiles =
@@ -199,12 +183,13 @@ void KernelSpecializer::putProducerEnd(OpBuilder &builder, Crossing &crossing,
   builder.setInsertionPoint(firstDef);
   auto acquire = ProducerAcquireOp::create(builder, loc, crossing.channel, Value());
   for (auto [tile, slot] : llvm::zip_equal(tiles, acquire.getSlots())) {
-    fillSlot(tile, slot, crossing.channel);
+    if (auto filler = dyn_cast<StageFillerOpInterface>(tile.getDefiningOp())) {
+      OpBuilder before(filler);
+      filler.fillSlot(before, slot, crossing.channel);
+    }
     replaced.push_back(tile.getDefiningOp());
-    tile.replaceUsesWithIf(slot, [&](OpOperand &use) {
-      auto roleOp = dyn_cast<RoleOpInterface>(use.getOwner());
-      return roleOp && roleOp.getRole() == crossing.producer;
-    });
+    tile.replaceUsesWithIf(
+        slot, [&](OpOperand &use) { return roleOf(use.getOwner()) == crossing.producer; });
   }
   auto [first, last] = userRange(acquire->getBlock(), acquire.getSlots(),
                                  [](Operation *) { return true; });
@@ -212,14 +197,11 @@ void KernelSpecializer::putProducerEnd(OpBuilder &builder, Crossing &crossing,
   ProducerCommitOp::create(builder, loc, crossing.channel, Value());
 }
 
-void KernelSpecializer::putConsumerEnd(OpBuilder &builder, Crossing &crossing, Role role,
+void KernelSpecializer::putConsumerEnd(OpBuilder &builder, Crossing &crossing,
                                        IRMapping &mapping) {
   auto tiles =
       llvm::map_to_vector(crossing.tiles, [&](Value v) { return mapping.lookup(v); });
-  auto hasRole = [&](Operation *op) {
-    auto roleOp = dyn_cast<RoleOpInterface>(op);
-    return roleOp && roleOp.getRole() == role;
-  };
+  auto hasRole = [&](Operation *op) { return roleOf(op) == crossing.consumer; };
   Block *block = tiles.front().getParentBlock();
   auto [first, last] = userRange(block, tiles, hasRole);
   Location loc = first->getLoc();
@@ -231,19 +213,19 @@ void KernelSpecializer::putConsumerEnd(OpBuilder &builder, Crossing &crossing, R
   ConsumerReleaseOp::create(builder, loc, crossing.channel, Value());
 }
 
-/// Erases ops of `root` that nothing needs, loops left without an effect included. Ops that have a role
-/// stay: who erases those of other roles knows them.
+/// Erases ops of `root` that nothing needs, loops left without an effect included. Ops that have
+/// an engine stay: eraseOtherRoles knows which of them to erase.
 static void eraseDead(Operation *root) {
   root->walk<WalkOrder::PostOrder, ReverseIterator>([&](Operation *op) {
-    if (op != root && !isa<RoleOpInterface>(op) && isOpTriviallyDead(op))
+    if (op != root && !isa<EngineOpInterface>(op) && isOpTriviallyDead(op))
       op->erase();
   });
 }
 
 LogicalResult KernelSpecializer::eraseOtherRoles(RoleRegionOp region) {
   SmallVector<Operation *> others;
-  region.getBody().walk([&](RoleOpInterface op) {
-    if (op.getRole() != region.getRole())
+  region.getBody().walk([&](EngineOpInterface op) {
+    if (roleOf(op) != region.getRole())
       others.push_back(op);
   });
   llvm::append_range(others, std::exchange(replaced, {}));
@@ -254,8 +236,8 @@ LogicalResult KernelSpecializer::eraseOtherRoles(RoleRegionOp region) {
     if (!op->use_empty()) {
       Operation *user = *op->user_begin();
       return user->emitOpError() << "value of " << op->getName() << " cannot cross from role "
-                                 << stringifyRole(cast<RoleOpInterface>(op).getRole()) << " to "
-                                 << stringifyRole(region.getRole());
+                                 << roleOf(op).getName() << " to "
+                                 << region.getRole().getName();
     }
     op->erase();
   }
@@ -263,19 +245,18 @@ LogicalResult KernelSpecializer::eraseOtherRoles(RoleRegionOp region) {
   return success();
 }
 
-LogicalResult KernelSpecializer::buildRole(OpBuilder &builder, const RoleFacts &facts) {
-  auto region = RoleRegionOp::create(builder, kernel.getLoc(), facts.role, facts.firstWarp,
-                                     facts.endWarp);
+LogicalResult KernelSpecializer::buildRole(OpBuilder &builder, RoleAttr role) {
+  auto region = RoleRegionOp::create(builder, kernel.getLoc(), role);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(&region.getBody().emplaceBlock());
   IRMapping mapping;
   for (Operation *op : body)
     builder.clone(*op, mapping);
   for (Crossing &crossing : crossings) {
-    if (crossing.producer == facts.role)
+    if (crossing.producer == role)
       putProducerEnd(builder, crossing, mapping);
-    if (crossing.consumer == facts.role)
-      putConsumerEnd(builder, crossing, facts.role, mapping);
+    if (crossing.consumer == role)
+      putConsumerEnd(builder, crossing, mapping);
   }
   return eraseOtherRoles(region);
 }
@@ -300,23 +281,24 @@ void KernelSpecializer::sinkScalars() {
 LogicalResult KernelSpecializer::run() {
   if (failed(checkOps()) || failed(findCrossings()))
     return failure();
-  llvm::SmallSetVector<Role, 4> used;
-  kernel.getBody().walk([&](RoleOpInterface op) { used.insert(op.getRole()); });
+  llvm::SmallDenseSet<RoleAttr> used;
+  kernel.getBody().walk([&](EngineOpInterface op) { used.insert(roleOf(op)); });
   for (Operation &op : kernel.getBody().front().without_terminator()) {
     auto inBody = [&](Value v) { return llvm::is_contained(body, v.getDefiningOp()); };
-    if (op.getNumRegions() || isa<RoleOpInterface>(op) || llvm::any_of(op.getOperands(), inBody))
+    if (op.getNumRegions() || isa<EngineOpInterface>(op) || llvm::any_of(op.getOperands(), inBody))
       body.push_back(&op);
   }
 
   OpBuilder builder(kernel.getBody().front().getTerminator());
   createChannels(builder);
-  for (const RoleFacts &facts : kRoles)
-    if (used.contains(facts.role) && failed(buildRole(builder, facts)))
+  for (RoleAttr role : plan.getRoles())
+    if (used.contains(role) && failed(buildRole(builder, role)))
       return failure();
   for (Operation *op : llvm::reverse(body))
     op->erase();
   sinkScalars();
   eraseDead(kernel);
+  kernel->removeAttr(PipeDialect::kRolePlanAttr);
   return success();
 }
 
@@ -328,35 +310,52 @@ LogicalResult KernelSpecializer::run() {
 static bool isSequential(gpu::GPUFuncOp func) {
   bool tileOps = false, roles = false;
   func.walk([&](Operation *op) {
-    tileOps |= isa<RoleOpInterface>(op);
+    tileOps |= isa<EngineOpInterface>(op);
     roles |= isa<RoleRegionOp>(op);
   });
   return tileOps && !roles;
 }
 
-static LogicalResult checkBlockSize(gpu::GPUFuncOp kernel) {
+static FailureOr<RolePlanAttr> rolePlan(gpu::GPUFuncOp kernel) {
+  if (auto plan = kernel->getAttrOfType<RolePlanAttr>(PipeDialect::kRolePlanAttr))
+    return plan;
+  InFlightDiagnostic diag = kernel.emitOpError()
+                            << "must have a role plan, the attribute " << PipeDialect::kRolePlanAttr;
+  diag.attachNote() << "for example #pipe.role_plan<epilogue warps 0 to 4 drives [threads], mma warps "
+                       "4 to 5 drives [tensor, scale_copy], load warps 5 to 6 drives [tma]>";
+  return failure();
+}
+
+/// The block has as many threads as the plan has.
+static LogicalResult setBlockSize(gpu::GPUFuncOp kernel, RolePlanAttr plan) {
+  int32_t threads = plan.getNumThreads();
   std::optional<ArrayRef<int32_t>> size = kernel.getKnownBlockSize();
-  if (size && ((*size)[0] != kThreads || (*size)[1] != 1 || (*size)[2] != 1))
-    return kernel.emitOpError() << "expects a block of " << kThreads
-                                << " threads, one warp per load and mma and four for the epilogue, "
-                                   "but got "
-                                << (*size)[0] << "x" << (*size)[1] << "x" << (*size)[2];
-  kernel.setKnownBlockSizeAttr(
-      DenseI32ArrayAttr::get(kernel.getContext(), {kThreads, 1, 1}));
+  if (size && ((*size)[0] != threads || (*size)[1] != 1 || (*size)[2] != 1))
+    return kernel.emitOpError() << "expects a block of the " << threads
+                                << " threads of its role plan, but got " << (*size)[0] << "x"
+                                << (*size)[1] << "x" << (*size)[2];
+  kernel.setKnownBlockSizeAttr(DenseI32ArrayAttr::get(kernel.getContext(), {threads, 1, 1}));
   return success();
 }
 
 namespace {
 struct SpecializeWarpsPass : fp4::pipe::impl::SpecializeWarpsBase<SpecializeWarpsPass> {
+  LogicalResult specialize(gpu::GPUFuncOp kernel) {
+    FailureOr<RolePlanAttr> plan = rolePlan(kernel);
+    if (failed(plan) || failed(setBlockSize(kernel, *plan)))
+      return failure();
+    KernelSpecializer specializer(kernel, *plan);
+    if (failed(specializer.run()))
+      return failure();
+    ++numKernels;
+    numChannels += specializer.numChannels();
+    return success();
+  }
+
   void runOnOperation() override {
     WalkResult result = getOperation().walk([&](gpu::GPUFuncOp func) {
-      if (!isSequential(func))
-        return WalkResult::skip();
-      KernelSpecializer specializer(func);
-      if (failed(checkBlockSize(func)) || failed(specializer.run()))
+      if (isSequential(func) && failed(specialize(func)))
         return WalkResult::interrupt();
-      ++numKernels;
-      numChannels += specializer.numChannels();
       return WalkResult::skip();
     });
     if (result.wasInterrupted())

@@ -35,24 +35,15 @@ std::string LinearForm::str() const {
   return text;
 }
 
-void fp4::pipe::addLoadBytes(LinearForm &bytes, Operation *load) {
-  auto scales = dyn_cast<LoadScalesOp>(load);
-  if (!scales) {
-    auto tile = cast<LoadOp>(load);
-    bytes.constant +=
-        cast<SharedType>((tile.getDest() ? Value(tile.getDest()) : tile.getResult()).getType())
-            .getBytes();
+void fp4::pipe::addFilledBytes(LinearForm &bytes, StageFillerOpInterface filler) {
+  if (!filler.getUnits()) {
+    bytes.constant += filler.getUnitBytes();
     return;
   }
-  if (!scales.getBlocks()) {
-    bytes.constant += scales.getTileType().getBytes();
-    return;
-  }
-  LinearForm blocks = linearForm(scales.getBlocks());
-  int64_t perBlock = scales.getTileType().getRows() / kScaleBlockRows * kScaleBlockBytes;
-  bytes.constant += perBlock * blocks.constant;
-  for (auto [value, factor] : blocks.factors)
-    bytes.add(value, perBlock * factor);
+  LinearForm units = linearForm(filler.getUnits());
+  bytes.constant += filler.getUnitBytes() * units.constant;
+  for (auto [value, factor] : units.factors)
+    bytes.add(value, filler.getUnitBytes() * factor);
 }
 
 static void accumulate(LinearForm &form, Value value, int64_t factor) {

@@ -24,9 +24,8 @@ struct LinearForm {
   std::string str() const;
 };
 
-/// Adds the bytes that a pipe.load or pipe.load_scales completes: its whole box, or 512 bytes per
-/// row of blocks and existing block.
-void addLoadBytes(LinearForm &bytes, mlir::Operation *load);
+/// Adds the bytes that `filler` completes on the barrier of its stage.
+void addFilledBytes(LinearForm &bytes, StageFillerOpInterface filler);
 
 /// The form of an i32 made of arith.constant, addi and muli by a constant; other values are atoms.
 LinearForm linearForm(mlir::Value value);

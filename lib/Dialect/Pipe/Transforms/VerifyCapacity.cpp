@@ -96,14 +96,16 @@ static LogicalResult verifyKernel(gpu::GPUFuncOp kernel, const hw::TargetModel &
   WalkResult placed = kernel.walk([&](Operation *op) {
     if (auto channel = dyn_cast<ChannelOp>(op)) {
       addChannel(ranges, channel);
-    } else if (auto copy = dyn_cast<CopyScalesOp>(op)) {
-      if (!copy.getTmemColumn()) { // (C141)
-        copy.emitOpError("must have a place in tensor memory in the pipelined form").attachNote()
+    } else if (auto tile = dyn_cast<TmemTileOpInterface>(op)) {
+      std::optional<int64_t> column = tile.getFirstColumn();
+      if (!column) { // (C141)
+        op->emitOpError("must have a place in tensor memory in the pipelined form").attachNote()
             << "add 'at <column>'";
         return WalkResult::interrupt();
       }
-      int64_t column = *copy.getTmemColumn();
-      ranges.tmem.push_back({column, column + copy.getAllColumns(), "scale tile", copy});
+      auto type = cast<TmemType>(tile.getTmemTile().getType());
+      int64_t end = *column + tile.getNumSets() * type.getTmemColumns();
+      ranges.tmem.push_back({*column, end, type.isScales() ? "scale tile" : "tile", op});
     }
     return WalkResult::advance();
   });

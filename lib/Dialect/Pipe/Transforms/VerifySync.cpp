@@ -6,7 +6,7 @@
 //    has both, in this order, and its tiles are used in between;
 //  - channels: compare both ends of each (C132), (C133); count iterations through the loops (C134);
 //    compare announced with loaded bytes (C135); run the channel ops of all roles (C136);
-//  - scales: a set of columns is not filled while a product may read it (C137).
+//  - sets: a set of tensor memory columns is not filled while a product may read it (C137).
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,8 +34,8 @@ using namespace fp4::pipe;
 static LogicalResult verifyTile(Operation *user, Value tile) {
   auto role = user->getParentOfType<RoleRegionOp>();
   Operation *def = tile.getDefiningOp();
-  bool taken = isa_and_nonnull<ProducerAcquireOp, ConsumerWaitOp>(def);
-  bool made = isa_and_nonnull<RoleOpInterface>(def);
+  bool taken = def && isTake(def);
+  bool made = isa_and_nonnull<EngineOpInterface>(def);
   if (def && role && role->isAncestor(def) && (taken || made))
     return success();
   InFlightDiagnostic diag = user->emitOpError()
@@ -47,7 +47,7 @@ static LogicalResult verifyTile(Operation *user, Value tile) {
 
 static LogicalResult verifyTiles(gpu::GPUFuncOp kernel) {
   WalkResult result = kernel.walk([&](Operation *op) {
-    if (isa<RoleOpInterface>(op) && !op->getParentOfType<RoleRegionOp>()) {
+    if (isa<EngineOpInterface>(op) && !op->getParentOfType<RoleRegionOp>()) {
       op->emitOpError("must be in the region of a role").attachNote(kernel.getLoc())
           << "other ops of this kernel are; run pipe-specialize-warps on the sequential form";
       return WalkResult::interrupt();
@@ -73,8 +73,7 @@ public:
 private:
   LogicalResult take(Operation *op);
   LogicalResult handOver(Operation *op);
-  LogicalResult checkLoad(Operation *load, Value channel, Value dest);
-  LogicalResult checkFill(HadamardMatrixOp matrix);
+  LogicalResult checkFill(StageFillerOpInterface filler);
   LogicalResult checkOpen(Block *block);
 
   llvm::MapVector<Value, Operation *> open; ///< channel -> op that took its current stage
@@ -121,23 +120,17 @@ LogicalResult PairChecker::handOver(Operation *op) {
   return success();
 }
 
-LogicalResult PairChecker::checkLoad(Operation *load, Value channel, Value dest) {
-  Operation *holder = channel ? open.lookup(channel) : nullptr;
-  if (isa_and_nonnull<ProducerAcquireOp>(holder) && dest.getDefiningOp() == holder)
+LogicalResult PairChecker::checkFill(StageFillerOpInterface filler) {
+  Value slot = filler.getSlot(), signalled = channelOf(filler);
+  if (!slot && filler.getUnitBytes() == 0)
+    return success(); // a tile that this role makes for itself
+  auto acquire = slot ? slot.getDefiningOp<ProducerAcquireOp>() : ProducerAcquireOp();
+  if (acquire && open.lookup(acquire.getChannel()) == acquire &&
+      (!signalled || signalled == acquire.getChannel()))
     return success();
-  InFlightDiagnostic diag = load->emitOpError()
-                            << "must fill a tile of the stage that is held of the channel it "
-                               "signals";
-  diag.attachNote() << "acquire the stage before, and use its tile as destination";
-  return diag;
-}
-
-LogicalResult PairChecker::checkFill(HadamardMatrixOp matrix) {
-  auto acquire =
-      matrix.getDest() ? matrix.getDest().getDefiningOp<ProducerAcquireOp>() : ProducerAcquireOp();
-  if (acquire && open.lookup(acquire.getChannel()) == acquire)
-    return success();
-  InFlightDiagnostic diag = matrix.emitOpError() << "must fill a tile of a stage that is held";
+  InFlightDiagnostic diag = filler->emitOpError()
+                            << "must fill a tile of a stage that is held"
+                            << (signalled ? ", of the channel it signals" : "");
   diag.attachNote() << "acquire the stage before, and use its tile as destination";
   return diag;
 }
@@ -159,12 +152,8 @@ LogicalResult PairChecker::check(Block *block) {
       result = take(&op);
     else if (isHandOver(&op))
       result = handOver(&op);
-    else if (auto load = dyn_cast<LoadOp>(op))
-      result = checkLoad(load, load.getChannel(), load.getDest());
-    else if (auto load = dyn_cast<LoadScalesOp>(op))
-      result = checkLoad(load, load.getChannel(), load.getDest());
-    else if (auto matrix = dyn_cast<HadamardMatrixOp>(op))
-      result = checkFill(matrix);
+    else if (auto filler = dyn_cast<StageFillerOpInterface>(op))
+      result = checkFill(filler);
     for (Region &region : op.getRegions())
       for (Block &inner : region)
         if (succeeded(result))
@@ -192,9 +181,9 @@ static LogicalResult verifyBytes(ProducerAcquireOp acquire) {
                    .attachNote(announced.getLoc())
                << "announced here";
       announced = expect;
-    } else if (isa<LoadOp, LoadScalesOp>(op)) {
+    } else if (auto filler = dyn_cast<StageFillerOpInterface>(op)) {
       early = announced ? early : op;
-      addLoadBytes(loaded, op);
+      addFilledBytes(loaded, filler);
     } else {
       end = op;
     }
@@ -220,7 +209,7 @@ static LogicalResult verifyBytes(ProducerAcquireOp acquire) {
 }
 
 //===----------------------------------------------------------------------===//
-// Sets of scale columns (C137)
+// Sets of tensor memory columns (C137)
 //===----------------------------------------------------------------------===//
 
 /// The pipe.await_release between `wait` and `copy` that is for the set which `copy` fills.
@@ -235,11 +224,11 @@ static AwaitReleaseOp findAwait(ConsumerWaitOp wait, Operation *copy, int64_t se
 }
 
 /// Products that read the tile are issued before the stage is released, whose commit covers them.
-static LogicalResult verifyReaders(CopyScalesOp copy, ConsumerWaitOp wait) {
+static LogicalResult verifyReaders(TmemTileOpInterface tile, ConsumerWaitOp wait) {
   for (Operation *op = wait->getNextNode(); op; op = op->getNextNode()) {
     if (!isa<ConsumerReleaseOp>(op) || channelOf(op) != wait.getChannel())
       continue;
-    for (Operation *user : copy->getUsers()) {
+    for (Operation *user : tile.getTmemTile().getUsers()) {
       Operation *ancestor = op->getBlock()->findAncestorOpInBlock(*user);
       if (ancestor && ancestor->isBeforeInBlock(op))
         continue;
@@ -254,18 +243,18 @@ static LogicalResult verifyReaders(CopyScalesOp copy, ConsumerWaitOp wait) {
   return success(); // (C131) is violated
 }
 
-static LogicalResult verifyScales(CopyScalesOp copy) {
-  auto wait = copy.getSource().getDefiningOp<ConsumerWaitOp>();
+static LogicalResult verifySets(TmemTileOpInterface tile) {
+  auto wait = tile.getStageTile().getDefiningOp<ConsumerWaitOp>();
   auto channel = wait ? wait.getChannel().getDefiningOp<ChannelOp>() : ChannelOp();
   if (!channel || !channel.isPipelined())
     return success();
-  if (failed(verifyReaders(copy, wait)))
+  if (failed(verifyReaders(tile, wait)))
     return failure();
-  int64_t sets = copy.getSets().value_or(1), depth = *channel.getDepth();
-  Operation *ancestor = wait->getBlock()->findAncestorOpInBlock(*copy);
+  int64_t sets = tile.getNumSets(), depth = *channel.getDepth();
+  Operation *ancestor = wait->getBlock()->findAncestorOpInBlock(*tile);
   if (sets >= depth || findAwait(wait, ancestor, sets))
     return success();
-  InFlightDiagnostic diag = copy.emitOpError()
+  InFlightDiagnostic diag = tile->emitOpError()
                             << "fills one of " << sets << " sets for the " << depth
                             << " stages of a channel while an earlier product may still read it";
   diag.attachNote(wait.getLoc()) << "give it " << depth
@@ -300,7 +289,7 @@ static LogicalResult verifyChannel(ChannelOp channel) {
       failed(verifyIterations(channel, ends->consumer)))
     return failure();
   for (Operation *take : ends->producerTakes)
-    if (channel.getProducer() == Agent::Tma && failed(verifyBytes(cast<ProducerAcquireOp>(take))))
+    if (channel.getProducer() == Engine::Tma && failed(verifyBytes(cast<ProducerAcquireOp>(take))))
       return failure();
   return success();
 }
@@ -315,10 +304,10 @@ static LogicalResult verifyKernel(gpu::GPUFuncOp kernel) {
   for (ChannelOp channel : channels)
     if (failed(verifyChannel(channel)))
       return failure();
-  WalkResult scales = kernel.walk([](CopyScalesOp copy) {
-    return failed(verifyScales(copy)) ? WalkResult::interrupt() : WalkResult::advance();
+  WalkResult sets = kernel.walk([](TmemTileOpInterface tile) {
+    return failed(verifySets(tile)) ? WalkResult::interrupt() : WalkResult::advance();
   });
-  if (scales.wasInterrupted())
+  if (sets.wasInterrupted())
     return failure();
   bool pipelined = llvm::all_of(channels, [](ChannelOp c) { return c.isPipelined(); });
   return pipelined ? verifyProgress(kernel) : success();

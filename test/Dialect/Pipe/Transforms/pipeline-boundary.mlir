@@ -10,18 +10,18 @@ gpu.module @kernels {
 // CHECK-LABEL: gpu.func @wide
 gpu.func @wide(%sf: !sf, %blocks: i32) kernel {
   %c0 = arith.constant 0 : i32
-  %ab = pipe.channel from tma to mma : !tiles
+  %ab = pipe.channel from tma to tensor : !tiles
   // CHECK: pipe.producer_acquire
   // CHECK: %[[PER:.*]] = arith.constant 1024 : i32
   // CHECK: %[[BYTES:.*]] = arith.muli %{{.*}}, %[[PER]]
   // CHECK: %[[SUM:.*]] = arith.addi %[[BYTES]], %{{.*}}
   // CHECK: pipe.expect_tx %{{.*}}, %[[SUM]]
-  pipe.role load warps 5 to 6 {
+  pipe.role load warps 5 to 6 drives [tma] {
     %s = pipe.producer_acquire %ab : !tiles
     pipe.load_scales %sf[%c0, %c0] blocks %blocks into %s signals %ab : !sf, !wide, !tiles
     pipe.producer_commit %ab : !tiles
   }
-  pipe.role mma warps 4 to 5 {
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     %s = pipe.consumer_wait %ab : !tiles
     pipe.consumer_release %ab : !tiles
   }
@@ -36,18 +36,18 @@ gpu.func @wide(%sf: !sf, %blocks: i32) kernel {
 gpu.module @kernels {
 // CHECK-LABEL: gpu.func @full
 // CHECK-SAME: pipe.tmem_columns = 512
-// CHECK: pipe.channel from mma to threads(128) depth 2 payload [0]
+// CHECK: pipe.channel from tensor to threads(128) depth 2 payload [0]
 gpu.func @full(%n: i32) kernel {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
-  %accs = pipe.channel from mma to threads(128) : !accs
-  pipe.role mma warps 4 to 5 {
+  %accs = pipe.channel from tensor to threads(128) : !accs
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     scf.for %i = %c0 to %n step %c1 : i32 {
       %a = pipe.producer_acquire %accs : !accs
       pipe.producer_commit %accs : !accs
     }
   }
-  pipe.role epilogue warps 0 to 4 {
+  pipe.role epilogue warps 0 to 4 drives [threads] {
     scf.for %i = %c0 to %n step %c1 : i32 {
       %a = pipe.consumer_wait %accs : !accs
       pipe.consumer_release %accs : !accs

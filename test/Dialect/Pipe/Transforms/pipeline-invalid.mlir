@@ -6,8 +6,8 @@
 gpu.module @kernels {
 // expected-error @+1 {{one stage of every channel must fit in 232448 bytes of shared memory of sm_100a, but takes 262168}}
 gpu.func @shared() kernel {
-  %ab = pipe.channel from tma to mma : !tiles
-  pipe.role mma warps 4 to 5 {
+  %ab = pipe.channel from tma to tensor : !tiles
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     %a, %b = pipe.consumer_wait %ab : !tiles
     pipe.consumer_release %ab : !tiles
   }
@@ -21,10 +21,10 @@ gpu.func @shared() kernel {
 gpu.module @kernels {
 // expected-error @+1 {{tiles must fit in the 512 tensor memory columns of sm_100a, but take 768}}
 gpu.func @tmem() kernel {
-  %x = pipe.channel from mma to threads(128) : !accs
-  %y = pipe.channel from mma to threads(128) : !accs
-  %z = pipe.channel from mma to threads(128) : !accs
-  pipe.role mma warps 4 to 5 {
+  %x = pipe.channel from tensor to threads(128) : !accs
+  %y = pipe.channel from tensor to threads(128) : !accs
+  %z = pipe.channel from tensor to threads(128) : !accs
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
   }
   gpu.return
 }
@@ -35,8 +35,8 @@ gpu.func @tmem() kernel {
 !accs = !pipe.channel<!pipe.tmem<128x256xf32>>
 gpu.module @kernels {
 gpu.func @branch(%p: i1) kernel {
-  %x = pipe.channel from mma to threads(128) : !accs
-  pipe.role mma warps 4 to 5 {
+  %x = pipe.channel from tensor to threads(128) : !accs
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     // expected-error @+1 {{channel ops must be in straight-line code or scf.for}}
     scf.if %p {
       %acc = pipe.producer_acquire %x : !accs
@@ -53,8 +53,8 @@ gpu.func @branch(%p: i1) kernel {
 !tiles = !pipe.channel<!scales>
 gpu.module @kernels {
 gpu.func @empty() kernel {
-  %x = pipe.channel from tma to mma : !tiles
-  pipe.role load warps 5 to 6 {
+  %x = pipe.channel from tma to tensor : !tiles
+  pipe.role load warps 5 to 6 drives [tma] {
     // expected-error @+1 {{stage must be filled by loads in the block that acquires it}}
     %s = pipe.producer_acquire %x : !tiles
     pipe.producer_commit %x : !tiles

@@ -37,19 +37,19 @@ func.func @host(%a: memref<128x144xi8>, %sf: memref<1x5x512xi8>, %y: memref<128x
 // CHECK-LABEL: gpu.func @gemm
 // CHECK-SAME: pipe.shared_bytes = 221320 : i64, pipe.tmem_columns = 512 : i64, pipe.tmem_slot = 221312 : i64
 // CHECK-DAG: %[[ZERO:.*]] = arith.constant 0 : i32
-// CHECK: %[[TILES:.*]] = pipe.channel from tma to mma depth 6 payload [196608, 0, 98304, 208896] barriers 221184
-// CHECK: %[[ACCS:.*]] = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 221280
+// CHECK: %[[TILES:.*]] = pipe.channel from tma to tensor depth 6 payload [196608, 0, 98304, 208896] barriers 221184
+// CHECK: %[[ACCS:.*]] = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 221280
 
 // CAPPED: gpu.func @gemm
 // CAPPED-SAME: pipe.tmem_columns = 256
-// CAPPED: pipe.channel from tma to mma depth 2
-// CAPPED: pipe.channel from mma to threads(128) depth 1
+// CAPPED: pipe.channel from tma to tensor depth 2
+// CAPPED: pipe.channel from tensor to threads(128) depth 1
 
-// RESERVE: pipe.channel from tma to mma depth 3
+// RESERVE: pipe.channel from tma to tensor depth 3
 
 // Six stages take 221320 bytes: all that is left of 232448, or one more.
-// EXACT: pipe.channel from tma to mma depth 6
-// LESS: pipe.channel from tma to mma depth 5
+// EXACT: pipe.channel from tma to tensor depth 6
+// LESS: pipe.channel from tma to tensor depth 5
 gpu.module @kernels {
 gpu.func @gemm(%a: !map, %sf: !sf, %y: !y, %tiles: i32) kernel attributes {known_block_size = array<i32: 192, 1, 1>} {
   %c0 = arith.constant 0 : i32
@@ -60,8 +60,8 @@ gpu.func @gemm(%a: !map, %sf: !sf, %y: !y, %tiles: i32) kernel attributes {known
   %c64 = arith.constant 64 : i32
   %c128 = arith.constant 128 : i32
   %c256 = arith.constant 256 : i32
-  %ab = pipe.channel from tma to mma : !ab
-  %accs = pipe.channel from mma to threads(128) : !accs
+  %ab = pipe.channel from tma to tensor : !ab
+  %accs = pipe.channel from tensor to threads(128) : !accs
 
   // The counter goes through both loops and starts at 0 once. The bytes are 128 rows of 128 bytes for
   // both boxes, 512 per existing scale block and operand.
@@ -81,7 +81,7 @@ gpu.func @gemm(%a: !map, %sf: !sf, %y: !y, %tiles: i32) kernel attributes {known
   // CHECK:     %[[NEXT:.*]] = arith.addi %[[IT]], %{{.*}} : i32
   // CHECK:     scf.yield %[[NEXT]]
   // CHECK:   scf.yield %[[INNER]]
-  pipe.role load warps 5 to 6 {
+  pipe.role load warps 5 to 6 drives [tma] {
     scf.for %tile = %c0 to %tiles step %c1 : i32 {
       scf.for %k = %c0 to %c2 step %c1 : i32 {
         %column = arith.muli %k, %c256 : i32
@@ -110,7 +110,7 @@ gpu.func @gemm(%a: !map, %sf: !sf, %y: !y, %tiles: i32) kernel attributes {known
   // CHECK:   pipe.producer_commit %[[ACCS]][%[[T]]]
   // CHECK:   %[[TN:.*]] = arith.addi %[[T]]
   // CHECK:   scf.yield %[[KN]], %[[TN]]
-  pipe.role mma warps 4 to 5 {
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     scf.for %tile = %c0 to %tiles step %c1 : i32 {
       %acc = pipe.producer_acquire %accs : !accs
       scf.for %k = %c0 to %c2 step %c1 : i32 {
@@ -131,7 +131,7 @@ gpu.func @gemm(%a: !map, %sf: !sf, %y: !y, %tiles: i32) kernel attributes {known
   // CHECK: scf.for {{.*}} iter_args(%[[E:.*]] = %[[ZERO]])
   // CHECK:   pipe.consumer_wait %[[ACCS]][%[[E]]]
   // CHECK:   pipe.consumer_release %[[ACCS]][%[[E]]]
-  pipe.role epilogue warps 0 to 4 {
+  pipe.role epilogue warps 0 to 4 drives [threads] {
     scf.for %tile = %c0 to %tiles step %c1 : i32 {
       %row = arith.muli %tile, %c128 : i32
       %acc = pipe.consumer_wait %accs : !accs

@@ -4,6 +4,8 @@
 // accumulator of an output tile on its own. Acquire and wait come before the first access, commit and
 // release after the last, in the block of the definition.
 
+#roles = #pipe.role_plan<load warps 5 to 6 drives [tma], mma warps 4 to 5 drives [tensor, scale_copy],
+                         epilogue warps 0 to 4 drives [threads]>
 !map = !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
 !data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
 !scales = !pipe.shared<128x8xf8E8M0FNU, tiled_128x4>
@@ -17,11 +19,11 @@
 // CHECK-LABEL: gpu.func @gemm
 // CHECK-SAME: known_block_size = array<i32: 192, 1, 1>
 // CHECK: %[[FACTOR:.*]] = arith.constant dense<2.0
-// CHECK: %accs = pipe.channel from mma to threads(128) : ![[ACCS]]
-// CHECK: %tiles = pipe.channel from tma to mma : ![[TILES]]
+// CHECK: %accs = pipe.channel from tensor to threads(128) : ![[ACCS]]
+// CHECK: %tiles = pipe.channel from tma to tensor : ![[TILES]]
 gpu.module @kernels {
 gpu.func @gemm(%a: !map, %b: !map, %sfa: !sf, %sfb: !sf, %factor: !pipe.global<f32>, %y: !y,
-               %tiles: i32) kernel {
+               %tiles: i32) kernel attributes {pipe.role_plan = #roles} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %c2 = arith.constant 2 : i32
@@ -56,7 +58,7 @@ gpu.func @gemm(%a: !map, %b: !map, %sfa: !sf, %sfb: !sf, %factor: !pipe.global<f
 }
 
 // The load role keeps the loops and the coordinates, and nothing of the others.
-// CHECK: pipe.role load warps 5 to 6 {
+// CHECK: pipe.role load warps 5 to 6 drives [tma] {
 // CHECK-NEXT:   scf.for %[[TILE:.*]] = %{{.*}} to %[[TOTAL:.*]] step
 // CHECK-NEXT:     %[[ROW:.*]] = arith.muli %[[TILE]]
 // CHECK-NEXT:     scf.for %[[K:.*]] =
@@ -71,7 +73,7 @@ gpu.func @gemm(%a: !map, %b: !map, %sfa: !sf, %sfb: !sf, %factor: !pipe.global<f
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// CHECK-NEXT: pipe.role mma warps 4 to 5 {
+// CHECK-NEXT: pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
 // CHECK-NEXT:   scf.for
 // CHECK-NEXT:     %[[ACC:.*]] = pipe.producer_acquire %accs :
 // CHECK-NEXT:     scf.for
@@ -85,7 +87,7 @@ gpu.func @gemm(%a: !map, %b: !map, %sfa: !sf, %sfb: !sf, %factor: !pipe.global<f
 // CHECK-NEXT:     pipe.producer_commit %accs :
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-// CHECK-NEXT: pipe.role epilogue warps 0 to 4 {
+// CHECK-NEXT: pipe.role epilogue warps 0 to 4 drives [threads] {
 // CHECK-NEXT:   scf.for
 // CHECK-NEXT:     arith.muli
 // CHECK-NEXT:     %[[ACC:.*]] = pipe.consumer_wait %accs :
@@ -104,6 +106,8 @@ gpu.func @gemm(%a: !map, %b: !map, %sfa: !sf, %sfb: !sf, %factor: !pipe.global<f
 // Without any loop, and with a tile that is used twice; the scalar code that one role alone needs moves
 // into it.
 
+#roles = #pipe.role_plan<load warps 5 to 6 drives [tma], mma warps 4 to 5 drives [tensor, scale_copy],
+                         epilogue warps 0 to 4 drives [threads]>
 !map = !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
 !data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
 !tscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
@@ -120,7 +124,8 @@ gpu.func @gemm(%a: !map, %b: !map, %sfa: !sf, %sfb: !sf, %factor: !pipe.global<f
 // CHECK-NEXT: vector.broadcast
 // CHECK-NEXT: pipe.consumer_wait
 gpu.module @kernels {
-gpu.func @straight(%a: !map, %sf: !sf, %s: !pipe.global<f32>, %y: !pipe.global<128x128xf32>) kernel {
+gpu.func @straight(%a: !map, %sf: !sf, %s: !pipe.global<f32>, %y: !pipe.global<128x128xf32>) kernel
+    attributes {pipe.role_plan = #roles} {
   %c0 = arith.constant 0 : i32
   %false = arith.constant false
   %scalar = pipe.load_scalar %s : !pipe.global<f32>
@@ -146,6 +151,42 @@ gpu.func @straight(%a: !map, %sf: !sf, %s: !pipe.global<f32>, %y: !pipe.global<1
 gpu.module @kernels {
 gpu.func @streaming(%x: !pipe.global<?x1024xbf16>) kernel {
   %p = pipe.global_ptr %x : !pipe.global<?x1024xbf16>
+  gpu.return
+}
+}
+
+// -----
+
+// One role that drives both engines keeps the accumulator to itself; the operand tile is released by
+// its threads and not by a commit.
+
+!map = !pipe.tensor_map<64x64xbf16, swizzle_128B>
+!tile = !pipe.shared<64x128xbf16, swizzle_128B>
+!matrix = !pipe.shared<16x16xbf16, swizzle_32B>
+!acc = !pipe.tmem<128x64xf32>
+// CHECK-LABEL: gpu.func @math
+// CHECK-SAME: known_block_size = array<i32: 160, 1, 1>
+// CHECK: %tiles = pipe.channel from tma to threads(128)
+// CHECK-NOT: pipe.channel
+// CHECK: pipe.role load warps 4 to 5 drives [tma] {
+// CHECK: pipe.role math warps 0 to 4 drives [tensor, threads] {
+// CHECK-NEXT: %[[H:.*]] = pipe.hadamard_matrix
+// CHECK-NEXT: %[[ACC:.*]] = pipe.accumulator
+// CHECK-NEXT: %[[X:.*]] = pipe.consumer_wait %tiles
+// CHECK-NEXT: pipe.mma_blockwise %[[ACC]], %[[X]], %[[H]]
+// CHECK-NEXT: pipe.consumer_release %tiles
+// CHECK-NEXT: pipe.read %[[ACC]]
+gpu.module @kernels {
+gpu.func @math(%x: !map, %y: !pipe.global<128x64xf32>) kernel
+    attributes {pipe.role_plan = #pipe.role_plan<load warps 4 to 5 drives [tma],
+                                                 math warps 0 to 4 drives [tensor, threads]>} {
+  %c0 = arith.constant 0 : i32
+  %h = pipe.hadamard_matrix signs 0 -> !matrix
+  %acc = pipe.accumulator : !acc
+  %t = pipe.load %x[%c0, %c0] : !map -> !tile
+  pipe.mma_blockwise %acc, %t, %h : !acc, !tile, !matrix
+  %v = pipe.read %acc[%c0] : !acc -> vector<64xf32>
+  pipe.store %v, %y[%c0, %c0] : vector<64xf32>, !pipe.global<128x64xf32>
   gpu.return
 }
 }

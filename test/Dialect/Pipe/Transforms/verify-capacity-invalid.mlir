@@ -7,9 +7,9 @@
 gpu.module @kernels {
 gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attributes {
     pipe.shared_bytes = 36936 : i64, pipe.tmem_columns = 512 : i64, pipe.tmem_slot = 36928 : i64} {
-  %tiles = pipe.channel from tma to mma depth 2 payload [0, 32768] barriers 36864 : !tiles
-  %accs = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 36896 : !accs
-  pipe.role mma warps 4 to 5 {
+  %tiles = pipe.channel from tma to tensor depth 2 payload [0, 32768] barriers 36864 : !tiles
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 36896 : !accs
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     %t = pipe.copy_scales %s at 256 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
   }
   gpu.return
@@ -26,9 +26,9 @@ gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attribut
     pipe.shared_bytes = 36936 : i64, pipe.tmem_columns = 512 : i64, pipe.tmem_slot = 36928 : i64} {
   // expected-error @+2 {{tile 1 at bytes 16384 to 20480 must be disjoint from tile 0 at 0 to 32768}}
   // expected-note @+1 {{the other is here}}
-  %tiles = pipe.channel from tma to mma depth 2 payload [0, 16384] barriers 36864 : !tiles
-  %accs = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 36896 : !accs
-  pipe.role mma warps 4 to 5 {
+  %tiles = pipe.channel from tma to tensor depth 2 payload [0, 16384] barriers 36864 : !tiles
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 36896 : !accs
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     %t = pipe.copy_scales %s at 256 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
   }
   gpu.return
@@ -44,10 +44,10 @@ gpu.module @kernels {
 gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attributes {
     pipe.shared_bytes = 36936 : i64, pipe.tmem_columns = 512 : i64, pipe.tmem_slot = 36928 : i64} {
   // expected-note @+1 {{the other is here}}
-  %tiles = pipe.channel from tma to mma depth 2 payload [0, 32768] barriers 36864 : !tiles
+  %tiles = pipe.channel from tma to tensor depth 2 payload [0, 32768] barriers 36864 : !tiles
   // expected-error @+1 {{barriers at bytes 36888 to 36920 must be disjoint from barriers at 36864 to 36896}}
-  %accs = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 36888 : !accs
-  pipe.role mma warps 4 to 5 {
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 36888 : !accs
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     %t = pipe.copy_scales %s at 256 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
   }
   gpu.return
@@ -62,10 +62,10 @@ gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attribut
 gpu.module @kernels {
 gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attributes {
     pipe.shared_bytes = 36920 : i64, pipe.tmem_columns = 512 : i64, pipe.tmem_slot = 36928 : i64} {
-  %tiles = pipe.channel from tma to mma depth 2 payload [0, 32768] barriers 36864 : !tiles
+  %tiles = pipe.channel from tma to tensor depth 2 payload [0, 32768] barriers 36864 : !tiles
   // expected-error @+1 {{barriers at bytes 36896 to 36928 must end within pipe.shared_bytes, 36920}}
-  %accs = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 36896 : !accs
-  pipe.role mma warps 4 to 5 {
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 36896 : !accs
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     %t = pipe.copy_scales %s at 256 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
   }
   gpu.return
@@ -81,9 +81,9 @@ gpu.module @kernels {
 // expected-error @+1 {{pipe.shared_bytes must be at most 232448 on sm_100a, but got 232456}}
 gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attributes {
     pipe.shared_bytes = 232456 : i64, pipe.tmem_columns = 512 : i64, pipe.tmem_slot = 36928 : i64} {
-  %tiles = pipe.channel from tma to mma depth 2 payload [0, 32768] barriers 36864 : !tiles
-  %accs = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 36896 : !accs
-  pipe.role mma warps 4 to 5 {
+  %tiles = pipe.channel from tma to tensor depth 2 payload [0, 32768] barriers 36864 : !tiles
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 36896 : !accs
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     %t = pipe.copy_scales %s at 256 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
   }
   gpu.return
@@ -98,10 +98,10 @@ gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attribut
 gpu.module @kernels {
 gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attributes {
     pipe.shared_bytes = 36936 : i64, pipe.tmem_columns = 512 : i64, pipe.tmem_slot = 36928 : i64} {
-  %tiles = pipe.channel from tma to mma depth 2 payload [0, 32768] barriers 36864 : !tiles
+  %tiles = pipe.channel from tma to tensor depth 2 payload [0, 32768] barriers 36864 : !tiles
   // expected-note @+1 {{the other is here}}
-  %accs = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 36896 : !accs
-  pipe.role mma warps 4 to 5 {
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 36896 : !accs
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     // expected-error @+1 {{scale tile at columns 240 to 256 must be disjoint from tile 0 at 0 to 256}}
     %t = pipe.copy_scales %s at 240 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
   }
@@ -117,9 +117,9 @@ gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attribut
 gpu.module @kernels {
 gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attributes {
     pipe.shared_bytes = 36936 : i64, pipe.tmem_columns = 256 : i64, pipe.tmem_slot = 36928 : i64} {
-  %tiles = pipe.channel from tma to mma depth 2 payload [0, 32768] barriers 36864 : !tiles
-  %accs = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 36896 : !accs
-  pipe.role mma warps 4 to 5 {
+  %tiles = pipe.channel from tma to tensor depth 2 payload [0, 32768] barriers 36864 : !tiles
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 36896 : !accs
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     // expected-error @+1 {{scale tile at columns 256 to 272 must end within pipe.tmem_columns, 256}}
     %t = pipe.copy_scales %s at 256 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
   }
@@ -136,9 +136,9 @@ gpu.module @kernels {
 // expected-error @+1 {{pipe.tmem_columns must be a power of two from 32 to 512, but got 288}}
 gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attributes {
     pipe.shared_bytes = 36936 : i64, pipe.tmem_columns = 288 : i64, pipe.tmem_slot = 36928 : i64} {
-  %tiles = pipe.channel from tma to mma depth 2 payload [0, 32768] barriers 36864 : !tiles
-  %accs = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 36896 : !accs
-  pipe.role mma warps 4 to 5 {
+  %tiles = pipe.channel from tma to tensor depth 2 payload [0, 32768] barriers 36864 : !tiles
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 36896 : !accs
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     %t = pipe.copy_scales %s at 256 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
   }
   gpu.return
@@ -153,9 +153,9 @@ gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attribut
 gpu.module @kernels {
 gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attributes {
     pipe.shared_bytes = 36936 : i64, pipe.tmem_columns = 512 : i64, pipe.tmem_slot = 36928 : i64} {
-  %tiles = pipe.channel from tma to mma depth 2 payload [0, 32768] barriers 36864 : !tiles
-  %accs = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 36896 : !accs
-  pipe.role mma warps 4 to 5 {
+  %tiles = pipe.channel from tma to tensor depth 2 payload [0, 32768] barriers 36864 : !tiles
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 36896 : !accs
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     // expected-error @+2 {{must have a place in tensor memory in the pipelined form}}
     // expected-note @+1 {{add 'at <column>'}}
     %t = pipe.copy_scales %s : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
@@ -174,9 +174,9 @@ gpu.module @kernels {
 // expected-note @+1 {{pipe-pipeline sets it}}
 gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attributes {
     pipe.shared_bytes = 36936 : i64, pipe.tmem_columns = 512 : i64} {
-  %tiles = pipe.channel from tma to mma depth 2 payload [0, 32768] barriers 36864 : !tiles
-  %accs = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 36896 : !accs
-  pipe.role mma warps 4 to 5 {
+  %tiles = pipe.channel from tma to tensor depth 2 payload [0, 32768] barriers 36864 : !tiles
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 36896 : !accs
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     %t = pipe.copy_scales %s at 256 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
   }
   gpu.return
@@ -191,9 +191,9 @@ gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attribut
 gpu.module @kernels {
 gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attributes {
     pipe.shared_bytes = 232448 : i64, pipe.tmem_columns = 512 : i64, pipe.tmem_slot = 36928 : i64} {
-  %tiles = pipe.channel from tma to mma depth 2 payload [0, 32768] barriers 36864 : !tiles
-  %accs = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 36896 : !accs
-  pipe.role mma warps 4 to 5 {
+  %tiles = pipe.channel from tma to tensor depth 2 payload [0, 32768] barriers 36864 : !tiles
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 36896 : !accs
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     %t = pipe.copy_scales %s at 496 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
   }
   gpu.return
@@ -208,9 +208,9 @@ gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attribut
 gpu.module @kernels {
 gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attributes {
     pipe.shared_bytes = 36932 : i64, pipe.tmem_columns = 512 : i64, pipe.tmem_slot = 36928 : i64} {
-  %tiles = pipe.channel from tma to mma depth 2 payload [0, 32768] barriers 36864 : !tiles
-  %accs = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 36896 : !accs
-  pipe.role mma warps 4 to 5 {
+  %tiles = pipe.channel from tma to tensor depth 2 payload [0, 32768] barriers 36864 : !tiles
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 36896 : !accs
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     %t = pipe.copy_scales %s at 496 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
   }
   gpu.return
@@ -226,9 +226,9 @@ gpu.module @kernels {
 // expected-error @+1 {{tensor memory slot at bytes 36928 to 36932 must end within pipe.shared_bytes, 36931}}
 gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attributes {
     pipe.shared_bytes = 36931 : i64, pipe.tmem_columns = 512 : i64, pipe.tmem_slot = 36928 : i64} {
-  %tiles = pipe.channel from tma to mma depth 2 payload [0, 32768] barriers 36864 : !tiles
-  %accs = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 36896 : !accs
-  pipe.role mma warps 4 to 5 {
+  %tiles = pipe.channel from tma to tensor depth 2 payload [0, 32768] barriers 36864 : !tiles
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 36896 : !accs
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     %t = pipe.copy_scales %s at 496 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
   }
   gpu.return
@@ -243,9 +243,9 @@ gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attribut
 gpu.module @kernels {
 gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attributes {
     pipe.shared_bytes = 232448 : i64, pipe.tmem_columns = 512 : i64, pipe.tmem_slot = 36928 : i64} {
-  %tiles = pipe.channel from tma to mma depth 2 payload [0, 32768] barriers 36864 : !tiles
-  %accs = pipe.channel from mma to threads(128) depth 2 payload [0] barriers 36896 : !accs
-  pipe.role mma warps 4 to 5 {
+  %tiles = pipe.channel from tma to tensor depth 2 payload [0, 32768] barriers 36864 : !tiles
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 36896 : !accs
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     // expected-error @+1 {{scale tile at columns 500 to 516 must end within pipe.tmem_columns, 512}}
     %t = pipe.copy_scales %s at 500 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
   }
@@ -260,7 +260,7 @@ gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attribut
 gpu.module @kernels {
 gpu.func @kernel() kernel attributes {nvvm.minctasm = 2 : i32,
     pipe.shared_bytes = 115712 : i64, pipe.tmem_columns = 256 : i64, pipe.tmem_slot = 64 : i64} {
-  %accs = pipe.channel from mma to threads(128) depth 4 payload [0] barriers 0 : !accs
+  %accs = pipe.channel from tensor to threads(128) depth 4 payload [0] barriers 0 : !accs
   gpu.return
 }
 }
@@ -273,7 +273,7 @@ gpu.module @kernels {
 // expected-error @+1 {{pipe.shared_bytes must be at most 115712 on sm_100a, but got 115713}}
 gpu.func @kernel() kernel attributes {nvvm.minctasm = 2 : i32,
     pipe.shared_bytes = 115713 : i64, pipe.tmem_columns = 256 : i64, pipe.tmem_slot = 64 : i64} {
-  %accs = pipe.channel from mma to threads(128) depth 4 payload [0] barriers 0 : !accs
+  %accs = pipe.channel from tensor to threads(128) depth 4 payload [0] barriers 0 : !accs
   gpu.return
 }
 }
@@ -286,7 +286,7 @@ gpu.module @kernels {
 // expected-error @+1 {{pipe.tmem_columns must be a power of two from 32 to 256, but got 512}}
 gpu.func @kernel() kernel attributes {nvvm.minctasm = 2 : i32,
     pipe.shared_bytes = 4096 : i64, pipe.tmem_columns = 512 : i64, pipe.tmem_slot = 64 : i64} {
-  %accs = pipe.channel from mma to threads(128) depth 4 payload [0] barriers 0 : !accs
+  %accs = pipe.channel from tensor to threads(128) depth 4 payload [0] barriers 0 : !accs
   gpu.return
 }
 }

@@ -12,8 +12,8 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %c4 = arith.constant 4 : i32
-  %ab = pipe.channel from tma to mma : !tiles
-  pipe.role load warps 5 to 6 {
+  %ab = pipe.channel from tma to tensor : !tiles
+  pipe.role load warps 5 to 6 drives [tma] {
     scf.for %k = %c0 to %n step %c1 : i32 {
       %kb = arith.muli %k, %c4 : i32
       %s = pipe.producer_acquire %ab : !tiles
@@ -21,7 +21,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
       pipe.producer_commit %ab : !tiles
     }
   }
-  pipe.role mma warps 4 to 5 {
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     scf.for %k = %c0 to %n step %c1 : i32 {
       %s = pipe.consumer_wait %ab : !tiles
       %t = pipe.copy_scales %s : !scales -> !tscales
@@ -44,8 +44,8 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %c4 = arith.constant 4 : i32
-  %ab = pipe.channel from tma to mma : !tiles
-  pipe.role load warps 5 to 6 {
+  %ab = pipe.channel from tma to tensor : !tiles
+  pipe.role load warps 5 to 6 drives [tma] {
     scf.for %k = %c0 to %n step %c1 : i32 {
       %kb = arith.muli %k, %c4 : i32
       %s = pipe.producer_acquire %ab : !tiles
@@ -53,7 +53,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
       pipe.producer_commit %ab : !tiles
     }
   }
-  pipe.role mma warps 4 to 5 {
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     scf.for %k = %c0 to %n step %c1 : i32 {
       // expected-error @+2 {{stage must be handed over in this block}}
       // expected-note @+1 {{add pipe.consumer_release behind the last use of its tiles}}
@@ -77,8 +77,8 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %c4 = arith.constant 4 : i32
-  %ab = pipe.channel from tma to mma : !tiles
-  pipe.role load warps 5 to 6 {
+  %ab = pipe.channel from tma to tensor : !tiles
+  pipe.role load warps 5 to 6 drives [tma] {
     scf.for %k = %c0 to %n step %c1 : i32 {
       %kb = arith.muli %k, %c4 : i32
       %s = pipe.producer_acquire %ab : !tiles
@@ -86,7 +86,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
       pipe.producer_commit %ab : !tiles
     }
   }
-  pipe.role mma warps 4 to 5 {
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     scf.for %k = %c0 to %n step %c1 : i32 {
       %odd = arith.cmpi eq, %k, %c1 : i32
       // expected-note @+1 {{the stage is taken here}}
@@ -114,8 +114,8 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %c4 = arith.constant 4 : i32
-  %ab = pipe.channel from tma to mma : !tiles
-  pipe.role load warps 5 to 6 {
+  %ab = pipe.channel from tma to tensor : !tiles
+  pipe.role load warps 5 to 6 drives [tma] {
     scf.for %k = %c0 to %n step %c1 : i32 {
       %kb = arith.muli %k, %c4 : i32
       %s = pipe.producer_acquire %ab : !tiles
@@ -123,7 +123,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
       pipe.producer_commit %ab : !tiles
     }
   }
-  pipe.role mma warps 4 to 5 {
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     scf.for %k = %c0 to %n step %c1 : i32 {
       %s = pipe.consumer_wait %ab : !tiles
       // expected-note @+1 {{handed over here; move this behind the last use}}
@@ -148,8 +148,8 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %c4 = arith.constant 4 : i32
-  %ab = pipe.channel from tma to mma : !tiles
-  pipe.role load warps 5 to 6 {
+  %ab = pipe.channel from tma to tensor : !tiles
+  pipe.role load warps 5 to 6 drives [tma] {
     scf.for %k = %c0 to %n step %c1 : i32 {
       %kb = arith.muli %k, %c4 : i32
       %s = pipe.producer_acquire %ab : !tiles
@@ -157,7 +157,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
       pipe.producer_commit %ab : !tiles
     }
   }
-  pipe.role mma warps 4 to 5 {
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     scf.for %k = %c0 to %n step %c1 : i32 {
       %s = pipe.consumer_wait %ab : !tiles
       %t = pipe.copy_scales %s : !scales -> !tscales
@@ -183,8 +183,8 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %c4 = arith.constant 4 : i32
-  %ab = pipe.channel from tma to mma : !tiles
-  pipe.role load warps 5 to 6 {
+  %ab = pipe.channel from tma to tensor : !tiles
+  pipe.role load warps 5 to 6 drives [tma] {
     scf.for %k = %c0 to %n step %c1 : i32 {
       %kb = arith.muli %k, %c4 : i32
       // expected-note @+1 {{taken here; hand it over with pipe.producer_commit first}}
@@ -195,7 +195,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
       pipe.producer_commit %ab : !tiles
     }
   }
-  pipe.role mma warps 4 to 5 {
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     scf.for %k = %c0 to %n step %c1 : i32 {
       %s = pipe.consumer_wait %ab : !tiles
       %t = pipe.copy_scales %s : !scales -> !tscales
@@ -218,16 +218,16 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %c4 = arith.constant 4 : i32
-  %ab = pipe.channel from tma to mma : !tiles
-  pipe.role load warps 5 to 6 {
+  %ab = pipe.channel from tma to tensor : !tiles
+  pipe.role load warps 5 to 6 drives [tma] {
     scf.for %k = %c0 to %n step %c1 : i32 {
       %kb = arith.muli %k, %c4 : i32
-      // expected-error @+2 {{must fill a tile of the stage that is held of the channel it signals}}
+      // expected-error @+2 {{must fill a tile of a stage that is held}}
       // expected-note @+1 {{acquire the stage before, and use its tile as destination}}
       %s = pipe.load_scales %sf[%c0, %kb] : !sf -> !scales
     }
   }
-  pipe.role mma warps 4 to 5 {
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     scf.for %k = %c0 to %n step %c1 : i32 {
       %s = pipe.consumer_wait %ab : !tiles
       %t = pipe.copy_scales %s : !scales -> !tscales
@@ -251,8 +251,8 @@ gpu.func @kernel(%outside: !scales, %sf: !sf, %n: i32, %m: i32) kernel {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %c4 = arith.constant 4 : i32
-  %ab = pipe.channel from tma to mma : !tiles
-  pipe.role load warps 5 to 6 {
+  %ab = pipe.channel from tma to tensor : !tiles
+  pipe.role load warps 5 to 6 drives [tma] {
     scf.for %k = %c0 to %n step %c1 : i32 {
       %kb = arith.muli %k, %c4 : i32
       %s = pipe.producer_acquire %ab : !tiles
@@ -260,7 +260,7 @@ gpu.func @kernel(%outside: !scales, %sf: !sf, %n: i32, %m: i32) kernel {
       pipe.producer_commit %ab : !tiles
     }
   }
-  pipe.role mma warps 4 to 5 {
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     scf.for %k = %c0 to %n step %c1 : i32 {
       %s = pipe.consumer_wait %ab : !tiles
       // expected-error @+1 {{tile '!pipe.shared<128x16xf8E4M3FN, tiled_128x4>' must come from an acquire or wait of this role}}
@@ -286,8 +286,8 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
   %c4 = arith.constant 4 : i32
   // expected-error @+2 {{channel must have a consumer role}}
   // expected-note @+1 {{the other end waits for it forever}}
-  %ab = pipe.channel from tma to mma : !tiles
-  pipe.role load warps 5 to 6 {
+  %ab = pipe.channel from tma to tensor : !tiles
+  pipe.role load warps 5 to 6 drives [tma] {
     scf.for %k = %c0 to %n step %c1 : i32 {
       %kb = arith.muli %k, %c4 : i32
       %s = pipe.producer_acquire %ab : !tiles
@@ -295,7 +295,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
       pipe.producer_commit %ab : !tiles
     }
   }
-  pipe.role mma warps 4 to 5 {
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     scf.for %k = %c0 to %n step %c1 : i32 {
     }
   }
@@ -315,9 +315,9 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %c4 = arith.constant 4 : i32
-  // expected-error @+1 {{consumer must be mma with 1 arrivals, but got threads with 128}}
+  // expected-error @+1 {{consumer must be tensor with 1 arrivals, but got threads with 128}}
   %ab = pipe.channel from tma to threads(128) : !tiles
-  pipe.role load warps 5 to 6 {
+  pipe.role load warps 5 to 6 drives [tma] {
     scf.for %k = %c0 to %n step %c1 : i32 {
       %kb = arith.muli %k, %c4 : i32
       %s = pipe.producer_acquire %ab : !tiles
@@ -326,7 +326,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
     }
   }
   // expected-note @+1 {{the consumer is role mma}}
-  pipe.role mma warps 4 to 5 {
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     scf.for %k = %c0 to %n step %c1 : i32 {
       %s = pipe.consumer_wait %ab : !tiles
       %t = pipe.copy_scales %s : !scales -> !tscales
@@ -343,12 +343,12 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
 !accs = !pipe.channel<!pipe.tmem<128x64xf32>>
 gpu.module @kernels {
 gpu.func @kernel() kernel {
-  %accs = pipe.channel from mma to threads(128) : !accs
-  pipe.role mma warps 4 to 5 {
+  %accs = pipe.channel from tensor to threads(128) : !accs
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     %a = pipe.producer_acquire %accs : !accs
     pipe.producer_commit %accs : !accs
   }
-  pipe.role epilogue warps 0 to 4 {
+  pipe.role epilogue warps 0 to 4 drives [threads] {
     %a = pipe.consumer_wait %accs : !accs
     pipe.consumer_release %accs : !accs
   }
@@ -363,13 +363,13 @@ gpu.func @kernel() kernel {
 gpu.module @kernels {
 gpu.func @kernel() kernel {
   // expected-error @+1 {{consumer must be threads with 128 arrivals, but got threads with 64}}
-  %accs = pipe.channel from mma to threads(64) : !accs
-  pipe.role mma warps 4 to 5 {
+  %accs = pipe.channel from tensor to threads(64) : !accs
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     %a = pipe.producer_acquire %accs : !accs
     pipe.producer_commit %accs : !accs
   }
   // expected-note @+1 {{the consumer is role epilogue}}
-  pipe.role epilogue warps 0 to 4 {
+  pipe.role epilogue warps 0 to 4 drives [threads] {
     %a = pipe.consumer_wait %accs : !accs
     pipe.consumer_release %accs : !accs
   }
@@ -389,8 +389,8 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %c4 = arith.constant 4 : i32
-  %ab = pipe.channel from tma to mma : !tiles
-  pipe.role load warps 5 to 6 {
+  %ab = pipe.channel from tma to tensor : !tiles
+  pipe.role load warps 5 to 6 drives [tma] {
     scf.for %k = %c0 to %n step %c1 : i32 {
       %kb = arith.muli %k, %c4 : i32
       // expected-note @+1 {{the stage is filled here}}
@@ -399,7 +399,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
       pipe.producer_commit %ab : !tiles
     }
   }
-  pipe.role mma warps 4 to 5 {
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     scf.for %k = %c0 to %m step %c1 : i32 {
       // expected-error @+1 {{must be in the same loops as the producer_acquire of its channel, so that as many stages are consumed as are produced}}
       %s = pipe.consumer_wait %ab : !tiles
@@ -423,8 +423,8 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %c4 = arith.constant 4 : i32
-  %ab = pipe.channel from tma to mma : !tiles
-  pipe.role load warps 5 to 6 {
+  %ab = pipe.channel from tma to tensor : !tiles
+  pipe.role load warps 5 to 6 drives [tma] {
     scf.for %k = %c0 to %n step %c1 : i32 {
       %kb = arith.muli %k, %c4 : i32
       // expected-note @+1 {{the stage is filled here}}
@@ -433,7 +433,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
       pipe.producer_commit %ab : !tiles
     }
   }
-  pipe.role mma warps 4 to 5 {
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     scf.for %k = %c1 to %n step %c1 : i32 {
       // expected-error @+1 {{must be in the same loops as the producer_acquire of its channel, so that as many stages are consumed as are produced}}
       %s = pipe.consumer_wait %ab : !tiles
@@ -457,8 +457,8 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %c4 = arith.constant 4 : i32
-  %ab = pipe.channel from tma to mma : !tiles
-  pipe.role load warps 5 to 6 {
+  %ab = pipe.channel from tma to tensor : !tiles
+  pipe.role load warps 5 to 6 drives [tma] {
     scf.for %k = %c0 to %n step %c1 : i32 {
       %kb = arith.muli %k, %c4 : i32
       // expected-note @+1 {{the stage is filled here}}
@@ -467,7 +467,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
       pipe.producer_commit %ab : !tiles
     }
   }
-  pipe.role mma warps 4 to 5 {
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     scf.for %k = %c0 to %n step %c4 : i32 {
       // expected-error @+1 {{must be in the same loops as the producer_acquire of its channel, so that as many stages are consumed as are produced}}
       %s = pipe.consumer_wait %ab : !tiles
@@ -486,12 +486,12 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
 !matrix = !pipe.channel<!h>
 gpu.module @kernels {
 gpu.func @kernel() kernel {
-  %hs = pipe.channel from threads(128) to mma : !matrix
-  pipe.role mma warps 4 to 5 {
+  %hs = pipe.channel from threads(128) to tensor : !matrix
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     %h = pipe.consumer_wait %hs : !matrix
     pipe.consumer_release %hs : !matrix
   }
-  pipe.role epilogue warps 0 to 4 {
+  pipe.role epilogue warps 0 to 4 drives [threads] {
     %slot = pipe.producer_acquire %hs : !matrix
     pipe.hadamard_matrix signs 0 into %slot : !h
     pipe.producer_commit %hs : !matrix
@@ -507,12 +507,12 @@ gpu.func @kernel() kernel {
 !matrix = !pipe.channel<!h>
 gpu.module @kernels {
 gpu.func @kernel() kernel {
-  %hs = pipe.channel from threads(128) to mma : !matrix
-  pipe.role mma warps 4 to 5 {
+  %hs = pipe.channel from threads(128) to tensor : !matrix
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     %h = pipe.consumer_wait %hs : !matrix
     pipe.consumer_release %hs : !matrix
   }
-  pipe.role epilogue warps 0 to 4 {
+  pipe.role epilogue warps 0 to 4 drives [threads] {
     %slot = pipe.producer_acquire %hs : !matrix
     // expected-note @+1 {{handed over here; move this behind the last use}}
     pipe.producer_commit %hs : !matrix
@@ -531,7 +531,7 @@ gpu.func @kernel() kernel {
 gpu.module @kernels {
 gpu.func @kernel() kernel {
   %hs = pipe.channel from threads(128) to threads(128) : !matrix
-  pipe.role epilogue warps 0 to 4 {
+  pipe.role epilogue warps 0 to 4 drives [threads] {
     %h = pipe.consumer_wait %hs : !matrix
     // expected-error @+2 {{must fill a tile of a stage that is held}}
     // expected-note @+1 {{acquire the stage before, and use its tile as destination}}

@@ -12,9 +12,9 @@ gpu.func @kernel(%sf: !sf, %n: i32) kernel {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %bytes = arith.constant 2048 : i32
-  %a = pipe.channel from tma to mma depth 4 payload [0] barriers 16384 : !tiles
-  %b = pipe.channel from tma to mma depth 4 payload [8192] barriers 16448 : !tiles
-  pipe.role load warps 5 to 6 {
+  %a = pipe.channel from tma to tensor depth 4 payload [0] barriers 16384 : !tiles
+  %b = pipe.channel from tma to tensor depth 4 payload [8192] barriers 16448 : !tiles
+  pipe.role load warps 5 to 6 drives [tma] {
     %ra = scf.for %k = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
       %s = pipe.producer_acquire %a[%it] : !tiles
       pipe.expect_tx %a[%it], %bytes : !tiles
@@ -32,7 +32,7 @@ gpu.func @kernel(%sf: !sf, %n: i32) kernel {
       scf.yield %next : i32
     }
   }
-  pipe.role mma warps 4 to 5 {
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     %r1 = scf.for %k = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
       %s = pipe.consumer_wait %a[%it] : !tiles
       %t = pipe.copy_scales %s at 0 sets 4 : !scales -> !tscales
@@ -64,9 +64,9 @@ gpu.func @kernel(%sf: !sf, %n: i32) kernel {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %bytes = arith.constant 2048 : i32
-  %a = pipe.channel from tma to mma depth 4 payload [0] barriers 16384 : !tiles
-  %b = pipe.channel from tma to mma depth 4 payload [8192] barriers 16448 : !tiles
-  pipe.role load warps 5 to 6 {
+  %a = pipe.channel from tma to tensor depth 4 payload [0] barriers 16384 : !tiles
+  %b = pipe.channel from tma to tensor depth 4 payload [8192] barriers 16448 : !tiles
+  pipe.role load warps 5 to 6 drives [tma] {
     %ra = scf.for %k = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
       // expected-error @+1 {{role load waits forever for an empty stage}}
       %s = pipe.producer_acquire %a[%it] : !tiles
@@ -85,7 +85,7 @@ gpu.func @kernel(%sf: !sf, %n: i32) kernel {
       scf.yield %next : i32
     }
   }
-  pipe.role mma warps 4 to 5 {
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     %r1 = scf.for %k = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
       // expected-note @+1 {{role mma waits here for a full stage}}
       %s = pipe.consumer_wait %b[%it] : !tiles

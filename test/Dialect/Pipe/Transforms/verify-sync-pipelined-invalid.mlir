@@ -13,8 +13,8 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
   %c1 = arith.constant 1 : i32
   %c4 = arith.constant 4 : i32
   %bytes = arith.constant 2048 : i32
-  %ab = pipe.channel from tma to mma depth 4 payload [0] barriers 8192 : !tiles
-  pipe.role load warps 5 to 6 {
+  %ab = pipe.channel from tma to tensor depth 4 payload [0] barriers 8192 : !tiles
+  pipe.role load warps 5 to 6 drives [tma] {
     %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
       %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
         %kb = arith.muli %k, %c4 : i32
@@ -28,7 +28,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
       scf.yield %q : i32
     }
   }
-  pipe.role mma warps 4 to 5 {
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
       %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
         %s = pipe.consumer_wait %ab[%it] : !tiles
@@ -57,8 +57,8 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
   %c1 = arith.constant 1 : i32
   %c4 = arith.constant 4 : i32
   %bytes = arith.constant 2048 : i32
-  %ab = pipe.channel from tma to mma depth 4 payload [0] barriers 8192 : !tiles
-  pipe.role load warps 5 to 6 {
+  %ab = pipe.channel from tma to tensor depth 4 payload [0] barriers 8192 : !tiles
+  pipe.role load warps 5 to 6 drives [tma] {
     %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
       %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
         %kb = arith.muli %k, %c4 : i32
@@ -72,7 +72,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
       scf.yield %q : i32
     }
   }
-  pipe.role mma warps 4 to 5 {
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
       %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
         // expected-error @+2 {{iteration must not be the constant 0 in a loop}}
@@ -103,8 +103,8 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
   %c1 = arith.constant 1 : i32
   %c4 = arith.constant 4 : i32
   %bytes = arith.constant 2048 : i32
-  %ab = pipe.channel from tma to mma depth 4 payload [0] barriers 8192 : !tiles
-  pipe.role load warps 5 to 6 {
+  %ab = pipe.channel from tma to tensor depth 4 payload [0] barriers 8192 : !tiles
+  pipe.role load warps 5 to 6 drives [tma] {
     %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
       %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
         %kb = arith.muli %k, %c4 : i32
@@ -118,7 +118,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
       scf.yield %q : i32
     }
   }
-  pipe.role mma warps 4 to 5 {
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
       %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
         // expected-error @+2 {{iteration must vary with the loop around it}}
@@ -149,8 +149,8 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
   %c1 = arith.constant 1 : i32
   %c4 = arith.constant 4 : i32
   %bytes = arith.constant 2048 : i32
-  %ab = pipe.channel from tma to mma depth 4 payload [0] barriers 8192 : !tiles
-  pipe.role load warps 5 to 6 {
+  %ab = pipe.channel from tma to tensor depth 4 payload [0] barriers 8192 : !tiles
+  pipe.role load warps 5 to 6 drives [tma] {
     %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
       %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
         %kb = arith.muli %k, %c4 : i32
@@ -164,7 +164,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
       scf.yield %q : i32
     }
   }
-  pipe.role mma warps 4 to 5 {
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
       %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
         // expected-error @+2 {{iteration must be the number of stages that this role has handed over}}
@@ -195,8 +195,8 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
   %c1 = arith.constant 1 : i32
   %c4 = arith.constant 4 : i32
   %bytes = arith.constant 2048 : i32
-  %ab = pipe.channel from tma to mma depth 4 payload [0] barriers 8192 : !tiles
-  pipe.role load warps 5 to 6 {
+  %ab = pipe.channel from tma to tensor depth 4 payload [0] barriers 8192 : !tiles
+  pipe.role load warps 5 to 6 drives [tma] {
     %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
       %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
         %kb = arith.muli %k, %c4 : i32
@@ -210,7 +210,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
       scf.yield %q : i32
     }
   }
-  pipe.role mma warps 4 to 5 {
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
       %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
         %s = pipe.consumer_wait %ab[%it] : !tiles
@@ -242,8 +242,8 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
   %c4 = arith.constant 4 : i32
   %bytes = arith.constant 2048 : i32
   // expected-note @+1 {{iterations of this channel would repeat}}
-  %ab = pipe.channel from tma to mma depth 4 payload [0] barriers 8192 : !tiles
-  pipe.role load warps 5 to 6 {
+  %ab = pipe.channel from tma to tensor depth 4 payload [0] barriers 8192 : !tiles
+  pipe.role load warps 5 to 6 drives [tma] {
     %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
       // expected-error @+1 {{must yield the advanced counter of a channel}}
       %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
@@ -258,7 +258,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
       scf.yield %q : i32
     }
   }
-  pipe.role mma warps 4 to 5 {
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
       %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
         %s = pipe.consumer_wait %ab[%it] : !tiles
@@ -287,8 +287,8 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
   %c1 = arith.constant 1 : i32
   %c4 = arith.constant 4 : i32
   %bytes = arith.constant 4096 : i32
-  %ab = pipe.channel from tma to mma depth 4 payload [0] barriers 8192 : !tiles
-  pipe.role load warps 5 to 6 {
+  %ab = pipe.channel from tma to tensor depth 4 payload [0] barriers 8192 : !tiles
+  pipe.role load warps 5 to 6 drives [tma] {
     %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
       %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
         %kb = arith.muli %k, %c4 : i32
@@ -304,7 +304,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
       scf.yield %q : i32
     }
   }
-  pipe.role mma warps 4 to 5 {
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
       %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
         %s = pipe.consumer_wait %ab[%it] : !tiles
@@ -333,8 +333,8 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
   %c1 = arith.constant 1 : i32
   %c4 = arith.constant 4 : i32
   %bytes = arith.constant 2048 : i32
-  %ab = pipe.channel from tma to mma depth 4 payload [0] barriers 8192 : !tiles
-  pipe.role load warps 5 to 6 {
+  %ab = pipe.channel from tma to tensor depth 4 payload [0] barriers 8192 : !tiles
+  pipe.role load warps 5 to 6 drives [tma] {
     %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
       %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
         %kb = arith.muli %k, %c4 : i32
@@ -349,7 +349,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
       scf.yield %q : i32
     }
   }
-  pipe.role mma warps 4 to 5 {
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
       %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
         %s = pipe.consumer_wait %ab[%it] : !tiles
@@ -378,8 +378,8 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
   %c1 = arith.constant 1 : i32
   %c4 = arith.constant 4 : i32
   %bytes = arith.constant 2048 : i32
-  %ab = pipe.channel from tma to mma depth 4 payload [0] barriers 8192 : !tiles
-  pipe.role load warps 5 to 6 {
+  %ab = pipe.channel from tma to tensor depth 4 payload [0] barriers 8192 : !tiles
+  pipe.role load warps 5 to 6 drives [tma] {
     %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
       %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
         %kb = arith.muli %k, %c4 : i32
@@ -394,7 +394,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
       scf.yield %q : i32
     }
   }
-  pipe.role mma warps 4 to 5 {
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     %r = scf.for %tile = %c0 to %m step %c1 iter_args(%it0 = %c0) -> (i32) : i32 {
       %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
         %s = pipe.consumer_wait %ab[%it] : !tiles

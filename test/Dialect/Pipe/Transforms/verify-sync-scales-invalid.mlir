@@ -11,8 +11,8 @@ gpu.func @kernel(%sf: !sf, %n: i32) kernel {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %bytes = arith.constant 2048 : i32
-  %a = pipe.channel from tma to mma depth 4 payload [0] barriers 8192 : !tiles
-  pipe.role load warps 5 to 6 {
+  %a = pipe.channel from tma to tensor depth 4 payload [0] barriers 8192 : !tiles
+  pipe.role load warps 5 to 6 drives [tma] {
     %r = scf.for %k = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
       %s = pipe.producer_acquire %a[%it] : !tiles
       pipe.expect_tx %a[%it], %bytes : !tiles
@@ -22,7 +22,7 @@ gpu.func @kernel(%sf: !sf, %n: i32) kernel {
       scf.yield %next : i32
     }
   }
-  pipe.role mma warps 4 to 5 {
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     %r = scf.for %k = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
       // expected-note @+1 {{give it 4 sets, or put a pipe.await_release of distance 2 between this and the copy}}
       %s = pipe.consumer_wait %a[%it] : !tiles
@@ -59,10 +59,10 @@ gpu.func @kernel(%sf: !sf, %map: !map) kernel {
   %more = arith.constant false
   %bytes = arith.constant 2048 : i32
   %all = arith.constant 16384 : i32
-  %a = pipe.channel from tma to mma depth 4 payload [0] barriers 32768 : !tiles
-  %x = pipe.channel from tma to mma depth 1 payload [16384] barriers 32832 : !operands
-  %y = pipe.channel from mma to threads(128) depth 1 payload [64] barriers 32848 : !accs
-  pipe.role load warps 5 to 6 {
+  %a = pipe.channel from tma to tensor depth 4 payload [0] barriers 32768 : !tiles
+  %x = pipe.channel from tma to tensor depth 1 payload [16384] barriers 32832 : !operands
+  %y = pipe.channel from tensor to threads(128) depth 1 payload [64] barriers 32848 : !accs
+  pipe.role load warps 5 to 6 drives [tma] {
     %s = pipe.producer_acquire %a[%c0] : !tiles
     pipe.expect_tx %a[%c0], %bytes : !tiles
     pipe.load_scales %sf[%c0, %c0] into %s signals %a[%c0] : !sf, !scales, !tiles
@@ -72,7 +72,7 @@ gpu.func @kernel(%sf: !sf, %map: !map) kernel {
     pipe.load %map[%c0, %c0] into %t signals %x[%c0] : !map, !data, !operands
     pipe.producer_commit %x[%c0] : !operands
   }
-  pipe.role mma warps 4 to 5 {
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     %acc = pipe.producer_acquire %y[%c0] : !accs
     %s = pipe.consumer_wait %a[%c0] : !tiles
     %t = pipe.consumer_wait %x[%c0] : !operands
@@ -86,7 +86,7 @@ gpu.func @kernel(%sf: !sf, %map: !map) kernel {
     pipe.consumer_release %x[%c0] : !operands
     pipe.producer_commit %y[%c0] : !accs
   }
-  pipe.role epilogue warps 0 to 4 {
+  pipe.role epilogue warps 0 to 4 drives [threads] {
     %acc = pipe.consumer_wait %y[%c0] : !accs
     pipe.consumer_release %y[%c0] : !accs
   }

@@ -1,7 +1,7 @@
 //===- Pipe.h - The pipe dialect ------------------------------------------===//
 //
 // Kernels as tiles in typed buffers that flow between warp roles through channels. Types carry the
-// hardware layout, and every op that belongs to a role says so. See PipeDialect.td for the three
+// hardware layout, and every op names the engine that executes it. See PipeDialect.td for the three
 // forms of a kernel.
 //
 //===----------------------------------------------------------------------===//
@@ -20,6 +20,14 @@
 
 #include "fp4/Dialect/Pipe/IR/PipeDialect.h.inc"
 #include "fp4/Dialect/Pipe/IR/PipeEnums.h.inc"
+
+namespace fp4::pipe {
+/// What an op on a channel does with a stage: the producer acquires it, announces the bytes of its
+/// loads, fills it and commits it; the consumer waits for it and releases it, and may await that its
+/// own release is complete.
+enum class ChannelUse { Acquire, Announce, Fill, Commit, Wait, Release, AwaitRelease };
+} // namespace fp4::pipe
+
 #include "fp4/Dialect/Pipe/IR/PipeInterfaces.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "fp4/Dialect/Pipe/IR/PipeAttrs.h.inc"

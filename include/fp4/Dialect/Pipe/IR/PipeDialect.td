@@ -1,6 +1,6 @@
 //===- PipeDialect.td - The pipe dialect: kernels as tiles in channels ----===//
 //
-// The dialect, its enumerations and the interface through which an op names its warp role.
+// The dialect and its enumerations.
 //
 //===----------------------------------------------------------------------===//
 #ifndef FP4_DIALECT_PIPE_IR_PIPEDIALECT_TD
@@ -23,7 +23,7 @@ def Pipe_Dialect : Dialect {
 
     1. *sequential*: loops over output tiles and over k with straight-line tile ops, no
        synchronization. `pipe.load` and friends return the tile they fill.
-    2. *specialized*: one `pipe.role` region per warp role. A tile that crosses from one role to
+    2. *specialized*: one `pipe.role` region per role of the kernel's role plan. A tile that crosses from one role to
        another travels in a `pipe.channel`, a pair of full and empty barriers with a typed payload.
     3. *pipelined*: every channel has a depth and a place in shared memory or tensor memory, and
        every channel op carries an iteration counter `[%it]`. Stage and phase derive from it:
@@ -31,6 +31,12 @@ def Pipe_Dialect : Dialect {
 
     `convert-pipe-to-nvvm` lowers the third form. Loops, scalar and vector arithmetic are those of
     `scf`, `arith` and `vector`; counters, coordinates and sizes in a kernel are `i32`.
+
+    An op names the *engine* that executes it: `tma` (tensor maps and bulk copies into shared memory),
+    `tensor` (matrix instructions), `scale_copy` (shared to tensor memory), `threads` (ordinary
+    instructions), `bulk_store` (bulk copies out of shared memory), `work_queue` (requests for work).
+    Which warps drive which engine is a decision, the role plan `pipe.role_plan` of the sequential
+    `gpu.func` (`#pipe.role_plan`). No op and no kernel builder knows a role or a number of threads.
 
     Attributes of a pipelined `gpu.func`: `pipe.shared_bytes` (dynamic shared memory of a block),
     `pipe.tmem_columns` (tensor memory columns to allocate), `pipe.tmem_slot` (byte offset in
@@ -40,12 +46,15 @@ def Pipe_Dialect : Dialect {
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
   let extraClassDeclaration = [{
+    /// The role plan of a sequential kernel, a RolePlanAttr on the gpu.func.
+    static constexpr ::llvm::StringLiteral kRolePlanAttr = "pipe.role_plan";
     /// Byte size of a block's dynamic shared memory, set by pipe-pipeline on the gpu.func.
     static constexpr ::llvm::StringLiteral kSharedBytesAttr = "pipe.shared_bytes";
     /// Columns of the tensor memory allocation, a power of two from 32 to 512.
     static constexpr ::llvm::StringLiteral kTmemColumnsAttr = "pipe.tmem_columns";
     /// Byte offset in shared memory of the 4-byte word that receives the allocation's address.
     static constexpr ::llvm::StringLiteral kTmemSlotAttr = "pipe.tmem_slot";
+    void registerAttributes();
     void registerTypes();
   }];
 }
@@ -67,32 +76,13 @@ def Pipe_Layout : Pipe_Enum<"Layout", "placement of a tile's bytes", [
   I32EnumAttrCase<"Swizzle128B", 3, "swizzle_128B">,
   I32EnumAttrCase<"Tiled128x4", 4, "tiled_128x4">]>;
 
-def Pipe_Role : Pipe_Enum<"Role", "warp role", [
-  I32EnumAttrCase<"Load", 0, "load">,
-  I32EnumAttrCase<"Mma", 1, "mma">,
-  I32EnumAttrCase<"Epilogue", 2, "epilogue">,
-  I32EnumAttrCase<"Scheduler", 3, "scheduler">]>;
-def Pipe_RoleAttr : EnumAttr<Pipe_Dialect, Pipe_Role, "warp_role">;
-
-def Pipe_Agent : Pipe_Enum<"Agent", "what completes one side of a channel", [
+def Pipe_Engine : Pipe_Enum<"Engine", "part of the hardware that executes an operation", [
   I32EnumAttrCase<"Tma", 0, "tma">,
-  I32EnumAttrCase<"Mma", 1, "mma">,
-  I32EnumAttrCase<"Threads", 2, "threads">]>;
-def Pipe_AgentAttr : EnumAttr<Pipe_Dialect, Pipe_Agent, "agent">;
-
-//===----------------------------------------------------------------------===//
-// Interfaces
-//===----------------------------------------------------------------------===//
-
-def Pipe_RoleOpInterface : OpInterface<"RoleOpInterface"> {
-  let cppNamespace = "::fp4::pipe";
-  let description = [{
-    An op that only one kind of warp can execute. Warp specialization partitions a kernel by
-    nothing but these answers.
-  }];
-  let methods = [
-    InterfaceMethod<"The role that executes this op.", "::fp4::pipe::Role", "getRole">,
-  ];
-}
+  I32EnumAttrCase<"Tensor", 1, "tensor">,
+  I32EnumAttrCase<"ScaleCopy", 2, "scale_copy">,
+  I32EnumAttrCase<"Threads", 3, "threads">,
+  I32EnumAttrCase<"BulkStore", 4, "bulk_store">,
+  I32EnumAttrCase<"WorkQueue", 5, "work_queue">]>;
+def Pipe_EngineAttr : EnumAttr<Pipe_Dialect, Pipe_Engine, "engine">;
 
 #endif // FP4_DIALECT_PIPE_IR_PIPEDIALECT_TD

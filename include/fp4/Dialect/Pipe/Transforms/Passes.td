@@ -11,18 +11,20 @@ def SpecializeWarps : Pass<"pipe-specialize-warps", "::mlir::ModuleOp"> {
     stream per engine lets each run as far ahead as its buffers allow.
 
     **Precondition.** Kernels (`gpu.func` with tile ops) in the sequential form: structured control
-    flow; an op without a role has no side effect and may be executed by every role.
+    flow and a role plan (`pipe.role_plan`) that drives every engine an op names. An op without an
+    engine has no side effect and may be executed by every role.
 
-    **What holds afterwards.** Each role that has ops has one `pipe.role` region, a copy of the
-    loops around its ops. Tiles defined by one role and used by another in the same block form a
+    **What holds afterwards.** An op belongs to the role that drives its engine. Each role that has
+    ops has one `pipe.role` region, a copy of the loops around its ops. The block has the warps of the
+    plan. Tiles defined by one role and used by another in the same block form a
     channel: the producer acquires before it first fills one and commits after its last access, the
     consumer waits before its first use and releases after its last, all in the block that defined
     the tiles. Scalar code stays before the roles, or moves into the one role that needs it.
 
     ```mlir
     // before                                   // after
-    scf.for ... {                               %ab = pipe.channel from tma to mma : !channel
-      %a = pipe.load ...                        pipe.role mma warps 4 to 5 {
+    scf.for ... {                               %ab = pipe.channel from tma to tensor : !channel
+      %a = pipe.load ...                        pipe.role mma warps 4 to 5 drives [tensor] {
       pipe.mma %acc, %a ...                       scf.for ... {
     }                                               %a = pipe.consumer_wait %ab : !channel
                                                     pipe.mma %acc, %a ...
@@ -94,7 +96,7 @@ def VerifySync : Pass<"pipe-verify-sync", "::mlir::ModuleOp"> {
     **What holds afterwards.** (C130) A tile used in a role comes from an acquire or wait of that
     role, or was made by it. (C131) On every path acquire and commit, wait and release of a channel
     alternate, loops leave a channel as they found it, and no tile is used outside of its pair.
-    (C132) Each channel has one producer and one consumer role, of the agents it names. (C133) The
+    (C132) Each channel has one producer and one consumer role, which complete its ends as it says. (C133) The
     loops around both sides agree, so that as many stages are consumed as are produced. In the
     pipelined form: (C134) iterations inside of a loop vary with it and advance by one per
     pair; (C135) the bytes a stage expects are those its loads complete; (C136) the channel ops of

@@ -1,0 +1,75 @@
+//===- PipeAttrs.td - Roles of a kernel -----------------------------------===//
+#ifndef FP4_DIALECT_PIPE_IR_PIPEATTRS_TD
+#define FP4_DIALECT_PIPE_IR_PIPEATTRS_TD
+
+include "fp4/Dialect/Pipe/IR/PipeDialect.td"
+
+class Pipe_Attr<string name, string attrMnemonic> : AttrDef<Pipe_Dialect, name> {
+  let mnemonic = attrMnemonic;
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def Pipe_RoleAttr : Pipe_Attr<"Role", "role"> {
+  let summary = "warps that run one instruction stream, and the engines they drive";
+  let description = [{
+    The warps from `firstWarp` to, not including, `endWarp` of a block. A role that drives `threads`
+    runs on all of its threads; any other role has one warp, and one elected thread of it issues what
+    the engines execute. `registers` is the number of registers per thread that the role asks for
+    when it begins (PTX: setmaxnreg); 0 keeps what the launch gave.
+
+    Constraints: (C119) a role has a name, at least one warp and at least one engine, each engine
+    once; a role without `threads`, and one that drives `tma`, `scale_copy` or `work_queue`, has one
+    warp; `registers` is 0 or a multiple of 8 from 24 to 256.
+
+    Example: `#pipe.role<mma warps 4 to 5 drives [tensor, scale_copy]>`,
+    `#pipe.role<math warps 0 to 8 drives [tensor, threads] registers 240>`.
+  }];
+  let parameters = (ins StringRefParameter<"word for messages and labels">:$name,
+                        "int32_t":$firstWarp, "int32_t":$endWarp,
+                        ArrayRefParameter<"::fp4::pipe::Engine">:$engines,
+                        DefaultValuedParameter<"int32_t", "0">:$registers);
+  let extraClassDeclaration = [{
+    int32_t getNumWarps() const { return getEndWarp() - getFirstWarp(); }
+    int32_t getNumThreads() const { return 32 * getNumWarps(); }
+    bool drives(Engine engine) const;
+    /// One elected thread runs the role.
+    bool isElected() const { return !drives(Engine::Threads); }
+    /// What completes this role's side of a channel whose tiles `engine` fills or uses: the bytes of
+    /// `tma`, the commits of `tensor`, or the arrivals of all `threads` where the role has some.
+    Engine getCompletion(Engine engine) const;
+    /// Arrivals of one side that `completion` completes.
+    int32_t getArrivals(Engine completion) const;
+    /// `mma warps 4 to 5 drives [tensor, scale_copy]`, as in `pipe.role`.
+    static ::mlir::FailureOr<RoleAttr> parseHeader(::mlir::AsmParser &parser);
+    void printHeader(::mlir::AsmPrinter &printer) const;
+  }];
+}
+
+def Pipe_RolePlanAttr : Pipe_Attr<"RolePlan", "role_plan"> {
+  let summary = "the roles of a kernel";
+  let description = [{
+    Says which role drives which engine. `pipe-specialize-warps` gives every op to the role that
+    drives its engine; the block has as many warps as the roles name.
+
+    Constraints: (C142) names differ, no two roles share a warp or an engine; (C143) where roles ask
+    for registers, the four warps of a warpgroup exist and ask for the same number, as setmaxnreg
+    requires.
+
+    Example:
+    ```mlir
+    #pipe.role_plan<epilogue warps 0 to 4 drives [threads],
+                    mma warps 4 to 5 drives [tensor, scale_copy],
+                    load warps 5 to 6 drives [tma]>
+    ```
+  }];
+  let parameters = (ins ArrayRefParameter<"::fp4::pipe::RoleAttr">:$roles);
+  let extraClassDeclaration = [{
+    /// The role that drives `engine`, or null.
+    RoleAttr getDriver(Engine engine) const;
+    /// Threads of a block.
+    int32_t getNumThreads() const;
+  }];
+}
+
+#endif // FP4_DIALECT_PIPE_IR_PIPEATTRS_TD

@@ -1,0 +1,186 @@
+//===- PipeChannelOps.td - Roles and channels ----------------------------===//
+#ifndef FP4_DIALECT_PIPE_IR_PIPECHANNELOPS_TD
+#define FP4_DIALECT_PIPE_IR_PIPECHANNELOPS_TD
+
+include "fp4/Dialect/Pipe/IR/PipeOpBase.td"
+
+def Pipe_RoleRegionOp : Pipe_Op<"role", [NoTerminator, SingleBlock, NoRegionArguments]> {
+  let summary = "code of one role";
+  let description = [{
+    The region runs on the warps of its role (`#pipe.role`): on all threads of a role that drives
+    `threads`, else on one elected thread. The roles of a kernel run concurrently and meet only in
+    channels.
+
+    Constraints: (C119) parent is a gpu.func; a role whose threads access tensor memory has four warps
+    from a multiple of four, since a warp reaches the tensor memory lanes of its index modulo 4;
+    (C120) the role drives the engine of every op within.
+
+    Example:
+    ```mlir
+    pipe.role epilogue warps 0 to 4 drives [threads] {
+      %acc = pipe.consumer_wait %accs : !accs
+      %v = pipe.read %acc[%c] : !pipe.tmem<128x128xf32> -> vector<32xf32>
+      pipe.consumer_release %accs : !accs
+    }
+    ```
+  }];
+  let arguments = (ins Pipe_RoleAttr:$role);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "custom<Role>($role) attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+}
+
+def Pipe_ChannelOp : Pipe_Op<"channel", [Pipe_NamedResults]> {
+  let summary = "channel between two roles";
+  let description = [{
+    A full and an empty barrier per stage, with the stages' tiles. An engine completes
+    each side: `tma` (bytes that the loads announce), `tensor` (tcgen05.commit) or `threads(n)` (n
+    arrivals). One arrival completes a side of `tma` or `tensor`.
+
+    The pipelined form adds `depth` and the places of stage 0: `payload` has one byte offset in
+    shared memory, or one tensor memory column, per tile, and stage s follows at s times the tile's
+    size; `barriers` is the byte offset of full[0..depth) followed by empty[0..depth), 8 bytes each.
+
+    Constraints: (C121) depth, payload and barriers come together, one place per tile; places are
+    aligned as the tiles require, barriers to 8 bytes; (C122) a shared payload is produced by tma or
+    threads.
+
+    Example:
+    ```mlir
+    %ab = pipe.channel from tma to tensor : !channel
+    %acc = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 163904
+        : !pipe.channel<!pipe.tmem<128x128xf32>>
+    ```
+  }];
+  let arguments = (ins Pipe_EngineAttr:$producer, DefaultValuedAttr<I32Attr, "1">:$producer_arrivals,
+                       Pipe_EngineAttr:$consumer, DefaultValuedAttr<I32Attr, "1">:$consumer_arrivals,
+                       OptionalAttr<I32Attr>:$depth, OptionalAttr<DenseI64ArrayAttr>:$payload,
+                       OptionalAttr<I64Attr>:$barriers);
+  let results = (outs Pipe_ChannelType:$result);
+  let assemblyFormat = [{
+    `from` custom<Completion>($producer, $producer_arrivals)
+    `to` custom<Completion>($consumer, $consumer_arrivals)
+    (`depth` $depth^)? (`payload` $payload^)? (`barriers` $barriers^)?
+    attr-dict `:` qualified(type($result))
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    bool isPipelined() { return getDepth().has_value(); }
+  }];
+}
+
+/// An op on a channel: `%ab` in the specialized form, `%ab[%it]` in the pipelined one.
+class Pipe_ChannelUserOp<string mnemonic, string use, list<Trait> traits = []>
+    : Pipe_Op<mnemonic, traits # [Pipe_ChannelOpInterface]> {
+  let extraClassDeclaration = Pipe_ChannelUse<use>.useDecl;
+  let arguments = (ins Pipe_ChannelType:$channel, Optional<I32>:$iteration);
+  let assemblyFormat = "$channel (`[` $iteration^ `]`)? attr-dict `:` qualified(type($channel))";
+  let hasVerifier = 1;
+}
+
+class Pipe_ChannelSlotsOp<string mnemonic, string use>
+    : Pipe_ChannelUserOp<mnemonic, use, [InferTypeOpAdaptor, Pipe_NamedResults]> {
+  let results = (outs Variadic<AnyType>:$slots);
+}
+
+def Pipe_ProducerAcquireOp : Pipe_ChannelSlotsOp<"producer_acquire", "Acquire"> {
+  let summary = "wait until a stage is empty";
+  let description = [{
+    Waits until the consumers have released stage `it mod depth` (the first `depth` waits pass at
+    once) and returns its tiles. The barrier's parity to wait for is `((it / depth) mod 2) xor 1`.
+    (C123) An iteration is given exactly when the channel has a depth. PTX: mbarrier.try_wait.parity
+    on empty.
+
+    Example:
+    ```mlir
+    %a, %b = pipe.producer_acquire %ab[%it] : !channel
+    ```
+  }];
+}
+
+def Pipe_ExpectTxOp : Pipe_ChannelUserOp<"expect_tx", "Announce"> {
+  let summary = "announce the bytes of a stage";
+  let description = [{
+    One arrival on the full barrier of stage `it mod depth` that adds `bytes` to what the loads
+    signalling this stage must complete. Comes before those loads; the sum of their bytes equals
+    `bytes`. PTX: mbarrier.arrive.expect_tx.
+
+    Constraints: (C124) the channel's producer is tma.
+
+    Example:
+    ```mlir
+    pipe.expect_tx %ab[%it], %bytes : !channel
+    ```
+  }];
+  let arguments = (ins Pipe_ChannelType:$channel, I32:$iteration, I32:$bytes);
+  let assemblyFormat =
+      "$channel `[` $iteration `]` `,` $bytes attr-dict `:` qualified(type($channel))";
+  let hasVerifier = 1;
+}
+
+def Pipe_ProducerCommitOp : Pipe_ChannelUserOp<"producer_commit", "Commit"> {
+  let summary = "hand the stage to the consumers";
+  let description = [{
+    Ends the producer's access to the acquired tiles. Producer `tensor`: tcgen05.commit on full, when
+    all earlier tensor core work of this thread is done; `threads`: fence and arrive; `tma`: the
+    loads' bytes complete the barrier, nothing is emitted. (C123)
+
+    Example:
+    ```mlir
+    pipe.producer_commit %ab[%it] : !channel
+    ```
+  }];
+}
+
+def Pipe_ConsumerWaitOp : Pipe_ChannelSlotsOp<"consumer_wait", "Wait"> {
+  let summary = "wait until a stage is full";
+  let description = [{
+    Waits for the phase `(it / depth) mod 2` of the full barrier of stage `it mod depth` and returns
+    its tiles. A tensor memory payload needs tcgen05.fence::after_thread_sync behind it, as does a
+    shared payload read by tcgen05. (C123) PTX: mbarrier.try_wait.parity on full.
+
+    Example:
+    ```mlir
+    %a, %b = pipe.consumer_wait %ab[%it] : !channel
+    ```
+  }];
+}
+
+def Pipe_ConsumerReleaseOp : Pipe_ChannelUserOp<"consumer_release", "Release"> {
+  let summary = "hand the stage back to the producer";
+  let description = [{
+    Ends the consumer's access to the tiles. Consumer `tensor`: tcgen05.commit on empty; `threads`:
+    tcgen05.fence::before_thread_sync for a tensor memory payload, then one arrival per thread.
+    Nothing where the channel's stages are filled once, since nobody waits for them. (C123)
+
+    Example:
+    ```mlir
+    pipe.consumer_release %ab[%it] : !channel
+    ```
+  }];
+}
+
+def Pipe_AwaitReleaseOp : Pipe_ChannelUserOp<"await_release", "AwaitRelease"> {
+  let summary = "wait until the consumer's own release is complete";
+  let description = [{
+    The consumer waits for its release of the stage that it took `distance` iterations ago: what was
+    issued before it is done. At once where there was none. The release of a `tensor` consumer is complete
+    when its products are; they run behind the role's thread, which waits here only if it is more than
+    `distance` stages ahead. PTX: mbarrier.try_wait.parity on the empty barrier of stage
+    `(it - distance) mod depth`.
+
+    Constraints: (C138) the channel has a depth, which `distance`, at least 1, is below.
+
+    Example:
+    ```mlir
+    pipe.await_release %ab[%it] distance 2 : !channel
+    ```
+  }];
+  let arguments = (ins Pipe_ChannelType:$channel, I32:$iteration, I64Attr:$distance);
+  let assemblyFormat =
+      "$channel `[` $iteration `]` `distance` $distance attr-dict `:` qualified(type($channel))";
+  let hasVerifier = 1;
+}
+
+#endif // FP4_DIALECT_PIPE_IR_PIPECHANNELOPS_TD

@@ -1,0 +1,33 @@
+//===- PipeOpBase.td - What the ops of the dialect share -----------------===//
+#ifndef FP4_DIALECT_PIPE_IR_PIPEOPBASE_TD
+#define FP4_DIALECT_PIPE_IR_PIPEOPBASE_TD
+
+include "fp4/Dialect/Fp4/IR/Fp4Attrs.td"
+include "fp4/Dialect/Pipe/IR/PipeAttrs.td"
+include "fp4/Dialect/Pipe/IR/PipeInterfaces.td"
+include "fp4/Dialect/Pipe/IR/PipeTypes.td"
+include "mlir/Dialect/LLVMIR/LLVMOpBase.td"
+include "mlir/IR/BuiltinTypeInterfaces.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class Pipe_Op<string mnemonic, list<Trait> traits = []> : Op<Pipe_Dialect, mnemonic, traits>;
+
+/// Results print as %tile, %acc, %channel, ...: kernels are read more often than written.
+def Pipe_NamedResults : DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>;
+
+/// An op that `engine` executes (see EngineOpInterface).
+class Pipe_EngineOp<string mnemonic, string engine, list<Trait> traits = []>
+    : Pipe_Op<mnemonic, traits # [Pipe_EngineOpInterface]> {
+  code engineDecl = "::fp4::pipe::Engine getEngine() { return ::fp4::pipe::Engine::" # engine # "; }\n";
+  let extraClassDeclaration = engineDecl;
+}
+
+/// An op with a channel operand that does `use` (see ChannelUse).
+class Pipe_ChannelUse<string use> {
+  code useDecl = "::fp4::pipe::ChannelUse getChannelUse() { return ::fp4::pipe::ChannelUse::" # use # "; }\n";
+}
+
+#endif // FP4_DIALECT_PIPE_IR_PIPEOPBASE_TD

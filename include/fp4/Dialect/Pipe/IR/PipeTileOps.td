@@ -1,0 +1,388 @@
+//===- PipeTileOps.td - Ops on tiles inside of a kernel ------------------===//
+#ifndef FP4_DIALECT_PIPE_IR_PIPETILEOPS_TD
+#define FP4_DIALECT_PIPE_IR_PIPETILEOPS_TD
+
+include "fp4/Dialect/Pipe/IR/PipeOpBase.td"
+
+//===----------------------------------------------------------------------===//
+// Any role
+//===----------------------------------------------------------------------===//
+
+def Pipe_GlobalPtrOp : Pipe_Op<"global_ptr", [Pure]> {
+  let summary = "raw pointer of a device buffer";
+  let description = [{
+    The address as an LLVM pointer, for kernels that access memory with their own vectors.
+
+    Example:
+    ```mlir
+    %p = pipe.global_ptr %x : !pipe.global<?x1024xbf16>
+    ```
+  }];
+  let arguments = (ins Pipe_GlobalType:$global);
+  let results = (outs LLVM_PointerInAddressSpace<1>:$result);
+  let assemblyFormat = "$global attr-dict `:` qualified(type($global))";
+}
+
+def Pipe_LoadScalarOp : Pipe_Op<"load_scalar", [Pure, InferTypeOpAdaptor]> {
+  let summary = "scalar that is constant during the kernel";
+  let description = [{
+    `result = *global`. The scalar must not be written while the kernel runs, so every role that
+    needs it may load it anew. PTX: ld.global.nc.
+
+    Example:
+    ```mlir
+    %alpha = pipe.load_scalar %p : !pipe.global<f32>
+    ```
+  }];
+  let arguments = (ins Pipe_GlobalType:$global);
+  let results = (outs AnyType:$result);
+  let assemblyFormat = "$global attr-dict `:` qualified(type($global))";
+  let hasVerifier = 1;
+}
+
+def Pipe_TileCoordOp : Pipe_Op<"tile_coord", [Pure]> {
+  let summary = "coordinates of an output tile in the static schedule";
+  let description = [{
+    `m = tile mod num_m`, `n = tile / num_m`: consecutive tiles, which run at the same time on
+    neighbouring multiprocessors, share their B tile in the L2 cache.
+
+    Example:
+    ```mlir
+    %m, %n = pipe.tile_coord %tile in (%num_m, %num_n)
+    ```
+  }];
+  let arguments = (ins I32:$tile, I32:$num_m, I32:$num_n);
+  let results = (outs I32:$m, I32:$n);
+  let assemblyFormat = "$tile `in` `(` $num_m `,` $num_n `)` attr-dict";
+}
+
+//===----------------------------------------------------------------------===//
+// Engine tma
+//===----------------------------------------------------------------------===//
+
+/// A load returns a tile or fills a stage, whose barrier it signals with its bytes.
+class Pipe_LoadOpBase<string mnemonic>
+    : Pipe_EngineOp<mnemonic, "Tma",
+                    [AttrSizedOperandSegments, Pipe_NamedResults, Pipe_ChannelOpInterface,
+                     DeclareOpInterfaceMethods<Pipe_StageFillerOpInterface>]> {
+  code loadDecl = engineDecl # Pipe_ChannelUse<"Fill">.useDecl # [{
+    /// Type of the tile that is filled, result or destination.
+    ::fp4::pipe::SharedType getTileType() {
+      return ::llvm::cast<::fp4::pipe::SharedType>(
+          (getDest() ? ::mlir::Value(getDest()) : ::mlir::Value(getResult())).getType());
+    }
+  }];
+  let extraClassDeclaration = loadDecl;
+}
+
+def Pipe_LoadOp : Pipe_LoadOpBase<"load"> {
+  let summary = "TMA load of one box into shared memory";
+  let description = [{
+    Loads the box whose first element is (row, column) of the mapped matrix; elements outside of the
+    matrix are zero. `column` counts elements and is a multiple of 16 bytes. A tile of several panels
+    is as many boxes side by side. The sequential form returns the tile; the other forms fill a stage
+    of a channel acquired by this role, and signal its full barrier with the bytes of the whole tile.
+    PTX: cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes, once per box.
+
+    Constraints: (C109) the tile has the shape, element type and layout of the map, or its panels
+    have; (C110) either the op returns a tile, or it has a destination and a channel.
+
+    Example:
+    ```mlir
+    %t = pipe.load %a[%row, %k] : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
+        -> !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
+    pipe.load %a[%row, %k] into %slot signals %ab[%it]
+        : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>,
+          !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !channel
+    ```
+  }];
+  let arguments = (ins Pipe_TensorMapType:$map, I32:$row, I32:$column,
+                       Optional<Pipe_SharedType>:$dest, Optional<Pipe_ChannelType>:$channel,
+                       Optional<I32>:$iteration);
+  let results = (outs Optional<Pipe_SharedType>:$result);
+  let assemblyFormat = [{
+    $map `[` $row `,` $column `]` (`into` $dest^ `signals` $channel)? (`[` $iteration^ `]`)?
+    attr-dict `:` qualified(type($map)) (`,` qualified(type($dest))^ `,` qualified(type($channel)))?
+    (`->` qualified(type($result))^)?
+  }];
+  let hasVerifier = 1;
+}
+
+def Pipe_LoadScalesOp : Pipe_LoadOpBase<"load_scales"> {
+  let summary = "bulk copy of a tile's scale factors into shared memory";
+  let description = [{
+    Copies the 512-byte blocks whose first is (row_block, column_block) of a `tiled_128x4` buffer,
+    in units of 128 rows and of 4 scale columns. Per row of blocks of the tile it is one copy of
+    `blocks` contiguous 512-byte blocks (default: all of the tile); a row of blocks beyond the
+    buffer's last is replaced by the last. PTX: cp.async.bulk.shared::cta.global, once per row of
+    blocks, `blocks * 512` bytes each.
+
+    Constraints: (C110) as in `pipe.load`; (C111) source and tile have the same element type, and
+    the source's rows are static when the tile has more than one row of blocks; (C112) `blocks` is
+    present when the source's blocks of columns are not a multiple of the tile's.
+
+    Example:
+    ```mlir
+    %s = pipe.load_scales %sfa[%m, %kb] blocks %n : !pipe.global<?x17xf8E4M3FN, tiled_128x4>
+        -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+    ```
+  }];
+  let arguments = (ins Pipe_GlobalType:$source, I32:$row_block, I32:$column_block,
+                       Optional<I32>:$blocks, Optional<Pipe_SharedType>:$dest,
+                       Optional<Pipe_ChannelType>:$channel, Optional<I32>:$iteration);
+  let results = (outs Optional<Pipe_SharedType>:$result);
+  let assemblyFormat = [{
+    $source `[` $row_block `,` $column_block `]` (`blocks` $blocks^)?
+    (`into` $dest^ `signals` $channel)? (`[` $iteration^ `]`)?
+    attr-dict `:` qualified(type($source))
+    (`,` qualified(type($dest))^ `,` qualified(type($channel)))? (`->` qualified(type($result))^)?
+  }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Engines tensor and scale_copy
+//===----------------------------------------------------------------------===//
+
+def Pipe_AccumulatorOp : Pipe_EngineOp<"accumulator", "Tensor", [Pipe_NamedResults]> {
+  let summary = "accumulator of one output tile, sequential form";
+  let description = [{
+    A tile of tensor memory with undefined contents; the first `pipe.mma` on it does not accumulate.
+
+    Example:
+    ```mlir
+    %acc = pipe.accumulator : !pipe.tmem<128x256xf32>
+    ```
+  }];
+  let results = (outs Pipe_TmemType:$result);
+  let assemblyFormat = "attr-dict `:` qualified(type($result))";
+  let hasVerifier = 1;
+}
+
+def Pipe_CopyScalesOp : Pipe_EngineOp<
+    "copy_scales", "ScaleCopy",
+    [Pipe_NamedResults, DeclareOpInterfaceMethods<Pipe_TmemTileOpInterface>]> {
+  let summary = "scale factors from shared to tensor memory";
+  let description = [{
+    Copies `blocks` 512-byte blocks (default all) of every row of blocks to the tile of tensor
+    memory that it returns. A later `pipe.mma` of the same thread comes after it without a wait; an
+    earlier one does not come before it, so the pipelined form has `sets` tiles side by side, the
+    first `at` a column of the kernel's allocation. Iteration i of the channel that the source is a
+    stage of uses tile i mod `sets` (default 1). With a set per stage, whoever has the stage again
+    knows that the products which read the set are complete; with fewer a `pipe.await_release` comes
+    before the copy. PTX: tcgen05.cp.cta_group::1.32x128b.warpx4, once per 512-byte block.
+
+    Constraints: (C113) the tiles have the same shape and element type; `sets` is positive and comes
+    with `at`.
+
+    Example:
+    ```mlir
+    %t = pipe.copy_scales %s blocks %n at 256 sets 4 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+        -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+    ```
+  }];
+  let arguments = (ins Pipe_SharedType:$source, Optional<I32>:$blocks,
+                       OptionalAttr<I64Attr>:$tmem_column, OptionalAttr<I64Attr>:$sets);
+  let results = (outs Pipe_TmemType:$result);
+  let assemblyFormat = [{
+    $source (`blocks` $blocks^)? (`at` $tmem_column^)? (`sets` $sets^)? attr-dict
+    `:` qualified(type($source)) `->` qualified(type($result))
+  }];
+  let hasVerifier = 1;
+}
+
+def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
+  let summary = "block-scaled matrix multiply of one k tile";
+  let description = [{
+    `acc[m, n] = (accumulate ? acc[m, n] : 0)
+                 + sum over k of a[m, k] * sa[m, k / block] * b[n, k] * sb[n + r, k / block]`
+    for k below `64 * steps` (default: the tile's K), with block = K / scale columns of the tile, 16
+    (nvfp4: f8E4M3FN scales) or 32 (mxfp4: f8E8M0FNU scales), and r = `b_scale_row` (default 0), a
+    multiple of 32: the row of the scale tile that belongs to row 0 of B. Every step is one
+    instruction; the first takes `accumulate`, later ones accumulate.
+    PTX: tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16 or .block32.
+
+    Constraints: (C114) A has 128 rows; accumulator and B agree in N, one of 8..256 in steps of 8;
+    (C115) A and B are f4E2M1FN, of the same K, a multiple of 64; (C116) both scale tiles have the
+    element type of one format and the columns its block implies, and enough rows.
+
+    Example:
+    ```mlir
+    pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %more steps %n
+        : !pipe.tmem<128x128xf32>,
+          !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>,
+          !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+    ```
+  }];
+  let arguments = (ins Pipe_TmemType:$accumulator, Pipe_SharedType:$a, Pipe_TmemType:$a_scales,
+                       Pipe_SharedType:$b, Pipe_TmemType:$b_scales, Optional<I32>:$b_scale_row,
+                       I1:$accumulate, Optional<I32>:$steps);
+  let assemblyFormat = [{
+    $accumulator `,` $a `scaled` $a_scales `,` $b `scaled` $b_scales
+    (`from` $b_scale_row^)? `accumulate` $accumulate (`steps` $steps^)? attr-dict `:`
+    qualified(type($accumulator)) `,` qualified(type($a)) `,` qualified(type($a_scales)) `,`
+    qualified(type($b)) `,` qualified(type($b_scales))
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = engineDecl # [{
+    /// Elements of k that share one scale factor: 16 or 32.
+    int64_t getBlockSize();
+    /// K = 64 instructions of a whole tile.
+    int64_t getMaxSteps();
+  }];
+}
+
+def Pipe_MmaBlockwiseOp : Pipe_EngineOp<"mma_blockwise", "Tensor"> {
+  let summary = "every 16 rows of a tile, transposed, times one small matrix";
+  let description = [{
+    `acc[c, n * s + j] = sum over i of a[16 * s + i, c] * b[j, i]` for every slice `s` of 16 rows of
+    A and the `n` rows of B, with i below 16. What was in the accumulator is overwritten. A row-major
+    tile that TMA loaded is read as it lies: its columns become the rows of the accumulator ("MN-major"
+    operand), B is K-major. Products of bf16 or f16 are exact and their sum is fp32. One instruction
+    per slice. PTX: tcgen05.mma.cta_group::1.kind::f16.
+
+    Constraints: (C125) A is bf16 or f16, a multiple of 16 rows and 128 columns, in panels of its
+    swizzle; B has the same element type, a multiple of 16 rows, 16 columns and layout swizzle_32B;
+    the accumulator has the columns of all slices.
+
+    Example:
+    ```mlir
+    pipe.mma_blockwise %acc, %x, %h : !pipe.tmem<128x64xf32>,
+        !pipe.shared<64x128xbf16, swizzle_128B>, !pipe.shared<16x16xbf16, swizzle_32B>
+    ```
+  }];
+  let arguments = (ins Pipe_TmemType:$accumulator, Pipe_SharedType:$a, Pipe_SharedType:$b);
+  let assemblyFormat = [{
+    $accumulator `,` $a `,` $b attr-dict `:` qualified(type($accumulator)) `,`
+    qualified(type($a)) `,` qualified(type($b))
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = engineDecl # [{
+    /// Slices of 16 rows of A.
+    int64_t getSlices();
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Engine threads
+//===----------------------------------------------------------------------===//
+
+def Pipe_HadamardMatrixOp : Pipe_EngineOp<
+    "hadamard_matrix", "Threads",
+    [Pipe_NamedResults, DeclareOpInterfaceMethods<Pipe_StageFillerOpInterface>]> {
+  let summary = "the matrix of a random Hadamard transform in shared memory";
+  let description = [{
+    `tile[j, i] = s[i] * (-1)^popcount(i & j) / 4` with `s[i] = -1` where bit i of `signs` is set,
+    else 1: as B of `pipe.mma_blockwise` it transforms 16 values as `fp4.hadamard` does. The entries,
+    1/4 and -1/4, are exact in bf16. Every thread writes two of them. The sequential form returns the
+    tile; the other forms fill a tile of a channel acquired by this role.
+
+    Constraints: (C126) the tile is 16x16 of bf16 with layout swizzle_32B, returned or filled;
+    `signs` has 16 bits.
+
+    Example:
+    ```mlir
+    %h = pipe.hadamard_matrix signs 55272 -> !pipe.shared<16x16xbf16, swizzle_32B>
+    pipe.hadamard_matrix signs 55272 into %slot : !pipe.shared<16x16xbf16, swizzle_32B>
+    ```
+  }];
+  let arguments = (ins I64Attr:$signs, Optional<Pipe_SharedType>:$dest);
+  let results = (outs Optional<Pipe_SharedType>:$result);
+  let assemblyFormat = [{
+    `signs` $signs (`into` $dest^ `:` qualified(type($dest)))? attr-dict
+    (`->` qualified(type($result))^)?
+  }];
+  let hasVerifier = 1;
+}
+
+def Pipe_ReadOp : Pipe_EngineOp<"read", "Threads"> {
+  let summary = "accumulator columns of this thread's row";
+  let description = [{
+    The thread of accumulator lane r (r = thread index within the four epilogue warps) gets
+    `acc[r, column + i]`, i = 0, 1, ... PTX: tcgen05.ld.sync.aligned.32x32b.xN, then wait::ld.
+
+    Constraints: (C117) the vector has 1, 2, 4, .. 128 elements of the accumulator's element type
+    and divides its columns.
+
+    Example:
+    ```mlir
+    %v = pipe.read %acc[%c] : !pipe.tmem<128x256xf32> -> vector<32xf32>
+    ```
+  }];
+  let arguments = (ins Pipe_TmemType:$accumulator, I32:$column);
+  let results = (outs FixedVectorOfRankAndType<[1], [AnyFloat]>:$result);
+  let assemblyFormat = [{
+    $accumulator `[` $column `]` attr-dict
+    `:` qualified(type($accumulator)) `->` qualified(type($result))
+  }];
+  let hasVerifier = 1;
+}
+
+def Pipe_QuantizeBlocksOp : Pipe_EngineOp<"quantize_blocks", "Threads",
+                                        [AttrSizedOperandSegments, Pure]> {
+  let summary = "this thread's row segment to fp4 codes and block scales";
+  let description = [{
+    The blocks of 16 (nvfp4) or 32 (mxfp4) consecutive elements, quantized as `recipe` says, with
+    `amax` that of the tensor: what `fp4.quantize` does to them. With `random`, rounding is stochastic
+    with the bits that `philox` gives the elements (row + r, column + i) of an output of `matrix` rows
+    and columns, r the thread's accumulator lane; `columnwise` says that this output is the transposed
+    input.
+
+    Constraints: (C127) a multiple of the block's elements, as many codes, one scale of the recipe's
+    format per block; amax exactly for recipes with a tensor scale; `random` comes with `matrix` and
+    with a recipe of one candidate scale.
+
+    Example:
+    ```mlir
+    %codes, %bytes = pipe.quantize_blocks %v amax %a random %rng[%row, %column] of [512, 8192]
+        {recipe = #fp4.recipe<transformer_engine>, columnwise}
+        : vector<64xbf16>, !pipe.global<2xi64> -> vector<64xf4E2M1FN>, vector<4xf8E4M3FN>
+    ```
+  }];
+  let arguments = (ins FixedVectorOfRankAndType<[1], [BF16, F32]>:$value, Optional<F32>:$amax,
+                       Optional<Pipe_GlobalType>:$rng, Optional<I32>:$row, Optional<I32>:$column,
+                       OptionalAttr<DenseI64ArrayAttr>:$matrix, Fp4_RecipeAttr:$recipe,
+                       DefaultValuedAttr<Fp4_PhiloxAttr, "::fp4::Philox::Element">:$philox,
+                       UnitAttr:$columnwise);
+  let results = (outs FixedVectorOfRankAndType<[1], [AnyFloat]>:$codes,
+                      FixedVectorOfRankAndType<[1], [AnyFloat]>:$scales);
+  let assemblyFormat = [{
+    $value (`amax` $amax^)? (`random` $rng^ `[` $row `,` $column `]` `of` $matrix)? attr-dict
+    `:` qualified(type($value)) (`,` qualified(type($rng))^)?
+    `->` qualified(type($codes)) `,` qualified(type($scales))
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = engineDecl # [{
+    /// Elements that share a scale.
+    int64_t getBlockSize();
+  }];
+}
+
+def Pipe_StoreOp : Pipe_EngineOp<"store", "Threads"> {
+  let summary = "predicated store of this thread's row segment";
+  let description = [{
+    The thread of accumulator lane r writes `dest[row + r, column + i] = value[i]` where
+    `row + r < rows` and `column + i <` the columns of dest. `rows` defaults to the static rows
+    of the buffer. Accesses are as wide as the row pitch is aligned, 16 bytes at most, 32 where the
+    target has them; packed fp4 may fill the bytes between the last column and the pitch. `column` is
+    a multiple of the vector's elements. In a `tiled_128x4` buffer of scales, rows and columns that
+    only pad a block are written with zero.
+
+    Constraints: (C118) the vector has 1, 2, 4, .. elements of the buffer's element type, 32 or more
+    of f4E2M1FN, 4 of a tiled_128x4 buffer; `rows` is present when the buffer's rows are dynamic.
+
+    Example:
+    ```mlir
+    pipe.store %v, %d[%m0, %n0] rows %m : vector<32xbf16>, !pipe.global<?x512xbf16>
+    ```
+  }];
+  let arguments = (ins FixedVectorOfRankAndType<[1], [AnyFloat]>:$value, Pipe_GlobalType:$dest,
+                       I32:$row, I32:$column, Optional<I32>:$rows);
+  let assemblyFormat = [{
+    $value `,` $dest `[` $row `,` $column `]` (`rows` $rows^)? attr-dict
+    `:` qualified(type($value)) `,` qualified(type($dest))
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // FP4_DIALECT_PIPE_IR_PIPETILEOPS_TD

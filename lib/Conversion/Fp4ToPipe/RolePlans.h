@@ -1,0 +1,17 @@
+//===- RolePlans.h - Which warps drive which engine -----------------------===//
+//
+// A kernel builder writes a sequential kernel; the role plan beside it says how many warps execute
+// it. A plan is chosen per target and kernel family, here.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Dialect/Pipe/IR/Pipe.h"
+
+namespace fp4 {
+
+/// For accumulators in tensor memory: one warp loads, one issues matrix instructions and copies of
+/// scale factors, four read accumulators and store.
+pipe::RolePlanAttr tensorMemoryRoles(mlir::MLIRContext *context);
+
+} // namespace fp4

@@ -1,0 +1,230 @@
+//===- PipeAttrs.cpp - Roles of a kernel ----------------------------------===//
+//
+// Parsing, printing and verification of the role plan. One spelling of a role serves `#pipe.role`,
+// `#pipe.role_plan` and the op `pipe.role`.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp4/Dialect/Pipe/IR/Pipe.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/SmallSet.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace fp4::pipe;
+
+#define GET_ATTRDEF_CLASSES
+#include "fp4/Dialect/Pipe/IR/PipeAttrs.cpp.inc"
+
+void PipeDialect::registerAttributes() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "fp4/Dialect/Pipe/IR/PipeAttrs.cpp.inc"
+      >();
+}
+
+/// Warps that setmaxnreg speaks to at once.
+static constexpr int32_t kWarpsPerGroup = 4;
+
+//===----------------------------------------------------------------------===//
+// Parsing and printing
+//===----------------------------------------------------------------------===//
+
+/// (C119)
+static FailureOr<Engine> parseEngine(AsmParser &parser) {
+  StringRef word;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseKeyword(&word))
+    return failure();
+  if (std::optional<Engine> engine = symbolizeEngine(word))
+    return *engine;
+  return parser.emitError(loc) << "engine must be tma, tensor, scale_copy, threads, bulk_store or "
+                                  "work_queue, but got "
+                               << word;
+}
+
+FailureOr<RoleAttr> RoleAttr::parseHeader(AsmParser &parser) {
+  StringRef name;
+  int32_t first, end, registers = 0;
+  SmallVector<Engine> engines;
+  SMLoc loc = parser.getCurrentLocation();
+  auto parseOne = [&]() -> ParseResult {
+    FailureOr<Engine> engine = parseEngine(parser);
+    if (failed(engine))
+      return failure();
+    engines.push_back(*engine);
+    return success();
+  };
+  if (parser.parseKeyword(&name) || parser.parseKeyword("warps") || parser.parseInteger(first) ||
+      parser.parseKeyword("to") || parser.parseInteger(end) || parser.parseKeyword("drives") ||
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseOne))
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("registers")) && parser.parseInteger(registers))
+    return failure();
+  auto role = RoleAttr::getChecked([&] { return parser.emitError(loc); }, parser.getContext(), name,
+                                   first, end, engines, registers);
+  if (!role)
+    return failure();
+  return role;
+}
+
+void RoleAttr::printHeader(AsmPrinter &printer) const {
+  printer << getName() << " warps " << getFirstWarp() << " to " << getEndWarp() << " drives [";
+  llvm::interleaveComma(getEngines(), printer,
+                        [&](Engine engine) { printer << stringifyEngine(engine); });
+  printer << "]";
+  if (getRegisters())
+    printer << " registers " << getRegisters();
+}
+
+Attribute RoleAttr::parse(AsmParser &parser, Type) {
+  if (parser.parseLess())
+    return {};
+  FailureOr<RoleAttr> role = parseHeader(parser);
+  if (failed(role) || parser.parseGreater())
+    return {};
+  return *role;
+}
+
+void RoleAttr::print(AsmPrinter &printer) const {
+  printer << '<';
+  printHeader(printer);
+  printer << '>';
+}
+
+Attribute RolePlanAttr::parse(AsmParser &parser, Type) {
+  SmallVector<RoleAttr> roles;
+  SMLoc loc = parser.getCurrentLocation();
+  auto parseOne = [&]() -> ParseResult {
+    FailureOr<RoleAttr> role = RoleAttr::parseHeader(parser);
+    if (failed(role))
+      return failure();
+    roles.push_back(*role);
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater, parseOne))
+    return {};
+  return getChecked([&] { return parser.emitError(loc); }, parser.getContext(), roles);
+}
+
+void RolePlanAttr::print(AsmPrinter &printer) const {
+  printer << '<';
+  llvm::interleaveComma(getRoles(), printer, [&](RoleAttr role) { role.printHeader(printer); });
+  printer << '>';
+}
+
+//===----------------------------------------------------------------------===//
+// Roles
+//===----------------------------------------------------------------------===//
+
+bool RoleAttr::drives(Engine engine) const { return llvm::is_contained(getEngines(), engine); }
+
+Engine RoleAttr::getCompletion(Engine engine) const {
+  if (engine == Engine::Tma)
+    return engine;
+  if (drives(Engine::Threads))
+    return Engine::Threads;
+  return engine == Engine::ScaleCopy ? Engine::Tensor : engine;
+}
+
+int32_t RoleAttr::getArrivals(Engine completion) const {
+  return completion == Engine::Threads ? getNumThreads() : 1;
+}
+
+using EmitError = llvm::function_ref<InFlightDiagnostic()>;
+
+LogicalResult RoleAttr::verify(EmitError emitError, StringRef name, int32_t first, int32_t end,
+                               ArrayRef<Engine> engines, int32_t registers) { // (C119)
+  if (name.empty())
+    return emitError() << "role must have a name";
+  if (first < 0 || end <= first)
+    return emitError() << "role " << name << " must have at least one warp, but got warps " << first
+                       << " to " << end;
+  if (engines.empty())
+    return emitError() << "role " << name << " must drive an engine";
+  llvm::SmallSet<Engine, 4> seen;
+  for (Engine engine : engines)
+    if (!seen.insert(engine).second)
+      return emitError() << "role " << name << " must name each engine once, but got "
+                         << stringifyEngine(engine) << " twice";
+  bool single = !seen.contains(Engine::Threads);
+  for (Engine engine : {Engine::Tma, Engine::ScaleCopy, Engine::WorkQueue})
+    single |= seen.contains(engine);
+  if (single && end - first != 1)
+    return emitError() << "role " << name
+                       << " must have one warp, whose elected thread issues for its engines, but got "
+                       << end - first;
+  if (registers && (registers % 8 || registers < 24 || registers > 256))
+    return emitError() << "registers of role " << name
+                       << " must be a multiple of 8 from 24 to 256, but got " << registers;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Role plans
+//===----------------------------------------------------------------------===//
+
+RoleAttr RolePlanAttr::getDriver(Engine engine) const {
+  for (RoleAttr role : getRoles())
+    if (role.drives(engine))
+      return role;
+  return {};
+}
+
+int32_t RolePlanAttr::getNumThreads() const {
+  int32_t warps = 0;
+  for (RoleAttr role : getRoles())
+    warps = std::max(warps, role.getEndWarp());
+  return 32 * warps;
+}
+
+/// (C142) Two roles share nothing.
+static LogicalResult verifyDisjoint(EmitError emitError, RoleAttr x, RoleAttr y) {
+  if (x.getName() == y.getName())
+    return emitError() << "roles must have different names, but got " << x.getName() << " twice";
+  if (x.getFirstWarp() < y.getEndWarp() && y.getFirstWarp() < x.getEndWarp())
+    return emitError() << "roles must have different warps, but " << x.getName() << " and "
+                       << y.getName() << " share warp "
+                       << std::max(x.getFirstWarp(), y.getFirstWarp());
+  for (Engine engine : x.getEngines())
+    if (y.drives(engine))
+      return emitError() << "engine " << stringifyEngine(engine)
+                         << " must be driven by one role, but " << x.getName() << " and "
+                         << y.getName() << " drive it";
+  return success();
+}
+
+/// (C143) The registers of each warpgroup, where a role of it asks for some.
+static LogicalResult verifyRegisters(EmitError emitError, ArrayRef<RoleAttr> roles) {
+  auto registersOf = [&](int32_t warp) {
+    for (RoleAttr role : roles)
+      if (role.getFirstWarp() <= warp && warp < role.getEndWarp())
+        return role.getRegisters();
+    return 0;
+  };
+  for (RoleAttr role : roles) {
+    if (!role.getRegisters())
+      continue;
+    int32_t first = role.getFirstWarp() / kWarpsPerGroup * kWarpsPerGroup;
+    int32_t end = llvm::alignTo(role.getEndWarp(), kWarpsPerGroup);
+    for (int32_t warp = first; warp < end; ++warp)
+      if (registersOf(warp) != role.getRegisters())
+        return emitError() << "warps " << first << " to " << end << " must all ask for the "
+                           << role.getRegisters() << " registers of role " << role.getName()
+                           << ", but warp " << warp << " asks for " << registersOf(warp);
+  }
+  return success();
+}
+
+LogicalResult RolePlanAttr::verify(EmitError emitError, ArrayRef<RoleAttr> roles) {
+  if (roles.empty())
+    return emitError() << "role plan must have a role";
+  for (auto [i, x] : llvm::enumerate(roles))
+    for (RoleAttr y : roles.drop_front(i + 1))
+      if (failed(verifyDisjoint(emitError, x, y)))
+        return failure();
+  return verifyRegisters(emitError, roles);
+}

@@ -1,0 +1,37 @@
+// Roles that ask for registers: the launch gives every thread an equal share of the multiprocessor's
+// 65536, and each role sets its own when it begins, before one thread of it is elected.
+// RUN: split-file %s %t
+// RUN: fp4-opt %t/roles.mlir --pass-pipeline='builtin.module(gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
+// RUN: not fp4-opt %t/many.mlir --pass-pipeline='builtin.module(gpu.module(convert-pipe-to-nvvm))' 2>&1 | FileCheck %s --check-prefix=MANY
+// MANY: error: roles must ask for at most 65536 registers on sm_100a, but ask for 81920
+
+//--- roles.mlir
+// CHECK-LABEL: llvm.func @kernel
+// CHECK-SAME: nvvm.maxnreg = 168
+// CHECK: nvvm.setmaxregister decrease 40
+// CHECK: nvvm.elect.sync
+// CHECK: nvvm.setmaxregister decrease 40
+// CHECK: nvvm.setmaxregister increase 232
+// CHECK-NOT: nvvm.elect.sync
+gpu.module @m {
+gpu.func @kernel() kernel {
+  pipe.role load warps 0 to 1 drives [tma] registers 40 {
+  }
+  pipe.role idle warps 1 to 4 drives [threads] registers 40 {
+  }
+  pipe.role math warps 4 to 12 drives [tensor, bulk_store, threads] registers 232 {
+  }
+  gpu.return
+}
+}
+
+//--- many.mlir
+gpu.module @m {
+gpu.func @kernel() kernel {
+  pipe.role math warps 0 to 8 drives [tensor, threads] registers 256 {
+  }
+  pipe.role more warps 8 to 10 drives [threads] registers 256 {
+  }
+  gpu.return
+}
+}
