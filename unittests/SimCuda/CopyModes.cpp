@@ -19,6 +19,30 @@ int pitchedCopies() {
   return 0;
 }
 
+/// Two slices of three rows each, between the slices of higher ones.
+int slicedCopies() {
+  constexpr size_t width = 8, rows = 3, slices = 2, pitch = 16, height = 4;
+  unsigned *device = deviceWords(slices * height * pitch / 4);
+  std::vector<unsigned char> from(slices * rows * width), back(slices * height * pitch, 0xEE);
+  for (size_t i = 0; i < from.size(); ++i)
+    from[i] = static_cast<unsigned char>(i + 1);
+  MUST(cudaMemset(device, 0x55, back.size()));
+  fp4::simcuda::Memcpy3DParms copy{};
+  copy.source = {from.data(), width, width, rows};
+  copy.destination = {device, pitch, pitch, height};
+  copy.extent = {width, rows, slices};
+  copy.kind = 1;
+  MUST(cudaMemcpy3D(&copy));
+  MUST(cudaMemcpy(back.data(), device, back.size(), 2));
+  for (size_t i = 0; i < back.size(); ++i) {
+    const size_t column = i % pitch, row = i / pitch % height, slice = i / pitch / height;
+    const bool inside = column < width && row < rows;
+    if (back[i] != (inside ? from[(slice * rows + row) * width + column] : 0x55))
+      return 43;
+  }
+  return 0;
+}
+
 /// Words of a node that fills, and nodes that run in the order of their edges, not of their making.
 int orderedNodes() {
   void *graph, *executable, *late, *early;

@@ -20,12 +20,15 @@ void __cudaRegisterVar(void **, char *, char *, const char *, int, size_t, int, 
 unsigned __cudaPushCallConfiguration(Dim3, Dim3, size_t, void *);
 int __cudaPopCallConfiguration(Dim3 *, Dim3 *, size_t *, void *);
 int cudaLaunchKernel(const void *, Dim3, Dim3, void **, size_t, void *);
+int cudaLaunchCooperativeKernel(const void *, Dim3, Dim3, void **, size_t, void *);
 int cudaLaunchKernelExC(const RuntimeLaunchConfig *, const void *, void **);
 int cudaMalloc(void **, size_t);
 int cudaMallocManaged(void **, size_t, unsigned);
 int cudaFree(void *);
 int cudaMemcpy(void *, const void *, size_t, int);
 int cudaMemcpy2D(void *, size_t, const void *, size_t, size_t, size_t, int);
+int cudaMemcpy3D(const fp4::simcuda::Memcpy3DParms *);
+int cudaMemGetInfo(size_t *, size_t *);
 int cudaMemset(void *, int, size_t);
 int cudaMemcpyToSymbol(const void *, const void *, size_t, size_t, int);
 int cudaMemcpyFromSymbol(void *, const void *, size_t, size_t, int);

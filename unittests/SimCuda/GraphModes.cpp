@@ -135,6 +135,27 @@ int graphNodes() {
   return cudaGraphExecUpdate(executable, graph, &updated) == 910 && updated.result == 2 ? 0 : 36;
 }
 
+/// An update has the same kinds of nodes.
+int updatedNodes() {
+  void *graph, *filling, *calling, *executable, *node;
+  unsigned *word = deviceWords(1), called = 0;
+  const fp4::simcuda::MemsetParams two{word, 0, 2, 4, 1, 1}, three{word, 0, 3, 4, 1, 1};
+  const fp4::simcuda::HostNodeParams host{addTen, &called};
+  MUST(cudaGraphCreate(&graph, 0));
+  MUST(cudaGraphAddMemsetNode(&node, graph, nullptr, 0, &two));
+  MUST(cudaGraphCreate(&filling, 0));
+  MUST(cudaGraphAddMemsetNode(&node, filling, nullptr, 0, &three));
+  MUST(cudaGraphCreate(&calling, 0));
+  MUST(cudaGraphAddHostNode(&node, calling, nullptr, 0, &host));
+  MUST(cudaGraphInstantiate(&executable, graph, 0));
+  fp4::simcuda::GraphExecUpdateResult updated{};
+  if (cudaGraphExecUpdate(executable, calling, &updated) != 910)
+    return 44;
+  MUST(cudaGraphExecUpdate(executable, filling, &updated));
+  MUST(cudaGraphLaunch(executable, nullptr));
+  return read(word) == 3 && called == 0 ? 0 : 45;
+}
+
 /// Memory that lives from one node to another.
 int graphMemory() {
   void *stream = newStream(), *graph, *executable, *pointer;

@@ -34,5 +34,8 @@ int captureErrors();
 int graphNodes();
 int graphMemory();
 int pitchedCopies();
+int slicedCopies();
 int orderedNodes();
+int updatedNodes();
+int limits();
 int refusals();

@@ -368,7 +368,7 @@ TEST(Run, Graphs) {
 }
 
 TEST(Run, CopiesOfRowsAndOrderOfNodes) {
-  for (const char *mode : {"pitched", "ordered"}) {
+  for (const char *mode : {"pitched", "sliced", "ordered", "updated"}) {
     Outcome result = run(mode);
     EXPECT_EQ(result.code, 0) << mode << ": " << result.output;
   }
@@ -381,6 +381,25 @@ TEST(Run, WhatIsRefused) {
   EXPECT_THAT(result.output, HasSubstr("free of registered memory: cudaErrorInvalidValue"));
   EXPECT_THAT(result.output, HasSubstr("merge: cudaErrorStreamCaptureMerge"));
   EXPECT_THAT(result.output, HasSubstr("end: cudaErrorStreamCaptureInvalidated"));
+}
+
+/// Each limit with what just reaches it. Of memory it is the chip that has no more, not the host.
+TEST(Run, LimitsOfTheDevice) {
+  Outcome result = run("limits");
+  EXPECT_EQ(result.code, 0) << result.output;
+  for (const char *axis : {"y", "z"}) {
+    EXPECT_THAT(result.output, HasSubstr(fmt::format("65535 in {}: cudaSuccess", axis)));
+    EXPECT_THAT(result.output,
+                HasSubstr(fmt::format("65536 in {}: cudaErrorInvalidConfiguration", axis)));
+  }
+  EXPECT_THAT(result.output, HasSubstr("the grid must have at most 65535 CTAs in y and z, but got "
+                                       "65536 and 1"));
+  EXPECT_THAT(result.output, HasSubstr("two for each multiprocessor: cudaSuccess"));
+  EXPECT_THAT(result.output, HasSubstr("a cooperative grid of 297 CTAs, but 296 fit at once"));
+  EXPECT_THAT(result.output, HasSubstr("one more: cudaErrorCooperativeLaunchTooLarge"));
+  EXPECT_THAT(result.output, HasSubstr("blocks of 64 threads: 32, of 65: 21\n"));
+  EXPECT_THAT(result.output, HasSubstr("more than the memory: cudaErrorMemoryAllocation"));
+  EXPECT_THAT(result.output, Not(HasSubstr("has no memory left")));
 }
 
 TEST(Run, WhatACaptureDoesNotAllow) {

@@ -155,8 +155,9 @@ public:
   bool hasPtxFolder() const { return ptxFolder.has_value(); }
   /// The kernel called `name`; null when the module has none.
   Function *findFunction(Module &module, std::string_view name);
-  /// Null, after an error, when the function cannot run.
-  const sim::KernelInfo *kernelOf(const char *function, Function &kernel, Code &code);
+  /// The kernel that a function stands for; never null. The code of an error that was printed when
+  /// the function cannot run.
+  tl::expected<const sim::KernelInfo *, Code> kernelOf(const char *function, Function &kernel);
   Expected<sim::VariableInfo> findVariable(Module &module, std::string_view name);
 
   // Host shadows of the runtime API.

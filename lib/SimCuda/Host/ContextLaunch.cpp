@@ -112,11 +112,12 @@ Code Context::prepare(const char *function, Function &kernel, const LaunchReques
   std::lock_guard guard(lock);
   if (stickyCode != Success)
     return stickyCode;
+  const auto found = kernelOf(function, kernel);
+  if (!found)
+    return found.error();
+  const sim::KernelInfo &info = **found;
   Code code = Success;
-  const sim::KernelInfo *info = kernelOf(function, kernel, code);
-  if (!info)
-    return code;
-  if (Status good = checkLaunch(kernel, *info, request, code); !good)
+  if (Status good = checkLaunch(kernel, info, request, code); !good)
     return fail(function, code, good.error());
   work = {&kernel,
           request.grid,
@@ -125,14 +126,14 @@ Code Context::prepare(const char *function, Function &kernel, const LaunchReques
           static_cast<uint32_t>(request.dynamicShared),
           request.cooperative,
           {}};
-  work.parameters.resize(info->paramBytes);
+  work.parameters.resize(info.paramBytes);
   if (!request.parameters.empty())
     std::memcpy(work.parameters.data(), request.parameters.data(),
                 std::min(work.parameters.size(), request.parameters.size()));
   else
-    for (size_t i = 0; i < info->params.size(); ++i)
-      std::memcpy(work.parameters.data() + info->params[i].offset, request.arguments[i],
-                  info->params[i].size);
+    for (size_t i = 0; i < info.params.size(); ++i)
+      std::memcpy(work.parameters.data() + info.params[i].offset, request.arguments[i],
+                  info.params[i].size);
   return Success;
 }
 

@@ -171,7 +171,8 @@ Function *Context::findFunction(Module &module, std::string_view name) {
   return result;
 }
 
-const sim::KernelInfo *Context::kernelOf(const char *function, Function &kernel, Code &code) {
+tl::expected<const sim::KernelInfo *, Code> Context::kernelOf(const char *function,
+                                                              Function &kernel) {
   std::lock_guard guard(lock);
   auto found = moduleWith(*kernel.module, kernel.name);
   if (!found) {
@@ -181,8 +182,7 @@ const sim::KernelInfo *Context::kernelOf(const char *function, Function &kernel,
                                 device ? "" : "cannot be loaded: ", error.message);
     if (!device)
       reportLine("fault");
-    code = fail(function, device ? NoKernelImageForDevice : InvalidPtx, error);
-    return nullptr;
+    return tl::unexpected(fail(function, device ? NoKernelImageForDevice : InvalidPtx, error));
   }
   kernel.code = *found;
   if (const sim::KernelInfo *info = kernel.code->program->findKernel(kernel.name))
@@ -195,12 +195,11 @@ const sim::KernelInfo *Context::kernelOf(const char *function, Function &kernel,
                                   "'fp4-sim check' lists them",
                                   first.note.empty() ? "" : "; ", refused.errors.size() - 1);
       reportLine("fault");
-      code = fail(function, NotSupported, first);
-      return nullptr;
+      return tl::unexpected(fail(function, NotSupported, first));
     }
-  code = fail(function, InvalidDeviceFunction,
-              fmt::format("the PTX for {} has no kernel '{}'", currentChip->target, kernel.name));
-  return nullptr;
+  return tl::unexpected(
+      fail(function, InvalidDeviceFunction,
+           fmt::format("the PTX for {} has no kernel '{}'", currentChip->target, kernel.name)));
 }
 
 Expected<sim::VariableInfo> Context::findVariable(Module &module, std::string_view name) {

@@ -76,12 +76,11 @@ FP4_ENTRY int cudaGraphExecKernelNodeSetParams(GraphHandle *executable, GraphNod
 FP4_ENTRY int cudaGraphKernelNodeGetParams(GraphNode *node, KernelNodeParams *params) {
   FP4_REQUIRE(node && params && std::holds_alternative<KernelWork>(node->work));
   auto &work = std::get<KernelWork>(node->work);
-  Code code = Success;
-  const sim::KernelInfo *info = context().kernelOf(__func__, *work.function, code);
+  const auto info = context().kernelOf(__func__, *work.function);
   if (!info)
-    return code;
+    return info.error();
   node->arguments.clear();
-  for (const sim::ParamInfo &param : info->params)
+  for (const sim::ParamInfo &param : (*info)->params)
     node->arguments.push_back(work.parameters.data() + param.offset);
   *params = {work.function,          work.grid, work.block, work.dynamicShared,
              node->arguments.data(), nullptr};

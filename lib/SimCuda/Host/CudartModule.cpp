@@ -160,17 +160,10 @@ FP4_ENTRY int cudaKernelSetAttributeForDevice(Function *kernel, int attribute, i
 
 FP4_ENTRY int cudaFuncGetParamInfo(const void *kernel, size_t index, size_t *offset,
                                    size_t *bytes) {
-  Code code = Success;
   Function *found = context().resolve(kernel);
   if (!found)
     return context().fail(__func__, InvalidDeviceFunction, "the function is not a kernel");
-  const sim::KernelInfo *info = context().kernelOf(__func__, *found, code);
-  if (!info || index >= info->params.size())
-    return info ? context().quiet(InvalidValue) : code;
-  *offset = info->params[index].offset;
-  if (bytes)
-    *bytes = info->params[index].size;
-  return Success;
+  return parameterOf(__func__, *found, index, *offset, bytes);
 }
 
 FP4_ENTRY int cudaFuncSetCacheConfig(const void *, int) { return Success; }
@@ -188,13 +181,10 @@ FP4_ENTRY int cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks
                                                                      const void *kernel,
                                                                      int threads, size_t shared,
                                                                      unsigned) {
-  Code code = Success;
   Function *found = context().resolve(kernel);
   if (!found)
     return context().fail(__func__, InvalidDeviceFunction, "the function is not a kernel");
-  const sim::KernelInfo *info = context().kernelOf(__func__, *found, code);
-  *blocks = info ? context().residentBlocks(*info, threads, shared) : 0;
-  return code;
+  return residentBlocks(__func__, *found, threads, shared, *blocks);
 }
 
 FP4_ENTRY int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *kernel,

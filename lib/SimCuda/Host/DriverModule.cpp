@@ -173,16 +173,7 @@ FP4_ENTRY int cuFuncIsLoaded(int *state, Function *) {
 /// Where parameter `index` lies in the block of all.
 FP4_ENTRY int cuFuncGetParamInfo(Function *function, size_t index, size_t *offset, size_t *bytes) {
   FP4_REQUIRE(function && offset);
-  Code code = Success;
-  const sim::KernelInfo *info = context().kernelOf(__func__, *function, code);
-  if (!info)
-    return code;
-  if (index >= info->params.size()) // programs count the parameters so
-    return context().quiet(InvalidValue);
-  *offset = info->params[index].offset;
-  if (bytes)
-    *bytes = info->params[index].size;
-  return Success;
+  return parameterOf(__func__, *function, index, *offset, bytes);
 }
 FP4_ENTRY int cuKernelGetParamInfo(Function *kernel, size_t index, size_t *offset, size_t *bytes) {
   return cuFuncGetParamInfo(kernel, index, offset, bytes);

@@ -10,10 +10,7 @@ FP4_ENTRY int cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, 
                                                                    int threads, size_t shared,
                                                                    unsigned) {
   FP4_REQUIRE(function);
-  Code code = Success;
-  const sim::KernelInfo *info = context().kernelOf(__func__, *function, code);
-  *blocks = info ? context().residentBlocks(*info, threads, shared) : 0;
-  return code;
+  return residentBlocks(__func__, *function, threads, shared, *blocks);
 }
 
 FP4_ENTRY int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, Function *function,
@@ -34,10 +31,9 @@ FP4_ENTRY int cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, F
                                                         SharedOfBlock sharedOf, size_t shared,
                                                         int limit, unsigned) {
   FP4_REQUIRE(grid && block && function);
-  Code code = Success;
-  const sim::KernelInfo *info = context().kernelOf(__func__, *function, code);
+  const auto info = context().kernelOf(__func__, *function);
   if (!info)
-    return code;
+    return info.error();
   const hw::TargetModel &m = context().chip().model();
   const int most = static_cast<int>(m.maxThreadsPerCta);
   int bestResident = 0;
@@ -45,7 +41,7 @@ FP4_ENTRY int cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, F
   for (int threads = limit > 0 ? std::min(limit, most) : most; threads > 0;
        threads = (threads - 1) / 32 * 32) {
     const int resident =
-        context().residentBlocks(*info, threads, sharedOf ? sharedOf(threads) : shared);
+        context().residentBlocks(**info, threads, sharedOf ? sharedOf(threads) : shared);
     if (resident * threads > bestResident * *block) {
       bestResident = resident;
       *block = threads;

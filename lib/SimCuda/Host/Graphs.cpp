@@ -29,7 +29,6 @@ std::shared_ptr<Graph> Graph::clone() const {
   std::unordered_map<const GraphNode *, GraphNode *> twin;
   for (const auto &node : nodes) {
     GraphNode *made = copy->add({}, node->work);
-    made->enabled = node->enabled;
     made->original = node.get();
     twin[node.get()] = made;
   }

@@ -17,7 +17,7 @@ struct GraphNode {
   Graph *graph = nullptr;
   Work work;
   std::vector<GraphNode *> after; ///< what it depends on
-  bool enabled = true;
+  bool enabled = true; ///< false in executable graphs alone, which are not cloned
   const GraphNode *original = nullptr; ///< of a clone
   std::vector<void *> arguments;       ///< what cudaGraphKernelNodeGetParams points to
 };

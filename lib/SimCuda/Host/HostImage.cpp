@@ -98,11 +98,10 @@ Code fp4::simcuda::setFunctionAttribute(const char *function, Function &kernel, 
   Context &context = Context::get();
   switch (attribute) {
   case AttrMaxDynamicSharedBytes: {
-    Code code = Success;
-    const sim::KernelInfo *info = context.kernelOf(function, kernel, code);
+    const auto info = context.kernelOf(function, kernel);
     if (!info)
-      return code;
-    int64_t limit = context.chip().model().sharedBytesPerCta - int64_t(info->staticSharedBytes);
+      return info.error();
+    int64_t limit = context.chip().model().sharedBytesPerCta - int64_t((*info)->staticSharedBytes);
     if (value < 0 || value > limit)
       return context.fail(function, InvalidValue,
                           fmt::format("kernel '{}' may have at most {} bytes of dynamic shared "
@@ -131,16 +130,16 @@ Code fp4::simcuda::setFunctionAttribute(const char *function, Function &kernel, 
 
 Code fp4::simcuda::functionAttributes(const char *function, Function &kernel, FuncAttributes &out) {
   Context &context = Context::get();
-  Code code = Success;
-  const sim::KernelInfo *info = context.kernelOf(function, kernel, code);
-  if (!info)
-    return code;
+  const auto found = context.kernelOf(function, kernel);
+  if (!found)
+    return found.error();
+  const sim::KernelInfo &info = **found;
   const hw::TargetModel &m = context.chip().model();
   out = {};
-  out.sharedSizeBytes = info->staticSharedBytes;
-  out.localSizeBytes = info->localBytes;
+  out.sharedSizeBytes = info.staticSharedBytes;
+  out.localSizeBytes = info.localBytes;
   uint64_t threads =
-      uint64_t(info->maximumBlock[0]) * info->maximumBlock[1] * info->maximumBlock[2];
+      uint64_t(info.maximumBlock[0]) * info.maximumBlock[1] * info.maximumBlock[2];
   out.maxThreadsPerBlock = static_cast<int>(threads ? threads : m.maxThreadsPerCta);
   // PTX has no register allocation: what a block of the largest size leaves each thread.
   out.numRegs = static_cast<int>(std::min(
@@ -148,10 +147,10 @@ Code fp4::simcuda::functionAttributes(const char *function, Function &kernel, Fu
   out.ptxVersion = out.binaryVersion = context.chip().major() * 10 + context.chip().minor();
   out.maxDynamicSharedSizeBytes = static_cast<int>(kernel.maxDynamicShared);
   out.preferredShmemCarveout = -1;
-  out.requiredClusterWidth = static_cast<int>(info->requiredCluster[0]);
-  out.requiredClusterHeight = static_cast<int>(info->requiredCluster[1]);
-  out.requiredClusterDepth = static_cast<int>(info->requiredCluster[2]);
-  out.clusterDimMustBeSet = info->requiredCluster[0] != 0;
+  out.requiredClusterWidth = static_cast<int>(info.requiredCluster[0]);
+  out.requiredClusterHeight = static_cast<int>(info.requiredCluster[1]);
+  out.requiredClusterDepth = static_cast<int>(info.requiredCluster[2]);
+  out.clusterDimMustBeSet = info.requiredCluster[0] != 0;
   out.nonPortableClusterSizeAllowed = kernel.nonPortableCluster;
   return Success;
 }
@@ -165,15 +164,15 @@ Code fp4::simcuda::launchIn(const char *function, Function &kernel, const Launch
 Code fp4::simcuda::activeClusters(const char *function, Function &kernel,
                                   const LaunchRequest &request, int &clusters) {
   Context &context = Context::get();
-  Code code = Success;
-  const sim::KernelInfo *info = context.kernelOf(function, kernel, code);
-  if (!info)
-    return code;
+  const auto found = context.kernelOf(function, kernel);
+  if (!found)
+    return found.error();
+  const sim::KernelInfo &info = **found;
   uint64_t size =
       std::max<uint64_t>(1, uint64_t(request.cluster.x) * request.cluster.y * request.cluster.z);
   uint64_t threads = uint64_t(request.block.x) * request.block.y * request.block.z;
   auto blocks = static_cast<uint64_t>(
-      context.residentBlocks(*info, static_cast<int>(threads), request.dynamicShared));
+      context.residentBlocks(info, static_cast<int>(threads), request.dynamicShared));
   clusters = static_cast<int>(context.chip().model().multiprocessors / size * blocks);
   return Success;
 }
@@ -181,15 +180,36 @@ Code fp4::simcuda::activeClusters(const char *function, Function &kernel,
 Code fp4::simcuda::availableShared(const char *function, Function &kernel, int blocks,
                                    size_t &bytes) {
   Context &context = Context::get();
-  Code code = Success;
-  const sim::KernelInfo *info = context.kernelOf(function, kernel, code);
-  if (!info)
-    return code;
+  const auto found = context.kernelOf(function, kernel);
+  if (!found)
+    return found.error();
+  const sim::KernelInfo &info = **found;
   const hw::TargetModel &m = context.chip().model();
-  const uint64_t taken = m.sharedReservedPerCta + info->staticSharedBytes;
+  const uint64_t taken = m.sharedReservedPerCta + info.staticSharedBytes;
   const uint64_t share = std::min<uint64_t>(m.sharedBytesPerSM / static_cast<unsigned>(blocks),
                                             m.sharedBytesPerCta + m.sharedReservedPerCta);
   bytes = share > taken ? share - taken : 0;
+  return Success;
+}
+
+Code fp4::simcuda::residentBlocks(const char *function, Function &kernel, int threads,
+                                  size_t shared, int &blocks) {
+  const auto info = Context::get().kernelOf(function, kernel);
+  blocks = info ? Context::get().residentBlocks(**info, threads, shared) : 0;
+  return info ? Success : info.error();
+}
+
+Code fp4::simcuda::parameterOf(const char *function, Function &kernel, size_t index, size_t &offset,
+                               size_t *bytes) {
+  const auto info = Context::get().kernelOf(function, kernel);
+  if (!info)
+    return info.error();
+  const auto &params = (*info)->params;
+  if (index >= params.size()) // programs count the parameters so
+    return Context::get().quiet(InvalidValue);
+  offset = params[index].offset;
+  if (bytes)
+    *bytes = params[index].size;
   return Success;
 }
 

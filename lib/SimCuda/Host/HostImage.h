@@ -46,6 +46,12 @@ FP4_HOST_API Code activeClusters(const char *function, Function &kernel,
 /// Dynamic shared memory that lets `blocks` CTAs share a multiprocessor.
 FP4_HOST_API Code availableShared(const char *function, Function &kernel, int blocks,
                                   size_t &bytes);
+/// CTAs of `threads` threads that one multiprocessor can hold; 0 after an error.
+FP4_HOST_API Code residentBlocks(const char *function, Function &kernel, int threads, size_t shared,
+                                 int &blocks);
+/// Where parameter `index` lies in the block of all; `bytes` may be null.
+FP4_HOST_API Code parameterOf(const char *function, Function &kernel, size_t index, size_t &offset,
+                              size_t *bytes);
 FP4_HOST_API int largestCluster(const Function &kernel);
 
 /// Names and texts of errors; "unrecognized error code" where there is none.
