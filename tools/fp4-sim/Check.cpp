@@ -4,6 +4,7 @@
 #include "fp4/SimCuda/ElfFile.h"
 #include "fp4/SimCuda/Fatbin.h"
 #include "fp4/Support/InputFile.h"
+#include "fp4/Support/OutputFile.h"
 #include <cstdio>
 #include <fmt/format.h>
 #include <set>
@@ -11,10 +12,10 @@
 using namespace fp4;
 using namespace fp4::simcuda;
 
-/// On standard output, whose errors main() tells at the end.
+/// A line of the list, at once: errors that follow on stderr come behind it.
 template <typename... Arguments>
-static void say(fmt::format_string<Arguments...> text, Arguments &&...arguments) {
-  std::fputs(fmt::format(text, std::forward<Arguments>(arguments)...).c_str(), stdout);
+static Status say(fmt::format_string<Arguments...> text, Arguments &&...arguments) {
+  return writeStandardOutput(fmt::format(text, std::forward<Arguments>(arguments)...), "list");
 }
 
 static std::string describe(const sim::KernelInfo &kernel) {
@@ -31,16 +32,17 @@ static std::string describe(const sim::KernelInfo &kernel) {
 }
 
 /// Errors about one kind of instruction once.
-static void printRefusals(const sim::RefusedKernel &refused) {
-  say("  {}: cannot run, {} instructions are not known\n", refused.name, refused.errors.size());
+static Status printRefusals(const sim::RefusedKernel &refused) {
+  FP4_TRY(say("  {}: cannot run, {} instructions are not known\n", refused.name,
+              refused.errors.size()));
   std::set<std::string> said;
   for (const Error &error : refused.errors) {
     size_t place = error.message.find(": ");
     if (!said.insert(error.message.substr(std::min(place, error.message.size()))).second)
       continue;
-    std::fflush(stdout);
     std::fputs(format(error).c_str(), stderr);
   }
+  return {};
 }
 
 /// What `chip`, or without one the target that the text names, cannot run.
@@ -53,7 +55,6 @@ static Status checkTarget(const std::string &ptx, const sim::Program &program,
   if (!target) // sm_90, sm_100f: no device of ours
     return {};
   const std::vector<Error> errors = sim::foresee(ptx, program, *target);
-  std::fflush(stdout);
   for (const Error &error : errors)
     std::fputs(format(error).c_str(), stderr);
   if (errors.empty())
@@ -67,12 +68,12 @@ static Status checkText(const std::string &ptx, const std::string &name, const s
   if (!program)
     return tl::unexpected<Error>(std::move(program.error()));
   const auto &refused = (*program)->refused();
-  say("{}: PTX {} for {}, {} kernels\n", name, (*program)->ptxVersion(), (*program)->target(),
-      (*program)->kernels().size() + refused.size());
+  FP4_TRY(say("{}: PTX {} for {}, {} kernels\n", name, (*program)->ptxVersion(),
+              (*program)->target(), (*program)->kernels().size() + refused.size()));
   for (const sim::KernelInfo &kernel : (*program)->kernels())
-    say("{}", describe(kernel));
+    FP4_TRY(say("{}", describe(kernel)));
   for (const sim::RefusedKernel &kernel : refused)
-    printRefusals(kernel);
+    FP4_TRY(printRefusals(kernel));
   if (!refused.empty())
     return makeError(ErrorKind::Simulation,
                      fmt::format("{}: {} of {} kernels cannot run", name, refused.size(),
@@ -93,8 +94,8 @@ static Status checkFatbin(const std::vector<FatbinEntry> &entries, const std::st
   Status result;
   for (const FatbinEntry &entry : entries) {
     if (entry.kind == EntryKind::Cubin)
-      say("{}: machine code for sm_{}, which the simulator does not run\n", name,
-          entry.architecture);
+      FP4_TRY(say("{}: machine code for sm_{}, which the simulator does not run\n", name,
+                  entry.architecture));
     if (entry.kind != EntryKind::Ptx)
       continue;
     Status checked = checkText(entry.ptx, fmt::format("{}.{}.ptx", name, entry.target), chip);
