@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Documents and comments describe this tree, and check_docs.py finds what does not.
+# Documents, comments and diagrams describe this tree, and check_docs.py finds what does not.
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 python3 "$root/utils/check_docs.py"
+python3 "$root/utils/draw_diagrams.py" --check --build "$1"
 
 # A tree in which everything is right, then each kind of finding.
 tree=$(mktemp -d)
@@ -11,6 +12,13 @@ git -C "$tree" init -q
 mkdir -p "$tree/lib/Add" "$tree/docs"
 printf '// The sum is in Sum.cpp, the rest in lib/{Add,Rest}.\nint a;\nint b;\n' >"$tree/lib/Add/Sum.h"
 touch "$tree/lib/Add/Sum.cpp"
+cp "$root"/docs/images/*.svg "$tree"
+echo >>"$tree/floors.svg"
+if stale=$("$root/utils/draw_diagrams.py" --check --build "$1" --images "$tree"); then
+  echo "a diagram that was changed is not found"
+  exit 1
+fi
+[[ "$stale" == *"floors.svg is stale"* ]]
 page() { printf '# Page\n\n## One part\n\n%s\n\n<!-- from lib/Add/Sum.h -->\n```\nint a;\n%s\n```\n' "$1" "$2"; }
 expect() { # findings, with the page that is given
   page "$2" "$3" >"$tree/docs/Page.md"
