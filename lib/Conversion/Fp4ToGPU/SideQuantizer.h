@@ -8,7 +8,7 @@
 #pragma once
 
 #include "BlockQuantizer.h"
-#include "Butterfly.h"
+#include "Hadamard/Butterfly.h"
 #include "Philox.h"
 
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"

@@ -1,5 +1,5 @@
 //===- RowBlocks.cpp - The blocks of a row-major matrix in memory ---------===//
-#include "RowBlocks.h"
+#include "Rowwise/RowBlocks.h"
 
 #include "fp4/Conversion/BufferTypes.h"
 #include "fp4/ISA/ScaleLayout.h"

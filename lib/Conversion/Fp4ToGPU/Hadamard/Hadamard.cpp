@@ -15,8 +15,8 @@
 // scaled and rounded once at the end.
 //
 //===----------------------------------------------------------------------===//
-#include "Butterfly.h"
-#include "GridMax.h"
+#include "Hadamard/Butterfly.h"
+#include "Reduce/GridMax.h"
 #include "Lowering.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Lowering.h"
-#include "RowBlocks.h"
+#include "Rowwise/RowBlocks.h"
 #include "SideQuantizer.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"

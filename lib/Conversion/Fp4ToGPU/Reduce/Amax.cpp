@@ -9,7 +9,7 @@
 // and the host never waits for them.
 //
 //===----------------------------------------------------------------------===//
-#include "GridMax.h"
+#include "Reduce/GridMax.h"
 #include "Int32.h"
 #include "Lowering.h"
 #include "Scalars.h"

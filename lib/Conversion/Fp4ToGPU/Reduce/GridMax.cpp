@@ -1,5 +1,5 @@
 //===- GridMax.cpp - Maxima over all threads of a launch ------------------===//
-#include "GridMax.h"
+#include "Reduce/GridMax.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"

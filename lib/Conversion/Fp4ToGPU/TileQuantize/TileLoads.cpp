@@ -1,5 +1,5 @@
-//===- TransposedQuantizeLoads.cpp - A tile from global memory ------------===//
-#include "TransposedQuantize.h"
+//===- TileLoads.cpp - A tile from global memory -----------------------------===//
+#include "TileQuantize/TileQuantize.h"
 
 #include "fp4/ISA/ScaleLayout.h"
 

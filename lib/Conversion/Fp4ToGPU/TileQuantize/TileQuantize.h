@@ -1,4 +1,4 @@
-//===- TransposedQuantize.h - Quantizing tiles of a matrix ----------------===//
+//===- TileQuantize.h - Quantizing tiles of a matrix -------------------------===//
 //
 // The kernel behind `outputs` columnwise and both, behind blocks of 16 x 16, and behind groups. A
 // thread block takes one tile of 128 rows of 256 bytes (128 columns of bf16, 64 of f32):

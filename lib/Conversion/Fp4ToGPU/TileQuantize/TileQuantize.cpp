@@ -1,10 +1,10 @@
-//===- TransposedQuantize.cpp - Quantizing tiles of a matrix --------------===//
+//===- TileQuantize.cpp - Quantizing tiles of a matrix -----------------------===//
 //
-// The kernel that TransposedQuantize.h describes: its operands, its launch, and the order of its
+// The kernel that TileQuantize.h describes: its operands, its launch, and the order of its
 // steps.
 //
 //===----------------------------------------------------------------------===//
-#include "TransposedQuantize.h"
+#include "TileQuantize/TileQuantize.h"
 
 #include "Lowering.h"
 

@@ -1,6 +1,6 @@
-//===- TransposedQuantizeShared.cpp - A tile in shared memory -------------===//
+//===- TileShared.cpp - A tile in shared memory ------------------------------===//
 #include "E2M1Steps.h"
-#include "TransposedQuantize.h"
+#include "TileQuantize/TileQuantize.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"

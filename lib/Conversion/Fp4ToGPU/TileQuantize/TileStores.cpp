@@ -1,5 +1,5 @@
-//===- TransposedQuantizeStores.cpp - Blocks of one output to memory ------===//
-#include "TransposedQuantize.h"
+//===- TileStores.cpp - Blocks of one output to memory -----------------------===//
+#include "TileQuantize/TileQuantize.h"
 
 #include "fp4/Conversion/BufferTypes.h"
 #include "fp4/ISA/ScaleLayout.h"

@@ -8,7 +8,7 @@
 // RUN: fp4-runner %t/both.mlir --target=sm_90a --json | FileCheck %s --check-prefix=JSON
 // RUN: fp4-runner %t/square.mlir --check=strict --json | FileCheck %s --check-prefix=JSON
 // RUN: fp4-runner %t/square.mlir --target=sm_90a --json | FileCheck %s --check-prefix=JSON
-// Tiles of 128 x 128 go through shared memory: lib/Conversion/Fp4ToGPU/TransposedQuantize.h has the plan.
+// Tiles of 128 x 128 go through shared memory: lib/Conversion/Fp4ToGPU/TileQuantize/TileQuantize.h has the plan.
 
 // All loads come first. Each thread quantizes the row-wise blocks that it loaded and shares their elements.
 // BOTH:         llvm.mlir.global internal @elements() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<8192 x i32>

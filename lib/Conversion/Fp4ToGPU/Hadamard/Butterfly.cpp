@@ -1,6 +1,6 @@
 //===- Butterfly.cpp - Hadamard transform inside a kernel -----------------===//
-#include "Butterfly.h"
-#include "GridMax.h"
+#include "Hadamard/Butterfly.h"
+#include "Reduce/GridMax.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
