@@ -169,12 +169,11 @@ Status TensorMap::validate() const {
 }
 
 Status TensorMap::validateFor(const TargetModel &target) const {
-  constexpr unsigned blackwell = 100;
   const bool newType = static_cast<uint32_t>(elementType) >= 13 && tensorMapTypeBits(elementType);
-  if (target.smVersion < blackwell && newType)
+  if (!target.hasPackedTensorMaps && newType)
     return fail(
         fmt::format("target '{}' has no element type {}", target.name, stringify(elementType)));
-  if (target.smVersion < blackwell && swizzle == SwizzleMode::B128Atom32)
+  if (!target.hasPackedTensorMaps && swizzle == SwizzleMode::B128Atom32)
     return fail(fmt::format("target '{}' has no {}", target.name, stringify(swizzle)));
   return validate();
 }

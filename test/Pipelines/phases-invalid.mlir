@@ -6,7 +6,7 @@
 // TARGET: note: known targets: sm_100a
 
 // TCGEN05: phases-invalid.mlir:[[# @LINE + 15]]:{{.*}}error: 'fp4.blockscaled_matmul' op expects a target with tcgen05, but got 'sm_90a'
-// TCGEN05: note: targets with tcgen05: sm_100a, sm_103a
+// TCGEN05: note: targets with tcgen05: sm_100a
 
 // RUN: not %fp4-opt-once %s --pass-pipeline='builtin.module(fp4-compile{to=foo})' 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=OPTION

@@ -48,37 +48,47 @@ TEST(TargetModel, capacities) {
   }
 }
 
-TEST(TargetModel, instructionFamilies) {
-  const struct {
-    const char *name;
-    bool tcgen05, wgmma, fp4Convert, stochastic, k96;
-  } rows[] = {{"sm_100a", true, false, true, true, false},
-              {"sm_103a", true, false, true, true, true},
-              {"sm_90a", false, true, false, false, false},
-              {"sm_120a", false, false, true, false, false}};
-  EXPECT_EQ(targets().size(), std::size(rows));
-  for (const auto &row : rows) {
-    const TargetModel *t = lookupTarget(row.name);
-    ASSERT_TRUE(t) << row.name;
-    EXPECT_EQ(t->hasTcgen05, row.tcgen05) << row.name;
-    EXPECT_EQ(t->hasTcgen05, t->tmemColumns != 0) << row.name;
-    EXPECT_EQ(t->hasWgmma, row.wgmma) << row.name;
-    EXPECT_EQ(t->hasFp4Convert, row.fp4Convert) << row.name;
-    EXPECT_EQ(t->hasStochasticConvert, row.stochastic) << row.name;
-    EXPECT_EQ(t->hasFp4K96, row.k96) << row.name;
-    EXPECT_TRUE(t->hasTma) << row.name;
+// Instructions and limits are asked of ptxas: unittests/Compiler/TargetsTest.cpp.
+TEST(TargetModel, factsAgreeWithEachOther) {
+  for (const TargetModel &t : targets()) {
+    SCOPED_TRACE(t.name);
+    EXPECT_EQ(t.hasTcgen05, t.tmemColumns != 0);
+    EXPECT_EQ(t.hasTcgen05, t.product != nullptr);
+    EXPECT_TRUE(t.hasFp4Convert || !t.hasStochasticConvert);
+    EXPECT_TRUE(t.hasTcgen05 || !t.hasFp4K96);
+    EXPECT_EQ(t.name, "sm_" + std::to_string(t.computeMajor) + std::to_string(t.computeMinor) + "a");
   }
+}
+
+// Whoever adds a row of rates says where they come from.
+TEST(TargetModel, ratesHaveSources) {
+  for (const TargetModel &t : targets()) {
+    if (!t.product)
+      continue;
+    const ProductRates &r = *t.product;
+    for (const Rate &rate : {r.flopsPerCycle, r.sharedBytesPerCycle, r.l2BytesPerCycle, r.fillCycles,
+                             r.epilogueCyclesPerColumn, r.serialShare, r.tailCycles}) {
+      EXPECT_GT(rate.value, 0) << t.name;
+      EXPECT_FALSE(rate.source.empty()) << t.name;
+    }
+  }
+  EXPECT_EQ(lookupTarget("sm_100a")->product->flopsPerCycle.mark, Mark::Measured);
+  EXPECT_EQ(lookupTarget("sm_103a")->product->flopsPerCycle.mark, Mark::Assumed);
 }
 
 TEST(TargetModel, errorsSayWhatThereIs) {
   const auto unknown = requireTarget("sm_99");
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().message, "unknown target 'sm_99'");
-  EXPECT_EQ(unknown.error().note, "known targets: sm_100a, sm_103a, sm_90a, sm_120a");
+  std::string known;
+  for (const TargetModel &t : targets())
+    known += (known.empty() ? "" : ", ") + std::string(t.name);
+  EXPECT_EQ(unknown.error().note, "known targets: " + known);
   ASSERT_TRUE(requireTarget("sm_90a"));
   const auto missing = requireFeature(*lookupTarget("sm_90a"), &TargetModel::hasTcgen05, "tcgen05");
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().message, "target 'sm_90a' has no tcgen05");
-  EXPECT_EQ(missing.error().note, "targets with tcgen05: sm_100a, sm_103a");
+  EXPECT_EQ(missing.error().note,
+            "targets with tcgen05: " + targetsWith(&TargetModel::hasTcgen05));
   EXPECT_TRUE(requireFeature(*lookupTarget("sm_100a"), &TargetModel::hasTcgen05, "tcgen05"));
 }

@@ -1,14 +1,14 @@
 //===- TargetModel.h - What each GPU target has and how much of it --------===//
 //
 // The facts that decide how a kernel is lowered: capacities, instruction families and rates of one
-// `sm_XX` target. Passes, the simulator and the tools read them here and nowhere else.
-//
-// Sources: CUDA Blackwell and Hopper tuning guides (capacities), availability as accepted by
-// ptxas 13.0.88 with PTX 9.0 (instruction families), public microbenchmarks of B200 (rates).
+// `sm_XX` target. Passes, the simulator and the tools read them here and nowhere else, and nobody
+// compares versions of architectures: whoever needs to know something of a target adds a fact.
+// The rows are in Targets.cpp; docs/Rationale/AddingATarget.md says how to add one.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "fp4/ISA/Rates.h"
 #include "fp4/Support/Error.h"
 #include <cstdint>
 #include <span>
@@ -20,8 +20,8 @@ namespace fp4::hw {
 struct TargetModel {
   std::string_view name;         ///< chip as ptxas and NVVM spell it, e.g. "sm_100a"
   std::string_view architecture; ///< for people, e.g. "Blackwell, B200"
-  unsigned smVersion;            ///< 100 for sm_100a
-  std::string_view ptxFeature;   ///< NVPTX feature string that enables what we emit, e.g. "+ptx88"
+  unsigned computeMajor, computeMinor; ///< compute capability, 10 and 0 for sm_100a
+  std::string_view ptxFeature;   ///< the PTX version of what we emit, as NVPTX spells it: "+ptx88"
 
   unsigned multiprocessors;      ///< of the product named in `architecture`
   uint32_t sharedBytesPerCta;    ///< maximum dynamic shared memory of one CTA
@@ -40,18 +40,21 @@ struct TargetModel {
   bool hasWgmma;         ///< wgmma.mma_async
   bool hasMmaBlockScale; ///< mma.sync with block_scale (fp4 without tensor memory)
   bool hasTma;           ///< cp.async.bulk.tensor and mbarrier transactions
+  bool hasBulkToCta;     ///< bulk copies to shared::cta, in the PTX version of `ptxFeature`
+  bool hasPackedTensorMaps; ///< tensor maps of 4-bit and 6-bit elements and of 32-byte atoms
   bool hasClusterLaunchControl;
   bool hasFp4Convert;        ///< cvt.rn.satfinite.e2m1x2 and cvt.ue8m0x2
   bool hasStochasticConvert; ///< cvt.rs
   bool hasFp4K96;            ///< the K = 96 fp4 MMA (instruction descriptor bit 31)
 
   uint64_t l2Bytes;
-  uint32_t fp4FlopsPerClockPerSM; ///< dense, block scaled; 0 where there is no fp4 MMA
-  double clockGHz;                ///< highest observed; divides rooflines only
-  double dramTBps;                ///< highest measured; divides rooflines only
+  /// Thread blocks of plain tile quantizers (lib/Conversion/Fp4ToGPU/TileQuantize) that a
+  /// multiprocessor is to hold: as many as their registers allow without spills.
+  unsigned tileQuantizeBlocks;
+  const ProductRates *product; ///< null without tcgen05
 };
 
-/// All targets known, the default (sm_100a) first.
+/// All targets known, the default (sm_100a) first (Targets.cpp).
 std::span<const TargetModel> targets();
 
 /// The target called `name`, or null.

@@ -100,7 +100,7 @@ struct TensorMap {
   /// The rules of cuTensorMapEncodeTiled or ...Im2col. The error names the parameter, the value and
   /// the rule.
   Status validate() const;
-  /// Element types of 4 and 6 bits and swizzles of other atoms came with sm_100.
+  /// The same, and what the target has (TargetModel::hasPackedTensorMaps).
   Status validateFor(const TargetModel &target) const;
 
   /// Bytes one element row of the box takes in shared memory (padding of the Align16 types

@@ -3,30 +3,31 @@
 #include "CostModel.h"
 
 #include <algorithm>
+#include <cassert>
 
 static int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-double fp4::matmulCycles(int64_t m, int64_t n, int64_t k, int64_t block, int64_t tileN,
-                         unsigned multiprocessors) {
-  const double l2BytesPerCycle = 72, fill = 1020, epiloguePerColumn = 18.5, serialShare = 0.77,
-               tail = 1700;
-  double issue = 4 * std::max(tileN / 2.0, (128 + tileN) * 32 / 128.0);
+double fp4::matmulCycles(const MatmulSize &size, int64_t tileN, const hw::TargetModel &target) {
+  assert(target.product && "a product of tiles expects tcgen05");
+  const hw::ProductRates &rates = *target.product;
+  auto [m, n, k, block] = size;
+  double issue = 4 * std::max(2.0 * 128 * 64 * tileN / rates.flopsPerCycle,
+                              (128 + tileN) * 32 / rates.sharedBytesPerCycle);
   int64_t scaleRows = 128 + ceilDiv(tileN, 128) * 128;
   double bytes = (128 + tileN) * 128.0 + double(scaleRows) * (256 / block);
-  double main = ceilDiv(k, 256) * std::max(issue, bytes / l2BytesPerCycle) + fill;
-  double epilogue = epiloguePerColumn * tileN;
+  double main =
+      ceilDiv(k, 256) * std::max(issue, bytes / rates.l2BytesPerCycle) + rates.fillCycles;
+  double epilogue = rates.epilogueCyclesPerColumn * tileN;
   bool overlapped = tileN <= 192;
-  double tile = std::max(overlapped ? main : main + serialShare * epilogue, epilogue);
-  double waves = ceilDiv(ceilDiv(m, 128) * ceilDiv(n, tileN), multiprocessors);
-  return waves * tile + tail + epilogue;
+  double tile = std::max(overlapped ? main : main + rates.serialShare * epilogue, epilogue);
+  double waves = ceilDiv(ceilDiv(m, 128) * ceilDiv(n, tileN), target.multiprocessors);
+  return waves * tile + rates.tailCycles + epilogue;
 }
 
-int64_t fp4::chooseTileN(int64_t m, int64_t n, int64_t k, int64_t block,
-                         unsigned multiprocessors) {
+int64_t fp4::chooseTileN(const MatmulSize &size, const hw::TargetModel &target) {
   int64_t best = 64;
   for (int64_t tileN : {128, 192, 256})
-    if (matmulCycles(m, n, k, block, tileN, multiprocessors) <
-        matmulCycles(m, n, k, block, best, multiprocessors))
+    if (matmulCycles(size, tileN, target) < matmulCycles(size, best, target))
       best = tileN;
   return best;
 }

@@ -63,7 +63,7 @@ static MatmulShape matmulShape(BlockScaledMatmulOp op, const hw::TargetModel &ta
   int64_t rows = shape.dynamicRows() ? kAssumedRows : shape.m;
   shape.tileN = op.getTileN()
                     ? int64_t(*op.getTileN())
-                    : chooseTileN(rows, shape.n, shape.k, shape.block(), target.multiprocessors);
+                    : chooseTileN({rows, shape.n, shape.k, shape.block()}, target);
   return shape;
 }
 

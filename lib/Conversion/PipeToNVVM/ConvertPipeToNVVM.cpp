@@ -122,7 +122,6 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
       return failure();
     fp4::KernelState state = fp4::emitPrologue(kernel);
     state.launchRegisters = *registers;
-    state.hasBulkToCta = model.smVersion >= 100;
     state.target = &model;
     fp4::PipeTypeConverter converter;
     RewritePatternSet patterns(&getContext());

@@ -11,10 +11,10 @@ using namespace mlir;
 
 namespace {
 
-/// The destination as the target's bulk copies name it: shared::cta exists from sm_100 on; before,
+/// The destination as the target's bulk copies name it: in shared::cta; or, without that form,
 /// a block addresses itself in the shared::cluster window.
 Value destination(OpBuilder &b, Location loc, Value shared, const fp4::KernelState &state) {
-  if (state.hasBulkToCta)
+  if (state.target->hasBulkToCta)
     return shared;
   Type cluster = LLVM::LLVMPointerType::get(b.getContext(), fp4::kClusterSpace);
   return LLVM::AddrSpaceCastOp::create(b, loc, cluster, shared);
@@ -63,7 +63,7 @@ private:
         b, loc, destination(b, loc, target, state), adaptor.getMap(),
         ValueRange{column, adaptor.getRow()}, barrier, /*im2colOffsets=*/ValueRange(),
         /*multicastMask=*/Value(), /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE,
-        /*isCTAOnly=*/state.hasBulkToCta, /*group=*/NVVM::CTAGroupKindAttr(),
+        /*isCTAOnly=*/state.target->hasBulkToCta, /*group=*/NVVM::CTAGroupKindAttr(),
         /*predicate=*/Value());
   }
 };

@@ -36,7 +36,6 @@ struct KernelState {
   int64_t tmemColumns = 0;  ///< its size
   int32_t numThreads = 0;   ///< threads of the block, 0 where the kernel does not say
   int32_t launchRegisters = 0; ///< registers per thread at the launch, where roles ask for others
-  bool hasBulkToCta = true; ///< the target's bulk copies take shared::cta destinations
   const hw::TargetModel *target = nullptr;
   llvm::SmallPtrSet<mlir::Operation *, 4> filledOnce;  ///< channels, see isFilledOnce
   llvm::SmallPtrSet<mlir::Operation *, 4> fencedWaits; ///< see findFencedWaits

@@ -16,8 +16,8 @@ struct Chip {
   unsigned memoryBusBits;
 
   const hw::TargetModel &model() const { return *hw::lookupTarget(target); }
-  int major() const { return static_cast<int>(model().smVersion / 10); }
-  int minor() const { return static_cast<int>(model().smVersion % 10); }
+  int major() const { return static_cast<int>(model().computeMajor); }
+  int minor() const { return static_cast<int>(model().computeMinor); }
 };
 
 inline constexpr uint32_t kDefaultSharedBytes = 48 << 10; ///< without an attribute of the kernel

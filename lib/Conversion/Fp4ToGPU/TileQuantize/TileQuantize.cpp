@@ -89,10 +89,10 @@ public:
   }
 
 private:
-  /// Of 256 threads. Four with 64 registers are fastest on an H200, for kernels that do not spill
-  /// then. Transforms, blocks of 32, square blocks, whose rows wait for each other, and stochastic
-  /// rounding take up to 80; 128 where each candidate scale keeps its codes, or where 32 elements
-  /// are rounded stochastically in steps. Not told, ptxas spills to have 80.
+  /// Of 256 threads. The target says how many fit where blocks are plain. Transforms, blocks of 32,
+  /// square blocks, whose rows wait for each other, and stochastic rounding take up to 80 registers;
+  /// 128 where each candidate scale keeps its codes, or where 32 elements are rounded
+  /// stochastically in steps. Not told, ptxas spills to have 80.
   int32_t residentBlocks() {
     bool adaptive = op.getRecipe().getDecisions().adaptive != numerics::Adaptive::Off;
     bool longSteps = op.getRng() && plan.blockSize == 32 && !target.hasStochasticConvert;
@@ -100,7 +100,7 @@ private:
       return 2;
     bool isPlain = plan.blockSize == 16 && !plan.squareBlocks && !op.getRng() &&
                    !op.getHadamard() && !op.getColumnwiseHadamard();
-    return isPlain && type.getElementType().isBF16() && !target.hasFp4Convert ? 4 : 3;
+    return isPlain && type.getElementType().isBF16() ? int32_t(target.tileQuantizeBlocks) : 3;
   }
 
   /// Tiles of the kernel in a row of the matrix; they cover whole tiles of scales, whose padding is

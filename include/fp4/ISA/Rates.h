@@ -1,0 +1,42 @@
+//===- Rates.h - How fast a target's units are ----------------------------===//
+//
+// Numbers that the cost model ranks tiles with. Each says where it comes from and how it is known,
+// so that a reader sees at the row of a target which numbers to trust. Cycles are those of the
+// multiprocessor's clock.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace fp4::hw {
+
+/// How a number is known.
+enum class Mark : uint8_t {
+  Documented, ///< the vendor publishes it
+  Measured,   ///< somebody measured this quantity alone
+  Fitted,     ///< it makes a model agree with measurements of whole kernels
+  Assumed     ///< taken from another target, because nobody published a better number
+};
+
+struct Rate {
+  double value;
+  Mark mark;
+  std::string_view source;
+
+  constexpr operator double() const { return value; }
+};
+
+/// What the tiles of a block-scaled product on tcgen05 cost.
+struct ProductRates {
+  Rate flopsPerCycle;           ///< of dense fp4, of one multiprocessor
+  Rate sharedBytesPerCycle;     ///< operands that the tensor core reads from shared memory
+  Rate l2BytesPerCycle;         ///< that the L2 cache delivers to one multiprocessor
+  Rate fillCycles;              ///< filling the ring of stages and draining the last instructions
+  Rate epilogueCyclesPerColumn; ///< reading, converting and storing 128 rows of the accumulator
+  Rate serialShare;             ///< of the epilogue that one accumulator alone cannot hide
+  Rate tailCycles;              ///< of a kernel besides its tiles
+};
+
+} // namespace fp4::hw

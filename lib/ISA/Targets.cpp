@@ -1,0 +1,189 @@
+//===- Targets.cpp - The rows of the table of targets ---------------------===//
+//
+// A new target is one row here and one in unittests/ISA/TargetModelTest.cpp
+// (docs/Rationale/AddingATarget.md). Every row says every fact: the compiler rejects a row that
+// leaves one out.
+//
+// Sources:
+//   capacities     CUDA Blackwell and Hopper tuning guides; CUDA C++ Programming Guide, technical
+//                  specifications by compute capability; ptxas 13.0.88, which rejects a kernel with
+//                  more shared memory, threads or thread blocks than a multiprocessor has
+//   instructions   what ptxas 13.0.88 assembles (TargetFactsTest asks it again)
+//   products       data sheets, and for sm_110a what the driver reports on a Jetson AGX Thor
+//                  (forums.developer.nvidia.com, topic 356355: 20 multiprocessors, 32 MiB of L2)
+//   tile quantizer four blocks with 64 registers were fastest on an H200; elsewhere the kernels need
+//                  more registers, and three fit without spills (ptxas)
+//
+//===----------------------------------------------------------------------===//
+#include "fp4/ISA/TargetModel.h"
+#include <array>
+
+#ifdef __clang__
+#pragma clang diagnostic error "-Wmissing-designated-field-initializers"
+#endif
+
+namespace fp4::hw {
+namespace {
+
+constexpr std::string_view microbench = "SemiAnalysis microbenchmarks of B200",
+                           fit = "320 published NVFP4 products on B200 (hbarclay/gemm-model), error "
+                                 "7.5 % in 5-fold validation";
+
+constexpr ProductRates b200 = {
+    .flopsPerCycle = {32768, Mark::Measured, microbench},
+    .sharedBytesPerCycle = {128, Mark::Measured, microbench},
+    .l2BytesPerCycle = {72, Mark::Fitted, fit},
+    .fillCycles = {1020, Mark::Fitted, fit},
+    .epilogueCyclesPerColumn = {18.5, Mark::Fitted, fit},
+    .serialShare = {0.77, Mark::Fitted, fit},
+    .tailCycles = {1700, Mark::Fitted, fit},
+};
+
+/// For targets of which nobody published measurements.
+constexpr ProductRates asOnB200 = [] {
+  ProductRates rates = b200;
+  for (Rate *rate : {&rates.flopsPerCycle, &rates.sharedBytesPerCycle, &rates.l2BytesPerCycle,
+                     &rates.fillCycles, &rates.epilogueCyclesPerColumn, &rates.serialShare,
+                     &rates.tailCycles}) {
+    rate->mark = Mark::Assumed;
+    rate->source = "the rate of B200";
+  }
+  return rates;
+}();
+
+constexpr TargetModel rows[] = {
+    {
+        .name = "sm_100a",
+        .architecture = "Blackwell, B200",
+        .computeMajor = 10,
+        .computeMinor = 0,
+        .ptxFeature = "+ptx88",
+        .multiprocessors = 148,
+        .sharedBytesPerCta = 232448,
+        .sharedBytesPerSM = 233472,
+        .sharedReservedPerCta = 1024,
+        .tmemColumns = 512,
+        .tmemLanes = 128,
+        .maxThreadsPerCta = 1024,
+        .maxThreadsPerSM = 2048,
+        .maxCtasPerSM = 32,
+        .registersPerSM = 65536,
+        .maxRegistersPerThread = 255,
+        .maxClusterSize = 8,
+        .hasTcgen05 = true,
+        .hasWgmma = false,
+        .hasMmaBlockScale = false,
+        .hasTma = true,
+        .hasBulkToCta = true,
+        .hasPackedTensorMaps = true,
+        .hasClusterLaunchControl = true,
+        .hasFp4Convert = true,
+        .hasStochasticConvert = true,
+        .hasFp4K96 = false,
+        .l2Bytes = 126ull << 20,
+        .tileQuantizeBlocks = 3,
+        .product = &b200,
+    },
+    {
+        .name = "sm_103a",
+        .architecture = "Blackwell Ultra, B300",
+        .computeMajor = 10,
+        .computeMinor = 3,
+        .ptxFeature = "+ptx88",
+        .multiprocessors = 148,
+        .sharedBytesPerCta = 232448,
+        .sharedBytesPerSM = 233472,
+        .sharedReservedPerCta = 1024,
+        .tmemColumns = 512,
+        .tmemLanes = 128,
+        .maxThreadsPerCta = 1024,
+        .maxThreadsPerSM = 2048,
+        .maxCtasPerSM = 32,
+        .registersPerSM = 65536,
+        .maxRegistersPerThread = 255,
+        .maxClusterSize = 8,
+        .hasTcgen05 = true,
+        .hasWgmma = false,
+        .hasMmaBlockScale = false,
+        .hasTma = true,
+        .hasBulkToCta = true,
+        .hasPackedTensorMaps = true,
+        .hasClusterLaunchControl = true,
+        .hasFp4Convert = true,
+        .hasStochasticConvert = true,
+        .hasFp4K96 = true,
+        .l2Bytes = 126ull << 20,
+        .tileQuantizeBlocks = 3,
+        .product = &asOnB200,
+    },
+    {
+        .name = "sm_90a",
+        .architecture = "Hopper, H100 and H200",
+        .computeMajor = 9,
+        .computeMinor = 0,
+        .ptxFeature = "+ptx80",
+        .multiprocessors = 132,
+        .sharedBytesPerCta = 232448,
+        .sharedBytesPerSM = 233472,
+        .sharedReservedPerCta = 1024,
+        .tmemColumns = 0,
+        .tmemLanes = 0,
+        .maxThreadsPerCta = 1024,
+        .maxThreadsPerSM = 2048,
+        .maxCtasPerSM = 32,
+        .registersPerSM = 65536,
+        .maxRegistersPerThread = 255,
+        .maxClusterSize = 8,
+        .hasTcgen05 = false,
+        .hasWgmma = true,
+        .hasMmaBlockScale = false,
+        .hasTma = true,
+        .hasBulkToCta = false,
+        .hasPackedTensorMaps = false,
+        .hasClusterLaunchControl = false,
+        .hasFp4Convert = false,
+        .hasStochasticConvert = false,
+        .hasFp4K96 = false,
+        .l2Bytes = 50ull << 20,
+        .tileQuantizeBlocks = 4,
+        .product = nullptr,
+    },
+    {
+        .name = "sm_120a",
+        .architecture = "Blackwell, RTX 50 series",
+        .computeMajor = 12,
+        .computeMinor = 0,
+        .ptxFeature = "+ptx88",
+        .multiprocessors = 170,
+        .sharedBytesPerCta = 101376,
+        .sharedBytesPerSM = 102400,
+        .sharedReservedPerCta = 1024,
+        .tmemColumns = 0,
+        .tmemLanes = 0,
+        .maxThreadsPerCta = 1024,
+        .maxThreadsPerSM = 1536,
+        .maxCtasPerSM = 24,
+        .registersPerSM = 65536,
+        .maxRegistersPerThread = 255,
+        .maxClusterSize = 8,
+        .hasTcgen05 = false,
+        .hasWgmma = false,
+        .hasMmaBlockScale = true,
+        .hasTma = true,
+        .hasBulkToCta = true,
+        .hasPackedTensorMaps = true,
+        .hasClusterLaunchControl = true,
+        .hasFp4Convert = true,
+        .hasStochasticConvert = false,
+        .hasFp4K96 = false,
+        .l2Bytes = 96ull << 20,
+        .tileQuantizeBlocks = 3,
+        .product = nullptr,
+    },
+};
+
+} // namespace
+
+std::span<const TargetModel> targets() { return rows; }
+
+} // namespace fp4::hw
