@@ -105,7 +105,8 @@ TEST_P(TargetsTest, CompilesEveryProgram) {
     options.diagnostics = &diagnostics;
     Compiler compiler(options);
     ASSERT_TRUE(compiler.loadFile(file));
-    Status status = compiler.compileTo(ptxas ? Phase::Cubin : Phase::Ptx);
+    bool isExample = file.parent_path().filename() == "examples"; // the others take ptxas long
+    Status status = compiler.compileTo(ptxas && isExample ? Phase::Cubin : Phase::Ptx);
     auto text = readText(file);
     ASSERT_TRUE(text);
     bool needsTcgen05 = text->find("fp4.blockscaled_matmul") != std::string::npos;
