@@ -16,6 +16,8 @@ namespace fp4::harness {
 namespace {
 
 constexpr int64_t kDefaultRows = 256;
+constexpr const char *kFixedNote =
+    "this size was fixed when the function was compiled; compile it for another";
 
 Expected<int64_t> parseSize(const std::string &text, const char *option) {
   int64_t size = 0;
@@ -64,8 +66,7 @@ Status checkFixedShape(const Function &function, const std::vector<int64_t> &sha
       return makeError(ErrorKind::Usage,
                        fmt::format("--shape has {} = {}, but argument '{}' is {}", "MNK"[dim.entry],
                                    shape[dim.entry], dim.argument.name, dim.argument.type.str()),
-                       "this size was fixed when the function was compiled; compile it for "
-                       "another");
+                       kFixedNote);
   }
   return {};
 }
@@ -135,9 +136,9 @@ Status Binder::fixDimension(std::string_view name, int64_t size) {
       if (dim >= 0 && dim != wanted)
         return makeError(ErrorKind::Usage,
                          fmt::format("--dim has {} = {}, but argument '{}' is {}", name, size,
-                                     argument.name, argument.type.str()),
-                         "this size was fixed when the function was compiled; compile it for "
-                         "another");
+                                     argument.name, types_[i].str()),
+                         argument.type.shape[d] < 0 ? "another --dim gave it this size"
+                                                    : kFixedNote);
       dim = wanted;
     }
   }
