@@ -1,7 +1,7 @@
 //===- InitAll.h - Registration of everything fp4 has ---------------------===//
 //
-// The one place that tools, the plugin and embedders call to make the fp4 and
-// pipe dialects, their passes and the named pipelines known to MLIR.
+// Tools, the plugin and programs that embed the compiler call these functions to register the fp4
+// and pipe dialects, their passes and the named pipelines with MLIR.
 //
 //===----------------------------------------------------------------------===//
 

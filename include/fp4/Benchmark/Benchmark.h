@@ -1,9 +1,9 @@
 //===- Benchmark.h - How fast a verified function is ----------------------===//
 //
-// Calls the function's host code once per operand set while the session records, then times what
-// was recorded: the whole program and each of its kernels, and beside each a device-to-device copy
-// that moves as many bytes. A result that changed under the replays is an Error. Bytes and
-// operations follow from the logical tensors of the manifest's program, scales included.
+// Calls the host code of the function once per operand set while the session records. Then it times
+// the recorded work: the whole program, each of its kernels, and for each a device-to-device copy
+// of as many bytes. A result that changed during the replays is an Error. Bytes and operations
+// follow from the logical tensors of the manifest's program, including scales.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -29,13 +29,13 @@ std::vector<std::optional<Traffic>> launchTraffic(const Function &function,
                                                   std::span<const Tensor> arguments,
                                                   std::span<const std::string> modules);
 
-/// What a GPU could do at best, by its specification.
+/// The highest rates of a GPU according to its specification.
 struct Roof {
   double bytesPerSecond = 0; ///< of its memory
   double flopsPerClock = 0;  ///< of FP4 products, of one multiprocessor; 0: it has none
   uint32_t clockMhz = 0;     ///< of the multiprocessors
 };
-/// Nothing for GPUs that nobody wrote down.
+/// Nothing for GPUs without an entry.
 std::optional<Roof> roofOf(std::string_view deviceName);
 
 /// "power cap, thermal": NVML's throttle reasons that hold clocks down; empty when none does.
@@ -68,7 +68,7 @@ struct BenchmarkReport {
   bool cold = true;           ///< the sets a run does not use are together twice the L2 cache
   std::vector<Entry> entries; ///< the kernels in order of launch, then the program
 
-  /// A table for a person.
+  /// A table for people.
   std::string text() const;
 };
 

@@ -1,10 +1,10 @@
 //===- Measure.h - Times of work on a device, with their statistics -------===//
 //
-// Work is issued on one operand set after the other, so that each run finds its operands outside
+// Work is issued on one operand set after the other, so that each run finds its operands outside of
 // the L2 cache. Work under 50 us is captured and replayed as a graph of at least ten nodes, so that
-// the host's launches are not what is timed; longer work is issued in rows of about 2 ms with an
-// event on either side of the row.
-// Measuring stops when the standard error of the median is small enough, or at a limit.
+// the launches of the host are not measured. Longer work is issued in rows of about 2 ms with an
+// event on either side of the row. Measuring stops when the standard error of the median is small
+// enough, or at a limit.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -1,17 +1,17 @@
 //===- Compiler.h - From .mlir text to an executable program --------------===//
 //
-// The compile driver behind fp4-runner and embedders: parses a program, runs the named phases,
-// hands out what each phase made (IR, PTX, cubins, a manifest) and turns the host code into a
-// function in this process or into a shared library. No MLIR header is needed to use it.
+// The compile driver of fp4-runner and of embedding programs. It parses a program, runs the named
+// phases, returns what each produced (IR, PTX, cubins, a manifest), and turns the host code into a
+// function in this process or a shared library. It needs no MLIR header.
 //
 //   fp4::Compiler compiler(options);
 //   FP4_TRY(compiler.loadFile("gemm.mlir"));
 //   FP4_TRY(compiler.compileTo(fp4::Phase::Cubin));
 //   FP4_TRY(compiler.writeLibrary("gemm.so"));
 //
-// Located diagnostics of MLIR go to `CompilerOptions::diagnostics` as they appear; the Status then
-// says in one line what failed. Before a program is loaded, and after a step that failed, there is
-// none: what would work on it is an error, and what would describe it is empty.
+// Located diagnostics of MLIR go to `CompilerOptions::diagnostics`; the Status then says in one
+// line what failed. Before a program is loaded, and after a failed step, there is none: functions
+// that change it return an error, functions that describe it return nothing.
 //
 //===----------------------------------------------------------------------===//
 #ifndef FP4_COMPILER_COMPILER_H
@@ -66,20 +66,20 @@ public:
   Compiler(const Compiler &) = delete;
   Compiler &operator=(const Compiler &) = delete;
 
-  /// Parses and verifies, once per Compiler; "-" is standard input. Usage error when the file
-  /// cannot be read, Compile error when it is not a valid program.
+  /// Parses and verifies a program, once per Compiler; "-" is standard input. It is a Usage error
+  /// if the file cannot be read, and a Compile error if it is not a valid program.
   Status loadFile(const std::string &path);
-  /// The same for text; `name` is what diagnostics call it.
+  /// Does the same for text; diagnostics use `name` for it.
   Status loadText(const std::string &text, const std::string &name);
 
   /// The names that arguments give their dimensions with fp4.dims.
   std::vector<std::string> dimNames() const;
-  /// Gives named dimensions other sizes; before any phase. A dynamic dimension stays dynamic.
+  /// Gives named dimensions other sizes. Call it before any phase. Dynamic ones stay dynamic.
   Status specialize(const std::map<std::string, int64_t> &sizes);
 
   /// Success if the ptxas that Phase::Cubin would run exists and knows the target.
   Status checkAssembler() const;
-  /// Whether the options or $FP4_PTXAS name a ptxas: one that is missing is an error then.
+  /// Whether the options or $FP4_PTXAS name a ptxas. If so, a missing ptxas is an error.
   bool namesAssembler() const;
 
   /// Runs the phases after the last one that ran, up to `phase`. Ptx and Cubin exclude each other.
@@ -87,16 +87,16 @@ public:
 
   /// The program as it is now.
   std::string ir() const;
-  /// The kernels, once Phase::Ptx or Phase::Cubin ran and until host code is lowered.
+  /// The kernels, after Phase::Ptx or Phase::Cubin and until the host code is lowered.
   std::vector<KernelCode> kernels() const;
-  /// The manifest (docs/Libraries.md), once Phase::Ptx or Phase::Cubin ran.
+  /// The manifest (docs/Libraries.md), after Phase::Ptx or Phase::Cubin.
   std::string manifest() const;
 
   /// Lowers the host code and compiles it into this process. The runtime functions it calls are
   /// those linked into this process.
   Expected<std::unique_ptr<JitProgram>> jit();
   /// Lowers the host code and links it to a shared library that exports the entry points and
-  /// `fp4_manifest`, and leaves fp4rt_ functions undefined. The file appears whole or not at all.
+  /// `fp4_manifest` and leaves the fp4rt_ functions undefined. The file is never half written.
   Status writeLibrary(const std::string &path);
 
   /// Everything done so far and how long it took.

@@ -1,6 +1,6 @@
 //===- BufferTypes.h - Device buffers of logical tensors ------------------===//
 //
-// The one authority on what a tensor becomes in device memory. Every conversion asks here.
+// Defines the device buffer of every tensor. All conversions ask here.
 //
 //   tensor                                     device buffer                      bytes per row
 //   tensor<RxKxT>, T in bf16 f16 f32           memref<RxKxT>                      K * sizeof(T)
@@ -11,16 +11,16 @@
 //   tensor<RxKx{f6E2M3FN,f6E3M2FN,f8E5M2}>     memref<RxKxi8>                     K
 //   the same, #fp4.scale_layout<tiled_128x4>   memref<ceil(R/128) x ceil(B/4) x 512 x i8>
 //
-// Matrices stacked in more dimensions have the buffers of these with the sizes in front; of f4E2M1FN,
-// where K is a multiple of 32.
+// Tensors of more than two dimensions have the same buffers with the other sizes in front. For
+// f4E2M1FN, K must then be a multiple of 32.
 //
-// f4E2M1FN is packed two to a byte, even k in the low nibble. P is K/2 rounded up to 16, because TMA
-// wants such a pitch; bytes between K/2 and P are never read. Users have dense rows, P = K/2: the
-// type of a buffer at a function boundary is userBufferType. Padding bytes of tiled scales are zero.
+// f4E2M1FN has two elements per byte, even k in the low nibble. P is K/2 rounded up to 16, because
+// TMA needs such a pitch; bytes between K/2 and P are never read. Users have dense rows, P = K/2:
+// see userBufferType. Padding bytes of tiled scales are zero.
 //
-// The rows R may be dynamic. Columns are dynamic where they are the rows of another tensor, which is
-// so in the transposed outputs of a quantization. Their f4E2M1FN buffer is a view, K/2 bytes of each
-// of P: memref<RxK/2xi8, strided<[P, 1]>>, here and at function boundaries.
+// The rows R may be dynamic. Columns are dynamic where they are the rows of another tensor, as in
+// the transposed outputs of a quantization. Their f4E2M1FN buffer is a view of K/2 bytes of each
+// row of P bytes: memref<R x K/2 x i8, strided<[P, 1]>>, here and at function boundaries.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -37,8 +37,8 @@ int64_t denseRowBytes(int64_t columns);
 /// Bytes from one row of packed fp4 elements to the next in a buffer that the compiler owns.
 int64_t paddedRowBytes(int64_t columns);
 
-/// The buffer of `type` in device memory; null if `type` has none (dynamic columns of other types
-/// than f4E2M1FN and scales, or an element type that is not above, which manifests have no word for).
+/// The buffer of `type` in device memory. Null if there is none: dynamic columns of types other
+/// than f4E2M1FN and scales, or an element type that is not listed above.
 mlir::MemRefType deviceBufferType(mlir::RankedTensorType type);
 
 /// The buffer of `type` as a user passes or receives it; equals deviceBufferType unless rows of
@@ -60,9 +60,9 @@ mlir::Value allocateBuffer(mlir::OpBuilder &builder, mlir::Location loc,
 mlir::Value logicalRows(mlir::OpBuilder &builder, mlir::Location loc, mlir::RankedTensorType type,
                         mlir::Value buffer);
 
-/// Ranked tensors to their device buffers, every other type to itself. Values on both sides of a
-/// conversion that is still partial are joined by builtin.unrealized_conversion_cast, which
-/// -reconcile-unrealized-casts removes when all is converted.
+/// Converts ranked tensors to their device buffers and keeps every other type. While a conversion
+/// is partial, builtin.unrealized_conversion_cast joins the values on both sides;
+/// -reconcile-unrealized-casts removes these operations when everything is converted.
 class BufferTypeConverter : public mlir::TypeConverter {
 public:
   BufferTypeConverter();

@@ -1,7 +1,7 @@
 //===- Check.h - The hazard checker on a command line ---------------------===//
 //
-// The options and the output that every tool with a simulator shares: --check[=default|strict],
-// --explain RULE, reports as text on stderr or as JSON, and exit code 5 when a hazard was found.
+// The options and the output of every tool with a simulator: --check[=default|strict], --explain
+// RULE, reports as text on stderr or as JSON, and exit code 5 for a hazard.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -20,7 +20,7 @@ class App;
 
 namespace fp4::harness {
 
-/// Adds --explain, which prints a rule and ends the parse as --help does.
+/// Adds --explain, which prints a rule and ends the parse, as --help does.
 void addExplainOption(CLI::App &app);
 
 /// One report, or one instruction, as a JSON object.
@@ -31,7 +31,7 @@ std::string accessText(const std::vector<sim::AccessCount> &wasteful);
 /// A JSON array, one object per report.
 std::string hazardsToJson(const std::vector<sim::HazardReport> &hazards);
 
-/// Prints the reports to stderr. The error that a tool ends with when there are any.
+/// Prints the reports to stderr. Returns the error that ends a tool if there are any.
 std::optional<Error> reportHazards(const std::vector<sim::HazardReport> &hazards);
 
 } // namespace fp4::harness

@@ -37,7 +37,7 @@ struct QuantizeCommand {
 /// Adds the subcommands quantize and dequantize. `command` must outlive the parse.
 void addQuantizeCommands(CLI::App &app, QuantizeCommand &command);
 
-/// What the command says: a few lines, or one JSON object. Files have been written then.
+/// The output of the command: a few lines, or one JSON object. Its files are then written.
 Expected<std::string> runQuantizeCommand(const QuantizeCommand &command);
 
 } // namespace fp4::harness

@@ -1,8 +1,8 @@
 //===- Runner.h - Runs, checks and reports compiled functions -------------===//
 //
-// What fp4-run and fp4-runner share: from a manifest and the address of an entry function to a
-// verified result and a report. The caller brings the code (dlopen of an emitted library, or a JIT)
-// and this brings inputs, device, session, reference, verdict and files. No LLVM.
+// The common part of fp4-run and fp4-runner: from a manifest and the address of an entry function
+// to a verified result and a report. The caller brings the code (dlopen of an emitted library, or a
+// JIT); this file has inputs, device, session, reference, verdict and files. It needs no LLVM.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -25,7 +25,7 @@ namespace fp4::harness {
 /// Finds the entry function of a manifest symbol.
 using EntryResolver = std::function<Expected<EntryFunction>(const std::string &symbol)>;
 
-/// What the user asked for; addRunOptions fills it from a command line.
+/// The user's options; addRunOptions fills them from a command line.
 struct RunOptions : SimulationOptions {
   std::string device = "auto";           ///< auto | sim | cuda | cuda:N
   std::string distribution = "gaussian"; ///< one of kDistributions
@@ -93,7 +93,7 @@ public:
   Expected<RunReport> run(const RunOptions &options,
                           std::vector<sim::HazardReport> *hazards = nullptr) const;
 
-  /// What --list prints: functions with their arguments and results, kernels with their resources.
+  /// The text of --list: functions with arguments and results, kernels with their resources.
   std::string list() const;
 
 private:
@@ -106,12 +106,12 @@ private:
 /// --no-verify, --benchmark, --json and --threads. `options` must outlive the parse.
 void addRunOptions(CLI::App &app, RunOptions &options);
 
-/// Prints to stdout and returns the exit code: not 0 where stdout takes no more, which stderr then
-/// says of `what`.
+/// Prints to stdout and returns the exit code. It is not 0 if stdout accepts no more output; stderr
+/// then says so of `what`.
 int print(const std::string &text, const char *what);
 
 /// Runs, prints the report to stdout or the error to stderr, and returns the exit code of
-/// docs/Diagnostics.md: what both tools do after they have a runner.
+/// docs/Diagnostics.md. Both tools end with this call after they have a runner.
 int runAndReport(const Runner &runner, const RunOptions &options);
 
 } // namespace fp4::harness

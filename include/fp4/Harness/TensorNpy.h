@@ -17,7 +17,7 @@ Expected<Tensor> fromNpy(const NpyArray &array, const Type &type, const std::str
 Expected<std::vector<float>> valuesOf(const NpyArray &array, const std::string &type,
                                       const std::string &name);
 
-/// The reverse; bf16 becomes '<f4', which holds it exactly and needs no extension to read.
+/// Converts back; bf16 becomes '<f4', which holds it exactly and needs no extension to read.
 NpyArray toNpy(const Tensor &tensor);
 
 } // namespace fp4::harness

@@ -89,9 +89,9 @@ enum class ScaleOperand : uint8_t {
 };
 
 /// Where the MMA reads scale `block` (0 .. scale_vec-1) of `row` (local row of A, or column index n
-/// of B). `id` is the instruction descriptor's scale id. Of the four lane quadrants, which hold
-/// copies, `quadrant` is named. `n` is the MMA's N (ColumnsPairM128 only; there quadrants 0 and 1
-/// are the copies 0 and 1 of the half that holds the row).
+/// of B). `id` is the instruction descriptor's scale id. The four lane quadrants hold copies;
+/// `quadrant` selects one. `n` is the N of the MMA (used only by ColumnsPairM128, where quadrants 0
+/// and 1 are the copies 0 and 1 of the half that holds the row).
 ScaleCell scaleCell(unsigned row, unsigned block, unsigned id, unsigned quadrant,
                     ScaleOperand operand = ScaleOperand::Rows, unsigned n = 0);
 
@@ -134,7 +134,7 @@ struct ScaleFormat {
 };
 const ScaleFormat *lookupScaleFormat(std::string_view name);
 
-/// What `explainScale` is asked: the scale of element (row, k) of a `rows` x `depth` matrix.
+/// The question for `explainScale`: the scale of element (row, k) of a `rows` x `depth` matrix.
 struct ScaleQuestion {
   std::string_view format = "nvfp4";
   uint64_t row = 0, k = 0;

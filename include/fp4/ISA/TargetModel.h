@@ -1,9 +1,9 @@
 //===- TargetModel.h - What each GPU target has and how much of it --------===//
 //
 // The facts that decide how a kernel is lowered: capacities, instruction families and rates of one
-// `sm_XX` target. Passes, the simulator and the tools read them here and nowhere else, and nobody
-// compares versions of architectures: whoever needs to know something of a target adds a fact.
-// The rows are in Targets.cpp; docs/Rationale/AddingATarget.md says how to add one.
+// `sm_XX` target. Passes, the simulator and the tools read them here. No code compares versions of
+// architectures; code that needs to know something about a target adds a fact to the row.
+// The rows are in Targets.cpp. docs/Rationale/AddingATarget.md says how to add one.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -2,8 +2,8 @@
 //
 // The description of a global tensor and its box that a TMA copy takes, and the 128 bytes that
 // cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col make of it. Programs copy, edit and even build
-// these bytes themselves, so ours are the driver's, bit for bit, and validate() refuses what the
-// driver refuses.
+// these bytes themselves. Our bytes therefore equal those of the driver, bit for bit, and
+// validate() refuses what the driver refuses.
 //
 // Sources: cuda.h (CUtensorMap enums and the rules at cuTensorMapEncodeTiled); PTX ISA, "Tensors";
 // the bits and the rules from 40,000 calls of an H200's driver (580.159) with random arguments, and
@@ -70,7 +70,7 @@ std::string_view stringify(TensorMapType type);
 struct TensorMap {
   static constexpr unsigned maxRank = 5;
   static constexpr size_t encodedBytes = 128;
-  /// What copies read; the rest is the driver's own. Published kernels keep maps in so many bytes.
+  /// The bytes that copies read; the rest is the driver's. Published kernels keep only this many.
   static constexpr size_t usedBytes = 64;
   using Encoded = std::array<std::byte, encodedBytes>;
 
@@ -121,8 +121,8 @@ struct TensorMap {
   Expected<Encoded> encode() const;
   Encoded pack() const;
 
-  /// What the bits say; bits that no argument of the driver sets are not looked at. decode()
-  /// validates what it finds; unpack() fails only where a field has a value without meaning.
+  /// Reads a map back; bits that no argument of the driver sets are ignored. decode() validates
+  /// what it finds; unpack() fails only where a field has a value without meaning.
   static Expected<TensorMap> decode(std::span<const std::byte, usedBytes> bytes);
   static Expected<TensorMap> unpack(std::span<const std::byte, usedBytes> bytes);
 

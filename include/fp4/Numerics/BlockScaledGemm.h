@@ -7,9 +7,9 @@
 //    K = 64 step after the other; then alpha in fp32 and one rounding to the output type.
 //  * a plain sum in fp64 with an a-priori bound on how far the model may lie from it.
 //
-// One K = 64 step (docs/Numerics.md): the four sums of 16 products are exact; each, scaled, and the
-// accumulator are aligned to the largest scale exponent, cut to 35 fractional bits, added exactly,
-// and the sum is cut to fp32, toward zero.
+// One K = 64 step (docs/Numerics.md): the four sums of 16 products are exact. Each scaled sum and
+// the accumulator are aligned to the largest scale exponent, cut to 35 fractional bits and added
+// exactly. The result is cut to fp32 toward zero.
 //
 // Source of the model: MMA-Sim (arXiv 2511.10909), checked there against B200 hardware.
 //
@@ -55,8 +55,8 @@ void fp4MmaStep(hw::ScaleType scaleType, hw::ScaleVector vector, unsigned m, uns
                 const Fp4MmaOperand &a, const Fp4MmaOperand &b, float *d, size_t dPitch,
                 bool accumulate);
 
-/// One element of the above in integer arithmetic, the definition: `a` and `b` are the 32 packed
-/// bytes, the scales 4 or 2 bytes, `c` the accumulator.
+/// Defines one element of the above in integer arithmetic: `a` and `b` are the 32 packed bytes, the
+/// scales are 4 or 2 bytes, and `c` is the accumulator.
 float fp4MmaElement(hw::ScaleType scaleType, hw::ScaleVector vector, const uint8_t *a,
                     const uint8_t *aScales, const uint8_t *b, const uint8_t *bScales, float c);
 
@@ -82,14 +82,14 @@ struct GemmProblem {
   std::function<void(uint64_t done, uint64_t total)> progress = {};
 };
 
-/// M x N results in row-major order, each exactly representable in `problem.output`. Fails where K
-/// is no multiple of the block or an operand is missing. K is padded with zeros to a multiple
-/// of 64.
+/// M x N results in row-major order, each exactly representable in `problem.output`. Fails if K is
+/// not a multiple of the block or an operand is missing. K is padded with zeros to a multiple of
+/// 64.
 Expected<std::vector<float>> gemmMmaModel(const GemmProblem &problem);
 
-/// The sum in fp64, times alpha, unrounded; how far the rounded model may lie from it; and whether
-/// the model may have left the finite numbers: where a partial sum passes fp32's range the
-/// accumulator stays infinite, though the whole sum may be small.
+/// The fp64 sum times alpha, unrounded; the distance that the rounded model may have from it; and
+/// whether the model may have become infinite: once a partial sum exceeds the range of fp32, the
+/// accumulator stays infinite, even if the whole sum is small.
 struct GemmReference {
   std::vector<double> values;
   std::vector<double> bounds;

@@ -1,8 +1,8 @@
 //===- Compare.h - Results against references -----------------------------===//
 //
-// Two comparisons: bit-equal (one value of every type is one bit pattern; any NaN equals any NaN
-// where asked), and within a bound per element. Both report the count, the first mismatches with
-// their indices and the largest distance in units in the last place.
+// Compares bit by bit (one value of every type is one bit pattern; if asked, any NaN equals any
+// NaN), or within a bound per element. Both comparisons report the count, the first mismatches with
+// their indices, and the largest distance in units in the last place.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -53,8 +53,8 @@ CompareReport compareBits(std::span<const float> got, std::span<const float> exp
 /// The same for bytes (codes, scales): ulps are the difference of the byte values.
 CompareReport compareBytes(std::span<const uint8_t> got, std::span<const uint8_t> expected,
                            const CompareOptions &options);
-/// |got - expected| <= bound, element by element. NaN matches only NaN and infinity only itself, but
-/// where mayOverflow is set infinity and NaN are right too. Without mayOverflow nothing may overflow.
+/// |got - expected| <= bound, element by element. NaN matches only NaN, and infinity only itself.
+/// Where mayOverflow is set, infinity and NaN are also right; without it nothing may overflow.
 CompareReport compareWithin(std::span<const float> got, std::span<const double> expected,
                             std::span<const double> bound, std::span<const uint8_t> mayOverflow,
                             const CompareOptions &options);

@@ -1,6 +1,6 @@
 //===- GgmlBlocks.h - The blocks of ggml's files --------------------------===//
 //
-// ggml (llama.cpp) keeps scales beside the codes they belong to. A row is a sequence of
+// ggml (llama.cpp) stores scales next to the codes they belong to. A row is a sequence of
 //
 //   mxfp4   32 elements, 17 bytes: the scale; then byte j holds elements j and j + 16
 //   nvfp4   64 elements, 36 bytes: four scales; then of each 16 elements in turn eight bytes, of
@@ -22,8 +22,8 @@ constexpr uint64_t ggmlElements(BlockFormat format) {
 }
 constexpr uint64_t ggmlBytes(BlockFormat format) { return format == BlockFormat::NVFP4 ? 36 : 17; }
 
-/// The rows of `side`, of format nvfp4 or mxfp4, as ggml stores them, and back. Both fail where rows
-/// are no whole blocks or the number of bytes does not match.
+/// Converts the rows of `side`, of format nvfp4 or mxfp4, to ggml's layout, and back. Both fail if
+/// rows are not whole blocks or the number of bytes does not match.
 Expected<std::vector<uint8_t>> toGgmlBlocks(BlockFormat format, const QuantizedSide &side);
 Expected<QuantizedSide> fromGgmlBlocks(BlockFormat format, std::span<const uint8_t> bytes,
                                        uint64_t rows, uint64_t columns);

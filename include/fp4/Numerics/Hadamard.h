@@ -16,9 +16,9 @@
 //              as a butterfly in fp64, which is exact for bf16 values of a block of 16 whose
 //              exponents differ by up to 41.
 //
-// With roundToBF16 the result makes a round trip through bf16, and whatever follows (amax,
-// quantizing) sees the rounded values: TransformerEngine's recipe. Without it fp32 values go on:
-// torchao's fused kernel.
+// With roundToBF16 the result makes a round trip through bf16, and the following steps (amax,
+// quantizing) see the rounded values, as in TransformerEngine's recipe. Without it they see the
+// fp32 values, as in torchao's fused kernel.
 //
 // Sources: TransformerEngine's recipe (default mask 0xD7E8, 16 values, result rounded to bf16);
 // torchao pull request 4517 (fp32 butterfly).
@@ -44,11 +44,11 @@ struct HadamardOptions {
   HadamardArithmetic arithmetic = HadamardArithmetic::Butterfly;
 };
 
-/// Transforms `values` in place. Fails where the block size is none of the four or does not divide
+/// Transforms `values` in place. Fails if the block size is not one of the four or does not divide
 /// the count.
 Status hadamard(std::span<float> values, const HadamardOptions &options = {});
 
-/// Transforms every row of a row-major matrix. Fails where the block does not divide a row.
+/// Transforms every row of a row-major matrix. Fails if the block does not divide a row.
 Status hadamardRows(std::span<float> values, uint64_t rows, uint64_t columns,
                     const HadamardOptions &options = {});
 

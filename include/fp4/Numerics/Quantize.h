@@ -1,7 +1,7 @@
 //===- Quantize.h - NVFP4 and MXFP4 block quantizers, by recipe -----------===//
 //
-// Blocks and row-major matrices by the programs of RecipeProgram.h, nearest even. QuantizeMatrix.h
-// has the whole family: both orientations, square blocks, stochastic rounding, layouts, groups.
+// Quantizes blocks and row-major matrices with the programs of RecipeProgram.h, to nearest even.
+// QuantizeMatrix.h has both orientations, square blocks, stochastic rounding, layouts and groups.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -30,8 +30,8 @@ struct GlobalScale {
 };
 GlobalScale globalScale(const Recipe &recipe, float tensorAmax);
 
-/// Quantizes one block (at most 32 values) to one code per byte and returns the scale byte. Of
-/// `global` only the amax counts.
+/// Quantizes one block (at most 32 values) to one code per byte and returns the scale byte. Only
+/// the amax of `global` is used.
 uint8_t quantizeBlock(const Recipe &recipe, const GlobalScale &global, std::span<const float> block,
                       std::span<uint8_t> codes);
 
@@ -44,7 +44,7 @@ struct QuantizedMatrix {
 };
 
 /// Quantizes a row-major rows x columns matrix, nearest even. `tensorAmax` overrides the amax of
-/// the values (nvfp4). Fails where sizes do not match or columns is no multiple of the block.
+/// the values (nvfp4). Fails if sizes do not match or the block does not divide the columns.
 Expected<QuantizedMatrix> quantizeRows(const Recipe &recipe, std::span<const float> values,
                                        uint64_t rows, uint64_t columns,
                                        std::optional<float> tensorAmax = std::nullopt);

@@ -1,20 +1,20 @@
 //===- QuantizeMatrix.h - The quantization family on whole matrices -------===//
 //
-// What a training or serving step asks of a quantizer in one call: the row-wise output (M x K,
-// blocks along K), the column-wise output (the transposed matrix, K x M, blocks along M), or both;
-// each with its own amax, Hadamard transform and rounding; scales in any layout.
+// Does in one call what a training or serving step needs from a quantizer: the row-wise output (M x
+// K, blocks along K), the column-wise output (the transposed matrix, K x M, blocks along M), or
+// both, each with its own amax, Hadamard transform and rounding, and with scales in any layout.
 //
 // Shapes. Values are row-major M x K. Codes of 4 bits are two per byte, even index in the low
 // nibble, rows of ceil(columns / 2) bytes; the nibble behind an odd row is 0. Wider codes have a
 // byte each. An NVFP4 row whose length is no multiple of 16 ends in a shorter block (as if filled
 // with zeros); rows of the MX formats must be multiples of 32.
 //
-// Square blocks (16 x 16, NVFP4, for weights): one amax per tile of the input, and its scale in
-// each of the 16 rows, in both outputs: the column-wise codes are the transposed row-wise ones, and
-// quantizing the transposed matrix gives the same.
+// Square blocks (16 x 16, NVFP4, for weights) have one amax per tile of the input, and its scale is
+// in each of the 16 rows of both outputs. The column-wise codes are the transposed row-wise ones,
+// and quantizing the transposed matrix gives the same.
 //
-// Groups (grouped GEMM): matrices stacked along M that share nothing but K. Each is quantized, laid
-// out and padded by itself; outputs follow each other.
+// Groups (grouped GEMM) are matrices stacked along M that have only K in common. Each is quantized,
+// laid out and padded by itself; the outputs follow each other.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -71,9 +71,9 @@ struct QuantizedPair {
   std::optional<QuantizedSide> rowwise, columnwise;
 };
 
-/// Quantizes a matrix. Fails on sizes that do not match, on a block that does not divide an MXFP4
-/// row or a Hadamard transform's, on square blocks or amax per row where they have no meaning, and
-/// on stochastic rounding with a recipe that rounds to nearest only.
+/// Quantizes a matrix. Fails if sizes do not match, if the block of MXFP4 or of a Hadamard
+/// transform does not divide a row, if square blocks or amaxes per row have no meaning, and for
+/// stochastic rounding with a recipe that can only round to nearest.
 Expected<QuantizedPair> quantizeMatrix(const Recipe &recipe, std::span<const float> values,
                                        uint64_t rows, uint64_t columns,
                                        const QuantizeOptions &options = {});
@@ -94,9 +94,9 @@ struct GroupedScales {
 };
 GroupedScales concatenateScales(std::span<const QuantizedPair> groups, bool columnwise);
 
-/// The whole from the shards of a tensor- or sequence-parallel group, quantized with one amax:
-/// row-wise shards stack along rows; column-wise shards (K x M_rank, all of one shape, M_rank a
-/// multiple of the block) side by side. Padding is removed before and added after.
+/// Builds the whole from the shards of a tensor- or sequence-parallel group, quantized with one
+/// amax. Row-wise shards are stacked; column-wise shards (K x M_rank, all of one shape, M_rank a
+/// multiple of the block) are placed side by side. Padding is removed first and added last.
 Expected<QuantizedSide> gatherRowwise(std::span<const QuantizedSide> shards);
 Expected<QuantizedSide> gatherColumnwise(std::span<const QuantizedSide> shards);
 

@@ -13,8 +13,8 @@
 //   mx:    byte = exponent rule of a_b
 //          code = e2m1(x * 2^(127 - byte)), or to wider elements: mxfp6, mxfp8
 //
-// RecipeProgram.h turns the decisions into a list of scalar operations, from which the reference
-// and the kernels are made. docs/Numerics.md has every formula and where it comes from.
+// RecipeProgram.h turns the decisions into a list of scalar operations. The reference and the
+// kernels are made from this list. docs/Numerics.md has every formula and its source.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -28,7 +28,7 @@
 
 namespace fp4::numerics {
 
-/// What a maximum of magnitudes does with NaN.
+/// How a maximum of magnitudes treats NaN.
 enum class NanPolicy : uint8_t {
   Drop,     ///< as fmaxf and max.xorsign: NaN only counts as 0
   Propagate ///< any NaN makes the result NaN
@@ -66,7 +66,7 @@ constexpr ElementFormat elementOf(BlockFormat format) {
   }
   return {};
 }
-/// Two codes to a byte, or one in the low bits of each.
+/// Two codes per byte, or one code in the low bits of each byte.
 constexpr bool isPacked(BlockFormat format) { return elementOf(format).bits == 4; }
 
 /// The tensor's encode scale g and decode scale d from its amax, with D = 6 * e4m3Max.
@@ -84,7 +84,7 @@ enum class GlobalRule : uint8_t {
   ReciprocalOrOne
 };
 
-/// The type that a_b / 6, and what ReciprocalOrOne computes, are rounded to: PyTorch computes them
+/// The type to which a_b / 6 and the result of ReciprocalOrOne are rounded: PyTorch computes them
 /// in the type of the tensor.
 enum class AmaxArithmetic : uint8_t { F32, BF16 };
 
@@ -106,7 +106,7 @@ enum class ScaleCast : uint8_t {
   HalfUp         ///< ggml: halves go up, 240 < s gives 448, 7.5 * 2^-9 <= s < 2^-6 gives 7 * 2^-9
 };
 
-/// How an element meets its scale.
+/// How an element is divided by its scale.
 enum class EncodeSpelling : uint8_t {
   ReciprocalOfProduct,   ///< x * (1 / (f * d))
   GlobalOverScale,       ///< x * (g / f)
@@ -124,7 +124,7 @@ enum class Reciprocals : uint8_t {
   Approximate        ///< d, the reciprocal of g, too
 };
 
-/// The bound on the encode factor, which is what a zero scale with nonzero elements meets.
+/// The bound of the encode factor. It matters for a zero scale with nonzero elements.
 enum class FactorGuard : uint8_t {
   ClampDropNaN,        ///< min(factor, FLT_MAX), NaN gives FLT_MAX: nonzero elements saturate
   ClampKeepNaN,        ///< min(factor, FLT_MAX), NaN stays
@@ -136,7 +136,7 @@ enum class FactorGuard : uint8_t {
   None
 };
 
-/// Two candidate scales per block, the one with the smaller error stored.
+/// Two candidate scales per block, of which the one with the smaller error is stored.
 enum class Adaptive : uint8_t {
   Off,
   FourOverSixAbsolute, ///< amax to 6 or to 4, by the sum of absolute errors
@@ -144,14 +144,14 @@ enum class Adaptive : uint8_t {
   FourOverSixLargest   ///< by the largest absolute error
 };
 
-/// What a code's value q is multiplied by, f the value of its scale byte. Of one-level recipes f.
+/// The factor of a code's value q, f being the value of its scale byte. One-level recipes use f.
 enum class DequantizeRule : uint8_t {
   AmaxTimesInverse, ///< (f * a_t) * fp32(1 / D); of a supplied g as DecodeScale
   DecodeScale,      ///< f * d
   OverEncodeScale   ///< f / g
 };
 
-/// What the error of a candidate compares with an element.
+/// The value that the error of a candidate compares with an element.
 enum class CandidateValue : uint8_t {
   AmaxOverRange, ///< ((q * f) * a_t) / D
   DecodeScale    ///< (q * f) * d
@@ -171,7 +171,7 @@ enum class ExponentRule : uint8_t {
   FloorDivide    ///< the exponent field of a_b / L
 };
 
-/// The byte of an MX block whose amax is no finite number.
+/// The byte of an MX block whose amax is not finite.
 enum class NonFinite : uint8_t {
   Largest,  ///< that of the rule, at most 254; for amaxes that drop NaN
   NaN,      ///< 255, for what the rule rounds to infinity too
@@ -193,13 +193,13 @@ enum class NaNByteFactor : uint8_t {
   Zero ///< as 1 / infinity: finite elements become zeros
 };
 
-/// What a byte of an MXFP4 scale means to the dequantizer.
+/// How the dequantizer reads a byte of an MXFP4 scale.
 enum class ScaleDecode : uint8_t {
   Exact,  ///< 2^(byte - 127), 255 NaN
   Shifted ///< the fp32 with that exponent field: byte 0 is 0, 255 infinity
 };
 
-/// The sign of what becomes zero.
+/// The sign of elements that become zero.
 enum class NegativeZero : uint8_t {
   Drop,  ///< -0 gives code 0; small negatives keep their sign (code 8)
   Keep,  ///< -0 and small negatives keep their sign, as the hardware has it
@@ -207,7 +207,7 @@ enum class NegativeZero : uint8_t {
   Always ///< 0 and -0 give code 8
 };
 
-/// Values halfway between two codes.
+/// How values halfway between two codes are rounded.
 enum class Ties : uint8_t { Even, TowardZero };
 
 struct Recipe {
@@ -247,16 +247,16 @@ struct Recipe {
 std::span<const Recipe> recipes();
 const Recipe &defaultRecipe(BlockFormat format);
 const Recipe *lookupRecipe(std::string_view name);
-/// As lookupRecipe; the error lists the names.
+/// Does the same as lookupRecipe; the error lists the names.
 Expected<const Recipe *> requireRecipe(std::string_view name);
 
-/// Whether a tensor stage reads an amax (or a supplied g): NVFP4, but for one-level recipes.
+/// Whether a tensor stage reads an amax (or a supplied g): NVFP4, except one-level recipes.
 constexpr bool hasTensorScale(const Recipe &recipe) {
   return recipe.format == BlockFormat::NVFP4 && recipe.global != GlobalRule::One;
 }
 
-/// Whether rounding of elements can be stochastic: not where a recipe says what becomes of values
-/// halfway between codes, or compares rounding errors, or has elements of more than 4 bits.
+/// Whether elements can be rounded stochastically. They cannot if a recipe defines how halfway
+/// values are rounded, compares rounding errors, or has elements of more than 4 bits.
 constexpr bool roundsToNearestOnly(const Recipe &recipe) {
   return recipe.adaptive != Adaptive::Off || recipe.ties != Ties::Even ||
          recipe.negativeZero == NegativeZero::Never || !isPacked(recipe.format);
@@ -270,13 +270,13 @@ Expected<Recipe> parseRecipe(std::string_view text);
 /// The inverse, canonical: equal recipes have equal texts.
 std::string spell(const Recipe &recipe);
 /// The same decisions under the name of the recipe that differs in the fewest of them, the first of
-/// several. What a text started with is forgotten: `ocp_floor, exponent = ceil` is `ocp_ceil`.
+/// several. The name in the text is forgotten: `ocp_floor, exponent = ceil` becomes `ocp_ceil`.
 Recipe canonical(const Recipe &recipe);
 /// Whether all decisions of their format are equal, whatever the names.
 bool operator==(const Recipe &left, const Recipe &right);
 /// One decision of a recipe from its text. Fails on a decision the recipe's format does not have.
 Status setDecision(Recipe &recipe, std::string_view name, std::string_view value);
-/// Fails where decisions contradict each other, so that no program can be made of them.
+/// Fails if decisions contradict each other, so that no program can be made of them.
 Status checkRecipe(const Recipe &recipe);
 
 } // namespace fp4::numerics

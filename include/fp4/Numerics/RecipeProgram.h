@@ -1,10 +1,10 @@
 //===- RecipeProgram.h - A recipe as scalar operations --------------------===//
 //
-// The one description of a quantizer's arithmetic. A RecipeProgram is a short list of scalar
-// operations in SSA form: instruction i defines value i, and its operands are earlier values.
-// lib/Numerics interprets it, and a code generator walks it and emits one operation (or one exact
-// expansion) per instruction; so a kernel and its reference cannot disagree on the order of
-// operations, a guard or a constant.
+// Describes the arithmetic of a quantizer. A RecipeProgram is a short list of scalar operations in
+// SSA form: instruction i defines value i, and its operands are earlier values. lib/Numerics
+// interprets it, and a code generator walks it and emits one operation (or one exact expansion) per
+// instruction. A kernel and its reference can therefore not differ in the order of operations, a
+// guard or a constant.
 //
 // Instructions are sorted by how often they run:
 //
@@ -126,11 +126,11 @@ struct RecipeProgram {
   std::string text() const;
 };
 
-/// The quantizer that a recipe's decisions mean.
+/// The quantizer that the decisions of a recipe define.
 RecipeProgram makeProgram(const Recipe &recipe);
 
-/// The values of what a recipe wrote: each code's, times what its DequantizeRule or ScaleDecode
-/// makes of the scale byte. Inputs: TensorAmax, ScaleByte, Element.
+/// The dequantizer of a recipe: each code's value times the factor that its DequantizeRule or
+/// ScaleDecode makes of the scale byte. Inputs: TensorAmax, ScaleByte, Element.
 RecipeProgram makeDequantizer(const Recipe &recipe);
 
 } // namespace fp4::numerics

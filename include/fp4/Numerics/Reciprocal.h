@@ -1,11 +1,11 @@
 //===- Reciprocal.h - The reciprocal that hardware approximates -----------===//
 //
-// rcp.approx.ftz.f32 as an H200 computes it, bit by bit. It is within one last place of the
-// correctly rounded reciprocal, which 86.8 % of the results are; those of all E4M3 numbers and of 6
-// among them.
+// Computes rcp.approx.ftz.f32 as an H200 does, bit by bit. A result is within one last place of the
+// correctly rounded reciprocal. 86.8 % of the results are correctly rounded, including those of all
+// E4M3 numbers and of 6.
 //
-// Source: an H200 (driver 580.159.04), asked for all 2^23 mantissas, and for each under every
-// exponent and sign. Other GPUs were not measured.
+// Source: measurements on an H200 (driver 580.159.04) of all 2^23 mantissas, and of each under
+// every exponent and sign. Other GPUs were not measured.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -13,10 +13,10 @@
 // In a grouped GEMM every group's matrix is laid out and padded on its own (an empty one takes no
 // bytes) and the matrices follow each other.
 //
-// Gathering the shards of tensor- or sequence-parallel ranks: row-wise quantized shards stack along
-// rows, so that only the padding between them must go. Column-wise shards are K x M_rank matrices,
-// and an all-gather stacks them as [ranks * K, M_rank], where [K, ranks * M_rank] is wanted:
-// interleaveShards moves bytes from the former to the latter.
+// Gathering the shards of tensor- or sequence-parallel ranks: row-wise quantized shards are stacked
+// along rows, so only the padding between them must be removed. Column-wise shards are K x M_rank
+// matrices. An all-gather stacks them as [ranks * K, M_rank], while [K, ranks * M_rank] is needed;
+// interleaveShards moves the bytes.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -41,7 +41,7 @@ uint64_t scaleMatrixBytes(ScaleLayout layout, uint64_t rows, uint64_t blocks);
 /// Offset of a scale in it.
 uint64_t scaleOffset(ScaleLayout layout, uint64_t row, uint64_t block, uint64_t blocks);
 
-/// Linear scales to `layout`, padding zero, and back. Both fail where the size does not match.
+/// Converts linear scales to `layout`, with zero padding, and back. Both fail on a wrong size.
 Expected<std::vector<uint8_t>> layOutScales(std::span<const uint8_t> linear, uint64_t rows,
                                             uint64_t blocks, ScaleLayout layout);
 Expected<std::vector<uint8_t>> readScales(std::span<const uint8_t> bytes, uint64_t rows,

@@ -1,7 +1,7 @@
 //===- StochasticRounding.h - Random bits of every element ----------------===//
 //
-// Stochastic rounding to E2M1 spends 8 random bits per element. They come from Philox4x32-10, keyed
-// by the seed; which counter serves which element is the mapping.
+// Stochastic rounding to E2M1 uses 8 random bits per element. They come from Philox4x32-10, keyed
+// by the seed. The mapping says which counter serves which element.
 //
 // PhiloxMapping::Element (the default) depends on nothing but the element's place in the output
 // matrix, so every kernel, tiling and machine gives the same codes. With R rows and K columns of
@@ -15,8 +15,8 @@
 //   byte(r, k)   = of that word, as cvt.rs.e2m1x4 {x[q+3], x[q+2], x[q+1], x[q]} hands it to its
 //                  four operands (StochasticMapping), q = k rounded down to a multiple of 4
 //
-// A block of 16 spends one Philox block; a block of 32 (MXFP4), two. One quantization spends one
-// value of `offset`: the caller adds 1 for the next.
+// A block of 16 uses one Philox block, and a block of 32 (MXFP4) uses two. One quantization uses
+// one value of `offset`: the caller adds 1 for the next.
 //
 // PhiloxMapping::TransformerEngineBlockwise is that of TransformerEngine's vector-blockwise kernel:
 // 256 threads per 128 x 128 tile of the input, tiles numbered (x, y) over X tile columns, and

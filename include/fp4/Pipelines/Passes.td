@@ -34,12 +34,12 @@ def CheckProgram : Pass<"fp4-check-program", "::mlir::ModuleOp"> {
   let summary = "Reject what later passes would lose or misread";
   let description = [{
     **Why.** The layout of scales is an encoding, which operations of other dialects carry along or
-    drop without a thought: `tensor.cast` from a row-major to a tiled type verifies, and would pass
-    scales in the wrong order. Nested modules and `ub.poison` are gone, or without a place, before
-    anything could be said about them.
+    drop: `tensor.cast` from a row-major to a tiled type verifies, and would pass scales in the
+    wrong order. Later passes would drop nested modules and `ub.poison`, or would have no place to
+    report them.
 
-    **What holds afterwards.** Operations outside of the fp4 dialect hand tiled scales on as they
-    are; there is one module and no poisoned tensor. The program is unchanged.
+    **What holds afterwards.** Operations outside of the fp4 dialect pass tiled scales on unchanged;
+    there is one module and no poisoned tensor. The program is unchanged.
 
     ```mlir
     // fp4-opt --fp4-check-program
@@ -53,8 +53,8 @@ def CheckProgram : Pass<"fp4-check-program", "::mlir::ModuleOp"> {
 def CheckTarget : Pass<"fp4-check-target", "::mlir::ModuleOp"> {
   let summary = "Reject operations that the target has no instructions for";
   let description = [{
-    **Why.** A user should read which operation asks too much of which target, and which targets
-    could do it, before any lowering starts.
+    **Why.** Before any lowering starts, a user should learn which operation the target does not
+    support and which targets support it.
 
     **What holds afterwards.** `target` is in the target table, and it has tensor memory and
     tcgen05.mma if there is a `fp4.blockscaled_matmul`. The program is unchanged.

@@ -35,7 +35,7 @@ std::optional<Phase> parsePhase(std::string_view text);
 /// "fused, tiles, ...": what an error about an unknown phase lists.
 std::string phaseNames();
 
-/// For measurements: the options of convert-fp4-to-gpu that shape row-wise kernels.
+/// Options of convert-fp4-to-gpu that shape row-wise kernels, for measurements.
 struct StreamTuning {
   int64_t threads = 0, blocksPerThread = 0, residentCtas = 0; ///< 0: as chosen
   bool cacheHints = false;                                    ///< lines are used once
@@ -49,11 +49,11 @@ struct PhaseOptions {
   unsigned multiprocessors = 0; ///< that grids of tensor core kernels fill; 0: all of the target
 };
 
-/// Adds the passes that lead from the end of the previous phase to the end of `phase`. The phase
-/// before `Host` is `Ptx` or `Cubin`; `Cubin` follows `Nvvm` directly and does what `Ptx` does too.
+/// Adds the passes from the end of the previous phase to the end of `phase`. `Host` follows `Ptx`
+/// or `Cubin`. `Cubin` follows `Nvvm` directly and also does the work of `Ptx`.
 void addPhase(mlir::OpPassManager &manager, Phase phase, const PhaseOptions &options);
 
-/// Adds all phases up to `last`; `Host` goes by way of `Ptx`.
+/// Adds all phases up to `last`; for `Host` these include `Ptx`.
 void addPhasesTo(mlir::OpPassManager &manager, Phase last, const PhaseOptions &options);
 
 /// Registers the pipeline `fp4-compile{to=... target=...}`.

@@ -1,8 +1,8 @@
 //===- Manifest.h - What a compiled library says about itself -------------===//
 //
 // Schema 1 of the JSON that the compiler embeds as `fp4_manifest`: the functions with their
-// argument and result types, the tensor program the reference interpreter executes to verify them,
-// and the kernels with the resources ptxas reported.
+// argument and result types, the tensor program that the reference interpreter executes to verify
+// them, and the kernels with the resources that ptxas reported.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -89,7 +89,7 @@ struct Manifest {
   std::vector<Function> functions;
   std::vector<KernelResources> kernels;
 
-  /// Every field checked: a wrong one is a Usage error that names its path
+  /// Checks every field. A wrong field is a Usage error that names its path
   /// ("functions[0].results").
   static Expected<Manifest> parse(std::string_view json);
 };

@@ -1,7 +1,7 @@
 //===- ProgramTypes.h - The sizes of a program's values -------------------===//
 //
-// A manifest's types may be dynamic. Given the arguments' sizes, those of every value follow from
-// what its operation means: rows of a matrix are columns of its transposed quantization.
+// The types of a manifest may be dynamic. The sizes of the arguments determine those of every
+// value: rows of a matrix are columns of its transposed quantization.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -20,7 +20,7 @@ Expected<std::vector<Type>> resultTypes(const ProgramOp &op, std::span<const Typ
 Expected<std::map<std::string, Type>> valueTypes(std::span<const ProgramOp> program,
                                                  std::span<const Type> arguments);
 
-/// The error of a manifest whose program makes no sense to this tool.
+/// The error for a manifest whose program this tool cannot interpret.
 tl::unexpected<Error> badProgram(const ProgramOp &op, const std::string &what);
 
 } // namespace fp4::harness

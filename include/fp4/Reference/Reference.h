@@ -23,8 +23,8 @@ struct ReferenceValue {
 /// Finds the bytes of a constant by the symbol that the manifest gives it.
 using DataResolver = std::function<Expected<const void *>(const std::string &symbol)>;
 
-/// One value per result of `function`. Fails (Usage) where the program has an operation that this
-/// tool does not know: it is older than the compiler.
+/// One value per result of `function`. Fails (Usage) if the program has an operation that this tool
+/// does not know because it is older than the compiler.
 Expected<std::vector<ReferenceValue>> runReference(const Function &function,
                                                    std::span<const Tensor> arguments,
                                                    unsigned threads, const DataResolver &data = {});

@@ -1,7 +1,7 @@
 //===- Tensor.h - A tensor value on the host ------------------------------===//
 //
-// A static type and its dense boundary buffer (Type::bufferShape): what the runner uploads,
-// downloads, loads, saves and hands to the reference interpreter.
+// A static type and its dense boundary buffer (Type::bufferShape). The runner uploads, downloads,
+// loads and saves such values and passes them to the reference interpreter.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

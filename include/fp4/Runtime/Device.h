@@ -1,9 +1,9 @@
 //===- Device.h - What a device can do, whoever it is ---------------------===//
 //
-// The one interface between the runtime and a machine that executes PTX: a GPU behind the CUDA
-// driver (CudaDevice) or the simulator (SimDevice). One conformance suite, fp4-cts, holds both to
-// it. Device addresses are 64-bit numbers; all work is in order of issue; every call that can fail
-// returns a Status or Expected whose message names the call and the operand.
+// The interface between the runtime and a machine that executes PTX: a GPU with the CUDA driver
+// (CudaDevice) or the simulator (SimDevice). The conformance suite fp4-cts tests both. Device
+// addresses are 64-bit numbers. All work is in order of issue. Every call that can fail returns a
+// Status or Expected whose message names the call and the operand.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -75,14 +75,14 @@ struct KernelInfo {
   std::vector<uint64_t> parameterBytes; ///< the size of each parameter
 };
 
-/// What a simulator counted during one launch.
+/// The counts of a simulator during one launch.
 struct LaunchCounts {
   uint64_t warpInstructions = 0;
   uint64_t mmas = 0;
   uint64_t tickets = 0; ///< asynchronous operations completed
 };
 
-/// What a GPU says about its state while it works.
+/// The state that a GPU reports while it works.
 struct Condition {
   uint32_t smClockMhz = 0;
   double watts = 0;             ///< 0: not known
@@ -106,7 +106,7 @@ public:
   virtual std::string name() const = 0;
   /// The name a user selects it by: "sim", "cuda:0".
   virtual std::string selector() const = 0;
-  /// What it executes best, "sm_90a". A simulator takes the target it was opened for.
+  /// The target that it executes best, "sm_90a". A simulator takes the target it was opened for.
   virtual std::string target() const = 0;
   virtual int32_t multiprocessorCount() const = 0;
   /// Results and times come from an actual GPU.
@@ -119,8 +119,8 @@ public:
   virtual Status copy2D(const Copy2D &copy) = 0;
   virtual Status memset(DevicePtr dst, uint8_t value, uint64_t bytes) = 0;
 
-  /// Takes the cubin where the device runs it, else the PTX. A PTX error is of kind Compile and
-  /// carries the assembler's text.
+  /// Loads the cubin if the device can run it, and otherwise the PTX. A PTX error is of kind
+  /// Compile and carries the assembler's text.
   virtual Expected<ModuleId> loadModule(const fp4rt_module &module) = 0;
   virtual Expected<KernelInfo> kernelInfo(ModuleId module, std::string_view kernel) = 0;
   /// params[i] points at the value of parameter i; their number must be the kernel's.
@@ -135,7 +135,7 @@ public:
   /// Milliseconds between two marks, waiting for the second. On a simulator: of host time.
   virtual Expected<double> elapsedMs(uint32_t first, uint32_t second) = 0;
 
-  // What a benchmark needs beyond that; a device without it says so by these defaults.
+  // The following serves benchmarks; a device without it says so by these defaults.
   virtual Status copyOnDevice(DevicePtr dst, DevicePtr src, uint64_t bytes) {
     return copy2D({dst, bytes, src, bytes, bytes, 1});
   }
@@ -143,23 +143,23 @@ public:
   virtual uint64_t l2Bytes() const { return 0; }
   /// The driver's version, for the record: "CUDA 13.0".
   virtual std::string driver() const { return ""; }
-  /// The state at this moment, where the device can tell.
+  /// The state at this moment, if the device can report it.
   virtual std::optional<Condition> condition() { return std::nullopt; }
-  /// Records what `work` issues (launches, memset, copies) instead of executing it.
+  /// Records what `work` issues (launches, memset, copies) and does not execute it.
   virtual Expected<CapturedGraph> capture(const std::function<Status()> &work);
   virtual Status replay(uint32_t graph);
   /// Counts of the last launch, on a simulator.
   virtual std::optional<LaunchCounts> lastLaunch() const { return std::nullopt; }
-  /// What DeviceOptions::check found in all launches so far.
+  /// The hazards that DeviceOptions::check found in all launches so far.
   virtual std::vector<sim::HazardReport> hazards() const { return {}; }
-  /// With DeviceOptions::statistics: the accesses that cost more than they must, the worst first.
+  /// With DeviceOptions::statistics: the accesses that cost more than necessary, worst first.
   virtual std::vector<sim::AccessCount> wastefulAccesses() const { return {}; }
-  /// The last launch was that: DeviceOptions::timeline gets its end, and its name. Not called,
-  /// there is no such file.
+  /// Call this after the last launch: it gives the file of DeviceOptions::timeline its end and its
+  /// name. Without this call there is no such file.
   virtual Status finish() { return {}; }
 };
 
-/// Options of the simulator; hardware ignores all but `check`, which it cannot do.
+/// Options of the simulator. Hardware ignores all of them except `check`, which it refuses.
 struct DeviceOptions {
   std::string target = "sm_100a"; ///< what the code was emitted for
   std::string policy = "eager";   ///< eager | lazy | random | delay

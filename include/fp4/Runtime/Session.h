@@ -1,8 +1,8 @@
 //===- Session.h - The state behind the C ABI -----------------------------===//
 //
-// One run of host code on one device: owns every allocation and module the host code made, keeps
-// the first error, and counts what was launched. While a Session::Scope lives, the fp4rt_ functions
-// called on its thread act on its session.
+// One run of host code on one device. A session owns every allocation and module that the host code
+// made, keeps the first error, and counts launches. While a Session::Scope lives, the fp4rt_
+// functions called on its thread act on its session.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -56,13 +56,13 @@ public:
   Status finish();
   const std::vector<LaunchRecord> &launches() const { return launches_; }
   uint64_t allocatedBytes() const { return liveBytes_; }
-  /// Keeps every launch, memset and copy from now on. What host code frees stays allocated until
-  /// the session ends, since the recorded operations use it.
+  /// Keeps every launch, memset and copy from now on. Memory that host code frees stays allocated
+  /// until the session ends, because the recorded operations use it.
   void record() { recording_ = true; }
-  /// What was recorded since the last call.
+  /// The operations that were recorded since the last call.
   std::vector<RecordedOp> takeRecording() { return std::exchange(recorded_, {}); }
 
-  // What the C ABI does; each is a no-op after the first error.
+  // The functions of the C ABI; each does nothing after the first error.
   void *allocate(uint64_t bytes);
   void free(void *address);
   void *constant(const void *bytes, uint64_t size);

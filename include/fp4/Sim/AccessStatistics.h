@@ -1,8 +1,8 @@
 //===- AccessStatistics.h - How well warps use the memories ---------------===//
 //
-// Counts, for every instruction that accesses shared or global memory, what the accesses of its
-// warps cost: wavefronts of the 32 banks of shared memory, sectors of 32 bytes of global memory,
-// beside the least that the same bytes need. Counts, not times.
+// Counts the cost of every instruction that accesses shared or global memory: wavefronts of the 32
+// banks of shared memory, sectors of 32 bytes of global memory, and the least number that the same
+// bytes need. The numbers are counts, not times.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -6,9 +6,9 @@
 
 namespace fp4::sim {
 
-/// The instructions of `ptx` that `target` does not have, those that the simulator refuses there
-/// only when they execute, and what of `program`, which is the same text, exceeds the target's
-/// limits. One error for each function and kind.
+/// Finds the instructions of `ptx` that `target` does not have, those that the simulator refuses
+/// only when they execute, and what in `program`, which is the same text, exceeds the limits of the
+/// target. Returns one error for each function and kind.
 std::vector<Error> foresee(std::string_view ptx, const Program &program,
                            const hw::TargetModel &target);
 

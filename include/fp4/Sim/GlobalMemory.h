@@ -1,8 +1,8 @@
 //===- GlobalMemory.h - The simulated device memory -----------------------===//
 //
-// Device pointers are made-up 64-bit addresses, so a host pointer used as a device pointer (or the
-// reverse) is an error that names what was expected; only memory that host and device share has one
-// address for both. Every allocation has a name and bounds; gaps between allocations are never
+// Device pointers are made-up 64-bit addresses, so using a host pointer as a device pointer (or the
+// reverse) is an error that names what was expected. Only memory that host and device share has one
+// address for both. Every allocation has a name and bounds. Gaps between allocations are never
 // valid, and freed addresses are not reused soon.
 //
 //===----------------------------------------------------------------------===//
@@ -36,7 +36,7 @@ struct Allocation {
   bool readOnly = false;               ///< .const variables: the device may not write them
   std::unique_ptr<uint64_t[]> written; ///< a bit per byte; null: nobody keeps track
 
-  /// Host and device share it, under one address.
+  /// Host and device share it and use the same address.
   bool shared() const { return !bytes.get_deleter().owned; }
 };
 
@@ -55,8 +55,8 @@ public:
   Status free(uint64_t address);
   /// Creates an allocation at a fixed address (module-scope .global and .const variables).
   Status reserve(uint64_t address, uint64_t size, std::string name, bool readOnly);
-  /// Makes memory of the host (managed, mapped) valid on the device, at its own address. It stays
-  /// the host's: free only forgets it.
+  /// Makes memory of the host (managed, mapped) valid on the device at its own address. The host
+  /// still owns it: free only forgets it.
   Status share(void *host, uint64_t size, std::string name);
 
   Status read(uint64_t address, void *destination, uint64_t bytes) const;
@@ -72,12 +72,12 @@ public:
 
   uint64_t bytesInUse() const { return inUse; }
 
-  /// From now on allocations remember which of their bytes were written: by write and fill of this
-  /// class, and by who calls markWritten.
+  /// From now on allocations remember which of their bytes were written by write and fill of this
+  /// class and by callers of markWritten.
   void trackWrites() { tracking = true; }
   bool tracksWrites() const { return tracking; }
   void markWritten(uint64_t address, uint64_t bytes) const;
-  /// The first byte of the range that was never written. None where nobody keeps track.
+  /// The first byte of the range that was never written. None without the record.
   std::optional<uint64_t> firstUnwritten(uint64_t address, uint64_t bytes) const;
 
 private:

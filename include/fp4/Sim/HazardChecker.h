@@ -5,9 +5,9 @@
 //   simulator.launch(...);
 //   for (const HazardReport &report : checker.reports()) puts(report.text().c_str());
 //
-// Computes happens-before from the event stream (Observer.h), whatever order the events came in: a
-// race is found under every completion policy, not only when it changes the result. What is checked
-// and what is not: docs/Simulator.md, "The hazard checker".
+// Computes happens-before from the event stream (Observer.h) in any order of events: a race is
+// found under every completion policy, not only when it changes the result. docs/Simulator.md, "The
+// hazard checker", says what is checked and what is not.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -32,7 +32,7 @@ std::string_view remedyOf(HazardRule rule);  ///< the usual missing edge
 std::optional<HazardRule> parseHazardRule(std::string_view text);
 /// Every rule, in the order of the documents.
 std::span<const HazardRule> hazardRules();
-/// What the rule means, an example and the remedy: some paragraphs for a terminal.
+/// Some paragraphs for a terminal: what the rule means, an example and the remedy.
 std::string explain(HazardRule rule);
 
 /// One side of a race.
@@ -59,7 +59,7 @@ struct HazardReport {
 };
 
 struct HazardOptions {
-  /// Hold to the PTX text where practice relies on more: scopes of mbarrier operations between CTAs
+  /// Follows the PTX text where practice relies on more: scopes of mbarrier operations between CTAs
   /// count, and a generic read needs a proxy fence before an asynchronous write.
   bool strict = false;
   size_t maxReports = 64; ///< a pair of lines is reported once, and counted: of PTX, or where it
@@ -71,7 +71,7 @@ public:
   explicit HazardChecker(HazardOptions options = {});
   ~HazardChecker() override;
 
-  /// Of all launches since construction or clear().
+  /// The reports of all launches since construction or clear().
   const std::vector<HazardReport> &reports() const;
   void clear();
 

@@ -1,8 +1,8 @@
 //===- Observer.h - The event stream of a simulation ----------------------===//
 //
-// Instructions and engines emit typed events; checkers (the hazard engine, traces, counters) listen
-// and are never called from instruction semantics in any other way. With no observer installed an
-// event costs one predictable branch. Pointers inside an event live only during the call.
+// Instructions and engines emit typed events. Checkers (the hazard engine, traces, counters)
+// listen; instruction code does not call them in any other way. Without an observer an event costs
+// one predictable branch. Pointers inside an event are valid only during the call.
 //
 // Agents: a warp (cta, warp) or a ticket (an asynchronous operation, by its id). One launch has one
 // observer; when it is set the clusters run one after the other on one host thread.
@@ -25,7 +25,7 @@ enum class Scope : uint8_t { None, Cta, Cluster, Gpu, Sys };
 enum class MemOrder : uint8_t { Weak, Relaxed, Acquire, Release, AcqRel, Volatile, SeqCst, Mmio };
 enum class AccessKind : uint8_t { Read, Write, Atomic };
 
-/// Who acts: a warp when `ticket` is 0, else the asynchronous operation with that id.
+/// The agent: a warp if `ticket` is 0, otherwise the asynchronous operation with that id.
 struct Agent {
   uint32_t cluster = 0; ///< linear cluster index in the grid
   uint32_t ctaRank = 0; ///< rank of the CTA in the cluster
@@ -33,7 +33,7 @@ struct Agent {
   uint64_t ticket = 0;
 };
 
-/// Where in the PTX: the index of the instruction in its kernel, and the line.
+/// The place in the PTX: the index of the instruction in its kernel, and the line.
 struct CodePoint {
   uint32_t pc = 0;
   uint32_t line = 0;
@@ -116,7 +116,7 @@ enum class FenceKind : uint8_t {
   BulkWait,      ///< cp.async.bulk.wait_group passed; `groups` may still be pending
 };
 
-/// What an instruction did with a register of a wgmma.
+/// The use that an instruction made of a register of a wgmma.
 enum class RegisterUse : uint8_t { Read, Write, Product };
 
 struct FenceEvent {
@@ -178,7 +178,7 @@ struct LifeEvent {
   uint64_t count = 0;
 };
 
-/// A launch begins. What it refers to lives until its last event.
+/// A launch begins. The objects it refers to live until its last event.
 struct LaunchEvent {
   const Program &program;
   std::string_view kernel;

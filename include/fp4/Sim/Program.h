@@ -25,7 +25,7 @@ struct ParamInfo {
   uint32_t align = 1;
 };
 
-/// What a launcher must know of a .entry.
+/// The facts about a .entry that a launcher needs.
 struct KernelInfo {
   std::string name;
   std::vector<ParamInfo> params;
@@ -63,8 +63,8 @@ class Program {
 public:
   /// `name` is used in messages: usually the file name.
   static Expected<std::shared_ptr<const Program>> parse(std::string_view ptx, std::string name);
-  /// Leaves out the kernels that cannot be decoded and says why in refused(): a program launches
-  /// few of the kernels it carries.
+  /// Leaves out the kernels that cannot be decoded and gives the reasons in refused(), because a
+  /// program launches only few of the kernels it carries.
   static Expected<std::shared_ptr<const Program>> parseAvailable(std::string_view ptx,
                                                                  std::string name);
   ~Program();

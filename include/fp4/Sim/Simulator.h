@@ -21,7 +21,7 @@ namespace fp4::sim {
 
 class Observer;
 
-/// When the data of an asynchronous operation (TMA, bulk copy, tcgen05) moves.
+/// The time at which an asynchronous operation (TMA, bulk copy, tcgen05) moves its data.
 enum class CompletionPolicy : uint8_t {
   Eager,  ///< as soon as the operation is issued
   Lazy,   ///< only when no warp of the cluster can run
@@ -32,11 +32,11 @@ enum class CompletionPolicy : uint8_t {
 /// eager, lazy, random, delay.
 Expected<CompletionPolicy> parseCompletionPolicy(std::string_view text);
 
-/// What to do when shared memory that was never written is read.
+/// The reaction to a read of shared memory that was never written.
 enum class UninitializedReads : uint8_t { Error, Ignore };
 
-/// What holds where the PTX text leaves something undefined that published kernels, right on
-/// hardware, rely on (docs/Simulator.md, "Default and strict").
+/// The rules for what the PTX text leaves undefined although published kernels that are right on
+/// hardware rely on it (docs/Simulator.md, "Default and strict").
 enum class Judgement : uint8_t {
   Letter,   ///< an error
   Practice, ///< a register of tcgen05.ld that is used before tcgen05.wait::ld waits for the load;
@@ -54,16 +54,16 @@ struct SimOptions {
   std::string target = "sm_100a";    ///< a name of hw::lookupTarget
   UninitializedReads uninitializedReads = UninitializedReads::Error;
   Judgement judgement = Judgement::Letter;
-  /// Warp instructions after which a launch is given up as an endless loop; 0: never.
+  /// Warp instructions after which a launch is stopped as an endless loop; 0: never.
   uint64_t instructionLimit = 0;
   /// Warp instructions of one cluster without progress (no warp exits, no asynchronous operation
-  /// completes, no change of memory is seen) after which the launch is given up; 16 times as many
-  /// where memory does change, but no warp exits. 0: never. A launch that is proven to repeat
-  /// itself is given up before, with any limit but 0.
+  /// completes, no change of memory is seen) after which the launch is stopped; 16 times as many if
+  /// memory does change, but no warp exits. 0: never. With any limit but 0, a launch that is proven
+  /// to repeat itself is stopped earlier.
   uint64_t spinLimit = uint64_t(1) << 32;
   /// Called now and then, and at the end, with finished and total CTAs; never concurrently.
   std::function<void(uint64_t done, uint64_t total)> progress;
-  /// Takes what kernels print; never called concurrently. Not set: stdout.
+  /// Receives what kernels print; never called concurrently. If not set: stdout.
   std::function<void(std::string_view)> print;
   Observer *observer = nullptr; ///< see Observer.h; forces one host thread
 };
@@ -100,8 +100,8 @@ public:
   Expected<LaunchStats> launch(const Program &program, std::string_view kernel,
                                const LaunchConfig &config, std::span<const std::byte> params);
 
-  /// Puts the module's variables into device memory, with their initial values; again: does
-  /// nothing. A launch does it by itself.
+  /// Puts the variables of the module into device memory with their initial values. A second call
+  /// does nothing. A launch calls it by itself.
   Status load(const Program &program);
 
 private:

@@ -5,8 +5,8 @@
 // every asynchronous operation, from issue to completion, every phase of every mbarrier, and every
 // allocation of tensor memory.
 //
-// The time of an event is its number in the order of the simulation, shown as microseconds: what
-// overlaps and what waits for what is true of this schedule; lengths say nothing about a device.
+// The time of an event is its number in the order of the simulation, shown as microseconds. An
+// overlap or a wait is true of this schedule; a length says nothing about a device.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -12,8 +12,8 @@
 
 namespace fp4::simcuda {
 
-/// A view of a 64-bit little-endian ELF file; `bytes` must outlive it. What lies outside the file
-/// is an error, never a read.
+/// A view of a 64-bit little-endian ELF file; `bytes` must outlive it. An access outside of the
+/// file is an error, never a read.
 class ElfFile {
 public:
   static bool isElf(std::span<const std::byte> bytes);

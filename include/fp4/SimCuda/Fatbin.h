@@ -1,7 +1,7 @@
 //===- Fatbin.h - The PTX that nvcc embedded in a program -----------------===//
 //
 // A fat binary is a container of entries, one per architecture and kind: PTX text or machine code.
-// nvcc compresses the text with zstd (LZ4 in older toolkits). The simulator runs PTX only; of
+// nvcc compresses the text with zstd (LZ4 in older toolkits). The simulator runs only PTX. Of
 // several texts it takes the one that fits the chip best.
 //
 //===----------------------------------------------------------------------===//
@@ -43,8 +43,8 @@ std::string targetOf(std::string_view ptx);
 /// on its family, "sm_100a" on that chip alone.
 bool runsOn(std::string_view target, std::string_view chip);
 
-/// The text that a driver for `chip` would compile: of those that run there the most specific.
-/// The error lists what the container has instead.
+/// The text that a driver for `chip` would compile: the most specific of those that run there. The
+/// error lists what the container has instead.
 Expected<const FatbinEntry *> choosePtx(const std::vector<FatbinEntry> &entries,
                                         std::string_view chip);
 

@@ -1,8 +1,8 @@
 //===- Error.h - Checked results for the LLVM-free floors -----------------===//
 //
-// Every function below the compiler that can fail returns Expected<T> or Status. An Error carries
-// the sentence a user reads (lower case, no full stop, "must/expects X, but got Y"), an optional
-// note with the remedy, and the class that decides the exit code of a tool.
+// Every function below the compiler that can fail returns Expected<T> or Status. An Error has the
+// sentence that the user reads (lower case, no full stop, "must/expects X, but got Y"), an optional
+// note with the remedy, and the class that determines the exit code of a tool.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -1,15 +1,15 @@
 //===- OutputFile.h - Files that appear whole or not at all ---------------===//
 //
-// The one way in which tools and libraries write files. A file is written beside its name, brought
-// to the disk and renamed at the end: who opens it sees the old one or the new one, whole. A full
-// disk, a limit or a signal that ends the process leaves the old one, and nothing beside it.
+// Writes files for tools and libraries. A file is written next to its final name, flushed to the
+// disk and renamed at the end, so readers see the old or the new file, complete. A full disk, a
+// limit or a signal that ends the process leaves the old file and nothing else.
 //
 //   auto file = OutputFile::open("trace.json");
 //   (*file)->stream() << ...;
 //   FP4_TRY((*file)->commit());
 //
-// Devices and pipes cannot be replaced and are written to as they are. Every error is of
-// ErrorKind::Usage and has the path and what the system says of it.
+// Devices and pipes cannot be replaced; they are written directly. Every error is of
+// ErrorKind::Usage and has the path and the words of the system.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -27,18 +27,18 @@ namespace fp4 {
 class OutputFile {
 public:
   static Expected<std::unique_ptr<OutputFile>> open(const std::string &path);
-  /// Without a commit before, nothing has been written.
+  /// Without a commit, the file is not written.
   ~OutputFile();
   OutputFile(const OutputFile &) = delete;
   OutputFile &operator=(const OutputFile &) = delete;
 
-  /// What fails here is told by commit().
+  /// commit() returns the errors of this stream.
   std::ostream &stream();
-  /// The file gets its name. Once.
+  /// Gives the file its name. Call it once.
   Status commit();
 
   const std::string &path() const;
-  /// The name it has until then; empty for a device or a pipe.
+  /// The temporary name until then; empty for a device or a pipe.
   const std::string &temporary() const;
 
 private:
@@ -54,14 +54,14 @@ inline Status writeFile(const std::string &path, std::span<const std::byte> byte
                    std::string_view(reinterpret_cast<const char *>(bytes.data()), bytes.size()));
 }
 
-/// Behind whatever the process printed; `what` names it in the message.
+/// Writes after the earlier output of the process; `what` names it in the message.
 Status writeStandardOutput(std::string_view text, std::string_view what);
 
-/// Whether writeFile could begin: for what takes long to make.
+/// Whether writeFile could begin. Call it before work that takes long.
 Status checkDestination(const std::string &path);
 
-/// A file of the system's temporary folder that other programs write and read. Removed with this
-/// object, and by a signal that ends the process.
+/// A file in the system's temporary folder that other programs write and read. It is removed with
+/// this object, and by a signal that ends the process.
 class TemporaryFile {
 public:
   static Expected<std::unique_ptr<TemporaryFile>> create(std::string_view suffix);

@@ -10,7 +10,7 @@
 namespace fp4 {
 
 /// Runs body(i) once for each i < items, in any order, on `threads` threads (0: all of the host).
-/// The calling thread is one of them, and the only one where the system gives no other.
+/// The calling thread is one of them, and the only one if the system gives no other.
 template <typename Body> void parallelFor(uint64_t items, unsigned threads, const Body &body) {
   std::atomic<uint64_t> next = 0;
   onThreads(static_cast<unsigned>(std::min<uint64_t>(threadCount(threads), items)), [&] {

@@ -17,9 +17,9 @@ struct ProcessResult {
   std::string ending(std::chrono::milliseconds limit) const;
 };
 
-/// Runs `command`, whose first word is the path of a program, without input. At the limit it and
-/// what it started are killed; it does not outlive this process. An Error when it cannot be
-/// started.
+/// Runs `command`, whose first word is the path of a program, without input. At the limit the
+/// program and the processes it started are killed; it does not outlive this process. Returns an
+/// Error if it cannot be started.
 Expected<ProcessResult> runProcess(const std::vector<std::string> &command,
                                    std::chrono::milliseconds limit);
 

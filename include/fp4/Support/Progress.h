@@ -7,9 +7,9 @@
 
 namespace fp4 {
 
-/// A callback that, from the second second on, shows "ACTIVITY: DONE of TOTAL UNITS" and how long
-/// the rest may take; the line is erased when all is done. Calls may not overlap. Null when stderr
-/// is no terminal.
+/// A callback that, after one second, shows "ACTIVITY: DONE of TOTAL UNITS" and how long the rest
+/// may take. The line is erased when all is done. Calls may not overlap. Null when stderr is not a
+/// terminal.
 std::function<void(uint64_t done, uint64_t total)> makeProgressLine(std::string activity,
                                                                     std::string units);
 

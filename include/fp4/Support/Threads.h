@@ -5,12 +5,12 @@
 
 namespace fp4 {
 
-/// `wanted`, or where it is 0 the number of hardware threads.
+/// `wanted`, or the number of hardware threads if it is 0.
 unsigned threadCount(unsigned wanted);
 
-/// Runs `work` on this thread and on up to `threads` - 1 others, and waits for all of them. Where
-/// the system gives fewer threads (a limit on processes, no memory), fewer run: the work must
-/// divide itself. What one of them throws is thrown here, when all have ended.
+/// Runs `work` on this thread and on up to `threads` - 1 others, and waits for all of them. If the
+/// system gives fewer threads (a limit on processes, no memory), fewer run: the work must divide
+/// itself. An exception of one of them is thrown here after all have ended.
 void onThreads(unsigned threads, const std::function<void()> &work);
 
 } // namespace fp4

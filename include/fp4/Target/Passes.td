@@ -7,8 +7,8 @@ include "mlir/Pass/PassBase.td"
 def EmitKernels : Pass<"fp4-emit-kernels", "::mlir::ModuleOp"> {
   let summary = "Compile every gpu.module to PTX, and to a cubin where asked";
   let description = [{
-    **Why.** Kernels reach the runtime as data: PTX text, which the simulator executes and the driver
-    can compile, and a cubin, which the driver loads as it is.
+    **Why.** Kernels reach the runtime as data: PTX text, which the simulator executes and the
+    driver can compile, and a cubin, which the driver loads directly.
 
     **Precondition.** Every `gpu.module` holds only the `llvm` and `nvvm` dialects (the result of
     `convert-pipe-to-nvvm`).

@@ -1,7 +1,7 @@
 //===- Ptxas.h - NVIDIA's assembler as a subprocess -----------------------===//
 //
-// ptxas turns PTX into a cubin and says what it cost. It is not needed to execute kernels (the
-// simulator and the driver take PTX); it is needed for cubins, and it judges the PTX we write.
+// ptxas turns PTX into a cubin and reports its resources. Kernels run without it (the simulator and
+// the driver accept PTX); cubins need it, and it judges the PTX that we write.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -26,7 +26,7 @@ struct CudaVersion {
 /// ("+ptx88" -> 12.9); {0, 0} when no version is named.
 CudaVersion requiredCuda(std::string_view features);
 
-/// What `ptxas -v` says of one kernel. Bytes, except registers and barriers.
+/// The report of `ptxas -v` on one kernel. Bytes, except registers and barriers.
 struct KernelResources {
   std::string name;
   int64_t registers = 0;   ///< 32-bit registers per thread
@@ -46,12 +46,12 @@ struct Assembly {
 /// An executable ptxas and its version.
 class Ptxas {
 public:
-  /// Looks at `explicitPath` if it is not empty, else at $FP4_PTXAS, PATH, and bin/ below
-  /// $CUDA_HOME, $CUDA_PATH, $CUDA_ROOT. A path that was named but does not run is an error; the
-  /// search never goes on past it. The name 'none' is an error too: there is to be no ptxas.
+  /// Tries `explicitPath` if it is not empty, otherwise $FP4_PTXAS, PATH, and bin/ below
+  /// $CUDA_HOME, $CUDA_PATH, $CUDA_ROOT. A path that is named but does not run is an error; the
+  /// search never continues after it. The name 'none' is an error as well: it asks for no ptxas.
   static Expected<Ptxas> find(std::string_view explicitPath);
-  /// Whether a path was named, by `explicitPath` or by $FP4_PTXAS: then nothing else will do. The
-  /// name 'none' is no path.
+  /// Whether `explicitPath` or $FP4_PTXAS names a path; then no other ptxas is used. The name
+  /// 'none' is not a path.
   static bool isNamed(std::string_view explicitPath);
 
   const std::string &path() const { return path_; }
@@ -60,9 +60,9 @@ public:
   /// An Error with the remedy when this ptxas is older than `features` ("+ptx88") asks.
   Status supports(std::string_view chip, std::string_view features) const;
 
-  /// Assembles `ptx` for `chip`. ptxas' messages come back as one Error that quotes the PTX lines
-  /// they speak of. Temporary files are removed in every case. After
-  /// $FP4_PTXAS_TIMEOUT seconds (300) ptxas is killed, which is an Error.
+  /// Assembles `ptx` for `chip`. The messages of ptxas become one Error that quotes the PTX lines
+  /// that they name. Temporary files are always removed. After $FP4_PTXAS_TIMEOUT seconds (300)
+  /// ptxas is killed, and an Error is returned.
   Expected<Assembly> assemble(std::string_view ptx, std::string_view chip) const;
 
 private:

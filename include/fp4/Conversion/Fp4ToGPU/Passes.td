@@ -7,8 +7,8 @@ include "mlir/Pass/PassBase.td"
 def ConvertFp4ToGPU : Pass<"convert-fp4-to-gpu", "::mlir::ModuleOp"> {
   let summary = "Lower amax, quantize, dequantize, scale swizzles and matmul_alpha to kernels";
   let description = [{
-    **Why.** These operations stream through memory once; they need no warp roles. Each becomes a
-    kernel in which one thread handles one block (16 or 32 elements), or one 32-byte chunk, with
+    **Why.** These operations stream through memory once and need no warp roles. Each becomes a
+    kernel in which one thread handles one block (16 or 32 elements) or one 32-byte chunk with
     vector loads and stores.
 
     **Precondition.** Verified fp4 operations on tensors, in functions.
@@ -21,7 +21,7 @@ def ConvertFp4ToGPU : Pass<"convert-fp4-to-gpu", "::mlir::ModuleOp"> {
     arithmetic of a recipe is spelled out operation by operation: IEEE division, subnormals kept,
     nothing to contract. `fp4.blockscaled_matmul` is left for `convert-fp4-to-pipe`.
 
-    An operation, or a combination of attributes, that has no kernel yet is an error that names what
+    An operation or a combination of attributes that has no kernel yet is an error that names what
     is supported.
 
     ```mlir

@@ -7,16 +7,16 @@ include "mlir/Pass/PassBase.td"
 def LowerHostTensors : Pass<"fp4-lower-host-tensors", "::mlir::ModuleOp"> {
   let summary = "Give constants device buffers, and views of tensors those that they view";
   let description = [{
-    **Why.** Weights are constants, activations come in batches, and experts lie in one tensor.
-    None of that computes anything: a constant is bytes that the program carries, and a reshape or a
-    slice of whole rows is the same buffer, or some of it.
+    **Why.** Weights are constants, activations come in batches, and experts lie in one tensor. Such
+    values need no computation: a constant is bytes that the program carries, and a reshape or a
+    slice of whole rows is the same buffer or a part of it.
 
     **Precondition.** fp4 operations are kernels already; tensors and buffers meet in
     `builtin.unrealized_conversion_cast`.
 
     **What holds afterwards.** Functions have no `arith.constant` of a tensor, and no
-    `tensor.collapse_shape`, `tensor.expand_shape`, `tensor.extract_slice` or `tensor.cast`. One that
-    would have to move bytes is an error.
+    `tensor.collapse_shape`, `tensor.expand_shape`, `tensor.extract_slice` or `tensor.cast`. An
+    operation that would have to move bytes is an error.
 
     ```mlir
     %x2 = tensor.collapse_shape %x [[0, 1], [2]] : tensor<8x16x64xbf16> into tensor<128x64xbf16>
@@ -62,8 +62,8 @@ def FinalizeHostBuffers : Pass<"fp4-finalize-host-buffers", "::mlir::ModuleOp"> 
 def ConvertHostToRuntime : Pass<"convert-host-to-runtime", "::mlir::ModuleOp"> {
   let summary = "Lower host functions to LLVM and calls of the runtime's C ABI";
   let description = [{
-    **Why.** One host program that runs in process and in an emitted library; both call the
-    functions of `fp4-c/Runtime.h`, left undefined here.
+    **Why.** One host program runs in process and in an emitted library. Both call the functions of
+    `fp4-c/Runtime.h`, which stay undefined here.
 
     **Precondition.** `fp4-finalize-host-buffers` ran; kernels are `gpu.binary` ops whose kernel
     table names the dynamic shared memory of each kernel (`fp4-emit-kernels`).

@@ -32,8 +32,8 @@ def Fp4_FormatAttr : EnumAttr<Fp4_Dialect, Fp4_Format, "format"> {
     | mxfp8_e4m3 | f8E4M3FN | 32 | f8E8M0FNU  | none |
     | mxfp8_e5m2 | f8E5M2   | 32 | f8E8M0FNU  | none |
 
-    Data of 6 bits has a byte per element, the code in its low bits. `fp4.quantize` and
-    `fp4.dequantize` know all of them, products the first two.
+    Data of 6 bits has a byte per element with the code in its low bits. `fp4.quantize` and
+    `fp4.dequantize` accept all formats; products accept the first two.
   }];
   let assemblyFormat = "`<` $value `>`";
 }
@@ -41,18 +41,18 @@ def Fp4_FormatAttr : EnumAttr<Fp4_Dialect, Fp4_Format, "format"> {
 def Fp4_RecipeAttr : AttrDef<Fp4_Dialect, "Recipe"> {
   let mnemonic = "recipe";
   let description = [{
-    Libraries agree on what a block scale is and disagree on its last bit. A recipe is the order of
-    the IEEE fp32 operations (round to nearest even, subnormals kept, no contraction) with its
-    guards. It is written as the name of a recipe of lib/Numerics, and, after it, the decisions in
-    which it differs:
+    Libraries agree on what a block scale is and differ in its last bit. A recipe is the order of
+    the IEEE fp32 operations (round to nearest even, subnormals kept, no contraction) together with
+    their guards. It is written as the name of a recipe of lib/Numerics, followed by the decisions
+    in which it differs:
 
     ```mlir
     #fp4.recipe<transformer_engine>
     #fp4.recipe<transformer_engine, guard = none, scale_floor = 0.015625>
     ```
 
-    docs/Numerics.md lists them, their formulas and the decisions. Two attributes are equal where their
-    decisions are; what is printed is the name that needs the fewest decisions after it.
+    docs/Numerics.md lists the recipes, formulas and decisions. Two attributes are equal if their
+    decisions are; the printed name is the one that needs the fewest decisions after it.
   }];
   let parameters = (ins AttrParameter<"::fp4::numerics::Recipe", "canonical",
                                       "const ::fp4::numerics::Recipe &">:$decisions);
@@ -75,8 +75,8 @@ def Fp4_Rounding : Fp4_I32Enum<"Rounding", "how scaled elements become codes", [
 
 def Fp4_RoundingAttr : EnumAttr<Fp4_Dialect, Fp4_Rounding, "rounding"> {
   let description = [{
-    `nearest_even`: to the nearest representable value, ties to the even code. `stochastic`: up
-    with probability equal to the discarded fraction, from a Philox4x32-10 stream.
+    `nearest_even` rounds to nearest, ties to the even code. `stochastic` rounds up with a
+    probability equal to the discarded fraction, from a Philox4x32-10 stream.
   }];
   let assemblyFormat = "`<` $value `>`";
 }
@@ -113,9 +113,9 @@ def Fp4_HadamardArithmetic : Fp4_I32Enum<"HadamardArithmetic", "how a Hadamard t
 def Fp4_HadamardArithmeticAttr : EnumAttr<Fp4_Dialect, Fp4_HadamardArithmetic,
                                           "hadamard_arithmetic"> {
   let description = [{
-    `butterfly`: in fp32, stages of `(a + b, a - b)` with strides 1, 2, 4, ..., the scale last; what
-    a kernel does in registers. `tensor_core`: the exact sum, scaled, rounded once to fp32; what a
-    matrix unit with bf16 operands gives. Either is then rounded to bf16.
+    `butterfly` sums in fp32, in stages of `(a + b, a - b)` with strides 1, 2, 4, ..., and scales
+    last, as a kernel does in registers. `tensor_core` scales the exact sum and rounds it once to
+    fp32, as a matrix unit with bf16 operands does. Either result is then rounded to bf16.
   }];
   let assemblyFormat = "`<` $value `>`";
 }
@@ -124,8 +124,8 @@ def Fp4_HadamardAttr : AttrDef<Fp4_Dialect, "Hadamard"> {
   let mnemonic = "hadamard";
   let description = [{
     The random Hadamard transform that `fp4.hadamard` describes, as a part of another operation.
-    Its values make a round trip through bf16, or, with `rounding = none`, stay in fp32, as in
-    TransformerEngine's fast math. What is left out has the value shown:
+    Its values make a round trip through bf16, or, with `rounding = none`, stay in fp32 as in
+    TransformerEngine's fast math. Parameters that are left out have the values shown:
 
     ```mlir
     #fp4.hadamard<size = 16, sign_mask = 0xD7E8, arithmetic = butterfly, rounding = bf16>
@@ -148,8 +148,8 @@ def Fp4_Philox : Fp4_I32Enum<"Philox", "which random word rounds which element",
 def Fp4_PhiloxAttr : EnumAttr<Fp4_Dialect, Fp4_Philox, "philox"> {
   let description = [{
     The mapping from elements to counters of Philox4x32-10 (docs/Numerics.md has both). `element`
-    depends on nothing but the place of the element in the output, so that no tiling changes a bit.
-    `transformer_engine` is that of TransformerEngine's vector-blockwise kernel.
+    depends only on the place of the element in the output, so no tiling changes a bit.
+    `transformer_engine` is the mapping of TransformerEngine's vector-blockwise kernel.
   }];
   let assemblyFormat = "`<` $value `>`";
 }

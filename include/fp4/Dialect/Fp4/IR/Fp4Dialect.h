@@ -19,7 +19,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace fp4::numerics {
-/// Of the decisions: what attributes that hold recipes are told apart by.
+/// A hash of the decisions, by which attributes with recipes are uniqued.
 llvm::hash_code hash_value(const Recipe &recipe);
 } // namespace fp4::numerics
 
@@ -40,13 +40,13 @@ mlir::FloatType scaleType(mlir::MLIRContext *context, Format format);
 /// The same format, as lib/Numerics calls it.
 numerics::BlockFormat blockFormat(Format format);
 
-/// Whether data has two elements to a byte.
+/// Whether data has two elements per byte.
 inline bool hasPackedData(Format format) { return numerics::isPacked(blockFormat(format)); }
 
 /// True for the element types of data that have a byte each: 6 and 8 bits.
 bool isByteElementType(mlir::Type type);
 
-/// The recipe that holds where none is written: transformer_engine, ocp_floor.
+/// The recipe that is used where none is written: transformer_engine, ocp_floor.
 const numerics::Recipe &defaultRecipe(Format format);
 
 /// The same policy, as lib/Numerics calls it.

@@ -9,11 +9,11 @@ def Fp4_Dialect : Dialect {
   let cppNamespace = "::fp4";
   let summary = "4-bit block-scaled tensors: quantization, scale layouts, matrix products";
   let description = [{
-    Value semantics on ranked tensors with the builtin element types `f4E2M1FN`, `f8E4M3FN` and
-    `f8E8M0FNU`. A block-scaled tensor is a pair of tensors: the data, and one scale per block of
-    consecutive elements along the contraction axis. How the scales lie in memory is part of their
-    type (the tensor encoding `#fp4.scale_layout`), so a matrix product that is given scales in the
-    wrong layout does not verify.
+    Operations have value semantics on ranked tensors with the builtin element types `f4E2M1FN`,
+    `f8E4M3FN` and `f8E8M0FNU`. A block-scaled tensor is a pair of tensors: the data, and one scale
+    per block of consecutive elements along the contraction axis. The layout of the scales in memory
+    is part of their type (the tensor encoding `#fp4.scale_layout`), so a matrix product with scales
+    in the wrong layout does not verify.
 
     Every operation has one exact meaning, written as a formula in its description and computed by
     the reference in lib/Numerics. Where libraries differ in the order of the fp32 operations, the

@@ -12,8 +12,8 @@ include "mlir/IR/OpBase.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
-// The result types follow from the operands; the verifier of the operation words the mismatch, so
-// the interface itself accepts any type.
+// The result types follow from the operands. The verifier of the operation reports a mismatch in
+// its own words, so the interface itself accepts any type.
 class Fp4_Op<string mnemonic, list<Trait> traits = []>
     : Op<Fp4_Dialect, mnemonic, !listconcat([Pure], traits)> {
   let hasVerifier = 1;
@@ -33,12 +33,12 @@ def Fp4_AmaxOp : Fp4_TensorOp<"amax", [Fp4_InferTypes]> {
     amax = max(0, max over all i, j of |input[i, j]|)
     ```
 
-    The value that the tensor scale of NVFP4 derives from. Infinite elements give an infinite amax,
+    The tensor scale of NVFP4 derives from this value. Infinite elements give an infinite amax, and
     a matrix without numbers gives zero. NaN elements are skipped, or, with `nan` propagate, make
-    the amax NaN; a recipe that propagates NaN wants the latter.
+    the amax NaN; recipes that propagate NaN need the latter.
 
-    With `groups`, the rows of each of several matrices that are stacked in `input`, the result has
-    an amax for each; with `per_row` one for each row.
+    `groups` are the numbers of rows of several matrices that are stacked in `input`; the result
+    then has an amax for each. With `per_row` it has one for each row.
 
     | operand | element type   | shape                        |
     |---------|----------------|------------------------------|
@@ -84,10 +84,10 @@ def Fp4_HadamardOp : Fp4_HadamardBase<"hadamard"> {
     s[i] = -1 if bit i mod 16 of sign_mask is set, else +1
     ```
 
-    `arithmetic` says how the sum is taken: `butterfly` in fp32, in stages of ascending stride,
-    `tensor_core` exactly with one rounding to fp32. The result is rounded to bf16. The default sign
-    mask is the one TransformerEngine uses. Two operands of a product whose contraction axes are
-    transformed with the same signs have the same product, up to rounding.
+    `arithmetic` says how the sum is computed: `butterfly` in fp32, in stages of ascending stride,
+    and `tensor_core` exactly with one rounding to fp32. The result is rounded to bf16. The default
+    sign mask is that of TransformerEngine. If the contraction axes of both operands of a product
+    are transformed with the same signs, the product stays the same, up to rounding.
 
     | operand | element type | shape                                              |
     |---------|--------------|----------------------------------------------------|
@@ -110,7 +110,7 @@ def Fp4_HadamardAmaxOp : Fp4_HadamardBase<"hadamard_amax"> {
     before = fp4.amax(input)        after = fp4.amax(fp4.hadamard(input))
     ```
 
-    with the attributes of either operation and without the transformed matrix in memory.
+    The operation has the attributes of both and does not store the transformed matrix.
 
     | operand | element type | shape                                              |
     |---------|--------------|----------------------------------------------------|
@@ -151,8 +151,8 @@ def Fp4_QuantizeOp : Fp4_TensorOp<"quantize", [AttrSizedOperandSegments, Fp4_Inf
     data   = e2m1(fp32(input) * 2^(127 - scale))
     ```
 
-    Both casts saturate. docs/Numerics.md has every recipe, the rules for NaN, infinity and zero, and
-    their origin; `numerics::quantizeMatrix` is this operation on the host.
+    Both casts saturate. docs/Numerics.md has every recipe, its source, and the rules for NaN,
+    infinity and zero; `numerics::quantizeMatrix` is this operation on the host.
 
     | operand | element type | shape |
     |---------|--------------|-------|
@@ -167,9 +167,9 @@ def Fp4_QuantizeOp : Fp4_TensorOp<"quantize", [AttrSizedOperandSegments, Fp4_Inf
     `outputs`: `columnwise` blocks run along the rows of the input and the output is transposed;
     `both` writes the rowwise pair, then the columnwise pair, in one pass.
 
-    A scale result is row-major or, as its type says, `#fp4.scale_layout<tiled_128x4>`, written
-    directly with its padding zero. An NVFP4 row whose length is no multiple of 16 ends in a
-    shorter block.
+    A scale result is row-major or, if its type says so, in `#fp4.scale_layout<tiled_128x4>`; it is
+    then written directly in this layout, with zero padding. An NVFP4 row whose length is not a
+    multiple of 16 ends in a shorter block.
 
     `block` is the shape of the elements that share a scale: `array<i64: 1, 16>` for NVFP4 and
     `array<i64: 1, 32>` for MXFP4 when absent; NVFP4 also has `array<i64: 16, 16>`, whose scale is
@@ -179,16 +179,16 @@ def Fp4_QuantizeOp : Fp4_TensorOp<"quantize", [AttrSizedOperandSegments, Fp4_Inf
     `columnwise_hadamard` that of the columnwise outputs along dimension 0, as `fp4.hadamard` does,
     before anything else; `amax` and `columnwise_amax` are those of the transformed input.
 
-    `rounding` stochastic takes 8 bits of Philox4x32-10 per element; `philox` says which
-    (docs/Numerics.md). One quantization spends one value of the offset.
+    `rounding` stochastic takes 8 bits of Philox4x32-10 per element; `philox` says which bits
+    (docs/Numerics.md). One quantization uses one value of the offset.
 
-    `groups` are the rows of several matrices that are stacked in `input`, such as the tokens of each
-    expert; an empty one has 0. Each is quantized by itself, with its own amax: `amax` and
-    `columnwise_amax` have one number per group. Data and row-major scales are where they are without
-    groups: the columnwise output of a group is a range of columns. Tiled scales restart with each
-    group: a result in layout `tiled_128x4` has type `tensor<(128 * T) x 4>`, the T tiles of 128 rows
-    by 4 blocks that the matrices take, each padded by itself, one after the other. No operation
-    reads such a list yet; a program returns it.
+    `groups` are the numbers of rows of several matrices that are stacked in `input`, such as the
+    tokens of each expert; an empty group has 0. Each group is quantized by itself with its own
+    amax: `amax` and `columnwise_amax` have one number per group. Data and row-major scales have the
+    same place as without groups, so the columnwise output of a group is a range of columns. Tiled
+    scales restart with each group: a result in layout `tiled_128x4` has type
+    `tensor<(128 * T) x 4>` and holds the T tiles of 128 rows by 4 blocks of all groups in order,
+    each group padded by itself. No operation reads such a list yet; a program returns it.
 
     ```mlir
     %q, %s = fp4.quantize %x amax %ax
@@ -266,10 +266,10 @@ def Fp4_DequantizeOp : Fp4_TensorOp<"dequantize"> {
     mxfp4:  result[i, j] = data[i, j] * scales[i, j / 32]
     ```
 
-    in fp32, then rounded once to the element type. `recipe` is the one that wrote the data (when
-    absent transformer_engine or ocp_floor): what is in the outer parentheses is its decision
-    `dequantize`, 2688 is 6 times its `e4m3_max`, and there is no `amax` where it has no tensor
-    scale.
+    The result is computed in fp32 and rounded once to its element type. `recipe` is the recipe that
+    wrote the data (default: transformer_engine or ocp_floor). Its decision `dequantize` gives the
+    factor in the outer parentheses, and 2688 is 6 times its `e4m3_max`. There is no `amax` if the
+    recipe has no tensor scale.
 
     | operand | element type | shape |
     |---------|--------------|-------|
@@ -300,7 +300,7 @@ def Fp4_DequantizeOp : Fp4_TensorOp<"dequantize"> {
 def Fp4_SwizzleScalesOp : Fp4_TensorOp<"swizzle_scales", [Fp4_InferTypes]> {
   let summary = "block scales from row-major to the layout a matrix product reads";
   let description = [{
-    The same scales, stored as `#fp4.scale_layout<tiled_128x4>` describes; padding bytes are zero.
+    Stores the same scales as `#fp4.scale_layout<tiled_128x4>` describes; padding bytes are zero.
 
     | operand | element type        | shape | layout      |
     |---------|---------------------|-------|-------------|
@@ -321,7 +321,7 @@ def Fp4_SwizzleScalesOp : Fp4_TensorOp<"swizzle_scales", [Fp4_InferTypes]> {
 def Fp4_UnswizzleScalesOp : Fp4_TensorOp<"unswizzle_scales", [Fp4_InferTypes]> {
   let summary = "block scales back to row-major";
   let description = [{
-    The inverse of `fp4.swizzle_scales`; padding bytes are not read.
+    This is the inverse of `fp4.swizzle_scales`. Padding bytes are not read.
 
     | operand | element type        | shape | layout      |
     |---------|---------------------|-------|-------------|
@@ -342,10 +342,10 @@ def Fp4_UnswizzleScalesOp : Fp4_TensorOp<"unswizzle_scales", [Fp4_InferTypes]> {
 def Fp4_StackScalesOp : Fp4_Op<"stack_scales", [Fp4_InferTypes]> {
   let summary = "scales of several row ranges as those of the whole";
   let description = [{
-    The rows of the shards, one shard after the other, in the layout of the shards. What the ranks of
-    a tensor- or sequence-parallel group quantized rowwise, each for its own rows and each padded for
-    itself, becomes what quantizing the whole gives: padding between shards goes, and the whole is
-    padded at its end.
+    The result has the rows of the shards, one shard after the other, in the layout of the shards.
+    The ranks of a tensor- or sequence-parallel group quantize their rows by themselves and pad
+    them. This operation makes of their scales what quantizing the whole gives: it removes the
+    padding between shards and pads the whole at its end.
 
     | operand | element type        | shape   | layout |
     |---------|---------------------|---------|--------|
@@ -374,9 +374,9 @@ def Fp4_InterleaveShardsOp : Fp4_Op<"interleave_shards", [Fp4_InferTypes]> {
     result[r, g * C + c] = input[g * R + r, c]        0 <= g < shards, 0 <= r < R, 0 <= c < C
     ```
 
-    Columnwise quantized shards are transposed, K x M_rank. An all-gather stacks them to
-    (shards * K) x M_rank, and a product wants K x (shards * M_rank): for the data, and for the
-    scales, row-major, before `fp4.swizzle_scales`.
+    Columnwise quantized shards are transposed, K x M_rank. An all-gather stacks them to (shards *
+    K) x M_rank, but a product needs K x (shards * M_rank). This holds for the data, and for the
+    row-major scales before `fp4.swizzle_scales`.
 
     | operand | element type | shape |
     |---------|--------------|-------|
@@ -401,9 +401,9 @@ def Fp4_MatmulAlphaOp : Fp4_Op<"matmul_alpha", [Fp4_InferTypes]> {
     alpha = (lhs_amax * rhs_amax) * fp32(1 / (2688 * 2688))
     ```
 
-    in fp32, from the left: what TransformerEngine's GEMM multiplies the product by. `lhs_recipe` and
-    `rhs_recipe` are those that quantized the operands (when absent transformer_engine): 2688 is 6
-    times their `e4m3_max`, which four-over-six has smaller.
+    The factor is computed in fp32, from the left. TransformerEngine's GEMM multiplies its product
+    by it. `lhs_recipe` and `rhs_recipe` are the recipes of the operands (default:
+    transformer_engine): 2688 is 6 times their `e4m3_max`, which is smaller for four-over-six.
 
     | operand  | element type | shape  |
     |----------|--------------|--------|
@@ -440,9 +440,9 @@ def Fp4_BlockScaledMatmulOp : Fp4_TensorOp<"blockscaled_matmul"> {
                                        * rhs[n, k] * rhs_scales[n, k / block]
     ```
 
-    Products are exact, the sum is fp32 in the order of the tensor core (docs/Numerics.md has its
-    model), alpha multiplies in fp32, and one rounding gives the element type of the result. Without
-    alpha there is no multiplication.
+    Products are exact, and the sum is fp32 in the order of the tensor core (docs/Numerics.md has
+    its model). Alpha multiplies the sum in fp32; without alpha there is no multiplication. One
+    rounding then gives the element type of the result.
 
     | operand    | element type | shape | layout |
     |------------|--------------|-------|--------|

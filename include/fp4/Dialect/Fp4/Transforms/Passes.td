@@ -7,12 +7,12 @@ include "mlir/Pass/PassBase.td"
 def Fuse : Pass<"fp4-fuse"> {
   let summary = "Merge operations of the quantization family that read the same tensor";
   let description = [{
-    **Why.** Quantizing is bound by memory: what counts is how often a tensor is read and whether an
-    intermediate one exists. A program says what it wants in plain operations; each operation
-    becomes a kernel; this pass makes them few.
+    **Why.** Quantizing is bound by memory, so its time depends on how often a tensor is read and
+    whether intermediate tensors exist. A program is written in plain operations, and each operation
+    becomes a kernel. This pass reduces their number.
 
-    **Precondition.** None. Helpers should be inlined and common subexpressions gone: only
-    operations of one block on one SSA value are merged.
+    **Precondition.** None. Helpers should be inlined and common subexpressions eliminated, because
+    only operations of one block on one SSA value are merged.
 
     **What holds afterwards.** No bit of any result has changed. In this order:
 

@@ -137,8 +137,8 @@ def Pipe_ConsumerWaitOp : Pipe_ChannelSlotsOp<"consumer_wait", "Wait"> {
   let summary = "wait until a stage is full";
   let description = [{
     Waits for the phase `(it / depth) mod 2` of the full barrier of stage `it mod depth` and returns
-    its tiles. A tensor memory payload needs tcgen05.fence::after_thread_sync behind it, as does a
-    shared payload read by tcgen05. (C123) PTX: mbarrier.try_wait.parity on full.
+    its tiles. A tensor memory payload, and a shared payload that tcgen05 reads, need a
+    tcgen05.fence::after_thread_sync after the wait. (C123) PTX: mbarrier.try_wait.parity on full.
 
     Example:
     ```mlir
@@ -152,7 +152,7 @@ def Pipe_ConsumerReleaseOp : Pipe_ChannelUserOp<"consumer_release", "Release"> {
   let description = [{
     Ends the consumer's access to the tiles. Consumer `tensor`: tcgen05.commit on empty; `threads`:
     tcgen05.fence::before_thread_sync for a tensor memory payload, then one arrival per thread.
-    Nothing where the channel's stages are filled once, since nobody waits for them. (C123)
+    Emits nothing if the channel's stages are filled once, because nothing waits for them. (C123)
 
     Example:
     ```mlir
@@ -164,13 +164,13 @@ def Pipe_ConsumerReleaseOp : Pipe_ChannelUserOp<"consumer_release", "Release"> {
 def Pipe_AwaitReleaseOp : Pipe_ChannelUserOp<"await_release", "AwaitRelease"> {
   let summary = "wait until the consumer's own release is complete";
   let description = [{
-    The consumer waits for its release of the stage that it took `distance` iterations ago: what was
-    issued before it is done. At once where there was none. The release of a `tensor` consumer is complete
-    when its products are; they run behind the role's thread, which waits here only if it is more than
-    `distance` stages ahead. PTX: mbarrier.try_wait.parity on the empty barrier of stage
-    `(it - distance) mod depth`.
+    The consumer waits for its release of the stage that it took `distance` iterations ago: the work
+    issued before that release is then done. It does not wait if there was no such stage. The
+    release of a `tensor` consumer is complete when its products are; they run later than the role's
+    thread, which waits here only if it is more than `distance` stages ahead. PTX:
+    mbarrier.try_wait.parity on the empty barrier of stage `(it - distance) mod depth`.
 
-    Constraints: (C138) the channel has a depth, which `distance`, at least 1, is below.
+    Constraints: (C138) the channel has a depth; `distance` is at least 1 and less than the depth.
 
     Example:
     ```mlir

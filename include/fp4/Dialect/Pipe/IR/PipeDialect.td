@@ -21,8 +21,8 @@ def Pipe_Dialect : Dialect {
 
     A kernel goes through three forms, each of them legal, printable and verified:
 
-    1. *sequential*: loops over output tiles and over k with straight-line tile ops, no
-       synchronization. `pipe.load` and friends return the tile they fill.
+    1. *sequential*: loops over output tiles and over k with straight-line tile ops and without
+    synchronization. `pipe.load` and similar ops return the tile that they fill.
     2. *specialized*: one `pipe.role` region per role of the kernel's role plan. A tile that crosses from one role to
        another travels in a `pipe.channel`, a pair of full and empty barriers with a typed payload.
     3. *pipelined*: every channel has a depth and a place in shared memory or tensor memory, and

@@ -50,8 +50,8 @@ def Pipe_MakeTensorMapOp : Pipe_Op<"make_tensor_map", [Pure]> {
 def Pipe_DeviceConstantOp : Pipe_Op<"device_constant", [Pure]> {
   let summary = "device buffer of bytes that the program carries";
   let description = [{
-    The bytes are in device memory from the first time that a session needs them; nobody writes or
-    frees the buffer. (C139) there are as many bytes as the buffer has.
+    The bytes are in device memory from the first time that a session needs them. The buffer must
+    not be written or freed. (C139) there are as many bytes as the buffer has.
 
     Example:
     ```mlir

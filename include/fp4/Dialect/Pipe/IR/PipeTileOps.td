@@ -166,11 +166,11 @@ def Pipe_CopyScalesOp : Pipe_EngineOp<
   let description = [{
     Copies `blocks` 512-byte blocks (default all) of every row of blocks to the tile of tensor
     memory that it returns. A later `pipe.mma` of the same thread comes after it without a wait; an
-    earlier one does not come before it, so the pipelined form has `sets` tiles side by side, the
-    first `at` a column of the kernel's allocation. Iteration i of the channel that the source is a
-    stage of uses tile i mod `sets` (default 1). With a set per stage, whoever has the stage again
-    knows that the products which read the set are complete; with fewer a `pipe.await_release` comes
-    before the copy. PTX: tcgen05.cp.cta_group::1.32x128b.warpx4, once per 512-byte block.
+    earlier one is not ordered before it. The pipelined form therefore has `sets` tiles side by
+    side, the first `at` a column of the allocation. Iteration i of the source's channel uses tile i
+    mod `sets` (default 1). With a set per stage, a role that holds the stage again knows that the
+    products which read the set are complete; with fewer sets a `pipe.await_release` precedes the
+    copy. PTX: tcgen05.cp.cta_group::1.32x128b.warpx4, once per 512-byte block.
 
     Constraints: (C113) the tiles have the same shape and element type; `sets` is positive and comes
     with `at`.
@@ -322,10 +322,10 @@ def Pipe_QuantizeBlocksOp : Pipe_EngineOp<"quantize_blocks", "Threads",
                                         [AttrSizedOperandSegments, Pure]> {
   let summary = "this thread's row segment to fp4 codes and block scales";
   let description = [{
-    The blocks of 16 (nvfp4) or 32 (mxfp4) consecutive elements, quantized as `recipe` says, with
-    `amax` that of the tensor: what `fp4.quantize` does to them. With `random`, rounding is stochastic
-    with the bits that `philox` gives the elements (row + r, column + i) of an output of `matrix` rows
-    and columns, r the thread's accumulator lane; `columnwise` says that this output is the transposed
+    Quantizes blocks of 16 (nvfp4) or 32 (mxfp4) consecutive elements as `fp4.quantize` does, with
+    `recipe` and the tensor's `amax`. With `random`, rounding is stochastic with the bits that
+    `philox` gives the elements (row + r, column + i) of an output of `matrix` rows and columns; r
+    is the accumulator lane of the thread. `columnwise` says that this output is the transposed
     input.
 
     Constraints: (C127) a multiple of the block's elements, as many codes, one scale of the recipe's

@@ -41,8 +41,8 @@ def SpecializeWarps : Pass<"pipe-specialize-warps", "::mlir::ModuleOp"> {
 def PipelineChannels : Pass<"pipe-pipeline", "::mlir::ModuleOp"> {
   let summary = "Give channels depth, place and iteration counters";
   let description = [{
-    **Why.** A channel of several stages lets the producer work ahead. How many fit, where each
-    lies and which barrier phase belongs to which iteration is decided in this one place.
+    **Why.** A channel of several stages lets the producer work ahead. This pass decides how many
+    fit, where each lies, and which barrier phase belongs to which iteration.
 
     **Precondition.** Kernels in the specialized form.
 
