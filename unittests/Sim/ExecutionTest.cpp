@@ -507,6 +507,38 @@ setp.eq.u32 %pr3, %r2, 0;
   EXPECT_TRUE(stats) << messageOf(stats);
 }
 
+TEST(Launch, AFlagPublishesWhatWasWrittenBefore) {
+  // Each CTA adds one to the rows that the CTA before it has written, on any host thread: the
+  // preset tsan sees whether the flag orders the accesses of the host.
+  SimOptions options;
+  options.hostThreads = 4;
+  constexpr uint32_t ctas = 24;
+  Simulator simulator(options);
+  const uint64_t flag = upload(simulator, std::vector<uint32_t>(1));
+  const uint64_t rows = upload(simulator, std::vector<uint32_t>(128, 7));
+  auto stats = run(simulator,
+                   kernel(R"(
+mov.u32 %r1, %ctaid.x;
+mad.wide.u32 %rd1, %lane, 16, %p1;
+WAIT: ld.acquire.gpu.global.b32 %r2, [%p0];
+setp.ne.u32 %pr1, %r2, %r1;
+@%pr1 bra WAIT;
+ld.global.v4.b32 {%r4, %r5, %r6, %r7}, [%rd1];
+add.u32 %r4, %r4, 1;
+add.u32 %r5, %r5, 1;
+add.u32 %r6, %r6, 1;
+add.u32 %r7, %r7, 1;
+st.global.v4.b32 [%rd1], {%r4, %r5, %r6, %r7};
+bar.warp.sync 0xFFFFFFFF;
+add.u32 %r2, %r2, 1;
+setp.eq.u32 %pr2, %lane, 0;
+@%pr2 st.release.gpu.global.b32 [%p0], %r2;)",
+                          2),
+                   {flag, rows}, blocks(32, ctas));
+  EXPECT_TRUE(stats) << messageOf(stats);
+  EXPECT_EQ(download<uint32_t>(simulator, rows, 128), std::vector<uint32_t>(128, 7 + ctas));
+}
+
 struct Counter : Observer {
   unsigned reads = 0, writes = 0, barriers = 0, exits = 0;
   void onMemory(const MemoryEvent &e) override {

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Insn/MemoryAccess.h"
+#include "Sim/State/ConcurrentBytes.h"
 #include <algorithm>
 
 using namespace fp4;
@@ -38,7 +39,9 @@ uint32_t unchangedElements(ExecContext &cx, const Insn &insn, const LaneAddresse
     bool equal = true;
     for (unsigned e = 0; e < count && equal; ++e) {
       const auto *value = cx.src<std::byte>(values[e]) + lane * values[e].width;
-      equal = std::memcmp(there + e * size, value, size) == 0;
+      std::byte now[16];
+      loadBytes(now, there + e * size, size);
+      equal = std::memcmp(now, value, size) == 0;
     }
     return equal;
   };
@@ -129,8 +132,7 @@ void loadElements(ExecContext &cx, const Operand *d, const Places &places) {
   }
   if (places.uniform) {
     for (unsigned e = 0; e < Count; ++e) {
-      M value;
-      std::memcpy(&value, places.v[0] + e * sizeof(M), sizeof(M));
+      const M value = loadElement<M>(places.v[0] + e * sizeof(M));
       std::fill_n(cx.dst<R>(d[e]), 32, static_cast<R>(value));
     }
     return;
@@ -139,9 +141,7 @@ void loadElements(ExecContext &cx, const Operand *d, const Places &places) {
     R *out = cx.dst<R>(d[e]);
     for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
       int lane = std::countr_zero(rest);
-      M value;
-      std::memcpy(&value, places.v[lane] + e * sizeof(M), sizeof(M));
-      out[lane] = static_cast<R>(value);
+      out[lane] = static_cast<R>(loadElement<M>(places.v[lane] + e * sizeof(M)));
     }
   }
 }
@@ -166,8 +166,7 @@ void storeElements(ExecContext &cx, const Operand *s, const Places &places) {
     const R *in = cx.src<R>(s[e]);
     for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
       int lane = std::countr_zero(rest);
-      M value = static_cast<M>(in[lane]);
-      std::memcpy(places.v[lane] + e * sizeof(M), &value, sizeof(M));
+      storeElement(places.v[lane] + e * sizeof(M), static_cast<M>(in[lane]));
     }
   }
 }

@@ -3,6 +3,7 @@
 #include "Sim/Async/Deadlock.h"
 #include "Sim/Insn/ExecContext.h"
 #include "Sim/Insn/Handlers.h"
+#include "Sim/State/ConcurrentBytes.h"
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
@@ -36,7 +37,7 @@ void LoopProbe::note(Space space, uint64_t address, uint32_t bytes) {
     return;
   }
   Written now{space, bytes, {}};
-  std::memcpy(now.value.data(), place, bytes);
+  loadBytes(now.value.data(), place, bytes);
   const auto [entry, first] = written.emplace(address, now);
   different |= !first && (entry->second.bytes != bytes || entry->second.value != now.value);
 }
@@ -61,7 +62,10 @@ void LoopProbe::onMemory(const MemoryEvent &event) {
 bool LoopProbe::changed() {
   for (const auto &[address, entry] : written) {
     const std::byte *place = find(cluster, entry.space, address, entry.bytes);
-    different |= !place || std::memcmp(place, entry.value.data(), entry.bytes) != 0;
+    Value now;
+    if (place)
+      loadBytes(now.data(), place, entry.bytes);
+    different |= !place || std::memcmp(now.data(), entry.value.data(), entry.bytes) != 0;
   }
   return different;
 }
@@ -180,7 +184,7 @@ std::string describePlace(const Cluster &cluster, const LoopProbe::Read &read) {
   const std::byte *place = find(cluster, read.space, read.address, read.bytes);
   if (!place || read.bytes > sizeof(value))
     return text;
-  std::memcpy(&value, place, read.bytes);
+  loadBytes(&value, place, read.bytes);
   return text + fmt::format(", which is {:#x}", value);
 }
 
