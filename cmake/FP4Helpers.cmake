@@ -6,10 +6,27 @@ if(FP4_WERROR)
 endif()
 if(FP4_SANITIZE)
   list(JOIN FP4_SANITIZE "," _fp4_sanitizers)
+  # The runtime is a shared library, which programs that are not instrumented can preload: they load
+  # the plugin and the stand-ins for CUDA's libraries.
+  set(_fp4_runtime ubsan_standalone)
+  if("address" IN_LIST FP4_SANITIZE)
+    set(_fp4_runtime asan)
+  elseif("thread" IN_LIST FP4_SANITIZE)
+    set(_fp4_runtime tsan)
+  endif()
+  execute_process(OUTPUT_VARIABLE FP4_SANITIZER_RUNTIME OUTPUT_STRIP_TRAILING_WHITESPACE
+    COMMAND ${CMAKE_CXX_COMPILER}
+            -print-file-name=libclang_rt.${_fp4_runtime}-${CMAKE_SYSTEM_PROCESSOR}.so)
+  if(NOT EXISTS "${FP4_SANITIZER_RUNTIME}")
+    message(FATAL_ERROR "the runtime of ${FP4_SANITIZE} is missing: install libclang-rt-22-dev")
+  endif()
+  get_filename_component(_fp4_runtime_folder ${FP4_SANITIZER_RUNTIME} DIRECTORY)
   # With assertions, those of LLVM's headers too. Traces need lines and no variables.
   add_compile_options(-fsanitize=${_fp4_sanitizers} -fno-omit-frame-pointer -UNDEBUG
                       -gline-tables-only)
-  add_link_options(-fsanitize=${_fp4_sanitizers})
+  set(FP4_SANITIZER_LINK -fsanitize=${_fp4_sanitizers} -shared-libsan
+                         LINKER:-rpath,${_fp4_runtime_folder})
+  add_link_options(${FP4_SANITIZER_LINK})
 endif()
 if(FP4_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
@@ -28,7 +45,18 @@ function(fp4_add_library name)
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(${name} PUBLIC ${ARG_DEPS})
+  target_link_options(${name} INTERFACE ${FP4_SANITIZER_LINK}) # what is installed needs the runtime
   set_property(GLOBAL APPEND PROPERTY FP4_INSTALL_TARGETS ${name})
+endfunction()
+
+# fp4_do_not_sanitize(NAMES...): programs and libraries that stand for what others compile.
+function(fp4_do_not_sanitize)
+  if(FP4_SANITIZE)
+    foreach(_name ${ARGN})
+      target_compile_options(${_name} PRIVATE -fno-sanitize=all)
+      target_link_options(${_name} PRIVATE -fno-sanitize=all)
+    endforeach()
+  endif()
 endfunction()
 
 # fp4_add_unittest(NAME SOURCES a.cpp ... [DEPS lib ...]): a GoogleTest binary in build/unittests,

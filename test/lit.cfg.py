@@ -34,10 +34,17 @@ config.substitutions.append(("%fp4-opt-once", own_opt))
 add_tool("fp4-opt", own_opt, " --verify-roundtrip")
 for tool in ["fp4-runner", "fp4-run", "fp4-sim"]:
     add_tool(tool, os.path.join(config.fp4_tools_dir, tool))
+# mlir-opt-22 is not instrumented; a plugin that is needs its runtime.
+preload = "env LD_PRELOAD=" + config.fp4_sanitizer_runtime + " "
+if config.fp4_sanitizer_runtime:
+    config.available_features.add("sanitizer")
 for tool in ["FileCheck", "not", "count", "mlir-opt", "mlir-translate", "split-file", "llvm-readelf"]:
     suffixed = shutil.which(tool + "-22") or os.path.join(config.llvm_tools_dir, tool)
-    add_tool(tool, suffixed if os.path.exists(suffixed) else None)
-    add_tool(tool + "-22", suffixed if os.path.exists(suffixed) else None)
+    if not os.path.exists(suffixed):
+        continue
+    sanitized = config.fp4_sanitizer_runtime and tool == "mlir-opt"
+    for name in [tool, tool + "-22"]:
+        add_tool(name, preload + suffixed if sanitized else suffixed)
 
 if shutil.which("ptxas"):
     config.available_features.add("ptxas")

@@ -125,6 +125,17 @@ std::string absolute(const std::string &path) {
   return path.empty() ? "" : fs::absolute(path).string();
 }
 
+/// In a build with sanitizers: the program need not be instrumented, and our libraries need the
+/// runtime. It alone has pointers to the streams and graphs that it need not destroy; a bad access
+/// of it is ours to explain.
+void preloadSanitizer() {
+#ifdef FP4_SANITIZER_RUNTIME
+  putFirst("LD_PRELOAD", FP4_SANITIZER_RUNTIME, ' ');
+  for (const char *variable : {"ASAN_OPTIONS", "TSAN_OPTIONS"})
+    putFirst(variable, "detect_leaks=0:handle_segv=0:handle_sigbus=0", ':');
+#endif
+}
+
 void setEnvironment(const ProgramOptions &options, const fs::path &folder, const Runtime &runtime,
                     const std::string &report) {
   setenv("FP4_SIM_DEVICE", options.device.c_str(), 1);
@@ -151,6 +162,7 @@ void setEnvironment(const ProgramOptions &options, const fs::path &folder, const
   if (!runtime.library.empty())
     putFirst("LD_PRELOAD",
              (folder / "libcuda.so.1").string() + " " + (folder / runtime.library).string(), ' ');
+  preloadSanitizer();
 }
 
 /// Hands our stderr down under a number that the program has no use for (lib/SimCuda/Host/Report.h).

@@ -54,7 +54,8 @@ std::vector<NamedFunction> functionsOf(const ElfFile &elf) {
 constexpr unsigned char jump[] = {0xFF, 0x25, 0, 0, 0, 0};
 constexpr size_t jumpBytes = sizeof jump + sizeof(void *);
 
-bool writeJump(std::byte *from, void *to) {
+/// The thread sanitizer has no place to note what happens to code.
+__attribute__((no_sanitize("thread"))) bool writeJump(std::byte *from, void *to) {
   const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   const uint64_t begin = reinterpret_cast<uint64_t>(from) / page * page;
   const size_t bytes = reinterpret_cast<uint64_t>(from) + jumpBytes - begin;
