@@ -1,7 +1,7 @@
 //===- HostCode.cpp - Host functions as machine code ----------------------===//
 //
-// Host code is straight-line calls into the runtime, so nothing is optimized: what counts is the
-// time until it runs.
+// Host code is straight-line calls into the runtime. It is not optimized, because the time until it
+// runs matters more than its speed.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,7 +1,7 @@
 //===- HostCode.h - Host functions as machine code ------------------------===//
 //
-// A module in the llvm dialect becomes LLVM IR and then either code in this process (ORC) or an
-// object file, for the machine this runs on.
+// A module in the llvm dialect becomes LLVM IR, and then either code in this process (ORC) or an
+// object file for the host machine.
 //
 //===----------------------------------------------------------------------===//
 #ifndef FP4_LIB_COMPILER_HOSTCODE_H

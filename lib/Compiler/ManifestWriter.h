@@ -1,7 +1,7 @@
 //===- ManifestWriter.h - What a compiled library says about itself -------===//
 //
-// The writing side of include/fp4/Reference/Manifest.h, schema 1. Functions are described before
-// lowering, from the fp4 operations that the user wrote; kernels after it, from what was emitted.
+// Writes manifests (include/fp4/Reference/Manifest.h). Functions are described before lowering from
+// the fp4 operations of the user; kernels are described after it from the emitted code.
 //
 //===----------------------------------------------------------------------===//
 #ifndef FP4_LIB_COMPILER_MANIFESTWRITER_H

@@ -1,7 +1,7 @@
 //===- AdversarialBlocks.h - Blocks at which quantizers disagree ----------===//
 //
 // The inputs of the numbered vectors of docs/Numerics.md: ties and their neighbours, scales at
-// every edge of E4M3, amaxes at which spellings differ, zeros of both signs, subnormals, infinity
+// every edge of E4M3, amaxes for which spellings differ, zeros of both signs, subnormals, infinity
 // and NaN.
 //
 //===----------------------------------------------------------------------===//

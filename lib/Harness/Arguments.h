@@ -1,7 +1,7 @@
 //===- Arguments.h - From a command line to the tensors a function gets ---===//
 //
-// Binds --input, --dim and --shape to the arguments of one function: files first, then the sizes
-// that were named, then one common size for what is still dynamic; the rest is generated.
+// Binds --input, --dim and --shape to the arguments of one function: first files, then named sizes,
+// then one common size for the other dynamic dimensions. The rest is generated.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

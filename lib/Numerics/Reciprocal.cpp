@@ -6,8 +6,8 @@
 //   floor((c0 * 2^13 - c1 * z + c2 * square(z) + 2023) / 2^15)
 //
 // where square(z) is z^2 / 2^17 of which the partial products of weight 2^16 and less are left out.
-// The coefficients were fitted to what an H200 gives; no other value of 2023 gives all 2^23
-// results.
+// The coefficients were fitted to the results of an H200. No other value than 2023 gives all 2^23
+// of them.
 #include "fp4/Numerics/Reciprocal.h"
 #include "fp4/Numerics/Float16.h"
 #include <array>

@@ -1,6 +1,6 @@
-// The sums of 16 products of doubled codes are integers; B's codes carry an offset of 12, because
-// byte dot products multiply unsigned by signed bytes. All else is plain C++, which is compiled
-// once for each kind of processor; without contraction of multiply and add the bits are the same.
+// The sums of 16 products of doubled codes are integers. B's codes carry an offset of 12, because
+// byte dot products multiply unsigned by signed bytes. Everything else is plain C++, compiled once
+// for each kind of processor; without contraction of multiply and add the bits are the same.
 #include "StepKernels.h"
 #include <bit>
 #include <cmath>

@@ -1,6 +1,6 @@
 //===- CheckProgram.cpp - Programs that no later pass could explain -------===//
 //
-// What would lose its place in the program, or its meaning, before the pass that rejects it:
+// Rejects what would lose its place or its meaning before a later pass could reject it:
 //
 //   nested modules     nobody looks into them
 //   poison, constants  canonicalization forgets where they were written

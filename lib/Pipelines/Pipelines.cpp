@@ -1,6 +1,6 @@
 //===- Pipelines.cpp - The named phases of the compiler -------------------===//
 //
-// The one list of what happens to a program, phase by phase.
+// Lists the passes that a program goes through, phase by phase.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,8 @@
 //===- SpecializeDims.cpp - Other sizes for named dimensions --------------===//
 //
-// Argument types are rewritten where fp4.dims names a dimension that is given; then, in order of
-// the body, every fp4 operation infers its result types from its operands again; at last the
-// function's result types follow from its return.
+// Argument types are rewritten where fp4.dims names a given dimension. Then every fp4 operation, in
+// the order of the body, infers its result types again from its operands. Finally the result types
+// of the function follow from its return.
 //
 //===----------------------------------------------------------------------===//
 

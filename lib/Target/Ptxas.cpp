@@ -1,7 +1,7 @@
 //===- Ptxas.cpp - NVIDIA's assembler as a subprocess ---------------------===//
 //
 // LLVM's own NVPTX target embeds ptxas too, but hides its report and treats a wrong toolkit path as
-// success; hence this subprocess, whose every failure is an Error with the next thing to try.
+// success. Every failure of this subprocess is an Error that says what to try next.
 //
 //===----------------------------------------------------------------------===//
 #include "fp4/Target/Ptxas.h"

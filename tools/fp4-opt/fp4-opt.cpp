@@ -1,7 +1,7 @@
 //===- fp4-opt.cpp - mlir-opt with the fp4 and pipe dialects --------------===//
 //
-// Runs passes and named phases on .mlir files; the tests' and developers' view into the compiler.
-// `--compile-to=` shows every form of a program.
+// Runs passes and named phases on .mlir files, for tests and developers. `--compile-to=` shows
+// every form of a program.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,6 +1,6 @@
 //===- fp4-runner.cpp - Compile, execute and check an fp4 program ---------===//
 //
-// The compiler in front of the runner that fp4-run has. See --help.
+// The compiler, followed by the runner of fp4-run. See --help.
 //
 //===----------------------------------------------------------------------===//
 

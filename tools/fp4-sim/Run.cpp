@@ -1,7 +1,7 @@
 //===- Run.cpp - fp4-sim run ----------------------------------------------===//
 //
-// The program is not changed: the loader finds our libcudart and libcuda first. What happened in it
-// comes back through a report file (lib/SimCuda/Host/Report.h), which a crash does not lose.
+// The program is not changed: the loader finds our libcudart and libcuda first. Its results come
+// back in a report file (lib/SimCuda/Host/Report.h), which a crash does not destroy.
 //
 //===----------------------------------------------------------------------===//
 #include "Run.h"

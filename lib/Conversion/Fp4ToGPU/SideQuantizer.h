@@ -1,8 +1,8 @@
 //===- SideQuantizer.h - What becomes of the blocks of one output ---------===//
 //
-// A block of fp4.quantize, from the words of its elements to codes and scale: the Hadamard
-// transform with its round trip through bf16, random words, the recipe. Kernels differ in how they
-// bring the words into registers and where they store what comes out.
+// Takes a block of fp4.quantize from the words of its elements to codes and scale: the Hadamard
+// transform with its round trip through bf16, random words, and the recipe. Kernels differ in how
+// they load the words and where they store the results.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -6,7 +6,7 @@
 // exchange, 32 contiguous bytes of codes and four scales. Blocks of the grid take strips of tiles
 // along m, so that what a block writes next follows what it wrote.
 //
-// Rows and columns beyond X load as zero; what becomes of them is not stored, or is padding.
+// Rows and columns beyond X load as zero; their results are not stored, or are padding.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,7 +1,7 @@
 //===- TransformLowering.cpp - Quantizers that transform on tensor cores --===//
 //
-// Host side of TransformKernel.cpp: what it cannot do is an error at the operation, with the way
-// out; the rest becomes result buffers, kernel arguments and a launch.
+// Host side of TransformKernel.cpp. Unsupported cases are errors at the operation that name the
+// alternative. The others become result buffers, kernel arguments and a launch.
 //
 //===----------------------------------------------------------------------===//
 

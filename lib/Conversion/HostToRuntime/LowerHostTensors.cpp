@@ -1,14 +1,14 @@
 //===- LowerHostTensors.cpp - Constants and views of tensors --------------===//
 //
-// What computes nothing needs no kernel:
+// These operations compute nothing and need no kernel:
 //
 //   arith.constant                    the bytes of its buffer, carried by the program
 //   tensor.collapse_shape, expand     the same buffer in another shape
 //   tensor.extract_slice              some of the buffer, where that is contiguous
 //   tensor.cast                       the same buffer, its size checked when the program runs
 //
-// What would have to move bytes is an error that says what to do instead. Tensors and buffers meet in
-// unrealized conversion casts, as after the conversions to kernels.
+// An operation that would have to move bytes is an error that names an alternative. Tensors and
+// buffers are joined by unrealized conversion casts, as after the conversions to kernels.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,8 @@
 //===- BlockQuantizer.h - The elements of one block scale, in registers ---===//
 //
-// What every quantizing kernel does with the elements of one scale, whatever brought them into
-// registers: the recipe's program of lib/Numerics (RecipeEmitter.h) around the amax, the conversion
-// to E2M1 and the choice among candidate scales.
+// Quantizes the elements of one scale, which a kernel has brought into registers: the recipe's
+// program of lib/Numerics (RecipeEmitter.h) together with the amax, the conversion to E2M1 and the
+// choice among candidate scales.
 //
 //   BlockQuantizer quantizer(scalars, builder, recipe);
 //   quantizer.setTensorAmax(amax);                       // emits what depends on the tensor alone

@@ -1,10 +1,10 @@
 //===- Philox.h - Random words inside a kernel ----------------------------===//
 //
-// The random bits of fp4/Numerics/StochasticRounding.h, emitted: Philox4x32-10 (two 32 x 32 -> 64
-// bit multiplications and two three-input exclusive ors per round), and the two mappings from an
-// element's place to a counter. Seed and offset come from a buffer, so that a captured launch can
-// be replayed with other numbers.
-//
+// Emits the random bits of fp4/Numerics/StochasticRounding.h: Philox4x32-10 (two
+// 32 x 32 -> 64 bit multiplications and two three-input exclusive ors per round),
+// and the two mappings from the place of an element to a counter. Seed and offset
+// come from a buffer, so that a captured launch can be replayed with other
+// numbers.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -1,10 +1,10 @@
 //===- QuickBlock.h - Blocks in which nothing is exceptional --------------===//
 //
-// Where E2M1 has no instruction, most of what a block of 16-bit elements costs are cases that
-// rarely are: quotients that overflow, elements that saturate, values halfway between two codes.
-// One comparison for each tells whether a block has any; the few that do are repaired. What is left
-// for the others is a multiplication and half a conversion per element. With e the factor of the
-// block, a its amax (NaN if an element is), and x an element:
+// Without an instruction for E2M1, most of the cost of a block of 16-bit elements is spent on rare
+// cases: quotients that overflow, elements that saturate, values halfway between two codes. One
+// comparison for each case tells whether a block has any, and the few blocks that do are repaired.
+// The other blocks need one multiplication and half a conversion per element. With e the factor of
+// the block, a its amax (NaN if an element is), and x an element:
 //
 //   1. Quotients are an approximate reciprocal and its refinement, exact where the operands lie in
 //      a range (Scalars::QuickDivisions), which is tested.
@@ -23,7 +23,7 @@
 //      what neither overflows (2 and 3 keep amax below 2^115) nor is subnormal before or after, and
 //      what is subnormal has code 0 where e <= 2^120. Not so where rounding is stochastic.
 //
-// Stochastic rounding needs 1 and 3 only: it saturates element by element, and has no ties.
+// Stochastic rounding needs only 1 and 3: it saturates element by element and has no ties.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

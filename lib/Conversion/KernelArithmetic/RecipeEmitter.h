@@ -1,8 +1,8 @@
 //===- RecipeEmitter.h - A recipe's program as kernel operations ----------===//
 //
 // lib/Numerics describes the arithmetic of a quantizer as a short list of scalar operations, sorted
-// by how often they run (RecipeProgram.h). The emitter walks that list and emits one operation, or
-// one exact expansion, for each: what the reference interprets is what the kernel computes.
+// by how often they run (RecipeProgram.h). The emitter walks this list and emits one operation, or
+// one exact expansion, for each. The kernel therefore computes what the reference interprets.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

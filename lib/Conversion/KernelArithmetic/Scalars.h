@@ -1,7 +1,7 @@
 //===- Scalars.h - fp32 arithmetic and casts inside a kernel --------------===//
 //
-// The vocabulary that recipes are spelled in. Each function emits one IEEE operation, or one cast
-// of the target; nothing here reassociates. Casts that the target lacks are emitted as integer code
+// The operations that recipes consist of. Each function emits one IEEE operation, or one cast of
+// the target; nothing here reassociates. Casts that the target lacks are emitted as integer code
 // with the same result.
 //
 //===----------------------------------------------------------------------===//

@@ -6,8 +6,8 @@
 //   producer_acquire  waits on empty[stage] for parity phase ^ 1: a fresh barrier counts as if the
 //                     phase before its first had completed, so the first d acquires pass at once
 //
-// Of a channel whose stages are filled once nobody waits for empty ones: neither that wait nor the
-// arrival it would wait for is emitted.
+// If the stages of a channel are filled once, no role waits for empty ones: neither that wait nor
+// the arrival that would complete it is emitted.
 //
 // A waiting thread retries with its own branch: mbarrier.try_wait may return false after a time
 // limit. PTX ISA: "Parallel Synchronization and Communication Instructions: mbarrier".

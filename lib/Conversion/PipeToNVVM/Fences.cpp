@@ -1,9 +1,9 @@
 //===- Fences.cpp - Where tcgen05.fence::after_thread_sync is needed ------===//
 //
-// PTX ISA, "tcgen05.fence": the asynchronous tcgen05 operations behind a fence::after_thread_sync
-// come after the synchronization before it, whether that is about tensor memory or about their
-// operands in shared memory. One fence serves all waits before it, so the last wait on the way to a
-// tcgen05 operation has it and the others have none.
+// PTX ISA, "tcgen05.fence": asynchronous tcgen05 operations after a fence::after_thread_sync come
+// after the synchronization before it, whether this concerns tensor memory or their operands in
+// shared memory. One fence serves all waits before it. Only the last wait before a tcgen05
+// operation therefore has a fence.
 //
 //===----------------------------------------------------------------------===//
 #include "Lowering.h"

@@ -1,8 +1,8 @@
 //===- Lowering.h - What the files of this conversion share ---------------===//
 //
 // convert-pipe-to-nvvm lowers one gpu.func at a time. The prologue (Roles.cpp) runs first and
-// leaves the addresses that everything else is relative to in a KernelState; then the patterns of
-// each op family rewrite the ops. Lowered types:
+// stores the base addresses of all other code in a KernelState; then the patterns of each op family
+// rewrite the ops. Lowered types:
 //
 //   !pipe.global      !llvm.ptr<1>   the buffer
 //   !pipe.tensor_map  !llvm.ptr      the grid constant, 128 bytes in parameter space

@@ -1,8 +1,8 @@
 //===- QuantizeBlocks.cpp - The quantizer of an epilogue ------------------===//
 //
-// A thread has whole blocks of its accumulator row in registers: amax and codes need no exchange.
-// The arithmetic is that of the streaming kernels (KernelArithmetic); what depends on the tensor
-// alone is emitted where the amax is known, outside of the role's loops.
+// A thread has whole blocks of its accumulator row in registers, so amax and codes need no
+// exchange. The arithmetic is that of the streaming kernels (KernelArithmetic). Values that depend
+// only on the tensor are emitted where the amax is known, outside of the role's loops.
 //
 //===----------------------------------------------------------------------===//
 #include "Lowering.h"

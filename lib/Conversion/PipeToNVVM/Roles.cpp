@@ -7,8 +7,8 @@
 //   all                 block barrier
 //   tensor warp         free tensor memory
 //
-// The block barrier before the release of tensor memory is what the epilogue's last reads and the
-// last MMA are ordered by: both are complete when their role ends.
+// The block barrier orders the last reads of the epilogue and the last MMA before the release of
+// tensor memory: both are complete when their role ends.
 //
 //===----------------------------------------------------------------------===//
 #include "Lowering.h"

@@ -1,7 +1,7 @@
 //===- CudaDevice.h - A GPU behind the CUDA driver ------------------------===//
 //
 // The primary context of one GPU and its default stream. All driver calls go through check(), so
-// that an error names what was being done, the call, the CUDA error and a hint.
+// that an error names the action, the call, the CUDA error and a hint.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

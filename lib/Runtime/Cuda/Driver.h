@@ -1,8 +1,8 @@
 //===- Driver.h - libcuda, loaded on first use ----------------------------===//
 //
 // One table of function pointers, filled by dlopen and dlsym when the first CudaDevice is opened.
-// The tools therefore start on machines without a driver, and say what is missing only when a GPU
-// was asked for.
+// The tools therefore start on machines without a driver and report what is missing only when a GPU
+// is requested.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

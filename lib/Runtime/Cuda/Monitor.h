@@ -1,6 +1,6 @@
 //===- Monitor.h - What a GPU says about its state ------------------------===//
 //
-// Read through NVML, which is loaded on first use; a machine without it has nothing to show.
+// NVML, which is loaded on first use, reports the state. Without it there is nothing to show.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

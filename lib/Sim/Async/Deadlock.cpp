@@ -1,9 +1,9 @@
 //===- Deadlock.cpp - A deadlock in words ---------------------------------===//
 //
-// No warp can run and no asynchronous operation is left that could wake one. One line per blocked
-// group of lanes says where it is and what it waits for (Wait::describe: the barrier, the phase
-// wanted and found, who arrived); then which warps have exited, because one of them often is the
-// one that should have arrived.
+// Called when no warp can run and no asynchronous operation is left that could wake one. One line
+// per blocked group of lanes says where it is and what it waits for (Wait::describe: the barrier,
+// the phase wanted and found, the arrivals). Then follow the warps that have exited, because one of
+// them is often the one whose arrival is missing.
 //
 //===----------------------------------------------------------------------===//
 #include "Deadlock.h"

@@ -1,16 +1,16 @@
 //===- Engine.h - Tickets: asynchronous operations of one cluster ---------===//
 //
-// Every asynchronous operation is a ticket. Issuing it poisons what it will write; its data moves,
-// and its barriers are signalled, when it completes. The completion policy decides when that is
-// (SimOptions): a correct program gives the same result under all of them.
+// Every asynchronous operation is a ticket. Issuing it poisons its destination; when it completes,
+// its data moves and its barriers are signalled. The completion policy decides when that is
+// (SimOptions): a correct program gives the same result under all policies.
 //
 // A ticket has one or two stages. Stores read their source in the first and write in the second,
 // because cp.async.bulk.wait_group.read waits for the first alone. A stage may run when every
 // ticket in `after` is done; `after` holds only what the PTX ISA orders ("tcgen05 memory
 // consistency model, pipelined instructions"), so copies complete in any order.
 //
-// Sources are read when a stage runs. A source that a ticket issued earlier has still to write is
-// an error; one that is overwritten too early gives wrong data, as on the device.
+// Sources are read when a stage runs. It is an error if an earlier ticket has yet to write such a
+// source; a source that is overwritten too early gives wrong data, as on the device.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

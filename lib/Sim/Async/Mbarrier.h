@@ -5,9 +5,9 @@
 // phase E, those still pending P, and the transaction count T in bytes. After every operation:
 // P = 0 and T = 0 completes the phase: number + 1, P = E.
 //
-// The objects live beside shared memory, keyed by their offset: the opaque 64 bits of a program are
-// not used. What PTX leaves undefined is an error here, in words, without the place: the caller
-// adds the instruction.
+// The objects are stored outside of shared memory, keyed by their offset: the opaque 64 bits of a
+// program are not used. Anything that PTX leaves undefined is an error here. The message has no
+// place: the caller adds the instruction.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

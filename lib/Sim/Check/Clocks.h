@@ -1,8 +1,8 @@
 //===- Clocks.h - What an agent knows to have happened --------------------===//
 //
-// A vector clock has an epoch for every slot; slots are the warps of a cluster, two counters per
-// warp for its asynchronous accesses to global memory, and the tickets that anything still refers
-// to: HazardState recycles those, so that clocks stay short however long a kernel runs.
+// A vector clock has an epoch for every slot. Slots are the warps of a cluster, two counters per
+// warp for its asynchronous accesses to global memory, and the tickets that are still referred to.
+// HazardState recycles tickets, so clocks stay short however long a kernel runs.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

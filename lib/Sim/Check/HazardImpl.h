@@ -1,7 +1,7 @@
 //===- HazardImpl.h - The parts of the hazard checker ---------------------===//
 //
-// HazardChecker.cpp turns events into clocks, Races.cpp compares accesses, Synchronize.cpp has
-// barriers, fences and flags, HazardReport.cpp the words.
+// HazardChecker.cpp turns events into clocks, Races.cpp compares accesses, Synchronize.cpp handles
+// barriers, fences and flags, and HazardReport.cpp has the messages.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -1,7 +1,7 @@
 //===- LoadUses.h - Where the value of a load goes ------------------------===//
 //
-// Compilers let every thread load a scalar that one thread alone uses. Whether a load that races is
-// of that kind shows in the kernel's text: what it loads goes through arithmetic into one store.
+// Compilers let every thread load a scalar that only one thread uses. The text of the kernel shows
+// whether a racing load is of that kind: its value goes through arithmetic into one store.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -1,10 +1,10 @@
 //===- Synchronize.cpp - How agents learn what others did -----------------===//
 //
-// Barriers, mbarriers, fences, and flags in memory. A release hands on the clocks of its warp, an
-// acquire takes them over; what is .relaxed or too narrow in scope does so for the `loose` clock
-// alone, which chooses words, and says with the tcgen05 fences that tensor memory may be used (PTX
-// ISA, "tcgen05 memory consistency model, canonical synchronization patterns").
-//
+// Barriers, mbarriers, fences, and flags in memory. A release passes on the clocks of its warp, and
+// an acquire takes them over. Operations that are .relaxed or too narrow in scope do so only for
+// the `loose` clock. This clock selects the words of a report and, with the tcgen05 fences, says
+// that tensor memory may be used (PTX ISA, "tcgen05 memory consistency model, canonical
+// synchronization patterns").
 //===----------------------------------------------------------------------===//
 #include "HazardImpl.h"
 

@@ -1,10 +1,10 @@
 //===- AsyncCopy.cpp - cp.async without bulk ------------------------------===//
 //
-// PTX ISA, "Data Movement: cp.async". Each lane copies 4, 8 or 16 bytes from global to shared
-// memory of its CTA; what the source size leaves out is zero. One ticket holds the copies of a
-// warp; groups are each thread's own. Checkers see the accesses where the instruction stands, in
-// the generic proxy; that data is used before it is waited for shows as poison.
-//
+// PTX ISA, "Data Movement: cp.async". Each lane copies 4, 8 or 16 bytes from global to
+// shared memory of its CTA; bytes beyond the source size are zero. One ticket holds the
+// copies of a warp; each thread has groups of its own. Checkers see the accesses at the
+// place of the instruction, in the generic proxy; data that is used before the wait shows as
+// poison.
 //===----------------------------------------------------------------------===//
 #include "Sim/Insn/AsyncOperands.h"
 #include "Sim/Insn/MemoryAccess.h"

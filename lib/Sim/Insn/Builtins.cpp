@@ -1,6 +1,6 @@
 //===- Builtins.cpp - The device functions that CUDA's runtime provides ---===//
 //
-// vprintf(format, arguments): the arguments lie one behind the other in memory, each aligned to its
+// vprintf(format, arguments): the arguments lie in memory one after the other, each aligned to its
 // size, as C promotes them. __assertfail ends the kernel with the words of the assertion.
 //
 //===----------------------------------------------------------------------===//

@@ -1,9 +1,9 @@
 //===- Call.cpp - Device functions: call, ret, brx.idx --------------------===//
 //
-// PTX ISA, "Control Flow Instructions". A kernel has each device function once, with places of its
-// own for registers and parameters. A call copies the arguments of its lanes there and notes where
-// they return to; ret copies the results to the call site. What cannot be done this way is
-// recursion: it is an error when it happens.
+// PTX ISA, "Control Flow Instructions". A kernel has each device function once, with its own places
+// for registers and parameters. A call copies the arguments of its lanes there and records where
+// they return to; ret copies the results to the call site. Recursion is not possible in this way
+// and is an error when it happens.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Insn/Call.h"

@@ -1,7 +1,7 @@
 //===- Foresee.cpp - What a device cannot run, said before it runs --------===//
 //
-// Instructions are known by their words, values of instruction descriptors where a register is
-// given a constant once, as compilers do. What is computed is judged when it runs.
+// Instructions are judged by their words, and instruction descriptors if a register is given a
+// constant once, as compilers do. Computed values are judged when they run.
 //
 //===----------------------------------------------------------------------===//
 #include "fp4/Sim/Foresee.h"

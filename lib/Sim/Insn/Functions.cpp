@@ -1,7 +1,7 @@
 //===- Functions.cpp - Decoding device functions and calls ----------------===//
 //
-// The functions that a kernel may call are known before its body is decoded: those behind a call,
-// and with a call by pointer all whose address the module takes.
+// The functions that a kernel may call are known before its body is decoded: those that its calls
+// name, and for a call by pointer all functions whose address the module takes.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Insn/Call.h"

@@ -1,7 +1,7 @@
 //===- MmaOperands.h - Operands of tcgen05.mma ----------------------------===//
 //
-// What all kinds share: decoding of descriptors and addresses, gathering of operand rows, the
-// accumulator in its data path organization. Layouts come from lib/ISA.
+// The common part of all kinds: decoding of descriptors and addresses, gathering of operand rows,
+// and the accumulator in its data path organization. Layouts come from lib/ISA.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -1,8 +1,8 @@
 //===- Stack.cpp - stacksave, stackrestore, alloca ------------------------===//
 //
 // PTX ISA, "Stack Manipulation Instructions". A kernel that uses them has a stack in each thread's
-// local memory, behind a word that counts the bytes in use; it grows down. What a function does not
-// give back lives until the kernel ends.
+// local memory, after a word that counts the bytes in use; it grows down. Memory that a function
+// does not release lives until the kernel ends.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Insn/ExecContext.h"

@@ -1,8 +1,8 @@
 //===- Link.cpp - Several modules in one text -----------------------------===//
 //
-// nvcc -rdc=true leaves one PTX text per source file; one behind the other they are one module, in
-// which a name may be declared and defined, and what is weak (inline functions, templates) defined
-// more than once.
+// nvcc -rdc=true leaves one PTX text per source file. Joined one after the other they are one
+// module, in which a name may be declared and defined, and weak definitions (inline functions,
+// templates) may occur more than once.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/PTX/Parser.h"

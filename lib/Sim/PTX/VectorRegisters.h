@@ -1,8 +1,8 @@
 //===- VectorRegisters.h - Names of .reg .v2 and .v4 -----------------------===//
 //
-// A vector register is as many registers, whose names end in .x, .y, .z and .w; where the vector
-// itself is an operand it stands for them. As all names it ends with its scope, and what is
-// declared further inside hides it.
+// A vector register is a set of registers whose names end in .x, .y, .z and .w; as an operand the
+// vector stands for all of them. Like all names it ends with its scope, and a declaration in an
+// inner scope hides it.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

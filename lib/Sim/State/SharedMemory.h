@@ -1,8 +1,8 @@
 //===- SharedMemory.h - Shared memory of one CTA, with poison -------------===//
 //
-// Offsets start at kSharedBase (the first KiB is the system's), as on the device; an address in
+// Offsets start at kSharedBase (the first KiB is the system's), as on the device. An address in
 // shared::cluster space is rank << 24 | offset. Each byte is valid, uninitialised, or poisoned: an
-// asynchronous write is in flight to it and whoever reads it now reads too early.
+// asynchronous write to it is in flight, and a read now comes too early.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

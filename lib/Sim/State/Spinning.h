@@ -1,10 +1,10 @@
 //===- Spinning.h - Warps that run and get nowhere ------------------------===//
 //
-// A cluster whose warps run for long without an exit is looked at (Scheduler::look): for some
-// rounds a probe sees what its warps read and write. When each of its warps comes back to a state
-// it had (program counters, registers, local memory) and nothing has changed that they could see,
-// the cluster goes on so for ever, unless another cluster writes to global memory. When all
-// clusters of a launch are so, that is a livelock.
+// A cluster whose warps run for long without an exit is examined (Scheduler::look): for some rounds
+// a probe records what its warps read and write. If each of its warps returns to an earlier state
+// (program counters, registers, local memory) and nothing has changed that they could see, the
+// cluster will repeat this forever, unless another cluster writes to global memory. If all clusters
+// of a launch do so, that is a livelock.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

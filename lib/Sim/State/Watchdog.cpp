@@ -1,7 +1,7 @@
 //===- Watchdog.cpp - Whether a cluster gets anywhere ---------------------===//
 //
-// A cluster that gives up its turn is looked at from time to time, the more seldom the longer it
-// has run. Nothing of this is in the way of an instruction.
+// A cluster that gives up its turn is examined from time to time, less often the longer it has run.
+// This does not slow down instructions.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Async/Deadlock.h"

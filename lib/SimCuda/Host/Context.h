@@ -1,9 +1,9 @@
 //===- Context.h - The simulated device of one process --------------------===//
 //
-// What libcudart and libcuda share: one chip, one simulator, the modules and functions of the
-// program, the error that a failed kernel leaves behind. Everything happens in the order of the
-// calls; a launch has ended when it returns. The entry points of both libraries are thin: they
-// translate arguments and leave the rest to this class.
+// The common part of libcudart and libcuda: one chip, one simulator, the modules and functions of
+// the program, and the error of a failed kernel. Everything happens in the order of the calls; a
+// launch has ended when it returns. The entry points of both libraries are thin: they translate
+// arguments and call this class.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

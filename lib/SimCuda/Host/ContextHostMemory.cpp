@@ -1,8 +1,8 @@
 //===- ContextHostMemory.cpp - Memory that host and device share ----------===//
 //
 // Pinned, registered and managed memory and __managed__ variables have one address for both sides,
-// as with CUDA's unified addressing. A launch has ended when it returns, so nobody needs to migrate
-// anything.
+// as with CUDA's unified addressing. A launch has ended when it returns, so no data has to
+// migrate.
 //
 //===----------------------------------------------------------------------===//
 #include "Context.h"

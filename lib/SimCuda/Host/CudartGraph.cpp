@@ -1,8 +1,8 @@
 //===- CudartGraph.cpp - Graphs of the runtime API ------------------------===//
 //
-// Capture, instantiation, launch and what programs ask of a graph; nodes are made in
-// CudartGraphNodes.cpp. CUDA 13 gave some functions an argument for the data of edges, which says
-// nothing here: nodes run one after the other.
+// Capture, instantiation, launch and queries of graphs; CudartGraphNodes.cpp makes nodes. CUDA 13
+// gave some functions an argument for the data of edges, which has no meaning here, because nodes
+// run one after the other.
 //
 //===----------------------------------------------------------------------===//
 #include "EntryPoint.h"

@@ -1,8 +1,8 @@
 //===- DriverEntryPoints.cpp - Functions of the driver by name ------------===//
 //
-// A name means the newest function of that name that the asked CUDA version has: cuCtxGetDevice of
-// 12.0 has one parameter, that of 13.0 has two. To ask for a function is not to call it: a program
-// may look up whatever its version of CUDA knows, and hears what is not there.
+// A name means the newest function of that name in the requested CUDA version: cuCtxGetDevice of
+// 12.0 has one parameter, that of 13.0 has two. A request is not a call: a program may look up all
+// functions of its version of CUDA, and learns which are missing.
 //
 //===----------------------------------------------------------------------===//
 #include "EntryPoint.h"

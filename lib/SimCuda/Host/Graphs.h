@@ -1,7 +1,7 @@
 //===- Graphs.h - Graphs and stream capture -------------------------------===//
 //
-// A graph is a list of work with an order. Launching it does the work, one node after the other:
-// the order of creation, except where a dependency was added later. While a stream is captured its
+// A graph is a list of work with an order. Launching it does the work, one node after the other, in
+// the order of creation, except where a dependency was added later. While a stream is captured, its
 // work becomes nodes.
 //
 //===----------------------------------------------------------------------===//

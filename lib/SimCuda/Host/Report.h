@@ -1,19 +1,19 @@
 //===- Report.h - What went wrong, for people and for fp4-sim -------------===//
 //
-// Errors go to the stderr of fp4-sim at once. It hands that down under a number of its own
-// (FP4_SIM_STDERR: number, device, inode), since a program may put something else behind 2: pytest
-// does, and throws away what a passing test printed. What decides the exit code of `fp4-sim run` also goes to the file
-// that FP4_SIM_REPORT names, one line each, so that it survives a crash of the program:
+// Errors go at once to the stderr of fp4-sim, which passes it on as FP4_SIM_STDERR (number, device,
+// inode) because a program may redirect descriptor 2, as pytest does. What decides the exit code of
+// `fp4-sim run` also goes to the file FP4_SIM_REPORT, a line each, so a crash does not lose it:
 //
 //   fault                 a kernel failed: the simulated program is wrong
 //   hazard JSON           a report of the hazard checker
-//   access JSON           an instruction whose accesses cost more than they must
+//   access JSON           an instruction whose accesses cost more than necessary
 //   kernel JSON           a launch that has ended
-//   refused               something asked for is not there: PTX, a device
+//   refused               something that was requested does not exist: PTX, a device
 //   missing cudaXyz       a function that is not implemented was called
-//   timeline-begun FILE   a timeline is being written, under this name; the tool removes what is
-//   left timeline-ended FILE   ... no more lost                  a file that was asked for could
-//   not be written launches N W S        at the end: launches, warp instructions, seconds
+//   timeline-begun FILE   a timeline is being written under this name; the tool removes leftovers
+//   timeline-ended FILE   the timeline is complete
+//   lost                  a file that was requested could not be written
+//   launches N W S        at the end: launches, warp instructions, seconds
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -1,6 +1,6 @@
 //===- Streams.h - Streams and events -------------------------------------===//
 //
-// All work happens in the order of the calls, so a stream is a name and an event is a time; and a
+// All work happens in the order of the calls, so a stream is only a name and an event is a time. A
 // stream may be captured (Graphs.h).
 //
 //===----------------------------------------------------------------------===//

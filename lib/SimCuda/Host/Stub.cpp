@@ -1,7 +1,7 @@
 //===- Stub.cpp - A libcuda to link with, not to run ----------------------===//
 //
-// Programs that call the driver are linked with -lcuda on machines that have none. This library has
-// every name and the soname of the driver's, and nothing behind them.
+// Programs that call the driver are linked with -lcuda on machines without a driver. This library
+// has every name and the soname of the driver, and no implementation.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,19 +1,19 @@
 //===- Butterfly.h - Hadamard transform inside a kernel -------------------===//
 //
-// fp4/Numerics/Hadamard.h, emitted: elements over the size n of the block, fp32 stages of
-// (a + b, a - b) in the order of strides that the options name, n * n^-1/2 last. The division keeps
-// sums finite near the largest numbers. A thread that holds whole blocks leaves it out as long as no
-// sum of a block overflows: the bits are the same, because n is a power of two.
-// HadamardArithmetic::ExactSum is the same in fp64, without the division by n, rounded once to
-// fp32: exact sums of bf16 values whose exponents differ by up to 41.
+// Emits the transform of fp4/Numerics/Hadamard.h: elements are divided by the size n of the block,
+// fp32 stages compute (a + b, a - b) in the order of strides that the options name, and n * n^-1/2
+// is the last factor. The division keeps sums finite near the largest numbers. A thread that holds
+// whole blocks leaves it out as long as no sum of a block overflows; the bits are the same, because
+// n is a power of two. HadamardArithmetic::ExactSum does the same in fp64 without the division by
+// n, rounded once to fp32: exact sums of bf16 values whose exponents differ by up to 41.
 //
 // A thread holds 16 or more consecutive elements of a block. Where the block is longer, 2, 4 or 8
 // consecutive lanes of a warp hold it, and the stages between them exchange all elements by
 // shfl.sync.bfly: 16 elements per lane cost one shuffle and one fused multiply-add each and keep
 // a thread at the registers of the smallest block.
 //
-// Nothing here knows zeros: the sign of a zero sum is that of IEEE addition, for all -0 inputs too,
-// because the signs of the mask are those of inputs and not of sums. An exact sum begins with
+// Zeros need no special case: the sign of a zero sum is that of IEEE addition, also if all inputs
+// are -0, because the signs of the mask belong to inputs and not to sums. An exact sum begins with
 // +0.
 //
 //===----------------------------------------------------------------------===//

@@ -1,15 +1,15 @@
 //===- Hadamard.cpp - Kernels around the Hadamard transform ---------------===//
 //
-// fp4.hadamard transforms, fp4.hadamard_amax reads once and keeps two maxima. Both walk over
-// pieces: what one thread holds of the blocks, 16 elements along the transform.
+// fp4.hadamard transforms; fp4.hadamard_amax reads once and keeps two maxima. Both walk over
+// pieces. A piece is the part of the blocks that one thread holds, 16 elements along the transform.
 //
 //   dimension 1   16 elements of a row: 32 bytes.
 //   dimension 0   16 rows of up to 8 neighbouring columns: 16 loads of up to 16 bytes, side by side
 //                 with those of the neighbouring threads. Nothing is transposed: the two columns
 //                 in a register are elements of two lines.
 //
-// Blocks of 32, 64 and 128 lie in 2, 4 and 8 neighbouring lanes, whose warps stay whole to the end
-// (Butterfly.h).
+// Blocks of 32, 64 and 128 are spread over 2, 4 and 8 neighbouring lanes. All lanes of a warp stay
+// active to the end (Butterfly.h).
 //
 // Scale and rounding to bf16 are monotonic, so the amax after the transform is that of the sums,
 // scaled and rounded once at the end.

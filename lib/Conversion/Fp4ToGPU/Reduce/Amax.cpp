@@ -1,9 +1,9 @@
 //===- Amax.cpp - Kernels that reduce to, or compute, one number ----------===//
 //
-// fp4.amax: the host zeroes the result. Threads walk over the matrix in 32-byte chunks and
-// reduce what they found over the grid (GridMax.h). With groups of rows, every group has thread
-// blocks of its own, and chunks are as wide as rows allow: groups begin where rows do. With an amax
-// per row, every row has one thread block.
+// fp4.amax: the host sets the result to zero. Threads walk over the matrix in 32-byte chunks and
+// reduce their maxima over the grid (GridMax.h). With groups of rows, every group has thread blocks
+// of its own, and chunks are as wide as rows allow, because groups begin where rows begin. With an
+// amax per row, every row has one thread block.
 //
 // fp4.matmul_alpha is a one-thread kernel: its operands are in device memory
 // and the host never waits for them.

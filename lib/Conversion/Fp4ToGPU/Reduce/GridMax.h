@@ -1,7 +1,7 @@
 //===- GridMax.h - Maxima over all threads of a launch --------------------===//
 //
-// redux.sync reduces a warp, shared memory a block, and one atomic maximum per block the grid. A
-// non-negative fp32 orders like its bits, NaN above infinity, so all of it is integer arithmetic.
+// redux.sync reduces a warp, shared memory a block, and one atomic maximum per block the grid.
+// Non-negative fp32 numbers order like their bits, NaN above infinity, so this is integer code.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

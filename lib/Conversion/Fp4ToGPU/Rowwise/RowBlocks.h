@@ -1,8 +1,8 @@
 //===- RowBlocks.h - The blocks of a row-major matrix in memory -----------===//
 //
-// Where a block of a matrix (16 or 32 elements of a row) lies: its elements, its codes and
-// its scale, linear or tiled. Blocks are numbered along the rows, in tiled layouts with the padding
-// that the layout adds, whose scales are zero.
+// Computes where a block of a matrix (16 or 32 elements of a row) lies: its elements, its codes and
+// its scale, linear or tiled. Blocks are numbered along the rows. In tiled layouts the padding of
+// the layout is numbered too; its scales are zero.
 //
 // Columns need not be whole blocks: the last block of a row is then filled with zeros. Rows that
 // are not aligned are read in the widest accesses that their length allows.

@@ -1,8 +1,8 @@
 //===- RowwiseQuantize.cpp - Kernels that stream along rows ---------------===//
 //
-// quantize with row-wise output, and dequantize. A thread loads the elements of all its blocks
-// before it looks at the first: what is in flight is what hides the latency of memory. What depends
-// on the tensor alone it computes while the loads are under way.
+// Quantizes with row-wise output, and dequantizes. A thread loads the elements of all its blocks
+// before it uses the first, because loads in flight hide the latency of memory. Values that depend
+// only on the tensor are computed while the loads are under way.
 //
 //===----------------------------------------------------------------------===//
 #include "Lowering.h"

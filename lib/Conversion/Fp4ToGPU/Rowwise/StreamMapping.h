@@ -4,10 +4,10 @@
 // `blocksPerThread` blocks per thread, `threads` apart from each other, so that a warp's accesses
 // are adjacent and all loads of a thread are in flight before the first is used.
 //
-// The choice is that of hand-written kernels, which were fastest on an H200 with 16 elements per
-// thread, and with two blocks where each is transformed: what a thread computes of the tensor's
-// scale counts half then, 16.3 instructions per element for 17.4. docs/Performance.md has what is
-// known of the compiler's own kernels.
+// The defaults are those of hand-written kernels, which were fastest on an H200 with 16 elements
+// per thread, or with two blocks where each is transformed. With two blocks the tensor's scale
+// costs half per element: 16.3 instead of 17.4 instructions. docs/Performance.md has measurements
+// of the compiler's own kernels.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -2,10 +2,10 @@
 //
 // With T = ceil(B/4), byte ((r/128)*T + b/4)*512 + (r%32)*16 + (r%128)/32*4 + b%4 of the tiled
 // buffer is the scale of row r and block b. So 16 consecutive bytes hold blocks 4t to 4t+3 of the
-// four rows r, r+32, r+64 and r+96: that is what a thread of swizzle_scales writes. A thread of
-// unswizzle_scales writes four blocks of one row. Where B is not a multiple of 4, rows are neither
-// aligned nor whole words and go byte by byte. A thread of stack_scales does as that of
-// swizzle_scales, or writes four row-major blocks, and finds each row among the shards.
+// four rows r, r+32, r+64 and r+96; a thread of swizzle_scales writes these. A thread of
+// unswizzle_scales writes four blocks of one row. If B is not a multiple of 4, rows are neither
+// aligned nor whole words and are moved byte by byte. A thread of stack_scales writes like one of
+// swizzle_scales, or four row-major blocks, and finds each row among the shards.
 //
 //===----------------------------------------------------------------------===//
 #include "Int32.h"

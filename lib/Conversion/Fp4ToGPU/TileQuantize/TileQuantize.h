@@ -1,7 +1,7 @@
 //===- TileQuantize.h - Quantizing tiles of a matrix -------------------------===//
 //
-// The kernel behind `outputs` columnwise and both, behind blocks of 16 x 16, and behind groups. A
-// thread block takes one tile of 128 rows of 256 bytes (128 columns of bf16, 64 of f32):
+// The kernel of `outputs` columnwise and both, of blocks of 16 x 16, and of groups. A thread block
+// takes one tile of 128 rows of 256 bytes (128 columns of bf16, 64 of f32):
 //
 //   1. Each thread loads pieces of the tile, the elements of one row-wise block each, from global
 //      memory to registers, and leaves a copy in shared memory (Tile, ElementTile).
@@ -18,8 +18,8 @@
 // nibbles (CodeTile). With stochastic rounding the codes differ; then step 3 reads elements as
 // above and the amax from shared memory.
 //
-// Matrices that are stacked along the rows (groups) have tiles of their own, and so each tile one
-// amax: a thread block looks for its matrix among constants (RowGroups).
+// Matrices that are stacked along the rows (groups) have tiles of their own, so each tile has one
+// amax. A thread block finds its matrix among constants (RowGroups).
 //
 // Shared memory is swizzled so that steps 1 and 3 have no bank conflicts
 // (ElementTile::chunkAddress, CodeTile::wordAddress).

@@ -1,7 +1,7 @@
 //===- Fp4Attrs.cpp - Attributes of the fp4 dialect -----------------------===//
 //
-// Recipes and transforms are lib/Numerics' own; the attributes carry them, and the text of a recipe
-// is numerics::spell and numerics::parseRecipe.
+// Recipes and transforms are defined by lib/Numerics, and the attributes carry them. The text of a
+// recipe is that of numerics::spell and numerics::parseRecipe.
 //
 //===----------------------------------------------------------------------===//
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"

@@ -1,7 +1,7 @@
 //===- Verify.h - What several verifiers of the fp4 dialect check ---------===//
 //
-// One function per condition, so that it is worded once. Each reports at the operation and names
-// the operand or result; callers carry the label of the constraint.
+// One function per condition, so that its message exists once. Each reports at the operation and
+// names the operand or result; callers carry the label of the constraint.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

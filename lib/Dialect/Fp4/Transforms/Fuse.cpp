@@ -7,7 +7,7 @@
 // 2. Orientations: a rowwise and a columnwise quantizer of one tensor become one.
 // 3. Layouts: scales that are only swizzled are written swizzled.
 //
-// Each step is exact by the definition of the operations. Each candidate that does not fire is a
+// Each step is exact by the definition of the operations. Each candidate that is not merged is a
 // missed remark with the reason.
 //
 //===----------------------------------------------------------------------===//

@@ -1,7 +1,7 @@
 //===- PipeOps.cpp - Host ops and tile ops --------------------------------===//
 //
 // Verifiers of the ops that make kernel arguments and that move and multiply tiles. Labels such as
-// (C114) refer to docs/Spec.md.
+// (C114) refer to docs/Pipe.md.
 //
 //===----------------------------------------------------------------------===//
 

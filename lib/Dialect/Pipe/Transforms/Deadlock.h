@@ -1,9 +1,9 @@
 //===- Deadlock.h - Roles that wait for each other ------------------------===//
 //
-// The roles of a pipelined kernel and its channels form a process network: what a role does next
-// depends on nothing but the stages it has passed. Whether it blocks is therefore independent of the
-// schedule, and one run of the channel ops alone decides it for given trip counts. Loops run one time
-// more than the deepest channel has stages, so that every ring is full once and wraps.
+// The roles of a pipelined kernel and its channels form a process network: the next step of a role
+// depends only on the stages that it has passed. Whether it blocks is therefore independent of the
+// schedule, and one run of only the channel ops decides it for given trip counts. Loops run one
+// iteration more than the deepest channel has stages, so that every ring fills once and wraps.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

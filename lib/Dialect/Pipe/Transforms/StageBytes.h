@@ -1,7 +1,7 @@
 //===- StageBytes.h - What the loads of a stage complete ------------------===//
 //
-// Byte counts as linear forms over counts of scale blocks: constant + sum of factor * value. The
-// form of the loads is what pipe-pipeline announces and what pipe-verify-sync compares with.
+// Byte counts as linear forms over counts of scale blocks: constant + sum of factor * value.
+// pipe-pipeline announces the form of the loads, and pipe-verify-sync compares with it.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
