@@ -131,7 +131,7 @@ std::vector<Litmus> fp4::sim::test::globalMemoryLitmus() {
        "  st.global.b32 [%out+8], %t;\n", "", R::UninitializedRead, "a copy, a memset", 1, 1, true,
        true},
       {"a tensor map that is not released", ownMap, releaseMap, "", R::MissingTensormapFence,
-       "release behind the writes"},
+       "release after the writes"},
       {"a tensor map that is not acquired", ownMap, acquireMap, "", R::MissingTensormapFence,
        "acquire of the map"},
       {"a tensor map that is acquired too early", ownMap, releaseMap + acquireMap,
