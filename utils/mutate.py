@@ -5,15 +5,15 @@
   utils/mutate.py linear.mlir --shape=300,384,272  compiles it first
   utils/mutate.py ... --limit=40                   a fixed sample of the mutants, for a quick look
 
-Each wait, fence, arrival, expect_tx, commit, barrier, initialization and phase update is deleted; where
-it has an order, a scope, a count or a parity, weakened or made wrong (WEAKENINGS, WRONG); and moved behind
-or before what it must precede or follow (MOVES). The library holds the PTX as text, in which nothing else
-moves. A mutant is killed when fp4-run fails under one of the schedules: a hazard, an error of the simulator,
-or a wrong result. Prints the kill rate of each schedule alone and of all together, then the survivors.
+Each wait, fence, arrival, expect_tx, commit, barrier, initialization and phase update is deleted. If it has
+an order, a scope, a count or a parity, that is weakened or made wrong (WEAKENINGS, WRONG). It is also moved
+past what it must precede or follow (MOVES). The library holds the PTX as text; nothing else in it changes.
+A mutant is killed when fp4-run fails under one of the schedules with a hazard, an error of the simulator or
+a wrong result. Prints the kill rate of each schedule alone and of all together, then the survivors.
 
-A survivor is equivalent only where `subsumed` finds, in the text, the synchronization that makes the mutated
-one redundant; nothing is excused by name. Exit code 1 when one survives otherwise. A problem so small that
-rings do not wrap around leaves survivors: take one that fills every ring three times.
+A survivor is equivalent only if `subsumed` finds, in the text, the synchronization that makes the mutated
+one redundant; none is excused by name. Any other survivor gives exit code 1. A problem so small that rings
+do not wrap around leaves survivors: take one that fills every ring three times.
 """
 import argparse
 import collections

@@ -16,11 +16,12 @@ utils/mutants/AREA.txt hold the mutants, made by hand:
   + LINE               that become these
   ! REASON             why it survives, if it does
 
-A mutant is put into the source tree, what its tests need is built, and the tests run; if they pass, the
-whole suite does. It is killed when one fails. The file is restored in any case; after a power cut, by the
-next call. One call at a time works in a build tree (a lock); several trees share the work with --part=I/N
-and --results. Results are kept and not sought again while the mutant is the same; --again asks the survivors
-once more. Exit code 1 when one survives without a reason, does not apply or does not compile.
+The script puts a mutant into the source tree, builds what its tests need, and runs the tests; if they pass,
+it runs the whole suite. The mutant is killed when a test fails. The file is restored in any case; after a
+power cut the next call restores it. Only one call at a time works in a build tree (a lock); several trees
+share the work with --part=I/N and --results. Results are kept and not computed again while the mutant is the
+same; --again runs the survivors once more. Exit code 1 if a mutant survives without a reason, does not apply
+or does not compile.
 """
 import argparse
 import collections

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Deletes or repeats channel operations of a pipelined kernel, one at a time: the verifiers must object.
 
-Reads IR from standard input. Every line of the kernel that works on a channel is removed and, in a
-second mutant, written twice; a wait for a release is removed or comes a stage too late, scale tiles get
-a set less. fp4-opt with pipe-verify-sync must reject each mutant with an error.
-Prints how many it rejected; exits with 1 if one passed or fp4-opt ended otherwise.
+Reads IR from standard input. Every line of the kernel that works on a channel is removed and, in a second
+mutant, written twice. A wait for a release is removed or moved one stage too late, and scale tiles get one
+set less. fp4-opt with pipe-verify-sync must reject each mutant with an error. Prints how many it rejected;
+exits with 1 if a mutant passed or fp4-opt ended in another way.
 """
 import concurrent.futures
 import re

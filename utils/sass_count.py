@@ -8,11 +8,11 @@
   utils/sass_count.py --bounds=FILE:SM90 DIR/*.cubin    fails where a line "SM90: name number" of FILE, a test,
                                                         is exceeded or names no cubin
 
-What counts is what a thread executes where nothing is exceptional: of all paths through a kernel those
-that store most bytes to global memory, and of these the shortest. Detours that divisions and saturated
-blocks take are not on it (nor calls of subroutines). Where a kernel has a loop that loads, the path is that of one iteration, the
-one that loads most. Its elements are the bytes that it moves in accesses of 16 bytes and more (codes and
-scales move in narrower ones), loaded or stored, whichever are more.
+The script counts what a thread executes if nothing is exceptional. Of all paths through a kernel it takes
+those that store most bytes to global memory, and of these the shortest. Detours of divisions and saturated
+blocks are not on this path, nor calls of subroutines. In a kernel with a loop that loads, the path is one
+iteration, the one that loads most. The elements are the bytes that the path moves in accesses of 16 bytes
+and more (codes and scales move in narrower ones), loaded or stored, whichever are more.
 
 Needs nvdisasm: on PATH, in $NVDISASM, or build/toolchain (utils/setup.sh fetches it).
 """

@@ -8,19 +8,19 @@
   utils/sweep_quantize.py --pack=FOLDER --match=sm_90a    for another machine: leaves the libraries in FOLDER with, in
                                      NAME.txt beside NAME.so, the options of each run of fp4-run
 
-A quantizing program takes a matrix to its amaxes, its codes and scales in one or both orientations and, where the
-scales are row-major, back again; fp4-run compares all of it with lib/Numerics. Parameters are the target, the
-recipe, the element type, the outputs, the block, the transform of either orientation, the rounding, the
-layout of the scales, groups of rows and the shape. The subset holds every pair of values of two of them, but for recipes
-with transforms, layouts and shapes, whose code does not meet.
+A quantizing program computes the amaxes of a matrix and its codes and scales in one or both orientations. If
+the scales are row-major it also converts them back. fp4-run compares everything with lib/Numerics. Parameters
+are the target, the recipe, the element type, the outputs, the block, the transform of either orientation, the
+rounding, the layout of the scales, groups of rows and the shape. The subset has every pair of values of two
+parameters, except pairs of a recipe with a transform, a layout or a shape, whose code is independent.
 
 Amax, Hadamard transforms and scale layouts have programs of their own. The transform on the tensor core
-has kernels for NVFP4 on targets with tcgen05, of columns, inside fp4.quantize; others are not tried.
+has kernels only for columns, in NVFP4, inside fp4.quantize, on targets with tcgen05; others are not tried.
 
-Inputs: bf16 values over several binades under an amax that is no power of two, which is where recipes
+The inputs are bf16 values over several binades under an amax that is not a power of two, where recipes
 differ; the numbered blocks of unittests/Numerics/data/numerics_vectors.json, under each of their largest
-magnitudes in turn; and, for f32, values of 24 bits. A combination that the compiler says to have no kernel for is listed, and counts as a
-failure unless --partial is given. Ends with "N passed, N failed".
+magnitudes in turn; and, for f32, values of 24 bits. A combination for which the compiler reports that it has
+no kernel is listed and counts as a failure unless --partial is given. Ends with "N passed, N failed".
 """
 import itertools
 import pathlib

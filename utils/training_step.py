@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """One training step of a linear layer in NVFP4: examples/fprop.mlir, dgrad.mlir and wgrad.mlir in a row.
 
-Each runs in fp4-runner, verified against the reference; what the backward pass needs of the forward
-pass goes from one to the next in files. Prints the kernels that every program launched beside those of
+Each program runs in fp4-runner and is verified against the reference. Files pass the results of the forward
+pass to the backward pass. Prints the kernels that every program launched next to those of
 TransformerEngine, and how close Y, dX and dW are to the products of the unquantized operands.
 
-Fails where a program does, where a product has less signal than torchao asks of its training (15 dB
-forward, 14 dB for gradients), where a program launches more kernels than TransformerEngine, and where
-README.md says anything else.
+Fails if a program fails, if a product has less signal than torchao requires of its training (15 dB
+forward, 14 dB for gradients), if a program launches more kernels than TransformerEngine, or if README.md
+has another table.
 """
 import argparse
 import json

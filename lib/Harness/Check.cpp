@@ -41,15 +41,15 @@ void addSimulationOptions(CLI::App &app, SimulationOptions &options, const std::
       ->capture_default_str();
   app.add_option("--seed", options.seed, "seed of " + seedOf)->capture_default_str();
   app.add_option("--check", options.check,
-                 "look for hazards in the simulator: default accepts what practice relies on, "
-                 "strict holds to the PTX text, off is faster")
+                 "look for hazards in the simulator: default accepts what published kernels rely "
+                 "on, strict follows the PTX text, off is faster")
       ->expected(0, 1)
       ->default_str("default")
       ->check(CLI::IsMember({"default", "strict", "off"}));
   addExplainOption(app);
   app.add_option("--unwritten", options.unwritten,
-                 "reads of shared and tensor memory that nobody wrote: error, or ignore, for kernels "
-                 "whose idle CTAs read what they do not use")
+                 "reads of shared and tensor memory that was never written are an error, or are "
+                 "ignored, for kernels whose idle CTAs read values that they do not use")
       ->capture_default_str()
       ->check(CLI::IsMember({"error", "ignore"}));
   app.add_flag("--stats", options.statistics,
@@ -57,11 +57,11 @@ void addSimulationOptions(CLI::App &app, SimulationOptions &options, const std::
   app.add_option("--timeline", options.timeline,
                  "write the simulation to this file, as a trace that ui.perfetto.dev opens");
   app.add_option("--threads", options.hostThreads,
-                 "host threads; 0: all; the hazard check takes one");
+                 "host threads; 0: all; the hazard check uses one");
   app.add_option(
          "--limit", options.spinLimit,
-         "warp instructions of a cluster without progress after which the simulator takes a "
-         "kernel for endless; 0: never")
+         "warp instructions of a cluster without progress after which the simulator stops a "
+         "kernel as endless; 0: never")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
   app.add_flag("--json", options.json, "print the report as one JSON object");

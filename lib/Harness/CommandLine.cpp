@@ -23,7 +23,7 @@ void addRunOptions(CLI::App &app, RunOptions &options) {
       ->add_option("--dist", options.distribution,
                    fmt::format("inputs: {}", fmt::join(kDistributions, ", ")))
       ->capture_default_str();
-  group->add_option("--function", options.function, "function to run, where there are several");
+  group->add_option("--function", options.function, "function to run, if there are several");
   group->add_option("--input", options.inputs, "NAME=FILE.npy: an argument from a file");
   group->add_option("--output", options.outputs, "NAME=FILE.npy: write a result");
   group->add_option("--shape", options.shape, "M[,N[,K]]: the dynamic sizes")
@@ -31,8 +31,8 @@ void addRunOptions(CLI::App &app, RunOptions &options) {
       ->expected(1, 3)
       ->check(CLI::Range(int64_t(1), int64_t(INT32_MAX)));
   group->add_option("--dim", options.dims,
-                    "NAME=SIZE: the size of a dimension that fp4.dims calls so, or the dynamic size "
-                    "of the argument of that name");
+                    "NAME=SIZE: the size of the dimension that fp4.dims names NAME, or the dynamic "
+                    "size of the argument of that name");
   group->add_flag("!--no-verify", options.verify, "do not compare with the reference");
   group->add_flag("--benchmark", options.benchmark,
                   "time the program and its kernels on a GPU, once the result is verified; on the "

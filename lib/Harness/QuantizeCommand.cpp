@@ -251,7 +251,7 @@ void addQuantizeCommands(CLI::App &app, QuantizeCommand &command) {
   quantize->add_flag("--json", command.json, "print one JSON object");
   quantize->callback([&command] { command.verb = QuantizeCommand::Verb::Quantize; });
   CLI::App *dequantize =
-      app.add_subcommand("dequantize", "The values of what quantize wrote, as fp32");
+      app.add_subcommand("dequantize", "Convert the files of quantize back to fp32");
   addShared(*dequantize, command);
   dequantize->add_option("input", command.input, "PREFIX of quantize, or the codes")->required();
   dequantize->add_option("-o", command.output, "y.npy")->required();

@@ -53,12 +53,12 @@ void addCompilerOptions(CLI::App &app, Options &options) {
   app.add_option("--stream-blocks", streams.blocksPerThread,
                  "For measurements: quantization blocks per thread of row-wise kernels");
   app.add_option("--stream-resident", streams.residentCtas,
-                 "For measurements: blocks of threads of row-wise quantizers that are to be "
-                 "resident on a multiprocessor");
+                 "For measurements: thread blocks of row-wise quantizers that have to be resident "
+                 "on a multiprocessor");
   app.add_flag("--stream-hints", streams.cacheHints,
                "For measurements: row-wise kernels tell the caches that each line is used once");
   app.add_flag("--no-arithmetic", streams.noArithmetic,
-               "For measurements: row-wise kernels load and store alone; results are garbage "
+               "For measurements: row-wise kernels only load and store; results are meaningless "
                "(see fp4-run --twin)");
   app.add_flag("--time-phases", options.timePhases, "Print how long each step of compiling took");
 }
@@ -86,7 +86,7 @@ std::optional<int> parseCommandLine(int argc, char **argv, Options &options) {
   harness::addQuantizeCommands(app, options.quantize);
   harness::addRunOptions(app, options.run);
   app.get_option("--shape")->description(
-      "M[,N[,K]]: sizes of the dimensions that the program calls so (fp4.dims)");
+      "M[,N[,K]]: sizes of the dimensions that fp4.dims names M, N and K");
   try {
     app.parse(argc, argv);
     const bool command =

@@ -30,7 +30,7 @@ static void addRun(CLI::App &app, harness::ProgramOptions &options) {
   run->add_option("--dump-ptx", options.dumpPtx, "Folder for the PTX that messages refer to")
       ->check(CLI::ExistingDirectory);
   run->add_option("--ptx-dir", options.ptxDir,
-                  "Folder with the PTX of kernels that the program has as machine code alone")
+                  "Folder with the PTX of kernels that the program has only as machine code")
       ->check(CLI::ExistingDirectory);
   run->add_flag("--trace", options.trace, "Print every allocation, copy, tensor map and launch");
   run->add_option("command", options.command, "-- program and its arguments")->required();
@@ -44,7 +44,7 @@ int main(int argc, char **argv) {
   CLI::App *check = app.add_subcommand("check", "Load and decode PTX; list kernels");
   check->add_option("files", files, "PTX text, fat binaries, programs or libraries")->required();
   check->add_option("--target", chip,
-                    "The device that is to run it (sm_100a): of several texts only its own");
+                    "The target that will run it (sm_100a): of several texts only its own is read");
   harness::ProgramOptions run;
   addRun(app, run);
   harness::addExplainOption(app);
