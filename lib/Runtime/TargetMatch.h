@@ -5,7 +5,7 @@
 
 namespace fp4::rt {
 
-/// What a GPU of compute capability major.minor can do with code for a target.
+/// Whether and how a GPU of compute capability major.minor can run code for a target.
 struct TargetMatch {
   bool known = true;  ///< the name has the form sm_<digits> with an optional a or f
   bool cubin = false; ///< runs a cubin of that target

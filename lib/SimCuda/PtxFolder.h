@@ -29,7 +29,7 @@ private:
   std::map<std::string, std::vector<File>, std::less<>> files; ///< by kernel
 };
 
-/// The names behind `.entry`.
+/// The names after `.entry`.
 std::vector<std::string> kernelNames(std::string_view ptx);
 
 } // namespace fp4::simcuda

@@ -7,7 +7,7 @@
 
 namespace fp4 {
 
-/// What the kernel of Y[M,N] = alpha * A[M,K] B[N,K]^T depends on.
+/// The parameters of the kernel of Y[M,N] = alpha * A[M,K] B[N,K]^T.
 struct MatmulShape {
   int64_t m; ///< rows of A and Y, or ShapedType::kDynamic
   int64_t n, k;

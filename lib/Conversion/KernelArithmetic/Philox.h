@@ -32,7 +32,7 @@ private:
   mlir::Value seed, offset;
 };
 
-/// What the mapping needs to know about the output matrix whose elements are rounded.
+/// The facts about the output matrix, whose elements are rounded, that the mapping needs.
 struct RandomSide {
   numerics::PhiloxMapping mapping = numerics::PhiloxMapping::Element;
   bool columnwise = false;   ///< the output is the transposed input

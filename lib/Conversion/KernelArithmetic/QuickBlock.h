@@ -43,7 +43,7 @@ public:
              llvm::ArrayRef<mlir::Value> random)
       : s(scalars), b(builder), recipe(recipe), random(random) {}
 
-  /// What `quick` emits where `likely` (i1) holds, and elsewhere what `asSpelled` emits.
+  /// The result of `quick` where `likely` (i1) holds, and otherwise the result of `asSpelled`.
   static BlockQuantizer::Block choose(mlir::ImplicitLocOpBuilder &b, mlir::Value likely,
                                       size_t codeWords,
                                       llvm::function_ref<BlockQuantizer::Block()> quick,

@@ -27,7 +27,7 @@ namespace fp4 {
 /// Address spaces of the NVPTX backend.
 enum : unsigned { kGlobalSpace = 1, kSharedSpace = 3, kTmemSpace = 6, kClusterSpace = 7 };
 
-/// What the prologue of one kernel defined; null where the kernel has no such thing.
+/// The values that the prologue of one kernel defined; null if the kernel has no such thing.
 struct KernelState {
   mlir::Value threadIndex;  ///< i32, thread of the block
   mlir::Value warpIndex;    ///< i32, threadIndex / 32

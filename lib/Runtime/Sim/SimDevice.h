@@ -51,7 +51,7 @@ public:
   std::vector<sim::AccessCount> wastefulAccesses() const override;
 
 private:
-  /// Who watches the simulation; those that were not asked for are null.
+  /// The observers of the simulation; those that were not requested are null.
   struct Observers {
     std::unique_ptr<sim::HazardChecker> checker;
     std::unique_ptr<sim::AccessStatistics> statistics;

@@ -87,7 +87,7 @@ struct Ticket {
   size_t stagesDone = 0;
   Stage signal; ///< barrier effects, after the writes have become valid
 
-  // What it writes: poisoned while in flight, valid when done.
+  // The bytes it writes: poisoned while in flight, valid when done.
   std::vector<SharedRange> sharedWrites;
   std::vector<TmemCells> tmemWrites;
   std::vector<RegisterRange> registerWrites; ///< of the issuing warp
@@ -111,7 +111,7 @@ struct BulkGroups {
   std::deque<std::vector<uint64_t>> committed; ///< oldest first
 };
 
-/// What one CTA adds to Cta for the asynchronous families.
+/// The state that one CTA adds to Cta for the asynchronous families.
 struct CtaAsync {
   MbarrierTable mbarriers;
   TensorMemory tmem;

@@ -49,11 +49,11 @@ struct Mbarrier {
   /// since it last waited here. Empty if that is not so.
   std::string describeLap(uint32_t warp, uint64_t wanted) const;
   std::string describe() const; ///< "phase 3, 1 of 2 arrivals pending, 4096 bytes missing"
-  /// Who arrived in this phase and in the one before: "warp 5 (line 120), ...".
+  /// The arrivals in this phase and in the one before: "warp 5 (line 120), ...".
   std::string describeHistory() const;
 };
 
-/// What an operation did to the phase: how many completed (0 or 1).
+/// The effect of an operation on the phase: how many completed (0 or 1).
 using PhasesDone = unsigned;
 
 class MbarrierTable {

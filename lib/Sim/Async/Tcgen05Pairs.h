@@ -9,7 +9,7 @@
 
 namespace fp4::sim {
 
-/// What the table tells apart.
+/// The properties of an operation that the table uses.
 struct PipelinedOp {
   enum Kind : uint8_t { Mma, Copy, Shift };
   Kind kind{};

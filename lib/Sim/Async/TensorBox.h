@@ -28,7 +28,7 @@ using GlobalTouched = std::function<void(uint64_t address, uint32_t bytes)>;
 /// Fails where the simulator does not model the map: interleave.
 Status checkSupported(const hw::TensorMap &map);
 
-/// Where a pixel lies behind the filter's corner, in dimensions 1, 2, 3.
+/// The place of a pixel relative to the filter's corner, in dimensions 1, 2, 3.
 using PixelOffsets = std::array<uint16_t, 3>;
 
 /// The rules of an instruction for a box: a shared address that is a multiple of 128 and a first

@@ -15,7 +15,7 @@ namespace fp4::sim {
 
 class WgmmaRegisters {
 public:
-  /// What is in the way of a wgmma.
+  /// An access that a wgmma must not follow without a fence.
   struct Access {
     uint32_t pc = 0;
     uint32_t offset = 0; ///< of the register in bank 0, or of a part of it

@@ -39,7 +39,7 @@ private:
   std::vector<uint32_t> epochs;
 };
 
-/// What is known of another cluster, through global memory.
+/// Knowledge about another cluster, through global memory.
 struct Known {
   VectorClock generic, async, loose;
   void join(const Known &other) {

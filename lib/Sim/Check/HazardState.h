@@ -117,7 +117,7 @@ struct ThreadGroups {
   std::deque<std::vector<TicketRef>> committed;
 };
 
-/// What a thread released through a location of memory, and in which scope.
+/// The clocks that a thread released through a location of memory, and the scope.
 struct Release {
   uint32_t cluster = 0, rank = 0;
   Scope scope{};
@@ -137,7 +137,7 @@ struct Products {
   std::deque<Product> open;
 };
 
-/// A fence.proxy.tensormap that acquires a map: who knows of it may use what was released then.
+/// A fence.proxy.tensormap that acquires a map; an agent that knows it may use the release.
 struct MapAcquire {
   uint32_t epoch = 0; ///< of the warp
   VectorClock released;
@@ -152,7 +152,7 @@ struct Storer {
   uint16_t slot = 0; ///< of the warp
 };
 
-/// What is to be reported once a second thread executes a store.
+/// The report that is made if a second thread executes a store.
 struct Deferred {
   uint32_t first = 0, second = 0; ///< pc of the accesses, the lower one first
   HazardReport report;

@@ -76,13 +76,13 @@ struct ModuleSymbols {
   /// Device functions with a body, and what a pointer to each holds.
   std::unordered_map<std::string_view, const ptx::Function *> functions;
   std::unordered_map<std::string_view, uint64_t> functionAddress;
-  /// Those that pointers may name: all that stand elsewhere than behind a call.
+  /// Those that pointers may name: all that occur in other places than after a call.
   std::vector<const ptx::Function *> addressTaken;
 };
 
 /// Fills the maps of functions.
 void collectFunctions(const ptx::Module &module, ModuleSymbols &symbols);
-/// The name behind a call: its first argument that is not a list.
+/// The name after a call: its first argument that is not a list.
 const ptx::Arg *calleeOf(const ptx::Instruction &insn);
 
 /// Size of a variable in bytes, and its alignment.

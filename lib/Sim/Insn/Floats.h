@@ -77,7 +77,7 @@ inline float bf16ToFloat(uint16_t bits) { return std::bit_cast<float>(uint32_t(b
 uint16_t floatToF16(float x); ///< nearest even, NaN 0x7FFF
 uint16_t floatToBF16(float x);
 
-/// Of several NaN operands the result has the payload of b, then c, then a (H200).
+/// With several NaN operands the result has the payload of b, then c, then a (H200).
 double fma64(double a, double b, double c);
 
 inline float toF32(double odd, Round mode) {

@@ -5,7 +5,7 @@
 
 namespace fp4::sim {
 
-/// What the decoder appends to every body.
+/// The instruction that the decoder appends to every body.
 Handler exitHandler();
 
 /// Whether a handler is that of wgmma.mma_async.

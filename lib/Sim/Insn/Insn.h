@@ -38,7 +38,7 @@ bool isFloat(Type type);
 std::string_view spelling(Type type);
 Type typeFromSpelling(std::string_view text); ///< None when it is no type
 
-/// What a handler tells the warp loop. "The group" is the set of lanes that executes together.
+/// The answer of a handler to the warp loop. "The group" is the set of lanes that run together.
 enum class Outcome : uint8_t {
   Next,          ///< done: continue with the following instruction
   Jump,          ///< the active lanes continue at cx.target; guarded-off lanes at the next

@@ -60,7 +60,7 @@ enum MmaField : uint8_t {
   kMmaShiftA,     ///< .ashift
   kMmaScales,     ///< scales per row (hw::ScaleVector)
 };
-/// What all forms say in their modifiers.
+/// The modifiers that all forms have.
 void decodeMmaModifiers(BindContext &bind);
 /// Operand `index` of the form without metadata, which comes after B.
 inline const Operand &mmaOperand(const Insn &insn, unsigned index) {

@@ -9,7 +9,7 @@ namespace fp4::sim::ptx {
 /// `text` must outlive the module. `name` prefixes messages: "name:line:col: ...".
 Expected<Module> parse(std::string_view text, std::string_view name);
 
-/// Makes declarations and definitions of one name one: `text` may be several, one behind the other.
+/// Merges declarations and definitions of one name: `text` may be several, one after the other.
 void link(Module &module);
 
 } // namespace fp4::sim::ptx

@@ -52,7 +52,7 @@ public:
     return nullptr;
   }
 
-  /// What the names point into.
+  /// The storage that the names point into.
   std::deque<std::string> takeText() { return std::move(made); }
 
 private:

@@ -46,7 +46,7 @@ template <typename T> inline void storeElement(std::byte *to, T value) {
   }
 }
 
-/// What one lane accesses, of any size, as a value.
+/// The bytes that one lane accesses, of any size, as a value.
 inline void loadBytes(void *to, const std::byte *from, size_t bytes) {
   auto *out = static_cast<std::byte *>(to);
   const auto take = [&]<typename T>(T) {

@@ -28,7 +28,7 @@ public:
   Expected<State> run(uint64_t budget);
 
   uint64_t executed() const { return instructions; }
-  /// What a cluster does that spins. It cannot run on after that.
+  /// Explains the loops of a cluster that spins. The cluster cannot run on after this call.
   Error livelock();
 
 private:

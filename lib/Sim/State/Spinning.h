@@ -36,7 +36,7 @@ public:
   /// Something was read that the host may change meanwhile.
   bool readsHostMemory() const { return hostMemory; }
 
-  /// What the first lane of a warp read at a line.
+  /// The bytes that the first lane of a warp read at a line.
   struct Read {
     Space space;
     uint64_t address;
@@ -62,7 +62,7 @@ private:
   std::map<Reader, Read> firstReads;
 };
 
-/// What decides how a warp goes on while memory does not change.
+/// The state that determines how a warp continues while memory does not change.
 class WarpState {
 public:
   WarpState(const Warp &warp, size_t registerBytes);

@@ -61,7 +61,7 @@ enum class HostMemory : uint8_t {
   Variable,   ///< __managed__: pages at the variable's device address
 };
 
-/// A __device__ or __constant__ variable behind its host shadow.
+/// A __device__ or __constant__ variable, by its host shadow.
 struct Symbol {
   Module *module = nullptr;
   std::string name;
@@ -171,7 +171,7 @@ public:
   const Symbol *findSymbol(const void *hostVariable) const;
 
   // --- Launches -------------------------------------------------------------------------------
-  /// What the device would refuse is an error here; `work` has the parameters' values.
+  /// Returns an error where the device would refuse; `work` has the values of the parameters.
   Code prepare(const char *function, Function &kernel, const LaunchRequest &request,
                KernelWork &work);
   Code launch(const char *function, const KernelWork &work);

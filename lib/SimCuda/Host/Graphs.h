@@ -56,7 +56,7 @@ struct Capture {
 FP4_HOST_API Code perform(const char *function, const Work &work);
 /// ... or, in a stream under capture, makes it a node.
 FP4_HOST_API Code enqueue(const char *function, StreamHandle stream, Work work);
-/// What waits for a stream (null: for the device) is an error while it is captured.
+/// A wait for a stream (null: for the device) is an error while the stream is captured.
 FP4_HOST_API Code synchronize(const char *function, StreamHandle stream);
 
 FP4_HOST_API Code beginCapture(const char *function, StreamHandle stream, GraphHandle *into,

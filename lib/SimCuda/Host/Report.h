@@ -25,10 +25,10 @@
 
 namespace fp4::simcuda {
 
-/// Prints a text to fp4-sim's stderr, behind what the program printed itself.
+/// Prints a text to fp4-sim's stderr, after the program's own output.
 void print(std::string_view text);
 
-/// Prints `error` behind the name of the function that met it.
+/// Prints `error` after the name of the function that met it.
 void printError(std::string_view function, const Error &error);
 
 /// Appends a line to the report file, if there is one.

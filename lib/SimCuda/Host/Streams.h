@@ -19,7 +19,7 @@ FP4_HOST_API uint64_t streamId(StreamHandle stream);
 FP4_HOST_API Code createEvent(EventHandle *event, unsigned flags);
 FP4_HOST_API Code destroyEvent(EventHandle event);
 FP4_HOST_API Code recordEvent(EventHandle event);
-/// What a query of the event answers: all that ran before it is done.
+/// The answer to a query of the event: all work before it is done.
 FP4_HOST_API Code eventStatus(EventHandle event);
 /// Host milliseconds: what the simulation took, not what a device would take.
 FP4_HOST_API Code elapsed(const char *function, float *milliseconds, EventHandle from,

@@ -44,7 +44,7 @@ public:
   }
   /// The largest magnitude of the sums.
   mlir::Value amax(llvm::ArrayRef<mlir::Value> elements, bool keepNaN);
-  /// What a sum is multiplied by. Exact sums are scaled before they are rounded: 1.
+  /// The factor of a sum. Exact sums are scaled before they are rounded: 1.
   mlir::Value scale();
   /// Sums times scale: what is then rounded to bf16.
   llvm::SmallVector<mlir::Value> transform(llvm::ArrayRef<mlir::Value> elements);
@@ -57,7 +57,7 @@ private:
   float factor() const; ///< scale() as a number
   float norm() const;   ///< 1 / sqrt(size of the block)
   llvm::SmallVector<mlir::Value> scaled(llvm::ArrayRef<mlir::Value> sums);
-  /// What elements are divided by, so that no sum overflows that its scale would have kept finite.
+  /// The divisor of elements, so that no sum overflows that its scale would have kept finite.
   float divisor() const { return isExact() ? 1.0f : static_cast<float>(options.blockSize); }
   llvm::SmallVector<mlir::Value> sums(llvm::ArrayRef<mlir::Value> elements, float divisor);
   llvm::SmallVector<mlir::Value> prepared(llvm::ArrayRef<mlir::Value> elements, float divisor);

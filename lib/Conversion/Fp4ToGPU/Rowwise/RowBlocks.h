@@ -44,7 +44,7 @@ public:
 
   /// The elements of a block as i32 words.
   llvm::SmallVector<mlir::Value> load(mlir::Value base, const Position &position);
-  /// Stores the codes, eight or four to an i32; nibbles behind the end of a row are zero.
+  /// Stores the codes, eight or four per i32; nibbles after the end of a row are zero.
   void storeCodes(mlir::Value base, const Position &position, llvm::ArrayRef<mlir::Value> codes);
   /// Stores the scale (i8).
   void storeScale(mlir::Value base, const Position &position, mlir::Value scale);

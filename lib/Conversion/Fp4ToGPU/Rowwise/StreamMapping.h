@@ -25,7 +25,7 @@ struct StreamMapping {
   int64_t blocksPerCta() const { return threads * blocksPerThread; }
 };
 
-/// What measurements vary; zeros leave the choice as it is.
+/// The options that measurements vary; zeros keep the default.
 struct StreamOptions {
   int64_t threads = 0, blocksPerThread = 0, residentCtas = 0;
   /// Accesses tell the caches that each line is used once.

@@ -77,7 +77,7 @@ public:
 
   /// Bands of 128 rows of all matrices.
   int64_t bands() const { return numBands; }
-  /// What divides the rows of each.
+  /// A divisor of the rows of each.
   int64_t divisor() const { return rowDivisor; }
 
   struct Group {

@@ -49,7 +49,7 @@ mlir::LogicalResult verifyBlockAxis(const Checked &value, int64_t dimension, For
 mlir::LogicalResult verifyGroups(const Checked &input,
                                  std::optional<llvm::ArrayRef<int64_t>> groups,
                                  int64_t multiple = 1, const llvm::Twine &why = "");
-/// What an amax is: tensor<f32>, or one number per group.
+/// The type of an amax: tensor<f32>, or one number per group.
 mlir::RankedTensorType amaxType(mlir::MLIRContext *context,
                                 std::optional<llvm::ArrayRef<int64_t>> groups);
 /// The same of one number per row of `matrix`.

@@ -20,7 +20,7 @@ struct TargetModel;
 
 namespace fp4::pipe {
 
-/// What a block has of a multiprocessor's memories.
+/// The part of a multiprocessor's memories that a block has.
 struct Capacity {
   int64_t sharedBytes, tmemColumns;
 };
