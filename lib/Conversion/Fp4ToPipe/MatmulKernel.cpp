@@ -69,7 +69,7 @@ private:
     Value nScaleRow;        ///< row of `column` within nScales; null when always 0
   };
 
-  void buildTile(Value tile);
+  void buildTile(Value m, Value n);
   void buildAccumulation(Value acc, const Tile &tile);
   void buildKTile(Value acc, const Tile &tile, Value k);
   void buildEpilogue(Value acc, const Tile &tile);
@@ -116,13 +116,12 @@ void KernelBuilder::build() {
     auto type = VectorType::get({shape.kChunk}, b.getF32Type());
     alphaVector = vector::BroadcastOp::create(b, loc, type, scalar);
   }
-  dealToBlocks(mul(numM, shape.tilesN()), [&](Value tile) { buildTile(tile); });
+  forEachWork(numM, constant(shape.tilesN()), alongM(), [&](Value m, Value n) { buildTile(m, n); });
   gpu::ReturnOp::create(b, loc);
 }
 
-void KernelBuilder::buildTile(Value tileIndex) {
-  auto coord = TileCoordOp::create(b, loc, tileIndex, numM, constant(shape.tilesN()));
-  Tile tile{mul(coord.getM(), shape.kTileM), mul(coord.getN(), shape.tileN), coord.getM(), {}, {}};
+void KernelBuilder::buildTile(Value m, Value n) {
+  Tile tile{mul(m, shape.kTileM), mul(n, shape.tileN), m, {}, {}};
   Value scaleRows = constant(kScaleBlockRows);
   tile.nScales = arith::DivUIOp::create(b, loc, tile.column, scaleRows);
   // The tiles of 64 and 192 columns begin in the middle of a block of scale rows every other time.

@@ -44,14 +44,18 @@ protected:
     body(op.getInductionVar());
     return op;
   }
-  /// Deals `total` pieces of work to the blocks in turn.
-  void dealToBlocks(mlir::Value total, LoopBody body) {
-    auto toI32 = [&](mlir::Value index) {
-      return mlir::arith::IndexCastOp::create(b, loc, b.getI32Type(), index);
-    };
-    mlir::Value first = toI32(mlir::gpu::BlockIdOp::create(b, loc, mlir::gpu::Dimension::x));
-    mlir::Value blocks = toI32(mlir::gpu::GridDimOp::create(b, loc, mlir::gpu::Dimension::x));
-    loop(first, total, blocks, body);
+  using WorkBody = llvm::function_ref<void(mlir::Value m, mlir::Value n)>;
+  /// The tiles of a numM x numN grid that this block works on, in the order of `schedule`.
+  void forEachWork(mlir::Value numM, mlir::Value numN, pipe::WorkScheduleAttrInterface schedule,
+                   WorkBody body) {
+    auto work = pipe::ForEachWorkOp::create(b, loc, numM, numN, schedule);
+    mlir::OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(work.getBody());
+    body(work.getM(), work.getN());
+  }
+  /// Neighbouring blocks work on tiles of one column at the same time.
+  pipe::WorkScheduleAttrInterface alongM() {
+    return pipe::StaticPersistentAttr::get(b.getContext(), pipe::Raster::AlongM, /*width=*/0);
   }
 
   mlir::Location loc;

@@ -79,7 +79,7 @@ public:
   void build();
 
 private:
-  void buildStrip(Value strip);
+  void buildStrip(Value tileK, Value strip);
   void buildTile(Value row, Value column);
   void buildEpilogue(Value acc, Value row, Value column);
 
@@ -107,15 +107,14 @@ void KernelBuilder::build() {
   auto type = SharedType::get({kDenseMmaK, kDenseMmaK}, b.getBF16Type(), Layout::Swizzle32B);
   hadamard =
       HadamardMatrixOp::create(b, loc, type, b.getI64IntegerAttr(shape.signs), Value()).getResult();
-  dealToBlocks(constant(shape.strips()), [&](Value strip) { buildStrip(strip); });
+  // Consecutive strips, which run at the same time, read the same rows of X.
+  forEachWork(constant(shape.tilesK()), constant(shape.strips() / shape.tilesK()), alongM(),
+              [&](Value tileK, Value strip) { buildStrip(tileK, strip); });
   gpu::ReturnOp::create(b, loc);
 }
 
-void KernelBuilder::buildStrip(Value strip) {
-  // Consecutive strips, which run at the same time, read the same rows of X.
-  auto coord = TileCoordOp::create(b, loc, strip, constant(shape.tilesK()),
-                                   constant(shape.strips() / shape.tilesK()));
-  Value column = mul(coord.getM(), shape.kTileK), first = mul(coord.getN(), shape.stripTiles);
+void KernelBuilder::buildStrip(Value tileK, Value strip) {
+  Value column = mul(tileK, shape.kTileK), first = mul(strip, shape.stripTiles);
   Value count = existing(first, shape.stripTiles, shape.tilesM());
   if (!count)
     count = constant(shape.stripTiles);

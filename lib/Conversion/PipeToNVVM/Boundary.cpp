@@ -98,22 +98,11 @@ struct LowerLoadScalar : OpConversionPattern<fp4::pipe::LoadScalarOp> {
   }
 };
 
-struct LowerTileCoord : OpConversionPattern<fp4::pipe::TileCoordOp> {
-  using OpConversionPattern::OpConversionPattern;
-  LogicalResult matchAndRewrite(fp4::pipe::TileCoordOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    Value m = arith::RemUIOp::create(rewriter, op.getLoc(), adaptor.getTile(), adaptor.getNumM());
-    Value n = arith::DivUIOp::create(rewriter, op.getLoc(), adaptor.getTile(), adaptor.getNumM());
-    rewriter.replaceOp(op, {m, n});
-    return success();
-  }
-};
-
 } // namespace
 
 void fp4::populateBoundaryPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                    const KernelState &state) {
   patterns.add<LowerKernel>(converter, patterns.getContext(), state);
-  patterns.add<LowerReturn, LowerGlobalPtr, LowerLoadScalar, LowerTileCoord>(converter,
+  patterns.add<LowerReturn, LowerGlobalPtr, LowerLoadScalar>(converter,
                                                                              patterns.getContext());
 }

@@ -114,12 +114,24 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     return share;
   }
 
+  /// Every schedule becomes the loop by which a block finds its tiles.
+  void expandWork(gpu::GPUFuncOp kernel) {
+    IRRewriter rewriter(&getContext());
+    auto roles = kernel.getOps<fp4::pipe::RoleRegionOp>();
+    kernel.walk([&](fp4::pipe::ForEachWorkOp work) {
+      Operation *before = roles.empty() ? work.getOperation() : *roles.begin();
+      OpBuilder::InsertPoint shared(before->getBlock(), before->getIterator());
+      work.getSchedule().expand(rewriter, work, shared);
+    });
+  }
+
   LogicalResult lowerKernel(gpu::GPUFuncOp kernel, const fp4::hw::TargetModel &model) {
     if (failed(checkForm(kernel)) || failed(checkKernel(kernel, model)))
       return failure();
     FailureOr<int32_t> registers = setLaunchRegisters(kernel, model);
     if (failed(registers))
       return failure();
+    expandWork(kernel);
     fp4::KernelState state = fp4::emitPrologue(kernel);
     state.launchRegisters = *registers;
     state.target = &model;

@@ -18,8 +18,7 @@
 // CHECK: gpu.module @linear_matmul_0
 // CHECK: gpu.func @kernel({{.*}}%[[MARG:[a-z0-9]+]]: i32) kernel attributes {pipe.role_plan = #pipe.role_plan<load warps 5 to 6 drives [tma], mma warps 4 to 5 drives [tensor, scale_copy], epilogue warps 0 to 4 drives [threads]>}
 // CHECK: %[[ALPHA:.*]] = vector.broadcast
-// CHECK: scf.for
-// CHECK:   pipe.tile_coord
+// CHECK: pipe.for_each_work %{{.*}}, %{{.*}} in (%{{.*}}, %{{.*}}) schedule #pipe.static_persistent<along_m> {
 // CHECK:   %[[ACC:.*]] = pipe.accumulator : !pipe.tmem<128x128xf32>
 // CHECK:   scf.for
 // CHECK-COUNT-2: pipe.load %
@@ -52,7 +51,7 @@ func.func @linear(%q: tensor<?x1024xf4E2M1FN>, %s: tensor<?x64xf8E4M3FN, #fp4.sc
 // CHECK: gpu.launch_func @ragged_matmul_0::@kernel blocks in (%c2, %c1, %c1)
 // CHECK: gpu.func @kernel
 // CHECK-NOT: i32)
-// CHECK: scf.for
+// CHECK: pipe.for_each_work
 // CHECK:   %[[N0:.*]] = arith.muli %n, %c192_i32
 // CHECK:   %[[ROW:.*]] = arith.remui %[[N0]], %c128_i32
 // CHECK:   scf.for %[[K:.*]] = %c0_i32 to %c2_i32

@@ -19,8 +19,7 @@
 // CHECK-LABEL: gpu.module @f_transform_0
 // CHECK: pipe.load_scalar
 // CHECK: %[[H:.*]] = pipe.hadamard_matrix signs 55272 -> !pipe.shared<16x16xbf16, swizzle_32B>
-// CHECK: scf.for
-// CHECK: pipe.tile_coord
+// CHECK: pipe.for_each_work
 // CHECK: scf.for
 // CHECK: %[[X:.*]] = pipe.load %{{.*}} -> !pipe.shared<64x128xbf16, swizzle_128B>
 // CHECK: %[[ACC:.*]] = pipe.accumulator : !pipe.tmem<128x64xf32>
@@ -33,8 +32,8 @@
 
 // Six blocks of three multiprocessors have twelve strips of up to six tiles.
 // FEWER: gpu.launch_func @f_transform_0::@kernel blocks in (%c6,
-// FEWER: %c12_i32 = arith.constant 12 : i32
-// FEWER: pipe.tile_coord
+// FEWER: %c3_i32 = arith.constant 3 : i32
+// FEWER: pipe.for_each_work
 // FEWER: arith.constant 6 : i32
 
 // The matrix has one stage, the accumulator four.
@@ -65,8 +64,9 @@ func.func @f(%x: tensor<1024x512xbf16>, %ax: tensor<f32>)
 
 // 129 x 40 tiles for 296 blocks: strips of 19 tiles, 7 to a row of tiles, the last of which has 15.
 // CHECK-LABEL: gpu.module @strips_transform_0
-// CHECK: arith.constant 280 : i32
-// CHECK: pipe.tile_coord
+// CHECK: arith.constant 40 : i32
+// CHECK: arith.constant 7 : i32
+// CHECK: pipe.for_each_work
 // CHECK: arith.constant 19 : i32
 // CHECK: arith.minsi
 // CHECK: scf.for

@@ -17,10 +17,14 @@ func.func @host(%d: memref<?x512xbf16>, %q: memref<?x144xi8>, %x: memref<8x16x64
   return
 }
 
-func.func @scalars(%x: !pipe.global<?x1024xbf16>, %p: !pipe.global<f32>, %tile: i32, %num_m: i32, %num_n: i32) {
+func.func @scalars(%x: !pipe.global<?x1024xbf16>, %p: !pipe.global<f32>, %num_m: i32, %num_n: i32,
+                   %c128: i32) {
   %ptr = call @pointer(%x) : (!pipe.global<?x1024xbf16>) -> !llvm.ptr<1>
   %alpha = pipe.load_scalar %p : !pipe.global<f32>
-  %m, %n = pipe.tile_coord %tile in (%num_m, %num_n)
+  pipe.for_each_work %m, %n in (%num_m, %num_n) schedule #pipe.static_persistent<along_m> {
+    %row = arith.muli %m, %c128 : i32
+    %column = arith.muli %n, %c128 : i32
+  }
   return
 }
 

@@ -714,3 +714,41 @@ func.func @view_strides(%x: memref<8x64xbf16, strided<[128, 1]>>, %y: memref<8x6
   %bad = pipe.buffer_view %x offset 0 : memref<8x64xbf16, strided<[128, 1]>> -> memref<512xbf16>
   return
 }
+
+// -----
+
+#twin = #pipe.static_persistent<panels<8>>
+// (C146)
+// expected-error @+1 {{raster along_m must have no width, but got 8}}
+#bad = #pipe.static_persistent<along_m<8>>
+
+// -----
+
+// (C146)
+// expected-error @+1 {{panels must be at least 1 tile wide, but got 0}}
+#bad = #pipe.static_persistent<panels>
+
+// -----
+
+func.func @work(%m: i32, %n: i32) {
+  // expected-error @+1 {{schedule must be a work schedule, but got "along_m"}}
+  pipe.for_each_work %i, %j in (%m, %n) schedule "along_m" {
+  }
+  return
+}
+
+// -----
+
+func.func @work(%m: i32, %n: i32) {
+  %twin = pipe.for_each_work %i, %j in (%m, %n) schedule #pipe.static_persistent<along_n>
+      iter_args(%it = %m) -> (i32) {
+    pipe.yield %it : i32
+  }
+  // (C145)
+  // expected-error @+1 {{must yield the 1 values that it carries, but yields 0}}
+  %bad = pipe.for_each_work %i, %j in (%m, %n) schedule #pipe.static_persistent<along_n>
+      iter_args(%it = %m) -> (i32) {
+    pipe.yield
+  }
+  return
+}

@@ -42,14 +42,8 @@ gpu.func @sequential(%a: !map, %b: !map, %sfa: !sfa, %sfb: !sfb, %alpha: !scalar
   %c256 = arith.constant 256 : i32
   %m127 = arith.addi %m, %c127 : i32
   %num_m = arith.divui %m127, %c128 : i32
-  %total = arith.muli %num_m, %c4 : i32
-  %bid = gpu.block_id x
-  %first = arith.index_cast %bid : index to i32
-  %gdim = gpu.grid_dim x
-  %step = arith.index_cast %gdim : index to i32
-  scf.for %tile = %first to %total step %step : i32 {
-    // CHECK: pipe.tile_coord
-    %tm, %tn = pipe.tile_coord %tile in (%num_m, %c4)
+  // CHECK: pipe.for_each_work %{{.*}}, %{{.*}} in (%{{.*}}, %{{.*}}) schedule #pipe.static_persistent<along_m> {
+  pipe.for_each_work %tm, %tn in (%num_m, %c4) schedule #pipe.static_persistent<along_m> {
     %m0 = arith.muli %tm, %c128 : i32
     %n0 = arith.muli %tn, %c128 : i32
     // CHECK: pipe.accumulator : !pipe.tmem<128x128xf32>
@@ -98,19 +92,13 @@ gpu.func @specialized(%a: !map, %b: !map, %sfa: !sfa, %sfb: !sfb, %alpha: !scala
   %c256 = arith.constant 256 : i32
   %m127 = arith.addi %m, %c127 : i32
   %num_m = arith.divui %m127, %c128 : i32
-  %total = arith.muli %num_m, %c4 : i32
-  %bid = gpu.block_id x
-  %first = arith.index_cast %bid : index to i32
-  %gdim = gpu.grid_dim x
-  %step = arith.index_cast %gdim : index to i32
   // CHECK: pipe.channel from tma to tensor : !channel
   %ab = pipe.channel from tma to tensor : !ab
   // CHECK: pipe.channel from tensor to threads(128) : !channel
   %accs = pipe.channel from tensor to threads(128) : !accs
   // CHECK: pipe.role load warps 5 to 6 drives [tma] {
   pipe.role load warps 5 to 6 drives [tma] {
-    scf.for %tile = %first to %total step %step : i32 {
-      %tm, %tn = pipe.tile_coord %tile in (%num_m, %c4)
+    pipe.for_each_work %tm, %tn in (%num_m, %c4) schedule #pipe.static_persistent<along_m> {
       %m0 = arith.muli %tm, %c128 : i32
       %n0 = arith.muli %tn, %c128 : i32
       scf.for %k = %c0 to %c4 step %c1 : i32 {
@@ -129,7 +117,7 @@ gpu.func @specialized(%a: !map, %b: !map, %sfa: !sfa, %sfb: !sfb, %alpha: !scala
     }
   }
   pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
-    scf.for %tile = %first to %total step %step : i32 {
+    pipe.for_each_work %tm, %tn in (%num_m, %c4) schedule #pipe.static_persistent<along_m> {
       %acc = pipe.producer_acquire %accs : !accs
       scf.for %k = %c0 to %c4 step %c1 : i32 {
         // CHECK: pipe.consumer_wait
@@ -147,8 +135,7 @@ gpu.func @specialized(%a: !map, %b: !map, %sfa: !sfa, %sfb: !sfb, %alpha: !scala
   pipe.role epilogue warps 0 to 4 drives [threads] {
     %scale = pipe.load_scalar %alpha : !scalar
     %scales = vector.broadcast %scale : f32 to vector<32xf32>
-    scf.for %tile = %first to %total step %step : i32 {
-      %tm, %tn = pipe.tile_coord %tile in (%num_m, %c4)
+    pipe.for_each_work %tm, %tn in (%num_m, %c4) schedule #pipe.static_persistent<along_m> {
       %m0 = arith.muli %tm, %c128 : i32
       %n0 = arith.muli %tn, %c128 : i32
       %acc = pipe.consumer_wait %accs : !accs
@@ -181,18 +168,13 @@ gpu.func @pipelined(%a: !map, %b: !map, %sfa: !sfa, %sfb: !sfb, %alpha: !scalar,
   %bytes = arith.constant 36864 : i32
   %m127 = arith.addi %m, %c127 : i32
   %num_m = arith.divui %m127, %c128 : i32
-  %total = arith.muli %num_m, %c4 : i32
-  %bid = gpu.block_id x
-  %first = arith.index_cast %bid : index to i32
-  %gdim = gpu.grid_dim x
-  %step = arith.index_cast %gdim : index to i32
   // CHECK: pipe.channel from tma to tensor depth 4 payload [0, 65536, 131072, 139264] barriers 147456 : !channel
   %ab = pipe.channel from tma to tensor depth 4 payload [0, 65536, 131072, 139264] barriers 147456 : !ab
   // CHECK: pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 147520 : !channel
   %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 147520 : !accs
   pipe.role load warps 5 to 6 drives [tma] {
-    scf.for %tile = %first to %total step %step iter_args(%it0 = %c0) -> (i32) : i32 {
-      %tm, %tn = pipe.tile_coord %tile in (%num_m, %c4)
+    pipe.for_each_work %tm, %tn in (%num_m, %c4) schedule #pipe.static_persistent<along_m>
+        iter_args(%it0 = %c0) -> (i32) {
       %m0 = arith.muli %tm, %c128 : i32
       %n0 = arith.muli %tn, %c128 : i32
       %last = scf.for %k = %c0 to %c4 step %c1 iter_args(%it = %it0) -> (i32) : i32 {
@@ -212,11 +194,12 @@ gpu.func @pipelined(%a: !map, %b: !map, %sfa: !sfa, %sfb: !sfb, %alpha: !scalar,
         %next = arith.addi %it, %c1 : i32
         scf.yield %next : i32
       }
-      scf.yield %last : i32
+      pipe.yield %last : i32
     }
   }
   pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
-    scf.for %tile = %first to %total step %step iter_args(%it0 = %c0, %tile_it = %c0) -> (i32, i32) : i32 {
+    pipe.for_each_work %tm, %tn in (%num_m, %c4) schedule #pipe.static_persistent<along_m>
+        iter_args(%it0 = %c0, %tile_it = %c0) -> (i32, i32) {
       %acc = pipe.producer_acquire %accs[%tile_it] : !accs
       %last = scf.for %k = %c0 to %c4 step %c1 iter_args(%it = %it0) -> (i32) : i32 {
         %as, %bs, %sas, %sbs = pipe.consumer_wait %ab[%it] : !ab
@@ -234,14 +217,14 @@ gpu.func @pipelined(%a: !map, %b: !map, %sfa: !sfa, %sfb: !sfb, %alpha: !scalar,
       }
       pipe.producer_commit %accs[%tile_it] : !accs
       %next_tile = arith.addi %tile_it, %c1 : i32
-      scf.yield %last, %next_tile : i32, i32
+      pipe.yield %last, %next_tile : i32, i32
     }
   }
   pipe.role epilogue warps 0 to 4 drives [threads] {
     %scale = pipe.load_scalar %alpha : !scalar
     %scales = vector.broadcast %scale : f32 to vector<32xf32>
-    scf.for %tile = %first to %total step %step iter_args(%it = %c0) -> (i32) : i32 {
-      %tm, %tn = pipe.tile_coord %tile in (%num_m, %c4)
+    pipe.for_each_work %tm, %tn in (%num_m, %c4) schedule #pipe.static_persistent<along_m>
+        iter_args(%it = %c0) -> (i32) {
       %m0 = arith.muli %tm, %c128 : i32
       %n0 = arith.muli %tn, %c128 : i32
       %acc = pipe.consumer_wait %accs[%it] : !accs
@@ -254,7 +237,7 @@ gpu.func @pipelined(%a: !map, %b: !map, %sfa: !sfa, %sfb: !sfb, %alpha: !scalar,
       }
       pipe.consumer_release %accs[%it] : !accs
       %next = arith.addi %it, %c1 : i32
-      scf.yield %next : i32
+      pipe.yield %next : i32
     }
   }
   gpu.return

@@ -28,7 +28,7 @@ def ConvertFp4ToPipe : Pass<"convert-fp4-to-pipe", "::mlir::ModuleOp"> {
 
     ```mlir
     %h = pipe.hadamard_matrix signs 55272 -> !pipe.shared<16x16xbf16, swizzle_32B>
-    scf.for %strip = %first to %total step %blocks : i32 {
+    pipe.for_each_work %c, %strip in (%num_c, %strips) schedule #pipe.static_persistent<along_m> {
       scf.for %i = %c0 to %tiles step %c1 : i32 {
         %x = pipe.load %map[%row, %column] : ...
         %acc = pipe.accumulator : !pipe.tmem<128x64xf32>
@@ -46,8 +46,7 @@ def ConvertFp4ToPipe : Pass<"convert-fp4-to-pipe", "::mlir::ModuleOp"> {
     model in CostModel.h.
 
     ```mlir
-    scf.for %tile = %first to %total step %blocks : i32 {
-      %m, %n = pipe.tile_coord %tile in(%num_m, %num_n)
+    pipe.for_each_work %m, %n in (%num_m, %num_n) schedule #pipe.static_persistent<along_m> {
       %acc = pipe.accumulator : !pipe.tmem<128x128xf32>
       scf.for %k = %c0 to %num_k step %c1 : i32 {
         %a = pipe.load ...     // and b, and both scales

@@ -11,6 +11,7 @@ using namespace fp4::pipe;
 
 #include "fp4/Dialect/Pipe/IR/PipeDialect.cpp.inc"
 #include "fp4/Dialect/Pipe/IR/PipeEnums.cpp.inc"
+#include "fp4/Dialect/Pipe/IR/PipeAttrInterfaces.cpp.inc"
 #include "fp4/Dialect/Pipe/IR/PipeInterfaces.cpp.inc"
 namespace {
 /// Channel types list every tile of a stage; an alias keeps the ops that use them readable.

@@ -118,13 +118,20 @@ FailureOr<ChannelEnds> fp4::pipe::findEnds(ChannelOp channel) {
 // Loops around the ends (C133)
 //===----------------------------------------------------------------------===//
 
+/// The loop counts with this argument; it does not carry a value with it.
+static bool isInductionVar(BlockArgument argument) {
+  auto loop = dyn_cast<LoopLikeOpInterface>(argument.getOwner()->getParentOp());
+  return loop && loop.getLoopInductionVars() &&
+         llvm::is_contained(*loop.getLoopInductionVars(), argument);
+}
+
 /// Both values are computed alike from the same values, given loops already found alike.
 static bool sameValue(Value x, Value y, ArrayRef<std::pair<Operation *, Operation *>> alike) {
   if (x == y)
     return true;
   auto argX = dyn_cast<BlockArgument>(x), argY = dyn_cast<BlockArgument>(y);
   if (argX && argY)
-    return argX.getArgNumber() == 0 && argY.getArgNumber() == 0 &&
+    return argX.getArgNumber() == argY.getArgNumber() && isInductionVar(argX) &&
            llvm::is_contained(
                alike, std::pair(argX.getOwner()->getParentOp(), argY.getOwner()->getParentOp()));
   auto resX = dyn_cast<OpResult>(x), resY = dyn_cast<OpResult>(y);
@@ -155,6 +162,11 @@ static bool sameControl(Operation *x, Operation *y,
     return sameValue(loopX.getLowerBound(), loopY.getLowerBound(), alike) &&
            sameValue(loopX.getUpperBound(), loopY.getUpperBound(), alike) &&
            sameValue(loopX.getStep(), loopY.getStep(), alike);
+  auto workX = dyn_cast<ForEachWorkOp>(x), workY = dyn_cast<ForEachWorkOp>(y);
+  if (workX && workY)
+    return sameValue(workX.getNumM(), workY.getNumM(), alike) &&
+           sameValue(workX.getNumN(), workY.getNumN(), alike) &&
+           workX.getSchedule() == workY.getSchedule();
   auto ifX = dyn_cast<scf::IfOp>(x), ifY = dyn_cast<scf::IfOp>(y);
   return ifX && ifY && sameValue(ifX.getCondition(), ifY.getCondition(), alike);
 }
@@ -215,7 +227,7 @@ private:
         .wasInterrupted();
   }
   LogicalResult checkOp(Operation *op, const Count &count);
-  FailureOr<Count> runLoop(scf::ForOp loop, Count count);
+  FailureOr<Count> runLoop(LoopLikeOpInterface loop, Count count);
 
   ChannelOp channel;
 };
@@ -241,7 +253,7 @@ LogicalResult IterationChecker::checkOp(Operation *op, const Count &count) {
   Count actual = countOf(iterationOf(op));
   if (actual == count)
     return success();
-  auto loop = op->getParentOfType<scf::ForOp>();
+  auto loop = op->getParentOfType<LoopLikeOpInterface>();
   InFlightDiagnostic diag = op->emitOpError();
   if (!actual.base && loop)
     diag << "iteration must not be the constant " << actual.offset << " in a loop";
@@ -256,26 +268,30 @@ LogicalResult IterationChecker::checkOp(Operation *op, const Count &count) {
 
 /// The value that `value`, used in `loop`, counts on from: through the loops within, to what they
 /// start with.
-static Value counterIn(scf::ForOp loop, Value value) {
+static Value counterIn(LoopLikeOpInterface loop, Value value) {
   while (Value base = countOf(value).base) {
     auto result = dyn_cast<OpResult>(base);
     auto argument = dyn_cast<BlockArgument>(base);
-    auto inner = dyn_cast_or_null<scf::ForOp>(result ? result.getOwner()
-                                                     : argument.getOwner()->getParentOp());
-    if (!inner || !loop->isProperAncestor(inner) || base == inner.getInductionVar())
+    auto inner = dyn_cast_or_null<LoopLikeOpInterface>(
+        result ? result.getOwner() : argument.getOwner()->getParentOp());
+    if (!inner || !loop->isProperAncestor(inner))
       return base;
-    value = inner.getInitArgs()[result ? result.getResultNumber() : argument.getArgNumber() - 1];
+    OpOperand *init = result ? inner.getTiedLoopInit(result) : inner.getTiedLoopInit(argument);
+    if (!init)
+      return base;
+    value = init->get();
   }
   return {};
 }
 
-FailureOr<Count> IterationChecker::runLoop(scf::ForOp loop, Count count) {
-  for (auto [i, init] : llvm::enumerate(loop.getInitArgs())) {
+FailureOr<Count> IterationChecker::runLoop(LoopLikeOpInterface loop, Count count) {
+  Block *body = &loop.getLoopRegions().front()->front();
+  for (auto [i, init] : llvm::enumerate(loop.getInits())) {
     if (countOf(init) != count)
       continue;
-    Value argument = loop.getRegionIterArg(i);
+    Value argument = loop.getRegionIterArgs()[i];
     // Several counters may start alike; take the one that an op of the channel names.
-    bool named = loop.walk([&](Operation *op) {
+    bool named = loop->walk([&](Operation *op) {
                        bool same = channelOf(op) == channel.getResult() && iterationOf(op) &&
                                    counterIn(loop, iterationOf(op)) == argument;
                        return same ? WalkResult::interrupt() : WalkResult::advance();
@@ -283,22 +299,22 @@ FailureOr<Count> IterationChecker::runLoop(scf::ForOp loop, Count count) {
                      .wasInterrupted();
     if (!named)
       continue;
-    FailureOr<Count> next = run(loop.getBody(), {argument, 0});
+    FailureOr<Count> next = run(body, {argument, 0});
     if (failed(next))
       return failure();
     if (countOf(loop.getYieldedValues()[i]) != *next) {
-      InFlightDiagnostic diag = loop.emitOpError()
+      InFlightDiagnostic diag = loop->emitOpError()
                                 << "must yield the advanced counter of a channel";
       diag.attachNote(channel.getLoc()) << "iterations of this channel would repeat";
       return diag;
     }
-    return Count{loop.getResult(i), 0};
+    return Count{(*loop.getLoopResults())[i], 0};
   }
   // No counter enters this loop: the first op within says what is wrong.
-  FailureOr<Count> next = run(loop.getBody(), {loop.getInductionVar(), 0});
+  FailureOr<Count> next = run(body, {loop.getLoopInductionVars()->front(), 0});
   if (failed(next))
     return failure();
-  return loop.emitOpError("must carry the counter of a channel, starting with that before it");
+  return loop->emitOpError("must carry the counter of a channel, starting with that before it");
 }
 
 FailureOr<Count> IterationChecker::run(Block *block, Count count) {
@@ -309,9 +325,10 @@ FailureOr<Count> IterationChecker::run(Block *block, Count count) {
       if (isHandOver(&op))
         ++count.offset;
     } else if (op.getNumRegions() && contains(&op)) {
-      auto loop = dyn_cast<scf::ForOp>(op);
-      if (!loop)
-        return op.emitOpError("channel ops must be in straight-line code or scf.for");
+      auto loop = dyn_cast<LoopLikeOpInterface>(op);
+      if (!loop || !loop.getLoopResults() || !loop.getLoopInductionVars())
+        return op.emitOpError(
+            "channel ops must be in straight-line code, scf.for or pipe.for_each_work");
       FailureOr<Count> next = runLoop(loop, count);
       if (failed(next))
         return failure();

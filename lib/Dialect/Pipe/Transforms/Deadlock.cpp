@@ -32,7 +32,7 @@ static bool unroll(Block *block, int64_t trips, std::vector<Operation *> &steps)
   for (Operation &op : *block) {
     if (isTake(&op) || isHandOver(&op))
       steps.push_back(&op);
-    int64_t times = isa<scf::ForOp>(op) ? trips : 1;
+    int64_t times = isa<LoopLikeOpInterface>(op) ? trips : 1;
     for (int64_t i = 0; i < times; ++i)
       for (Region &region : op.getRegions().take_front(1))
         for (Block &inner : region)

@@ -79,7 +79,7 @@ private:
         .wasInterrupted();
   }
   Value number(Operation *op, Value counter);
-  FailureOr<Value> threadLoop(scf::ForOp loop, Value counter);
+  FailureOr<Value> threadLoop(LoopLikeOpInterface loop, Value counter);
 
   RewriterBase &rewriter;
   ChannelOp channel;
@@ -96,10 +96,10 @@ Value CounterThreader::number(Operation *op, Value counter) {
   return arith::AddIOp::create(rewriter, op->getLoc(), counter, one);
 }
 
-FailureOr<Value> CounterThreader::threadLoop(scf::ForOp loop, Value counter) {
+FailureOr<Value> CounterThreader::threadLoop(LoopLikeOpInterface loop, Value counter) {
   bool failedInside = false;
   auto newYields = [&](OpBuilder &, Location, ArrayRef<BlockArgument> arguments) {
-    FailureOr<Value> next = run(loop.getBody(), arguments.front());
+    FailureOr<Value> next = run(&loop.getLoopRegions().front()->front(), arguments.front());
     failedInside = failed(next);
     return SmallVector<Value>{failedInside ? Value(arguments.front()) : *next};
   };
@@ -109,7 +109,7 @@ FailureOr<Value> CounterThreader::threadLoop(scf::ForOp loop, Value counter) {
                                        /*replaceInitOperandUsesInLoop=*/false, newYields);
   if (failed(replaced) || failedInside)
     return failure();
-  return Value((*replaced)->getResults().back());
+  return Value(replaced->getLoopResults()->back());
 }
 
 FailureOr<Value> CounterThreader::run(Block *block, Value counter) {
@@ -117,9 +117,10 @@ FailureOr<Value> CounterThreader::run(Block *block, Value counter) {
     if (uses(&op)) {
       counter = number(&op, counter);
     } else if (op.getNumRegions() && contains(&op)) {
-      auto loop = dyn_cast<scf::ForOp>(op);
-      if (!loop)
-        return op.emitOpError() << "channel ops must be in straight-line code or scf.for";
+      auto loop = dyn_cast<LoopLikeOpInterface>(op);
+      if (!loop || !loop.getLoopResults())
+        return op.emitOpError() << "channel ops must be in straight-line code, scf.for or "
+                                   "pipe.for_each_work";
       FailureOr<Value> after = threadLoop(loop, counter);
       if (failed(after))
         return failure();

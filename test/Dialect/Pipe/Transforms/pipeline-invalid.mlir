@@ -37,7 +37,7 @@ gpu.module @kernels {
 gpu.func @branch(%p: i1) kernel {
   %x = pipe.channel from tensor to threads(128) : !accs
   pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
-    // expected-error @+1 {{channel ops must be in straight-line code or scf.for}}
+    // expected-error @+1 {{channel ops must be in straight-line code, scf.for or pipe.for_each_work}}
     scf.if %p {
       %acc = pipe.producer_acquire %x : !accs
       pipe.producer_commit %x : !accs

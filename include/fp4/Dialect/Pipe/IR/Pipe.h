@@ -13,7 +13,9 @@
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/PatternMatch.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
@@ -28,6 +30,7 @@ namespace fp4::pipe {
 enum class ChannelUse { Acquire, Announce, Fill, Commit, Wait, Release, AwaitRelease };
 } // namespace fp4::pipe
 
+#include "fp4/Dialect/Pipe/IR/PipeAttrInterfaces.h.inc"
 #include "fp4/Dialect/Pipe/IR/PipeInterfaces.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "fp4/Dialect/Pipe/IR/PipeAttrs.h.inc"

@@ -5,6 +5,7 @@
 include "fp4/Dialect/Fp4/IR/Fp4Attrs.td"
 include "fp4/Dialect/Pipe/IR/PipeAttrs.td"
 include "fp4/Dialect/Pipe/IR/PipeInterfaces.td"
+include "fp4/Dialect/Pipe/IR/PipeSchedules.td"
 include "fp4/Dialect/Pipe/IR/PipeTypes.td"
 include "mlir/Dialect/LLVMIR/LLVMOpBase.td"
 include "mlir/IR/BuiltinTypeInterfaces.td"

@@ -5,5 +5,6 @@
 include "fp4/Dialect/Pipe/IR/PipeChannelOps.td"
 include "fp4/Dialect/Pipe/IR/PipeHostOps.td"
 include "fp4/Dialect/Pipe/IR/PipeTileOps.td"
+include "fp4/Dialect/Pipe/IR/PipeWorkOps.td"
 
 #endif // FP4_DIALECT_PIPE_IR_PIPEOPS_TD

@@ -40,22 +40,6 @@ def Pipe_LoadScalarOp : Pipe_Op<"load_scalar", [Pure, InferTypeOpAdaptor]> {
   let hasVerifier = 1;
 }
 
-def Pipe_TileCoordOp : Pipe_Op<"tile_coord", [Pure]> {
-  let summary = "coordinates of an output tile in the static schedule";
-  let description = [{
-    `m = tile mod num_m`, `n = tile / num_m`: consecutive tiles, which run at the same time on
-    neighbouring multiprocessors, share their B tile in the L2 cache.
-
-    Example:
-    ```mlir
-    %m, %n = pipe.tile_coord %tile in (%num_m, %num_n)
-    ```
-  }];
-  let arguments = (ins I32:$tile, I32:$num_m, I32:$num_n);
-  let results = (outs I32:$m, I32:$n);
-  let assemblyFormat = "$tile `in` `(` $num_m `,` $num_n `)` attr-dict";
-}
-
 //===----------------------------------------------------------------------===//
 // Engine tma
 //===----------------------------------------------------------------------===//

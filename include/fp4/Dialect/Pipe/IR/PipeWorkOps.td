@@ -1,0 +1,61 @@
+//===- PipeWorkOps.td - Work of a block -------------------------------------===//
+#ifndef FP4_DIALECT_PIPE_IR_PIPEWORKOPS_TD
+#define FP4_DIALECT_PIPE_IR_PIPEWORKOPS_TD
+
+include "fp4/Dialect/Pipe/IR/PipeOpBase.td"
+include "mlir/Interfaces/LoopLikeInterface.td"
+
+def Pipe_YieldOp : Pipe_Op<"yield", [Pure, ReturnLike, Terminator, ParentOneOf<["ForEachWorkOp"]>]> {
+  let summary = "end of one piece of work";
+  let description = [{
+    Passes the loop-carried values of `pipe.for_each_work` on to the next piece of work.
+  }];
+  let arguments = (ins Variadic<I32>:$values);
+  let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::ValueRange()); }]>];
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+}
+
+def Pipe_ForEachWorkOp
+    : Pipe_Op<"for_each_work",
+              [RecursiveMemoryEffects, AutomaticAllocationScope,
+               SingleBlockImplicitTerminator<"YieldOp">,
+               DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>,
+               DeclareOpInterfaceMethods<LoopLikeOpInterface,
+                   ["getInitsMutable", "getLoopInductionVars", "getLoopResults",
+                    "getRegionIterArgs", "getYieldedValuesMutable",
+                    "replaceWithAdditionalYields"]>]> {
+  let summary = "the output tiles that a block works on, one after the other";
+  let description = [{
+    Runs its region once for every output tile (m, n) of a grid of `num_m` by `num_n` tiles that
+    `schedule` gives this block. Every tile of the grid belongs to exactly one block. All roles of a
+    block see the same tiles in the same order. The loop stays abstract until `convert-pipe-to-nvvm`,
+    where the schedule says how a block finds its tiles. `iter_args` carries values from one tile to
+    the next, as in `scf.for`.
+
+    Constraints: (C145) as many values are yielded as are carried.
+
+    Example:
+    ```mlir
+    pipe.for_each_work %m, %n in (%num_m, %num_n) schedule #pipe.static_persistent<along_m> {
+      %row = arith.muli %m, %c128 : i32
+      %column = arith.muli %n, %c128 : i32
+    }
+    ```
+  }];
+  let arguments = (ins I32:$num_m, I32:$num_n, Pipe_WorkScheduleAttr:$schedule,
+                       Variadic<I32>:$init_args);
+  let results = (outs Variadic<I32>:$results);
+  let regions = (region SizedRegion<1>:$region);
+  let hasCustomAssemblyFormat = 1;
+  let hasRegionVerifier = 1;
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::mlir::Value":$numM, "::mlir::Value":$numN,
+                                 "WorkScheduleAttrInterface":$schedule,
+                                 CArg<"::mlir::ValueRange", "{}">:$inits)>];
+  let extraClassDeclaration = [{
+    ::mlir::Value getM() { return getBody()->getArgument(0); }
+    ::mlir::Value getN() { return getBody()->getArgument(1); }
+  }];
+}
+
+#endif // FP4_DIALECT_PIPE_IR_PIPEWORKOPS_TD

@@ -1,0 +1,47 @@
+// What a schedule becomes: block b of g takes the tiles b, b + g, ...; the raster says which tile is t.
+// RUN: fp4-opt %s --pass-pipeline='builtin.module(gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
+
+gpu.module @m {
+// CHECK-LABEL: llvm.func @along_m
+// CHECK: %[[TOTAL:.*]] = llvm.mul %[[M:arg0]], %[[N:arg1]]
+gpu.func @along_m(%m: i32, %n: i32, %p: !llvm.ptr<1>) kernel {
+  // CHECK-DAG: nvvm.read.ptx.sreg.ctaid.x
+  // CHECK-DAG: nvvm.read.ptx.sreg.nctaid.x
+  // CHECK: llvm.icmp "slt" %[[T:.*]], %[[TOTAL]]
+  // CHECK: llvm.urem %[[T]], %[[M]]
+  // CHECK: llvm.udiv %[[T]], %[[M]]
+  pipe.for_each_work %i, %j in (%m, %n) schedule #pipe.static_persistent<along_m> {
+    llvm.store volatile %i, %p : i32, !llvm.ptr<1>
+    llvm.store volatile %j, %p : i32, !llvm.ptr<1>
+  }
+  gpu.return
+}
+// CHECK-LABEL: llvm.func @along_n
+gpu.func @along_n(%m: i32, %n: i32, %p: !llvm.ptr<1>) kernel {
+  // CHECK: llvm.udiv %{{.*}}, %arg1
+  // CHECK: llvm.urem %{{.*}}, %arg1
+  pipe.for_each_work %i, %j in (%m, %n) schedule #pipe.static_persistent<along_n> {
+    llvm.store volatile %i, %p : i32, !llvm.ptr<1>
+    llvm.store volatile %j, %p : i32, !llvm.ptr<1>
+  }
+  gpu.return
+}
+// The last panel has the columns that are left.
+// CHECK-LABEL: llvm.func @panels
+gpu.func @panels(%m: i32, %n: i32, %p: !llvm.ptr<1>) kernel {
+  // CHECK-DAG: %[[WIDTH:.*]] = llvm.mlir.constant(8 : i32)
+  // CHECK: %[[WHOLE:.*]] = llvm.mul %arg0, %[[WIDTH]]
+  // CHECK: %[[PANEL:.*]] = llvm.udiv %{{.*}}, %[[WHOLE]]
+  // CHECK: %[[WITHIN:.*]] = llvm.urem %{{.*}}, %[[WHOLE]]
+  // CHECK: %[[FIRST:.*]] = llvm.mul %[[PANEL]], %[[WIDTH]]
+  // CHECK: %[[LEFT:.*]] = llvm.sub %arg1, %[[FIRST]]
+  // CHECK: %[[ACTUAL:.*]] = llvm.intr.umin(%[[LEFT]], %[[WIDTH]])
+  // CHECK: llvm.udiv %[[WITHIN]], %[[ACTUAL]]
+  // CHECK: llvm.urem %[[WITHIN]], %[[ACTUAL]]
+  pipe.for_each_work %i, %j in (%m, %n) schedule #pipe.static_persistent<panels<8>> {
+    llvm.store volatile %i, %p : i32, !llvm.ptr<1>
+    llvm.store volatile %j, %p : i32, !llvm.ptr<1>
+  }
+  gpu.return
+}
+}
