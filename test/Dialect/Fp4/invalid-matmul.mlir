@@ -53,6 +53,21 @@ func.func @matmul_k(%a: tensor<?x64xf4E2M1FN>, %sa: tensor<?x2xf8E8M0FNU, #fp4.s
 
 // -----
 
+// blockscaled_matmul (C2): the other way round
+func.func @matmul_k(%a: tensor<?x64xf4E2M1FN>, %sa: tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
+    %b: tensor<8x64xf4E2M1FN>, %sb: tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
+    %bad_b: tensor<8x32xf4E2M1FN>) {
+  %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>}
+      : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
+  // expected-error @+2 {{expects operands 'lhs' and 'rhs' with equal dimensions 1, but got 64 and 32}}
+  // expected-note @+1 {{both are contracted along dimension 1: lhs is M x K and rhs is N x K}}
+  %1 = fp4.blockscaled_matmul %a scaled %sa, %bad_b scaled %sb {format = #fp4.format<mxfp4>}
+      : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x32xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
 // blockscaled_matmul (C3)
 func.func @matmul_block(%a: tensor<?x64xf4E2M1FN>, %sa: tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, 
     %b: tensor<8x64xf4E2M1FN>, %sb: tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, 

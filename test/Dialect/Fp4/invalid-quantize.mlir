@@ -236,6 +236,21 @@ func.func @quantize_scale_layout(%x: tensor<32x32xbf16>, %ax: tensor<f32>) {
 // -----
 
 // quantize (C9)
+func.func @quantize_second_amax_alone(%x: tensor<32x32xbf16>, %ax: tensor<f32>) {
+  %0:4 = fp4.quantize %x
+      {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>, outputs = #fp4.outputs<both>}
+      : (tensor<32x32xbf16>) -> (tensor<32x32xf4E2M1FN>, tensor<32x1xf8E8M0FNU>, tensor<32x32xf4E2M1FN>, tensor<32x1xf8E8M0FNU>)
+  // expected-error @+2 {{expects operand 'columnwise_amax' only beside 'amax' and for outputs both, but got outputs both}}
+  // expected-note @+1 {{'amax' is that of the only orientation there is}}
+  %1:4 = fp4.quantize %x columnwise_amax %ax
+      {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>, outputs = #fp4.outputs<both>}
+      : (tensor<32x32xbf16>, tensor<f32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x1xf8E8M0FNU>, tensor<32x32xf4E2M1FN>, tensor<32x1xf8E8M0FNU>)
+  return
+}
+
+// -----
+
+// quantize (C9)
 func.func @quantize_columnwise_amax(%x: tensor<32x32xbf16>, %ax: tensor<f32>) {
   %0:4 = fp4.quantize %x amax %ax columnwise_amax %ax
       {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, outputs = #fp4.outputs<both>}

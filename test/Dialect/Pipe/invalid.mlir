@@ -567,6 +567,39 @@ func.func @channel() {
 
 // -----
 
+!scales = !pipe.channel<!pipe.shared<128x16xf8E4M3FN, tiled_128x4>>
+func.func @scale_place() {
+  %twin = pipe.channel from tma to tensor depth 2 payload [128] barriers 40960 : !scales
+  // (C121)
+  // expected-error @+1 {{place of tile 0 must be a multiple of 128, but got 64}}
+  %bad = pipe.channel from tma to tensor depth 2 payload [64] barriers 40960 : !scales
+  return
+}
+
+// -----
+
+!accs = !pipe.channel<!pipe.tmem<128x128xf32>>
+func.func @column() {
+  %twin = pipe.channel from tensor to threads(128) depth 2 payload [4] barriers 0 : !accs
+  // (C121)
+  // expected-error @+1 {{place of tile 0 must be a multiple of 4, but got 2}}
+  %bad = pipe.channel from tensor to threads(128) depth 2 payload [2] barriers 0 : !accs
+  return
+}
+
+// -----
+
+!accs = !pipe.channel<!pipe.tmem<128x128xf32>>
+func.func @barriers() {
+  %twin = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 8 : !accs
+  // (C121)
+  // expected-error @+1 {{barriers must be at a multiple of 8 bytes, but got 4}}
+  %bad = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 4 : !accs
+  return
+}
+
+// -----
+
 !tiles = !pipe.channel<!pipe.shared<128x256xf4E2M1FN, swizzle_128B>>
 func.func @channel() {
   // (C121)
@@ -583,6 +616,26 @@ func.func @channel() {
   // (C122)
   // expected-error @+1 {{a tensor memory payload must be produced by tensor or threads, but got tma}}
   %bad = pipe.channel from tma to threads(128) : !accs
+  return
+}
+
+// -----
+
+!tiles = !pipe.channel<!pipe.shared<128x256xf4E2M1FN, swizzle_128B>>
+func.func @arrivals() {
+  %twin = pipe.channel from tma to tensor : !tiles
+  // expected-error @+1 {{engine tma must have one arrival, but got 2}}
+  %bad = pipe.channel from tma(2) to tensor : !tiles
+  return
+}
+
+// -----
+
+!tiles = !pipe.channel<!pipe.shared<128x256xf4E2M1FN, swizzle_128B>>
+func.func @arrivals() {
+  %twin = pipe.channel from threads(128) to tensor : !tiles
+  // expected-error @+1 {{engine threads must have at least one arrival, but got 0}}
+  %bad = pipe.channel from threads(0) to tensor : !tiles
   return
 }
 

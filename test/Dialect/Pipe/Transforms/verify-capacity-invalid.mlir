@@ -129,6 +129,44 @@ gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attribut
 
 // -----
 
+// Two sets of a scale tile, and another tile behind them.
+!tiles = !pipe.channel<!pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.shared<128x16xf8E4M3FN, tiled_128x4>>
+!accs = !pipe.channel<!pipe.tmem<128x128xf32>>
+gpu.module @kernels {
+gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attributes {
+    pipe.shared_bytes = 36936 : i64, pipe.tmem_columns = 512 : i64, pipe.tmem_slot = 36928 : i64} {
+  %tiles = pipe.channel from tma to tensor depth 2 payload [0, 32768] barriers 36864 : !tiles
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 36896 : !accs
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
+    %t = pipe.copy_scales %s at 256 sets 2 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+    %u = pipe.copy_scales %s at 288 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C141) The other tile lies in the second set.
+!tiles = !pipe.channel<!pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.shared<128x16xf8E4M3FN, tiled_128x4>>
+!accs = !pipe.channel<!pipe.tmem<128x128xf32>>
+gpu.module @kernels {
+gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attributes {
+    pipe.shared_bytes = 36936 : i64, pipe.tmem_columns = 512 : i64, pipe.tmem_slot = 36928 : i64} {
+  %tiles = pipe.channel from tma to tensor depth 2 payload [0, 32768] barriers 36864 : !tiles
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 36896 : !accs
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
+    // expected-note @+1 {{the other is here}}
+    %t = pipe.copy_scales %s at 256 sets 2 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+    // expected-error @+1 {{scale tile at columns 272 to 288 must be disjoint from scale tile at 256 to 288}}
+    %u = pipe.copy_scales %s at 272 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+  }
+  gpu.return
+}
+}
+
+// -----
+
 // (C141) Only powers of two can be allocated.
 !tiles = !pipe.channel<!pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.shared<128x16xf8E4M3FN, tiled_128x4>>
 !accs = !pipe.channel<!pipe.tmem<128x128xf32>>
