@@ -41,7 +41,7 @@ GlobalType TransformShape::codes() const {
   return GlobalType::get({k, m}, Float4E2M1FNType::get(contextOf(*this)));
 }
 GlobalType TransformShape::scales() const {
-  return GlobalType::get({k, (m + kBlock - 1) / kBlock}, scaleType,
+  return GlobalType::get({k, m / kBlock}, scaleType, // whole blocks are transformed
                          tiledScales ? Layout::Tiled128x4 : Layout::Linear);
 }
 

@@ -24,7 +24,8 @@
 // CHECK-COUNT-2: pipe.load %
 // CHECK-COUNT-2: pipe.load_scales {{.*}}] : !pipe.global
 // CHECK-COUNT-2: pipe.copy_scales %{{[^ ]*}} : !pipe.shared
-// CHECK:     pipe.mma %[[ACC]], {{.*}} accumulate %{{[^ ]*}} : !pipe.tmem
+// CHECK:     %[[MORE:.*]] = arith.cmpi sgt, %{{.*}}, %c0_i32
+// CHECK:     pipe.mma %[[ACC]], {{.*}} accumulate %[[MORE]] : !pipe.tmem
 // CHECK:   }
 // CHECK:   scf.for %[[C:.*]] = %c0_i32 to %c128_i32 step %c32_i32
 // CHECK:     %[[V:.*]] = pipe.read %[[ACC]][%[[C]]]

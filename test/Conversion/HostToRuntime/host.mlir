@@ -56,7 +56,9 @@ func.func @f(%q: memref<?x144xi8> {fp4.name = "q"}, %y: memref<?x64xbf16>) {
 // The entry point checks the sizes of its descriptors before it calls.
 
 // CHECK-LABEL: llvm.func @fp4_entry_f(%arg0: !llvm.ptr)
-// CHECK-COUNT-4: llvm.call @fp4rt_expect_size
+// CHECK-DAG: %[[LEAST:.*]] = llvm.mlir.constant(1 : i64) : i64
+// CHECK: llvm.call @fp4rt_expect_size(%{{[^,]*}}, %{{[^,]*}}, %[[LEAST]], %
+// CHECK-COUNT-3: llvm.call @fp4rt_expect_size
 // CHECK: llvm.call @_mlir_ciface_f
 
 // A buffer is freed by the pointer that its allocation returned; one that is filled with other bytes than

@@ -14,6 +14,7 @@ gpu.module @m {
 // CHECK-SAME: %[[IT:[a-z0-9]+]]: i32, %[[BYTES:.*]]: i32
 gpu.func @tma_to_mma(%it: i32, %bytes: i32) kernel {
   // CHECK-DAG: %[[DEPTH:.*]] = llvm.mlir.constant(3 : i32)
+  // CHECK-DAG: %[[ONE:.*]] = llvm.mlir.constant(1 : i32)
   // CHECK: nvvm.fence.mbarrier.init
   // CHECK: %[[BARS:.*]] = llvm.getelementptr inbounds %{{.*}}[98304]
   %ab = pipe.channel from tma to tensor depth 3 payload [0] barriers 98304 : !ch
@@ -45,7 +46,7 @@ gpu.func @tma_to_mma(%it: i32, %bytes: i32) kernel {
     // CHECK-NOT: nvvm.tcgen05.fence
     %s = pipe.consumer_wait %ab[%it] : !ch
     // The release of two stages ago: empty[(it + 1) mod 3] for the phase before that of it + 1.
-    // CHECK: %[[AHEAD:.*]] = llvm.add %[[IT]], %{{.*}} : i32
+    // CHECK: %[[AHEAD:.*]] = llvm.add %[[IT]], %[[ONE]] : i32
     // CHECK: %[[STAGE3:.*]] = llvm.urem %[[AHEAD]], %[[DEPTH]]
     // CHECK: %[[EMPTY3:.*]] = llvm.getelementptr inbounds %{{.*}}[24]
     // CHECK: %[[PARITY3:.*]] = llvm.xor %{{.*}}, %{{.*}} : i32
@@ -202,6 +203,27 @@ gpu.func @no_back_edge(%n: i32) kernel
     %x = pipe.consumer_wait %xs[%c0] : !pipe.channel<!x>
     pipe.mma_blockwise %a, %x, %h : !pipe.tmem<128x64xf32>, !x, !h
     pipe.await_release %xs[%c0] distance 1 : !pipe.channel<!x>
+  }
+  gpu.return
+}
+
+// The second stage of a ring of one is filled when the first is empty.
+// CHECK-LABEL: llvm.func @twice
+gpu.func @twice() kernel {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %hs = pipe.channel from threads(128) to tensor depth 1 payload [0] barriers 512
+      : !pipe.channel<!pipe.shared<16x16xbf16, swizzle_32B>>
+  // CHECK: nvvm.tcgen05.commit
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
+    %h = pipe.consumer_wait %hs[%c0] : !pipe.channel<!pipe.shared<16x16xbf16, swizzle_32B>>
+    pipe.consumer_release %hs[%c0] : !pipe.channel<!pipe.shared<16x16xbf16, swizzle_32B>>
+  }
+  // CHECK: nvvm.mbarrier.try_wait
+  // CHECK: nvvm.mbarrier.arrive
+  pipe.role epilogue warps 0 to 4 drives [threads] {
+    %h = pipe.producer_acquire %hs[%c1] : !pipe.channel<!pipe.shared<16x16xbf16, swizzle_32B>>
+    pipe.producer_commit %hs[%c1] : !pipe.channel<!pipe.shared<16x16xbf16, swizzle_32B>>
   }
   gpu.return
 }

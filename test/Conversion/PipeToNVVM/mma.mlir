@@ -26,7 +26,10 @@ gpu.func @nvfp4(%it: i32, %row: i32, %more: i1) kernel
   // CHECK-DAG: %[[TRUE:.*]] = llvm.mlir.constant(true) : i1
   // CHECK-DAG: %[[I2:.*]] = llvm.mlir.constant(2 : i64)
   // CHECK-DAG: %[[I32:.*]] = llvm.mlir.constant(32 : i64)
+  // CHECK-DAG: %[[I128:.*]] = llvm.mlir.constant(128 : i64)
+  // CHECK-DAG: %[[FIELD:.*]] = llvm.mlir.constant(16383 : i32)
   // CHECK-DAG: %[[C4:.*]] = llvm.mlir.constant(4 : i32)
+  // CHECK-DAG: %[[C5:.*]] = llvm.mlir.constant(5 : i32)
   // CHECK-DAG: %[[C8:.*]] = llvm.mlir.constant(8 : i32)
   %ab = pipe.channel from tma to tensor depth 2 payload [1024, 33792, 82944, 87040] barriers 95232 : !nv
   %accs = pipe.channel from tensor to threads(128) depth 1 payload [0] barriers 95264 : !pipe.channel<!pipe.tmem<128x192xf32>>
@@ -34,6 +37,8 @@ gpu.func @nvfp4(%it: i32, %row: i32, %more: i1) kernel
     %acc = pipe.producer_acquire %accs[%it] : !pipe.channel<!pipe.tmem<128x192xf32>>
     %as, %bs, %sas, %sbs = pipe.consumer_wait %ab[%it] : !nv
     // CHECK: %[[SFA:.*]] = llvm.add %[[TMEM:.*]], %[[C192]]
+    // An address is 14 bits of units of 16 bytes: the rank of the block lies above.
+    // CHECK: llvm.and %{{.*}}, %[[FIELD]]
     // CHECK: %[[S0:.*]] = llvm.or %{{.*}}, %[[SDESC]]
     // CHECK: %[[T0:.*]] = llvm.inttoptr %[[SFA]]
     // CHECK: nvvm.tcgen05.cp %[[T0]], %[[S0]] {multicast = #nvvm.tcgen05_cp_multicast<warpx4>, shape = #nvvm.tcgen05_cp_shape<shape_32x128b>}
@@ -44,14 +49,19 @@ gpu.func @nvfp4(%it: i32, %row: i32, %more: i1) kernel
     // CHECK: nvvm.tcgen05.cp %[[T1]], %[[S1]]
     // CHECK-COUNT-2: nvvm.tcgen05.cp
     %ta = pipe.copy_scales %sas at 192 : !nva -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
-    // Eight blocks of SFB: (row block, k block) goes to column 8 k + 4 row.
+    // Eight blocks of SFB: (row block, k block) goes to column 8 k + 4 row, from behind the four
+    // blocks of each row block before: 2048 bytes on for the second.
     // CHECK: %[[SFB:.*]] = llvm.add %[[TMEM]], %[[C208]]
-    // CHECK-COUNT-8: nvvm.tcgen05.cp
+    // CHECK: %[[B0:.*]] = llvm.or %{{.*}}, %[[SDESC]]
+    // CHECK: nvvm.tcgen05.cp %{{.*}}, %[[B0]]
+    // CHECK: %[[B1:.*]] = llvm.add %[[B0]], %[[I128]]
+    // CHECK: nvvm.tcgen05.cp %{{.*}}, %[[B1]]
+    // CHECK-COUNT-6: nvvm.tcgen05.cp
     %tb = pipe.copy_scales %sbs at 208 : !nvb -> !pipe.tmem<256x16xf8E4M3FN, tiled_128x4>
     // CHECK: %[[ADESC:.*]] = llvm.or %{{.*}}, %[[DESC]]
     // CHECK: %[[BDESC:.*]] = llvm.or %{{.*}}, %[[DESC]]
     // Rows of scales step a column every 32.
-    // CHECK: %[[COLS:.*]] = llvm.lshr %[[ROW]], %{{.*}} : i32
+    // CHECK: %[[COLS:.*]] = llvm.lshr %[[ROW]], %[[C5]] : i32
     // CHECK: %[[SHIFTED:.*]] = llvm.add %[[SFB]], %[[COLS]]
     // CHECK: %[[SA0:.*]] = llvm.inttoptr %[[SFA]]
     // CHECK: %[[SB0:.*]] = llvm.inttoptr %[[SHIFTED]]
@@ -99,6 +109,21 @@ gpu.func @mxfp4_tail(%it: i32, %blocks: i32, %steps: i32, %more: i1) kernel
     // CHECK: nvvm.tcgen05.mma.block_scale {{.*}}, %[[ID2]],
     pipe.mma %acc, %as scaled %ta, %bs scaled %tb accumulate %more steps %steps
         : !pipe.tmem<128x128xf32>, !a, !pipe.tmem<128x8xf8E8M0FNU, tiled_128x4>, !a, !pipe.tmem<128x8xf8E8M0FNU, tiled_128x4>
+  }
+  gpu.return
+}
+// Three sets of a scale tile of 8 columns: set it mod 3.
+// CHECK-LABEL: llvm.func @sets
+// CHECK-SAME: %[[IT:[a-z0-9]+]]: i32
+gpu.func @sets(%it: i32) kernel attributes {pipe.tmem_columns = 256 : i64, pipe.tmem_slot = 70720 : i64} {
+  // CHECK-DAG: %[[THREE:.*]] = llvm.mlir.constant(3 : i32)
+  // CHECK-DAG: %[[EIGHT:.*]] = llvm.mlir.constant(8 : i32)
+  %ab = pipe.channel from tma to tensor depth 4 payload [1024, 33792, 66560, 68608] barriers 70656 : !mx
+  pipe.role mma warps 0 to 1 drives [tensor, scale_copy] {
+    %as, %bs, %sas, %sbs = pipe.consumer_wait %ab[%it] : !mx
+    // CHECK: %[[SET:.*]] = llvm.urem %[[IT]], %[[THREE]] : i32
+    // CHECK: llvm.mul %[[SET]], %[[EIGHT]] : i32
+    %ta = pipe.copy_scales %sas at 128 sets 3 : !mxa -> !pipe.tmem<128x8xf8E8M0FNU, tiled_128x4>
   }
   gpu.return
 }

@@ -22,6 +22,7 @@ gpu.func @kernel(%a: !map, %y: !pipe.global<?x512xbf16>, %m: i32) kernel
   // whose empty barrier expects 128 threads; the fence makes them visible to the async proxy.
   // CHECK-DAG: %[[SHARED:.*]] = llvm.mlir.addressof @fp4_dynamic_shared
   // CHECK-DAG: %[[MANY:.*]] = llvm.mlir.constant(128 : i32)
+  // CHECK-DAG: %[[MMAWARP:.*]] = llvm.mlir.constant(4 : i32)
   // CHECK: %[[TID:.*]] = nvvm.read.ptx.sreg.tid.x : i32
   // CHECK: %[[WARP:.*]] = llvm.lshr %[[TID]]
   // CHECK: %[[FIRST:.*]] = llvm.icmp "eq" %[[TID]]
@@ -36,7 +37,7 @@ gpu.func @kernel(%a: !map, %y: !pipe.global<?x512xbf16>, %m: i32) kernel
 
   // The mma warp allocates; everyone reads the address after the barrier.
   // CHECK: %[[SLOT:.*]] = llvm.getelementptr inbounds %[[SHARED]][32848]
-  // CHECK: llvm.icmp "eq" %[[WARP]], %{{.*}} : i32
+  // CHECK: llvm.icmp "eq" %[[WARP]], %[[MMAWARP]] : i32
   // CHECK: nvvm.tcgen05.alloc %[[SLOT]], %{{.*}} : !llvm.ptr<3>, i32
   // CHECK: nvvm.tcgen05.relinquish_alloc_permit
   // CHECK: nvvm.barrier
@@ -64,6 +65,7 @@ gpu.func @kernel(%a: !map, %y: !pipe.global<?x512xbf16>, %m: i32) kernel
     %s = pipe.consumer_wait %acc[%c0] : !accs
   }
   // CHECK: nvvm.barrier
+  // CHECK: llvm.icmp "eq" %[[WARP]], %[[MMAWARP]] : i32
   // CHECK: %[[BASE:.*]] = llvm.inttoptr %[[TMEM]] : i32 to !llvm.ptr<6>
   // CHECK: nvvm.tcgen05.dealloc %[[BASE]], %{{.*}} : !llvm.ptr<6>, i32
   // CHECK: llvm.return
