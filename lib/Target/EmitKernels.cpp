@@ -80,9 +80,7 @@ gpu::KernelTableAttr kernelTable(gpu::GPUModuleOp module, const Compiled &compil
       kernels.push_back(gpu::KernelMetadataAttr::get(
           function.getNameAttr(), function.getFunctionType(), /*argAttrs=*/nullptr,
           metadataOf(function, compiled.assembly)));
-  llvm::sort(kernels,
-             [](auto a, auto b) { return a.getName().getValue() < b.getName().getValue(); });
-  return gpu::KernelTableAttr::get(module.getContext(), kernels);
+  return gpu::KernelTableAttr::get(module.getContext(), kernels); // which sorts them by name
 }
 
 /// LLVM aborts the process over an instruction that the target lacks, so every operation is asked
