@@ -125,11 +125,9 @@ Status Benchmark::timeProgram() {
 
 Status Benchmark::checkResults() {
   for (std::unique_ptr<EntryCall> &call : calls_) {
-    auto results = call->download();
-    if (!results)
-      return tl::unexpected<Error>(results.error());
-    for (size_t i = 0; i < results->size(); ++i)
-      if ((*results)[i].bytes != verified_[i].bytes)
+    FP4_ASSIGN(auto results, call->download());
+    for (size_t i = 0; i < results.size(); ++i)
+      if (results[i].bytes != verified_[i].bytes)
         return makeError(
             ErrorKind::Mismatch,
             fmt::format("result '{}' changed under repetition", function_.results[i].name),
@@ -151,14 +149,14 @@ Status Benchmark::timeKernels() {
       continue;
     const std::optional<Traffic> &traffic = traffics[launch];
     const std::string &module = modules[launch++];
-    auto timing = measure(
-        device_, sets_.size(), [&](size_t set) { return sets_[set][i].issue(device_); }, options_);
-    if (!timing)
-      return tl::unexpected<Error>(timing.error());
+    FP4_ASSIGN(auto timing,
+               measure(
+                   device_, sets_.size(), [&](size_t set) { return sets_[set][i].issue(device_); },
+                   options_));
     known &= traffic.has_value();
     total.bytes += traffic.value_or(Traffic{}).bytes;
     total.flops += traffic.value_or(Traffic{}).flops;
-    report_.entries.push_back({module, traffic.value_or(Traffic{}), std::move(*timing), {}, {}});
+    report_.entries.push_back({module, traffic.value_or(Traffic{}), std::move(timing), {}, {}});
   }
   report_.entries[0].traffic = known ? total : Traffic{};
   return {};
@@ -185,10 +183,8 @@ Status Benchmark::timeCopies() {
     if (!bytes)
       continue;
     if (!measured.contains(bytes)) {
-      auto timing = timeCopy(bytes);
-      if (!timing)
-        return tl::unexpected<Error>(timing.error());
-      measured.emplace(bytes, std::move(*timing));
+      FP4_ASSIGN(auto timing, timeCopy(bytes));
+      measured.emplace(bytes, std::move(timing));
     }
     entry.copy = measured.at(bytes);
   }
@@ -209,13 +205,11 @@ Expected<Timing> Benchmark::fastestCopy(size_t sets, const std::function<Status(
 
 Expected<Timing> Benchmark::timeCopy(uint64_t bytes) {
   const size_t sets = setsOf(2 * bytes);
-  auto buffers = copyBuffers(bytes, 2 * sets);
-  if (!buffers)
-    return tl::unexpected<Error>(buffers.error());
+  FP4_ASSIGN(auto buffers, copyBuffers(bytes, 2 * sets));
   auto timing = fastestCopy(sets, [&](size_t set) {
-    return device_.copyOnDevice((*buffers)[2 * set + 1], (*buffers)[2 * set], bytes);
+    return device_.copyOnDevice(buffers[2 * set + 1], buffers[2 * set], bytes);
   });
-  for (rt::DevicePtr buffer : *buffers)
+  for (rt::DevicePtr buffer : buffers)
     FP4_TRY(device_.free(buffer));
   return timing;
 }
@@ -228,13 +222,11 @@ Expected<std::vector<rt::DevicePtr>> Benchmark::copyBuffers(uint64_t bytes, size
       data = &tensor.bytes;
   std::vector<rt::DevicePtr> buffers;
   for (size_t i = 0; i < count; ++i) {
-    auto buffer = device_.allocate(bytes);
-    if (!buffer)
-      return tl::unexpected<Error>(buffer.error());
-    buffers.push_back(*buffer);
+    FP4_ASSIGN(auto buffer, device_.allocate(bytes));
+    buffers.push_back(buffer);
     for (uint64_t at = 0; data && !data->empty() && at < bytes; at += data->size())
       FP4_TRY(device_.copyToDevice(
-          *buffer + at, std::span(*data).first(std::min<uint64_t>(data->size(), bytes - at))));
+          buffer + at, std::span(*data).first(std::min<uint64_t>(data->size(), bytes - at))));
   }
   return buffers;
 }

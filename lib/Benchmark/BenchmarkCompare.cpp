@@ -37,10 +37,8 @@ Comparison compareEntry(const BenchmarkReport::Entry &now, const Baseline &basel
 } // namespace
 
 Expected<Baseline> readBaseline(const std::string &path) {
-  auto text = readText(path);
-  if (!text)
-    return tl::unexpected<Error>(std::move(text.error()));
-  auto report = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  FP4_ASSIGN(auto text, readText(path));
+  auto report = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   auto wrong = [&](std::string_view what) {
     return makeError(ErrorKind::Usage, fmt::format("'{}' must be {}", path, what),
                      "write it with --benchmark --json on a GPU");

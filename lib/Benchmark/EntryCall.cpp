@@ -75,10 +75,8 @@ Expected<std::vector<Tensor>> EntryCall::download() {
   std::vector<Tensor> tensors;
   const uint64_t *descriptor = results_.data();
   for (size_t i = 0; i < function_.results.size(); ++i) {
-    auto tensor = downloadOne(i, descriptor);
-    if (!tensor)
-      return tl::unexpected<Error>(tensor.error());
-    tensors.push_back(std::move(*tensor));
+    FP4_ASSIGN(auto tensor, downloadOne(i, descriptor));
+    tensors.push_back(std::move(tensor));
     descriptor += descriptorWords(function_.results[i].type);
   }
   return tensors;
@@ -109,18 +107,16 @@ Expected<Type> EntryCall::resolveResult(size_t i, const uint64_t *descriptor) co
 
 Expected<Tensor> EntryCall::downloadOne(size_t i, const uint64_t *descriptor) {
   const Operand &result = function_.results[i];
-  auto type = resolveResult(i, descriptor);
-  if (!type)
-    return tl::unexpected<Error>(type.error());
-  Tensor tensor(*type);
+  FP4_ASSIGN(auto type, resolveResult(i, descriptor));
+  Tensor tensor(type);
   if (tensor.bytes.empty())
     return tensor;
   if (!descriptor[kAligned])
     return tl::unexpected<Error>(badResult(result, "without a buffer"));
-  const uint64_t element = type->storageBytes();
+  const uint64_t element = type.storageBytes();
   uint64_t address = descriptor[kAligned] + descriptor[kOffset] * element;
-  std::vector<uint64_t> dense = makeDescriptor(*type, nullptr);
-  const size_t rank = type->bufferShape().size();
+  std::vector<uint64_t> dense = makeDescriptor(type, nullptr);
+  const size_t rank = type.bufferShape().size();
   const uint64_t *strides = descriptor + kSizes + rank;
   bool isDense = std::equal(strides, strides + rank, dense.begin() + kSizes + ptrdiff_t(rank));
   if (!isDense) {

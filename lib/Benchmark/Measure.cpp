@@ -108,21 +108,15 @@ Status Measurement::captureGraph(double millisecondsPerRun) {
 Status Measurement::batch(const std::function<Status()> &work, size_t runs) {
   std::vector<std::pair<uint32_t, uint32_t>> marks;
   for (size_t i = 0; i < kBatch; ++i) {
-    auto begin = device_.recordEvent();
-    if (!begin)
-      return tl::unexpected<Error>(begin.error());
+    FP4_ASSIGN(auto begin, device_.recordEvent());
     FP4_TRY(work());
-    auto end = device_.recordEvent();
-    if (!end)
-      return tl::unexpected<Error>(end.error());
-    marks.emplace_back(*begin, *end);
+    FP4_ASSIGN(auto end, device_.recordEvent());
+    marks.emplace_back(begin, end);
   }
   sampleCondition();
   for (auto [begin, end] : marks) {
-    auto elapsed = device_.elapsedMs(begin, end);
-    if (!elapsed)
-      return tl::unexpected<Error>(elapsed.error());
-    timing_.samples.push_back(*elapsed / double(runs));
+    FP4_ASSIGN(auto elapsed, device_.elapsedMs(begin, end));
+    timing_.samples.push_back(elapsed / double(runs));
   }
   return {};
 }

@@ -147,15 +147,11 @@ Status Binder::fixDimension(std::string_view name, int64_t size) {
 
 Status Binder::fixNamedSizes() {
   for (const std::string &text : options_.dims) {
-    auto pair = splitAssignment(text, "--dim");
-    if (!pair)
-      return tl::unexpected<Error>(pair.error());
-    auto size = parseSize(pair->second, "--dim");
-    if (!size)
-      return tl::unexpected<Error>(size.error());
-    auto index = findOperand(function_.arguments, pair->first, "argument");
-    if (!index && isDimName(pair->first)) {
-      FP4_TRY(fixDimension(pair->first, *size));
+    FP4_ASSIGN(auto pair, splitAssignment(text, "--dim"));
+    FP4_ASSIGN(auto size, parseSize(pair.second, "--dim"));
+    auto index = findOperand(function_.arguments, pair.first, "argument");
+    if (!index && isDimName(pair.first)) {
+      FP4_TRY(fixDimension(pair.first, size));
       continue;
     }
     if (!index)
@@ -164,33 +160,25 @@ Status Binder::fixNamedSizes() {
     if (!type.isDynamic())
       return makeError(ErrorKind::Usage,
                        fmt::format("--dim names argument '{}', which has no dynamic size: {}",
-                                   pair->first, type.str()));
+                                   pair.first, type.str()));
     for (int64_t &dim : type.shape)
-      dim = dim < 0 ? *size : dim;
+      dim = dim < 0 ? size : dim;
   }
   return {};
 }
 
 Status Binder::loadFiles() {
   for (const std::string &text : options_.inputs) {
-    auto pair = splitAssignment(text, "--input");
-    if (!pair)
-      return tl::unexpected<Error>(pair.error());
-    auto index = findOperand(function_.arguments, pair->first, "argument");
-    if (!index)
-      return tl::unexpected<Error>(index.error());
-    auto array = readNpy(pair->second);
-    if (!array)
-      return tl::unexpected<Error>(array.error());
-    bool dynamic = types_[*index].isDynamic();
-    auto tensor = fromNpy(*array, types_[*index], pair->first);
-    if (!tensor)
-      return tl::unexpected<Error>(tensor.error());
-    types_[*index] = tensor->type;
+    FP4_ASSIGN(auto pair, splitAssignment(text, "--input"));
+    FP4_ASSIGN(auto index, findOperand(function_.arguments, pair.first, "argument"));
+    FP4_ASSIGN(auto array, readNpy(pair.second));
+    bool dynamic = types_[index].isDynamic();
+    FP4_ASSIGN(auto tensor, fromNpy(array, types_[index], pair.first));
+    types_[index] = tensor.type;
     if (dynamic && !sizeFromFile_)
-      sizeFromFile_ = tensor->type.shape[0];
-    values_[*index] = std::move(*tensor);
-    bound_.sources[*index] = pair->second;
+      sizeFromFile_ = tensor.type.shape[0];
+    values_[index] = std::move(tensor);
+    bound_.sources[index] = pair.second;
   }
   return {};
 }
@@ -245,10 +233,9 @@ Status Binder::generate() {
   for (size_t i = 0; i < values_.size(); ++i) {
     if (values_[i])
       continue;
-    auto tensor = makeInput(types_[i], options_.distribution, options_.seed, unsigned(i));
-    if (!tensor)
-      return tl::unexpected<Error>(tensor.error());
-    values_[i] = std::move(*tensor);
+    FP4_ASSIGN(auto tensor,
+               makeInput(types_[i], options_.distribution, options_.seed, unsigned(i)));
+    values_[i] = std::move(tensor);
     bound_.sources[i] = types_[i].element == ElementType::I64
                             ? fmt::format("seed {}, offset {}", options_.seed, i)
                             : fmt::format("{}, seed {}", options_.distribution, options_.seed);

@@ -12,10 +12,8 @@ namespace fp4::harness {
 
 /// dlopen maps what it loads; this reads it first.
 static Status checkLibrary(const std::string &path) {
-  auto bytes = readBytes(path);
-  if (!bytes)
-    return tl::unexpected<Error>(std::move(bytes.error()));
-  Status checked = checkLoadable(*bytes);
+  FP4_ASSIGN(auto bytes, readBytes(path));
+  Status checked = checkLoadable(bytes);
   if (!checked)
     return makeError(ErrorKind::Usage,
                      fmt::format("library '{}' is damaged: {}", path, checked.error().message),

@@ -223,10 +223,8 @@ Expected<NpyArray> parseNpy(std::span<const std::byte> bytes, const std::string 
 }
 
 Expected<NpyArray> readNpy(const std::string &path) {
-  auto bytes = readBytes(path);
-  if (!bytes)
-    return tl::unexpected<Error>(std::move(bytes.error()));
-  return parseNpy(*bytes, path);
+  FP4_ASSIGN(auto bytes, readBytes(path));
+  return parseNpy(bytes, path);
 }
 
 Status writeNpy(const std::string &path, const NpyArray &array) {
@@ -234,14 +232,12 @@ Status writeNpy(const std::string &path, const NpyArray &array) {
     return makeError(ErrorKind::Usage,
                      fmt::format("'{}' must be a regular file, but it is {}", path, special),
                      "nothing was written");
-  auto file = OutputFile::open(path);
-  if (!file)
-    return tl::unexpected<Error>(std::move(file.error()));
+  FP4_ASSIGN(auto file, OutputFile::open(path));
   const std::string header = encodeHeader(array);
-  (*file)->stream() << header;
-  (*file)->stream().write(reinterpret_cast<const char *>(array.data.data()),
-                          static_cast<std::streamsize>(array.data.size()));
-  return (*file)->commit();
+  file->stream() << header;
+  file->stream().write(reinterpret_cast<const char *>(array.data.data()),
+                       static_cast<std::streamsize>(array.data.size()));
+  return file->commit();
 }
 
 } // namespace fp4::harness

@@ -67,48 +67,33 @@ Expected<numerics::ScaleLayout> layoutOf(const QuantizeCommand &command) {
 
 Expected<Quantized> quantizeWith(const std::string &text, const QuantizeCommand &command,
                                  const Matrix &matrix) {
-  auto recipe = numerics::parseRecipe(text);
-  if (!recipe)
-    return tl::unexpected<Error>(std::move(recipe.error()));
-  auto layout = layoutOf(command);
-  if (!layout)
-    return tl::unexpected<Error>(std::move(layout.error()));
+  FP4_ASSIGN(auto recipe, numerics::parseRecipe(text));
+  FP4_ASSIGN(auto layout, layoutOf(command));
   numerics::QuantizeOptions options;
   numerics::SideOptions side;
   side.amax = command.amax;
   options.rowwise.reset();
   (command.columnwise ? options.columnwise : options.rowwise) = side;
-  options.layout = *layout;
-  auto pair = quantizeMatrix(*recipe, matrix.values, matrix.rows, matrix.columns, options);
-  if (!pair)
-    return tl::unexpected<Error>(std::move(pair.error()));
-  auto &made = command.columnwise ? pair->columnwise : pair->rowwise;
-  return measure(text, *recipe, std::move(*made), matrix, command.columnwise);
+  options.layout = layout;
+  FP4_ASSIGN(auto pair,
+             quantizeMatrix(recipe, matrix.values, matrix.rows, matrix.columns, options));
+  auto &made = command.columnwise ? pair.columnwise : pair.rowwise;
+  return measure(text, recipe, std::move(*made), matrix, command.columnwise);
 }
 
 Expected<std::string> quantize(const QuantizeCommand &command) {
-  auto array = readNpy(command.input);
-  if (!array)
-    return tl::unexpected<Error>(std::move(array.error()));
-  auto shape = matrixOf(*array, command.input);
-  if (!shape)
-    return tl::unexpected<Error>(std::move(shape.error()));
-  auto values = valuesOf(*array, command.type, command.input);
-  if (!values)
-    return tl::unexpected<Error>(std::move(values.error()));
-  const uint64_t columns = values->size() / std::max<uint64_t>(shape->first, 1);
-  const Matrix matrix{std::move(*values), shape->first, columns};
-  auto first = quantizeWith(command.recipe, command, matrix);
-  if (!first)
-    return tl::unexpected<Error>(std::move(first.error()));
+  FP4_ASSIGN(auto array, readNpy(command.input));
+  FP4_ASSIGN(auto shape, matrixOf(array, command.input));
+  FP4_ASSIGN(auto values, valuesOf(array, command.type, command.input));
+  const uint64_t columns = values.size() / std::max<uint64_t>(shape.first, 1);
+  const Matrix matrix{std::move(values), shape.first, columns};
+  FP4_ASSIGN(auto first, quantizeWith(command.recipe, command, matrix));
   if (!command.output.empty())
-    FP4_TRY(writeSide(first->side, command.output));
-  QuantizeReport report{command.input, array->str(), {std::move(*first)}};
+    FP4_TRY(writeSide(first.side, command.output));
+  QuantizeReport report{command.input, array.str(), {std::move(first)}};
   if (!command.compare.empty()) {
-    auto second = quantizeWith(command.compare, command, matrix);
-    if (!second)
-      return tl::unexpected<Error>(std::move(second.error()));
-    report.made.push_back(std::move(*second));
+    FP4_ASSIGN(auto second, quantizeWith(command.compare, command, matrix));
+    report.made.push_back(std::move(second));
   }
   return command.json ? report.json() : report.text();
 }
@@ -135,48 +120,34 @@ Expected<float> amaxOf(const QuantizeCommand &command) {
   if (namesFile(command.input))
     return makeError(ErrorKind::Usage, "the recipe has an amax of the tensor, but none was given",
                      "add --amax A");
-  auto array = readNpy(command.input + ".amax.npy");
-  if (!array)
-    return tl::unexpected<Error>(std::move(array.error()));
-  auto values = valuesOf(*array, "", command.input + ".amax.npy");
-  if (!values)
-    return tl::unexpected<Error>(std::move(values.error()));
-  return values->front();
+  FP4_ASSIGN(auto array, readNpy(command.input + ".amax.npy"));
+  FP4_ASSIGN(auto values, valuesOf(array, "", command.input + ".amax.npy"));
+  return values.front();
 }
 
 /// The codes, packed as a device has them.
 Status readCodes(const std::string &path, QuantizedSide &side) {
-  auto array = readNpy(path);
-  if (!array)
-    return tl::unexpected<Error>(std::move(array.error()));
-  auto shape = matrixOf(*array, path);
-  if (!shape)
-    return tl::unexpected<Error>(std::move(shape.error()));
-  const uint64_t perItem = array->descr == "|u1" ? 2 : 1;
-  side.rows = shape->first;
-  side.columns = shape->second * perItem;
-  auto packed = fromNpy(
-      {array->descr, {int64_t(side.rows), int64_t(shape->second)}, std::move(array->data)},
-      {{int64_t(side.rows), int64_t(side.columns)}, ElementType::F4E2M1FN, Layout::Linear}, path);
-  if (!packed)
-    return tl::unexpected<Error>(std::move(packed.error()));
-  auto data = packed->as<uint8_t>();
+  FP4_ASSIGN(auto array, readNpy(path));
+  FP4_ASSIGN(auto shape, matrixOf(array, path));
+  const uint64_t perItem = array.descr == "|u1" ? 2 : 1;
+  side.rows = shape.first;
+  side.columns = shape.second * perItem;
+  FP4_ASSIGN(
+      auto packed,
+      fromNpy({array.descr, {int64_t(side.rows), int64_t(shape.second)}, std::move(array.data)},
+              {{int64_t(side.rows), int64_t(side.columns)}, ElementType::F4E2M1FN, Layout::Linear},
+              path));
+  auto data = packed.as<uint8_t>();
   side.data.assign(data.begin(), data.end());
   return {};
 }
 
 /// The scales, linear, of a side that has its codes.
 Status readScaleFile(const std::string &path, const QuantizeCommand &command, QuantizedSide &side) {
-  auto array = readNpy(path);
-  if (!array)
-    return tl::unexpected<Error>(std::move(array.error()));
-  auto bytes = bytesOf(*array, path);
-  if (!bytes)
-    return tl::unexpected<Error>(std::move(bytes.error()));
-  auto layout = layoutOf(command);
-  if (!layout)
-    return tl::unexpected<Error>(std::move(layout.error()));
-  auto linear = numerics::readScales(*bytes, side.rows, side.blocks, *layout);
+  FP4_ASSIGN(auto array, readNpy(path));
+  FP4_ASSIGN(auto bytes, bytesOf(array, path));
+  FP4_ASSIGN(auto layout, layoutOf(command));
+  auto linear = numerics::readScales(bytes, side.rows, side.blocks, layout);
   if (!linear)
     return makeError(ErrorKind::Usage, fmt::format("'{}': {}", path, linear.error().message),
                      linear.error().note);
@@ -203,26 +174,18 @@ Expected<QuantizedSide> readSide(const QuantizeCommand &command, const Recipe &r
                         command, side));
   if (!numerics::hasTensorScale(recipe))
     return side;
-  auto amax = amaxOf(command);
-  if (!amax)
-    return tl::unexpected<Error>(std::move(amax.error()));
-  side.amax = {*amax};
+  FP4_ASSIGN(auto amax, amaxOf(command));
+  side.amax = {amax};
   return side;
 }
 
 Expected<std::string> dequantize(const QuantizeCommand &command) {
-  auto recipe = numerics::parseRecipe(command.recipe);
-  if (!recipe)
-    return tl::unexpected<Error>(std::move(recipe.error()));
-  auto side = readSide(command, *recipe);
-  if (!side)
-    return tl::unexpected<Error>(std::move(side.error()));
-  auto values = numerics::dequantizeSide(*recipe, *side);
-  if (!values)
-    return tl::unexpected<Error>(std::move(values.error()));
-  FP4_TRY(writeNpy(command.output,
-                   floatsToNpy(*values, {int64_t(side->rows), int64_t(side->columns)})));
-  return fmt::format("{}: {}x{} of '<f4', by {}\n", command.output, side->rows, side->columns,
+  FP4_ASSIGN(auto recipe, numerics::parseRecipe(command.recipe));
+  FP4_ASSIGN(auto side, readSide(command, recipe));
+  FP4_ASSIGN(auto values, numerics::dequantizeSide(recipe, side));
+  FP4_TRY(
+      writeNpy(command.output, floatsToNpy(values, {int64_t(side.rows), int64_t(side.columns)})));
+  return fmt::format("{}: {}x{} of '<f4', by {}\n", command.output, side.rows, side.columns,
                      command.recipe);
 }
 

@@ -131,18 +131,14 @@ nlohmann::ordered_json toJson(const Quantized &made) {
 
 Expected<Quantized> measure(std::string text, const numerics::Recipe &recipe, QuantizedSide side,
                             const Matrix &matrix, bool columnwise) {
-  auto scales = numerics::readScales(side.scales, side.rows, side.blocks, side.layout);
-  if (!scales)
-    return tl::unexpected<Error>(std::move(scales.error()));
+  FP4_ASSIGN(auto scales, numerics::readScales(side.scales, side.rows, side.blocks, side.layout));
   QuantizedSide linear = side;
   linear.layout = numerics::ScaleLayout::Linear;
-  linear.scales = *scales;
-  auto values = numerics::dequantizeSide(recipe, linear);
-  if (!values)
-    return tl::unexpected<Error>(std::move(values.error()));
-  Quantized made{std::move(text), recipe.format, std::move(side), {}, std::move(*scales), {}};
+  linear.scales = scales;
+  FP4_ASSIGN(auto values, numerics::dequantizeSide(recipe, linear));
+  Quantized made{std::move(text), recipe.format, std::move(side), {}, std::move(scales), {}};
   made.codes = unpack(made.side);
-  made.error = errorOf(*values, made.side, matrix, columnwise);
+  made.error = errorOf(values, made.side, matrix, columnwise);
   return made;
 }
 

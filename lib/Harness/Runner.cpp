@@ -146,15 +146,6 @@ private:
   Baseline baseline_; ///< of --compare
 };
 
-/// Assigns the value of an Expected, or returns its error.
-#define FP4_ASSIGN(target, expr)                                                                   \
-  do {                                                                                             \
-    auto assigned = (expr);                                                                        \
-    if (!assigned)                                                                                 \
-      return tl::unexpected<Error>(std::move(assigned.error()));                                   \
-    target = std::move(*assigned);                                                                 \
-  } while (false)
-
 Status Run::prepare() {
   if (options_.benchmark && !options_.verify)
     return makeError(ErrorKind::Usage, "--benchmark times only what was verified",
@@ -163,14 +154,16 @@ Status Run::prepare() {
     return makeError(ErrorKind::Usage, "--compare expects --benchmark", "add it");
   if (options_.twin && !options_.benchmark)
     return makeError(ErrorKind::Usage, "--twin expects --benchmark", "add it");
-  if (!options_.compare.empty())
+  if (!options_.compare.empty()) {
     FP4_ASSIGN(baseline_, readBaseline(options_.compare));
+  }
   FP4_ASSIGN(function_, selectFunction(manifest_, options_.function));
   FP4_ASSIGN(outputs_, parseOutputs(*function_, options_));
   FP4_ASSIGN(arguments_, bindArguments(*function_, options_));
   FP4_ASSIGN(entry_, resolver_(function_->symbol));
-  if (options_.twin)
+  if (options_.twin) {
     FP4_ASSIGN(twin_, options_.twin(function_->symbol));
+  }
   report_.compiler = manifest_.compiler;
   report_.function = function_->name;
   report_.notes = arguments_.notes;
@@ -252,8 +245,9 @@ Status Run::time() {
     return {};
   FP4_ASSIGN(report_.benchmark, harness::benchmark(*device_, *function_, entry_, arguments_.values,
                                                  results_, MeasureOptions{}, twin_));
-  if (!options_.compare.empty())
+  if (!options_.compare.empty()) {
     FP4_ASSIGN(report_.comparisons, compare(*report_.benchmark, report_.device, baseline_));
+  }
   return {};
 }
 

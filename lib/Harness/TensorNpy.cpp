@@ -165,10 +165,8 @@ Expected<Tensor> fromNpy(const NpyArray &array, const Type &type, const std::str
                      fmt::format("input '{}' expects element type '{}' for {}, but got {}", name,
                                  fmt::join(accepted, "' or '"), type.str(), array.str()),
                      "convert it with numpy's astype or view");
-  auto resolved = resolveShape(array, type, name);
-  if (!resolved)
-    return tl::unexpected<Error>(resolved.error());
-  Tensor tensor(*resolved);
+  FP4_ASSIGN(auto resolved, resolveShape(array, type, name));
+  Tensor tensor(resolved);
   if (isVerbatim(array, type.element)) {
     tensor.bytes = array.data;
     return tensor;
@@ -177,7 +175,7 @@ Expected<Tensor> fromNpy(const NpyArray &array, const Type &type, const std::str
     FP4_TRY(packCodes(array, tensor, name));
     return tensor;
   }
-  for (size_t i = 0; i < resolved->elements(); ++i) {
+  for (size_t i = 0; i < resolved.elements(); ++i) {
     const float value = floatAt(array, i, type.element);
     if (type.element == ElementType::F32)
       tensor.as<float>()[i] = value;
@@ -190,11 +188,9 @@ Expected<Tensor> fromNpy(const NpyArray &array, const Type &type, const std::str
 
 Expected<std::vector<float>> valuesOf(const NpyArray &array, const std::string &type,
                                       const std::string &name) {
-  auto element = parseElementType(type.empty() ? "f32" : type);
-  if (!element)
-    return tl::unexpected<Error>(std::move(element.error()));
-  Type whole{array.shape, *element, Layout::Linear};
-  if (*element == ElementType::F4E2M1FN && !isV1(array) && !array.shape.empty())
+  FP4_ASSIGN(auto element, parseElementType(type.empty() ? "f32" : type));
+  Type whole{array.shape, element, Layout::Linear};
+  if (element == ElementType::F4E2M1FN && !isV1(array) && !array.shape.empty())
     whole.shape.back() *= 2;
   auto tensor = fromNpy(array, whole, name);
   if (!tensor && type.empty() && itemsAreBytes(array))

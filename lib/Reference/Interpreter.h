@@ -13,13 +13,6 @@
 
 namespace fp4::harness {
 
-/// Unwraps an Expected into `name`, or returns its error.
-#define FP4_GET(name, expr)                                                                        \
-  auto name##OrError = (expr);                                                                     \
-  if (!name##OrError)                                                                              \
-    return tl::unexpected<Error>(name##OrError.error());                                           \
-  auto &name = *name##OrError
-
 class Step {
 public:
   Step(const ProgramOp &op, std::vector<const Tensor *> operands, std::vector<Type> types,

@@ -105,11 +105,9 @@ Expected<std::map<std::string, Type>> valueTypes(std::span<const ProgramOp> prog
         return badProgram(op, fmt::format("uses '{}', which is not defined", name));
       operands.push_back(it->second);
     }
-    auto results = resultTypes(op, operands);
-    if (!results)
-      return tl::unexpected<Error>(results.error());
-    for (size_t i = 0; i < results->size(); ++i)
-      types[op.results[i]] = (*results)[i];
+    FP4_ASSIGN(auto results, resultTypes(op, operands));
+    for (size_t i = 0; i < results.size(); ++i)
+      types[op.results[i]] = results[i];
   }
   return types;
 }

@@ -61,7 +61,7 @@ Status Interpreter::run(const ProgramOp &op) {
     operands.push_back(&it->second.value);
     operandTypes.push_back(it->second.value.type);
   }
-  FP4_GET(types, resultTypes(op, operandTypes));
+  FP4_ASSIGN(auto types, resultTypes(op, operandTypes));
   Step step(op, std::move(operands), std::move(types), threads_, data_);
   FP4_TRY(handler->second(step));
   if (handler->second == runReshape) { // a product in another shape is judged as a product
@@ -181,7 +181,7 @@ runReference(const Function &function, std::span<const Tensor> arguments, unsign
     FP4_TRY(interpreter.run(op));
   std::vector<ReferenceValue> results;
   for (const std::string &name : function.returns) {
-    FP4_GET(value, interpreter.value(name));
+    FP4_ASSIGN(auto value, interpreter.value(name));
     results.push_back(std::move(value));
   }
   return results;

@@ -19,22 +19,24 @@ Expected<std::vector<uint8_t>> linearScales(const Tensor &scales) {
 
 Status runSwizzle(Step &step) {
   FP4_TRY(step.expect(1, 1));
-  FP4_GET(shape, step.matrix(0));
-  FP4_GET(tiled, numerics::swizzleScales(bytesOf(*step.operands[0]), shape.first, shape.second));
+  FP4_ASSIGN(auto shape, step.matrix(0));
+  FP4_ASSIGN(auto tiled,
+             numerics::swizzleScales(bytesOf(*step.operands[0]), shape.first, shape.second));
   return step.define(0, tiled);
 }
 
 Status runUnswizzle(Step &step) {
   FP4_TRY(step.expect(1, 1));
-  FP4_GET(shape, step.matrix(0));
-  FP4_GET(linear, numerics::unswizzleScales(bytesOf(*step.operands[0]), shape.first, shape.second));
+  FP4_ASSIGN(auto shape, step.matrix(0));
+  FP4_ASSIGN(auto linear,
+             numerics::unswizzleScales(bytesOf(*step.operands[0]), shape.first, shape.second));
   return step.define(0, linear);
 }
 
 Status runAlpha(Step &step) {
   FP4_TRY(step.expect(2, 1));
-  FP4_GET(lhs, numerics::parseRecipe(step.attributeOr("lhs_recipe", "transformer_engine")));
-  FP4_GET(rhs, numerics::parseRecipe(step.attributeOr("rhs_recipe", "transformer_engine")));
+  FP4_ASSIGN(auto lhs, numerics::parseRecipe(step.attributeOr("lhs_recipe", "transformer_engine")));
+  FP4_ASSIGN(auto rhs, numerics::parseRecipe(step.attributeOr("rhs_recipe", "transformer_engine")));
   const float alpha =
       numerics::matmulAlpha(scalarOf(*step.operands[0]), scalarOf(*step.operands[1]),
                             numerics::alphaFactor(lhs.e4m3Max, rhs.e4m3Max));
@@ -43,17 +45,17 @@ Status runAlpha(Step &step) {
 
 Status runMatmul(Step &step) {
   FP4_TRY(step.expect(4, 1));
-  FP4_GET(formatName, step.attribute("format"));
+  FP4_ASSIGN(auto formatName, step.attribute("format"));
   auto format = numerics::parseBlockFormat(formatName);
   if (!format)
     return step.wrong(fmt::format("has the unknown format '{}'", formatName));
-  FP4_GET(lhs, step.matrix(0));
-  FP4_GET(rhs, step.matrix(2));
+  FP4_ASSIGN(auto lhs, step.matrix(0));
+  FP4_ASSIGN(auto rhs, step.matrix(2));
   if (lhs.second != rhs.second)
     return step.wrong(fmt::format("must have matrices of equal depth, but got {} and {}",
                                   step.operands[0]->type.str(), step.operands[2]->type.str()));
-  FP4_GET(scalesA, linearScales(*step.operands[1]));
-  FP4_GET(scalesB, linearScales(*step.operands[3]));
+  FP4_ASSIGN(auto scalesA, linearScales(*step.operands[1]));
+  FP4_ASSIGN(auto scalesB, linearScales(*step.operands[3]));
   numerics::GemmProblem problem;
   problem.format = *format;
   problem.depth = lhs.second;
@@ -65,8 +67,8 @@ Status runMatmul(Step &step) {
   problem.output = floatType(step.types[0].element);
   problem.threads = step.threads;
   problem.progress = makeProgressLine("verifying", "elements");
-  FP4_GET(model, numerics::gemmMmaModel(problem));
-  FP4_GET(plain, numerics::gemmReference(problem));
+  FP4_ASSIGN(auto model, numerics::gemmMmaModel(problem));
+  FP4_ASSIGN(auto plain, numerics::gemmReference(problem));
   FP4_TRY(step.defineFloats(0, model));
   ReferenceValue &result = step.results[0];
   result.isProduct = true;

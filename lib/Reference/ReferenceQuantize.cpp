@@ -38,9 +38,10 @@ Expected<numerics::HadamardArithmetic> hadamardArithmetic(const Step &step, std:
 /// The options of fp4.hadamard and fp4.hadamard_amax, which have an attribute for each.
 Expected<HadamardOptions> hadamardOptions(const Step &step) {
   HadamardOptions options;
-  FP4_GET(size, step.integer("size", options.blockSize));
-  FP4_GET(mask, step.integer("sign_mask", options.signMask));
-  FP4_GET(arithmetic, hadamardArithmetic(step, step.attributeOr("arithmetic", "butterfly")));
+  FP4_ASSIGN(auto size, step.integer("size", options.blockSize));
+  FP4_ASSIGN(auto mask, step.integer("sign_mask", options.signMask));
+  FP4_ASSIGN(auto arithmetic,
+             hadamardArithmetic(step, step.attributeOr("arithmetic", "butterfly")));
   options.blockSize = unsigned(size);
   options.signMask = uint16_t(mask);
   options.arithmetic = arithmetic;
@@ -66,7 +67,7 @@ Expected<std::optional<HadamardOptions>> hadamardOfSide(const Step &step, const 
     options.roundToBF16 = false;
     rest.remove_suffix(unrounded.size());
   }
-  FP4_GET(arithmetic, hadamardArithmetic(step, rest));
+  FP4_ASSIGN(auto arithmetic, hadamardArithmetic(step, rest));
   options.arithmetic = arithmetic;
   return std::optional(options);
 }
@@ -122,7 +123,7 @@ std::vector<float> rowAmaxes(const Step &step, std::span<const float> values,
 
 Status runAmax(Step &step) {
   FP4_TRY(step.expect(1, 1));
-  FP4_GET(policy, nanPolicy(step));
+  FP4_ASSIGN(auto policy, nanPolicy(step));
   const std::vector<float> values = floats(*step.operands[0]);
   if (step.op.attributes.contains("per_row"))
     return step.defineFloats(0, rowAmaxes(step, values, policy));
@@ -130,8 +131,8 @@ Status runAmax(Step &step) {
     const float amax = numerics::amax(values, policy);
     return step.defineFloats(0, {&amax, 1});
   }
-  FP4_GET(shape, step.matrix(0));
-  FP4_GET(groups, groupsOf(step, shape.first));
+  FP4_ASSIGN(auto shape, step.matrix(0));
+  FP4_ASSIGN(auto groups, groupsOf(step, shape.first));
   std::vector<float> amaxes;
   for (auto [begin, rows] : groups)
     amaxes.push_back(numerics::amax(
@@ -141,9 +142,9 @@ Status runAmax(Step &step) {
 
 Status runHadamard(Step &step) {
   FP4_TRY(step.expect(1, 1));
-  FP4_GET(shape, step.matrix(0));
-  FP4_GET(options, hadamardOptions(step));
-  FP4_GET(dimension, step.integer("dimension", 1));
+  FP4_ASSIGN(auto shape, step.matrix(0));
+  FP4_ASSIGN(auto options, hadamardOptions(step));
+  FP4_ASSIGN(auto dimension, step.integer("dimension", 1));
   const auto [rows, columns] = shape;
   std::vector<float> values = floats(*step.operands[0]);
   if (dimension == 1) {
@@ -157,17 +158,17 @@ Status runHadamard(Step &step) {
 
 Status runHadamardAmax(Step &step) {
   FP4_TRY(step.expect(1, 2));
-  FP4_GET(shape, step.matrix(0));
-  FP4_GET(options, hadamardOptions(step));
-  FP4_GET(policy, nanPolicy(step));
-  FP4_GET(dimension, step.integer("dimension", 1));
-  FP4_GET(groups, groupsOf(step, shape.first));
+  FP4_ASSIGN(auto shape, step.matrix(0));
+  FP4_ASSIGN(auto options, hadamardOptions(step));
+  FP4_ASSIGN(auto policy, nanPolicy(step));
+  FP4_ASSIGN(auto dimension, step.integer("dimension", 1));
+  FP4_ASSIGN(auto groups, groupsOf(step, shape.first));
   const std::vector<float> values = floats(*step.operands[0]);
   std::vector<float> before, after;
   for (auto [begin, rows] : groups) {
-    FP4_GET(amax, numerics::hadamardAmax(
-                      std::span(values).subspan(begin * shape.second, rows * shape.second), rows,
-                      shape.second, dimension == 0, options, policy));
+    FP4_ASSIGN(auto amax, numerics::hadamardAmax(
+                              std::span(values).subspan(begin * shape.second, rows * shape.second),
+                              rows, shape.second, dimension == 0, options, policy));
     before.push_back(amax.before);
     after.push_back(amax.after);
   }
@@ -184,7 +185,7 @@ namespace {
 Expected<numerics::Recipe> recipeOf(const Step &step, const char *otherwise = nullptr) {
   if (otherwise)
     return numerics::parseRecipe(step.attributeOr("recipe", otherwise));
-  FP4_GET(text, step.attribute("recipe"));
+  FP4_ASSIGN(auto text, step.attribute("recipe"));
   return numerics::parseRecipe(text);
 }
 
@@ -193,7 +194,7 @@ enum QuantizeOperand { kInput, kAmax, kColumnwiseAmax, kRng };
 
 /// The numbers of an amax operand: one, one per group, or none.
 Expected<std::vector<float>> amaxOperand(const Step &step, QuantizeOperand which) {
-  FP4_GET(tensor, step.optional(which));
+  FP4_ASSIGN(auto tensor, step.optional(which));
   return tensor ? floats(*tensor) : std::vector<float>();
 }
 
@@ -201,7 +202,7 @@ Expected<std::optional<numerics::StochasticRounding>> rounding(const Step &step)
   const std::string text = step.attributeOr("rounding", "nearest_even");
   if (text == "nearest_even")
     return std::optional<numerics::StochasticRounding>();
-  FP4_GET(rng, step.optional(kRng));
+  FP4_ASSIGN(auto rng, step.optional(kRng));
   if (text != "stochastic" || !rng || rng->type.element != ElementType::I64 ||
       rng->type.elements() != 2)
     return step.wrong(fmt::format("rounds '{}', which the reference does not know", text));
@@ -218,11 +219,11 @@ Expected<std::optional<numerics::StochasticRounding>> rounding(const Step &step)
 
 Expected<numerics::QuantizeOptions> quantizeOptions(const Step &step) {
   const std::string outputs = step.attributeOr("outputs", "rowwise");
-  FP4_GET(amax, amaxOperand(step, kAmax));
-  FP4_GET(columnwiseAmax, amaxOperand(step, kColumnwiseAmax));
-  FP4_GET(stochastic, rounding(step));
-  FP4_GET(hadamard, hadamardOfSide(step, "hadamard"));
-  FP4_GET(columnwiseHadamard, hadamardOfSide(step, "columnwise_hadamard"));
+  FP4_ASSIGN(auto amax, amaxOperand(step, kAmax));
+  FP4_ASSIGN(auto columnwiseAmax, amaxOperand(step, kColumnwiseAmax));
+  FP4_ASSIGN(auto stochastic, rounding(step));
+  FP4_ASSIGN(auto hadamard, hadamardOfSide(step, "hadamard"));
+  FP4_ASSIGN(auto columnwiseHadamard, hadamardOfSide(step, "columnwise_hadamard"));
   const auto side = [&](const auto &transform, const std::vector<float> &amaxes) {
     numerics::SideOptions options{.hadamard = transform, .stochastic = stochastic};
     if (step.op.attributes.contains("groups"))
@@ -268,9 +269,9 @@ Status defineGroups(Step &step, size_t first, const std::vector<numerics::Quanti
   const bool tiled = step.types[first + 1].layout == Layout::Tiled128x4;
   for (const numerics::QuantizedPair &pair : groups) {
     const numerics::QuantizedSide &side = columnwise ? *pair.columnwise : *pair.rowwise;
-    FP4_GET(laidOut, numerics::layOutScales(side.scales, side.rows, side.blocks,
-                                            tiled ? numerics::ScaleLayout::Tiled128x4
-                                                  : numerics::ScaleLayout::Linear));
+    FP4_ASSIGN(auto laidOut, numerics::layOutScales(side.scales, side.rows, side.blocks,
+                                                    tiled ? numerics::ScaleLayout::Tiled128x4
+                                                          : numerics::ScaleLayout::Linear));
     data.insert(data.end(), side.data.begin(), side.data.end());
     scales.insert(scales.end(), laidOut.begin(), laidOut.end());
   }
@@ -284,13 +285,13 @@ Status defineGroups(Step &step, size_t first, const std::vector<numerics::Quanti
 
 Status runGroups(Step &step, const numerics::Recipe &recipe,
                  const numerics::QuantizeOptions &options) {
-  FP4_GET(shape, step.matrix(0));
-  FP4_GET(ranges, groupsOf(step, shape.first));
+  FP4_ASSIGN(auto shape, step.matrix(0));
+  FP4_ASSIGN(auto ranges, groupsOf(step, shape.first));
   std::vector<uint64_t> rows;
   for (const RowRange &range : ranges)
     rows.push_back(range.rows);
-  FP4_GET(groups, numerics::quantizeGroups(recipe, floats(*step.operands[0]), rows, shape.second,
-                                           options));
+  FP4_ASSIGN(auto groups, numerics::quantizeGroups(recipe, floats(*step.operands[0]), rows,
+                                                   shape.second, options));
   if (options.rowwise)
     FP4_TRY(defineGroups(step, 0, groups, false));
   if (options.columnwise)
@@ -303,7 +304,7 @@ Status defineSide(Step &step, size_t first, const numerics::QuantizedSide &side)
   FP4_TRY(step.define(first, side.data));
   if (step.types[first + 1].layout == Layout::Linear)
     return step.define(first + 1, side.scales);
-  FP4_GET(tiled, numerics::swizzleScales(side.scales, side.rows, side.blocks));
+  FP4_ASSIGN(auto tiled, numerics::swizzleScales(side.scales, side.rows, side.blocks));
   return step.define(first + 1, tiled);
 }
 
@@ -312,13 +313,13 @@ Status defineSide(Step &step, size_t first, const numerics::QuantizedSide &side)
 Status runQuantize(Step &step) {
   const bool both = step.attributeOr("outputs", "rowwise") == "both";
   FP4_TRY(step.expect(1, both ? 4 : 2));
-  FP4_GET(recipe, recipeOf(step));
-  FP4_GET(shape, step.matrix(0));
-  FP4_GET(options, quantizeOptions(step));
+  FP4_ASSIGN(auto recipe, recipeOf(step));
+  FP4_ASSIGN(auto shape, step.matrix(0));
+  FP4_ASSIGN(auto options, quantizeOptions(step));
   if (step.op.attributes.contains("groups"))
     return runGroups(step, recipe, options);
-  FP4_GET(pair, numerics::quantizeMatrix(recipe, floats(*step.operands[0]), shape.first,
-                                         shape.second, options));
+  FP4_ASSIGN(auto pair, numerics::quantizeMatrix(recipe, floats(*step.operands[0]), shape.first,
+                                                 shape.second, options));
   size_t next = 0;
   for (const auto *side : {&pair.rowwise, &pair.columnwise})
     if (*side) {
@@ -330,15 +331,15 @@ Status runQuantize(Step &step) {
 
 Status runDequantize(Step &step) {
   FP4_TRY(step.expect(2, 1));
-  FP4_GET(name, step.attribute("format"));
+  FP4_ASSIGN(auto name, step.attribute("format"));
   const auto format = numerics::parseBlockFormat(name);
   if (!format)
     return step.wrong(fmt::format("has the unknown format '{}'", name));
   const std::string otherwise(numerics::defaultRecipe(*format).name);
-  FP4_GET(recipe, recipeOf(step, otherwise.c_str()));
-  FP4_GET(shape, step.matrix(0));
-  FP4_GET(scales, linearScales(*step.operands[1]));
-  FP4_GET(amax, step.optional(2));
+  FP4_ASSIGN(auto recipe, recipeOf(step, otherwise.c_str()));
+  FP4_ASSIGN(auto shape, step.matrix(0));
+  FP4_ASSIGN(auto scales, linearScales(*step.operands[1]));
+  FP4_ASSIGN(auto amax, step.optional(2));
   const uint64_t block = numerics::blockSizeOf(recipe.format);
   numerics::QuantizedSide side;
   side.packed = numerics::isPacked(recipe.format);
@@ -349,7 +350,7 @@ Status runDequantize(Step &step) {
   side.scales = std::move(scales);
   if (recipe.format == numerics::BlockFormat::NVFP4)
     side.amax = amax ? floats(*amax) : std::vector<float>{0.f};
-  FP4_GET(values, numerics::dequantizeSide(recipe, side));
+  FP4_ASSIGN(auto values, numerics::dequantizeSide(recipe, side));
   return step.defineFloats(0, values);
 }
 

@@ -13,7 +13,7 @@ using Shape = std::vector<int64_t>;
 
 /// "0,128": the numbers of an attribute.
 Expected<Shape> numbers(const Step &step, const char *name) {
-  FP4_GET(text, step.attribute(name));
+  FP4_ASSIGN(auto text, step.attribute(name));
   Shape values;
   const char *at = text.data(), *end = at + text.size();
   while (at != end) {
@@ -29,7 +29,7 @@ Expected<Shape> numbers(const Step &step, const char *name) {
 
 /// One fp32 number, spelled by its bits in decimal.
 Status runScalar(Step &step) {
-  FP4_GET(text, step.attribute("value"));
+  FP4_ASSIGN(auto text, step.attribute("value"));
   uint32_t bits = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bits);
   if (error != std::errc() || end != text.data() + text.size())
@@ -88,10 +88,10 @@ Status runConstant(Step &step) {
   FP4_TRY(step.expect(0, 1));
   if (!step.op.attributes.contains("symbol"))
     return runScalar(step);
-  FP4_GET(symbol, step.attribute("symbol"));
+  FP4_ASSIGN(auto symbol, step.attribute("symbol"));
   if (!step.data)
     return step.wrong("has bytes that are not at hand");
-  FP4_GET(address, step.data(symbol));
+  FP4_ASSIGN(auto address, step.data(symbol));
   return step.define(0, {static_cast<const uint8_t *>(address), step.types[0].bufferBytes()});
 }
 
@@ -104,8 +104,8 @@ Status runReshape(Step &step) {
 Status runSlice(Step &step) {
   FP4_TRY(step.expect(1, 1));
   const Type &type = step.operands[0]->type;
-  FP4_GET(offsets, numbers(step, "static_offsets"));
-  FP4_GET(sizes, numbers(step, "static_sizes"));
+  FP4_ASSIGN(auto offsets, numbers(step, "static_offsets"));
+  FP4_ASSIGN(auto sizes, numbers(step, "static_sizes"));
   bool fits = offsets.size() == type.shape.size() && sizes.size() == type.shape.size();
   for (size_t dim = 0; fits && dim < sizes.size(); ++dim)
     fits = offsets[dim] <= type.shape[dim] && sizes[dim] <= type.shape[dim] - offsets[dim];
@@ -126,8 +126,8 @@ Status runEmpty(Step &step) {
 /// Of matrices of whole bytes.
 Status runTranspose(Step &step) {
   FP4_TRY(step.expect(1, 1));
-  FP4_GET(permutation, numbers(step, "permutation"));
-  FP4_GET(size, step.matrix(0));
+  FP4_ASSIGN(auto permutation, numbers(step, "permutation"));
+  FP4_ASSIGN(auto size, step.matrix(0));
   const Type &type = step.operands[0]->type;
   if (permutation != Shape{1, 0} || type.element == ElementType::F4E2M1FN)
     return step.wrong(fmt::format("cannot be computed for {}", type.str()));

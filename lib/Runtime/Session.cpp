@@ -51,10 +51,8 @@ Status Session::withLaunches(Status status) const {
 
 Status Session::resolveTimes() {
   for (size_t i = 0; i < events_.size(); ++i) {
-    auto time = device_.elapsedMs(events_[i].begin, events_[i].end);
-    if (!time)
-      return tl::unexpected<Error>(time.error());
-    launches_[i].milliseconds = *time;
+    FP4_ASSIGN(auto time, device_.elapsedMs(events_[i].begin, events_[i].end));
+    launches_[i].milliseconds = time;
   }
   return {};
 }
@@ -149,23 +147,15 @@ void Session::launch(const fp4rt_module &module, const char *kernel, const Launc
 
 Status Session::tryLaunch(const fp4rt_module &module, const char *kernel, const LaunchShape &shape,
                           std::span<void *const> params) {
-  auto id = load(module);
-  if (!id)
-    return tl::unexpected<Error>(id.error());
-  auto info = device_.kernelInfo(*id, kernel);
-  if (!info)
-    return tl::unexpected<Error>(info.error());
-  auto begin = device_.recordEvent();
-  if (!begin)
-    return tl::unexpected<Error>(begin.error());
-  FP4_TRY(device_.launch(*id, kernel, shape, params));
-  auto end = device_.recordEvent();
-  if (!end)
-    return tl::unexpected<Error>(end.error());
-  launches_.push_back({module.name, kernel, shape, std::move(*info), 0, device_.lastLaunch()});
-  events_.push_back({*begin, *end});
+  FP4_ASSIGN(auto id, load(module));
+  FP4_ASSIGN(auto info, device_.kernelInfo(id, kernel));
+  FP4_ASSIGN(auto begin, device_.recordEvent());
+  FP4_TRY(device_.launch(id, kernel, shape, params));
+  FP4_ASSIGN(auto end, device_.recordEvent());
+  launches_.push_back({module.name, kernel, shape, std::move(info), 0, device_.lastLaunch()});
+  events_.push_back({begin, end});
   if (recording_)
-    recordLaunch(*id, shape, params);
+    recordLaunch(id, shape, params);
   return {};
 }
 

@@ -79,10 +79,8 @@ Expected<FatbinEntry> readEntry(const EntryHeader &header, Bytes payload) {
                                   : EntryKind::Other;
   if (entry.kind != EntryKind::Ptx)
     return entry;
-  auto text = decompress(header, payload);
-  if (!text)
-    return tl::unexpected<Error>(std::move(text.error()));
-  entry.ptx = std::move(*text);
+  FP4_ASSIGN(auto text, decompress(header, payload));
+  entry.ptx = std::move(text);
   while (!entry.ptx.empty() && entry.ptx.back() == '\0')
     entry.ptx.pop_back();
   entry.target = targetOf(entry.ptx);
@@ -137,11 +135,9 @@ Expected<std::vector<FatbinEntry>> fp4::simcuda::readFatbin(Bytes container) {
     if (header.headerBytes < sizeof(EntryHeader) || header.headerBytes > end - offset ||
         header.payloadBytes > end - offset - header.headerBytes)
       return malformed("an entry is cut off");
-    auto entry =
-        readEntry(header, container.subspan(offset + header.headerBytes, header.payloadBytes));
-    if (!entry)
-      return tl::unexpected<Error>(std::move(entry.error()));
-    entries.push_back(std::move(*entry));
+    FP4_ASSIGN(auto entry, readEntry(header, container.subspan(offset + header.headerBytes,
+                                                               header.payloadBytes)));
+    entries.push_back(std::move(entry));
     offset += header.headerBytes + header.payloadBytes;
   }
   return entries;
@@ -151,16 +147,12 @@ Expected<std::vector<std::vector<FatbinEntry>>> fp4::simcuda::readFatbins(Bytes 
   std::vector<std::vector<FatbinEntry>> all;
   Bytes rest = file;
   if (ElfFile::isElf(file)) {
-    auto elf = ElfFile::open(file);
-    if (!elf)
-      return tl::unexpected<Error>(std::move(elf.error()));
-    rest = elf->section(".nv_fatbin").value_or(Bytes{});
+    FP4_ASSIGN(auto elf, ElfFile::open(file));
+    rest = elf.section(".nv_fatbin").value_or(Bytes{});
   }
   while (uint64_t bytes = fatbinBytes(rest)) {
-    auto entries = readFatbin(rest.first(bytes));
-    if (!entries)
-      return tl::unexpected<Error>(std::move(entries.error()));
-    all.push_back(std::move(*entries));
+    FP4_ASSIGN(auto entries, readFatbin(rest.first(bytes)));
+    all.push_back(std::move(entries));
     rest = rest.subspan(bytes);
     while (rest.size() >= 4 && at<uint32_t>(rest, 0) == 0) // padding between containers
       rest = rest.subspan(4);

@@ -53,28 +53,25 @@ Status writeToDirectory(const std::vector<KernelCode> &kernels, const Options &o
 }
 
 Status emitKernels(const Compiler &compiler, const Options &options) {
-  auto kernels = selectKernels(compiler, options);
-  if (!kernels)
-    return tl::unexpected<Error>(kernels.error());
+  FP4_ASSIGN(auto kernels, selectKernels(compiler, options));
   if (isDirectory(options.output))
-    return writeToDirectory(*kernels, options);
+    return writeToDirectory(kernels, options);
   bool isText = options.emit == "ptx";
   if (options.output.empty() && isText) { // for reading: each module under its name
     std::string text;
-    for (const KernelCode &kernel : *kernels)
+    for (const KernelCode &kernel : kernels)
       text += "// ---- " + kernel.module + "\n" + kernel.ptx + "\n";
     return writeFile("-", text);
   }
-  if (kernels->size() != 1)
-    return makeError(ErrorKind::Usage,
-                     "a file holds one kernel module, but the program has " +
-                         std::to_string(kernels->size()),
-                     "name a directory (-o DIRECTORY/), or choose with --kernel one of " +
-                         moduleNames(*kernels));
+  if (kernels.size() != 1)
+    return makeError(
+        ErrorKind::Usage,
+        "a file holds one kernel module, but the program has " + std::to_string(kernels.size()),
+        "name a directory (-o DIRECTORY/), or choose with --kernel one of " + moduleNames(kernels));
   if (options.output.empty())
     return makeError(ErrorKind::Usage, "--emit=cubin must be given a file",
                      "add -o FILE.cubin; -o - writes to standard output");
-  return writeFile(options.output, isText ? kernels->front().ptx : kernels->front().cubin);
+  return writeFile(options.output, isText ? kernels.front().ptx : kernels.front().cubin);
 }
 
 } // namespace
@@ -99,11 +96,9 @@ Status emitProgram(Compiler &compiler, const Options &options) {
     return makeError(ErrorKind::Usage,
                      "'" + options.output + "' must be a regular file, but it is " + special,
                      "a library is linked as a file: name another");
-  auto assembler = hasAssembler(compiler, "warning: the library holds PTX only");
-  if (!assembler)
-    return tl::unexpected<Error>(std::move(assembler.error()));
+  FP4_ASSIGN(auto assembler, hasAssembler(compiler, "warning: the library holds PTX only"));
   FP4_TRY(checkDestination(options.output));
-  FP4_TRY(compiler.compileTo(*assembler ? Phase::Cubin : Phase::Ptx));
+  FP4_TRY(compiler.compileTo(assembler ? Phase::Cubin : Phase::Ptx));
   return compiler.writeLibrary(options.output);
 }
 

@@ -35,10 +35,8 @@ int runProgram(Compiler &compiler, const Options &options) {
   if (!program)
     return fail(program.error());
   auto resolve = [&](const std::string &symbol) -> Expected<harness::EntryFunction> {
-    auto address = (*program)->lookup(symbol);
-    if (!address)
-      return tl::unexpected<Error>(address.error());
-    return reinterpret_cast<harness::EntryFunction>(*address);
+    FP4_ASSIGN(auto address, (*program)->lookup(symbol));
+    return reinterpret_cast<harness::EntryFunction>(address);
   };
   auto runner = harness::Runner::create(manifest, resolve);
   if (!runner)

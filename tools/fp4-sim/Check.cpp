@@ -64,21 +64,19 @@ static Status checkTarget(const std::string &ptx, const sim::Program &program,
 }
 
 static Status checkText(const std::string &ptx, const std::string &name, const std::string &chip) {
-  auto program = sim::Program::parseAvailable(ptx, name);
-  if (!program)
-    return tl::unexpected<Error>(std::move(program.error()));
-  const auto &refused = (*program)->refused();
-  FP4_TRY(say("{}: PTX {} for {}, {} kernels\n", name, (*program)->ptxVersion(),
-              (*program)->target(), (*program)->kernels().size() + refused.size()));
-  for (const sim::KernelInfo &kernel : (*program)->kernels())
+  FP4_ASSIGN(auto program, sim::Program::parseAvailable(ptx, name));
+  const auto &refused = program->refused();
+  FP4_TRY(say("{}: PTX {} for {}, {} kernels\n", name, program->ptxVersion(), program->target(),
+              program->kernels().size() + refused.size()));
+  for (const sim::KernelInfo &kernel : program->kernels())
     FP4_TRY(say("{}", describe(kernel)));
   for (const sim::RefusedKernel &kernel : refused)
     FP4_TRY(printRefusals(kernel));
   if (!refused.empty())
     return makeError(ErrorKind::Simulation,
                      fmt::format("{}: {} of {} kernels cannot run", name, refused.size(),
-                                 (*program)->kernels().size() + refused.size()));
-  return checkTarget(ptx, **program, chip);
+                                 program->kernels().size() + refused.size()));
+  return checkTarget(ptx, *program, chip);
 }
 
 /// The texts of one fat binary: that for `chip`, or all.
@@ -106,18 +104,16 @@ static Status checkFatbin(const std::vector<FatbinEntry> &entries, const std::st
 }
 
 Status fp4::harness::checkFile(const std::string &path, const std::string &chip) {
-  auto bytes = readBytes(path);
-  if (!bytes)
-    return tl::unexpected<Error>(std::move(bytes.error()));
-  auto fatbins = readFatbins(*bytes);
+  FP4_ASSIGN(auto bytes, readBytes(path));
+  auto fatbins = readFatbins(bytes);
   if (!fatbins)
     return makeError(fatbins.error().kind, fmt::format("{}: {}", path, fatbins.error().message));
-  if (fatbins->empty() && ElfFile::isElf(*bytes))
+  if (fatbins->empty() && ElfFile::isElf(bytes))
     return makeError(ErrorKind::Usage, fmt::format("{}: an ELF file without a fat binary", path),
                      "expects a program or library that nvcc linked");
   if (fatbins->empty())
-    return checkText(std::string(reinterpret_cast<const char *>(bytes->data()), bytes->size()),
-                     path, chip);
+    return checkText(std::string(reinterpret_cast<const char *>(bytes.data()), bytes.size()), path,
+                     chip);
   Status result;
   for (size_t i = 0; i < fatbins->size(); ++i)
     if (Status checked = checkFatbin((*fatbins)[i], fmt::format("{}.{}", path, i), chip); !checked)

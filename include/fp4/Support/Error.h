@@ -45,9 +45,25 @@ std::string format(const Error &error);
 
 } // namespace fp4
 
+// How an error goes on to the caller. FP4_TRY is for what has no value, FP4_ASSIGN for what has
+// one.
+
 /// Returns the error of a Status or Expected expression from the current function.
 #define FP4_TRY(expr)                                                                              \
   do {                                                                                             \
     if (auto fp4TryResult = (expr); !fp4TryResult)                                                 \
       return tl::unexpected<::fp4::Error>(std::move(fp4TryResult.error()));                        \
   } while (false)
+
+/// Assigns the value of an Expected expression to `target`, a variable or the declaration of one,
+/// or returns its error from the current function. Two statements: not the body of an `if` by
+/// itself.
+#define FP4_ASSIGN(target, expr) FP4_ASSIGN_FROM(FP4_UNIQUE(fp4Assigned, __LINE__), target, expr)
+
+#define FP4_ASSIGN_FROM(result, target, expr)                                                      \
+  auto result = (expr);                                                                            \
+  if (!result)                                                                                     \
+    return tl::unexpected<::fp4::Error>(std::move(result.error()));                                \
+  target = std::move(*result)
+#define FP4_UNIQUE(name, line) FP4_CONCATENATE(name, line)
+#define FP4_CONCATENATE(a, b) a##b

@@ -12,10 +12,8 @@ using namespace cuda;
 Expected<std::unique_ptr<Device>> openCudaDevice(int ordinal) { return CudaDevice::open(ordinal); }
 
 Expected<std::unique_ptr<Device>> CudaDevice::open(int ordinal) {
-  auto driver = Driver::get();
-  if (!driver)
-    return tl::unexpected<Error>(driver.error());
-  std::unique_ptr<CudaDevice> device(new CudaDevice(**driver, ordinal));
+  FP4_ASSIGN(auto driver, Driver::get());
+  std::unique_ptr<CudaDevice> device(new CudaDevice(*driver, ordinal));
   FP4_TRY(device->initialize());
   return device;
 }
@@ -144,10 +142,8 @@ Expected<ModuleId> CudaDevice::loadModule(const fp4rt_module &module) {
     FP4_TRY(check(driver_.ModuleLoadDataEx(&loaded.handle, module.cubin, 0, nullptr, nullptr),
                   "cuModuleLoadDataEx", fmt::format("loading the cubin of '{}'", module.name)));
   } else if (module.ptx_size && match.ptx) {
-    auto handle = loadPtx(module);
-    if (!handle)
-      return tl::unexpected<Error>(handle.error());
-    loaded.handle = *handle;
+    FP4_ASSIGN(auto handle, loadPtx(module));
+    loaded.handle = handle;
     loaded.fromPtx = true;
   } else {
     return makeError(ErrorKind::Device,
@@ -185,10 +181,8 @@ Expected<CudaDevice::Kernel *> CudaDevice::findKernel(ModuleId id, std::string_v
   if (auto it = module.kernels.find(kernel); it != module.kernels.end())
     return &it->second;
   FP4_TRY(enter());
-  auto described = describeKernel(module, std::string(kernel));
-  if (!described)
-    return tl::unexpected<Error>(described.error());
-  return &module.kernels.emplace(kernel, std::move(*described)).first->second;
+  FP4_ASSIGN(auto described, describeKernel(module, std::string(kernel)));
+  return &module.kernels.emplace(kernel, std::move(described)).first->second;
 }
 
 Expected<CudaDevice::Kernel> CudaDevice::describeKernel(const LoadedModule &module,
@@ -220,10 +214,8 @@ Expected<CudaDevice::Kernel> CudaDevice::describeKernel(const LoadedModule &modu
 }
 
 Expected<KernelInfo> CudaDevice::kernelInfo(ModuleId module, std::string_view kernel) {
-  auto found = findKernel(module, kernel);
-  if (!found)
-    return tl::unexpected<Error>(found.error());
-  return (*found)->info;
+  FP4_ASSIGN(auto found, findKernel(module, kernel));
+  return found->info;
 }
 
 //===----------------------------------------------------------------------===//
@@ -247,10 +239,8 @@ Status CudaDevice::checkLaunch(const Kernel &kernel, const LaunchShape &shape,
 
 Status CudaDevice::launch(ModuleId module, std::string_view name, const LaunchShape &shape,
                           std::span<void *const> params) {
-  auto found = findKernel(module, name);
-  if (!found)
-    return tl::unexpected<Error>(found.error());
-  Kernel &kernel = **found;
+  FP4_ASSIGN(auto found, findKernel(module, name));
+  Kernel &kernel = *found;
   FP4_TRY(enter());
   FP4_TRY(checkLaunch(kernel, shape, params.size()));
   const std::string doing = fmt::format("launching '{}'", name);
@@ -383,17 +373,15 @@ Expected<cuda::Graph> CudaDevice::captureStream(const std::function<Status()> &w
 
 Expected<CapturedGraph> CudaDevice::capture(const std::function<Status()> &work) {
   FP4_TRY(enter());
-  auto graph = captureStream(work);
-  if (!graph)
-    return tl::unexpected<Error>(graph.error());
+  FP4_ASSIGN(auto graph, captureStream(work));
   CapturedGraph captured{uint32_t(graphs_.size()), 0};
   GraphExec executable = nullptr;
-  Status status = check(driver_.GraphGetNodes(*graph, nullptr, &captured.nodes), "cuGraphGetNodes",
+  Status status = check(driver_.GraphGetNodes(graph, nullptr, &captured.nodes), "cuGraphGetNodes",
                         "counting the nodes of a graph");
   if (status)
-    status = check(driver_.GraphInstantiate(&executable, *graph, 0), "cuGraphInstantiateWithFlags",
+    status = check(driver_.GraphInstantiate(&executable, graph, 0), "cuGraphInstantiateWithFlags",
                    "instantiating a graph");
-  driver_.GraphDestroy(*graph);
+  driver_.GraphDestroy(graph);
   if (!status)
     return tl::unexpected<Error>(status.error());
   graphs_.push_back(executable);

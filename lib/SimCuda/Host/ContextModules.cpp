@@ -58,11 +58,9 @@ static Expected<std::string> relocatablePtx(const void *origin, std::string_view
   const auto section = elf ? elf->section("__nv_relfatbin") : std::nullopt;
   if (!section)
     return std::string();
-  auto containers = readFatbins(*section);
-  if (!containers)
-    return tl::unexpected<Error>(std::move(containers.error()));
+  FP4_ASSIGN(auto containers, readFatbins(*section));
   std::string text;
-  for (const auto &entries : *containers) {
+  for (const auto &entries : containers) {
     auto chosen = choosePtx(entries, target);
     if (!chosen)
       return makeError(ErrorKind::Device,
@@ -77,20 +75,16 @@ static Expected<std::string> relocatablePtx(const void *origin, std::string_view
 
 /// The text of a fat binary that a driver for the chip would compile.
 Status Context::choose(Module &module) const {
-  auto entries = readFatbin(module.fatbin);
-  if (!entries)
-    return tl::unexpected<Error>(std::move(entries.error()));
-  auto chosen = choosePtx(*entries, currentChip->target);
+  FP4_ASSIGN(auto entries, readFatbin(module.fatbin));
+  auto chosen = choosePtx(entries, currentChip->target);
   if (chosen) {
     module.ptx = (*chosen)->ptx;
     return {};
   }
-  auto linked = relocatablePtx(module.origin, currentChip->target);
-  if (!linked)
-    return tl::unexpected<Error>(std::move(linked.error()));
-  if (linked->empty())
+  FP4_ASSIGN(auto linked, relocatablePtx(module.origin, currentChip->target));
+  if (linked.empty())
     return tl::unexpected<Error>(std::move(chosen.error()));
-  module.ptx = std::move(*linked);
+  module.ptx = std::move(linked);
   return {};
 }
 
@@ -147,10 +141,8 @@ Expected<Module *> Context::moduleWith(Module &module, std::string_view kernel) 
     return makeError(ErrorKind::Device, error.message + "; " + file.error().message, error.note);
   Module *&found = folderModules[*file];
   if (!found) {
-    auto bytes = readBytes(*file);
-    if (!bytes)
-      return tl::unexpected<Error>(std::move(bytes.error()));
-    found = addModule(std::string(reinterpret_cast<const char *>(bytes->data()), bytes->size()));
+    FP4_ASSIGN(auto bytes, readBytes(*file));
+    found = addModule(std::string(reinterpret_cast<const char *>(bytes.data()), bytes.size()));
     found->name = *file;
   }
   FP4_TRY(decode(*found));
