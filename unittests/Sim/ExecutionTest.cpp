@@ -1,10 +1,11 @@
 //===- ExecutionTest.cpp - Memory, control flow, barriers, launches -------===//
 #include "SimFixture.h"
+#include "fp4/Sim/Events.h"
 #include "fp4/Sim/HazardChecker.h"
-#include <fmt/format.h>
 #include "fp4/Sim/Observer.h"
 #include <algorithm>
 #include <bit>
+#include <fmt/format.h>
 
 using namespace fp4;
 using namespace fp4::sim;

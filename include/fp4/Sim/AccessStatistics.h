@@ -14,6 +14,8 @@
 
 namespace fp4::sim {
 
+class Program;
+
 /// One instruction of a kernel.
 struct AccessCount {
   std::string program, kernel;
@@ -26,6 +28,9 @@ struct AccessCount {
   /// "gemm.ptx:41:3: 640 accesses, 2560 wavefronts where 640 suffice: ld.shared..."
   std::string text() const;
 };
+
+/// How many instructions waste accesses, and the worst of them, one line each.
+std::string textOf(const std::vector<AccessCount> &wasteful);
 
 class AccessStatistics final : public Observer {
 public:

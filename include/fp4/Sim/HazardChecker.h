@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "fp4/Sim/Actor.h"
 #include "fp4/Sim/Observer.h"
 #include <memory>
 #include <optional>
@@ -37,7 +38,7 @@ std::string explain(HazardRule rule);
 
 /// One side of a race.
 struct HazardAccess {
-  Agent agent;
+  Actor actor;
   uint32_t line = 0, column = 0; ///< in the PTX
   std::string what;              ///< "write by warp 1 of CTA rank 0"
   std::string source;            ///< the text of the line

@@ -57,7 +57,7 @@ struct RefusedKernel {
 /// name its two ends.
 std::string displayName(std::string_view kernel);
 
-struct ProgramImpl; // lib/Sim/Insn/ProgramImpl.h
+struct ProgramImpl; // lib/Sim/Decode/ProgramImpl.h
 
 class Program {
 public:

@@ -54,6 +54,8 @@ struct SimOptions {
   std::string target = "sm_100a";    ///< a name of hw::lookupTarget
   UninitializedReads uninitializedReads = UninitializedReads::Error;
   Judgement judgement = Judgement::Letter;
+  /// Reads of global memory that nobody wrote are errors (GlobalMemory::trackWrites).
+  bool trackWrites = false;
   /// Warp instructions after which a launch is stopped as an endless loop; 0: never.
   uint64_t instructionLimit = 0;
   /// Warp instructions of one cluster without progress (no warp exits, no asynchronous operation

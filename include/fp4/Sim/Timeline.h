@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "fp4/Sim/Actor.h"
 #include "fp4/Sim/Observer.h"
 #include <map>
 #include <ostream>
@@ -35,9 +36,9 @@ public:
 private:
   void write(std::string event);
   /// The track of a warp; opens it when it is new.
-  uint64_t track(const Agent &agent);
-  void instant(const Agent &agent, CodePoint at, std::string_view name);
-  void span(char phase, const Agent &agent, CodePoint at, std::string_view category,
+  uint64_t track(const Actor &actor);
+  void instant(const Actor &actor, CodePoint at, std::string_view name);
+  void span(char phase, const Actor &actor, CodePoint at, std::string_view category,
             std::string_view name, uint64_t id);
   void mbarrier(const BarrierEvent &event);
   void endTracks(uint32_t cluster);

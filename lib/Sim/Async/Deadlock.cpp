@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Deadlock.h"
-#include "Engine.h"
+#include "TicketQueue.h"
 
 #include <fmt/format.h>
 
@@ -54,7 +54,7 @@ std::string describeExited(const Cluster &cluster) {
   return text;
 }
 
-Error Engine::deadlock() {
+Error TicketQueue::deadlock() {
   return {ErrorKind::Simulation,
           "deadlock: no warp can run and no asynchronous operation is in flight" +
               describeBlocked(owner),

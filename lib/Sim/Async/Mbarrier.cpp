@@ -33,8 +33,8 @@ static std::string listEvents(const std::vector<MbarrierEvent> &events) {
   std::string text;
   for (const MbarrierEvent &event : events)
     text += fmt::format("{}{} {} of CTA rank {} (line {})", text.empty() ? "" : ", ",
-                        event.agent.ticket ? "an operation of warp" : "warp", event.agent.warp,
-                        event.agent.ctaRank, event.at.line);
+                        event.actor.ticket ? "an operation of warp" : "warp", event.actor.warp,
+                        event.actor.ctaRank, event.at.line);
   return text.empty() ? "nobody" : text;
 }
 
@@ -84,12 +84,10 @@ Status MbarrierTable::init(uint32_t offset, uint32_t count, const MbarrierEvent 
 }
 
 Status MbarrierTable::inval(uint32_t offset) {
-  auto barrier = find(offset);
-  if (!barrier)
-    return tl::unexpected(barrier.error());
-  if ((*barrier)->tx != 0)
+  FP4_ASSIGN(auto barrier, find(offset));
+  if (barrier->tx != 0)
     return fail(fmt::format("mbarrier.inval at {:#x} with transactions outstanding ({})", offset,
-                            (*barrier)->describe()));
+                            barrier->describe()));
   table.erase(offset);
   return {};
 }

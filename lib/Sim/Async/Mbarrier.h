@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "fp4/Sim/Observer.h"
+#include "fp4/Sim/Actor.h"
 #include "fp4/Support/Error.h"
 #include <cstdint>
 #include <map>
@@ -23,7 +23,7 @@ namespace fp4::sim {
 
 /// One arrival or transaction, kept for the deadlock report.
 struct MbarrierEvent {
-  Agent agent;
+  Actor actor;
   CodePoint at;
 };
 

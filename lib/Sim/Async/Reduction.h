@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "Sim/Insn/Insn.h"
+#include "Sim/Decode/Insn.h"
 #include "fp4/Support/Error.h"
 #include <cstddef>
 #include <optional>

@@ -1,6 +1,6 @@
 //===- Tcgen05Pairs.h - Which tcgen05 operations keep the order of issue --===//
 //
-// The engine runs tickets by this table (Tcgen05Pairs.def); the hazard checker judges by it.
+// The queue runs tickets by this table (Tcgen05Pairs.def); the hazard checker judges by it.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

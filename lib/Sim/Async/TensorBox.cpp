@@ -191,15 +191,14 @@ Expected<std::vector<std::byte>> readBox(const hw::TensorMap &map, const Coordin
       return {};
     const uint64_t begin = inside.begin * bits / 8, bytes = (inside.end - inside.begin) * bits / 8;
     const uint64_t from = address + int64_t(at[0]) * bits / 8 + begin;
-    auto source = global(from, bytes);
-    FP4_TRY(source);
+    FP4_ASSIGN(auto source, global(from, bytes));
     touched(from, uint32_t(bytes));
     if (isPadded(map)) { // dimension 0 is a multiple of the box: all of the row or nothing
-      spread(map, data.data() + row * rowBytes, *source, bytes);
+      spread(map, data.data() + row * rowBytes, source, bytes);
       return {};
     }
     std::byte *to = data.data() + row * rowBytes + begin;
-    std::memcpy(to, *source, bytes);
+    std::memcpy(to, source, bytes);
     convertLoaded(map.elementType, to, bytes);
     return {};
   };
@@ -220,9 +219,8 @@ Status writeBox(const hw::TensorMap &map, const Coordinates &at, std::span<const
     const uint64_t begin = inside.begin * bits / 8, end = inside.end * bits / 8;
     const uint64_t bytes = (end + chunk - 1) / chunk * chunk - begin;
     const uint64_t to = address + int64_t(at[0]) * bits / 8 + begin;
-    auto target = global(to, bytes);
-    FP4_TRY(target);
-    combine(*target, data.data() + row * rowBytes + begin, bytes);
+    FP4_ASSIGN(auto target, global(to, bytes));
+    combine(target, data.data() + row * rowBytes + begin, bytes);
     touched(to, uint32_t(bytes));
     return {};
   };

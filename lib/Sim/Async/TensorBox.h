@@ -10,7 +10,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "Sim/Insn/Insn.h"
+#include "Sim/Decode/Insn.h"
 #include "fp4/ISA/TensorMap.h"
 #include <functional>
 #include <span>

@@ -46,7 +46,7 @@ std::string TensorMemory::describeAllocations() const {
   std::string text;
   for (const Allocation &a : live)
     text += fmt::format("{}columns {}..{} by warp {} at line {}", text.empty() ? "" : "; ",
-                        a.column, a.column + a.columns - 1, a.agent.warp, a.at.line);
+                        a.column, a.column + a.columns - 1, a.actor.warp, a.at.line);
   return text.empty() ? "nothing is allocated" : text;
 }
 

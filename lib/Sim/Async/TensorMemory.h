@@ -11,7 +11,7 @@
 #pragma once
 
 #include "fp4/ISA/TmemLayout.h"
-#include "fp4/Sim/Observer.h"
+#include "fp4/Sim/Actor.h"
 #include "fp4/Support/Error.h"
 #include <memory>
 #include <optional>
@@ -31,7 +31,7 @@ public:
 
   struct Allocation {
     uint32_t column = 0, columns = 0;
-    Agent agent;
+    Actor actor;
     CodePoint at;
     uint32_t ctaGroup = 1;
   };

@@ -1,5 +1,6 @@
 //===- WgmmaRegisters.cpp - What a warp did with registers since wgmma.fence ===//
 #include "WgmmaRegisters.h"
+#include "fp4/Sim/Events/FenceEvent.h"
 
 namespace fp4::sim {
 

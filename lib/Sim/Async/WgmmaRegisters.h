@@ -6,12 +6,13 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "Sim/Insn/Insn.h"
-#include "fp4/Sim/Observer.h"
+#include "Sim/Decode/Insn.h"
 #include <map>
 #include <optional>
 
 namespace fp4::sim {
+
+enum class RegisterUse : uint8_t;
 
 class WgmmaRegisters {
 public:

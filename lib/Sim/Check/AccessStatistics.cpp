@@ -1,6 +1,7 @@
 //===- AccessStatistics.cpp - How well warps use the memories -------------===//
 #include "fp4/Sim/AccessStatistics.h"
-#include "Sim/Insn/ProgramImpl.h"
+#include "Sim/Decode/ProgramImpl.h"
+#include "fp4/Sim/Events.h"
 #include "fp4/Sim/Program.h"
 
 #include <algorithm>
@@ -52,7 +53,7 @@ void AccessStatistics::onLaunch(const LaunchEvent &event) {
 
 void AccessStatistics::onMemory(const MemoryEvent &event) {
   const bool shared = event.space == Space::SharedCta || event.space == Space::SharedCluster;
-  if (event.agent.ticket || event.proxy != Proxy::Generic ||
+  if (event.actor.ticket || event.proxy != Proxy::Generic ||
       (!shared && event.space != Space::Global))
     return;
   const size_t index = 2 * size_t(event.at.pc) + shared;
@@ -92,6 +93,16 @@ std::vector<AccessCount> AccessStatistics::wasteful() const {
     return key(a) < key(b);
   });
   return list;
+}
+
+std::string textOf(const std::vector<AccessCount> &wasteful) {
+  constexpr size_t shown = 10;
+  if (wasteful.empty())
+    return "no bank conflicts, all accesses coalesced";
+  std::string text = fmt::format("{} instructions cost more than they must", wasteful.size());
+  for (size_t i = 0; i < std::min(shown, wasteful.size()); ++i)
+    text += "\n    " + wasteful[i].text();
+  return text;
 }
 
 } // namespace fp4::sim

@@ -1,4 +1,4 @@
-//===- Clocks.h - What an agent knows to have happened --------------------===//
+//===- Clocks.h - What an actor knows to have happened --------------------===//
 //
 // A vector clock has an epoch for every slot. Slots are the warps of a cluster, two counters per
 // warp for its asynchronous accesses to global memory, and the tickets that are still referred to.

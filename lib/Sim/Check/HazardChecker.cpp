@@ -60,26 +60,26 @@ void HazardChecker::onLaunch(const LaunchEvent &event) {
 }
 
 void HazardChecker::onMemory(const MemoryEvent &event) {
-  ClusterState &cluster = impl->cluster(event.agent.cluster);
+  ClusterState &cluster = impl->cluster(event.actor.cluster);
   if (event.space == Space::Tmem)
     return impl->accessTmem(cluster, event);
   if (event.proxy == Proxy::Tensormap)
     return impl->useTensorMap(cluster, event);
   // What a ticket writes to shared memory was checked when it was issued.
-  if (event.agent.ticket && event.kind == AccessKind::Write && isShared(event.space))
+  if (event.actor.ticket && event.kind == AccessKind::Write && isShared(event.space))
     return;
   if (isShared(event.space) || event.space == Space::Global)
     impl->access(cluster, event);
 }
 
 void HazardChecker::onBarrier(const BarrierEvent &event) {
-  ClusterState &cluster = impl->cluster(event.agent.cluster);
+  ClusterState &cluster = impl->cluster(event.actor.cluster);
   switch (event.op) {
   case BarrierOp::CtaArrive:
     return impl->arrive(cluster, event,
-                        cluster.barriers[{event.agent.ctaRank, event.object}][event.count]);
+                        cluster.barriers[{event.actor.ctaRank, event.object}][event.count]);
   case BarrierOp::CtaPass: {
-    BarrierState &state = cluster.barriers[{event.agent.ctaRank, event.object}];
+    BarrierState &state = cluster.barriers[{event.actor.ctaRank, event.object}];
     impl->wait(cluster, event, state[event.count]);
     if (event.count >= 2)
       state.erase(state.begin(), state.lower_bound(event.count - 1));
@@ -90,7 +90,7 @@ void HazardChecker::onBarrier(const BarrierEvent &event) {
   case BarrierOp::ClusterWait:
     return impl->wait(cluster, event, cluster.clusterBarrier[event.count - 1]);
   case BarrierOp::WarpSync:
-    cluster.warp(event.agent).laneSync = ++cluster.sequence;
+    cluster.warp(event.actor).laneSync = ++cluster.sequence;
     return;
   case BarrierOp::Parted:
     return impl->partedWarp(cluster, event);
@@ -100,16 +100,16 @@ void HazardChecker::onBarrier(const BarrierEvent &event) {
 }
 
 void HazardChecker::onFence(const FenceEvent &event) {
-  impl->fence(impl->cluster(event.agent.cluster), event);
+  impl->fence(impl->cluster(event.actor.cluster), event);
 }
 
 void HazardChecker::onTicket(const TicketEvent &event) {
-  ClusterState &cluster = impl->cluster(event.agent.cluster);
+  ClusterState &cluster = impl->cluster(event.actor.cluster);
   if (event.state == TicketState::Completed)
     return cluster.complete(event.id);
   cluster.fork(event);
   // Its writes are checked now: until it completes nobody may use what it will write.
-  Agent self = event.agent;
+  Actor self = event.actor;
   self.ticket = event.id;
   Access made = impl->begin(cluster, self, event.at, Space::SharedCluster, true);
   for (const SharedRange &range : event.writes)
@@ -117,17 +117,17 @@ void HazardChecker::onTicket(const TicketEvent &event) {
 }
 
 void HazardChecker::onLife(const LifeEvent &event) {
-  ClusterState &cluster = impl->cluster(event.agent.cluster);
+  ClusterState &cluster = impl->cluster(event.actor.cluster);
   switch (event.op) {
   case LifeOp::CtaExit:
     for (auto &[address, state] : cluster.mbarriers)
-      if (address >> rankShift == event.agent.ctaRank && state.phase != ~0ull)
+      if (address >> rankShift == event.actor.ctaRank && state.phase != ~0ull)
         impl->findStalePhases(cluster, address, state, state.phase);
     impl->exitCta(cluster, event);
-    return cluster.dropCta(event.agent.ctaRank);
+    return cluster.dropCta(event.actor.ctaRank);
   case LifeOp::ClusterEnd:
     impl->lastCluster = nullptr;
-    impl->clusters.erase(event.agent.cluster);
+    impl->clusters.erase(event.actor.cluster);
     return;
   case LifeOp::TmemAlloc:
     impl->tmemAllocs.insert(event.at.pc);

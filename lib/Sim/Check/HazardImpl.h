@@ -9,7 +9,8 @@
 #include "HazardState.h"
 #include "LoadUses.h"
 #include "ReaderSets.h"
-#include "Sim/Insn/ProgramImpl.h"
+#include "Sim/Decode/ProgramImpl.h"
+#include "fp4/Sim/Events.h"
 
 #include <set>
 #include <tuple>
@@ -31,7 +32,7 @@ inline bool releases(MemOrder order) {
 /// An access that is being made: what is the same for all its bytes.
 struct Access {
   ClusterState &cluster;
-  const Clocks &now; ///< what its agent knows
+  const Clocks &now; ///< what its actor knows
   Record record;
   Space space{};
   bool asyncProxy = false;
@@ -80,7 +81,7 @@ struct HazardChecker::Impl {
   ClusterState &cluster(uint32_t index);
 
   // --- Races.cpp ---
-  Access begin(ClusterState &cluster, const Agent &agent, CodePoint at, Space space, bool write);
+  Access begin(ClusterState &cluster, const Actor &actor, CodePoint at, Space space, bool write);
   void access(ClusterState &cluster, const MemoryEvent &event);
   void lanes(Access &made, const MemoryEvent &event, uint32_t shift);
   void useTensorMap(ClusterState &cluster, const MemoryEvent &event);

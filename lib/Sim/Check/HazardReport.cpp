@@ -88,12 +88,12 @@ HazardAccess HazardChecker::Impl::sideOf(ClusterState &cluster, const Record &re
   }
   // Slots have one numbering in all clusters, but for tickets, which no other cluster knows.
   const WarpState &warp = cluster.warpOfSlot(record.slot());
-  side.agent = {record.cluster(), warp.rank, warp.index, 0};
+  side.actor = {record.cluster(), warp.rank, warp.index, 0};
   std::string who = fmt::format("warp {} of CTA rank {}", warp.index, warp.rank);
   if (record.cluster() != cluster.index)
     who += fmt::format(" of cluster {}", record.cluster());
   if (cluster.isTicket(record.slot()))
-    side.agent.ticket = cluster.ticketAt(record.slot()).id;
+    side.actor.ticket = cluster.ticketAt(record.slot()).id;
   if (verb.empty())
     verb = record.write() ? "write" : "read";
   side.what = record.async() ? fmt::format("{} by an asynchronous operation of {}", verb, who)
@@ -127,7 +127,7 @@ std::string HazardChecker::Impl::remedyFor(const Access &made, const Record &old
            "issued";
   if (rule == HazardRule::UnwaitedCopy && made.cluster.isTicket(old.slot())) {
     const TicketInfo &copy = made.cluster.ticketAt(old.slot());
-    if (copy.operation == Operation::ThreadCopy && copy.epoch == old.epoch() && !copy.signal)
+    if (copy.kind == TicketKind::ThreadCopy && copy.epoch == old.epoch() && !copy.signal)
       return "cp.async.wait_group (or wait_all) by the threads that copy, and a barrier";
   }
   if ((rule == HazardRule::UnwaitedCopy || rule == HazardRule::OverwrittenWhileWritten) && global)
@@ -218,7 +218,7 @@ static const char *verbOf(RegisterUse use) {
 
 void HazardChecker::Impl::unfencedWgmma(ClusterState &cluster, const FenceEvent &event) {
   const HazardRule rule = HazardRule::MissingWgmmaFence;
-  const WarpState &warp = cluster.warp(event.agent);
+  const WarpState &warp = cluster.warp(event.actor);
   Record use, multiply;
   use.when = multiply.when = Record::time(cluster.index, warp.epoch);
   use.who = multiply.who = warp.slot;

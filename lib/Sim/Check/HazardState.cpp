@@ -1,26 +1,8 @@
 //===- HazardState.cpp - What the hazard checker remembers of a cluster ---===//
 #include "HazardState.h"
+#include "fp4/Sim/Events.h"
 
 namespace fp4::sim::check {
-
-Operation operationOf(std::string_view engine) {
-  if (engine == "tma" || engine == "bulk")
-    return Operation::Copy;
-  if (engine == "cp.async")
-    return Operation::ThreadCopy;
-  if (engine == "wgmma")
-    return Operation::Wgmma;
-  if (!engine.starts_with("tcgen05."))
-    return Operation::Other;
-  engine.remove_prefix(8);
-  return engine == "mma"      ? Operation::Mma
-         : engine == "cp"     ? Operation::TmemCopy
-         : engine == "shift"  ? Operation::TmemShift
-         : engine == "commit" ? Operation::Commit
-         : engine == "ld"     ? Operation::TmemLoad
-         : engine == "st"     ? Operation::TmemStore
-                              : Operation::Other;
-}
 
 ClusterState::ClusterState(uint32_t index, uint32_t ctas, uint32_t warpsPerCta, bool strict)
     : index(index), warpsPerCta(warpsPerCta), strict(strict), warpCount(ctas * warpsPerCta),
@@ -148,14 +130,14 @@ static void coverPipeline(TicketInfo &info, const Pipeline &pipeline) {
       clock->join(earlier.clock);
 }
 
-static std::optional<PipelinedOp> pipelinedOp(const TicketEvent &event, Operation operation,
+static std::optional<PipelinedOp> pipelinedOp(const TicketEvent &event, TicketKind kind,
                                               bool strict) {
-  switch (operation) {
-  case Operation::Mma: // by default the accumulator makes no difference
+  switch (kind) {
+  case TicketKind::Mma: // by default the accumulator makes no difference
     return PipelinedOp{PipelinedOp::Mma, false, strict ? event.accumulator : 0};
-  case Operation::TmemCopy:
+  case TicketKind::TmemCopy:
     return PipelinedOp{PipelinedOp::Copy, event.narrowCopy, 0};
-  case Operation::TmemShift:
+  case TicketKind::TmemShift:
     return PipelinedOp{PipelinedOp::Shift, false, 0};
   default:
     return std::nullopt;
@@ -168,8 +150,8 @@ void ClusterState::orderTcgen05(WarpState &issuer, TicketInfo &info, const Ticke
   info.pipelineIn = {};
   info.fenced = {};
   info.ctaGroup = event.ctaGroup;
-  info.pipelined = pipelinedOp(event, info.operation, strict);
-  if (!info.pipelined && info.operation != Operation::Commit)
+  info.pipelined = pipelinedOp(event, info.kind, strict);
+  if (!info.pipelined && info.kind != TicketKind::Commit)
     return;
   Pipeline &pipeline = issuer.pipelines[{event.lane, event.ctaGroup}];
   if (!info.pipelined)
@@ -182,12 +164,12 @@ void ClusterState::orderTcgen05(WarpState &issuer, TicketInfo &info, const Ticke
 /// What the issuer must know to wait for the operation later.
 void ClusterState::enlist(WarpState &issuer, TicketInfo &info, const TicketEvent &event,
                           const TicketRef &ref) {
-  if (info.operation == Operation::ThreadCopy && event.signals.empty())
+  if (info.kind == TicketKind::ThreadCopy && event.signals.empty())
     issuer.copies.push_back(ref);
-  else if (info.operation == Operation::ThreadCopy) // cp.async.mbarrier.arrive
+  else if (info.kind == TicketKind::ThreadCopy) // cp.async.mbarrier.arrive
     for (const TicketRef &copy : issuer.copies)
       learn(info.clocks, copy, false);
-  if (info.operation == Operation::Wgmma) {
+  if (info.kind == TicketKind::Wgmma) {
     const uint32_t part = issuer.index % 4;
     Products &group = products[issuer.slot - part];
     const size_t index = issuer.products++ - group.first;
@@ -197,9 +179,9 @@ void ClusterState::enlist(WarpState &issuer, TicketInfo &info, const TicketEvent
     group.open[index].epochs[part] = issuer.epoch;
     group.open[index].issued |= 1u << part;
   }
-  if (info.operation == Operation::TmemLoad)
+  if (info.kind == TicketKind::TmemLoad)
     issuer.loads.push_back(ref);
-  if (info.operation == Operation::TmemStore)
+  if (info.kind == TicketKind::TmemStore)
     issuer.stores.push_back(ref);
   if (event.bulkGroup)
     groups[{issuer.slot, event.lane}].open.push_back(ref);
@@ -228,7 +210,7 @@ void ClusterState::productWaited(WarpState &warp, uint64_t ticket) {
 }
 
 void ClusterState::fork(const TicketEvent &event) {
-  WarpState &issuer = warp(event.agent);
+  WarpState &issuer = warp(event.actor);
   const uint32_t slot = takeSlot();
   slotById[event.id] = slot;
   TicketInfo &info = ticketAt(slot);
@@ -240,7 +222,7 @@ void ClusterState::fork(const TicketEvent &event) {
   info.issued = ++sequence;
   info.laneSync = issuer.laneSync;
   info.number = ++issuer.asyncCount;
-  info.operation = operationOf(event.engine);
+  info.kind = event.kind;
   info.proxy = event.proxy;
   info.signal = event.signals.empty() ? 0 : event.signals.front();
   info.stores = event.signals.empty();
@@ -253,8 +235,7 @@ void ClusterState::fork(const TicketEvent &event) {
 
 void ClusterState::learn(Clocks &clocks, const TicketRef &ref, bool written) const {
   const TicketInfo &info = tickets[ref.slot - 3 * warpCount];
-  if (info.operation ==
-      Operation::ThreadCopy) { // of the generic proxy: the async one takes a fence
+  if (info.kind == TicketKind::ThreadCopy) { // of the generic proxy: the async one takes a fence
     clocks.generic.raise(ref.slot, ref.epoch);
     clocks.loose.raise(ref.slot, ref.epoch);
     return;

@@ -11,6 +11,7 @@
 #include "Clocks.h"
 #include "Shadow.h"
 #include "Sim/Async/Tcgen05Pairs.h"
+#include "fp4/Sim/Events/TicketEvent.h"
 #include "fp4/Sim/HazardChecker.h"
 #include <array>
 #include <deque>
@@ -22,21 +23,6 @@ namespace fp4::sim::check {
 
 constexpr uint32_t rankShift = 24; ///< of shared::cluster addresses
 constexpr uint32_t rankMask = (1u << rankShift) - 1;
-
-/// Kinds of tickets, as far as rules tell them apart.
-enum class Operation : uint8_t {
-  ThreadCopy,
-  Copy,
-  Mma,
-  TmemCopy,
-  TmemShift,
-  Commit,
-  TmemLoad,
-  TmemStore,
-  Wgmma,
-  Other
-};
-Operation operationOf(std::string_view engine);
 
 /// A ticket, by slot and the epoch the slot had then.
 struct TicketRef {
@@ -79,7 +65,7 @@ struct TicketInfo {
   uint32_t issued = 0;   ///< sequence
   uint32_t laneSync = 0; ///< of its warp at the issue
   uint32_t number = 0;   ///< among the warp's tickets
-  Operation operation{};
+  TicketKind kind{};
   std::optional<PipelinedOp> pipelined;
   uint32_t ctaGroup = 0;
   Proxy proxy{};
@@ -173,13 +159,13 @@ public:
   std::map<std::pair<uint32_t, uint32_t>, ThreadGroups> groups; ///< by warp slot and lane
   std::map<uint32_t, Products> products;                        ///< by slot of the first warp
   Releases released;                                            ///< by address in shared memory
-  std::map<uint32_t, std::pair<Agent, CodePoint>> exits;        ///< of CTAs, by rank
+  std::map<uint32_t, std::pair<Actor, CodePoint>> exits;        ///< of CTAs, by rank
   std::map<uint64_t, MapAcquires> mapAcquires;                  ///< by address of the map
   std::vector<std::vector<Storer>> storers;                     ///< (default) by CTA rank and pc
   std::map<uint64_t, std::vector<Deferred>> deferred; ///< by CTA rank << 32 | pc of the store
   uint32_t sequence = 0;
 
-  WarpState &warp(const Agent &agent) { return warps[agent.ctaRank * warpsPerCta + agent.warp]; }
+  WarpState &warp(const Actor &actor) { return warps[actor.ctaRank * warpsPerCta + actor.warp]; }
   uint32_t readSlot(uint32_t warpSlot) const { return warpCount + warpSlot; }
   uint32_t writeSlot(uint32_t warpSlot) const { return 2 * warpCount + warpSlot; }
   bool isTicket(uint32_t slot) const { return slot >= 3 * warpCount; }
@@ -187,8 +173,8 @@ public:
   uint32_t slotOf(uint64_t ticket) const;
   TicketInfo &ticket(uint64_t id) { return ticketAt(slotOf(id)); }
   /// The clocks of a warp or ticket.
-  Clocks &clocks(const Agent &agent) {
-    return agent.ticket ? ticket(agent.ticket).clocks : warp(agent).clocks;
+  Clocks &clocks(const Actor &actor) {
+    return actor.ticket ? ticket(actor.ticket).clocks : warp(actor).clocks;
   }
   /// The warp that a slot belongs to or was issued by.
   const WarpState &warpOfSlot(uint32_t slot) {

@@ -1,8 +1,8 @@
 //===- LoadUses.cpp - Where the value of a load goes ----------------------===//
 #include "LoadUses.h"
 
-#include "Sim/Insn/OpcodeTable.h"
-#include "Sim/Insn/ProgramImpl.h"
+#include "Sim/Decode/OpcodeTable.h"
+#include "Sim/Decode/ProgramImpl.h"
 
 #include <algorithm>
 #include <set>

@@ -34,7 +34,7 @@ Strength strengthOf(const MemoryEvent &event) {
   }
 }
 
-/// Whether `clock` of the agent of `made` (or the same of another cluster) has the record.
+/// Whether `clock` of the actor of `made` (or the same of another cluster) has the record.
 bool knows(const Access &made, VectorClock Clocks::*clock, VectorClock Known::*abroad,
            const Record &old) {
   if (old.cluster() == made.record.cluster())
@@ -79,22 +79,22 @@ bool besideAtomic(const Access &made, const Record &old) {
 
 } // namespace
 
-Access HazardChecker::Impl::begin(ClusterState &cluster, const Agent &agent, CodePoint at,
+Access HazardChecker::Impl::begin(ClusterState &cluster, const Actor &actor, CodePoint at,
                                   Space space, bool write) {
-  Access made{cluster, cluster.clocks(agent), {}, space};
+  Access made{cluster, cluster.clocks(actor), {}, space};
   Record &record = made.record;
   record.pc = at.pc;
   record.sequence = ++cluster.sequence;
   const uint32_t kind = write ? Record::writeBit : 0;
-  if (!agent.ticket) {
-    made.warp = &cluster.warp(agent);
+  if (!actor.ticket) {
+    made.warp = &cluster.warp(actor);
     record.who = kind | made.warp->slot;
     record.when = Record::time(cluster.index, made.warp->epoch);
     return made;
   }
-  made.ticket = &cluster.ticket(agent.ticket);
+  made.ticket = &cluster.ticket(actor.ticket);
   made.asyncProxy = made.ticket->proxy == Proxy::Async;
-  uint32_t slot = cluster.slotOf(agent.ticket), epoch = made.ticket->epoch;
+  uint32_t slot = cluster.slotOf(actor.ticket), epoch = made.ticket->epoch;
   if (space == Space::Global) {
     const uint32_t warp = made.ticket->warpSlot;
     slot = write ? cluster.writeSlot(warp) : cluster.readSlot(warp);
@@ -110,12 +110,12 @@ Access HazardChecker::Impl::begin(ClusterState &cluster, const Agent &agent, Cod
 //===----------------------------------------------------------------------===//
 
 void HazardChecker::Impl::access(ClusterState &cluster, const MemoryEvent &event) {
-  Access made = begin(cluster, event.agent, event.at, event.space, event.kind != AccessKind::Read);
+  Access made = begin(cluster, event.actor, event.at, event.space, event.kind != AccessKind::Read);
   made.record.who |= uint32_t(strengthOf(event)) << Record::strengthAt;
-  if (event.order != MemOrder::Weak && !event.agent.ticket)
+  if (event.order != MemOrder::Weak && !event.actor.ticket)
     for (uint32_t rest = event.laneMask; rest; rest &= rest - 1)
       synchronize(cluster, event, event.addressOf(uint32_t(std::countr_zero(rest))));
-  if (event.agent.ticket) {
+  if (event.actor.ticket) {
     if (isShared(event.space))
       checkExited(cluster, made, event.addresses[0]);
     return range(made, event.addresses[0], event.bytes, 0, wholeCells);
@@ -216,7 +216,7 @@ void HazardChecker::Impl::initialized(Access &made, const Record &record, uint64
 /// been released to the tensormap proxy, and this map acquired by its CTA, before; of other
 /// clusters only the order is known.
 void HazardChecker::Impl::useTensorMap(ClusterState &cluster, const MemoryEvent &event) {
-  Access made = begin(cluster, event.agent, event.at, Space::Global, false);
+  Access made = begin(cluster, event.actor, event.at, Space::Global, false);
   const uint64_t map = event.addressOf(0);
   const MapAcquires &acquires = cluster.mapAcquires[map];
   const auto isAcquired = [&](const Record &old) {
@@ -243,7 +243,7 @@ void HazardChecker::Impl::useTensorMap(ClusterState &cluster, const MemoryEvent 
 
 void HazardChecker::Impl::accessTmem(ClusterState &cluster, const MemoryEvent &event) {
   constexpr uint32_t quarterLanes = 32;
-  Access made = begin(cluster, event.agent, event.at, Space::Tmem, event.kind != AccessKind::Read);
+  Access made = begin(cluster, event.actor, event.at, Space::Tmem, event.kind != AccessKind::Read);
   made.rank = event.tmemRank;
   const uint32_t lane = uint32_t(event.addresses[0] >> 16);
   const uint32_t column = uint32_t(event.addresses[0] & 0xFFFF);
@@ -263,9 +263,9 @@ void HazardChecker::Impl::accessTmem(ClusterState &cluster, const MemoryEvent &e
 /// What operations and other CTAs did to the shared memory of a CTA must be known to one of its
 /// warps by the end. Published kernels end while stores read it, and behind .relaxed barriers.
 void HazardChecker::Impl::exitCta(ClusterState &cluster, const LifeEvent &event) {
-  Access made = begin(cluster, event.agent, event.at, Space::SharedCluster, true);
-  const uint32_t rank = event.agent.ctaRank;
-  cluster.exits[rank] = {event.agent, event.at};
+  Access made = begin(cluster, event.actor, event.at, Space::SharedCluster, true);
+  const uint32_t rank = event.actor.ctaRank;
+  cluster.exits[rank] = {event.actor, event.at};
   VectorClock known;
   for (const WarpState &warp : cluster.warps)
     if (warp.rank == rank)
@@ -299,15 +299,15 @@ void HazardChecker::Impl::checkExited(ClusterState &cluster, const Access &read,
   const auto exit = cluster.exits.find(uint32_t(address >> rankShift));
   if (!options.strict || exit == cluster.exits.end())
     return;
-  const auto &[agent, at] = exit->second;
-  Access made = begin(cluster, agent, at, Space::SharedCluster, true);
+  const auto &[actor, at] = exit->second;
+  Access made = begin(cluster, actor, at, Space::SharedCluster, true);
   report(made, read.record, HazardRule::EarlyExit, address);
 }
 
 /// tcgen05.dealloc: like a write of every cell, after which nothing is remembered.
 void HazardChecker::Impl::freeTmem(ClusterState &cluster, const LifeEvent &event) {
-  Access made = begin(cluster, event.agent, event.at, Space::Tmem, true);
-  made.rank = event.agent.ctaRank;
+  Access made = begin(cluster, event.actor, event.at, Space::Tmem, true);
+  made.rank = event.actor.ctaRank;
   made.record.mask = ~0u;
   const uint32_t first = uint32_t(event.object & 0xFFFF);
   for (uint32_t column = first; column < first + event.count; ++column)
@@ -341,7 +341,7 @@ void HazardChecker::Impl::touch(Access &made, Cell &cell, const Record &record, 
 
 void HazardChecker::Impl::checkReaders(Access &made, ReaderSets::Set set, uint64_t address) {
   const Record &record = made.record;
-  // What this agent knew of them at the last cell it still knows.
+  // What this actor knew of them at the last cell it still knows.
   if (compared.set == set && compared.write.when == record.when &&
       compared.write.sameAgent(record) && compared.write.pc == record.pc &&
       compared.write.mask == record.mask)
@@ -462,7 +462,7 @@ bool HazardChecker::Impl::isStoredLoad(const MemoryEvent &event) {
 }
 
 void HazardChecker::Impl::noteStorer(ClusterState &cluster, const MemoryEvent &event) {
-  const WarpState &warp = cluster.warp(event.agent);
+  const WarpState &warp = cluster.warp(event.actor);
   auto &ofCta = cluster.storers[warp.rank];
   if (ofCta.size() <= event.at.pc)
     ofCta.resize(event.at.pc + 1);
@@ -505,7 +505,7 @@ void HazardChecker::Impl::race(Access &made, const Record &old, HazardRule rule,
 /// with it.
 void HazardChecker::Impl::checkOrdered(Access &made, const Record &old, uint64_t address) {
   const bool threadCopy = old.async() && made.cluster.isTicket(old.slot()) &&
-                          made.cluster.ticketAt(old.slot()).operation == Operation::ThreadCopy;
+                          made.cluster.ticketAt(old.slot()).kind == TicketKind::ThreadCopy;
   const bool generic = old.async() ? threadCopy && options.strict : old.write() || options.strict;
   const bool needsFence = made.asyncProxy && generic;
   if (needsFence && !knowsAsync(made, old))
@@ -540,13 +540,13 @@ bool HazardChecker::Impl::checkTmem(Access &made, const Record &old, uint64_t ad
   const bool complete = knowsGeneric(made, old);
   if (fenced ? knowsLoose(made, old) : complete && !options.strict)
     return true;
-  const bool late = self.operation == Operation::TmemLoad && other.issued > self.issued;
-  const HazardRule rule = complete                                 ? HazardRule::MissingTcgen05Fence
-                          : knowsLoose(made, old)                  ? HazardRule::RelaxedSync
-                          : late                                   ? HazardRule::TmemUndrained
-                          : old.write()                            ? HazardRule::TmemRace
-                          : other.operation == Operation::TmemLoad ? HazardRule::TmemUndrained
-                                                                   : HazardRule::TmemRace;
+  const bool late = self.kind == TicketKind::TmemLoad && other.issued > self.issued;
+  const HazardRule rule = complete                             ? HazardRule::MissingTcgen05Fence
+                          : knowsLoose(made, old)              ? HazardRule::RelaxedSync
+                          : late                               ? HazardRule::TmemUndrained
+                          : old.write()                        ? HazardRule::TmemRace
+                          : other.kind == TicketKind::TmemLoad ? HazardRule::TmemUndrained
+                                                               : HazardRule::TmemRace;
   report(made, old, rule, address);
   return false;
 }

@@ -15,7 +15,7 @@ class ReaderSets {
 public:
   using Set = uint32_t; ///< 0 is the empty one
 
-  /// `set` and `reader`; what the reader's agent read before is forgotten where it is at hand.
+  /// `set` and `reader`; what the reader's actor read before is forgotten where it is at hand.
   Set add(Set set, Record reader) {
     if (nodes[set].size >= keptPerCell)
       return set;

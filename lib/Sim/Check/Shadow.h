@@ -1,7 +1,7 @@
 //===- Shadow.h - The accesses that a later one could race with -----------===//
 //
 // Memory is shadowed in cells: 32 bytes of shared or global memory, or one column of 32 lanes of
-// tensor memory. A cell keeps records, each of one agent at one time, with a mask of the bytes (or
+// tensor memory. A cell keeps records, each of one actor at one time, with a mask of the bytes (or
 // lanes) concerned. A write replaces what it covers, a read the reads that are known to precede it.
 //
 //===----------------------------------------------------------------------===//
@@ -26,7 +26,7 @@ constexpr uint32_t wholeCells = 7, storedLoad = 6;
 /// How a strong (not .weak) access is scoped; two that include each other do not race.
 enum Strength : uint8_t { Weak, StrongCta, StrongCluster, StrongGpu };
 
-/// An access by one agent at one time. Two words tell whether another is the same: they are built
+/// An access by one actor at one time. Two words tell whether another is the same: they are built
 /// and compared whole.
 struct Record {
   uint64_t when = 0; ///< cluster << 32 | epoch
@@ -68,7 +68,7 @@ struct Record {
   bool speaksFor(const Record &old) const {
     return !isStoredLoad() || (old.isStoredLoad() && old.pc == pc);
   }
-  /// The same lanes of one agent in the same epoch, in the same way but for `write`.
+  /// The same lanes of one actor in the same epoch, in the same way but for `write`.
   bool sameThread(const Record &other) const {
     return when == other.when && ((who ^ other.who) & ~writeBit) == 0 &&
            (pc == other.pc || !isStoredLoad());

@@ -1,4 +1,4 @@
-//===- Synchronize.cpp - How agents learn what others did -----------------===//
+//===- Synchronize.cpp - How actors learn what others did -----------------===//
 //
 // Barriers, mbarriers, fences, and flags in memory. A release passes on the clocks of its warp, and
 // an acquire takes them over. Operations that are .relaxed or too narrow in scope do so only for
@@ -16,7 +16,7 @@ using namespace check;
 void HazardChecker::Impl::partedWarp(ClusterState &cluster, const BarrierEvent &event) {
   if (!options.strict)
     return;
-  Access made = begin(cluster, event.agent, event.at, Space::Generic, false);
+  Access made = begin(cluster, event.actor, event.at, Space::Generic, false);
   Record branch = made.record;
   branch.pc = uint32_t(event.count);
   report(made, branch, HazardRule::PartedWarp, 0);
@@ -32,7 +32,7 @@ void HazardChecker::Impl::useMbarrier(ClusterState &cluster, const BarrierEvent 
   if (it == cluster.mbarriers.end())
     return;
   const MbarrierState &state = it->second;
-  Access made = begin(cluster, event.agent, event.at, Space::SharedCluster, false);
+  Access made = begin(cluster, event.actor, event.at, Space::SharedCluster, false);
   if (state.init.sameAgent(made.record))
     return;
   // A .relaxed cluster barrier without the fence is what CUTLASS has for one of its barriers.
@@ -41,26 +41,26 @@ void HazardChecker::Impl::useMbarrier(ClusterState &cluster, const BarrierEvent 
     return report(made, state.init, HazardRule::MbarrierInit, it->first);
   // cp.async is of the generic proxy: a barrier is enough for its arrival.
   const bool needsFence =
-      event.agent.ticket && cluster.ticket(event.agent.ticket).proxy == Proxy::Async;
+      event.actor.ticket && cluster.ticket(event.actor.ticket).proxy == Proxy::Async;
   // A barrier that releases and acquires is enough in practice, as CUTLASS has it in a cluster, and
   // for mbarriers of the CTA whose operations signal them, as in Triton, any.
-  const bool own = event.agent.ctaRank == event.object >> rankShift;
+  const bool own = event.actor.ctaRank == event.object >> rankShift;
   const bool ordered = made.now.generic.at(state.init.slot()) >= state.init.epoch();
   if (needsFence && !state.fenced && (options.strict || !(own || ordered)))
     report(made, state.init, HazardRule::MbarrierInitFence, it->first);
 }
 
 void HazardChecker::Impl::arrive(ClusterState &cluster, const BarrierEvent &event, Clocks &to) {
-  if (event.agent.ticket) { // a completion: what it knew, and itself
-    to.join(cluster.clocks(event.agent));
+  if (event.actor.ticket) { // a completion: what it knew, and itself
+    to.join(cluster.clocks(event.actor));
     return;
   }
   if (event.op == BarrierOp::MbarArrive && !event.laneMask)
     return; // a later lane arrives too: a phase that ends before does not cover what it did
-  WarpState &warp = cluster.warp(event.agent);
+  WarpState &warp = cluster.warp(event.actor);
   const bool mbarrier = event.op == BarrierOp::MbarArrive || event.op == BarrierOp::MbarCompleteTx;
   const bool outOfScope = options.strict && mbarrier && event.scope == Scope::Cta &&
-                          event.agent.ctaRank != event.object >> rankShift;
+                          event.actor.ctaRank != event.object >> rankShift;
   if (!outOfScope)
     to.join(releases(event.order) ? warp.clocks : warp.released);
   outOfScope ? to.joinLoose(warp.clocks) : to.joinExecution(warp.clocks);
@@ -69,7 +69,7 @@ void HazardChecker::Impl::arrive(ClusterState &cluster, const BarrierEvent &even
 
 void HazardChecker::Impl::wait(ClusterState &cluster, const BarrierEvent &event,
                                const Clocks &from) {
-  WarpState &warp = cluster.warp(event.agent);
+  WarpState &warp = cluster.warp(event.actor);
   warp.laneSync = ++cluster.sequence;
   warp.clocks.joinExecution(from);
   (acquires(event.order) ? warp.clocks : warp.unacquired).join(from);
@@ -78,12 +78,12 @@ void HazardChecker::Impl::wait(ClusterState &cluster, const BarrierEvent &event,
 /// A wait instruction that passes twice for one phase may have a parity that is not flipped.
 void HazardChecker::Impl::waited(ClusterState &cluster, const BarrierEvent &event,
                                  MbarrierState &state) {
-  WaitHistory &history = state.waits[{cluster.warp(event.agent).slot, event.at.pc}];
+  WaitHistory &history = state.waits[{cluster.warp(event.actor).slot, event.at.pc}];
   if (history.phase != event.count)
     history = {event.count, 0, false, {}};
   history.repeated |= (history.lanes & event.laneMask) != 0;
   history.lanes |= event.laneMask;
-  history.last = begin(cluster, event.agent, event.at, Space::SharedCluster, false).record;
+  history.last = begin(cluster, event.actor, event.at, Space::SharedCluster, false).record;
 }
 
 /// The phase of `event` is over: every wait for the one before must have happened before that.
@@ -92,7 +92,7 @@ void HazardChecker::Impl::findLappedWaits(ClusterState &cluster, const BarrierEv
   const VectorClock &known = options.strict ? state.passed.generic : state.passed.loose;
   for (const auto &[who, history] : state.waits)
     if (history.phase + 1 == event.count && known.at(history.last.slot()) < history.last.epoch()) {
-      Access made = begin(cluster, event.agent, event.at, Space::SharedCluster, false);
+      Access made = begin(cluster, event.actor, event.at, Space::SharedCluster, false);
       report(made, history.last, HazardRule::LappedWait, uint32_t(event.object));
     }
 }
@@ -121,7 +121,7 @@ void HazardChecker::Impl::findStalePhases(ClusterState &cluster, uint32_t addres
 void HazardChecker::Impl::mbarrier(ClusterState &cluster, const BarrierEvent &event) {
   const uint32_t address = uint32_t(event.object);
   if (event.op == BarrierOp::MbarInit || event.op == BarrierOp::MbarInval) {
-    Access made = begin(cluster, event.agent, event.at, Space::SharedCluster, true);
+    Access made = begin(cluster, event.actor, event.at, Space::SharedCluster, true);
     const int lane = event.laneMask ? std::countr_zero(event.laneMask) : 0;
     range(made, address, 8, lane, 3);
     cluster.mbarriers.erase(address);
@@ -133,9 +133,9 @@ void HazardChecker::Impl::mbarrier(ClusterState &cluster, const BarrierEvent &ev
     useMbarrier(cluster, event);
   MbarrierState &state = cluster.mbarriers[address];
   if (event.op == BarrierOp::MbarArrive || event.op == BarrierOp::MbarCompleteTx) {
-    if (!event.agent.ticket && event.agent.ctaRank != address >> rankShift)
-      state.remote[cluster.warp(event.agent).slot] =
-          begin(cluster, event.agent, event.at, Space::SharedCluster, true).record;
+    if (!event.actor.ticket && event.actor.ctaRank != address >> rankShift)
+      state.remote[cluster.warp(event.actor).slot] =
+          begin(cluster, event.actor, event.at, Space::SharedCluster, true).record;
     arrive(cluster, event, state.arrived);
   } else if (event.op == BarrierOp::MbarPhaseDone) {
     state.passed = state.arrived;
@@ -211,7 +211,7 @@ Release &entryOf(std::vector<Release> &releases, uint32_t cluster, uint32_t rank
 
 void HazardChecker::Impl::synchronize(ClusterState &cluster, const MemoryEvent &event,
                                       uint64_t address) {
-  WarpState &warp = cluster.warp(event.agent);
+  WarpState &warp = cluster.warp(event.actor);
   Releases &all = isShared(event.space) ? cluster.released : globalReleases;
   const Scope scope = scopeOf(event);
   if (event.kind != AccessKind::Write)
@@ -349,7 +349,7 @@ void acquireTensor(ClusterState &cluster, WarpState &warp) {
 } // namespace
 
 void HazardChecker::Impl::fence(ClusterState &cluster, const FenceEvent &event) {
-  WarpState &warp = cluster.warp(event.agent);
+  WarpState &warp = cluster.warp(event.actor);
   switch (event.kind) {
   case FenceKind::Thread:
     return threadFence(cluster, event, warp);

@@ -1,6 +1,7 @@
 //===- Timeline.cpp - A simulation as a trace that Perfetto opens ---------===//
 #include "fp4/Sim/Timeline.h"
 
+#include "fp4/Sim/Events.h"
 #include "fp4/Sim/Program.h"
 
 #include <fmt/format.h>
@@ -66,48 +67,48 @@ void Timeline::onLaunch(const LaunchEvent &event) {
                     launches, plain(fmt::format("{} {}", event.program.name(), event.kernel))));
 }
 
-uint64_t Timeline::track(const Agent &agent) {
-  const uint64_t id = agent.cluster * kClusterTracks + agent.ctaRank * kCtaTracks + agent.warp + 1;
+uint64_t Timeline::track(const Actor &actor) {
+  const uint64_t id = actor.cluster * kClusterTracks + actor.ctaRank * kCtaTracks + actor.warp + 1;
   if (tracks.emplace(id, now).second) {
     write(fmt::format(
         R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":"cluster {} CTA {} warp {}"}}}})",
-        launches, id, agent.cluster, agent.ctaRank, agent.warp));
+        launches, id, actor.cluster, actor.ctaRank, actor.warp));
     write(
         fmt::format(R"({{"ph":"B","pid":{},"tid":{},"ts":{},"name":"warp"}})", launches, id, now));
   }
   return id;
 }
 
-void Timeline::instant(const Agent &agent, CodePoint at, std::string_view name) {
-  const uint64_t id = track(agent);
+void Timeline::instant(const Actor &actor, CodePoint at, std::string_view name) {
+  const uint64_t id = track(actor);
   write(fmt::format(
       R"({{"ph":"i","s":"t","pid":{},"tid":{},"ts":{},"name":"{}","args":{{"ptx line":{}}}}})",
       launches, id, now, name, at.line));
 }
 
-void Timeline::span(char phase, const Agent &agent, CodePoint at, std::string_view category,
+void Timeline::span(char phase, const Actor &actor, CodePoint at, std::string_view category,
                     std::string_view name, uint64_t id) {
   write(fmt::format(
       R"({{"ph":"{}","cat":"{}","id":"{}.{}","pid":{},"ts":{},"name":"{}","args":{{"ptx line":{},"warp":{}}}}})",
-      phase, category, agent.cluster, id, launches, now, name, at.line, agent.warp));
+      phase, category, actor.cluster, id, launches, now, name, at.line, actor.warp));
 }
 
 /// A span for each phase, from the end of the one before.
 void Timeline::mbarrier(const BarrierEvent &event) {
-  const auto key = std::pair(event.agent.cluster, event.object);
+  const auto key = std::pair(event.actor.cluster, event.object);
   auto open = phases.find(key);
   const auto name = [&](uint64_t phase) {
     return fmt::format("mbarrier {:#x} phase {}", event.object, phase);
   };
   if (open != phases.end()) {
-    span('e', event.agent, event.at, "mbarrier", name(open->second), event.object);
+    span('e', event.actor, event.at, "mbarrier", name(open->second), event.object);
     phases.erase(open);
   }
   if (event.op == BarrierOp::MbarInval)
     return;
   const uint64_t next = event.op == BarrierOp::MbarInit ? 0 : event.count + 1;
   phases[key] = next;
-  span('b', event.agent, event.at, "mbarrier", name(next), event.object);
+  span('b', event.actor, event.at, "mbarrier", name(next), event.object);
 }
 
 void Timeline::onBarrier(const BarrierEvent &event) {
@@ -115,20 +116,20 @@ void Timeline::onBarrier(const BarrierEvent &event) {
   if (event.op == BarrierOp::MbarInit || event.op == BarrierOp::MbarInval ||
       event.op == BarrierOp::MbarPhaseDone)
     mbarrier(event);
-  if (event.agent.ticket == 0)
-    instant(event.agent, event.at, nameOf(event.op));
+  if (event.actor.ticket == 0)
+    instant(event.actor, event.at, nameOf(event.op));
 }
 
 void Timeline::onFence(const FenceEvent &event) {
   ++now;
-  instant(event.agent, event.at, nameOf(event.kind));
+  instant(event.actor, event.at, nameOf(event.kind));
 }
 
 void Timeline::onTicket(const TicketEvent &event) {
   ++now;
-  track(event.agent);
-  span(event.state == TicketState::Issued ? 'b' : 'e', event.agent, event.at, event.engine,
-       event.engine, event.id);
+  track(event.actor);
+  span(event.state == TicketState::Issued ? 'b' : 'e', event.actor, event.at, stringify(event.kind),
+       stringify(event.kind), event.id);
 }
 
 void Timeline::endTracks(uint32_t cluster) {
@@ -143,16 +144,16 @@ void Timeline::onLife(const LifeEvent &event) {
   ++now;
   switch (event.op) {
   case LifeOp::WarpExit: // once for every group of lanes that leaves together
-    tracks[track(event.agent)] = now;
+    tracks[track(event.actor)] = now;
     return;
   case LifeOp::ClusterEnd:
-    endTracks(event.agent.cluster);
+    endTracks(event.actor.cluster);
     return;
   case LifeOp::TmemAlloc:
   case LifeOp::TmemDealloc:
-    span(event.op == LifeOp::TmemAlloc ? 'b' : 'e', event.agent, event.at, "tensor memory",
+    span(event.op == LifeOp::TmemAlloc ? 'b' : 'e', event.actor, event.at, "tensor memory",
          fmt::format("tensor memory {:#x}", event.object),
-         uint64_t(event.agent.ctaRank) << 32 | event.object);
+         uint64_t(event.actor.ctaRank) << 32 | event.object);
     return;
   default:
     return;

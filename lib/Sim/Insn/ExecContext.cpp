@@ -1,5 +1,7 @@
 //===- ExecContext.cpp - Memory access, blocking and errors of handlers ---===//
 #include "Sim/Insn/ExecContext.h"
+#include "fp4/Sim/Events/BarrierEvent.h"
+#include "fp4/Sim/Observer.h"
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
@@ -19,7 +21,7 @@ void ExecContext::select(Warp &warp) {
   banks[kConstBank] = warp.constants;
 }
 
-Agent ExecContext::agent() const {
+Actor ExecContext::actor() const {
   return {static_cast<uint32_t>(currentCluster.index), currentCta->rank, currentWarp->index, 0};
 }
 
@@ -167,7 +169,7 @@ bool ExecContext::failInvalid(Cta &owner, uint32_t offset, uint32_t bytes, int l
     fail(fmt::format("reads shared byte {:#x}, which an asynchronous copy has not written yet",
                      bad->offset),
          fmt::format("{}; wait for its mbarrier before reading",
-                     currentCluster.async().describeTicket(bad->ticket)),
+                     currentCluster.async->describeTicket(bad->ticket)),
          lane);
     return false;
   }
@@ -257,7 +259,7 @@ bool ExecContext::converged() {
   if (!together())
     return false;
   if (parted && observer)
-    observer->onBarrier({agent(), here(), BarrierOp::Parted, 0, parted - 1, mask});
+    observer->onBarrier({actor(), here(), BarrierOp::Parted, 0, parted - 1, mask});
   return true;
 }
 

@@ -11,9 +11,11 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "Sim/Insn/Insn.h"
+#include "Sim/Decode/Insn.h"
 #include "Sim/State/Cluster.h"
 #include "Sim/State/Launch.h"
+#include "fp4/Sim/Actor.h"
+#include "fp4/Sim/MemoryModel.h"
 #include <bit>
 
 namespace fp4::sim {
@@ -39,7 +41,7 @@ public:
   uint32_t groupMask = 0;
   /// The lowest active lane.
   int firstLane() const { return std::countr_zero(mask); }
-  Agent agent() const;
+  Actor actor() const;
   CodePoint here() const;
 
   // --- Registers ------------------------------------------------------------------------------

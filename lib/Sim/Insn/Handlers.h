@@ -1,7 +1,7 @@
 //===- Handlers.h - The few handlers others must know ---------------------===//
 #pragma once
 
-#include "Sim/Insn/Insn.h"
+#include "Sim/Decode/Insn.h"
 
 namespace fp4::sim {
 

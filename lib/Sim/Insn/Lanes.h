@@ -8,7 +8,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "Sim/Insn/Decode.h"
+#include "Sim/Decode/Decode.h"
 #include "Sim/Insn/ExecContext.h"
 #include <array>
 #include <cstring>

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "Sim/State/Cluster.h"
-#include "fp4/Sim/Observer.h"
 
 namespace fp4::sim {
 

@@ -3,17 +3,10 @@
 #include "Sim/State/Launch.h"
 #include <bit>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 using namespace fp4::sim;
-
-/// splitmix64: small, and good enough to shuffle a schedule.
-uint64_t Cluster::nextRandom() {
-  random += 0x9E3779B97F4A7C15ull;
-  uint64_t z = random;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
-  return z ^ (z >> 31);
-}
 
 static std::array<uint32_t, 3> unravel(uint64_t linear, const std::array<uint32_t, 3> &shape) {
   return {static_cast<uint32_t>(linear % shape[0]),
@@ -38,32 +31,34 @@ static uint32_t laneMask(Special which, uint32_t lane) {
   }
 }
 
-static uint64_t specialValue(Special which, const Warp &warp, uint32_t lane) {
+/// Special registers with an x, a y and a z: the one of `which`, or nothing.
+static std::optional<uint64_t> axisValue(Special which, const Warp &warp, uint32_t lane) {
   const Cta &cta = *warp.cta;
   const Cluster &cluster = *cta.cluster;
   const Launch &launch = *cluster.launch;
   const LaunchConfig &config = launch.config;
-  uint32_t thread = warp.index * 32 + lane;
-  std::array<uint32_t, 3> tid = unravel(thread, config.block);
-  std::array<uint32_t, 3> inCluster = unravel(cta.rank, config.cluster);
-  auto axis = [&](Special x) { return static_cast<size_t>(which) - static_cast<size_t>(x); };
-  auto among = [&](Special x) { return which >= x && axis(x) < 3; };
-  if (among(Special::TidX))
-    return tid[axis(Special::TidX)];
-  if (among(Special::NtidX))
-    return config.block[axis(Special::NtidX)];
-  if (among(Special::CtaidX))
-    return cta.index[axis(Special::CtaidX)];
-  if (among(Special::NctaidX))
-    return config.grid[axis(Special::NctaidX)];
-  if (among(Special::ClusteridX))
-    return cluster.clusterIndex[axis(Special::ClusteridX)];
-  if (among(Special::NclusteridX))
-    return launch.clusterGrid[axis(Special::NclusteridX)];
-  if (among(Special::ClusterCtaidX))
-    return inCluster[axis(Special::ClusterCtaidX)];
-  if (among(Special::ClusterNctaidX))
-    return config.cluster[axis(Special::ClusterNctaidX)];
+  const std::pair<Special, std::array<uint32_t, 3>> families[] = {
+      {Special::TidX, unravel(warp.index * 32 + lane, config.block)},
+      {Special::NtidX, config.block},
+      {Special::CtaidX, cta.index},
+      {Special::NctaidX, config.grid},
+      {Special::ClusteridX, cluster.clusterIndex},
+      {Special::NclusteridX, launch.clusterGrid},
+      {Special::ClusterCtaidX, unravel(cta.rank, config.cluster)},
+      {Special::ClusterNctaidX, config.cluster},
+  };
+  for (const auto &[x, values] : families)
+    if (which >= x && size_t(which) - size_t(x) < 3)
+      return values[size_t(which) - size_t(x)];
+  return std::nullopt;
+}
+
+static uint64_t specialValue(Special which, const Warp &warp, uint32_t lane) {
+  const Cta &cta = *warp.cta;
+  const Cluster &cluster = *cta.cluster;
+  const Launch &launch = *cluster.launch;
+  if (const auto value = axisValue(which, warp, lane))
+    return *value;
   switch (which) {
   case Special::ClusterCtarank:
     return cta.rank;
@@ -86,11 +81,11 @@ static uint64_t specialValue(Special which, const Warp &warp, uint32_t lane) {
   case Special::CurrentGraphExec:
     return 0; // launched by the host
   case Special::Envreg1:
-    return config.gridWorkspace >> 32;
+    return launch.config.gridWorkspace >> 32;
   case Special::Envreg2:
-    return config.gridWorkspace & 0xFFFFFFFF;
+    return launch.config.gridWorkspace & 0xFFFFFFFF;
   case Special::DynamicSmemSize:
-    return config.dynamicSharedBytes;
+    return launch.config.dynamicSharedBytes;
   case Special::TotalSmemSize:
   case Special::AggrSmemSize:
     return cta.shared.end();
@@ -155,7 +150,7 @@ static std::unique_ptr<Cta> startCta(Cluster &cluster, uint32_t rank) {
 
 Cluster::Cluster(Launch &owner, uint64_t linearIndex) : launch(&owner), index(linearIndex) {
   clusterIndex = unravel(linearIndex, owner.clusterGrid);
-  random = owner.options->seed * 0xD1342543DE82EF95ull + linearIndex;
+  policy = makePolicy(*owner.options, linearIndex);
   const auto &shape = owner.config.cluster;
   for (uint32_t rank = 0; rank < shape[0] * shape[1] * shape[2]; ++rank)
     ctas.push_back(startCta(*this, rank));
@@ -165,7 +160,7 @@ Cluster::Cluster(Launch &owner, uint64_t linearIndex) : launch(&owner), index(li
                 cta->registers.bytes() + size_t(w) * owner.kernel->registerBytes);
     liveThreads += cta->threads;
   }
-  engine = makeAsyncEngine(*this);
+  async = makeAsyncWork(*this);
 }
 
 Cluster::~Cluster() = default;

@@ -1,8 +1,9 @@
 //===- Cluster.h - CTAs that run together, on one host thread -------------===//
 #pragma once
 
-#include "Sim/State/AsyncEngine.h"
+#include "Sim/State/AsyncWork.h"
 #include "Sim/State/Cta.h"
+#include "Sim/State/Policy.h"
 
 namespace fp4::sim {
 
@@ -16,7 +17,7 @@ struct ClusterBarrier {
 
 class Cluster {
 public:
-  /// Starts the CTAs of cluster `index`: registers, shared memory and engine are ready to run.
+  /// Starts the CTAs of cluster `index`: registers, shared memory and tickets are ready to run.
   Cluster(Launch &launch, uint64_t index);
   ~Cluster();
 
@@ -26,17 +27,12 @@ public:
   std::vector<std::unique_ptr<Cta>> ctas; ///< by rank
   ClusterBarrier barrier;
   uint32_t liveThreads = 0; ///< threads that have not exited
-  uint64_t roundNumber = 0; ///< scheduling rounds since the cluster started
-  uint64_t tickets = 0;     ///< completed; engines count
+  uint64_t tickets = 0;     ///< completed; the queue counts
   uint64_t mmas = 0;        ///< executed; handlers count
-  uint64_t changes = 0;     ///< of mbarriers; the engine counts
-  uint64_t random = 0;      ///< state of the cluster's generator: see nextRandom
+  uint64_t changes = 0;     ///< of mbarriers; the queue counts
+  std::unique_ptr<Policy> policy;
+  std::unique_ptr<AsyncWork> async;
 
-  AsyncEngine &async() { return *engine; }
-  std::unique_ptr<AsyncEngine> engine;
-
-  /// A deterministic 64-bit draw; seeded by SimOptions::seed and the cluster index.
-  uint64_t nextRandom();
   /// The CTA of a shared::cluster address, or null when the rank does not exist.
   Cta *ctaOfSharedAddress(uint32_t address) {
     uint32_t rank = address >> kSharedRankShift;

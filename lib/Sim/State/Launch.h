@@ -1,9 +1,8 @@
 //===- Launch.h - One kernel launch: what all its clusters share ----------===//
 #pragma once
 
-#include "Sim/Insn/ProgramImpl.h"
+#include "Sim/Decode/ProgramImpl.h"
 #include "Sim/State/AlignedBytes.h"
-#include "fp4/Sim/Observer.h"
 #include "fp4/Sim/Simulator.h"
 #include <mutex>
 

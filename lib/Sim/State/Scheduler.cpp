@@ -2,6 +2,8 @@
 #include "Sim/State/Scheduler.h"
 #include "Sim/Insn/Handlers.h"
 #include "Sim/State/Barriers.h"
+#include "fp4/Sim/Events/LifeEvent.h"
+#include "fp4/Sim/Observer.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <utility>
@@ -9,8 +11,7 @@
 using namespace fp4;
 using namespace fp4::sim;
 
-static constexpr uint32_t kQuantum = 1024;
-/// After this many rounds of spinning a lazy engine must move: a program may poll with plain loads.
+/// After this many rounds of spinning a ticket must complete: a program may poll with plain loads.
 static constexpr uint64_t kSpinRounds = 64;
 
 Scheduler::Scheduler(Cluster &cluster)
@@ -18,31 +19,25 @@ Scheduler::Scheduler(Cluster &cluster)
       clockless(std::ranges::none_of(cluster.launch->kernel->code,
                                      [](const Insn &insn) { return readsClock(insn.handler); })) {}
 
-uint32_t Scheduler::quantumOf() {
-  if (cluster.launch->options->policy != CompletionPolicy::Random)
-    return kQuantum;
-  return 1 + static_cast<uint32_t>(cluster.nextRandom() % 128);
-}
-
 //===----------------------------------------------------------------------===//
 // Rounds
 //===----------------------------------------------------------------------===//
 
 bool Scheduler::round() {
-  ++cluster.roundNumber;
+  Policy &policy = *cluster.policy;
+  policy.beginRound();
   bool progress = false, changed = false;
   size_t ctas = cluster.ctas.size();
-  bool shuffle = cluster.launch->options->policy == CompletionPolicy::Random;
-  size_t firstCta = shuffle ? cluster.nextRandom() % ctas : 0;
+  size_t firstCta = policy.first(ctas);
   for (size_t c = 0; c < ctas && !cx.failed; ++c) {
     Cta &cta = *cluster.ctas[(firstCta + c) % ctas];
     size_t warps = cta.warps.size();
-    size_t first = shuffle ? cluster.nextRandom() % warps : 0;
+    size_t first = policy.first(warps);
     for (size_t w = 0; w < warps && !cx.failed; ++w) {
       Warp &warp = cta.warps[(first + w) % warps];
       if (warp.done())
         continue;
-      uint32_t quantum = quantumOf();
+      uint32_t quantum = policy.quantum();
       uint64_t before = instructions;
       progress |= runWarp(warp, quantum);
       const uint64_t ran = instructions - before;
@@ -63,16 +58,16 @@ Expected<Scheduler::State> Scheduler::run(uint64_t budget) {
     bool progress = round();
     if (cx.failed)
       return tl::unexpected<Error>(std::move(cx.error));
-    FP4_TRY(cluster.async().round());
+    FP4_TRY(cluster.async->round());
     if (!progress || busyRounds >= kSpinRounds) {
       busyRounds = 0;
-      Expected<bool> advanced = cluster.async().advance();
+      Expected<bool> advanced = cluster.async->advance();
       if (!advanced)
         return tl::unexpected<Error>(std::move(advanced.error()));
       if (!*advanced && (progress || !allBlocked(cluster))) // it may poll for another cluster
         return pause();
       if (!*advanced && !expireWaits())
-        return tl::unexpected<Error>(cluster.async().deadlock());
+        return tl::unexpected<Error>(cluster.async->deadlock());
     }
     if (limit && instructions > limit)
       return makeError(ErrorKind::Simulation,
@@ -84,11 +79,11 @@ Expected<Scheduler::State> Scheduler::run(uint64_t budget) {
       if (auto state = pause(); !state || spinning || instructions >= end)
         return state;
   }
-  FP4_TRY(cluster.async().drain());
+  FP4_TRY(cluster.async->drain());
   if (cx.observer) {
-    Agent agent;
-    agent.cluster = static_cast<uint32_t>(cluster.index);
-    cx.observer->onLife({agent, {}, LifeOp::ClusterEnd, 0, 0, 0});
+    Actor actor;
+    actor.cluster = static_cast<uint32_t>(cluster.index);
+    cx.observer->onLife({actor, {}, LifeOp::ClusterEnd, 0, 0, 0});
   }
   return State::Done;
 }
@@ -181,27 +176,22 @@ bool Scheduler::runWarp(Warp &warp, uint32_t quantum) {
 
 /// Whether the registers that `insn` names have arrived.
 bool Scheduler::registersReady(Warp &warp, const Insn &insn) {
-  Status ready = cluster.async().useRegisters(warp, insn);
+  Status ready = cluster.async->useRegisters(warp, insn);
   if (!ready)
     cx.fail(std::move(ready.error().message), std::move(ready.error().note));
   return ready.has_value();
 }
 
-bool Scheduler::runGroup(Warp &warp, size_t groupIndex, uint32_t quantum) {
+/// Executes instructions while nothing but the PC of the group changes. The instruction that ended
+/// that is left in cx; Outcome::Next: the quantum is over, or `meet` is reached, where other groups
+/// wait.
+[[gnu::always_inline]] inline Outcome Scheduler::step(Warp &warp, const LaneGroup &group,
+                                                      uint32_t meet, uint32_t &left) {
   const Insn *code = cluster.launch->kernel->code.data();
-  LaneGroup *group = &warp.groups[groupIndex];
   const std::byte *registers = warp.registers;
-  // Where to stop and look at the other groups again.
-  uint32_t meet = ~0u;
-  bool diverged = warp.groups.size() > 1;
-  for (const LaneGroup &other : warp.groups)
-    if (other.pc > group->pc)
-      meet = std::min(meet, other.pc);
-  uint32_t pc = group->pc, groupMask = group->mask;
-  cx.groupMask = groupMask;
-  cx.token = std::exchange(group->token, 0);
-  cx.expired = std::exchange(group->expired, false);
-  uint32_t left = quantum;
+  const bool diverged = warp.groups.size() > 1;
+  const uint32_t groupMask = group.mask;
+  uint32_t pc = group.pc;
   while (left > 0) {
     const Insn &insn = code[pc];
     uint32_t mask = groupMask;
@@ -224,43 +214,60 @@ bool Scheduler::runGroup(Warp &warp, size_t groupIndex, uint32_t quantum) {
         break;
       continue;
     }
-    if (outcome == Outcome::Jump && mask == groupMask) {
-      pc = cx.target;
-      if (diverged)
-        break;
-      continue;
-    }
-    group->pc = pc;
-    instructions += quantum - left;
-    warp.executed += quantum - left;
-    switch (outcome) {
-    case Outcome::Jump:
-      jump(warp, groupIndex);
-      return true;
-    case Outcome::Scatter:
-      scatter(warp, groupIndex);
-      return true;
-    case Outcome::Retry:
-    case Outcome::NextWhenReady:
-      suspend(warp, groupIndex, outcome == Outcome::Retry);
-      return quantum - left > 1 || outcome == Outcome::NextWhenReady;
-    case Outcome::Yield:
-      group->pc = pc + 1;
-      warp.passedOver = pc;
-      return false;
-    case Outcome::Exit:
-      exitLanes(warp, groupIndex);
-      return true;
-    default:
-      return true;
-    }
+    if (outcome != Outcome::Jump || mask != groupMask)
+      return outcome;
+    pc = cx.target;
+    if (diverged)
+      break;
   }
-  if (left == 0 && diverged)
-    warp.passedOver = pc;
-  group->pc = pc;
-  instructions += quantum - left;
-  warp.executed += quantum - left;
+  cx.pc = pc;
+  return Outcome::Next;
+}
+
+bool Scheduler::runGroup(Warp &warp, size_t groupIndex, uint32_t quantum) {
+  LaneGroup &group = warp.groups[groupIndex];
+  uint32_t meet = ~0u; // where to stop and look at the other groups again
+  for (const LaneGroup &other : warp.groups)
+    if (other.pc > group.pc)
+      meet = std::min(meet, other.pc);
+  cx.groupMask = group.mask;
+  cx.token = std::exchange(group.token, 0);
+  cx.expired = std::exchange(group.expired, false);
+  uint32_t left = quantum;
+  const Outcome outcome = step(warp, group, meet, left);
+  const uint32_t ran = quantum - left;
+  group.pc = cx.pc;
+  instructions += ran;
+  warp.executed += ran;
+  if (outcome != Outcome::Next)
+    return finish(warp, groupIndex, outcome) || (outcome == Outcome::Retry && ran > 1);
+  if (left == 0 && warp.groups.size() > 1)
+    warp.passedOver = cx.pc;
   return true;
+}
+
+/// What the outcome of its last instruction makes of the group; false when it did nothing but poll.
+bool Scheduler::finish(Warp &warp, size_t groupIndex, Outcome outcome) {
+  switch (outcome) {
+  case Outcome::Jump:
+    jump(warp, groupIndex);
+    return true;
+  case Outcome::Scatter:
+    scatter(warp, groupIndex);
+    return true;
+  case Outcome::Retry:
+  case Outcome::NextWhenReady:
+    suspend(warp, groupIndex, outcome == Outcome::Retry);
+    return outcome == Outcome::NextWhenReady;
+  case Outcome::Yield:
+    warp.passedOver = warp.groups[groupIndex].pc++;
+    return false;
+  case Outcome::Exit:
+    exitLanes(warp, groupIndex);
+    return true;
+  default:
+    return true;
+  }
 }
 
 /// A branch that some lanes take.
@@ -314,7 +321,7 @@ void Scheduler::exitLanes(Warp &warp, size_t groupIndex) {
   group.mask &= ~cx.mask;
   group.pc += 1;
   if (cx.observer)
-    cx.observer->onLife({cx.agent(), cx.here(), LifeOp::WarpExit, cx.mask, 0, 0});
+    cx.observer->onLife({cx.actor(), cx.here(), LifeOp::WarpExit, cx.mask, 0, 0});
   if (group.mask == 0)
     warp.groups.erase(warp.groups.begin() + static_cast<ptrdiff_t>(groupIndex));
   Cta &cta = *warp.cta;
@@ -324,7 +331,7 @@ void Scheduler::exitLanes(Warp &warp, size_t groupIndex) {
   if (!cta.done())
     return;
   if (cx.observer)
-    cx.observer->onLife({cx.agent(), cx.here(), LifeOp::CtaExit, cx.mask, 0, 0});
-  if (Status ended = cluster.async().ctaExited(cta); !ended)
+    cx.observer->onLife({cx.actor(), cx.here(), LifeOp::CtaExit, cx.mask, 0, 0});
+  if (Status ended = cluster.async->ctaExited(cta); !ended)
     cx.fail(std::move(ended.error()));
 }

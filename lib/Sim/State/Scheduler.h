@@ -2,7 +2,7 @@
 //
 // One round gives every runnable warp a quantum of instructions. A warp that blocks gives up the
 // rest of its quantum and is asked again each round. When no warp could run, the asynchronous
-// engine completes something; when it has nothing left, that is a deadlock.
+// ticket completes; when none is left, that is a deadlock.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -39,12 +39,13 @@ private:
   void mergeGroups(Warp &warp);
   /// Executes the group; returns whether it did something other than poll.
   bool runGroup(Warp &warp, size_t groupIndex, uint32_t quantum);
+  Outcome step(Warp &warp, const LaneGroup &group, uint32_t meet, uint32_t &left);
+  bool finish(Warp &warp, size_t groupIndex, Outcome outcome);
   bool registersReady(Warp &warp, const Insn &insn);
   void jump(Warp &warp, size_t groupIndex);
   void scatter(Warp &warp, size_t groupIndex);
   void suspend(Warp &warp, size_t groupIndex, bool retry);
   void exitLanes(Warp &warp, size_t groupIndex);
-  uint32_t quantumOf();
   bool expireWaits();
 
   // Whether it gets anywhere: see Spinning.h.

@@ -8,6 +8,8 @@
 #include "fp4/Sim/Simulator.h"
 #include "Sim/State/Scheduler.h"
 #include "fp4/ISA/TargetModel.h"
+#include "fp4/Sim/Events/LaunchEvent.h"
+#include "fp4/Sim/Observer.h"
 #include "fp4/Support/Threads.h"
 #include <algorithm>
 #include <chrono>
@@ -18,20 +20,10 @@
 using namespace fp4;
 using namespace fp4::sim;
 
-Expected<CompletionPolicy> fp4::sim::parseCompletionPolicy(std::string_view text) {
-  if (text == "eager")
-    return CompletionPolicy::Eager;
-  if (text == "lazy")
-    return CompletionPolicy::Lazy;
-  if (text == "random")
-    return CompletionPolicy::Random;
-  if (text == "delay")
-    return CompletionPolicy::Delay;
-  return makeError(ErrorKind::Usage, fmt::format("unknown simulation policy '{}'", text),
-                   "choose eager, lazy, random or delay");
+Simulator::Simulator(SimOptions options) : settings(std::move(options)) {
+  if (settings.trackWrites)
+    global.trackWrites();
 }
-
-Simulator::Simulator(SimOptions options) : settings(std::move(options)) {}
 Simulator::~Simulator() = default;
 
 Status Simulator::load(const Program &program) {
@@ -300,9 +292,7 @@ Expected<LaunchStats> Simulator::launch(const Program &program, std::string_view
                                         const LaunchConfig &config,
                                         std::span<const std::byte> params) {
   auto start = std::chrono::steady_clock::now();
-  auto target = hw::requireTarget(settings.target);
-  if (!target)
-    return tl::unexpected<Error>(std::move(target.error()));
+  FP4_ASSIGN(auto target, hw::requireTarget(settings.target));
   const Kernel *kernel = program.impl().find(kernelName);
   if (!kernel)
     return makeError(ErrorKind::Usage,
@@ -314,12 +304,12 @@ Expected<LaunchStats> Simulator::launch(const Program &program, std::string_view
   launch.memory = &global;
   launch.observer = settings.observer;
   launch.config = config;
-  launch.multiprocessors = (*target)->multiprocessors;
+  launch.multiprocessors = target->multiprocessors;
   FP4_TRY(chooseCluster(kernel->info, launch.config, launch.explicitCluster));
   uint64_t shared = config.dynamicSharedBytes
                         ? uint64_t(kernel->dynamicSharedOffset) + config.dynamicSharedBytes
                         : kernel->sharedBytes;
-  FP4_TRY(checkLaunch(kernel->info, launch.config, **target, params.size(), shared));
+  FP4_TRY(checkLaunch(kernel->info, launch.config, *target, params.size(), shared));
   FP4_TRY(load(program));
   for (size_t i = 0; i < 3; ++i)
     launch.clusterGrid[i] = launch.config.grid[i] / launch.config.cluster[i];
@@ -330,7 +320,7 @@ Expected<LaunchStats> Simulator::launch(const Program &program, std::string_view
     launch.observer->onLaunch({program, kernelName, global,
                                static_cast<uint32_t>(volume(launch.config.cluster)),
                                static_cast<uint32_t>((volume(launch.config.block) + 31) / 32)});
-  Grid grid(launch, residentCtas(**target, launch.config, shared));
+  Grid grid(launch, residentCtas(*target, launch.config, shared));
   FP4_TRY(grid.run(hostThreads(settings)));
   grid.stats.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -4,6 +4,7 @@
 #include "Sim/Insn/ExecContext.h"
 #include "Sim/Insn/Handlers.h"
 #include "Sim/State/ConcurrentBytes.h"
+#include "fp4/Sim/Events.h"
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
@@ -47,7 +48,7 @@ void LoopProbe::onMemory(const MemoryEvent &event) {
     const int lane = std::countr_zero(rest);
     const uint64_t address = event.addressOf(static_cast<uint32_t>(lane));
     if (event.kind != AccessKind::Write && lane == std::countr_zero(event.laneMask))
-      firstReads.try_emplace({event.agent.ctaRank, event.agent.warp, event.at.line},
+      firstReads.try_emplace({event.actor.ctaRank, event.actor.warp, event.at.line},
                              Read{event.space, address, event.bytes});
     if (event.kind != AccessKind::Read)
       note(event.space, address, event.bytes);

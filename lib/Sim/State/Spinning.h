@@ -10,6 +10,8 @@
 #pragma once
 
 #include "Sim/State/Cluster.h"
+#include "fp4/Sim/Actor.h"
+#include "fp4/Sim/MemoryModel.h"
 #include "fp4/Sim/Observer.h"
 #include <array>
 #include <map>

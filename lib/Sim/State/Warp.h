@@ -46,7 +46,7 @@ public:
   uint32_t parted = 0;         ///< 1 + PC of a branch that split the lanes, until they synchronize
   uint32_t carry = 0;          ///< CC.CF: add.cc and friends
   uint64_t executed = 0;
-  /// tcgen05.ld that the warp has not waited for: AsyncEngine::useRegisters.
+  /// tcgen05.ld that the warp has not waited for: AsyncWork::useRegisters.
   uint32_t loadsInFlight = 0;
 
   bool done() const { return live == 0; }

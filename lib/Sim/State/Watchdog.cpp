@@ -48,7 +48,7 @@ Scheduler::Motion Scheduler::look() {
   Observer *before = std::exchange(cx.observer, &probe);
   Recurrence recurrence(cluster);
   const uint64_t changes = cluster.changes + cluster.tickets;
-  Motion motion = cluster.async().canAdvance() ? Motion::Changes : Motion::Unclear;
+  Motion motion = cluster.async->canAdvance() ? Motion::Changes : Motion::Unclear;
   const uint64_t enough = instructions + kLookInstructions;
   for (unsigned i = 0; i < kLookRounds && motion == Motion::Unclear && !cx.failed; ++i) {
     if (i >= kFirstRounds && instructions > enough)
@@ -60,7 +60,7 @@ Scheduler::Motion Scheduler::look() {
       motion = probe.readsHostMemory() ? Motion::Unclear : Motion::Repeats;
   }
   cx.observer = before;
-  return cluster.async().canAdvance() ? Motion::Changes : motion; // something was issued
+  return cluster.async->canAdvance() ? Motion::Changes : motion; // something was issued
 }
 
 /// An error when the limit is met.

@@ -3,7 +3,6 @@
 #include "KernelHarness.h"
 #include "fp4/ISA/ScaleLayout.h"
 #include "fp4/Numerics/BlockScaledGemm.h"
-#include "fp4/Sim/HazardChecker.h"
 
 #include <random>
 
@@ -215,11 +214,10 @@ TEST(NvFp4Gemm, MutantsAreCaught) {
 
 /// Reports of the hazard checker under an option set.
 std::string hazards(const Gemm &gemm, const Program &program, SimOptions options) {
-  HazardChecker checker;
-  options.observer = &checker;
+  const auto instruments = instrument("default", options);
   (void)run(gemm, program, options);
   std::string text;
-  for (const HazardReport &report : checker.reports())
+  for (const HazardReport &report : instruments->hazards())
     text += report.text();
   return text;
 }

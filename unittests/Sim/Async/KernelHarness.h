@@ -2,7 +2,7 @@
 #pragma once
 
 #include "fp4/ISA/TensorMap.h"
-#include "fp4/Sim/Simulator.h"
+#include "fp4/Sim/Instruments.h"
 
 #include <cstring>
 #include <fmt/format.h>
@@ -119,6 +119,15 @@ inline std::string describe(const SimOptions &o) {
   static const char *names[] = {"eager", "lazy", "random", "delay"};
   return std::string(names[int(o.policy)]) + " seed " + std::to_string(o.seed) + " engine " +
          o.delayedEngine;
+}
+
+/// The instruments that a tool has with this --check, in `options`.
+inline std::unique_ptr<Instruments> instrument(const std::string &check, SimOptions &options) {
+  SimulationOptions wanted;
+  wanted.check = check;
+  auto instruments = Instruments::create(wanted, options);
+  EXPECT_TRUE(instruments);
+  return std::move(*instruments);
 }
 
 /// Runs kernel `test` with `words` 32-bit words of output; the error, or nothing.

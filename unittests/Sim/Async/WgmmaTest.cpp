@@ -1,5 +1,5 @@
 // wgmma: what decoding refuses, and registers that are used while they are claimed. Results are the
-// business of the conformance suite (unittests/Runtime/CtsWgmma.cpp).
+// business of the conformance suite (tools/fp4-cts/CtsWgmma.cpp).
 #include "KernelHarness.h"
 #include "fp4/ISA/SmemDescriptor.h"
 #include "fp4/Sim/HazardChecker.h"
@@ -105,12 +105,11 @@ TEST(Wgmma, OperandsAreOverwrittenOnceTheProductsAreDone) {
 
 /// What the hazard checker says of a body, or the error of the run.
 std::string judge(const std::string &text, Judgement judgement = Judgement::Letter) {
-  HazardChecker checker({.strict = judgement == Judgement::Letter});
   SimOptions options = schedules(0)[1];
-  options.judgement = judgement;
-  options.observer = &checker;
+  const auto instruments =
+      instrument(judgement == Judgement::Letter ? "strict" : "default", options);
   std::string words = runText(text, options, block(), 128).error;
-  for (const HazardReport &report : checker.reports())
+  for (const HazardReport &report : instruments->hazards())
     words += report.text();
   return words;
 }

@@ -1,6 +1,5 @@
 // The kernels of integration_test/sim/bugs: right as they are, and wrong in every listed way.
 #include "KernelHarness.h"
-#include "fp4/Sim/HazardChecker.h"
 
 #include <filesystem>
 #include <map>
@@ -101,9 +100,8 @@ Judged judge(const std::string &ptx, SimOptions options, const LaunchConfig &con
   auto program = Program::parse(ptx, "kernel.ptx");
   if (!program)
     return {{"parse"}, program.error().message};
-  HazardChecker checker({.strict = strict});
-  options.observer = &checker;
-  options.judgement = strict ? Judgement::Letter : Judgement::Practice;
+  const auto instruments = instrument(strict ? "strict" : "default", options);
+  options.trackWrites = false; // nothing fills the buffers
   options.uninitializedReads = UninitializedReads::Ignore;
   Simulator simulator(options);
   constexpr uint64_t bytes = 1024;
@@ -117,7 +115,7 @@ Judged judge(const std::string &ptx, SimOptions options, const LaunchConfig &con
     judged.rules.insert("error");
     judged.text = stats.error().message + "\n";
   }
-  for (const HazardReport &report : checker.reports()) {
+  for (const HazardReport &report : instruments->hazards()) {
     judged.rules.insert(std::string(stringify(report.rule)));
     judged.text += report.text();
   }

@@ -1,6 +1,6 @@
 // What the hazard checker reports, and how. LitmusTest.cpp has the rules.
 #include "Litmus.h"
-#include "Sim/Insn/ProgramImpl.h"
+#include "Sim/Decode/ProgramImpl.h"
 
 #include <algorithm>
 
@@ -129,11 +129,9 @@ TEST(Hazards, TheRowsOfPackedMatricesEndBeforeTheirPadding) {
 TEST(Hazards, UninitializedGlobalMemory) {
   const std::string text = kernelText("  ld.global.b32 %v0, [%out+8];\n");
   for (const bool written : {false, true}) {
-    HazardChecker checker({.strict = true});
     SimOptions options;
-    options.observer = &checker;
+    const auto instruments = instrument("strict", options);
     Simulator simulator(options);
-    simulator.memory().trackWrites();
     const uint64_t out = simulator.memory().allocate(64, "y");
     if (written)
       ASSERT_TRUE(simulator.memory().fill(out, 0, 64));
@@ -142,9 +140,10 @@ TEST(Hazards, UninitializedGlobalMemory) {
     params.add(out);
     ASSERT_TRUE(
         simulator.launch(*program, "test", {{1, 1, 1}, {1, 1, 1}, {0, 0, 0}, 0}, params.span()));
-    ASSERT_EQ(checker.reports().size(), size_t(!written));
+    const auto reports = instruments->hazards();
+    ASSERT_EQ(reports.size(), size_t(!written));
     if (!written)
-      EXPECT_THAT(checker.reports()[0].text(),
+      EXPECT_THAT(reports[0].text(),
                   testing::AllOf(HasSubstr("[uninitialized-read]"), HasSubstr("byte 8 of 'y'")));
   }
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "KernelHarness.h"
-#include "fp4/Sim/HazardChecker.h"
 
 namespace fp4::sim::test {
 

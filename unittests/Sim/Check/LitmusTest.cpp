@@ -27,16 +27,12 @@ std::string Judged::text() const {
 Judged fp4::sim::test::judge(const std::string &text, SimOptions options, const Litmus &test,
                              bool strict) {
   constexpr size_t bytes = 1024;
-  HazardChecker checker({.strict = strict});
-  options.observer = &checker;
+  const auto instruments = instrument(strict ? "strict" : "default", options);
   options.uninitializedReads = UninitializedReads::Ignore;
-  options.judgement = strict ? Judgement::Letter : Judgement::Practice; // as the tools have it
   const auto program = Program::parse(text, "test.ptx");
   if (!program)
     return {{}, program.error().message};
   Simulator simulator(options);
-  if (strict)
-    simulator.memory().trackWrites();
   const uint64_t out = simulator.memory().allocate(bytes, "out");
   if (!test.uninitialized)
     EXPECT_TRUE(simulator.memory().fill(out, 0, bytes));
@@ -46,7 +42,7 @@ Judged fp4::sim::test::judge(const std::string &text, SimOptions options, const 
   config.block = {test.threads, 1, 1};
   config.grid = config.cluster = {test.cluster, 1, 1};
   const auto stats = simulator.launch(**program, "test", config, params.span());
-  return {checker.reports(), stats ? "" : stats.error().message};
+  return {instruments->hazards(), stats ? "" : stats.error().message};
 }
 
 std::vector<Litmus> fp4::sim::test::allLitmus() {

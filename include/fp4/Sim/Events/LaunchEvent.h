@@ -1,0 +1,20 @@
+//===- LaunchEvent.h - A launch begins ------------------------------------===//
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace fp4::sim {
+
+class GlobalMemory;
+class Program;
+
+/// A launch begins. The objects it refers to live until its last event.
+struct LaunchEvent {
+  const Program &program;
+  std::string_view kernel;
+  const GlobalMemory &memory;
+  uint32_t ctasPerCluster = 1, warpsPerCta = 1;
+};
+
+} // namespace fp4::sim

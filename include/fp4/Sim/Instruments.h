@@ -1,0 +1,59 @@
+//===- Instruments.h - What watches a simulation --------------------------===//
+//
+// From SimulationOptions to a simulator, the only way in which tools and libraries assemble one:
+//
+//   auto settings = settingsOf(options);
+//   auto instruments = Instruments::create(options, *settings);
+//   Simulator simulator(*settings);
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Sim/AccessStatistics.h"
+#include "fp4/Sim/HazardChecker.h"
+#include "fp4/Sim/ObserverList.h"
+#include "fp4/Sim/SimulationOptions.h"
+#include "fp4/Sim/Simulator.h"
+#include "fp4/Sim/Timeline.h"
+#include "fp4/Support/OutputFile.h"
+
+namespace fp4::sim {
+
+/// Without instruments; a wrong value is a Usage error that names the option.
+Expected<SimOptions> settingsOf(const SimulationOptions &options);
+
+/// The hazard checker, the counters and the timeline that were asked for. It outlives the
+/// simulator.
+class Instruments {
+public:
+  /// Puts the instruments into `settings`, and the rules that go with the checker's mode. Where
+  /// none is asked for nothing observes, which is faster.
+  static Expected<std::unique_ptr<Instruments>> create(const SimulationOptions &options,
+                                                       SimOptions &settings);
+
+  /// What the checker found in all launches so far.
+  std::vector<HazardReport> hazards() const;
+  void clearHazards();
+  bool counts() const { return statistics_ != nullptr; }
+  /// The accesses that cost more than they must, the worst first.
+  std::vector<AccessCount> wasteful() const;
+
+  bool hasTimeline() const { return timeline_ != nullptr; }
+  /// The name that the timeline has until finish(); empty for a device or a pipe.
+  std::string timelineDraft() const;
+  /// The last launch was that: the timeline gets its end, and its name.
+  Status finish();
+  /// Leaves the timeline to the process that this one was forked from.
+  void abandonTimeline();
+
+private:
+  Instruments() = default;
+
+  std::unique_ptr<HazardChecker> checker_;
+  std::unique_ptr<AccessStatistics> statistics_;
+  std::unique_ptr<OutputFile> timelineFile_;
+  std::unique_ptr<Timeline> timeline_; ///< writes to timelineFile_
+  ObserverList observers_;             ///< those that there are
+};
+
+} // namespace fp4::sim

@@ -1,0 +1,30 @@
+//===- SimulationOptions.h - What a user asks of a simulation -------------===//
+//
+// The one set of options of everything that simulates, with the same names and meanings: fp4-run,
+// fp4-runner and fp4-sim run on a command line, the simulator as a device, the stand-ins for CUDA's
+// libraries, and tests. Instruments.h makes a simulator of it.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace fp4::sim {
+
+struct SimulationOptions {
+  std::string target = "sm_100a"; ///< what the code was emitted for
+  std::string policy = "eager";   ///< eager | lazy | random | delay
+  uint64_t seed = 1;              ///< of the random policy
+  /// The hazard checker: off | default | strict; empty: default, where a simulator runs the
+  /// program. What a program may do follows from it: with off as with default what practice relies
+  /// on, with strict the letter of the PTX text.
+  std::string check;
+  bool statistics = false;                ///< count bank conflicts and uncoalesced accesses
+  std::string timeline;                   ///< file for a trace (Timeline.h); empty: none
+  std::string unwritten = "error";        ///< reads of shared memory nobody wrote: error | ignore
+  unsigned hostThreads = 0;               ///< 0: as many as the machine has
+  uint64_t spinLimit = uint64_t(1) << 32; ///< SimOptions::spinLimit
+};
+
+} // namespace fp4::sim

@@ -1,0 +1,81 @@
+//===- Ticket.h - One asynchronous operation ------------------------------===//
+//
+// A ticket has one or two stages. Stores read their source in the first and write in the second,
+// because cp.async.bulk.wait_group.read waits for the first alone. A stage may run when every
+// ticket in `after` is done; `after` holds only what the PTX ISA orders ("tcgen05 memory
+// consistency model, pipelined instructions"), so copies complete in any order.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Sim/Async/Tcgen05Pairs.h"
+#include "Sim/Async/TensorMemory.h"
+#include "Sim/Decode/Insn.h"
+#include "fp4/Sim/Actor.h"
+#include "fp4/Sim/MemoryModel.h"
+#include "fp4/Sim/TicketKind.h"
+#include "fp4/Support/Error.h"
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace fp4::sim {
+
+class Cluster;
+
+/// The thread that issued something.
+struct Thread {
+  uint32_t rank = 0, warp = 0;
+  int lane = 0;
+  auto operator<=>(const Thread &) const = default;
+};
+
+/// Cells of the tensor memory of one CTA.
+struct TmemCells {
+  uint32_t rank = 0;
+  TmemRange range;
+};
+
+/// Registers of a warp: bytes [begin, end) of bank 0.
+struct RegisterRange {
+  uint32_t begin = 0, end = 0;
+};
+
+struct Ticket;
+using Stage = std::function<Status(const Ticket &)>;
+
+struct Ticket {
+  uint64_t id = 0;
+  TicketKind kind{};
+  Engine engine{}; ///< that does the work
+  Thread issuer;
+  const Insn *insn = nullptr;
+  uint32_t pc = 0;     ///< of insn
+  uint64_t issued = 0; ///< by the clock of the policy
+
+  std::vector<uint64_t> after; ///< tickets that must be done before a stage runs
+  std::vector<Stage> stages;
+  size_t stagesDone = 0;
+  Stage signal; ///< barrier effects, after the writes have become valid
+
+  // The bytes it writes: poisoned while in flight, valid when done.
+  std::vector<SharedRange> sharedWrites;
+  std::vector<TmemCells> tmemWrites;
+  std::vector<RegisterRange> registerWrites; ///< of the issuing warp
+  Handler chained = nullptr; ///< its instructions may name those registers: they run after it
+
+  uint64_t bytes = 0; ///< that it writes; 0: those of the destinations above
+  uint64_t flops = 0;
+  Proxy proxy = Proxy::Async;
+  uint32_t sharedReads = 0; ///< mask of CTA ranks whose shared memory the first stage reads
+  uint32_t ctaGroup = 0;    ///< tcgen05: 1 or 2
+  bool bulkGroup = false;   ///< of a cp.async.bulk group
+  std::optional<PipelinedOp> pipelined; ///< tcgen05.mma, .cp, .shift
+  bool published = false;        ///< its thread executed tcgen05.fence::before_thread_sync since
+  std::vector<uint32_t> signals; ///< shared::cluster addresses of the mbarriers it will signal
+
+  Actor actor(const Cluster &cluster) const;
+  CodePoint at() const;
+};
+
+} // namespace fp4::sim

@@ -1,0 +1,556 @@
+//===- TicketQueue.cpp - Tickets: asynchronous operations of one cluster -------===//
+#include "TicketQueue.h"
+#include "Sim/Decode/OpcodeTable.h"
+#include "Sim/Insn/Handlers.h"
+#include "fp4/Sim/Events/BarrierEvent.h"
+#include "fp4/Sim/Events/FenceEvent.h"
+#include "fp4/Sim/Events/MemoryEvent.h"
+#include "fp4/Sim/Events/TicketEvent.h"
+#include "fp4/Sim/Observer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace fp4::sim {
+
+std::unique_ptr<AsyncWork> makeAsyncWork(Cluster &cluster) {
+  return std::make_unique<TicketQueue>(cluster);
+}
+
+namespace {
+
+constexpr uint32_t pollPatience = 256; ///< warp polls
+
+tl::unexpected<Error> fail(std::string message, std::string note = "") {
+  return makeError(ErrorKind::Simulation, std::move(message), std::move(note));
+}
+
+std::string_view trimmed(std::string_view text) {
+  const size_t first = text.find_first_not_of(" \t"), last = text.find_last_not_of(" \t;");
+  return first == text.npos ? std::string_view() : text.substr(first, last - first + 1);
+}
+
+} // namespace
+
+TicketQueue::TicketQueue(Cluster &cluster) : owner(cluster), ctas(cluster.ctas.size()) {}
+
+//===----------------------------------------------------------------------===//
+// Policy
+//===----------------------------------------------------------------------===//
+
+bool TicketQueue::ready(const Ticket &ticket) const {
+  return std::all_of(ticket.after.begin(), ticket.after.end(),
+                     [&](uint64_t id) { return done(id); });
+}
+
+std::vector<uint64_t> TicketQueue::readyTickets() const {
+  std::vector<uint64_t> ids;
+  for (const auto &[id, ticket] : inFlight)
+    if (ready(ticket))
+      ids.push_back(id);
+  return ids;
+}
+
+Status TicketQueue::runDue() {
+  // A finished ticket can only make later ones ready, so one pass in issue order reaches them all.
+  for (auto it = inFlight.begin(); it != inFlight.end();) {
+    const uint64_t id = it->first;
+    if (owner.policy->due(it->second) && ready(it->second))
+      FP4_TRY(runNow(id));
+    it = inFlight.upper_bound(id);
+  }
+  return {};
+}
+
+Status TicketQueue::round() {
+  if (inFlight.empty())
+    return {};
+  if (missedPolls > pollPatience)
+    if (auto moved = advance(); !moved)
+      return tl::unexpected(std::move(moved.error()));
+  FP4_TRY(runDue());
+  while (!inFlight.empty() && owner.policy->completesAnother()) {
+    const auto ids = readyTickets();
+    if (ids.empty())
+      break;
+    FP4_TRY(runStage(owner.policy->choose(ids)));
+  }
+  return {};
+}
+
+Expected<bool> TicketQueue::advance() {
+  if (inFlight.empty())
+    return false;
+  const auto ids = readyTickets();
+  if (ids.empty())
+    return false;
+  FP4_TRY(runStage(owner.policy->choose(ids)));
+  return true;
+}
+
+Status TicketQueue::drain() {
+  while (!inFlight.empty()) {
+    FP4_ASSIGN(auto moved, advance());
+    if (!moved)
+      return makeError(ErrorKind::Internal, "asynchronous operations wait for each other");
+  }
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Life of a ticket
+//===----------------------------------------------------------------------===//
+
+Ticket TicketQueue::makeTicket(ExecContext &cx, const Insn &insn, TicketKind kind, int lane) {
+  Ticket ticket;
+  ticket.id = nextId++;
+  ticket.kind = kind;
+  ticket.engine = engineOf(kind);
+  ticket.issuer = {cx.cta().rank, cx.warp().index, lane};
+  ticket.insn = &insn;
+  ticket.pc = cx.pc;
+  ticket.issued = owner.policy->clock();
+  return ticket;
+}
+
+/// Of the destinations that it has listed.
+static uint64_t bytesWritten(const Ticket &ticket) {
+  uint64_t bytes = 0;
+  for (const SharedRange &range : ticket.sharedWrites)
+    bytes += range.bytes;
+  for (const TmemCells &cells : ticket.tmemWrites)
+    bytes += 4ull * cells.range.lanes * cells.range.columns;
+  for (const RegisterRange &range : ticket.registerWrites)
+    bytes += range.end - range.begin;
+  return bytes;
+}
+
+void TicketQueue::event(const Ticket &ticket, TicketState state) {
+  Observer *observer = owner.launch->observer;
+  if (!observer)
+    return;
+  const PipelinedOp op = ticket.pipelined.value_or(PipelinedOp());
+  TicketEvent event;
+  event.actor = ticket.actor(owner);
+  event.actor.ticket = 0;
+  event.at = ticket.at();
+  event.state = state;
+  event.id = ticket.id;
+  event.kind = ticket.kind;
+  event.engine = ticket.engine;
+  event.bytes = ticket.bytes ? ticket.bytes : bytesWritten(ticket);
+  event.flops = ticket.flops;
+  event.lane = uint32_t(ticket.issuer.lane);
+  event.bulkGroup = ticket.bulkGroup;
+  event.ctaGroup = ticket.ctaGroup;
+  event.accumulator = op.accumulator;
+  event.narrowCopy = op.narrow;
+  event.proxy = ticket.proxy;
+  event.writes = ticket.sharedWrites;
+  event.signals = ticket.signals;
+  observer->onTicket(event);
+  if (state == TicketState::Issued)
+    for (const TmemCells &cells : ticket.tmemWrites)
+      emitTmem(ticket, AccessKind::Write, cells);
+}
+
+Status TicketQueue::checkDestinations(const Ticket &ticket) {
+  for (const SharedRange &range : ticket.sharedWrites)
+    FP4_TRY(checkShared(range.address, range.bytes));
+  for (const TmemCells &cells : ticket.tmemWrites)
+    FP4_TRY(state(cells.rank).tmem.checkAllocated(cells.range));
+  return {};
+}
+
+Status TicketQueue::issue(Ticket ticket) {
+  if (Status valid = checkDestinations(ticket); !valid)
+    return tl::unexpected(located(ticket, std::move(valid.error())));
+  event(ticket, TicketState::Issued);
+  if (!ticket.registerWrites.empty()) {
+    Warp &warp = warpOf(ticket);
+    unwaitedLoads.push_back(
+        {ticket.id, ticket.kind, &warp, ticket.insn, ticket.chained, ticket.registerWrites});
+    ++warp.loadsInFlight;
+  }
+  const uint64_t id = ticket.id;
+  std::erase_if(ticket.after, [&](uint64_t other) { return done(other); });
+  const bool now = owner.policy->due(ticket) && ready(ticket);
+  auto it = inFlight.emplace(id, std::move(ticket)).first;
+  if (now)
+    return runNow(id);
+  poison(it->second);
+  return {};
+}
+
+Warp &TicketQueue::warpOf(const Ticket &ticket) {
+  return owner.ctas[ticket.issuer.rank]->warps[ticket.issuer.warp];
+}
+
+void TicketQueue::poison(Ticket &ticket) {
+  constexpr int garbage = 0xA5; // for a program that gets to see it in spite of useRegisters
+  for (const RegisterRange &range : ticket.registerWrites)
+    if (!ticket.chained) // an accumulator is read as well
+      std::memset(warpOf(ticket).registers + range.begin, garbage, range.end - range.begin);
+  for (const SharedRange &range : ticket.sharedWrites)
+    owner.ctaOfSharedAddress(range.address)
+        ->shared.poison(range.address & kSharedOffsetMask, range.bytes, ticket.id);
+  for (const TmemCells &cells : ticket.tmemWrites)
+    state(cells.rank).tmem.poison(cells.range, ticket.id);
+}
+
+Status TicketQueue::runStage(uint64_t id) {
+  Ticket &ticket = inFlight.at(id);
+  missedPolls = 0;
+  if (ticket.stagesDone < ticket.stages.size()) {
+    if (Status status = ticket.stages[ticket.stagesDone](ticket); !status)
+      return tl::unexpected(located(ticket, std::move(status.error())));
+    ++ticket.stagesDone;
+  }
+  return ticket.stagesDone >= ticket.stages.size() ? finish(id) : Status();
+}
+
+Status TicketQueue::runNow(uint64_t id) {
+  while (!done(id))
+    FP4_TRY(runStage(id));
+  return {};
+}
+
+Status TicketQueue::finish(uint64_t id) {
+  auto node = inFlight.extract(id);
+  Ticket &ticket = node.mapped();
+  for (const SharedRange &range : ticket.sharedWrites)
+    owner.ctaOfSharedAddress(range.address)
+        ->shared.markValid(range.address & kSharedOffsetMask, range.bytes);
+  for (const TmemCells &cells : ticket.tmemWrites)
+    state(cells.rank).tmem.written(cells.range, id);
+  if (!ticket.registerWrites.empty() && ticket.kind != TicketKind::TmemLoad)
+    warpOf(ticket).loadsInFlight -= uint32_t(
+        std::erase_if(unwaitedLoads, [&](const UnwaitedLoad &load) { return load.id == id; }));
+  ++owner.tickets;
+  event(ticket, TicketState::Completed);
+  // Signals come last: whoever waits for them finds the data valid.
+  if (ticket.signal)
+    if (Status status = ticket.signal(ticket); !status)
+      return tl::unexpected(located(ticket, std::move(status.error())));
+  return {};
+}
+
+bool TicketQueue::sourceRead(uint64_t id) const {
+  auto it = inFlight.find(id);
+  return it == inFlight.end() || it->second.stagesDone > 0;
+}
+
+Status TicketQueue::ctaExited(Cta &cta) {
+  // Arrivals that nobody waits for any more are harmless, and stores still read shared memory after
+  // the last thread has left (CUTLASS ends kernels so): let them happen while the CTA is there.
+  const auto mayOutlive = [](const Ticket &ticket) {
+    const bool copy = ticket.kind == TicketKind::Tma || ticket.kind == TicketKind::Bulk;
+    return ticket.kind == TicketKind::Commit ||
+           (copy && ticket.sharedWrites.empty() && ticket.signals.empty());
+  };
+  leaving = &cta;
+  for (uint64_t id : readyTickets())
+    if (!done(id) && mayOutlive(inFlight.at(id)) && ready(inFlight.at(id)))
+      FP4_TRY(runNow(id));
+  leaving = nullptr;
+  const uint32_t bit = 1u << cta.rank;
+  for (const auto &[id, ticket] : inFlight) {
+    bool touches = ticket.stagesDone == 0 && (ticket.sharedReads & bit);
+    for (const SharedRange &range : ticket.sharedWrites)
+      touches |= range.address >> kSharedRankShift == cta.rank;
+    for (const TmemCells &cells : ticket.tmemWrites)
+      touches |= cells.rank == cta.rank;
+    for (uint32_t address : ticket.signals)
+      touches |= address >> kSharedRankShift == cta.rank;
+    if (touches)
+      return tl::unexpected(located(
+          ticket,
+          {ErrorKind::Simulation,
+           fmt::format("CTA ({},{},{}) exits while this operation is in flight to its memory",
+                       cta.index[0], cta.index[1], cta.index[2]),
+           "wait for its completion before the last thread exits"}));
+  }
+  const TensorMemory &tmem = state(cta.rank).tmem;
+  if (!tmem.allocations().empty())
+    return fail(fmt::format("CTA ({},{},{}) exits with tensor memory allocated: {}", cta.index[0],
+                            cta.index[1], cta.index[2], tmem.describeAllocations()),
+                "every tcgen05.alloc needs a tcgen05.dealloc of the same columns");
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Registers
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Whether an operand names a register of the ranges.
+bool names(const Operand &o, const std::vector<RegisterRange> &ranges, const Kernel &kernel) {
+  if (o.kind == OperandKind::Vector) {
+    const Operand *elements = kernel.operandPool.data() + o.offset;
+    return std::any_of(elements, elements + o.imm,
+                       [&](const Operand &e) { return names(e, ranges, kernel); });
+  }
+  if ((o.kind != OperandKind::Reg && o.kind != OperandKind::Address) || o.bank != kRegBank)
+    return false;
+  const uint32_t end = o.offset + 32u * o.width;
+  return std::any_of(ranges.begin(), ranges.end(), [&](const RegisterRange &range) {
+    return o.offset < range.end && range.begin < end;
+  });
+}
+
+} // namespace
+
+void TicketQueue::watchRegisters(Warp &warp) {
+  if (state(warp.cta->rank).wgmmaRegisters.try_emplace(warp.index).second)
+    ++warp.loadsInFlight; // for as long as the warp lives
+}
+
+void TicketQueue::emitWaited(const Warp &warp, const Insn &insn, uint64_t id) {
+  Observer *observer = owner.launch->observer;
+  if (!observer)
+    return;
+  FenceEvent event;
+  event.actor = {uint32_t(owner.index), warp.cta->rank, warp.index, 0};
+  event.at = {0, insn.line};
+  event.kind = FenceKind::TicketWaited;
+  event.space = Space::Tmem;
+  event.laneMask = warp.live;
+  event.groups = id;
+  observer->onFence(event);
+}
+
+Status TicketQueue::useRegisters(const Warp &warp, const Insn &insn) {
+  auto &watched = state(warp.cta->rank).wgmmaRegisters;
+  if (auto it = watched.find(warp.index); it != watched.end() && !isWgmma(insn.handler)) {
+    const Kernel &kernel = *owner.launch->kernel;
+    it->second.use(insn, kernel.operandPool.data(), uint32_t(&insn - kernel.code.data()),
+                   opcodeTable()[insn.row].base == "mov");
+  }
+  for (size_t i = 0; i < unwaitedLoads.size();) {
+    const UnwaitedLoad &load = unwaitedLoads[i];
+    const bool used = load.warp == &warp && load.chained != insn.handler &&
+                      std::any_of(insn.op.begin(), insn.op.end(), [&](const Operand &o) {
+                        return names(o, load.registers, *owner.launch->kernel);
+                      });
+    if (!used) {
+      ++i;
+      continue;
+    }
+    const uint64_t id = load.id;
+    // Nothing waits for a wgmma but wgmma.wait_group.
+    if (owner.launch->options->judgement == Judgement::Letter || load.kind == TicketKind::Wgmma)
+      return fail(
+          fmt::format("uses a register of the {} of line {} before it is known to be written",
+                      stringify(load.kind), load.insn->line),
+          load.kind == TicketKind::Wgmma ? "execute wgmma.wait_group first"
+                                         : "execute tcgen05.wait::ld first");
+    if (!done(id))
+      FP4_TRY(runNow(id));
+    emitWaited(warp, insn, id);
+    unwaitedLoads.erase(unwaitedLoads.begin() + ptrdiff_t(i));
+    --owner.ctas[warp.cta->rank]->warps[warp.index].loadsInFlight;
+  }
+  return {};
+}
+
+void TicketQueue::loadsWaited(Warp &warp) {
+  warp.loadsInFlight -= uint32_t(std::erase_if(unwaitedLoads, [&](const UnwaitedLoad &load) {
+    return load.warp == &warp && load.kind == TicketKind::TmemLoad;
+  }));
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+Status TicketQueue::checkShared(uint32_t address, uint32_t bytes) const {
+  const uint32_t rank = address >> kSharedRankShift, offset = address & kSharedOffsetMask;
+  if (rank >= owner.ctas.size())
+    return fail(fmt::format("shared address {:#x} names CTA rank {} of a cluster of {}", address,
+                            rank, owner.ctas.size()));
+  const Cta &cta = *owner.ctas[rank];
+  if (!cta.shared.contains(offset, bytes))
+    return fail(fmt::format("shared addresses {:#x}..{:#x} are outside the CTA's shared memory, "
+                            "which is {:#x}..{:#x}",
+                            offset, uint64_t(offset) + bytes - 1, kSharedBase,
+                            cta.shared.end() - 1));
+  if (cta.done() && &cta != leaving)
+    return fail(fmt::format("shared address {:#x} belongs to CTA rank {}, which has exited",
+                            address, rank));
+  return {};
+}
+
+Expected<const std::byte *> TicketQueue::sharedSource(uint32_t address, uint32_t bytes,
+                                                      const Ticket &reader) {
+  FP4_TRY(checkShared(address, bytes));
+  SharedMemory &shared = owner.ctaOfSharedAddress(address)->shared;
+  const uint32_t offset = address & kSharedOffsetMask;
+  if (shared.valid(offset, bytes))
+    return shared.at(offset);
+  for (uint32_t at = offset; at < offset + bytes;) {
+    const auto bad = shared.firstBad(at, offset + bytes - at);
+    if (!bad)
+      break;
+    if (!bad->ticket && owner.launch->options->uninitializedReads == UninitializedReads::Error)
+      return fail(fmt::format("reads shared memory at {:#x} that was never written", bad->offset));
+    if (bad->ticket && bad->ticket < reader.id)
+      return fail(fmt::format("reads shared memory at {:#x} too early: {} has still to write it",
+                              bad->offset, describeTicket(bad->ticket)),
+                  "wait on its mbarrier first");
+    at = bad->offset + 1; // what a later ticket will overwrite still holds the old data
+  }
+  return shared.at(offset);
+}
+
+Expected<std::byte *> TicketQueue::sharedDestination(uint32_t address, uint32_t bytes) {
+  FP4_TRY(checkShared(address, bytes));
+  return owner.ctaOfSharedAddress(address)->shared.at(address & kSharedOffsetMask);
+}
+
+Status TicketQueue::checkCells(uint32_t rank, const TmemRange &range, uint64_t reader,
+                               std::string_view what) {
+  TensorMemory &tmem = state(rank).tmem;
+  FP4_TRY(tmem.checkAllocated(range));
+  const auto bad = tmem.firstBad(range, reader);
+  if (!bad)
+    return {};
+  if (bad->ticket)
+    return fail(fmt::format("reads {} in tensor memory at lane {}, column {} too early: {} has "
+                            "still to write it",
+                            what, bad->lane, bad->column, describeTicket(bad->ticket)));
+  if (owner.launch->options->uninitializedReads == UninitializedReads::Ignore)
+    return {};
+  return fail(fmt::format("reads {} in tensor memory at lane {}, column {} that was never written",
+                          what, bad->lane, bad->column));
+}
+
+//===----------------------------------------------------------------------===//
+// Barriers
+//===----------------------------------------------------------------------===//
+
+Expected<Mbarrier *> TicketQueue::mbarrier(uint32_t address) {
+  FP4_TRY(checkShared(address, 8));
+  return state(address >> kSharedRankShift).mbarriers.find(address & kSharedOffsetMask);
+}
+
+Status TicketQueue::completeTx(uint32_t address, uint64_t bytes, const Ticket &ticket) {
+  FP4_ASSIGN(auto barrier, mbarrier(address));
+  MbarrierTable &table = state(address >> kSharedRankShift).mbarriers;
+  emit(ticket.actor(owner), ticket.at(), BarrierOp::MbarCompleteTx, address, bytes);
+  FP4_ASSIGN(auto phases, table.completeTx(*barrier, bytes, {ticket.actor(owner), ticket.at()}));
+  emitPhase(ticket.actor(owner), ticket.at(), address, *barrier, phases);
+  return {};
+}
+
+Status TicketQueue::arrive(uint32_t address, const Ticket &ticket) {
+  FP4_ASSIGN(auto barrier, mbarrier(address));
+  MbarrierTable &table = state(address >> kSharedRankShift).mbarriers;
+  emit(ticket.actor(owner), ticket.at(), BarrierOp::MbarArrive, address, 1, MemOrder::Release,
+       Scope::Cluster);
+  FP4_ASSIGN(auto phases, table.arrive(*barrier, 1, {ticket.actor(owner), ticket.at()}));
+  emitPhase(ticket.actor(owner), ticket.at(), address, *barrier, phases);
+  return {};
+}
+
+void TicketQueue::emit(const Actor &actor, CodePoint at, BarrierOp op, uint32_t address,
+                       uint64_t count, MemOrder order, Scope scope, uint32_t lanes) {
+  owner.changes += op != BarrierOp::MbarWaitPass;
+  if (Observer *observer = owner.launch->observer)
+    observer->onBarrier({actor, at, op, address, count, lanes, order, scope});
+}
+
+void TicketQueue::emitPhase(const Actor &actor, CodePoint at, uint32_t address,
+                            const Mbarrier &barrier, PhasesDone phases) {
+  if (phases)
+    emit(actor, at, BarrierOp::MbarPhaseDone, address, barrier.phase - 1);
+}
+
+void TicketQueue::emitAccess(const Ticket &ticket, AccessKind kind, Space space, uint64_t address,
+                             uint32_t bytes, Proxy proxy) {
+  Observer *observer = owner.launch->observer;
+  if (!observer)
+    return;
+  MemoryEvent event{ticket.actor(owner), ticket.at(), kind, space, proxy};
+  event.laneMask = 1;
+  event.bytes = bytes;
+  event.contiguous = true;
+  event.addresses = &address;
+  observer->onMemory(event);
+}
+
+void TicketQueue::emitTmem(const Ticket &ticket, AccessKind kind, const TmemCells &cells) {
+  Observer *observer = owner.launch->observer;
+  if (!observer)
+    return;
+  const uint64_t address = hw::TmemAddress{cells.range.lane, cells.range.column}.pack();
+  MemoryEvent event{ticket.actor(owner), ticket.at(), kind, Space::Tmem, Proxy::Tcgen05};
+  event.laneMask = 1;
+  event.bytes = 4 * cells.range.columns;
+  event.tmemLanes = cells.range.lanes;
+  event.tmemRank = cells.rank;
+  event.contiguous = true;
+  event.addresses = &address;
+  observer->onMemory(event);
+}
+
+//===----------------------------------------------------------------------===//
+// tcgen05.fence
+//===----------------------------------------------------------------------===//
+
+void TicketQueue::publish(const Thread &thread) {
+  for (auto &[id, ticket] : inFlight)
+    ticket.published |= ticket.issuer == thread;
+}
+
+void TicketQueue::acquire(const Thread &thread) {
+  std::vector<uint64_t> &ids = acquiredTickets[thread];
+  ids.clear();
+  for (const auto &[id, ticket] : inFlight)
+    if (ticket.published)
+      ids.push_back(id);
+}
+
+const std::vector<uint64_t> &TicketQueue::acquired(const Thread &thread) const {
+  static const std::vector<uint64_t> none;
+  auto it = acquiredTickets.find(thread);
+  return it == acquiredTickets.end() ? none : it->second;
+}
+
+//===----------------------------------------------------------------------===//
+// Words
+//===----------------------------------------------------------------------===//
+
+std::string TicketQueue::describeTicket(uint64_t id) const {
+  auto it = inFlight.find(id);
+  if (it == inFlight.end())
+    return fmt::format("ticket {}", id);
+  const Ticket &ticket = it->second;
+  return fmt::format("ticket {} ('{}', line {}, issued by warp {} of CTA rank {})", id,
+                     trimmed(owner.launch->program->shownLine(ticket.insn->line)),
+                     ticket.insn->line, ticket.issuer.warp, ticket.issuer.rank);
+}
+
+Error TicketQueue::located(const Ticket &ticket, Error error) const {
+  const Cta &cta = *owner.ctas[ticket.issuer.rank];
+  error.message = fmt::format(
+      "{}: {}: {}",
+      describeLocation(*owner.launch, cta, ticket.issuer.warp, ticket.issuer.lane, *ticket.insn),
+      stringify(ticket.kind), error.message);
+  return error;
+}
+
+bool TicketWait::ready() const {
+  return std::all_of(ids.begin(), ids.end(),
+                     [&](uint64_t id) { return readOnly ? queue.sourceRead(id) : queue.done(id); });
+}
+
+std::string TicketWait::describe() const {
+  for (uint64_t id : ids)
+    if (!queue.done(id))
+      return fmt::format("{}: {}", what, queue.describeTicket(id));
+  return what;
+}
+
+} // namespace fp4::sim

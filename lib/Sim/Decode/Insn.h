@@ -1,0 +1,97 @@
+//===- Insn.h - Decoded instructions --------------------------------------===//
+//
+// Program::parse turns every PTX instruction into one Insn: a function pointer, dense register
+// slots and the modifiers its handler needs. Nothing is looked up by name while a kernel runs.
+//
+// Register storage. A warp's registers are structure-of-arrays: register r of a width of w bytes
+// (1, 2, 4, 8, 16) is w*32 contiguous bytes, lane l at l*w. Predicates are one 32-bit lane mask.
+// An operand names a *bank* and a byte offset in it. Bank 0 is the warp's registers; bank 1 holds
+// the constants of the kernel, already broadcast over 32 lanes, so a handler reads an immediate
+// exactly as it reads a register. (Addresses of shared variables are constants that differ by CTA
+// rank: each rank has its own bank 1.)
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fp4::sim {
+
+class ExecContext;
+struct Insn;
+
+enum class Type : uint8_t {
+  None,
+#define FP4_TYPE(Name, text, bits, kind) Name,
+#include "Sim/Decode/Types.def"
+#undef FP4_TYPE
+};
+
+unsigned bitsOf(Type type); ///< 1 for Pred
+inline unsigned bytesOf(Type type) { return (bitsOf(type) + 7) / 8; }
+bool isSigned(Type type);
+bool isFloat(Type type);
+std::string_view spelling(Type type);
+Type typeFromSpelling(std::string_view text); ///< None when it is no type
+
+/// The answer of a handler to the warp loop. "The group" is the set of lanes that run together.
+enum class Outcome : uint8_t {
+  Next,          ///< done: continue with the following instruction
+  Jump,          ///< the active lanes continue at cx.target; guarded-off lanes at the next
+  Scatter,       ///< each active lane continues at cx.targets[lane]; guarded-off lanes at the next
+  Retry,         ///< blocked (cx.block was called), no effect yet: execute again when ready
+  NextWhenReady, ///< blocked, effects done: continue with the following instruction when ready
+  Yield,         ///< like Next, but let other warps run first (a poll that found nothing)
+  Exit,          ///< the active lanes end
+  Error,         ///< cx.fail was called
+};
+
+using Handler = Outcome (*)(ExecContext &, const Insn &);
+
+enum class OperandKind : uint8_t {
+  None,    ///< an optional operand that is absent
+  Reg,     ///< register or immediate: `bank`, `offset`, `width` bytes per lane
+  Pred,    ///< predicate mask at `bank`, `offset`; `negated`
+  Address, ///< base as for Reg (width 4 or 8), plus `imm` bytes
+  Vector,  ///< `imm` elements at Kernel::operandPool[offset...]
+};
+
+inline constexpr uint8_t kRegBank = 0;
+inline constexpr uint8_t kConstBank = 1;
+
+struct Operand {
+  OperandKind kind = OperandKind::None;
+  uint8_t bank = kRegBank;
+  uint8_t width = 0;
+  bool negated = false;
+  uint32_t offset = 0;
+  int64_t imm = 0;
+
+  explicit operator bool() const { return kind != OperandKind::None; }
+};
+
+inline constexpr uint32_t kNoGuard = ~0u;
+inline constexpr unsigned kMaxOperands = 10;
+
+struct Insn {
+  Handler handler = nullptr;
+  uint32_t guard = kNoGuard; ///< offset of the guard predicate in bank 0
+  bool guardNegated = false;
+  Type type = Type::None; ///< the main type modifier
+  uint16_t row = 0;       ///< row of the opcode table
+  uint32_t target = 0;    ///< pc of a branch
+  uint32_t line = 0;      ///< of the PTX text, from 1
+  uint32_t column = 0;
+  uint32_t debugFile = 0; ///< .loc: index of .file, 0 when there is none
+  uint32_t debugLine = 0;
+  uint32_t debugColumn = 0;
+  std::array<uint8_t, 16> m{};            ///< decoded modifiers; each family documents its own use
+  uint64_t u = 0;                         ///< more of the same
+  std::array<Operand, kMaxOperands> op{}; ///< in the order of the table's operand pattern
+};
+
+} // namespace fp4::sim

@@ -1,0 +1,121 @@
+//===- ProgramImpl.h - Decoded kernels ------------------------------------===//
+#pragma once
+
+#include "Sim/Decode/Insn.h"
+#include "fp4/Sim/Program.h"
+#include <memory>
+
+namespace fp4::sim {
+
+/// A 4- or 8-byte constant of bank 1 that holds the address of a shared variable: the CTA's rank
+/// is added in bits 24-31 when the CTA starts.
+struct RankFixup {
+  uint32_t offset = 0;
+  uint8_t width = 4;
+};
+
+enum class Special : uint8_t {
+#define FP4_SPECIAL(Name, text, bytes) Name,
+#include "Sim/Decode/Special.def"
+#undef FP4_SPECIAL
+};
+
+/// A special register the kernel reads: filled when a warp starts.
+struct SpecialUse {
+  Special which{};
+  uint8_t width = 4;   ///< bytes per lane; 0: predicate
+  uint32_t offset = 0; ///< bank 0
+};
+
+/// A shared variable, for messages. `offset` counts from 0, as shared addresses do.
+struct SharedName {
+  std::string name;
+  uint32_t offset = 0;
+};
+
+/// A register, for messages.
+struct RegisterName {
+  std::string name;
+  uint32_t offset = 0; ///< bank 0
+};
+
+/// Where an argument or a result of a call lives: `bytes` of local memory at `offset`, or a
+/// register or constant.
+struct ArgumentPlace {
+  Operand value; ///< kind None: in local memory
+  uint32_t offset = 0;
+  uint32_t bytes = 0;
+};
+
+/// A device function as one kernel has it. Its registers, .param and .local variables have fixed
+/// places, so a lane can be in it only once.
+struct DeviceFunction {
+  std::string name;
+  uint64_t address = 0;  ///< what a pointer to it holds
+  uint32_t entry = 0;    ///< pc
+  uint32_t returnTo = 0; ///< register: each lane's pc behind the call
+  uint32_t inside = 0;   ///< predicate register: the lanes that are in it
+  std::vector<ArgumentPlace> params, results;
+};
+
+struct CallSite;
+/// A function that the simulator provides.
+using Builtin = Outcome (*)(ExecContext &, const CallSite &);
+
+struct CallSite {
+  int32_t function = -1; ///< of Kernel::functions; -1: by pointer, or built in
+  Builtin builtin = nullptr;
+  Operand pointer;
+  std::vector<ArgumentPlace> arguments, results;
+};
+
+struct Kernel {
+  KernelInfo info;
+  std::vector<Insn> code; ///< every body ends with an exit or return that the decoder appends
+  std::vector<Operand> operandPool;
+  std::vector<std::byte> constants; ///< bank 1 for rank 0
+  std::vector<RankFixup> rankFixups;
+  std::vector<SpecialUse> specials;
+  std::vector<DeviceFunction> functions;   ///< that it may call
+  std::vector<CallSite> callSites;         ///< Insn::u of a call
+  std::vector<uint32_t> branchTargets;     ///< of brx.idx
+  std::vector<SharedName> sharedNames;     ///< in order of offset
+  std::vector<RegisterName> registerNames; ///< the same, of a kernel with wgmma alone
+  /// "full+8": a shared address by the variable that holds it; empty when none does.
+  std::string sharedSymbol(uint32_t offset) const;
+  /// The register that has the place in bank 0; empty when its name was not kept.
+  std::string registerName(uint32_t offset) const;
+  uint32_t stackTop = 0;            ///< in local memory; 0: the kernel has no stack (Stack.cpp)
+  uint32_t registerBytes = 0;       ///< bank 0, a multiple of 64
+  uint32_t sharedBytes = 0;         ///< end of the static variables, counted from kSharedBase
+  uint32_t dynamicSharedOffset = 0; ///< where .extern shared begins, counted from kSharedBase
+};
+
+/// A module-scope .global or .const variable; its address is fixed when the module is parsed.
+struct ModuleVariable {
+  std::string name;
+  uint64_t address = 0;
+  uint64_t size = 0;
+  bool readOnly = false;
+  std::vector<std::byte> initial; ///< `size` bytes
+};
+
+struct ProgramImpl {
+  std::string name;
+  std::string text;
+  std::string version;
+  std::string target;
+  std::vector<std::string> files; ///< .file directives, index as in .loc; [0] is empty
+  std::vector<std::unique_ptr<Kernel>> kernels;
+  std::vector<KernelInfo> infos; ///< kernels[i]->info, for Program::kernels
+  std::vector<RefusedKernel> refused;
+  std::vector<ModuleVariable> variables;
+
+  const Kernel *find(std::string_view kernel) const;
+  /// Line `line` (from 1) of the text, without surrounding space.
+  std::string_view sourceLine(uint32_t line) const;
+  /// The same for messages: of a list of many registers the first and the last.
+  std::string shownLine(uint32_t line) const;
+};
+
+} // namespace fp4::sim

@@ -1,0 +1,381 @@
+//===- Mbarrier.cpp - mbarrier.* instructions -----------------------------===//
+//
+// PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier". Modifiers in
+// Insn::m: 0 space, 1 memory order, 2 scope, 3 the variant. Every active lane acts for itself, in
+// lane order; waits that fail block the lanes until one of them would succeed.
+//
+//===----------------------------------------------------------------------===//
+#include "Sim/Insn/Copy/AsyncOperands.h"
+#include "fp4/Sim/Events/BarrierEvent.h"
+
+#include <fmt/format.h>
+
+namespace fp4::sim {
+
+bool sharedAddress(ExecContext &cx, Space space, const Operand &o, int lane, uint32_t &address) {
+  const uint64_t raw = cx.address(o, lane);
+  const auto place = cx.place(space, raw);
+  if (place.space != Space::SharedCluster && place.space != Space::SharedCta) {
+    cx.fail(fmt::format("expects an address in shared memory, but got {:#x}", raw), "", lane);
+    return false;
+  }
+  address = static_cast<uint32_t>(place.address);
+  return true;
+}
+
+bool singleLane(ExecContext &cx, std::string_view instruction) {
+  if (std::has_single_bit(cx.mask))
+    return true;
+  cx.fail(fmt::format("{} expects one thread to issue it, but {} lanes do", instruction,
+                      std::popcount(cx.mask)),
+          "guard it with elect.sync, or every lane issues its own copy");
+  return false;
+}
+
+namespace {
+
+enum Variant : uint8_t { Plain, ExpectTx, NoComplete, Drop, DropExpectTx, DropNoComplete };
+
+MemOrder orderOf(const Insn &insn) { return MemOrder(insn.m[1]); }
+Scope scopeOf(const Insn &insn) { return Scope(insn.m[2]); }
+
+/// The mbarrier at a shared::cluster address with its table; null after cx.fail.
+struct Found {
+  Mbarrier *barrier = nullptr;
+  MbarrierTable *table = nullptr;
+  uint32_t address = 0;
+};
+Found findBarrier(ExecContext &cx, const Insn &insn, const Operand &o, int lane) {
+  uint32_t address;
+  if (!sharedAddress(cx, Space(insn.m[0]), o, lane, address))
+    return {};
+  TicketQueue &queue = TicketQueue::of(cx);
+  auto barrier = queue.mbarrier(address);
+  if (!barrier) {
+    failHere(cx, std::move(barrier.error()), lane);
+    return {};
+  }
+  return {*barrier, &queue.state(address >> kSharedRankShift).mbarriers, address};
+}
+
+/// Lanes blocked until one of their waits would succeed.
+class MbarrierWait final : public Wait {
+public:
+  struct Target {
+    const Mbarrier *barrier;
+    uint64_t phase; ///< the phase that must complete
+    uint32_t address;
+  };
+  MbarrierWait(const ExecContext &cx, uint32_t warp, bool limited)
+      : kernel(cx.kernel()), warp(warp), limited(limited) {}
+  std::vector<Target> targets;
+
+  bool ready() const override {
+    for (const Target &target : targets)
+      if (target.barrier->phase > target.phase)
+        return true;
+    return false;
+  }
+  std::string describe() const override {
+    const Target &target = targets.front();
+    const std::string symbol = kernel.sharedSymbol(target.address & kSharedOffsetMask);
+    return fmt::format("phase {} (parity {}) of the mbarrier{} at shared {:#x} of CTA rank {}, "
+                       "initialised at line {}: {}; {}{}",
+                       target.phase, target.phase & 1, symbol.empty() ? "" : " '" + symbol + "'",
+                       target.address & kSharedOffsetMask, target.address >> kSharedRankShift,
+                       target.barrier->initialised.at.line, target.barrier->describe(),
+                       target.barrier->describeHistory(),
+                       target.barrier->describeLap(warp, target.phase));
+  }
+
+  bool expires() const override { return limited; }
+  uint64_t state() const override {
+    uint64_t sum = 0;
+    for (const Target &target : targets)
+      sum = sum * 31 + (target.barrier->phase << 20) + target.barrier->pending;
+    return sum;
+  }
+
+private:
+  const Kernel &kernel;
+  uint32_t warp;
+  bool limited; ///< try_wait: it may end without success
+};
+
+/// Whether a warp of the CTA is blocked on the object.
+bool hasWaiter(const Cta &cta, const Mbarrier *barrier) {
+  for (const Warp &warp : cta.warps)
+    for (const LaneGroup &group : warp.groups)
+      if (auto *wait = dynamic_cast<const MbarrierWait *>(group.wait.get()))
+        for (const MbarrierWait::Target &target : wait->targets)
+          if (target.barrier == barrier && target.barrier->phase <= target.phase)
+            return true;
+  return false;
+}
+
+template <typename F> Outcome forEachLane(ExecContext &cx, F &&f) {
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1)
+    if (!f(std::countr_zero(rest)))
+      return Outcome::Error;
+  return Outcome::Next;
+}
+
+/// Whether an earlier lane initializes the same mbarrier with the same count: in practice that is
+/// done once.
+bool isRepeated(ExecContext &cx, const Insn &insn, int lane) {
+  if (cx.launch().options->judgement == Judgement::Letter)
+    return false;
+  for (uint32_t rest = cx.mask & ((1u << lane) - 1); rest; rest &= rest - 1) {
+    const int earlier = std::countr_zero(rest);
+    if (cx.address(insn.op[0], earlier) == cx.address(insn.op[0], lane) &&
+        cx.scalar(insn.op[1], earlier) == cx.scalar(insn.op[1], lane))
+      return true;
+  }
+  return false;
+}
+
+/// PTX ISA, "mbarrier.init".
+Outcome mbarrierInit(ExecContext &cx, const Insn &insn) {
+  TicketQueue &queue = TicketQueue::of(cx);
+  return forEachLane(cx, [&](int lane) {
+    uint32_t address;
+    if (isRepeated(cx, insn, lane))
+      return true;
+    if (!sharedAddress(cx, Space(insn.m[0]), insn.op[0], lane, address) ||
+        !cx.sharedObject(address, 8, 8))
+      return false;
+    if (address >> kSharedRankShift != cx.cta().rank)
+      return cx.fail("mbarrier.init expects an mbarrier of its own CTA", "", lane), false;
+    const uint32_t count = static_cast<uint32_t>(cx.scalar(insn.op[1], lane));
+    Status status =
+        queue.state(cx.cta().rank)
+            .mbarriers.init(address & kSharedOffsetMask, count, {cx.actor(), cx.here()});
+    if (!status)
+      return failHere(cx, std::move(status.error()), lane), false;
+    queue.emit(cx.actor(), cx.here(), BarrierOp::MbarInit, address, count, MemOrder::Weak,
+               Scope::Cta, 1u << lane);
+    return true;
+  });
+}
+
+/// PTX ISA, "mbarrier.inval".
+Outcome mbarrierInval(ExecContext &cx, const Insn &insn) {
+  return forEachLane(cx, [&](int lane) {
+    const Found found = findBarrier(cx, insn, insn.op[0], lane);
+    if (!found.barrier)
+      return false;
+    if (hasWaiter(cx.cta(), found.barrier))
+      return cx.fail(fmt::format("mbarrier.inval of the mbarrier at {:#x} while a warp waits on it",
+                                 found.barrier->offset),
+                     "", lane),
+             false;
+    Status status = found.table->inval(found.barrier->offset);
+    if (!status)
+      return failHere(cx, std::move(status.error()), lane), false;
+    cx.cta().shared.markUninitialized(found.address & kSharedOffsetMask, 8);
+    TicketQueue::of(cx).emit(cx.actor(), cx.here(), BarrierOp::MbarInval, found.address, 0,
+                             MemOrder::Weak, Scope::Cta, 1u << lane);
+    return true;
+  });
+}
+
+/// expect_tx of `bytes` by one lane.
+bool expectBytes(ExecContext &cx, const Insn &insn, const Found &found, uint64_t bytes, int lane) {
+  Status status = found.table->expectTx(*found.barrier, bytes);
+  if (!status)
+    return failHere(cx, std::move(status.error()), lane), false;
+  TicketQueue::of(cx).emit(cx.actor(), cx.here(), BarrierOp::MbarExpectTx, found.address, bytes,
+                           orderOf(insn), scopeOf(insn), 1u << lane);
+  return true;
+}
+
+Expected<PhasesDone> arriveAs(Variant variant, const Found &found, uint32_t count,
+                              const MbarrierEvent &event) {
+  switch (variant) {
+  case NoComplete:
+    if (Status status = found.table->arriveNoComplete(*found.barrier, count, event); !status)
+      return tl::unexpected(std::move(status.error()));
+    return 0u;
+  case Drop:
+  case DropExpectTx:
+  case DropNoComplete:
+    return found.table->arriveDrop(*found.barrier, count, variant == DropNoComplete, event);
+  default:
+    return found.table->arrive(*found.barrier, count, event);
+  }
+}
+
+/// PTX ISA, "mbarrier.arrive" and "mbarrier.arrive_drop", with and without expect_tx.
+Outcome mbarrierArrive(ExecContext &cx, const Insn &insn) {
+  const Variant variant = Variant(insn.m[3]);
+  const bool expects = variant == ExpectTx || variant == DropExpectTx;
+  TicketQueue &queue = TicketQueue::of(cx);
+  return forEachLane(cx, [&](int lane) {
+    const Found found = findBarrier(cx, insn, insn.op[1], lane);
+    if (!found.barrier)
+      return false;
+    const uint64_t operand = insn.op[2] ? cx.scalar(insn.op[2], lane) : 1;
+    if (expects && !expectBytes(cx, insn, found, operand, lane))
+      return false;
+    const uint32_t count = expects ? 1 : static_cast<uint32_t>(operand);
+    const uint64_t token = found.barrier->token();
+    // Lane mask 0: the next lane arrives here too, and what the warp did is published with the
+    // last.
+    const bool more = lane < 31 && cx.mask >> (lane + 1) & 1 &&
+                      cx.address(insn.op[1], lane + 1) == cx.address(insn.op[1], lane);
+    queue.emit(cx.actor(), cx.here(), BarrierOp::MbarArrive, found.address, count, orderOf(insn),
+               scopeOf(insn), more ? 0 : 1u << lane);
+    auto phases = arriveAs(variant, found, count, {cx.actor(), cx.here()});
+    if (!phases)
+      return failHere(cx, std::move(phases.error()), lane), false;
+    queue.emitPhase(cx.actor(), cx.here(), found.address, *found.barrier, *phases);
+    if (insn.op[0])
+      cx.setScalar(insn.op[0], lane, token);
+    return true;
+  });
+}
+
+/// PTX ISA, "mbarrier.expect_tx".
+Outcome mbarrierExpectTx(ExecContext &cx, const Insn &insn) {
+  return forEachLane(cx, [&](int lane) {
+    const Found found = findBarrier(cx, insn, insn.op[0], lane);
+    return found.barrier && expectBytes(cx, insn, found, cx.scalar(insn.op[1], lane), lane);
+  });
+}
+
+/// PTX ISA, "mbarrier.complete_tx": moves no data.
+Outcome mbarrierCompleteTx(ExecContext &cx, const Insn &insn) {
+  TicketQueue &queue = TicketQueue::of(cx);
+  return forEachLane(cx, [&](int lane) {
+    const Found found = findBarrier(cx, insn, insn.op[0], lane);
+    if (!found.barrier)
+      return false;
+    const uint64_t bytes = cx.scalar(insn.op[1], lane);
+    queue.emit(cx.actor(), cx.here(), BarrierOp::MbarCompleteTx, found.address, bytes,
+               orderOf(insn), scopeOf(insn), 1u << lane);
+    auto phases = found.table->completeTx(*found.barrier, bytes, {cx.actor(), cx.here()});
+    if (!phases)
+      return failHere(cx, std::move(phases.error()), lane), false;
+    queue.emitPhase(cx.actor(), cx.here(), found.address, *found.barrier, *phases);
+    return true;
+  });
+}
+
+/// The phase a wait is for: with a parity, the latest phase of that parity not after the current
+/// one; with a state, the state's.
+bool phaseWanted(ExecContext &cx, const Insn &insn, const Found &found, int lane, uint64_t &phase,
+                 bool &passed) {
+  const uint64_t value = cx.scalar(insn.op[2], lane);
+  const Mbarrier &barrier = *found.barrier;
+  if (insn.m[3]) { // parity
+    constexpr uint32_t allOnes =
+        ~0u; // a sign-extended truth value, as Triton has it: the low bit counts
+    if (value > 1 && value != allOnes)
+      return cx.fail(fmt::format("phase parity must be 0 or 1, but got {}", value), "", lane),
+             false;
+    passed = barrier.parityDone(uint32_t(value & 1));
+    phase =
+        passed ? barrier.phase - 1 : barrier.phase; // of a fresh barrier: phase -1, which passed
+    return true;
+  }
+  auto done = MbarrierTable::tokenDone(barrier, value);
+  if (!done)
+    return failHere(cx, std::move(done.error()), lane), false;
+  passed = *done;
+  phase = barrier.phase - (passed ? 1 : 0);
+  return true;
+}
+
+/// PTX ISA, "mbarrier.test_wait, mbarrier.try_wait". A try_wait that would fail for every lane
+/// blocks; the hardware's time limit may also let it return false: so it does when nothing else can
+/// happen, and at times with the random policy.
+template <bool suspends> Outcome mbarrierWait(ExecContext &cx, const Insn &insn) {
+  TicketQueue &queue = TicketQueue::of(cx);
+  uint32_t passedLanes = 0;
+  auto wait = std::make_unique<MbarrierWait>(cx, cx.warp().index, suspends);
+  const Outcome outcome = forEachLane(cx, [&](int lane) {
+    const Found found = findBarrier(cx, insn, insn.op[1], lane);
+    uint64_t phase;
+    bool passed;
+    if (!found.barrier)
+      return false;
+    if (found.address >> kSharedRankShift != cx.cta().rank)
+      return cx.fail("a wait expects an mbarrier of its own CTA", "", lane), false;
+    if (!phaseWanted(cx, insn, found, lane, phase, passed))
+      return false;
+    if (passed) {
+      passedLanes |= 1u << lane;
+      found.barrier->waited(cx.warp().index, phase);
+      queue.emit(cx.actor(), cx.here(), BarrierOp::MbarWaitPass, found.address, phase,
+                 orderOf(insn), scopeOf(insn), 1u << lane);
+    } else {
+      wait->targets.push_back({found.barrier, phase, found.address});
+    }
+    return true;
+  });
+  if (outcome == Outcome::Error)
+    return outcome;
+  if (!passedLanes && suspends && !cx.expired && !cx.cluster().policy->spurious(3))
+    return cx.block(std::move(wait));
+  cx.setPredicate(insn.op[0], passedLanes);
+  if (passedLanes)
+    return Outcome::Next;
+  queue.pollMissed();
+  return Outcome::Yield;
+}
+
+/// PTX ISA, "mbarrier.pending_count".
+Outcome mbarrierPendingCount(ExecContext &cx, const Insn &insn) {
+  const uint64_t *state = cx.src<uint64_t>(insn.op[1]);
+  cx.store<uint32_t>(insn.op[0], [&](int lane) { return uint32_t(state[lane] >> 32); });
+  return Outcome::Next;
+}
+
+void decodeModifiers(BindContext &bind, MemOrder absent) {
+  bind.insn.m[0] = uint8_t(spaceFromText(bind.match.text("space")));
+  bind.insn.m[1] = uint8_t(bind.match.order("sem", absent));
+  bind.insn.m[2] = uint8_t(bind.match.has("scope") ? bind.match.scope() : Scope::Cta);
+}
+
+} // namespace
+
+Status bindMbarrierInit(BindContext &bind) {
+  decodeModifiers(bind, MemOrder::Weak);
+  return bind.use(mbarrierInit);
+}
+Status bindMbarrierInval(BindContext &bind) {
+  decodeModifiers(bind, MemOrder::Weak);
+  return bind.use(mbarrierInval);
+}
+static Status bindArrival(BindContext &bind, bool drop) {
+  decodeModifiers(bind, MemOrder::Release);
+  bind.insn.m[3] = drop ? Drop : Plain;
+  if (bind.match.has("expect_tx"))
+    bind.insn.m[3] = drop ? DropExpectTx : ExpectTx;
+  if (bind.match.has("noComplete"))
+    bind.insn.m[3] = drop ? DropNoComplete : NoComplete;
+  return bind.use(mbarrierArrive);
+}
+Status bindMbarrierArrive(BindContext &bind) { return bindArrival(bind, false); }
+Status bindMbarrierArriveDrop(BindContext &bind) { return bindArrival(bind, true); }
+Status bindMbarrierExpectTx(BindContext &bind) {
+  decodeModifiers(bind, MemOrder::Relaxed);
+  return bind.use(mbarrierExpectTx);
+}
+Status bindMbarrierCompleteTx(BindContext &bind) {
+  decodeModifiers(bind, MemOrder::Relaxed);
+  return bind.use(mbarrierCompleteTx);
+}
+Status bindMbarrierTestWait(BindContext &bind) {
+  decodeModifiers(bind, MemOrder::Acquire);
+  bind.insn.m[3] = bind.match.has("parity");
+  return bind.use(mbarrierWait<false>);
+}
+Status bindMbarrierTryWait(BindContext &bind) {
+  decodeModifiers(bind, MemOrder::Acquire);
+  bind.insn.m[3] = bind.match.has("parity");
+  return bind.use(mbarrierWait<true>);
+}
+Status bindMbarrierPendingCount(BindContext &bind) { return bind.use(mbarrierPendingCount); }
+
+} // namespace fp4::sim

@@ -1,0 +1,388 @@
+//===- TensorCopy.cpp - cp.async.bulk.tensor ------------------------------===//
+//
+// PTX ISA, "Data Movement and Conversion Instructions: Tensor copy". One box per active lane in
+// tile mode; in the modes tile::gather4 and tile::scatter4 four boxes of one row each, which lie
+// one after the other in shared memory; in im2col mode a column of pixels. Insn::m: 0
+// destination space is shared::cta, 1 multicast, 2 cta_group (1 or 2), 3 reduction + 1 (0: none), 4
+// dimensions, 5 four rows, 6 im2col. Cache hints are accepted and have no effect.
+//
+//===----------------------------------------------------------------------===//
+#include "Sim/Async/Reduction.h"
+#include "Sim/Async/TensorBox.h"
+#include "Sim/Insn/Copy/AsyncOperands.h"
+#include "fp4/Sim/Events/BarrierEvent.h"
+#include "fp4/Sim/Events/MemoryEvent.h"
+#include "fp4/Sim/Observer.h"
+
+#include <cstring>
+#include <fmt/format.h>
+
+namespace fp4::sim {
+namespace {
+
+using hw::TensorMap;
+using MapPtr = std::shared_ptr<const TensorMap>;
+
+/// Maps elsewhere do not change while a kernel runs.
+void reportUse(ExecContext &cx, const ExecContext::Place &map, int lane) {
+  if (!cx.observer || map.space != Space::Global)
+    return;
+  MemoryEvent event;
+  event.actor = cx.actor();
+  event.at = cx.here();
+  event.proxy = Proxy::Tensormap;
+  event.laneMask = 1u << lane;
+  event.bytes = TensorMap::usedBytes;
+  event.uniform = true;
+  event.addresses = &map.address;
+  cx.observer->onMemory(event);
+}
+
+/// The tensor map an operand names: a generic address into param, const or global memory.
+MapPtr tensorMap(ExecContext &cx, const Insn &insn, const Operand &o, int lane) {
+  const auto place = cx.place(Space::Generic, cx.address(o, lane));
+  const std::byte *bytes = cx.readable(place.space, place.address, TensorMap::usedBytes, 64, lane);
+  if (!bytes)
+    return nullptr;
+  reportUse(cx, place, lane);
+  auto map = TensorMap::decode(
+      std::span<const std::byte, TensorMap::usedBytes>(bytes, TensorMap::usedBytes));
+  if (!map) {
+    failHere(cx, std::move(map.error()), lane);
+    return nullptr;
+  }
+  if (insn.m[4] && map->rank != insn.m[4]) {
+    cx.fail(fmt::format("a .{}d copy expects a tensor map of that rank, but got rank {}", insn.m[4],
+                        map->rank),
+            "", lane);
+    return nullptr;
+  }
+  if (map->pixels.has_value() != bool(insn.m[6])) {
+    cx.fail(fmt::format("a copy in {} mode expects a tensor map of that mode, but got one for {}",
+                        insn.m[6] ? "im2col" : "tile", insn.m[6] ? "tiles" : "im2col"),
+            "", lane);
+    return nullptr;
+  }
+  return std::make_shared<const TensorMap>(*map);
+}
+
+/// What one lane asks for.
+struct Request {
+  MapPtr map;                     ///< its box is what `boxes` are copies of
+  MapPtr tile;                    ///< its box is what lies in shared memory
+  std::vector<Coordinates> boxes; ///< one, or four rows
+  PixelOffsets offsets{};
+  uint32_t shared = 0, barrier = 0;
+};
+
+constexpr unsigned gatheredRows = 4;
+
+/// Fills `boxes`: {x, y, ...}, or {x, y0, y1, y2, y3} where four rows are copied.
+bool coordinates(ExecContext &cx, const Insn &insn, const Operand &o, int lane, Request &request) {
+  const Operand *elements = cx.elements(o);
+  const unsigned count = insn.m[5] ? 1 + gatheredRows : insn.m[4];
+  if (cx.elementCount(o) != count) {
+    cx.fail(fmt::format("a .{}d copy{} expects {} coordinates, but got {}", insn.m[4],
+                        insn.m[5] ? " of four rows" : "", count, cx.elementCount(o)));
+    return false;
+  }
+  Coordinates at{};
+  for (unsigned d = 0; d < count; ++d)
+    at[d] = static_cast<int32_t>(cx.scalar(elements[d], lane));
+  request.boxes = {at};
+  if (insn.m[5]) {
+    request.boxes.clear();
+    for (unsigned i = 0; i < gatheredRows; ++i)
+      request.boxes.push_back({at[0], at[1 + i]});
+  }
+  return true;
+}
+
+/// Reads the map that `o` names and checks the boxes against it.
+bool mapAndBoxes(ExecContext &cx, const Insn &insn, const Operand &o, int lane, bool store,
+                 Request &request) {
+  request.map = request.tile = tensorMap(cx, insn, o, lane);
+  if (!request.map)
+    return false;
+  if (insn.m[5] && request.map->box[1] != 1) {
+    cx.fail(
+        fmt::format("a copy of four rows expects a tensor map with a box of one row, but got {}",
+                    request.map->box[1]),
+        "", lane);
+    return false;
+  }
+  for (const Coordinates &at : request.boxes)
+    if (Status ok = checkBox(*request.map, at, request.shared, store); !ok)
+      return failHere(cx, std::move(ok.error()), lane), false;
+  if (insn.m[5]) {
+    TensorMap tile = *request.map;
+    tile.box[1] = gatheredRows;
+    request.tile = std::make_shared<const TensorMap>(tile);
+  }
+  return true;
+}
+
+GlobalResolver resolver(TicketQueue &queue) {
+  return [&queue](uint64_t address, uint64_t bytes) { return globalBytes(queue, address, bytes); };
+}
+
+GlobalTouched toucher(TicketQueue &queue, const Ticket &self, AccessKind kind) {
+  return [&queue, &self, kind](uint64_t address, uint32_t bytes) {
+    queue.emitAccess(self, kind, Space::Global, address, bytes, Proxy::Async);
+  };
+}
+
+/// One destination of a load.
+Ticket loadTicket(ExecContext &cx, const Insn &insn, int lane, const Request &request) {
+  TicketQueue &queue = TicketQueue::of(cx);
+  Ticket ticket = queue.makeTicket(cx, insn, TicketKind::Tma, lane);
+  const uint32_t bytes = sharedExtent(*request.tile);
+  ticket.bytes = request.tile->transactionBytes();
+  ticket.sharedWrites.push_back({request.shared, bytes});
+  ticket.signals.push_back(request.barrier);
+  ticket.stages.push_back([&queue, request, bytes](const Ticket &self) -> Status {
+    FP4_ASSIGN(auto to, queue.sharedDestination(request.shared, bytes));
+    std::vector<std::byte> data;
+    for (const Coordinates &at : request.boxes) {
+      FP4_ASSIGN(auto box, readBox(*request.map, at, resolver(queue),
+                                   toucher(queue, self, AccessKind::Read), request.offsets));
+      data.insert(data.end(), box.begin(), box.end());
+    }
+    swizzleInto(*request.tile, request.shared, to, data);
+    queue.emitAccess(self, AccessKind::Write, Space::SharedCluster, request.shared, bytes,
+                     Proxy::Async);
+    return {};
+  });
+  ticket.signal = [&queue, request](const Ticket &self) {
+    return queue.completeTx(request.barrier, request.tile->transactionBytes(), self);
+  };
+  return ticket;
+}
+
+/// The mbarrier that the copy into CTA `rank` signals: the given one without multicast; with it,
+/// the one at the same offset in that CTA, or for cta_group::2 in the CTA of its pair that has the
+/// parity of the given one's.
+uint32_t signalledBarrier(const Insn &insn, uint32_t barrier, uint32_t rank) {
+  if (!insn.m[1])
+    return barrier;
+  const uint32_t given = barrier >> kSharedRankShift;
+  const uint32_t to = insn.m[2] == 2 ? (rank & ~1u) | (given & 1) : rank;
+  return to << kSharedRankShift | (barrier & kSharedOffsetMask);
+}
+
+/// `o`, in im2col mode: one offset for each dimension between channels and images.
+bool pixelOffsets(ExecContext &cx, const Insn &insn, const Operand &o, int lane, Request &request) {
+  if (!insn.m[6])
+    return true;
+  const unsigned count = insn.m[4] - 2u;
+  if (cx.elementCount(o) != count) {
+    cx.fail(fmt::format("a .{}d copy in im2col mode expects {} offsets, but got {}", insn.m[4],
+                        count, cx.elementCount(o)));
+    return false;
+  }
+  constexpr unsigned limits[] = {1 << 16, 1 << 8, 1 << 5};
+  for (unsigned d = 0; d < count; ++d) {
+    request.offsets[d] = uint16_t(cx.scalar(cx.elements(o)[d], lane));
+    if (request.offsets[d] >= limits[count - 1]) {
+      cx.fail(fmt::format("an im2col offset of a .{}d copy must be below {}, but got {}", insn.m[4],
+                          limits[count - 1], request.offsets[d]),
+              "", lane);
+      return false;
+    }
+  }
+  return true;
+}
+
+bool loadOperands(ExecContext &cx, const Insn &insn, int lane, Request &request) {
+  const Space space = insn.m[0] ? Space::SharedCta : Space::SharedCluster;
+  if (!sharedAddress(cx, space, insn.op[0], lane, request.shared) ||
+      !coordinates(cx, insn, insn.op[2], lane, request) ||
+      !sharedAddress(cx, space, insn.op[3], lane, request.barrier) ||
+      !pixelOffsets(cx, insn, insn.op[4], lane, request))
+    return false;
+  return mapAndBoxes(cx, insn, insn.op[1], lane, false, request);
+}
+
+/// PTX ISA, "cp.async.bulk.tensor": global to shared memory of one CTA or, by mask, of several.
+Outcome tensorLoad(ExecContext &cx, const Insn &insn) {
+  TicketQueue &queue = TicketQueue::of(cx);
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    Request request;
+    if (!loadOperands(cx, insn, lane, request))
+      return Outcome::Error;
+    uint32_t ranks = insn.m[1] ? uint32_t(cx.scalar(insn.op[4 + insn.m[6]], lane)) & 0xFFFF
+                               : 1u << (request.shared >> kSharedRankShift);
+    for (; ranks; ranks &= ranks - 1) {
+      const uint32_t rank = uint32_t(std::countr_zero(ranks));
+      Request one = request;
+      one.shared = rank << kSharedRankShift | (request.shared & kSharedOffsetMask);
+      one.barrier = signalledBarrier(insn, request.barrier, rank);
+      if (Status ok = checkDestinationBarrier(queue, one.barrier, one.shared, insn.m[2] == 2); !ok)
+        return failHere(cx, std::move(ok.error()), lane);
+      if (Status ok = queue.issue(loadTicket(cx, insn, lane, one)); !ok)
+        return cx.fail(std::move(ok.error()));
+    }
+  }
+  return Outcome::Next;
+}
+
+/// The reduction of a tensor map's element type; null without one.
+ReduceFn mapReduction(ReductionOp op, hw::TensorMapType type) {
+  const bool bitwise = op >= ReductionOp::And;
+  switch (type) {
+  case hw::TensorMapType::UInt32:
+    return reduction(op, bitwise ? Type::B32 : Type::U32);
+  case hw::TensorMapType::Int32:
+    return reduction(op, bitwise ? Type::B32 : Type::S32);
+  case hw::TensorMapType::UInt64:
+    return reduction(op, bitwise ? Type::B64 : Type::U64);
+  case hw::TensorMapType::Int64:
+    return reduction(op, bitwise ? Type::B64 : Type::S64);
+  case hw::TensorMapType::Float16:
+    return reduction(op, Type::F16);
+  case hw::TensorMapType::BFloat16:
+    return reduction(op, Type::BF16);
+  case hw::TensorMapType::Float32:
+  case hw::TensorMapType::Float32Ftz:
+    return reduction(op, Type::F32);
+  default:
+    return nullptr;
+  }
+}
+
+Ticket storeTicket(ExecContext &cx, const Insn &insn, int lane, const Request &request,
+                   ReduceFn reduce) {
+  TicketQueue &queue = TicketQueue::of(cx);
+  Ticket ticket = queue.makeTicket(cx, insn, TicketKind::Tma, lane);
+  ticket.engine = Engine::BulkStore;
+  ticket.bytes = request.tile->transactionBytes();
+  ticket.sharedReads = 1u << (request.shared >> kSharedRankShift);
+  auto data = std::make_shared<std::vector<std::byte>>();
+  ticket.stages.push_back([&queue, request, data](const Ticket &self) -> Status {
+    const uint32_t bytes = sharedExtent(*request.tile);
+    queue.emitAccess(self, AccessKind::Read, Space::SharedCluster, request.shared, bytes,
+                     Proxy::Async);
+    FP4_ASSIGN(auto from, queue.sharedSource(request.shared, bytes, self));
+    *data = unswizzle(*request.tile, request.shared, from);
+    return {};
+  });
+  ticket.stages.push_back([&queue, request, data, reduce](const Ticket &self) -> Status {
+    const unsigned width = tensorMapTypeBits(request.map->elementType) / 8;
+    auto combine = [&](std::byte *to, const std::byte *from, size_t bytes) {
+      if (reduce)
+        reduce(to, from, bytes / width);
+      else
+        std::memcpy(to, from, bytes);
+    };
+    const AccessKind kind = reduce ? AccessKind::Atomic : AccessKind::Write;
+    const size_t boxBytes = data->size() / request.boxes.size();
+    for (size_t i = 0; i < request.boxes.size(); ++i)
+      FP4_TRY(writeBox(*request.map, request.boxes[i],
+                       std::span(*data).subspan(i * boxBytes, boxBytes), resolver(queue),
+                       toucher(queue, self, kind), combine));
+    return {};
+  });
+  return ticket;
+}
+
+/// PTX ISA, "cp.async.bulk.tensor" and "cp.reduce.async.bulk.tensor": shared to global memory.
+Outcome tensorStore(ExecContext &cx, const Insn &insn) {
+  TicketQueue &queue = TicketQueue::of(cx);
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    Request request;
+    if (!coordinates(cx, insn, insn.op[1], lane, request) ||
+        !sharedAddress(cx, Space::SharedCta, insn.op[2], lane, request.shared) ||
+        !mapAndBoxes(cx, insn, insn.op[0], lane, true, request))
+      return Outcome::Error;
+    const ReduceFn reduce =
+        insn.m[3] ? mapReduction(ReductionOp(insn.m[3] - 1), request.map->elementType) : nullptr;
+    if (insn.m[3] && !reduce)
+      return cx.fail(fmt::format("this reduction does not exist for a tensor map of type {}",
+                                 stringify(request.map->elementType)),
+                     "", lane);
+    Ticket ticket = storeTicket(cx, insn, lane, request, reduce);
+    registerInGroup(queue, ticket);
+    if (Status ok = queue.issue(std::move(ticket)); !ok)
+      return cx.fail(std::move(ok.error()));
+  }
+  return Outcome::Next;
+}
+
+/// PTX ISA, "cp.async.bulk.prefetch.tensor": checks what a load would; there is no cache to fill.
+Outcome tensorPrefetch(ExecContext &cx, const Insn &insn) {
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    Request request;
+    if (!coordinates(cx, insn, insn.op[1], lane, request) ||
+        !pixelOffsets(cx, insn, insn.op[2], lane, request) ||
+        !mapAndBoxes(cx, insn, insn.op[0], lane, false, request))
+      return Outcome::Error;
+  }
+  return Outcome::Next;
+}
+
+/// PTX ISA, "prefetch": of a tensor map, which must be one.
+Outcome prefetchTensormap(ExecContext &cx, const Insn &insn) {
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    const auto place = cx.place(Space(insn.m[0]), cx.address(insn.op[0], lane));
+    if (!cx.readable(place.space, place.address, TensorMap::encodedBytes, 64, lane))
+      return Outcome::Error;
+  }
+  return Outcome::Next;
+}
+
+Status decodeTensor(BindContext &bind) {
+  bind.insn.m[0] = bind.match.text("dst") == "shared::cta";
+  bind.insn.m[1] = bind.match.has("multicast::cluster");
+  bind.insn.m[2] = 1;
+  for (const char *slot : {"group0", "group", "group2"}) // where compilers are known to write it
+    if (bind.match.text(slot) == "cta_group::2")
+      bind.insn.m[2] = 2;
+  bind.insn.m[4] = uint8_t(bind.match.text("dim")[0] - '0');
+  bind.insn.m[5] = bind.match.text("mode").starts_with("tile::");
+  bind.insn.m[6] = bind.match.text("mode").starts_with("im2col");
+  if (bind.insn.m[6] && bind.insn.m[4] < 3)
+    return bind.fail(fmt::format(".{} expects .3d to .5d, but got .{}", bind.match.text("mode"),
+                                 bind.match.text("dim")));
+  if (bind.insn.m[5] && bind.insn.m[4] != 2)
+    return bind.fail(fmt::format(".{} expects .2d, but got .{}", bind.match.text("mode"),
+                                 bind.match.text("dim")));
+  return {};
+}
+
+} // namespace
+
+Status bindTensorLoad(BindContext &bind) {
+  FP4_TRY(decodeTensor(bind));
+  return bind.use(tensorLoad);
+}
+Status bindTensorStore(BindContext &bind) {
+  FP4_TRY(decodeTensor(bind));
+  return bind.use(tensorStore);
+}
+Status bindTensorReduce(BindContext &bind) {
+  FP4_TRY(decodeTensor(bind));
+  bind.insn.m[3] = uint8_t(uint8_t(reductionFromText(bind.match.text("op"))) + 1);
+  return bind.use(tensorStore);
+}
+Status bindTensorPrefetch(BindContext &bind) {
+  FP4_TRY(decodeTensor(bind));
+  return bind.use(tensorPrefetch);
+}
+Status bindPrefetchTensormap(BindContext &bind) {
+  const std::string_view space = bind.match.text("space");
+  bind.insn.m[0] = uint8_t(space == "param"   ? Space::Param
+                           : space == "const" ? Space::Const
+                                              : Space::Generic);
+  return bind.use(prefetchTensormap);
+}
+Status bindTensorUnsupported(BindContext &bind) {
+  return bind.fail(
+      fmt::format("the simulator does not model the tensor copy mode .{}", bind.match.text("mode")),
+      "it models .tile, .tile::gather4, .tile::scatter4, .im2col and .im2col_no_offs");
+}
+
+} // namespace fp4::sim

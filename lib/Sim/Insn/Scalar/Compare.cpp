@@ -1,0 +1,362 @@
+//===- Compare.cpp - setp, set, selp, slct --------------------------------===//
+// PTX ISA 9.7.6 and 9.7.7 "Comparison and Selection Instructions".
+#include "Sim/Insn/Lanes.h"
+#include "Sim/Insn/Scalar/Floats.h"
+#include <functional>
+
+using namespace fp4;
+using namespace fp4::sim;
+
+namespace {
+
+/// The order of class cmp in ModifierClasses.def.
+enum Cmp : uint8_t {
+  Eq,
+  Ne,
+  Lt,
+  Le,
+  Gt,
+  Ge,
+  Lo,
+  Ls,
+  Hi,
+  Hs,
+  Equ,
+  Neu,
+  Ltu,
+  Leu,
+  Gtu,
+  Geu,
+  Num,
+  Nan
+};
+
+/// Insn::m of this file.
+enum Field : unsigned { kCmp, kBool, kFtz };
+enum Combine : uint8_t { kNone, kAnd, kOr, kXor };
+
+template <Cmp C, typename T> bool compare(T a, T b) {
+  switch (C) {
+  case Eq:
+    return a == b;
+  case Ne:
+    // An ordered comparison is false for NaN; x86's != is not.
+    return std::is_floating_point_v<T> ? a < b || a > b : a != b;
+  case Lt:
+    return a < b;
+  case Le:
+    return a <= b;
+  case Gt:
+    return a > b;
+  case Ge:
+    return a >= b;
+  case Equ:
+    return !(a < b || a > b);
+  case Neu:
+    return a != b;
+  case Ltu:
+    return !(a >= b);
+  case Leu:
+    return !(a > b);
+  case Gtu:
+    return !(a <= b);
+  case Geu:
+    return !(a < b);
+  case Num:
+    return a == a && b == b;
+  case Nan:
+    return a != a || b != b;
+  default:
+    return false;
+  }
+}
+
+/// 0 or 1 per lane to a mask.
+inline uint32_t gather(const Lanes<uint8_t> &flags) {
+  uint32_t mask = 0;
+  for (int i = 0; i < 4; ++i) {
+    uint64_t eight;
+    std::memcpy(&eight, flags.v + 8 * i, 8);
+    mask |= static_cast<uint32_t>((eight * 0x0102040810204080ull) >> 56) << (8 * i);
+  }
+  return mask;
+}
+
+template <Cmp C, typename T> uint32_t compareLanes(const T *a, const T *b) {
+  Lanes<uint8_t> flags;
+  for (int lane = 0; lane < 32; ++lane)
+    flags.v[lane] = compare<C, T>(a[lane], b[lane]);
+  return gather(flags);
+}
+
+uint32_t combine(uint8_t how, uint32_t mask, uint32_t c) {
+  switch (how) {
+  case kAnd:
+    return mask & c;
+  case kOr:
+    return mask | c;
+  case kXor:
+    return mask ^ c;
+  default:
+    return mask;
+  }
+}
+
+/// p = (a cmp b) op c, q = !(a cmp b) op c
+Outcome setBoth(ExecContext &cx, const Insn &insn, uint32_t mask) {
+  uint32_t c = cx.predicate(insn.op[4]);
+  cx.setPredicate(insn.op[0], combine(insn.m[kBool], mask, c));
+  cx.setPredicate(insn.op[1], combine(insn.m[kBool], ~mask, c));
+  return Outcome::Next;
+}
+
+template <Cmp C, typename T> Outcome setp(ExecContext &cx, const Insn &insn) {
+  return setBoth(cx, insn, compareLanes<C, T>(cx.src<T>(insn.op[2]), cx.src<T>(insn.op[3])));
+}
+
+template <typename T> using CompareFn = uint32_t (*)(const T *, const T *);
+
+template <typename T> CompareFn<T> compareFunction(Cmp c) {
+  static constexpr CompareFn<T> table[] = {
+      compareLanes<Eq, T>,  compareLanes<Ne, T>,  compareLanes<Lt, T>,  compareLanes<Le, T>,
+      compareLanes<Gt, T>,  compareLanes<Ge, T>,  compareLanes<Lt, T>,  compareLanes<Le, T>,
+      compareLanes<Gt, T>,  compareLanes<Ge, T>,  compareLanes<Equ, T>, compareLanes<Neu, T>,
+      compareLanes<Ltu, T>, compareLanes<Leu, T>, compareLanes<Gtu, T>, compareLanes<Geu, T>,
+      compareLanes<Num, T>, compareLanes<Nan, T>};
+  return table[c];
+}
+
+template <typename T> Handler setpHandler(Cmp c) {
+  static constexpr Handler table[] = {
+      setp<Eq, T>,  setp<Ne, T>,  setp<Lt, T>,  setp<Le, T>,  setp<Gt, T>,  setp<Ge, T>,
+      setp<Lt, T>,  setp<Le, T>,  setp<Gt, T>,  setp<Ge, T>,  setp<Equ, T>, setp<Neu, T>,
+      setp<Ltu, T>, setp<Leu, T>, setp<Gtu, T>, setp<Geu, T>, setp<Num, T>, setp<Nan, T>};
+  return table[c];
+}
+
+/// Sources of 16-bit and flushed floats, as float.
+void widen(ExecContext &cx, const Insn &insn, const Operand &o, unsigned half, Lanes<float> &out) {
+  for (int lane = 0; lane < 32; ++lane) {
+    switch (insn.type) {
+    case Type::F32:
+      out.v[lane] = cx.src<float>(o)[lane];
+      break;
+    case Type::F16:
+      out.v[lane] = f16ToFloat(cx.src<uint16_t>(o)[lane]);
+      break;
+    case Type::BF16:
+      out.v[lane] = bf16ToFloat(cx.src<uint16_t>(o)[lane]);
+      break;
+    case Type::F16x2:
+      out.v[lane] = f16ToFloat(static_cast<uint16_t>(cx.src<uint32_t>(o)[lane] >> (16 * half)));
+      break;
+    default:
+      out.v[lane] = bf16ToFloat(static_cast<uint16_t>(cx.src<uint32_t>(o)[lane] >> (16 * half)));
+      break;
+    }
+    if (insn.m[kFtz])
+      out.v[lane] = flush(out.v[lane]);
+  }
+}
+
+uint32_t compareWidened(ExecContext &cx, const Insn &insn, const Operand &left,
+                        const Operand &right, unsigned half) {
+  Lanes<float> a, b;
+  widen(cx, insn, left, half, a);
+  widen(cx, insn, right, half, b);
+  return compareFunction<float>(static_cast<Cmp>(insn.m[kCmp]))(a.v, b.v);
+}
+
+Outcome setpWidened(ExecContext &cx, const Insn &insn) {
+  return setBoth(cx, insn, compareWidened(cx, insn, insn.op[2], insn.op[3], 0));
+}
+
+/// p for the low halves, q for the high halves.
+Outcome setpHalves(ExecContext &cx, const Insn &insn) {
+  uint32_t c = cx.predicate(insn.op[4]);
+  for (unsigned half = 0; half < 2; ++half) {
+    uint32_t mask = compareWidened(cx, insn, insn.op[2], insn.op[3], half);
+    cx.setPredicate(insn.op[half], combine(insn.m[kBool], mask, c));
+  }
+  return Outcome::Next;
+}
+
+template <typename T>
+uint32_t compareAs(ExecContext &cx, const Insn &insn, const Operand &a, const Operand &b) {
+  return compareFunction<T>(static_cast<Cmp>(insn.m[kCmp]))(cx.src<T>(a), cx.src<T>(b));
+}
+
+uint32_t compareAny(ExecContext &cx, const Insn &insn, const Operand &a, const Operand &b,
+                    unsigned half) {
+  switch (insn.type) {
+  case Type::U16:
+  case Type::B16:
+    return compareAs<uint16_t>(cx, insn, a, b);
+  case Type::S16:
+    return compareAs<int16_t>(cx, insn, a, b);
+  case Type::U32:
+  case Type::B32:
+    return compareAs<uint32_t>(cx, insn, a, b);
+  case Type::S32:
+    return compareAs<int32_t>(cx, insn, a, b);
+  case Type::U64:
+  case Type::B64:
+    return compareAs<uint64_t>(cx, insn, a, b);
+  case Type::S64:
+    return compareAs<int64_t>(cx, insn, a, b);
+  case Type::F64:
+    return compareAs<double>(cx, insn, a, b);
+  default:
+    return compareWidened(cx, insn, a, b, half);
+  }
+}
+
+/// True is all ones, or 1.0 for a floating-point destination. m[3..] = bytes, u = the true value of
+/// one element, m[4] = elements.
+Outcome set(ExecContext &cx, const Insn &insn) {
+  uint32_t c = cx.predicate(insn.op[3]);
+  unsigned elements = insn.m[4], bits = 8u * insn.m[3] / elements;
+  uint32_t masks[2] = {};
+  for (unsigned e = 0; e < elements; ++e)
+    masks[e] = combine(insn.m[kBool], compareAny(cx, insn, insn.op[1], insn.op[2], e), c);
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
+    int lane = std::countr_zero(rest);
+    uint64_t value = 0;
+    for (unsigned e = 0; e < elements; ++e)
+      if (masks[e] >> lane & 1)
+        value |= insn.u << (bits * e);
+    cx.setScalar(insn.op[0], lane, value);
+  }
+  return Outcome::Next;
+}
+
+template <typename T> Outcome selp(ExecContext &cx, const Insn &insn) {
+  const T *a = cx.src<T>(insn.op[1]), *b = cx.src<T>(insn.op[2]);
+  uint32_t p = cx.predicate(insn.op[3]);
+  Lanes<T> result;
+  select(result.v, a, b, p);
+  commit(cx, insn.op[0], result);
+  return Outcome::Next;
+}
+
+/// c >= 0 ? a : b; NaN selects b.
+template <typename T, typename C> Outcome slct(ExecContext &cx, const Insn &insn) {
+  const T *a = cx.src<T>(insn.op[1]), *b = cx.src<T>(insn.op[2]);
+  const C *c = cx.src<C>(insn.op[3]);
+  cx.store<T>(insn.op[0], [&](int lane) { return c[lane] >= C(0) ? a[lane] : b[lane]; });
+  return Outcome::Next;
+}
+
+/// lo, ls, hi, hs compare unsigned; the u-forms, num and nan are for floats.
+bool comparisonFits(Cmp c, Type type) {
+  if (isFloat(type))
+    return c < Lo || c > Hs;
+  if (c >= Equ)
+    return false;
+  return (c < Lo || !isSigned(type)) && !(c > Ne && c < Lo && typeFromSpelling("b32") == type);
+}
+
+Status describe(BindContext &cx) {
+  Insn &insn = cx.insn;
+  insn.m[kCmp] = static_cast<uint8_t>(cx.match.choice("cmp"));
+  insn.m[kBool] = static_cast<uint8_t>(cx.match.choice("bool") + 1);
+  insn.m[kFtz] = cx.match.has("ftz");
+  if (insn.m[kFtz] && (!isFloat(insn.type) || insn.type == Type::F64))
+    return cx.fail("'.ftz' does not work on ." + std::string(spelling(insn.type)));
+  if (!comparisonFits(static_cast<Cmp>(insn.m[kCmp]), insn.type))
+    return cx.fail("'." + std::string(cx.match.text("cmp")) + "' does not work on ." +
+                   std::string(spelling(insn.type)));
+  return {};
+}
+
+} // namespace
+
+namespace fp4::sim {
+
+Status bindSetp(BindContext &cx) {
+  FP4_TRY(describe(cx));
+  Insn &insn = cx.insn;
+  if (bool(insn.op[4]) != cx.match.has("bool"))
+    return cx.fail("a combining operation and its predicate belong together");
+  auto c = static_cast<Cmp>(insn.m[kCmp]);
+  switch (insn.type) {
+  case Type::U16:
+  case Type::B16:
+    return cx.use(setpHandler<uint16_t>(c));
+  case Type::S16:
+    return cx.use(setpHandler<int16_t>(c));
+  case Type::U32:
+  case Type::B32:
+    return cx.use(setpHandler<uint32_t>(c));
+  case Type::S32:
+    return cx.use(setpHandler<int32_t>(c));
+  case Type::U64:
+  case Type::B64:
+    return cx.use(setpHandler<uint64_t>(c));
+  case Type::S64:
+    return cx.use(setpHandler<int64_t>(c));
+  case Type::F64:
+    return cx.use(setpHandler<double>(c));
+  case Type::F32:
+    return cx.use(insn.m[kFtz] ? setpWidened : setpHandler<float>(c));
+  case Type::F16:
+  case Type::BF16:
+    return cx.use(setpWidened);
+  case Type::F16x2:
+  case Type::BF16x2:
+    return cx.use(setpHalves);
+  default:
+    return useFor(cx, nullptr);
+  }
+}
+
+Status bindSet(BindContext &cx) {
+  FP4_TRY(describe(cx));
+  Insn &insn = cx.insn;
+  Type type = cx.match.type("dtype");
+  if (bool(insn.op[3]) != cx.match.has("bool"))
+    return cx.fail("a combining operation and its predicate belong together");
+  insn.m[3] = static_cast<uint8_t>(bytesOf(type));
+  bool packed = insn.type == Type::F16x2 || insn.type == Type::BF16x2;
+  insn.m[4] = packed ? 2 : 1;
+  if (type == Type::F32)
+    insn.u = 0x3F800000;
+  else if (type == Type::F16 || type == Type::F16x2)
+    insn.u = 0x3C00;
+  else if (type == Type::BF16 || type == Type::BF16x2)
+    insn.u = 0x3F80;
+  else
+    insn.u = packed ? 0xFFFF : bitsOf(type) == 16 ? 0xFFFF : 0xFFFFFFFF;
+  return useFor(cx, bytesOf(type) == 2 || bytesOf(type) == 4 ? set : nullptr);
+}
+
+Status bindSelp(BindContext &cx) {
+  switch (bitsOf(cx.insn.type)) {
+  case 16:
+    return cx.use(selp<uint16_t>);
+  case 32:
+    return cx.use(selp<uint32_t>);
+  case 64:
+    return cx.use(selp<uint64_t>);
+  default:
+    return useFor(cx, nullptr);
+  }
+}
+
+Status bindSlct(BindContext &cx) {
+  bool onFloat = cx.match.type("stype") == Type::F32;
+  if (!onFloat && cx.match.type("stype") != Type::S32)
+    return cx.fail("the selector must be .s32 or .f32");
+  switch (bitsOf(cx.insn.type)) {
+  case 16:
+    return cx.use(onFloat ? slct<uint16_t, float> : slct<uint16_t, int32_t>);
+  case 32:
+    return cx.use(onFloat ? slct<uint32_t, float> : slct<uint32_t, int32_t>);
+  case 64:
+    return cx.use(onFloat ? slct<uint64_t, float> : slct<uint64_t, int32_t>);
+  default:
+    return useFor(cx, nullptr);
+  }
+}
+
+} // namespace fp4::sim

@@ -1,0 +1,486 @@
+//===- Float.cpp - Floating-point arithmetic ------------------------------===//
+//
+// PTX ISA 9.7.3 to 9.7.5: floating point, half precision, mixed precision. Round to nearest in f32
+// and f64 is the host's own arithmetic, vectorised; everything else evaluates each lane exactly (to
+// odd, see Floats.h) and rounds once. Results that are NaN are the canonical NaN. Subnormals are
+// kept unless .ftz is given. The .approx and .full forms give the correctly rounded result, which
+// the device only approximates.
+//
+//===----------------------------------------------------------------------===//
+#include "Sim/Insn/Lanes.h"
+#include "Sim/Insn/Scalar/Arithmetic.h"
+#include "Sim/Insn/Scalar/FloatNearest.h"
+#include "Sim/Insn/Scalar/Floats.h"
+#include "fp4/Numerics/Reciprocal.h"
+#include <cfenv>
+
+using namespace fp4;
+using namespace fp4::sim;
+
+namespace {
+
+using Op = FloatOp;
+
+//===----------------------------------------------------------------------===//
+// The general path
+//===----------------------------------------------------------------------===//
+
+double zeroSum(double sum, double a, double b, Round mode) {
+  // x + -x is -0 when rounding down, +0 otherwise.
+  bool cancelled = sum == 0 && (a != 0 || b != 0 || std::signbit(a) != std::signbit(b));
+  return cancelled ? (mode == Round::Down ? -0.0 : 0.0) : sum;
+}
+
+double divideOdd(double a, double b) {
+  double q = a / b;
+  if (!std::isfinite(q) || !std::isfinite(b) || q == 0)
+    return q;
+  return roundToOdd(q, std::fma(-q, b, a) / b);
+}
+
+/// div.approx multiplies by a reciprocal that is flushed to zero when |b| > 2^126.
+double divideApprox(double a, double b) {
+  return std::isfinite(b) && std::fabs(b) > 0x1p126 ? a * std::copysign(0.0, b) : divideOdd(a, b);
+}
+
+double sqrtOdd(double a) {
+  double s = std::sqrt(a);
+  return std::isfinite(s) && s > 0 ? roundToOdd(s, std::fma(-s, s, a)) : s;
+}
+
+double minMax(double a, double b, bool max, bool propagateNaN) {
+  if (std::isnan(a) || std::isnan(b)) {
+    if (propagateNaN || (std::isnan(a) && std::isnan(b)))
+      return std::nan("");
+    return std::isnan(a) ? b : a;
+  }
+  if (a == b) // -0 is below +0
+    return (std::signbit(a) != 0) == max ? b : a;
+  return (a > b) == max ? a : b;
+}
+
+/// One element, as a double rounded to odd.
+double evaluate(const Insn &insn, double a, double b, double c) {
+  auto mode = static_cast<Round>(insn.m[kRound]);
+  switch (static_cast<Op>(insn.m[kOp])) {
+  case Op::Add:
+    return zeroSum(addOdd(a, b), a, b, mode);
+  case Op::Sub:
+    return zeroSum(addOdd(a, -b), a, -b, mode);
+  case Op::Mul:
+    return a * b;
+  case Op::Fma:
+    return zeroSum(addOdd(a * b, c), a * b, c, mode);
+  case Op::Div:
+    return divideOdd(a, b);
+  case Op::DivApprox:
+    return divideApprox(a, b);
+  case Op::Rcp:
+    return divideOdd(1, a);
+  case Op::Sqrt:
+    return sqrtOdd(a);
+  case Op::Rsqrt:
+    return a == 0 ? std::copysign(INFINITY, a) : 1 / std::sqrt(a);
+  case Op::Ex2:
+    return std::exp2(a);
+  case Op::Lg2:
+    return std::log2(a);
+  case Op::Sin:
+    return std::sin(a);
+  case Op::Cos:
+    return std::cos(a);
+  case Op::Tanh:
+    return std::tanh(a);
+  default:
+    break;
+  }
+  bool max = static_cast<Op>(insn.m[kOp]) == Op::Max;
+  if (!insn.m[kXorsign])
+    return minMax(a, b, max, insn.m[kNaN]);
+  double magnitude = minMax(std::fabs(a), std::fabs(b), max, insn.m[kNaN]);
+  return std::signbit(a) != std::signbit(b) ? -magnitude : magnitude;
+}
+
+double flushWide(double x, const Format &format) {
+  return std::fabs(x) < std::ldexp(1.0, 1 - format.bias) ? std::copysign(0.0, x) : x;
+}
+
+/// One element of a format of at most 32 bits, from bits to bits.
+uint32_t element(const Insn &insn, const Format &format, const uint32_t *bits, unsigned count) {
+  double v[3] = {0, 0, 0};
+  for (unsigned i = 0; i < count; ++i) {
+    v[i] = decode(bits[i], format);
+    if (insn.m[kFtz])
+      v[i] = flushWide(v[i], format);
+  }
+  double x = evaluate(insn, v[0], v[1], v[2]);
+  if (count == 3 && static_cast<Op>(insn.m[kOp]) != Op::Fma)
+    x = evaluate(insn, x, v[2], 0); // three-input min and max
+  if (insn.m[kSat])
+    x = saturate(x);
+  if (insn.m[kRelu] && x < 0)
+    x = 0;
+  uint32_t result = encode(x, format, static_cast<Round>(insn.m[kRound]));
+  if (!insn.m[kFtz])
+    return result;
+  uint32_t exponent = ((1u << format.exponentBits) - 1) << format.mantissaBits;
+  uint32_t sign = 1u << (format.exponentBits + format.mantissaBits);
+  return (result & exponent) ? result : result & sign;
+}
+
+/// Parts elements of T per register lane.
+template <typename T, unsigned Parts, unsigned Sources>
+Outcome general(ExecContext &cx, const Insn &insn) {
+  struct Element {
+    T part[Parts];
+  };
+  const Format &format = sizeof(T) == 4                                       ? kF32
+                         : insn.type == Type::F16 || insn.type == Type::F16x2 ? kF16
+                                                                              : kBF16;
+  Lanes<Element> result;
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
+    int lane = std::countr_zero(rest);
+    for (unsigned p = 0; p < Parts; ++p) {
+      uint32_t bits[3];
+      for (unsigned s = 0; s < Sources; ++s)
+        bits[s] = cx.src<Element>(insn.op[s + 1])[lane].part[p];
+      result.v[lane].part[p] = static_cast<T>(element(insn, format, bits, Sources));
+    }
+  }
+  commit(cx, insn.op[0], result);
+  return Outcome::Next;
+}
+
+/// Three-input min and max of absolute values.
+Outcome magnitudes(ExecContext &cx, const Insn &insn) {
+  const bool max = static_cast<Op>(insn.m[kOp]) == Op::Max;
+  Lanes<uint32_t> result;
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    double v[3];
+    for (unsigned s = 0; s < 3; ++s) {
+      const double x = cx.src<float>(insn.op[s + 1])[lane];
+      v[s] = std::fabs(insn.m[kFtz] ? flushWide(x, kF32) : x);
+    }
+    const double least = minMax(minMax(v[0], v[1], max, insn.m[kNaN]), v[2], max, insn.m[kNaN]);
+    result.v[lane] = encode(least, kF32, Round::Nearest);
+  }
+  commit(cx, insn.op[0], result);
+  return Outcome::Next;
+}
+
+/// The last operand and the result are f32, the others f16 or bf16.
+template <unsigned Sources> Outcome mixed(ExecContext &cx, const Insn &insn) {
+  const Format &format = insn.type == Type::F16 ? kF16 : kBF16;
+  Lanes<uint32_t> result;
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    double v[3] = {0, 0, 0};
+    for (unsigned s = 0; s + 1 < Sources; ++s)
+      v[s] = decode(cx.src<uint16_t>(insn.op[s + 1])[lane], format);
+    v[Sources - 1] = cx.src<float>(insn.op[Sources])[lane];
+    double x = evaluate(insn, v[0], v[1], v[2]);
+    result.v[lane] =
+        encode(insn.m[kSat] ? saturate(x) : x, kF32, static_cast<Round>(insn.m[kRound]));
+  }
+  commit(cx, insn.op[0], result);
+  return Outcome::Next;
+}
+
+template <unsigned Sources> Handler pickGeneral(Type type) {
+  switch (type) {
+  case Type::F32:
+    return general<uint32_t, 1, Sources>;
+  case Type::F32x2:
+    return general<uint32_t, 2, Sources>;
+  case Type::F16:
+  case Type::BF16:
+    return general<uint16_t, 1, Sources>;
+  case Type::F16x2:
+  case Type::BF16x2:
+    return general<uint16_t, 2, Sources>;
+  default:
+    return nullptr;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// f64
+//===----------------------------------------------------------------------===//
+
+double evaluate64(Op op, double a, double b, double c, const Insn &insn) {
+  switch (op) {
+  case Op::Add:
+    return a + b;
+  case Op::Sub:
+    return a - b;
+  case Op::Mul:
+    return a * b;
+  case Op::Fma:
+    return fma64(a, b, c);
+  case Op::Div:
+  case Op::DivApprox:
+    return a / b;
+  case Op::Rcp:
+    return 1 / a;
+  case Op::Sqrt:
+    return std::sqrt(a);
+  case Op::Rsqrt:
+    return a == 0 ? std::copysign(INFINITY, a) : 1 / std::sqrt(a);
+  default:
+    return evaluate(insn, a, b, c);
+  }
+}
+
+/// Directed modes switch the host's rounding mode: f64 has no wider type to round from.
+Outcome general64(ExecContext &cx, const Insn &insn) {
+  static constexpr int modes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
+  Lanes<double> result;
+  int mode = modes[insn.m[kRound]];
+  if (mode != FE_TONEAREST)
+    std::fesetround(mode);
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
+    int lane = std::countr_zero(rest);
+    volatile double v[3] = {0, 0, 0};
+    for (unsigned s = 0; s < 3; ++s)
+      if (insn.op[s + 1])
+        v[s] = cx.src<double>(insn.op[s + 1])[lane];
+    volatile double x = evaluate64(static_cast<Op>(insn.m[kOp]), v[0], v[1], v[2], insn);
+    result.v[lane] = x;
+  }
+  if (mode != FE_TONEAREST)
+    std::fesetround(FE_TONEAREST);
+  commit(cx, insn.op[0], result);
+  return Outcome::Next;
+}
+
+/// .approx.ftz.f64 knows the upper words alone: what divides, square roots and their reciprocals in
+/// f64 begin with.
+template <bool Root> struct CoarseF {
+  static constexpr uint64_t upper = 0xFFFFFFFF00000000;
+  uint64_t operator()(uint64_t bits) const {
+    double a = std::bit_cast<double>(bits & upper);
+    if (std::fabs(a) < 0x1p-1022)
+      a = std::copysign(0.0, a);
+    double x = Root ? 1 / std::copysign(std::sqrt(a), a) : 1 / a;
+    if (std::isnan(x))
+      return uint64_t(kNaN32) << 32;
+    return std::bit_cast<uint64_t>(std::fabs(x) < 0x1p-1022 ? std::copysign(0.0, x) : x) & upper;
+  }
+};
+
+/// rcp.approx.ftz.f32, as measured on an H200. [uncertain] of other GPUs.
+struct ApproximateReciprocalF {
+  uint32_t operator()(uint32_t bits) const {
+    return std::bit_cast<uint32_t>(numerics::approximateReciprocal(std::bit_cast<float>(bits)));
+  }
+};
+
+struct Add64F {
+  double operator()(double a, double b) const { return a + b; }
+};
+struct Mul64F {
+  double operator()(double a, double b) const { return a * b; }
+};
+
+//===----------------------------------------------------------------------===//
+// Sign bits, tests
+//===----------------------------------------------------------------------===//
+
+template <typename T, T Sign, bool Negate> struct SignF {
+  T operator()(T a) const { return Negate ? a ^ Sign : a & static_cast<T>(~Sign); }
+};
+/// Parts elements of 32 / Parts bits whose NaN becomes the canonical one (H200: f32, bf16).
+template <unsigned Parts, uint32_t Infinity, bool Negate> struct SignCanonicalF {
+  static constexpr uint32_t width = 32 / Parts, sign = 1u << (width - 1);
+  uint32_t operator()(uint32_t a) const {
+    uint32_t result = 0;
+    for (uint32_t part = 0; part < Parts; ++part) {
+      uint32_t x = a >> (part * width) & (sign | (sign - 1));
+      x = (x & (sign - 1)) > Infinity ? sign - 1 : SignF<uint32_t, sign, Negate>()(x);
+      result |= x << (part * width);
+    }
+    return result;
+  }
+};
+/// Bits only, NaN included (H200).
+template <typename T, T Sign> struct CopysignF {
+  T operator()(T a, T b) const { return (b & static_cast<T>(~Sign)) | (a & Sign); }
+};
+template <bool Negate> struct SignFlushF {
+  float operator()(float a) const { return flush(Negate ? -a : std::fabs(a)); }
+};
+
+template <bool Negate> Handler pickSign(Type type, bool ftz) {
+  switch (type) {
+  case Type::F16:
+  case Type::BF16:
+    return lanewise<SignF<uint16_t, 0x8000, Negate>, uint16_t, uint16_t>;
+  case Type::F16x2:
+    return lanewise<SignF<uint32_t, 0x80008000, Negate>, uint32_t, uint32_t>;
+  case Type::BF16x2:
+    return lanewise<SignCanonicalF<2, 0x7F80, Negate>, uint32_t, uint32_t>;
+  case Type::F32:
+    if (ftz)
+      return lanewise<SignFlushF<Negate>, float, float>;
+    return lanewise<SignCanonicalF<1, 0x7F800000, Negate>, uint32_t, uint32_t>;
+  case Type::F64:
+    return lanewise<SignF<uint64_t, 1ull << 63, Negate>, uint64_t, uint64_t>;
+  default:
+    return nullptr;
+  }
+}
+
+template <typename T> Outcome testp(ExecContext &cx, const Insn &insn) {
+  const T *a = cx.src<T>(insn.op[1]);
+  uint32_t result = 0;
+  for (int lane = 0; lane < 32; ++lane) {
+    int kind = std::fpclassify(a[lane]);
+    bool is[] = {
+        kind != FP_INFINITE && kind != FP_NAN, kind == FP_INFINITE, kind != FP_NAN, kind == FP_NAN,
+        kind == FP_NORMAL || kind == FP_ZERO,  kind == FP_SUBNORMAL};
+    result |= uint32_t(is[insn.m[0]]) << lane;
+  }
+  cx.setPredicate(insn.op[0], result);
+  return Outcome::Next;
+}
+
+bool packedOrNarrow(Type type) {
+  return type == Type::F16 || type == Type::BF16 || type == Type::F16x2 || type == Type::BF16x2;
+}
+
+/// Fills Insn::m from the modifiers; checks what depends on the type alone.
+Status describe(BindContext &cx, Op op, const char *roundSlot) {
+  static constexpr std::string_view names[] = {"rn", "rz", "rm", "rp"};
+  Insn &insn = cx.insn;
+  insn.m[kOp] = static_cast<uint8_t>(op);
+  for (uint8_t i = 0; i < 4; ++i)
+    if (cx.match.text(roundSlot) == names[i])
+      insn.m[kRound] = i;
+  insn.m[kFtz] = cx.match.has("ftz");
+  insn.m[kSat] = cx.match.has("sat");
+  insn.m[kNaN] = cx.match.has("NaN");
+  insn.m[kXorsign] = cx.match.has("xorsign");
+  insn.m[kRelu] = cx.match.has("relu");
+  if (insn.m[kFtz] && op != Op::Ex2 &&
+      (insn.type == Type::F64 || insn.type == Type::BF16 || insn.type == Type::BF16x2))
+    return cx.fail("'.ftz' does not work on ." + std::string(spelling(insn.type)));
+  if (insn.m[kSat] && (insn.type == Type::F64 || insn.type == Type::F32x2))
+    return cx.fail("'.sat' does not work on ." + std::string(spelling(insn.type)));
+  if (insn.m[kRound] && packedOrNarrow(insn.type))
+    return cx.fail("half precision rounds to nearest only");
+  return {};
+}
+
+/// The general handler for `op`, whatever the type.
+template <unsigned Sources> Status bindGeneral(BindContext &cx, Op op, const char *roundSlot) {
+  FP4_TRY(describe(cx, op, roundSlot));
+  if (Handler fast = nearestHandler(cx.insn, op, Sources))
+    return cx.use(fast);
+  if (cx.insn.type == Type::F64)
+    return cx.use(general64);
+  return useFor(cx, pickGeneral<Sources>(cx.insn.type));
+}
+
+Status unary(BindContext &cx, Op op) { return bindGeneral<1>(cx, op, "mode"); }
+
+template <unsigned Sources> Status bindMixed(BindContext &cx, Op op) {
+  if (cx.insn.type != Type::F16 && cx.insn.type != Type::BF16)
+    return useFor(cx, nullptr);
+  Type type = std::exchange(cx.insn.type, Type::F32); // whose modifiers these are
+  FP4_TRY(describe(cx, op, "round"));
+  cx.insn.type = type;
+  return cx.use(mixed<Sources>);
+}
+
+} // namespace
+
+namespace fp4::sim {
+
+Status bindFloatAdd(BindContext &cx) {
+  FP4_TRY(bindGeneral<2>(cx, Op::Add, "round"));
+  if (cx.insn.type == Type::F64 && cx.insn.m[kRound] == 0)
+    return cx.use(lanewise<Add64F, double, double, double>);
+  return {};
+}
+
+Status bindFloatSub(BindContext &cx) { return bindGeneral<2>(cx, Op::Sub, "round"); }
+
+Status bindFloatMul(BindContext &cx) {
+  FP4_TRY(bindGeneral<2>(cx, Op::Mul, "round"));
+  if (cx.insn.type == Type::F64 && cx.insn.m[kRound] == 0)
+    return cx.use(lanewise<Mul64F, double, double, double>);
+  return {};
+}
+
+Status bindFma(BindContext &cx) { return bindGeneral<3>(cx, Op::Fma, "round"); }
+
+Status bindMixedAdd(BindContext &cx) { return bindMixed<2>(cx, Op::Add); }
+Status bindMixedSub(BindContext &cx) { return bindMixed<2>(cx, Op::Sub); }
+Status bindMixedFma(BindContext &cx) { return bindMixed<3>(cx, Op::Fma); }
+
+Status bindFloatDiv(BindContext &cx) {
+  if (cx.insn.type != Type::F32 && cx.insn.type != Type::F64)
+    return useFor(cx, nullptr);
+  return bindGeneral<2>(cx, cx.match.text("mode") == "approx" ? Op::DivApprox : Op::Div, "mode");
+}
+
+Status bindRcp(BindContext &cx) {
+  const bool approximate = cx.match.text("mode") == "approx";
+  if (approximate && cx.insn.type == Type::F32 && cx.match.has("ftz"))
+    return cx.use(lanewise<ApproximateReciprocalF, uint32_t, uint32_t>);
+  if (!approximate || cx.insn.type != Type::F64)
+    return unary(cx, Op::Rcp);
+  if (!cx.match.has("ftz"))
+    return cx.fail("'rcp.approx.f64' expects .ftz");
+  return cx.use(lanewise<CoarseF<false>, uint64_t, uint64_t>);
+}
+Status bindSqrt(BindContext &cx) { return unary(cx, Op::Sqrt); }
+Status bindRsqrt(BindContext &cx) {
+  if (cx.insn.type == Type::F64 && cx.match.has("ftz"))
+    return cx.use(lanewise<CoarseF<true>, uint64_t, uint64_t>);
+  return unary(cx, Op::Rsqrt);
+}
+Status bindEx2(BindContext &cx) { return unary(cx, Op::Ex2); }
+Status bindLg2(BindContext &cx) { return unary(cx, Op::Lg2); }
+Status bindSin(BindContext &cx) { return unary(cx, Op::Sin); }
+Status bindCos(BindContext &cx) { return unary(cx, Op::Cos); }
+Status bindTanh(BindContext &cx) { return unary(cx, Op::Tanh); }
+
+Status bindCopysign(BindContext &cx) {
+  if (cx.insn.type == Type::F32)
+    return cx.use(lanewise<CopysignF<uint32_t, 1u << 31>, uint32_t, uint32_t, uint32_t>);
+  if (cx.insn.type == Type::F64)
+    return cx.use(lanewise<CopysignF<uint64_t, 1ull << 63>, uint64_t, uint64_t, uint64_t>);
+  return useFor(cx, nullptr);
+}
+
+static Status floatMinMax(BindContext &cx, Op op) {
+  const bool three = bool(cx.insn.op[3]);
+  if (three && (cx.insn.type != Type::F32 || cx.match.has("xorsign")))
+    return cx.fail("three inputs need .f32 and have no .xorsign");
+  if (!three && cx.match.has("xorsign") != cx.match.has("abs"))
+    return cx.fail("'.xorsign' and '.abs' belong together");
+  if (three && cx.match.has("abs")) {
+    FP4_TRY(describe(cx, op, "mode"));
+    return cx.use(magnitudes);
+  }
+  return three ? bindGeneral<3>(cx, op, "mode") : bindGeneral<2>(cx, op, "mode");
+}
+
+Status bindFloatMin(BindContext &cx) { return floatMinMax(cx, Op::Min); }
+Status bindFloatMax(BindContext &cx) { return floatMinMax(cx, Op::Max); }
+
+Status bindFloatAbs(BindContext &cx) {
+  return useFor(cx, pickSign<false>(cx.insn.type, cx.match.has("ftz")));
+}
+Status bindFloatNeg(BindContext &cx) {
+  return useFor(cx, pickSign<true>(cx.insn.type, cx.match.has("ftz")));
+}
+
+Status bindTestp(BindContext &cx) {
+  cx.insn.m[0] = static_cast<uint8_t>(cx.match.choice("kind"));
+  if (cx.insn.type == Type::F32)
+    return cx.use(testp<float>);
+  return useFor(cx, cx.insn.type == Type::F64 ? testp<double> : nullptr);
+}
+
+} // namespace fp4::sim

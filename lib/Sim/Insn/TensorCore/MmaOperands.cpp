@@ -1,0 +1,399 @@
+//===- MmaOperands.cpp - Operands of tcgen05.mma --------------------------===//
+#include "Sim/Insn/TensorCore/MmaOperands.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace fp4::sim {
+namespace {
+
+using hw::AccumulatorLayout;
+
+tl::unexpected<Error> fail(std::string message, std::string note = "") {
+  return makeError(ErrorKind::Simulation, std::move(message), std::move(note));
+}
+
+/// The rectangles of D in one CTA. The 16-lane organizations take lanes 0-15 or 16-31 of each 32.
+std::vector<TmemRange> accumulatorRanges(const MmaRequest &mma) {
+  const unsigned columns = hw::accumulatorColumns(mma.layout, mma.n);
+  if (mma.layout != AccumulatorLayout::F && mma.layout != AccumulatorLayout::C)
+    return {{mma.d.lane, hw::tmemLaneCount, mma.d.column, columns}};
+  std::vector<TmemRange> ranges;
+  for (uint32_t lane = 0; lane < hw::tmemLaneCount; lane += 32)
+    ranges.push_back({lane + mma.d.lane, 16, mma.d.column, columns});
+  return ranges;
+}
+
+bool usesHalfOfLanes(const MmaRequest &mma) {
+  return mma.layout == AccumulatorLayout::F || mma.layout == AccumulatorLayout::C;
+}
+
+Status checkShape(MmaRequest &mma) {
+  FP4_TRY(hw::validateMmaShape(mma.kind, mma.ctaGroup, mma.m, mma.n, mma.variant));
+  const auto layout =
+      hw::accumulatorLayout(mma.ctaGroup, mma.m, mma.variant.sparse, mma.variant.weightStationary);
+  if (!layout)
+    return fail(
+        fmt::format("there is no tcgen05.mma of M = {} with cta_group::{}", mma.m, mma.ctaGroup));
+  mma.layout = *layout;
+  const bool halfLanes = usesHalfOfLanes(mma);
+  if (mma.d.lane != 0 && !(halfLanes && mma.d.lane == 16))
+    return fail(fmt::format("expects an accumulator at lane 0{}, but got lane {}",
+                            halfLanes ? " or 16" : "", mma.d.lane));
+  const auto checkLane = [&](std::string_view name, uint32_t lane) -> Status {
+    if (lane == (halfLanes ? mma.d.lane : 0))
+      return {};
+    return fail(fmt::format("expects {} at lane {}{}, but got lane {}", name,
+                            halfLanes ? mma.d.lane : 0, halfLanes ? ", like D," : "", lane));
+  };
+  if (mma.aInTmem)
+    FP4_TRY(checkLane("A", mma.aTmem.lane));
+  if (mma.variant.sparse)
+    FP4_TRY(checkLane("sparsity metadata", mma.metadata.lane));
+  if (mma.shiftA && mma.m < 128)
+    return fail(fmt::format(".ashift expects M = 128 or 256, but got {}", mma.m));
+  return {};
+}
+
+/// Bytes of an element that a transposed operand may have; 0 where it must be K-major.
+unsigned transposableBytes(hw::MmaType type) {
+  switch (type) {
+  case hw::MmaType::TF32:
+    return 4;
+  case hw::MmaType::F16:
+  case hw::MmaType::BF16:
+    return 2;
+  case hw::MmaType::E4M3:
+  case hw::MmaType::E5M2:
+  case hw::MmaType::U8:
+  case hw::MmaType::S8:
+    return 1;
+  default:
+    return 0;
+  }
+}
+
+/// PTX ISA, "Valid combinations of type size, major-ness and swizzling", and N of 8-bit types.
+Status checkMajorness(const hw::SmemDescriptor &tile, hw::MmaType type, bool transposed,
+                      std::string_view name, unsigned rows) {
+  const bool atom32 = tile.swizzle == hw::SwizzleMode::B128Atom32;
+  if (!transposed)
+    return {};
+  const unsigned bytes = transposableBytes(type);
+  if (bytes == 0)
+    return fail(fmt::format("a transposed {} must have 8, 16 or 32 bits per element, but got {}",
+                            name, stringify(type)));
+  if (atom32 != (bytes == 4))
+    return fail(fmt::format("a transposed {} of {} expects {}, but got {}", name, stringify(type),
+                            bytes == 4 ? "swizzle_128B_atom_32B" : "a swizzle of 16-byte chunks",
+                            stringify(tile.swizzle)));
+  if (rows % (16 / bytes))
+    return fail(
+        fmt::format("a transposed {} of {} expects a multiple of {} in each CTA, but got {}", name,
+                    stringify(type), 16 / bytes, rows));
+  return {};
+}
+
+Status checkOperandLayouts(const MmaRequest &mma) {
+  if (mma.aInTmem && mma.transposeA)
+    return fail("A in tensor memory must not be transposed");
+  if (!mma.aInTmem)
+    FP4_TRY(checkMajorness(mma.a, mma.aType, mma.transposeA, "A", mma.rows()));
+  // What follows the line of a swizzled row is not documented.
+  if (mma.variant.sparse && !mma.transposeB && mma.b.swizzle == hw::SwizzleMode::B32)
+    return fail("a sparse product expects 64 bytes of K in a line of B, but got swizzle_32B",
+                "use swizzle_64B or swizzle_128B");
+  return checkMajorness(mma.b, mma.bType, mma.transposeB, "B", mma.n / mma.ctaGroup);
+}
+
+/// Where the 16-byte chunks of the rows lie: per row those of its K; of a transposed tile, per
+/// group of as many rows as fit in 16 bytes every k.
+std::vector<uint32_t> chunkOffsets(const hw::SmemDescriptor &tile, const TileRows &rows) {
+  const unsigned bytes = rows.elementBytes, perRow = rows.rowBytes / 16;
+  std::vector<uint32_t> offsets(size_t(perRow) * rows.count);
+  const unsigned perChunk = bytes ? 16 / bytes : 0, k = bytes ? rows.rowBytes / bytes : 0;
+  for (unsigned i = 0; i < offsets.size(); ++i)
+    offsets[i] = bytes ? tile.transposedAddress(rows.first + i / k * perChunk, i % k, bytes)
+                       : tile.operandAddress(rows.first + i / perRow, 16 * (i % perRow));
+  return offsets;
+}
+
+/// Turns chunks in the order of a transposed tile's chunkOffsets into rows.
+void transposeChunks(const std::vector<uint8_t> &chunks, const TileRows &rows, uint8_t *out) {
+  const unsigned bytes = rows.elementBytes, perChunk = 16 / bytes, k = rows.rowBytes / bytes;
+  for (size_t i = 0; i < chunks.size() / 16; ++i)
+    for (unsigned j = 0; j < perChunk; ++j)
+      std::memcpy(out + (i / k * perChunk + j) * rows.rowBytes + i % k * bytes,
+                  &chunks[16 * i + j * bytes], bytes);
+}
+
+/// Of the 16 bytes that 16 elements take; kinds whose elements are all narrow pack them.
+unsigned usedBytes(hw::MmaKind kind, hw::MmaType type) {
+  if (kind != hw::MmaKind::F8F6F4 && kind != hw::MmaKind::MXF8F6F4)
+    return 16;
+  switch (type) {
+  case hw::MmaType::E2M1:
+    return 8;
+  case hw::MmaType::E2M3:
+  case hw::MmaType::E3M2:
+    return 12;
+  default:
+    return 16;
+  }
+}
+
+} // namespace
+
+Status gatherTile(TicketQueue &queue, const Ticket &self, uint32_t rank,
+                  const hw::SmemDescriptor &tile, const TileRows &rows, uint8_t *out) {
+  const std::vector<uint32_t> offsets = chunkOffsets(tile, rows);
+  std::vector<uint8_t> chunks(rows.elementBytes ? 16 * offsets.size() : 0);
+  uint8_t *to = rows.elementBytes ? chunks.data() : out;
+  const auto [least, most] = std::minmax_element(offsets.begin(), offsets.end());
+  const uint32_t low = *least, high = *most + 16;
+  const uint32_t base = rank << kSharedRankShift;
+  FP4_TRY(queue.checkShared(base | low, high - low));
+  SharedMemory &shared = queue.cluster().ctas[rank]->shared;
+  const bool allValid = shared.valid(low, high - low); // then no row is checked
+  for (size_t i = 0; i < offsets.size(); ++i) {
+    queue.emitAccess(self, AccessKind::Read, Space::SharedCluster, base | offsets[i],
+                     rows.usedBytes, Proxy::Async);
+    if (!allValid)
+      FP4_TRY(queue.sharedSource(base | offsets[i], rows.usedBytes, self));
+    std::memcpy(to + 16 * i, shared.at(offsets[i]), 16); // the padding has no meaning
+  }
+  if (rows.elementBytes)
+    transposeChunks(chunks, rows, out);
+  return {};
+}
+
+void decodeMmaModifiers(BindContext &bind) {
+  bind.insn.m[kMmaKind] = uint8_t(*hw::parseMmaKind(bind.match.text("kind").substr(6)));
+  bind.insn.m[kMmaGroup] = bind.match.text("group") == "cta_group::2" ? 2 : 1;
+  bind.insn.m[kMmaShiftA] = bind.match.has("ashift");
+}
+
+std::shared_ptr<MmaRequest> makeRequest(const Insn &insn) {
+  auto mma = std::make_shared<MmaRequest>();
+  mma->kind = hw::MmaKind(insn.m[kMmaKind]);
+  mma->ctaGroup = insn.m[kMmaGroup];
+  mma->variant = {bool(insn.m[kMmaSparse]), bool(insn.m[kMmaStationary])};
+  mma->shiftA = insn.m[kMmaShiftA];
+  return mma;
+}
+
+bool decodeOperands(ExecContext &cx, const Insn &insn, int lane, MmaRequest &mma) {
+  mma.d = hw::TmemAddress::unpack(uint32_t(cx.address(insn.op[0], lane)));
+  mma.aInTmem = insn.op[1].kind == OperandKind::Address;
+  if (mma.aInTmem) {
+    mma.aTmem = hw::TmemAddress::unpack(uint32_t(cx.address(insn.op[1], lane)));
+  } else {
+    auto a = hw::SmemDescriptor::decode(cx.scalar(insn.op[1], lane));
+    if (!a)
+      return failHere(cx, std::move(a.error()), lane), false;
+    mma.a = *a;
+  }
+  auto b = hw::SmemDescriptor::decode(cx.scalar(insn.op[2], lane));
+  if (!b)
+    return failHere(cx, std::move(b.error()), lane), false;
+  mma.b = *b;
+  if (mma.variant.sparse)
+    mma.metadata = hw::TmemAddress::unpack(uint32_t(cx.address(insn.op[3], lane)));
+  if (Status ok = checkShape(mma); !ok)
+    return failHere(cx, std::move(ok.error()), lane), false;
+  if (Status ok = checkOperandLayouts(mma); !ok)
+    return failHere(cx, std::move(ok.error()), lane), false;
+  mma.ranks = groupRanks(cx, mma.ctaGroup);
+  return !mma.ranks.empty();
+}
+
+Ticket mmaTicket(ExecContext &cx, const Insn &insn, int lane, const MmaRequest &mma) {
+  Ticket ticket = TicketQueue::of(cx).makeTicket(cx, insn, TicketKind::Mma, lane);
+  ticket.ctaGroup = mma.ctaGroup;
+  ticket.flops = 2ull * mma.m * mma.n * hw::mmaK(mma.kind, mma.variant.sparse);
+  const uint64_t shape = uint64_t(mma.m) << 24 | mma.n << 12 | hw::mmaK(mma.kind);
+  ticket.pipelined = {PipelinedOp::Mma, false, shape << 25 | mma.d.pack()};
+  for (uint32_t rank : mma.ranks) {
+    ticket.sharedReads |= 1u << rank;
+    for (const TmemRange &range : accumulatorRanges(mma))
+      ticket.tmemWrites.push_back({rank, range});
+  }
+  return ticket;
+}
+
+namespace {
+
+/// The rectangles of an operand in the tensor memory of one CTA: all lanes, or 16 of each 32.
+std::vector<TmemRange> operandRanges(const MmaRequest &mma, hw::TmemAddress at, unsigned columns) {
+  if (!usesHalfOfLanes(mma))
+    return {{0, hw::tmemLaneCount, at.column, columns}};
+  std::vector<TmemRange> ranges;
+  for (uint32_t lane = 0; lane < hw::tmemLaneCount; lane += 32)
+    ranges.push_back({lane + at.lane, 16, at.column, columns});
+  return ranges;
+}
+
+Status readOperand(TicketQueue &queue, const Ticket &self, const MmaRequest &mma, uint32_t rank,
+                   hw::TmemAddress at, unsigned columns, std::string_view name) {
+  for (const TmemRange &range : operandRanges(mma, at, columns)) {
+    FP4_TRY(queue.checkCells(rank, range, self.id, name));
+    emitTmem(queue, self, rank, range);
+  }
+  return {};
+}
+
+/// Every part of the data path reads the rows from its own lanes: they must agree.
+Status checkCopies(TicketQueue &queue, const MmaRequest &mma, uint32_t rank, hw::TmemAddress at,
+                   unsigned columns, std::string_view name) {
+  TensorMemory &tmem = queue.state(rank).tmem;
+  for (unsigned row = 0; row < mma.rows(); ++row)
+    for (unsigned copy = 1; copy < hw::operandCopies(mma.layout); ++copy) {
+      const uint32_t first = hw::operandLane(mma.layout, row, 0);
+      const uint32_t lane = hw::operandLane(mma.layout, row, copy);
+      if (std::memcmp(tmem.cell(first, at.column), tmem.cell(lane, at.column), 4 * columns))
+        return fail(fmt::format("the copies of {} in tensor memory differ: row {} in lanes {} and "
+                                "{}, from column {} on",
+                                name, row, first, lane, at.column),
+                    "with this shape every part of the data path needs its own copy");
+    }
+  return {};
+}
+
+/// .ashift: row r of the product has row r - 1 of A, row 0 its own. [uncertain] As tcgen05.shift.
+void shiftRowsDown(std::vector<uint8_t> &rows) {
+  std::memmove(rows.data() + hw::mmaRowBytes, rows.data(), rows.size() - hw::mmaRowBytes);
+}
+
+/// The metadata of a row: 64 bits, or 32 for elements of 16 and 32 bits.
+uint64_t metadataOf(TensorMemory &tmem, const MmaRequest &mma, unsigned row) {
+  const auto word = [&](unsigned of, unsigned column) -> uint64_t {
+    return *tmem.cell(mma.metadata.lane + hw::operandLane(mma.layout, of, 0),
+                      mma.metadata.column + column);
+  };
+  if (mma.sparseFormat().elementBits < 16)
+    return word(row, 0) | word(row, 1) << 32;
+  const unsigned shift = hw::metadataShift(row);
+  const auto half = [&](unsigned h) {
+    return word(hw::metadataRow(row, h), mma.selector) >> shift & 0xFFFF;
+  };
+  return half(0) | half(1) << 16;
+}
+
+} // namespace
+
+SparseFormat MmaRequest::sparseFormat() const {
+  const bool packed = kind == hw::MmaKind::MXF4 || kind == hw::MmaKind::MXF4NVF4;
+  return {packed ? 4u : containerBits(aType), SparseIndices::Tcgen05};
+}
+
+Status gatherA(TicketQueue &queue, const Ticket &self, const MmaRequest &mma, unsigned member,
+               std::vector<uint8_t> &out) {
+  const uint32_t rank = mma.ranks[member];
+  out.resize(hw::mmaRowBytes * mma.rows());
+  if (!mma.aInTmem)
+    return gatherTile(queue, self, rank, mma.a,
+                      {0, mma.rows(), mma.transposeA ? transposableBytes(mma.aType) : 0,
+                       hw::mmaRowBytes, usedBytes(mma.kind, mma.aType)},
+                      out.data());
+  constexpr unsigned columns = hw::mmaRowBytes / 4;
+  FP4_TRY(readOperand(queue, self, mma, rank, mma.aTmem, columns, "A"));
+  FP4_TRY(checkCopies(queue, mma, rank, mma.aTmem, columns, "A"));
+  TensorMemory &tmem = queue.state(rank).tmem;
+  for (unsigned row = 0; row < mma.rows(); ++row)
+    std::memcpy(out.data() + hw::mmaRowBytes * row,
+                tmem.cell(mma.aTmem.lane + hw::operandLane(mma.layout, row, 0), mma.aTmem.column),
+                hw::mmaRowBytes);
+  if (mma.shiftA)
+    shiftRowsDown(out);
+  return {};
+}
+
+Status gatherB(TicketQueue &queue, const Ticket &self, const MmaRequest &mma,
+               std::vector<uint8_t> &out) {
+  const unsigned count = mma.n / mma.ctaGroup, bytes = mma.columnBytes();
+  out.resize(size_t(bytes) * mma.n);
+  for (unsigned member = 0; member < mma.ctaGroup; ++member)
+    FP4_TRY(gatherTile(queue, self, mma.ranks[member], mma.b,
+                       {mma.columnShift, count, mma.transposeB ? transposableBytes(mma.bType) : 0,
+                        bytes, usedBytes(mma.kind, mma.bType)},
+                       out.data() + size_t(bytes) * count * member));
+  for (size_t column = 0; column < mma.zeroColumns.size(); ++column)
+    if (mma.zeroColumns[column])
+      std::fill_n(out.begin() + ptrdiff_t(column * bytes), bytes, uint8_t(0));
+  return {};
+}
+
+Status gatherSelections(TicketQueue &queue, const Ticket &self, const MmaRequest &mma,
+                        unsigned member, std::span<const uint64_t> nonZero,
+                        std::vector<SparseRow> &out) {
+  out.clear();
+  if (!mma.variant.sparse)
+    return {};
+  const uint32_t rank = mma.ranks[member];
+  const SparseFormat format = mma.sparseFormat();
+  const bool wide = format.elementBits >= 16;
+  const hw::TmemAddress at = {mma.metadata.lane, mma.metadata.column + mma.selector};
+  const unsigned columns = wide ? 1 : 2;
+  FP4_TRY(readOperand(queue, self, mma, rank, at, columns, "sparsity metadata"));
+  FP4_TRY(checkCopies(queue, mma, rank, at, columns, "sparsity metadata"));
+  out.resize(mma.rows());
+  for (unsigned row = 0; row < mma.rows(); ++row)
+    FP4_TRY(decodeSparseRow(format, metadataOf(queue.state(rank).tmem, mma, row), nonZero[row], row,
+                            out[row]));
+  return {};
+}
+
+Status checkAccumulator(TicketQueue &queue, const Ticket &self, const MmaRequest &mma,
+                        unsigned member) {
+  for (const TmemRange &range : accumulatorRanges(mma)) {
+    if (mma.accumulate)
+      FP4_TRY(queue.checkCells(mma.ranks[member], range, self.id, "the accumulator"));
+  }
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// The accumulator
+//===----------------------------------------------------------------------===//
+
+template <typename F> void Accumulator::forEachCell(F &&f) {
+  const unsigned rows = mma.m / mma.ctaGroup;
+  for (unsigned row = 0; row < rows; ++row)
+    for (unsigned column = 0; column < mma.n; ++column) {
+      const auto cell = hw::accumulatorCell(mma.layout, member * rows + row, column, mma.n);
+      f(copy[size_t(row) * mma.n + column],
+        *tmem.cell(mma.d.lane + cell.lane, mma.d.column + cell.column));
+    }
+}
+
+/// The lanes of this CTA that the instruction leaves alone, as spans of D's columns.
+template <typename F> void Accumulator::forEachDisabledLane(F &&f) {
+  for (uint32_t lane = 0; lane < hw::tmemLaneCount; ++lane)
+    if (size_t word = 4 * member + lane / 32;
+        word < mma.disabled.size() && mma.disabled[word] >> (lane % 32) & 1)
+      f(std::span(tmem.cell(lane, mma.d.column), hw::accumulatorColumns(mma.layout, mma.n)));
+}
+
+Accumulator::Accumulator(TicketQueue &queue, const MmaRequest &mma, unsigned member)
+    : tmem(queue.state(mma.ranks[member]).tmem), mma(mma), member(member) {
+  forEachDisabledLane(
+      [&](std::span<uint32_t> cells) { kept.insert(kept.end(), cells.begin(), cells.end()); });
+  if (mma.layout == AccumulatorLayout::A || mma.layout == AccumulatorLayout::D)
+    return;
+  copy.resize(size_t(mma.m / mma.ctaGroup) * mma.n);
+  if (mma.accumulate)
+    forEachCell([](uint32_t &ours, uint32_t &cell) { ours = cell; });
+}
+
+void Accumulator::writeBack() {
+  if (!copy.empty())
+    forEachCell([](uint32_t &ours, uint32_t &cell) { cell = ours; });
+  auto from = kept.begin();
+  forEachDisabledLane([&](std::span<uint32_t> cells) {
+    std::copy_n(from, cells.size(), cells.begin());
+    from += static_cast<ptrdiff_t>(cells.size());
+  });
+}
+
+} // namespace fp4::sim

@@ -1,0 +1,134 @@
+//===- MmaOperands.h - Operands of tcgen05.mma ----------------------------===//
+//
+// The common part of all kinds: decoding of descriptors and addresses, gathering of operand rows,
+// and the accumulator in its data path organization. Layouts come from lib/ISA.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Sim/Async/SparseMma.h"
+#include "Sim/Insn/TensorCore/Tcgen05.h"
+#include "fp4/ISA/InstrDescriptor.h"
+#include "fp4/ISA/SmemDescriptor.h"
+
+namespace fp4::sim {
+
+/// One tcgen05.mma, decoded. Sizes are those of the pair for cta_group::2.
+struct MmaRequest {
+  hw::MmaKind kind{};
+  uint32_t ctaGroup = 1;
+  unsigned m = 0, n = 0;
+  hw::MmaType aType{}, bType{};
+  hw::AccumulatorType dType = hw::AccumulatorType::F32;
+  bool negateA = false, negateB = false, transposeA = false, transposeB = false, saturate = false;
+  bool accumulate = false;
+  hw::MmaVariant variant; ///< .sp, .ws
+  hw::AccumulatorLayout layout{};
+  std::vector<uint32_t> ranks; ///< CTAs, even first
+  hw::TmemAddress d;
+  bool aInTmem = false;
+  hw::TmemAddress aTmem;
+  hw::SmemDescriptor a, b;
+  std::vector<uint32_t> disabled; ///< one bit per lane of each CTA that is not written; or empty
+  bool shiftA = false;            ///< .ashift
+  int scaleD = 0;                 ///< D counts 2^-scaleD of itself when it is added to
+
+  // .sp and .ws.
+  hw::TmemAddress metadata;
+  unsigned selector = 0;         ///< of its columns
+  unsigned columnShift = 0;      ///< B begins at this column
+  std::vector<bool> zeroColumns; ///< columns of B that count as zero; or empty
+
+  // Block-scaled kinds.
+  hw::ScaleVector vector = hw::ScaleVector::X1;
+  hw::ScaleType scaleType{};
+  unsigned sfaId = 0, sfbId = 0;
+  uint32_t sfa = 0, sfb = 0;
+
+  unsigned rows() const { return m / ctaGroup; } ///< of one CTA
+  /// Bytes of K in a column of B.
+  unsigned columnBytes() const { return (variant.sparse ? 2 : 1) * hw::mmaRowBytes; }
+  SparseFormat sparseFormat() const;
+};
+
+/// Insn::m of every tcgen05.mma.
+enum MmaField : uint8_t {
+  kMmaKind,       ///< hw::MmaKind
+  kMmaGroup,      ///< cta_group
+  kMmaSparse,     ///< operand 3 is the metadata, the others come after it
+  kMmaStationary, ///< .ws
+  kMmaShiftA,     ///< .ashift
+  kMmaScales,     ///< scales per row (hw::ScaleVector)
+};
+/// The modifiers that all forms have.
+void decodeMmaModifiers(BindContext &bind);
+/// Operand `index` of the form without metadata, which comes after B.
+inline const Operand &mmaOperand(const Insn &insn, unsigned index) {
+  return insn.op[index + insn.m[kMmaSparse]];
+}
+/// A request with what the modifiers say.
+std::shared_ptr<MmaRequest> makeRequest(const Insn &insn);
+
+/// Reads D, A, B and metadata (operands 0 to 3) once m and n are set, and checks the shape; false
+/// after cx.fail.
+bool decodeOperands(ExecContext &cx, const Insn &insn, int lane, MmaRequest &mma);
+
+/// A ticket that claims D.
+Ticket mmaTicket(ExecContext &cx, const Insn &insn, int lane, const MmaRequest &mma);
+
+/// Rows of a tile in shared memory.
+struct TileRows {
+  unsigned first = 0, count = 0;
+  unsigned elementBytes = 0;           ///< of a transposed tile; 0: K-major
+  unsigned rowBytes = hw::mmaRowBytes; ///< of K; twice as many for the B of a sparse A
+  unsigned usedBytes = 16;             ///< of 16; behind narrow elements padding follows
+};
+
+Status gatherTile(TicketQueue &queue, const Ticket &self, uint32_t rank,
+                  const hw::SmemDescriptor &tile, const TileRows &rows, uint8_t *out);
+
+/// The bytes of K of each operand row, row major. A: the rows of one CTA, 32 bytes each. B: all N
+/// columns.
+Status gatherA(TicketQueue &queue, const Ticket &self, const MmaRequest &mma, unsigned member,
+               std::vector<uint8_t> &out);
+Status gatherB(TicketQueue &queue, const Ticket &self, const MmaRequest &mma,
+               std::vector<uint8_t> &out);
+/// Which k the elements of a sparse A stand for, of one CTA's rows. `nonZero`: by row, a bit for
+/// each stored element.
+Status gatherSelections(TicketQueue &queue, const Ticket &self, const MmaRequest &mma,
+                        unsigned member, std::span<const uint64_t> nonZero,
+                        std::vector<SparseRow> &out);
+/// Scale bytes of a block-scaled MMA, four per row (one per quarter of K, repeated as needed).
+Status gatherScaleBytes(TicketQueue &queue, const Ticket &self, uint32_t rank,
+                        const MmaRequest &mma, bool ofA, std::vector<uint8_t> &out);
+
+/// Fails when an accumulating MMA would read cells never written or still in flight.
+Status checkAccumulator(TicketQueue &queue, const Ticket &self, const MmaRequest &mma,
+                        unsigned member);
+
+/// The rows of D that one CTA holds, as a row major matrix of 32-bit words: tensor memory itself
+/// where a row is a lane, else a copy.
+class Accumulator {
+public:
+  Accumulator(TicketQueue &queue, const MmaRequest &mma, unsigned member);
+  float *data() { return reinterpret_cast<float *>(words()); }
+  uint32_t *words() { return copy.empty() ? tmem.cell(mma.d.lane, mma.d.column) : copy.data(); }
+  size_t pitch() const { return copy.empty() ? TensorMemory::pitch : mma.n; }
+  /// Puts a copy back, and what lanes that are not written had.
+  void writeBack();
+
+private:
+  template <typename F> void forEachCell(F &&f);
+  template <typename F> void forEachDisabledLane(F &&f);
+
+  TensorMemory &tmem;
+  const MmaRequest &mma;
+  unsigned member;
+  std::vector<uint32_t> copy;
+  std::vector<uint32_t> kept; ///< of lanes that are not written: all columns of D
+};
+
+/// All kinds but fp4 block-scaled (Tcgen05Mma.cpp).
+Status runDense(TicketQueue &queue, const Ticket &self, const MmaRequest &mma);
+
+} // namespace fp4::sim

@@ -1,0 +1,480 @@
+//===- MmaSync.cpp - mma.sync: matrix multiply of one warp ----------------===//
+//
+// PTX ISA, "mma": D = A * B + C, A of 16 (or 8) rows, B of 8 columns, both K-major with 32 bytes
+// (or 16) of K in registers. Fragments, register i of lane l:
+//
+//   A      row l / 4 + 8 (i % 2), bytes 4 (l % 4) + 16 (i / 2) .. + 3 of the row
+//   B      column l / 4, bytes 4 (l % 4) + 16 i .. + 3 of the column
+//   C, D   row l / 4 + 8 (i / 2), column 2 (l % 4) + i % 2; 16-bit: two columns in one register
+//
+// (with 8 rows or 16 bytes the registers of the missing half are not there; of a sparse A the
+// stored half of K lies like this, and B has twice the registers). kind::f8f6f4 and mxf8f6f4 hold
+// every element in a byte, kinds mxf4 and mxf4nvf4 two in one. Scales: row r of A has those of lane
+// 4 (r % 8) + 2 tid + r / 8, column n of B those of lane 4 n + tid.
+//
+// Arithmetic: that of the other matrix units, Async/DenseMma.h, BlockScaledMma.h and SparseMma.h,
+// but for fp8 on Hopper and B200, whose mma.sync has no such factors: ptxas makes f16 of them and
+// two products of one (multiplyAsHalves). Doubles and m8n8k4 are in MmaSyncOther.cpp.
+//
+//===----------------------------------------------------------------------===//
+#include "Sim/Async/BlockScaledMma.h"
+#include "Sim/Async/SparseMma.h"
+#include "Sim/Decode/Decode.h"
+#include "Sim/Insn/ExecContext.h"
+#include "Sim/Insn/Scalar/Floats.h"
+#include "fp4/ISA/SmemDescriptor.h"
+#include "fp4/ISA/TargetModel.h"
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace fp4::sim {
+namespace {
+
+using hw::MmaType;
+
+/// Insn::m of an mma.
+enum Field : uint8_t {
+  kTypeA,      ///< MmaType, or one of the small integers below
+  kTypeB,      ///< the same
+  kRows,       ///< 16 or 8
+  kHalves,     ///< of 16 bytes: stored K of A
+  kHalfResult, ///< C and D of fp16
+  kSaturate,
+  kScaling,   ///< Scaling
+  kVector,    ///< scales per row: 1, 2, 4
+  kUE4M3,     ///< type of the scales
+  kSparse,    ///< 0: dense; else SparseIndices + 1
+  kExclusive, ///< single bits: XOR
+};
+enum Scaling : uint8_t { Unscaled, Scaled8, Scaled4 };
+
+/// Element types that no other matrix unit has.
+constexpr uint8_t unsigned4 = 0xF0, signed4 = 0xF1, singleBit = 0xFF;
+
+constexpr unsigned columns = 8;
+constexpr unsigned maxRows = 16;
+constexpr unsigned rowBytes = hw::mmaRowBytes;
+
+bool isInteger(uint8_t type) {
+  return type >= unsigned4 || MmaType(type) == MmaType::S8 || MmaType(type) == MmaType::U8;
+}
+bool isSigned(uint8_t type) { return type == signed4 || MmaType(type) == MmaType::S8; }
+
+unsigned elementBits(const Insn &insn) {
+  const uint8_t type = insn.m[kTypeA];
+  if (type == singleBit)
+    return 1;
+  return type >= unsigned4 || insn.m[kScaling] == Scaled4 ? 4 : containerBits(MmaType(type));
+}
+
+SparseFormat sparseFormat(const Insn &insn) {
+  return {elementBits(insn), SparseIndices(insn.m[kSparse] - 1)};
+}
+
+unsigned columnBytes(const Insn &insn) { return insn.m[kSparse] ? 2 * rowBytes : rowBytes; }
+
+/// The operands of one warp, gathered from the lanes.
+struct Tile {
+  std::vector<uint8_t> a, b;             ///< rows of 32 (columns of 32 or 64) bytes; rest zero
+  std::vector<uint32_t> d;               ///< C, then D
+  std::vector<uint8_t> scalesA, scalesB; ///< four bytes per row
+  std::vector<SparseRow> selections;     ///< of the rows of a sparse A
+};
+
+/// Copies the registers of A (`perHalf` 2) or B (1) into rows.
+std::vector<uint8_t> gather(ExecContext &cx, const Operand &fragment, unsigned rows,
+                            unsigned perHalf, unsigned bytes) {
+  std::vector<uint8_t> out(rows * bytes);
+  const Operand *o = cx.elements(fragment);
+  for (unsigned i = 0; i < cx.elementCount(fragment); ++i) {
+    const uint32_t *reg = cx.src<uint32_t>(o[i]);
+    for (unsigned lane = 0; lane < 32; ++lane)
+      std::memcpy(
+          &out[(lane / 4 + 8 * (i % perHalf)) * bytes + 4 * (lane % 4) + 16 * (i / perHalf)],
+          &reg[lane], 4);
+  }
+  return out;
+}
+
+/// Calls f(register, byte in it, lane, row, column) for every element of C or D.
+template <typename F> void forEachResult(const Insn &insn, F &&f) {
+  const bool half = insn.m[kHalfResult];
+  for (unsigned row = 0; row < insn.m[kRows]; ++row)
+    for (unsigned column = 0; column < columns; ++column) {
+      const unsigned i = row / 8 * 2 + column % 2, lane = row % 8 * 4 + column / 2;
+      f(half ? i / 2 : i, half ? 2 * (i % 2) : 0, lane, row * columns + column);
+    }
+}
+
+std::vector<uint32_t> gatherC(ExecContext &cx, const Insn &insn) {
+  std::vector<uint32_t> cells(maxRows * columns);
+  const Operand *o = cx.elements(insn.op[3]);
+  forEachResult(insn, [&](unsigned i, unsigned byte, unsigned lane, unsigned cell) {
+    const auto *bytes = reinterpret_cast<const std::byte *>(cx.src<uint32_t>(o[i]) + lane);
+    std::memcpy(&cells[cell], bytes + byte, insn.m[kHalfResult] ? 2 : 4);
+  });
+  return cells;
+}
+
+void scatterD(ExecContext &cx, const Insn &insn, const std::vector<uint32_t> &cells) {
+  const Operand *o = cx.elements(insn.op[0]);
+  forEachResult(insn, [&](unsigned i, unsigned byte, unsigned lane, unsigned cell) {
+    auto *bytes = reinterpret_cast<std::byte *>(cx.dst<uint32_t>(o[i]) + lane);
+    std::memcpy(bytes + byte, &cells[cell], insn.m[kHalfResult] ? 2 : 4);
+  });
+}
+
+/// The operand with the scales of A.
+unsigned firstScale(const Insn &insn) { return insn.m[kSparse] ? 6 : 4; }
+
+/// The four scale bytes of each row, repeated where there are fewer. op: data, {byte id, thread
+/// id}.
+bool gatherScales(ExecContext &cx, const Insn &insn, unsigned op, unsigned rows,
+                  std::vector<uint8_t> &out) {
+  const bool ofA = op == firstScale(insn);
+  const Operand *selectors = cx.elements(insn.op[op + 1]);
+  const auto byte = unsigned(cx.scalar(selectors[0])), thread = unsigned(cx.scalar(selectors[1]));
+  const unsigned vector = insn.m[kVector], threads = ofA ? 2 : 4;
+  if (byte % vector || byte > 4 - vector || thread >= threads) {
+    cx.fail(fmt::format("the selector of the scales of {} must have a byte id of 0 to {} in steps "
+                        "of {} and a thread id below {}, but got {} and {}",
+                        ofA ? "A" : "B", 4 - vector, vector, threads, byte, thread));
+    return false;
+  }
+  const uint32_t *data = cx.src<uint32_t>(cx.elements(insn.op[op])[0]);
+  out.resize(4 * rows);
+  for (unsigned row = 0; row < rows; ++row) {
+    const unsigned lane = ofA ? row % 8 * 4 + 2 * thread + row / 8 : row * 4 + thread;
+    for (unsigned block = 0; block < 4; ++block)
+      out[4 * row + block] = uint8_t(data[lane] >> (8 * (byte + block * vector / 4)));
+  }
+  return true;
+}
+
+std::vector<FactorRow> factors(MmaType type, const std::vector<uint8_t> &bytes) {
+  std::vector<FactorRow> rows(bytes.size() / rowBytes);
+  for (size_t i = 0; i < rows.size(); ++i)
+    decodeFactors(type, &bytes[i * rowBytes], true, false, rows[i]);
+  return rows;
+}
+
+/// Operands of a sparse A: metadata, and the selector of the lanes that hold it.
+bool gatherSelections(ExecContext &cx, const Insn &insn, Tile &tile) {
+  const uint32_t *metadata = cx.src<uint32_t>(cx.elements(insn.op[4])[0]);
+  const SparseFormat format = sparseFormat(insn);
+  const bool full = insn.m[kHalves] == 2;
+  tile.selections.resize(maxRows);
+  for (unsigned row = 0; row < maxRows; ++row) {
+    const uint64_t nonZero =
+        nonZeroElements(std::span(tile.a).subspan(row * rowBytes, rowBytes), format.elementBits);
+    const uint64_t bits = warpMetadata(metadata, format, full, unsigned(insn.op[5].imm), row);
+    if (Status ok = decodeSparseRow(format, bits, nonZero, row, tile.selections[row]); !ok) {
+      cx.fail(ok.error().message, ok.error().note);
+      return false;
+    }
+  }
+  return true;
+}
+
+constexpr uint8_t kNaNScale = 0xFF; ///< ue8m0
+
+hw::AccumulatorType resultType(const Insn &insn) {
+  return insn.m[kHalfResult] ? hw::AccumulatorType::F16 : hw::AccumulatorType::F32;
+}
+
+uint32_t addFloats(uint32_t a, uint32_t b) {
+  return std::bit_cast<uint32_t>(canonical(std::bit_cast<float>(a) + std::bit_cast<float>(b)));
+}
+
+uint32_t addHalves(uint32_t a, uint32_t b) {
+  const double sum = double(f16ToFloat(uint16_t(a))) + double(f16ToFloat(uint16_t(b)));
+  return std::isnan(sum) ? kNaN16 : encodeHalf(sum);
+}
+
+/// Whether the unit multiplies f16, not the fp8 that the instruction names.
+bool goesByHalves(ExecContext &cx, const Insn &insn) {
+  const hw::TargetModel *target = hw::lookupTarget(cx.launch().options->target);
+  return factorsPerRow(MmaType(insn.m[kTypeA])) == 32 && !insn.m[kScaling] && target &&
+         !target->hasMmaBlockScale;
+}
+
+void multiplyFloats(const Insn &insn, Tile &tile) {
+  const auto aType = MmaType(insn.m[kTypeA]), bType = MmaType(insn.m[kTypeB]);
+  const auto a = factors(aType, tile.a);
+  const DenseColumns b = decodeColumns(bType, tile.b, columnBytes(insn), true, false);
+  DenseRowOptions options{fractionBits(aType) + fractionBits(bType), resultType(insn), {}};
+  std::vector<int32_t> scales(columns);
+  for (unsigned row = 0; row < insn.m[kRows]; ++row) {
+    const std::span<uint32_t> cells(&tile.d[row * columns], columns);
+    bool invalid[columns] = {};
+    for (unsigned column = 0; insn.m[kScaling] && column < columns; ++column) {
+      const uint8_t ofA = tile.scalesA[4 * row], ofB = tile.scalesB[4 * column];
+      invalid[column] = ofA == kNaNScale || ofB == kNaNScale;
+      scales[column] = invalid[column] ? 0 : int(ofA) + int(ofB) - 2 * 127;
+    }
+    options.selection = tile.selections.empty() ? nullptr : tile.selections[row].data();
+    denseRow(a[row], b, scales, cells, options);
+    for (unsigned column = 0; column < columns; ++column)
+      if (invalid[column])
+        cells[column] = denseNaN;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// fp8 by way of f16
+//===----------------------------------------------------------------------===//
+
+/// A narrow factor as f16 has it: ten fraction bits, normal where f16 can be.
+Factor widen(Factor factor, unsigned fraction) {
+  factor.significand *= 1 << (10 - fraction);
+  while (factor.significand && std::abs(factor.significand) < 1 << 10 && factor.exponent > -14) {
+    factor.significand *= 2;
+    --factor.exponent;
+  }
+  return factor;
+}
+
+/// Of every 2 `run` elements of rows of `rowLength` bytes the first `run` (part 0) or the others.
+std::vector<FactorRow> halvesOf(MmaType type, const std::vector<uint8_t> &bytes, unsigned rowLength,
+                                unsigned run, unsigned part) {
+  std::vector<FactorRow> rows(bytes.size() / rowLength);
+  FactorRow all;
+  for (unsigned at = 0; at < bytes.size(); at += rowBytes) {
+    decodeFactors(type, &bytes[at], true, false, all);
+    for (unsigned i = 0; i < rowBytes; ++i)
+      if (i / run % 2 == part)
+        rows[at / rowLength][at % rowLength / 2 + i / (2 * run) * run + i % run] =
+            widen(all[i], fractionBits(type));
+  }
+  return rows;
+}
+
+/// The selections among the columns' elements of `part`, of rows of A's.
+SparseRow selectionOf(const SparseRow &row, unsigned part) {
+  SparseRow out{};
+  for (unsigned i = 0; i < rowBytes / 2; ++i) {
+    const unsigned k = row[i / 2 * 4 + 2 * part + i % 2];
+    out[i] = uint8_t(k / 8 * 4 + k % 4);
+  }
+  return out;
+}
+
+/// The two low bytes of all registers multiply first, from zero; to their sum is added the product
+/// of the high ones, and that to C, rounded to nearest. So says the code of ptxas 13.0.
+void multiplyAsHalves(const Insn &insn, Tile &tile) {
+  const auto aType = MmaType(insn.m[kTypeA]), bType = MmaType(insn.m[kTypeB]);
+  const std::vector<int32_t> unscaled(columns);
+  std::vector<uint32_t> sums(tile.d.size());
+  for (unsigned part = 0; part < 2; ++part) {
+    const auto a = halvesOf(aType, tile.a, rowBytes, 2, part);
+    const DenseColumns b(halvesOf(bType, tile.b, columnBytes(insn), insn.m[kSparse] ? 4 : 2, part),
+                         columnBytes(insn) / 2);
+    DenseRowOptions options{20, resultType(insn), {}};
+    for (unsigned row = 0; row < maxRows; ++row) {
+      SparseRow selection;
+      if (insn.m[kSparse]) {
+        selection = selectionOf(tile.selections[row], part);
+        options.selection = selection.data();
+      }
+      denseRow(a[row], b, unscaled, std::span(sums).subspan(row * columns, columns), options);
+    }
+  }
+  for (size_t i = 0; i < sums.size(); ++i)
+    tile.d[i] = insn.m[kHalfResult] ? addHalves(tile.d[i], sums[i]) : addFloats(tile.d[i], sums[i]);
+}
+
+/// The columns of B as row `row` of A multiplies them, 32 bytes each, of elements up to 8 bits.
+std::vector<uint8_t> columnsFor(const Insn &insn, const Tile &tile, unsigned row) {
+  if (!insn.m[kSparse])
+    return tile.b;
+  std::vector<uint8_t> chosen(columns * rowBytes);
+  for (unsigned column = 0; column < columns; ++column)
+    selectElements(tile.selections[row], elementBits(insn), &tile.b[column * columnBytes(insn)],
+                   &chosen[column * rowBytes]);
+  return chosen;
+}
+
+uint32_t integerSum(const Insn &insn, const uint8_t *a, const uint8_t *b, uint32_t c) {
+  const bool aSigned = isSigned(insn.m[kTypeA]), bSigned = isSigned(insn.m[kTypeB]);
+  switch (elementBits(insn)) {
+  case 1:
+    return bitElement(a, b, insn.m[kExclusive], c);
+  case 4:
+    return nibbleElement(a, b, aSigned, bSigned, insn.m[kSaturate], c);
+  default:
+    return integerElement(a, b, aSigned, bSigned, insn.m[kSaturate], c);
+  }
+}
+
+void multiplyIntegers(const Insn &insn, Tile &tile) {
+  for (unsigned row = 0; row < insn.m[kRows]; ++row) {
+    const std::vector<uint8_t> b = columnsFor(insn, tile, row);
+    for (unsigned column = 0; column < columns; ++column) {
+      uint32_t &cell = tile.d[row * columns + column];
+      cell = integerSum(insn, &tile.a[row * rowBytes], &b[column * rowBytes], cell);
+    }
+  }
+}
+
+void multiplyFp4(const Insn &insn, Tile &tile) {
+  BlockScaledOperands operands;
+  operands.columns = int(columns);
+  operands.scalesB = tile.scalesB.data();
+  operands.format = insn.m[kUE4M3] ? ScaleFormat::UE4M3 : ScaleFormat::UE8M0;
+  operands.pitch = columns;
+  operands.rows = insn.m[kSparse] ? 1 : int(maxRows);
+  for (unsigned row = 0; row < maxRows; row += unsigned(operands.rows)) {
+    const std::vector<uint8_t> b = columnsFor(insn, tile, row);
+    operands.a = &tile.a[row * rowBytes];
+    operands.b = b.data();
+    operands.scalesA = &tile.scalesA[4 * row];
+    operands.d = reinterpret_cast<float *>(&tile.d[row * columns]);
+    blockScaledMma(operands);
+  }
+}
+
+Outcome mmaSync(ExecContext &cx, const Insn &insn) {
+  if (!cx.converged())
+    return Outcome::Retry;
+  Tile tile;
+  tile.a = gather(cx, insn.op[1], maxRows, insn.m[kRows] / 8, rowBytes);
+  tile.b = gather(cx, insn.op[2], columns, 1, columnBytes(insn));
+  tile.d = gatherC(cx, insn);
+  const unsigned scales = firstScale(insn);
+  if (insn.m[kScaling] && (!gatherScales(cx, insn, scales, maxRows, tile.scalesA) ||
+                           !gatherScales(cx, insn, scales + 2, columns, tile.scalesB)))
+    return Outcome::Error;
+  if (insn.m[kSparse] && !gatherSelections(cx, insn, tile))
+    return Outcome::Error;
+  if (insn.m[kScaling] == Scaled4)
+    multiplyFp4(insn, tile);
+  else if (isInteger(insn.m[kTypeA]))
+    multiplyIntegers(insn, tile);
+  else if (goesByHalves(cx, insn))
+    multiplyAsHalves(insn, tile);
+  else
+    multiplyFloats(insn, tile);
+  scatterD(cx, insn, tile.d);
+  ++cx.cluster().mmas;
+  return Outcome::Next;
+}
+
+//===----------------------------------------------------------------------===//
+// Decoding
+//===----------------------------------------------------------------------===//
+
+uint8_t typeOf(std::string_view text) {
+  for (MmaType known : {MmaType::F16, MmaType::BF16, MmaType::TF32, MmaType::E4M3, MmaType::E5M2,
+                        MmaType::E2M3, MmaType::E3M2, MmaType::E2M1, MmaType::U8, MmaType::S8})
+    if (text == hw::stringify(known))
+      return uint8_t(known);
+  return text == "u4" ? unsigned4 : text == "s4" ? signed4 : singleBit;
+}
+
+/// Rows and K of "m16n8k32": fails for combinations that do not exist.
+Status decodeShape(BindContext &bind) {
+  Insn &insn = bind.insn;
+  const std::string_view shape = bind.match.text("shape");
+  const bool tall = shape.substr(0, 3) == "m16";
+  const unsigned k = unsigned(std::stoul(std::string(shape.substr(shape.find('k') + 1))));
+  insn.m[kRows] = tall ? 16 : 8;
+  const unsigned full = 8 * columnBytes(insn) / elementBits(insn);
+  const bool good = (k == full || (2 * k == full && !insn.m[kScaling])) &&
+                    (tall || (isInteger(insn.m[kTypeA]) && 2 * k == full && !insn.m[kSparse]));
+  if (!good)
+    return bind.fail(fmt::format("there is no shape .{} for .{}", shape, bind.match.text("atype")));
+  insn.m[kHalves] = k == full ? 2 : 1;
+  return {};
+}
+
+Status checkVectors(BindContext &bind) {
+  const Insn &insn = bind.insn;
+  const int64_t halves = insn.m[kHalves], tall = insn.m[kRows] / 8;
+  const int64_t results = insn.m[kHalfResult] ? tall : 2 * tall;
+  const int64_t expected[] = {results, tall * halves, insn.m[kSparse] ? 2 * halves : halves,
+                              results};
+  for (unsigned i = 0; i < 4; ++i)
+    if (insn.op[i].imm != expected[i])
+      return bind.fail(fmt::format("{} of .{} expects {} registers, but got {}", "DABC"[i],
+                                   bind.match.text("shape"), expected[i], insn.op[i].imm));
+  return {};
+}
+
+unsigned bitsOf(uint8_t type) {
+  return type == singleBit ? 1 : type >= unsigned4 ? 4 : containerBits(MmaType(type));
+}
+
+Status checkTypes(BindContext &bind) {
+  const std::string_view a = bind.match.text("atype"), b = bind.match.text("btype");
+  const std::string_view c = bind.match.text("ctype"), d = bind.match.text("dtype");
+  if (c != d)
+    return bind.fail(fmt::format("expects C and D of one type, but got .{} and .{}", c, d));
+  const uint8_t aType = bind.insn.m[kTypeA], bType = bind.insn.m[kTypeB];
+  const bool integer = isInteger(aType);
+  if (bitsOf(aType) != bitsOf(bType) || integer != isInteger(bType) ||
+      (bitsOf(aType) > 8 && a != b))
+    return bind.fail(fmt::format("does not multiply .{} by .{}", a, b));
+  const bool fits = integer ? d == "s32" : d == "f32" || (d == "f16" && a != "bf16" && a != "tf32");
+  if (!fits)
+    return bind.fail(fmt::format("a product of .{} has no result of .{}", a, d));
+  return {};
+}
+
+Status decodeSparse(BindContext &bind) {
+  Insn &insn = bind.insn;
+  insn.m[kSparse] = bind.match.text("sparse") == "sp" ? uint8_t(SparseIndices::Distinct) + 1
+                                                      : uint8_t(SparseIndices::Ascending) + 1;
+  FP4_TRY(decodeShape(bind));
+  if (insn.op[4].imm != 1)
+    return bind.fail(fmt::format("metadata expects one register, but got {}", insn.op[4].imm));
+  const unsigned selectors = warpSelectors(sparseFormat(insn), insn.m[kHalves] == 2);
+  if (uint64_t(insn.op[5].imm) >= selectors)
+    return bind.fail(fmt::format("the sparsity selector of .{} must be below {}, but got {}",
+                                 bind.match.text("shape"), selectors, insn.op[5].imm));
+  return {};
+}
+
+} // namespace
+
+Status bindMmaSync(BindContext &bind) {
+  Insn &insn = bind.insn;
+  insn.m[kTypeA] = typeOf(bind.match.text("atype"));
+  insn.m[kTypeB] = typeOf(bind.match.text("btype"));
+  insn.m[kHalfResult] = bind.match.text("dtype") == "f16";
+  insn.m[kSaturate] = bind.match.has("satfinite");
+  insn.m[kExclusive] = bind.match.text("bit") == "xor";
+  FP4_TRY(checkTypes(bind));
+  FP4_TRY(bind.match.has("sparse") ? decodeSparse(bind) : decodeShape(bind));
+  FP4_TRY(checkVectors(bind));
+  return bind.use(mmaSync);
+}
+
+/// mma with .block_scale: the scale vector size may be left to the kind.
+Status bindMmaSyncScaled(BindContext &bind) {
+  Insn &insn = bind.insn;
+  const std::string_view kind = bind.match.text("kind"), vector = bind.match.text("vector");
+  const bool eight = kind == "kind::mxf8f6f4";
+  insn.m[kScaling] = eight ? Scaled8 : Scaled4;
+  insn.m[kVector] = eight ? 1 : 2;
+  if (!vector.empty())
+    insn.m[kVector] = uint8_t(vector[11] - '0');
+  insn.m[kUE4M3] = bind.match.text("stype") == "ue4m3";
+  const bool fits = eight ? insn.m[kVector] == 1 && !insn.m[kUE4M3]
+                    : kind == "kind::mxf4"
+                        ? insn.m[kVector] == 2 && !insn.m[kUE4M3]
+                        : insn.m[kVector] == 4 || (insn.m[kVector] == 2 && !insn.m[kUE4M3]);
+  if (!fits)
+    return bind.fail(fmt::format("there is no .{} with .{} and scales of .{}", kind, vector,
+                                 bind.match.text("stype")));
+  const unsigned first = bind.match.has("sparse") ? 6 : 4;
+  for (unsigned scales : {first, first + 2})
+    if (insn.op[scales].imm != 1 || insn.op[scales + 1].imm != 2)
+      return bind.fail("scales expect one register and {byte id, thread id}");
+  if (!eight && (bind.match.text("atype") != "e2m1" || bind.match.text("btype") != "e2m1"))
+    return bind.fail(fmt::format(".{} multiplies .e2m1 alone", kind));
+  return bindMmaSync(bind);
+}
+
+} // namespace fp4::sim

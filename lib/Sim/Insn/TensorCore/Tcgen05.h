@@ -1,0 +1,20 @@
+//===- Tcgen05.h - What the tcgen05 handlers share ------------------------===//
+#pragma once
+
+#include "Sim/Insn/Copy/AsyncOperands.h"
+
+namespace fp4::sim {
+
+/// The CTA ranks a tcgen05 operation acts in: its own, or with cta_group::2 the even and the odd
+/// CTA of its pair. Empty after cx.fail, when the CTA has no peer.
+std::vector<uint32_t> groupRanks(ExecContext &cx, uint32_t ctaGroup);
+
+/// Fills ticket.after with the earlier tickets that come before it without a wait: those of the
+/// table in Tcgen05Pairs.def, of its thread or of one that the tcgen05 fences order before it
+/// (TicketQueue::acquire).
+void orderTcgen05(const TicketQueue &queue, Ticket &ticket);
+
+/// A ticket reads a rectangle now. (What it writes was told when it was issued.)
+void emitTmem(TicketQueue &queue, const Ticket &self, uint32_t rank, const TmemRange &range);
+
+} // namespace fp4::sim

@@ -1,0 +1,259 @@
+//===- Tcgen05Mma.cpp - tcgen05.mma of the kinds without fp4 scales -------===//
+//
+// PTX ISA, "tcgen05.mma", ".sp", ".ws" and ".ws.sp": kinds f16, tf32, f8f6f4 and i8, and the
+// arithmetic of mxf8f6f4 (decoded in Tcgen05MmaScaled.cpp). Operands: D, A (a descriptor, or an
+// address in tensor memory), B, metadata of a sparse A, instruction descriptor, maybe the lanes
+// that are not written, accumulate (Insn::u is its index), and then for .ws the mask of columns of
+// B, else the power of two that divides D. Collectors are hints: no result depends on them.
+//
+//===----------------------------------------------------------------------===//
+#include "Sim/Insn/TensorCore/MmaOperands.h"
+#include "fp4/ISA/ZeroColumnMask.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace fp4::sim {
+namespace {
+
+using hw::MmaKind;
+using hw::MmaType;
+
+tl::unexpected<Error> fail(std::string message, std::string note = "") {
+  return makeError(ErrorKind::Simulation, std::move(message), std::move(note));
+}
+
+std::vector<FactorRow> decodeRows(MmaType type, const std::vector<uint8_t> &bytes, bool unpacked,
+                                  bool negate) {
+  std::vector<FactorRow> rows(bytes.size() / hw::mmaRowBytes);
+  for (size_t i = 0; i < rows.size(); ++i)
+    decodeFactors(type, bytes.data() + hw::mmaRowBytes * i, unpacked, negate, rows[i]);
+  return rows;
+}
+
+constexpr int nanScale = 1 << 20;
+int scaleExponent(uint8_t code) { return code == 0xFF ? nanScale : int(code) - 127; }
+
+/// One row of D; a scale that is NaN gives NaN.
+void multiplyRow(const FactorRow &a, const DenseColumns &b, std::vector<int32_t> &scales,
+                 std::span<uint32_t> cells, const DenseRowOptions &options) {
+  std::vector<size_t> invalid;
+  for (size_t column = 0; column < scales.size(); ++column)
+    if (scales[column] >= nanScale / 2) {
+      invalid.push_back(column);
+      scales[column] = 0;
+    }
+  denseRow(a, b, scales, cells, options);
+  for (size_t column : invalid)
+    cells[column] = denseNaN;
+}
+
+/// The part of one CTA, as its operands are decoded.
+struct FloatingPart {
+  std::vector<FactorRow> a;
+  DenseColumns b;
+  std::vector<uint8_t> scalesA, scalesB; ///< of mxf8f6f4
+  std::vector<SparseRow> selections;     ///< of a sparse A
+};
+
+void multiplyRows(TicketQueue &queue, const MmaRequest &mma, unsigned member,
+                  const FloatingPart &part) {
+  DenseRowOptions options{fractionBits(mma.aType) + fractionBits(mma.bType), mma.dType, {}};
+  // [uncertain] PTX does not say whether the scaled D is rounded; here it is not.
+  options.addendShift = mma.scaleD;
+  Accumulator d(queue, mma, member);
+  std::vector<int32_t> scales(part.b.size());
+  for (size_t row = 0; row < part.a.size(); ++row) {
+    const std::span<uint32_t> cells(d.words() + row * d.pitch(), scales.size());
+    if (!mma.accumulate)
+      std::fill(cells.begin(), cells.end(), 0);
+    for (size_t column = 0; !part.scalesA.empty() && column < scales.size(); ++column)
+      scales[column] =
+          scaleExponent(part.scalesA[4 * row]) + scaleExponent(part.scalesB[4 * column]);
+    options.selection = part.selections.empty() ? nullptr : part.selections[row].data();
+    multiplyRow(part.a[row], part.b, scales, cells, options);
+  }
+  d.writeBack();
+}
+
+Status runFloating(TicketQueue &queue, const Ticket &self, const MmaRequest &mma, unsigned member,
+                   const std::vector<uint8_t> &aBytes, const std::vector<uint8_t> &bBytes) {
+  FloatingPart part{decodeRows(mma.aType, aBytes, mma.aInTmem, mma.negateA),
+                    decodeColumns(mma.bType, bBytes, mma.columnBytes(), false, mma.negateB),
+                    {},
+                    {},
+                    {}};
+  if (mma.kind == MmaKind::MXF8F6F4) {
+    FP4_TRY(gatherScaleBytes(queue, self, mma.ranks[member], mma, true, part.scalesA));
+    FP4_TRY(gatherScaleBytes(queue, self, mma.ranks[member], mma, false, part.scalesB));
+  }
+  std::vector<uint64_t> nonZero;
+  for (const FactorRow &row : part.a)
+    nonZero.push_back(nonZeroFactors({row.data(), factorsPerRow(mma.aType)}));
+  FP4_TRY(gatherSelections(queue, self, mma, member, nonZero, part.selections));
+  FP4_TRY(checkAccumulator(queue, self, mma, member));
+  multiplyRows(queue, mma, member, part);
+  return {};
+}
+
+Status runInteger(TicketQueue &queue, const Ticket &self, const MmaRequest &mma, unsigned member,
+                  const std::vector<uint8_t> &a, const std::vector<uint8_t> &b) {
+  std::vector<uint64_t> nonZero;
+  for (unsigned row = 0; row < mma.rows(); ++row)
+    nonZero.push_back(
+        nonZeroElements(std::span(a).subspan(row * hw::mmaRowBytes, hw::mmaRowBytes), 8));
+  std::vector<SparseRow> selections;
+  FP4_TRY(gatherSelections(queue, self, mma, member, nonZero, selections));
+  FP4_TRY(checkAccumulator(queue, self, mma, member));
+  Accumulator d(queue, mma, member);
+  for (unsigned row = 0; row < mma.rows(); ++row)
+    for (unsigned column = 0; column < mma.n; ++column) {
+      const uint8_t *factors = b.data() + size_t(mma.columnBytes()) * column;
+      std::array<uint8_t, hw::mmaRowBytes> chosen;
+      if (!selections.empty()) {
+        selectElements(selections[row], 8, factors, chosen.data());
+        factors = chosen.data();
+      }
+      uint32_t &cell = d.words()[row * d.pitch() + column];
+      cell = integerElement(a.data() + hw::mmaRowBytes * row, factors, mma.aType == MmaType::S8,
+                            mma.bType == MmaType::S8, mma.saturate, mma.accumulate ? cell : 0);
+    }
+  d.writeBack();
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Operands
+//===----------------------------------------------------------------------===//
+
+Status decodeDense(uint32_t bits, MmaRequest &mma) {
+  FP4_ASSIGN(auto desc, hw::InstrDesc::decode(mma.kind, bits));
+  if (desc.sparse != mma.variant.sparse)
+    return fail(desc.sparse
+                    ? "the instruction descriptor says sparse, but the instruction is not .sp"
+                    : "the instruction is .sp, but bit 2 of the instruction descriptor is clear");
+  const bool wide = mma.kind == MmaKind::F16 || mma.kind == MmaKind::TF32;
+  if (desc.sparse && desc.sparsitySelector > (wide ? 1u : 0u))
+    return fail(fmt::format("the sparsity selector of kind::{} must be {}, but got {}",
+                            stringify(mma.kind), wide ? "0 or 1" : "0", desc.sparsitySelector));
+  mma.selector = desc.sparse ? desc.sparsitySelector : 0;
+  mma.m = desc.m;
+  mma.n = desc.n;
+  mma.aType = desc.aType;
+  mma.bType = desc.bType;
+  mma.dType = desc.dType;
+  mma.negateA = desc.negateA;
+  mma.negateB = desc.negateB;
+  mma.transposeA = desc.transposeA;
+  mma.transposeB = desc.transposeB;
+  mma.saturate = desc.saturate;
+  return {};
+}
+
+Status decodeColumnMask(uint64_t bits, MmaRequest &mma) {
+  FP4_ASSIGN(auto mask, hw::ZeroColumnMask::decode(bits));
+  if (mask.columnShift > hw::maxColumnShift(mma.m))
+    return fail(fmt::format("the column shift must be at most {} with M = {}, but got {}",
+                            hw::maxColumnShift(mma.m), mma.m, mask.columnShift));
+  mma.columnShift = mask.columnShift;
+  mma.zeroColumns = mask.zeroColumns(mma.m, mma.n);
+  return {};
+}
+
+/// What stands before and after the operand that says whether D is added to.
+Status decodeOptions(ExecContext &cx, const Insn &insn, int lane, MmaRequest &mma) {
+  const unsigned scale = unsigned(insn.u);
+  mma.accumulate = cx.predicate(insn.op[scale]) >> lane & 1;
+  if (const Operand &mask = insn.op[scale - 1]; mask.kind == OperandKind::Vector)
+    for (unsigned i = 0; i < cx.elementCount(mask); ++i)
+      mma.disabled.push_back(uint32_t(cx.scalar(cx.elements(mask)[i], lane)));
+  const Operand &last = insn.op[scale + 1];
+  if (!last)
+    return {};
+  if (mma.variant.weightStationary)
+    return decodeColumnMask(cx.scalar(last, lane), mma);
+  mma.scaleD = int(last.imm);
+  return {};
+}
+
+Outcome mmaDense(ExecContext &cx, const Insn &insn) {
+  TicketQueue &queue = TicketQueue::of(cx);
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    auto mma = makeRequest(insn);
+    if (Status ok = decodeDense(uint32_t(cx.scalar(mmaOperand(insn, 3), lane)), *mma); !ok)
+      return failHere(cx, std::move(ok.error()), lane);
+    if (!decodeOperands(cx, insn, lane, *mma))
+      return Outcome::Error;
+    if (Status ok = decodeOptions(cx, insn, lane, *mma); !ok)
+      return failHere(cx, std::move(ok.error()), lane);
+    Ticket ticket = mmaTicket(cx, insn, lane, *mma);
+    ticket.stages.push_back(
+        [&queue, mma](const Ticket &self) { return runDense(queue, self, *mma); });
+    orderTcgen05(queue, ticket);
+    if (Status status = queue.issue(std::move(ticket)); !status)
+      return cx.fail(std::move(status.error()));
+  }
+  return Outcome::Next;
+}
+
+/// The immediate after the predicate.
+Status checkScaleOfD(BindContext &bind) {
+  const Operand &scale = bind.insn.op[bind.insn.u + 1];
+  const auto kind = MmaKind(bind.insn.m[kMmaKind]);
+  if (!scale || bind.insn.m[kMmaStationary])
+    return {};
+  if (kind != MmaKind::F16 && kind != MmaKind::TF32)
+    return bind.fail(fmt::format("scale-input-d must not be given with kind::{}", stringify(kind)),
+                     "kinds f16 and tf32 have it");
+  if (scale.imm < 0 || scale.imm > 15)
+    return bind.fail(fmt::format("scale-input-d must be 0 to 15, but got {}", scale.imm));
+  return {};
+}
+
+} // namespace
+
+Status runDense(TicketQueue &queue, const Ticket &self, const MmaRequest &mma) {
+  std::vector<uint8_t> a, b;
+  FP4_TRY(gatherB(queue, self, mma, b));
+  for (unsigned member = 0; member < mma.ctaGroup; ++member) {
+    FP4_TRY(gatherA(queue, self, mma, member, a));
+    FP4_TRY(mma.kind == MmaKind::I8 ? runInteger(queue, self, mma, member, a, b)
+                                    : runFloating(queue, self, mma, member, a, b));
+  }
+  ++queue.cluster().mmas;
+  return {};
+}
+
+Status bindTcgen05Mma(BindContext &bind) {
+  Insn &insn = bind.insn;
+  decodeMmaModifiers(bind);
+  const Operand &mask = mmaOperand(insn, 4);
+  const bool masked = mask.kind == OperandKind::Vector;
+  insn.u = (masked ? 5u : 4u) + insn.m[kMmaSparse];
+  if (masked && mask.imm != 4 * insn.m[kMmaGroup])
+    return bind.fail(fmt::format("expects {} words of lanes that are not written, but got {}",
+                                 4 * insn.m[kMmaGroup], mask.imm));
+  const std::string_view collector = bind.match.text("collector");
+  if (insn.m[kMmaShiftA] && (collector.ends_with("::use") || collector.ends_with("::fill")))
+    return bind.fail(fmt::format(".ashift does not go with .{}", collector));
+  FP4_TRY(checkScaleOfD(bind));
+  return bind.use(mmaDense);
+}
+
+Status bindTcgen05MmaSparse(BindContext &bind) {
+  bind.insn.m[kMmaSparse] = 1;
+  return bindTcgen05Mma(bind);
+}
+
+Status bindTcgen05MmaStationary(BindContext &bind) {
+  bind.insn.m[kMmaStationary] = 1;
+  return bindTcgen05Mma(bind);
+}
+
+Status bindTcgen05MmaStationarySparse(BindContext &bind) {
+  bind.insn.m[kMmaStationary] = 1;
+  return bindTcgen05MmaSparse(bind);
+}
+
+} // namespace fp4::sim

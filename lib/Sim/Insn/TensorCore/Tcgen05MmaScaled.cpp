@@ -1,0 +1,246 @@
+//===- Tcgen05MmaScaled.cpp - Block-scaled tcgen05.mma of fp4 -------------===//
+//
+// PTX ISA, "tcgen05.mma" and ".sp" with .block_scale, kinds mxf4 and mxf4nvf4: D = A * B (+ D), A
+// of M x 64 and B of N x 64 fp4 (K-major), scale factors in tensor memory. A sparse A stands for K
+// of 128: a scale is of 16 or 32 of its stored elements, and of twice as many of B. One ticket does
+// the whole of it when it completes: gather operands and scales by lib/ISA's layouts, multiply
+// (BlockScaledMma.h), write D. With cta_group::2 each CTA of the pair supplies half of the rows of
+// A and of B and holds its part of D. kind::mxf8f6f4 is in Tcgen05Mma.cpp.
+//
+// Operands: D, A (a descriptor, or an address in tensor memory), B, metadata of a sparse A,
+// instruction descriptor, SFA, SFB, accumulate.
+//
+//===----------------------------------------------------------------------===//
+#include "Sim/Async/BlockScaledMma.h"
+#include "Sim/Insn/TensorCore/MmaOperands.h"
+#include "fp4/ISA/ScaleLayout.h"
+
+#include <cstring>
+#include <fmt/format.h>
+
+namespace fp4::sim {
+namespace {
+
+using hw::AccumulatorLayout;
+
+/// Scale bytes of `rows` rows, one per group of 16 k, from the tensor memory of one CTA.
+Status gatherScales(TicketQueue &queue, const Ticket &self, uint32_t rank, const MmaRequest &mma,
+                    uint32_t address, unsigned rows, unsigned id, hw::ScaleOperand operand,
+                    std::string_view name, std::vector<uint8_t> &out) {
+  const auto base = hw::TmemAddress::unpack(address);
+  const bool pair = operand == hw::ScaleOperand::ColumnsPairM128;
+  const unsigned perHalf = pair ? rows / 2 : rows;
+  const TmemRange range{0, hw::tmemLaneCount, base.column, (perHalf + 31) / 32};
+  FP4_TRY(queue.checkCells(rank, range, self.id, name));
+  emitTmem(queue, self, rank, range);
+  TensorMemory &tmem = queue.state(rank).tmem;
+  const unsigned vector = unsigned(mma.vector), copies = pair ? 2 : 4, repeat = 4 / vector;
+  out.resize(4 * rows);
+  for (unsigned row = 0; row < rows; ++row) {
+    const auto first = hw::scaleCell(row, 0, id, 0, operand, rows);
+    const uint32_t word = *tmem.cell(first.lane, base.column + first.column);
+    for (unsigned block = 0; block < 4; ++block)
+      out[4 * row + block] = uint8_t(word >> (8 * (first.byte + block / repeat)));
+    const uint32_t used = (vector == 4 ? ~0u : (1u << (8 * vector)) - 1) << (8 * first.byte);
+    for (unsigned q = 1; q < copies; ++q) {
+      const auto cell = hw::scaleCell(row, 0, id, q, operand, rows);
+      if ((*tmem.cell(cell.lane, base.column + cell.column) ^ word) & used)
+        return makeError(
+            ErrorKind::Simulation,
+            fmt::format("the copies of {} in tensor memory differ: row {} in lanes {} and {}, "
+                        "column {}",
+                        name, row, first.lane, cell.lane, base.column + cell.column),
+            "every quarter of the lanes must hold the same scale factors");
+    }
+  }
+  return {};
+}
+
+/// The columns of B that a row of a sparse A multiplies, 32 bytes each.
+std::vector<uint8_t> columnsFor(const MmaRequest &mma, const SparseRow &row,
+                                const std::vector<uint8_t> &b) {
+  std::vector<uint8_t> chosen(size_t(hw::mmaRowBytes) * mma.n);
+  for (size_t column = 0; column < mma.n; ++column)
+    selectElements(row, 4, &b[mma.columnBytes() * column], &chosen[hw::mmaRowBytes * column]);
+  return chosen;
+}
+
+void multiply(const MmaRequest &mma, BlockScaledOperands operands, const std::vector<uint8_t> &b,
+              const std::vector<SparseRow> &selections) {
+  if (selections.empty())
+    return blockScaledMma(operands);
+  operands.rows = 1;
+  for (const SparseRow &row : selections) {
+    const std::vector<uint8_t> chosen = columnsFor(mma, row, b);
+    operands.b = chosen.data();
+    blockScaledMma(operands);
+    operands.a += hw::mmaRowBytes;
+    operands.scalesA += 4;
+    operands.d += operands.pitch;
+  }
+}
+
+Status gatherSparseRows(TicketQueue &queue, const Ticket &self, const MmaRequest &mma,
+                        unsigned member, const std::vector<uint8_t> &a,
+                        std::vector<SparseRow> &selections) {
+  std::vector<uint64_t> nonZero;
+  for (unsigned row = 0; row < mma.rows(); ++row)
+    nonZero.push_back(
+        nonZeroElements(std::span(a).subspan(row * hw::mmaRowBytes, hw::mmaRowBytes), 4));
+  return gatherSelections(queue, self, mma, member, nonZero, selections);
+}
+
+/// The part of one CTA.
+Status runCta(TicketQueue &queue, const Ticket &self, const MmaRequest &mma, unsigned member,
+              const std::vector<uint8_t> &b) {
+  const uint32_t rank = mma.ranks[member];
+  std::vector<uint8_t> a, scalesA, scalesB;
+  std::vector<SparseRow> selections;
+  FP4_TRY(gatherA(queue, self, mma, member, a));
+  if (mma.variant.sparse)
+    FP4_TRY(gatherSparseRows(queue, self, mma, member, a, selections));
+  FP4_TRY(gatherScaleBytes(queue, self, rank, mma, true, scalesA));
+  FP4_TRY(gatherScaleBytes(queue, self, rank, mma, false, scalesB));
+  FP4_TRY(checkAccumulator(queue, self, mma, member));
+  BlockScaledOperands operands;
+  operands.rows = int(mma.rows());
+  operands.columns = int(mma.n);
+  operands.a = a.data();
+  operands.b = b.data();
+  operands.scalesA = scalesA.data();
+  operands.scalesB = scalesB.data();
+  operands.format = mma.scaleType == hw::ScaleType::UE4M3 ? ScaleFormat::UE4M3 : ScaleFormat::UE8M0;
+  operands.negateA = mma.negateA;
+  operands.negateB = mma.negateB;
+  operands.accumulate = mma.accumulate;
+  Accumulator accumulator(queue, mma, member);
+  operands.d = accumulator.data();
+  operands.pitch = accumulator.pitch();
+  multiply(mma, operands, b, selections);
+  accumulator.writeBack();
+  return {};
+}
+
+Status run(TicketQueue &queue, const Ticket &self, const MmaRequest &mma) {
+  std::vector<uint8_t> b;
+  FP4_TRY(gatherB(queue, self, mma, b));
+  for (unsigned member = 0; member < mma.ctaGroup; ++member)
+    FP4_TRY(runCta(queue, self, mma, member, b));
+  ++queue.cluster().mmas;
+  return {};
+}
+
+Status decodeScaled(const Insn &insn, uint32_t bits, MmaRequest &mma) {
+  FP4_ASSIGN(auto desc, hw::BlockScaledInstrDesc::decode(mma.kind, bits));
+  if (desc.k96)
+    return makeError(ErrorKind::Simulation, "K = 96 does not exist on sm_100a");
+  if (desc.sparse != mma.variant.sparse)
+    return makeError(ErrorKind::Simulation,
+                     desc.sparse
+                         ? "the instruction descriptor says sparse, but the instruction is not .sp"
+                         : "the instruction is .sp, but bit 2 of the instruction descriptor is "
+                           "clear");
+  mma.m = desc.m;
+  mma.n = desc.n;
+  mma.aType = desc.aType;
+  mma.bType = desc.bType;
+  mma.scaleType = desc.scaleType;
+  mma.sfaId = desc.sfaId;
+  mma.sfbId = desc.sfbId;
+  mma.negateA = desc.negateA;
+  mma.negateB = desc.negateB;
+  mma.transposeA = desc.transposeA;
+  mma.transposeB = desc.transposeB;
+  mma.vector = hw::ScaleVector(insn.m[kMmaScales]);
+  if (!hw::isLegalScaleVector(mma.kind, mma.scaleType, mma.vector))
+    return makeError(ErrorKind::Simulation,
+                     fmt::format("kind::{} with scales of type {} does not take {} scales per row",
+                                 stringify(mma.kind), stringify(mma.scaleType), insn.m[kMmaScales]),
+                     "check the scale type in bit 23 of the instruction descriptor");
+  for (unsigned id : {mma.sfaId, mma.sfbId})
+    if (id % insn.m[kMmaScales] || id + insn.m[kMmaScales] > 4)
+      return makeError(ErrorKind::Simulation,
+                       fmt::format("scale factor id {} is not legal with {} scales per row", id,
+                                   insn.m[kMmaScales]));
+  return {};
+}
+
+/// CUTLASS leaves the scale factor id of the descriptor in the two highest bits, which no lane has.
+bool scaleAddress(ExecContext &cx, const Operand &o, int lane, unsigned id, uint32_t &address) {
+  address = uint32_t(cx.address(o, lane));
+  if (address >> 30 == id)
+    address &= 0x3FFFFFFF;
+  if (!hw::TmemAddress::unpack(address).lane)
+    return true;
+  cx.fail(fmt::format("expects scale factors at lane 0, but got {:#x}", address), "", lane);
+  return false;
+}
+
+Outcome mmaScaled(ExecContext &cx, const Insn &insn) {
+  TicketQueue &queue = TicketQueue::of(cx);
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    auto mma = makeRequest(insn);
+    if (Status ok = decodeScaled(insn, uint32_t(cx.scalar(mmaOperand(insn, 3), lane)), *mma); !ok)
+      return failHere(cx, std::move(ok.error()), lane);
+    mma->accumulate = cx.predicate(mmaOperand(insn, 6)) >> lane & 1;
+    if (!scaleAddress(cx, mmaOperand(insn, 4), lane, mma->sfaId, mma->sfa) ||
+        !scaleAddress(cx, mmaOperand(insn, 5), lane, mma->sfbId, mma->sfb))
+      return Outcome::Error;
+    if (!decodeOperands(cx, insn, lane, *mma))
+      return Outcome::Error;
+    Ticket ticket = mmaTicket(cx, insn, lane, *mma);
+    const bool fp4 = mma->kind != hw::MmaKind::MXF8F6F4;
+    ticket.stages.push_back([&queue, mma, fp4](const Ticket &self) {
+      return fp4 ? run(queue, self, *mma) : runDense(queue, self, *mma);
+    });
+    orderTcgen05(queue, ticket);
+    if (Status status = queue.issue(std::move(ticket)); !status)
+      return cx.fail(std::move(status.error()));
+  }
+  return Outcome::Next;
+}
+
+/// .scale_vec::NX, .blockNN, or the default of the kind.
+uint8_t scalesPerRow(std::string_view kind, std::string_view vector) {
+  if (vector.starts_with("scale_vec"))
+    return uint8_t(vector[11] - '0');
+  if (kind == "mxf8f6f4")
+    return 1;
+  return vector == "block16" ? 4 : 2;
+}
+
+} // namespace
+
+Status gatherScaleBytes(TicketQueue &queue, const Ticket &self, uint32_t rank,
+                        const MmaRequest &mma, bool ofA, std::vector<uint8_t> &out) {
+  const bool pair = mma.layout == AccumulatorLayout::B;
+  const auto operand = !pair ? hw::ScaleOperand::Rows
+                       : ofA ? hw::ScaleOperand::RowsPairM128
+                             : hw::ScaleOperand::ColumnsPairM128;
+  return ofA ? gatherScales(queue, self, rank, mma, mma.sfa, mma.m / mma.ctaGroup, mma.sfaId,
+                            operand, "scale factors of A", out)
+             : gatherScales(queue, self, rank, mma, mma.sfb, mma.n, mma.sfbId, operand,
+                            "scale factors of B", out);
+}
+
+Status bindTcgen05MmaScaled(BindContext &bind) {
+  const std::string_view kind = bind.match.text("kind").substr(6),
+                         vector = bind.match.text("vector");
+  decodeMmaModifiers(bind);
+  if (kind == "mxf4nvf4" && vector.empty())
+    return bind.fail("kind::mxf4nvf4 expects .block16, .block32 or a .scale_vec");
+  bind.insn.m[kMmaScales] = scalesPerRow(kind, vector);
+  if ((kind == "mxf8f6f4" && !vector.empty() && vector != "block32" && vector != "scale_vec::1X") ||
+      (kind == "mxf4" && !vector.empty() && vector != "block32" && vector != "scale_vec::2X") ||
+      (kind == "mxf4nvf4" && vector == "scale_vec::1X"))
+    return bind.fail(fmt::format("kind::{} does not take .{}", kind, vector));
+  return bind.use(mmaScaled);
+}
+
+Status bindTcgen05MmaScaledSparse(BindContext &bind) {
+  bind.insn.m[kMmaSparse] = 1;
+  return bindTcgen05MmaScaled(bind);
+}
+
+} // namespace fp4::sim

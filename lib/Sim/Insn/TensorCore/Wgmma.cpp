@@ -1,0 +1,498 @@
+//===- Wgmma.cpp - Matrix multiply of a warpgroup (sm_90a) ----------------===//
+//
+// PTX ISA, "wgmma.mma_async" and its fence, commit_group and wait_group. Four warps multiply a
+// 64 x K by a K x N matrix; each holds 16 rows of D in registers, so each warp's execution is a
+// ticket of its own that computes those rows. Registers of D stay claimed until the ticket is done:
+// only further wgmma may name them. A and B are read when it runs, as on the device.
+//
+// Register i of lane l (PTX ISA, "Register fragments"), row r of the warp's 16:
+//   D, 32-bit   r = l / 4 + 8 (i / 2 % 2), column 8 (i / 4) + 2 (l % 4) + i % 2
+//   D, 16-bit   two such columns in one register
+//   A           r = l / 4 + 8 (i % 2), bytes 4 (l % 4) + 16 (i / 2) .. + 3 of the 32 of its row
+//
+// Of a sparse A (.sp) the stored half of K lies like that, and B has 64 bytes of K.
+//
+// wgmma.fence: what it orders is checked for observers alone (Async/WgmmaRegisters.h).
+//
+// Arithmetic: Async/DenseMma.h, DenseRow.h, SparseMma.h.
+//
+//===----------------------------------------------------------------------===//
+#include "Sim/Async/SparseMma.h"
+#include "Sim/Insn/Copy/AsyncOperands.h"
+#include "Sim/Insn/Handlers.h"
+#include "Sim/Insn/TensorCore/MmaOperands.h"
+#include "fp4/Sim/Events/FenceEvent.h"
+#include "fp4/Sim/Observer.h"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace fp4::sim {
+namespace {
+
+using hw::MmaType;
+
+constexpr unsigned warpRows = 16;
+constexpr unsigned warpsPerGroup = 4;
+
+/// Insn::m of a wgmma.mma_async; Insn::u is N.
+enum Field : uint8_t {
+  kElement,
+  kOtherElement,
+  kHalfResult,
+  kSaturate,
+  kInverse,
+  kTransposeA,
+  kTransposeB,
+  kSparse ///< the operands after B are metadata and its selector, then the others
+};
+/// Bits of m[kInverse].
+constexpr uint8_t negateA = 1, negateB = 2;
+/// m[kElement] of single-bit factors; else a hw::MmaType.
+constexpr uint8_t singleBit = 0xFF;
+
+bool isInteger(uint8_t element) {
+  return element == singleBit || MmaType(element) == MmaType::S8 || MmaType(element) == MmaType::U8;
+}
+
+/// One warp's part.
+struct WarpMma {
+  const Insn *insn = nullptr;
+  uint32_t rank = 0, warp = 0;
+  std::byte *registers = nullptr; ///< bank 0 of the warp
+  const Operand *d = nullptr, *aRegisters = nullptr;
+  hw::SmemDescriptor a, b;
+  bool accumulate = false;
+  std::array<uint32_t, 32> metadata{}; ///< of a sparse A, by lane
+
+  unsigned n() const { return unsigned(insn->u); }
+  uint8_t mode(Field field) const { return insn->m[field]; }
+  unsigned columnBytes() const { return (mode(kSparse) ? 2 : 1) * hw::mmaRowBytes; }
+};
+
+/// The operand that says whether D is added to.
+unsigned scaleOperand(const Insn &insn) { return insn.m[kSparse] ? 5 : 3; }
+
+//===----------------------------------------------------------------------===//
+// Operands
+//===----------------------------------------------------------------------===//
+
+/// The 32 bytes of each of the warp's rows of A.
+Status readA(TicketQueue &queue, const Ticket &self, const WarpMma &mma,
+             std::vector<uint8_t> &out) {
+  out.resize(warpRows * hw::mmaRowBytes);
+  if (!mma.aRegisters)
+    return gatherTile(
+        queue, self, mma.rank, mma.a,
+        {warpRows * (mma.warp % warpsPerGroup), warpRows, mma.mode(kTransposeA) ? 2u : 0},
+        out.data());
+  for (unsigned i = 0; i < 4; ++i)
+    for (unsigned lane = 0; lane < 32; ++lane)
+      std::memcpy(&out[(lane / 4 + 8 * (i % 2)) * hw::mmaRowBytes + 4 * (lane % 4) + 16 * (i / 2)],
+                  mma.registers + mma.aRegisters[i].offset + 4 * lane, 4);
+  return {};
+}
+
+/// Which k the elements of a sparse A stand for; nothing for a dense one.
+Expected<std::vector<SparseRow>> selectionsOf(const WarpMma &mma, const std::vector<uint8_t> &a) {
+  std::vector<SparseRow> rows(mma.mode(kSparse) ? warpRows : 0);
+  const SparseFormat format{containerBits(MmaType(mma.mode(kElement)))};
+  for (unsigned row = 0; row < rows.size(); ++row) {
+    const uint64_t nonZero = nonZeroElements(
+        std::span(a).subspan(row * hw::mmaRowBytes, hw::mmaRowBytes), format.elementBits);
+    const uint64_t bits =
+        warpMetadata(mma.metadata.data(), format, true, unsigned(mma.insn->op[4].imm), row);
+    FP4_TRY(decodeSparseRow(format, bits, nonZero, row, rows[row]));
+  }
+  return rows;
+}
+
+/// The cell of D in row `row` of the warp's 16: the register's bytes of one lane.
+std::byte *cellOfD(const WarpMma &mma, unsigned row, unsigned column) {
+  const unsigned lane = row % 8 * 4 + column % 8 / 2;
+  const unsigned element = column / 8 * 4 + row / 8 * 2 + column % 2;
+  const bool half = mma.mode(kHalfResult);
+  const Operand &reg = mma.d[half ? element / 2 : element];
+  return mma.registers + reg.offset + 4 * lane + (half ? 2 * (element % 2) : 0);
+}
+
+//===----------------------------------------------------------------------===//
+// Arithmetic
+//===----------------------------------------------------------------------===//
+
+uint32_t integerSum(const WarpMma &mma, const uint8_t *a, const uint8_t *b, uint32_t c) {
+  if (mma.mode(kElement) != singleBit)
+    return integerElement(a, b, MmaType(mma.mode(kElement)) == MmaType::S8,
+                          MmaType(mma.mode(kOtherElement)) == MmaType::S8, mma.mode(kSaturate), c);
+  return bitElement(a, b, false, c);
+}
+
+std::vector<FactorRow> factors(MmaType type, const std::vector<uint8_t> &bytes, bool negate) {
+  std::vector<FactorRow> rows(bytes.size() / hw::mmaRowBytes);
+  for (size_t i = 0; i < rows.size(); ++i)
+    decodeFactors(type, bytes.data() + hw::mmaRowBytes * i, false, negate, rows[i]);
+  return rows;
+}
+
+/// Calls update(row, cells) for each of the warp's rows of D: its cells hold C, and then D.
+template <typename F> void updateD(const WarpMma &mma, F &&update) {
+  const size_t bytes = mma.mode(kHalfResult) ? 2 : 4;
+  std::vector<uint32_t> cells(mma.n());
+  for (unsigned row = 0; row < warpRows; ++row) {
+    std::fill(cells.begin(), cells.end(), 0);
+    for (unsigned column = 0; mma.accumulate && column < mma.n(); ++column)
+      std::memcpy(&cells[column], cellOfD(mma, row, column), bytes);
+    update(row, std::span(cells));
+    for (unsigned column = 0; column < mma.n(); ++column)
+      std::memcpy(cellOfD(mma, row, column), &cells[column], bytes);
+  }
+}
+
+void multiplyFloats(const WarpMma &mma, const std::vector<uint8_t> &aBytes,
+                    const std::vector<uint8_t> &bBytes, const std::vector<SparseRow> &selections) {
+  const auto aType = MmaType(mma.mode(kElement)), bType = MmaType(mma.mode(kOtherElement));
+  const bool fp8 = aType == MmaType::E4M3 || aType == MmaType::E5M2;
+  const auto a = factors(aType, aBytes, mma.mode(kInverse) & negateA);
+  const DenseColumns b =
+      decodeColumns(bType, bBytes, mma.columnBytes(), false, mma.mode(kInverse) & negateB);
+  DenseRowOptions options{fractionBits(aType) + fractionBits(bType),
+                          mma.mode(kHalfResult) ? hw::AccumulatorType::F16
+                                                : hw::AccumulatorType::F32,
+                          fp8 ? hopperFP8 : DensePrecision{}};
+  const std::vector<int32_t> unscaled(mma.n());
+  updateD(mma, [&](unsigned row, std::span<uint32_t> cells) {
+    options.selection = selections.empty() ? nullptr : selections[row].data();
+    denseRow(a[row], b, unscaled, cells, options);
+  });
+}
+
+void multiplyIntegers(const WarpMma &mma, const std::vector<uint8_t> &a,
+                      const std::vector<uint8_t> &b, const std::vector<SparseRow> &selections) {
+  updateD(mma, [&](unsigned row, std::span<uint32_t> cells) {
+    for (size_t column = 0; column < cells.size(); ++column) {
+      const uint8_t *factors = &b[column * mma.columnBytes()];
+      std::array<uint8_t, hw::mmaRowBytes> chosen;
+      if (!selections.empty()) {
+        selectElements(selections[row], 8, factors, chosen.data());
+        factors = chosen.data();
+      }
+      cells[column] = integerSum(mma, &a[row * hw::mmaRowBytes], factors, cells[column]);
+    }
+  });
+}
+
+Status multiply(TicketQueue &queue, const Ticket &self, const WarpMma &mma) {
+  std::vector<uint8_t> a, b(mma.columnBytes() * mma.n());
+  FP4_TRY(readA(queue, self, mma, a));
+  FP4_TRY(gatherTile(queue, self, mma.rank, mma.b,
+                     {0, mma.n(), mma.mode(kTransposeB) ? 2u : 0, mma.columnBytes()}, b.data()));
+  FP4_ASSIGN(auto selections, selectionsOf(mma, a));
+  if (isInteger(mma.mode(kElement)))
+    multiplyIntegers(mma, a, b, selections);
+  else
+    multiplyFloats(mma, a, b, selections);
+  queue.cluster().mmas += mma.warp % warpsPerGroup == 0;
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Instructions
+//===----------------------------------------------------------------------===//
+
+/// A descriptor that all lanes agree on; false after cx.fail.
+bool descriptor(ExecContext &cx, const Operand &o, std::string_view name, hw::SmemDescriptor &out) {
+  const uint64_t bits = cx.scalar(o);
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1)
+    if (cx.scalar(o, std::countr_zero(rest)) != bits) {
+      cx.fail(fmt::format("expects the same descriptor of {} in all lanes", name));
+      return false;
+    }
+  auto decoded = hw::SmemDescriptor::decodeWgmma(bits);
+  if (!decoded) {
+    failHere(cx, std::move(decoded.error()));
+    return false;
+  }
+  out = *decoded;
+  return true;
+}
+
+BulkGroups &groupsOf(ExecContext &cx) {
+  return TicketQueue::of(cx).state(cx.cta().rank).wgmmaGroups[cx.warp().index];
+}
+
+Outcome mmaAsync(ExecContext &cx, const Insn &insn);
+
+/// A row of 64 bytes of K must lie in one line of a swizzled K-major tile: what follows the line is
+/// not documented.
+Status checkSparseB(const WarpMma &mma) {
+  if (!mma.mode(kTransposeB) && mma.b.swizzle == hw::SwizzleMode::B32)
+    return makeError(ErrorKind::Simulation,
+                     "a sparse product expects 64 bytes of K in a line of B, but got swizzle_32B",
+                     "use swizzle_64B or swizzle_128B");
+  return {};
+}
+
+unsigned elementBits(const Insn &insn) {
+  return insn.m[kElement] == singleBit ? 1 : containerBits(MmaType(insn.m[kElement]));
+}
+
+Ticket makeMmaTicket(ExecContext &cx, const Insn &insn, const WarpMma &mma) {
+  TicketQueue &queue = TicketQueue::of(cx);
+  Ticket ticket = queue.makeTicket(cx, insn, TicketKind::Wgmma, cx.firstLane());
+  ticket.sharedReads = 1u << mma.rank;
+  ticket.chained = mmaAsync;
+  for (unsigned i = 0; i < cx.elementCount(insn.op[0]); ++i)
+    ticket.registerWrites.push_back({mma.d[i].offset, mma.d[i].offset + 128});
+  for (unsigned i = 0; mma.aRegisters && i < 4; ++i) // read, but as little to be touched
+    if (mma.aRegisters[i].bank == kRegBank)
+      ticket.registerWrites.push_back({mma.aRegisters[i].offset, mma.aRegisters[i].offset + 128});
+  ticket.bytes = 128ull * cx.elementCount(insn.op[0]);
+  ticket.flops = 2ull * warpRows * mma.n() * 8 * mma.columnBytes() / elementBits(insn);
+  // Issued earlier by this warp: in order, as far as they share an accumulator.
+  for (const auto &[id, other] : queue.tickets())
+    if (other.kind == TicketKind::Wgmma && other.issuer.rank == ticket.issuer.rank &&
+        other.issuer.warp == ticket.issuer.warp)
+      ticket.after.push_back(id);
+  return ticket;
+}
+
+/// Products of one shape need no fence between them: N, and what says K.
+uint32_t shapeOf(const Insn &insn) {
+  return uint32_t(insn.u) << 8 | elementBits(insn) << 1 | insn.m[kSparse];
+}
+
+/// Tells the observer of registers that were used since the last wgmma.fence.
+void checkFence(ExecContext &cx, const Insn &insn) {
+  auto &watched = TicketQueue::of(cx).state(cx.cta().rank).wgmmaRegisters;
+  auto it = watched.find(cx.warp().index);
+  std::optional<WgmmaRegisters::Access> used;
+  if (it != watched.end()) {
+    const bool fromRegisters = insn.op[1].kind == OperandKind::Vector;
+    used = it->second.multiply(insn.op[0], fromRegisters ? &insn.op[1] : nullptr,
+                               cx.kernel().operandPool.data(), shapeOf(insn), cx.pc,
+                               cx.launch().options->judgement == Judgement::Practice);
+    if (!used)
+      return;
+  }
+  FenceEvent event;
+  event.actor = cx.actor();
+  event.at = cx.here();
+  event.kind = FenceKind::WgmmaUnfenced;
+  event.laneMask = cx.mask;
+  if (used) {
+    event.groups = used->pc + 1;
+    event.reg = used->offset;
+    event.use = used->use;
+  }
+  cx.observer->onFence(event);
+}
+
+Outcome mmaAsync(ExecContext &cx, const Insn &insn) {
+  if (!cx.converged())
+    return Outcome::Retry;
+  if (cx.cta().warps.size() % warpsPerGroup)
+    return cx.fail(fmt::format("expects whole warpgroups of 4 warps, but the CTA has {} warps",
+                               cx.cta().warps.size()));
+  if (cx.observer)
+    checkFence(cx, insn);
+  TicketQueue &queue = TicketQueue::of(cx);
+  auto mma = std::make_shared<WarpMma>();
+  mma->insn = &insn;
+  mma->rank = cx.cta().rank;
+  mma->warp = cx.warp().index;
+  mma->registers = cx.warp().registers;
+  mma->d = cx.elements(insn.op[0]);
+  if (insn.op[1].kind == OperandKind::Vector)
+    mma->aRegisters = cx.elements(insn.op[1]);
+  else if (!descriptor(cx, insn.op[1], "A", mma->a))
+    return Outcome::Error;
+  if (!descriptor(cx, insn.op[2], "B", mma->b))
+    return Outcome::Error;
+  mma->accumulate = cx.predicate(insn.op[scaleOperand(insn)]) >> cx.firstLane() & 1;
+  if (insn.m[kSparse]) {
+    std::copy_n(cx.src<uint32_t>(insn.op[3]), 32, mma->metadata.begin());
+    if (Status fits = checkSparseB(*mma); !fits)
+      return failHere(cx, std::move(fits.error()));
+  }
+  Ticket ticket = makeMmaTicket(cx, insn, *mma);
+  ticket.stages.push_back(
+      [&queue, mma](const Ticket &self) { return multiply(queue, self, *mma); });
+  groupsOf(cx).open.push_back(ticket.id);
+  return finish(cx, queue.issue(std::move(ticket)));
+}
+
+Outcome fence(ExecContext &cx, const Insn &) {
+  if (!cx.converged())
+    return Outcome::Retry;
+  if (cx.observer) {
+    TicketQueue &queue = TicketQueue::of(cx);
+    queue.watchRegisters(cx.warp());
+    queue.state(cx.cta().rank).wgmmaRegisters[cx.warp().index].fence();
+  }
+  return Outcome::Next;
+}
+
+Outcome commitGroup(ExecContext &cx, const Insn &) {
+  if (!cx.converged())
+    return Outcome::Retry;
+  BulkGroups &groups = groupsOf(cx);
+  groups.committed.push_back(std::move(groups.open));
+  groups.open.clear();
+  return Outcome::Next;
+}
+
+/// The first `count` groups of a warpgroup. A product is one operation of its four warps: CUTLASS
+/// lets one thread of them tell the producer that all have read their operands.
+class WarpgroupWait final : public Wait {
+public:
+  WarpgroupWait(ExecContext &cx, size_t count)
+      : queue(TicketQueue::of(cx)), rank(cx.cta().rank),
+        first(cx.warp().index / warpsPerGroup * warpsPerGroup), count(count) {}
+
+  bool ready() const override {
+    for (uint32_t warp = first; warp < first + warpsPerGroup; ++warp)
+      if (!ready(warp))
+        return false;
+    return true;
+  }
+  std::string describe() const override {
+    return fmt::format("the wgmma of warps {} to {} in wgmma.wait_group", first,
+                       first + warpsPerGroup - 1);
+  }
+
+private:
+  bool ready(uint32_t warp) const {
+    const auto &all = queue.state(rank).wgmmaGroups;
+    const auto found = all.find(warp);
+    if (found == all.end() || found->second.committed.size() < count)
+      return count == 0;
+    for (size_t i = 0; i < count; ++i)
+      for (uint64_t id : found->second.committed[i])
+        if (!queue.done(id))
+          return false;
+    return true;
+  }
+
+  TicketQueue &queue;
+  uint32_t rank, first;
+  size_t count;
+};
+
+/// Blocks until all but the N newest groups are done. Those that were waited for stay, empty: their
+/// number counts.
+Outcome waitGroup(ExecContext &cx, const Insn &insn) {
+  if (!cx.converged())
+    return Outcome::Retry;
+  auto &groups = groupsOf(cx).committed;
+  const auto keep = std::min<uint64_t>(uint64_t(insn.op[0].imm), groups.size());
+  const size_t count = groups.size() - keep;
+  auto wait = std::make_unique<WarpgroupWait>(cx, count);
+  if (!wait->ready())
+    return cx.block(std::move(wait));
+  for (size_t i = 0; i < count; ++i) {
+    for (uint64_t id : groups[i])
+      emitWaited(cx, id);
+    groups[i].clear();
+  }
+  return Outcome::Next;
+}
+
+//===----------------------------------------------------------------------===//
+// Decoding
+//===----------------------------------------------------------------------===//
+
+/// N of "m64n<N>k<K>"; integers have fewer widths.
+Status decodeShape(BindContext &bind) {
+  const std::string_view shape = bind.match.text("shape");
+  uint64_t n = 0;
+  std::from_chars(shape.data() + 4, shape.data() + shape.size(), n);
+  const bool coarse = isInteger(bind.insn.m[kElement]) && n > 32 && n % 16;
+  if (n < 8 || n > 256 || n % 8 || coarse)
+    return bind.fail(fmt::format("there is no shape .{} for .{}", shape, bind.match.text("atype")),
+                     "N is a multiple of 8 up to 256; of 16 above 32 for integer factors");
+  bind.insn.u = n;
+  return {};
+}
+
+/// imm-scale-a and -b (1 or -1), imm-trans-a and -b (0 or 1), as far as the form has them.
+Status decodeImmediates(BindContext &bind) {
+  const bool fromRegisters = bind.insn.op[1].kind == OperandKind::Vector;
+  const unsigned first = scaleOperand(bind.insn) + 1;
+  for (unsigned i = 0; i < 2 && bind.insn.op[first + i]; ++i) {
+    const int64_t scale = bind.insn.op[first + i].imm;
+    if (scale != 1 && scale != -1)
+      return bind.fail(fmt::format("imm-scale-{} must be 1 or -1, but got {}", "ab"[i], scale));
+    bind.insn.m[kInverse] |= scale < 0 ? negateA << i : 0;
+  }
+  for (unsigned i = 0; i < (fromRegisters ? 1 : 2); ++i) {
+    const Operand &operand = bind.insn.op[first + 2 + i];
+    if (!operand)
+      continue;
+    const unsigned which = i + fromRegisters;
+    if (operand.imm != 0 && operand.imm != 1)
+      return bind.fail(
+          fmt::format("imm-trans-{} must be 0 or 1, but got {}", "ab"[which], operand.imm));
+    bind.insn.m[kTransposeA + which] = uint8_t(operand.imm);
+  }
+  return {};
+}
+
+Status checkVectors(BindContext &bind) {
+  const uint64_t expected = bind.insn.u / (bind.insn.m[kHalfResult] ? 4 : 2);
+  if (uint64_t(bind.insn.op[0].imm) != expected)
+    return bind.fail(fmt::format("D of .{} expects {} registers, but got {}",
+                                 bind.match.text("shape"), expected, bind.insn.op[0].imm));
+  if (bind.insn.op[1].kind == OperandKind::Vector && bind.insn.op[1].imm != 4)
+    return bind.fail(fmt::format("A expects 4 registers, but got {}", bind.insn.op[1].imm));
+  return {};
+}
+
+uint8_t elementOf(std::string_view type) {
+  for (MmaType known : {MmaType::F16, MmaType::BF16, MmaType::TF32, MmaType::E4M3, MmaType::E5M2,
+                        MmaType::U8, MmaType::S8})
+    if (type == hw::stringify(known))
+      return uint8_t(known);
+  return singleBit;
+}
+
+} // namespace
+
+Status bindWgmma(BindContext &bind) {
+  const std::string_view a = bind.match.text("atype"), b = bind.match.text("btype");
+  bind.insn.m[kElement] = elementOf(a);
+  bind.insn.m[kOtherElement] = elementOf(b);
+  bind.insn.m[kHalfResult] = bind.match.text("dtype") == "f16";
+  bind.insn.m[kSaturate] = bind.match.has("satfinite");
+  const bool halves = a == "f16" || a == "bf16";
+  if (halves && a != b)
+    return bind.fail(fmt::format("expects A and B of one type, but got .{} and .{}", a, b));
+  if (a == "bf16" && bind.insn.m[kHalfResult])
+    return bind.fail(".bf16 factors expect a result of .f32, but got .f16");
+  FP4_TRY(decodeShape(bind));
+  FP4_TRY(decodeImmediates(bind));
+  FP4_TRY(checkVectors(bind));
+  return bind.use(mmaAsync);
+}
+
+/// wgmma.mma_async.sp: metadata and the selector of the lanes that hold it come after B.
+Status bindWgmmaSparse(BindContext &bind) {
+  bind.insn.m[kSparse] = 1;
+  FP4_TRY(bindWgmma(bind));
+  const SparseFormat format{containerBits(MmaType(bind.insn.m[kElement]))};
+  const unsigned selectors = warpSelectors(format, true);
+  if (uint64_t(bind.insn.op[4].imm) >= selectors)
+    return bind.fail(fmt::format("the sparsity selector of .{} must be below {}, but got {}",
+                                 bind.match.text("shape"), selectors, bind.insn.op[4].imm));
+  return {};
+}
+
+bool isWgmma(Handler handler) { return handler == mmaAsync; }
+
+Status bindWgmmaFence(BindContext &bind) { return bind.use(fence); }
+Status bindWgmmaCommit(BindContext &bind) { return bind.use(commitGroup); }
+Status bindWgmmaWait(BindContext &bind) { return bind.use(waitGroup); }
+
+} // namespace fp4::sim

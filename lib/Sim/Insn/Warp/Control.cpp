@@ -1,0 +1,370 @@
+//===- Control.cpp - Branches, exits, barriers and fences -----------------===//
+// PTX ISA 9.7.12 "Control Flow", 9.7.13 "Parallel Synchronization": bar, barrier, fence, membar.
+#include "Sim/Insn/Handlers.h"
+#include "Sim/Insn/Lanes.h"
+#include "Sim/Insn/Warp/Members.h"
+#include "Sim/State/Barriers.h"
+#include "fp4/Sim/Events/BarrierEvent.h"
+#include "fp4/Sim/Events/FenceEvent.h"
+#include "fp4/Sim/Observer.h"
+#include <fmt/format.h>
+
+using namespace fp4;
+using namespace fp4::sim;
+
+namespace {
+
+Outcome bra(ExecContext &cx, const Insn &insn) {
+  cx.target = insn.target;
+  return Outcome::Jump;
+}
+
+Outcome exitLanes(ExecContext &, const Insn &) { return Outcome::Exit; }
+
+Outcome trap(ExecContext &cx, const Insn &) {
+  return cx.fail("the program executed trap", "the kernel itself found an error", cx.firstLane());
+}
+
+//===----------------------------------------------------------------------===//
+// barrier.cta
+//===----------------------------------------------------------------------===//
+
+/// Insn::m of barriers: m[0] = aligned, m[1] = operation of red, m[2] = index of the first operand.
+enum Reduction : uint8_t { Popc, And, Or };
+
+class BarrierWait : public Wait {
+public:
+  BarrierWait(const Cta &cta, uint32_t id)
+      : cta(cta), id(id), generation(cta.barriers[id].generation) {}
+  bool ready() const override { return cta.barriers[id].generation != generation; }
+  std::string describe() const override {
+    const CtaBarrier &b = cta.barriers[id];
+    uint32_t wanted = b.expected ? b.expected : cta.barrierThreads();
+    return fmt::format("barrier {} of its CTA: {} of {} threads have arrived", id, b.arrived,
+                       wanted);
+  }
+
+private:
+  const Cta &cta;
+  uint32_t id;
+  uint64_t generation;
+};
+
+void emitBarrier(ExecContext &cx, BarrierOp op, uint64_t object, uint64_t count,
+                 MemOrder order = MemOrder::AcqRel) {
+  if (!cx.observer)
+    return;
+  BarrierEvent event;
+  event.actor = cx.actor();
+  event.at = cx.here();
+  event.op = op;
+  event.object = object;
+  event.count = count;
+  event.laneMask = cx.mask;
+  event.order = order;
+  event.scope =
+      op == BarrierOp::ClusterArrive || op == BarrierOp::ClusterWait ? Scope::Cluster : Scope::Cta;
+  cx.observer->onBarrier(event);
+}
+
+/// Validates the operands and arrives. False after an error.
+bool arrive(ExecContext &cx, const Operand &idOperand, const Operand &countOperand, uint32_t &id) {
+  id = static_cast<uint32_t>(cx.scalar(idOperand));
+  if (id >= 16) {
+    cx.fail(fmt::format("a barrier number must be below 16, but got {}", id));
+    return false;
+  }
+  CtaBarrier &barrier = cx.cta().barriers[id];
+  uint32_t count = countOperand ? static_cast<uint32_t>(cx.scalar(countOperand)) : 0;
+  if (countOperand && (count == 0 || count % 32 != 0)) {
+    cx.fail(fmt::format(
+        "the thread count of a barrier must be a positive multiple of 32, but got {}", count));
+    return false;
+  }
+  if (barrier.arrived && barrier.expected != count) {
+    cx.fail(fmt::format("barrier {} is used with {} threads here, but others arrived with {}", id,
+                        count ? std::to_string(count) : "all",
+                        barrier.expected ? std::to_string(barrier.expected) : "all"));
+    return false;
+  }
+  barrier.expected = count;
+  emitBarrier(cx, BarrierOp::CtaArrive, id, barrier.generation);
+  bool whole = cx.mask == cx.warp().live;
+  arriveAt(cx.cta(), id, whole ? 32u : static_cast<uint32_t>(std::popcount(cx.mask)));
+  return true;
+}
+
+Outcome waitBarrier(ExecContext &cx, uint32_t id, uint64_t generation) {
+  cx.token = (generation + 1) << 8 | id | 0x80;
+  if (cx.cta().barriers[id].generation != generation)
+    return Outcome::Next;
+  return cx.block(std::make_unique<BarrierWait>(cx.cta(), id));
+}
+
+/// Arrives at the first execution; passes at the second. Returns Next when the barrier is behind.
+Outcome syncBarrier(ExecContext &cx, const Insn &insn, const Operand &id, const Operand &count) {
+  if (!cx.token) {
+    if (insn.m[0] && !cx.together())
+      return Outcome::Retry;
+    uint32_t number;
+    uint64_t generation[16];
+    for (int i = 0; i < 16; ++i)
+      generation[i] = cx.cta().barriers[static_cast<size_t>(i)].generation;
+    if (!arrive(cx, id, count, number))
+      return Outcome::Error;
+    if (waitBarrier(cx, number, generation[number]) == Outcome::Retry)
+      return Outcome::Retry;
+  }
+  emitBarrier(cx, BarrierOp::CtaPass, cx.token & 0x7F, (cx.token >> 8) - 1);
+  cx.token = 0;
+  return Outcome::Next;
+}
+
+Outcome barSync(ExecContext &cx, const Insn &insn) {
+  return syncBarrier(cx, insn, insn.op[0], insn.op[1]);
+}
+
+Outcome barArrive(ExecContext &cx, const Insn &insn) {
+  if (insn.m[0] && !cx.together())
+    return Outcome::Retry;
+  uint32_t id;
+  return arrive(cx, insn.op[0], insn.op[1], id) ? Outcome::Next : Outcome::Error;
+}
+
+/// op: d, a, [b,] p with p at m[2].
+Outcome barRed(ExecContext &cx, const Insn &insn) {
+  const Operand none;
+  bool counted = insn.m[2] == 3;
+  if (!cx.token && (!insn.m[0] || cx.together())) {
+    auto id = static_cast<uint32_t>(cx.scalar(insn.op[1])) & 15;
+    CtaBarrier &barrier = cx.cta().barriers[id];
+    barrier.trues +=
+        static_cast<uint32_t>(std::popcount(cx.predicate(insn.op[insn.m[2]]) & cx.mask));
+    barrier.reducers += static_cast<uint32_t>(std::popcount(cx.mask));
+  }
+  auto id = static_cast<uint32_t>(cx.scalar(insn.op[1])) & 15;
+  Outcome outcome = syncBarrier(cx, insn, insn.op[1], counted ? insn.op[2] : none);
+  if (outcome != Outcome::Next)
+    return outcome;
+  const CtaBarrier &barrier = cx.cta().barriers[id];
+  bool all = barrier.lastTrues == barrier.lastReducers, any = barrier.lastTrues > 0;
+  if (insn.m[1] == Popc)
+    cx.store<uint32_t>(insn.op[0], [&](int) { return barrier.lastTrues; });
+  else
+    cx.setPredicate(insn.op[0], (insn.m[1] == And ? all : any) ? kAllLanes : 0);
+  return Outcome::Next;
+}
+
+void barWarpSync(ExecContext &cx, const Insn &) { emitBarrier(cx, BarrierOp::WarpSync, 0, 0); }
+
+//===----------------------------------------------------------------------===//
+// barrier.cluster
+//===----------------------------------------------------------------------===//
+
+class ClusterWait : public Wait {
+public:
+  ClusterWait(const Warp &warp, uint32_t lanes) : warp(warp), lanes(lanes) {}
+  bool ready() const override { return (warp.clusterArrived & lanes) == 0; }
+  std::string describe() const override {
+    const Cluster &cluster = *warp.cta->cluster;
+    return fmt::format("the cluster barrier: {} of {} threads have arrived",
+                       cluster.barrier.arrived, cluster.liveThreads);
+  }
+
+private:
+  const Warp &warp;
+  uint32_t lanes;
+};
+
+Outcome clusterArrive(ExecContext &cx, const Insn &insn) {
+  if (insn.m[0] && !cx.together())
+    return Outcome::Retry;
+  Warp &warp = cx.warp();
+  if (warp.clusterPending & cx.mask)
+    return cx.fail("barrier.cluster.arrive again without barrier.cluster.wait in between", "",
+                   std::countr_zero(warp.clusterPending & cx.mask));
+  warp.clusterPending |= cx.mask;
+  emitBarrier(cx, BarrierOp::ClusterArrive, 0, cx.cluster().barrier.generation,
+              static_cast<MemOrder>(insn.m[1]));
+  arriveAtCluster(warp, cx.mask);
+  return Outcome::Next;
+}
+
+Outcome clusterWait(ExecContext &cx, const Insn &insn) {
+  if (insn.m[0] && !cx.together())
+    return Outcome::Retry;
+  Warp &warp = cx.warp();
+  if (cx.mask & ~warp.clusterPending)
+    return cx.fail("barrier.cluster.wait without barrier.cluster.arrive before it", "",
+                   std::countr_zero(cx.mask & ~warp.clusterPending));
+  if (warp.clusterArrived & cx.mask)
+    return cx.block(std::make_unique<ClusterWait>(warp, cx.mask));
+  warp.clusterPending &= ~cx.mask;
+  emitBarrier(cx, BarrierOp::ClusterWait, 0, cx.cluster().barrier.generation);
+  return Outcome::Next;
+}
+
+//===----------------------------------------------------------------------===//
+// Fences and the rest
+//===----------------------------------------------------------------------===//
+
+/// m[0] = FenceKind, m[1] = order, m[2] = scope, m[3] = space.
+FenceEvent fenceEvent(ExecContext &cx, const Insn &insn) {
+  FenceEvent event;
+  event.actor = cx.actor();
+  event.at = cx.here();
+  event.kind = static_cast<FenceKind>(insn.m[0]);
+  event.order = static_cast<MemOrder>(insn.m[1]);
+  event.scope = static_cast<Scope>(insn.m[2]);
+  event.space = static_cast<Space>(insn.m[3]);
+  event.laneMask = cx.mask;
+  return event;
+}
+
+Outcome fence(ExecContext &cx, const Insn &insn) {
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  if (cx.observer)
+    cx.observer->onFence(fenceEvent(cx, insn));
+  return Outcome::Next;
+}
+
+/// op[0] = the tensor map, of each lane.
+Outcome acquireTensormap(ExecContext &cx, const Insn &insn) {
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  const auto map = [&](int lane) {
+    return cx.place(Space::Generic, cx.address(insn.op[0], lane)).address;
+  };
+  for (uint32_t rest = cx.observer ? cx.mask : 0; rest;) {
+    FenceEvent event = fenceEvent(cx, insn);
+    event.groups = map(std::countr_zero(rest));
+    event.laneMask = 0; // those that acquire this map
+    for (uint32_t lanes = rest; lanes; lanes &= lanes - 1)
+      if (map(std::countr_zero(lanes)) == event.groups)
+        event.laneMask |= lanes & (0 - lanes);
+    rest &= ~event.laneMask;
+    cx.observer->onFence(event);
+  }
+  return Outcome::Next;
+}
+
+Outcome sleepHint(ExecContext &, const Insn &) { return Outcome::Yield; }
+
+Outcome alignedNop(ExecContext &cx, const Insn &) {
+  return cx.converged() ? Outcome::Next : Outcome::Retry;
+}
+
+Status useFence(BindContext &cx, FenceKind kind, MemOrder order, Scope scope,
+                Space space = Space::Generic) {
+  cx.insn.m[0] = static_cast<uint8_t>(kind);
+  cx.insn.m[1] = static_cast<uint8_t>(order);
+  cx.insn.m[2] = static_cast<uint8_t>(scope);
+  cx.insn.m[3] = static_cast<uint8_t>(space);
+  return cx.use(fence);
+}
+
+/// bar means aligned; barrier says so.
+void setAligned(BindContext &cx) {
+  cx.insn.m[0] = cx.match.find("aligned") ? cx.match.has("aligned") : 1;
+}
+
+Status barrierReduction(BindContext &cx, uint8_t predicateIndex) {
+  setAligned(cx);
+  cx.insn.m[1] = static_cast<uint8_t>(cx.match.choice("op"));
+  cx.insn.m[2] = predicateIndex;
+  bool popc = cx.insn.m[1] == Popc;
+  if (cx.insn.type != (popc ? Type::U32 : Type::Pred))
+    return useFor(cx, nullptr);
+  return cx.use(barRed);
+}
+
+} // namespace
+
+Handler fp4::sim::exitHandler() { return exitLanes; }
+bool fp4::sim::isBranch(Handler handler) { return handler == bra; }
+
+namespace fp4::sim {
+
+Status bindBra(BindContext &cx) { return cx.use(bra); }
+Status bindExit(BindContext &cx) { return cx.use(exitLanes); }
+Status bindTrap(BindContext &cx) { return cx.use(trap); }
+
+Status bindBarSync(BindContext &cx) {
+  setAligned(cx);
+  return cx.use(barSync);
+}
+Status bindBarArrive(BindContext &cx) {
+  setAligned(cx);
+  return cx.use(barArrive);
+}
+Status bindBarRed(BindContext &cx) { return barrierReduction(cx, 3); }
+Status bindBarRedAll(BindContext &cx) { return barrierReduction(cx, 2); }
+Status bindBarWarpSync(BindContext &cx) { return cx.use(together<barWarpSync, 0>); }
+
+Status bindClusterArrive(BindContext &cx) {
+  cx.insn.m[0] = cx.match.has("aligned");
+  MemOrder order = cx.match.order("sem", MemOrder::Release);
+  if (order != MemOrder::Release && order != MemOrder::Relaxed)
+    return cx.fail("expects .release or .relaxed");
+  cx.insn.m[1] = static_cast<uint8_t>(order);
+  return cx.use(clusterArrive);
+}
+
+Status bindClusterWait(BindContext &cx) {
+  cx.insn.m[0] = cx.match.has("aligned");
+  if (cx.match.order("sem", MemOrder::Acquire) != MemOrder::Acquire)
+    return cx.fail("expects .acquire");
+  return cx.use(clusterWait);
+}
+
+Status bindFence(BindContext &cx) {
+  MemOrder order = cx.match.order("sem", MemOrder::AcqRel);
+  if (order == MemOrder::Weak || order == MemOrder::Relaxed || order == MemOrder::Volatile ||
+      order == MemOrder::Mmio)
+    return cx.fail("expects .acq_rel, .sc, .acquire or .release");
+  // membar: its scopes are cta, gl, sys.
+  Scope scope = cx.match.text("scope") == "gl"    ? Scope::Gpu
+                : cx.match.text("scope") == "sys" ? Scope::Sys
+                                                  : cx.match.scope();
+  return useFence(cx, FenceKind::Thread, order, scope);
+}
+
+Status bindFenceProxyAsync(BindContext &cx) {
+  Space space = cx.match.text("space") == "global"            ? Space::Global
+                : cx.match.text("space") == "shared::cta"     ? Space::SharedCta
+                : cx.match.text("space") == "shared::cluster" ? Space::SharedCluster
+                                                              : Space::Generic;
+  return useFence(cx, FenceKind::ProxyAsync, MemOrder::AcqRel, Scope::Cta, space);
+}
+
+Status bindFenceProxyAlias(BindContext &cx) {
+  return useFence(cx, FenceKind::ProxyAlias, MemOrder::AcqRel, Scope::Cta);
+}
+
+Status bindFenceTensormap(BindContext &cx) {
+  const MemOrder order = cx.match.order("sem", MemOrder::AcqRel);
+  const bool acquires = order == MemOrder::Acquire;
+  if ((!acquires && order != MemOrder::Release) || acquires != bool(cx.insn.op[0]))
+    return cx.fail("expects .release, or .acquire with an address and a size");
+  if (acquires && cx.insn.op[1].imm != 128)
+    return cx.fail("expects a size of 128, but got " + std::to_string(cx.insn.op[1].imm));
+  FP4_TRY(useFence(cx, FenceKind::ProxyTensormap, order, cx.match.scope()));
+  return acquires ? cx.use(acquireTensormap) : Status();
+}
+
+Status bindFenceMbarrierInit(BindContext &cx) {
+  return useFence(cx, FenceKind::MbarrierInit, MemOrder::Release, Scope::Cluster);
+}
+
+Status bindNanosleep(BindContext &cx) {
+  return useFor(cx, cx.insn.type == Type::U32 ? sleepHint : nullptr);
+}
+
+Status bindSetmaxnreg(BindContext &cx) {
+  int64_t count = cx.insn.op[0].imm;
+  if (count < 24 || count > 256 || count % 8 != 0)
+    return cx.fail("the register count must be a multiple of 8 from 24 to 256, but got " +
+                   std::to_string(count));
+  return cx.use(alignedNop);
+}
+
+} // namespace fp4::sim

@@ -1,0 +1,63 @@
+//===- Policy.h - What happens next, where PTX leaves the order open ------===//
+//
+// A policy says when a ticket completes, which of several does, and in which turns warps run. A
+// correct program gives the same result under every policy. Each cluster has a policy of its own,
+// so that a run is the same whatever other clusters do.
+//
+// A ticket may complete when all that PTX orders before it is done ("ready"). The queue asks
+//   due      for each ready ticket, when it is issued and once in every round;
+//   completesAnother  once in every round, until the answer is no;
+//   choose   which ready ticket completes, then, or when no warp can run.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace fp4::sim {
+
+struct SimOptions;
+struct Ticket;
+
+class Policy {
+public:
+  virtual ~Policy() = default;
+
+  // --- Time
+  // ---------------------------------------------------------------------------------------
+  /// The policy's time, which Ticket::issued has too: scheduling rounds, unless it has a better
+  /// one.
+  virtual uint64_t clock() const { return rounds_; }
+  virtual void beginRound() { ++rounds_; }
+
+  // --- Tickets
+  // ------------------------------------------------------------------------------------
+  /// Whether a ready ticket completes although nobody waits for it.
+  virtual bool due(const Ticket &ticket) const = 0;
+  /// Whether one more ready ticket completes in this round.
+  virtual bool completesAnother() { return false; }
+  /// One of `ready`, which are in the order of issue and not empty.
+  virtual uint64_t choose(std::span<const uint64_t> ready) { return ready.front(); }
+
+  // --- Warps
+  // --------------------------------------------------------------------------------------
+  /// Warp instructions until another warp has its turn.
+  virtual uint32_t quantum() { return 1024; }
+  /// Which of `count` CTAs or warps begins a round; the others follow it.
+  virtual size_t first(size_t count) { return 0; }
+  /// Whether the hardware does, here and now, what it may do at any time: a wait ends before its
+  /// phase, a request for a cluster is refused. Once in `odds` times, where a policy does it at
+  /// all.
+  virtual bool spurious(uint32_t odds) { return false; }
+
+private:
+  uint64_t rounds_ = 0;
+};
+
+/// That of SimOptions::policy for the cluster with this index.
+std::unique_ptr<Policy> makePolicy(const SimOptions &options, uint64_t cluster);
+
+} // namespace fp4::sim
