@@ -312,7 +312,8 @@ def table(mutants, results):
 def problems(mutants, tree):
     """What keeps the list from being run, as text."""
     binaries = set(re.findall(r"fp4_add_unittest\(([\w-]+)", "\n".join(
-        path.read_text() for path in (ROOT / "unittests").rglob("CMakeLists.txt"))))
+        path.read_text() for folder in ("unittests", "tools")
+        for path in (ROOT / folder).rglob("CMakeLists.txt"))))
     ids = collections.Counter(mutant.id for mutant in mutants)
     yield from (f"{name}: is the name of {count} mutants" for name, count in ids.items() if count > 1)
     for mutant in mutants:

@@ -6,7 +6,7 @@
 // either the test holds encode and decode against each other.
 //
 //===----------------------------------------------------------------------===//
-#include "../ISA/TensorMapCall.h"
+#include "../../unittests/ISA/TensorMapCall.h"
 #include "Cts.h"
 #include <dlfcn.h>
 #include <random>
