@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fp4/Runtime/Device.h"
+#include "fp4/Runtime/OpenDevice.h"
 #include "fp4/Runtime/Session.h"
 
 #include <cstdio>

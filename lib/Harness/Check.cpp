@@ -34,7 +34,8 @@ void addExplainOption(CLI::App &app) {
       ->trigger_on_parse();
 }
 
-void addSimulationOptions(CLI::App &app, SimulationOptions &options, const std::string &seedOf) {
+void addSimulationOptions(CLI::App &app, sim::SimulationOptions &options,
+                          const std::string &seedOf) {
   app.add_option("--policy", options.policy,
                  "when asynchronous operations of the simulator complete: eager, lazy, random, "
                  "delay")
@@ -64,7 +65,10 @@ void addSimulationOptions(CLI::App &app, SimulationOptions &options, const std::
          "kernel as endless; 0: never")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
-  app.add_flag("--json", options.json, "print the report as one JSON object");
+}
+
+void addJsonOption(CLI::App &app, bool &json) {
+  app.add_flag("--json", json, "print the report as one JSON object");
 }
 
 std::optional<Error> reportHazards(const std::vector<sim::HazardReport> &hazards) {

@@ -19,6 +19,7 @@ void addRunOptions(CLI::App &app, RunOptions &options) {
                    "auto (a GPU that runs the code, else the simulator), sim, cuda or cuda:N")
       ->capture_default_str();
   addSimulationOptions(*group, options, "the inputs and the random policy");
+  addJsonOption(*group, options.json);
   group
       ->add_option("--dist", options.distribution,
                    fmt::format("inputs: {}", fmt::join(kDistributions, ", ")))

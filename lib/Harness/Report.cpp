@@ -1,8 +1,8 @@
 //===- Report.cpp - What a run says about itself --------------------------===//
 
-#include "SimulationJson.h"
 #include "fp4/Harness/Check.h"
 #include "fp4/Harness/Runner.h"
+#include "fp4/Sim/ReportJson.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 namespace fp4::harness {
 namespace {
 
-using harness::toJson; // of accesses, beside those of this file
+using sim::toJson; // of hazards and accesses, beside those of this file
 
 std::string duration(double milliseconds) {
   if (milliseconds < 1)
@@ -278,7 +278,7 @@ void ReportText::printChecks() {
     line("hazards", hazards ? fmt::format("{} ({} check)", hazards, report.check)
                             : fmt::format("none ({} check)", report.check));
   if (report.counted)
-    line("accesses", accessText(report.wasteful));
+    line("accesses", sim::textOf(report.wasteful));
 }
 
 void ReportText::printTimes() {
@@ -327,7 +327,7 @@ std::string RunReport::json() const {
     object["wasteful_accesses"] = listToJson(wasteful);
   if (!check.empty()) {
     object["check"] = check;
-    object["hazards"] = nlohmann::ordered_json::parse(hazardsToJson(hazards));
+    object["hazards"] = listToJson(hazards);
   }
   if (benchmarked)
     object["benchmark"] = benchmarkToJson(*this);

@@ -4,6 +4,8 @@
 
 #include "Arguments.h"
 #include "fp4/Harness/TensorNpy.h"
+#include "fp4/Runtime/OpenDevice.h"
+#include "fp4/Sim/Instruments.h"
 #include "fp4/Support/OutputFile.h"
 
 #include <chrono>
@@ -43,14 +45,10 @@ Expected<std::vector<std::pair<size_t, std::string>>> parseOutputs(const Functio
                                                                    const RunOptions &options) {
   std::vector<std::pair<size_t, std::string>> outputs;
   for (const std::string &text : options.outputs) {
-    auto pair = splitAssignment(text, "--output");
-    if (!pair)
-      return tl::unexpected<Error>(pair.error());
-    auto index = findOperand(function.results, pair->first, "result");
-    if (!index)
-      return tl::unexpected<Error>(index.error());
-    FP4_TRY(checkDestination(pair->second));
-    outputs.emplace_back(*index, pair->second);
+    FP4_ASSIGN(auto pair, splitAssignment(text, "--output"));
+    FP4_ASSIGN(auto index, findOperand(function.results, pair.first, "result"));
+    FP4_TRY(checkDestination(pair.second));
+    outputs.emplace_back(index, pair.second);
   }
   return outputs;
 }
@@ -58,15 +56,8 @@ Expected<std::vector<std::pair<size_t, std::string>>> parseOutputs(const Functio
 Expected<std::unique_ptr<rt::Device>> openDevice(const Manifest &manifest,
                                                  const RunOptions &options, RunReport &report) {
   rt::DeviceOptions device;
+  static_cast<sim::SimulationOptions &>(device) = options;
   device.target = manifest.target;
-  device.policy = options.policy;
-  device.check = options.check;
-  device.statistics = options.statistics;
-  device.timeline = options.timeline;
-  device.seed = options.seed;
-  device.hostThreads = options.hostThreads;
-  device.ignoreUnwritten = options.unwritten == "ignore";
-  device.spinLimit = options.spinLimit;
   std::string note;
   auto opened = rt::openDevice(options.device, device, &note);
   if (!note.empty())
@@ -112,9 +103,11 @@ public:
     FP4_TRY(prepare());
     Status called = call();
     const Status finished = device_->finish();
-    report_.hazards = device_->hazards();
-    report_.counted = options_.statistics && !report_.hardware;
-    report_.wasteful = device_->wastefulAccesses();
+    if (const sim::Instruments *instruments = device_->instruments()) {
+      report_.hazards = instruments->hazards();
+      report_.counted = instruments->counts();
+      report_.wasteful = instruments->wasteful();
+    }
     if (hazards)
       *hazards = report_.hazards;
     FP4_TRY(called);
@@ -199,10 +192,8 @@ Status Run::write() {
 
 /// Data and functions are found alike.
 Expected<const void *> Run::bytesOf(const std::string &symbol) const {
-  auto address = resolver_(symbol);
-  if (!address)
-    return tl::unexpected<Error>(address.error());
-  return reinterpret_cast<const void *>(*address);
+  FP4_ASSIGN(auto address, resolver_(symbol));
+  return reinterpret_cast<const void *>(address);
 }
 
 Status Run::verify() {
@@ -254,11 +245,9 @@ Status Run::time() {
 } // namespace
 
 Expected<Runner> Runner::create(std::string_view manifestJson, EntryResolver resolver) {
-  auto manifest = Manifest::parse(manifestJson);
-  if (!manifest)
-    return tl::unexpected<Error>(manifest.error());
+  FP4_ASSIGN(auto manifest, Manifest::parse(manifestJson));
   Runner runner;
-  runner.manifest_ = std::move(*manifest);
+  runner.manifest_ = std::move(manifest);
   runner.resolver_ = std::move(resolver);
   return runner;
 }

@@ -1,7 +1,8 @@
 //===- OpenDevice.cpp - From what a user wrote to a device ----------------===//
 
+#include "fp4/Runtime/OpenDevice.h"
+
 #include "TargetMatch.h"
-#include "fp4/Runtime/Device.h"
 
 #include <charconv>
 

@@ -8,7 +8,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "fp4/Runtime/Device.h"
+#include "fp4/Runtime/OpenDevice.h"
 
 #include <gtest/gtest.h>
 

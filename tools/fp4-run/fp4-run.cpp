@@ -7,6 +7,11 @@
 
 using namespace fp4;
 
+static int fail(const Error &error) {
+  std::fputs(format(error).c_str(), stderr);
+  return exitCode(error);
+}
+
 int main(int argc, char **argv) {
   CLI::App app("Runs a library that fp4-runner --emit=so wrote, on a GPU or in the simulator, and "
                "compares its results with the reference.",
@@ -28,21 +33,15 @@ int main(int argc, char **argv) {
   } catch (const CLI::ParseError &error) {
     if (error.get_exit_code() == 0)
       return app.exit(error) + harness::print("", "help"); // --help, --version
-    Error usage{ErrorKind::Usage, error.what(), "fp4-run --help lists the options"};
-    std::fputs(format(usage).c_str(), stderr);
-    return exitCode(usage);
+    return fail({ErrorKind::Usage, error.what(), "fp4-run --help lists the options"});
   }
   auto runner = harness::openLibrary(path);
-  if (!runner) {
-    std::fputs(format(runner.error()).c_str(), stderr);
-    return exitCode(runner.error());
-  }
+  if (!runner)
+    return fail(runner.error());
   if (!twin.empty()) {
     auto bare = harness::openLibrary(twin);
-    if (!bare) {
-      std::fputs(format(bare.error()).c_str(), stderr);
-      return exitCode(bare.error());
-    }
+    if (!bare)
+      return fail(bare.error());
     options.twin = bare->resolver();
   }
   if (list)

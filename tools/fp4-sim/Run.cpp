@@ -91,12 +91,10 @@ Expected<Runtime> staticRuntime(const ElfFile &elf, std::span<const std::byte> f
 }
 
 Expected<Runtime> neededRuntime(const std::string &program) {
-  auto bytes = readBytes(program);
-  if (!bytes)
-    return tl::unexpected<Error>(std::move(bytes.error()));
-  if (!ElfFile::isElf(*bytes))
+  FP4_ASSIGN(auto bytes, readBytes(program));
+  if (!ElfFile::isElf(bytes))
     return Runtime();
-  auto elf = ElfFile::open(*bytes);
+  auto elf = ElfFile::open(bytes);
   if (!elf)
     return makeError(ErrorKind::Usage, fmt::format("'{}' is {}", program, elf.error().message));
   for (const std::string &library : elf->neededLibraries()) {
@@ -108,7 +106,7 @@ Expected<Runtime> neededRuntime(const std::string &program) {
           fmt::format("'{}' needs {}, but versions 12 and 13 are simulated", program, library),
           "compile it with a newer toolkit");
   }
-  return staticRuntime(*elf, *bytes, program);
+  return staticRuntime(*elf, bytes, program);
 }
 
 void putFirst(const char *variable, const std::string &value, char separator) {
@@ -291,15 +289,9 @@ nlohmann::ordered_json toJson(const Findings &found, const ProgramOptions &optio
 } // namespace
 
 Expected<int> fp4::harness::runProgram(const ProgramOptions &options) {
-  auto folder = libraryFolder();
-  if (!folder)
-    return tl::unexpected<Error>(std::move(folder.error()));
-  auto program = findProgram(options.command.front());
-  if (!program)
-    return tl::unexpected<Error>(std::move(program.error()));
-  auto runtime = neededRuntime(*program);
-  if (!runtime)
-    return tl::unexpected<Error>(std::move(runtime.error()));
+  FP4_ASSIGN(auto folder, libraryFolder());
+  FP4_ASSIGN(auto program, findProgram(options.command.front()));
+  FP4_ASSIGN(auto runtime, neededRuntime(program));
   if (!options.timeline.empty())
     FP4_TRY(checkDestination(options.timeline));
   ReportFile report;
@@ -307,11 +299,10 @@ Expected<int> fp4::harness::runProgram(const ProgramOptions &options) {
     return makeError(ErrorKind::Usage,
                      fmt::format("cannot keep a report: {}", std::strerror(errno)));
   const std::string reportPath = report.path();
-  auto status = runChild(*program, options.command,
-                         [&] {
-                           setEnvironment(options, *folder, *runtime, reportPath);
-                           handDownStderr();
-                         });
+  auto status = runChild(program, options.command, [&] {
+    setEnvironment(options, folder, runtime, reportPath);
+    handDownStderr();
+  });
   if (!status)
     return tl::unexpected<Error>(std::move(status.error()));
   const Findings found = readReport(reportPath);

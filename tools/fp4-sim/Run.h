@@ -1,19 +1,20 @@
 //===- Run.h - fp4-sim run ------------------------------------------------===//
 #pragma once
 
-#include "fp4/Support/Error.h"
 #include "fp4/Harness/Simulation.h"
+#include "fp4/Support/Error.h"
 #include <string>
 #include <vector>
 
 namespace fp4::harness {
 
-struct ProgramOptions : SimulationOptions {
+struct ProgramOptions : sim::SimulationOptions {
   std::vector<std::string> command; ///< program and arguments
   std::string device = "b200";
   std::string dumpPtx; ///< folder for the PTX that was decoded
   std::string ptxDir;  ///< folder with PTX of kernels that the program has as machine code alone
   bool trace = false;  ///< print every call that moves data or launches
+  bool json = false;   ///< the report as one JSON object
 };
 
 /// Runs the program with our libraries in front of CUDA's. Gives the exit code: see

@@ -3,6 +3,7 @@
 #include "fp4/Benchmark/Benchmark.h"
 #include "fp4/Harness/Inputs.h"
 #include "fp4/Harness/Library.h"
+#include "fp4/Runtime/OpenDevice.h"
 
 #include <gmock/gmock.h>
 

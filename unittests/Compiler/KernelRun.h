@@ -7,7 +7,7 @@
 #pragma once
 
 #include "fp4/Compiler/Compiler.h"
-#include "fp4/Runtime/Device.h"
+#include "fp4/Runtime/OpenDevice.h"
 
 #include <cstdlib>
 #include <gtest/gtest.h>

@@ -2,6 +2,8 @@
 
 #include "fp4/Runtime/Session.h"
 #include "../../lib/Runtime/TargetMatch.h"
+#include "fp4/Runtime/OpenDevice.h"
+#include "fp4/Sim/Instruments.h"
 
 #include <gmock/gmock.h>
 
@@ -259,7 +261,7 @@ TEST(Session, RowsOfACopyAreWritten) {
     void *params[] = {&dst};
     fp4rt_launch(&module, "k", 1, 1, 1, 1, 1, 1, 0, params, 1);
     ASSERT_TRUE(session.finish());
-    EXPECT_EQ((*device)->hazards().size(), rows == 1 ? 1u : 0u);
+    EXPECT_EQ((*device)->instruments()->hazards().size(), rows == 1 ? 1u : 0u);
   }
 }
 

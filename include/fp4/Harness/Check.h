@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "fp4/Sim/AccessStatistics.h"
 #include "fp4/Sim/HazardChecker.h"
 #include "fp4/Support/Error.h"
 
@@ -22,14 +21,6 @@ namespace fp4::harness {
 
 /// Adds --explain, which prints a rule and ends the parse, as --help does.
 void addExplainOption(CLI::App &app);
-
-/// One report, or one instruction, as a JSON object.
-std::string hazardToJson(const sim::HazardReport &report);
-std::string accessToJson(const sim::AccessCount &count);
-/// How many instructions waste accesses, and the worst of them, one line each.
-std::string accessText(const std::vector<sim::AccessCount> &wasteful);
-/// A JSON array, one object per report.
-std::string hazardsToJson(const std::vector<sim::HazardReport> &hazards);
 
 /// Prints the reports to stderr. Returns the error that ends a tool if there are any.
 std::optional<Error> reportHazards(const std::vector<sim::HazardReport> &hazards);

@@ -11,6 +11,8 @@
 #include "fp4/Benchmark/EntryCall.h"
 #include "fp4/Harness/Simulation.h"
 #include "fp4/Harness/Verdict.h"
+#include "fp4/Sim/AccessStatistics.h"
+#include "fp4/Sim/HazardChecker.h"
 
 #include <functional>
 #include <map>
@@ -26,7 +28,7 @@ namespace fp4::harness {
 using EntryResolver = std::function<Expected<EntryFunction>(const std::string &symbol)>;
 
 /// The user's options; addRunOptions fills them from a command line.
-struct RunOptions : SimulationOptions {
+struct RunOptions : sim::SimulationOptions {
   std::string device = "auto";           ///< auto | sim | cuda | cuda:N
   std::string distribution = "gaussian"; ///< one of kDistributions
   std::string function;                  ///< empty: the only function
@@ -36,6 +38,7 @@ struct RunOptions : SimulationOptions {
   std::vector<std::string> dims;         ///< NAME=SIZE, of a named dimension or of an argument's rows
   bool verify = true;
   bool benchmark = false; ///< time what was verified
+  bool json = false;      ///< the report as one JSON object
   std::string compare;    ///< JSON of an earlier benchmark; empty: none
   EntryResolver twin;     ///< of the same program compiled with --no-arithmetic, to time beside it
 };

@@ -9,8 +9,6 @@
 #pragma once
 
 #include "fp4-c/Runtime.h"
-#include "fp4/Sim/AccessStatistics.h"
-#include "fp4/Sim/HazardChecker.h"
 #include "fp4/Support/Error.h"
 
 #include <array>
@@ -23,6 +21,10 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+namespace fp4::sim {
+class Instruments;
+}
 
 namespace fp4::rt {
 
@@ -150,37 +152,12 @@ public:
   virtual Status replay(uint32_t graph);
   /// Counts of the last launch, on a simulator.
   virtual std::optional<LaunchCounts> lastLaunch() const { return std::nullopt; }
-  /// The hazards that DeviceOptions::check found in all launches so far.
-  virtual std::vector<sim::HazardReport> hazards() const { return {}; }
-  /// With DeviceOptions::statistics: the accesses that cost more than necessary, worst first.
-  virtual std::vector<sim::AccessCount> wastefulAccesses() const { return {}; }
+  /// The instruments of a simulator (fp4/Sim/Instruments.h), with what they found in all launches so
+  /// far. Null on hardware.
+  virtual const sim::Instruments *instruments() const { return nullptr; }
   /// Call this after the last launch: it gives the file of DeviceOptions::timeline its end and its
   /// name. Without this call there is no such file.
   virtual Status finish() { return {}; }
 };
-
-/// Options of the simulator. Hardware ignores all of them except `check`, which it refuses.
-struct DeviceOptions {
-  std::string target = "sm_100a"; ///< what the code was emitted for
-  std::string policy = "eager";   ///< eager | lazy | random | delay
-  uint64_t seed = 0;
-  std::string check = "off"; ///< the hazard checker: off | default | strict; empty: default, where
-                             ///< the device is a simulator
-  bool statistics = false;   ///< count bank conflicts and uncoalesced accesses
-  std::string timeline;      ///< write a trace for Perfetto to this file (fp4/Sim/Timeline.h)
-  unsigned hostThreads = 0;  ///< 0: as many as the machine has
-  uint64_t spinLimit = uint64_t(1) << 32; ///< sim::SimOptions::spinLimit
-  bool ignoreUnwritten = false; ///< reads of shared and tensor memory that nobody wrote pass
-  bool showProgress = true;     ///< on stderr, when it is a terminal and the run is long
-};
-
-/// Opens the device a user named: "sim", "cuda", "cuda:N", or "auto" (a GPU that runs
-/// options.target, else the simulator). Unknown names are Usage errors, absent GPUs Device errors.
-/// Where "auto" passed a GPU over, `note` says why.
-Expected<std::unique_ptr<Device>>
-openDevice(std::string_view selector, const DeviceOptions &options, std::string *note = nullptr);
-
-Expected<std::unique_ptr<Device>> openSimDevice(const DeviceOptions &options);
-Expected<std::unique_ptr<Device>> openCudaDevice(int ordinal);
 
 } // namespace fp4::rt

@@ -8,7 +8,7 @@
 
 #include "Driver.h"
 #include "Monitor.h"
-#include "fp4/Runtime/Device.h"
+#include "fp4/Runtime/OpenDevice.h"
 
 #include <map>
 

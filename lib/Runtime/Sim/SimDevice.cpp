@@ -28,90 +28,19 @@ Expected<std::unique_ptr<Device>> openSimDevice(const DeviceOptions &options) {
   return SimDevice::open(options);
 }
 
-/// Null when nothing is asked for: a simulation without observers is faster.
-Expected<std::unique_ptr<SimDevice::Observers>>
-SimDevice::makeObservers(const DeviceOptions &options) {
-  auto observers = std::make_unique<Observers>();
-  const std::string check = options.check.empty() ? "default" : options.check;
-  if (check != "off" && check != "default" && check != "strict")
-    return makeError(ErrorKind::Usage, fmt::format("unknown mode '{}' of --check", check),
-                     "choose default, strict or off");
-  if (check != "off") {
-    observers->checker =
-        std::make_unique<sim::HazardChecker>(sim::HazardOptions{.strict = check == "strict"});
-    observers->list.add(observers->checker.get());
-  }
-  if (options.statistics) {
-    observers->statistics = std::make_unique<sim::AccessStatistics>();
-    observers->list.add(observers->statistics.get());
-  }
-  if (!options.timeline.empty()) {
-    auto file = OutputFile::open(options.timeline);
-    if (!file)
-      return tl::unexpected<Error>(std::move(file.error()));
-    observers->timelineFile = std::move(*file);
-    observers->timeline = std::make_unique<sim::Timeline>(observers->timelineFile->stream());
-    observers->list.add(observers->timeline.get());
-  }
-  const bool any = observers->checker || observers->statistics || observers->timeline;
-  return any ? std::move(observers) : nullptr;
-}
-
 Expected<std::unique_ptr<Device>> SimDevice::open(const DeviceOptions &options) {
-  auto target = hw::requireTarget(options.target);
-  if (!target)
-    return tl::unexpected<Error>(target.error());
-  auto policy = sim::parseCompletionPolicy(options.policy);
-  if (!policy)
-    return tl::unexpected<Error>(policy.error());
-  auto observers = makeObservers(options);
-  if (!observers)
-    return tl::unexpected<Error>(observers.error());
-  sim::SimOptions settings;
-  settings.observer = *observers ? &(*observers)->list : nullptr;
-  if (options.check != "strict")
-    settings.judgement = sim::Judgement::Practice;
-  settings.policy = *policy;
-  settings.seed = options.seed;
-  settings.hostThreads = options.hostThreads;
-  if (options.ignoreUnwritten)
-    settings.uninitializedReads = sim::UninitializedReads::Ignore;
-  settings.spinLimit = options.spinLimit;
-  settings.target = options.target;
+  FP4_ASSIGN(const hw::TargetModel *target, hw::requireTarget(options.target));
+  FP4_ASSIGN(sim::SimOptions settings, sim::settingsOf(options));
+  FP4_ASSIGN(auto instruments, sim::Instruments::create(options, settings));
   if (options.showProgress)
     settings.progress = makeProgressLine("simulating", "blocks");
   return std::unique_ptr<Device>(
-      new SimDevice(**target, std::move(settings), std::move(*observers)));
+      new SimDevice(*target, std::move(settings), std::move(instruments)));
 }
 
 SimDevice::SimDevice(const hw::TargetModel &target, sim::SimOptions options,
-                     std::unique_ptr<Observers> observers)
-    : target_(target), observers_(std::move(observers)), simulator_(std::move(options)) {
-  // Strict mode: registers need their wait, and memory its first write.
-  if (observers_ && observers_->checker && simulator_.options().judgement == sim::Judgement::Letter)
-    simulator_.memory().trackWrites();
-}
-
-/// Nothing is watched from here on: the timeline has its end.
-Status SimDevice::finish() {
-  if (!observers_ || !observers_->timelineFile)
-    return {};
-  observers_->list.remove(observers_->timeline.get());
-  observers_->timeline.reset();
-  Status written = observers_->timelineFile->commit();
-  observers_->timelineFile.reset();
-  return written;
-}
-
-std::vector<sim::HazardReport> SimDevice::hazards() const {
-  return observers_ && observers_->checker ? observers_->checker->reports()
-                                           : std::vector<sim::HazardReport>();
-}
-
-std::vector<sim::AccessCount> SimDevice::wastefulAccesses() const {
-  return observers_ && observers_->statistics ? observers_->statistics->wasteful()
-                                              : std::vector<sim::AccessCount>();
-}
+                     std::unique_ptr<sim::Instruments> instruments)
+    : target_(target), instruments_(std::move(instruments)), simulator_(std::move(options)) {}
 
 std::string SimDevice::target() const { return std::string(target_.name); }
 
@@ -183,10 +112,8 @@ Expected<ModuleId> SimDevice::loadModule(const fp4rt_module &module) {
                      fmt::format("module '{}' carries no PTX, which is what the simulator executes",
                                  module.name),
                      "emit the library with its PTX");
-  auto program = sim::Program::parse({module.ptx, module.ptx_size}, module.name);
-  if (!program)
-    return tl::unexpected<Error>(program.error());
-  modules_.push_back(std::move(*program));
+  FP4_ASSIGN(auto program, sim::Program::parse({module.ptx, module.ptx_size}, module.name));
+  modules_.push_back(std::move(program));
   return static_cast<ModuleId>(modules_.size() - 1);
 }
 
@@ -206,25 +133,21 @@ Expected<const sim::KernelInfo *> SimDevice::findKernel(ModuleId module,
 }
 
 Expected<KernelInfo> SimDevice::kernelInfo(ModuleId module, std::string_view kernel) {
-  auto found = findKernel(module, kernel);
-  if (!found)
-    return tl::unexpected<Error>(found.error());
+  FP4_ASSIGN(auto found, findKernel(module, kernel));
   KernelInfo info;
-  info.name = (*found)->name;
-  info.staticSharedBytes = (*found)->staticSharedBytes;
-  info.localBytes = (*found)->localBytes;
+  info.name = found->name;
+  info.staticSharedBytes = found->staticSharedBytes;
+  info.localBytes = found->localBytes;
   info.compiledFromPtx = true;
-  for (const auto &parameter : (*found)->params)
+  for (const auto &parameter : found->params)
     info.parameterBytes.push_back(parameter.size);
   return info;
 }
 
 Status SimDevice::launch(ModuleId module, std::string_view kernel, const LaunchShape &shape,
                          std::span<void *const> params) {
-  auto found = findKernel(module, kernel);
-  if (!found)
-    return tl::unexpected<Error>(found.error());
-  const sim::KernelInfo &info = **found;
+  FP4_ASSIGN(auto found, findKernel(module, kernel));
+  const sim::KernelInfo &info = *found;
   if (params.size() != info.params.size())
     return makeError(ErrorKind::Device, fmt::format("kernel '{}' expects {} parameters, but got {}",
                                                     kernel, info.params.size(), params.size()));
@@ -236,10 +159,8 @@ Status SimDevice::launch(ModuleId module, std::string_view kernel, const LaunchS
   config.block = toArray(shape.block);
   config.cluster = toArray(shape.cluster);
   config.dynamicSharedBytes = shape.dynamicSharedBytes;
-  auto stats = simulator_.launch(*modules_[module], kernel, config, block);
-  if (!stats)
-    return tl::unexpected<Error>(stats.error());
-  lastLaunch_ = {stats->warpInstructions, stats->mmas, stats->tickets};
+  FP4_ASSIGN(auto stats, simulator_.launch(*modules_[module], kernel, config, block));
+  lastLaunch_ = {stats.warpInstructions, stats.mmas, stats.tickets};
   return {};
 }
 
@@ -267,10 +188,8 @@ Status SimDevice::encodeTensorMap(std::span<std::byte, 128> out, const TensorMap
   for (size_t i = 0; i < request.strides.size(); ++i)
     map.strides[i] = request.strides[i];
   map.promotion = hw::TensorMapL2Promotion::B128; // as on a GPU
-  auto bytes = map.encode();
-  if (!bytes)
-    return tl::unexpected<Error>(bytes.error());
-  std::memcpy(out.data(), bytes->data(), bytes->size());
+  FP4_ASSIGN(auto bytes, map.encode());
+  std::memcpy(out.data(), bytes.data(), bytes.size());
   return {};
 }
 

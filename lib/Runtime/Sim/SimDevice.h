@@ -6,11 +6,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "fp4/Runtime/Device.h"
-#include "fp4/Sim/ObserverList.h"
-#include "fp4/Sim/Simulator.h"
-#include "fp4/Sim/Timeline.h"
-#include "fp4/Support/OutputFile.h"
+#include "fp4/Runtime/OpenDevice.h"
+#include "fp4/Sim/Instruments.h"
 
 #include <chrono>
 
@@ -44,29 +41,19 @@ public:
   Status synchronize() override { return {}; }
   Expected<uint32_t> recordEvent() override;
   Expected<double> elapsedMs(uint32_t first, uint32_t second) override;
-  Status finish() override;
+  const sim::Instruments *instruments() const override { return instruments_.get(); }
+  /// Nothing is watched from here on: the timeline has its end.
+  Status finish() override { return instruments_->finish(); }
 
   std::optional<LaunchCounts> lastLaunch() const override { return lastLaunch_; }
-  std::vector<sim::HazardReport> hazards() const override;
-  std::vector<sim::AccessCount> wastefulAccesses() const override;
 
 private:
-  /// The observers of the simulation; those that were not requested are null.
-  struct Observers {
-    std::unique_ptr<sim::HazardChecker> checker;
-    std::unique_ptr<sim::AccessStatistics> statistics;
-    std::unique_ptr<OutputFile> timelineFile;
-    std::unique_ptr<sim::Timeline> timeline; ///< writes to timelineFile
-    sim::ObserverList list;
-  };
-  static Expected<std::unique_ptr<Observers>> makeObservers(const DeviceOptions &options);
-
   SimDevice(const hw::TargetModel &target, sim::SimOptions options,
-            std::unique_ptr<Observers> observers);
+            std::unique_ptr<sim::Instruments> instruments);
   Expected<const sim::KernelInfo *> findKernel(ModuleId module, std::string_view kernel) const;
 
   const hw::TargetModel &target_;
-  std::unique_ptr<Observers> observers_; ///< null: nobody watches
+  std::unique_ptr<sim::Instruments> instruments_; ///< outlives the simulator, which it watches
   sim::Simulator simulator_;
   std::optional<LaunchCounts> lastLaunch_;
   std::vector<std::shared_ptr<const sim::Program>> modules_;

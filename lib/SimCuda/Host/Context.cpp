@@ -1,6 +1,6 @@
 //===- Context.cpp - Options, errors and the end of the process -----------===//
 #include "Context.h"
-#include "fp4/Harness/Check.h"
+#include "fp4/Sim/ReportJson.h"
 #include <atomic>
 #include <csignal>
 #include <cstdio>
@@ -42,47 +42,33 @@ static Expected<uint64_t> number(const std::string &text) {
 
 void Context::readOptions() {
   currentChip = orExit(findChip(variable("FP4_SIM_DEVICE", "b200")), "FP4_SIM_DEVICE");
+  sim::SimulationOptions options;
   options.target = std::string(currentChip->target);
-  options.policy =
-      orExit(sim::parseCompletionPolicy(variable("FP4_SIM_POLICY", "eager")), "FP4_SIM_POLICY");
-  options.seed = orExit(number(variable("FP4_SIM_SEED", "0")), "FP4_SIM_SEED");
+  options.policy = variable("FP4_SIM_POLICY", "eager");
+  options.seed = orExit(number(variable("FP4_SIM_SEED", "1")), "FP4_SIM_SEED");
+  options.check = variable("FP4_SIM_CHECK", "default");
+  options.statistics = variable("FP4_SIM_STATS", "0") != "0";
+  options.timeline = variable("FP4_SIM_TIMELINE", "");
+  options.unwritten = variable("FP4_SIM_UNWRITTEN", "error");
   options.hostThreads =
       static_cast<uint32_t>(orExit(number(variable("FP4_SIM_THREADS", "0")), "FP4_SIM_THREADS"));
-  if (variable("FP4_SIM_UNWRITTEN", "error") == "ignore")
-    options.uninitializedReads = sim::UninitializedReads::Ignore;
   options.spinLimit = orExit(number(variable("FP4_SIM_LIMIT", "4294967296")), "FP4_SIM_LIMIT");
-  makeObservers();
+  makeSimulator(options);
   dumpDirectory = variable("FP4_SIM_DUMP_PTX", "");
   if (const std::string folder = variable("FP4_SIM_PTX_DIR", ""); !folder.empty())
     ptxFolder.emplace(folder);
   traced = variable("FP4_SIM_TRACE", "0") != "0";
 }
 
-void Context::makeObservers() {
-  std::string check = variable("FP4_SIM_CHECK", "default");
-  if (check != "off" && check != "default" && check != "strict")
-    orExit<int>(makeError(ErrorKind::Usage, fmt::format("unknown check '{}'", check),
-                          "choose off, default or strict"),
-                "FP4_SIM_CHECK");
-  if (check != "strict")
-    options.judgement = sim::Judgement::Practice;
-  if (check != "off")
-    checker = std::make_unique<sim::HazardChecker>(sim::HazardOptions{check == "strict", 64});
-  if (variable("FP4_SIM_STATS", "0") != "0")
-    statistics = std::make_unique<sim::AccessStatistics>();
-  if (const std::string path = variable("FP4_SIM_TIMELINE", ""); !path.empty()) {
-    timelineFile = orExit(OutputFile::open(path), "FP4_SIM_TIMELINE");
-    reportLine("timeline-begun " + timelineFile->temporary());
-    timeline = std::make_unique<sim::Timeline>(timelineFile->stream());
-  }
-  for (sim::Observer *observer :
-       std::initializer_list<sim::Observer *>{checker.get(), statistics.get(), timeline.get()})
-    if (observer) {
-      observers.add(observer);
-      options.observer = &observers;
-    }
-  if (checker && !statistics && !timeline)
-    options.observer = checker.get();
+void Context::makeSimulator(const sim::SimulationOptions &options) {
+  sim::SimOptions settings = orExit(sim::settingsOf(options), "fp4-sim run");
+  instruments = orExit(sim::Instruments::create(options, settings), "fp4-sim run");
+  // The host writes to managed and mapped memory, and nobody sees it: which bytes of global memory
+  // have been written is not known here, in strict mode either.
+  settings.trackWrites = false;
+  if (instruments->hasTimeline())
+    reportLine("timeline-begun " + instruments->timelineDraft());
+  simulator = std::make_unique<sim::Simulator>(std::move(settings));
 }
 
 static std::atomic<bool> contextMade{false};
@@ -114,7 +100,6 @@ static void watchBadAccesses() {
 
 Context::Context() {
   readOptions();
-  simulator = std::make_unique<sim::Simulator>(options);
   std::error_code failed;
   auto self = std::filesystem::read_symlink("/proc/self/exe", failed);
   programName = failed ? "program" : self.filename().string();
@@ -133,32 +118,29 @@ __attribute__((destructor)) static void processEnds() {
 }
 
 void Context::reportAccesses() const {
-  const std::vector<sim::AccessCount> wasteful = statistics->wasteful();
-  trace("accesses: " + harness::accessText(wasteful));
+  const std::vector<sim::AccessCount> wasteful = instruments->wasteful();
+  trace("accesses: " + sim::textOf(wasteful));
   for (const sim::AccessCount &count : wasteful)
-    reportLine("access " + harness::accessToJson(count));
+    reportLine("access " + sim::toJson(count).dump());
 }
 
 /// A process that was forked from the one that began the timeline leaves it alone.
 void Context::finishTimeline() {
-  if (!timeline || getpid() != process) {
-    (void)timeline.release();
-    (void)timelineFile.release();
+  if (getpid() != process)
+    return instruments->abandonTimeline();
+  if (!instruments->hasTimeline())
     return;
-  }
-  timeline.reset(); // ends the JSON
-  const std::string temporary = timelineFile->temporary();
-  if (Status written = timelineFile->commit(); !written) {
+  const std::string draft = instruments->timelineDraft();
+  if (Status written = instruments->finish(); !written) {
     printError("FP4_SIM_TIMELINE", written.error());
     reportLine("lost");
   }
-  timelineFile.reset();
-  reportLine("timeline-ended " + temporary);
+  reportLine("timeline-ended " + draft);
 }
 
 void Context::finish() {
   finishTimeline();
-  if (statistics)
+  if (instruments->counts())
     reportAccesses();
   reportLine(fmt::format("launches {} {} {:.3f}", launches, warpInstructions, seconds));
 }

@@ -13,13 +13,8 @@
 #include "Chip.h"
 #include "Report.h"
 #include "Work.h"
-#include "fp4/Sim/AccessStatistics.h"
-#include "fp4/Sim/HazardChecker.h"
-#include "fp4/Sim/ObserverList.h"
-#include "fp4/Sim/Simulator.h"
-#include "fp4/Sim/Timeline.h"
+#include "fp4/Sim/Instruments.h"
 #include "fp4/SimCuda/Fatbin.h"
-#include "fp4/Support/OutputFile.h"
 #include <chrono>
 #include <map>
 #include <memory>
@@ -184,7 +179,7 @@ public:
 private:
   Context();
   void readOptions();
-  void makeObservers();
+  void makeSimulator(const sim::SimulationOptions &options);
   void reportAccesses() const;
   void finishTimeline();
   void dump(const Module &module) const;
@@ -194,19 +189,14 @@ private:
                      const LaunchRequest &request, Code &code) const;
   Code runKernel(const char *function, const Function &kernel, const sim::LaunchConfig &config,
                  std::span<const std::byte> parameters);
-  Code reportHazards();
+  void reportHazards();
   Status shareVariable(const sim::VariableInfo &variable);
   Status checkSide(const void *pointer, uint64_t bytes, bool wantsDevice, const char *side) const;
 
   mutable std::recursive_mutex lock;
   const Chip *currentChip = nullptr;
-  sim::SimOptions options;
-  std::unique_ptr<sim::HazardChecker> checker;
-  std::unique_ptr<sim::AccessStatistics> statistics;
   const pid_t process = getpid();
-  std::unique_ptr<OutputFile> timelineFile;
-  std::unique_ptr<sim::Timeline> timeline;
-  sim::ObserverList observers; ///< those that there are
+  std::unique_ptr<sim::Instruments> instruments; ///< outlive the simulator
   std::unique_ptr<sim::Simulator> simulator;
   std::string programName;
   std::string dumpDirectory;

@@ -1,6 +1,6 @@
 //===- ContextLaunch.cpp - Launches and what the device would refuse ------===//
 #include "Context.h"
-#include "fp4/Harness/Check.h"
+#include "fp4/Sim/ReportJson.h"
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -61,15 +61,12 @@ int Context::residentBlocks(const sim::KernelInfo &kernel, int threads,
   return static_cast<int>(std::min({byThreads, byShared, uint64_t(m.maxCtasPerSM)}));
 }
 
-Code Context::reportHazards() {
-  if (!checker || checker->reports().empty())
-    return Success;
-  for (const sim::HazardReport &report : checker->reports()) {
+void Context::reportHazards() {
+  for (const sim::HazardReport &report : instruments->hazards()) {
     print(report.text());
-    reportLine("hazard " + harness::hazardToJson(report));
+    reportLine("hazard " + sim::toJson(report).dump());
   }
-  checker->clear();
-  return Success;
+  instruments->clearHazards();
 }
 
 Code Context::runKernel(const char *function, const Function &kernel,
