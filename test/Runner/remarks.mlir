@@ -11,3 +11,11 @@ func.func @amaxes(%x: tensor<32x32xbf16>) -> (tensor<f32>, tensor<f32>) {
   %ay = fp4.amax %y : tensor<32x32xbf16> -> tensor<f32>
   return %ax, %ay : tensor<f32>, tensor<f32>
 }
+
+// CHECK: remarks.mlir:[[@LINE+4]]:{{.*}}remark: [Missed] hadamard+amax | Category:fp4-fuse | Reason="the transform stays, and no amax of its input could be had in the same pass"
+func.func @transformed(%x: tensor<32x32xbf16>)
+    -> (tensor<f32>, tensor<32x32xbf16>) {
+  %y = fp4.hadamard %x : tensor<32x32xbf16> -> tensor<32x32xbf16>
+  %ay = fp4.amax %y : tensor<32x32xbf16> -> tensor<f32>
+  return %ay, %y : tensor<f32>, tensor<32x32xbf16>
+}

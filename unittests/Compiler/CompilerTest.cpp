@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <filesystem>
 #include <fstream>
+#include <link.h>
 #include <sstream>
 
 using namespace fp4;
@@ -178,6 +179,10 @@ TEST_F(CompilerTest, WritesALibraryThatStatesItsManifest) {
   auto *manifest = static_cast<const char *>(dlsym(library, "fp4_manifest"));
   ASSERT_NE(manifest, nullptr);
   EXPECT_EQ(compiler.manifest(), manifest);
+  Dl_info info;
+  void *symbol = nullptr;
+  ASSERT_NE(dladdr1(manifest, &info, &symbol, RTLD_DL_SYMENT), 0);
+  EXPECT_EQ(static_cast<const ElfW(Sym) *>(symbol)->st_size, compiler.manifest().size() + 1) << "with the zero at its end";
   dlclose(library);
   std::filesystem::remove(path);
 }
@@ -222,6 +227,25 @@ TEST_F(CompilerTest, SaysThatNoLinkerWasFound) {
   EXPECT_THAT(error.note, HasSubstr("lld-22"));
   EXPECT_TRUE(std::filesystem::is_empty(directory));
   std::filesystem::remove(directory);
+}
+
+/// A compiler driver as the only linker: one that refuses to add its start files.
+TEST_F(CompilerTest, ADriverAddsNoStartFiles) {
+  const std::string directory = testing::TempDir() + "fp4_driver", path = getenv("PATH");
+  std::filesystem::create_directory(directory);
+  std::ofstream(directory + "/cc")
+      << "#!/bin/sh\ncase \" $* \" in *' -nostdlib '*) ;; *) exit 9;; esac\nPATH='" << path
+      << "'\nfor name in ld.lld-22 ld.lld ld; do command -v $name >/dev/null && exec $name \"$@\";"
+         " done\nexit 8\n";
+  std::filesystem::permissions(directory + "/cc", std::filesystem::perms::owner_all);
+  Compiler compiler(options);
+  ASSERT_TRUE(compiler.loadText(kCopy, "copy.mlir"));
+  setenv("PATH", directory.c_str(), 1);
+  Status written = compiler.writeLibrary(directory + "/copy.so");
+  setenv("PATH", path.c_str(), 1);
+  EXPECT_TRUE(written) << written.error().message;
+  EXPECT_TRUE(std::filesystem::exists(directory + "/copy.so"));
+  std::filesystem::remove_all(directory);
 }
 
 TEST_F(CompilerTest, ReportsWhatCannotBeCompiled) {
