@@ -126,6 +126,20 @@ TEST(NvFp4Gemm, SeveralTilesAndPhases) {
   }
 }
 
+/// Of the operations in one pipeline the later ones wait, although only the earlier ones are late.
+TEST(NvFp4Gemm, DelaysKeepTheOrderOfAPipeline) {
+  const auto program = parse(readFile(path), path);
+  ASSERT_TRUE(program);
+  const Gemm gemm(128, 128, 512, 4);
+  for (const char *engine : {"tcgen05.cp", "tcgen05.mma"}) {
+    SimOptions options;
+    options.policy = CompletionPolicy::Delay;
+    options.delayedEngine = engine;
+    const Outcome outcome = run(gemm, *program, options);
+    EXPECT_EQ(outcome.wrong, 0) << engine << ": " << outcome.error << "\n" << outcome.note;
+  }
+}
+
 TEST(NvFp4Gemm, ASeedReplays) {
   const auto program = parse(readFile(path), path);
   ASSERT_TRUE(program);

@@ -102,6 +102,26 @@ TEST(MbarrierKernels, RemoteArrival) {
               AllOf(HasSubstr("deadlock"), HasSubstr("1 of 2 arrivals pending")));
 }
 
+/// Arrivals may be remote, waits may not.
+TEST(MbarrierKernels, WaitsAreForTheOwnCta) {
+  const auto wait = [](const char *rank) {
+    return kernelText(
+        "  mov.u32 %r1, bar;\n  setp.ne.u32 %p1, %t, 0;\n  @%p1 bra READY;\n"
+        "  mbarrier.init.shared::cta.b64 [%r1], 1;\n  fence.mbarrier_init.release.cluster;\n"
+        "READY:\n  barrier.cluster.arrive.aligned;\n  barrier.cluster.wait.aligned;\n"
+        "  @%p1 bra DONE;\n  mov.u32 %r2, %cluster_ctarank;\n  cvta.shared.u64 %rd0, bar;\n"
+        "  xor.b32 %r3, %r2, " +
+            std::string(rank) +
+            ";\n  mapa.u64 %rd1, %rd0, %r3;\n"
+            "  mbarrier.test_wait.parity.b64 %p3, [%rd1], 1;\n"
+            "DONE:\n  barrier.cluster.arrive.aligned;\n  barrier.cluster.wait.aligned;\n",
+        "  .shared .align 8 .b64 bar;\n");
+  };
+  EXPECT_EQ(runText(wait("0"), schedules()[0], threads(32, 2), 1).error, "");
+  EXPECT_THAT(runText(wait("1"), schedules()[0], threads(32, 2), 1).error,
+              HasSubstr("a wait expects an mbarrier of its own CTA"));
+}
+
 TEST(MbarrierKernels, DeadlockNamesBarrierPhaseAndArrivals) {
   // 33 arrivals are expected: warp 1 arrives 32 times and exits.
   const std::string text = barrierKernel(

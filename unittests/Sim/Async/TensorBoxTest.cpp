@@ -229,6 +229,35 @@ TEST(TensorBox, PaddedTypesPutSixteenElementsInSixteenBytes) {
   }
 }
 
+/// Four numbers, loaded as `type`.
+std::vector<uint32_t> loaded(hw::TensorMapType type, const std::vector<uint32_t> &numbers) {
+  TensorMap map = plainMap();
+  map.elementType = type;
+  map.dims = {4, 1};
+  map.box = {4, 1};
+  Tensor t{map, std::vector<std::byte>(16)};
+  std::memcpy(t.bytes.data(), numbers.data(), 16);
+  auto data = readBox(map, {0, 0}, t.resolver(), [](uint64_t, uint32_t) {});
+  std::vector<uint32_t> result(4);
+  if (data)
+    std::memcpy(result.data(), data->data(), 16);
+  return result;
+}
+
+TEST(TensorBox, LoadsRoundToTf32AndFlush) {
+  using Type = hw::TensorMapType;
+  using Words = std::vector<uint32_t>;
+  const Words fractions = {0x3F800FFF, 0x3F801000, 0x3F801FFF, 0xBF803000};
+  EXPECT_EQ(loaded(Type::Float32, fractions), fractions);
+  EXPECT_EQ(loaded(Type::TFloat32, fractions),
+            (Words{0x3F800000, 0x3F802000, 0x3F802000, 0xBF804000}));
+  const Words extremes = {0x7F800000, 0x7F800001, 0x80001000, 0x007FF000};
+  EXPECT_EQ(loaded(Type::TFloat32, extremes),
+            (Words{0x7F800000, 0x7F800001, 0x80002000, 0x00800000}));
+  EXPECT_EQ(loaded(Type::Float32Ftz, extremes),
+            (Words{0x7F800000, 0x7F800001, 0x80000000, 0x00000000}));
+}
+
 TEST(TensorBox, NaNFill) {
   TensorMap map = plainMap();
   map.elementType = hw::TensorMapType::Float32;

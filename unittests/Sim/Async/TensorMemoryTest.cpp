@@ -55,6 +55,9 @@ TEST(TensorMemory, DeallocationMustMatch) {
   EXPECT_FALSE(t.deallocate(0, 64, 2)) << "cta_group";
   EXPECT_TRUE(t.deallocate(0, 64, 1));
   EXPECT_FALSE(t.deallocate(0, 64, 1)) << "twice";
+  ASSERT_TRUE(t.allocate({0, 64, {}, {}, 2}));
+  EXPECT_FALSE(t.deallocate(0, 64, 1)) << "cta_group of one";
+  EXPECT_TRUE(t.deallocate(0, 64, 2));
 }
 
 TEST(TensorMemory, CellsBelongToTheTicketThatWritesThem) {

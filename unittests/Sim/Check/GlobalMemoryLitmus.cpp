@@ -112,8 +112,25 @@ std::vector<Litmus> fp4::sim::test::globalMemoryLitmus() {
   // One thread of each CTA of a cluster adds to one word.
   const std::string both = litmus("  @!%p0 bra END;\n"
                                   "  red.relaxed.cluster.global.add.u32 [%out], 1;\nEND:\n");
+  // CTA 0 stores a value and raises a flag, CTA 1 awaits the flag and reads the value.
+  const auto flag = [](const std::string &scope) {
+    return litmus("  mov.u32 %r5, %ctaid.x;\n  setp.ne.u32 %p2, %r5, 0;\n  @!%p0 bra END;\n"
+                  "  @%p2 bra READ;\n  st.global.b32 [%out], 7;\n  st.release." +
+                  scope + ".global.b32 [%out+64], 1;\n  bra END;\nREAD:\n  ld.acquire." + scope +
+                  ".global.b32 %r6, [%out+64];\n  setp.ne.u32 %p3, %r6, 1;\n  @%p3 bra READ;\n"
+                  "  ld.global.b32 %v0, [%out];\nEND:\n");
+  };
   using R = HazardRule;
   return {
+      {"a flag for the own CTA in another one", flag("cluster"), "release.cluster", "release.cta",
+       R::RelaxedSync, ".acquire", 64, 2},
+      {"a flag for the own cluster in another one", flag("gpu"), "release.gpu", "release.cluster",
+       R::RelaxedSync, ".acquire", 64, 1, false, false, nullptr, 2},
+      {"memory of which nobody wrote the end",
+       litmus("  st.global.b32 [%out+8], %t;\n  st.global.b32 [%out+12], %t;\n"
+              "  ld.global.b64 %rd5, [%out+8];\n"),
+       "  st.global.b32 [%out+12], %t;\n", "", R::UninitializedRead, "a copy, a memset", 1, 1, true,
+       true},
       {"a copy reads what a thread stored", copyOut, proxyFence, "", R::MissingProxyFence,
        "fence.proxy.async"},
       {"a copy with the fence of shared memory alone", copyOut, proxyFence,

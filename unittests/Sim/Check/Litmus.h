@@ -49,6 +49,7 @@ struct Litmus {
   bool strictOnly = false;    ///< the default accepts the change
   bool uninitialized = false;  ///< `out` has not been written
   const char *error = nullptr; ///< part of what the run may end with before there is a report
+  uint32_t clusters = 1;
 };
 
 std::vector<Litmus> sharedMemoryLitmus();

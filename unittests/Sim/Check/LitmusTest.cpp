@@ -40,7 +40,8 @@ Judged fp4::sim::test::judge(const std::string &text, SimOptions options, const 
   params.add(out);
   LaunchConfig config;
   config.block = {test.threads, 1, 1};
-  config.grid = config.cluster = {test.cluster, 1, 1};
+  config.cluster = {test.cluster, 1, 1};
+  config.grid = {test.cluster * test.clusters, 1, 1};
   const auto stats = simulator.launch(**program, "test", config, params.span());
   return {instruments->hazards(), stats ? "" : stats.error().message};
 }

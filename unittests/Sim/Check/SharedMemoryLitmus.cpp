@@ -125,7 +125,14 @@ std::vector<Litmus> fp4::sim::test::sharedMemoryLitmus() {
   const std::string refilled = litmus(litmusInit + "  @!%p0 bra END;\n" + copyIn("%r2") + waitFull +
                                       copyIn("%r3") + waitOn("%r3", "W4") + "END:\n");
   using R = HazardRule;
+  // Lanes arrive one after the other: a barrier of 31 opens before the last of 32 has.
+  const std::string arrivals = litmus(
+      litmusInit + "  @%p1 bra READ;\n  st.shared.b32 [%r0], %t;\n"
+                   "  mbarrier.arrive.shared::cta.b64 _, [%r4];\n  bra END;\nREAD:\n" +
+      waitOn("%r4", "W1") + "  ld.shared.b32 %v0, [%r1+124];\nEND:\n");
   return {
+      {"an mbarrier of fewer arrivals than lanes", arrivals, "[%r4], 32", "[%r4], 31",
+       R::SharedRace, ""},
       {"zeros behind the fence of a product", zeroed, zeros + wgmmaFence, wgmmaFence + zeros,
        R::MissingWgmmaFence, "wgmma.fence", 128, 1, true},
       {"a sum behind the fence of a product", zeroed, wgmmaFence,

@@ -87,17 +87,28 @@ std::vector<Litmus> fp4::sim::test::tensorMemoryLitmus() {
   };
   const std::string both = "  barrier.cluster.arrive.aligned;\n  barrier.cluster.wait.aligned;\n";
   const std::string overwrite = "  st.shared.b32 [%r1], 0;\n", ownDone = commit("%r2") + done;
-  std::string twoGroups = tensorKernel(
-      "  mov.u32 %r15, %cluster_ctarank;\n  setp.ne.u32 %p9, %r15, 0;\n" + fenceBefore + both +
-      fenceAfter + "  @%p9 bra DONE;\n  @!%p0 bra DONE;\n" + copy +
-      replaced(ofPair(copy), "[%r10]", "[%r10+8]") + ofPair(commit("%r3")) + doneTwice + ownDone +
-      overwrite + "DONE:\n  bar.warp.sync -1;\n" + both);
-  for (const char *what : {"tcgen05.alloc.", "tcgen05.dealloc."})
-    twoGroups = replaced(twoGroups, what + std::string("cta_group::1"),
-                         what + std::string("cta_group::2"));
+  // CTA 0 of a pair executes the body.
+  const auto byBothGroups = [&](const std::string &body) {
+    std::string text = tensorKernel(
+        "  mov.u32 %r15, %cluster_ctarank;\n  setp.ne.u32 %p9, %r15, 0;\n" + fenceBefore + both +
+        fenceAfter + "  @%p9 bra DONE;\n" + body + "DONE:\n  bar.warp.sync -1;\n" + both);
+    for (const char *what : {"tcgen05.alloc.", "tcgen05.dealloc."})
+      text = replaced(text, what + std::string("cta_group::1"), what + std::string("cta_group::2"));
+    return text;
+  };
+  const std::string twoGroups =
+      byBothGroups("  @!%p0 bra DONE;\n" + copy + replaced(ofPair(copy), "[%r10]", "[%r10+8]") +
+                   ofPair(commit("%r3")) + doneTwice + ownDone + overwrite);
+  // Fences order products of one group by two threads, and not those of different groups.
+  const std::string accumulated = byBothGroups(
+      byThread0(product("%r12") + commit("%r2") + done) + fenceBefore + "  bar.sync 0;\n" +
+      fenceAfter + "  setp.ne.u32 %p7, %t, 32;\n  @%p7 bra DONE;\n" + ofPair(product("%r12")) +
+      ofPair(commit("%r3")) + doneTwice + waitOn("%r2", "W7"));
   return {
       {"a place read with both groups, one waited for", twoGroups, ownDone + overwrite,
        overwrite + ownDone, R::OverwrittenWhileRead, "tcgen05.commit", 64, 2},
+      {"products of both groups on one accumulator", accumulated, done, "", R::TmemRace,
+       "tcgen05.commit", 64, 2},
       {"a load behind a relaxed wait without its fence", read, relaxed(done) + fenceAfter,
        relaxed(done), R::RelaxedSync, ".acquire"},
       {"a relaxed arrival without its fence", handedBack, handBack,
