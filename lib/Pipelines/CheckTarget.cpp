@@ -1,6 +1,7 @@
 //===- CheckTarget.cpp - Does the target have what the program needs ------===//
 
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Dialect/Fp4/IR/Target.h"
 #include "fp4/ISA/TargetModel.h"
 #include "fp4/Pipelines/Passes.h"
 
@@ -14,21 +15,15 @@ using namespace mlir;
 namespace {
 
 struct CheckTarget : fp4::impl::CheckTargetBase<CheckTarget> {
-  using CheckTargetBase::CheckTargetBase;
-
   void runOnOperation() override {
-    auto model = fp4::hw::requireTarget(target.getValue());
-    if (!model) {
-      InFlightDiagnostic diagnostic = getOperation().emitError() << model.error().message;
-      if (!model.error().note.empty())
-        diagnostic.attachNote() << model.error().note;
+    FailureOr<fp4::hw::TargetModel> model = fp4::targetOf(getOperation());
+    if (failed(model))
       return signalPassFailure();
-    }
     WalkResult walk = getOperation().walk([&](fp4::BlockScaledMatmulOp op) {
-      if ((*model)->hasTcgen05)
+      if (model->hasTcgen05)
         return WalkResult::advance();
       InFlightDiagnostic diagnostic = op.emitOpError() << "expects a target with tcgen05, but got '"
-                                                       << target << "'";
+                                                       << StringRef(model->name) << "'";
       diagnostic.attachNote() << "targets with tcgen05: "
                               << fp4::hw::targetsWith(&fp4::hw::TargetModel::hasTcgen05);
       return WalkResult::interrupt();

@@ -36,7 +36,8 @@ constexpr std::pair<fp4::Phase, llvm::StringLiteral> kPhases[] = {
 void addFused(OpPassManager &manager, const fp4::PhaseOptions &options) {
   // Errors come first, at the operations the user wrote.
   manager.addPass(fp4::createCheckProgram());
-  manager.addPass(fp4::createCheckTarget({options.target}));
+  manager.addPass(fp4::createSetTarget({options.target, options.multiprocessors}));
+  manager.addPass(fp4::createCheckTarget());
   // Helper functions disappear into the functions that callers see.
   manager.addPass(createInlinerPass());
   manager.addPass(createSymbolDCEPass());
@@ -50,7 +51,6 @@ void addFused(OpPassManager &manager, const fp4::PhaseOptions &options) {
 void addTiles(OpPassManager &manager, const fp4::PhaseOptions &options) {
   // Every operation that streams through memory becomes a launch and a finished kernel.
   fp4::ConvertFp4ToGPUOptions streaming;
-  streaming.target = options.target;
   streaming.threads = options.streams.threads;
   streaming.blocksPerThread = options.streams.blocksPerThread;
   streaming.residentCtas = options.streams.residentCtas;
@@ -58,7 +58,7 @@ void addTiles(OpPassManager &manager, const fp4::PhaseOptions &options) {
   streaming.noArithmetic = options.streams.noArithmetic;
   manager.addPass(fp4::createConvertFp4ToGPU(streaming));
   // Every matrix product becomes a launch and a kernel in sequential pipe form.
-  manager.addPass(fp4::createConvertFp4ToPipe({options.target, options.multiprocessors}));
+  manager.addPass(fp4::createConvertFp4ToPipe());
   // Constants and views of tensors need no kernel.
   manager.addPass(fp4::createLowerHostTensors());
   // Host functions work on device buffers; what only moved data between tensors is gone.
@@ -70,7 +70,7 @@ void addTiles(OpPassManager &manager, const fp4::PhaseOptions &options) {
   manager.addPass(createCanonicalizerPass());
 }
 
-void addRoles(OpPassManager &manager, const fp4::PhaseOptions &options) {
+void addRoles(OpPassManager &manager) {
   // Tile operations move into the region of the warp that executes them; tiles that cross from one
   // region to another travel in channels.
   manager.addPass(fp4::pipe::createSpecializeWarps());
@@ -80,21 +80,19 @@ void addRoles(OpPassManager &manager, const fp4::PhaseOptions &options) {
   manager.addPass(fp4::pipe::createVerifySync());
 }
 
-void addPipelined(OpPassManager &manager, const fp4::PhaseOptions &options) {
+void addPipelined(OpPassManager &manager) {
   // Channels get a depth, addresses in shared and tensor memory, and a counter.
-  fp4::pipe::PipelineChannelsOptions pipelineOptions;
-  pipelineOptions.target = options.target;
-  manager.addPass(fp4::pipe::createPipelineChannels(pipelineOptions));
+  manager.addPass(fp4::pipe::createPipelineChannels());
   manager.addPass(createCSEPass());
   // The same as after roles, and now stages, phases and transaction bytes too.
   manager.addPass(fp4::pipe::createVerifySync());
   // Buffers are disjoint and the target has as much memory as they need.
-  manager.addPass(fp4::pipe::createVerifyCapacity({options.target}));
+  manager.addPass(fp4::pipe::createVerifyCapacity());
 }
 
-void addNvvm(OpPassManager &manager, const fp4::PhaseOptions &options) {
+void addNvvm(OpPassManager &manager) {
   // Roles become warps, channels rings of mbarriers, tile operations TMA and tcgen05 instructions.
-  manager.addNestedPass<gpu::GPUModuleOp>(fp4::createConvertPipeToNVVM({options.target}));
+  manager.addNestedPass<gpu::GPUModuleOp>(fp4::createConvertPipeToNVVM());
   // What the kernels compute twice, once per use of a channel, is computed once.
   manager.addNestedPass<gpu::GPUModuleOp>(createCanonicalizerPass());
   manager.addNestedPass<gpu::GPUModuleOp>(createCSEPass());
@@ -103,7 +101,6 @@ void addNvvm(OpPassManager &manager, const fp4::PhaseOptions &options) {
 /// From the llvm and nvvm dialects to PTX, and to a cubin for `emit` = "cubin".
 void addKernelCode(OpPassManager &manager, const fp4::PhaseOptions &options, StringRef emit) {
   fp4::EmitKernelsOptions emitOptions;
-  emitOptions.target = options.target;
   emitOptions.emit = emit.str();
   emitOptions.ptxas = options.ptxas;
   manager.addPass(fp4::createEmitKernels(emitOptions));
@@ -140,11 +137,11 @@ void fp4::addPhase(OpPassManager &manager, Phase phase, const PhaseOptions &opti
   case Phase::Tiles:
     return addTiles(manager, options);
   case Phase::Roles:
-    return addRoles(manager, options);
+    return addRoles(manager);
   case Phase::Pipelined:
-    return addPipelined(manager, options);
+    return addPipelined(manager);
   case Phase::Nvvm:
-    return addNvvm(manager, options);
+    return addNvvm(manager);
   case Phase::Ptx:
     return addKernelCode(manager, options, "ptx");
   case Phase::Cubin:
@@ -196,8 +193,7 @@ struct CompileOptions : PassPipelineOptions<CompileOptions> {
                        clEnumValN(fp4::Phase::Ptx, "ptx", "kernels as PTX"),
                        clEnumValN(fp4::Phase::Cubin, "cubin", "kernels as PTX and cubin"),
                        clEnumValN(fp4::Phase::Host, "host", "host code in llvm"))};
-  Option<std::string> target{*this, "target", llvm::cl::desc("Target to compile for"),
-                             llvm::cl::init("sm_100a")};
+  Option<std::string> target{*this, "target", llvm::cl::desc("Target to compile for (default: the module's, else sm_100a)")};
   Option<std::string> ptxas{*this, "ptxas", llvm::cl::desc("The ptxas to run (default: search)")};
 };
 

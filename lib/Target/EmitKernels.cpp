@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "fp4/Target/Passes.h"
 
+#include "fp4/Dialect/Fp4/IR/Target.h"
 #include "fp4/ISA/TargetModel.h"
 #include "fp4/Support/OutputFile.h"
 #include "fp4/Target/PtxEmission.h"
@@ -113,9 +114,9 @@ struct EmitKernels : fp4::impl::EmitKernelsBase<EmitKernels> {
     if (emit != "ptx" && emit != "cubin")
       return getOperation().emitError()
              << "fp4-emit-kernels: option emit must be ptx or cubin, but got '" << emit << "'";
-    fp4::Expected<const fp4::hw::TargetModel *> found = fp4::hw::requireTarget(target.getValue());
-    if (!found)
-      return report(getOperation(), found.error());
+    FailureOr<fp4::hw::TargetModel> found = fp4::targetOf(getOperation());
+    if (failed(found))
+      return failure();
     model = *found;
     chip = model->name;
     features = model->ptxFeature;
@@ -217,7 +218,7 @@ struct EmitKernels : fp4::impl::EmitKernelsBase<EmitKernels> {
       replace(module, result);
   }
 
-  const fp4::hw::TargetModel *model = nullptr;
+  std::optional<fp4::hw::TargetModel> model;
   std::string chip, features;
   NVVM::NVVMTargetAttr targetAttr;
   std::optional<fp4::Ptxas> assembler;

@@ -1,6 +1,6 @@
 // ptxas assembles the kernel and its report is in the kernel table: no spills, no stack.
 // REQUIRES: ptxas
-// RUN: rm -rf %t && fp4-opt %s "--fp4-emit-kernels=emit=cubin dump-dir=%t" | FileCheck %s
+// RUN: rm -rf %t && fp4-opt %s -fp4-set-target "--fp4-emit-kernels=emit=cubin dump-dir=%t" | FileCheck %s
 // RUN: FileCheck %s --check-prefix=PTX < %t/scale_kernels.ptx
 // RUN: llvm-readelf -h %t/scale_kernels.cubin | FileCheck %s --check-prefix=ELF
 

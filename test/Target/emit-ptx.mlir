@@ -1,7 +1,7 @@
 // A streaming kernel becomes a gpu.binary whose object is PTX and whose kernel table says what a
 // launch must know. The kernel keeps its name, its parameter count and its launch bounds.
-// RUN: fp4-opt %s --fp4-emit-kernels | FileCheck %s
-// RUN: fp4-opt %s --fp4-emit-kernels=target=sm_90a | FileCheck %s --check-prefix=SM90
+// RUN: fp4-opt %s -fp4-set-target --fp4-emit-kernels | FileCheck %s
+// RUN: fp4-opt %s -fp4-set-target=target=sm_90a --fp4-emit-kernels | FileCheck %s --check-prefix=SM90
 
 // CHECK: gpu.binary @scale_kernels [#gpu.object<#nvvm.target<O = 3, chip = "sm_100a", features = "+ptx88">,
 // CHECK-SAME: properties = {ptx_version = "8.8", target = "sm_100a"},

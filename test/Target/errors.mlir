@@ -3,47 +3,47 @@
 // RUN: rm -rf %t && mkdir -p %t/cuda/bin
 // RUN: split-file %s %t
 
-// RUN: not fp4-opt %t/ok.mlir --fp4-emit-kernels=emit=fatbin 2>&1 | FileCheck %s --check-prefix=EMIT
+// RUN: not fp4-opt %t/ok.mlir -fp4-set-target --fp4-emit-kernels=emit=fatbin 2>&1 | FileCheck %s --check-prefix=EMIT
 // EMIT: error: fp4-emit-kernels: option emit must be ptx or cubin, but got 'fatbin'
 
-// RUN: not fp4-opt %t/ok.mlir --fp4-emit-kernels=target=sm_75 2>&1 | FileCheck %s --check-prefix=TARGET
+// RUN: not fp4-opt %t/ok.mlir -fp4-set-target=target=sm_75 --fp4-emit-kernels 2>&1 | FileCheck %s --check-prefix=TARGET
 // TARGET: error: unknown target 'sm_75'
 // TARGET: note: known targets: sm_100a, {{.*}}sm_90a
 
-// RUN: not fp4-opt %t/ok.mlir "--fp4-emit-kernels=emit=cubin ptxas=%t/none" 2>&1 \
+// RUN: not fp4-opt %t/ok.mlir -fp4-set-target "--fp4-emit-kernels=emit=cubin ptxas=%t/none" 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=MISSING
 // MISSING: error: ptxas must be an executable file, but got '{{.*}}/none'
 // MISSING: note: install ptxas (CUDA 12.9 or newer)
 
 // RUN: chmod +x %t/old-ptxas.sh
-// RUN: not fp4-opt %t/ok.mlir "--fp4-emit-kernels=emit=cubin ptxas=%t/old-ptxas.sh" 2>&1 \
+// RUN: not fp4-opt %t/ok.mlir -fp4-set-target "--fp4-emit-kernels=emit=cubin ptxas=%t/old-ptxas.sh" 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=OLD
-// RUN: env FP4_PTXAS=%t/old-ptxas.sh not fp4-opt %t/ok.mlir --fp4-emit-kernels=emit=cubin 2>&1 \
+// RUN: env FP4_PTXAS=%t/old-ptxas.sh not fp4-opt %t/ok.mlir -fp4-set-target --fp4-emit-kernels=emit=cubin 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=OLD
 // OLD: error: target sm_100a needs ptxas of CUDA 12.9 or newer, but got 12.6 ('{{.*}}old-ptxas.sh')
 // OLD: note: install ptxas (CUDA 12.9 or newer) {{.*}}ask for PTX
 
 // The same assembler is new enough for sm_90a; it is an impostor that fails, and its words are shown.
-// RUN: not fp4-opt %t/ok.mlir "--fp4-emit-kernels=target=sm_90a emit=cubin ptxas=%t/old-ptxas.sh" 2>&1 \
+// RUN: not fp4-opt %t/ok.mlir -fp4-set-target=target=sm_90a "--fp4-emit-kernels=emit=cubin ptxas=%t/old-ptxas.sh" 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=REJECT
 // REJECT: error: ptxas rejects the kernel for sm_90a: Unknown modifier '.bar' (ptx line 5: .version 8.0)
 // REJECT: note: this is a mistake of the compiler; keep the PTX with dump-dir and report it
 
 // No ptxas anywhere: PTX still comes out.
-// RUN: env PATH= CUDA_HOME=%t/cuda FP4_PTXAS= CUDA_PATH= CUDA_ROOT= not fp4-opt %t/ok.mlir --fp4-emit-kernels=emit=cubin 2>&1 \
+// RUN: env PATH= CUDA_HOME=%t/cuda FP4_PTXAS= CUDA_PATH= CUDA_ROOT= not fp4-opt %t/ok.mlir -fp4-set-target --fp4-emit-kernels=emit=cubin 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=NOWHERE
 // NOWHERE: error: ptxas was not found in $FP4_PTXAS, PATH, $CUDA_HOME, $CUDA_PATH or $CUDA_ROOT
-// RUN: env PATH= FP4_PTXAS= CUDA_HOME= CUDA_PATH= CUDA_ROOT= fp4-opt %t/ok.mlir --fp4-emit-kernels=emit=ptx | FileCheck %s --check-prefix=PTX
+// RUN: env PATH= FP4_PTXAS= CUDA_HOME= CUDA_PATH= CUDA_ROOT= fp4-opt %t/ok.mlir -fp4-set-target --fp4-emit-kernels=emit=ptx | FileCheck %s --check-prefix=PTX
 // PTX: gpu.binary @m
 
-// RUN: not fp4-opt %t/arith.mlir --fp4-emit-kernels 2>&1 | FileCheck %s --check-prefix=DIALECT
+// RUN: not fp4-opt %t/arith.mlir -fp4-set-target --fp4-emit-kernels 2>&1 | FileCheck %s --check-prefix=DIALECT
 // DIALECT: error: cannot be translated to LLVM IR
 // DIALECT: note: run convert-pipe-to-nvvm first: only the llvm and nvvm dialects may remain
 
 // An instruction that the target lacks is an error at the operation, not one deep inside LLVM.
-// RUN: not fp4-opt %t/tcgen05.mlir --fp4-emit-kernels=target=sm_90a 2>&1 | FileCheck %s --check-prefix=INSN
-// RUN: fp4-opt %t/tcgen05.mlir --fp4-emit-kernels=target=sm_100a -o /dev/null
-// RUN: fp4-opt %t/tcgen05.mlir --fp4-emit-kernels=target=sm_103a -o /dev/null
+// RUN: not fp4-opt %t/tcgen05.mlir -fp4-set-target=target=sm_90a --fp4-emit-kernels 2>&1 | FileCheck %s --check-prefix=INSN
+// RUN: fp4-opt %t/tcgen05.mlir -fp4-set-target=target=sm_100a --fp4-emit-kernels -o /dev/null
+// RUN: fp4-opt %t/tcgen05.mlir -fp4-set-target=target=sm_103a --fp4-emit-kernels -o /dev/null
 // INSN: tcgen05.mlir:3:5: error: 'nvvm.tcgen05.alloc' op is not supported on sm_90a
 
 //--- tcgen05.mlir

@@ -1,10 +1,10 @@
 // The whole way from a matrix product to PTX: how many instructions of each kind the kernel has.
 // RUN: rm -rf %t && mkdir -p %t && split-file %s %t
-// RUN: fp4-opt %t/nvfp4.mlir --compile-to=nvvm | fp4-opt --fp4-emit-kernels=dump-dir=%t -o /dev/null
+// RUN: fp4-opt %t/nvfp4.mlir --compile-to=nvvm | fp4-opt -fp4-set-target --fp4-emit-kernels=dump-dir=%t -o /dev/null
 // RUN: FileCheck %s --check-prefix=COPIES < %t/nvfp4_matmul_0.ptx
 // RUN: FileCheck %s --check-prefix=MMAS < %t/nvfp4_matmul_0.ptx
 // RUN: FileCheck %s --check-prefix=SYNC < %t/nvfp4_matmul_0.ptx
-// RUN: fp4-opt %t/mxfp4.mlir --compile-to=nvvm | fp4-opt --fp4-emit-kernels=dump-dir=%t -o /dev/null
+// RUN: fp4-opt %t/mxfp4.mlir --compile-to=nvvm | fp4-opt -fp4-set-target --fp4-emit-kernels=dump-dir=%t -o /dev/null
 // RUN: FileCheck %s --check-prefix=MX < %t/mxfp4_matmul_0.ptx
 
 // One k tile of K = 256: two TMA boxes and two bulk copies of scales.

@@ -1,7 +1,7 @@
 // ptxas' report becomes the kernel table, and its warnings become ours. The assembler here is a
 // script that speaks like ptxas, so that spills and warnings can be shown on purpose.
 // RUN: rm -rf %t && mkdir -p %t && split-file %s %t && chmod +x %t/ptxas.sh
-// RUN: fp4-opt %t/k.mlir "--fp4-emit-kernels=emit=cubin ptxas=%t/ptxas.sh" 2>&1 | FileCheck %s
+// RUN: fp4-opt %t/k.mlir -fp4-set-target "--fp4-emit-kernels=emit=cubin ptxas=%t/ptxas.sh" 2>&1 | FileCheck %s
 
 // CHECK: warning: ptxas: (C7508) Potential Performance Loss: 'setmaxnreg' ignored to maintain minimum register requirements.
 // CHECK: #gpu.kernel_metadata<"first", {{.*}} metadata = {barriers = 0 : i64, dynamic_shared_bytes = 0 : i64, registers = 7 : i64, shared_bytes = 0 : i64, spill_bytes = 0 : i64, stack_bytes = 0 : i64}>

@@ -1,10 +1,10 @@
 // How many instructions of each kind the transforming quantizer has, and what ptxas says.
 // RUN: rm -rf %t && mkdir -p %t
-// RUN: fp4-opt %s --compile-to=nvvm | fp4-opt --fp4-emit-kernels=dump-dir=%t -o /dev/null
+// RUN: fp4-opt %s --compile-to=nvvm | fp4-opt -fp4-set-target --fp4-emit-kernels=dump-dir=%t -o /dev/null
 // RUN: FileCheck %s --check-prefix=TILES < %t/nearest_transform_0.ptx
 // RUN: FileCheck %s --check-prefix=SYNC < %t/nearest_transform_0.ptx
 // RUN: FileCheck %s --check-prefix=RANDOM < %t/random_transform_0.ptx
-// RUN: fp4-opt %s --compile-to=nvvm --target=sm_103a | fp4-opt --fp4-emit-kernels="target=sm_103a dump-dir=%t" -o /dev/null
+// RUN: fp4-opt %s --compile-to=nvvm --target=sm_103a | fp4-opt -fp4-set-target=target=sm_103a --fp4-emit-kernels=dump-dir=%t -o /dev/null
 // RUN: FileCheck %s --check-prefix=TILES103 < %t/nearest_transform_0.ptx
 
 // Two boxes to a tile, an MMA for each of its four slices, one load of 64 columns, which the wait follows;

@@ -50,24 +50,42 @@ def CheckProgram : Pass<"fp4-check-program", "::mlir::ModuleOp"> {
   }];
 }
 
+def SetTarget : Pass<"fp4-set-target", "::mlir::ModuleOp"> {
+  let summary = "Say once which GPU the module is compiled for";
+  let description = [{
+    **Why.** Capacities, instructions and rates of the target decide in many passes. They read the
+    target from the module, so that no two of them can disagree and the order of passes is free.
+
+    **What holds afterwards.** The module has the attribute `fp4.target`. A module that has one keeps
+    it; asking for another is an error.
+
+    ```mlir
+    // fp4-opt --fp4-set-target="target=sm_90a"
+    module attributes {fp4.target = #fp4.target<sm_90a>} {}
+    ```
+  }];
+  let options = [
+    Option<"target", "target", "std::string", /*default=*/"",
+           "Name of the target table; the module's own where it has one, else sm_100a">,
+    Option<"multiprocessors", "multiprocessors", "unsigned", "0",
+           "Multiprocessors that grids of tensor core kernels fill; 0: all of the target's">,
+  ];
+  let dependentDialects = ["::fp4::Fp4Dialect"];
+}
+
 def CheckTarget : Pass<"fp4-check-target", "::mlir::ModuleOp"> {
   let summary = "Reject operations that the target has no instructions for";
   let description = [{
     **Why.** Before any lowering starts, a user should learn which operation the target does not
     support and which targets support it.
 
-    **What holds afterwards.** `target` is in the target table, and it has tensor memory and
-    tcgen05.mma if there is a `fp4.blockscaled_matmul`. The program is unchanged.
+    **What holds afterwards.** The module's target has tensor memory and tcgen05.mma if there is a `fp4.blockscaled_matmul`. The program is unchanged.
 
     ```mlir
-    // fp4-opt --fp4-check-target="target=sm_90a"
+    // fp4-opt --fp4-set-target="target=sm_90a" --fp4-check-target
     // error: 'fp4.blockscaled_matmul' op expects a target with tcgen05, but got 'sm_90a'
     ```
   }];
-  let options = [
-    Option<"target", "target", "std::string", /*default=*/"\"sm_100a\"",
-           "Target to compile for: a name of the target table, such as sm_100a">
-  ];
 }
 
 #endif // FP4_PIPELINES_PASSES_TD

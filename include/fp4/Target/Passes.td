@@ -36,8 +36,6 @@ def EmitKernels : Pass<"fp4-emit-kernels", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [
-    Option<"target", "target", "std::string", /*default=*/"\"sm_100a\"",
-           "Target to compile for: a name of the target table, such as sm_100a or sm_90a">,
     Option<"emit", "emit", "std::string", /*default=*/"\"ptx\"", "What to produce: ptx or cubin">,
     Option<"ptxas", "ptxas", "std::string", /*default=*/"\"\"",
            "The ptxas to run (default: search)">,

@@ -12,6 +12,7 @@
 #include "Lowering.h"
 
 #include "fp4/Conversion/KernelChoice.h"
+#include "fp4/Dialect/Fp4/IR/Target.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -101,11 +102,6 @@ struct ConvertFp4ToGPU : fp4::impl::ConvertFp4ToGPUBase<ConvertFp4ToGPU> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    auto model = fp4::hw::requireTarget(target);
-    if (!model) {
-      module.emitError(model.error().message).attachNote() << model.error().note;
-      return signalPassFailure();
-    }
     module.walk(splitOrientations);
     SmallVector<Operation *> operations;
     module.walk([&](Operation *op) {
@@ -114,10 +110,13 @@ struct ConvertFp4ToGPU : fp4::impl::ConvertFp4ToGPUBase<ConvertFp4ToGPU> {
     });
     if (operations.empty())
       return;
+    FailureOr<fp4::hw::TargetModel> target = fp4::targetOf(operations.front());
+    if (failed(target))
+      return signalPassFailure();
     module->setAttr(gpu::GPUDialect::getContainerModuleAttrName(), UnitAttr::get(&getContext()));
     SymbolTable symbols(module);
     fp4::LoweringContext context{
-        symbols, **model, {threads, blocksPerThread, residentCtas, cacheHints, noArithmetic}};
+        symbols, *target, {threads, blocksPerThread, residentCtas, cacheHints, noArithmetic}};
     for (Operation *op : operations) {
       if (failed(checkSizes(op)) || failed(lower(op, context)))
         signalPassFailure();

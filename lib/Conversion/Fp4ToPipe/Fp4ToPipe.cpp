@@ -16,6 +16,7 @@
 #include "fp4/Conversion/BufferTypes.h"
 #include "fp4/Conversion/KernelChoice.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Dialect/Fp4/IR/Target.h"
 #include "fp4/ISA/TargetModel.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -155,7 +156,19 @@ private:
 };
 
 struct ConvertFp4ToPipePass : fp4::impl::ConvertFp4ToPipeBase<ConvertFp4ToPipePass> {
-  using ConvertFp4ToPipeBase::ConvertFp4ToPipeBase;
+  static bool isMine(Operation *op) {
+    auto quantize = dyn_cast<QuantizeOp>(op);
+    return isa<BlockScaledMatmulOp>(op) || (quantize && transformsOnTensorCore(quantize));
+  }
+  /// The first operation of this conversion, or null.
+  Operation *findWork() {
+    Operation *first = nullptr;
+    getOperation().walk([&](Operation *op) {
+      first = isMine(op) ? op : nullptr;
+      return first ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    return first;
+  }
 
   /// Every operation of this conversion has a kernel on the target; counts them.
   LogicalResult checkSupported(const hw::TargetModel &model, unsigned &kernels) {
@@ -183,14 +196,13 @@ struct ConvertFp4ToPipePass : fp4::impl::ConvertFp4ToPipeBase<ConvertFp4ToPipePa
   }
 
   void runOnOperation() override {
-    Expected<const hw::TargetModel *> found = hw::requireTarget(target);
-    if (!found) {
-      getOperation().emitError(found.error().message).attachNote() << found.error().note;
+    Operation *work = findWork();
+    if (!work)
+      return;
+    FailureOr<hw::TargetModel> target = targetOf(work);
+    if (failed(target))
       return signalPassFailure();
-    }
-    hw::TargetModel model = **found;
-    if (multiprocessors)
-      model.multiprocessors = multiprocessors;
+    const hw::TargetModel &model = *target;
     unsigned kernels = 0;
     if (failed(checkSupported(model, kernels)))
       return signalPassFailure();

@@ -10,6 +10,7 @@
 #include "Lowering.h"
 #include "fp4/Conversion/PipeToNVVM/Passes.h"
 
+#include "fp4/Dialect/Fp4/IR/Target.h"
 #include "fp4/ISA/TargetModel.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -37,8 +38,6 @@ using namespace mlir;
 namespace {
 
 struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
-  using ConvertPipeToNVVMBase::ConvertPipeToNVVMBase;
-
   LogicalResult report(Operation *op, const fp4::Error &error) {
     InFlightDiagnostic diagnostic = op->emitError() << error.message;
     if (!error.note.empty())
@@ -171,13 +170,11 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
 
   void runOnOperation() override {
     gpu::GPUModuleOp module = getOperation();
-    fp4::Expected<const fp4::hw::TargetModel *> model = fp4::hw::requireTarget(target.getValue());
-    if (!model) {
-      (void)report(module, model.error());
+    FailureOr<fp4::hw::TargetModel> model = fp4::targetOf(module);
+    if (failed(model))
       return signalPassFailure();
-    }
     for (auto kernel : llvm::make_early_inc_range(module.getOps<gpu::GPUFuncOp>()))
-      if (failed(lowerKernel(kernel, **model)))
+      if (failed(lowerKernel(kernel, *model)))
         return signalPassFailure();
     OpPassManager structured(gpu::GPUModuleOp::getOperationName());
     structured.addPass(createReconcileUnrealizedCastsPass());

@@ -1,4 +1,4 @@
-// RUN: fp4-opt %s -convert-fp4-to-pipe -canonicalize -cse \
+// RUN: fp4-opt %s -fp4-set-target -convert-fp4-to-pipe -canonicalize -cse \
 // RUN:     -pipe-specialize-warps -pipe-verify-sync -canonicalize -cse -pipe-verify-sync \
 // RUN:     -pipe-pipeline -canonicalize -cse -pipe-verify-sync -pipe-verify-capacity | FileCheck %s
 

@@ -1,5 +1,5 @@
-// RUN: fp4-opt %s -split-input-file -convert-fp4-to-pipe -canonicalize | FileCheck %s
-// RUN: fp4-opt %s -split-input-file -convert-fp4-to-pipe=multiprocessors=3 -canonicalize | FileCheck %s --check-prefix=FEWER
+// RUN: fp4-opt %s -split-input-file -fp4-set-target -convert-fp4-to-pipe -canonicalize | FileCheck %s
+// RUN: fp4-opt %s -split-input-file -fp4-set-target=multiprocessors=3 -convert-fp4-to-pipe -canonicalize | FileCheck %s --check-prefix=FEWER
 
 // The host makes the arguments, launches one block per tile and at most one per multiprocessor; the
 // kernel is the textbook algorithm. K and N are whole tiles, so no count is dynamic.

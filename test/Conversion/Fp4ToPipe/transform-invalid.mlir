@@ -1,5 +1,5 @@
-// RUN: fp4-opt %s -convert-fp4-to-pipe -verify-diagnostics -split-input-file
-// RUN: not fp4-opt %s -convert-fp4-to-pipe="target=sm_90a" -split-input-file 2>&1 | FileCheck %s
+// RUN: fp4-opt %s -fp4-set-target -convert-fp4-to-pipe -verify-diagnostics -split-input-file
+// RUN: not fp4-opt %s -fp4-set-target=target=sm_90a -convert-fp4-to-pipe -split-input-file 2>&1 | FileCheck %s
 
 // Quantizers that transform on the tensor core and have no kernel there; the first has one.
 

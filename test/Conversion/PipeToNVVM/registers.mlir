@@ -1,8 +1,8 @@
 // Roles that ask for registers: the launch gives every thread an equal share of the multiprocessor's
 // 65536, and each role sets its own when it begins, before one thread of it is elected.
 // RUN: split-file %s %t
-// RUN: fp4-opt %t/roles.mlir --pass-pipeline='builtin.module(gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
-// RUN: not fp4-opt %t/many.mlir --pass-pipeline='builtin.module(gpu.module(convert-pipe-to-nvvm))' 2>&1 | FileCheck %s --check-prefix=MANY
+// RUN: fp4-opt %t/roles.mlir --pass-pipeline='builtin.module(fp4-set-target,gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
+// RUN: not fp4-opt %t/many.mlir --pass-pipeline='builtin.module(fp4-set-target,gpu.module(convert-pipe-to-nvvm))' 2>&1 | FileCheck %s --check-prefix=MANY
 // MANY: error: roles must ask for at most 65536 registers on sm_100a, but ask for 81920
 
 //--- roles.mlir

@@ -145,3 +145,29 @@ func.func private @empty_bad() attributes {bad = #fp4.recipe<>}
 func.func private @trailing() attributes {ok = #fp4.recipe<"transformer_engine">}
 // expected-error @+1 {{expected valid keyword}}
 func.func private @trailing_bad() attributes {bad = #fp4.recipe<transformer_engine,>}
+
+// -----
+
+// target (C1)
+module attributes {fp4.target = #fp4.target<sm_100a, multiprocessors = 66>} {}
+// expected-error @+2 {{unknown target 'sm_42'}}
+// expected-note @+1 {{known targets: }}
+module attributes {fp4.target = #fp4.target<sm_42>} {}
+
+// -----
+
+// target (C1)
+// expected-error @+1 {{multiprocessors of a target must not be negative, but got -1}}
+module attributes {fp4.target = #fp4.target<sm_100a, multiprocessors = -1>} {}
+
+// -----
+
+// target (C2)
+// expected-error @+1 {{attribute fp4.target must be a target such as #fp4.target<sm_100a>, but got "sm_100a"}}
+module attributes {fp4.target = "sm_100a"} {}
+
+// -----
+
+// target (C2)
+// expected-error @+1 {{attribute fp4.target must be on a builtin.module}}
+func.func private @not_a_module() attributes {fp4.target = #fp4.target<sm_100a>}

@@ -1,6 +1,6 @@
 // RUN: fp4-opt %s | fp4-opt | FileCheck %s
 // RUN: fp4-opt %s -mlir-print-op-generic | fp4-opt | FileCheck %s
-// RUN: fp4-opt %s -pipe-verify-sync -pipe-verify-capacity -o /dev/null
+// RUN: fp4-opt %s -pipe-verify-sync -fp4-set-target -pipe-verify-capacity -o /dev/null
 
 // The NVFP4 GEMM Y[M,512] = alpha * A[M,1024] B[512,1024]^T with 128x128 output tiles, by hand in
 // each form. M is dynamic; an output tile takes 4 k tiles of 256.

@@ -36,8 +36,6 @@ def ConvertFp4ToGPU : Pass<"convert-fp4-to-gpu", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [
-    Option<"target", "target", "std::string", /*default=*/"\"sm_100a\"",
-           "Target to compile for: decides whether conversions are instructions or integer code">,
     Option<"threads", "threads", "int64_t", /*default=*/"0",
            "Threads per block of row-wise kernels, for tuning (default: as measured)">,
     Option<"blocksPerThread", "blocks-per-thread", "int64_t", /*default=*/"0",

@@ -59,11 +59,6 @@ def ConvertFp4ToPipe : Pass<"convert-fp4-to-pipe", "::mlir::ModuleOp"> {
     }
     ```
   }];
-  let options = [
-    Option<"target", "target", "std::string", "\"sm_100a\"", "Target whose facts decide">,
-    Option<"multiprocessors", "multiprocessors", "unsigned", "0",
-           "Multiprocessors that the blocks of a grid fill (default: all of the target)">,
-  ];
   let statistics = [
     Statistic<"numKernels", "kernels", "Operations converted">,
   ];

@@ -41,10 +41,6 @@ def ConvertPipeToNVVM : Pass<"convert-pipe-to-nvvm", "::mlir::gpu::GPUModuleOp">
     nvvm.tcgen05.commit %empty : !llvm.ptr<3>
     ```
   }];
-  let options = [
-    Option<"target", "target", "std::string", /*default=*/"\"sm_100a\"",
-           "Target to lower for: a name of the target table">
-  ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::cf::ControlFlowDialect", "::mlir::LLVM::LLVMDialect",
     "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];

@@ -16,6 +16,7 @@
 #include "MemoryPlan.h"
 #include "StageBytes.h"
 
+#include "fp4/Dialect/Fp4/IR/Target.h"
 #include "fp4/Dialect/Pipe/Transforms/Passes.h"
 #include "fp4/ISA/TargetModel.h"
 
@@ -246,9 +247,12 @@ namespace {
 struct PipelineChannelsPass : fp4::pipe::impl::PipelineChannelsBase<PipelineChannelsPass> {
   using PipelineChannelsBase::PipelineChannelsBase;
 
-  LogicalResult pipeline(gpu::GPUFuncOp kernel, const hw::TargetModel &model) {
+  LogicalResult pipeline(gpu::GPUFuncOp kernel) {
+    FailureOr<hw::TargetModel> target = targetOf(kernel);
+    if (failed(target))
+      return failure();
     FailureOr<MemoryPlan> plan =
-        planMemory(kernel, model, {maxStages, maxAccumulators, reserveBytes});
+        planMemory(kernel, *target, {maxStages, maxAccumulators, reserveBytes});
     if (failed(plan))
       return failure();
     applyPlan(kernel, *plan);
@@ -262,18 +266,13 @@ struct PipelineChannelsPass : fp4::pipe::impl::PipelineChannelsBase<PipelineChan
   }
 
   void runOnOperation() override {
-    Expected<const hw::TargetModel *> model = hw::requireTarget(target);
-    if (!model) {
-      getOperation().emitError(model.error().message).attachNote() << model.error().note;
-      return signalPassFailure();
-    }
     SmallVector<gpu::GPUFuncOp> kernels;
     getOperation().walk([&](gpu::GPUFuncOp func) {
       if (isSpecialized(func))
         kernels.push_back(func);
     });
     for (gpu::GPUFuncOp kernel : kernels)
-      if (failed(pipeline(kernel, **model)))
+      if (failed(pipeline(kernel)))
         return signalPassFailure();
   }
 };

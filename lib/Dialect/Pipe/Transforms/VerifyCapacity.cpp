@@ -2,6 +2,7 @@
 
 #include "MemoryPlan.h"
 
+#include "fp4/Dialect/Fp4/IR/Target.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 #include "fp4/Dialect/Pipe/Transforms/Passes.h"
 #include "fp4/ISA/TargetModel.h"
@@ -125,18 +126,13 @@ static LogicalResult verifyKernel(gpu::GPUFuncOp kernel, const hw::TargetModel &
 
 namespace {
 struct VerifyCapacityPass : fp4::pipe::impl::VerifyCapacityBase<VerifyCapacityPass> {
-  using VerifyCapacityBase::VerifyCapacityBase;
-
   void runOnOperation() override {
-    Expected<const hw::TargetModel *> model = hw::requireTarget(target);
-    if (!model) {
-      getOperation().emitError(model.error().message).attachNote() << model.error().note;
-      return signalPassFailure();
-    }
     getOperation().walk([&](gpu::GPUFuncOp kernel) {
       auto channels = kernel.getBody().getOps<ChannelOp>();
-      bool pipelined = llvm::any_of(channels, [](ChannelOp c) { return c.isPipelined(); });
-      if (pipelined && failed(verifyKernel(kernel, **model)))
+      if (llvm::none_of(channels, [](ChannelOp c) { return c.isPipelined(); }))
+        return;
+      FailureOr<hw::TargetModel> target = targetOf(kernel);
+      if (failed(target) || failed(verifyKernel(kernel, *target)))
         signalPassFailure();
     });
     markAllAnalysesPreserved();

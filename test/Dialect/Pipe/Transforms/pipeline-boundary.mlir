@@ -1,6 +1,6 @@
 // Bytes of tiles with several row blocks, and plans that fill a memory to its end: shared memory in
 // pipeline.mlir, tensor memory here.
-// RUN: fp4-opt %s -split-input-file -pipe-pipeline -pipe-verify-capacity | FileCheck %s
+// RUN: fp4-opt %s -split-input-file -fp4-set-target -pipe-pipeline -pipe-verify-capacity | FileCheck %s
 
 // A tile of 256 rows has two row blocks: 1024 bytes for each block of columns that exists.
 !wide = !pipe.shared<256x16xf8E4M3FN, tiled_128x4>

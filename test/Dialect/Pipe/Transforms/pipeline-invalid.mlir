@@ -1,4 +1,4 @@
-// RUN: fp4-opt %s -pipe-pipeline -verify-diagnostics -split-input-file
+// RUN: fp4-opt %s -fp4-set-target -pipe-pipeline -verify-diagnostics -split-input-file
 
 // Two tiles of 128 KB each leave no room for a single stage.
 !big = !pipe.shared<1024x256xf4E2M1FN, swizzle_128B>

@@ -1,8 +1,8 @@
-// RUN: fp4-opt %s -pipe-pipeline -pipe-verify-sync -pipe-verify-capacity | FileCheck %s
-// RUN: fp4-opt %s -pipe-pipeline="max-stages=2 max-accumulators=1" -pipe-verify-sync -pipe-verify-capacity | FileCheck %s --check-prefix=CAPPED
-// RUN: fp4-opt %s -pipe-pipeline="reserve-bytes=100000" -pipe-verify-capacity | FileCheck %s --check-prefix=RESERVE
-// RUN: fp4-opt %s -pipe-pipeline="reserve-bytes=11128" -pipe-verify-capacity | FileCheck %s --check-prefix=EXACT
-// RUN: fp4-opt %s -pipe-pipeline="reserve-bytes=11129" -pipe-verify-capacity | FileCheck %s --check-prefix=LESS
+// RUN: fp4-opt %s -fp4-set-target -pipe-pipeline -pipe-verify-sync -pipe-verify-capacity | FileCheck %s
+// RUN: fp4-opt %s -fp4-set-target -pipe-pipeline="max-stages=2 max-accumulators=1" -pipe-verify-sync -pipe-verify-capacity | FileCheck %s --check-prefix=CAPPED
+// RUN: fp4-opt %s -fp4-set-target -pipe-pipeline="reserve-bytes=100000" -pipe-verify-capacity | FileCheck %s --check-prefix=RESERVE
+// RUN: fp4-opt %s -fp4-set-target -pipe-pipeline="reserve-bytes=11128" -pipe-verify-capacity | FileCheck %s --check-prefix=EXACT
+// RUN: fp4-opt %s -fp4-set-target -pipe-pipeline="reserve-bytes=11129" -pipe-verify-capacity | FileCheck %s --check-prefix=LESS
 
 // A ragged last k tile: %blocks of 4 scale blocks exist.
 

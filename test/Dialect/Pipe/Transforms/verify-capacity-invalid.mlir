@@ -1,4 +1,4 @@
-// RUN: fp4-opt %s -pipe-verify-capacity -verify-diagnostics -split-input-file
+// RUN: fp4-opt %s -fp4-set-target -pipe-verify-capacity -verify-diagnostics -split-input-file
 
 // The first kernel is correct; each of the others differs from it in the place marked.
 

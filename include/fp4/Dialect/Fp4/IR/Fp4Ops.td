@@ -8,6 +8,7 @@
 #define FP4_DIALECT_FP4_IR_FP4OPS_TD
 
 include "fp4/Dialect/Fp4/IR/Fp4Attrs.td"
+include "fp4/Dialect/Fp4/IR/Fp4Target.td"
 include "mlir/IR/OpBase.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"

@@ -71,7 +71,6 @@ def PipelineChannels : Pass<"pipe-pipeline", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [
-    Option<"target", "target", "std::string", "\"sm_100a\"", "Target whose capacities decide">,
     Option<"maxStages", "max-stages", "unsigned", "8", "Most stages of a channel in shared memory">,
     Option<"maxAccumulators", "max-accumulators", "unsigned", "4",
            "Most stages of a channel in tensor memory">,
@@ -103,7 +102,6 @@ def VerifySync : Pass<"pipe-verify-sync", "::mlir::ModuleOp"> {
     all roles, run with loops long enough to fill and wrap every ring, come to their end; (C137) a set
     of scale columns is not filled while a product may read it.
   }];
-  let options = [];
 }
 
 def VerifyCapacity : Pass<"pipe-verify-capacity", "::mlir::ModuleOp"> {
@@ -118,9 +116,6 @@ def VerifyCapacity : Pass<"pipe-verify-capacity", "::mlir::ModuleOp"> {
     tiles have disjoint columns below `pipe.tmem_columns`, a power of two from 32 to the target's
     columns.
   }];
-  let options = [
-    Option<"target", "target", "std::string", "\"sm_100a\"", "Target whose capacities count">,
-  ];
 }
 
 #endif // FP4_DIALECT_PIPE_TRANSFORMS_PASSES_TD

@@ -1,0 +1,18 @@
+//===- Target.h - The target of a module ----------------------------------===//
+#pragma once
+
+#include "fp4/ISA/TargetModel.h"
+
+#include "mlir/Support/LLVM.h"
+
+namespace mlir {
+class Operation;
+} // namespace mlir
+
+namespace fp4 {
+
+/// The target of the module around `op`, with the number of multiprocessors that the module asks for.
+/// Fails, with an error at `op`, where no module has the attribute `fp4.target`.
+llvm::FailureOr<hw::TargetModel> targetOf(mlir::Operation *op);
+
+} // namespace fp4

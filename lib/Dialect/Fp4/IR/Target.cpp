@@ -1,0 +1,79 @@
+//===- Target.cpp - The target of a module --------------------------------===//
+
+#include "fp4/Dialect/Fp4/IR/Target.h"
+
+#include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/DialectImplementation.h"
+
+using namespace mlir;
+using namespace fp4;
+
+Attribute TargetAttr::parse(AsmParser &parser, Type) {
+  SMLoc loc = parser.getCurrentLocation();
+  StringRef name;
+  int64_t multiprocessors = 0;
+  if (parser.parseLess() || parser.parseKeyword(&name))
+    return {};
+  if (succeeded(parser.parseOptionalComma()) &&
+      (parser.parseKeyword("multiprocessors") || parser.parseEqual() ||
+       parser.parseInteger(multiprocessors)))
+    return {};
+  if (parser.parseGreater())
+    return {};
+  return getChecked([&] { return parser.emitError(loc); }, parser.getContext(), name,
+                    multiprocessors);
+}
+
+void TargetAttr::print(AsmPrinter &printer) const {
+  printer << '<' << getName();
+  if (getMultiprocessors())
+    printer << ", multiprocessors = " << getMultiprocessors();
+  printer << '>';
+}
+
+// #fp4.target (C1)
+LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef name,
+                                 int64_t multiprocessors) {
+  if (Expected<const hw::TargetModel *> model = hw::requireTarget(name.str()); !model) {
+    InFlightDiagnostic diag = emitError() << "unknown target '" << name << "'";
+    diag.attachNote() << model.error().note;
+    return diag;
+  }
+  if (multiprocessors < 0)
+    return emitError() << "multiprocessors of a target must not be negative, but got "
+                       << multiprocessors;
+  return success();
+}
+
+// #fp4.target (C2)
+LogicalResult Fp4Dialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  if (attribute.getName() != kTargetAttr)
+    return success();
+  if (!isa<ModuleOp>(op))
+    return op->emitOpError() << "attribute " << kTargetAttr << " must be on a builtin.module";
+  if (!isa<TargetAttr>(attribute.getValue()))
+    return op->emitOpError() << "attribute " << kTargetAttr
+                             << " must be a target such as #fp4.target<sm_100a>, but got "
+                             << attribute.getValue();
+  return success();
+}
+
+FailureOr<hw::TargetModel> fp4::targetOf(Operation *op) {
+  for (Operation *scope = op; scope; scope = scope->getParentOp()) {
+    auto attribute = scope->getAttrOfType<TargetAttr>(Fp4Dialect::kTargetAttr);
+    if (!attribute)
+      continue;
+    hw::TargetModel model = *hw::lookupTarget(attribute.getName().str());
+    if (attribute.getMultiprocessors())
+      model.multiprocessors = attribute.getMultiprocessors();
+    return model;
+  }
+  InFlightDiagnostic diag = op->emitError()
+                            << "must know its target: no module has the attribute "
+                            << Fp4Dialect::kTargetAttr;
+  diag.attachNote() << "run fp4-set-target first, or write 'module attributes {"
+                    << Fp4Dialect::kTargetAttr << " = #fp4.target<sm_100a>}'";
+  return failure();
+}
