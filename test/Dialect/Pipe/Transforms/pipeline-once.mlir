@@ -1,4 +1,4 @@
-// RUN: fp4-opt %s -pipe-pipeline -pipe-verify-sync -pipe-verify-capacity | FileCheck %s
+// RUN: fp4-opt %s -fp4-set-target -pipe-pipeline -pipe-verify-sync -pipe-verify-capacity | FileCheck %s
 
 // What is filled once needs one stage; pipeline.mlir has the loops around it. A launch of another
 // kernel of the module asks for no shared memory.
