@@ -191,11 +191,11 @@ bool Scheduler::registersReady(Warp &warp, const Insn &insn) {
   const std::byte *registers = warp.registers;
   const bool diverged = warp.groups.size() > 1;
   const uint32_t groupMask = group.mask;
-  uint32_t pc = group.pc;
-  while (left > 0) {
+  uint32_t pc = group.pc, rest = left; // locals stay in registers
+  while (rest > 0) {
     const Insn &insn = code[pc];
     uint32_t mask = groupMask;
-    --left;
+    --rest;
     if (insn.guard != kNoGuard) {
       uint32_t guard = *reinterpret_cast<const uint32_t *>(registers + insn.guard);
       mask &= insn.guardNegated ? ~guard : guard;
@@ -214,12 +214,15 @@ bool Scheduler::registersReady(Warp &warp, const Insn &insn) {
         break;
       continue;
     }
-    if (outcome != Outcome::Jump || mask != groupMask)
+    if (outcome != Outcome::Jump || mask != groupMask) {
+      left = rest;
       return outcome;
+    }
     pc = cx.target;
     if (diverged)
       break;
   }
+  left = rest;
   cx.pc = pc;
   return Outcome::Next;
 }
