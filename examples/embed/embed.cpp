@@ -29,19 +29,13 @@ static fp4::Expected<fp4::harness::RunReport> compileAndRun() {
   FP4_TRY(compiler.loadText(kProgram, "product"));
   FP4_TRY(compiler.compileTo(fp4::Phase::Ptx));
   std::string manifest = compiler.manifest();
-  auto program = compiler.jit();
-  if (!program)
-    return tl::unexpected(program.error());
+  FP4_ASSIGN(auto program, compiler.jit());
   auto resolve = [&](const std::string &symbol) -> fp4::Expected<fp4::harness::EntryFunction> {
-    auto address = (*program)->lookup(symbol);
-    if (!address)
-      return tl::unexpected(address.error());
-    return reinterpret_cast<fp4::harness::EntryFunction>(*address);
+    FP4_ASSIGN(auto address, program->lookup(symbol));
+    return reinterpret_cast<fp4::harness::EntryFunction>(address);
   };
-  auto runner = fp4::harness::Runner::create(manifest, resolve);
-  if (!runner)
-    return tl::unexpected(runner.error());
-  return runner->run({});
+  FP4_ASSIGN(auto runner, fp4::harness::Runner::create(manifest, resolve));
+  return runner.run({});
 }
 
 int main() {

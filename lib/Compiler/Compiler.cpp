@@ -155,13 +155,9 @@ fp4::Status fp4::Compiler::Impl::specialize(const std::map<std::string, int64_t>
 }
 
 fp4::Status fp4::Compiler::Impl::checkAssembler() const {
-  auto target = hw::requireTarget(options.target);
-  if (!target)
-    return tl::unexpected<Error>(target.error());
-  auto assembler = Ptxas::find(options.ptxas);
-  if (!assembler)
-    return tl::unexpected<Error>(assembler.error());
-  return assembler->supports((*target)->name, (*target)->ptxFeature);
+  FP4_ASSIGN(auto target, hw::requireTarget(options.target));
+  FP4_ASSIGN(auto assembler, Ptxas::find(options.ptxas));
+  return assembler.supports(target->name, target->ptxFeature);
 }
 
 /// Records what the user wrote, not what the compiler makes of it; only helpers are inlined, and what
@@ -236,10 +232,8 @@ fp4::Expected<std::unique_ptr<fp4::JitProgram>> fp4::Compiler::Impl::jit() {
 
 fp4::Status fp4::Compiler::Impl::writeLibrary(const std::string &path) {
   FP4_TRY(lowerHost());
-  auto object = timed("object", [&] { return compileHostObject(*module); });
-  if (!object)
-    return tl::unexpected<Error>(object.error());
-  return timed("link", [&] { return linkSharedLibrary(*object, path); });
+  FP4_ASSIGN(auto object, timed("object", [&] { return compileHostObject(*module); }));
+  return timed("link", [&] { return linkSharedLibrary(object, path); });
 }
 
 fp4::Compiler::Compiler(CompilerOptions options) : impl(new Impl(std::move(options))) {}

@@ -107,34 +107,29 @@ fp4::Expected<std::unique_ptr<fp4::JitProgram>> fp4::jitHostCode(mlir::ModuleOp 
   if (!jit)
     return internal("LLVM's JIT does not start", jit.takeError());
   auto context = std::make_unique<LLVMContext>();
-  auto translated = translate(module, *context, (*jit)->getDataLayout(), (*jit)->getTargetTriple());
-  if (!translated)
-    return tl::unexpected<Error>(translated.error());
+  FP4_ASSIGN(auto translated,
+             translate(module, *context, (*jit)->getDataLayout(), (*jit)->getTargetTriple()));
   orc::MangleAndInterner mangle((*jit)->getExecutionSession(), (*jit)->getDataLayout());
   if (llvm::Error error =
           (*jit)->getMainJITDylib().define(orc::absoluteSymbols(runtimeSymbols(mangle))))
     return internal("the runtime's functions cannot be defined", std::move(error));
   if (llvm::Error error =
-          (*jit)->addIRModule(orc::ThreadSafeModule(std::move(*translated), std::move(context))))
+          (*jit)->addIRModule(orc::ThreadSafeModule(std::move(translated), std::move(context))))
     return internal("host code cannot be compiled", std::move(error));
   return std::make_unique<OrcProgram>(std::move(*jit));
 }
 
 fp4::Expected<SmallVector<char, 0>> fp4::compileHostObject(mlir::ModuleOp module) {
-  auto machine = createTargetMachine();
-  if (!machine)
-    return tl::unexpected<Error>(machine.error());
+  FP4_ASSIGN(auto machine, createTargetMachine());
   LLVMContext context;
-  auto translated =
-      translate(module, context, (*machine)->createDataLayout(), (*machine)->getTargetTriple());
-  if (!translated)
-    return tl::unexpected<Error>(translated.error());
-  (*translated)->setPICLevel(PICLevel::BigPIC);
+  FP4_ASSIGN(auto translated,
+             translate(module, context, machine->createDataLayout(), machine->getTargetTriple()));
+  translated->setPICLevel(PICLevel::BigPIC);
   SmallVector<char, 0> object;
   raw_svector_ostream stream(object);
   legacy::PassManager passes;
-  if ((*machine)->addPassesToEmitFile(passes, stream, nullptr, CodeGenFileType::ObjectFile))
+  if (machine->addPassesToEmitFile(passes, stream, nullptr, CodeGenFileType::ObjectFile))
     return makeError(ErrorKind::Internal, "LLVM cannot write object files for this machine");
-  passes.run(**translated);
+  passes.run(*translated);
   return object;
 }

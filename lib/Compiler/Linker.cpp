@@ -47,30 +47,24 @@ bool diskIsFull(const fp4::ProcessResult &linker) {
 } // namespace
 
 fp4::Status fp4::linkSharedLibrary(ArrayRef<char> object, const std::string &path) {
-  auto linker = findLinker();
-  if (!linker)
-    return tl::unexpected<Error>(linker.error());
+  FP4_ASSIGN(auto linker, findLinker());
   FP4_TRY(checkDestination(path));
   auto objectFile = TemporaryFile::create("o"), library = TemporaryFile::create("so");
   for (auto *file : {&objectFile, &library})
     if (!*file)
       return tl::unexpected<Error>(file->error());
   FP4_TRY(writeFile((*objectFile)->path(), std::string_view(object.data(), object.size())));
-  std::vector<std::string> command = {linker->path, "-shared"};
-  if (linker->isDriver)
+  std::vector<std::string> command = {linker.path, "-shared"};
+  if (linker.isDriver)
     command.push_back("-nostdlib");
   command.insert(command.end(), {"-o", (*library)->path(), (*objectFile)->path()});
-  auto result = runProcess(command, kLimit);
-  if (!result)
-    return tl::unexpected<Error>(result.error());
-  if (result->code != 0 || result->timedOut)
-    return makeError(diskIsFull(*result) ? ErrorKind::Usage : ErrorKind::Compile,
-                     "linking the library: '" + linker->path + "' " + result->ending(kLimit) +
-                         ": " + StringRef(result->output).trim().str(),
-                     diskIsFull(*result) ? "$TMPDIR must have room for it"
-                                         : "set PATH so that another linker is found first");
-  auto bytes = readBytes((*library)->path());
-  if (!bytes)
-    return tl::unexpected<Error>(bytes.error());
-  return writeFile(path, *bytes);
+  FP4_ASSIGN(auto result, runProcess(command, kLimit));
+  if (result.code != 0 || result.timedOut)
+    return makeError(diskIsFull(result) ? ErrorKind::Usage : ErrorKind::Compile,
+                     "linking the library: '" + linker.path + "' " + result.ending(kLimit) + ": " +
+                         StringRef(result.output).trim().str(),
+                     diskIsFull(result) ? "$TMPDIR must have room for it"
+                                        : "set PATH so that another linker is found first");
+  FP4_ASSIGN(auto bytes, readBytes((*library)->path()));
+  return writeFile(path, bytes);
 }

@@ -199,12 +199,10 @@ Expected<TensorMap> TensorMap::unpack(std::span<const std::byte, usedBytes> byte
   map.rank = get(bytes, rankBits) + 1;
   if (mode > TilesOfSm100 || map.rank > maxRank || (mode == Im2col && map.rank < 3))
     return notAMap(fmt::format("mode {} with rank {}", mode, map.rank));
-  auto type = typeOf(bytes);
-  FP4_TRY(type);
-  auto swizzle = swizzleOf(bytes);
-  FP4_TRY(swizzle);
-  map.elementType = *type;
-  map.swizzle = *swizzle;
+  FP4_ASSIGN(auto type, typeOf(bytes));
+  FP4_ASSIGN(auto swizzle, swizzleOf(bytes));
+  map.elementType = type;
+  map.swizzle = swizzle;
   map.interleave = static_cast<TensorMapInterleave>(get(bytes, interleaveBits));
   map.oobFill = static_cast<TensorMapOobFill>(get(bytes, fillBits));
   map.promotion = static_cast<TensorMapL2Promotion>(get(bytes, promotionBits));

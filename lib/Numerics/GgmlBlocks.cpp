@@ -40,14 +40,12 @@ uint64_t scalePlace(BlockFormat format, uint64_t block) {
 
 Expected<std::vector<uint8_t>> toGgmlBlocks(BlockFormat format, const QuantizedSide &side) {
   FP4_TRY(check(format, side.columns));
-  auto scales = readScales(side.scales, side.rows, side.blocks, side.layout);
-  if (!scales)
-    return tl::unexpected(scales.error());
+  FP4_ASSIGN(auto scales, readScales(side.scales, side.rows, side.blocks, side.layout));
   const uint64_t pitch = side.columns / ggmlElements(format) * ggmlBytes(format);
   std::vector<uint8_t> bytes(side.rows * pitch);
   for (uint64_t r = 0; r < side.rows; ++r) {
     for (uint64_t b = 0; b < side.blocks; ++b)
-      bytes[r * pitch + scalePlace(format, b)] = (*scales)[r * side.blocks + b];
+      bytes[r * pitch + scalePlace(format, b)] = scales[r * side.blocks + b];
     for (uint64_t c = 0; c < side.columns; ++c) {
       const auto [byte, high] = placeOf(format, c);
       bytes[r * pitch + byte] |= static_cast<uint8_t>(side.code(r, c) << (high ? 4 : 0));

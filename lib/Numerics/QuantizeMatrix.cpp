@@ -203,10 +203,8 @@ Expected<QuantizedSide> makeSide(const Recipe &recipe, const RecipeProgram &prog
   QuantizedSide out = SideQuantizer(recipe, program, side, domain)
                           .run(values, options.squareBlocks, options.amaxPerRow);
   out.layout = options.layout;
-  auto scales = layOutScales(out.scales, out.rows, out.blocks, options.layout);
-  if (!scales)
-    return tl::unexpected(scales.error());
-  out.scales = std::move(*scales);
+  FP4_ASSIGN(auto scales, layOutScales(out.scales, out.rows, out.blocks, options.layout));
+  out.scales = std::move(scales);
   return out;
 }
 
@@ -237,19 +235,17 @@ Expected<QuantizedPair> quantizeFrom(const Recipe &recipe, const RecipeProgram &
   FP4_TRY(checkOptions(recipe, values, rows, columns, options));
   QuantizedPair pair;
   if (options.rowwise) {
-    auto side = makeSide(recipe, program, {values.begin(), values.end()}, *options.rowwise, options,
-                         {rows, columns, false, false, first.rowwise});
-    if (!side)
-      return tl::unexpected(side.error());
-    pair.rowwise = std::move(*side);
+    FP4_ASSIGN(auto side,
+               makeSide(recipe, program, {values.begin(), values.end()}, *options.rowwise, options,
+                        {rows, columns, false, false, first.rowwise}));
+    pair.rowwise = std::move(side);
   }
   if (options.columnwise) {
-    auto side =
-        makeSide(recipe, program, transposed(values, rows, columns), *options.columnwise, options,
-                 {columns, rows, true, options.rowwise.has_value(), first.columnwise});
-    if (!side)
-      return tl::unexpected(side.error());
-    pair.columnwise = std::move(*side);
+    FP4_ASSIGN(auto side,
+               makeSide(recipe, program, transposed(values, rows, columns), *options.columnwise,
+                        options,
+                        {columns, rows, true, options.rowwise.has_value(), first.columnwise}));
+    pair.columnwise = std::move(side);
   }
   return pair;
 }
@@ -282,11 +278,9 @@ Expected<std::vector<QuantizedPair>> quantizeGroups(const Recipe &recipe,
   FirstGroups first;
   for (uint64_t r : groupRows) {
     const auto part = values.first(r * columns);
-    auto pair = quantizeFrom(recipe, program, part, r, columns,
-                             optionsOfGroup(options, groups.size()), first);
-    if (!pair)
-      return tl::unexpected(pair.error());
-    groups.push_back(std::move(*pair));
+    FP4_ASSIGN(auto pair, quantizeFrom(recipe, program, part, r, columns,
+                                       optionsOfGroup(options, groups.size()), first));
+    groups.push_back(std::move(pair));
     values = values.subspan(r * columns);
     first.rowwise += r * ((columns + 15) / 16);
     first.columnwise += columns * ((r + 15) / 16);
@@ -343,10 +337,8 @@ Expected<QuantizedSide> gatherRowwise(std::span<const QuantizedSide> shards) {
     if (&s != &shards[0] && whole.amax.size() > 1)
       whole.amax.insert(whole.amax.end(), s.amax.begin(), s.amax.end());
   }
-  auto stacked = stackScales(scales, whole.blocks, whole.layout);
-  if (!stacked)
-    return tl::unexpected(stacked.error());
-  whole.scales = std::move(*stacked);
+  FP4_ASSIGN(auto stacked, stackScales(scales, whole.blocks, whole.layout));
+  whole.scales = std::move(stacked);
   return whole;
 }
 
@@ -360,10 +352,8 @@ Expected<QuantizedSide> gatherColumnwise(std::span<const QuantizedSide> shards) 
   std::vector<uint8_t> data, scales; // as an all-gather stacks them
   for (const QuantizedSide &s : shards) {
     data.insert(data.end(), s.data.begin(), s.data.end());
-    auto linear = readScales(s.scales, s.rows, s.blocks, s.layout);
-    if (!linear)
-      return tl::unexpected(linear.error());
-    scales.insert(scales.end(), linear->begin(), linear->end());
+    FP4_ASSIGN(auto linear, readScales(s.scales, s.rows, s.blocks, s.layout));
+    scales.insert(scales.end(), linear.begin(), linear.end());
   }
   auto codes = interleaveShards(data, shards.size(), whole.rows, whole.rowBytes());
   auto linear = interleaveShards(scales, shards.size(), whole.rows, whole.blocks);
@@ -372,19 +362,15 @@ Expected<QuantizedSide> gatherColumnwise(std::span<const QuantizedSide> shards) 
   whole.columns *= shards.size();
   whole.blocks *= shards.size();
   whole.data = std::move(*codes);
-  auto laidOut = layOutScales(*linear, whole.rows, whole.blocks, whole.layout);
-  if (!laidOut)
-    return tl::unexpected(laidOut.error());
-  whole.scales = std::move(*laidOut);
+  FP4_ASSIGN(auto laidOut, layOutScales(*linear, whole.rows, whole.blocks, whole.layout));
+  whole.scales = std::move(laidOut);
   return whole;
 }
 
 //===--- Dequantizing ----------------------------------------------------===//
 
 Expected<std::vector<float>> dequantizeSide(const Recipe &recipe, const QuantizedSide &side) {
-  auto scales = readScales(side.scales, side.rows, side.blocks, side.layout);
-  if (!scales)
-    return tl::unexpected(scales.error());
+  FP4_ASSIGN(auto scales, readScales(side.scales, side.rows, side.blocks, side.layout));
   const RecipeProgram program = makeDequantizer(recipe);
   RecipeEvaluator evaluator(program);
   const uint64_t blockSize = blockSizeOf(recipe.format);
@@ -395,7 +381,7 @@ Expected<std::vector<float>> dequantizeSide(const Recipe &recipe, const Quantize
       evaluator.setTensor(side.amax[r]);
     for (uint64_t c = 0; c < side.columns; ++c) {
       if (c % blockSize == 0)
-        evaluator.setScaleByte((*scales)[r * side.blocks + c / blockSize]);
+        evaluator.setScaleByte(scales[r * side.blocks + c / blockSize]);
       out[r * side.columns + c] = evaluator.decode(side.code(r, c));
     }
   }

@@ -298,10 +298,8 @@ Status setDecision(Recipe &recipe, std::string_view name, std::string_view value
 }
 
 Expected<Recipe> parseRecipe(std::string_view text) {
-  auto named = requireRecipe(takeUntil(text, ','));
-  if (!named)
-    return tl::unexpected(named.error());
-  Recipe recipe = **named;
+  FP4_ASSIGN(auto named, requireRecipe(takeUntil(text, ',')));
+  Recipe recipe = *named;
   while (!text.empty()) {
     std::string_view value = takeUntil(text, ',');
     const std::string_view item = value, name = takeUntil(value, '=');

@@ -87,10 +87,8 @@ Expected<std::vector<uint8_t>> stackScales(std::span<const ScaleShard> shards, u
   std::vector<uint8_t> linear;
   uint64_t rows = 0;
   for (const ScaleShard &shard : shards) {
-    auto part = readScales(shard.bytes, shard.rows, blocks, layout);
-    if (!part)
-      return tl::unexpected(part.error());
-    linear.insert(linear.end(), part->begin(), part->end());
+    FP4_ASSIGN(auto part, readScales(shard.bytes, shard.rows, blocks, layout));
+    linear.insert(linear.end(), part.begin(), part.end());
     rows += shard.rows;
   }
   return layOutScales(linear, rows, blocks, layout);

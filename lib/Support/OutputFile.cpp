@@ -208,11 +208,9 @@ Expected<std::unique_ptr<OutputFile>> OutputFile::open(const std::string &path) 
 Status writeFile(const std::string &path, std::string_view bytes) {
   if (path == "-")
     return writeStandardOutput(bytes, "output");
-  auto file = OutputFile::open(path);
-  if (!file)
-    return tl::unexpected<Error>(std::move(file.error()));
-  (*file)->stream().write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  return (*file)->commit();
+  FP4_ASSIGN(auto file, OutputFile::open(path));
+  file->stream().write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  return file->commit();
 }
 
 Status writeStandardOutput(std::string_view text, std::string_view what) {

@@ -25,10 +25,8 @@ Status openDeviceUnderTest() {
   options.target = "sm_90a";
   options.policy = environment("FP4_POLICY", "eager");
   options.seed = std::strtoull(environment("FP4_SEED", "0").c_str(), nullptr, 10);
-  auto opened = rt::openDevice(environment("FP4_DEVICE", "sim"), options);
-  if (!opened)
-    return tl::unexpected<Error>(opened.error());
-  deviceUnderTest = std::move(*opened);
+  FP4_ASSIGN(auto opened, rt::openDevice(environment("FP4_DEVICE", "sim"), options));
+  deviceUnderTest = std::move(opened);
   return {};
 }
 
