@@ -641,6 +641,38 @@ func.func @arrivals() {
 
 // -----
 
+// The parser asks for the types of results before operands are verified.
+!accs = !pipe.channel<!pipe.tmem<128x128xf32>>
+func.func @acquired(%i: index) {
+  %channel = pipe.channel from tensor to threads(128) : !accs
+  %twin = pipe.producer_acquire %channel : !accs
+  // expected-error @+1 {{channel must be of type !pipe.channel, but got 'index'}}
+  %bad = pipe.producer_acquire %i : index
+  return
+}
+
+// -----
+
+!accs = !pipe.channel<!pipe.tmem<128x128xf32>>
+func.func @awaited(%i: index) {
+  %channel = pipe.channel from tensor to threads(128) : !accs
+  %twin = pipe.consumer_wait %channel : !accs
+  // expected-error @+1 {{channel must be of type !pipe.channel, but got 'index'}}
+  %bad = pipe.consumer_wait %i : index
+  return
+}
+
+// -----
+
+func.func @scalar(%p: !pipe.global<f32>, %i: index) {
+  %twin = pipe.load_scalar %p : !pipe.global<f32>
+  // expected-error @+1 {{global must be of type !pipe.global, but got 'index'}}
+  %bad = pipe.load_scalar %i : index
+  return
+}
+
+// -----
+
 !accs = !pipe.channel<!pipe.tmem<128x128xf32>>
 func.func @iteration(%it: i32) {
   // expected-note @+1 {{the channel has depth 2}}

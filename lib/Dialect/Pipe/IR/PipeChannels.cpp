@@ -157,20 +157,25 @@ LogicalResult ChannelOp::verify() {
   return success();
 }
 
-template <typename Adaptor>
-static LogicalResult inferSlots(Adaptor adaptor, SmallVectorImpl<Type> &inferred) {
-  llvm::append_range(inferred, cast<ChannelType>(adaptor.getChannel().getType()).getPayload());
+/// Called by the parser, before the types of operands are verified.
+static LogicalResult inferSlots(std::optional<Location> location, Value channel,
+                                SmallVectorImpl<Type> &inferred) {
+  auto type = dyn_cast<ChannelType>(channel.getType());
+  if (!type)
+    return emitOptionalError(location, "channel must be of type !pipe.channel, but got ",
+                             channel.getType());
+  llvm::append_range(inferred, type.getPayload());
   return success();
 }
 
-LogicalResult ProducerAcquireOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+LogicalResult ProducerAcquireOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
                                                   Adaptor adaptor, SmallVectorImpl<Type> &types) {
-  return inferSlots(adaptor, types);
+  return inferSlots(location, adaptor.getChannel(), types);
 }
 
-LogicalResult ConsumerWaitOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+LogicalResult ConsumerWaitOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
                                                Adaptor adaptor, SmallVectorImpl<Type> &types) {
-  return inferSlots(adaptor, types);
+  return inferSlots(location, adaptor.getChannel(), types);
 }
 
 LogicalResult fp4::pipe::verifyIteration(Operation *op, Value channel, Value iteration) {

@@ -110,9 +110,14 @@ LogicalResult MakeTensorMapOp::verify() {
 // Any role
 //===----------------------------------------------------------------------===//
 
-LogicalResult LoadScalarOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+/// Called by the parser, before the types of operands are verified.
+LogicalResult LoadScalarOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
                                              Adaptor adaptor, SmallVectorImpl<Type> &inferred) {
-  inferred.push_back(cast<GlobalType>(adaptor.getGlobal().getType()).getElementType());
+  const Type type = adaptor.getGlobal().getType();
+  auto global = dyn_cast<GlobalType>(type);
+  if (!global)
+    return emitOptionalError(location, "global must be of type !pipe.global, but got ", type);
+  inferred.push_back(global.getElementType());
   return success();
 }
 
