@@ -54,10 +54,17 @@ tl::unexpected<Error> malformed(std::string_view what) {
   return makeError(ErrorKind::Usage, fmt::format("a malformed fat binary: {}", what));
 }
 
+/// The most that the format can make of a byte. LZ4 lengths go on in bytes of 255; a block of zstd
+/// has at least 4 bytes and holds at most 128 KiB. Memory is only asked for what can be there.
+uint64_t mostTextPerByte(const EntryHeader &header) {
+  return header.flags & kFlagZstd ? (128 << 10) / 4 : 255;
+}
+
 Expected<std::string> decompress(const EntryHeader &header, Bytes payload) {
   if (!(header.flags & (kFlagLz4 | kFlagZstd)))
     return std::string(reinterpret_cast<const char *>(payload.data()), payload.size());
-  if (header.textBytes > kMaxText || header.compressedBytes > payload.size())
+  if (header.textBytes > kMaxText || header.compressedBytes > payload.size() ||
+      header.textBytes > header.compressedBytes * mostTextPerByte(header))
     return malformed("an entry has impossible sizes");
   payload = payload.first(header.compressedBytes);
   std::string text(header.textBytes, '\0');

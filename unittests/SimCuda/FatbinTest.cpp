@@ -64,6 +64,21 @@ TEST(Fatbin, RefusesDamagedLz4) {
   EXPECT_FALSE(decompressLz4(view(std::string("\x1Fz\x01\x00\xFF\xFF", 6)), 8, out)) << "too long";
 }
 
+// A few bytes that say they are a gigabyte get no memory for it.
+TEST(Fatbin, RefusesMoreTextThanTheFormatCanHold) {
+  const auto errorOf = [](size_t textBytes, Compression how) {
+    FatbinWriter writer;
+    writer.addPtx(std::string(textBytes, 'x'), 90, how, std::string("\x1Fz\x01\x00\xFF\x00", 6));
+    auto entries = readFatbin(view(writer.bytes()));
+    return entries ? "none" : entries.error().message;
+  };
+  EXPECT_EQ(errorOf(6 * 255, Compression::Lz4),
+            "a malformed fat binary: the LZ4 data of an entry is damaged");
+  EXPECT_EQ(errorOf(6 * 255 + 1, Compression::Lz4),
+            "a malformed fat binary: an entry has impossible sizes");
+  EXPECT_EQ(errorOf(16 << 20, Compression::Zstd), "none") << "the densest there is";
+}
+
 // A length of 15 goes on in bytes up to the first that is not 255.
 TEST(Fatbin, LongLengthsOfLz4) {
   for (unsigned last : {0u, 1u, 254u}) {
