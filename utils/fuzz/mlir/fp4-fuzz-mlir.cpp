@@ -69,7 +69,7 @@ const std::vector<std::string> &pipelines() {
 /// MLIR 22.1.8 itself crashes on these, without the plugin too (test/Tools/upstream-crashes.test):
 /// such cases are left out. linalg.transpose and linalg.broadcast take their list for one of
 /// integers, whatever it is (NamedAttrList::set of null); tensor.expand_shape looks into an empty
-/// group (getSymbolLessAffineMaps).
+/// group (getSymbolLessAffineMaps); array<index: ...> asks index for its width.
 bool crashesUpstream(StringRef text) {
   static const llvm::Regex emptyGroup(R"(expand_shape[^:]*\[[ \t\n]*\])");
   static const llvm::Regex integers(
@@ -78,7 +78,8 @@ bool crashesUpstream(StringRef text) {
     for (StringRef rest = text.split(word).second; !rest.empty(); rest = rest.split(word).second)
       if (rest.ltrim().starts_with("=") && !integers.match(rest.take_front(200)))
         return true;
-  return emptyGroup.match(text);
+  static const llvm::Regex arrayOfIndex(R"(array[ \t\n]*<[ \t\n]*index)");
+  return emptyGroup.match(text) || arrayOfIndex.match(text);
 }
 
 class MlirTarget final : public Target {
