@@ -21,7 +21,7 @@ if(FP4_SANITIZE)
     message(FATAL_ERROR "the runtime of ${FP4_SANITIZE} is missing: install libclang-rt-22-dev")
   endif()
   get_filename_component(_fp4_runtime_folder ${FP4_SANITIZER_RUNTIME} DIRECTORY)
-  # With assertions, those of LLVM's headers too. Traces need lines and no variables.
+  # With assertions. Traces need lines and no variables.
   add_compile_options(-fsanitize=${_fp4_sanitizers} -fno-omit-frame-pointer -UNDEBUG
                       -gline-tables-only)
   set(FP4_SANITIZER_LINK -fsanitize=${_fp4_sanitizers} -shared-libsan

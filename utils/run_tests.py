@@ -89,7 +89,7 @@ def main():
     # In a sanitizer build undefined behaviour fails the test that shows it. Debian's libMLIR is not
     # instrumented: a container that crosses its border is not what it seems.
     os.environ.setdefault("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1")
-    os.environ.setdefault("ASAN_OPTIONS", "detect_container_overflow=0")
+    os.environ.setdefault("ASAN_OPTIONS", "detect_container_overflow=0:allow_user_poisoning=0")
     reports = build / "test-reports"
     reports.mkdir(exist_ok=True)
 
