@@ -52,6 +52,7 @@ TEST(TensorMemory, DeallocationMustMatch) {
   ASSERT_TRUE(t.allocate(request(64)));
   EXPECT_FALSE(t.deallocate(32, 64, 1)) << "address";
   EXPECT_FALSE(t.deallocate(0, 32, 1)) << "size";
+  EXPECT_FALSE(t.deallocate(0, 128, 1)) << "size";
   EXPECT_FALSE(t.deallocate(0, 64, 2)) << "cta_group";
   EXPECT_TRUE(t.deallocate(0, 64, 1));
   EXPECT_FALSE(t.deallocate(0, 64, 1)) << "twice";

@@ -190,3 +190,44 @@ gpu.func @math(%x: !map, %y: !pipe.global<128x64xf32>) kernel
   gpu.return
 }
 }
+
+// -----
+
+// Tiles of two blocks have a channel each: B is loaded once, A for each step.
+
+#roles = #pipe.role_plan<load warps 5 to 6 drives [tma], mma warps 4 to 5 drives [tensor, scale_copy],
+                         epilogue warps 0 to 4 drives [threads]>
+!map = !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
+!data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
+!scales = !pipe.shared<128x8xf8E8M0FNU, tiled_128x4>
+!tscales = !pipe.tmem<128x8xf8E8M0FNU, tiled_128x4>
+!acc = !pipe.tmem<128x128xf32>
+!sf = !pipe.global<128x32xf8E8M0FNU, tiled_128x4>
+!y = !pipe.global<128x128xf32>
+
+// CHECK-LABEL: gpu.func @two_blocks
+// CHECK-COUNT-2: pipe.channel from tma to tensor
+// CHECK-NOT: pipe.channel from tma to tensor
+// CHECK: pipe.role load
+// CHECK: pipe.producer_acquire
+// CHECK: scf.for
+// CHECK: pipe.producer_acquire
+gpu.module @kernels {
+gpu.func @two_blocks(%a: !map, %b: !map, %sf: !sf, %y: !y) kernel attributes {pipe.role_plan = #roles} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c4 = arith.constant 4 : i32
+  %bs = pipe.load %b[%c0, %c0] : !map -> !data
+  %acc = pipe.accumulator : !acc
+  scf.for %k = %c0 to %c4 step %c1 : i32 {
+    %as = pipe.load %a[%c0, %k] : !map -> !data
+    %sa = pipe.load_scales %sf[%c0, %k] : !sf -> !scales
+    %ta = pipe.copy_scales %sa : !scales -> !tscales
+    %more = arith.cmpi sgt, %k, %c0 : i32
+    pipe.mma %acc, %as scaled %ta, %bs scaled %ta accumulate %more : !acc, !data, !tscales, !data, !tscales
+  }
+  %v = pipe.read %acc[%c0] : !acc -> vector<64xf32>
+  pipe.store %v, %y[%c0, %c0] : vector<64xf32>, !y
+  gpu.return
+}
+}

@@ -502,6 +502,62 @@ gpu.func @kernel() kernel {
 
 // -----
 
+// (C132) Two roles empty one ring.
+!scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+!tscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+!tiles = !pipe.channel<!scales>
+!sf = !pipe.global<128x64xf8E4M3FN, tiled_128x4>
+gpu.module @kernels {
+gpu.func @kernel(%sf: !sf) kernel {
+  %c0 = arith.constant 0 : i32
+  %ab = pipe.channel from tma to tensor : !tiles
+  pipe.role load warps 5 to 6 drives [tma] {
+    %s = pipe.producer_acquire %ab : !tiles
+    pipe.load_scales %sf[%c0, %c0] into %s signals %ab : !sf, !scales, !tiles
+    pipe.producer_commit %ab : !tiles
+  }
+  // expected-note @+1 {{the first is here; give each its own channel}}
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
+    %s = pipe.consumer_wait %ab : !tiles
+    %t = pipe.copy_scales %s : !scales -> !tscales
+    pipe.consumer_release %ab : !tiles
+  }
+  pipe.role other warps 6 to 7 drives [tensor, scale_copy] {
+    // expected-error @+1 {{channel has a second role at this end, other}}
+    %s = pipe.consumer_wait %ab : !tiles
+    %t = pipe.copy_scales %s : !scales -> !tscales
+    pipe.consumer_release %ab : !tiles
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C132) One role fills and empties it: it would wait for itself.
+!scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+!tscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+!tiles = !pipe.channel<!scales>
+!sf = !pipe.global<128x64xf8E4M3FN, tiled_128x4>
+gpu.module @kernels {
+gpu.func @kernel(%sf: !sf) kernel {
+  %c0 = arith.constant 0 : i32
+  // expected-error @+1 {{ends must be different roles, but both are all}}
+  %ab = pipe.channel from tma to tensor : !tiles
+  pipe.role all warps 5 to 6 drives [tma, tensor, scale_copy] {
+    %s = pipe.producer_acquire %ab : !tiles
+    pipe.load_scales %sf[%c0, %c0] into %s signals %ab : !sf, !scales, !tiles
+    pipe.producer_commit %ab : !tiles
+    %r = pipe.consumer_wait %ab : !tiles
+    %t = pipe.copy_scales %r : !scales -> !tscales
+    pipe.consumer_release %ab : !tiles
+  }
+  gpu.return
+}
+}
+
+// -----
+
 // The same condition on both sides.
 !scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
 !tscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
