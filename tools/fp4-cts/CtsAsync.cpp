@@ -5,9 +5,7 @@
 namespace fp4::cts {
 namespace {
 
-// One bulk copy into shared memory, announced on an mbarrier, then read by all threads.
-TEST(CtsAsync, BulkCopySignalsItsBarrier) {
-  const std::string body = R"(
+const char *const kBulkKernel = R"(
 .extern .shared .align 128 .b8 tile[];
 .shared .align 8 .b8 full[8];
 .visible .entry bulk(.param .u64 src, .param .u64 dst, .param .u32 bytes) {
@@ -48,6 +46,9 @@ END:
   ret;
 }
 )";
+
+// One bulk copy into shared memory, announced on an mbarrier, then read by all threads.
+TEST(CtsAsync, BulkCopySignalsItsBarrier) {
   for (uint32_t bytes : {16u, 512u, 16384u}) {
     Bytes contents = patternBytes(bytes, bytes);
     Buffer src(contents), dst(bytes, 0);
@@ -56,15 +57,12 @@ END:
     shape.dynamicSharedBytes = bytes;
     Params params;
     params.add(src.address()).add(dst.address()).add(bytes);
-    ASSERT_TRUE(runKernel(ptxModule(body), "bulk", shape, params)) << bytes;
+    ASSERT_TRUE(runKernel(ptxModule(kBulkKernel), "bulk", shape, params)) << bytes;
     ASSERT_EQ(dst.read(), contents) << bytes;
   }
 }
 
-// The pattern of every pipelined kernel: a producer fills a ring of two stages by bulk copies, a
-// consumer warp drains it; full and empty barriers with phases from one counter.
-TEST(CtsAsync, ARingOfTwoStagesKeepsItsPhases) {
-  const std::string body = R"(
+const char *const kRingKernel = R"(
 .shared .align 128 .b8 ring[1024];
 .shared .align 8 .b8 bars[32];
 .visible .entry ring_sum(.param .u64 src, .param .u64 dst, .param .u32 chunks) {
@@ -144,6 +142,10 @@ END:
   ret;
 }
 )";
+
+// The pattern of every pipelined kernel: a producer fills a ring of two stages by bulk copies, a
+// consumer warp drains it; full and empty barriers with phases from one counter.
+TEST(CtsAsync, ARingOfTwoStagesKeepsItsPhases) {
   for (uint32_t chunks : {1u, 2u, 7u, 32u}) {
     Bytes contents = patternBytes(chunks * 512, chunks);
     Buffer src(contents), dst(128, 0);
@@ -151,7 +153,7 @@ END:
     shape.block = {64, 1, 1};
     Params params;
     params.add(src.address()).add(dst.address()).add(chunks);
-    ASSERT_TRUE(runKernel(ptxModule(body), "ring_sum", shape, params)) << chunks;
+    ASSERT_TRUE(runKernel(ptxModule(kRingKernel), "ring_sum", shape, params)) << chunks;
     Bytes got = dst.read();
     for (uint32_t lane = 0; lane < 32; ++lane) {
       uint32_t sum = 0;

@@ -264,9 +264,7 @@ MoveInput makeInput() {
   return input;
 }
 
-/// `instruction` works on %r0 to %r3, and on rows at %row.
-std::string moveKernel(const std::string &instruction) {
-  return R"(.version 8.4
+const char *const kLoadAll = R"(.version 8.4
 .target sm_90a
 .address_size 64
 .visible .entry move(.param .u64 in, .param .u64 out) {
@@ -297,8 +295,9 @@ FILL:
   ld.global.u32 %r2, [%in+384];
   ld.global.u32 %r3, [%in+512];
   bar.sync 0;
-  )" + instruction +
-         R"(
+  )";
+
+const char *const kStoreAll = R"(
   bar.sync 0;
   st.global.u32 [%out], %r0;
   st.global.u32 [%out+128], %r1;
@@ -316,6 +315,10 @@ READ:
   ret;
 }
 )";
+
+/// `instruction` works on %r0 to %r3, and on rows at %row.
+std::string moveKernel(const std::string &instruction) {
+  return kLoadAll + instruction + kStoreAll;
 }
 
 void runMove(const std::string &name, const std::string &instruction, const MoveOutput &expected) {

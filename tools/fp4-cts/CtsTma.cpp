@@ -364,9 +364,7 @@ TEST(CtsTma, ReductionsAddInGlobalMemory) {
   }
 }
 
-// One block loads for both blocks of its cluster: data and bytes arrive in each.
-TEST(CtsTma, MulticastFillsEveryBlockOfTheMask) {
-  const std::string body = R"(
+const char *const kMulticastKernel = R"(
 .extern .shared .align 1024 .b8 dynamic[];
 .shared .align 8 .b8 full[8];
 .visible .entry multicast(.param .align 64 .b8 map[128], .param .u64 out) {
@@ -417,6 +415,9 @@ DUMP:
   ret;
 }
 )";
+
+// One block loads for both blocks of its cluster: data and bytes arrive in each.
+TEST(CtsTma, MulticastFillsEveryBlockOfTheMask) {
   TmaCase c{"", TensorMapType::UInt8, SwizzleMode::B128, {128, 16}, {128, 16}, {0, 0}};
   Bytes contents = patternBytes(2048, 99);
   Buffer source(contents), out(4096, 0);
@@ -429,7 +430,7 @@ DUMP:
   shape.block = {128, 1, 1};
   shape.cluster = {2, 1, 1};
   shape.dynamicSharedBytes = 2048 + 1024;
-  ASSERT_TRUE(runKernel(ptxModule(body), "multicast", shape, params));
+  ASSERT_TRUE(runKernel(ptxModule(kMulticastKernel), "multicast", shape, params));
   Bytes image = out.read();
   saveImage("tma_multicast", image);
   for (uint32_t i = 0; i < 2048; ++i) {

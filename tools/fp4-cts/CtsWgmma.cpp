@@ -316,9 +316,8 @@ void addSparse(std::vector<Case> &all) {
   }
 }
 
-std::vector<Case> cases() {
-  std::vector<Case> all;
-  addSparse(all);
+/// Every pair of types, A from shared memory and from registers, with the results that it has.
+void addTypes(std::vector<Case> &all) {
   const std::pair<Element, Element> pairs[] = {{kF16, kF16},   {kBF16, kBF16}, {kTF32, kTF32},
                                                {kE4M3, kE4M3}, {kE4M3, kE5M2}, {kE5M2, kE4M3},
                                                {kE5M2, kE5M2}, {kS8, kS8},     {kS8, kU8},
@@ -339,6 +338,12 @@ std::vector<Case> cases() {
         all.push_back(c);
       }
     }
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  addSparse(all);
+  addTypes(all);
   for (SwizzleMode swizzle :
        {SwizzleMode::None, SwizzleMode::B32, SwizzleMode::B64, SwizzleMode::B128})
     for (int major = 0; major < 4; ++major) {
