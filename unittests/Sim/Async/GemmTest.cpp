@@ -115,18 +115,6 @@ TEST(NvFp4Gemm, OneTileUnderEverySchedule) {
   }
 }
 
-/// A commit is not delayed here, and comes after the products all the same.
-TEST(NvFp4Gemm, WhatFollowsADelayedOperationWaitsForIt) {
-  const auto program = parse(readFile(path), path);
-  ASSERT_TRUE(program);
-  const Gemm gemm(128, 128, 512, 7);
-  SimOptions options = schedules()[0];
-  options.policy = CompletionPolicy::Delay;
-  options.delayedEngine = "tcgen05.mma";
-  const Outcome outcome = run(gemm, *program, options);
-  EXPECT_EQ(outcome.wrong, 0) << outcome.error << "\n" << outcome.note;
-}
-
 TEST(NvFp4Gemm, SeveralTilesAndPhases) {
   const auto program = parse(readFile(path), path);
   ASSERT_TRUE(program);
