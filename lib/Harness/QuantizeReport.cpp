@@ -54,9 +54,9 @@ struct Difference {
 
 /// Nothing where blocks are of different sizes.
 std::optional<Difference> compare(const Quantized &a, const Quantized &b) {
-  if (a.format != b.format)
+  if (a.decisions.format != b.decisions.format)
     return std::nullopt;
-  const uint64_t size = numerics::blockSizeOf(a.format);
+  const uint64_t size = numerics::blockSizeOf(a.decisions.format);
   Difference found;
   for (uint64_t i = 0; i < a.scales.size(); ++i) {
     const uint64_t row = i / a.side.blocks, begin = i % a.side.blocks * size;
@@ -74,7 +74,7 @@ std::optional<Difference> compare(const Quantized &a, const Quantized &b) {
 }
 
 std::span<const uint8_t> blockCodes(const Quantized &made, uint64_t block) {
-  const uint64_t size = numerics::blockSizeOf(made.format);
+  const uint64_t size = numerics::blockSizeOf(made.decisions.format);
   const uint64_t row = block / made.side.blocks, begin = block % made.side.blocks * size;
   return std::span(made.codes)
       .subspan(row * made.side.columns + begin, std::min(size, made.side.columns - begin));
@@ -89,8 +89,11 @@ std::string describe(const Quantized &made) {
   std::string text = fmt::format("{}: {}x{} codes, {} scales in {} bytes ({})", made.recipe,
                                  made.side.rows, made.side.columns, made.scales.size(),
                                  made.side.scales.size(), stringify(made.side.layout));
-  if (!made.side.amax.empty())
+  if (made.side.amax.size() == 1)
     text += fmt::format(", amax {}", made.side.amax.front());
+  else if (!made.side.amax.empty())
+    text += fmt::format(", {} amaxes of rows, the largest {}", made.side.amax.size(),
+                        std::ranges::max(made.side.amax));
   text += fmt::format("\n  error: largest {:.6g}, root of the mean square {:.6g}, signal to noise "
                       "{:.2f} dB",
                       error.largest, error.rootMeanSquare, error.signalToNoise);
@@ -100,7 +103,7 @@ std::string describe(const Quantized &made) {
 }
 
 std::string describeFirst(const Quantized &a, const Quantized &b, uint64_t block) {
-  const uint64_t size = numerics::blockSizeOf(a.format);
+  const uint64_t size = numerics::blockSizeOf(a.decisions.format);
   const uint64_t begin = block % a.side.blocks * size;
   std::string text =
       fmt::format("  first in row {}, block {}, columns {} to {}\n", block / a.side.blocks,
@@ -122,8 +125,10 @@ nlohmann::ordered_json toJson(const Quantized &made) {
                                    {"rms_error", made.error.rootMeanSquare},
                                    {"signal_to_noise_db", made.error.signalToNoise},
                                    {"not_finite", made.error.notFinite}};
-  if (!made.side.amax.empty())
+  if (made.side.amax.size() == 1)
     object["amax"] = made.side.amax.front();
+  else if (!made.side.amax.empty())
+    object["amax"] = made.side.amax;
   return object;
 }
 
@@ -136,7 +141,7 @@ Expected<Quantized> measure(std::string text, const numerics::Recipe &recipe, Qu
   linear.layout = numerics::ScaleLayout::Linear;
   linear.scales = scales;
   FP4_ASSIGN(auto values, numerics::dequantizeSide(recipe, linear));
-  Quantized made{std::move(text), recipe.format, std::move(side), {}, std::move(scales), {}};
+  Quantized made{std::move(text), recipe, std::move(side), {}, std::move(scales), {}};
   made.codes = unpack(made.side);
   made.error = errorOf(values, made.side, matrix, columnwise);
   return made;

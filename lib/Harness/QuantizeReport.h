@@ -22,8 +22,8 @@ struct QuantizeError {
 
 /// A matrix by one recipe, and what that costs.
 struct Quantized {
-  std::string recipe;
-  numerics::BlockFormat format;
+  std::string recipe; ///< as it was written
+  numerics::Recipe decisions;
   numerics::QuantizedSide side;
   std::vector<uint8_t> codes;  ///< one per byte
   std::vector<uint8_t> scales; ///< linear

@@ -10,6 +10,7 @@
 #include "fp4/Numerics/E2M1.h"
 #include "fp4/Numerics/E4M3.h"
 #include "fp4/Numerics/Float16.h"
+#include "fp4/Numerics/QuantizeMatrix.h"
 #include "fp4/Numerics/UE8M0.h"
 
 #include <algorithm>
@@ -106,6 +107,18 @@ bool itemsAreBytes(const NpyArray &array) {
   return isV1(array) || array.descr == "|u1" || array.descr == "<u2";
 }
 
+/// Elements of 6 and 8 bits, by what their dequantizer makes of them under a scale of 1.
+std::vector<float> decodeWide(numerics::BlockFormat format, std::span<const uint8_t> codes) {
+  numerics::QuantizedSide side;
+  side.rows = 1;
+  side.columns = codes.size();
+  side.blocks = codes.size() / numerics::blockSizeOf(format) + 1;
+  side.packed = false;
+  side.data.assign(codes.begin(), codes.end());
+  side.scales.assign(side.blocks, numerics::encodeUE8M0Up(1.f));
+  return *numerics::dequantizeSide(numerics::defaultRecipe(format), side);
+}
+
 std::vector<float> decodeTensor(const Tensor &tensor) {
   const auto bytes = tensor.as<uint8_t>();
   std::vector<float> values(tensor.type.elements());
@@ -114,6 +127,12 @@ std::vector<float> decodeTensor(const Tensor &tensor) {
   case ElementType::F8E4M3FN:
     std::ranges::transform(bytes, values.begin(), numerics::decodeE4M3);
     return values;
+  case ElementType::F8E5M2:
+    return decodeWide(numerics::BlockFormat::MXFP8E5M2, bytes);
+  case ElementType::F6E2M3FN:
+    return decodeWide(numerics::BlockFormat::MXFP6E2M3, bytes);
+  case ElementType::F6E3M2FN:
+    return decodeWide(numerics::BlockFormat::MXFP6E3M2, bytes);
   case ElementType::F8E8M0FNU:
     std::ranges::transform(bytes, values.begin(), numerics::decodeUE8M0);
     return values;
@@ -194,7 +213,8 @@ Expected<std::vector<float>> valuesOf(const NpyArray &array, const std::string &
     whole.shape.back() *= 2;
   auto tensor = fromNpy(array, whole, name);
   if (!tensor && type.empty() && itemsAreBytes(array))
-    tensor.error().note = "--type says what its bytes are: bf16, f8E4M3FN, f8E8M0FNU, f4E2M1FN";
+    tensor.error().note = "--type says what its bytes are: bf16, f8E4M3FN, f8E5M2, f8E8M0FNU, "
+                          "f6E2M3FN, f6E3M2FN, f4E2M1FN";
   if (!tensor)
     return tl::unexpected<Error>(std::move(tensor.error()));
   return decodeTensor(*tensor);

@@ -55,7 +55,9 @@ TEST(Packages, recipesGiveTheirBytes) {
     SCOPED_TRACE(package);
     const auto recipe = parseRecipe(results.at("recipe").get<std::string>());
     ASSERT_TRUE(recipe) << format(recipe.error());
-    const json &blocks = golden.at(std::string(stringify(recipe->format)));
+    // A package that does not take all of its format's blocks has its own.
+    const json &blocks =
+        results.contains("x") ? results : golden.at(std::string(stringify(recipe->format)));
     ASSERT_EQ(results.at("results").size(), blocks.at("x").size());
     for (size_t i = 0; i < blocks.at("x").size(); ++i) {
       const std::string expected = results.at("results")[i];

@@ -3,6 +3,7 @@
 //   fp4-runner quantize --recipe transformer_engine x.npy -o q       q.codes.npy, q.scales.npy, ...
 //   fp4-runner quantize --recipe modelopt --compare vllm x.npy       in which codes do they differ
 //   fp4-runner dequantize --recipe transformer_engine q -o y.npy
+//   fp4-runner quantize --recipe ggml_mxfp4 --layout ggml x.npy -o q    q.ggml.npy, as ggml stores it
 //
 // The reference quantizers of lib/Numerics on .npy files, without a program or a device.
 //
@@ -31,6 +32,7 @@ struct QuantizeCommand {
   std::string scales; ///< to dequantize: the file, instead of PREFIX.scales.npy
   std::optional<float> amax;
   bool columnwise = false;
+  bool perRow = false; ///< an amax for each row of the output
   bool json = false;
 };
 
