@@ -6,7 +6,9 @@
   utils/sweep.py --list          what would run
 
 A program is a linear layer from bf16 operands, or a product of operands that are already quantized
-(then the host repacks rows whose pitch TMA cannot take); M is dynamic or static; its tiles have as many
+(then the host repacks rows whose pitch TMA cannot take). In a layer of NVFP4 the rows of one operand
+may have amaxes of their own, "rows" of the activations and "columns" of the weights, so that rows or
+columns of the result have an alpha each. M is dynamic or static; its tiles have as many
 columns as the cost model chooses, or as it is told. One library is
 compiled per program and run by fp4-run for every M under every schedule of the simulator, with its
 strict hazard check, with Gaussian inputs and with inputs whose sums are exact. Prints every failure
@@ -23,7 +25,7 @@ N = [8, 64, 200, 384]
 K = [64, 256, 272, 288, 1024]  # 272 and 288 end a step of 64 early, in NVFP4 and in both formats
 FORMATS = ["nvfp4", "mxfp4"]
 RESULTS = ["bf16", "f16", "f32"]
-OPERANDS = ["bf16", "fp4"]
+OPERANDS = ["bf16", "fp4", "rows", "columns"]
 ROWS = ["dynamic", "static"]
 WIDTHS = ["chosen", 64, 128, 192, 256]
 SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("random", 2), ("random", 3)]
@@ -38,17 +40,26 @@ def types(fmt, rows, k):
     return matrix + "bf16>", matrix + "f4E2M1FN>", f"{rows}x{k // block}x{scale}"
 
 
-def quantization(fmt, name, rows, k):
+def quantization(fmt, name, rows, k, per_row):
     """%<name> in bf16 to %q<name> and scales %s<name>."""
     bf16, data, scales = types(fmt, rows, k)
     recipe, amax, amax_type, lines = "ocp_rceil", "", "", []
+    kind, attribute = (f"tensor<{rows}xf32>", ", per_row") if per_row else ("tensor<f32>", "")
     if fmt == "nvfp4":
-        recipe, amax, amax_type = "transformer_engine", f" amax %a{name}", ", tensor<f32>"
-        lines = [f"  %a{name} = fp4.amax %{name} : {bf16} -> tensor<f32>"]
+        recipe, amax, amax_type = "transformer_engine", f" amax %a{name}", f", {kind}"
+        lines = [f"  %a{name} = fp4.amax %{name} {{{attribute[2:]}}} : {bf16} -> {kind}"]
     return lines + [
         f"  %q{name}, %s{name} = fp4.quantize %{name}{amax}"
-        f" {{format = #fp4.format<{fmt}>, recipe = #fp4.recipe<{recipe}>}}",
+        f" {{format = #fp4.format<{fmt}>, recipe = #fp4.recipe<{recipe}>{attribute}}}",
         f"    : ({bf16}{amax_type}) -> ({data}, tensor<{scales}>)"]
+
+
+def alpha_of(operands, m, n):
+    """The line that defines %alpha, and its type."""
+    lhs = f"tensor<{m}xf32>" if operands == "rows" else "tensor<f32>"
+    rhs = f"tensor<{n}xf32>" if operands == "columns" else "tensor<f32>"
+    alpha = {"rows": f"tensor<{m}x1xf32>", "columns": f"tensor<1x{n}xf32>"}.get(operands, lhs)
+    return f"  %alpha = fp4.matmul_alpha %ax, %aw : {lhs}, {rhs} -> {alpha}", alpha
 
 
 def program(fmt, result, operands, width, m, n, k):
@@ -56,20 +67,21 @@ def program(fmt, result, operands, width, m, n, k):
     arguments, body, swizzled = [], [], []
     for name, rows in matrices:
         bf16, data, scales = types(fmt, rows, k)
-        if operands == "bf16":
+        if operands != "fp4":
             arguments.append(f"%{name}: {bf16}")
-            body += quantization(fmt, name, rows, k)
+            body += quantization(fmt, name, rows, k,
+                                 operands == {"x": "rows", "w": "columns"}[name])
         else:
             arguments += [f"%q{name}: {data}", f"%s{name}: tensor<{scales}>"]
         body.append(f"  %t{name} = fp4.swizzle_scales %s{name} : tensor<{scales}>"
                     f" -> tensor<{scales}, {LAYOUT}>")
         swizzled += [data, f"tensor<{scales}, {LAYOUT}>"]
     alpha = ""
-    if fmt == "nvfp4" and operands == "bf16":
-        body.append("  %alpha = fp4.matmul_alpha %ax, %aw"
-                    " : tensor<f32>, tensor<f32> -> tensor<f32>")
+    if fmt == "nvfp4" and operands != "fp4":
+        line, kind = alpha_of(operands, m, n)
+        body.append(line)
         alpha = " alpha %alpha"
-        swizzled.append("tensor<f32>")
+        swizzled.append(kind)
     y = f"tensor<{m}x{n}x{result}>"
     tile = "" if width == "chosen" else f", tile_n = {width} : i64"
     body += [f"  %y = fp4.blockscaled_matmul %qx scaled %tx, %qw scaled %tw{alpha}"
@@ -81,7 +93,7 @@ def program(fmt, result, operands, width, m, n, k):
 def all_cases():
     """(format, result, operands, rows, width, N, K, M); 272 is no multiple of MXFP4's block."""
     for case in itertools.product(FORMATS, RESULTS, OPERANDS, ROWS, WIDTHS, N, K, M):
-        if case[0] == "nvfp4" or case[6] % 32 == 0:
+        if case[0] == "nvfp4" or case[6] % 32 == 0 and case[2] in ("bf16", "fp4"):
             yield case
 
 

@@ -28,28 +28,12 @@ import re
 import shutil
 import sys
 
+import recipes
 import sweeping
 
-SOURCE = pathlib.Path(__file__).resolve().parent.parent / "lib/Numerics/Recipes.cpp"
-
-
-def recipes():
-    """{name: its row in Recipes.cpp}, of NVFP4 and of MXFP4."""
-    name = re.compile(r'\.name = "(\w+)"|\b(?!Recipe\b)\w+\("(\w+)",')
-    for table in SOURCE.read_text().split("constexpr std::array mxfp4Recipes"):
-        table = table.split("\n};")[0]
-        starts = [*name.finditer(table)]
-        ends = [match.start() for match in starts[1:]] + [len(table)]
-        yield {match[1] or match[2]: table[match.start():end]
-               for match, end in zip(starts, ends)}
-
-
-NVFP4, MXFP4 = recipes()
-FORMATS = {"MXFP4": "mxfp4", "MXFP6E2M3": "mxfp6_e2m3", "MXFP6E3M2": "mxfp6_e3m2",
-           "MXFP8E4M3": "mxfp8_e4m3", "MXFP8E5M2": "mxfp8_e5m2"}
+RECIPES = recipes.recipes()
 DATA = {"mxfp6_e2m3": "f6E2M3FN", "mxfp6_e3m2": "f6E3M2FN", "mxfp8_e4m3": "f8E4M3FN",
-        "mxfp8_e5m2": "f8E5M2"}  # elements of a byte: rowwise outputs of one matrix
-ROWS_OF = {**NVFP4, **MXFP4}
+        "mxfp8_e5m2": "f8E5M2"}  # elements of a byte
 # Recipes whose decisions no named one has.
 OVERRIDES = ["transformer_engine, guard = none, scale_floor = 0.015625",
              "transformer_engine, amax_nan = propagate, negative_zero = drop",
@@ -58,7 +42,7 @@ OVERRIDES = ["transformer_engine, guard = none, scale_floor = 0.015625",
              "vllm, dequantize = decode_scale, tensor_scale = supplied"]
 
 TARGET = ["sm_100a", "sm_90a"]
-RECIPE = [*NVFP4, *MXFP4, *OVERRIDES]
+RECIPE = [*RECIPES, *OVERRIDES]
 ELEMENT = ["bf16", "f16", "f32"]
 OUTPUTS = ["rowwise", "columnwise", "both"]
 BLOCK = ["row", "square"]
@@ -69,8 +53,8 @@ ROUNDING = ["nearest_even", "element", "transformer_engine"]
 LAYOUT = ["linear", "tiled", "mixed"]
 ROWS = [1, 16, 40, 128, 130, 320]
 COLUMNS = [16, 24, 32, 80, 128, 272, 1024]
-# Rows of stacked matrices that are quantized each by itself, instead of ROWS. "rows": each of ROWS has
-# an amax of its own.
+# Rows of stacked matrices that are quantized each by itself, instead of ROWS. "rows": each row of an
+# output has an amax of its own.
 GROUPS = {"one": [], "any": [0, 1, 127, 128, 129], "blocks": [32, 0, 160, 96], "rows": []}
 PARAMETERS = [TARGET, RECIPE, ELEMENT, OUTPUTS, BLOCK, TRANSFORM, ROUNDING, LAYOUT, list(GROUPS),
               ROWS, COLUMNS]
@@ -84,14 +68,11 @@ class Case:
          self.rounding, self.layout, groups, self.rows, self.columns) = case
         self.groups, self.per_row = GROUPS[groups], groups == "rows"
         self.rows = sum(self.groups) or self.rows
-        name = self.recipe.split(",")[0]
-        self.nvfp4 = name in NVFP4
-        mx = re.search(r"BlockFormat::(MX\w+)", ROWS_OF[name])
-        self.format = "nvfp4" if self.nvfp4 else FORMATS[mx[1] if mx else "MXFP4"]
+        recipe = RECIPES[self.recipe.split(",")[0]]
+        self.format, self.has_tensor_scale = recipe.format, recipe.has_tensor_scale
+        self.nearest_only = recipe.rounds_to_nearest_only
+        self.nvfp4 = self.format == "nvfp4"
         self.data = DATA.get(self.format, "f4E2M1FN")
-        self.has_tensor_scale = self.nvfp4 and "G::One" not in ROWS_OF[name]
-        self.nearest_only = self.format in DATA or bool(
-            re.search("Adaptive::|Ties::|NegativeZero::Never", ROWS_OF[name]))
         sizes, _, self.arithmetic = transform.partition(" ")
         self.unrounded = self.arithmetic == "unrounded"
         self.arithmetic = "" if self.unrounded else self.arithmetic
@@ -115,10 +96,8 @@ class Case:
             return False
         if self.rounding == "transformer_engine" and not self.nvfp4:
             return False
-        if self.per_row and (self.outputs != "rowwise" or self.block == "square" or any(self.sizes)
+        if self.per_row and (self.block == "square" or any(self.sizes)
                              or not self.has_tensor_scale):
-            return False
-        if self.format in DATA and (self.outputs != "rowwise" or self.groups):
             return False
         if any(self.sizes) and self.element != "bf16":
             return False
@@ -158,9 +137,9 @@ class Case:
     def input_type(self):
         return f"tensor<{self.m}x{self.columns}x{self.element}>"
 
-    def amax_type(self):
+    def amax_type(self, side):
         if self.per_row:
-            return f"tensor<{self.m}xf32>"
+            return f"tensor<{self.columns if side else self.m}xf32>"
         return f"tensor<{len(self.groups)}xf32>" if self.groups else "tensor<f32>"
 
     def group_attribute(self):
@@ -170,8 +149,8 @@ class Case:
 
     def amax(self, side):
         """Lines that define %a<side>."""
-        x, amax = self.input_type(), self.amax_type()
-        attributes = self.group_attribute()
+        x, amax = self.input_type(), self.amax_type(side)
+        attributes = ["per_column"] if self.per_row and side else self.group_attribute()
         if not self.sizes[side]:
             return [f"  %a{side} = fp4.amax %x {{{', '.join(attributes)}}} : {x} -> {amax}"]
         attributes += [f"size = {self.sizes[side]} : i64", f"dimension = {1 - side} : i64"]
@@ -198,12 +177,12 @@ class Case:
         arguments, operands, types, lines = [f"%x: {x}"], "%x", [x], []
         results = []
         if self.has_tensor_scale:
-            distinct = self.sides if any(self.sizes) else self.sides[:1]
+            distinct = self.sides if any(self.sizes) or self.per_row else self.sides[:1]
             for word, side in zip(("amax", "columnwise_amax"), distinct):
                 lines += self.amax(side)
                 operands += f" {word} %a{side}"
-                types.append(self.amax_type())
-                results.append((f"%a{side}", self.amax_type()))
+                types.append(self.amax_type(side))
+                results.append((f"%a{side}", self.amax_type(side)))
         if self.rounding != "nearest_even":
             arguments.append("%rng: tensor<2xi64>")
             operands += " rng %rng"
@@ -216,7 +195,7 @@ class Case:
         results += outputs
         if self.sides[0] == 0 and not self.tiled[0] and not self.groups:
             amax = " amax %a0" if self.has_tensor_scale else ""
-            more = f", {self.amax_type()}" if self.has_tensor_scale else ""
+            more = f", {self.amax_type(0)}" if self.has_tensor_scale else ""
             rows = ", per_row" if self.per_row else ""
             lines += [f"  %y = fp4.dequantize %q0 scaled %s0{amax} {{format = #fp4.format<{self.format}>,"
                       f" recipe = #fp4.recipe<{self.recipe}>{rows}}}",
@@ -256,11 +235,13 @@ def amaxes():
     for element, policy, (rows, columns) in itertools.product(
             ELEMENT, ("drop", "propagate"), [("?", 1), ("?", 48), ("300", 37), ("?", 1024)]):
         x, per_row = f"tensor<{rows}x{columns}x{element}>", f"tensor<{rows}xf32>"
+        per_column = f"tensor<{columns}xf32>"
         nan = f"nan = #fp4.nan_policy<{policy}>"
         yield function(f"amax_{element}_{policy}_{columns}", f"%x: {x}",
                        [f"  %a = fp4.amax %x {{{nan}}} : {x} -> tensor<f32>",
-                        f"  %b = fp4.amax %x {{{nan}, per_row}} : {x} -> {per_row}"],
-                       [("%a", "tensor<f32>"), ("%b", per_row)])
+                        f"  %b = fp4.amax %x {{{nan}, per_row}} : {x} -> {per_row}",
+                        f"  %c = fp4.amax %x {{{nan}, per_column}} : {x} -> {per_column}"],
+                       [("%a", "tensor<f32>"), ("%b", per_row), ("%c", per_column)])
 
 
 def transforms():

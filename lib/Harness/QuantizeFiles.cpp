@@ -61,8 +61,8 @@ Expected<QuantizedSide> readGgml(const QuantizeCommand &command, const Recipe &r
   const uint64_t block = numerics::ggmlBytes(recipe.format);
   if (shape.second % block)
     return makeError(ErrorKind::Usage,
-                     fmt::format("rows of '{}' must be multiples of {} bytes for ggml's {}, but got "
-                                 "{}",
+                     fmt::format("rows of '{}' must be multiples of {} bytes for ggml's {}, but "
+                                 "got {}",
                                  path, block, numerics::stringify(recipe.format), array.str()));
   return numerics::fromGgmlBlocks(recipe.format, bytes, shape.first,
                                   shape.second / block * numerics::ggmlElements(recipe.format));
@@ -93,7 +93,9 @@ Status readPackedCodes(const std::string &path, NpyArray array, QuantizedSide &s
   const auto width = int64_t(side.columns);
   side.columns *= array.descr == "|u1" ? 2 : 1;
   const std::vector<int64_t> shape = {int64_t(side.rows), int64_t(side.columns)};
-  FP4_ASSIGN(auto packed, fromNpy({array.descr, {shape[0], width}, std::move(array.data)}, {shape, ElementType::F4E2M1FN, Layout::Linear}, path));
+  FP4_ASSIGN(auto packed,
+             fromNpy({array.descr, {shape[0], width}, std::move(array.data)},
+                     {shape, ElementType::F4E2M1FN, Layout::Linear}, path));
   auto data = packed.as<uint8_t>();
   side.data.assign(data.begin(), data.end());
   return {};

@@ -1,6 +1,7 @@
 // Whole products: the MMA model step by step, and the fp64 reference with its bound. Both run over
 // tiles of the result; a tile decodes its rows and columns once.
 #include "fp4/Numerics/BlockScaledGemm.h"
+#include "RecipeEvaluator.h"
 #include "StepKernels.h"
 #include "fp4/Support/Parallel.h"
 #include <algorithm>
@@ -27,7 +28,20 @@ Status validate(const GemmProblem &p) {
     return fail("row pitch of operand a must be at least K / 2 bytes");
   if (p.b.dataPitch && p.b.dataPitch < p.depth / 2)
     return fail("row pitch of operand b must be at least K / 2 bytes");
+  if (!p.rowAlpha.empty() && p.rowAlpha.size() != p.a.rows)
+    return fail("alphas of rows must be " + std::to_string(p.a.rows) + " numbers, but got " +
+                std::to_string(p.rowAlpha.size()));
+  if (!p.columnAlpha.empty() && p.columnAlpha.size() != p.b.rows)
+    return fail("alphas of columns must be " + std::to_string(p.b.rows) + " numbers, but got " +
+                std::to_string(p.columnAlpha.size()));
   return {};
+}
+
+/// What element (row, column) of the result is multiplied by.
+std::optional<float> alphaAt(const GemmProblem &p, uint64_t row, uint64_t column) {
+  if (!p.rowAlpha.empty())
+    return p.rowAlpha[row];
+  return p.columnAlpha.empty() ? p.alpha : p.columnAlpha[column];
 }
 
 uint64_t stepsOf(const GemmProblem &p) { return (p.depth + fp4MmaK - 1) / fp4MmaK; }
@@ -136,15 +150,17 @@ OutputRounding outputRounding(FloatType type) {
 }
 
 /// Sums, bounds and possible overflows of one row and panel, from its state after the last step.
-void finish(const GemmProblem &p, const ReferenceState &r, uint64_t at, unsigned count,
-            GemmReference &result) {
+void finish(const GemmProblem &p, const ReferenceState &r, uint64_t row, uint64_t column,
+            unsigned count, GemmReference &result) {
   const OutputRounding out = outputRounding(p.output);
-  const double alpha = p.alpha ? *p.alpha : 1.0;
+  const uint64_t at = row * p.b.rows + column;
   const double fp64 = static_cast<double>(p.depth) * 0x1p-52; // of the reference itself
   for (unsigned j = 0; j < count; ++j) {
+    const std::optional<float> factor = alphaAt(p, row, column + j);
+    const double alpha = factor.value_or(1.f);
     const double value = alpha * r.sum[j];
     double error = std::fabs(alpha) * (r.error[j] + fp64 * r.magnitude[j]);
-    if (p.alpha)
+    if (factor)
       error += 0x1p-24 * (std::fabs(value) + error) + 0x1p-150;
     const double bound = error + out.unit * (std::fabs(value) + error) + out.smallest;
     result.values[at + j] = value;
@@ -171,8 +187,10 @@ Expected<std::vector<float>> gemmMmaModel(const GemmProblem &p) {
           addStep(kind, tile.rowSteps(r)[s], a.step(tile.row + r, s), panels[s],
                   b.step(tile.column + first, s), count, d);
         float *out = &result[(tile.row + r) * b.rows + tile.column + first];
-        for (unsigned j = 0; j < count; ++j)
-          out[j] = roundTo(p.output, p.alpha ? *p.alpha * d[j] : d[j]);
+        for (unsigned j = 0; j < count; ++j) {
+          const auto alpha = alphaAt(p, tile.row + r, tile.column + first + j);
+          out[j] = roundTo(p.output, alpha ? *alpha * d[j] : d[j]);
+        }
       }
   });
   return result;
@@ -192,8 +210,7 @@ Expected<GemmReference> gemmReference(const GemmProblem &p) {
         ReferenceState state;
         for (uint64_t s = 0; s < tile.steps; ++s)
           kernels.addReference(tile.rowSteps(r)[s], tile.panelSteps(first)[s], state);
-        finish(p, state, (tile.row + r) * b.rows + tile.column + first, tile.panelSize(first),
-               result);
+        finish(p, state, tile.row + r, tile.column + first, tile.panelSize(first), result);
       }
   });
   return result;
@@ -204,5 +221,35 @@ float alphaFactor(float e4m3MaxA, float e4m3MaxB) {
 }
 
 float matmulAlpha(float amaxA, float amaxB, float factor) { return amaxA * amaxB * factor; }
+
+namespace {
+
+std::vector<float> alphaTerms(const Recipe &recipe, std::span<const float> amaxes) {
+  const RecipeProgram program = makeAlphaTerm(recipe);
+  RecipeEvaluator evaluator(program);
+  std::vector<float> terms;
+  for (float amax : amaxes) {
+    evaluator.setTensor(amax);
+    terms.push_back(evaluator.valueOr(program.element, 1.f));
+  }
+  return terms;
+}
+
+} // namespace
+
+std::vector<float> matmulAlpha(const Recipe &a, std::span<const float> amaxA, const Recipe &b,
+                               std::span<const float> amaxB) {
+  const std::vector<float> left = alphaTerms(a, amaxA), right = alphaTerms(b, amaxB);
+  const float factor = alphaFactor(a.e4m3Max, b.e4m3Max);
+  std::vector<float> alphas;
+  for (size_t i = 0; i < (left.size() == 1 ? right : left).size(); ++i) {
+    const float product = left[left.size() == 1 ? 0 : i] * right[right.size() == 1 ? 0 : i];
+    const bool isQuotient = a.alpha == AlphaRule::OverEncodeScales;
+    alphas.push_back(isQuotient                            ? 1.f / product
+                     : a.alpha == AlphaRule::AmaxProduct ? product * factor
+                                                           : product);
+  }
+  return alphas;
+}
 
 } // namespace fp4::numerics

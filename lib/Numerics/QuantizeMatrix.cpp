@@ -169,6 +169,15 @@ Status checkSide(const Recipe &recipe, const SideOptions &side, const QuantizeOp
   return {};
 }
 
+/// `rows` of the output.
+Status checkRowAmax(const SideOptions &side, const QuantizeOptions &options, uint64_t rows,
+                    std::string_view name) {
+  if (!options.amaxPerRow || side.rowAmax.empty() || side.rowAmax.size() == rows)
+    return {};
+  return usage("amaxes of rows of the " + std::string(name) + " output must be " +
+               std::to_string(rows) + " numbers, but got " + std::to_string(side.rowAmax.size()));
+}
+
 Status checkOptions(const Recipe &recipe, std::span<const float> values, uint64_t rows,
                     uint64_t columns, const QuantizeOptions &options) {
   if (values.size() != rows * columns)
@@ -180,16 +189,16 @@ Status checkOptions(const Recipe &recipe, std::span<const float> values, uint64_
   if (options.squareBlocks && !nvfp4)
     return usage("square blocks must be of format nvfp4, but got " +
                  std::string(stringify(recipe.format)));
-  if (options.amaxPerRow && (!nvfp4 || options.columnwise || options.squareBlocks))
-    return usage("an amax per row expects a row-wise nvfp4 output of 1 x 16 blocks only");
-  if (options.amaxPerRow && options.rowwise && !options.rowwise->rowAmax.empty() &&
-      options.rowwise->rowAmax.size() != rows)
-    return usage("amaxes of rows must be " + std::to_string(rows) + " numbers, but got " +
-                 std::to_string(options.rowwise->rowAmax.size()));
-  if (options.rowwise)
+  if (options.amaxPerRow && (!nvfp4 || options.squareBlocks))
+    return usage("an amax per row expects nvfp4 outputs of 1 x 16 blocks");
+  if (options.rowwise) {
     FP4_TRY(checkSide(recipe, *options.rowwise, options, columns, "row-wise"));
-  if (options.columnwise)
+    FP4_TRY(checkRowAmax(*options.rowwise, options, rows, "row-wise"));
+  }
+  if (options.columnwise) {
     FP4_TRY(checkSide(recipe, *options.columnwise, options, rows, "column-wise"));
+    FP4_TRY(checkRowAmax(*options.columnwise, options, columns, "column-wise"));
+  }
   return {};
 }
 

@@ -19,6 +19,7 @@ public:
   explicit RecipeWriter(const Recipe &recipe) : recipe(recipe) {}
   RecipeProgram write();
   RecipeProgram writeDequantizer();
+  RecipeProgram writeAlphaTerm();
 
 private:
   void globalScale();
@@ -375,7 +376,7 @@ Value RecipeWriter::encodedElement(Value factor, Value f) {
   if (recipe.format == BlockFormat::NVFP4 && recipe.encode == EncodeSpelling::BF16GlobalOverScale)
     y = b(Op::RoundBF16, y);
   y = withSign(withTies(y));
-  if (recipe.nanElementIsZero)
+  if (recipe.nanElement == NanElement::Zero)
     y = b.select(b(Op::IsNaN, y), zero, y);
   return y;
 }
@@ -482,6 +483,8 @@ Value RecipeWriter::decodeFactor() {
       return b(Op::FloatOf, bits);
     const Value isLeast = b(Op::IntEqual, byte, b.integer(0));
     const Value finite = b.select(isLeast, b.integer(0x00400000), bits);
+    if (recipe.scaleDecode == ScaleDecode::Power)
+      return b(Op::FloatOf, finite);
     const Value isBad = b(Op::IntEqual, byte, b.integer(255));
     return b(Op::FloatOf, b.select(isBad, b.integer(nanBits), finite));
   }
@@ -507,9 +510,31 @@ RecipeProgram RecipeWriter::writeDequantizer() {
   return std::move(program);
 }
 
+//===--- Products --------------------------------------------------------===//
+
+RecipeProgram RecipeWriter::writeAlphaTerm() {
+  if (recipe.alpha != AlphaRule::AmaxProduct)
+    globalScale();
+  switch (recipe.alpha) {
+  case AlphaRule::AmaxProduct:
+    program.element = tensorAmax();
+    break;
+  case AlphaRule::DecodeScales:
+    program.element = d;
+    break;
+  case AlphaRule::OverEncodeScales:
+    program.element = g;
+    break;
+  }
+  b.finish(program);
+  return std::move(program);
+}
+
 } // namespace
 
 RecipeProgram makeProgram(const Recipe &recipe) { return RecipeWriter(recipe).write(); }
+
+RecipeProgram makeAlphaTerm(const Recipe &recipe) { return RecipeWriter(recipe).writeAlphaTerm(); }
 
 RecipeProgram makeDequantizer(const Recipe &recipe) {
   return RecipeWriter(recipe).writeDequantizer();

@@ -17,55 +17,23 @@ using Names = std::span<const std::string_view>;
 /// Values are enumerators (`names`, in the order of the enumeration) or, without names, numbers.
 struct Decision {
   std::string_view name;
-  std::optional<BlockFormat> format; ///< nvfp4; mxfp4, and so all of MX; none: all have it
+  DecisionFamily family;
   Names names;
   std::function<float(const Recipe &)> get; ///< the number, or the index of the enumerator
   std::function<void(Recipe &, float)> set;
 };
 
-constexpr std::array<std::string_view, 2> nanPolicies = {"drop", "propagate"};
-constexpr std::array<std::string_view, 4> negativeZeros = {"drop", "keep", "never", "always"};
-constexpr std::array<std::string_view, 2> tieRules = {"even", "toward_zero"};
-constexpr std::array<std::string_view, 2> nanElements = {"six", "zero"};
-constexpr std::array<std::string_view, 10> globalRules = {
-    "one",        "guarded_divide", "positive_divide", "divide",   "divide_unless_zero",
-    "reciprocal", "decode_divide",  "decode_multiply", "supplied", "reciprocal_or_one"};
-constexpr std::array<std::string_view, 3> reciprocalKinds = {"exact", "approximate_factor",
-                                                             "approximate"};
-constexpr std::array<std::string_view, 7> scaleSpellings = {
-    "multiply_folded",      "divide_then_multiply", "multiply_then_multiply", "divide_twice",
-    "multiply_then_divide", "divide_by_product",    "ratio_of_maxima"};
-constexpr std::array<std::string_view, 7> encodeSpellings = {
-    "reciprocal_of_product",   "global_over_scale", "reciprocal_over_scale",
-    "global_times_reciprocal", "divide_by_product", "divide_by_quotient",
-    "bf16_global_over_scale"};
-constexpr std::array<std::string_view, 8> guards = {"clamp_drop_nan",
-                                                    "clamp_keep_nan",
-                                                    "zero_if_amax_zero",
-                                                    "zero_if_amax_zero_clamp",
-                                                    "zero_block_if_amax_zero",
-                                                    "zero_if_scale_zero",
-                                                    "epsilon_scale",
-                                                    "none"};
-constexpr std::array<std::string_view, 3> scaleCasts = {"non_saturating", "saturating", "half_up"};
-constexpr std::array<std::string_view, 2> amaxArithmetics = {"f32", "bf16"};
-constexpr std::array<std::string_view, 4> adaptives = {
-    "off", "four_over_six_absolute", "four_over_six_squared", "four_over_six_largest"};
-constexpr std::array<std::string_view, 2> candidateValues = {"amax_over_range", "decode_scale"};
-constexpr std::array<std::string_view, 9> exponentRules = {
-    "floor",           "ceil",          "even",          "even_down",   "round_up",
-    "round_up_divide", "round_up_bits", "round_up_log2", "floor_divide"};
-constexpr std::array<std::string_view, 4> nonFinites = {"largest", "nan", "nan_alone", "wrap"};
-constexpr std::array<std::string_view, 4> zeroBytes = {"exact", "one", "zero", "least_normal"};
-constexpr std::array<std::string_view, 2> nanBytes = {"nan", "zero"};
-constexpr std::array<std::string_view, 3> dequantizeRules = {"amax_times_inverse", "decode_scale",
-                                                             "over_encode_scale"};
-constexpr std::array<std::string_view, 2> scaleDecodes = {"exact", "shifted"};
+// The names of each enumeration, in the order of its enumerators.
+#define FP4_VALUE(Enumerator, name) std::string_view(#name),
+#define FP4_DECISION(Type, member, name, family, initial, ...)                                     \
+  constexpr std::array member##Names = {__VA_ARGS__};
+#include "fp4/Numerics/Recipes.def"
+#undef FP4_VALUE
 
 template <auto Member>
-Decision decision(std::string_view name, std::optional<BlockFormat> format, Names names) {
+Decision decision(std::string_view name, DecisionFamily family, Names names) {
   using Value = std::remove_cvref_t<decltype(std::declval<Recipe>().*Member)>;
-  return {name, format, names,
+  return {name, family, names,
           [](const Recipe &recipe) { return static_cast<float>(recipe.*Member); },
           [](Recipe &recipe, float value) {
             if constexpr (std::is_enum_v<Value>)
@@ -76,36 +44,19 @@ Decision decision(std::string_view name, std::optional<BlockFormat> format, Name
 }
 
 std::span<const Decision> decisions() {
-  constexpr auto nvfp4 = BlockFormat::NVFP4, mxfp4 = BlockFormat::MXFP4;
   static const std::array table = {
-      decision<&Recipe::amaxNaN>("amax_nan", std::nullopt, nanPolicies),
-      decision<&Recipe::negativeZero>("negative_zero", std::nullopt, negativeZeros),
-      decision<&Recipe::ties>("ties", std::nullopt, tieRules),
-      decision<&Recipe::nanElementIsZero>("nan_element", std::nullopt, nanElements),
-      decision<&Recipe::global>("tensor_scale", nvfp4, globalRules),
-      decision<&Recipe::scale>("scale", nvfp4, scaleSpellings),
-      decision<&Recipe::encode>("encode", nvfp4, encodeSpellings),
-      decision<&Recipe::reciprocals>("reciprocals", nvfp4, reciprocalKinds),
-      decision<&Recipe::guard>("guard", nvfp4, guards),
-      decision<&Recipe::e4m3Max>("e4m3_max", nvfp4, {}),
-      decision<&Recipe::scaleFloor>("scale_floor", nvfp4, {}),
-      decision<&Recipe::scaleCast>("scale_cast", nvfp4, scaleCasts),
-      decision<&Recipe::zeroScale>("zero_scale", nvfp4, {}),
-      decision<&Recipe::amaxArithmetic>("amax_arithmetic", nvfp4, amaxArithmetics),
-      decision<&Recipe::adaptive>("adaptive", nvfp4, adaptives),
-      decision<&Recipe::dequantize>("dequantize", nvfp4, dequantizeRules),
-      decision<&Recipe::candidateValue>("candidate_value", nvfp4, candidateValues),
-      decision<&Recipe::exponent>("exponent", mxfp4, exponentRules),
-      decision<&Recipe::nonFinite>("non_finite", mxfp4, nonFinites),
-      decision<&Recipe::zeroByte>("zero_byte", mxfp4, zeroBytes),
-      decision<&Recipe::nanByte>("nan_byte", mxfp4, nanBytes),
-      decision<&Recipe::scaleDecode>("scale_decode", mxfp4, scaleDecodes),
+#define FP4_DECISION(Type, member, name, family, initial, ...)                                     \
+  decision<&Recipe::member>(#name, DecisionFamily::family, member##Names),
+#define FP4_NUMBER(member, name, family, initial)                                                  \
+  decision<&Recipe::member>(#name, DecisionFamily::family, {}),
+#include "fp4/Numerics/Recipes.def"
   };
   return table;
 }
 
 bool applies(const Decision &decision, const Recipe &recipe) {
-  return !decision.format || isMX(*decision.format) == isMX(recipe.format);
+  return decision.family == DecisionFamily::Both ||
+         (decision.family == DecisionFamily::MX) == isMX(recipe.format);
 }
 
 /// The decisions in which two recipes of one format differ.
@@ -184,7 +135,8 @@ std::string_view takeUntil(std::string_view &text, char separator) {
 
 /// Spellings that read g, which rules of the decode scale do not have.
 bool readsEncodeScale(const Recipe &recipe) {
-  if (recipe.dequantize == DequantizeRule::OverEncodeScale)
+  if (recipe.dequantize == DequantizeRule::OverEncodeScale ||
+      recipe.alpha == AlphaRule::OverEncodeScales)
     return true;
   switch (recipe.scale) {
   case ScaleSpelling::MultiplyFolded:
@@ -235,15 +187,16 @@ Status checkSpellings(const Recipe &recipe) {
       recipe.global == GlobalRule::DecodeDivide || recipe.global == GlobalRule::DecodeMultiply;
   if (decodeOnly && readsEncodeScale(recipe))
     return usage("tensor_scale decode_divide and decode_multiply have no encode scale, but "
-                 "the spellings of scale, encode or dequantize read it",
+                 "the spellings of scale, encode, dequantize or alpha read it",
                  "spellings of the decode scale are scale = divide_twice, multiply_then_divide, "
                  "divide_by_product, encode = reciprocal_of_product, reciprocal_over_scale, "
-                 "divide_by_product and dequantize = amax_times_inverse, decode_scale");
+                 "divide_by_product, dequantize = amax_times_inverse, decode_scale and alpha = "
+                 "amax_product, decode_scales");
   if (recipe.reciprocals != Reciprocals::Exact &&
       recipe.encode != EncodeSpelling::ReciprocalOfProduct)
     return usage(
         fmt::format("approximate reciprocals expect encode reciprocal_of_product, but got {}",
-                    encodeSpellings[static_cast<size_t>(recipe.encode)]));
+                    encodeNames[static_cast<size_t>(recipe.encode)]));
   const bool derives = recipe.global != GlobalRule::One && recipe.global != GlobalRule::Supplied;
   if (recipe.scale == ScaleSpelling::RatioOfMaxima && !derives)
     return usage("scale ratio_of_maxima expects a tensor scale that derives from an amax");
@@ -254,12 +207,14 @@ Status checkSpellings(const Recipe &recipe) {
                        recipe.encode == EncodeSpelling::DivideByQuotient;
   if (divides && bounded)
     return usage(fmt::format("encode {} has no factor that a guard could bound",
-                             encodeSpellings[static_cast<size_t>(recipe.encode)]),
+                             encodeNames[static_cast<size_t>(recipe.encode)]),
                  "remove the guard: guard = none, epsilon_scale or zero_if_scale_zero");
   return {};
 }
 
 } // namespace
+
+std::string_view stringify(AlphaRule rule) { return alphaNames[static_cast<size_t>(rule)]; }
 
 Status checkRecipe(const Recipe &recipe) {
   const bool asHardware = recipe.ties == Ties::Even && recipe.negativeZero == NegativeZero::Keep;
@@ -295,6 +250,16 @@ Status setDecision(Recipe &recipe, std::string_view name, std::string_view value
   return usage(fmt::format("recipe '{}' of format {} has no decision '{}'", recipe.name,
                            stringify(recipe.format), name),
                "its decisions are " + decisionNames(recipe));
+}
+
+std::span<const DecisionText> decisionTexts() {
+  static const std::vector<DecisionText> texts = [] {
+    std::vector<DecisionText> all;
+    for (const Decision &decision : decisions())
+      all.push_back({decision.name, decision.family, decision.names});
+    return all;
+  }();
+  return texts;
 }
 
 Expected<Recipe> parseRecipe(std::string_view text) {

@@ -49,8 +49,14 @@ std::vector<Shape> resultShapes(const ProgramOp &op, std::span<const Type> opera
   const Shape first = operands.empty() ? Shape{} : operands[0].shape;
   if (op.attributes.contains("per_row") && op.op == "fp4.amax" && !first.empty())
     return {{first[0]}};
+  if (op.attributes.contains("per_column") && op.op == "fp4.amax" && first.size() == 2)
+    return {{first[1]}};
   if (op.op == "fp4.amax" || op.op == "fp4.hadamard_amax") // one number per group
     return std::vector<Shape>(op.resultTypes.size(), Shape(1));
+  if (op.op == "fp4.matmul_alpha" && first.size() == 1)
+    return {{first[0], 1}};
+  if (op.op == "fp4.matmul_alpha" && operands.size() > 1 && operands[1].shape.size() == 1)
+    return {{1, operands[1].shape[0]}};
   if (op.op == "fp4.quantize" && first.size() == 2)
     return quantizedShapes(op, first);
   if (op.op == "fp4.blockscaled_matmul" && operands.size() > 2 && first.size() == 2 &&

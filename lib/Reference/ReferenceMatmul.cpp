@@ -37,10 +37,8 @@ Status runAlpha(Step &step) {
   FP4_TRY(step.expect(2, 1));
   FP4_ASSIGN(auto lhs, numerics::parseRecipe(step.attributeOr("lhs_recipe", "transformer_engine")));
   FP4_ASSIGN(auto rhs, numerics::parseRecipe(step.attributeOr("rhs_recipe", "transformer_engine")));
-  const float alpha =
-      numerics::matmulAlpha(scalarOf(*step.operands[0]), scalarOf(*step.operands[1]),
-                            numerics::alphaFactor(lhs.e4m3Max, rhs.e4m3Max));
-  return step.defineFloats(0, {&alpha, 1});
+  return step.defineFloats(0, numerics::matmulAlpha(lhs, floats(*step.operands[0]), rhs,
+                                                    floats(*step.operands[1])));
 }
 
 Status runMatmul(Step &step) {
@@ -62,8 +60,15 @@ Status runMatmul(Step &step) {
   const uint64_t pitch = (problem.depth + 1) / 2;
   problem.a = {bytesOf(*step.operands[0]).data(), scalesA.data(), lhs.first, pitch, 0};
   problem.b = {bytesOf(*step.operands[2]).data(), scalesB.data(), rhs.first, pitch, 0};
-  if (step.operands.size() > 4)
-    problem.alpha = scalarOf(*step.operands[4]);
+  std::vector<float> alphas;
+  if (step.operands.size() > 4) {
+    alphas = floats(*step.operands[4]);
+    const std::vector<int64_t> &shape = step.operands[4]->type.shape;
+    if (shape.empty())
+      problem.alpha = alphas.front();
+    else
+      (shape.back() == 1 ? problem.rowAlpha : problem.columnAlpha) = alphas;
+  }
   problem.output = floatType(step.types[0].element);
   problem.threads = step.threads;
   problem.progress = makeProgressLine("verifying", "elements");

@@ -110,9 +110,8 @@ std::vector<float> transposed(std::span<const float> values, uint64_t rows, uint
 
 namespace {
 
-std::vector<float> rowAmaxes(const Step &step, std::span<const float> values,
+std::vector<float> rowAmaxes(std::span<const float> values, size_t columns,
                              numerics::NanPolicy policy) {
-  const auto columns = static_cast<size_t>(step.operands[0]->type.shape.back());
   std::vector<float> amaxes;
   for (size_t at = 0; at + columns <= values.size(); at += columns)
     amaxes.push_back(numerics::amax(values.subspan(at, columns), policy));
@@ -125,13 +124,16 @@ Status runAmax(Step &step) {
   FP4_TRY(step.expect(1, 1));
   FP4_ASSIGN(auto policy, nanPolicy(step));
   const std::vector<float> values = floats(*step.operands[0]);
+  FP4_ASSIGN(auto shape, step.matrix(0));
   if (step.op.attributes.contains("per_row"))
-    return step.defineFloats(0, rowAmaxes(step, values, policy));
+    return step.defineFloats(0, rowAmaxes(values, shape.second, policy));
+  if (step.op.attributes.contains("per_column"))
+    return step.defineFloats(0, rowAmaxes(transposed(values, shape.first, shape.second),
+                                          shape.first, policy));
   if (!step.op.attributes.contains("groups")) {
     const float amax = numerics::amax(values, policy);
     return step.defineFloats(0, {&amax, 1});
   }
-  FP4_ASSIGN(auto shape, step.matrix(0));
   FP4_ASSIGN(auto groups, groupsOf(step, shape.first));
   std::vector<float> amaxes;
   for (auto [begin, rows] : groups)

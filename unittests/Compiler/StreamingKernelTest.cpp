@@ -9,6 +9,7 @@
 #include "KernelRun.h"
 
 #include "fp4/ISA/ScaleLayout.h"
+#include "fp4/Numerics/BlockScaledGemm.h"
 #include "fp4/Numerics/Quantize.h"
 #include "fp4/Numerics/QuantizeMatrix.h"
 
@@ -406,6 +407,32 @@ TEST(MatmulAlpha, IsTransformerEngines) {
                   kernel.upload(std::vector{b}), result);
     volatile float product = a * b; // rounded before the second multiplication
     EXPECT_EQ(kernel.download<float>(result)[0], product * (1.0f / 7225344.0f));
+  }
+}
+
+/// Of each formula, one recipe; the amaxes of rows make an alpha each.
+TEST(MatmulAlpha, IsTheRecipes) {
+  for (const char *name : {"modelopt", "vllm", "compressed_tensors"}) {
+    const std::string type = fmt::format("#fp4.recipe<{}>", name);
+    KernelRun kernel(fmt::format(
+        "func.func @f(%a: tensor<?xf32>, %b: tensor<f32>) -> tensor<?x1xf32> {{\n"
+        "  %0 = fp4.matmul_alpha %a, %b {{lhs_recipe = {0}, rhs_recipe = {0}}}\n"
+        "    : tensor<?xf32>, tensor<f32> -> tensor<?x1xf32>\n"
+        "  return %0 : tensor<?x1xf32>\n}}\n", type));
+    test::Random random(3);
+    std::vector<float> amaxes(300), other = {0.7f};
+    for (float &amax : amaxes)
+      amax = std::fabs(random.gaussian());
+    amaxes[0] = 0;
+    Buffer result = kernel.allocate(4 * amaxes.size());
+    kernel.launch("f_matmul_alpha_0", 1, kernel.upload(amaxes), kernel.upload(other), result,
+                  static_cast<int32_t>(amaxes.size()));
+    const numerics::Recipe &recipe = *numerics::lookupRecipe(name);
+    const auto expected = numerics::matmulAlpha(recipe, amaxes, recipe, other);
+    const auto got = kernel.download<float>(result);
+    for (size_t i = 0; i < expected.size(); ++i)
+      EXPECT_EQ(std::bit_cast<uint32_t>(got[i]), std::bit_cast<uint32_t>(expected[i]))
+          << name << " " << amaxes[i];
   }
 }
 

@@ -193,7 +193,7 @@ TEST(Shapes, rowsAreQuantizedWithTheirOwnAmax) {
   }
   options.rowwise->rowAmax.pop_back();
   EXPECT_EQ(quantizeMatrix(recipe("transformer_engine"), x, 3, 32, options).error().message,
-            "amaxes of rows must be 3 numbers, but got 2");
+            "amaxes of rows of the row-wise output must be 3 numbers, but got 2");
 }
 
 TEST(Shapes, S15_fourOverSixTakesTheBetterScale) {
@@ -412,7 +412,7 @@ TEST(QuantizeMatrix, rejectsWhatHasNoMeaning) {
   EXPECT_EQ(rejection("vllm", 32, 32, square), "accepted");
   perRow.amaxPerRow = true;
   EXPECT_EQ(rejection("ocp_floor", 32, 32, perRow),
-            "an amax per row expects a row-wise nvfp4 output of 1 x 16 blocks only");
+            "an amax per row expects nvfp4 outputs of 1 x 16 blocks");
   stochastic.rowwise->stochastic.emplace();
   EXPECT_EQ(rejection("four_over_six", 2, 16, stochastic),
             "recipe 'four_over_six' must round to nearest");

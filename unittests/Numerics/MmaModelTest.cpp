@@ -414,6 +414,61 @@ TEST(Gemm, alphaAndOneRounding) { // fused alpha, against the double rounding of
   EXPECT_EQ((*gemmMmaModel(p))[0], 2.f);
 }
 
+/// The element where the rows or columns have an alpha each is that of a product with this alpha.
+TEST(Gemm, alphasOfRowsAndColumns) {
+  Product p("transformer_engine", 5, 19, 128, 9, 1.f);
+  p.problem.output = FloatType::BF16;
+  std::vector<float> rows, columns;
+  for (int i = 0; i < 19; ++i)
+    columns.push_back(0.3f + 0.7f * static_cast<float>(i));
+  rows.assign(columns.begin(), columns.begin() + 5);
+  for (bool ofRows : {true, false}) {
+    GemmProblem lines = p.problem;
+    (ofRows ? lines.rowAlpha : lines.columnAlpha) = ofRows ? rows : columns;
+    const auto model = gemmMmaModel(lines);
+    const auto reference = gemmReference(lines);
+    ASSERT_TRUE(model && reference);
+    for (size_t i = 0; i < 5 * 19; ++i) {
+      GemmProblem one = p.problem;
+      one.alpha = ofRows ? rows[i / 19] : columns[i % 19];
+      EXPECT_EQ((*model)[i], (*gemmMmaModel(one))[i]) << i;
+      EXPECT_EQ(reference->values[i], gemmReference(one)->values[i]) << i;
+      EXPECT_EQ(reference->bounds[i], gemmReference(one)->bounds[i]) << i;
+    }
+  }
+  p.problem.rowAlpha = columns;
+  EXPECT_EQ(gemmMmaModel(p.problem).error().message,
+            "alphas of rows must be 5 numbers, but got 19");
+  p.problem.rowAlpha = {};
+  p.problem.columnAlpha = rows;
+  EXPECT_EQ(gemmReference(p.problem).error().message,
+            "alphas of columns must be 19 numbers, but got 5");
+}
+
+/// The formulas of the recipes' consumers, spelled again.
+TEST(Gemm, alphaIsTheRecipesDecision) {
+  const auto alpha = [](const char *recipe, std::vector<float> a, float b) {
+    return matmulAlpha(*parseRecipe(recipe), a, *parseRecipe(recipe), {&b, 1});
+  };
+  const float a = 3.f, b = 0.7f;
+  EXPECT_EQ(alpha("cutlass", {a}, b), std::vector{matmulAlpha(a, b)});
+  EXPECT_EQ(alpha("modelopt", {a}, b), std::vector{(a / 2688.f) * (b / 2688.f)});
+  EXPECT_EQ(alpha("vllm", {a, 5.f}, b),
+            (std::vector{1.f / ((2688.f * (1.f / a)) * (2688.f * (1.f / b))),
+                         1.f / ((2688.f * (1.f / 5.f)) * (2688.f * (1.f / b)))}));
+  // g of bf16 weights is a bf16 number: 2688 * bf16(1 / 5) = 538.125 becomes 540.
+  const auto g = [](float amax) {
+    const auto bf16 = [](float x) { return decodeBF16(encodeBF16(x)); };
+    return bf16(2688.f * bf16(1.f / amax));
+  };
+  EXPECT_EQ(g(5.f), 540.f);
+  EXPECT_EQ(alpha("compressed_tensors", {5.f}, b), std::vector{1.f / (g(5.f) * g(b))});
+  EXPECT_NE(alpha("compressed_tensors", {5.f}, b), alpha("compressed_tensors_f32", {5.f}, b));
+  const float supplied = 20.f;
+  EXPECT_EQ(alpha("vllm, tensor_scale = supplied", {supplied}, supplied),
+            std::vector{1.f / (supplied * supplied)});
+}
+
 TEST(Gemm, matmulAlphaIsTheKernelsArithmetic) {
   EXPECT_EQ(bitsOf(matmulAlpha(1.f, 1.f)), bitsOf(static_cast<float>(1.0 / 7225344.0)));
   EXPECT_EQ(matmulAlpha(3.f, 0.7f), 3.f * 0.7f * static_cast<float>(1.0 / 7225344.0));

@@ -6,6 +6,7 @@
 #include "TestData.h"
 #include "fp4/Numerics/E2M1.h"
 #include "fp4/Numerics/Quantize.h"
+#include <array>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -140,6 +141,29 @@ TEST(Recipes, everyOneHasItsRowInTheDocument) {
   for (const Recipe &r : recipes())
     EXPECT_EQ(rows[std::string(r.name)], stringify(r.format)) << r.name;
   EXPECT_EQ(rows.size(), recipes().size());
+}
+
+/// `| name | format | values |`, all values among the last cell's words; a number has none.
+TEST(Recipes, everyDecisionHasItsRowInTheDocument) {
+  std::ifstream file(FP4_SOURCE_DIR "/docs/Numerics.md");
+  std::map<std::string, std::pair<std::string, std::string>> rows; // name to format and values
+  std::smatch match;
+  const std::regex row(R"(\| (\w+) \| (nvfp4|mx|both) \| (.*) \|)");
+  bool inside = false;
+  for (std::string line; std::getline(file, line);) {
+    inside = (inside || line == "<!-- decisions -->") && line != "<!-- end -->";
+    if (inside && std::regex_match(line, match, row))
+      EXPECT_TRUE(rows.emplace(match[1], std::pair(match[2], match[3])).second) << line;
+  }
+  constexpr std::array families = {"nvfp4", "mx", "both"};
+  for (const DecisionText &decision : decisionTexts()) {
+    const auto &[format, values] = rows[std::string(decision.name)];
+    EXPECT_EQ(format, families[static_cast<size_t>(decision.family)]) << decision.name;
+    for (std::string_view value : decision.values)
+      EXPECT_TRUE(std::regex_search(values, std::regex("\\b" + std::string(value) + "\\b")))
+          << decision.name << " = " << value;
+  }
+  EXPECT_EQ(rows.size(), decisionTexts().size());
 }
 
 TEST(Recipes, everyNameIsFoundAndEveryVectorModelIsARecipe) {

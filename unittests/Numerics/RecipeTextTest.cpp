@@ -79,7 +79,7 @@ TEST(RecipeText, badTextIsRefused) {
             "vllm, dequantize = amax_times_inverse");
   EXPECT_EQ(canonical("torchao, dequantize = over_encode_scale"),
             "error: tensor_scale decode_divide and decode_multiply have no encode scale, but the "
-            "spellings of scale, encode or dequantize read it");
+            "spellings of scale, encode, dequantize or alpha read it");
   EXPECT_EQ(canonical("torchao, exponent = floor"),
             "error: recipe 'torchao' of format nvfp4 has no decision 'exponent'");
   EXPECT_EQ(canonical("torchao, guard"),

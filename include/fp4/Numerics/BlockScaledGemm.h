@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace fp4::numerics {
@@ -76,6 +77,8 @@ struct GemmProblem {
   GemmOperand a, b;                          ///< A is M x K, B is N x K
   uint64_t depth = 0;                        ///< K, a multiple of the block size
   std::optional<float> alpha = std::nullopt; ///< applied in fp32 after the sum
+  std::span<const float> rowAlpha = {};      ///< in its place: one for each row of the result
+  std::span<const float> columnAlpha = {};   ///< or one for each column
   FloatType output = FloatType::F32;
   unsigned threads = 0; ///< 0: one per hardware thread
   /// Called now and then, by one thread at a time, with the number of elements that are done.
@@ -102,5 +105,9 @@ float alphaFactor(float e4m3MaxA = 448.f, float e4m3MaxB = 448.f);
 /// alpha of an NVFP4 product as TransformerEngine's kernel computes it:
 /// (amaxA * amaxB) * factor.
 float matmulAlpha(float amaxA, float amaxB, float factor = alphaFactor());
+/// alpha of operands quantized by recipes that have a tensor scale and one AlphaRule. Of several
+/// amaxes of one operand, those of its rows, there is one alpha for each; the other has one.
+std::vector<float> matmulAlpha(const Recipe &a, std::span<const float> amaxA, const Recipe &b,
+                               std::span<const float> amaxB);
 
 } // namespace fp4::numerics

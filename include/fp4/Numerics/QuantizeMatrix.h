@@ -44,7 +44,7 @@ struct QuantizeOptions {
   std::optional<SideOptions> rowwise = SideOptions{};
   std::optional<SideOptions> columnwise;
   bool squareBlocks = false; ///< 16 x 16
-  bool amaxPerRow = false;   ///< nvfp4: each row has its amax (row-scaled); row-wise output only
+  bool amaxPerRow = false;   ///< nvfp4: each row of an output has its amax (row-scaled)
   ScaleLayout layout = ScaleLayout::Linear;
 };
 

@@ -133,4 +133,8 @@ RecipeProgram makeProgram(const Recipe &recipe);
 /// ScaleDecode makes of the scale byte. Inputs: TensorAmax, ScaleByte, Element.
 RecipeProgram makeDequantizer(const Recipe &recipe);
 
+/// The number (`element`, of stage Tensor) that an operand has in alpha: its amax, d or g, as its
+/// AlphaRule says; for recipes with a tensor scale. Input: TensorAmax.
+RecipeProgram makeAlphaTerm(const Recipe &recipe);
+
 } // namespace fp4::numerics

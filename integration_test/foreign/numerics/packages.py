@@ -51,11 +51,17 @@ class TorchaoWide(TorchaoMX):
     """The same of elements of 6 and 8 bits, a byte each."""
     TYPES = {"mxfp6_e2m3": "fp6_e2m3", "mxfp6_e3m2": "fp6_e3m2",
              "mxfp8_e4m3": torch.float8_e4m3fn, "mxfp8_e5m2": torch.float8_e5m2}
-    nan_code = None
 
     def __init__(self, format, mode):
         super().__init__(mode)
         self.element = self.TYPES[format]
+
+    def marked(self, x, scales, codes):
+        """Elements of 6 bits have no NaN, and torchao casts NaN as it comes."""
+        if not isinstance(self.element, str):
+            return codes
+        no_number = np.isnan(x) | (scales == 0xFF)[:, None] & ~np.isin(codes, (0, 32))
+        return np.where(no_number, 255, codes)
 
     def quantize(self, x, amax):
         scales, data = self.mx.to_mx(x, self.element, 32, self.mode)
@@ -234,8 +240,8 @@ def main(adapter, blocks, out):
         amax = torch.from_numpy(amaxes[rows][:1])[0]
         s, c = package.quantize(torch.from_numpy(x[rows].copy()), amax)
         scales[rows], codes[rows] = s, c.reshape(-1, x.shape[1])
-    marked = codes if isinstance(package, TorchaoWide) else nan_marked(x, scales, codes,
-                                                                       package.nan_byte)
+    marked = package.marked(x, scales, codes) if isinstance(package, TorchaoWide) else nan_marked(
+        x, scales, codes, package.nan_byte)
     if package.nan_byte == 0x7F:
         scales = np.where(scales == 0xFF, 0x7F, scales)  # the sign of a NaN is the machine's
     back = np.zeros((0, 16), np.float32)

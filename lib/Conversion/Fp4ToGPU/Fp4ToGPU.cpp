@@ -84,13 +84,13 @@ void splitOrientations(fp4::QuantizeOp op) {
       b, op.getLoc(), TypeRange{op.getData().getType(), op.getScales().getType()}, op.getInput(),
       op.getAmax(), Value(), op.getRng(), op.getFormat(), op.getRecipe(), op.getRounding(),
       fp4::Outputs::Rowwise, op.getBlockAttr(), op.getHadamardAttr(), fp4::HadamardAttr(),
-      op.getPhilox(), op.getGroupsAttr(), /*per_row=*/false);
+      op.getPhilox(), op.getGroupsAttr(), op.getPerRow());
   auto columnwise = fp4::QuantizeOp::create(
       b, op.getLoc(), op.getTransposed().getTypes(), op.getInput(),
       op.getColumnwiseAmax() ? op.getColumnwiseAmax() : op.getAmax(), Value(), op.getRng(),
       op.getFormat(), op.getRecipe(), op.getRounding(), fp4::Outputs::Columnwise, op.getBlockAttr(),
       fp4::HadamardAttr(), op.getColumnwiseHadamardAttr(), op.getPhilox(), op.getGroupsAttr(),
-      /*per_row=*/false);
+      op.getPerRow());
   SmallVector<Value> results(rowwise.getResults());
   llvm::append_range(results, columnwise.getResults());
   op.replaceAllUsesWith(results);

@@ -22,7 +22,8 @@ SideQuantizer::SideQuantizer(Scalars &s, ImplicitLocOpBuilder &b, QuantizeOp op,
                              Value amax, Value rng, Value groupsPerRow, Value firstGroup)
     : s(s), element(cast<RankedTensorType>(op.getInput().getType()).getElementType()),
       blockSize(op.getBlockSize()), quantizer(s, b, op.getRecipe().getDecisions()) {
-  quantizer.setTensorAmax(amax);
+  if (amax || !op.getPerRow())
+    quantizer.setTensorAmax(amax);
   if (auto transform = columnwise ? op.getColumnwiseHadamard() : op.getHadamard())
     butterfly.emplace(s, b, transform->options());
   if (rng)

@@ -50,6 +50,15 @@ gpu::GPUModuleOp fp4::createKernelModule(RewriterBase &rewriter, ModuleOp module
   return gpu::GPUModuleOp::create(rewriter, op->getLoc(), prefix + std::to_string(n));
 }
 
+static MatmulShape::Alpha alphaOf(BlockScaledMatmulOp op) {
+  if (!op.getAlpha())
+    return MatmulShape::Alpha::None;
+  auto type = cast<RankedTensorType>(op.getAlpha().getType());
+  if (type.getRank() == 0)
+    return MatmulShape::Alpha::One;
+  return type.getDimSize(1) == 1 ? MatmulShape::Alpha::Rows : MatmulShape::Alpha::Columns;
+}
+
 static MatmulShape matmulShape(BlockScaledMatmulOp op, const hw::TargetModel &target) {
   auto lhs = cast<RankedTensorType>(op.getLhs().getType());
   auto result = cast<RankedTensorType>(op.getResult().getType());
@@ -60,7 +69,7 @@ static MatmulShape matmulShape(BlockScaledMatmulOp op, const hw::TargetModel &ta
   shape.k = lhs.getDimSize(1);
   shape.scaleType = scales.getElementType();
   shape.resultType = result.getElementType();
-  shape.hasAlpha = bool(op.getAlpha());
+  shape.alpha = alphaOf(op);
   int64_t rows = shape.dynamicRows() ? kAssumedRows : shape.m;
   shape.tileN = op.getTileN()
                     ? int64_t(*op.getTileN())
@@ -122,8 +131,8 @@ private:
         pipe::MakeTensorMapOp::create(b, loc, shape.mapB(), adaptor.getRhs(), columns),
         view(shape.scalesA(), adaptor.getLhsScales()),
         view(shape.scalesB(), adaptor.getRhsScales())};
-    if (shape.hasAlpha)
-      values.push_back(view(pipe::GlobalType::get({}, b.getF32Type()), adaptor.getAlpha()));
+    if (shape.alpha != MatmulShape::Alpha::None)
+      values.push_back(view(shape.alphas(), adaptor.getAlpha()));
     values.push_back(view(shape.result(), result));
     if (shape.dynamicRows())
       values.push_back(arith::IndexCastOp::create(b, loc, b.getI32Type(), rows));

@@ -38,16 +38,23 @@ GlobalType MatmulShape::scalesA() const {
 GlobalType MatmulShape::scalesB() const {
   return GlobalType::get({n, k / block()}, scaleType, Layout::Tiled128x4);
 }
+GlobalType MatmulShape::alphas() const {
+  SmallVector<int64_t> size;
+  if (alpha == Alpha::Rows)
+    size = {m, 1};
+  else if (alpha == Alpha::Columns)
+    size = {1, n};
+  return GlobalType::get(size, Float32Type::get(scaleType.getContext()));
+}
 GlobalType MatmulShape::result() const { return GlobalType::get({m, n}, resultType); }
 
 SmallVector<Type> MatmulShape::argumentTypes() const {
   SmallVector<Type> types = {mapA(), mapB(), scalesA(), scalesB()};
-  MLIRContext *context = scaleType.getContext();
-  if (hasAlpha)
-    types.push_back(GlobalType::get({}, Float32Type::get(context)));
+  if (alpha != Alpha::None)
+    types.push_back(alphas());
   types.push_back(result());
   if (dynamicRows())
-    types.push_back(IntegerType::get(context, 32));
+    types.push_back(IntegerType::get(scaleType.getContext(), 32));
   return types;
 }
 
@@ -73,6 +80,7 @@ private:
   void buildAccumulation(Value acc, const Tile &tile);
   void buildKTile(Value acc, const Tile &tile, Value k);
   void buildEpilogue(Value acc, const Tile &tile);
+  Value factors(const Tile &tile, Value column);
 
   SharedType scaleTile(int64_t rows) {
     int64_t padded = llvm::alignTo(rows, kScaleBlockRows);
@@ -86,7 +94,7 @@ private:
   MatmulShape shape;
   Value a, bb, scalesA, scalesB, alpha, result, rows;
   Value numM;
-  Value alphaVector; ///< alpha in every lane, or null
+  Value alphaVector; ///< alpha in every lane; null where there is none or not one
 };
 } // namespace
 
@@ -97,7 +105,7 @@ KernelBuilder::KernelBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, Loca
   bb = *arguments++;
   scalesA = *arguments++;
   scalesB = *arguments++;
-  if (shape.hasAlpha)
+  if (shape.alpha != MatmulShape::Alpha::None)
     alpha = *arguments++;
   result = *arguments++;
   if (shape.dynamicRows())
@@ -111,7 +119,7 @@ void KernelBuilder::build() {
   } else {
     numM = constant(llvm::divideCeil(shape.m, shape.kTileM));
   }
-  if (alpha) {
+  if (shape.alpha == MatmulShape::Alpha::One) {
     Value scalar = LoadScalarOp::create(b, loc, b.getF32Type(), alpha);
     auto type = VectorType::get({shape.kChunk}, b.getF32Type());
     alphaVector = vector::BroadcastOp::create(b, loc, type, scalar);
@@ -171,15 +179,27 @@ void KernelBuilder::buildKTile(Value acc, const Tile &tile, Value k) {
   MmaOp::create(b, loc, acc, aTile, ta, bTile, tb, tile.nScaleRow, more, steps);
 }
 
+/// The factors of the accumulator from `column` of the result on.
+Value KernelBuilder::factors(const Tile &tile, Value column) {
+  auto type = VectorType::get({shape.kChunk}, b.getF32Type());
+  Value limit = shape.alpha == MatmulShape::Alpha::Rows ? rows : Value();
+  return LoadFactorsOp::create(b, loc, type, alpha, tile.row, column, limit);
+}
+
 void KernelBuilder::buildEpilogue(Value acc, const Tile &tile) {
   Value columns = constant(shape.tileN);
   if (shape.n % shape.tileN)
     columns = min(arith::SubIOp::create(b, loc, constant(shape.n), tile.column), shape.tileN);
   auto wide = VectorType::get({shape.kChunk}, b.getF32Type());
+  Value factor = alphaVector;
+  if (shape.alpha == MatmulShape::Alpha::Rows)
+    factor = factors(tile, tile.column);
   loop(constant(0), columns, constant(shape.kChunk), [&](Value column) {
     Value v = ReadOp::create(b, loc, wide, acc, column);
-    if (alphaVector)
-      v = arith::MulFOp::create(b, loc, v, alphaVector);
+    if (shape.alpha == MatmulShape::Alpha::Columns)
+      factor = factors(tile, add(tile.column, column));
+    if (factor)
+      v = arith::MulFOp::create(b, loc, v, factor);
     if (!shape.resultType.isF32())
       v = arith::TruncFOp::create(b, loc, VectorType::get({shape.kChunk}, shape.resultType), v);
     StoreOp::create(b, loc, v, result, tile.row, add(tile.column, column), rows);

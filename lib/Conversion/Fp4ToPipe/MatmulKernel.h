@@ -14,7 +14,8 @@ struct MatmulShape {
   int64_t tileN;          ///< columns of an output tile
   mlir::Type scaleType;   ///< f8E4M3FN (blocks of 16) or f8E8M0FNU (blocks of 32)
   mlir::Type resultType;  ///< f32, bf16 or f16
-  bool hasAlpha;
+  /// No alpha, one, one for each row of the result (M x 1), or one for each column (1 x N).
+  enum class Alpha { None, One, Rows, Columns } alpha;
 
   static constexpr int64_t kTileM = 128, kTileK = 256;
   /// Columns that an epilogue thread holds at a time.
@@ -31,6 +32,7 @@ struct MatmulShape {
   pipe::TensorMapType mapB() const;
   pipe::GlobalType scalesA() const;
   pipe::GlobalType scalesB() const;
+  pipe::GlobalType alphas() const; ///< where there is an alpha
   pipe::GlobalType result() const;
   llvm::SmallVector<mlir::Type> argumentTypes() const;
 };

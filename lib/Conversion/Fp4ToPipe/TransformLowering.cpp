@@ -40,6 +40,8 @@ LogicalResult fp4::checkTransform(QuantizeOp op, const hw::TargetModel &target) 
     return noKernel(op, "blocks of one row", "block [16, 16]");
   if (op.getGroups())
     return noKernel(op, "one matrix", "groups");
+  if (op.getPerRow())
+    return noKernel(op, "one amax", "per_row");
   if (int64_t size = op.getColumnwiseHadamard()->getSize(); size != TransformShape::kBlock)
     return noKernel(op, "size 16", Twine(size));
   auto type = cast<RankedTensorType>(op.getInput().getType());

@@ -54,6 +54,55 @@ private:
   }
 };
 
+struct LowerLoadFactors : fp4::PipePattern<fp4::pipe::LoadFactorsOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(fp4::pipe::LoadFactorsOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    ArrayRef<int64_t> shape = op.getGlobal().getType().getShape();
+    auto type = cast<VectorType>(op.getResult().getType());
+    if (shape[1] == 1) { // a factor for each row
+      Value lane = fp4::accumulatorLane(rewriter, loc, state);
+      Value row = arith::AddIOp::create(rewriter, loc, adaptor.getRow(), lane);
+      Value limit =
+          adaptor.getRows() ? adaptor.getRows() : fp4::constantI32(rewriter, loc, shape[0]);
+      Value factor = loadNumber(rewriter, loc, adaptor.getGlobal(), row, limit);
+      rewriter.replaceOpWithNewOp<vector::BroadcastOp>(op, type, factor);
+      return success();
+    }
+    if (shape[1] % type.getNumElements() == 0) {
+      rewriter.replaceOp(op, load(rewriter, loc, adaptor.getGlobal(), adaptor.getColumn(), type));
+      return success();
+    }
+    SmallVector<Value> factors;
+    Value limit = fp4::constantI32(rewriter, loc, shape[1]);
+    for (int64_t i = 0; i < type.getNumElements(); ++i) {
+      Value column = arith::AddIOp::create(rewriter, loc, adaptor.getColumn(),
+                                           fp4::constantI32(rewriter, loc, i));
+      factors.push_back(loadNumber(rewriter, loc, adaptor.getGlobal(), column, limit));
+    }
+    rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, type, factors);
+    return success();
+  }
+
+private:
+  /// f32 number `index`, or the last of `size`.
+  static Value loadNumber(OpBuilder &b, Location loc, Value global, Value index, Value size) {
+    Value last = arith::SubIOp::create(b, loc, size, fp4::constantI32(b, loc, 1));
+    index = arith::MinSIOp::create(b, loc, index, last);
+    return load(b, loc, global, index, b.getF32Type());
+  }
+
+  /// What begins at f32 number `index`. Invariant: the backend uses ld.global.nc.
+  static Value load(OpBuilder &b, Location loc, Value global, Value index, Type type) {
+    Value pointer = fp4::stridedPointer(b, loc, global, index, /*stride=*/4);
+    return LLVM::LoadOp::create(b, loc, type, pointer, isa<VectorType>(type) ? 16 : 4,
+                                /*isVolatile=*/false, /*isNonTemporal=*/false,
+                                /*isInvariant=*/true);
+  }
+};
+
 /// Stores count in units: elements, or words of eight packed fp4. What the type converter makes of
 /// the vector is a vector of units.
 struct LowerStore : fp4::PipePattern<fp4::pipe::StoreOp> {
@@ -260,5 +309,6 @@ Value fp4::accumulatorLane(OpBuilder &b, Location loc, const KernelState &state)
 
 void fp4::populateEpiloguePatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                    const KernelState &state) {
-  patterns.add<LowerRead, LowerStore, LowerHadamardMatrix>(converter, patterns.getContext(), state);
+  patterns.add<LowerRead, LowerLoadFactors, LowerStore, LowerHadamardMatrix>(
+      converter, patterns.getContext(), state);
 }

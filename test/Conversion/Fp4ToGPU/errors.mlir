@@ -20,14 +20,3 @@ func.func @large(%ok: tensor<4194303x4096xbf16>, %bad: tensor<4194304x4096xbf16>
   %1 = fp4.amax %bad : tensor<4194304x4096xbf16> -> tensor<f32>
   return
 }
-
-// -----
-
-func.func @wide_columnwise(%x: tensor<64x64xbf16>) {
-  %0:2 = fp4.quantize %x {format = #fp4.format<mxfp8_e4m3>, recipe = #fp4.recipe<mxfp8_e4m3_rceil>}
-      : (tensor<64x64xbf16>) -> (tensor<64x64xf8E4M3FN>, tensor<64x2xf8E8M0FNU>)
-  // expected-error @+1 {{has kernels for the rowwise output of one matrix of format mxfp8_e4m3, but got outputs columnwise}}
-  %1:2 = fp4.quantize %x {format = #fp4.format<mxfp8_e4m3>, recipe = #fp4.recipe<mxfp8_e4m3_rceil>, outputs = #fp4.outputs<columnwise>}
-      : (tensor<64x64xbf16>) -> (tensor<64x64xf8E4M3FN>, tensor<64x2xf8E8M0FNU>)
-  return
-}

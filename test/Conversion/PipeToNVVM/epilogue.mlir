@@ -77,4 +77,25 @@ gpu.func @odd(%y: !pipe.global<5x7xf32>, %v: vector<2xf32>, %row: i32, %col: i32
   }
   gpu.return
 }
+
+// A factor for each row: one load for the thread, of the last row at most. For each column: wide loads
+// where no vector crosses the end, else one by one.
+// CHECK-LABEL: llvm.func @factors
+gpu.func @factors(%y: !pipe.global<?x64xf32>, %p: !pipe.global<?x1xf32>, %q: !pipe.global<1x64xf32>,
+    %r: !pipe.global<1x6xf32>, %row: i32, %col: i32, %m: i32) kernel {
+  pipe.role epilogue warps 0 to 4 drives [threads] {
+    // CHECK: %[[LAST:.*]] = llvm.sub %{{.*}}, %{{.*}} : i32
+    // CHECK: %[[AT:.*]] = llvm.intr.smin(%{{.*}}, %[[LAST]])
+    // CHECK: llvm.load %{{.*}} invariant {alignment = 4 : i64} : !llvm.ptr<1> -> f32
+    %f = pipe.load_factors %p[%row, %col] rows %m : !pipe.global<?x1xf32> -> vector<4xf32>
+    // CHECK: llvm.load %{{.*}} invariant {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
+    %g = pipe.load_factors %q[%row, %col] : !pipe.global<1x64xf32> -> vector<4xf32>
+    // CHECK-COUNT-4: llvm.load %{{.*}} invariant {alignment = 4 : i64} : !llvm.ptr<1> -> f32
+    %h = pipe.load_factors %r[%row, %col] : !pipe.global<1x6xf32> -> vector<4xf32>
+    pipe.store %f, %y[%row, %col] rows %m : vector<4xf32>, !pipe.global<?x64xf32>
+    pipe.store %g, %y[%row, %col] rows %m : vector<4xf32>, !pipe.global<?x64xf32>
+    pipe.store %h, %y[%row, %col] rows %m : vector<4xf32>, !pipe.global<?x64xf32>
+  }
+  gpu.return
+}
 }

@@ -76,6 +76,52 @@ func.func @half_cast(%q: tensor<4x32xf4E2M1FN>, %s: tensor<?x1xf8E8M0FNU>) -> te
 
 // -----
 
+// What has a number for each row becomes static with the rows, or not at all.
+// CHECK-LABEL: func @rows_cast
+// CHECK:         fp4.quantize {{.*}} (tensor<?x32xbf16>, tensor<?xf32>)
+// CHECK:         fp4.dequantize {{.*}} (tensor<?x32xf4E2M1FN>, tensor<?x2xf8E4M3FN>, tensor<?xf32>)
+// CHECK:         %[[A:.*]] = fp4.amax {{.*}} {per_row} : tensor<4x32xbf16> -> tensor<4xf32>
+// CHECK:         fp4.quantize {{.*}} amax %[[A]] {{.*}} (tensor<4x32xbf16>, tensor<4xf32>)
+func.func @rows_cast(%x: tensor<4x32xbf16>, %a: tensor<?xf32>)
+    -> (tensor<?x32xf32>, tensor<?x32xf4E2M1FN>) {
+  %d = tensor.cast %x : tensor<4x32xbf16> to tensor<?x32xbf16>
+  %q, %s = fp4.quantize %d amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row}
+      : (tensor<?x32xbf16>, tensor<?xf32>) -> (tensor<?x32xf4E2M1FN>, tensor<?x2xf8E4M3FN>)
+  %y = fp4.dequantize %q scaled %s amax %a {format = #fp4.format<nvfp4>, per_row}
+      : (tensor<?x32xf4E2M1FN>, tensor<?x2xf8E4M3FN>, tensor<?xf32>) -> tensor<?x32xf32>
+  %b = fp4.amax %d {per_row} : tensor<?x32xbf16> -> tensor<?xf32>
+  %p, %t = fp4.quantize %d amax %b {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row}
+      : (tensor<?x32xbf16>, tensor<?xf32>) -> (tensor<?x32xf4E2M1FN>, tensor<?x2xf8E4M3FN>)
+  return %y, %p : tensor<?x32xf32>, tensor<?x32xf4E2M1FN>
+}
+
+// -----
+
+// The same of an alpha for each row; an alpha for each column has nothing to do with the rows.
+// CHECK-LABEL: func @alphas_cast
+// CHECK:         fp4.blockscaled_matmul {{.*}} -> tensor<?x8xf32>
+// CHECK:         %[[A:.*]] = fp4.matmul_alpha {{.*}} : tensor<4xf32>, tensor<f32> -> tensor<4x1xf32>
+// CHECK:         fp4.blockscaled_matmul {{.*}} alpha %[[A]] {{.*}} -> tensor<4x8xf32>
+// CHECK:         fp4.blockscaled_matmul {{.*}} -> tensor<4x8xf32>
+func.func @alphas_cast(%q: tensor<4x32xf4E2M1FN>, %s: tensor<4x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+    %w: tensor<8x32xf4E2M1FN>, %t: tensor<8x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+    %rows: tensor<?x1xf32>, %columns: tensor<1x8xf32>, %a: tensor<4xf32>, %b: tensor<f32>)
+    -> (tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>) {
+  %qd = tensor.cast %q : tensor<4x32xf4E2M1FN> to tensor<?x32xf4E2M1FN>
+  %sd = tensor.cast %s : tensor<4x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> to tensor<?x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+  %0 = fp4.blockscaled_matmul %qd scaled %sd, %w scaled %t alpha %rows {format = #fp4.format<nvfp4>}
+      : (tensor<?x32xf4E2M1FN>, tensor<?x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<8x32xf4E2M1FN>, tensor<8x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<?x1xf32>) -> tensor<?x8xf32>
+  %ad = tensor.cast %a : tensor<4xf32> to tensor<?xf32>
+  %alpha = fp4.matmul_alpha %ad, %b : tensor<?xf32>, tensor<f32> -> tensor<?x1xf32>
+  %1 = fp4.blockscaled_matmul %qd scaled %sd, %w scaled %t alpha %alpha {format = #fp4.format<nvfp4>}
+      : (tensor<?x32xf4E2M1FN>, tensor<?x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<8x32xf4E2M1FN>, tensor<8x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<?x1xf32>) -> tensor<?x8xf32>
+  %2 = fp4.blockscaled_matmul %qd scaled %sd, %w scaled %t alpha %columns {format = #fp4.format<nvfp4>}
+      : (tensor<?x32xf4E2M1FN>, tensor<?x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<8x32xf4E2M1FN>, tensor<8x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<1x8xf32>) -> tensor<?x8xf32>
+  return %0, %1, %2 : tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>
+}
+
+// -----
+
 // CHECK-LABEL: func @alpha
 // CHECK:         fp4.blockscaled_matmul %{{.*}} scaled %{{.*}}, %{{.*}} scaled %{{.*}} {format = #fp4.format<mxfp4>}
 // CHECK:         fp4.blockscaled_matmul %{{.*}} scaled %{{.*}}, %{{.*}} scaled %{{.*}} alpha %{{.*}} {format
@@ -187,12 +233,13 @@ func.func @transposed_product(%a: tensor<64x32xf4E2M1FN>, %sa: tensor<64x1xf8E8M
 
 // -----
 
-// Amaxes of rows stay with the rows of the transposed matrix, and so does what has rowwise outputs only.
+// Amaxes of the rows of the transposed matrix are those of columns.
 // CHECK-LABEL: func @transposed_rows
-// CHECK:         %[[T:.*]] = linalg.transpose
-// CHECK:         %[[A:.*]] = fp4.amax %[[T]] {per_row}
-// CHECK:         fp4.quantize %[[T]] amax %[[A]]
-// CHECK:         fp4.quantize %[[T]] {format = #fp4.format<mxfp8_e4m3>
+// CHECK-SAME:    %[[X:.*]]: tensor<64x32xbf16>
+// CHECK-NOT:     linalg.transpose
+// CHECK:         %[[A:.*]] = fp4.amax %[[X]] {per_column}
+// CHECK:         fp4.quantize %[[X]] amax %[[A]] {{.*}}outputs = #fp4.outputs<columnwise>, per_row
+// CHECK:         fp4.quantize %[[X]] {format = #fp4.format<mxfp8_e4m3>
 func.func @transposed_rows(%x: tensor<64x32xbf16>)
     -> (tensor<32x64xf4E2M1FN>, tensor<32x4xf8E4M3FN>, tensor<32x64xf8E4M3FN>, tensor<32x2xf8E8M0FNU>) {
   %init = tensor.empty() : tensor<32x64xbf16>

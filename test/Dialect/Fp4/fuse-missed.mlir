@@ -211,6 +211,19 @@ func.func @launch(%x: tensor<32x32xbf16>, %a: tensor<f32>, %r: tensor<2xi64>) {
 
 // -----
 
+// Amaxes of rows beside one of the whole.
+func.func @rows(%x: tensor<32x32xbf16>, %a: tensor<f32>) {
+  %r = fp4.amax %x {per_row} : tensor<32x32xbf16> -> tensor<32xf32>
+  // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] rowwise+columnwise | Category:fp4-fuse | Reason="the rowwise and the columnwise quantizer differ in their amax: one has an amax for each row"
+  %q:2 = fp4.quantize %x amax %r {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row}
+      : (tensor<32x32xbf16>, tensor<32xf32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  %t:2 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, outputs = #fp4.outputs<columnwise>}
+      : (tensor<32x32xbf16>, tensor<f32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  return
+}
+
+// -----
+
 // One quantizer needs what the other computed.
 func.func @dependence(%x: tensor<32x32xbf16>, %a: tensor<f32>) {
   // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] rowwise+columnwise | Category:fp4-fuse | Reason="what one quantizer reads is computed from the other, or cannot move before it"

@@ -179,6 +179,26 @@ func.func @swizzle(%x: tensor<?x64xbf16>) -> (tensor<?x64xf4E2M1FN>, tensor<?x2x
 
 // -----
 
+// Amaxes of rows and of columns.
+// CHECK-LABEL: func @rows
+// CHECK:         %[[R:.*]] = fp4.amax %{{.*}} {per_row}
+// CHECK:         %[[C:.*]] = fp4.amax %{{.*}} {per_column}
+// CHECK:         fp4.quantize %{{.*}} amax %[[R]] columnwise_amax %[[C]] {{.*}}outputs = #fp4.outputs<both>, per_row
+// CHECK-NEXT:    return
+func.func @rows(%x: tensor<32x48xbf16>)
+    -> (tensor<32x48xf4E2M1FN>, tensor<32x3xf8E4M3FN>, tensor<48x32xf4E2M1FN>, tensor<48x2xf8E4M3FN>) {
+  %r = fp4.amax %x {per_row} : tensor<32x48xbf16> -> tensor<32xf32>
+  %c = fp4.amax %x {per_column} : tensor<32x48xbf16> -> tensor<48xf32>
+  %q, %s = fp4.quantize %x amax %r {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row}
+      : (tensor<32x48xbf16>, tensor<32xf32>) -> (tensor<32x48xf4E2M1FN>, tensor<32x3xf8E4M3FN>)
+  %qt, %st = fp4.quantize %x amax %c
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row, outputs = #fp4.outputs<columnwise>}
+      : (tensor<32x48xbf16>, tensor<48xf32>) -> (tensor<48x32xf4E2M1FN>, tensor<48x2xf8E4M3FN>)
+  return %q, %s, %qt, %st : tensor<32x48xf4E2M1FN>, tensor<32x3xf8E4M3FN>, tensor<48x32xf4E2M1FN>, tensor<48x2xf8E4M3FN>
+}
+
+// -----
+
 // The tokens of two experts. The transform of a group does not cross its edge.
 // CHECK-LABEL: func @experts
 // CHECK-NEXT:    %[[AX:.*]], %[[AY:.*]] = fp4.hadamard_amax %{{.*}} {dimension = 0 : i64, groups = array<i64: 32, 48>}

@@ -253,6 +253,26 @@ func.func @amax_per_row_groups(%x: tensor<48x16xbf16>) {
 
 // -----
 
+// amax (C5)
+func.func @amax_per_row_column(%x: tensor<48x16xbf16>) {
+  %0 = fp4.amax %x {per_column} : tensor<48x16xbf16> -> tensor<16xf32>
+  // expected-error @+1 {{expects no attribute 'per_column' beside 'per_row', but got one}}
+  %1 = fp4.amax %x {per_row, per_column} : tensor<48x16xbf16> -> tensor<16xf32>
+  return
+}
+
+// -----
+
+// amax (C5)
+func.func @amax_per_column_groups(%x: tensor<48x16xbf16>) {
+  %0 = fp4.amax %x {per_column} : tensor<48x16xbf16> -> tensor<16xf32>
+  // expected-error @+1 {{expects no attribute 'groups' beside 'per_column', but got one}}
+  %1 = fp4.amax %x {per_column, groups = array<i64: 48>} : tensor<48x16xbf16> -> tensor<16xf32>
+  return
+}
+
+// -----
+
 // amax (C3)
 func.func @amax_per_row_type(%x: tensor<?x16xbf16>) {
   %0 = fp4.amax %x {per_row} : tensor<?x16xbf16> -> tensor<?xf32>

@@ -3,11 +3,70 @@
 // from it in what the constraint is about.
 
 // matmul_alpha (C1)
-func.func @alpha_operand(%ok: tensor<f32>, %bad: tensor<1xf32>) {
+func.func @alpha_operand(%ok: tensor<f32>, %bad: tensor<1x1xf32>) {
   %0 = fp4.matmul_alpha %ok, %ok : tensor<f32>, tensor<f32> -> tensor<f32>
-  // expected-error @+2 {{operand 'rhs_amax' must be a tensor<f32>, but got 'tensor<1xf32>'}}
+  // expected-error @+2 {{operand 'rhs_amax' must be a tensor<f32>, but got 'tensor<1x1xf32>'}}
   // expected-note @+1 {{one number in device memory}}
-  %1 = fp4.matmul_alpha %ok, %bad : tensor<f32>, tensor<1xf32> -> tensor<f32>
+  %1 = fp4.matmul_alpha %ok, %bad : tensor<f32>, tensor<1x1xf32> -> tensor<f32>
+  return
+}
+
+// -----
+
+// matmul_alpha (C1)
+func.func @alpha_columns(%ok: tensor<f32>, %rows: tensor<?xf32>) {
+  %0 = fp4.matmul_alpha %rows, %ok : tensor<?xf32>, tensor<f32> -> tensor<?x1xf32>
+  // expected-error @+2 {{operand 'rhs_amax' must have a static shape, but got 'tensor<?xf32>'}}
+  // expected-note @+1 {{only the rows of the lhs of a product may be dynamic}}
+  %1 = fp4.matmul_alpha %ok, %rows : tensor<f32>, tensor<?xf32> -> tensor<1x?xf32>
+  return
+}
+
+// -----
+
+// matmul_alpha (C5)
+func.func @alpha_lines(%ok: tensor<f32>, %m: tensor<?xf32>, %n: tensor<8xf32>) {
+  %0 = fp4.matmul_alpha %ok, %n : tensor<f32>, tensor<8xf32> -> tensor<1x8xf32>
+  // expected-error @+2 {{operand 'rhs_amax' must be a scalar where operand 'lhs_amax' has one number for each row, but got 'tensor<8xf32>'}}
+  // expected-note @+1 {{quantize one of the operands, the weights, with one amax}}
+  %1 = fp4.matmul_alpha %m, %n : tensor<?xf32>, tensor<8xf32> -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+// matmul_alpha (C2)
+func.func @alpha_rows_result(%one: tensor<f32>, %m: tensor<4xf32>) {
+  %0 = fp4.matmul_alpha %m, %one : tensor<4xf32>, tensor<f32> -> tensor<4x1xf32>
+  // expected-error @+1 {{result 'alpha' must be 'tensor<4x1xf32>', but got 'tensor<4xf32>'}}
+  %1 = fp4.matmul_alpha %m, %one : tensor<4xf32>, tensor<f32> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// matmul_alpha (C4)
+func.func @alpha_rules(%ax: tensor<f32>) {
+  %0 = fp4.matmul_alpha %ax, %ax {lhs_recipe = #fp4.recipe<vllm>, rhs_recipe = #fp4.recipe<compressed_tensors>}
+      : tensor<f32>, tensor<f32> -> tensor<f32>
+  // expected-error @+2 {{expects recipes with one decision 'alpha', but got over_encode_scales of the lhs and decode_scales of the rhs}}
+  // expected-note @+1 {{write alpha = decode_scales in lhs_recipe, or the other in rhs_recipe}}
+  %1 = fp4.matmul_alpha %ax, %ax {lhs_recipe = #fp4.recipe<vllm>, rhs_recipe = #fp4.recipe<modelopt>}
+      : tensor<f32>, tensor<f32> -> tensor<f32>
+  return
+}
+
+// -----
+
+// matmul_alpha (C3): a supplied scale is no amax.
+func.func @alpha_supplied(%ax: tensor<f32>) {
+  %0 = fp4.matmul_alpha %ax, %ax
+      {lhs_recipe = #fp4.recipe<vllm, tensor_scale = supplied>, rhs_recipe = #fp4.recipe<vllm, tensor_scale = supplied>}
+      : tensor<f32>, tensor<f32> -> tensor<f32>
+  // expected-error @+2 {{attribute 'lhs_recipe' must be a recipe with a tensor scale that derives from the amax}}
+  // expected-note @+1 {{alpha = over_encode_scales takes the supplied scale}}
+  %1 = fp4.matmul_alpha %ax, %ax {lhs_recipe = #fp4.recipe<vllm, tensor_scale = supplied, alpha = amax_product>}
+      : tensor<f32>, tensor<f32> -> tensor<f32>
   return
 }
 
@@ -16,8 +75,7 @@ func.func @alpha_operand(%ok: tensor<f32>, %bad: tensor<1xf32>) {
 // matmul_alpha (C2)
 func.func @alpha_result(%ok: tensor<f32>) {
   %0 = fp4.matmul_alpha %ok, %ok : tensor<f32>, tensor<f32> -> tensor<f32>
-  // expected-error @+2 {{result 'alpha' must be a tensor<f32>, but got 'tensor<bf16>'}}
-  // expected-note @+1 {{one number in device memory}}
+  // expected-error @+1 {{result 'alpha' must be 'tensor<f32>', but got 'tensor<bf16>'}}
   %1 = fp4.matmul_alpha %ok, %ok : tensor<f32>, tensor<f32> -> tensor<bf16>
   return
 }
@@ -142,6 +200,21 @@ func.func @matmul_alpha_type(%a: tensor<?x64xf4E2M1FN>, %sa: tensor<?x2xf8E8M0FN
 
 // -----
 
+// blockscaled_matmul (C7)
+func.func @matmul_alpha_rows(%a: tensor<?x64xf4E2M1FN>, %sa: tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
+    %b: tensor<8x64xf4E2M1FN>, %sb: tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
+    %rows: tensor<?x1xf32>, %bad: tensor<1x16xf32>) {
+  %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %rows {format = #fp4.format<mxfp4>}
+      : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<?x1xf32>) -> tensor<?x8xf32>
+  // expected-error @+2 {{operand 'alpha' must be 'tensor<1x8xf32>', but got 'tensor<1x16xf32>'}}
+  // expected-note @+1 {{a factor for each row of the result is M x 1, one for each column 1 x N}}
+  %1 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %bad {format = #fp4.format<mxfp4>}
+      : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<1x16xf32>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
 // blockscaled_matmul (C8)
 func.func @matmul_dynamic_rhs(%a: tensor<?x64xf4E2M1FN>, %sa: tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, 
     %b: tensor<8x64xf4E2M1FN>, %sb: tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, 
@@ -201,7 +274,8 @@ func.func @matmul_format(%a: tensor<?x64xf4E2M1FN>, %sa: tensor<?x2xf8E8M0FNU, #
     %b: tensor<8x64xf4E2M1FN>, %sb: tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {
   %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>}
       : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
-  // expected-error @+1 {{attribute 'format' must be nvfp4 or mxfp4, but got mxfp8_e4m3}}
+  // expected-error @+2 {{attribute 'format' must be nvfp4 or mxfp4, but got mxfp8_e4m3}}
+  // expected-note @+1 {{products of mxfp6 and mxfp8 have no kernels yet}}
   %1 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp8_e4m3>}
       : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
   return
@@ -211,7 +285,7 @@ func.func @matmul_format(%a: tensor<?x64xf4E2M1FN>, %sa: tensor<?x2xf8E8M0FNU, #
 
 // matmul_alpha (C3)
 func.func @alpha_recipe(%ax: tensor<f32>) {
-  %0 = fp4.matmul_alpha %ax, %ax {lhs_recipe = #fp4.recipe<torchao>} : tensor<f32>, tensor<f32> -> tensor<f32>
+  %0 = fp4.matmul_alpha %ax, %ax {lhs_recipe = #fp4.recipe<cutlass>} : tensor<f32>, tensor<f32> -> tensor<f32>
   // expected-error @+2 {{attribute 'lhs_recipe' must be a recipe with a tensor scale that derives from the amax, but got torchao_1level}}
   // expected-note @+1 {{such an operand has no amax to be multiplied}}
   %1 = fp4.matmul_alpha %ax, %ax {lhs_recipe = #fp4.recipe<torchao_1level>} : tensor<f32>, tensor<f32> -> tensor<f32>
@@ -222,7 +296,7 @@ func.func @alpha_recipe(%ax: tensor<f32>) {
 
 // matmul_alpha (C3)
 func.func @alpha_format(%ax: tensor<f32>) {
-  %0 = fp4.matmul_alpha %ax, %ax {rhs_recipe = #fp4.recipe<mslk>} : tensor<f32>, tensor<f32> -> tensor<f32>
+  %0 = fp4.matmul_alpha %ax, %ax {rhs_recipe = #fp4.recipe<cutlass>} : tensor<f32>, tensor<f32> -> tensor<f32>
   // expected-error @+2 {{attribute 'rhs_recipe' must be a recipe with a tensor scale that derives from the amax, but got ocp_floor}}
   // expected-note @+1 {{such an operand has no amax to be multiplied}}
   %1 = fp4.matmul_alpha %ax, %ax {rhs_recipe = #fp4.recipe<ocp_floor>} : tensor<f32>, tensor<f32> -> tensor<f32>

@@ -491,11 +491,44 @@ func.func @quantize_per_row(%x: tensor<32x32xbf16>, %ax: tensor<32xf32>) {
   %0:2 = fp4.quantize %x amax %ax
       {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row}
       : (tensor<32x32xbf16>, tensor<32xf32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
-  // expected-error @+2 {{expects outputs rowwise, blocks of one row and no groups beside 'per_row', but got outputs columnwise}}
+  // expected-error @+2 {{expects blocks of one row and no groups beside 'per_row', but got blocks of 16 x 16}}
   // expected-note @+1 {{each row has a tensor scale of its own}}
   %1:2 = fp4.quantize %x amax %ax
-      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row, outputs = #fp4.outputs<columnwise>}
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row, block = array<i64: 16, 16>}
       : (tensor<32x32xbf16>, tensor<32xf32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  return
+}
+
+// -----
+
+// quantize (C15)
+func.func @quantize_per_row_both(%x: tensor<32x48xbf16>, %rows: tensor<32xf32>, %columns: tensor<48xf32>) {
+  %0:4 = fp4.quantize %x amax %rows columnwise_amax %columns
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row, outputs = #fp4.outputs<both>}
+      : (tensor<32x48xbf16>, tensor<32xf32>, tensor<48xf32>)
+      -> (tensor<32x48xf4E2M1FN>, tensor<32x3xf8E4M3FN>, tensor<48x32xf4E2M1FN>, tensor<48x2xf8E4M3FN>)
+  // expected-error @+2 {{expects operand 'columnwise_amax' beside 'per_row' for outputs both, but got none}}
+  // expected-note @+1 {{a row of the columnwise output is a column of the input: fp4.amax with 'per_column'}}
+  %1:4 = fp4.quantize %x amax %rows
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row, outputs = #fp4.outputs<both>}
+      : (tensor<32x48xbf16>, tensor<32xf32>)
+      -> (tensor<32x48xf4E2M1FN>, tensor<32x3xf8E4M3FN>, tensor<48x32xf4E2M1FN>, tensor<48x2xf8E4M3FN>)
+  return
+}
+
+// -----
+
+// quantize (C9)
+func.func @quantize_per_row_columns(%x: tensor<32x48xbf16>, %rows: tensor<32xf32>, %columns: tensor<48xf32>) {
+  %0:4 = fp4.quantize %x amax %rows columnwise_amax %columns
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row, outputs = #fp4.outputs<both>}
+      : (tensor<32x48xbf16>, tensor<32xf32>, tensor<48xf32>)
+      -> (tensor<32x48xf4E2M1FN>, tensor<32x3xf8E4M3FN>, tensor<48x32xf4E2M1FN>, tensor<48x2xf8E4M3FN>)
+  // expected-error @+1 {{operand 'columnwise_amax' must be 'tensor<48xf32>', but got 'tensor<32xf32>'}}
+  %1:4 = fp4.quantize %x amax %rows columnwise_amax %rows
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row, outputs = #fp4.outputs<both>}
+      : (tensor<32x48xbf16>, tensor<32xf32>, tensor<32xf32>)
+      -> (tensor<32x48xf4E2M1FN>, tensor<32x3xf8E4M3FN>, tensor<48x32xf4E2M1FN>, tensor<48x2xf8E4M3FN>)
   return
 }
 

@@ -215,3 +215,12 @@ func.func @alpha(%ax: tensor<f32>, %aw: tensor<f32>) -> tensor<f32> {
       : tensor<f32>, tensor<f32> -> tensor<f32>
   return %alpha : tensor<f32>
 }
+
+// CHECK-LABEL: func @alphas
+func.func @alphas(%ax: tensor<?xf32>, %aw: tensor<8xf32>, %one: tensor<f32>) -> (tensor<?x1xf32>, tensor<1x8xf32>) {
+  // CHECK: fp4.matmul_alpha %{{.*}}, %{{.*}} : tensor<?xf32>, tensor<f32> -> tensor<?x1xf32>
+  %rows = fp4.matmul_alpha %ax, %one : tensor<?xf32>, tensor<f32> -> tensor<?x1xf32>
+  // CHECK: fp4.matmul_alpha %{{.*}}, %{{.*}} : tensor<f32>, tensor<8xf32> -> tensor<1x8xf32>
+  %columns = fp4.matmul_alpha %one, %aw : tensor<f32>, tensor<8xf32> -> tensor<1x8xf32>
+  return %rows, %columns : tensor<?x1xf32>, tensor<1x8xf32>
+}

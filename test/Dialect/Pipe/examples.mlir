@@ -28,6 +28,11 @@ func.func @scalars(%x: !pipe.global<?x1024xbf16>, %p: !pipe.global<f32>, %num_m:
   return
 }
 
+func.func @factors(%p: !pipe.global<?x1xf32>, %m0: i32, %n0: i32, %m: i32) {
+  %f = pipe.load_factors %p[%m0, %n0] rows %m : !pipe.global<?x1xf32> -> vector<32xf32>
+  return
+}
+
 func.func @pointer(%x: !pipe.global<?x1024xbf16>) -> !llvm.ptr<1> {
   %p = pipe.global_ptr %x : !pipe.global<?x1024xbf16>
   return %p : !llvm.ptr<1>

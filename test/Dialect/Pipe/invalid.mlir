@@ -278,6 +278,36 @@ func.func @read(%acc: !pipe.tmem<128x96xf32>, %c: i32) {
 
 // -----
 
+func.func @load_factors(%p: !pipe.global<?x1xf32>, %c: i32) {
+  %ok = pipe.load_factors %p[%c, %c] rows %c : !pipe.global<?x1xf32> -> vector<32xf32>
+  // (C144)
+  // expected-error @+1 {{expects operand 'rows' for dynamic rows, but got none}}
+  %bad = pipe.load_factors %p[%c, %c] : !pipe.global<?x1xf32> -> vector<32xf32>
+  return
+}
+
+// -----
+
+func.func @load_factors(%p: !pipe.global<1x64xf32>, %q: !pipe.global<64x64xf32>, %c: i32) {
+  %ok = pipe.load_factors %p[%c, %c] : !pipe.global<1x64xf32> -> vector<32xf32>
+  // (C144)
+  // expected-error @+1 {{buffer must have a dimension of 1, but got '!pipe.global<64x64xf32>'}}
+  %bad = pipe.load_factors %q[%c, %c] : !pipe.global<64x64xf32> -> vector<32xf32>
+  return
+}
+
+// -----
+
+func.func @load_factors(%p: !pipe.global<1x64xf32>, %q: !pipe.global<1x64xbf16>, %c: i32) {
+  %ok = pipe.load_factors %p[%c, %c] : !pipe.global<1x64xf32> -> vector<32xf32>
+  // (C144)
+  // expected-error @+1 {{buffer must have 2 dimensions of 'f32', but got '!pipe.global<1x64xbf16>'}}
+  %bad = pipe.load_factors %q[%c, %c] : !pipe.global<1x64xbf16> -> vector<32xf32>
+  return
+}
+
+// -----
+
 func.func @store(%v: vector<32xbf16>, %y: !pipe.global<?x512xbf16>, %c: i32) {
   pipe.store %v, %y[%c, %c] rows %c : vector<32xbf16>, !pipe.global<?x512xbf16>
   // (C118)

@@ -3,16 +3,20 @@
 // fp4.amax: the host sets the result to zero. Threads walk over the matrix in 32-byte chunks and
 // reduce their maxima over the grid (GridMax.h). With groups of rows, every group has thread blocks
 // of its own, and chunks are as wide as rows allow, because groups begin where rows begin. With an
-// amax per row, every row has one thread block.
+// amax per row, every row has one thread block. With an amax per column, a thread keeps the maxima
+// of a chunk of columns over a band of rows, and raises each in memory.
 //
-// fp4.matmul_alpha is a one-thread kernel: its operands are in device memory
-// and the host never waits for them.
+// fp4.matmul_alpha is a kernel of one thread, or of one for each row that has an amax: its operands
+// are in device memory and the host never waits for them.
 //
 //===----------------------------------------------------------------------===//
 #include "Reduce/GridMax.h"
 #include "Int32.h"
 #include "Lowering.h"
+#include "RecipeEmitter.h"
 #include "Scalars.h"
+
+#include "fp4/Numerics/BlockScaledGemm.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -25,6 +29,10 @@ using namespace fp4;
 namespace {
 
 constexpr int64_t kChunkBytes = 32;
+/// Rows that a thread reads for the amaxes of its columns.
+constexpr int64_t kBandRows = 64;
+/// Bytes of columns that a thread has there: few, so that a narrow matrix has many threads.
+constexpr int64_t kColumnBytes = 8;
 
 class AmaxKernel {
 public:
@@ -44,6 +52,8 @@ public:
       return emitGroups(*op.getGroups());
     if (op.getPerRow())
       return emitRows(rows);
+    if (op.getPerColumn())
+      return emitColumns(rows);
 
     Value elements = arith::MulIOp::create(host, rows, constIndex(host, type.getDimSize(1)));
     Value perChunk = constIndex(host, kChunkBytes / elementBytes);
@@ -57,19 +67,24 @@ public:
   }
 
 private:
-  /// The larger of `amax` and that of chunk number `chunk`.
-  Value includeChunk(Value amax, Value chunk, int64_t chunkBytes) {
-    Value pointer = address(b, input, chunk, chunkBytes);
+  /// The words of a chunk.
+  SmallVector<Value> loadChunk(Value pointer, int64_t chunkBytes) {
     SmallVector<Value> lanes;
     if (chunkBytes < 4) { // the other half of the word is zero
       Value half = load(b, b.getIntegerType(8 * chunkBytes), pointer, chunkBytes);
       lanes.push_back(arith::ExtUIOp::create(b, b.getI32Type(), half));
-    } else {
-      auto words = VectorType::get(chunkBytes / 4, b.getI32Type());
-      Value data = load(b, words, pointer, chunkBytes);
-      for (int64_t lane = 0; lane < words.getNumElements(); ++lane)
-        lanes.push_back(vector::ExtractOp::create(b, data, lane));
+      return lanes;
     }
+    auto words = VectorType::get(chunkBytes / 4, b.getI32Type());
+    Value data = load(b, words, pointer, chunkBytes);
+    for (int64_t lane = 0; lane < words.getNumElements(); ++lane)
+      lanes.push_back(vector::ExtractOp::create(b, data, lane));
+    return lanes;
+  }
+
+  /// The larger of `amax` and that of chunk number `chunk`.
+  Value includeChunk(Value amax, Value chunk, int64_t chunkBytes) {
+    SmallVector<Value> lanes = loadChunk(address(b, input, chunk, chunkBytes), chunkBytes);
     return larger(amax, s.amax(lanes, type.getElementType(), keepsNaN()));
   }
 
@@ -112,6 +127,44 @@ private:
     Value amax = kernel.forEachItem(thread, chunksOfRow, step, none, include)[0];
     emitGridMax(kernel, s, amax, address(b, result, row, 4));
     kernel.launch(hostRows);
+  }
+
+  /// A thread for each chunk of columns and band of rows.
+  void emitColumns(Value hostRows) {
+    ImplicitLocOpBuilder &host = kernel.host();
+    int64_t rowBytes = type.getDimSize(1) * elementBytes;
+    int64_t chunkBytes = std::gcd(rowBytes, kColumnBytes), chunks = rowBytes / chunkBytes;
+    Value bands = arith::CeilDivUIOp::create(host, hostRows, constIndex(host, kBandRows));
+    Value hostItems = arith::MulIOp::create(host, bands, constIndex(host, chunks));
+    Value rows = kernel.scalar(hostRows), items = kernel.scalar(hostItems);
+    SmallVector<Value> none(chunkBytes / elementBytes, s.constant(0));
+    kernel.forEachItem(items, {}, [&](Value item, ValueRange) {
+      Int32 index(b, item), chunk = index % chunks, firstRow = index / chunks * kBandRows;
+      Int32 endRow = minimum(firstRow + kBandRows, Int32(b, rows));
+      auto include = [&](Value row, ValueRange amaxes) {
+        Value pointer = address(b, address(b, input, row, rowBytes), chunk, chunkBytes);
+        return largerOfEach(amaxes, loadChunk(pointer, chunkBytes));
+      };
+      ValueRange amaxes = kernel.forEachItem(firstRow, endRow, constI32(b, 1), none, include);
+      for (auto [i, amax] : llvm::enumerate(amaxes))
+        raise(address(b, result, chunk * static_cast<int64_t>(none.size()) + int64_t(i), 4), amax);
+      return SmallVector<Value>{};
+    });
+    kernel.launchItems(hostItems);
+  }
+
+  /// The larger of each of `amaxes` and the magnitude of the element of its column.
+  SmallVector<Value> largerOfEach(ValueRange amaxes, ArrayRef<Value> words) {
+    SmallVector<Value> result; // a word of half a column's chunk is widened to two elements
+    for (auto [amax, element] : llvm::zip(amaxes, s.widen(words, type.getElementType())))
+      result.push_back(larger(amax, s.absolute(element)));
+    return result;
+  }
+
+  /// Raises the fp32 at `pointer` to `amax`.
+  void raise(Value pointer, Value amax) {
+    LLVM::AtomicRMWOp::create(b, LLVM::AtomicBinOp::umax, pointer, magnitudeBits(b, s, amax),
+                              LLVM::AtomicOrdering::monotonic, "device");
   }
 
   /// The first threads of the grid take one element of the tail each.
@@ -168,15 +221,57 @@ LogicalResult fp4::lowerAmax(AmaxOp op, LoweringContext &context) {
   return success();
 }
 
+/// What an operand with this amax has in alpha.
+static Value emitAlphaTerm(Scalars &s, ImplicitLocOpBuilder &b, const numerics::Recipe &recipe,
+                           Value amax) {
+  RecipeEmitter term(s, b, numerics::makeAlphaTerm(recipe));
+  term.set(RecipeOp::TensorAmax, amax);
+  term.emit(numerics::Stage::Tensor);
+  return term[term.program().element];
+}
+
+/// numerics::matmulAlpha of two amaxes.
+static Value emitAlpha(MatmulAlphaOp op, Scalars &s, ImplicitLocOpBuilder &b, Value lhsAmax,
+                       Value rhsAmax) {
+  numerics::Recipe lhs = op.getLhsDecisions(), rhs = op.getRhsDecisions();
+  Value product =
+      s.multiply(emitAlphaTerm(s, b, lhs, lhsAmax), emitAlphaTerm(s, b, rhs, rhsAmax));
+  switch (lhs.alpha) {
+  case numerics::AlphaRule::AmaxProduct:
+    return s.multiply(product, s.constant(numerics::alphaFactor(lhs.e4m3Max, rhs.e4m3Max)));
+  case numerics::AlphaRule::DecodeScales:
+    return product;
+  case numerics::AlphaRule::OverEncodeScales:
+    return s.divide(s.constant(1), product);
+  }
+  return product;
+}
+
 LogicalResult fp4::lowerMatmulAlpha(MatmulAlphaOp op, LoweringContext &context) {
   KernelBuilder kernel(op, "matmul_alpha", context.symbols);
   ImplicitLocOpBuilder &b = kernel.body();
   Scalars s(b, context.target);
+  auto isLine = [](Value amax) { return cast<RankedTensorType>(amax.getType()).getRank() == 1; };
   Value lhs = kernel.input(op.getLhsAmax()), rhs = kernel.input(op.getRhsAmax());
-  Value result = kernel.output(op.getAlpha(), /*rows=*/Value());
-  onFirstThread(kernel, [&] {
-    Value product = s.multiply(load(b, b.getF32Type(), lhs, 4), load(b, b.getF32Type(), rhs, 4));
-    store(b, s.multiply(product, s.constant(op.getFactor())), result, 4);
+  if (!isLine(op.getLhsAmax()) && !isLine(op.getRhsAmax())) {
+    Value result = kernel.output(op.getAlpha(), /*rows=*/Value());
+    onFirstThread(kernel, [&] {
+      Value lhsAmax = load(b, b.getF32Type(), lhs, 4), rhsAmax = load(b, b.getF32Type(), rhs, 4);
+      store(b, emitAlpha(op, s, b, lhsAmax, rhsAmax), result, 4);
+    });
+    return success();
+  }
+  bool ofLhs = isLine(op.getLhsAmax());
+  Value numbers = kernel.hostRows(ofLhs ? op.getLhsAmax() : op.getRhsAmax());
+  Value result = kernel.output(op.getAlpha(), numbers, numbers);
+  Value end = kernel.scalar(numbers);
+  kernel.forEachItem(end, {}, [&](Value item, ValueRange) {
+    Value line = load(b, b.getF32Type(), address(b, ofLhs ? lhs : rhs, item, 4), 4);
+    Value other = load(b, b.getF32Type(), ofLhs ? rhs : lhs, 4);
+    Value alpha = emitAlpha(op, s, b, ofLhs ? line : other, ofLhs ? other : line);
+    store(b, alpha, address(b, result, item, 4), 4);
+    return SmallVector<Value>{};
   });
+  kernel.launchItems(numbers);
   return success();
 }

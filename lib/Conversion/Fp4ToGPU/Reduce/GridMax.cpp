@@ -69,8 +69,7 @@ static Value reduceWarp(ImplicitLocOpBuilder &b, Value bits) {
   return NVVM::ReduxOp::create(b, bits.getType(), bits, NVVM::ReduxKind::UMAX, constI32(b, -1));
 }
 
-/// The bits of a magnitude, every NaN as the quiet one that lib/Numerics returns.
-static Value magnitudeBits(ImplicitLocOpBuilder &b, Scalars &s, Value x) {
+Value fp4::magnitudeBits(ImplicitLocOpBuilder &b, Scalars &s, Value x) {
   return arith::MinUIOp::create(b, s.bits(x), s.integer(0x7FC00000));
 }
 

@@ -14,6 +14,9 @@
 
 namespace fp4 {
 
+/// The bits of a magnitude (fp32), every NaN as the quiet one that lib/Numerics returns.
+mlir::Value magnitudeBits(mlir::ImplicitLocOpBuilder &b, Scalars &scalars, mlir::Value x);
+
 /// Raises each of `results` (pointers to fp32, zeroed by the host) to the largest of the `values`
 /// (non-negative fp32, or NaN) that the threads of the grid have there. All threads of a block
 /// must be here, outside of loops; the kernel has one.

@@ -32,6 +32,17 @@ struct Side {
   OutputWriter writer;
   Value amax;
   Int32 firstBlock; ///< of the group
+  Value rowAmaxes;  ///< pointer to the amax of each row of the output; null where it has one amax
+  Extent rows;      ///< of the output
+
+  /// Takes the amax of this row for what follows. Rows that do not exist have the last one's.
+  void chooseRow(ImplicitLocOpBuilder &b, Int32 row) {
+    if (!rowAmaxes)
+      return;
+    amax = load(b, b.getF32Type(), address(b, rowAmaxes, minimum(row, rows.in(b) - 1), 4), 4);
+    if (quantizer)
+      quantizer->setTensorAmax(amax);
+  }
 
   BlockPlace place(Int32 row, Int32 block) { return {row, block - firstBlock, /*index=*/{}}; }
 
@@ -40,7 +51,7 @@ struct Side {
                                  ArrayRef<Value> words, ArrayRef<BlockPlace> places,
                                  Value blockAmax, BlockQuantizer::FoldErrors fold = {}) {
     if (!quantizer)
-      return mixBits(b, words, amax, plan.blockSize * static_cast<int64_t>(places.size()) / 8);
+      return mixBits(b, words, amax, plan.codeWords() * static_cast<int64_t>(places.size()));
     return quantizer->quantize(words, places, blockAmax, fold);
   }
   /// The same for a column; where two share `words`, for the low (0) or high (1) halves.
@@ -58,7 +69,8 @@ public:
   TileQuantizeKernel(QuantizeOp op, LoweringContext &context)
       : op(op), kernel(op, "quantize", context.symbols), b(kernel.body()), s(b, context.target),
         type(rankedType(op.getInput())),
-        plan{type.getElementTypeBitWidth() / 8, op.getBlockSize(), op.hasSquareBlocks()},
+        plan{type.getElementTypeBitWidth() / 8, op.getBlockSize(),
+             hasPackedData(op.getFormat()) ? 4 : 8, op.hasSquareBlocks()},
         rows{type.getDimSize(0)}, columns{type.getDimSize(1)}, target(context.target),
         noArithmetic(context.streams.noArithmetic) {}
 
@@ -99,7 +111,7 @@ private:
     if (adaptive || longSteps)
       return 2;
     bool isPlain = plan.blockSize == 16 && !plan.squareBlocks && !op.getRng() &&
-                   !op.getHadamard() && !op.getColumnwiseHadamard();
+                   !op.getPerRow() && !op.getHadamard() && !op.getColumnwiseHadamard();
     return isPlain && type.getElementType().isBF16() ? int32_t(target.tileQuantizeBlocks) : 3;
   }
 
@@ -136,7 +148,7 @@ private:
   int64_t rowMultiple() {
     if (!op.hasColumnwise())
       return 1;
-    int64_t block = op.getFormat() == Format::MXFP4 ? plan.blockSize : 1;
+    int64_t block = op.getFormat() == Format::NVFP4 ? 1 : plan.blockSize;
     auto transform = op.getColumnwiseHadamard();
     return transform ? std::max(block, transform->getSize()) : block;
   }
@@ -164,7 +176,7 @@ private:
 
   /// One load where both outputs have one amax.
   Value readAmax(const Output &output) {
-    if (!output.amax || (&output != outputs && output.amax == outputs[0].amax))
+    if (!output.amax || op.getPerRow() || (&output != outputs && output.amax == outputs[0].amax))
       return {};
     Value pointer = group ? address(b, output.amax, group->index, 4) : output.amax;
     return load(b, b.getF32Type(), pointer, 4);
@@ -182,7 +194,8 @@ private:
 
   OutputWriter::Shape rowShape() {
     OutputWriter::Shape shape{
-        endRow, columns, columns, plan.blockSize, isTiled(op.getScales()), std::nullopt};
+        endRow,        columns,       columns,
+        plan.blockSize, plan.codeBits, isTiled(op.getScales()), std::nullopt};
     stageScales(shape, TilePlan::rows, plan.piecesPerRow(), "rowwise_scales");
     int64_t blocks = llvm::divideCeil(columns.size, plan.blockSize);
     if (group)
@@ -194,7 +207,8 @@ private:
 
   OutputWriter::Shape columnShape(Int32 firstBlock) {
     OutputWriter::Shape shape{
-        columns, endRow, rows, plan.blockSize, isTiled(op.getColumnwiseScales()), std::nullopt};
+        columns,        endRow,        rows,
+        plan.blockSize, plan.codeBits, isTiled(op.getColumnwiseScales()), std::nullopt};
     stageScales(shape, plan.columns(), plan.blocksPerColumn(), "columnwise_scales");
     if (group)
       shape.tileOrigin = {
@@ -213,8 +227,8 @@ private:
 
   void makeSide(std::optional<Side> &side, const Output &output, Value amax,
                 const OutputWriter::Shape &shape, Int32 firstBlock) {
-    side.emplace(
-        Side{std::nullopt, OutputWriter(b, output.data, output.scales, shape), amax, firstBlock});
+    side.emplace(Side{std::nullopt, OutputWriter(b, output.data, output.scales, shape), amax,
+                      firstBlock, op.getPerRow() ? output.amax : Value(), shape.rows});
     if (noArithmetic)
       return;
     bool isColumnwise = &side == &columnwise;
@@ -266,6 +280,7 @@ private:
       words.append(piece.words);
       places.push_back(side.place(rowOf(tile, piece), blockOf(tile, piece)));
     }
+    side.chooseRow(b, rowOf(tile, pieces.front()));
     return side.quantize(b, plan, words, places, amax, fold);
   }
 
@@ -364,6 +379,7 @@ private:
       amax = LLVM::LoadOp::create(
           b, b.getF32Type(), squareAddress(block * plan.blockSize, column / TilePlan::square), 4);
     Int32 row = tile.firstColumn() + column, place = tile.firstRow() / plan.blockSize + block;
+    columnwise->chooseRow(b, row);
     columnwise->writer.write(row, place,
                              columnwise->quantizeColumn(b, plan, words, half, row, place, amax));
   }

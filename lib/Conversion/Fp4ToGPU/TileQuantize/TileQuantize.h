@@ -55,6 +55,7 @@ struct TilePlan {
 
   int64_t elementBytes; ///< 2 or 4
   int64_t blockSize;    ///< 16 or 32
+  int64_t codeBits;     ///< that a code takes in memory: 4 or 8
   bool squareBlocks;
 
   int64_t columns() const { return rowBytes / elementBytes; }
@@ -66,6 +67,8 @@ struct TilePlan {
   /// Blocks in a column of the tile, and how many words of them each thread reads.
   int64_t blocksPerColumn() const { return rows / blockSize; }
   int64_t columnPasses() const { return rowWords * blocksPerColumn() / kThreads; }
+  /// Words of codes of a block.
+  int64_t codeWords() const { return blockSize * codeBits / 32; }
   int64_t columnsPerWord() const { return 4 / elementBytes; }
 };
 
@@ -188,11 +191,14 @@ public:
     Extent rows, columns; ///< where the output, or the group of it, ends
     Extent bufferColumns; ///< of a row in memory
     int64_t blockSize;
+    int64_t codeBits; ///< 4, or 8 where each code has a byte
     bool tiledScales;
     std::optional<TileOrigin> tileOrigin; ///< of a group
     /// In shared memory, stageWords(stagedTiles); null where scales are written one by one.
     mlir::Value stage = {};
     int64_t stagedTiles = 0;
+
+    int64_t blockBytes() const { return blockSize * codeBits / 8; } ///< of the codes
   };
 
   /// Words that gather the scales of a thread block, which are `tiles` neighbouring scale tiles.

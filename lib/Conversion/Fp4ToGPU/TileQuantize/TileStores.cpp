@@ -68,7 +68,7 @@ void OutputWriter::writeCodes(Int32 row, Int32 block, ArrayRef<Value> codes) {
   auto type = VectorType::get(codes.size(), b.getI32Type());
   Value place = codesAddress(row, block);
   auto storeWords = [&](ArrayRef<Value> words) {
-    store(b, vector::FromElementsOp::create(b, type, words), place, shape.blockSize / 2);
+    store(b, vector::FromElementsOp::create(b, type, words), place, shape.blockBytes());
   };
   storeWords(codes);
   if (shape.columns.isMultipleOf(shape.blockSize))
@@ -78,12 +78,12 @@ void OutputWriter::writeCodes(Int32 row, Int32 block, ArrayRef<Value> codes) {
 }
 
 Value OutputWriter::codesAddress(Int32 row, Int32 block) {
-  Extent pitch;
-  if (!shape.bufferColumns.isDynamic())
-    pitch.size = paddedRowBytes(shape.bufferColumns.size);
-  else // paddedRowBytes, in the kernel
-    pitch.value = (shape.bufferColumns.in(b) + 31) / 32 * 16;
-  return address(b, strided(b, data, row, pitch), block, shape.blockSize / 2);
+  Extent pitch = shape.bufferColumns; // of codes with a byte each
+  if (shape.codeBits == 4 && !pitch.isDynamic())
+    pitch.size = paddedRowBytes(pitch.size);
+  else if (shape.codeBits == 4) // paddedRowBytes, in the kernel
+    pitch.value = (pitch.in(b) + 31) / 32 * 16;
+  return address(b, strided(b, data, row, pitch), block, shape.blockBytes());
 }
 
 void OutputWriter::write(Int32 row, Int32 block, const BlockQuantizer::Block &result) {

@@ -30,14 +30,25 @@ Value staticSource(Value value) {
   return cast.getSource();
 }
 
-/// Whether data and scales have become static together: data comes before its scales.
+/// Whether what has a number for each row has become static together with the rows: data and its
+/// scales, amaxes of rows, an alpha for each row.
 bool rowsAgree(Operation *op, ArrayRef<Value> operands) {
-  if (!isa<DequantizeOp, BlockScaledMatmulOp>(op))
-    return true;
   auto rows = [&](unsigned index) {
     return cast<RankedTensorType>(operands[index].getType()).getDimSize(0);
   };
-  return rows(0) == rows(1);
+  if (auto quantize = dyn_cast<QuantizeOp>(op))
+    return !quantize.getPerRow() || !quantize.hasRowwise() || rows(0) == rows(1);
+  if (!isa<DequantizeOp, BlockScaledMatmulOp>(op))
+    return true;
+  if (rows(0) != rows(1))
+    return false;
+  if (auto dequantize = dyn_cast<DequantizeOp>(op))
+    return !dequantize.getPerRow() || rows(0) == rows(2);
+  if (operands.size() < 5)
+    return true;
+  auto alpha = cast<RankedTensorType>(operands[4].getType());
+  bool isColumn = alpha.getRank() == 2 && alpha.getDimSize(1) == 1;
+  return !isColumn || rows(0) == rows(4);
 }
 
 struct AbsorbCasts : RewritePattern {
@@ -74,7 +85,7 @@ struct DropUnitAlpha : OpRewritePattern<BlockScaledMatmulOp> {
     DenseFPElementsAttr alpha;
     if (!op.getAlpha() || !matchPattern(op.getAlpha(), m_Constant(&alpha)))
       return rewriter.notifyMatchFailure(op, "there is no constant alpha");
-    if (!alpha.getSplatValue<APFloat>().isExactlyValue(1.0))
+    if (!alpha.isSplat() || !alpha.getSplatValue<APFloat>().isExactlyValue(1.0))
       return rewriter.notifyMatchFailure(op, "alpha is not 1");
     rewriter.modifyOpInPlace(op, [&] { op.getAlphaMutable().clear(); });
     return success();
@@ -98,11 +109,13 @@ template <typename OpT> struct AmaxOfTransposed : OpRewritePattern<OpT> {
     Value source = transposedOf(op.getInput());
     if (!source || op.getGroups())
       return rewriter.notifyMatchFailure(op, "is not of a transposed matrix as a whole");
-    if constexpr (std::is_same_v<OpT, AmaxOp>)
-      if (op.getPerRow())
-        return rewriter.notifyMatchFailure(op, "rows would be columns");
     rewriter.modifyOpInPlace(op, [&] {
       op.getInputMutable().assign(source);
+      if constexpr (std::is_same_v<OpT, AmaxOp>) {
+        bool hasRows = op.getPerRow();
+        op.setPerRow(op.getPerColumn());
+        op.setPerColumn(hasRows);
+      }
       if constexpr (std::is_same_v<OpT, HadamardAmaxOp>)
         op.setDimension(1 - op.getDimension());
     });
@@ -118,8 +131,6 @@ struct QuantizeTransposed : OpRewritePattern<QuantizeOp> {
     Value source = transposedOf(op.getInput());
     if (!source || op.getGroups() || op.getRounding() == Rounding::Stochastic)
       return rewriter.notifyMatchFailure(op, "the other orientation is not the same");
-    if (op.getPerRow() || !hasPackedData(op.getFormat()))
-      return rewriter.notifyMatchFailure(op, "the other orientation has no such output");
     bool both = op.getOutputs() == Outputs::Both;
     Outputs other = both               ? Outputs::Both
                     : op.hasRowwise() ? Outputs::Columnwise
@@ -131,7 +142,7 @@ struct QuantizeTransposed : OpRewritePattern<QuantizeOp> {
         rewriter, op.getLoc(), types, source, hasTwo ? op.getColumnwiseAmax() : op.getAmax(),
         hasTwo ? op.getAmax() : Value(), op.getRng(), op.getFormat(), op.getRecipe(),
         op.getRounding(), other, op.getBlockAttr(), op.getColumnwiseHadamardAttr(),
-        op.getHadamardAttr(), op.getPhilox(), op.getGroupsAttr());
+        op.getHadamardAttr(), op.getPhilox(), op.getGroupsAttr(), op.getPerRow());
     SmallVector<Value> results(quantize->getResults());
     std::rotate(results.begin(), results.begin() + (both ? 2 : 0), results.end());
     rewriter.replaceOp(op, results);
@@ -148,6 +159,8 @@ struct TransposedProduct : OpRewritePattern<linalg::TransposeOp> {
     auto product = op.getInput().getDefiningOp<BlockScaledMatmulOp>();
     if (!product || !product->hasOneUse())
       return rewriter.notifyMatchFailure(op, "is not all that becomes of a product");
+    if (product.getAlpha() && cast<RankedTensorType>(product.getAlpha().getType()).getRank() != 0)
+      return rewriter.notifyMatchFailure(op, "alpha belongs to the rows or columns of the result");
     rewriter.replaceOpWithNewOp<BlockScaledMatmulOp>(
         op, op->getResult(0).getType(), product.getRhs(), product.getRhsScales(), product.getLhs(),
         product.getLhsScales(), product.getAlpha(), product.getFormat(), /*tile_n=*/IntegerAttr());
@@ -164,6 +177,7 @@ struct TransposedProduct : OpRewritePattern<linalg::TransposeOp> {
 
 FP4_ABSORBS_CASTS(HadamardOp)
 FP4_ABSORBS_CASTS(DequantizeOp)
+FP4_ABSORBS_CASTS(MatmulAlphaOp)
 FP4_ABSORBS_CASTS(SwizzleScalesOp)
 FP4_ABSORBS_CASTS(UnswizzleScalesOp)
 

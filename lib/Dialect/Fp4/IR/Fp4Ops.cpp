@@ -194,9 +194,20 @@ OpFoldResult InterleaveShardsOp::fold(FoldAdaptor) {
 // matmul_alpha, blockscaled_matmul
 //===----------------------------------------------------------------------===//
 
-LogicalResult MatmulAlphaOp::inferReturnTypes(MLIRContext *context, std::optional<Location>,
-                                              Adaptor, SmallVectorImpl<Type> &types) {
-  types.push_back(RankedTensorType::get({}, Float32Type::get(context)));
+/// The alphas of a product whose operands have these amaxes: one, a column of one for each row of
+/// the lhs, or a row of one for each row of the rhs.
+static RankedTensorType alphaType(RankedTensorType lhs, RankedTensorType rhs) {
+  SmallVector<int64_t> shape;
+  if (lhs.getRank() == 1)
+    shape = {lhs.getDimSize(0), 1};
+  else if (rhs.getRank() == 1)
+    shape = {1, rhs.getDimSize(0)};
+  return RankedTensorType::get(shape, Float32Type::get(lhs.getContext()));
+}
+
+LogicalResult MatmulAlphaOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                              Adaptor adaptor, SmallVectorImpl<Type> &types) {
+  types.push_back(alphaType(rankedType(adaptor.getLhsAmax()), rankedType(adaptor.getRhsAmax())));
   return success();
 }
 
@@ -207,28 +218,62 @@ static numerics::Recipe recipeOrDefault(std::optional<RecipeAttr> recipe) {
   return recipe ? recipe->getDecisions() : defaultRecipe(Format::NVFP4);
 }
 
-float MatmulAlphaOp::getFactor() {
-  return numerics::alphaFactor(recipeOrDefault(getLhsRecipe()).e4m3Max,
-                               recipeOrDefault(getRhsRecipe()).e4m3Max);
+numerics::Recipe MatmulAlphaOp::getLhsDecisions() { return recipeOrDefault(getLhsRecipe()); }
+numerics::Recipe MatmulAlphaOp::getRhsDecisions() { return recipeOrDefault(getRhsRecipe()); }
+
+/// matmul_alpha (C3), (C4): operands that have a term in alpha, by one formula.
+static LogicalResult verifyAlphaRecipes(MatmulAlphaOp op) {
+  for (auto [name, attribute] :
+       {std::pair("lhs_recipe", op.getLhsRecipe()), {"rhs_recipe", op.getRhsRecipe()}}) {
+    numerics::Recipe recipe = recipeOrDefault(attribute);
+    bool isSupplied = recipe.global == numerics::GlobalRule::Supplied;
+    if (numerics::hasTensorScale(recipe) &&
+        (!isSupplied || recipe.alpha != numerics::AlphaRule::AmaxProduct))
+      continue;
+    auto diag = op.emitOpError("attribute '") // matmul_alpha (C3)
+                << name << "' must be a recipe with a tensor scale that derives from the amax, "
+                << "but got " << attribute->getText();
+    diag.attachNote() << "such an operand has no amax to be multiplied"
+                      << (isSupplied ? "; alpha = over_encode_scales takes the supplied scale" : "");
+    return diag;
+  }
+  numerics::Recipe lhs = op.getLhsDecisions(), rhs = op.getRhsDecisions();
+  if (lhs.alpha == rhs.alpha)
+    return success();
+  auto text = [](const numerics::Recipe &recipe) { return StringRef(stringify(recipe.alpha)); };
+  auto diag = op.emitOpError("expects recipes with one decision 'alpha', but got ") // (C4)
+              << text(lhs) << " of the lhs and " << text(rhs) << " of the rhs";
+  diag.attachNote() << "lhs_recipe and rhs_recipe are those that quantized the operands; write alpha = "
+                    << text(rhs) << " in lhs_recipe, or the other in rhs_recipe";
+  return diag;
+}
+
+/// matmul_alpha (C1): one amax, or one for each row of the operand.
+static LogicalResult verifyAlphaAmax(const Checked &amax) {
+  bool isLine = amax.type.getRank() == 1 && amax.type.getElementType().isF32() &&
+                !amax.type.getEncoding();
+  return isLine ? success() : verifyScalar(amax);
 }
 
 LogicalResult MatmulAlphaOp::verify() {
-  for (auto [name, attribute] :
-       {std::pair("lhs_recipe", getLhsRecipe()), {"rhs_recipe", getRhsRecipe()}}) {
-    numerics::Recipe recipe = recipeOrDefault(attribute);
-    if (numerics::hasTensorScale(recipe) && recipe.global != numerics::GlobalRule::Supplied)
-      continue;
-    auto diag = emitOpError("attribute '") // matmul_alpha (C3)
-                << name << "' must be a recipe with a tensor scale that derives from the amax, "
-                << "but got " << attribute->getText();
-    diag.attachNote() << "such an operand has no amax to be multiplied";
+  if (failed(verifyAlphaRecipes(*this)))
+    return failure();
+  Checked lhs = operand(*this, "lhs_amax", getLhsAmax());
+  Checked rhs = operand(*this, "rhs_amax", getRhsAmax());
+  if (failed(verifyAlphaAmax(lhs)) || failed(verifyAlphaAmax(rhs))) // matmul_alpha (C1)
+    return failure();
+  if (rhs.type.getRank() == 1 && rhs.type.isDynamicDim(0)) { // matmul_alpha (C1)
+    auto diag = rhs.must("have a static shape");
+    diag.attachNote() << "only the rows of the lhs of a product may be dynamic";
     return diag;
   }
-  if (failed(verifyScalar(operand(*this, "lhs_amax", getLhsAmax())))) // matmul_alpha (C1)
-    return failure();
-  if (failed(verifyScalar(operand(*this, "rhs_amax", getRhsAmax())))) // matmul_alpha (C1)
-    return failure();
-  return verifyScalar(result(*this, "alpha", getAlpha())); // matmul_alpha (C2)
+  if (lhs.type.getRank() == 1 && rhs.type.getRank() == 1) { // matmul_alpha (C5)
+    auto diag = rhs.must("be a scalar where operand 'lhs_amax' has one number for each row");
+    diag.attachNote() << "quantize one of the operands, the weights, with one amax";
+    return diag;
+  }
+  return verifyType(result(*this, "alpha", getAlpha()), // matmul_alpha (C2)
+                    alphaType(lhs.type, rhs.type));
 }
 
 /// blockscaled_matmul (C4) to (C6): the scales of one side belong to its data.
@@ -272,6 +317,19 @@ static LogicalResult verifyMatmulResult(BlockScaledMatmulOp op, const Checked &l
   return success();
 }
 
+/// blockscaled_matmul (C7): one factor, or one for each row or each column of the result.
+static LogicalResult verifyAlpha(BlockScaledMatmulOp op, const Checked &lhs, const Checked &rhs) {
+  Checked alpha = operand(op, "alpha", op.getAlpha());
+  if (alpha.type.getRank() != 2)
+    return verifyScalar(alpha);
+  bool isRow = alpha.type.getDimSize(1) != 1;
+  SmallVector<int64_t> shape = {lhs.type.getDimSize(0), 1};
+  if (isRow)
+    shape = {1, rhs.type.getDimSize(0)};
+  return verifyType(alpha, RankedTensorType::get(shape, Float32Type::get(op.getContext())),
+                    "a factor for each row of the result is M x 1, one for each column 1 x N");
+}
+
 LogicalResult BlockScaledMatmulOp::verify() {
   Checked lhs = operand(*this, "lhs", getLhs());
   Checked rhs = operand(*this, "rhs", getRhs());
@@ -279,9 +337,13 @@ LogicalResult BlockScaledMatmulOp::verify() {
     if (failed(verifyDataElements(data, Format::MXFP4)) ||
         failed(verifyMatrix(data))) // blockscaled_matmul (C1)
       return failure();
-  if (!hasPackedData(getFormat())) // blockscaled_matmul (C12)
-    return emitOpError("attribute 'format' must be nvfp4 or mxfp4, but got ")
-           << stringifyFormat(getFormat());
+  if (!hasPackedData(getFormat())) { // blockscaled_matmul (C12)
+    auto diag = emitOpError("attribute 'format' must be nvfp4 or mxfp4, but got ")
+                << stringifyFormat(getFormat());
+    diag.attachNote() << "products of mxfp6 and mxfp8 have no kernels yet; quantize to mxfp4, or "
+                         "return codes and scales to a caller that has such a product";
+    return diag;
+  }
   if (lhs.type.getDimSize(1) != rhs.type.getDimSize(1)) { // blockscaled_matmul (C2)
     auto diag = emitOpError("expects operands 'lhs' and 'rhs' with equal dimensions 1, but got ")
                 << lhs.type.getDimSize(1) << " and " << rhs.type.getDimSize(1);
@@ -293,8 +355,8 @@ LogicalResult BlockScaledMatmulOp::verify() {
   if (failed(verifySide(*this, lhs, "lhs_scales", getLhsScales())) ||
       failed(verifySide(*this, rhs, "rhs_scales", getRhsScales())))
     return failure();
-  if (getAlpha() && failed(verifyScalar(operand(*this, "alpha", getAlpha()))))
-    return failure(); // blockscaled_matmul (C7)
+  if (getAlpha() && failed(verifyAlpha(*this, lhs, rhs))) // blockscaled_matmul (C7)
+    return failure();
   return verifyMatmulResult(*this, lhs, rhs);
 }
 

@@ -20,8 +20,9 @@ using namespace fp4::verify;
 
 LogicalResult AmaxOp::inferReturnTypes(MLIRContext *context, std::optional<Location>,
                                        Adaptor adaptor, SmallVectorImpl<Type> &types) {
-  types.push_back(adaptor.getPerRow() ? rowAmaxType(rankedType(adaptor.getInput()))
-                                      : amaxType(context, adaptor.getGroups()));
+  bool hasLines = adaptor.getPerRow() || adaptor.getPerColumn();
+  types.push_back(hasLines ? lineAmaxType(rankedType(adaptor.getInput()), adaptor.getPerColumn())
+                           : amaxType(context, adaptor.getGroups()));
   return success();
 }
 
@@ -35,10 +36,14 @@ LogicalResult AmaxOp::verify() {
     return failure();
   if (failed(verifyGroups(input, getGroups()))) // amax (C4)
     return failure();
-  if (getPerRow() && getGroups()) // amax (C5)
-    return emitOpError("expects no attribute 'groups' beside 'per_row', but got one");
-  if (getPerRow())
-    return verifyType(result(*this, "amax", getAmax()), rowAmaxType(input.type)); // amax (C3)
+  StringRef lines = getPerRow() ? "per_row" : "per_column";
+  if (hasLines() && getGroups()) // amax (C5)
+    return emitOpError("expects no attribute 'groups' beside '") << lines << "', but got one";
+  if (getPerRow() && getPerColumn()) // amax (C5)
+    return emitOpError("expects no attribute 'per_column' beside 'per_row', but got one");
+  if (hasLines())
+    return verifyType(result(*this, "amax", getAmax()), // amax (C3)
+                      lineAmaxType(input.type, getPerColumn()));
   return verifyAmaxType(result(*this, "amax", getAmax()), getGroups()); // amax (C3)
 }
 
@@ -129,14 +134,14 @@ static LogicalResult verifyRecipe(Operation *op, const numerics::Recipe &recipe,
   return diag;
 }
 
-/// An amax goes with a tensor scale and only with it. It is one number, one per group, or one for
-/// each row of `perRow`.
+/// An amax goes with a tensor scale and only with it. It is one number, one per group, or of type
+/// `perRow`, one for each row of the output.
 static LogicalResult verifyAmax(Operation *op, Value amax, const numerics::Recipe &recipe,
                                 std::optional<ArrayRef<int64_t>> groups = {},
                                 RankedTensorType perRow = {}) {
   bool expected = numerics::hasTensorScale(recipe);
   if (expected && amax && perRow)
-    return verifyType(operand(op, "amax", amax), rowAmaxType(perRow));
+    return verifyType(operand(op, "amax", amax), perRow);
   if (expected == static_cast<bool>(amax))
     return amax ? verifyAmaxType(operand(op, "amax", amax), groups) : success();
   bool nvfp4 = recipe.format == numerics::BlockFormat::NVFP4;
@@ -275,17 +280,22 @@ static LogicalResult verifyBlock(QuantizeOp op) {
   return diag;
 }
 
-/// quantize (C15): amaxes of rows serve the rows of one output.
+/// quantize (C15): every row of an output has an amax, and one orientation's serve no other's rows.
 static LogicalResult verifyPerRow(QuantizeOp op) {
-  if (!op.getPerRow() || (!op.hasColumnwise() && !op.hasSquareBlocks() && !op.getGroups()))
+  if (!op.getPerRow())
     return success();
-  auto diag = op.emitOpError("expects outputs rowwise, blocks of one row and no groups beside "
-                             "'per_row', but got ");
-  if (op.hasColumnwise())
-    diag << "outputs " << stringifyOutputs(op.getOutputs());
-  else
-    diag << (op.getGroups() ? "groups" : "blocks of 16 x 16");
-  diag.attachNote() << "each row has a tensor scale of its own";
+  if (op.hasSquareBlocks() || op.getGroups()) {
+    auto diag = op.emitOpError("expects blocks of one row and no groups beside 'per_row', but got ")
+                << (op.getGroups() ? "groups" : "blocks of 16 x 16");
+    diag.attachNote() << "each row has a tensor scale of its own";
+    return diag;
+  }
+  if (op.getOutputs() != Outputs::Both || !op.getAmax() || op.getColumnwiseAmax())
+    return success();
+  auto diag = op.emitOpError("expects operand 'columnwise_amax' beside 'per_row' for outputs both, "
+                             "but got none");
+  diag.attachNote() << "a row of the columnwise output is a column of the input: fp4.amax with "
+                       "'per_column'";
   return diag;
 }
 
@@ -293,8 +303,11 @@ static LogicalResult verifyPerRow(QuantizeOp op) {
 static LogicalResult verifyColumnwiseAmax(QuantizeOp op) {
   if (!op.getColumnwiseAmax())
     return success();
-  if (op.getOutputs() == Outputs::Both && op.getAmax())
-    return verifyAmaxType(operand(op, "columnwise_amax", op.getColumnwiseAmax()), op.getGroups());
+  if (op.getOutputs() == Outputs::Both && op.getAmax()) {
+    Checked amax = operand(op, "columnwise_amax", op.getColumnwiseAmax());
+    return op.getPerRow() ? verifyType(amax, lineAmaxType(rankedType(op.getInput()), 1))
+                          : verifyAmaxType(amax, op.getGroups());
+  }
   auto diag = op.emitOpError("expects operand 'columnwise_amax' only beside 'amax' and for outputs "
                              "both, but got outputs ")
               << stringifyOutputs(op.getOutputs());
@@ -369,7 +382,8 @@ LogicalResult QuantizeOp::verify() {
   if (failed(verifyPerRow(*this)))
     return failure();
   if (failed(verifyAmax(*this, getAmax(), recipe, getGroups(), // quantize (C5)
-                        getPerRow() ? input.type : RankedTensorType())))
+                        getPerRow() ? lineAmaxType(input.type, !hasRowwise())
+                                    : RankedTensorType())))
     return failure();
   if (failed(verifyColumnwiseAmax(*this)))
     return failure();
@@ -405,7 +419,7 @@ LogicalResult DequantizeOp::verify() {
   if (failed(verifyRecipe(*this, recipe, getFormat()))) // dequantize (C9)
     return failure();
   if (failed(verifyAmax(*this, getAmax(), recipe, {}, // dequantize (C6)
-                        getPerRow() ? data.type : RankedTensorType())))
+                        getPerRow() ? lineAmaxType(data.type, 0) : RankedTensorType())))
     return failure();
   Checked output = result(*this, "result", getResult());
   if (failed(verifyRealElements(output))) // dequantize (C7)

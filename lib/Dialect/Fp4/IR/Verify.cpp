@@ -169,8 +169,8 @@ LogicalResult verify::verifyAmaxType(const Checked &value,
                 : verifyScalar(value);
 }
 
-RankedTensorType verify::rowAmaxType(RankedTensorType matrix) {
-  return RankedTensorType::get({dimOr(matrix, 0)}, Float32Type::get(matrix.getContext()));
+RankedTensorType verify::lineAmaxType(RankedTensorType matrix, unsigned dimension) {
+  return RankedTensorType::get({dimOr(matrix, dimension)}, Float32Type::get(matrix.getContext()));
 }
 
 RankedTensorType verify::rankedType(Value value) { return cast<RankedTensorType>(value.getType()); }

@@ -52,8 +52,8 @@ mlir::LogicalResult verifyGroups(const Checked &input,
 /// The type of an amax: tensor<f32>, or one number per group.
 mlir::RankedTensorType amaxType(mlir::MLIRContext *context,
                                 std::optional<llvm::ArrayRef<int64_t>> groups);
-/// The same of one number per row of `matrix`.
-mlir::RankedTensorType rowAmaxType(mlir::RankedTensorType matrix);
+/// The same of one number per row (dimension 0) or column (1) of `matrix`.
+mlir::RankedTensorType lineAmaxType(mlir::RankedTensorType matrix, unsigned dimension);
 mlir::LogicalResult verifyAmaxType(const Checked &value,
                                    std::optional<llvm::ArrayRef<int64_t>> groups);
 

@@ -65,8 +65,8 @@ constexpr StringLiteral kCut =
 
 /// Why `use` cannot read the input of `transform` in place of its result.
 Reason whyNotAbsorb(HadamardOp transform, Operation *use) {
-  if (auto amax = dyn_cast<AmaxOp>(use); amax && amax.getPerRow())
-    return std::string("the amax is one per row");
+  if (auto amax = dyn_cast<AmaxOp>(use); amax && amax.hasLines())
+    return std::string(amax.getPerRow() ? "the amax is one per row" : "the amax is one per column");
   if (auto amax = dyn_cast<AmaxOp>(use))
     return cutsTransform(transform, amax.getGroups()) ? kCut.str() : Reason();
   auto quantize = dyn_cast<QuantizeOp>(use);
@@ -123,7 +123,7 @@ private:
       auto other = dyn_cast<AmaxOp>(use);
       if (!other || other->getBlock() != transform->getBlock())
         continue;
-      if (other.getGroupsAttr() != amax.getGroupsAttr() || other.getPerRow())
+      if (other.getGroupsAttr() != amax.getGroupsAttr() || other.hasLines())
         continue;
       if (other.getNan() == amax.getNan())
         return other;
@@ -135,7 +135,7 @@ private:
   }
 
   void absorb(AmaxOp amax) {
-    if (amax.getPerRow() || cutsTransform(transform, amax.getGroups()))
+    if (amax.hasLines() || cutsTransform(transform, amax.getGroups()))
       return; // it has been said why
     AmaxOp partner = partnerOf(amax);
     if (isNeeded && !partner)
@@ -190,8 +190,8 @@ Reason whyNotPair(QuantizeOp rowwise, QuantizeOp columnwise) {
     return differ("recipe");
   if (rowwise.hasSquareBlocks() != columnwise.hasSquareBlocks())
     return differ("block");
-  if (rowwise.getPerRow())
-    return std::string("the rowwise one has an amax per row");
+  if (rowwise.getPerRow() != columnwise.getPerRow())
+    return differ("amax: one has an amax for each row");
   if (rowwise.getGroupsAttr() != columnwise.getGroupsAttr())
     return differ("groups");
   if (rowwise.hasSquareBlocks() && rowwise.getAmax() != columnwise.getAmax())
@@ -219,15 +219,15 @@ Reason mergePair(QuantizeOp rowwise, QuantizeOp columnwise, RewriterBase &rewrit
   if (failed(moveOperationDependencies(rewriter, last, first)))
     return "what one quantizer reads is computed from the other, or cannot move before it";
   rewriter.setInsertionPoint(first);
-  Value columnwiseAmax =
-      columnwise.getAmax() == rowwise.getAmax() ? Value() : Value(columnwise.getAmax());
+  bool isShared = columnwise.getAmax() == rowwise.getAmax() && !rowwise.getPerRow();
+  Value columnwiseAmax = isShared ? Value() : Value(columnwise.getAmax());
   auto both = QuantizeOp::create(
       rewriter, rewriter.getFusedLoc({rowwise.getLoc(), columnwise.getLoc()}),
       rowwise.getData().getType(), rowwise.getScales().getType(), columnwise.getResultTypes(),
       rowwise.getInput(), rowwise.getAmax(), columnwiseAmax, rowwise.getRng(), rowwise.getFormat(),
       rowwise.getRecipe(), rowwise.getRounding(), Outputs::Both, rowwise.getBlockAttr(),
       rowwise.getHadamardAttr(), columnwise.getColumnwiseHadamardAttr(), rowwise.getPhilox(),
-      rowwise.getGroupsAttr(), /*per_row=*/false);
+      rowwise.getGroupsAttr(), rowwise.getPerRow());
   rewriter.replaceOp(rowwise, {both.getData(), both.getScales()});
   rewriter.replaceOp(columnwise, both.getTransposed());
   passed(both, kBothOrientations, "one pass for both orientations");

@@ -39,12 +39,13 @@ def Fp4_AmaxOp : Fp4_TensorOp<"amax", [Fp4_InferTypes]> {
     the amax NaN; recipes that propagate NaN need the latter.
 
     `groups` are the numbers of rows of several matrices that are stacked in `input`; the result
-    then has an amax for each. With `per_row` it has one for each row.
+    then has an amax for each. With `per_row` it has one for each row, and with `per_column` one for
+    each column, which is a row of the columnwise output of `fp4.quantize`.
 
     | operand | element type   | shape                        |
     |---------|----------------|------------------------------|
     | input   | bf16, f16, f32 | M x K, M may be dynamic      |
-    | amax    | f32            | scalar; G with `groups`; M with `per_row` |
+    | amax    | f32            | scalar; G with `groups`; M with `per_row`; K with `per_column` |
 
     ```mlir
     %ax = fp4.amax %x : tensor<?x1024xbf16> -> tensor<f32>
@@ -53,9 +54,13 @@ def Fp4_AmaxOp : Fp4_TensorOp<"amax", [Fp4_InferTypes]> {
   let arguments = (ins AnyRankedTensor:$input,
                        DefaultValuedAttr<Fp4_NanPolicyAttr, "NanPolicy::Drop">:$nan,
                        OptionalAttr<DenseI64ArrayAttr>:$groups,
-                       UnitAttr:$per_row);
+                       UnitAttr:$per_row, UnitAttr:$per_column);
   let results = (outs AnyRankedTensor:$amax);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($amax)";
+  let extraClassDeclaration = [{
+    /// Has an amax for each row or column.
+    bool hasLines() { return getPerRow() || getPerColumn(); }
+  }];
 }
 
 // What fp4.hadamard and fp4.hadamard_amax have in common.
@@ -158,8 +163,8 @@ def Fp4_QuantizeOp : Fp4_TensorOp<"quantize", [AttrSizedOperandSegments, Fp4_Inf
     | operand | element type | shape |
     |---------|--------------|-------|
     | input   | bf16, f16, f32 | M x K; mxfp4: K a multiple of 32 |
-    | amax    | f32          | scalar, or G with `groups`; exactly for recipes with a tensor scale |
-    | columnwise_amax | f32  | as amax; of the columnwise outputs where they differ |
+    | amax    | f32          | scalar, G with `groups`, M with `per_row` (columnwise: K); exactly for recipes with a tensor scale |
+    | columnwise_amax | f32  | as amax, K with `per_row`; of the columnwise outputs where they differ |
     | rng     | i64          | 2: Philox seed and offset; stochastic rounding only |
     | data    | f4E2M1FN     | M x K (columnwise: K x M) |
     | scales  | f8E4M3FN (nvfp4), f8E8M0FNU (mxfp4) | M x ceil(K/block) (columnwise: K x ceil(M/block)) |
@@ -190,6 +195,11 @@ def Fp4_QuantizeOp : Fp4_TensorOp<"quantize", [AttrSizedOperandSegments, Fp4_Inf
     scales restart with each group: a result in layout `tiled_128x4` has type
     `tensor<(128 * T) x 4>` and holds the T tiles of 128 rows by 4 blocks of all groups in order,
     each group padded by itself. No operation reads such a list yet; a program returns it.
+
+    `per_row` gives every row of each output an amax of its own, as per-token quantization wants it:
+    those of the rows of the input, and for columnwise outputs those of its columns
+    (`fp4.amax` has `per_row` and `per_column`). Outputs `both` then have `amax` and
+    `columnwise_amax`.
 
     ```mlir
     %q, %s = fp4.quantize %x amax %ax
@@ -395,7 +405,7 @@ def Fp4_InterleaveShardsOp : Fp4_Op<"interleave_shards", [Fp4_InferTypes]> {
   let hasFolder = 1;
 }
 
-def Fp4_MatmulAlphaOp : Fp4_Op<"matmul_alpha", [Fp4_InferTypes]> {
+def Fp4_MatmulAlphaOp : Fp4_TensorOp<"matmul_alpha", [Fp4_InferTypes]> {
   let summary = "the tensor scales of two NVFP4 operands as one factor of their product";
   let description = [{
     ```
@@ -405,12 +415,17 @@ def Fp4_MatmulAlphaOp : Fp4_Op<"matmul_alpha", [Fp4_InferTypes]> {
     The factor is computed in fp32, from the left. TransformerEngine's GEMM multiplies its product
     by it. `lhs_recipe` and `rhs_recipe` are the recipes of the operands (default:
     transformer_engine): 2688 is 6 times their `e4m3_max`, which is smaller for four-over-six.
+    Their decision `alpha` can select another formula: the product of the decode scales, or 1 over the
+    product of the encode scales.
+
+    One of the operands may have an amax for each of its rows (`per_row` of `fp4.quantize`). Then
+    alpha has one number for each row, or each column, of the product.
 
     | operand  | element type | shape  |
     |----------|--------------|--------|
-    | lhs_amax | f32          | scalar |
-    | rhs_amax | f32          | scalar |
-    | alpha    | f32          | scalar |
+    | lhs_amax | f32          | scalar, or M |
+    | rhs_amax | f32          | scalar, or N |
+    | alpha    | f32          | scalar; M x 1 or 1 x N where an operand has amaxes of rows |
 
     ```mlir
     %alpha = fp4.matmul_alpha %ax, %aw : tensor<f32>, tensor<f32> -> tensor<f32>
@@ -428,8 +443,9 @@ def Fp4_MatmulAlphaOp : Fp4_Op<"matmul_alpha", [Fp4_InferTypes]> {
   let assemblyFormat =
       "$lhs_amax `,` $rhs_amax attr-dict `:` type($lhs_amax) `,` type($rhs_amax) `->` type($alpha)";
   let extraClassDeclaration = [{
-    /// What the product of the amaxes is multiplied by.
-    float getFactor();
+    /// The recipes that quantized the operands.
+    ::fp4::numerics::Recipe getLhsDecisions();
+    ::fp4::numerics::Recipe getRhsDecisions();
   }];
 }
 
@@ -443,7 +459,8 @@ def Fp4_BlockScaledMatmulOp : Fp4_TensorOp<"blockscaled_matmul"> {
 
     Products are exact, and the sum is fp32 in the order of the tensor core (docs/Numerics.md has
     its model). Alpha multiplies the sum in fp32; without alpha there is no multiplication. One
-    rounding then gives the element type of the result.
+    rounding then gives the element type of the result. An alpha of M x 1 has a factor for each row of
+    the result, and one of 1 x N has a factor for each column.
 
     | operand    | element type | shape | layout |
     |------------|--------------|-------|--------|
@@ -451,7 +468,7 @@ def Fp4_BlockScaledMatmulOp : Fp4_TensorOp<"blockscaled_matmul"> {
     | lhs_scales | f8E4M3FN (nvfp4), f8E8M0FNU (mxfp4) | M x K/block | tiled_128x4 |
     | rhs        | f4E2M1FN     | N x K | row-major |
     | rhs_scales | as lhs_scales | N x K/block | tiled_128x4 |
-    | alpha      | f32          | scalar |  |
+    | alpha      | f32          | scalar, M x 1 or 1 x N | row-major |
     | result     | f32, bf16, f16 | M x N | row-major |
 
     `tile_n` (64, 128, 192, 256) overrides the cost model's choice of the output tile's columns.
