@@ -320,8 +320,11 @@ struct Fuse : fp4::impl::FuseBase<Fuse> {
         numHadamardAmaxes += fusion.amaxes;
         numTransforms += fusion.quantizers;
       }
-    for (QuantizeOp quantize : collect<QuantizeOp>())
-      if (wants("orientations") && quantize.getOutputs() == Outputs::Rowwise)
+    auto isNotRowwise = [](QuantizeOp op) { return op.getOutputs() != Outputs::Rowwise; };
+    SmallVector<QuantizeOp> rowwise = collect<QuantizeOp>();
+    llvm::erase_if(rowwise, isNotRowwise); // a merge erases such operations too
+    for (QuantizeOp quantize : rowwise)
+      if (wants("orientations"))
         numPairs += fusePair(quantize, rewriter);
     for (QuantizeOp quantize : collect<QuantizeOp>())
       for (OpResult result : quantize->getResults())
