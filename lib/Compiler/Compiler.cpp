@@ -99,10 +99,6 @@ public:
     return notCompiled();
   }
 
-  PhaseOptions phaseOptions() const {
-    return {options.target, options.ptxas, options.streams, options.multiprocessors};
-  }
-
   CompilerOptions options;
   std::string name;
   MLIRContext context;
@@ -187,7 +183,7 @@ fp4::Status fp4::Compiler::Impl::compileTo(Phase phase) {
     if (step > phase || (reached && step <= *reached) || skipped)
       continue;
     FP4_TRY(timed(std::string(stringifyPhase(step)), [&] {
-      return runPasses([&](OpPassManager &manager) { addPhase(manager, step, phaseOptions()); });
+      return runPasses([&](OpPassManager &manager) { addPhase(manager, step, options); });
     }));
     reached = step;
     if (step == Phase::Fused)
@@ -211,7 +207,7 @@ fp4::Status fp4::Compiler::Impl::lowerHost() {
                      "declaration its body");
   FP4_TRY(timed("host", [&] {
     return runPasses(
-        [&](OpPassManager &manager) { addPhase(manager, Phase::Host, phaseOptions()); });
+        [&](OpPassManager &manager) { addPhase(manager, Phase::Host, options); });
   }));
   reached = Phase::Host;
   OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());

@@ -50,13 +50,9 @@ void addFused(OpPassManager &manager, const fp4::PhaseOptions &options) {
 
 void addTiles(OpPassManager &manager, const fp4::PhaseOptions &options) {
   // Every operation that streams through memory becomes a launch and a finished kernel.
-  fp4::ConvertFp4ToGPUOptions streaming;
-  streaming.threads = options.streams.threads;
-  streaming.blocksPerThread = options.streams.blocksPerThread;
-  streaming.residentCtas = options.streams.residentCtas;
-  streaming.cacheHints = options.streams.cacheHints;
-  streaming.noArithmetic = options.streams.noArithmetic;
-  manager.addPass(fp4::createConvertFp4ToGPU(streaming));
+  const auto &[threads, blocksPerThread, residentCtas, cacheHints, noArithmetic] = options.streams;
+  manager.addPass(fp4::createConvertFp4ToGPU(
+      {threads, blocksPerThread, residentCtas, cacheHints, noArithmetic}));
   // Every matrix product becomes a launch and a kernel in sequential pipe form.
   manager.addPass(fp4::createConvertFp4ToPipe());
   // Constants and views of tensors need no kernel.
@@ -203,6 +199,9 @@ void fp4::registerPipelines() {
   PassPipelineRegistration<CompileOptions>(
       "fp4-compile", "Run the named phases up to the one given by `to`",
       [](OpPassManager &manager, const CompileOptions &options) {
-        addPhasesTo(manager, options.to, {options.target, options.ptxas, {}});
+        PhaseOptions phases;
+        phases.target = options.target;
+        phases.ptxas = options.ptxas;
+        addPhasesTo(manager, options.to, phases);
       });
 }

@@ -47,7 +47,7 @@ void addCompilerOptions(CLI::App &app, Options &options) {
       ->check(CLI::PositiveNumber);
   app.add_flag("--remarks", options.compiler.remarks,
                "Print which operations were fused, and why others were not");
-  StreamTuning &streams = options.compiler.streams;
+  StreamOptions &streams = options.compiler.streams;
   app.add_option("--stream-threads", streams.threads,
                  "For measurements: threads per block of row-wise kernels");
   app.add_option("--stream-blocks", streams.blocksPerThread,

@@ -29,13 +29,10 @@
 
 namespace fp4 {
 
-struct CompilerOptions {
-  std::string target = "sm_100a";
-  std::string ptxas;    ///< the ptxas to run; empty: search for one
+/// What the passes are told, and what is this driver's own.
+struct CompilerOptions : PhaseOptions {
   bool remarks = false; ///< report which fusions fired, and why others did not, as diagnostics
   std::ostream *diagnostics = nullptr; ///< null: std::cerr
-  StreamTuning streams;
-  unsigned multiprocessors = 0; ///< that grids of tensor core kernels fill; 0: all of the target
 };
 
 /// The code of one gpu.module.

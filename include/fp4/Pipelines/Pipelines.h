@@ -16,6 +16,8 @@
 #ifndef FP4_PIPELINES_PIPELINES_H
 #define FP4_PIPELINES_PIPELINES_H
 
+#include "fp4/Conversion/Fp4ToGPU/StreamMapping.h"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -35,17 +37,12 @@ std::optional<Phase> parsePhase(std::string_view text);
 /// "fused, tiles, ...": what an error about an unknown phase lists.
 std::string phaseNames();
 
-/// Options of convert-fp4-to-gpu that shape row-wise kernels, for measurements.
-struct StreamTuning {
-  int64_t threads = 0, blocksPerThread = 0, residentCtas = 0; ///< 0: as chosen
-  bool cacheHints = false;                                    ///< lines are used once
-  bool noArithmetic = false; ///< loads and stores alone; results are garbage
-};
-
+/// What all phases are told. Drivers pass it whole: a new option is a member here and its use in
+/// Pipelines.cpp.
 struct PhaseOptions {
   std::string target = "sm_100a"; ///< a name of the target table
   std::string ptxas;              ///< the ptxas to run; empty: search for one
-  StreamTuning streams;
+  StreamOptions streams;
   unsigned multiprocessors = 0; ///< that grids of tensor core kernels fill; 0: all of the target
 };
 

@@ -6,8 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "Rowwise/StreamMapping.h"
-
+#include "fp4/Conversion/Fp4ToGPU/StreamMapping.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/ISA/TargetModel.h"
 
