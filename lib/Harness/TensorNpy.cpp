@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp4/Harness/TensorNpy.h"
+#include "fp4/ISA/BufferShape.h"
 
 #include "fp4/Numerics/E2M1.h"
 #include "fp4/Numerics/E4M3.h"
@@ -136,13 +137,15 @@ std::vector<float> decodeTensor(const Tensor &tensor) {
   case ElementType::F8E8M0FNU:
     std::ranges::transform(bytes, values.begin(), numerics::decodeUE8M0);
     return values;
-  case ElementType::F4E2M1FN:
+  case ElementType::F4E2M1FN: {
+    const auto rowBytes = static_cast<uint64_t>(hw::denseRowBytes(int64_t(columns)));
     for (uint64_t i = 0; i < values.size(); ++i) {
       const uint64_t row = i / columns, column = i % columns;
       values[i] = numerics::decodeE2M1(
-          uint8_t(bytes[row * ((columns + 1) / 2) + column / 2] >> (column % 2 * 4)));
+          uint8_t(bytes[row * rowBytes + column / 2] >> (column % 2 * 4)));
     }
     return values;
+  }
   case ElementType::BF16:
     return numerics::decodeFloats(numerics::FloatType::BF16, tensor.bytes);
   case ElementType::F16:

@@ -6,12 +6,11 @@
 namespace fp4::hw {
 namespace {
 
-constexpr uint32_t sharedAddressMask = 0x3FFFF;
 constexpr uint64_t versionBits = 1ull << 46;
 constexpr uint64_t reservedBits =
     (3ull << 14) | (3ull << 30) | (0xFFull << 53); // between the fields of the header comment
 
-uint64_t field14(uint32_t bytes) { return (bytes & sharedAddressMask) >> 4; }
+uint64_t field14(uint32_t bytes) { return descriptorStart(bytes); }
 uint32_t bytes14(uint64_t bits, unsigned shift) {
   return static_cast<uint32_t>((bits >> shift) & 0x3FFF) << 4;
 }

@@ -8,7 +8,7 @@
 //   capacities     CUDA Blackwell and Hopper tuning guides; CUDA C++ Programming Guide, technical
 //                  specifications by compute capability; ptxas 13.0.88, which rejects a kernel with
 //                  more shared memory, threads or thread blocks than a multiprocessor has
-//   instructions   what ptxas 13.0.88 assembles (TargetFactsTest asks it again)
+//   instructions   what ptxas 13.0.88 assembles (TargetsTest asks it again)
 //   products       data sheets, and for sm_110a what the driver reports on a Jetson AGX Thor
 //                  (forums.developer.nvidia.com, topic 356355: 20 multiprocessors, 32 MiB of L2)
 //   tile quantizer four blocks with 64 registers were fastest on an H200; elsewhere the kernels need

@@ -2,6 +2,8 @@
 
 #include "fp4/Reference/Manifest.h"
 
+#include "fp4/ISA/BufferShape.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -174,11 +176,6 @@ uint64_t product(uint64_t unit, const std::vector<int64_t> &sizes) {
   return unit;
 }
 
-/// How many tiles of `size` cover a dimension; a dynamic one stays dynamic.
-int64_t tiles(int64_t dim, int64_t size) {
-  return dim < 0 ? -1 : dim / size + (dim % size != 0);
-}
-
 } // namespace
 
 std::string_view spelling(ElementType type) {
@@ -209,12 +206,8 @@ bool Type::isDynamic() const {
 uint64_t Type::elements() const { return product(1, shape); }
 
 std::vector<int64_t> Type::bufferShape() const {
-  std::vector<int64_t> buffer = shape;
-  if (layout == Layout::Tiled128x4 && shape.size() == 2)
-    return {tiles(shape[0], 128), tiles(shape[1], 4), 512};
-  if (element == ElementType::F4E2M1FN && !buffer.empty())
-    buffer.back() = tiles(buffer.back(), 2);
-  return buffer;
+  const unsigned bits = element == ElementType::F4E2M1FN ? 4 : 8 * storageBytes();
+  return hw::bufferShape({shape, bits, layout == Layout::Tiled128x4}, hw::RowPitch::Dense);
 }
 
 unsigned Type::storageBytes() const {

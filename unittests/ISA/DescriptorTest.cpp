@@ -45,6 +45,16 @@ TEST(SmemDescriptor, oneFieldAtATime) {
   EXPECT_EQ(bits({.swizzle = SwizzleMode::B32}), version | 6ull << 61);
 }
 
+TEST(SmemDescriptor, startOfATileInACluster) {
+  // The rank of a block lies above the 18 bits of its shared addresses.
+  for (uint32_t address : {0u, 0x400u, 0x3FFF0u, 0x7000400u, 0x1040010u}) {
+    SmemDescriptor d;
+    d.startAddress = address;
+    EXPECT_EQ(descriptorStart(address), d.encode() & 0x3FFF) << address;
+    EXPECT_EQ(descriptorStart(address), (address & 0x3FFFF) / 16) << address;
+  }
+}
+
 TEST(SmemDescriptor, decodesWhatItEncodes) {
   for (SwizzleMode mode : {SwizzleMode::None, SwizzleMode::B32, SwizzleMode::B64, SwizzleMode::B128,
                            SwizzleMode::B128Atom32})

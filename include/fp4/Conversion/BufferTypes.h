@@ -1,6 +1,7 @@
 //===- BufferTypes.h - Device buffers of logical tensors ------------------===//
 //
-// Defines the device buffer of every tensor. All conversions ask here.
+// Defines the device buffer of every tensor, as a memref. All conversions ask here; shapes and
+// pitches are those of fp4/ISA/BufferShape.h.
 //
 //   tensor                                     device buffer                      bytes per row
 //   tensor<RxKxT>, T in bf16 f16 f32           memref<RxKxT>                      K * sizeof(T)
@@ -30,12 +31,6 @@
 #include "mlir/Transforms/DialectConversion.h"
 
 namespace fp4 {
-
-/// Bytes of a row of `columns` packed fp4 elements, as users store it.
-int64_t denseRowBytes(int64_t columns);
-
-/// Bytes from one row of packed fp4 elements to the next in a buffer that the compiler owns.
-int64_t paddedRowBytes(int64_t columns);
 
 /// The buffer of `type` in device memory. Null if there is none: dynamic columns of types other
 /// than f4E2M1FN and scales, or an element type that is not listed above.

@@ -9,6 +9,10 @@
 // tensor memory puts scale (row, b) into lane row%32 (and +32, +64, +96), column row%128/32,
 // byte b%4, which is where tcgen05.mma looks for it.
 //
+// These are the only places where the layout is spelled. The functions that kernels need too are
+// templates over the integer: uint64_t on the host; in a kernel Int32 (KernelArithmetic), whose
+// operators emit the arithmetic. A `Count` is a plain integer, or an Int32 where it is dynamic.
+//
 // Sources: PTX ISA, "Scale factor layout" (tcgen05.mma block scaling); CUTLASS
 // detail/sm100_blockscaled_layout.hpp; torchao to_blocked; cuBLASLt's block scaling documentation.
 //
@@ -34,15 +38,40 @@ constexpr uint64_t scalesPerRow(uint64_t k, uint64_t blockSize) {
 
 //===--- Global and shared memory ----------------------------------------===//
 
+/// The number of the 512-byte block in row `rowBlock` and column `blockColumn` of the blocks, of
+/// which a row has `columns`.
+template <typename Int, typename Count>
+constexpr Int scaleBlockIndex(Int rowBlock, Int blockColumn, Count columns) {
+  return rowBlock * columns + blockColumn;
+}
+
+/// Offset in its 512-byte block of the four scales of `row` that are there.
+template <typename Int> constexpr Int scaleWordInBlock(Int row) {
+  return row % 32 * 16 + row % 128 / 32 * 4;
+}
+
 /// Offset of scale (row, block) in its 512-byte block.
-constexpr uint64_t scaleOffsetInBlock(uint64_t row, uint64_t block) {
-  return (row % 32) * 16 + (row % 128 / 32) * 4 + block % 4;
+template <typename Int> constexpr Int scaleOffsetInBlock(Int row, Int block) {
+  return scaleWordInBlock(row) + block % 4;
+}
+
+/// Sixteen bytes of a block hold the four scales of `row`, row + 32, row + 64 and row + 96.
+inline constexpr uint64_t scaleUnitBytes = 16, scaleUnitRowStep = 32;
+
+template <typename Int> struct ScaleUnit {
+  Int row, blockColumn;
+};
+/// Where the scales of the 16 bytes with number `unit` of a buffer are; `columns` as above.
+template <typename Int, typename Count> constexpr ScaleUnit<Int> scaleUnit(Int unit, Count columns) {
+  Int tile = unit / scaleUnitRowStep;
+  return {tile / columns * scaleBlockRows + unit % scaleUnitRowStep, tile % columns};
 }
 
 /// Byte offset of scale (row, block) of a matrix with `numBlocks` scales per row.
 constexpr uint64_t tiled128x4Offset(uint64_t row, uint64_t block, uint64_t numBlocks) {
-  const uint64_t tilesPerRow = (numBlocks + 3) / 4;
-  return ((row / 128) * tilesPerRow + block / 4) * scaleBlockBytes + scaleOffsetInBlock(row, block);
+  return scaleBlockIndex(row / scaleBlockRows, block / scaleBlockColumns, (numBlocks + 3) / 4) *
+             scaleBlockBytes +
+         scaleOffsetInBlock(row, block);
 }
 
 /// Bytes of a tiled scale matrix, padding (zeros) included.

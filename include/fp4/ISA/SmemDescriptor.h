@@ -26,6 +26,12 @@ namespace fp4::hw {
 /// Bytes of K that one MMA reads of each row, whatever the element type (64 fp4, 32 fp8, 16 f16).
 inline constexpr uint32_t mmaRowBytes = 32;
 
+/// The start-address field of a descriptor for a shared address. A template, so that kernels emit it
+/// (Int32 of KernelArithmetic): a block of a cluster has its rank above the 18 bits of the address.
+template <typename Int> constexpr Int descriptorStart(Int sharedAddress) {
+  return (sharedAddress >> 4) & 0x3FFF;
+}
+
 struct SmemDescriptor {
   uint32_t startAddress = 0;      ///< CTA-local shared address in bytes, multiple of 16
   uint32_t leadingByteOffset = 0; ///< LBO; or an absolute address if lboAbsolute

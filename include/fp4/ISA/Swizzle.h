@@ -24,8 +24,10 @@ namespace fp4::hw {
 
 enum class SwizzleMode : uint8_t { None, B32, B64, B128, B128Atom32 };
 
-/// Where the byte with linear (unswizzled) shared address `byteAddress` is stored.
-constexpr uint32_t swizzleAddress(SwizzleMode mode, uint32_t byteAddress) {
+/// Where the byte with linear (unswizzled) shared address `byteAddress` is stored. A template, so
+/// that kernels emit it (Int32 of KernelArithmetic), there also for an offset in a tile that starts
+/// where the pattern does.
+template <typename Int> constexpr Int swizzle(SwizzleMode mode, Int byteAddress) {
   switch (mode) {
   case SwizzleMode::None:
     return byteAddress;
@@ -39,6 +41,9 @@ constexpr uint32_t swizzleAddress(SwizzleMode mode, uint32_t byteAddress) {
     return byteAddress ^ ((byteAddress >> 2) & 0x60);
   }
   return byteAddress;
+}
+constexpr uint32_t swizzleAddress(SwizzleMode mode, uint32_t byteAddress) {
+  return swizzle(mode, byteAddress);
 }
 
 /// Bytes after which the pattern repeats: the alignment a tile needs for its pattern to start at

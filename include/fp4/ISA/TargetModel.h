@@ -18,10 +18,10 @@
 namespace fp4::hw {
 
 struct TargetModel {
-  std::string_view name;         ///< chip as ptxas and NVVM spell it, e.g. "sm_100a"
-  std::string_view architecture; ///< for people, e.g. "Blackwell, B200"
+  std::string_view name;               ///< chip as ptxas and NVVM spell it, e.g. "sm_100a"
+  std::string_view architecture;       ///< for people, e.g. "Blackwell, B200"
   unsigned computeMajor, computeMinor; ///< compute capability, 10 and 0 for sm_100a
-  std::string_view ptxFeature;   ///< the PTX version of what we emit, as NVPTX spells it: "+ptx88"
+  std::string_view ptxFeature; ///< the PTX version of what we emit, as NVPTX spells it: "+ptx88"
 
   unsigned multiprocessors;      ///< of the product named in `architecture`
   uint32_t sharedBytesPerCta;    ///< maximum dynamic shared memory of one CTA
@@ -36,11 +36,11 @@ struct TargetModel {
   unsigned maxRegistersPerThread;
   unsigned maxClusterSize; ///< portable cluster size
 
-  bool hasTcgen05;       ///< tensor memory, tcgen05.mma, tcgen05.cp, tcgen05.ld/st
-  bool hasWgmma;         ///< wgmma.mma_async
-  bool hasMmaBlockScale; ///< mma.sync with block_scale (fp4 without tensor memory)
-  bool hasTma;           ///< cp.async.bulk.tensor and mbarrier transactions
-  bool hasBulkToCta;     ///< bulk copies to shared::cta, in the PTX version of `ptxFeature`
+  bool hasTcgen05;          ///< tensor memory, tcgen05.mma, tcgen05.cp, tcgen05.ld/st
+  bool hasWgmma;            ///< wgmma.mma_async
+  bool hasMmaBlockScale;    ///< mma.sync with block_scale (fp4 without tensor memory)
+  bool hasTma;              ///< cp.async.bulk.tensor and mbarrier transactions
+  bool hasBulkToCta;        ///< bulk copies to shared::cta, in the PTX version of `ptxFeature`
   bool hasPackedTensorMaps; ///< tensor maps of 4-bit and 6-bit elements and of 32-byte atoms
   bool hasClusterLaunchControl;
   bool hasFp4Convert;        ///< cvt.rn.satfinite.e2m1x2 and cvt.ue8m0x2

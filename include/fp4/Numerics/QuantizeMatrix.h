@@ -19,6 +19,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "fp4/ISA/BufferShape.h"
 #include "fp4/Numerics/Hadamard.h"
 #include "fp4/Numerics/Recipe.h"
 #include "fp4/Numerics/ScaleMatrix.h"
@@ -58,7 +59,9 @@ struct QuantizedSide {
   std::vector<uint8_t> scales; ///< in `layout`
   std::vector<float> amax;     ///< nvfp4: one, or one per row; mx: none
 
-  uint64_t rowBytes() const { return packed ? (columns + 1) / 2 : columns; }
+  uint64_t rowBytes() const {
+    return packed ? static_cast<uint64_t>(hw::denseRowBytes(int64_t(columns))) : columns;
+  }
   uint8_t code(uint64_t row, uint64_t column) const {
     if (!packed)
       return data[row * columns + column];

@@ -2,6 +2,7 @@
 #include "fp4/Conversion/BufferTypes.h"
 
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/ISA/BufferShape.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -9,23 +10,9 @@
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
+namespace hw = fp4::hw;
 
-/// TMA's unit of pitch.
-static constexpr int64_t kPitchBytes = 16;
-
-static constexpr int64_t kTileRows = 128;
-static constexpr int64_t kTileBlocks = 4;
-
-int64_t fp4::denseRowBytes(int64_t columns) { return llvm::divideCeil(columns, 2); }
-
-int64_t fp4::paddedRowBytes(int64_t columns) {
-  return llvm::alignTo(denseRowBytes(columns), kPitchBytes);
-}
-
-/// ceil(size / n), dynamic where `size` is.
-static int64_t quotientUp(int64_t size, int64_t n) {
-  return ShapedType::isDynamic(size) ? size : static_cast<int64_t>(llvm::divideCeil(size, n));
-}
+static constexpr int64_t kTileRows = hw::scaleBlockRows, kTileBlocks = hw::scaleBlockColumns;
 
 /// Packed rows of a dynamic length: some bytes of every row of a wider buffer.
 static MemRefType packedView(RankedTensorType type) {
@@ -33,18 +20,16 @@ static MemRefType packedView(RankedTensorType type) {
   return MemRefType::get(type.getShape(), IntegerType::get(type.getContext(), 8), layout);
 }
 
-static MemRefType bufferType(RankedTensorType type, int64_t (*rowBytes)(int64_t)) {
+static MemRefType bufferType(RankedTensorType type, hw::RowPitch pitch) {
   Type byte = IntegerType::get(type.getContext(), 8);
   Type element = type.getElementType();
   bool dynamicColumns =
       type.getRank() > 0 && llvm::is_contained(type.getShape().drop_front(), ShapedType::kDynamic);
   if (dynamicColumns && type.getRank() != 2)
     return {};
-  if (fp4::scaleLayout(type)) {
-    int64_t tiles[] = {quotientUp(type.getDimSize(0), kTileRows),
-                       quotientUp(type.getDimSize(1), kTileBlocks), kTileRows * kTileBlocks};
-    return MemRefType::get(tiles, byte);
-  }
+  if (fp4::scaleLayout(type))
+    return MemRefType::get(hw::bufferShape({type.getShape(), 8, /*tiledScales=*/true}, pitch),
+                           byte);
   if (isa<Float4E2M1FNType>(element)) {
     if (type.getRank() < 2)
       return {};
@@ -52,11 +37,9 @@ static MemRefType bufferType(RankedTensorType type, int64_t (*rowBytes)(int64_t)
       return packedView(type);
     int64_t columns = type.getShape().back();
     // Only matrices are copied from one pitch to another.
-    if (type.getRank() > 2 && fp4::denseRowBytes(columns) != fp4::paddedRowBytes(columns))
+    if (type.getRank() > 2 && hw::denseRowBytes(columns) != hw::paddedRowBytes(columns))
       return {};
-    SmallVector<int64_t> shape(type.getShape());
-    shape.back() = rowBytes(columns);
-    return MemRefType::get(shape, byte);
+    return MemRefType::get(hw::bufferShape({type.getShape(), 4}, pitch), byte);
   }
   if (fp4::isScaleElementType(element) || fp4::isByteElementType(element))
     return MemRefType::get(type.getShape(), byte);
@@ -66,9 +49,13 @@ static MemRefType bufferType(RankedTensorType type, int64_t (*rowBytes)(int64_t)
   return MemRefType::get(type.getShape(), element);
 }
 
-MemRefType fp4::deviceBufferType(RankedTensorType type) { return bufferType(type, paddedRowBytes); }
+MemRefType fp4::deviceBufferType(RankedTensorType type) {
+  return bufferType(type, hw::RowPitch::Padded);
+}
 
-MemRefType fp4::userBufferType(RankedTensorType type) { return bufferType(type, denseRowBytes); }
+MemRefType fp4::userBufferType(RankedTensorType type) {
+  return bufferType(type, hw::RowPitch::Dense);
+}
 
 SmallVector<Value> fp4::bufferDynamicSizes(OpBuilder &builder, Location loc, RankedTensorType type,
                                            Value rows, Value columns) {
@@ -99,7 +86,7 @@ Value fp4::allocateBuffer(OpBuilder &builder, Location loc, RankedTensorType typ
   };
   if (buffer.getLayout().isIdentity())
     return allocate(buffer, sizes);
-  Value pitch = arith::ConstantIndexOp::create(builder, loc, kPitchBytes);
+  Value pitch = arith::ConstantIndexOp::create(builder, loc, hw::pitchUnitBytes);
   Value bytes = sizes.back();
   sizes.back() = arith::MulIOp::create(
       builder, loc, arith::CeilDivUIOp::create(builder, loc, bytes, pitch), pitch);

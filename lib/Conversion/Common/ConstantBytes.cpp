@@ -4,6 +4,7 @@
 
 #include "fp4/Conversion/BufferTypes.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/ISA/BufferShape.h"
 #include "fp4/Numerics/ScaleMatrix.h"
 
 #include "mlir/IR/DialectResourceBlobManager.h"
@@ -22,7 +23,7 @@ static uint64_t elementBytes(RankedTensorType type) {
 /// Bytes of dense rows of two elements per byte.
 static uint64_t packedBytes(RankedTensorType type) {
   int64_t columns = type.getShape().back();
-  return columns ? type.getNumElements() / columns * fp4::denseRowBytes(columns) : 0;
+  return columns ? type.getNumElements() / columns * fp4::hw::denseRowBytes(columns) : 0;
 }
 
 /// The bytes that the attribute holds: of all elements, or of the one that they all are. Nothing
@@ -89,7 +90,7 @@ static std::vector<uint8_t> elements(ElementsAttr value, RankedTensorType type) 
     all.assign(bytes.begin(), bytes.end());
     return all;
   }
-  int64_t columns = type.getShape().back(), rowBytes = fp4::denseRowBytes(columns);
+  int64_t columns = type.getShape().back(), rowBytes = fp4::hw::denseRowBytes(columns);
   for (size_t row = 0; row < bytes.size(); row += rowBytes)
     for (int64_t k = 0; k < columns; ++k)
       all.push_back(static_cast<uint8_t>(bytes[row + k / 2]) >> (k % 2 * 4) & 0xF);

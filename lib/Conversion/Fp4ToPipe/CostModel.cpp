@@ -15,8 +15,7 @@ double fp4::matmulCycles(const MatmulSize &size, int64_t tileN, const hw::Target
                               (128 + tileN) * 32 / rates.sharedBytesPerCycle);
   int64_t scaleRows = 128 + ceilDiv(tileN, 128) * 128;
   double bytes = (128 + tileN) * 128.0 + double(scaleRows) * (256 / block);
-  double main =
-      ceilDiv(k, 256) * std::max(issue, bytes / rates.l2BytesPerCycle) + rates.fillCycles;
+  double main = ceilDiv(k, 256) * std::max(issue, bytes / rates.l2BytesPerCycle) + rates.fillCycles;
   double epilogue = rates.epilogueCyclesPerColumn * tileN;
   bool overlapped = tileN <= 192;
   double tile = std::max(overlapped ? main : main + rates.serialShare * epilogue, epilogue);

@@ -35,6 +35,7 @@ public:
   Int32 operator/(int64_t y) const { return y == 1 ? *this : *this / Int32(*b, y); }
   Int32 operator%(int64_t y) const { return *this % Int32(*b, y); }
   Int32 operator&(int64_t y) const { return *this & Int32(*b, y); }
+  Int32 operator>>(int64_t y) const { return apply<mlir::arith::ShRUIOp>(Int32(*b, y)); }
 
   mlir::Value operator<(Int32 y) const {
     return mlir::arith::CmpIOp::create(*b, mlir::arith::CmpIPredicate::ult, value, y.value);

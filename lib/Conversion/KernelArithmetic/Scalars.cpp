@@ -1,5 +1,6 @@
 //===- Scalars.cpp - fp32 arithmetic and casts inside a kernel ------------===//
 #include "Scalars.h"
+#include "InlinePtx.h"
 
 #include "E2M1Steps.h"
 
@@ -8,7 +9,6 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/bit.h"
-#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -83,16 +83,8 @@ Value Scalars::permute(Value low, Value high, uint32_t selector) {
                                  NVVM::PermuteMode::DEFAULT);
 }
 
-/// As and, and, or it would be two instructions where LLVM sees that not all bits of `zeros`
-/// matter, and leaves masks that are not each other's complement.
 Value Scalars::bitSelect(uint32_t mask, Value ones, Value zeros) {
-  constexpr int64_t select = (0xF0 & 0xAA) | (0xCC & ~0xAA);
-  std::string text = llvm::formatv("lop3.b32 $0, $1, $2, $3, {0};", select);
-  auto result = LLVM::InlineAsmOp::create(
-      b, b.getI32Type(), ValueRange{ones, zeros, integer(mask)}, text, "=r,r,r,n",
-      /*has_side_effects=*/false, /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
-      /*asm_dialect=*/LLVM::AsmDialectAttr(), /*operand_attrs=*/ArrayAttr());
-  return result.getRes();
+  return lop3Select(b, integer(mask), ones, zeros);
 }
 
 /// One lane of a vector of halves as fp32.

@@ -8,6 +8,9 @@
 #include "InlinePtx.h"
 #include "Lowering.h"
 
+#include "Int32.h"
+
+#include "fp4/ISA/ScaleLayout.h"
 #include "fp4/ISA/Swizzle.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -219,20 +222,14 @@ private:
 
   static Value scaleWord(OpBuilder &b, Location loc, OpAdaptor adaptor, Value row,
                          int64_t blocksPerRow) {
-    auto constant = [&](int64_t value) { return fp4::constantI32(b, loc, value); };
-    auto bits = [&](int64_t from, int64_t mask, int64_t bytes) -> Value {
-      Value part = arith::ShRUIOp::create(b, loc, row, constant(from));
-      part = arith::AndIOp::create(b, loc, part, constant(mask));
-      return arith::MulIOp::create(b, loc, part, constant(bytes));
-    };
-    Value block = arith::ShRUIOp::create(b, loc, row, constant(7));
-    block = arith::MulIOp::create(b, loc, block, constant(blocksPerRow));
-    Value column = arith::ShRUIOp::create(b, loc, adaptor.getColumn(), constant(2));
-    block = arith::AddIOp::create(b, loc, block, column);
-    Value offset = arith::AddIOp::create(b, loc, bits(0, 31, 16), bits(5, 3, 4));
+    ImplicitLocOpBuilder builder(loc, b);
+    fp4::Int32 matrixRow(builder, row), column(builder, adaptor.getColumn());
+    fp4::Int32 block =
+        fp4::hw::scaleBlockIndex(matrixRow / fp4::hw::scaleBlockRows,
+                                 column / fp4::hw::scaleBlockColumns, blocksPerRow);
     Value start =
-        fp4::stridedPointer(b, loc, adaptor.getDest(), block, fp4::pipe::kScaleBlockBytes);
-    return fp4::stridedPointer(b, loc, start, offset, 1);
+        fp4::stridedPointer(b, loc, adaptor.getDest(), block, fp4::hw::scaleBlockBytes);
+    return fp4::stridedPointer(b, loc, start, fp4::hw::scaleWordInBlock(matrixRow), 1);
   }
 
   static void storePiece(OpBuilder &b, Location loc, Value value, Value pointer, int64_t first,
@@ -271,7 +268,8 @@ struct LowerHadamardMatrix : fp4::PipePattern<fp4::pipe::HadamardMatrixOp> {
     Value word = arith::OrIOp::create(rewriter, loc, low, constant(0x3E803E80));
     word = arith::OrIOp::create(rewriter, loc, word, high);
     Value linear = arith::ShLIOp::create(rewriter, loc, thread, constant(2));
-    Value place = swizzled(rewriter, loc, linear, fp4::hw::SwizzleMode::B32);
+    ImplicitLocOpBuilder b(loc, rewriter);
+    Value place = fp4::hw::swizzle(fp4::hw::SwizzleMode::B32, fp4::Int32(b, linear));
     LLVM::StoreOp::create(rewriter, loc, word,
                           fp4::stridedPointer(rewriter, loc, adaptor.getDest(), place, 1),
                           /*alignment=*/4);
@@ -288,16 +286,6 @@ private:
     Value parity = arith::XOrIOp::create(b, loc, count, sign);
     parity = arith::AndIOp::create(b, loc, parity, fp4::constantI32(b, loc, 1));
     return arith::ShLIOp::create(b, loc, parity, fp4::constantI32(b, loc, half ? 31 : 15));
-  }
-
-  /// An offset in a tile that starts where the pattern does: bits 7-9 flip bits 4-6, as many of
-  /// them as the mode has.
-  static Value swizzled(OpBuilder &b, Location loc, Value offset, fp4::hw::SwizzleMode mode) {
-    constexpr uint32_t lines = 0x380;
-    uint32_t mask = fp4::hw::swizzleAddress(mode, lines) ^ lines;
-    Value flips = arith::ShRUIOp::create(b, loc, offset, fp4::constantI32(b, loc, 3));
-    flips = arith::AndIOp::create(b, loc, flips, fp4::constantI32(b, loc, mask));
-    return arith::XOrIOp::create(b, loc, offset, flips);
   }
 };
 

@@ -7,6 +7,10 @@
 //===----------------------------------------------------------------------===//
 #include "Lowering.h"
 
+#include "Int32.h"
+
+#include "fp4/ISA/ScaleLayout.h"
+
 using namespace mlir;
 
 namespace {
@@ -108,9 +112,10 @@ private:
       row = arith::MinSIOp::create(b, loc, row,
                                    fp4::constantI32(b, loc, source.getScaleBlockRows() - 1));
     }
-    Value perRow = fp4::constantI32(b, loc, source.getScaleBlockColumns());
-    Value index = arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, row, perRow),
-                                        adaptor.getColumnBlock());
+    ImplicitLocOpBuilder builder(loc, b);
+    fp4::Int32 index = fp4::hw::scaleBlockIndex(fp4::Int32(builder, row),
+                                                fp4::Int32(builder, adaptor.getColumnBlock()),
+                                                source.getScaleBlockColumns());
     return fp4::stridedPointer(b, loc, adaptor.getSource(), index, fp4::pipe::kScaleBlockBytes);
   }
 };

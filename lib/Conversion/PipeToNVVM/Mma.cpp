@@ -13,6 +13,8 @@
 //===----------------------------------------------------------------------===//
 #include "Lowering.h"
 
+#include "Int32.h"
+
 #include "fp4/ISA/InstrDescriptor.h"
 #include "fp4/ISA/ScaleLayout.h"
 #include "fp4/ISA/SmemDescriptor.h"
@@ -25,9 +27,8 @@ namespace {
 /// `form`, which starts at address 0, made to start at `tile` (!llvm.ptr<3>).
 Value descriptorAt(OpBuilder &b, Location loc, Value tile, const hw::SmemDescriptor &form) {
   Value address = LLVM::PtrToIntOp::create(b, loc, b.getI32Type(), tile);
-  Value units = arith::ShRUIOp::create(b, loc, address, fp4::constantI32(b, loc, 4));
-  // A block of a cluster has its rank above the 18 bits of a shared address.
-  Value field = arith::AndIOp::create(b, loc, units, fp4::constantI32(b, loc, 0x3fff));
+  ImplicitLocOpBuilder builder(loc, b);
+  Value field = hw::descriptorStart(fp4::Int32(builder, address));
   Value wide = arith::ExtUIOp::create(b, loc, b.getI64Type(), field);
   return arith::OrIOp::create(b, loc, wide, fp4::constantI64(b, loc, form.encode()));
 }
@@ -68,7 +69,7 @@ struct LowerCopyScales : fp4::PipePattern<fp4::pipe::CopyScalesOp> {
           copyBlock(rewriter, loc,
                     addColumns(rewriter, loc, *target, hw::scaleTileColumn(row, k, rowBlocks)),
                     advance(rewriter, loc, source,
-                            (row * columnBlocks + k) * fp4::pipe::kScaleBlockBytes));
+                            hw::scaleBlockIndex(row, k, columnBlocks) * fp4::pipe::kScaleBlockBytes));
       });
     rewriter.replaceOp(op, *target);
     return success();

@@ -1,7 +1,10 @@
 //===- RowBlocks.cpp - The blocks of a row-major matrix in memory ---------===//
 #include "Rowwise/RowBlocks.h"
 
-#include "fp4/Conversion/BufferTypes.h"
+#include "InlinePtx.h"
+#include "Int32.h"
+
+#include "fp4/ISA/BufferShape.h"
 #include "fp4/ISA/ScaleLayout.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -42,42 +45,11 @@ void fp4::storeValues(ImplicitLocOpBuilder &b, ArrayRef<Value> values, Value poi
   }
 }
 
-static Value integerOf(ImplicitLocOpBuilder &b, Value pointer) {
-  return LLVM::PtrToIntOp::create(b, b.getI64Type(), pointer);
-}
-
-static LLVM::InlineAsmOp emitAccess(ImplicitLocOpBuilder &b, Type result, ArrayRef<Value> operands,
-                                    StringRef text, StringRef constraints) {
-  return LLVM::InlineAsmOp::create(b, result, operands, text, constraints,
-                                   /*has_side_effects=*/true, /*is_align_stack=*/false,
-                                   LLVM::TailCallKind::None, LLVM::AsmDialectAttr(),
-                                   /*operand_attrs=*/ArrayAttr());
-}
-
-/// Four words that nobody reads again; LLVM has no way to say so to NVPTX.
-static void loadOnce(ImplicitLocOpBuilder &b, Value pointer, SmallVectorImpl<Value> &words) {
-  Type i32 = b.getI32Type(),
-       four = LLVM::LLVMStructType::getLiteral(b.getContext(), {i32, i32, i32, i32});
-  auto access =
-      emitAccess(b, four, {integerOf(b, pointer)},
-                 "ld.global.nc.L1::no_allocate.v4.b32 {$0, $1, $2, $3}, [$4];", "=r,=r,=r,=r,l");
-  for (int64_t lane = 0; lane < 4; ++lane)
-    words.push_back(LLVM::ExtractValueOp::create(b, access.getRes(), lane));
-}
-
-/// Two words, or fours of them, that nobody reads soon.
-static void storeOnce(ImplicitLocOpBuilder &b, ArrayRef<Value> words, Value pointer) {
-  if (words.size() > 4) {
-    storeOnce(b, words.take_front(4), pointer);
-    return storeOnce(b, words.drop_front(4), advance(b, pointer, 16));
-  }
-  SmallVector<Value> operands(words);
-  operands.push_back(integerOf(b, pointer));
-  bool isFour = words.size() == 4;
-  emitAccess(b, LLVM::LLVMVoidType::get(b.getContext()), operands,
-             isFour ? "st.global.cs.v4.b32 [$4], {$0, $1, $2, $3};"
-                    : "st.global.cs.v2.b32 [$2], {$0, $1};",
-             isFour ? "r,r,r,r,l" : "r,r,l");
+/// Words that nobody reads soon, in stores of two or four.
+static void storeWordsOnce(ImplicitLocOpBuilder &b, ArrayRef<Value> words, Value pointer) {
+  for (size_t first = 0; first < words.size(); first += 4)
+    storeOnce(b, words.slice(first, std::min<size_t>(4, words.size() - first)),
+              advance(b, pointer, 4 * first));
 }
 
 void RowBlocks::when(Value first, Value second, llvm::function_ref<void()> then) {
@@ -213,7 +185,7 @@ SmallVector<Value> RowBlocks::load(Value base, const Position &at) {
   if (shape.columns % shape.blockSize == 0 && shape.usedOnce) {
     SmallVector<Value> words;
     for (int64_t byte = 0; byte < blockBytes(); byte += 16)
-      loadOnce(b, advance(b, start, byte), words);
+      llvm::append_range(words, loadOnce(b, advance(b, start, byte)));
     return words;
   }
   if (shape.columns % shape.blockSize == 0)
@@ -254,34 +226,25 @@ void RowBlocks::storeCodes(Value base, const Position &at, ArrayRef<Value> codes
   }
   when(at.isMine, at.isMatrix, [&] {
     Value place = codePlace(base, at);
-    shape.usedOnce ? storeOnce(b, words, place) : storeValues(b, words, place);
+    shape.usedOnce ? storeWordsOnce(b, words, place) : storeValues(b, words, place);
   });
 }
 
 /// Packed codes have rows of whole units of TMA; others are as dense as the logical tensor.
 int64_t RowBlocks::codePitch() const {
-  return shape.codeBits == 4 ? paddedRowBytes(shape.columns) : shape.columns;
+  return shape.codeBits == 4 ? hw::paddedRowBytes(shape.columns) : shape.columns;
 }
 
 Value RowBlocks::codePlace(Value base, const Position &at) {
   return place(base, at, codePitch(), codeBytes(), blocksPerRow() * codeBytes() == codePitch());
 }
 
-/// ((row/128) * tiles + block/4) * 512 + row%32 * 16 + row%128/32 * 4 + block%4; see ScaleLayout.h.
 Value RowBlocks::tiledPlace(Value base, const Position &at) {
-  auto bits = [&](Value x, int64_t from, int64_t count) -> Value {
-    Value shifted = arith::ShRUIOp::create(b, x, constI32(b, from));
-    return arith::AndIOp::create(b, shifted, constI32(b, (int64_t(1) << count) - 1));
-  };
-  Value row = at.paddedRow, block = at.paddedColumn;
-  Value tiles = constI32(b, countPerRow(shape) / hw::scaleBlockColumns);
-  Value tileRow = arith::ShRUIOp::create(b, row, constI32(b, 7));
-  Value tile = arith::AddIOp::create(b, arith::MulIOp::create(b, tileRow, tiles),
-                                     arith::ShRUIOp::create(b, block, constI32(b, 2)));
-  Value lane = arith::ShLIOp::create(b, bits(row, 0, 5), constI32(b, 4));
-  Value step = arith::ShLIOp::create(b, bits(row, 5, 2), constI32(b, 2));
-  Value inTile = arith::OrIOp::create(b, arith::OrIOp::create(b, lane, step), bits(block, 0, 2));
-  return address(b, address(b, base, tile, hw::scaleBlockBytes), inTile, 1);
+  Int32 row(b, at.paddedRow), block(b, at.paddedColumn);
+  Int32 tile = hw::scaleBlockIndex(row / hw::scaleBlockRows, block / hw::scaleBlockColumns,
+                                   countPerRow(shape) / hw::scaleBlockColumns);
+  return address(b, address(b, base, tile, hw::scaleBlockBytes),
+                 hw::scaleOffsetInBlock(row, block), 1);
 }
 
 void RowBlocks::storeScale(Value base, const Position &at, Value scale) {

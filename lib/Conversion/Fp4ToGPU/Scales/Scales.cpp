@@ -1,8 +1,7 @@
 //===- Scales.cpp - Kernels that move block scales ------------------------===//
 //
-// With T = ceil(B/4), byte ((r/128)*T + b/4)*512 + (r%32)*16 + (r%128)/32*4 + b%4 of the tiled
-// buffer is the scale of row r and block b. So 16 consecutive bytes hold blocks 4t to 4t+3 of the
-// four rows r, r+32, r+64 and r+96; a thread of swizzle_scales writes these. A thread of
+// 16 consecutive bytes of a tiled buffer hold blocks 4t to 4t+3 of the four rows r, r+32, r+64 and
+// r+96 (fp4/ISA/ScaleLayout.h); a thread of swizzle_scales writes these. A thread of
 // unswizzle_scales writes four blocks of one row. If B is not a multiple of 4, rows are neither
 // aligned nor whole words and are moved byte by byte. A thread of stack_scales writes like one of
 // swizzle_scales, or four row-major blocks, and finds each row among the shards.
@@ -23,9 +22,7 @@ using namespace fp4;
 namespace {
 
 constexpr int64_t kTileRows = hw::scaleBlockRows, kTileBlocks = hw::scaleBlockColumns;
-constexpr int64_t kTileBytes = hw::scaleBlockBytes;
-/// Rows of a tile that share 16 bytes are this many rows apart.
-constexpr int64_t kRowStep = 32;
+constexpr int64_t kRowStep = hw::scaleUnitRowStep;
 
 /// A row-major scale matrix of B columns, accessed as words of four blocks.
 class LinearScales {
@@ -115,13 +112,7 @@ static Value gatherRows(ImplicitLocOpBuilder &b, Value row, Value rows,
 }
 
 /// Bytes of the tiled buffer that a thread writes.
-static constexpr int64_t kItemBytes = kTileBytes / kRowStep;
-
-/// First row and tile column of 16-byte unit number `item` of a tiled buffer.
-static std::pair<Value, Value> tiledItem(ImplicitLocOpBuilder &b, Value item, int64_t tiles) {
-  Int32 tile = Int32(b, item) / kRowStep, lane = Int32(b, item) % kRowStep;
-  return {tile / tiles * kTileRows + lane, tile % tiles};
-}
+static constexpr int64_t kItemBytes = hw::scaleUnitBytes;
 
 LogicalResult fp4::lowerSwizzle(SwizzleScalesOp op, LoweringContext &context) {
   KernelBuilder kernel(op, "swizzle_scales", context.symbols);
@@ -136,9 +127,9 @@ LogicalResult fp4::lowerSwizzle(SwizzleScalesOp op, LoweringContext &context) {
   Value rows = kernel.scalar(hostRows), items = kernel.scalar(hostItems);
 
   kernel.forEachItem(items, {}, [&](Value item, ValueRange) -> SmallVector<Value> {
-    auto [row, tile] = tiledItem(b, item, tiles);
-    Value words =
-        gatherRows(b, row, rows, [&](Value current) { return input.word(current, tile); });
+    auto [row, tile] = hw::scaleUnit(Int32(b, item), tiles);
+    Value words = gatherRows(
+        b, row, rows, [&, tile = tile](Value current) { return input.word(current, tile); });
     store(b, words, address(b, output, item, kItemBytes), kItemBytes);
     return {};
   });
@@ -149,13 +140,10 @@ LogicalResult fp4::lowerSwizzle(SwizzleScalesOp op, LoweringContext &context) {
 /// Address of the word of `row` in tile column `tileColumn` of a tiled buffer.
 static Value tiledWord(ImplicitLocOpBuilder &b, Value base, Value row, Value tileColumn,
                        int64_t tiles) {
-  Value tileRow = arith::DivUIOp::create(b, row, constI32(b, kTileRows));
-  Value rowInTile = arith::RemUIOp::create(b, row, constI32(b, kTileRows));
-  Value firstTile = arith::MulIOp::create(b, tileRow, constI32(b, tiles));
-  Value tile = address(b, base, arith::AddIOp::create(b, firstTile, tileColumn), kTileBytes);
-  Value lane = arith::RemUIOp::create(b, rowInTile, constI32(b, kRowStep));
-  Value step = arith::DivUIOp::create(b, rowInTile, constI32(b, kRowStep));
-  return address(b, address(b, tile, lane, kTileBytes / kRowStep), step, kTileBlocks);
+  Int32 matrixRow(b, row);
+  Int32 tile = hw::scaleBlockIndex(matrixRow / kTileRows, Int32(b, tileColumn), tiles);
+  return address(b, address(b, base, tile, hw::scaleBlockBytes), hw::scaleWordInBlock(matrixRow),
+                 1);
 }
 
 LogicalResult fp4::lowerUnswizzle(UnswizzleScalesOp op, LoweringContext &context) {
@@ -247,10 +235,10 @@ LogicalResult fp4::lowerStackScales(StackScalesOp op, LoweringContext &context) 
       LinearScales(b, output, type.getDimSize(1)).setWord(row, tile, input.word(row, tile));
       return {};
     }
-    auto [row, tile] = tiledItem(b, item, tiles);
-    Int32 column(b, tile);
-    Value words = gatherRows(b, row, constI32(b, rows),
-                             [&](Value current) { return input.word(Int32(b, current), column); });
+    auto [row, tile] = hw::scaleUnit(Int32(b, item), tiles);
+    Value words = gatherRows(b, row, constI32(b, rows), [&, tile = tile](Value current) {
+      return input.word(Int32(b, current), tile);
+    });
     store(b, words, address(b, output, item, kItemBytes), kItemBytes);
     return {};
   });

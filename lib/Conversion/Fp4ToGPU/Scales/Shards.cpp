@@ -8,7 +8,7 @@
 #include "KernelBuilder.h"
 #include "Lowering.h"
 
-#include "fp4/Conversion/BufferTypes.h"
+#include "fp4/ISA/BufferShape.h"
 
 #include <numeric>
 
@@ -31,7 +31,7 @@ static LogicalResult checkItems(Operation *op, int64_t items) {
 static std::pair<int64_t, int64_t> rowBytes(RankedTensorType type) {
   int64_t columns = type.getDimSize(1);
   if (isa<Float4E2M1FNType>(type.getElementType()))
-    return {denseRowBytes(columns), paddedRowBytes(columns)};
+    return {hw::denseRowBytes(columns), hw::paddedRowBytes(columns)};
   return {columns, columns};
 }
 

@@ -1,7 +1,7 @@
 //===- TileStores.cpp - Blocks of one output to memory -----------------------===//
 #include "TileQuantize/TileQuantize.h"
 
-#include "fp4/Conversion/BufferTypes.h"
+#include "fp4/ISA/BufferShape.h"
 #include "fp4/ISA/ScaleLayout.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -80,9 +80,9 @@ void OutputWriter::writeCodes(Int32 row, Int32 block, ArrayRef<Value> codes) {
 Value OutputWriter::codesAddress(Int32 row, Int32 block) {
   Extent pitch = shape.bufferColumns; // of codes with a byte each
   if (shape.codeBits == 4 && !pitch.isDynamic())
-    pitch.size = paddedRowBytes(pitch.size);
-  else if (shape.codeBits == 4) // paddedRowBytes, in the kernel
-    pitch.value = (pitch.in(b) + 31) / 32 * 16;
+    pitch.size = hw::paddedRowBytes(pitch.size);
+  else if (shape.codeBits == 4)
+    pitch.value = hw::paddedRowBytes(pitch.in(b));
   return address(b, strided(b, data, row, pitch), block, shape.blockBytes());
 }
 
@@ -104,7 +104,7 @@ void OutputWriter::writeTiledScale(Int32 row, Int32 block, Value valid, Value sc
     scale = arith::SelectOp::create(
         b, valid, scale, arith::ConstantOp::create(b, b.getIntegerAttr(scale.getType(), 0)));
   relativeToOrigin(row, block);
-  Int32 inTile = row % 32 * 16 + row % kTileRows / 32 * 4 + block % kTileBlocks;
+  Int32 inTile = hw::scaleOffsetInBlock(row, block);
   if (shape.stage) {
     Int32 tile = block / kTileBlocks % shape.stagedTiles;
     return store(b, scale, address(b, address(b, shape.stage, tile, kStagePitch), inTile, 1), 1);
@@ -140,7 +140,7 @@ void OutputWriter::emitInTile(Int32 row, Int32 block, function_ref<void(Value)> 
   if (!shape.columns.isMultipleOf(TilePlan::rows))
     inBuffer = column < tilesPerRow.in(b);
   emitWhere(b, inBuffer, [&] {
-    Int32 tile = row / kTileRows * tilesPerRow.in(b) + column;
+    Int32 tile = hw::scaleBlockIndex(row / kTileRows, column, tilesPerRow.in(b));
     if (shape.tileOrigin)
       tile = shape.tileOrigin->tile + tile;
     body(address(b, scales, tile, hw::scaleBlockBytes));

@@ -7,6 +7,7 @@
 
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 
+#include "fp4/ISA/BufferShape.h"
 #include "fp4/ISA/InstrDescriptor.h"
 #include "fp4/ISA/ScaleLayout.h"
 #include "fp4/ISA/Swizzle.h"
@@ -129,8 +130,9 @@ static int64_t rowBytes(int64_t columns, Type elementType) {
 }
 
 int64_t GlobalType::getRowPitch() const {
-  int64_t bytes = rowBytes(getShape().back(), getElementType());
-  return isa<Float4E2M1FNType>(getElementType()) ? llvm::alignTo(bytes, 16) : bytes;
+  int64_t columns = getShape().back();
+  return isa<Float4E2M1FNType>(getElementType()) ? hw::paddedRowBytes(columns)
+                                                 : rowBytes(columns, getElementType());
 }
 
 int64_t GlobalType::getScaleBlockRows() const {
@@ -183,14 +185,14 @@ MemRefType fp4::pipe::getBufferType(GlobalType type) {
     return MemRefType::get(type.getShape(), element);
   if (type.isScales())
     return MemRefType::get(
-        {type.getScaleBlockRows(), type.getScaleBlockColumns(), kScaleBlockBytes},
+        hw::bufferShape({type.getShape(), 8, /*tiledScales=*/true}, hw::RowPitch::Padded),
         builder.getI8Type());
-  int64_t rows = type.getShape()[0];
   if (isa<Float4E2M1FNType>(element) && type.hasDynamicColumns())
     return MemRefType::get(type.getShape(), builder.getI8Type(),
                            StridedLayoutAttr::get(type.getContext(), 0, {ShapedType::kDynamic, 1}));
   if (isa<Float4E2M1FNType>(element))
-    return MemRefType::get({rows, type.getRowPitch()}, builder.getI8Type());
+    return MemRefType::get(hw::bufferShape({type.getShape(), 4}, hw::RowPitch::Padded),
+                           builder.getI8Type());
   if (scaleBlockSize(element) || isByteElementType(element))
     return MemRefType::get(type.getShape(), builder.getI8Type());
   return MemRefType::get(type.getShape(), element);

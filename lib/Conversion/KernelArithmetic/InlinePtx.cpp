@@ -1,0 +1,74 @@
+//===- InlinePtx.cpp - The PTX that no operation of MLIR can express ------===//
+#include "InlinePtx.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+
+static LLVM::InlineAsmOp emit(OpBuilder &b, Location loc, Type result, ValueRange operands,
+                              StringRef text, StringRef constraints, bool hasSideEffects = true) {
+  return LLVM::InlineAsmOp::create(b, loc, result, operands, text, constraints, hasSideEffects,
+                                   /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
+                                   LLVM::AsmDialectAttr(),
+                                   /*operand_attrs=*/ArrayAttr());
+}
+
+/// The fields of a struct that an instruction with several results gives.
+static SmallVector<Value> fieldsOf(OpBuilder &b, Location loc, Value results, int64_t count) {
+  SmallVector<Value> fields;
+  for (int64_t i = 0; i < count; ++i)
+    fields.push_back(LLVM::ExtractValueOp::create(b, loc, results, i));
+  return fields;
+}
+
+static Value integerOf(ImplicitLocOpBuilder &b, Value pointer) {
+  return LLVM::PtrToIntOp::create(b, b.getI64Type(), pointer);
+}
+
+/// tcgen05.ld is asynchronous: its registers are defined only after tcgen05.wait::ld. LLVM knows
+/// the load as an ordinary call with a result and the wait as another call, with no dependence
+/// between the result and the wait; its code generator is free to read the registers in between,
+/// and does (LLVM 22). Passing every register through the wait as a read-write operand makes the
+/// dependence visible.
+SmallVector<Value> fp4::waitForLoaded(OpBuilder &b, Location loc, ValueRange registers) {
+  // "=r,=r,..,0,1,..": output i is tied to input i.
+  std::string outputs, inputs;
+  for (size_t i = 0; i < registers.size(); ++i) {
+    outputs += i ? ",=r" : "=r";
+    inputs += "," + std::to_string(i);
+  }
+  SmallVector<Type> types(registers.getTypes());
+  Type result =
+      types.size() == 1 ? types.front() : LLVM::LLVMStructType::getLiteral(b.getContext(), types);
+  auto wait = emit(b, loc, result, registers, "tcgen05.wait::ld.sync.aligned;", outputs + inputs);
+  if (types.size() == 1)
+    return {wait.getRes()};
+  return fieldsOf(b, loc, wait.getRes(), types.size());
+}
+
+Value fp4::lop3Select(ImplicitLocOpBuilder &b, Value mask, Value ones, Value zeros) {
+  constexpr int64_t select = (0xF0 & 0xAA) | (0xCC & ~0xAA);
+  std::string text = llvm::formatv("lop3.b32 $0, $1, $2, $3, {0};", select);
+  return emit(b, b.getLoc(), b.getI32Type(), ValueRange{ones, zeros, mask}, text, "=r,r,r,n",
+              /*hasSideEffects=*/false)
+      .getRes();
+}
+
+SmallVector<Value> fp4::loadOnce(ImplicitLocOpBuilder &b, Value pointer) {
+  SmallVector<Type> types(4, b.getI32Type());
+  auto access = emit(
+      b, b.getLoc(), LLVM::LLVMStructType::getLiteral(b.getContext(), types), integerOf(b, pointer),
+      "ld.global.nc.L1::no_allocate.v4.b32 {$0, $1, $2, $3}, [$4];", "=r,=r,=r,=r,l");
+  return fieldsOf(b, b.getLoc(), access.getRes(), types.size());
+}
+
+void fp4::storeOnce(ImplicitLocOpBuilder &b, ValueRange words, Value pointer) {
+  SmallVector<Value> operands(words);
+  operands.push_back(integerOf(b, pointer));
+  bool isFour = words.size() == 4;
+  emit(b, b.getLoc(), LLVM::LLVMVoidType::get(b.getContext()), operands,
+       isFour ? "st.global.cs.v4.b32 [$4], {$0, $1, $2, $3};"
+              : "st.global.cs.v2.b32 [$2], {$0, $1};",
+       isFour ? "r,r,r,r,l" : "r,r,l");
+}

@@ -1,0 +1,30 @@
+//===- InlinePtx.h - The PTX that no operation of MLIR can express --------===//
+//
+// All inline assembly of the compiler is made here, so that the code generator's blind spots are
+// listed in one file. The emission marks it convergent (lib/Target/PtxEmission.cpp).
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace fp4 {
+
+/// tcgen05.wait::ld through which `registers` (i32 each) flow, so that nothing reads what a
+/// tcgen05.ld loaded before the wait. Returns the registers to use from here on.
+llvm::SmallVector<mlir::Value> waitForLoaded(mlir::OpBuilder &, mlir::Location,
+                                             mlir::ValueRange registers);
+
+/// Of each bit `ones` where `mask` has it, else `zeros` (i32), in one lop3. As and, and, or it
+/// would be two instructions where LLVM sees that not all bits of `zeros` matter, and leaves masks
+/// that are not each other's complement.
+mlir::Value lop3Select(mlir::ImplicitLocOpBuilder &b, mlir::Value mask, mlir::Value ones,
+                       mlir::Value zeros);
+
+/// Four words from global memory that nobody reads again; LLVM has no way to say so to NVPTX.
+llvm::SmallVector<mlir::Value> loadOnce(mlir::ImplicitLocOpBuilder &b, mlir::Value pointer);
+
+/// Two or four words to global memory that nobody reads soon.
+void storeOnce(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange words, mlir::Value pointer);
+
+} // namespace fp4

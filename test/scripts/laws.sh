@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# What one place may spell has no second spelling; and one that is made is found.
+set -euo pipefail
+python3 utils/check_laws.py
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cp -r lib include tools "$scratch"
+refuses() { # a line put into a file; words of the finding
+  local file=$scratch/$2
+  cp "$file" "$scratch/saved"
+  printf '%s\n' "$1" >> "$file"
+  if python3 utils/check_laws.py "$scratch" > "$scratch/found"; then
+    echo "error: check_laws.py must refuse '$1' in $2" >&2
+    exit 1
+  fi
+  grep -q "^$2:.*spells $3 a second time" "$scratch/found"
+  cp "$scratch/saved" "$file"
+}
+refuses 'auto a = LLVM::InlineAsmOp::create(b);' lib/Conversion/PipeToNVVM/Mma.cpp 'inline assembly'
+refuses 'bool b = model.computeMajor >= 10;' lib/Conversion/PipeToNVVM/Loads.cpp 'versions of architectures'
+refuses 'int o = row % 32 * 16;' lib/Numerics/ScaleMatrix.cpp 'the tiled layout of scales'
+refuses '#include "llvm/ADT/StringRef.h"' lib/ISA/Swizzle.cpp 'LLVM below the compiler'
+# The passing twins: the same words in a comment, and with a reason.
+printf '%s\n' '// row % 32 * 16' 'int o = row % 32 * 16; // law: an example' >> "$scratch/lib/Numerics/ScaleMatrix.cpp"
+python3 utils/check_laws.py "$scratch" > /dev/null
