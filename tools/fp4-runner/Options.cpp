@@ -66,7 +66,7 @@ void addCompilerOptions(CLI::App &app, Options &options) {
 void addLayoutCommand(CLI::App &app, Options &options) {
   CLI::App *layout = app.add_subcommand(
       "layout", "Say where the scale of an element lies in global, shared and tensor memory");
-  layout->add_option("--scales", options.question.format, "nvfp4 or mxfp4")->capture_default_str();
+  layout->add_option("--scales", options.scales, "nvfp4 or mxfp4")->capture_default_str();
   layout->add_option("--row", options.question.row, "Row of the element")->required();
   layout->add_option("--k", options.question.k, "Column of the element")->required();
   layout->add_option("--rows", options.question.rows, "Rows of the matrix (default: row + 1)");

@@ -20,6 +20,7 @@ struct Options {
 
   bool layout = false; ///< fp4-runner layout
   hw::ScaleQuestion question;
+  std::string scales = "nvfp4"; ///< what question.format looks at
   harness::QuantizeCommand quantize; ///< fp4-runner quantize, dequantize
 };
 

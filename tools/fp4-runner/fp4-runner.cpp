@@ -64,6 +64,7 @@ int main(int argc, char **argv) {
   if (std::optional<int> code = runner::parseCommandLine(argc, argv, options))
     return *code;
   if (options.layout) {
+    options.question.format = options.scales;
     auto text = hw::explainScale(options.question);
     return text ? harness::print(*text, "layout") : finish(tl::unexpected<Error>(text.error()));
   }
