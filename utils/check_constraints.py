@@ -20,7 +20,7 @@ import sys
 
 ROOT = pathlib.Path(sys.argv[1] if sys.argv[1:] else pathlib.Path(__file__).parent.parent).resolve()
 # Where checks are, and what they call.
-CALLED = ["lib/Dialect/**/*.cpp", "lib/Numerics/Recipe*.cpp", "lib/ISA/InstrDescriptor.cpp"]
+CALLED = ["lib/Dialect/**/*.cpp", "lib/Numerics/Recipe*.cpp", "lib/Numerics/Epilogue.cpp", "lib/ISA/InstrDescriptor.cpp"]
 LABELS = r"\((C\d+)\)"
 SECTION = "//===---"
 # Words of any message, and the functions that have them.

@@ -44,6 +44,7 @@ std::string spellAttribute(Attribute attribute) {
   return llvm::TypeSwitch<Attribute, std::string>(attribute)
       .Case([](fp4::FormatAttr attr) { return stringifyFormat(attr.getValue()).str(); })
       .Case([](fp4::RecipeAttr attr) { return attr.getText(); })
+      .Case([](fp4::EpilogueAttr attr) { return fp4::numerics::spellEpilogue(attr.getSteps()); })
       .Case([](fp4::RoundingAttr attr) { return stringifyRounding(attr.getValue()).str(); })
       .Case([](fp4::OutputsAttr attr) { return stringifyOutputs(attr.getValue()).str(); })
       .Case([](fp4::NanPolicyAttr attr) { return stringifyNanPolicy(attr.getValue()).str(); })
@@ -87,7 +88,9 @@ std::string spellSegments(Attribute attribute) {
 json::Object describeAttributes(Operation *op) {
   json::Object object;
   for (NamedAttribute attribute : op->getAttrs())
-    if (attribute.getName() == "operandSegmentSizes")
+    if (!op->getInherentAttr(attribute.getName()))
+      continue; // it says nothing about what the operation computes
+    else if (attribute.getName() == "operandSegmentSizes")
       object["operand_segments"] = spellSegments(attribute.getValue());
     else
       object[attribute.getName().getValue()] = spellAttribute(attribute.getValue());

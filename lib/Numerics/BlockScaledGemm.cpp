@@ -37,6 +37,11 @@ Status validate(const GemmProblem &p) {
   return {};
 }
 
+/// One alpha, one for each row, or one for each column.
+bool hasAlpha(const GemmProblem &p) {
+  return p.alpha || !p.rowAlpha.empty() || !p.columnAlpha.empty();
+}
+
 /// What element (row, column) of the result is multiplied by.
 std::optional<float> alphaAt(const GemmProblem &p, uint64_t row, uint64_t column) {
   if (!p.rowAlpha.empty())
@@ -132,41 +137,18 @@ void forTiles(const GemmProblem &p, const PaddedOperand &a, const PaddedOperand 
 
 //===--- fp64 reference --------------------------------------------------===//
 
-struct OutputRounding {
-  double unit, smallest; ///< relative and absolute half steps of the output type
-  double largest;        ///< above it the result may be infinite
-};
-
-OutputRounding outputRounding(FloatType type) {
-  switch (type) {
-  case FloatType::BF16:
-    return {0x1p-8, 0x1p-134, 0x1.FEp127};
-  case FloatType::F16:
-    return {0x1p-11, 0x1p-25, 65504};
-  case FloatType::F32:
-    break;
-  }
-  return {0, 0, 0x1.FFFFFEp127}; // the accumulator or its product with alpha is already fp32
-}
-
 /// Sums, bounds and possible overflows of one row and panel, from its state after the last step.
-void finish(const GemmProblem &p, const ReferenceState &r, uint64_t row, uint64_t column,
-            unsigned count, GemmReference &result) {
-  const OutputRounding out = outputRounding(p.output);
+void finish(const GemmProblem &p, const EpilogueProgram &epilogue, const ReferenceState &r,
+            uint64_t row, uint64_t column, unsigned count, GemmReference &result) {
   const uint64_t at = row * p.b.rows + column;
   const double fp64 = static_cast<double>(p.depth) * 0x1p-52; // of the reference itself
   for (unsigned j = 0; j < count; ++j) {
-    const std::optional<float> factor = alphaAt(p, row, column + j);
-    const double alpha = factor.value_or(1.f);
-    const double value = alpha * r.sum[j];
-    double error = std::fabs(alpha) * (r.error[j] + fp64 * r.magnitude[j]);
-    if (factor)
-      error += 0x1p-24 * (std::fabs(value) + error) + 0x1p-150;
-    const double bound = error + out.unit * (std::fabs(value) + error) + out.smallest;
-    result.values[at + j] = value;
-    result.bounds[at + j] = bound;
-    result.mayOverflow[at + j] =
-        r.reach[j] >= 0x1p128 || std::fabs(value) + bound > out.largest || std::isinf(alpha);
+    const float alpha = alphaAt(p, row, column + j).value_or(1.f);
+    const BoundedValue sum = {r.sum[j], r.error[j] + fp64 * r.magnitude[j]};
+    const BoundedValue element = epilogue.bound(sum, alpha);
+    result.values[at + j] = element.value;
+    result.bounds[at + j] = element.error;
+    result.mayOverflow[at + j] = r.reach[j] >= 0x1p128 || epilogue.mayOverflow(element, alpha);
   }
 }
 
@@ -176,6 +158,7 @@ Expected<std::vector<float>> gemmMmaModel(const GemmProblem &p) {
   FP4_TRY(validate(p));
   const PaddedOperand a(p, p.a), b(p, p.b);
   const StepKind kind = stepKindOf(p.format);
+  const EpilogueProgram epilogue(hasAlpha(p), p.epilogue, p.output);
   std::vector<float> result(a.rows * b.rows);
   forTiles(p, a, b, [&](const Tile &tile) {
     for (uint64_t first = 0; first < tile.columns; first += panelColumns)
@@ -187,10 +170,9 @@ Expected<std::vector<float>> gemmMmaModel(const GemmProblem &p) {
           addStep(kind, tile.rowSteps(r)[s], a.step(tile.row + r, s), panels[s],
                   b.step(tile.column + first, s), count, d);
         float *out = &result[(tile.row + r) * b.rows + tile.column + first];
-        for (unsigned j = 0; j < count; ++j) {
-          const auto alpha = alphaAt(p, tile.row + r, tile.column + first + j);
-          out[j] = roundTo(p.output, alpha ? *alpha * d[j] : d[j]);
-        }
+        for (unsigned j = 0; j < count; ++j)
+          out[j] = epilogue.apply(
+              d[j], alphaAt(p, tile.row + r, tile.column + first + j).value_or(1.f));
       }
   });
   return result;
@@ -200,6 +182,7 @@ Expected<GemmReference> gemmReference(const GemmProblem &p) {
   FP4_TRY(validate(p));
   const PaddedOperand a(p, p.a), b(p, p.b);
   const StepKernels &kernels = stepKernels();
+  const EpilogueProgram epilogue(hasAlpha(p), p.epilogue, p.output);
   GemmReference result;
   result.values.resize(a.rows * b.rows);
   result.bounds.resize(a.rows * b.rows);
@@ -210,7 +193,8 @@ Expected<GemmReference> gemmReference(const GemmProblem &p) {
         ReferenceState state;
         for (uint64_t s = 0; s < tile.steps; ++s)
           kernels.addReference(tile.rowSteps(r)[s], tile.panelSteps(first)[s], state);
-        finish(p, state, tile.row + r, tile.column + first, tile.panelSize(first), result);
+        finish(p, epilogue, state, tile.row + r, tile.column + first, tile.panelSize(first),
+               result);
       }
   });
   return result;

@@ -4,31 +4,52 @@
 
 #include <charconv>
 #include <fmt/format.h>
+#include <set>
 
 namespace fp4::harness {
 namespace {
 
-const std::map<std::string, Handler> &handlers() {
-  static const std::map<std::string, Handler> table = {
-      {"arith.constant", runConstant},
-      {"tensor.cast", runReshape},
-      {"tensor.collapse_shape", runReshape},
-      {"tensor.empty", runEmpty},
-      {"tensor.expand_shape", runReshape},
-      {"tensor.extract_slice", runSlice},
-      {"linalg.transpose", runTranspose},
-      {"fp4.amax", runAmax},
-      {"fp4.hadamard", runHadamard},
-      {"fp4.hadamard_amax", runHadamardAmax},
-      {"fp4.quantize", runQuantize},
-      {"fp4.dequantize", runDequantize},
-      {"fp4.swizzle_scales", runSwizzle},
-      {"fp4.unswizzle_scales", runUnswizzle},
-      {"fp4.stack_scales", runStackScales},
-      {"fp4.interleave_shards", runInterleaveShards},
-      {"fp4.matmul_alpha", runAlpha},
-      {"fp4.blockscaled_matmul", runMatmul}};
+/// How an operation runs, and the attributes that its handler knows: one that it does not know may
+/// change the meaning of the operation.
+struct Entry {
+  Handler run;
+  std::set<std::string_view> attributes = {};
+};
+
+const std::map<std::string, Entry> &entries() {
+  static const std::map<std::string, Entry> table = {
+      {"arith.constant", {runConstant, {"value", "symbol"}}},
+      {"tensor.cast", {runReshape}},
+      {"tensor.collapse_shape", {runReshape, {"reassociation"}}},
+      {"tensor.empty", {runEmpty}},
+      {"tensor.expand_shape", {runReshape, {"reassociation", "static_output_shape"}}},
+      {"tensor.extract_slice", {runSlice, {"static_offsets", "static_sizes", "static_strides"}}},
+      {"linalg.transpose", {runTranspose, {"permutation"}}},
+      {"fp4.amax", {runAmax, {"nan", "groups", "per_row"}}},
+      {"fp4.hadamard", {runHadamard, {"size", "dimension", "sign_mask", "arithmetic"}}},
+      {"fp4.hadamard_amax",
+       {runHadamardAmax, {"size", "dimension", "sign_mask", "arithmetic", "nan", "groups"}}},
+      {"fp4.quantize",
+       {runQuantize,
+        {"format", "recipe", "rounding", "outputs", "block", "hadamard", "columnwise_hadamard",
+         "philox", "groups", "per_row"}}},
+      {"fp4.dequantize", {runDequantize, {"format", "recipe", "per_row"}}},
+      {"fp4.swizzle_scales", {runSwizzle}},
+      {"fp4.unswizzle_scales", {runUnswizzle}},
+      {"fp4.stack_scales", {runStackScales}},
+      {"fp4.interleave_shards", {runInterleaveShards, {"shards"}}},
+      {"fp4.matmul_alpha", {runAlpha, {"lhs_recipe", "rhs_recipe"}}},
+      // tile_n chooses a kernel and changes no bit.
+      {"fp4.blockscaled_matmul", {runMatmul, {"format", "tile_n", "epilogue"}}}};
   return table;
+}
+
+Status checkAttributes(const ProgramOp &op, const Entry &entry) {
+  for (const auto &[name, value] : op.attributes)
+    if (name != "operand_segments" && !entry.attributes.contains(name))
+      return badProgram(
+          op, fmt::format("has the attribute '{}', which the reference does not know", name));
+  return {};
 }
 
 /// Runs one operation at a time; values by name.
@@ -49,9 +70,10 @@ private:
 };
 
 Status Interpreter::run(const ProgramOp &op) {
-  auto handler = handlers().find(op.op);
-  if (handler == handlers().end())
+  auto entry = entries().find(op.op);
+  if (entry == entries().end())
     return badProgram(op, "is not known to the reference");
+  FP4_TRY(checkAttributes(op, entry->second));
   std::vector<const Tensor *> operands;
   std::vector<Type> operandTypes;
   for (const std::string &name : op.operands) {
@@ -63,8 +85,8 @@ Status Interpreter::run(const ProgramOp &op) {
   }
   FP4_ASSIGN(auto types, resultTypes(op, operandTypes));
   Step step(op, std::move(operands), std::move(types), threads_, data_);
-  FP4_TRY(handler->second(step));
-  if (handler->second == runReshape) { // a product in another shape is judged as a product
+  FP4_TRY(entry->second.run(step));
+  if (entry->second.run == runReshape) { // a product in another shape is judged as a product
     ReferenceValue same = values_.at(op.operands[0]);
     same.value = std::move(step.results[0].value);
     step.results[0] = std::move(same);
@@ -171,9 +193,9 @@ Status Step::defineFloats(size_t i, std::span<const float> values) {
   return define(i, {reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
 }
 
-Expected<std::vector<ReferenceValue>>
-runReference(const Function &function, std::span<const Tensor> arguments, unsigned threads,
-             const DataResolver &data) {
+Expected<std::vector<ReferenceValue>> runReference(const Function &function,
+                                                   std::span<const Tensor> arguments,
+                                                   unsigned threads, const DataResolver &data) {
   Interpreter interpreter(threads, data);
   for (size_t i = 0; i < arguments.size(); ++i)
     interpreter.define("a" + std::to_string(i), arguments[i]);

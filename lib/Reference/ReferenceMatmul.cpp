@@ -2,6 +2,7 @@
 
 #include "Interpreter.h"
 
+#include "fp4/ISA/BufferShape.h"
 #include "fp4/Numerics/BlockScaledGemm.h"
 #include "fp4/Numerics/Quantize.h"
 #include "fp4/Support/Progress.h"
@@ -57,7 +58,7 @@ Status runMatmul(Step &step) {
   numerics::GemmProblem problem;
   problem.format = *format;
   problem.depth = lhs.second;
-  const uint64_t pitch = (problem.depth + 1) / 2;
+  const auto pitch = static_cast<uint64_t>(hw::denseRowBytes(int64_t(problem.depth)));
   problem.a = {bytesOf(*step.operands[0]).data(), scalesA.data(), lhs.first, pitch, 0};
   problem.b = {bytesOf(*step.operands[2]).data(), scalesB.data(), rhs.first, pitch, 0};
   std::vector<float> alphas;
@@ -70,6 +71,7 @@ Status runMatmul(Step &step) {
       (shape.back() == 1 ? problem.rowAlpha : problem.columnAlpha) = alphas;
   }
   problem.output = floatType(step.types[0].element);
+  FP4_ASSIGN(problem.epilogue, numerics::parseEpilogue(step.attributeOr("epilogue", "")));
   problem.threads = step.threads;
   problem.progress = makeProgressLine("verifying", "elements");
   FP4_ASSIGN(auto model, numerics::gemmMmaModel(problem));

@@ -243,6 +243,10 @@ TEST(Family, ManifestsThatMakeNoSenseAreErrors) {
   EXPECT_EQ(op.error(), "manifest: operation 'fp4.quantize' expects size, sign mask and arithmetic "
                         "as 'hadamard', but got '16'");
   op.function.program[0].attributes.erase("hadamard");
+  op.function.program[0].attributes["saturate"] = "true";
+  EXPECT_EQ(op.error(), "manifest: operation 'fp4.quantize' has the attribute 'saturate', which "
+                        "the reference does not know");
+  op.function.program[0].attributes.erase("saturate");
   op.function.program[0].resultTypes[1].shape = {kRows, 6};
   EXPECT_EQ(op.error(), "manifest: operation 'fp4.quantize' has a result of type 48x6xf8E4M3FN, "
                         "which holds 288 bytes, but 240 were computed");

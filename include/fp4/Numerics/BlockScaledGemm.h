@@ -17,6 +17,7 @@
 #pragma once
 
 #include "fp4/ISA/InstrDescriptor.h"
+#include "fp4/Numerics/Epilogue.h"
 #include "fp4/Numerics/Float16.h"
 #include "fp4/Numerics/Quantize.h"
 #include "fp4/Support/Error.h"
@@ -83,6 +84,7 @@ struct GemmProblem {
   unsigned threads = 0; ///< 0: one per hardware thread
   /// Called now and then, by one thread at a time, with the number of elements that are done.
   std::function<void(uint64_t done, uint64_t total)> progress = {};
+  std::vector<EpilogueOp> epilogue = {}; ///< between alpha and the rounding
 };
 
 /// M x N results in row-major order, each exactly representable in `problem.output`. Fails if K is

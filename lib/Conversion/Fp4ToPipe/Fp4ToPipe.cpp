@@ -70,6 +70,8 @@ static MatmulShape matmulShape(BlockScaledMatmulOp op, const hw::TargetModel &ta
   shape.scaleType = scales.getElementType();
   shape.resultType = result.getElementType();
   shape.alpha = alphaOf(op);
+  if (auto epilogue = op.getEpilogue())
+    shape.epilogue.assign(epilogue->getSteps().begin(), epilogue->getSteps().end());
   int64_t rows = shape.dynamicRows() ? kAssumedRows : shape.m;
   shape.tileN = op.getTileN()
                     ? int64_t(*op.getTileN())

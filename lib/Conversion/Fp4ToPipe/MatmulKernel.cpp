@@ -79,6 +79,7 @@ private:
   void buildTile(Value m, Value n);
   void buildAccumulation(Value acc, const Tile &tile);
   void buildKTile(Value acc, const Tile &tile, Value k);
+  Value emitStep(numerics::EpilogueOp step, Value chunk, Value factor);
   void buildEpilogue(Value acc, const Tile &tile);
   Value factors(const Tile &tile, Value column);
 
@@ -186,6 +187,23 @@ Value KernelBuilder::factors(const Tile &tile, Value column) {
   return LoadFactorsOp::create(b, loc, type, alpha, tile.row, column, limit);
 }
 
+/// A step on a chunk of a row; `factor` is its alpha.
+Value KernelBuilder::emitStep(numerics::EpilogueOp step, Value chunk, Value factor) {
+  switch (step) {
+  case numerics::EpilogueOp::Scale:
+    return arith::MulFOp::create(b, loc, chunk, factor);
+  case numerics::EpilogueOp::Relu:
+    return arith::MaximumFOp::create(
+        b, loc, chunk, arith::ConstantOp::create(b, loc, b.getZeroAttr(chunk.getType())));
+  case numerics::EpilogueOp::Round:
+    if (shape.resultType.isF32())
+      return chunk;
+    return arith::TruncFOp::create(b, loc, VectorType::get({shape.kChunk}, shape.resultType),
+                                   chunk);
+  }
+  llvm_unreachable("every step has its operation");
+}
+
 void KernelBuilder::buildEpilogue(Value acc, const Tile &tile) {
   Value columns = constant(shape.tileN);
   if (shape.n % shape.tileN)
@@ -194,14 +212,13 @@ void KernelBuilder::buildEpilogue(Value acc, const Tile &tile) {
   Value factor = alphaVector;
   if (shape.alpha == MatmulShape::Alpha::Rows)
     factor = factors(tile, tile.column);
+  auto steps = numerics::epilogueSteps(shape.alpha != MatmulShape::Alpha::None, shape.epilogue);
   loop(constant(0), columns, constant(shape.kChunk), [&](Value column) {
     Value v = ReadOp::create(b, loc, wide, acc, column);
     if (shape.alpha == MatmulShape::Alpha::Columns)
       factor = factors(tile, add(tile.column, column));
-    if (factor)
-      v = arith::MulFOp::create(b, loc, v, factor);
-    if (!shape.resultType.isF32())
-      v = arith::TruncFOp::create(b, loc, VectorType::get({shape.kChunk}, shape.resultType), v);
+    for (numerics::EpilogueOp step : steps)
+      v = emitStep(step, v, factor);
     StoreOp::create(b, loc, v, result, tile.row, add(tile.column, column), rows);
   });
 }

@@ -2,12 +2,13 @@
 #pragma once
 
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
+#include "fp4/Numerics/Epilogue.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
 namespace fp4 {
 
-/// The parameters of the kernel of Y[M,N] = alpha * A[M,K] B[N,K]^T.
+/// The parameters of the kernel of Y[M,N] = epilogue(A[M,K] B[N,K]^T).
 struct MatmulShape {
   int64_t m; ///< rows of A and Y, or ShapedType::kDynamic
   int64_t n, k;
@@ -16,6 +17,7 @@ struct MatmulShape {
   mlir::Type resultType;  ///< f32, bf16 or f16
   /// No alpha, one, one for each row of the result (M x 1), or one for each column (1 x N).
   enum class Alpha { None, One, Rows, Columns } alpha;
+  llvm::SmallVector<numerics::EpilogueOp> epilogue; ///< named steps, after alpha
 
   static constexpr int64_t kTileM = 128, kTileK = 256;
   /// Columns that an epilogue thread holds at a time.

@@ -106,3 +106,22 @@ func.func @mx(%q: tensor<300x352xf4E2M1FN>, %s: tensor<300x11xf8E8M0FNU, #fp4.sc
          tensor<8x352xf4E2M1FN>, tensor<8x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<300x8xf16>
   return %y, %z : tensor<300x8xf16>, tensor<300x8xf16>
 }
+
+// -----
+
+// The named steps of an epilogue follow alpha, in fp32.
+// CHECK-LABEL: gpu.module @activated_matmul_0
+// CHECK: %[[V:.*]] = pipe.read
+// CHECK: %[[SCALED:.*]] = arith.mulf %[[V]]
+// CHECK: %[[RELU:.*]] = arith.maximumf %[[SCALED]], %{{.*}} : vector<32xf32>
+// CHECK: arith.truncf %[[RELU]]
+func.func @activated(%q: tensor<128x256xf4E2M1FN>, %s: tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+    %w: tensor<128x256xf4E2M1FN>, %sw: tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+    %alpha: tensor<f32>) -> tensor<128x128xbf16> {
+  %y = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw alpha %alpha
+      {format = #fp4.format<nvfp4>, epilogue = #fp4.epilogue<relu>}
+      : (tensor<128x256xf4E2M1FN>, tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+         tensor<128x256xf4E2M1FN>, tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<f32>)
+      -> tensor<128x128xbf16>
+  return %y : tensor<128x128xbf16>
+}

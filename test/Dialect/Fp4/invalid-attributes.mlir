@@ -64,6 +64,14 @@ func.func private @recipe_name_bad() attributes {bad = #fp4.recipe<nvidia>}
 
 // -----
 
+// epilogue (C1)
+func.func private @epilogue() attributes {ok = #fp4.epilogue<relu>, twice = #fp4.epilogue<relu, relu>}
+// expected-error @+2 {{unknown epilogue step 'gelu'}}
+// expected-note @+1 {{known epilogue steps: relu}}
+func.func private @epilogue_bad() attributes {bad = #fp4.epilogue<relu, gelu>}
+
+// -----
+
 // recipe (C2)
 func.func private @decision() attributes {ok = #fp4.recipe<vllm, scale_floor = 0.5>}
 // expected-error @+2 {{recipe 'ocp_floor' of format mxfp4 has no decision 'scale_floor'}}

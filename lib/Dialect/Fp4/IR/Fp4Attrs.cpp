@@ -92,6 +92,37 @@ LogicalResult RecipeAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+//===----------------------------------------------------------------------===//
+// epilogue
+//===----------------------------------------------------------------------===//
+
+Attribute EpilogueAttr::parse(AsmParser &parser, Type) {
+  SmallVector<numerics::EpilogueOp> steps;
+  auto parseStep = [&]() -> ParseResult {
+    SMLoc loc = parser.getCurrentLocation();
+    StringRef name;
+    if (parser.parseKeyword(&name))
+      return failure();
+    auto step = numerics::parseEpilogueOp(name); // epilogue (C1)
+    if (!step) {
+      reportAt(parser, loc, step.error());
+      return failure();
+    }
+    steps.push_back(*step);
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater, parseStep))
+    return {};
+  return get(parser.getContext(), steps);
+}
+
+void EpilogueAttr::print(AsmPrinter &printer) const {
+  printer << '<';
+  llvm::interleaveComma(getSteps(), printer,
+                        [&](numerics::EpilogueOp step) { printer << numerics::stringify(step); });
+  printer << '>';
+}
+
 llvm::hash_code fp4::numerics::hash_value(const Recipe &recipe) {
   return llvm::hash_value(spell(recipe));
 }

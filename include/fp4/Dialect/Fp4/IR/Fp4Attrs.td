@@ -69,6 +69,25 @@ def Fp4_RecipeAttr : AttrDef<Fp4_Dialect, "Recipe"> {
   }];
 }
 
+def Fp4_EpilogueAttr : AttrDef<Fp4_Dialect, "Epilogue"> {
+  let mnemonic = "epilogue";
+  let description = [{
+    Steps that a product applies to every element in fp32, in their order: after alpha, and before
+    the element is rounded to the type of the result. lib/Numerics/Epilogue.cpp defines each step
+    by its name; the model of the product, its bound and its kernel read the same description.
+
+    | step | element |
+    |------|---------|
+    | relu | max(x, +0), and a NaN stays a NaN |
+
+    ```mlir
+    #fp4.epilogue<relu>
+    ```
+  }];
+  let parameters = (ins ArrayRefParameter<"::fp4::numerics::EpilogueOp">:$steps);
+  let hasCustomAssemblyFormat = 1;
+}
+
 def Fp4_Rounding : Fp4_I32Enum<"Rounding", "how scaled elements become codes", [
     I32EnumAttrCase<"NearestEven", 0, "nearest_even">,
     I32EnumAttrCase<"Stochastic", 1, "stochastic">]>;

@@ -458,9 +458,10 @@ def Fp4_BlockScaledMatmulOp : Fp4_TensorOp<"blockscaled_matmul"> {
     ```
 
     Products are exact, and the sum is fp32 in the order of the tensor core (docs/Numerics.md has
-    its model). Alpha multiplies the sum in fp32; without alpha there is no multiplication. One
-    rounding then gives the element type of the result. An alpha of M x 1 has a factor for each row of
-    the result, and one of 1 x N has a factor for each column.
+    its model). Alpha multiplies the sum in fp32; without alpha there is no multiplication. An alpha
+    of M x 1 has a factor for each row of the result, and one of 1 x N has a factor for each column.
+    The steps of `epilogue`, such as `#fp4.epilogue<relu>`, follow in fp32. One rounding then gives
+    the element type of the result.
 
     | operand    | element type | shape | layout |
     |------------|--------------|-------|--------|
@@ -484,7 +485,8 @@ def Fp4_BlockScaledMatmulOp : Fp4_TensorOp<"blockscaled_matmul"> {
   let arguments = (ins AnyRankedTensor:$lhs, AnyRankedTensor:$lhs_scales,
                        AnyRankedTensor:$rhs, AnyRankedTensor:$rhs_scales,
                        Optional<AnyRankedTensor>:$alpha,
-                       Fp4_FormatAttr:$format, OptionalAttr<I64Attr>:$tile_n);
+                       Fp4_FormatAttr:$format, OptionalAttr<I64Attr>:$tile_n,
+                       OptionalAttr<Fp4_EpilogueAttr>:$epilogue);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
     $lhs `scaled` $lhs_scales `,` $rhs `scaled` $rhs_scales (`alpha` $alpha^)?
