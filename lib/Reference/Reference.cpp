@@ -25,7 +25,7 @@ const std::map<std::string, Entry> &entries() {
       {"tensor.expand_shape", {runReshape, {"reassociation", "static_output_shape"}}},
       {"tensor.extract_slice", {runSlice, {"static_offsets", "static_sizes", "static_strides"}}},
       {"linalg.transpose", {runTranspose, {"permutation"}}},
-      {"fp4.amax", {runAmax, {"nan", "groups", "per_row"}}},
+      {"fp4.amax", {runAmax, {"nan", "groups", "per_row", "per_column"}}},
       {"fp4.hadamard", {runHadamard, {"size", "dimension", "sign_mask", "arithmetic"}}},
       {"fp4.hadamard_amax",
        {runHadamardAmax, {"size", "dimension", "sign_mask", "arithmetic", "nan", "groups"}}},
