@@ -167,34 +167,22 @@ private:
 };
 
 struct ConvertFp4ToPipePass : fp4::impl::ConvertFp4ToPipeBase<ConvertFp4ToPipePass> {
-  static bool isMine(Operation *op) {
-    auto quantize = dyn_cast<QuantizeOp>(op);
-    return isa<BlockScaledMatmulOp>(op) || (quantize && transformsOnTensorCore(quantize));
-  }
-  /// The first operation of this conversion, or null.
-  Operation *findWork() {
-    Operation *first = nullptr;
+  /// The operations of this conversion, in program order.
+  SmallVector<Operation *> findWork() {
+    SmallVector<Operation *> work;
     getOperation().walk([&](Operation *op) {
-      first = isMine(op) ? op : nullptr;
-      return first ? WalkResult::interrupt() : WalkResult::advance();
+      auto quantize = dyn_cast<QuantizeOp>(op);
+      if (isa<BlockScaledMatmulOp>(op) || (quantize && transformsOnTensorCore(quantize)))
+        work.push_back(op);
     });
-    return first;
+    return work;
   }
 
-  /// Every operation of this conversion has a kernel on the target; counts them.
-  LogicalResult checkSupported(const hw::TargetModel &model, unsigned &kernels) {
-    WalkResult result = getOperation().walk([&](Operation *op) {
-      LogicalResult supported = success();
-      if (auto quantize = dyn_cast<QuantizeOp>(op); quantize && transformsOnTensorCore(quantize))
-        supported = checkTransform(quantize, model);
-      else if (auto matmul = dyn_cast<BlockScaledMatmulOp>(op))
-        supported = checkMatmul(matmul, model);
-      else
-        return WalkResult::advance();
-      ++kernels;
-      return failed(supported) ? WalkResult::interrupt() : WalkResult::advance();
-    });
-    return failure(result.wasInterrupted());
+  /// `op` has a kernel on the target.
+  static LogicalResult checkSupported(Operation *op, const hw::TargetModel &model) {
+    if (auto quantize = dyn_cast<QuantizeOp>(op))
+      return checkTransform(quantize, model);
+    return checkMatmul(cast<BlockScaledMatmulOp>(op), model);
   }
 
   static LogicalResult checkMatmul(BlockScaledMatmulOp op, const hw::TargetModel &model) {
@@ -207,16 +195,15 @@ struct ConvertFp4ToPipePass : fp4::impl::ConvertFp4ToPipeBase<ConvertFp4ToPipePa
   }
 
   void runOnOperation() override {
-    Operation *work = findWork();
-    if (!work)
+    SmallVector<Operation *> work = findWork();
+    if (work.empty())
       return;
-    FailureOr<hw::TargetModel> target = targetOf(work);
+    FailureOr<hw::TargetModel> target = targetOf(work.front());
     if (failed(target))
       return signalPassFailure();
-    const hw::TargetModel &model = *target;
-    unsigned kernels = 0;
-    if (failed(checkSupported(model, kernels)))
-      return signalPassFailure();
+    for (Operation *op : work)
+      if (failed(checkSupported(op, *target)))
+        return signalPassFailure();
 
     BufferTypeConverter converter;
     ConversionTarget legality(getContext());
@@ -225,11 +212,11 @@ struct ConvertFp4ToPipePass : fp4::impl::ConvertFp4ToPipeBase<ConvertFp4ToPipePa
         [](QuantizeOp op) { return !transformsOnTensorCore(op); });
     legality.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
     RewritePatternSet patterns(&getContext());
-    patterns.add<MatmulLowering>(converter, &getContext(), model);
-    populateTransformPatterns(converter, patterns, model);
+    patterns.add<MatmulLowering>(converter, &getContext(), *target);
+    populateTransformPatterns(converter, patterns, *target);
     if (failed(applyPartialConversion(getOperation(), legality, std::move(patterns))))
       return signalPassFailure();
-    numKernels += kernels;
+    numKernels += work.size();
   }
 };
 } // namespace

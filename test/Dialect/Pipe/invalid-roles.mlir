@@ -1,0 +1,404 @@
+// RUN: fp4-opt %s -verify-diagnostics -split-input-file
+// Roles, channels and work; types and tile operations are in invalid.mlir.
+
+gpu.module @m {
+gpu.func @twin() kernel {
+  pipe.role epilogue warps 4 to 8 drives [threads] {
+    %accs = pipe.hadamard_matrix signs 0 -> !pipe.shared<16x16xbf16, swizzle_32B>
+  }
+  gpu.return
+}
+gpu.func @bad(%c0: i32) kernel {
+  // expected-note @+1 {{the role begins here}}
+  pipe.role epilogue warps 2 to 6 drives [tensor, threads] {
+    %acc = pipe.accumulator : !pipe.tmem<128x128xf32>
+    // (C119)
+    // expected-error @+1 {{must be in a role of 4 warps from a multiple of 4 to access tensor memory, but is in warps 2 to 6}}
+    %v = pipe.read %acc[%c0] : !pipe.tmem<128x128xf32> -> vector<32xf32>
+  }
+  gpu.return
+}
+}
+
+// -----
+
+#twin = #pipe.role<math warps 0 to 8 drives [tensor, threads] registers 240>
+// (C119)
+// expected-error @+1 {{role load must have at least one warp, but got warps 5 to 5}}
+#role = #pipe.role<load warps 5 to 5 drives [tma]>
+
+// -----
+
+// (C119)
+// expected-error @+1 {{role idle must drive an engine}}
+#role = #pipe.role<idle warps 0 to 1 drives []>
+
+// -----
+
+// (C119)
+// expected-error @+1 {{role load must name each engine once, but got tma twice}}
+#role = #pipe.role<load warps 0 to 1 drives [tma, tma]>
+
+// -----
+
+// (C119)
+// expected-error @+1 {{engine must be tma, tensor, scale_copy, threads, bulk_store or work_queue, but got dma}}
+#role = #pipe.role<load warps 0 to 1 drives [dma]>
+
+// -----
+
+// (C119)
+// expected-error @+1 {{role load must have one warp, whose elected thread issues for its engines, but got 2}}
+#role = #pipe.role<load warps 0 to 2 drives [tma]>
+
+// -----
+
+// (C119)
+// expected-error @+1 {{role load must have one warp, whose elected thread issues for its engines, but got 4}}
+#role = #pipe.role<load warps 0 to 4 drives [tma, threads]>
+
+// -----
+
+// (C119)
+// expected-error @+1 {{registers of role math must be a multiple of 8 from 24 to 256, but got 100}}
+#role = #pipe.role<math warps 0 to 4 drives [threads] registers 100>
+
+// -----
+
+#twin = #pipe.role_plan<load warps 4 to 5 drives [tma], math warps 0 to 4 drives [tensor, threads]>
+// (C142)
+// expected-error @+1 {{roles must have different warps, but load and math share warp 3}}
+#role = #pipe.role_plan<load warps 3 to 4 drives [tma], math warps 0 to 4 drives [tensor, threads]>
+
+// -----
+
+// (C142)
+// expected-error @+1 {{engine threads must be driven by one role, but math and epilogue drive it}}
+#role = #pipe.role_plan<math warps 0 to 4 drives [threads], epilogue warps 4 to 8 drives [threads]>
+
+// -----
+
+// (C142)
+// expected-error @+1 {{roles must have different names, but got load twice}}
+#role = #pipe.role_plan<load warps 0 to 1 drives [tma], load warps 1 to 2 drives [tensor]>
+
+// -----
+
+#twin = #pipe.role_plan<math warps 0 to 4 drives [threads] registers 240, load warps 4 to 5 drives [tma]>
+// (C143)
+// expected-error @+1 {{warps 4 to 8 must all ask for the 40 registers of role load, but warp 5 asks for 0}}
+#role = #pipe.role_plan<math warps 0 to 4 drives [threads] registers 240, load warps 4 to 5 drives [tma] registers 40>
+
+// -----
+
+func.func @host() {
+  // (C119)
+  // expected-error @+1 {{must be in the body of a gpu.func, but its parent is func.func}}
+  pipe.role epilogue warps 0 to 4 drives [threads] {
+  }
+  return
+}
+
+// -----
+
+gpu.module @m {
+gpu.func @twin() kernel {
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
+    %acc = pipe.accumulator : !pipe.tmem<128x128xf32>
+  }
+  gpu.return
+}
+gpu.func @bad() kernel {
+  // expected-note @+1 {{the role begins here}}
+  pipe.role load warps 5 to 6 drives [tma] {
+    // (C120)
+    // expected-error @+1 {{must be in a role that drives tensor, but is in load}}
+    %acc = pipe.accumulator : !pipe.tmem<128x128xf32>
+  }
+  gpu.return
+}
+}
+
+// -----
+
+!tiles = !pipe.channel<!pipe.shared<128x256xf4E2M1FN, swizzle_128B>>
+func.func @channel() {
+  %twin = pipe.channel from tma to tensor depth 2 payload [1024] barriers 40960 : !tiles
+  // (C121)
+  // expected-error @+1 {{place of tile 0 must be a multiple of 1024, but got 512}}
+  %bad = pipe.channel from tma to tensor depth 2 payload [512] barriers 40960 : !tiles
+  return
+}
+
+// -----
+
+!scales = !pipe.channel<!pipe.shared<128x16xf8E4M3FN, tiled_128x4>>
+func.func @scale_place() {
+  %twin = pipe.channel from tma to tensor depth 2 payload [128] barriers 40960 : !scales
+  // (C121)
+  // expected-error @+1 {{place of tile 0 must be a multiple of 128, but got 64}}
+  %bad = pipe.channel from tma to tensor depth 2 payload [64] barriers 40960 : !scales
+  return
+}
+
+// -----
+
+!accs = !pipe.channel<!pipe.tmem<128x128xf32>>
+func.func @column() {
+  %twin = pipe.channel from tensor to threads(128) depth 2 payload [4] barriers 0 : !accs
+  // (C121)
+  // expected-error @+1 {{place of tile 0 must be a multiple of 4, but got 2}}
+  %bad = pipe.channel from tensor to threads(128) depth 2 payload [2] barriers 0 : !accs
+  return
+}
+
+// -----
+
+!accs = !pipe.channel<!pipe.tmem<128x128xf32>>
+func.func @barriers() {
+  %twin = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 8 : !accs
+  // (C121)
+  // expected-error @+1 {{barriers must be at a multiple of 8 bytes, but got 4}}
+  %bad = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 4 : !accs
+  return
+}
+
+// -----
+
+!tiles = !pipe.channel<!pipe.shared<128x256xf4E2M1FN, swizzle_128B>>
+func.func @channel() {
+  // (C121)
+  // expected-error @+1 {{depth, payload and barriers must come together}}
+  %bad = pipe.channel from tma to tensor depth 2 : !tiles
+  return
+}
+
+// -----
+
+!accs = !pipe.channel<!pipe.tmem<128x128xf32>>
+func.func @channel() {
+  %twin = pipe.channel from tensor to threads(128) : !accs
+  // (C122)
+  // expected-error @+1 {{a tensor memory payload must be produced by tensor or threads, but got tma}}
+  %bad = pipe.channel from tma to threads(128) : !accs
+  return
+}
+
+// -----
+
+!tiles = !pipe.channel<!pipe.shared<128x256xf4E2M1FN, swizzle_128B>>
+func.func @arrivals() {
+  %twin = pipe.channel from tma to tensor : !tiles
+  // expected-error @+1 {{engine tma must have one arrival, but got 2}}
+  %bad = pipe.channel from tma(2) to tensor : !tiles
+  return
+}
+
+// -----
+
+!tiles = !pipe.channel<!pipe.shared<128x256xf4E2M1FN, swizzle_128B>>
+func.func @arrivals() {
+  %twin = pipe.channel from threads(128) to tensor : !tiles
+  // expected-error @+1 {{engine threads must have at least one arrival, but got 0}}
+  %bad = pipe.channel from threads(0) to tensor : !tiles
+  return
+}
+
+// -----
+
+// The parser asks for the types of results before operands are verified.
+!accs = !pipe.channel<!pipe.tmem<128x128xf32>>
+func.func @acquired(%i: index) {
+  %channel = pipe.channel from tensor to threads(128) : !accs
+  %twin = pipe.producer_acquire %channel : !accs
+  // expected-error @+1 {{channel must be of type !pipe.channel, but got 'index'}}
+  %bad = pipe.producer_acquire %i : index
+  return
+}
+
+// -----
+
+!accs = !pipe.channel<!pipe.tmem<128x128xf32>>
+func.func @awaited(%i: index) {
+  %channel = pipe.channel from tensor to threads(128) : !accs
+  %twin = pipe.consumer_wait %channel : !accs
+  // expected-error @+1 {{channel must be of type !pipe.channel, but got 'index'}}
+  %bad = pipe.consumer_wait %i : index
+  return
+}
+
+// -----
+
+func.func @scalar(%p: !pipe.global<f32>, %i: index) {
+  %twin = pipe.load_scalar %p : !pipe.global<f32>
+  // expected-error @+1 {{global must be of type !pipe.global, but got 'index'}}
+  %bad = pipe.load_scalar %i : index
+  return
+}
+
+// -----
+
+!accs = !pipe.channel<!pipe.tmem<128x128xf32>>
+func.func @iteration(%it: i32) {
+  // expected-note @+1 {{the channel has depth 2}}
+  %deep = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 0 : !accs
+  %twin = pipe.producer_acquire %deep[%it] : !accs
+  // (C123)
+  // expected-error @+1 {{must give the iteration of a channel with a depth}}
+  %bad = pipe.producer_acquire %deep : !accs
+  return
+}
+
+// -----
+
+!accs = !pipe.channel<!pipe.tmem<128x128xf32>>
+func.func @iteration(%it: i32) {
+  // expected-note @+1 {{run pipe-pipeline, or give this channel a depth}}
+  %plain = pipe.channel from tensor to threads(128) : !accs
+  // (C123)
+  // expected-error @+1 {{must not give an iteration before the channel has a depth}}
+  pipe.consumer_release %plain[%it] : !accs
+  return
+}
+
+// -----
+
+!accs = !pipe.channel<!pipe.tmem<128x128xf32>>
+func.func @await(%it: i32) {
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 0 : !accs
+  pipe.await_release %accs[%it] distance 1 : !accs
+  // (C138)
+  // expected-error @+1 {{distance must be from 1 to below the channel's depth, 2, but got 2}}
+  pipe.await_release %accs[%it] distance 2 : !accs
+  return
+}
+
+// -----
+
+!accs = !pipe.channel<!pipe.tmem<128x128xf32>>
+func.func @expect(%it: i32) {
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 0 : !accs
+  // (C124)
+  // expected-error @+1 {{channel's producer must be tma, but got tensor}}
+  pipe.expect_tx %accs[%it], %it : !accs
+  return
+}
+
+// -----
+
+!scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+!tiles = !pipe.channel<!scales>
+func.func @load(%sf: !pipe.global<128x16xf8E4M3FN, tiled_128x4>, %it: i32) {
+  // expected-note @+1 {{the channel has depth 2}}
+  %tiles = pipe.channel from tma to tensor depth 2 payload [0] barriers 4096 : !tiles
+  %s = pipe.producer_acquire %tiles[%it] : !tiles
+  pipe.load_scales %sf[%it, %it] into %s signals %tiles[%it] : !pipe.global<128x16xf8E4M3FN, tiled_128x4>, !scales, !tiles
+  // (C123)
+  // expected-error @+1 {{must give the iteration of a channel with a depth}}
+  pipe.load_scales %sf[%it, %it] into %s signals %tiles : !pipe.global<128x16xf8E4M3FN, tiled_128x4>, !scales, !tiles
+  return
+}
+
+// -----
+
+func.func private @twin(!pipe.shared<1048576x256xf4E2M1FN, swizzle_128B>)
+// expected-error @+1 {{dimensions of a tile must be 1 to 1048576, but got 1048577}}
+func.func private @bad(!pipe.shared<1048577x256xf4E2M1FN, swizzle_128B>)
+
+// -----
+
+func.func @constant_bytes() {
+  %twin = pipe.device_constant dense<1> : tensor<4xi8> -> memref<2xbf16>
+  // (C139)
+  // expected-error @+1 {{bytes must be as many as 'memref<2xbf16>' has, but got 5}}
+  %bad = pipe.device_constant dense<1> : tensor<5xi8> -> memref<2xbf16>
+  return
+}
+
+// -----
+
+func.func @constant_elements() {
+  %twin = pipe.device_constant dense<1> : tensor<4xi8> -> memref<2xbf16>
+  // (C139)
+  // expected-error @+1 {{bytes must be a tensor of i8, but got 'tensor<1xi32>'}}
+  %bad = pipe.device_constant dense<1> : tensor<1xi32> -> memref<2xbf16>
+  return
+}
+
+// -----
+
+func.func @view_offset(%x: memref<8x64xbf16>) {
+  %twin = pipe.buffer_view %x offset 32 : memref<8x64xbf16> -> memref<4x64xbf16>
+  // (C128)
+  // expected-error @+1 {{offset must be a multiple of 32, but got 16}}
+  %bad = pipe.buffer_view %x offset 16 : memref<8x64xbf16> -> memref<4x64xbf16>
+  return
+}
+
+// -----
+
+func.func @view_end(%x: memref<8x64xbf16>) {
+  %twin = pipe.buffer_view %x offset 512 : memref<8x64xbf16> -> memref<4x64xbf16>
+  // (C128)
+  // expected-error @+1 {{result must end within the 1024 bytes of the source, but has 512 from 544 on}}
+  %bad = pipe.buffer_view %x offset 544 : memref<8x64xbf16> -> memref<4x64xbf16>
+  return
+}
+
+// -----
+
+func.func @view_rows(%x: memref<?x64xbf16>, %rows: index) {
+  %twin = pipe.buffer_view %x offset 0 rows %rows : memref<?x64xbf16> -> memref<?x32xbf16>
+  // (C128)
+  // expected-error @+1 {{rows must be there for a result with one dynamic dimension, but got 'memref<?x32xbf16>'}}
+  %bad = pipe.buffer_view %x offset 0 : memref<?x64xbf16> -> memref<?x32xbf16>
+  return
+}
+
+// -----
+
+func.func @view_strides(%x: memref<8x64xbf16, strided<[128, 1]>>, %y: memref<8x64xbf16>) {
+  %twin = pipe.buffer_view %y offset 0 : memref<8x64xbf16> -> memref<512xbf16>
+  // (C128)
+  // expected-error @+1 {{source and result must be row-major memrefs of numbers}}
+  %bad = pipe.buffer_view %x offset 0 : memref<8x64xbf16, strided<[128, 1]>> -> memref<512xbf16>
+  return
+}
+
+// -----
+
+#twin = #pipe.static_persistent<panels<8>>
+// (C146)
+// expected-error @+1 {{raster along_m must have no width, but got 8}}
+#bad = #pipe.static_persistent<along_m<8>>
+
+// -----
+
+// (C146)
+// expected-error @+1 {{panels must be at least 1 tile wide, but got 0}}
+#bad = #pipe.static_persistent<panels>
+
+// -----
+
+func.func @work(%m: i32, %n: i32) {
+  // expected-error @+1 {{schedule must be a work schedule, but got "along_m"}}
+  pipe.for_each_work %i, %j in (%m, %n) schedule "along_m" {
+  }
+  return
+}
+
+// -----
+
+func.func @work(%m: i32, %n: i32) {
+  %twin = pipe.for_each_work %i, %j in (%m, %n) schedule #pipe.static_persistent<along_n>
+      iter_args(%it = %m) -> (i32) {
+    pipe.yield %it : i32
+  }
+  // (C145)
+  // expected-error @+1 {{must yield the 1 values that it carries, but yields 0}}
+  %bad = pipe.for_each_work %i, %j in (%m, %n) schedule #pipe.static_persistent<along_n>
+      iter_args(%it = %m) -> (i32) {
+    pipe.yield
+  }
+  return
+}
