@@ -20,9 +20,15 @@ def SpecializeDims : Pass<"fp4-specialize-dims", "::mlir::ModuleOp"> {
 
     ```mlir
     // fp4-opt --fp4-specialize-dims="dims=K=64,N=8"
-    func.func @f(%w: tensor<512x1024xbf16> {fp4.dims = ["N", "K"]}) -> tensor<f32>
+    func.func @f(%w: tensor<512x1024xbf16> {fp4.dims = ["N", "K"]}) -> tensor<f32> {
+      %amax = fp4.amax %w : tensor<512x1024xbf16> -> tensor<f32>
+      return %amax : tensor<f32>
+    }
     // becomes
-    func.func @f(%w: tensor<8x64xbf16> {fp4.dims = ["N", "K"]}) -> tensor<f32>
+    func.func @f(%w: tensor<8x64xbf16> {fp4.dims = ["N", "K"]}) -> tensor<f32> {
+      %amax = fp4.amax %w : tensor<8x64xbf16> -> tensor<f32>
+      return %amax : tensor<f32>
+    }
     ```
   }];
   let options = [
@@ -43,9 +49,13 @@ def CheckProgram : Pass<"fp4-check-program", "::mlir::ModuleOp"> {
 
     ```mlir
     // fp4-opt --fp4-check-program
-    // error: 'tensor.cast' op must not read or make scales in layout #fp4.scale_layout<tiled_128x4>, which it knows nothing of
-    // note: fp4.swizzle_scales makes them of row-major scales, fp4.unswizzle_scales gives row-major ones back
-    %t = tensor.cast %s : tensor<128x4xf8E4M3FN> to tensor<128x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+    !tiled = tensor<128x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+    func.func @f(%s: tensor<128x4xf8E4M3FN>) -> !tiled {
+      // expected-error @+2 {{must not read or make scales in layout #fp4.scale_layout<tiled_128x4>}}
+      // expected-note @+1 {{fp4.swizzle_scales makes them of row-major scales}}
+      %t = tensor.cast %s : tensor<128x4xf8E4M3FN> to !tiled
+      return %t : !tiled
+    }
     ```
   }];
 }
@@ -61,7 +71,11 @@ def SetTarget : Pass<"fp4-set-target", "::mlir::ModuleOp"> {
 
     ```mlir
     // fp4-opt --fp4-set-target="target=sm_90a"
-    module attributes {fp4.target = #fp4.target<sm_90a>} {}
+    module {
+    }
+    // becomes
+    module attributes {fp4.target = #fp4.target<sm_90a>} {
+    }
     ```
   }];
   let options = [
@@ -82,8 +96,18 @@ def CheckTarget : Pass<"fp4-check-target", "::mlir::ModuleOp"> {
     **What holds afterwards.** The module's target has tensor memory and tcgen05.mma if there is a `fp4.blockscaled_matmul`. The program is unchanged.
 
     ```mlir
-    // fp4-opt --fp4-set-target="target=sm_90a" --fp4-check-target
-    // error: 'fp4.blockscaled_matmul' op expects a target with tcgen05, but got 'sm_90a'
+    // fp4-opt --fp4-check-target
+    !data = tensor<128x256xf4E2M1FN>
+    !scales = tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+    module attributes {fp4.target = #fp4.target<sm_90a>} {
+      func.func @f(%a: !data, %s: !scales) -> tensor<128x128xf32> {
+        // expected-error @+2 {{expects a target with tcgen05, but got 'sm_90a'}}
+        // expected-note @+1 {{targets with tcgen05:}}
+        %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>}
+            : (!data, !scales, !data, !scales) -> tensor<128x128xf32>
+        return %y : tensor<128x128xf32>
+      }
+    }
     ```
   }];
 }

@@ -27,8 +27,18 @@ def EmitKernels : Pass<"fp4-emit-kernels", "::mlir::ModuleOp"> {
     `$CUDA_ROOT`.
 
     ```mlir
-    gpu.binary @scale_kernels [
-      #gpu.object<#nvvm.target<O = 3, chip = "sm_100a", features = "+ptx88">,
+    // fp4-opt --fp4-set-target --fp4-emit-kernels
+    gpu.module @scale_kernels {
+      llvm.func @scale(%x: !llvm.ptr<1>, %n: i32)
+          attributes {gpu.kernel, nvvm.kernel, nvvm.reqntid = array<i32: 256, 1, 1>} {
+        llvm.store %n, %x : i32, !llvm.ptr<1>
+        llvm.return
+      }
+    }
+    // becomes
+    ...
+    gpu.binary @scale_kernels [#gpu.object<
+        #nvvm.target<O = 3, chip = "sm_100a", features = "+ptx88">,
         properties = {ptx_version = "8.8", target = "sm_100a"},
         kernels = <[#gpu.kernel_metadata<"scale", !llvm.func<void (ptr<1>, i32)>,
           metadata = {block_size = array<i32: 256, 1, 1>, dynamic_shared_bytes = 0 : i64}>]>,

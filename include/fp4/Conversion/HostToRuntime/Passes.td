@@ -19,9 +19,19 @@ def LowerHostTensors : Pass<"fp4-lower-host-tensors", "::mlir::ModuleOp"> {
     operation that would have to move bytes is an error.
 
     ```mlir
-    %x2 = tensor.collapse_shape %x [[0, 1], [2]] : tensor<8x16x64xbf16> into tensor<128x64xbf16>
+    // fp4-opt --fp4-lower-host-tensors
+    func.func @f(%x: tensor<8x16x64xbf16>) -> tensor<128x64xbf16> {
+      %y = tensor.collapse_shape %x [[0, 1], [2]] : tensor<8x16x64xbf16> into tensor<128x64xbf16>
+      return %y : tensor<128x64xbf16>
+    }
     // becomes
-    %v = pipe.buffer_view %buffer offset 0 : memref<8x16x64xbf16> -> memref<128x64xbf16>
+    func.func @f(%x: tensor<8x16x64xbf16>) -> tensor<128x64xbf16> {
+      %buffer = builtin.unrealized_conversion_cast %x
+          : tensor<8x16x64xbf16> to memref<8x16x64xbf16>
+      %v = pipe.buffer_view %buffer offset 0 : memref<8x16x64xbf16> -> memref<128x64xbf16>
+      %y = builtin.unrealized_conversion_cast %v : memref<128x64xbf16> to tensor<128x64xbf16>
+      return %y : tensor<128x64xbf16>
+    }
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
@@ -43,12 +53,22 @@ def FinalizeHostBuffers : Pass<"fp4-finalize-host-buffers", "::mlir::ModuleOp"> 
     argument or another result. Every temporary is deallocated after its last use.
 
     ```mlir
-    func.func @id(%q: tensor<?x48xf4E2M1FN>) -> tensor<?x48xf4E2M1FN>
-    // becomes, with a kernel that uses %q
+    // fp4-opt --fp4-finalize-host-buffers --canonicalize
+    func.func @id(%q: tensor<?x48xf4E2M1FN>) -> tensor<?x48xf4E2M1FN> {
+      return %q : tensor<?x48xf4E2M1FN>
+    }
+    // becomes
     func.func @id(%q: memref<?x24xi8>) -> memref<?x24xi8> {
+      ...
       %padded = gpu.alloc (%rows) : memref<?x32xi8>
-      %view = memref.subview %padded[0, 0] [%rows, 24] [1, 1]
-      gpu.memcpy %view, %q
+      ...
+      %view = memref.subview %padded[0, 0] [%rows, 24] [1, 1] : ...
+      gpu.memcpy %view, %q : ...
+      %result = gpu.alloc (%rows) : memref<?x24xi8>
+      ...
+      gpu.dealloc %padded : memref<?x32xi8>
+      return %result : memref<?x24xi8>
+    }
     ```
   }];
   let statistics = [
@@ -74,10 +94,35 @@ def ConvertHostToRuntime : Pass<"convert-host-to-runtime", "::mlir::ModuleOp"> {
     pointer to a memref descriptor follows per argument.
 
     ```mlir
-    gpu.launch_func @m::@kernel blocks in (%g, %c1, %c1) threads in (%b, %c1, %c1)
-        args(%p : !pipe.global<f32>)
+    // fp4-opt --convert-host-to-runtime
+    module attributes {gpu.container_module} {
+      gpu.binary @m [#gpu.object<#nvvm.target<chip = "sm_100a">,
+          properties = {target = "sm_100a"},
+          kernels = <[#gpu.kernel_metadata<"k", !llvm.func<void (ptr<1>)>,
+            metadata = {dynamic_shared_bytes = 2048 : i64}>]>,
+          assembly = ".version 8.8">]
+      func.func @f(%x: memref<64xf32>) {
+        %c1 = arith.constant 1 : index
+        %c192 = arith.constant 192 : index
+        %p = pipe.global_view %x : memref<64xf32> -> !pipe.global<64xf32>
+        gpu.launch_func @m::@k blocks in (%c1, %c1, %c1) threads in (%c192, %c1, %c1)
+            args(%p : !pipe.global<64xf32>)
+        return
+      }
+    }
     // becomes
-    llvm.call @fp4rt_launch(%module, %name, %g, %c1, %c1, %b, %c1, %c1, %shared, %params, %count)
+    ...
+    llvm.func internal @f(...) attributes {llvm.emit_c_interface} {
+      ...
+      %shared = llvm.mlir.constant(2048 : i32) : i32
+      ...
+      llvm.call @fp4rt_launch(%module, %name, %gx, %gy, %gz, %bx, %by, %bz, %shared, %params, %n) : ...
+      llvm.return
+    }
+    ...
+    llvm.func @fp4_entry_f(%args: !llvm.ptr) {
+      ...
+    }
     ```
   }];
   let statistics = [Statistic<"numModules", "modules", "Kernel modules embedded">];

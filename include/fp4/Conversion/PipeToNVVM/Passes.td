@@ -33,12 +33,39 @@ def ConvertPipeToNVVM : Pass<"convert-pipe-to-nvvm", "::mlir::gpu::GPUModuleOp">
     ```
 
     ```mlir
-    pipe.consumer_release %ab[%it] : !channel
-    // becomes, for a channel whose consumer is the tensor core:
-    %stage = arith.remui %it, %depth : i32
-    %full = llvm.getelementptr inbounds %barriers[%stage] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, !llvm.array<8 x i8>
-    %empty = llvm.getelementptr inbounds %full[32] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i8
-    nvvm.tcgen05.commit %empty : !llvm.ptr<3>
+    // fp4-opt --fp4-set-target --convert-pipe-to-nvvm --cse
+    !map = !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
+    !data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
+    !channel = !pipe.channel<!data>
+    gpu.module @kernels {
+      gpu.func @loads(%a: !map, %it: i32) kernel
+          attributes {known_block_size = array<i32: 192, 1, 1>, pipe.shared_bytes = 131208 : i64,
+                      pipe.tmem_columns = 0 : i64, pipe.tmem_slot = 131200 : i64} {
+        %c0 = arith.constant 0 : i32
+        %bytes = arith.constant 16384 : i32
+        %tiles = pipe.channel from tma to tensor depth 8 payload [0] barriers 131072 : !channel
+        pipe.role load warps 5 to 6 drives [tma] {
+          %tile = pipe.producer_acquire %tiles[%it] : !channel
+          pipe.expect_tx %tiles[%it], %bytes : !channel
+          pipe.load %a[%c0, %c0] into %tile signals %tiles[%it] : !map, !data, !channel
+          pipe.producer_commit %tiles[%it] : !channel
+        }
+        gpu.return
+      }
+    }
+    // becomes
+    ...
+    %full = llvm.getelementptr inbounds %barriers[%stage]
+        : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, !llvm.array<8 x i8>
+    %empty = llvm.getelementptr inbounds %full[64] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i8
+    ...
+    %done = nvvm.mbarrier.try_wait %empty, %parity : !llvm.ptr<3>, i32 -> i1
+    ...
+    %tile = llvm.getelementptr inbounds %shared[%stage]
+        : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, !llvm.array<16384 x i8>
+    nvvm.mbarrier.arrive.expect_tx %full, %bytes : !llvm.ptr<3>, i32
+    nvvm.cp.async.bulk.tensor.shared.cluster.global %tile, %a, %full, box[%c0, %c0]
+        {isCTAOnly = true} : !llvm.ptr<3>, !llvm.ptr
     ```
   }];
   let dependentDialects = [

@@ -29,9 +29,11 @@ def Fuse : Pass<"fp4-fuse"> {
     operation: `fp4-opt --remarks-filter-missed=fp4-fuse`, `fp4-runner --remarks`. A passed remark
     says what fired.
 
-    The activations of a linear layer, as TransformerEngine quantizes them for training:
+    The activations of a linear layer, as TransformerEngine quantizes them for training, are seven
+    operations that become two:
 
     ```mlir
+    // fp4-opt --fp4-fuse
     func.func @activations(%x: tensor<256x512xbf16>)
         -> (tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
             tensor<512x256xf4E2M1FN>, tensor<512x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
@@ -53,14 +55,12 @@ def Fuse : Pass<"fp4-fuse"> {
           : tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
             tensor<512x256xf4E2M1FN>, tensor<512x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
     }
-    ```
-
-    Seven operations become two:
-
-    ```
-    %before, %after = fp4.hadamard_amax %x {dimension = 0 : i64}
-    %q, %s, %qt, %t = fp4.quantize %x amax %before columnwise_amax %after
-        {columnwise_hadamard = #fp4.hadamard<size = 16, sign_mask = 0xD7E8>, ...}
+    // becomes
+    ...
+      %before, %after = fp4.hadamard_amax %x {dimension = 0 : i64} : ...
+      %q, %s, %t:2 = fp4.quantize %x amax %before columnwise_amax %after
+          {columnwise_hadamard = #fp4.hadamard<size = 16, sign_mask = 0xD7E8>, ...} : ...
+      return %q, %s, %t#0, %t#1 : ...
     ```
   }];
   let options = [

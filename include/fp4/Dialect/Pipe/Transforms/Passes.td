@@ -22,13 +22,62 @@ def SpecializeWarps : Pass<"pipe-specialize-warps", "::mlir::ModuleOp"> {
     the tiles. Scalar code stays before the roles, or moves into the one role that needs it.
 
     ```mlir
-    // before                                   // after
-    scf.for ... {                               %ab = pipe.channel from tma to tensor : !channel
-      %a = pipe.load ...                        pipe.role mma warps 4 to 5 drives [tensor] {
-      pipe.mma %acc, %a ...                       scf.for ... {
-    }                                               %a = pipe.consumer_wait %ab : !channel
-                                                    pipe.mma %acc, %a ...
-                                                    pipe.consumer_release %ab : !channel
+    // fp4-opt --pipe-specialize-warps
+    #roles = #pipe.role_plan<load warps 5 to 6 drives [tma],
+        mma warps 4 to 5 drives [tensor, scale_copy], epilogue warps 0 to 4 drives [threads]>
+    !map = !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
+    !data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
+    !scales = !pipe.tmem<128x8xf8E8M0FNU, tiled_128x4>
+    !acc = !pipe.tmem<128x128xf32>
+    !y = !pipe.global<128x128xf32>
+    gpu.module @kernels {
+      gpu.func @product(%a: !map, %s: !scales, %n: i32, %y: !y) kernel
+          attributes {pipe.role_plan = #roles} {
+        %c0 = arith.constant 0 : i32
+        %c1 = arith.constant 1 : i32
+        %c256 = arith.constant 256 : i32
+        %acc = pipe.accumulator : !acc
+        scf.for %k = %c0 to %n step %c1 : i32 {
+          %column = arith.muli %k, %c256 : i32
+          %tile = pipe.load %a[%c0, %column] : !map -> !data
+          %more = arith.cmpi sgt, %k, %c0 : i32
+          pipe.mma %acc, %tile scaled %s, %tile scaled %s accumulate %more
+              : !acc, !data, !scales, !data, !scales
+        }
+        %v = pipe.read %acc[%c0] : !acc -> vector<64xf32>
+        pipe.store %v, %y[%c0, %c0] : vector<64xf32>, !y
+        gpu.return
+      }
+    }
+    // becomes
+    ...
+    %accs = pipe.channel from tensor to threads(128) : !pipe.channel<!acc>
+    %tiles = pipe.channel from tma to tensor : !pipe.channel<!data>
+    pipe.role load warps 5 to 6 drives [tma] {
+      scf.for %k = %c0 to %n step %c1 : i32 {
+        %column = arith.muli %k, %c256 : i32
+        %tile = pipe.producer_acquire %tiles : ...
+        pipe.load %a[%c0, %column] into %tile signals %tiles : ...
+        pipe.producer_commit %tiles : ...
+      }
+    }
+    pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
+      %acc = pipe.producer_acquire %accs : ...
+      scf.for %k = %c0 to %n step %c1 : i32 {
+        %more = arith.cmpi sgt, %k, %c0 : i32
+        %tile = pipe.consumer_wait %tiles : ...
+        pipe.mma %acc, %tile scaled %s, %tile scaled %s accumulate %more : ...
+        pipe.consumer_release %tiles : ...
+      }
+      pipe.producer_commit %accs : ...
+    }
+    pipe.role epilogue warps 0 to 4 drives [threads] {
+      %acc = pipe.consumer_wait %accs : ...
+      %v = pipe.read %acc[%c0] : ...
+      pipe.consumer_release %accs : ...
+      pipe.store %v, %y[%c0, %c0] : ...
+    }
+    gpu.return
     ```
   }];
   let statistics = [
@@ -60,14 +109,44 @@ def PipelineChannels : Pass<"pipe-pipeline", "::mlir::ModuleOp"> {
     `pipe.expect_tx` of exactly the bytes that their loads complete.
 
     ```mlir
-    %last = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
-      %a = pipe.producer_acquire %ab[%it] : !channel
-      pipe.expect_tx %ab[%it], %bytes : !channel
-      pipe.load %map[%row, %column] into %a signals %ab[%it] : ...
-      pipe.producer_commit %ab[%it] : !channel
-      %next = arith.addi %it, %c1 : i32
-      scf.yield %next : i32
+    // fp4-opt --fp4-set-target --pipe-pipeline
+    !map = !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
+    !data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
+    !channel = !pipe.channel<!data>
+    gpu.module @kernels {
+      gpu.func @loads(%a: !map, %n: i32) kernel
+          attributes {known_block_size = array<i32: 192, 1, 1>} {
+        %c0 = arith.constant 0 : i32
+        %c1 = arith.constant 1 : i32
+        %c256 = arith.constant 256 : i32
+        %tiles = pipe.channel from tma to tensor : !channel
+        pipe.role load warps 5 to 6 drives [tma] {
+          scf.for %k = %c0 to %n step %c1 : i32 {
+            %column = arith.muli %k, %c256 : i32
+            %tile = pipe.producer_acquire %tiles : !channel
+            pipe.load %a[%c0, %column] into %tile signals %tiles : !map, !data, !channel
+            pipe.producer_commit %tiles : !channel
+          }
+        }
+        gpu.return
+      }
     }
+    // becomes
+    ...
+    %tiles = pipe.channel from tma to tensor depth 8 payload [0] barriers 131072 : !channel
+    pipe.role load warps 5 to 6 drives [tma] {
+      %last = scf.for %k = %c0 to %n step %c1 iter_args(%it = %start) -> (i32) : i32 {
+        %column = arith.muli %k, %c256 : i32
+        %tile = pipe.producer_acquire %tiles[%it] : !channel
+        %bytes = arith.constant 16384 : i32
+        pipe.expect_tx %tiles[%it], %bytes : !channel
+        pipe.load %a[%c0, %column] into %tile signals %tiles[%it] : !map, !data, !channel
+        pipe.producer_commit %tiles[%it] : !channel
+        %next = arith.addi %it, %one : i32
+        scf.yield %next : i32
+      }
+    }
+    gpu.return
     ```
   }];
   let options = [
@@ -101,6 +180,32 @@ def VerifySync : Pass<"pipe-verify-sync", "::mlir::ModuleOp"> {
     pair; (C135) the bytes a stage expects are those its loads complete; (C136) the channel ops of
     all roles, run with loops long enough to fill and wrap every ring, come to their end; (C137) a set
     of scale columns is not filled while a product may read it.
+
+    ```mlir
+    // fp4-opt --pipe-verify-sync
+    !scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+    !columns = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+    !sf = !pipe.global<128x16xf8E4M3FN, tiled_128x4>
+    !channel = !pipe.channel<!scales>
+    gpu.module @kernels {
+      gpu.func @scales(%sf: !sf) kernel {
+        %c0 = arith.constant 0 : i32
+        %tiles = pipe.channel from tma to tensor : !channel
+        pipe.role load warps 5 to 6 drives [tma] {
+          %s = pipe.producer_acquire %tiles : !channel
+          pipe.load_scales %sf[%c0, %c0] into %s signals %tiles : !sf, !scales, !channel
+          pipe.producer_commit %tiles : !channel
+        }
+        pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
+          // expected-error @+2 {{stage must be handed over in this block}}
+          // expected-note @+1 {{add pipe.consumer_release behind the last use of its tiles}}
+          %s = pipe.consumer_wait %tiles : !channel
+          %t = pipe.copy_scales %s : !scales -> !columns
+        }
+        gpu.return
+      }
+    }
+    ```
   }];
 }
 
@@ -115,6 +220,20 @@ def VerifyCapacity : Pass<"pipe-verify-capacity", "::mlir::ModuleOp"> {
     places below `pipe.shared_bytes`, which the target's shared memory holds. (C141) Tensor memory
     tiles have disjoint columns below `pipe.tmem_columns`, a power of two from 32 to the target's
     columns.
+
+    ```mlir
+    // fp4-opt --fp4-set-target --pipe-verify-capacity
+    !channel = !pipe.channel<!pipe.shared<128x256xf4E2M1FN, swizzle_128B>>
+    gpu.module @kernels {
+      gpu.func @kernel() kernel attributes {pipe.shared_bytes = 32808 : i64,
+          pipe.tmem_columns = 32 : i64, pipe.tmem_slot = 32800 : i64} {
+        // expected-error @+2 {{barriers at bytes 16384 to 16416 must be disjoint from tile 0}}
+        // expected-note @+1 {{the other is here}}
+        %tiles = pipe.channel from tma to tensor depth 2 payload [0] barriers 16384 : !channel
+        gpu.return
+      }
+    }
+    ```
   }];
 }
 
