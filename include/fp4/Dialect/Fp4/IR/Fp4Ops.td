@@ -16,7 +16,11 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 // The result types follow from the operands. The verifier of the operation reports a mismatch in
 // its own words, so the interface itself accepts any type.
 class Fp4_Op<string mnemonic, list<Trait> traits = []>
-    : Op<Fp4_Dialect, mnemonic, !listconcat([Pure], traits)> {
+    : Op<Fp4_Dialect, mnemonic,
+         !listconcat([Pure,
+                      DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface,
+                                                ["reifyResultShapes"]>],
+                     traits)> {
   let hasVerifier = 1;
 }
 

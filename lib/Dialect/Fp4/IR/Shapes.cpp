@@ -1,0 +1,88 @@
+//===- Shapes.cpp - The sizes of results, from those of operands ----------===//
+//
+// ReifyRankedShapedTypeOpInterface: static sizes come from the type of the result, and a dynamic
+// one is that of an operand, divided by the block where it counts the blocks of a row. So a
+// tensor.dim of a result becomes a tensor.dim of what the operation reads.
+//
+//===----------------------------------------------------------------------===//
+#include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace fp4;
+
+namespace {
+
+/// A dynamic size of a result: that of a dimension of `tensor`, in whole units of `unit`.
+struct SizeSource {
+  Value tensor;
+  int64_t dimension;
+  int64_t unit = 1;
+};
+
+OpFoldResult emitSize(OpBuilder &builder, Location loc, const SizeSource &source) {
+  OpFoldResult size = tensor::getMixedSize(builder, loc, source.tensor, source.dimension);
+  if (source.unit == 1)
+    return size;
+  Value unit = arith::ConstantIndexOp::create(builder, loc, source.unit);
+  return arith::CeilDivUIOp::create(builder, loc, cast<Value>(size), unit).getResult();
+}
+
+/// `source` says where a dynamic dimension of a result comes from.
+LogicalResult reify(Operation *op, OpBuilder &builder, ReifiedRankedShapedTypeDims &shapes,
+                    function_ref<SizeSource(unsigned result, int64_t dimension)> source) {
+  for (auto [index, type] : llvm::enumerate(op->getResultTypes())) {
+    SmallVector<OpFoldResult> &sizes = shapes.emplace_back();
+    for (auto [dimension, size] : llvm::enumerate(cast<RankedTensorType>(type).getShape()))
+      sizes.push_back(ShapedType::isDynamic(size)
+                          ? emitSize(builder, op->getLoc(), source(index, dimension))
+                          : OpFoldResult(builder.getIndexAttr(size)));
+  }
+  return success();
+}
+
+/// Results of the shape of the first operand.
+SizeSource likeFirstOperand(Operation *op, int64_t dimension) {
+  return {op->getOperand(0), dimension};
+}
+
+} // namespace
+
+#define FP4_REIFIES_LIKE_FIRST_OPERAND(OpT)                                                        \
+  LogicalResult OpT::reifyResultShapes(OpBuilder &builder, ReifiedRankedShapedTypeDims &shapes) {  \
+    return reify(*this, builder, shapes,                                                           \
+                 [&](unsigned, int64_t dimension) { return likeFirstOperand(*this, dimension); }); \
+  }
+
+FP4_REIFIES_LIKE_FIRST_OPERAND(HadamardOp)
+FP4_REIFIES_LIKE_FIRST_OPERAND(DequantizeOp)
+FP4_REIFIES_LIKE_FIRST_OPERAND(SwizzleScalesOp)
+FP4_REIFIES_LIKE_FIRST_OPERAND(UnswizzleScalesOp)
+// The only dynamic result is that of an amax for each row: as many as the operand has rows.
+FP4_REIFIES_LIKE_FIRST_OPERAND(AmaxOp)
+// These two are M x 1 for the amaxes of M rows, and static.
+FP4_REIFIES_LIKE_FIRST_OPERAND(MatmulAlphaOp)
+FP4_REIFIES_LIKE_FIRST_OPERAND(HadamardAmaxOp)
+// All shapes are static.
+FP4_REIFIES_LIKE_FIRST_OPERAND(StackScalesOp)
+FP4_REIFIES_LIKE_FIRST_OPERAND(InterleaveShardsOp)
+
+#undef FP4_REIFIES_LIKE_FIRST_OPERAND
+
+LogicalResult QuantizeOp::reifyResultShapes(OpBuilder &builder,
+                                            ReifiedRankedShapedTypeDims &shapes) {
+  return reify(*this, builder, shapes, [&](unsigned result, int64_t dimension) {
+    bool columnwise = result >= 2 || !hasRowwise(), isScales = result % 2 == 1;
+    return SizeSource{getInput(), columnwise ? 1 - dimension : dimension,
+                      isScales && dimension == 1 ? getBlockSize() : 1};
+  });
+}
+
+LogicalResult BlockScaledMatmulOp::reifyResultShapes(OpBuilder &builder,
+                                                     ReifiedRankedShapedTypeDims &shapes) {
+  return reify(*this, builder, shapes, [&](unsigned, int64_t dimension) {
+    return SizeSource{dimension == 0 ? getLhs() : getRhs(), 0};
+  });
+}
