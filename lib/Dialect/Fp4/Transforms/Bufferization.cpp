@@ -2,8 +2,8 @@
 //
 // One-shot-bufferize gives a tensor the memref of its shape, and knows nothing of layouts: tiled
 // scales of 100 x 4 would become 400 bytes, and are 512. With `allow-unknown-ops` it would do so to
-// the operands of operations that it does not know. So it knows these, and each says no: the
-// buffers of their tensors are include/fp4/Conversion/BufferTypes.h.
+// the operands of operations that it does not know. So it knows these, and each says no:
+// fp4-outline-islands gives their tensors the types of their bytes, and leaves no such operation.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,8 +33,8 @@ struct Refusal : BufferizableOpInterface::ExternalModel<Refusal<OpT>, OpT> {
                           BufferizationState &) const {
     InFlightDiagnostic diagnostic = op->emitOpError(
         "must not be bufferized by one-shot-bufferize, which knows no scale layouts");
-    diagnostic.attachNote() << "run fp4-compile, or convert-fp4-to-gpu and convert-fp4-to-pipe, "
-                               "instead: they make the buffers";
+    diagnostic.attachNote() << "run fp4-outline-islands first, which leaves calls with buffers of "
+                               "the right sizes, or fp4-compile instead, which makes all buffers";
     return diagnostic;
   }
 };

@@ -77,4 +77,60 @@ def Fuse : Pass<"fp4-fuse"> {
   let dependentDialects = ["::fp4::Fp4Dialect"];
 }
 
+def OutlineIslands : Pass<"fp4-outline-islands", "::mlir::ModuleOp"> {
+  let summary = "Move fp4 operations out of the functions of another compiler";
+  let description = [{
+    **Why.** A host compiler has functions in which fp4 operations stand between operations of other
+    dialects. The fp4 compiler compiles functions of fp4 operations, and the host knows nothing of
+    packed elements and scale layouts. This pass separates the two (docs/Embedding.md).
+
+    **Precondition.** Functions are inlined and simplified as far as the host wants; what is in two
+    functions does not become one island.
+
+    **What holds afterwards.**
+
+    1. Connected fp4 operations of a block are a function of the nested module `@fp4_islands`, which
+       fp4::takeIslands and fp4::Compiler take. Constants that they read go with them. Two islands
+       are one wherever no foreign operation needs the first and is needed by the second.
+    2. The host calls a private declaration of the same name with memrefs: what the island reads,
+       then the memory for its results, which the host allocates. The declaration has
+       `llvm.emit_c_interface`, and the compiled program has the function that it names.
+    3. No type of the host has `f4E2M1FN` elements or a scale layout. `tensor<RxKxf4E2M1FN>` is
+       `tensor<RxK/2xi8>`, and tiled scales of R rows and B blocks are
+       `tensor<ceil(R/128) x ceil(B/4) x 512 x i8>`: the sizes that are allocated are the true ones.
+       A `builtin.unrealized_conversion_cast` between a tensor and its bytes disappears. Foreign
+       operations that compute on such tensors are errors.
+
+    ```mlir
+    // fp4-opt --fp4-outline-islands
+    func.func @f(%x: tensor<64x32xbf16>, %d: tensor<f32>) -> tensor<f32> {
+      %a = fp4.amax %x : tensor<64x32xbf16> -> tensor<f32>
+      %r = linalg.sqrt ins(%a : tensor<f32>) outs(%d : tensor<f32>) -> tensor<f32>
+      return %r : tensor<f32>
+    }
+    // becomes
+    module @fp4_islands {
+      func.func @f_fp4_0(%arg0: tensor<64x32xbf16>) -> tensor<f32> {
+        %0 = fp4.amax %arg0 : tensor<64x32xbf16> -> tensor<f32>
+        return %0 : tensor<f32>
+      }
+    }
+    func.func private @f_fp4_0(memref<64x32xbf16>, memref<f32>) attributes {llvm.emit_c_interface}
+    func.func @f(%x: tensor<64x32xbf16>, %d: tensor<f32>) -> tensor<f32> {
+      %in = bufferization.to_buffer %x read_only : tensor<64x32xbf16> to memref<64x32xbf16>
+      %out = memref.alloc() : memref<f32>
+      call @f_fp4_0(%in, %out) : (memref<64x32xbf16>, memref<f32>) -> ()
+      %a = bufferization.to_tensor %out restrict writable : memref<f32> to tensor<f32>
+      %r = linalg.sqrt ins(%a : tensor<f32>) outs(%d : tensor<f32>) -> tensor<f32>
+      return %r : tensor<f32>
+    }
+    ```
+  }];
+  let statistics = [Statistic<"numIslands", "islands", "Functions created">];
+  let dependentDialects = ["::fp4::Fp4Dialect", "::mlir::arith::ArithDialect",
+                           "::mlir::bufferization::BufferizationDialect",
+                           "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect",
+                           "::mlir::memref::MemRefDialect", "::mlir::tensor::TensorDialect"];
+}
+
 #endif // FP4_DIALECT_FP4_TRANSFORMS_PASSES_TD

@@ -1,0 +1,104 @@
+// linalg around fp4: what it computes stays, what stands between becomes a function.
+
+// RUN: fp4-opt %s --fp4-outline-islands | FileCheck %s
+// RUN: fp4-opt %s --fp4-outline-islands \
+// RUN:   --one-shot-bufferize="bufferize-function-boundaries function-boundary-type-conversion=identity-layout-map" \
+// RUN:   | FileCheck %s --check-prefix=BUFFERS
+// RUN: fp4-opt %s --pass-pipeline="builtin.module(fp4-outline-islands,builtin.module(fp4-compile{to=tiles}))" \
+// RUN:   | FileCheck %s --check-prefix=TILES
+
+// The island, and the constant that it reads.
+// CHECK-LABEL: module @fp4_islands
+// CHECK:       func.func @layer_fp4_0(%[[X:.*]]: tensor<?x64xbf16>, %[[W:.*]]: tensor<32x64xf4E2M1FN>,
+// CHECK-SAME:      %[[S:.*]]: tensor<32x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+// CHECK-SAME:      -> (tensor<f32>, tensor<?x32xf32>)
+// CHECK:         %[[AW:.*]] = arith.constant dense<3.000000e+00> : tensor<f32>
+// CHECK:         fp4.amax %[[X]]
+// CHECK:         fp4.quantize
+// CHECK:         fp4.swizzle_scales
+// CHECK:         fp4.matmul_alpha %{{.*}}, %[[AW]]
+// CHECK:         fp4.blockscaled_matmul
+// CHECK:       module @fp4_empty
+// CHECK-NOT:   fp4.
+// CHECK:       func.func private @layer_fp4_0(memref<?x64xbf16>, memref<32x32xi8>, memref<1x1x512xi8>,
+// CHECK-SAME:      memref<f32>, memref<?x32xf32>) attributes {llvm.emit_c_interface}
+// CHECK-LABEL: func.func @layer(
+// CHECK-SAME:      %[[X:.*]]: tensor<?x64xf32>, %[[W:.*]]: tensor<32x32xi8>, %[[S:.*]]: tensor<1x1x512xi8>,
+// CHECK:         %[[NARROW:.*]] = linalg.generic
+// CHECK:         %[[IN:.*]] = bufferization.to_buffer %[[NARROW]] read_only : tensor<?x64xbf16> to memref<?x64xbf16>
+// CHECK:         %[[INW:.*]] = bufferization.to_buffer %[[W]] read_only : tensor<32x32xi8> to memref<32x32xi8>
+// CHECK:         %[[INS:.*]] = bufferization.to_buffer %[[S]] read_only : tensor<1x1x512xi8> to memref<1x1x512xi8>
+// CHECK:         %[[AMAX:.*]] = memref.alloc() : memref<f32>
+// CHECK:         %[[ROWS:.*]] = tensor.dim %[[NARROW]]
+// CHECK:         %[[PRODUCT:.*]] = memref.alloc(%[[ROWS]]) : memref<?x32xf32>
+// CHECK:         call @layer_fp4_0(%[[IN]], %[[INW]], %[[INS]], %[[AMAX]], %[[PRODUCT]])
+// CHECK:         %[[A:.*]] = bufferization.to_tensor %[[AMAX]] restrict writable : memref<f32> to tensor<f32>
+// CHECK:         %[[Y:.*]] = bufferization.to_tensor %[[PRODUCT]] restrict writable
+// CHECK:         linalg.sqrt ins(%[[A]] : tensor<f32>)
+// CHECK:         linalg.add ins(%[[Y]], %{{.*}}
+
+// BUFFERS-LABEL: func.func @layer(
+// BUFFERS-SAME:      memref<32x32xi8>, %{{.*}}: memref<1x1x512xi8>
+// BUFFERS-NOT:     tensor
+// BUFFERS:         linalg.generic
+// BUFFERS:         call @layer_fp4_0
+// BUFFERS:         linalg.sqrt
+// BUFFERS:         linalg.add
+
+// TILES-LABEL: module @fp4_islands
+// TILES-NOT:     fp4.quantize
+// TILES:         func.func @layer_fp4_0(%{{.*}}: memref<?x64xbf16>, %{{.*}}: memref<32x32xi8>,
+// TILES-SAME:        %{{.*}}: memref<1x1x512xi8>) -> (memref<f32>, memref<?x32xf32>)
+module {
+module @fp4_empty {} // what other modules there are stays
+
+func.func @layer(%x: tensor<?x64xf32>, %w: tensor<32x64xf4E2M1FN>,
+                 %sw: tensor<32x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+                 %narrow: tensor<?x64xbf16>, %bias: tensor<?x32xf32>, %scalar: tensor<f32>)
+    -> (tensor<?x32xf32>, tensor<f32>) {
+  %xb = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
+                        iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<?x64xf32>) outs(%narrow : tensor<?x64xbf16>) {
+    ^bb0(%e: f32, %o: bf16):
+      %t = arith.truncf %e : f32 to bf16
+      linalg.yield %t : bf16
+  } -> tensor<?x64xbf16>
+  %aw = arith.constant dense<3.0> : tensor<f32>
+  %ax = fp4.amax %xb : tensor<?x64xbf16> -> tensor<f32>
+  // It reads a value of the island before the island is complete, and moves behind it.
+  %root = linalg.sqrt ins(%ax : tensor<f32>) outs(%scalar : tensor<f32>) -> tensor<f32>
+  %q, %s = fp4.quantize %xb amax %ax
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<?x64xbf16>, tensor<f32>) -> (tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN>)
+  %ts = fp4.swizzle_scales %s
+      : tensor<?x4xf8E4M3FN> -> tensor<?x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+  %alpha = fp4.matmul_alpha %ax, %aw : tensor<f32>, tensor<f32> -> tensor<f32>
+  %y = fp4.blockscaled_matmul %q scaled %ts, %w scaled %sw alpha %alpha {format = #fp4.format<nvfp4>}
+      : (tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+         tensor<32x64xf4E2M1FN>, tensor<32x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<f32>)
+      -> tensor<?x32xf32>
+  %r = linalg.add ins(%y, %bias : tensor<?x32xf32>, tensor<?x32xf32>)
+      outs(%bias : tensor<?x32xf32>) -> tensor<?x32xf32>
+  return %r, %root : tensor<?x32xf32>, tensor<f32>
+}
+
+// Foreign code between two islands: neither waits for itself.
+// CHECK-LABEL: func.func @twice(
+// CHECK:         call @twice_fp4_0
+// CHECK:         linalg.sqrt
+// CHECK:         call @twice_fp4_1
+func.func @twice(%x: tensor<64x32xf32>, %d: tensor<f32>) -> tensor<f32> {
+  %a = fp4.amax %x : tensor<64x32xf32> -> tensor<f32>
+  %root = linalg.sqrt ins(%a : tensor<f32>) outs(%d : tensor<f32>) -> tensor<f32>
+  %alpha = fp4.matmul_alpha %a, %root : tensor<f32>, tensor<f32> -> tensor<f32>
+  return %alpha : tensor<f32>
+}
+
+// Results that nobody reads need no call.
+// CHECK-LABEL: func.func @unused(
+// CHECK-NEXT:    return
+func.func @unused(%x: tensor<64x32xf32>) {
+  %a = fp4.amax %x : tensor<64x32xf32> -> tensor<f32>
+  return
+}
+}

@@ -1,0 +1,74 @@
+// RUN: fp4-opt %s --split-input-file --verify-diagnostics --fp4-outline-islands
+
+// Foreign code that computes on packed elements, and next to it what it should compute on.
+func.func @packed(%q: tensor<64x32xf4E2M1FN>, %d: tensor<64x32xf32>) -> tensor<64x32xf32> {
+  // expected-error @below {{'arith.extf' op must not compute on 'tensor<64x32xf4E2M1FN>', whose elements only fp4 operations find}}
+  // expected-note @below {{fp4.dequantize and fp4.unswizzle_scales give tensors that any operation can read}}
+  %r = arith.extf %q : tensor<64x32xf4E2M1FN> to tensor<64x32xf32>
+  return %r : tensor<64x32xf32>
+}
+
+// -----
+
+func.func @scales(%s: tensor<64x32xf8E4M3FN>) -> tensor<64x32xf32> {
+  %r = arith.extf %s : tensor<64x32xf8E4M3FN> to tensor<64x32xf32>
+  return %r : tensor<64x32xf32>
+}
+
+// -----
+
+#tiled = #fp4.scale_layout<tiled_128x4>
+func.func @tiled(%s: tensor<128x4xf8E4M3FN, #tiled>, %i: index) -> f8E4M3FN {
+  // expected-error @below {{'tensor.extract' op must not compute on 'tensor<128x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>'}}
+  // expected-note @below {{fp4.dequantize and fp4.unswizzle_scales give tensors}}
+  %e = tensor.extract %s[%i, %i] : tensor<128x4xf8E4M3FN, #tiled>
+  return %e : f8E4M3FN
+}
+
+// -----
+
+// A cast to bytes of another number.
+func.func @bytes(%b: tensor<64x32xi8>) -> tensor<64x32xf4E2M1FN> {
+  // expected-error @below {{'builtin.unrealized_conversion_cast' op must not compute on 'tensor<64x32xf4E2M1FN>'}}
+  // expected-note @below {{fp4.dequantize and fp4.unswizzle_scales give tensors}}
+  %q = builtin.unrealized_conversion_cast %b : tensor<64x32xi8> to tensor<64x32xf4E2M1FN>
+  return %q : tensor<64x32xf4E2M1FN>
+}
+
+// -----
+
+// The rows of an output that stands on its side are columns, and their pitch is not known here.
+func.func @sideways(%x: tensor<?x32xf32>, %a: tensor<f32>) -> tensor<32x?xf4E2M1FN> {
+  // expected-error @below {{result of an island of fp4 operations must have dense bytes, but got 'tensor<32x?xf4E2M1FN>'}}
+  %q, %s = fp4.quantize %x amax %a
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
+       outputs = #fp4.outputs<columnwise>}
+      : (tensor<?x32xf32>, tensor<f32>) -> (tensor<32x?xf4E2M1FN>, tensor<32x?xf8E4M3FN>)
+  return %q : tensor<32x?xf4E2M1FN>
+}
+
+// -----
+
+// expected-error @below {{'func.func' op must not hand on 'tensor<?x?xf4E2M1FN>', which has no dense bytes}}
+// expected-note @below {{static sizes, or dynamic rows of a matrix with an even number of columns, have}}
+func.func @unknown(%q: tensor<?x?xf4E2M1FN>) {
+  return
+}
+
+// -----
+
+func.func @rows(%s: tensor<?x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> index {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{'tensor.dim' op must not ask for the rows of tiled scales, which their bytes do not tell; take them from the data}}
+  // expected-error @below {{failed to legalize operation 'tensor.dim'}}
+  %m = tensor.dim %s, %c0 : tensor<?x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+  return %m : index
+}
+
+// -----
+
+// expected-error @below {{symbol 'fp4_islands' must be free for the functions of the islands}}
+func.func @fp4_islands(%x: tensor<64x32xf32>) -> tensor<f32> {
+  %a = fp4.amax %x : tensor<64x32xf32> -> tensor<f32>
+  return %a : tensor<f32>
+}
