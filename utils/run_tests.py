@@ -79,6 +79,40 @@ def run_script(script, build, reports):
     return 0, 0, [f"{script.name} exited with {code}\n{log.read_text()[-4000:]}"]
 
 
+class Tally:
+    """Counts what passed, and prints a line for each part of the suite that ended."""
+
+    def __init__(self):
+        self.passed, self.skipped, self.failures = 0, 0, []
+
+    def add(self, label, start, result):
+        passed, skipped, failures = result
+        self.passed += passed
+        self.skipped += skipped
+        self.failures.extend(failures)
+        note = f", {skipped} skipped" if skipped else ""
+        print(f"{label:40} {passed:6} passed {len(failures):4} failed{note}"
+              f"  {time.time() - start:6.1f} s", flush=True)
+
+    def summarize(self):
+        for failure in self.failures:
+            print(f"\nFAILED {failure}")
+        skipped = f", {self.skipped} skipped" if self.skipped else ""
+        print(f"\n{self.passed} passed, {len(self.failures)} failed{skipped}")
+
+
+def find_tasks(build, reports, pattern):
+    """(label, function, arguments) of every binary and script whose name contains `pattern`."""
+    tasks = []
+    for binary in sorted((build / "unittests").glob("*")):
+        if binary.is_file() and os.access(binary, os.X_OK) and pattern in binary.name:
+            tasks.append((f"unit {binary.name}", run_unit, (binary, reports)))
+    for script in sorted((ROOT / "test" / "scripts").glob("*.sh")):
+        if pattern in script.name:
+            tasks.append((f"script {script.name}", run_script, (script, build, reports)))
+    return tasks
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", default="build")
@@ -93,40 +127,18 @@ def main():
     reports = build / "test-reports"
     reports.mkdir(exist_ok=True)
 
-    tasks = []
-    for binary in sorted((build / "unittests").glob("*")):
-        if binary.is_file() and os.access(binary, os.X_OK) and args.filter in binary.name:
-            tasks.append((f"unit {binary.name}", run_unit, (binary, reports)))
-    for script in sorted((ROOT / "test" / "scripts").glob("*.sh")):
-        if args.filter in script.name:
-            tasks.append((f"script {script.name}", run_script, (script, build, reports)))
-
-    total, skipped_total, failures_total = 0, 0, []
-
-    def account(label, start, result):
-        nonlocal total, skipped_total
-        passed, skipped, failures = result
-        total += passed
-        skipped_total += skipped
-        failures_total.extend(failures)
-        note = f", {skipped} skipped" if skipped else ""
-        print(f"{label:40} {passed:6} passed {len(failures):4} failed{note}"
-              f"  {time.time() - start:6.1f} s", flush=True)
-
+    tally = Tally()
+    tasks = find_tasks(build, reports, args.filter)
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         start = {label: time.time() for label, _, _ in tasks}
         futures = {pool.submit(function, *arguments): label
                    for label, function, arguments in tasks}
         for future in concurrent.futures.as_completed(futures):
-            account(futures[future], start[futures[future]], future.result())
+            tally.add(futures[future], start[futures[future]], future.result())
     begin = time.time()
-    account("lit", begin, run_lit(build, reports, args.jobs, args.filter))
-
-    for failure in failures_total:
-        print(f"\nFAILED {failure}")
-    skipped = f", {skipped_total} skipped" if skipped_total else ""
-    print(f"\n{total} passed, {len(failures_total)} failed{skipped}")
-    return 1 if failures_total or total == 0 else 0
+    tally.add("lit", begin, run_lit(build, reports, args.jobs, args.filter))
+    tally.summarize()
+    return 1 if tally.failures or tally.passed == 0 else 0
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 // Construction and printing of recipe programs.
 #include "ProgramBuilder.h"
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -8,89 +9,61 @@ namespace fp4::numerics {
 namespace {
 
 struct OpFacts {
+  Op op;
   std::string_view name;
   uint8_t operands;
   ValueType type;
 };
 
-OpFacts factsOf(Op op) {
-  using enum ValueType;
-  switch (op) {
-  case Op::TensorAmax:
-    return {"tensor_amax", 0, F32};
-  case Op::BlockAmax:
-    return {"block_amax", 0, F32};
-  case Op::Stretch:
-    return {"stretch", 0, F32};
-  case Op::ScaleByte:
-    return {"scale_byte", 0, I32};
-  case Op::Element:
-    return {"element", 0, F32};
-  case Op::Code:
-    return {"code", 0, I32};
-  case Op::Decoded:
-    return {"decoded", 0, F32};
-  case Op::FloatConstant:
-    return {"constant", 0, F32};
-  case Op::IntConstant:
-    return {"integer", 0, I32};
-  case Op::Multiply:
-    return {"multiply", 2, F32};
-  case Op::Divide:
-    return {"divide", 2, F32};
-  case Op::Subtract:
-    return {"subtract", 2, F32};
-  case Op::ReciprocalApprox:
-    return {"reciprocal_approx", 1, F32};
-  case Op::Absolute:
-    return {"absolute", 1, F32};
-  case Op::MinDropNaN:
-    return {"min_drop_nan", 2, F32};
-  case Op::MinKeepNaN:
-    return {"min_keep_nan", 2, F32};
-  case Op::MaxKeepNaN:
-    return {"max_keep_nan", 2, F32};
-  case Op::RoundBF16:
-    return {"round_bf16", 1, F32};
-  case Op::Truncate:
-    return {"truncate", 1, I32};
-  case Op::FloatEqual:
-    return {"float_equal", 2, I1};
-  case Op::FloatGreater:
-    return {"float_greater", 2, I1};
-  case Op::IsNaN:
-    return {"is_nan", 1, I1};
-  case Op::IntEqual:
-    return {"int_equal", 2, I1};
-  case Op::IntAtLeast:
-    return {"int_at_least", 2, I1};
-  case Op::BitsOf:
-    return {"bits_of", 1, I32};
-  case Op::FloatOf:
-    return {"float_of", 1, F32};
-  case Op::Add:
-    return {"add", 2, I32};
-  case Op::SubtractInt:
-    return {"subtract_int", 2, I32};
-  case Op::ShiftLeft:
-    return {"shift_left", 2, I32};
-  case Op::ShiftRight:
-    return {"shift_right", 2, I32};
-  case Op::MinSigned:
-    return {"min_signed", 2, I32};
-  case Op::MaxSigned:
-    return {"max_signed", 2, I32};
-  case Op::Select:
-    return {"select", 3, F32}; // or I32: RecipeProgram::typeOf looks at its operands
-  case Op::ToE4M3:
-    return {"to_e4m3", 1, I32};
-  case Op::FromE4M3:
-    return {"from_e4m3", 1, F32};
-  case Op::ToUE8M0Up:
-    return {"to_ue8m0_up", 1, I32};
-  }
-  return {"", 0, F32};
-}
+using enum ValueType;
+
+/// In the order of the enumeration.
+constexpr auto opFacts = std::to_array<OpFacts>({
+    {Op::TensorAmax, "tensor_amax", 0, F32},
+    {Op::BlockAmax, "block_amax", 0, F32},
+    {Op::Stretch, "stretch", 0, F32},
+    {Op::ScaleByte, "scale_byte", 0, I32},
+    {Op::Element, "element", 0, F32},
+    {Op::Code, "code", 0, I32},
+    {Op::Decoded, "decoded", 0, F32},
+    {Op::FloatConstant, "constant", 0, F32},
+    {Op::IntConstant, "integer", 0, I32},
+    {Op::Multiply, "multiply", 2, F32},
+    {Op::Divide, "divide", 2, F32},
+    {Op::Subtract, "subtract", 2, F32},
+    {Op::ReciprocalApprox, "reciprocal_approx", 1, F32},
+    {Op::Absolute, "absolute", 1, F32},
+    {Op::MinDropNaN, "min_drop_nan", 2, F32},
+    {Op::MinKeepNaN, "min_keep_nan", 2, F32},
+    {Op::MaxKeepNaN, "max_keep_nan", 2, F32},
+    {Op::RoundBF16, "round_bf16", 1, F32},
+    {Op::Truncate, "truncate", 1, I32},
+    {Op::FloatEqual, "float_equal", 2, I1},
+    {Op::FloatGreater, "float_greater", 2, I1},
+    {Op::IsNaN, "is_nan", 1, I1},
+    {Op::IntEqual, "int_equal", 2, I1},
+    {Op::IntAtLeast, "int_at_least", 2, I1},
+    {Op::BitsOf, "bits_of", 1, I32},
+    {Op::FloatOf, "float_of", 1, F32},
+    {Op::Add, "add", 2, I32},
+    {Op::SubtractInt, "subtract_int", 2, I32},
+    {Op::ShiftLeft, "shift_left", 2, I32},
+    {Op::ShiftRight, "shift_right", 2, I32},
+    {Op::MinSigned, "min_signed", 2, I32},
+    {Op::MaxSigned, "max_signed", 2, I32},
+    {Op::Select, "select", 3, F32}, // or I32: RecipeProgram::typeOf looks at its operands
+    {Op::ToE4M3, "to_e4m3", 1, I32},
+    {Op::FromE4M3, "from_e4m3", 1, F32},
+    {Op::ToUE8M0Up, "to_ue8m0_up", 1, I32},
+});
+static_assert([] {
+  for (unsigned i = 0; i < opFacts.size(); ++i)
+    if (opFacts[i].op != static_cast<Op>(i))
+      return false;
+  return opFacts.back().op == Op::ToUE8M0Up;
+}());
+
+const OpFacts &factsOf(Op op) { return opFacts[static_cast<unsigned>(op)]; }
 
 std::string_view stageName(Stage stage) {
   constexpr std::array<std::string_view, stageCount> names = {"tensor", "block", "element",

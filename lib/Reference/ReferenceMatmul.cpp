@@ -42,34 +42,54 @@ Status runAlpha(Step &step) {
                                                     floats(*step.operands[1])));
 }
 
+namespace {
+
+/// A product whose operands lie in a step, with what of it the step does not own.
+struct OwnedProblem {
+  numerics::GemmProblem gemm;
+  std::vector<uint8_t> scalesA, scalesB;
+  std::vector<float> alphas;
+};
+
+/// Alpha is the optional operand 4: one number, one for each row, or one for each column.
+void setAlpha(OwnedProblem &problem, const Tensor &alpha) {
+  problem.alphas = floats(alpha);
+  if (alpha.type.shape.empty())
+    problem.gemm.alpha = problem.alphas.front();
+  else
+    (alpha.type.shape.back() == 1 ? problem.gemm.rowAlpha : problem.gemm.columnAlpha) =
+        problem.alphas;
+}
+
+Status setOperands(OwnedProblem &problem, Step &step) {
+  FP4_ASSIGN(auto lhs, step.matrix(0));
+  FP4_ASSIGN(auto rhs, step.matrix(2));
+  if (lhs.second != rhs.second)
+    return step.wrong(fmt::format("must have matrices of equal depth, but got {} and {}",
+                                  step.operands[0]->type.str(), step.operands[2]->type.str()));
+  FP4_ASSIGN(problem.scalesA, linearScales(*step.operands[1]));
+  FP4_ASSIGN(problem.scalesB, linearScales(*step.operands[3]));
+  problem.gemm.depth = lhs.second;
+  const auto pitch = static_cast<uint64_t>(hw::denseRowBytes(int64_t(lhs.second)));
+  problem.gemm.a = {bytesOf(*step.operands[0]).data(), problem.scalesA.data(), lhs.first, pitch, 0};
+  problem.gemm.b = {bytesOf(*step.operands[2]).data(), problem.scalesB.data(), rhs.first, pitch, 0};
+  if (step.operands.size() > 4)
+    setAlpha(problem, *step.operands[4]);
+  return {};
+}
+
+} // namespace
+
 Status runMatmul(Step &step) {
   FP4_TRY(step.expect(4, 1));
   FP4_ASSIGN(auto formatName, step.attribute("format"));
   auto format = numerics::parseBlockFormat(formatName);
   if (!format)
     return step.wrong(fmt::format("has the unknown format '{}'", formatName));
-  FP4_ASSIGN(auto lhs, step.matrix(0));
-  FP4_ASSIGN(auto rhs, step.matrix(2));
-  if (lhs.second != rhs.second)
-    return step.wrong(fmt::format("must have matrices of equal depth, but got {} and {}",
-                                  step.operands[0]->type.str(), step.operands[2]->type.str()));
-  FP4_ASSIGN(auto scalesA, linearScales(*step.operands[1]));
-  FP4_ASSIGN(auto scalesB, linearScales(*step.operands[3]));
-  numerics::GemmProblem problem;
+  OwnedProblem owned;
+  FP4_TRY(setOperands(owned, step));
+  numerics::GemmProblem &problem = owned.gemm;
   problem.format = *format;
-  problem.depth = lhs.second;
-  const auto pitch = static_cast<uint64_t>(hw::denseRowBytes(int64_t(problem.depth)));
-  problem.a = {bytesOf(*step.operands[0]).data(), scalesA.data(), lhs.first, pitch, 0};
-  problem.b = {bytesOf(*step.operands[2]).data(), scalesB.data(), rhs.first, pitch, 0};
-  std::vector<float> alphas;
-  if (step.operands.size() > 4) {
-    alphas = floats(*step.operands[4]);
-    const std::vector<int64_t> &shape = step.operands[4]->type.shape;
-    if (shape.empty())
-      problem.alpha = alphas.front();
-    else
-      (shape.back() == 1 ? problem.rowAlpha : problem.columnAlpha) = alphas;
-  }
   problem.output = floatType(step.types[0].element);
   FP4_ASSIGN(problem.epilogue, numerics::parseEpilogue(step.attributeOr("epilogue", "")));
   problem.threads = step.threads;

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Documents, comments and diagrams describe this tree, and check_docs.py finds what does not.
+# Documents, comments and diagrams describe this tree, functions and files are short, and what is not
+# so is found.
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 python3 "$root/utils/check_docs.py"
+python3 "$root/utils/check_sizes.py"
 python3 "$root/utils/draw_diagrams.py" --check --build "$1"
 
 # A tree in which everything is right, then each kind of finding.
@@ -36,4 +38,21 @@ docs/Page.md:5: names None.md, which does not exist' '[x](None.md)' 'int b;'
 expect 'docs/Page.md: link to #two, but there is no such heading' '[x](#two)' 'int b;'
 expect 'docs/Page.md:5: names lib/Other, which does not exist' 'see lib/Other.' 'int b;'
 expect 'docs/Page.md:5: the line has 101 columns, and must have at most 100' "$(printf 'w %.0s' {1..50})w" 'int b;'
-echo "documents and comments are right, and wrong ones are found"
+
+# A function and a file that are too long, each beside one that is just short enough.
+lines() { printf 'x;\n%.0s' $(seq "$1"); }
+printf 'class A {\n  A(int a = {}) : a{a} {\n%s\n  }\n  int f() const {\n%s\n  }\n};\n' \
+  "$(lines 39)" "$(lines 38)" >"$tree/lib/Add/Long.cpp"
+printf '// a "\nconst char *s = R"({{)";\nint g() {\n%s\n}\n' "$(lines 39)" >"$tree/lib/Add/Sum.cpp"
+lines 601 >"$tree/lib/Add/A.def"
+lines 600 >"$tree/lib/Add/B.def"
+printf 'def f():\n%s' "$(lines 40 | sed 's/^/    /')" >"$tree/lib/Add/long.py"
+found=$(python3 "$root/utils/check_sizes.py" --root "$tree" || true)
+excuses=$(grep -c 'is excused, and need not be$' <<<"$found")
+found=$(grep -v excused <<<"$found")
+[ "$found" == 'error: lib/Add/A.def:1: the file has 601 lines, and must have at most 600
+error: lib/Add/Long.cpp:2: A has 41 lines, and must have at most 40
+error: lib/Add/Sum.cpp:3: g has 41 lines, and must have at most 40
+error: lib/Add/long.py:1: f has 41 lines, and must have at most 40' ] || { echo "found: $found"; exit 1; }
+[ "$excuses" -gt 0 ] || { echo "an excuse that nothing needs is not found"; exit 1; }
+echo "documents, comments and sizes are right, and wrong ones are found"

@@ -93,7 +93,8 @@ TEST(CtsModule, CodeForAnotherGpuIsRefused) {
 // Parameters
 //===----------------------------------------------------------------------===//
 
-TEST(CtsLaunch, ParametersOfAllSizesArrive) {
+/// A kernel that copies its parameters to `out`, the three arrays word by word.
+static std::string parameterKernel() {
   std::string body = R"(
 .visible .entry params(.param .u64 out, .param .u8 a, .param .u16 b, .param .u32 c, .param .u64 d,
     .param .f32 e, .param .f64 f, .param .align 16 .b8 g[48], .param .align 64 .b8 h[128],
@@ -116,14 +117,17 @@ TEST(CtsLaunch, ParametersOfAllSizesArrive) {
   copy('g', 48, 32);
   copy('h', 128, 80);
   copy('i', 1000, 208);
-  body += "  ret;\n}\n";
+  return body + "  ret;\n}\n";
+}
+
+TEST(CtsLaunch, ParametersOfAllSizesArrive) {
   Bytes g = patternBytes(48, 1), h = patternBytes(128, 2), i = patternBytes(1000, 3);
   Buffer out(1208, 0);
   Params params;
   params.add(out.address()).add(uint8_t(0x12)).add(uint16_t(0x3456)).add(uint32_t(0x789abcde));
   params.add(uint64_t(0x0123456789abcdef)).add(1.5f).add(-2.25);
   params.addBytes(g).addBytes(h).addBytes(i);
-  ASSERT_TRUE(runKernel(ptxModule(body), "params", {}, params));
+  ASSERT_TRUE(runKernel(ptxModule(parameterKernel()), "params", {}, params));
   Bytes got = out.read();
   EXPECT_EQ(got[0], std::byte(0x12));
   EXPECT_EQ(view<uint16_t>(got)[1], 0x3456);
@@ -257,8 +261,8 @@ TEST(CtsLaunch, NamedBarriersSeparateTheirThreads) {
 // Atomics and divergence
 //===----------------------------------------------------------------------===//
 
-TEST(CtsLaunch, AtomicsFromManyBlocksAddUp) {
-  const std::string body = R"(
+// One of each kind on its own cell, and a compare-and-swap that is tried until it succeeds.
+static const char *const kAtomics = R"(
 .visible .entry atomics(.param .u64 cells) {
   .reg .b32 %t, %b, %id, %old; .reg .b64 %cells, %wide; .reg .f32 %f; .reg .pred %p;
   ld.param.u64 %cells, [cells];
@@ -283,11 +287,13 @@ RETRY:
   ret;
 }
 )";
+
+TEST(CtsLaunch, AtomicsFromManyBlocksAddUp) {
   std::vector<uint32_t> initial(10, 0);
   initial[2] = 1000;
   Buffer cells(bytesOf(initial));
   ASSERT_TRUE(
-      runKernel(ptxModule(body), "atomics", {.grid = {8, 1, 1}, .block = {128, 1, 1}}, cells));
+      runKernel(ptxModule(kAtomics), "atomics", {.grid = {8, 1, 1}, .block = {128, 1, 1}}, cells));
   Bytes got = cells.read();
   auto words = view<uint32_t>(got);
   EXPECT_EQ(words[0], 1024u * 1023 / 2);

@@ -74,12 +74,8 @@ std::string multiply(const Case &c) {
   return text + ";\n";
 }
 
-/// Thread t loads its registers of C at c + t * R words, of A at a + 4 t words and the metadata
-/// after A of all threads; copies the
-/// image of shared memory; multiplies twice (the first time with scale-d = `accumulate`); stores D.
-std::string kernelText(const Case &c) {
-  const std::string r = std::to_string(c.registers());
-  std::string text = R"(.version 8.4
+/// The head of the kernel; it ends before the size of the image.
+constexpr const char *kCopyImage = R"(.version 8.4
 .target sm_90a
 .address_size 64
 .extern .shared .align 1024 .b8 dynamic[];
@@ -101,8 +97,9 @@ COPY:
   add.u32 %at, %base, %i;
   st.shared.u32 [%at], %v;
   add.u32 %i, %i, 512;
-  setp.lt.u32 %more, %i, )" +
-                     std::to_string(kRegionBytes) + R"(;
+  setp.lt.u32 %more, %i, )";
+/// What follows this size; it ends before the distance of the threads in C and D.
+constexpr const char *kLoadOperands = R"(;
   @%more bra COPY;
   fence.proxy.async;
   bar.sync 0;
@@ -116,11 +113,15 @@ COPY:
   mul.wide.u32 %o, %t, 16;
   add.u64 %pa, %pa, %o;
   ld.global.v4.u32 {%a0, %a1, %a2, %a3}, [%pa];
-  mul.wide.u32 %o, %t, )" +
-                     std::to_string(4 * c.registers()) + R"(;
-  add.u64 %pc, %pc, %o;
-  add.u64 %out, %out, %o;
-)";
+  mul.wide.u32 %o, %t, )";
+
+/// Thread t loads its registers of C at c + t * R words, of A at a + 4 t words and the metadata
+/// after A of all threads; copies the image of shared memory; multiplies twice (the first time with
+/// scale-d = `accumulate`); stores D.
+std::string kernelText(const Case &c) {
+  const std::string threadBytes = std::to_string(4 * c.registers());
+  std::string text = kCopyImage + std::to_string(kRegionBytes) + kLoadOperands + threadBytes +
+                     ";\n  add.u64 %pc, %pc, %o;\n  add.u64 %out, %out, %o;\n";
   for (unsigned i = 0; i < c.registers(); ++i)
     text += "  ld.global.u32 %d" + std::to_string(i) + ", [%pc+" + std::to_string(4 * i) + "];\n";
   text += "  wgmma.fence.sync.aligned;\n  " + multiply(c) + "  setp.eq.u32 %p, %t, %t;\n  " +

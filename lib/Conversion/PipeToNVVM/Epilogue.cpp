@@ -139,15 +139,14 @@ struct LowerStore : fp4::PipePattern<fp4::pipe::StoreOp> {
     Value pointer = segment(rewriter, op, adaptor, row, firstColumn, unitBytes);
     int64_t piece = pieceUnits(dest, count, unitBytes, packed ? 32 : 16);
     for (int64_t first = 0; first < count; first += piece) {
-      Value column = firstColumn;
-      if (ragged && first)
-        column =
-            arith::AddIOp::create(rewriter, loc, column, fp4::constantI32(rewriter, loc, first));
       auto store = [&] { storePiece(rewriter, loc, adaptor.getValue(), pointer, first, piece); };
-      if (ragged && first)
-        emitIf(rewriter, loc, isBelow(rewriter, loc, column, last), store);
-      else
+      if (!ragged || first == 0) {
         store();
+        continue;
+      }
+      Value column =
+          arith::AddIOp::create(rewriter, loc, firstColumn, fp4::constantI32(rewriter, loc, first));
+      emitIf(rewriter, loc, isBelow(rewriter, loc, column, last), store);
     }
     rewriter.eraseOp(op);
     return success();

@@ -430,6 +430,13 @@ FP4_AVX512 inline __m512d powerOfTwo(__m256i x) {
 FP4_AVX512 inline __m256i lowerI(__m512i x) { return _mm512_castsi512_si256(x); }
 FP4_AVX512 inline __m256i upperI(__m512i x) { return _mm512_extracti32x8_epi32(x, 1); }
 
+/// 16 sums, in fp64 by halves, rounded to fp32 toward zero.
+FP4_AVX512 inline __m512 towardZero(__m512d low, __m512d high) {
+  constexpr int mode = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
+  return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvt_roundpd_ps(low, mode)),
+                            _mm512_cvt_roundpd_ps(high, mode), 1);
+}
+
 /// The definition for a row and block of moderate scales, every term aligned and truncated. `left`
 /// gets the elements that only the scalar definition can do.
 FP4_AVX512 __m512 alignedRowAvx512(const DecodedRow &row, const DecodedBlock &block, __m512 c,
@@ -467,11 +474,8 @@ FP4_AVX512 __m512 alignedRowAvx512(const DecodedRow &row, const DecodedBlock &bl
     high = _mm512_add_pd(high, truncated(upper(terms[g]), upHigh));
   }
   const __m512i down = _mm512_sub_epi32(emax, _mm512_set1_epi32(35));
-  low = _mm512_mul_pd(low, powerOfTwo(lowerI(down)));
-  high = _mm512_mul_pd(high, powerOfTwo(upperI(down)));
-  constexpr int towardZero = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
-  return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvt_roundpd_ps(low, towardZero)),
-                            _mm512_cvt_roundpd_ps(high, towardZero), 1);
+  return towardZero(_mm512_mul_pd(low, powerOfTwo(lowerI(down))),
+                    _mm512_mul_pd(high, powerOfTwo(upperI(down))));
 }
 
 FP4_AVX512 void runAvx512(const BlockScaledOperands &o) {

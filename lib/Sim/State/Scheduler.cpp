@@ -182,6 +182,15 @@ bool Scheduler::registersReady(Warp &warp, const Insn &insn) {
   return ready.has_value();
 }
 
+/// The lanes of `group` that execute `insn`.
+[[gnu::always_inline]] inline uint32_t guarded(const Insn &insn, const std::byte *registers,
+                                               uint32_t group) {
+  if (insn.guard == kNoGuard)
+    return group;
+  const uint32_t guard = *reinterpret_cast<const uint32_t *>(registers + insn.guard);
+  return group & (insn.guardNegated ? ~guard : guard);
+}
+
 /// Executes instructions while nothing but the PC of the group changes. The instruction that ended
 /// that is left in cx; Outcome::Next: the quantum is over, or `meet` is reached, where other groups
 /// wait.
@@ -194,16 +203,12 @@ bool Scheduler::registersReady(Warp &warp, const Insn &insn) {
   uint32_t pc = group.pc, rest = left; // locals stay in registers
   while (rest > 0) {
     const Insn &insn = code[pc];
-    uint32_t mask = groupMask;
+    const uint32_t mask = guarded(insn, registers, groupMask);
     --rest;
-    if (insn.guard != kNoGuard) {
-      uint32_t guard = *reinterpret_cast<const uint32_t *>(registers + insn.guard);
-      mask &= insn.guardNegated ? ~guard : guard;
-      if (mask == 0) {
-        if (++pc >= meet)
-          break;
-        continue;
-      }
+    if (mask == 0) {
+      if (++pc >= meet)
+        break;
+      continue;
     }
     cx.mask = mask;
     cx.pc = pc;

@@ -32,6 +32,12 @@ Expected<const Chip *> fp4::simcuda::findChip(std::string_view option) {
                    "known devices: " + known);
 }
 
+/// The numbers of attributes that every GPU here has: gpuOverlap, canMapHostMemory,
+/// concurrentKernels, unifiedAddressing, streamPriorities, L1 caches, managedMemory,
+/// concurrentManagedAccess, computePreemption, canUseHostPointerForRegisteredMem,
+/// cooperativeLaunch, hostRegister, memoryPools.
+static constexpr int kPresent[] = {15, 19, 31, 41, 78, 79, 80, 83, 89, 90, 91, 95, 99, 115};
+
 /// By the numbers of cudaDeviceAttr, what is not 0: textures, for one, have no sizes here.
 static std::map<int, int> attributesOf(const Chip &chip) {
   const hw::TargetModel &m = chip.model();
@@ -69,10 +75,7 @@ static std::map<int, int> attributesOf(const Chip &chip) {
       {120, chip.major() >= 9}, // clusterLaunch
       {126, 4},                 // memSyncDomainCount
   };
-  // gpuOverlap, canMapHostMemory, concurrentKernels, unifiedAddressing, streamPriorities, L1
-  // caches, managedMemory, concurrentManagedAccess, computePreemption,
-  // canUseHostPointerForRegisteredMem, cooperativeLaunch, hostRegister, memoryPools
-  for (int present : {15, 19, 31, 41, 78, 79, 80, 83, 89, 90, 91, 95, 99, 115})
+  for (int present : kPresent)
     table[present] = 1;
   return table;
 }

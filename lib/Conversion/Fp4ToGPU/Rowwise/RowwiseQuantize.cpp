@@ -78,6 +78,15 @@ static SmallVector<Value> loadAmaxes(ImplicitLocOpBuilder &b, Value pointer, boo
 /// Bits that a code takes in memory.
 static int64_t codeBits(Format format) { return hasPackedData(format) ? 4 : 8; }
 
+/// How the rows of the input fall into blocks, and where the scales of the blocks go.
+static RowBlocks::Shape rowShape(QuantizeOp op, bool cacheHints) {
+  auto type = cast<RankedTensorType>(op.getInput().getType());
+  bool isTiled = scaleLayout(cast<RankedTensorType>(op.getScales().getType())).has_value();
+  bool isRagged = type.isDynamicDim(0) || type.getDimSize(0) % 128 != 0;
+  return {type.getDimSize(1), op.getBlockSize(), type.getElementTypeBitWidth() / 8,
+          codeBits(op.getFormat()), isTiled, isTiled && isRagged, cacheHints, op.getPerRow()};
+}
+
 LogicalResult fp4::lowerRowwiseQuantize(QuantizeOp op, LoweringContext &context) {
   auto transform = op.getHadamard();
   bool inThread = transform && transform->options().blockSize <= op.getBlockSize();
@@ -87,20 +96,13 @@ LogicalResult fp4::lowerRowwiseQuantize(QuantizeOp op, LoweringContext &context)
     kernel.setMinResidentBlocks(static_cast<int32_t>(mapping.residentCtas));
   ImplicitLocOpBuilder &b = kernel.body();
   auto type = cast<RankedTensorType>(op.getInput().getType());
-  auto scalesType = cast<RankedTensorType>(op.getScales().getType());
-  bool isTiled = scaleLayout(scalesType).has_value();
 
   Value rows = kernel.hostRows(op.getInput());
   Value input = kernel.input(op.getInput());
   Value amaxPointer = op.getAmax() ? kernel.input(op.getAmax()) : Value();
   Value rng = op.getRng() ? kernel.input(op.getRng()) : Value();
   Value data = kernel.output(op.getData(), rows), scales = kernel.output(op.getScales(), rows);
-  RowGrid grid(kernel, mapping,
-               {type.getDimSize(1), op.getBlockSize(), type.getElementTypeBitWidth() / 8,
-                codeBits(op.getFormat()), isTiled,
-                isTiled && (type.isDynamicDim(0) || type.getDimSize(0) % 128 != 0),
-                context.streams.cacheHints, op.getPerRow()},
-               rows);
+  RowGrid grid(kernel, mapping, rowShape(op, context.streams.cacheHints), rows);
   RowBlocks &blocks = grid.blocks();
   int64_t codeWords = op.getBlockSize() * codeBits(op.getFormat()) / 32;
 

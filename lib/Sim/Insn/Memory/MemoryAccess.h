@@ -64,6 +64,30 @@ private:
   }
 };
 
+/// Whether the lanes may read bytes of shared memory; where they write, whoever reads next may.
+/// `window` is the address of the block's shared memory.
+template <bool Write>
+[[gnu::always_inline]] inline bool sharedBytesValid(ExecContext &cx, const LaneAddresses &lanes,
+                                                    uint64_t window, uint32_t bytes) {
+  SharedMemory &shared = cx.cta().shared;
+  auto offset = [&](int lane) { return static_cast<uint32_t>(lanes.v[lane] - window); };
+  if (lanes.contiguous || lanes.uniform) {
+    const uint32_t all = lanes.contiguous ? 32 * bytes : bytes;
+    if (!Write)
+      return shared.valid(offset(0), all);
+    shared.markValid(offset(0), all);
+    return true;
+  }
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
+    int lane = std::countr_zero(rest);
+    if (Write)
+      shared.markValidAligned(offset(lane), bytes);
+    else if (!shared.validAligned(offset(lane), bytes))
+      return false;
+  }
+  return true;
+}
+
 /// What to add to lanes.v[l] for the host address of lane l's bytes, when every access of `bytes`
 /// (a power of two) is aligned and plainly legal. 0: take the careful way, nothing was changed.
 template <bool Write>
@@ -89,22 +113,8 @@ inline uint64_t fastBase(ExecContext &cx, Space space, const LaneAddresses &lane
   uint64_t rank = uint64_t(cx.cta().rank) << kSharedRankShift;
   if (lanes.low < rank + kSharedBase || lanes.high > rank + shared.end() - bytes)
     return 0;
-  auto offset = [&](int lane) { return static_cast<uint32_t>(lanes.v[lane] - rank); };
-  if (lanes.contiguous || lanes.uniform) {
-    const uint32_t all = lanes.contiguous ? 32 * bytes : bytes;
-    if (Write)
-      shared.markValid(offset(0), all);
-    else if (!shared.valid(offset(0), all))
-      return 0;
-  } else {
-    for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
-      int lane = std::countr_zero(rest);
-      if (Write)
-        shared.markValidAligned(offset(lane), bytes);
-      else if (!shared.validAligned(offset(lane), bytes))
-        return 0;
-    }
-  }
+  if (!sharedBytesValid<Write>(cx, lanes, rank, bytes))
+    return 0;
   return reinterpret_cast<uint64_t>(shared.at(kSharedBase)) - kSharedBase - rank;
 }
 
