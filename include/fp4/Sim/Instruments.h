@@ -34,11 +34,11 @@ public:
   /// What the checker found in all launches so far.
   std::vector<HazardReport> hazards() const;
   void clearHazards();
-  bool counts() const { return statistics_ != nullptr; }
+  bool counts() const { return statistics != nullptr; }
   /// The accesses that cost more than they must, the worst first.
   std::vector<AccessCount> wasteful() const;
 
-  bool hasTimeline() const { return timeline_ != nullptr; }
+  bool hasTimeline() const { return timeline != nullptr; }
   /// The name that the timeline has until finish(); empty for a device or a pipe.
   std::string timelineDraft() const;
   /// The last launch was that: the timeline gets its end, and its name.
@@ -49,11 +49,11 @@ public:
 private:
   Instruments() = default;
 
-  std::unique_ptr<HazardChecker> checker_;
-  std::unique_ptr<AccessStatistics> statistics_;
-  std::unique_ptr<OutputFile> timelineFile_;
-  std::unique_ptr<Timeline> timeline_; ///< writes to timelineFile_
-  ObserverList observers_;             ///< those that there are
+  std::unique_ptr<HazardChecker> checker;
+  std::unique_ptr<AccessStatistics> statistics;
+  std::unique_ptr<OutputFile> timelineFile;
+  std::unique_ptr<Timeline> timeline; ///< writes to timelineFile
+  ObserverList observers;             ///< those that there are
 };
 
 } // namespace fp4::sim

@@ -22,24 +22,24 @@ public:
 /// After a number of rounds, on the chosen engine; others eager.
 class DelayPolicy final : public Policy {
 public:
-  DelayPolicy(std::string_view delayed, uint32_t rounds) : delayed_(delayed), delay_(rounds) {}
+  DelayPolicy(std::string_view engine, uint32_t delay) : engine(engine), delay(delay) {}
 
   bool due(const Ticket &ticket) const override {
-    if (delayed_ != "all" && !stringify(ticket.kind).starts_with(delayed_))
+    if (engine != "all" && !stringify(ticket.kind).starts_with(engine))
       return true;
-    return clock() >= ticket.issued + delay_;
+    return clock() >= ticket.issued + delay;
   }
 
 private:
-  std::string_view delayed_; ///< of SimOptions
-  uint32_t delay_;           ///< rounds
+  std::string_view engine; ///< of SimOptions
+  uint32_t delay;          ///< rounds
 };
 
 /// At random points of the schedule; warps run in random order and slices. The seed and the cluster
 /// decide everything.
 class RandomPolicy final : public Policy {
 public:
-  RandomPolicy(uint64_t seed, uint64_t cluster) : state_(seed * 0xD1342543DE82EF95ull + cluster) {}
+  RandomPolicy(uint64_t seed, uint64_t cluster) : state(seed * 0xD1342543DE82EF95ull + cluster) {}
 
   bool due(const Ticket &) const override { return false; }
   bool completesAnother() override { return next() % 4 == 0; }
@@ -51,12 +51,12 @@ public:
 private:
   /// splitmix64: small, and good enough to shuffle a schedule.
   uint64_t next() {
-    uint64_t z = state_ += 0x9E3779B97F4A7C15ull;
+    uint64_t z = state += 0x9E3779B97F4A7C15ull;
     z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9ull;
     z = (z ^ z >> 27) * 0x94D049BB133111EBull;
     return z ^ z >> 31;
   }
-  uint64_t state_;
+  uint64_t state;
 };
 
 } // namespace

@@ -31,58 +31,58 @@ Expected<std::unique_ptr<Instruments>> Instruments::create(const SimulationOptio
                      "choose default, strict or off");
   std::unique_ptr<Instruments> instruments(new Instruments());
   if (check != "off") {
-    instruments->checker_ = std::make_unique<HazardChecker>(HazardOptions{.strict = strict});
-    instruments->observers_.add(instruments->checker_.get());
+    instruments->checker = std::make_unique<HazardChecker>(HazardOptions{.strict = strict});
+    instruments->observers.add(instruments->checker.get());
   }
   if (options.statistics) {
-    instruments->statistics_ = std::make_unique<AccessStatistics>();
-    instruments->observers_.add(instruments->statistics_.get());
+    instruments->statistics = std::make_unique<AccessStatistics>();
+    instruments->observers.add(instruments->statistics.get());
   }
   if (!options.timeline.empty()) {
     FP4_ASSIGN(auto file, OutputFile::open(options.timeline));
-    instruments->timelineFile_ = std::move(file);
-    instruments->timeline_ = std::make_unique<Timeline>(instruments->timelineFile_->stream());
-    instruments->observers_.add(instruments->timeline_.get());
+    instruments->timelineFile = std::move(file);
+    instruments->timeline = std::make_unique<Timeline>(instruments->timelineFile->stream());
+    instruments->observers.add(instruments->timeline.get());
   }
   // The checker alone needs no list; none at all is faster still.
   settings.observer = options.statistics || !options.timeline.empty()
-                          ? static_cast<Observer *>(&instruments->observers_)
-                          : instruments->checker_.get();
+                          ? static_cast<Observer *>(&instruments->observers)
+                          : instruments->checker.get();
   settings.judgement = strict ? Judgement::Letter : Judgement::Practice;
   settings.trackWrites = strict; // memory needs its first write
   return instruments;
 }
 
 std::vector<HazardReport> Instruments::hazards() const {
-  return checker_ ? checker_->reports() : std::vector<HazardReport>();
+  return checker ? checker->reports() : std::vector<HazardReport>();
 }
 
 void Instruments::clearHazards() {
-  if (checker_)
-    checker_->clear();
+  if (checker)
+    checker->clear();
 }
 
 std::vector<AccessCount> Instruments::wasteful() const {
-  return statistics_ ? statistics_->wasteful() : std::vector<AccessCount>();
+  return statistics ? statistics->wasteful() : std::vector<AccessCount>();
 }
 
 std::string Instruments::timelineDraft() const {
-  return timelineFile_ ? timelineFile_->temporary() : "";
+  return timelineFile ? timelineFile->temporary() : "";
 }
 
 Status Instruments::finish() {
-  if (!timeline_)
+  if (!timeline)
     return {};
-  observers_.remove(timeline_.get());
-  timeline_.reset(); // ends the JSON
-  Status written = timelineFile_->commit();
-  timelineFile_.reset();
+  observers.remove(timeline.get());
+  timeline.reset(); // ends the JSON
+  Status written = timelineFile->commit();
+  timelineFile.reset();
   return written;
 }
 
 void Instruments::abandonTimeline() {
-  (void)timeline_.release();
-  (void)timelineFile_.release();
+  (void)timeline.release();
+  (void)timelineFile.release();
 }
 
 } // namespace fp4::sim

@@ -26,15 +26,15 @@ class Policy {
 public:
   virtual ~Policy() = default;
 
-  // --- Time
-  // ---------------------------------------------------------------------------------------
+  //===--- Time -------------------------------------------------------===//
+
   /// The policy's time, which Ticket::issued has too: scheduling rounds, unless it has a better
   /// one.
-  virtual uint64_t clock() const { return rounds_; }
-  virtual void beginRound() { ++rounds_; }
+  virtual uint64_t clock() const { return rounds; }
+  virtual void beginRound() { ++rounds; }
 
-  // --- Tickets
-  // ------------------------------------------------------------------------------------
+  //===--- Tickets ----------------------------------------------------===//
+
   /// Whether a ready ticket completes although nobody waits for it.
   virtual bool due(const Ticket &ticket) const = 0;
   /// Whether one more ready ticket completes in this round.
@@ -42,8 +42,8 @@ public:
   /// One of `ready`, which are in the order of issue and not empty.
   virtual uint64_t choose(std::span<const uint64_t> ready) { return ready.front(); }
 
-  // --- Warps
-  // --------------------------------------------------------------------------------------
+  //===--- Warps ------------------------------------------------------===//
+
   /// Warp instructions until another warp has its turn.
   virtual uint32_t quantum() { return 1024; }
   /// Which of `count` CTAs or warps begins a round; the others follow it.
@@ -54,7 +54,7 @@ public:
   virtual bool spurious(uint32_t odds) { return false; }
 
 private:
-  uint64_t rounds_ = 0;
+  uint64_t rounds = 0;
 };
 
 /// That of SimOptions::policy for the cluster with this index.
