@@ -5,8 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FP4_INITALL_H
-#define FP4_INITALL_H
+#pragma once
 
 namespace mlir {
 class DialectRegistry;
@@ -25,5 +24,3 @@ void registerPasses();
 void registerUpstreamDialects(mlir::DialectRegistry &registry);
 
 } // namespace fp4
-
-#endif // FP4_INITALL_H

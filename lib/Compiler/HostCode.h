@@ -4,8 +4,7 @@
 // object file for the host machine.
 //
 //===----------------------------------------------------------------------===//
-#ifndef FP4_LIB_COMPILER_HOSTCODE_H
-#define FP4_LIB_COMPILER_HOSTCODE_H
+#pragma once
 
 #include "fp4/Compiler/Compiler.h"
 
@@ -25,5 +24,3 @@ Expected<llvm::SmallVector<char, 0>> compileHostObject(mlir::ModuleOp module);
 Status linkSharedLibrary(llvm::ArrayRef<char> object, const std::string &path);
 
 } // namespace fp4
-
-#endif // FP4_LIB_COMPILER_HOSTCODE_H

@@ -4,8 +4,7 @@
 // the fp4 operations of the user; kernels are described after it from the emitted code.
 //
 //===----------------------------------------------------------------------===//
-#ifndef FP4_LIB_COMPILER_MANIFESTWRITER_H
-#define FP4_LIB_COMPILER_MANIFESTWRITER_H
+#pragma once
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/JSON.h"
@@ -35,5 +34,3 @@ std::string writeManifest(llvm::StringRef target, llvm::json::Array functions,
                           llvm::json::Array kernels);
 
 } // namespace fp4
-
-#endif // FP4_LIB_COMPILER_MANIFESTWRITER_H

@@ -14,8 +14,7 @@
 // that change it return an error, functions that describe it return nothing.
 //
 //===----------------------------------------------------------------------===//
-#ifndef FP4_COMPILER_COMPILER_H
-#define FP4_COMPILER_COMPILER_H
+#pragma once
 
 #include "fp4/Pipelines/Pipelines.h"
 #include "fp4/Support/Error.h"
@@ -105,5 +104,3 @@ private:
 };
 
 } // namespace fp4
-
-#endif // FP4_COMPILER_COMPILER_H

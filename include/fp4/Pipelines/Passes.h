@@ -1,6 +1,5 @@
 //===- Passes.h - Passes that prepare a program for the phases ------------===//
-#ifndef FP4_PIPELINES_PASSES_H
-#define FP4_PIPELINES_PASSES_H
+#pragma once
 
 #include "mlir/Pass/Pass.h"
 
@@ -13,5 +12,3 @@ namespace fp4 {
 #include "fp4/Pipelines/Passes.h.inc"
 
 } // namespace fp4
-
-#endif // FP4_PIPELINES_PASSES_H

@@ -13,8 +13,7 @@
 //   host       host functions in the llvm dialect, calling the runtime; kernels as constants
 //
 //===----------------------------------------------------------------------===//
-#ifndef FP4_PIPELINES_PIPELINES_H
-#define FP4_PIPELINES_PIPELINES_H
+#pragma once
 
 #include "fp4/Conversion/Fp4ToGPU/StreamMapping.h"
 
@@ -57,5 +56,3 @@ void addPhasesTo(mlir::OpPassManager &manager, Phase last, const PhaseOptions &o
 void registerPipelines();
 
 } // namespace fp4
-
-#endif // FP4_PIPELINES_PIPELINES_H

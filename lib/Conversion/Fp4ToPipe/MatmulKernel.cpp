@@ -64,9 +64,9 @@ SmallVector<Type> MatmulShape::argumentTypes() const {
 
 namespace {
 /// Emits the body; one method per part, in the order of the code.
-class KernelBuilder : TileBuilder {
+class MatmulBuilder : TileBuilder {
 public:
-  KernelBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, Location loc);
+  MatmulBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, Location loc);
   void build();
 
 private:
@@ -99,7 +99,7 @@ private:
 };
 } // namespace
 
-KernelBuilder::KernelBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, Location loc)
+MatmulBuilder::MatmulBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, Location loc)
     : TileBuilder(func, loc), shape(shape) {
   auto arguments = func.getArguments().begin();
   a = *arguments++;
@@ -113,7 +113,7 @@ KernelBuilder::KernelBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, Loca
     rows = *arguments++;
 }
 
-void KernelBuilder::build() {
+void MatmulBuilder::build() {
   if (rows) {
     Value padded = add(rows, constant(shape.kTileM - 1));
     numM = arith::DivUIOp::create(b, loc, padded, constant(shape.kTileM));
@@ -129,7 +129,7 @@ void KernelBuilder::build() {
   gpu::ReturnOp::create(b, loc);
 }
 
-void KernelBuilder::buildTile(Value m, Value n) {
+void MatmulBuilder::buildTile(Value m, Value n) {
   Tile tile{mul(m, shape.kTileM), mul(n, shape.tileN), m, {}, {}};
   Value scaleRows = constant(kScaleBlockRows);
   tile.nScales = arith::DivUIOp::create(b, loc, tile.column, scaleRows);
@@ -142,12 +142,12 @@ void KernelBuilder::buildTile(Value m, Value n) {
   buildEpilogue(acc, tile);
 }
 
-void KernelBuilder::buildAccumulation(Value acc, const Tile &tile) {
+void MatmulBuilder::buildAccumulation(Value acc, const Tile &tile) {
   loop(constant(0), constant(shape.tilesK()), constant(1),
        [&](Value k) { buildKTile(acc, tile, k); });
 }
 
-void KernelBuilder::buildKTile(Value acc, const Tile &tile, Value k) {
+void MatmulBuilder::buildKTile(Value acc, const Tile &tile, Value k) {
   Value kElement = mul(k, shape.kTileK);
   int64_t tileBlocks = shape.kTileK / shape.block() / kScaleBlockColumns;
   Value kBlock = mul(k, tileBlocks);
@@ -181,14 +181,14 @@ void KernelBuilder::buildKTile(Value acc, const Tile &tile, Value k) {
 }
 
 /// The factors of the accumulator from `column` of the result on.
-Value KernelBuilder::factors(const Tile &tile, Value column) {
+Value MatmulBuilder::factors(const Tile &tile, Value column) {
   auto type = VectorType::get({shape.kChunk}, b.getF32Type());
   Value limit = shape.alpha == MatmulShape::Alpha::Rows ? rows : Value();
   return LoadFactorsOp::create(b, loc, type, alpha, tile.row, column, limit);
 }
 
 /// A step on a chunk of a row; `factor` is its alpha.
-Value KernelBuilder::emitStep(numerics::EpilogueOp step, Value chunk, Value factor) {
+Value MatmulBuilder::emitStep(numerics::EpilogueOp step, Value chunk, Value factor) {
   switch (step) {
   case numerics::EpilogueOp::Scale:
     return arith::MulFOp::create(b, loc, chunk, factor);
@@ -204,7 +204,7 @@ Value KernelBuilder::emitStep(numerics::EpilogueOp step, Value chunk, Value fact
   llvm_unreachable("every step has its operation");
 }
 
-void KernelBuilder::buildEpilogue(Value acc, const Tile &tile) {
+void MatmulBuilder::buildEpilogue(Value acc, const Tile &tile) {
   Value columns = constant(shape.tileN);
   if (shape.n % shape.tileN)
     columns = min(arith::SubIOp::create(b, loc, constant(shape.n), tile.column), shape.tileN);
@@ -226,6 +226,6 @@ void KernelBuilder::buildEpilogue(Value acc, const Tile &tile) {
 gpu::GPUFuncOp fp4::buildMatmulKernel(gpu::GPUModuleOp module, const MatmulShape &shape,
                                       pipe::RolePlanAttr roles, Location loc) {
   gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), roles, loc);
-  KernelBuilder(func, shape, loc).build();
+  MatmulBuilder(func, shape, loc).build();
   return func;
 }

@@ -73,9 +73,9 @@ int64_t fp4::chooseStripTiles(int64_t tilesM, int64_t tilesK, int64_t blocks) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-class KernelBuilder : TileBuilder {
+class TransformBuilder : TileBuilder {
 public:
-  KernelBuilder(gpu::GPUFuncOp func, const TransformShape &shape, Location loc);
+  TransformBuilder(gpu::GPUFuncOp func, const TransformShape &shape, Location loc);
   void build();
 
 private:
@@ -89,7 +89,7 @@ private:
 };
 } // namespace
 
-KernelBuilder::KernelBuilder(gpu::GPUFuncOp func, const TransformShape &shape, Location loc)
+TransformBuilder::TransformBuilder(gpu::GPUFuncOp func, const TransformShape &shape, Location loc)
     : TileBuilder(func, loc), shape(shape) {
   auto arguments = func.getArguments().begin();
   x = *arguments++;
@@ -101,7 +101,7 @@ KernelBuilder::KernelBuilder(gpu::GPUFuncOp func, const TransformShape &shape, L
   scales = *arguments++;
 }
 
-void KernelBuilder::build() {
+void TransformBuilder::build() {
   if (amax)
     amaxValue = LoadScalarOp::create(b, loc, b.getF32Type(), amax);
   auto type = SharedType::get({kDenseMmaK, kDenseMmaK}, b.getBF16Type(), Layout::Swizzle32B);
@@ -113,7 +113,7 @@ void KernelBuilder::build() {
   gpu::ReturnOp::create(b, loc);
 }
 
-void KernelBuilder::buildStrip(Value tileK, Value strip) {
+void TransformBuilder::buildStrip(Value tileK, Value strip) {
   Value column = mul(tileK, shape.kTileK), first = mul(strip, shape.stripTiles);
   Value count = existing(first, shape.stripTiles, shape.tilesM());
   if (!count)
@@ -122,7 +122,7 @@ void KernelBuilder::buildStrip(Value tileK, Value strip) {
        [&](Value i) { buildTile(mul(add(first, i), shape.kTileM), column); });
 }
 
-void KernelBuilder::buildTile(Value row, Value column) {
+void TransformBuilder::buildTile(Value row, Value column) {
   auto tileType =
       SharedType::get({shape.kTileM, shape.kTileK}, b.getBF16Type(), Layout::Swizzle128B);
   Value tile =
@@ -133,7 +133,7 @@ void KernelBuilder::buildTile(Value row, Value column) {
   buildEpilogue(acc, row, column);
 }
 
-void KernelBuilder::buildEpilogue(Value acc, Value row, Value column) {
+void TransformBuilder::buildEpilogue(Value acc, Value row, Value column) {
   Value sums =
       ReadOp::create(b, loc, VectorType::get(shape.kTileM, b.getF32Type()), acc, constant(0));
   auto rounded = VectorType::get(shape.kTileM, b.getBF16Type());
@@ -158,6 +158,6 @@ gpu::GPUFuncOp fp4::buildTransformKernel(gpu::GPUModuleOp module, const Transfor
   gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), roles, loc);
   func->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                 IntegerAttr::get(IntegerType::get(func.getContext(), 32), shape.kResidentBlocks));
-  KernelBuilder(func, shape, loc).build();
+  TransformBuilder(func, shape, loc).build();
   return func;
 }

@@ -1,6 +1,5 @@
 //===- EntryPoints.h - fp4_entry_<function>(void **args) ------------------===//
-#ifndef FP4_LIB_CONVERSION_HOSTTORUNTIME_ENTRYPOINTS_H
-#define FP4_LIB_CONVERSION_HOSTTORUNTIME_ENTRYPOINTS_H
+#pragma once
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -37,5 +36,3 @@ private:
 };
 
 } // namespace fp4
-
-#endif // FP4_LIB_CONVERSION_HOSTTORUNTIME_ENTRYPOINTS_H

@@ -1,6 +1,5 @@
 //===- KernelGlobals.h - gpu.binary to fp4rt_module -----------------------===//
-#ifndef FP4_LIB_CONVERSION_HOSTTORUNTIME_KERNELGLOBALS_H
-#define FP4_LIB_CONVERSION_HOSTTORUNTIME_KERNELGLOBALS_H
+#pragma once
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "llvm/ADT/DenseMap.h"
@@ -17,5 +16,3 @@ using KernelResourcesMap =
 KernelResourcesMap collectKernels(mlir::ModuleOp module);
 
 } // namespace fp4
-
-#endif // FP4_LIB_CONVERSION_HOSTTORUNTIME_KERNELGLOBALS_H

@@ -1,6 +1,5 @@
 //===- Patterns.h - Pattern sets of convert-host-to-runtime ---------------===//
-#ifndef FP4_LIB_CONVERSION_HOSTTORUNTIME_PATTERNS_H
-#define FP4_LIB_CONVERSION_HOSTTORUNTIME_PATTERNS_H
+#pragma once
 
 #include "KernelGlobals.h"
 
@@ -24,5 +23,3 @@ void populatePipeHostPatterns(mlir::LLVMTypeConverter &converter,
 bool isPassedByAddress(mlir::Type type);
 
 } // namespace fp4
-
-#endif // FP4_LIB_CONVERSION_HOSTTORUNTIME_PATTERNS_H

@@ -5,8 +5,7 @@
 // !llvm.ptr.
 //
 //===----------------------------------------------------------------------===//
-#ifndef FP4_LIB_CONVERSION_HOSTTORUNTIME_RUNTIMECALLS_H
-#define FP4_LIB_CONVERSION_HOSTTORUNTIME_RUNTIMECALLS_H
+#pragma once
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Builders.h"
@@ -46,5 +45,3 @@ std::string runtimeModuleSymbol(llvm::StringRef binaryName);
 mlir::Value constantInt(mlir::OpBuilder &builder, mlir::Location loc, unsigned bits, int64_t value);
 
 } // namespace fp4
-
-#endif // FP4_LIB_CONVERSION_HOSTTORUNTIME_RUNTIMECALLS_H

@@ -1,6 +1,5 @@
 //===- Passes.h - From tensor functions to host code ----------------------===//
-#ifndef FP4_CONVERSION_HOSTTORUNTIME_PASSES_H
-#define FP4_CONVERSION_HOSTTORUNTIME_PASSES_H
+#pragma once
 
 #include "mlir/Pass/Pass.h"
 
@@ -13,5 +12,3 @@ namespace fp4 {
 #include "fp4/Conversion/HostToRuntime/Passes.h.inc"
 
 } // namespace fp4
-
-#endif // FP4_CONVERSION_HOSTTORUNTIME_PASSES_H
