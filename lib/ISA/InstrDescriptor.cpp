@@ -181,6 +181,16 @@ Expected<uint32_t> InstrDesc::encode() const {
          (maxShift & 3) << 30;
 }
 
+/// The fields that every descriptor has in the same bits.
+template <typename Descriptor> static void decodeCommonFields(uint32_t bits, Descriptor &d) {
+  d.sparse = get(bits, 2, 1);
+  d.negateA = get(bits, 13, 1);
+  d.negateB = get(bits, 14, 1);
+  d.transposeA = get(bits, 15, 1);
+  d.transposeB = get(bits, 16, 1);
+  d.n = get(bits, 17, 6) << 3;
+}
+
 Expected<InstrDesc> InstrDesc::decode(MmaKind kind, uint32_t bits) {
   const auto a = mmaTypeFromCode(kind, get(bits, 7, 3)),
              b = mmaTypeFromCode(kind, get(bits, 10, 3));
@@ -194,18 +204,13 @@ Expected<InstrDesc> InstrDesc::decode(MmaKind kind, uint32_t bits) {
     return decodeFail(bits, "must be zero in bits 6, 23 and 29");
   InstrDesc d;
   d.kind = kind;
+  decodeCommonFields(bits, d);
   d.m = get(bits, 24, 5) << 4;
-  d.n = get(bits, 17, 6) << 3;
   d.dType = static_cast<AccumulatorType>(get(bits, 4, 2));
   d.aType = *a;
   d.bType = *b;
-  d.sparse = get(bits, 2, 1);
   d.sparsitySelector = get(bits, 0, 2);
   d.saturate = get(bits, 3, 1);
-  d.negateA = get(bits, 13, 1);
-  d.negateB = get(bits, 14, 1);
-  d.transposeA = get(bits, 15, 1);
-  d.transposeB = get(bits, 16, 1);
   d.maxShift = get(bits, 30, 2);
   if (const Status sizes = checkFields(d.m, 16, d.n); !sizes)
     return decodeFail(bits, "holds an impossible shape: " + sizes.error().message);
@@ -243,18 +248,13 @@ Expected<BlockScaledInstrDesc> BlockScaledInstrDesc::decode(MmaKind kind, uint32
     return decodeFail(bits, "must have bit 23 set (ue8m0) and bit 31 clear for kind::mxf8f6f4");
   BlockScaledInstrDesc d;
   d.kind = kind;
+  decodeCommonFields(bits, d);
   d.m = get(bits, 27, 2) << 7;
-  d.n = get(bits, 17, 6) << 3;
   d.aType = *a;
   d.bType = *b;
   d.scaleType = static_cast<ScaleType>(get(bits, 23, 1));
   d.sfaId = get(bits, 29, 2);
   d.sfbId = get(bits, 4, 2);
-  d.sparse = get(bits, 2, 1);
-  d.negateA = get(bits, 13, 1);
-  d.negateB = get(bits, 14, 1);
-  d.transposeA = get(bits, 15, 1);
-  d.transposeB = get(bits, 16, 1);
   d.k96 = get(bits, 31, 1);
   d.sparsityVersion = fp4Kind && get(bits, 12, 1);
   if (const Status sizes = checkFields(d.m, 128, d.n); !sizes)

@@ -7,13 +7,6 @@
 #include <string>
 
 namespace fp4::numerics {
-namespace {
-
-constexpr uint64_t squareSide = 16;
-
-tl::unexpected<Error> usage(std::string message, std::string note = "") {
-  return makeError(ErrorKind::Usage, std::move(message), std::move(note));
-}
 
 std::vector<float> transposed(std::span<const float> values, uint64_t rows, uint64_t columns) {
   std::vector<float> out(values.size());
@@ -21,6 +14,14 @@ std::vector<float> transposed(std::span<const float> values, uint64_t rows, uint
     for (uint64_t c = 0; c < columns; ++c)
       out[c * rows + r] = values[r * columns + c];
   return out;
+}
+
+namespace {
+
+constexpr uint64_t squareSide = 16;
+
+tl::unexpected<Error> usage(std::string message, std::string note = "") {
+  return makeError(ErrorKind::Usage, std::move(message), std::move(note));
 }
 
 //===--- One output ------------------------------------------------------===//

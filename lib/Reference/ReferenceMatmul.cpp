@@ -18,21 +18,16 @@ Expected<std::vector<uint8_t>> linearScales(const Tensor &scales) {
   return std::vector<uint8_t>(bytesOf(scales).begin(), bytesOf(scales).end());
 }
 
-Status runSwizzle(Step &step) {
+/// `convert` makes scales of one layout out of those of another.
+static Status runConversion(Step &step, decltype(&numerics::swizzleScales) convert) {
   FP4_TRY(step.expect(1, 1));
   FP4_ASSIGN(auto shape, step.matrix(0));
-  FP4_ASSIGN(auto tiled,
-             numerics::swizzleScales(bytesOf(*step.operands[0]), shape.first, shape.second));
-  return step.define(0, tiled);
+  FP4_ASSIGN(auto scales, convert(bytesOf(*step.operands[0]), shape.first, shape.second));
+  return step.define(0, scales);
 }
 
-Status runUnswizzle(Step &step) {
-  FP4_TRY(step.expect(1, 1));
-  FP4_ASSIGN(auto shape, step.matrix(0));
-  FP4_ASSIGN(auto linear,
-             numerics::unswizzleScales(bytesOf(*step.operands[0]), shape.first, shape.second));
-  return step.define(0, linear);
-}
+Status runSwizzle(Step &step) { return runConversion(step, numerics::swizzleScales); }
+Status runUnswizzle(Step &step) { return runConversion(step, numerics::unswizzleScales); }
 
 Status runAlpha(Step &step) {
   FP4_TRY(step.expect(2, 1));

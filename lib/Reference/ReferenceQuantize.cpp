@@ -98,18 +98,6 @@ Expected<std::vector<RowRange>> groupsOf(const Step &step, uint64_t rows) {
   return groups;
 }
 
-std::vector<float> transposed(std::span<const float> values, uint64_t rows, uint64_t columns) {
-  std::vector<float> out(values.size());
-  for (uint64_t r = 0; r < rows; ++r)
-    for (uint64_t c = 0; c < columns; ++c)
-      out[c * rows + r] = values[r * columns + c];
-  return out;
-}
-
-} // namespace
-
-namespace {
-
 std::vector<float> rowAmaxes(std::span<const float> values, size_t columns,
                              numerics::NanPolicy policy) {
   std::vector<float> amaxes;
@@ -128,7 +116,7 @@ Status runAmax(Step &step) {
   if (step.op.attributes.contains("per_row"))
     return step.defineFloats(0, rowAmaxes(values, shape.second, policy));
   if (step.op.attributes.contains("per_column"))
-    return step.defineFloats(0, rowAmaxes(transposed(values, shape.first, shape.second),
+    return step.defineFloats(0, rowAmaxes(numerics::transposed(values, shape.first, shape.second),
                                           shape.first, policy));
   if (!step.op.attributes.contains("groups")) {
     const float amax = numerics::amax(values, policy);
@@ -153,9 +141,9 @@ Status runHadamard(Step &step) {
     FP4_TRY(numerics::hadamardRows(values, rows, columns, options));
     return step.defineFloats(0, values);
   }
-  values = transposed(values, rows, columns);
+  values = numerics::transposed(values, rows, columns);
   FP4_TRY(numerics::hadamardRows(values, columns, rows, options));
-  return step.defineFloats(0, transposed(values, columns, rows));
+  return step.defineFloats(0, numerics::transposed(values, columns, rows));
 }
 
 Status runHadamardAmax(Step &step) {

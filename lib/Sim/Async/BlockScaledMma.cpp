@@ -299,13 +299,18 @@ inline __attribute__((always_inline)) void dotPortable(const DecodedRow &row,
   }
 }
 
+std::vector<DecodedRow> decodeRows(const BlockScaledOperands &o, const ScaleTable &scales) {
+  std::vector<DecodedRow> rows(o.rows);
+  for (int m = 0; m < o.rows; ++m)
+    decodeRow(rows[m], o.a + 32 * m, o.scalesA + 4 * m, scales, o.negateA != o.negateB);
+  return rows;
+}
+
 /// `dot` is dotPortable or a faster equal of it.
 template <auto dot>
 inline __attribute__((always_inline)) void runBlocks(const BlockScaledOperands &o) {
   const ScaleTable &scales = ScaleTable::get(o.format);
-  std::vector<DecodedRow> rows(o.rows);
-  for (int m = 0; m < o.rows; ++m)
-    decodeRow(rows[m], o.a + 32 * m, o.scalesA + 4 * m, scales, o.negateA != o.negateB);
+  const std::vector<DecodedRow> rows = decodeRows(o, scales);
   DecodedBlock block;
   for (int first = 0; first < o.columns; first += blockColumns) {
     decodeBlock(block, o, first, scales);
@@ -480,9 +485,7 @@ FP4_AVX512 __m512 alignedRowAvx512(const DecodedRow &row, const DecodedBlock &bl
 
 FP4_AVX512 void runAvx512(const BlockScaledOperands &o) {
   const ScaleTable &scales = ScaleTable::get(o.format);
-  std::vector<DecodedRow> rows(o.rows);
-  for (int m = 0; m < o.rows; ++m)
-    decodeRow(rows[m], o.a + 32 * m, o.scalesA + 4 * m, scales, o.negateA != o.negateB);
+  const std::vector<DecodedRow> rows = decodeRows(o, scales);
   DecodedBlock block;
   for (int first = 0; first < o.columns; first += blockColumns) {
     decodeBlock(block, o, first, scales);
