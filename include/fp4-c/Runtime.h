@@ -89,6 +89,21 @@ FP4RT_EXPORT void fp4rt_launch(const fp4rt_module *module, const char *kernel, u
                                uint32_t block_z, uint32_t shared_bytes, void **params,
                                uint32_t num_params);
 
+/** The memref of a buffer: its rank, and the bytes of an element. */
+typedef struct fp4rt_memref_type {
+  uint32_t rank;
+  uint32_t element_bytes;
+} fp4rt_memref_type;
+
+/** Calls `entry`, a function fp4_entry_NAME, with buffers of the caller: this is what
+ *  _mlir_ciface_NAME does. `buffers` has the addresses of the descriptors of `num_arguments`
+ *  arguments and then of `num_results` destinations, which receive the results; `types` has their
+ *  types. All are dense. They are in device memory, or in host memory where the session says so
+ *  (fp4::rt::Session::setCallerMemory); then they are copied to the device and back. */
+FP4RT_EXPORT void fp4rt_call(void (*entry)(void **), void *const *buffers,
+                             const fp4rt_memref_type *types, uint32_t num_arguments,
+                             uint32_t num_results);
+
 #ifdef __cplusplus
 }
 #endif

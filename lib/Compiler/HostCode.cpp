@@ -7,7 +7,7 @@
 
 #include "HostCode.h"
 
-#include "fp4-c/Runtime.h"
+#include "fp4/Runtime/Session.h"
 
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
@@ -60,22 +60,12 @@ fp4::Expected<std::unique_ptr<Module>> translate(mlir::ModuleOp module, LLVMCont
   return result;
 }
 
-/// The functions of fp4-c/Runtime.h that host code may call.
+/// The functions of fp4-c/Runtime.h.
 orc::SymbolMap runtimeSymbols(orc::MangleAndInterner &mangle) {
-  const std::pair<const char *, void *> functions[] = {
-      {"fp4rt_alloc", reinterpret_cast<void *>(&fp4rt_alloc)},
-      {"fp4rt_constant", reinterpret_cast<void *>(&fp4rt_constant)},
-      {"fp4rt_free", reinterpret_cast<void *>(&fp4rt_free)},
-      {"fp4rt_memset", reinterpret_cast<void *>(&fp4rt_memset)},
-      {"fp4rt_memcpy_2d", reinterpret_cast<void *>(&fp4rt_memcpy_2d)},
-      {"fp4rt_tensor_map", reinterpret_cast<void *>(&fp4rt_tensor_map)},
-      {"fp4rt_multiprocessor_count", reinterpret_cast<void *>(&fp4rt_multiprocessor_count)},
-      {"fp4rt_expect_size", reinterpret_cast<void *>(&fp4rt_expect_size)},
-      {"fp4rt_launch", reinterpret_cast<void *>(&fp4rt_launch)},
-  };
   orc::SymbolMap symbols;
-  for (auto [name, address] : functions)
-    symbols[mangle(name)] = {orc::ExecutorAddr::fromPtr(address), JITSymbolFlags::Exported};
+  for (const fp4::rt::AbiSymbol &symbol : fp4::rt::abiSymbols())
+    symbols[mangle(symbol.name)] = {orc::ExecutorAddr::fromPtr(symbol.address),
+                                    JITSymbolFlags::Exported};
   return symbols;
 }
 

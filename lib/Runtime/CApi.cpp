@@ -92,6 +92,12 @@ void fp4rt_launch(const fp4rt_module *module, const char *kernel, uint32_t gridX
   shape.dynamicSharedBytes = sharedBytes;
   session->launch(*module, kernel, shape, {params, numParams});
 }
+
+void fp4rt_call(void (*entry)(void **), void *const *buffers, const fp4rt_memref_type *types,
+                uint32_t numArguments, uint32_t numResults) {
+  if (Session *session = Session::current())
+    session->call(entry, buffers, types, numArguments, numResults);
+}
 }
 
 std::span<const AbiSymbol> fp4::rt::abiSymbols() {
@@ -104,7 +110,8 @@ std::span<const AbiSymbol> fp4::rt::abiSymbols() {
       SYMBOL(fp4rt_constant),   SYMBOL(fp4rt_memset),
       SYMBOL(fp4rt_memcpy_2d),  SYMBOL(fp4rt_tensor_map),
       SYMBOL(fp4rt_fail),       SYMBOL(fp4rt_multiprocessor_count),
-      SYMBOL(fp4rt_expect_size), SYMBOL(fp4rt_launch)};
+      SYMBOL(fp4rt_expect_size), SYMBOL(fp4rt_launch),
+      SYMBOL(fp4rt_call)};
 #undef SYMBOL
   return symbols;
 }

@@ -30,6 +30,9 @@ struct RecordedOp {
   std::optional<size_t> launch; ///< index into Session::launches()
 };
 
+/// Where the buffers are with which other programs call compiled functions (fp4rt_call).
+enum class CallerMemory { Device, Host };
+
 class Session {
 public:
   explicit Session(Device &device) : device_(device) {}
@@ -62,6 +65,10 @@ public:
   /// The operations that were recorded since the last call.
   std::vector<RecordedOp> takeRecording() { return std::exchange(recorded_, {}); }
 
+  /// Device memory unless this says otherwise. A host compiler whose code runs on the CPU has host
+  /// memory.
+  void setCallerMemory(CallerMemory memory) { callerMemory_ = memory; }
+
   // The functions of the C ABI; each does nothing after the first error.
   void *allocate(uint64_t bytes);
   void free(void *address);
@@ -72,6 +79,8 @@ public:
   int32_t multiprocessorCount();
   void launch(const fp4rt_module &module, const char *kernel, const LaunchShape &shape,
               std::span<void *const> params);
+  void call(void (*entry)(void **), void *const *buffers, const fp4rt_memref_type *types,
+            uint32_t numArguments, uint32_t numResults);
   void fail(Error error);
 
 private:
@@ -96,6 +105,7 @@ private:
   std::vector<LaunchRecord> launches_;
   std::vector<TimedLaunch> events_;
   uint64_t liveBytes_ = 0;
+  CallerMemory callerMemory_ = CallerMemory::Device;
   bool recording_ = false;
   std::vector<RecordedOp> recorded_;
 };

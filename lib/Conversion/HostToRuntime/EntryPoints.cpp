@@ -4,6 +4,10 @@
 // pointers to memref descriptors, results first. Callers without a compiler cannot build a call of
 // it for every signature, so each function gets one entry of one signature that unpacks an array.
 //
+// A program of another compiler calls a function by the declaration that fp4-outline-islands left
+// there, which upstream lowers to `_mlir_ciface_<f>` with arguments and destinations. The exported
+// function of this name hands them to fp4rt_call; upstream's wrapper gets another name.
+//
 //===----------------------------------------------------------------------===//
 
 #include "EntryPoints.h"
@@ -17,6 +21,7 @@ using namespace mlir;
 
 static constexpr llvm::StringLiteral kWrapperPrefix = "_mlir_ciface_";
 static constexpr llvm::StringLiteral kEntryPrefix = "fp4_entry_";
+static constexpr llvm::StringLiteral kInnerPrefix = "fp4_inner_";
 
 /// The name a message gives an argument.
 static std::string argumentName(func::FuncOp function, unsigned number) {
@@ -42,7 +47,8 @@ fp4::EntryPoints::EntryPoints(ModuleOp module) : module(module) {
     function->setAttr(LLVM::LLVMDialect::getEmitCWrapperAttrName(),
                       UnitAttr::get(module.getContext()));
     Signature &signature = signatures[function.getName()];
-    signature.hasResults = function.getNumResults() != 0;
+    for (Type type : function.getResultTypes())
+      signature.results.push_back(dyn_cast<MemRefType>(type));
     for (auto [number, type] : llvm::enumerate(function.getArgumentTypes()))
       signature.arguments.push_back({argumentName(function, number), dyn_cast<MemRefType>(type)});
     dropNames(function);
@@ -83,14 +89,15 @@ void fp4::EntryPoints::checkSizes(OpBuilder &builder, Location loc, const Argume
   }
 }
 
-void fp4::EntryPoints::createEntry(LLVM::LLVMFuncOp wrapper, const Signature &signature) {
+LLVM::LLVMFuncOp fp4::EntryPoints::createEntry(LLVM::LLVMFuncOp wrapper,
+                                               const Signature &signature) {
   MLIRContext *context = wrapper.getContext();
   Location loc = wrapper.getLoc();
   OpBuilder builder(context);
   builder.setInsertionPointAfter(wrapper);
   Type ptr = LLVM::LLVMPointerType::get(context);
   auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), {ptr});
-  StringRef name = wrapper.getName().drop_front(kWrapperPrefix.size());
+  StringRef name = wrapper.getName().drop_front(kInnerPrefix.size());
   auto entry = LLVM::LLVMFuncOp::create(builder, loc, (kEntryPrefix + name).str(), type);
   Block *body = entry.addEntryBlock(builder);
   builder.setInsertionPointToStart(body);
@@ -100,10 +107,61 @@ void fp4::EntryPoints::createEntry(LLVM::LLVMFuncOp wrapper, const Signature &si
                                      ArrayRef<LLVM::GEPArg>{i});
     operands.push_back(LLVM::LoadOp::create(builder, loc, ptr, slot));
   }
-  ArrayRef<Value> descriptors = ArrayRef<Value>(operands).drop_front(signature.hasResults);
+  ArrayRef<Value> descriptors = ArrayRef<Value>(operands).drop_front(!signature.results.empty());
   for (auto [argument, descriptor] : llvm::zip_equal(signature.arguments, descriptors))
     checkSizes(builder, loc, argument, descriptor);
   LLVM::CallOp::create(builder, loc, wrapper, operands);
+  LLVM::ReturnOp::create(builder, loc, ValueRange());
+  return entry;
+}
+
+/// A constant array of fp4rt_memref_type: arguments, then results.
+static Value memrefTypes(OpBuilder &builder, Location loc, ModuleOp module, StringRef function,
+                         ArrayRef<MemRefType> types) {
+  SmallVector<int32_t> words;
+  for (MemRefType type : types) {
+    words.push_back(static_cast<int32_t>(type.getRank()));
+    words.push_back(static_cast<int32_t>(llvm::divideCeil(type.getElementTypeBitWidth(), 8)));
+  }
+  int64_t count = static_cast<int64_t>(words.size());
+  OpBuilder globals = OpBuilder::atBlockBegin(module.getBody());
+  auto array = LLVM::LLVMArrayType::get(builder.getI32Type(), count);
+  auto value = DenseIntElementsAttr::get(RankedTensorType::get(count, builder.getI32Type()),
+                                         ArrayRef<int32_t>(words));
+  auto global = LLVM::GlobalOp::create(globals, loc, array, /*isConstant=*/true,
+                                       LLVM::Linkage::Private, ("fp4_types_" + function).str(),
+                                       value);
+  return LLVM::AddressOfOp::create(builder, loc, global);
+}
+
+void fp4::EntryPoints::createInterface(LLVM::LLVMFuncOp entry, const Signature &signature) {
+  SmallVector<MemRefType> types;
+  for (const Argument &argument : signature.arguments)
+    types.push_back(argument.type);
+  llvm::append_range(types, signature.results);
+  if (types.empty() || llvm::is_contained(types, MemRefType()))
+    return; // no function of tensors
+  Location loc = entry.getLoc();
+  OpBuilder builder(entry.getContext());
+  builder.setInsertionPointAfter(entry);
+  Type ptr = LLVM::LLVMPointerType::get(builder.getContext());
+  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()),
+                                          SmallVector<Type>(types.size(), ptr));
+  StringRef name = entry.getName().drop_front(kEntryPrefix.size());
+  auto interface = LLVM::LLVMFuncOp::create(builder, loc, (kWrapperPrefix + name).str(), type);
+  Block *body = interface.addEntryBlock(builder);
+  builder.setInsertionPointToStart(body);
+  Value buffers = LLVM::AllocaOp::create(builder, loc, ptr, ptr,
+                                         constantInt(builder, loc, 32, types.size()));
+  for (auto [index, descriptor] : llvm::enumerate(body->getArguments()))
+    LLVM::StoreOp::create(builder, loc, descriptor,
+                          LLVM::GEPOp::create(builder, loc, ptr, ptr, buffers,
+                                              LLVM::GEPArg(static_cast<int32_t>(index))));
+  callRuntime(builder, loc, module, RuntimeFunction::Call,
+              {LLVM::AddressOfOp::create(builder, loc, entry), buffers,
+               memrefTypes(builder, loc, module, name, types),
+               constantInt(builder, loc, 32, signature.arguments.size()),
+               constantInt(builder, loc, 32, signature.results.size())});
   LLVM::ReturnOp::create(builder, loc, ValueRange());
 }
 
@@ -111,9 +169,12 @@ void fp4::EntryPoints::create() {
   for (auto function : llvm::to_vector(module.getOps<LLVM::LLVMFuncOp>())) {
     if (function.isExternal())
       continue;
-    StringRef name = function.getName();
-    if (name.consume_front(kWrapperPrefix))
-      createEntry(function, signatures[name]);
     function.setLinkage(LLVM::Linkage::Internal);
+    StringRef name = function.getName();
+    if (!name.consume_front(kWrapperPrefix))
+      continue;
+    const Signature &signature = signatures[name];
+    function.setName((kInnerPrefix + name).str());
+    createInterface(createEntry(function, signature), signature);
   }
 }

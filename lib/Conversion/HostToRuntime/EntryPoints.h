@@ -14,7 +14,8 @@ class EntryPoints {
 public:
   explicit EntryPoints(mlir::ModuleOp module);
 
-  /// Adds `fp4_entry_<name>` for every public function, and makes all other functions internal.
+  /// Adds `fp4_entry_<name>` and `_mlir_ciface_<name>` for every public function, and makes all other
+  /// functions internal.
   void create();
 
 private:
@@ -24,10 +25,12 @@ private:
   };
   struct Signature {
     llvm::SmallVector<Argument> arguments;
-    bool hasResults = false;
+    llvm::SmallVector<mlir::MemRefType> results;
   };
 
-  void createEntry(mlir::LLVM::LLVMFuncOp wrapper, const Signature &signature);
+  mlir::LLVM::LLVMFuncOp createEntry(mlir::LLVM::LLVMFuncOp wrapper, const Signature &signature);
+  /// The C interface of a declaration with arguments and destinations.
+  void createInterface(mlir::LLVM::LLVMFuncOp entry, const Signature &signature);
   void checkSizes(mlir::OpBuilder &builder, mlir::Location loc, const Argument &argument,
                   mlir::Value descriptor);
 

@@ -301,7 +301,7 @@ private:
 LogicalResult checkName(func::FuncOp function) {
   StringRef name = function.getName();
   for (StringRef reserved :
-       {"fp4rt_", "fp4_entry_", "fp4_data_", "fp4_manifest", "_mlir_ciface_"})
+       {"fp4rt_", "fp4_entry_", "fp4_inner_", "fp4_data_", "fp4_manifest", "_mlir_ciface_"})
     if (name.starts_with(reserved)) {
       InFlightDiagnostic diagnostic = function.emitError()
                                       << "function name must not start with '" << reserved

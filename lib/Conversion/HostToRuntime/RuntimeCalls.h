@@ -24,6 +24,7 @@ enum class RuntimeFunction {
   MultiprocessorCount,
   ExpectSize,
   Launch,
+  Call,
 };
 
 /// Calls `function` at the builder's insertion point; the declaration is added to `module` on first

@@ -13,6 +13,10 @@ gpu.binary @m [#gpu.object<#nvvm.target<chip = "sm_100a">,
   kernels = <[#gpu.kernel_metadata<"k", !llvm.func<void (ptr<1>, i32, ptr)>,
     metadata = {dynamic_shared_bytes = 2048 : i64}>]>, assembly = ".version 8.8">]
 
+// Rank and bytes of an element of each argument, then of each result.
+// CHECK-DAG: llvm.mlir.global private constant @fp4_types_f(dense<[2, 1, 2, 2]> : tensor<4xi32>)
+// CHECK-DAG: llvm.mlir.global private constant @fp4_types_constant_and_view(dense<[2, 2, 1, 2, 2, 2]> : tensor<6xi32>)
+
 // CHECK-LABEL: llvm.func internal @f(
 // CHECK-SAME: %{{[a-z0-9]+}}: !llvm.ptr, %[[Q:[a-z0-9]+]]: !llvm.ptr, %{{[a-z0-9]+}}: i64, %[[ROWS:[a-z0-9]+]]: i64,
 // CHECK-DAG: %[[COUNT:.*]] = llvm.mlir.constant(3 : i32) : i32
@@ -59,12 +63,24 @@ func.func @f(%q: memref<?x144xi8> {fp4.name = "q"}, %y: memref<?x64xbf16>) {
 // CHECK-DAG: %[[LEAST:.*]] = llvm.mlir.constant(1 : i64) : i64
 // CHECK: llvm.call @fp4rt_expect_size(%{{[^,]*}}, %{{[^,]*}}, %[[LEAST]], %
 // CHECK-COUNT-3: llvm.call @fp4rt_expect_size
-// CHECK: llvm.call @_mlir_ciface_f
+// CHECK: llvm.call @fp4_inner_f
+
+// A program of another compiler calls by MLIR's C interface, with arguments and then destinations.
+
+// CHECK-LABEL: llvm.func @_mlir_ciface_f(%arg0: !llvm.ptr, %arg1: !llvm.ptr)
+// CHECK-DAG: %[[NONE:.*]] = llvm.mlir.constant(0 : i32) : i32
+// CHECK-DAG: %[[TWO:.*]] = llvm.mlir.constant(2 : i32) : i32
+// CHECK-DAG: %[[ENTRY:.*]] = llvm.mlir.addressof @fp4_entry_f : !llvm.ptr
+// CHECK-DAG: %[[TYPES:.*]] = llvm.mlir.addressof @fp4_types_f : !llvm.ptr
+// CHECK-DAG: %[[BUFFERS:.*]] = llvm.alloca %[[TWO]] x !llvm.ptr
+// CHECK-DAG: llvm.store %arg0, %[[BUFFERS]]
+// CHECK: llvm.call @fp4rt_call(%[[ENTRY]], %[[BUFFERS]], %[[TYPES]], %[[TWO]], %[[NONE]])
 
 // A buffer is freed by the pointer that its allocation returned; one that is filled with other bytes than
 // zero, with them.
 // CHECK-LABEL: llvm.func internal @temporary(
 // CHECK: %[[BYTE:.*]] = llvm.mlir.constant(7 : i8)
+// CHECK-NOT: llvm.func @_mlir_ciface_temporary
 func.func @temporary() {
   %byte = arith.constant 7 : i8
   // CHECK: %[[BUFFER:.*]] = llvm.call @fp4rt_alloc(%{{.*}}) : (i64) -> !llvm.ptr
