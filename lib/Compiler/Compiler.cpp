@@ -45,10 +45,14 @@ DialectRegistry createRegistry() {
 class fp4::Compiler::Impl {
 public:
   explicit Impl(CompilerOptions given)
-      : options(std::move(given)), context(createRegistry()),
-        stream(options.diagnostics ? *options.diagnostics : std::cerr),
-        handler(sourceManager, &context, stream) {
-    context.printOpOnDiagnostic(false); // the line of the source is shown, that is enough
+      : options(std::move(given)), stream(options.diagnostics ? *options.diagnostics : std::cerr) {}
+
+  /// The context of a program that is text.
+  void createContext() {
+    ownContext.emplace(createRegistry());
+    context = &*ownContext;
+    handler.emplace(sourceManager, context, stream);
+    context->printOpOnDiagnostic(false); // the line of the source is shown, that is enough
     if (options.remarks)
       enableRemarks();
   }
@@ -57,12 +61,12 @@ public:
   void enableRemarks() {
     remark::RemarkCategories categories;
     categories.passed = categories.missed = "fp4-fuse";
-    (void)remark::enableOptimizationRemarks(context, /*streamer=*/nullptr,
+    (void)remark::enableOptimizationRemarks(*context, /*streamer=*/nullptr,
                                             std::make_unique<remark::RemarkEmittingPolicyAll>(),
                                             categories, /*printAsEmitRemarks=*/true);
   }
 
-  Status load(std::unique_ptr<llvm::MemoryBuffer> buffer);
+  Status load(std::string programName, llvm::function_ref<OwningOpRef<ModuleOp>()> make);
   Status requireProgram() const;
   Status specialize(const std::map<std::string, int64_t> &sizes);
   Status checkAssembler() const;
@@ -89,7 +93,7 @@ public:
 
   /// What a pass that failed leaves behind is no program, so it goes.
   Status runPasses(llvm::function_ref<void(OpPassManager &)> addPasses) {
-    PassManager manager(&context);
+    PassManager manager(context);
     addPasses(manager);
     bool succeeded = mlir::succeeded(manager.run(*module));
     stream.flush();
@@ -100,11 +104,12 @@ public:
   }
 
   CompilerOptions options;
-  std::string name;
-  MLIRContext context;
+  std::string name; ///< empty until a program was loaded
+  std::optional<MLIRContext> ownContext;
+  MLIRContext *context = nullptr;
   llvm::SourceMgr sourceManager;
   llvm::raw_os_ostream stream;
-  SourceMgrDiagnosticHandler handler;
+  std::optional<SourceMgrDiagnosticHandler> handler;
   OwningOpRef<ModuleOp> module;
   std::optional<Phase> reached;
   llvm::json::Array functions, kernels;
@@ -112,17 +117,15 @@ public:
   std::vector<StepTime> times;
 };
 
-fp4::Status fp4::Compiler::Impl::load(std::unique_ptr<llvm::MemoryBuffer> buffer) {
-  if (sourceManager.getNumBuffers() != 0)
+fp4::Status fp4::Compiler::Impl::load(std::string programName,
+                                      llvm::function_ref<OwningOpRef<ModuleOp>()> make) {
+  if (!name.empty())
     return makeError(ErrorKind::Internal, "a Compiler holds one program, but got a second",
                      "create a Compiler for each program");
   if (auto target = hw::requireTarget(options.target); !target)
     return tl::unexpected<Error>(target.error());
-  name = buffer->getBufferIdentifier().str();
-  module = timed("parse", [&] {
-    sourceManager.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
-    return parseSourceFile<ModuleOp>(sourceManager, &context);
-  });
+  name = std::move(programName);
+  module = timed("parse", make);
   stream.flush();
   if (!module)
     return notCompiled();
@@ -133,9 +136,9 @@ fp4::Status fp4::Compiler::Impl::load(std::unique_ptr<llvm::MemoryBuffer> buffer
 fp4::Status fp4::Compiler::Impl::requireProgram() const {
   if (module)
     return {};
-  if (sourceManager.getNumBuffers() == 0)
+  if (name.empty())
     return makeError(ErrorKind::Internal, "a program must be loaded before it is compiled",
-                     "call loadFile or loadText, and check what it returns");
+                     "call loadFile, loadText or loadModule, and check what it returns");
   return makeError(ErrorKind::Internal, "'" + name + "' was rejected and cannot be compiled further",
                    "create a Compiler for the corrected program");
 }
@@ -160,7 +163,7 @@ fp4::Status fp4::Compiler::Impl::checkAssembler() const {
 /// is computed twice or for nothing goes.
 fp4::Status fp4::Compiler::Impl::recordFunctions() {
   OwningOpRef<ModuleOp> inlined = module->clone();
-  PassManager manager(&context);
+  PassManager manager(context);
   // The inliner's own pipeline would canonicalize: the reference must not run what folds made.
   manager.addPass(createInlinerPass({}, [](OpPassManager &) {}));
   manager.addPass(createCSEPass());
@@ -244,7 +247,21 @@ fp4::Status fp4::Compiler::loadFile(const std::string &path) {
 }
 
 fp4::Status fp4::Compiler::loadText(const std::string &text, const std::string &name) {
-  return impl->load(llvm::MemoryBuffer::getMemBufferCopy(text, name));
+  return impl->load(name.empty() ? "<text>" : name, [&] {
+    impl->createContext();
+    impl->sourceManager.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text, name),
+                                           llvm::SMLoc());
+    return parseSourceFile<ModuleOp>(impl->sourceManager, impl->context);
+  });
+}
+
+fp4::Status fp4::Compiler::loadModule(ModuleOp module) {
+  return impl->load(module.getName().value_or("<module>").str(), [&] {
+    impl->context = module.getContext();
+    impl->context->appendDialectRegistry(createRegistry());
+    OwningOpRef<ModuleOp> copy = module.clone();
+    return succeeded(verify(*copy)) ? std::move(copy) : OwningOpRef<ModuleOp>();
+  });
 }
 
 fp4::Status fp4::Compiler::specialize(const std::map<std::string, int64_t> &sizes) {

@@ -1,16 +1,17 @@
 //===- Compiler.h - From .mlir text to an executable program --------------===//
 //
-// The compile driver of fp4-runner and of embedding programs. It parses a program, runs the named
-// phases, returns what each produced (IR, PTX, cubins, a manifest), and turns the host code into a
-// function in this process or a shared library. It needs no MLIR header.
+// The compile driver of fp4-runner and of embedding programs. It parses a program or takes a module
+// of another compiler, runs the named phases, returns what each produced (IR, PTX, cubins, a
+// manifest), and turns the host code into a function in this process or a shared library. It needs
+// no MLIR header.
 //
 //   fp4::Compiler compiler(options);
 //   FP4_TRY(compiler.loadFile("gemm.mlir"));
 //   FP4_TRY(compiler.compileTo(fp4::Phase::Cubin));
 //   FP4_TRY(compiler.writeLibrary("gemm.so"));
 //
-// Located diagnostics of MLIR go to `CompilerOptions::diagnostics`; the Status then says in one
-// line what failed. Before a program is loaded, and after a failed step, there is none: functions
+// Located diagnostics of MLIR go to `CompilerOptions::diagnostics`, or, for a module, to the handlers
+// of its context; the Status then says in one line what failed. Before a program is loaded, and after a failed step, there is none: functions
 // that change it return an error, functions that describe it return nothing.
 //
 //===----------------------------------------------------------------------===//
@@ -26,10 +27,15 @@
 #include <string>
 #include <vector>
 
+namespace mlir {
+class ModuleOp;
+} // namespace mlir
+
 namespace fp4 {
 
 /// What the passes are told, and what is this driver's own.
 struct CompilerOptions : PhaseOptions {
+  // For programs that are text; the context of a module has its own.
   bool remarks = false; ///< report which fusions fired, and why others did not, as diagnostics
   std::ostream *diagnostics = nullptr; ///< null: std::cerr
 };
@@ -67,6 +73,11 @@ public:
   Status loadFile(const std::string &path);
   /// Does the same for text; diagnostics use `name` for it.
   Status loadText(const std::string &text, const std::string &name);
+  /// Takes a copy of `module`, whose context must live as long as this Compiler: a program that a
+  /// host compiler built, or the islands that fp4-outline-islands made of one (docs/Embedding.md).
+  /// The dialects and interfaces that fp4 needs are added to the context. It is a Compile error if
+  /// the module does not verify.
+  Status loadModule(mlir::ModuleOp module);
 
   /// The names that arguments give their dimensions with fp4.dims.
   std::vector<std::string> dimNames() const;

@@ -276,6 +276,17 @@ LogicalResult MatmulAlphaOp::verify() {
                     alphaType(lhs.type, rhs.type));
 }
 
+void BlockScaledMatmulOp::build(OpBuilder &builder, OperationState &state, Value lhs,
+                                Value lhsScales, Value rhs, Value rhsScales, Value alpha,
+                                Format format, Type elementType) {
+  state.addTypes(RankedTensorType::get(
+      {rankedType(lhs).getDimSize(0), rankedType(rhs).getDimSize(0)}, elementType));
+  state.addOperands({lhs, lhsScales, rhs, rhsScales});
+  if (alpha)
+    state.addOperands(alpha);
+  state.getOrAddProperties<Properties>().setFormat(FormatAttr::get(builder.getContext(), format));
+}
+
 /// blockscaled_matmul (C4) to (C6): the scales of one side belong to its data.
 static LogicalResult verifySide(BlockScaledMatmulOp op, const Checked &data, StringRef name,
                                 Value value) {

@@ -195,7 +195,8 @@ void QuantizeOp::build(OpBuilder &builder, OperationState &state, Value input, V
     state.addOperands(amax);
   auto &properties = state.getOrAddProperties<Properties>();
   properties.setFormat(FormatAttr::get(builder.getContext(), format));
-  properties.setRecipe(recipe);
+  properties.setRecipe(recipe ? recipe
+                              : RecipeAttr::get(builder.getContext(), defaultRecipe(format)));
   llvm::copy(ArrayRef<int32_t>{1, amax ? 1 : 0, 0, 0}, properties.operandSegmentSizes.begin());
 }
 
@@ -397,6 +398,12 @@ LogicalResult QuantizeOp::verify() {
 //===----------------------------------------------------------------------===//
 // dequantize
 //===----------------------------------------------------------------------===//
+
+void DequantizeOp::build(OpBuilder &builder, OperationState &state, Value data, Value scales,
+                         Value amax, Format format, Type elementType) {
+  auto result = RankedTensorType::get(rankedType(data).getShape(), elementType);
+  build(builder, state, result, data, scales, amax, format, /*recipe=*/RecipeAttr());
+}
 
 numerics::Recipe DequantizeOp::resolveRecipe() {
   return getRecipe() ? getRecipe()->getDecisions() : defaultRecipe(getFormat());

@@ -61,6 +61,10 @@ def Fp4_AmaxOp : Fp4_TensorOp<"amax", [Fp4_InferTypes]> {
                        UnitAttr:$per_row, UnitAttr:$per_column);
   let results = (outs AnyRankedTensor:$amax);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($amax)";
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$input, CArg<"::fp4::NanPolicy", "NanPolicy::Drop">:$nan), [{
+      build($_builder, $_state, input, nan, /*groups=*/::mlir::DenseI64ArrayAttr());
+    }]>];
   let extraClassDeclaration = [{
     /// Has an amax for each row or column.
     bool hasLines() { return getPerRow() || getPerColumn(); }
@@ -255,8 +259,9 @@ def Fp4_QuantizeOp : Fp4_TensorOp<"quantize", [AttrSizedOperandSegments, Fp4_Inf
     attr-dict `:` functional-type(operands, results)
   }];
   let builders = [
+    // Rowwise, with row-major scales; the default recipe of the format where none is given.
     OpBuilder<(ins "::mlir::Value":$input, "::mlir::Value":$amax, "::fp4::Format":$format,
-                   "::fp4::RecipeAttr":$recipe)>];
+                   CArg<"::fp4::RecipeAttr", "{}">:$recipe)>];
   let extraClassDeclaration = [{
     /// Elements along the contraction axis that share a scale.
     int64_t getBlockSize() { return ::fp4::blockSize(getFormat()); }
@@ -306,6 +311,10 @@ def Fp4_DequantizeOp : Fp4_TensorOp<"dequantize"> {
   let assemblyFormat = [{
     $data `scaled` $scales (`amax` $amax^)? attr-dict `:` functional-type(operands, results)
   }];
+  // A null amax where the recipe has no tensor scale.
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$data, "::mlir::Value":$scales, "::mlir::Value":$amax,
+                   "::fp4::Format":$format, "::mlir::Type":$elementType)>];
   let extraClassDeclaration = [{
     /// The decisions of the recipe, or of the format's default.
     ::fp4::numerics::Recipe resolveRecipe();
@@ -446,6 +455,10 @@ def Fp4_MatmulAlphaOp : Fp4_TensorOp<"matmul_alpha", [Fp4_InferTypes]> {
   let results = (outs AnyRankedTensor:$alpha);
   let assemblyFormat =
       "$lhs_amax `,` $rhs_amax attr-dict `:` type($lhs_amax) `,` type($rhs_amax) `->` type($alpha)";
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$lhs_amax, "::mlir::Value":$rhs_amax), [{
+      build($_builder, $_state, lhs_amax, rhs_amax, ::fp4::RecipeAttr(), ::fp4::RecipeAttr());
+    }]>];
   let extraClassDeclaration = [{
     /// The recipes that quantized the operands.
     ::fp4::numerics::Recipe getLhsDecisions();
@@ -496,6 +509,11 @@ def Fp4_BlockScaledMatmulOp : Fp4_TensorOp<"blockscaled_matmul"> {
     $lhs `scaled` $lhs_scales `,` $rhs `scaled` $rhs_scales (`alpha` $alpha^)?
     attr-dict `:` functional-type(operands, results)
   }];
+  // A null alpha where there is none.
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$lhs, "::mlir::Value":$lhs_scales, "::mlir::Value":$rhs,
+                   "::mlir::Value":$rhs_scales, "::mlir::Value":$alpha, "::fp4::Format":$format,
+                   "::mlir::Type":$elementType)>];
 }
 
 #endif // FP4_DIALECT_FP4_IR_FP4OPS_TD
