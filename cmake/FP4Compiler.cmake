@@ -58,11 +58,12 @@ endfunction()
 
 foreach(_dir include/fp4/Dialect/Fp4 include/fp4/Dialect/Pipe include/fp4/Conversion
              include/fp4/Conversion/Fp4ToGPU include/fp4/Conversion/Fp4ToPipe
-             include/fp4/Conversion/HostToRuntime
+             include/fp4/Conversion/HostToRuntime include/fp4/Conversion/KernelPlans
              include/fp4/Conversion/PipeToNVVM
              include/fp4/Target include/fp4/Pipelines
              lib/Dialect/Fp4/IR lib/Dialect/Fp4/Transforms lib/Dialect/Pipe/IR
              lib/Dialect/Pipe/Transforms lib/Conversion/Common
+             lib/Conversion/KernelPlans
              lib/Conversion/KernelArithmetic lib/Conversion/Fp4ToPipe lib/Conversion/Fp4ToGPU
              lib/Conversion/PipeToNVVM lib/Conversion/HostToRuntime lib/Target lib/Pipelines
              lib/Compiler lib/Plugin tools/fp4-opt tools/fp4-runner)

@@ -26,7 +26,7 @@ def gemm(tile, fmt="nvfp4"):
     block, scale = (16, "f8E4M3FN") if fmt == "nvfp4" else (32, "f8E8M0FNU")
     text = (ROOT / "test/Target/mutations.mlir").read_text()
     text = text[text.index("func.func"):]
-    text = text.replace("tile_n = 64", f"tile_n = {tile}").replace("nvfp4", fmt)
+    text = text.replace("tile = [128, 64, 256]", f"tile = [128, {tile}, 256]").replace("nvfp4", fmt)
     text = re.sub(r"\b64x(\d+)x", rf"{tile}x\1x", text).replace("x64xbf16", f"x{tile}xbf16")
     return text.replace("x96xf8E4M3FN", f"x{1536 // block}x{scale}")
 

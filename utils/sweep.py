@@ -83,7 +83,7 @@ def program(fmt, result, operands, width, m, n, k):
         alpha = " alpha %alpha"
         swizzled.append(kind)
     y = f"tensor<{m}x{n}x{result}>"
-    tile = "" if width == "chosen" else f", tile_n = {width} : i64"
+    tile = "" if width == "chosen" else f", fp4.plan = #fp4.plan<tile_product, tile = [128, {width}, 256]>"
     body += [f"  %y = fp4.blockscaled_matmul %qx scaled %tx, %qw scaled %tw{alpha}"
              f" {{format = #fp4.format<{fmt}>{tile}}}",
              f"    : ({', '.join(swizzled)}) -> {y}", f"  return %y : {y}"]

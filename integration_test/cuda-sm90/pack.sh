@@ -13,19 +13,17 @@ streaming=$here/../../benchmarks/streaming.mlir
 "$build"/bin/fp4-runner "$streaming" --target=sm_90a --emit=so -o "$folder"/streaming.so
 "$build"/bin/fp4-runner "$streaming" --target=sm_90a --emit=so --no-arithmetic -o "$folder"/twin.so
 cp "$here"/../../benchmarks/{tune.sh,pytorch.py} "$folder"
-# What tune.sh tries: threads, blocks per thread, resident blocks of threads (0: as registers allow), and options.
+# What tune.sh tries: threads, blocks per thread, and what else the plan has.
 variant() {
-  local name=$1 threads=$2 blocks=$3 resident=$4
-  shift 4
-  "$build"/bin/fp4-runner "$streaming" --target=sm_90a --emit=so --stream-threads "$threads" --stream-blocks "$blocks" \
-    --stream-resident "$resident" "$@" -o "$folder"/streaming_"$name".so
+  "$build"/bin/fp4-runner "$streaming" --target=sm_90a --emit=so \
+    --plan "stream_blocks, threads = $2, blocks_per_thread = $3${4:+, $4}" -o "$folder"/streaming_"$1".so
 }
 for threads in 128 256 512; do
-  for blocks in 1 2 4; do variant ${threads}_$blocks $threads $blocks 0; done
+  for blocks in 1 2 4; do variant ${threads}_$blocks $threads $blocks; done
 done
-variant 128_2_resident12 128 2 12
-variant 256_1_hints 256 1 0 --stream-hints
-variant 128_2_hints 128 2 0 --stream-hints
+variant 128_2_resident12 128 2 "resident = 12"
+variant 256_1_hints 256 1 cache_hints
+variant 128_2_hints 128 2 cache_hints
 orientations=$here/../../benchmarks/orientations.mlir
 for rows in 16384 56064; do
   emit() { "$build"/bin/fp4-runner "$orientations" --target=sm_90a --shape $rows --emit=so "$@"; }

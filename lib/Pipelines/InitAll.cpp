@@ -5,6 +5,7 @@
 #include "fp4/Conversion/Fp4ToGPU/Passes.h"
 #include "fp4/Conversion/Fp4ToPipe/Passes.h"
 #include "fp4/Conversion/HostToRuntime/Passes.h"
+#include "fp4/Conversion/KernelPlans/Passes.h"
 #include "fp4/Conversion/PipeToNVVM/Passes.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Fp4/Transforms/Bufferization.h"
@@ -39,6 +40,7 @@ void fp4::registerPasses() {
   registerFP4ToGPUPasses();
   registerFP4TargetPasses();
   registerFP4ToPipePasses();
+  registerFP4KernelPlansPasses();
   registerFP4TransformsPasses();
   pipe::registerFP4PipeTransformsPasses();
   registerFP4PipelinesPasses();

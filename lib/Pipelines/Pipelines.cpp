@@ -9,6 +9,7 @@
 #include "fp4/Conversion/Fp4ToGPU/Passes.h"
 #include "fp4/Conversion/Fp4ToPipe/Passes.h"
 #include "fp4/Conversion/HostToRuntime/Passes.h"
+#include "fp4/Conversion/KernelPlans/Passes.h"
 #include "fp4/Conversion/PipeToNVVM/Passes.h"
 #include "fp4/Dialect/Fp4/Transforms/Passes.h"
 #include "fp4/Dialect/Pipe/Transforms/Passes.h"
@@ -27,10 +28,11 @@ using namespace mlir;
 namespace {
 
 constexpr std::pair<fp4::Phase, llvm::StringLiteral> kPhases[] = {
-    {fp4::Phase::Fused, "fused"}, {fp4::Phase::Tiles, "tiles"},
-    {fp4::Phase::Roles, "roles"}, {fp4::Phase::Pipelined, "pipelined"},
-    {fp4::Phase::Nvvm, "nvvm"},   {fp4::Phase::Ptx, "ptx"},
-    {fp4::Phase::Cubin, "cubin"}, {fp4::Phase::Host, "host"},
+    {fp4::Phase::Fused, "fused"},         {fp4::Phase::Planned, "planned"},
+    {fp4::Phase::Tiles, "tiles"},         {fp4::Phase::Roles, "roles"},
+    {fp4::Phase::Pipelined, "pipelined"}, {fp4::Phase::Nvvm, "nvvm"},
+    {fp4::Phase::Ptx, "ptx"},             {fp4::Phase::Cubin, "cubin"},
+    {fp4::Phase::Host, "host"},
 };
 
 void addFused(OpPassManager &manager, const fp4::PhaseOptions &options) {
@@ -48,11 +50,14 @@ void addFused(OpPassManager &manager, const fp4::PhaseOptions &options) {
   manager.addPass(fp4::createFuse());
 }
 
+void addPlanned(OpPassManager &manager, const fp4::PhaseOptions &options) {
+  // Every operation says which kernel it becomes; what follows chooses nothing.
+  manager.addPass(fp4::createPlanKernels({llvm::join(options.plans, ";")}));
+}
+
 void addTiles(OpPassManager &manager, const fp4::PhaseOptions &options) {
   // Every operation that streams through memory becomes a launch and a finished kernel.
-  const auto &[threads, blocksPerThread, residentCtas, cacheHints, noArithmetic] = options.streams;
-  manager.addPass(fp4::createConvertFp4ToGPU(
-      {threads, blocksPerThread, residentCtas, cacheHints, noArithmetic}));
+  manager.addPass(fp4::createConvertFp4ToGPU({options.noArithmetic}));
   // Every matrix product becomes a launch and a kernel in sequential pipe form.
   manager.addPass(fp4::createConvertFp4ToPipe());
   // Constants and views of tensors need no kernel.
@@ -130,6 +135,8 @@ void fp4::addPhase(OpPassManager &manager, Phase phase, const PhaseOptions &opti
   switch (phase) {
   case Phase::Fused:
     return addFused(manager, options);
+  case Phase::Planned:
+    return addPlanned(manager, options);
   case Phase::Tiles:
     return addTiles(manager, options);
   case Phase::Roles:
@@ -182,6 +189,7 @@ struct CompileOptions : PassPipelineOptions<CompileOptions> {
   Option<fp4::Phase, PhaseParser> to{
       *this, "to", llvm::cl::desc("Phase to stop after"), llvm::cl::init(fp4::Phase::Nvvm),
       llvm::cl::values(clEnumValN(fp4::Phase::Fused, "fused", "fp4 operations, simplified"),
+                       clEnumValN(fp4::Phase::Planned, "planned", "fp4 operations with plans"),
                        clEnumValN(fp4::Phase::Tiles, "tiles", "kernels in sequential form"),
                        clEnumValN(fp4::Phase::Roles, "roles", "warp roles and channels"),
                        clEnumValN(fp4::Phase::Pipelined, "pipelined", "channels with depth"),
@@ -190,6 +198,8 @@ struct CompileOptions : PassPipelineOptions<CompileOptions> {
                        clEnumValN(fp4::Phase::Cubin, "cubin", "kernels as PTX and cubin"),
                        clEnumValN(fp4::Phase::Host, "host", "host code in llvm"))};
   Option<std::string> target{*this, "target", llvm::cl::desc("Target to compile for (default: the module's, else sm_100a)")};
+  Option<std::string> plans{
+      *this, "plans", llvm::cl::desc("Plans for kernels, separated by semicolons (fp4-plan-kernels)")};
   Option<std::string> ptxas{*this, "ptxas", llvm::cl::desc("The ptxas to run (default: search)")};
 };
 
@@ -202,6 +212,7 @@ void fp4::registerPipelines() {
         PhaseOptions phases;
         phases.target = options.target;
         phases.ptxas = options.ptxas;
+        phases.plans = {options.plans};
         addPhasesTo(manager, options.to, phases);
       });
 }

@@ -39,8 +39,7 @@ const std::map<std::string, Entry> &entries() {
       {"fp4.stack_scales", {runStackScales}},
       {"fp4.interleave_shards", {runInterleaveShards, {"shards"}}},
       {"fp4.matmul_alpha", {runAlpha, {"lhs_recipe", "rhs_recipe"}}},
-      // tile_n chooses a kernel and changes no bit.
-      {"fp4.blockscaled_matmul", {runMatmul, {"format", "tile_n", "epilogue"}}}};
+      {"fp4.blockscaled_matmul", {runMatmul, {"format", "epilogue"}}}};
   return table;
 }
 

@@ -5,7 +5,7 @@
 // RUN: fp4-opt %t/hopper.mlir -fp4-set-target | FileCheck %s --check-prefix=KEPT
 // RUN: fp4-opt %t/hopper.mlir -fp4-set-target=target=sm_90a | FileCheck %s --check-prefix=KEPT
 // RUN: not fp4-opt %t/hopper.mlir -fp4-set-target=target=sm_100a 2>&1 | FileCheck %s --check-prefix=OTHER
-// RUN: not fp4-opt %t/none.mlir -convert-fp4-to-gpu 2>&1 | FileCheck %s --check-prefix=MISSING
+// RUN: not fp4-opt %t/none.mlir -fp4-plan-kernels -convert-fp4-to-gpu 2>&1 | FileCheck %s --check-prefix=MISSING
 // DEFAULT: module attributes {fp4.target = #fp4.target<sm_100a>}
 // ASKED: module attributes {fp4.target = #fp4.target<sm_90a, multiprocessors = 66>}
 // KEPT: module attributes {fp4.target = #fp4.target<sm_90a>}

@@ -14,7 +14,7 @@ func.func @matmul(%a: tensor<?x1536xf4E2M1FN> {fp4.name = "a"},
                   %sb: tensor<64x96xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> {fp4.name = "sb"})
     -> (tensor<?x64xbf16> {fp4.name = "y"}) {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<nvfp4>, tile_n = 64 : i64}
+      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 64, 256]>}
       : (tensor<?x1536xf4E2M1FN>, tensor<?x96xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
          tensor<64x1536xf4E2M1FN>, tensor<64x96xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
       -> tensor<?x64xbf16>

@@ -40,10 +40,10 @@ static bool explain(const Twine &error, const Twine &note) {
   return false;
 }
 
-/// --compile-to=PHASE and --target=NAME are short for the pipeline fp4-compile with its options.
+/// --compile-to=PHASE, --target=NAME and --plan=PLAN are short for the pipeline fp4-compile with its options.
 /// Returns false, with an explanation on stderr, when the command line cannot work.
 static bool expandArguments(ArrayRef<char *> arguments, std::vector<std::string> &expanded) {
-  std::string phase, target;
+  std::string phase, target, plans;
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (loadsOwnPlugin(arguments[i], i + 1 < arguments.size() ? arguments[i + 1] : ""))
       return explain("fp4-opt has the fp4 dialects built in and cannot load the fp4 plugin",
@@ -55,12 +55,16 @@ static bool expandArguments(ArrayRef<char *> arguments, std::vector<std::string>
       phase = (" to=" + option).str();
     } else if (option.consume_front("target=")) {
       target = (" target=" + option).str();
+    } else if (option.consume_front("plan=")) {
+      plans += (option + ";").str();
     } else {
       expanded.push_back(arguments[i]);
     }
   }
-  if (!phase.empty() || !target.empty())
-    expanded.push_back("--fp4-compile=" + StringRef(phase + target).ltrim().str());
+  if (!plans.empty())
+    plans = " plans={" + plans + "}";
+  if (std::string options = phase + target + plans; !options.empty())
+    expanded.push_back("--fp4-compile=" + StringRef(options).ltrim().str());
   return true;
 }
 
@@ -82,6 +86,7 @@ int main(int argc, char **argv) {
   return mlir::asMainReturnCode(mlir::MlirOptMain(
       pointers.size(), pointers.data(),
       "fp4 optimizer driver\n\n  --compile-to=" + fp4::phaseNames() +
-          "\n      run the named phases up to this one, for --target=NAME (default sm_100a)\n",
+          "\n      run the named phases up to this one, for --target=NAME (default sm_100a), "
+          "with --plan=PLAN for kernels of its family\n",
       registry));
 }

@@ -47,17 +47,11 @@ void addCompilerOptions(CLI::App &app, Options &options) {
       ->check(CLI::PositiveNumber);
   app.add_flag("--remarks", options.compiler.remarks,
                "Print which operations were fused, and why others were not");
-  StreamOptions &streams = options.compiler.streams;
-  app.add_option("--stream-threads", streams.threads,
-                 "For measurements: threads per block of row-wise kernels");
-  app.add_option("--stream-blocks", streams.blocksPerThread,
-                 "For measurements: quantization blocks per thread of row-wise kernels");
-  app.add_option("--stream-resident", streams.residentCtas,
-                 "For measurements: thread blocks of row-wise quantizers that have to be resident "
-                 "on a multiprocessor");
-  app.add_flag("--stream-hints", streams.cacheHints,
-               "For measurements: row-wise kernels tell the caches that each line is used once");
-  app.add_flag("--no-arithmetic", streams.noArithmetic,
+  app.add_option("--plan", options.compiler.plans,
+                 "Plan for kernels of its family, such as 'tile_product, tile = [128, 64, 256]' "
+                 "(--emit=mlir --compile-to=planned shows all; may be repeated)")
+      ->allow_extra_args(false);
+  app.add_flag("--no-arithmetic", options.compiler.noArithmetic,
                "For measurements: row-wise kernels only load and store; results are meaningless "
                "(see fp4-run --twin)");
   app.add_flag("--time-phases", options.timePhases, "Print how long each step of compiling took");

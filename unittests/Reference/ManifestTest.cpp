@@ -15,7 +15,7 @@ const std::string kManifest = R"({"schema":1,"compiler":"fp4 0.1.0","target":"sm
    "results":[{"name":"r0","shape":[],"type":"f32","layout":"linear"}],
    "program":[{"op":"fp4.amax","operands":["a0"],"results":["v0"],
                "result_types":[{"shape":[],"type":"f32","layout":"linear"}],
-               "attributes":{"tile_n":128,"format":"nvfp4"}}],
+               "attributes":{"groups":128,"format":"nvfp4"}}],
    "fused":[{"op":"fp4.hadamard_amax","operands":["a0"],"results":[],"result_types":[]}],
    "returns":["v0"]}],
   "kernels":[{"module":"m","name":"k","registers":40,"shared_bytes":1024}]})";
@@ -46,7 +46,7 @@ TEST(Manifest, EveryFieldArrives) {
   EXPECT_EQ(function.arguments[0].dims, (std::vector<std::string>{"M", "K/16"}));
   EXPECT_EQ(function.fused.at(0).op, "fp4.hadamard_amax");
   EXPECT_TRUE(function.hasProgram);
-  EXPECT_EQ(function.program[0].attributes.at("tile_n"), "128");
+  EXPECT_EQ(function.program[0].attributes.at("groups"), "128");
   EXPECT_EQ(function.program[0].attributes.at("format"), "nvfp4");
   EXPECT_EQ(manifest->kernels[0].registers, 40u);
   EXPECT_EQ(manifest->kernels[0].cubinBytes, 0u);
@@ -75,8 +75,8 @@ TEST(Manifest, WrongFieldsAreNamedByTheirPath) {
 
 TEST(Manifest, NestingIsBounded) {
   auto nested = [](size_t depth) {
-    return replaced("{\"tile_n\":128", "{\"deep\":" + std::string(depth, '[') +
-                                           std::string(depth, ']') + ",\"tile_n\":128");
+    return replaced("{\"groups\":128", "{\"deep\":" + std::string(depth, '[') +
+                                           std::string(depth, ']') + ",\"groups\":128");
   };
   EXPECT_EQ(errorOf(nested(20)), "parsed");
   EXPECT_THAT(errorOf(nested(100000)), HasSubstr("values must nest at most 32 deep"));

@@ -4,6 +4,7 @@
 // fp4-runner, the plugin and embedders. Each phase ends in IR that prints, parses and verifies:
 //
 //   fused      fp4 operations, inlined, simplified, legal for the target
+//   planned    the same, each with the plan of the kernel that it becomes
 //   tiles      kernels: streaming ones in gpu.func, matrix products in sequential pipe form
 //   roles      matrix products as warp roles connected by channels
 //   pipelined  channels with depth and addresses; host functions on device buffers
@@ -15,12 +16,11 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "fp4/Conversion/Fp4ToGPU/StreamMapping.h"
-
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace mlir {
 class OpPassManager;
@@ -28,12 +28,12 @@ class OpPassManager;
 
 namespace fp4 {
 
-enum class Phase { Fused, Tiles, Roles, Pipelined, Nvvm, Ptx, Cubin, Host };
+enum class Phase { Fused, Planned, Tiles, Roles, Pipelined, Nvvm, Ptx, Cubin, Host };
 
-/// "fused", "tiles", ...
+/// "fused", "planned", ...
 std::string_view stringifyPhase(Phase phase);
 std::optional<Phase> parsePhase(std::string_view text);
-/// "fused, tiles, ...": what an error about an unknown phase lists.
+/// "fused, planned, ...": what an error about an unknown phase lists.
 std::string phaseNames();
 
 /// What all phases are told. Drivers pass it whole: a new option is a member here and its use in
@@ -41,7 +41,8 @@ std::string phaseNames();
 struct PhaseOptions {
   std::string target = "sm_100a"; ///< a name of the target table
   std::string ptxas;              ///< the ptxas to run; empty: search for one
-  StreamOptions streams;
+  std::vector<std::string> plans; ///< for kernels, as inside of #fp4.plan<...>
+  bool noArithmetic = false;      ///< streaming kernels only load and store, for measurements
   unsigned multiprocessors = 0; ///< that grids of tensor core kernels fill; 0: all of the target
 };
 

@@ -1,7 +1,7 @@
 //===- Fp4ToGPU.cpp - Streaming fp4 operations to GPU kernels -------------===//
 //
 // 1. Collect the operations that stream, in program order.
-// 2. Replace each by a kernel and its launch (Amax.cpp, Hadamard.cpp, Quantize.cpp, Scales.cpp).
+// 2. Replace each by a kernel and its launch in the room of its family.
 //    Buffers meet the remaining tensors in unrealized conversion casts.
 // 3. Erase what was replaced. Operations without a kernel are reported, all of them.
 //
@@ -11,7 +11,7 @@
 #include "KernelBuilder.h"
 #include "Lowering.h"
 
-#include "fp4/Conversion/KernelChoice.h"
+#include "fp4/Conversion/KernelPlans/KernelPlans.h"
 #include "fp4/Dialect/Fp4/IR/Target.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -27,15 +27,6 @@ namespace fp4 {
 using namespace mlir;
 
 namespace {
-
-bool isStreaming(Operation *op) {
-  if (auto quantize = dyn_cast<fp4::QuantizeOp>(op);
-      quantize && fp4::transformsOnTensorCore(quantize))
-    return false; // convert-fp4-to-pipe has its kernel
-  return isa<fp4::AmaxOp, fp4::HadamardOp, fp4::HadamardAmaxOp, fp4::QuantizeOp, fp4::DequantizeOp,
-             fp4::SwizzleScalesOp, fp4::UnswizzleScalesOp, fp4::StackScalesOp,
-             fp4::InterleaveShardsOp, fp4::MatmulAlphaOp>(op);
-}
 
 /// Kernels number blocks of 16 elements, and chunks of 8, with 32 bits. Entry points refuse dynamic
 /// sizes beyond that.
@@ -59,7 +50,11 @@ LogicalResult lower(Operation *operation, fp4::LoweringContext &context) {
       .Case([&](fp4::AmaxOp op) { return fp4::lowerAmax(op, context); })
       .Case([&](fp4::HadamardOp op) { return fp4::lowerHadamard(op, context); })
       .Case([&](fp4::HadamardAmaxOp op) { return fp4::lowerHadamardAmax(op, context); })
-      .Case([&](fp4::QuantizeOp op) { return fp4::lowerQuantize(op, context); })
+      .Case([&](fp4::QuantizeOp op) {
+        return context.plan.family == fp4::KernelFamily::TileQuantize
+                   ? fp4::lowerTileQuantize(op, context)
+                   : fp4::lowerRowwiseQuantize(op, context);
+      })
       .Case([&](fp4::DequantizeOp op) { return fp4::lowerDequantize(op, context); })
       .Case([&](fp4::SwizzleScalesOp op) { return fp4::lowerSwizzle(op, context); })
       .Case([&](fp4::UnswizzleScalesOp op) { return fp4::lowerUnswizzle(op, context); })
@@ -69,43 +64,14 @@ LogicalResult lower(Operation *operation, fp4::LoweringContext &context) {
       .Default([](Operation *) { return failure(); });
 }
 
-/// A quantizer of both orientations whose columnwise transform runs on the tensor core is two
-/// kernels: the columnwise one is left to convert-fp4-to-pipe. Where random numbers depend on the
-/// launch, it stays one operation, which has no kernel.
-void splitOrientations(fp4::QuantizeOp op) {
-  auto transform = op.getColumnwiseHadamard();
-  bool onTensorCore =
-      transform && transform->getArithmetic() == fp4::HadamardArithmetic::TensorCore;
-  if (op.getOutputs() != fp4::Outputs::Both || !onTensorCore ||
-      op.getPhilox() != fp4::Philox::Element)
-    return;
-  OpBuilder b(op);
-  auto rowwise = fp4::QuantizeOp::create(
-      b, op.getLoc(), TypeRange{op.getData().getType(), op.getScales().getType()}, op.getInput(),
-      op.getAmax(), Value(), op.getRng(), op.getFormat(), op.getRecipe(), op.getRounding(),
-      fp4::Outputs::Rowwise, op.getBlockAttr(), op.getHadamardAttr(), fp4::HadamardAttr(),
-      op.getPhilox(), op.getGroupsAttr(), op.getPerRow());
-  auto columnwise = fp4::QuantizeOp::create(
-      b, op.getLoc(), op.getTransposed().getTypes(), op.getInput(),
-      op.getColumnwiseAmax() ? op.getColumnwiseAmax() : op.getAmax(), Value(), op.getRng(),
-      op.getFormat(), op.getRecipe(), op.getRounding(), fp4::Outputs::Columnwise, op.getBlockAttr(),
-      fp4::HadamardAttr(), op.getColumnwiseHadamardAttr(), op.getPhilox(), op.getGroupsAttr(),
-      op.getPerRow());
-  SmallVector<Value> results(rowwise.getResults());
-  llvm::append_range(results, columnwise.getResults());
-  op.replaceAllUsesWith(results);
-  op.erase();
-}
-
 struct ConvertFp4ToGPU : fp4::impl::ConvertFp4ToGPUBase<ConvertFp4ToGPU> {
   using ConvertFp4ToGPUBase::ConvertFp4ToGPUBase;
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    module.walk(splitOrientations);
     SmallVector<Operation *> operations;
     module.walk([&](Operation *op) {
-      if (isStreaming(op))
+      if (!fp4::familiesOf(op).empty() && !fp4::hasTileKernel(op))
         operations.push_back(op);
     });
     if (operations.empty())
@@ -115,10 +81,12 @@ struct ConvertFp4ToGPU : fp4::impl::ConvertFp4ToGPUBase<ConvertFp4ToGPU> {
       return signalPassFailure();
     module->setAttr(gpu::GPUDialect::getContainerModuleAttrName(), UnitAttr::get(&getContext()));
     SymbolTable symbols(module);
-    fp4::LoweringContext context{
-        symbols, *target, {threads, blocksPerThread, residentCtas, cacheHints, noArithmetic}};
+    fp4::LoweringContext context{symbols, *target, noArithmetic};
     for (Operation *op : operations) {
-      if (failed(checkSizes(op)) || failed(lower(op, context)))
+      FailureOr<fp4::KernelPlan> plan = fp4::planOf(op, *target);
+      if (succeeded(plan))
+        context.plan = *plan;
+      if (failed(plan) || failed(checkSizes(op)) || failed(lower(op, context)))
         signalPassFailure();
       else
         op->erase();

@@ -37,14 +37,18 @@ static gpu::GPUModuleOp createModule(Operation *op, StringRef kind, SymbolTable 
   return module;
 }
 
-KernelBuilder::KernelBuilder(Operation *op, StringRef kind, SymbolTable &symbols, int64_t threads)
-    : threads(threads), hostBuilder(op->getLoc(), op), bodyBuilder(op->getLoc(), op->getContext()),
-      module(createModule(op, kind, symbols)) {
+KernelBuilder::KernelBuilder(Operation *op, StringRef kind, const LoweringContext &context)
+    : plan(context.plan), hostBuilder(op->getLoc(), op), bodyBuilder(op->getLoc(), op->getContext()),
+      module(createModule(op, kind, context.symbols)) {
   bodyBuilder.setInsertionPointToStart(module.getBody());
   function = gpu::GPUFuncOp::create(bodyBuilder, "kernel", bodyBuilder.getFunctionType({}, {}));
   function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), bodyBuilder.getUnitAttr());
   function.setKnownBlockSizeAttr(
-      bodyBuilder.getDenseI32ArrayAttr({static_cast<int32_t>(threads), 1, 1}));
+      bodyBuilder.getDenseI32ArrayAttr({static_cast<int32_t>(numThreads()), 1, 1}));
+  // Registers are to be so few that these blocks are resident.
+  if (plan.resident)
+    function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                      bodyBuilder.getI32IntegerAttr(static_cast<int32_t>(*plan.resident)));
   bodyBuilder.setInsertionPointToStart(&function.getBody().front());
 }
 
@@ -104,14 +108,9 @@ Value KernelBuilder::scalar(Value hostValue) {
   return addOperand(hostValue);
 }
 
-void KernelBuilder::setMinResidentBlocks(int32_t blocks) {
-  function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                    bodyBuilder.getI32IntegerAttr(blocks));
-}
-
 void KernelBuilder::launch(Value blocks) {
   gpu::ReturnOp::create(bodyBuilder);
-  Value one = constIndex(hostBuilder, 1), perBlock = constIndex(hostBuilder, threads);
+  Value one = constIndex(hostBuilder, 1), perBlock = constIndex(hostBuilder, numThreads());
   gpu::LaunchFuncOp::create(hostBuilder, function, gpu::KernelDim3{blocks, one, one},
                             gpu::KernelDim3{perBlock, one, one},
                             /*dynamicSharedMemorySize=*/Value(), operands);
@@ -119,20 +118,20 @@ void KernelBuilder::launch(Value blocks) {
 
 void KernelBuilder::launchItems(Value items) {
   launch(arith::CeilDivUIOp::create(hostBuilder, items,
-                                    constIndex(hostBuilder, threads * kItemsPerThread)));
+                                    constIndex(hostBuilder, itemsPerBlock())));
 }
 
 Value KernelBuilder::globalThread() {
   Type i32 = bodyBuilder.getI32Type();
   Value block = NVVM::BlockIdXOp::create(bodyBuilder, i32);
   Value thread = NVVM::ThreadIdXOp::create(bodyBuilder, i32);
-  Value base = arith::MulIOp::create(bodyBuilder, block, constI32(bodyBuilder, threads));
+  Value base = arith::MulIOp::create(bodyBuilder, block, constI32(bodyBuilder, numThreads()));
   return arith::AddIOp::create(bodyBuilder, base, thread);
 }
 
 Value KernelBuilder::gridThreads() {
   Value blocks = NVVM::GridDimXOp::create(bodyBuilder, bodyBuilder.getI32Type());
-  return arith::MulIOp::create(bodyBuilder, blocks, constI32(bodyBuilder, threads));
+  return arith::MulIOp::create(bodyBuilder, blocks, constI32(bodyBuilder, numThreads()));
 }
 
 ValueRange KernelBuilder::forEachItem(Value items, ValueRange carried, ItemBody item) {

@@ -3,7 +3,7 @@
 // A lowering makes a KernelBuilder in front of the operation it replaces, names the kernel's
 // operands and the amount of work, and then writes the body of one work item:
 //
-//   KernelBuilder kernel(op, "quantize", symbols);
+//   KernelBuilder kernel(op, "quantize", context);
 //   Value rows = kernel.hostRows(op.getInput());             // on the host: index
 //   Value x = kernel.input(op.getInput());                   // in the kernel: !llvm.ptr<1>
 //   Value data = kernel.output(op.getData(), rows);          // allocated before the launch
@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "Lowering.h"
 #include "SmallBuilders.h"
 
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
@@ -27,16 +28,18 @@
 
 namespace fp4 {
 
-/// Threads per block where a kernel does not choose.
-inline constexpr int32_t kThreads = 256;
-/// Work items that one thread handles, so that what is common to all is computed once.
-inline constexpr int64_t kItemsPerThread = 4;
-
 class KernelBuilder {
 public:
-  /// A kernel for `op`, named after the function, `kind` and a number.
-  KernelBuilder(mlir::Operation *op, llvm::StringRef kind, mlir::SymbolTable &symbols,
-                int64_t threads = kThreads);
+  /// A kernel for `op`, named after the function, `kind` and a number. The plan in `context` says
+  /// how many threads and resident blocks it has.
+  KernelBuilder(mlir::Operation *op, llvm::StringRef kind, const LoweringContext &context);
+
+  /// Threads of a block.
+  int64_t numThreads() const { return *plan.threads; }
+  /// Blocks that a reduction launches for each multiprocessor at most.
+  int64_t blocksPerMultiprocessor() const { return *plan.grid; }
+  /// Work items of the threads of a block.
+  int64_t itemsPerBlock() const { return *plan.threads * *plan.itemsPerThread; }
 
   mlir::ImplicitLocOpBuilder &host() { return hostBuilder; }
   mlir::ImplicitLocOpBuilder &body() { return bodyBuilder; }
@@ -61,8 +64,6 @@ public:
   /// Adds a scalar kernel operand; an index becomes an i32. Returns it in the kernel.
   mlir::Value scalar(mlir::Value hostValue);
 
-  /// Registers are to be so few that this many blocks are resident on a multiprocessor.
-  void setMinResidentBlocks(int32_t blocks);
   /// Launches `blocks` (an index) blocks of threads and closes the kernel.
   void launch(mlir::Value blocks);
   /// Launches enough blocks for `items` (an index) work items; see forEachItem.
@@ -88,7 +89,7 @@ public:
 private:
   mlir::Value addOperand(mlir::Value hostValue);
 
-  int64_t threads;
+  KernelPlan plan;
   mlir::ImplicitLocOpBuilder hostBuilder, bodyBuilder;
   mlir::gpu::GPUModuleOp module;
   mlir::gpu::GPUFuncOp function;

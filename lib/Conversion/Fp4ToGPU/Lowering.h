@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "fp4/Conversion/Fp4ToGPU/StreamMapping.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/ISA/TargetModel.h"
 
@@ -18,13 +17,14 @@ namespace fp4 {
 struct LoweringContext {
   mlir::SymbolTable &symbols; ///< of the module that kernels are added to
   const hw::TargetModel &target;
-  StreamOptions streams;
+  /// Kernels load and store as they do, and have a sum of the loaded bits in place of their
+  /// arithmetic: the twins that benchmarks time beside kernels. Results are garbage.
+  bool noArithmetic;
+  KernelPlan plan = {}; ///< of the operation that is lowered
 };
 
 mlir::LogicalResult lowerAmax(AmaxOp op, LoweringContext &context);
 mlir::LogicalResult lowerMatmulAlpha(MatmulAlphaOp op, LoweringContext &context);
-mlir::LogicalResult lowerQuantize(QuantizeOp op, LoweringContext &context);
-/// Outputs columnwise and both, and square blocks; what lowerQuantize does not do itself.
 mlir::LogicalResult lowerTileQuantize(QuantizeOp op, LoweringContext &context);
 mlir::LogicalResult lowerRowwiseQuantize(QuantizeOp op, LoweringContext &context);
 mlir::LogicalResult lowerDequantize(DequantizeOp op, LoweringContext &context);

@@ -66,7 +66,7 @@ private:
   std::optional<GroupRandom> random;
 };
 
-/// What a twin without arithmetic (StreamMapping.h) does instead: every bit of `words` and of
+/// What a twin without arithmetic (Lowering.h) does instead: every bit of `words` and of
 /// `amax` (f32 or null) takes part in the codes and the scale, in as few operations as that takes.
 BlockQuantizer::Block mixBits(mlir::ImplicitLocOpBuilder &b, llvm::ArrayRef<mlir::Value> words,
                               mlir::Value amax, int64_t codeWords);

@@ -8,13 +8,11 @@
 
 #include "fp4/Conversion/Fp4ToPipe/Passes.h"
 
-#include "CostModel.h"
 #include "Lowering.h"
 #include "MatmulKernel.h"
-#include "RolePlans.h"
 
 #include "fp4/Conversion/BufferTypes.h"
-#include "fp4/Conversion/KernelChoice.h"
+#include "fp4/Conversion/KernelPlans/KernelPlans.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Fp4/IR/Target.h"
 #include "fp4/ISA/TargetModel.h"
@@ -59,7 +57,7 @@ static MatmulShape::Alpha alphaOf(BlockScaledMatmulOp op) {
   return type.getDimSize(1) == 1 ? MatmulShape::Alpha::Rows : MatmulShape::Alpha::Columns;
 }
 
-static MatmulShape matmulShape(BlockScaledMatmulOp op, const hw::TargetModel &target) {
+static MatmulShape matmulShape(BlockScaledMatmulOp op, const KernelPlan &plan) {
   auto lhs = cast<RankedTensorType>(op.getLhs().getType());
   auto result = cast<RankedTensorType>(op.getResult().getType());
   auto scales = cast<RankedTensorType>(op.getLhsScales().getType());
@@ -72,10 +70,9 @@ static MatmulShape matmulShape(BlockScaledMatmulOp op, const hw::TargetModel &ta
   shape.alpha = alphaOf(op);
   if (auto epilogue = op.getEpilogue())
     shape.epilogue.assign(epilogue->getSteps().begin(), epilogue->getSteps().end());
-  int64_t rows = shape.dynamicRows() ? kAssumedRows : shape.m;
-  shape.tileN = op.getTileN()
-                    ? int64_t(*op.getTileN())
-                    : chooseTileN({rows, shape.n, shape.k, shape.block()}, target);
+  shape.tileM = plan.tile[0];
+  shape.tileN = plan.tile[1];
+  shape.tileK = plan.tile[2];
   return shape;
 }
 
@@ -88,7 +85,10 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
   LogicalResult matchAndRewrite(BlockScaledMatmulOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
-    MatmulShape shape = matmulShape(op, target);
+    FailureOr<KernelPlan> plan = planOf(op, target);
+    if (failed(plan))
+      return failure();
+    MatmulShape shape = matmulShape(op, *plan);
     auto resultType = cast<RankedTensorType>(op.getResult().getType());
     if (ShapedType::isDynamic(shape.n) || ShapedType::isDynamic(shape.k))
       return rewriter.notifyMatchFailure(op, "only the rows of the lhs may be dynamic");
@@ -101,10 +101,11 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
 
     auto module = op->getParentOfType<ModuleOp>();
     gpu::GPUModuleOp kernels = createKernelModule(rewriter, module, op, "matmul");
-    pipe::RolePlanAttr roles = tensorMemoryRoles(rewriter.getContext());
-    gpu::GPUFuncOp kernel = buildMatmulKernel(kernels, shape, roles, loc);
+    auto roles = cast<pipe::RolePlanAttr>(plan->roles);
+    auto schedule = cast<pipe::WorkScheduleAttrInterface>(plan->schedule);
+    gpu::GPUFuncOp kernel = buildMatmulKernel(kernels, shape, roles, schedule, loc);
     SmallVector<Value> arguments = kernelArguments(rewriter, loc, shape, adaptor, result, rows);
-    launch(rewriter, loc, kernel, shape, roles.getNumThreads(), arguments, rows);
+    launch(rewriter, loc, kernel, shape, *plan, arguments, rows);
     rewriter.replaceOp(op, result);
     return success();
   }
@@ -141,22 +142,23 @@ private:
     return values;
   }
 
-  /// One block per output tile, at most one per multiprocessor (a block needs most of its shared
-  /// memory and its tensor memory), at least one so that no rows are not an invalid launch.
+  /// One block per output tile, at most as many as are resident, at least one so that no rows are
+  /// not an invalid launch.
   void launch(OpBuilder &b, Location loc, gpu::GPUFuncOp kernel, const MatmulShape &shape,
-              int64_t threads, ValueRange arguments, Value rows) const {
+              const KernelPlan &plan, ValueRange arguments, Value rows) const {
+    int64_t threads = cast<pipe::RolePlanAttr>(plan.roles).getNumThreads();
+    int64_t most = *plan.resident * target.multiprocessors;
     auto constant = [&](int64_t value) -> Value {
       return arith::ConstantIndexOp::create(b, loc, value);
     };
     Value one = constant(1), blocks;
     if (shape.dynamicRows()) {
-      Value tilesM = arith::CeilDivUIOp::create(b, loc, rows, constant(shape.kTileM));
+      Value tilesM = arith::CeilDivUIOp::create(b, loc, rows, constant(shape.tileM));
       Value tiles = arith::MulIOp::create(b, loc, tilesM, constant(shape.tilesN()));
-      blocks = arith::MinUIOp::create(b, loc, tiles, constant(target.multiprocessors));
+      blocks = arith::MinUIOp::create(b, loc, tiles, constant(most));
       blocks = arith::MaxUIOp::create(b, loc, blocks, one);
     } else {
-      int64_t tiles = llvm::divideCeil(shape.m, shape.kTileM) * shape.tilesN();
-      blocks = constant(std::clamp<int64_t>(tiles, 1, target.multiprocessors));
+      blocks = constant(std::clamp<int64_t>(shape.tilesM() * shape.tilesN(), 1, most));
     }
     gpu::LaunchFuncOp::create(b, loc, kernel, gpu::KernelDim3{blocks, one, one},
                               gpu::KernelDim3{constant(threads), one, one},
@@ -171,27 +173,10 @@ struct ConvertFp4ToPipePass : fp4::impl::ConvertFp4ToPipeBase<ConvertFp4ToPipePa
   SmallVector<Operation *> findWork() {
     SmallVector<Operation *> work;
     getOperation().walk([&](Operation *op) {
-      auto quantize = dyn_cast<QuantizeOp>(op);
-      if (isa<BlockScaledMatmulOp>(op) || (quantize && transformsOnTensorCore(quantize)))
+      if (!familiesOf(op).empty() && hasTileKernel(op))
         work.push_back(op);
     });
     return work;
-  }
-
-  /// `op` has a kernel on the target.
-  static LogicalResult checkSupported(Operation *op, const hw::TargetModel &model) {
-    if (auto quantize = dyn_cast<QuantizeOp>(op))
-      return checkTransform(quantize, model);
-    return checkMatmul(cast<BlockScaledMatmulOp>(op), model);
-  }
-
-  static LogicalResult checkMatmul(BlockScaledMatmulOp op, const hw::TargetModel &model) {
-    Status status = hw::requireFeature(model, &hw::TargetModel::hasTcgen05, "tcgen05");
-    if (status)
-      return success();
-    InFlightDiagnostic diag = op.emitOpError(status.error().message);
-    diag.attachNote() << status.error().note;
-    return diag;
   }
 
   void runOnOperation() override {
@@ -202,14 +187,13 @@ struct ConvertFp4ToPipePass : fp4::impl::ConvertFp4ToPipeBase<ConvertFp4ToPipePa
     if (failed(target))
       return signalPassFailure();
     for (Operation *op : work)
-      if (failed(checkSupported(op, *target)))
+      if (failed(planOf(op, *target)))
         return signalPassFailure();
 
     BufferTypeConverter converter;
     ConversionTarget legality(getContext());
     legality.addIllegalOp<BlockScaledMatmulOp>();
-    legality.addDynamicallyLegalOp<QuantizeOp>(
-        [](QuantizeOp op) { return !transformsOnTensorCore(op); });
+    legality.addDynamicallyLegalOp<QuantizeOp>([](QuantizeOp op) { return !hasTileKernel(op); });
     legality.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
     RewritePatternSet patterns(&getContext());
     patterns.add<MatmulLowering>(converter, &getContext(), *target);

@@ -15,10 +15,7 @@ class QuantizeOp;
 mlir::gpu::GPUModuleOp createKernelModule(mlir::RewriterBase &rewriter, mlir::ModuleOp module,
                                           mlir::Operation *op, llvm::StringRef kind);
 
-/// Reports why a quantizer whose transform is to run on the tensor core has no kernel on `target`.
-mlir::LogicalResult checkTransform(QuantizeOp op, const hw::TargetModel &target);
-
-/// Quantizers that transform on the tensor core; all others are legal.
+/// Quantizers of family tile_transform; all others are legal.
 void populateTransformPatterns(const mlir::TypeConverter &converter,
                                mlir::RewritePatternSet &patterns, const hw::TargetModel &target);
 

@@ -27,10 +27,10 @@ static Type fp4Type(const MatmulShape &shape) {
 }
 
 TensorMapType MatmulShape::mapA() const {
-  return TensorMapType::get({kTileM, kTileK}, fp4Type(*this), Layout::Swizzle128B);
+  return TensorMapType::get({tileM, tileK}, fp4Type(*this), Layout::Swizzle128B);
 }
 TensorMapType MatmulShape::mapB() const {
-  return TensorMapType::get({tileN, kTileK}, fp4Type(*this), Layout::Swizzle128B);
+  return TensorMapType::get({tileN, tileK}, fp4Type(*this), Layout::Swizzle128B);
 }
 GlobalType MatmulShape::scalesA() const {
   return GlobalType::get({m, k / block()}, scaleType, Layout::Tiled128x4);
@@ -66,7 +66,8 @@ namespace {
 /// Emits the body; one method per part, in the order of the code.
 class MatmulBuilder : TileBuilder {
 public:
-  MatmulBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, Location loc);
+  MatmulBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, WorkScheduleAttrInterface schedule,
+                Location loc);
   void build();
 
 private:
@@ -85,7 +86,7 @@ private:
 
   SharedType scaleTile(int64_t rows) {
     int64_t padded = llvm::alignTo(rows, kScaleBlockRows);
-    return SharedType::get({padded, shape.kTileK / shape.block()}, shape.scaleType,
+    return SharedType::get({padded, shape.tileK / shape.block()}, shape.scaleType,
                            Layout::Tiled128x4);
   }
   SharedType dataTile(TensorMapType map) {
@@ -93,14 +94,16 @@ private:
   }
 
   MatmulShape shape;
+  WorkScheduleAttrInterface schedule;
   Value a, bb, scalesA, scalesB, alpha, result, rows;
   Value numM;
   Value alphaVector; ///< alpha in every lane; null where there is none or not one
 };
 } // namespace
 
-MatmulBuilder::MatmulBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, Location loc)
-    : TileBuilder(func, loc), shape(shape) {
+MatmulBuilder::MatmulBuilder(gpu::GPUFuncOp func, const MatmulShape &shape,
+                             WorkScheduleAttrInterface schedule, Location loc)
+    : TileBuilder(func, loc), shape(shape), schedule(schedule) {
   auto arguments = func.getArguments().begin();
   a = *arguments++;
   bb = *arguments++;
@@ -115,28 +118,28 @@ MatmulBuilder::MatmulBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, Loca
 
 void MatmulBuilder::build() {
   if (rows) {
-    Value padded = add(rows, constant(shape.kTileM - 1));
-    numM = arith::DivUIOp::create(b, loc, padded, constant(shape.kTileM));
+    Value padded = add(rows, constant(shape.tileM - 1));
+    numM = arith::DivUIOp::create(b, loc, padded, constant(shape.tileM));
   } else {
-    numM = constant(llvm::divideCeil(shape.m, shape.kTileM));
+    numM = constant(shape.tilesM());
   }
   if (shape.alpha == MatmulShape::Alpha::One) {
     Value scalar = LoadScalarOp::create(b, loc, b.getF32Type(), alpha);
     auto type = VectorType::get({shape.kChunk}, b.getF32Type());
     alphaVector = vector::BroadcastOp::create(b, loc, type, scalar);
   }
-  forEachWork(numM, constant(shape.tilesN()), alongM(), [&](Value m, Value n) { buildTile(m, n); });
+  forEachWork(numM, constant(shape.tilesN()), schedule, [&](Value m, Value n) { buildTile(m, n); });
   gpu::ReturnOp::create(b, loc);
 }
 
 void MatmulBuilder::buildTile(Value m, Value n) {
-  Tile tile{mul(m, shape.kTileM), mul(n, shape.tileN), m, {}, {}};
+  Tile tile{mul(m, shape.tileM), mul(n, shape.tileN), m, {}, {}};
   Value scaleRows = constant(kScaleBlockRows);
   tile.nScales = arith::DivUIOp::create(b, loc, tile.column, scaleRows);
   // The tiles of 64 and 192 columns begin in the middle of a block of scale rows every other time.
   if (shape.tileN % kScaleBlockRows && shape.tilesN() > 1)
     tile.nScaleRow = arith::RemUIOp::create(b, loc, tile.column, scaleRows);
-  auto accType = TmemType::get({shape.kTileM, shape.tileN}, b.getF32Type());
+  auto accType = TmemType::get({shape.tileM, shape.tileN}, b.getF32Type());
   Value acc = AccumulatorOp::create(b, loc, accType);
   buildAccumulation(acc, tile);
   buildEpilogue(acc, tile);
@@ -148,13 +151,13 @@ void MatmulBuilder::buildAccumulation(Value acc, const Tile &tile) {
 }
 
 void MatmulBuilder::buildKTile(Value acc, const Tile &tile, Value k) {
-  Value kElement = mul(k, shape.kTileK);
-  int64_t tileBlocks = shape.kTileK / shape.block() / kScaleBlockColumns;
+  Value kElement = mul(k, shape.tileK);
+  int64_t tileBlocks = shape.tileK / shape.block() / kScaleBlockColumns;
   Value kBlock = mul(k, tileBlocks);
   auto source = cast<GlobalType>(scalesA.getType());
   Value blocks = existing(kBlock, tileBlocks, source.getScaleBlockColumns());
   Value steps = blocks; // a block of 4 scales is one step of 64 when 16 elements share a scale
-  if (int64_t tileSteps = shape.kTileK / kMmaK; tileSteps != tileBlocks)
+  if (int64_t tileSteps = shape.tileK / kMmaK; tileSteps != tileBlocks)
     steps = existing(mul(k, tileSteps), tileSteps, llvm::divideCeil(shape.k, kMmaK));
 
   auto load = [&](Value map, Value row) {
@@ -173,7 +176,7 @@ void MatmulBuilder::buildKTile(Value acc, const Tile &tile, Value k) {
     return CopyScalesOp::create(b, loc, type, from, blocks, IntegerAttr(), IntegerAttr());
   };
   Value aTile = load(a, tile.row), bTile = load(bb, tile.column);
-  Value sa = loadScales(scalesA, tile.mScales, shape.kTileM);
+  Value sa = loadScales(scalesA, tile.mScales, shape.tileM);
   Value sb = loadScales(scalesB, tile.nScales, shape.tileN);
   Value ta = copyScales(sa), tb = copyScales(sb);
   Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, constant(0));
@@ -224,8 +227,9 @@ void MatmulBuilder::buildEpilogue(Value acc, const Tile &tile) {
 }
 
 gpu::GPUFuncOp fp4::buildMatmulKernel(gpu::GPUModuleOp module, const MatmulShape &shape,
-                                      pipe::RolePlanAttr roles, Location loc) {
+                                      pipe::RolePlanAttr roles,
+                                      pipe::WorkScheduleAttrInterface schedule, Location loc) {
   gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), roles, loc);
-  MatmulBuilder(func, shape, loc).build();
+  MatmulBuilder(func, shape, schedule, loc).build();
   return func;
 }

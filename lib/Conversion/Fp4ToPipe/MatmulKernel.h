@@ -12,21 +12,21 @@ namespace fp4 {
 struct MatmulShape {
   int64_t m; ///< rows of A and Y, or ShapedType::kDynamic
   int64_t n, k;
-  int64_t tileN;          ///< columns of an output tile
+  int64_t tileM, tileN, tileK; ///< rows, columns and depth of an output tile
   mlir::Type scaleType;   ///< f8E4M3FN (blocks of 16) or f8E8M0FNU (blocks of 32)
   mlir::Type resultType;  ///< f32, bf16 or f16
   /// No alpha, one, one for each row of the result (M x 1), or one for each column (1 x N).
   enum class Alpha { None, One, Rows, Columns } alpha;
   llvm::SmallVector<numerics::EpilogueOp> epilogue; ///< named steps, after alpha
 
-  static constexpr int64_t kTileM = 128, kTileK = 256;
   /// Columns that an epilogue thread holds at a time.
   static constexpr int64_t kChunk = 32;
 
   bool dynamicRows() const { return mlir::ShapedType::isDynamic(m); }
   int64_t block() const { return pipe::scaleBlockSize(scaleType); }
+  int64_t tilesM() const { return (m + tileM - 1) / tileM; } ///< where the rows are static
   int64_t tilesN() const { return (n + tileN - 1) / tileN; }
-  int64_t tilesK() const { return (k + kTileK - 1) / kTileK; }
+  int64_t tilesK() const { return (k + tileK - 1) / tileK; }
 
   /// Kernel argument types in order: A and B maps, A and B scales, alpha if any, Y, and the i32
   /// number of rows if it is dynamic.
@@ -39,8 +39,11 @@ struct MatmulShape {
   llvm::SmallVector<mlir::Type> argumentTypes() const;
 };
 
-/// Adds `gpu.func @kernel` of the sequential form, which `roles` will execute, to `module`.
+/// Adds `gpu.func @kernel` of the sequential form to `module`. `roles` will execute it, and
+/// `schedule` shares out its tiles.
 mlir::gpu::GPUFuncOp buildMatmulKernel(mlir::gpu::GPUModuleOp module, const MatmulShape &shape,
-                                       pipe::RolePlanAttr roles, mlir::Location loc);
+                                       pipe::RolePlanAttr roles,
+                                       pipe::WorkScheduleAttrInterface schedule,
+                                       mlir::Location loc);
 
 } // namespace fp4

@@ -53,10 +53,6 @@ protected:
     b.setInsertionPointToStart(work.getBody());
     body(work.getM(), work.getN());
   }
-  /// Neighbouring blocks work on tiles of one column at the same time.
-  pipe::WorkScheduleAttrInterface alongM() {
-    return pipe::StaticPersistentAttr::get(b.getContext(), pipe::Raster::AlongM, /*width=*/0);
-  }
 
   mlir::Location loc;
   mlir::OpBuilder b;

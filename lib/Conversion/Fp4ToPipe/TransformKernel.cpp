@@ -28,7 +28,7 @@ static MLIRContext *contextOf(const TransformShape &shape) { return shape.recipe
 
 TensorMapType TransformShape::mapX() const {
   // As wide as the swizzle; a tile is two of these boxes.
-  return TensorMapType::get({kTileM, kTileK / 2}, BFloat16Type::get(contextOf(*this)),
+  return TensorMapType::get({tileM, tileK / 2}, BFloat16Type::get(contextOf(*this)),
                             Layout::Swizzle128B);
 }
 GlobalType TransformShape::amax() const {
@@ -55,19 +55,6 @@ SmallVector<Type> TransformShape::argumentTypes() const {
   return types;
 }
 
-int64_t fp4::chooseStripTiles(int64_t tilesM, int64_t tilesK, int64_t blocks) {
-  // Beginning a strip costs about a tile.
-  auto cost = [&](int64_t tiles) {
-    int64_t strips = tilesK * int64_t(llvm::divideCeil(tilesM, tiles));
-    return int64_t(llvm::divideCeil(strips, blocks)) * (tiles + 1);
-  };
-  int64_t best = 1;
-  for (int64_t tiles = 2; tiles <= std::min<int64_t>(tilesM, 64); ++tiles)
-    if (cost(tiles) <= cost(best))
-      best = tiles;
-  return best;
-}
-
 //===----------------------------------------------------------------------===//
 // Body
 //===----------------------------------------------------------------------===//
@@ -75,7 +62,8 @@ int64_t fp4::chooseStripTiles(int64_t tilesM, int64_t tilesK, int64_t blocks) {
 namespace {
 class TransformBuilder : TileBuilder {
 public:
-  TransformBuilder(gpu::GPUFuncOp func, const TransformShape &shape, Location loc);
+  TransformBuilder(gpu::GPUFuncOp func, const TransformShape &shape,
+                   WorkScheduleAttrInterface schedule, Location loc);
   void build();
 
 private:
@@ -84,13 +72,15 @@ private:
   void buildEpilogue(Value acc, Value row, Value column);
 
   TransformShape shape;
+  WorkScheduleAttrInterface schedule;
   Value x, amax, rng, codes, scales;
   Value amaxValue, hadamard;
 };
 } // namespace
 
-TransformBuilder::TransformBuilder(gpu::GPUFuncOp func, const TransformShape &shape, Location loc)
-    : TileBuilder(func, loc), shape(shape) {
+TransformBuilder::TransformBuilder(gpu::GPUFuncOp func, const TransformShape &shape,
+                                   WorkScheduleAttrInterface schedule, Location loc)
+    : TileBuilder(func, loc), shape(shape), schedule(schedule) {
   auto arguments = func.getArguments().begin();
   x = *arguments++;
   if (shape.hasAmax)
@@ -108,26 +98,26 @@ void TransformBuilder::build() {
   hadamard =
       HadamardMatrixOp::create(b, loc, type, b.getI64IntegerAttr(shape.signs), Value()).getResult();
   // Consecutive strips, which run at the same time, read the same rows of X.
-  forEachWork(constant(shape.tilesK()), constant(shape.strips() / shape.tilesK()), alongM(),
+  forEachWork(constant(shape.tilesK()), constant(shape.strips() / shape.tilesK()), schedule,
               [&](Value tileK, Value strip) { buildStrip(tileK, strip); });
   gpu::ReturnOp::create(b, loc);
 }
 
 void TransformBuilder::buildStrip(Value tileK, Value strip) {
-  Value column = mul(tileK, shape.kTileK), first = mul(strip, shape.stripTiles);
+  Value column = mul(tileK, shape.tileK), first = mul(strip, shape.stripTiles);
   Value count = existing(first, shape.stripTiles, shape.tilesM());
   if (!count)
     count = constant(shape.stripTiles);
   loop(constant(0), count, constant(1),
-       [&](Value i) { buildTile(mul(add(first, i), shape.kTileM), column); });
+       [&](Value i) { buildTile(mul(add(first, i), shape.tileM), column); });
 }
 
 void TransformBuilder::buildTile(Value row, Value column) {
   auto tileType =
-      SharedType::get({shape.kTileM, shape.kTileK}, b.getBF16Type(), Layout::Swizzle128B);
+      SharedType::get({shape.tileM, shape.tileK}, b.getBF16Type(), Layout::Swizzle128B);
   Value tile =
       LoadOp::create(b, loc, tileType, x, row, column, Value(), Value(), Value()).getResult();
-  auto accType = TmemType::get({kMmaM, shape.kTileM}, b.getF32Type());
+  auto accType = TmemType::get({kMmaM, shape.tileM}, b.getF32Type());
   Value acc = AccumulatorOp::create(b, loc, accType);
   MmaBlockwiseOp::create(b, loc, acc, tile, hadamard);
   buildEpilogue(acc, row, column);
@@ -135,11 +125,11 @@ void TransformBuilder::buildTile(Value row, Value column) {
 
 void TransformBuilder::buildEpilogue(Value acc, Value row, Value column) {
   Value sums =
-      ReadOp::create(b, loc, VectorType::get(shape.kTileM, b.getF32Type()), acc, constant(0));
-  auto rounded = VectorType::get(shape.kTileM, b.getBF16Type());
+      ReadOp::create(b, loc, VectorType::get(shape.tileM, b.getF32Type()), acc, constant(0));
+  auto rounded = VectorType::get(shape.tileM, b.getBF16Type());
   Value values = arith::TruncFOp::create(b, loc, rounded, sums);
-  auto codesType = VectorType::get(shape.kTileM, Float4E2M1FNType::get(b.getContext()));
-  auto scalesType = VectorType::get(shape.kTileM / shape.kBlock, shape.scaleType);
+  auto codesType = VectorType::get(shape.tileM, Float4E2M1FNType::get(b.getContext()));
+  auto scalesType = VectorType::get(shape.tileM / shape.kBlock, shape.scaleType);
   // Row and column of Q are column and row of X.
   Value q = rng ? column : Value(), p = rng ? row : Value();
   DenseI64ArrayAttr matrix;
@@ -154,10 +144,11 @@ void TransformBuilder::buildEpilogue(Value acc, Value row, Value column) {
 }
 
 gpu::GPUFuncOp fp4::buildTransformKernel(gpu::GPUModuleOp module, const TransformShape &shape,
-                                         pipe::RolePlanAttr roles, Location loc) {
+                                         pipe::RolePlanAttr roles,
+                                         pipe::WorkScheduleAttrInterface schedule, Location loc) {
   gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), roles, loc);
   func->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                IntegerAttr::get(IntegerType::get(func.getContext(), 32), shape.kResidentBlocks));
-  TransformBuilder(func, shape, loc).build();
+                IntegerAttr::get(IntegerType::get(func.getContext(), 32), shape.resident));
+  TransformBuilder(func, shape, schedule, loc).build();
   return func;
 }

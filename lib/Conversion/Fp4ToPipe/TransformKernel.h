@@ -18,17 +18,15 @@ struct TransformShape {
   bool hasAmax;     ///< the recipe has a tensor scale
   bool stochastic;
   Philox philox;
-  int64_t stripTiles; ///< tiles along m that a block does in a row
+  int64_t tileM, tileK; ///< rows and columns of a tile of X
+  int64_t stripTiles;   ///< tiles along m that a block does in a row
+  int64_t resident;     ///< blocks on a multiprocessor
 
-  static constexpr int64_t kTileM = 64, kTileK = 128;
   /// Elements that one scale covers, and that one transform does.
   static constexpr int64_t kBlock = 16;
-  /// Blocks on a multiprocessor: quantizing takes longer than its four warps can hide, and eight
-  /// do.
-  static constexpr int64_t kResidentBlocks = 2;
 
-  int64_t tilesM() const { return (m + kTileM - 1) / kTileM; }
-  int64_t tilesK() const { return (k + kTileK - 1) / kTileK; }
+  int64_t tilesM() const { return (m + tileM - 1) / tileM; }
+  int64_t tilesK() const { return (k + tileK - 1) / tileK; }
   int64_t strips() const { return tilesK() * ((tilesM() + stripTiles - 1) / stripTiles); }
 
   /// Kernel argument types in order: X, the amax if any, seed and offset if any, Q, scales.
@@ -40,12 +38,11 @@ struct TransformShape {
   llvm::SmallVector<mlir::Type> argumentTypes() const;
 };
 
-/// Tiles to a strip so that the busiest of `blocks` resident blocks has the least to do; of equals,
-/// the most, since a strip writes its rows of Q front to back.
-int64_t chooseStripTiles(int64_t tilesM, int64_t tilesK, int64_t blocks);
-
-/// Adds `gpu.func @kernel` of the sequential form, which `roles` will execute, to `module`.
+/// Adds `gpu.func @kernel` of the sequential form to `module`. `roles` will execute it, and
+/// `schedule` shares out its strips.
 mlir::gpu::GPUFuncOp buildTransformKernel(mlir::gpu::GPUModuleOp module,
-                                          const TransformShape &shape, pipe::RolePlanAttr roles, mlir::Location loc);
+                                          const TransformShape &shape, pipe::RolePlanAttr roles,
+                                          pipe::WorkScheduleAttrInterface schedule,
+                                          mlir::Location loc);
 
 } // namespace fp4

@@ -1,4 +1,4 @@
-// RUN: fp4-opt %s -fp4-set-target -convert-fp4-to-gpu -split-input-file | FileCheck %s
+// RUN: fp4-opt %s -fp4-set-target -fp4-plan-kernels -convert-fp4-to-gpu -split-input-file | FileCheck %s
 // amax: 32-byte chunks, one atomic per block, and elements behind the last chunk one by one.
 
 // Rows of whole chunks have no tail. The kernel is told how many chunks there are.

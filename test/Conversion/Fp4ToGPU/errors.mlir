@@ -1,4 +1,4 @@
-// RUN: %fp4-opt-once %s -fp4-set-target -convert-fp4-to-gpu -split-input-file -verify-diagnostics
+// RUN: %fp4-opt-once %s -fp4-set-target -fp4-plan-kernels -convert-fp4-to-gpu -split-input-file -verify-diagnostics
 // What has no kernel yet says what has; the first operation of each case has one.
 
 func.func @dynamic_unswizzle(%ok: tensor<3x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,

@@ -1,4 +1,4 @@
-// RUN: fp4-opt %s -fp4-set-target -convert-fp4-to-gpu -split-input-file | FileCheck %s
+// RUN: fp4-opt %s -fp4-set-target -fp4-plan-kernels -convert-fp4-to-gpu -split-input-file | FileCheck %s
 
 // 16 elements per thread in one load of 32 bytes; four stages of strides 1, 2, 4, 8; signs with
 // the division of inputs by 16 (bit 3 of the mask is the first); the scale last, rounded to bf16 in pairs.

@@ -1,4 +1,4 @@
-// RUN: fp4-opt %s -fp4-set-target -convert-fp4-to-gpu -split-input-file | FileCheck %s
+// RUN: fp4-opt %s -fp4-set-target -fp4-plan-kernels -convert-fp4-to-gpu -split-input-file | FileCheck %s
 // The order of the fp32 operations is the recipe: these tests pin it.
 
 // CHECK-LABEL: gpu.module @te_quantize_0

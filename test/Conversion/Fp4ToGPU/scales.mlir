@@ -1,4 +1,4 @@
-// RUN: fp4-opt %s -fp4-set-target -convert-fp4-to-gpu -split-input-file | FileCheck %s
+// RUN: fp4-opt %s -fp4-set-target -fp4-plan-kernels -convert-fp4-to-gpu -split-input-file | FileCheck %s
 
 // A thread writes 16 bytes: four words of rows that are 32 apart, zero where there is no row.
 // CHECK-LABEL: gpu.module @swizzle_swizzle_scales_0

@@ -1,5 +1,5 @@
-// RUN: fp4-opt %s -fp4-set-target -convert-fp4-to-gpu -split-input-file | FileCheck %s --check-prefixes=CHECK,RS
-// RUN: fp4-opt %s -fp4-set-target=target=sm_90a -convert-fp4-to-gpu -split-input-file | FileCheck %s --check-prefixes=CHECK,INT
+// RUN: fp4-opt %s -fp4-set-target -fp4-plan-kernels -convert-fp4-to-gpu -split-input-file | FileCheck %s --check-prefixes=CHECK,RS
+// RUN: fp4-opt %s -fp4-set-target=target=sm_90a -fp4-plan-kernels -convert-fp4-to-gpu -split-input-file | FileCheck %s --check-prefixes=CHECK,INT
 
 // Seed and offset are read once. A block of 16 is one Philox block: 10 rounds of two
 // multiplications, whose subsequence is the number of the block.

@@ -1,7 +1,7 @@
 // RUN: split-file %s %t
-// RUN: fp4-opt %t/both.mlir -fp4-set-target -convert-fp4-to-gpu | FileCheck %s --check-prefix=BOTH
-// RUN: fp4-opt %t/square.mlir -fp4-set-target -convert-fp4-to-gpu | FileCheck %s --check-prefix=SQUARE
-// RUN: fp4-opt %t/ragged.mlir -fp4-set-target -convert-fp4-to-gpu | FileCheck %s --check-prefix=RAGGED
+// RUN: fp4-opt %t/both.mlir -fp4-set-target -fp4-plan-kernels -convert-fp4-to-gpu | FileCheck %s --check-prefix=BOTH
+// RUN: fp4-opt %t/square.mlir -fp4-set-target -fp4-plan-kernels -convert-fp4-to-gpu | FileCheck %s --check-prefix=SQUARE
+// RUN: fp4-opt %t/ragged.mlir -fp4-set-target -fp4-plan-kernels -convert-fp4-to-gpu | FileCheck %s --check-prefix=RAGGED
 // RUN: fp4-runner %t/both.mlir --emit=ptx -o %t.ptx && FileCheck %s --check-prefix=PTX100 < %t.ptx
 // RUN: fp4-runner %t/both.mlir --target=sm_90a --emit=ptx -o %t.ptx && FileCheck %s --check-prefix=PTX90 < %t.ptx
 // RUN: fp4-runner %t/both.mlir --check=strict --json | FileCheck %s --check-prefix=JSON

@@ -1,5 +1,5 @@
-// RUN: fp4-opt %s -fp4-set-target -convert-fp4-to-gpu | FileCheck %s
-// RUN: fp4-opt "%s" -fp4-set-target "-convert-fp4-to-gpu=no-arithmetic" | FileCheck %s --check-prefix=TWIN
+// RUN: fp4-opt %s -fp4-set-target -fp4-plan-kernels -convert-fp4-to-gpu | FileCheck %s
+// RUN: fp4-opt "%s" -fp4-set-target -fp4-plan-kernels -convert-fp4-to-gpu=no-arithmetic | FileCheck %s --check-prefix=TWIN
 // RUN: fp4-runner %s --check=strict --json | FileCheck %s --check-prefix=JSON
 // RUN: fp4-runner %s --target=sm_90a --json | FileCheck %s --check-prefix=JSON
 // A gradient as TransformerEngine trains with it: both orientations stochastic, the columns transformed, each with its amax.

@@ -1,5 +1,5 @@
-// RUN: fp4-opt %s -fp4-set-target -convert-fp4-to-gpu=no-arithmetic | FileCheck %s
-// RUN: fp4-opt %s -fp4-set-target "-convert-fp4-to-gpu=threads=128 blocks-per-thread=2" | FileCheck %s --check-prefix=TUNED
+// RUN: fp4-opt %s -fp4-set-target -fp4-plan-kernels -convert-fp4-to-gpu=no-arithmetic | FileCheck %s
+// RUN: fp4-opt %s -fp4-set-target "-fp4-plan-kernels=plans={stream_blocks, threads = 128, blocks_per_thread = 2}" -convert-fp4-to-gpu | FileCheck %s --check-prefix=TUNED
 // What benchmarks time beside a kernel: all its loads and stores, and every loaded bit in what is stored.
 
 // CHECK-LABEL: gpu.module @f_quantize_0

@@ -1,4 +1,4 @@
-// RUN: fp4-opt %s -fp4-set-target -convert-fp4-to-pipe | FileCheck %s
+// RUN: fp4-opt %s -fp4-set-target -fp4-plan-kernels -convert-fp4-to-pipe | FileCheck %s
 
 // The cost model's choices for NVFP4 on 148 multiprocessors, K = 1024 or 4096. A change of the model
 // that moves one of them should say why.

@@ -1,5 +1,5 @@
-// RUN: fp4-opt %s -fp4-set-target -convert-fp4-to-pipe -verify-diagnostics -split-input-file
-// RUN: not fp4-opt %s -fp4-set-target=target=sm_90a -convert-fp4-to-pipe -split-input-file 2>&1 | FileCheck %s
+// RUN: fp4-opt %s -fp4-set-target -fp4-plan-kernels -convert-fp4-to-pipe -verify-diagnostics -split-input-file
+// RUN: not fp4-opt %s -fp4-set-target=target=sm_90a -fp4-plan-kernels -convert-fp4-to-pipe -split-input-file 2>&1 | FileCheck %s
 
 // Quantizers that transform on the tensor core and have no kernel there; the first has one.
 
@@ -15,13 +15,14 @@ func.func @twin(%x: tensor<32x8xbf16>, %ax: tensor<f32>) {
 
 // -----
 
-func.func @both(%x: tensor<32x16xbf16>, %ax: tensor<f32>) {
-  // convert-fp4-to-gpu would have made two operations of this one.
+func.func @both(%x: tensor<32x16xbf16>, %ax: tensor<f32>, %rng: tensor<2xi64>) {
+  // Two kernels would draw two sets of these random numbers; fp4-plan-kernels leaves one operation.
   // expected-error @+2 {{with a transform on the tensor core must have outputs columnwise, but got both}}
   // expected-note @+1 {{give the transform 'arithmetic = butterfly'}}
-  %q, %s, %qt, %st = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
+  %q, %s, %qt, %st = fp4.quantize %x amax %ax rng %rng {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
+      rounding = #fp4.rounding<stochastic>, philox = #fp4.philox<transformer_engine>,
       outputs = #fp4.outputs<both>, columnwise_hadamard = #fp4.hadamard<arithmetic = tensor_core>}
-      : (tensor<32x16xbf16>, tensor<f32>)
+      : (tensor<32x16xbf16>, tensor<f32>, tensor<2xi64>)
       -> (tensor<32x16xf4E2M1FN>, tensor<32x1xf8E4M3FN>, tensor<16x32xf4E2M1FN>, tensor<16x2xf8E4M3FN>)
   return
 }

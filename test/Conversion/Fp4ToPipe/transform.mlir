@@ -1,9 +1,9 @@
-// RUN: fp4-opt %s -fp4-set-target -convert-fp4-to-pipe | FileCheck %s
-// RUN: fp4-opt %s -fp4-set-target -convert-fp4-to-pipe -canonicalize -cse \
+// RUN: fp4-opt %s -fp4-set-target -fp4-plan-kernels -convert-fp4-to-pipe | FileCheck %s
+// RUN: fp4-opt %s -fp4-set-target -fp4-plan-kernels -convert-fp4-to-pipe -canonicalize -cse \
 // RUN:     -pipe-specialize-warps -pipe-verify-sync -canonicalize -cse -pipe-verify-sync \
 // RUN:     -pipe-pipeline -canonicalize -cse -pipe-verify-sync -pipe-verify-capacity \
 // RUN:   | FileCheck %s --check-prefix=PIPELINED
-// RUN: fp4-opt %s -fp4-set-target=multiprocessors=3 -convert-fp4-to-pipe | FileCheck %s --check-prefix=FEWER
+// RUN: fp4-opt %s -fp4-set-target=multiprocessors=3 -fp4-plan-kernels -convert-fp4-to-pipe | FileCheck %s --check-prefix=FEWER
 
 // A quantizer that transforms on the tensor core becomes a kernel of tiles; every form of it prints, parses
 // and verifies. 1024 x 512 are 16 x 4 tiles, as many blocks of one tile. Two blocks share a multiprocessor, so that

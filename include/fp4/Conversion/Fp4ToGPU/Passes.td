@@ -8,10 +8,11 @@ def ConvertFp4ToGPU : Pass<"convert-fp4-to-gpu", "::mlir::ModuleOp"> {
   let summary = "Lower amax, quantize, dequantize, scale swizzles and matmul_alpha to kernels";
   let description = [{
     **Why.** These operations stream through memory once and need no warp roles. Each becomes a
-    kernel in which one thread handles one block (16 or 32 elements) or one 32-byte chunk with
-    vector loads and stores.
+    kernel in which one thread handles blocks (16 or 32 elements) or 32-byte chunks with vector
+    loads and stores, as many as the plan says.
 
-    **Precondition.** Verified fp4 operations on tensors, in functions.
+    **Precondition.** Operations with a plan (`fp4-plan-kernels`), on tensors, in functions. It does
+    not matter whether convert-fp4-to-pipe runs before or afterwards.
 
     **What holds afterwards.** Each lowered operation is a `gpu.launch_func` of a kernel of its own in
     a `gpu.module @<function>_<operation>_<number>`; its result is a `gpu.alloc` of the type that
@@ -25,7 +26,7 @@ def ConvertFp4ToGPU : Pass<"convert-fp4-to-gpu", "::mlir::ModuleOp"> {
     is supported.
 
     ```mlir
-    // fp4-opt --fp4-set-target --convert-fp4-to-gpu
+    // fp4-opt --fp4-set-target --fp4-plan-kernels --convert-fp4-to-gpu
     func.func @f(%x: tensor<64x32xbf16>) -> tensor<f32> {
       %amax = fp4.amax %x : tensor<64x32xbf16> -> tensor<f32>
       return %amax : tensor<f32>
@@ -57,15 +58,6 @@ def ConvertFp4ToGPU : Pass<"convert-fp4-to-gpu", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [
-    Option<"threads", "threads", "int64_t", /*default=*/"0",
-           "Threads per block of row-wise kernels, for tuning (default: as measured)">,
-    Option<"blocksPerThread", "blocks-per-thread", "int64_t", /*default=*/"0",
-           "Quantization blocks per thread of row-wise kernels, for tuning (default: as measured)">,
-    Option<"residentCtas", "resident-ctas", "int64_t", /*default=*/"0",
-           "Blocks of threads of row-wise quantizers that are to be resident on a multiprocessor, "
-           "for tuning (default: what registers allow)">,
-    Option<"cacheHints", "cache-hints", "bool", /*default=*/"false",
-           "Loads and stores of quantizers tell the caches that each line is used once, for tuning">,
     Option<"noArithmetic", "no-arithmetic", "bool", /*default=*/"false",
            "Keep loads and stores and drop the arithmetic of row-wise kernels: the twin that "
            "benchmarks time beside a kernel; results are garbage">

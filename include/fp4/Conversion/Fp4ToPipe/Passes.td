@@ -7,16 +7,17 @@ include "mlir/Pass/PassBase.td"
 def ConvertFp4ToPipe : Pass<"convert-fp4-to-pipe", "::mlir::ModuleOp"> {
   let summary = "Tile what runs on tensor cores into sequential pipe kernels";
   let description = [{
-    **Why.** Decides what a block of the GPU computes: 128 rows by `tile_n` columns of the result, k
-    in tiles of 256, output tiles dealt to the resident blocks in turn. Nothing here knows of warps,
-    barriers or stages.
+    **Why.** Says what a block of the GPU computes: a tile of the result, k tile by k tile, and then
+    the next tile that its schedule gives it. Sizes, schedule and roles are those of the plan.
+    Nothing here knows of warps, barriers or stages.
 
-    **Precondition.** `fp4.blockscaled_matmul`, and `fp4.quantize` with outputs columnwise and a
-    transform of arithmetic tensor_core, on tensors, in a `func.func`.
+    **Precondition.** Operations whose plan (`fp4-plan-kernels`) is of family tile_product or
+    tile_transform, on tensors, in a `func.func`. It does not matter whether convert-fp4-to-gpu runs
+    before or afterwards.
 
-    **What holds afterwards.** No `fp4.blockscaled_matmul` is left. Each became a result buffer
+    **What holds afterwards.** None of these operations is left. Each became a result buffer
     (`gpu.alloc`), kernel arguments (`pipe.make_tensor_map`, `pipe.global_view`), a
-    `gpu.launch_func` of as many blocks as there are output tiles, at most one per multiprocessor,
+    `gpu.launch_func` of as many blocks as there are output tiles, at most as many as are resident,
     and a kernel `@<function>_matmul_<n>::@kernel` in the sequential form. Tensors and buffers
     (BufferTypes.h) are joined by unrealized casts.
 
@@ -27,7 +28,7 @@ def ConvertFp4ToPipe : Pass<"convert-fp4-to-pipe", "::mlir::ModuleOp"> {
     the rows (TransformKernel.cpp):
 
     ```mlir
-    // fp4-opt --fp4-set-target --convert-fp4-to-pipe
+    // fp4-opt --fp4-set-target --fp4-plan-kernels --convert-fp4-to-pipe
     !codes = tensor<512x256xf4E2M1FN>
     !scales = tensor<512x16xf8E4M3FN>
     func.func @f(%x: tensor<256x512xbf16>, %amax: tensor<f32>) -> (!codes, !scales) {
@@ -61,16 +62,15 @@ def ConvertFp4ToPipe : Pass<"convert-fp4-to-pipe", "::mlir::ModuleOp"> {
     }
     ```
 
-    **Tile columns.** `tile_n` of the op where given, else the cheapest of 64, 128, 192, 256 by the
-    model in CostModel.h.
+    A product becomes:
 
     ```mlir
-    // fp4-opt --fp4-set-target --convert-fp4-to-pipe
+    // fp4-opt --fp4-set-target --fp4-plan-kernels --convert-fp4-to-pipe
     !data = tensor<256x512xf4E2M1FN>
     !scales = tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
     func.func @f(%a: !data, %sa: !scales, %b: !data, %sb: !scales) -> tensor<256x256xf32> {
       %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-          {format = #fp4.format<nvfp4>, tile_n = 128}
+          {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 256]>}
           : (!data, !scales, !data, !scales) -> tensor<256x256xf32>
       return %y : tensor<256x256xf32>
     }

@@ -159,7 +159,7 @@ private:
 template <typename Op> class HadamardKernel {
 public:
   HadamardKernel(Op op, StringRef kind, LoweringContext &context)
-      : op(op), kernel(op, kind, context.symbols), b(kernel.body()), s(b, context.target),
+      : op(op), kernel(op, kind, context), b(kernel.body()), s(b, context.target),
         target(context.target), pieces(kernel, s, cast<RankedTensorType>(op.getInput().getType()),
                                        op.getDimension(), op.getSize()),
         butterfly(s, b, op.getTransform().options()) {}
@@ -186,8 +186,7 @@ public:
         transform(item);
       pieces.storePiece(accesses, pieces.pointer(result, item));
     });
-    Value perCta = constIndex(kernel.host(), kThreads);
-    kernel.launch(arith::CeilDivUIOp::create(kernel.host(), hostCount, perCta));
+    kernel.launchItems(hostCount);
   }
 
   void emitAmax() {

@@ -37,7 +37,7 @@ constexpr int64_t kColumnBytes = 8;
 class AmaxKernel {
 public:
   AmaxKernel(AmaxOp op, LoweringContext &context)
-      : op(op), kernel(op, "amax", context.symbols), b(kernel.body()), s(b, context.target),
+      : op(op), kernel(op, "amax", context), b(kernel.body()), s(b, context.target),
         target(context.target), type(cast<RankedTensorType>(op.getInput().getType())),
         elementBytes(type.getElementTypeBitWidth() / 8) {}
 
@@ -119,7 +119,7 @@ private:
     Int32 row(b, NVVM::BlockIdXOp::create(b, b.getI32Type()));
     Int32 thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
     Int32 chunksOfRow(b, rowBytes / chunkBytes);
-    Value none = s.constant(0), step = constI32(b, kThreads);
+    Value none = s.constant(0), step = constI32(b, kernel.numThreads());
     auto include = [&](Value chunk, ValueRange carried) {
       Int32 inMatrix = row * chunksOfRow + Int32(b, chunk);
       return SmallVector<Value>{includeChunk(carried[0], inMatrix, chunkBytes)};
@@ -200,7 +200,7 @@ private:
   Value input, result, chunks, tail;
 };
 
-/// Makes thread 0 of a one-block kernel execute what `then` emits.
+/// Makes thread 0 of a kernel with one item execute what `then` emits.
 void onFirstThread(KernelBuilder &kernel, llvm::function_ref<void()> then) {
   ImplicitLocOpBuilder &b = kernel.body();
   Value thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
@@ -211,7 +211,7 @@ void onFirstThread(KernelBuilder &kernel, llvm::function_ref<void()> then) {
     b.setInsertionPointToStart(branch.thenBlock());
     then();
   }
-  kernel.launch(constIndex(kernel.host(), 1));
+  kernel.launchItems(constIndex(kernel.host(), 1));
 }
 
 } // namespace
@@ -248,7 +248,7 @@ static Value emitAlpha(MatmulAlphaOp op, Scalars &s, ImplicitLocOpBuilder &b, Va
 }
 
 LogicalResult fp4::lowerMatmulAlpha(MatmulAlphaOp op, LoweringContext &context) {
-  KernelBuilder kernel(op, "matmul_alpha", context.symbols);
+  KernelBuilder kernel(op, "matmul_alpha", context);
   ImplicitLocOpBuilder &b = kernel.body();
   Scalars s(b, context.target);
   auto isLine = [](Value amax) { return cast<RankedTensorType>(amax.getType()).getRank() == 1; };

@@ -10,15 +10,13 @@
 using namespace mlir;
 using namespace fp4;
 
-static constexpr int64_t kWarp = 32, kWarps = kThreads / kWarp;
-static constexpr int64_t kBlocksPerMultiprocessor = 8;
+static constexpr int64_t kWarp = 32;
 
 Value fp4::gridMaxBlocks(KernelBuilder &kernel, const hw::TargetModel &target, Value items) {
   ImplicitLocOpBuilder &host = kernel.host();
-  Value blocks =
-      arith::CeilDivUIOp::create(host, items, constIndex(host, kThreads * kItemsPerThread));
+  Value blocks = arith::CeilDivUIOp::create(host, items, constIndex(host, kernel.itemsPerBlock()));
   blocks = arith::MinUIOp::create(
-      host, blocks, constIndex(host, target.multiprocessors * kBlocksPerMultiprocessor));
+      host, blocks, constIndex(host, target.multiprocessors * kernel.blocksPerMultiprocessor()));
   return arith::MaxUIOp::create(host, blocks, constIndex(host, 1));
 }
 
@@ -32,9 +30,10 @@ GroupedGrid::GroupedGrid(KernelBuilder &kernel, const hw::TargetModel &target,
     if (count == 0)
       continue;
     // As gridMaxBlocks, of which the group has its part.
-    int64_t wanted = llvm::divideCeil(count, kThreads * kItemsPerThread);
+    int64_t wanted = llvm::divideCeil(count, kernel.itemsPerBlock());
     double part = static_cast<double>(count) / static_cast<double>(all);
-    int64_t most = static_cast<int64_t>(part * target.multiprocessors * kBlocksPerMultiprocessor);
+    int64_t most = static_cast<int64_t>(part * target.multiprocessors *
+                                        kernel.blocksPerMultiprocessor());
     int64_t blocks = std::max<int64_t>(1, std::min(wanted, most));
     Share share{Int32(b, group), Int32(b, first), Int32(b, count), Int32(b, numBlocks),
                 Int32(b, blocks)};
@@ -54,8 +53,8 @@ ValueRange GroupedGrid::forEachItem(Value bound, ValueRange carried, KernelBuild
   ImplicitLocOpBuilder &b = kernel.body();
   Int32 block(b, NVVM::BlockIdXOp::create(b, b.getI32Type()));
   Int32 thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
-  Int32 first = (block - mine->firstBlock) * kThreads + thread;
-  return kernel.forEachItem(first, bound, mine->blocks * kThreads, carried, item);
+  Int32 first = (block - mine->firstBlock) * kernel.numThreads() + thread;
+  return kernel.forEachItem(first, bound, mine->blocks * kernel.numThreads(), carried, item);
 }
 
 void fp4::emitWhen(ImplicitLocOpBuilder &b, Value condition, llvm::function_ref<void()> then) {
@@ -76,11 +75,12 @@ Value fp4::magnitudeBits(ImplicitLocOpBuilder &b, Scalars &s, Value x) {
 void fp4::emitGridMax(KernelBuilder &kernel, Scalars &s, ArrayRef<Value> values,
                       ArrayRef<Value> results) {
   ImplicitLocOpBuilder &b = kernel.body();
-  Value shared = kernel.sharedWords(kWarps * values.size(), "warp_max");
+  const int64_t warps = kernel.numThreads() / kWarp;
+  Value shared = kernel.sharedWords(warps * values.size(), "warp_max");
   Value thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
   Value lane = arith::AndIOp::create(b, thread, s.integer(kWarp - 1));
   Value isFirstLane = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane, s.integer(0));
-  auto slots = [&](size_t i) { return advance(b, shared, i * kWarps * 4); };
+  auto slots = [&](size_t i) { return advance(b, shared, i * warps * 4); };
   for (auto [i, value] : llvm::enumerate(values)) {
     Value warpBits = reduceWarp(b, magnitudeBits(b, s, value));
     emitWhen(b, isFirstLane, [&] {
@@ -91,7 +91,7 @@ void fp4::emitGridMax(KernelBuilder &kernel, Scalars &s, ArrayRef<Value> values,
   NVVM::Barrier0Op::create(b);
   Value isFirstWarp = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, thread, s.integer(kWarp));
   emitWhen(b, isFirstWarp, [&] {
-    Value slot = arith::AndIOp::create(b, thread, s.integer(kWarps - 1));
+    Value slot = arith::AndIOp::create(b, thread, s.integer(warps - 1));
     for (auto [i, result] : llvm::enumerate(results)) {
       Value warpBits =
           LLVM::LoadOp::create(b, b.getI32Type(), address(b, slots(i), slot, 4), /*alignment=*/4);

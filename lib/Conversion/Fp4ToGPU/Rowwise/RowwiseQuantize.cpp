@@ -17,11 +17,13 @@ using numerics::Stage;
 
 namespace {
 
-/// The one-shot grid over the blocks of a matrix.
+/// The one-shot grid over the blocks of a matrix: each thread has `blocksPerThread` blocks, `threads`
+/// apart from each other, so that a warp's accesses are adjacent and all loads of a thread are in
+/// flight before the first is used.
 class RowGrid {
 public:
-  RowGrid(KernelBuilder &kernel, const StreamMapping &mapping, RowBlocks::Shape shape, Value rows)
-      : kernel(kernel), mapping(mapping), shape(shape),
+  RowGrid(KernelBuilder &kernel, const KernelPlan &plan, RowBlocks::Shape shape, Value rows)
+      : kernel(kernel), threads(*plan.threads), blocksPerThread(*plan.blocksPerThread), shape(shape),
         hostBlocks(RowBlocks::count(kernel.host(), shape, rows)),
         inKernel(kernel.body(), shape, kernel.scalar(rows)) {}
 
@@ -31,13 +33,14 @@ public:
   SmallVector<RowBlocks::Position> positions();
   void launch() {
     ImplicitLocOpBuilder &host = kernel.host();
-    Value perCta = constIndex(host, mapping.blocksPerCta());
+    Value perCta = constIndex(host, blocksPerCta());
     kernel.launch(arith::CeilDivUIOp::create(host, hostBlocks, perCta));
   }
 
 private:
   KernelBuilder &kernel;
-  StreamMapping mapping;
+  int64_t blocksPerCta() const { return threads * blocksPerThread; }
+  int64_t threads, blocksPerThread;
   RowBlocks::Shape shape;
   Value hostBlocks;
   RowBlocks inKernel;
@@ -49,12 +52,12 @@ SmallVector<RowBlocks::Position> RowGrid::positions() {
   ImplicitLocOpBuilder &b = kernel.body();
   Value cta = NVVM::BlockIdXOp::create(b, b.getI32Type());
   Value thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
-  Value base = arith::MulIOp::create(b, cta, constI32(b, mapping.blocksPerCta()));
+  Value base = arith::MulIOp::create(b, cta, constI32(b, blocksPerCta()));
   Value first = arith::AddIOp::create(b, base, thread);
-  bool isGuarded = RowBlocks::countPerRow(shape) % mapping.blocksPerCta() != 0;
+  bool isGuarded = RowBlocks::countPerRow(shape) % blocksPerCta() != 0;
   SmallVector<RowBlocks::Position> positions;
-  for (int64_t i = 0; i < mapping.blocksPerThread; ++i) {
-    Value index = arith::AddIOp::create(b, first, constI32(b, i * mapping.threads));
+  for (int64_t i = 0; i < blocksPerThread; ++i) {
+    Value index = arith::AddIOp::create(b, first, constI32(b, i * threads));
     positions.push_back(inKernel.position(index, isGuarded));
   }
   return positions;
@@ -88,12 +91,7 @@ static RowBlocks::Shape rowShape(QuantizeOp op, bool cacheHints) {
 }
 
 LogicalResult fp4::lowerRowwiseQuantize(QuantizeOp op, LoweringContext &context) {
-  auto transform = op.getHadamard();
-  bool inThread = transform && transform->options().blockSize <= op.getBlockSize();
-  const StreamMapping mapping = context.streams.mapping(inThread);
-  KernelBuilder kernel(op, "quantize", context.symbols, mapping.threads);
-  if (mapping.residentCtas > 0)
-    kernel.setMinResidentBlocks(static_cast<int32_t>(mapping.residentCtas));
+  KernelBuilder kernel(op, "quantize", context);
   ImplicitLocOpBuilder &b = kernel.body();
   auto type = cast<RankedTensorType>(op.getInput().getType());
 
@@ -102,7 +100,7 @@ LogicalResult fp4::lowerRowwiseQuantize(QuantizeOp op, LoweringContext &context)
   Value amaxPointer = op.getAmax() ? kernel.input(op.getAmax()) : Value();
   Value rng = op.getRng() ? kernel.input(op.getRng()) : Value();
   Value data = kernel.output(op.getData(), rows), scales = kernel.output(op.getScales(), rows);
-  RowGrid grid(kernel, mapping, rowShape(op, context.streams.cacheHints), rows);
+  RowGrid grid(kernel, context.plan, rowShape(op, context.plan.cacheHints), rows);
   RowBlocks &blocks = grid.blocks();
   int64_t codeWords = op.getBlockSize() * codeBits(op.getFormat()) / 32;
 
@@ -115,7 +113,7 @@ LogicalResult fp4::lowerRowwiseQuantize(QuantizeOp op, LoweringContext &context)
   Value groups = constI32(b, llvm::divideCeil(type.getDimSize(1), 16));
   std::optional<SideQuantizer> quantizer;
   for (auto [position, elements, amax] : llvm::zip_equal(positions, words, amaxes)) {
-    if (!context.streams.noArithmetic && (!quantizer || op.getPerRow()))
+    if (!context.noArithmetic && (!quantizer || op.getPerRow()))
       quantizer.emplace(scalars, b, op, /*columnwise=*/false, amax, rng, groups);
     BlockPlace place{position.row, position.column, position.index};
     BlockQuantizer::Block block = quantizer ? quantizer->quantize(elements, place)
@@ -158,8 +156,7 @@ static SmallVector<Value> dequantizeBlock(ImplicitLocOpBuilder &b, Scalars &scal
 }
 
 LogicalResult fp4::lowerDequantize(DequantizeOp op, LoweringContext &context) {
-  const StreamMapping mapping = context.streams.mapping();
-  KernelBuilder kernel(op, "dequantize", context.symbols, mapping.threads);
+  KernelBuilder kernel(op, "dequantize", context);
   ImplicitLocOpBuilder &b = kernel.body();
   auto type = cast<RankedTensorType>(op.getResult().getType());
 
@@ -167,7 +164,7 @@ LogicalResult fp4::lowerDequantize(DequantizeOp op, LoweringContext &context) {
   Value data = kernel.input(op.getData()), scales = kernel.input(op.getScales());
   Value amaxPointer = op.getAmax() ? kernel.input(op.getAmax()) : Value();
   Value result = kernel.output(op.getResult(), rows);
-  RowGrid grid(kernel, mapping,
+  RowGrid grid(kernel, context.plan,
                {type.getDimSize(1), blockSize(op.getFormat()), type.getElementTypeBitWidth() / 8,
                 codeBits(op.getFormat()), /*tiledScales=*/false, /*paddedRows=*/false,
                 /*usedOnce=*/false, op.getPerRow()},

@@ -115,7 +115,7 @@ static Value gatherRows(ImplicitLocOpBuilder &b, Value row, Value rows,
 static constexpr int64_t kItemBytes = hw::scaleUnitBytes;
 
 LogicalResult fp4::lowerSwizzle(SwizzleScalesOp op, LoweringContext &context) {
-  KernelBuilder kernel(op, "swizzle_scales", context.symbols);
+  KernelBuilder kernel(op, "swizzle_scales", context);
   ImplicitLocOpBuilder &b = kernel.body(), &host = kernel.host();
   int64_t columns = rankedType(op.getInput()).getDimSize(1), tiles = tilesPerRow(columns);
 
@@ -155,7 +155,7 @@ LogicalResult fp4::lowerUnswizzle(UnswizzleScalesOp op, LoweringContext &context
                          "lost; keep the scales from before fp4.swizzle_scales";
     return diag;
   }
-  KernelBuilder kernel(op, "unswizzle_scales", context.symbols);
+  KernelBuilder kernel(op, "unswizzle_scales", context);
   ImplicitLocOpBuilder &b = kernel.body(), &host = kernel.host();
   int64_t columns = type.getDimSize(1), tiles = tilesPerRow(columns);
   Value hostItems = constIndex(host, type.getDimSize(0) * tiles);
@@ -224,7 +224,7 @@ LogicalResult fp4::lowerStackScales(StackScalesOp op, LoweringContext &context) 
   RankedTensorType type = rankedType(op.getResult());
   int64_t rows = type.getDimSize(0), tiles = tilesPerRow(type.getDimSize(1));
   bool isTiled = scaleLayout(type).has_value();
-  KernelBuilder kernel(op, "stack_scales", context.symbols);
+  KernelBuilder kernel(op, "stack_scales", context);
   ImplicitLocOpBuilder &b = kernel.body();
   StackedScales input(kernel, op);
   Value output = kernel.output(op.getResult(), /*rows=*/Value());

@@ -43,7 +43,7 @@ LogicalResult fp4::lowerInterleaveShards(InterleaveShardsOp op, LoweringContext 
   int64_t perShard = bytes / unit, perRow = perShard * shards;
   if (failed(checkItems(op, rows * perRow)))
     return failure();
-  KernelBuilder kernel(op, "interleave_shards", context.symbols);
+  KernelBuilder kernel(op, "interleave_shards", context);
   ImplicitLocOpBuilder &b = kernel.body();
   Value input = kernel.input(op.getInput());
   Value output = kernel.output(op.getResult(), /*rows=*/Value());

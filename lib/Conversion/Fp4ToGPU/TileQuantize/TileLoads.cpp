@@ -76,7 +76,7 @@ void Tile::place(int64_t pass, Int32 &row, Int32 &block) {
   int64_t pieces = plan.piecesPerRow();
   block = thread % pieces;
   if (!plan.squareBlocks) {
-    row = thread / pieces + pass * (kThreads / pieces);
+    row = thread / pieces + pass * (kTileQuantizeThreads / pieces);
     return;
   }
   Int32 warp = thread / TilePlan::warp, lane = thread % TilePlan::warp;

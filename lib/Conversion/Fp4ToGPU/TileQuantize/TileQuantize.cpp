@@ -67,15 +67,14 @@ struct Side {
 class TileQuantizeKernel {
 public:
   TileQuantizeKernel(QuantizeOp op, LoweringContext &context)
-      : op(op), kernel(op, "quantize", context.symbols), b(kernel.body()), s(b, context.target),
+      : op(op), kernel(op, "quantize", context), b(kernel.body()), s(b, context.target),
         type(rankedType(op.getInput())),
         plan{type.getElementTypeBitWidth() / 8, op.getBlockSize(),
              hasPackedData(op.getFormat()) ? 4 : 8, op.hasSquareBlocks()},
-        rows{type.getDimSize(0)}, columns{type.getDimSize(1)}, target(context.target),
-        noArithmetic(context.streams.noArithmetic) {}
+        rows{type.getDimSize(0)}, columns{type.getDimSize(1)},
+        noArithmetic(context.noArithmetic) {}
 
   void emit() {
-    kernel.setMinResidentBlocks(residentBlocks());
     Value hostRows = kernel.hostRows(op.getInput());
     Value input = kernel.input(op.getInput());
     addOperands(hostRows);
@@ -101,20 +100,6 @@ public:
   }
 
 private:
-  /// Of 256 threads. The target says how many fit where blocks are plain. Transforms, blocks of 32,
-  /// square blocks, whose rows wait for each other, and stochastic rounding take up to 80 registers;
-  /// 128 where each candidate scale keeps its codes, or where 32 elements are rounded
-  /// stochastically in steps. Not told, ptxas spills to have 80.
-  int32_t residentBlocks() {
-    bool adaptive = op.getRecipe().getDecisions().adaptive != numerics::Adaptive::Off;
-    bool longSteps = op.getRng() && plan.blockSize == 32 && !target.hasStochasticConvert;
-    if (adaptive || longSteps)
-      return 2;
-    bool isPlain = plan.blockSize == 16 && !plan.squareBlocks && !op.getRng() &&
-                   !op.getPerRow() && !op.getHadamard() && !op.getColumnwiseHadamard();
-    return isPlain && type.getElementType().isBF16() ? int32_t(target.tileQuantizeBlocks) : 3;
-  }
-
   /// Tiles of the kernel in a row of the matrix; they cover whole tiles of scales, whose padding is
   /// theirs to write.
   int64_t tilesPerRow() {
@@ -363,7 +348,7 @@ private:
   //===--- Steps 3 and 4: columns ------------------------------------------===//
 
   void emitColumns(Tile &tile) {
-    int64_t blocks = plan.blocksPerColumn(), wordsPerPass = kThreads / blocks;
+    int64_t blocks = plan.blocksPerColumn(), wordsPerPass = kTileQuantizeThreads / blocks;
     for (int64_t pass = 0; pass < plan.columnPasses(); ++pass) {
       Int32 block = tile.threadIndex() % blocks;
       Int32 word = tile.threadIndex() / blocks + pass * wordsPerPass;
@@ -388,7 +373,7 @@ private:
   void emitCodeColumns(Tile &tile) {
     int64_t blocks = plan.blocksPerColumn(), groups = plan.columns() / CodeTile::width;
     Value takesPart;
-    if (groups * blocks < kThreads)
+    if (groups * blocks < kTileQuantizeThreads)
       takesPart = tile.threadIndex() < groups * blocks;
     emitWhere(b, takesPart, [&] {
       Int32 block = tile.threadIndex() % blocks, group = tile.threadIndex() / blocks;
@@ -427,7 +412,6 @@ private:
   Extent endRow;                         ///< where the group ends
   Output outputs[2];                     ///< row-wise, column-wise
   Value rng;
-  const hw::TargetModel &target;
   bool noArithmetic;
   std::optional<Side> rowwise, columnwise;
   std::optional<ElementTile> elementTile;

@@ -31,6 +31,8 @@
 #include "KernelBuilder.h"
 #include "SideQuantizer.h"
 
+#include "fp4/Conversion/KernelPlans/KernelPlans.h"
+
 #include <array>
 
 namespace fp4 {
@@ -61,12 +63,12 @@ struct TilePlan {
   int64_t columns() const { return rowBytes / elementBytes; }
   /// Pieces in a row of the tile, and how many each thread loads.
   int64_t piecesPerRow() const { return columns() / blockSize; }
-  int64_t loadPasses() const { return rows * piecesPerRow() / kThreads; }
+  int64_t loadPasses() const { return rows * piecesPerRow() / kTileQuantizeThreads; }
   /// Rows of the tile that a warp loads in a pass; with square blocks the passes have 16 together.
   int64_t rowsPerPass() const { return warp / piecesPerRow(); }
   /// Blocks in a column of the tile, and how many words of them each thread reads.
   int64_t blocksPerColumn() const { return rows / blockSize; }
-  int64_t columnPasses() const { return rowWords * blocksPerColumn() / kThreads; }
+  int64_t columnPasses() const { return rowWords * blocksPerColumn() / kTileQuantizeThreads; }
   /// Words of codes of a block.
   int64_t codeWords() const { return blockSize * codeBits / 32; }
   int64_t columnsPerWord() const { return 4 / elementBytes; }

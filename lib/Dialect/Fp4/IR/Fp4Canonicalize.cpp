@@ -163,7 +163,7 @@ struct TransposedProduct : OpRewritePattern<linalg::TransposeOp> {
       return rewriter.notifyMatchFailure(op, "alpha belongs to the rows or columns of the result");
     rewriter.replaceOpWithNewOp<BlockScaledMatmulOp>(
         op, op->getResult(0).getType(), product.getRhs(), product.getRhsScales(), product.getLhs(),
-        product.getLhsScales(), product.getAlpha(), product.getFormat(), /*tile_n=*/IntegerAttr(),
+        product.getLhsScales(), product.getAlpha(), product.getFormat(),
         product.getEpilogueAttr());
     return success();
   }

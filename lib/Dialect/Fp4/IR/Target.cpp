@@ -48,15 +48,33 @@ LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError, S
 }
 
 // #fp4.target (C2)
-LogicalResult Fp4Dialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
-  if (attribute.getName() != kTargetAttr)
-    return success();
+static LogicalResult verifyTarget(Operation *op, NamedAttribute attribute) {
   if (!isa<ModuleOp>(op))
-    return op->emitOpError() << "attribute " << kTargetAttr << " must be on a builtin.module";
+    return op->emitOpError() << "attribute " << Fp4Dialect::kTargetAttr << " must be on a builtin.module";
   if (!isa<TargetAttr>(attribute.getValue()))
-    return op->emitOpError() << "attribute " << kTargetAttr
+    return op->emitOpError() << "attribute " << Fp4Dialect::kTargetAttr
                              << " must be a target such as #fp4.target<sm_100a>, but got "
                              << attribute.getValue();
+  return success();
+}
+
+// #fp4.plan (C3)
+static LogicalResult verifyPlan(Operation *op, NamedAttribute attribute) {
+  if (!isa<Fp4Dialect>(op->getDialect()))
+    return op->emitOpError() << "attribute " << Fp4Dialect::kPlanAttr
+                             << " must be on an operation of the fp4 dialect";
+  if (!isa<PlanAttr>(attribute.getValue()))
+    return op->emitOpError() << "attribute " << Fp4Dialect::kPlanAttr
+                             << " must be a plan such as #fp4.plan<stream_blocks>, but got "
+                             << attribute.getValue();
+  return success();
+}
+
+LogicalResult Fp4Dialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  if (attribute.getName() == kTargetAttr)
+    return verifyTarget(op, attribute);
+  if (attribute.getName() == kPlanAttr)
+    return verifyPlan(op, attribute);
   return success();
 }
 

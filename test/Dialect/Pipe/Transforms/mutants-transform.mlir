@@ -1,4 +1,4 @@
-// RUN: fp4-opt %s -fp4-set-target -convert-fp4-to-pipe -pipe-specialize-warps -pipe-pipeline -canonicalize -cse \
+// RUN: fp4-opt %s -fp4-set-target -fp4-plan-kernels -convert-fp4-to-pipe -pipe-specialize-warps -pipe-pipeline -canonicalize -cse \
 // RUN:   | %python %fp4_src/utils/pipe_mutants.py | FileCheck %s
 
 // The same of the transforming quantizer: a load and its announcement, and the acquire, commit, wait and

@@ -1,10 +1,10 @@
-// RUN: fp4-opt %s -fp4-set-target -convert-fp4-to-pipe -pipe-specialize-warps -pipe-pipeline -canonicalize -cse \
+// RUN: fp4-opt %s -fp4-set-target -fp4-plan-kernels -convert-fp4-to-pipe -pipe-specialize-warps -pipe-pipeline -canonicalize -cse \
 // RUN:   | %python %fp4_src/utils/pipe_mutants.py | FileCheck %s
 
 // No channel op of the GEMM is redundant, and each that is missing or one too many is noticed: 5 loads
 // and announcements, and the acquire, commit, wait and release of two channels; and the sets of scale
 // columns, which a tile of 192 columns has fewer of than stages.
-// RUN: sed s/nvfp4\>/nvfp4\>,tile_n=192/ %s | fp4-opt - -fp4-set-target -convert-fp4-to-pipe -pipe-specialize-warps -pipe-pipeline -canonicalize -cse \
+// RUN: fp4-opt %s -fp4-set-target "-fp4-plan-kernels=plans={tile_product, tile = [128, 192, 256]}" -convert-fp4-to-pipe -pipe-specialize-warps -pipe-pipeline -canonicalize -cse \
 // RUN:   | %python %fp4_src/utils/pipe_mutants.py | FileCheck %s --check-prefix=WIDE
 // CHECK: 28 of 28 mutants rejected
 // WIDE: 30 of 30 mutants rejected

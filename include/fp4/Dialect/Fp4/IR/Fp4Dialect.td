@@ -27,11 +27,13 @@ def Fp4_Dialect : Dialect {
   // Scales that are constants change their layout when the program is compiled.
   let hasConstantMaterializer = 1;
   let useDefaultAttributePrinterParser = 1;
-  // fp4.target: see Fp4Target.td.
+  // fp4.target: see Fp4Target.td; fp4.plan: see Fp4Plan.td.
   let hasOperationAttrVerify = 1;
   let extraClassDeclaration = [{
     /// The target of a module, a TargetAttr.
     static constexpr ::llvm::StringLiteral kTargetAttr = "fp4.target";
+    /// The kernel that an operation becomes, a PlanAttr.
+    static constexpr ::llvm::StringLiteral kPlanAttr = "fp4.plan";
     void registerAttributes();
   }];
 }

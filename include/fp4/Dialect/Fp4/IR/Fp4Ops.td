@@ -8,6 +8,7 @@
 #define FP4_DIALECT_FP4_IR_FP4OPS_TD
 
 include "fp4/Dialect/Fp4/IR/Fp4Attrs.td"
+include "fp4/Dialect/Fp4/IR/Fp4Plan.td"
 include "fp4/Dialect/Fp4/IR/Fp4Target.td"
 include "mlir/IR/OpBase.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
@@ -489,8 +490,6 @@ def Fp4_BlockScaledMatmulOp : Fp4_TensorOp<"blockscaled_matmul"> {
     | alpha      | f32          | scalar, M x 1 or 1 x N | row-major |
     | result     | f32, bf16, f16 | M x N | row-major |
 
-    `tile_n` (64, 128, 192, 256) overrides the cost model's choice of the output tile's columns.
-
     ```mlir
     %y = fp4.blockscaled_matmul %q scaled %sw, %qw scaled %tw alpha %alpha
         {format = #fp4.format<nvfp4>}
@@ -502,7 +501,7 @@ def Fp4_BlockScaledMatmulOp : Fp4_TensorOp<"blockscaled_matmul"> {
   let arguments = (ins AnyRankedTensor:$lhs, AnyRankedTensor:$lhs_scales,
                        AnyRankedTensor:$rhs, AnyRankedTensor:$rhs_scales,
                        Optional<AnyRankedTensor>:$alpha,
-                       Fp4_FormatAttr:$format, OptionalAttr<I64Attr>:$tile_n,
+                       Fp4_FormatAttr:$format,
                        OptionalAttr<Fp4_EpilogueAttr>:$epilogue);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{

@@ -1,4 +1,4 @@
-//===- RolePlans.h - Which warps drive which engine -----------------------===//
+//===- RolePlans.h - Roles and schedules of kernels on tiles --------------===//
 //
 // A kernel builder writes a sequential kernel; the role plan beside it says how many warps execute
 // it. A plan is chosen per target and kernel family, here.
@@ -13,5 +13,8 @@ namespace fp4 {
 /// For accumulators in tensor memory: one warp loads, one issues matrix instructions and copies of
 /// scale factors, four read accumulators and store.
 pipe::RolePlanAttr tensorMemoryRoles(mlir::MLIRContext *context);
+
+/// Neighbouring blocks work on tiles of one column at the same time.
+pipe::WorkScheduleAttrInterface neighboursAlongM(mlir::MLIRContext *context);
 
 } // namespace fp4

@@ -1,4 +1,4 @@
-//===- RolePlans.cpp - Which warps drive which engine ---------------------===//
+//===- RolePlans.cpp - Roles and schedules of kernels on tiles ------------===//
 
 #include "RolePlans.h"
 
@@ -12,4 +12,8 @@ RolePlanAttr fp4::tensorMemoryRoles(MLIRContext *context) {
       context, {RoleAttr::get(context, "load", 5, 6, {Engine::Tma}, 0),
                 RoleAttr::get(context, "mma", 4, 5, {Engine::Tensor, Engine::ScaleCopy}, 0),
                 RoleAttr::get(context, "epilogue", 0, 4, {Engine::Threads}, 0)});
+}
+
+WorkScheduleAttrInterface fp4::neighboursAlongM(MLIRContext *context) {
+  return StaticPersistentAttr::get(context, Raster::AlongM, /*width=*/0);
 }

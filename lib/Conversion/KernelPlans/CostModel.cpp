@@ -2,6 +2,8 @@
 
 #include "CostModel.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
 #include <cassert>
 
@@ -24,8 +26,8 @@ double fp4::matmulCycles(const MatmulSize &size, int64_t tileN, const hw::Target
 }
 
 int64_t fp4::chooseTileN(const MatmulSize &size, const hw::TargetModel &target) {
-  int64_t best = 64;
-  for (int64_t tileN : {128, 192, 256})
+  int64_t best = kProductTileNs[0];
+  for (int64_t tileN : llvm::drop_begin(kProductTileNs))
     if (matmulCycles(size, tileN, target) < matmulCycles(size, best, target))
       best = tileN;
   return best;

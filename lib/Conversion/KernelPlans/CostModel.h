@@ -32,7 +32,11 @@ struct MatmulSize {
 /// Model cycles with 128 x `tileN` tiles on a target with tcgen05.
 double matmulCycles(const MatmulSize &size, int64_t tileN, const hw::TargetModel &target);
 
-/// The cheapest of 64, 128, 192 and 256 columns; of equals, the fewest.
+/// Rows and depth of a tile, and the columns that it can have.
+inline constexpr int64_t kProductTileM = 128, kProductTileK = 256;
+inline constexpr int64_t kProductTileNs[] = {64, 128, 192, 256};
+
+/// The cheapest of kProductTileNs; of equals, the fewest.
 int64_t chooseTileN(const MatmulSize &size, const hw::TargetModel &target);
 
 } // namespace fp4

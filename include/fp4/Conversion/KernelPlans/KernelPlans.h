@@ -1,0 +1,30 @@
+//===- KernelPlans.h - The plan that a lowering obeys ---------------------===//
+#pragma once
+
+#include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/ISA/TargetModel.h"
+
+namespace fp4 {
+
+/// Rows and columns of a tile of the input, and elements along the transform, of a tile_transform
+/// kernel.
+inline constexpr int64_t kTransformTileM = 64, kTransformTileK = 128, kTransformSize = 16;
+/// Threads of a thread block of a tile_quantize kernel.
+inline constexpr int64_t kTileQuantizeThreads = 256;
+
+/// A transform of the quantizer runs on the tensor core.
+bool transformsOnTensorCore(QuantizeOp op);
+
+/// The families that have a kernel for what `op` computes, the one that is chosen first; none where
+/// `op` is no operation of the fp4 dialect.
+llvm::SmallVector<KernelFamily, 2> familiesOf(mlir::Operation *op);
+
+/// Whether convert-fp4-to-pipe makes the kernel of `op`, an operation of the fp4 dialect, and not
+/// convert-fp4-to-gpu.
+bool hasTileKernel(mlir::Operation *op);
+
+/// The plan on `op`. Fails, with an error at `op`, where there is none, where it is not complete, or
+/// where it does not fit the operation or the target.
+llvm::FailureOr<KernelPlan> planOf(mlir::Operation *op, const hw::TargetModel &target);
+
+} // namespace fp4

@@ -1,0 +1,17 @@
+//===- Passes.h - How operations become kernels ---------------------------===//
+#pragma once
+
+#include "mlir/Pass/Pass.h"
+
+#include <memory>
+#include <string>
+
+namespace fp4 {
+
+#define GEN_PASS_DECL
+#include "fp4/Conversion/KernelPlans/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "fp4/Conversion/KernelPlans/Passes.h.inc"
+
+} // namespace fp4

@@ -1,0 +1,50 @@
+//===- Passes.td - How operations become kernels --------------------------===//
+#ifndef FP4_CONVERSION_KERNELPLANS_PASSES_TD
+#define FP4_CONVERSION_KERNELPLANS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def PlanKernels : Pass<"fp4-plan-kernels", "::mlir::ModuleOp"> {
+  let summary = "Decide which kernel each operation becomes";
+  let description = [{
+    **Why.** Tiles, roles, schedules and threads are decisions. They are made once, here, from the
+    target of the module and a cost model, and written on the operations. Lowerings obey and choose
+    nothing, so that the order of the two conversions is free, and a person or a tuner can override
+    every decision.
+
+    **Precondition.** The module has a target (`fp4-set-target`).
+
+    **What holds afterwards.** Every operation of the fp4 dialect has a complete plan, `fp4.plan`,
+    that fits the operation and the target. What a program wrote is kept; what it left open is taken
+    from the option `plans`, and then decided. A quantizer of both orientations whose columnwise
+    transform runs on the tensor core is two operations, because it is two kernels.
+
+    **The columns of a product's tile** are the cheapest of 64, 128, 192 and 256 by the model in
+    `lib/Conversion/KernelPlans/CostModel.h`.
+
+    ```mlir
+    // fp4-opt --fp4-set-target --fp4-plan-kernels
+    func.func @amax(%x: tensor<64x32xbf16>) -> tensor<f32> {
+      %a = fp4.amax %x {fp4.plan = #fp4.plan<reduce_grid, threads = 128>} : tensor<64x32xbf16> -> tensor<f32>
+      return %a : tensor<f32>
+    }
+    // becomes
+    func.func @amax(%x: tensor<64x32xbf16>) -> tensor<f32> {
+      %a = fp4.amax %x {fp4.plan = #fp4.plan<reduce_grid, threads = 128, items_per_thread = 4, grid = 8>}
+          : tensor<64x32xbf16> -> tensor<f32>
+      return %a : tensor<f32>
+    }
+    ```
+  }];
+  let options = [
+    Option<"plans", "plans", "std::string", /*default=*/"",
+           "Plans, as inside of #fp4.plan<...> and separated by semicolons, for operations whose "
+           "family is theirs">,
+  ];
+  let statistics = [
+    Statistic<"numPlans", "plans", "Operations that have a plan">,
+  ];
+  let dependentDialects = ["::fp4::Fp4Dialect", "::fp4::pipe::PipeDialect"];
+}
+
+#endif // FP4_CONVERSION_KERNELPLANS_PASSES_TD

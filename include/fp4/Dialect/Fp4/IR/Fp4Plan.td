@@ -1,0 +1,63 @@
+//===- Fp4Plan.td - How operations become kernels ---------------------------===//
+#ifndef FP4_DIALECT_FP4_IR_FP4PLAN_TD
+#define FP4_DIALECT_FP4_IR_FP4PLAN_TD
+
+include "fp4/Dialect/Fp4/IR/Fp4Attrs.td"
+
+def Fp4_KernelFamily : Fp4_I32Enum<"KernelFamily", "family of kernels", [
+    I32EnumAttrCase<"TileProduct", 0, "tile_product">,
+    I32EnumAttrCase<"TileTransform", 1, "tile_transform">,
+    I32EnumAttrCase<"TileQuantize", 2, "tile_quantize">,
+    I32EnumAttrCase<"StreamBlocks", 3, "stream_blocks">,
+    I32EnumAttrCase<"StreamItems", 4, "stream_items">,
+    I32EnumAttrCase<"ReduceGrid", 5, "reduce_grid">,
+    I32EnumAttrCase<"ReduceRows", 6, "reduce_rows">]>;
+
+def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
+  let mnemonic = "plan";
+  let summary = "how an operation becomes a kernel";
+  let description = [{
+    The attribute `fp4.plan` of an operation says which kernel it becomes. `fp4-plan-kernels` writes
+    it, and lowerings read it. A program may write one itself: what it leaves open the pass decides,
+    and what does not fit the operation or the target is an error there.
+
+    | family | kernel | fields |
+    |--------|--------|--------|
+    | tile_product | output tiles on the tensor core | tile, schedule, roles, resident |
+    | tile_transform | quantizer whose transform runs on the tensor core | tile, strip, schedule, roles, resident |
+    | tile_quantize | a thread block quantizes a tile along rows, columns or both | threads, resident |
+    | stream_blocks | threads quantize or decode blocks of rows | threads, blocks_per_thread, resident, cache_hints |
+    | stream_items | threads take work items from a list | threads, items_per_thread |
+    | reduce_grid | all threads reduce to one number | threads, items_per_thread, grid |
+    | reduce_rows | a thread block reduces each row | threads |
+
+    | field | meaning |
+    |-------|---------|
+    | tile | tile_product: rows, columns and depth of an output tile, in elements. tile_transform: rows and columns of a tile of the input |
+    | strip | tiles along the rows that a thread block takes one after the other |
+    | schedule | how thread blocks share tiles, such as `#pipe.static_persistent<along_m>` |
+    | roles | which warps drive which engine, a `#pipe.role_plan` |
+    | threads | of a thread block |
+    | blocks_per_thread | quantization blocks of a thread |
+    | items_per_thread | work items of a thread |
+    | resident | thread blocks that a multiprocessor holds at a time; without it, as many as fit |
+    | grid | thread blocks that are launched for each multiprocessor at most |
+    | cache_hints | accesses tell the caches that each line is used once |
+
+    Constraints: (C1) a plan has fields of its family only, each once; (C2) numbers are positive, and
+    `tile` has 3 of them in tile_product and 2 in tile_transform; (C3) the attribute is on an
+    operation of the fp4 dialect.
+
+    Example: `#fp4.plan<tile_product, tile = [128, 64, 256]>`,
+    `#fp4.plan<stream_blocks, threads = 256, blocks_per_thread = 1>`.
+  }];
+  let parameters = (ins AttrParameter<"::fp4::KernelPlan", "decisions",
+                                      "const ::fp4::KernelPlan &">:$plan);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    ::fp4::KernelFamily getFamily() const { return getPlan().family; }
+  }];
+}
+
+#endif // FP4_DIALECT_FP4_IR_FP4PLAN_TD

@@ -1,0 +1,42 @@
+//===- KernelPlan.h - How an operation becomes a kernel -------------------===//
+//
+// What fp4-plan-kernels decides for an operation, and what a lowering obeys. `#fp4.plan` carries it.
+// A new field is a member of KernelPlan and a row of the table in KernelPlan.cpp, by which plans are
+// parsed, printed, completed and verified (docs/Rationale/Plans.md).
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "mlir/IR/Attributes.h"
+#include "llvm/ADT/Hashing.h"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+namespace fp4 {
+
+enum class KernelFamily : uint32_t; // Fp4Plan.td
+
+/// Each field may be left open. Fp4Plan.td says what the fields mean and which family has which.
+struct KernelPlan {
+  KernelFamily family = {};
+  std::array<int64_t, 3> tile = {}; ///< 0 where there is no such dimension
+  std::optional<int64_t> strip;
+  mlir::Attribute schedule; ///< a pipe::WorkScheduleAttrInterface
+  mlir::Attribute roles;    ///< a pipe::RolePlanAttr
+  std::optional<int64_t> threads, blocksPerThread, itemsPerThread;
+  std::optional<int64_t> resident, grid;
+  bool cacheHints = false;
+
+  bool operator==(const KernelPlan &) const = default;
+
+  /// This plan, with what it leaves open as in `other`.
+  KernelPlan orElse(const KernelPlan &other) const;
+  /// A field that a complete plan of this family has and this plan lacks; empty if there is none.
+  llvm::StringRef missingField() const;
+};
+
+llvm::hash_code hash_value(const KernelPlan &plan);
+
+} // namespace fp4

@@ -1,0 +1,173 @@
+//===- Families.cpp - Which family an operation has, and what fits --------===//
+
+#include "Families.h"
+
+#include "fp4/Dialect/Pipe/IR/Pipe.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace fp4;
+using enum KernelFamily;
+
+bool fp4::transformsOnTensorCore(QuantizeOp op) {
+  auto onTensorCore = [](std::optional<HadamardAttr> transform) {
+    return transform && transform->getArithmetic() == HadamardArithmetic::TensorCore;
+  };
+  return onTensorCore(op.getHadamard()) || onTensorCore(op.getColumnwiseHadamard());
+}
+
+using Families = SmallVector<KernelFamily, 2>;
+
+static Families familiesOfQuantize(QuantizeOp op) {
+  if (transformsOnTensorCore(op))
+    return {TileTransform};
+  if (op.hasColumnwise() || op.hasSquareBlocks() || op.getGroups())
+    return {TileQuantize};
+  return {StreamBlocks, TileQuantize};
+}
+
+static Families familiesOfAmax(AmaxOp op) {
+  if (op.getPerColumn())
+    return {StreamItems};
+  return {op.getPerRow() ? ReduceRows : ReduceGrid};
+}
+
+SmallVector<KernelFamily, 2> fp4::familiesOf(Operation *op) {
+  return TypeSwitch<Operation *, Families>(op)
+      .Case([](BlockScaledMatmulOp) { return Families{TileProduct}; })
+      .Case([](QuantizeOp quantize) { return familiesOfQuantize(quantize); })
+      .Case([](AmaxOp amax) { return familiesOfAmax(amax); })
+      .Case([](DequantizeOp) { return Families{StreamBlocks}; })
+      .Case([](HadamardAmaxOp) { return Families{ReduceGrid}; })
+      .Case<HadamardOp, SwizzleScalesOp, UnswizzleScalesOp, StackScalesOp, InterleaveShardsOp,
+            MatmulAlphaOp>([](Operation *) { return Families{StreamItems}; })
+      .Default([](Operation *) { return Families(); });
+}
+
+const FamilyRules &fp4::rulesOf(KernelFamily family) {
+  switch (family) {
+  case TileProduct:
+    return kProductRules;
+  case TileTransform:
+    return kTransformRules;
+  case TileQuantize:
+    return kTileQuantizeRules;
+  case StreamBlocks:
+    return kStreamBlocksRules;
+  case StreamItems:
+    return kStreamItemsRules;
+  case ReduceGrid:
+    return kReduceGridRules;
+  case ReduceRows:
+    return kReduceRowsRules;
+  }
+  llvm_unreachable("every family has its rules");
+}
+
+LogicalResult fp4::requireNothing(Operation *, const hw::TargetModel &) { return success(); }
+
+KernelFamily fp4::familyOf(Operation *op) {
+  if (auto plan = op->getAttrOfType<PlanAttr>(Fp4Dialect::kPlanAttr))
+    return plan.getFamily();
+  return familiesOf(op).front();
+}
+
+bool fp4::hasTileKernel(Operation *op) {
+  return llvm::is_contained({TileProduct, TileTransform}, familyOf(op));
+}
+
+//===----------------------------------------------------------------------===//
+// What fits
+//===----------------------------------------------------------------------===//
+
+InFlightDiagnostic fp4::misfit(Operation *op, StringRef field, const Twine &must,
+                               const Twine &found) {
+  InFlightDiagnostic diag = op->emitOpError() << "must have a plan whose '" << field << "' " << must
+                                              << ", but got " << found;
+  diag.attachNote() << "leave '" << field << "' out, and fp4-plan-kernels decides it";
+  return diag;
+}
+
+static std::string spell(Attribute attribute) {
+  std::string text;
+  llvm::raw_string_ostream(text) << attribute;
+  return text;
+}
+
+LogicalResult fp4::checkTiling(Operation *op, const KernelPlan &plan,
+                               const hw::TargetModel &target, ArrayRef<StringRef> engines) {
+  if (!isa<pipe::WorkScheduleAttrInterface>(plan.schedule))
+    return misfit(op, "schedule", "is a schedule such as #pipe.static_persistent<along_m>",
+                  spell(plan.schedule));
+  auto roles = dyn_cast<pipe::RolePlanAttr>(plan.roles);
+  if (!roles)
+    return misfit(op, "roles", "is a #pipe.role_plan", spell(plan.roles));
+  for (StringRef name : engines)
+    if (!roles.getDriver(*pipe::symbolizeEngine(name)))
+      return misfit(op, "roles", "drive the engine " + name, spell(roles));
+  return checkThreads(op, roles.getNumThreads(), *plan.resident, target);
+}
+
+LogicalResult fp4::checkThreads(Operation *op, int64_t threads, int64_t resident,
+                                const hw::TargetModel &target) {
+  std::string on = (" on " + StringRef(target.name)).str();
+  if (threads % 32 || threads > target.maxThreadsPerCta)
+    return misfit(op, "threads",
+                  "are a multiple of 32 up to " + Twine(target.maxThreadsPerCta) + on,
+                  Twine(threads));
+  int64_t most = std::min<int64_t>(target.maxThreadsPerSM / threads, target.maxCtasPerSM);
+  if (resident > most)
+    return misfit(op, "resident",
+                  "is at most " + Twine(most) + " for " + Twine(threads) + " threads" + on,
+                  Twine(resident));
+  return success();
+}
+
+/// The family of `plan` has a kernel for `op`.
+static LogicalResult checkFamily(Operation *op, KernelFamily family) {
+  Families families = familiesOf(op);
+  if (llvm::is_contained(families, family))
+    return success();
+  InFlightDiagnostic diag = op->emitOpError()
+                            << "has no kernel of family " << stringifyKernelFamily(family);
+  diag.attachNote() << "it has kernels of: "
+                    << llvm::join(llvm::map_range(families, stringifyKernelFamily), ", ");
+  return diag;
+}
+
+static LogicalResult checkPlan(Operation *op, const KernelPlan &plan,
+                               const hw::TargetModel &target) {
+  const FamilyRules &rules = rulesOf(plan.family);
+  return failure(failed(checkFamily(op, plan.family)) || failed(rules.require(op, target)) ||
+                 failed(rules.check(op, plan, target)));
+}
+
+FailureOr<KernelPlan> fp4::completePlan(Operation *op, const KernelPlan &plan,
+                                        const hw::TargetModel &target) {
+  const FamilyRules &rules = rulesOf(plan.family);
+  if (failed(checkFamily(op, plan.family)) || failed(rules.require(op, target)))
+    return failure();
+  KernelPlan complete = plan.orElse(rules.propose(op, target));
+  if (failed(rules.check(op, complete, target)))
+    return failure();
+  return complete;
+}
+
+FailureOr<KernelPlan> fp4::planOf(Operation *op, const hw::TargetModel &target) {
+  auto plan = op->getAttrOfType<PlanAttr>(Fp4Dialect::kPlanAttr);
+  if (!plan) {
+    InFlightDiagnostic diag = op->emitOpError("must have a plan before it is lowered");
+    diag.attachNote() << "run fp4-plan-kernels first";
+    return failure();
+  }
+  if (StringRef field = plan.getPlan().missingField(); !field.empty()) {
+    InFlightDiagnostic diag = op->emitOpError("must have a complete plan before it is lowered, but '")
+                              << field << "' is missing";
+    diag.attachNote() << "run fp4-plan-kernels, which completes plans";
+    return failure();
+  }
+  if (failed(checkPlan(op, plan.getPlan(), target)))
+    return failure();
+  return plan.getPlan();
+}

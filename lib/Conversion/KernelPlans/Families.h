@@ -1,0 +1,59 @@
+//===- Families.h - The rules of each family of kernels -------------------===//
+//
+// A family proposes a plan for an operation and checks one. Each has its functions in the file that
+// is named after its kernels; Families.cpp lists them.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Conversion/KernelPlans/KernelPlans.h"
+
+namespace fp4 {
+
+struct FamilyRules {
+  /// Reports why the family has no kernel for `op` on `target`, whatever the plan.
+  llvm::LogicalResult (*require)(mlir::Operation *op, const hw::TargetModel &target);
+  /// A complete plan. The requirements hold.
+  KernelPlan (*propose)(mlir::Operation *op, const hw::TargetModel &target);
+  /// Reports what of a complete plan does not fit. The requirements hold.
+  llvm::LogicalResult (*check)(mlir::Operation *op, const KernelPlan &plan,
+                               const hw::TargetModel &target);
+};
+
+extern const FamilyRules kProductRules, kTransformRules, kTileQuantizeRules, kStreamBlocksRules,
+    kStreamItemsRules, kReduceGridRules, kReduceRowsRules;
+
+const FamilyRules &rulesOf(KernelFamily family);
+
+/// For families with a kernel on every target.
+llvm::LogicalResult requireNothing(mlir::Operation *op, const hw::TargetModel &target);
+
+/// An error at `op`: field 'tile' of its plan must be this, but got that. Its note says how to get
+/// a plan that fits.
+mlir::InFlightDiagnostic misfit(mlir::Operation *op, llvm::StringRef field, const llvm::Twine &must,
+                                const llvm::Twine &found);
+
+/// The schedule is one, and the roles drive all of `engines`, which are names.
+llvm::LogicalResult checkTiling(mlir::Operation *op, const KernelPlan &plan,
+                                const hw::TargetModel &target,
+                                llvm::ArrayRef<llvm::StringRef> engines);
+
+/// A thread block can have `threads`, and a multiprocessor can hold `resident` of them.
+llvm::LogicalResult checkThreads(mlir::Operation *op, int64_t threads, int64_t resident,
+                                 const hw::TargetModel &target);
+
+/// A plan of `family`, the fields of which the caller fills in.
+inline KernelPlan planOfFamily(KernelFamily family) {
+  KernelPlan plan;
+  plan.family = family;
+  return plan;
+}
+
+/// The family of the plan on `op`, else the one that is chosen for it.
+KernelFamily familyOf(mlir::Operation *op);
+
+/// `plan` completed by what its family proposes, if the result fits; otherwise errors at `op`.
+llvm::FailureOr<KernelPlan> completePlan(mlir::Operation *op, const KernelPlan &plan,
+                                         const hw::TargetModel &target);
+
+} // namespace fp4

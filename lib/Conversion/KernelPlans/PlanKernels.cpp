@@ -1,0 +1,128 @@
+//===- PlanKernels.cpp - Decide which kernel each operation becomes -------===//
+//
+// 1. Split what is two kernels into two operations.
+// 2. Complete the plan of each operation: what the program says, then what the option `plans` says,
+//    then what the family proposes (ProductPlans.cpp, TransformPlans.cpp, StreamPlans.cpp).
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp4/Conversion/KernelPlans/Passes.h"
+
+#include "Families.h"
+
+#include "fp4/Dialect/Fp4/IR/Target.h"
+#include "fp4/Dialect/Pipe/IR/Pipe.h"
+
+#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace fp4 {
+#define GEN_PASS_DEF_PLANKERNELS
+#include "fp4/Conversion/KernelPlans/Passes.h.inc"
+} // namespace fp4
+
+using namespace mlir;
+using namespace fp4;
+
+/// A quantizer of both orientations whose columnwise transform runs on the tensor core is two
+/// kernels. Where random numbers depend on the launch, it stays one operation, which has no kernel.
+static void splitOrientations(QuantizeOp op) {
+  auto transform = op.getColumnwiseHadamard();
+  bool onTensorCore = transform && transform->getArithmetic() == HadamardArithmetic::TensorCore;
+  if (op.getOutputs() != Outputs::Both || !onTensorCore || op.getPhilox() != Philox::Element)
+    return;
+  OpBuilder b(op);
+  auto rowwise = QuantizeOp::create(
+      b, op.getLoc(), TypeRange{op.getData().getType(), op.getScales().getType()}, op.getInput(),
+      op.getAmax(), Value(), op.getRng(), op.getFormat(), op.getRecipe(), op.getRounding(),
+      Outputs::Rowwise, op.getBlockAttr(), op.getHadamardAttr(), HadamardAttr(), op.getPhilox(),
+      op.getGroupsAttr(), op.getPerRow());
+  auto columnwise = QuantizeOp::create(
+      b, op.getLoc(), op.getTransposed().getTypes(), op.getInput(),
+      op.getColumnwiseAmax() ? op.getColumnwiseAmax() : op.getAmax(), Value(), op.getRng(),
+      op.getFormat(), op.getRecipe(), op.getRounding(), Outputs::Columnwise, op.getBlockAttr(),
+      HadamardAttr(), op.getColumnwiseHadamardAttr(), op.getPhilox(), op.getGroupsAttr(),
+      op.getPerRow());
+  if (auto plan = op->getAttrOfType<PlanAttr>(Fp4Dialect::kPlanAttr)) {
+    bool isTransform = plan.getFamily() == KernelFamily::TileTransform;
+    (isTransform ? columnwise : rowwise)->setAttr(Fp4Dialect::kPlanAttr, plan);
+  }
+  SmallVector<Value> results(rowwise.getResults());
+  llvm::append_range(results, columnwise.getResults());
+  op.replaceAllUsesWith(results);
+  op.erase();
+}
+
+namespace {
+struct PlanKernels : fp4::impl::PlanKernelsBase<PlanKernels> {
+  using PlanKernelsBase::PlanKernelsBase;
+
+  void runOnOperation() override {
+    FailureOr<SmallVector<KernelPlan>> given = parsePlans();
+    if (failed(given))
+      return signalPassFailure();
+    getOperation().walk(splitOrientations);
+    SmallVector<Operation *> work;
+    getOperation().walk([&](Operation *op) {
+      if (!familiesOf(op).empty())
+        work.push_back(op);
+    });
+    if (work.empty())
+      return;
+    FailureOr<hw::TargetModel> target = targetOf(work.front());
+    if (failed(target))
+      return signalPassFailure();
+    for (Operation *op : work)
+      if (failed(plan(op, *given, *target)))
+        signalPassFailure();
+    numPlans += work.size();
+  }
+
+private:
+  static LogicalResult plan(Operation *op, ArrayRef<KernelPlan> given,
+                            const hw::TargetModel &target) {
+    KernelPlan wish;
+    wish.family = familyOf(op);
+    if (auto own = op->getAttrOfType<PlanAttr>(Fp4Dialect::kPlanAttr))
+      wish = own.getPlan();
+    for (const KernelPlan &other : given)
+      if (other.family == wish.family)
+        wish = wish.orElse(other);
+    FailureOr<KernelPlan> complete = completePlan(op, wish, target);
+    if (failed(complete))
+      return failure();
+    op->setAttr(Fp4Dialect::kPlanAttr, PlanAttr::get(op->getContext(), *complete));
+    return success();
+  }
+
+  FailureOr<SmallVector<KernelPlan>> parsePlans() {
+    SmallVector<KernelPlan> parsed;
+    SmallVector<StringRef> texts;
+    StringRef(plans).split(texts, ';', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+    for (StringRef text : texts) {
+      auto attribute = parsePlan(text.trim());
+      if (!attribute)
+        return failure();
+      parsed.push_back(attribute.getPlan());
+    }
+    return parsed;
+  }
+
+  PlanAttr parsePlan(StringRef text) {
+    std::string message;
+    PlanAttr plan;
+    {
+      ScopedDiagnosticHandler handler(&getContext(), [&](Diagnostic &diagnostic) {
+        if (message.empty())
+          message = diagnostic.str();
+      });
+      std::string spelled = ("#fp4.plan<" + text + ">").str();
+      plan = dyn_cast_or_null<PlanAttr>(parseAttribute(spelled, &getContext()));
+    }
+    if (!plan)
+      getOperation().emitError("option 'plans' must list plans, but got '")
+          << text << "': " << message;
+    return plan;
+  }
+};
+} // namespace

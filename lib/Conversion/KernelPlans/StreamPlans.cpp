@@ -1,0 +1,125 @@
+//===- StreamPlans.cpp - Plans of kernels without roles -------------------===//
+//
+// The numbers of stream_blocks are those of hand-written kernels, which were fastest on an H200
+// with 16 elements per thread, or with two blocks where each is transformed. With two blocks the
+// tensor's scale costs half per element: 16.3 instead of 17.4 instructions. docs/Performance.md has
+// measurements of the compiler's own kernels.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Families.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace fp4;
+using enum KernelFamily;
+
+//===----------------------------------------------------------------------===//
+// stream_blocks
+//===----------------------------------------------------------------------===//
+
+/// Whether each thread transforms its blocks by itself.
+static bool transformsInThread(Operation *op) {
+  auto quantize = dyn_cast<QuantizeOp>(op);
+  return quantize && quantize.getHadamard() &&
+         quantize.getHadamard()->options().blockSize <= quantize.getBlockSize();
+}
+
+static KernelPlan proposeBlocks(Operation *op, const hw::TargetModel &) {
+  KernelPlan plan = planOfFamily(StreamBlocks);
+  bool transforms = transformsInThread(op);
+  plan.threads = transforms ? 128 : 256;
+  plan.blocksPerThread = transforms ? 2 : 1;
+  return plan;
+}
+
+static LogicalResult checkBlocks(Operation *op, const KernelPlan &plan,
+                                 const hw::TargetModel &target) {
+  return checkThreads(op, *plan.threads, plan.resident.value_or(1), target);
+}
+
+constexpr FamilyRules fp4::kStreamBlocksRules = {requireNothing, proposeBlocks, checkBlocks};
+
+//===----------------------------------------------------------------------===//
+// tile_quantize
+//===----------------------------------------------------------------------===//
+
+/// The target says how many blocks fit where they are plain. Transforms, blocks of 32, square
+/// blocks, whose rows wait for each other, and stochastic rounding take up to 80 registers; 128
+/// where each candidate scale keeps its codes, or where 32 elements are rounded stochastically in
+/// steps. Not told, ptxas spills to have 80.
+static KernelPlan proposeTiles(Operation *operation, const hw::TargetModel &target) {
+  auto op = cast<QuantizeOp>(operation);
+  bool squareBlocks = op.hasSquareBlocks();
+  bool adaptive = op.getRecipe().getDecisions().adaptive != numerics::Adaptive::Off;
+  bool longSteps = op.getRng() && op.getBlockSize() == 32 && !target.hasStochasticConvert;
+  bool isPlain = op.getBlockSize() == 16 && !squareBlocks && !op.getRng() && !op.getPerRow() &&
+                 !op.getHadamard() && !op.getColumnwiseHadamard();
+  bool isBF16 = cast<RankedTensorType>(op.getInput().getType()).getElementType().isBF16();
+  KernelPlan plan = planOfFamily(TileQuantize);
+  plan.threads = kTileQuantizeThreads;
+  if (adaptive || longSteps)
+    plan.resident = 2;
+  else
+    plan.resident = isPlain && isBF16 ? target.tileQuantizeBlocks : 3;
+  return plan;
+}
+
+static LogicalResult checkTiles(Operation *op, const KernelPlan &plan,
+                                const hw::TargetModel &target) {
+  if (*plan.threads != kTileQuantizeThreads)
+    return misfit(op, "threads", "are 256", Twine(*plan.threads));
+  return checkThreads(op, *plan.threads, *plan.resident, target);
+}
+
+constexpr FamilyRules fp4::kTileQuantizeRules = {requireNothing, proposeTiles, checkTiles};
+
+//===----------------------------------------------------------------------===//
+// stream_items, reduce_grid, reduce_rows
+//===----------------------------------------------------------------------===//
+
+/// Several items to a thread, so that what is common to all is computed once. A thread that
+/// transforms has one, because its lanes wait for each other.
+static KernelPlan proposeItems(Operation *op, const hw::TargetModel &) {
+  KernelPlan plan = planOfFamily(StreamItems);
+  plan.threads = 256;
+  plan.itemsPerThread = isa<HadamardOp>(op) ? 1 : 4;
+  return plan;
+}
+
+static LogicalResult checkItems(Operation *op, const KernelPlan &plan,
+                                const hw::TargetModel &target) {
+  if (isa<HadamardOp>(op) && *plan.itemsPerThread != 1)
+    return misfit(op, "items_per_thread", "is 1", Twine(*plan.itemsPerThread));
+  return checkThreads(op, *plan.threads, /*resident=*/1, target);
+}
+
+constexpr FamilyRules fp4::kStreamItemsRules = {requireNothing, proposeItems, checkItems};
+
+/// Enough threads to cover the latency of memory, few enough atomics.
+static KernelPlan proposeGrid(Operation *, const hw::TargetModel &) {
+  KernelPlan plan = planOfFamily(ReduceGrid);
+  plan.threads = 256;
+  plan.itemsPerThread = 4;
+  plan.grid = 8;
+  return plan;
+}
+
+/// The warps of a block leave their maxima to the lanes of one warp, which are numbered by a mask.
+static LogicalResult checkReduction(Operation *op, const KernelPlan &plan,
+                                    const hw::TargetModel &target) {
+  if (!llvm::isPowerOf2_64(*plan.threads))
+    return misfit(op, "threads", "are a power of two", Twine(*plan.threads));
+  return checkThreads(op, *plan.threads, /*resident=*/1, target);
+}
+
+constexpr FamilyRules fp4::kReduceGridRules = {requireNothing, proposeGrid, checkReduction};
+
+static KernelPlan proposeRows(Operation *, const hw::TargetModel &) {
+  KernelPlan plan = planOfFamily(ReduceRows);
+  plan.threads = 256;
+  return plan;
+}
+
+constexpr FamilyRules fp4::kReduceRowsRules = {requireNothing, proposeRows, checkReduction};

@@ -1,0 +1,87 @@
+//===- TransformPlans.cpp - Plans of transforms on the tensor core --------===//
+
+#include "Families.h"
+#include "RolePlans.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace fp4;
+
+static InFlightDiagnostic noKernel(QuantizeOp op, const Twine &what, const Twine &found) {
+  InFlightDiagnostic diag = op.emitOpError() << "with a transform on the tensor core must have "
+                                             << what << ", but got " << found;
+  diag.attachNote() << "give the transform 'arithmetic = butterfly'";
+  return diag;
+}
+
+static LogicalResult requireForm(QuantizeOp op) {
+  if (op.getOutputs() != Outputs::Columnwise)
+    return noKernel(op, "outputs columnwise", stringifyOutputs(op.getOutputs()));
+  if (op.getFormat() != Format::NVFP4)
+    return noKernel(op, "format nvfp4", stringifyFormat(op.getFormat()));
+  if (op.hasSquareBlocks())
+    return noKernel(op, "blocks of one row", "block [16, 16]");
+  if (op.getGroups())
+    return noKernel(op, "one matrix", "groups");
+  if (op.getPerRow())
+    return noKernel(op, "one amax", "per_row");
+  if (int64_t size = op.getColumnwiseHadamard()->getSize(); size != kTransformSize)
+    return noKernel(op, "size 16", Twine(size));
+  auto type = cast<RankedTensorType>(op.getInput().getType());
+  // A row of X is what a tensor map steps by.
+  if (int64_t columns = type.getDimSize(1); columns % 8 || columns == 0)
+    return noKernel(op, "columns of the input a positive multiple of 8", Twine(columns));
+  if (int64_t rows = type.getDimSize(0); ShapedType::isDynamic(rows) || rows == 0)
+    return noKernel(op, "a static, positive number of rows", rows ? Twine("?") : Twine(0));
+  return success();
+}
+
+static LogicalResult requireTransform(Operation *op, const hw::TargetModel &target) {
+  Status status = hw::requireFeature(target, &hw::TargetModel::hasTcgen05, "tcgen05");
+  if (status)
+    return requireForm(cast<QuantizeOp>(op));
+  InFlightDiagnostic diag = op->emitOpError(status.error().message);
+  diag.attachNote() << status.error().note;
+  diag.attachNote() << "or give the transform 'arithmetic = butterfly'";
+  return diag;
+}
+
+/// Tiles to a strip so that the busiest of `blocks` resident blocks has the least to do; of equals,
+/// the most, since a strip writes its rows of Q front to back.
+static int64_t chooseStripTiles(int64_t tilesM, int64_t tilesK, int64_t blocks) {
+  // Beginning a strip costs about a tile.
+  auto cost = [&](int64_t tiles) {
+    int64_t strips = tilesK * int64_t(llvm::divideCeil(tilesM, tiles));
+    return int64_t(llvm::divideCeil(strips, blocks)) * (tiles + 1);
+  };
+  int64_t best = 1;
+  for (int64_t tiles = 2; tiles <= std::min<int64_t>(tilesM, 64); ++tiles)
+    if (cost(tiles) <= cost(best))
+      best = tiles;
+  return best;
+}
+
+static KernelPlan proposeTransform(Operation *op, const hw::TargetModel &target) {
+  auto input = cast<RankedTensorType>(cast<QuantizeOp>(op).getInput().getType());
+  KernelPlan plan = planOfFamily(KernelFamily::TileTransform);
+  plan.tile = {kTransformTileM, kTransformTileK};
+  // Quantizing takes longer than four warps can hide, and eight do.
+  plan.resident = 2;
+  plan.strip = chooseStripTiles(llvm::divideCeil(input.getDimSize(0), kTransformTileM),
+                                llvm::divideCeil(input.getDimSize(1), kTransformTileK),
+                                *plan.resident * target.multiprocessors);
+  plan.schedule = neighboursAlongM(op->getContext());
+  plan.roles = tensorMemoryRoles(op->getContext());
+  return plan;
+}
+
+static LogicalResult checkTransform(Operation *op, const KernelPlan &plan,
+                                    const hw::TargetModel &target) {
+  if (plan.tile[0] != kTransformTileM || plan.tile[1] != kTransformTileK)
+    return misfit(op, "tile", "is [64, 128]",
+                  "[" + Twine(plan.tile[0]) + ", " + Twine(plan.tile[1]) + "]");
+  return checkTiling(op, plan, target, {"tma", "tensor", "threads"});
+}
+
+constexpr FamilyRules fp4::kTransformRules = {requireTransform, proposeTransform, checkTransform};

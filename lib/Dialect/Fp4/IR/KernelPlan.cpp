@@ -1,0 +1,238 @@
+//===- KernelPlan.cpp - How an operation becomes a kernel -----------------===//
+
+#include "fp4/Dialect/Fp4/IR/KernelPlan.h"
+
+#include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+
+#include "mlir/IR/DialectImplementation.h"
+
+#include <variant>
+
+using namespace mlir;
+using namespace fp4;
+
+//===----------------------------------------------------------------------===//
+// The fields
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+using Number = std::optional<int64_t>;
+using Dims = std::array<int64_t, 3>;
+
+/// A field by its name in the text.
+struct Field {
+  StringLiteral name;
+  std::variant<Number KernelPlan::*, Dims KernelPlan::*, Attribute KernelPlan::*, bool KernelPlan::*>
+      member;
+  unsigned families;       ///< that have it
+  bool isOptional = false; ///< a complete plan may lack it
+
+  bool isOf(KernelFamily family) const { return families & 1u << unsigned(family); }
+};
+
+template <typename... Families> constexpr unsigned of(Families... families) {
+  return (0u | ... | (1u << unsigned(families)));
+}
+
+using enum KernelFamily;
+
+constexpr Field kFields[] = {
+    {"tile", &KernelPlan::tile, of(TileProduct, TileTransform)},
+    {"strip", &KernelPlan::strip, of(TileTransform)},
+    {"schedule", &KernelPlan::schedule, of(TileProduct, TileTransform)},
+    {"roles", &KernelPlan::roles, of(TileProduct, TileTransform)},
+    {"threads", &KernelPlan::threads, of(TileQuantize, StreamBlocks, StreamItems, ReduceGrid, ReduceRows)},
+    {"blocks_per_thread", &KernelPlan::blocksPerThread, of(StreamBlocks)},
+    {"items_per_thread", &KernelPlan::itemsPerThread, of(StreamItems, ReduceGrid)},
+    {"resident", &KernelPlan::resident, of(TileProduct, TileTransform, TileQuantize)},
+    {"resident", &KernelPlan::resident, of(StreamBlocks), /*isOptional=*/true},
+    {"grid", &KernelPlan::grid, of(ReduceGrid)},
+    {"cache_hints", &KernelPlan::cacheHints, of(StreamBlocks), /*isOptional=*/true},
+};
+
+const Field *findField(KernelFamily family, StringRef name) {
+  const auto *field = llvm::find_if(
+      kFields, [&](const Field &field) { return field.name == name && field.isOf(family); });
+  return field == std::end(kFields) ? nullptr : field;
+}
+
+size_t dimsOf(KernelFamily family) { return family == TileProduct ? 3 : 2; }
+
+/// Calls `body` with the value of `field` in `plan`.
+template <typename Plan, typename Body> auto visit(const Field &field, Plan &plan, Body body) {
+  return std::visit([&](auto member) { return body(plan.*member); }, field.member);
+}
+
+bool isSaid(const Number &number) { return number.has_value(); }
+bool isSaid(const Dims &dims) { return dims != Dims{}; }
+bool isSaid(const Attribute &attribute) { return bool(attribute); }
+bool isSaid(const bool &flag) { return flag; }
+
+bool isSaid(const Field &field, const KernelPlan &plan) {
+  return visit(field, plan, [](const auto &value) { return isSaid(value); });
+}
+
+llvm::hash_code hashOf(const Number &number) { return llvm::hash_value(number.value_or(0)); }
+llvm::hash_code hashOf(const Dims &dims) { return llvm::hash_combine_range(dims); }
+llvm::hash_code hashOf(const Attribute &attribute) { return hash_value(attribute); }
+llvm::hash_code hashOf(const bool &flag) { return llvm::hash_value(flag); }
+
+} // namespace
+
+KernelPlan KernelPlan::orElse(const KernelPlan &other) const {
+  KernelPlan merged = *this;
+  for (const Field &field : kFields)
+    std::visit(
+        [&](auto member) {
+          if (field.isOf(family) && !isSaid(merged.*member))
+            merged.*member = other.*member;
+        },
+        field.member);
+  return merged;
+}
+
+StringRef KernelPlan::missingField() const {
+  for (const Field &field : kFields)
+    if (field.isOf(family) && !field.isOptional && !isSaid(field, *this))
+      return field.name;
+  return {};
+}
+
+llvm::hash_code fp4::hash_value(const KernelPlan &plan) {
+  llvm::hash_code hash = llvm::hash_value(unsigned(plan.family));
+  for (const Field &field : kFields)
+    hash = llvm::hash_combine(
+        hash, visit(field, plan, [](const auto &value) { return hashOf(value); }));
+  return hash;
+}
+
+//===----------------------------------------------------------------------===//
+// The text: family, field = value, ...
+//===----------------------------------------------------------------------===//
+
+static void printValue(AsmPrinter &printer, const Number &number) { printer << " = " << *number; }
+static void printValue(AsmPrinter &printer, const Dims &dims) {
+  printer << " = [";
+  llvm::interleaveComma(llvm::make_filter_range(dims, [](int64_t size) { return size != 0; }),
+                        printer);
+  printer << ']';
+}
+static void printValue(AsmPrinter &printer, const Attribute &attribute) {
+  printer << " = " << attribute;
+}
+static void printValue(AsmPrinter &, const bool &) {}
+
+void PlanAttr::print(AsmPrinter &printer) const {
+  printer << '<' << stringifyKernelFamily(getFamily());
+  for (const Field &field : kFields)
+    if (field.isOf(getFamily()) && isSaid(field, getPlan())) {
+      printer << ", " << field.name;
+      visit(field, getPlan(), [&](const auto &value) { printValue(printer, value); });
+    }
+  printer << '>';
+}
+
+/// #fp4.plan (C2)
+static ParseResult parsePositive(AsmParser &parser, StringRef field, int64_t &value) {
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseInteger(value))
+    return failure();
+  if (value < 1)
+    return parser.emitError(loc) << "'" << field << "' of a plan must be positive, but got " << value;
+  return success();
+}
+
+static ParseResult parseValue(AsmParser &parser, StringRef field, Number &number) {
+  return failure(parser.parseEqual() || parsePositive(parser, field, number.emplace()));
+}
+static ParseResult parseValue(AsmParser &parser, StringRef field, Dims &dims) {
+  SmallVector<int64_t> sizes;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseEqual() ||
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&]() -> ParseResult {
+        return parsePositive(parser, field, sizes.emplace_back());
+      }))
+    return failure();
+  if (sizes.empty() || sizes.size() > dims.size())
+    return parser.emitError(loc) << "'" << field << "' of a plan must have 1 to " << dims.size()
+                                 << " sizes, but got " << sizes.size();
+  llvm::copy(sizes, dims.begin());
+  return success();
+}
+static ParseResult parseValue(AsmParser &parser, StringRef, Attribute &attribute) {
+  return failure(parser.parseEqual() || parser.parseAttribute(attribute));
+}
+static ParseResult parseValue(AsmParser &, StringRef, bool &flag) {
+  flag = true;
+  return success();
+}
+
+static std::string familyNames() {
+  SmallVector<StringRef> names;
+  for (uint32_t family = 0; family <= getMaxEnumValForKernelFamily(); ++family)
+    names.push_back(stringifyKernelFamily(KernelFamily(family)));
+  return llvm::join(names, ", ");
+}
+
+static std::string fieldNames(KernelFamily family) {
+  SmallVector<StringRef> names;
+  for (const Field &field : kFields)
+    if (field.isOf(family))
+      names.push_back(field.name);
+  return llvm::join(names, ", ");
+}
+
+/// #fp4.plan (C1)
+static ParseResult parseField(AsmParser &parser, KernelPlan &plan) {
+  SMLoc loc = parser.getCurrentLocation();
+  StringRef name;
+  if (parser.parseKeyword(&name))
+    return failure();
+  const Field *field = findField(plan.family, name);
+  if (!field) {
+    InFlightDiagnostic diag = parser.emitError(loc)
+                              << "a plan of family " << stringifyKernelFamily(plan.family)
+                              << " has no field '" << name << "'";
+    diag.attachNote() << "its fields: " << fieldNames(plan.family);
+    return diag;
+  }
+  if (isSaid(*field, plan))
+    return parser.emitError(loc) << "field '" << name << "' of a plan must be given once";
+  return visit(*field, plan, [&](auto &value) { return parseValue(parser, name, value); });
+}
+
+Attribute PlanAttr::parse(AsmParser &parser, Type) {
+  SMLoc loc = parser.getCurrentLocation(), familyLoc;
+  StringRef name;
+  if (parser.parseLess() || parser.getCurrentLocation(&familyLoc) || parser.parseKeyword(&name))
+    return {};
+  std::optional<KernelFamily> family = symbolizeKernelFamily(name);
+  if (!family) {
+    InFlightDiagnostic diag = parser.emitError(familyLoc)
+                              << "unknown family of kernels '" << name << "'";
+    diag.attachNote() << "known: " << familyNames();
+    return {};
+  }
+  KernelPlan plan;
+  plan.family = *family;
+  while (succeeded(parser.parseOptionalComma()))
+    if (parseField(parser, plan))
+      return {};
+  if (parser.parseGreater())
+    return {};
+  return getChecked([&] { return parser.emitError(loc); }, parser.getContext(), plan);
+}
+
+//===----------------------------------------------------------------------===//
+// Verification
+//===----------------------------------------------------------------------===//
+
+LogicalResult PlanAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                               KernelPlan plan) {
+  auto said = llvm::count_if(plan.tile, [](int64_t size) { return size != 0; });
+  if (said && size_t(said) != dimsOf(plan.family)) // #fp4.plan (C2)
+    return emitError() << "'tile' of a plan of family " << stringifyKernelFamily(plan.family)
+                       << " must have " << dimsOf(plan.family) << " sizes, but got " << said;
+  return success();
+}

@@ -1,0 +1,105 @@
+// Plans that do not fit the operation or the target; the first operation of each case has one that does.
+// RUN: fp4-opt %s -split-input-file -fp4-set-target -fp4-plan-kernels -verify-diagnostics
+
+!s = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @tile(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
+  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 64, 256]>}
+      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  // expected-error @+2 {{must have a plan whose 'tile' is [128, n, 256] with n = 64, 128, 192 or 256, but got [128, 96, 256]}}
+  // expected-note @+1 {{leave 'tile' out, and fp4-plan-kernels decides it}}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 96, 256]>}
+      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  // expected-error @+2 {{but got [64, 64, 256]}}
+  // expected-note @+1 {{leave 'tile' out}}
+  %2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [64, 64, 256]>}
+      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  // expected-error @+2 {{but got [128, 64, 128]}}
+  // expected-note @+1 {{leave 'tile' out}}
+  %3 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 64, 128]>}
+      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  return
+}
+
+// -----
+
+!s = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @product(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
+  // expected-error @+2 {{must have a plan whose 'resident' is 1, but got 2}}
+  // expected-note @+1 {{leave 'resident' out}}
+  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, resident = 2>}
+      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  // expected-error @+2 {{must have a plan whose 'schedule' is a schedule such as #pipe.static_persistent<along_m>, but got "along_m"}}
+  // expected-note @+1 {{leave 'schedule' out}}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, schedule = "along_m">}
+      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  // expected-error @+2 {{must have a plan whose 'roles' is a #pipe.role_plan, but got #pipe.static_persistent<along_m>}}
+  // expected-note @+1 {{leave 'roles' out}}
+  %2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, roles = #pipe.static_persistent<along_m>>}
+      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  // expected-error @+2 {{must have a plan whose 'roles' drive the engine scale_copy, but got #pipe.role_plan<load warps 5 to 6}}
+  // expected-note @+1 {{leave 'roles' out}}
+  %3 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product,
+      roles = #pipe.role_plan<load warps 5 to 6 drives [tma], mma warps 4 to 5 drives [tensor], epilogue warps 0 to 4 drives [threads]>>}
+      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  return
+}
+
+// -----
+
+func.func @family(%x: tensor<64x32xbf16>, %a: tensor<f32>) {
+  %ok = fp4.amax %x {fp4.plan = #fp4.plan<reduce_grid>} : tensor<64x32xbf16> -> tensor<f32>
+  // expected-error @+2 {{has no kernel of family stream_items}}
+  // expected-note @+1 {{it has kernels of: reduce_grid}}
+  %0 = fp4.amax %x {fp4.plan = #fp4.plan<stream_items>} : tensor<64x32xbf16> -> tensor<f32>
+  // expected-error @+2 {{has no kernel of family reduce_rows}}
+  // expected-note @+1 {{it has kernels of: stream_blocks, tile_quantize}}
+  %q, %s = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, fp4.plan = #fp4.plan<reduce_rows>}
+      : (tensor<64x32xbf16>, tensor<f32>) -> (tensor<64x32xf4E2M1FN>, tensor<64x2xf8E4M3FN>)
+  return
+}
+
+// -----
+
+func.func @threads(%x: tensor<64x32xbf16>, %a: tensor<f32>) {
+  %ok = fp4.amax %x {fp4.plan = #fp4.plan<reduce_grid, threads = 1024>} : tensor<64x32xbf16> -> tensor<f32>
+  // expected-error @+2 {{must have a plan whose 'threads' are a power of two, but got 96}}
+  // expected-note @+1 {{leave 'threads' out}}
+  %0 = fp4.amax %x {fp4.plan = #fp4.plan<reduce_grid, threads = 96>} : tensor<64x32xbf16> -> tensor<f32>
+  // expected-error @+2 {{must have a plan whose 'threads' are a multiple of 32 up to 1024 on sm_100a, but got 2048}}
+  // expected-note @+1 {{leave 'threads' out}}
+  %1 = fp4.amax %x {per_row, fp4.plan = #fp4.plan<reduce_rows, threads = 2048>} : tensor<64x32xbf16> -> tensor<64xf32>
+  // expected-error @+2 {{must have a plan whose 'threads' are a multiple of 32 up to 1024 on sm_100a, but got 100}}
+  // expected-note @+1 {{leave 'threads' out}}
+  %2 = fp4.amax %x {per_column, fp4.plan = #fp4.plan<stream_items, threads = 100>} : tensor<64x32xbf16> -> tensor<32xf32>
+  // expected-error @+2 {{must have a plan whose 'items_per_thread' is 1, but got 2}}
+  // expected-note @+1 {{leave 'items_per_thread' out}}
+  %3 = fp4.hadamard %x {fp4.plan = #fp4.plan<stream_items, items_per_thread = 2>} : tensor<64x32xbf16> -> tensor<64x32xbf16>
+  return
+}
+
+// -----
+
+func.func @quantizers(%x: tensor<64x32xbf16>, %a: tensor<f32>) {
+  %q, %s = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, fp4.plan = #fp4.plan<stream_blocks, resident = 8>}
+      : (tensor<64x32xbf16>, tensor<f32>) -> (tensor<64x32xf4E2M1FN>, tensor<64x2xf8E4M3FN>)
+  // expected-error @+2 {{must have a plan whose 'resident' is at most 8 for 256 threads on sm_100a, but got 9}}
+  // expected-note @+1 {{leave 'resident' out}}
+  %q1, %s1 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, fp4.plan = #fp4.plan<stream_blocks, resident = 9>}
+      : (tensor<64x32xbf16>, tensor<f32>) -> (tensor<64x32xf4E2M1FN>, tensor<64x2xf8E4M3FN>)
+  // expected-error @+2 {{must have a plan whose 'threads' are 256, but got 128}}
+  // expected-note @+1 {{leave 'threads' out}}
+  %q2, %s2 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, outputs = #fp4.outputs<columnwise>,
+      fp4.plan = #fp4.plan<tile_quantize, threads = 128>}
+      : (tensor<64x32xbf16>, tensor<f32>) -> (tensor<32x64xf4E2M1FN>, tensor<32x4xf8E4M3FN>)
+  // expected-error @+2 {{must have a plan whose 'tile' is [64, 128], but got [64, 64]}}
+  // expected-note @+1 {{leave 'tile' out}}
+  %q3, %s3 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, outputs = #fp4.outputs<columnwise>,
+      columnwise_hadamard = #fp4.hadamard<arithmetic = tensor_core>, fp4.plan = #fp4.plan<tile_transform, tile = [64, 64]>}
+      : (tensor<64x32xbf16>, tensor<f32>) -> (tensor<32x64xf4E2M1FN>, tensor<32x4xf8E4M3FN>)
+  // expected-error @+2 {{must have a plan whose 'resident' is at most 10 for 192 threads on sm_100a, but got 11}}
+  // expected-note @+1 {{leave 'resident' out}}
+  %q4, %s4 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, outputs = #fp4.outputs<columnwise>,
+      columnwise_hadamard = #fp4.hadamard<arithmetic = tensor_core>, fp4.plan = #fp4.plan<tile_transform, resident = 11>}
+      : (tensor<64x32xbf16>, tensor<f32>) -> (tensor<32x64xf4E2M1FN>, tensor<32x4xf8E4M3FN>)
+  return
+}

@@ -1,0 +1,40 @@
+// Lowerings choose nothing: an operation without a plan, or with a part of one, is an error that names the pass.
+// RUN: fp4-opt %s -split-input-file -fp4-set-target -convert-fp4-to-gpu -convert-fp4-to-pipe -verify-diagnostics
+
+func.func @stream(%x: tensor<64x32xbf16>) {
+  // expected-error @+2 {{must have a plan before it is lowered}}
+  // expected-note @+1 {{run fp4-plan-kernels first}}
+  %0 = fp4.amax %x : tensor<64x32xbf16> -> tensor<f32>
+  return
+}
+
+// -----
+
+!s = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @product(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
+  // expected-error @+2 {{must have a plan before it is lowered}}
+  // expected-note @+1 {{run fp4-plan-kernels first}}
+  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>}
+      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  return
+}
+
+// -----
+
+func.func @partial(%x: tensor<64x32xbf16>) {
+  %0 = fp4.amax %x {fp4.plan = #fp4.plan<reduce_grid, threads = 32, items_per_thread = 1, grid = 1>} : tensor<64x32xbf16> -> tensor<f32>
+  // expected-error @+2 {{must have a complete plan before it is lowered, but 'grid' is missing}}
+  // expected-note @+1 {{run fp4-plan-kernels, which completes plans}}
+  %1 = fp4.amax %x {fp4.plan = #fp4.plan<reduce_grid, threads = 32, items_per_thread = 1>} : tensor<64x32xbf16> -> tensor<f32>
+  return
+}
+
+// -----
+
+// What was written by hand is checked here too.
+func.func @misfit(%x: tensor<64x32xbf16>) {
+  // expected-error @+2 {{must have a plan whose 'threads' are a power of two, but got 96}}
+  // expected-note @+1 {{leave 'threads' out, and fp4-plan-kernels decides it}}
+  %0 = fp4.amax %x {per_row, fp4.plan = #fp4.plan<reduce_rows, threads = 96>} : tensor<64x32xbf16> -> tensor<64xf32>
+  return
+}

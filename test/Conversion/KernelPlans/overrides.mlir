@@ -1,0 +1,52 @@
+// What a program says is kept, then comes what the option says, then what the pass decides.
+// RUN: fp4-opt %s -fp4-set-target -fp4-plan-kernels | FileCheck %s --check-prefixes=CHECK,OWN
+// RUN: fp4-opt %s -fp4-set-target "-fp4-plan-kernels=plans={tile_product, tile = [128, 256, 256]; reduce_grid, threads = 64}" \
+// RUN:   | FileCheck %s --check-prefixes=CHECK,ASKED
+// The same by the short options of fp4-opt, and of fp4-runner:
+// RUN: fp4-opt %s --compile-to=planned "--plan=tile_product, tile = [128, 256, 256]" "--plan=reduce_grid, threads = 64" \
+// RUN:   | FileCheck %s --check-prefixes=CHECK,ASKED
+// RUN: fp4-runner %s --emit=mlir --compile-to=planned --plan "tile_product, tile = [128, 256, 256]" --plan "reduce_grid, threads = 64" \
+// RUN:   | FileCheck %s --check-prefixes=CHECK,ASKED
+// RUN: not fp4-opt %s -fp4-set-target "-fp4-plan-kernels=plans={reduce_grid, threads = 64; stream, threads = 64}" 2>&1 | FileCheck %s --check-prefix=TEXT
+// TEXT: error: option 'plans' must list plans, but got 'stream, threads = 64': unknown family of kernels 'stream'
+// The lowering obeys:
+// RUN: fp4-opt %s --compile-to=tiles | FileCheck %s --check-prefix=TILES
+
+!sa = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+// CHECK-LABEL: func @products
+// TILES-DAG: pipe.accumulator : !pipe.tmem<128x192xf32>
+// TILES-DAG: schedule #pipe.static_persistent<panels<4>>
+func.func @products(%a: tensor<256x256xf4E2M1FN>, %s: !sa) -> (tensor<256x256xbf16>, tensor<256x256xf32>) {
+  // OWN: fp4.blockscaled_matmul {{.*}}tile = [128, 64, 256], schedule = #pipe.static_persistent<along_m>
+  // ASKED: fp4.blockscaled_matmul {{.*}}tile = [128, 256, 256], schedule = #pipe.static_persistent<along_m>
+  %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>}
+      : (tensor<256x256xf4E2M1FN>, !sa, tensor<256x256xf4E2M1FN>, !sa) -> tensor<256x256xbf16>
+  // CHECK: fp4.blockscaled_matmul {{.*}}tile = [128, 192, 256], schedule = #pipe.static_persistent<panels<4>>
+  %z = fp4.blockscaled_matmul %a scaled %s, %a scaled %s
+      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 192, 256], schedule = #pipe.static_persistent<panels<4>>>}
+      : (tensor<256x256xf4E2M1FN>, !sa, tensor<256x256xf4E2M1FN>, !sa) -> tensor<256x256xf32>
+  return %y, %z : tensor<256x256xbf16>, tensor<256x256xf32>
+}
+
+// CHECK-LABEL: func @streams
+// TILES-DAG: gpu.func @kernel{{.*}}known_block_size = array<i32: 512, 1, 1>{{.*}}nvvm.minctasm = 2
+// TILES-DAG: gpu.func @kernel{{.*}}known_block_size = array<i32: 128, 1, 1>
+func.func @streams(%x: tensor<64x32xbf16>, %a: tensor<f32>)
+    -> (tensor<f32>, tensor<f32>, tensor<64x32xf4E2M1FN>, tensor<64x2xf8E4M3FN>, tensor<64x32xf4E2M1FN>, tensor<64x2xf8E4M3FN>) {
+  // OWN: fp4.amax {{.*}}#fp4.plan<reduce_grid, threads = 256, items_per_thread = 4, grid = 8>
+  // ASKED: fp4.amax {{.*}}#fp4.plan<reduce_grid, threads = 64, items_per_thread = 4, grid = 8>
+  %b = fp4.amax %x : tensor<64x32xbf16> -> tensor<f32>
+  // CHECK: fp4.amax {{.*}}#fp4.plan<reduce_grid, threads = 128, items_per_thread = 2, grid = 1>
+  %c = fp4.amax %x {nan = #fp4.nan_policy<propagate>, fp4.plan = #fp4.plan<reduce_grid, threads = 128, items_per_thread = 2, grid = 1>}
+      : tensor<64x32xbf16> -> tensor<f32>
+  // CHECK: fp4.quantize {{.*}}#fp4.plan<stream_blocks, threads = 512, blocks_per_thread = 1, resident = 2, cache_hints>
+  %q, %s = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
+      fp4.plan = #fp4.plan<stream_blocks, threads = 512, resident = 2, cache_hints>}
+      : (tensor<64x32xbf16>, tensor<f32>) -> (tensor<64x32xf4E2M1FN>, tensor<64x2xf8E4M3FN>)
+  // The tile quantizer writes rows too.
+  // CHECK: fp4.quantize {{.*}}#fp4.plan<tile_quantize, threads = 256, resident = 1>
+  %q1, %s1 = fp4.quantize %x amax %b {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
+      fp4.plan = #fp4.plan<tile_quantize, resident = 1>}
+      : (tensor<64x32xbf16>, tensor<f32>) -> (tensor<64x32xf4E2M1FN>, tensor<64x2xf8E4M3FN>)
+  return %b, %c, %q, %s, %q1, %s1 : tensor<f32>, tensor<f32>, tensor<64x32xf4E2M1FN>, tensor<64x2xf8E4M3FN>, tensor<64x32xf4E2M1FN>, tensor<64x2xf8E4M3FN>
+}

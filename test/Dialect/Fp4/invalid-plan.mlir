@@ -1,0 +1,61 @@
+// RUN: %fp4-opt-once %s -split-input-file -verify-diagnostics
+
+// #fp4.plan (C1)
+func.func private @ok() attributes {p = #fp4.plan<stream_items, threads = 64>}
+// expected-error @+2 {{a plan of family stream_items has no field 'tile'}}
+// expected-note @+1 {{its fields: threads, items_per_thread}}
+func.func private @field() attributes {p = #fp4.plan<stream_items, tile = [128, 64, 256]>}
+
+// -----
+
+// #fp4.plan (C1)
+// expected-error @+1 {{field 'threads' of a plan must be given once}}
+func.func private @twice() attributes {p = #fp4.plan<stream_items, threads = 64, threads = 64>}
+
+// -----
+
+// expected-error @+2 {{unknown family of kernels 'stream'}}
+// expected-note @+1 {{known: tile_product, tile_transform, tile_quantize, stream_blocks, stream_items, reduce_grid, reduce_rows}}
+func.func private @family() attributes {p = #fp4.plan<stream, threads = 64>}
+
+// -----
+
+// #fp4.plan (C2)
+// expected-error @+1 {{'threads' of a plan must be positive, but got 0}}
+func.func private @zero() attributes {p = #fp4.plan<stream_items, threads = 0>}
+
+// -----
+
+// #fp4.plan (C2)
+// expected-error @+1 {{'tile' of a plan must be positive, but got -64}}
+func.func private @negative() attributes {p = #fp4.plan<tile_product, tile = [128, -64, 256]>}
+
+// -----
+
+// #fp4.plan (C2)
+// expected-error @+1 {{'tile' of a plan of family tile_product must have 3 sizes, but got 2}}
+func.func private @two() attributes {p = #fp4.plan<tile_product, tile = [128, 64]>}
+
+// -----
+
+// #fp4.plan (C2)
+// expected-error @+1 {{'tile' of a plan must have 1 to 3 sizes, but got 4}}
+func.func private @four() attributes {p = #fp4.plan<tile_product, tile = [128, 64, 256, 1]>}
+
+// -----
+
+// #fp4.plan (C3)
+func.func @place(%x: tensor<32x64xbf16>) {
+  %a = fp4.amax %x {fp4.plan = #fp4.plan<reduce_grid>} : tensor<32x64xbf16> -> tensor<f32>
+  // expected-error @+1 {{attribute fp4.plan must be on an operation of the fp4 dialect}}
+  return {fp4.plan = #fp4.plan<reduce_grid>}
+}
+
+// -----
+
+// #fp4.plan (C3)
+func.func @kind(%x: tensor<32x64xbf16>) {
+  // expected-error @+1 {{attribute fp4.plan must be a plan such as #fp4.plan<stream_blocks>, but got 7 : i64}}
+  %a = fp4.amax %x {fp4.plan = 7} : tensor<32x64xbf16> -> tensor<f32>
+  return
+}

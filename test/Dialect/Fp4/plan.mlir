@@ -1,0 +1,30 @@
+// RUN: fp4-opt %s | fp4-opt | FileCheck %s
+// Plans of every family, complete and with open fields; fields are printed in one order.
+
+func.func private @families() attributes {
+  // CHECK: a = #fp4.plan<tile_product, tile = [128, 64, 256], schedule = #pipe.static_persistent<panels<8>>, roles = #pipe.role_plan<load warps 0 to 1 drives [tma]>, resident = 1>
+  a = #fp4.plan<tile_product, resident = 1, roles = #pipe.role_plan<load warps 0 to 1 drives [tma]>,
+                schedule = #pipe.static_persistent<panels<8>>, tile = [128, 64, 256]>,
+  // CHECK-SAME: b = #fp4.plan<tile_transform, tile = [64, 128], strip = 3>
+  b = #fp4.plan<tile_transform, tile = [64, 128], strip = 3>,
+  // CHECK-SAME: c = #fp4.plan<tile_quantize, threads = 256, resident = 3>
+  c = #fp4.plan<tile_quantize, threads = 256, resident = 3>,
+  // CHECK-SAME: d = #fp4.plan<stream_blocks, threads = 128, blocks_per_thread = 2, resident = 12, cache_hints>
+  d = #fp4.plan<stream_blocks, cache_hints, resident = 12, threads = 128, blocks_per_thread = 2>,
+  // CHECK-SAME: e = #fp4.plan<stream_items, threads = 256, items_per_thread = 4>
+  e = #fp4.plan<stream_items, threads = 256, items_per_thread = 4>,
+  // CHECK-SAME: f = #fp4.plan<reduce_grid, grid = 8>
+  f = #fp4.plan<reduce_grid, grid = 8>,
+  // CHECK-SAME: g = #fp4.plan<reduce_rows>
+  g = #fp4.plan<reduce_rows>,
+  // Equal plans are one attribute.
+  // CHECK-SAME: h = #fp4.plan<reduce_rows>
+  h = #fp4.plan<reduce_rows>
+}
+
+// CHECK-LABEL: func @on_an_operation
+func.func @on_an_operation(%x: tensor<32x64xbf16>) -> tensor<f32> {
+  // CHECK: fp4.amax %{{.*}} {fp4.plan = #fp4.plan<reduce_grid, threads = 128>}
+  %a = fp4.amax %x {fp4.plan = #fp4.plan<reduce_grid, threads = 128>} : tensor<32x64xbf16> -> tensor<f32>
+  return %a : tensor<f32>
+}
