@@ -139,7 +139,8 @@ fp4::Status fp4::Compiler::Impl::requireProgram() const {
   if (name.empty())
     return makeError(ErrorKind::Internal, "a program must be loaded before it is compiled",
                      "call loadFile, loadText or loadModule, and check what it returns");
-  return makeError(ErrorKind::Internal, "'" + name + "' was rejected and cannot be compiled further",
+  return makeError(ErrorKind::Internal,
+                   "'" + name + "' was rejected and cannot be compiled further",
                    "create a Compiler for the corrected program");
 }
 
@@ -159,8 +160,8 @@ fp4::Status fp4::Compiler::Impl::checkAssembler() const {
   return assembler.supports(target->name, target->ptxFeature);
 }
 
-/// Records what the user wrote, not what the compiler makes of it; only helpers are inlined, and what
-/// is computed twice or for nothing goes.
+/// Records what the user wrote, not what the compiler makes of it; only helpers are inlined, and
+/// what is computed twice or for nothing goes.
 fp4::Status fp4::Compiler::Impl::recordFunctions() {
   OwningOpRef<ModuleOp> inlined = module->clone();
   PassManager manager(context);
@@ -180,8 +181,8 @@ fp4::Status fp4::Compiler::Impl::compileTo(Phase phase) {
                      "ask for Phase::Cubin instead of Phase::Ptx: it does both");
   if (!reached)
     FP4_TRY(recordFunctions());
-  for (Phase step : {Phase::Fused, Phase::Planned, Phase::Tiles, Phase::Roles, Phase::Pipelined, Phase::Nvvm,
-                     Phase::Ptx, Phase::Cubin}) {
+  for (Phase step : {Phase::Fused, Phase::Planned, Phase::Tiles, Phase::Roles, Phase::Pipelined,
+                     Phase::Nvvm, Phase::Ptx, Phase::Cubin}) {
     bool skipped = step == Phase::Ptx && phase == Phase::Cubin;
     if (step > phase || (reached && step <= *reached) || skipped)
       continue;
@@ -209,8 +210,7 @@ fp4::Status fp4::Compiler::Impl::lowerHost() {
                      "host code exists for such functions only: remove 'private', or give a "
                      "declaration its body");
   FP4_TRY(timed("host", [&] {
-    return runPasses(
-        [&](OpPassManager &manager) { addPhase(manager, Phase::Host, options); });
+    return runPasses([&](OpPassManager &manager) { addPhase(manager, Phase::Host, options); });
   }));
   reached = Phase::Host;
   OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());

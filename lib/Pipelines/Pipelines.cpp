@@ -28,10 +28,14 @@ using namespace mlir;
 namespace {
 
 constexpr std::pair<fp4::Phase, llvm::StringLiteral> kPhases[] = {
-    {fp4::Phase::Fused, "fused"},         {fp4::Phase::Planned, "planned"},
-    {fp4::Phase::Tiles, "tiles"},         {fp4::Phase::Roles, "roles"},
-    {fp4::Phase::Pipelined, "pipelined"}, {fp4::Phase::Nvvm, "nvvm"},
-    {fp4::Phase::Ptx, "ptx"},             {fp4::Phase::Cubin, "cubin"},
+    {fp4::Phase::Fused, "fused"},
+    {fp4::Phase::Planned, "planned"},
+    {fp4::Phase::Tiles, "tiles"},
+    {fp4::Phase::Roles, "roles"},
+    {fp4::Phase::Pipelined, "pipelined"},
+    {fp4::Phase::Nvvm, "nvvm"},
+    {fp4::Phase::Ptx, "ptx"},
+    {fp4::Phase::Cubin, "cubin"},
     {fp4::Phase::Host, "host"},
 };
 
@@ -197,9 +201,12 @@ struct CompileOptions : PassPipelineOptions<CompileOptions> {
                        clEnumValN(fp4::Phase::Ptx, "ptx", "kernels as PTX"),
                        clEnumValN(fp4::Phase::Cubin, "cubin", "kernels as PTX and cubin"),
                        clEnumValN(fp4::Phase::Host, "host", "host code in llvm"))};
-  Option<std::string> target{*this, "target", llvm::cl::desc("Target to compile for (default: the module's, else sm_100a)")};
+  Option<std::string> target{
+      *this, "target",
+      llvm::cl::desc("Target to compile for (default: the module's, else sm_100a)")};
   Option<std::string> plans{
-      *this, "plans", llvm::cl::desc("Plans for kernels, separated by semicolons (fp4-plan-kernels)")};
+      *this, "plans",
+      llvm::cl::desc("Plans for kernels, separated by semicolons (fp4-plan-kernels)")};
   Option<std::string> ptxas{*this, "ptxas", llvm::cl::desc("The ptxas to run (default: search)")};
 };
 

@@ -57,6 +57,7 @@ TEST(TargetModel, factsAgreeWithEachOther) {
     EXPECT_EQ(t.hasTcgen05, t.product != nullptr);
     EXPECT_TRUE(t.hasFp4Convert || !t.hasStochasticConvert);
     EXPECT_TRUE(t.hasTcgen05 || !t.hasFp4K96);
+    EXPECT_TRUE(t.hasFp8MmaSync || !t.hasMmaBlockScale); // scaled products have no form in f16
     EXPECT_EQ(t.name, "sm_" + std::to_string(t.computeMajor) + std::to_string(t.computeMinor) + "a");
   }
 }

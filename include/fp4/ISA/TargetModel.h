@@ -39,6 +39,7 @@ struct TargetModel {
   bool hasTcgen05;          ///< tensor memory, tcgen05.mma, tcgen05.cp, tcgen05.ld/st
   bool hasWgmma;            ///< wgmma.mma_async
   bool hasMmaBlockScale;    ///< mma.sync with block_scale (fp4 without tensor memory)
+  bool hasFp8MmaSync;       ///< mma.sync multiplies fp8 as such, and does not widen it to f16
   bool hasTma;              ///< cp.async.bulk.tensor and mbarrier transactions
   bool hasBulkToCta;        ///< bulk copies to shared::cta, in the PTX version of `ptxFeature`
   bool hasPackedTensorMaps; ///< tensor maps of 4-bit and 6-bit elements and of 32-byte atoms

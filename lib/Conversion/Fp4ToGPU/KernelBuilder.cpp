@@ -38,8 +38,8 @@ static gpu::GPUModuleOp createModule(Operation *op, StringRef kind, SymbolTable 
 }
 
 KernelBuilder::KernelBuilder(Operation *op, StringRef kind, const LoweringContext &context)
-    : plan(context.plan), hostBuilder(op->getLoc(), op), bodyBuilder(op->getLoc(), op->getContext()),
-      module(createModule(op, kind, context.symbols)) {
+    : plan(context.plan), hostBuilder(op->getLoc(), op),
+      bodyBuilder(op->getLoc(), op->getContext()), module(createModule(op, kind, context.symbols)) {
   bodyBuilder.setInsertionPointToStart(module.getBody());
   function = gpu::GPUFuncOp::create(bodyBuilder, "kernel", bodyBuilder.getFunctionType({}, {}));
   function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), bodyBuilder.getUnitAttr());
@@ -117,8 +117,7 @@ void KernelBuilder::launch(Value blocks) {
 }
 
 void KernelBuilder::launchItems(Value items) {
-  launch(arith::CeilDivUIOp::create(hostBuilder, items,
-                                    constIndex(hostBuilder, itemsPerBlock())));
+  launch(arith::CeilDivUIOp::create(hostBuilder, items, constIndex(hostBuilder, itemsPerBlock())));
 }
 
 Value KernelBuilder::globalThread() {

@@ -13,8 +13,8 @@ struct MatmulShape {
   int64_t m; ///< rows of A and Y, or ShapedType::kDynamic
   int64_t n, k;
   int64_t tileM, tileN, tileK; ///< rows, columns and depth of an output tile
-  mlir::Type scaleType;   ///< f8E4M3FN (blocks of 16) or f8E8M0FNU (blocks of 32)
-  mlir::Type resultType;  ///< f32, bf16 or f16
+  mlir::Type scaleType;        ///< f8E4M3FN (blocks of 16) or f8E8M0FNU (blocks of 32)
+  mlir::Type resultType;       ///< f32, bf16 or f16
   /// No alpha, one, one for each row of the result (M x 1), or one for each column (1 x N).
   enum class Alpha { None, One, Rows, Columns } alpha;
   llvm::SmallVector<numerics::EpilogueOp> epilogue; ///< named steps, after alpha

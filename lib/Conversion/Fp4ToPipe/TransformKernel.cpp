@@ -113,8 +113,7 @@ void TransformBuilder::buildStrip(Value tileK, Value strip) {
 }
 
 void TransformBuilder::buildTile(Value row, Value column) {
-  auto tileType =
-      SharedType::get({shape.tileM, shape.tileK}, b.getBF16Type(), Layout::Swizzle128B);
+  auto tileType = SharedType::get({shape.tileM, shape.tileK}, b.getBF16Type(), Layout::Swizzle128B);
   Value tile =
       LoadOp::create(b, loc, tileType, x, row, column, Value(), Value(), Value()).getResult();
   auto accType = TmemType::get({kMmaM, shape.tileM}, b.getF32Type());

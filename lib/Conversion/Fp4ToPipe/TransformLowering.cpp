@@ -43,41 +43,26 @@ struct TransformLowering : OpConversionPattern<QuantizeOp> {
 
   LogicalResult matchAndRewrite(QuantizeOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
     FailureOr<KernelPlan> plan = planOf(op, target);
     if (failed(plan))
       return failure();
     TransformShape shape = transformShape(op, *plan);
-    auto allocate = [&](Value result) {
-      auto type = deviceBufferType(cast<RankedTensorType>(result.getType()));
-      return gpu::AllocOp::create(rewriter, loc, type, Type(), ValueRange(), ValueRange(),
-                                  ValueRange())
-          .getMemref();
-    };
-    Value codes = allocate(op.getData()), scales = allocate(op.getScales());
+    Value codes = allocate(rewriter, op.getData()), scales = allocate(rewriter, op.getScales());
     gpu::GPUModuleOp kernels =
         createKernelModule(rewriter, op->getParentOfType<ModuleOp>(), op, "transform");
     auto roles = cast<pipe::RolePlanAttr>(plan->roles);
     auto schedule = cast<pipe::WorkScheduleAttrInterface>(plan->schedule);
-    gpu::GPUFuncOp kernel = buildTransformKernel(kernels, shape, roles, schedule, loc);
-
-    auto view = [&](Type type, Value buffer) -> Value {
-      return pipe::GlobalViewOp::create(rewriter, loc, type, buffer);
-    };
-    SmallVector<Value> arguments = {pipe::MakeTensorMapOp::create(
-        rewriter, loc, shape.mapX(), adaptor.getInput(), rewriter.getI64IntegerAttr(shape.k))};
-    if (shape.hasAmax)
-      arguments.push_back(view(shape.amax(), adaptor.getAmax()));
-    if (shape.stochastic)
-      arguments.push_back(view(shape.rng(), adaptor.getRng()));
-    arguments.append({view(shape.codes(), codes), view(shape.scales(), scales)});
+    gpu::GPUFuncOp kernel = buildTransformKernel(kernels, shape, roles, schedule, op.getLoc());
 
     auto constant = [&](int64_t value) -> Value {
-      return arith::ConstantIndexOp::create(rewriter, loc, value);
+      return arith::ConstantIndexOp::create(rewriter, op.getLoc(), value);
     };
+    SmallVector<Value> arguments =
+        kernelArguments(rewriter, op.getLoc(), shape, adaptor, codes, scales);
     Value one = constant(1);
-    Value blocks = constant(std::min<int64_t>(shape.strips(), shape.resident * target.multiprocessors));
-    gpu::LaunchFuncOp::create(rewriter, loc, kernel, gpu::KernelDim3{blocks, one, one},
+    Value blocks =
+        constant(std::min<int64_t>(shape.strips(), shape.resident * target.multiprocessors));
+    gpu::LaunchFuncOp::create(rewriter, op.getLoc(), kernel, gpu::KernelDim3{blocks, one, one},
                               gpu::KernelDim3{constant(roles.getNumThreads()), one, one},
                               /*dynamicSharedMemorySize=*/Value(), arguments);
     rewriter.replaceOp(op, {codes, scales});
@@ -85,6 +70,28 @@ struct TransformLowering : OpConversionPattern<QuantizeOp> {
   }
 
 private:
+  static Value allocate(OpBuilder &b, Value result) {
+    auto type = deviceBufferType(cast<RankedTensorType>(result.getType()));
+    return gpu::AllocOp::create(b, result.getLoc(), type, Type(), ValueRange(), ValueRange(),
+                                ValueRange())
+        .getMemref();
+  }
+
+  static SmallVector<Value> kernelArguments(OpBuilder &b, Location loc, const TransformShape &shape,
+                                            OpAdaptor adaptor, Value codes, Value scales) {
+    auto view = [&](Type type, Value buffer) -> Value {
+      return pipe::GlobalViewOp::create(b, loc, type, buffer);
+    };
+    SmallVector<Value> arguments = {pipe::MakeTensorMapOp::create(
+        b, loc, shape.mapX(), adaptor.getInput(), b.getI64IntegerAttr(shape.k))};
+    if (shape.hasAmax)
+      arguments.push_back(view(shape.amax(), adaptor.getAmax()));
+    if (shape.stochastic)
+      arguments.push_back(view(shape.rng(), adaptor.getRng()));
+    arguments.append({view(shape.codes(), codes), view(shape.scales(), scales)});
+    return arguments;
+  }
+
   const hw::TargetModel &target;
 };
 } // namespace

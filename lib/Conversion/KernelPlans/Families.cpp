@@ -95,8 +95,8 @@ static std::string spell(Attribute attribute) {
   return text;
 }
 
-LogicalResult fp4::checkTiling(Operation *op, const KernelPlan &plan,
-                               const hw::TargetModel &target, ArrayRef<StringRef> engines) {
+LogicalResult fp4::checkTiling(Operation *op, const KernelPlan &plan, const hw::TargetModel &target,
+                               ArrayRef<StringRef> engines) {
   if (!isa<pipe::WorkScheduleAttrInterface>(plan.schedule))
     return misfit(op, "schedule", "is a schedule such as #pipe.static_persistent<along_m>",
                   spell(plan.schedule));
@@ -162,8 +162,9 @@ FailureOr<KernelPlan> fp4::planOf(Operation *op, const hw::TargetModel &target) 
     return failure();
   }
   if (StringRef field = plan.getPlan().missingField(); !field.empty()) {
-    InFlightDiagnostic diag = op->emitOpError("must have a complete plan before it is lowered, but '")
-                              << field << "' is missing";
+    InFlightDiagnostic diag =
+        op->emitOpError("must have a complete plan before it is lowered, but '")
+        << field << "' is missing";
     diag.attachNote() << "run fp4-plan-kernels, which completes plans";
     return failure();
   }

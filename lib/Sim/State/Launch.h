@@ -30,7 +30,7 @@ struct Launch {
   bool explicitCluster = false;              ///< a cluster was asked for, even one of 1 CTA
   std::vector<AlignedBytes> constantsByRank; ///< bank 1
   Observer *observer = nullptr;
-  uint32_t multiprocessors = 148;
+  uint32_t multiprocessors = 1; ///< of the target
 
   /// Cluster launch control: takes the next cluster that has not started, if any is left. The
   /// caller owns its work from then on.

@@ -279,3 +279,42 @@ func.func @tiles(%x: tensor<32x32xbf16>, %a: tensor<2xf32>) -> tensor<32x2xf8E4M
   %t = fp4.swizzle_scales %s : tensor<32x2xf8E4M3FN> -> tensor<32x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   return %t : tensor<32x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 }
+
+// -----
+
+// A plan makes an operation a kernel of its own.
+func.func @planned(%x: tensor<32x32xbf16>, %a: tensor<f32>) {
+  // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] hadamard+quantize | Category:fp4-fuse | Reason="'fp4.hadamard' has a plan for a kernel of its own"
+  %y = fp4.hadamard %x {dimension = 1 : i64, fp4.plan = #fp4.plan<stream_items, threads = 64>} : tensor<32x32xbf16> -> tensor<32x32xbf16>
+  %ay = fp4.amax %y {fp4.plan = #fp4.plan<reduce_grid>} : tensor<32x32xbf16> -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @planned_amax(%x: tensor<32x32xbf16>) {
+  // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] hadamard+quantize | Category:fp4-fuse | Reason="'fp4.amax' has a plan for a kernel of its own"
+  %y = fp4.hadamard %x {dimension = 1 : i64} : tensor<32x32xbf16> -> tensor<32x32xbf16>
+  %ay = fp4.amax %y {fp4.plan = #fp4.plan<reduce_grid>} : tensor<32x32xbf16> -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @planned_pair(%x: tensor<32x32xbf16>, %a: tensor<f32>) {
+  // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] rowwise+columnwise | Category:fp4-fuse | Reason="'fp4.quantize' has a plan for a kernel of its own"
+  %q:2 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, fp4.plan = #fp4.plan<stream_blocks>}
+      : (tensor<32x32xbf16>, tensor<f32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  %t:2 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, outputs = #fp4.outputs<columnwise>}
+      : (tensor<32x32xbf16>, tensor<f32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  return
+}
+
+// -----
+
+func.func @planned_layout(%x: tensor<32x32xbf16>, %a: tensor<f32>) -> tensor<32x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> {
+  %q:2 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<32x32xbf16>, tensor<f32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  %t = fp4.swizzle_scales %q#1 {fp4.plan = #fp4.plan<stream_items>} : tensor<32x2xf8E4M3FN> -> tensor<32x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+  return %t : tensor<32x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+}

@@ -23,8 +23,8 @@ llvm::SmallVector<KernelFamily, 2> familiesOf(mlir::Operation *op);
 /// convert-fp4-to-gpu.
 bool hasTileKernel(mlir::Operation *op);
 
-/// The plan on `op`. Fails, with an error at `op`, where there is none, where it is not complete, or
-/// where it does not fit the operation or the target.
+/// The plan on `op`. Fails, with an error at `op`, where there is none, where it is not complete,
+/// or where it does not fit the operation or the target.
 llvm::FailureOr<KernelPlan> planOf(mlir::Operation *op, const hw::TargetModel &target);
 
 } // namespace fp4

@@ -10,10 +10,10 @@
 // are in device memory and the host never waits for them.
 //
 //===----------------------------------------------------------------------===//
-#include "Reduce/GridMax.h"
 #include "Int32.h"
 #include "Lowering.h"
 #include "RecipeEmitter.h"
+#include "Reduce/GridMax.h"
 #include "Scalars.h"
 
 #include "fp4/Numerics/BlockScaledGemm.h"
@@ -234,8 +234,7 @@ static Value emitAlphaTerm(Scalars &s, ImplicitLocOpBuilder &b, const numerics::
 static Value emitAlpha(MatmulAlphaOp op, Scalars &s, ImplicitLocOpBuilder &b, Value lhsAmax,
                        Value rhsAmax) {
   numerics::Recipe lhs = op.getLhsDecisions(), rhs = op.getRhsDecisions();
-  Value product =
-      s.multiply(emitAlphaTerm(s, b, lhs, lhsAmax), emitAlphaTerm(s, b, rhs, rhsAmax));
+  Value product = s.multiply(emitAlphaTerm(s, b, lhs, lhsAmax), emitAlphaTerm(s, b, rhs, rhsAmax));
   switch (lhs.alpha) {
   case numerics::AlphaRule::AmaxProduct:
     return s.multiply(product, s.constant(numerics::alphaFactor(lhs.e4m3Max, rhs.e4m3Max)));

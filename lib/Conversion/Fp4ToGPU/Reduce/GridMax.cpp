@@ -32,8 +32,8 @@ GroupedGrid::GroupedGrid(KernelBuilder &kernel, const hw::TargetModel &target,
     // As gridMaxBlocks, of which the group has its part.
     int64_t wanted = llvm::divideCeil(count, kernel.itemsPerBlock());
     double part = static_cast<double>(count) / static_cast<double>(all);
-    int64_t most = static_cast<int64_t>(part * target.multiprocessors *
-                                        kernel.blocksPerMultiprocessor());
+    int64_t most =
+        static_cast<int64_t>(part * target.multiprocessors * kernel.blocksPerMultiprocessor());
     int64_t blocks = std::max<int64_t>(1, std::min(wanted, most));
     Share share{Int32(b, group), Int32(b, first), Int32(b, count), Int32(b, numBlocks),
                 Int32(b, blocks)};

@@ -17,14 +17,14 @@ using numerics::Stage;
 
 namespace {
 
-/// The one-shot grid over the blocks of a matrix: each thread has `blocksPerThread` blocks, `threads`
-/// apart from each other, so that a warp's accesses are adjacent and all loads of a thread are in
-/// flight before the first is used.
+/// The one-shot grid over the blocks of a matrix: each thread has `blocksPerThread` blocks,
+/// `threads` apart from each other, so that a warp's accesses are adjacent and all loads of a
+/// thread are in flight before the first is used.
 class RowGrid {
 public:
   RowGrid(KernelBuilder &kernel, const KernelPlan &plan, RowBlocks::Shape shape, Value rows)
-      : kernel(kernel), threads(*plan.threads), blocksPerThread(*plan.blocksPerThread), shape(shape),
-        hostBlocks(RowBlocks::count(kernel.host(), shape, rows)),
+      : kernel(kernel), threads(*plan.threads), blocksPerThread(*plan.blocksPerThread),
+        shape(shape), hostBlocks(RowBlocks::count(kernel.host(), shape, rows)),
         inKernel(kernel.body(), shape, kernel.scalar(rows)) {}
 
   RowBlocks &blocks() { return inKernel; }
@@ -72,8 +72,8 @@ static SmallVector<Value> loadAmaxes(ImplicitLocOpBuilder &b, Value pointer, boo
     if (!pointer || (!perRow && !amaxes.empty()))
       amaxes.push_back(amaxes.empty() ? Value() : amaxes.front());
     else
-      amaxes.push_back(load(b, b.getF32Type(),
-                            perRow ? address(b, pointer, position.row, 4) : pointer, 4));
+      amaxes.push_back(
+          load(b, b.getF32Type(), perRow ? address(b, pointer, position.row, 4) : pointer, 4));
   }
   return amaxes;
 }
@@ -86,8 +86,14 @@ static RowBlocks::Shape rowShape(QuantizeOp op, bool cacheHints) {
   auto type = cast<RankedTensorType>(op.getInput().getType());
   bool isTiled = scaleLayout(cast<RankedTensorType>(op.getScales().getType())).has_value();
   bool isRagged = type.isDynamicDim(0) || type.getDimSize(0) % 128 != 0;
-  return {type.getDimSize(1), op.getBlockSize(), type.getElementTypeBitWidth() / 8,
-          codeBits(op.getFormat()), isTiled, isTiled && isRagged, cacheHints, op.getPerRow()};
+  return {type.getDimSize(1),
+          op.getBlockSize(),
+          type.getElementTypeBitWidth() / 8,
+          codeBits(op.getFormat()),
+          isTiled,
+          isTiled && isRagged,
+          cacheHints,
+          op.getPerRow()};
 }
 
 LogicalResult fp4::lowerRowwiseQuantize(QuantizeOp op, LoweringContext &context) {
@@ -116,8 +122,8 @@ LogicalResult fp4::lowerRowwiseQuantize(QuantizeOp op, LoweringContext &context)
     if (!context.noArithmetic && (!quantizer || op.getPerRow()))
       quantizer.emplace(scalars, b, op, /*columnwise=*/false, amax, rng, groups);
     BlockPlace place{position.row, position.column, position.index};
-    BlockQuantizer::Block block = quantizer ? quantizer->quantize(elements, place)
-                                            : mixBits(b, elements, amax, codeWords);
+    BlockQuantizer::Block block =
+        quantizer ? quantizer->quantize(elements, place) : mixBits(b, elements, amax, codeWords);
     blocks.storeCodes(data, position, block.codes);
     blocks.storeScale(scales, position, block.scale);
   }
@@ -183,10 +189,9 @@ LogicalResult fp4::lowerDequantize(DequantizeOp op, LoweringContext &context) {
       recipe.set(RecipeOp::TensorAmax, amax);
       recipe.emit(Stage::Tensor);
     }
-    blocks.storeElements(
-        result, position,
-        dequantizeBlock(b, scalars, recipe, block.first, block.second, type.getElementType(),
-                        hasPackedData(op.getFormat())));
+    blocks.storeElements(result, position,
+                         dequantizeBlock(b, scalars, recipe, block.first, block.second,
+                                         type.getElementType(), hasPackedData(op.getFormat())));
   }
   grid.launch();
   return success();

@@ -101,6 +101,12 @@ Value transposedOf(Value value) {
   return transpose.getInput();
 }
 
+/// The kernel that a program asked for stays what it asked for.
+void keepPlan(Operation *from, Operation *to) {
+  if (Attribute plan = from->getAttr(Fp4Dialect::kPlanAttr))
+    to->setAttr(Fp4Dialect::kPlanAttr, plan);
+}
+
 /// Groups are ranges of rows, and have no name for ranges of columns.
 template <typename OpT> struct AmaxOfTransposed : OpRewritePattern<OpT> {
   using OpRewritePattern<OpT>::OpRewritePattern;
@@ -143,6 +149,7 @@ struct QuantizeTransposed : OpRewritePattern<QuantizeOp> {
         hasTwo ? op.getAmax() : Value(), op.getRng(), op.getFormat(), op.getRecipe(),
         op.getRounding(), other, op.getBlockAttr(), op.getColumnwiseHadamardAttr(),
         op.getHadamardAttr(), op.getPhilox(), op.getGroupsAttr(), op.getPerRow());
+    keepPlan(op, quantize);
     SmallVector<Value> results(quantize->getResults());
     std::rotate(results.begin(), results.begin() + (both ? 2 : 0), results.end());
     rewriter.replaceOp(op, results);
@@ -161,10 +168,11 @@ struct TransposedProduct : OpRewritePattern<linalg::TransposeOp> {
       return rewriter.notifyMatchFailure(op, "is not all that becomes of a product");
     if (product.getAlpha() && cast<RankedTensorType>(product.getAlpha().getType()).getRank() != 0)
       return rewriter.notifyMatchFailure(op, "alpha belongs to the rows or columns of the result");
-    rewriter.replaceOpWithNewOp<BlockScaledMatmulOp>(
+    auto swapped = rewriter.replaceOpWithNewOp<BlockScaledMatmulOp>(
         op, op->getResult(0).getType(), product.getRhs(), product.getRhsScales(), product.getLhs(),
         product.getLhsScales(), product.getAlpha(), product.getFormat(),
         product.getEpilogueAttr());
+    keepPlan(product, swapped);
     return success();
   }
 };

@@ -23,7 +23,8 @@ using Dims = std::array<int64_t, 3>;
 /// A field by its name in the text.
 struct Field {
   StringLiteral name;
-  std::variant<Number KernelPlan::*, Dims KernelPlan::*, Attribute KernelPlan::*, bool KernelPlan::*>
+  std::variant<Number KernelPlan::*, Dims KernelPlan::*, Attribute KernelPlan::*,
+               bool KernelPlan::*>
       member;
   unsigned families;       ///< that have it
   bool isOptional = false; ///< a complete plan may lack it
@@ -42,7 +43,8 @@ constexpr Field kFields[] = {
     {"strip", &KernelPlan::strip, of(TileTransform)},
     {"schedule", &KernelPlan::schedule, of(TileProduct, TileTransform)},
     {"roles", &KernelPlan::roles, of(TileProduct, TileTransform)},
-    {"threads", &KernelPlan::threads, of(TileQuantize, StreamBlocks, StreamItems, ReduceGrid, ReduceRows)},
+    {"threads", &KernelPlan::threads,
+     of(TileQuantize, StreamBlocks, StreamItems, ReduceGrid, ReduceRows)},
     {"blocks_per_thread", &KernelPlan::blocksPerThread, of(StreamBlocks)},
     {"items_per_thread", &KernelPlan::itemsPerThread, of(StreamItems, ReduceGrid)},
     {"resident", &KernelPlan::resident, of(TileProduct, TileTransform, TileQuantize)},
@@ -102,8 +104,8 @@ StringRef KernelPlan::missingField() const {
 llvm::hash_code fp4::hash_value(const KernelPlan &plan) {
   llvm::hash_code hash = llvm::hash_value(unsigned(plan.family));
   for (const Field &field : kFields)
-    hash = llvm::hash_combine(
-        hash, visit(field, plan, [](const auto &value) { return hashOf(value); }));
+    hash = llvm::hash_combine(hash,
+                              visit(field, plan, [](const auto &value) { return hashOf(value); }));
   return hash;
 }
 
@@ -139,7 +141,8 @@ static ParseResult parsePositive(AsmParser &parser, StringRef field, int64_t &va
   if (parser.parseInteger(value))
     return failure();
   if (value < 1)
-    return parser.emitError(loc) << "'" << field << "' of a plan must be positive, but got " << value;
+    return parser.emitError(loc) << "'" << field << "' of a plan must be positive, but got "
+                                 << value;
   return success();
 }
 
@@ -228,8 +231,7 @@ Attribute PlanAttr::parse(AsmParser &parser, Type) {
 // Verification
 //===----------------------------------------------------------------------===//
 
-LogicalResult PlanAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                               KernelPlan plan) {
+LogicalResult PlanAttr::verify(function_ref<InFlightDiagnostic()> emitError, KernelPlan plan) {
   auto said = llvm::count_if(plan.tile, [](int64_t size) { return size != 0; });
   if (said && size_t(said) != dimsOf(plan.family)) // #fp4.plan (C2)
     return emitError() << "'tile' of a plan of family " << stringifyKernelFamily(plan.family)

@@ -50,7 +50,8 @@ LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError, S
 // #fp4.target (C2)
 static LogicalResult verifyTarget(Operation *op, NamedAttribute attribute) {
   if (!isa<ModuleOp>(op))
-    return op->emitOpError() << "attribute " << Fp4Dialect::kTargetAttr << " must be on a builtin.module";
+    return op->emitOpError() << "attribute " << Fp4Dialect::kTargetAttr
+                             << " must be on a builtin.module";
   if (!isa<TargetAttr>(attribute.getValue()))
     return op->emitOpError() << "attribute " << Fp4Dialect::kTargetAttr
                              << " must be a target such as #fp4.target<sm_100a>, but got "
@@ -88,9 +89,8 @@ FailureOr<hw::TargetModel> fp4::targetOf(Operation *op) {
       model.multiprocessors = attribute.getMultiprocessors();
     return model;
   }
-  InFlightDiagnostic diag = op->emitError()
-                            << "must know its target: no module has the attribute "
-                            << Fp4Dialect::kTargetAttr;
+  InFlightDiagnostic diag = op->emitError() << "must know its target: no module has the attribute "
+                                            << Fp4Dialect::kTargetAttr;
   diag.attachNote() << "run fp4-set-target first, or write 'module attributes {"
                     << Fp4Dialect::kTargetAttr << " = #fp4.target<sm_100a>}'";
   return failure();

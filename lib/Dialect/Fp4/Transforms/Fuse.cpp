@@ -46,6 +46,12 @@ void passed(Operation *op, StringRef fusion, StringRef what) {
 
 std::string nameOf(Operation *op) { return ("'" + op->getName().getStringRef() + "'").str(); }
 
+/// An operation with a plan is to be that kernel, so it does not go into another one. Others may go
+/// into it.
+bool hasPlan(Operation *op) { return op->hasAttr(Fp4Dialect::kPlanAttr); }
+
+Reason ownKernel(Operation *op) { return nameOf(op) + " has a plan for a kernel of its own"; }
+
 //===----------------------------------------------------------------------===//
 // Transforms
 //===----------------------------------------------------------------------===//
@@ -65,6 +71,10 @@ constexpr StringLiteral kCut =
 
 /// Why `use` cannot read the input of `transform` in place of its result.
 Reason whyNotAbsorb(HadamardOp transform, Operation *use) {
+  if (hasPlan(transform))
+    return ownKernel(transform);
+  if (isa<AmaxOp>(use) && hasPlan(use))
+    return ownKernel(use);
   if (auto amax = dyn_cast<AmaxOp>(use); amax && amax.hasLines())
     return std::string(amax.getPerRow() ? "the amax is one per row" : "the amax is one per column");
   if (auto amax = dyn_cast<AmaxOp>(use))
@@ -123,7 +133,7 @@ private:
       auto other = dyn_cast<AmaxOp>(use);
       if (!other || other->getBlock() != transform->getBlock())
         continue;
-      if (other.getGroupsAttr() != amax.getGroupsAttr() || other.hasLines())
+      if (other.getGroupsAttr() != amax.getGroupsAttr() || other.hasLines() || hasPlan(other))
         continue;
       if (other.getNan() == amax.getNan())
         return other;
@@ -135,7 +145,7 @@ private:
   }
 
   void absorb(AmaxOp amax) {
-    if (amax.hasLines() || cutsTransform(transform, amax.getGroups()))
+    if (amax.hasLines() || hasPlan(amax) || cutsTransform(transform, amax.getGroups()))
       return; // it has been said why
     AmaxOp partner = partnerOf(amax);
     if (isNeeded && !partner)
@@ -179,6 +189,9 @@ constexpr StringLiteral kBothOrientations = "rowwise+columnwise";
 
 /// Why the attributes and operands of two quantizers of one tensor do not go together.
 Reason whyNotPair(QuantizeOp rowwise, QuantizeOp columnwise) {
+  for (QuantizeOp op : {rowwise, columnwise})
+    if (hasPlan(op))
+      return ownKernel(op);
   if (rowwise->getBlock() != columnwise->getBlock())
     return "the rowwise and the columnwise quantizer are in different blocks";
   auto differ = [](StringRef what) {
@@ -264,7 +277,7 @@ bool fuseLayout(QuantizeOp quantize, OpResult result, RewriterBase &rewriter) {
   SmallVector<SwizzleScalesOp> swizzles;
   Operation *other = nullptr;
   for (Operation *use : result.getUsers())
-    if (auto swizzle = dyn_cast<SwizzleScalesOp>(use))
+    if (auto swizzle = dyn_cast<SwizzleScalesOp>(use); swizzle && !hasPlan(swizzle))
       swizzles.push_back(swizzle);
     else
       other = use;

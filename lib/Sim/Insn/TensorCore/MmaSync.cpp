@@ -197,7 +197,7 @@ uint32_t addHalves(uint32_t a, uint32_t b) {
 bool goesByHalves(ExecContext &cx, const Insn &insn) {
   const hw::TargetModel *target = hw::lookupTarget(cx.launch().options->target);
   return factorsPerRow(MmaType(insn.m[kTypeA])) == 32 && !insn.m[kScaling] && target &&
-         !target->hasMmaBlockScale;
+         !target->hasFp8MmaSync;
 }
 
 void multiplyFloats(const Insn &insn, Tile &tile) {

@@ -1,8 +1,8 @@
 //===- KernelPlan.h - How an operation becomes a kernel -------------------===//
 //
-// What fp4-plan-kernels decides for an operation, and what a lowering obeys. `#fp4.plan` carries it.
-// A new field is a member of KernelPlan and a row of the table in KernelPlan.cpp, by which plans are
-// parsed, printed, completed and verified (docs/Rationale/Plans.md).
+// What fp4-plan-kernels decides for an operation, and what a lowering obeys. `#fp4.plan` carries
+// it. A new field is a member of KernelPlan and a row of the table in KernelPlan.cpp, by which
+// plans are parsed, printed, completed and verified (docs/Rationale/Plans.md).
 //
 //===----------------------------------------------------------------------===//
 #pragma once
