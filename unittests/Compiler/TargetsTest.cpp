@@ -73,6 +73,9 @@ const std::vector<Fact> &facts() {
       {"tcgen05", &TargetModel::hasTcgen05,
        "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16 "
        "[%r1], %rd1, %rd1, %r2, [%r3], [%r3], %p1;"},
+      {"CTA pairs", &TargetModel::hasCtaPairs,
+       "tcgen05.mma.cta_group::2.kind::mxf4nvf4.block_scale.block16 "
+       "[%r1], %rd1, %rd1, %r2, [%r3], [%r3], %p1;"},
       {"wgmma", &TargetModel::hasWgmma, "wgmma.fence.sync.aligned;"},
       {"block-scaled mma.sync", &TargetModel::hasMmaBlockScale,
        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32."
@@ -83,8 +86,7 @@ const std::vector<Fact> &facts() {
       {"cluster launch control", &TargetModel::hasClusterLaunchControl,
        "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 "
        "[%r1], [%r2];"},
-      {"fp4 conversion", &TargetModel::hasFp4Convert,
-       "cvt.rn.satfinite.e2m1x2.f32 %b, %f1, %f2;"},
+      {"fp4 conversion", &TargetModel::hasFp4Convert, "cvt.rn.satfinite.e2m1x2.f32 %b, %f1, %f2;"},
       {"ue8m0 conversion", &TargetModel::hasFp4Convert,
        "cvt.rp.satfinite.ue8m0x2.f32 %h1, %f1, %f2;"},
       {"stochastic conversion", &TargetModel::hasStochasticConvert,

@@ -58,6 +58,7 @@ TEST(TargetModel, factsAgreeWithEachOther) {
     EXPECT_TRUE(t.hasFp4Convert || !t.hasStochasticConvert);
     EXPECT_TRUE(t.hasTcgen05 || !t.hasFp4K96);
     EXPECT_TRUE(t.hasFp8MmaSync || !t.hasMmaBlockScale); // scaled products have no form in f16
+    EXPECT_TRUE(t.hasTcgen05 || !t.hasCtaPairs);
     EXPECT_EQ(t.name, "sm_" + std::to_string(t.computeMajor) + std::to_string(t.computeMinor) + "a");
   }
 }

@@ -44,6 +44,7 @@ struct TargetModel {
   bool hasBulkToCta;        ///< bulk copies to shared::cta, in the PTX version of `ptxFeature`
   bool hasPackedTensorMaps; ///< tensor maps of 4-bit and 6-bit elements and of 32-byte atoms
   bool hasClusterLaunchControl;
+  bool hasCtaPairs;          ///< tcgen05 with cta_group::2: two blocks of a cluster as one
   bool hasFp4Convert;        ///< cvt.rn.satfinite.e2m1x2 and cvt.ue8m0x2
   bool hasStochasticConvert; ///< cvt.rs
   bool hasFp4K96;            ///< the K = 96 fp4 MMA (instruction descriptor bit 31)

@@ -120,6 +120,10 @@ struct MakeTensorMapLowering : ConvertOpToLLVMPattern<fp4::pipe::MakeTensorMapOp
     auto bufferType = cast<MemRefType>(op.getBuffer().getType());
     auto mapType = cast<fp4::pipe::TensorMapType>(op.getResult().getType());
     MemRefDescriptor buffer(adaptor.getBuffer());
+    if (mapType.isScales()) {
+      lowerScales(op, buffer, rewriter);
+      return success();
+    }
     // Columns of the map's element type: bytes for packed fp4.
     int64_t packed = mapType.getElementType().getIntOrFloatBitWidth() == 4 ? 2 : 1;
     auto i64 = [&](int64_t value) { return constantInt(rewriter, loc, 64, value); };
@@ -132,17 +136,55 @@ struct MakeTensorMapLowering : ConvertOpToLLVMPattern<fp4::pipe::MakeTensorMapOp
     Value strides = integerArray(rewriter, loc, 64, i64(pitch));
     Value box = integerArray(rewriter, loc, 32,
                              {i32(mapType.getColumns() / packed), i32(mapType.getRows())});
-    Value map = createMapStorage(rewriter, loc);
-    fp4::callRuntime(rewriter, loc, moduleOf(op), RuntimeFunction::TensorMap,
-                     {map, buffer.bufferPtr(rewriter, loc, *getTypeConverter(), bufferType),
-                      i32(static_cast<int32_t>(mapTypeOf(mapType.getElementType()))),
-                      i32(hw::tensorMapSwizzleCode(fp4::pipe::swizzleMode(mapType.getLayout()))),
-                      i32(2), dims, strides, box});
-    rewriter.replaceOp(op, map);
+    replaceByMap(rewriter, op, buffer,
+                 {mapTypeOf(mapType.getElementType()), fp4::pipe::swizzleMode(mapType.getLayout()),
+                  /*rank=*/2, dims, strides, box});
     return success();
   }
 
 private:
+  /// What fp4rt_tensor_map is told of a map; arrays in host memory.
+  struct Form {
+    hw::TensorMapType type;
+    hw::SwizzleMode swizzle;
+    int32_t rank;
+    Value dims, strides, box;
+  };
+
+  /// Blocks of 512 bytes in rows: {words of a block, blocks of a row, rows}.
+  void lowerScales(fp4::pipe::MakeTensorMapOp op, MemRefDescriptor buffer,
+                   ConversionPatternRewriter &rewriter) const {
+    Location loc = op.getLoc();
+    auto type = cast<MemRefType>(op.getBuffer().getType());
+    fp4::pipe::TensorMapType box = op.getType();
+    constexpr int64_t words = fp4::pipe::kScaleBlockBytes / 4;
+    int64_t columns = type.getDimSize(1), pitch = columns * fp4::pipe::kScaleBlockBytes;
+    auto i64 = [&](int64_t value) { return constantInt(rewriter, loc, 64, value); };
+    auto i32 = [&](int64_t value) { return constantInt(rewriter, loc, 32, value); };
+    Value rows = type.isDynamicDim(0) ? buffer.size(rewriter, loc, 0) : i64(type.getDimSize(0));
+    replaceByMap(rewriter, op, buffer,
+                 {hw::TensorMapType::UInt32, hw::SwizzleMode::None, /*rank=*/3,
+                  integerArray(rewriter, loc, 64, {i64(words), i64(columns), rows}),
+                  integerArray(rewriter, loc, 64, {i64(fp4::pipe::kScaleBlockBytes), i64(pitch)}),
+                  integerArray(rewriter, loc, 32,
+                               {i32(words), i32(box.getColumns() / fp4::pipe::kScaleBlockColumns),
+                                i32(box.getRows() / fp4::pipe::kScaleBlockRows)})});
+  }
+
+  void replaceByMap(ConversionPatternRewriter &rewriter, fp4::pipe::MakeTensorMapOp op,
+                    MemRefDescriptor buffer, const Form &form) const {
+    Location loc = op.getLoc();
+    auto i32 = [&](int64_t value) { return constantInt(rewriter, loc, 32, value); };
+    Value map = createMapStorage(rewriter, loc);
+    Value first = buffer.bufferPtr(rewriter, loc, *getTypeConverter(),
+                                   cast<MemRefType>(op.getBuffer().getType()));
+    fp4::callRuntime(rewriter, loc, moduleOf(op), RuntimeFunction::TensorMap,
+                     {map, first, i32(static_cast<int32_t>(form.type)),
+                      i32(hw::tensorMapSwizzleCode(form.swizzle)), i32(form.rank), form.dims,
+                      form.strides, form.box});
+    rewriter.replaceOp(op, map);
+  }
+
   /// 128 bytes, aligned as the driver asks of a CUtensorMap.
   static Value createMapStorage(OpBuilder &builder, Location loc) {
     Type ptr = LLVM::LLVMPointerType::get(builder.getContext());

@@ -36,6 +36,9 @@ public:
   Int32 operator%(int64_t y) const { return *this % Int32(*b, y); }
   Int32 operator&(int64_t y) const { return *this & Int32(*b, y); }
   Int32 operator>>(int64_t y) const { return apply<mlir::arith::ShRUIOp>(Int32(*b, y)); }
+  friend Int32 operator<<(uint32_t x, Int32 y) {
+    return Int32(*y.b, x).apply<mlir::arith::ShLIOp>(y);
+  }
 
   mlir::Value operator<(Int32 y) const {
     return mlir::arith::CmpIOp::create(*b, mlir::arith::CmpIPredicate::ult, value, y.value);

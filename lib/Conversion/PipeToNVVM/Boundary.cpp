@@ -51,7 +51,7 @@ struct LowerKernel : fp4::PipePattern<gpu::GPUFuncOp> {
   }
 
 private:
-  /// Block size, resident blocks and dynamic shared memory.
+  /// Block and cluster size, resident blocks and dynamic shared memory.
   void markLaunch(gpu::GPUFuncOp op, LLVM::LLVMFuncOp kernel) const {
     Builder b(op.getContext());
     if (auto size = op.getKnownBlockSizeAttr())
@@ -59,6 +59,8 @@ private:
     else if (state.numThreads)
       kernel->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                       b.getDenseI32ArrayAttr({state.numThreads, 1, 1}));
+    if (auto size = op.getKnownClusterSizeAttr())
+      kernel->setAttr(NVVM::NVVMDialect::getClusterDimAttrName(), size);
     for (StringRef name : {NVVM::NVVMDialect::getMinctasmAttrName(),
                            NVVM::NVVMDialect::getMaxnregAttrName()})
       if (Attribute value = op->getAttr(name))

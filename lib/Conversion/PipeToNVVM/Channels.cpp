@@ -33,13 +33,15 @@ void emitFence(OpBuilder &b, Location loc, NVVM::Tcgen05FenceKind kind) {
   NVVM::Tcgen05FenceOp::create(b, loc, kind);
 }
 
-/// Waits until the phase of parity `parity` has completed.
-void emitWait(OpBuilder &b, Location loc, Value barrier, Value parity) {
+/// Waits until the phase of parity `parity` has completed; other blocks may arrive at a barrier of
+/// a `cluster`.
+void emitWait(OpBuilder &b, Location loc, Value barrier, Value parity, bool cluster) {
   auto loop = scf::WhileOp::create(b, loc, TypeRange(), ValueRange());
   OpBuilder::InsertionGuard restore(b);
   b.createBlock(&loop.getBefore());
+  auto scope = cluster ? NVVM::MemScopeKind::CLUSTER : NVVM::MemScopeKind::CTA;
   Value done = NVVM::MBarrierTryWaitOp::create(b, loc, b.getI1Type(), barrier, parity,
-                                               /*ticks=*/Value());
+                                               /*ticks=*/Value(), scope, /*relaxed=*/false);
   Value again = arith::XOrIOp::create(b, loc, done, arith::ConstantIntOp::create(b, loc, 1, 1));
   scf::ConditionOp::create(b, loc, again, ValueRange());
   b.createBlock(&loop.getAfter());
@@ -93,7 +95,7 @@ template <typename OpT> struct LowerWait : fp4::PipePattern<OpT> {
                                   .getResult()
                             : at.phase;
     if (!producer || !this->state.filledOnce.contains(*channel))
-      emitWait(rewriter, loc, producer ? at.empty : at.full, parity);
+      emitWait(rewriter, loc, producer ? at.empty : at.full, parity, channel->isCluster());
     if (this->state.fencedWaits.contains(op))
       emitFence(rewriter, loc, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
     rewriter.replaceOp(op, stageTiles(rewriter, loc, *channel, this->state, at.stage));
@@ -116,7 +118,7 @@ struct LowerAwaitRelease : fp4::PipePattern<fp4::pipe::AwaitReleaseOp> {
                           arith::AddIOp::create(rewriter, loc, adaptor.getIteration(), ahead));
     Value parity =
         arith::XOrIOp::create(rewriter, loc, at.phase, fp4::constantI32(rewriter, loc, 1));
-    emitWait(rewriter, loc, at.empty, parity);
+    emitWait(rewriter, loc, at.empty, parity, channel->isCluster());
     if (state.fencedWaits.contains(op))
       emitFence(rewriter, loc, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
     rewriter.eraseOp(op);
@@ -124,8 +126,9 @@ struct LowerAwaitRelease : fp4::PipePattern<fp4::pipe::AwaitReleaseOp> {
   }
 };
 
-struct LowerExpectTx : OpConversionPattern<fp4::pipe::ExpectTxOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct LowerExpectTx : fp4::PipePattern<fp4::pipe::ExpectTxOp> {
+  using PipePattern::PipePattern;
+
   LogicalResult matchAndRewrite(fp4::pipe::ExpectTxOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     FailureOr<fp4::pipe::ChannelOp> channel = fp4::definingChannel(rewriter, op, op.getChannel());
@@ -133,6 +136,11 @@ struct LowerExpectTx : OpConversionPattern<fp4::pipe::ExpectTxOp> {
       return failure();
     fp4::ChannelStage at = fp4::channelStage(rewriter, op.getLoc(), *channel, adaptor.getChannel(),
                                              adaptor.getIteration());
+    if (state.sharing.lookup(*channel).pairUses) { // the leader announces for both blocks
+      Value leads = fp4::isLeader(rewriter, op.getLoc(), state);
+      auto guard = scf::IfOp::create(rewriter, op.getLoc(), leads, /*withElseRegion=*/false);
+      rewriter.setInsertionPointToStart(guard.thenBlock());
+    }
     NVVM::MBarrierArriveExpectTxOp::create(rewriter, op.getLoc(), /*res=*/Type(), at.full,
                                            adaptor.getBytes(), NVVM::MemScopeKind::CTA,
                                            /*relaxed=*/false, /*predicate=*/Value());
@@ -163,7 +171,9 @@ template <typename OpT> struct LowerArrival : fp4::PipePattern<OpT> {
     case Engine::Tma: // the bytes of the loads complete the barrier
       break;
     case Engine::Tensor:
-      NVVM::Tcgen05CommitOp::create(rewriter, loc, barrier, /*multicastMask=*/Value());
+      NVVM::Tcgen05CommitOp::create(rewriter, loc, barrier,
+                                    commitMask(rewriter, loc, *channel, producer),
+                                    this->state.ctaGroup());
       break;
     case Engine::Threads:
       emitThreadArrival(rewriter, loc, *channel, barrier, producer);
@@ -176,8 +186,16 @@ template <typename OpT> struct LowerArrival : fp4::PipePattern<OpT> {
   }
 
 private:
-  static void emitThreadArrival(OpBuilder &b, Location loc, fp4::pipe::ChannelOp channel,
-                                Value barrier, bool producer) {
+  /// The blocks at whose barriers tcgen05.commit arrives; null for its own block only.
+  Value commitMask(OpBuilder &b, Location loc, fp4::pipe::ChannelOp channel, bool producer) const {
+    if (!channel.isCluster())
+      return {};
+    return producer ? fp4::pairMask(b, loc, this->state)
+                    : fp4::producersMask(b, loc, this->state, this->state.sharing.at(channel));
+  }
+
+  void emitThreadArrival(OpBuilder &b, Location loc, fp4::pipe::ChannelOp channel, Value barrier,
+                         bool producer) const {
     if (channel.getType().isShared()) {
       // Generic accesses to shared memory before those of TMA and tensor cores.
       NVVM::FenceProxyOp::create(
@@ -188,7 +206,12 @@ private:
         NVVM::Tcgen05WaitOp::create(b, loc, NVVM::Tcgen05WaitKind::STORE);
       emitFence(b, loc, NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC);
     }
-    NVVM::MBarrierArriveOp::create(b, loc, b.getI64Type(), barrier, /*count=*/Value());
+    if (!channel.isCluster())
+      NVVM::MBarrierArriveOp::create(b, loc, b.getI64Type(), barrier, /*count=*/Value());
+    else if (producer)
+      fp4::arriveAtLeader(b, loc, this->state, barrier);
+    else
+      fp4::arriveAtProducers(b, loc, this->state, this->state.sharing.at(channel), barrier);
   }
 };
 
@@ -227,6 +250,5 @@ void fp4::populateChannelPatterns(const TypeConverter &converter, RewritePattern
                                   const KernelState &state) {
   patterns.add<LowerChannel, LowerWait<pipe::ProducerAcquireOp>, LowerWait<pipe::ConsumerWaitOp>,
                LowerArrival<pipe::ProducerCommitOp>, LowerArrival<pipe::ConsumerReleaseOp>,
-               LowerAwaitRelease>(converter, patterns.getContext(), state);
-  patterns.add<LowerExpectTx>(converter, patterns.getContext());
+               LowerAwaitRelease, LowerExpectTx>(converter, patterns.getContext(), state);
 }

@@ -15,10 +15,10 @@ using namespace mlir;
 
 namespace {
 
-/// The destination as the target's bulk copies name it: in shared::cta; or, without that form,
-/// a block addresses itself in the shared::cluster window.
-Value destination(OpBuilder &b, Location loc, Value shared, const fp4::KernelState &state) {
-  if (state.target->hasBulkToCta)
+/// The destination as the target's bulk copies name it: in shared::cta; or, without that form and
+/// where other blocks take part, a block addresses itself in the shared::cluster window.
+Value destination(OpBuilder &b, Location loc, Value shared, bool toCta) {
+  if (toCta)
     return shared;
   Type cluster = LLVM::LLVMPointerType::get(b.getContext(), fp4::kClusterSpace);
   return LLVM::AddrSpaceCastOp::create(b, loc, cluster, shared);
@@ -46,29 +46,73 @@ struct LowerLoad : fp4::PipePattern<fp4::pipe::LoadOp> {
     FailureOr<Value> barrier = signalledBarrier(op, adaptor, rewriter);
     if (failed(barrier))
       return failure();
+    Location loc = op.getLoc();
+    Box box;
+    box.barrier = *barrier;
+    auto channel = op.getChannel().getDefiningOp<fp4::pipe::ChannelOp>();
+    if (state.sharing.lookup(channel).pairUses) {
+      box.barrier = fp4::leaderBarrier(rewriter, loc, state, box.barrier);
+      box.group = NVVM::CTAGroupKindAttr::get(getContext(), NVVM::CTAGroupKind::CTA_2);
+    }
     fp4::pipe::SharedType tile = op.getDest().getType();
+    box.row = adaptor.getRow();
+    if (op.getMulticast()) {
+      auto direction = fp4::pipe::toHardware(*op.getMulticast());
+      box.part = fp4::placeInCluster(rewriter, loc, state, direction);
+      box.mask = fp4::multicastMask(rewriter, loc, state, direction);
+      box.parts = state.cluster.along(direction);
+      Value rows = fp4::constantI32(rewriter, loc, tile.getRows() / box.parts);
+      Value first = arith::MulIOp::create(rewriter, loc, box.part, rows);
+      box.row = arith::AddIOp::create(rewriter, loc, box.row, first);
+    }
     for (int64_t panel = 0, panels = tile.getPanels(); panel < panels; ++panel)
-      loadPanel(rewriter, op.getLoc(), adaptor, *barrier, panel, panels, tile);
+      loadPanel(rewriter, op, adaptor, box, panel);
     rewriter.eraseOp(op);
     return success();
   }
 
 private:
-  void loadPanel(OpBuilder &b, Location loc, OpAdaptor adaptor, Value barrier, int64_t panel,
-                 int64_t panels, fp4::pipe::SharedType tile) const {
-    Value column = adaptor.getColumn();
-    if (panel)
-      column = arith::AddIOp::create(b, loc, column,
-                                     fp4::constantI32(b, loc, panel * tile.getColumns() / panels));
-    if (tile.getElementType().getIntOrFloatBitWidth() == 4) // the map counts bytes
-      column = arith::ShRUIOp::create(b, loc, column, fp4::constantI32(b, loc, 1));
-    Value target = fp4::offsetPointer(b, loc, adaptor.getDest(), panel * tile.getBytes() / panels);
+  /// What the boxes of a load share.
+  struct Box {
+    Value barrier, row;
+    Value part, mask; ///< this block's part of the tile, and who gets it; null without multicast
+    int64_t parts = 1;
+    NVVM::CTAGroupKindAttr group;
+  };
+
+  void loadPanel(OpBuilder &b, fp4::pipe::LoadOp op, OpAdaptor adaptor, const Box &box,
+                 int64_t panel) const {
+    Location loc = op.getLoc();
+    fp4::pipe::SharedType tile = op.getDest().getType();
+    int64_t bytes = tile.getBytes() / tile.getPanels();
+    SmallVector<Value> place = coordinates(b, loc, tile, box.row, adaptor.getColumn(), panel);
+    Value target = fp4::offsetPointer(b, loc, adaptor.getDest(), panel * bytes);
+    if (box.part)
+      target = fp4::stridedPointer(b, loc, target, box.part, bytes / box.parts);
+    bool toCta = state.target->hasBulkToCta && !box.mask && !box.group;
     NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
-        b, loc, destination(b, loc, target, state), adaptor.getMap(),
-        ValueRange{column, adaptor.getRow()}, barrier, /*im2colOffsets=*/ValueRange(),
-        /*multicastMask=*/Value(), /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE,
-        /*isCTAOnly=*/state.target->hasBulkToCta, /*group=*/NVVM::CTAGroupKindAttr(),
-        /*predicate=*/Value());
+        b, loc, destination(b, loc, target, toCta), adaptor.getMap(), place, box.barrier,
+        /*im2colOffsets=*/ValueRange(), box.mask, /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE,
+        /*isCTAOnly=*/toCta, box.group, /*predicate=*/Value());
+  }
+
+  /// Of the box in a map, fastest first: bytes or elements and rows; or of scales, words of a
+  /// block, blocks and rows of blocks.
+  static SmallVector<Value> coordinates(OpBuilder &b, Location loc, fp4::pipe::SharedType tile,
+                                        Value row, Value column, int64_t panel) {
+    auto shifted = [&](Value value, int64_t bits) -> Value {
+      return arith::ShRUIOp::create(b, loc, value, fp4::constantI32(b, loc, bits));
+    };
+    if (tile.isScales())
+      return {fp4::constantI32(b, loc, 0),
+              shifted(column, llvm::Log2_64(fp4::pipe::kScaleBlockColumns)),
+              shifted(row, llvm::Log2_64(fp4::pipe::kScaleBlockRows))};
+    if (panel)
+      column = arith::AddIOp::create(
+          b, loc, column, fp4::constantI32(b, loc, panel * tile.getColumns() / tile.getPanels()));
+    if (tile.getElementType().getIntOrFloatBitWidth() == 4) // the map counts bytes
+      column = shifted(column, 1);
+    return {column, row};
   }
 };
 
@@ -93,7 +137,8 @@ struct LowerLoadScales : fp4::PipePattern<fp4::pipe::LoadScalesOp> {
       Value target = fp4::offsetPointer(rewriter, loc, adaptor.getDest(),
                                         i * columnBlocks * fp4::pipe::kScaleBlockBytes);
       NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
-          rewriter, loc, destination(rewriter, loc, target, state), source, *barrier, bytes,
+          rewriter, loc, destination(rewriter, loc, target, state.target->hasBulkToCta), source,
+          *barrier, bytes,
           /*multicastMask=*/Value(), /*l2CacheHint=*/Value());
     }
     rewriter.eraseOp(op);

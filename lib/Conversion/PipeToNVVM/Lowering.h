@@ -13,7 +13,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "fp4/Dialect/Pipe/IR/Pipe.h"
+#include "fp4/Dialect/Pipe/IR/Cluster.h"
 #include "fp4/ISA/TargetModel.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -37,8 +37,18 @@ struct KernelState {
   int32_t numThreads = 0;   ///< threads of the block, 0 where the kernel does not say
   int32_t launchRegisters = 0; ///< registers per thread at the launch, where roles ask for others
   const hw::TargetModel *target = nullptr;
+  bool pairs = false;       ///< tensor memory belongs to pairs of blocks
+  hw::ClusterShape cluster; ///< of the kernel
+  mlir::Value clusterRank;  ///< i32, of the block in its cluster; null without clusters
+  /// Channels of scope cluster. Their loads tell how they are shared, so it is found before these
+  /// are lowered.
+  llvm::DenseMap<mlir::Operation *, pipe::ChannelSharing> sharing;
   llvm::SmallPtrSet<mlir::Operation *, 4> filledOnce;  ///< channels, see isFilledOnce
   llvm::SmallPtrSet<mlir::Operation *, 4> fencedWaits; ///< see findFencedWaits
+
+  mlir::NVVM::CTAGroupKind ctaGroup() const {
+    return pairs ? mlir::NVVM::CTAGroupKind::CTA_2 : mlir::NVVM::CTAGroupKind::CTA_1;
+  }
 };
 
 /// Name of the external symbol for dynamic shared memory in every gpu.module.
@@ -117,5 +127,30 @@ ChannelStage channelStage(mlir::OpBuilder &, mlir::Location, pipe::ChannelOp cha
 /// The channel op that defines `channel`; fails on a channel that is a block argument.
 mlir::FailureOr<pipe::ChannelOp> definingChannel(mlir::ConversionPatternRewriter &,
                                                  mlir::Operation *user, mlir::Value channel);
+
+//===--- Clusters (Clusters.cpp) --------------------------------------------===//
+
+/// i1: this block leads its pair.
+mlir::Value isLeader(mlir::OpBuilder &, mlir::Location, const KernelState &state);
+/// i32: the place of this block along `direction`.
+mlir::Value placeInCluster(mlir::OpBuilder &, mlir::Location, const KernelState &state,
+                           hw::ClusterDirection direction);
+/// i16 masks of ranks: the blocks along `direction`, this pair, and the producers of `sharing` that
+/// wait for this block.
+mlir::Value multicastMask(mlir::OpBuilder &, mlir::Location, const KernelState &state,
+                          hw::ClusterDirection direction);
+mlir::Value pairMask(mlir::OpBuilder &, mlir::Location, const KernelState &state);
+mlir::Value producersMask(mlir::OpBuilder &, mlir::Location, const KernelState &state,
+                          const pipe::ChannelSharing &sharing);
+/// The leader's `barrier`, as an operand of a copy.
+mlir::Value leaderBarrier(mlir::OpBuilder &, mlir::Location, const KernelState &state,
+                          mlir::Value barrier);
+/// This thread arrives at `barrier` of the leader, or of all producers that wait for its block.
+void arriveAtLeader(mlir::OpBuilder &, mlir::Location, const KernelState &state,
+                    mlir::Value barrier);
+void arriveAtProducers(mlir::OpBuilder &, mlir::Location, const KernelState &state,
+                       const pipe::ChannelSharing &sharing, mlir::Value barrier);
+/// A barrier of all threads of the block, or of the cluster if there is one.
+void emitKernelBarrier(mlir::OpBuilder &, mlir::Location, const KernelState &state);
 
 } // namespace fp4

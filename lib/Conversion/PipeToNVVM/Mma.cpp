@@ -95,11 +95,10 @@ private:
         .getResult();
   }
 
-  static void copyBlock(OpBuilder &b, Location loc, Value target, Value source) {
-    NVVM::Tcgen05CpOp::create(b, loc, NVVM::Tcgen05CpShape::SHAPE_32x128b,
-                              NVVM::CTAGroupKind::CTA_1, NVVM::Tcgen05CpMulticast::WARPX4,
-                              NVVM::Tcgen05CpSrcFormatAttr(), fp4::tmemPointer(b, loc, target),
-                              source);
+  void copyBlock(OpBuilder &b, Location loc, Value target, Value source) const {
+    NVVM::Tcgen05CpOp::create(b, loc, NVVM::Tcgen05CpShape::SHAPE_32x128b, state.ctaGroup(),
+                              NVVM::Tcgen05CpMulticast::WARPX4, NVVM::Tcgen05CpSrcFormatAttr(),
+                              fp4::tmemPointer(b, loc, target), source);
   }
 };
 
@@ -112,6 +111,7 @@ struct LowerMma : OpConversionPattern<fp4::pipe::MmaOp> {
     bool nvfp4 = op.getBlockSize() == 16;
     hw::ScaleVector vector = nvfp4 ? hw::ScaleVector::X4 : hw::ScaleVector::X2;
     hw::BlockScaledInstrDesc form;
+    form.m = op.getAccumulator().getType().getRows();
     form.n = op.getAccumulator().getType().getColumns();
     form.scaleType = nvfp4 ? hw::ScaleType::UE4M3 : hw::ScaleType::UE8M0;
     if (fp4::Expected<uint32_t> bits = form.encode(); !bits)
@@ -126,7 +126,9 @@ struct LowerMma : OpConversionPattern<fp4::pipe::MmaOp> {
         Value accumulate =
             step == 0 ? adaptor.getAccumulate() : arith::ConstantIntOp::create(rewriter, loc, 1, 1);
         NVVM::Tcgen05MMABlockScaleOp::create(
-            rewriter, loc, NVVM::MMABlockScaleKind::MXF4NVF4, NVVM::CTAGroupKind::CTA_1,
+            rewriter, loc, NVVM::MMABlockScaleKind::MXF4NVF4,
+            op.getAccumulator().getType().getPair() ? NVVM::CTAGroupKind::CTA_2
+                                                    : NVVM::CTAGroupKind::CTA_1,
             nvfp4 ? NVVM::Tcgen05MMABlockScale::BLOCK16 : NVVM::Tcgen05MMABlockScale::BLOCK32,
             NVVM::Tcgen05MMACollectorOp::DISCARD, operands.accumulator,
             advance(rewriter, loc, operands.a, step * hw::mmaRowBytes),

@@ -7,6 +7,10 @@
 //   all                 block barrier
 //   tensor warp         free tensor memory
 //
+// In a kernel with clusters, both are barriers of the cluster: no block arrives at barriers of
+// another that do not exist yet, or no longer. Pairs allocate and free together; the roles that
+// issue for their tensor cores run on the leader only.
+//
 // The block barrier orders the last reads of the epilogue and the last MMA before the release of
 // tensor memory: both are complete when their role ends.
 //
@@ -53,15 +57,20 @@ void emitIfEqual(OpBuilder &b, Location loc, Value lhs, int64_t rhs,
   body();
 }
 
-/// Full barriers count the producer's arrivals, empty barriers the consumer's. Nobody waits for the empty
-/// ones of a channel that is filled once.
-void initializeBarriers(OpBuilder &b, fp4::pipe::ChannelOp channel, Value sharedBase,
-                        bool filledOnce) {
+/// Full barriers count the producer's arrivals, empty barriers the consumer's, of each block that
+/// arrives. Nobody waits for the empty ones of a channel that is filled once.
+void initializeBarriers(OpBuilder &b, fp4::pipe::ChannelOp channel, const fp4::KernelState &state) {
   Location loc = channel.getLoc();
   int64_t depth = *channel.getDepth();
+  bool filledOnce = state.filledOnce.contains(channel);
+  fp4::pipe::ChannelSharing sharing = state.sharing.lookup(channel);
+  // Threads of both blocks fill for the tensor core of a pair; what loads complete has one arrival.
+  bool both = sharing.pairUses && channel.getProducer() == fp4::pipe::Engine::Threads;
+  int64_t full = channel.getProducerArrivals() * (both ? 2 : 1);
+  int64_t empty = channel.getConsumerArrivals() * sharing.getNumReleasing();
   for (int64_t i = 0; i < (filledOnce ? depth : 2 * depth); ++i) {
-    Value barrier = fp4::offsetPointer(b, loc, sharedBase, *channel.getBarriers() + 8 * i);
-    int64_t arrivals = i < depth ? channel.getProducerArrivals() : channel.getConsumerArrivals();
+    Value barrier = fp4::offsetPointer(b, loc, state.sharedBase, *channel.getBarriers() + 8 * i);
+    int64_t arrivals = i < depth ? full : empty;
     NVVM::MBarrierInitOp::create(b, loc, barrier, fp4::constantI32(b, loc, arrivals),
                                  /*predicate=*/Value());
   }
@@ -79,7 +88,7 @@ void initializeBlock(OpBuilder &b, gpu::GPUFuncOp kernel, const fp4::KernelState
     }
   bool any = false;
   for (auto channel : kernel.getOps<fp4::pipe::ChannelOp>()) {
-    initializeBarriers(b, channel, state.sharedBase, state.filledOnce.contains(channel));
+    initializeBarriers(b, channel, state);
     any = true;
   }
   if (any)
@@ -88,14 +97,17 @@ void initializeBlock(OpBuilder &b, gpu::GPUFuncOp kernel, const fp4::KernelState
 
 void emitTeardown(gpu::GPUFuncOp kernel, const fp4::KernelState &state) {
   std::optional<int32_t> warp = tensorWarp(kernel);
-  if (!state.tmemColumns || !warp)
+  bool frees = state.tmemColumns && warp;
+  if (!frees && state.cluster.size() == 1)
     return;
   Location loc = kernel.getLoc();
   OpBuilder b(kernel.getBody().back().getTerminator());
-  NVVM::BarrierOp::create(b, loc);
+  fp4::emitKernelBarrier(b, loc, state);
+  if (!frees)
+    return;
   emitIfEqual(b, loc, state.warpIndex, *warp, [&] {
     NVVM::Tcgen05DeallocOp::create(b, loc, fp4::tmemPointer(b, loc, state.tmemBase),
-                                   fp4::constantI32(b, loc, state.tmemColumns));
+                                   fp4::constantI32(b, loc, state.tmemColumns), state.ctaGroup());
   });
 }
 
@@ -123,7 +135,7 @@ struct LowerRole : fp4::PipePattern<fp4::pipe::RoleRegionOp> {
   }
 
 private:
-  Value isMine(OpBuilder &b, fp4::pipe::RoleRegionOp op) const {
+  Value isWarpMine(OpBuilder &b, fp4::pipe::RoleRegionOp op) const {
     Location loc = op.getLoc();
     fp4::pipe::RoleAttr role = op.getRole();
     Value first = fp4::constantI32(b, loc, role.getFirstWarp());
@@ -134,6 +146,13 @@ private:
                          : arith::SubIOp::create(b, loc, state.warpIndex, first).getResult();
     Value count = fp4::constantI32(b, loc, role.getNumWarps());
     return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, relative, count);
+  }
+
+  Value isMine(OpBuilder &b, fp4::pipe::RoleRegionOp op) const {
+    Value mine = isWarpMine(b, op);
+    if (!fp4::pipe::runsOnLeaders(op.getRole(), state.pairs))
+      return mine;
+    return arith::AndIOp::create(b, op.getLoc(), mine, fp4::isLeader(b, op.getLoc(), state));
   }
 };
 
@@ -150,11 +169,18 @@ fp4::KernelState fp4::emitPrologue(gpu::GPUFuncOp kernel) {
     if (isFilledOnce(channel))
       state.filledOnce.insert(channel);
   findFencedWaits(kernel, state);
+  state.pairs = pipe::usesPairs(kernel);
+  state.cluster = pipe::clusterOf(kernel);
+  for (auto channel : kernel.getOps<pipe::ChannelOp>())
+    if (channel.isCluster())
+      state.sharing[channel] = pipe::sharingOf(channel, state.pairs);
   OpBuilder b = OpBuilder::atBlockBegin(&kernel.getBody().front());
   Location loc = kernel.getLoc();
   state.threadIndex = NVVM::ThreadIdXOp::create(b, loc, b.getI32Type());
   state.warpIndex = arith::ShRUIOp::create(b, loc, state.threadIndex, constantI32(b, loc, 5));
   state.sharedBase = LLVM::AddressOfOp::create(b, loc, sharedSymbol(kernel));
+  if (state.cluster.size() > 1)
+    state.clusterRank = NVVM::ClusterId::create(b, loc, b.getI32Type());
   state.tmemColumns = integerAttr(kernel, PipeDialect::kTmemColumnsAttr);
   emitIfEqual(b, loc, state.threadIndex, 0, [&] { initializeBlock(b, kernel, state); });
   std::optional<int32_t> warp = tensorWarp(kernel);
@@ -162,10 +188,11 @@ fp4::KernelState fp4::emitPrologue(gpu::GPUFuncOp kernel) {
       offsetPointer(b, loc, state.sharedBase, integerAttr(kernel, PipeDialect::kTmemSlotAttr));
   if (state.tmemColumns && warp)
     emitIfEqual(b, loc, state.warpIndex, *warp, [&] {
-      NVVM::Tcgen05AllocOp::create(b, loc, slot, constantI32(b, loc, state.tmemColumns));
-      NVVM::Tcgen05RelinquishAllocPermitOp::create(b, loc);
+      NVVM::Tcgen05AllocOp::create(b, loc, slot, constantI32(b, loc, state.tmemColumns),
+                                   state.ctaGroup());
+      NVVM::Tcgen05RelinquishAllocPermitOp::create(b, loc, state.ctaGroup());
     });
-  NVVM::BarrierOp::create(b, loc);
+  emitKernelBarrier(b, loc, state);
   if (state.tmemColumns && warp)
     state.tmemBase = LLVM::LoadOp::create(b, loc, b.getI32Type(), slot);
   emitTeardown(kernel, state);

@@ -120,4 +120,15 @@ func.func @constant_and_view(%x: memref<8x64xbf16>) -> (memref<2xbf16>, memref<?
   return %c, %v : memref<2xbf16>, memref<?x64xbf16>
 }
 
+// A map of scales has rank 3: 128 words of a block, 16 blocks of a row, 4 rows of blocks.
+// CHECK-LABEL: llvm.func internal @scale_map(
+func.func @scale_map(%sf: memref<4x16x512xi8>) {
+  // CHECK-DAG: %[[RANK:.*]] = llvm.mlir.constant(3 : i32)
+  // CHECK-DAG: %[[WORDS:.*]] = llvm.mlir.constant(2 : i32)
+  // CHECK-DAG: %[[PITCH:.*]] = llvm.mlir.constant(8192 : i64)
+  // CHECK: llvm.store %[[PITCH]]
+  // CHECK: llvm.call @fp4rt_tensor_map(%{{.*}}, %{{.*}}, %[[WORDS]], %{{.*}}, %[[RANK]],
+  %map = pipe.make_tensor_map %sf columns 64 : memref<4x16x512xi8> -> !pipe.tensor_map<128x16xf8E4M3FN, tiled_128x4>
+  return
+}
 }

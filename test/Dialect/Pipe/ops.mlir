@@ -23,6 +23,8 @@ func.func @host(%a: memref<?x512xi8>, %sfa: memref<?x16x512xi8>, %y: memref<?x51
   %map = pipe.make_tensor_map %a columns 1024 : memref<?x512xi8> -> !map
   // CHECK: pipe.global_view %{{.*}} : memref<?x16x512xi8> -> !pipe.global<?x64xf8E4M3FN, tiled_128x4>
   %s = pipe.global_view %sfa : memref<?x16x512xi8> -> !sfa
+  // CHECK: pipe.make_tensor_map %{{.*}} columns 64 : memref<?x16x512xi8> -> !pipe.tensor_map<256x16xf8E4M3FN, tiled_128x4>
+  %sm = pipe.make_tensor_map %sfa columns 64 : memref<?x16x512xi8> -> !pipe.tensor_map<256x16xf8E4M3FN, tiled_128x4>
   %g = pipe.global_view %y : memref<?x512xbf16> -> !y
   // CHECK: pipe.global_view %{{.*}} : memref<2xi64> -> !pipe.global<2xi64>
   %r = pipe.global_view %rng : memref<2xi64> -> !pipe.global<2xi64>

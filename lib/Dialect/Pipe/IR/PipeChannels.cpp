@@ -2,6 +2,8 @@
 
 #include "VerifyIteration.h"
 
+#include "fp4/Dialect/Pipe/IR/Cluster.h"
+
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
@@ -90,7 +92,24 @@ static LogicalResult verifyDriven(EngineOpInterface op, RoleRegionOp region) {
   return diag;
 }
 
+/// (C149) The peer of a leader skips the role.
+static LogicalResult verifyLeaderRole(RoleRegionOp region) {
+  RoleAttr role = region.getRole();
+  if (!runsOnLeaders(role, usesPairs(region)))
+    return success();
+  for (Engine engine : role.getEngines())
+    if (engine != Engine::Tensor && engine != Engine::ScaleCopy)
+      return region.emitOpError()
+             << "role " << role.getName()
+             << " drives the tensor cores of pairs, so it must drive tensor and scale_copy only, "
+                "but it drives "
+             << stringifyEngine(engine);
+  return success();
+}
+
 LogicalResult RoleRegionOp::verifyRegions() {
+  if (failed(verifyLeaderRole(*this)))
+    return failure();
   WalkResult result = getBody().walk([&](EngineOpInterface op) {
     return failed(verifyDriven(op, *this)) || failed(verifyTmemLanes(op, *this))
                ? WalkResult::interrupt()

@@ -7,6 +7,8 @@
 
 #include "VerifyIteration.h"
 
+#include "fp4/Dialect/Pipe/IR/Cluster.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/PatternMatch.h"
@@ -74,9 +76,25 @@ LogicalResult BufferViewOp::verify() { // (C128)
   return success();
 }
 
+/// (C108) The buffer of a map of scales consists of their blocks.
+static LogicalResult verifyScaleMap(MakeTensorMapOp op) {
+  auto buffer = dyn_cast<MemRefType>(op.getBuffer().getType());
+  int64_t blocks = llvm::divideCeil(int64_t(op.getColumns()), kScaleBlockColumns);
+  if (buffer && buffer.getRank() == 3 && buffer.getLayout().isIdentity() &&
+      buffer.getElementType().isInteger(8) && buffer.getDimSize(1) == blocks &&
+      buffer.getDimSize(2) == kScaleBlockBytes)
+    return success();
+  return op.emitOpError() << "buffer of a map of " << int64_t(op.getColumns())
+                          << " columns of scales must be a row-major memref of rank 3 with "
+                          << blocks << "x" << kScaleBlockBytes << "xi8 per row of blocks, but got "
+                          << op.getBuffer().getType();
+}
+
 LogicalResult MakeTensorMapOp::verify() {
   auto buffer = dyn_cast<MemRefType>(getBuffer().getType());
   TensorMapType map = getType();
+  if (map.isScales())
+    return verifyScaleMap(*this);
   if (!buffer || buffer.getRank() != 2 || !buffer.getLayout().isIdentity() ||
       buffer.isDynamicDim(1))
     return emitOpError() << "buffer must be a row-major memref of rank 2 with static columns, but "
@@ -205,7 +223,35 @@ Value LoadOp::getSlot() { return getDest(); }
 int64_t LoadOp::getUnitBytes() { return getTileType().getBytes(); }
 Value LoadOp::getUnits() { return {}; }
 void LoadOp::fillSlot(OpBuilder &builder, Value slot, Value channel) {
-  create(builder, getLoc(), Type(), getMap(), getRow(), getColumn(), slot, channel, Value());
+  create(builder, getLoc(), Type(), getMap(), getRow(), getColumn(), slot, channel, Value(),
+         getMulticastAttr());
+}
+int64_t LoadOp::getParts() {
+  return getMulticast() ? clusterOf(*this).along(toHardware(*getMulticast())) : 1;
+}
+
+/// (C151) The blocks that load a tile together.
+static LogicalResult verifyParts(LoadOp op, SharedType tile) {
+  if (!op.getMulticast())
+    return success();
+  StringRef direction = stringifyDirection(*op.getMulticast());
+  int64_t parts = op.getParts();
+  if (parts < 2) {
+    InFlightDiagnostic diag = op.emitOpError()
+                              << "multicast along " << direction
+                              << " must be in a cluster of several blocks along " << direction;
+    diag.attachNote() << "the attribute known_cluster_size of the kernel gives the cluster";
+    return diag;
+  }
+  int64_t rows = tile.getRows() / parts;
+  int64_t unit = tile.isScales() ? kScaleBlockRows
+                                 : llvm::divideCeil(tile.getAlignment(),
+                                                    tile.getInnerBytes() / tile.getPanels());
+  if (tile.getRows() % parts || rows % unit)
+    return op.emitOpError() << "each of the " << parts << " blocks along " << direction
+                            << " must load a multiple of " << unit << " rows, but the tile has "
+                            << tile.getRows();
+  return success();
 }
 
 LogicalResult LoadOp::verify() {
@@ -214,10 +260,14 @@ LogicalResult LoadOp::verify() {
   TensorMapType map = getMap().getType();
   SharedType tile = getTileType();
   int64_t panels = tile.getPanels();
-  SmallVector<int64_t> box = {tile.getRows(), tile.getColumns() / panels};
+  if (failed(verifyParts(*this, tile)))
+    return failure();
+  SmallVector<int64_t> box = {tile.getRows() / getParts(), tile.getColumns() / panels};
   if (map.getShape() != ArrayRef(box) || tile.getElementType() != map.getElementType() ||
       tile.getLayout() != map.getLayout()) // (C109)
-    return emitOpError() << (panels > 1 ? "panels of the tile" : "tile")
+    return emitOpError() << (getParts() > 1 ? "each block's part of the tile"
+                             : panels > 1   ? "panels of the tile"
+                                            : "tile")
                          << " must have the box of its map, "
                          << SharedType::get(map.getShape(), map.getElementType(), map.getLayout())
                          << ", but got " << tile;
@@ -320,11 +370,19 @@ LogicalResult MmaOp::verify() {
   SharedType a = getA().getType(), b = getB().getType();
   if (acc.isScales())
     return emitOpError() << "accumulator must be a tile of f32, but got " << acc;
+  TmemType sa = getAScales().getType(), sb = getBScales().getType();
+  if (acc.getPair() != sa.getPair() || acc.getPair() != sb.getPair()) // (C150)
+    return emitOpError()
+           << "accumulator and scales must all belong to a pair, or none of them, but "
+              "got "
+           << acc << ", " << sa << " and " << sb;
   if (a.getRows() != kMmaM) // (C114)
     return emitOpError() << "a must have " << kMmaM << " rows, but got " << a.getRows();
-  if (b.getRows() != acc.getColumns()) // (C114)
-    return emitOpError() << "b must have as many rows as the accumulator has columns, "
-                         << acc.getColumns() << ", but got " << b.getRows();
+  int64_t blocks = acc.getPair() ? 2 : 1;
+  if (b.getRows() * blocks != acc.getColumns()) // (C114)
+    return emitOpError() << "b must have as many rows as the accumulator has columns"
+                         << (blocks > 1 ? " for each block of the pair, " : ", ")
+                         << acc.getColumns() / blocks << ", but got " << b.getRows();
   for (auto [name, tile] : {std::pair("a", a), std::pair("b", b)})
     if (!isa<Float4E2M1FNType>(tile.getElementType()) || tile.getColumns() % kMmaK ||
         tile.getColumns() != a.getColumns()) // (C115)
@@ -334,13 +392,12 @@ LogicalResult MmaOp::verify() {
     if (tile.getPanels() != 1) // (C115)
       return emitOpError() << name << " must be one panel wide, but got " << tile.getPanels()
                            << " in " << tile;
-  TmemType sa = getAScales().getType(), sb = getBScales().getType();
   if (sa.getElementType() != sb.getElementType())
     return emitOpError() << "scales must have one element type, but got " << sa.getElementType()
                          << " and " << sb.getElementType();
   if (failed(verifyScales(*this, "a_scales", sa, a.getRows())))
     return failure();
-  return verifyScales(*this, "b_scales", sb, b.getRows());
+  return verifyScales(*this, "b_scales", sb, acc.getColumns());
 }
 
 int64_t MmaBlockwiseOp::getSlices() { return getA().getType().getRows() / kDenseMmaK; }
@@ -358,7 +415,7 @@ LogicalResult MmaBlockwiseOp::verify() { // (C125)
     return emitOpError() << "b must be " << element << ", a multiple of " << kDenseMmaK
                          << " rows of " << kDenseMmaK << " with layout swizzle_32B, but got " << b;
   int64_t columns = getSlices() * b.getRows();
-  if (acc.isScales() || acc.getColumns() != columns)
+  if (acc.isScales() || acc.getPair() || acc.getColumns() != columns)
     return emitOpError() << "accumulator must have " << columns << " columns, " << b.getRows()
                          << " for each of " << getSlices() << " slices, but got " << acc;
   return success();

@@ -26,36 +26,50 @@ static constexpr int64_t kLineBytes = 128;
 /// More than any memory on a chip holds; keeps sizes far from overflow.
 static constexpr int64_t kMaxDimension = 1 << 20;
 
-/// Parses `<` 128x256xT (`,` layout)? `>`.
-template <typename T> static Type parseTile(AsmParser &parser, bool allowDynamic) {
-  SmallVector<int64_t> shape;
-  Type elementType;
-  Layout layout = Layout::Linear;
-  SMLoc loc = parser.getCurrentLocation();
-  if (parser.parseLess() || parser.parseDimensionList(shape, allowDynamic) ||
-      parser.parseType(elementType))
-    return {};
-  if (succeeded(parser.parseOptionalComma())) {
+static constexpr StringLiteral kPair = "pair";
+
+/// Parses the words after the element type: a layout, and `pair` where `pair` is not null.
+static ParseResult parseWords(AsmParser &parser, Layout &layout, bool *pair) {
+  while (succeeded(parser.parseOptionalComma())) {
     StringRef word;
     SMLoc wordLoc = parser.getCurrentLocation();
     if (parser.parseKeyword(&word))
-      return {};
-    std::optional<Layout> parsed = symbolizeLayout(word);
-    if (!parsed) {
-      parser.emitError(wordLoc) << "layout must be linear, swizzle_32B, swizzle_64B, swizzle_128B "
-                                   "or tiled_128x4, but got "
-                                << word;
-      return {};
+      return failure();
+    if (pair && word == kPair) {
+      *pair = true;
+      return success();
     }
+    std::optional<Layout> parsed = symbolizeLayout(word);
+    if (!parsed)
+      return parser.emitError(wordLoc)
+             << "layout must be linear, swizzle_32B, swizzle_64B, swizzle_128B or tiled_128x4, but "
+                "got "
+             << word;
     layout = *parsed;
   }
-  if (parser.parseGreater())
-    return {};
-  return T::getChecked([&] { return parser.emitError(loc); }, parser.getContext(), shape,
-                       elementType, layout);
+  return success();
 }
 
-template <typename T> static void printTile(AsmPrinter &printer, T type) {
+/// Parses `<` 128x256xT (`,` layout)? (`,` pair)? `>`; only tensor memory has pairs.
+template <typename T> static Type parseTile(AsmParser &parser, bool allowDynamic) {
+  constexpr bool hasPairs = std::is_same_v<T, TmemType>;
+  SmallVector<int64_t> shape;
+  Type elementType;
+  Layout layout = Layout::Linear;
+  bool pair = false;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseLess() || parser.parseDimensionList(shape, allowDynamic) ||
+      parser.parseType(elementType) || parseWords(parser, layout, hasPairs ? &pair : nullptr) ||
+      parser.parseGreater())
+    return {};
+  auto emitError = [&] { return parser.emitError(loc); };
+  if constexpr (hasPairs)
+    return T::getChecked(emitError, parser.getContext(), shape, elementType, layout, pair);
+  else
+    return T::getChecked(emitError, parser.getContext(), shape, elementType, layout);
+}
+
+template <typename T> static void printTile(AsmPrinter &printer, T type, bool pair = false) {
   printer << '<';
   for (int64_t dim : type.getShape())
     if (ShapedType::isDynamic(dim))
@@ -65,6 +79,8 @@ template <typename T> static void printTile(AsmPrinter &printer, T type) {
   printer << type.getElementType();
   if (type.getLayout() != Layout::Linear)
     printer << ", " << stringifyLayout(type.getLayout());
+  if (pair)
+    printer << ", " << kPair;
   printer << '>';
 }
 
@@ -75,7 +91,7 @@ void TensorMapType::print(AsmPrinter &printer) const { printTile(printer, *this)
 Type SharedType::parse(AsmParser &parser) { return parseTile<SharedType>(parser, false); }
 void SharedType::print(AsmPrinter &printer) const { printTile(printer, *this); }
 Type TmemType::parse(AsmParser &parser) { return parseTile<TmemType>(parser, false); }
-void TmemType::print(AsmPrinter &printer) const { printTile(printer, *this); }
+void TmemType::print(AsmPrinter &printer) const { printTile(printer, *this, getPair()); }
 
 #define GET_TYPEDEF_CLASSES
 #include "fp4/Dialect/Pipe/IR/PipeTypes.cpp.inc"
@@ -248,7 +264,7 @@ LogicalResult TensorMapType::verify(EmitError emitError, ArrayRef<int64_t> shape
   if (failed(verifyRank2(emitError, shape)))
     return failure();
   if (layout == Layout::Tiled128x4)
-    return emitError() << "tensor map must have a swizzled or linear box, but got tiled_128x4";
+    return verifyScaleTile(emitError, shape, element);
   if (!bits(element))
     return emitError() << "element type must be an integer or a float, but got " << element;
   if (shape[0] > 256) // (C101)
@@ -282,7 +298,7 @@ LogicalResult SharedType::verify(EmitError emitError, ArrayRef<int64_t> shape, T
 }
 
 LogicalResult TmemType::verify(EmitError emitError, ArrayRef<int64_t> shape, Type element,
-                               Layout layout) {
+                               Layout layout, bool pair) {
   if (failed(verifyRank2(emitError, shape)))
     return failure();
   if (layout == Layout::Tiled128x4) {
@@ -291,10 +307,14 @@ LogicalResult TmemType::verify(EmitError emitError, ArrayRef<int64_t> shape, Typ
   } else if (layout != Layout::Linear) {
     return emitError() << "layout of a tensor memory tile must be linear or tiled_128x4, but got "
                        << stringifyLayout(layout);
-  } else if (!element.isF32() ||
-             !hw::validateMmaShape(hw::MmaKind::MXF4NVF4, 1, shape[0], shape[1])) { // (C104)
-    return emitError() << "accumulator must be 128 rows of f32 and 8 to 256 columns in steps of 8, "
-                          "but got "
+  } else if (!element.isF32() || shape[0] != (pair ? 2 * kMmaM : kMmaM) ||
+             !hw::validateMmaShape(hw::MmaKind::MXF4NVF4, pair ? 2 : 1, shape[0],
+                                   shape[1])) { // (C104)
+    return emitError() << "accumulator"
+                       << (pair ? " of a pair must be 256 rows of f32 and 16 to 256 columns in "
+                                  "steps of 16, but got "
+                                : " must be 128 rows of f32 and 8 to 256 columns in steps of 8, "
+                                  "but got ")
                        << shape[0] << "x" << shape[1] << "x" << element;
   }
   int64_t columns = layout == Layout::Tiled128x4 ? scaleTileColumns(shape[0], shape[1]) : shape[1];

@@ -4,6 +4,8 @@
 
 #include "ChannelEnds.h"
 
+#include "fp4/Dialect/Pipe/IR/Cluster.h"
+
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -14,16 +16,40 @@ using namespace fp4::pipe;
 static constexpr size_t kMaxSteps = 1 << 18;
 
 namespace {
+/// One role in one block of the cluster.
 struct RoleTrace {
-  std::vector<Operation *> steps;
+  std::shared_ptr<const std::vector<Operation *>> steps; ///< of the role, the same in all blocks
+  uint32_t rank;                                         ///< the block
   size_t next = 0;
 
-  bool done() const { return next == steps.size(); }
+  bool done() const { return next == steps->size(); }
+  Operation *current() const { return (*steps)[next]; }
 };
 
-/// Stages of a channel in use, from acquire to release, and filled but not yet taken.
-struct Occupancy {
-  int64_t used = 0, full = 0;
+/// Stages of a channel that the ends in one block have passed.
+struct Passed {
+  int64_t acquired = 0, committed = 0, taken = 0, released = 0;
+};
+
+/// The channels of a cluster.
+class ChannelRun {
+public:
+  explicit ChannelRun(bool pairs) : pairs(pairs) {}
+  /// Executes one op of block `rank`; false when it has to wait.
+  bool step(Operation *op, uint32_t rank);
+
+private:
+  struct State {
+    ChannelOp channel;
+    ChannelSharing sharing;
+    SmallVector<Passed> blocks; ///< by rank
+  };
+  State &stateOf(Operation *op);
+  static bool isEmptyFor(const State &state, uint32_t producer);
+  static bool isFullFor(const State &state, uint32_t consumer);
+
+  bool pairs;
+  llvm::DenseMap<Value, State> states;
 };
 } // namespace
 
@@ -42,29 +68,65 @@ static bool unroll(Block *block, int64_t trips, std::vector<Operation *> &steps)
   return steps.size() <= kMaxSteps;
 }
 
-/// Executes one op; false when it has to wait.
-static bool step(Operation *op, Occupancy &channel, int64_t depth) {
-  if (isa<ProducerAcquireOp>(op)) {
-    if (channel.used == depth)
-      return false;
-    ++channel.used;
-  } else if (isa<ConsumerWaitOp>(op)) {
-    if (channel.full == 0)
-      return false;
-    --channel.full;
-  } else if (isa<ProducerCommitOp>(op)) {
-    ++channel.full;
-  } else {
-    --channel.used;
+ChannelRun::State &ChannelRun::stateOf(Operation *op) {
+  State &state = states[channelOf(op)];
+  if (state.blocks.empty()) {
+    state.channel = channelOf(op).getDefiningOp<ChannelOp>();
+    state.sharing = sharingOf(state.channel, pairs);
+    state.blocks.resize(state.sharing.cluster.size());
   }
+  return state;
+}
+
+/// All consumers of the stages that `producer` fills have released the one it wants.
+bool ChannelRun::isEmptyFor(const State &state, uint32_t producer) {
+  int64_t needed = state.blocks[producer].acquired + 1 - *ChannelOp(state.channel).getDepth();
+  for (uint32_t rank = 0; rank < state.blocks.size(); ++rank)
+    if (state.sharing.consumes(rank) && (state.sharing.producersOf(rank) >> producer & 1) &&
+        state.blocks[rank].released < needed)
+      return false;
   return true;
+}
+
+/// All producers of the stages of `consumer` have committed the one it wants.
+bool ChannelRun::isFullFor(const State &state, uint32_t consumer) {
+  for (uint32_t rank = 0; rank < state.blocks.size(); ++rank)
+    if ((state.sharing.producersOf(consumer) >> rank & 1) &&
+        state.blocks[rank].committed <= state.blocks[consumer].taken)
+      return false;
+  return true;
+}
+
+bool ChannelRun::step(Operation *op, uint32_t rank) {
+  State &state = stateOf(op);
+  Passed &block = state.blocks[rank];
+  switch (cast<ChannelOpInterface>(op).getChannelUse()) {
+  case ChannelUse::Acquire:
+    if (!isEmptyFor(state, rank))
+      return false;
+    ++block.acquired;
+    return true;
+  case ChannelUse::Wait:
+    if (!isFullFor(state, rank))
+      return false;
+    ++block.taken;
+    return true;
+  case ChannelUse::Commit:
+    ++block.committed;
+    return true;
+  case ChannelUse::Release:
+    ++block.released;
+    return true;
+  default:
+    return true;
+  }
 }
 
 static LogicalResult reportDeadlock(ArrayRef<RoleTrace> traces) {
   SmallVector<Operation *> waiting;
   for (const RoleTrace &trace : traces)
     if (!trace.done())
-      waiting.push_back(trace.steps[trace.next]);
+      waiting.push_back(trace.current());
   auto roleOf = [](Operation *op) {
     return op->getParentOfType<RoleRegionOp>().getRole().getName();
   };
@@ -74,30 +136,38 @@ static LogicalResult reportDeadlock(ArrayRef<RoleTrace> traces) {
   InFlightDiagnostic diag = waiting.front()->emitOpError()
                             << "role " << roleOf(waiting.front()) << " waits forever for "
                             << wanted(waiting.front());
-  for (Operation *op : ArrayRef(waiting).drop_front())
-    diag.attachNote(op->getLoc()) << "role " << roleOf(op) << " waits here for " << wanted(op);
+  llvm::SmallPtrSet<Operation *, 4> said = {waiting.front()};
+  for (Operation *op : waiting)
+    if (said.insert(op).second) // once for all blocks of the cluster
+      diag.attachNote(op->getLoc()) << "role " << roleOf(op) << " waits here for " << wanted(op);
   return diag;
 }
 
+/// What every block of the cluster runs; nothing when there are too many steps.
+static SmallVector<RoleTrace> tracesOf(gpu::GPUFuncOp kernel, bool pairs, int64_t trips) {
+  SmallVector<RoleTrace> traces;
+  for (RoleRegionOp role : kernel.getBody().getOps<RoleRegionOp>()) {
+    auto steps = std::make_shared<std::vector<Operation *>>();
+    if (!unroll(&role.getBody().front(), trips, *steps))
+      return {};
+    for (uint32_t rank = 0; rank < clusterOf(kernel).size(); ++rank)
+      if (rank % 2 == 0 || !runsOnLeaders(role.getRole(), pairs))
+        traces.push_back({steps, rank});
+  }
+  return traces;
+}
+
 LogicalResult fp4::pipe::verifyProgress(gpu::GPUFuncOp kernel) {
-  llvm::DenseMap<Value, Occupancy> channels;
+  bool pairs = usesPairs(kernel);
   int64_t trips = 1;
   for (ChannelOp channel : kernel.getBody().getOps<ChannelOp>())
     trips = std::max<int64_t>(trips, *channel.getDepth() + 1);
-  SmallVector<RoleTrace> traces;
-  for (RoleRegionOp role : kernel.getBody().getOps<RoleRegionOp>()) {
-    traces.emplace_back();
-    if (!unroll(&role.getBody().front(), trips, traces.back().steps))
-      return success();
-  }
+  SmallVector<RoleTrace> traces = tracesOf(kernel, pairs, trips);
+  ChannelRun channels(pairs);
   bool moved = true;
   while (std::exchange(moved, false))
     for (RoleTrace &trace : traces)
-      while (!trace.done()) {
-        Operation *op = trace.steps[trace.next];
-        auto channel = channelOf(op).getDefiningOp<ChannelOp>();
-        if (!step(op, channels[channel], *channel.getDepth()))
-          break;
+      while (!trace.done() && channels.step(trace.current(), trace.rank)) {
         ++trace.next;
         moved = true;
       }

@@ -181,6 +181,7 @@ static LogicalResult announceBytes(ProducerAcquireOp acquire) {
       return first->emitOpError() << "numbers of scale blocks must be computed before the first "
                                      "load of the stage";
   OpBuilder builder(first);
+  bytes = arrivingBytes(bytes, acquire.getChannel().getDefiningOp<ChannelOp>());
   Value sum = materialize(builder, first->getLoc(), bytes);
   ExpectTxOp::create(builder, first->getLoc(), acquire.getChannel(), acquire.getIteration(), sum);
   return success();

@@ -13,7 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fp4/Dialect/Pipe/IR/Pipe.h"
+#include "fp4/Dialect/Pipe/IR/Cluster.h"
 #include "fp4/Dialect/Pipe/Transforms/Passes.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -58,6 +58,7 @@ private:
     return engineOp ? plan.getDriver(engineOp.getEngine()) : RoleAttr();
   }
   void createChannels(OpBuilder &builder);
+  void setScopes();
   LogicalResult buildRole(OpBuilder &builder, RoleAttr role);
   void putProducerEnd(OpBuilder &builder, Crossing &crossing, IRMapping &mapping);
   void putConsumerEnd(OpBuilder &builder, Crossing &crossing, IRMapping &mapping);
@@ -149,11 +150,19 @@ void KernelSpecializer::createChannels(OpBuilder &builder) {
     auto type = ChannelType::get(builder.getContext(), payload);
     Engine full = crossing.producer.getCompletion(crossing.fills);
     Engine empty = crossing.consumer.getCompletion(crossing.uses);
-    crossing.channel = ChannelOp::create(
-        builder, crossing.tiles.front().getLoc(), type, full, crossing.producer.getArrivals(full),
-        empty, crossing.consumer.getArrivals(empty), IntegerAttr(), DenseI64ArrayAttr(),
-        IntegerAttr());
+    crossing.channel = ChannelOp::create(builder, crossing.tiles.front().getLoc(), type, full,
+                                         crossing.producer.getArrivals(full), empty,
+                                         crossing.consumer.getArrivals(empty), Scope::Cta,
+                                         IntegerAttr(), DenseI64ArrayAttr(), IntegerAttr());
   }
+}
+
+/// Channels whose barriers several blocks share say so, once their ends are there.
+void KernelSpecializer::setScopes() {
+  bool pairs = usesPairs(kernel);
+  for (Crossing &crossing : crossings)
+    if (sharingOf(crossing.channel, pairs).isShared())
+      crossing.channel.setScope(Scope::Cluster);
 }
 
 /// The ops of `block` that are, or contain, users of `values` for which `keep` holds; first and
@@ -298,6 +307,7 @@ LogicalResult KernelSpecializer::run() {
     op->erase();
   sinkScalars();
   eraseDead(kernel);
+  setScopes();
   kernel->removeAttr(PipeDialect::kRolePlanAttr);
   return success();
 }

@@ -2,7 +2,10 @@
 
 #include "StageBytes.h"
 
+#include "fp4/Dialect/Pipe/IR/Cluster.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -13,6 +16,12 @@ void LinearForm::add(Value value, int64_t factor) {
   sum += factor;
   if (sum == 0)
     factors.erase(value);
+}
+
+void LinearForm::scale(int64_t by) {
+  constant *= by;
+  for (auto &[value, factor] : factors)
+    factor *= by;
 }
 
 bool LinearForm::operator==(const LinearForm &other) const {
@@ -44,6 +53,14 @@ void fp4::pipe::addFilledBytes(LinearForm &bytes, StageFillerOpInterface filler)
   bytes.constant += filler.getUnitBytes() * units.constant;
   for (auto [value, factor] : units.factors)
     bytes.add(value, filler.getUnitBytes() * factor);
+}
+
+LinearForm fp4::pipe::arrivingBytes(LinearForm bytes, ChannelOp channel) {
+  auto kernel = channel->getParentOfType<gpu::GPUFuncOp>();
+  bool pairs = channel.isCluster() && usesPairs(kernel);
+  if (sharingOf(channel, pairs).pairUses) // both blocks signal the leader
+    bytes.scale(2);
+  return bytes;
 }
 
 static void accumulate(LinearForm &form, Value value, int64_t factor) {

@@ -19,6 +19,7 @@ struct LinearForm {
   llvm::MapVector<mlir::Value, int64_t> factors; ///< no zero factors
 
   void add(mlir::Value value, int64_t factor);
+  void scale(int64_t factor);
   bool operator==(const LinearForm &other) const;
   /// "32768 + 1024 * (1 value)", for messages.
   std::string str() const;
@@ -26,6 +27,10 @@ struct LinearForm {
 
 /// Adds the bytes that `filler` completes on the barrier of its stage.
 void addFilledBytes(LinearForm &bytes, StageFillerOpInterface filler);
+
+/// The bytes that arrive at one barrier of `channel` where each block that signals it fills
+/// `bytes`.
+LinearForm arrivingBytes(LinearForm bytes, ChannelOp channel);
 
 /// The form of an i32 made of arith.constant, addi and muli by a constant; other values are atoms.
 LinearForm linearForm(mlir::Value value);

@@ -1,6 +1,7 @@
 //===- VerifyCapacity.cpp - Places are disjoint and within the target -----===//
 
 #include "MemoryPlan.h"
+#include "VerifyCluster.h"
 
 #include "fp4/Dialect/Fp4/IR/Target.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
@@ -111,6 +112,8 @@ static LogicalResult verifyKernel(gpu::GPUFuncOp kernel, const hw::TargetModel &
     return WalkResult::advance();
   });
   if (placed.wasInterrupted())
+    return failure();
+  if (failed(verifyCluster(kernel, target)))
     return failure();
   FailureOr<int64_t> shared = attribute(kernel, PipeDialect::kSharedBytesAttr);
   FailureOr<int64_t> columns = attribute(kernel, PipeDialect::kTmemColumnsAttr);

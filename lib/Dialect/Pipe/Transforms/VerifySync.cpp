@@ -13,7 +13,9 @@
 #include "ChannelEnds.h"
 #include "Deadlock.h"
 #include "StageBytes.h"
+#include "VerifySharing.h"
 
+#include "fp4/Dialect/Pipe/IR/Cluster.h"
 #include "fp4/Dialect/Pipe/Transforms/Passes.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -188,6 +190,7 @@ static LogicalResult verifyBytes(ProducerAcquireOp acquire) {
       end = op;
     }
   }
+  loaded = arrivingBytes(loaded, acquire.getChannel().getDefiningOp<ChannelOp>());
   if (!announced) {
     InFlightDiagnostic diag = acquire.emitOpError() << "bytes of the stage must be announced";
     diag.attachNote() << "add pipe.expect_tx of " << loaded.str() << " bytes";
@@ -279,9 +282,10 @@ static LogicalResult verifyDeclarations(gpu::GPUFuncOp kernel) {
   return failure(result.wasInterrupted());
 }
 
-static LogicalResult verifyChannel(ChannelOp channel) {
+static LogicalResult verifyChannel(ChannelOp channel, bool pairs) {
   FailureOr<ChannelEnds> ends = findEnds(channel);
-  if (failed(ends) || failed(verifyLoopsAgree(*ends)))
+  if (failed(ends) || failed(verifyLoopsAgree(*ends)) ||
+      failed(verifySharing(channel, *ends, pairs)))
     return failure();
   if (!channel.isPipelined())
     return success();
@@ -301,8 +305,9 @@ static LogicalResult verifyKernel(gpu::GPUFuncOp kernel) {
     if (failed(PairChecker().check(&role.getBody().front())))
       return failure();
   auto channels = kernel.getBody().getOps<ChannelOp>();
+  bool pairs = usesPairs(kernel);
   for (ChannelOp channel : channels)
-    if (failed(verifyChannel(channel)))
+    if (failed(verifyChannel(channel, pairs)))
       return failure();
   WalkResult sets = kernel.walk([](TmemTileOpInterface tile) {
     return failed(verifySets(tile)) ? WalkResult::interrupt() : WalkResult::advance();

@@ -42,6 +42,12 @@ def Pipe_ChannelOp : Pipe_Op<"channel", [Pipe_NamedResults]> {
     shared memory, or one tensor memory column, per tile, and stage s follows at s times the tile's
     size; `barriers` is the byte offset of full[0..depth) followed by empty[0..depth), 8 bytes each.
 
+    Every block has the barriers and tiles of the channel. With `scope cluster`, blocks arrive at
+    each other's barriers: one that loads into tiles of others waits until all of them have
+    released the stage, and the two blocks of a pair share what its tensor core fills or uses. Full
+    barriers of what it uses, and empty barriers of what it fills, are those of the leader. The
+    arrivals are counted per block.
+
     Constraints: (C121) depth, payload and barriers come together, one place per tile; places are
     aligned as the tiles require, barriers to 8 bytes; (C122) a shared payload is produced by tma or
     threads.
@@ -55,18 +61,20 @@ def Pipe_ChannelOp : Pipe_Op<"channel", [Pipe_NamedResults]> {
   }];
   let arguments = (ins Pipe_EngineAttr:$producer, DefaultValuedAttr<I32Attr, "1">:$producer_arrivals,
                        Pipe_EngineAttr:$consumer, DefaultValuedAttr<I32Attr, "1">:$consumer_arrivals,
+                       DefaultValuedAttr<Pipe_ScopeAttr, "::fp4::pipe::Scope::Cta">:$scope,
                        OptionalAttr<I32Attr>:$depth, OptionalAttr<DenseI64ArrayAttr>:$payload,
                        OptionalAttr<I64Attr>:$barriers);
   let results = (outs Pipe_ChannelType:$result);
   let assemblyFormat = [{
     `from` custom<Completion>($producer, $producer_arrivals)
-    `to` custom<Completion>($consumer, $consumer_arrivals)
+    `to` custom<Completion>($consumer, $consumer_arrivals) (`scope` `` $scope^)?
     (`depth` $depth^)? (`payload` $payload^)? (`barriers` $barriers^)?
     attr-dict `:` qualified(type($result))
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     bool isPipelined() { return getDepth().has_value(); }
+    bool isCluster() { return getScope() == ::fp4::pipe::Scope::Cluster; }
   }];
 }
 
@@ -104,7 +112,8 @@ def Pipe_ExpectTxOp : Pipe_ChannelUserOp<"expect_tx", "Announce"> {
   let description = [{
     One arrival on the full barrier of stage `it mod depth` that adds `bytes` to what the loads
     signalling this stage must complete. Comes before those loads; the sum of their bytes equals
-    `bytes`. PTX: mbarrier.arrive.expect_tx.
+    `bytes`. Where a pair's tensor core uses the stage, the leader announces the bytes of both
+    blocks, and its peer announces nothing. PTX: mbarrier.arrive.expect_tx.
 
     Constraints: (C124) the channel's producer is tma.
 

@@ -38,6 +38,13 @@ def Pipe_Dialect : Dialect {
     Which warps drive which engine is a decision, the role plan `pipe.role_plan` of the sequential
     `gpu.func` (`#pipe.role_plan`). No op and no kernel builder knows a role or a number of threads.
 
+    A kernel may run in clusters of blocks: `known_cluster_size` of the `gpu.func`, whose x counts
+    along m and whose y counts along n. All blocks of a cluster work on the same tiles of
+    `pipe.for_each_work` at the same time. A block finds its part of a tile by its place in the
+    cluster, `gpu.cluster_block_id`. Two blocks that are neighbours along m may be a *pair*, whose
+    tensor cores work as one (PTX: cta_group::2). The tiles of tensor memory of such a kernel say
+    `pair`; the block with the even rank leads and issues for both.
+
     Attributes of a pipelined `gpu.func`: `pipe.shared_bytes` (dynamic shared memory of a block),
     `pipe.tmem_columns` (tensor memory columns to allocate), `pipe.tmem_slot` (byte offset in
     shared memory of the word that receives the address of the allocation).
@@ -84,5 +91,15 @@ def Pipe_Engine : Pipe_Enum<"Engine", "part of the hardware that executes an ope
   I32EnumAttrCase<"BulkStore", 4, "bulk_store">,
   I32EnumAttrCase<"WorkQueue", 5, "work_queue">]>;
 def Pipe_EngineAttr : EnumAttr<Pipe_Dialect, Pipe_Engine, "engine">;
+
+def Pipe_Direction : Pipe_Enum<"Direction", "direction in which a cluster has several blocks", [
+  I32EnumAttrCase<"M", 0, "m">,
+  I32EnumAttrCase<"N", 1, "n">]>;
+def Pipe_DirectionAttr : EnumAttr<Pipe_Dialect, Pipe_Direction, "direction">;
+
+def Pipe_Scope : Pipe_Enum<"Scope", "blocks that share the barriers of a channel", [
+  I32EnumAttrCase<"Cta", 0, "cta">,
+  I32EnumAttrCase<"Cluster", 1, "cluster">]>;
+def Pipe_ScopeAttr : EnumAttr<Pipe_Dialect, Pipe_Scope, "scope">;
 
 #endif // FP4_DIALECT_PIPE_IR_PIPEDIALECT_TD

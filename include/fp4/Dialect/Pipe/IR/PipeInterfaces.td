@@ -40,6 +40,14 @@ def Pipe_StageFillerOpInterface : OpInterface<"StageFillerOpInterface"> {
     }], "int64_t", "getUnitBytes">,
     InterfaceMethod<"How many times `getUnitBytes()` is completed, an i32; null for once.",
                     "::mlir::Value", "getUnits">,
+    InterfaceMethod<[{
+      The direction of the cluster along which all blocks fill the tile together, if there is one.
+    }], "::std::optional<::fp4::pipe::Direction>", "getMulticastDirection", (ins), "", [{
+      return ::std::nullopt;
+    }]>,
+    InterfaceMethod<[{
+      The op can signal a barrier of the leader of its pair.
+    }], "bool", "canSignalLeader", (ins), "", [{ return false; }]>,
   ];
 }
 

@@ -40,7 +40,7 @@ def Pipe_StaticPersistentAttr
     : AttrDef<Pipe_Dialect, "StaticPersistent",
               [DeclareAttrInterfaceMethods<Pipe_WorkScheduleAttrInterface>]> {
   let mnemonic = "static_persistent";
-  let summary = "blocks that take every tile whose number is theirs modulo the number of blocks";
+  let summary = "blocks, or clusters, that take every tile whose number is theirs modulo how many they are";
   let description = [{
     Block b of g works on the tiles b, b + g, b + 2 g, ... Blocks run at the same time on neighbouring
     multiprocessors, so consecutive tiles share operands in the L2 cache. The raster says which tile
@@ -50,6 +50,9 @@ def Pipe_StaticPersistentAttr
     - `along_n`: n = t mod num_n, m = t / num_n. Consecutive tiles share their A tile.
     - `panels<w>`: the grid is cut into panels of w columns of tiles. Within a panel, n runs fastest.
       About w tiles share each A tile, and the B tiles of a panel are used again by every row.
+
+    Where the kernel runs in clusters, a cluster is what takes tiles, and all of its blocks see each
+    of them.
 
     Constraints: (C146) only the raster `panels` has a width, which is at least 1.
 

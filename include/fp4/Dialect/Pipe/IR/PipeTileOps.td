@@ -94,8 +94,16 @@ def Pipe_LoadOp : Pipe_LoadOpBase<"load"> {
     of a channel acquired by this role, and signal its full barrier with the bytes of the whole tile.
     PTX: cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes, once per box.
 
+    With `multicast`, the blocks of the cluster along a direction need the same tile and load it
+    together: each loads as many rows as there are such blocks parts, and sends them to all. Every
+    block gets the whole tile, and its barrier the bytes of the whole tile. PTX:
+    .multicast::cluster. Where the pair's tensor core uses the stage, the loads of both blocks
+    signal the barrier of the leader. PTX: .cta_group::2.
+
     Constraints: (C109) the tile has the shape, element type and layout of the map, or its panels
-    have; (C110) either the op returns a tile, or it has a destination and a channel.
+    have, or with `multicast` each block's part of them; (C110) either the op returns a tile, or it
+    has a destination and a channel; (C151) the cluster has several blocks in the direction of
+    `multicast`, and the parts of the tile are aligned as tiles are.
 
     Example:
     ```mlir
@@ -108,10 +116,21 @@ def Pipe_LoadOp : Pipe_LoadOpBase<"load"> {
   }];
   let arguments = (ins Pipe_TensorMapType:$map, I32:$row, I32:$column,
                        Optional<Pipe_SharedType>:$dest, Optional<Pipe_ChannelType>:$channel,
-                       Optional<I32>:$iteration);
+                       Optional<I32>:$iteration, OptionalAttr<Pipe_DirectionAttr>:$multicast);
   let results = (outs Optional<Pipe_SharedType>:$result);
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$map, "::mlir::Value":$row,
+                                 "::mlir::Value":$column, "::mlir::Value":$dest,
+                                 "::mlir::Value":$channel, "::mlir::Value":$iteration), [{
+    build($_builder, $_state, result, map, row, column, dest, channel, iteration, DirectionAttr());
+  }]>];
+  let extraClassDeclaration = loadDecl # [{
+    ::std::optional<::fp4::pipe::Direction> getMulticastDirection() { return getMulticast(); }
+    bool canSignalLeader() { return true; }
+    /// Parts of the tile that different blocks load: 1 without multicast.
+    int64_t getParts();
+  }];
   let assemblyFormat = [{
-    $map `[` $row `,` $column `]` (`into` $dest^ `signals` $channel)? (`[` $iteration^ `]`)?
+    $map `[` $row `,` $column `]` (`multicast` `` $multicast^)? (`into` $dest^ `signals` $channel)? (`[` $iteration^ `]`)?
     attr-dict `:` qualified(type($map)) (`,` qualified(type($dest))^ `,` qualified(type($channel)))?
     (`->` qualified(type($result))^)?
   }];
@@ -176,11 +195,12 @@ def Pipe_CopyScalesOp : Pipe_EngineOp<
   let description = [{
     Copies `blocks` 512-byte blocks (default all) of every row of blocks to the tile of tensor
     memory that it returns. A later `pipe.mma` of the same thread comes after it without a wait; an
-    earlier one is not ordered before it. The pipelined form therefore has `sets` tiles side by
+    earlier one is not ordered before it. For a tile of a pair, each block's scales go from its
+    shared memory to its tensor memory. The pipelined form therefore has `sets` tiles side by
     side, the first `at` a column of the allocation. Iteration i of the source's channel uses tile i
     mod `sets` (default 1). With a set per stage, a role that holds the stage again knows that the
     products which read the set are complete; with fewer sets a `pipe.await_release` precedes the
-    copy. PTX: tcgen05.cp.cta_group::1.32x128b.warpx4, once per 512-byte block.
+    copy. PTX: tcgen05.cp.cta_group::1 (::2 for a pair), .32x128b.warpx4, once per 512-byte block.
 
     Constraints: (C113) the tiles have the same shape and element type; `sets` is positive and comes
     with `at`.
@@ -212,9 +232,15 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
     instruction; the first takes `accumulate`, later ones accumulate.
     PTX: tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16 or .block32.
 
+    The accumulator of a pair takes rows of A and of B from both blocks: those of the leader first.
+    Each block has its half of the rows of A with their scales, its half of the rows of B, and the
+    scales of all rows of B. PTX: cta_group::2.
+
     Constraints: (C114) A has 128 rows; accumulator and B agree in N, one of 8..256 in steps of 8;
-    (C115) A and B are f4E2M1FN, of the same K, a multiple of 64; (C116) both scale tiles have the
-    element type of one format and the columns its block implies, and enough rows.
+    B of a block of a pair has half as many rows; (C115) A and B are f4E2M1FN, of the same K, a
+    multiple of 64; (C116) both scale tiles have the element type of one format and the columns its
+    block implies, and enough rows; (C150) accumulator and scale tiles all belong to a pair, or none
+    does.
 
     Example:
     ```mlir

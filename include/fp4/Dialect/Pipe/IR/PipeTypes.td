@@ -7,6 +7,14 @@ include "fp4/Dialect/Pipe/IR/PipeDialect.td"
 class Pipe_Type<string name, string typeMnemonic, list<Trait> traits = []>
     : TypeDef<Pipe_Dialect, name, traits> {
   let mnemonic = typeMnemonic;
+  /// Of types with a shape and a layout.
+  code tileDecls = [{
+    /// Rows of the tile (the M or N direction).
+    int64_t getRows() const { return getShape()[0]; }
+    /// Columns of the tile, in elements (the K direction, or N of an accumulator).
+    int64_t getColumns() const { return getShape()[1]; }
+    bool isScales() const { return getLayout() == Layout::Tiled128x4; }
+  }];
 }
 
 /// A shaped pipe type: `!pipe.<mnemonic><128x256xf4E2M1FN, swizzle_128B>`; `linear` is not printed.
@@ -23,13 +31,6 @@ class Pipe_TileType<string name, string typeMnemonic> : Pipe_Type<name, typeMnem
   ];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
-  code tileDecls = [{
-    /// Rows of the tile (the M or N direction).
-    int64_t getRows() const { return getShape()[0]; }
-    /// Columns of the tile, in elements (the K direction, or N of an accumulator).
-    int64_t getColumns() const { return getShape()[1]; }
-    bool isScales() const { return getLayout() == Layout::Tiled128x4; }
-  }];
 }
 
 def Pipe_GlobalType : Pipe_TileType<"Global", "global"> {
@@ -67,10 +68,11 @@ def Pipe_TensorMapType : Pipe_TileType<"TensorMap", "tensor_map"> {
   let description = [{
     A 128-byte tensor map, a grid constant of the kernel. Shape, element type and layout are those
     of the box it loads, so `pipe.load` through it yields `!pipe.shared` of the same parameters.
-    Packed fp4 data use the map's element type UINT8, with coordinates in bytes.
+    Packed fp4 data use the map's element type UINT8, with coordinates in bytes. A map of
+    `tiled_128x4` scales loads whole blocks of 512 bytes from a buffer of such blocks.
 
     Constraints: (C101) the box has at most 256 rows, and an inner size that is a multiple of 16
-    bytes and not larger than the swizzle width.
+    bytes and not larger than the swizzle width; (C103) holds for boxes of scales.
   }];
   let extraClassDeclaration = tileDecls;
 }
@@ -100,7 +102,7 @@ def Pipe_SharedType : Pipe_TileType<"Shared", "shared"> {
   }];
 }
 
-def Pipe_TmemType : Pipe_TileType<"Tmem", "tmem"> {
+def Pipe_TmemType : Pipe_Type<"Tmem", "tmem"> {
   let summary = "tile in tensor memory";
   let description = [{
     `!pipe.tmem<128x256xf32>` is an accumulator: row r in lane r, one 32-bit column per column.
@@ -108,10 +110,31 @@ def Pipe_TmemType : Pipe_TileType<"Tmem", "tmem"> {
     512-byte block in 4 columns, the blocks of one k step adjacent: block (i, j) of rows 128 i.. and
     scale columns 4 j.. is at column (j * rows/128 + i) * 4.
 
+    A tile of a `pair` lies in the tensor memory of both blocks, at the same columns.
+    `!pipe.tmem<256x256xf32, pair>` is one accumulator: the leader has rows 0 to 127, its peer the
+    others. A tile of scales has the same shape in each block, and each block has its own.
+
     Constraints: (C104) an accumulator has 128 rows of f32 and 8 to 256 columns in steps of 8;
-    (C103) holds for scale tiles; (C105) a tile fits in the 512 columns of tensor memory.
+    that of a pair has 256 rows and 16 to 256 columns in steps of 16; (C103) holds for scale tiles;
+    (C105) a tile fits in the 512 columns of tensor memory.
   }];
+  let parameters = (ins
+    ArrayRefParameter<"int64_t", "rows and columns, in elements">:$shape,
+    "::mlir::Type":$elementType,
+    "::fp4::pipe::Layout":$layout,
+    "bool":$pair);
+  let builders = [
+    TypeBuilderWithInferredContext<(ins "::llvm::ArrayRef<int64_t>":$shape,
+        "::mlir::Type":$elementType, CArg<"Layout", "Layout::Linear">:$layout,
+        CArg<"bool", "false">:$pair), [{
+      return $_get(elementType.getContext(), shape, elementType, layout, pair);
+    }]>
+  ];
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
   let extraClassDeclaration = tileDecls # [{
+    /// Rows of an accumulator that each block has.
+    int64_t getRowsOfBlock() const { return getPair() && !isScales() ? getRows() / 2 : getRows(); }
     /// 32-bit tensor memory columns that the tile occupies.
     int64_t getTmemColumns() const;
   }];

@@ -28,7 +28,7 @@ def Pipe_ForEachWorkOp
   let description = [{
     Runs its region once for every output tile (m, n) of a grid of `num_m` by `num_n` tiles that
     `schedule` gives this block. Every tile of the grid belongs to exactly one block. All roles of a
-    block see the same tiles in the same order. The loop stays abstract until `convert-pipe-to-nvvm`,
+    block, and all blocks of a cluster, see the same tiles in the same order. The loop stays abstract until `convert-pipe-to-nvvm`,
     where the schedule says how a block finds its tiles. `iter_args` carries values from one tile to
     the next, as in `scf.for`.
 

@@ -1,6 +1,6 @@
 //===- StaticPersistent.cpp - Every g-th tile for one of g blocks ----------===//
 
-#include "fp4/Dialect/Pipe/IR/Pipe.h"
+#include "fp4/Dialect/Pipe/IR/Cluster.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -63,6 +63,16 @@ static Tile tileOf(I32Builder i32, StaticPersistentAttr schedule, Value t, Value
   llvm_unreachable("all rasters are handled");
 }
 
+/// The number of this worker and how many there are: blocks, or clusters of them.
+static std::pair<Value, Value> workers(I32Builder i32, fp4::hw::ClusterShape cluster) {
+  OpBuilder &b = i32.b;
+  if (cluster.size() == 1)
+    return {i32.index(gpu::BlockIdOp::create(b, i32.loc, gpu::Dimension::x)),
+            i32.index(gpu::GridDimOp::create(b, i32.loc, gpu::Dimension::x))};
+  return {i32.index(gpu::ClusterIdOp::create(b, i32.loc, gpu::Dimension::x)),
+          i32.index(gpu::ClusterDimOp::create(b, i32.loc, gpu::Dimension::x))};
+}
+
 void StaticPersistentAttr::expand(RewriterBase &rewriter, Operation *op,
                                   OpBuilder::InsertPoint shared) const {
   auto work = cast<ForEachWorkOp>(op);
@@ -70,8 +80,7 @@ void StaticPersistentAttr::expand(RewriterBase &rewriter, Operation *op,
   I32Builder i32{rewriter, loc};
   rewriter.restoreInsertionPoint(shared);
   Value total = i32.mul(work.getNumM(), work.getNumN());
-  Value first = i32.index(gpu::BlockIdOp::create(rewriter, loc, gpu::Dimension::x));
-  Value blocks = i32.index(gpu::GridDimOp::create(rewriter, loc, gpu::Dimension::x));
+  auto [first, blocks] = workers(i32, clusterOf(work));
 
   rewriter.setInsertionPoint(work);
   auto loop = scf::ForOp::create(rewriter, loc, first, total, blocks, work.getInitArgs());

@@ -1,0 +1,57 @@
+//===- Cluster.h - Blocks of a cluster that share channels ----------------===//
+//
+// Which cluster runs a kernel, and which of its blocks arrive at which barriers of a channel. The
+// verifiers ask for the blocks of every rank; the lowering emits the same masks.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Dialect/Pipe/IR/Pipe.h"
+#include "fp4/ISA/Cluster.h"
+
+namespace fp4::pipe {
+
+/// The cluster that runs the kernel around `op`, or the kernel `op`: `known_cluster_size` of its
+/// gpu.func, without that one block.
+hw::ClusterShape clusterOf(mlir::Operation *op);
+
+/// The tensor memory of `kernel` belongs to pairs: one of its tiles says so.
+bool usesPairs(mlir::Operation *kernel);
+
+/// The role runs on the leaders of pairs alone: it issues for the tensor cores of both blocks.
+bool runsOnLeaders(RoleAttr role, bool pairs);
+
+hw::ClusterDirection toHardware(Direction direction);
+
+/// How the blocks of a cluster share one channel.
+struct ChannelSharing {
+  hw::ClusterShape cluster;
+  bool pairFills = false, pairUses = false;    ///< this end is the tensor core of a pair
+  bool multicastM = false, multicastN = false; ///< loads along this direction fill the stages
+
+  /// Blocks share barriers: the channel's scope must be the cluster.
+  bool isShared() const { return pairFills || pairUses || multicastM || multicastN; }
+
+  /// The blocks that fill the stages of the consumer of block `rank`, whose producers wait until
+  /// it releases them.
+  template <typename Int> Int producersOf(Int rank) const {
+    Int mask = pairFills  ? hw::maskOfBlock(hw::pairLeader(rank))
+               : pairUses ? hw::maskOfPair(rank)
+                          : hw::maskOfBlock(rank);
+    if (multicastM)
+      mask = mask | hw::maskAlong(rank, cluster, hw::ClusterDirection::M);
+    if (multicastN)
+      mask = mask | hw::maskAlong(rank, cluster, hw::ClusterDirection::N, pairUses);
+    return mask;
+  }
+  /// The block has a consumer: any, or of a pair whose tensor core consumes, the leader.
+  bool consumes(uint32_t rank) const { return !pairUses || rank % 2 == 0; }
+  bool produces(uint32_t rank) const { return !pairFills || rank % 2 == 0; }
+  /// Blocks that release the stages of one producer.
+  int32_t getNumReleasing() const;
+};
+
+/// How `channel` is shared; `pairs` as usesPairs(kernel) says.
+ChannelSharing sharingOf(ChannelOp channel, bool pairs);
+
+} // namespace fp4::pipe

@@ -1,0 +1,64 @@
+//===- Cluster.h - Blocks of a cluster: ranks, masks, pairs ---------------===//
+//
+// A cluster has m blocks along x, which share columns of the result's tiles, and n along y. Block
+// (x, y) has the rank x + y * m. A multicast names the blocks that it reaches by a mask with one
+// bit per rank. Two blocks whose ranks differ in bit 0 only are a pair; the even one leads it.
+//
+// Functions that kernels need too are templates over the integer: uint32_t on the host; in a kernel
+// Int32 (KernelArithmetic), whose operators emit the arithmetic.
+//
+// Sources: PTX ISA, "%cluster_ctarank", "cp.async.bulk.tensor" (ctaMask), "CTA pair".
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <cstdint>
+
+namespace fp4::hw {
+
+/// Direction in which the blocks of a cluster are counted.
+enum class ClusterDirection : uint8_t { M, N };
+
+/// The most blocks that the 16 bits of a mask can name.
+inline constexpr uint32_t maxClusterBlocks = 16;
+
+struct ClusterShape {
+  uint32_t m = 1, n = 1;
+
+  constexpr bool operator==(const ClusterShape &) const = default;
+  constexpr uint32_t size() const { return m * n; }
+  constexpr uint32_t along(ClusterDirection direction) const {
+    return direction == ClusterDirection::M ? m : n;
+  }
+};
+
+/// The place of block `rank` along `direction`.
+template <typename Int>
+constexpr Int placeAlong(Int rank, ClusterShape shape, ClusterDirection direction) {
+  return direction == ClusterDirection::M ? rank % shape.m : rank / shape.m;
+}
+
+/// The leader of the pair of block `rank`.
+template <typename Int> constexpr Int pairLeader(Int rank) { return rank - rank % 2; }
+
+/// The block `rank` alone.
+template <typename Int> constexpr Int maskOfBlock(Int rank) { return 1u << rank; }
+
+/// Both blocks of the pair of `rank`.
+template <typename Int> constexpr Int maskOfPair(Int rank) { return 3u << pairLeader(rank); }
+
+/// The blocks that differ from `rank` in their place along `direction` only, and itself. Among
+/// `pairs`, those of the whole pair of `rank`.
+template <typename Int>
+constexpr Int maskAlong(Int rank, ClusterShape shape, ClusterDirection direction,
+                        bool pairs = false) {
+  if (direction == ClusterDirection::M)
+    return ((1u << shape.m) - 1) << (rank - rank % shape.m);
+  uint32_t column = 0;
+  for (uint32_t y = 0; y < shape.n; ++y)
+    column |= (pairs ? 3u : 1u) << (y * shape.m);
+  const Int x = pairs ? pairLeader(rank % shape.m) : rank % shape.m;
+  return column << x;
+}
+
+} // namespace fp4::hw

@@ -1,0 +1,110 @@
+//===- Clusters.cpp - Barriers and masks of several blocks ----------------===//
+//
+// A channel of scope cluster has the same barriers in every block. Arrivals reach other blocks in
+// two ways: tcgen05.commit takes a mask of ranks; a thread maps the address of its own barrier to
+// that of another block (mapa) and arrives there. The loads of both blocks of a pair signal the
+// leader: cp.async.bulk.tensor with cta_group::2 takes a barrier of either block. PTX ISA: "CTA
+// pair", "mapa", "tcgen05.commit".
+//
+//===----------------------------------------------------------------------===//
+#include "Lowering.h"
+
+#include "Int32.h"
+
+using namespace mlir;
+namespace hw = fp4::hw;
+
+/// Ranks of a block's cluster as a formula.
+static fp4::Int32 rankOf(ImplicitLocOpBuilder &b, const fp4::KernelState &state) {
+  return fp4::Int32(b, state.clusterRank);
+}
+
+static Value maskOperand(ImplicitLocOpBuilder &b, Value mask) {
+  return arith::TruncIOp::create(b, b.getI16Type(), mask);
+}
+
+Value fp4::isLeader(OpBuilder &builder, Location loc, const KernelState &state) {
+  ImplicitLocOpBuilder b(loc, builder);
+  Value odd = rankOf(b, state) % 2;
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, odd, constantI32(b, loc, 0));
+}
+
+Value fp4::placeInCluster(OpBuilder &builder, Location loc, const KernelState &state,
+                          hw::ClusterDirection direction) {
+  ImplicitLocOpBuilder b(loc, builder);
+  return hw::placeAlong(rankOf(b, state), state.cluster, direction);
+}
+
+Value fp4::multicastMask(OpBuilder &builder, Location loc, const KernelState &state,
+                         hw::ClusterDirection direction) {
+  ImplicitLocOpBuilder b(loc, builder);
+  return maskOperand(b, hw::maskAlong(rankOf(b, state), state.cluster, direction));
+}
+
+Value fp4::pairMask(OpBuilder &builder, Location loc, const KernelState &state) {
+  ImplicitLocOpBuilder b(loc, builder);
+  return maskOperand(b, hw::maskOfPair(rankOf(b, state)));
+}
+
+Value fp4::producersMask(OpBuilder &builder, Location loc, const KernelState &state,
+                         const pipe::ChannelSharing &sharing) {
+  ImplicitLocOpBuilder b(loc, builder);
+  return maskOperand(b, sharing.producersOf(rankOf(b, state)));
+}
+
+/// `barrier` of block `rank`.
+static Value barrierOf(OpBuilder &b, Location loc, Value barrier, Value rank) {
+  Type type = LLVM::LLVMPointerType::get(b.getContext(), fp4::kClusterSpace);
+  return NVVM::MapaOp::create(b, loc, type, barrier, rank);
+}
+
+Value fp4::leaderBarrier(OpBuilder &builder, Location loc, const KernelState &state,
+                         Value barrier) {
+  ImplicitLocOpBuilder b(loc, builder);
+  Value remote = barrierOf(b, loc, barrier, hw::pairLeader(rankOf(b, state)));
+  // The copy's operand has the type of an own barrier; the address says which block is meant.
+  Value address = LLVM::PtrToIntOp::create(b, b.getI32Type(), remote);
+  return LLVM::IntToPtrOp::create(b, barrier.getType(), address);
+}
+
+/// The blocks of `sharing`'s producers that a thread arrives at, its own first.
+static SmallVector<fp4::Int32> producerRanks(ImplicitLocOpBuilder &b, const fp4::KernelState &state,
+                                             const fp4::pipe::ChannelSharing &sharing) {
+  fp4::Int32 rank = rankOf(b, state);
+  if (sharing.pairFills)
+    return {hw::pairLeader(rank)};
+  SmallVector<fp4::Int32> ranks = {rank};
+  uint32_t m = sharing.cluster.m, n = sharing.cluster.n;
+  fp4::Int32 x = rank % m, first = rank - x;
+  for (uint32_t i = 1; sharing.multicastM && i < m; ++i)
+    ranks.push_back(first + (x + i) % m);
+  for (uint32_t i = 1; sharing.multicastN && i < n; ++i)
+    ranks.push_back((rank + i * m) % (m * n));
+  return ranks;
+}
+
+void fp4::arriveAtLeader(OpBuilder &builder, Location loc, const KernelState &state,
+                         Value barrier) {
+  ImplicitLocOpBuilder b(loc, builder);
+  Value remote = barrierOf(b, loc, barrier, hw::pairLeader(rankOf(b, state)));
+  NVVM::MBarrierArriveOp::create(b, TypeRange(), remote, /*count=*/Value(),
+                                 NVVM::MemScopeKind::CLUSTER, /*relaxed=*/false);
+}
+
+void fp4::arriveAtProducers(OpBuilder &builder, Location loc, const KernelState &state,
+                            const pipe::ChannelSharing &sharing, Value barrier) {
+  ImplicitLocOpBuilder b(loc, builder);
+  for (fp4::Int32 rank : producerRanks(b, state, sharing))
+    NVVM::MBarrierArriveOp::create(b, TypeRange(), barrierOf(b, loc, barrier, rank),
+                                   /*count=*/Value(), NVVM::MemScopeKind::CLUSTER,
+                                   /*relaxed=*/false);
+}
+
+void fp4::emitKernelBarrier(OpBuilder &b, Location loc, const KernelState &state) {
+  if (state.cluster.size() == 1) {
+    NVVM::BarrierOp::create(b, loc);
+    return;
+  }
+  NVVM::ClusterArriveOp::create(b, loc, b.getUnitAttr());
+  NVVM::ClusterWaitOp::create(b, loc, b.getUnitAttr());
+}

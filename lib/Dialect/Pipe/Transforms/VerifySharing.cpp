@@ -1,0 +1,157 @@
+//===- VerifySharing.cpp - Channels whose barriers several blocks share ---===//
+//
+// Blocks of a cluster run the same code. They stay in step only if what they do to a shared channel
+// does not depend on their place in the cluster: loops, branches and what they load for each other.
+//
+//===----------------------------------------------------------------------===//
+
+#include "VerifySharing.h"
+
+#include "ChannelEnds.h"
+
+#include "fp4/Dialect/Pipe/IR/Cluster.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace fp4;
+using namespace fp4::pipe;
+
+namespace {
+/// Finds out whether a value depends on the place of its block in the cluster.
+class PlaceFinder {
+public:
+  PlaceFinder(hw::ClusterShape cluster, ArrayRef<Direction> directions) {
+    for (Direction direction : directions)
+      if (cluster.along(toHardware(direction)) > 1)
+        dimensions.push_back(direction == Direction::M ? gpu::Dimension::x : gpu::Dimension::y);
+  }
+  bool dependsOnPlace(Value value);
+
+private:
+  bool isPlace(Operation *op) const;
+  bool anyDepends(ValueRange values) {
+    return llvm::any_of(values, [&](Value value) { return dependsOnPlace(value); });
+  }
+
+  SmallVector<gpu::Dimension> dimensions;
+  llvm::DenseSet<Value> visited;
+};
+} // namespace
+
+bool PlaceFinder::isPlace(Operation *op) const {
+  if (auto place = dyn_cast<gpu::ClusterBlockIdOp>(op))
+    return llvm::is_contained(dimensions, place.getDimension());
+  if (auto block = dyn_cast<gpu::BlockIdOp>(op))
+    return llvm::is_contained(dimensions, block.getDimension());
+  return false;
+}
+
+/// A value of a region also depends on what the op around it does, and on what its blocks yield.
+bool PlaceFinder::dependsOnPlace(Value value) {
+  if (!visited.insert(value).second)
+    return false;
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    op = cast<BlockArgument>(value).getOwner()->getParentOp();
+  if (isa<gpu::GPUFuncOp>(op))
+    return false;
+  if (isPlace(op) || anyDepends(op->getOperands()))
+    return true;
+  for (Region &region : op->getRegions())
+    for (Block &block : region)
+      if (block.mightHaveTerminator() && anyDepends(block.getTerminator()->getOperands()))
+        return true;
+  return false;
+}
+
+/// (C153)
+static LogicalResult verifyScope(ChannelOp channel, const ChannelSharing &sharing) {
+  if (channel.isCluster() == sharing.isShared())
+    return success();
+  if (channel.isCluster())
+    return channel.emitOpError()
+           << "scope must be cta, but got cluster: no load multicasts into the "
+              "channel, and no pair is at its ends";
+  InFlightDiagnostic diag = channel.emitOpError() << "scope must be cluster, but got cta";
+  diag.attachNote() << (sharing.pairFills || sharing.pairUses
+                            ? "the tensor core of a pair is at one of its ends"
+                            : "loads that signal it are sent to several blocks");
+  return diag;
+}
+
+/// (C154) Bulk copies signal a barrier of their own block.
+static LogicalResult verifySignals(ChannelOp channel, const ChannelSharing &sharing) {
+  if (!sharing.pairUses || channel.getProducer() != Engine::Tma)
+    return success();
+  for (Operation *user : channel->getUsers()) {
+    auto filler = dyn_cast<StageFillerOpInterface>(user);
+    if (!filler || filler.canSignalLeader())
+      continue;
+    InFlightDiagnostic diag = filler->emitOpError()
+                              << "must signal the leader of the pair that uses the stage, but a "
+                                 "bulk copy signals its own block";
+    diag.attachNote() << "load the scales with pipe.load through a tensor map";
+    return diag;
+  }
+  return success();
+}
+
+/// (C152) All blocks that load a tile together load parts of the same one.
+static LogicalResult verifyMulticasts(ChannelOp channel, const ChannelSharing &sharing) {
+  for (Operation *user : channel->getUsers()) {
+    auto filler = dyn_cast<StageFillerOpInterface>(user);
+    std::optional<Direction> direction = filler ? filler.getMulticastDirection() : std::nullopt;
+    if (!direction)
+      continue;
+    PlaceFinder finder(sharing.cluster, *direction);
+    for (Value operand : user->getOperands()) {
+      if (!operand.getType().isInteger(32) ||
+          operand == cast<ChannelOpInterface>(user).getIteration())
+        continue;
+      if (!finder.dependsOnPlace(operand))
+        continue;
+      InFlightDiagnostic diag = user->emitOpError()
+                                << "coordinates of a tile that blocks along "
+                                << stringifyDirection(*direction)
+                                << " load together must not depend on the place of a block";
+      diag.attachNote(operand.getLoc()) << "this one does";
+      return diag;
+    }
+  }
+  return success();
+}
+
+/// (C155) The blocks pass as many stages.
+static LogicalResult verifyControl(ChannelOp channel, const ChannelEnds &ends,
+                                   const ChannelSharing &sharing) {
+  PlaceFinder finder(sharing.cluster, {Direction::M, Direction::N});
+  for (ArrayRef<Operation *> takes : {ArrayRef(ends.producerTakes), ArrayRef(ends.consumerTakes)})
+    for (Operation *take : takes)
+      for (Operation *around = take->getParentOp(); !isa<RoleRegionOp>(around);
+           around = around->getParentOp()) {
+        ValueRange control = around->getOperands();
+        if (auto loop = dyn_cast<scf::ForOp>(around))
+          control = control.take_front(loop.getNumControlOperands());
+        if (!llvm::any_of(control, [&](Value v) { return finder.dependsOnPlace(v); }))
+          continue;
+        InFlightDiagnostic diag = around->emitOpError()
+                                  << "must run alike in all blocks of the cluster, which share a "
+                                     "channel, but depends on the place of its block";
+        diag.attachNote(channel.getLoc()) << "the channel is here";
+        return diag;
+      }
+  return success();
+}
+
+LogicalResult fp4::pipe::verifySharing(ChannelOp channel, const ChannelEnds &ends, bool pairs) {
+  ChannelSharing sharing = sharingOf(channel, pairs);
+  if (failed(verifyScope(channel, sharing)))
+    return failure();
+  if (!sharing.isShared())
+    return success();
+  if (failed(verifySignals(channel, sharing)) || failed(verifyControl(channel, ends, sharing)))
+    return failure();
+  return verifyMulticasts(channel, sharing);
+}

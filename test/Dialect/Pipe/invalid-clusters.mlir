@@ -1,0 +1,147 @@
+// RUN: fp4-opt %s -verify-diagnostics -split-input-file
+// Types and operations of pairs and clusters. The first kernel is correct.
+
+!map = !pipe.tensor_map<64x256xf4E2M1FN, swizzle_128B>
+!data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
+!pscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4, pair>
+!pscales2 = !pipe.tmem<256x16xf8E4M3FN, tiled_128x4, pair>
+!acc = !pipe.tmem<256x256xf32, pair>
+gpu.module @m {
+gpu.func @twin(%map: !map, %acc: !acc, %a: !data, %sa: !pscales, %sb: !pscales2, %x: i32, %t: i1)
+    kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
+  %b = pipe.load %map[%x, %x] multicast m : !map -> !data
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %t : !acc, !data, !pscales, !data, !pscales2
+  gpu.return
+}
+}
+
+// -----
+
+// (C104)
+// expected-error @+1 {{accumulator of a pair must be 256 rows of f32 and 16 to 256 columns in steps of 16, but got 128x128x}}
+func.func private @rows() -> !pipe.tmem<128x128xf32, pair>
+
+// -----
+
+// (C104)
+// expected-error @+1 {{accumulator of a pair must be 256 rows of f32 and 16 to 256 columns in steps of 16, but got 256x40x}}
+func.func private @columns() -> !pipe.tmem<256x40xf32, pair>
+
+// -----
+
+// (C104)
+// expected-error @+1 {{accumulator must be 128 rows of f32 and 8 to 256 columns in steps of 8, but got 256x128x}}
+func.func private @alone() -> !pipe.tmem<256x128xf32>
+
+// -----
+
+// expected-error @+1 {{layout must be linear, swizzle_32B, swizzle_64B, swizzle_128B or tiled_128x4, but got pair}}
+func.func private @shared() -> !pipe.shared<128x256xf4E2M1FN, pair>
+
+// -----
+
+// (C103)
+// expected-error @+1 {{tiled_128x4 tile must be a multiple of 128x4, but got 64x16}}
+func.func private @map() -> !pipe.tensor_map<64x16xf8E4M3FN, tiled_128x4>
+
+// -----
+
+func.func @scale_map(%sf: memref<?x17x512xi8>) {
+  // (C108)
+  // expected-error @+1 {{buffer of a map of 64 columns of scales must be a row-major memref of rank 3 with 16x512xi8 per row of blocks, but got 'memref<?x17x512xi8>'}}
+  %map = pipe.make_tensor_map %sf columns 64 : memref<?x17x512xi8> -> !pipe.tensor_map<128x16xf8E4M3FN, tiled_128x4>
+  return
+}
+
+// -----
+
+!data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
+!scales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+!pscales2 = !pipe.tmem<256x16xf8E4M3FN, tiled_128x4, pair>
+!acc = !pipe.tmem<256x256xf32, pair>
+func.func @mixed(%acc: !acc, %a: !data, %sa: !scales, %sb: !pscales2, %t: i1) {
+  // (C150)
+  // expected-error @+1 {{accumulator and scales must all belong to a pair, or none of them}}
+  pipe.mma %acc, %a scaled %sa, %a scaled %sb accumulate %t : !acc, !data, !scales, !data, !pscales2
+  return
+}
+
+// -----
+
+!data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
+!whole = !pipe.shared<256x256xf4E2M1FN, swizzle_128B>
+!pscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4, pair>
+!pscales2 = !pipe.tmem<256x16xf8E4M3FN, tiled_128x4, pair>
+!acc = !pipe.tmem<256x256xf32, pair>
+func.func @whole_b(%acc: !acc, %a: !data, %b: !whole, %sa: !pscales, %sb: !pscales2, %t: i1) {
+  // (C114)
+  // expected-error @+1 {{b must have as many rows as the accumulator has columns for each block of the pair, 128, but got 256}}
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %t : !acc, !data, !pscales, !whole, !pscales2
+  return
+}
+
+// -----
+
+!data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
+!pscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4, pair>
+!acc = !pipe.tmem<256x256xf32, pair>
+func.func @half_scales(%acc: !acc, %a: !data, %sa: !pscales, %t: i1) {
+  // (C116)
+  // expected-error @+1 {{b_scales must have at least 256 rows, but got 128}}
+  pipe.mma %acc, %a scaled %sa, %a scaled %sa accumulate %t : !acc, !data, !pscales, !data, !pscales
+  return
+}
+
+// -----
+
+!map = !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
+!data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
+gpu.module @m {
+gpu.func @alone(%map: !map, %x: i32) kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
+  // (C151)
+  // expected-error @+2 {{multicast along n must be in a cluster of several blocks along n}}
+  // expected-note @+1 {{the attribute known_cluster_size of the kernel gives the cluster}}
+  %b = pipe.load %map[%x, %x] multicast n : !map -> !data
+  gpu.return
+}
+}
+
+// -----
+
+!map = !pipe.tensor_map<32x256xf4E2M1FN, swizzle_128B>
+!data = !pipe.shared<32x256xf4E2M1FN, swizzle_128B>
+gpu.module @m {
+gpu.func @thin(%map: !map, %x: i32) kernel attributes {known_cluster_size = array<i32: 8, 1, 1>} {
+  // (C151)
+  // expected-error @+1 {{each of the 8 blocks along m must load a multiple of 8 rows, but the tile has 32}}
+  %b = pipe.load %map[%x, %x] multicast m : !map -> !data
+  gpu.return
+}
+}
+
+// -----
+
+!map = !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
+!data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
+gpu.module @m {
+gpu.func @box(%map: !map, %x: i32) kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
+  // (C109)
+  // expected-error @+1 {{each block's part of the tile must have the box of its map}}
+  %b = pipe.load %map[%x, %x] multicast m : !map -> !data
+  gpu.return
+}
+}
+
+// -----
+
+gpu.module @m {
+gpu.func @leader(%x: i32) kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
+  // (C149)
+  // expected-error @+1 {{role math drives the tensor cores of pairs, so it must drive tensor and scale_copy only, but it drives threads}}
+  pipe.role math warps 0 to 4 drives [tensor, threads] {
+    %acc = pipe.accumulator : !pipe.tmem<256x256xf32, pair>
+    %v = pipe.read %acc[%x] : !pipe.tmem<256x256xf32, pair> -> vector<32xf32>
+  }
+  gpu.return
+}
+}
