@@ -2,8 +2,6 @@
 
 #include "Families.h"
 
-#include "fp4/Dialect/Pipe/IR/Pipe.h"
-
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -95,17 +93,36 @@ static std::string spell(Attribute attribute) {
   return text;
 }
 
+/// One role issues matrix instructions and the copies of scale factors that they read, in order;
+/// another loads; and four warps together reach all lanes of tensor memory.
+static LogicalResult checkRoles(Operation *op, pipe::RolePlanAttr roles,
+                                ArrayRef<pipe::Engine> engines) {
+  auto expect = [&](const Twine &must) { return misfit(op, "roles", must, spell(roles)); };
+  for (pipe::Engine engine : engines)
+    if (!roles.getDriver(engine))
+      return expect("drive the engine " + stringifyEngine(engine));
+  pipe::RoleAttr tensor = roles.getDriver(pipe::Engine::Tensor);
+  if (llvm::is_contained(engines, pipe::Engine::ScaleCopy) &&
+      roles.getDriver(pipe::Engine::ScaleCopy) != tensor)
+    return expect("drive the engines tensor and scale_copy from one role");
+  if (roles.getDriver(pipe::Engine::Tma) == tensor)
+    return expect("drive the engines tma and tensor from two roles");
+  pipe::RoleAttr threads = roles.getDriver(pipe::Engine::Threads);
+  if (threads.getNumWarps() != 4 || threads.getFirstWarp() % 4)
+    return expect("drive the engine threads with 4 warps from a multiple of 4");
+  return success();
+}
+
 LogicalResult fp4::checkTiling(Operation *op, const KernelPlan &plan, const hw::TargetModel &target,
-                               ArrayRef<StringRef> engines) {
+                               ArrayRef<pipe::Engine> engines) {
   if (!isa<pipe::WorkScheduleAttrInterface>(plan.schedule))
     return misfit(op, "schedule", "is a schedule such as #pipe.static_persistent<along_m>",
                   spell(plan.schedule));
   auto roles = dyn_cast<pipe::RolePlanAttr>(plan.roles);
   if (!roles)
     return misfit(op, "roles", "is a #pipe.role_plan", spell(plan.roles));
-  for (StringRef name : engines)
-    if (!roles.getDriver(*pipe::symbolizeEngine(name)))
-      return misfit(op, "roles", "drive the engine " + name, spell(roles));
+  if (failed(checkRoles(op, roles, engines)))
+    return failure();
   return checkThreads(op, roles.getNumThreads(), *plan.resident, target);
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "fp4/Conversion/KernelPlans/KernelPlans.h"
+#include "fp4/Dialect/Pipe/IR/Pipe.h"
 
 namespace fp4 {
 
@@ -33,10 +34,10 @@ llvm::LogicalResult requireNothing(mlir::Operation *op, const hw::TargetModel &t
 mlir::InFlightDiagnostic misfit(mlir::Operation *op, llvm::StringRef field, const llvm::Twine &must,
                                 const llvm::Twine &found);
 
-/// The schedule is one, and the roles drive all of `engines`, which are names.
+/// The schedule is one, and the roles drive all of `engines` as a kernel on tiles expects.
 llvm::LogicalResult checkTiling(mlir::Operation *op, const KernelPlan &plan,
                                 const hw::TargetModel &target,
-                                llvm::ArrayRef<llvm::StringRef> engines);
+                                llvm::ArrayRef<pipe::Engine> engines);
 
 /// A thread block can have `threads`, and a multiprocessor can hold `resident` of them.
 llvm::LogicalResult checkThreads(mlir::Operation *op, int64_t threads, int64_t resident,

@@ -40,7 +40,8 @@ static LogicalResult checkProduct(Operation *op, const KernelPlan &plan,
                   "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
   if (*plan.resident != 1)
     return misfit(op, "resident", "is 1", Twine(*plan.resident));
-  return checkTiling(op, plan, target, {"tma", "tensor", "scale_copy", "threads"});
+  using enum pipe::Engine;
+  return checkTiling(op, plan, target, {Tma, Tensor, ScaleCopy, Threads});
 }
 
 constexpr FamilyRules fp4::kProductRules = {requireTensorCore, proposeProduct, checkProduct};

@@ -76,12 +76,25 @@ static KernelPlan proposeTransform(Operation *op, const hw::TargetModel &target)
   return plan;
 }
 
+/// ptxas refuses to compile tcgen05.ld of 64 columns into fewer registers of a thread.
+static constexpr int64_t kTransformRegisters = 82;
+
 static LogicalResult checkTransform(Operation *op, const KernelPlan &plan,
                                     const hw::TargetModel &target) {
   if (plan.tile[0] != kTransformTileM || plan.tile[1] != kTransformTileK)
     return misfit(op, "tile", "is [64, 128]",
                   "[" + Twine(plan.tile[0]) + ", " + Twine(plan.tile[1]) + "]");
-  return checkTiling(op, plan, target, {"tma", "tensor", "threads"});
+  using enum pipe::Engine;
+  if (failed(checkTiling(op, plan, target, {Tma, Tensor, Threads})))
+    return failure();
+  int64_t threads = cast<pipe::RolePlanAttr>(plan.roles).getNumThreads();
+  int64_t most = target.registersPerSM / (threads * llvm::alignTo(kTransformRegisters, 8));
+  if (*plan.resident > most)
+    return misfit(op, "resident",
+                  "is at most " + Twine(most) + " for " + Twine(threads) + " threads of " +
+                      Twine(kTransformRegisters) + " registers",
+                  Twine(*plan.resident));
+  return success();
 }
 
 constexpr FamilyRules fp4::kTransformRules = {requireTransform, proposeTransform, checkTransform};

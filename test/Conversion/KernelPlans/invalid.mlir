@@ -46,6 +46,31 @@ func.func @product(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
 
 // -----
 
+!s = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @roles(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
+  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product,
+      roles = #pipe.role_plan<load warps 0 to 1 drives [tma], mma warps 1 to 2 drives [tensor, scale_copy], epilogue warps 4 to 8 drives [threads]>>}
+      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  // expected-error @+2 {{must have a plan whose 'roles' drive the engines tensor and scale_copy from one role, but got}}
+  // expected-note @+1 {{leave 'roles' out}}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product,
+      roles = #pipe.role_plan<load warps 4 to 5 drives [tma], s warps 5 to 6 drives [scale_copy], m warps 6 to 7 drives [tensor], epilogue warps 0 to 4 drives [threads]>>}
+      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  // expected-error @+2 {{must have a plan whose 'roles' drive the engines tma and tensor from two roles, but got}}
+  // expected-note @+1 {{leave 'roles' out}}
+  %2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product,
+      roles = #pipe.role_plan<load warps 4 to 5 drives [tma, tensor, scale_copy], epilogue warps 0 to 4 drives [threads]>>}
+      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  // expected-error @+2 {{must have a plan whose 'roles' drive the engine threads with 4 warps from a multiple of 4, but got}}
+  // expected-note @+1 {{leave 'roles' out}}
+  %3 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product,
+      roles = #pipe.role_plan<load warps 5 to 6 drives [tma], mma warps 0 to 1 drives [tensor, scale_copy], epilogue warps 1 to 5 drives [threads]>>}
+      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  return
+}
+
+// -----
+
 func.func @family(%x: tensor<64x32xbf16>, %a: tensor<f32>) {
   %ok = fp4.amax %x {fp4.plan = #fp4.plan<reduce_grid>} : tensor<64x32xbf16> -> tensor<f32>
   // expected-error @+2 {{has no kernel of family stream_items}}
@@ -96,10 +121,10 @@ func.func @quantizers(%x: tensor<64x32xbf16>, %a: tensor<f32>) {
   %q3, %s3 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, outputs = #fp4.outputs<columnwise>,
       columnwise_hadamard = #fp4.hadamard<arithmetic = tensor_core>, fp4.plan = #fp4.plan<tile_transform, tile = [64, 64]>}
       : (tensor<64x32xbf16>, tensor<f32>) -> (tensor<32x64xf4E2M1FN>, tensor<32x4xf8E4M3FN>)
-  // expected-error @+2 {{must have a plan whose 'resident' is at most 10 for 192 threads on sm_100a, but got 11}}
+  // expected-error @+2 {{must have a plan whose 'resident' is at most 3 for 192 threads of 82 registers, but got 4}}
   // expected-note @+1 {{leave 'resident' out}}
   %q4, %s4 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, outputs = #fp4.outputs<columnwise>,
-      columnwise_hadamard = #fp4.hadamard<arithmetic = tensor_core>, fp4.plan = #fp4.plan<tile_transform, resident = 11>}
+      columnwise_hadamard = #fp4.hadamard<arithmetic = tensor_core>, fp4.plan = #fp4.plan<tile_transform, resident = 4>}
       : (tensor<64x32xbf16>, tensor<f32>) -> (tensor<32x64xf4E2M1FN>, tensor<32x4xf8E4M3FN>)
   return
 }
