@@ -14,6 +14,7 @@ cmake -S "$root/examples/embed" -B "$scratch/build" -G Ninja \
   >"$scratch/configure.log" 2>&1 || { cat "$scratch/configure.log"; exit 1; }
 cmake --build "$scratch/build" >"$scratch/build.log" 2>&1 || { cat "$scratch/build.log"; exit 1; }
 "$scratch/build/embed"
+"$scratch/build/host" "$root/examples/embed/mixed.mlir"
 "$scratch/install/bin/fp4-runner" "$root/examples/embed/amax.mlir" --emit=so -o "$scratch/amax.so"
 "$scratch/build/load" "$scratch/amax.so"
 "$scratch/install/bin/fp4-runner" layout --scales nvfp4 --row 37 --k 5 >"$scratch/layout.log"
