@@ -138,9 +138,9 @@ static bool runAndCheck(Layer layer, int64_t rows) {
   }
   MemRef result, operands[] = {x.descriptor(), residual.descriptor(), weights.descriptor()};
   layer(&result, &operands[0], &operands[1], &operands[2]);
-  bool same = result.sizes[0] == rows && result.sizes[1] == 32 &&
-              std::equal(expected.values.begin(), expected.values.end(),
-                         result.data + result.offset);
+  bool same =
+      result.sizes[0] == rows && result.sizes[1] == 32 &&
+      std::equal(expected.values.begin(), expected.values.end(), result.data + result.offset);
   std::printf("%lld rows: %s\n", static_cast<long long>(rows),
               same ? "every number is as computed by hand" : "wrong");
   std::free(result.basePtr);

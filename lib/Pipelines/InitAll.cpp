@@ -10,6 +10,7 @@
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Fp4/Transforms/Bufferization.h"
 #include "fp4/Dialect/Fp4/Transforms/Passes.h"
+#include "fp4/Dialect/Fp4/Transforms/Tiling.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 #include "fp4/Dialect/Pipe/Transforms/Passes.h"
 #include "fp4/Pipelines/Passes.h"
@@ -34,6 +35,7 @@ using namespace mlir;
 void fp4::registerDialects(DialectRegistry &registry) {
   registry.insert<Fp4Dialect, pipe::PipeDialect>();
   registerBufferization(registry);
+  registerTiling(registry);
 }
 
 void fp4::registerPasses() {

@@ -94,6 +94,23 @@ func.func @twice(%x: tensor<64x32xf32>, %d: tensor<f32>) -> tensor<f32> {
   return %alpha : tensor<f32>
 }
 
+// Two readers of one tensor are an island, and two readers of one constant are not.
+// CHECK-LABEL: func.func @shared(
+// CHECK:         call @shared_fp4_0(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) : (memref<64x32xf32>, memref<f32>, memref<64x16xi8>, memref<64x1xf8E8M0FNU>) -> ()
+// CHECK:         call @shared_fp4_1(
+// CHECK:         call @shared_fp4_2(
+func.func @shared(%x: tensor<64x32xf32>, %a: tensor<f32>, %b: tensor<f32>)
+    -> (tensor<f32>, tensor<64x32xf4E2M1FN>, tensor<64x1xf8E8M0FNU>, tensor<f32>, tensor<f32>) {
+  %amax = fp4.amax %x : tensor<64x32xf32> -> tensor<f32>
+  %q, %s = fp4.quantize %x {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>}
+      : (tensor<64x32xf32>) -> (tensor<64x32xf4E2M1FN>, tensor<64x1xf8E8M0FNU>)
+  %three = arith.constant dense<3.0> : tensor<f32>
+  %c = fp4.matmul_alpha %a, %three : tensor<f32>, tensor<f32> -> tensor<f32>
+  %d = fp4.matmul_alpha %three, %b : tensor<f32>, tensor<f32> -> tensor<f32>
+  return %amax, %q, %s, %c, %d
+      : tensor<f32>, tensor<64x32xf4E2M1FN>, tensor<64x1xf8E8M0FNU>, tensor<f32>, tensor<f32>
+}
+
 // Results that nobody reads need no call.
 // CHECK-LABEL: func.func @unused(
 // CHECK-NEXT:    return

@@ -72,3 +72,22 @@ func.func @fp4_islands(%x: tensor<64x32xf32>) -> tensor<f32> {
   %a = fp4.amax %x : tensor<64x32xf32> -> tensor<f32>
   return %a : tensor<f32>
 }
+
+// -----
+
+// Half a byte further along a row; next to it whole bytes.
+func.func @nibble(%q: tensor<64x32xf4E2M1FN>, %i: index) -> tensor<8x16xf4E2M1FN> {
+  // expected-error @below {{'tensor.extract_slice' op must not compute on 'tensor<64x32xf4E2M1FN>'}}
+  // expected-note @below {{fp4.dequantize and fp4.unswizzle_scales give tensors}}
+  %r = tensor.extract_slice %q[%i, 1] [8, 16] [1, 1]
+      : tensor<64x32xf4E2M1FN> to tensor<8x16xf4E2M1FN>
+  return %r : tensor<8x16xf4E2M1FN>
+}
+
+// -----
+
+func.func @byte(%q: tensor<64x32xf4E2M1FN>, %i: index) -> tensor<8x16xf4E2M1FN> {
+  %r = tensor.extract_slice %q[%i, 2] [8, 16] [1, 1]
+      : tensor<64x32xf4E2M1FN> to tensor<8x16xf4E2M1FN>
+  return %r : tensor<8x16xf4E2M1FN>
+}

@@ -59,9 +59,9 @@ protected:
       scales.push_back(SwizzleScalesOp::create(builder, loc, quantized.getScales()));
     }
     Value alpha = MatmulAlphaOp::create(builder, loc, amaxes[0], amaxes[1]);
-    Value product = BlockScaledMatmulOp::create(builder, loc, data[0], scales[0], data[1],
-                                                scales[1], alpha, Format::NVFP4,
-                                                builder.getF32Type());
+    Value product =
+        BlockScaledMatmulOp::create(builder, loc, data[0], scales[0], data[1], scales[1], alpha,
+                                    Format::NVFP4, builder.getF32Type());
     close(linear, product);
   }
 
@@ -74,9 +74,9 @@ TEST_F(ModuleTest, BuildersInferTypes) {
   buildLinear();
   auto restored = function("restored", {tensor({8, 32}, Float4E2M1FNType::get(&context)),
                                         tensor({8, 1}, Float8E8M0FNUType::get(&context))});
-  Value x = DequantizeOp::create(builder, builder.getUnknownLoc(), restored.getArgument(0),
-                                 restored.getArgument(1), Value(), Format::MXFP4,
-                                 builder.getBF16Type());
+  Value x =
+      DequantizeOp::create(builder, builder.getUnknownLoc(), restored.getArgument(0),
+                           restored.getArgument(1), Value(), Format::MXFP4, builder.getBF16Type());
   auto again = QuantizeOp::create(builder, builder.getUnknownLoc(), x, Value(), Format::MXFP4);
   EXPECT_EQ(again.getRecipe().getText(), "ocp_floor");
   EXPECT_EQ(again.getScales().getType(), restored.getArgument(1).getType());

@@ -111,7 +111,8 @@ TEST(CallerBuffers, OnTheDeviceStayThere) {
 TEST(CallerBuffers, MustBeDense) {
   HostCall argument;
   argument.argument.strides = {1, 2};
-  EXPECT_EQ(argument.error().message, "argument 0 of a compiled function must be dense and row-major");
+  EXPECT_EQ(argument.error().message,
+            "argument 0 of a compiled function must be dense and row-major");
   HostCall destination;
   destination.copied.strides = {4, 1};
   EXPECT_EQ(destination.error().message,

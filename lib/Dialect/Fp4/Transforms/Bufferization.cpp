@@ -7,8 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Fp4/Transforms/Bufferization.h"
+#include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
 #include "mlir/IR/DialectRegistry.h"
@@ -18,8 +18,7 @@ using namespace mlir::bufferization;
 
 namespace {
 
-template <typename OpT>
-struct Refusal : BufferizableOpInterface::ExternalModel<Refusal<OpT>, OpT> {
+template <typename OpT> struct Refusal : BufferizableOpInterface::ExternalModel<Refusal<OpT>, OpT> {
   bool bufferizesToMemoryRead(Operation *, OpOperand &, const AnalysisState &) const {
     return true;
   }

@@ -54,7 +54,8 @@ private:
     SmallVector<Operation *> found;
     op.walk([&](Operation *inner) {
       for (Value operand : inner->getOperands())
-        if (Operation *producer = operand.getDefiningOp(); producer && producer->getBlock() == &block)
+        if (Operation *producer = operand.getDefiningOp();
+            producer && producer->getBlock() == &block)
           found.push_back(producer);
     });
     return found;

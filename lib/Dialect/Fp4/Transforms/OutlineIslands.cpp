@@ -1,8 +1,8 @@
 //===- OutlineIslands.cpp - fp4 islands to functions of their own ---------===//
 //
 // 1. Every island becomes a function of the module @fp4_islands.
-// 2. In its place the host calls a declaration of the same name, with the buffers of what the island
-//    reads and with new buffers for its results. The host stays a program on tensors:
+// 2. In its place the host calls a declaration of the same name, with the buffers of what the
+//    island reads and with new buffers for its results. The host stays a program on tensors:
 //    bufferization.to_buffer and to_tensor are what one-shot-bufferize joins to its own buffers.
 // 3. Tensors that only fp4 can store become bytes.
 //
@@ -80,7 +80,8 @@ private:
           inputs.insert(operand);
       }
       for (Value result : op->getResults())
-        if (llvm::any_of(result.getUsers(), [&](Operation *user) { return !members.contains(user); }))
+        if (llvm::any_of(result.getUsers(),
+                         [&](Operation *user) { return !members.contains(user); }))
           outputs.push_back(result);
     }
   }
@@ -227,9 +228,8 @@ private:
       Value tensor = bufferization::ToTensorOp::create(builder, loc(), storage, destination,
                                                        /*restrict=*/true, /*writable=*/true);
       Value result = castTo(output.getType(), tensor);
-      output.replaceUsesWithIf(result, [&](OpOperand &use) {
-        return !members.contains(use.getOwner());
-      });
+      output.replaceUsesWithIf(result,
+                               [&](OpOperand &use) { return !members.contains(use.getOwner()); });
     }
   }
 
@@ -250,8 +250,8 @@ private:
   SmallVector<Value> outputs;
 };
 
-/// A tensor.dim of a result becomes one of what the operation reads: no operation has to wait for an
-/// island to learn a size.
+/// A tensor.dim of a result becomes one of what the operation reads: no operation has to wait for
+/// an island to learn a size.
 void resolveSizes(ModuleOp host) {
   SmallVector<Operation *> dims;
   host.walk([&](tensor::DimOp dim) { dims.push_back(dim); });
@@ -266,8 +266,8 @@ struct OutlineIslands : fp4::impl::OutlineIslandsBase<OutlineIslands> {
   void runOnOperation() override {
     ModuleOp host = getOperation();
     if (Operation *taken = host.lookupSymbol(fp4::kIslandsModule)) {
-      taken->emitError("symbol '") << fp4::kIslandsModule
-                                   << "' must be free for the functions of the islands";
+      taken->emitError("symbol '")
+          << fp4::kIslandsModule << "' must be free for the functions of the islands";
       return signalPassFailure();
     }
     resolveSizes(host);

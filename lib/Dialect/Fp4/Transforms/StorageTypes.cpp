@@ -101,6 +101,55 @@ struct ConvertEmpty : OpConversionPattern<tensor::EmptyOp> {
   }
 };
 
+/// Where a slice of packed elements lies in the bytes: half as far along its rows.
+struct PackedSlice {
+  SmallVector<OpFoldResult> offsets, sizes, strides;
+
+  PackedSlice(Builder builder, OffsetSizeAndStrideOpInterface slice)
+      : offsets(slice.getMixedOffsets()), sizes(slice.getMixedSizes()),
+        strides(slice.getMixedStrides()) {
+    for (OpFoldResult *element : {&offsets.back(), &sizes.back()})
+      *element = builder.getIndexAttr(*getConstantIntValue(*element) / 2);
+  }
+};
+
+struct ConvertExtractSlice : OpConversionPattern<tensor::ExtractSliceOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(tensor::ExtractSliceOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    PackedSlice bytes(rewriter, op);
+    rewriter.replaceOpWithNewOp<tensor::ExtractSliceOp>(op, fp4::storageType(op.getType()),
+                                                        adaptor.getSource(), bytes.offsets,
+                                                        bytes.sizes, bytes.strides);
+    return success();
+  }
+};
+
+struct ConvertInsertSlice : OpConversionPattern<tensor::InsertSliceOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(tensor::InsertSliceOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    PackedSlice bytes(rewriter, op);
+    rewriter.replaceOpWithNewOp<tensor::InsertSliceOp>(op, adaptor.getSource(), adaptor.getDest(),
+                                                       bytes.offsets, bytes.sizes, bytes.strides);
+    return success();
+  }
+};
+
+/// Whether `op` takes or replaces whole bytes of packed rows.
+bool isPackedSlice(Operation *op) {
+  if (!isa<tensor::ExtractSliceOp, tensor::InsertSliceOp>(op) ||
+      fp4::scaleLayout(cast<RankedTensorType>(op->getOperand(0).getType())))
+    return false;
+  auto slice = cast<OffsetSizeAndStrideOpInterface>(op);
+  auto isEven = [](OpFoldResult value) {
+    std::optional<int64_t> constant = getConstantIntValue(value);
+    return constant && *constant % 2 == 0;
+  };
+  return isEven(slice.getMixedOffsets().back()) && isEven(slice.getMixedSizes().back()) &&
+         isConstantIntValue(slice.getMixedStrides().back(), 1);
+}
+
 struct ConvertConstant : OpConversionPattern<arith::ConstantOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(arith::ConstantOp op, OpAdaptor,
@@ -131,7 +180,7 @@ bool handsOn(Operation *op) {
   return isa<func::FuncOp, func::ReturnOp, func::CallOp, scf::IfOp, scf::ForOp, scf::WhileOp,
              scf::ConditionOp, scf::YieldOp, arith::SelectOp, tensor::DimOp, tensor::EmptyOp,
              arith::ConstantOp, BranchOpInterface>(op) ||
-         isStorageCast(op);
+         isStorageCast(op) || isPackedSlice(op);
 }
 
 /// The first type of `op` that a host cannot handle, or null.
@@ -162,9 +211,8 @@ LogicalResult checkForeign(Operation *op) {
   }
   if (handsOn(op))
     return success();
-  InFlightDiagnostic diagnostic = op->emitOpError()
-                                  << "must not compute on " << type
-                                  << ", whose elements only fp4 operations find";
+  InFlightDiagnostic diagnostic = op->emitOpError() << "must not compute on " << type
+                                                    << ", whose elements only fp4 operations find";
   diagnostic.attachNote() << "fp4.dequantize and fp4.unswizzle_scales give tensors that any "
                              "operation can read";
   return diagnostic;
@@ -188,8 +236,8 @@ WalkResult walkForeign(ModuleOp module, function_ref<LogicalResult(Operation *)>
 
 void populate(const StorageConverter &converter, RewritePatternSet &patterns,
               ConversionTarget &target) {
-  patterns.add<ConvertSelect, ConvertDim, ConvertEmpty, ConvertConstant>(converter,
-                                                                         patterns.getContext());
+  patterns.add<ConvertSelect, ConvertDim, ConvertEmpty, ConvertConstant, ConvertExtractSlice,
+               ConvertInsertSlice>(converter, patterns.getContext());
   populateFunctionOpInterfaceTypeConversionPattern<func::FuncOp>(patterns, converter);
   populateCallOpTypeConversionPattern(patterns, converter);
   populateReturnOpTypeConversionPattern(patterns, converter);
