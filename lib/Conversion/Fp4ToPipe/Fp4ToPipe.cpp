@@ -101,9 +101,7 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
 
     auto module = op->getParentOfType<ModuleOp>();
     gpu::GPUModuleOp kernels = createKernelModule(rewriter, module, op, "matmul");
-    auto roles = cast<pipe::RolePlanAttr>(plan->roles);
-    auto schedule = cast<pipe::WorkScheduleAttrInterface>(plan->schedule);
-    gpu::GPUFuncOp kernel = buildMatmulKernel(kernels, shape, roles, schedule, loc);
+    gpu::GPUFuncOp kernel = buildMatmulKernel(kernels, shape, *plan, loc);
     SmallVector<Value> arguments = kernelArguments(rewriter, loc, shape, adaptor, result, rows);
     launch(rewriter, loc, kernel, shape, *plan, arguments, rows);
     rewriter.replaceOp(op, result);

@@ -66,7 +66,7 @@ namespace {
 /// Emits the body; one method per part, in the order of the code.
 class MatmulBuilder : TileBuilder {
 public:
-  MatmulBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, WorkScheduleAttrInterface schedule,
+  MatmulBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, const KernelPlan &plan,
                 Location loc);
   void build();
 
@@ -94,16 +94,15 @@ private:
   }
 
   MatmulShape shape;
-  WorkScheduleAttrInterface schedule;
   Value a, bb, scalesA, scalesB, alpha, result, rows;
   Value numM;
   Value alphaVector; ///< alpha in every lane; null where there is none or not one
 };
 } // namespace
 
-MatmulBuilder::MatmulBuilder(gpu::GPUFuncOp func, const MatmulShape &shape,
-                             WorkScheduleAttrInterface schedule, Location loc)
-    : TileBuilder(func, loc), shape(shape), schedule(schedule) {
+MatmulBuilder::MatmulBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, const KernelPlan &plan,
+                             Location loc)
+    : TileBuilder(func, plan, loc), shape(shape) {
   auto arguments = func.getArguments().begin();
   a = *arguments++;
   bb = *arguments++;
@@ -128,7 +127,7 @@ void MatmulBuilder::build() {
     auto type = VectorType::get({shape.kChunk}, b.getF32Type());
     alphaVector = vector::BroadcastOp::create(b, loc, type, scalar);
   }
-  forEachWork(numM, constant(shape.tilesN()), schedule, [&](Value m, Value n) { buildTile(m, n); });
+  forEachWork(numM, constant(shape.tilesN()), [&](Value m, Value n) { buildTile(m, n); });
   gpu::ReturnOp::create(b, loc);
 }
 
@@ -227,9 +226,8 @@ void MatmulBuilder::buildEpilogue(Value acc, const Tile &tile) {
 }
 
 gpu::GPUFuncOp fp4::buildMatmulKernel(gpu::GPUModuleOp module, const MatmulShape &shape,
-                                      pipe::RolePlanAttr roles,
-                                      pipe::WorkScheduleAttrInterface schedule, Location loc) {
-  gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), roles, loc);
-  MatmulBuilder(func, shape, schedule, loc).build();
+                                      const KernelPlan &plan, Location loc) {
+  gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), plan, loc);
+  MatmulBuilder(func, shape, plan, loc).build();
   return func;
 }

@@ -39,11 +39,9 @@ struct MatmulShape {
   llvm::SmallVector<mlir::Type> argumentTypes() const;
 };
 
-/// Adds `gpu.func @kernel` of the sequential form to `module`. `roles` will execute it, and
-/// `schedule` shares out its tiles.
+/// Adds `gpu.func @kernel` of the sequential form to `module`. The plan says which roles execute it
+/// and which schedule shares out its tiles.
 mlir::gpu::GPUFuncOp buildMatmulKernel(mlir::gpu::GPUModuleOp module, const MatmulShape &shape,
-                                       pipe::RolePlanAttr roles,
-                                       pipe::WorkScheduleAttrInterface schedule,
-                                       mlir::Location loc);
+                                       const KernelPlan &plan, mlir::Location loc);
 
 } // namespace fp4

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "fp4/Dialect/Fp4/IR/KernelPlan.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -15,7 +16,9 @@ namespace fp4 {
 
 class TileBuilder {
 protected:
-  TileBuilder(mlir::gpu::GPUFuncOp func, mlir::Location loc) : loc(loc), b(func.getBody()) {}
+  TileBuilder(mlir::gpu::GPUFuncOp func, const KernelPlan &plan, mlir::Location loc)
+      : schedule(mlir::cast<pipe::WorkScheduleAttrInterface>(plan.schedule)), loc(loc),
+        b(func.getBody()) {}
 
   mlir::Value constant(int64_t value) {
     return mlir::arith::ConstantIntOp::create(b, loc, value, 32);
@@ -45,27 +48,32 @@ protected:
     return op;
   }
   using WorkBody = llvm::function_ref<void(mlir::Value m, mlir::Value n)>;
-  /// The tiles of a numM x numN grid that this block works on, in the order of `schedule`.
-  void forEachWork(mlir::Value numM, mlir::Value numN, pipe::WorkScheduleAttrInterface schedule,
-                   WorkBody body) {
+  /// The tiles of a numM x numN grid that this block works on, in the order of its schedule.
+  void forEachWork(mlir::Value numM, mlir::Value numN, WorkBody body) {
     auto work = pipe::ForEachWorkOp::create(b, loc, numM, numN, schedule);
     mlir::OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(work.getBody());
     body(work.getM(), work.getN());
   }
 
+  pipe::WorkScheduleAttrInterface schedule;
   mlir::Location loc;
   mlir::OpBuilder b;
 };
 
-/// An empty `gpu.func @kernel` with the role plan `roles` in `module`.
+/// An empty `gpu.func @kernel` in `module`, with what of its plan later passes read.
 inline mlir::gpu::GPUFuncOp createKernel(mlir::gpu::GPUModuleOp module, mlir::TypeRange arguments,
-                                         pipe::RolePlanAttr roles, mlir::Location loc) {
+                                         const KernelPlan &plan, mlir::Location loc) {
   mlir::OpBuilder builder = mlir::OpBuilder::atBlockBegin(module.getBody());
   auto func =
       mlir::gpu::GPUFuncOp::create(builder, loc, "kernel", builder.getFunctionType(arguments, {}));
   func->setAttr(mlir::gpu::GPUDialect::getKernelFuncAttrName(), builder.getUnitAttr());
-  func->setAttr(pipe::PipeDialect::kRolePlanAttr, roles);
+  func->setAttr(pipe::PipeDialect::kRolePlanAttr, plan.roles);
+  if (plan.stages)
+    func->setAttr(pipe::PipeDialect::kMaxStagesAttr, builder.getI64IntegerAttr(*plan.stages));
+  if (plan.accumulators)
+    func->setAttr(pipe::PipeDialect::kMaxAccumulatorsAttr,
+                  builder.getI64IntegerAttr(*plan.accumulators));
   return func;
 }
 

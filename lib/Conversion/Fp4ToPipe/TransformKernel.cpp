@@ -62,8 +62,8 @@ SmallVector<Type> TransformShape::argumentTypes() const {
 namespace {
 class TransformBuilder : TileBuilder {
 public:
-  TransformBuilder(gpu::GPUFuncOp func, const TransformShape &shape,
-                   WorkScheduleAttrInterface schedule, Location loc);
+  TransformBuilder(gpu::GPUFuncOp func, const TransformShape &shape, const KernelPlan &plan,
+                   Location loc);
   void build();
 
 private:
@@ -72,15 +72,14 @@ private:
   void buildEpilogue(Value acc, Value row, Value column);
 
   TransformShape shape;
-  WorkScheduleAttrInterface schedule;
   Value x, amax, rng, codes, scales;
   Value amaxValue, hadamard;
 };
 } // namespace
 
 TransformBuilder::TransformBuilder(gpu::GPUFuncOp func, const TransformShape &shape,
-                                   WorkScheduleAttrInterface schedule, Location loc)
-    : TileBuilder(func, loc), shape(shape), schedule(schedule) {
+                                   const KernelPlan &plan, Location loc)
+    : TileBuilder(func, plan, loc), shape(shape) {
   auto arguments = func.getArguments().begin();
   x = *arguments++;
   if (shape.hasAmax)
@@ -98,7 +97,7 @@ void TransformBuilder::build() {
   hadamard =
       HadamardMatrixOp::create(b, loc, type, b.getI64IntegerAttr(shape.signs), Value()).getResult();
   // Consecutive strips, which run at the same time, read the same rows of X.
-  forEachWork(constant(shape.tilesK()), constant(shape.strips() / shape.tilesK()), schedule,
+  forEachWork(constant(shape.tilesK()), constant(shape.strips() / shape.tilesK()),
               [&](Value tileK, Value strip) { buildStrip(tileK, strip); });
   gpu::ReturnOp::create(b, loc);
 }
@@ -143,11 +142,10 @@ void TransformBuilder::buildEpilogue(Value acc, Value row, Value column) {
 }
 
 gpu::GPUFuncOp fp4::buildTransformKernel(gpu::GPUModuleOp module, const TransformShape &shape,
-                                         pipe::RolePlanAttr roles,
-                                         pipe::WorkScheduleAttrInterface schedule, Location loc) {
-  gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), roles, loc);
+                                         const KernelPlan &plan, Location loc) {
+  gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), plan, loc);
   func->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                 IntegerAttr::get(IntegerType::get(func.getContext(), 32), shape.resident));
-  TransformBuilder(func, shape, schedule, loc).build();
+  TransformBuilder(func, shape, plan, loc).build();
   return func;
 }

@@ -38,11 +38,10 @@ struct TransformShape {
   llvm::SmallVector<mlir::Type> argumentTypes() const;
 };
 
-/// Adds `gpu.func @kernel` of the sequential form to `module`. `roles` will execute it, and
-/// `schedule` shares out its strips.
+/// Adds `gpu.func @kernel` of the sequential form to `module`. The plan says which roles execute it
+/// and which schedule shares out its strips.
 mlir::gpu::GPUFuncOp buildTransformKernel(mlir::gpu::GPUModuleOp module,
-                                          const TransformShape &shape, pipe::RolePlanAttr roles,
-                                          pipe::WorkScheduleAttrInterface schedule,
+                                          const TransformShape &shape, const KernelPlan &plan,
                                           mlir::Location loc);
 
 } // namespace fp4

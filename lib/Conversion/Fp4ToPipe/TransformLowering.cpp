@@ -51,8 +51,7 @@ struct TransformLowering : OpConversionPattern<QuantizeOp> {
     gpu::GPUModuleOp kernels =
         createKernelModule(rewriter, op->getParentOfType<ModuleOp>(), op, "transform");
     auto roles = cast<pipe::RolePlanAttr>(plan->roles);
-    auto schedule = cast<pipe::WorkScheduleAttrInterface>(plan->schedule);
-    gpu::GPUFuncOp kernel = buildTransformKernel(kernels, shape, roles, schedule, op.getLoc());
+    gpu::GPUFuncOp kernel = buildTransformKernel(kernels, shape, *plan, op.getLoc());
 
     auto constant = [&](int64_t value) -> Value {
       return arith::ConstantIndexOp::create(rewriter, op.getLoc(), value);

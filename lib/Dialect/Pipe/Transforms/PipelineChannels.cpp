@@ -244,6 +244,18 @@ static void updateLaunches(ModuleOp module, gpu::GPUFuncOp kernel, int64_t bytes
   });
 }
 
+/// What the attribute `name` of the kernel bounds, which nobody needs any more; else `limit`.
+static FailureOr<unsigned> takeLimit(gpu::GPUFuncOp kernel, StringRef name, unsigned limit) {
+  Attribute attribute = kernel->removeAttr(name);
+  if (!attribute)
+    return limit;
+  auto number = dyn_cast<IntegerAttr>(attribute);
+  if (!number || !number.getType().isInteger(64) || number.getInt() < 1) // (C156)
+    return kernel.emitOpError() << "attribute " << name << " must be a positive i64, but got "
+                                << attribute;
+  return unsigned(std::min<int64_t>(number.getInt(), limit));
+}
+
 namespace {
 struct PipelineChannelsPass : fp4::pipe::impl::PipelineChannelsBase<PipelineChannelsPass> {
   using PipelineChannelsBase::PipelineChannelsBase;
@@ -252,8 +264,12 @@ struct PipelineChannelsPass : fp4::pipe::impl::PipelineChannelsBase<PipelineChan
     FailureOr<hw::TargetModel> target = targetOf(kernel);
     if (failed(target))
       return failure();
+    auto stages = takeLimit(kernel, PipeDialect::kMaxStagesAttr, maxStages);
+    auto accumulators = takeLimit(kernel, PipeDialect::kMaxAccumulatorsAttr, maxAccumulators);
+    if (failed(stages) || failed(accumulators))
+      return failure();
     FailureOr<MemoryPlan> plan =
-        planMemory(kernel, *target, {maxStages, maxAccumulators, reserveBytes});
+        planMemory(kernel, *target, {*stages, *accumulators, reserveBytes});
     if (failed(plan))
       return failure();
     applyPlan(kernel, *plan);

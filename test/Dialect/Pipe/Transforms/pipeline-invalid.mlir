@@ -62,3 +62,27 @@ gpu.func @empty() kernel {
   gpu.return
 }
 }
+
+// -----
+
+// (C156)
+gpu.module @kernels {
+// expected-error @+1 {{attribute pipe.max_stages must be a positive i64, but got 0 : i64}}
+gpu.func @stages() kernel attributes {pipe.max_stages = 0 : i64} {
+  pipe.role load warps 5 to 6 drives [tma] {
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C156)
+gpu.module @kernels {
+// expected-error @+1 {{attribute pipe.max_accumulators must be a positive i64, but got "two"}}
+gpu.func @accumulators() kernel attributes {pipe.max_stages = 1 : i64, pipe.max_accumulators = "two"} {
+  pipe.role load warps 5 to 6 drives [tma] {
+  }
+  gpu.return
+}
+}

@@ -1,5 +1,7 @@
 // RUN: fp4-opt %s -fp4-set-target -pipe-pipeline -pipe-verify-sync -pipe-verify-capacity | FileCheck %s
 // RUN: fp4-opt %s -fp4-set-target -pipe-pipeline="max-stages=2 max-accumulators=1" -pipe-verify-sync -pipe-verify-capacity | FileCheck %s --check-prefix=CAPPED
+// RUN: sed "s/kernel attributes {/&pipe.max_stages = 2 : i64, pipe.max_accumulators = 1 : i64, /" %s \
+// RUN:   | fp4-opt - -fp4-set-target -pipe-pipeline -pipe-verify-sync -pipe-verify-capacity | FileCheck %s --check-prefix=CAPPED --implicit-check-not=pipe.max
 // RUN: fp4-opt %s -fp4-set-target -pipe-pipeline="reserve-bytes=100000" -pipe-verify-capacity | FileCheck %s --check-prefix=RESERVE
 // RUN: fp4-opt %s -fp4-set-target -pipe-pipeline="reserve-bytes=11128" -pipe-verify-capacity | FileCheck %s --check-prefix=EXACT
 // RUN: fp4-opt %s -fp4-set-target -pipe-pipeline="reserve-bytes=11129" -pipe-verify-capacity | FileCheck %s --check-prefix=LESS

@@ -23,8 +23,8 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
 
     | family | kernel | fields |
     |--------|--------|--------|
-    | tile_product | output tiles on the tensor core | tile, schedule, roles, resident |
-    | tile_transform | quantizer whose transform runs on the tensor core | tile, strip, schedule, roles, resident |
+    | tile_product | output tiles on the tensor core | tile, schedule, roles, stages, accumulators, resident |
+    | tile_transform | quantizer whose transform runs on the tensor core | tile, strip, schedule, roles, stages, accumulators, resident |
     | tile_quantize | a thread block quantizes a tile along rows, columns or both | threads, resident |
     | stream_blocks | threads quantize or decode blocks of rows | threads, blocks_per_thread, resident, cache_hints |
     | stream_items | threads take work items from a list | threads, items_per_thread |
@@ -37,6 +37,8 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | strip | tiles along the rows that a thread block takes one after the other |
     | schedule | how thread blocks share tiles, such as `#pipe.static_persistent<along_m>` |
     | roles | which warps drive which engine, a `#pipe.role_plan` |
+    | stages | most stages of a ring in shared memory; without it, as many as fit, up to 8 |
+    | accumulators | most accumulators in tensor memory; without it, as many as fit, up to 4 |
     | threads | of a thread block |
     | blocks_per_thread | quantization blocks of a thread |
     | items_per_thread | work items of a thread |

@@ -25,6 +25,7 @@ struct KernelPlan {
   std::optional<int64_t> strip;
   mlir::Attribute schedule; ///< a pipe::WorkScheduleAttrInterface
   mlir::Attribute roles;    ///< a pipe::RolePlanAttr
+  std::optional<int64_t> stages, accumulators;
   std::optional<int64_t> threads, blocksPerThread, itemsPerThread;
   std::optional<int64_t> resident, grid;
   bool cacheHints = false;

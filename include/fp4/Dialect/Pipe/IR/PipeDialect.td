@@ -45,6 +45,9 @@ def Pipe_Dialect : Dialect {
     tensor cores work as one (PTX: cta_group::2). The tiles of tensor memory of such a kernel say
     `pair`; the block with the even rank leads and issues for both.
 
+    A `gpu.func` may bound the depth of its channels until `pipe-pipeline` has chosen it:
+    `pipe.max_stages` in shared memory, `pipe.max_accumulators` in tensor memory.
+
     Attributes of a pipelined `gpu.func`: `pipe.shared_bytes` (dynamic shared memory of a block),
     `pipe.tmem_columns` (tensor memory columns to allocate), `pipe.tmem_slot` (byte offset in
     shared memory of the word that receives the address of the allocation).
@@ -55,6 +58,10 @@ def Pipe_Dialect : Dialect {
   let extraClassDeclaration = [{
     /// The role plan of a sequential kernel, a RolePlanAttr on the gpu.func.
     static constexpr ::llvm::StringLiteral kRolePlanAttr = "pipe.role_plan";
+    /// Most stages of the channels of a kernel in shared and in tensor memory, on a gpu.func that
+    /// pipe-pipeline has not seen; optional.
+    static constexpr ::llvm::StringLiteral kMaxStagesAttr = "pipe.max_stages";
+    static constexpr ::llvm::StringLiteral kMaxAccumulatorsAttr = "pipe.max_accumulators";
     /// Byte size of a block's dynamic shared memory, set by pipe-pipeline on the gpu.func.
     static constexpr ::llvm::StringLiteral kSharedBytesAttr = "pipe.shared_bytes";
     /// Columns of the tensor memory allocation, a power of two from 32 to 512.
