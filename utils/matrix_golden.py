@@ -100,7 +100,7 @@ def quantize_blocks(case, x, amax, width):
 
 def one_amax(case, x, amax):
     """Scales (rows, blocks) and codes (rows, columns) of blocks along rows."""
-    width = 16 if case["model"] in oracle.NV_MODELS else 32
+    width = oracle.block_of(case["model"])
     rounding = None
     if case["stochastic"]:
         random = random_of(case, *x.shape)

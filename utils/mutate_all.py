@@ -14,6 +14,7 @@ import sys
 import tempfile
 
 import mutate
+import recipes
 from sweep_quantize import Case
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -23,12 +24,12 @@ BLACKWELL, BOTH = ["sm_100a"], ["sm_100a", "sm_90a"]
 
 def gemm(tile, fmt="nvfp4"):
     """A product of fp4 operands, of 6 k tiles."""
-    block, scale = (16, "f8E4M3FN") if fmt == "nvfp4" else (32, "f8E8M0FNU")
+    facts = recipes.FORMATS[fmt]
     text = (ROOT / "test/Target/mutations.mlir").read_text()
     text = text[text.index("func.func"):]
     text = text.replace("tile = [128, 64, 256]", f"tile = [128, {tile}, 256]").replace("nvfp4", fmt)
     text = re.sub(r"\b64x(\d+)x", rf"{tile}x\1x", text).replace("x64xbf16", f"x{tile}xbf16")
-    return text.replace("x96xf8E4M3FN", f"x{1536 // block}x{scale}")
+    return text.replace("x96xf8E4M3FN", f"x{1536 // facts.block}x{facts.scale}")
 
 
 def quantizer(target, *case):

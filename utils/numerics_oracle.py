@@ -180,8 +180,16 @@ MXFP4_VARIANTS = {
 }
 
 
+BLOCKS = {}  # of models whose blocks do not have the 32 elements of OCP MX
+
+
+def block_of(model):
+    """Elements of a model's block."""
+    return 16 if model in NV_MODELS else BLOCKS.get(model, 32)
+
+
 def mx_variant(x, model):
-    return MXFP4_VARIANTS[model](np.asarray(x, F).reshape(-1, 32))
+    return MXFP4_VARIANTS[model](np.asarray(x, F).reshape(-1, block_of(model)))
 
 
 def mx_quant(x, mode):

@@ -1,29 +1,47 @@
-"""The recipes and decisions of include/fp4/Numerics/Recipes.def, for what needs them without a build."""
+"""The formats and recipes of include/fp4/Numerics, for what needs them without a build."""
 import pathlib
 import re
 
-SOURCE = pathlib.Path(__file__).resolve().parent.parent / "include/fp4/Numerics/Recipes.def"
-FORMATS = {"NVFP4": "nvfp4", "MXFP4": "mxfp4", "MXFP6E2M3": "mxfp6_e2m3",
-           "MXFP6E3M2": "mxfp6_e3m2", "MXFP8E4M3": "mxfp8_e4m3", "MXFP8E5M2": "mxfp8_e5m2"}
+SOURCES = pathlib.Path(__file__).resolve().parent.parent / "include/fp4/Numerics"
+FORMAT = re.compile(r"^FP4_FORMAT\((\w+), (\w+), (\w+), (\d+), (\w+)\)$", re.M)
 ROW = re.compile(r'^FP4_RECIPE\((\w+), (\w+),\s*"[^"]*"(.*?)\)$', re.M | re.S)
+
+
+class Format:
+    def __init__(self, name, element, block, scale):
+        self.name, self.element, self.scale, self.block = name, "f" + element, "f" + scale, int(block)
+
+    @property
+    def is_mx(self):
+        return self.scale == "f8E8M0FNU"
+
+    @property
+    def is_packed(self):
+        return self.element == "f4E2M1FN"
+
+
+# By their enumerators and by their names.
+ENUMERATORS = {enumerator: Format(*row)
+               for enumerator, *row in FORMAT.findall((SOURCES / "Formats.def").read_text())}
+FORMATS = {format.name: format for format in ENUMERATORS.values()}
 
 
 class Recipe:
     def __init__(self, name, format, decisions):
-        self.name, self.format, self.decisions = name, FORMATS[format], decisions
+        self.name, self.format, self.decisions = name, ENUMERATORS[format].name, decisions
 
     @property
     def has_tensor_scale(self):
-        return self.format == "nvfp4" and "GlobalRule::One" not in self.decisions
+        return not FORMATS[self.format].is_mx and "GlobalRule::One" not in self.decisions
 
     @property
     def rounds_to_nearest_only(self):
         """As numerics::roundsToNearestOnly has it."""
-        return self.format not in ("nvfp4", "mxfp4") or bool(
+        return not FORMATS[self.format].is_packed or bool(
             re.search("Adaptive::|Ties::TowardZero|NegativeZero::Never", self.decisions))
 
 
 def recipes():
     """{name: Recipe}, in the order of the table."""
     return {name: Recipe(name, format, decisions)
-            for name, format, decisions in ROW.findall(SOURCE.read_text())}
+            for name, format, decisions in ROW.findall((SOURCES / "Recipes.def").read_text())}

@@ -18,12 +18,16 @@ import collections
 import itertools
 import sys
 
+import recipes
 import sweeping
 
 M = [1, 127, 128, 129, 300]
 N = [8, 64, 200, 384]
 K = [64, 256, 272, 288, 1024]  # 272 and 288 end a step of 64 early, in NVFP4 and in both formats
-FORMATS = ["nvfp4", "mxfp4"]
+FORMATS = [name for name, facts in recipes.FORMATS.items() if facts.is_packed]
+# The first of each format, but for mxfp4 the one that uses the whole range.
+RECIPE = {recipe.format: name for name, recipe in reversed(recipes.recipes().items())}
+RECIPE["mxfp4"] = "ocp_rceil"
 RESULTS = ["bf16", "f16", "f32"]
 OPERANDS = ["bf16", "fp4", "rows", "columns"]
 ROWS = ["dynamic", "static"]
@@ -35,18 +39,18 @@ LAYOUT = "#fp4.scale_layout<tiled_128x4>"
 
 def types(fmt, rows, k):
     """Types of a matrix in bf16, of its fp4 data and of its scales."""
-    block, scale = (16, "f8E4M3FN") if fmt == "nvfp4" else (32, "f8E8M0FNU")
+    facts = recipes.FORMATS[fmt]
     matrix = f"tensor<{rows}x{k}x"
-    return matrix + "bf16>", matrix + "f4E2M1FN>", f"{rows}x{k // block}x{scale}"
+    return matrix + "bf16>", matrix + "f4E2M1FN>", f"{rows}x{k // facts.block}x{facts.scale}"
 
 
 def quantization(fmt, name, rows, k, per_row):
     """%<name> in bf16 to %q<name> and scales %s<name>."""
     bf16, data, scales = types(fmt, rows, k)
-    recipe, amax, amax_type, lines = "ocp_rceil", "", "", []
+    recipe, amax, amax_type, lines = RECIPE[fmt], "", "", []
     kind, attribute = (f"tensor<{rows}xf32>", ", per_row") if per_row else ("tensor<f32>", "")
-    if fmt == "nvfp4":
-        recipe, amax, amax_type = "transformer_engine", f" amax %a{name}", f", {kind}"
+    if not recipes.FORMATS[fmt].is_mx:
+        amax, amax_type = f" amax %a{name}", f", {kind}"
         lines = [f"  %a{name} = fp4.amax %{name} {{{attribute[2:]}}} : {bf16} -> {kind}"]
     return lines + [
         f"  %q{name}, %s{name} = fp4.quantize %{name}{amax}"
@@ -77,7 +81,7 @@ def program(fmt, result, operands, width, m, n, k):
                     f" -> tensor<{scales}, {LAYOUT}>")
         swizzled += [data, f"tensor<{scales}, {LAYOUT}>"]
     alpha = ""
-    if fmt == "nvfp4" and operands != "fp4":
+    if not recipes.FORMATS[fmt].is_mx and operands != "fp4":
         line, kind = alpha_of(operands, m, n)
         body.append(line)
         alpha = " alpha %alpha"
@@ -91,9 +95,10 @@ def program(fmt, result, operands, width, m, n, k):
 
 
 def all_cases():
-    """(format, result, operands, rows, width, N, K, M); 272 is no multiple of MXFP4's block."""
+    """(format, result, operands, rows, width, N, K, M); 272 is no multiple of mxfp4's block."""
     for case in itertools.product(FORMATS, RESULTS, OPERANDS, ROWS, WIDTHS, N, K, M):
-        if case[0] == "nvfp4" or case[6] % 32 == 0 and case[2] in ("bf16", "fp4"):
+        facts = recipes.FORMATS[case[0]]
+        if not facts.is_mx or case[6] % facts.block == 0 and case[2] in ("bf16", "fp4"):
             yield case
 
 

@@ -32,8 +32,6 @@ import recipes
 import sweeping
 
 RECIPES = recipes.recipes()
-DATA = {"mxfp6_e2m3": "f6E2M3FN", "mxfp6_e3m2": "f6E3M2FN", "mxfp8_e4m3": "f8E4M3FN",
-        "mxfp8_e5m2": "f8E5M2"}  # elements of a byte
 # Recipes whose decisions no named one has.
 OVERRIDES = ["transformer_engine, guard = none, scale_floor = 0.015625",
              "transformer_engine, amax_nan = propagate, negative_zero = drop",
@@ -71,8 +69,9 @@ class Case:
         recipe = RECIPES[self.recipe.split(",")[0]]
         self.format, self.has_tensor_scale = recipe.format, recipe.has_tensor_scale
         self.nearest_only = recipe.rounds_to_nearest_only
-        self.nvfp4 = self.format == "nvfp4"
-        self.data = DATA.get(self.format, "f4E2M1FN")
+        facts = recipes.FORMATS[self.format]
+        self.nvfp4, self.data = not facts.is_mx, facts.element
+        self.block_size, self.scale = facts.block, facts.scale
         sizes, _, self.arithmetic = transform.partition(" ")
         self.unrounded = self.arithmetic == "unrounded"
         self.arithmetic = "" if self.unrounded else self.arithmetic
@@ -101,14 +100,14 @@ class Case:
             return False
         if any(self.sizes) and self.element != "bf16":
             return False
-        if not self.nvfp4 and any(self.axis(side) % 32 for side in self.sides):
+        if not self.nvfp4 and any(self.axis(side) % self.block_size for side in self.sides):
             return False
         for side, size in enumerate(self.sizes):
             if size and (side not in self.sides or self.axis(side) % size):
                 return False
         if self.groups and (self.arithmetic or self.rounding == "transformer_engine"):
             return False
-        step = max(self.sizes[1], 16 if self.nvfp4 else 32)
+        step = max(self.sizes[1], self.block_size)
         if self.groups and (1 in self.sides or self.block == "square") and any(
                 rows % step for rows in self.groups):
             return False
@@ -119,8 +118,7 @@ class Case:
 
     def scales_type(self, side):
         rows = self.columns if side else self.m
-        block = 16 if self.nvfp4 else 32
-        element = "f8E4M3FN" if self.nvfp4 else "f8E8M0FNU"
+        block, element = self.block_size, self.scale
         encoding = ", #fp4.scale_layout<tiled_128x4>" if self.tiled[side] else ""
         blocks = "?" if side and self.m == "?" else (self.axis(side) + block - 1) // block
         if self.groups and self.tiled[side]:  # a list of tiles

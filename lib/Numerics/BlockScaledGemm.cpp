@@ -76,8 +76,8 @@ struct PaddedOperand {
 };
 
 StepKind stepKindOf(BlockFormat f) {
-  return f == BlockFormat::NVFP4 ? StepKind{hw::ScaleType::UE4M3, hw::ScaleVector::X4}
-                                 : StepKind{hw::ScaleType::UE8M0, hw::ScaleVector::X2};
+  return {isMX(f) ? hw::ScaleType::UE8M0 : hw::ScaleType::UE4M3,
+          blockSizeOf(f) == 16 ? hw::ScaleVector::X4 : hw::ScaleVector::X2};
 }
 
 //===--- Tiles of the result ---------------------------------------------===//

@@ -152,16 +152,17 @@ QuantizedSide SideQuantizer::run(std::span<const float> values, bool squareBlock
 
 Status checkSide(const Recipe &recipe, const SideOptions &side, const QuantizeOptions &options,
                  uint64_t columns, std::string_view name) {
-  if (isMX(recipe.format) && columns % 32)
-    return usage("rows of the " + std::string(name) + " output must be multiples of 32 for " +
-                     std::string(stringify(recipe.format)) + ", but got " +
-                     std::to_string(columns),
+  const unsigned block = blockSizeOf(recipe.format);
+  if (isMX(recipe.format) && columns % block)
+    return usage("rows of the " + std::string(name) + " output must be multiples of " +
+                     std::to_string(block) + " for " + std::string(stringify(recipe.format)) +
+                     ", but got " + std::to_string(columns),
                  "pad the matrix with zeros");
   if (side.stochastic && roundsToNearestOnly(recipe))
     return usage("recipe '" + std::string(recipe.name) + "' must round to nearest",
                  "remove stochastic rounding or take another recipe");
   if (side.stochastic && side.stochastic->mapping != PhiloxMapping::Element &&
-      (options.squareBlocks || recipe.format != BlockFormat::NVFP4))
+      (options.squareBlocks || isMX(recipe.format)))
     return usage("the blockwise mapping of TransformerEngine expects nvfp4 blocks of 1 x 16",
                  "use the element mapping");
   if (side.hadamard && options.squareBlocks)
@@ -186,7 +187,7 @@ Status checkOptions(const Recipe &recipe, std::span<const float> values, uint64_
                  std::to_string(values.size()));
   if (!options.rowwise && !options.columnwise)
     return usage("quantizing expects a row-wise or a column-wise output, but got none");
-  const bool nvfp4 = recipe.format == BlockFormat::NVFP4;
+  const bool nvfp4 = !isMX(recipe.format);
   if (options.squareBlocks && !nvfp4)
     return usage("square blocks must be of format nvfp4, but got " +
                  std::string(stringify(recipe.format)));

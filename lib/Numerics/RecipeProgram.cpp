@@ -185,7 +185,7 @@ Value RecipeWriter::scaleByte() {
 }
 
 bool dividesElements(const Recipe &recipe) {
-  return recipe.format == BlockFormat::NVFP4 &&
+  return !isMX(recipe.format) &&
          (recipe.encode == EncodeSpelling::DivideByProduct ||
           recipe.encode == EncodeSpelling::DivideByQuotient);
 }
@@ -371,9 +371,9 @@ Value RecipeWriter::encodedElement(Value factor, Value f) {
   Value y = dividesElements(recipe) ? b.divide(x, factor) : b.multiply(x, factor);
   if (dividesElements(recipe) && recipe.guard == FactorGuard::ZeroIfScaleZero)
     y = b.select(b(Op::FloatEqual, f, zero), zero, y);
-  if (recipe.format == BlockFormat::NVFP4 && recipe.guard == FactorGuard::ZeroBlockIfAmaxZero)
+  if (!isMX(recipe.format) && recipe.guard == FactorGuard::ZeroBlockIfAmaxZero)
     y = b.select(b(Op::FloatEqual, blockAmax(), zero), zero, y);
-  if (recipe.format == BlockFormat::NVFP4 && recipe.encode == EncodeSpelling::BF16GlobalOverScale)
+  if (!isMX(recipe.format) && recipe.encode == EncodeSpelling::BF16GlobalOverScale)
     y = b(Op::RoundBF16, y);
   y = withSign(withTies(y));
   if (recipe.nanElement == NanElement::Zero)

@@ -7,9 +7,6 @@
 namespace fp4::numerics {
 namespace {
 
-constexpr std::array<std::string_view, 6> formatNames = {
-    "nvfp4", "mxfp4", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp8_e4m3", "mxfp8_e5m2"};
-
 constexpr std::array allRecipes = {
 #define FP4_RECIPE(name_, format_, summary_, ...)                                                  \
   Recipe{.name = #name_,                                                                           \
@@ -43,15 +40,11 @@ Expected<const Recipe *> requireRecipe(std::string_view name) {
                    "known recipes: " + known);
 }
 
-std::string_view stringify(BlockFormat format) {
-  return formatNames[static_cast<size_t>(format)];
-}
-
 std::optional<BlockFormat> parseBlockFormat(std::string_view text) {
-  const auto found = std::ranges::find(formatNames, text);
-  if (found == formatNames.end())
+  const auto found = std::ranges::find(formatTable, text, &FormatFacts::name);
+  if (found == formatTable.end())
     return std::nullopt;
-  return static_cast<BlockFormat>(found - formatNames.begin());
+  return static_cast<BlockFormat>(found - formatTable.begin());
 }
 
 } // namespace fp4::numerics

@@ -2,6 +2,8 @@
 
 #include "fp4/Reference/ProgramTypes.h"
 
+#include "fp4/Numerics/Formats.h"
+
 #include <fmt/format.h>
 
 namespace fp4::harness {
@@ -21,7 +23,8 @@ void appendSide(std::vector<Shape> &shapes, int64_t rows, int64_t columns, int64
 }
 
 std::vector<Shape> quantizedShapes(const ProgramOp &op, const Shape &input) {
-  const int64_t block = attributeOr(op, "format", "nvfp4") == "nvfp4" ? 16 : 32;
+  const auto format = numerics::parseBlockFormat(attributeOr(op, "format", ""));
+  const int64_t block = numerics::blockSizeOf(format.value_or(numerics::BlockFormat::NVFP4));
   const std::string outputs = attributeOr(op, "outputs", "rowwise");
   std::vector<Shape> shapes;
   if (outputs != "columnwise")

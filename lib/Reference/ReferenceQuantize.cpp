@@ -338,7 +338,7 @@ Status runDequantize(Step &step) {
   side.blocks = (side.columns + block - 1) / block;
   side.data.assign(bytesOf(*step.operands[0]).begin(), bytesOf(*step.operands[0]).end());
   side.scales = std::move(scales);
-  if (recipe.format == numerics::BlockFormat::NVFP4)
+  if (!numerics::isMX(recipe.format))
     side.amax = amax ? floats(*amax) : std::vector<float>{0.f};
   FP4_ASSIGN(auto values, numerics::dequantizeSide(recipe, side));
   return step.defineFloats(0, values);

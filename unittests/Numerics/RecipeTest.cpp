@@ -34,9 +34,10 @@ std::string quantizeToText(const Recipe &recipe, const std::vector<std::vector<f
     all.insert(all.end(), block.begin(), block.end());
   const GlobalScale g = globalScale(recipe, tensorAmax ? *tensorAmax : amax(all, recipe.amaxNaN));
   std::string text;
-  for (const auto &block : blocks) {
-    std::vector<uint8_t> codes(block.size());
-    const uint8_t scale = quantizeBlock(recipe, g, block, codes);
+  const unsigned size = blockSizeOf(recipe.format);
+  for (size_t at = 0; at < all.size(); at += size) {
+    std::vector<uint8_t> codes(size);
+    const uint8_t scale = quantizeBlock(recipe, g, std::span(all).subspan(at, size), codes);
     text += fmt::format("{}{:02x}:", text.empty() ? "" : " ", scale);
     for (uint8_t c : codes)
       text += fmt::format("{:0{}x}", c, isPacked(recipe.format) ? 1 : 2);

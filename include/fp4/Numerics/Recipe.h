@@ -23,6 +23,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "fp4/Numerics/Formats.h"
 #include "fp4/Support/Error.h"
 #include <cstdint>
 #include <optional>
@@ -31,41 +32,6 @@
 #include <string_view>
 
 namespace fp4::numerics {
-
-enum class BlockFormat : uint8_t { NVFP4, MXFP4, MXFP6E2M3, MXFP6E3M2, MXFP8E4M3, MXFP8E5M2 };
-
-std::string_view stringify(BlockFormat format); ///< "nvfp4", "mxfp4", "mxfp6_e2m3", ...
-std::optional<BlockFormat> parseBlockFormat(std::string_view text);
-/// The formats of OCP MX: blocks of 32 under a power of two.
-constexpr bool isMX(BlockFormat format) { return format != BlockFormat::NVFP4; }
-constexpr unsigned blockSizeOf(BlockFormat format) { return isMX(format) ? 32 : 16; }
-
-/// The numbers of a format's elements.
-struct ElementFormat {
-  unsigned bits;
-  unsigned mantissa;    ///< bits
-  int bias;             ///< of the exponent
-  float largest;        ///< finite
-  int largestExponent;  ///< floor(log2(largest))
-};
-constexpr ElementFormat elementOf(BlockFormat format) {
-  switch (format) {
-  case BlockFormat::NVFP4:
-  case BlockFormat::MXFP4:
-    return {4, 1, 1, 6.f, 2};
-  case BlockFormat::MXFP6E2M3:
-    return {6, 3, 1, 7.5f, 2};
-  case BlockFormat::MXFP6E3M2:
-    return {6, 2, 3, 28.f, 4};
-  case BlockFormat::MXFP8E4M3:
-    return {8, 3, 7, 448.f, 8};
-  case BlockFormat::MXFP8E5M2:
-    return {8, 2, 15, 57344.f, 15};
-  }
-  return {};
-}
-/// Two codes per byte, or one code in the low bits of each byte.
-constexpr bool isPacked(BlockFormat format) { return elementOf(format).bits == 4; }
 
 // The enumerations, which Recipes.def describes.
 #define FP4_VALUE(Enumerator, name) Enumerator,
@@ -95,7 +61,7 @@ Expected<const Recipe *> requireRecipe(std::string_view name);
 
 /// Whether a tensor stage reads an amax (or a supplied g): NVFP4, except one-level recipes.
 constexpr bool hasTensorScale(const Recipe &recipe) {
-  return recipe.format == BlockFormat::NVFP4 && recipe.global != GlobalRule::One;
+  return !isMX(recipe.format) && recipe.global != GlobalRule::One;
 }
 
 /// Whether elements can be rounded stochastically. They cannot if a recipe defines how halfway

@@ -65,6 +65,7 @@ static MatmulShape matmulShape(BlockScaledMatmulOp op, const KernelPlan &plan) {
   shape.m = lhs.getDimSize(0);
   shape.n = result.getDimSize(1);
   shape.k = lhs.getDimSize(1);
+  shape.block = blockSize(op.getFormat());
   shape.scaleType = scales.getElementType();
   shape.resultType = result.getElementType();
   shape.alpha = alphaOf(op);

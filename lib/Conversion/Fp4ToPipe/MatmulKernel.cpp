@@ -33,10 +33,10 @@ TensorMapType MatmulShape::mapB() const {
   return TensorMapType::get({tileN, tileK}, fp4Type(*this), Layout::Swizzle128B);
 }
 GlobalType MatmulShape::scalesA() const {
-  return GlobalType::get({m, k / block()}, scaleType, Layout::Tiled128x4);
+  return GlobalType::get({m, k / block}, scaleType, Layout::Tiled128x4);
 }
 GlobalType MatmulShape::scalesB() const {
-  return GlobalType::get({n, k / block()}, scaleType, Layout::Tiled128x4);
+  return GlobalType::get({n, k / block}, scaleType, Layout::Tiled128x4);
 }
 GlobalType MatmulShape::alphas() const {
   SmallVector<int64_t> size;
@@ -86,7 +86,7 @@ private:
 
   SharedType scaleTile(int64_t rows) {
     int64_t padded = llvm::alignTo(rows, kScaleBlockRows);
-    return SharedType::get({padded, shape.tileK / shape.block()}, shape.scaleType,
+    return SharedType::get({padded, shape.tileK / shape.block}, shape.scaleType,
                            Layout::Tiled128x4);
   }
   SharedType dataTile(TensorMapType map) {
@@ -151,7 +151,7 @@ void MatmulBuilder::buildAccumulation(Value acc, const Tile &tile) {
 
 void MatmulBuilder::buildKTile(Value acc, const Tile &tile, Value k) {
   Value kElement = mul(k, shape.tileK);
-  int64_t tileBlocks = shape.tileK / shape.block() / kScaleBlockColumns;
+  int64_t tileBlocks = shape.tileK / shape.block / kScaleBlockColumns;
   Value kBlock = mul(k, tileBlocks);
   auto source = cast<GlobalType>(scalesA.getType());
   Value blocks = existing(kBlock, tileBlocks, source.getScaleBlockColumns());

@@ -13,7 +13,8 @@ struct MatmulShape {
   int64_t m; ///< rows of A and Y, or ShapedType::kDynamic
   int64_t n, k;
   int64_t tileM, tileN, tileK; ///< rows, columns and depth of an output tile
-  mlir::Type scaleType;        ///< f8E4M3FN (blocks of 16) or f8E8M0FNU (blocks of 32)
+  int64_t block;               ///< elements of K that share a scale: 16 or 32
+  mlir::Type scaleType;        ///< f8E4M3FN or f8E8M0FNU
   mlir::Type resultType;       ///< f32, bf16 or f16
   /// No alpha, one, one for each row of the result (M x 1), or one for each column (1 x N).
   enum class Alpha { None, One, Rows, Columns } alpha;
@@ -23,7 +24,6 @@ struct MatmulShape {
   static constexpr int64_t kChunk = 32;
 
   bool dynamicRows() const { return mlir::ShapedType::isDynamic(m); }
-  int64_t block() const { return pipe::scaleBlockSize(scaleType); }
   int64_t tilesM() const { return (m + tileM - 1) / tileM; } ///< where the rows are static
   int64_t tilesN() const { return (n + tileN - 1) / tileN; }
   int64_t tilesK() const { return (k + tileK - 1) / tileK; }

@@ -21,7 +21,7 @@ fp4::PipeTypeConverter::PipeTypeConverter() {
   addConversion([](VectorType type) -> Type {
     if (type.getRank() == 1 && isa<Float4E2M1FNType>(type.getElementType()))
       return VectorType::get(type.getNumElements() / 8, IntegerType::get(type.getContext(), 32));
-    if (type.getRank() == 1 && pipe::scaleBlockSize(type.getElementType()))
+    if (type.getRank() == 1 && isScaleElementType(type.getElementType()))
       return VectorType::get(type.getShape(), IntegerType::get(type.getContext(), 8));
     return type;
   });

@@ -108,12 +108,11 @@ struct LowerMma : OpConversionPattern<fp4::pipe::MmaOp> {
   LogicalResult matchAndRewrite(fp4::pipe::MmaOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
-    bool nvfp4 = op.getBlockSize() == 16;
-    hw::ScaleVector vector = nvfp4 ? hw::ScaleVector::X4 : hw::ScaleVector::X2;
-    hw::BlockScaledInstrDesc form;
-    form.m = op.getAccumulator().getType().getRows();
-    form.n = op.getAccumulator().getType().getColumns();
-    form.scaleType = nvfp4 ? hw::ScaleType::UE4M3 : hw::ScaleType::UE8M0;
+    bool blocksOf16 = op.getBlockSize() == 16;
+    hw::ScaleVector vector = blocksOf16 ? hw::ScaleVector::X4 : hw::ScaleVector::X2;
+    auto group = op.getAccumulator().getType().getPair() ? NVVM::CTAGroupKind::CTA_2
+                                                         : NVVM::CTAGroupKind::CTA_1;
+    hw::BlockScaledInstrDesc form = descriptorOf(op);
     if (fp4::Expected<uint32_t> bits = form.encode(); !bits)
       return rewriter.notifyMatchFailure(op, bits.error().message);
 
@@ -126,10 +125,8 @@ struct LowerMma : OpConversionPattern<fp4::pipe::MmaOp> {
         Value accumulate =
             step == 0 ? adaptor.getAccumulate() : arith::ConstantIntOp::create(rewriter, loc, 1, 1);
         NVVM::Tcgen05MMABlockScaleOp::create(
-            rewriter, loc, NVVM::MMABlockScaleKind::MXF4NVF4,
-            op.getAccumulator().getType().getPair() ? NVVM::CTAGroupKind::CTA_2
-                                                    : NVVM::CTAGroupKind::CTA_1,
-            nvfp4 ? NVVM::Tcgen05MMABlockScale::BLOCK16 : NVVM::Tcgen05MMABlockScale::BLOCK32,
+            rewriter, loc, NVVM::MMABlockScaleKind::MXF4NVF4, group,
+            blocksOf16 ? NVVM::Tcgen05MMABlockScale::BLOCK16 : NVVM::Tcgen05MMABlockScale::BLOCK32,
             NVVM::Tcgen05MMACollectorOp::DISCARD, operands.accumulator,
             advance(rewriter, loc, operands.a, step * hw::mmaRowBytes),
             advance(rewriter, loc, operands.b, step * hw::mmaRowBytes),
@@ -142,6 +139,16 @@ struct LowerMma : OpConversionPattern<fp4::pipe::MmaOp> {
   }
 
 private:
+  /// Without the ids of scales.
+  static hw::BlockScaledInstrDesc descriptorOf(fp4::pipe::MmaOp op) {
+    hw::BlockScaledInstrDesc form;
+    form.m = op.getAccumulator().getType().getRows();
+    form.n = op.getAccumulator().getType().getColumns();
+    bool isPower = isa<Float8E8M0FNUType>(op.getAScales().getType().getElementType());
+    form.scaleType = isPower ? hw::ScaleType::UE8M0 : hw::ScaleType::UE4M3;
+    return form;
+  }
+
   /// What all steps share.
   struct Operands {
     Value accumulator, a, b, bScales;

@@ -112,6 +112,21 @@ gpu.func @mxfp4_tail(%it: i32, %blocks: i32, %steps: i32, %more: i1) kernel
   }
   gpu.return
 }
+
+// Blocks of 16 under powers of two: as many columns of scales as NVFP4 has, of type UE8M0 (bit 23).
+// CHECK-LABEL: llvm.func @powers_of_16
+gpu.func @powers_of_16(%acc: !pipe.tmem<128x128xf32>, %as: !a, %t: !pipe.tmem<128x16xf8E8M0FNU, tiled_128x4>,
+                       %more: i1) kernel {
+  // CHECK-DAG: %[[IDESC:.*]] = llvm.mlir.constant(144704640 : i32)
+  pipe.role mma warps 0 to 1 drives [tensor, scale_copy] {
+    // CHECK-COUNT-4: nvvm.tcgen05.mma.block_scale {{.*}}, %[[IDESC]], {{.*}} {blockScale = #nvvm.tcgen05_mma_block_scale<block16>,
+    // CHECK-NOT: nvvm.tcgen05.mma
+    pipe.mma %acc, %as scaled %t, %as scaled %t accumulate %more
+        : !pipe.tmem<128x128xf32>, !a, !pipe.tmem<128x16xf8E8M0FNU, tiled_128x4>, !a, !pipe.tmem<128x16xf8E8M0FNU, tiled_128x4>
+  }
+  gpu.return
+}
+
 // Three sets of a scale tile of 8 columns: set it mod 3.
 // CHECK-LABEL: llvm.func @sets
 // CHECK-SAME: %[[IT:[a-z0-9]+]]: i32

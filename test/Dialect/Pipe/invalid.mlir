@@ -258,11 +258,14 @@ func.func @mma(%acc: !acc, %a: !data, %b: !wide, %s: !scales, %w: !wscales, %p: 
 
 !acc = !pipe.tmem<128x128xf32>
 !data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
-!scales = !pipe.tmem<128x16xf8E8M0FNU, tiled_128x4>
-func.func @mma(%acc: !acc, %a: !data, %s: !scales, %p: i1) {
+!of16 = !pipe.tmem<128x16xf8E8M0FNU, tiled_128x4>
+!of32 = !pipe.tmem<128x8xf8E8M0FNU, tiled_128x4>
+func.func @mma(%acc: !acc, %a: !data, %s: !of16, %t: !of32, %p: i1) {
+  pipe.mma %acc, %a scaled %s, %a scaled %s accumulate %p : !acc, !data, !of16, !data, !of16
+  pipe.mma %acc, %a scaled %t, %a scaled %t accumulate %p : !acc, !data, !of32, !data, !of32
   // (C116)
-  // expected-error @+1 {{a_scales must have 8 columns for K = 256 and blocks of 32, but got 16}}
-  pipe.mma %acc, %a scaled %s, %a scaled %s accumulate %p : !acc, !data, !scales, !data, !scales
+  // expected-error @+1 {{b_scales must have 8 columns for K = 256 and blocks of 32, but got 16}}
+  pipe.mma %acc, %a scaled %t, %a scaled %s accumulate %p : !acc, !data, !of32, !data, !of16
   return
 }
 

@@ -133,7 +133,7 @@ private:
   int64_t rowMultiple() {
     if (!op.hasColumnwise())
       return 1;
-    int64_t block = op.getFormat() == Format::NVFP4 ? 1 : plan.blockSize;
+    int64_t block = numerics::isMX(blockFormat(op.getFormat())) ? plan.blockSize : 1;
     auto transform = op.getColumnwiseHadamard();
     return transform ? std::max(block, transform->getSize()) : block;
   }

@@ -33,31 +33,28 @@ Operation *Fp4Dialect::materializeConstant(OpBuilder &builder, Attribute value, 
   return arith::ConstantOp::materialize(builder, value, type, loc);
 }
 
+#define FP4_FORMAT(Enumerator, name, Element, block, Scale)                                        \
+  static_assert(blockFormat(Format::Enumerator) == numerics::BlockFormat::Enumerator);
+#include "fp4/Numerics/Formats.def"
+
 FloatType fp4::dataType(MLIRContext *context, Format format) {
   switch (format) {
-  case Format::NVFP4:
-  case Format::MXFP4:
-    return Float4E2M1FNType::get(context);
-  case Format::MXFP6E2M3:
-    return Float6E2M3FNType::get(context);
-  case Format::MXFP6E3M2:
-    return Float6E3M2FNType::get(context);
-  case Format::MXFP8E4M3:
-    return Float8E4M3FNType::get(context);
-  case Format::MXFP8E5M2:
-    return Float8E5M2Type::get(context);
+#define FP4_FORMAT(Enumerator, name, Element, block, Scale)                                        \
+  case Format::Enumerator:                                                                         \
+    return Float##Element##Type::get(context);
+#include "fp4/Numerics/Formats.def"
   }
   llvm_unreachable("a format without elements");
 }
 
 FloatType fp4::scaleType(MLIRContext *context, Format format) {
-  if (format == Format::NVFP4)
-    return Float8E4M3FNType::get(context);
-  return Float8E8M0FNUType::get(context);
-}
-
-numerics::BlockFormat fp4::blockFormat(Format format) {
-  return static_cast<numerics::BlockFormat>(format);
+  switch (format) {
+#define FP4_FORMAT(Enumerator, name, Element, block, Scale)                                        \
+  case Format::Enumerator:                                                                         \
+    return Float##Scale##Type::get(context);
+#include "fp4/Numerics/Formats.def"
+  }
+  llvm_unreachable("a format without scales");
 }
 
 const numerics::Recipe &fp4::defaultRecipe(Format format) {

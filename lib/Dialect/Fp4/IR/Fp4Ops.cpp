@@ -345,7 +345,7 @@ LogicalResult BlockScaledMatmulOp::verify() {
         failed(verifyMatrix(data))) // blockscaled_matmul (C1)
       return failure();
   if (!hasPackedData(getFormat())) { // blockscaled_matmul (C11)
-    auto diag = emitOpError("attribute 'format' must be nvfp4 or mxfp4, but got ")
+    auto diag = emitOpError("attribute 'format' must have elements of 4 bits, but got ")
                 << stringifyFormat(getFormat());
     diag.attachNote() << "products of mxfp6 and mxfp8 have no kernels yet; quantize to mxfp4, or "
                          "return codes and scales to a caller that has such a product";

@@ -144,7 +144,7 @@ static LogicalResult verifyAmax(Operation *op, Value amax, const numerics::Recip
     return verifyType(operand(op, "amax", amax), perRow);
   if (expected == static_cast<bool>(amax))
     return amax ? verifyAmaxType(operand(op, "amax", amax), groups) : success();
-  bool nvfp4 = recipe.format == numerics::BlockFormat::NVFP4;
+  bool nvfp4 = !numerics::isMX(recipe.format);
   std::string what = nvfp4 && !expected ? "recipe " + std::string(recipe.name)
                                         : "format " + std::string(stringify(recipe.format));
   auto diag = op->emitOpError("expects ")
@@ -247,7 +247,7 @@ static LogicalResult verifyRounding(QuantizeOp op, const numerics::Recipe &recip
                          "elements of more than 4 bits";
     return diag;
   }
-  bool blockwise = stochastic && op.getFormat() == Format::NVFP4 && !op.hasSquareBlocks() &&
+  bool blockwise = stochastic && !numerics::isMX(blockFormat(op.getFormat())) && !op.hasSquareBlocks() &&
                    !op.getGroups();
   if (op.getPhilox() == Philox::TransformerEngine && !blockwise) { // quantize (C13)
     auto diag = op.emitOpError("attribute 'philox' must be element unless rounding is stochastic "
@@ -262,12 +262,12 @@ static LogicalResult verifyRounding(QuantizeOp op, const numerics::Recipe &recip
 /// quantize (C7), (C12): a block shape that the format has, and what it goes with.
 static LogicalResult verifyBlock(QuantizeOp op) {
   std::optional<ArrayRef<int64_t>> block = op.getBlock();
-  bool nvfp4 = op.getFormat() == Format::NVFP4;
+  bool nvfp4 = !numerics::isMX(blockFormat(op.getFormat()));
   if (!block || *block == ArrayRef<int64_t>{1, op.getBlockSize()})
     return success();
   if (!nvfp4 || *block != ArrayRef<int64_t>{16, 16}) // quantize (C7)
     return op.emitOpError("attribute 'block' must be ")
-           << (nvfp4 ? "[1, 16] or [16, 16]" : "[1, 32]") << " for format "
+           << "[1, " << op.getBlockSize() << "]" << (nvfp4 ? " or [16, 16]" : "") << " for format "
            << stringifyFormat(op.getFormat()) << ", but got [" << *block << "]";
   StringRef surplus = op.getHadamard()             ? "attribute 'hadamard'"
                       : op.getColumnwiseHadamard() ? "attribute 'columnwise_hadamard'"

@@ -62,8 +62,9 @@ LogicalResult verify::verifyScaleElements(const Checked &value, Format format) {
   Type expected = scaleType(value.type.getContext(), format);
   if (value.type.getElementType() == expected)
     return success();
-  auto diag = value.must("have elements of type " +
-                         Twine(format == Format::NVFP4 ? "f8E4M3FN" : "f8E8M0FNU"));
+  std::string name;
+  llvm::raw_string_ostream(name) << expected;
+  auto diag = value.must("have elements of type " + Twine(name));
   diag.attachNote() << "this is the scale type of format " << stringifyFormat(format);
   return diag;
 }

@@ -346,7 +346,12 @@ LogicalResult CopyScalesOp::verify() {
   return success();
 }
 
-int64_t MmaOp::getBlockSize() { return scaleBlockSize(getAScales().getType().getElementType()); }
+int64_t MmaOp::getBlockSize() {
+  TmemType scales = getAScales().getType();
+  int64_t columns = llvm::alignTo(getA().getType().getColumns() / 32, kScaleBlockColumns);
+  bool isPower = isa<Float8E8M0FNUType>(scales.getElementType());
+  return isPower && scales.getColumns() == columns ? 32 : 16;
+}
 
 int64_t MmaOp::getMaxSteps() { return getA().getType().getColumns() / kMmaK; }
 
@@ -481,12 +486,11 @@ static LogicalResult verifyRandom(QuantizeBlocksOp op, const numerics::Recipe &r
 }
 
 int64_t QuantizeBlocksOp::getBlockSize() {
-  return getRecipe().getDecisions().format == numerics::BlockFormat::NVFP4 ? 16 : 32;
+  return numerics::blockSizeOf(getRecipe().getDecisions().format);
 }
 
 LogicalResult QuantizeBlocksOp::verify() { // (C127)
   numerics::Recipe recipe = getRecipe().getDecisions();
-  bool nvfp4 = recipe.format == numerics::BlockFormat::NVFP4;
   if (!numerics::isPacked(recipe.format))
     return emitOpError() << "recipe must have elements of 4 bits, but got format "
                          << numerics::stringify(recipe.format);
@@ -494,8 +498,7 @@ LogicalResult QuantizeBlocksOp::verify() { // (C127)
   if (count % block)
     return emitOpError() << "value must be blocks of " << block << " elements, but got " << count;
   auto codes = VectorType::get(count, Float4E2M1FNType::get(getContext()));
-  auto scales = VectorType::get(count / block,
-                                scaleType(getContext(), nvfp4 ? Format::NVFP4 : Format::MXFP4));
+  auto scales = VectorType::get(count / block, scaleType(getContext(), formatOf(recipe.format)));
   if (getCodes().getType() != codes || getScales().getType() != scales)
     return emitOpError() << "results must be " << codes << " and " << scales << ", but got "
                          << getCodes().getType() << " and " << getScales().getType();

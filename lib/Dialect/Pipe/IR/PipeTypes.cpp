@@ -130,12 +130,6 @@ int64_t fp4::pipe::swizzleWidth(Layout layout) {
   return mode == hw::SwizzleMode::None ? 0 : hw::swizzleWidthBytes(mode);
 }
 
-int64_t fp4::pipe::scaleBlockSize(Type scaleType) {
-  if (isa<Float8E4M3FNType>(scaleType))
-    return 16;
-  return isa<Float8E8M0FNUType>(scaleType) ? 32 : 0;
-}
-
 static int64_t bits(Type elementType) {
   return elementType.isIntOrFloat() ? elementType.getIntOrFloatBitWidth() : 0;
 }
@@ -209,7 +203,7 @@ MemRefType fp4::pipe::getBufferType(GlobalType type) {
   if (isa<Float4E2M1FNType>(element))
     return MemRefType::get(hw::bufferShape({type.getShape(), 4}, hw::RowPitch::Padded),
                            builder.getI8Type());
-  if (scaleBlockSize(element) || isByteElementType(element))
+  if (isScaleElementType(element) || isByteElementType(element))
     return MemRefType::get(type.getShape(), builder.getI8Type());
   return MemRefType::get(type.getShape(), element);
 }
@@ -235,7 +229,7 @@ static LogicalResult verifyScaleTile(EmitError emitError, ArrayRef<int64_t> shap
   if (shape[0] % kScaleBlockRows || shape[1] % kScaleBlockColumns)
     return emitError() << "tiled_128x4 tile must be a multiple of " << kScaleBlockRows << "x"
                        << kScaleBlockColumns << ", but got " << shape[0] << "x" << shape[1];
-  if (!scaleBlockSize(element))
+  if (!isScaleElementType(element))
     return emitError() << "scale factors must be f8E4M3FN or f8E8M0FNU, but got " << element;
   return success();
 }
@@ -252,7 +246,7 @@ LogicalResult GlobalType::verify(EmitError emitError, ArrayRef<int64_t> shape, T
   if (layout != Layout::Linear && layout != Layout::Tiled128x4)
     return emitError() << "layout of a global buffer must be linear or tiled_128x4, but got "
                        << stringifyLayout(layout);
-  if (layout == Layout::Tiled128x4 && (shape.size() != 2 || !scaleBlockSize(element)))
+  if (layout == Layout::Tiled128x4 && (shape.size() != 2 || !isScaleElementType(element)))
     return emitError()
            << "tiled_128x4 buffer must be 2-dimensional of f8E4M3FN or f8E8M0FNU, but got "
            << element;

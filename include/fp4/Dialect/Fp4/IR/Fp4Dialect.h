@@ -32,15 +32,18 @@ llvm::hash_code hash_value(const Recipe &recipe);
 
 namespace fp4 {
 
-/// Elements of the contraction axis that share one scale.
-inline int64_t blockSize(Format format) { return format == Format::NVFP4 ? 16 : 32; }
-
 /// Element types of the data and of the block scales.
 mlir::FloatType dataType(mlir::MLIRContext *context, Format format);
 mlir::FloatType scaleType(mlir::MLIRContext *context, Format format);
 
 /// The same format, as lib/Numerics calls it.
-numerics::BlockFormat blockFormat(Format format);
+constexpr numerics::BlockFormat blockFormat(Format format) {
+  return static_cast<numerics::BlockFormat>(format);
+}
+constexpr Format formatOf(numerics::BlockFormat format) { return static_cast<Format>(format); }
+
+/// Elements of the contraction axis that share one scale.
+inline int64_t blockSize(Format format) { return numerics::blockSizeOf(blockFormat(format)); }
 
 /// Whether data has two elements per byte.
 inline bool hasPackedData(Format format) { return numerics::isPacked(blockFormat(format)); }

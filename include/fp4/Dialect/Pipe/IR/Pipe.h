@@ -58,8 +58,6 @@ inline constexpr int64_t kMmaM = 128;
 hw::SwizzleMode swizzleMode(Layout layout);
 /// Bytes of a swizzled row: 32, 64 or 128; 0 for layouts without a swizzle.
 int64_t swizzleWidth(Layout layout);
-/// The elements of k that share a scale of this type: 16 (f8E4M3FN), 32 (f8E8M0FNU), 0 (neither).
-int64_t scaleBlockSize(mlir::Type scaleType);
 /// Device buffer of a kernel argument; the rules of BufferTypes.h.
 mlir::MemRefType getBufferType(GlobalType type);
 

@@ -227,7 +227,7 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
     `acc[m, n] = (accumulate ? acc[m, n] : 0)
                  + sum over k of a[m, k] * sa[m, k / block] * b[n, k] * sb[n + r, k / block]`
     for k below `64 * steps` (default: the tile's K), with block = K / scale columns of the tile, 16
-    (nvfp4: f8E4M3FN scales) or 32 (mxfp4: f8E8M0FNU scales), and r = `b_scale_row` (default 0), a
+    (scales of f8E4M3FN or f8E8M0FNU) or 32 (f8E8M0FNU), and r = `b_scale_row` (default 0), a
     multiple of 32: the row of the scale tile that belongs to row 0 of B. Every step is one
     instruction; the first takes `accumulate`, later ones accumulate.
     PTX: tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16 or .block32.
