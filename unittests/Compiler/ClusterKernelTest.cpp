@@ -1,9 +1,10 @@
 //===- ClusterKernelTest.cpp - Products of several blocks, bit by bit ------===//
 //
-// The hand-written kernels of test/Dialect/Pipe/cluster-products.mlir, launched with fewer clusters
-// than they have tiles, so that every ring wraps: pairs of blocks, and clusters that load operands
-// together. They equal the model of the tensor core bit for bit, whenever asynchronous operations
-// complete, and the hazard checker has nothing to report by the letter of the PTX text.
+// The hand-written kernels of test/Dialect/Pipe/cluster-products.mlir and overlapped-product.mlir,
+// launched with fewer clusters than they have tiles, so that every ring wraps: pairs of blocks,
+// clusters that load operands together, and accumulators with common columns. They equal the model
+// of the tensor core bit for bit, whenever asynchronous operations complete, and the hazard checker
+// has nothing to report by the letter of the PTX text.
 //
 //===----------------------------------------------------------------------===//
 #include "../Numerics/TestData.h"
@@ -32,6 +33,7 @@ constexpr uint16_t kUntouched = 0xEEEE;
 struct Kernel {
   std::string name;
   std::array<uint32_t, 3> grid;
+  std::string file = "cluster-products.mlir";
   uint32_t boxA = 128, boxB = 128; ///< rows of the boxes of A and B
   bool scaleMaps = true;           ///< scales come through tensor maps, else through pointers
 };
@@ -54,12 +56,12 @@ struct Matrix {
   }
 };
 
-std::string compile(const std::string &name) {
+std::string compile(const std::string &file, const std::string &name) {
   std::ostringstream diagnostics;
   CompilerOptions options;
   options.diagnostics = &diagnostics;
   Compiler compiler(options);
-  Status status = compiler.loadFile(FP4_SOURCE_DIR "/test/Dialect/Pipe/cluster-products.mlir");
+  Status status = compiler.loadFile(FP4_SOURCE_DIR "/test/Dialect/Pipe/" + file);
   if (status)
     status = compiler.compileTo(Phase::Ptx);
   EXPECT_TRUE(status) << status.error().message << "\n" << diagnostics.str();
@@ -202,7 +204,7 @@ void expectProduct(const Kernel &kernel, uint64_t rows) {
   problem.output = FloatType::BF16;
   auto model = numerics::gemmMmaModel(problem);
   ASSERT_TRUE(model) << model.error().message;
-  const std::string ptx = compile(kernel.name);
+  const std::string ptx = compile(kernel.file, kernel.name);
   for (const sim::SimulationOptions &options : schedules()) {
     ClusterRun run(options);
     EXPECT_EQ(difference(run.product(kernel, ptx, a, b), *model), "")
@@ -215,6 +217,10 @@ void expectProduct(const Kernel &kernel, uint64_t rows) {
 TEST(ClusterKernel, PairOfBlocks) {
   expectProduct({.name = "pair", .grid = {2, 1, 1}}, 600);
   expectProduct({.name = "pair", .grid = {4, 1, 1}}, 129);
+}
+
+TEST(ClusterKernel, AccumulatorsThatOverlap) {
+  expectProduct({.name = "overlapped", .grid = {2, 1, 1}, .file = "overlapped-product.mlir"}, 600);
 }
 
 TEST(ClusterKernel, PairsThatShareAnOperand) {

@@ -13,7 +13,9 @@
 // limit. PTX ISA: "Parallel Synchronization and Communication Instructions: mbarrier".
 //
 //   await_release     waits on empty[stage] as the producer of iteration it + d - distance does,
-//                     whose stage is that of it - distance
+//                     whose stage is that of it - distance; a producer whose stages overlap waits
+//                     in the same way, distance 1
+//   partial_release   arrives in the place of consumer_release, which then emits nothing
 //
 // tcgen05 operations are not ordered by a barrier wait alone: between the last wait and those that
 // follow there is a tcgen05.fence::after_thread_sync (Fences.cpp), and where tcgen05.ld precedes an
@@ -52,16 +54,15 @@ void emitWait(OpBuilder &b, Location loc, Value barrier, Value parity, bool clus
 SmallVector<Value> stageTiles(OpBuilder &b, Location loc, fp4::pipe::ChannelOp channel,
                               const fp4::KernelState &state, Value stage) {
   SmallVector<Value> tiles;
-  for (auto [type, place] :
-       llvm::zip_equal(channel.getType().getPayload(), *channel.getPayload())) {
-    if (auto shared = dyn_cast<fp4::pipe::SharedType>(type)) {
+  for (auto [i, place] : llvm::enumerate(*channel.getPayload())) {
+    int64_t stride = channel.getStageStride(i);
+    if (channel.getType().isShared()) {
       Value first = fp4::offsetPointer(b, loc, state.sharedBase, place);
-      tiles.push_back(fp4::stridedPointer(b, loc, first, stage, shared.getBytes()));
+      tiles.push_back(fp4::stridedPointer(b, loc, first, stage, stride));
       continue;
     }
-    int64_t columns = cast<fp4::pipe::TmemType>(type).getTmemColumns();
     Value first = arith::AddIOp::create(b, loc, state.tmemBase, fp4::constantI32(b, loc, place));
-    Value offset = arith::MulIOp::create(b, loc, stage, fp4::constantI32(b, loc, columns));
+    Value offset = arith::MulIOp::create(b, loc, stage, fp4::constantI32(b, loc, stride));
     tiles.push_back(arith::AddIOp::create(b, loc, first, offset));
   }
   return tiles;
@@ -94,7 +95,9 @@ template <typename OpT> struct LowerWait : fp4::PipePattern<OpT> {
                                                     fp4::constantI32(rewriter, loc, 1))
                                   .getResult()
                             : at.phase;
-    if (!producer || !this->state.filledOnce.contains(*channel))
+    if (producer && channel->overlaps())
+      fp4::emitStageWait(rewriter, loc, *channel, adaptor.getChannel(), adaptor.getIteration(), 1);
+    else if (!producer || !this->state.filledOnce.contains(*channel))
       emitWait(rewriter, loc, producer ? at.empty : at.full, parity, channel->isCluster());
     if (this->state.fencedWaits.contains(op))
       emitFence(rewriter, loc, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
@@ -112,13 +115,8 @@ struct LowerAwaitRelease : fp4::PipePattern<fp4::pipe::AwaitReleaseOp> {
     if (failed(channel))
       return failure();
     Location loc = op.getLoc();
-    Value ahead = fp4::constantI32(rewriter, loc, *channel->getDepth() - op.getDistance());
-    fp4::ChannelStage at =
-        fp4::channelStage(rewriter, loc, *channel, adaptor.getChannel(),
-                          arith::AddIOp::create(rewriter, loc, adaptor.getIteration(), ahead));
-    Value parity =
-        arith::XOrIOp::create(rewriter, loc, at.phase, fp4::constantI32(rewriter, loc, 1));
-    emitWait(rewriter, loc, at.empty, parity, channel->isCluster());
+    fp4::emitStageWait(rewriter, loc, *channel, adaptor.getChannel(), adaptor.getIteration(),
+                       op.getDistance());
     if (state.fencedWaits.contains(op))
       emitFence(rewriter, loc, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
     rewriter.eraseOp(op);
@@ -159,7 +157,8 @@ template <typename OpT> struct LowerArrival : fp4::PipePattern<OpT> {
     if (failed(channel))
       return failure();
     constexpr bool producer = std::is_same_v<OpT, fp4::pipe::ProducerCommitOp>;
-    if (!producer && this->state.filledOnce.contains(*channel)) {
+    if (!producer &&
+        (this->state.filledOnce.contains(*channel) || this->state.partlyReleased.contains(op))) {
       rewriter.eraseOp(op);
       return success();
     }
@@ -217,8 +216,29 @@ private:
 
 } // namespace
 
+void fp4::emitStageWait(OpBuilder &b, Location loc, pipe::ChannelOp channel, Value barriers,
+                        Value iteration, int64_t distance) {
+  Value ahead = constantI32(b, loc, *channel.getDepth() - distance);
+  ChannelStage at =
+      channelStage(b, loc, channel, barriers, arith::AddIOp::create(b, loc, iteration, ahead));
+  Value parity = arith::XOrIOp::create(b, loc, at.phase, constantI32(b, loc, 1));
+  emitWait(b, loc, at.empty, parity, channel.isCluster());
+}
+
+void fp4::findPartlyReleased(gpu::GPUFuncOp kernel, KernelState &state) {
+  kernel.walk([&](pipe::PartialReleaseOp partial) {
+    for (Operation *op = partial->getNextNode(); op; op = op->getNextNode()) {
+      auto release = dyn_cast<pipe::ConsumerReleaseOp>(op);
+      if (!release || release.getChannel() != partial.getChannel())
+        continue;
+      state.partlyReleased.insert(release);
+      return;
+    }
+  });
+}
+
 bool fp4::isFilledOnce(pipe::ChannelOp channel) {
-  return llvm::all_of(channel->getUsers(), [&](Operation *user) {
+  return !channel.overlaps() && llvm::all_of(channel->getUsers(), [&](Operation *user) {
     auto acquire = dyn_cast<pipe::ProducerAcquireOp>(user);
     APInt iteration;
     return !acquire || (matchPattern(acquire.getIteration(), m_ConstantInt(&iteration)) &&
@@ -249,6 +269,7 @@ FailureOr<fp4::pipe::ChannelOp> fp4::definingChannel(ConversionPatternRewriter &
 void fp4::populateChannelPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                   const KernelState &state) {
   patterns.add<LowerChannel, LowerWait<pipe::ProducerAcquireOp>, LowerWait<pipe::ConsumerWaitOp>,
-               LowerArrival<pipe::ProducerCommitOp>, LowerArrival<pipe::ConsumerReleaseOp>,
-               LowerAwaitRelease, LowerExpectTx>(converter, patterns.getContext(), state);
+               LowerArrival<pipe::ProducerCommitOp>, LowerArrival<pipe::PartialReleaseOp>,
+               LowerArrival<pipe::ConsumerReleaseOp>, LowerAwaitRelease, LowerExpectTx>(
+      converter, patterns.getContext(), state);
 }

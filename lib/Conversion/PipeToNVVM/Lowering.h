@@ -45,6 +45,7 @@ struct KernelState {
   llvm::DenseMap<mlir::Operation *, pipe::ChannelSharing> sharing;
   llvm::SmallPtrSet<mlir::Operation *, 4> filledOnce;  ///< channels, see isFilledOnce
   llvm::SmallPtrSet<mlir::Operation *, 4> fencedWaits; ///< see findFencedWaits
+  llvm::SmallPtrSet<mlir::Operation *, 4> partlyReleased; ///< see findPartlyReleased
 
   mlir::NVVM::CTAGroupKind ctaGroup() const {
     return pairs ? mlir::NVVM::CTAGroupKind::CTA_2 : mlir::NVVM::CTAGroupKind::CTA_1;
@@ -85,6 +86,9 @@ void populateEpiloguePatterns(const mlir::TypeConverter &, mlir::RewritePatternS
 /// Collects the waits that a tcgen05.fence::after_thread_sync follows; filledOnce is set.
 void findFencedWaits(mlir::gpu::GPUFuncOp kernel, KernelState &state);
 
+/// Collects the releases of stages of which a part was released before, which arrived for both.
+void findPartlyReleased(mlir::gpu::GPUFuncOp kernel, KernelState &state);
+
 /// Inserts the prologue and the teardown of `kernel` and returns its state.
 KernelState emitPrologue(mlir::gpu::GPUFuncOp kernel);
 
@@ -123,6 +127,10 @@ bool isFilledOnce(pipe::ChannelOp channel);
 /// The stage of `iteration`; `barriers` is the lowered channel.
 ChannelStage channelStage(mlir::OpBuilder &, mlir::Location, pipe::ChannelOp channel,
                           mlir::Value barriers, mlir::Value iteration);
+
+/// Waits until the stage of `distance` iterations before is released; not if there was none.
+void emitStageWait(mlir::OpBuilder &, mlir::Location, pipe::ChannelOp channel, mlir::Value barriers,
+                   mlir::Value iteration, int64_t distance);
 
 /// The channel op that defines `channel`; fails on a channel that is a block argument.
 mlir::FailureOr<pipe::ChannelOp> definingChannel(mlir::ConversionPatternRewriter &,

@@ -158,22 +158,29 @@ private:
 
 } // namespace
 
-fp4::KernelState fp4::emitPrologue(gpu::GPUFuncOp kernel) {
-  KernelState state;
-  auto roles = kernel.getOps<pipe::RoleRegionOp>();
-  if (roles.empty())
-    return state;
-  for (pipe::RoleRegionOp role : roles)
+/// What the kernel says of itself before any of it is lowered.
+static void describeKernel(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
+  namespace pipe = fp4::pipe;
+  for (auto role : kernel.getOps<pipe::RoleRegionOp>())
     state.numThreads = std::max<int32_t>(state.numThreads, 32 * role.getRole().getEndWarp());
   for (auto channel : kernel.getOps<pipe::ChannelOp>())
-    if (isFilledOnce(channel))
+    if (fp4::isFilledOnce(channel))
       state.filledOnce.insert(channel);
-  findFencedWaits(kernel, state);
+  fp4::findFencedWaits(kernel, state);
+  fp4::findPartlyReleased(kernel, state);
   state.pairs = pipe::usesPairs(kernel);
   state.cluster = pipe::clusterOf(kernel);
   for (auto channel : kernel.getOps<pipe::ChannelOp>())
     if (channel.isCluster())
       state.sharing[channel] = pipe::sharingOf(channel, state.pairs);
+  state.tmemColumns = integerAttr(kernel, PipeDialect::kTmemColumnsAttr);
+}
+
+fp4::KernelState fp4::emitPrologue(gpu::GPUFuncOp kernel) {
+  KernelState state;
+  if (kernel.getOps<pipe::RoleRegionOp>().empty())
+    return state;
+  describeKernel(kernel, state);
   OpBuilder b = OpBuilder::atBlockBegin(&kernel.getBody().front());
   Location loc = kernel.getLoc();
   state.threadIndex = NVVM::ThreadIdXOp::create(b, loc, b.getI32Type());
@@ -181,7 +188,6 @@ fp4::KernelState fp4::emitPrologue(gpu::GPUFuncOp kernel) {
   state.sharedBase = LLVM::AddressOfOp::create(b, loc, sharedSymbol(kernel));
   if (state.cluster.size() > 1)
     state.clusterRank = NVVM::ClusterId::create(b, loc, b.getI32Type());
-  state.tmemColumns = integerAttr(kernel, PipeDialect::kTmemColumnsAttr);
   emitIfEqual(b, loc, state.threadIndex, 0, [&] { initializeBlock(b, kernel, state); });
   std::optional<int32_t> warp = tensorWarp(kernel);
   Value slot =

@@ -4,6 +4,7 @@
 
 !data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
 !channel = !pipe.channel<!data, !data>
+!overlapping = !pipe.channel<!pipe.tmem<128x256xf32>>
 !accs = !pipe.channel<!pipe.tmem<128x128xf32>>
 
 func.func @host(%d: memref<?x512xbf16>, %q: memref<?x144xi8>, %x: memref<8x16x64xbf16>, %found: index, %expected: index) {
@@ -114,6 +115,21 @@ func.func @consumer(%it: i32) {
   %a, %b = pipe.consumer_wait %ab[%it] : !channel
   pipe.await_release %ab[%it] distance 2 : !channel
   pipe.consumer_release %ab[%it] : !channel
+  return
+}
+
+func.func @overlapping_stages(%it: i32) {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %c192 = arith.constant 192 : i32
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] stride [192] barriers 0
+      : !overlapping
+  %acc = pipe.consumer_wait %accs[%it] : !overlapping
+  %low = pipe.read %acc[%c0] : !pipe.tmem<128x256xf32> -> vector<64xf32>
+  %high = pipe.read %acc[%c192] : !pipe.tmem<128x256xf32> -> vector<64xf32>
+  pipe.partial_release %accs[%it] : !overlapping
+  %middle = pipe.read %acc[%c64] : !pipe.tmem<128x256xf32> -> vector<128xf32>
+  pipe.consumer_release %accs[%it] : !overlapping
   return
 }
 

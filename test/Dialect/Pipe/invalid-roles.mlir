@@ -402,3 +402,81 @@ func.func @work(%m: i32, %n: i32) {
   }
   return
 }
+
+// -----
+
+gpu.module @m {
+gpu.func @twin() kernel {
+  %gap = pipe.channel from tma to tensor depth 3 payload [0] stride [4096] barriers 16384 : !pipe.channel<!pipe.shared<128x16xf8E4M3FN, tiled_128x4>>
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] stride [128] barriers 0 : !pipe.channel<!pipe.tmem<128x192xf32>>
+  gpu.return
+}
+gpu.func @shared() kernel {
+  // (C156)
+  // expected-error @+2 {{stride of tile 0 must be at least its size, 2048, but got 1024}}
+  // expected-note @+1 {{two stages of one accumulator may overlap in less than half of it}}
+  %tiles = pipe.channel from tma to tensor depth 2 payload [0] stride [1024] barriers 16384 : !pipe.channel<!pipe.shared<128x16xf8E4M3FN, tiled_128x4>>
+  gpu.return
+}
+}
+
+// -----
+
+gpu.module @m {
+gpu.func @three() kernel {
+  // (C156)
+  // expected-error @+2 {{stride of tile 0 must be at least its size, 128, but got 96}}
+  // expected-note @+1 {{two stages of one accumulator may overlap in less than half of it}}
+  %accs = pipe.channel from tensor to threads(128) depth 3 payload [0] stride [96] barriers 0 : !pipe.channel<!pipe.tmem<128x128xf32>>
+  gpu.return
+}
+}
+
+// -----
+
+gpu.module @m {
+gpu.func @half() kernel {
+  // (C156)
+  // expected-error @+2 {{stride of tile 0 must be at least its size, 128, but got 64}}
+  // expected-note @+1 {{two stages of one accumulator may overlap in less than half of it}}
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] stride [64] barriers 0 : !pipe.channel<!pipe.tmem<128x128xf32>>
+  gpu.return
+}
+}
+
+// -----
+
+gpu.module @m {
+gpu.func @odd() kernel {
+  // (C156)
+  // expected-error @+1 {{stride of tile 0 must be a positive multiple of 4, but got 130}}
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] stride [130] barriers 0 : !pipe.channel<!pipe.tmem<128x128xf32>>
+  gpu.return
+}
+}
+
+// -----
+
+gpu.module @m {
+gpu.func @count() kernel {
+  // (C156)
+  // expected-error @+1 {{stride must have one number per tile and come with a depth}}
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] stride [128, 128] barriers 0 : !pipe.channel<!pipe.tmem<128x128xf32>>
+  gpu.return
+}
+}
+
+// -----
+
+gpu.module @m {
+gpu.func @disjoint(%it: i32) kernel {
+  // expected-note @+1 {{they overlap where the stride is smaller than the tile}}
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 0 : !pipe.channel<!pipe.tmem<128x128xf32>>
+  pipe.role epilogue warps 0 to 4 drives [threads] {
+    // (C157)
+    // expected-error @+1 {{stages of the channel must overlap}}
+    pipe.partial_release %accs[%it] : !pipe.channel<!pipe.tmem<128x128xf32>>
+  }
+  gpu.return
+}
+}

@@ -146,7 +146,51 @@ static LogicalResult verifyPlaces(ChannelOp op) {
   return success();
 }
 
+int64_t ChannelOp::getStageStride(size_t index) {
+  if (getStride())
+    return (*getStride())[index];
+  Type tile = getType().getPayload()[index];
+  auto shared = dyn_cast<SharedType>(tile);
+  return shared ? shared.getBytes() : cast<TmemType>(tile).getTmemColumns();
+}
+
+bool ChannelOp::overlaps() {
+  auto tile = dyn_cast<TmemType>(getType().getPayload().front());
+  return getStride() && tile && getStageStride(0) < tile.getTmemColumns();
+}
+
+std::pair<int64_t, int64_t> ChannelOp::getOwnColumns() {
+  int64_t columns = cast<TmemType>(getType().getPayload().front()).getTmemColumns();
+  return {columns - getStageStride(0), getStageStride(0)};
+}
+
+/// (C156)
+static LogicalResult verifyStrides(ChannelOp op) {
+  ArrayRef<Type> tiles = op.getType().getPayload();
+  if (!op.getDepth() || op.getStride()->size() != tiles.size())
+    return op.emitOpError() << "stride must have one number per tile and come with a depth";
+  for (auto [i, tile] : llvm::enumerate(tiles)) {
+    int64_t stride = op.getStageStride(i), alignment = placeAlignment(tile);
+    if (stride < 1 || stride % alignment)
+      return op.emitOpError() << "stride of tile " << i << " must be a positive multiple of "
+                              << alignment << ", but got " << stride;
+    auto shared = dyn_cast<SharedType>(tile);
+    int64_t size = shared ? shared.getBytes() : cast<TmemType>(tile).getTmemColumns();
+    bool mayOverlap = !shared && tiles.size() == 1 && *op.getDepth() == 2 && 2 * stride > size;
+    if (stride >= size || mayOverlap)
+      continue;
+    InFlightDiagnostic diag = op.emitOpError()
+                              << "stride of tile " << i << " must be at least its size, " << size
+                              << ", but got " << stride;
+    diag.attachNote() << "two stages of one accumulator may overlap in less than half of it";
+    return diag;
+  }
+  return success();
+}
+
 LogicalResult ChannelOp::verify() {
+  if (getStride() && failed(verifyStrides(*this)))
+    return failure();
   bool depth = getDepth().has_value(), places = getPayload().has_value();
   if (depth != places || depth != getBarriers().has_value()) // (C121)
     return emitOpError() << "depth, payload and barriers must come together";
@@ -228,6 +272,17 @@ LogicalResult ConsumerWaitOp::verify() {
 }
 LogicalResult ConsumerReleaseOp::verify() {
   return verifyIteration(*this, getChannel(), getIteration());
+}
+
+LogicalResult PartialReleaseOp::verify() {
+  if (failed(verifyIteration(*this, getChannel(), getIteration())))
+    return failure();
+  auto channel = getChannel().getDefiningOp<ChannelOp>();
+  if (channel.overlaps())
+    return success();
+  InFlightDiagnostic diag = emitOpError() << "stages of the channel must overlap"; // (C157)
+  diag.attachNote(channel.getLoc()) << "they overlap where the stride is smaller than the tile";
+  return diag;
 }
 
 LogicalResult AwaitReleaseOp::verify() {

@@ -93,8 +93,8 @@ FailureOr<ChannelEnds> fp4::pipe::findEnds(ChannelOp channel) {
     if (channelOf(op) != channel.getResult())
       return WalkResult::advance();
     ChannelUse use = cast<ChannelOpInterface>(op).getChannelUse();
-    bool consumes = use == ChannelUse::Wait || use == ChannelUse::Release ||
-                    use == ChannelUse::AwaitRelease;
+    bool consumes = use == ChannelUse::Wait || use == ChannelUse::PartialRelease ||
+                    use == ChannelUse::Release || use == ChannelUse::AwaitRelease;
     if (use == ChannelUse::Acquire)
       ends.producerTakes.push_back(op);
     else if (use == ChannelUse::Wait)

@@ -29,6 +29,7 @@ struct RoleTrace {
 /// Stages of a channel that the ends in one block have passed.
 struct Passed {
   int64_t acquired = 0, committed = 0, taken = 0, released = 0;
+  bool partly = false; ///< the stage that the consumer holds is released in part
 };
 
 /// The channels of a cluster.
@@ -56,7 +57,7 @@ private:
 /// Appends the channel ops of `block` in the order of execution; false when there are too many.
 static bool unroll(Block *block, int64_t trips, std::vector<Operation *> &steps) {
   for (Operation &op : *block) {
-    if (isTake(&op) || isHandOver(&op))
+    if (isTake(&op) || isa<PartialReleaseOp>(op) || isHandOver(&op))
       steps.push_back(&op);
     int64_t times = isa<LoopLikeOpInterface>(op) ? trips : 1;
     for (int64_t i = 0; i < times; ++i)
@@ -80,7 +81,10 @@ ChannelRun::State &ChannelRun::stateOf(Operation *op) {
 
 /// All consumers of the stages that `producer` fills have released the one it wants.
 bool ChannelRun::isEmptyFor(const State &state, uint32_t producer) {
-  int64_t needed = state.blocks[producer].acquired + 1 - *ChannelOp(state.channel).getDepth();
+  ChannelOp channel = state.channel;
+  // An overlapping stage is filled when the one before has been released.
+  int64_t unreleased = channel.overlaps() ? 1 : *channel.getDepth();
+  int64_t needed = state.blocks[producer].acquired + 1 - unreleased;
   for (uint32_t rank = 0; rank < state.blocks.size(); ++rank)
     if (state.sharing.consumes(rank) && (state.sharing.producersOf(rank) >> producer & 1) &&
         state.blocks[rank].released < needed)
@@ -114,8 +118,12 @@ bool ChannelRun::step(Operation *op, uint32_t rank) {
   case ChannelUse::Commit:
     ++block.committed;
     return true;
-  case ChannelUse::Release:
+  case ChannelUse::PartialRelease:
     ++block.released;
+    block.partly = true;
+    return true;
+  case ChannelUse::Release:
+    block.released += !std::exchange(block.partly, false);
     return true;
   default:
     return true;

@@ -150,10 +150,10 @@ void KernelSpecializer::createChannels(OpBuilder &builder) {
     auto type = ChannelType::get(builder.getContext(), payload);
     Engine full = crossing.producer.getCompletion(crossing.fills);
     Engine empty = crossing.consumer.getCompletion(crossing.uses);
-    crossing.channel = ChannelOp::create(builder, crossing.tiles.front().getLoc(), type, full,
-                                         crossing.producer.getArrivals(full), empty,
-                                         crossing.consumer.getArrivals(empty), Scope::Cta,
-                                         IntegerAttr(), DenseI64ArrayAttr(), IntegerAttr());
+    crossing.channel = ChannelOp::create(
+        builder, crossing.tiles.front().getLoc(), type, full, crossing.producer.getArrivals(full),
+        empty, crossing.consumer.getArrivals(empty), Scope::Cta, IntegerAttr(), DenseI64ArrayAttr(),
+        DenseI64ArrayAttr(), IntegerAttr());
   }
 }
 

@@ -38,11 +38,12 @@ static void addChannel(Ranges &ranges, ChannelOp channel) {
   for (auto [i, type] : llvm::enumerate(channel.getType().getPayload())) {
     int64_t place = (*channel.getPayload())[i];
     std::string what = "tile " + std::to_string(i);
+    int64_t before = (depth - 1) * channel.getStageStride(i); // stages before the last
     if (auto tile = dyn_cast<SharedType>(type))
-      ranges.shared.push_back({place, place + depth * tile.getBytes(), what, channel});
+      ranges.shared.push_back({place, place + before + tile.getBytes(), what, channel});
     else
       ranges.tmem.push_back(
-          {place, place + depth * cast<TmemType>(type).getTmemColumns(), what, channel});
+          {place, place + before + cast<TmemType>(type).getTmemColumns(), what, channel});
   }
   int64_t barriers = *channel.getBarriers();
   ranges.shared.push_back({barriers, barriers + 16 * depth, "barriers", channel});

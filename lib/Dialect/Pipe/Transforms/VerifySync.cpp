@@ -13,6 +13,7 @@
 #include "ChannelEnds.h"
 #include "Deadlock.h"
 #include "StageBytes.h"
+#include "VerifyOverlap.h"
 #include "VerifySharing.h"
 
 #include "fp4/Dialect/Pipe/IR/Cluster.h"
@@ -156,6 +157,8 @@ LogicalResult PairChecker::check(Block *block) {
       result = handOver(&op);
     else if (auto filler = dyn_cast<StageFillerOpInterface>(op))
       result = checkFill(filler);
+    else if (auto partial = dyn_cast<PartialReleaseOp>(op))
+      result = verifyOverlap(partial);
     for (Region &region : op.getRegions())
       for (Block &inner : region)
         if (succeeded(result))

@@ -328,3 +328,21 @@ gpu.func @kernel() kernel attributes {nvvm.minctasm = 2 : i32,
   gpu.return
 }
 }
+
+// -----
+
+// (C141) Two accumulators that overlap end 64 columns before the scales; a tile within is refused.
+!accs = !pipe.channel<!pipe.tmem<128x256xf32>>
+gpu.module @kernels {
+gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attributes {
+    pipe.shared_bytes = 40 : i64, pipe.tmem_columns = 512 : i64, pipe.tmem_slot = 32 : i64} {
+  // expected-note @+1 {{the other is here}}
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] stride [192] barriers 0 : !accs
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
+    %t = pipe.copy_scales %s at 448 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+    // expected-error @+1 {{scale tile at columns 432 to 448 must be disjoint from tile 0 at 0 to 448}}
+    %u = pipe.copy_scales %s at 432 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+  }
+  gpu.return
+}
+}

@@ -25,9 +25,18 @@
 
 namespace fp4::pipe {
 /// What an op on a channel does with a stage: the producer acquires it, announces the bytes of its
-/// loads, fills it and commits it; the consumer waits for it and releases it, and may await that its
-/// own release is complete.
-enum class ChannelUse { Acquire, Announce, Fill, Commit, Wait, Release, AwaitRelease };
+/// loads, fills it and commits it; the consumer waits for it and releases it, before that perhaps a
+/// part of it, and may await that its own release is complete.
+enum class ChannelUse {
+  Acquire,
+  Announce,
+  Fill,
+  Commit,
+  Wait,
+  PartialRelease,
+  Release,
+  AwaitRelease
+};
 } // namespace fp4::pipe
 
 #include "fp4/Dialect/Pipe/IR/PipeAttrInterfaces.h.inc"

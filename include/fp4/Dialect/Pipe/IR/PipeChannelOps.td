@@ -40,7 +40,7 @@ def Pipe_ChannelOp : Pipe_Op<"channel", [Pipe_NamedResults]> {
 
     The pipelined form adds `depth` and the places of stage 0: `payload` has one byte offset in
     shared memory, or one tensor memory column, per tile, and stage s follows at s times the tile's
-    size; `barriers` is the byte offset of full[0..depth) followed by empty[0..depth), 8 bytes each.
+    size, or at s times its `stride`; `barriers` is the byte offset of full[0..depth) followed by empty[0..depth), 8 bytes each.
 
     Every block has the barriers and tiles of the channel. With `scope cluster`, blocks arrive at
     each other's barriers: one that loads into tiles of others waits until all of them have
@@ -50,7 +50,12 @@ def Pipe_ChannelOp : Pipe_Op<"channel", [Pipe_NamedResults]> {
 
     Constraints: (C121) depth, payload and barriers come together, one place per tile; places are
     aligned as the tiles require, barriers to 8 bytes; (C122) a shared payload is produced by tma or
-    threads.
+    threads; (C156) there is one aligned stride per tile. It is smaller than the tile only where two
+    stages of one tile in tensor memory overlap, in less than half of the tile.
+
+    The two stages of such an accumulator hold more columns than are there. A producer takes a stage
+    when the consumer has released the overlapping columns of the stage before
+    (`pipe.partial_release`).
 
     Example:
     ```mlir
@@ -63,17 +68,23 @@ def Pipe_ChannelOp : Pipe_Op<"channel", [Pipe_NamedResults]> {
                        Pipe_EngineAttr:$consumer, DefaultValuedAttr<I32Attr, "1">:$consumer_arrivals,
                        DefaultValuedAttr<Pipe_ScopeAttr, "::fp4::pipe::Scope::Cta">:$scope,
                        OptionalAttr<I32Attr>:$depth, OptionalAttr<DenseI64ArrayAttr>:$payload,
-                       OptionalAttr<I64Attr>:$barriers);
+                       OptionalAttr<DenseI64ArrayAttr>:$stride, OptionalAttr<I64Attr>:$barriers);
   let results = (outs Pipe_ChannelType:$result);
   let assemblyFormat = [{
     `from` custom<Completion>($producer, $producer_arrivals)
     `to` custom<Completion>($consumer, $consumer_arrivals) (`scope` `` $scope^)?
-    (`depth` $depth^)? (`payload` $payload^)? (`barriers` $barriers^)?
+    (`depth` $depth^)? (`payload` $payload^)? (`stride` $stride^)? (`barriers` $barriers^)?
     attr-dict `:` qualified(type($result))
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     bool isPipelined() { return getDepth().has_value(); }
+    /// Bytes, or columns of tensor memory, from one stage of tile `index` to the next.
+    int64_t getStageStride(size_t index);
+    /// Two stages have columns in common.
+    bool overlaps();
+    /// The columns of a tile that are in one stage only: from first to, not including, second.
+    std::pair<int64_t, int64_t> getOwnColumns();
     bool isCluster() { return getScope() == ::fp4::pipe::Scope::Cluster; }
   }];
 }
@@ -166,6 +177,30 @@ def Pipe_ConsumerReleaseOp : Pipe_ChannelUserOp<"consumer_release", "Release"> {
     Example:
     ```mlir
     pipe.consumer_release %ab[%it] : !channel
+    ```
+  }];
+}
+
+def Pipe_PartialReleaseOp : Pipe_ChannelUserOp<"partial_release", "PartialRelease"> {
+  let summary = "hand the overlapping columns of a stage back to the producer";
+  let description = [{
+    The consumer has read the columns that its stage has in common with the other stage, so the
+    producer may fill that one. The consumer still holds the other columns, from tile size minus
+    stride up to the stride, and ends its access with `pipe.consumer_release`. That op then needs no
+    arrival: the producer takes this stage again after the next partial release of the same role. PTX:
+    what `pipe.consumer_release` emits otherwise.
+
+    Constraints: (C157) the stages of the channel overlap; the op is between the wait and the release
+    of a stage, once; what follows reads columns that no other stage has, at places that are known.
+
+    Example:
+    ```mlir
+    %acc = pipe.consumer_wait %accs[%it] : !overlapping
+    %low = pipe.read %acc[%c0] : !pipe.tmem<128x256xf32> -> vector<64xf32>
+    %high = pipe.read %acc[%c192] : !pipe.tmem<128x256xf32> -> vector<64xf32>
+    pipe.partial_release %accs[%it] : !overlapping
+    %middle = pipe.read %acc[%c64] : !pipe.tmem<128x256xf32> -> vector<128xf32>
+    pipe.consumer_release %accs[%it] : !overlapping
     ```
   }];
 }

@@ -1,0 +1,198 @@
+// RUN: fp4-opt %s -pipe-verify-sync -verify-diagnostics -split-input-file
+
+// Two accumulators that have 32 columns in common. The first kernel is correct; each of the others
+// differs from it in the place marked.
+
+!acc = !pipe.tmem<128x128xf32>
+!accs = !pipe.channel<!acc>
+gpu.module @kernels {
+gpu.func @kernel(%n: i32) kernel {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c32 = arith.constant 32 : i32
+  %c64 = arith.constant 64 : i32
+  %c96 = arith.constant 96 : i32
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] stride [96] barriers 0 : !accs
+  pipe.role mma warps 4 to 5 drives [tensor] {
+    scf.for %k = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
+      %acc = pipe.producer_acquire %accs[%it] : !accs
+      pipe.producer_commit %accs[%it] : !accs
+      %next = arith.addi %it, %c1 : i32
+      scf.yield %next : i32
+    }
+  }
+  pipe.role epilogue warps 0 to 4 drives [threads] {
+    scf.for %k = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
+      %acc = pipe.consumer_wait %accs[%it] : !accs
+      %low = pipe.read %acc[%c0] : !acc -> vector<32xf32>
+      %high = pipe.read %acc[%c96] : !acc -> vector<32xf32>
+      pipe.partial_release %accs[%it] : !accs
+      scf.for %c = %c32 to %c96 step %c32 : i32 {
+        %v = pipe.read %acc[%c] : !acc -> vector<32xf32>
+      }
+      pipe.consumer_release %accs[%it] : !accs
+      %next = arith.addi %it, %c1 : i32
+      scf.yield %next : i32
+    }
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C157) The producer may be filling what the loop reads last.
+!acc = !pipe.tmem<128x128xf32>
+!accs = !pipe.channel<!acc>
+gpu.module @kernels {
+gpu.func @kernel(%n: i32) kernel {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c32 = arith.constant 32 : i32
+  %c64 = arith.constant 64 : i32
+  %c96 = arith.constant 96 : i32
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] stride [96] barriers 0 : !accs
+  pipe.role mma warps 4 to 5 drives [tensor] {
+    scf.for %k = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
+      %acc = pipe.producer_acquire %accs[%it] : !accs
+      pipe.producer_commit %accs[%it] : !accs
+      %next = arith.addi %it, %c1 : i32
+      scf.yield %next : i32
+    }
+  }
+  pipe.role epilogue warps 0 to 4 drives [threads] {
+    scf.for %k = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
+      %acc = pipe.consumer_wait %accs[%it] : !accs
+      %low = pipe.read %acc[%c0] : !acc -> vector<32xf32>
+      %high = pipe.read %acc[%c96] : !acc -> vector<32xf32>
+      // expected-note @+1 {{released here; the place of the columns must be known}}
+      pipe.partial_release %accs[%it] : !accs
+      scf.for %c = %c64 to %n step %c32 : i32 {
+        // expected-error @+1 {{must read columns 32 to 96, which no other stage has, after the others were released}}
+        %v = pipe.read %acc[%c] : !acc -> vector<32xf32>
+      }
+      pipe.consumer_release %accs[%it] : !accs
+      %next = arith.addi %it, %c1 : i32
+      scf.yield %next : i32
+    }
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C157) Columns of the next stage.
+!acc = !pipe.tmem<128x128xf32>
+!accs = !pipe.channel<!acc>
+gpu.module @kernels {
+gpu.func @kernel(%n: i32) kernel {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c32 = arith.constant 32 : i32
+  %c64 = arith.constant 64 : i32
+  %c96 = arith.constant 96 : i32
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] stride [96] barriers 0 : !accs
+  pipe.role mma warps 4 to 5 drives [tensor] {
+    scf.for %k = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
+      %acc = pipe.producer_acquire %accs[%it] : !accs
+      pipe.producer_commit %accs[%it] : !accs
+      %next = arith.addi %it, %c1 : i32
+      scf.yield %next : i32
+    }
+  }
+  pipe.role epilogue warps 0 to 4 drives [threads] {
+    scf.for %k = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
+      %acc = pipe.consumer_wait %accs[%it] : !accs
+      %low = pipe.read %acc[%c0] : !acc -> vector<32xf32>
+      %high = pipe.read %acc[%c96] : !acc -> vector<32xf32>
+      // expected-note @+1 {{released here; the place of the columns must be known}}
+      pipe.partial_release %accs[%it] : !accs
+      // expected-error @+1 {{must read columns 32 to 96, which no other stage has, after the others were released}}
+      %v = pipe.read %acc[%c96] : !acc -> vector<32xf32>
+      pipe.consumer_release %accs[%it] : !accs
+      %next = arith.addi %it, %c1 : i32
+      scf.yield %next : i32
+    }
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C157) Columns of the stage before.
+!acc = !pipe.tmem<128x128xf32>
+!accs = !pipe.channel<!acc>
+gpu.module @kernels {
+gpu.func @kernel(%n: i32) kernel {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c32 = arith.constant 32 : i32
+  %c64 = arith.constant 64 : i32
+  %c96 = arith.constant 96 : i32
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] stride [96] barriers 0 : !accs
+  pipe.role mma warps 4 to 5 drives [tensor] {
+    scf.for %k = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
+      %acc = pipe.producer_acquire %accs[%it] : !accs
+      pipe.producer_commit %accs[%it] : !accs
+      %next = arith.addi %it, %c1 : i32
+      scf.yield %next : i32
+    }
+  }
+  pipe.role epilogue warps 0 to 4 drives [threads] {
+    scf.for %k = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
+      %acc = pipe.consumer_wait %accs[%it] : !accs
+      %low = pipe.read %acc[%c0] : !acc -> vector<32xf32>
+      %high = pipe.read %acc[%c96] : !acc -> vector<32xf32>
+      // expected-note @+1 {{released here; the place of the columns must be known}}
+      pipe.partial_release %accs[%it] : !accs
+      // expected-error @+1 {{must read columns 32 to 96, which no other stage has, after the others were released}}
+      %v = pipe.read %acc[%c0] : !acc -> vector<64xf32>
+      pipe.consumer_release %accs[%it] : !accs
+      %next = arith.addi %it, %c1 : i32
+      scf.yield %next : i32
+    }
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C157) A stage is released in part once.
+!acc = !pipe.tmem<128x128xf32>
+!accs = !pipe.channel<!acc>
+gpu.module @kernels {
+gpu.func @kernel(%n: i32) kernel {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c32 = arith.constant 32 : i32
+  %c64 = arith.constant 64 : i32
+  %c96 = arith.constant 96 : i32
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] stride [96] barriers 0 : !accs
+  pipe.role mma warps 4 to 5 drives [tensor] {
+    scf.for %k = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
+      %acc = pipe.producer_acquire %accs[%it] : !accs
+      pipe.producer_commit %accs[%it] : !accs
+      %next = arith.addi %it, %c1 : i32
+      scf.yield %next : i32
+    }
+  }
+  pipe.role epilogue warps 0 to 4 drives [threads] {
+    scf.for %k = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
+      %acc = pipe.consumer_wait %accs[%it] : !accs
+      %low = pipe.read %acc[%c0] : !acc -> vector<32xf32>
+      %high = pipe.read %acc[%c96] : !acc -> vector<32xf32>
+      pipe.partial_release %accs[%it] : !accs
+      // expected-error @+2 {{must follow the wait for its stage, once}}
+      // expected-note @+1 {{put it between pipe.consumer_wait and pipe.consumer_release}}
+      pipe.partial_release %accs[%it] : !accs
+      pipe.consumer_release %accs[%it] : !accs
+      %next = arith.addi %it, %c1 : i32
+      scf.yield %next : i32
+    }
+  }
+  gpu.return
+}
+}
