@@ -43,6 +43,11 @@ typedef struct fp4rt_module {
 /** Allocates device memory, aligned to 256 bytes. The contents are undefined; bytes may be 0. */
 FP4RT_EXPORT void *fp4rt_alloc(uint64_t bytes);
 
+/** Memory for result `index` of the entry point that runs: its destination, if fp4rt_call has one
+ *  that kernels can write (on the device, of as many bytes, aligned to 256 bytes, apart from all
+ *  other buffers of the call), else what fp4rt_alloc returns. */
+FP4RT_EXPORT void *fp4rt_alloc_result(uint32_t index, uint64_t bytes);
+
 /** Frees what fp4rt_alloc returned. Null is allowed. */
 FP4RT_EXPORT void fp4rt_free(void *device);
 
@@ -98,7 +103,8 @@ typedef struct fp4rt_memref_type {
 /** Calls `entry`, a function fp4_entry_NAME, with buffers of the caller: this is what
  *  _mlir_ciface_NAME does. `buffers` has the addresses of the descriptors of `num_arguments`
  *  arguments and then of `num_results` destinations, which receive the results; `types` has their
- *  types. All are dense. They are in device memory, or in host memory where the session says so
+ *  types. All are dense. They are in device memory, where kernels write the destinations that they
+ *  can (fp4rt_alloc_result), or in host memory where the session says so
  *  (fp4::rt::Session::setCallerMemory); then they are copied to the device and back. */
 FP4RT_EXPORT void fp4rt_call(void (*entry)(void **), void *const *buffers,
                              const fp4rt_memref_type *types, uint32_t num_arguments,

@@ -21,6 +21,11 @@ void *fp4rt_alloc(uint64_t bytes) {
   return session ? session->allocate(bytes) : nullptr;
 }
 
+void *fp4rt_alloc_result(uint32_t index, uint64_t bytes) {
+  Session *session = Session::current();
+  return session ? session->allocateResult(index, bytes) : nullptr;
+}
+
 void fp4rt_free(void *device) {
   if (Session *session = Session::current())
     session->free(device);
@@ -111,7 +116,7 @@ std::span<const AbiSymbol> fp4::rt::abiSymbols() {
       SYMBOL(fp4rt_memcpy_2d),  SYMBOL(fp4rt_tensor_map),
       SYMBOL(fp4rt_fail),       SYMBOL(fp4rt_multiprocessor_count),
       SYMBOL(fp4rt_expect_size), SYMBOL(fp4rt_launch),
-      SYMBOL(fp4rt_call)};
+      SYMBOL(fp4rt_call),       SYMBOL(fp4rt_alloc_result)};
 #undef SYMBOL
   return symbols;
 }

@@ -2,13 +2,16 @@
 //
 // An entry point makes its results, and a program of another compiler has places for them. This is
 // the call between the two: buffers in host memory are copied to the device, and every result goes
-// to its destination.
+// to its destination. On the device a result is made there, unless another buffer of the call lies
+// in the same place, or kernels could not address it.
 //
 //===----------------------------------------------------------------------===//
 
 #include "fp4/Runtime/Session.h"
 
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace fp4::rt {
 namespace {
@@ -97,6 +100,15 @@ public:
     parameters.insert(parameters.end(), buffers, buffers + numArguments);
   }
 
+  /// The destinations that an entry point can write itself.
+  std::vector<ResultMemory> writable() const {
+    std::vector<ResultMemory> memory(destinations.size());
+    for (size_t i = 0; i < destinations.size() && !onHost; ++i)
+      if (destinations[i].address() % kAlignment == 0 && isAlone(destinations[i]))
+        memory[i] = {destinations[i].address(), destinations[i].bytes()};
+    return memory;
+  }
+
   Status run(void (*entry)(void **)) {
     for (size_t i = 0; i < arguments.size(); ++i)
       FP4_TRY(pass(i));
@@ -112,6 +124,19 @@ public:
   }
 
 private:
+  /// What fp4rt_alloc promises.
+  static constexpr uint64_t kAlignment = 256;
+
+  bool isAlone(const Descriptor &destination) const {
+    auto overlaps = [&](const Descriptor &other) {
+      return &other != &destination &&
+             other.address() < destination.address() + destination.bytes() &&
+             destination.address() < other.address() + other.bytes();
+    };
+    return std::ranges::none_of(arguments, overlaps) &&
+           std::ranges::none_of(destinations, overlaps);
+  }
+
   Status pass(size_t index) {
     const Descriptor &argument = arguments[index];
     if (!argument.isDense())
@@ -134,6 +159,8 @@ private:
                        fmt::format("destination {} of a compiled function must be {}, but got {}",
                                    index, from.shape(), to.shape()),
                        "the sizes of a result follow from those of the arguments");
+    if (from.address() == to.address())
+      return {}; // it was made there
     if (onHost) {
       std::span bytes(reinterpret_cast<std::byte *>(to.address()), to.bytes());
       FP4_TRY(session.device().copyToHost(bytes, from.address()));
@@ -161,7 +188,17 @@ void Session::call(void (*entry)(void **), void *const *buffers, const fp4rt_mem
   if (!entry || (numArguments + numResults && (!buffers || !types)))
     return fail({ErrorKind::Internal, "fp4rt_call expects an entry point and its buffers", ""});
   Call call(*this, callerMemory_ == CallerMemory::Host, buffers, types, numArguments, numResults);
+  std::vector<ResultMemory> outer = std::exchange(destinations_, call.writable());
   check(call.run(entry));
+  destinations_ = std::move(outer);
+}
+
+void *Session::allocateResult(uint32_t index, uint64_t bytes) {
+  if (failed())
+    return nullptr;
+  if (index < destinations_.size() && destinations_[index].bytes == bytes && bytes)
+    return reinterpret_cast<void *>(destinations_[index].address);
+  return allocate(bytes);
 }
 
 } // namespace fp4::rt

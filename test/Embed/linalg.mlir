@@ -9,7 +9,8 @@
 
 // The island, and the constant that it reads.
 // CHECK-LABEL: module @fp4_islands
-// CHECK:       func.func @layer_fp4_0(%[[X:.*]]: tensor<?x64xbf16>, %[[W:.*]]: tensor<32x64xf4E2M1FN>,
+// CHECK:       func.func @layer_fp4_0(%[[X:.*]]: tensor<?x64xbf16>,
+// CHECK-SAME:      %[[W:.*]]: tensor<32x64xf4E2M1FN> {fp4.name = "weights"},
 // CHECK-SAME:      %[[S:.*]]: tensor<32x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
 // CHECK-SAME:      -> (tensor<f32>, tensor<?x32xf32>)
 // CHECK:         %[[AW:.*]] = arith.constant dense<3.000000e+00> : tensor<f32>
@@ -23,7 +24,7 @@
 // CHECK:       func.func private @layer_fp4_0(memref<?x64xbf16>, memref<32x32xi8>, memref<1x1x512xi8>,
 // CHECK-SAME:      memref<f32>, memref<?x32xf32>) attributes {llvm.emit_c_interface}
 // CHECK-LABEL: func.func @layer(
-// CHECK-SAME:      %[[X:.*]]: tensor<?x64xf32>, %[[W:.*]]: tensor<32x32xi8>, %[[S:.*]]: tensor<1x1x512xi8>,
+// CHECK-SAME:      %[[X:.*]]: tensor<?x64xf32>, %[[W:.*]]: tensor<32x32xi8> {fp4.name = "weights"}, %[[S:.*]]: tensor<1x1x512xi8>,
 // CHECK:         %[[NARROW:.*]] = linalg.generic
 // CHECK:         %[[IN:.*]] = bufferization.to_buffer %[[NARROW]] read_only : tensor<?x64xbf16> to memref<?x64xbf16>
 // CHECK:         %[[INW:.*]] = bufferization.to_buffer %[[W]] read_only : tensor<32x32xi8> to memref<32x32xi8>
@@ -38,7 +39,7 @@
 // CHECK:         linalg.add ins(%[[Y]], %{{.*}}
 
 // BUFFERS-LABEL: func.func @layer(
-// BUFFERS-SAME:      memref<32x32xi8>, %{{.*}}: memref<1x1x512xi8>
+// BUFFERS-SAME:      memref<32x32xi8> {fp4.name = "weights"}, %{{.*}}: memref<1x1x512xi8>
 // BUFFERS-NOT:     tensor
 // BUFFERS:         linalg.generic
 // BUFFERS:         call @layer_fp4_0
@@ -47,12 +48,12 @@
 
 // TILES-LABEL: module @fp4_islands
 // TILES-NOT:     fp4.quantize
-// TILES:         func.func @layer_fp4_0(%{{.*}}: memref<?x64xbf16>, %{{.*}}: memref<32x32xi8>,
+// TILES:         func.func @layer_fp4_0(%{{.*}}: memref<?x64xbf16>, %{{.*}}: memref<32x32xi8> {fp4.name = "weights"},
 // TILES-SAME:        %{{.*}}: memref<1x1x512xi8>) -> (memref<f32>, memref<?x32xf32>)
 module {
 module @fp4_empty {} // what other modules there are stays
 
-func.func @layer(%x: tensor<?x64xf32>, %w: tensor<32x64xf4E2M1FN>,
+func.func @layer(%x: tensor<?x64xf32>, %w: tensor<32x64xf4E2M1FN> {fp4.name = "weights"},
                  %sw: tensor<32x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
                  %narrow: tensor<?x64xbf16>, %bias: tensor<?x32xf32>, %scalar: tensor<f32>)
     -> (tensor<?x32xf32>, tensor<f32>) {

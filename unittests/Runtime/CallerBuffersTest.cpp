@@ -29,6 +29,11 @@ std::unique_ptr<Device> simulator() {
   return device ? std::move(*device) : nullptr;
 }
 
+/// Where `entry` made its results.
+struct {
+  void *copy, *first;
+} made;
+
 /// What compiled code does: checks its argument, and returns a copy of it and its first element.
 void entry(void **arguments) {
   auto &x = *static_cast<Descriptor<2> *>(arguments[1]);
@@ -38,7 +43,8 @@ void entry(void **arguments) {
     Descriptor<2> copy;
     Descriptor<0> first;
   } &results = *static_cast<Results *>(arguments[0]);
-  void *copy = fp4rt_alloc(bytes), *first = fp4rt_alloc(sizeof(float));
+  void *copy = fp4rt_alloc_result(0, bytes), *first = fp4rt_alloc_result(1, sizeof(float));
+  made = {copy, first};
   fp4rt_memcpy_2d(copy, bytes, static_cast<float *>(x.aligned) + x.offset, bytes, bytes, 1);
   fp4rt_memcpy_2d(first, 4, copy, 4, 4, 1);
   results = {{copy, copy, 0, {x.sizes[0], 3}, {3, 1}}, {first, first, 0}};
@@ -108,6 +114,38 @@ TEST(CallerBuffers, OnTheDeviceStayThere) {
   EXPECT_EQ(session.allocatedBytes(), 28u + 24 + 4) << "results are freed";
 }
 
+/// Calls with `x` and both destinations in one allocation, at these bytes of it, and says which of
+/// the results were made in their destinations.
+std::pair<bool, bool> madeInPlace(uint64_t x, uint64_t copied, uint64_t scalar) {
+  Buffers buffers;
+  auto device = simulator();
+  Session session(*device);
+  Session::Scope scope(session);
+  auto *memory = static_cast<std::byte *>(fp4rt_alloc(1024));
+  auto place = [&](auto &descriptor, uint64_t offset) {
+    descriptor.allocated = descriptor.aligned = memory + offset;
+    return reinterpret_cast<DevicePtr>(memory) + offset;
+  };
+  EXPECT_TRUE(
+      device->copyToDevice(place(buffers.argument, x), std::as_bytes(std::span(buffers.x))));
+  DevicePtr copy = place(buffers.copied, copied), first = place(buffers.scalar, scalar);
+  buffers.call();
+  EXPECT_TRUE(session.finish());
+  EXPECT_EQ(session.allocatedBytes(), 1024u);
+  EXPECT_TRUE(device->copyToHost(std::as_writable_bytes(std::span(buffers.copy)), copy));
+  EXPECT_EQ(buffers.copy, (std::array<float, 6>{2, 3, 4, 5, 6, 7}));
+  EXPECT_TRUE(device->copyToHost(std::as_writable_bytes(std::span(&buffers.first, 1)), first));
+  EXPECT_EQ(buffers.first, 2);
+  return {made.copy == memory + copied, made.first == memory + scalar};
+}
+
+TEST(CallerBuffers, ResultsAreMadeWhereTheyBelong) {
+  EXPECT_EQ(madeInPlace(0, 256, 512), std::pair(true, true));
+  EXPECT_EQ(madeInPlace(0, 288, 512), std::pair(false, true)) << "kernels want 256 bytes";
+  EXPECT_EQ(madeInPlace(252, 256, 512), std::pair(false, true)) << "the argument lies there";
+  EXPECT_EQ(madeInPlace(228, 256, 512), std::pair(true, true)) << "28 bytes end before it";
+}
+
 TEST(CallerBuffers, MustBeDense) {
   HostCall argument;
   argument.argument.strides = {1, 2};
@@ -133,6 +171,21 @@ TEST(CallerBuffers, DestinationsHaveTheSizesOfResults) {
   EXPECT_EQ(error.kind, ErrorKind::Usage);
   EXPECT_EQ(error.message, "destination 0 of a compiled function must be 2x3, but got 1x3");
   EXPECT_EQ(host.copy, (std::array<float, 6>{})) << "nothing is written";
+}
+
+TEST(CallerBuffers, ResultsAreNotMadeInPlacesOfOtherSizes) {
+  Buffers buffers;
+  auto device = simulator();
+  Session session(*device);
+  Session::Scope scope(session);
+  for (auto *words : {&buffers.argument, &buffers.copied})
+    words->allocated = words->aligned = fp4rt_alloc(28);
+  buffers.scalar.allocated = buffers.scalar.aligned = fp4rt_alloc(4);
+  buffers.copied.sizes = {1, 3};
+  buffers.call();
+  EXPECT_NE(made.copy, buffers.copied.aligned);
+  EXPECT_EQ(session.finish().error().message,
+            "destination 0 of a compiled function must be 2x3, but got 1x3");
 }
 
 TEST(CallerBuffers, SizesAreThoseOfTheFunction) {

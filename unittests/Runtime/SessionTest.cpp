@@ -410,7 +410,7 @@ TEST(Session, EveryAbiFunctionHasASymbol) {
     EXPECT_NE(symbol.address, nullptr);
     EXPECT_THAT(symbol.name, testing::StartsWith("fp4rt_"));
   }
-  EXPECT_EQ(abiSymbols().size(), 11u);
+  EXPECT_EQ(abiSymbols().size(), 12u);
 }
 
 TEST(OpenDevice, SelectorsThatDoNotExist) {

@@ -33,6 +33,12 @@ struct RecordedOp {
 /// Where the buffers are with which other programs call compiled functions (fp4rt_call).
 enum class CallerMemory { Device, Host };
 
+/// Where an entry point may place a result; no bytes where it may not.
+struct ResultMemory {
+  DevicePtr address = 0;
+  uint64_t bytes = 0;
+};
+
 class Session {
 public:
   explicit Session(Device &device) : device_(device) {}
@@ -71,6 +77,7 @@ public:
 
   // The functions of the C ABI; each does nothing after the first error.
   void *allocate(uint64_t bytes);
+  void *allocateResult(uint32_t index, uint64_t bytes);
   void free(void *address);
   void *constant(const void *bytes, uint64_t size);
   void memset(void *address, uint8_t value, uint64_t bytes);
@@ -106,6 +113,7 @@ private:
   std::vector<TimedLaunch> events_;
   uint64_t liveBytes_ = 0;
   CallerMemory callerMemory_ = CallerMemory::Device;
+  std::vector<ResultMemory> destinations_; ///< of the call that runs
   bool recording_ = false;
   std::vector<RecordedOp> recorded_;
 };

@@ -14,6 +14,7 @@
 #include "RuntimeCalls.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -40,6 +41,15 @@ static void dropNames(func::FuncOp function) {
   }
 }
 
+/// Names the results among the allocations, so that they can lie where a caller wants them.
+static void markResults(func::FuncOp function) {
+  Operation *terminator = function.getBody().front().getTerminator();
+  for (OpOperand &operand : terminator->getOpOperands())
+    if (auto alloc = operand.get().getDefiningOp<gpu::AllocOp>())
+      alloc->setAttr(fp4::kResultNumber, IntegerAttr::get(IntegerType::get(alloc.getContext(), 32),
+                                                          operand.getOperandNumber()));
+}
+
 fp4::EntryPoints::EntryPoints(ModuleOp module) : module(module) {
   for (auto function : module.getOps<func::FuncOp>()) {
     if (!function.isPublic() || function.isExternal())
@@ -52,6 +62,7 @@ fp4::EntryPoints::EntryPoints(ModuleOp module) : module(module) {
     for (auto [number, type] : llvm::enumerate(function.getArgumentTypes()))
       signature.arguments.push_back({argumentName(function, number), dyn_cast<MemRefType>(type)});
     dropNames(function);
+    markResults(function);
   }
 }
 

@@ -8,6 +8,9 @@
 
 namespace fp4 {
 
+/// On the gpu.alloc of a public function's result: its number.
+inline constexpr llvm::StringLiteral kResultNumber = "result_number";
+
 /// The entry points of a module's public functions. Constructed before the conversion to LLVM, when
 /// signatures can still be read; create() is called after it.
 class EntryPoints {

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "EntryPoints.h"
 #include "Patterns.h"
 #include "RuntimeCalls.h"
 
@@ -54,7 +55,13 @@ struct AllocLowering : ConvertOpToLLVMPattern<gpu::AllocOp> {
     SmallVector<Value, 4> sizes, strides;
     Value bytes;
     getMemRefDescriptorSizes(loc, type, adaptor.getDynamicSizes(), rewriter, sizes, strides, bytes);
-    Value address = fp4::callRuntime(rewriter, loc, moduleOf(op), RuntimeFunction::Alloc, bytes);
+    SmallVector<Value> operands = {bytes};
+    auto result = op->getAttrOfType<IntegerAttr>(fp4::kResultNumber);
+    if (result)
+      operands.insert(operands.begin(), fp4::constantInt(rewriter, loc, 32, result.getInt()));
+    Value address = fp4::callRuntime(
+        rewriter, loc, moduleOf(op),
+        result ? RuntimeFunction::AllocResult : RuntimeFunction::Alloc, operands);
     Value descriptor =
         createMemRefDescriptor(loc, type, address, address, sizes, strides, rewriter);
     rewriter.replaceOp(op, descriptor);

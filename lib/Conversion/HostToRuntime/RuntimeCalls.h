@@ -16,6 +16,7 @@ namespace fp4 {
 /// The functions of the C ABI that compiled host code calls.
 enum class RuntimeFunction {
   Alloc,
+  AllocResult,
   Constant,
   Free,
   Memset,

@@ -92,6 +92,20 @@ func.func @temporary() {
   return
 }
 
+// A result can lie where a caller wants it, and says which one it is.
+// CHECK-LABEL: llvm.func internal @results(
+func.func @results(%x: memref<?xf32>) -> (memref<4xf32>, memref<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %rows = memref.dim %x, %c0 : memref<?xf32>
+  // CHECK-DAG: %[[FIRST:.*]] = llvm.mlir.constant(0 : i32) : i32
+  // CHECK-DAG: %[[SECOND:.*]] = llvm.mlir.constant(1 : i32) : i32
+  // CHECK-DAG: llvm.call @fp4rt_alloc_result(%[[FIRST]], %{{.*}}) : (i32, i64) -> !llvm.ptr
+  // CHECK-DAG: llvm.call @fp4rt_alloc_result(%[[SECOND]], %{{.*}}) : (i32, i64) -> !llvm.ptr
+  %y = gpu.alloc () : memref<4xf32>
+  %z = gpu.alloc (%rows) : memref<?xf32>
+  return %y, %z : memref<4xf32>, memref<?xf32>
+}
+
 // Rows of a wider matrix: pitches of destination and source, bytes of a row, rows.
 // CHECK-LABEL: llvm.func internal @rows(
 func.func @rows(%narrow: memref<5x6xf32>, %wide: memref<5x8xf32>) {

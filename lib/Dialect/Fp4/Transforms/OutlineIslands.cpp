@@ -21,6 +21,7 @@
 #include "mlir/Dialect/MemRef/Transforms/Transforms.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -63,6 +64,7 @@ public:
     }
     createFunction(name);
     createCall(name, buffers);
+    eraseUnusedSizes();
     eraseIsland();
     return success();
   }
@@ -198,10 +200,22 @@ private:
     return size;
   }
 
+  /// What the host's function calls an argument, so that errors call it so too.
+  static StringAttr nameOf(Value input) {
+    auto argument = dyn_cast<BlockArgument>(input);
+    auto function = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : nullptr;
+    return function && argument.getOwner()->isEntryBlock()
+               ? function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "fp4.name")
+               : StringAttr();
+  }
+
   void createFunction(StringRef name) {
     OpBuilder body = OpBuilder::atBlockEnd(islands.getBody());
     auto type = body.getFunctionType(TypeRange(inputs.getArrayRef()), TypeRange(outputs));
     auto function = func::FuncOp::create(body, loc(), name, type);
+    for (auto [index, input] : llvm::enumerate(inputs))
+      if (StringAttr name = nameOf(input))
+        function.setArgAttr(index, "fp4.name", name);
     Block *block = function.addEntryBlock();
     IRMapping mapping;
     mapping.map(inputs.getArrayRef(), block->getArguments());
@@ -230,6 +244,17 @@ private:
       Value result = castTo(output.getType(), tensor);
       output.replaceUsesWithIf(result,
                                [&](OpOperand &use) { return !members.contains(use.getOwner()); });
+    }
+  }
+
+  /// Sizes of other results than those that were asked for.
+  void eraseUnusedSizes() {
+    Operation *op = builder.getInsertionPoint()->getPrevNode();
+    while (op != island.back()) {
+      Operation *previous = op->getPrevNode();
+      if (isOpTriviallyDead(op))
+        op->erase();
+      op = previous;
     }
   }
 
