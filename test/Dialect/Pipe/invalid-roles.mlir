@@ -412,7 +412,7 @@ gpu.func @twin() kernel {
   gpu.return
 }
 gpu.func @shared() kernel {
-  // (C156)
+  // (C159)
   // expected-error @+2 {{stride of tile 0 must be at least its size, 2048, but got 1024}}
   // expected-note @+1 {{two stages of one accumulator may overlap in less than half of it}}
   %tiles = pipe.channel from tma to tensor depth 2 payload [0] stride [1024] barriers 16384 : !pipe.channel<!pipe.shared<128x16xf8E4M3FN, tiled_128x4>>
@@ -424,7 +424,7 @@ gpu.func @shared() kernel {
 
 gpu.module @m {
 gpu.func @three() kernel {
-  // (C156)
+  // (C159)
   // expected-error @+2 {{stride of tile 0 must be at least its size, 128, but got 96}}
   // expected-note @+1 {{two stages of one accumulator may overlap in less than half of it}}
   %accs = pipe.channel from tensor to threads(128) depth 3 payload [0] stride [96] barriers 0 : !pipe.channel<!pipe.tmem<128x128xf32>>
@@ -436,7 +436,7 @@ gpu.func @three() kernel {
 
 gpu.module @m {
 gpu.func @half() kernel {
-  // (C156)
+  // (C159)
   // expected-error @+2 {{stride of tile 0 must be at least its size, 128, but got 64}}
   // expected-note @+1 {{two stages of one accumulator may overlap in less than half of it}}
   %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] stride [64] barriers 0 : !pipe.channel<!pipe.tmem<128x128xf32>>
@@ -448,7 +448,7 @@ gpu.func @half() kernel {
 
 gpu.module @m {
 gpu.func @odd() kernel {
-  // (C156)
+  // (C159)
   // expected-error @+1 {{stride of tile 0 must be a positive multiple of 4, but got 130}}
   %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] stride [130] barriers 0 : !pipe.channel<!pipe.tmem<128x128xf32>>
   gpu.return
@@ -459,7 +459,7 @@ gpu.func @odd() kernel {
 
 gpu.module @m {
 gpu.func @count() kernel {
-  // (C156)
+  // (C159)
   // expected-error @+1 {{stride must have one number per tile and come with a depth}}
   %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] stride [128, 128] barriers 0 : !pipe.channel<!pipe.tmem<128x128xf32>>
   gpu.return

@@ -466,3 +466,26 @@ func.func @matrix() {
   pipe.hadamard_matrix signs 0
   return
 }
+
+// -----
+
+func.func private @twin(!pipe.fragment<128x256xf32, wgmma>, !pipe.fragment<32x72xf32, mma_sync>)
+// (C158)
+// expected-error @+1 {{fragment must be what its instruction makes: wgmma expects a multiple of 64 rows, but got 32}}
+func.func private @rows() -> !pipe.fragment<32x72xf32, wgmma>
+
+// -----
+
+// (C158)
+// expected-error @+1 {{fragment must have elements of f32, but got 'bf16'}}
+func.func private @element() -> !pipe.fragment<64x64xbf16, wgmma>
+
+// -----
+
+// expected-error @+1 {{fragment must be of wgmma or mma_sync, but got tcgen05}}
+func.func private @kind() -> !pipe.fragment<64x64xf32, tcgen05>
+
+// -----
+
+// expected-error @+1 {{payload must be tiles in shared or tensor memory, but got '!pipe.fragment<64x64xf32, wgmma>'}}
+func.func private @payload() -> !pipe.channel<!pipe.fragment<64x64xf32, wgmma>>

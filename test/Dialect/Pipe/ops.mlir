@@ -17,6 +17,9 @@
 !y = !pipe.global<?x512xbf16>
 !scalar = !pipe.global<f32>
 
+// CHECK: func.func private @fragments(!pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<32x64xf32, mma_sync>)
+func.func private @fragments(!pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<32x64xf32, mma_sync>)
+
 // CHECK-LABEL: func.func @host
 func.func @host(%a: memref<?x512xi8>, %sfa: memref<?x16x512xi8>, %y: memref<?x512xbf16>, %rng: memref<2xi64>) {
   // CHECK: pipe.make_tensor_map %{{.*}} columns 1024 : memref<?x512xi8> -> !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>

@@ -164,7 +164,7 @@ std::pair<int64_t, int64_t> ChannelOp::getOwnColumns() {
   return {columns - getStageStride(0), getStageStride(0)};
 }
 
-/// (C156)
+/// (C159)
 static LogicalResult verifyStrides(ChannelOp op) {
   ArrayRef<Type> tiles = op.getType().getPayload();
   if (!op.getDepth() || op.getStride()->size() != tiles.size())

@@ -8,6 +8,7 @@
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 
 #include "fp4/ISA/BufferShape.h"
+#include "fp4/ISA/FragmentLayout.h"
 #include "fp4/ISA/InstrDescriptor.h"
 #include "fp4/ISA/ScaleLayout.h"
 #include "fp4/ISA/Swizzle.h"
@@ -93,6 +94,32 @@ void SharedType::print(AsmPrinter &printer) const { printTile(printer, *this); }
 Type TmemType::parse(AsmParser &parser) { return parseTile<TmemType>(parser, false); }
 void TmemType::print(AsmPrinter &printer) const { printTile(printer, *this, getPair()); }
 
+/// Parses `<` 64x256xf32 `,` wgmma `>`.
+Type FragmentType::parse(AsmParser &parser) {
+  SmallVector<int64_t> shape;
+  Type elementType;
+  StringRef word;
+  SMLoc loc = parser.getCurrentLocation(), wordLoc;
+  if (parser.parseLess() || parser.parseDimensionList(shape, /*allowDynamic=*/false) ||
+      parser.parseType(elementType) || parser.parseComma() ||
+      parser.getCurrentLocation(&wordLoc) || parser.parseKeyword(&word) || parser.parseGreater())
+    return {};
+  std::optional<FragmentKind> kind = symbolizeFragmentKind(word);
+  if (!kind) {
+    parser.emitError(wordLoc) << "fragment must be of wgmma or mma_sync, but got " << word;
+    return {};
+  }
+  return getChecked([&] { return parser.emitError(loc); }, parser.getContext(), shape, elementType,
+                    *kind);
+}
+
+void FragmentType::print(AsmPrinter &printer) const {
+  printer << '<';
+  for (int64_t dim : getShape())
+    printer << dim << 'x';
+  printer << getElementType() << ", " << stringifyFragmentKind(getKind()) << '>';
+}
+
 #define GET_TYPEDEF_CLASSES
 #include "fp4/Dialect/Pipe/IR/PipeTypes.cpp.inc"
 
@@ -174,6 +201,16 @@ static int64_t scaleTileColumns(int64_t rows, int64_t columns) {
 
 int64_t TmemType::getTmemColumns() const {
   return isScales() ? scaleTileColumns(getRows(), getColumns()) : getColumns();
+}
+
+static hw::FragmentKind toHardware(FragmentKind kind) {
+  return kind == FragmentKind::Wgmma ? hw::FragmentKind::Wgmma : hw::FragmentKind::MmaSync;
+}
+
+int64_t FragmentType::getNumThreads() const { return hw::fragmentThreads(toHardware(getKind())); }
+
+int64_t FragmentType::getElementsPerThread() const {
+  return hw::fragmentElements(toHardware(getKind()), getShape()[0], getShape()[1]);
 }
 
 bool ChannelType::isShared() const { return isa<SharedType>(getPayload().front()); }
@@ -315,6 +352,17 @@ LogicalResult TmemType::verify(EmitError emitError, ArrayRef<int64_t> shape, Typ
   if (columns > hw::tmemColumnCount) // (C105)
     return emitError() << "tile must fit in " << hw::tmemColumnCount
                        << " tensor memory columns, but needs " << columns;
+  return success();
+}
+
+LogicalResult FragmentType::verify(EmitError emitError, ArrayRef<int64_t> shape, Type element,
+                                   FragmentKind kind) { // (C158)
+  if (failed(verifyRank2(emitError, shape)))
+    return failure();
+  if (!element.isF32())
+    return emitError() << "fragment must have elements of f32, but got " << element;
+  if (Status status = hw::validateFragment(toHardware(kind), shape[0], shape[1]); !status)
+    return emitError() << "fragment must be what its instruction makes: " << status.error().message;
   return success();
 }
 

@@ -21,6 +21,7 @@
 #include "Sim/Insn/Copy/AsyncOperands.h"
 #include "Sim/Insn/Handlers.h"
 #include "Sim/Insn/TensorCore/MmaOperands.h"
+#include "fp4/ISA/FragmentLayout.h"
 #include "fp4/Sim/Events/FenceEvent.h"
 #include "fp4/Sim/Observer.h"
 
@@ -112,8 +113,7 @@ Expected<std::vector<SparseRow>> selectionsOf(const WarpMma &mma, const std::vec
 
 /// The cell of D in row `row` of the warp's 16: the register's bytes of one lane.
 std::byte *cellOfD(const WarpMma &mma, unsigned row, unsigned column) {
-  const unsigned lane = row % 8 * 4 + column % 8 / 2;
-  const unsigned element = column / 8 * 4 + row / 8 * 2 + column % 2;
+  const auto [lane, element] = hw::fragmentPlace(hw::FragmentKind::Wgmma, row, column, mma.n());
   const bool half = mma.mode(kHalfResult);
   const Operand &reg = mma.d[half ? element / 2 : element];
   return mma.registers + reg.offset + 4 * lane + (half ? 2 * (element % 2) : 0);

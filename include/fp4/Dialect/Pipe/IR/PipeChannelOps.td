@@ -50,7 +50,7 @@ def Pipe_ChannelOp : Pipe_Op<"channel", [Pipe_NamedResults]> {
 
     Constraints: (C121) depth, payload and barriers come together, one place per tile; places are
     aligned as the tiles require, barriers to 8 bytes; (C122) a shared payload is produced by tma or
-    threads; (C156) there is one aligned stride per tile. It is smaller than the tile only where two
+    threads; (C159) there is one aligned stride per tile. It is smaller than the tile only where two
     stages of one tile in tensor memory overlap, in less than half of the tile.
 
     The two stages of such an accumulator hold more columns than are there. A producer takes a stage

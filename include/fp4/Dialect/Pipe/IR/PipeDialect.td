@@ -99,6 +99,10 @@ def Pipe_Engine : Pipe_Enum<"Engine", "part of the hardware that executes an ope
   I32EnumAttrCase<"WorkQueue", 5, "work_queue">]>;
 def Pipe_EngineAttr : EnumAttr<Pipe_Dialect, Pipe_Engine, "engine">;
 
+def Pipe_FragmentKind : Pipe_Enum<"FragmentKind", "instruction whose accumulator is in registers", [
+  I32EnumAttrCase<"Wgmma", 0, "wgmma">,
+  I32EnumAttrCase<"MmaSync", 1, "mma_sync">]>;
+
 def Pipe_Direction : Pipe_Enum<"Direction", "direction in which a cluster has several blocks", [
   I32EnumAttrCase<"M", 0, "m">,
   I32EnumAttrCase<"N", 1, "n">]>;

@@ -140,6 +140,30 @@ def Pipe_TmemType : Pipe_Type<"Tmem", "tmem"> {
   }];
 }
 
+def Pipe_FragmentType : Pipe_Type<"Fragment", "fragment"> {
+  let summary = "accumulator in the registers of a warp or warpgroup";
+  let description = [{
+    The accumulator of an instruction that leaves it in registers. `wgmma` shares 64 rows among the
+    128 threads of a warpgroup, `mma_sync` 16 rows among the 32 threads of a warp. Which thread has
+    which element is the law of `include/fp4/ISA/FragmentLayout.h`. A fragment of more rows is made
+    by several instructions. It never leaves its threads: it is no payload of a channel.
+
+    Constraints: (C158) the element type is f32, the rows are a multiple of those of the instruction,
+    and the columns are such as it has, 8 to 256 in steps of 8, or any multiple of 8 for `mma_sync`.
+
+    Example: `!pipe.fragment<64x256xf32, wgmma>`, `!pipe.fragment<32x64xf32, mma_sync>`.
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t", "rows and columns, in elements">:$shape,
+                        "::mlir::Type":$elementType, "::fp4::pipe::FragmentKind":$kind);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Threads that share the fragment, and elements that each has.
+    int64_t getNumThreads() const;
+    int64_t getElementsPerThread() const;
+  }];
+}
+
 def Pipe_ChannelType : Pipe_Type<"Channel", "channel"> {
   let summary = "pipe between two roles with a typed payload";
   let description = [{
