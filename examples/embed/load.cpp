@@ -1,6 +1,7 @@
 //===- load.cpp - An emitted library in a program of one's own ------------===//
 //
-// Loads what fp4-runner --emit=so made of amax.mlir and calls its entry point: docs/Libraries.md.
+// Loads what fp4-runner --emit=so made of amax.mlir and calls its entry point, then its C interface
+// with buffers of the host: docs/Libraries.md.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,20 +16,19 @@ template <int Rank> struct Descriptor {
   int64_t offset = 0, sizes[Rank ? Rank : 1], strides[Rank ? Rank : 1];
 };
 
-static fp4::Expected<float> amax(void (*entry)(void **)) {
-  auto device = fp4::rt::openDevice("auto", {}); // for sm_100a
-  if (!device)
-    return tl::unexpected(device.error());
-  fp4::rt::Session session(**device);
-  const float x[2][4] = {{1, -2, 3, -4}, {5, -6, 7, -8}};
+using Entry = void (*)(void **arguments);
+using Interface = void (*)(Descriptor<2> *argument, Descriptor<0> *destination);
+
+static float x[2][4] = {{1, -2, 3, -4}, {5, -6, 7, -8}};
+
+/// The entry point makes its result on the device.
+static fp4::Expected<float> callEntry(fp4::rt::Device &device, Entry entry) {
+  fp4::rt::Session session(device);
   void *memory = session.allocate(sizeof(x));
   auto address = reinterpret_cast<fp4::rt::DevicePtr>(memory);
-  FP4_TRY((*device)->copyToDevice(address, std::as_bytes(std::span(x))));
+  FP4_TRY(device.copyToDevice(address, std::as_bytes(std::span(x))));
   Descriptor<2> argument{memory, memory, 0, {2, 4}, {4, 1}};
-  struct {
-    void *allocated, *aligned;
-    int64_t offset;
-  } result{};
+  Descriptor<0> result{};
   {
     fp4::rt::Session::Scope scope(session); // the fp4rt_ calls of this thread act on this session
     void *arguments[] = {&result, &argument};
@@ -36,23 +36,46 @@ static fp4::Expected<float> amax(void (*entry)(void **)) {
   }
   FP4_TRY(session.finish()); // waits; the first error, if any
   float amax = 0;
-  FP4_TRY((*device)->copyToHost(std::as_writable_bytes(std::span(&amax, 1)),
-                                reinterpret_cast<fp4::rt::DevicePtr>(result.aligned)));
+  FP4_TRY(device.copyToHost(std::as_writable_bytes(std::span(&amax, 1)),
+                            reinterpret_cast<fp4::rt::DevicePtr>(result.aligned)));
   return amax;
+}
+
+/// The C interface of MLIR takes a place for the result, here in host memory like the argument.
+static fp4::Expected<float> callInterface(fp4::rt::Device &device, Interface interface) {
+  fp4::rt::Session session(device);
+  session.setCallerMemory(fp4::rt::CallerMemory::Host);
+  float amax = 0;
+  Descriptor<2> argument{x, x, 0, {2, 4}, {4, 1}};
+  Descriptor<0> destination{&amax, &amax};
+  {
+    fp4::rt::Session::Scope scope(session);
+    interface(&argument, &destination);
+  }
+  FP4_TRY(session.finish());
+  return amax;
+}
+
+static fp4::Expected<bool> callBoth(void *entry, void *interface) {
+  FP4_ASSIGN(auto device, fp4::rt::openDevice("auto", {})); // for sm_100a
+  FP4_ASSIGN(float made, callEntry(*device, reinterpret_cast<Entry>(entry)));
+  FP4_ASSIGN(float placed, callInterface(*device, reinterpret_cast<Interface>(interface)));
+  std::printf("amax %g, and %g by the C interface\n", made, placed);
+  return made == 8 && placed == 8;
 }
 
 int main(int, char **argv) {
   void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
   void *entry = library ? dlsym(library, "fp4_entry_amax") : nullptr;
-  if (!entry) {
+  void *interface = entry ? dlsym(library, "_mlir_ciface_amax") : nullptr;
+  if (!interface) {
     std::fprintf(stderr, "error: %s\n", dlerror());
     return 2;
   }
-  auto result = amax(reinterpret_cast<void (*)(void **)>(entry));
-  if (!result) {
-    std::fputs(fp4::format(result.error()).c_str(), stderr);
-    return fp4::exitCode(result.error());
+  auto right = callBoth(entry, interface);
+  if (!right) {
+    std::fputs(fp4::format(right.error()).c_str(), stderr);
+    return fp4::exitCode(right.error());
   }
-  std::printf("amax %g\n", *result);
-  return *result == 8 ? 0 : 1;
+  return *right ? 0 : 1;
 }

@@ -1,6 +1,7 @@
 // Functions of the host: calls hand bytes on, and inlining gives larger islands.
 
 // RUN: fp4-opt %s --fp4-outline-islands | FileCheck %s
+// RUN: fp4-opt %s --fp4-outline-islands --fp4-outline-islands | FileCheck %s
 // RUN: fp4-opt %s --inline --symbol-dce --fp4-outline-islands | FileCheck %s --check-prefix=INLINED
 // RUN: fp4-opt %s --fp4-outline-islands \
 // RUN:   --one-shot-bufferize="bufferize-function-boundaries function-boundary-type-conversion=identity-layout-map" \
@@ -44,6 +45,23 @@ func.func @main(%s: tensor<100x4xf8E4M3FN>)
          tensor<100x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
       -> tensor<200x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   return %r : tensor<200x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+}
+
+// Bytes go through branches.
+// CHECK-LABEL: func.func @branch(
+// CHECK:         cf.cond_br %{{.*}}, ^bb1(%{{.*}} : tensor<8x16xi8>), ^bb2
+// CHECK:       ^bb1(%{{.*}}: tensor<8x16xi8>):
+// CHECK:       ^bb2:
+// CHECK:         call @branch_fp4_0
+func.func @branch(%c: i1, %q: tensor<8x32xf4E2M1FN>, %x: tensor<8x32xf32>)
+    -> tensor<8x32xf4E2M1FN> {
+  cf.cond_br %c, ^given(%q : tensor<8x32xf4E2M1FN>), ^made
+^given(%r: tensor<8x32xf4E2M1FN>):
+  return %r : tensor<8x32xf4E2M1FN>
+^made:
+  %d, %s = fp4.quantize %x {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>}
+      : (tensor<8x32xf32>) -> (tensor<8x32xf4E2M1FN>, tensor<8x1xf8E8M0FNU>)
+  cf.br ^given(%d : tensor<8x32xf4E2M1FN>)
 }
 
 // No fp4 operation, and yet 512 bytes of scales and two elements per byte; names of dimensions go,

@@ -75,6 +75,17 @@ func.func @fp4_islands(%x: tensor<64x32xf32>) -> tensor<f32> {
 
 // -----
 
+// A kernel of the host is no function of the host.
+gpu.module @kernels {
+  gpu.func @kernel(%x: tensor<64x32xf32>) kernel {
+    // expected-error @below {{'fp4.amax' op must be in a func.func of the module whose islands are outlined}}
+    %a = fp4.amax %x : tensor<64x32xf32> -> tensor<f32>
+    gpu.return
+  }
+}
+
+// -----
+
 // Half a byte further along a row; next to it whole bytes.
 func.func @nibble(%q: tensor<64x32xf4E2M1FN>, %i: index) -> tensor<8x16xf4E2M1FN> {
   // expected-error @below {{'tensor.extract_slice' op must not compute on 'tensor<64x32xf4E2M1FN>'}}

@@ -239,7 +239,8 @@ private:
              "must come transposed";
     return "host functions consist of fp4 operations that convert-fp4-to-gpu and "
            "convert-fp4-to-pipe lower, of constants, and of views: reshapes and slices of whole "
-           "rows; compute the rest before or after";
+           "rows; compute the rest before or after, or leave it to another compiler with "
+           "fp4-outline-islands";
   }
 
   LogicalResult rejectTensorOp(Operation &op) {

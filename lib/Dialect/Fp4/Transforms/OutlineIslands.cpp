@@ -290,21 +290,15 @@ void resolveSizes(ModuleOp host) {
 struct OutlineIslands : fp4::impl::OutlineIslandsBase<OutlineIslands> {
   void runOnOperation() override {
     ModuleOp host = getOperation();
-    if (Operation *taken = host.lookupSymbol(fp4::kIslandsModule)) {
-      taken->emitError("symbol '")
-          << fp4::kIslandsModule << "' must be free for the functions of the islands";
-      return signalPassFailure();
-    }
     resolveSizes(host);
-    OpBuilder builder = OpBuilder::atBlockBegin(host.getBody());
-    auto islands = ModuleOp::create(builder, host.getLoc(), fp4::kIslandsModule);
+    OwningOpRef<ModuleOp> islands = ModuleOp::create(host.getLoc(), fp4::kIslandsModule);
     if (Attribute target = host->getAttr(fp4::Fp4Dialect::kTargetAttr))
-      islands->setAttr(fp4::Fp4Dialect::kTargetAttr, target);
+      islands.get()->setAttr(fp4::Fp4Dialect::kTargetAttr, target);
     for (auto function : llvm::to_vector(host.getOps<func::FuncOp>()))
-      if (failed(outline(function, islands)))
+      if (failed(outline(function, *islands)))
         return signalPassFailure();
-    if (islands.getBody()->empty())
-      islands.erase();
+    if (!islands->getBody()->empty() && failed(insert(host, std::move(islands))))
+      return signalPassFailure();
     if (failed(fp4::convertToStorage(host)))
       signalPassFailure();
   }
@@ -321,6 +315,14 @@ private:
           return failure();
         ++numIslands;
       }
+    return success();
+  }
+
+  LogicalResult insert(ModuleOp host, OwningOpRef<ModuleOp> islands) {
+    if (Operation *taken = host.lookupSymbol(fp4::kIslandsModule))
+      return taken->emitError("symbol '")
+             << fp4::kIslandsModule << "' must be free for the functions of the islands";
+    host.getBody()->push_front(islands.release());
     return success();
   }
 

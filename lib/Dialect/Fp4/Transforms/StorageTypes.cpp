@@ -199,6 +199,8 @@ Type firstOwnType(Operation *op) {
 }
 
 LogicalResult checkForeign(Operation *op) {
+  if (isa_and_present<fp4::Fp4Dialect>(op->getDialect()))
+    return op->emitOpError("must be in a func.func of the module whose islands are outlined");
   Type type = firstOwnType(op);
   if (!type)
     return success();
@@ -223,6 +225,21 @@ void dropDimNames(func::FuncOp function) {
   for (auto [index, type] : llvm::enumerate(function.getArgumentTypes()))
     if (fp4::hasOwnStorage(type))
       function.removeArgAttr(index, "fp4.dims");
+}
+
+/// The pattern of functions converts the arguments of the entry block only, and that of branches what
+/// they hand on.
+void convertInnerBlocks(func::FuncOp function) {
+  for (Block &block : llvm::drop_begin(function.getBody()))
+    for (BlockArgument argument : block.getArguments()) {
+      Type type = argument.getType();
+      if (!fp4::hasOwnStorage(type))
+        continue;
+      OpBuilder builder = OpBuilder::atBlockBegin(&block);
+      argument.setType(fp4::storageType(cast<RankedTensorType>(type)));
+      auto cast = UnrealizedConversionCastOp::create(builder, argument.getLoc(), type, argument);
+      argument.replaceAllUsesExcept(cast.getResult(0), cast);
+    }
 }
 
 /// Of the operations of `module` that are its host's.
@@ -257,6 +274,8 @@ LogicalResult fp4::convertToStorage(ModuleOp module) {
   SmallVector<Operation *> functions;
   for (auto function : module.getOps<func::FuncOp>()) {
     dropDimNames(function);
+    if (!function.isExternal())
+      convertInnerBlocks(function);
     functions.push_back(function);
   }
   StorageConverter converter;
