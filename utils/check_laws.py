@@ -53,6 +53,12 @@ LAWS = [
     Law("a field of a shared-memory descriptor", r"(?i)\b0x3fff\b", r"(lib|include/fp4)/ISA/SmemDescriptor\.(cpp|h)",
         "let hw::SmemDescriptor encode it, or call hw::descriptorStart, which is a template",
         "  field = (address >> 4) & 0x3FFF;"),
+    Law("comparisons of formats", r"[=!]= *(numerics::)?(Block)?Format::\w",
+        r"include/fp4/Numerics/GgmlBlocks\.h|lib/Conversion/KernelPlans/TransformPlans\.cpp",
+        "ask for a fact of include/fp4/Numerics/Formats.h: blockSizeOf, elementOf, isMX, isPacked",
+        "  int64_t block = format == Format::NVFP4 ? 16 : 32;"),
+    Law("include guards", r"^#ifndef FP4_\w+_H\b", r"include/fp4-c/Runtime\.h", "write #pragma once",
+        "#ifndef FP4_ISA_TARGET_H"),
     Law("LLVM below the compiler", r"#include \"(mlir|llvm)/", r"", "keep it in the compiler: these libraries "
         "build without LLVM (preset runtime-only)", '#include "llvm/ADT/StringRef.h"', inside=BELOW),
 ]

@@ -432,7 +432,7 @@ Value RecipeWriter::signOf(Value code, unsigned bits) {
 /// exponent and mantissa of the code at its top. NaN: 0x7F of 8 bits, else the largest.
 Value RecipeWriter::toWideCode(Value y) {
   const ElementFormat type = elementOf(recipe.format);
-  if (recipe.format == BlockFormat::MXFP8E4M3)
+  if (type.largest == elements::F8E4M3FN.largest)
     return b(Op::ToE4M3, y);
   const Value m = b(Op::MinDropNaN, b(Op::Absolute, y), b.constant(type.largest));
   const Value shift = b.integer(floatMantissa);
@@ -455,7 +455,7 @@ Value RecipeWriter::toWideCode(Value y) {
 /// The value of a code; E5M2 alone of these has infinities and NaN.
 Value RecipeWriter::fromWideCode(Value code) {
   const ElementFormat type = elementOf(recipe.format);
-  if (recipe.format == BlockFormat::MXFP8E4M3)
+  if (type.largest == elements::F8E4M3FN.largest)
     return b(Op::FromE4M3, code);
   const Value top = b.integer(type.bits - 1), sign = signOf(code, type.bits);
   const Value magnitude = b(Op::SubtractInt, code, b(Op::ShiftLeft, sign, top));
@@ -464,7 +464,7 @@ Value RecipeWriter::fromWideCode(Value code) {
   const Value bits = b(Op::Add, pattern, negative);
   const Value unit = b.constant(std::ldexp(1.f, 127 - type.bias));
   const Value value = b.multiply(b(Op::FloatOf, bits), unit);
-  if (recipe.format != BlockFormat::MXFP8E5M2)
+  if (type.largest != elements::F8E5M2.largest)
     return value;
   const Value infinity = b(Op::FloatOf, b(Op::Add, negative, b.integer(infinityBits)));
   const Value finite = b.select(b(Op::IntEqual, magnitude, b.integer(0x7C)), infinity, value);

@@ -20,6 +20,8 @@ refuses() { # a line put into a file; words of the finding
 refuses 'auto a = LLVM::InlineAsmOp::create(b);' lib/Conversion/PipeToNVVM/Mma.cpp 'inline assembly'
 refuses 'bool b = model.computeMajor >= 10;' lib/Conversion/PipeToNVVM/Loads.cpp 'versions of architectures'
 refuses 'int o = row % 32 * 16;' lib/Numerics/ScaleMatrix.cpp 'the tiled layout of scales'
+refuses 'int b = f == numerics::BlockFormat::NVFP4 ? 16 : 32;' lib/Numerics/Quantize.cpp 'comparisons of formats'
+refuses '#ifndef FP4_ISA_SWIZZLE_H' include/fp4/ISA/Swizzle.h 'include guards'
 refuses '#include "llvm/ADT/StringRef.h"' lib/ISA/Swizzle.cpp 'LLVM below the compiler'
 # The passing twins: the same words in a comment, and with a reason.
 printf '%s\n' '// row % 32 * 16' 'int o = row % 32 * 16; // law: an example' >> "$scratch/lib/Numerics/ScaleMatrix.cpp"
