@@ -60,7 +60,6 @@ func.func @unknown(%q: tensor<?x?xf4E2M1FN>) {
 func.func @rows(%s: tensor<?x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> index {
   %c0 = arith.constant 0 : index
   // expected-error @below {{'tensor.dim' op must not ask for the rows of tiled scales, which their bytes do not tell; take them from the data}}
-  // expected-error @below {{failed to legalize operation 'tensor.dim'}}
   %m = tensor.dim %s, %c0 : tensor<?x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   return %m : index
 }
@@ -101,4 +100,21 @@ func.func @byte(%q: tensor<64x32xf4E2M1FN>, %i: index) -> tensor<8x16xf4E2M1FN> 
   %r = tensor.extract_slice %q[%i, 2] [8, 16] [1, 1]
       : tensor<64x32xf4E2M1FN> to tensor<8x16xf4E2M1FN>
   return %r : tensor<8x16xf4E2M1FN>
+}
+
+// -----
+
+func.func @any(%q: tensor<?x32xf4E2M1FN>, %d: index) -> index {
+  // expected-error @below {{'tensor.dim' op must ask for a constant dimension of 'tensor<?x32xf4E2M1FN>'}}
+  %n = tensor.dim %q, %d : tensor<?x32xf4E2M1FN>
+  return %n : index
+}
+
+// -----
+
+func.func @resource() -> tensor<2x4xf4E2M1FN> {
+  // expected-error @below {{'arith.constant' op has elements that are not there}}
+  // expected-note @below {{a dense_resource needs its blob}}
+  %q = arith.constant dense_resource<missing> : tensor<2x4xf4E2M1FN>
+  return %q : tensor<2x4xf4E2M1FN>
 }

@@ -2,7 +2,7 @@
 
 // RUN: fp4-opt %s --fp4-outline-islands | FileCheck %s
 // RUN: fp4-opt %s --fp4-outline-islands \
-// RUN:   --one-shot-bufferize="bufferize-function-boundaries function-boundary-type-conversion=identity-layout-map" \
+// RUN:   --one-shot-bufferize="bufferize-function-boundaries allow-return-allocs-from-loops function-boundary-type-conversion=identity-layout-map" \
 // RUN:   | FileCheck %s --check-prefix=BUFFERS
 // RUN: fp4-opt %s --pass-pipeline="builtin.module(fp4-outline-islands,builtin.module(fp4-compile{to=tiles}))" -o /dev/null
 
@@ -51,4 +51,24 @@ func.func @choice(%c: i1, %a: tensor<100x4xf8E4M3FN, #fp4.scale_layout<tiled_128
   }
   %s = arith.select %c, %r, %a : tensor<100x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   return %s : tensor<100x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+}
+
+// A loop that hands the result of an island on hands on new memory each time: one-shot-bufferize wants
+// to be told that it may.
+// CHECK-LABEL: func.func @until(
+// CHECK:         scf.while (%{{.*}} = %{{.*}}) : (tensor<8x16xi8>) -> tensor<8x16xi8>
+// CHECK:           scf.condition(%{{.*}}) %{{.*}} : tensor<8x16xi8>
+// CHECK:         do {
+// CHECK:           call @until_fp4_0
+func.func @until(%q: tensor<8x32xf4E2M1FN>, %x: tensor<8x32xf32>, %c: i1)
+    -> tensor<8x32xf4E2M1FN> {
+  %r = scf.while (%p = %q) : (tensor<8x32xf4E2M1FN>) -> tensor<8x32xf4E2M1FN> {
+    scf.condition(%c) %p : tensor<8x32xf4E2M1FN>
+  } do {
+  ^bb0(%p: tensor<8x32xf4E2M1FN>):
+    %d, %s = fp4.quantize %x {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>}
+        : (tensor<8x32xf32>) -> (tensor<8x32xf4E2M1FN>, tensor<8x1xf8E8M0FNU>)
+    scf.yield %d : tensor<8x32xf4E2M1FN>
+  }
+  return %r : tensor<8x32xf4E2M1FN>
 }

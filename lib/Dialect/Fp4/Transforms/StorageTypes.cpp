@@ -66,23 +66,17 @@ struct ConvertSelect : OpConversionPattern<arith::SelectOp> {
   }
 };
 
-/// Static sizes are those of the tensor. Rows of packed elements are rows of bytes, and those of
-/// dynamic tiles are not recorded.
+/// Static sizes are those of the tensor, and dynamic rows are rows of bytes.
 struct ConvertDim : OpConversionPattern<tensor::DimOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(tensor::DimOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     auto type = cast<RankedTensorType>(op.getSource().getType());
-    std::optional<int64_t> dimension = op.getConstantIndex();
-    if (!dimension || *dimension < 0 || *dimension >= type.getRank())
-      return rewriter.notifyMatchFailure(op, "the dimension is not known");
-    if (!type.isDynamicDim(*dimension))
-      rewriter.replaceOpWithNewOp<arith::ConstantIndexOp>(op, type.getDimSize(*dimension));
-    else if (fp4::scaleLayout(type))
-      return op.emitOpError("must not ask for the rows of tiled scales, which their bytes do not "
-                            "tell; take them from the data");
+    int64_t dimension = *op.getConstantIndex();
+    if (type.isDynamicDim(dimension))
+      rewriter.replaceOpWithNewOp<tensor::DimOp>(op, adaptor.getSource(), dimension);
     else
-      rewriter.replaceOpWithNewOp<tensor::DimOp>(op, adaptor.getSource(), *dimension);
+      rewriter.replaceOpWithNewOp<arith::ConstantIndexOp>(op, type.getDimSize(dimension));
     return success();
   }
 };
@@ -155,8 +149,6 @@ struct ConvertConstant : OpConversionPattern<arith::ConstantOp> {
   LogicalResult matchAndRewrite(arith::ConstantOp op, OpAdaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     auto value = cast<ElementsAttr>(op.getValue());
-    if (failed(fp4::verifyConstant(value, [&] { return op.emitOpError(); })))
-      return failure();
     auto type = cast<RankedTensorType>(op.getType());
     std::vector<uint8_t> bytes = fp4::constantBytes(value, fp4::userBufferType(type));
     rewriter.replaceOpWithNewOp<arith::ConstantOp>(
@@ -178,8 +170,8 @@ bool isStorageCast(Operation *op) {
 /// Whether `op` only hands tensors on, or has a pattern here.
 bool handsOn(Operation *op) {
   return isa<func::FuncOp, func::ReturnOp, func::CallOp, scf::IfOp, scf::ForOp, scf::WhileOp,
-             scf::ConditionOp, scf::YieldOp, arith::SelectOp, tensor::DimOp, tensor::EmptyOp,
-             arith::ConstantOp, BranchOpInterface>(op) ||
+             scf::ConditionOp, scf::YieldOp, arith::SelectOp, tensor::EmptyOp, BranchOpInterface>(
+             op) ||
          isStorageCast(op) || isPackedSlice(op);
 }
 
@@ -198,6 +190,18 @@ Type firstOwnType(Operation *op) {
   return found == types.end() ? Type() : *found;
 }
 
+/// The rows of dynamic tiles are not recorded.
+LogicalResult checkDim(tensor::DimOp op) {
+  auto type = cast<RankedTensorType>(op.getSource().getType());
+  std::optional<int64_t> dimension = op.getConstantIndex();
+  if (!dimension || *dimension < 0 || *dimension >= type.getRank())
+    return op.emitOpError("must ask for a constant dimension of ") << type;
+  if (type.isDynamicDim(*dimension) && fp4::scaleLayout(type))
+    return op.emitOpError("must not ask for the rows of tiled scales, which their bytes do not "
+                          "tell; take them from the data");
+  return success();
+}
+
 LogicalResult checkForeign(Operation *op) {
   if (isa_and_present<fp4::Fp4Dialect>(op->getDialect()))
     return op->emitOpError("must be in a func.func of the module whose islands are outlined");
@@ -211,6 +215,11 @@ LogicalResult checkForeign(Operation *op) {
                                "columns, have; use other tensors inside of one island only";
     return diagnostic;
   }
+  if (auto dim = dyn_cast<tensor::DimOp>(op))
+    return checkDim(dim);
+  if (auto constant = dyn_cast<arith::ConstantOp>(op))
+    return fp4::verifyConstant(cast<ElementsAttr>(constant.getValue()),
+                               [&] { return op->emitOpError(); });
   if (handsOn(op))
     return success();
   InFlightDiagnostic diagnostic = op->emitOpError() << "must not compute on " << type
@@ -227,8 +236,8 @@ void dropDimNames(func::FuncOp function) {
       function.removeArgAttr(index, "fp4.dims");
 }
 
-/// The pattern of functions converts the arguments of the entry block only, and that of branches what
-/// they hand on.
+/// The pattern of functions converts the arguments of the entry block only, and that of branches
+/// what they hand on.
 void convertInnerBlocks(func::FuncOp function) {
   for (Block &block : llvm::drop_begin(function.getBody()))
     for (BlockArgument argument : block.getArguments()) {
