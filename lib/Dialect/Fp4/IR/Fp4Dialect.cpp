@@ -34,7 +34,7 @@ Operation *Fp4Dialect::materializeConstant(OpBuilder &builder, Attribute value, 
 }
 
 #define FP4_FORMAT(Enumerator, name, Element, block, Scale)                                        \
-  static_assert(formatOf(numerics::BlockFormat::Enumerator) == Format::Enumerator); // law: two lists
+  static_assert(formatOf(numerics::BlockFormat::Enumerator) == Format::Enumerator); // law: lists
 #include "fp4/Numerics/Formats.def"
 
 FloatType fp4::dataType(MLIRContext *context, Format format) {
