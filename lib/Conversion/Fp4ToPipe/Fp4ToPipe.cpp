@@ -74,6 +74,11 @@ static MatmulShape matmulShape(BlockScaledMatmulOp op, const KernelPlan &plan) {
   shape.tileM = plan.tile[0];
   shape.tileN = plan.tile[1];
   shape.tileK = plan.tile[2];
+  shape.pair = plan.pair;
+  if (plan.cluster[0]) {
+    shape.clusterM = plan.cluster[0];
+    shape.clusterN = plan.cluster[1];
+  }
   return shape;
 }
 
@@ -128,11 +133,17 @@ private:
     auto view = [&](Type type, Value buffer) -> Value {
       return pipe::GlobalViewOp::create(b, loc, type, buffer);
     };
+    auto scales = [&](Type type, Value buffer) -> Value {
+      if (!shape.inCluster())
+        return view(type, buffer);
+      return pipe::MakeTensorMapOp::create(b, loc, type, buffer,
+                                           b.getI64IntegerAttr(shape.k / shape.block));
+    };
     SmallVector<Value> values = {
         pipe::MakeTensorMapOp::create(b, loc, shape.mapA(), adaptor.getLhs(), columns),
         pipe::MakeTensorMapOp::create(b, loc, shape.mapB(), adaptor.getRhs(), columns),
-        view(shape.scalesA(), adaptor.getLhsScales()),
-        view(shape.scalesB(), adaptor.getRhsScales())};
+        scales(shape.scalesA(), adaptor.getLhsScales()),
+        scales(shape.scalesB(), adaptor.getRhsScales())};
     if (shape.alpha != MatmulShape::Alpha::None)
       values.push_back(view(shape.alphas(), adaptor.getAlpha()));
     values.push_back(view(shape.result(), result));
@@ -141,25 +152,28 @@ private:
     return values;
   }
 
-  /// One block per output tile, at most as many as are resident, at least one so that no rows are
-  /// not an invalid launch.
+  /// One block, or cluster, per output tile, at most as many as are resident, at least one so that
+  /// no rows are not an invalid launch.
   void launch(OpBuilder &b, Location loc, gpu::GPUFuncOp kernel, const MatmulShape &shape,
               const KernelPlan &plan, ValueRange arguments, Value rows) const {
     int64_t threads = cast<pipe::RolePlanAttr>(plan.roles).getNumThreads();
-    int64_t most = *plan.resident * target.multiprocessors;
+    int64_t resident = *plan.resident * target.multiprocessors;
+    int64_t most = std::max<int64_t>(1, resident / (shape.clusterM * shape.clusterN));
     auto constant = [&](int64_t value) -> Value {
       return arith::ConstantIndexOp::create(b, loc, value);
     };
-    Value one = constant(1), blocks;
+    Value one = constant(1), works;
     if (shape.dynamicRows()) {
-      Value tilesM = arith::CeilDivUIOp::create(b, loc, rows, constant(shape.tileM));
+      Value tilesM = arith::CeilDivUIOp::create(b, loc, rows, constant(shape.workM()));
       Value tiles = arith::MulIOp::create(b, loc, tilesM, constant(shape.tilesN()));
-      blocks = arith::MinUIOp::create(b, loc, tiles, constant(most));
-      blocks = arith::MaxUIOp::create(b, loc, blocks, one);
+      works = arith::MinUIOp::create(b, loc, tiles, constant(most));
+      works = arith::MaxUIOp::create(b, loc, works, one);
     } else {
-      blocks = constant(std::clamp<int64_t>(shape.tilesM() * shape.tilesN(), 1, most));
+      works = constant(std::clamp<int64_t>(shape.tilesM() * shape.tilesN(), 1, most));
     }
-    gpu::LaunchFuncOp::create(b, loc, kernel, gpu::KernelDim3{blocks, one, one},
+    if (shape.clusterM > 1)
+      works = arith::MulIOp::create(b, loc, works, constant(shape.clusterM));
+    gpu::LaunchFuncOp::create(b, loc, kernel, gpu::KernelDim3{works, constant(shape.clusterN), one},
                               gpu::KernelDim3{constant(threads), one, one},
                               /*dynamicSharedMemorySize=*/Value(), arguments);
   }

@@ -27,15 +27,20 @@ static Type fp4Type(const MatmulShape &shape) {
 }
 
 TensorMapType MatmulShape::mapA() const {
-  return TensorMapType::get({tileM, tileK}, fp4Type(*this), Layout::Swizzle128B);
+  return TensorMapType::get({blockM() / partsA(), tileK}, fp4Type(*this), Layout::Swizzle128B);
 }
 TensorMapType MatmulShape::mapB() const {
-  return TensorMapType::get({tileN, tileK}, fp4Type(*this), Layout::Swizzle128B);
+  return TensorMapType::get({blockN() / partsB(), tileK}, fp4Type(*this), Layout::Swizzle128B);
 }
-GlobalType MatmulShape::scalesA() const {
+Type MatmulShape::scalesA() const {
+  if (inCluster())
+    return TensorMapType::get({blockM(), tileK / block}, scaleType, Layout::Tiled128x4);
   return GlobalType::get({m, k / block}, scaleType, Layout::Tiled128x4);
 }
-GlobalType MatmulShape::scalesB() const {
+Type MatmulShape::scalesB() const {
+  if (inCluster())
+    return TensorMapType::get({tileN / partsScalesB(), tileK / block}, scaleType,
+                              Layout::Tiled128x4);
   return GlobalType::get({n, k / block}, scaleType, Layout::Tiled128x4);
 }
 GlobalType MatmulShape::alphas() const {
@@ -71,12 +76,19 @@ public:
   void build();
 
 private:
+  /// The part of a tile that this block has.
   struct Tile {
     Value row, column;      ///< first row and first column of Y
-    Value mScales, nScales; ///< first 128-row blocks of scales of A and B
+    Value rowB;             ///< first row of B
+    Value mScales, nScales; ///< first 128-row blocks of scales of A and B; null in a cluster
     Value nScaleRow;        ///< row of `column` within nScales; null when always 0
   };
 
+  Tile findTile(Value m, Value n);
+  Value place(gpu::Dimension dimension, int64_t blocks);
+  Value load(Value map, Value row, Value column, int64_t parts, Direction direction);
+  Value loadScales(Value from, Value row, Value rowBlock, Value kBlock, Value blocks,
+                   int64_t tileRows, int64_t parts);
   void buildTile(Value m, Value n);
   void buildAccumulation(Value acc, const Tile &tile);
   void buildKTile(Value acc, const Tile &tile, Value k);
@@ -89,14 +101,12 @@ private:
     return SharedType::get({padded, shape.tileK / shape.block}, shape.scaleType,
                            Layout::Tiled128x4);
   }
-  SharedType dataTile(TensorMapType map) {
-    return SharedType::get(map.getShape(), map.getElementType(), map.getLayout());
-  }
 
   MatmulShape shape;
   Value a, bb, scalesA, scalesB, alpha, result, rows;
   Value numM;
-  Value alphaVector; ///< alpha in every lane; null where there is none or not one
+  Value placeM, placeN; ///< of this block in its cluster; null where it is alone
+  Value alphaVector;    ///< alpha in every lane; null where there is none or not one
 };
 } // namespace
 
@@ -117,8 +127,8 @@ MatmulBuilder::MatmulBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, cons
 
 void MatmulBuilder::build() {
   if (rows) {
-    Value padded = add(rows, constant(shape.tileM - 1));
-    numM = arith::DivUIOp::create(b, loc, padded, constant(shape.tileM));
+    Value padded = add(rows, constant(shape.workM() - 1));
+    numM = arith::DivUIOp::create(b, loc, padded, constant(shape.workM()));
   } else {
     numM = constant(shape.tilesM());
   }
@@ -127,18 +137,43 @@ void MatmulBuilder::build() {
     auto type = VectorType::get({shape.kChunk}, b.getF32Type());
     alphaVector = vector::BroadcastOp::create(b, loc, type, scalar);
   }
+  placeM = place(gpu::Dimension::x, shape.clusterM);
+  placeN = place(gpu::Dimension::y, shape.clusterN);
   forEachWork(numM, constant(shape.tilesN()), [&](Value m, Value n) { buildTile(m, n); });
   gpu::ReturnOp::create(b, loc);
 }
 
-void MatmulBuilder::buildTile(Value m, Value n) {
-  Tile tile{mul(m, shape.tileM), mul(n, shape.tileN), m, {}, {}};
+/// The place of this block in its cluster along m or n; null where there is one block.
+Value MatmulBuilder::place(gpu::Dimension dimension, int64_t blocks) {
+  if (blocks == 1)
+    return {};
+  return arith::IndexCastOp::create(b, loc, b.getI32Type(),
+                                    gpu::ClusterBlockIdOp::create(b, loc, dimension));
+}
+
+MatmulBuilder::Tile MatmulBuilder::findTile(Value m, Value n) {
+  auto shifted = [&](Value first, Value place, int64_t size) {
+    return place ? add(first, mul(place, size)) : first;
+  };
+  Tile tile;
+  tile.row = shifted(mul(m, shape.workM()), placeM, shape.blockM());
+  tile.column = shifted(mul(n, shape.workN()), placeN, shape.tileN);
+  tile.rowB = shape.pair ? shifted(tile.column, placeM, shape.blockN()) : tile.column;
+  if (shape.inCluster())
+    return tile;
+  tile.mScales = m;
   Value scaleRows = constant(kScaleBlockRows);
   tile.nScales = arith::DivUIOp::create(b, loc, tile.column, scaleRows);
   // The tiles of 64 and 192 columns begin in the middle of a block of scale rows every other time.
   if (shape.tileN % kScaleBlockRows && shape.tilesN() > 1)
     tile.nScaleRow = arith::RemUIOp::create(b, loc, tile.column, scaleRows);
-  auto accType = TmemType::get({shape.tileM, shape.tileN}, b.getF32Type());
+  return tile;
+}
+
+void MatmulBuilder::buildTile(Value m, Value n) {
+  Tile tile = findTile(m, n);
+  auto accType =
+      TmemType::get({shape.tileM, shape.tileN}, b.getF32Type(), Layout::Linear, shape.pair);
   Value acc = AccumulatorOp::create(b, loc, accType);
   buildAccumulation(acc, tile);
   buildEpilogue(acc, tile);
@@ -149,34 +184,48 @@ void MatmulBuilder::buildAccumulation(Value acc, const Tile &tile) {
        [&](Value k) { buildKTile(acc, tile, k); });
 }
 
+/// A tile of which each of `parts` blocks along `direction` loads as much as the box of `map`.
+Value MatmulBuilder::load(Value map, Value row, Value column, int64_t parts, Direction direction) {
+  auto box = cast<TensorMapType>(map.getType());
+  auto type = SharedType::get({box.getRows() * parts, box.getColumns()}, box.getElementType(),
+                              box.getLayout());
+  DirectionAttr multicast;
+  if (parts > 1)
+    multicast = DirectionAttr::get(b.getContext(), direction);
+  return LoadOp::create(b, loc, type, map, row, column, Value(), Value(), Value(), multicast)
+      .getResult();
+}
+
+Value MatmulBuilder::loadScales(Value from, Value row, Value rowBlock, Value kBlock, Value blocks,
+                                int64_t tileRows, int64_t parts) {
+  if (shape.inCluster())
+    return load(from, row, mul(kBlock, kScaleBlockColumns), parts, Direction::M);
+  return LoadScalesOp::create(b, loc, scaleTile(tileRows), from, rowBlock, kBlock, blocks, Value(),
+                              Value(), Value())
+      .getResult();
+}
+
 void MatmulBuilder::buildKTile(Value acc, const Tile &tile, Value k) {
   Value kElement = mul(k, shape.tileK);
   int64_t tileBlocks = shape.tileK / shape.block / kScaleBlockColumns;
   Value kBlock = mul(k, tileBlocks);
-  auto source = cast<GlobalType>(scalesA.getType());
-  Value blocks = existing(kBlock, tileBlocks, source.getScaleBlockColumns());
+  int64_t columnBlocks = llvm::divideCeil(shape.k / shape.block, kScaleBlockColumns);
+  Value blocks = existing(kBlock, tileBlocks, columnBlocks);
   Value steps = blocks; // a block of 4 scales is one step of 64 when 16 elements share a scale
   if (int64_t tileSteps = shape.tileK / kMmaK; tileSteps != tileBlocks)
     steps = existing(mul(k, tileSteps), tileSteps, llvm::divideCeil(shape.k, kMmaK));
 
-  auto load = [&](Value map, Value row) {
-    return LoadOp::create(b, loc, dataTile(cast<TensorMapType>(map.getType())), map, row, kElement,
-                          Value(), Value(), Value())
-        .getResult();
-  };
-  auto loadScales = [&](Value from, Value rowBlock, int64_t tileRows) {
-    return LoadScalesOp::create(b, loc, scaleTile(tileRows), from, rowBlock, kBlock, blocks,
-                                Value(), Value(), Value())
-        .getResult();
-  };
   auto copyScales = [&](Value from) {
     auto tileType = cast<SharedType>(from.getType());
-    auto type = TmemType::get(tileType.getShape(), tileType.getElementType(), Layout::Tiled128x4);
+    auto type = TmemType::get(tileType.getShape(), tileType.getElementType(), Layout::Tiled128x4,
+                              shape.pair);
     return CopyScalesOp::create(b, loc, type, from, blocks, IntegerAttr(), IntegerAttr());
   };
-  Value aTile = load(a, tile.row), bTile = load(bb, tile.column);
-  Value sa = loadScales(scalesA, tile.mScales, shape.tileM);
-  Value sb = loadScales(scalesB, tile.nScales, shape.tileN);
+  Value aTile = load(a, tile.row, kElement, shape.partsA(), Direction::N);
+  Value bTile = load(bb, tile.rowB, kElement, shape.partsB(), Direction::M);
+  Value sa = loadScales(scalesA, tile.row, tile.mScales, kBlock, blocks, shape.blockM(), 1);
+  Value sb = loadScales(scalesB, tile.column, tile.nScales, kBlock, blocks, shape.tileN,
+                        shape.partsScalesB());
   Value ta = copyScales(sa), tb = copyScales(sb);
   Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, constant(0));
   MmaOp::create(b, loc, acc, aTile, ta, bTile, tb, tile.nScaleRow, more, steps);
@@ -208,7 +257,7 @@ Value MatmulBuilder::emitStep(numerics::EpilogueOp step, Value chunk, Value fact
 
 void MatmulBuilder::buildEpilogue(Value acc, const Tile &tile) {
   Value columns = constant(shape.tileN);
-  if (shape.n % shape.tileN)
+  if (shape.n % shape.workN())
     columns = min(arith::SubIOp::create(b, loc, constant(shape.n), tile.column), shape.tileN);
   auto wide = VectorType::get({shape.kChunk}, b.getF32Type());
   Value factor = alphaVector;

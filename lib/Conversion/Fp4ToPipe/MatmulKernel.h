@@ -12,10 +12,12 @@ namespace fp4 {
 struct MatmulShape {
   int64_t m; ///< rows of A and Y, or ShapedType::kDynamic
   int64_t n, k;
-  int64_t tileM, tileN, tileK; ///< rows, columns and depth of an output tile
-  int64_t block;               ///< elements of K that share a scale: 16 or 32
-  mlir::Type scaleType;        ///< f8E4M3FN or f8E8M0FNU
-  mlir::Type resultType;       ///< f32, bf16 or f16
+  int64_t tileM, tileN, tileK;        ///< rows, columns and depth of an output tile
+  int64_t clusterM = 1, clusterN = 1; ///< blocks of a cluster
+  bool pair = false;                  ///< two blocks along m have one tile
+  int64_t block;                      ///< elements of K that share a scale: 16 or 32
+  mlir::Type scaleType;               ///< f8E4M3FN or f8E8M0FNU
+  mlir::Type resultType;              ///< f32, bf16 or f16
   /// No alpha, one, one for each row of the result (M x 1), or one for each column (1 x N).
   enum class Alpha { None, One, Rows, Columns } alpha;
   llvm::SmallVector<numerics::EpilogueOp> epilogue; ///< named steps, after alpha
@@ -24,16 +26,30 @@ struct MatmulShape {
   static constexpr int64_t kChunk = 32;
 
   bool dynamicRows() const { return mlir::ShapedType::isDynamic(m); }
-  int64_t tilesM() const { return (m + tileM - 1) / tileM; } ///< where the rows are static
-  int64_t tilesN() const { return (n + tileN - 1) / tileN; }
+  bool inCluster() const { return clusterM * clusterN > 1; }
+
+  /// Rows of A and of B that a block has of its tile.
+  int64_t blockM() const { return pair ? tileM / 2 : tileM; }
+  int64_t blockN() const { return pair ? tileN / 2 : tileN; }
+  /// Rows and columns of the result that a block, or a cluster, works on at a time.
+  int64_t workM() const { return blockM() * clusterM; }
+  int64_t workN() const { return tileN * clusterN; }
+  int64_t tilesM() const { return (m + workM() - 1) / workM(); } ///< where the rows are static
+  int64_t tilesN() const { return (n + workN() - 1) / workN(); }
   int64_t tilesK() const { return (k + tileK - 1) / tileK; }
 
-  /// Kernel argument types in order: A and B maps, A and B scales, alpha if any, Y, and the i32
-  /// number of rows if it is dynamic.
+  /// Blocks that load a tile together: those along n need the same A, those along m the same B,
+  /// unless they are a pair, and its scales.
+  int64_t partsA() const { return clusterN; }
+  int64_t partsB() const { return pair ? 1 : clusterM; }
+  int64_t partsScalesB() const { return tileN / pipe::kScaleBlockRows % clusterM ? 1 : clusterM; }
+
+  /// Kernel argument types in order: A and B maps, A and B scales (a cluster has maps of them),
+  /// alpha if any, Y, and the i32 number of rows if it is dynamic.
   pipe::TensorMapType mapA() const;
   pipe::TensorMapType mapB() const;
-  pipe::GlobalType scalesA() const;
-  pipe::GlobalType scalesB() const;
+  mlir::Type scalesA() const;
+  mlir::Type scalesB() const;
   pipe::GlobalType alphas() const; ///< where there is an alpha
   pipe::GlobalType result() const;
   llvm::SmallVector<mlir::Type> argumentTypes() const;

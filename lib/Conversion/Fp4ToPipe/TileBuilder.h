@@ -69,6 +69,9 @@ inline mlir::gpu::GPUFuncOp createKernel(mlir::gpu::GPUModuleOp module, mlir::Ty
       mlir::gpu::GPUFuncOp::create(builder, loc, "kernel", builder.getFunctionType(arguments, {}));
   func->setAttr(mlir::gpu::GPUDialect::getKernelFuncAttrName(), builder.getUnitAttr());
   func->setAttr(pipe::PipeDialect::kRolePlanAttr, plan.roles);
+  if (plan.cluster[0])
+    func.setKnownClusterSizeAttr(builder.getDenseI32ArrayAttr(
+        {static_cast<int32_t>(plan.cluster[0]), static_cast<int32_t>(plan.cluster[1]), 1}));
   if (plan.stages)
     func->setAttr(pipe::PipeDialect::kMaxStagesAttr, builder.getI64IntegerAttr(*plan.stages));
   if (plan.accumulators)

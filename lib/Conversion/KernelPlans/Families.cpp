@@ -165,7 +165,7 @@ FailureOr<KernelPlan> fp4::completePlan(Operation *op, const KernelPlan &plan,
   const FamilyRules &rules = rulesOf(plan.family);
   if (failed(checkFamily(op, plan.family)) || failed(rules.require(op, target)))
     return failure();
-  KernelPlan complete = plan.orElse(rules.propose(op, target));
+  KernelPlan complete = plan.orElse(rules.propose(op, plan, target));
   if (failed(rules.check(op, complete, target)))
     return failure();
   return complete;

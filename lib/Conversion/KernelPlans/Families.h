@@ -14,8 +14,8 @@ namespace fp4 {
 struct FamilyRules {
   /// Reports why the family has no kernel for `op` on `target`, whatever the plan.
   llvm::LogicalResult (*require)(mlir::Operation *op, const hw::TargetModel &target);
-  /// A complete plan. The requirements hold.
-  KernelPlan (*propose)(mlir::Operation *op, const hw::TargetModel &target);
+  /// A complete plan that goes with `wish`, which may be partial. The requirements hold.
+  KernelPlan (*propose)(mlir::Operation *op, const KernelPlan &wish, const hw::TargetModel &target);
   /// Reports what of a complete plan does not fit. The requirements hold.
   llvm::LogicalResult (*check)(mlir::Operation *op, const KernelPlan &plan,
                                const hw::TargetModel &target);

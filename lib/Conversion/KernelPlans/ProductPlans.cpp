@@ -4,6 +4,9 @@
 #include "Families.h"
 #include "RolePlans.h"
 
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 using namespace fp4;
 
@@ -16,7 +19,8 @@ static LogicalResult requireTensorCore(Operation *op, const hw::TargetModel &tar
   return diag;
 }
 
-static KernelPlan proposeProduct(Operation *op, const hw::TargetModel &target) {
+static KernelPlan proposeProduct(Operation *op, const KernelPlan &wish,
+                                 const hw::TargetModel &target) {
   auto product = cast<BlockScaledMatmulOp>(op);
   auto lhs = cast<RankedTensorType>(product.getLhs().getType());
   auto result = cast<RankedTensorType>(product.getResult().getType());
@@ -24,23 +28,62 @@ static KernelPlan proposeProduct(Operation *op, const hw::TargetModel &target) {
   MatmulSize size{rows, result.getDimSize(1), lhs.getDimSize(1), blockSize(product.getFormat())};
   KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
   plan.tile = {kProductTileM, chooseTileN(size, target), kProductTileK};
+  if (wish.pair) {
+    plan.tile = {2 * kProductTileM, 2 * kProductTileM, kProductTileK};
+    plan.cluster = {2, 1};
+  } else if (wish.cluster[0]) { // an accumulator and the next one fit
+    plan.tile[1] = kProductTileM;
+  }
   plan.schedule = neighboursAlongM(op->getContext());
   plan.roles = tensorMemoryRoles(op->getContext());
   plan.resident = 1;
   return plan;
 }
 
-/// The matrix instruction has 128 rows, and 128 bytes, which are 256 elements, are the widest
-/// swizzle. A block needs most of the shared memory and all accumulators of tensor memory.
+static std::string spell(const std::array<int64_t, 3> &sizes) {
+  auto said = llvm::make_filter_range(sizes, [](int64_t size) { return size != 0; });
+  return "[" +
+         llvm::join(llvm::map_range(said, [](int64_t n) { return std::to_string(n); }), ", ") + "]";
+}
+
+/// The matrix instruction has 128 rows in a block, and 128 bytes, which are 256 elements, are the
+/// widest swizzle. Blocks of a cluster load whole blocks of 128 rows of scales.
+static LogicalResult checkTile(Operation *op, const KernelPlan &plan) {
+  auto [m, n, k] = plan.tile;
+  bool inCluster = plan.cluster[0] != 0;
+  int64_t rows = plan.pair ? 2 * kProductTileM : kProductTileM;
+  if (m == rows && k == kProductTileK && llvm::is_contained(kProductTileNs, n) &&
+      (!inCluster || n % kProductTileM == 0))
+    return success();
+  return misfit(op, "tile",
+                "is [" + Twine(rows) +
+                    ", n, 256] with n = " + (inCluster ? "128 or 256" : "64, 128, 192 or 256"),
+                spell(plan.tile));
+}
+
+static LogicalResult checkCluster(Operation *op, const KernelPlan &plan,
+                                  const hw::TargetModel &target) {
+  auto [m, n, none] = plan.cluster;
+  if (plan.pair && m != 2)
+    return misfit(op, "cluster", "has 2 blocks along m, which are the pair", spell(plan.cluster));
+  if (m == 0)
+    return success();
+  if (!llvm::isPowerOf2_64(m) || !llvm::isPowerOf2_64(n) || m * n > target.maxClusterSize)
+    return misfit(op, "cluster",
+                  "has powers of two, of at most " + Twine(target.maxClusterSize) + " blocks on " +
+                      StringRef(target.name),
+                  spell(plan.cluster));
+  return success();
+}
+
+/// A block needs most of the shared memory and all accumulators of tensor memory.
 static LogicalResult checkProduct(Operation *op, const KernelPlan &plan,
                                   const hw::TargetModel &target) {
-  auto [m, n, k] = plan.tile;
-  if (m != kProductTileM || k != kProductTileK || !llvm::is_contained(kProductTileNs, n))
-    return misfit(op, "tile", "is [128, n, 256] with n = 64, 128, 192 or 256",
-                  "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
+  using enum pipe::Engine;
+  if (failed(checkTile(op, plan)) || failed(checkCluster(op, plan, target)))
+    return failure();
   if (*plan.resident != 1)
     return misfit(op, "resident", "is 1", Twine(*plan.resident));
-  using enum pipe::Engine;
   return checkTiling(op, plan, target, {Tma, Tensor, ScaleCopy, Threads});
 }
 

@@ -26,7 +26,7 @@ static bool transformsInThread(Operation *op) {
          quantize.getHadamard()->options().blockSize <= quantize.getBlockSize();
 }
 
-static KernelPlan proposeBlocks(Operation *op, const hw::TargetModel &) {
+static KernelPlan proposeBlocks(Operation *op, const KernelPlan &, const hw::TargetModel &) {
   KernelPlan plan = planOfFamily(StreamBlocks);
   bool transforms = transformsInThread(op);
   plan.threads = transforms ? 128 : 256;
@@ -49,7 +49,8 @@ constexpr FamilyRules fp4::kStreamBlocksRules = {requireNothing, proposeBlocks, 
 /// blocks, whose rows wait for each other, and stochastic rounding take up to 80 registers; 128
 /// where each candidate scale keeps its codes, or where 32 elements are rounded stochastically in
 /// steps. Not told, ptxas spills to have 80.
-static KernelPlan proposeTiles(Operation *operation, const hw::TargetModel &target) {
+static KernelPlan proposeTiles(Operation *operation, const KernelPlan &,
+                               const hw::TargetModel &target) {
   auto op = cast<QuantizeOp>(operation);
   bool squareBlocks = op.hasSquareBlocks();
   bool adaptive = op.getRecipe().getDecisions().adaptive != numerics::Adaptive::Off;
@@ -81,7 +82,7 @@ constexpr FamilyRules fp4::kTileQuantizeRules = {requireNothing, proposeTiles, c
 
 /// Several items to a thread, so that what is common to all is computed once. A thread that
 /// transforms has one, because its lanes wait for each other.
-static KernelPlan proposeItems(Operation *op, const hw::TargetModel &) {
+static KernelPlan proposeItems(Operation *op, const KernelPlan &, const hw::TargetModel &) {
   KernelPlan plan = planOfFamily(StreamItems);
   plan.threads = 256;
   plan.itemsPerThread = isa<HadamardOp>(op) ? 1 : 4;
@@ -98,7 +99,7 @@ static LogicalResult checkItems(Operation *op, const KernelPlan &plan,
 constexpr FamilyRules fp4::kStreamItemsRules = {requireNothing, proposeItems, checkItems};
 
 /// Enough threads to cover the latency of memory, few enough atomics.
-static KernelPlan proposeGrid(Operation *, const hw::TargetModel &) {
+static KernelPlan proposeGrid(Operation *, const KernelPlan &, const hw::TargetModel &) {
   KernelPlan plan = planOfFamily(ReduceGrid);
   plan.threads = 256;
   plan.itemsPerThread = 4;
@@ -116,7 +117,7 @@ static LogicalResult checkReduction(Operation *op, const KernelPlan &plan,
 
 constexpr FamilyRules fp4::kReduceGridRules = {requireNothing, proposeGrid, checkReduction};
 
-static KernelPlan proposeRows(Operation *, const hw::TargetModel &) {
+static KernelPlan proposeRows(Operation *, const KernelPlan &, const hw::TargetModel &) {
   KernelPlan plan = planOfFamily(ReduceRows);
   plan.threads = 256;
   return plan;

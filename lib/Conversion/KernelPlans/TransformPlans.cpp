@@ -62,7 +62,8 @@ static int64_t chooseStripTiles(int64_t tilesM, int64_t tilesK, int64_t blocks) 
   return best;
 }
 
-static KernelPlan proposeTransform(Operation *op, const hw::TargetModel &target) {
+static KernelPlan proposeTransform(Operation *op, const KernelPlan &,
+                                   const hw::TargetModel &target) {
   auto input = cast<RankedTensorType>(cast<QuantizeOp>(op).getInput().getType());
   KernelPlan plan = planOfFamily(KernelFamily::TileTransform);
   plan.tile = {kTransformTileM, kTransformTileK};

@@ -71,6 +71,35 @@ func.func @roles(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
 
 // -----
 
+!s = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @clusters(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
+  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, cluster = [2, 4], tile = [256, 128, 256]>}
+      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  // expected-error @+2 {{must have a plan whose 'tile' is [256, n, 256] with n = 128 or 256, but got [128, 128, 256]}}
+  // expected-note @+1 {{leave 'tile' out}}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, tile = [128, 128, 256]>}
+      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  // expected-error @+2 {{must have a plan whose 'tile' is [128, n, 256] with n = 128 or 256, but got [128, 64, 256]}}
+  // expected-note @+1 {{leave 'tile' out}}
+  %2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, cluster = [1, 2], tile = [128, 64, 256]>}
+      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  // expected-error @+2 {{must have a plan whose 'cluster' has 2 blocks along m, which are the pair, but got [4, 1]}}
+  // expected-note @+1 {{leave 'cluster' out}}
+  %3 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, cluster = [4, 1]>}
+      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  // expected-error @+2 {{must have a plan whose 'cluster' has powers of two, of at most 8 blocks on sm_100a, but got [4, 4]}}
+  // expected-note @+1 {{leave 'cluster' out}}
+  %4 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, cluster = [4, 4]>}
+      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  // expected-error @+2 {{must have a plan whose 'cluster' has powers of two, of at most 8 blocks on sm_100a, but got [3, 1]}}
+  // expected-note @+1 {{leave 'cluster' out}}
+  %5 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, cluster = [3, 1]>}
+      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  return
+}
+
+// -----
+
 func.func @family(%x: tensor<64x32xbf16>, %a: tensor<f32>) {
   %ok = fp4.amax %x {fp4.plan = #fp4.plan<reduce_grid>} : tensor<64x32xbf16> -> tensor<f32>
   // expected-error @+2 {{has no kernel of family stream_items}}

@@ -44,6 +44,12 @@ func.func private @four() attributes {p = #fp4.plan<tile_product, tile = [128, 6
 
 // -----
 
+// #fp4.plan (C2)
+// expected-error @+1 {{'cluster' of a plan of family tile_product must have 2 sizes, but got 3}}
+func.func private @cluster() attributes {p = #fp4.plan<tile_product, cluster = [2, 1, 1]>}
+
+// -----
+
 // #fp4.plan (C3)
 func.func @place(%x: tensor<32x64xbf16>) {
   %a = fp4.amax %x {fp4.plan = #fp4.plan<reduce_grid>} : tensor<32x64xbf16> -> tensor<f32>

@@ -40,6 +40,8 @@ using enum KernelFamily;
 
 constexpr Field kFields[] = {
     {"tile", &KernelPlan::tile, of(TileProduct, TileTransform)},
+    {"cluster", &KernelPlan::cluster, of(TileProduct), /*isOptional=*/true},
+    {"pair", &KernelPlan::pair, of(TileProduct), /*isOptional=*/true},
     {"strip", &KernelPlan::strip, of(TileTransform)},
     {"schedule", &KernelPlan::schedule, of(TileProduct, TileTransform)},
     {"roles", &KernelPlan::roles, of(TileProduct, TileTransform)},
@@ -234,10 +236,18 @@ Attribute PlanAttr::parse(AsmParser &parser, Type) {
 // Verification
 //===----------------------------------------------------------------------===//
 
-LogicalResult PlanAttr::verify(function_ref<InFlightDiagnostic()> emitError, KernelPlan plan) {
-  auto said = llvm::count_if(plan.tile, [](int64_t size) { return size != 0; });
-  if (said && size_t(said) != dimsOf(plan.family)) // #fp4.plan (C2)
-    return emitError() << "'tile' of a plan of family " << stringifyKernelFamily(plan.family)
-                       << " must have " << dimsOf(plan.family) << " sizes, but got " << said;
+/// #fp4.plan (C2)
+static LogicalResult verifySizes(function_ref<InFlightDiagnostic()> emitError, KernelFamily family,
+                                 StringRef field, const Dims &dims, size_t expected) {
+  auto said = llvm::count_if(dims, [](int64_t size) { return size != 0; });
+  if (said && size_t(said) != expected)
+    return emitError() << "'" << field << "' of a plan of family " << stringifyKernelFamily(family)
+                       << " must have " << expected << " sizes, but got " << said;
   return success();
+}
+
+LogicalResult PlanAttr::verify(function_ref<InFlightDiagnostic()> emitError, KernelPlan plan) {
+  if (failed(verifySizes(emitError, plan.family, "tile", plan.tile, dimsOf(plan.family))))
+    return failure();
+  return verifySizes(emitError, plan.family, "cluster", plan.cluster, 2);
 }

@@ -23,7 +23,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
 
     | family | kernel | fields |
     |--------|--------|--------|
-    | tile_product | output tiles on the tensor core | tile, schedule, roles, stages, accumulators, resident |
+    | tile_product | output tiles on the tensor core | tile, cluster, pair, schedule, roles, stages, accumulators, resident |
     | tile_transform | quantizer whose transform runs on the tensor core | tile, strip, schedule, roles, stages, accumulators, resident |
     | tile_quantize | a thread block quantizes a tile along rows, columns or both | threads, resident |
     | stream_blocks | threads quantize or decode blocks of rows | threads, blocks_per_thread, resident, cache_hints |
@@ -34,6 +34,8 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | field | meaning |
     |-------|---------|
     | tile | tile_product: rows, columns and depth of an output tile, in elements. tile_transform: rows and columns of a tile of the input |
+    | cluster | thread blocks along the rows and the columns that load operands together; without it, one |
+    | pair | two thread blocks along the rows work on a tile as one tensor core |
     | strip | tiles along the rows that a thread block takes one after the other |
     | schedule | how thread blocks share tiles, such as `#pipe.static_persistent<along_m>` |
     | roles | which warps drive which engine, a `#pipe.role_plan` |
@@ -47,7 +49,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | cache_hints | accesses tell the caches that each line is used once |
 
     Constraints: (C1) a plan has fields of its family only, each once; (C2) numbers are positive, and
-    `tile` has 3 of them in tile_product and 2 in tile_transform; (C3) the attribute is on an
+    `tile` has 3 of them in tile_product and 2 in tile_transform, and `cluster` has 2; (C3) the attribute is on an
     operation of the fp4 dialect.
 
     Example: `#fp4.plan<tile_product, tile = [128, 64, 256]>`,

@@ -22,6 +22,8 @@ enum class KernelFamily : uint32_t; // Fp4Plan.td
 struct KernelPlan {
   KernelFamily family = {};
   std::array<int64_t, 3> tile = {}; ///< 0 where there is no such dimension
+  std::array<int64_t, 3> cluster = {}; ///< blocks along m and n
+  bool pair = false;
   std::optional<int64_t> strip;
   mlir::Attribute schedule; ///< a pipe::WorkScheduleAttrInterface
   mlir::Attribute roles;    ///< a pipe::RolePlanAttr
