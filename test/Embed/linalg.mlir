@@ -112,6 +112,49 @@ func.func @shared(%x: tensor<64x32xf32>, %a: tensor<f32>, %b: tensor<f32>)
       : tensor<f32>, tensor<64x32xf4E2M1FN>, tensor<64x1xf8E8M0FNU>, tensor<f32>, tensor<f32>
 }
 
+// Islands that lie across each other: the second begins before the first, and the first ends behind
+// the second.
+// CHECK-LABEL: func.func @across(
+// CHECK:         call @across_fp4_0(
+// CHECK:         linalg.sqrt
+// CHECK:         call @across_fp4_1(
+// CHECK:         linalg.abs
+// CHECK:         call @across_fp4_2(
+// CHECK-NEXT:    bufferization.to_tensor
+func.func @across(%x: tensor<64x32xf32>, %y: tensor<64x32xf32>, %d: tensor<f32>)
+    -> (tensor<f32>, tensor<64x32xf4E2M1FN>) {
+  %a = fp4.amax %x : tensor<64x32xf32> -> tensor<f32>
+  %f = linalg.sqrt ins(%a : tensor<f32>) outs(%d : tensor<f32>) -> tensor<f32>
+  %second = fp4.matmul_alpha %f, %f : tensor<f32>, tensor<f32> -> tensor<f32>
+  %first = fp4.amax %y : tensor<64x32xf32> -> tensor<f32>
+  %g = linalg.abs ins(%first : tensor<f32>) outs(%d : tensor<f32>) -> tensor<f32>
+  %back = fp4.matmul_alpha %second, %g : tensor<f32>, tensor<f32> -> tensor<f32>
+  %q, %s = fp4.quantize %y amax %first
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<64x32xf32>, tensor<f32>) -> (tensor<64x32xf4E2M1FN>, tensor<64x2xf8E4M3FN>)
+  return %back, %q : tensor<f32>, tensor<64x32xf4E2M1FN>
+}
+
+// What moves behind an island passes others of its own island.
+// CHECK-LABEL: func.func @passing(
+// CHECK:         call @passing_fp4_0(
+// CHECK:         call @passing_fp4_1(
+// CHECK:         linalg.abs
+// CHECK:         call @passing_fp4_2(
+func.func @passing(%x: tensor<64x32xf32>, %y: tensor<64x32xf32>, %z: tensor<f32>, %d: tensor<f32>)
+    -> (tensor<f32>, tensor<f32>, tensor<64x32xf4E2M1FN>) {
+  %a = fp4.amax %x : tensor<64x32xf32> -> tensor<f32>
+  %f = linalg.sqrt ins(%a : tensor<f32>) outs(%d : tensor<f32>) -> tensor<f32>
+  %first = fp4.amax %y : tensor<64x32xf32> -> tensor<f32>
+  %g = linalg.abs ins(%first : tensor<f32>) outs(%d : tensor<f32>) -> tensor<f32>
+  %moved = fp4.matmul_alpha %g, %z : tensor<f32>, tensor<f32> -> tensor<f32>
+  %passed = fp4.matmul_alpha %f, %z : tensor<f32>, tensor<f32> -> tensor<f32>
+  %q, %s = fp4.quantize %y amax %first
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<64x32xf32>, tensor<f32>) -> (tensor<64x32xf4E2M1FN>, tensor<64x2xf8E4M3FN>)
+  return %moved, %passed, %q : tensor<f32>, tensor<f32>, tensor<64x32xf4E2M1FN>
+}
+
 // Results that nobody reads need no call.
 // CHECK-LABEL: func.func @unused(
 // CHECK-NEXT:    return

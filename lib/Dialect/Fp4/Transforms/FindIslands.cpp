@@ -45,7 +45,11 @@ public:
     for (Operation &op : block)
       if (joined.contains(&op))
         islands[joined.getLeaderValue(&op)].push_back(&op);
-    return llvm::to_vector(llvm::make_second_range(islands));
+    auto found = llvm::to_vector(llvm::make_second_range(islands));
+    llvm::stable_sort(found, [&](const fp4::Island &a, const fp4::Island &b) {
+      return levels[a.front()] < levels[b.front()];
+    });
+    return found;
   }
 
 private:

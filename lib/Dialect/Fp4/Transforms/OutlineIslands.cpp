@@ -37,9 +37,12 @@ namespace {
 /// One island on its way out.
 class IslandOutliner {
 public:
-  IslandOutliner(ArrayRef<Operation *> island, ModuleOp islands)
-      : island(island), islands(islands), builder(islands.getContext()),
-        members(island.begin(), island.end()) {}
+  IslandOutliner(const fp4::Island &found, ModuleOp islands)
+      : island(found), islands(islands), builder(islands.getContext()),
+        members(island.begin(), island.end()) {
+    // Earlier islands have moved some behind others.
+    llvm::sort(island, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  }
 
   LogicalResult run(StringRef name) {
     findBoundary();
@@ -266,7 +269,7 @@ private:
         op->erase();
   }
 
-  ArrayRef<Operation *> island;
+  fp4::Island island;
   ModuleOp islands;
   OpBuilder builder;
   llvm::SmallPtrSet<Operation *, 8> members;

@@ -33,7 +33,8 @@ mlir::RankedTensorType storageType(mlir::RankedTensorType type);
 using Island = llvm::SmallVector<mlir::Operation *>;
 
 /// The largest islands of `block`: connected fp4 operations, such that no other operation needs one
-/// of them and is needed by another. Views of tensors that only fp4 can store belong to them.
+/// of them and is needed by another. Views of tensors that only fp4 can store belong to them. No
+/// island needs a later one.
 llvm::SmallVector<Island> findIslands(mlir::Block &block);
 
 /// Gives every tensor with a storage of its own the type of its storage, across functions, calls,
