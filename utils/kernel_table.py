@@ -42,8 +42,8 @@ def programs(step):
     for target in TARGETS:
         for file in files:
             yield target, f"{file.parent.name}/{file.stem}", file
-    products = dict.fromkeys((fmt, result, operands, width, "?" if rows == "dynamic" else m, n, k)
-                             for fmt, result, operands, rows, width, n, k, m
+    products = dict.fromkeys((fmt, result, operands, plan, "?" if rows == "dynamic" else m, n, k)
+                             for fmt, result, operands, rows, plan, n, k, m
                              in sweeping.covering(sweep.all_cases()))
     for key in list(products)[::step]:
         yield "sm_100a", "sweep/" + "_".join(map(str, key)), sweep.program(*key)

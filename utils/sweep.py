@@ -2,14 +2,15 @@
 """Compiles matrix products of many shapes, runs them in the simulator and checks every result.
 
   utils/sweep.py                 a covering subset: every pair of values of two parameters occurs
-  utils/sweep.py --full          also the cross product of shapes, formats, result types and widths
+  utils/sweep.py --full          also the cross product of shapes, formats, result types and plans
+  utils/sweep.py --plans=others  pairs, clusters and other plans in place of tiles of every width
   utils/sweep.py --list          what would run
 
 A program is a linear layer from bf16 operands, or a product of operands that are already quantized
 (then the host repacks rows whose pitch TMA cannot take). In a layer of NVFP4 the rows of one operand
 may have amaxes of their own, "rows" of the activations and "columns" of the weights, so that rows or
-columns of the result have an alpha each. M is dynamic or static; its tiles have as many
-columns as the cost model chooses, or as it is told. One library is
+columns of the result have an alpha each. M is dynamic or static; its plan is the one that
+fp4-plan-kernels chooses, or one of several others. One library is
 compiled per program and run by fp4-run for every M under every schedule of the simulator, with its
 strict hazard check, with Gaussian inputs and with inputs whose sums are exact. Prints every failure
 with the command that repeats it, then "N passed, N failed".
@@ -31,7 +32,13 @@ RECIPE["mxfp4"] = "ocp_rceil"
 RESULTS = ["bf16", "f16", "f32"]
 OPERANDS = ["bf16", "fp4", "rows", "columns"]
 ROWS = ["dynamic", "static"]
-WIDTHS = ["chosen", 64, 128, 192, 256]
+# Plans of products by name: what differs from the plan that fp4-plan-kernels would choose.
+TILES = {"chosen": "", **{str(n): f"tile = [128, {n}, 256]" for n in (64, 128, 192, 256)}}
+OTHERS = {"pair": "pair", "pair_128": "pair, tile = [256, 128, 256]", "pair_2x2": "pair, cluster = [2, 2]",
+          "2x2": "cluster = [2, 2]", "1x2": "cluster = [1, 2], tile = [128, 256, 256]",
+          "shallow": "tile = [128, 64, 256], stages = 1, accumulators = 1",
+          "along_n": "schedule = #pipe.static_persistent<along_n>"}
+PLANS = {"tiles": TILES, "others": OTHERS}
 SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("random", 2), ("random", 3)]
 
 LAYOUT = "#fp4.scale_layout<tiled_128x4>"
@@ -66,7 +73,7 @@ def alpha_of(operands, m, n):
     return f"  %alpha = fp4.matmul_alpha %ax, %aw : {lhs}, {rhs} -> {alpha}", alpha
 
 
-def program(fmt, result, operands, width, m, n, k):
+def program(fmt, result, operands, plan, m, n, k):
     matrices = (("x", m), ("w", n))
     arguments, body, swizzled = [], [], []
     for name, rows in matrices:
@@ -87,31 +94,32 @@ def program(fmt, result, operands, width, m, n, k):
         alpha = " alpha %alpha"
         swizzled.append(kind)
     y = f"tensor<{m}x{n}x{result}>"
-    tile = "" if width == "chosen" else f", fp4.plan = #fp4.plan<tile_product, tile = [128, {width}, 256]>"
+    fields = {**TILES, **OTHERS}[plan]
+    written = fields and f", fp4.plan = #fp4.plan<tile_product, {fields}>"
     body += [f"  %y = fp4.blockscaled_matmul %qx scaled %tx, %qw scaled %tw{alpha}"
-             f" {{format = #fp4.format<{fmt}>{tile}}}",
+             f" {{format = #fp4.format<{fmt}>{written}}}",
              f"    : ({', '.join(swizzled)}) -> {y}", f"  return %y : {y}"]
     return "\n".join([f"func.func @linear({', '.join(arguments)}) -> {y} {{", *body, "}", ""])
 
 
-def all_cases():
-    """(format, result, operands, rows, width, N, K, M); 272 is no multiple of mxfp4's block."""
-    for case in itertools.product(FORMATS, RESULTS, OPERANDS, ROWS, WIDTHS, N, K, M):
+def all_cases(plans=TILES):
+    """(format, result, operands, rows, plan, N, K, M); 272 is no multiple of mxfp4's block."""
+    for case in itertools.product(FORMATS, RESULTS, OPERANDS, ROWS, plans, N, K, M):
         facts = recipes.FORMATS[case[0]]
         if not facts.is_mx or case[6] % facts.block == 0 and case[2] in ("bf16", "fp4"):
             yield case
 
 
 def in_full(case):
-    """Dynamic layers from bf16: every result type with the width of the cost model, every width with bf16."""
-    _, result, operands, rows, width, *_ = case
-    return (operands, rows) == ("bf16", "dynamic") and (width == "chosen" or result == "bf16")
+    """Dynamic layers from bf16: every result type with the plan that is chosen, every plan with bf16."""
+    _, result, operands, rows, plan, *_ = case
+    return (operands, rows) == ("bf16", "dynamic") and (plan == "chosen" or result == "bf16")
 
 
 def check_group(tools, scratch, key, rows, schedules, distributions):
     """Compiles one library and runs it for every M, schedule and distribution."""
-    fmt, result, operands, width, m, n, k = key
-    stem = scratch / f"{fmt}_{result}_{operands}_{width}_m{m}_n{n}_k{k}".replace("?", "")
+    fmt, result, operands, plan, m, n, k = key
+    stem = scratch / f"{fmt}_{result}_{operands}_{plan}_m{m}_n{n}_k{k}".replace("?", "")
     library, command, built = sweeping.compile_library(tools, stem, program(*key))
     outcome = sweeping.Outcome()
     runs = list(itertools.product(rows, schedules, distributions))
@@ -130,21 +138,23 @@ def main():
     parser = sweeping.option_parser(__doc__)
     parser.add_argument("--schedules", default="all", help="all, or eager")
     parser.add_argument("--dist", default="gaussian,exact", help="distributions of the inputs")
+    parser.add_argument("--plans", default="tiles", choices=PLANS,
+                        help="tiles of all widths, or pairs, clusters and other plans")
     options = parser.parse_args()
 
-    cases = sweeping.covering(all_cases())
+    plans = PLANS[options.plans]
+    cases = sweeping.covering(all_cases(plans))
     if options.full:
-        cases += filter(in_full, all_cases())
+        cases += filter(in_full, all_cases(plans))
     cases = dict.fromkeys(cases)
     schedules = SCHEDULES if options.schedules == "all" else SCHEDULES[:1]
     distributions = options.dist.split(",")
     groups = {}
-    for fmt, result, operands, rows, width, n, k, m in cases:
-        key = (fmt, result, operands, width, "?" if rows == "dynamic" else m, n, k)
+    for fmt, result, operands, rows, plan, n, k, m in cases:
+        key = (fmt, result, operands, plan, "?" if rows == "dynamic" else m, n, k)
         groups.setdefault(key, []).append(m)
-    widths = collections.Counter(key[3] for key in groups)
-    print("libraries by columns of a tile:",
-          ", ".join(f"{width}: {widths[width]}" for width in WIDTHS))
+    libraries = collections.Counter(key[3] for key in groups)
+    print("libraries by plan:", ", ".join(f"{plan}: {libraries[plan]}" for plan in plans))
     if options.list:
         for key, rows in groups.items():
             print(*key, "M", *rows)

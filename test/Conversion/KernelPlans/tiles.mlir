@@ -36,3 +36,21 @@ func.func @transform(%x: tensor<4096x512xbf16>, %a: tensor<f32>)
       -> (tensor<4096x512xf4E2M1FN>, tensor<4096x32xf8E4M3FN>, tensor<512x4096xf4E2M1FN>, tensor<512x256xf8E4M3FN>)
   return %q, %s, %qt, %st : tensor<4096x512xf4E2M1FN>, tensor<4096x32xf8E4M3FN>, tensor<512x4096xf4E2M1FN>, tensor<512x256xf8E4M3FN>
 }
+
+// A plan goes with the half that has a kernel of its family.
+// CHECK-LABEL: func @halves
+// CHECK: fp4.quantize {{.*}}#fp4.plan<stream_blocks, threads = 256, blocks_per_thread = 1>
+// CHECK: fp4.quantize {{.*}}#fp4.plan<tile_transform, tile = [64, 128], strip = 5,
+// CHECK: fp4.quantize {{.*}}#fp4.plan<stream_blocks, threads = 64, blocks_per_thread = 1>
+// CHECK: fp4.quantize {{.*}}#fp4.plan<tile_transform, tile = [64, 128], strip = 1,
+func.func @halves(%x: tensor<4096x512xbf16>, %a: tensor<f32>) {
+  %0:4 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
+      outputs = #fp4.outputs<both>, columnwise_hadamard = #fp4.hadamard<arithmetic = tensor_core>, fp4.plan = #fp4.plan<tile_transform, strip = 5>}
+      : (tensor<4096x512xbf16>, tensor<f32>)
+      -> (tensor<4096x512xf4E2M1FN>, tensor<4096x32xf8E4M3FN>, tensor<512x4096xf4E2M1FN>, tensor<512x256xf8E4M3FN>)
+  %1:4 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
+      outputs = #fp4.outputs<both>, columnwise_hadamard = #fp4.hadamard<arithmetic = tensor_core>, fp4.plan = #fp4.plan<stream_blocks, threads = 64>}
+      : (tensor<4096x512xbf16>, tensor<f32>)
+      -> (tensor<4096x512xf4E2M1FN>, tensor<4096x32xf8E4M3FN>, tensor<512x4096xf4E2M1FN>, tensor<512x256xf8E4M3FN>)
+  return
+}
