@@ -1,10 +1,11 @@
 //===- ClusterKernelTest.cpp - Products of several blocks, bit by bit ------===//
 //
-// The hand-written kernels of test/Dialect/Pipe/cluster-products.mlir and overlapped-product.mlir,
-// launched with fewer clusters than they have tiles, so that every ring wraps: pairs of blocks,
-// clusters that load operands together, and accumulators with common columns. They equal the model
-// of the tensor core bit for bit, whenever asynchronous operations complete, and the hazard checker
-// has nothing to report by the letter of the PTX text.
+// The hand-written kernels of cluster-products.mlir, overlapped-product.mlir and two-consumers.mlir
+// in test/Dialect/Pipe, launched with fewer clusters than they have tiles, so that every ring
+// wraps: pairs of blocks, clusters that load operands together, accumulators with common columns,
+// and stages that two roles use. They equal the model of the tensor core bit for bit, whenever
+// asynchronous operations complete, and the hazard checker has nothing to report by the letter of
+// the PTX text.
 //
 //===----------------------------------------------------------------------===//
 #include "../Numerics/TestData.h"
@@ -221,6 +222,14 @@ TEST(ClusterKernel, PairOfBlocks) {
 
 TEST(ClusterKernel, AccumulatorsThatOverlap) {
   expectProduct({.name = "overlapped", .grid = {2, 1, 1}, .file = "overlapped-product.mlir"}, 600);
+}
+
+TEST(ClusterKernel, TwoRolesUseEachStage) {
+  expectProduct({.name = "two_consumers",
+                 .grid = {2, 1, 1},
+                 .file = "two-consumers.mlir",
+                 .scaleMaps = false},
+                300);
 }
 
 TEST(ClusterKernel, PairsThatShareAnOperand) {

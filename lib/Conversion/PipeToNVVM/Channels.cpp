@@ -166,7 +166,7 @@ template <typename OpT> struct LowerArrival : fp4::PipePattern<OpT> {
     fp4::ChannelStage at =
         fp4::channelStage(rewriter, loc, *channel, adaptor.getChannel(), adaptor.getIteration());
     Value barrier = producer ? at.full : at.empty;
-    switch (producer ? channel->getProducer() : channel->getConsumer()) {
+    switch (producer ? channel->getProducer() : this->state.releases.at(op)) {
     case Engine::Tma: // the bytes of the loads complete the barrier
       break;
     case Engine::Tensor:
@@ -223,6 +223,12 @@ void fp4::emitStageWait(OpBuilder &b, Location loc, pipe::ChannelOp channel, Val
       channelStage(b, loc, channel, barriers, arith::AddIOp::create(b, loc, iteration, ahead));
   Value parity = arith::XOrIOp::create(b, loc, at.phase, constantI32(b, loc, 1));
   emitWait(b, loc, at.empty, parity, channel.isCluster());
+}
+
+fp4::pipe::Engine fp4::consumerEngine(pipe::ChannelOp channel, Operation *op) {
+  auto role = op->getParentOfType<pipe::RoleRegionOp>();
+  std::optional<size_t> number = role ? channel.getConsumerNumber(role.getRole()) : std::nullopt;
+  return channel.getConsumerEngines()[number.value_or(0)];
 }
 
 void fp4::findPartlyReleased(gpu::GPUFuncOp kernel, KernelState &state) {

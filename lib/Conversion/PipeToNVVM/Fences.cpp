@@ -32,7 +32,7 @@ static bool isWait(Operation *op, const fp4::KernelState &state) {
   bool produces = isa<ProducerAcquireOp>(op);
   if (!channel || (produces && state.filledOnce.contains(channel)))
     return false;
-  Engine engine = produces ? channel.getProducer() : channel.getConsumer();
+  Engine engine = produces ? channel.getProducer() : fp4::consumerEngine(channel, op);
   return engine == Engine::Tensor || !channel.getType().isShared();
 }
 

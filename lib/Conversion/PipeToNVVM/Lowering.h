@@ -46,6 +46,7 @@ struct KernelState {
   llvm::SmallPtrSet<mlir::Operation *, 4> filledOnce;  ///< channels, see isFilledOnce
   llvm::SmallPtrSet<mlir::Operation *, 4> fencedWaits; ///< see findFencedWaits
   llvm::SmallPtrSet<mlir::Operation *, 4> partlyReleased; ///< see findPartlyReleased
+  llvm::DenseMap<mlir::Operation *, pipe::Engine> releases; ///< what completes each release
 
   mlir::NVVM::CTAGroupKind ctaGroup() const {
     return pairs ? mlir::NVVM::CTAGroupKind::CTA_2 : mlir::NVVM::CTAGroupKind::CTA_1;
@@ -131,6 +132,9 @@ ChannelStage channelStage(mlir::OpBuilder &, mlir::Location, pipe::ChannelOp cha
 /// Waits until the stage of `distance` iterations before is released; not if there was none.
 void emitStageWait(mlir::OpBuilder &, mlir::Location, pipe::ChannelOp channel, mlir::Value barriers,
                    mlir::Value iteration, int64_t distance);
+
+/// The engine that completes the consumer's end of `channel` at which `op` stands.
+pipe::Engine consumerEngine(pipe::ChannelOp channel, mlir::Operation *op);
 
 /// The channel op that defines `channel`; fails on a channel that is a block argument.
 mlir::FailureOr<pipe::ChannelOp> definingChannel(mlir::ConversionPatternRewriter &,

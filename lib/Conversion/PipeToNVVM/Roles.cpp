@@ -67,7 +67,7 @@ void initializeBarriers(OpBuilder &b, fp4::pipe::ChannelOp channel, const fp4::K
   // Threads of both blocks fill for the tensor core of a pair; what loads complete has one arrival.
   bool both = sharing.pairUses && channel.getProducer() == fp4::pipe::Engine::Threads;
   int64_t full = channel.getProducerArrivals() * (both ? 2 : 1);
-  int64_t empty = channel.getConsumerArrivals() * sharing.getNumReleasing();
+  int64_t empty = channel.getNumConsumerArrivals() * sharing.getNumReleasing();
   for (int64_t i = 0; i < (filledOnce ? depth : 2 * depth); ++i) {
     Value barrier = fp4::offsetPointer(b, loc, state.sharedBase, *channel.getBarriers() + 8 * i);
     int64_t arrivals = i < depth ? full : empty;
@@ -168,6 +168,11 @@ static void describeKernel(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
       state.filledOnce.insert(channel);
   fp4::findFencedWaits(kernel, state);
   fp4::findPartlyReleased(kernel, state);
+  kernel.walk([&](Operation *op) {
+    if (isa<pipe::ConsumerReleaseOp, pipe::PartialReleaseOp>(op))
+      if (auto channel = op->getOperand(0).getDefiningOp<pipe::ChannelOp>())
+        state.releases[op] = fp4::consumerEngine(channel, op);
+  });
   state.pairs = pipe::usesPairs(kernel);
   state.cluster = pipe::clusterOf(kernel);
   for (auto channel : kernel.getOps<pipe::ChannelOp>())

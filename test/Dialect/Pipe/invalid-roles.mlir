@@ -480,3 +480,25 @@ gpu.func @disjoint(%it: i32) kernel {
   gpu.return
 }
 }
+
+// -----
+
+!tiles = !pipe.channel<!pipe.shared<128x16xf8E4M3FN, tiled_128x4>>
+func.func @twin() {
+  %ab = pipe.channel from tma to [tensor, threads(128), threads(256)] : !tiles
+  return
+}
+func.func @same() {
+  // (C122)
+  // expected-error @+1 {{consumers must differ in their engine or arrivals, but two are threads with 128}}
+  %ab = pipe.channel from tma to [threads(128), threads(128)] : !tiles
+  return
+}
+
+// -----
+
+func.func @none() {
+  // expected-error @+1 {{consumers must have one number of arrivals each, but got 1 engines and 2 numbers}}
+  %ab = "pipe.channel"() <{producer = #pipe<engine tma>, consumers = [#pipe<engine tensor>], consumer_arrivals = array<i32: 1, 1>}> : () -> !pipe.channel<!pipe.shared<128x16xf8E4M3FN, tiled_128x4>>
+  return
+}

@@ -53,7 +53,7 @@ ChannelSharing fp4::pipe::sharingOf(ChannelOp channel, bool pairs) {
   ChannelSharing sharing;
   sharing.cluster = clusterOf(channel);
   sharing.pairFills = pairs && channel.getProducer() == Engine::Tensor;
-  sharing.pairUses = pairs && channel.getConsumer() == Engine::Tensor;
+  sharing.pairUses = pairs && channel.feedsTensor();
   for (Operation *user : channel->getUsers())
     if (auto filler = dyn_cast<StageFillerOpInterface>(user))
       if (std::optional<Direction> direction = filler.getMulticastDirection())

@@ -36,6 +36,40 @@ static void printCompletion(OpAsmPrinter &printer, Operation *, EngineAttr engin
     printer << '(' << arrivals.getInt() << ')';
 }
 
+/// Parses and prints one completion, or several in brackets.
+static ParseResult parseCompletions(OpAsmParser &parser, ArrayAttr &engines,
+                                    DenseI32ArrayAttr &arrivals) {
+  SmallVector<Attribute> all;
+  SmallVector<int32_t> counts;
+  auto parseOne = [&]() -> ParseResult {
+    EngineAttr engine;
+    IntegerAttr count;
+    if (parseCompletion(parser, engine, count))
+      return failure();
+    all.push_back(engine);
+    counts.push_back(count.getInt());
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::OptionalSquare, parseOne) ||
+      (all.empty() && parseOne()))
+    return failure();
+  engines = parser.getBuilder().getArrayAttr(all);
+  arrivals = parser.getBuilder().getDenseI32ArrayAttr(counts);
+  return success();
+}
+
+static void printCompletions(OpAsmPrinter &printer, Operation *op, ArrayAttr engines,
+                             DenseI32ArrayAttr arrivals) {
+  bool several = engines.size() != 1;
+  printer << (several ? "[" : "");
+  llvm::interleaveComma(llvm::zip(engines, arrivals.asArrayRef()), printer, [&](auto consumer) {
+    auto [engine, count] = consumer;
+    printCompletion(printer, op, cast<EngineAttr>(engine),
+                    IntegerAttr::get(IntegerType::get(op->getContext(), 32), count));
+  });
+  printer << (several ? "]" : "");
+}
+
 /// Parses and prints `mma warps 4 to 5 drives [tensor, scale_copy]`.
 static ParseResult parseRole(OpAsmParser &parser, RoleAttr &role) {
   FailureOr<RoleAttr> parsed = RoleAttr::parseHeader(parser);
@@ -188,7 +222,63 @@ static LogicalResult verifyStrides(ChannelOp op) {
   return success();
 }
 
+SmallVector<Engine> ChannelOp::getConsumerEngines() {
+  return llvm::map_to_vector(getConsumers(),
+                             [](Attribute engine) { return cast<EngineAttr>(engine).getValue(); });
+}
+
+bool ChannelOp::feedsTensor() { return llvm::is_contained(getConsumerEngines(), Engine::Tensor); }
+
+int32_t ChannelOp::getNumConsumerArrivals() {
+  int32_t sum = 0;
+  for (int32_t arrivals : getConsumerArrivals())
+    sum += arrivals;
+  return sum;
+}
+
+std::optional<size_t> ChannelOp::getConsumerNumber(RoleAttr role) {
+  for (auto [i, engine] : llvm::enumerate(getConsumerEngines())) {
+    Engine completion =
+        role.getCompletion(role.drives(engine) ? engine : role.getEngines().front());
+    if (engine == completion && getConsumerArrivals()[i] == role.getArrivals(completion))
+      return i;
+  }
+  return std::nullopt;
+}
+
+/// (C122) The engines of the sides, and what each can do.
+static LogicalResult verifySides(ChannelOp op) {
+  SmallVector<Engine> engines = op.getConsumerEngines();
+  if (engines.empty() || engines.size() != op.getConsumerArrivals().size())
+    return op.emitOpError() << "consumers must have one number of arrivals each, but got "
+                            << engines.size() << " engines and " << op.getConsumerArrivals().size()
+                            << " numbers";
+  if (llvm::is_contained(engines, Engine::Tma)) // (C122)
+    return op.emitOpError() << "consumer must be tensor or threads, but got tma";
+  SmallVector<int32_t> arrivals(op.getConsumerArrivals());
+  for (size_t i = 0; i < engines.size(); ++i)
+    for (size_t j = 0; j < i; ++j)
+      if (engines[i] == engines[j] && arrivals[i] == arrivals[j]) // (C122)
+        return op.emitOpError() << "consumers must differ in their engine or arrivals, but two are "
+                                << stringifyEngine(engines[i]) << " with " << arrivals[i];
+  engines.push_back(op.getProducer());
+  arrivals.push_back(op.getProducerArrivals());
+  for (Engine engine : engines) // (C122)
+    if (engine != Engine::Tma && engine != Engine::Tensor && engine != Engine::Threads)
+      return op.emitOpError() << "sides must be completed by tma, tensor or threads, but got "
+                              << stringifyEngine(engine);
+  for (auto [engine, count] : llvm::zip_equal(engines, arrivals))
+    if (count < 1 || (engine != Engine::Threads && count != 1))
+      return op.emitOpError() << "engine " << stringifyEngine(engine) << " must have "
+                              << (engine == Engine::Threads ? "at least one arrival"
+                                                            : "one arrival")
+                              << ", but got " << count;
+  return success();
+}
+
 LogicalResult ChannelOp::verify() {
+  if (failed(verifySides(*this)))
+    return failure();
   if (getStride() && failed(verifyStrides(*this)))
     return failure();
   bool depth = getDepth().has_value(), places = getPayload().has_value();
@@ -198,10 +288,6 @@ LogicalResult ChannelOp::verify() {
     return emitOpError() << "depth must be at least 1, but got " << int32_t(*getDepth());
   if (depth && failed(verifyPlaces(*this)))
     return failure();
-  for (Engine engine : {getProducer(), getConsumer()}) // (C122)
-    if (engine != Engine::Tma && engine != Engine::Tensor && engine != Engine::Threads)
-      return emitOpError() << "sides must be completed by tma, tensor or threads, but got "
-                           << stringifyEngine(engine);
   bool shared = getType().isShared();
   if (shared && getProducer() == Engine::Tensor) // (C122)
     return emitOpError() << "a shared memory payload must be produced by tma or threads, but got "
@@ -209,14 +295,6 @@ LogicalResult ChannelOp::verify() {
   if (!shared && getProducer() == Engine::Tma) // (C122)
     return emitOpError() << "a tensor memory payload must be produced by tensor or threads, but got "
                             "tma";
-  if (getConsumer() == Engine::Tma) // (C122)
-    return emitOpError() << "consumer must be tensor or threads, but got tma";
-  for (auto [engine, arrivals] : {std::pair(getProducer(), int32_t(getProducerArrivals())),
-                                  std::pair(getConsumer(), int32_t(getConsumerArrivals()))})
-    if (arrivals < 1 || (engine != Engine::Threads && arrivals != 1))
-      return emitOpError() << "engine " << stringifyEngine(engine) << " must have "
-                           << (engine == Engine::Threads ? "at least one arrival" : "one arrival")
-                           << ", but got " << arrivals;
   return success();
 }
 

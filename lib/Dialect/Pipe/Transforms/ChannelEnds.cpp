@@ -53,28 +53,48 @@ static Value iterationOf(Operation *op) { return cast<ChannelOpInterface>(op).ge
 // Roles at the ends (C132)
 //===----------------------------------------------------------------------===//
 
-static LogicalResult setEnd(RoleRegionOp &end, Operation *op) {
+/// A role more than the channel has places for at one end.
+static LogicalResult refuseRole(Operation *op, RoleRegionOp role, RoleRegionOp first,
+                                StringRef ordinal) {
+  InFlightDiagnostic diag = op->emitOpError() << "channel has a " << ordinal
+                                              << " role at this end, " << role.getRole().getName();
+  diag.attachNote(first.getLoc()) << "the first is here; give each its own channel";
+  return diag;
+}
+
+/// Records that `op` stands at an end of `channel`.
+static LogicalResult addUse(ChannelEnds &ends, ChannelOp channel, Operation *op) {
   auto role = op->getParentOfType<RoleRegionOp>();
   if (!role)
     return op->emitOpError("must be in the region of a role");
-  if (end && end != role) {
-    InFlightDiagnostic diag = op->emitOpError() << "channel has a second role at this end, "
-                                                << role.getRole().getName();
-    diag.attachNote(end.getLoc()) << "the first is here; give each its own channel";
-    return diag;
+  ChannelUse use = cast<ChannelOpInterface>(op).getChannelUse();
+  bool consumes = use == ChannelUse::Wait || use == ChannelUse::PartialRelease ||
+                  use == ChannelUse::Release || use == ChannelUse::AwaitRelease;
+  if (!consumes) {
+    if (ends.producer && ends.producer != role)
+      return refuseRole(op, role, ends.producer, "second");
+    ends.producer = role;
+    if (use == ChannelUse::Acquire)
+      ends.producerTakes.push_back(op);
+    return success();
   }
-  end = role;
+  auto *consumer =
+      llvm::find_if(ends.consumers, [&](const auto &other) { return other.role == role; });
+  if (consumer == ends.consumers.end()) {
+    if (ends.consumers.size() == channel.getConsumers().size())
+      return refuseRole(op, role, ends.consumers.front().role,
+                        ends.consumers.size() == 1 ? "second" : "further");
+    ends.consumers.push_back({role, {}});
+    consumer = &ends.consumers.back();
+  }
+  if (use == ChannelUse::Wait)
+    consumer->takes.push_back(op);
   return success();
 }
 
 /// The engine that completes this end is one that the role completes it with, with all arrivals.
 static LogicalResult checkCompletion(ChannelOp channel, RoleRegionOp region, StringRef end,
                                      Engine engine, int64_t arrivals) {
-  if (!region) {
-    InFlightDiagnostic diag = channel.emitOpError() << "channel must have a " << end << " role";
-    diag.attachNote() << "the other end waits for it forever";
-    return diag;
-  }
   RoleAttr role = region.getRole();
   Engine expected = role.getCompletion(role.drives(engine) ? engine : role.getEngines().front());
   int64_t count = role.getArrivals(expected);
@@ -87,30 +107,44 @@ static LogicalResult checkCompletion(ChannelOp channel, RoleRegionOp region, Str
   return diag;
 }
 
+/// Each consumer that the channel lists is one of the roles.
+static LogicalResult checkConsumers(ChannelOp channel, const ChannelEnds &ends) {
+  llvm::SmallDenseSet<size_t> found;
+  SmallVector<Engine> engines = channel.getConsumerEngines();
+  for (const ChannelEnds::Consumer &consumer : ends.consumers) {
+    RoleRegionOp region = consumer.role;
+    std::optional<size_t> number = channel.getConsumerNumber(region.getRole());
+    if (!number || !found.insert(*number).second)
+      return checkCompletion(channel, region, "consumer", engines.front(),
+                             channel.getConsumerArrivals().front());
+    if (ends.producer == region)
+      return channel.emitOpError()
+             << "ends must be different roles, but both are " << region.getRole().getName();
+  }
+  return success();
+}
+
 FailureOr<ChannelEnds> fp4::pipe::findEnds(ChannelOp channel) {
   ChannelEnds ends;
   WalkResult result = channel->getParentOp()->walk([&](Operation *op) {
     if (channelOf(op) != channel.getResult())
       return WalkResult::advance();
-    ChannelUse use = cast<ChannelOpInterface>(op).getChannelUse();
-    bool consumes = use == ChannelUse::Wait || use == ChannelUse::PartialRelease ||
-                    use == ChannelUse::Release || use == ChannelUse::AwaitRelease;
-    if (use == ChannelUse::Acquire)
-      ends.producerTakes.push_back(op);
-    else if (use == ChannelUse::Wait)
-      ends.consumerTakes.push_back(op);
-    return failed(setEnd(consumes ? ends.consumer : ends.producer, op)) ? WalkResult::interrupt()
-                                                                        : WalkResult::advance();
+    return failed(addUse(ends, channel, op)) ? WalkResult::interrupt() : WalkResult::advance();
   });
-  if (result.wasInterrupted() ||
-      failed(checkCompletion(channel, ends.producer, "producer", channel.getProducer(),
-                        channel.getProducerArrivals())) ||
-      failed(checkCompletion(channel, ends.consumer, "consumer", channel.getConsumer(),
-                        channel.getConsumerArrivals())))
+  if (result.wasInterrupted())
     return failure();
-  if (ends.producer == ends.consumer)
-    return channel.emitOpError() << "ends must be different roles, but both are "
-                                 << ends.producer.getRole().getName();
+  size_t missing = channel.getConsumers().size() - ends.consumers.size();
+  if (!ends.producer || missing) {
+    InFlightDiagnostic diag = channel.emitOpError()
+                              << "channel must have a " << (ends.producer ? "consumer" : "producer")
+                              << " role";
+    diag.attachNote() << "the other end waits for it forever";
+    return diag;
+  }
+  if (failed(checkCompletion(channel, ends.producer, "producer", channel.getProducer(),
+                             channel.getProducerArrivals())) ||
+      failed(checkConsumers(channel, ends)))
+    return failure();
   return ends;
 }
 
@@ -171,15 +205,16 @@ static bool sameControl(Operation *x, Operation *y,
   return ifX && ifY && sameValue(ifX.getCondition(), ifY.getCondition(), alike);
 }
 
-LogicalResult fp4::pipe::verifyLoopsAgree(const ChannelEnds &ends) {
-  if (ends.producerTakes.size() != ends.consumerTakes.size()) {
-    InFlightDiagnostic diag = ends.consumerTakes.front()->emitOpError()
-                              << "channel is taken from in " << ends.consumerTakes.size()
+/// (C133) for one consumer.
+static LogicalResult verifyLoopsOf(const ChannelEnds::Consumer &consumer, const ChannelEnds &ends) {
+  if (ends.producerTakes.size() != consumer.takes.size()) {
+    InFlightDiagnostic diag = consumer.takes.front()->emitOpError()
+                              << "channel is taken from in " << consumer.takes.size()
                               << " places, but filled in " << ends.producerTakes.size();
     diag.attachNote(ends.producerTakes.front()->getLoc()) << "the first that fills it is here";
     return diag;
   }
-  for (auto [fill, take] : llvm::zip_equal(ends.producerTakes, ends.consumerTakes)) {
+  for (auto [fill, take] : llvm::zip_equal(ends.producerTakes, consumer.takes)) {
     SmallVector<Operation *> around = enclosing(take), other = enclosing(fill);
     SmallVector<std::pair<Operation *, Operation *>> alike;
     bool same = around.size() == other.size();
@@ -195,6 +230,13 @@ LogicalResult fp4::pipe::verifyLoopsAgree(const ChannelEnds &ends) {
     diag.attachNote(fill->getLoc()) << "the stage is filled here";
     return diag;
   }
+  return success();
+}
+
+LogicalResult fp4::pipe::verifyLoopsAgree(const ChannelEnds &ends) {
+  for (const ChannelEnds::Consumer &consumer : ends.consumers)
+    if (failed(verifyLoopsOf(consumer, ends)))
+      return failure();
   return success();
 }
 

@@ -23,11 +23,17 @@ llvm::StringRef takeName(mlir::Operation *handOver);
 mlir::Value channelOf(mlir::Operation *op);
 
 struct ChannelEnds {
-  RoleRegionOp producer, consumer;
-  llvm::SmallVector<mlir::Operation *> producerTakes, consumerTakes; ///< in program order
+  /// A role at the end where stages are used.
+  struct Consumer {
+    RoleRegionOp role;
+    llvm::SmallVector<mlir::Operation *> takes; ///< in program order
+  };
+  RoleRegionOp producer;
+  llvm::SmallVector<mlir::Operation *> producerTakes; ///< in program order
+  llvm::SmallVector<Consumer> consumers;
 };
 
-/// (C132) Finds the one role at each end and checks that it completes this end as the channel says.
+/// (C132) Finds the roles at both ends and checks that they complete them as the channel says.
 llvm::FailureOr<ChannelEnds> findEnds(ChannelOp channel);
 
 /// (C133) The loops and branches around the takes of both ends have the same bounds and conditions.

@@ -26,10 +26,16 @@ struct RoleTrace {
   Operation *current() const { return (*steps)[next]; }
 };
 
+/// Stages of a channel that a consumer in one block has passed.
+struct Used {
+  int64_t taken = 0, released = 0;
+  bool partly = false; ///< the stage that it holds is released in part
+};
+
 /// Stages of a channel that the ends in one block have passed.
 struct Passed {
-  int64_t acquired = 0, committed = 0, taken = 0, released = 0;
-  bool partly = false; ///< the stage that the consumer holds is released in part
+  int64_t acquired = 0, committed = 0;
+  SmallVector<Used, 1> consumers;
 };
 
 /// The channels of a cluster.
@@ -44,10 +50,12 @@ private:
     ChannelOp channel;
     ChannelSharing sharing;
     SmallVector<Passed> blocks; ///< by rank
+    /// What the consumer that `op` belongs to has passed in block `rank`.
+    Used &usedBy(Operation *op, uint32_t rank);
   };
   State &stateOf(Operation *op);
   static bool isEmptyFor(const State &state, uint32_t producer);
-  static bool isFullFor(const State &state, uint32_t consumer);
+  static bool isFullFor(const State &state, uint32_t consumer, const Used &used);
 
   bool pairs;
   llvm::DenseMap<Value, State> states;
@@ -75,6 +83,8 @@ ChannelRun::State &ChannelRun::stateOf(Operation *op) {
     state.channel = channelOf(op).getDefiningOp<ChannelOp>();
     state.sharing = sharingOf(state.channel, pairs);
     state.blocks.resize(state.sharing.cluster.size());
+    for (Passed &block : state.blocks)
+      block.consumers.resize(state.channel.getConsumers().size());
   }
   return state;
 }
@@ -87,16 +97,22 @@ bool ChannelRun::isEmptyFor(const State &state, uint32_t producer) {
   int64_t needed = state.blocks[producer].acquired + 1 - unreleased;
   for (uint32_t rank = 0; rank < state.blocks.size(); ++rank)
     if (state.sharing.consumes(rank) && (state.sharing.producersOf(rank) >> producer & 1) &&
-        state.blocks[rank].released < needed)
+        llvm::any_of(state.blocks[rank].consumers,
+                     [&](const Used &used) { return used.released < needed; }))
       return false;
   return true;
 }
 
+Used &ChannelRun::State::usedBy(Operation *op, uint32_t rank) {
+  RoleAttr role = op->getParentOfType<RoleRegionOp>().getRole();
+  return blocks[rank].consumers[channel.getConsumerNumber(role).value_or(0)];
+}
+
 /// All producers of the stages of `consumer` have committed the one it wants.
-bool ChannelRun::isFullFor(const State &state, uint32_t consumer) {
+bool ChannelRun::isFullFor(const State &state, uint32_t consumer, const Used &used) {
   for (uint32_t rank = 0; rank < state.blocks.size(); ++rank)
     if ((state.sharing.producersOf(consumer) >> rank & 1) &&
-        state.blocks[rank].committed <= state.blocks[consumer].taken)
+        state.blocks[rank].committed <= used.taken)
       return false;
   return true;
 }
@@ -111,20 +127,22 @@ bool ChannelRun::step(Operation *op, uint32_t rank) {
     ++block.acquired;
     return true;
   case ChannelUse::Wait:
-    if (!isFullFor(state, rank))
+    if (!isFullFor(state, rank, state.usedBy(op, rank)))
       return false;
-    ++block.taken;
+    ++state.usedBy(op, rank).taken;
     return true;
   case ChannelUse::Commit:
     ++block.committed;
     return true;
   case ChannelUse::PartialRelease:
-    ++block.released;
-    block.partly = true;
+    ++state.usedBy(op, rank).released;
+    state.usedBy(op, rank).partly = true;
     return true;
-  case ChannelUse::Release:
-    block.released += !std::exchange(block.partly, false);
+  case ChannelUse::Release: {
+    Used &used = state.usedBy(op, rank);
+    used.released += !std::exchange(used.partly, false);
     return true;
+  }
   default:
     return true;
   }

@@ -33,11 +33,16 @@ using namespace fp4::pipe;
 namespace {
 /// Tiles that one block hands from one role to another.
 struct Crossing {
-  RoleAttr producer, consumer;
-  Engine fills, uses;       ///< engines of the ops at either end
+  RoleAttr producer;
+  Engine fills; ///< the engine of the ops that fill them
+  /// Roles that use the tiles, in the order of the plan, with an engine of theirs that does.
+  SmallVector<std::pair<RoleAttr, Engine>> consumers;
   SmallVector<Value> tiles; ///< in the order of their definitions
   ChannelOp channel;
 
+  bool usedBy(RoleAttr role) const {
+    return llvm::any_of(consumers, [&](auto consumer) { return consumer.first == role; });
+  }
   Block *block() const { return Value(tiles.front()).getParentBlock(); }
 };
 
@@ -49,9 +54,8 @@ public:
 
 private:
   LogicalResult checkOps();
-  LogicalResult findCrossings();
-  LogicalResult addTile(Value tile, EngineOpInterface producer);
-  void addCrossing(Value tile, EngineOpInterface producer, EngineOpInterface consumer);
+  void findCrossings();
+  void addTile(Value tile, EngineOpInterface producer);
   /// The role that executes `op`; null for an op without an engine.
   RoleAttr roleOf(Operation *op) const {
     auto engineOp = dyn_cast<EngineOpInterface>(op);
@@ -61,7 +65,7 @@ private:
   void setScopes();
   LogicalResult buildRole(OpBuilder &builder, RoleAttr role);
   void putProducerEnd(OpBuilder &builder, Crossing &crossing, IRMapping &mapping);
-  void putConsumerEnd(OpBuilder &builder, Crossing &crossing, IRMapping &mapping);
+  void putConsumerEnd(OpBuilder &builder, Crossing &crossing, RoleAttr role, IRMapping &mapping);
   LogicalResult eraseOtherRoles(RoleRegionOp region);
   void sinkScalars();
 
@@ -102,42 +106,33 @@ LogicalResult KernelSpecializer::checkOps() {
   return failure(result.wasInterrupted());
 }
 
-void KernelSpecializer::addCrossing(Value tile, EngineOpInterface producer,
-                                    EngineOpInterface consumer) {
-  RoleAttr from = roleOf(producer), to = roleOf(consumer);
-  for (Crossing &crossing : crossings)
-    if (crossing.producer == from && crossing.consumer == to &&
-        crossing.fills == producer.getEngine() && crossing.block() == tile.getParentBlock()) {
-      crossing.tiles.push_back(tile);
+/// Tiles of one block with the same producer and consumers share a channel.
+void KernelSpecializer::addTile(Value tile, EngineOpInterface producer) {
+  Crossing crossing = {roleOf(producer), producer.getEngine(), {}, {tile}, {}};
+  for (RoleAttr role : plan.getRoles()) {
+    auto user = llvm::find_if(tile.getUsers(), [&](Operation *op) { return roleOf(op) == role; });
+    if (role != crossing.producer && user != tile.getUsers().end())
+      crossing.consumers.push_back({role, cast<EngineOpInterface>(*user).getEngine()});
+  }
+  if (crossing.consumers.empty())
+    return;
+  for (Crossing &other : crossings)
+    if (other.producer == crossing.producer && other.fills == crossing.fills &&
+        llvm::equal(llvm::make_first_range(other.consumers),
+                    llvm::make_first_range(crossing.consumers)) &&
+        other.block() == tile.getParentBlock()) {
+      other.tiles.push_back(tile);
       return;
     }
-  crossings.push_back({from, to, producer.getEngine(), consumer.getEngine(), {tile}, {}});
+  crossings.push_back(std::move(crossing));
 }
 
-LogicalResult KernelSpecializer::addTile(Value tile, EngineOpInterface producer) {
-  EngineOpInterface consumer;
-  for (Operation *op : tile.getUsers()) {
-    auto user = dyn_cast<EngineOpInterface>(op);
-    if (!user || roleOf(user) == roleOf(producer))
-      continue;
-    if (consumer && roleOf(consumer) != roleOf(user))
-      return user->emitOpError() << "tile has a second consumer, role " << roleOf(user).getName()
-                                 << ", but a channel has one, " << roleOf(consumer).getName();
-    consumer = user;
-  }
-  if (consumer)
-    addCrossing(tile, producer, consumer);
-  return success();
-}
-
-LogicalResult KernelSpecializer::findCrossings() {
-  WalkResult result = kernel.getBody().walk([&](EngineOpInterface op) {
+void KernelSpecializer::findCrossings() {
+  kernel.getBody().walk([&](EngineOpInterface op) {
     for (Value value : op->getResults())
-      if (isTile(value.getType()) && failed(addTile(value, op)))
-        return WalkResult::interrupt();
-    return WalkResult::advance();
+      if (isTile(value.getType()))
+        addTile(value, op);
   });
-  return failure(result.wasInterrupted());
 }
 
 //===----------------------------------------------------------------------===//
@@ -149,11 +144,17 @@ void KernelSpecializer::createChannels(OpBuilder &builder) {
     auto payload = llvm::map_to_vector(crossing.tiles, [](Value v) { return v.getType(); });
     auto type = ChannelType::get(builder.getContext(), payload);
     Engine full = crossing.producer.getCompletion(crossing.fills);
-    Engine empty = crossing.consumer.getCompletion(crossing.uses);
+    SmallVector<Attribute> empty;
+    SmallVector<int32_t> arrivals;
+    for (auto [role, uses] : crossing.consumers) {
+      Engine completion = role.getCompletion(uses);
+      empty.push_back(EngineAttr::get(builder.getContext(), completion));
+      arrivals.push_back(role.getArrivals(completion));
+    }
     crossing.channel = ChannelOp::create(
         builder, crossing.tiles.front().getLoc(), type, full, crossing.producer.getArrivals(full),
-        empty, crossing.consumer.getArrivals(empty), Scope::Cta, IntegerAttr(), DenseI64ArrayAttr(),
-        DenseI64ArrayAttr(), IntegerAttr());
+        builder.getArrayAttr(empty), builder.getDenseI32ArrayAttr(arrivals), Scope::Cta,
+        IntegerAttr(), DenseI64ArrayAttr(), DenseI64ArrayAttr(), IntegerAttr());
   }
 }
 
@@ -206,11 +207,11 @@ void KernelSpecializer::putProducerEnd(OpBuilder &builder, Crossing &crossing,
   ProducerCommitOp::create(builder, loc, crossing.channel, Value());
 }
 
-void KernelSpecializer::putConsumerEnd(OpBuilder &builder, Crossing &crossing,
+void KernelSpecializer::putConsumerEnd(OpBuilder &builder, Crossing &crossing, RoleAttr role,
                                        IRMapping &mapping) {
   auto tiles =
       llvm::map_to_vector(crossing.tiles, [&](Value v) { return mapping.lookup(v); });
-  auto hasRole = [&](Operation *op) { return roleOf(op) == crossing.consumer; };
+  auto hasRole = [&](Operation *op) { return roleOf(op) == role; };
   Block *block = tiles.front().getParentBlock();
   auto [first, last] = userRange(block, tiles, hasRole);
   Location loc = first->getLoc();
@@ -264,8 +265,8 @@ LogicalResult KernelSpecializer::buildRole(OpBuilder &builder, RoleAttr role) {
   for (Crossing &crossing : crossings) {
     if (crossing.producer == role)
       putProducerEnd(builder, crossing, mapping);
-    if (crossing.consumer == role)
-      putConsumerEnd(builder, crossing, mapping);
+    if (crossing.usedBy(role))
+      putConsumerEnd(builder, crossing, role, mapping);
   }
   return eraseOtherRoles(region);
 }
@@ -288,8 +289,9 @@ void KernelSpecializer::sinkScalars() {
 }
 
 LogicalResult KernelSpecializer::run() {
-  if (failed(checkOps()) || failed(findCrossings()))
+  if (failed(checkOps()))
     return failure();
+  findCrossings();
   llvm::SmallDenseSet<RoleAttr> used;
   kernel.getBody().walk([&](EngineOpInterface op) { used.insert(roleOf(op)); });
   for (Operation &op : kernel.getBody().front().without_terminator()) {

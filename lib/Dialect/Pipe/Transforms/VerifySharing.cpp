@@ -81,6 +81,15 @@ static LogicalResult verifyScope(ChannelOp channel, const ChannelSharing &sharin
   return diag;
 }
 
+/// (C132) The full barrier of what a pair uses is the leader's, where nobody else waits.
+static LogicalResult verifySingle(ChannelOp channel, const ChannelSharing &sharing) {
+  if (!sharing.pairUses || channel.getConsumers().size() == 1)
+    return success();
+  return channel.emitOpError() << "channel that the tensor core of a pair uses must have one "
+                                  "consumer, but got "
+                               << channel.getConsumers().size();
+}
+
 /// (C154) Bulk copies signal a barrier of their own block.
 static LogicalResult verifySignals(ChannelOp channel, const ChannelSharing &sharing) {
   if (!sharing.pairUses || channel.getProducer() != Engine::Tma)
@@ -127,7 +136,10 @@ static LogicalResult verifyMulticasts(ChannelOp channel, const ChannelSharing &s
 static LogicalResult verifyControl(ChannelOp channel, const ChannelEnds &ends,
                                    const ChannelSharing &sharing) {
   PlaceFinder finder(sharing.cluster, {Direction::M, Direction::N});
-  for (ArrayRef<Operation *> takes : {ArrayRef(ends.producerTakes), ArrayRef(ends.consumerTakes)})
+  SmallVector<ArrayRef<Operation *>> all = {ends.producerTakes};
+  for (const ChannelEnds::Consumer &consumer : ends.consumers)
+    all.push_back(consumer.takes);
+  for (ArrayRef<Operation *> takes : all)
     for (Operation *take : takes)
       for (Operation *around = take->getParentOp(); !isa<RoleRegionOp>(around);
            around = around->getParentOp()) {
@@ -151,7 +163,8 @@ LogicalResult fp4::pipe::verifySharing(ChannelOp channel, const ChannelEnds &end
     return failure();
   if (!sharing.isShared())
     return success();
-  if (failed(verifySignals(channel, sharing)) || failed(verifyControl(channel, ends, sharing)))
+  if (failed(verifySingle(channel, sharing)) || failed(verifySignals(channel, sharing)) ||
+      failed(verifyControl(channel, ends, sharing)))
     return failure();
   return verifyMulticasts(channel, sharing);
 }

@@ -292,9 +292,11 @@ static LogicalResult verifyChannel(ChannelOp channel, bool pairs) {
     return failure();
   if (!channel.isPipelined())
     return success();
-  if (failed(verifyIterations(channel, ends->producer)) ||
-      failed(verifyIterations(channel, ends->consumer)))
+  if (failed(verifyIterations(channel, ends->producer)))
     return failure();
+  for (const ChannelEnds::Consumer &consumer : ends->consumers)
+    if (failed(verifyIterations(channel, consumer.role)))
+      return failure();
   for (Operation *take : ends->producerTakes)
     if (channel.getProducer() == Engine::Tma && failed(verifyBytes(cast<ProducerAcquireOp>(take))))
       return failure();

@@ -36,7 +36,8 @@ def Pipe_ChannelOp : Pipe_Op<"channel", [Pipe_NamedResults]> {
   let description = [{
     A full and an empty barrier per stage, with the stages' tiles. An engine completes
     each side: `tma` (bytes that the loads announce), `tensor` (tcgen05.commit) or `threads(n)` (n
-    arrivals). One arrival completes a side of `tma` or `tensor`.
+    arrivals). One arrival completes a side of `tma` or `tensor`. Several roles may use the stages,
+    each in its own time: `to [tensor, threads(128)]`. A stage is empty when all have released it.
 
     The pipelined form adds `depth` and the places of stage 0: `payload` has one byte offset in
     shared memory, or one tensor memory column, per tile, and stage s follows at s times the tile's
@@ -65,20 +66,28 @@ def Pipe_ChannelOp : Pipe_Op<"channel", [Pipe_NamedResults]> {
     ```
   }];
   let arguments = (ins Pipe_EngineAttr:$producer, DefaultValuedAttr<I32Attr, "1">:$producer_arrivals,
-                       Pipe_EngineAttr:$consumer, DefaultValuedAttr<I32Attr, "1">:$consumer_arrivals,
+                       Pipe_EngineArrayAttr:$consumers, DenseI32ArrayAttr:$consumer_arrivals,
                        DefaultValuedAttr<Pipe_ScopeAttr, "::fp4::pipe::Scope::Cta">:$scope,
                        OptionalAttr<I32Attr>:$depth, OptionalAttr<DenseI64ArrayAttr>:$payload,
                        OptionalAttr<DenseI64ArrayAttr>:$stride, OptionalAttr<I64Attr>:$barriers);
   let results = (outs Pipe_ChannelType:$result);
   let assemblyFormat = [{
     `from` custom<Completion>($producer, $producer_arrivals)
-    `to` custom<Completion>($consumer, $consumer_arrivals) (`scope` `` $scope^)?
+    `to` custom<Completions>($consumers, $consumer_arrivals) (`scope` `` $scope^)?
     (`depth` $depth^)? (`payload` $payload^)? (`stride` $stride^)? (`barriers` $barriers^)?
     attr-dict `:` qualified(type($result))
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     bool isPipelined() { return getDepth().has_value(); }
+    /// The engines that complete the consumers' ends, and of one consumer its role's.
+    ::llvm::SmallVector<::fp4::pipe::Engine> getConsumerEngines();
+    /// A consumer is the tensor core.
+    bool feedsTensor();
+    /// Arrivals of all consumers in one block.
+    int32_t getNumConsumerArrivals();
+    /// The number, among the consumers, of the one that `role` is; none if it is none.
+    ::std::optional<size_t> getConsumerNumber(::fp4::pipe::RoleAttr role);
     /// Bytes, or columns of tensor memory, from one stage of tile `index` to the next.
     int64_t getStageStride(size_t index);
     /// Two stages have columns in common.

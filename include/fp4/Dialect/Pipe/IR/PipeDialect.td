@@ -98,6 +98,7 @@ def Pipe_Engine : Pipe_Enum<"Engine", "part of the hardware that executes an ope
   I32EnumAttrCase<"BulkStore", 4, "bulk_store">,
   I32EnumAttrCase<"WorkQueue", 5, "work_queue">]>;
 def Pipe_EngineAttr : EnumAttr<Pipe_Dialect, Pipe_Engine, "engine">;
+def Pipe_EngineArrayAttr : TypedArrayAttrBase<Pipe_EngineAttr, "engines">;
 
 def Pipe_FragmentKind : Pipe_Enum<"FragmentKind", "instruction whose accumulator is in registers", [
   I32EnumAttrCase<"Wgmma", 0, "wgmma">,

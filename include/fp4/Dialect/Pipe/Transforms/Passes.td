@@ -174,7 +174,8 @@ def VerifySync : Pass<"pipe-verify-sync", "::mlir::ModuleOp"> {
     **What holds afterwards.** (C130) A tile used in a role comes from an acquire or wait of that
     role, or was made by it. (C131) On every path acquire and commit, wait and release of a channel
     alternate, loops leave a channel as they found it, and no tile is used outside of its pair.
-    (C132) Each channel has one producer and one consumer role, which complete its ends as it says. (C133) The
+    (C132) Each channel has one producer role and the consumer roles that it lists, which complete its
+    ends as it says. (C133) The
     loops around both sides agree, so that as many stages are consumed as are produced. In the
     pipelined form: (C134) iterations inside of a loop vary with it and advance by one per
     pair; (C135) the bytes a stage expects are those its loads complete; (C136) the channel ops of
