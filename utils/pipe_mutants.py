@@ -2,8 +2,8 @@
 """Deletes or repeats channel operations of a pipelined kernel, one at a time: the verifiers must object.
 
 Reads IR from standard input. Every line of the kernel that works on a channel is removed and, in a second
-mutant, written twice. A wait for a release is removed or moved one stage too late, and scale tiles get one
-set less. fp4-opt with pipe-verify-sync must reject each mutant with an error. Prints how many it rejected;
+mutant, written twice. A wait for a release is removed or moved one stage too late, scale tiles get one
+set less, and a channel of a cluster becomes one of its block. fp4-opt with pipe-verify-sync must reject each mutant with an error. Prints how many it rejected;
 exits with 1 if a mutant passed or fp4-opt ended in another way.
 """
 import concurrent.futures
@@ -17,6 +17,7 @@ CHANNEL_OP = re.compile(
 
 AWAIT = re.compile(r"(pipe\.await_release .* distance )(\d+)")
 SETS = re.compile(r"(pipe\.copy_scales .* sets )(\d+)")
+SCOPE = " scope cluster"
 
 
 def counted(match, change):
@@ -40,6 +41,8 @@ def mutants(lines):
         elif SETS.search(line):
             fewer = SETS.sub(lambda match: counted(match, -1), line)
             yield "a set less", line, lines[:number] + [fewer] + lines[number + 1:]
+        elif SCOPE in line:
+            yield "scope cta", line, lines[:number] + [line.replace(SCOPE, "")] + lines[number + 1:]
 
 
 def main():

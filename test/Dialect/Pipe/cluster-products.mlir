@@ -1,5 +1,6 @@
 // RUN: fp4-opt %s | fp4-opt | FileCheck %s
 // RUN: fp4-opt %s --fp4-compile=to=pipelined | FileCheck %s --check-prefix=PIPELINED
+// RUN: fp4-opt %s --fp4-compile=to=pipelined | %python %fp4_src/utils/pipe_mutants.py | FileCheck %s --check-prefix=MUTANTS
 
 // NVFP4 products Y[M,512] = alpha * A[M,1024] B[512,1024]^T in clusters, by hand in the sequential
 // form. M is dynamic. unittests/Compiler/ClusterKernelTest.cpp executes them.
@@ -23,6 +24,9 @@
 #plan = #pipe.role_plan<epilogue warps 0 to 4 drives [threads],
                         mma warps 4 to 5 drives [tensor, scale_copy],
                         load warps 5 to 6 drives [tma]>
+
+// No channel op of the three kernels is redundant, and no channel may have another scope.
+// MUTANTS: 89 of 89 mutants rejected
 
 // Tiles of 256x256 by two blocks: each loads half of the rows of A and of B. The scales of all rows
 // of B are in both blocks; each loads half of them and sends it to both.

@@ -459,3 +459,77 @@ gpu.func @kernel(%a: !half_map, %b: !half_map, %sfa: !scale_map, %sfb: !sf, %n: 
   gpu.return
 }
 }
+
+// -----
+
+// The loads of both blocks signal the leader: 2048 bytes each. This kernel is correct.
+!scale_map = !pipe.tensor_map<128x16xf8E4M3FN, tiled_128x4>
+!scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+!pscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4, pair>
+!tiles = !pipe.channel<!scales>
+gpu.module @kernels {
+gpu.func @kernel(%sf: !scale_map, %n: i32) kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %bytes = arith.constant 4096 : i32
+  %ab = pipe.channel from tma to tensor scope cluster depth 2 payload [0] barriers 4096 : !tiles
+  pipe.role load warps 5 to 6 drives [tma] {
+    scf.for %k = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
+      %s = pipe.producer_acquire %ab[%it] : !tiles
+      pipe.expect_tx %ab[%it], %bytes : !tiles
+      pipe.load %sf[%k, %c0] into %s signals %ab[%it] : !scale_map, !scales, !tiles
+      pipe.producer_commit %ab[%it] : !tiles
+      %next = arith.addi %it, %c1 : i32
+      scf.yield %next : i32
+    }
+  }
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
+    scf.for %k = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
+      %s = pipe.consumer_wait %ab[%it] : !tiles
+      %t = pipe.copy_scales %s at 0 sets 2 : !scales -> !pscales
+      pipe.consumer_release %ab[%it] : !tiles
+      %next = arith.addi %it, %c1 : i32
+      scf.yield %next : i32
+    }
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C135) The leader announces what its own load completes.
+!scale_map = !pipe.tensor_map<128x16xf8E4M3FN, tiled_128x4>
+!scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+!pscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4, pair>
+!tiles = !pipe.channel<!scales>
+gpu.module @kernels {
+gpu.func @kernel(%sf: !scale_map, %n: i32) kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %bytes = arith.constant 2048 : i32
+  %ab = pipe.channel from tma to tensor scope cluster depth 2 payload [0] barriers 4096 : !tiles
+  pipe.role load warps 5 to 6 drives [tma] {
+    scf.for %k = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
+      %s = pipe.producer_acquire %ab[%it] : !tiles
+      // expected-error @+2 {{must announce the 4096 bytes that the loads of the stage complete, but got 2048}}
+      // expected-note @+1 {{the barrier's count would not return to zero}}
+      pipe.expect_tx %ab[%it], %bytes : !tiles
+      pipe.load %sf[%k, %c0] into %s signals %ab[%it] : !scale_map, !scales, !tiles
+      pipe.producer_commit %ab[%it] : !tiles
+      %next = arith.addi %it, %c1 : i32
+      scf.yield %next : i32
+    }
+  }
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
+    scf.for %k = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
+      %s = pipe.consumer_wait %ab[%it] : !tiles
+      %t = pipe.copy_scales %s at 0 sets 2 : !scales -> !pscales
+      pipe.consumer_release %ab[%it] : !tiles
+      %next = arith.addi %it, %c1 : i32
+      scf.yield %next : i32
+    }
+  }
+  gpu.return
+}
+}
