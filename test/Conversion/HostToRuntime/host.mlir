@@ -134,6 +134,11 @@ func.func @constant_and_view(%x: memref<8x64xbf16>) -> (memref<2xbf16>, memref<?
   return %c, %v : memref<2xbf16>, memref<?x64xbf16>
 }
 
+// CHECK-LABEL: llvm.func @_mlir_ciface_constant_and_view(%arg0: !llvm.ptr, %arg1: !llvm.ptr, %arg2: !llvm.ptr)
+// CHECK-DAG: %[[ONE:.*]] = llvm.mlir.constant(1 : i32) : i32
+// CHECK-DAG: %[[TWO:.*]] = llvm.mlir.constant(2 : i32) : i32
+// CHECK: llvm.call @fp4rt_call(%{{.*}}, %{{.*}}, %{{.*}}, %[[ONE]], %[[TWO]])
+
 // A map of scales has rank 3: 128 words of a block, 16 blocks of a row, 4 rows of blocks.
 // CHECK-LABEL: llvm.func internal @scale_map(
 func.func @scale_map(%sf: memref<4x16x512xi8>) {
