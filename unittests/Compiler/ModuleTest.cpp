@@ -16,6 +16,7 @@
 using namespace fp4;
 using namespace mlir;
 using testing::HasSubstr;
+using testing::Not;
 
 namespace {
 
@@ -101,6 +102,23 @@ TEST_F(ModuleTest, IsCompiledInItsContextAndStaysAsItWas) {
   EXPECT_TRUE((*program)->lookup("_mlir_ciface_linear"));
   llvm::raw_string_ostream(after) << *module;
   EXPECT_EQ(before, after);
+}
+
+/// Inlining needs an interface of func's that nobody but fp4 adds to this context.
+TEST_F(ModuleTest, FindsItsInterfacesInAContextWithoutThem) {
+  Type matrix = tensor({8, 32}, builder.getF32Type());
+  auto helper = function("helper", {matrix});
+  Value amax = AmaxOp::create(builder, builder.getUnknownLoc(), helper.getArgument(0));
+  close(helper, amax);
+  helper.setPrivate();
+  auto caller = function("caller", {matrix});
+  auto call = func::CallOp::create(builder, builder.getUnknownLoc(), helper,
+                                   ValueRange(caller.getArguments()));
+  close(caller, call.getResults());
+  Compiler compiler({});
+  ASSERT_TRUE(compiler.loadModule(*module));
+  ASSERT_TRUE(compiler.compileTo(Phase::Tiles));
+  EXPECT_THAT(compiler.ir(), Not(HasSubstr("helper")));
 }
 
 TEST_F(ModuleTest, ErrorsGoToTheHandlersOfItsContext) {
