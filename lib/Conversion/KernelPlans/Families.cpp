@@ -87,6 +87,12 @@ InFlightDiagnostic fp4::misfit(Operation *op, StringRef field, const Twine &must
   return diag;
 }
 
+LogicalResult fp4::checkAtMost(Operation *op, StringRef field, int64_t value, int64_t most) {
+  if (value <= most)
+    return success();
+  return misfit(op, field, "is at most " + Twine(most), Twine(value));
+}
+
 static std::string spell(Attribute attribute) {
   std::string text;
   llvm::raw_string_ostream(text) << attribute;
@@ -123,6 +129,11 @@ LogicalResult fp4::checkTiling(Operation *op, const KernelPlan &plan, const hw::
     return misfit(op, "roles", "is a #pipe.role_plan", spell(plan.roles));
   if (failed(checkRoles(op, roles, engines)))
     return failure();
+  if (roles.getNumThreads() > int64_t(target.maxThreadsPerCta))
+    return misfit(op, "roles",
+                  "have at most " + Twine(target.maxThreadsPerCta / 32) + " warps on " +
+                      StringRef(target.name),
+                  spell(plan.roles));
   return checkThreads(op, roles.getNumThreads(), *plan.resident, target);
 }
 

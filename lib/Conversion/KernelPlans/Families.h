@@ -34,6 +34,10 @@ llvm::LogicalResult requireNothing(mlir::Operation *op, const hw::TargetModel &t
 mlir::InFlightDiagnostic misfit(mlir::Operation *op, llvm::StringRef field, const llvm::Twine &must,
                                 const llvm::Twine &found);
 
+/// `value`, of `field`, is at most `most`.
+llvm::LogicalResult checkAtMost(mlir::Operation *op, llvm::StringRef field, int64_t value,
+                                int64_t most);
+
 /// The schedule is one, and the roles drive all of `engines` as a kernel on tiles expects.
 llvm::LogicalResult checkTiling(mlir::Operation *op, const KernelPlan &plan,
                                 const hw::TargetModel &target,

@@ -68,9 +68,10 @@ static LogicalResult checkCluster(Operation *op, const KernelPlan &plan,
     return misfit(op, "cluster", "has 2 blocks along m, which are the pair", spell(plan.cluster));
   if (m == 0)
     return success();
-  if (!llvm::isPowerOf2_64(m) || !llvm::isPowerOf2_64(n) || m * n > target.maxClusterSize)
+  int64_t most = target.maxClusterSize;
+  if (!llvm::isPowerOf2_64(m) || !llvm::isPowerOf2_64(n) || m > most || n > most / m)
     return misfit(op, "cluster",
-                  "has powers of two, of at most " + Twine(target.maxClusterSize) + " blocks on " +
+                  "has powers of two, of at most " + Twine(most) + " blocks on " +
                       StringRef(target.name),
                   spell(plan.cluster));
   return success();

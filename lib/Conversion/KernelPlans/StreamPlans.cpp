@@ -15,6 +15,11 @@ using namespace mlir;
 using namespace fp4;
 using enum KernelFamily;
 
+/// Blocks of a thread are in registers; items of a thread are counted with 32 bits.
+static constexpr int64_t kMostBlocks = 16, kMostItems = 65536;
+/// Blocks of a grid for each multiprocessor: more than are ever resident gain nothing.
+static constexpr int64_t kMostGrid = 1024;
+
 //===----------------------------------------------------------------------===//
 // stream_blocks
 //===----------------------------------------------------------------------===//
@@ -36,6 +41,8 @@ static KernelPlan proposeBlocks(Operation *op, const KernelPlan &, const hw::Tar
 
 static LogicalResult checkBlocks(Operation *op, const KernelPlan &plan,
                                  const hw::TargetModel &target) {
+  if (failed(checkAtMost(op, "blocks_per_thread", *plan.blocksPerThread, kMostBlocks)))
+    return failure();
   return checkThreads(op, *plan.threads, plan.resident.value_or(1), target);
 }
 
@@ -93,6 +100,8 @@ static LogicalResult checkItems(Operation *op, const KernelPlan &plan,
                                 const hw::TargetModel &target) {
   if (isa<HadamardOp>(op) && *plan.itemsPerThread != 1)
     return misfit(op, "items_per_thread", "is 1", Twine(*plan.itemsPerThread));
+  if (failed(checkAtMost(op, "items_per_thread", *plan.itemsPerThread, kMostItems)))
+    return failure();
   return checkThreads(op, *plan.threads, /*resident=*/1, target);
 }
 
@@ -112,6 +121,9 @@ static LogicalResult checkReduction(Operation *op, const KernelPlan &plan,
                                     const hw::TargetModel &target) {
   if (!llvm::isPowerOf2_64(*plan.threads))
     return misfit(op, "threads", "are a power of two", Twine(*plan.threads));
+  if (failed(checkAtMost(op, "items_per_thread", plan.itemsPerThread.value_or(1), kMostItems)) ||
+      failed(checkAtMost(op, "grid", plan.grid.value_or(1), kMostGrid)))
+    return failure();
   return checkThreads(op, *plan.threads, /*resident=*/1, target);
 }
 

@@ -86,6 +86,10 @@ static LogicalResult checkTransform(Operation *op, const KernelPlan &plan,
     return misfit(op, "tile", "is [64, 128]",
                   "[" + Twine(plan.tile[0]) + ", " + Twine(plan.tile[1]) + "]");
   using enum pipe::Engine;
+  auto input = cast<RankedTensorType>(cast<QuantizeOp>(op).getInput().getType());
+  int64_t tiles = llvm::divideCeil(input.getDimSize(0), kTransformTileM);
+  if (failed(checkAtMost(op, "strip", *plan.strip, tiles)))
+    return failure();
   if (failed(checkTiling(op, plan, target, {Tma, Tensor, Threads})))
     return failure();
   int64_t threads = cast<pipe::RolePlanAttr>(plan.roles).getNumThreads();

@@ -61,6 +61,11 @@ func.func @roles(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
   %2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product,
       roles = #pipe.role_plan<load warps 4 to 5 drives [tma, tensor, scale_copy], epilogue warps 0 to 4 drives [threads]>>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  // expected-error @+2 {{must have a plan whose 'roles' have at most 32 warps on sm_100a, but got}}
+  // expected-note @+1 {{leave 'roles' out}}
+  %4 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product,
+      roles = #pipe.role_plan<load warps 4 to 5 drives [tma], mma warps 32 to 33 drives [tensor, scale_copy], epilogue warps 0 to 4 drives [threads]>>}
+      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'roles' drive the engine threads with 4 warps from a multiple of 4, but got}}
   // expected-note @+1 {{leave 'roles' out}}
   %3 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product,
@@ -90,6 +95,10 @@ func.func @clusters(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
   // expected-error @+2 {{must have a plan whose 'cluster' has powers of two, of at most 8 blocks on sm_100a, but got [4, 4]}}
   // expected-note @+1 {{leave 'cluster' out}}
   %4 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, cluster = [4, 4]>}
+      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  // expected-error @+2 {{must have a plan whose 'cluster' has powers of two, of at most 8 blocks on sm_100a, but got [4611686018427387904, 4]}}
+  // expected-note @+1 {{leave 'cluster' out}}
+  %6 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, cluster = [4611686018427387904, 4]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'cluster' has powers of two, of at most 8 blocks on sm_100a, but got [3, 1]}}
   // expected-note @+1 {{leave 'cluster' out}}
@@ -128,6 +137,15 @@ func.func @threads(%x: tensor<64x32xbf16>, %a: tensor<f32>) {
   // expected-error @+2 {{must have a plan whose 'items_per_thread' is 1, but got 2}}
   // expected-note @+1 {{leave 'items_per_thread' out}}
   %3 = fp4.hadamard %x {fp4.plan = #fp4.plan<stream_items, items_per_thread = 2>} : tensor<64x32xbf16> -> tensor<64x32xbf16>
+  // expected-error @+2 {{must have a plan whose 'items_per_thread' is at most 65536, but got 65537}}
+  // expected-note @+1 {{leave 'items_per_thread' out}}
+  %4 = fp4.amax %x {fp4.plan = #fp4.plan<reduce_grid, items_per_thread = 65537>} : tensor<64x32xbf16> -> tensor<f32>
+  // expected-error @+2 {{must have a plan whose 'grid' is at most 1024, but got 9223372036854775807}}
+  // expected-note @+1 {{leave 'grid' out}}
+  %5 = fp4.amax %x {fp4.plan = #fp4.plan<reduce_grid, grid = 9223372036854775807>} : tensor<64x32xbf16> -> tensor<f32>
+  // expected-error @+2 {{must have a plan whose 'items_per_thread' is at most 65536, but got 9223372036854775807}}
+  // expected-note @+1 {{leave 'items_per_thread' out}}
+  %6 = fp4.amax %x {per_column, fp4.plan = #fp4.plan<stream_items, items_per_thread = 9223372036854775807>} : tensor<64x32xbf16> -> tensor<32xf32>
   return
 }
 
@@ -140,6 +158,15 @@ func.func @quantizers(%x: tensor<64x32xbf16>, %a: tensor<f32>) {
   // expected-note @+1 {{leave 'resident' out}}
   %q1, %s1 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, fp4.plan = #fp4.plan<stream_blocks, resident = 9>}
       : (tensor<64x32xbf16>, tensor<f32>) -> (tensor<64x32xf4E2M1FN>, tensor<64x2xf8E4M3FN>)
+  // expected-error @+2 {{must have a plan whose 'blocks_per_thread' is at most 16, but got 17}}
+  // expected-note @+1 {{leave 'blocks_per_thread' out}}
+  %q5, %s5 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, fp4.plan = #fp4.plan<stream_blocks, blocks_per_thread = 17>}
+      : (tensor<64x32xbf16>, tensor<f32>) -> (tensor<64x32xf4E2M1FN>, tensor<64x2xf8E4M3FN>)
+  // expected-error @+2 {{must have a plan whose 'strip' is at most 1, but got 2}}
+  // expected-note @+1 {{leave 'strip' out}}
+  %q6, %s6 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, outputs = #fp4.outputs<columnwise>,
+      columnwise_hadamard = #fp4.hadamard<arithmetic = tensor_core>, fp4.plan = #fp4.plan<tile_transform, strip = 2>}
+      : (tensor<64x32xbf16>, tensor<f32>) -> (tensor<32x64xf4E2M1FN>, tensor<32x4xf8E4M3FN>)
   // expected-error @+2 {{must have a plan whose 'threads' are 256, but got 128}}
   // expected-note @+1 {{leave 'threads' out}}
   %q2, %s2 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, outputs = #fp4.outputs<columnwise>,
