@@ -147,6 +147,16 @@ TEST(Program, AttributesOfVariablesAreSkipped) {
             std::string::npos);
 }
 
+// ptxas calls the type of such a variable incomplete.
+TEST(Program, VariablesOfAModuleHaveElements) {
+  for (const char *size : {"[]", "[0]", "[4][0]"})
+    EXPECT_NE(parseError(header() + ".global .b32 x" + size + ";")
+                  .find("variable 'x' at module scope must have at least one element"),
+              std::string::npos)
+        << size;
+  EXPECT_EQ(parseError(header() + ".global .b32 x[] = {1, 2};\n.global .b32 y;"), "no error");
+}
+
 TEST(Program, AbsurdSizesAreErrors) {
   EXPECT_TRUE(Program::parse(header() + ".const .align 4 .b32 x[4] = {1, 2};", "t.ptx"));
   EXPECT_NE(parseError(header() + ".const .align 4 .b32 x[4294967296] = {1, 2};")

@@ -104,6 +104,12 @@ static ModuleVariable placeModuleVariable(const ptx::Variable &variable) {
   ModuleVariable placed;
   placed.name = variable.name;
   placed.size = variableBytes(variable);
+  if (placed.size == 0)
+    throw DecodeError{variable.loc,
+                      fmt::format("variable '{}' at module scope must have at least one element, "
+                                  "but got none",
+                                  variable.name),
+                      "give it a size or an initialiser; ptxas refuses it too", false};
   placed.readOnly = variable.space == "const";
   placed.address = reserveModuleAddress(placed.size);
   placed.initial.resize(placed.size);
