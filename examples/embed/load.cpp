@@ -16,13 +16,12 @@ template <int Rank> struct Descriptor {
   int64_t offset = 0, sizes[Rank ? Rank : 1], strides[Rank ? Rank : 1];
 };
 
-using Entry = void (*)(void **arguments);
 using Interface = void (*)(Descriptor<2> *argument, Descriptor<0> *destination);
 
 static float x[2][4] = {{1, -2, 3, -4}, {5, -6, 7, -8}};
 
 /// The entry point makes its result on the device.
-static fp4::Expected<float> callEntry(fp4::rt::Device &device, Entry entry) {
+static fp4::Expected<float> callEntry(fp4::rt::Device &device, fp4_entry_function entry) {
   fp4::rt::Session session(device);
   void *memory = session.allocate(sizeof(x));
   auto address = reinterpret_cast<fp4::rt::DevicePtr>(memory);
@@ -58,7 +57,7 @@ static fp4::Expected<float> callInterface(fp4::rt::Device &device, Interface int
 
 static fp4::Expected<bool> callBoth(void *entry, void *interface) {
   FP4_ASSIGN(auto device, fp4::rt::openDevice("auto", {})); // for sm_100a
-  FP4_ASSIGN(float made, callEntry(*device, reinterpret_cast<Entry>(entry)));
+  FP4_ASSIGN(float made, callEntry(*device, reinterpret_cast<fp4_entry_function>(entry)));
   FP4_ASSIGN(float placed, callInterface(*device, reinterpret_cast<Interface>(interface)));
   std::printf("amax %g, and %g by the C interface\n", made, placed);
   return made == 8 && placed == 8;
@@ -66,10 +65,15 @@ static fp4::Expected<bool> callBoth(void *entry, void *interface) {
 
 int main(int, char **argv) {
   void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
-  void *entry = library ? dlsym(library, "fp4_entry_amax") : nullptr;
+  void *bind = library ? dlsym(library, "fp4_bind") : nullptr;
+  void *entry = bind ? dlsym(library, "fp4_entry_amax") : nullptr;
   void *interface = entry ? dlsym(library, "_mlir_ciface_amax") : nullptr;
   if (!interface) {
     std::fprintf(stderr, "error: %s\n", dlerror());
+    return 2;
+  }
+  if (reinterpret_cast<fp4_bind_function>(bind)(fp4rt_get_api()) != 0) {
+    std::fputs("error: the library was emitted by a later version of fp4\n", stderr);
     return 2;
   }
   auto right = callBoth(entry, interface);

@@ -1,8 +1,12 @@
 /*===- fp4-c/Runtime.h - The C ABI between compiled host code and a device --*- C -*-===*
  *
  * Host code that the compiler emits, in-process or as a shared library, calls these functions and
- * nothing else. The tool that runs it (fp4-runner, fp4-run, or any program that links FP4Runtime)
- * exports them and decides which device stands behind them.
+ * nothing else. The program that runs it (fp4-runner, fp4-run, or any program that links
+ * FP4Runtime) provides them and decides which device executes the work.
+ *
+ * Binding. An emitted library has a table of these functions. `fp4_bind` fills it with the table of
+ * the caller, so no symbol has to be global. A library that nobody bound uses the functions that
+ * the process exports under their names.
  *
  * Session. The calls act on the session that is current on the calling thread
  * (fp4::rt::Session::Scope). The first error sticks in the session; every later call does nothing:
@@ -12,7 +16,10 @@
  *
  * Memory. All pointers named "device" are device addresses: host code never dereferences them and
  * may add byte offsets to them. The session owns what fp4rt_alloc returned until fp4rt_free, or
- * until the session ends. All work is in order of issue.
+ * until the session ends. All work is in order of issue, on the stream of the session.
+ *
+ * Threads. Each thread has a current session of its own, so several threads can run host code at
+ * the same time, each in its session.
  *
  *===-----------------------------------------------------------------------------------===*/
 #ifndef FP4_C_RUNTIME_H
@@ -43,9 +50,10 @@ typedef struct fp4rt_module {
 /** Allocates device memory, aligned to 256 bytes. The contents are undefined; bytes may be 0. */
 FP4RT_EXPORT void *fp4rt_alloc(uint64_t bytes);
 
-/** Memory for result `index` of the entry point that runs: its destination, if fp4rt_call has one
- *  that kernels can write (on the device, of as many bytes, aligned to 256 bytes, apart from all
- *  other buffers of the call), else what fp4rt_alloc returns. */
+/** Memory for result number `index` of the entry function that runs, counted from 0: the buffer that
+ *  the caller of the session provided, or its destination, if fp4rt_call has one that kernels can
+ *  write (on the device, of as many bytes, aligned, apart from all other buffers of the call), else
+ *  what fp4rt_alloc returns. */
 FP4RT_EXPORT void *fp4rt_alloc_result(uint32_t index, uint64_t bytes);
 
 /** Frees what fp4rt_alloc returned. Null is allowed. */
@@ -94,6 +102,11 @@ FP4RT_EXPORT void fp4rt_launch(const fp4rt_module *module, const char *kernel, u
                                uint32_t block_z, uint32_t shared_bytes, void **params,
                                uint32_t num_params);
 
+/** The type of `fp4_entry_NAME`. args[0] points to the descriptors of the results, if there are
+ * any; one pointer to a memref descriptor per argument follows. It returns 0, or 1 where the
+ * library is bound to no functions; nothing was done then. */
+typedef int32_t (*fp4_entry_function)(void **args);
+
 /** The memref of a buffer: its rank, and the bytes of an element. */
 typedef struct fp4rt_memref_type {
   uint32_t rank;
@@ -106,9 +119,40 @@ typedef struct fp4rt_memref_type {
  *  types. All are dense. They are in device memory, where kernels write the destinations that they
  *  can (fp4rt_alloc_result), or in host memory where the session says so
  *  (fp4::rt::Session::setCallerMemory); then they are copied to the device and back. */
-FP4RT_EXPORT void fp4rt_call(void (*entry)(void **), void *const *buffers,
+FP4RT_EXPORT void fp4rt_call(fp4_entry_function entry, void *const *buffers,
                              const fp4rt_memref_type *types, uint32_t num_arguments,
                              uint32_t num_results);
+
+/** The functions above, as a library is bound to them. Later versions append members. */
+typedef struct fp4rt_api {
+  uint64_t size; /**< sizeof(fp4rt_api) where the table was made */
+  void *(*alloc)(uint64_t bytes);
+  void *(*alloc_result)(uint32_t index, uint64_t bytes);
+  void (*free)(void *device);
+  void *(*constant)(const void *bytes, uint64_t size);
+  void (*memset)(void *device, uint8_t value, uint64_t bytes);
+  void (*memcpy_2d)(void *dst_device, uint64_t dst_pitch, const void *src_device,
+                    uint64_t src_pitch, uint64_t width, uint64_t height);
+  void (*tensor_map)(void *out128, void *base_device, int32_t element_type, int32_t swizzle,
+                     int32_t rank, const uint64_t *dims, const uint64_t *strides,
+                     const uint32_t *box);
+  int32_t (*multiprocessor_count)(void);
+  void (*fail)(const char *message, const char *note);
+  void (*expect_size)(const char *what, int64_t found, int64_t min, int64_t max, const char *note);
+  void (*launch)(const fp4rt_module *module, const char *kernel, uint32_t grid_x, uint32_t grid_y,
+                 uint32_t grid_z, uint32_t block_x, uint32_t block_y, uint32_t block_z,
+                 uint32_t shared_bytes, void **params, uint32_t num_params);
+  void (*call)(fp4_entry_function entry, void *const *buffers, const fp4rt_memref_type *types,
+               uint32_t num_arguments, uint32_t num_results);
+} fp4rt_api;
+
+/** The table of this runtime, which lives as long as the process. */
+FP4RT_EXPORT const fp4rt_api *fp4rt_get_api(void);
+
+/** What every emitted library exports: `int32_t fp4_bind(const fp4rt_api *api)` copies the table.
+ *  Call it once, before the first entry function and not beside one. It returns 0, or 1 where the
+ *  table is older than the library and lacks functions that it calls; nothing is bound then. */
+typedef int32_t (*fp4_bind_function)(const fp4rt_api *api);
 
 #ifdef __cplusplus
 }

@@ -28,13 +28,13 @@ std::string utcNow() {
 
 class Benchmark {
 public:
-  Benchmark(rt::Device &device, const Function &function, void (*entry)(void **),
+  Benchmark(rt::Device &device, const Function &function, EntryFunction entry,
             std::span<const Tensor> arguments, std::span<const Tensor> verified,
             const MeasureOptions &options)
       : device_(device), function_(function), entry_(entry), arguments_(arguments),
         verified_(verified), options_(options), session_(device) {}
 
-  Expected<BenchmarkReport> run(void (*twin)(void **)) {
+  Expected<BenchmarkReport> run(EntryFunction twin) {
     FP4_TRY(recordSets());
     describe();
     FP4_TRY(timeProgram());
@@ -51,7 +51,7 @@ public:
 private:
   Status recordSets();
   Status recordSet();
-  Status timeTwin(void (*twin)(void **));
+  Status timeTwin(EntryFunction twin);
   void describe();
   Status timeProgram();
   Status checkResults();
@@ -68,7 +68,7 @@ private:
 
   rt::Device &device_;
   const Function &function_;
-  void (*entry_)(void **);
+  EntryFunction entry_;
   std::span<const Tensor> arguments_, verified_;
   const MeasureOptions &options_;
   rt::Session session_;
@@ -163,7 +163,7 @@ Status Benchmark::timeKernels() {
 }
 
 /// Its results are garbage, and its kernels have the names of the function's.
-Status Benchmark::timeTwin(void (*twin)(void **)) {
+Status Benchmark::timeTwin(EntryFunction twin) {
   std::vector<Tensor> unverified(verified_.begin(), verified_.end());
   Benchmark other(device_, function_, twin, arguments_, unverified, options_);
   FP4_TRY(other.recordSets());
@@ -234,9 +234,9 @@ Expected<std::vector<rt::DevicePtr>> Benchmark::copyBuffers(uint64_t bytes, size
 } // namespace
 
 Expected<BenchmarkReport> benchmark(rt::Device &device, const Function &function,
-                                    void (*entry)(void **), std::span<const Tensor> arguments,
+                                    EntryFunction entry, std::span<const Tensor> arguments,
                                     std::span<const Tensor> verified, const MeasureOptions &options,
-                                    void (*twin)(void **)) {
+                                    EntryFunction twin) {
   return Benchmark(device, function, entry, arguments, verified, options).run(twin);
 }
 

@@ -7,6 +7,8 @@
 
 #include "HostCode.h"
 
+#include "RuntimeTable.h"
+
 #include "fp4/Runtime/Session.h"
 
 #include "mlir/Target/LLVMIR/Export.h"
@@ -63,9 +65,8 @@ fp4::Expected<std::unique_ptr<Module>> translate(mlir::ModuleOp module, LLVMCont
 /// The functions of fp4-c/Runtime.h.
 orc::SymbolMap runtimeSymbols(orc::MangleAndInterner &mangle) {
   orc::SymbolMap symbols;
-  for (const fp4::rt::AbiSymbol &symbol : fp4::rt::abiSymbols())
-    symbols[mangle(symbol.name)] = {orc::ExecutorAddr::fromPtr(symbol.address),
-                                    JITSymbolFlags::Exported};
+  for (auto [name, address] : fp4::rt::abiSymbols())
+    symbols[mangle(name)] = {orc::ExecutorAddr::fromPtr(address), JITSymbolFlags::Exported};
   return symbols;
 }
 
@@ -115,6 +116,7 @@ fp4::Expected<SmallVector<char, 0>> fp4::compileHostObject(mlir::ModuleOp module
   FP4_ASSIGN(auto translated,
              translate(module, context, machine->createDataLayout(), machine->getTargetTriple()));
   translated->setPICLevel(PICLevel::BigPIC);
+  bindThroughTable(*translated);
   SmallVector<char, 0> object;
   raw_svector_ostream stream(object);
   legacy::PassManager passes;

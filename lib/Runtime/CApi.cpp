@@ -98,25 +98,27 @@ void fp4rt_launch(const fp4rt_module *module, const char *kernel, uint32_t gridX
   session->launch(*module, kernel, shape, {params, numParams});
 }
 
-void fp4rt_call(void (*entry)(void **), void *const *buffers, const fp4rt_memref_type *types,
+void fp4rt_call(fp4_entry_function entry, void *const *buffers, const fp4rt_memref_type *types,
                 uint32_t numArguments, uint32_t numResults) {
   if (Session *session = Session::current())
     session->call(entry, buffers, types, numArguments, numResults);
 }
 }
 
+namespace {
+constexpr fp4rt_api kApi = {
+    .size = sizeof(fp4rt_api),
+#define FP4RT_FUNCTION(name) .name = fp4rt_##name,
+#include "fp4/Runtime/AbiFunctions.def"
+};
+} // namespace
+
+const fp4rt_api *fp4rt_get_api(void) { return &kApi; }
+
 std::span<const AbiSymbol> fp4::rt::abiSymbols() {
-#define SYMBOL(name)                                                                               \
-  {                                                                                                \
-    #name, reinterpret_cast<void *>(&name)                                                         \
-  }
   static const AbiSymbol symbols[] = {
-      SYMBOL(fp4rt_alloc),      SYMBOL(fp4rt_free),
-      SYMBOL(fp4rt_constant),   SYMBOL(fp4rt_memset),
-      SYMBOL(fp4rt_memcpy_2d),  SYMBOL(fp4rt_tensor_map),
-      SYMBOL(fp4rt_fail),       SYMBOL(fp4rt_multiprocessor_count),
-      SYMBOL(fp4rt_expect_size), SYMBOL(fp4rt_launch),
-      SYMBOL(fp4rt_call),       SYMBOL(fp4rt_alloc_result)};
-#undef SYMBOL
+#define FP4RT_FUNCTION(name) {"fp4rt_" #name, reinterpret_cast<void *>(&fp4rt_##name)},
+#include "fp4/Runtime/AbiFunctions.def"
+  };
   return symbols;
 }

@@ -101,15 +101,15 @@ public:
   }
 
   /// The destinations that an entry point can write itself.
-  std::vector<ResultMemory> writable() const {
-    std::vector<ResultMemory> memory(destinations.size());
+  std::vector<ResultBuffer> writable() const {
+    std::vector<ResultBuffer> memory(destinations.size());
     for (size_t i = 0; i < destinations.size() && !onHost; ++i)
       if (destinations[i].address() % kAlignment == 0 && isAlone(destinations[i]))
         memory[i] = {destinations[i].address(), destinations[i].bytes()};
     return memory;
   }
 
-  Status run(void (*entry)(void **)) {
+  Status run(fp4_entry_function entry) {
     for (size_t i = 0; i < arguments.size(); ++i)
       FP4_TRY(pass(i));
     for (size_t i = 0; i < destinations.size(); ++i)
@@ -181,24 +181,16 @@ private:
 
 } // namespace
 
-void Session::call(void (*entry)(void **), void *const *buffers, const fp4rt_memref_type *types,
+void Session::call(fp4_entry_function entry, void *const *buffers, const fp4rt_memref_type *types,
                    uint32_t numArguments, uint32_t numResults) {
   if (failed())
     return;
   if (!entry || (numArguments + numResults && (!buffers || !types)))
     return fail({ErrorKind::Internal, "fp4rt_call expects an entry point and its buffers", ""});
   Call call(*this, callerMemory_ == CallerMemory::Host, buffers, types, numArguments, numResults);
-  std::vector<ResultMemory> outer = std::exchange(destinations_, call.writable());
+  std::vector<ResultBuffer> outer = std::exchange(destinations_, call.writable());
   check(call.run(entry));
   destinations_ = std::move(outer);
-}
-
-void *Session::allocateResult(uint32_t index, uint64_t bytes) {
-  if (failed())
-    return nullptr;
-  if (index < destinations_.size() && destinations_[index].bytes == bytes && bytes)
-    return reinterpret_cast<void *>(destinations_[index].address);
-  return allocate(bytes);
 }
 
 } // namespace fp4::rt

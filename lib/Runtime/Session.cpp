@@ -15,12 +15,15 @@ Session::Scope::Scope(Session &session) : previous_(currentSession) { currentSes
 Session::Scope::~Scope() { currentSession = previous_; }
 Session *Session::current() { return currentSession; }
 
+Session::Session(Device &device, SessionOptions options)
+    : device_(device), options_(std::move(options)),
+      ownCache_(options_.cache ? nullptr : std::make_unique<ModuleCache>(device)),
+      cache_(options_.cache ? *options_.cache : *ownCache_) {}
+
 Session::~Session() {
   // Errors while freeing have nobody left to hear them; the first error is already kept.
   for (auto [address, bytes] : allocations_)
-    (void)device_.free(address);
-  for (auto [bytes, address] : constants_)
-    (void)device_.free(address);
+    (void)release(address);
 }
 
 bool Session::check(const Status &status) {
@@ -33,7 +36,8 @@ void Session::fail(Error error) { check(tl::unexpected<Error>(std::move(error)))
 
 Status Session::finish() {
   if (!failed())
-    check(withLaunches(device_.synchronize()));
+    check(withLaunches(options_.stream ? device_.synchronizeStream(options_.stream)
+                                       : device_.synchronize()));
   if (!failed())
     check(resolveTimes());
   return status_;
@@ -57,10 +61,22 @@ Status Session::resolveTimes() {
   return {};
 }
 
+Expected<DevicePtr> Session::newMemory(uint64_t bytes) {
+  if (options_.allocator)
+    return options_.allocator->allocate(bytes, options_.stream);
+  return options_.stream ? device_.allocateOn(options_.stream, bytes) : device_.allocate(bytes);
+}
+
+Status Session::release(DevicePtr address) {
+  if (options_.allocator)
+    return options_.allocator->free(address, options_.stream);
+  return options_.stream ? device_.freeOn(options_.stream, address) : device_.free(address);
+}
+
 void *Session::allocate(uint64_t bytes) {
   if (failed())
     return nullptr;
-  auto address = device_.allocate(bytes);
+  auto address = newMemory(bytes);
   if (!address) {
     fail(address.error());
     return nullptr;
@@ -70,45 +86,75 @@ void *Session::allocate(uint64_t bytes) {
   return reinterpret_cast<void *>(*address);
 }
 
+Status Session::tryProvided(uint32_t index, uint64_t bytes) const {
+  const ResultBuffer &buffer = options_.results[index];
+  if (buffer.bytes < bytes)
+    return makeError(ErrorKind::Usage,
+                     fmt::format("the buffer of result {} must have at least {} bytes, but got {}",
+                                 index, bytes, buffer.bytes),
+                     "the manifest has the type of the result, and docs/Libraries.md its buffer");
+  if (buffer.address % 16)
+    return makeError(ErrorKind::Usage,
+                     fmt::format("the buffer of result {} must start at a multiple of 16 bytes, "
+                                 "but got {:#x}",
+                                 index, buffer.address),
+                     "TMA and vector stores write it");
+  return {};
+}
+
+void *Session::allocateResult(uint32_t index, uint64_t bytes) {
+  if (failed())
+    return nullptr;
+  if (index < destinations_.size() && destinations_[index].bytes == bytes && bytes)
+    return reinterpret_cast<void *>(destinations_[index].address);
+  if (index < options_.results.size() && options_.results[index].address) {
+    check(tryProvided(index, bytes));
+    return failed() ? nullptr : reinterpret_cast<void *>(options_.results[index].address);
+  }
+  return allocate(bytes);
+}
+
+void Session::handOver(void *pointer) {
+  auto it = allocations_.find(toDevice(pointer));
+  if (it == allocations_.end())
+    return;
+  liveBytes_ -= it->second;
+  allocations_.erase(it);
+}
+
 void Session::free(void *pointer) {
   if (failed() || !pointer)
     return; // after an error the destructor frees
-  auto it = allocations_.find(toDevice(pointer));
-  if (it == allocations_.end())
+  if (!allocations_.contains(toDevice(pointer)))
     return fail({ErrorKind::Device,
                  fmt::format("cannot free {}: it is not the start of a live allocation", pointer),
                  "free what fp4rt_alloc returned, once"});
   if (recording_)
     return;
-  liveBytes_ -= it->second;
-  allocations_.erase(it);
-  check(device_.free(toDevice(pointer)));
+  handOver(pointer);
+  check(release(toDevice(pointer)));
 }
 
 void *Session::constant(const void *bytes, uint64_t size) {
   if (failed())
     return nullptr;
-  if (auto it = constants_.find(bytes); it != constants_.end())
-    return reinterpret_cast<void *>(it->second);
-  auto address = device_.allocate(size);
-  if (!address) {
+  auto address = cache_.constant({static_cast<const std::byte *>(bytes), size});
+  if (!address)
     fail(address.error());
-    return nullptr;
-  }
-  constants_.emplace(bytes, *address);
-  liveBytes_ += size;
-  check(device_.copyToDevice(*address, {static_cast<const std::byte *>(bytes), size}));
-  return failed() ? nullptr : reinterpret_cast<void *>(*address);
+  return address ? reinterpret_cast<void *>(*address) : nullptr;
 }
 
 void Session::memset(void *pointer, uint8_t value, uint64_t bytes) {
-  if (failed() || !check(device_.memset(toDevice(pointer), value, bytes)) || !recording_)
+  if (failed())
     return;
-  recorded_.push_back(
-      {[=](Device &device) { return device.memset(toDevice(pointer), value, bytes); }, {}});
+  auto issue = [=, stream = options_.stream](Device &device) {
+    return device.memset(toDevice(pointer), value, bytes, stream);
+  };
+  if (check(issue(device_)) && recording_)
+    recorded_.push_back({issue, {}});
 }
 
-void Session::copy2D(const Copy2D &copy) {
+void Session::copy2D(Copy2D copy) {
   if (failed())
     return;
   if (copy.height > 1 && (copy.srcPitch < copy.width || copy.dstPitch < copy.width))
@@ -117,6 +163,7 @@ void Session::copy2D(const Copy2D &copy) {
                              "got source pitch {} and destination pitch {}",
                              copy.width, copy.srcPitch, copy.dstPitch),
                  ""});
+  copy.stream = options_.stream;
   if (check(device_.copy2D(copy)) && recording_)
     recorded_.push_back({[copy](Device &device) { return device.copy2D(copy); }, {}});
 }
@@ -130,28 +177,23 @@ void Session::encodeTensorMap(void *out128, const TensorMapRequest &request) {
 
 int32_t Session::multiprocessorCount() { return failed() ? 1 : device_.multiprocessorCount(); }
 
-Expected<ModuleId> Session::load(const fp4rt_module &module) {
-  if (auto it = modules_.find(&module); it != modules_.end())
-    return it->second;
-  auto loaded = device_.loadModule(module);
-  if (loaded)
-    modules_.emplace(&module, *loaded);
-  return loaded;
-}
-
-void Session::launch(const fp4rt_module &module, const char *kernel, const LaunchShape &shape,
+void Session::launch(const fp4rt_module &module, const char *kernel, LaunchShape shape,
                      std::span<void *const> params) {
-  if (!failed() && shape.grid.count() != 0)
-    check(tryLaunch(module, kernel, shape, params));
+  if (failed() || shape.grid.count() == 0)
+    return;
+  shape.stream = options_.stream;
+  check(tryLaunch(module, kernel, shape, params));
 }
 
 Status Session::tryLaunch(const fp4rt_module &module, const char *kernel, const LaunchShape &shape,
                           std::span<void *const> params) {
-  FP4_ASSIGN(auto id, load(module));
+  FP4_ASSIGN(auto id, cache_.load(module));
+  if (!options_.measure)
+    return device_.launch(id, kernel, shape, params);
   FP4_ASSIGN(auto info, device_.kernelInfo(id, kernel));
-  FP4_ASSIGN(auto begin, device_.recordEvent());
+  FP4_ASSIGN(auto begin, device_.recordEvent(options_.stream));
   FP4_TRY(device_.launch(id, kernel, shape, params));
-  FP4_ASSIGN(auto end, device_.recordEvent());
+  FP4_ASSIGN(auto end, device_.recordEvent(options_.stream));
   launches_.push_back({module.name, kernel, shape, std::move(info), 0, device_.lastLaunch()});
   events_.push_back({begin, end});
   if (recording_)

@@ -50,12 +50,14 @@ public:
     return status;
   }
   Status copy2D(const rt::Copy2D &copy) override { return inner_->copy2D(copy); }
-  Status memset(rt::DevicePtr dst, uint8_t value, uint64_t bytes) override {
-    return inner_->memset(dst, value, bytes);
+  Status memset(rt::DevicePtr dst, uint8_t value, uint64_t bytes,
+                rt::StreamHandle stream) override {
+    return inner_->memset(dst, value, bytes, stream);
   }
   Expected<rt::ModuleId> loadModule(const fp4rt_module &module) override {
     return inner_->loadModule(module);
   }
+  Status unloadModule(rt::ModuleId module) override { return inner_->unloadModule(module); }
   Expected<rt::KernelInfo> kernelInfo(rt::ModuleId module, std::string_view kernel) override {
     return inner_->kernelInfo(module, kernel);
   }
@@ -72,8 +74,10 @@ public:
     pass(double(bytes) * 1e-9);
     return {};
   }
+  Expected<rt::StreamHandle> createStream() override { return inner_->createStream(); }
+  Status destroyStream(rt::StreamHandle stream) override { return inner_->destroyStream(stream); }
   Status synchronize() override { return {}; }
-  Expected<uint32_t> recordEvent() override {
+  Expected<uint32_t> recordEvent(rt::StreamHandle) override {
     events_.push_back(now_);
     return uint32_t(events_.size() - 1);
   }
@@ -223,7 +227,7 @@ struct HandFunction {
     for (const Function &candidate : manifest.functions)
       if (candidate.name == name)
         function = &candidate;
-    entry = reinterpret_cast<void (*)(void **)>(dlsym(library, function->symbol.c_str()));
+    entry = reinterpret_cast<fp4_entry_function>(dlsym(library, function->symbol.c_str()));
     Type type = function->arguments[0].type;
     type.shape[0] = 32;
     arguments.push_back(*makeInput(type, "ones", 1, 0));
@@ -231,7 +235,7 @@ struct HandFunction {
   }
   Manifest manifest;
   const Function *function = nullptr;
-  void (*entry)(void **) = nullptr;
+  EntryFunction entry = nullptr;
   std::vector<Tensor> arguments, results; ///< the largest absolute value of ones is one
 };
 
@@ -261,8 +265,8 @@ TEST(Benchmark, TimesKernelsAndProgramBesideACopy) {
 TEST(Benchmark, ATwinIsTimedBesideItsKernel) {
   FakeGpu device;
   HandFunction hand("amax");
-  auto report = benchmark(device, *hand.function, hand.entry, hand.arguments, hand.results, {},
-                          hand.entry);
+  auto report =
+      benchmark(device, *hand.function, hand.entry, hand.arguments, hand.results, {}, hand.entry);
   ASSERT_TRUE(report) << format(report.error());
   ASSERT_TRUE(report->entries[0].twin);
   EXPECT_NEAR(report->entries[0].ofTwin(), 1, 1e-9);

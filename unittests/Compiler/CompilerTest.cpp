@@ -158,7 +158,7 @@ TEST_F(CompilerTest, RunsHostCodeInProcess) {
   // Without a session the runtime's functions do nothing, and allocations are null.
   Descriptor x{nullptr, nullptr, 0, {3, 8}, {8, 1}}, y{&x, &x, 7, {7, 7}, {7, 7}};
   void *arguments[] = {&y, &x};
-  reinterpret_cast<void (*)(void **)>(*entry)(arguments);
+  reinterpret_cast<fp4_entry_function>(*entry)(arguments);
   EXPECT_EQ(y.aligned, nullptr);
   EXPECT_EQ(y.offset, 0);
   EXPECT_EQ(y.sizes[0], 3);

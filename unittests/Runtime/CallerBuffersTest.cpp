@@ -35,7 +35,7 @@ struct {
 } made;
 
 /// What compiled code does: checks its argument, and returns a copy of it and its first element.
-void entry(void **arguments) {
+int32_t entry(void **arguments) {
   auto &x = *static_cast<Descriptor<2> *>(arguments[1]);
   fp4rt_expect_size("argument 'x' dimension 0", x.sizes[0], 1, 4, "pass fewer rows");
   uint64_t bytes = uint64_t(x.sizes[0]) * 3 * sizeof(float);
@@ -48,6 +48,7 @@ void entry(void **arguments) {
   fp4rt_memcpy_2d(copy, bytes, static_cast<float *>(x.aligned) + x.offset, bytes, bytes, 1);
   fp4rt_memcpy_2d(first, 4, copy, 4, 4, 1);
   results = {{copy, copy, 0, {x.sizes[0], 3}, {3, 1}}, {first, first, 0}};
+  return 0;
 }
 
 const fp4rt_memref_type kTypes[] = {{2, 4}, {2, 4}, {0, 4}};

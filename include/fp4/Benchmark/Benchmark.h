@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "fp4/Benchmark/EntryCall.h"
 #include "fp4/Benchmark/Measure.h"
 #include "fp4/Reference/Tensor.h"
 
@@ -98,9 +99,9 @@ Expected<std::vector<Comparison>> compare(const BenchmarkReport &report, const s
 /// `verified` is what the function returned for `arguments` when it was checked. `twin` is the same
 /// function compiled with --no-arithmetic: its kernels are timed beside those of their names.
 Expected<BenchmarkReport> benchmark(rt::Device &device, const Function &function,
-                                    void (*entry)(void **), std::span<const Tensor> arguments,
+                                    EntryFunction entry, std::span<const Tensor> arguments,
                                     std::span<const Tensor> verified,
                                     const MeasureOptions &options = {},
-                                    void (*twin)(void **) = nullptr);
+                                    EntryFunction twin = nullptr);
 
 } // namespace fp4::harness

@@ -1,8 +1,6 @@
 //===- EntryCall.h - Calling compiled host code ---------------------------===//
 //
-// Tensors to memref descriptors in device memory and back. A descriptor of rank R is 3 + 2R words:
-// allocated pointer, aligned pointer, offset in elements, R sizes, R strides in elements, for the
-// dense boundary buffer of a type (Type::bufferShape).
+// Tensors to memref descriptors (Descriptor.h) in device memory and back.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -14,9 +12,8 @@
 
 namespace fp4::harness {
 
-/// `void fp4_entry_<func>(void **args)`: args[0] is the struct of result memref descriptors when
-/// there are results, then one pointer to a memref descriptor per argument.
-using EntryFunction = void (*)(void **args);
+/// `fp4_entry_<func>` of fp4-c/Runtime.h.
+using EntryFunction = fp4_entry_function;
 
 class EntryCall {
 public:

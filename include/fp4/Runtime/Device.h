@@ -2,8 +2,12 @@
 //
 // The interface between the runtime and a machine that executes PTX: a GPU with the CUDA driver
 // (CudaDevice) or the simulator (SimDevice). The conformance suite fp4-cts tests both. Device
-// addresses are 64-bit numbers. All work is in order of issue. Every call that can fail returns a
-// Status or Expected whose message names the call and the operand.
+// addresses are 64-bit numbers. Work on one stream is in order of issue. Every call that can fail
+// returns a Status or Expected whose message names the call and the operand.
+//
+// Several threads may use one device at the same time; a simulator executes their calls one after
+// the other. capture() is the exception: nobody else may use the device meanwhile. A call leaves
+// the current CUDA context of its thread as it was.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -34,6 +38,11 @@ using DevicePtr = uint64_t;
 /// A loaded module, valid until its device is destroyed.
 using ModuleId = uint32_t;
 
+/// A stream in the driver's own form (CUstream, cudaStream_t); 0 is the default stream. It belongs
+/// to the primary context of the device. A simulator has done its work when a call returns, and
+/// ignores it.
+using StreamHandle = uint64_t;
+
 struct Dim3 {
   uint32_t x = 1, y = 1, z = 1;
   uint64_t count() const { return uint64_t(x) * y * z; }
@@ -44,6 +53,7 @@ struct LaunchShape {
   /// Blocks per cluster; {0,0,0} takes the kernel's own .reqnctapercluster, or 1.
   Dim3 cluster{0, 0, 0};
   uint32_t dynamicSharedBytes = 0;
+  StreamHandle stream = 0;
 };
 
 /// A rectangle of bytes; pitches in bytes, at least `width`.
@@ -53,6 +63,7 @@ struct Copy2D {
   DevicePtr src = 0;
   uint64_t srcPitch = 0;
   uint64_t width = 0, height = 0;
+  StreamHandle stream = 0;
 };
 
 /// The operands of a tiled tensor map: see fp4rt_tensor_map. With corners, one of im2col mode: see
@@ -119,27 +130,40 @@ public:
   virtual Status copyToDevice(DevicePtr dst, std::span<const std::byte> src) = 0;
   virtual Status copyToHost(std::span<std::byte> dst, DevicePtr src) = 0;
   virtual Status copy2D(const Copy2D &copy) = 0;
-  virtual Status memset(DevicePtr dst, uint8_t value, uint64_t bytes) = 0;
+  virtual Status memset(DevicePtr dst, uint8_t value, uint64_t bytes, StreamHandle stream = 0) = 0;
+  /// Allocates in the order of `stream`: work that is issued to it from now on may use the memory.
+  virtual Expected<DevicePtr> allocateOn(StreamHandle, uint64_t bytes) { return allocate(bytes); }
+  /// Frees what allocateOn returned after the work that was issued to `stream` until now.
+  virtual Status freeOn(StreamHandle, DevicePtr address) { return free(address); }
 
   /// Loads the cubin if the device can run it, and otherwise the PTX. A PTX error is of kind
   /// Compile and carries the assembler's text.
   virtual Expected<ModuleId> loadModule(const fp4rt_module &module) = 0;
+  /// Gives the code back. No kernel of it may be running.
+  virtual Status unloadModule(ModuleId module) = 0;
   virtual Expected<KernelInfo> kernelInfo(ModuleId module, std::string_view kernel) = 0;
   /// params[i] points at the value of parameter i; their number must be the kernel's.
   virtual Status launch(ModuleId module, std::string_view kernel, const LaunchShape &shape,
                         std::span<void *const> params) = 0;
   virtual Status encodeTensorMap(std::span<std::byte, 128> out,
                                  const TensorMapRequest &request) = 0;
+  /// A stream whose work is not in order with that of other streams. Callers with streams of their
+  /// own need none of these.
+  virtual Expected<StreamHandle> createStream() = 0;
+  virtual Status destroyStream(StreamHandle stream) = 0;
+  /// Waits for all work on the device.
   virtual Status synchronize() = 0;
+  /// Waits for the work on one stream.
+  virtual Status synchronizeStream(StreamHandle) { return synchronize(); }
 
-  /// Marks a point in the order of issue; returns its number.
-  virtual Expected<uint32_t> recordEvent() = 0;
+  /// Marks a point in the order of a stream; returns its number.
+  virtual Expected<uint32_t> recordEvent(StreamHandle stream = 0) = 0;
   /// Milliseconds between two marks, waiting for the second. On a simulator: of host time.
   virtual Expected<double> elapsedMs(uint32_t first, uint32_t second) = 0;
 
   // The following serves benchmarks; a device without it says so by these defaults.
   virtual Status copyOnDevice(DevicePtr dst, DevicePtr src, uint64_t bytes) {
-    return copy2D({dst, bytes, src, bytes, bytes, 1});
+    return copy2D({dst, bytes, src, bytes, bytes, 1, 0});
   }
   /// Bytes of the L2 cache; 0 where there is none.
   virtual uint64_t l2Bytes() const { return 0; }
@@ -152,8 +176,8 @@ public:
   virtual Status replay(uint32_t graph);
   /// Counts of the last launch, on a simulator.
   virtual std::optional<LaunchCounts> lastLaunch() const { return std::nullopt; }
-  /// The instruments of a simulator (fp4/Sim/Instruments.h), with what they found in all launches so
-  /// far. Null on hardware.
+  /// The instruments of a simulator (fp4/Sim/Instruments.h), with what they found in all launches
+  /// so far. Null on hardware.
   virtual const sim::Instruments *instruments() const { return nullptr; }
   /// Call this after the last launch: it gives the file of DeviceOptions::timeline its end and its
   /// name. Without this call there is no such file.

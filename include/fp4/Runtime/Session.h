@@ -1,16 +1,23 @@
 //===- Session.h - The state behind the C ABI -----------------------------===//
 //
-// One run of host code on one device. A session owns every allocation and module that the host code
-// made, keeps the first error, and counts launches. While a Session::Scope lives, the fp4rt_
-// functions called on its thread act on its session.
+// One run of host code on one device. A session owns the allocations that the host code made, keeps
+// the first error, and counts launches. While a Session::Scope lives, the fp4rt_ functions called
+// on its thread act on its session.
+//
+// A program that embeds emitted libraries gives its own stream, allocator and result buffers, and a
+// cache of modules that outlives the session (SessionOptions). With a warm cache, provided results,
+// `measure` off, and no temporary memory or an allocator that may be called while a graph is
+// captured, host code neither allocates from the driver nor waits, so its work can be captured.
+//
+// One thread at a time uses a session; several sessions may use one device and one cache at the
+// same time.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "fp4/Runtime/Device.h"
+#include "fp4/Runtime/ModuleCache.h"
 
 #include <map>
-#include <set>
 #include <utility>
 
 namespace fp4::rt {
@@ -33,15 +40,33 @@ struct RecordedOp {
 /// Where the buffers are with which other programs call compiled functions (fp4rt_call).
 enum class CallerMemory { Device, Host };
 
-/// Where an entry point may place a result; no bytes where it may not.
-struct ResultMemory {
-  DevicePtr address = 0;
-  uint64_t bytes = 0;
+/// The device memory of a caller. Temporary memory is freed when the host code has issued its last
+/// use, so an allocator gives it to other work only in the order of the stream.
+class Allocator {
+public:
+  virtual ~Allocator() = default;
+  /// Aligned to 256 bytes; `bytes` may be 0.
+  virtual Expected<DevicePtr> allocate(uint64_t bytes, StreamHandle stream) = 0;
+  virtual Status free(DevicePtr address, StreamHandle stream) = 0;
+};
+
+/// Memory for one result of an entry function.
+struct ResultBuffer {
+  DevicePtr address = 0; ///< a multiple of 16; 0: the session allocates the result
+  uint64_t bytes = 0;    ///< at least those of the result's buffer (docs/Libraries.md)
+};
+
+struct SessionOptions {
+  StreamHandle stream = 0;                ///< all work is issued to it
+  Allocator *allocator = nullptr;         ///< null: the device's own
+  std::vector<ResultBuffer> results = {}; ///< by number; those that are absent are allocated
+  ModuleCache *cache = nullptr;           ///< of the same device; null: a cache of this session
+  bool measure = true;                    ///< keep a LaunchRecord with its time for each launch
 };
 
 class Session {
 public:
-  explicit Session(Device &device) : device_(device) {}
+  explicit Session(Device &device, SessionOptions options = {});
   ~Session(); ///< frees what is still allocated
   Session(const Session &) = delete;
   Session &operator=(const Session &) = delete;
@@ -61,12 +86,20 @@ public:
 
   Device &device() { return device_; }
   bool failed() const { return !status_.has_value(); }
-  /// The first error, or success. Waits for the device.
+  /// The first error until now, or success. Does not wait.
+  const Status &status() const { return status_; }
+  /// The first error, or success. Waits for the work of the session's stream; without a stream, for
+  /// the device.
   Status finish();
+  /// An allocation of this session, such as a result, becomes the caller's: it is not freed with
+  /// the session. Free it with the session's allocator, else with Device::freeOn where there is a
+  /// stream and with Device::free where there is none.
+  void handOver(void *address);
   const std::vector<LaunchRecord> &launches() const { return launches_; }
-  uint64_t allocatedBytes() const { return liveBytes_; }
+  /// Live bytes of allocations, and of the constants in the cache.
+  uint64_t allocatedBytes() const { return liveBytes_ + cache_.constantBytes(); }
   /// Keeps every launch, memset and copy from now on. Memory that host code frees stays allocated
-  /// until the session ends, because the recorded operations use it.
+  /// until the session ends, because the recorded operations use it. Expects `measure`.
   void record() { recording_ = true; }
   /// The operations that were recorded since the last call.
   std::vector<RecordedOp> takeRecording() { return std::exchange(recorded_, {}); }
@@ -81,19 +114,21 @@ public:
   void free(void *address);
   void *constant(const void *bytes, uint64_t size);
   void memset(void *address, uint8_t value, uint64_t bytes);
-  void copy2D(const Copy2D &copy);
+  void copy2D(Copy2D copy);
   void encodeTensorMap(void *out128, const TensorMapRequest &request);
   int32_t multiprocessorCount();
-  void launch(const fp4rt_module &module, const char *kernel, const LaunchShape &shape,
+  void launch(const fp4rt_module &module, const char *kernel, LaunchShape shape,
               std::span<void *const> params);
-  void call(void (*entry)(void **), void *const *buffers, const fp4rt_memref_type *types,
+  void call(fp4_entry_function entry, void *const *buffers, const fp4rt_memref_type *types,
             uint32_t numArguments, uint32_t numResults);
   void fail(Error error);
 
 private:
   /// Keeps the first error; true when `status` is a success.
   bool check(const Status &status);
-  Expected<ModuleId> load(const fp4rt_module &module);
+  Expected<DevicePtr> newMemory(uint64_t bytes);
+  Status release(DevicePtr address);
+  Status tryProvided(uint32_t index, uint64_t bytes) const;
   Status tryLaunch(const fp4rt_module &module, const char *kernel, const LaunchShape &shape,
                    std::span<void *const> params);
   Status resolveTimes();
@@ -105,15 +140,16 @@ private:
     uint32_t begin, end;
   };
   Device &device_;
+  SessionOptions options_;
+  std::unique_ptr<ModuleCache> ownCache_;
+  ModuleCache &cache_;
   Status status_;
   std::map<DevicePtr, uint64_t> allocations_;
-  std::map<const void *, DevicePtr> constants_; ///< by the host address of their bytes
-  std::map<const fp4rt_module *, ModuleId> modules_;
   std::vector<LaunchRecord> launches_;
   std::vector<TimedLaunch> events_;
   uint64_t liveBytes_ = 0;
   CallerMemory callerMemory_ = CallerMemory::Device;
-  std::vector<ResultMemory> destinations_; ///< of the call that runs
+  std::vector<ResultBuffer> destinations_; ///< of the call that runs
   bool recording_ = false;
   std::vector<RecordedOp> recorded_;
 };

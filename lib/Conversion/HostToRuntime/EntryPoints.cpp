@@ -1,4 +1,4 @@
-//===- EntryPoints.cpp - fp4_entry_<function>(void **args) ----------------===//
+//===- EntryPoints.cpp - int32_t fp4_entry_<function>(void **args) --------===//
 //
 // Upstream gives a function marked llvm.emit_c_interface a wrapper `_mlir_ciface_<f>` that takes
 // pointers to memref descriptors, results first. Callers without a compiler cannot build a call of
@@ -14,7 +14,6 @@
 #include "RuntimeCalls.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -41,15 +40,6 @@ static void dropNames(func::FuncOp function) {
   }
 }
 
-/// Names the results among the allocations, so that they can lie where a caller wants them.
-static void markResults(func::FuncOp function) {
-  Operation *terminator = function.getBody().front().getTerminator();
-  for (OpOperand &operand : terminator->getOpOperands())
-    if (auto alloc = operand.get().getDefiningOp<gpu::AllocOp>())
-      alloc->setAttr(fp4::kResultNumber, IntegerAttr::get(IntegerType::get(alloc.getContext(), 32),
-                                                          operand.getOperandNumber()));
-}
-
 fp4::EntryPoints::EntryPoints(ModuleOp module) : module(module) {
   for (auto function : module.getOps<func::FuncOp>()) {
     if (!function.isPublic() || function.isExternal())
@@ -62,7 +52,6 @@ fp4::EntryPoints::EntryPoints(ModuleOp module) : module(module) {
     for (auto [number, type] : llvm::enumerate(function.getArgumentTypes()))
       signature.arguments.push_back({argumentName(function, number), dyn_cast<MemRefType>(type)});
     dropNames(function);
-    markResults(function);
   }
 }
 
@@ -107,7 +96,7 @@ LLVM::LLVMFuncOp fp4::EntryPoints::createEntry(LLVM::LLVMFuncOp wrapper,
   OpBuilder builder(context);
   builder.setInsertionPointAfter(wrapper);
   Type ptr = LLVM::LLVMPointerType::get(context);
-  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), {ptr});
+  auto type = LLVM::LLVMFunctionType::get(builder.getI32Type(), {ptr});
   StringRef name = wrapper.getName().drop_front(kInnerPrefix.size());
   auto entry = LLVM::LLVMFuncOp::create(builder, loc, (kEntryPrefix + name).str(), type);
   Block *body = entry.addEntryBlock(builder);
@@ -122,7 +111,7 @@ LLVM::LLVMFuncOp fp4::EntryPoints::createEntry(LLVM::LLVMFuncOp wrapper,
   for (auto [argument, descriptor] : llvm::zip_equal(signature.arguments, descriptors))
     checkSizes(builder, loc, argument, descriptor);
   LLVM::CallOp::create(builder, loc, wrapper, operands);
-  LLVM::ReturnOp::create(builder, loc, ValueRange());
+  LLVM::ReturnOp::create(builder, loc, constantInt(builder, loc, 32, 0));
   return entry;
 }
 

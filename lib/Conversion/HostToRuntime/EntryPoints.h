@@ -1,4 +1,4 @@
-//===- EntryPoints.h - fp4_entry_<function>(void **args) ------------------===//
+//===- EntryPoints.h - int32_t fp4_entry_<function>(void **args) ----------===//
 #pragma once
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -7,9 +7,6 @@
 #include "llvm/ADT/StringMap.h"
 
 namespace fp4 {
-
-/// On the gpu.alloc of a public function's result: its number.
-inline constexpr llvm::StringLiteral kResultNumber = "result_number";
 
 /// The entry points of a module's public functions. Constructed before the conversion to LLVM, when
 /// signatures can still be read; create() is called after it.

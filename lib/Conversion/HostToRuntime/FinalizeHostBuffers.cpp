@@ -4,7 +4,8 @@
 // 1. Tensor arguments become user buffers. Where user and device buffer differ in pitch and the
 //    argument is used, a padded copy is made on entry.
 // 2. Returned tensors become user buffers that the function allocated and nobody else holds; where
-//    that is not the case already, a copy is made before the return.
+//    that is not the case already, a copy is made before the return. Their allocations carry the
+//    number of the result, so that a caller can provide the memory.
 // 3. Casts between tensors and buffers cancel; whatever tensor operation is left is an error.
 // 4. Every buffer that is not returned is deallocated after its last use.
 //
@@ -189,6 +190,7 @@ private:
     SmallVector<Type> types;
     llvm::SmallPtrSet<void *, 4> returned;
     for (OpOperand &operand : terminator->getOpOperands()) {
+      unsigned number = operand.getOperandNumber();
       auto tensor = cast<RankedTensorType>(operand.get().getType());
       MemRefType user = fp4::userBufferType(tensor), device = fp4::deviceBufferType(tensor);
       Value buffer = bufferOf(operand.get(), device);
@@ -196,6 +198,7 @@ private:
       if (user != device || !isOwn(memory, returned))
         buffer = memory = copy(terminator->getLoc(), user, buffer);
       returned.insert(memory.getAsOpaquePointer());
+      memory.getDefiningOp()->setAttr(fp4::kResultAttr, builder.getI32IntegerAttr(number));
       operand.set(buffer);
       types.push_back(user);
     }
@@ -301,8 +304,8 @@ private:
 /// take their place.
 LogicalResult checkName(func::FuncOp function) {
   StringRef name = function.getName();
-  for (StringRef reserved :
-       {"fp4rt_", "fp4_entry_", "fp4_inner_", "fp4_data_", "fp4_manifest", "_mlir_ciface_"})
+  for (StringRef reserved : {"fp4rt_", "fp4_entry_", "fp4_inner_", "fp4_data_", "fp4_manifest",
+                             "fp4_bind", "fp4_runtime", "_mlir_ciface_"})
     if (name.starts_with(reserved)) {
       InFlightDiagnostic diagnostic = function.emitError()
                                       << "function name must not start with '" << reserved

@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "EntryPoints.h"
 #include "Patterns.h"
 #include "RuntimeCalls.h"
+
+#include "fp4/Conversion/HostToRuntime/Passes.h"
 
 #include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
 #include "mlir/Conversion/LLVMCommon/Pattern.h"
@@ -55,17 +56,23 @@ struct AllocLowering : ConvertOpToLLVMPattern<gpu::AllocOp> {
     SmallVector<Value, 4> sizes, strides;
     Value bytes;
     getMemRefDescriptorSizes(loc, type, adaptor.getDynamicSizes(), rewriter, sizes, strides, bytes);
-    SmallVector<Value> operands = {bytes};
-    auto result = op->getAttrOfType<IntegerAttr>(fp4::kResultNumber);
-    if (result)
-      operands.insert(operands.begin(), fp4::constantInt(rewriter, loc, 32, result.getInt()));
-    Value address = fp4::callRuntime(
-        rewriter, loc, moduleOf(op),
-        result ? RuntimeFunction::AllocResult : RuntimeFunction::Alloc, operands);
+    Value address = allocate(rewriter, op, bytes);
     Value descriptor =
         createMemRefDescriptor(loc, type, address, address, sizes, strides, rewriter);
     rewriter.replaceOp(op, descriptor);
     return success();
+  }
+
+private:
+  /// A buffer that the function returns may be memory of its caller.
+  static Value allocate(OpBuilder &builder, gpu::AllocOp op, Value bytes) {
+    Location loc = op.getLoc();
+    auto result = op->getAttrOfType<IntegerAttr>(fp4::kResultAttr);
+    if (!result)
+      return fp4::callRuntime(builder, loc, moduleOf(op), RuntimeFunction::Alloc, bytes);
+    Value number = constantInt(builder, loc, 32, result.getInt());
+    return fp4::callRuntime(builder, loc, moduleOf(op), RuntimeFunction::AllocResult,
+                            {number, bytes});
   }
 };
 

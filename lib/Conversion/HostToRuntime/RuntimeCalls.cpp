@@ -22,7 +22,7 @@ Signature signatureOf(MLIRContext *context, fp4::RuntimeFunction function) {
   switch (function) {
   case fp4::RuntimeFunction::Alloc:
     return {"fp4rt_alloc", {i64}, ptr};
-  case fp4::RuntimeFunction::AllocResult: // index, bytes
+  case fp4::RuntimeFunction::AllocResult: // number of the result, bytes
     return {"fp4rt_alloc_result", {i32, i64}, ptr};
   case fp4::RuntimeFunction::Constant: // bytes, size
     return {"fp4rt_constant", {ptr, i64}, ptr};

@@ -44,21 +44,27 @@ Status CudaDevice::initialize() {
   maxSharedBytes_ = static_cast<uint32_t>(shared);
   FP4_TRY(check(driver_.DevicePrimaryCtxRetain(&context_, device_), "cuDevicePrimaryCtxRetain",
                 "creating a context on " + selector()));
-  return enter();
+  return Entered(*this).status;
 }
 
 CudaDevice::~CudaDevice() {
   if (!context_)
     return;
-  driver_.CtxSetCurrent(context_);
+  {
+    Entered entered(*this);
+    releaseAll();
+  }
+  driver_.DevicePrimaryCtxRelease(device_);
+}
+
+void CudaDevice::releaseAll() {
   for (GraphExec graph : graphs_)
     driver_.GraphExecDestroy(graph);
   for (Event event : events_)
     driver_.EventDestroy(event);
   for (LoadedModule &module : modules_)
-    driver_.ModuleUnload(module.handle);
-  driver_.CtxSetCurrent(nullptr);
-  driver_.DevicePrimaryCtxRelease(device_);
+    if (module.handle)
+      driver_.ModuleUnload(module.handle);
 }
 
 std::string CudaDevice::target() const {
@@ -66,8 +72,23 @@ std::string CudaDevice::target() const {
   return fmt::format("sm_{}{}{}", major_, minor_, major_ >= 9 ? "a" : "");
 }
 
-Status CudaDevice::enter() const {
-  return check(driver_.CtxSetCurrent(context_), "cuCtxSetCurrent", "selecting " + selector());
+CudaDevice::Entered::Entered(const CudaDevice &device) : device_(device) {
+  status = device_.check(device_.driver_.CtxGetCurrent(&previous_), "cuCtxGetCurrent",
+                         "asking for the current context");
+  if (!status || previous_ == device_.context_)
+    return;
+  status = device_.check(device_.driver_.CtxSetCurrent(device_.context_), "cuCtxSetCurrent",
+                         "selecting " + device_.selector());
+  changed_ = status.has_value();
+}
+
+CudaDevice::Entered::~Entered() {
+  if (changed_)
+    device_.driver_.CtxSetCurrent(previous_);
+}
+
+cuda::Stream CudaDevice::streamOf(StreamHandle handle) const {
+  return handle ? reinterpret_cast<cuda::Stream>(handle) : stream_;
 }
 
 //===----------------------------------------------------------------------===//
@@ -75,7 +96,8 @@ Status CudaDevice::enter() const {
 //===----------------------------------------------------------------------===//
 
 Expected<DevicePtr> CudaDevice::allocate(uint64_t bytes) {
-  FP4_TRY(enter());
+  Entered entered(*this);
+  FP4_TRY(entered.status);
   uint64_t address = 0;
   // The driver refuses empty allocations; ours may be empty and still have an address.
   FP4_TRY(check(driver_.MemAlloc(&address, bytes ? bytes : 1), "cuMemAlloc",
@@ -84,14 +106,32 @@ Expected<DevicePtr> CudaDevice::allocate(uint64_t bytes) {
 }
 
 Status CudaDevice::free(DevicePtr address) {
-  FP4_TRY(enter());
+  Entered entered(*this);
+  FP4_TRY(entered.status);
   return check(driver_.MemFree(address), "cuMemFree", fmt::format("freeing {:#x}", address));
+}
+
+Expected<DevicePtr> CudaDevice::allocateOn(StreamHandle stream, uint64_t bytes) {
+  Entered entered(*this);
+  FP4_TRY(entered.status);
+  uint64_t address = 0;
+  FP4_TRY(check(driver_.MemAllocAsync(&address, bytes ? bytes : 1, streamOf(stream)),
+                "cuMemAllocAsync", fmt::format("allocating {} bytes", bytes)));
+  return address;
+}
+
+Status CudaDevice::freeOn(StreamHandle stream, DevicePtr address) {
+  Entered entered(*this);
+  FP4_TRY(entered.status);
+  return check(driver_.MemFreeAsync(address, streamOf(stream)), "cuMemFreeAsync",
+               fmt::format("freeing {:#x}", address));
 }
 
 Status CudaDevice::copyToDevice(DevicePtr dst, std::span<const std::byte> src) {
   if (src.empty())
     return {};
-  FP4_TRY(enter());
+  Entered entered(*this);
+  FP4_TRY(entered.status);
   return check(driver_.MemcpyHtoD(dst, src.data(), src.size()), "cuMemcpyHtoD",
                fmt::format("copying {} bytes to the device at {:#x}", src.size(), dst));
 }
@@ -99,7 +139,8 @@ Status CudaDevice::copyToDevice(DevicePtr dst, std::span<const std::byte> src) {
 Status CudaDevice::copyToHost(std::span<std::byte> dst, DevicePtr src) {
   if (dst.empty())
     return {};
-  FP4_TRY(enter());
+  Entered entered(*this);
+  FP4_TRY(entered.status);
   return check(driver_.MemcpyDtoH(dst.data(), src, dst.size()), "cuMemcpyDtoH",
                fmt::format("copying {} bytes from the device at {:#x}", dst.size(), src));
 }
@@ -107,7 +148,8 @@ Status CudaDevice::copyToHost(std::span<std::byte> dst, DevicePtr src) {
 Status CudaDevice::copy2D(const Copy2D &copy) {
   if (!copy.width || !copy.height)
     return {};
-  FP4_TRY(enter());
+  Entered entered(*this);
+  FP4_TRY(entered.status);
   Memcpy2D raw;
   raw.srcDevice = copy.src;
   raw.srcPitch = copy.srcPitch;
@@ -115,18 +157,20 @@ Status CudaDevice::copy2D(const Copy2D &copy) {
   raw.dstPitch = copy.dstPitch;
   raw.width = copy.width;
   raw.height = copy.height;
-  // Only the asynchronous call can be captured; only the other takes every pitch.
-  return check(stream_ ? driver_.Memcpy2DAsync(&raw, stream_) : driver_.Memcpy2DUnaligned(&raw),
+  // Only the asynchronous call has a stream; only the other takes every pitch.
+  Stream stream = streamOf(copy.stream);
+  return check(stream ? driver_.Memcpy2DAsync(&raw, stream) : driver_.Memcpy2DUnaligned(&raw),
                "cuMemcpy2D",
                fmt::format("copying {} rows of {} bytes (pitch {} to {})", copy.height, copy.width,
                            copy.srcPitch, copy.dstPitch));
 }
 
-Status CudaDevice::memset(DevicePtr dst, uint8_t value, uint64_t bytes) {
+Status CudaDevice::memset(DevicePtr dst, uint8_t value, uint64_t bytes, StreamHandle stream) {
   if (!bytes)
     return {};
-  FP4_TRY(enter());
-  return check(driver_.MemsetD8Async(dst, value, bytes, stream_), "cuMemsetD8Async",
+  Entered entered(*this);
+  FP4_TRY(entered.status);
+  return check(driver_.MemsetD8Async(dst, value, bytes, streamOf(stream)), "cuMemsetD8Async",
                fmt::format("setting {} bytes at {:#x}", bytes, dst));
 }
 
@@ -135,7 +179,8 @@ Status CudaDevice::memset(DevicePtr dst, uint8_t value, uint64_t bytes) {
 //===----------------------------------------------------------------------===//
 
 Expected<ModuleId> CudaDevice::loadModule(const fp4rt_module &module) {
-  FP4_TRY(enter());
+  Entered entered(*this);
+  FP4_TRY(entered.status);
   TargetMatch match = matchTarget(module.target, major_, minor_);
   LoadedModule loaded{nullptr, module.name, false, {}};
   if (module.cubin && match.cubin) {
@@ -151,8 +196,20 @@ Expected<ModuleId> CudaDevice::loadModule(const fp4rt_module &module) {
                                  module.name, module.target, name_, target()),
                      fmt::format("run with --device sim, or compile with --target={}", target()));
   }
+  std::scoped_lock lock(mutex_);
   modules_.push_back(std::move(loaded));
   return static_cast<ModuleId>(modules_.size() - 1);
+}
+
+Status CudaDevice::unloadModule(ModuleId id) {
+  Entered entered(*this);
+  FP4_TRY(entered.status);
+  std::scoped_lock lock(mutex_);
+  if (id >= modules_.size() || !modules_[id].handle)
+    return makeError(ErrorKind::Internal, fmt::format("no module has the number {}", id));
+  LoadedModule unloaded = std::exchange(modules_[id], {});
+  return check(driver_.ModuleUnload(unloaded.handle), "cuModuleUnload",
+               fmt::format("unloading '{}'", unloaded.name));
 }
 
 Expected<Module> CudaDevice::loadPtx(const fp4rt_module &module) const {
@@ -175,12 +232,12 @@ Expected<Module> CudaDevice::loadPtx(const fp4rt_module &module) const {
 }
 
 Expected<CudaDevice::Kernel *> CudaDevice::findKernel(ModuleId id, std::string_view kernel) {
-  if (id >= modules_.size())
+  std::scoped_lock lock(mutex_);
+  if (id >= modules_.size() || !modules_[id].handle)
     return makeError(ErrorKind::Internal, fmt::format("no module has the number {}", id));
   LoadedModule &module = modules_[id];
   if (auto it = module.kernels.find(kernel); it != module.kernels.end())
     return &it->second;
-  FP4_TRY(enter());
   FP4_ASSIGN(auto described, describeKernel(module, std::string(kernel)));
   return &module.kernels.emplace(kernel, std::move(described)).first->second;
 }
@@ -214,6 +271,8 @@ Expected<CudaDevice::Kernel> CudaDevice::describeKernel(const LoadedModule &modu
 }
 
 Expected<KernelInfo> CudaDevice::kernelInfo(ModuleId module, std::string_view kernel) {
+  Entered entered(*this);
+  FP4_TRY(entered.status);
   FP4_ASSIGN(auto found, findKernel(module, kernel));
   return found->info;
 }
@@ -237,17 +296,26 @@ Status CudaDevice::checkLaunch(const Kernel &kernel, const LaunchShape &shape,
   return {};
 }
 
+/// Blocks of more than 48 KiB need to be allowed, once per kernel.
+Status CudaDevice::allowDynamicShared(Kernel &kernel, uint32_t bytes) {
+  std::scoped_lock lock(mutex_);
+  if (bytes <= kernel.allowedDynamicBytes)
+    return {};
+  FP4_TRY(check(driver_.FuncSetAttribute(kernel.function, MaxDynamicSharedBytes, int(bytes)),
+                "cuFuncSetAttribute", fmt::format("launching '{}'", kernel.info.name)));
+  kernel.allowedDynamicBytes = bytes;
+  return {};
+}
+
 Status CudaDevice::launch(ModuleId module, std::string_view name, const LaunchShape &shape,
                           std::span<void *const> params) {
+  Entered entered(*this);
+  FP4_TRY(entered.status);
   FP4_ASSIGN(auto found, findKernel(module, name));
   Kernel &kernel = *found;
-  FP4_TRY(enter());
   FP4_TRY(checkLaunch(kernel, shape, params.size()));
   const std::string doing = fmt::format("launching '{}'", name);
-  if (shape.dynamicSharedBytes)
-    FP4_TRY(check(driver_.FuncSetAttribute(kernel.function, MaxDynamicSharedBytes,
-                                           int(shape.dynamicSharedBytes)),
-                  "cuFuncSetAttribute", doing));
+  FP4_TRY(allowDynamicShared(kernel, shape.dynamicSharedBytes));
   LaunchAttribute cluster;
   bool explicitCluster = shape.cluster.x != 0 && kernel.requiredCluster.x == 0;
   cluster.value.cluster = {shape.cluster.x, shape.cluster.y, shape.cluster.z};
@@ -261,7 +329,7 @@ Status CudaDevice::launch(ModuleId module, std::string_view name, const LaunchSh
                       shape.block.y,
                       shape.block.z,
                       shape.dynamicSharedBytes,
-                      stream_,
+                      streamOf(shape.stream),
                       &cluster,
                       explicitCluster ? 1u : 0u};
   return check(
@@ -270,7 +338,8 @@ Status CudaDevice::launch(ModuleId module, std::string_view name, const LaunchSh
 }
 
 Status CudaDevice::encodeTensorMap(std::span<std::byte, 128> out, const TensorMapRequest &request) {
-  FP4_TRY(enter());
+  Entered entered(*this);
+  FP4_TRY(entered.status);
   alignas(64) std::byte map[128];
   const uint32_t ones[5] = {1, 1, 1, 1, 1};
   const uint32_t *steps = request.elementStrides.empty() ? ones : request.elementStrides.data();
@@ -301,28 +370,64 @@ Status CudaDevice::encodeTensorMap(std::span<std::byte, 128> out, const TensorMa
 // Order and time
 //===----------------------------------------------------------------------===//
 
+Expected<StreamHandle> CudaDevice::createStream() {
+  Entered entered(*this);
+  FP4_TRY(entered.status);
+  Stream stream = nullptr;
+  constexpr unsigned nonBlocking = 1; // CU_STREAM_NON_BLOCKING: not in order with stream 0
+  FP4_TRY(check(driver_.StreamCreate(&stream, nonBlocking), "cuStreamCreate", "creating a stream"));
+  return reinterpret_cast<StreamHandle>(stream);
+}
+
+Status CudaDevice::destroyStream(StreamHandle stream) {
+  Entered entered(*this);
+  FP4_TRY(entered.status);
+  return check(driver_.StreamDestroy(reinterpret_cast<Stream>(stream)), "cuStreamDestroy",
+               "destroying a stream");
+}
+
 Status CudaDevice::synchronize() {
-  FP4_TRY(enter());
+  Entered entered(*this);
+  FP4_TRY(entered.status);
   return check(driver_.CtxSynchronize(), "cuCtxSynchronize", "running the kernels");
 }
 
-Expected<uint32_t> CudaDevice::recordEvent() {
-  FP4_TRY(enter());
+Status CudaDevice::synchronizeStream(StreamHandle stream) {
+  Entered entered(*this);
+  FP4_TRY(entered.status);
+  return check(driver_.StreamSynchronize(streamOf(stream)), "cuStreamSynchronize",
+               "running the kernels");
+}
+
+Expected<uint32_t> CudaDevice::recordEvent(StreamHandle stream) {
+  Entered entered(*this);
+  FP4_TRY(entered.status);
   Event event = nullptr;
   FP4_TRY(check(driver_.EventCreate(&event, 0), "cuEventCreate", "creating a timing event"));
+  Status recorded = check(driver_.EventRecord(event, reinterpret_cast<Stream>(stream)),
+                          "cuEventRecord", "recording a timing event");
+  std::scoped_lock lock(mutex_);
   events_.push_back(event);
-  FP4_TRY(check(driver_.EventRecord(event, nullptr), "cuEventRecord", "recording a timing event"));
+  if (!recorded)
+    return tl::unexpected<Error>(recorded.error());
   return static_cast<uint32_t>(events_.size() - 1);
 }
 
-Expected<double> CudaDevice::elapsedMs(uint32_t first, uint32_t second) {
+Expected<std::pair<Event, Event>> CudaDevice::eventPair(uint32_t first, uint32_t second) {
+  std::scoped_lock lock(mutex_);
   if (first >= events_.size() || second >= events_.size())
     return makeError(ErrorKind::Internal, fmt::format("no event pair {}, {}", first, second));
-  FP4_TRY(enter());
-  FP4_TRY(check(driver_.EventSynchronize(events_[second]), "cuEventSynchronize",
-                "running the kernels"));
+  return std::pair(events_[first], events_[second]);
+}
+
+Expected<double> CudaDevice::elapsedMs(uint32_t first, uint32_t second) {
+  Entered entered(*this);
+  FP4_TRY(entered.status);
+  FP4_ASSIGN(auto events, eventPair(first, second));
+  FP4_TRY(
+      check(driver_.EventSynchronize(events.second), "cuEventSynchronize", "running the kernels"));
   float milliseconds = 0;
-  FP4_TRY(check(driver_.EventElapsedTime(&milliseconds, events_[first], events_[second]),
+  FP4_TRY(check(driver_.EventElapsedTime(&milliseconds, events.first, events.second),
                 "cuEventElapsedTime", "reading a timing event"));
   return milliseconds;
 }
@@ -345,7 +450,8 @@ std::optional<Condition> CudaDevice::condition() {
 Status CudaDevice::copyOnDevice(DevicePtr dst, DevicePtr src, uint64_t bytes) {
   if (!bytes)
     return {};
-  FP4_TRY(enter());
+  Entered entered(*this);
+  FP4_TRY(entered.status);
   return check(driver_.MemcpyDtoDAsync(dst, src, bytes, stream_), "cuMemcpyDtoDAsync",
                fmt::format("copying {} bytes from {:#x} to {:#x}", bytes, src, dst));
 }
@@ -372,7 +478,8 @@ Expected<cuda::Graph> CudaDevice::captureStream(const std::function<Status()> &w
 }
 
 Expected<CapturedGraph> CudaDevice::capture(const std::function<Status()> &work) {
-  FP4_TRY(enter());
+  Entered entered(*this);
+  FP4_TRY(entered.status);
   FP4_ASSIGN(auto graph, captureStream(work));
   CapturedGraph captured{uint32_t(graphs_.size()), 0};
   GraphExec executable = nullptr;
@@ -391,7 +498,8 @@ Expected<CapturedGraph> CudaDevice::capture(const std::function<Status()> &work)
 Status CudaDevice::replay(uint32_t graph) {
   if (graph >= graphs_.size())
     return makeError(ErrorKind::Internal, fmt::format("no graph has the number {}", graph));
-  FP4_TRY(enter());
+  Entered entered(*this);
+  FP4_TRY(entered.status);
   return check(driver_.GraphLaunch(graphs_[graph], nullptr), "cuGraphLaunch", "replaying a graph");
 }
 

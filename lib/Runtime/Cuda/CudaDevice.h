@@ -1,7 +1,7 @@
 //===- CudaDevice.h - A GPU behind the CUDA driver ------------------------===//
 //
-// The primary context of one GPU and its default stream. All driver calls go through check(), so
-// that an error names the action, the call, the CUDA error and a hint.
+// The primary context of one GPU, its default stream, and the streams of callers. All driver calls
+// go through check(), so that an error names the action, the call, the CUDA error and a hint.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -10,7 +10,9 @@
 #include "Monitor.h"
 #include "fp4/Runtime/OpenDevice.h"
 
+#include <deque>
 #include <map>
+#include <mutex>
 
 namespace fp4::rt {
 
@@ -30,14 +32,20 @@ public:
   Status copyToDevice(DevicePtr dst, std::span<const std::byte> src) override;
   Status copyToHost(std::span<std::byte> dst, DevicePtr src) override;
   Status copy2D(const Copy2D &copy) override;
-  Status memset(DevicePtr dst, uint8_t value, uint64_t bytes) override;
+  Status memset(DevicePtr dst, uint8_t value, uint64_t bytes, StreamHandle stream) override;
+  Expected<DevicePtr> allocateOn(StreamHandle stream, uint64_t bytes) override;
+  Status freeOn(StreamHandle stream, DevicePtr address) override;
   Expected<ModuleId> loadModule(const fp4rt_module &module) override;
+  Status unloadModule(ModuleId module) override;
   Expected<KernelInfo> kernelInfo(ModuleId module, std::string_view kernel) override;
   Status launch(ModuleId module, std::string_view kernel, const LaunchShape &shape,
                 std::span<void *const> params) override;
   Status encodeTensorMap(std::span<std::byte, 128> out, const TensorMapRequest &request) override;
+  Expected<StreamHandle> createStream() override;
+  Status destroyStream(StreamHandle stream) override;
   Status synchronize() override;
-  Expected<uint32_t> recordEvent() override;
+  Status synchronizeStream(StreamHandle stream) override;
+  Expected<uint32_t> recordEvent(StreamHandle stream) override;
   Expected<double> elapsedMs(uint32_t first, uint32_t second) override;
 
   Status copyOnDevice(DevicePtr dst, DevicePtr src, uint64_t bytes) override;
@@ -53,6 +61,7 @@ private:
     KernelInfo info;
     uint32_t parameters = 0;
     Dim3 requiredCluster{0, 0, 0};
+    uint32_t allowedDynamicBytes = 0; ///< what the driver was asked to allow
   };
   struct LoadedModule {
     cuda::Module handle = nullptr;
@@ -61,14 +70,30 @@ private:
     std::map<std::string, Kernel, std::less<>> kernels;
   };
 
+  /// Makes our context current on the calling thread, and the previous one when it ends.
+  class Entered {
+  public:
+    explicit Entered(const CudaDevice &device);
+    ~Entered();
+    Entered(const Entered &) = delete;
+    Status status;
+
+  private:
+    const CudaDevice &device_;
+    cuda::Context previous_ = nullptr;
+    bool changed_ = false;
+  };
+
   CudaDevice(const cuda::Driver &driver, int ordinal) : driver_(driver), ordinal_(ordinal) {}
   Status initialize();
+  void releaseAll();
+  Expected<std::pair<cuda::Event, cuda::Event>> eventPair(uint32_t first, uint32_t second);
   Status check(cuda::Result result, const char *call, const std::string &doing) const {
     return cuda::check(driver_, result, call, doing);
   }
-  /// Makes our context current on the calling thread.
-  Status enter() const;
+  cuda::Stream streamOf(StreamHandle handle) const;
   Expected<Kernel *> findKernel(ModuleId module, std::string_view kernel);
+  Status allowDynamicShared(Kernel &kernel, uint32_t bytes);
   Expected<Kernel> describeKernel(const LoadedModule &module, const std::string &kernel) const;
   Status checkLaunch(const Kernel &kernel, const LaunchShape &shape, size_t numParams) const;
   Expected<cuda::Graph> captureStream(const std::function<Status()> &work);
@@ -86,7 +111,8 @@ private:
   cuda::Stream stream_ = nullptr; ///< the default stream, but while a graph is captured
   std::vector<cuda::GraphExec> graphs_;
   Monitor monitor_;
-  std::vector<LoadedModule> modules_;
+  std::mutex mutex_; ///< of what follows
+  std::deque<LoadedModule> modules_;
   std::vector<cuda::Event> events_;
 };
 

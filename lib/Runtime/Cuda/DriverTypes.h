@@ -131,10 +131,13 @@ static_assert(sizeof(LaunchConfig) == 56);
   X(DeviceGetAttribute, "cuDeviceGetAttribute", int *, DeviceAttribute, DeviceOrdinal)             \
   X(DevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", Context *, DeviceOrdinal)                  \
   X(DevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", DeviceOrdinal)                        \
+  X(CtxGetCurrent, "cuCtxGetCurrent", Context *)                                                   \
   X(CtxSetCurrent, "cuCtxSetCurrent", Context)                                                     \
   X(CtxSynchronize, "cuCtxSynchronize")                                                            \
   X(MemAlloc, "cuMemAlloc_v2", uint64_t *, size_t)                                                 \
   X(MemFree, "cuMemFree_v2", uint64_t)                                                             \
+  X(MemAllocAsync, "cuMemAllocAsync", uint64_t *, size_t, Stream)                                  \
+  X(MemFreeAsync, "cuMemFreeAsync", uint64_t, Stream)                                              \
   X(MemcpyHtoD, "cuMemcpyHtoD_v2", uint64_t, const void *, size_t)                                 \
   X(MemcpyDtoH, "cuMemcpyDtoH_v2", void *, uint64_t, size_t)                                       \
   X(Memcpy2DUnaligned, "cuMemcpy2DUnaligned_v2", const Memcpy2D *)                                 \
@@ -161,6 +164,7 @@ static_assert(sizeof(LaunchConfig) == 56);
   X(Memcpy2DAsync, "cuMemcpy2DAsync_v2", const Memcpy2D *, Stream)                                 \
   X(MemsetD8Async, "cuMemsetD8Async", uint64_t, unsigned char, size_t, Stream)                     \
   X(StreamCreate, "cuStreamCreate", Stream *, unsigned)                                            \
+  X(StreamSynchronize, "cuStreamSynchronize", Stream)                                              \
   X(StreamDestroy, "cuStreamDestroy_v2", Stream)                                                   \
   X(StreamBeginCapture, "cuStreamBeginCapture_v2", Stream, CaptureMode)                            \
   X(StreamEndCapture, "cuStreamEndCapture", Stream, Graph *)                                       \

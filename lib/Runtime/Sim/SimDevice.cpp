@@ -55,6 +55,7 @@ Expected<DevicePtr> SimDevice::allocate(uint64_t bytes) {
   if (bytes > kLimit)
     return makeError(ErrorKind::Device,
                      fmt::format("allocating {} bytes failed: more than any device has", bytes));
+  std::scoped_lock lock(mutex_);
   if (uint64_t address = simulator_.memory().allocate(bytes))
     return address;
   return makeError(
@@ -64,26 +65,31 @@ Expected<DevicePtr> SimDevice::allocate(uint64_t bytes) {
 }
 
 Status SimDevice::free(DevicePtr address) {
+  std::scoped_lock lock(mutex_);
   return asDeviceError(simulator_.memory().free(address));
 }
 
 Status SimDevice::copyToDevice(DevicePtr dst, std::span<const std::byte> src) {
+  std::scoped_lock lock(mutex_);
   return src.empty() ? Status{}
                      : asDeviceError(simulator_.memory().write(dst, src.data(), src.size()));
 }
 
 Status SimDevice::copyToHost(std::span<std::byte> dst, DevicePtr src) {
+  std::scoped_lock lock(mutex_);
   return dst.empty() ? Status{}
                      : asDeviceError(simulator_.memory().read(src, dst.data(), dst.size()));
 }
 
-Status SimDevice::memset(DevicePtr dst, uint8_t value, uint64_t bytes) {
+Status SimDevice::memset(DevicePtr dst, uint8_t value, uint64_t bytes, StreamHandle) {
+  std::scoped_lock lock(mutex_);
   return bytes ? asDeviceError(simulator_.memory().fill(dst, value, bytes)) : Status{};
 }
 
 Status SimDevice::copy2D(const Copy2D &copy) {
   if (!copy.width || !copy.height)
     return {};
+  std::scoped_lock lock(mutex_);
   sim::GlobalMemory &memory = simulator_.memory();
   uint64_t srcBytes = (copy.height - 1) * copy.srcPitch + copy.width;
   uint64_t dstBytes = (copy.height - 1) * copy.dstPitch + copy.width;
@@ -113,13 +119,22 @@ Expected<ModuleId> SimDevice::loadModule(const fp4rt_module &module) {
                                  module.name),
                      "emit the library with its PTX");
   FP4_ASSIGN(auto program, sim::Program::parse({module.ptx, module.ptx_size}, module.name));
+  std::scoped_lock lock(mutex_);
   modules_.push_back(std::move(program));
   return static_cast<ModuleId>(modules_.size() - 1);
 }
 
+Status SimDevice::unloadModule(ModuleId module) {
+  std::scoped_lock lock(mutex_);
+  if (module >= modules_.size() || !modules_[module])
+    return makeError(ErrorKind::Internal, fmt::format("no module has the number {}", module));
+  modules_[module].reset();
+  return {};
+}
+
 Expected<const sim::KernelInfo *> SimDevice::findKernel(ModuleId module,
                                                         std::string_view kernel) const {
-  if (module >= modules_.size())
+  if (module >= modules_.size() || !modules_[module])
     return makeError(ErrorKind::Internal, fmt::format("no module has the number {}", module));
   const sim::Program &program = *modules_[module];
   if (const sim::KernelInfo *info = program.findKernel(kernel))
@@ -133,6 +148,7 @@ Expected<const sim::KernelInfo *> SimDevice::findKernel(ModuleId module,
 }
 
 Expected<KernelInfo> SimDevice::kernelInfo(ModuleId module, std::string_view kernel) {
+  std::scoped_lock lock(mutex_);
   FP4_ASSIGN(auto found, findKernel(module, kernel));
   KernelInfo info;
   info.name = found->name;
@@ -146,6 +162,7 @@ Expected<KernelInfo> SimDevice::kernelInfo(ModuleId module, std::string_view ker
 
 Status SimDevice::launch(ModuleId module, std::string_view kernel, const LaunchShape &shape,
                          std::span<void *const> params) {
+  std::scoped_lock lock(mutex_);
   FP4_ASSIGN(auto found, findKernel(module, kernel));
   const sim::KernelInfo &info = *found;
   if (params.size() != info.params.size())
@@ -162,6 +179,11 @@ Status SimDevice::launch(ModuleId module, std::string_view kernel, const LaunchS
   FP4_ASSIGN(auto stats, simulator_.launch(*modules_[module], kernel, config, block));
   lastLaunch_ = {stats.warpInstructions, stats.mmas, stats.tickets};
   return {};
+}
+
+std::optional<LaunchCounts> SimDevice::lastLaunch() const {
+  std::scoped_lock lock(mutex_);
+  return lastLaunch_;
 }
 
 Status SimDevice::encodeTensorMap(std::span<std::byte, 128> out, const TensorMapRequest &request) {
@@ -197,12 +219,14 @@ Status SimDevice::encodeTensorMap(std::span<std::byte, 128> out, const TensorMap
 // Time
 //===----------------------------------------------------------------------===//
 
-Expected<uint32_t> SimDevice::recordEvent() {
+Expected<uint32_t> SimDevice::recordEvent(StreamHandle) {
+  std::scoped_lock lock(mutex_);
   events_.push_back(std::chrono::steady_clock::now());
   return static_cast<uint32_t>(events_.size() - 1);
 }
 
 Expected<double> SimDevice::elapsedMs(uint32_t first, uint32_t second) {
+  std::scoped_lock lock(mutex_);
   if (first >= events_.size() || second >= events_.size())
     return makeError(ErrorKind::Internal, fmt::format("no event pair {}, {}", first, second));
   return std::chrono::duration<double, std::milli>(events_[second] - events_[first]).count();

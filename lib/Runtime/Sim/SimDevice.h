@@ -1,7 +1,8 @@
 //===- SimDevice.h - The PTX simulator as a device ------------------------===//
 //
 // Loads the PTX of a module (never its cubin), runs it in fp4::sim, and keeps the conventions of
-// Device: addresses are made up, work is done when a call returns, time is host time.
+// Device: addresses are made up, work is done when a call returns, time is host time. Calls of
+// several threads are executed one after the other.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -9,7 +10,9 @@
 #include "fp4/Runtime/OpenDevice.h"
 #include "fp4/Sim/Instruments.h"
 
+#include <atomic>
 #include <chrono>
+#include <mutex>
 
 namespace fp4::hw {
 struct TargetModel;
@@ -32,29 +35,34 @@ public:
   Status copyToDevice(DevicePtr dst, std::span<const std::byte> src) override;
   Status copyToHost(std::span<std::byte> dst, DevicePtr src) override;
   Status copy2D(const Copy2D &copy) override;
-  Status memset(DevicePtr dst, uint8_t value, uint64_t bytes) override;
+  Status memset(DevicePtr dst, uint8_t value, uint64_t bytes, StreamHandle stream) override;
   Expected<ModuleId> loadModule(const fp4rt_module &module) override;
+  Status unloadModule(ModuleId module) override;
   Expected<KernelInfo> kernelInfo(ModuleId module, std::string_view kernel) override;
   Status launch(ModuleId module, std::string_view kernel, const LaunchShape &shape,
                 std::span<void *const> params) override;
   Status encodeTensorMap(std::span<std::byte, 128> out, const TensorMapRequest &request) override;
+  Expected<StreamHandle> createStream() override { return ++streams_; }
+  Status destroyStream(StreamHandle) override { return {}; }
   Status synchronize() override { return {}; }
-  Expected<uint32_t> recordEvent() override;
+  Expected<uint32_t> recordEvent(StreamHandle stream) override;
   Expected<double> elapsedMs(uint32_t first, uint32_t second) override;
   const sim::Instruments *instruments() const override { return instruments_.get(); }
   /// Nothing is watched from here on: the timeline has its end.
   Status finish() override { return instruments_->finish(); }
 
-  std::optional<LaunchCounts> lastLaunch() const override { return lastLaunch_; }
+  std::optional<LaunchCounts> lastLaunch() const override;
 
 private:
   SimDevice(const hw::TargetModel &target, sim::SimOptions options,
             std::unique_ptr<sim::Instruments> instruments);
   Expected<const sim::KernelInfo *> findKernel(ModuleId module, std::string_view kernel) const;
 
+  mutable std::mutex mutex_;
   const hw::TargetModel &target_;
   std::unique_ptr<sim::Instruments> instruments_; ///< outlives the simulator, which it watches
   sim::Simulator simulator_;
+  std::atomic<StreamHandle> streams_ = 0; ///< how many were created; their numbers
   std::optional<LaunchCounts> lastLaunch_;
   std::vector<std::shared_ptr<const sim::Program>> modules_;
   std::vector<std::chrono::steady_clock::time_point> events_;

@@ -10,7 +10,7 @@ func.func @repack(%q: tensor<?x48xf4E2M1FN>) -> tensor<?x48xf4E2M1FN> {
   // CHECK-NEXT: %[[PADDED:.*]] = gpu.alloc (%[[ROWS]]) : memref<?x32xi8>
   // CHECK-NEXT: %[[VIEW:.*]] = memref.subview %[[PADDED]][0, 0] [%[[ROWS]], 24] [1, 1]
   // CHECK-NEXT: gpu.memcpy %[[VIEW]], %[[Q]]
-  // CHECK-NEXT: %[[RESULT:.*]] = gpu.alloc (%[[ROWS]]) : memref<?x24xi8>
+  // CHECK-NEXT: %[[RESULT:.*]] = gpu.alloc (%[[ROWS]]) {fp4.result = 0 : i32} : memref<?x24xi8>
   // CHECK-NEXT: gpu.memcpy %[[RESULT]], %[[VIEW]]
   // CHECK-NEXT: gpu.dealloc %[[PADDED]]
   // CHECK-NEXT: return %[[RESULT]]
@@ -23,9 +23,9 @@ func.func @repack(%q: tensor<?x48xf4E2M1FN>) -> tensor<?x48xf4E2M1FN> {
 // CHECK-SAME:    (%[[Q:.*]]: memref<4x32xi8>, %{{.*}}: memref<f32>)
 func.func @aligned(%q: tensor<4x64xf4E2M1FN>, %unused: tensor<f32>)
     -> (tensor<4x64xf4E2M1FN>, tensor<4x64xf4E2M1FN>) {
-  // CHECK-NEXT: %[[A:.*]] = gpu.alloc () : memref<4x32xi8>
+  // CHECK-NEXT: %[[A:.*]] = gpu.alloc () {fp4.result = 0 : i32} : memref<4x32xi8>
   // CHECK-NEXT: gpu.memcpy %[[A]], %[[Q]]
-  // CHECK-NEXT: %[[B:.*]] = gpu.alloc () : memref<4x32xi8>
+  // CHECK-NEXT: %[[B:.*]] = gpu.alloc () {fp4.result = 1 : i32} : memref<4x32xi8>
   // CHECK-NEXT: gpu.memcpy %[[B]], %[[Q]]
   // CHECK-NEXT: return %[[A]], %[[B]]
   return %q, %q : tensor<4x64xf4E2M1FN>, tensor<4x64xf4E2M1FN>

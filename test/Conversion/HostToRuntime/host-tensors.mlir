@@ -18,9 +18,9 @@ func.func @views(%x: tensor<2x40x64xbf16>) -> tensor<16x64xbf16> {
 // A view of what the function allocated is returned as it is, once.
 
 // CHECK-LABEL: func.func @own
-// CHECK:         %[[Y:.*]] = gpu.alloc () : memref<8x64xbf16>
+// CHECK:         %[[Y:.*]] = gpu.alloc () {fp4.result = 0 : i32} : memref<8x64xbf16>
 // CHECK:         %[[V:.*]] = pipe.buffer_view %[[Y]] offset 0 : memref<8x64xbf16> -> memref<2x4x64xbf16>
-// CHECK:         %[[C:.*]] = gpu.alloc () : memref<8x64xbf16>
+// CHECK:         %[[C:.*]] = gpu.alloc () {fp4.result = 1 : i32} : memref<8x64xbf16>
 // CHECK:         gpu.memcpy %[[C]], %[[Y]]
 // CHECK-NOT:     gpu.dealloc
 // CHECK:         return %[[V]], %[[C]]

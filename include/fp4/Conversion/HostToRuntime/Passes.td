@@ -64,7 +64,7 @@ def FinalizeHostBuffers : Pass<"fp4-finalize-host-buffers", "::mlir::ModuleOp"> 
       ...
       %view = memref.subview %padded[0, 0] [%rows, 24] [1, 1] : ...
       gpu.memcpy %view, %q : ...
-      %result = gpu.alloc (%rows) : memref<?x24xi8>
+      %result = gpu.alloc (%rows) {fp4.result = 0 : i32} : memref<?x24xi8>
       ...
       gpu.dealloc %padded : memref<?x32xi8>
       return %result : memref<?x24xi8>
@@ -89,7 +89,7 @@ def ConvertHostToRuntime : Pass<"convert-host-to-runtime", "::mlir::ModuleOp"> {
     table names the dynamic shared memory of each kernel (`fp4-emit-kernels`).
 
     **What holds afterwards.** Only the LLVM dialect. Each `gpu.binary @m` is a constant
-    `fp4rt_module`; each public function `f` has the entry point `void fp4_entry_f(void **args)`:
+    `fp4rt_module`; each public function `f` has the entry point `int32_t fp4_entry_f(void **args)`:
     `args[0]` points at the struct of result memref descriptors, if there are results, and one
     pointer to a memref descriptor follows per argument.
 
@@ -120,7 +120,7 @@ def ConvertHostToRuntime : Pass<"convert-host-to-runtime", "::mlir::ModuleOp"> {
       llvm.return
     }
     ...
-    llvm.func @fp4_entry_f(%args: !llvm.ptr) {
+    llvm.func @fp4_entry_f(%args: !llvm.ptr) -> i32 {
       ...
     }
     ```

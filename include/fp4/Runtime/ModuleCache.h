@@ -1,0 +1,41 @@
+//===- ModuleCache.h - What the calls of one program share on a device ----===//
+//
+// Modules and constants are brought to a device once and stay there while the program is in use. A
+// program that is called again and again has a cache that outlives its sessions; a session without
+// one makes its own. A cache may be used by several sessions on several threads.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Runtime/Device.h"
+
+#include <map>
+#include <mutex>
+
+namespace fp4::rt {
+
+class ModuleCache {
+public:
+  /// `device` must outlive the cache.
+  explicit ModuleCache(Device &device) : device_(device) {}
+  /// Waits for the device, then unloads the modules and frees the constants.
+  ~ModuleCache();
+  ModuleCache(const ModuleCache &) = delete;
+  ModuleCache &operator=(const ModuleCache &) = delete;
+
+  /// The module at this host address, loaded at its first use.
+  Expected<ModuleId> load(const fp4rt_module &module);
+  /// Device memory with the bytes at this host address, copied at their first use.
+  Expected<DevicePtr> constant(std::span<const std::byte> bytes);
+  /// Bytes of all constants.
+  uint64_t constantBytes() const;
+
+private:
+  Device &device_;
+  mutable std::mutex mutex_;
+  std::map<const fp4rt_module *, ModuleId> modules_;
+  std::map<const std::byte *, DevicePtr> constants_;
+  uint64_t constantBytes_ = 0;
+};
+
+} // namespace fp4::rt
