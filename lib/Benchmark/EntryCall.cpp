@@ -2,30 +2,15 @@
 
 #include "fp4/Benchmark/EntryCall.h"
 
+#include "fp4/Reference/Descriptor.h"
 #include "fp4/Reference/ProgramTypes.h"
 
 #include <fmt/format.h>
 
 namespace fp4::harness {
+using namespace descriptor;
+
 namespace {
-
-// Words of a descriptor.
-constexpr size_t kAllocated = 0, kAligned = 1, kOffset = 2, kSizes = 3;
-
-size_t descriptorWords(const Type &type) { return 3 + 2 * type.bufferShape().size(); }
-
-std::vector<uint64_t> makeDescriptor(const Type &type, void *device) {
-  std::vector<int64_t> shape = type.bufferShape();
-  std::vector<uint64_t> words(descriptorWords(type));
-  words[kAllocated] = words[kAligned] = reinterpret_cast<uint64_t>(device);
-  uint64_t stride = 1;
-  for (size_t i = shape.size(); i-- > 0;) {
-    words[kSizes + i] = uint64_t(shape[i]);
-    words[kSizes + shape.size() + i] = stride;
-    stride *= uint64_t(shape[i]);
-  }
-  return words;
-}
 
 Error badResult(const Operand &result, const std::string &what) {
   return {ErrorKind::Internal,
@@ -42,7 +27,7 @@ Status EntryCall::upload(std::span<const Tensor> arguments) {
     if (!device)
       return session_.finish();
     FP4_TRY(session_.device().copyToDevice(reinterpret_cast<rt::DevicePtr>(device), tensor.bytes));
-    arguments_.push_back(makeDescriptor(tensor.type, device));
+    arguments_.push_back(makeDescriptor(tensor.type, reinterpret_cast<uint64_t>(device)));
     if (function_.arguments[i].type.isDynamic() && !dynamicSize_)
       dynamicSize_ = tensor.type.shape[0];
   }
@@ -66,7 +51,9 @@ Status EntryCall::call(EntryFunction entry) {
     pointers.push_back(descriptor.data());
   {
     rt::Session::Scope scope(session_);
-    entry(pointers.data());
+    if (entry(pointers.data()) != 0)
+      return makeError(ErrorKind::Internal,
+                       fmt::format("the library of '{}' is bound to no runtime", function_.name));
   }
   return session_.finish();
 }
@@ -113,22 +100,16 @@ Expected<Tensor> EntryCall::downloadOne(size_t i, const uint64_t *descriptor) {
     return tensor;
   if (!descriptor[kAligned])
     return tl::unexpected<Error>(badResult(result, "without a buffer"));
-  const uint64_t element = type.storageBytes();
-  uint64_t address = descriptor[kAligned] + descriptor[kOffset] * element;
-  std::vector<uint64_t> dense = makeDescriptor(type, nullptr);
-  const size_t rank = type.bufferShape().size();
-  const uint64_t *strides = descriptor + kSizes + rank;
-  bool isDense = std::equal(strides, strides + rank, dense.begin() + kSizes + ptrdiff_t(rank));
-  if (!isDense) {
-    // A padded row pitch: pack the rows on the device first.
-    if (rank != 2 || strides[1] != 1)
-      return tl::unexpected<Error>(badResult(result, "with strides that are not row-major"));
+  auto rows = rowPitch(type, descriptor);
+  if (!rows)
+    return tl::unexpected<Error>(badResult(result, "with " + rows.error().message));
+  uint64_t address = descriptorAddress(type, descriptor);
+  if (!rows->isDense()) { // pack the rows on the device first
     void *packed = session_.allocate(tensor.bytes.size());
     if (!packed)
       return tl::unexpected<Error>(session_.finish().error());
-    const uint64_t width = dense[kSizes + 1] * element;
-    FP4_TRY(session_.device().copy2D({reinterpret_cast<uint64_t>(packed), width, address,
-                                      strides[0] * element, width, dense[kSizes]}));
+    FP4_TRY(session_.device().copy2D({reinterpret_cast<uint64_t>(packed), rows->width, address,
+                                      rows->pitch, rows->width, rows->rows}));
     address = reinterpret_cast<uint64_t>(packed);
   }
   FP4_TRY(session_.device().copyToHost(tensor.bytes, address));

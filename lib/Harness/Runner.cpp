@@ -21,24 +21,6 @@ double millisecondsSince(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-Expected<const Function *> selectFunction(const Manifest &manifest, const std::string &name) {
-  if (manifest.functions.empty())
-    return makeError(ErrorKind::Usage, "the library has no functions");
-  std::string known;
-  for (const Function &function : manifest.functions) {
-    if (function.name == name)
-      return &function;
-    known += (known.empty() ? "" : ", ") + function.name;
-  }
-  if (name.empty() && manifest.functions.size() == 1)
-    return &manifest.functions.front();
-  if (name.empty())
-    return makeError(ErrorKind::Usage, "the library has several functions: " + known,
-                     "choose one with --function");
-  return makeError(ErrorKind::Usage, fmt::format("the library has no function named '{}'", name),
-                   "its functions are " + known);
-}
-
 /// Checked before anything runs: a wrong name or a folder that does not exist should not cost a
 /// simulation.
 Expected<std::vector<std::pair<size_t, std::string>>> parseOutputs(const Function &function,
@@ -150,7 +132,7 @@ Status Run::prepare() {
   if (!options_.compare.empty()) {
     FP4_ASSIGN(baseline_, readBaseline(options_.compare));
   }
-  FP4_ASSIGN(function_, selectFunction(manifest_, options_.function));
+  FP4_ASSIGN(function_, manifest_.find(options_.function));
   FP4_ASSIGN(outputs_, parseOutputs(*function_, options_));
   FP4_ASSIGN(arguments_, bindArguments(*function_, options_));
   FP4_ASSIGN(entry_, resolver_(function_->symbol));

@@ -256,4 +256,22 @@ Expected<Manifest> Manifest::parse(std::string_view text) {
   }
 }
 
+Expected<const Function *> Manifest::find(std::string_view name) const {
+  if (functions.empty())
+    return makeError(ErrorKind::Usage, "the library has no functions");
+  std::string known;
+  for (const Function &function : functions) {
+    if (function.name == name)
+      return &function;
+    known += (known.empty() ? "" : ", ") + function.name;
+  }
+  if (name.empty() && functions.size() == 1)
+    return &functions.front();
+  if (name.empty())
+    return makeError(ErrorKind::Usage, "the library has several functions: " + known,
+                     "name one of them (--function)");
+  return makeError(ErrorKind::Usage, fmt::format("the library has no function named '{}'", name),
+                   "its functions are " + known);
+}
+
 } // namespace fp4::harness

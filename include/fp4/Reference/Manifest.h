@@ -92,6 +92,8 @@ struct Manifest {
   /// Checks every field. A wrong field is a Usage error that names its path
   /// ("functions[0].results").
   static Expected<Manifest> parse(std::string_view json);
+  /// The function `name`; an empty name is that of the only function.
+  Expected<const Function *> find(std::string_view name) const;
 };
 
 } // namespace fp4::harness

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <span>
 
-namespace fp4::harness {
+namespace fp4 {
 
 /// dlopen trusts a file: it maps, follows and calls what the headers and the dynamic section say,
 /// and a damaged one ends the process. An error says what lies outside of what. A file that dlopen
@@ -13,4 +13,4 @@ namespace fp4::harness {
 /// code is not seen.
 Status checkLoadable(std::span<const std::byte> file);
 
-} // namespace fp4::harness
+} // namespace fp4

@@ -15,7 +15,7 @@
 #include <optional>
 #include <vector>
 
-namespace fp4::harness {
+namespace fp4 {
 namespace {
 
 using Bytes = std::span<const std::byte>;
@@ -165,15 +165,19 @@ Status Image::checkSizes() const {
   for (auto [which, value] : fixed)
     if (tag(which).value_or(value) != value)
       return damaged("a table of its dynamic section has entries of a wrong size");
-  const std::pair<int64_t, int64_t> together[] = {
-      {DT_RELA, DT_RELASZ},           {DT_JMPREL, DT_PLTRELSZ},       {DT_RELR, DT_RELRSZ},
-      {DT_INIT_ARRAY, DT_INIT_ARRAYSZ}, {DT_FINI_ARRAY, DT_FINI_ARRAYSZ}};
+  const std::pair<int64_t, int64_t> together[] = {{DT_RELA, DT_RELASZ},
+                                                  {DT_JMPREL, DT_PLTRELSZ},
+                                                  {DT_RELR, DT_RELRSZ},
+                                                  {DT_INIT_ARRAY, DT_INIT_ARRAYSZ},
+                                                  {DT_FINI_ARRAY, DT_FINI_ARRAYSZ}};
   for (auto [table, bytes] : together)
     if (tag(table).has_value() != tag(bytes).has_value())
       return damaged("a table of its dynamic section has no size, or a size no table");
-  const std::pair<int64_t, int64_t> needs[] = {
-      {DT_RELA, DT_RELAENT}, {DT_JMPREL, DT_PLTREL},  {DT_RELR, DT_RELRENT},
-      {DT_VERNEED, DT_VERSYM}, {DT_VERDEF, DT_VERSYM}};
+  const std::pair<int64_t, int64_t> needs[] = {{DT_RELA, DT_RELAENT},
+                                               {DT_JMPREL, DT_PLTREL},
+                                               {DT_RELR, DT_RELRENT},
+                                               {DT_VERNEED, DT_VERSYM},
+                                               {DT_VERDEF, DT_VERSYM}};
   for (auto [table, other] : needs)
     if (tag(table) && !tag(other))
       return damaged("a table of its dynamic section lacks the entry that says how to read it");
@@ -263,8 +267,8 @@ Status Image::checkSymbols() {
     const bool located = symbol.st_shndx != SHN_ABS && type != STT_TLS;
     const bool function = type == STT_FUNC || type == STT_GNU_IFUNC;
     if ((symbol.st_value == 0 && type != STT_TLS) ||
-        (located && !(function ? isCode(symbol.st_value)
-                               : mapped(symbol.st_value, symbol.st_size, PF_R))))
+        (located &&
+         !(function ? isCode(symbol.st_value) : mapped(symbol.st_value, symbol.st_size, PF_R))))
       return damaged("a symbol lies outside its segments");
   }
   return {};
@@ -396,9 +400,8 @@ Status Image::checkCalls() const {
       return damaged("its initialisers lie outside its segments");
     for (uint64_t slot = begin; slot < begin + size; slot += 8) {
       auto pointer = written.find(slot);
-      if (pointer == written.end() ||
-          (ELF64_R_SYM(pointer->second.r_info) == 0 &&
-           !isCode(static_cast<uint64_t>(pointer->second.r_addend))))
+      if (pointer == written.end() || (ELF64_R_SYM(pointer->second.r_info) == 0 &&
+                                       !isCode(static_cast<uint64_t>(pointer->second.r_addend))))
         return damaged("an initialiser lies outside its code");
     }
   }
@@ -410,9 +413,9 @@ Status Image::check() {
   if (file.size() < sizeof(header))
     return {};
   std::memcpy(&header, file.data(), sizeof(header));
-  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-      header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB ||
-      header.e_phentsize != sizeof(Elf64_Phdr) || header.e_type != ET_DYN)
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+      header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_phentsize != sizeof(Elf64_Phdr) ||
+      header.e_type != ET_DYN)
     return {};
   machine = header.e_machine;
   FP4_TRY(readSegments(header));
@@ -439,4 +442,4 @@ Status Image::check() {
 
 Status checkLoadable(std::span<const std::byte> file) { return Image(file).check(); }
 
-} // namespace fp4::harness
+} // namespace fp4

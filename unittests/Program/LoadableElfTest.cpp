@@ -1,5 +1,5 @@
 //===- LoadableElfTest.cpp - Damaged libraries do not reach the loader ----===//
-#include "../../lib/Harness/LoadableElf.h"
+#include "../../lib/Program/LoadableElf.h"
 #include <cstring>
 #include <dlfcn.h>
 #include <elf.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <vector>
 
-namespace fp4::harness {
+namespace fp4 {
 namespace {
 
 using testing::HasSubstr;
@@ -152,4 +152,4 @@ TEST_F(LoadableElf, WhatIsAcceptedLoads) {
 }
 
 } // namespace
-} // namespace fp4::harness
+} // namespace fp4

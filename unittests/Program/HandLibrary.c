@@ -52,27 +52,36 @@ static void launchAmax(void **args, uint32_t extra, float error) {
   Scalar *result = args[0];
   const Matrix *x = args[1];
   uint32_t count = (uint32_t)(x->sizes[0] * x->sizes[1]) + extra;
-  void *out = fp4rt_alloc(4);
+  void *out = fp4rt_alloc_result(0, 4);
   void *params[] = {(void *)&x->aligned, &out, &count, &error};
   fp4rt_launch(&kModule, "amax", 1, 1, 1, 32, 1, 1, 0, params, 4);
   result->allocated = result->aligned = out;
   result->offset = 0;
 }
 
-void fp4_entry_amax(void **args) { launchAmax(args, 0, 0); }
+int32_t fp4_entry_amax(void **args) {
+  launchAmax(args, 0, 0);
+  return 0;
+}
 
 /* A wrong result. */
-void fp4_entry_wrong(void **args) { launchAmax(args, 0, 1); }
+int32_t fp4_entry_wrong(void **args) {
+  launchAmax(args, 0, 1);
+  return 0;
+}
 
 /* Reads far behind its argument. */
-void fp4_entry_overrun(void **args) { launchAmax(args, 1u << 20, 0); }
+int32_t fp4_entry_overrun(void **args) {
+  launchAmax(args, 1u << 20, 0);
+  return 0;
+}
 
 /* A copy whose rows are 64 bytes longer than its type: the runner packs them. */
-void fp4_entry_copy(void **args) {
+int32_t fp4_entry_copy(void **args) {
   Matrix *result = args[0];
   const Matrix *x = args[1];
   uint64_t width = (uint64_t)x->sizes[1] * 2, pitch = width + 64, rows = (uint64_t)x->sizes[0];
-  void *out = fp4rt_alloc(rows * pitch), *scratch = fp4rt_alloc(rows * pitch);
+  void *out = fp4rt_alloc_result(0, rows * pitch), *scratch = fp4rt_alloc(rows * pitch);
   fp4rt_memset(scratch, 0xff, rows * pitch);
   fp4rt_memcpy_2d(scratch, pitch, x->aligned, width, width, rows);
   fp4rt_memcpy_2d(out, pitch, scratch, pitch, width, rows);
@@ -80,13 +89,15 @@ void fp4_entry_copy(void **args) {
   *result = *x;
   result->allocated = result->aligned = out;
   result->strides[0] = (int64_t)(pitch / 2);
+  return 0;
 }
 
 /* The host code's own check fails; what follows must do nothing. */
-void fp4_entry_refuse(void **args) {
+int32_t fp4_entry_refuse(void **args) {
   fp4rt_fail("size 3 of 'x' must be a multiple of 16", "pad it");
   fp4rt_fail("a second failure", NULL);
   launchAmax(args, 0, 0);
+  return 0;
 }
 
 #define AMAX_FUNCTION(name)                                                                        \

@@ -1,0 +1,91 @@
+//===- Program.h - Emitted code as functions that a program can call ------===//
+//
+// For programs that embed fp4 and have tensors of their own: load what was emitted, put it on a
+// device, and call its functions with device buffers.
+//
+//   FP4_ASSIGN(auto program, fp4::Program::load("linear.so"));
+//   fp4::LoadedProgram loaded(program, *device);
+//   FP4_ASSIGN(auto *function, program->manifest().find("linear"));
+//   FP4_TRY(loaded.call(*function, arguments, results, {.stream = stream}));
+//
+// fp4-run adds inputs, verification and reports on top (fp4/Harness/Runner.h).
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Reference/Tensor.h"
+#include "fp4/Runtime/Session.h"
+
+#include <functional>
+
+namespace fp4 {
+
+/// Host code and manifest, independent of a device. It stays loaded until the process ends.
+class Program {
+public:
+  /// The address of a symbol of the host code.
+  using Resolver = std::function<Expected<void *>(const std::string &symbol)>;
+
+  /// Opens a library that fp4-runner --emit=so wrote and binds it to this process' runtime. Usage
+  /// errors where the file is damaged, is no such library, or calls functions of a later version.
+  static Expected<std::shared_ptr<const Program>> load(const std::string &path);
+  /// From a manifest and code that is in this process already.
+  static Expected<std::shared_ptr<const Program>> create(std::string manifest, Resolver resolver);
+
+  const harness::Manifest &manifest() const { return manifest_; }
+  const std::string &manifestText() const { return text_; }
+  Expected<void *> resolve(const std::string &symbol) const { return resolver_(symbol); }
+
+private:
+  Program() = default;
+
+  std::string text_;
+  harness::Manifest manifest_;
+  Resolver resolver_;
+};
+
+/// A dense buffer in device memory (docs/Libraries.md). Elements and layout are those of `type`,
+/// which is static: its shape counts logical elements.
+struct Buffer {
+  harness::Type type;
+  rt::DevicePtr address = 0; ///< a multiple of 16
+  uint64_t bytes = 0;        ///< at least type.bufferBytes()
+};
+
+struct CallOptions {
+  rt::StreamHandle stream = 0;
+  rt::Allocator *allocator = nullptr; ///< null: the device's own
+};
+
+/// A program on one device: modules are loaded and constants are copied at their first use and stay
+/// until the end. Threads may share it.
+class LoadedProgram {
+public:
+  /// `device` must outlive this.
+  LoadedProgram(std::shared_ptr<const Program> program, rt::Device &device)
+      : program_(std::move(program)), device_(device), cache_(device) {}
+
+  const Program &program() const { return *program_; }
+  rt::Device &device() const { return device_; }
+
+  /// The static types of the results for arguments of these types. Usage errors name the argument
+  /// whose element type, layout, rank or size the function does not take.
+  Expected<std::vector<harness::Type>> resultTypes(const harness::Function &function,
+                                                   std::span<const harness::Type> arguments) const;
+
+  /// Issues the work of `function`. Results whose address is 0 are allocated and are the caller's
+  /// to free (Session::handOver); `type`, `address` and `bytes` of those are written. On a GPU
+  /// the call does not wait. A simulator has done the work on return; hazards that it found are a
+  /// Simulation error.
+  Status call(const harness::Function &function, std::span<const Buffer> arguments,
+              std::span<Buffer> results, const CallOptions &options = {});
+
+private:
+  class Call;
+
+  std::shared_ptr<const Program> program_;
+  rt::Device &device_;
+  rt::ModuleCache cache_;
+};
+
+} // namespace fp4

@@ -1,0 +1,69 @@
+//===- Program.cpp - Host code and what it says about itself --------------===//
+
+#include "fp4/Program/Program.h"
+
+#include "LoadableElf.h"
+#include "fp4/Support/InputFile.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+namespace fp4 {
+namespace {
+
+/// dlopen maps what it loads; this reads it first.
+Status checkLibrary(const std::string &path) {
+  FP4_ASSIGN(auto bytes, readBytes(path));
+  Status checked = checkLoadable(bytes);
+  if (!checked)
+    return makeError(ErrorKind::Usage,
+                     fmt::format("library '{}' is damaged: {}", path, checked.error().message),
+                     "copy or emit it again");
+  return checked;
+}
+
+/// Libraries without `fp4_bind`, which can be written by hand, use the functions that this process
+/// exports.
+Status bind(void *handle, const std::string &path) {
+  auto bindLibrary = reinterpret_cast<fp4_bind_function>(dlsym(handle, "fp4_bind"));
+  if (!bindLibrary || bindLibrary(fp4rt_get_api()) == 0)
+    return {};
+  return makeError(
+      ErrorKind::Usage,
+      fmt::format("library '{}' calls functions that this runtime does not have", path),
+      "use the fp4 version that emitted it, or a later one");
+}
+
+} // namespace
+
+Expected<std::shared_ptr<const Program>> Program::load(const std::string &path) {
+  FP4_TRY(checkLibrary(path));
+  // Without a slash dlopen would search the system's folders instead of this one.
+  std::string name = path.find('/') == std::string::npos ? "./" + path : path;
+  void *handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle)
+    return makeError(ErrorKind::Usage, fmt::format("cannot load library '{}': {}", path, dlerror()),
+                     "it must be a library that fp4-runner --emit=so wrote, for this machine");
+  FP4_TRY(bind(handle, path));
+  auto *manifest = static_cast<const char *>(dlsym(handle, "fp4_manifest"));
+  if (!manifest)
+    return makeError(ErrorKind::Usage,
+                     fmt::format("library '{}' has no symbol 'fp4_manifest'", path),
+                     "it must be a library that fp4-runner --emit=so wrote");
+  return create(manifest, [handle, path](const std::string &symbol) -> Expected<void *> {
+    if (void *address = dlsym(handle, symbol.c_str()))
+      return address;
+    return makeError(ErrorKind::Usage, fmt::format("library '{}' has no symbol '{}'", path, symbol),
+                     "its manifest names a function that it does not contain");
+  });
+}
+
+Expected<std::shared_ptr<const Program>> Program::create(std::string manifest, Resolver resolver) {
+  std::shared_ptr<Program> program(new Program);
+  FP4_ASSIGN(program->manifest_, harness::Manifest::parse(manifest));
+  program->text_ = std::move(manifest);
+  program->resolver_ = std::move(resolver);
+  return std::shared_ptr<const Program>(std::move(program));
+}
+
+} // namespace fp4
