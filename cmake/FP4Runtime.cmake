@@ -9,7 +9,7 @@ if(FP4_ENABLE_TESTS)
   find_package(GTest REQUIRED)
 endif()
 
-foreach(_dir Support ISA Numerics Sim SimCuda Runtime Reference Program Benchmark Harness)
+foreach(_dir Support ISA Numerics Sim SimCuda Runtime Reference Program Benchmark Harness CAPI)
   if(EXISTS ${PROJECT_SOURCE_DIR}/lib/${_dir}/CMakeLists.txt)
     add_subdirectory(lib/${_dir})
   endif()

@@ -76,19 +76,6 @@ func.func @f(%q: memref<?x144xi8> {fp4.name = "q"}, %y: memref<?x64xbf16>) {
 // CHECK-DAG: llvm.store %arg0, %[[BUFFERS]]
 // CHECK: llvm.call @fp4rt_call(%[[ENTRY]], %[[BUFFERS]], %[[TYPES]], %[[TWO]], %[[NONE]])
 
-// The memory of a result may be the caller's.
-// CHECK-LABEL: llvm.func internal @returned(
-func.func @returned() -> memref<4x8xi8> {
-  // CHECK: %[[NUMBER:.*]] = llvm.mlir.constant(1 : i32)
-  // CHECK: %[[BUFFER:.*]] = llvm.call @fp4rt_alloc_result(%[[NUMBER]], %{{.*}}) : (i32, i64) -> !llvm.ptr
-  %buffer = gpu.alloc () {fp4.result = 1 : i32} : memref<4x8xi8>
-  return %buffer : memref<4x8xi8>
-}
-// CHECK-LABEL: llvm.func @fp4_entry_returned(
-// CHECK-SAME: -> i32
-// CHECK: %[[DONE:.*]] = llvm.mlir.constant(0 : i32)
-// CHECK: llvm.return %[[DONE]]
-
 // A buffer is freed by the pointer that its allocation returned; one that is filled with other bytes than
 // zero, with them.
 // CHECK-LABEL: llvm.func internal @temporary(
@@ -118,6 +105,10 @@ func.func @results(%x: memref<?xf32>) -> (memref<4xf32>, memref<?xf32>) {
   %z = gpu.alloc (%rows) {fp4.result = 1 : i32} : memref<?xf32>
   return %y, %z : memref<4xf32>, memref<?xf32>
 }
+// CHECK-LABEL: llvm.func @fp4_entry_results(
+// CHECK-SAME: -> i32
+// CHECK: %[[DONE:.*]] = llvm.mlir.constant(0 : i32)
+// CHECK: llvm.return %[[DONE]]
 
 // Rows of a wider matrix: pitches of destination and source, bytes of a row, rows.
 // CHECK-LABEL: llvm.func internal @rows(

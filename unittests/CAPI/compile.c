@@ -1,0 +1,191 @@
+/*===- compile.c - The C API from text to checked results ------------------------------------===*
+ *
+ * Compiles an amax and a product, runs both on the simulator in the way of an embedder (own memory,
+ * provided results, dynamic sizes), and calls every function wrongly once.
+ *
+ *===---------------------------------------------------------------------------------------===*/
+#include "fp4-c/Compiler.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char kProgram[] =
+    "func.func @f(%x: tensor<?x64xbf16> {fp4.name = \"x\"}) -> tensor<f32> {\n"
+    "  %a = fp4.amax %x : tensor<?x64xbf16> -> tensor<f32>\n"
+    "  return %a : tensor<f32>\n"
+    "}\n"
+    "func.func @q(%x: tensor<?x64xbf16>, %a: tensor<f32>)\n"
+    "    -> (tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {\n"
+    "  %q, %s = fp4.quantize %x amax %a\n"
+    "      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}\n"
+    "      : (tensor<?x64xbf16>, tensor<f32>) -> (tensor<?x64xf4E2M1FN>,\n"
+    "         tensor<?x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)\n"
+    "  return %q, %s : tensor<?x64xf4E2M1FN>,\n"
+    "                  tensor<?x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>\n"
+    "}\n";
+
+static void show(const char *what, fp4_error *error) {
+  if (!error) {
+    printf("%s: ok\n", what);
+    return;
+  }
+  printf("%s: error %d: %s\n", what, (int)fp4_error_get_kind(error), fp4_error_get_message(error));
+  if (*fp4_error_get_note(error))
+    printf("%s: note: %s\n", what, fp4_error_get_note(error));
+  fp4_error_destroy(error);
+}
+
+static void require(const char *what, fp4_error *error) {
+  int failed = error != NULL;
+  show(what, error);
+  if (failed)
+    exit(1);
+}
+
+static void heard(void *context, const char *text) {
+  ++*(int *)context;
+  printf("diagnostic: %s", text);
+}
+
+static uint64_t allocate(void *context, uint64_t bytes, uint64_t stream) {
+  uint64_t address = 0;
+  (void)stream;
+  fp4_error_destroy(fp4_device_allocate((fp4_device *)context, bytes, &address));
+  return address;
+}
+
+static void release(void *context, uint64_t address, uint64_t stream) {
+  (void)stream;
+  fp4_error_destroy(fp4_device_free((fp4_device *)context, address));
+}
+
+static uint64_t upload(fp4_device *device, const void *bytes, uint64_t size) {
+  uint64_t address = 0;
+  require("allocate", fp4_device_allocate(device, size, &address));
+  require("copy to", fp4_device_copy_to(device, address, bytes, size));
+  return address;
+}
+
+static fp4_compiler *compiled(const char *text, const char *target) {
+  fp4_compiler_options options = {sizeof(options), target, NULL, 0, NULL, NULL};
+  fp4_compiler *compiler = NULL;
+  require("create", fp4_compiler_create(&options, &compiler));
+  require("load", fp4_compiler_load_text(compiler, text, "program.mlir"));
+  return compiler;
+}
+
+static void misuseCompiler(void) {
+  int count = 0;
+  fp4_compiler_options options = {sizeof(options), "sm_42", NULL, 0, heard, &count};
+  fp4_compiler *compiler = NULL;
+  require("create", fp4_compiler_create(NULL, &compiler));
+  show("a phase before a program", fp4_compiler_compile_to(compiler, "fused"));
+  printf("ir before a program: '%s'\n", fp4_compiler_get_ir(compiler));
+  show("text that does not parse", fp4_compiler_load_text(compiler, "func.func @f(", "bad.mlir"));
+  fp4_compiler_destroy(compiler);
+  require("create", fp4_compiler_create(&options, &compiler));
+  show("an unknown target", fp4_compiler_load_text(compiler, kProgram, "program.mlir"));
+  fp4_compiler_destroy(compiler);
+  options.target = NULL;
+  require("create", fp4_compiler_create(&options, &compiler));
+  show("an unknown phase", fp4_compiler_compile_to(compiler, "lowered"));
+  show("heard elsewhere", fp4_compiler_load_text(compiler, "func.func @f(", "bad.mlir"));
+  printf("diagnostics heard: %d\n", count);
+  fp4_compiler_destroy(compiler);
+  fp4_compiler_destroy(NULL);
+}
+
+static void misuseCalls(fp4_executable *executable, const fp4_tensor *x) {
+  fp4_tensor wrong = *x, result;
+  memset(&result, 0, sizeof(result));
+  show("an unknown function", fp4_executable_call(executable, "g", x, 1, &result, 1, NULL));
+  show("no function", fp4_executable_call(executable, NULL, x, 1, &result, 1, NULL));
+  wrong.element = FP4_F16;
+  show("a wrong element", fp4_executable_call(executable, "f", &wrong, 1, &result, 1, NULL));
+  wrong = *x, wrong.rank = 9;
+  show("a wrong rank", fp4_executable_call(executable, "f", &wrong, 1, &result, 1, NULL));
+  wrong = *x, wrong.bytes = 8;
+  show("a short buffer", fp4_executable_call(executable, "f", &wrong, 1, &result, 1, NULL));
+  wrong = *x, wrong.sizes[1] = -3;
+  show("a negative size", fp4_executable_call(executable, "f", &wrong, 1, &result, 1, NULL));
+}
+
+static void run(fp4_program *program) {
+  static uint16_t values[3 * 64];
+  fp4_device *device = NULL;
+  fp4_executable *executable = NULL;
+  fp4_tensor x, amax, quantized[2], arguments[2];
+  float got = 0;
+  require("open", fp4_device_open("sim", NULL, &device));
+  printf("device: %s, %s, %s, hardware %d\n", fp4_device_get_name(device),
+         fp4_device_get_selector(device), fp4_device_get_target(device),
+         (int)fp4_device_is_hardware(device));
+  for (int i = 0; i < 3 * 64; ++i)
+    values[i] = (uint16_t)(0x3F80 + i % 7);
+  values[70] = 0xC0A0; /* -5 */
+  memset(&x, 0, sizeof(x));
+  x.address = upload(device, values, sizeof(values));
+  x.bytes = sizeof(values);
+  x.element = FP4_BF16;
+  x.rank = 2, x.sizes[0] = 3, x.sizes[1] = 64;
+  require("executable", fp4_executable_create(program, device, &executable));
+
+  memset(&amax, 0, sizeof(amax)); /* the call allocates it */
+  require("call f", fp4_executable_call(executable, "f", &x, 1, &amax, 1, NULL));
+  require("copy from", fp4_device_copy_from(device, &got, amax.address, sizeof(got)));
+  printf("amax: %g\n", (double)got);
+  require("verify f", fp4_executable_verify(executable, "f", &x, 1, &amax, 1));
+
+  arguments[0] = x, arguments[1] = amax;
+  memset(quantized, 0, sizeof(quantized));
+  require("describe q", fp4_executable_describe(executable, "q", arguments, 2, quantized, 2));
+  for (int i = 0; i < 2; ++i)
+    printf("result %d: element %d, layout %d, %d x %d, %d bytes\n", i, (int)quantized[i].element,
+           (int)quantized[i].layout, (int)quantized[i].sizes[0], (int)quantized[i].sizes[1],
+           (int)quantized[i].bytes);
+  for (int i = 0; i < 2; ++i)
+    require("allocate", fp4_device_allocate(device, quantized[i].bytes, &quantized[i].address));
+  fp4_allocator allocator = {device, allocate, release};
+  fp4_call_options options = {sizeof(options), 0, &allocator};
+  require("call q", fp4_executable_call(executable, "q", arguments, 2, quantized, 2, &options));
+  require("verify q", fp4_executable_verify(executable, "q", arguments, 2, quantized, 2));
+  got = 1000;
+  require("copy to", fp4_device_copy_to(device, amax.address, &got, sizeof(got)));
+  show("verify a wrong amax", fp4_executable_verify(executable, "f", &x, 1, &amax, 1));
+
+  misuseCalls(executable, &x);
+  fp4_executable_destroy(executable);
+  require("close", fp4_device_close(device));
+}
+
+int main(int argc, char **argv) {
+  fp4_program *program = NULL;
+  fp4_kernel_code code;
+  const char *path = argc > 1 ? argv[1] : "c-api.so";
+  printf("version %s\n", fp4_version());
+  misuseCompiler();
+
+  fp4_compiler *compiler = compiled(kProgram, "sm_100a");
+  require("compile", fp4_compiler_compile_to(compiler, "ptx"));
+  printf("kernels: %d\n", (int)fp4_compiler_get_num_kernels(compiler));
+  require("kernel", fp4_compiler_get_kernel(compiler, 0, &code));
+  printf("kernel 0: %s, %s\n", code.module, strncmp(code.ptx, "//", 2) ? "?" : "ptx");
+  show("kernel 99", fp4_compiler_get_kernel(compiler, 99, &code));
+  require("program", fp4_compiler_get_program(compiler, &program));
+  fp4_compiler_destroy(compiler);
+  run(program);
+  fp4_program_destroy(program);
+
+  compiler = compiled(kProgram, "sm_100a");
+  require("compile", fp4_compiler_compile_to(compiler, "ptx"));
+  require("write", fp4_compiler_write_library(compiler, path));
+  fp4_compiler_destroy(compiler);
+  require("load library", fp4_program_load(path, &program));
+  printf("manifest: %.11s\n", fp4_program_get_manifest(program));
+  run(program);
+  fp4_program_destroy(program);
+  show("load nothing", fp4_program_load("/nowhere/x.so", &program));
+  show("open nothing", fp4_device_open("tpu", NULL, &(fp4_device *){NULL}));
+  return 0;
+}
