@@ -125,13 +125,14 @@ public:
     if (library) {
       driver.tiled = reinterpret_cast<Tiled>(dlsym(library, "cuTensorMapEncodeTiled"));
       driver.im2col = reinterpret_cast<Im2col>(dlsym(library, "cuTensorMapEncodeIm2col"));
+      makeContextCurrent(library);
     }
     EXPECT_TRUE(driver.tiled && driver.im2col) << (library ? "no such function" : dlerror());
     return driver;
   }
 
-  /// The driver's answer, and its bytes. Its enumerations are declared as the integers that they are
-  /// passed as, which the sanitizer of calls takes for another function.
+  /// The driver's answer, and its bytes. Its enumerations are declared as the integers that they
+  /// are passed as, which the sanitizer of calls takes for another function.
   __attribute__((no_sanitize("function"))) int operator()(const TensorMapCall &c,
                                                           TensorMap::Encoded &out) const {
     alignas(64) TensorMap::Encoded map{};
@@ -148,6 +149,16 @@ public:
   }
 
 private:
+  /// The driver encodes only on a thread with a context, and the device leaves ours without one.
+  static void makeContextCurrent(void *library) {
+    auto retain =
+        reinterpret_cast<int (*)(void **, int)>(dlsym(library, "cuDevicePrimaryCtxRetain"));
+    auto setCurrent = reinterpret_cast<int (*)(void *)>(dlsym(library, "cuCtxSetCurrent"));
+    void *context = nullptr;
+    if (retain && setCurrent && retain(&context, 0) == 0)
+      setCurrent(context);
+  }
+
   using Tiled = int (*)(void *, uint32_t, uint32_t, void *, const uint64_t *, const uint64_t *,
                         const uint32_t *, const uint32_t *, uint32_t, uint32_t, uint32_t, uint32_t);
   using Im2col = int (*)(void *, uint32_t, uint32_t, void *, const uint64_t *, const uint64_t *,
