@@ -57,7 +57,7 @@ LAWS = [
         r"include/fp4/Numerics/GgmlBlocks\.h|lib/Conversion/KernelPlans/TransformPlans\.cpp",
         "ask for a fact of include/fp4/Numerics/Formats.h: blockSizeOf, elementOf, isMX, isPacked",
         "  int64_t block = format == Format::NVFP4 ? 16 : 32;"),
-    Law("include guards", r"^#ifndef FP4_\w+_H\b", r"include/fp4-c/", "write #pragma once",
+    Law("include guards", r"^#ifndef FP4_\w+_H\b", r"include/fp4-c/\w+\.h", "write #pragma once",
         "#ifndef FP4_ISA_TARGET_H"),
     Law("LLVM below the compiler", r"#include \"(mlir|llvm)/", r"", "keep it in the compiler: these libraries "
         "build without LLVM (preset runtime-only)", '#include "llvm/ADT/StringRef.h"', inside=BELOW),
