@@ -106,7 +106,7 @@ typedef enum fp4_element_type {
 
 typedef enum fp4_layout {
   FP4_LINEAR,     /**< row-major and dense */
-  FP4_TILED_128X4 /**< block scales as tensor cores read them (docs/Layouts.md) */
+  FP4_TILED_128X4 /**< block scales as tensor cores read them (docs/Spec.md) */
 } fp4_layout;
 
 /** A dense buffer in device memory (docs/Libraries.md has its bytes). */
