@@ -1,5 +1,10 @@
 # The compiler floor, against Debian's shared LLVM and MLIR 22.
-find_program(FP4_LLVM_CONFIG NAMES llvm-config-22 REQUIRED)
+find_program(FP4_LLVM_CONFIG NAMES llvm-config-22)
+if(NOT FP4_LLVM_CONFIG)
+  message(FATAL_ERROR "fp4 must have LLVM and MLIR 22, but there is no llvm-config-22.\n"
+    "note: utils/setup.sh installs them, -DFP4_LLVM_CONFIG=FILE names another place, and "
+    "-DFP4_ENABLE_COMPILER=OFF builds the simulator and the runtime without them.")
+endif()
 execute_process(COMMAND ${FP4_LLVM_CONFIG} --prefix
   OUTPUT_VARIABLE FP4_LLVM_PREFIX OUTPUT_STRIP_TRAILING_WHITESPACE)
 list(PREPEND CMAKE_PREFIX_PATH ${FP4_LLVM_PREFIX})

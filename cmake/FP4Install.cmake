@@ -27,3 +27,10 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/FP4ConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/FP4Config.cmake ${PROJECT_BINARY_DIR}/FP4ConfigVersion.cmake
   DESTINATION ${_package_dir})
+
+# What pyproject.toml puts into a wheel, beside the modules of python/fp4.
+foreach(_library FP4C FP4CRuntime)
+  if(TARGET ${_library})
+    install(TARGETS ${_library} LIBRARY DESTINATION fp4/lib COMPONENT python EXCLUDE_FROM_ALL)
+  endif()
+endforeach()

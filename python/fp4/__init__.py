@@ -1,0 +1,36 @@
+"""fp4: compile 4-bit block-scaled programs, and run them on a GPU or in the simulator.
+
+    compiled = fp4.compile(pathlib.Path("examples/nvfp4_linear.mlir"))
+    y = compiled(x, w, verify=True)      # numpy or torch; CPU tensors run in the simulator
+
+docs/Python.md shows each step.
+"""
+
+from ._library import library as _load
+from ._library import text as _text
+from .compiler import PHASES, Compiled, Kernel, compile
+from .device import Device
+from .errors import (
+    CompileError,
+    DeviceError,
+    Error,
+    HazardError,
+    InternalError,
+    MismatchError,
+    SimulationError,
+    UsageError,
+)
+from .manifest import Function, Manifest, Operand, Type
+from .program import Program, load
+from .tensors import Tiled, tiled
+
+__all__ = [
+    "PHASES", "CompileError", "Compiled", "Device", "DeviceError", "Error", "Function",
+    "HazardError", "InternalError", "Kernel", "Manifest", "MismatchError", "Operand", "Program",
+    "SimulationError", "Tiled", "Type", "UsageError", "compile", "load", "tiled", "version",
+]
+
+
+def version() -> str:
+    """The version of the library, "0.1.0"."""
+    return _text(_load().fp4_version())

@@ -1,0 +1,179 @@
+"""libfp4 through ctypes: where it is, and the types of include/fp4-c."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import pathlib
+from ctypes import POINTER, c_char_p, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from typing import Any
+
+from .errors import UsageError, make_error
+
+MAX_RANK = 4
+
+DiagnosticFunction = ctypes.CFUNCTYPE(None, c_void_p, c_char_p)
+AllocateFunction = ctypes.CFUNCTYPE(c_uint64, c_void_p, c_uint64, c_uint64)
+FreeFunction = ctypes.CFUNCTYPE(None, c_void_p, c_uint64, c_uint64)
+
+
+class CompilerOptions(ctypes.Structure):
+    """fp4_compiler_options"""
+
+    _fields_ = [("size", c_uint64), ("target", c_char_p), ("ptxas", c_char_p),
+                ("remarks", c_int32), ("diagnostic", DiagnosticFunction), ("context", c_void_p)]
+
+
+class KernelCode(ctypes.Structure):
+    """fp4_kernel_code"""
+
+    _fields_ = [("module", c_char_p), ("ptx", c_void_p), ("ptx_size", c_uint64),
+                ("cubin", c_void_p), ("cubin_size", c_uint64)]
+
+
+class DeviceOptions(ctypes.Structure):
+    """fp4_device_options"""
+
+    _fields_ = [("size", c_uint64), ("target", c_char_p), ("check", c_char_p),
+                ("policy", c_char_p), ("seed", c_uint64), ("timeline", c_char_p),
+                ("threads", c_uint32)]
+
+
+class Tensor(ctypes.Structure):
+    """fp4_tensor"""
+
+    _fields_ = [("address", c_uint64), ("bytes", c_uint64), ("element", c_int32),
+                ("layout", c_int32), ("rank", c_int32), ("sizes", c_int64 * MAX_RANK)]
+
+
+class Allocator(ctypes.Structure):
+    """fp4_allocator"""
+
+    _fields_ = [("context", c_void_p), ("allocate", AllocateFunction), ("free", FreeFunction)]
+
+
+class CallOptions(ctypes.Structure):
+    """fp4_call_options"""
+
+    _fields_ = [("size", c_uint64), ("stream", c_uint64), ("allocator", POINTER(Allocator))]
+
+
+# What each function takes. Those of the first table return an fp4_error, which _check raises.
+_CHECKED: dict[str, list[Any]] = {
+    "fp4_compiler_create": [POINTER(CompilerOptions), POINTER(c_void_p)],
+    "fp4_compiler_load_text": [c_void_p, c_char_p, c_char_p],
+    "fp4_compiler_specialize": [c_void_p, c_char_p, c_int64],
+    "fp4_compiler_compile_to": [c_void_p, c_char_p],
+    "fp4_compiler_get_kernel": [c_void_p, c_size_t, POINTER(KernelCode)],
+    "fp4_compiler_write_library": [c_void_p, c_char_p],
+    "fp4_compiler_get_program": [c_void_p, POINTER(c_void_p)],
+    "fp4_device_open": [c_char_p, POINTER(DeviceOptions), POINTER(c_void_p)],
+    "fp4_device_close": [c_void_p],
+    "fp4_device_allocate": [c_void_p, c_uint64, POINTER(c_uint64)],
+    "fp4_device_free": [c_void_p, c_uint64],
+    "fp4_device_copy_to": [c_void_p, c_uint64, c_void_p, c_uint64],
+    "fp4_device_copy_from": [c_void_p, c_void_p, c_uint64, c_uint64],
+    "fp4_device_synchronize": [c_void_p],
+    "fp4_program_load": [c_char_p, POINTER(c_void_p)],
+    "fp4_executable_create": [c_void_p, c_void_p, POINTER(c_void_p)],
+    "fp4_executable_describe": [c_void_p, c_char_p, POINTER(Tensor), c_size_t, POINTER(Tensor),
+                                c_size_t],
+    "fp4_executable_call": [c_void_p, c_char_p, POINTER(Tensor), c_size_t, POINTER(Tensor),
+                            c_size_t, POINTER(CallOptions)],
+    "fp4_executable_verify": [c_void_p, c_char_p, POINTER(Tensor), c_size_t, POINTER(Tensor),
+                              c_size_t],
+}
+_OTHERS: dict[str, tuple[Any, list[Any]]] = {
+    "fp4_version": (c_char_p, []),
+    "fp4_error_get_kind": (c_int32, [c_void_p]),
+    "fp4_error_get_message": (c_char_p, [c_void_p]),
+    "fp4_error_get_note": (c_char_p, [c_void_p]),
+    "fp4_error_destroy": (None, [c_void_p]),
+    "fp4_compiler_destroy": (None, [c_void_p]),
+    "fp4_compiler_get_ir": (c_char_p, [c_void_p]),
+    "fp4_compiler_get_manifest": (c_char_p, [c_void_p]),
+    "fp4_compiler_get_num_kernels": (c_size_t, [c_void_p]),
+    "fp4_device_get_name": (c_char_p, [c_void_p]),
+    "fp4_device_get_selector": (c_char_p, [c_void_p]),
+    "fp4_device_get_target": (c_char_p, [c_void_p]),
+    "fp4_device_is_hardware": (c_int32, [c_void_p]),
+    "fp4_program_get_manifest": (c_char_p, [c_void_p]),
+    "fp4_program_destroy": (None, [c_void_p]),
+    "fp4_executable_destroy": (None, [c_void_p]),
+}
+
+
+def find_library() -> pathlib.Path:
+    """The library that `import fp4` found. $FP4_LIBRARY wins; then come the one of the wheel and
+    the build tree of a checkout, with the compiler before the one without (libfp4rt.so)."""
+    named = os.environ.get("FP4_LIBRARY")
+    if named:
+        if pathlib.Path(named).is_file():
+            return pathlib.Path(named).resolve()
+        raise ImportError(f"FP4_LIBRARY must name libfp4.so or libfp4rt.so, but '{named}' is no "
+                          "file\nnote: build it with 'ninja -C build FP4C', or unset FP4_LIBRARY")
+    package = pathlib.Path(__file__).resolve().parent
+    folders = [package / "lib", package.parent.parent / "build" / "lib"]
+    for name in ("libfp4.so", "libfp4rt.so"):
+        for folder in folders:
+            if (folder / name).is_file():
+                return folder / name
+    looked = " and ".join(f"'{folder}'" for folder in folders)
+    raise ImportError(f"fp4 must have libfp4.so, but it is neither in {looked}\nnote: install the "
+                      "package with 'pip install .', or build with 'ninja -C build FP4C', or set "
+                      "FP4_LIBRARY to the path of libfp4.so")
+
+
+def _check(library: ctypes.CDLL) -> Any:
+    """An errcheck that raises an fp4_error and destroys it."""
+
+    def check(error: int | None, function: Any, arguments: Any) -> None:
+        del function, arguments
+        if not error:
+            return
+        kind = library.fp4_error_get_kind(error)
+        message = text(library.fp4_error_get_message(error))
+        note = text(library.fp4_error_get_note(error))
+        library.fp4_error_destroy(error)
+        raise make_error(kind, message, note)
+
+    return check
+
+
+PATH = find_library()
+
+
+@functools.cache
+def library() -> Any:
+    """libfp4, which is loaded at the first use; an ImportError where the loader refuses it."""
+    try:
+        loaded = ctypes.CDLL(str(PATH))
+    except OSError as error:
+        raise ImportError(f"cannot load '{PATH}': {error}\nnote: libfp4.so needs libMLIR.so and "
+                          "libLLVM.so of LLVM 22; libfp4rt.so runs libraries without "
+                          "them") from error
+    check = _check(loaded)
+    for name, arguments in _CHECKED.items():
+        if (function := getattr(loaded, name, None)) is not None:
+            function.argtypes, function.restype, function.errcheck = arguments, c_void_p, check
+    for name, (result, arguments) in _OTHERS.items():
+        if (function := getattr(loaded, name, None)) is not None:
+            function.argtypes, function.restype = arguments, result
+    return loaded
+
+
+def text(value: bytes | None) -> str:
+    return (value or b"").decode("utf-8", "replace")
+
+
+def encode(value: object, what: str) -> bytes:
+    """A C string of a str or a path."""
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    if not isinstance(value, str):
+        raise TypeError(f"{what} must be a str, but got {type(value).__name__}")
+    if "\0" in value:
+        raise UsageError(f"{what} must not contain a NUL character, but has one at "
+                         f"{value.index(chr(0))}")
+    return value.encode()

@@ -1,0 +1,295 @@
+"""Programs on devices, and calls with arrays."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import sys
+import threading
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from . import _library as c
+from .device import Device, default_device
+from .errors import Error, UsageError
+from .manifest import ELEMENTS, LAYOUTS, Function, Manifest, Type
+from .tensors import CPU, View, empty, logical_sizes, view
+
+
+class _Executable:
+    """An fp4_executable: a program on a device."""
+
+    def __init__(self, code: _Code, device: Device) -> None:
+        handle = ctypes.c_void_p()
+        library = c.library()
+        library.fp4_executable_create(code.handle, device.handle, ctypes.byref(handle))
+        self.device = device
+        self._handle = handle.value
+        self._finalizer = weakref.finalize(self, library.fp4_executable_destroy, handle.value)
+        device._owned.add(self)
+
+    @property
+    def handle(self) -> int | None:
+        self.device.check_open()
+        return self._handle
+
+    def close(self) -> None:
+        self._finalizer()
+
+
+class _Code:
+    """An fp4_program and its executables, which programs on several devices share."""
+
+    def __init__(self, handle: int) -> None:
+        library = c.library()
+        self.handle = handle
+        weakref.finalize(self, library.fp4_program_destroy, handle)
+        self.manifest = Manifest(c.text(library.fp4_program_get_manifest(handle)))
+        self._lock = threading.Lock()
+        self._executables: dict[Device, _Executable] = {}
+
+    def on(self, device: Device) -> _Executable:
+        with self._lock:
+            if device not in self._executables:
+                self._executables[device] = _Executable(self, device)
+            return self._executables[device]
+
+
+class Program:
+    """Functions that can be called with arrays. `Compiled.program` and `load` make it.
+
+    Attributes:
+        manifest: the functions and the types of their operands.
+        device: where calls run, or None: CPU arrays run in the simulator, CUDA tensors on their
+            device.
+    """
+
+    def __init__(self, code: _Code | int, device: Device | None = None) -> None:
+        self._code = _Code(code) if isinstance(code, int) else code
+        self.manifest = self._code.manifest
+        self.device = device
+
+    def on(self, device: Device) -> Program:
+        """The same program on `device`."""
+        if not isinstance(device, Device):
+            raise TypeError(f"'device' must be an fp4.Device, but got {type(device).__name__}")
+        return Program(self._code, device)
+
+    def __call__(self, *tensors: Any, function: str | None = None, verify: bool = False) -> Any:
+        """Runs a function and returns its results.
+
+        Args:
+            tensors: one array per argument, all NumPy (or any DLPack object on the CPU), or all
+                torch tensors of one device. Each is contiguous and row-major:
+
+                bf16, f16, f32, i64   the dtype of that name, bf16 also uint16 with its bits
+                4-bit, R x K          torch float4_e2m1fn_x2 or uint8 of shape [R, K/2], the even
+                                      column in the low nibble
+                6- and 8-bit          float8_..., or uint8, one byte for each element
+                scales, tiled_128x4   float8_... or uint8 of shape [bytes], or
+                                      [ceil(R/128), ceil(B/4), 512]; fp4.tiled says R and B where
+                                      the function does not. Two dimensions are refused, because
+                                      linear scales look the same: nothing is swizzled silently
+            function: its name; not needed where the program has one.
+            verify: compare the results with the reference model (docs/Numerics.md).
+
+        Returns:
+            One array, a tuple of several, or None, of the package of the arguments. NumPy arrays
+            have the types of ml_dtypes where it is installed, else unsigned integers of the same
+            width; packed 4-bit results are uint8. Tiled scales have the shape
+            [ceil(R/128), ceil(B/4), 512].
+
+        CPU arrays are copied to the device and back, and the call waits; the simulator checks for
+        hazards. CUDA tensors are used where they are: the work is issued to torch's current stream
+        of their device, results and temporary memory come from torch's allocator, and the call
+        does not wait, except to verify.
+
+        Raises:
+            UsageError: an array that does not fit, before anything runs. TypeError: no array.
+            MismatchError: `verify` found a difference. DeviceError: the device failed.
+            SimulationError, HazardError: the simulated code is wrong.
+        """
+        found = self.manifest.find(function)
+        views = [view(value, _what(found, i)) for i, value in enumerate(tensors)]
+        arguments = _arguments(found, views)
+        where = _one({item.device for item in views} or {CPU}, "device")
+        package = _one({item.package for item in views} or {"numpy"}, "package")
+        executable = self._code.on(self._device_for(int(where)))
+        call = _Call(executable, found, arguments, views, str(package))
+        return call.on_host(verify) if where == CPU else call.on_cuda(int(where), verify)
+
+    def _device_for(self, where: int) -> Device:
+        device = self.device
+        if device is None:
+            selector = "sim" if where == CPU else f"cuda:{where}"
+            return default_device(selector, self.manifest.target)
+        if where != CPU and device.selector != f"cuda:{where}":
+            raise UsageError(f"the tensors are on cuda:{where}, but the program is on "
+                             f"{device.selector}", "move them with .cpu(), or call program.on")
+        return device
+
+    def __repr__(self) -> str:
+        functions = "; ".join(map(str, self.manifest.functions.values()))
+        return f"<fp4.Program for {self.manifest.target}: {functions}>"
+
+
+def load(path: str | os.PathLike[str], device: Device | None = None) -> Program:
+    """Loads a library that Compiled.save or fp4-runner --emit=so wrote. This needs no compiler:
+    libfp4rt.so is enough. A UsageError says what is wrong with the file."""
+    handle = ctypes.c_void_p()
+    c.library().fp4_program_load(c.encode(path, "'path'"), ctypes.byref(handle))
+    assert handle.value
+    program = Program(handle.value)
+    return program if device is None else program.on(device)
+
+
+def _what(function: Function, index: int) -> str:
+    if index < len(function.arguments):
+        return f"argument '{function.arguments[index].name}'"
+    return f"argument {index}"
+
+
+def _one(values: set[Any], what: str) -> Any:
+    if len(values) == 1:
+        return values.pop()
+    names = sorted("cpu" if value == CPU else str(value) for value in values)
+    raise UsageError(f"all arguments must have one {what}, but got {' and '.join(names)}")
+
+
+def _arguments(function: Function, views: Sequence[View]) -> Any:
+    """The fp4_tensors of the arguments. Linear arguments come first, because they tell the named
+    sizes of tiled ones."""
+    expected = len(function.arguments)
+    if len(views) != expected:
+        raise UsageError(f"'{function.name}' expects {expected} argument"
+                         f"{'' if expected == 1 else 's'}, but got {len(views)}",
+                         f"its type is {function}")
+    named: dict[str, int] = {}
+    arguments = (c.Tensor * len(views))()
+    order = sorted(range(expected), key=lambda i: function.arguments[i].type.layout)
+    for i in order:
+        operand = function.arguments[i]
+        sizes = logical_sizes(views[i], operand, named)
+        _fill(arguments[i], Type(sizes, operand.type.element, operand.type.layout))
+    return arguments
+
+
+def _fill(tensor: c.Tensor, kind: Type) -> None:
+    if len(kind.shape) > c.MAX_RANK:
+        raise UsageError(f"the rank of an operand must be at most {c.MAX_RANK}, but got {kind}")
+    size = kind.item_bytes
+    for dim in kind.buffer_shape:
+        size *= dim
+    tensor.bytes = size
+    tensor.element, tensor.layout = ELEMENTS.index(kind.element), LAYOUTS.index(kind.layout)
+    tensor.rank = len(kind.shape)
+    tensor.sizes[:len(kind.shape)] = kind.shape
+
+
+class _Call:
+    """One call, whose arguments fit."""
+
+    def __init__(self, executable: _Executable, function: Function, arguments: Any,
+                 views: Sequence[View], package: str) -> None:
+        self.library, self.executable = c.library(), executable
+        self.name = function.name.encode()
+        self.arguments, self.views, self.package = arguments, views, package
+        self.results = (c.Tensor * len(function.results))()
+        self.operands = (arguments, len(views), self.results, len(self.results))
+        self.library.fp4_executable_describe(executable.handle, self.name, *self.operands)
+
+    def issue(self, verify: bool, options: c.CallOptions | None = None) -> None:
+        handle = self.executable.handle
+        self.library.fp4_executable_call(handle, self.name, *self.operands,
+                                         None if options is None else ctypes.byref(options))
+        if verify:
+            self.library.fp4_executable_verify(handle, self.name, *self.operands)
+
+    def allocate_results(self, device: int = CPU) -> list[View]:
+        return [empty(self.package, Type(tuple(result.sizes[:result.rank]),
+                                         ELEMENTS[result.element], LAYOUTS[result.layout]), device)
+                for result in self.results]
+
+    def on_host(self, verify: bool) -> Any:
+        """Copies arguments to the device and results back."""
+        device = self.executable.device.handle
+        outputs = self.allocate_results()
+        with _memory(self.library, device) as allocate:
+            for argument, source in zip(self.arguments, self.views):
+                argument.address = allocate(argument.bytes)
+                self.library.fp4_device_copy_to(device, argument.address, source.address,
+                                                argument.bytes)
+            for result in self.results:
+                result.address = allocate(result.bytes)
+            self.issue(verify)
+            for result, output in zip(self.results, outputs):
+                self.library.fp4_device_copy_from(device, output.address, result.address,
+                                                  result.bytes)
+        return _values(outputs)
+
+    def on_cuda(self, index: int, verify: bool) -> Any:
+        """Issues the work to torch's current stream."""
+        torch = sys.modules["torch"]
+        for argument, source in zip(self.arguments, self.views):
+            argument.address = source.address
+        outputs = self.allocate_results(index)
+        for result, output in zip(self.results, outputs):
+            result.address = output.address
+        memory = _TorchAllocator(torch, index)
+        options = c.CallOptions(size=ctypes.sizeof(c.CallOptions))
+        options.stream = torch.cuda.current_stream(index).cuda_stream
+        options.allocator = ctypes.pointer(memory.functions)
+        try:
+            self.issue(verify, options)
+        except Error as error:
+            raise error from memory.failure
+        return _values(outputs)
+
+
+def _values(outputs: Sequence[View]) -> Any:
+    values = tuple(output.owner for output in outputs)
+    return values[0] if len(values) == 1 else values or None
+
+
+@contextlib.contextmanager
+def _memory(library: Any, device: int) -> Iterator[Any]:
+    """A function that allocates device memory, all of which is freed at the end."""
+    owned: list[int] = []
+
+    def allocate(size: int) -> int:
+        address = ctypes.c_uint64()
+        library.fp4_device_allocate(device, size, ctypes.byref(address))
+        owned.append(address.value)
+        return address.value
+
+    try:
+        yield allocate
+    finally:
+        for address in owned:
+            with contextlib.suppress(Error):  # the error of the call is the one to tell
+                library.fp4_device_free(device, address)
+
+
+class _TorchAllocator:
+    """Temporary memory of a call from torch's caching allocator. A tensor is dropped when its last
+    use has been issued; the allocator gives its memory to later work of the same stream."""
+
+    def __init__(self, torch: Any, index: int) -> None:
+        self.failure: BaseException | None = None
+        tensors: dict[int, Any] = {}
+
+        def allocate(context: int | None, size: int, stream: int) -> int:
+            try:
+                tensor = torch.empty(max(size, 1), dtype=torch.uint8, device=f"cuda:{index}")
+            except BaseException as error:  # no exception may pass through C
+                self.failure = error
+                return 0
+            tensors[tensor.data_ptr()] = tensor
+            return int(tensor.data_ptr())
+
+        def free(context: int | None, address: int, stream: int) -> None:
+            tensors.pop(address, None)
+
+        self.functions = c.Allocator(None, c.AllocateFunction(allocate), c.FreeFunction(free))

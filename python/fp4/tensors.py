@@ -1,0 +1,244 @@
+"""Arrays of other packages as operands: what they are, and which operand they fit.
+
+Nothing is converted, transposed, swizzled or made contiguous: an array either has the bytes that
+the operand has, or the call raises an error before anything runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import importlib
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from . import _dlpack
+from .errors import UsageError
+from .manifest import Operand, Type
+
+# The names of element types that NumPy with ml_dtypes and torch share. The first is what a result
+# has; the others are views of the same bytes, which arguments may be.
+_DTYPES: dict[str, tuple[str, ...]] = {
+    "bf16": ("bfloat16", "uint16"),
+    "f16": ("float16",),
+    "f32": ("float32",),
+    "i64": ("int64",),
+    "f4E2M1FN": ("float4_e2m1fn_x2", "uint8"),
+    "f6E2M3FN": ("float6_e2m3fn", "uint8"),
+    "f6E3M2FN": ("float6_e3m2fn", "uint8"),
+    "f8E4M3FN": ("float8_e4m3fn", "uint8"),
+    "f8E5M2": ("float8_e5m2", "uint8"),
+    "f8E8M0FNU": ("float8_e8m0fnu", "uint8"),
+}
+CPU = -1
+
+
+@dataclasses.dataclass(frozen=True)
+class Tiled:
+    """Block scales in the layout tiled_128x4 together with their logical shape, (rows, columns);
+    `tiled` makes it."""
+
+    data: Any
+    shape: tuple[int, int]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.shape, tuple) or len(self.shape) != 2:
+            raise TypeError(f"'shape' must be (rows, columns), but got {self.shape!r}")
+        for name, value in zip(("rows", "columns"), self.shape):
+            if not isinstance(value, int):
+                raise TypeError(f"'{name}' must be an int, but got {type(value).__name__}")
+            if not 0 < value < 2**63:
+                raise UsageError(f"'{name}' must be positive and below 2^63, but got {value}")
+
+
+def tiled(data: Any, rows: int, columns: int) -> Tiled:
+    """Says how many rows and columns of scales a tiled buffer has.
+
+    A buffer in the layout tiled_128x4 is ceil(rows/128) x ceil(columns/4) blocks of 512 bytes,
+    padding included, so its size does not tell the rows. Where the function has a static shape, or
+    names the dimension with fp4.dims on another argument too, a plain array is enough.
+
+    Args:
+        data: uint8 or float8, of shape [bytes] or [ceil(rows/128), ceil(columns/4), 512].
+        rows: of the matrix whose scales these are.
+        columns: scales in a row, K/16 for NVFP4 and K/32 for MXFP4.
+    """
+    return Tiled(data, (rows, columns))
+
+
+@dataclasses.dataclass(frozen=True)
+class View:
+    """The memory of an array, which `owner` keeps alive."""
+
+    owner: Any = dataclasses.field(repr=False)
+    package: str  #: "numpy" or "torch", which is what results of the call become
+    dtype: str
+    shape: tuple[int, ...]
+    address: int
+    device: int  #: CPU, or the number of a CUDA device
+    logical: tuple[int, int] | None = None  #: of a Tiled
+
+    def __str__(self) -> str:
+        return f"{self.package} {self.dtype}[{', '.join(map(str, self.shape))}]"
+
+
+def view(value: Any, what: str) -> View:
+    """The memory of a NumPy array, a torch tensor, a DLPack object, or a Tiled of one."""
+    if isinstance(value, Tiled):
+        return dataclasses.replace(view(value.data, what), logical=value.shape)
+    torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
+    if torch is not None and isinstance(value, torch.Tensor):
+        return _view_torch(value, what)
+    if numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)):
+        return _view_numpy(numpy.asarray(value), what)
+    if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
+        found = _dlpack.read(value, what)
+        return View(found.owner, "numpy", found.dtype, found.shape, found.address, CPU)
+    raise TypeError(f"{what} must be a NumPy array, a torch tensor or a DLPack object, but got "
+                    f"{type(value).__name__}")
+
+
+def _view_numpy(array: Any, what: str) -> View:
+    if not array.flags.c_contiguous:
+        raise not_contiguous(what, array.shape)
+    if not array.dtype.isnative:
+        raise UsageError(f"{what} must have the byte order of this machine, but got {array.dtype}",
+                         "convert it with x.astype(x.dtype.newbyteorder('='))")
+    return View(array, "numpy", array.dtype.name, array.shape, array.ctypes.data, CPU)
+
+
+def _view_torch(tensor: Any, what: str) -> View:
+    torch = sys.modules["torch"]
+    if tensor.device.type not in ("cpu", "cuda"):
+        raise UsageError(f"{what} must be on the CPU or a CUDA device, but is on {tensor.device}",
+                         "move it with .cpu() or .cuda()")
+    if tensor.layout != torch.strided:
+        raise UsageError(f"{what} must be a dense tensor, but its layout is {tensor.layout}",
+                         "make it dense with .to_dense()")
+    if tensor.requires_grad:
+        raise UsageError(f"{what} must not require a gradient: a call records none",
+                         "pass x.detach()")
+    if tensor.is_neg() or tensor.is_conj():
+        raise UsageError(f"{what} must have its own values, but negates or conjugates another's",
+                         "pass x.resolve_neg() or x.resolve_conj()")
+    if not tensor.is_contiguous():
+        raise not_contiguous(what, tuple(tensor.shape))
+    try:
+        address = tensor.data_ptr()
+    except RuntimeError as error:
+        raise UsageError(f"{what} must have memory, but got {type(tensor).__name__}: "
+                         f"{error}") from error
+    device = tensor.device.index if tensor.device.type == "cuda" else CPU
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    return View(tensor, "torch", dtype, tuple(tensor.shape), address, device)
+
+
+def not_contiguous(what: str, shape: Sequence[int]) -> UsageError:
+    return UsageError(f"{what} must be contiguous and row-major, but its strides of shape "
+                      f"{list(shape)} are not",
+                      "no copy is made. x.contiguous() makes one, but transposing packed 4-bit "
+                      "data moves pairs of elements: transpose before you quantize")
+
+
+def logical_sizes(found: View, operand: Operand, named: dict[str, int]) -> tuple[int, ...]:
+    """The sizes of `operand` in elements for the array `found`. `named` has the sizes of named
+    dimensions that other arguments have, and receives those of this one."""
+    what = f"argument '{operand.name}'"
+    _check_dtype(found, operand.type, what)
+    if operand.type.layout == "linear":
+        if found.logical is not None:
+            raise UsageError(f"{what} has the layout linear, but got a tiled buffer",
+                             "pass linear scales, or compile with fp4.swizzle_scales")
+        sizes = _linear_sizes(found, operand.type, what)
+    else:
+        sizes = _tiled_sizes(found, operand, named, what)
+    for name, size in zip(operand.dims, sizes):
+        if name.isidentifier() and named.setdefault(name, size) != size:
+            raise UsageError(f"{what} must have {named[name]} for dimension '{name}', as another "
+                             f"argument has, but got {size}")
+    return sizes
+
+
+def _check_dtype(found: View, expected: Type, what: str) -> None:
+    accepted = _DTYPES[expected.element]
+    if found.dtype in accepted:
+        return
+    note = ""
+    if found.dtype == "float4_e2m1fn":
+        note = "two elements share a byte, the even column in the low nibble; pass uint8 [.., K/2]"
+    elif found.dtype == "int8":
+        note = "pass x.view('uint8'): the bytes are not numbers"
+    raise UsageError(f"{what} must be {expected} ({' or '.join(accepted)}), but got {found}", note)
+
+
+def _linear_sizes(found: View, expected: Type, what: str) -> tuple[int, ...]:
+    pattern = expected.buffer_shape
+    fits = len(pattern) == len(found.shape) and all(
+        size > 0 if wanted < 0 else size == wanted for wanted, size in zip(pattern, found.shape))
+    if not fits:
+        shape = ", ".join("?" if size < 0 else str(size) for size in pattern)
+        packed = " of bytes, two elements in each" if expected.element == "f4E2M1FN" else ""
+        raise UsageError(f"{what} must be {expected}, an array of shape [{shape}]{packed}, but got "
+                         f"{found}")
+    scale = 2 if expected.element == "f4E2M1FN" else 1
+    last = len(expected.shape) - 1
+    return tuple((size * scale if i == last else size) if wanted < 0 else wanted
+                 for i, (wanted, size) in enumerate(zip(expected.shape, found.shape)))
+
+
+def _tiled_sizes(found: View, operand: Operand, named: dict[str, int],
+                 what: str) -> tuple[int, ...]:
+    names: Iterable[str] = operand.dims or ("",) * len(operand.type.shape)
+    sizes = found.logical or tuple(
+        named.get(name, -1) if size < 0 else size
+        for size, name in zip(operand.type.shape, names))
+    if any(size < 0 for size in sizes):
+        raise UsageError(f"{what} is {operand.type}, and its buffer does not tell its rows",
+                         "pass fp4.tiled(x, rows, columns)")
+    if len(sizes) != len(operand.type.shape) or any(
+            wanted not in (-1, size) for wanted, size in zip(operand.type.shape, sizes)):
+        raise UsageError(f"{what} must be {operand.type}, but got a tiled buffer of "
+                         f"{'x'.join(map(str, sizes))} scales")
+    shape = Type(sizes, operand.type.element, operand.type.layout).buffer_shape
+    if found.shape not in (shape, (math.prod(shape),)):
+        note = "the tiles are blocks of 512 bytes, so their array has three dimensions or one"
+        if len(found.shape) == 2:
+            note += "; pass x.reshape(-1) if the bytes are tiled already, never linear scales"
+        raise UsageError(f"{what} must be tiled scales of shape {list(shape)} or "
+                         f"[{math.prod(shape)}], but got {found}", note)
+    return sizes
+
+
+def empty(package: str, kind: Type, device: int = CPU) -> View:
+    """A new array for a result of type `kind`."""
+    if package == "torch":
+        return view(_empty_torch(kind, device), "a result")
+    import numpy
+
+    return view(numpy.empty(kind.buffer_shape, _numpy_dtype(kind.element, kind.item_bytes)),
+                "a result")
+
+
+@functools.cache
+def _numpy_dtype(element: str, size: int) -> Any:
+    """The NumPy dtype of results; unsigned integers of the same width where NumPy has none."""
+    import numpy
+
+    with contextlib.suppress(ImportError):
+        importlib.import_module("ml_dtypes")  # NumPy knows its types then
+    try:
+        return numpy.dtype(_DTYPES[element][0])
+    except TypeError:
+        return numpy.dtype(f"uint{8 * size}")
+
+
+def _empty_torch(kind: Type, device: int) -> Any:
+    torch = sys.modules["torch"]
+    where = "cpu" if device == CPU else f"cuda:{device}"
+    dtype = getattr(torch, _DTYPES[kind.element][0], None)
+    if dtype is None or kind.item_bytes > 1:
+        return torch.empty(kind.buffer_shape, dtype=dtype or torch.uint8, device=where)
+    return torch.empty(kind.buffer_shape, dtype=torch.uint8, device=where).view(dtype)

@@ -1,0 +1,178 @@
+"""Calls with NumPy arrays and DLPack objects, in the simulator."""
+
+import json
+import pathlib
+import tempfile
+import threading
+import unittest
+from typing import Any
+
+import fp4
+import numpy as np
+from fp4.program import _Call
+from fp4.tensors import view
+from programs import compiled, floats, matrix, ml_dtypes, product
+
+
+class Exporter:
+    """An array of a package that nobody knows."""
+
+    def __init__(self, array: Any, device: int = 1) -> None:
+        self.array, self.device = array, device
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> "tuple[int, int]":
+        return self.device, 0
+
+
+class Calls(unittest.TestCase):
+    def test_results_are_right_and_numpy(self) -> None:
+        x = matrix(130)
+        amax = compiled()(x, function="amax", verify=True)
+        self.assertIsInstance(amax, np.ndarray)
+        self.assertEqual((amax.dtype, amax.shape), (np.dtype(np.float32), ()))
+        self.assertEqual(amax, np.abs(floats(x)).max())
+        q, s = compiled()(x, amax, function="linear", verify=True)
+        self.assertEqual((q.dtype, q.shape, s.shape), (np.dtype(np.uint8), (130, 32), (130, 4)))
+        self.assertEqual(s.dtype, np.dtype(ml_dtypes.float8_e4m3fn if ml_dtypes else np.uint8))
+        y = compiled()(q, s, amax, function="dequantize", verify=True)
+        self.assertEqual(y.dtype, np.dtype(ml_dtypes.bfloat16 if ml_dtypes else np.uint16))
+        self.assertLess(np.abs(floats(y) - floats(x)).max(), amax / 6)
+
+    def test_tiled_scales(self) -> None:
+        x = matrix(130)
+        amax = compiled()(x, function="amax")
+        q, linear = compiled()(x, amax, function="linear")
+        same, s = compiled()(x, amax, function="tiled", verify=True)
+        np.testing.assert_array_equal(q, same)
+        self.assertEqual(s.shape, (2, 1, 512))
+        rows, blocks = np.mgrid[:130, :4]  # the layout of docs/Spec.md
+        places = rows // 128 * 512 + rows % 32 * 16 + rows % 128 // 32 * 4 + blocks
+        np.testing.assert_array_equal(s.reshape(-1).view(np.uint8)[places], linear.view(np.uint8))
+
+    def test_a_product_takes_tiled_scales_in_every_form(self) -> None:
+        qx, sx, qw, sw, alpha = operands()
+        for text in (product(), product(rows="130", dims="")):
+            program = compiled(text)
+            y = program(qx, sx, qw, sw, alpha, verify=True)
+            self.assertEqual((y.dtype, y.shape), (np.dtype(np.float32), (130, 32)))
+            for scales in (sx.reshape(-1), sx.view(np.uint8), fp4.tiled(sx, 130, 4)):
+                again = program(qx, scales, qw, sw, alpha)
+                np.testing.assert_array_equal(y, again)
+        unnamed = compiled(product(dims=""))
+        with self.assertRaisesRegex(fp4.UsageError, "'sx' .* its buffer does not tell its rows"):
+            unnamed(qx, sx, qw, sw, alpha)
+        again = unnamed(qx, fp4.tiled(sx, 130, 4), qw, sw, alpha, verify=True)
+        np.testing.assert_array_equal(y, again)
+
+    def test_scales_that_could_be_linear_are_refused(self) -> None:
+        qx, sx, qw, sw, alpha = operands()
+        program = compiled(product())
+        for wrong, message in (
+                (sx.reshape(256, 4), r"tiled scales of shape \[2, 1, 512\] or \[1024\]"),
+                (sx[:1], r"but got numpy \w+\[1, 1, 512\]"),
+                (fp4.tiled(sx, 129, 4), "must have 130 for dimension 'M'"),
+                (fp4.tiled(sx, 130, 8), "must be .x4xf8E4M3FN, tiled_128x4, but got .* 130x8"),
+                (fp4.tiled(sx.view(np.int8), 130, 4), "numpy int8")):
+            with self.subTest(message), self.assertRaisesRegex(fp4.UsageError, message):
+                program(qx, wrong, qw, sw, alpha)
+        with self.assertRaisesRegex(fp4.UsageError, "has the layout linear, but got a tiled"):
+            program(fp4.tiled(qx, 130, 32), sx, qw, sw, alpha)
+
+    def test_any_dlpack_object(self) -> None:
+        def program(array: Any, verify: bool = False) -> Any:
+            return compiled()(array, function="amax", verify=verify)
+
+        x = matrix()  # NumPy exports the bits of bf16 as uint16
+        self.assertEqual(program(Exporter(x), verify=True), program(x))
+        with self.assertRaisesRegex(fp4.UsageError, "must be contiguous"):
+            program(Exporter(np.zeros((64, 64), x.dtype).T))
+        with self.assertRaisesRegex(fp4.UsageError, "is on DLPack device 2\nnote: torch.from"):
+            program(Exporter(x, device=2))
+        with self.assertRaisesRegex(fp4.UsageError, "but got numpy float64"):
+            program(x.astype(np.float64))
+        with self.assertRaisesRegex(fp4.UsageError, r"DLPack\(code 2, bits 64, lanes 1\)"):
+            program(Exporter(x.astype(np.float64)))
+
+    def test_a_wrong_result_is_a_mismatch(self) -> None:
+        program, x = compiled().program(), matrix()
+        function = program.manifest.find("amax")
+        executable = program._code.on(fp4.Device("sim"))
+
+        class Wrong(_Call):
+            def issue(self, verify: bool, options: Any = None) -> None:
+                super().issue(False)
+                bad = np.float32(1000)
+                self.library.fp4_device_copy_to(executable.device.handle, self.results[0].address,
+                                                bad.ctypes.data if hasattr(bad, "ctypes")
+                                                else np.asarray(bad).ctypes.data, 4)
+                self.library.fp4_executable_verify(executable.handle, self.name, *self.operands)
+
+        from fp4.program import _arguments
+
+        views = [view(x, "x")]
+        with self.assertRaisesRegex(fp4.MismatchError, "result 'r0' differs .* 1 of 1 elements"):
+            Wrong(executable, function, _arguments(function, views), views, "numpy").on_host(True)
+
+    def test_threads_share_a_program(self) -> None:
+        program, x = compiled().program(), matrix(130)
+        expected, found = program(x, function="amax"), []
+
+        def work() -> None:
+            found.extend(program(x, function="amax") for _ in range(5))
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(found, [expected] * 20)
+
+
+class Devices(unittest.TestCase):
+    def test_policies_give_the_same_bits(self) -> None:
+        qx, sx, qw, sw, alpha = operands()
+        program = compiled(product()).program()
+        expected = program(qx, sx, qw, sw, alpha)
+        for options in ({"policy": "lazy"}, {"policy": "random", "seed": 7}, {"policy": "delay"},
+                        {"check": "strict"}, {"check": "off", "threads": 1}):
+            with self.subTest(**options), fp4.Device("sim", **options) as device:  # type: ignore
+                y = program.on(device)(qx, sx, qw, sw, alpha, verify=True)
+                np.testing.assert_array_equal(y, expected)
+
+    def test_a_closed_device(self) -> None:
+        device = fp4.Device("sim", target="sm_90a")
+        self.assertEqual((device.selector, device.name, device.is_hardware),
+                         ("sim", "simulator", False))
+        device.synchronize()
+        program = compiled().program(device)
+        device.close()
+        device.close()
+        with self.assertRaisesRegex(fp4.UsageError, "the device is closed"):
+            program(matrix(), function="amax")
+        with self.assertRaisesRegex(fp4.UsageError, "the device is closed"):
+            device.synchronize()
+
+    def test_the_timeline_is_a_trace(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "trace.json"
+            with fp4.Device("sim", timeline=path) as device:
+                compiled().program(device)(matrix(), function="amax")
+            names = {event.get("name") for event in json.loads(path.read_text())}
+            self.assertIn("barrier.cta arrive", names)
+            with self.assertRaisesRegex(fp4.UsageError, "cannot write"):
+                fp4.Device("sim", timeline=pathlib.Path(folder) / "none" / "x.json")
+
+
+def operands() -> "tuple[Any, ...]":
+    x, w = matrix(130), matrix(32, seed=2)
+    ax, aw = (compiled()(v, function="amax") for v in (x, w))
+    qx, sx = compiled()(x, ax, function="tiled")
+    qw, sw = compiled()(w, aw, function="tiled")
+    return qx, sx, qw, sw, np.float32(ax * aw / 2688**2)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,161 @@
+"""Compiling: phases, kernels, remarks, files, and what is refused."""
+
+import json
+import pathlib
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import fp4
+from fp4.errors import make_error
+from programs import QUANTIZE, ROOT, compiled, matrix, product
+
+LINEAR = ROOT / "examples" / "nvfp4_linear.mlir"
+
+
+class Compile(unittest.TestCase):
+    def test_phases_are_text(self) -> None:
+        program = compiled()
+        self.assertIn("fp4.quantize", program.ir("parsed"))
+        self.assertIn("fp4.quantize", program.ir("fused"))
+        self.assertIn("gpu.func", program.ir("tiles"))
+        self.assertNotIn("fp4.quantize", program.ir("nvvm"))
+        self.assertEqual(program.ir("ptx").count("gpu.binary"), len(program.kernels))
+        for phase in ("host", "cubin", "", "PTX"):
+            with self.assertRaisesRegex(fp4.UsageError, f"unknown phase '{phase}'"):
+                program.ir(phase)
+
+    def test_kernels_and_manifest(self) -> None:
+        program = compiled()
+        self.assertEqual(len(program.kernels), 4)
+        for kernel in program.kernels:
+            self.assertIn(".target sm_100a", kernel.ptx)
+            self.assertEqual(kernel.cubin, b"")
+        self.assertEqual(list(program.manifest.functions),
+                         ["amax", "linear", "tiled", "dequantize"])
+        tiled = program.manifest.functions["tiled"]
+        self.assertEqual(str(tiled), "tiled(x: ?x64xbf16, a: f32) -> "
+                         "(r0: ?x64xf4E2M1FN, r1: ?x4xf8E4M3FN, tiled_128x4)")
+        self.assertEqual(tiled.results[1].type.buffer_shape, (-1, 1, 512))
+        self.assertEqual(json.loads(program.manifest.text)["target"], "sm_100a")
+        self.assertEqual(program.target, "sm_100a")
+
+    def test_another_target(self) -> None:
+        program = fp4.compile(QUANTIZE, target="sm_90a")
+        self.assertIn(".target sm_90a", program.kernels[0].ptx)
+        self.assertEqual(program(matrix(), function="amax", verify=True).shape, ())
+
+    def test_dims_and_remarks_of_a_file(self) -> None:
+        program = fp4.compile(LINEAR, dims={"N": 64, "K": 128}, remarks=True)
+        self.assertEqual(program.manifest.functions["nvfp4_linear"].arguments[1].type.shape,
+                         (64, 128))
+        self.assertIn("the quantizer writes its scales swizzled", "".join(program.remarks))
+        self.assertIn("nvfp4_linear.mlir:15:14", program.remarks[0])
+        self.assertEqual(compiled().remarks, ())
+
+    def test_ptxas_makes_cubins(self) -> None:
+        with self.assertRaisesRegex(fp4.CompileError, "ptxas must be an executable file"):
+            fp4.compile(QUANTIZE, assemble=True, ptxas=pathlib.Path(__file__, "none"))
+        try:
+            program = fp4.compile(QUANTIZE, assemble=True)
+        except fp4.CompileError as error:
+            self.assertIn("ptxas", error.message)
+            self.skipTest("there is no ptxas on this machine")
+        self.assertTrue(all(kernel.cubin.startswith(b"\x7fELF") for kernel in program.kernels))
+
+    def test_errors_are_located(self) -> None:
+        with self.assertRaises(fp4.CompileError) as caught:
+            fp4.compile("func.func @f(", name="broken.mlir")
+        self.assertEqual(caught.exception.location, ("broken.mlir", 1, 13))
+        self.assertIn("was not compiled", caught.exception.message)
+        wrong = product().replace("format<nvfp4>", "format<mxfp4>")
+        with self.assertRaises(fp4.CompileError) as caught:
+            fp4.compile(wrong)
+        location = caught.exception.location
+        assert location is not None
+        self.assertEqual(location[0], "program.mlir")
+
+    def test_options_that_are_refused(self) -> None:
+        for options, kind, message in (
+                ({"target": "sm_42"}, fp4.UsageError, "unknown target 'sm_42'"),
+                ({"target": 100}, TypeError, "'target' must be a str"),
+                ({"dims": {"Q": 64}}, fp4.CompileError, "no argument has a dimension called 'Q'"),
+                ({"dims": {"M": -3}}, fp4.UsageError, "the size of 'M' must be positive"),
+                ({"dims": {"M": 1.5}}, TypeError, "integer"),
+                ({"dims": {3: 64}}, TypeError, "a name in 'dims' must be a str"),
+                ({"dims": ["M"]}, TypeError, "'dims' must map names to sizes")):
+            with self.subTest(message), self.assertRaisesRegex(kind, message):
+                fp4.compile(QUANTIZE, **options)  # type: ignore[arg-type]
+        for text, kind, message in (
+                (None, TypeError, "'text' must be a str"),
+                (b"module {}", TypeError, "'text' must be a str"),
+                ("module {}\0", fp4.UsageError, "must not contain a NUL"),
+                (ROOT / "none.mlir", fp4.UsageError, "cannot read")):
+            with self.subTest(message), self.assertRaisesRegex(kind, message):
+                fp4.compile(text)  # type: ignore[arg-type]
+
+    def test_a_library_runs_without_the_compiler(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "quantize.so"
+            compiled().save(path)
+            self.assertTrue(stat.S_ISREG(path.stat().st_mode))
+            program = fp4.load(path)
+            self.assertEqual(program(matrix(), function="amax", verify=True),
+                             compiled()(matrix(), function="amax"))
+            with self.assertRaisesRegex(fp4.UsageError, "cannot write"):
+                compiled().save(pathlib.Path(folder) / "none" / "x.so")
+            damaged = path.with_name("damaged.so")
+            damaged.write_bytes(path.read_bytes()[:5000])
+            with self.assertRaisesRegex(fp4.UsageError, "cannot load|damaged"):
+                fp4.load(damaged)
+            with self.assertRaisesRegex(fp4.UsageError, "cannot read"):
+                fp4.load(pathlib.Path(folder) / "none.so")
+
+
+class Errors(unittest.TestCase):
+    def test_each_kind_has_a_class(self) -> None:
+        for kind, expected in ((1, fp4.MismatchError), (2, fp4.UsageError), (3, fp4.CompileError),
+                               (4, fp4.DeviceError), (5, fp4.SimulationError),
+                               (70, fp4.InternalError), (99, fp4.InternalError)):
+            error = make_error(kind, "what", "remedy")
+            self.assertIs(type(error), expected)
+            self.assertIsInstance(error, fp4.Error)
+            self.assertEqual((error.message, error.note, error.location), ("what", "remedy", None))
+            self.assertEqual(str(error), "what\nnote: remedy")
+        self.assertIs(type(make_error(5, "2 hazards found\n...", "")), fp4.HazardError)
+        words = (ROOT / "lib" / "Program" / "LoadedProgram.cpp").read_text()
+        self.assertIn('fmt::format("{} hazard{} found"', words)
+        self.assertEqual(str(make_error(5, "what", "")), "what")
+
+
+class Import(unittest.TestCase):
+    def run_python(self, code: str, library: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                              env={"FP4_LIBRARY": library, "PYTHONPATH": str(ROOT / "python")})
+
+    def test_a_missing_library(self) -> None:
+        done = self.run_python("import fp4", "/none/libfp4.so")
+        self.assertIn("ImportError: FP4_LIBRARY must name libfp4.so or libfp4rt.so, but "
+                      "'/none/libfp4.so' is no file", done.stderr)
+        self.assertIn("note: build it", done.stderr)
+        done = self.run_python("import fp4; fp4.version()", __file__)
+        self.assertIn("ImportError: cannot load", done.stderr)
+
+    def test_the_runtime_alone(self) -> None:
+        runtime = fp4._library.PATH.with_name("libfp4rt.so")
+        if not runtime.is_file():
+            self.skipTest("libfp4rt.so is not built")
+        done = self.run_python("import fp4; fp4.Device('sim'); fp4.compile('')", str(runtime))
+        self.assertIn("is the runtime and has no compiler", done.stderr)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "quantize.so"
+            compiled().save(path)
+            code = ("import numpy, fp4; x = numpy.full((3, 64), 0x3fc0, numpy.uint16); "
+                    f"print(fp4.load({str(path)!r})(x, function='amax', verify=True))")
+            self.assertEqual(self.run_python(code, str(runtime)).stdout, "1.5\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
