@@ -817,3 +817,33 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
   gpu.return
 }
 }
+
+// -----
+
+// (C132) Two roles fill one ring.
+!scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+!tiles = !pipe.channel<!scales>
+!sf = !pipe.global<128x64xf8E4M3FN, tiled_128x4>
+gpu.module @kernels {
+gpu.func @kernel(%sf: !sf) kernel {
+  %c0 = arith.constant 0 : i32
+  %ab = pipe.channel from tma to threads(128) : !tiles
+  // expected-note @+1 {{the first is here; give each its own channel}}
+  pipe.role load warps 5 to 6 drives [tma] {
+    %s = pipe.producer_acquire %ab : !tiles
+    pipe.load_scales %sf[%c0, %c0] into %s signals %ab : !sf, !scales, !tiles
+    pipe.producer_commit %ab : !tiles
+  }
+  pipe.role other warps 6 to 7 drives [tma] {
+    // expected-error @+1 {{channel has a second role at this end, other}}
+    %s = pipe.producer_acquire %ab : !tiles
+    pipe.load_scales %sf[%c0, %c0] into %s signals %ab : !sf, !scales, !tiles
+    pipe.producer_commit %ab : !tiles
+  }
+  pipe.role watch warps 0 to 4 drives [threads] {
+    %s = pipe.consumer_wait %ab : !tiles
+    pipe.consumer_release %ab : !tiles
+  }
+  gpu.return
+}
+}

@@ -196,3 +196,44 @@ gpu.func @kernel(%n: i32) kernel {
   gpu.return
 }
 }
+
+// -----
+
+// (C136) The third accumulator needs the release of the second, which the epilogue takes only when the
+// third is there. A release that follows a partial one counts for nothing.
+!acc = !pipe.tmem<128x128xf32>
+!accs = !pipe.channel<!acc>
+!go = !pipe.channel<!acc>
+gpu.module @kernels {
+gpu.func @kernel() kernel {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c2 = arith.constant 2 : i32
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] stride [96] barriers 0 : !accs
+  %go = pipe.channel from tensor to threads(128) depth 1 payload [256] barriers 32 : !go
+  pipe.role mma warps 4 to 5 drives [tensor] {
+    %a = pipe.producer_acquire %accs[%c0] : !accs
+    pipe.producer_commit %accs[%c0] : !accs
+    %b = pipe.producer_acquire %accs[%c1] : !accs
+    pipe.producer_commit %accs[%c1] : !accs
+    // expected-error @+1 {{role mma waits forever for an empty stage}}
+    %c = pipe.producer_acquire %accs[%c2] : !accs
+    pipe.producer_commit %accs[%c2] : !accs
+    %d = pipe.producer_acquire %go[%c0] : !go
+    pipe.producer_commit %go[%c0] : !go
+  }
+  pipe.role epilogue warps 0 to 4 drives [threads] {
+    %a = pipe.consumer_wait %accs[%c0] : !accs
+    pipe.partial_release %accs[%c0] : !accs
+    pipe.consumer_release %accs[%c0] : !accs
+    // expected-note @+1 {{role epilogue waits here for a full stage}}
+    %d = pipe.consumer_wait %go[%c0] : !go
+    pipe.consumer_release %go[%c0] : !go
+    %b = pipe.consumer_wait %accs[%c1] : !accs
+    pipe.consumer_release %accs[%c1] : !accs
+    %c = pipe.consumer_wait %accs[%c2] : !accs
+    pipe.consumer_release %accs[%c2] : !accs
+  }
+  gpu.return
+}
+}
