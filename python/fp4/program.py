@@ -154,7 +154,8 @@ def _what(function: Function, index: int) -> str:
 def _one(values: set[Any], what: str) -> Any:
     if len(values) == 1:
         return values.pop()
-    names = sorted("cpu" if value == CPU else str(value) for value in values)
+    names = sorted("cpu" if value == CPU else f"cuda:{value}" if isinstance(value, int) else value
+                   for value in values)
     raise UsageError(f"all arguments must have one {what}, but got {' and '.join(names)}")
 
 

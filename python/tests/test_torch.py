@@ -1,12 +1,13 @@
 """Calls with torch tensors: CPU tensors in the simulator, CUDA tensors where they are."""
 
+import os
 import unittest
 from typing import Any
 
 import fp4
 import numpy as np
 from fp4.program import _TorchAllocator
-from programs import compiled, floats, matrix, product, torch
+from programs import QUANTIZE, compiled, floats, matrix, product, torch
 
 
 def values(rows: int = 3, seed: int = 1) -> Any:
@@ -65,31 +66,110 @@ class Cpu(unittest.TestCase):
             program(x, np.float32(1), function="linear")
 
 
+def same(expected: Any, found: Any) -> bool:
+    """Whether the tensors of two calls have the same types and bytes."""
+    return all(one.dtype == other.dtype and one.shape == other.shape and
+               torch.equal(one.view(torch.uint8).cpu(), other.view(torch.uint8).cpu())
+               for one, other in zip(expected, found))
+
+
 @unittest.skipIf(torch is None or not torch.cuda.is_available(), "torch finds no GPU")
 class Cuda(unittest.TestCase):
+    """$FP4_CUDA_LIBRARY names a library with code for the GPU; on a machine with the compiler it is
+    not needed. Functions of a bf16 matrix and possibly an amax are tested."""
+
+    program: fp4.Program
+    name: str
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        path = os.environ.get("FP4_CUDA_LIBRARY")
+        target = "sm_{}{}a".format(*torch.cuda.get_device_capability())
+        cls.program = fp4.load(path) if path else fp4.compile(QUANTIZE, target=target).program()
+        cls.name = next(name for name in cls.names() if len(cls.inputs(name, 1)) == 2)
+
+    @classmethod
+    def names(cls) -> "list[str]":
+        return [function.name for function in cls.program.manifest.functions.values()
+                if [argument.type.element for argument in function.arguments] in
+                (["bf16"], ["bf16", "f32"])]
+
+    @classmethod
+    def inputs(cls, name: str, rows: int) -> "tuple[Any, ...]":
+        arguments = cls.program.manifest.functions[name].arguments
+        torch.manual_seed(rows)
+        x = (torch.randn(rows, arguments[0].type.shape[1]) * 3).to(torch.bfloat16)
+        return (x, x.abs().max().float())[:len(arguments)]
+
     def test_the_bytes_of_the_simulator_on_a_stream_of_torch(self) -> None:
-        program = fp4.compile(compiled()._source.text, target="sm_90a").program()
-        x = values(130)
-        amax = program(x, function="amax")
-        expected = program(x, amax, function="tiled")
-        with torch.cuda.stream(torch.cuda.Stream()):
-            x = x.cuda()
-            amax = program(x, function="amax", verify=True)
-            found = program(x, amax, function="tiled")
+        for rows in (1, 7, 130, 1000):
+            for name in self.names():
+                inputs = self.inputs(name, rows)
+                expected = self.call(*inputs, function=name, verify=True)
+                stream = torch.cuda.Stream()
+                with torch.cuda.stream(stream):
+                    moved = [value.cuda() for value in inputs]
+                    found = self.call(*moved, function=name, verify=True)
+                stream.synchronize()
+                self.assertTrue(all(value.is_cuda for value in found))
+                with self.subTest(name=name, rows=rows):
+                    self.assertTrue(same(expected, found))
+
+    def test_cpu_tensors_on_a_gpu(self) -> None:
+        inputs = self.inputs(self.name, 130)
+        found = self.program.on(fp4.Device("cuda"))(*inputs, function=self.name, verify=True)
+        self.assertTrue(same(self.program(*inputs, function=self.name), found))
+
+    def test_work_that_is_queued_before_the_call(self) -> None:
+        x, amax = (value.cuda() for value in self.inputs(self.name, 1000))
+        late, stream = torch.zeros_like(x), torch.cuda.Stream()
         torch.cuda.synchronize()
-        for one, other in zip(expected, found):
-            self.assertEqual(other.device.type, "cuda")
-            self.assertTrue(torch.equal(one.view(torch.uint8), other.view(torch.uint8).cpu()))
+        with torch.cuda.stream(stream):
+            torch.cuda._sleep(200_000_000)
+            late.copy_(x)
+            found = self.call(late, amax, function=self.name)
+        stream.synchronize()
+        self.assertTrue(same(self.call(x, amax, function=self.name), found))
 
-    def test_the_allocator_keeps_what_is_in_use(self) -> None:
-        memory = _TorchAllocator(torch, 0).functions
-        address = memory.allocate(None, 512, 0)
-        self.assertNotEqual(address, 0)
-        memory.free(None, address, 0)
+    def test_a_cuda_graph(self) -> None:
+        x, amax = (value.cuda() for value in self.inputs(self.name, 130))
+        expected = self.call(x, amax, function=self.name)  # loads the modules
+        source, graph = x.clone(), torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            found = self.call(source, amax, function=self.name)
+        source.zero_()
+        graph.replay()
+        torch.cuda.synchronize()
+        self.assertFalse(same(expected, found))
+        source.copy_(x)
+        graph.replay()
+        torch.cuda.synchronize()
+        self.assertTrue(same(expected, found))
 
-    def test_a_tensor_elsewhere_than_its_program(self) -> None:
-        with self.assertRaisesRegex(fp4.UsageError, "the tensors are on cuda:0"):
-            compiled().program(fp4.Device("sim"))(values().cuda(), function="amax")
+    def test_temporary_memory_is_torch_s(self) -> None:
+        memory = _TorchAllocator(torch, 0)
+        before = torch.cuda.memory_allocated()
+        address = memory.functions.allocate(None, 1 << 20, 0)
+        self.assertEqual(torch.cuda.memory_allocated() - before, 1 << 20)
+        memory.functions.free(None, address, 0)
+        self.assertEqual(torch.cuda.memory_allocated(), before)
+        self.assertEqual(memory.functions.allocate(None, 1 << 60, 0), 0)
+        self.assertIsInstance(memory.failure, torch.OutOfMemoryError)
+
+    def test_tensors_that_are_refused(self) -> None:
+        x, amax = self.inputs(self.name, 64)
+        moved = [x.cuda(), amax.cuda()]
+        for arguments, message in (([x, moved[1]], "must have one device, but got cpu and cuda:0"),
+                                   ([moved[0][:, ::2], moved[1]], "must be contiguous"),
+                                   ([moved[0].float(), moved[1]], "but got torch float32")):
+            with self.subTest(message), self.assertRaisesRegex(fp4.UsageError, message):
+                self.program(*arguments, function=self.name)
+        with self.assertRaisesRegex(fp4.UsageError, "the tensors are on cuda:0, but the program"):
+            self.program.on(fp4.Device("sim"))(*moved, function=self.name)
+
+    def call(self, *tensors: Any, **options: Any) -> "tuple[Any, ...]":
+        results = self.program(*tensors, **options)
+        return results if isinstance(results, tuple) else (results,)
 
 
 if __name__ == "__main__":
