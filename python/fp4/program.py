@@ -116,7 +116,10 @@ class Program:
         arguments = _arguments(found, views)
         where = _one({item.device for item in views} or {CPU}, "device")
         package = _one({item.package for item in views} or {"numpy"}, "package")
-        executable = self._code.on(self._device_for(int(where)))
+        device = self._device_for(int(where))
+        if device.is_hardware:
+            require_names(found)
+        executable = self._code.on(device)
         call = _Call(executable, found, arguments, views, str(package))
         return call.on_host(verify) if where == CPU else call.on_cuda(int(where), verify)
 
@@ -149,6 +152,19 @@ def _what(function: Function, index: int) -> str:
     if index < len(function.arguments):
         return f"argument '{function.arguments[index].name}'"
     return f"argument {index}"
+
+
+def require_names(function: Function) -> None:
+    """A UsageError where arguments could disagree about a size and nobody would notice: nothing
+    stops a kernel on a GPU that reads beyond a buffer which is too small."""
+    dynamic = [operand for operand in function.arguments if min(operand.type.shape, default=0) < 0]
+    for operand in dynamic if len(dynamic) > 1 else []:
+        names = operand.dims or ("",) * len(operand.type.shape)
+        if any(size < 0 and not name for size, name in zip(operand.type.shape, names)):
+            raise UsageError(f"argument '{operand.name}' must name its dynamic sizes on a GPU, but "
+                             f"is {operand.type} without a name",
+                             'give sizes that are equal one name, {fp4.dims = ["M", "K"]}, so that '
+                             "arguments can be compared before a kernel runs")
 
 
 def _one(values: set[Any], what: str) -> Any:

@@ -9,9 +9,9 @@ from typing import Any
 
 import fp4
 import numpy as np
-from fp4.program import _Call
+from fp4.program import _Call, require_names
 from fp4.tensors import view
-from programs import compiled, floats, matrix, ml_dtypes, product
+from programs import QUANTIZE, compiled, floats, matrix, ml_dtypes, product
 
 
 class Exporter:
@@ -80,6 +80,22 @@ class Calls(unittest.TestCase):
                 program(qx, wrong, qw, sw, alpha)
         with self.assertRaisesRegex(fp4.UsageError, "has the layout linear, but got a tiled"):
             program(fp4.tiled(qx, 130, 32), sx, qw, sw, alpha)
+
+    def test_sizes_that_disagree(self) -> None:
+        x = matrix(130)
+        amax = compiled()(x, function="amax")
+        q, s = compiled()(x, amax, function="linear")
+        with self.assertRaisesRegex(fp4.UsageError, "'s' must have 130 for dimension 'M', as"):
+            compiled()(q, s[:129], amax, function="dequantize")
+        nameless = QUANTIZE.replace(', fp4.dims = ["M", "K"]', "")
+        unnamed = compiled(nameless.replace(', fp4.dims = ["M", "K/16"]', ""))
+        with self.assertRaisesRegex(fp4.SimulationError, "out of bounds"):
+            unnamed(q, s[:32], amax, function="dequantize")
+        for program in (compiled(), unnamed):
+            require_names(program.manifest.functions["linear"])  # only one size is dynamic
+        require_names(compiled().manifest.functions["dequantize"])
+        with self.assertRaisesRegex(fp4.UsageError, "'q' must name its dynamic sizes on a GPU"):
+            require_names(unnamed.manifest.functions["dequantize"])
 
     def test_any_dlpack_object(self) -> None:
         def program(array: Any, verify: bool = False) -> Any:
