@@ -50,9 +50,9 @@ class _Session:
         if not hasattr(self.library, "fp4_compiler_create"):
             raise ImportError(f"'{c.PATH}' is the runtime and has no compiler\nnote: set "
                               "FP4_LIBRARY to the path of libfp4.so")
-        self.heard: list[str] = []
-        self.callback = c.DiagnosticFunction(
-            lambda context, text: self.heard.append(c.text(text)))
+        self.heard = heard = list[str]()
+        # It refers to the list alone: a cycle would keep the compiler until Python looks for one.
+        self.callback = c.DiagnosticFunction(lambda context, text: heard.append(c.text(text)))
         options = c.CompilerOptions(size=ctypes.sizeof(c.CompilerOptions))
         options.target = c.encode(source.target, "'target'")
         options.ptxas = None if source.ptxas is None else c.encode(source.ptxas, "'ptxas'")
