@@ -2,6 +2,17 @@
 // One case per constraint of docs/Spec.md. The first operation of a case is legal, the second differs
 // from it in what the constraint is about.
 
+// operation (C1)
+func.func @unknown_attribute(%x: tensor<4x32xbf16>) -> (tensor<f32>, tensor<f32>) {
+  %a = fp4.amax %x {my.note} : tensor<4x32xbf16> -> tensor<f32>
+  // expected-error @+2 {{'fp4.amax' op has the unknown attribute 'per_rows'}}
+  // expected-note @+1 {{known are}}
+  %b = fp4.amax %x {per_rows} : tensor<4x32xbf16> -> tensor<f32>
+  return %a, %b : tensor<f32>, tensor<f32>
+}
+
+// -----
+
 // scale_layout (C1)
 func.func private @layout_elements(tensor<4x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
 // expected-error @+1 {{scale layout #fp4.scale_layout<tiled_128x4> expects elements of type f8E4M3FN or f8E8M0FNU, but got 'bf16'}}

@@ -1,6 +1,7 @@
 //===- Verify.cpp - What several verifiers of the fp4 dialect check -------===//
 #include "Verify.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -17,6 +18,23 @@ Checked verify::operand(Operation *op, StringRef name, Value value) {
 
 Checked verify::result(Operation *op, StringRef name, Value value) {
   return {op, ("result '" + name + "'").str(), cast<RankedTensorType>(value.getType())};
+}
+
+LogicalResult fp4::verifyKnownAttributes(Operation *op) {
+  for (NamedAttribute attribute : op->getDiscardableAttrs()) {
+    if (attribute.getName().getValue().contains('.'))
+      continue;
+    // operation (C1)
+    InFlightDiagnostic diag = op->emitOpError() << "has the unknown attribute '"
+                                                << attribute.getName().getValue() << "'";
+    auto known = op->getRegisteredInfo()->getAttributeNames();
+    diag.attachNote() << (known.empty() ? "it has none" : "known are ")
+                      << llvm::join(llvm::map_range(
+                                        known, [](StringAttr name) { return name.getValue(); }),
+                                    ", ");
+    return diag;
+  }
+  return success();
 }
 
 static std::string printed(RankedTensorType type) {
@@ -87,7 +105,7 @@ LogicalResult verify::verifyType(const Checked &value, RankedTensorType expected
 }
 
 LogicalResult verify::verifyMultiple(const Checked &value, int64_t dimension, int64_t multiple,
-                             const Twine &why) {
+                                     const Twine &why) {
   int64_t extent = value.type.getDimSize(dimension);
   if (!ShapedType::isDynamic(extent) && extent % multiple == 0)
     return success();

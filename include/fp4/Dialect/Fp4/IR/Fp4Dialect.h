@@ -72,6 +72,15 @@ mlir::RankedTensorType withScaleLayout(mlir::RankedTensorType type,
 mlir::LogicalResult inferResultTypes(mlir::Operation *op, mlir::ValueRange operands,
                                      llvm::SmallVectorImpl<mlir::Type> &types);
 
+/// operation (C1): attributes without the prefix of a dialect are those of the operation.
+mlir::LogicalResult verifyKnownAttributes(mlir::Operation *op);
+
+template <typename Op>
+class KnownAttributes : public mlir::OpTrait::TraitBase<Op, KnownAttributes> {
+public:
+  static mlir::LogicalResult verifyTrait(mlir::Operation *op) { return verifyKnownAttributes(op); }
+};
+
 } // namespace fp4
 
 #define GET_OP_CLASSES

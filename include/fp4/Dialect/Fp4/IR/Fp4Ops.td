@@ -16,9 +16,14 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 
 // The result types follow from the operands. The verifier of the operation reports a mismatch in
 // its own words, so the interface itself accepts any type.
+// A misspelled attribute is an error and does not leave the operation with a default.
+def Fp4_KnownAttributes : NativeOpTrait<"KnownAttributes"> {
+  let cppNamespace = "::fp4";
+}
+
 class Fp4_Op<string mnemonic, list<Trait> traits = []>
     : Op<Fp4_Dialect, mnemonic,
-         !listconcat([Pure,
+         !listconcat([Pure, Fp4_KnownAttributes,
                       DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface,
                                                 ["reifyResultShapes"]>],
                      traits)> {
