@@ -72,22 +72,21 @@ Expected<std::vector<Type>> LoadedProgram::resultTypes(const Function &function,
   FP4_TRY(checkCount("argument", function.arguments.size(), arguments.size()));
   for (size_t i = 0; i < arguments.size(); ++i)
     FP4_TRY(checkType(function.arguments[i], arguments[i]));
+  auto isDynamic = [](const Operand &operand) { return operand.type.isDynamic(); };
+  const bool anyResult = std::ranges::any_of(function.results, isDynamic);
   std::vector<Type> types;
-  bool isStatic = true;
-  for (const Operand &result : function.results) {
+  for (const Operand &result : function.results)
     types.push_back(result.type);
-    isStatic &= !result.type.isDynamic();
-  }
-  if (isStatic)
+  if (!anyResult && std::ranges::none_of(function.arguments, isDynamic))
     return types;
-  if (!function.hasProgram)
+  if (anyResult && !function.hasProgram)
     return makeError(ErrorKind::Usage,
                      fmt::format("the sizes of the results of '{}' are dynamic, and its manifest "
                                  "has no program that would tell them",
                                  function.name),
-                     "let the call allocate the results");
+                     "give the arguments static sizes");
   FP4_ASSIGN(auto values, valueTypes(function.program, arguments));
-  for (size_t i = 0; i < types.size(); ++i)
+  for (size_t i = 0; anyResult && i < types.size(); ++i)
     types[i] = values.at(function.returns[i]);
   return types;
 }

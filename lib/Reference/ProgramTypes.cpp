@@ -77,6 +77,31 @@ std::vector<Shape> resultShapes(const ProgramOp &op, std::span<const Type> opera
   return std::vector<Shape>(op.resultTypes.size(), first);
 }
 
+/// Operands whose rows are dynamic can contradict each other: data and its scales, rows and their
+/// amaxes.
+Status checkRows(const ProgramOp &op, std::span<const Type> operands) {
+  std::vector<std::pair<size_t, size_t>> pairs;
+  if (op.op == "fp4.dequantize")
+    pairs = {{0, 1}};
+  if (op.op == "fp4.blockscaled_matmul")
+    pairs = {{0, 1}, {2, 3}};
+  if (op.op == "fp4.quantize" && op.attributes.contains("per_row") &&
+      attributeOr(op, "outputs", "rowwise") != "columnwise")
+    pairs = {{0, 1}};
+  for (auto [first, second] : pairs) {
+    if (second >= operands.size() || operands[first].shape.empty() ||
+        operands[second].shape.empty() || operands[first].shape[0] == operands[second].shape[0])
+      continue;
+    return makeError(ErrorKind::Usage,
+                     fmt::format("operands {} and {} of '{}' must have as many rows, but got {} "
+                                 "and {}",
+                                 first, second, op.op, operands[first].str(),
+                                 operands[second].str()),
+                     "pass the scales, or the amaxes, of the same matrix");
+  }
+  return {};
+}
+
 } // namespace
 
 tl::unexpected<Error> badProgram(const ProgramOp &op, const std::string &what) {
@@ -114,6 +139,7 @@ Expected<std::map<std::string, Type>> valueTypes(std::span<const ProgramOp> prog
         return badProgram(op, fmt::format("uses '{}', which is not defined", name));
       operands.push_back(it->second);
     }
+    FP4_TRY(checkRows(op, operands));
     FP4_ASSIGN(auto results, resultTypes(op, operands));
     for (size_t i = 0; i < results.size(); ++i)
       types[op.results[i]] = results[i];

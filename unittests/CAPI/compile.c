@@ -23,6 +23,13 @@ static const char kProgram[] =
     "         tensor<?x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)\n"
     "  return %q, %s : tensor<?x64xf4E2M1FN>,\n"
     "                  tensor<?x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>\n"
+    "}\n"
+    "func.func @d(%q: tensor<?x64xf4E2M1FN>, %s: tensor<?x4xf8E4M3FN>, %a: tensor<f32>)\n"
+    "    -> tensor<?x64xf32> {\n"
+    "  %x = fp4.dequantize %q scaled %s amax %a\n"
+    "      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}\n"
+    "      : (tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN>, tensor<f32>) -> tensor<?x64xf32>\n"
+    "  return %x : tensor<?x64xf32>\n"
     "}\n";
 
 static void show(const char *what, fp4_error *error) {
@@ -111,6 +118,22 @@ static void misuseCalls(fp4_executable *executable, const fp4_tensor *x) {
   show("a negative size", fp4_executable_call(executable, "f", &wrong, 1, &result, 1, NULL));
 }
 
+/* Dynamic sizes of arguments must not contradict each other. */
+static void dequantize(fp4_device *device, fp4_executable *executable, const fp4_tensor *data,
+                       const fp4_tensor *amax) {
+  static const uint8_t ones[12] = {56, 56, 56, 56, 56, 56, 56, 56, 56, 56, 56, 56};
+  fp4_tensor arguments[3] = {*data, *data, *amax}, result;
+  arguments[1].address = upload(device, ones, sizeof(ones));
+  arguments[1].bytes = sizeof(ones);
+  arguments[1].element = FP4_F8E4M3FN;
+  arguments[1].sizes[1] = 4;
+  memset(&result, 0, sizeof(result));
+  require("call d", fp4_executable_call(executable, "d", arguments, 3, &result, 1, NULL));
+  require("verify d", fp4_executable_verify(executable, "d", arguments, 3, &result, 1));
+  arguments[1].sizes[0] = 2;
+  show("too few scales", fp4_executable_call(executable, "d", arguments, 3, &result, 1, NULL));
+}
+
 static void run(fp4_program *program) {
   static uint16_t values[3 * 64];
   fp4_device *device = NULL;
@@ -150,6 +173,7 @@ static void run(fp4_program *program) {
   fp4_call_options options = {sizeof(options), 0, &allocator};
   require("call q", fp4_executable_call(executable, "q", arguments, 2, quantized, 2, &options));
   require("verify q", fp4_executable_verify(executable, "q", arguments, 2, quantized, 2));
+  dequantize(device, executable, &quantized[0], &amax);
   got = 1000;
   require("copy to", fp4_device_copy_to(device, amax.address, &got, sizeof(got)));
   show("verify a wrong amax", fp4_executable_verify(executable, "f", &x, 1, &amax, 1));

@@ -16,7 +16,8 @@ namespace fp4::harness {
 /// types contradict them.
 Expected<std::vector<Type>> resultTypes(const ProgramOp &op, std::span<const Type> operands);
 
-/// The types of all values of `program`, by name.
+/// The types of all values of `program`, by name. Usage errors where dynamic sizes of arguments
+/// contradict each other, such as those of data and its scales.
 Expected<std::map<std::string, Type>> valueTypes(std::span<const ProgramOp> program,
                                                  std::span<const Type> arguments);
 
