@@ -16,4 +16,5 @@ if [ -x "$build/bin/fp4-fuzz-mlir" ]; then
   fuzz fp4-fuzz-mlir --cases 300 examples test
   fuzz fp4-fuzz-mlir --plugin "$build/lib/FP4Plugin.so" --cases 100 examples test
 fi
+[[ "$("$build/bin/fp4-fuzz" ptx docs 2>&1)" == "error: the corpus has no file for 'ptx'" ]] || failed=1
 exit $failed

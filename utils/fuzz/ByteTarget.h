@@ -12,7 +12,7 @@ class ByteTarget final : public Target {
 public:
   explicit ByteTarget(const Parser &parser) : parser(parser) {}
   const char *name() const override { return parser.name; }
-  void load(const std::vector<std::filesystem::path> &corpus) override;
+  bool load(const std::vector<std::filesystem::path> &corpus) override;
   std::string make(Random &random) override;
   void run(const std::string &input) override {
     parser.parse(std::as_bytes(std::span(input.data(), input.size())));

@@ -200,7 +200,10 @@ int fp4::fuzz::fuzzMain(int argc, char **argv, Target &target) {
     target.run(slurp(reproduce));
     return 0;
   }
-  target.load(corpus);
+  if (!target.load(corpus)) {
+    std::fprintf(stderr, "error: the corpus has no file for '%s'\n", target.name());
+    return 2;
+  }
   if (!show.empty()) {
     std::fputs(caseOf(target, options.seed, number(show.c_str())).c_str(), stdout);
     return 0;

@@ -18,8 +18,8 @@ class Target {
 public:
   virtual ~Target() = default;
   virtual const char *name() const = 0;
-  /// Reads what cases are made from.
-  virtual void load(const std::vector<std::filesystem::path> &corpus) = 0;
+  /// Reads what cases are made from; false where the corpus has nothing of it.
+  virtual bool load(const std::vector<std::filesystem::path> &corpus) = 0;
   virtual std::string make(Random &random) = 0;
   /// Must return for every input.
   virtual void run(const std::string &input) = 0;

@@ -166,13 +166,14 @@ void PtxTarget::addForms(const std::string &list) {
   finish();
 }
 
-void PtxTarget::load(const std::vector<std::filesystem::path> &corpus) {
+bool PtxTarget::load(const std::vector<std::filesystem::path> &corpus) {
   for (const auto &file : filesOf(corpus, {".ptx", ".txt"})) {
     if (file.extension() == ".ptx")
       mutator.add(slurp(file));
     else if (file.filename() == "ptx-isa.txt")
       addForms(slurp(file));
   }
+  return !mutator.empty();
 }
 
 std::string PtxTarget::make(Random &random) {

@@ -12,7 +12,7 @@ namespace fp4::fuzz {
 class PtxTarget final : public Target {
 public:
   const char *name() const override { return "ptx"; }
-  void load(const std::vector<std::filesystem::path> &corpus) override;
+  bool load(const std::vector<std::filesystem::path> &corpus) override;
   std::string make(Random &random) override;
   void run(const std::string &input) override;
 

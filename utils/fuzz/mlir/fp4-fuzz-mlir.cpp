@@ -86,7 +86,7 @@ class MlirTarget final : public Target {
 public:
   explicit MlirTarget(std::string plugin) : plugin(std::move(plugin)) {}
   const char *name() const override { return plugin.empty() ? "mlir" : "mlir-plugin"; }
-  void load(const std::vector<std::filesystem::path> &corpus) override;
+  bool load(const std::vector<std::filesystem::path> &corpus) override;
   std::string make(Random &random) override;
   void run(const std::string &input) override;
   /// Registers dialects and passes, once; false when the plugin does not load.
@@ -120,7 +120,7 @@ bool MlirTarget::prepare() {
 
 /// One text for each part of a file: parts of -split-input-file and of split-file. What is valid
 /// gets further than what a verifier refuses, and is taken more often.
-void MlirTarget::load(const std::vector<std::filesystem::path> &corpus) {
+bool MlirTarget::load(const std::vector<std::filesystem::path> &corpus) {
   auto add = [&](std::string &part) {
     const bool valid = part.find("expected-error") == std::string::npos;
     for (unsigned times = valid ? 4 : 1; times > 0; --times)
@@ -138,6 +138,7 @@ void MlirTarget::load(const std::vector<std::filesystem::path> &corpus) {
     }
     add(part);
   }
+  return !mutator.empty();
 }
 
 std::string MlirTarget::make(Random &random) {
