@@ -251,8 +251,9 @@ void TokenMutator::changeNumber(Tokens &tokens, Random &random) const {
     if (token.kind != Kind::Number)
       continue;
     const long long value = std::strtoll(token.text.c_str(), nullptr, 0);
-    const long long near[] = {value + 1, value - 1, value / 2, -value};
     const bool small = value > -(1ll << 60) && value < (1ll << 60);
+    const long long base = small ? value : 0;
+    const long long near[] = {base + 1, base - 1, base / 2, -base};
     token.text = random.oneIn(2) && small ? std::to_string(near[random.below(4)]) : random.of(edges);
     return;
   }

@@ -69,7 +69,8 @@ const std::vector<std::string> &pipelines() {
 /// MLIR 22.1.8 itself crashes on these, without the plugin too (test/Tools/upstream-crashes.test):
 /// such cases are left out. linalg.transpose and linalg.broadcast take their list for one of
 /// integers, whatever it is (NamedAttrList::set of null); tensor.expand_shape looks into an empty
-/// group (getSymbolLessAffineMaps); array<index: ...> asks index for its width.
+/// group (getSymbolLessAffineMaps); array<index: ...> asks index for its width; linalg.generic takes
+/// every element of iterator_types for a string.
 bool crashesUpstream(StringRef text) {
   static const llvm::Regex emptyGroup(R"(expand_shape[^:]*\[[ \t\n]*\])");
   static const llvm::Regex integers(
@@ -79,7 +80,9 @@ bool crashesUpstream(StringRef text) {
       if (rest.ltrim().starts_with("=") && !integers.match(rest.take_front(200)))
         return true;
   static const llvm::Regex arrayOfIndex(R"(array[ \t\n]*<[ \t\n]*index)");
-  return emptyGroup.match(text) || arrayOfIndex.match(text);
+  static const llvm::Regex noString(
+      R"(iterator_types[ \t\n]*=[ \t\n]*\[([ \t\n]*"[a-z]*"[ \t\n]*,)*[ \t\n]*[^] \t\n"])");
+  return emptyGroup.match(text) || arrayOfIndex.match(text) || noString.match(text);
 }
 
 class MlirTarget final : public Target {
