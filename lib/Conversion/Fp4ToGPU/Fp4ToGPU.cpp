@@ -69,11 +69,8 @@ struct ConvertFp4ToGPU : fp4::impl::ConvertFp4ToGPUBase<ConvertFp4ToGPU> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    SmallVector<Operation *> operations;
-    module.walk([&](Operation *op) {
-      if (!fp4::familiesOf(op).empty() && !fp4::hasTileKernel(op))
-        operations.push_back(op);
-    });
+    SmallVector<Operation *> operations =
+        fp4::kernelOperations(module, [](Operation *op) { return !fp4::hasTileKernel(op); });
     if (operations.empty())
       return;
     FailureOr<fp4::hw::TargetModel> target = fp4::targetOf(operations.front());

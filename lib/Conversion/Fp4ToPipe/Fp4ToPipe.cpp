@@ -182,18 +182,8 @@ private:
 };
 
 struct ConvertFp4ToPipePass : fp4::impl::ConvertFp4ToPipeBase<ConvertFp4ToPipePass> {
-  /// The operations of this conversion, in program order.
-  SmallVector<Operation *> findWork() {
-    SmallVector<Operation *> work;
-    getOperation().walk([&](Operation *op) {
-      if (!familiesOf(op).empty() && hasTileKernel(op))
-        work.push_back(op);
-    });
-    return work;
-  }
-
   void runOnOperation() override {
-    SmallVector<Operation *> work = findWork();
+    SmallVector<Operation *> work = kernelOperations(getOperation(), hasTileKernel);
     if (work.empty())
       return;
     FailureOr<hw::TargetModel> target = targetOf(work.front());

@@ -182,6 +182,16 @@ FailureOr<KernelPlan> fp4::completePlan(Operation *op, const KernelPlan &plan,
   return complete;
 }
 
+SmallVector<Operation *> fp4::kernelOperations(Operation *root,
+                                               function_ref<bool(Operation *)> wanted) {
+  SmallVector<Operation *> found;
+  root->walk([&](Operation *op) {
+    if (!familiesOf(op).empty() && (!wanted || wanted(op)))
+      found.push_back(op);
+  });
+  return found;
+}
+
 FailureOr<KernelPlan> fp4::planOf(Operation *op, const hw::TargetModel &target) {
   auto plan = op->getAttrOfType<PlanAttr>(Fp4Dialect::kPlanAttr);
   if (!plan) {

@@ -62,11 +62,7 @@ struct PlanKernels : fp4::impl::PlanKernelsBase<PlanKernels> {
     if (failed(given))
       return signalPassFailure();
     getOperation().walk(splitOrientations);
-    SmallVector<Operation *> work;
-    getOperation().walk([&](Operation *op) {
-      if (!familiesOf(op).empty())
-        work.push_back(op);
-    });
+    SmallVector<Operation *> work = kernelOperations(getOperation());
     if (work.empty())
       return;
     FailureOr<hw::TargetModel> target = targetOf(work.front());

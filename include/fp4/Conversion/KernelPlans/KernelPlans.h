@@ -23,6 +23,11 @@ llvm::SmallVector<KernelFamily, 2> familiesOf(mlir::Operation *op);
 /// convert-fp4-to-gpu.
 bool hasTileKernel(mlir::Operation *op);
 
+/// The operations below `root` that become kernels, in program order; with `wanted` those for which
+/// it is true.
+llvm::SmallVector<mlir::Operation *>
+kernelOperations(mlir::Operation *root, llvm::function_ref<bool(mlir::Operation *)> wanted = {});
+
 /// The plan on `op`. Fails, with an error at `op`, where there is none, where it is not complete,
 /// or where it does not fit the operation or the target.
 llvm::FailureOr<KernelPlan> planOf(mlir::Operation *op, const hw::TargetModel &target);
