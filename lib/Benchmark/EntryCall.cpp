@@ -2,6 +2,7 @@
 
 #include "fp4/Benchmark/EntryCall.h"
 
+#include "fp4/Program/EntryPoint.h"
 #include "fp4/Reference/Descriptor.h"
 #include "fp4/Reference/ProgramTypes.h"
 
@@ -40,21 +41,7 @@ Status EntryCall::upload(std::span<const Tensor> arguments) {
 }
 
 Status EntryCall::call(EntryFunction entry) {
-  size_t words = 0;
-  for (const Operand &result : function_.results)
-    words += descriptorWords(result.type);
-  results_.assign(words, 0);
-  std::vector<void *> pointers;
-  if (words)
-    pointers.push_back(results_.data());
-  for (std::vector<uint64_t> &descriptor : arguments_)
-    pointers.push_back(descriptor.data());
-  {
-    rt::Session::Scope scope(session_);
-    if (entry(pointers.data()) != 0)
-      return makeError(ErrorKind::Internal,
-                       fmt::format("the library of '{}' is bound to no runtime", function_.name));
-  }
+  FP4_TRY(callEntry(session_, entry, function_, arguments_, results_));
   return session_.finish();
 }
 

@@ -2,6 +2,7 @@
 
 #include "fp4/Program/Program.h"
 
+#include "fp4/Program/EntryPoint.h"
 #include "fp4/Reference/Descriptor.h"
 #include "fp4/Reference/ProgramTypes.h"
 #include "fp4/Sim/Instruments.h"
@@ -26,15 +27,17 @@ Status checkType(const Operand &operand, const Type &given) {
                                                  operand.name, type.str(), given.str()));
 }
 
-Status checkBuffer(const std::string &what, const Buffer &buffer) {
+/// `kind` is "argument" or "result".
+Status checkBuffer(const char *kind, const Operand &operand, const Buffer &buffer) {
   const uint64_t needed = buffer.type.bufferBytes();
   if (buffer.bytes < needed)
-    return makeError(ErrorKind::Usage, fmt::format("{} must have {} bytes for {}, but got {}", what,
-                                                   needed, buffer.type.str(), buffer.bytes));
+    return makeError(ErrorKind::Usage,
+                     fmt::format("{} '{}' must have {} bytes for {}, but got {}", kind,
+                                 operand.name, needed, buffer.type.str(), buffer.bytes));
   if (buffer.address % 16 != 0 || (!buffer.address && needed))
     return makeError(ErrorKind::Usage,
-                     fmt::format("{} must start at a multiple of 16 bytes, but got {:#x}", what,
-                                 buffer.address));
+                     fmt::format("{} '{}' must start at a multiple of 16 bytes, but got {:#x}",
+                                 kind, operand.name, buffer.address));
   return {};
 }
 
@@ -104,7 +107,7 @@ public:
       types.push_back(argument.type);
     FP4_ASSIGN(resultTypes_, loaded_.resultTypes(function_, types));
     for (size_t i = 0; i < arguments.size(); ++i)
-      FP4_TRY(checkBuffer(fmt::format("argument '{}'", function_.arguments[i].name), arguments[i]));
+      FP4_TRY(checkBuffer("argument", function_.arguments[i], arguments[i]));
     for (size_t i = 0; i < results.size(); ++i) {
       if (!results[i].address)
         continue;
@@ -113,7 +116,7 @@ public:
                          fmt::format("result '{}' is {}, but the buffer is for {}",
                                      function_.results[i].name, resultTypes_[i].str(),
                                      results[i].type.str()));
-      FP4_TRY(checkBuffer(fmt::format("result '{}'", function_.results[i].name), results[i]));
+      FP4_TRY(checkBuffer("result", function_.results[i], results[i]));
     }
     return {};
   }
@@ -121,13 +124,11 @@ public:
   Status run(std::span<const Buffer> arguments, std::span<Buffer> results) {
     FP4_ASSIGN(void *address, loaded_.program_->resolve(function_.symbol));
     rt::Session session(device_, sessionOptions(results));
-    makePointers(arguments);
-    {
-      rt::Session::Scope scope(session);
-      if (reinterpret_cast<fp4_entry_function>(address)(pointers_.data()) != 0)
-        return makeError(ErrorKind::Internal,
-                         fmt::format("the library of '{}' is bound to no runtime", function_.name));
-    }
+    std::vector<std::vector<uint64_t>> descriptors;
+    for (const Buffer &argument : arguments)
+      descriptors.push_back(makeDescriptor(argument.type, argument.address));
+    FP4_TRY(callEntry(session, reinterpret_cast<fp4_entry_function>(address), function_,
+                      descriptors, results_));
     FP4_TRY(session.status());
     return takeResults(session, results);
   }
@@ -148,19 +149,6 @@ private:
   bool isPacked(size_t result) const {
     const std::vector<int64_t> &shape = function_.results[result].type.shape;
     return shape.size() < 2 || shape.back() >= 0;
-  }
-
-  void makePointers(std::span<const Buffer> arguments) {
-    size_t words = 0;
-    for (const Operand &result : function_.results)
-      words += descriptorWords(result.type);
-    results_.assign(words, 0);
-    if (words)
-      pointers_.push_back(results_.data());
-    for (const Buffer &argument : arguments)
-      arguments_.push_back(makeDescriptor(argument.type, argument.address));
-    for (std::vector<uint64_t> &descriptor : arguments_)
-      pointers_.push_back(descriptor.data());
   }
 
   /// Results that nobody provided go to the caller, and padded rows are packed.
@@ -202,9 +190,7 @@ private:
   const Function &function_;
   const CallOptions &options_;
   std::vector<Type> resultTypes_;
-  std::vector<std::vector<uint64_t>> arguments_; ///< descriptors
-  std::vector<uint64_t> results_;                ///< descriptors, one after the other
-  std::vector<void *> pointers_;
+  std::vector<uint64_t> results_; ///< descriptors, one after the other
 };
 
 Status LoadedProgram::call(const Function &function, std::span<const Buffer> arguments,
