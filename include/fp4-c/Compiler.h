@@ -69,8 +69,8 @@ typedef struct fp4_kernel_code {
   uint64_t cubin_size;
 } fp4_kernel_code;
 
-/** Kernel modules after "ptx" or "cubin", and until the host code is made. What fp4_compiler_get_kernel
- *  writes lives as long as the compiler. */
+/** Kernel modules after "ptx" or "cubin", and until the host code is made. What
+ *  fp4_compiler_get_kernel writes lives as long as the compiler. */
 FP4_EXPORT size_t fp4_compiler_get_num_kernels(fp4_compiler *compiler);
 FP4_EXPORT fp4_error *fp4_compiler_get_kernel(fp4_compiler *compiler, size_t index,
                                               fp4_kernel_code *code);

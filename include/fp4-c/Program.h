@@ -1,7 +1,7 @@
 /*===- fp4-c/Program.h - Emitted functions on a device, from C ----------------*- C -*-===*
  *
- * Opens a GPU or the simulator, loads what the compiler emitted, and calls its functions with device
- * buffers, on the caller's stream and with the caller's memory.
+ * Opens a GPU or the simulator, loads what the compiler emitted, and calls its functions with
+ * device buffers, on the caller's stream and with the caller's memory.
  *
  *   fp4_device *device;
  *   fp4_program *program;
@@ -36,8 +36,8 @@ extern "C" {
 
 typedef struct fp4_device fp4_device;
 
-/** Options of the simulator; a GPU takes `target` of it, and that only with "auto". Null strings and
- *  zeros are the defaults. */
+/** Options of the simulator; a GPU takes `target` of it, and that only with "auto". Null strings
+ *  and zeros are the defaults. */
 typedef struct fp4_device_options {
   uint64_t size;        /**< sizeof(fp4_device_options) */
   const char *target;   /**< what the code is for; "sm_100a" */

@@ -50,10 +50,10 @@ typedef struct fp4rt_module {
 /** Allocates device memory, aligned to 256 bytes. The contents are undefined; bytes may be 0. */
 FP4RT_EXPORT void *fp4rt_alloc(uint64_t bytes);
 
-/** Memory for result number `index` of the entry function that runs, counted from 0: the buffer that
- *  the caller of the session provided, or its destination, if fp4rt_call has one that kernels can
- *  write (on the device, of as many bytes, aligned, apart from all other buffers of the call), else
- *  what fp4rt_alloc returns. */
+/** Memory for result number `index` of the entry function that runs, counted from 0: the buffer
+ *  that the caller of the session provided, or its destination, if fp4rt_call has one that kernels
+ *  can write (on the device, of as many bytes, aligned, apart from all other buffers of the call),
+ *  else what fp4rt_alloc returns. */
 FP4RT_EXPORT void *fp4rt_alloc_result(uint32_t index, uint64_t bytes);
 
 /** Frees what fp4rt_alloc returned. Null is allowed. */

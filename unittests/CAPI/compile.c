@@ -87,6 +87,7 @@ static void misuseCompiler(void) {
   fp4_compiler_options options = {sizeof(options), "sm_42", NULL, 0, heard, &count};
   fp4_compiler *compiler = NULL;
   require("create", fp4_compiler_create(NULL, &compiler));
+  show("a file that is not there", fp4_compiler_load_file(compiler, "/nowhere/x.mlir"));
   show("a phase before a program", fp4_compiler_compile_to(compiler, "fused"));
   printf("ir before a program: '%s'\n", fp4_compiler_get_ir(compiler));
   show("text that does not parse", fp4_compiler_load_text(compiler, "func.func @f(", "bad.mlir"));
@@ -101,6 +102,24 @@ static void misuseCompiler(void) {
   printf("diagnostics heard: %d\n", count);
   fp4_compiler_destroy(compiler);
   fp4_compiler_destroy(NULL);
+}
+
+/* A named dimension gets a size, and the manifest says so. */
+static void specialize(void) {
+  static const char text[] =
+      "func.func @f(%x: tensor<?x64xbf16> {fp4.dims = [\"M\", \"K\"]}) -> tensor<f32> {\n"
+      "  %a = fp4.amax %x : tensor<?x64xbf16> -> tensor<f32>\n"
+      "  return %a : tensor<f32>\n"
+      "}\n";
+  fp4_compiler *compiler = compiled(text, "sm_90a");
+  show("an unknown dimension", fp4_compiler_specialize(compiler, "N", 32));
+  fp4_compiler_destroy(compiler);
+  compiler = compiled(text, "sm_90a");
+  require("specialize", fp4_compiler_specialize(compiler, "K", 128));
+  require("compile", fp4_compiler_compile_to(compiler, "ptx"));
+  printf("manifest has 128 columns: %s\n",
+         strstr(fp4_compiler_get_manifest(compiler), "[-1,128]") ? "yes" : "no");
+  fp4_compiler_destroy(compiler);
 }
 
 static void misuseCalls(fp4_executable *executable, const fp4_tensor *x) {
@@ -156,6 +175,7 @@ static void run(fp4_program *program) {
 
   memset(&amax, 0, sizeof(amax)); /* the call allocates it */
   require("call f", fp4_executable_call(executable, "f", &x, 1, &amax, 1, NULL));
+  require("synchronize", fp4_device_synchronize(device));
   require("copy from", fp4_device_copy_from(device, &got, amax.address, sizeof(got)));
   printf("amax: %g\n", (double)got);
   require("verify f", fp4_executable_verify(executable, "f", &x, 1, &amax, 1));
@@ -189,6 +209,7 @@ int main(int argc, char **argv) {
   const char *path = argc > 1 ? argv[1] : "c-api.so";
   printf("version %s\n", fp4_version());
   misuseCompiler();
+  specialize();
 
   fp4_compiler *compiler = compiled(kProgram, "sm_100a");
   require("compile", fp4_compiler_compile_to(compiler, "ptx"));

@@ -10,9 +10,10 @@
 //   FP4_TRY(compiler.compileTo(fp4::Phase::Cubin));
 //   FP4_TRY(compiler.writeLibrary("gemm.so"));
 //
-// Located diagnostics of MLIR go to `CompilerOptions::diagnostics`, or, for a module, to the handlers
-// of its context; the Status then says in one line what failed. Before a program is loaded, and after a failed step, there is none: functions
-// that change it return an error, functions that describe it return nothing.
+// Located diagnostics of MLIR go to `CompilerOptions::diagnostics`, or, for a module, to the
+// handlers of its context; the Status then says in one line what failed. Before a program is loaded,
+// and after a failed step, there is none: functions that change it return an error, functions that
+// describe it return nothing.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -102,8 +103,8 @@ public:
   /// Lowers the host code and compiles it into this process. The runtime functions it calls are
   /// those linked into this process.
   Expected<std::unique_ptr<JitProgram>> jit();
-  /// Lowers the host code and links it to a shared library that exports the entry points and
-  /// `fp4_manifest` and leaves the fp4rt_ functions undefined. The file is never half written.
+  /// Lowers the host code and links it to a shared library that exports the entry points,
+  /// `fp4_manifest`, and `fp4_bind`, which gives it a runtime. The file is never half written.
   Status writeLibrary(const std::string &path);
 
   /// Everything done so far and how long it took.

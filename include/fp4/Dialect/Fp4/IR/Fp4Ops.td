@@ -14,8 +14,6 @@ include "mlir/IR/OpBase.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
-// The result types follow from the operands. The verifier of the operation reports a mismatch in
-// its own words, so the interface itself accepts any type.
 // A misspelled attribute is an error and does not leave the operation with a default.
 def Fp4_KnownAttributes : NativeOpTrait<"KnownAttributes"> {
   let cppNamespace = "::fp4";
@@ -35,6 +33,8 @@ class Fp4_TensorOp<string mnemonic, list<Trait> traits = []> : Fp4_Op<mnemonic, 
   let hasCanonicalizer = 1;
 }
 
+// The result types follow from the operands. The verifier of the operation reports a mismatch in
+// its own words, so the interface itself accepts any type.
 defvar Fp4_InferTypes = InferTypeOpAdaptorWithIsCompatible;
 
 def Fp4_AmaxOp : Fp4_TensorOp<"amax", [Fp4_InferTypes]> {
