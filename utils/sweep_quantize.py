@@ -37,7 +37,8 @@ OVERRIDES = ["transformer_engine, guard = none, scale_floor = 0.015625",
              "transformer_engine, amax_nan = propagate, negative_zero = drop",
              "ocp_rceil, zero_byte = zero",
              "flashinfer, reciprocals = approximate",
-             "vllm, dequantize = decode_scale, tensor_scale = supplied"]
+             "vllm, dequantize = decode_scale, tensor_scale = supplied",
+             "torchao, tensor_scale = supplied_decode"]
 
 TARGET = ["sm_100a", "sm_90a"]
 RECIPE = [*RECIPES, *OVERRIDES]

@@ -25,6 +25,7 @@ private:
   void globalScale();
   Value guardedEncodeScale(Value full, Value amax);
   Value reciprocalOrOne(Value full);
+  Value decodeScaleAlone(Value full);
   Value rounded(Value x);
   Value scaleBeforeCast();
   Value scaleByte();
@@ -77,9 +78,18 @@ Value RecipeWriter::reciprocalOrOne(Value full) {
   return b.select(isNumber, quotient, one);
 }
 
+/// d of the rules that have no g.
+Value RecipeWriter::decodeScaleAlone(Value full) {
+  if (recipe.global == GlobalRule::SuppliedDecode)
+    return tensorAmax();
+  if (recipe.global == GlobalRule::DecodeDivide)
+    return b.divide(tensorAmax(), full);
+  const double range = 6.f * recipe.e4m3Max;
+  return b.multiply(tensorAmax(), b.constant(static_cast<float>(1.0 / range)));
+}
+
 void RecipeWriter::globalScale() {
-  const float range = 6.f * recipe.e4m3Max;
-  const Value full = b.constant(range), one = b.constant(1.f);
+  const Value full = b.constant(6.f * recipe.e4m3Max), one = b.constant(1.f);
   switch (recipe.global) {
   case GlobalRule::One:
     g = d = one;
@@ -108,10 +118,9 @@ void RecipeWriter::globalScale() {
     g = reciprocalOrOne(full);
     break;
   case GlobalRule::DecodeDivide:
-    d = b.divide(tensorAmax(), full);
-    return;
   case GlobalRule::DecodeMultiply:
-    d = b.multiply(tensorAmax(), b.constant(static_cast<float>(1.0 / double(range))));
+  case GlobalRule::SuppliedDecode:
+    d = decodeScaleAlone(full);
     return;
   }
   const bool isExact = recipe.reciprocals != Reciprocals::Approximate;
@@ -495,7 +504,7 @@ Value RecipeWriter::decodeFactor() {
   if (recipe.dequantize == DequantizeRule::OverEncodeScale)
     return b.divide(f, g);
   const Value decode = g == noValue ? d : b.divide(b.constant(1.f), g);
-  if (recipe.dequantize == DequantizeRule::DecodeScale || recipe.global == GlobalRule::Supplied)
+  if (recipe.dequantize == DequantizeRule::DecodeScale || isSupplied(recipe))
     return b.multiply(f, decode);
   const double range = 6.0 * static_cast<double>(recipe.e4m3Max);
   return b.multiply(b.multiply(f, tensorAmax()), b.constant(static_cast<float>(1.0 / range)));

@@ -158,7 +158,7 @@ bool inRange(float value, float least) {
 Status checkAdaptive(const Recipe &recipe) {
   if (recipe.adaptive == Adaptive::Off)
     return {};
-  if (recipe.global == GlobalRule::One || recipe.global == GlobalRule::Supplied)
+  if (recipe.global == GlobalRule::One || isSupplied(recipe))
     return usage("an adaptive recipe expects a tensor scale that derives from an amax",
                  "the error of a candidate is measured with it");
   if (recipe.scaleFloor != 0.f || recipe.scaleCast != ScaleCast::Saturating)
@@ -183,11 +183,12 @@ Status checkNumbers(const Recipe &recipe) {
 
 /// Spellings that have what they read.
 Status checkSpellings(const Recipe &recipe) {
-  const bool decodeOnly =
-      recipe.global == GlobalRule::DecodeDivide || recipe.global == GlobalRule::DecodeMultiply;
+  const bool decodeOnly = recipe.global == GlobalRule::DecodeDivide ||
+                          recipe.global == GlobalRule::DecodeMultiply ||
+                          recipe.global == GlobalRule::SuppliedDecode;
   if (decodeOnly && readsEncodeScale(recipe))
-    return usage("tensor_scale decode_divide and decode_multiply have no encode scale, but "
-                 "the spellings of scale, encode, dequantize or alpha read it",
+    return usage("tensor_scale decode_divide, decode_multiply and supplied_decode have no encode "
+                 "scale, but the spellings of scale, encode, dequantize or alpha read it",
                  "spellings of the decode scale are scale = divide_twice, multiply_then_divide, "
                  "divide_by_product, encode = reciprocal_of_product, reciprocal_over_scale, "
                  "divide_by_product, dequantize = amax_times_inverse, decode_scale and alpha = "
@@ -197,7 +198,7 @@ Status checkSpellings(const Recipe &recipe) {
     return usage(
         fmt::format("approximate reciprocals expect encode reciprocal_of_product, but got {}",
                     encodeNames[static_cast<size_t>(recipe.encode)]));
-  const bool derives = recipe.global != GlobalRule::One && recipe.global != GlobalRule::Supplied;
+  const bool derives = recipe.global != GlobalRule::One && !isSupplied(recipe);
   if (recipe.scale == ScaleSpelling::RatioOfMaxima && !derives)
     return usage("scale ratio_of_maxima expects a tensor scale that derives from an amax");
   const bool bounded = recipe.guard != FactorGuard::None &&

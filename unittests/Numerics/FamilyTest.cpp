@@ -235,6 +235,7 @@ TEST(Shapes, dequantizingFollowsTheRecipesScales) {
   supplied.name = "supplied";
   supplied.global = GlobalRule::Supplied;
   EXPECT_EQ(back(supplied, 64.f), x);
+  EXPECT_EQ(back(*parseRecipe("torchao, tensor_scale = supplied_decode"), 1.f / 64), x);
   EXPECT_EQ(back(recipe("transformer_engine"), 2688.f / 64)[0], 6.f);
 }
 

@@ -155,7 +155,8 @@ TEST(Dequantize, hasTheFormulaOfTheLibrary) {
       {"vllm", [](float f, float a) { return f / (2688.f * (1.f / a)); }},
       {"mslk", [](float f, float a) { return f / (2688.f / a); }},
       {"transformer_engine, tensor_scale = supplied",
-       [](float f, float g) { return f * (1.f / g); }}};
+       [](float f, float g) { return f * (1.f / g); }},
+      {"torchao, tensor_scale = supplied_decode", [](float f, float d) { return f * d; }}};
   std::vector<uint8_t> bytes(127), data(127 * 8, 0x73);
   std::iota(bytes.begin(), bytes.end(), uint8_t(0));
   for (const auto &[text, formula] : formulas)
@@ -167,6 +168,21 @@ TEST(Dequantize, hasTheFormulaOfTheLibrary) {
           EXPECT_EQ((*values)[byte * 16 + i], (i ? 6.f : 1.5f) * formula(decodeE4M3(byte), amax))
               << text << ", scale " << int(byte) << ", amax " << amax;
     }
+}
+
+/// torchao's caller divides the amax by 2688 and passes the quotient.
+TEST(Quantize, aSuppliedDecodeScaleIsTheOneThatTheAmaxGives) {
+  std::vector<float> x(256);
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = roundTo(FloatType::BF16, std::sin(static_cast<float>(i)) * (i % 7 ? 0.3f : 5.f));
+  for (float amax : {5.f, 1.015625f, 3e-3f}) {
+    const auto given = quantizeRows(*parseRecipe("torchao, tensor_scale = supplied_decode"), x, 4,
+                                    64, amax / 2688.f);
+    const auto derived = quantizeRows(*lookupRecipe("torchao"), x, 4, 64, amax);
+    ASSERT_TRUE(given && derived);
+    EXPECT_EQ(given->data, derived->data);
+    EXPECT_EQ(given->scales, derived->scales);
+  }
 }
 
 TEST(Dequantize, readsTheEndsOfExponentsAsTheLibraryDoes) {

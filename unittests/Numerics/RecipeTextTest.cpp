@@ -63,6 +63,8 @@ TEST(RecipeText, overridesAreTheDecisionsOfTheStruct) {
   EXPECT_EQ(makeProgram(mx).code, makeProgram(*lookupRecipe("ocp_rceil_divide")).code);
   EXPECT_EQ(parseRecipe("transformer_engine, tensor_scale = supplied")->global,
             GlobalRule::Supplied);
+  EXPECT_EQ(parseRecipe("torchao, tensor_scale = supplied_decode")->global,
+            GlobalRule::SuppliedDecode);
 }
 
 TEST(RecipeText, badTextIsRefused) {
@@ -78,8 +80,8 @@ TEST(RecipeText, badTextIsRefused) {
   EXPECT_EQ(canonical("vllm, dequantize = amax_times_inverse"),
             "vllm, dequantize = amax_times_inverse");
   EXPECT_EQ(canonical("torchao, dequantize = over_encode_scale"),
-            "error: tensor_scale decode_divide and decode_multiply have no encode scale, but the "
-            "spellings of scale, encode, dequantize or alpha read it");
+            "error: tensor_scale decode_divide, decode_multiply and supplied_decode have no encode "
+            "scale, but the spellings of scale, encode, dequantize or alpha read it");
   EXPECT_EQ(canonical("torchao, exponent = floor"),
             "error: recipe 'torchao' of format nvfp4 has no decision 'exponent'");
   EXPECT_EQ(canonical("torchao, guard"),
@@ -114,9 +116,9 @@ TEST(RecipeText, decisionsOfQuantizationPackages) {
 
 TEST(RecipeText, decisionsThatContradictEachOtherAreRefused) {
   EXPECT_EQ(canonical("transformer_engine, tensor_scale = decode_divide").substr(0, 40),
-            "error: tensor_scale decode_divide and de");
+            "error: tensor_scale decode_divide, decod");
   EXPECT_EQ(canonical("torchao, encode = global_over_scale").substr(0, 40),
-            "error: tensor_scale decode_divide and de");
+            "error: tensor_scale decode_divide, decod");
   EXPECT_EQ(canonical("torchao_0_16, guard = clamp_drop_nan"),
             "error: encode divide_by_product has no factor that a guard could bound");
   EXPECT_EQ(canonical("four_over_six, scale_floor = 1"),

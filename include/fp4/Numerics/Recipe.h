@@ -59,9 +59,14 @@ const Recipe *lookupRecipe(std::string_view name);
 /// Does the same as lookupRecipe; the error lists the names.
 Expected<const Recipe *> requireRecipe(std::string_view name);
 
-/// Whether a tensor stage reads an amax (or a supplied g): NVFP4, except one-level recipes.
+/// Whether a tensor stage reads an amax (or a supplied scale): NVFP4, except one-level recipes.
 constexpr bool hasTensorScale(const Recipe &recipe) {
   return !isMX(recipe.format) && recipe.global != GlobalRule::One;
+}
+
+/// Whether the caller gives the tensor's encode or decode scale in place of an amax.
+constexpr bool isSupplied(const Recipe &recipe) {
+  return recipe.global == GlobalRule::Supplied || recipe.global == GlobalRule::SuppliedDecode;
 }
 
 /// Whether elements can be rounded stochastically. They cannot if a recipe defines how halfway

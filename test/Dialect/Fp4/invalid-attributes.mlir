@@ -121,9 +121,17 @@ func.func private @integer_sign_bad() attributes {bad = #fp4.recipe<vllm, scale_
 
 // recipe (C3)
 func.func private @decisions() attributes {ok = #fp4.recipe<torchao, tensor_scale = decode_multiply>}
-// expected-error @+2 {{tensor_scale decode_divide and decode_multiply have no encode scale, but the spellings of scale, encode, dequantize or alpha read it}}
+// expected-error @+2 {{tensor_scale decode_divide, decode_multiply and supplied_decode have no encode scale, but the spellings of scale, encode, dequantize or alpha read it}}
 // expected-note @+1 {{spellings of the decode scale are scale = divide_twice}}
 func.func private @decisions_bad() attributes {bad = #fp4.recipe<transformer_engine, tensor_scale = decode_multiply>}
+
+// -----
+
+// recipe (C3): a supplied decode scale has no encode scale either.
+func.func private @supplied() attributes {ok = #fp4.recipe<torchao, tensor_scale = supplied_decode>}
+// expected-error @+2 {{tensor_scale decode_divide, decode_multiply and supplied_decode have no encode scale, but the spellings of scale, encode, dequantize or alpha read it}}
+// expected-note @+1 {{spellings of the decode scale are scale = divide_twice}}
+func.func private @supplied_bad() attributes {bad = #fp4.recipe<vllm, tensor_scale = supplied_decode>}
 
 // -----
 

@@ -35,6 +35,20 @@ func.func @alpha_lines(%ok: tensor<f32>, %m: tensor<?xf32>, %n: tensor<8xf32>) {
 
 // -----
 
+// matmul_alpha (C3): a supplied decode scale is none either.
+func.func @alpha_supplied_decode(%ax: tensor<f32>) {
+  %0 = fp4.matmul_alpha %ax, %ax
+      {lhs_recipe = #fp4.recipe<torchao, tensor_scale = supplied_decode>, rhs_recipe = #fp4.recipe<torchao>}
+      : tensor<f32>, tensor<f32> -> tensor<f32>
+  // expected-error @+2 {{attribute 'lhs_recipe' must be a recipe with a tensor scale that derives from the amax}}
+  // expected-note @+1 {{alpha = decode_scales takes the supplied scale}}
+  %1 = fp4.matmul_alpha %ax, %ax {lhs_recipe = #fp4.recipe<torchao, tensor_scale = supplied_decode, alpha = amax_product>}
+      : tensor<f32>, tensor<f32> -> tensor<f32>
+  return
+}
+
+// -----
+
 // matmul_alpha (C2)
 func.func @alpha_rows_result(%one: tensor<f32>, %m: tensor<4xf32>) {
   %0 = fp4.matmul_alpha %m, %one : tensor<4xf32>, tensor<f32> -> tensor<4x1xf32>

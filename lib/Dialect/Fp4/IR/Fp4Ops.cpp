@@ -226,7 +226,8 @@ static LogicalResult verifyAlphaRecipes(MatmulAlphaOp op) {
   for (auto [name, attribute] :
        {std::pair("lhs_recipe", op.getLhsRecipe()), {"rhs_recipe", op.getRhsRecipe()}}) {
     numerics::Recipe recipe = recipeOrDefault(attribute);
-    bool isSupplied = recipe.global == numerics::GlobalRule::Supplied;
+    bool isSupplied = numerics::isSupplied(recipe);
+    bool isDecode = recipe.global == numerics::GlobalRule::SuppliedDecode;
     if (numerics::hasTensorScale(recipe) &&
         (!isSupplied || recipe.alpha != numerics::AlphaRule::AmaxProduct))
       continue;
@@ -234,7 +235,9 @@ static LogicalResult verifyAlphaRecipes(MatmulAlphaOp op) {
                 << name << "' must be a recipe with a tensor scale that derives from the amax, "
                 << "but got " << attribute->getText();
     diag.attachNote() << "such an operand has no amax to be multiplied"
-                      << (isSupplied ? "; alpha = over_encode_scales takes the supplied scale" : "");
+                      << (isDecode     ? "; alpha = decode_scales takes the supplied scale"
+                          : isSupplied ? "; alpha = over_encode_scales takes the supplied scale"
+                                       : "");
     return diag;
   }
   numerics::Recipe lhs = op.getLhsDecisions(), rhs = op.getRhsDecisions();
