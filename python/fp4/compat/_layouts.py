@@ -1,0 +1,130 @@
+"""Which layout block scales have: what made them, and what may read them.
+
+Scales of the layouts linear and tiled_128x4 are both matrices of bytes in these packages, and of
+equal shape where there is no padding. So the functions that make scales note their layout for the
+memory of the result, and the functions that read scales compare. A view of a tensor (.T, .view,
+.reshape) has the same memory; a copy has a note only if it is made by these functions.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import threading
+from typing import Any
+
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+
+from ..errors import UsageError
+from ..tensors import Tiled
+
+TILED, LINEAR = "tiled_128x4", "linear"
+
+
+@dataclasses.dataclass(frozen=True)
+class Scales:
+    """What is known of the scales in a buffer: their layout, rows x columns without padding, and
+    the function that made them."""
+
+    layout: str
+    rows: int
+    columns: int
+    maker: str
+
+    def __str__(self) -> str:
+        return f"{self.layout} scales of {self.rows} x {self.columns} that {self.maker} made"
+
+
+class _Notes:
+    """Notes by storage. A weak reference keeps the identity of a dead storage from being used
+    again, so a note never belongs to another buffer."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._notes: dict[int, tuple[Any, Scales]] = {}
+        self._limit = 64
+
+    def add(self, tensor: torch.Tensor, scales: Scales) -> None:
+        reference = StorageWeakRef(tensor.untyped_storage())  # type: ignore[no-untyped-call]
+        with self._lock:
+            self._notes[reference.cdata] = (reference, scales)
+            if len(self._notes) > self._limit:
+                self._notes = {key: note for key, note in self._notes.items()
+                               if not note[0].expired()}
+                self._limit = max(64, 2 * len(self._notes))
+
+    def find(self, tensor: torch.Tensor) -> Scales | None:
+        with self._lock:
+            note = self._notes.get(tensor.untyped_storage()._cdata)
+            return note[1] if note and not note[0].expired() else None
+
+
+_NOTES = _Notes()
+
+
+def note(tensor: torch.Tensor, layout: str, rows: int, columns: int, maker: str) -> torch.Tensor:
+    """Notes what the scales in the memory of `tensor` are, and returns it."""
+    _NOTES.add(tensor, Scales(layout, rows, columns, maker))
+    return tensor
+
+
+def padded(rows: int, columns: int) -> tuple[int, int]:
+    """The sizes of tiled scales as the packages count them: whole tiles of 128 x 4."""
+    return -(-rows // 128) * 128, -(-columns // 4) * 4
+
+
+def expect(scales: Any, layout: str, rows: int, columns: int, what: str) -> torch.Tensor:
+    """The buffer of `rows` x `columns` scales in `layout`, as rows or as one row of bytes.
+
+    Args:
+        scales: a matrix, for tiled scales padded to [128 * i, 4 * j]; or one row of as many bytes;
+            or fp4.tiled(...).
+    Raises:
+        UsageError: the scales have another layout or size, or a layout that cannot be known.
+    """
+    if isinstance(scales, Tiled):
+        return _declared(scales, layout, rows, columns, what)
+    if not isinstance(scales, torch.Tensor):
+        raise TypeError(f"{what} must be a torch tensor, but got {type(scales).__name__}")
+    known = _NOTES.find(scales)
+    if known is not None and (known.layout, known.rows, known.columns) != (layout, rows, columns):
+        raise UsageError(f"{what} must be {layout} scales of {rows} x {columns}, but got {known}",
+                         _remedy(layout) if known.layout != layout else "")
+    shape = padded(rows, columns) if layout == TILED else (rows, columns)
+    if tuple(scales.shape) not in (shape, (math.prod(shape),), _tiles(shape)):
+        raise UsageError(f"{what} must be {layout} scales of {rows} x {columns}, a tensor of shape "
+                         f"{list(shape)}, but got {list(scales.shape)}", _remedy(layout))
+    is_plain = layout == TILED and shape == (rows, columns) and tuple(scales.shape) == shape
+    if known is None and is_plain:
+        raise UsageError(f"{what} must be tiled_128x4 scales, but a matrix of shape {list(shape)} "
+                         "from elsewhere may as well be linear",
+                         "if its bytes are tiled, say so: pass fp4.tiled(scales, "
+                         f"{rows}, {columns}); if not, tile it with block_scale_interleave")
+    if not scales.is_contiguous():
+        raise UsageError(f"{what} must be contiguous, but its strides of shape "
+                         f"{list(scales.shape)} are not", "no copy is made")
+    return scales.reshape(-1) if layout == TILED else scales.reshape(shape)
+
+
+def _tiles(shape: tuple[int, int]) -> tuple[int, ...]:
+    return (shape[0] // 128, shape[1] // 4, 512)
+
+
+def _declared(scales: Tiled, layout: str, rows: int, columns: int, what: str) -> torch.Tensor:
+    if layout != TILED or scales.shape != (rows, columns):
+        raise UsageError(f"{what} must be {layout} scales of {rows} x {columns}, but got "
+                         f"tiled_128x4 scales of {scales.shape[0]} x {scales.shape[1]}")
+    if not isinstance(scales.data, torch.Tensor):
+        raise TypeError(f"{what} must be a torch tensor, but got {type(scales.data).__name__}")
+    size = math.prod(padded(rows, columns))
+    if scales.data.numel() != size or not scales.data.is_contiguous():
+        raise UsageError(f"{what} must be a contiguous buffer of {size} bytes, but got shape "
+                         f"{list(scales.data.shape)}")
+    return scales.data.reshape(-1)
+
+
+def _remedy(layout: str) -> str:
+    if layout == TILED:
+        return "quantize with the layout 128x4, or tile linear scales with block_scale_interleave"
+    return "quantize with the layout linear; nothing is rearranged silently"

@@ -1,0 +1,69 @@
+"""What the operands of the functions of fp4.compat must be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ..errors import UsageError
+
+
+def refuse(condition: bool, what: str, why: str = "") -> None:
+    """An error for what the other package has, and fp4 has not."""
+    if condition:
+        raise UsageError(f"{what} has no kernel here", why)
+
+
+def check_tensor(value: Any, name: str) -> None:
+    if not isinstance(value, torch.Tensor):
+        raise TypeError(f"argument '{name}' must be a torch tensor, but got {type(value).__name__}")
+
+
+def type_of(value: torch.Tensor) -> str:
+    return f"{str(value.dtype).removeprefix('torch.')} of shape {list(value.shape)}"
+
+
+def check_input(x: Any, name: str, dtypes: tuple[torch.dtype, ...], block: int) -> None:
+    """A matrix that is to be quantized, or a stack of them."""
+    check_tensor(x, name)
+    if x.dtype not in dtypes:
+        names = " or ".join(str(dtype).removeprefix("torch.") for dtype in dtypes)
+        raise UsageError(f"argument '{name}' must be {names}, but got {type_of(x)}")
+    if x.dim() == 0 or x.shape[-1] % block or not x.numel():
+        raise UsageError(f"argument '{name}' must have rows of a multiple of {block} elements, but "
+                         f"got {type_of(x)}")
+
+
+def rows_of(x: torch.Tensor, name: str) -> torch.Tensor:
+    """The matrix [M, K] of a tensor [..., K]. No copy is made, and no gradient is recorded."""
+    if not x.is_contiguous():
+        raise UsageError(f"argument '{name}' must be contiguous and row-major, but its strides of "
+                         f"shape {list(x.shape)} are not", "no copy is made; call .contiguous()")
+    return x.detach().view(-1, x.shape[-1])
+
+
+def scalar(value: Any, name: str) -> torch.Tensor:
+    """One f32."""
+    check_tensor(value, name)
+    if value.numel() != 1 or value.dtype != torch.float32:
+        raise UsageError(f"argument '{name}' must be one float32, but got {type_of(value)}")
+    return value.detach().reshape(())  # type: ignore[no-any-return]
+
+
+def check_codes(codes: Any, name: str) -> None:
+    """A matrix of packed E2M1 codes."""
+    check_tensor(codes, name)
+    if codes.dim() != 2 or codes.dtype not in (torch.uint8, torch.float4_e2m1fn_x2):
+        raise UsageError(f"argument '{name}' must be a matrix of uint8 or float4_e2m1fn_x2, two "
+                         f"codes in a byte, but got {type_of(codes)}")
+
+
+def into(out: Any, result: torch.Tensor) -> torch.Tensor:
+    """`out` with the result in it."""
+    check_tensor(out, "out")
+    found = (out.shape, out.dtype, out.device)
+    if found != (result.shape, result.dtype, result.device):
+        raise UsageError(f"argument 'out' must be {type_of(result)} on {result.device}, but got "
+                         f"{type_of(out)} on {out.device}")
+    return out.copy_(result)  # type: ignore[no-any-return]

@@ -1,0 +1,319 @@
+"""FlashInfer's functions for NVFP4 and MXFP4, of flashinfer-python 0.7.2.
+
+Global scales follow FlashInfer: `a_global_sf` is the encode scale g = 448 * 6 / amax, and the
+`alpha` of a product is 1 / (g_a * g_b). Both are tensors that the caller computes, and are used as
+they are. fp4's own operations take the amax instead; nothing here guesses which one a number is.
+
+The bits are those of FlashInfer's CUDA kernels with fast math, its default: the kernels here
+execute the same instructions, two approximate reciprocals among them (docs/Numerics.md). With
+FLASHINFER_DISABLE_FP4_QUANT_FAST_MATH=1 in the environment they are those without. A CPU tensor
+gives what an H200 computes for these reciprocals; no Blackwell GPU was measured.
+
+Differences, each of which is an fp4.UsageError: layout 8x4, do_shuffle, per-token scales, four over
+six, fp8 inputs, column-major inputs, and backends with operands of their own. Tensors stay on their
+device, where FlashInfer moves them to the GPU.
+
+Sources: flashinfer/quantization/fp4_quantization.py, flashinfer/gemm/gemm_base.py and
+csrc/nv_internal/tensorrt_llm of the wheel.
+"""
+
+from __future__ import annotations
+
+import enum
+import os
+from typing import Any
+
+import torch
+
+from ..errors import UsageError
+from ._layouts import LINEAR, TILED, expect, note, padded
+from ._operands import (
+    check_codes,
+    check_input,
+    check_tensor,
+    into,
+    refuse,
+    rows_of,
+    scalar,
+    type_of,
+)
+from ._programs import dequantizer, element, product, quantizer, swizzler, target
+
+__all__ = [
+    "SfLayout", "block_scale_interleave", "e2m1_and_ufp8sf_scale_to_float", "mm_fp4",
+    "mxfp4_dequantize", "mxfp4_quantize", "nvfp4_block_scale_interleave", "nvfp4_quantize",
+]
+
+_FAST = "flashinfer, tensor_scale = supplied, reciprocals = approximate"
+_EXACT = "flashinfer_exact, tensor_scale = supplied"
+_DECODE = ("flashinfer, tensor_scale = supplied_decode, scale = divide_twice, "
+           "encode = reciprocal_of_product, alpha = decode_scales")
+
+
+class SfLayout(enum.IntEnum):
+    """The layouts of block scales. Here are layout_128x4, which is tiled_128x4, and
+    layout_linear."""
+
+    layout_128x4 = 0
+    layout_8x4 = 1
+    layout_linear = 2
+
+
+class _Unset:
+    def __repr__(self) -> str:
+        return "<unset>"
+
+
+_UNSET: Any = _Unset()
+
+
+def nvfp4_quantize(
+    a: torch.Tensor,
+    a_global_sf: torch.Tensor,
+    sfLayout: SfLayout = SfLayout.layout_128x4,
+    do_shuffle: bool = False,
+    sf_vec_size: int = 16,
+    enable_pdl: bool | None = None,
+    backend: str = "cuda",
+    per_token_activation: bool = False,
+    expanded_idx_to_permuted_idx: torch.Tensor | None = None,
+    out_scale: torch.Tensor | None = None,
+    nvfp4_4over6: Any = _UNSET,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Quantizes a matrix to NVFP4.
+
+    Args:
+        a: bf16 or f16 of shape [..., K], row-major, K a multiple of 16.
+        a_global_sf: one f32, the encode scale 448 * 6 / amax.
+        sfLayout: layout_128x4 or layout_linear.
+        enable_pdl: has no effect here.
+
+    Returns:
+        Codes, uint8 [..., K/2], the even column in the low nibble; and E4M3 scales as uint8, with
+        M the product of the leading sizes: [M, K/16], or for layout_128x4 the tiles of 128 x 4 as
+        [128 * ceil(M/128), 4 * ceil(K/64)], zero where there is padding.
+
+    Raises:
+        UsageError: an argument that does not fit, or an option that has no kernel here.
+    """
+    refuse(do_shuffle, "do_shuffle", "the rows that trtllm kernels want have no use here")
+    refuse(sf_vec_size != 16, f"sf_vec_size = {sf_vec_size}", "NVFP4 has blocks of 16")
+    refuse(backend != "cuda", f"backend = '{backend}'", "pass 'cuda', whose bits these are")
+    refuse(per_token_activation, "per_token_activation", "fp4.quantize has per_row for it")
+    refuse(expanded_idx_to_permuted_idx is not None or out_scale is not None,
+           "arguments of per_token_activation")
+    _refuse_four_over_six(nvfp4_4over6)
+    check_input(a, "a", (torch.bfloat16, torch.float16), 16)
+    scale = scalar(a_global_sf, "a_global_sf")
+    is_exact = os.environ.get("FLASHINFER_DISABLE_FP4_QUANT_FAST_MATH") == "1"
+    layout = _layout(sfLayout)
+    program = quantizer(a.shape[-1], element(a.dtype), _EXACT if is_exact else _FAST, layout, "a",
+                        "a_global_sf", target(a))
+    codes, scales = program(rows_of(a, "a"), scale)
+    return _results(a, codes, scales, layout, 16, "nvfp4_quantize")
+
+
+def mxfp4_quantize(
+    a: torch.Tensor,
+    backend: str = "cuda",
+    enable_pdl: bool | None = None,
+    sfLayout: SfLayout = SfLayout.layout_128x4,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Quantizes a matrix to MXFP4: blocks of 32 with UE8M0 scales, rounded up.
+
+    Args:
+        a: bf16 or f16 of shape [..., K], row-major, K a multiple of 32.
+
+    Returns:
+        As nvfp4_quantize, with K/32 scales in a row.
+    """
+    refuse(backend != "cuda", f"backend = '{backend}'", "pass 'cuda', whose bits these are")
+    check_input(a, "a", (torch.bfloat16, torch.float16), 32)
+    layout = _layout(sfLayout)
+    program = quantizer(a.shape[-1], element(a.dtype), "mxfp4_flashinfer", layout, "a", "",
+                        target(a), "mxfp4")
+    codes, scales = program(rows_of(a, "a"))
+    return _results(a, codes, scales, layout, 32, "mxfp4_quantize")
+
+
+def mm_fp4(
+    a: torch.Tensor,
+    b: torch.Tensor,
+    a_descale: torch.Tensor,
+    b_descale: torch.Tensor,
+    alpha: torch.Tensor | None = None,
+    out_dtype: torch.dtype = torch.bfloat16,
+    out: torch.Tensor | None = None,
+    block_size: int = 16,
+    use_8x4_sf_layout: bool = False,
+    backend: str = "auto",
+    use_nvfp4: bool = True,
+    enable_pdl: bool = True,
+) -> torch.Tensor:
+    """alpha * A B of operands that nvfp4_quantize or mxfp4_quantize made, in layout_128x4.
+
+    Args:
+        a: codes [M, K/2], uint8 or float4_e2m1fn_x2.
+        b: codes [K/2, N], column-major: the transposed view of a row-major [N, K/2].
+        a_descale: tiled scales of A, [128 * i, 4 * j].
+        b_descale: tiled scales of B, likewise, or their transposed view.
+        alpha: f32; one number, or one for each row of A. None is 1.
+        out_dtype: bfloat16 or float16.
+        out: [M, N], which receives the result and is returned.
+        block_size: 16 with use_nvfp4, else 32.
+        backend: "auto", "cudnn" or "cutlass", which take the same operands and are all computed by
+            fp4's kernel; the order of the sum is that of the tensor core (docs/Numerics.md).
+        enable_pdl: has no effect here.
+
+    Raises:
+        UsageError: an operand of another size, dtype or layout. Scales without padding that no
+            function of fp4.compat made may be linear, so they must be fp4.tiled(...).
+    """
+    refuse(use_8x4_sf_layout, "use_8x4_sf_layout", "products read the layout 128x4")
+    refuse(backend not in ("auto", "cudnn", "cutlass"), f"backend = '{backend}'",
+           "the operands of 'auto', 'cudnn' and 'cutlass' are those of this product")
+    refuse(out_dtype not in (torch.bfloat16, torch.float16), f"out_dtype = {out_dtype}")
+    refuse(block_size != (16 if use_nvfp4 else 32), f"block_size = {block_size}",
+           "NVFP4 has blocks of 16, and MXFP4 (use_nvfp4 = False) of 32")
+    check_codes(a, "a")
+    check_codes(b, "b")
+    if a.shape[1] != b.shape[0]:
+        raise UsageError(f"arguments 'a' and 'b' must have one K, but got {2 * a.shape[1]} and "
+                         f"{2 * b.shape[0]}", "b is the transposed view of a row-major [N, K/2]")
+    rows, columns, names = a.shape[0], 2 * a.shape[1], ("a", "a_descale", "b", "b_descale", "alpha")
+    blocks = columns // block_size
+    scales = [expect(_upright(value), TILED, size, blocks, f"argument '{name}'")
+              for value, size, name in ((a_descale, rows, names[1]), (b_descale, b.shape[1],
+                                                                     names[3]))]
+    factor = _alpha(alpha, rows)
+    form = "" if factor is None else "rows" if factor.dim() else "scalar"
+    program = product(b.shape[1], columns, element(out_dtype), form, names, target(a),
+                      "nvfp4" if use_nvfp4 else "mxfp4")
+    given = () if factor is None else (factor,)
+    result: torch.Tensor = program(a, scales[0], b.t(), scales[1], *given)
+    return result if out is None else into(out, result)
+
+
+def block_scale_interleave(
+    unswizzled_sf: torch.Tensor, *, out: torch.Tensor | None = None
+) -> torch.Tensor:
+    """Rearranges linear scales into the layout 128x4, padded with zeros.
+
+    Args:
+        unswizzled_sf: uint8 [M, B].
+        out: a flat buffer of the result's size, which receives it and is returned.
+
+    Returns:
+        uint8 [128 * ceil(M/128) * 4 * ceil(B/4)], flat.
+    """
+    check_tensor(unswizzled_sf, "unswizzled_sf")
+    if unswizzled_sf.dtype != torch.uint8 or unswizzled_sf.dim() != 2:
+        raise UsageError("argument 'unswizzled_sf' must be a matrix of uint8, but got "
+                         f"{unswizzled_sf.dtype} of shape {list(unswizzled_sf.shape)}",
+                         "rearrange the scales of one expert at a time, as bytes")
+    rows, columns = unswizzled_sf.shape
+    scales = expect(unswizzled_sf, LINEAR, rows, columns, "argument 'unswizzled_sf'")
+    program = swizzler(columns, "unswizzled_sf", target(scales))
+    tiles = program(scales).view(torch.uint8).reshape(-1)
+    tiles = note(tiles, TILED, rows, columns, "block_scale_interleave")
+    if out is None:
+        return tiles
+    return note(into(out, tiles), TILED, rows, columns, "block_scale_interleave")
+
+
+#: The older name of block_scale_interleave.
+nvfp4_block_scale_interleave = block_scale_interleave
+
+
+def e2m1_and_ufp8sf_scale_to_float(
+    e2m1_tensor: torch.Tensor,
+    ufp8_scale_tensor: torch.Tensor,
+    global_scale_tensor: torch.Tensor | None = None,
+    sf_vec_size: int = 16,
+    ufp8_type: int = 1,
+    is_sf_swizzled_layout: bool = True,
+    is_sf_8x4_layout: bool = False,
+) -> torch.Tensor:
+    """The f32 matrix that codes and scales stand for: code * (scale * global scale).
+
+    Args:
+        e2m1_tensor: uint8 [M, K/2].
+        ufp8_scale_tensor: scales of M x K/sf_vec_size, E4M3 or UE8M0.
+        global_scale_tensor: one f32, the decode scale 1 / a_global_sf; needed for E4M3.
+        sf_vec_size, ufp8_type: 16 and 1 (E4M3), or 32 and 0 (UE8M0).
+    """
+    refuse(is_sf_8x4_layout, "is_sf_8x4_layout")
+    refuse((sf_vec_size, ufp8_type) not in ((16, 1), (32, 0)),
+           f"sf_vec_size = {sf_vec_size} with ufp8_type = {ufp8_type}",
+           "NVFP4 is 16 and 1, MXFP4 is 32 and 0")
+    check_codes(e2m1_tensor, "e2m1_tensor")
+    rows, columns = e2m1_tensor.shape[0], 2 * e2m1_tensor.shape[1]
+    layout = TILED if is_sf_swizzled_layout else LINEAR
+    scales = expect(ufp8_scale_tensor, layout, rows, columns // sf_vec_size,
+                    "argument 'ufp8_scale_tensor'")
+    names = ("e2m1_tensor", "ufp8_scale_tensor", "global_scale_tensor")
+    if ufp8_type == 0:
+        _refuse_other_scale(global_scale_tensor)
+        program = dequantizer(rows, columns, "f32", "mxfp4_flashinfer", layout, names[:2],
+                              target(e2m1_tensor), "mxfp4")
+        values: torch.Tensor = program(e2m1_tensor, scales)
+        return values
+    if global_scale_tensor is None:
+        raise UsageError("argument 'global_scale_tensor' must be given for E4M3 scales",
+                         "it is 1 / a_global_sf")
+    program = dequantizer(rows, columns, "f32", _DECODE, layout, names, target(e2m1_tensor))
+    values = program(e2m1_tensor, scales, scalar(global_scale_tensor, names[2]))
+    return values
+
+
+def mxfp4_dequantize(
+    a_fp4: torch.Tensor,
+    a_sf: torch.Tensor,
+    sfLayout: SfLayout = SfLayout.layout_128x4,
+) -> torch.Tensor:
+    """The f32 matrix of what mxfp4_quantize returned."""
+    return e2m1_and_ufp8sf_scale_to_float(
+        a_fp4, a_sf, sf_vec_size=32, ufp8_type=0,
+        is_sf_swizzled_layout=_layout(sfLayout) == TILED)
+
+
+def _refuse_four_over_six(config: Any) -> None:
+    asked = os.environ.get("FLASHINFER_NVFP4_4OVER6") == "1" if config is _UNSET else config
+    refuse(bool(asked), "nvfp4_4over6 with a global scale from the caller",
+           "pass nvfp4_4over6 = None; the recipe flashinfer_four_over_six takes an amax")
+
+
+def _refuse_other_scale(scale: torch.Tensor | None) -> None:
+    refuse(scale is not None and bool((scale != 1).any()), "a global scale of MXFP4",
+           "its scales have no second level; pass None or 1")
+
+
+def _layout(layout: SfLayout) -> str:
+    value = SfLayout(layout)
+    refuse(value == SfLayout.layout_8x4, "layout_8x4", "pass layout_128x4 or layout_linear")
+    return TILED if value == SfLayout.layout_128x4 else LINEAR
+
+
+def _alpha(alpha: torch.Tensor | None, rows: int) -> torch.Tensor | None:
+    if alpha is None or not isinstance(alpha, torch.Tensor) or alpha.numel() == 1:
+        return None if alpha is None else scalar(alpha, "alpha")
+    if alpha.dtype != torch.float32 or alpha.numel() != rows:
+        raise UsageError(f"argument 'alpha' must be one float32, or one for each of {rows} rows, "
+                         f"but got {type_of(alpha)}")
+    return alpha.detach().reshape(rows, 1)
+
+
+def _upright(scales: Any) -> Any:
+    """Scales as a matrix whose rows are those of the operand: callers pass b_sf or b_sf.T."""
+    if not isinstance(scales, torch.Tensor) or scales.dim() != 2 or scales.stride(0) != 1:
+        return scales
+    return scales.t()
+
+
+def _results(a: torch.Tensor, codes: torch.Tensor, scales: torch.Tensor, layout: str, block: int,
+             maker: str) -> tuple[torch.Tensor, torch.Tensor]:
+    rows, blocks = a.numel() // a.shape[-1], a.shape[-1] // block
+    shape = padded(rows, blocks) if layout == TILED else (rows, blocks)
+    scales = scales.view(torch.uint8).view(shape)
+    codes = codes.view(torch.uint8).view(*a.shape[:-1], a.shape[-1] // 2)
+    return codes, note(scales, layout, rows, blocks, maker)

@@ -1,0 +1,107 @@
+"""vLLM's functions for NVFP4, of vllm 0.33.0 (vllm/_custom_ops.py). SGLang's sgl_kernel had the
+same two functions before SGLang took FlashInfer's; its calls without names fit here.
+
+The global scale is the encode scale g = 448 * 6 / amax, as the caller computes it, and `alpha` is
+1 / (g_a * g_b). The bits of the quantizer are those of vLLM's kernel, which takes two approximate
+reciprocals (docs/Numerics.md): a CPU tensor gives what an H200 computes for them. A block whose
+scale rounds to zero has codes 0, unlike FlashInfer's.
+
+Source: csrc/quantization/fp4/nvfp4_utils.cuh and nvfp4_quant_kernels.cu of the source distribution.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from ..errors import UsageError
+from ._layouts import LINEAR, TILED, expect, note, padded
+from ._operands import check_codes, check_input, refuse, rows_of, scalar
+from ._programs import element, product, quantizer, target
+
+__all__ = ["cutlass_scaled_fp4_mm", "scaled_fp4_quant"]
+
+_RECIPE = "vllm, tensor_scale = supplied, reciprocals = approximate"
+
+
+def scaled_fp4_quant(
+    input: torch.Tensor,
+    input_global_scale: torch.Tensor,
+    is_sf_swizzled_layout: bool = True,
+    backend: str = "none",
+    padded_n: int | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Quantizes the rows of a tensor to NVFP4.
+
+    Args:
+        input: bf16 or f16 of shape [..., K], row-major, K a multiple of 16.
+        input_global_scale: one f32, the encode scale 448 * 6 / amax.
+        is_sf_swizzled_layout: whether the scales are in the layout tiled_128x4.
+        backend: of the kernel that will read the result. "trtllm" reads scales of up to 32 rows in
+            the layout 8x4, which fp4 does not have.
+        padded_n: a larger K, a multiple of 16: codes and scales are filled up with zeros.
+
+    Returns:
+        Codes, uint8 [M, K/2], M the product of the leading sizes; and scales, float8_e4m3fn
+        [M, K/16], or swizzled [128 * ceil(M/128), 4 * ceil(K/64)].
+
+    Raises:
+        UsageError: an argument that does not fit. Nothing is copied to make it fit.
+    """
+    check_input(input, "input", (torch.bfloat16, torch.float16), 16)
+    x = rows_of(input, "input")
+    rows, columns = x.shape
+    refuse("trtllm" in backend and rows <= 32, f"the layout 8x4 of backend = '{backend}'",
+           "more than 32 rows have the layout 128x4")
+    layout = TILED if is_sf_swizzled_layout else LINEAR
+    width = columns if padded_n is None else padded_n
+    if width < columns or width % 16:
+        raise UsageError(f"argument 'padded_n' must be a multiple of 16 of at least {columns}, but "
+                         f"got {padded_n}")
+    program = quantizer(columns, element(x.dtype), _RECIPE, layout, "input", "input_global_scale",
+                        target(x))
+    codes, scales = program(x, scalar(input_global_scale, "input_global_scale"))
+    codes, scales = codes.view(torch.uint8), scales.view(torch.uint8)
+    if width != columns:
+        more = -(-width // 64) - -(-columns // 64) if layout == TILED else (width - columns) // 16
+        sizes = (0, 0, 0, more) if layout == TILED else (0, more)
+        codes = torch.nn.functional.pad(codes, (0, (width - columns) // 2))
+        scales = torch.nn.functional.pad(scales, sizes)
+    blocks = width // 16
+    shape = padded(rows, blocks) if layout == TILED else (rows, blocks)
+    scales = note(scales.view(shape), layout, rows, blocks, "scaled_fp4_quant")
+    return codes, scales.view(torch.float8_e4m3fn)
+
+
+def cutlass_scaled_fp4_mm(
+    a: torch.Tensor,
+    b: torch.Tensor,
+    block_scale_a: torch.Tensor,
+    block_scale_b: torch.Tensor,
+    alpha: torch.Tensor,
+    out_dtype: torch.dtype,
+) -> torch.Tensor:
+    """alpha * A B^T of operands that scaled_fp4_quant made, with swizzled scales.
+
+    Args:
+        a, b: codes [M, K/2] and [N, K/2], uint8 or float4_e2m1fn_x2.
+        block_scale_a, block_scale_b: tiled scales, [128 * i, 4 * j].
+        alpha: one f32, 1 / (g_a * g_b).
+        out_dtype: bfloat16 or float16, of the result [M, N].
+
+    Raises:
+        UsageError: an operand of another size, dtype or layout.
+    """
+    refuse(out_dtype not in (torch.bfloat16, torch.float16), f"out_dtype = {out_dtype}")
+    check_codes(a, "a")
+    check_codes(b, "b")
+    if a.shape[1] != b.shape[1]:
+        raise UsageError(f"arguments 'a' and 'b' must have one K, but got {2 * a.shape[1]} and "
+                         f"{2 * b.shape[1]}")
+    rows, columns, size = a.shape[0], 2 * a.shape[1], b.shape[0]
+    blocks = columns // 16
+    scales = (expect(block_scale_a, TILED, rows, blocks, "argument 'block_scale_a'"),
+              expect(block_scale_b, TILED, size, blocks, "argument 'block_scale_b'"))
+    names = ("a", "block_scale_a", "b", "block_scale_b", "alpha")
+    program = product(size, columns, element(out_dtype), "scalar", names, target(a))
+    result: torch.Tensor = program(a, scales[0], b, scales[1], scalar(alpha, "alpha"))
+    return result

@@ -1,0 +1,503 @@
+"""fp4.compat against the formulas of the packages, written in torch, and against torchao itself
+where it is installed. Every comparison is of bits."""
+
+import os
+import unittest
+from typing import Any
+from unittest import mock
+
+import fp4
+from programs import optional, torch
+
+if torch is not None:
+    from fp4.compat import _programs, flashinfer, torchao, vllm
+
+FLT_MAX = 3.4028234663852886e38
+
+
+def data(rows: int, columns: int, seed: int = 0, dtype: Any = None) -> Any:
+    """Normal numbers with blocks of zeros, of negative zeros, of ties, of one outlier, and of
+    numbers whose scale rounds to zero."""
+    torch.manual_seed(seed)
+    x = torch.randn(rows, columns) * 0.7
+    x[0, :16] = 0
+    x[1, :16] = -0.0
+    x[2, :16] = torch.tensor([6, .25, .75, 1.25, 1.75, 2.5, 3.5, 5, -.25, -.75, -1.25, -1.75, -2.5,
+                              -3.5, -5, -6])
+    x[3, :16] = 2.0 ** -20
+    x[4, 5] = 40
+    return x.to(dtype or torch.bfloat16)
+
+
+def e2m1(x: Any) -> Any:
+    """Codes, to the nearest, ties to even codes; two in a byte."""
+    a = x.abs()
+    code = sum((a > edge).to(torch.uint8) for edge in (.25, 1.25, 2.5, 5)) + sum(
+        (a >= edge).to(torch.uint8) for edge in (.75, 1.75, 3.5))
+    code = code | (torch.signbit(x).to(torch.uint8) << 3)
+    return code[..., 0::2] | (code[..., 1::2] << 4)
+
+
+def e4m3(s: Any) -> Any:
+    return s.clamp(max=448).to(torch.float8_e4m3fn)
+
+
+def with_global_scale(x: Any, g: Any, scale: Any, factor: Any) -> "tuple[Any, Any]":
+    """Codes and E4M3 scales, by a formula of the scale of an amax, and one of the factor of a scale
+    (and its amax)."""
+    blocks = x.float().view(x.shape[0], -1, 16)
+    amax = blocks.abs().amax(-1, keepdim=True)
+    s = e4m3(scale(amax, g))
+    return (e2m1((blocks * factor(s.float(), g, amax)).view(x.shape)),
+            s.view(torch.uint8).squeeze(-1))
+
+
+def flashinfer_exact(x: Any, g: Any) -> "tuple[Any, Any]":
+    sixth = torch.tensor(1 / 6, dtype=torch.float32)
+    return with_global_scale(
+        x, g, lambda a, g: torch.where(a != 0, a * (g * sixth), 0),
+        lambda f, g, a: torch.where(a != 0, (1 / (f * (1 / g))).clamp(max=FLT_MAX), 0))
+
+
+def fast(x: Any, g: Any, zero_is_of_scale: bool) -> "tuple[Any, Any]":
+    """The fast path of FlashInfer and vLLM for a g that is a power of two, whose approximate
+    reciprocals are exact."""
+    sixth = torch.tensor(1 / 6, dtype=torch.float32)
+    return with_global_scale(
+        x, g, lambda a, g: g * (a * sixth),
+        lambda f, g, a: torch.where((f if zero_is_of_scale else a) != 0, 1 / (f * (1 / g)), 0))
+
+
+def to_blocked(scales: Any) -> Any:
+    """torch's formula for the layout of 128 x 4 tiles, as one row."""
+    rows, columns = scales.shape
+    high, wide = -(-rows // 128), -(-columns // 4)
+    full = torch.zeros(high * 128, wide * 4, dtype=torch.uint8)
+    full[:rows, :columns] = scales.view(torch.uint8)
+    blocks = full.view(high, 128, wide, 4).permute(0, 2, 1, 3)
+    return blocks.reshape(-1, 4, 32, 4).transpose(1, 2).reshape(-1)
+
+
+def same(test: unittest.TestCase, found: Any, expected: Any) -> None:
+    test.assertTrue(torch.equal(found.reshape(-1).view(torch.uint8),
+                                expected.reshape(-1).view(torch.uint8)))
+
+
+@unittest.skipIf(torch is None, "torch is not installed")
+class Flashinfer(unittest.TestCase):
+    def test_quantize_without_fast_math(self) -> None:
+        with mock.patch.dict(os.environ, FLASHINFER_DISABLE_FP4_QUANT_FAST_MATH="1"):
+            for dtype in (torch.bfloat16, torch.float16):
+                x = data(130, 96, dtype=dtype)
+                g = (448 * 6) / x.float().abs().max()
+                codes, scales = flashinfer.nvfp4_quantize(x, g)
+                expected = flashinfer_exact(x, g)
+                self.assertEqual((scales.dtype, tuple(scales.shape)), (torch.uint8, (256, 8)))
+                same(self, codes, expected[0])
+                same(self, scales, to_blocked(expected[1]))
+                codes, scales = flashinfer.nvfp4_quantize(
+                    x, g, flashinfer.SfLayout.layout_linear)
+                self.assertEqual(tuple(scales.shape), (130, 6))
+                same(self, scales, expected[1])
+
+    def test_quantize_with_fast_math(self) -> None:
+        for exponent in (4, 6, 9):  # of g; at 9 the outlier saturates
+            x, g = data(9, 64, exponent), torch.tensor([2.0 ** exponent])
+            x[3, :16] = 2.0 ** -4 * g.reciprocal()
+            x[0, :16] = 0.5  # a block of zeros beside nonzero ones has its own test
+            codes, scales = flashinfer.nvfp4_quantize(x, g, flashinfer.SfLayout.layout_linear)
+            expected = fast(x, g, zero_is_of_scale=False)
+            same(self, scales, expected[1])
+            same(self, codes, expected[0])
+
+    def test_a_scale_that_rounds_to_zero(self) -> None:
+        """FlashInfer saturates its elements, NaN for zeros; vLLM makes them zero."""
+        x = torch.zeros(1, 16, dtype=torch.bfloat16)
+        x[0, 1] = 2.0 ** -20
+        g = torch.ones(1)
+        codes, scales = flashinfer.nvfp4_quantize(x, g, flashinfer.SfLayout.layout_linear)
+        self.assertEqual((codes.tolist(), scales.tolist()), ([[0x77] * 8], [[0]]))
+        codes, scales = vllm.scaled_fp4_quant(x, g, False)
+        self.assertEqual((codes.tolist(), scales.view(torch.uint8).tolist()), ([[0] * 8], [[0]]))
+
+    def test_fast_math_equals_the_model_for_every_scale(self) -> None:
+        """Approximate reciprocals: the bits are those of lib/Numerics, which has the table of an
+        H200, and some differ from those of exact ones."""
+        x = data(64, 256)
+        different = 0
+        for g in (523.21167, 67.3, 411.7):
+            scale = torch.tensor(g)
+            codes, scales = flashinfer.nvfp4_quantize(x, scale, flashinfer.SfLayout.layout_linear)
+            program = _programs.quantizer(256, "bf16", flashinfer._FAST, "linear", "a",
+                                          "a_global_sf", "sm_100a")
+            verified = program(x, scale, verify=True)
+            same(self, codes, verified[0])
+            same(self, scales, verified[1])
+            expected = fast(x, scale, zero_is_of_scale=False)
+            same(self, scales, expected[1])
+            unlike = (codes != expected[0]).sum().item()
+            different += unlike
+            self.assertLess(unlike, 0.01 * codes.numel() + 10)
+        self.assertGreater(different, 0)
+
+    def test_mxfp4(self) -> None:
+        x = data(40, 64)
+        x[5, 32:] = 2.0 ** -120
+        codes, scales = flashinfer.mxfp4_quantize(x, sfLayout=flashinfer.SfLayout.layout_linear)
+        blocks = x.float().view(40, -1, 32)
+        least = blocks.abs().amax(-1, keepdim=True) * torch.tensor(1 / 6, dtype=torch.float32)
+        byte = ((least.view(torch.int32) + 0x7FFFFF) >> 23).clamp(max=254)
+        factor = torch.where(byte == 0, 1.0, torch.exp2(127.0 - byte.double()))
+        same(self, scales, byte.to(torch.uint8))
+        same(self, codes, e2m1((blocks * factor).float().view(x.shape)))
+        tiled, tiles = flashinfer.mxfp4_quantize(x)
+        same(self, tiles, to_blocked(scales))
+        values = flashinfer.mxfp4_dequantize(tiled, tiles)
+        same(self, values, flashinfer.mxfp4_dequantize(codes, scales,
+                                                       flashinfer.SfLayout.layout_linear))
+        self.assertLess(((values - x.float())[7:]).abs().max().item(), 0.5)
+
+    def test_dequantize(self) -> None:
+        x = data(33, 64)
+        g = (448 * 6) / x.float().abs().max()
+        d = 1 / g
+        for layout in (flashinfer.SfLayout.layout_linear, flashinfer.SfLayout.layout_128x4):
+            codes, scales = flashinfer.nvfp4_quantize(x, g, layout)
+            values = flashinfer.e2m1_and_ufp8sf_scale_to_float(
+                codes, scales, d, is_sf_swizzled_layout=layout == 0)
+            linear = flashinfer.nvfp4_quantize(x, g, flashinfer.SfLayout.layout_linear)[1]
+            same(self, values, dequantized(codes, linear.view(torch.float8_e4m3fn), d))
+
+    def test_interleave(self) -> None:
+        scales = torch.randint(0, 255, (130, 6), dtype=torch.uint8)
+        tiles = flashinfer.block_scale_interleave(scales)
+        same(self, tiles, to_blocked(scales))
+        out = torch.empty_like(tiles)
+        self.assertIs(flashinfer.nvfp4_block_scale_interleave(scales, out=out), out)
+        same(self, out, tiles)
+
+    def test_a_product(self) -> None:
+        x, w = data(130, 128), data(64, 128, 1)
+        gx, gw = ((448 * 6) / value.float().abs().max() for value in (x, w))
+        qx, sx = flashinfer.nvfp4_quantize(x, gx)
+        qw, sw = flashinfer.nvfp4_quantize(w, gw)
+        alpha = 1 / (gx * gw)
+        y = flashinfer.mm_fp4(qx, qw.T, sx, sw.T, alpha)
+        linear = flashinfer.SfLayout.layout_linear
+        fx, fw = (dequantized(q, flashinfer.nvfp4_quantize(v, g, linear)[1].view(
+            torch.float8_e4m3fn), torch.tensor(1.0)).double()
+            for q, v, g in ((qx, x, gx), (qw, w, gw)))
+        exact = (fx @ fw.T) * alpha.double()
+        self.assertEqual((y.dtype, tuple(y.shape)), (torch.bfloat16, (130, 64)))
+        self.assertLess(((y.double() - exact).abs() / (exact.abs() + 1e-3)).max().item(), 2 ** -7)
+        same(self, flashinfer.mm_fp4(qx, qw.T, sx, sw, alpha), y)
+        same(self, flashinfer.mm_fp4(qx, qw.T, sx, sw.T, alpha.repeat(130)), y)
+        out = torch.empty(130, 64, dtype=torch.float16)
+        self.assertIs(flashinfer.mm_fp4(qx, qw.T, sx, sw.T, alpha, torch.float16, out), out)
+        mx, mw = flashinfer.mxfp4_quantize(x), flashinfer.mxfp4_quantize(w)
+        z = flashinfer.mm_fp4(mx[0], mw[0].T, mx[1], mw[1].T, block_size=32, use_nvfp4=False)
+        fx, fw = (flashinfer.mxfp4_dequantize(*value).double() for value in (mx, mw))
+        exact = fx @ fw.T
+        self.assertLess(((z.double() - exact).abs() / (exact.abs() + 1)).max().item(), 2 ** -7)
+
+    def test_options_without_a_kernel_are_refused(self) -> None:
+        x, g = data(16, 32), torch.ones(())
+        for named, message in (
+                ({"sfLayout": flashinfer.SfLayout.layout_8x4}, "layout_8x4 has no kernel here"),
+                ({"do_shuffle": True}, "do_shuffle has no kernel"),
+                ({"backend": "cute-dsl"}, "backend = 'cute-dsl' has no kernel"),
+                ({"per_token_activation": True}, "per_token_activation has no kernel"),
+                ({"out_scale": g}, "arguments of per_token_activation"),
+                ({"nvfp4_4over6": object()}, "nvfp4_4over6"),
+                ({"sf_vec_size": 32}, "sf_vec_size = 32")):
+            with self.subTest(message), self.assertRaisesRegex(fp4.UsageError, message):
+                flashinfer.nvfp4_quantize(x, g, **named)
+        with mock.patch.dict(os.environ, FLASHINFER_NVFP4_4OVER6="1"):
+            with self.assertRaisesRegex(fp4.UsageError, "nvfp4_4over6 with a global scale"):
+                flashinfer.nvfp4_quantize(x, g)
+            flashinfer.nvfp4_quantize(x, g, nvfp4_4over6=None)
+
+    def test_arguments_that_do_not_fit(self) -> None:
+        x, g = data(16, 32), torch.ones(())
+        for arguments, message in (
+                ((x.float(), g), "'a' must be bfloat16 or float16, but got float32"),
+                ((x.t(), g), "'a' must be contiguous"),
+                ((x[:, :24].contiguous(), g), "rows of a multiple of 16"),
+                ((x, g.double()), "'a_global_sf' must be one float32, but got float64"),
+                ((x, torch.ones(2)), "'a_global_sf' must be one float32")):
+            with self.subTest(message), self.assertRaisesRegex(fp4.UsageError, message):
+                flashinfer.nvfp4_quantize(*arguments)
+        with self.assertRaisesRegex(TypeError, "'a_global_sf' must be a torch tensor, but got"):
+            flashinfer.nvfp4_quantize(x, 1.0)
+
+
+@unittest.skipIf(torch is None, "torch is not installed")
+class Layouts(unittest.TestCase):
+    """A producer of one layout and a consumer of the other are an error, also where the shapes are
+    the same."""
+
+    def operands(self, layout: Any) -> "tuple[Any, Any]":
+        codes, scales = flashinfer.nvfp4_quantize(data(128, 64), torch.ones(()), layout)
+        return codes, scales
+
+    def test_linear_scales_in_a_product(self) -> None:
+        linear, tiled = (self.operands(layout) for layout in (
+            flashinfer.SfLayout.layout_linear, flashinfer.SfLayout.layout_128x4))
+        self.assertEqual(linear[1].shape, tiled[1].shape)
+        y = flashinfer.mm_fp4(tiled[0], tiled[0].T, tiled[1], tiled[1].T)
+        message = ("'a_descale' must be tiled_128x4 scales of 128 x 4, but got linear scales of "
+                   "128 x 4 that nvfp4_quantize made")
+        for scales in (linear[1], linear[1].view(torch.float8_e4m3fn), linear[1].reshape(-1),
+                       linear[1].detach()):
+            with self.assertRaisesRegex(fp4.UsageError, message):
+                flashinfer.mm_fp4(tiled[0], tiled[0].T, scales, tiled[1].T)
+        with self.assertRaisesRegex(fp4.UsageError, "'b_descale' must be tiled"):
+            flashinfer.mm_fp4(tiled[0], tiled[0].T, tiled[1], linear[1].T)
+        with self.assertRaisesRegex(fp4.UsageError, "'block_scale_b' must be tiled"):
+            vllm.cutlass_scaled_fp4_mm(tiled[0], tiled[0], tiled[1], linear[1], torch.ones(()),
+                                       torch.bfloat16)
+        moved = flashinfer.block_scale_interleave(linear[1])
+        same(self, flashinfer.mm_fp4(tiled[0], tiled[0].T, moved, tiled[1].T), y)
+
+    def test_tiled_scales_where_linear_ones_are_read(self) -> None:
+        codes, tiled = self.operands(flashinfer.SfLayout.layout_128x4)
+        message = "must be linear scales of 128 x 4, but got tiled"
+        with self.assertRaisesRegex(fp4.UsageError, message):
+            flashinfer.block_scale_interleave(tiled)
+        with self.assertRaisesRegex(fp4.UsageError, message):
+            flashinfer.e2m1_and_ufp8sf_scale_to_float(codes, tiled, torch.ones(()),
+                                                      is_sf_swizzled_layout=False)
+
+    def test_scales_from_elsewhere(self) -> None:
+        codes, tiled = self.operands(flashinfer.SfLayout.layout_128x4)
+        y = flashinfer.mm_fp4(codes, codes.T, tiled, tiled.T)
+        copy = tiled.clone()
+        with self.assertRaisesRegex(fp4.UsageError, "may as well be linear") as caught:
+            flashinfer.mm_fp4(codes, codes.T, copy, tiled.T)
+        self.assertIn("pass fp4.tiled(scales, 128, 4)", caught.exception.note)
+        said = fp4.tiled(copy, 128, 4)
+        same(self, flashinfer.mm_fp4(codes, codes.T, said, said), y)
+        with self.assertRaisesRegex(fp4.UsageError, "got tiled_128x4 scales of 128 x 8"):
+            flashinfer.mm_fp4(codes, codes.T, fp4.tiled(copy, 128, 8), tiled.T)
+
+    def test_scales_of_other_sizes(self) -> None:
+        codes, tiled = self.operands(flashinfer.SfLayout.layout_128x4)
+        other = flashinfer.nvfp4_quantize(data(100, 64), torch.ones(()))[1]
+        self.assertEqual(other.shape, tiled.shape)
+        with self.assertRaisesRegex(fp4.UsageError, "got tiled_128x4 scales of 100 x 4"):
+            flashinfer.mm_fp4(codes, codes.T, other, tiled.T)
+        with self.assertRaisesRegex(fp4.UsageError, "a tensor of shape .128, 4., but got .1, 4."):
+            flashinfer.mm_fp4(codes, codes.T, tiled[:1].clone(), tiled.T)
+        with self.assertRaisesRegex(fp4.UsageError, "must be contiguous and row-major"):
+            flashinfer.mm_fp4(codes, codes.T.contiguous(), tiled, tiled.T)
+
+    def test_padding_does_not_matter(self) -> None:
+        """NaN in the scales of rows that do not exist, and any number in those of columns, leave a
+        product as it is. (NaN in columns would be read: their padding must be zero.)"""
+        codes, tiles = flashinfer.nvfp4_quantize(data(130, 80), torch.ones(()))
+        y = flashinfer.mm_fp4(codes, codes.T, tiles, tiles.T)
+        padding = to_blocked(torch.ones(130, 5, dtype=torch.uint8)) == 0
+        rows = to_blocked(torch.ones(130, 8, dtype=torch.uint8)) == 0
+        self.assertEqual(padding.sum().item(), 256 * 8 - 130 * 5)
+        tiles.view(-1)[padding] = 0x7E
+        tiles.view(-1)[rows] = 0x7F
+        same(self, flashinfer.mm_fp4(codes, codes.T, tiles, tiles.T), y)
+
+    def test_a_note_ends_with_its_memory(self) -> None:
+        codes, tiled = self.operands(flashinfer.SfLayout.layout_128x4)
+        for _ in range(300):
+            linear = flashinfer.nvfp4_quantize(data(8, 64), torch.ones(()),
+                                               flashinfer.SfLayout.layout_linear)[1]
+            del linear
+        from fp4.compat._layouts import _NOTES
+        self.assertLess(len(_NOTES._notes), 200)
+        flashinfer.mm_fp4(codes, codes.T, tiled, tiled.T)
+
+
+@unittest.skipIf(torch is None, "torch is not installed")
+class Vllm(unittest.TestCase):
+    def test_quantize(self) -> None:
+        for exponent in (4, 7):
+            x, g = data(9, 64, exponent), torch.tensor([2.0 ** exponent])
+            codes, scales = vllm.scaled_fp4_quant(x, g, False)
+            expected = fast(x, g, zero_is_of_scale=True)
+            self.assertEqual(scales.dtype, torch.float8_e4m3fn)
+            same(self, scales, expected[1])
+            same(self, codes, expected[0])
+            codes, scales = vllm.scaled_fp4_quant(x.view(3, 3, 64), g)
+            self.assertEqual((tuple(codes.shape), tuple(scales.shape)), ((9, 32), (128, 4)))
+            same(self, codes, expected[0])
+            same(self, scales, to_blocked(expected[1]))
+
+    def test_padding_of_k(self) -> None:
+        x, g = data(130, 80), torch.tensor([16.0])
+        full = torch.zeros(130, 144, dtype=torch.bfloat16)
+        full[:, :80] = x
+        for swizzled in (False, True):
+            codes, scales = vllm.scaled_fp4_quant(x, g, swizzled, padded_n=144)
+            expected = vllm.scaled_fp4_quant(full, g, swizzled)
+            self.assertEqual(scales.shape, expected[1].shape)
+            same(self, codes, expected[0])
+            same(self, scales, expected[1])
+
+    def test_a_product_is_that_of_flashinfer(self) -> None:
+        x, w = data(20, 64), data(48, 64, 1)
+        g, alpha = torch.tensor(16.0), torch.tensor(1 / 256)
+        (qx, sx), (qw, sw) = (vllm.scaled_fp4_quant(value, g) for value in (x, w))
+        y = vllm.cutlass_scaled_fp4_mm(qx, qw, sx, sw, alpha, torch.float16)
+        same(self, y, flashinfer.mm_fp4(qx, qw.T, sx, sw.T, alpha, torch.float16))
+        exact = x.double() @ w.double().T
+        self.assertLess(((y.double() - exact).norm() / exact.norm()).item(), 0.2)
+
+    def test_arguments_that_do_not_fit(self) -> None:
+        x, g = data(16, 64), torch.ones(())
+        for arguments, message in (
+                ((x, g, True, "trtllm"), "the layout 8x4 of backend = 'trtllm' has no kernel"),
+                ((x, g, True, "none", 72), "'padded_n' must be a multiple of 16 of at least 64"),
+                ((x, g, True, "none", 48), "'padded_n' must be a multiple of 16 of at least 64"),
+                ((x.t(), g), "'input' must be contiguous"),
+                ((x.float(), g), "'input' must be bfloat16 or float16")):
+            with self.subTest(message), self.assertRaisesRegex(fp4.UsageError, message):
+                vllm.scaled_fp4_quant(*arguments)
+
+
+def torchao_formula(x: Any, p: Any) -> "tuple[Any, Any]":
+    """Codes and linear scales; p is the decode scale, or None."""
+    blocks = x.float().view(x.shape[0], -1, 16)
+    s = blocks.abs().amax(-1, keepdim=True) / 6.0
+    s = (s if p is None else s / p).clamp(2.0 ** -6, 448).to(torch.float8_e4m3fn)
+    factor = 1.0 / s.float() if p is None else (1.0 / p) / s.float()
+    return e2m1((blocks * factor).clamp(-6, 6).view(x.shape)), s.squeeze(-1)
+
+
+def dequantized(codes: Any, scales: Any, d: Any) -> Any:
+    values = torch.tensor([0, .5, 1, 1.5, 2, 3, 4, 6, -0.0, -.5, -1, -1.5, -2, -3, -4, -6])
+    numbers = torch.stack([codes & 15, codes >> 4], -1).view(codes.shape[0], -1).long()
+    factor = scales.float() if d is None else scales.float() * d
+    blocks = values[numbers].view(codes.shape[0], -1, 16)
+    return (blocks * factor.unsqueeze(-1)).view(codes.shape[0], -1)
+
+
+@unittest.skipIf(torch is None, "torch is not installed")
+class Torchao(unittest.TestCase):
+    def test_nvfp4(self) -> None:
+        for dtype in (torch.bfloat16, torch.float32):
+            x = data(130, 96, dtype=dtype)
+            for p in (None, torchao.per_tensor_amax_to_scale(x.abs().max())):
+                expected = torchao_formula(x, p)
+                found = torchao.NVFP4Tensor.to_nvfp4(x, per_tensor_scale=p)
+                tiled = torchao.NVFP4Tensor.to_nvfp4(x, per_tensor_scale=p, is_swizzled_scales=True)
+                same(self, found.qdata, expected[0])
+                same(self, found.scale, expected[1])
+                same(self, tiled.scale, to_blocked(expected[1]))
+                self.assertEqual((found.scale.dtype, tuple(tiled.scale.shape)),
+                                 (torch.float8_e4m3fn, (64, 32)))
+                values = dequantized(*expected, p)
+                for tensor in (found, tiled):
+                    same(self, tensor.dequantize(torch.float32), values)
+                    same(self, tensor.dequantize(torch.bfloat16), values.bfloat16())
+                self.assertEqual(found.dequantize().dtype, dtype)
+
+    def test_a_decode_scale_is_used_as_it_is(self) -> None:
+        """1 / (1 / p) is another number for this p, and gives other values."""
+        x, p = data(9, 64, dtype=torch.float32), torch.tensor(5.0) / 2688
+        self.assertNotEqual(1 / (1 / p), p)
+        found = torchao.NVFP4Tensor.to_nvfp4(x, per_tensor_scale=p)
+        same(self, found.dequantize(torch.float32), dequantized(*torchao_formula(x, p), p))
+
+    def test_linear_rounds_three_times(self) -> None:
+        """The known answer of docs/Numerics.md: 1 + 2^-8 and a factor of 1.5 give 1.5, and with one
+        rounding 1.5078125."""
+        x, w = torch.zeros(1, 32, dtype=torch.bfloat16), torch.zeros(16, 32, dtype=torch.bfloat16)
+        x[0, 0], x[0, 16] = 6, 6 * 2.0 ** -4
+        w[:, 0], w[:, 16] = 6, 6 * 2.0 ** -4
+        p, q = torch.tensor(1.5 / 36), torch.tensor(1.0)
+        a = torchao.NVFP4Tensor(*self.parts(x), 16, torch.bfloat16, p)
+        b = torchao.NVFP4Tensor(*self.parts(w), 16, torch.bfloat16, q)
+        y = torch.nn.functional.linear(a, b)
+        total = torch.tensor(36 * (1 + 2.0 ** -8))
+        expected = total.bfloat16() * (p * q).bfloat16()
+        self.assertEqual(y[0, 0], expected)
+        self.assertNotEqual(y[0, 0], (total * p * q).bfloat16())
+        bias = torch.arange(16).bfloat16()
+        biased = torch.nn.functional.linear(a, b, bias)
+        same(self, biased, y + bias)
+
+    @staticmethod
+    def parts(x: Any) -> "tuple[Any, Any]":
+        plain = torchao.NVFP4Tensor.to_nvfp4(x)
+        return plain.qdata, plain.scale
+
+    def test_linear_with_both_layouts(self) -> None:
+        x, w = data(20, 64), data(48, 64, 1)
+        results = []
+        for swizzled in (False, True):
+            a, b = (torchao.NVFP4Tensor.to_nvfp4(
+                value, per_tensor_scale=torchao.per_tensor_amax_to_scale(value.abs().max()),
+                is_swizzled_scales=swizzled) for value in (x, w))
+            results.append(torch.nn.functional.linear(a, b))
+        same(self, *results)
+        exact = x.float() @ w.float().T
+        self.assertLess(((results[0].float() - exact).norm() / exact.norm()).item(), 0.2)
+
+    def test_mxfp4(self) -> None:
+        x = data(130, 96, dtype=torch.float32)
+        blocks = x.view(130, -1, 32)
+        amax = blocks.abs().amax(-1, keepdim=True)
+        byte = ((amax.view(torch.int32) >> 23) - 2).clamp(min=0)
+        factor = torch.exp2(127.0 - byte.clamp(min=1).double())
+        expected = e2m1((blocks * factor).float().view(x.shape))
+        found = torchao.MXTensor.to_mx(x, torch.float4_e2m1fn_x2)
+        tiled = torchao.MXTensor.to_mx(x, torch.float4_e2m1fn_x2, is_swizzled_scales=True)
+        same(self, found.qdata, expected)
+        same(self, found.scale, byte.to(torch.uint8))
+        same(self, tiled.scale, to_blocked(found.scale))
+        self.assertEqual((found.scale.dtype, tuple(tiled.scale.shape)),
+                         (torch.float8_e8m0fnu, (64, 16)))
+        same(self, found.dequantize(), tiled.dequantize())
+
+    @unittest.skipIf(optional("torchao") is None, "torchao is not installed")
+    def test_the_package_itself(self) -> None:
+        from torchao.prototype.mx_formats import config, mx_tensor, nvfp4_tensor
+
+        for dtype, rows, columns in ((torch.bfloat16, 130, 160), (torch.float32, 9, 64)):
+            x = data(rows, columns, dtype=dtype)
+            for swizzled in (False, True):
+                for p in (None, nvfp4_tensor.per_tensor_amax_to_scale(x.abs().max())):
+                    named = {"per_tensor_scale": p, "is_swizzled_scales": swizzled}
+                    self.compare(torchao.NVFP4Tensor.to_nvfp4(x, **named),
+                                 nvfp4_tensor.NVFP4Tensor.to_nvfp4(x, **named))
+                for mode in config.ScaleCalculationMode:
+                    named = {"scaling_mode": mode, "is_swizzled_scales": swizzled}
+                    self.compare(
+                        torchao.MXTensor.to_mx(x, torch.float4_e2m1fn_x2, **named),
+                        mx_tensor.MXTensor.to_mx(x, torch.float4_e2m1fn_x2, **named))
+
+    def compare(self, found: Any, expected: Any) -> None:
+        self.assertEqual((found.scale.shape, found.scale.dtype, found.shape),
+                         (expected.scale.shape, expected.scale.dtype, expected.shape))
+        same(self, found.qdata, expected.qdata)
+        same(self, found.scale, expected.scale)
+        for dtype in (torch.float32, torch.bfloat16):
+            same(self, found.dequantize(dtype), expected.dequantize(dtype))
+
+    def test_what_is_refused(self) -> None:
+        x = data(16, 64)
+        tensor = torchao.NVFP4Tensor.to_nvfp4(x)
+        for call, message in (
+                (lambda: torchao.NVFP4Tensor.to_nvfp4(x, 32), "block_size = 32 has no kernel"),
+                (lambda: torchao.NVFP4Tensor.to_nvfp4(x, use_triton_kernel=True),
+                 "use_triton_kernel has no kernel"),
+                (lambda: torchao.NVFP4Tensor.to_nvfp4(x.half()), "must be bfloat16 or float32"),
+                (lambda: torchao.NVFP4Tensor.to_nvfp4(x.view(2, 8, 64)), "3 dimensions"),
+                (lambda: torchao.MXTensor.to_mx(x, torch.float8_e4m3fn), "elem_dtype"),
+                (lambda: torch.nn.functional.linear(x, tensor), "must be NVFP4Tensors both"),
+                (lambda: torch.nn.functional.linear(tensor, tensor, x[0, :16]),
+                 "a bias without tensor scales"),
+                (lambda: torch.relu(tensor), "'relu' does not take an NVFP4Tensor")):
+            with self.subTest(message), self.assertRaisesRegex(fp4.UsageError, message):
+                call()
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,81 @@
+"""The signatures of fp4.compat are those of the packages: of the versions in data/signatures.json,
+and of what is installed here."""
+
+import inspect
+import pathlib
+import unittest
+
+import signatures
+from programs import ROOT, torch
+
+
+def ours(module: str) -> str:
+    return pathlib.Path(ROOT, "python", *module.split(".")).with_suffix(".py").read_text()
+
+
+class Signatures(unittest.TestCase):
+    def test_ours_are_those_of_the_recorded_versions(self) -> None:
+        for package, content in signatures.recorded().items():
+            text = ours(content["module"])
+            for name, expected in content["names"].items():
+                with self.subTest(package=package, name=name):
+                    self.assertEqual(signatures.describe(text, name), expected["parameters"],
+                                     f"{package} {content['version']}, {expected['file']}")
+
+    def test_every_public_function_is_recorded(self) -> None:
+        known = signatures.recorded()
+        self.assertEqual(set(known), set(signatures.PACKAGES))
+        for package, (module, files) in signatures.PACKAGES.items():
+            names = {name for items in files.values() for name in items}
+            self.assertEqual(set(known[package]["names"]), names)
+            functions = {line.split("(")[0].removeprefix("def ")
+                         for line in ours(module).splitlines() if line.startswith("def ")}
+            with self.subTest(module=module):
+                self.assertEqual({name for name in functions if not name.startswith("_")},
+                                 {name for name in names if name[0].islower() and "." not in name})
+
+    def test_ours_are_those_of_the_installed_packages(self) -> None:
+        for package, (module, files) in signatures.PACKAGES.items():
+            source = signatures.from_installed(package)
+            for path, names in files.items() if source else ():
+                for name in names:
+                    assert source is not None
+                    with self.subTest(package=f"{package} {source.version}", name=name):
+                        self.assertEqual(signatures.describe(ours(module), name),
+                                         signatures.describe(source.files[path], name))
+
+    def test_a_signature_that_changed_is_noticed(self) -> None:
+        text = "def f(a, b=1, *, c=None): pass\ndef f(a, b: int = 1, *, c=None): pass\n"
+        expected = ["any a", "any b = 1", "only name c = None"]
+        self.assertEqual(signatures.describe(text, "f"), expected)
+        for changed in ("a, b=2, *, c=None", "a, *, b=1, c=None", "a, b=1, c=None",
+                        "b=1, *, c=None", "a, /, b=1, *, c=None", "a, b=1, *d, c=None",
+                        "a, b=1, *, c=None, **d"):
+            with self.subTest(changed):
+                self.assertNotEqual(signatures.describe(f"def f({changed}): pass", "f"), expected)
+        self.assertIsNone(signatures.describe(text, "g"))
+        self.assertEqual(signatures.describe("class E:\n  def m(self, x=3): pass", "E.m"),
+                         ["any self", "any x = 3"])
+        self.assertEqual(signatures.describe("class E:\n  'text'\n  A = 0\n", "E"), ["A = 0"])
+
+    @unittest.skipIf(torch is None, "torch is not installed")
+    def test_functions_have_the_parameters_of_their_text(self) -> None:
+        for _, (module, files) in signatures.PACKAGES.items():
+            loaded = __import__(module, fromlist=["x"])
+            for name in (name for items in files.values() for name in items):
+                found = loaded
+                for part in name.split("."):
+                    found = getattr(found, part)
+                described = signatures.describe(ours(module), name) or []
+                with self.subTest(module=module, name=name):
+                    if inspect.isclass(found):
+                        members = [f"{item.name} = {item.value!r}" for item in found]
+                        self.assertEqual(members, described)
+                    else:
+                        self.assertEqual(list(inspect.signature(found).parameters),
+                                         [line.partition(" = ")[0].split()[-1]
+                                          for line in described])
+
+
+if __name__ == "__main__":
+    unittest.main()
