@@ -1,0 +1,67 @@
+"""What the names of recipes say about tensor scales (docs/Numerics.md has the recipes)."""
+
+from __future__ import annotations
+
+from ..errors import UsageError
+
+#: The recipe of each format where none is named.
+DEFAULT_RECIPES = {"nvfp4": "transformer_engine", "mxfp4": "ocp_floor"}
+#: Elements that share a block scale.
+BLOCKS = {"nvfp4": 16, "mxfp4": 32}
+#: The MLIR spelling of the type of block scales.
+SCALE_ELEMENTS = {"nvfp4": "f8E4M3FN", "mxfp4": "f8E8M0FNU"}
+#: Layouts of block scales (docs/Spec.md).
+LAYOUTS = ("linear", "tiled_128x4")
+
+_E2M1_MAX = 6.0
+_E4M3_MAX = {name: 256.0 for name in (
+    "four_over_six", "four_over_six_squared", "four_over_six_largest", "fouroversix",
+    "fouroversix_mae", "fouroversix_abs_max")}
+_WITHOUT_TENSOR_SCALE = frozenset(
+    ("torchao_1level", "torchao_1level_cuda", "torchao_1level_0_17", "ggml_nvfp4"))
+
+
+def check_format(name: str) -> str:
+    """`name`, or a UsageError if it is no format that products take."""
+    if name not in BLOCKS:
+        raise UsageError(f"'format' must be nvfp4 or mxfp4, but got {name!r}")
+    return name
+
+
+def check_layout(name: str) -> str:
+    if name not in LAYOUTS:
+        raise UsageError(f"'layout' must be linear or tiled_128x4, but got {name!r}")
+    return name
+
+
+def decisions(recipe: str) -> dict[str, str]:
+    """The name of a recipe, under "name", and the decisions in which it differs."""
+    name, *rest = (part.strip() for part in recipe.split(","))
+    found = {"name": name}
+    for part in rest:
+        key, equals, value = part.partition("=")
+        if not equals:
+            raise UsageError(f"'recipe' must be 'name, decision = value, ...', but got {recipe!r}",
+                             "docs/Numerics.md has the recipes and their decisions")
+        found[key.strip()] = value.strip()
+    return found
+
+
+def has_tensor_scale(format: str, recipe: str) -> bool:
+    """Whether data of this recipe has a scale of the whole tensor besides the block scales."""
+    found = decisions(recipe)
+    rule = found.get("tensor_scale")
+    if format != "nvfp4" or rule == "one":
+        return False
+    return rule is not None or found["name"] not in _WITHOUT_TENSOR_SCALE
+
+
+def is_supplied(recipe: str) -> bool:
+    """Whether the encode scale stands in place of the amax."""
+    return decisions(recipe).get("tensor_scale") == "supplied"
+
+
+def range_of(recipe: str) -> float:
+    """The amax divided by the decode scale, 6 * 448 = 2688 or 6 * 256."""
+    found = decisions(recipe)
+    return _E2M1_MAX * float(found.get("e4m3_max", _E4M3_MAX.get(found["name"], 448.0)))

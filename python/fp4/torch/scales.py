@@ -1,0 +1,62 @@
+"""The scale of a whole NVFP4 tensor, which three families of libraries write in three ways.
+
+    amax            fp4, TransformerEngine                    the largest magnitude
+    decode scale    torch, torchao, ModelOpt                  amax / 2688: data are multiplied by it
+    encode scale    FlashInfer, vLLM, SGLang, compressed-     2688 / amax: numbers are multiplied by
+                    tensors                                   it before they are encoded
+
+2688 is 6 * 448, the largest element times the largest block scale. Each function computes in fp32,
+on the device of its argument. docs/Numerics.md has the rules of every recipe.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from ..errors import UsageError
+from .recipes import is_supplied, range_of
+
+
+def decode_scale_of(amax: torch.Tensor, recipe: str) -> torch.Tensor:
+    """amax / 2688. `amax` is what Scaled.amax holds: with tensor_scale = supplied the encode
+    scale, whose decode scale is its reciprocal."""
+    return amax.reciprocal() if is_supplied(recipe) else amax / _range(amax, recipe)
+
+
+def encode_scale_of(amax: torch.Tensor, recipe: str) -> torch.Tensor:
+    """2688 / amax, infinite for a tensor of zeros. With tensor_scale = supplied `amax` itself."""
+    return amax if is_supplied(recipe) else _range(amax, recipe) / amax
+
+
+def _range(amax: torch.Tensor, recipe: str) -> torch.Tensor:
+    # A tensor and not a number: PyTorch on CUDA divides by a number with its reciprocal.
+    return torch.full_like(amax, range_of(recipe))
+
+
+def amax_of_decode_scale(scale: torch.Tensor, recipe: str = "transformer_engine") -> torch.Tensor:
+    """The amax whose decode scale is `scale`, to the last bit.
+
+    Not every fp32 number is a quotient amax / 2688. A UsageError says so where `scale` is none:
+    the amax next to it would change the decoded numbers.
+    """
+    _check_scale(scale, "the decode scale")
+    guess = scale * range_of(recipe)
+    bits = guess.contiguous().view(torch.int32)
+    result = torch.full_like(guess, float("nan"))
+    for step in (0, 1, -1, 2, -2):
+        near = (bits + step).view(torch.float32)
+        found = result.isnan() & (decode_scale_of(near, recipe) == scale)
+        result = torch.where(found, near, result)
+    if bool(result.isnan().any()):
+        raise UsageError(f"the decode scale must be amax / {range_of(recipe):g} of an fp32 amax, "
+                         f"but got {scale.tolist()}",
+                         "multiply the block scales or dequantize: no amax has this decode scale")
+    return result
+
+
+def _check_scale(scale: torch.Tensor, what: str) -> None:
+    if scale.dtype != torch.float32:
+        raise UsageError(f"{what} must be float32, but got {str(scale.dtype)[6:]}",
+                         "a conversion could round it")
+    if bool((~scale.isfinite() | (scale < 0)).any()):
+        raise UsageError(f"{what} must be finite and not negative, but got {scale.tolist()}")
