@@ -13,8 +13,8 @@ Differences, each of which is an fp4.UsageError: layout 8x4, do_shuffle, per-tok
 six, fp8 inputs, column-major inputs, and backends with operands of their own. Tensors stay on their
 device, where FlashInfer moves them to the GPU.
 
-Sources: flashinfer/quantization/fp4_quantization.py, flashinfer/gemm/gemm_base.py and
-csrc/nv_internal/tensorrt_llm of the wheel.
+Sources: the modules quantization.fp4_quantization and gemm.gemm_base of the wheel, and the kernels
+of csrc/nv_internal/tensorrt_llm that it contains.
 """
 
 from __future__ import annotations

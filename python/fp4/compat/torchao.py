@@ -15,7 +15,7 @@ fp4.torch applies the tensor scales before the only rounding.
 NVFP4Tensor and MXTensor here hold data and scales, and are no subclasses of torch.Tensor: of the
 operators of torch they have torch.nn.functional.linear.
 
-Sources: torchao/prototype/mx_formats/nvfp4_tensor.py and mx_tensor.py of the wheel.
+Sources: the modules nvfp4_tensor and mx_tensor of torchao.prototype.mx_formats in the wheel.
 """
 
 from __future__ import annotations

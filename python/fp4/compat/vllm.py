@@ -1,12 +1,12 @@
-"""vLLM's functions for NVFP4, of vllm 0.33.0 (vllm/_custom_ops.py). SGLang's sgl_kernel had the
-same two functions before SGLang took FlashInfer's; its calls without names fit here.
+"""vLLM's functions for NVFP4, of the module vllm._custom_ops in vllm 0.33.0. SGLang's sgl_kernel
+had the same two functions before SGLang took FlashInfer's; its calls without names fit here.
 
 The global scale is the encode scale g = 448 * 6 / amax, as the caller computes it, and `alpha` is
 1 / (g_a * g_b). The bits of the quantizer are those of vLLM's kernel, which takes two approximate
 reciprocals (docs/Numerics.md): a CPU tensor gives what an H200 computes for them. A block whose
 scale rounds to zero has codes 0, unlike FlashInfer's.
 
-Source: csrc/quantization/fp4/nvfp4_utils.cuh and nvfp4_quant_kernels.cu of the source distribution.
+Source: the kernels of csrc/quantization/fp4 in the source distribution.
 """
 
 from __future__ import annotations
