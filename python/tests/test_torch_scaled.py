@@ -98,10 +98,15 @@ class Conventions(unittest.TestCase):
         for recipe, divisor in (("torchao", 2688.0), ("four_over_six", 1536.0)):
             found = ft.amax_of_decode_scale(amax / divisor, recipe)
             self.assertTrue(torch.equal(ft.decode_scale_of(found, recipe), amax / divisor))
-        x = scaled()
-        again = ft.Scaled.from_decode_scale(x.data, x.scales, x.decode_scale.reshape(1),
-                                            shape=x.shape)
-        self.assertEqual((again.decode_scale, again.recipe), (x.decode_scale, "modelopt"))
+
+    def test_a_decode_scale_is_kept(self) -> None:
+        x, scale = scaled(), torch.tensor([0.1])
+        again = ft.Scaled.from_decode_scale(x.data, x.scales, scale, shape=x.shape)
+        self.assertEqual((again.decode_scale, again.amax), (scale[0], scale[0]))
+        self.assertEqual((again.encode_scale, again.recipe),
+                         (1 / scale[0], "modelopt, tensor_scale = supplied_decode"))
+        with self.assertRaisesRegex(fp4.UsageError, "must have tensor_scale = supplied_decode"):
+            ft.Scaled.from_decode_scale(x.data, x.scales, scale, shape=x.shape, recipe="modelopt")
 
     def test_an_encode_scale_is_kept(self) -> None:
         x = scaled()

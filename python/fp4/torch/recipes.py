@@ -61,6 +61,11 @@ def is_supplied(recipe: str) -> bool:
     return decisions(recipe).get("tensor_scale") == "supplied"
 
 
+def is_supplied_decode(recipe: str) -> bool:
+    """Whether the decode scale stands in place of the amax."""
+    return decisions(recipe).get("tensor_scale") == "supplied_decode"
+
+
 def range_of(recipe: str) -> float:
     """The amax divided by the decode scale, 6 * 448 = 2688 or 6 * 256."""
     found = decisions(recipe)

@@ -11,7 +11,7 @@ from torch.utils import _pytree
 
 from ..errors import UsageError
 from . import recipes
-from .scales import amax_of_decode_scale, decode_scale_of, encode_scale_of
+from .scales import decode_scale_of, encode_scale_of
 
 _DATA_DTYPES = (torch.float4_e2m1fn_x2, torch.uint8)
 SCALE_DTYPES = {"nvfp4": torch.float8_e4m3fn, "mxfp4": torch.float8_e8m0fnu}
@@ -31,7 +31,8 @@ class Scaled:
         scales: float8_e4m3fn (NVFP4) or float8_e8m0fnu (MXFP4), or uint8 with their bytes. Linear
             scales are [R, ceil(K/block)], tiled ones [ceil(R/128), ceil(ceil(K/block)/4), 512].
         amax: float32 scalar, or [R] with one for each row; None where the recipe has no scale of
-            the tensor (MXFP4). With `tensor_scale = supplied` in the recipe it is the encode scale.
+            the tensor (MXFP4). With `tensor_scale = supplied` in the recipe it is the encode scale,
+            with `supplied_decode` the decode scale.
         format: "nvfp4" or "mxfp4".
         layout: of the scales, "linear" or "tiled_128x4" (docs/Spec.md).
         recipe: how the numbers were quantized and are decoded (docs/Numerics.md).
@@ -58,12 +59,14 @@ class Scaled:
     @classmethod
     def from_decode_scale(cls, data: torch.Tensor, scales: torch.Tensor, scale: torch.Tensor,
                           **members: Any) -> Scaled:
-        """A matrix of torch, torchao or ModelOpt, which keep amax / 2688. The recipe is
-        `modelopt` unless one is named: it decodes as they do. A UsageError where no amax has this
-        decode scale."""
-        members.setdefault("recipe", "modelopt")
-        amax = amax_of_decode_scale(scale, members["recipe"])
-        return cls(data, scales, amax.reshape(_scalar_or_rows(amax)), **members)
+        """A matrix of torch, torchao or ModelOpt, which keep amax / 2688. It is kept as it is: the
+        recipe is `modelopt, tensor_scale = supplied_decode` unless one is named."""
+        members.setdefault("recipe", "modelopt, tensor_scale = supplied_decode")
+        if not recipes.is_supplied_decode(members["recipe"]):
+            raise UsageError("'recipe' must have tensor_scale = supplied_decode, but got "
+                             f"{members['recipe']!r}",
+                             "append ', tensor_scale = supplied_decode' to it")
+        return cls(data, scales, scale.reshape(_scalar_or_rows(scale)), **members)
 
     @classmethod
     def from_encode_scale(cls, data: torch.Tensor, scales: torch.Tensor, scale: torch.Tensor,

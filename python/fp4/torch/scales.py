@@ -14,17 +14,22 @@ from __future__ import annotations
 import torch
 
 from ..errors import UsageError
-from .recipes import is_supplied, range_of
+from .recipes import is_supplied, is_supplied_decode, range_of
 
 
 def decode_scale_of(amax: torch.Tensor, recipe: str) -> torch.Tensor:
     """amax / 2688. `amax` is what Scaled.amax holds: with tensor_scale = supplied the encode
-    scale, whose decode scale is its reciprocal."""
+    scale, whose decode scale is its reciprocal; with supplied_decode the decode scale itself."""
+    if is_supplied_decode(recipe):
+        return amax
     return amax.reciprocal() if is_supplied(recipe) else amax / _range(amax, recipe)
 
 
 def encode_scale_of(amax: torch.Tensor, recipe: str) -> torch.Tensor:
-    """2688 / amax, infinite for a tensor of zeros. With tensor_scale = supplied `amax` itself."""
+    """2688 / amax, infinite for a tensor of zeros. With tensor_scale = supplied `amax` itself, and
+    with supplied_decode its reciprocal."""
+    if is_supplied_decode(recipe):
+        return amax.reciprocal()
     return amax if is_supplied(recipe) else _range(amax, recipe) / amax
 
 
