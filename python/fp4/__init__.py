@@ -8,6 +8,7 @@ docs/Python.md shows each step.
 
 from ._library import library as _load
 from ._library import text as _text
+from .builder import Builder, FunctionBuilder, Hadamard, ScaledValue, Value
 from .compiler import PHASES, Compiled, Kernel, compile
 from .device import Device
 from .errors import (
@@ -25,9 +26,10 @@ from .program import Program, load
 from .tensors import Tiled, tiled
 
 __all__ = [
-    "PHASES", "CompileError", "Compiled", "Device", "DeviceError", "Error", "Function",
-    "HazardError", "InternalError", "Kernel", "Manifest", "MismatchError", "Operand", "Program",
-    "SimulationError", "Tiled", "Type", "UsageError", "compile", "load", "tiled", "version",
+    "PHASES", "Builder", "CompileError", "Compiled", "Device", "DeviceError", "Error", "Function",
+    "FunctionBuilder", "Hadamard", "HazardError", "InternalError", "Kernel", "Manifest",
+    "MismatchError", "Operand", "Program", "ScaledValue", "SimulationError", "Tiled", "Type",
+    "UsageError", "Value", "compile", "load", "tiled", "version",
 ]
 
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import _library as c
+from .builder import Builder
 from .device import Device
 from .errors import Error, UsageError
 from .manifest import Manifest
@@ -159,14 +160,15 @@ class Compiled:
         return f"<fp4.Compiled for {self.target}: {functions}>"
 
 
-def compile(text: str | os.PathLike[str], *, target: str = "sm_100a",
+def compile(text: str | os.PathLike[str] | Builder, *, target: str = "sm_100a",
             dims: Mapping[str, int] | None = None, assemble: bool = False,
             ptxas: str | os.PathLike[str] | None = None, remarks: bool = False,
             name: str | None = None) -> Compiled:
     """Compiles a program to PTX.
 
     Args:
-        text: a program in the fp4 dialect (docs/Spec.md), or the path of one as pathlib.Path.
+        text: a program in the fp4 dialect (docs/Spec.md), or the path of one as pathlib.Path, or
+            an fp4.Builder.
         target: "sm_100a" and the other names of the target table. Quantizers also compile for
             "sm_90a".
         dims: sizes, in elements, of the dimensions that arguments name with fp4.dims.
@@ -183,6 +185,8 @@ def compile(text: str | os.PathLike[str], *, target: str = "sm_100a",
     if isinstance(text, os.PathLike):
         name = name or os.fspath(text)
         text = _read(pathlib.Path(text))
+    elif isinstance(text, Builder):
+        text = text.text(locations=True)
     c.encode(text, "'text'")
     sizes = tuple(_dims(dims)) if dims is not None else ()
     path = None if ptxas is None else os.fspath(ptxas)

@@ -94,3 +94,12 @@ def compiled(text: str = QUANTIZE) -> fp4.Compiled:
     if text not in _compiled:
         _compiled[text] = fp4.compile(text)
     return _compiled[text]
+
+
+def operands() -> "tuple[Any, ...]":
+    """Arguments of `product`: 130 x 64 and 32 x 64 NVFP4 operands with tiled scales, and alpha."""
+    x, w = matrix(130), matrix(32, seed=2)
+    ax, aw = (compiled()(v, function="amax") for v in (x, w))
+    qx, sx = compiled()(x, ax, function="tiled")
+    qw, sw = compiled()(w, aw, function="tiled")
+    return qx, sx, qw, sw, np.float32(ax * aw / 2688**2)

@@ -11,7 +11,7 @@ import fp4
 import numpy as np
 from fp4.program import _Call, require_names
 from fp4.tensors import view
-from programs import QUANTIZE, compiled, floats, matrix, ml_dtypes, product
+from programs import QUANTIZE, compiled, floats, matrix, ml_dtypes, operands, product
 
 
 class Exporter:
@@ -180,14 +180,6 @@ class Devices(unittest.TestCase):
             self.assertIn("barrier.cta arrive", names)
             with self.assertRaisesRegex(fp4.UsageError, "cannot write"):
                 fp4.Device("sim", timeline=pathlib.Path(folder) / "none" / "x.json")
-
-
-def operands() -> "tuple[Any, ...]":
-    x, w = matrix(130), matrix(32, seed=2)
-    ax, aw = (compiled()(v, function="amax") for v in (x, w))
-    qx, sx = compiled()(x, ax, function="tiled")
-    qw, sw = compiled()(w, aw, function="tiled")
-    return qx, sx, qw, sw, np.float32(ax * aw / 2688**2)
 
 
 if __name__ == "__main__":

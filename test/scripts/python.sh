@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The Python package against libfp4.so of this build: its tests and its example. They are unittest
+# The Python package against libfp4.so of this build: its tests and its examples. They are unittest
 # classes, so that they need no pytest; NumPy is needed, torch and ml_dtypes are used where they are.
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
@@ -22,4 +22,6 @@ if [ "$python" == none ]; then
 fi
 cd "$root/python/tests"
 "$python" -m unittest -v
-"$python" "$root/examples/python/quickstart.py"
+for example in quickstart builder; do
+  "$python" "$root/examples/python/$example.py"
+done

@@ -1,0 +1,495 @@
+"""Programs without MLIR text.
+
+    builder = fp4.Builder()
+    f = builder.function("linear")
+    x, w = f.argument("x", ("M", 256)), f.argument("w", (128, 256))
+    qx, qw = (f.quantize(v, "nvfp4", amax=f.amax(v), layout="tiled_128x4") for v in (x, w))
+    f.returns(y=f.blockscaled_matmul(qx, qw, alpha=f.matmul_alpha(qx, qw), epilogue=["relu"]))
+    linear = fp4.compile(builder)
+
+Each method of a FunctionBuilder adds the operation of its name, which docs/Spec.md defines, and
+nothing else: no amax, no swizzle and no alpha that the program does not ask for. The types of
+results follow from the operands. Whatever else a program must keep, the compiler verifies; its
+diagnostics have the line of Python that added the operation.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+from collections.abc import Iterable, Sequence
+
+from . import _mlir as m
+from .errors import UsageError
+from .formats import find_format
+from .manifest import ELEMENTS, LAYOUTS, Type
+
+__all__ = ["Builder", "FunctionBuilder", "Hadamard", "ScaledValue", "Value"]
+
+_SCALAR = Type((), "f32")
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_Place = tuple[str, int]  # a file and a line
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Value:
+    """A tensor of a function that is being built: an argument, or the result of an operation."""
+
+    function: FunctionBuilder = dataclasses.field(repr=False)
+    name: str  #: in the text of the function, "%x"
+    type: Type
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes in elements; -1 is dynamic."""
+        return self.type.shape
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ScaledValue:
+    """A quantized matrix of a function that is being built.
+
+    Attributes:
+        data: R x K, in elements. K is the axis along which blocks share a scale.
+        scales: R x ceil(K/block), "linear" or in the layout "tiled_128x4".
+        format: "nvfp4", "mxfp4", ...
+        amax: a scalar, or one number for each row; None where the recipe has no tensor scale.
+        recipe: how the matrix was quantized, None for the default of the format.
+    """
+
+    data: Value
+    scales: Value
+    format: str
+    amax: Value | None = None
+    recipe: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Hadamard:
+    """A random Hadamard transform of groups of `size` elements (docs/Spec.md, fp4.hadamard)."""
+
+    size: int = 16
+    sign_mask: int = 0xD7E8
+    arithmetic: str = "butterfly"  #: or "tensor_core"
+    rounding: str = "bf16"  #: or "none", which only a quantizer can have
+
+    def _facts(self) -> tuple[int, int, str]:
+        return (m.integer(self.size, "'size'"), m.integer(self.sign_mask, "'sign_mask'"),
+                m.word(self.arithmetic, "'arithmetic'"))
+
+    def _attribute(self) -> str:
+        size, mask, arithmetic = self._facts()
+        return (f"#fp4.hadamard<size = {size}, sign_mask = {mask}, arithmetic = {arithmetic}, "
+                f"rounding = {m.word(self.rounding, 'rounding')}>")
+
+    def _operation(self, dimension: int) -> dict[str, str]:
+        """The attributes of fp4.hadamard and fp4.hadamard_amax."""
+        if self.rounding != "bf16":
+            raise UsageError(f"'rounding' must be bf16 here, but got {self.rounding!r}",
+                             "pass the transform to quantize, which can keep fp32")
+        size, mask, arithmetic = self._facts()
+        axis = m.integer(dimension, "'dimension'")
+        return {"size": f"{size} : i64", "dimension": f"{axis} : i64",
+                "sign_mask": f"{mask} : i64",
+                "arithmetic": f"#fp4.hadamard_arithmetic<{arithmetic}>"}
+
+
+class Builder:
+    """A program of one or more functions, which fp4.compile takes in place of its text."""
+
+    def __init__(self) -> None:
+        self.functions: dict[str, FunctionBuilder] = {}
+
+    def function(self, name: str) -> FunctionBuilder:
+        """A new function. A UsageError where there is one of that name."""
+        m.quote(name, "the name of a function")
+        if not name or name in self.functions:
+            raise UsageError(f"the name of a function must be a new one, but got {name!r}")
+        self.functions[name] = FunctionBuilder(name)
+        return self.functions[name]
+
+    def text(self, *, locations: bool = False) -> str:
+        """The program as MLIR text. With `locations` every operation has the place in Python that
+        added it. A UsageError where a function does not return, or there is none."""
+        if not self.functions:
+            raise UsageError("a program must have a function, but the builder has none",
+                             "add one with builder.function(name)")
+        return "".join(function.text(locations=locations) for function in self.functions.values())
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+class FunctionBuilder:
+    """A function that is being built; Builder.function makes it. Arguments and operations are added
+    in order, and `returns` ends it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._place = _caller()
+        self._arguments: dict[str, str] = {}
+        self._lines: list[tuple[str, _Place]] = []
+        self._places: list[_Place] = []  # of the arguments
+        self._names: set[str] = set()  # of values, in the text
+        self._results: list[str] | None = None
+
+    #===--- Arguments and results ------------------------------------------===#
+
+    def argument(self, name: str, shape: Sequence[int | str], element: str = "bf16",
+                 layout: str = "linear") -> Value:
+        """A new argument.
+
+        Args:
+            name: what messages, the manifest and fp4-run call it.
+            shape: sizes in elements. The rows of a matrix may be dynamic: a str is their name, and
+                arguments with the same name must have the same size (fp4.dims).
+            element: "bf16", "f16", "f32", "i64", or that of a format: "f4E2M1FN", "f8E4M3FN", ...
+            layout: of block scales: "linear" (row-major) or "tiled_128x4".
+
+        Raises:
+            UsageError: an element, a layout or a size that does not exist, or a name that is taken.
+        """
+        self._check_open()
+        attributes = f"fp4.name = {m.quote(name, 'the name of an argument')}"
+        if not name or name in self._arguments:
+            raise UsageError(f"the name of an argument must be a new one, but got {name!r}")
+        sizes, dims = _sizes(shape, name)
+        if any(dims):
+            quoted = ", ".join(m.quote(dim, "the name of a size") for dim in dims)
+            attributes += f", fp4.dims = [{quoted}]"
+        kind = Type(sizes, m.one_of(element, "element", ELEMENTS),
+                    m.one_of(layout, "layout", LAYOUTS))
+        value = self._value(kind, name)
+        self._arguments[name] = f"{value.name}: {m.tensor(kind)} {{{attributes}}}"
+        self._places.append(_caller())
+        return value
+
+    def scaled(self, data: Value, scales: Value, format: str = "nvfp4", *,
+               amax: Value | None = None, recipe: str | None = None) -> ScaledValue:
+        """A quantized matrix of values that exist, such as arguments. This adds no operation."""
+        find_format(format)
+        self._use(data, "'data'")
+        self._use(scales, "'scales'")
+        if amax is not None:
+            self._use(amax, "'amax'")
+        return ScaledValue(data, scales, format, amax, recipe)
+
+    def returns(self, *values: Value | ScaledValue, **named: Value | ScaledValue) -> None:
+        """Ends the function. `returns(y=v)` gives a result the name that messages and the manifest
+        use. A quantized matrix is two results, its data and its scales: `returns(q=v)` calls
+        them "q" and "q_scales"."""
+        self._check_open()
+        results: list[tuple[str, Value]] = []
+        for name, value in (*(("", value) for value in values), *named.items()):
+            if isinstance(value, ScaledValue):
+                results += [(name, value.data), (name and f"{name}_scales", value.scales)]
+            else:
+                results.append((name, value))
+        used = [self._use(value, f"result {i}") for i, (_, value) in enumerate(results)]
+        types = [m.tensor(value.type) for _, value in results]
+        self._results = [
+            f"{kind} {{fp4.name = {m.quote(name, 'the name of a result')}}}" if name else kind
+            for kind, (name, _) in zip(types, results)]
+        line = f"return {', '.join(used)} : {', '.join(types)}" if used else "return"
+        self._lines.append((line, _caller()))
+
+    #===--- Maxima and transforms ------------------------------------------===#
+
+    def amax(self, input: Value, *, nan: str = "drop", per_row: bool = False,
+             per_column: bool = False) -> Value:
+        """fp4.amax: the largest magnitude of an R x K matrix, a scalar; of each row, [R]; or of
+        each column, [K]. `nan` is "drop" or "propagate"."""
+        used, (rows, columns) = self._use(input, "'input'"), _matrix(input, "'input'")
+        policy = m.word(nan, "'nan'")
+        attributes = {} if nan == "drop" else {"nan": f"#fp4.nan_policy<{policy}>"}
+        attributes |= m.flags(per_row=per_row, per_column=per_column)
+        kind = Type((rows,) if per_row else (columns,) if per_column else (), "f32")
+        return self._one(f"fp4.amax {used}{m.dictionary(attributes)} : {m.tensor(input.type)} -> "
+                         f"{m.tensor(kind)}", kind)
+
+    def hadamard(self, input: Value, transform: Hadamard = Hadamard(), *,
+                 dimension: int = 1) -> Value:
+        """fp4.hadamard: transforms groups of bf16 elements along `dimension`, 0 or 1."""
+        used = self._use(input, "'input'")
+        attributes = m.check(transform, "'transform'", Hadamard)._operation(dimension)
+        kind = m.tensor(input.type)
+        return self._one(f"fp4.hadamard {used}{m.dictionary(attributes)} : {kind} -> {kind}",
+                         input.type)
+
+    def hadamard_amax(self, input: Value, transform: Hadamard = Hadamard(), *,
+                      dimension: int = 1) -> tuple[Value, Value]:
+        """fp4.hadamard_amax: the largest magnitudes of a matrix and of its transform, scalars."""
+        used = self._use(input, "'input'")
+        attributes = m.check(transform, "'transform'", Hadamard)._operation(dimension)
+        scalar = m.tensor(_SCALAR)
+        before, after = self._emit(
+            f"fp4.hadamard_amax {used}{m.dictionary(attributes)} : {m.tensor(input.type)} -> "
+            f"{scalar}, {scalar}", [_SCALAR, _SCALAR])
+        return before, after
+
+    #===--- Quantizing -----------------------------------------------------===#
+
+    def quantize(self, input: Value, format: str = "nvfp4", *, amax: Value | None = None,
+                 recipe: str | None = None, layout: str = "linear", columnwise: bool = False,
+                 rng: Value | None = None, block: Sequence[int] | None = None,
+                 hadamard: Hadamard | None = None, per_row: bool = False) -> ScaledValue:
+        """fp4.quantize with one output.
+
+        Args:
+            input: R x K of bf16, f16 or f32.
+            amax: a scalar, present exactly for recipes with a tensor scale, which are those of
+                nvfp4 except the one-level ones; with `per_row` a number for each row of the output.
+            recipe: the order and the guards of the arithmetic, "transformer_engine, guard = none"
+                (docs/Numerics.md); None for the default of the format.
+            layout: of the scales, "linear" or "tiled_128x4", which a product reads.
+            columnwise: blocks run along the rows, and the output is transposed, K x R.
+            rng: i64 [2], the seed and the offset of stochastic rounding; None rounds to nearest.
+            block: (16, 16) shares nvfp4 scales in squares; None for 1 x 16 or 1 x 32.
+            hadamard: transforms the input along the contraction axis first.
+        """
+        attributes = {}
+        if m.check(columnwise, "'columnwise'", bool):
+            attributes["outputs"] = "#fp4.outputs<columnwise>"
+        if hadamard is not None:
+            name = "columnwise_hadamard" if columnwise else "hadamard"
+            attributes[name] = m.check(hadamard, "'hadamard'", Hadamard)._attribute()
+        shape = _matrix(input, "'input'")
+        data, scales = self._quantize(input, format, recipe, layout, {"amax": amax, "rng": rng},
+                              [shape[::-1] if columnwise else shape],
+                              attributes | _block(block) | m.flags(per_row=per_row))
+        return ScaledValue(data, scales, format, amax, recipe)
+
+    def quantize_both(self, input: Value, format: str = "nvfp4", *, amax: Value | None = None,
+                      columnwise_amax: Value | None = None, recipe: str | None = None,
+                      layout: str = "linear", rng: Value | None = None,
+                      block: Sequence[int] | None = None, hadamard: Hadamard | None = None,
+                      columnwise_hadamard: Hadamard | None = None,
+                      per_row: bool = False) -> tuple[ScaledValue, ScaledValue]:
+        """fp4.quantize with two outputs, rowwise (R x K) and columnwise (K x R), in one pass over
+        the input. Without `columnwise_amax`, `amax` holds for both. The other arguments are those
+        of `quantize`."""
+        attributes = {"outputs": "#fp4.outputs<both>"}
+        for name, transform in (("hadamard", hadamard),
+                                ("columnwise_hadamard", columnwise_hadamard)):
+            if transform is not None:
+                attributes[name] = m.check(transform, f"'{name}'", Hadamard)._attribute()
+        shape = _matrix(input, "'input'")
+        operands = {"amax": amax, "columnwise_amax": columnwise_amax, "rng": rng}
+        values = self._quantize(input, format, recipe, layout, operands, [shape, shape[::-1]],
+                                attributes | _block(block) | m.flags(per_row=per_row))
+        other = amax if columnwise_amax is None else columnwise_amax
+        return (ScaledValue(values[0], values[1], format, amax, recipe),
+                ScaledValue(values[2], values[3], format, other, recipe))
+
+    def dequantize(self, value: ScaledValue, element: str = "bf16", *,
+                   per_row: bool = False) -> Value:
+        """fp4.dequantize: the R x K numbers that a quantized matrix with linear scales stands
+        for, rounded once to `element`: "bf16", "f16" or "f32"."""
+        value = m.check(value, "'value'", ScaledValue)
+        operands = {"data": value.data, "scales": value.scales, "amax": value.amax}
+        used, types = self._operands(operands)
+        kind = Type(value.data.shape, m.one_of(element, "element", ELEMENTS))
+        attributes = {"format": f"#fp4.format<{value.format}>", **m.recipe("recipe", value.recipe),
+                      **m.flags(per_row=per_row)}
+        amax = f" amax {used['amax']}" if "amax" in used else ""
+        return self._one(f"fp4.dequantize {used['data']} scaled {used['scales']}{amax}"
+                         f"{m.dictionary(attributes)} : {m.function_type(types, [kind])}", kind)
+
+    #===--- Layouts of scales ----------------------------------------------===#
+
+    def swizzle_scales(self, value: ScaledValue) -> ScaledValue:
+        """fp4.swizzle_scales: the same matrix with its scales in the layout tiled_128x4."""
+        return self._move_scales("swizzle_scales", value, "tiled_128x4")
+
+    def unswizzle_scales(self, value: ScaledValue) -> ScaledValue:
+        """fp4.unswizzle_scales: the same matrix with linear scales."""
+        return self._move_scales("unswizzle_scales", value, "linear")
+
+    #===--- Products -------------------------------------------------------===#
+
+    def matmul_alpha(self, lhs: ScaledValue, rhs: ScaledValue) -> Value:
+        """fp4.matmul_alpha: the tensor scales of two NVFP4 operands as one factor of their product:
+        a scalar, or M x 1 or 1 x N where one of them has an amax for each row."""
+        for value, what in ((lhs, "'lhs'"), (rhs, "'rhs'")):
+            if m.check(value, what, ScaledValue).amax is None:
+                raise UsageError(f"{what} must have an amax, but has none",
+                                 "a product of operands without tensor scales has no alpha")
+        assert lhs.amax and rhs.amax
+        used, types = self._operands({"lhs": lhs.amax, "rhs": rhs.amax})
+        rows, columns = lhs.amax.shape, rhs.amax.shape
+        kind = Type((rows[0], 1) if rows else (1, columns[0]) if columns else (), "f32")
+        attributes = m.recipe("lhs_recipe", lhs.recipe) | m.recipe("rhs_recipe", rhs.recipe)
+        return self._one(f"fp4.matmul_alpha {used['lhs']}, {used['rhs']}"
+                         f"{m.dictionary(attributes)} : {', '.join(map(m.tensor, types))} -> "
+                         f"{m.tensor(kind)}", kind)
+
+    def blockscaled_matmul(self, lhs: ScaledValue, rhs: ScaledValue, *, alpha: Value | None = None,
+                           element: str = "bf16", epilogue: Iterable[str] = ()) -> Value:
+        """fp4.blockscaled_matmul: M x N = M x K times the transpose of N x K.
+
+        Args:
+            lhs, rhs: in the same format, with scales in the layout tiled_128x4.
+            alpha: multiplies the fp32 sums; `matmul_alpha` makes it of the amaxes of the operands.
+            element: of the result, "bf16", "f16" or "f32".
+            epilogue: steps in fp32 after alpha, such as "relu", in their order.
+
+        Raises:
+            UsageError: operands with tensor scales and no alpha, or scales that are not tiled.
+        """
+        _check_product(lhs, rhs, alpha)
+        used, types = self._operands({"lhs": lhs.data, "lhs scales": lhs.scales, "rhs": rhs.data,
+                                      "rhs scales": rhs.scales, "alpha": alpha})
+        kind = Type((_matrix(lhs.data, "'lhs'")[0], _matrix(rhs.data, "'rhs'")[0]),
+                    m.one_of(element, "element", ELEMENTS))
+        attributes = {"format": f"#fp4.format<{lhs.format}>"}
+        if steps := m.words(epilogue, "'epilogue'"):
+            attributes["epilogue"] = f"#fp4.epilogue<{steps}>"
+        factor = f" alpha {used['alpha']}" if "alpha" in used else ""
+        return self._one(f"fp4.blockscaled_matmul {used['lhs']} scaled {used['lhs scales']}, "
+                         f"{used['rhs']} scaled {used['rhs scales']}{factor}"
+                         f"{m.dictionary(attributes)} : {m.function_type(types, [kind])}", kind)
+
+    #===--- Text -----------------------------------------------------------===#
+
+    def text(self, *, locations: bool = False) -> str:
+        """The function as MLIR text. A UsageError where it does not return."""
+        if self._results is None:
+            raise UsageError(f"function '{self.name}' must return before it is compiled",
+                             "end it with returns(...)")
+
+        def at(place: _Place) -> str:
+            return f" loc({m.quote(place[0], 'a path')}:{place[1]}:1)" if locations else ""
+
+        arguments = ",\n    ".join(
+            text + at(place) for text, place in zip(self._arguments.values(), self._places))
+        results = f"\n    -> ({', '.join(self._results)})" if self._results else ""
+        lines = "".join(f"  {line}{at(place)}\n" for line, place in self._lines)
+        symbol = self.name if m.identifier(self.name) else m.quote(self.name, "a name")
+        return f"func.func @{symbol}({arguments}){results} {{\n{lines}}}{at(self._place)}\n"
+
+    #===--- Pieces ---------------------------------------------------------===#
+
+    def _check_open(self) -> None:
+        if self._results is not None:
+            raise UsageError(f"function '{self.name}' has returned: nothing can be added")
+
+    def _value(self, kind: Type, name: str = "") -> Value:
+        """A new value. In the text it has `name` where that is possible."""
+        if not m.identifier(name) or name in self._names:
+            name = str(len(self._names))
+        self._names.add(name)
+        return Value(self, f"%{name}", kind)
+
+    def _emit(self, operation: str, kinds: Sequence[Type]) -> list[Value]:
+        self._check_open()
+        values = [self._value(kind) for kind in kinds]
+        names = ", ".join(value.name for value in values)
+        self._lines.append((f"{names} = {operation}", _caller()))
+        return values
+
+    def _one(self, operation: str, kind: Type) -> Value:
+        return self._emit(operation, [kind])[0]
+
+    def _use(self, value: object, what: str) -> str:
+        """The name of an operand."""
+        found = m.check(value, what, Value)
+        if found.function is not self:
+            raise UsageError(f"{what} must be a value of function '{self.name}', but is one of "
+                             f"'{found.function.name}'")
+        return found.name
+
+    def _operands(self, values: dict[str, Value | None]) -> tuple[dict[str, str], list[Type]]:
+        """The names of those operands that are there, and their types."""
+        given = {what: value for what, value in values.items() if value is not None}
+        return ({what: self._use(value, f"'{what}'") for what, value in given.items()},
+                [value.type for value in given.values()])
+
+    def _quantize(self, input: Value, format: str, recipe: str | None, layout: str,
+                  operands: dict[str, Value | None], shapes: Sequence[tuple[int, int]],
+                  attributes: dict[str, str]) -> list[Value]:
+        """Data and scales of each of the outputs, which have `shapes`."""
+        facts = find_format(format)
+        used, types = self._operands({"input": input, **operands})
+        head = {"format": f"#fp4.format<{format}>",
+                **m.recipe("recipe", facts.recipe if recipe is None else recipe)}
+        if "rng" in used:
+            head["rounding"] = "#fp4.rounding<stochastic>"
+        kinds = []
+        for rows, columns in shapes:
+            blocks = -1 if columns < 0 else -(-columns // facts.block)
+            kinds += [Type((rows, columns), facts.data),
+                      Type((rows, blocks), facts.scales, m.one_of(layout, "layout", LAYOUTS))]
+        clauses = "".join(f" {what} {name}" for what, name in used.items() if what != "input")
+        return self._emit(f"fp4.quantize {used['input']}{clauses}"
+                          f"{m.dictionary(head | attributes)} : {m.function_type(types, kinds)}",
+                          kinds)
+
+    def _move_scales(self, name: str, value: ScaledValue, layout: str) -> ScaledValue:
+        scales = m.check(value, "'value'", ScaledValue).scales
+        used = self._use(scales, "'scales'")
+        kind = dataclasses.replace(scales.type, layout=layout)
+        moved = self._one(f"fp4.{name} {used} : {m.tensor(scales.type)} -> {m.tensor(kind)}", kind)
+        return dataclasses.replace(value, scales=moved)
+
+
+def _caller() -> _Place:
+    """The file and the line outside of this package that called it."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+def _sizes(shape: Sequence[int | str], name: str) -> tuple[tuple[int, ...], list[str]]:
+    """Sizes, of which -1 is dynamic, and names, which are empty where there is none."""
+    if isinstance(shape, str) or not isinstance(shape, Sequence):
+        raise TypeError(f"the shape of '{name}' must be a tuple of sizes, but got "
+                        f"{type(shape).__name__}")
+    sizes, dims = [], []
+    for size in shape:
+        if isinstance(size, str):
+            if not size:
+                raise UsageError(f"a size of '{name}' must be a number or a name, but got ''")
+            sizes.append(-1)
+            dims.append(size)
+            continue
+        if m.integer(size, f"a size of '{name}'") < 1:
+            raise UsageError(f"a size of '{name}' must be positive, but got {size}",
+                             "a size that is known when the function is called is a str, its name")
+        sizes.append(size)
+        dims.append("")
+    return tuple(sizes), dims
+
+
+def _matrix(value: Value, what: str) -> tuple[int, int]:
+    """The shape of a matrix."""
+    shape = m.check(value, what, Value).shape
+    if len(shape) != 2:
+        raise UsageError(f"{what} must be a matrix, but has {len(shape)} dimensions")
+    return shape[0], shape[1]
+
+
+def _block(block: Sequence[int] | None) -> dict[str, str]:
+    if block is None:
+        return {}
+    if isinstance(block, str) or not isinstance(block, Sequence):
+        raise TypeError(f"'block' must be a tuple of sizes, but got {type(block).__name__}")
+    sizes = ", ".join(str(m.integer(size, "a size of 'block'")) for size in block)
+    return {"block": f"array<i64: {sizes}>"}
+
+
+def _check_product(lhs: ScaledValue, rhs: ScaledValue, alpha: Value | None) -> None:
+    """What the builder knows of its operands and the verifier does not, or says less well."""
+    for value, what in ((lhs, "'lhs'"), (rhs, "'rhs'")):
+        layout = m.check(value, what, ScaledValue).scales.type.layout
+        if layout != "tiled_128x4":
+            raise UsageError(f"{what} must have scales in the layout tiled_128x4, but they are "
+                             f"{layout}", "use swizzle_scales, or quantize with "
+                             "layout='tiled_128x4'")
+        if value.amax is not None and alpha is None:
+            raise UsageError(f"the product must have an alpha, because {what} has an amax",
+                             "pass alpha=f.matmul_alpha(lhs, rhs)")
+    if lhs.format != rhs.format:
+        raise UsageError(f"'lhs' and 'rhs' must have one format, but are {lhs.format} and "
+                         f"{rhs.format}")
