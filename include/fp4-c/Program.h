@@ -164,6 +164,26 @@ FP4_EXPORT fp4_error *fp4_executable_verify(fp4_executable *executable, const ch
                                             const fp4_tensor *arguments, size_t num_arguments,
                                             const fp4_tensor *results, size_t num_results);
 
+/*===----------------------------------------------------------------------------------===*
+ * Many calls of one function
+ *===----------------------------------------------------------------------------------===*/
+
+/** A function that is resolved: its calls look nothing up by name, and types that they meet again
+ *  are not checked again. The calls above find it themselves. */
+typedef struct fp4_function fp4_function;
+
+/** The function of this name; an empty or null name is that of the only one. It lives as long as
+ *  `executable`, and threads may share it. */
+FP4_EXPORT fp4_error *fp4_executable_get_function(fp4_executable *executable, const char *name,
+                                                  fp4_function **function);
+
+/** As fp4_executable_call. With a stream, results that have addresses, and no temporary memory or
+ *  an allocator that may be called while a graph is captured, a second call with the same types can
+ *  be captured. */
+FP4_EXPORT fp4_error *fp4_function_call(fp4_function *function, const fp4_tensor *arguments,
+                                        size_t num_arguments, fp4_tensor *results,
+                                        size_t num_results, const fp4_call_options *options);
+
 #ifdef __cplusplus
 }
 #endif

@@ -41,7 +41,11 @@ Status EntryCall::upload(std::span<const Tensor> arguments) {
 }
 
 Status EntryCall::call(EntryFunction entry) {
-  FP4_TRY(callEntry(session_, entry, function_, arguments_, results_));
+  std::vector<uint64_t *> descriptors;
+  for (std::vector<uint64_t> &argument : arguments_)
+    descriptors.push_back(argument.data());
+  results_.assign(resultWords(function_), 0);
+  FP4_TRY(callEntry(session_, entry, function_, descriptors, results_));
   return session_.finish();
 }
 

@@ -6,13 +6,33 @@
 
 #include <fmt/format.h>
 
+#include <map>
+#include <mutex>
+
 using namespace fp4;
 using namespace fp4::capi;
 using harness::ElementType;
 using harness::Layout;
 
+/// A function and the plans of the types that it was called with.
+struct fp4_function {
+  /// As many as the batch sizes of a server may be; the oldest goes first.
+  static constexpr size_t kMostPlans = 256;
+  struct Known {
+    std::vector<fp4_tensor> arguments;
+    std::shared_ptr<const CallPlan> plan;
+  };
+
+  const LoadedFunction &loaded;
+  std::mutex mutex = {}; ///< of what follows
+  std::vector<Known> known = {};
+  size_t oldest = 0;
+};
+
 struct fp4_executable {
   LoadedProgram loaded;
+  std::mutex mutex = {}; ///< of what follows
+  std::map<const LoadedFunction *, fp4_function> functions = {};
 };
 
 static_assert(FP4_BF16 == int(ElementType::BF16) && FP4_F16 == int(ElementType::F16) &&
@@ -59,14 +79,70 @@ Expected<std::vector<Buffer>> buffersOf(const fp4_tensor *tensors, size_t count)
   return buffers;
 }
 
-/// Results without an address say nothing yet.
-Expected<std::vector<Buffer>> resultsOf(const fp4_tensor *tensors, size_t count) {
-  std::vector<Buffer> buffers(count);
-  for (size_t i = 0; i < count; ++i)
-    if (tensors[i].address) {
-      FP4_ASSIGN(buffers[i], bufferOf(tensors[i]));
-    }
-  return buffers;
+bool hasType(const fp4_tensor &tensor, const harness::Type &type) {
+  return tensor.element == static_cast<int32_t>(type.element) &&
+         tensor.layout == static_cast<int32_t>(type.layout) &&
+         std::ranges::equal(std::span(tensor.sizes, size_t(std::clamp(tensor.rank, 0, 4))),
+                            type.shape);
+}
+
+bool haveEqualTypes(std::span<const fp4_tensor> some, std::span<const fp4_tensor> others) {
+  return std::ranges::equal(some, others, [](const fp4_tensor &one, const fp4_tensor &other) {
+    return one.element == other.element && one.layout == other.layout && one.rank == other.rank &&
+           std::equal(one.sizes, one.sizes + one.rank, other.sizes);
+  });
+}
+
+using Tensors = std::span<const fp4_tensor>;
+using SharedPlan = std::shared_ptr<const CallPlan>;
+
+SharedPlan knownPlan(fp4_function &function, Tensors arguments) {
+  std::scoped_lock lock(function.mutex);
+  for (const fp4_function::Known &known : function.known)
+    if (haveEqualTypes(known.arguments, arguments))
+      return known.plan;
+  return nullptr;
+}
+
+void keepPlan(fp4_function &function, Tensors arguments, SharedPlan plan) {
+  fp4_function::Known known{{arguments.begin(), arguments.end()}, std::move(plan)};
+  std::scoped_lock lock(function.mutex);
+  if (function.known.size() < fp4_function::kMostPlans)
+    function.known.push_back(std::move(known));
+  else
+    function.known[function.oldest++ % fp4_function::kMostPlans] = std::move(known);
+}
+
+Expected<SharedPlan> planFor(fp4_function &function, Tensors arguments) {
+  if (SharedPlan known = knownPlan(function, arguments))
+    return known;
+  FP4_ASSIGN(auto buffers, buffersOf(arguments.data(), arguments.size()));
+  std::vector<harness::Type> types;
+  for (const Buffer &buffer : buffers)
+    types.push_back(buffer.type);
+  FP4_ASSIGN(auto made, LoadedFunction::planOf(function.loaded.function(), types));
+  auto plan = std::make_shared<const CallPlan>(std::move(made));
+  keepPlan(function, arguments, plan);
+  return plan;
+}
+
+/// Those of the caller's buffers that are for a result have its type.
+Status checkResults(const harness::Function &function, const CallPlan &plan, Tensors results) {
+  for (size_t i = 0; i < std::min(results.size(), plan.results.size()); ++i) {
+    if (!results[i].address || hasType(results[i], plan.results[i]))
+      continue;
+    FP4_ASSIGN(auto buffer, bufferOf(results[i]));
+    return LoadedFunction::wrongResult(function, plan, i, buffer.type);
+  }
+  return {};
+}
+
+std::vector<Memory> memoryOf(Tensors tensors) {
+  std::vector<Memory> memory;
+  memory.reserve(tensors.size());
+  for (const fp4_tensor &tensor : tensors)
+    memory.push_back({tensor.address, tensor.address ? tensor.bytes : 0});
+  return memory;
 }
 
 void describe(const harness::Type &type, fp4_tensor &tensor) {
@@ -143,6 +219,32 @@ Status verify(const LoadedProgram &loaded, const harness::Function &function,
   return {};
 }
 
+Expected<fp4_function *> functionOf(fp4_executable &executable, const char *name) {
+  FP4_ASSIGN(const LoadedFunction *loaded, executable.loaded.function(stringOf(name)));
+  std::scoped_lock lock(executable.mutex);
+  return &executable.functions.try_emplace(loaded, *loaded).first->second;
+}
+
+Status callFunction(fp4_function &function, Tensors arguments, std::span<fp4_tensor> results,
+                    const fp4_call_options &options) {
+  FP4_ASSIGN(auto plan, planFor(function, arguments));
+  FP4_TRY(checkResults(function.loaded.function(), *plan, results));
+  const std::vector<Memory> in = memoryOf(arguments);
+  std::vector<Memory> out = memoryOf(results);
+  std::optional<CAllocator> allocator;
+  if (options.allocator)
+    allocator.emplace(*options.allocator);
+  FP4_TRY(function.loaded.call(
+      *plan, in, out,
+      {.stream = options.stream, .allocator = allocator ? &*allocator : nullptr}));
+  for (size_t i = 0; i < out.size(); ++i) {
+    describe(plan->results[i], results[i]);
+    results[i].address = out[i].address;
+    results[i].bytes = out[i].bytes;
+  }
+  return {};
+}
+
 constexpr fp4_error *kSuccess = nullptr;
 
 } // namespace
@@ -196,30 +298,33 @@ fp4_error *fp4_executable_describe(const fp4_executable *executable, const char 
   });
 }
 
+fp4_error *fp4_executable_get_function(fp4_executable *executable, const char *name,
+                                       fp4_function **function) {
+  return guarded([&] {
+    *function = nullptr;
+    FP4_C_ASSIGN(*function, functionOf(*executable, name));
+    return kSuccess;
+  });
+}
+
+fp4_error *fp4_function_call(fp4_function *function, const fp4_tensor *arguments,
+                             size_t numArguments, fp4_tensor *results, size_t numResults,
+                             const fp4_call_options *options) {
+  return guarded([&] {
+    return wrap(callFunction(*function, {arguments, numArguments}, {results, numResults},
+                             optionsOf(options)));
+  });
+}
+
 fp4_error *fp4_executable_call(fp4_executable *executable, const char *function,
                                const fp4_tensor *arguments, size_t numArguments,
                                fp4_tensor *results, size_t numResults,
                                const fp4_call_options *options) {
   return guarded([&] {
-    const fp4_call_options c = optionsOf(options);
-    const harness::Function *found = nullptr;
-    FP4_C_ASSIGN(found, find(*executable, function));
-    std::vector<Buffer> in, out;
-    FP4_C_ASSIGN(in, buffersOf(arguments, numArguments));
-    FP4_C_ASSIGN(out, resultsOf(results, numResults));
-    std::optional<CAllocator> allocator;
-    if (c.allocator)
-      allocator.emplace(*c.allocator);
-    Status status = executable->loaded.call(
-        *found, in, out, {.stream = c.stream, .allocator = allocator ? &*allocator : nullptr});
-    for (size_t i = 0; i < out.size(); ++i) {
-      if (!out[i].address)
-        continue; // the call failed before it had one
-      describe(out[i].type, results[i]);
-      results[i].address = out[i].address;
-      results[i].bytes = out[i].bytes;
-    }
-    return wrap(status);
+    fp4_function *found = nullptr;
+    FP4_C_ASSIGN(found, functionOf(*executable, function));
+    return wrap(callFunction(*found, {arguments, numArguments}, {results, numResults},
+                             optionsOf(options)));
   });
 }
 

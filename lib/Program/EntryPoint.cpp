@@ -8,17 +8,20 @@
 
 namespace fp4 {
 
-Status callEntry(rt::Session &session, fp4_entry_function entry, const harness::Function &function,
-                 std::span<std::vector<uint64_t>> arguments, std::vector<uint64_t> &results) {
+size_t resultWords(const harness::Function &function) {
   size_t words = 0;
   for (const harness::Operand &result : function.results)
     words += harness::descriptorWords(result.type);
-  results.assign(words, 0);
+  return words;
+}
+
+Status callEntry(rt::Session &session, fp4_entry_function entry, const harness::Function &function,
+                 std::span<uint64_t *const> arguments, std::span<uint64_t> results) {
   std::vector<void *> pointers;
-  if (words)
+  pointers.reserve(arguments.size() + 1);
+  if (!results.empty())
     pointers.push_back(results.data());
-  for (std::vector<uint64_t> &descriptor : arguments)
-    pointers.push_back(descriptor.data());
+  pointers.insert(pointers.end(), arguments.begin(), arguments.end());
   rt::Session::Scope scope(session);
   if (entry(pointers.data()) == 0)
     return {};

@@ -137,6 +137,34 @@ static void misuseCalls(fp4_executable *executable, const fp4_tensor *x) {
   show("a negative size", fp4_executable_call(executable, "f", &wrong, 1, &result, 1, NULL));
 }
 
+/* A function that is resolved is called again and again: with the types that it knows, with others
+ * that fit, and with some that do not. */
+static void callAgain(fp4_executable *executable, const fp4_tensor *x) {
+  fp4_function *function = NULL, *same = NULL;
+  const fp4_tensor both[2] = {*x, *x};
+  fp4_tensor smaller = *x, result;
+  show("a function that is not there", fp4_executable_get_function(executable, "g", &function));
+  show("one of several", fp4_executable_get_function(executable, "", &function));
+  printf("no function is null: %s\n", function ? "no" : "yes");
+  require("function f", fp4_executable_get_function(executable, "f", &function));
+  require("function f again", fp4_executable_get_function(executable, "f", &same));
+  printf("it is the same: %s\n", function == same ? "yes" : "no");
+  memset(&result, 0, sizeof(result));
+  for (int i = 0; i < 2; ++i)
+    require("call the function", fp4_function_call(function, x, 1, &result, 1, NULL));
+  require("verify it", fp4_executable_verify(executable, "f", x, 1, &result, 1));
+  smaller.sizes[0] = 2;
+  require("call it with fewer rows", fp4_function_call(function, &smaller, 1, &result, 1, NULL));
+  require("verify fewer rows", fp4_executable_verify(executable, "f", &smaller, 1, &result, 1));
+  smaller.bytes = 8;
+  show("a known type, a short buffer",
+       fp4_function_call(function, &smaller, 1, &result, 1, NULL));
+  show("a known type, two arguments", fp4_function_call(function, both, 2, &result, 1, NULL));
+  show("a known type, no result", fp4_function_call(function, x, 1, NULL, 0, NULL));
+  result.element = FP4_I64;
+  show("a result of another type", fp4_function_call(function, x, 1, &result, 1, NULL));
+}
+
 /* Dynamic sizes of arguments must not contradict each other. */
 static void dequantize(fp4_device *device, fp4_executable *executable, const fp4_tensor *data,
                        const fp4_tensor *amax) {
@@ -198,6 +226,7 @@ static void run(fp4_program *program) {
   require("copy to", fp4_device_copy_to(device, amax.address, &got, sizeof(got)));
   show("verify a wrong amax", fp4_executable_verify(executable, "f", &x, 1, &amax, 1));
 
+  callAgain(executable, &x);
   misuseCalls(executable, &x);
   fp4_executable_destroy(executable);
   require("close", fp4_device_close(device));

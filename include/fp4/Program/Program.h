@@ -17,6 +17,7 @@
 #include "fp4/Runtime/Session.h"
 
 #include <functional>
+#include <mutex>
 
 namespace fp4 {
 
@@ -57,6 +58,53 @@ struct CallOptions {
   rt::Allocator *allocator = nullptr; ///< null: the device's own
 };
 
+/// Device memory of one operand. `address` is a multiple of 16.
+using Memory = rt::ResultBuffer;
+
+class LoadedProgram;
+
+/// What all calls with arguments of certain static types have in common. It never changes.
+struct CallPlan {
+  std::vector<harness::Type> arguments, results;
+  std::vector<uint64_t> argumentBytes, resultBytes; ///< Type::bufferBytes
+  /// Descriptors (fp4/Reference/Descriptor.h) of dense buffers, one after the other, without
+  /// addresses.
+  std::vector<uint64_t> argumentWords, resultWords;
+  std::vector<size_t> argumentOffsets, resultOffsets; ///< where each begins
+};
+
+/// One function of a program on a device, whose entry point is resolved. A caller that calls it
+/// again and again keeps the plan of its types, and then a call neither interprets the program nor
+/// looks anything up by name. Threads may share it.
+class LoadedFunction {
+public:
+  LoadedFunction(LoadedProgram &loaded, const harness::Function &function, fp4_entry_function entry)
+      : loaded_(loaded), function_(function), entry_(entry) {}
+
+  const harness::Function &function() const { return function_; }
+
+  /// Usage errors name the argument whose element type, layout, rank or size does not fit.
+  static Expected<CallPlan> planOf(const harness::Function &function,
+                                   std::span<const harness::Type> arguments);
+
+  /// Issues the work. `results` has one place per result: those whose address is 0 are allocated
+  /// and are the caller's to free (Session::handOver). Address and bytes of `results` are written
+  /// where the call succeeds.
+  Status call(const CallPlan &plan, std::span<const Memory> arguments, std::span<Memory> results,
+              const CallOptions &options = {}) const;
+
+  /// The error for result number `index` where its buffer is for another type.
+  static tl::unexpected<Error> wrongResult(const harness::Function &function, const CallPlan &plan,
+                                           size_t index, const harness::Type &given);
+
+private:
+  class Call;
+
+  LoadedProgram &loaded_;
+  const harness::Function &function_;
+  fp4_entry_function entry_;
+};
+
 /// A program on one device: modules are loaded and constants are copied at their first use and stay
 /// until the end. Threads may share it.
 class LoadedProgram {
@@ -67,6 +115,11 @@ public:
 
   const Program &program() const { return *program_; }
   rt::Device &device() const { return device_; }
+  rt::ModuleCache &cache() { return cache_; }
+
+  /// The function `name`, resolved at the first call; an empty name is that of the only function.
+  /// It lives as long as this.
+  Expected<LoadedFunction *> function(std::string_view name);
 
   /// The static types of the results for arguments of these types. Usage errors name the argument
   /// whose element type, layout, rank or size the function does not take.
@@ -81,11 +134,11 @@ public:
               std::span<Buffer> results, const CallOptions &options = {});
 
 private:
-  class Call;
-
   std::shared_ptr<const Program> program_;
   rt::Device &device_;
   rt::ModuleCache cache_;
+  std::mutex mutex_; ///< of what follows
+  std::map<const harness::Function *, LoadedFunction> functions_;
 };
 
 } // namespace fp4

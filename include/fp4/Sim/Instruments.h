@@ -33,6 +33,7 @@ public:
 
   /// What the checker found in all launches so far.
   std::vector<HazardReport> hazards() const;
+  size_t hazardCount() const;
   void clearHazards();
   bool counts() const { return statistics != nullptr; }
   /// The accesses that cost more than they must, the worst first.

@@ -73,9 +73,11 @@ std::string CudaDevice::target() const {
 }
 
 CudaDevice::Entered::Entered(const CudaDevice &device) : device_(device) {
-  status = device_.check(device_.driver_.CtxGetCurrent(&previous_), "cuCtxGetCurrent",
-                         "asking for the current context");
-  if (!status || previous_ == device_.context_)
+  const Result asked = device_.driver_.CtxGetCurrent(&previous_);
+  if (asked == Success && previous_ == device_.context_)
+    return; // as in nearly every call: nothing is formatted
+  status = device_.check(asked, "cuCtxGetCurrent", "asking for the current context");
+  if (!status)
     return;
   status = device_.check(device_.driver_.CtxSetCurrent(device_.context_), "cuCtxSetCurrent",
                          "selecting " + device_.selector());
@@ -314,14 +316,13 @@ Status CudaDevice::launch(ModuleId module, std::string_view name, const LaunchSh
   FP4_ASSIGN(auto found, findKernel(module, name));
   Kernel &kernel = *found;
   FP4_TRY(checkLaunch(kernel, shape, params.size()));
-  const std::string doing = fmt::format("launching '{}'", name);
   FP4_TRY(allowDynamicShared(kernel, shape.dynamicSharedBytes));
   LaunchAttribute cluster;
   bool explicitCluster = shape.cluster.x != 0 && kernel.requiredCluster.x == 0;
   cluster.value.cluster = {shape.cluster.x, shape.cluster.y, shape.cluster.z};
   if (shape.cluster.count() > 8)
     FP4_TRY(check(driver_.FuncSetAttribute(kernel.function, NonPortableClusterAllowed, 1),
-                  "cuFuncSetAttribute", doing));
+                  "cuFuncSetAttribute", fmt::format("launching '{}'", name)));
   LaunchConfig config{shape.grid.x,
                       shape.grid.y,
                       shape.grid.z,
@@ -332,9 +333,11 @@ Status CudaDevice::launch(ModuleId module, std::string_view name, const LaunchSh
                       streamOf(shape.stream),
                       &cluster,
                       explicitCluster ? 1u : 0u};
-  return check(
-      driver_.LaunchKernelEx(&config, kernel.function, const_cast<void **>(params.data()), nullptr),
-      "cuLaunchKernelEx", doing);
+  const Result launched =
+      driver_.LaunchKernelEx(&config, kernel.function, const_cast<void **>(params.data()), nullptr);
+  if (launched == Success)
+    return {};
+  return check(launched, "cuLaunchKernelEx", fmt::format("launching '{}'", name));
 }
 
 Status CudaDevice::encodeTensorMap(std::span<std::byte, 128> out, const TensorMapRequest &request) {

@@ -186,6 +186,20 @@ std::optional<LaunchCounts> SimDevice::lastLaunch() const {
   return lastLaunch_;
 }
 
+size_t SimDevice::hazardCount() const {
+  std::scoped_lock lock(mutex_);
+  return instruments_->hazardCount();
+}
+
+std::vector<std::string> SimDevice::hazardsFrom(size_t first) const {
+  std::scoped_lock lock(mutex_);
+  const std::vector<sim::HazardReport> reports = instruments_->hazards();
+  std::vector<std::string> texts;
+  for (size_t i = first; i < reports.size(); ++i)
+    texts.push_back(reports[i].text());
+  return texts;
+}
+
 Status SimDevice::encodeTensorMap(std::span<std::byte, 128> out, const TensorMapRequest &request) {
   if (request.swizzle < 0 || request.swizzle > int32_t(hw::SwizzleMode::B128Atom32))
     return makeError(ErrorKind::Device,

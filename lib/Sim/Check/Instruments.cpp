@@ -57,6 +57,8 @@ std::vector<HazardReport> Instruments::hazards() const {
   return checker ? checker->reports() : std::vector<HazardReport>();
 }
 
+size_t Instruments::hazardCount() const { return checker ? checker->reports().size() : 0; }
+
 void Instruments::clearHazards() {
   if (checker)
     checker->clear();

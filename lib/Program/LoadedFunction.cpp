@@ -1,0 +1,228 @@
+//===- LoadedFunction.cpp - Calls of one function on device buffers -------===//
+
+#include "fp4/Program/Program.h"
+
+#include "fp4/Program/EntryPoint.h"
+#include "fp4/Reference/Descriptor.h"
+#include "fp4/Reference/ProgramTypes.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace fp4 {
+using namespace harness;
+
+namespace {
+
+Status checkType(const Operand &operand, const Type &given) {
+  const Type &type = operand.type;
+  bool fits = type.element == given.element && type.layout == given.layout &&
+              type.shape.size() == given.shape.size();
+  for (size_t i = 0; fits && i < type.shape.size(); ++i)
+    fits = type.shape[i] < 0 ? given.shape[i] > 0 : type.shape[i] == given.shape[i];
+  if (fits)
+    return {};
+  return makeError(ErrorKind::Usage, fmt::format("argument '{}' must be {}, but got {}",
+                                                 operand.name, type.str(), given.str()));
+}
+
+/// `kind` is "argument" or "result".
+Status checkMemory(const char *kind, const Operand &operand, const Type &type, uint64_t needed,
+                   const Memory &memory) {
+  if (memory.bytes < needed)
+    return makeError(ErrorKind::Usage,
+                     fmt::format("{} '{}' must have {} bytes for {}, but got {}", kind,
+                                 operand.name, needed, type.str(), memory.bytes));
+  if (memory.address % 16 != 0 || (!memory.address && needed))
+    return makeError(ErrorKind::Usage,
+                     fmt::format("{} '{}' must start at a multiple of 16 bytes, but got {:#x}",
+                                 kind, operand.name, memory.address));
+  return {};
+}
+
+Status checkCount(const char *what, size_t expected, size_t given) {
+  if (expected == given)
+    return {};
+  return makeError(ErrorKind::Usage, fmt::format("the function expects {} {}{}, but got {}",
+                                                 expected, what, expected == 1 ? "" : "s", given));
+}
+
+/// Those that the simulator found since there were `before`.
+Status newHazards(const rt::Device &device, size_t before) {
+  if (device.hazardCount() <= before)
+    return {};
+  const std::vector<std::string> reports = device.hazardsFrom(before);
+  std::string text =
+      fmt::format("{} hazard{} found", reports.size(), reports.size() == 1 ? "" : "s");
+  for (const std::string &report : reports)
+    text += "\n" + report;
+  return makeError(ErrorKind::Simulation, std::move(text),
+                   "the emitted code is wrong, or it was called with buffers that overlap");
+}
+
+Expected<std::vector<Type>> typesOfResults(const Function &function,
+                                           std::span<const Type> arguments) {
+  FP4_TRY(checkCount("argument", function.arguments.size(), arguments.size()));
+  for (size_t i = 0; i < arguments.size(); ++i)
+    FP4_TRY(checkType(function.arguments[i], arguments[i]));
+  auto isDynamic = [](const Operand &operand) { return operand.type.isDynamic(); };
+  const bool anyResult = std::ranges::any_of(function.results, isDynamic);
+  std::vector<Type> types;
+  for (const Operand &result : function.results)
+    types.push_back(result.type);
+  if (!anyResult && std::ranges::none_of(function.arguments, isDynamic))
+    return types;
+  if (anyResult && !function.hasProgram)
+    return makeError(ErrorKind::Usage,
+                     fmt::format("the sizes of the results of '{}' are dynamic, and its manifest "
+                                 "has no program that would tell them",
+                                 function.name),
+                     "give the arguments static sizes");
+  FP4_ASSIGN(auto values, valueTypes(function.program, arguments));
+  for (size_t i = 0; anyResult && i < types.size(); ++i)
+    types[i] = values.at(function.returns[i]);
+  return types;
+}
+
+void appendDescriptor(const Type &type, std::vector<uint64_t> &bytes, std::vector<uint64_t> &words,
+                      std::vector<size_t> &offsets) {
+  const std::vector<uint64_t> descriptor = makeDescriptor(type, 0);
+  bytes.push_back(type.bufferBytes());
+  offsets.push_back(words.size());
+  words.insert(words.end(), descriptor.begin(), descriptor.end());
+}
+
+} // namespace
+
+Expected<CallPlan> LoadedFunction::planOf(const Function &function,
+                                          std::span<const Type> arguments) {
+  CallPlan plan;
+  FP4_ASSIGN(plan.results, typesOfResults(function, arguments));
+  plan.arguments.assign(arguments.begin(), arguments.end());
+  for (const Type &type : plan.arguments)
+    appendDescriptor(type, plan.argumentBytes, plan.argumentWords, plan.argumentOffsets);
+  for (const Type &type : plan.results)
+    appendDescriptor(type, plan.resultBytes, plan.resultWords, plan.resultOffsets);
+  return plan;
+}
+
+tl::unexpected<Error> LoadedFunction::wrongResult(const Function &function, const CallPlan &plan,
+                                                  size_t index, const Type &given) {
+  return makeError(ErrorKind::Usage, fmt::format("result '{}' is {}, but the buffer is for {}",
+                                                 function.results[index].name,
+                                                 plan.results[index].str(), given.str()));
+}
+
+/// One call, step by step.
+class LoadedFunction::Call {
+public:
+  Call(const LoadedFunction &loaded, const CallPlan &plan, const CallOptions &options)
+      : loaded_(loaded), function_(loaded.function_), plan_(plan), options_(options) {}
+
+  Status check(std::span<const Memory> arguments, std::span<const Memory> results) const {
+    FP4_TRY(checkCount("argument", function_.arguments.size(), arguments.size()));
+    FP4_TRY(checkCount("result", function_.results.size(), results.size()));
+    for (size_t i = 0; i < arguments.size(); ++i)
+      FP4_TRY(checkMemory("argument", function_.arguments[i], plan_.arguments[i],
+                          plan_.argumentBytes[i], arguments[i]));
+    for (size_t i = 0; i < results.size(); ++i)
+      if (results[i].address)
+        FP4_TRY(checkMemory("result", function_.results[i], plan_.results[i], plan_.resultBytes[i],
+                            results[i]));
+    return {};
+  }
+
+  Status run(std::span<const Memory> arguments, std::span<Memory> results) {
+    rt::Session session(loaded_.loaded_.device(), sessionOptions(results));
+    std::vector<uint64_t> words = plan_.argumentWords;
+    std::vector<uint64_t *> descriptors;
+    descriptors.reserve(arguments.size());
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      uint64_t *descriptor = words.data() + plan_.argumentOffsets[i];
+      descriptor[descriptor::kAllocated] = descriptor[descriptor::kAligned] = arguments[i].address;
+      descriptors.push_back(descriptor);
+    }
+    results_.resize(plan_.resultWords.size());
+    FP4_TRY(callEntry(session, loaded_.entry_, function_, descriptors, results_));
+    FP4_TRY(session.status());
+    return takeResults(session, results);
+  }
+
+private:
+  rt::SessionOptions sessionOptions(std::span<const Memory> results) const {
+    rt::SessionOptions options{.stream = options_.stream,
+                               .allocator = options_.allocator,
+                               .results = {results.begin(), results.end()},
+                               .cache = &loaded_.loaded_.cache(),
+                               .measure = false};
+    for (size_t i = 0; i < results.size(); ++i)
+      if (!isPacked(i))
+        options.results[i] = {};
+    return options;
+  }
+
+  /// The function writes rows without gaps. Rows of dynamic length are padded (docs/Libraries.md).
+  bool isPacked(size_t result) const {
+    const std::vector<int64_t> &shape = function_.results[result].type.shape;
+    return shape.size() < 2 || shape.back() >= 0;
+  }
+
+  /// Results that nobody provided go to the caller, and padded rows are packed.
+  Status takeResults(rt::Session &session, std::span<Memory> results) const {
+    std::vector<Memory> taken(results.begin(), results.end());
+    for (size_t i = 0; i < results.size(); ++i) {
+      FP4_ASSIGN(taken[i].address, resultAddress(session, i, results[i].address));
+      taken[i].bytes = std::max(results[i].bytes, plan_.resultBytes[i]);
+    }
+    for (size_t i = 0; i < results.size(); ++i)
+      session.handOver(reinterpret_cast<void *>(taken[i].address));
+    std::ranges::copy(taken, results.begin());
+    return {};
+  }
+
+  /// Where result `i` is, in rows without gaps: at `provided`, if that is not null.
+  Expected<uint64_t> resultAddress(rt::Session &session, size_t i, uint64_t provided) const {
+    const Type &type = plan_.results[i];
+    const uint64_t *words = results_.data() + plan_.resultOffsets[i];
+    const uint64_t address = descriptorAddress(type, words);
+    if (isDense(i) && (!provided || provided == address))
+      return address;
+    FP4_ASSIGN(auto rows, rowPitch(type, words));
+    void *packed =
+        provided ? reinterpret_cast<void *>(provided) : session.allocate(type.bufferBytes());
+    session.copy2D({reinterpret_cast<uint64_t>(packed), rows.width, address, rows.pitch, rows.width,
+                    rows.rows});
+    session.free(reinterpret_cast<void *>(address));
+    FP4_TRY(session.status());
+    return reinterpret_cast<uint64_t>(packed);
+  }
+
+  /// Whether the strides that the entry point wrote are those of a dense buffer.
+  bool isDense(size_t i) const {
+    const size_t begin = plan_.resultOffsets[i];
+    const size_t end =
+        i + 1 < plan_.resultOffsets.size() ? plan_.resultOffsets[i + 1] : plan_.resultWords.size();
+    const size_t rank = (end - begin - descriptor::kSizes) / 2;
+    return std::equal(results_.begin() + ptrdiff_t(end - rank), results_.begin() + ptrdiff_t(end),
+                      plan_.resultWords.begin() + ptrdiff_t(end - rank));
+  }
+
+  const LoadedFunction &loaded_;
+  const Function &function_;
+  const CallPlan &plan_;
+  const CallOptions &options_;
+  std::vector<uint64_t> results_; ///< descriptors, one after the other
+};
+
+Status LoadedFunction::call(const CallPlan &plan, std::span<const Memory> arguments,
+                            std::span<Memory> results, const CallOptions &options) const {
+  const rt::Device &device = loaded_.device();
+  const size_t hazards = device.hazardCount();
+  Call call(*this, plan, options);
+  FP4_TRY(call.check(arguments, results));
+  Status status = call.run(arguments, results);
+  Status found = newHazards(device, hazards);
+  return status ? found : status;
+}
+
+} // namespace fp4
