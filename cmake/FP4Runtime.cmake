@@ -14,6 +14,7 @@ foreach(_dir Support ISA Numerics Sim SimCuda Runtime Reference Program Benchmar
     add_subdirectory(lib/${_dir})
   endif()
 endforeach()
+add_subdirectory(python/native)
 foreach(_tool fp4-run fp4-sim)
   if(EXISTS ${PROJECT_SOURCE_DIR}/tools/${_tool}/CMakeLists.txt)
     add_subdirectory(tools/${_tool})

@@ -2,19 +2,29 @@
 
     PYTHONPATH=python python3 benchmarks/python/call.py
 
-Prints the best of several repetitions in microseconds: a bare call of the C library through
-ctypes; what precedes the launch of a function of two arguments and two results (reading the
-arrays, comparing them with the manifest, describing and allocating results); and the time to
-import the package.
+Prints the best of several repetitions in microseconds, for a quantizer of two arguments and two
+results. Stubs in the place of libfp4 and of the CUDA driver (stubs.c, built with cc) tell the parts
+of a call apart:
+
+    bare call          a call of the C library through ctypes
+    checked call       what precedes the launch of a call that is checked in Python: reading NumPy
+                       arrays, comparing them with the manifest, describing and allocating results
+    planned call       a call with tensors of torch whose plan is known, all but libfp4
+    libfp4             a call of the C API for a GPU, all but the driver
+    import fp4
 """
 
+import ctypes
+import pathlib
 import subprocess
 import sys
+import tempfile
 import timeit
 
 import fp4
 import numpy as np
-from fp4._library import library
+from fp4 import _calls
+from fp4 import _library as c
 from fp4.program import _arguments, _Call
 from fp4.tensors import view
 
@@ -35,23 +45,80 @@ def best(work, number=2000):
     return min(timeit.repeat(work, number=number, repeat=7)) / number * 1e6
 
 
-def main():
-    device = fp4.Device("sim")
-    program = fp4.compile(PROGRAM).program(device)
+def stub(folder, name, option):
+    path = pathlib.Path(folder) / name
+    subprocess.run(["cc", "-O2", "-shared", "-fPIC", option,
+                    str(pathlib.Path(__file__).with_name("stubs.c")), "-o", str(path)], check=True)
+    return str(path)
+
+
+def checked():
+    """What precedes the launch in the simulator."""
+    program = fp4.compile(PROGRAM).program(fp4.Device("sim"))
     arrays = [np.zeros((128, 64), np.uint16), np.zeros((), np.float32)]
     function = program.manifest.find("f")
-    executable = program._code.on(device)
+    executable = program._code.on(program.device)
 
     def prepare():
         views = [view(array, "x") for array in arrays]
         _Call(executable, function, _arguments(function, views), views,
               "numpy").allocate_results()
 
+    return best(prepare)
+
+
+def planned(library):
+    """A call whose plan is known, with a libfp4 that does nothing."""
+    try:
+        import torch
+    except ImportError:
+        return None
+    program = fp4.compile(PROGRAM).program(fp4.Device("sim"))
+    x, a = torch.zeros(128, 64, dtype=torch.bfloat16), torch.zeros(())
+    program(x, a)
+    if not _calls._accept(torch):
+        return None
+    _calls.native.load(library, _calls._raise)
+    try:
+        return best(lambda: program(x, a))
+    finally:
+        _calls.native.load(str(c.PATH), _calls._raise)
+
+
+def below(driver, bare):
+    """A call of the C API with a driver that does nothing, less the call through ctypes."""
+    loaded = ctypes.CDLL(driver)  # the runtime finds it by its soname
+    compiled = fp4.compile(PROGRAM, target="sm_90a")
+    text = compiled.kernels[0].ptx
+    entry = text[text.index(".entry"):]
+    ctypes.c_size_t.in_dll(loaded, "num_parameters").value = \
+        entry[:entry.index("{")].count(".param")
+    program = compiled.program(fp4.Device("cuda"))
+    function = program.manifest.find("f")
+    views = [view(array, "x") for array in (np.zeros((128, 64), np.uint16), np.zeros((), "f4"))]
+    call = _Call(program._code.on(program.device), function, _arguments(function, views), views,
+                 "numpy")
+    for tensor in (*call.arguments, *call.results):
+        tensor.address = 1 << 20
+    options = c.CallOptions(size=ctypes.sizeof(c.CallOptions), stream=1)
+    issue, arguments = call.library.fp4_function_call, (call.function, *call.operands,
+                                                        ctypes.byref(options))
+    return best(lambda: issue(*arguments)) - bare
+
+
+def main():
     times = [float(subprocess.check_output([sys.executable, "-c", IMPORT])) for _ in range(5)]
-    is_hardware = library().fp4_device_is_hardware
-    print(f"bare call          {best(lambda: is_hardware(device.handle)):8.2f} us")
-    print(f"before the launch  {best(prepare):8.2f} us")
-    print(f"import fp4         {min(times) * 1e6:8.0f} us")
+    device, is_hardware = fp4.Device("sim"), c.library().fp4_device_is_hardware
+    bare = best(lambda: is_hardware(device.handle))
+    print(f"bare call     {bare:8.2f} us")
+    print(f"checked call  {checked():8.2f} us")
+    with tempfile.TemporaryDirectory() as folder:
+        time = planned(stub(folder, "libfp4stub.so", "-DLIBFP4"))
+        print("planned call  not here: torch or fp4._native is missing" if time is None
+              else f"planned call  {time:8.2f} us")
+        driver = stub(folder, "libcuda.so.1", "-Wl,-soname,libcuda.so.1")
+        print(f"libfp4        {below(driver, bare):8.2f} us")
+    print(f"import fp4    {min(times) * 1e6:8.0f} us")
 
 
 if __name__ == "__main__":

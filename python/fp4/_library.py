@@ -79,8 +79,9 @@ _CHECKED: dict[str, list[Any]] = {
     "fp4_executable_create": [c_void_p, c_void_p, POINTER(c_void_p)],
     "fp4_executable_describe": [c_void_p, c_char_p, POINTER(Tensor), c_size_t, POINTER(Tensor),
                                 c_size_t],
-    "fp4_executable_call": [c_void_p, c_char_p, POINTER(Tensor), c_size_t, POINTER(Tensor),
-                            c_size_t, POINTER(CallOptions)],
+    "fp4_executable_get_function": [c_void_p, c_char_p, POINTER(c_void_p)],
+    "fp4_function_call": [c_void_p, POINTER(Tensor), c_size_t, POINTER(Tensor), c_size_t,
+                          POINTER(CallOptions)],
     "fp4_executable_verify": [c_void_p, c_char_p, POINTER(Tensor), c_size_t, POINTER(Tensor),
                               c_size_t],
 }

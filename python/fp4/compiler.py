@@ -152,8 +152,8 @@ class Compiled:
                 self._program = Program(handle.value)
             return self._program if device is None else self._program.on(device)
 
-    def __call__(self, *tensors: Any, function: str | None = None, verify: bool = False) -> Any:
-        return self.program()(*tensors, function=function, verify=verify)
+    def __call__(self, *tensors: Any, **options: Any) -> Any:
+        return self.program()(*tensors, **options)
 
     def __repr__(self) -> str:
         functions = "; ".join(map(str, self.manifest.functions.values()))

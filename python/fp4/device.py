@@ -8,6 +8,7 @@ import operator
 import os
 import threading
 import weakref
+from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
 
@@ -73,8 +74,8 @@ class Device:
         self._finalizer = weakref.finalize(self, _close_quietly, library, self._handle)
 
     def close(self) -> None:
-        """Ends the timeline, if there is one, and gives the device back. A closed device cannot be
-        used; a second close does nothing."""
+        """Ends the timeline, if there is one, and gives the device back. Waits for calls that other
+        threads have begun. A closed device cannot be used; a second close does nothing."""
         with self._lock:
             if self._handle is None or self._finalizer.detach() is None:
                 return
@@ -85,18 +86,21 @@ class Device:
 
     def synchronize(self) -> None:
         """Waits for all work on the device."""
-        self._library.fp4_device_synchronize(self.handle)
+        with self.held() as handle:
+            self._library.fp4_device_synchronize(handle)
 
     @property
     def handle(self) -> int:
-        """The fp4_device, for calls of the C API."""
-        return self.check_open()
-
-    def check_open(self) -> int:
-        """The handle, or a UsageError where the device is closed."""
+        """The fp4_device, for calls of the C API; a UsageError where the device is closed."""
         if self._handle is None:
-            raise UsageError("the device is closed", "open another one")
+            raise closed()
         return self._handle
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[int]:
+        """The handle, which nobody closes meanwhile."""
+        with self._lock:
+            yield self.handle
 
     def __enter__(self) -> Device:
         return self
@@ -107,6 +111,11 @@ class Device:
 
     def __repr__(self) -> str:
         return f"<fp4.Device {self.selector} ({self.name}, {self.target})>"
+
+
+def closed() -> UsageError:
+    """What the use of a closed device ends in."""
+    return UsageError("the device is closed", "open another one")
 
 
 def _close_quietly(library: Any, handle: int | None) -> None:

@@ -12,10 +12,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from . import _library as c
-from .device import Device, default_device
+from ._calls import Calls, Gate, remember
+from ._dlpack import CPU
+from .device import Device, closed, default_device
 from .errors import Error, UsageError
 from .manifest import ELEMENTS, LAYOUTS, Function, Manifest, Type
-from .tensors import CPU, View, empty, logical_sizes, view
+from .streams import Stream
+from .tensors import View, empty, logical_sizes, view
 
 
 class _Executable:
@@ -24,19 +27,42 @@ class _Executable:
     def __init__(self, code: _Code, device: Device) -> None:
         handle = ctypes.c_void_p()
         library = c.library()
-        library.fp4_executable_create(code.handle, device.handle, ctypes.byref(handle))
-        self.device = device
-        self._handle = handle.value
-        self._finalizer = weakref.finalize(self, library.fp4_executable_destroy, handle.value)
-        device._owned.add(self)
+        with device.held() as opened:
+            library.fp4_executable_create(code.handle, opened, ctypes.byref(handle))
+            assert handle.value
+            self.device = device
+            self.gate = Gate()
+            self.handle = handle.value
+            self._functions: dict[str, int] = {}
+            self._finalizer = weakref.finalize(self, _destroy, library, self.gate, handle.value)
+            device._owned.add(self)
 
-    @property
-    def handle(self) -> int | None:
-        self.device.check_open()
-        return self._handle
+    def function(self, name: str) -> int:
+        """The fp4_function of this name."""
+        if name not in self._functions:
+            found = ctypes.c_void_p()
+            c.library().fp4_executable_get_function(self.handle, name.encode(), ctypes.byref(found))
+            assert found.value
+            self._functions[name] = found.value
+        return self._functions[name]
+
+    @contextlib.contextmanager
+    def entered(self) -> Iterator[None]:
+        """Nobody closes the executable and its device meanwhile; a UsageError where it happened."""
+        if not self.gate.enter():
+            raise closed()
+        try:
+            yield
+        finally:
+            self.gate.leave()
 
     def close(self) -> None:
         self._finalizer()
+
+
+def _destroy(library: Any, gate: Gate, handle: int) -> None:
+    gate.close()
+    library.fp4_executable_destroy(handle)
 
 
 class _Code:
@@ -47,23 +73,62 @@ class _Code:
         self.handle = handle
         weakref.finalize(self, library.fp4_program_destroy, handle)
         self.manifest = Manifest(c.text(library.fp4_program_get_manifest(handle)))
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
         self._executables: dict[Device, _Executable] = {}
+        self.programs: dict[Device, Program] = {}
 
     def on(self, device: Device) -> _Executable:
-        with self._lock:
+        with self.lock:
             if device not in self._executables:
                 self._executables[device] = _Executable(self, device)
             return self._executables[device]
 
 
-class Program:
+class Program(Calls):
     """Functions that can be called with arrays. `Compiled.program` and `load` make it.
+
+    program(*tensors, function=None, verify=False, stream=None) runs a function.
+
+    Args:
+        tensors: one array per argument, all NumPy (or any DLPack object on the CPU), or all
+            torch tensors of one device, or all arrays of another package on a GPU. Each is
+            contiguous and row-major:
+
+            bf16, f16, f32, i64   the dtype of that name, bf16 also uint16 with its bits
+            4-bit, R x K          torch float4_e2m1fn_x2 or uint8 of shape [R, K/2], the even
+                                  column in the low nibble
+            6- and 8-bit          float8_..., or uint8, one byte for each element
+            scales, tiled_128x4   float8_... or uint8 of shape [bytes], or
+                                  [ceil(R/128), ceil(B/4), 512]; fp4.tiled says R and B where
+                                  the function does not. Two dimensions are refused, because
+                                  linear scales look the same: nothing is swizzled silently
+        function: its name; not needed where the program has one.
+        verify: compare the results with the reference model (docs/Numerics.md).
+        stream: of arrays on a GPU: a stream of torch, an object with __cuda_stream__, or the
+            number of a CUstream or cudaStream_t. None is torch's current stream for tensors of
+            torch; for other packages it is the default stream, and the call waits for it. A
+            stream that is given waits for what the package of the arrays has queued on its own
+            current stream, and the results are ready on the stream that is given.
+
+    Returns:
+        One array, a tuple of several, or None, of the package of the arguments. NumPy arrays
+        have the types of ml_dtypes where it is installed, else unsigned integers of the same
+        width; packed 4-bit results are uint8. Tiled scales have the shape
+        [ceil(R/128), ceil(B/4), 512].
+
+    CPU arrays are copied to the device and back, and the call waits; the simulator checks for
+    hazards. Arrays on a GPU are used where they are, and the work is issued to the stream. Results
+    and temporary memory of tensors of torch come from torch's allocator, and the call does not
+    wait, except to verify. Threads may share a program; each has its own current stream.
+
+    Raises:
+        UsageError: an array that does not fit, before anything runs. TypeError: no array.
+        MismatchError: `verify` found a difference. DeviceError: the device failed.
+        SimulationError, HazardError: the simulated code is wrong.
 
     Attributes:
         manifest: the functions and the types of their operands.
-        device: where calls run, or None: CPU arrays run in the simulator, CUDA tensors on their
-            device.
+        device: where calls run, or None: CPU arrays run in the simulator, arrays on a GPU on it.
     """
 
     def __init__(self, code: _Code | int, device: Device | None = None) -> None:
@@ -75,53 +140,31 @@ class Program:
         """The same program on `device`."""
         if not isinstance(device, Device):
             raise TypeError(f"'device' must be an fp4.Device, but got {type(device).__name__}")
-        return Program(self._code, device)
+        with self._code.lock:
+            program = self._code.programs.get(device)
+            if program is None:
+                program = self._code.programs[device] = Program(self._code, device)
+            return program
 
-    def __call__(self, *tensors: Any, function: str | None = None, verify: bool = False) -> Any:
-        """Runs a function and returns its results.
-
-        Args:
-            tensors: one array per argument, all NumPy (or any DLPack object on the CPU), or all
-                torch tensors of one device. Each is contiguous and row-major:
-
-                bf16, f16, f32, i64   the dtype of that name, bf16 also uint16 with its bits
-                4-bit, R x K          torch float4_e2m1fn_x2 or uint8 of shape [R, K/2], the even
-                                      column in the low nibble
-                6- and 8-bit          float8_..., or uint8, one byte for each element
-                scales, tiled_128x4   float8_... or uint8 of shape [bytes], or
-                                      [ceil(R/128), ceil(B/4), 512]; fp4.tiled says R and B where
-                                      the function does not. Two dimensions are refused, because
-                                      linear scales look the same: nothing is swizzled silently
-            function: its name; not needed where the program has one.
-            verify: compare the results with the reference model (docs/Numerics.md).
-
-        Returns:
-            One array, a tuple of several, or None, of the package of the arguments. NumPy arrays
-            have the types of ml_dtypes where it is installed, else unsigned integers of the same
-            width; packed 4-bit results are uint8. Tiled scales have the shape
-            [ceil(R/128), ceil(B/4), 512].
-
-        CPU arrays are copied to the device and back, and the call waits; the simulator checks for
-        hazards. CUDA tensors are used where they are: the work is issued to torch's current stream
-        of their device, results and temporary memory come from torch's allocator, and the call
-        does not wait, except to verify.
-
-        Raises:
-            UsageError: an array that does not fit, before anything runs. TypeError: no array.
-            MismatchError: `verify` found a difference. DeviceError: the device failed.
-            SimulationError, HazardError: the simulated code is wrong.
-        """
+    def _call(self, *tensors: Any, function: str | None = None, verify: bool = False,
+              stream: Any = None) -> Any:
+        """A call that is checked. `__call__` comes here where no plan is known (_calls.py)."""
         found = self.manifest.find(function)
-        views = [view(value, _what(found, i)) for i, value in enumerate(tensors)]
+        work = Stream(stream)
+        views = [view(value, _what(found, i), work.dlpack) for i, value in enumerate(tensors)]
         arguments = _arguments(found, views)
-        where = _one({item.device for item in views} or {CPU}, "device")
-        package = _one({item.package for item in views} or {"numpy"}, "package")
-        device = self._device_for(int(where))
+        where = int(_one({item.device for item in views} or {CPU}, "device"))
+        package = str(_one({item.package for item in views} or {"numpy"}, "package"))
+        work.check(where)
+        device = self._device_for(where)
         if device.is_hardware:
             require_names(found)
         executable = self._code.on(device)
-        call = _Call(executable, found, arguments, views, str(package))
-        return call.on_host(verify) if where == CPU else call.on_cuda(int(where), verify)
+        with executable.entered():
+            call = _Call(executable, found, arguments, views, package)
+            outputs = call.on_host(verify) if where == CPU else call.on_gpu(where, work, verify)
+        remember(self, function, tensors, call, outputs)
+        return _values(outputs)
 
     def _device_for(self, where: int) -> Device:
         device = self.device
@@ -216,20 +259,20 @@ class _Call:
         self.results = (c.Tensor * len(function.results))()
         self.operands = (arguments, len(views), self.results, len(self.results))
         self.library.fp4_executable_describe(executable.handle, self.name, *self.operands)
+        self.function = executable.function(function.name)
 
     def issue(self, verify: bool, options: c.CallOptions | None = None) -> None:
-        handle = self.executable.handle
-        self.library.fp4_executable_call(handle, self.name, *self.operands,
-                                         None if options is None else ctypes.byref(options))
+        self.library.fp4_function_call(self.function, *self.operands,
+                                       None if options is None else ctypes.byref(options))
         if verify:
-            self.library.fp4_executable_verify(handle, self.name, *self.operands)
+            self.library.fp4_executable_verify(self.executable.handle, self.name, *self.operands)
 
-    def allocate_results(self, device: int = CPU) -> list[View]:
-        return [empty(self.package, Type(tuple(result.sizes[:result.rank]),
-                                         ELEMENTS[result.element], LAYOUTS[result.layout]), device)
-                for result in self.results]
+    def allocate_results(self, stream: int = 1) -> list[View]:
+        return [empty(self.views[0] if self.views else None,
+                      Type(tuple(result.sizes[:result.rank]), ELEMENTS[result.element],
+                           LAYOUTS[result.layout]), stream) for result in self.results]
 
-    def on_host(self, verify: bool) -> Any:
+    def on_host(self, verify: bool) -> list[View]:
         """Copies arguments to the device and results back."""
         device = self.executable.device.handle
         outputs = self.allocate_results()
@@ -244,25 +287,44 @@ class _Call:
             for result, output in zip(self.results, outputs):
                 self.library.fp4_device_copy_from(device, output.address, result.address,
                                                   result.bytes)
-        return _values(outputs)
+        return outputs
 
-    def on_cuda(self, index: int, verify: bool) -> Any:
-        """Issues the work to torch's current stream."""
-        torch = sys.modules["torch"]
+    def on_gpu(self, index: int, stream: Stream, verify: bool) -> list[View]:
+        """Issues the work to the stream."""
         for argument, source in zip(self.arguments, self.views):
             argument.address = source.address
-        outputs = self.allocate_results(index)
+        if self.package == "torch":
+            return self._on_torch_s_stream(index, stream, verify)
+        outputs = self._issue_into(stream, verify, None)
+        if stream.handle is None:  # the package goes on with a stream that we do not know
+            self.library.fp4_device_synchronize(self.executable.device.handle)
+        return outputs
+
+    def _on_torch_s_stream(self, index: int, stream: Stream, verify: bool) -> list[View]:
+        torch = sys.modules["torch"]
+        ours = torch.cuda.current_stream(index)
+        if stream.handle not in (None, ours.cuda_stream):
+            given = torch.cuda.ExternalStream(stream.handle, device=index)
+            given.wait_stream(ours)  # as __dlpack__(stream) of a tensor does
+            for source in self.views:
+                source.owner.record_stream(given)
+            ours = given
+        with torch.cuda.stream(ours):
+            memory = _TorchAllocator(torch, index)
+            try:
+                return self._issue_into(Stream(ours), verify, ctypes.pointer(memory.functions))
+            except Error as error:
+                raise error from memory.failure
+
+    def _issue_into(self, stream: Stream, verify: bool, allocator: Any) -> list[View]:
+        outputs = self.allocate_results(stream.dlpack)
         for result, output in zip(self.results, outputs):
             result.address = output.address
-        memory = _TorchAllocator(torch, index)
-        options = c.CallOptions(size=ctypes.sizeof(c.CallOptions))
-        options.stream = torch.cuda.current_stream(index).cuda_stream
-        options.allocator = ctypes.pointer(memory.functions)
-        try:
-            self.issue(verify, options)
-        except Error as error:
-            raise error from memory.failure
-        return _values(outputs)
+        options = c.CallOptions(size=ctypes.sizeof(c.CallOptions), stream=stream.handle or 0)
+        if allocator is not None:
+            options.allocator = allocator
+        self.issue(verify, options)
+        return outputs
 
 
 def _values(outputs: Sequence[View]) -> Any:

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from . import _dlpack
+from ._dlpack import CPU
 from .errors import UsageError
 from .manifest import Operand, Type
 
@@ -33,7 +34,6 @@ _DTYPES: dict[str, tuple[str, ...]] = {
     "f8E5M2": ("float8_e5m2", "uint8"),
     "f8E8M0FNU": ("float8_e8m0fnu", "uint8"),
 }
-CPU = -1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,31 +74,47 @@ class View:
     """The memory of an array, which `owner` keeps alive."""
 
     owner: Any = dataclasses.field(repr=False)
-    package: str  #: "numpy" or "torch", which is what results of the call become
+    package: str  #: "numpy", "torch", "cupy", ...: what results of the call become
     dtype: str
     shape: tuple[int, ...]
     address: int
     device: int  #: CPU, or the number of a CUDA device
     logical: tuple[int, int] | None = None  #: of a Tiled
+    namespace: Any = dataclasses.field(default=None, repr=False)  #: array API, of other packages
 
     def __str__(self) -> str:
         return f"{self.package} {self.dtype}[{', '.join(map(str, self.shape))}]"
 
 
-def view(value: Any, what: str) -> View:
-    """The memory of a NumPy array, a torch tensor, a DLPack object, or a Tiled of one."""
+def view(value: Any, what: str, stream: int = 1) -> View:
+    """The memory of a NumPy array, a torch tensor, a DLPack object, or a Tiled of one. Another
+    package makes `stream`, in the numbers of DLPack, wait for its work on an array on a GPU."""
     if isinstance(value, Tiled):
-        return dataclasses.replace(view(value.data, what), logical=value.shape)
+        return dataclasses.replace(view(value.data, what, stream), logical=value.shape)
     torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
     if torch is not None and isinstance(value, torch.Tensor):
         return _view_torch(value, what)
     if numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)):
         return _view_numpy(numpy.asarray(value), what)
     if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
-        found = _dlpack.read(value, what)
-        return View(found.owner, "numpy", found.dtype, found.shape, found.address, CPU)
+        return _view_other(value, what, stream)
     raise TypeError(f"{what} must be a NumPy array, a torch tensor or a DLPack object, but got "
                     f"{type(value).__name__}")
+
+
+def _view_other(value: Any, what: str, stream: int) -> View:
+    found = _dlpack.read(value, what, stream)
+    if found.device == CPU:
+        return View(found.owner, "numpy", found.dtype, found.shape, found.address, CPU)
+    try:
+        namespace = value.__array_namespace__()
+        package = str(namespace.__name__)
+    except Exception as error:
+        raise UsageError(f"{what} must have __array_namespace__, which makes the results, but got "
+                         f"{type(value).__name__}",
+                         "torch.from_dlpack(x) makes a torch tensor of it") from error
+    return View((value, found.owner), package, found.dtype, found.shape, found.address,
+                found.device, None, namespace)
 
 
 def _view_numpy(array: Any, what: str) -> View:
@@ -131,6 +147,9 @@ def _view_torch(tensor: Any, what: str) -> View:
     except RuntimeError as error:
         raise UsageError(f"{what} must have memory, but got {type(tensor).__name__}: "
                          f"{error}") from error
+    if not address and tensor.numel():
+        raise UsageError(f"{what} must have memory, but its storage is empty",
+                         "its storage was resized to 0, or it stands for zeros: pass x.clone()")
     device = tensor.device.index if tensor.device.type == "cuda" else CPU
     dtype = str(tensor.dtype).removeprefix("torch.")
     return View(tensor, "torch", dtype, tuple(tensor.shape), address, device)
@@ -212,14 +231,25 @@ def _tiled_sizes(found: View, operand: Operand, named: dict[str, int],
     return sizes
 
 
-def empty(package: str, kind: Type, device: int = CPU) -> View:
-    """A new array for a result of type `kind`."""
-    if package == "torch":
-        return view(_empty_torch(kind, device), "a result")
-    import numpy
+def empty(like: View | None, kind: Type, stream: int = 1) -> View:
+    """A new array for a result of type `kind`, of the package and the device of `like`. Another
+    package makes `stream` wait for what it did with this memory before."""
+    if like is None or like.package == "numpy":
+        import numpy
 
-    return view(numpy.empty(kind.buffer_shape, _numpy_dtype(kind.element, kind.item_bytes)),
-                "a result")
+        return view(numpy.empty(kind.buffer_shape, _numpy_dtype(kind.element, kind.item_bytes)),
+                    "a result")
+    if like.package == "torch":
+        return view(_empty_torch(kind, like.device), "a result")
+    array = _empty_other(like, kind)
+    return dataclasses.replace(view(array, "a result", stream), owner=array)
+
+
+def _empty_other(like: View, kind: Type) -> Any:
+    names = (_DTYPES[kind.element][0], f"uint{8 * kind.item_bytes}")
+    found = (getattr(like.namespace, name, None) for name in names)
+    dtype = next(dtype for dtype in found if dtype is not None)
+    return like.namespace.empty(kind.buffer_shape, dtype=dtype, device=like.owner[0].device)
 
 
 @functools.cache

@@ -125,7 +125,7 @@ class Errors(unittest.TestCase):
             self.assertEqual((error.message, error.note, error.location), ("what", "remedy", None))
             self.assertEqual(str(error), "what\nnote: remedy")
         self.assertIs(type(make_error(5, "2 hazards found\n...", "")), fp4.HazardError)
-        words = (ROOT / "lib" / "Program" / "LoadedProgram.cpp").read_text()
+        words = (ROOT / "lib" / "Program" / "LoadedFunction.cpp").read_text()
         self.assertIn('fmt::format("{} hazard{} found"', words)
         self.assertEqual(str(make_error(5, "what", "")), "what")
 

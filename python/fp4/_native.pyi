@@ -1,0 +1,37 @@
+"""fp4._native (python/native): calls whose checks are known to pass, without Python code."""
+
+from collections.abc import Callable
+from typing import Any, NoReturn, final
+
+#: make(*arguments, **options) on any device; make_here(*arguments_here) on the current one.
+_Maker = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any], Callable[..., Any] | None,
+               tuple[Any, ...]]
+
+@final
+class Gate:
+    """Holds calls off an executable that is destroyed."""
+
+    def enter(self) -> bool:
+        """Whether it is open; then the same thread leaves."""
+    def leave(self) -> None:
+        """After a call that entered."""
+    def close(self) -> None:
+        """Waits for the calls that run, and holds later ones off."""
+
+class Calls:
+    """Calls whose checks are known to pass; the base of Program."""
+
+    def __call__(self, *tensors: Any, function: str | None = None, verify: bool = False,
+                 stream: Any = None) -> Any: ...
+    def _remember(self, name: str | None, tensors: tuple[Any, ...], executable: object, gate: Gate,
+                  function: int, device: int, arguments: bytes, results: bytes,
+                  makers: tuple[_Maker, ...], /) -> bool:
+        """Keeps the plan of a call that was checked; False for tensors that have none."""
+
+def load(path: str, raise_error: Callable[[int, str, str, str], NoReturn], /) -> None:
+    """Takes the functions of libfp4 at a path; an ImportError where one is missing."""
+
+def accept(types: tuple[type, ...], exchange_api: object, is_negative: Callable[[Any], bool],
+           current_device: Callable[[], int] | None, /) -> None:
+    """Takes the types of torch and how their tensors are read; a BufferError where the API is of
+    another version. `current_device` is None where there is one CUDA device at most."""

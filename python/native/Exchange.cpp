@@ -1,0 +1,102 @@
+//===- Exchange.cpp - Tensors of torch through DLPack's exchange API ------===//
+
+#include "Exchange.h"
+
+#include <algorithm>
+
+namespace fp4::python {
+
+Exchange exchange;
+
+bool Exchange::accept(PyObject *acceptedTypes, PyObject *capsule, PyObject *negative,
+                      PyObject *device) {
+  auto *table =
+      static_cast<dlpack::ExchangeApi *>(PyCapsule_GetPointer(capsule, "dlpack_exchange_api"));
+  while (table && table->version.major > dlpack::kMajorVersion)
+    table = table->previous;
+  if (!table || table->version.major != dlpack::kMajorVersion || !table->tensorFromObject) {
+    if (!PyErr_Occurred())
+      PyErr_SetString(PyExc_BufferError, "the exchange API of torch is no DLPack 1.x");
+    return false;
+  }
+  types.clear();
+  for (Py_ssize_t i = 0; i < PyTuple_Size(acceptedTypes); ++i)
+    types.push_back(Object::borrowed(PyTuple_GetItem(acceptedTypes, i)));
+  isNegative = Object::borrowed(negative);
+  currentDevice = device == Py_None ? Object() : Object::borrowed(device);
+  api = table;
+  return true;
+}
+
+bool Exchange::accepts(PyObject *object) const {
+  auto *type = reinterpret_cast<PyObject *>(Py_TYPE(object));
+  return std::ranges::any_of(types, [&](const Object &one) { return one.get() == type; });
+}
+
+namespace {
+
+/// Row-major without gaps. Strides of dimensions of one element do not matter.
+bool isDense(const dlpack::Tensor &tensor) {
+  int64_t stride = 1;
+  for (int32_t i = tensor.ndim; i-- > 0; stride *= tensor.shape[i])
+    if (tensor.strides && tensor.shape[i] != 1 && tensor.strides[i] != stride)
+      return false;
+  return true;
+}
+
+/// Whether `question`, a Python object, is False. An exception is none.
+bool isFalse(Object question) {
+  if (!question)
+    PyErr_Clear();
+  return question.get() == Py_False;
+}
+
+} // namespace
+
+bool Arguments::read(PyObject *tuple) {
+  const Py_ssize_t given = PyTuple_Size(tuple);
+  if (!exchange.api || given < 1 || size_t(given) > kMostOperands)
+    return false;
+  count_ = size_t(given), keySize_ = 0;
+  for (size_t i = 0; i < count_; ++i) {
+    dlpack::Tensor &tensor = tensors_[i];
+    if (!readOne(PyTuple_GetItem(tuple, Py_ssize_t(i)), tensor) || !append(tensor) ||
+        tensor.deviceType != deviceType() || tensor.deviceId != deviceId())
+      return false;
+  }
+  return deviceType() == dlpack::kCpu || deviceType() == dlpack::kCuda;
+}
+
+bool Arguments::readOne(PyObject *object, dlpack::Tensor &tensor) {
+  static PyObject *const requiresGrad = PyUnicode_InternFromString("requires_grad");
+  if (!exchange.accepts(object))
+    return false;
+  if (exchange.api->tensorFromObject(object, &tensor) != 0) {
+    PyErr_Clear();
+    return false;
+  }
+  return tensor.data && isDense(tensor) &&
+         isFalse(Object::owned(PyObject_GetAttr(object, requiresGrad))) &&
+         isFalse(Object::owned(
+             PyObject_CallFunctionObjArgs(exchange.isNegative.get(), object, nullptr)));
+}
+
+bool Arguments::append(const dlpack::Tensor &tensor) {
+  if (tensor.ndim < 0 || size_t(tensor.ndim) > kMostDimensions)
+    return false;
+  const dlpack::DataType &dtype = tensor.dtype;
+  key_[keySize_++] = int64_t(tensor.ndim) << 32 | int64_t(dtype.code) << 24 |
+                     int64_t(dtype.bits) << 16 | dtype.lanes;
+  std::copy_n(tensor.shape, tensor.ndim, key_.begin() + ptrdiff_t(keySize_));
+  keySize_ += size_t(tensor.ndim);
+  return true;
+}
+
+uint64_t Arguments::hash() const {
+  uint64_t value = 0xCBF29CE484222325; // FNV-1a, a word at a time
+  for (int64_t word : key())
+    value = (value ^ uint64_t(word)) * 0x100000001B3;
+  return value;
+}
+
+} // namespace fp4::python

@@ -1,0 +1,56 @@
+//===- Exchange.h - Tensors of torch through DLPack's exchange API --------===//
+#pragma once
+
+#include "Dlpack.h"
+#include "Object.h"
+
+#include <array>
+#include <span>
+#include <vector>
+
+namespace fp4::python {
+
+constexpr size_t kMostOperands = 16, kMostDimensions = 8;
+
+/// How tensors of torch are read. It is set once, when the package first meets torch.
+struct Exchange {
+  const dlpack::ExchangeApi *api = nullptr;
+  std::vector<Object> types; ///< exactly these: a subclass may be anything
+  Object isNegative;         ///< torch.Tensor.is_neg
+  Object currentDevice;      ///< number of the current CUDA device; null where there is one only
+
+  /// False, with a Python exception, where the API of these types is of another major version.
+  bool accept(PyObject *acceptedTypes, PyObject *capsule, PyObject *negative, PyObject *device);
+  bool accepts(PyObject *object) const;
+};
+
+extern Exchange exchange;
+
+/// The tensors of one call, and what a plan depends on: their types and shapes.
+class Arguments {
+public:
+  /// False where a tensor is none of those that a plan may be for: no tensor of torch, not dense,
+  /// no values of its own, on another device. Sets no exception.
+  bool read(PyObject *tuple);
+
+  size_t size() const { return count_; }
+  const dlpack::Tensor &operator[](size_t i) const { return tensors_[i]; }
+  std::span<const int64_t> key() const { return {key_.data(), keySize_}; }
+  uint64_t hash() const;
+  int32_t deviceType() const { return tensors_[0].deviceType; }
+  int32_t deviceId() const { return tensors_[0].deviceId; }
+
+private:
+  bool readOne(PyObject *object, dlpack::Tensor &tensor);
+  bool append(const dlpack::Tensor &tensor);
+
+  size_t count_ = 0, keySize_ = 0;
+  std::array<dlpack::Tensor, kMostOperands> tensors_;
+  std::array<int64_t, kMostOperands *(kMostDimensions + 1)> key_;
+};
+
+inline uint64_t addressOf(const dlpack::Tensor &tensor) {
+  return reinterpret_cast<uint64_t>(tensor.data) + tensor.byteOffset;
+}
+
+} // namespace fp4::python

@@ -1,0 +1,79 @@
+//===- Route.h - What calls of one function have in common ----------------===//
+//
+// The package checks a call in Python, makes a plan of it, and gives the plan to a route. Later
+// calls with tensors of the same types and shapes need no other check.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Exchange.h"
+#include "fp4-c/Program.h"
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+
+namespace fp4::python {
+
+/// Holds calls off an executable that is destroyed. Closing waits for the calls that run.
+class Gate {
+public:
+  /// False where the gate is closed; otherwise the same thread leaves.
+  bool enter() {
+    mutex_.lock_shared();
+    if (!isClosed_)
+      return true;
+    mutex_.unlock_shared();
+    return false;
+  }
+  void leave() { mutex_.unlock_shared(); }
+  void close() {
+    isClosed_ = true; // first, so that new calls do not keep this one waiting
+    std::unique_lock lock(mutex_);
+  }
+
+private:
+  std::shared_mutex mutex_;
+  std::atomic<bool> isClosed_ = false;
+};
+
+/// How a result of torch is made: `make` on any device, `makeHere` on the current one, if it is not
+/// null, which is faster.
+struct Maker {
+  Object make, arguments, options;
+  Object makeHere, argumentsHere;
+
+  Object operator()(bool here) const;
+};
+
+struct Plan {
+  std::vector<int64_t> key;
+  std::vector<fp4_tensor> arguments, results; ///< without addresses
+  std::vector<Maker> makers;
+};
+
+/// A function on a device, for tensors of a device of torch.
+struct Route {
+  Object name; ///< as the caller gives it: a str or None
+  int32_t deviceType = 0, deviceId = 0;
+  Object executable; ///< of the package; it keeps what follows alive
+  Object gateObject;
+  Gate *gate = nullptr; ///< of gateObject
+  fp4_function *function = nullptr;
+  fp4_device *device = nullptr;
+  std::unordered_multimap<uint64_t, std::shared_ptr<const Plan>> plans = {};
+
+  std::shared_ptr<const Plan> find(const Arguments &arguments) const;
+  void keep(const Arguments &arguments, Plan plan);
+};
+
+/// One call whose plan is known. Returns the results, a Python exception with null, or nothing and
+/// no exception where the call did not run.
+Object runPlan(const Route &route, const Plan &plan, const Arguments &arguments, bool &ran);
+
+/// Makes an exception of `error`; `cause` may be empty. The package sets it.
+extern Object raiseError;
+
+} // namespace fp4::python

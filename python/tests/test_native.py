@@ -1,0 +1,186 @@
+"""Calls that take the native module: their plans, what they still refuse, and their lifetimes."""
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+import unittest
+from typing import Any
+from unittest import mock
+
+import fp4
+import numpy as np
+from fp4 import _calls
+from programs import QUANTIZE, compiled, matrix, torch
+
+HAS_PLANS = torch is not None and _calls._accept(torch)
+WHY = "there is no native module, or no torch with the exchange API of DLPack"
+
+
+def values(rows: int = 3, seed: int = 1) -> Any:
+    return torch.from_numpy(matrix(rows, seed=seed).view(np.int16)).view(torch.bfloat16)
+
+
+def unplanned() -> Any:
+    """Fails where a call is checked in Python."""
+    return mock.patch.object(fp4.Program, "_call", side_effect=AssertionError("no plan"))
+
+
+@unittest.skipUnless(HAS_PLANS, WHY)
+class Plans(unittest.TestCase):
+    def setUp(self) -> None:
+        self.program = fp4.Program(compiled().program()._code)  # without plans
+        self.x, self.amax = values(), torch.tensor(3.0)
+
+    def test_the_second_call_with_such_tensors_runs_no_python(self) -> None:
+        expected = self.program(self.x, self.amax, function="linear", verify=True)
+        other = values(seed=2)
+        with unplanned():
+            found = self.program(self.x.clone(), self.amax, function="linear")
+            changed = self.program(other, self.amax, function="linear")
+        self.assertTrue(all(same(*pair) for pair in zip(expected, found)))
+        again = self.program(other, self.amax, function="linear", verify=True)
+        self.assertTrue(all(same(*pair) for pair in zip(again, changed)))
+
+    def test_plans_are_for_a_function_and_for_types_and_shapes(self) -> None:
+        self.program(self.x, self.amax, function="linear")
+        for tensors, function in (((values(4), self.amax), "linear"),
+                                  ((self.x, self.amax), "tiled"),
+                                  ((self.x,), "amax"),
+                                  ((self.x.view(torch.uint16), self.amax), "linear"),
+                                  ((self.x, self.amax.reshape(1)), "linear")):
+            with self.subTest(function), unplanned(), self.assertRaisesRegex(Exception, "no plan"):
+                self.program(*tensors, function=function)
+
+    def test_uint8_that_stands_for_other_types(self) -> None:
+        q, s = self.program(self.x, self.amax, function="linear")
+        expected = self.program(q, s, self.amax, function="dequantize")
+        self.program(q.view(torch.uint8), s.view(torch.uint8), self.amax, function="dequantize")
+        with unplanned():
+            found = self.program(q.view(torch.uint8), s.view(torch.uint8), self.amax,
+                                 function="dequantize")
+        self.assertTrue(same(expected, found))
+
+    def test_tensors_that_are_refused_although_their_type_is_known(self) -> None:
+        wide = torch.zeros(3, 128, dtype=torch.bfloat16)
+        empty = values().clone()
+        empty.untyped_storage().resize_(0)
+        self.program(values(), function="amax")
+        self.program(values(64), function="amax")
+        for tensor, message in (
+                (wide[:, ::2], "must be contiguous and row-major"),
+                (values(64).t(), "must be contiguous and row-major"),
+                (values().requires_grad_(), "must not require a gradient"),
+                (torch.nn.Parameter(values()), "must not require a gradient"),
+                (torch._neg_view(values()), "negates or conjugates"),
+                (empty, "must have memory, but its storage is empty"),
+                (values().to("meta"), "must be on the CPU or a CUDA device"),
+                (torch.zeros(200, dtype=torch.bfloat16)[1:193].reshape(3, 64),
+                 None)):  # not aligned, but copied to the device
+            with self.subTest(message):
+                if message is None:
+                    self.assertEqual(self.program(tensor, function="amax"), 0)
+                    continue
+                with self.assertRaisesRegex(fp4.UsageError, message):
+                    self.program(tensor, function="amax")
+        for tensors, options in (((), {}), ((values(), values()), {}), ((values(),), {"x": 1}),
+                                 ((values(),), {"function": "none"}), ((3,), {}), ((None,), {})):
+            options = {"function": "amax", **options}
+            with self.subTest(options), self.assertRaises((fp4.UsageError, TypeError)):
+                self.program(*tensors, **options)
+
+    def test_a_subclass_may_be_anything(self) -> None:
+        class Mine(torch.Tensor):  # type: ignore[misc]
+            pass
+
+        self.program(values(), function="amax")
+        with unplanned(), self.assertRaisesRegex(AssertionError, "no plan"):
+            self.program(values().as_subclass(Mine), function="amax")
+        self.assertEqual(self.program(values(), function="amax"),
+                         self.program(values().as_subclass(Mine), function="amax"))
+
+    def test_a_stream_or_a_comparison_needs_checks(self) -> None:
+        self.program(values(), function="amax")
+        with self.assertRaisesRegex(fp4.UsageError, "'stream' must be None for arrays on the CPU"):
+            self.program(values(), function="amax", stream=7)
+        with unplanned(), self.assertRaisesRegex(AssertionError, "no plan"):
+            self.program(values(), function="amax", verify=True)
+
+    def test_errors_of_the_simulator_come_back(self) -> None:
+        with fp4.Device("sim") as device:
+            program = self.program.on(device)
+            program(self.x, function="amax")
+            self.assertIs(self.program.on(device), program)
+        with self.assertRaisesRegex(fp4.UsageError, "the device is closed"):
+            program(self.x, function="amax")
+
+    def test_nothing_is_kept(self) -> None:
+        for _ in range(2):
+            self.program(self.x, self.amax, function="linear")
+        gc.collect()
+        counts = [sys.getrefcount(item) for item in (self.x, self.amax, None, torch.bfloat16)]
+        for _ in range(100):
+            self.program(self.x, self.amax, function="linear")
+        gc.collect()
+        after = [sys.getrefcount(item) for item in (self.x, self.amax, None, torch.bfloat16)]
+        self.assertEqual(after[:2], counts[:2])
+        self.assertLess(max(abs(a - b) for a, b in zip(after, counts)), 50)
+
+    def test_a_device_is_closed_while_threads_call(self) -> None:
+        self.assertEqual(close_while_threads_call(self.program, self.x), [])
+
+
+class Fallback(unittest.TestCase):
+    def test_the_package_works_without_the_module(self) -> None:
+        code = "import fp4, numpy, sys; assert fp4._calls.native is None; " \
+               "print(fp4.compile(sys.argv[1])(numpy.full((3, 64), 0x40A0, 'u2'), function='amax'))"
+        found = subprocess.run([sys.executable, "-c", code, QUANTIZE], capture_output=True,
+                               text=True, env={**os.environ, "FP4_NATIVE": "0"})
+        self.assertEqual((found.stdout, found.returncode), ("5.0\n", 0), found.stderr)
+
+    def test_numpy_goes_the_checked_way(self) -> None:
+        x = matrix()
+        compiled()(x, function="amax")
+        with unplanned(), self.assertRaisesRegex(AssertionError, "no plan"):
+            compiled()(x, function="amax")
+
+
+    def test_a_device_is_closed_while_threads_call(self) -> None:
+        self.assertEqual(close_while_threads_call(compiled().program(), matrix()), [])
+
+
+def close_while_threads_call(program: fp4.Program, x: Any) -> "list[BaseException]":
+    """What three threads met that is neither the right result nor the end of the device."""
+    failures: list[BaseException] = []
+    device = fp4.Device("sim")
+    expected, started = program.on(device)(x, function="amax"), threading.Barrier(4)
+
+    def work() -> None:
+        started.wait()
+        try:
+            while True:
+                if program.on(device)(x, function="amax") != expected:
+                    failures.append(AssertionError("another result"))
+        except fp4.UsageError as error:
+            if "the device is closed" not in str(error):
+                failures.append(error)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    started.wait()
+    device.close()
+    for thread in threads:
+        thread.join(60)
+    return failures + [AssertionError("it runs") for thread in threads if thread.is_alive()]
+
+
+def same(one: Any, other: Any) -> bool:
+    return one.dtype == other.dtype and torch.equal(one.view(torch.uint8), other.view(torch.uint8))
+
+
+if __name__ == "__main__":
+    unittest.main()
