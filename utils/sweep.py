@@ -33,8 +33,10 @@ RESULTS = ["bf16", "f16", "f32"]
 OPERANDS = ["bf16", "fp4", "rows", "columns"]
 ROWS = ["dynamic", "static"]
 # Plans of products by name: what differs from the plan that fp4-plan-kernels would choose.
-TILES = {"chosen": "", **{str(n): f"tile = [128, {n}, 256]" for n in (64, 128, 192, 256)}}
-OTHERS = {"pair": "pair", "pair_128": "pair, tile = [256, 128, 256]", "pair_2x2": "pair, cluster = [2, 2]",
+COLUMNS = (64, 96, 128, 192, 256)
+TILES = {"chosen": "", **{str(n): f"tile = [128, {n}, 256]" for n in COLUMNS}}
+OTHERS = {**{f"pair_{n}": f"pair, tile = [256, {n}, 256]" for n in COLUMNS},
+          "pair_2x2": "pair, cluster = [2, 2]", "pair_deep": "pair, tile = [256, 128, 512]", "deep": "tile = [128, 64, 512]",
           "2x2": "cluster = [2, 2]", "1x2": "cluster = [1, 2], tile = [128, 256, 256]",
           "shallow": "tile = [128, 64, 256], stages = 1, accumulators = 1",
           "along_n": "schedule = #pipe.static_persistent<along_n>"}

@@ -60,7 +60,7 @@ public:
   /// Optimization remarks become diagnostics; nothing else streams them.
   void enableRemarks() {
     remark::RemarkCategories categories;
-    categories.passed = categories.missed = "fp4-fuse";
+    categories.passed = categories.missed = "fp4-fuse|fp4-plan";
     (void)remark::enableOptimizationRemarks(*context, /*streamer=*/nullptr,
                                             std::make_unique<remark::RemarkEmittingPolicyAll>(),
                                             categories, /*printAsEmitRemarks=*/true);

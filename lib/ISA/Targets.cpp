@@ -37,6 +37,10 @@ constexpr ProductRates b200 = {
     .epilogueCyclesPerColumn = {18.5, Mark::Fitted, fit},
     .serialShare = {0.77, Mark::Fitted, fit},
     .tailCycles = {1700, Mark::Fitted, fit},
+    .launchCycles = {10400, Mark::Fitted, fit},      // 8 us at 1.3 GHz
+    .memoryBytesPerCycle = {3308, Mark::Fitted, fit}, // 4.3 TB/s at 1.3 GHz
+    .clusteredShare = {0.959, Mark::Measured, "third-party notes on B200: 142 of 148"},
+    .gigahertz = {1.3, Mark::Measured, "the locked clock of the 320 products"},
 };
 
 /// For targets of which nobody published measurements.
@@ -44,7 +48,8 @@ constexpr ProductRates asOnB200 = [] {
   ProductRates rates = b200;
   for (Rate *rate : {&rates.flopsPerCycle, &rates.sharedBytesPerCycle, &rates.l2BytesPerCycle,
                      &rates.fillCycles, &rates.epilogueCyclesPerColumn, &rates.serialShare,
-                     &rates.tailCycles}) {
+                     &rates.tailCycles, &rates.launchCycles, &rates.memoryBytesPerCycle,
+                     &rates.clusteredShare, &rates.gigahertz}) {
     rate->mark = Mark::Assumed;
     rate->source = "the rate of B200";
   }

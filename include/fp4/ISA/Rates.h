@@ -37,6 +37,10 @@ struct ProductRates {
   Rate epilogueCyclesPerColumn; ///< reading, converting and storing 128 rows of the accumulator
   Rate serialShare;             ///< of the epilogue that one accumulator alone cannot hide
   Rate tailCycles;              ///< of a kernel besides its tiles
+  Rate launchCycles;            ///< from one kernel to the next besides the kernel
+  Rate memoryBytesPerCycle;     ///< that device memory delivers to all multiprocessors
+  Rate clusteredShare;          ///< of the multiprocessors that clusters of 4 blocks and more reach
+  Rate gigahertz;               ///< the clock at which the fitted rates were measured
 };
 
 } // namespace fp4::hw

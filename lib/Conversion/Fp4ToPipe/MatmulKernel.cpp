@@ -14,6 +14,8 @@
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
@@ -26,11 +28,18 @@ static Type fp4Type(const MatmulShape &shape) {
   return Float4E2M1FNType::get(shape.scaleType.getContext());
 }
 
+/// A tile begins at a multiple of what its columns and a block have in common.
+int64_t MatmulShape::rowsScalesB() const {
+  int64_t first =
+      splitsScaleBlocks() ? kScaleBlockRows - std::gcd(tileN, kScaleBlockRows) : 0;
+  return llvm::alignTo(first + tileN, kScaleBlockRows);
+}
+
 TensorMapType MatmulShape::mapA() const {
-  return TensorMapType::get({blockM() / partsA(), tileK}, fp4Type(*this), Layout::Swizzle128B);
+  return TensorMapType::get({blockM() / partsA(), kPanel}, fp4Type(*this), Layout::Swizzle128B);
 }
 TensorMapType MatmulShape::mapB() const {
-  return TensorMapType::get({blockN() / partsB(), tileK}, fp4Type(*this), Layout::Swizzle128B);
+  return TensorMapType::get({blockN() / partsB(), kPanel}, fp4Type(*this), Layout::Swizzle128B);
 }
 Type MatmulShape::scalesA() const {
   if (inCluster())
@@ -39,7 +48,7 @@ Type MatmulShape::scalesA() const {
 }
 Type MatmulShape::scalesB() const {
   if (inCluster())
-    return TensorMapType::get({tileN / partsScalesB(), tileK / block}, scaleType,
+    return TensorMapType::get({rowsScalesB() / partsScalesB(), tileK / block}, scaleType,
                               Layout::Tiled128x4);
   return GlobalType::get({n, k / block}, scaleType, Layout::Tiled128x4);
 }
@@ -80,7 +89,7 @@ private:
   struct Tile {
     Value row, column;      ///< first row and first column of Y
     Value rowB;             ///< first row of B
-    Value mScales, nScales; ///< first 128-row blocks of scales of A and B; null in a cluster
+    Value mScales, nScales; ///< first 128-row blocks of scales of A and B
     Value nScaleRow;        ///< row of `column` within nScales; null when always 0
   };
 
@@ -88,19 +97,13 @@ private:
   Value place(gpu::Dimension dimension, int64_t blocks);
   Value load(Value map, Value row, Value column, int64_t parts, Direction direction);
   Value loadScales(Value from, Value row, Value rowBlock, Value kBlock, Value blocks,
-                   int64_t tileRows, int64_t parts);
+                   int64_t rows, int64_t parts);
   void buildTile(Value m, Value n);
   void buildAccumulation(Value acc, const Tile &tile);
   void buildKTile(Value acc, const Tile &tile, Value k);
   Value emitStep(numerics::EpilogueOp step, Value chunk, Value factor);
   void buildEpilogue(Value acc, const Tile &tile);
   Value factors(const Tile &tile, Value column);
-
-  SharedType scaleTile(int64_t rows) {
-    int64_t padded = llvm::alignTo(rows, kScaleBlockRows);
-    return SharedType::get({padded, shape.tileK / shape.block}, shape.scaleType,
-                           Layout::Tiled128x4);
-  }
 
   MatmulShape shape;
   Value a, bb, scalesA, scalesB, alpha, result, rows;
@@ -159,13 +162,11 @@ MatmulBuilder::Tile MatmulBuilder::findTile(Value m, Value n) {
   tile.row = shifted(mul(m, shape.workM()), placeM, shape.blockM());
   tile.column = shifted(mul(n, shape.workN()), placeN, shape.tileN);
   tile.rowB = shape.pair ? shifted(tile.column, placeM, shape.blockN()) : tile.column;
-  if (shape.inCluster())
-    return tile;
   tile.mScales = m;
   Value scaleRows = constant(kScaleBlockRows);
   tile.nScales = arith::DivUIOp::create(b, loc, tile.column, scaleRows);
-  // The tiles of 64 and 192 columns begin in the middle of a block of scale rows every other time.
-  if (shape.tileN % kScaleBlockRows && shape.tilesN() > 1)
+  // The tiles of 64, 96 and 192 columns often begin in the middle of a block of scale rows.
+  if (shape.splitsScaleBlocks())
     tile.nScaleRow = arith::RemUIOp::create(b, loc, tile.column, scaleRows);
   return tile;
 }
@@ -187,7 +188,8 @@ void MatmulBuilder::buildAccumulation(Value acc, const Tile &tile) {
 /// A tile of which each of `parts` blocks along `direction` loads as much as the box of `map`.
 Value MatmulBuilder::load(Value map, Value row, Value column, int64_t parts, Direction direction) {
   auto box = cast<TensorMapType>(map.getType());
-  auto type = SharedType::get({box.getRows() * parts, box.getColumns()}, box.getElementType(),
+  int64_t columns = box.getLayout() == Layout::Tiled128x4 ? box.getColumns() : shape.tileK;
+  auto type = SharedType::get({box.getRows() * parts, columns}, box.getElementType(),
                               box.getLayout());
   DirectionAttr multicast;
   if (parts > 1)
@@ -197,11 +199,13 @@ Value MatmulBuilder::load(Value map, Value row, Value column, int64_t parts, Dir
 }
 
 Value MatmulBuilder::loadScales(Value from, Value row, Value rowBlock, Value kBlock, Value blocks,
-                                int64_t tileRows, int64_t parts) {
+                                int64_t rows, int64_t parts) {
   if (shape.inCluster())
     return load(from, row, mul(kBlock, kScaleBlockColumns), parts, Direction::M);
-  return LoadScalesOp::create(b, loc, scaleTile(tileRows), from, rowBlock, kBlock, blocks, Value(),
-                              Value(), Value())
+  auto type = SharedType::get({rows, shape.tileK / shape.block}, shape.scaleType,
+                              Layout::Tiled128x4);
+  return LoadScalesOp::create(b, loc, type, from, rowBlock, kBlock, blocks, Value(), Value(),
+                              Value())
       .getResult();
 }
 
@@ -224,7 +228,7 @@ void MatmulBuilder::buildKTile(Value acc, const Tile &tile, Value k) {
   Value aTile = load(a, tile.row, kElement, shape.partsA(), Direction::N);
   Value bTile = load(bb, tile.rowB, kElement, shape.partsB(), Direction::M);
   Value sa = loadScales(scalesA, tile.row, tile.mScales, kBlock, blocks, shape.blockM(), 1);
-  Value sb = loadScales(scalesB, tile.column, tile.nScales, kBlock, blocks, shape.tileN,
+  Value sb = loadScales(scalesB, tile.column, tile.nScales, kBlock, blocks, shape.rowsScalesB(),
                         shape.partsScalesB());
   Value ta = copyScales(sa), tb = copyScales(sb);
   Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, constant(0));

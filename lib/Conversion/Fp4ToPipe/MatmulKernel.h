@@ -42,7 +42,18 @@ struct MatmulShape {
   /// unless they are a pair, and its scales.
   int64_t partsA() const { return clusterN; }
   int64_t partsB() const { return pair ? 1 : clusterM; }
-  int64_t partsScalesB() const { return tileN / pipe::kScaleBlockRows % clusterM ? 1 : clusterM; }
+  int64_t partsScalesB() const {
+    return rowsScalesB() / pipe::kScaleBlockRows % clusterM ? 1 : clusterM;
+  }
+
+  /// Tiles begin within a block of 128 rows of scales of B.
+  bool splitsScaleBlocks() const {
+    return tileN % pipe::kScaleBlockRows && tilesN() * clusterN > 1;
+  }
+  /// Rows of scales of B that a block loads: whole blocks of 128 rows that its tile reaches into.
+  int64_t rowsScalesB() const;
+  /// Elements of K in one row of a box: the widest swizzle.
+  static constexpr int64_t kPanel = 256;
 
   /// Kernel argument types in order: A and B maps, A and B scales (a cluster has maps of them),
   /// alpha if any, Y, and the i32 number of rows if it is dynamic.

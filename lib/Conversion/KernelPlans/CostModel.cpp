@@ -1,34 +1,97 @@
-//===- CostModel.cpp - Columns of an output tile --------------------------===//
+//===- CostModel.cpp - What the tiles of a product cost -------------------===//
 
 #include "CostModel.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/ErrorHandling.h"
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
+
+using namespace fp4;
 
 static int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-double fp4::matmulCycles(const MatmulSize &size, int64_t tileN, const hw::TargetModel &target) {
-  assert(target.product && "a product of tiles expects tcgen05");
-  const hw::ProductRates &rates = *target.product;
-  auto [m, n, k, block] = size;
-  double issue = 4 * std::max(2.0 * 128 * 64 * tileN / rates.flopsPerCycle,
-                              (128 + tileN) * 32 / rates.sharedBytesPerCycle);
-  int64_t scaleRows = 128 + ceilDiv(tileN, 128) * 128;
-  double bytes = (128 + tileN) * 128.0 + double(scaleRows) * (256 / block);
-  double main = ceilDiv(k, 256) * std::max(issue, bytes / rates.l2BytesPerCycle) + rates.fillCycles;
-  double epilogue = rates.epilogueCyclesPerColumn * tileN;
-  bool overlapped = tileN <= 192;
-  double tile = std::max(overlapped ? main : main + rates.serialShare * epilogue, epilogue);
-  double waves = ceilDiv(ceilDiv(m, 128) * ceilDiv(n, tileN), target.multiprocessors);
-  return waves * tile + rates.tailCycles + epilogue;
+std::string_view fp4::spell(ProductBound bound) {
+  switch (bound) {
+  case ProductBound::TensorCore:
+    return "the tensor core";
+  case ProductBound::L2Feed:
+    return "what the L2 cache delivers";
+  case ProductBound::Epilogue:
+    return "the epilogue";
+  case ProductBound::Memory:
+    return "device memory";
+  }
+  llvm_unreachable("every bound has its words");
 }
 
-int64_t fp4::chooseTileN(const MatmulSize &size, const hw::TargetModel &target) {
-  int64_t best = kProductTileNs[0];
-  for (int64_t tileN : llvm::drop_begin(kProductTileNs))
-    if (matmulCycles(size, tileN, target) < matmulCycles(size, best, target))
-      best = tileN;
+int64_t fp4::productWorkers(const ProductTile &tile, const hw::TargetModel &target) {
+  int64_t blocks = target.multiprocessors;
+  if (tile.blocks() >= 4)
+    blocks = int64_t(blocks * target.product->clusteredShare);
+  int64_t clusters = std::max<int64_t>(1, blocks / tile.blocks());
+  return clusters * tile.blocks() / (tile.pair ? 2 : 1);
+}
+
+/// Cycles of one step of 64 elements of K, and what takes them.
+static ProductCost stepCost(const MatmulSize &size, const ProductTile &tile,
+                            const hw::ProductRates &rates) {
+  constexpr double kStep = 64, kStepBytes = 32;
+  double rows = kProductTileM + tile.rowsOfB();
+  double issue = std::max(2.0 * kProductTileM * tile.n * kStep / rates.flopsPerCycle,
+                          rows * kStepBytes / rates.sharedBytesPerCycle);
+  double scaleRows = kProductTileM + ceilDiv(tile.n, 128) * 128;
+  double bytes = rows * kStepBytes + scaleRows * (kStep / double(size.block));
+  double feed = bytes / rates.l2BytesPerCycle;
+  return {std::max(issue, feed),
+          issue >= feed ? ProductBound::TensorCore : ProductBound::L2Feed};
+}
+
+/// Bytes that the kernel must read and write at least once.
+static double compulsoryBytes(const MatmulSize &size) {
+  double perRow = double(size.k) / 2 + double(size.k) / double(size.block);
+  return double(size.m + size.n) * perRow + double(size.m) * size.n * size.resultBytes;
+}
+
+ProductCost fp4::productCost(const MatmulSize &size, const ProductTile &tile,
+                             const hw::TargetModel &target) {
+  assert(target.product && "a product of tiles expects tcgen05");
+  const hw::ProductRates &rates = *target.product;
+  ProductCost step = stepCost(size, tile, rates);
+  double main = 4 * ceilDiv(size.k, 256) * step.cycles + rates.fillCycles;
+  double epilogue = rates.epilogueCyclesPerColumn * tile.n;
+  bool overlapped = tile.n <= 192;
+  double cycles = std::max(overlapped ? main : main + rates.serialShare * epilogue, epilogue);
+  ProductBound bound = cycles > epilogue ? step.bound : ProductBound::Epilogue;
+  int64_t groupsM = tile.clusterM / (tile.pair ? 2 : 1);
+  int64_t tiles = ceilDiv(size.m, tile.rows() * groupsM) * groupsM *
+                  ceilDiv(size.n, tile.n * tile.clusterN) * tile.clusterN;
+  double waves = ceilDiv(tiles, productWorkers(tile, target));
+  double busy = waves * cycles + rates.tailCycles + epilogue;
+  double memory = compulsoryBytes(size) / rates.memoryBytesPerCycle;
+  if (memory > busy)
+    bound = ProductBound::Memory;
+  return {std::max(busy, memory) + rates.launchCycles, bound};
+}
+
+ProductTile fp4::cheapestTile(llvm::ArrayRef<ProductTile> candidates, const MatmulSize &size,
+                              const hw::TargetModel &target) {
+  ProductTile best = candidates.front();
+  for (const ProductTile &tile : candidates.drop_front())
+    if (productCost(size, tile, target).cycles < productCost(size, best, target).cycles)
+      best = tile;
   return best;
+}
+
+std::optional<int64_t> fp4::choosePanel(const MatmulSize &size, const ProductTile &tile,
+                                        const hw::TargetModel &target) {
+  if (compulsoryBytes(size) <= double(target.l2Bytes))
+    return std::nullopt;
+  // w columns of tiles and workers / w rows at a time read w * n + workers / w * rows operand rows.
+  double workers = double(productWorkers(tile, target));
+  double width = std::sqrt(workers * double(tile.rows()) / double(tile.n)) / double(tile.clusterN);
+  int64_t columns = ceilDiv(size.n, tile.n * tile.clusterN);
+  return std::clamp<int64_t>(std::llround(width), 1, columns);
 }

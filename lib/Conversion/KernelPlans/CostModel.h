@@ -1,23 +1,31 @@
-//===- CostModel.h - Columns of an output tile ----------------------------===//
+//===- CostModel.h - What the tiles of a product cost ---------------------===//
 //
-// How many cycles a persistent GEMM takes with 128 x n output tiles, by n. Words in
-// capitals are rates of the target (fp4/ISA/Rates.h). A k tile of 256 costs the larger of
-//   four matrix instructions: their issue, 2 * 128 * n * 64 / FLOPS, or their operands from shared
-//   memory, (128 + n) * 32 B / SHARED (which binds n < 128)
-//   what the L2 cache delivers to one multiprocessor: ((128 + n) * 128 B + scales) / L2
+// How many cycles a persistent GEMM takes with tiles of n columns, each of one block with 128 rows
+// or of a pair of blocks with 256. Words in capitals are rates of the target (fp4/ISA/Rates.h). A
+// step of 64 elements of K costs the larger of
+//   issue  the matrix instruction: its arithmetic, 2 * 128 * n * 64 / FLOPS in each block, or its
+//          operands from shared memory, (128 + rows of B in a block) * 32 B / SHARED
+//   feed   what the L2 cache delivers to a multiprocessor: (128 + rows of B) * 32 B of data, 4 B of
+//          scales for each row of A and each column, / L2
 // and an output tile costs
-//   main = k tiles * that + FILL
+//   main = steps * that + FILL
 //   epi  = EPILOGUE * n
 // With two accumulators the two overlap, max(main, epi); with one (n = 256, where the second does
 // not fit beside the scales) only partly: max(main + SERIAL * epi, epi). A kernel is
-//   ceil(tiles / multiprocessors) * tile + TAIL + epi.
-// The numbers rank tiles and predict nothing.
+//   max(ceil(tiles / workers) * tile + TAIL + epi, compulsory bytes / DRAM) + LAUNCH.
+// Workers are multiprocessors, or the pairs of them. The model is fitted to public measurements of
+// B200 with another compiler's kernels. It ranks plans. What it says about time is a prediction.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "fp4/ISA/TargetModel.h"
+
+#include "llvm/ADT/ArrayRef.h"
+
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
 namespace fp4 {
 
@@ -27,16 +35,47 @@ inline constexpr int64_t kAssumedRows = 4096;
 /// An M x N x K multiplication, in elements; `block` of them share a scale.
 struct MatmulSize {
   int64_t m, n, k, block;
+  int64_t resultBytes = 2; ///< of one element
 };
 
-/// Model cycles with 128 x `tileN` tiles on a target with tcgen05.
-double matmulCycles(const MatmulSize &size, int64_t tileN, const hw::TargetModel &target);
-
-/// Rows and depth of a tile, and the columns that it can have.
+/// Rows and depth of a tile of one block, and the columns that a tile can have.
 inline constexpr int64_t kProductTileM = 128, kProductTileK = 256;
-inline constexpr int64_t kProductTileNs[] = {64, 128, 192, 256};
+inline constexpr int64_t kProductTileNs[] = {64, 96, 128, 192, 256};
 
-/// The cheapest of kProductTileNs; of equals, the fewest.
-int64_t chooseTileN(const MatmulSize &size, const hw::TargetModel &target);
+/// What the model tells plans apart by.
+struct ProductTile {
+  bool pair = false; ///< 256 rows by two blocks, else 128 by one
+  int64_t n = 0;     ///< columns
+  int64_t clusterM = 1, clusterN = 1; ///< blocks of a cluster
+
+  int64_t rows() const { return pair ? 2 * kProductTileM : kProductTileM; }
+  int64_t rowsOfB() const { return pair ? n / 2 : n; } ///< that a block has
+  int64_t blocks() const { return clusterM * clusterN; }
+};
+
+/// What bounds the steady state of a kernel.
+enum class ProductBound { TensorCore, L2Feed, Epilogue, Memory };
+std::string_view spell(ProductBound bound);
+
+struct ProductCost {
+  double cycles; ///< of the whole kernel, launch included
+  ProductBound bound;
+};
+
+/// Of a product with `tile` on a target with tcgen05.
+ProductCost productCost(const MatmulSize &size, const ProductTile &tile,
+                        const hw::TargetModel &target);
+
+/// Tiles that the target's multiprocessors work on at a time.
+int64_t productWorkers(const ProductTile &tile, const hw::TargetModel &target);
+
+/// The cheapest of `candidates`, which are not empty; of equals, the first.
+ProductTile cheapestTile(llvm::ArrayRef<ProductTile> candidates, const MatmulSize &size,
+                         const hw::TargetModel &target);
+
+/// Columns of tiles in a panel, by which tiles that run at a time share most of their operands; none
+/// where all of the operands stay in the L2 cache in any order.
+std::optional<int64_t> choosePanel(const MatmulSize &size, const ProductTile &tile,
+                                   const hw::TargetModel &target);
 
 } // namespace fp4

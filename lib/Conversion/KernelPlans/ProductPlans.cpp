@@ -4,7 +4,9 @@
 #include "Families.h"
 #include "RolePlans.h"
 
+#include "mlir/IR/Remarks.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -19,26 +21,88 @@ static LogicalResult requireTensorCore(Operation *op, const hw::TargetModel &tar
   return diag;
 }
 
-static KernelPlan proposeProduct(Operation *op, const KernelPlan &wish,
-                                 const hw::TargetModel &target) {
-  auto product = cast<BlockScaledMatmulOp>(op);
+//===----------------------------------------------------------------------===//
+// The proposal
+//===----------------------------------------------------------------------===//
+
+static MatmulSize sizeOf(BlockScaledMatmulOp product) {
   auto lhs = cast<RankedTensorType>(product.getLhs().getType());
   auto result = cast<RankedTensorType>(product.getResult().getType());
   int64_t rows = lhs.isDynamicDim(0) ? kAssumedRows : lhs.getDimSize(0);
-  MatmulSize size{rows, result.getDimSize(1), lhs.getDimSize(1), blockSize(product.getFormat())};
-  KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
-  plan.tile = {kProductTileM, chooseTileN(size, target), kProductTileK};
-  if (wish.pair) {
-    plan.tile = {2 * kProductTileM, 2 * kProductTileM, kProductTileK};
-    plan.cluster = {2, 1};
-  } else if (wish.cluster[0]) { // an accumulator and the next one fit
-    plan.tile[1] = kProductTileM;
+  return {rows, result.getDimSize(1), lhs.getDimSize(1), blockSize(product.getFormat()),
+          result.getElementTypeBitWidth() / 8};
+}
+
+/// What a program asks for is kept. A pair has rows for both blocks, so fewer rows than one block
+/// has are not worth one.
+static SmallVector<ProductTile> candidates(const KernelPlan &wish, const MatmulSize &size,
+                                           const hw::TargetModel &target) {
+  bool asksForOne = !wish.pair && (wish.cluster[0] || wish.tile[0] == kProductTileM);
+  bool mayPair = target.hasCtaPairs && !asksForOne && size.m > kProductTileM;
+  bool mustPair = wish.pair || wish.tile[0] == 2 * kProductTileM;
+  int64_t most = target.maxClusterSize; // a larger cluster is an error of the check
+  bool hasCluster = wish.cluster[0] && wish.cluster[0] <= most && wish.cluster[1] <= most;
+  SmallVector<ProductTile> tiles;
+  for (bool pair : {false, true}) {
+    if (pair ? !(mayPair || mustPair) : mustPair)
+      continue;
+    for (int64_t n : kProductTileNs) {
+      if (wish.tile[1] && wish.tile[1] != n)
+        continue;
+      ProductTile tile{pair, n, pair ? 2 : 1, 1};
+      if (hasCluster) {
+        tile.clusterM = wish.cluster[0];
+        tile.clusterN = wish.cluster[1];
+      }
+      tiles.push_back(tile);
+    }
   }
-  plan.schedule = neighboursAlongM(op->getContext());
+  if (tiles.empty()) // the check of the plan says what is wrong with the tile that was asked for
+    tiles.push_back({wish.pair, kProductTileM, wish.pair ? 2 : 1, 1});
+  return tiles;
+}
+
+static pipe::WorkScheduleAttrInterface rasterOf(MLIRContext *context, const MatmulSize &size,
+                                                const ProductTile &tile,
+                                                const hw::TargetModel &target) {
+  std::optional<int64_t> width = choosePanel(size, tile, target);
+  if (!width)
+    return neighboursAlongM(context);
+  return pipe::StaticPersistentAttr::get(context, pipe::Raster::Panels, *width);
+}
+
+/// Says what was decided, and what the model thinks of it.
+static void explain(Operation *op, const MatmulSize &size, const ProductTile &tile,
+                    const hw::TargetModel &target) {
+  ProductCost cost = productCost(size, tile, target);
+  double clock = target.product->gigahertz;
+  auto name = remark::RemarkOpts::name("product").category("fp4-plan");
+  remark::passed(op->getLoc(), name)
+      << llvm::formatv("tiles of {0}x{1} by {2}, predicted {3:f2} us at {4:f1} GHz, bound by {5}",
+                       tile.rows(), tile.n, tile.pair ? "a pair of blocks" : "one block",
+                       cost.cycles / clock / 1000, clock, spell(cost.bound))
+             .str();
+}
+
+static KernelPlan proposeProduct(Operation *op, const KernelPlan &wish,
+                                 const hw::TargetModel &target) {
+  MatmulSize size = sizeOf(cast<BlockScaledMatmulOp>(op));
+  ProductTile tile = cheapestTile(candidates(wish, size, target), size, target);
+  explain(op, size, tile, target);
+  KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
+  plan.tile = {tile.rows(), tile.n, kProductTileK};
+  plan.pair = tile.pair;
+  if (tile.blocks() > 1)
+    plan.cluster = {tile.clusterM, tile.clusterN};
+  plan.schedule = rasterOf(op->getContext(), size, tile, target);
   plan.roles = tensorMemoryRoles(op->getContext());
   plan.resident = 1;
   return plan;
 }
+
+//===----------------------------------------------------------------------===//
+// The check
+//===----------------------------------------------------------------------===//
 
 static std::string spell(const std::array<int64_t, 3> &sizes) {
   auto said = llvm::make_filter_range(sizes, [](int64_t size) { return size != 0; });
@@ -46,19 +110,36 @@ static std::string spell(const std::array<int64_t, 3> &sizes) {
          llvm::join(llvm::map_range(said, [](int64_t n) { return std::to_string(n); }), ", ") + "]";
 }
 
-/// The matrix instruction has 128 rows in a block, and 128 bytes, which are 256 elements, are the
-/// widest swizzle. Blocks of a cluster load whole blocks of 128 rows of scales.
-static LogicalResult checkTile(Operation *op, const KernelPlan &plan) {
+/// Bytes of shared memory and columns of tensor memory that one stage and one accumulator take,
+/// with what a tile that begins within a block of scales loads more.
+static std::pair<int64_t, int64_t> footprint(const KernelPlan &plan, int64_t block) {
   auto [m, n, k] = plan.tile;
-  bool inCluster = plan.cluster[0] != 0;
+  int64_t rowsOfB = plan.pair ? n / 2 : n;
+  int64_t scaleRows = kProductTileM + llvm::alignTo(n + 96, 128);
+  int64_t bytes = (kProductTileM + rowsOfB) * k / 2 + scaleRows * k / block;
+  int64_t columns = n + scaleRows / 32 * k / block / 4;
+  return {bytes, columns};
+}
+
+/// The matrix instruction has 128 rows in a block, and 128 bytes, which are 256 elements, are the
+/// widest swizzle.
+static LogicalResult checkTile(Operation *op, const KernelPlan &plan,
+                               const hw::TargetModel &target) {
+  auto [m, n, k] = plan.tile;
   int64_t rows = plan.pair ? 2 * kProductTileM : kProductTileM;
-  if (m == rows && k == kProductTileK && llvm::is_contained(kProductTileNs, n) &&
-      (!inCluster || n % kProductTileM == 0))
+  if (m != rows || k % kProductTileK || !llvm::is_contained(kProductTileNs, n))
+    return misfit(op, "tile",
+                  "is [" + Twine(rows) +
+                      ", n, k] with n = 64, 96, 128, 192 or 256 and k a multiple of 256",
+                  spell(plan.tile));
+  constexpr int64_t kBarrierBytes = 1024; // and the slot of tensor memory
+  auto [bytes, columns] = footprint(plan, blockSize(cast<BlockScaledMatmulOp>(op).getFormat()));
+  if (bytes + kBarrierBytes <= target.sharedBytesPerCta && columns <= target.tmemColumns)
     return success();
-  return misfit(op, "tile",
-                "is [" + Twine(rows) +
-                    ", n, 256] with n = " + (inCluster ? "128 or 256" : "64, 128, 192 or 256"),
-                spell(plan.tile));
+  return misfit(op, "tile", "fits in the memories of a multiprocessor of " +
+                                StringRef(target.name),
+                spell(plan.tile) + ", of " + Twine(bytes) + " bytes and " + Twine(columns) +
+                    " columns");
 }
 
 static LogicalResult checkCluster(Operation *op, const KernelPlan &plan,
@@ -81,7 +162,7 @@ static LogicalResult checkCluster(Operation *op, const KernelPlan &plan,
 static LogicalResult checkProduct(Operation *op, const KernelPlan &plan,
                                   const hw::TargetModel &target) {
   using enum pipe::Engine;
-  if (failed(checkTile(op, plan)) || failed(checkCluster(op, plan, target)))
+  if (failed(checkTile(op, plan, target)) || failed(checkCluster(op, plan, target)))
     return failure();
   if (*plan.resident != 1)
     return misfit(op, "resident", "is 1", Twine(*plan.resident));

@@ -2,8 +2,8 @@
 //
 // One thread issues tcgen05.cp and tcgen05.mma; an MMA runs after earlier copies, so that scales
 // need no wait before the MMA that reads them. A k tile of 256 fp4 is four MMAs of K = 64; MMA s
-// reads the s-th 32-byte slice of every swizzled row (descriptor start + 32 s bytes) and the scales
-// at
+// reads the s-th 32-byte slice of every swizzled row (descriptor start + 32 s bytes; a longer tile
+// has its rows in several panels) and the scales at
 //   nvfp4 (block 16, scale_vec 4X): 512-byte block s, id 0
 //   mxfp4 (block 32, scale_vec 2X): 512-byte block s / 2, id 2 (s mod 2)
 // pipe.mma_blockwise reads A as TMA wrote it, rows of k with contiguous columns: an MN-major
@@ -39,6 +39,13 @@ Value advance(OpBuilder &b, Location loc, Value descriptor, int64_t bytes) {
   if (bytes == 0)
     return descriptor;
   return arith::AddIOp::create(b, loc, descriptor, fp4::constantI64(b, loc, bytes / 16));
+}
+
+/// Byte offset in a K-major tile of the slice of matrix step `step`: within a panel slices are side
+/// by side, and panel follows panel.
+int64_t sliceOffset(fp4::pipe::SharedType tile, int64_t step) {
+  int64_t panels = tile.getPanels(), steps = tile.getColumns() / fp4::pipe::kMmaK / panels;
+  return step / steps * (tile.getBytes() / panels) + step % steps * hw::mmaRowBytes;
 }
 
 Value addColumns(OpBuilder &b, Location loc, Value address, int64_t columns) {
@@ -128,8 +135,8 @@ struct LowerMma : OpConversionPattern<fp4::pipe::MmaOp> {
             rewriter, loc, NVVM::MMABlockScaleKind::MXF4NVF4, group,
             blocksOf16 ? NVVM::Tcgen05MMABlockScale::BLOCK16 : NVVM::Tcgen05MMABlockScale::BLOCK32,
             NVVM::Tcgen05MMACollectorOp::DISCARD, operands.accumulator,
-            advance(rewriter, loc, operands.a, step * hw::mmaRowBytes),
-            advance(rewriter, loc, operands.b, step * hw::mmaRowBytes),
+            advance(rewriter, loc, operands.a, sliceOffset(op.getA().getType(), step)),
+            advance(rewriter, loc, operands.b, sliceOffset(op.getB().getType(), step)),
             fp4::constantI32(rewriter, loc, *form.encode()), accumulate,
             scaleAddress(rewriter, loc, adaptor.getAScales(), kBlock, 1),
             scaleAddress(rewriter, loc, operands.bScales, kBlock, rowBlocks));

@@ -79,8 +79,7 @@ func.func @ragged(%q: tensor<1x272xf4E2M1FN>, %s: tensor<1x17xf8E4M3FN, #fp4.sca
 // -----
 
 // MXFP4: one 512-byte block of scales covers two matrix steps, so the last k tile of K = 352 has 1 of 2
-// blocks and 2 of 4 steps. Two multiplications in one function have kernels of their own, and the
-// model, with no attribute, gives a small problem the smallest tiles.
+// blocks and 2 of 4 steps. Two multiplications in one function have kernels of their own.
 // CHECK-LABEL: func.func @mx
 // CHECK: gpu.launch_func @mx_matmul_0::@kernel
 // CHECK: gpu.launch_func @mx_matmul_1::@kernel
@@ -98,10 +97,10 @@ func.func @ragged(%q: tensor<1x272xf4E2M1FN>, %s: tensor<1x17xf8E4M3FN, #fp4.sca
 func.func @mx(%q: tensor<300x352xf4E2M1FN>, %s: tensor<300x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
     %w: tensor<8x352xf4E2M1FN>, %sw: tensor<8x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
     -> (tensor<300x8xf16>, tensor<300x8xf16>) {
-  %y = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw {format = #fp4.format<mxfp4>}
+  %y = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 64, 256]>}
       : (tensor<300x352xf4E2M1FN>, tensor<300x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
          tensor<8x352xf4E2M1FN>, tensor<8x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<300x8xf16>
-  %z = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw {format = #fp4.format<mxfp4>}
+  %z = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 64, 256]>}
       : (tensor<300x352xf4E2M1FN>, tensor<300x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
          tensor<8x352xf4E2M1FN>, tensor<8x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<300x8xf16>
   return %y, %z : tensor<300x8xf16>, tensor<300x8xf16>

@@ -13,7 +13,7 @@ func.func @decode(%a: tensor<1x4096xf4E2M1FN>, %sa: tensor<1x256xf8E4M3FN, #fp4.
 }
 
 // CHECK-LABEL: gpu.module @narrow_matmul_0
-// CHECK: pipe.accumulator : !pipe.tmem<128x64xf32>
+// CHECK: pipe.accumulator : !pipe.tmem<256x64xf32, pair>
 func.func @narrow(%a: tensor<4096x1024xf4E2M1FN>, %sa: tensor<4096x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<8x1024xf4E2M1FN>, %sb: tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<4096x8xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>}
@@ -22,7 +22,7 @@ func.func @narrow(%a: tensor<4096x1024xf4E2M1FN>, %sa: tensor<4096x64xf8E4M3FN, 
 }
 
 // CHECK-LABEL: gpu.module @square_matmul_0
-// CHECK: pipe.accumulator : !pipe.tmem<128x64xf32>
+// CHECK: pipe.accumulator : !pipe.tmem<256x64xf32, pair>
 func.func @square(%a: tensor<1024x1024xf4E2M1FN>, %sa: tensor<1024x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<1024x1024xf4E2M1FN>, %sb: tensor<1024x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<1024x1024xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>}
@@ -31,7 +31,7 @@ func.func @square(%a: tensor<1024x1024xf4E2M1FN>, %sa: tensor<1024x64xf8E4M3FN, 
 }
 
 // CHECK-LABEL: gpu.module @wave_matmul_0
-// CHECK: pipe.accumulator : !pipe.tmem<128x192xf32>
+// CHECK: pipe.accumulator : !pipe.tmem<256x192xf32, pair>
 func.func @wave(%a: tensor<2368x4096xf4E2M1FN>, %sa: tensor<2368x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<2048x4096xf4E2M1FN>, %sb: tensor<2048x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<2368x2048xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>}
@@ -40,7 +40,7 @@ func.func @wave(%a: tensor<2368x4096xf4E2M1FN>, %sa: tensor<2368x256xf8E4M3FN, #
 }
 
 // CHECK-LABEL: gpu.module @large_matmul_0
-// CHECK: pipe.accumulator : !pipe.tmem<128x192xf32>
+// CHECK: pipe.accumulator : !pipe.tmem<256x192xf32, pair>
 func.func @large(%a: tensor<8192x4096xf4E2M1FN>, %sa: tensor<8192x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<8192x4096xf4E2M1FN>, %sb: tensor<8192x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<8192x8192xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>}
@@ -49,7 +49,7 @@ func.func @large(%a: tensor<8192x4096xf4E2M1FN>, %sa: tensor<8192x256xf8E4M3FN, 
 }
 
 // CHECK-LABEL: gpu.module @dynamic_matmul_0
-// CHECK: pipe.accumulator : !pipe.tmem<128x128xf32>
+// CHECK: pipe.accumulator : !pipe.tmem<256x128xf32, pair>
 func.func @dynamic(%a: tensor<?x1024xf4E2M1FN>, %sa: tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<512x1024xf4E2M1FN>, %sb: tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x512xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>}

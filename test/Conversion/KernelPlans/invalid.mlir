@@ -5,9 +5,9 @@
 func.func @tile(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
   %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 64, 256]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
-  // expected-error @+2 {{must have a plan whose 'tile' is [128, n, 256] with n = 64, 128, 192 or 256, but got [128, 96, 256]}}
+  // expected-error @+2 {{must have a plan whose 'tile' is [128, n, k] with n = 64, 96, 128, 192 or 256 and k a multiple of 256, but got [128, 80, 256]}}
   // expected-note @+1 {{leave 'tile' out, and fp4-plan-kernels decides it}}
-  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 96, 256]>}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 80, 256]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   // expected-error @+2 {{but got [64, 64, 256]}}
   // expected-note @+1 {{leave 'tile' out}}
@@ -80,13 +80,13 @@ func.func @roles(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
 func.func @clusters(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
   %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, cluster = [2, 4], tile = [256, 128, 256]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
-  // expected-error @+2 {{must have a plan whose 'tile' is [256, n, 256] with n = 128 or 256, but got [128, 128, 256]}}
+  // expected-error @+2 {{must have a plan whose 'tile' is [256, n, k] with n = 64, 96, 128, 192 or 256 and k a multiple of 256, but got [128, 128, 256]}}
   // expected-note @+1 {{leave 'tile' out}}
   %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, tile = [128, 128, 256]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
-  // expected-error @+2 {{must have a plan whose 'tile' is [128, n, 256] with n = 128 or 256, but got [128, 64, 256]}}
+  // expected-error @+2 {{must have a plan whose 'tile' fits in the memories of a multiprocessor of sm_100a, but got [128, 256, 1280], of 286720 bytes and 576 columns}}
   // expected-note @+1 {{leave 'tile' out}}
-  %2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, cluster = [1, 2], tile = [128, 64, 256]>}
+  %2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, cluster = [1, 2], tile = [128, 256, 1280]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'cluster' has 2 blocks along m, which are the pair, but got [4, 1]}}
   // expected-note @+1 {{leave 'cluster' out}}

@@ -227,20 +227,6 @@ func.func @mma(%acc: !acc, %a: !data, %b: !bytes, %s: !scales, %p: i1) {
 
 // -----
 
-!acc = !pipe.tmem<128x128xf32>
-!data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
-!panels = !pipe.shared<128x256xf4E2M1FN, swizzle_64B>
-!scales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
-func.func @mma(%acc: !acc, %a: !data, %b: !panels, %s: !scales, %p: i1) {
-  pipe.mma %acc, %a scaled %s, %a scaled %s accumulate %p : !acc, !data, !scales, !data, !scales
-  // (C115)
-  // expected-error @+1 {{b must be one panel wide, but got 2 in '!pipe.shared<128x256xf4E2M1FN, swizzle_64B>'}}
-  pipe.mma %acc, %a scaled %s, %b scaled %s accumulate %p : !acc, !data, !scales, !panels, !scales
-  return
-}
-
-// -----
-
 !acc = !pipe.tmem<128x192xf32>
 !data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
 !wide = !pipe.shared<192x256xf4E2M1FN, swizzle_128B>

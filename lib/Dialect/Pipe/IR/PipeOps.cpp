@@ -393,10 +393,6 @@ LogicalResult MmaOp::verify() {
         tile.getColumns() != a.getColumns()) // (C115)
       return emitOpError() << name << " must be f4E2M1FN with the K of a, a multiple of " << kMmaK
                            << ", but got " << tile;
-  for (auto [name, tile] : {std::pair("a", a), std::pair("b", b)})
-    if (tile.getPanels() != 1) // (C115)
-      return emitOpError() << name << " must be one panel wide, but got " << tile.getPanels()
-                           << " in " << tile;
   if (sa.getElementType() != sb.getElementType())
     return emitOpError() << "scales must have one element type, but got " << sa.getElementType()
                          << " and " << sb.getElementType();

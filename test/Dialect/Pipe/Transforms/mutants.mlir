@@ -1,4 +1,4 @@
-// RUN: fp4-opt %s -fp4-set-target -fp4-plan-kernels -convert-fp4-to-pipe -pipe-specialize-warps -pipe-pipeline -canonicalize -cse \
+// RUN: fp4-opt %s -fp4-set-target "-fp4-plan-kernels=plans={tile_product, tile = [128, 128, 256]}" -convert-fp4-to-pipe -pipe-specialize-warps -pipe-pipeline -canonicalize -cse \
 // RUN:   | %python %fp4_src/utils/pipe_mutants.py | FileCheck %s
 
 // No channel op of the GEMM is redundant, and each that is missing or one too many is noticed: 5 loads

@@ -1,0 +1,115 @@
+// RUN: fp4-opt %s -fp4-set-target -fp4-plan-kernels | FileCheck %s
+// RUN: %fp4-opt-once %s -fp4-set-target -fp4-plan-kernels --remarks-filter-passed=fp4-plan -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// What the static model chooses for shapes with published times (docs/Rationale/Plans.md has the
+// table). The times are predictions.
+
+
+// REMARK: Remark="tiles of 128x64 by one block, predicted 30.61 us at 1.3 GHz, bound by what the L2 cache delivers"
+// CHECK-LABEL: func @m128_n7168_k16384
+// CHECK: #fp4.plan<tile_product, tile = [128, 64, 256], schedule = #pipe.static_persistent<along_m>
+func.func @m128_n7168_k16384(%a: tensor<128x16384xf4E2M1FN>, %sa: tensor<128x1024xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+    %b: tensor<7168x16384xf4E2M1FN>, %sb: tensor<7168x1024xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<128x7168xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>}
+      : (tensor<128x16384xf4E2M1FN>, tensor<128x1024xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+         tensor<7168x16384xf4E2M1FN>, tensor<7168x1024xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<128x7168xbf16>
+  return %y : tensor<128x7168xbf16>
+}
+
+// REMARK: Remark="tiles of 128x64 by one block, predicted 19.58 us at 1.3 GHz, bound by what the L2 cache delivers"
+// CHECK-LABEL: func @m128_n4096_k7168
+// CHECK: #fp4.plan<tile_product, tile = [128, 64, 256], schedule = #pipe.static_persistent<along_m>
+func.func @m128_n4096_k7168(%a: tensor<128x7168xf4E2M1FN>, %sa: tensor<128x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+    %b: tensor<4096x7168xf4E2M1FN>, %sb: tensor<4096x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<128x4096xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>}
+      : (tensor<128x7168xf4E2M1FN>, tensor<128x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+         tensor<4096x7168xf4E2M1FN>, tensor<4096x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<128x4096xbf16>
+  return %y : tensor<128x4096xbf16>
+}
+
+// REMARK: Remark="tiles of 128x64 by one block, predicted 13.45 us at 1.3 GHz, bound by what the L2 cache delivers"
+// CHECK-LABEL: func @m128_n7168_k2048
+// CHECK: #fp4.plan<tile_product, tile = [128, 64, 256], schedule = #pipe.static_persistent<along_m>
+func.func @m128_n7168_k2048(%a: tensor<128x2048xf4E2M1FN>, %sa: tensor<128x128xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+    %b: tensor<7168x2048xf4E2M1FN>, %sb: tensor<7168x128xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<128x7168xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>}
+      : (tensor<128x2048xf4E2M1FN>, tensor<128x128xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+         tensor<7168x2048xf4E2M1FN>, tensor<7168x128xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<128x7168xbf16>
+  return %y : tensor<128x7168xbf16>
+}
+
+// REMARK: Remark="tiles of 256x64 by a pair of blocks, predicted 18.35 us at 1.3 GHz, bound by what the L2 cache delivers"
+// CHECK-LABEL: func @m256_n4096_k7168
+// CHECK: #fp4.plan<tile_product, tile = [256, 64, 256], cluster = [2, 1], pair, schedule = #pipe.static_persistent<along_m>
+func.func @m256_n4096_k7168(%a: tensor<256x7168xf4E2M1FN>, %sa: tensor<256x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+    %b: tensor<4096x7168xf4E2M1FN>, %sb: tensor<4096x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<256x4096xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>}
+      : (tensor<256x7168xf4E2M1FN>, tensor<256x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+         tensor<4096x7168xf4E2M1FN>, tensor<4096x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<256x4096xbf16>
+  return %y : tensor<256x4096xbf16>
+}
+
+// REMARK: Remark="tiles of 256x128 by a pair of blocks, predicted 20.49 us at 1.3 GHz, bound by what the L2 cache delivers"
+// CHECK-LABEL: func @m512_n4096_k7168
+// CHECK: #fp4.plan<tile_product, tile = [256, 128, 256], cluster = [2, 1], pair, schedule = #pipe.static_persistent<along_m>
+func.func @m512_n4096_k7168(%a: tensor<512x7168xf4E2M1FN>, %sa: tensor<512x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+    %b: tensor<4096x7168xf4E2M1FN>, %sb: tensor<4096x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<512x4096xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>}
+      : (tensor<512x7168xf4E2M1FN>, tensor<512x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+         tensor<4096x7168xf4E2M1FN>, tensor<4096x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<512x4096xbf16>
+  return %y : tensor<512x4096xbf16>
+}
+
+// REMARK: Remark="tiles of 256x64 by a pair of blocks, predicted 15.20 us at 1.3 GHz, bound by what the L2 cache delivers"
+// CHECK-LABEL: func @m256_n3072_k4096
+// CHECK: #fp4.plan<tile_product, tile = [256, 64, 256], cluster = [2, 1], pair, schedule = #pipe.static_persistent<along_m>
+func.func @m256_n3072_k4096(%a: tensor<256x4096xf4E2M1FN>, %sa: tensor<256x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+    %b: tensor<3072x4096xf4E2M1FN>, %sb: tensor<3072x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<256x3072xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>}
+      : (tensor<256x4096xf4E2M1FN>, tensor<256x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+         tensor<3072x4096xf4E2M1FN>, tensor<3072x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<256x3072xbf16>
+  return %y : tensor<256x3072xbf16>
+}
+
+// REMARK: Remark="tiles of 256x96 by a pair of blocks, predicted 19.42 us at 1.3 GHz, bound by what the L2 cache delivers"
+// CHECK-LABEL: func @m512_n3072_k7168
+// CHECK: #fp4.plan<tile_product, tile = [256, 96, 256], cluster = [2, 1], pair, schedule = #pipe.static_persistent<along_m>
+func.func @m512_n3072_k7168(%a: tensor<512x7168xf4E2M1FN>, %sa: tensor<512x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+    %b: tensor<3072x7168xf4E2M1FN>, %sb: tensor<3072x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<512x3072xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>}
+      : (tensor<512x7168xf4E2M1FN>, tensor<512x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+         tensor<3072x7168xf4E2M1FN>, tensor<3072x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<512x3072xbf16>
+  return %y : tensor<512x3072xbf16>
+}
+
+// REMARK: Remark="tiles of 256x192 by a pair of blocks, predicted 45.72 us at 1.3 GHz, bound by what the L2 cache delivers"
+// CHECK-LABEL: func @m4096_n4096_k4096
+// CHECK: #fp4.plan<tile_product, tile = [256, 192, 256], cluster = [2, 1], pair, schedule = #pipe.static_persistent<along_m>
+func.func @m4096_n4096_k4096(%a: tensor<4096x4096xf4E2M1FN>, %sa: tensor<4096x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+    %b: tensor<4096x4096xf4E2M1FN>, %sb: tensor<4096x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<4096x4096xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>}
+      : (tensor<4096x4096xf4E2M1FN>, tensor<4096x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+         tensor<4096x4096xf4E2M1FN>, tensor<4096x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<4096x4096xbf16>
+  return %y : tensor<4096x4096xbf16>
+}
+
+// REMARK: Remark="tiles of 256x256 by a pair of blocks, predicted 249.45 us at 1.3 GHz, bound by what the L2 cache delivers"
+// CHECK-LABEL: func @m8192_n8192_k8192
+// CHECK: #fp4.plan<tile_product, tile = [256, 256, 256], cluster = [2, 1], pair, schedule = #pipe.static_persistent<panels<9>>
+func.func @m8192_n8192_k8192(%a: tensor<8192x8192xf4E2M1FN>, %sa: tensor<8192x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+    %b: tensor<8192x8192xf4E2M1FN>, %sb: tensor<8192x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<8192x8192xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>}
+      : (tensor<8192x8192xf4E2M1FN>, tensor<8192x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+         tensor<8192x8192xf4E2M1FN>, tensor<8192x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<8192x8192xbf16>
+  return %y : tensor<8192x8192xbf16>
+}
+
+// REMARK: Remark="tiles of 256x256 by a pair of blocks, predicted 1703.94 us at 1.3 GHz, bound by what the L2 cache delivers"
+// CHECK-LABEL: func @m16384_n16384_k16384
+// CHECK: #fp4.plan<tile_product, tile = [256, 256, 256], cluster = [2, 1], pair, schedule = #pipe.static_persistent<panels<9>>
+func.func @m16384_n16384_k16384(%a: tensor<16384x16384xf4E2M1FN>, %sa: tensor<16384x1024xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+    %b: tensor<16384x16384xf4E2M1FN>, %sb: tensor<16384x1024xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<16384x16384xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>}
+      : (tensor<16384x16384xf4E2M1FN>, tensor<16384x1024xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+         tensor<16384x16384xf4E2M1FN>, tensor<16384x1024xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<16384x16384xbf16>
+  return %y : tensor<16384x16384xbf16>
+}
