@@ -1,0 +1,24 @@
+"""Reads and writes NVFP4 and MXFP4 weights of models: safetensors files as compressed-tensors,
+ModelOpt and gpt-oss lay them out (docs/Python.md).
+
+    with fp4.checkpoints.open("model/") as checkpoint:
+        weight = checkpoint.read("model.layers.0.mlp.down_proj")    # an fp4.torch.Scaled
+    fp4.checkpoints.write("model.safetensors", {"model.layers.0.mlp.down_proj": weight}, "modelopt")
+
+The bytes of data and block scales are never changed. The scale of a tensor is an encode scale,
+2688 / amax, in one layout and a decode scale, amax / 2688, in another: the layout says which, and a
+weight that goes from one to the other decodes to the same numbers to the last bit, or is refused.
+A file whose layout its tensors and its config.json leave open, or about which they disagree, is an
+fp4.UsageError that names the tensor.
+
+It needs torch and safetensors: import the module, because `import fp4` does not.
+"""
+
+from ._detect import Entry
+from ._global_scales import GlobalScale, restated
+from ._layouts import LAYOUTS, Kind, Layout
+from ._read import Checkpoint, open
+from ._write import quantization_config, write
+
+__all__ = ["LAYOUTS", "Checkpoint", "Entry", "GlobalScale", "Kind", "Layout", "open",
+           "quantization_config", "restated", "write"]

@@ -1,0 +1,205 @@
+"""Reads quantized weights of checkpoints."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import pathlib
+from collections.abc import Iterator, Mapping
+from types import TracebackType
+from typing import Any
+
+import torch
+
+from ..errors import UsageError
+from ..torch import Scaled, decode_scale_of
+from ..torch.scaled import SCALE_DTYPES
+from ._detect import Entry, detect
+from ._files import Files, configs
+from ._global_scales import CONVENTIONS, GlobalScale
+
+# No weight of a model is larger: the largest f16. A scale of the wrong convention makes them so.
+_LARGEST_WEIGHT = 65504.0
+
+
+class Checkpoint(Mapping[str, Entry]):
+    """The quantized weights of a model by their names; `open` makes it.
+
+    Attributes:
+        layout: the fp4.checkpoints.Layout.
+        others: the names of all other tensors, such as biases and norms; `tensor` reads them.
+    """
+
+    def __init__(self, path: pathlib.Path, layout: str | None, global_scale: str | None,
+                 device: str) -> None:
+        if global_scale is not None and global_scale not in CONVENTIONS:
+            raise UsageError(f"'global_scale' must be encode or decode, but got {global_scale!r}")
+        self._stated = global_scale
+        self._files = Files(path, device)
+        try:
+            said = configs(path) if layout is None else []
+            self.layout, self._entries = detect(self._files.headers, said, layout)
+        except BaseException:
+            self._files.close()
+            raise
+        used = {name for entry in self._entries.values() for name in entry.tensors}
+        self.others = tuple(name for name in self._files.headers if name not in used)
+
+    def __getitem__(self, name: str) -> Entry:
+        return self._entries[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def read(self, name: str, *, expert: int | None = None, partial: bool = False) -> Scaled:
+        """A quantized weight.
+
+        Args:
+            name: one of the names of this mapping.
+            expert: which matrix of a stack.
+            partial: read the weight although the layer computes more than its product.
+
+        Returns:
+            Its bytes as they are, with linear block scales, the scale of the tensor in the
+            convention of the layout, and the recipe that decodes it as the layout's package does.
+
+        Raises:
+            UsageError: no such weight; a scale that decodes nothing, or that makes the weight
+                larger than any f16, as a scale of the other convention does.
+        """
+        entry = self._entry(name)
+        if entry.changes and not partial:
+            raise UsageError(f"weight '{name}' is not all of its layer: tensor "
+                             f"'{entry.changes[0]}' changes what it computes",
+                             "read that with tensor(name) and apply it, and pass partial=True here")
+        index = _index(entry, expert)
+        kind, (rows, columns) = entry.kind, entry.shape
+        data = self._files.load(name + kind.data, index)
+        scales = self._files.load(name + kind.scales, index)
+        data = data.view(torch.uint8).reshape(rows, columns // 2).view(torch.float4_e2m1fn_x2)
+        scales = scales.view(SCALE_DTYPES[kind.format])
+        facts: dict[str, Any] = {"shape": entry.shape, "format": kind.format, "layout": "linear"}
+        if not kind.level:
+            return Scaled(data, scales, None, recipe=kind.recipe, **facts)
+        return self._leveled(name + kind.level, entry, data, scales, facts)
+
+    def _leveled(self, level: str, entry: Entry, data: torch.Tensor, scales: torch.Tensor,
+                 facts: dict[str, Any]) -> Scaled:
+        convention = self._stated or entry.kind.convention
+        value = _check_level(self._files.load(level), level, convention)
+        if convention == entry.kind.convention:
+            result = Scaled(data, scales, value.reshape(()), recipe=entry.kind.recipe, **facts)
+        elif convention == "encode":
+            result = Scaled.from_encode_scale(data, scales, value, **facts)
+        else:
+            result = Scaled.from_decode_scale(data, scales, value, **facts)
+        if self._stated is None:
+            _check_plausible(result, level, convention)
+        return result
+
+    def input_scale(self, name: str) -> GlobalScale | None:
+        """The scale for the input of the layer, or None where the checkpoint has none."""
+        entry = self._entry(name)
+        if not entry.input:
+            return None
+        convention = self._stated or entry.kind.convention
+        value = self._files.load(entry.input)
+        if value.dtype != torch.float32 or value.numel() != 1:
+            raise UsageError(f"tensor '{entry.input}' must be one float32, but is "
+                             f"{str(value.dtype)[6:]} of shape {list(value.shape)}")
+        return GlobalScale(_check_level(value, entry.input, convention), convention)
+
+    def tensor(self, name: str) -> torch.Tensor:
+        """Any tensor of the files, as it is."""
+        if name not in self._files.headers:
+            raise UsageError(f"the checkpoint has no tensor {name!r}",
+                             _nearest(name, self._files.headers))
+        return self._files.load(name)
+
+    def _entry(self, name: str) -> Entry:
+        if name in self._entries:
+            return self._entries[name]
+        note = (f"it is not quantized: tensor({name!r}) reads it"
+                if name in self.others else _nearest(name, self._entries))
+        raise UsageError(f"the checkpoint has no quantized weight {name!r}", note)
+
+    def close(self) -> None:
+        """Closes the files. What was read stays."""
+        self._files.close()
+
+    def __enter__(self) -> Checkpoint:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        formats = ", ".join(sorted({entry.format for entry in self._entries.values()}))
+        return (f"<fp4.checkpoints.Checkpoint of {len(self)} weights in {formats}, layout "
+                f"{self.layout.name}, and {len(self.others)} other tensors>")
+
+
+def open(path: str | os.PathLike[str], *, layout: str | None = None,
+         global_scale: str | None = None, device: str | torch.device = "cpu") -> Checkpoint:
+    """Opens a checkpoint. Names, types and shapes are checked; nothing is loaded yet.
+
+    Args:
+        path: a safetensors file, a folder, or the index of several files. config.json and
+            hf_quant_config.json beside them must agree with the tensors.
+        layout: one of fp4.checkpoints.LAYOUTS, where the caller knows better than the names of the
+            tensors and those files.
+        global_scale: "encode" or "decode", where the file has the convention that its layout does
+            not have.
+        device: where the tensors are loaded to.
+
+    Raises:
+        UsageError: the file is none, or is damaged; its tensors have no known layout, or two; they
+            do not belong together. The message names the tensor.
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"'path' must be a path, but got {type(path).__name__}")
+    return Checkpoint(pathlib.Path(path), layout, global_scale, str(device))
+
+
+def _index(entry: Entry, expert: int | None) -> int | None:
+    if entry.experts is None:
+        if expert is not None:
+            raise UsageError(f"weight '{entry.name}' is one matrix, but got expert = {expert}")
+        return None
+    if expert is None or not 0 <= expert < entry.experts:
+        raise UsageError(f"weight '{entry.name}' has {entry.experts} experts, but got expert = "
+                         f"{expert}", "pass expert=0 and so on")
+    return expert
+
+
+def _check_level(value: torch.Tensor, name: str, convention: str) -> torch.Tensor:
+    number = value.item()
+    least = 0.0 if convention == "decode" else torch.finfo(torch.float32).tiny
+    if not least <= number < float("inf"):  # NaN too
+        raise UsageError(f"tensor '{name}' must be a positive {convention} scale, but is "
+                         f"{number:.9g}", "the file is damaged, or the weight was never calibrated")
+    return value
+
+
+def _check_plausible(weight: Scaled, name: str, convention: str) -> None:
+    assert weight.amax is not None
+    scales = weight.scales.float()
+    most = float(scales[scales.isfinite()].max()) if scales.isfinite().any() else 0.0
+    reaches = 6 * most * float(decode_scale_of(weight.amax, weight.recipe))
+    if reaches > _LARGEST_WEIGHT:
+        other = "encode" if convention == "decode" else "decode"
+        raise UsageError(f"tensor '{name}' is {weight.amax.item():.9g}, with which the largest "
+                         f"weight would be {reaches:.3g} if it is the {convention} scale",
+                         f"no model has such weights; if it is the {other} scale, say so: "
+                         f"open(path, global_scale='{other}')")
+
+
+def _nearest(name: Any, names: Mapping[str, Any]) -> str:
+    near = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
+    return f"there is {near[0]!r}" if near else ""
+
+
