@@ -1,15 +1,29 @@
 """fp4 for torch: quantized matrices, operations for torch.compile, and linear layers.
 
     x = fp4.torch.quantize(torch.randn(128, 256, dtype=torch.bfloat16))
-    y = fp4.torch.dequantize(x)
+    w = fp4.torch.quantize(torch.randn(64, 256, dtype=torch.bfloat16))
+    y = fp4.torch.linear(x, w)                       # x w^T, bfloat16 [128, 64]
 
 CPU tensors run in the simulator, CUDA tensors on their device's current stream. docs/Python.md has
 the operations; `import fp4` does not import this package, because it imports torch.
 """
 
 from .buffers import ScaledBuffers
+from .drop_in import scaled_mm
+from .execution import simulator
+from .functional import (
+    SIGN_MASK,
+    amax,
+    dequantize,
+    fake_quantize,
+    hadamard,
+    linear,
+    quantize,
+    swizzle,
+)
 from .scaled import Scaled
 from .scales import amax_of_decode_scale, decode_scale_of, encode_scale_of
 
-__all__ = ["Scaled", "ScaledBuffers", "amax_of_decode_scale", "decode_scale_of",
-           "encode_scale_of"]
+__all__ = ["SIGN_MASK", "Scaled", "ScaledBuffers", "amax", "amax_of_decode_scale",
+           "decode_scale_of", "dequantize", "encode_scale_of", "fake_quantize", "hadamard",
+           "linear", "quantize", "scaled_mm", "simulator", "swizzle"]

@@ -1,0 +1,246 @@
+"""Functions on tensors and Scaled matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ..errors import UsageError
+from . import gradients, recipes  # noqa: F401  (gradients registers them)
+from .scaled import Scaled
+
+#: The signs of TransformerEngine's Hadamard transform: bit i is set where element i is negated.
+SIGN_MASK = 0xD7E8
+
+_ops = torch.ops.fp4
+
+
+def amax(x: torch.Tensor, *, per_row: bool = False) -> torch.Tensor:
+    """The largest magnitude of a matrix [M, K], as a float32 scalar, or [M] with one for each row.
+    NaN elements are skipped. No gradient is recorded."""
+    result: torch.Tensor = _ops.amax(_matrix(x, "x"), per_row)
+    return result
+
+
+def quantize(x: torch.Tensor, *, format: str = "nvfp4", recipe: str = "",
+             layout: str = "tiled_128x4", amax: torch.Tensor | None = None, per_row: bool = False,
+             rounding: str = "nearest", rng: torch.Tensor | None = None,
+             square: bool = False) -> Scaled:
+    """Quantizes a matrix along its rows. No gradient flows through it; fake_quantize has one.
+
+    Args:
+        x: bfloat16, float16 or float32, contiguous, [M, K] or [..., K] whose leading sizes become
+            M. K is a multiple of 2 for NVFP4 and of 32 for MXFP4.
+        format: "nvfp4" (blocks of 16, E4M3 scales) or "mxfp4" (blocks of 32, E8M0 scales).
+        recipe: of docs/Numerics.md; without it transformer_engine or ocp_floor.
+        layout: of the scales: "tiled_128x4", which products read, or "linear".
+        amax: a float32 scalar or [M], used as it is; without it that of `x`. Recipes with
+            tensor_scale = supplied or supplied_decode need it, because it is their scale.
+        per_row: give every row an amax of its own.
+        rounding: "nearest" (to even) or "stochastic".
+        rng: int64 [seed, offset] of stochastic rounding; without it torch's generator makes one.
+        square: let blocks be 16 x 16, so that the matrix and its transpose have the same values.
+
+    Raises:
+        UsageError: an argument that does not fit. Nothing is converted or copied.
+    """
+    recipes.check_format(format)
+    recipes.check_layout(layout)
+    recipe = recipe or recipes.DEFAULT_RECIPES[format]
+    rows = _matrix(x, "x")
+    _check_columns(rows, format)
+    number = _amax_for(rows, format, recipe, amax, per_row)
+    data, scales = _ops.quantize(rows, number, _rng_for(rows, rounding, rng), format, recipe,
+                                 layout, square, False, None)
+    return Scaled(data, scales, None if number is None else _own(number, amax),
+                  (rows.shape[0], rows.shape[1]), format, layout, recipe)
+
+
+def fake_quantize(x: torch.Tensor, *, format: str = "nvfp4", recipe: str = "",
+                  amax: torch.Tensor | None = None, rounding: str = "nearest",
+                  rng: torch.Tensor | None = None, square: bool = False) -> torch.Tensor:
+    """dequantize(quantize(x)) in the shape and dtype of `x`; the gradient passes straight through.
+    The arguments are those of `quantize`."""
+    recipes.check_format(format)
+    recipe = recipe or recipes.DEFAULT_RECIPES[format]
+    rows = _rows(x, "x")
+    _check_columns(rows, format)
+    number = _amax_for(rows.detach(), format, recipe, amax, False)
+    result: torch.Tensor = _ops.fake_quantize(rows, number, _rng_for(rows, rounding, rng), format,
+                                              recipe, square)
+    return result.view(x.shape)
+
+
+def dequantize(x: Scaled, dtype: torch.dtype = torch.bfloat16) -> torch.Tensor:
+    """The numbers of `x`, [M, K], computed in fp32 and rounded once to bfloat16, float16 or
+    float32. Tiled scales are rearranged first."""
+    linear = swizzle(x, "linear")
+    result: torch.Tensor = _ops.dequantize(_typed(x.data), linear.scales, x.amax, x.format,
+                                           x.recipe, dtype)
+    return result
+
+
+def swizzle(x: Scaled, layout: str = "tiled_128x4") -> Scaled:
+    """The same matrix with scales in `layout`: "tiled_128x4", padded with zeros, or "linear". It
+    is `x` itself if its scales have that layout."""
+    _check_scaled(x, "x")
+    if recipes.check_layout(layout) == x.layout:
+        return x
+    scales = _typed(x.scales, x)
+    if layout == "linear":
+        scales = _ops.unswizzle_scales(scales, x.shape[0], -(-x.shape[1] // x.block))
+    else:
+        scales = _ops.swizzle_scales(scales)
+    return Scaled(x.data, scales, x.amax, x.shape, x.format, layout, x.recipe)
+
+
+def hadamard(x: torch.Tensor, dim: int = -1, *, size: int = 16,
+             sign_mask: int = SIGN_MASK) -> torch.Tensor:
+    """Multiplies each group of `size` elements along `dim` by an orthogonal matrix:
+    y[j] = size^(-1/2) * sum_i s[i] * (-1)^popcount(i & j) * x[i].
+
+    Args:
+        x: bfloat16 [M, K], contiguous.
+        dim: 0 or 1. Its size is a multiple of `size`: 16, 32, 64 or 128.
+        sign_mask: s[i] is -1 where bit i mod 16 is set.
+
+    Returns:
+        Like x: the sum is computed in fp32 and rounded once. The gradient is that of the exact
+        transform, rounded in the same way.
+    """
+    if x.dim() != 2 or not -2 <= dim < 2:
+        raise UsageError("'x' must be a matrix and 'dim' one of its dimensions, but got the shape "
+                         f"{list(x.shape)} and {dim}")
+    _check_input(x, "x")
+    result: torch.Tensor = _ops.hadamard(x, dim % 2, size, sign_mask)
+    return result
+
+
+def linear(x: Scaled, weight: Scaled, bias: torch.Tensor | None = None,
+           dtype: torch.dtype = torch.bfloat16) -> torch.Tensor:
+    """x weight^T + bias of quantized matrices, [M, N].
+
+    The sum is the fp32 sum of the tensor core. It is multiplied by the scales of the tensors, the
+    bias is added, both in fp32, and the result is rounded once to `dtype`.
+
+    Args:
+        x: [M, K], its scales tiled.
+        weight: [N, K] of the same format, its scales tiled.
+        bias: [N], of a floating-point dtype.
+        dtype: bfloat16, float16 or float32.
+
+    Raises:
+        UsageError: another format, K, layout or device.
+    """
+    for value, name in ((x, "x"), (weight, "weight")):
+        _check_scaled(value, name)
+        if value.layout != "tiled_128x4":
+            raise UsageError(f"'{name}' must have tiled_128x4 scales, but has {value.layout} ones",
+                             f"pass fp4.torch.swizzle({name})")
+    if x.format != weight.format or x.shape[1] != weight.shape[1]:
+        raise UsageError(f"'x' and 'weight' must have one format and one K, but got {x!r} and "
+                         f"{weight!r}")
+    if x.shape[1] % x.block:
+        raise UsageError(f"K must be a multiple of {x.block}, but got {x.shape[1]}")
+    check_bias(bias, weight.shape[0])
+    result: torch.Tensor = _ops.scaled_mm(
+        _typed(x.data), _typed(x.scales, x), x.amax, _typed(weight.data),
+        _typed(weight.scales, weight), weight.amax, bias, x.format, x.recipe, weight.recipe, dtype)
+    return result
+
+
+def check_bias(bias: torch.Tensor | None, size: int) -> None:
+    if bias is not None and (tuple(bias.shape) != (size,) or not bias.dtype.is_floating_point):
+        raise UsageError(f"'bias' must be a floating-point tensor of shape [{size}], but got "
+                         f"{str(bias.dtype)[6:]} of shape {list(bias.shape)}")
+
+
+def random_state(device: torch.device) -> torch.Tensor:
+    """A new [seed, offset] for stochastic rounding, from torch's generator: torch.manual_seed
+    repeats it, and a replayed CUDA graph does not."""
+    return torch.randint(2**62, (2,), dtype=torch.int64, device=device)
+
+
+def _rows(x: Any, name: str) -> torch.Tensor:
+    """[..., K] as [M, K], with its gradient."""
+    _check_input(x, name)
+    return x.view(-1, x.shape[-1])  # type: ignore[no-any-return]
+
+
+def _matrix(x: Any, name: str) -> torch.Tensor:
+    return _rows(x, name).detach()
+
+
+def _check_input(x: Any, name: str) -> None:
+    if not isinstance(x, torch.Tensor):
+        raise TypeError(f"'{name}' must be a torch.Tensor, but got {type(x).__name__}")
+    if not x.dtype.is_floating_point or x.dtype.itemsize < 2 or x.dtype == torch.float64:
+        raise UsageError(f"'{name}' must be bfloat16, float16 or float32, but got "
+                         f"{str(x.dtype)[6:]}")
+    if x.dim() == 0:
+        raise UsageError(f"'{name}' must have rows, but is a scalar")
+    if not x.is_contiguous():
+        raise UsageError(f"'{name}' must be contiguous and row-major, but has strides {x.stride()}",
+                         "no copy is made; pass x.contiguous()")
+
+
+def _check_columns(x: torch.Tensor, format: str) -> None:
+    multiple = 2 if format == "nvfp4" else 32
+    if x.shape[1] % multiple:
+        raise UsageError(f"the columns must be a multiple of {multiple}, but got {x.shape[1]}",
+                         "pad them with zeros")
+
+
+def _check_scaled(x: Any, name: str) -> None:
+    if not isinstance(x, Scaled):
+        raise TypeError(f"'{name}' must be an fp4.torch.Scaled, but got {type(x).__name__}")
+
+
+def _amax_for(x: torch.Tensor, format: str, recipe: str, given: torch.Tensor | None,
+              per_row: bool) -> torch.Tensor | None:
+    """What the recipe needs besides x: nothing, the amax that is given, or that of x."""
+    if not recipes.has_tensor_scale(format, recipe):
+        if given is not None:
+            raise UsageError(f"recipe '{recipe}' of {format} has no scale of the tensor, but got "
+                             "an amax")
+        return None
+    if given is None:
+        if recipes.is_supplied(recipe) or recipes.is_supplied_decode(recipe):
+            raise UsageError(f"recipe '{recipe}' takes the scale of the tensor, but got none",
+                             "pass amax=scale")
+        return amax(x, per_row=per_row)
+    shape = (x.shape[0],) if given.dim() else ()
+    if given.dtype != torch.float32 or tuple(given.shape) != tuple(shape):
+        raise UsageError(f"'amax' must be float32 and a scalar or [{x.shape[0]}], but got "
+                         f"{str(given.dtype)[6:]} of shape {list(given.shape)}")
+    return given.detach()
+
+
+def _own(number: torch.Tensor, given: torch.Tensor | None) -> torch.Tensor:
+    """The caller may change the amax that he gave."""
+    return number if given is None else number.clone()
+
+
+def _rng_for(x: torch.Tensor, rounding: str, rng: torch.Tensor | None) -> torch.Tensor | None:
+    if rounding not in ("nearest", "stochastic"):
+        raise UsageError(f"'rounding' must be nearest or stochastic, but got {rounding!r}")
+    if rounding == "nearest":
+        if rng is not None:
+            raise UsageError("'rng' belongs to rounding='stochastic', but the rounding is nearest")
+        return None
+    if rng is None:
+        return random_state(x.device)
+    if rng.dtype != torch.int64 or tuple(rng.shape) != (2,):
+        raise UsageError("'rng' must be int64 [seed, offset], but got "
+                         f"{str(rng.dtype)[6:]} of shape {list(rng.shape)}")
+    return rng
+
+
+def _typed(tensor: torch.Tensor, of: Scaled | None = None) -> torch.Tensor:
+    """Bytes under the dtype that says what they are."""
+    if tensor.dtype != torch.uint8:
+        return tensor
+    if of is None:
+        return tensor.view(torch.float4_e2m1fn_x2)
+    return tensor.view(torch.float8_e4m3fn if of.format == "nvfp4" else torch.float8_e8m0fnu)
