@@ -4,11 +4,14 @@
     w = fp4.torch.quantize(torch.randn(64, 256, dtype=torch.bfloat16))
     y = fp4.torch.linear(x, w)                       # x w^T, bfloat16 [128, 64]
 
+    fp4.torch.quantize_(model, training=True)        # linear layers that train in NVFP4
+
 CPU tensors run in the simulator, CUDA tensors on their device's current stream. docs/Python.md has
 the operations; `import fp4` does not import this package, because it imports torch.
 """
 
 from .buffers import ScaledBuffers
+from .convert import quantize_
 from .drop_in import scaled_mm
 from .execution import simulator
 from .functional import (
@@ -21,9 +24,11 @@ from .functional import (
     quantize,
     swizzle,
 )
+from .linear import Linear, NVFP4Training, QuantizedLinear
 from .scaled import Scaled
 from .scales import amax_of_decode_scale, decode_scale_of, encode_scale_of
 
-__all__ = ["SIGN_MASK", "Scaled", "ScaledBuffers", "amax", "amax_of_decode_scale",
-           "decode_scale_of", "dequantize", "encode_scale_of", "fake_quantize", "hadamard",
-           "linear", "quantize", "scaled_mm", "simulator", "swizzle"]
+__all__ = ["SIGN_MASK", "Linear", "NVFP4Training", "QuantizedLinear", "Scaled", "ScaledBuffers",
+           "amax", "amax_of_decode_scale", "decode_scale_of", "dequantize", "encode_scale_of",
+           "fake_quantize", "hadamard", "linear", "quantize", "quantize_", "scaled_mm",
+           "simulator", "swizzle"]

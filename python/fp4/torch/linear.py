@@ -1,0 +1,244 @@
+"""Linear layers: one that is trained in NVFP4, and one whose weight is stored in 4 bits."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ..errors import UsageError
+from . import functional as fp4
+from . import recipes
+from .buffers import ScaledBuffers
+from .scaled import Scaled
+
+_ops = torch.ops.fp4
+#: Six tensors: codes, scales and amax, and those of the transpose.
+_Both = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
+
+
+@dataclasses.dataclass(frozen=True)
+class NVFP4Training:
+    """How a linear layer is trained in NVFP4: TransformerEngine's NVFP4BlockScaling.
+
+    Attributes:
+        hadamard: transform dY and X along M before the product of WGrad, to spread outliers.
+        stochastic_rounding: of dY; without it gradients are rounded to nearest.
+        square_weights: blocks of 16 x 16 for W, so that FProp and DGrad see the same values.
+        recipe: of the scales (docs/Numerics.md).
+    """
+
+    hadamard: bool = True
+    stochastic_rounding: bool = True
+    square_weights: bool = True
+    recipe: str = "transformer_engine"
+
+
+class Linear(torch.nn.Linear):
+    """torch.nn.Linear that is computed and trained in NVFP4.
+
+        FProp  Y = X W^T     X rounded to nearest, W in blocks of 16 x 16
+        DGrad  dX = dY W     dY rounded stochastically
+        WGrad  dW = dY^T X   dY rounded stochastically, both transformed along M
+
+    Parameters and state_dict are those of torch.nn.Linear. For the backward pass it keeps X^T and
+    W^T in 4 bits, and neither X nor W.
+
+    The layer takes x [..., in_features] in bfloat16, or under torch.autocast what it converts to
+    bfloat16. The weight has any floating-point dtype, and its gradient has it too. y has the dtype
+    of x and is rounded once, after the bias. x and dY are made contiguous. in_features and
+    out_features are multiples of 16; where W needs a gradient, so is the number of rows.
+
+    Random bits come from torch's generator in the backward pass: torch.manual_seed repeats them.
+
+    Args:
+        training: what of the recipe is on.
+    Raises:
+        UsageError: sizes or a dtype for which there is no kernel.
+    """
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, device: Any = None,
+                 dtype: torch.dtype | None = None, *,
+                 training: NVFP4Training | None = None) -> None:
+        check_features(in_features, out_features)
+        super().__init__(in_features, out_features, bias, device, dtype)
+        self.recipe = training or NVFP4Training()
+
+    @classmethod
+    def from_linear(cls, source: torch.nn.Linear, training: NVFP4Training | None = None) -> Linear:
+        """A layer with the parameters of `source`, which are shared."""
+        check_features(source.in_features, source.out_features)
+        with torch.device("meta"):
+            found = cls(source.in_features, source.out_features, source.bias is not None,
+                        training=training)
+        found.weight, found.bias = source.weight, source.bias
+        return found.train(source.training)
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        x = _input(input, self.in_features)
+        recipe = self.recipe
+        if torch.is_grad_enabled() and (x.requires_grad or self.weight.requires_grad):
+            if self.weight.requires_grad and x.shape[0] % 16:
+                raise UsageError(f"a layer that is trained must have rows of a multiple of 16, but "
+                                 f"got {x.shape[0]}",
+                                 "pad the batch with zeros: they add nothing to the gradient")
+            if x.dtype != torch.bfloat16:
+                raise UsageError(f"'input' must be bfloat16 for training, but got "
+                                 f"{str(x.dtype)[6:]}", "use torch.autocast, or x.bfloat16()")
+            y = _train(x, self.weight, self.bias, recipe.recipe, recipe.hadamard,
+                       recipe.stochastic_rounding, recipe.square_weights)
+        else:
+            quantized = fp4.quantize(x, recipe=recipe.recipe)
+            weight = fp4.quantize(self.weight, recipe=recipe.recipe, square=recipe.square_weights)
+            y = fp4.linear(quantized, weight, self.bias, x.dtype)
+        return y.view(*input.shape[:-1], self.out_features)
+
+
+class QuantizedLinear(torch.nn.Module):
+    """A linear layer whose weight is stored in NVFP4 or MXFP4, and is not trained. Its input is
+    quantized with the recipe of the weight, each time with its own amax, or with `input_amax`.
+
+    The gradient of x is dY times the dequantized weight, in the dtype of dY: what layers before
+    this one, or a low-rank adapter beside it, need.
+
+    Attributes:
+        weight: an fp4.torch.ScaledBuffers; its value is [out_features, in_features].
+        bias: [out_features] or None.
+        input_amax: float32 scalar for a recipe that takes one, or None.
+    """
+
+    bias: torch.nn.Parameter | None
+    input_amax: torch.Tensor | None
+
+    def __init__(self, weight: Scaled, bias: torch.nn.Parameter | None = None,
+                 input_amax: torch.Tensor | None = None) -> None:
+        super().__init__()
+        self.out_features, self.in_features = weight.shape
+        fp4.check_bias(bias, self.out_features)
+        self.weight = ScaledBuffers(fp4.swizzle(weight))
+        self.register_parameter("bias", bias)
+        self.register_buffer("input_amax", input_amax)
+
+    @classmethod
+    def from_linear(cls, source: torch.nn.Linear, *, format: str = "nvfp4", recipe: str = "",
+                    square: bool = False) -> QuantizedLinear:
+        """A layer with the weight of `source`, quantized, and its bias."""
+        check_features(source.in_features, 16, recipes.BLOCKS[recipes.check_format(format)])
+        weight = fp4.quantize(source.weight, format=format, recipe=recipe, square=square)
+        return cls(weight, source.bias).train(source.training)
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        x = _input(input, self.in_features)
+        weight = self.weight.value
+        y = _apply(x, self.bias, weight.data, weight.scales, weight.amax, self.input_amax,
+                   weight._facts())
+        return y.view(*input.shape[:-1], self.out_features)
+
+    def extra_repr(self) -> str:
+        return (f"in_features={self.in_features}, out_features={self.out_features}, "
+                f"bias={self.bias is not None}")
+
+
+def check_features(columns: int, rows: int, block: int = 16) -> None:
+    """A UsageError for sizes of a layer that have no kernel."""
+    if columns % block or rows % 16:
+        raise UsageError(f"in_features must be a multiple of {block} and out_features of 16, but "
+                         f"got {columns} and {rows}", "leave this layer as it is")
+
+
+def _input(x: torch.Tensor, columns: int) -> torch.Tensor:
+    """x as a contiguous matrix, in the dtype of torch.autocast where that is on."""
+    if x.shape[-1] != columns:
+        raise UsageError(f"'input' must have {columns} columns, but got the shape {list(x.shape)}")
+    if torch.is_autocast_enabled(x.device.type):
+        x = x.to(torch.get_autocast_dtype(x.device.type))
+    return x.reshape(-1, columns).contiguous()
+
+
+class _Training(torch.autograd.Function):
+    """The three products of a linear layer."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None,
+                recipe: str, hadamard: bool, stochastic: bool, square: bool) -> torch.Tensor:
+        needs_x, needs_weight, _ = ctx.needs_input_grad[:3]
+        ctx.recipe, ctx.hadamard, ctx.stochastic = recipe, hadamard, stochastic
+        ctx.dtypes = x.dtype, weight.dtype, None if bias is None else bias.dtype
+        qx = _quantize(x, None, recipe, hadamard, False, True, needs_weight)
+        qw = _quantize(weight, None, recipe, False, square, True, needs_x)
+        ctx.save_for_backward(*qx[3:], *qw[3:])
+        return _product(qx[:3], qw[:3], bias, recipe, x.dtype)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
+        needs_x, needs_weight, needs_bias = ctx.needs_input_grad[:3]
+        dy = gradients[0].contiguous()
+        saved, recipe = ctx.saved_tensors, ctx.recipe
+        dx = dw = None
+        if needs_x or needs_weight:
+            rng = fp4.random_state(dy.device) if ctx.stochastic else None
+            q = _quantize(dy, rng, recipe, ctx.hadamard, False, needs_x, needs_weight)
+            dx = _product(q[:3], saved[3:], None, recipe, ctx.dtypes[0]) if needs_x else None
+            dw = _product(q[3:], saved[:3], None, recipe, ctx.dtypes[1]) if needs_weight else None
+        return dx, dw, _bias_gradient(dy, ctx.dtypes[2], needs_bias), None, None, None, None
+
+
+class _Frozen(torch.autograd.Function):
+    """A product with a weight that is stored in 4 bits."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, bias: torch.Tensor | None, data: torch.Tensor,
+                scales: torch.Tensor, amax: torch.Tensor | None, input_amax: torch.Tensor | None,
+                facts: tuple[Any, ...]) -> torch.Tensor:
+        weight = Scaled(data, scales, amax, *facts)
+        ctx.save_for_backward(data, scales, amax)
+        ctx.facts, ctx.dtype = facts, None if bias is None else bias.dtype
+        quantized = fp4.quantize(x, format=weight.format, recipe=weight.recipe, amax=input_amax)
+        return fp4.linear(quantized, weight, bias, x.dtype)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
+        dy, dx = gradients[0], None
+        if ctx.needs_input_grad[0]:
+            dx = dy @ fp4.dequantize(Scaled(*ctx.saved_tensors, *ctx.facts), dy.dtype)
+        return (dx, _bias_gradient(dy, ctx.dtype, ctx.needs_input_grad[1]), None, None, None, None,
+                None)
+
+
+_train: Callable[..., torch.Tensor] = _Training.apply
+_apply: Callable[..., torch.Tensor] = _Frozen.apply
+
+
+def _bias_gradient(dy: torch.Tensor, dtype: torch.dtype | None, needed: bool) -> Any:
+    return dy.sum(0, dtype=torch.float32).to(dtype) if needed else None
+
+
+def _quantize(x: torch.Tensor, rng: torch.Tensor | None, recipe: str, hadamard: bool, square: bool,
+              rowwise: bool, columnwise: bool) -> _Both:
+    """x and x^T in 4 bits, the latter transformed along M with `hadamard`. What is not wanted is
+    empty."""
+    number = column_number = amax = None
+    if hadamard and columnwise:
+        number, column_number = _ops.hadamard_amax(x, fp4.SIGN_MASK)
+    else:
+        number = column_number = _ops.amax(x, False)
+    mask = fp4.SIGN_MASK if hadamard and columnwise else None
+    empty = x.new_empty(0)
+    if rowwise and columnwise:
+        amax = column_number if mask is not None else None
+        q, s, qt, st = _ops.quantize_both(x, number, amax, rng, "nvfp4", recipe, square, mask)
+        return q, s, number, qt, st, column_number
+    if rowwise:
+        q, s = _ops.quantize(x, number, rng, "nvfp4", recipe, "tiled_128x4", square, False, None)
+        return q, s, number, empty, empty, empty
+    q, s = _ops.quantize(x, column_number, rng, "nvfp4", recipe, "tiled_128x4", square, True, mask)
+    return empty, empty, empty, q, s, column_number
+
+
+def _product(a: Any, b: Any, bias: torch.Tensor | None, recipe: str,
+             dtype: torch.dtype) -> torch.Tensor:
+    result: torch.Tensor = _ops.scaled_mm(a[0], a[1], a[2], b[0], b[1], b[2], bias, "nvfp4",
+                                          recipe, recipe, dtype)
+    return result

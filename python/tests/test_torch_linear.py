@@ -1,0 +1,225 @@
+"""fp4.torch.Linear, QuantizedLinear and quantize_: bits, gradients, graphs, copies and files."""
+
+import copy
+import io
+import unittest
+from typing import Any
+
+import fp4
+from programs import ROOT, torch
+from test_torch_ops import bytes_of, matrix
+
+if torch is not None:
+    import fp4.torch as ft
+
+SIZES = {"M": 48, "N": 32, "K": 64}
+
+
+def layer(**options: Any) -> Any:
+    torch.manual_seed(1)
+    return ft.Linear(64, 32, dtype=torch.bfloat16, **options)
+
+
+def model(columns: int = 64) -> Any:
+    torch.manual_seed(1)
+    return torch.nn.Sequential(torch.nn.Linear(columns, 32), torch.nn.ReLU(),
+                               torch.nn.Linear(32, 16, bias=False)).to(torch.bfloat16)
+
+
+def step(module: Any, x: Any, seed: int = 5) -> "tuple[Any, ...]":
+    """y, and the gradients of x and of every parameter."""
+    module.zero_grad()
+    x = x.detach().requires_grad_()
+    torch.manual_seed(seed)
+    y = module(x)
+    y.backward(matrix(y.numel() // y.shape[-1], y.shape[-1], 3).view(y.shape))
+    return y, x.grad, *(parameter.grad for parameter in module.parameters())
+
+
+def example(name: str) -> Any:
+    """A program of examples/, which the suite checks against the reference model."""
+    return fp4.compile(ROOT / "examples" / f"{name}.mlir", dims=SIZES)
+
+
+@unittest.skipIf(torch is None, "torch is not installed")
+class Training(unittest.TestCase):
+    def equal(self, found: Any, expected: Any) -> None:
+        self.assertEqual(len(found), len(expected))
+        for one, other in zip(found, expected):
+            self.assertEqual((one.shape, one.dtype), (other.shape, other.dtype))
+            self.assertTrue(torch.equal(bytes_of(one), bytes_of(other)))
+
+    def test_the_bits_of_the_three_programs(self) -> None:
+        module, x = layer(bias=False), matrix()
+        weight = module.weight.detach().clone()
+        module.weight.data = weight.float()  # WGrad of the program gives float32
+        y, dx, dw = step(module, x)
+        torch.manual_seed(5)
+        rng = ft.functional.random_state(x.device)
+        expected, *saved = example("fprop")(x, weight)
+        expected_dx, *dy = example("dgrad")(matrix(48, 32, 3), *saved[3:], rng)
+        self.equal((y, dx, dw), (expected, expected_dx, example("wgrad")(*dy, *saved[:3])))
+
+    def test_against_the_reference_model_and_exact_gradients(self) -> None:
+        module, x = layer(), matrix()
+        with fp4.Device("sim", check="strict") as device, ft.simulator(device, verify=True):
+            y, dx, dw, db = step(module, x)
+        w, dy = module.weight.detach().float(), matrix(48, 32, 3).float()
+        for found, exact in ((y, x.float() @ w.T + module.bias), (dx, dy @ w),
+                             (dw, dy.T @ x.float())):
+            self.assertLess((found - exact).norm(), 0.25 * exact.norm())
+        self.assertTrue(torch.equal(db, dy.sum(0).bfloat16()))
+
+    def test_only_quantized_operands_are_kept(self) -> None:
+        kept = []
+        with torch.autograd.graph.saved_tensors_hooks(kept.append, lambda value: value):
+            layer()(matrix(requires_grad=True))
+        self.assertEqual([value.element_size() for value in kept if value.numel() > 1], [1] * 4)
+        self.assertEqual(sum(value.numel() > 1 for value in kept), 4)
+        self.assertLess(sum(value.nbytes for value in kept), (48 + 32) * 64 * 2)
+
+    def test_what_needs_no_gradient_is_not_computed(self) -> None:
+        module, x = layer(), matrix()
+        y, dx, dw, db = step(module, x)
+        with torch.no_grad():
+            self.equal((module(x),), (y,))
+        module.weight.requires_grad_(False)
+        self.equal(step(module, x)[:2], (y, dx))
+        self.assertEqual(module(matrix(33, requires_grad=True)).shape, (33, 32))
+        module.weight.requires_grad_(True)
+        module.zero_grad()
+        torch.manual_seed(5)
+        module(x).backward(matrix(48, 32, 3))
+        self.equal((module.weight.grad, module.bias.grad), (dw, db))
+
+    def test_decisions(self) -> None:
+        plain = ft.NVFP4Training(hadamard=False, stochastic_rounding=False, square_weights=False)
+        found = step(layer(training=plain), matrix(), seed=1)
+        self.equal(step(layer(training=plain), matrix(), seed=2), found)
+        for name in ("hadamard", "stochastic_rounding", "square_weights"):
+            other = ft.NVFP4Training(**{**vars(plain), name: True})
+            differ = [not torch.equal(*pair) for pair in
+                      zip(step(layer(training=other), matrix()), found)]
+            self.assertEqual(differ, {"hadamard": [False, False, True, False],
+                                      "stochastic_rounding": [False, True, True, False],
+                                      "square_weights": [True, True, False, False]}[name], name)
+
+    def test_torch_compile_with_any_number_of_rows(self) -> None:
+        module, calls = layer(), []
+
+        def backend(graph: Any, inputs: Any) -> Any:
+            calls.append(graph)
+            return torch._dynamo.lookup_backend("aot_eager")(graph, inputs)
+
+        compiled = torch.compile(module, fullgraph=True, dynamic=True, backend=backend)
+        for rows in (48, 64, 16):
+            x = matrix(rows).view(2, rows // 2, 64)
+            self.equal(step(compiled, x), step(module, x))
+        self.assertEqual(len(calls), 1)
+
+    def test_autocast_takes_what_it_takes_in_torch(self) -> None:
+        module, x = layer().float(), matrix().float()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = module(x)
+        self.assertEqual(y.dtype, torch.bfloat16)
+        y.sum().backward()
+        self.assertEqual(module.weight.grad.dtype, torch.float32)
+
+    def test_copies_and_files(self) -> None:
+        module, x = layer(), matrix()
+        plain = torch.nn.Linear(64, 32, dtype=torch.bfloat16)
+        plain.load_state_dict(module.state_dict())
+        file = io.BytesIO()
+        torch.save(module, file)
+        file.seek(0)
+        loaded = torch.load(file, weights_only=False)
+        for other in (copy.deepcopy(module), loaded, ft.Linear.from_linear(plain)):
+            self.equal(step(other, x), step(module, x))
+
+    def test_what_is_refused(self) -> None:
+        module = layer()
+        for function, message in (
+                (lambda: module(matrix(33)), "must have rows of a multiple of 16, but got"),
+                (lambda: module(matrix().float()), "'input' must be bfloat16 for training, but"),
+                (lambda: module(matrix(48, 32)), r"must have 64 columns, but got the shape"),
+                (lambda: ft.Linear(60, 32), "in_features must be a multiple of 16 and")):
+            with self.subTest(message), self.assertRaisesRegex(fp4.UsageError, message):
+                function()
+
+
+@unittest.skipIf(torch is None, "torch is not installed")
+class Stored(unittest.TestCase):
+    def test_a_model(self) -> None:
+        for members in ({}, {"recipe": "torchao"}, {"format": "mxfp4"}, {"square": True}):
+            with self.subTest(members), ft.simulator(verify=True):
+                exact, quantized = model(), model()
+                self.assertEqual(ft.quantize_(quantized, **members), ["0", "2"])
+                x = matrix(33).requires_grad_()
+                y = quantized(x)
+                self.assertLess((y - exact(x)).norm(), 0.3 * exact(x).norm())
+                y.sum().backward()
+                weights = [ft.dequantize(quantized[i].weight.value) for i in (0, 2)]
+                hidden = (quantized[0](x) > 0).to(torch.bfloat16)
+                gradient = (torch.ones(33, 16, dtype=torch.bfloat16) @ weights[1] * hidden)
+                self.assertTrue(torch.equal(x.grad, gradient @ weights[0]))
+
+    def test_torch_compile_and_padding(self) -> None:
+        from test_torch_ops import poisoned
+
+        module = model(80)
+        ft.quantize_(module)
+        compiled = torch.compile(module, fullgraph=True, dynamic=True, backend="aot_eager")
+        for rows in (5, 130):
+            self.assertTrue(torch.equal(compiled(matrix(rows, 80)), module(matrix(rows, 80))))
+        other = ft.QuantizedLinear(poisoned(module[0].weight.value), module[0].bias)
+        self.assertTrue(torch.equal(other(matrix(5, 80)), module[0](matrix(5, 80))))
+
+    def test_copies_and_files(self) -> None:
+        module, x = model(), matrix(5)
+        ft.quantize_(module)
+        other = model()
+        ft.quantize_(other)
+        torch.nn.init.zeros_(other[0].bias)
+        other[0].weight.data.zero_()
+        file = io.BytesIO()
+        torch.save(module.state_dict(), file)
+        self.assertLess(len(file.getvalue()), 12000)
+        file.seek(0)
+        other.load_state_dict(torch.load(file, weights_only=True))
+        for same in (other, copy.deepcopy(module)):
+            self.assertTrue(torch.equal(same(x), module(x)))
+
+    def test_an_amax_that_is_known(self) -> None:
+        weight, x = ft.quantize(matrix(32, seed=2)), matrix(5)
+        known = ft.QuantizedLinear(weight, input_amax=x.abs().max().float())
+        self.assertTrue(torch.equal(known(x), ft.QuantizedLinear(weight)(x)))
+        self.assertIn("input_amax", known.state_dict())
+
+    def test_training_shares_the_parameters(self) -> None:
+        module = model()
+        parameters = dict(module.named_parameters())
+        names = ft.quantize_(module, lambda layer, name: name != "2", training=True)
+        self.assertEqual(names, ["0"])
+        self.assertEqual([type(part).__name__ for part in module], ["Linear", "ReLU", "Linear"])
+        self.assertIsInstance(module[0], ft.Linear)
+        self.assertNotIsInstance(module[2], ft.Linear)
+        self.assertTrue(all(parameters[name] is value for name, value in module.named_parameters()))
+        shared = torch.nn.ModuleList([module[2], module[2]])
+        self.assertEqual(ft.quantize_(shared), ["0", "1"])
+        self.assertIs(shared[0], shared[1])
+
+    def test_what_is_refused(self) -> None:
+        bad = torch.nn.Sequential(torch.nn.Linear(64, 32), torch.nn.Linear(32, 10))
+        for function, message in (
+                (lambda: ft.quantize_(bad, training=True), "layer '1': in_features must be a"),
+                (lambda: ft.quantize_(bad[0]), "'model' must contain the layers, but is one"),
+                (lambda: ft.quantize_(model(80), format="mxfp4"), "layer '0': in_features must"),
+                (lambda: ft.quantize_(model(), training=True, square=True), "those of stored"),
+                (lambda: ft.quantize_(model(), format="int4"), "'format' must be nvfp4 or")):
+            with self.subTest(message), self.assertRaisesRegex(fp4.UsageError, message):
+                function()
+        self.assertEqual([type(part) for part in bad], [torch.nn.Linear] * 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
