@@ -1,5 +1,5 @@
-"""fp4.checkpoints against the packages whose files it reads, where they are installed: they compress
-and write a weight, fp4 reads the file, and both decode the same numbers, to the last bit.
+"""fp4.checkpoints against the packages whose files it reads, where they are installed: they
+compress a weight, fp4 reads the file, and both decode the same numbers, to the last bit.
 
     pip install compressed-tensors nvidia-modelopt
 """
