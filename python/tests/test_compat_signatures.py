@@ -1,10 +1,11 @@
 """The signatures of fp4.compat are those of the packages: of the versions in data/signatures.json,
-and of what is installed here."""
+of the same versions on PyPI, and of what is installed here."""
 
 import inspect
 import pathlib
 import unittest
 
+import pypi
 import signatures
 from programs import ROOT, torch
 
@@ -33,6 +34,21 @@ class Signatures(unittest.TestCase):
             with self.subTest(module=module):
                 self.assertEqual({name for name in functions if not name.startswith("_")},
                                  {name for name in names if name[0].islower() and "." not in name})
+
+    def test_ours_are_those_of_the_packages_on_pypi(self) -> None:
+        """What is recorded was not made up: the packages of these versions have it."""
+        for package, content in signatures.recorded().items():
+            with self.subTest(package=package):
+                try:
+                    files = pypi.files(package, content["version"], signatures.wanted(package),
+                                       from_source=package == "vllm")
+                except pypi.Unavailable as reason:
+                    self.skipTest(f"{package} {content['version']}: {reason}")
+                source = signatures.Source(package, content["version"], files)
+                self.assertEqual(signatures.record(source), content)
+                for name, expected in content["names"].items():
+                    self.assertEqual(signatures.describe(ours(content["module"]), name),
+                                     signatures.describe(files[expected["file"]], name), name)
 
     def test_ours_are_those_of_the_installed_packages(self) -> None:
         for package, (module, files) in signatures.PACKAGES.items():
