@@ -177,4 +177,8 @@ def encode(value: object, what: str) -> bytes:
     if "\0" in value:
         raise UsageError(f"{what} must not contain a NUL character, but has one at "
                          f"{value.index(chr(0))}")
-    return value.encode()
+    try:
+        return value.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(f"{what} must be Unicode, but has half of a surrogate pair at "
+                         f"{error.start}") from error

@@ -178,9 +178,10 @@ def compile(text: str | os.PathLike[str] | Builder, *, target: str = "sm_100a",
         name: what diagnostics call the text.
 
     Raises:
-        CompileError: the program does not parse, verify or compile; the message has the located
-            diagnostics, and `location` the first place.
-        UsageError: an option, or a dimension that no argument names.
+        CompileError: the program does not parse, verify or compile, no argument has a dimension of
+            `dims`, or ptxas is missing; the message has the located diagnostics, and `location`
+            the first place.
+        UsageError: an option, a size or a file that is wrong.
     """
     if isinstance(text, os.PathLike):
         name = name or os.fspath(text)
