@@ -241,15 +241,31 @@ def empty(like: View | None, kind: Type, stream: int = 1) -> View:
                     "a result")
     if like.package == "torch":
         return view(_empty_torch(kind, like.device), "a result")
-    array = _empty_other(like, kind)
-    return dataclasses.replace(view(array, "a result", stream), owner=array)
+    found = _empty_other(like, kind, stream)
+    if found.device != like.device:
+        raise UsageError(f"results must be on cuda:{like.device}, as the arguments, but "
+                         f"{like.package} makes them on cuda:{found.device}",
+                         f"make cuda:{like.device} its current device")
+    return found
 
 
-def _empty_other(like: View, kind: Type) -> Any:
-    names = (_DTYPES[kind.element][0], f"uint{8 * kind.item_bytes}")
-    found = (getattr(like.namespace, name, None) for name in names)
-    dtype = next(dtype for dtype in found if dtype is not None)
-    return like.namespace.empty(kind.buffer_shape, dtype=dtype, device=like.owner[0].device)
+def _empty_other(like: View, kind: Type, stream: int) -> View:
+    """Of the element's dtype, or where the package has or exports none, of its bytes."""
+    for name in (_DTYPES[kind.element][0], f"uint{8 * kind.item_bytes}"):
+        dtype = getattr(like.namespace, name, None)
+        with contextlib.suppress(UsageError):
+            if dtype is not None:
+                array = _make_other(like, kind.buffer_shape, dtype)
+                return dataclasses.replace(view(array, "a result", stream), owner=array)
+    raise UsageError(f"{like.package} must make arrays of {kind.element} or of its bytes, but has "
+                     "no such dtype that it exports", "pass tensors of torch")
+
+
+def _make_other(like: View, shape: tuple[int, ...], dtype: Any) -> Any:
+    try:
+        return like.namespace.empty(shape, dtype=dtype, device=like.owner[0].device)
+    except (TypeError, AttributeError):  # CuPy's takes no device
+        return like.namespace.empty(shape, dtype=dtype)
 
 
 @functools.cache
