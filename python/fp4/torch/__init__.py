@@ -26,9 +26,14 @@ from .functional import (
 )
 from .linear import Linear, NVFP4Training, QuantizedLinear
 from .scaled import Scaled
-from .scales import amax_of_decode_scale, decode_scale_of, encode_scale_of
+from .scales import (
+    amax_of_decode_scale,
+    amax_of_encode_scale,
+    decode_scale_of,
+    encode_scale_of,
+)
 
 __all__ = ["SIGN_MASK", "Linear", "NVFP4Training", "QuantizedLinear", "Scaled", "ScaledBuffers",
-           "amax", "amax_of_decode_scale", "decode_scale_of", "dequantize", "encode_scale_of",
-           "fake_quantize", "hadamard", "linear", "quantize", "quantize_", "scaled_mm",
-           "simulator", "swizzle"]
+           "amax", "amax_of_decode_scale", "amax_of_encode_scale", "decode_scale_of",
+           "dequantize", "encode_scale_of", "fake_quantize", "hadamard", "linear", "quantize",
+           "quantize_", "scaled_mm", "simulator", "swizzle"]

@@ -11,6 +11,8 @@ on the device of its argument. docs/Numerics.md has the rules of every recipe.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 
 from ..errors import UsageError
@@ -45,18 +47,36 @@ def amax_of_decode_scale(scale: torch.Tensor, recipe: str = "transformer_engine"
     the amax next to it would change the decoded numbers.
     """
     _check_scale(scale, "the decode scale")
-    guess = scale * range_of(recipe)
+    found = _amax_near(scale * range_of(recipe), scale, decode_scale_of, recipe)
+    return _expect(found, scale, f"the decode scale must be amax / {range_of(recipe):g}")
+
+
+def amax_of_encode_scale(scale: torch.Tensor, recipe: str = "transformer_engine") -> torch.Tensor:
+    """The amax whose encode scale is `scale`, to the last bit; a UsageError where there is none.
+    The encode scale of an amax that 2688 / amax was computed of always has one."""
+    _check_scale(scale, "the encode scale")
+    found = _amax_near(_range(scale, recipe) / scale, scale, encode_scale_of, recipe)
+    return _expect(found, scale, f"the encode scale must be {range_of(recipe):g} / amax")
+
+
+def _amax_near(guess: torch.Tensor, scale: torch.Tensor,
+               scale_of: Callable[[torch.Tensor, str], torch.Tensor], recipe: str) -> torch.Tensor:
+    """The number within two places of `guess` that has this scale, else NaN."""
     bits = guess.contiguous().view(torch.int32)
     result = torch.full_like(guess, float("nan"))
     for step in (0, 1, -1, 2, -2):
         near = (bits + step).view(torch.float32)
-        found = result.isnan() & (decode_scale_of(near, recipe) == scale)
+        found = result.isnan() & (scale_of(near, recipe) == scale)
         result = torch.where(found, near, result)
-    if bool(result.isnan().any()):
-        raise UsageError(f"the decode scale must be amax / {range_of(recipe):g} of an fp32 amax, "
-                         f"but got {scale.tolist()}",
-                         "multiply the block scales or dequantize: no amax has this decode scale")
     return result
+
+
+def _expect(amax: torch.Tensor, scale: torch.Tensor, what: str) -> torch.Tensor:
+    if bool(amax.isnan().any()):
+        raise UsageError(f"{what} of an fp32 amax, but got {scale.tolist()}",
+                         "no amax has this scale: keep the scale itself, with "
+                         "Scaled.from_decode_scale or from_encode_scale")
+    return amax
 
 
 def _check_scale(scale: torch.Tensor, what: str) -> None:

@@ -1,0 +1,140 @@
+"""The scale of a tensor goes from each package's convention to ours and back: the number is the
+same, to the last bit, and so are the decoded matrix and the product."""
+
+import unittest
+from typing import Any
+
+import fp4
+from programs import optional, torch
+
+if torch is not None:
+    import fp4.torch as ft
+    from fp4.compat import flashinfer, torchao, vllm
+if torch is not None and optional("safetensors") is not None:
+    import fp4.checkpoints as ck
+else:
+    ck = None
+
+
+def matrix(rows: int = 40, seed: int = 0) -> Any:
+    torch.manual_seed(seed)
+    return torch.randn(rows, 64, dtype=torch.bfloat16) * 0.3
+
+
+def linear(x: Any, scale: Any, which: str) -> "tuple[Any, Any]":
+    """Codes and linear scales by the quantizer of a package."""
+    if which == "flashinfer":
+        return flashinfer.nvfp4_quantize(x, scale, flashinfer.SfLayout.layout_linear)
+    if which == "vllm":
+        return vllm.scaled_fp4_quant(x, scale, False)
+    scales, codes = torchao.nvfp4_quantize(x, per_tensor_scale=scale)
+    return codes, scales
+
+
+@unittest.skipIf(torch is None, "torch is not installed")
+class Conventions(unittest.TestCase):
+    def test_encode_scales_of_flashinfer_and_vllm(self) -> None:
+        x = matrix()
+        g = 448 * 6 / x.float().abs().max()  # as their callers write it
+        for which in ("flashinfer", "vllm"):
+            codes, scales = linear(x, g, which)
+            ours = ft.Scaled.from_encode_scale(codes, scales, g, shape=(40, 64), layout="linear")
+            with self.subTest(which):
+                self.assertEqual(ours.encode_scale, g)
+                self.assertEqual(ft.encode_scale_of(ft.amax_of_encode_scale(g), "vllm"), g)
+                theirs = flashinfer.e2m1_and_ufp8sf_scale_to_float(
+                    codes, scales.view(torch.uint8), 1 / g, is_sf_swizzled_layout=False)
+                ours = ft.Scaled.from_encode_scale(
+                    codes, scales, g, shape=(40, 64), layout="linear",
+                    recipe="flashinfer, tensor_scale = supplied")
+                self.assertTrue(torch.equal(ft.dequantize(ours, torch.float32), theirs))
+
+    def test_the_decode_scale_of_torchao(self) -> None:
+        x = matrix()
+        d = torchao.per_tensor_amax_to_scale(x.abs().max())
+        ours = ft.Scaled.from_decode_scale(*linear(x, d, "torchao"), d, shape=(40, 64),
+                                           layout="linear")
+        self.assertEqual(ours.decode_scale, d)
+        self.assertEqual(ft.amax_of_decode_scale(d), x.float().abs().max())
+        self.assertEqual(ft.decode_scale_of(ft.amax_of_decode_scale(d), "torchao"), d)
+        theirs = torchao.NVFP4Tensor.to_nvfp4(x, per_tensor_scale=d).dequantize(torch.float32)
+        self.assertTrue(torch.equal(ft.dequantize(ours, torch.float32), theirs))
+
+    def test_what_fp4_quantized_goes_to_each_package(self) -> None:
+        """An amax becomes the scale that the package takes, and the package gives the same bytes
+        as fp4 with its recipe."""
+        x = matrix()
+        for which, recipe, amax_recipe in (
+                ("flashinfer", "flashinfer, reciprocals = approximate", "flashinfer"),
+                ("vllm", "vllm, reciprocals = approximate", "vllm"),
+                ("torchao", "torchao", "torchao")):
+            ours = ft.quantize(x, recipe=recipe, layout="linear")
+            with self.subTest(which):
+                scale = ours.decode_scale if which == "torchao" else ours.encode_scale
+                codes, scales = linear(x, scale, which)
+                self.assertTrue(torch.equal(codes, ours.data.view(torch.uint8)))
+                self.assertTrue(torch.equal(scales.view(torch.uint8),
+                                            ours.scales.view(torch.uint8)))
+                back = (ft.amax_of_decode_scale if which == "torchao" else
+                        ft.amax_of_encode_scale)(scale, amax_recipe)
+                self.assertLessEqual(((back - ours.amax) / ours.amax).abs().item(), 2.0 ** -22)
+
+    def test_products(self) -> None:
+        """One product, asked for with alpha and with scales of the tensors."""
+        x, w = matrix(), matrix(32, 1)
+        for g, h in ((torch.tensor(1024.0), torch.tensor(2048.0)),  # alpha is exact
+                     (2688 / x.float().abs().max(), 2688 / w.float().abs().max())):
+            (a, sa), (b, sb) = vllm.scaled_fp4_quant(x, g), vllm.scaled_fp4_quant(w, h)
+            theirs = vllm.cutlass_scaled_fp4_mm(a, b, sa, sb, 1 / (g * h), torch.bfloat16)
+            ours = ft.linear(*(ft.Scaled.from_encode_scale(
+                codes, scales.reshape(1, -1, 512), scale, shape=(codes.shape[0], 64))
+                for codes, scales, scale in ((a, sa, g), (b, sb, h))))
+            self.assertTrue(torch.equal(ours, theirs))
+
+    def test_every_encode_scale_of_an_amax_has_one(self) -> None:
+        torch.manual_seed(1)
+        amax = torch.cat([torch.rand(5000) * 100, torch.tensor([1e-30, 2688.0, 1e30])])
+        for recipe in ("vllm", "four_over_six"):
+            scale = ft.encode_scale_of(amax, recipe)
+            self.assertTrue(torch.equal(
+                ft.encode_scale_of(ft.amax_of_encode_scale(scale, recipe), recipe), scale))
+
+    def test_scales_that_no_amax_has(self) -> None:
+        torch.manual_seed(2)
+        refused = 0
+        for scale in torch.rand(200):
+            for convert, back in ((ft.amax_of_decode_scale, ft.decode_scale_of),
+                                  (ft.amax_of_encode_scale, ft.encode_scale_of)):
+                try:
+                    self.assertEqual(back(convert(scale), "torchao"), scale)
+                except fp4.UsageError as error:
+                    self.assertRegex(str(error), "code scale must be .* of an fp32 amax, but got "
+                                     "(?s:.*)Scaled.from_decode_scale or from_encode_scale")
+                    refused += 1
+        self.assertIn(refused, range(1, 400))
+        for bad in (-1.0, float("inf"), float("nan")):
+            with self.assertRaisesRegex(fp4.UsageError, "must be finite and not negative"):
+                ft.amax_of_encode_scale(torch.tensor(bad))
+        with self.assertRaisesRegex(fp4.UsageError, "the encode scale must be float32, but got fl"):
+            ft.amax_of_encode_scale(torch.tensor(1.0).half())
+
+    @unittest.skipIf(ck is None, "safetensors is not installed")
+    def test_checkpoints(self) -> None:
+        """compressed-tensors and vLLM have one convention, ModelOpt and torchao the other."""
+        x = matrix()
+        g, d = torch.tensor(2.0 ** 11), torch.tensor(2.0 ** -11)
+        for layout, which, scale in (("compressed-tensors", "vllm", g), ("modelopt", "torchao", d)):
+            kind = ck.LAYOUTS[layout].kind("nvfp4")
+            of = (ft.Scaled.from_encode_scale if kind.convention == "encode" else
+                  ft.Scaled.from_decode_scale)
+            weight = of(*linear(x, scale, which), scale, shape=(40, 64), layout="linear")
+            for other in ("compressed-tensors", "modelopt"):
+                there = ck.restated(weight, ck.LAYOUTS[other].kind("nvfp4"))
+                back = ck.restated(there, kind)
+                self.assertEqual((there.encode_scale, there.decode_scale, back.amax), (g, d, scale))
+                self.assertTrue(torch.equal(ft.dequantize(there, torch.float32),
+                                            ft.dequantize(weight, torch.float32)))
+
+
+if __name__ == "__main__":
+    unittest.main()
