@@ -251,14 +251,17 @@ def empty(like: View | None, kind: Type, stream: int = 1) -> View:
 
 def _empty_other(like: View, kind: Type, stream: int) -> View:
     """Of the element's dtype, or where the package has or exports none, of its bytes."""
+    failure: Exception | None = None
     for name in (_DTYPES[kind.element][0], f"uint{8 * kind.item_bytes}"):
         dtype = getattr(like.namespace, name, None)
-        with contextlib.suppress(UsageError):
+        try:
             if dtype is not None:
                 array = _make_other(like, kind.buffer_shape, dtype)
                 return dataclasses.replace(view(array, "a result", stream), owner=array)
+        except (UsageError, TypeError, ValueError) as error:
+            failure = error
     raise UsageError(f"{like.package} must make arrays of {kind.element} or of its bytes, but has "
-                     "no such dtype that it exports", "pass tensors of torch")
+                     "no such dtype that it exports", "pass tensors of torch") from failure
 
 
 def _make_other(like: View, shape: tuple[int, ...], dtype: Any) -> Any:
