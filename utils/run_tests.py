@@ -4,7 +4,8 @@
 Three kinds of test, each test case counted once:
   unit     the GoogleTest binaries in BUILD/unittests
   lit      the lit suite in BUILD/test (IR, diagnostics, PTX, tools)
-  script   executables in test/scripts: each is one test, run with BUILD as its argument
+  script   executables in test/scripts: each is one test, run with BUILD as its argument, and the
+           cases of the JUnit file that it may write into BUILD/test-reports are tests too
 Exit code 0 when at least one test ran and none failed.
 """
 import argparse
@@ -70,13 +71,16 @@ def run_lit(build, reports, jobs, pattern):
 
 
 def run_script(script, build, reports):
+    xml = reports / f"{script.name}.xml"
+    xml.unlink(missing_ok=True)
     log = reports / f"{script.name}.log"
     code = run([str(script), str(build)], log, cwd=ROOT)
-    if code == 0:
-        return 1, 0, []
+    passed, skipped, failures = read_junit(xml) if xml.exists() else (0, 0, [])
     if code == 77:  # the automake convention: the script said why it cannot run here
-        return 0, 1, []
-    return 0, 0, [f"{script.name} exited with {code}\n{log.read_text()[-4000:]}"]
+        return passed, skipped + 1, failures
+    if code:
+        failures.append(f"{script.name} exited with {code}\n{log.read_text()[-4000:]}")
+    return passed + (code == 0), skipped, failures
 
 
 class Tally:

@@ -24,7 +24,7 @@ from .functional import (
     quantize,
     swizzle,
 )
-from .linear import Linear, NVFP4Training, QuantizedLinear
+from .layers import Linear, NVFP4Training, QuantizedLinear
 from .scaled import Scaled
 from .scales import (
     amax_of_decode_scale,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 
 from ..errors import UsageError
-from .linear import Linear, NVFP4Training, QuantizedLinear
+from .layers import Linear, NVFP4Training, QuantizedLinear
 
 
 def quantize_(model: torch.nn.Module,
