@@ -13,7 +13,7 @@ import packed
 
 
 class Rows(unittest.TestResult):
-    """Prints a row for each test."""
+    """Prints a row for each test, and for each of its parts with the time until its end."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,6 +49,8 @@ class Rows(unittest.TestResult):
             self.outcome = "FAILED"
             text = self._exc_info_to_string(error, test)  # type: ignore[attr-defined]
             self.texts.append(f"{subtest.id()}\n{text}")
+        seconds = time.perf_counter() - self.begin
+        self.row("passed" if error is None else "FAILED", subtest.id(), seconds)
 
     def addSkip(self, test, reason):  # type: ignore[no-untyped-def]
         self.outcome = "skipped"

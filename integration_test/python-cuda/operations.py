@@ -5,7 +5,6 @@ that it compiles.
 """
 
 import functools
-import importlib.util
 from collections.abc import Callable
 from typing import Any
 
@@ -122,8 +121,6 @@ def _of_compat() -> "dict[str, Callable[[Any], Any]]":
 def _of_torch() -> "dict[str, Callable[[Any], Any]]":
     import fp4.torch as ops
 
-    if not hasattr(ops, "quantize"):
-        return {}
     return {
         "fp4.torch.amax": lambda x: ops.amax(x),
         "fp4.torch.amax, per row": lambda x: ops.amax(x, per_row=True),
@@ -144,9 +141,15 @@ def _of_torch() -> "dict[str, Callable[[Any], Any]]":
 def operations() -> "dict[str, Callable[[Any], Any]]":
     found = _of_programs()
     for name, make in (("fp4.compat", _of_compat), ("fp4.torch", _of_torch)):
-        if importlib.util.find_spec(name) is not None:
+        try:
             found.update(make())
+        except Exception as error:  # such as a torch that lacks something: the others run
+            found[name] = functools.partial(_raise, error)
     return found
+
+
+def _raise(error: Exception, _: Any) -> None:
+    raise error
 
 
 #: Each row count is a program of its own where the layout of scales asks for it (fp4.compat).

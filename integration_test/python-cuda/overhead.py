@@ -5,6 +5,7 @@ parameters that a captured graph of the call has. Every number is the median of 
 all kinds take turns, and the GPU is idle at the start of each, so no launch waits for a queue.
 """
 
+import contextlib
 import ctypes
 import gc
 import pathlib
@@ -105,13 +106,11 @@ def batches(folder: pathlib.Path) -> "tuple[dict[str, Callable[[], float]], Any]
         "for comparison: torch.neg(x)": in_python(lambda: torch.neg(x)),
         "for comparison: torch.neg(x, out=out)": in_python(lambda: torch.neg(x, out=out)),
     }
-    try:
+    with contextlib.suppress(Exception):  # test_streams.py says what is wrong with it
         import fp4.torch as ops
 
-        timed["fp4.torch.quantize(x, amax=amax)"] = in_python(lambda: ops.quantize(x, amax=amax))
         ops.quantize(x, amax=amax)
-    except (ImportError, AttributeError):
-        pass
+        timed["fp4.torch.quantize(x, amax=amax)"] = in_python(lambda: ops.quantize(x, amax=amax))
     return timed, (graph, results, alive, x, amax)
 
 

@@ -47,13 +47,13 @@ class Streams(unittest.TestCase):
         for rows in ROWS:
             for name, operation in operations().items():
                 x = matrix(rows, rows)
-                with torch.cuda.stream(torch.cuda.Stream()):
-                    moved = x.cuda()
-                    first, second = operation(moved), operation(moved)
-                expected = operation(x)
-                for found in (first, second):
-                    with self.subTest(name, rows=rows):
-                        self.check(found, expected)
+                with self.subTest(name, rows=rows):
+                    with torch.cuda.stream(torch.cuda.Stream()):
+                        moved = x.cuda()
+                        first, second = operation(moved), operation(moved)
+                    expected = operation(x)
+                    self.check(first, expected)
+                    self.check(second, expected)
 
     def test_a_producer_on_the_same_stream(self) -> None:
         x = late(self.x, self.producer)
