@@ -2,6 +2,8 @@
 where it is installed. Every comparison is of bits."""
 
 import os
+import subprocess
+import sys
 import unittest
 from typing import Any
 from unittest import mock
@@ -359,6 +361,37 @@ class Vllm(unittest.TestCase):
                 ((x.float(), g), "'input' must be bfloat16 or float16")):
             with self.subTest(message), self.assertRaisesRegex(fp4.UsageError, message):
                 vllm.scaled_fp4_quant(*arguments)
+
+
+@unittest.skipIf(torch is None, "torch is not installed")
+class Compiled(unittest.TestCase):
+    def test_a_graph_breaks_at_the_functions(self) -> None:
+        """Dynamo traces none of their code: it would compile a program for every call."""
+        graphs = []
+
+        def backend(graph: Any, _: Any) -> Any:
+            graphs.append(graph)
+            return graph
+
+        def product(x: Any, w: Any, g: Any) -> Any:
+            (a, sa), (b, sb) = vllm.scaled_fp4_quant(x * 2, g), vllm.scaled_fp4_quant(w, g)
+            return vllm.cutlass_scaled_fp4_mm(a, b, sa, sb, 1 / (g * g), torch.bfloat16) + 1
+
+        x, w, g = data(9, 64), data(48, 64, 1), torch.tensor(16.0)
+        expected = product(x, w, g)
+        for _ in range(2):
+            same(self, torch.compile(product, backend=backend)(x, w, g), expected)
+        self.assertLessEqual(len(graphs), 3)
+        self.assertTrue(all(len(list(graph.graph.nodes)) <= 5 for graph in graphs))
+        with self.assertRaisesRegex(Exception, "fp4.compat is eager; fp4.torch has operators"):
+            torch.compile(lambda x: vllm.scaled_fp4_quant(x, g), backend=backend, fullgraph=True)(x)
+
+    def test_importing_it_does_not_import_dynamo(self) -> None:
+        code = ("import sys, fp4.compat.flashinfer, fp4.compat.vllm, fp4.compat.torchao\n"
+                "sys.exit('torch._dynamo' in sys.modules)")
+        done = subprocess.run([sys.executable, "-c", code], env={
+            **os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+        self.assertEqual(done.returncode, 0)
 
 
 def torchao_formula(x: Any, p: Any) -> "tuple[Any, Any]":

@@ -8,6 +8,6 @@ not the same here is refused with an fp4.UsageError, never approximated: kernels
 here, scales in the other layout, implicit copies.
 
 CPU tensors run in the simulator, CUDA tensors on their device and torch's current stream. The
-functions are eager; fp4.torch has operators for torch.compile. They need torch, so import the
-module that you use: fp4.compat itself imports nothing.
+functions are eager, so torch.compile breaks the graph at them; fp4.torch has operators for it. They
+need torch, so import the module that you use: fp4.compat itself imports nothing.
 """

@@ -6,7 +6,11 @@ from typing import Any
 
 import torch
 
+from .._eager import eager as _eager
 from ..errors import UsageError
+
+#: For the public functions: they note which layout scales have, and that is no part of a graph.
+eager = _eager("fp4.compat is eager; fp4.torch has operators for torch.compile")
 
 
 def refuse(condition: bool, what: str, why: str = "") -> None:

@@ -31,6 +31,7 @@ from ._operands import (
     check_codes,
     check_input,
     check_tensor,
+    eager,
     into,
     refuse,
     rows_of,
@@ -67,6 +68,7 @@ class _Unset:
 _UNSET: Any = _Unset()
 
 
+@eager
 def nvfp4_quantize(
     a: torch.Tensor,
     a_global_sf: torch.Tensor,
@@ -113,6 +115,7 @@ def nvfp4_quantize(
     return _results(a, codes, scales, layout, 16, "nvfp4_quantize")
 
 
+@eager
 def mxfp4_quantize(
     a: torch.Tensor,
     backend: str = "cuda",
@@ -136,6 +139,7 @@ def mxfp4_quantize(
     return _results(a, codes, scales, layout, 32, "mxfp4_quantize")
 
 
+@eager
 def mm_fp4(
     a: torch.Tensor,
     b: torch.Tensor,
@@ -194,6 +198,7 @@ def mm_fp4(
     return result if out is None else into(out, result)
 
 
+@eager
 def block_scale_interleave(
     unswizzled_sf: torch.Tensor, *, out: torch.Tensor | None = None
 ) -> torch.Tensor:
@@ -225,6 +230,7 @@ def block_scale_interleave(
 nvfp4_block_scale_interleave = block_scale_interleave
 
 
+@eager
 def e2m1_and_ufp8sf_scale_to_float(
     e2m1_tensor: torch.Tensor,
     ufp8_scale_tensor: torch.Tensor,
@@ -266,6 +272,7 @@ def e2m1_and_ufp8sf_scale_to_float(
     return values
 
 
+@eager
 def mxfp4_dequantize(
     a_fp4: torch.Tensor,
     a_sf: torch.Tensor,

@@ -29,7 +29,7 @@ import torch
 
 from ..errors import UsageError
 from ._layouts import LINEAR, TILED, expect, note, padded
-from ._operands import check_input, refuse, rows_of, scalar
+from ._operands import check_input, eager, refuse, rows_of, scalar
 from ._programs import dequantizer, element, product, quantizer, swizzler, target
 
 __all__ = [
@@ -68,6 +68,7 @@ def per_tensor_amax_to_scale(amax: torch.Tensor) -> torch.Tensor:
     return amax.to(torch.float32) / 2688.0
 
 
+@eager
 def nvfp4_quantize(
     data_hp: torch.Tensor,
     block_size: int = 16,
@@ -88,6 +89,7 @@ def nvfp4_quantize(
                 "nvfp4_quantize"), codes
 
 
+@eager
 def to_mx(
     data_hp: torch.Tensor,
     elem_dtype: torch.dtype | str,
@@ -141,6 +143,7 @@ class NVFP4Tensor:
     act_quant_kwargs: Any = None
 
     @staticmethod
+    @eager
     def to_nvfp4(
         data_hp: torch.Tensor,
         block_size: int = 16,
@@ -175,6 +178,7 @@ class NVFP4Tensor:
     def dtype(self) -> torch.dtype:
         return self.orig_dtype
 
+    @eager
     def dequantize(self, output_dtype: torch.dtype | None = None) -> torch.Tensor:
         """The matrix, code * (scale * per_tensor_scale), computed in fp32 and rounded once."""
         result = self.orig_dtype if output_dtype is None else output_dtype
@@ -219,6 +223,7 @@ class NVFP4Tensor:
         return _linear(*arguments, **(named or {}))
 
 
+@eager
 def _linear(input: Any, weight: Any, bias: torch.Tensor | None = None) -> torch.Tensor:
     """input weight^T in torchao's three steps: the sum rounded to the dtype of `input`, times the
     tensor scales in that dtype, plus the bias."""
@@ -261,6 +266,7 @@ class MXTensor:
     is_swizzled_scales: bool
 
     @staticmethod
+    @eager
     def to_mx(
         data_hp: torch.Tensor,
         elem_dtype: torch.dtype | str,
@@ -286,6 +292,7 @@ class MXTensor:
     def dtype(self) -> torch.dtype:
         return self.orig_dtype
 
+    @eager
     def dequantize(self, output_dtype: torch.dtype | None = None) -> torch.Tensor:
         """The matrix, code * 2^(scale - 127), as bf16 or f32."""
         result = self.orig_dtype if output_dtype is None else output_dtype

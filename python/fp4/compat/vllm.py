@@ -15,7 +15,7 @@ import torch
 
 from ..errors import UsageError
 from ._layouts import LINEAR, TILED, expect, note, padded
-from ._operands import check_codes, check_input, refuse, rows_of, scalar
+from ._operands import check_codes, check_input, eager, refuse, rows_of, scalar
 from ._programs import element, product, quantizer, target
 
 __all__ = ["cutlass_scaled_fp4_mm", "scaled_fp4_quant"]
@@ -23,6 +23,7 @@ __all__ = ["cutlass_scaled_fp4_mm", "scaled_fp4_quant"]
 _RECIPE = "vllm, tensor_scale = supplied, reciprocals = approximate"
 
 
+@eager
 def scaled_fp4_quant(
     input: torch.Tensor,
     input_global_scale: torch.Tensor,
@@ -72,6 +73,7 @@ def scaled_fp4_quant(
     return codes, scales.view(torch.float8_e4m3fn)
 
 
+@eager
 def cutlass_scaled_fp4_mm(
     a: torch.Tensor,
     b: torch.Tensor,
