@@ -106,15 +106,21 @@ def _view_other(value: Any, what: str, stream: int) -> View:
     found = _dlpack.read(value, what, stream)
     if found.device == CPU:
         return View(found.owner, "numpy", found.dtype, found.shape, found.address, CPU)
-    try:
-        namespace = value.__array_namespace__()
-        package = str(namespace.__name__)
-    except Exception as error:
+    namespace = _namespace_of(value, what)
+    return View((value, found.owner), str(getattr(namespace, "__name__", namespace)), found.dtype,
+                found.shape, found.address, found.device, None, namespace)
+
+
+def _namespace_of(value: Any, what: str) -> Any:
+    """What has `empty` for the results: the array namespace, or the package, as of CuPy."""
+    with contextlib.suppress(Exception):
+        return value.__array_namespace__()
+    package = sys.modules.get(type(value).__module__.partition(".")[0])
+    if not hasattr(package, "empty"):
         raise UsageError(f"{what} must have __array_namespace__, which makes the results, but got "
                          f"{type(value).__name__}",
-                         "torch.from_dlpack(x) makes a torch tensor of it") from error
-    return View((value, found.owner), package, found.dtype, found.shape, found.address,
-                found.device, None, namespace)
+                         "torch.from_dlpack(x) makes a torch tensor of it")
+    return package
 
 
 def _view_numpy(array: Any, what: str) -> View:

@@ -10,9 +10,11 @@ caller says it reads. A wrong stream, or none, so shows stale bytes.
 
 import ctypes
 import os
+import sys
 import types
 import unittest
 from typing import Any
+from unittest import mock
 
 import fp4
 import numpy as np
@@ -93,6 +95,8 @@ class Array:
         return self.says
 
     def __array_namespace__(self) -> Any:
+        if isinstance(self.namespace, Exception):
+            raise self.namespace
         return self.namespace
 
     def __dlpack__(self, *, stream: Any = None, max_version: Any = None, copy: Any = None) -> Any:
@@ -212,7 +216,7 @@ class Arrays(unittest.TestCase):
             ({"dtype": "float32"}, "must be .x64xbf16 .*, but got arrays float32"),
             ({"shape": (3, 32)}, r"array of shape \[\?, 64\], but got arrays uint16\[3, 32\]"),
             ({"address": self.x.address + 2}, "must start at a multiple of 16 bytes"),
-            ({"namespace": None}, "must have __array_namespace__, which makes the results"),
+            ({"namespace": NotImplementedError()}, "must have __array_namespace__, which makes"),
         ]
         for members, message in cases:
             saved = dict(self.x.__dict__)
@@ -254,6 +258,20 @@ class Arrays(unittest.TestCase):
         del self.x.namespace.uint8
         with self.assertRaisesRegex(fp4.UsageError, "arrays must make arrays of f4E2M1FN or of"):
             self.call()
+
+    def test_a_package_without_an_array_namespace(self) -> None:
+        package = types.ModuleType("cupy_like")
+        package.__dict__.update(self.x.namespace.__dict__)
+        other = type("Other", (Array,), {"__module__": "cupy_like.core"})
+        self.x.__class__ = other
+        self.x.namespace = NotImplementedError()
+        with mock.patch.dict(sys.modules, {"cupy_like": package}), \
+                self.assertRaisesRegex(fp4.UsageError, "one package, but got arrays and cupy_like"):
+            package.__name__ = "cupy_like"
+            self.call()
+        self.amax.__class__, self.amax.namespace = other, NotImplementedError()
+        with mock.patch.dict(sys.modules, {"cupy_like": package}):
+            self.check(self.call(), self.expected)
 
     def test_streams_that_are_none(self) -> None:
         for stream, kind in (("0", TypeError), (1.5, TypeError), (True, fp4.UsageError),
