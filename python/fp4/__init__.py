@@ -29,8 +29,11 @@ __all__ = [
     "PHASES", "Builder", "CompileError", "Compiled", "Device", "DeviceError", "Error", "Function",
     "FunctionBuilder", "Hadamard", "HazardError", "InternalError", "Kernel", "Manifest",
     "MismatchError", "Operand", "Program", "ScaledValue", "SimulationError", "Tiled", "Type",
-    "UsageError", "Value", "compile", "load", "tiled", "version",
+    "UsageError", "Value", "__version__", "compile", "load", "tiled", "version",
 ]
+
+#: The version of this package; version() is that of the library that it found.
+__version__ = "0.1.0"
 
 
 def version() -> str:

@@ -207,6 +207,53 @@ class Reading(Checkpoints):
                 self.assertIsNone(bare.input_scale("a"))
 
 
+    def test_defaults_of_a_program_that_loads_a_model(self) -> None:
+        """vLLM sets the default dtype, and others the default device."""
+        content, numbers = tensors("modelopt")
+        path = self.save(content)
+        torch.set_default_dtype(torch.bfloat16)
+        try:
+            with torch.device("meta"), ck.open(path) as checkpoint:
+                weight = checkpoint.read("a")
+                ck.write(self.path, {"a": weight}, "compressed-tensors", nearest=True)
+                self.assertEqual(checkpoint.input_scale("a").value.dtype, torch.float32)
+        finally:
+            torch.set_default_dtype(torch.float32)
+        self.same(decoded(weight), numbers)
+        self.assertEqual(load_file(self.path)["a.weight_global_scale"].dtype, torch.float32)
+
+
+class Layers(Checkpoints):
+    def test_a_layer_computes_what_its_package_does(self) -> None:
+        """The scale of the file quantizes the input, and both packages have the same product."""
+        x = torch.randn(20, 64, dtype=torch.bfloat16)
+        for layout in ("compressed-tensors", "modelopt"):
+            content = tensors(layout)[0]
+            content["a.bias"] = torch.arange(48, dtype=torch.bfloat16)
+            with self.subTest(layout), ck.open(self.save(content)) as checkpoint:
+                layer = checkpoint.linear("a")
+                weight, scale = checkpoint.read("a"), checkpoint.input_scale("a")
+                q = ft.quantize(x, recipe=weight.recipe, amax=scale.value)
+                expected = ft.linear(q, ft.swizzle(weight), content["a.bias"])
+                self.same(layer(x).detach(), expected)
+                exact = ft.dequantize(q).float() @ decoded(weight).T + content["a.bias"]
+                self.assertLess(((expected - exact).norm() / exact.norm()).item(), 0.01)
+
+    def test_weights_alone(self) -> None:
+        content = {name: value for name, value in tensors("modelopt")[0].items()
+                   if name != "a.input_scale"}
+        with ck.open(self.save(content)) as checkpoint, self.refused(
+                "'a' has no scale for the input of its layer"):
+            checkpoint.linear("a")
+        content, numbers = mxfp4_tensors("compressed-tensors")
+        with ck.open(self.save(content)) as checkpoint:
+            layer = checkpoint.linear("a")  # MXFP4 needs none
+        x = torch.randn(20, 64, dtype=torch.bfloat16)
+        exact = ft.dequantize(ft.quantize(x, format="mxfp4", recipe="mxfp4_compressed_tensors"))
+        exact = exact.double() @ numbers.double().T
+        self.assertLess(((layer(x) - exact).norm() / exact.norm()).item(), 0.01)
+
+
 class Refusals(Checkpoints):
     """Every file is the good one with one thing changed."""
 

@@ -4,6 +4,9 @@ import subprocess
 import sys
 import unittest
 
+import fp4
+from programs import ROOT
+
 LIMIT, TRIES = 0.3, 20
 MEASURE = """
 import sys, time
@@ -26,6 +29,11 @@ class Import(unittest.TestCase):
                 break
         print(f"import fp4: {least:.3f} s")
         self.assertLess(least, LIMIT)
+
+    def test_all_versions_agree(self) -> None:
+        project = (ROOT / "pyproject.toml").read_text()
+        self.assertIn(f'\nversion = "{fp4.__version__}"\n', project)
+        self.assertEqual(fp4.__version__, fp4.version())
 
 
 if __name__ == "__main__":

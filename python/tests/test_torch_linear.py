@@ -125,6 +125,15 @@ class Training(unittest.TestCase):
         y.sum().backward()
         self.assertEqual(module.weight.grad.dtype, torch.float32)
 
+    def test_no_rows(self) -> None:
+        """An expert without tokens."""
+        module, x = layer(), matrix(0).requires_grad_()
+        module(x).sum().backward()
+        self.equal((x.grad, module.weight.grad, module.bias.grad),
+                   (x, torch.zeros_like(module.weight), torch.zeros_like(module.bias)))
+        with torch.no_grad():
+            self.assertEqual(module(x).shape, (0, 32))
+
     def test_copies_and_files(self) -> None:
         module, x = layer(), matrix()
         plain = torch.nn.Linear(64, 32, dtype=torch.bfloat16)
@@ -189,6 +198,15 @@ class Stored(unittest.TestCase):
         for same in (other, copy.deepcopy(module)):
             self.assertTrue(torch.equal(same(x), module(x)))
 
+    def test_no_rows(self) -> None:
+        """An expert without tokens."""
+        for format in ("nvfp4", "mxfp4"):
+            module, x = model(), matrix(0).requires_grad_()
+            ft.quantize_(module, format=format)
+            y = module(x)
+            y.sum().backward()
+            self.assertEqual((y.shape, x.grad.shape), ((0, 16), (0, 64)))
+
     def test_an_amax_that_is_known(self) -> None:
         weight, x = ft.quantize(matrix(32, seed=2)), matrix(5)
         known = ft.QuantizedLinear(weight, input_amax=x.abs().max().float())
@@ -213,7 +231,8 @@ class Stored(unittest.TestCase):
         for function, message in (
                 (lambda: ft.quantize_(bad, training=True), "layer '1': in_features must be a"),
                 (lambda: ft.quantize_(bad[0]), "'model' must contain the layers, but is one"),
-                (lambda: ft.quantize_(model(80), format="mxfp4"), "layer '0': in_features must"),
+                (lambda: ft.quantize_(model(80), format="mxfp4"), "layer '0': in_features must be "
+                 "a multiple of 32, but got 80\n"),
                 (lambda: ft.quantize_(model(), training=True, square=True), "those of stored"),
                 (lambda: ft.quantize_(model(), format="int4"), "'format' must be nvfp4 or")):
             with self.subTest(message), self.assertRaisesRegex(fp4.UsageError, message):

@@ -145,6 +145,9 @@ class Operations(unittest.TestCase):
         y = torch.ops.fp4.scaled_mm(graph[0], graph[1], w.amax, w.data, w.scales, w.amax, None,
                                     "nvfp4", w.recipe, w.recipe, torch.bfloat16)
         self.assertEqual(y.shape, (0, 32))
+        for format, layout in (("nvfp4", "tiled_128x4"), ("mxfp4", "linear")):
+            x = ft.quantize(matrix()[:0], format=format, layout=layout)
+            self.assertEqual((x.shape, ft.dequantize(x).shape), ((0, 64), (0, 64)))
 
     def test_what_is_refused(self) -> None:
         x, w = matrix(), ft.quantize(matrix(32))
@@ -154,6 +157,7 @@ class Operations(unittest.TestCase):
                 (lambda: ft.quantize(x.double()), "'x' must be bfloat16, float16 or float32"),
                 (lambda: ft.quantize(a.data), "'x' must be bfloat16, float16 or float32, but"),
                 (lambda: ft.quantize(x[:, :48].contiguous(), format="mxfp4"), "multiple of 32"),
+                (lambda: ft.quantize(x[:, :0]), r"with columns, but got the shape \[48, 0\]"),
                 (lambda: ft.quantize(x, recipe=DECODE), "takes the scale of the tensor, but"),
                 (lambda: ft.quantize(x, recipe="torchao_1level", amax=a.amax), "has no scale"),
                 (lambda: ft.quantize(x, amax=torch.ones(3)), r"float32 and a scalar or \[48\]"),

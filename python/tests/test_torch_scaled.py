@@ -68,6 +68,14 @@ class ScaledRecords(unittest.TestCase):
         with self.assertRaisesRegex(fp4.UsageError, "no conversion to bfloat16\nnote: call fp4.to"):
             good.to(torch.bfloat16)
 
+    def test_functions_of_torch_say_what_takes_it(self) -> None:
+        x = scaled()
+        for function in (lambda: torch.nn.functional.linear(x, x), lambda: torch.ones(2, 2) @ x,
+                         lambda: torch.equal(x, x), lambda: torch.cat([x, x])):
+            with self.assertRaisesRegex(fp4.UsageError, "torch's '.*' does not take an fp4.torch.Sc"
+                                        ".*\nnote: fp4.torch.linear multiplies"):
+                function()
+
     def test_a_module_keeps_it(self) -> None:
         x, module = scaled(), ft.ScaledBuffers(scaled(seed=2))
         state = through_a_file(ft.ScaledBuffers(x).state_dict())

@@ -114,8 +114,9 @@ def _candidates(scaled: Scaled, kind: Kind) -> Iterator[torch.Tensor | None]:
         yield None
         return
     scale = scaled.encode_scale if kind.convention == "encode" else scaled.decode_scale
-    one = torch.ones(()) if scale is None else scale.cpu()  # a recipe of one level: the scale is 1
-    yield from neighbours(one)
+    if scale is None:  # a recipe of one level
+        scale = torch.ones((), dtype=torch.float32, device="cpu")
+    yield from neighbours(scale.cpu())
 
 
 def _factors(format: str, recipe: str, level: torch.Tensor | None) -> torch.Tensor:
@@ -130,8 +131,10 @@ def _table(format: str, recipe: str) -> Callable[[torch.Tensor | None], torch.Te
     block = BLOCKS[format]
     names = ("data", "scales", "level")[:3 if has_tensor_scale(format, recipe) else 2]
     program = dequantizer(0, block, "f32", recipe, "linear", names, "sm_100a", format)
-    ones = torch.full((256, block // 2), 0x22, dtype=torch.uint8)  # the code of 1, twice
-    scales = torch.arange(256).to(torch.uint8).view(256, 1).view(SCALE_DTYPES[format])
+    # With their devices and dtypes: the defaults may be a GPU and bfloat16 while models are loaded.
+    ones = torch.full((256, block // 2), 0x22, dtype=torch.uint8, device="cpu")  # the code of 1
+    scales = torch.arange(256, dtype=torch.uint8, device="cpu").view(256, 1)
+    scales = scales.view(SCALE_DTYPES[format])
 
     def run(level: torch.Tensor | None) -> torch.Tensor:
         values: torch.Tensor = program(ones, scales, *(() if level is None else (level,)))

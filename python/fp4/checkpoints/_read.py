@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from ..errors import UsageError
-from ..torch import Scaled, decode_scale_of
+from ..torch import QuantizedLinear, Scaled, decode_scale_of
 from ..torch.scaled import SCALE_DTYPES
 from ._detect import Entry, detect
 from ._files import Files, configs
@@ -99,6 +99,24 @@ class Checkpoint(Mapping[str, Entry]):
         if self._stated is None:
             _check_plausible(result, level, convention)
         return result
+
+    def linear(self, name: str) -> QuantizedLinear:
+        """The layer of a quantized weight: its input is quantized with the recipe of the weight
+        and the scale that the checkpoint has for it, and the tensor NAME.bias is added if there is
+        one.
+
+        Raises:
+            UsageError: the checkpoint has no scale for the input, and the format needs one.
+        """
+        weight, scale = self.read(name), self.input_scale(name)
+        if weight.amax is not None and scale is None:
+            raise UsageError(f"weight '{name}' has no scale for the input of its layer, so the "
+                             "input is not quantized",
+                             "read(name) gives the weight: dequantize it, or quantize inputs with "
+                             "a recipe of your choice")
+        bias = f"{name}.bias"
+        given = torch.nn.Parameter(self.tensor(bias), False) if bias in self.others else None
+        return QuantizedLinear(weight, given, None if scale is None else scale.value)
 
     def input_scale(self, name: str) -> GlobalScale | None:
         """The scale for the input of the layer, or None where the checkpoint has none."""

@@ -178,8 +178,9 @@ def _check_input(x: Any, name: str) -> None:
     if not x.dtype.is_floating_point or x.dtype.itemsize < 2 or x.dtype == torch.float64:
         raise UsageError(f"'{name}' must be bfloat16, float16 or float32, but got "
                          f"{str(x.dtype)[6:]}")
-    if x.dim() == 0:
-        raise UsageError(f"'{name}' must have rows, but is a scalar")
+    if x.dim() == 0 or not x.shape[-1]:
+        raise UsageError(f"'{name}' must be a matrix with columns, but got the shape "
+                         f"{list(x.shape)}")
     if not x.is_contiguous():
         raise UsageError(f"'{name}' must be contiguous and row-major, but has strides {x.stride()}",
                          "no copy is made; pass x.contiguous()")

@@ -125,7 +125,7 @@ class QuantizedLinear(torch.nn.Module):
     def from_linear(cls, source: torch.nn.Linear, *, format: str = "nvfp4", recipe: str = "",
                     square: bool = False) -> QuantizedLinear:
         """A layer with the weight of `source`, quantized, and its bias."""
-        check_features(source.in_features, 16, recipes.BLOCKS[recipes.check_format(format)])
+        check_features(source.in_features, None, recipes.BLOCKS[recipes.check_format(format)])
         weight = fp4.quantize(source.weight, format=format, recipe=recipe, square=square)
         return cls(weight, source.bias).train(source.training)
 
@@ -141,11 +141,14 @@ class QuantizedLinear(torch.nn.Module):
                 f"bias={self.bias is not None}")
 
 
-def check_features(columns: int, rows: int, block: int = 16) -> None:
-    """A UsageError for sizes of a layer that have no kernel."""
-    if columns % block or rows % 16:
-        raise UsageError(f"in_features must be a multiple of {block} and out_features of 16, but "
-                         f"got {columns} and {rows}", "leave this layer as it is")
+def check_features(columns: int, rows: int | None, block: int = 16) -> None:
+    """A UsageError for sizes of a layer that have no kernel; `rows` is None where any number has
+    one."""
+    wants, found = f"in_features must be a multiple of {block}", str(columns)
+    if rows is not None:
+        wants, found = f"{wants} and out_features of 16", f"{columns} and {rows}"
+    if columns % block or (rows is not None and rows % 16):
+        raise UsageError(f"{wants}, but got {found}", "leave this layer as it is")
 
 
 def _input(x: torch.Tensor, columns: int) -> torch.Tensor:
@@ -166,6 +169,7 @@ class _Training(torch.autograd.Function):
         needs_x, needs_weight, _ = ctx.needs_input_grad[:3]
         ctx.recipe, ctx.hadamard, ctx.stochastic = recipe, hadamard, stochastic
         ctx.dtypes = x.dtype, weight.dtype, None if bias is None else bias.dtype
+        ctx.shape = weight.shape
         qx = _quantize(x, None, recipe, hadamard, False, True, needs_weight)
         qw = _quantize(weight, None, recipe, False, square, True, needs_x)
         ctx.save_for_backward(*qx[3:], *qw[3:])
@@ -177,7 +181,10 @@ class _Training(torch.autograd.Function):
         dy = gradients[0].contiguous()
         saved, recipe = ctx.saved_tensors, ctx.recipe
         dx = dw = None
-        if needs_x or needs_weight:
+        if not dy.shape[0]:  # an expert without tokens: the sums have no terms
+            dx = dy.new_zeros(0, ctx.shape[1], dtype=ctx.dtypes[0])
+            dw = dy.new_zeros(ctx.shape, dtype=ctx.dtypes[1])
+        elif needs_x or needs_weight:
             rng = fp4.random_state(dy.device) if ctx.stochastic else None
             q = _quantize(dy, rng, recipe, ctx.hadamard, False, needs_x, needs_weight)
             dx = _product(q[:3], saved[3:], None, recipe, ctx.dtypes[0]) if needs_x else None

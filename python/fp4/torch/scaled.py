@@ -36,7 +36,7 @@ class Scaled:
         format: "nvfp4" or "mxfp4".
         layout: of the scales, "linear" or "tiled_128x4" (docs/Spec.md).
         recipe: how the numbers were quantized and are decoded (docs/Numerics.md).
-        shape: (R, K), in elements.
+        shape: (R, K), in elements. R may be 0.
     """
 
     data: torch.Tensor
@@ -79,6 +79,15 @@ class Scaled:
                              f"{members['recipe']!r}",
                              "append ', tensor_scale = supplied' to it")
         return cls(data, scales, scale.reshape(_scalar_or_rows(scale)), **members)
+
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, arguments: Any = (),
+                           named: Any = None) -> Any:
+        del types, arguments, named
+        name = getattr(function, "__name__", function)
+        raise UsageError(f"torch's '{name}' does not take an fp4.torch.Scaled",
+                         "fp4.torch.linear multiplies two of them, and fp4.torch.dequantize(x) "
+                         "gives a tensor")
 
     @property
     def block(self) -> int:
@@ -188,7 +197,7 @@ def _check(scaled: Scaled) -> None:
 
 def _check_shape(scaled: Scaled) -> tuple[int, int]:
     shape = scaled.shape
-    if len(shape) != 2 or any(size < 1 for size in shape):
+    if len(shape) != 2 or shape[0] < 0 or shape[1] < 1:
         raise UsageError(f"'shape' must be (rows, columns), but got {shape}",
                          "flatten the leading dimensions")
     block = 2 if scaled.format == "nvfp4" else scaled.block
