@@ -10,7 +10,7 @@ of a call apart:
     checked call       what precedes the launch of a call that is checked in Python: reading NumPy
                        arrays, comparing them with the manifest, describing and allocating results
     planned call       a call with tensors of torch whose plan is known, all but libfp4
-    libfp4             a call of the C API for a GPU, all but the driver
+    libfp4             a call of the C API for a GPU, all but the driver, in a loop in C (loops.c)
     import fp4
 """
 
@@ -40,15 +40,15 @@ func.func @f(%x: tensor<?x64xbf16>, %a: tensor<f32>)
 IMPORT = "import time; t = time.perf_counter(); import fp4; print(time.perf_counter() - t)"
 
 
-def best(work, number=2000):
-    """Microseconds of the fastest of seven repetitions."""
-    return min(timeit.repeat(work, number=number, repeat=7)) / number * 1e6
+def best(work, number=200):
+    """Microseconds of the fastest of many repetitions, which no other process interrupts."""
+    return min(timeit.repeat(work, number=number, repeat=100)) / number * 1e6
 
 
-def stub(folder, name, option):
+def build(folder, name, source, *options):
     path = pathlib.Path(folder) / name
-    subprocess.run(["cc", "-O2", "-shared", "-fPIC", option,
-                    str(pathlib.Path(__file__).with_name("stubs.c")), "-o", str(path)], check=True)
+    subprocess.run(["cc", "-O2", "-shared", "-fPIC", *options,
+                    str(pathlib.Path(__file__).with_name(source)), "-o", str(path)], check=True)
     return str(path)
 
 
@@ -85,9 +85,11 @@ def planned(library):
         _calls.native.load(str(c.PATH), _calls._raise)
 
 
-def below(driver, bare):
-    """A call of the C API with a driver that does nothing, less the call through ctypes."""
+def below(driver, loops):
+    """A call of the C API with a driver that does nothing, in a loop in C."""
     loaded = ctypes.CDLL(driver)  # the runtime finds it by its soname
+    time_calls = ctypes.CDLL(loops).time_calls
+    time_calls.restype = ctypes.c_double
     compiled = fp4.compile(PROGRAM, target="sm_90a")
     text = compiled.kernels[0].ptx
     entry = text[text.index(".entry"):]
@@ -101,9 +103,11 @@ def below(driver, bare):
     for tensor in (*call.arguments, *call.results):
         tensor.address = 1 << 20
     options = c.CallOptions(size=ctypes.sizeof(c.CallOptions), stream=1)
-    issue, arguments = call.library.fp4_function_call, (call.function, *call.operands,
-                                                        ctypes.byref(options))
-    return best(lambda: issue(*arguments)) - bare
+    arguments = (ctypes.cast(call.library.fp4_function_call, ctypes.c_void_p),
+                 ctypes.c_void_p(call.function), ctypes.byref(call.arguments),
+                 ctypes.c_size_t(len(call.arguments)), ctypes.byref(call.results),
+                 ctypes.c_size_t(len(call.results)), ctypes.byref(options))
+    return min(time_calls(*arguments, 200) for _ in range(100))
 
 
 def main():
@@ -113,11 +117,12 @@ def main():
     print(f"bare call     {bare:8.2f} us")
     print(f"checked call  {checked():8.2f} us")
     with tempfile.TemporaryDirectory() as folder:
-        time = planned(stub(folder, "libfp4stub.so", "-DLIBFP4"))
+        time = planned(build(folder, "libfp4stub.so", "stubs.c", "-DLIBFP4"))
         print("planned call  not here: torch or fp4._native is missing" if time is None
               else f"planned call  {time:8.2f} us")
-        driver = stub(folder, "libcuda.so.1", "-Wl,-soname,libcuda.so.1")
-        print(f"libfp4        {below(driver, bare):8.2f} us")
+        driver = build(folder, "libcuda.so.1", "stubs.c", "-Wl,-soname,libcuda.so.1")
+        loops = build(folder, "libloops.so", "loops.c")
+        print(f"libfp4        {below(driver, loops):8.2f} us")
     print(f"import fp4    {min(times) * 1e6:8.0f} us")
 
 

@@ -77,7 +77,7 @@ def in_python(work: Callable[[], Any]) -> Callable[[], float]:
 
 def batches(folder: pathlib.Path) -> "tuple[dict[str, Callable[[], float]], Any]":
     """What is timed, by its name, and what must live as long."""
-    loops = ctypes.CDLL(str(folder / "liblaunch.so"))
+    loops = ctypes.CDLL(str(folder / "libloops.so"))
     loops.time_launches.restype = loops.time_calls.restype = ctypes.c_double
     driver = ctypes.CDLL("libcuda.so.1")
     x = matrix(128).cuda()

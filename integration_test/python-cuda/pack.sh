@@ -11,7 +11,7 @@ rm -rf "$folder"/{python,programs}
 mkdir -p "$folder"/python
 cp "$here"/*.py "$here"/run.sh "$root"/python/tests/{programs,test_torch,test_native}.py "$folder"
 cp -r "$root"/python/fp4 "$folder"/python
-cc -O2 -shared -fPIC "$here"/launch.c -o "$folder"/liblaunch.so
+cc -O2 -shared -fPIC "$root"/benchmarks/python/loops.c -o "$folder"/libloops.so
 export PYTHONDONTWRITEBYTECODE=1
 FP4_LIBRARY=$build/lib/libfp4.so PYTHONPATH=$root/python:$root/python/tests \
   "${FP4_PYTHON:-python3}" "$here"/main.py record "$folder"

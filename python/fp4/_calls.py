@@ -33,7 +33,7 @@ def _raise(kind: int, message: str, note: str, cause: str) -> NoReturn:
 
 def _load() -> Any:
     """The module beside the library, or None: then $FP4_NATIVE is 0, or it was not built, or it
-    does not fit to this Python or to the library."""
+    does not fit to this Python. It finds the library when a plan is made."""
     path = c.PATH.parent / "_native.abi3.so"
     if os.environ.get("FP4_NATIVE") == "0" or not path.is_file():
         return None
@@ -42,10 +42,8 @@ def _load() -> Any:
     spec = importlib.util.spec_from_file_location(name, path, loader=loader)
     assert spec is not None
     with contextlib.suppress(ImportError):
-        c.library()
         module = importlib.util.module_from_spec(spec)
         loader.exec_module(module)
-        module.load(str(c.PATH), _raise)
         sys.modules[name] = module
         return module
     return None
@@ -91,12 +89,13 @@ else:
 
 @functools.cache
 def _accept(torch: Any) -> bool:
-    """Whether the module can read the tensors of `torch`."""
+    """Whether the module fits to the library, and can read the tensors of `torch`."""
     api = getattr(torch.Tensor, "__dlpack_c_exchange_api__", None)
     if native is None or api is None:
         return False
     several = torch.cuda.is_available() and torch.cuda.device_count() > 1
-    with contextlib.suppress(BufferError, ValueError):
+    with contextlib.suppress(BufferError, ValueError, ImportError):
+        native.load(str(c.PATH), _raise)
         native.accept((torch.Tensor, torch.nn.Parameter), api, torch.Tensor.is_neg,
                       torch.cuda.current_device if several else None)
         return True

@@ -1,6 +1,6 @@
 /* Loops in C: what a launch and a call of the C API cost on the host, without Python.
  *
- *   cc -O2 -shared -fPIC launch.c -o liblaunch.so
+ *   cc -O2 -shared -fPIC loops.c -o libloops.so
  */
 #include <stddef.h>
 #include <time.h>
