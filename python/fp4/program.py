@@ -14,6 +14,7 @@ from typing import Any
 from . import _library as c
 from ._calls import Calls, Gate, remember
 from ._dlpack import CPU
+from ._eager import eager
 from .device import Device, closed, default_device
 from .errors import Error, UsageError
 from .manifest import ELEMENTS, LAYOUTS, Function, Manifest, Type
@@ -146,6 +147,7 @@ class Program(Calls):
                 program = self._code.programs[device] = Program(self._code, device)
             return program
 
+    @eager("a Program is called and not traced; fp4.torch has operators for torch.compile")
     def _call(self, *tensors: Any, function: str | None = None, verify: bool = False,
               stream: Any = None) -> Any:
         """A call that is checked. `__call__` comes here where no plan is known (_calls.py)."""
