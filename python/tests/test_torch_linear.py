@@ -41,6 +41,17 @@ def example(name: str) -> Any:
     return fp4.compile(ROOT / "examples" / f"{name}.mlir", dims=SIZES)
 
 
+def compiled_once(module: Any) -> "tuple[Any, list[Any]]":
+    """The module compiled for any number of rows, and the graphs that were compiled so far."""
+    graphs = []
+
+    def backend(graph: Any, inputs: Any) -> Any:
+        graphs.append(graph)
+        return torch._dynamo.lookup_backend("aot_eager")(graph, inputs)
+
+    return torch.compile(module, fullgraph=True, dynamic=True, backend=backend), graphs
+
+
 @unittest.skipIf(torch is None, "torch is not installed")
 class Training(unittest.TestCase):
     def equal(self, found: Any, expected: Any) -> None:
@@ -105,14 +116,9 @@ class Training(unittest.TestCase):
                                       "square_weights": [True, True, False, False]}[name], name)
 
     def test_torch_compile_with_any_number_of_rows(self) -> None:
-        module, calls = layer(), []
-
-        def backend(graph: Any, inputs: Any) -> Any:
-            calls.append(graph)
-            return torch._dynamo.lookup_backend("aot_eager")(graph, inputs)
-
-        compiled = torch.compile(module, fullgraph=True, dynamic=True, backend=backend)
-        for rows in (48, 64, 16):
+        module = layer()
+        compiled, calls = compiled_once(module)
+        for rows in (48, 64, 16, 160):
             x = matrix(rows).view(2, rows // 2, 64)
             self.equal(step(compiled, x), step(module, x))
         self.assertEqual(len(calls), 1)
@@ -177,9 +183,13 @@ class Stored(unittest.TestCase):
 
         module = model(80)
         ft.quantize_(module)
-        compiled = torch.compile(module, fullgraph=True, dynamic=True, backend="aot_eager")
-        for rows in (5, 130):
-            self.assertTrue(torch.equal(compiled(matrix(rows, 80)), module(matrix(rows, 80))))
+        compiled, calls = compiled_once(module)
+        exported = torch.export.export(module, (matrix(5, 80),), dynamic_shapes=(
+            {0: torch.export.Dim("M", min=2)},)).module()
+        for rows in (5, 130, 64):
+            for other in (compiled, exported):
+                self.assertTrue(torch.equal(other(matrix(rows, 80)), module(matrix(rows, 80))))
+        self.assertEqual(len(calls), 1)
         other = ft.QuantizedLinear(poisoned(module[0].weight.value), module[0].bias)
         self.assertTrue(torch.equal(other(matrix(5, 80)), module[0](matrix(5, 80))))
 

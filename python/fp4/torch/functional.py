@@ -8,7 +8,7 @@ import torch
 
 from ..errors import UsageError
 from . import gradients, recipes  # noqa: F401  (gradients registers them)
-from .scaled import Scaled
+from .scaled import Scaled, scale_shape
 
 #: The signs of TransformerEngine's Hadamard transform: bit i is set where element i is negated.
 SIGN_MASK = 0xD7E8
@@ -50,9 +50,10 @@ def quantize(x: torch.Tensor, *, format: str = "nvfp4", recipe: str = "",
     recipe = recipe or recipes.DEFAULT_RECIPES[format]
     rows = _matrix(x, "x")
     _check_columns(rows, format)
-    number = _amax_for(rows, format, recipe, amax, per_row)
+    number = amax_for(rows, format, recipe, amax, per_row)
     data, scales = _ops.quantize(rows, number, _rng_for(rows, rounding, rng), format, recipe,
                                  layout, square, False, None)
+    scales = scales.view(scale_shape(rows.shape, format, layout))
     return Scaled(data, scales, None if number is None else _own(number, amax),
                   (rows.shape[0], rows.shape[1]), format, layout, recipe)
 
@@ -66,7 +67,7 @@ def fake_quantize(x: torch.Tensor, *, format: str = "nvfp4", recipe: str = "",
     recipe = recipe or recipes.DEFAULT_RECIPES[format]
     rows = _rows(x, "x")
     _check_columns(rows, format)
-    number = _amax_for(rows.detach(), format, recipe, amax, False)
+    number = amax_for(rows.detach(), format, recipe, amax, False)
     result: torch.Tensor = _ops.fake_quantize(rows, number, _rng_for(rows, rounding, rng), format,
                                               recipe, square)
     return result.view(x.shape)
@@ -91,7 +92,7 @@ def swizzle(x: Scaled, layout: str = "tiled_128x4") -> Scaled:
     if layout == "linear":
         scales = _ops.unswizzle_scales(scales, x.shape[0], -(-x.shape[1] // x.block))
     else:
-        scales = _ops.swizzle_scales(scales)
+        scales = _ops.swizzle_scales(scales).view(scale_shape(x.shape, x.format, layout))
     return Scaled(x.data, scales, x.amax, x.shape, x.format, layout, x.recipe)
 
 
@@ -198,7 +199,7 @@ def _check_scaled(x: Any, name: str) -> None:
         raise TypeError(f"'{name}' must be an fp4.torch.Scaled, but got {type(x).__name__}")
 
 
-def _amax_for(x: torch.Tensor, format: str, recipe: str, given: torch.Tensor | None,
+def amax_for(x: torch.Tensor, format: str, recipe: str, given: torch.Tensor | None,
               per_row: bool) -> torch.Tensor | None:
     """What the recipe needs besides x: nothing, the amax that is given, or that of x."""
     if not recipes.has_tensor_scale(format, recipe):

@@ -90,9 +90,10 @@ class Linear(torch.nn.Linear):
             y = _train(x, self.weight, self.bias, recipe.recipe, recipe.hadamard,
                        recipe.stochastic_rounding, recipe.square_weights)
         else:
-            quantized = fp4.quantize(x, recipe=recipe.recipe)
-            weight = fp4.quantize(self.weight, recipe=recipe.recipe, square=recipe.square_weights)
-            y = fp4.linear(quantized, weight, self.bias, x.dtype)
+            a = _quantize(x, None, recipe.recipe, False, False, True, False)
+            b = _quantize(self.weight.detach(), None, recipe.recipe, False, recipe.square_weights,
+                          True, False)
+            y = _product(a[:3], b[:3], self.bias, recipe.recipe, x.dtype)
         return y.view(*input.shape[:-1], self.out_features)
 
 
@@ -199,11 +200,14 @@ class _Frozen(torch.autograd.Function):
     def forward(ctx: Any, x: torch.Tensor, bias: torch.Tensor | None, data: torch.Tensor,
                 scales: torch.Tensor, amax: torch.Tensor | None, input_amax: torch.Tensor | None,
                 facts: tuple[Any, ...]) -> torch.Tensor:
-        weight = Scaled(data, scales, amax, *facts)
         ctx.save_for_backward(data, scales, amax)
         ctx.facts, ctx.dtype = facts, None if bias is None else bias.dtype
-        quantized = fp4.quantize(x, format=weight.format, recipe=weight.recipe, amax=input_amax)
-        return fp4.linear(quantized, weight, bias, x.dtype)
+        _, format, _, recipe = facts
+        number = fp4.amax_for(x, format, recipe, input_amax, False)
+        q, s = _ops.quantize(x, number, None, format, recipe, "tiled_128x4", False, False, None)
+        result: torch.Tensor = _ops.scaled_mm(q, s, number, data, scales, amax, bias, format,
+                                              recipe, recipe, x.dtype)
+        return result
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> Any:

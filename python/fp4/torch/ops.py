@@ -8,13 +8,16 @@
                                           -> data, scales, and those of the transpose of x
     fake_quantize(x, amax?, rng?, ...)    -> like x
     dequantize(data, scales, amax?, ...)  -> [M, K]
-    swizzle_scales(scales)                -> [ceil(M/128), ceil(B/4), 512]
+    swizzle_scales(scales)                -> [bytes]
     unswizzle_scales(scales, rows, columns) -> [rows, columns]
     scaled_mm(a, scale_a, amax_a?, b, scale_b, amax_b?, bias?, ...) -> [M, N]
 
 They take plain tensors: data and scales may have their own dtypes or uint8. The functions of
 fp4.torch take and return Scaled, and document shapes and dtypes. A graph has the number of rows as
 a symbol. Columns are compiled into a program.
+
+Tiled scales are one row of bytes here. In the shape [ceil(M/128), ...] their first size would be 1
+for up to 128 rows, and torch makes a graph of its own for a size that is 1.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from ..errors import UsageError
 from . import programs
 from .execution import run
 from .recipes import BLOCKS
-from .scaled import SCALE_DTYPES, scale_shape
+from .scaled import SCALE_DTYPES
 
 _Pair = tuple[torch.Tensor, torch.Tensor]
 _Four = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
@@ -102,8 +105,8 @@ def _quantize(x: torch.Tensor, amax: torch.Tensor | None, rng: torch.Tensor | No
         _columns(x), _element(x.dtype, "the input"), format, recipe, layout,
         "columnwise" if columnwise else "rowwise", int(amax is not None),
         amax is not None and amax.dim() == 1, rng is not None, square, sign_mask)
-    result: _Pair = run(partial(programs.quantizer, what), x, amax, rng)
-    return result
+    data, scales = run(partial(programs.quantizer, what), x, amax, rng)
+    return data, scales if layout == "linear" else scales.view(-1)
 
 
 def _quantize_fake(x: torch.Tensor, amax: torch.Tensor | None, rng: torch.Tensor | None,
@@ -118,8 +121,14 @@ def _outputs(x: torch.Tensor, format: str, layout: str, columnwise: bool) -> _Pa
     if columnwise:
         rows, columns = columns, rows
     return (x.new_empty((rows, columns // 2), dtype=torch.float4_e2m1fn_x2),
-            x.new_empty(scale_shape((rows, columns), format, layout),
+            x.new_empty(_scale_shape(rows, -(-columns // BLOCKS[format]), layout),
                         dtype=SCALE_DTYPES[format]))
+
+
+def _scale_shape(rows: int, blocks: int, layout: str) -> tuple[int, ...]:
+    if layout == "linear":
+        return rows, blocks
+    return (-(-rows // 128) * -(-blocks // 4) * 512,)
 
 
 def _quantize_both(x: torch.Tensor, amax: torch.Tensor | None,
@@ -131,8 +140,8 @@ def _quantize_both(x: torch.Tensor, amax: torch.Tensor | None,
         _columns(x), _element(x.dtype, "the input"), format, recipe, "tiled_128x4", "both",
         (amax is not None) + (columnwise_amax is not None),
         amax is not None and amax.dim() == 1, rng is not None, square, sign_mask)
-    result: _Four = run(partial(programs.quantizer, what), x, amax, columnwise_amax, rng)
-    return result
+    q, s, qt, st = run(partial(programs.quantizer, what), x, amax, columnwise_amax, rng)
+    return q, s.view(-1), qt, st.view(-1)
 
 
 def _quantize_both_fake(x: torch.Tensor, amax: torch.Tensor | None,
@@ -181,12 +190,11 @@ def _swizzle_scales(scales: torch.Tensor) -> torch.Tensor:
         return _swizzle_scales_fake(scales)
     program = partial(programs.swizzler, _columns(scales), _format_of(scales))
     result: torch.Tensor = run(program, scales)
-    return result.view(scales.dtype)
+    return result.view(-1).view(scales.dtype)
 
 
 def _swizzle_scales_fake(scales: torch.Tensor) -> torch.Tensor:
-    rows, columns = scales.shape
-    return scales.new_empty((-(-rows // 128), -(-columns // 4), 512))
+    return scales.new_empty(_scale_shape(scales.shape[0], scales.shape[1], "tiled_128x4"))
 
 
 def _unswizzle_scales(scales: torch.Tensor, rows: int, columns: int) -> torch.Tensor:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from ..errors import UsageError
+from ..formats import FORMATS
 
+#: The formats that products take.
+_FORMATS = {name: FORMATS[name] for name in ("nvfp4", "mxfp4")}
 #: The recipe of each format where none is named.
-DEFAULT_RECIPES = {"nvfp4": "transformer_engine", "mxfp4": "ocp_floor"}
+DEFAULT_RECIPES = {name: facts.recipe for name, facts in _FORMATS.items()}
 #: Elements that share a block scale.
-BLOCKS = {"nvfp4": 16, "mxfp4": 32}
-#: The MLIR spelling of the type of block scales.
-SCALE_ELEMENTS = {"nvfp4": "f8E4M3FN", "mxfp4": "f8E8M0FNU"}
+BLOCKS = {name: facts.block for name, facts in _FORMATS.items()}
 #: Layouts of block scales (docs/Spec.md).
 LAYOUTS = ("linear", "tiled_128x4")
 
