@@ -430,6 +430,13 @@ class Writing(Checkpoints):
                            layout="linear", recipe="modelopt")
         ck.write(self.path, {"a": weight}, "modelopt")
         self.assertEqual(load_file(self.path)["a.weight_scale_2"], torch.tensor(0.37) / 2688)
+        for recipe in ("compressed_tensors", "compressed_tensors_f32", "vllm"):  # with own rules
+            weight = ft.quantize(torch.randn(48, 64, dtype=torch.bfloat16), recipe=recipe,
+                                 layout="linear")
+            ck.write(self.path, {"a": weight}, "compressed-tensors")
+            self.assertEqual(load_file(self.path)["a.weight_global_scale"], weight.encode_scale)
+            with ck.open(self.path) as checkpoint:
+                self.same(decoded(checkpoint.read("a")), decoded(weight))
         one_level = ft.Scaled(weight.data, weight.scales, None, (48, 64), layout="linear",
                               recipe="torchao_1level")
         for layout, name in (("modelopt", "a.weight_scale_2"),
@@ -457,7 +464,7 @@ class Writing(Checkpoints):
                 ({"a": tiled}, "modelopt", {}, "'a': the block scales must be linear, but are ti"),
                 ({"a": rows}, "modelopt", {}, "'a': the weight must have one scale .* 48 rows"),
                 ({"a": zeros}, "compressed-tensors", {}, "'a': no encode scale decodes to"),
-                ({"a": shifted}, "gpt-oss", {}, "'a': no scale of a tensor scale decodes"),
+                ({"a": shifted}, "gpt-oss", {}, "'a': no recipe without a scale of the"),
                 ({"a": [good, good]}, "modelopt", {}, "'a': layout 'modelopt' has no stacks"),
                 ({"a": [mx, good]}, "gpt-oss", {}, "'a': experts must be of one shape"),
                 ({"a": good}, "modelopt", {"input_scales": {"b": scale}}, "must be of weights, bu"),

@@ -1,15 +1,17 @@
 """The scale of a tensor goes from each package's convention to ours and back: the number is the
 same, to the last bit, and so are the decoded matrix and the product."""
 
+import re
 import unittest
 from typing import Any
 
 import fp4
-from programs import optional, torch
+from programs import ROOT, optional, torch
 
 if torch is not None:
     import fp4.torch as ft
     from fp4.compat import flashinfer, torchao, vllm
+    from fp4.torch import recipes
 if torch is not None and optional("safetensors") is not None:
     import fp4.checkpoints as ck
 else:
@@ -90,6 +92,53 @@ class Conventions(unittest.TestCase):
                 codes, scales.reshape(1, -1, 512), scale, shape=(codes.shape[0], 64))
                 for codes, scales, scale in ((a, sa, g), (b, sb, h))))
             self.assertTrue(torch.equal(ours, theirs))
+
+    def test_scales_follow_from_amaxes_as_in_the_kernels(self) -> None:
+        """A quantizer that is given the scale gives the bytes of the one that is given the amax,
+        and both matrices decode to the same numbers."""
+        for recipe in ("transformer_engine", "transformer_engine_transform", "cutlass", "vllm",
+                       "compressed_tensors", "compressed_tensors_f32", "torchao",
+                       "torchao_cuda"):
+            is_decode = "torchao" in recipe
+            given = f"{recipe}, tensor_scale = supplied{'_decode' if is_decode else ''}"
+            for factor in (1.0, 0.37, 5.1, 77.0):
+                x = matrix() * factor
+                ours = ft.quantize(x, recipe=recipe, layout="linear")
+                scale = ours.decode_scale if is_decode else ours.encode_scale
+                again = ft.quantize(x, recipe=given, layout="linear", amax=scale)
+                with self.subTest(recipe=recipe, amax=ours.amax.item()):
+                    self.assertTrue(torch.equal(again.data.view(torch.uint8),
+                                                ours.data.view(torch.uint8)))
+                    self.assertTrue(torch.equal(again.scales.view(torch.uint8),
+                                                ours.scales.view(torch.uint8)))
+                    if recipe not in ("transformer_engine", "transformer_engine_transform",
+                                      "cutlass"):  # which decode with the amax
+                        self.assertTrue(torch.equal(ft.dequantize(again, torch.float32),
+                                                    ft.dequantize(ours, torch.float32)))
+
+    def test_the_rules_are_those_of_lib_numerics(self) -> None:
+        text = (ROOT / "include/fp4/Numerics/Recipes.def").read_text()
+        found = re.findall(r"^FP4_RECIPE\((\w+), NVFP4,(.*?)\)$", text, re.M | re.S)
+        self.assertGreater(len(found), 30)
+        names = dict(re.findall(r"FP4_VALUE\((\w+), (\w+)\)", text))
+        for recipe, body in found:
+            with self.subTest(recipe):
+                rule = re.search(r"\.global = GlobalRule::(\w+)", body)
+                self.assertEqual(recipes.tensor_scale_rule(recipe),
+                                 names[rule[1]] if rule else "guarded_divide")
+                most = re.search(r"\.e4m3Max = (\d+)", body)
+                self.assertEqual(recipes.range_of(recipe), 6 * int(most[1] if most else 448))
+                self.assertEqual(recipes.computes_in_bf16(recipe), "AmaxArithmetic::BF16" in body)
+
+    def test_a_tensor_of_zeros(self) -> None:
+        zero = torch.tensor(0.0)
+        for recipe, scale in (("transformer_engine", 1.0), ("fouroversix", 1.0),
+                              ("compressed_tensors", 1.0), ("vllm", float("inf")),
+                              ("cutlass", float("inf")), ("torchao", float("inf"))):
+            self.assertEqual(ft.encode_scale_of(zero, recipe), scale, recipe)
+        tiny = torch.tensor(1e-42)
+        self.assertEqual(ft.encode_scale_of(tiny, "transformer_engine"), torch.finfo().max)
+        self.assertEqual(ft.encode_scale_of(tiny, "compressed_tensors_f32"), 1)
 
     def test_every_encode_scale_of_an_amax_has_one(self) -> None:
         torch.manual_seed(1)

@@ -41,6 +41,18 @@ class Cpu(unittest.TestCase):
         exact = floats(matrix(130)) @ floats(matrix(32, seed=2)).T
         self.assertLess(np.abs(y.numpy() - exact).max(), 0.2 * np.abs(exact).max())
 
+    def test_a_graph_breaks_at_a_program(self) -> None:
+        graphs = []
+
+        def backend(graph: Any, _: Any) -> Any:
+            graphs.append(graph)
+            return graph
+
+        program, x = compiled().program(), values()
+        run = torch.compile(lambda x: program(x + 1, function="amax") * 2, backend=backend)
+        self.assertEqual(run(x), (x + 1).abs().max().float() * 2)
+        self.assertEqual(len(graphs), 2)
+
     def test_tensors_that_are_refused(self) -> None:
         x, program = values(64), compiled()
         half = torch.zeros(3, 64, dtype=torch.float16)

@@ -16,6 +16,7 @@ from ..torch.scaled import SCALE_DTYPES
 from ._layouts import Kind
 
 CONVENTIONS = ("encode", "decode")
+_ONE = 0x38  # E4M3
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -78,20 +79,22 @@ def level_of(scaled: Scaled, kind: Kind, *, nearest: bool = False) -> torch.Tens
                          f"{scaled.amax.numel()} rows", "quantize it without per_row")
     occurs = torch.bincount(scaled.scales.reshape(-1).view(torch.uint8).cpu(), minlength=256) > 0
     given = None if scaled.amax is None else scaled.amax.cpu()
-    wanted = _factors(scaled.format, scaled.recipe, given)[occurs]
-    first: torch.Tensor | None = None
-    worst = 0.0
-    for level in _candidates(scaled, kind):
+    wanted = _factors(scaled.format, scaled.recipe, given)
+    errors: list[tuple[float, torch.Tensor]] = []
+    for level in _candidates(wanted, kind):
         found = _factors(kind.format, kind.recipe, level)[occurs]
-        if torch.equal(_bits(found), _bits(wanted)):
+        if torch.equal(_bits(found), _bits(wanted[occurs])):
             return level
-        first = level if first is None else first
-        worst = max(worst, _distance(found, wanted))
-    if nearest and first is not None:
-        return first
-    raise UsageError(f"no {kind.convention or 'scale of a tensor'} scale decodes to the numbers of "
-                     f"recipe '{scaled.recipe}': they differ by up to {worst:.1e} of themselves",
-                     "pass nearest=True, or quantize with the recipe of the layout")
+        if level is not None:
+            errors.append((_distance(found, wanted[occurs]), level))
+    least = min(errors, key=lambda pair: pair[0], default=None)
+    if nearest and least is not None:
+        return least[1]
+    what = f"{kind.convention} scale" if kind.convention else "recipe without a scale of the tensor"
+    by = f": they differ by {least[0]:.1e} of themselves" if least else ""
+    raise UsageError(f"no {what} decodes to the numbers of recipe '{scaled.recipe}'{by}",
+                     "pass nearest=True, or quantize with the recipe of the layout" if least else
+                     "dequantize the weight, and quantize it with the recipe of the layout")
 
 
 def restated(scaled: Scaled, kind: Kind, *, nearest: bool = False) -> Scaled:
@@ -109,14 +112,14 @@ def restated(scaled: Scaled, kind: Kind, *, nearest: bool = False) -> Scaled:
                   kind.recipe)
 
 
-def _candidates(scaled: Scaled, kind: Kind) -> Iterator[torch.Tensor | None]:
+def _candidates(factors: torch.Tensor, kind: Kind) -> Iterator[torch.Tensor | None]:
+    """Scales that may give these factors: what 1 becomes under a block scale of 1 is the decode
+    scale, or the reciprocal of the encode scale."""
     if not kind.level:
         yield None
         return
-    scale = scaled.encode_scale if kind.convention == "encode" else scaled.decode_scale
-    if scale is None:  # a recipe of one level
-        scale = torch.ones((), dtype=torch.float32, device="cpu")
-    yield from neighbours(scale.cpu())
+    scale = factors[_ONE]
+    yield from neighbours(scale.reciprocal() if kind.convention == "encode" else scale)
 
 
 def _factors(format: str, recipe: str, level: torch.Tensor | None) -> torch.Tensor:

@@ -18,8 +18,18 @@ _E2M1_MAX = 6.0
 _E4M3_MAX = {name: 256.0 for name in (
     "four_over_six", "four_over_six_squared", "four_over_six_largest", "fouroversix",
     "fouroversix_mae", "fouroversix_abs_max")}
-_WITHOUT_TENSOR_SCALE = frozenset(
-    ("torchao_1level", "torchao_1level_cuda", "torchao_1level_0_17", "ggml_nvfp4"))
+#: How the scale of the tensor follows from its amax, where not by guarded_divide.
+_RULES = {name: rule for rule, names in {
+    "one": ("torchao_1level", "torchao_1level_cuda", "torchao_1level_0_17", "ggml_nvfp4"),
+    "positive_divide": ("transformer_engine_transform", "transformer_engine_transform_fast"),
+    "divide": ("cutlass", "mslk", "mslk_1_3"),
+    "divide_unless_zero": ("fouroversix", "fouroversix_mae", "fouroversix_abs_max"),
+    "reciprocal": ("pytorch_eager", "flashinfer", "flashinfer_exact", "vllm",
+                   "flashinfer_four_over_six", "flashinfer_four_over_six_exact"),
+    "reciprocal_or_one": ("compressed_tensors", "compressed_tensors_f32"),
+    "decode_divide": ("torchao", "torchao_0_16", "modelopt", "modelopt_0_44", "modelopt_static"),
+    "decode_multiply": ("torchao_cuda", "torchao_0_16_cuda"),
+}.items() for name in names}
 
 
 def check_format(name: str) -> str:
@@ -48,23 +58,33 @@ def decisions(recipe: str) -> dict[str, str]:
     return found
 
 
+def tensor_scale_rule(recipe: str) -> str:
+    """The decision tensor_scale of a recipe of NVFP4: how its scale of the tensor follows from the
+    amax (docs/Numerics.md)."""
+    found = decisions(recipe)
+    return found.get("tensor_scale") or _RULES.get(found["name"], "guarded_divide")
+
+
 def has_tensor_scale(format: str, recipe: str) -> bool:
     """Whether data of this recipe has a scale of the whole tensor besides the block scales."""
+    return format == "nvfp4" and tensor_scale_rule(recipe) != "one"
+
+
+def computes_in_bf16(recipe: str) -> bool:
+    """Whether the rule reciprocal_or_one rounds to bf16."""
     found = decisions(recipe)
-    rule = found.get("tensor_scale")
-    if format != "nvfp4" or rule == "one":
-        return False
-    return rule is not None or found["name"] not in _WITHOUT_TENSOR_SCALE
+    default = "bf16" if found["name"] == "compressed_tensors" else "f32"
+    return found.get("amax_arithmetic", default) == "bf16"
 
 
 def is_supplied(recipe: str) -> bool:
     """Whether the encode scale stands in place of the amax."""
-    return decisions(recipe).get("tensor_scale") == "supplied"
+    return tensor_scale_rule(recipe) == "supplied"
 
 
 def is_supplied_decode(recipe: str) -> bool:
     """Whether the decode scale stands in place of the amax."""
-    return decisions(recipe).get("tensor_scale") == "supplied_decode"
+    return tensor_scale_rule(recipe) == "supplied_decode"
 
 
 def range_of(recipe: str) -> float:

@@ -5,8 +5,8 @@
     encode scale    FlashInfer, vLLM, SGLang, compressed-     2688 / amax: numbers are multiplied by
                     tensors                                   it before they are encoded
 
-2688 is 6 * 448, the largest element times the largest block scale. Each function computes in fp32,
-on the device of its argument. docs/Numerics.md has the rules of every recipe.
+2688 is 6 * 448, the largest element times the largest block scale. Each function computes by the
+rule of a recipe, tensor_scale in docs/Numerics.md, on the device of its argument.
 """
 
 from __future__ import annotations
@@ -16,23 +16,44 @@ from collections.abc import Callable
 import torch
 
 from ..errors import UsageError
-from .recipes import is_supplied, is_supplied_decode, range_of
+from .recipes import computes_in_bf16, range_of, tensor_scale_rule
 
 
 def decode_scale_of(amax: torch.Tensor, recipe: str) -> torch.Tensor:
-    """amax / 2688. `amax` is what Scaled.amax holds: with tensor_scale = supplied the encode
-    scale, whose decode scale is its reciprocal; with supplied_decode the decode scale itself."""
-    if is_supplied_decode(recipe):
+    """About amax / 2688, as `recipe` computes it. `amax` is what Scaled.amax holds: with
+    tensor_scale = supplied the encode scale, whose decode scale is its reciprocal; with
+    supplied_decode the decode scale itself."""
+    rule = tensor_scale_rule(recipe)
+    if rule == "supplied_decode":
         return amax
-    return amax.reciprocal() if is_supplied(recipe) else amax / _range(amax, recipe)
+    if rule in ("supplied", "reciprocal", "reciprocal_or_one"):
+        return encode_scale_of(amax, recipe).reciprocal()
+    if rule == "decode_multiply":
+        return amax * _range(amax, recipe).reciprocal()
+    return amax / _range(amax, recipe)
 
 
 def encode_scale_of(amax: torch.Tensor, recipe: str) -> torch.Tensor:
-    """2688 / amax, infinite for a tensor of zeros. With tensor_scale = supplied `amax` itself, and
-    with supplied_decode its reciprocal."""
-    if is_supplied_decode(recipe):
+    """About 2688 / amax, as `recipe` computes it: the last bits differ, and so does what becomes of
+    a tensor of zeros, for which it is 1 or infinite. With tensor_scale = supplied it is `amax`
+    itself, and with supplied_decode its reciprocal."""
+    rule, most = tensor_scale_rule(recipe), _range(amax, recipe)
+    if rule == "supplied":
+        return amax
+    if rule == "supplied_decode":
         return amax.reciprocal()
-    return amax if is_supplied(recipe) else _range(amax, recipe) / amax
+    if rule == "reciprocal":
+        return most * amax.reciprocal()
+    if rule == "reciprocal_or_one":
+        dtype = torch.bfloat16 if computes_in_bf16(recipe) else torch.float32
+        inverse = amax.clamp(min=torch.finfo(torch.float32).tiny).reciprocal().to(dtype)
+        scale = (most * inverse.float()).to(dtype).float()
+        return torch.where(scale.isfinite(), scale, 1.0)
+    scale = most / amax
+    if rule in ("guarded_divide", "positive_divide"):
+        scale = scale.clamp(max=torch.finfo(torch.float32).max)
+    is_guarded = rule in ("guarded_divide", "positive_divide", "divide_unless_zero")
+    return torch.where((amax == 0) | (scale == 0), 1.0, scale) if is_guarded else scale
 
 
 def _range(amax: torch.Tensor, recipe: str) -> torch.Tensor:
