@@ -7,6 +7,7 @@ import dataclasses
 import operator
 import os
 import pathlib
+import re
 import threading
 import weakref
 from collections.abc import Mapping
@@ -189,6 +190,9 @@ def compile(text: str | os.PathLike[str] | Builder, *, target: str = "sm_100a",
     elif isinstance(text, Builder):
         text = text.text(locations=True)
     c.encode(text, "'text'")
+    if re.fullmatch(r"[^\n{}%]+\.mlir", text):
+        raise UsageError(f"'text' must be the text of a program, but got the name '{text}'",
+                         f"pass pathlib.Path('{text}')")
     sizes = tuple(_dims(dims)) if dims is not None else ()
     path = None if ptxas is None else os.fspath(ptxas)
     source = _Source(text, name or "program.mlir", target, path, bool(remarks), sizes)

@@ -139,7 +139,8 @@ class Reading(Checkpoints):
         for layout in ("gpt-oss", "gpt-oss-original"):
             content, numbers = tensors(layout)
             with ck.open(self.save(content)) as checkpoint:
-                self.assertEqual((checkpoint.layout.name, checkpoint["a"].experts), (layout, 3))
+                self.assertEqual((checkpoint.layout.name, repr(checkpoint["a"])),
+                                 (layout, "Entry('a', 3 experts of 48x64 mxfp4)"))
                 for expert in range(3):
                     self.same(decoded(checkpoint.read("a", expert=expert)), numbers[expert])
                 with self.refused("'a' has 3 experts, but got expert = None"):
@@ -191,6 +192,7 @@ class Reading(Checkpoints):
                 checkpoint.tensor("a.weight_scale_3")
             with self.refused("weight 'a' is one matrix, but got expert = 0"):
                 checkpoint.read("a", expert=0)
+            self.assertEqual(repr(checkpoint["a"]), "Entry('a', 48x64 nvfp4)")
             self.assertRegex(repr(checkpoint), "1 weights in nvfp4, layout modelopt, and 1 other")
         with self.refused("the checkpoint is closed"):
             checkpoint.read("a")

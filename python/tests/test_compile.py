@@ -92,6 +92,7 @@ class Compile(unittest.TestCase):
                 (None, TypeError, "'text' must be a str"),
                 (b"module {}", TypeError, "'text' must be a str"),
                 ("module {}\0", fp4.UsageError, "must not contain a NUL"),
+                ("a/f.mlir", fp4.UsageError, r"'a/f.mlir'\nnote: pass pathlib.Path\('a/f.mlir'\)"),
                 (ROOT / "none.mlir", fp4.UsageError, "cannot read")):
             with self.subTest(message), self.assertRaisesRegex(kind, message):
                 fp4.compile(text)  # type: ignore[arg-type]

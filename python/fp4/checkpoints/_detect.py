@@ -17,7 +17,7 @@ _SCALES = {"nvfp4": ("F8_E4M3",), "mxfp4": ("U8", "F8_E8M0")}
 _MIXED = {"mixed-precision", "MIXED_PRECISION"}
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Entry:
     """A quantized weight of a checkpoint.
 
@@ -49,6 +49,10 @@ class Entry:
                    if ending]
         names = [self.name + ending for ending in endings]
         return (*names, *((self.input,) if self.input else ()), *self.changes)
+
+    def __repr__(self) -> str:
+        experts = "" if self.experts is None else f"{self.experts} experts of "
+        return f"Entry('{self.name}', {experts}{self.shape[0]}x{self.shape[1]} {self.format})"
 
 
 def detect(headers: Headers, configs: Sequence[Config],
