@@ -75,6 +75,7 @@ static MatmulShape matmulShape(BlockScaledMatmulOp op, const KernelPlan &plan) {
   shape.tileN = plan.tile[1];
   shape.tileK = plan.tile[2];
   shape.pair = plan.pair;
+  shape.storesTiles = plan.store == ResultStore::Tma;
   if (plan.cluster[0]) {
     shape.clusterM = plan.cluster[0];
     shape.clusterN = plan.cluster[1];
@@ -146,7 +147,10 @@ private:
         scales(shape.scalesB(), adaptor.getRhsScales())};
     if (shape.alpha != MatmulShape::Alpha::None)
       values.push_back(view(shape.alphas(), adaptor.getAlpha()));
-    values.push_back(view(shape.result(), result));
+    values.push_back(shape.storesTiles
+                         ? pipe::MakeTensorMapOp::create(b, loc, shape.result(), result,
+                                                         b.getI64IntegerAttr(shape.n))
+                         : view(shape.result(), result));
     if (shape.dynamicRows())
       values.push_back(arith::IndexCastOp::create(b, loc, b.getI32Type(), rows));
     return values;

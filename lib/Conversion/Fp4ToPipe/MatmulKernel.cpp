@@ -60,7 +60,15 @@ GlobalType MatmulShape::alphas() const {
     size = {1, n};
   return GlobalType::get(size, Float32Type::get(scaleType.getContext()));
 }
-GlobalType MatmulShape::result() const { return GlobalType::get({m, n}, resultType); }
+Layout MatmulShape::stagedLayout() const {
+  bool isWidest = chunk() * resultType.getIntOrFloatBitWidth() == 128 * 8;
+  return isWidest ? Layout::Swizzle128B : Layout::Swizzle64B;
+}
+Type MatmulShape::result() const {
+  if (storesTiles)
+    return TensorMapType::get({blockM(), chunk()}, resultType, stagedLayout());
+  return GlobalType::get({m, n}, resultType);
+}
 
 SmallVector<Type> MatmulShape::argumentTypes() const {
   SmallVector<Type> types = {mapA(), mapB(), scalesA(), scalesB()};
@@ -103,6 +111,7 @@ private:
   void buildKTile(Value acc, const Tile &tile, Value k);
   Value emitStep(numerics::EpilogueOp step, Value chunk, Value factor);
   void buildEpilogue(Value acc, const Tile &tile);
+  void store(Value chunk, Value row, Value column);
   Value factors(const Tile &tile, Value column);
 
   MatmulShape shape;
@@ -137,7 +146,7 @@ void MatmulBuilder::build() {
   }
   if (shape.alpha == MatmulShape::Alpha::One) {
     Value scalar = LoadScalarOp::create(b, loc, b.getF32Type(), alpha);
-    auto type = VectorType::get({shape.kChunk}, b.getF32Type());
+    auto type = VectorType::get({shape.chunk()}, b.getF32Type());
     alphaVector = vector::BroadcastOp::create(b, loc, type, scalar);
   }
   placeM = place(gpu::Dimension::x, shape.clusterM);
@@ -237,7 +246,7 @@ void MatmulBuilder::buildKTile(Value acc, const Tile &tile, Value k) {
 
 /// The factors of the accumulator from `column` of the result on.
 Value MatmulBuilder::factors(const Tile &tile, Value column) {
-  auto type = VectorType::get({shape.kChunk}, b.getF32Type());
+  auto type = VectorType::get({shape.chunk()}, b.getF32Type());
   Value limit = shape.alpha == MatmulShape::Alpha::Rows ? rows : Value();
   return LoadFactorsOp::create(b, loc, type, alpha, tile.row, column, limit);
 }
@@ -253,7 +262,7 @@ Value MatmulBuilder::emitStep(numerics::EpilogueOp step, Value chunk, Value fact
   case numerics::EpilogueOp::Round:
     if (shape.resultType.isF32())
       return chunk;
-    return arith::TruncFOp::create(b, loc, VectorType::get({shape.kChunk}, shape.resultType),
+    return arith::TruncFOp::create(b, loc, VectorType::get({shape.chunk()}, shape.resultType),
                                    chunk);
   }
   llvm_unreachable("every step has its operation");
@@ -263,19 +272,31 @@ void MatmulBuilder::buildEpilogue(Value acc, const Tile &tile) {
   Value columns = constant(shape.tileN);
   if (shape.n % shape.workN())
     columns = min(arith::SubIOp::create(b, loc, constant(shape.n), tile.column), shape.tileN);
-  auto wide = VectorType::get({shape.kChunk}, b.getF32Type());
+  auto wide = VectorType::get({shape.chunk()}, b.getF32Type());
   Value factor = alphaVector;
   if (shape.alpha == MatmulShape::Alpha::Rows)
     factor = factors(tile, tile.column);
   auto steps = numerics::epilogueSteps(shape.alpha != MatmulShape::Alpha::None, shape.epilogue);
-  loop(constant(0), columns, constant(shape.kChunk), [&](Value column) {
+  loop(constant(0), columns, constant(shape.chunk()), [&](Value column) {
     Value v = ReadOp::create(b, loc, wide, acc, column);
     if (shape.alpha == MatmulShape::Alpha::Columns)
       factor = factors(tile, add(tile.column, column));
     for (numerics::EpilogueOp step : steps)
       v = emitStep(step, v, factor);
-    StoreOp::create(b, loc, v, result, tile.row, add(tile.column, column), rows);
+    store(v, tile.row, add(tile.column, column));
   });
+}
+
+/// The rows of this block from `row` on, in the columns of a chunk.
+void MatmulBuilder::store(Value chunk, Value row, Value column) {
+  if (!shape.storesTiles) {
+    StoreOp::create(b, loc, chunk, result, row, column, rows);
+    return;
+  }
+  auto box = cast<TensorMapType>(result.getType());
+  auto type = SharedType::get(box.getShape(), box.getElementType(), box.getLayout());
+  Value staged = StageOp::create(b, loc, type, chunk, Value()).getResult();
+  StoreTileOp::create(b, loc, staged, result, row, column);
 }
 
 gpu::GPUFuncOp fp4::buildMatmulKernel(gpu::GPUModuleOp module, const MatmulShape &shape,

@@ -21,9 +21,15 @@ struct MatmulShape {
   /// No alpha, one, one for each row of the result (M x 1), or one for each column (1 x N).
   enum class Alpha { None, One, Rows, Columns } alpha;
   llvm::SmallVector<numerics::EpilogueOp> epilogue; ///< named steps, after alpha
+  bool storesTiles = false; ///< the result leaves through shared memory and TMA stores
 
-  /// Columns that an epilogue thread holds at a time.
-  static constexpr int64_t kChunk = 32;
+  /// Columns that an epilogue thread holds at a time. A row of a staged tile is as wide as the
+  /// widest swizzle that divides the tile.
+  int64_t chunk() const {
+    int64_t widest = 128 * 8 / resultType.getIntOrFloatBitWidth();
+    return !storesTiles ? 32 : tileN % widest ? widest / 2 : widest;
+  }
+  pipe::Layout stagedLayout() const;
 
   bool dynamicRows() const { return mlir::ShapedType::isDynamic(m); }
   bool inCluster() const { return clusterM * clusterN > 1; }
@@ -62,7 +68,7 @@ struct MatmulShape {
   mlir::Type scalesA() const;
   mlir::Type scalesB() const;
   pipe::GlobalType alphas() const; ///< where there is an alpha
-  pipe::GlobalType result() const;
+  mlir::Type result() const; ///< a map of staged tiles where they are stored
   llvm::SmallVector<mlir::Type> argumentTypes() const;
 };
 

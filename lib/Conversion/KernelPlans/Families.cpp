@@ -114,6 +114,9 @@ static LogicalResult checkRoles(Operation *op, pipe::RolePlanAttr roles,
   if (roles.getDriver(pipe::Engine::Tma) == tensor)
     return expect("drive the engines tma and tensor from two roles");
   pipe::RoleAttr threads = roles.getDriver(pipe::Engine::Threads);
+  if (llvm::is_contained(engines, pipe::Engine::BulkStore) &&
+      roles.getDriver(pipe::Engine::BulkStore) == threads)
+    return expect("drive the engines threads and bulk_store from two roles");
   if (threads.getNumWarps() != 4 || threads.getFirstWarp() % 4)
     return expect("drive the engine threads with 4 warps from a multiple of 4");
   return success();

@@ -95,7 +95,7 @@ static KernelPlan proposeProduct(Operation *op, const KernelPlan &wish,
   if (tile.blocks() > 1)
     plan.cluster = {tile.clusterM, tile.clusterN};
   plan.schedule = rasterOf(op->getContext(), size, tile, target);
-  plan.roles = tensorMemoryRoles(op->getContext());
+  plan.roles = tensorMemoryRoles(op->getContext(), wish.store == ResultStore::Tma);
   plan.resident = 1;
   return plan;
 }
@@ -158,15 +158,29 @@ static LogicalResult checkCluster(Operation *op, const KernelPlan &plan,
   return success();
 }
 
+/// A tensor map has rows of whole 16 bytes.
+static LogicalResult checkStore(Operation *op, const KernelPlan &plan) {
+  auto result = cast<RankedTensorType>(op->getResult(0).getType());
+  int64_t bits = result.getDimSize(1) * result.getElementTypeBitWidth();
+  if (plan.store != ResultStore::Tma || bits % 128 == 0)
+    return success();
+  return misfit(op, "store", "is direct for rows of a result that are no multiple of 16 bytes",
+                "tma for " + Twine(bits / 8) + " bytes");
+}
+
 /// A block needs most of the shared memory and all accumulators of tensor memory.
 static LogicalResult checkProduct(Operation *op, const KernelPlan &plan,
                                   const hw::TargetModel &target) {
   using enum pipe::Engine;
-  if (failed(checkTile(op, plan, target)) || failed(checkCluster(op, plan, target)))
+  if (failed(checkTile(op, plan, target)) || failed(checkCluster(op, plan, target)) ||
+      failed(checkStore(op, plan)))
     return failure();
   if (*plan.resident != 1)
     return misfit(op, "resident", "is 1", Twine(*plan.resident));
-  return checkTiling(op, plan, target, {Tma, Tensor, ScaleCopy, Threads});
+  SmallVector<pipe::Engine> engines = {Tma, Tensor, ScaleCopy, Threads};
+  if (plan.store == ResultStore::Tma)
+    engines.push_back(BulkStore);
+  return checkTiling(op, plan, target, engines);
 }
 
 constexpr FamilyRules fp4::kProductRules = {requireTensorCore, proposeProduct, checkProduct};

@@ -7,11 +7,14 @@ using namespace fp4::pipe;
 
 /// The epilogue has the first warps because a warp reaches the lanes of tensor memory of its index
 /// modulo 4.
-RolePlanAttr fp4::tensorMemoryRoles(MLIRContext *context) {
-  return RolePlanAttr::get(
-      context, {RoleAttr::get(context, "load", 5, 6, {Engine::Tma}, 0),
-                RoleAttr::get(context, "mma", 4, 5, {Engine::Tensor, Engine::ScaleCopy}, 0),
-                RoleAttr::get(context, "epilogue", 0, 4, {Engine::Threads}, 0)});
+RolePlanAttr fp4::tensorMemoryRoles(MLIRContext *context, bool storesTiles) {
+  SmallVector<RoleAttr> roles = {
+      RoleAttr::get(context, "load", 5, 6, {Engine::Tma}, 0),
+      RoleAttr::get(context, "mma", 4, 5, {Engine::Tensor, Engine::ScaleCopy}, 0),
+      RoleAttr::get(context, "epilogue", 0, 4, {Engine::Threads}, 0)};
+  if (storesTiles)
+    roles.push_back(RoleAttr::get(context, "store", 6, 7, {Engine::BulkStore}, 0));
+  return RolePlanAttr::get(context, roles);
 }
 
 WorkScheduleAttrInterface fp4::neighboursAlongM(MLIRContext *context) {

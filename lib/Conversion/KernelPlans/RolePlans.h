@@ -11,8 +11,9 @@
 namespace fp4 {
 
 /// For accumulators in tensor memory: one warp loads, one issues matrix instructions and copies of
-/// scale factors, four read accumulators and store.
-pipe::RolePlanAttr tensorMemoryRoles(mlir::MLIRContext *context);
+/// scale factors, four read accumulators and store; with `storesTiles` another one issues the stores
+/// of what these leave in shared memory.
+pipe::RolePlanAttr tensorMemoryRoles(mlir::MLIRContext *context, bool storesTiles = false);
 
 /// Neighbouring blocks work on tiles of one column at the same time.
 pipe::WorkScheduleAttrInterface neighboursAlongM(mlir::MLIRContext *context);

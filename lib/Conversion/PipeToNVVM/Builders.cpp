@@ -1,6 +1,8 @@
 //===- Builders.cpp - Types and small builders of the conversion ----------===//
 #include "Lowering.h"
 
+#include <numeric>
+
 using namespace mlir;
 
 fp4::PipeTypeConverter::PipeTypeConverter() {
@@ -56,6 +58,18 @@ Value fp4::stridedPointer(OpBuilder &b, Location loc, Value base, Value index, i
 Value fp4::tmemPointer(OpBuilder &b, Location loc, Value address) {
   Type type = LLVM::LLVMPointerType::get(b.getContext(), kTmemSpace);
   return LLVM::IntToPtrOp::create(b, loc, type, address);
+}
+
+void fp4::storePiece(OpBuilder &b, Location loc, Value value, int64_t first, int64_t count,
+                     Value pointer) {
+  int64_t bytes = cast<VectorType>(value.getType()).getElementTypeBitWidth() / 8;
+  SmallVector<int32_t> lanes(count);
+  std::iota(lanes.begin(), lanes.end(), static_cast<int32_t>(first));
+  Value part = count == 1
+                   ? LLVM::ExtractElementOp::create(b, loc, value, constantI32(b, loc, first))
+                         .getResult()
+                   : LLVM::ShuffleVectorOp::create(b, loc, value, value, lanes).getResult();
+  LLVM::StoreOp::create(b, loc, part, pointer, static_cast<unsigned>(count * bytes));
 }
 
 void fp4::emitGuarded(OpBuilder &b, Location loc, int64_t index, Value bound,

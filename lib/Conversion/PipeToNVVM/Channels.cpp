@@ -16,6 +16,7 @@
 //                     whose stage is that of it - distance; a producer whose stages overlap waits
 //                     in the same way, distance 1
 //   partial_release   arrives in the place of consumer_release, which then emits nothing
+//   consumer_release  of what bulk copies read arrives when they have (StagedStores.cpp)
 //
 // tcgen05 operations are not ordered by a barrier wait alone: between the last wait and those that
 // follow there is a tcgen05.fence::after_thread_sync (Fences.cpp), and where tcgen05.ld precedes an
@@ -157,12 +158,20 @@ template <typename OpT> struct LowerArrival : fp4::PipePattern<OpT> {
     if (failed(channel))
       return failure();
     constexpr bool producer = std::is_same_v<OpT, fp4::pipe::ProducerCommitOp>;
+    Location loc = op.getLoc();
+    bool stored = !producer && this->state.releases.at(op) == Engine::BulkStore;
+    if (stored)
+      NVVM::CpAsyncBulkCommitGroupOp::create(rewriter, loc);
     if (!producer &&
         (this->state.filledOnce.contains(*channel) || this->state.partlyReleased.contains(op))) {
       rewriter.eraseOp(op);
       return success();
     }
-    Location loc = op.getLoc();
+    if (stored) {
+      fp4::releaseStored(rewriter, loc, *channel, adaptor.getChannel(), adaptor.getIteration());
+      rewriter.eraseOp(op);
+      return success();
+    }
     fp4::ChannelStage at =
         fp4::channelStage(rewriter, loc, *channel, adaptor.getChannel(), adaptor.getIteration());
     Value barrier = producer ? at.full : at.empty;

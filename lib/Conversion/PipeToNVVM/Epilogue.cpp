@@ -31,7 +31,8 @@ struct LowerRead : fp4::PipePattern<fp4::pipe::ReadOp> {
     int64_t count = type.getNumElements();
     Type word = rewriter.getI32Type();
     // tcgen05.ld is aligned, and the guarded stores of an earlier segment may have split the warp.
-    NVVM::SyncWarpOp::create(rewriter, loc, fp4::constantI32(rewriter, loc, -1));
+    if (state.splitsWarps)
+      NVVM::SyncWarpOp::create(rewriter, loc, fp4::constantI32(rewriter, loc, -1));
     Type loadedType = count == 1 ? word : VectorType::get(count, word);
     Value loaded = NVVM::Tcgen05LdOp::create(
         rewriter, loc, loadedType, /*pack=*/false, NVVM::Tcgen05LdStShape::SHAPE_32X32B,
@@ -138,16 +139,11 @@ struct LowerStore : fp4::PipePattern<fp4::pipe::StoreOp> {
     rewriter.setInsertionPointToStart(guard.thenBlock());
     Value pointer = segment(rewriter, op, adaptor, row, firstColumn, unitBytes);
     int64_t piece = pieceUnits(dest, count, unitBytes, packed ? 32 : 16);
-    for (int64_t first = 0; first < count; first += piece) {
-      auto store = [&] { storePiece(rewriter, loc, adaptor.getValue(), pointer, first, piece); };
-      if (!ragged || first == 0) {
-        store();
-        continue;
-      }
-      Value column =
-          arith::AddIOp::create(rewriter, loc, firstColumn, fp4::constantI32(rewriter, loc, first));
-      emitIf(rewriter, loc, isBelow(rewriter, loc, column, last), store);
-    }
+    for (int64_t first = 0; first < count; first += piece)
+      storeGuarded(rewriter, loc, ragged && first > 0 ? last : Value(), firstColumn, first, [&] {
+        fp4::storePiece(rewriter, loc, adaptor.getValue(), first, piece,
+                        fp4::offsetPointer(rewriter, loc, pointer, first * unitBytes));
+      });
     rewriter.eraseOp(op);
     return success();
   }
@@ -168,6 +164,15 @@ private:
     OpBuilder::InsertionGuard restore(b);
     b.setInsertionPointToStart(branch.thenBlock());
     body();
+  }
+
+  /// `store`, where unit `first` from `column` on is below `last`; without `last`, always.
+  static void storeGuarded(OpBuilder &b, Location loc, Value last, Value column, int64_t first,
+                           llvm::function_ref<void()> store) {
+    if (!last)
+      return store();
+    column = arith::AddIOp::create(b, loc, column, fp4::constantI32(b, loc, first));
+    emitIf(b, loc, isBelow(b, loc, column, last), store);
   }
 
   /// Units of one access: as many as every row's start is aligned for, `widest` bytes at most.
@@ -229,19 +234,6 @@ private:
     Value start =
         fp4::stridedPointer(b, loc, adaptor.getDest(), block, fp4::hw::scaleBlockBytes);
     return fp4::stridedPointer(b, loc, start, fp4::hw::scaleWordInBlock(matrixRow), 1);
-  }
-
-  static void storePiece(OpBuilder &b, Location loc, Value value, Value pointer, int64_t first,
-                         int64_t piece) {
-    int64_t bytes = cast<VectorType>(value.getType()).getElementTypeBitWidth() / 8;
-    SmallVector<int32_t> lanes(piece);
-    std::iota(lanes.begin(), lanes.end(), static_cast<int32_t>(first));
-    Value part =
-        piece == 1 ? LLVM::ExtractElementOp::create(b, loc, value, fp4::constantI32(b, loc, first))
-                         .getResult()
-                   : LLVM::ShuffleVectorOp::create(b, loc, value, value, lanes).getResult();
-    LLVM::StoreOp::create(b, loc, part, fp4::offsetPointer(b, loc, pointer, first * bytes),
-                          static_cast<unsigned>(piece * bytes));
   }
 };
 

@@ -47,6 +47,7 @@ struct KernelState {
   llvm::SmallPtrSet<mlir::Operation *, 4> fencedWaits; ///< see findFencedWaits
   llvm::SmallPtrSet<mlir::Operation *, 4> partlyReleased; ///< see findPartlyReleased
   llvm::DenseMap<mlir::Operation *, pipe::Engine> releases; ///< what completes each release
+  bool splitsWarps = false; ///< threads store segments behind guards of their own
 
   mlir::NVVM::CTAGroupKind ctaGroup() const {
     return pairs ? mlir::NVVM::CTAGroupKind::CTA_2 : mlir::NVVM::CTAGroupKind::CTA_1;
@@ -81,6 +82,8 @@ void populateMmaPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                          const KernelState &);
 void populateQuantizePatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                               const KernelState &);
+void populateStagedStorePatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
+                                 const KernelState &);
 void populateEpiloguePatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                               const KernelState &);
 
@@ -107,6 +110,10 @@ mlir::Value accumulatorLane(mlir::OpBuilder &, mlir::Location, const KernelState
 /// The 32-bit tensor memory address as the pointer that nvvm ops take.
 mlir::Value tmemPointer(mlir::OpBuilder &, mlir::Location, mlir::Value address);
 
+/// Stores `count` elements of the vector `value` from number `first` on at `pointer`, in one access.
+void storePiece(mlir::OpBuilder &, mlir::Location, mlir::Value value, int64_t first, int64_t count,
+                mlir::Value pointer);
+
 /// `if (index < bound) body()`, or just the body when `bound` is null: the guard of a tail.
 void emitGuarded(mlir::OpBuilder &, mlir::Location, int64_t index, mlir::Value bound,
                  llvm::function_ref<void()> body);
@@ -132,6 +139,11 @@ ChannelStage channelStage(mlir::OpBuilder &, mlir::Location, pipe::ChannelOp cha
 /// Waits until the stage of `distance` iterations before is released; not if there was none.
 void emitStageWait(mlir::OpBuilder &, mlir::Location, pipe::ChannelOp channel, mlir::Value barriers,
                    mlir::Value iteration, int64_t distance);
+
+/// Waits until the copies out of the stage of `iteration`, or of the one before where the channel
+/// releases late, have read it, and arrives for that stage.
+void releaseStored(mlir::OpBuilder &, mlir::Location, pipe::ChannelOp channel, mlir::Value barriers,
+                   mlir::Value iteration);
 
 /// The engine that completes the consumer's end of `channel` at which `op` stands.
 pipe::Engine consumerEngine(pipe::ChannelOp channel, mlir::Operation *op);

@@ -130,6 +130,10 @@ struct LowerRole : fp4::PipePattern<fp4::pipe::RoleRegionOp> {
       body = scf::IfOp::create(rewriter, loc, leader, false).thenBlock();
     }
     rewriter.inlineBlockBefore(&op.getBody().front(), body, body->getTerminator()->getIterator());
+    if (op.getRole().drives(fp4::pipe::Engine::BulkStore)) { // shared memory ends with the block
+      rewriter.setInsertionPoint(body->getTerminator());
+      NVVM::CpAsyncBulkWaitGroupOp::create(rewriter, loc, /*group=*/0u, rewriter.getUnitAttr());
+    }
     rewriter.eraseOp(op);
     return success();
   }
@@ -169,6 +173,7 @@ static void describeKernel(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
   fp4::findFencedWaits(kernel, state);
   fp4::findPartlyReleased(kernel, state);
   kernel.walk([&](Operation *op) {
+    state.splitsWarps |= isa<pipe::StoreOp>(op);
     if (isa<pipe::ConsumerReleaseOp, pipe::PartialReleaseOp>(op))
       if (auto channel = op->getOperand(0).getDefiningOp<pipe::ChannelOp>())
         state.releases[op] = fp4::consumerEngine(channel, op);

@@ -109,6 +109,30 @@ func.func @clusters(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
 
 // -----
 
+!s = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!sb = tensor<202x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @stores(%a: tensor<256x256xf4E2M1FN>, %s: !s, %b: tensor<202x256xf4E2M1FN>, %sb: !sb) {
+  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, store = tma>}
+      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  // expected-error @+2 {{must have a plan whose 'store' is direct for rows of a result that are no multiple of 16 bytes, but got tma for 404 bytes}}
+  // expected-note @+1 {{leave 'store' out}}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, store = tma>}
+      : (tensor<256x256xf4E2M1FN>, !s, tensor<202x256xf4E2M1FN>, !sb) -> tensor<256x202xbf16>
+  // expected-error @+2 {{must have a plan whose 'roles' drive the engine bulk_store, but got #pipe.role_plan<load warps 5 to 6}}
+  // expected-note @+1 {{leave 'roles' out}}
+  %2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, store = tma,
+      roles = #pipe.role_plan<load warps 5 to 6 drives [tma], mma warps 4 to 5 drives [tensor, scale_copy], epilogue warps 0 to 4 drives [threads]>>}
+      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  // expected-error @+2 {{must have a plan whose 'roles' drive the engines threads and bulk_store from two roles, but got #pipe.role_plan<load warps 5 to 6}}
+  // expected-note @+1 {{leave 'roles' out}}
+  %3 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, store = tma,
+      roles = #pipe.role_plan<load warps 5 to 6 drives [tma], mma warps 4 to 5 drives [tensor, scale_copy], epilogue warps 0 to 4 drives [threads, bulk_store]>>}
+      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  return
+}
+
+// -----
+
 func.func @family(%x: tensor<64x32xbf16>, %a: tensor<f32>) {
   %ok = fp4.amax %x {fp4.plan = #fp4.plan<reduce_grid>} : tensor<64x32xbf16> -> tensor<f32>
   // expected-error @+2 {{has no kernel of family stream_items}}

@@ -33,6 +33,12 @@ func.func private @negative() attributes {p = #fp4.plan<tile_product, tile = [12
 // -----
 
 // #fp4.plan (C2)
+// expected-error @+1 {{'store' of a plan must be direct or tma, but got bulk}}
+func.func private @store() attributes {p = #fp4.plan<tile_product, store = bulk>}
+
+// -----
+
+// #fp4.plan (C2)
 // expected-error @+1 {{'tile' of a plan of family tile_product must have 3 sizes, but got 2}}
 func.func private @two() attributes {p = #fp4.plan<tile_product, tile = [128, 64]>}
 

@@ -2,9 +2,9 @@
 // Plans of every family, complete and with open fields; fields are printed in one order.
 
 func.func private @families() attributes {
-  // CHECK: a = #fp4.plan<tile_product, tile = [256, 128, 256], cluster = [2, 1], pair, schedule = #pipe.static_persistent<panels<8>>, roles = #pipe.role_plan<load warps 0 to 1 drives [tma]>, stages = 3, accumulators = 1, resident = 1>
+  // CHECK: a = #fp4.plan<tile_product, tile = [256, 128, 256], cluster = [2, 1], pair, store = tma, schedule = #pipe.static_persistent<panels<8>>, roles = #pipe.role_plan<load warps 0 to 1 drives [tma]>, stages = 3, accumulators = 1, resident = 1>
   a = #fp4.plan<tile_product, accumulators = 1, resident = 1, stages = 3, roles = #pipe.role_plan<load warps 0 to 1 drives [tma]>,
-                schedule = #pipe.static_persistent<panels<8>>, tile = [256, 128, 256], pair, cluster = [2, 1]>,
+                schedule = #pipe.static_persistent<panels<8>>, tile = [256, 128, 256], pair, store = tma, cluster = [2, 1]>,
   // CHECK-SAME: b = #fp4.plan<tile_transform, tile = [64, 128], strip = 3>
   b = #fp4.plan<tile_transform, tile = [64, 128], strip = 3>,
   // CHECK-SAME: c = #fp4.plan<tile_quantize, threads = 256, resident = 3>

@@ -19,12 +19,13 @@ namespace {
 
 using Number = std::optional<int64_t>;
 using Dims = std::array<int64_t, 3>;
+using Store = std::optional<ResultStore>;
 
 /// A field by its name in the text.
 struct Field {
   StringLiteral name;
   std::variant<Number KernelPlan::*, Dims KernelPlan::*, Attribute KernelPlan::*,
-               bool KernelPlan::*>
+               bool KernelPlan::*, Store KernelPlan::*>
       member;
   unsigned families;       ///< that have it
   bool isOptional = false; ///< a complete plan may lack it
@@ -42,6 +43,7 @@ constexpr Field kFields[] = {
     {"tile", &KernelPlan::tile, of(TileProduct, TileTransform)},
     {"cluster", &KernelPlan::cluster, of(TileProduct), /*isOptional=*/true},
     {"pair", &KernelPlan::pair, of(TileProduct), /*isOptional=*/true},
+    {"store", &KernelPlan::store, of(TileProduct), /*isOptional=*/true},
     {"strip", &KernelPlan::strip, of(TileTransform)},
     {"schedule", &KernelPlan::schedule, of(TileProduct, TileTransform)},
     {"roles", &KernelPlan::roles, of(TileProduct, TileTransform)},
@@ -75,6 +77,7 @@ bool isSaid(const Number &number) { return number.has_value(); }
 bool isSaid(const Dims &dims) { return dims != Dims{}; }
 bool isSaid(const Attribute &attribute) { return bool(attribute); }
 bool isSaid(const bool &flag) { return flag; }
+bool isSaid(const Store &store) { return store.has_value(); }
 
 bool isSaid(const Field &field, const KernelPlan &plan) {
   return visit(field, plan, [](const auto &value) { return isSaid(value); });
@@ -84,6 +87,7 @@ llvm::hash_code hashOf(const Number &number) { return llvm::hash_value(number.va
 llvm::hash_code hashOf(const Dims &dims) { return llvm::hash_combine_range(dims); }
 llvm::hash_code hashOf(const Attribute &attribute) { return hash_value(attribute); }
 llvm::hash_code hashOf(const bool &flag) { return llvm::hash_value(flag); }
+llvm::hash_code hashOf(const Store &store) { return llvm::hash_value(store ? int(*store) : -1); }
 
 } // namespace
 
@@ -129,6 +133,9 @@ static void printValue(AsmPrinter &printer, const Attribute &attribute) {
   printer << " = " << attribute;
 }
 static void printValue(AsmPrinter &, const bool &) {}
+static void printValue(AsmPrinter &printer, const Store &store) {
+  printer << " = " << stringifyResultStore(*store);
+}
 
 void PlanAttr::print(AsmPrinter &printer) const {
   printer << '<' << stringifyKernelFamily(getFamily());
@@ -174,6 +181,18 @@ static ParseResult parseValue(AsmParser &parser, StringRef, Attribute &attribute
 static ParseResult parseValue(AsmParser &, StringRef, bool &flag) {
   flag = true;
   return success();
+}
+
+/// #fp4.plan (C2)
+static ParseResult parseValue(AsmParser &parser, StringRef field, Store &store) {
+  StringRef word;
+  SMLoc loc;
+  if (parser.parseEqual() || parser.getCurrentLocation(&loc) || parser.parseKeyword(&word))
+    return failure();
+  if ((store = symbolizeResultStore(word)))
+    return success();
+  return parser.emitError(loc) << "'" << field << "' of a plan must be direct or tma, but got "
+                               << word;
 }
 
 static std::string familyNames() {

@@ -19,7 +19,8 @@ static ParseResult parseCompletion(OpAsmParser &parser, EngineAttr &engine, Inte
     return failure();
   std::optional<Engine> parsed = symbolizeEngine(word);
   if (!parsed)
-    return parser.emitError(loc) << "engine must be tma, tensor or threads, but got " << word;
+    return parser.emitError(loc)
+           << "engine must be tma, tensor, threads or bulk_store, but got " << word;
   engine = EngineAttr::get(parser.getContext(), *parsed);
   int32_t count = 1;
   if (succeeded(parser.parseOptionalLParen()) &&
@@ -246,6 +247,23 @@ std::optional<size_t> ChannelOp::getConsumerNumber(RoleAttr role) {
   return std::nullopt;
 }
 
+int64_t ChannelOp::getReleaseDelay() {
+  bool stores = llvm::is_contained(getConsumerEngines(), Engine::BulkStore);
+  return stores && getDepth().value_or(1) > 1 ? 1 : 0;
+}
+
+/// (C163) What copies to global memory read.
+static LogicalResult verifyStored(ChannelOp op) {
+  if (op.getConsumers().size() == 1 && op.getNumConsumerArrivals() == 1 &&
+      op.getProducer() == Engine::Threads && op.getType().isShared())
+    return success();
+  return op.emitOpError() << "bulk_store must be the one consumer, with one arrival, of a shared "
+                             "memory payload that threads fill, but got "
+                          << op.getConsumers().size() << " consumers with "
+                          << op.getNumConsumerArrivals() << " arrivals and producer "
+                          << stringifyEngine(op.getProducer());
+}
+
 /// (C122) The engines of the sides, and what each can do.
 static LogicalResult verifySides(ChannelOp op) {
   SmallVector<Engine> engines = op.getConsumerEngines();
@@ -254,13 +272,15 @@ static LogicalResult verifySides(ChannelOp op) {
                             << engines.size() << " engines and " << op.getConsumerArrivals().size()
                             << " numbers";
   if (llvm::is_contained(engines, Engine::Tma)) // (C122)
-    return op.emitOpError() << "consumer must be tensor or threads, but got tma";
+    return op.emitOpError() << "consumer must be tensor, threads or bulk_store, but got tma";
   SmallVector<int32_t> arrivals(op.getConsumerArrivals());
   for (size_t i = 0; i < engines.size(); ++i)
     for (size_t j = 0; j < i; ++j)
       if (engines[i] == engines[j] && arrivals[i] == arrivals[j]) // (C122)
         return op.emitOpError() << "consumers must differ in their engine or arrivals, but two are "
                                 << stringifyEngine(engines[i]) << " with " << arrivals[i];
+  if (llvm::is_contained(engines, Engine::BulkStore)) // (C163)
+    return verifyStored(op);
   engines.push_back(op.getProducer());
   arrivals.push_back(op.getProducerArrivals());
   for (Engine engine : engines) // (C122)

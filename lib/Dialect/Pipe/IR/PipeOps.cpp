@@ -177,6 +177,10 @@ void HadamardMatrixOp::getAsmResultNames(OpAsmSetValueNameFn name) {
   if (getResult())
     name(getResult(), "hadamard");
 }
+void StageOp::getAsmResultNames(OpAsmSetValueNameFn name) {
+  if (getResult())
+    name(getResult(), "staged");
+}
 void AccumulatorOp::getAsmResultNames(OpAsmSetValueNameFn name) { name(getResult(), "acc"); }
 void CopyScalesOp::getAsmResultNames(OpAsmSetValueNameFn name) { name(getResult(), "tscales"); }
 void ChannelOp::getAsmResultNames(OpAsmSetValueNameFn name) {
@@ -504,6 +508,27 @@ LogicalResult QuantizeBlocksOp::verify() { // (C127)
   return verifyRandom(*this, recipe);
 }
 
+Value StageOp::getFilledTile() { return getResult(); }
+Value StageOp::getSlot() { return getDest(); }
+int64_t StageOp::getUnitBytes() { return 0; }
+Value StageOp::getUnits() { return {}; }
+void StageOp::fillSlot(OpBuilder &builder, Value slot, Value) {
+  create(builder, getLoc(), Type(), getValue(), slot);
+}
+
+LogicalResult StageOp::verify() { // (C160)
+  if (bool(getDest()) == bool(getResult()))
+    return emitOpError() << "must either return a tile or fill a destination";
+  auto tile = cast<SharedType>((getDest() ? Value(getDest()) : Value(getResult())).getType());
+  auto vector = cast<VectorType>(getValue().getType());
+  SmallVector<int64_t> shape = {kMmaM, vector.getNumElements()};
+  if (tile.getShape() == ArrayRef(shape) && tile.getElementType() == vector.getElementType() &&
+      !tile.isScales() && tile.getInnerBytes() == swizzleWidth(tile.getLayout()))
+    return success();
+  return emitOpError() << "tile must be " << kMmaM << " rows of " << vector
+                       << ", as wide as its swizzle, but got " << tile;
+}
+
 LogicalResult StoreOp::verify() {
   GlobalType dest = getDest().getType();
   auto vector = cast<VectorType>(getValue().getType());
@@ -527,4 +552,34 @@ LogicalResult StoreOp::verify() {
     return diag;
   }
   return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Engine bulk_store
+//===----------------------------------------------------------------------===//
+
+/// (C162) The role hands the stage back when its copies have read it.
+static LogicalResult verifyStoringRole(StoreTileOp op) {
+  auto region = op->getParentOfType<RoleRegionOp>();
+  bool waits = isa_and_nonnull<ConsumerWaitOp>(op.getTile().getDefiningOp());
+  if (!region || (waits && !region.getRole().drives(Engine::Threads)))
+    return success();
+  InFlightDiagnostic diag = op.emitOpError()
+                            << "tile must come from a channel to a role without threads, but the "
+                            << (waits ? "role " : "tile is made by role ")
+                            << region.getRole().getName() << (waits ? " drives threads" : "");
+  diag.attachNote(region.getLoc()) << "let a role of its own drive bulk_store, such as store warps "
+                                      "6 to 7 drives [bulk_store]";
+  return diag;
+}
+
+LogicalResult StoreTileOp::verify() {
+  TensorMapType map = getMap().getType();
+  SharedType tile = getTile().getType();
+  if (map.isScales() || map.getShape() != tile.getShape() ||
+      tile.getElementType() != map.getElementType() || tile.getLayout() != map.getLayout()) // (C161)
+    return emitOpError() << "tile must have the box of its map, "
+                         << SharedType::get(map.getShape(), map.getElementType(), map.getLayout())
+                         << ", but got " << tile;
+  return verifyStoringRole(*this);
 }

@@ -95,6 +95,7 @@ bool ChannelRun::isEmptyFor(const State &state, uint32_t producer) {
   // An overlapping stage is filled when the one before has been released.
   int64_t unreleased = channel.overlaps() ? 1 : *channel.getDepth();
   int64_t needed = state.blocks[producer].acquired + 1 - unreleased;
+  needed += needed > 0 ? channel.getReleaseDelay() : 0;
   for (uint32_t rank = 0; rank < state.blocks.size(); ++rank)
     if (state.sharing.consumes(rank) && (state.sharing.producersOf(rank) >> producer & 1) &&
         llvm::any_of(state.blocks[rank].consumers,

@@ -70,8 +70,11 @@ static void layOutTmem(MemoryPlan &plan) {
 }
 
 /// More stages than this do not help a channel. One that is filled once has one. An accumulator
-/// that a loop fills takes as long as the loop, and one more is enough to overlap it.
+/// that a loop fills takes as long as the loop, and one more is enough to overlap it. Of what is
+/// stored to global memory, one stage is read while the next is filled.
 static int64_t mostStages(ChannelOp channel, int64_t most) {
+  if (llvm::is_contained(channel.getConsumerEngines(), Engine::BulkStore))
+    most = std::min<int64_t>(most, 2);
   for (Operation *user : channel->getUsers()) {
     if (!isa<ProducerAcquireOp>(user))
       continue;

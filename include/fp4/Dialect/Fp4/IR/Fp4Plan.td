@@ -13,6 +13,10 @@ def Fp4_KernelFamily : Fp4_I32Enum<"KernelFamily", "family of kernels", [
     I32EnumAttrCase<"ReduceGrid", 5, "reduce_grid">,
     I32EnumAttrCase<"ReduceRows", 6, "reduce_rows">]>;
 
+def Fp4_ResultStore : Fp4_I32Enum<"ResultStore", "way of a result to global memory", [
+    I32EnumAttrCase<"Direct", 0, "direct">,
+    I32EnumAttrCase<"Tma", 1, "tma">]>;
+
 def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
   let mnemonic = "plan";
   let summary = "how an operation becomes a kernel";
@@ -23,7 +27,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
 
     | family | kernel | fields |
     |--------|--------|--------|
-    | tile_product | output tiles on the tensor core | tile, cluster, pair, schedule, roles, stages, accumulators, resident |
+    | tile_product | output tiles on the tensor core | tile, cluster, pair, store, schedule, roles, stages, accumulators, resident |
     | tile_transform | quantizer whose transform runs on the tensor core | tile, strip, schedule, roles, stages, accumulators, resident |
     | tile_quantize | a thread block quantizes a tile along rows, columns or both | threads, resident |
     | stream_blocks | threads quantize or decode blocks of rows | threads, blocks_per_thread, resident, cache_hints |
@@ -36,6 +40,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | tile | tile_product: rows, columns and depth of an output tile, in elements. tile_transform: rows and columns of a tile of the input |
     | cluster | thread blocks along the rows and the columns that load operands together; without it, one |
     | pair | two thread blocks along the rows work on a tile as one tensor core |
+    | store | tma: results leave through tiles in shared memory, which TMA stores. direct: threads write them from their registers. Without it, direct |
     | strip | tiles along the rows that a thread block takes one after the other |
     | schedule | how thread blocks share tiles, such as `#pipe.static_persistent<along_m>` |
     | roles | which warps drive which engine, a `#pipe.role_plan` |

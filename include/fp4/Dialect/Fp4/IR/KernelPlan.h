@@ -17,6 +17,7 @@
 namespace fp4 {
 
 enum class KernelFamily : uint32_t; // Fp4Plan.td
+enum class ResultStore : uint32_t;
 
 /// Each field may be left open. Fp4Plan.td says what the fields mean and which family has which.
 struct KernelPlan {
@@ -24,6 +25,7 @@ struct KernelPlan {
   std::array<int64_t, 3> tile = {}; ///< 0 where there is no such dimension
   std::array<int64_t, 3> cluster = {}; ///< blocks along m and n
   bool pair = false;
+  std::optional<ResultStore> store;
   std::optional<int64_t> strip;
   mlir::Attribute schedule; ///< a pipe::WorkScheduleAttrInterface
   mlir::Attribute roles;    ///< a pipe::RolePlanAttr

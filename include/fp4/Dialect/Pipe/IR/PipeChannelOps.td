@@ -35,8 +35,8 @@ def Pipe_ChannelOp : Pipe_Op<"channel", [Pipe_NamedResults]> {
   let summary = "channel between two roles";
   let description = [{
     A full and an empty barrier per stage, with the stages' tiles. An engine completes
-    each side: `tma` (bytes that the loads announce), `tensor` (tcgen05.commit) or `threads(n)` (n
-    arrivals). One arrival completes a side of `tma` or `tensor`. Several roles may use the stages,
+    each side: `tma` (bytes that the loads announce), `tensor` (tcgen05.commit), `threads(n)` (n
+    arrivals) or `bulk_store` (the end of its bulk groups). One arrival completes a side of the others. Several roles may use the stages,
     each in its own time: `to [tensor, threads(128)]`. A stage is empty when all have released it.
 
     The pipelined form adds `depth` and the places of stage 0: `payload` has one byte offset in
@@ -51,7 +51,7 @@ def Pipe_ChannelOp : Pipe_Op<"channel", [Pipe_NamedResults]> {
 
     Constraints: (C121) depth, payload and barriers come together, one place per tile; places are
     aligned as the tiles require, barriers to 8 bytes; (C122) a shared payload is produced by tma or
-    threads; (C159) there is one aligned stride per tile. It is smaller than the tile only where two
+    threads; (C163) `bulk_store` is the one consumer of a shared payload that threads produce; (C159) there is one aligned stride per tile. It is smaller than the tile only where two
     stages of one tile in tensor memory overlap, in less than half of the tile.
 
     The two stages of such an accumulator hold more columns than are there. A producer takes a stage
@@ -94,6 +94,9 @@ def Pipe_ChannelOp : Pipe_Op<"channel", [Pipe_NamedResults]> {
     bool overlaps();
     /// The columns of a tile that are in one stage only: from first to, not including, second.
     std::pair<int64_t, int64_t> getOwnColumns();
+    /// Stages that a release is late: that of `bulk_store` arrives for the stage before its own, so
+    /// that one copy may read while the next is issued.
+    int64_t getReleaseDelay();
     bool isCluster() { return getScope() == ::fp4::pipe::Scope::Cluster; }
   }];
 }
@@ -181,7 +184,13 @@ def Pipe_ConsumerReleaseOp : Pipe_ChannelUserOp<"consumer_release", "Release"> {
   let description = [{
     Ends the consumer's access to the tiles. Consumer `tensor`: tcgen05.commit on empty; `threads`:
     tcgen05.fence::before_thread_sync for a tensor memory payload, then one arrival per thread.
-    Emits nothing if the channel's stages are filled once, because nothing waits for them. (C123)
+    Nothing arrives if the channel's stages are filled once, because nothing waits for them. (C123)
+
+    Consumer `bulk_store`: the copies out of the stage become a bulk group, and the thread waits until
+    all groups but this one have been read. It then arrives for the stage before, whose copies have
+    been read, and in a channel of depth 1 waits for its own group and arrives for its own stage. The
+    role ends when all groups have been read. PTX: cp.async.bulk.commit_group,
+    cp.async.bulk.wait_group.read 1, mbarrier.arrive.
 
     Example:
     ```mlir

@@ -421,4 +421,65 @@ def Pipe_StoreOp : Pipe_EngineOp<"store", "Threads"> {
   let hasVerifier = 1;
 }
 
+def Pipe_StageOp : Pipe_EngineOp<
+    "stage", "Threads",
+    [Pipe_NamedResults, DeclareOpInterfaceMethods<Pipe_StageFillerOpInterface>]> {
+  let summary = "this thread's row segment into a tile of shared memory";
+  let description = [{
+    The thread of accumulator lane r writes `tile[r, i] = value[i]`: the threads together fill a tile
+    that `pipe.store_tile` copies to global memory. Threads of one phase write 16 bytes of different
+    rows each, which the swizzle of the tile puts in different banks. The sequential form returns
+    the tile; the other forms fill a tile of a channel acquired by this role. PTX: st.shared.v4.
+
+    Constraints: (C160) the tile is returned or filled. It has 128 rows and as many columns as the
+    vector has elements, of the same type; a row is as wide as the swizzle of the tile.
+
+    Example:
+    ```mlir
+    %t = pipe.stage %v : vector<64xbf16> -> !pipe.shared<128x64xbf16, swizzle_128B>
+    pipe.stage %v into %slot : vector<64xbf16>, !pipe.shared<128x64xbf16, swizzle_128B>
+    ```
+  }];
+  let arguments = (ins FixedVectorOfRankAndType<[1], [AnyFloat]>:$value,
+                       Optional<Pipe_SharedType>:$dest);
+  let results = (outs Optional<Pipe_SharedType>:$result);
+  let assemblyFormat = [{
+    $value (`into` $dest^)? attr-dict `:` qualified(type($value)) (`,` qualified(type($dest))^)?
+    (`->` qualified(type($result))^)?
+  }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Engine bulk_store
+//===----------------------------------------------------------------------===//
+
+def Pipe_StoreTileOp : Pipe_EngineOp<"store_tile", "BulkStore"> {
+  let summary = "TMA store of one box from shared memory";
+  let description = [{
+    Copies the tile to the box of the mapped matrix whose first element is (row, column); elements
+    outside of the matrix are not written. `column` counts elements and is a multiple of 16 bytes.
+    The copy reads the tile through the async proxy after the role took the stage, and the threads
+    that filled it have executed fence.proxy.async before they handed it over. The release of the
+    stage waits until the copy has read it (`pipe.consumer_release`). PTX:
+    cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group.
+
+    Constraints: (C161) the tile has the shape, element type and layout of the map's box; (C162)
+    outside of the sequential form the tile comes from a `pipe.consumer_wait` of a role that drives
+    no `threads`.
+
+    Example:
+    ```mlir
+    pipe.store_tile %t, %y[%row, %column] : !pipe.shared<128x64xbf16, swizzle_128B>,
+        !pipe.tensor_map<128x64xbf16, swizzle_128B>
+    ```
+  }];
+  let arguments = (ins Pipe_SharedType:$tile, Pipe_TensorMapType:$map, I32:$row, I32:$column);
+  let assemblyFormat = [{
+    $tile `,` $map `[` $row `,` $column `]` attr-dict
+    `:` qualified(type($tile)) `,` qualified(type($map))
+  }];
+  let hasVerifier = 1;
+}
+
 #endif // FP4_DIALECT_PIPE_IR_PIPETILEOPS_TD

@@ -1,0 +1,88 @@
+//===- StagedStores.cpp - Results through shared memory to TMA stores -----===//
+//
+// Threads write rows of a swizzled tile, 16 bytes at a time, and hand it over in a channel. One
+// thread copies it with a tensor map, which clips what is outside of the matrix. PTX ISA, "Data
+// Movement and Conversion Instructions: Asynchronous copy": the copies of a thread form bulk groups,
+// and cp.async.bulk.wait_group.read returns when those of all but the latest groups have read their
+// source.
+//
+//===----------------------------------------------------------------------===//
+#include "Lowering.h"
+
+#include "Int32.h"
+
+#include "fp4/ISA/Swizzle.h"
+
+using namespace mlir;
+
+namespace {
+
+/// Bytes of one access to shared memory.
+constexpr int64_t kAccessBytes = 16;
+
+struct LowerStage : fp4::PipePattern<fp4::pipe::StageOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(fp4::pipe::StageOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    if (!op.getDest())
+      return rewriter.notifyMatchFailure(op, "expects the pipelined form: a destination");
+    Location loc = op.getLoc();
+    fp4::pipe::SharedType tile = op.getDest().getType();
+    auto type = cast<VectorType>(adaptor.getValue().getType());
+    int64_t units = kAccessBytes * 8 / type.getElementTypeBitWidth();
+    ImplicitLocOpBuilder b(loc, rewriter);
+    fp4::Int32 row(b, fp4::accumulatorLane(rewriter, loc, state));
+    fp4::hw::SwizzleMode mode = fp4::pipe::swizzleMode(tile.getLayout());
+    for (int64_t byte = 0; byte < tile.getInnerBytes(); byte += kAccessBytes) {
+      fp4::Int32 place = fp4::hw::swizzle(mode, row * tile.getInnerBytes() + byte);
+      fp4::storePiece(rewriter, loc, adaptor.getValue(), byte / kAccessBytes * units, units,
+                      fp4::stridedPointer(rewriter, loc, adaptor.getDest(), place, 1));
+    }
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct LowerStoreTile : fp4::PipePattern<fp4::pipe::StoreTileOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(fp4::pipe::StoreTileOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Value column = adaptor.getColumn();
+    if (op.getTile().getType().getElementType().getIntOrFloatBitWidth() == 4) // the map counts bytes
+      column = arith::ShRUIOp::create(rewriter, op.getLoc(), column,
+                                      fp4::constantI32(rewriter, op.getLoc(), 1));
+    NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp::create(
+        rewriter, op.getLoc(), adaptor.getMap(), adaptor.getTile(),
+        ValueRange{column, adaptor.getRow()}, /*l2CacheHint=*/Value(), NVVM::TMAStoreMode::TILE,
+        /*predicate=*/Value());
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+} // namespace
+
+void fp4::releaseStored(OpBuilder &b, Location loc, pipe::ChannelOp channel, Value barriers,
+                        Value iteration) {
+  int64_t delay = channel.getReleaseDelay();
+  NVVM::CpAsyncBulkWaitGroupOp::create(b, loc, static_cast<uint32_t>(delay), b.getUnitAttr());
+  auto arrive = [&](Value released) {
+    Value empty = channelStage(b, loc, channel, barriers, released).empty;
+    NVVM::MBarrierArriveOp::create(b, loc, b.getI64Type(), empty, /*count=*/Value());
+  };
+  if (delay == 0)
+    return arrive(iteration);
+  Value before = constantI32(b, loc, delay);
+  Value any = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, iteration, before);
+  auto guard = scf::IfOp::create(b, loc, any, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard restore(b);
+  b.setInsertionPointToStart(guard.thenBlock());
+  arrive(arith::SubIOp::create(b, loc, iteration, before));
+}
+
+void fp4::populateStagedStorePatterns(const TypeConverter &converter, RewritePatternSet &patterns,
+                                      const KernelState &state) {
+  patterns.add<LowerStage, LowerStoreTile>(converter, patterns.getContext(), state);
+}

@@ -1,0 +1,78 @@
+// Tiles that leave through shared memory; the first operation of each case is legal.
+// RUN: fp4-opt %s -split-input-file -verify-diagnostics
+
+func.func @rows(%v: vector<64xbf16>, %w: vector<32xbf16>) {
+  %ok = pipe.stage %v : vector<64xbf16> -> !pipe.shared<128x64xbf16, swizzle_128B>
+  %narrow = pipe.stage %w : vector<32xbf16> -> !pipe.shared<128x32xbf16, swizzle_64B>
+  // (C160)
+  // expected-error @+1 {{tile must be 128 rows of 'vector<32xbf16>', as wide as its swizzle, but got '!pipe.shared<128x64xbf16, swizzle_128B>'}}
+  %bad = pipe.stage %w : vector<32xbf16> -> !pipe.shared<128x64xbf16, swizzle_128B>
+  return
+}
+
+// -----
+
+func.func @ends(%v: vector<64xbf16>) {
+  // (C160)
+  // expected-error @+1 {{must either return a tile or fill a destination}}
+  pipe.stage %v : vector<64xbf16>
+  return
+}
+
+// -----
+
+!tile = !pipe.shared<128x64xbf16, swizzle_128B>
+func.func @box(%v: vector<64xbf16>, %y: !pipe.tensor_map<128x64xbf16, swizzle_128B>,
+    %z: !pipe.tensor_map<64x64xbf16, swizzle_128B>, %c: i32) {
+  %t = pipe.stage %v : vector<64xbf16> -> !tile
+  pipe.store_tile %t, %y[%c, %c] : !tile, !pipe.tensor_map<128x64xbf16, swizzle_128B>
+  // (C161)
+  // expected-error @+1 {{tile must have the box of its map, '!pipe.shared<64x64xbf16, swizzle_128B>', but got '!pipe.shared<128x64xbf16, swizzle_128B>'}}
+  pipe.store_tile %t, %z[%c, %c] : !tile, !pipe.tensor_map<64x64xbf16, swizzle_128B>
+  return
+}
+
+// -----
+
+!tile = !pipe.shared<128x64xbf16, swizzle_128B>
+!map = !pipe.tensor_map<128x64xbf16, swizzle_128B>
+gpu.module @m {
+gpu.func @roles(%y: !map, %c: i32) kernel {
+  %twin = pipe.channel from threads(128) to bulk_store : !pipe.channel<!tile>
+  pipe.role store warps 6 to 7 drives [bulk_store] {
+    %t = pipe.consumer_wait %twin : !pipe.channel<!tile>
+    pipe.store_tile %t, %y[%c, %c] : !tile, !map
+    pipe.consumer_release %twin : !pipe.channel<!tile>
+  }
+  %staged = pipe.channel from threads(128) to bulk_store : !pipe.channel<!tile>
+  // expected-note @+1 {{let a role of its own drive bulk_store, such as store warps 6 to 7 drives [bulk_store]}}
+  pipe.role both warps 0 to 4 drives [threads, bulk_store] {
+    %t = pipe.consumer_wait %staged : !pipe.channel<!tile>
+    // (C162)
+    // expected-error @+1 {{tile must come from a channel to a role without threads, but the role both drives threads}}
+    pipe.store_tile %t, %y[%c, %c] : !tile, !map
+  }
+  gpu.return
+}
+}
+
+// -----
+
+!tiles = !pipe.channel<!pipe.shared<128x64xbf16, swizzle_128B>>
+func.func @loaded() {
+  %twin = pipe.channel from threads(128) to bulk_store : !tiles
+  // (C163)
+  // expected-error @+1 {{bulk_store must be the one consumer, with one arrival, of a shared memory payload that threads fill, but got 1 consumers with 1 arrivals and producer tma}}
+  %bad = pipe.channel from tma to bulk_store : !tiles
+  return
+}
+
+// -----
+
+!tiles = !pipe.channel<!pipe.shared<128x64xbf16, swizzle_128B>>
+func.func @several() {
+  // (C163)
+  // expected-error @+1 {{bulk_store must be the one consumer, with one arrival, of a shared memory payload that threads fill, but got 2 consumers with 2 arrivals and producer threads}}
+  %bad = pipe.channel from threads(128) to [bulk_store, tensor] : !tiles
+  return
+}

@@ -1,0 +1,30 @@
+// A product whose result leaves through shared memory: instructions of each kind.
+// RUN: rm -rf %t && mkdir -p %t
+// RUN: fp4-opt %s --compile-to=nvvm | fp4-opt -fp4-set-target --fp4-emit-kernels=dump-dir=%t -o /dev/null
+// RUN: FileCheck %s --check-prefix=STORES < %t/product_matmul_0.ptx
+// RUN: FileCheck %s --check-prefix=THREADS < %t/product_matmul_0.ptx
+
+// Rows of 64 bf16, which are 128 bytes, in 8 accesses to shared memory; nothing is stored to global memory
+// by a thread.
+// THREADS: .reqntid 224
+// THREADS: tcgen05.ld.sync.aligned.32x32b.x64.b32
+// THREADS-COUNT-8: st.shared.v4.b32
+// THREADS-NOT: st.shared.v4
+// THREADS: fence.proxy.async.shared::cta
+// THREADS-NOT: st.global
+
+// STORES: prefetch.param.tensormap
+// STORES-COUNT-1: cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group
+// STORES: cp.async.bulk.commit_group
+// STORES: cp.async.bulk.wait_group.read 1
+// STORES: cp.async.bulk.wait_group.read 0
+// STORES-NOT: cp.async.bulk.tensor.2d.global
+
+!s = tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!t = tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @product(%a: tensor<?x1024xf4E2M1FN>, %sa: !s, %b: tensor<512x1024xf4E2M1FN>, %sb: !t) -> tensor<?x512xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
+      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, store = tma>}
+      : (tensor<?x1024xf4E2M1FN>, !s, tensor<512x1024xf4E2M1FN>, !t) -> tensor<?x512xbf16>
+  return %y : tensor<?x512xbf16>
+}
