@@ -463,6 +463,7 @@ class Writing(Checkpoints):
         before = self.path.read_bytes()
         for weights, layout, named, message in (
                 ({"a": good}, "gpt-oss", {}, "'a': layout 'gpt-oss' must have weights of mxfp4"),
+                ({"a": good.to("meta")}, "modelopt", {}, "'a': the weight must have data"),
                 ({"a": tiled}, "modelopt", {}, "'a': the block scales must be linear, but are ti"),
                 ({"a": rows}, "modelopt", {}, "'a': the weight must have one scale .* 48 rows"),
                 ({"a": zeros}, "compressed-tensors", {}, "'a': no encode scale decodes to"),
@@ -476,9 +477,12 @@ class Writing(Checkpoints):
                 ({"a": good}, "float", {}, "'layout' must be compressed-tensors")):
             with self.refused(message):
                 ck.write(self.path, weights, layout, **named)
-        for weights in ({"a": None}, {"a": []}, {"a": [None]}, {3: good}):
-            with self.assertRaises(TypeError):
+        for weights in ({"a": None}, {"a": []}, {"a": [None]}, {3: good}, [good], None):
+            with self.assertRaisesRegex(TypeError, "must"):
                 ck.write(self.path, weights, "modelopt")
+        for named in ({"tensors": [1]}, {"input_scales": [1]}, {"input_scales": {"a": 3.0}}):
+            with self.assertRaisesRegex(TypeError, "must"):
+                ck.write(self.path, {"a": good}, "modelopt", **named)
         with self.refused("cannot write '.*none"):
             ck.write(self.folder / "none" / "x", {"a": good}, "modelopt")
         self.assertEqual(self.path.read_bytes(), before)  # nothing is lost or half written

@@ -41,6 +41,10 @@ def write(path: str | os.PathLike[str], weights: Weights, layout: str, *,
     """
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"'path' must be a path, but got {type(path).__name__}")
+    for value, what in ((weights, "weights"), (input_scales or {}, "input_scales"),
+                        (tensors or {}, "tensors")):
+        if not isinstance(value, Mapping):
+            raise TypeError(f"'{what}' must map names, but got {type(value).__name__}")
     known, found = layout_of(layout), Tensors()
     for name, weight in weights.items():
         with _named(name):
@@ -97,6 +101,8 @@ def _matrix(weight: Scaled, kind: Kind, nearest: bool) -> Tensors:
     """The tensors of one weight, by their endings."""
     rows, columns = weight.shape
     block = BLOCKS[kind.format]
+    if weight.device.type == "meta":
+        raise UsageError("the weight must have data, but is on the device meta")
     if weight.layout != "linear":
         raise UsageError(f"the block scales must be linear, but are {weight.layout}",
                          "change them with fp4.torch.swizzle: nothing is rearranged silently")
@@ -127,6 +133,8 @@ def _add_input_scales(found: Tensors, weights: Weights, layout: str,
         weight = weights.get(name)
         if not isinstance(weight, Scaled):
             raise UsageError(f"'input_scales' must be of weights, but has '{name}'")
+        if not isinstance(scale, GlobalScale):
+            raise TypeError(f"'input_scales' must be GlobalScales, but got {type(scale).__name__}")
         kind = layout_of(layout).kind(weight.format)
         if not kind.input:
             raise UsageError(f"layout '{layout}' has no scales for inputs of {kind.format}",
