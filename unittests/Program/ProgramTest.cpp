@@ -135,6 +135,32 @@ TEST_F(LoadedProgramTest, ErrorsOfTheHostCodeComeBack) {
               HasSubstr("has no symbol 'fp4_entry_missing'"));
 }
 
+TEST_F(LoadedProgramTest, AFunctionIsResolvedOnceAndCalledWithAPlan) {
+  auto amax = loaded.function("amax");
+  ASSERT_TRUE(amax) << format(amax.error());
+  EXPECT_EQ(*amax, *loaded.function("amax"));
+  EXPECT_FALSE(loaded.function("none"));
+  EXPECT_FALSE(loaded.function("missing")) << "the library has no such symbol";
+
+  const std::array buffers{matrix(*device, 3, 0x40A0), matrix(*device, 3, 0x40E0)};
+  auto plan = LoadedFunction::planOf((*amax)->function(), std::array{buffers[0].type});
+  ASSERT_TRUE(plan) << format(plan.error());
+  Memory result;
+  for (auto [buffer, expected] : {std::pair(buffers[0], 5.0f), std::pair(buffers[1], 7.0f)}) {
+    Status status = (*amax)->call(*plan, std::array{Memory{buffer.address, buffer.bytes}},
+                                  std::span(&result, 1));
+    ASSERT_TRUE(status) << format(status.error());
+    EXPECT_EQ(scalarAt(result.address), expected);
+  }
+  const Memory before = result;
+  Status status = (*amax)->call(*plan, std::array{Memory{buffers[0].address + 8, 384}},
+                                std::span(&result, 1));
+  ASSERT_FALSE(status);
+  EXPECT_THAT(status.error().message, HasSubstr("must start at a multiple of 16 bytes"));
+  EXPECT_EQ(result.address, before.address) << "a call that fails changes no result";
+  EXPECT_TRUE(device->free(result.address));
+}
+
 // The thread sanitizer watches this test.
 TEST_F(LoadedProgramTest, ThreadsShareAProgram) {
   const Buffer argument = matrix(*device, 3, 0x40A0);
