@@ -10,6 +10,7 @@ import threading
 import unittest
 from typing import Any
 
+import fp4
 import torch
 from operations import ROWS, amax_of, difference, matrix, operations, program, same
 
@@ -94,6 +95,20 @@ class Streams(unittest.TestCase):
         self.consumer.synchronize()
         self.assertFalse(self.producer.query(), "the producer was not late enough")
         self.check(found, self.stale)
+
+    def test_results_in_tensors_of_the_caller(self) -> None:
+        out = tuple(torch.empty_like(one.view(torch.uint8)).view(one.dtype)
+                    for one in self.expected)
+        for wait, right in ((True, self.expected), (False, self.stale)):
+            x = late(self.x, self.producer)
+            if wait:
+                self.consumer.wait_event(self.producer.record_event())
+            with torch.cuda.stream(self.consumer):
+                self.assertIs(self.quantize(x, out=out), out)
+            self.assertFalse(self.producer.query())
+            self.check(out, right)
+        with self.assertRaisesRegex(fp4.UsageError, "must be of torch on cuda:0, as the arg"):
+            self.quantize(self.x, out=tuple(one.cpu() for one in out))
 
     def test_memory_of_arguments_is_kept_until_the_given_stream_read_it(self) -> None:
         with torch.cuda.stream(self.consumer):

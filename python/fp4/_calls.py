@@ -111,6 +111,7 @@ def remember(program: Program, name: str | None, tensors: tuple[Any, ...], call:
     executable = call.executable
     program._remember(name, tensors, executable, executable.gate, call.function,
                       executable.device.handle, bytes(call.arguments), bytes(call.results),
+                      tuple(output.owner for output in outputs),
                       tuple(_maker(torch, output) for output in outputs))
 
 

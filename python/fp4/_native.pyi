@@ -21,11 +21,11 @@ class Gate:
 class Calls:
     """Calls whose checks are known to pass; the base of Program."""
 
-    def __call__(self, *tensors: Any, function: str | None = None, verify: bool = False,
-                 stream: Any = None) -> Any: ...
+    def __call__(self, *tensors: Any, function: str | None = None, out: Any = None,
+                 verify: bool = False, stream: Any = None) -> Any: ...
     def _remember(self, name: str | None, tensors: tuple[Any, ...], executable: object, gate: Gate,
                   function: int, device: int, arguments: bytes, results: bytes,
-                  makers: tuple[_Maker, ...], /) -> bool:
+                  outputs: tuple[Any, ...], makers: tuple[_Maker, ...], /) -> bool:
         """Keeps the plan of a call that was checked; False for tensors that have none."""
 
 def load(path: str, raise_error: Callable[[int, str, str, str], NoReturn], /) -> None:

@@ -19,7 +19,7 @@ from .device import Device, closed, default_device
 from .errors import Error, UsageError
 from .manifest import ELEMENTS, LAYOUTS, Function, Manifest, Type
 from .streams import Stream
-from .tensors import View, empty, logical_sizes, view
+from .tensors import View, check_result, empty, is_canonical, logical_sizes, view
 
 
 class _Executable:
@@ -88,7 +88,7 @@ class _Code:
 class Program(Calls):
     """Functions that can be called with arrays. `Compiled.program` and `load` make it.
 
-    program(*tensors, function=None, verify=False, stream=None) runs a function.
+    program(*tensors, function=None, out=None, verify=False, stream=None) runs a function.
 
     Args:
         tensors: one array per argument, all NumPy (or any DLPack object on the CPU), or all
@@ -104,6 +104,10 @@ class Program(Calls):
                                   the function does not. Two dimensions are refused, because
                                   linear scales look the same: nothing is swizzled silently
         function: its name; not needed where the program has one.
+        out: arrays for the results, one or a tuple, with the dtypes and shapes that they would have
+            (or uint8 for elements of a byte), on the device of the arguments. They overlap neither
+            each other nor an argument. The call returns what was given. Without it every call
+            makes new arrays.
         verify: compare the results with the reference model (docs/Numerics.md).
         stream: of arrays on a GPU: a stream of torch, an object with __cuda_stream__, or the
             number of a CUstream or cudaStream_t. None is torch's current stream for tensors of
@@ -148,8 +152,8 @@ class Program(Calls):
             return program
 
     @eager("a Program is called and not traced; fp4.torch has operators for torch.compile")
-    def _call(self, *tensors: Any, function: str | None = None, verify: bool = False,
-              stream: Any = None) -> Any:
+    def _call(self, *tensors: Any, function: str | None = None, out: Any = None,
+              verify: bool = False, stream: Any = None) -> Any:
         """A call that is checked. `__call__` comes here where no plan is known (_calls.py)."""
         found = self.manifest.find(function)
         work = Stream(stream)
@@ -164,9 +168,12 @@ class Program(Calls):
         executable = self._code.on(device)
         with executable.entered():
             call = _Call(executable, found, arguments, views, package)
+            if out is not None:
+                call.take(out, work)
             outputs = call.on_host(verify) if where == CPU else call.on_gpu(where, work, verify)
-        remember(self, function, tensors, call, outputs)
-        return _values(outputs)
+        if call.makes_results():
+            remember(self, function, tensors, call, outputs)
+        return _values(outputs) if out is None else out
 
     def _device_for(self, where: int) -> Device:
         device = self.device
@@ -256,12 +263,45 @@ class _Call:
     def __init__(self, executable: _Executable, function: Function, arguments: Any,
                  views: Sequence[View], package: str) -> None:
         self.library, self.executable = c.library(), executable
-        self.name = function.name.encode()
+        self.signature, self.name = function, function.name.encode()
         self.arguments, self.views, self.package = arguments, views, package
         self.results = (c.Tensor * len(function.results))()
         self.operands = (arguments, len(views), self.results, len(self.results))
         self.library.fp4_executable_describe(executable.handle, self.name, *self.operands)
         self.function = executable.function(function.name)
+        self.kinds = [Type(tuple(result.sizes[:result.rank]), ELEMENTS[result.element],
+                           LAYOUTS[result.layout]) for result in self.results]
+        self.given: list[View] | None = None  # the caller's arrays for the results
+
+    def take(self, out: Any, stream: Stream) -> None:
+        """Writes the results to the arrays `out`; a UsageError where they do not fit."""
+        values = out if isinstance(out, tuple) else (out,)
+        if len(values) != len(self.kinds):
+            raise UsageError(f"'out' must have an array for each of the {len(self.kinds)} results "
+                             f"of '{self.signature.name}', but has {len(values)}")
+        self.given = []
+        for value, operand, kind in zip(values, self.signature.results, self.kinds):
+            what = f"result '{operand.name}'"
+            found = view(value, what, stream.dlpack)
+            check_result(value, found, kind, what, self.views[0] if self.views else None)
+            self.given.append(found)
+        self._check_overlaps(self.given)
+
+    def _check_overlaps(self, given: list[View]) -> None:
+        names = [f"result '{operand.name}'" for operand in self.signature.results]
+        names += [f"argument '{operand.name}'" for operand in self.signature.arguments]
+        begins = [item.address for item in (*given, *self.views)]
+        ends = [begin + tensor.bytes
+                for begin, tensor in zip(begins, (*self.results, *self.arguments))]
+        for one in range(len(given)):
+            for other in range(one + 1, len(names)):
+                if begins[one] < ends[other] and begins[other] < ends[one]:
+                    raise UsageError(f"{names[one]} must have memory of its own, but overlaps "
+                                     f"{names[other]}")
+
+    def makes_results(self) -> bool:
+        """Whether the results are arrays as a call without `out` makes them."""
+        return self.given is None or all(map(is_canonical, self.given, self.kinds))
 
     def issue(self, verify: bool, options: c.CallOptions | None = None) -> None:
         self.library.fp4_function_call(self.function, *self.operands,
@@ -270,9 +310,10 @@ class _Call:
             self.library.fp4_executable_verify(self.executable.handle, self.name, *self.operands)
 
     def allocate_results(self, stream: int = 1) -> list[View]:
-        return [empty(self.views[0] if self.views else None,
-                      Type(tuple(result.sizes[:result.rank]), ELEMENTS[result.element],
-                           LAYOUTS[result.layout]), stream) for result in self.results]
+        if self.given is not None:
+            return self.given
+        like = self.views[0] if self.views else None
+        return [empty(like, kind, stream) for kind in self.kinds]
 
     def on_host(self, verify: bool) -> list[View]:
         """Copies arguments to the device and results back."""
@@ -308,7 +349,7 @@ class _Call:
         if stream.handle not in (None, ours.cuda_stream):
             given = torch.cuda.ExternalStream(stream.handle, device=index)
             given.wait_stream(ours)  # as __dlpack__(stream) of a tensor does
-            for source in self.views:
+            for source in (*self.views, *(self.given or ())):
                 source.owner.record_stream(given)
             ours = given
         with torch.cuda.stream(ours):

@@ -255,6 +255,32 @@ def empty(like: View | None, kind: Type, stream: int = 1) -> View:
     return found
 
 
+def check_result(value: Any, found: View, kind: Type, what: str, like: View | None) -> None:
+    """A UsageError where the caller's array `found` of `value` cannot receive a result of type
+    `kind`, of the package and the device of `like`."""
+    _check_dtype(found, kind, what)
+    shape = kind.buffer_shape
+    if found.shape != shape and (kind.layout == "linear" or found.shape != (math.prod(shape),)):
+        raise UsageError(f"{what} must be {kind}, an array of shape {list(shape)}, but got {found}")
+    if like is not None and (found.package, found.device) != (like.package, like.device):
+        raise UsageError(f"{what} must be of {like.package} on {_place(like)}, as the arguments, "
+                         f"but is of {found.package} on {_place(found)}")
+    flags = getattr(value, "flags", None)
+    if found.package == "numpy" and (not getattr(flags, "writeable", False) or
+                                     not hasattr(value, "__setitem__")):
+        raise UsageError(f"{what} must be a NumPy array that can be written, which this "
+                         f"{type(value).__name__} cannot")
+
+
+def is_canonical(found: View, kind: Type) -> bool:
+    """Whether `found` is as `empty` makes it."""
+    return found.dtype == _DTYPES[kind.element][0] and found.shape == kind.buffer_shape
+
+
+def _place(found: View) -> str:
+    return "the CPU" if found.device == CPU else f"cuda:{found.device}"
+
+
 def _empty_other(like: View, kind: Type, stream: int) -> View:
     """Of the element's dtype, or where the package has or exports none, of its bytes."""
     failure: Exception | None = None

@@ -101,26 +101,39 @@ std::shared_ptr<Route> *findRoute(CallsObject &calls, PyObject *name, const Argu
   return nullptr;
 }
 
-/// The name of the function, of the keywords that a planned call may have; null for others.
-PyObject *nameOf(PyObject *keywords) {
-  static PyObject *const function = PyUnicode_InternFromString("function");
-  if (!keywords || PyDict_Size(keywords) == 0)
-    return Py_None;
-  return PyDict_Size(keywords) == 1 ? PyDict_GetItemWithError(keywords, function) : nullptr;
+/// False for keywords that a planned call has not. Where they are absent, `name` is None and `out`
+/// null.
+bool readKeywords(PyObject *keywords, PyObject *&name, PyObject *&out) {
+  static PyObject *const nameWord = PyUnicode_InternFromString("function");
+  static PyObject *const outWord = PyUnicode_InternFromString("out");
+  name = Py_None, out = nullptr;
+  if (!keywords)
+    return true;
+  PyObject *foundName = PyDict_GetItemWithError(keywords, nameWord);
+  PyObject *foundOut = PyDict_GetItemWithError(keywords, outWord);
+  if (foundName)
+    name = foundName;
+  if (foundOut != Py_None)
+    out = foundOut;
+  return PyDict_Size(keywords) == (foundName ? 1 : 0) + (foundOut ? 1 : 0);
 }
 
 /// Null and no exception where no plan is known.
 Object callPlanned(CallsObject &calls, PyObject *tensors, PyObject *keywords, bool &ran) {
-  PyObject *name = calls.value.empty() ? nullptr : nameOf(keywords);
+  PyObject *name;
   Arguments arguments;
-  if (!name || !arguments.read(tensors))
+  Given given;
+  if (calls.value.empty() || !readKeywords(keywords, name, given.object) ||
+      !arguments.read(tensors))
     return {};
   const std::shared_ptr<Route> *found = findRoute(calls, name, arguments);
   if (!found)
     return {};
   const std::shared_ptr<Route> route = *found; // another thread may change the list
   const std::shared_ptr<const Plan> plan = route->find(arguments);
-  return plan ? runPlan(*route, *plan, arguments, ran) : Object();
+  if (!plan || (given.object && !given.read(*plan, arguments)))
+    return {};
+  return runPlan(*route, *plan, arguments, given, ran);
 }
 
 PyObject *call(PyObject *self, PyObject *tensors, PyObject *keywords) {
@@ -177,20 +190,25 @@ Route &routeOf(CallsObject &calls, const Arguments &arguments, Route route) {
 }
 
 PyObject *remember(PyObject *self, PyObject *given) {
-  PyObject *name, *tensors, *executable, *gate, *argumentBytes, *resultBytes, *makers;
+  PyObject *name, *tensors, *executable, *gate, *argumentBytes, *resultBytes, *outputs, *makers;
   unsigned long long function, device;
-  if (!PyArg_ParseTuple(given, "OO!OO!KKO!O!O!", &name, &PyTuple_Type, &tensors, &executable,
+  if (!PyArg_ParseTuple(given, "OO!OO!KKO!O!O!O!", &name, &PyTuple_Type, &tensors, &executable,
                         gateType, &gate, &function, &device, &PyBytes_Type, &argumentBytes,
-                        &PyBytes_Type, &resultBytes, &PyTuple_Type, &makers))
+                        &PyBytes_Type, &resultBytes, &PyTuple_Type, &outputs, &PyTuple_Type,
+                        &makers))
     return nullptr;
   Plan plan;
-  Arguments arguments;
+  Arguments arguments, results;
   if (!tensorsIn(argumentBytes, plan.arguments) || !tensorsIn(resultBytes, plan.results) ||
       !makersIn(makers, plan.makers))
     return nullptr;
   if (!arguments.read(tensors) || arguments.size() != plan.arguments.size() ||
-      plan.results.size() != plan.makers.size() || plan.results.size() > kMostOperands)
+      plan.results.size() != plan.makers.size() ||
+      PyTuple_Size(outputs) != Py_ssize_t(plan.results.size()) ||
+      (!plan.results.empty() && !results.read(outputs)))
     return Py_NewRef(Py_False);
+  if (!plan.results.empty())
+    plan.resultKey.assign(results.key().begin(), results.key().end());
   Route route{Object::borrowed(name),
               arguments.deviceType(),
               arguments.deviceId(),

@@ -49,7 +49,7 @@ struct Maker {
 };
 
 struct Plan {
-  std::vector<int64_t> key;
+  std::vector<int64_t> key, resultKey; ///< Arguments::key of the arguments and of the results
   std::vector<fp4_tensor> arguments, results; ///< without addresses
   std::vector<Maker> makers;
 };
@@ -69,9 +69,19 @@ struct Route {
   void keep(const Arguments &arguments, Plan plan);
 };
 
+/// The caller's tensors for the results.
+struct Given {
+  Arguments tensors;
+  PyObject *object = nullptr; ///< what the call returns; null: the call makes tensors
+
+  /// False where `object` is not as the plan makes results, or shares memory with an argument.
+  bool read(const Plan &plan, const Arguments &arguments);
+};
+
 /// One call whose plan is known. Returns the results, a Python exception with null, or nothing and
 /// no exception where the call did not run.
-Object runPlan(const Route &route, const Plan &plan, const Arguments &arguments, bool &ran);
+Object runPlan(const Route &route, const Plan &plan, const Arguments &arguments, const Given &given,
+               bool &ran);
 
 /// Makes an exception of `error`; `cause` may be empty. The package sets it.
 extern Object raiseError;

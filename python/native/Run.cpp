@@ -72,6 +72,11 @@ struct Results {
   std::array<Object, kMostOperands> objects;
   std::array<dlpack::Tensor, kMostOperands> tensors;
 
+  void take(const Given &given) {
+    for (size_t i = 0; i < given.tensors.size(); ++i)
+      tensors[i] = given.tensors[i];
+  }
+
   /// False, with a Python exception, where torch makes none.
   bool make(const Plan &plan, bool here) {
     for (size_t i = 0; i < plan.makers.size(); ++i) {
@@ -83,7 +88,7 @@ struct Results {
   }
 
   /// One, a tuple of several, or None.
-  Object take(size_t count) {
+  Object give(size_t count) {
     if (count == 0)
       return Object::borrowed(Py_None);
     if (count == 1)
@@ -182,13 +187,16 @@ bool isCurrent(const Arguments &arguments) {
 
 } // namespace
 
-Object runPlan(const Route &route, const Plan &plan, const Arguments &arguments, bool &ran) {
+Object runPlan(const Route &route, const Plan &plan, const Arguments &arguments, const Given &given,
+               bool &ran) {
   ran = false;
   const bool isCuda = arguments.deviceType() == dlpack::kCuda;
   Results results;
   void *stream = nullptr;
+  if (given.object)
+    results.take(given);
   if ((isCuda && exchange.api->currentWorkStream(dlpack::kCuda, arguments.deviceId(), &stream)) ||
-      !results.make(plan, isCurrent(arguments))) {
+      (!given.object && !results.make(plan, isCurrent(arguments)))) {
     PyErr_Clear(); // the package tries again, and says what is wrong
     return {};
   }
@@ -202,7 +210,9 @@ Object runPlan(const Route &route, const Plan &plan, const Arguments &arguments,
   route.gate->leave();
   PyEval_RestoreThread(thread);
   ran = true;
-  return error ? raise(error, memory.failure()) : results.take(plan.results.size());
+  if (error)
+    return raise(error, memory.failure());
+  return given.object ? Object::borrowed(given.object) : results.give(plan.results.size());
 }
 
 } // namespace fp4::python

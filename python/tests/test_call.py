@@ -112,6 +112,25 @@ class Calls(unittest.TestCase):
         with self.assertRaisesRegex(fp4.UsageError, r"DLPack\(code 2, bits 64, lanes 1\)"):
             program(Exporter(x.astype(np.float64)))
 
+    def test_results_in_arrays_of_the_caller(self) -> None:
+        x = matrix()
+        amax = compiled()(x, function="amax")
+        expected = compiled()(x, amax, function="tiled")
+        out = np.zeros((3, 32), np.uint8), np.zeros(512, np.uint8)
+        self.assertIs(compiled()(x, amax, function="tiled", out=out, verify=True), out)
+        for one, right in zip(out, expected):
+            np.testing.assert_array_equal(one, right.view(np.uint8).reshape(one.shape))
+        constant = np.zeros((3, 32), np.uint8)
+        constant.flags.writeable = False
+        for wrong, message in (((constant, out[1]), "can be written, which this ndarray cannot"),
+                               ((Exporter(out[0]), out[1]), "written, which this Exporter cannot"),
+                               ((out[0], x), "must be 3x4xf8E4M3FN, tiled_128x4 .* numpy uint16"),
+                               ((out[0], out[1][:-1]), r"an array of shape \[1, 1, 512\], but")):
+            with self.subTest(message), self.assertRaisesRegex(fp4.UsageError, message):
+                compiled()(x, amax, function="tiled", out=wrong)
+        with self.assertRaisesRegex(fp4.UsageError, "can be written, which this float32 cannot"):
+            compiled()(x, function="amax", out=np.float32(0))
+
     def test_a_wrong_result_is_a_mismatch(self) -> None:
         program, x = compiled().program(), matrix()
         function = program.manifest.find("amax")

@@ -100,6 +100,47 @@ class Plans(unittest.TestCase):
         self.assertEqual(self.program(values(), function="amax"),
                          self.program(values().as_subclass(Mine), function="amax"))
 
+    def test_results_in_tensors_of_the_caller(self) -> None:
+        q, s = self.program(self.x, self.amax, function="linear")
+        other = values(seed=2)
+        expected = self.program(other, self.amax, function="linear")
+        out = torch.empty_like(q.view(torch.uint8)).view(q.dtype), torch.empty_like(s)
+        with unplanned():
+            self.assertIs(self.program(other, self.amax, function="linear", out=out), out)
+            number = torch.empty(())
+            with self.assertRaisesRegex(AssertionError, "no plan"):
+                self.program(other, function="amax", out=number)
+        self.assertTrue(all(same(*pair) for pair in zip(expected, out)))
+        self.assertIs(self.program(other, function="amax", out=number), number)
+        with unplanned():
+            self.assertIs(self.program(self.x, function="amax", out=number), number)
+            self.assertIs(self.program(self.x, function="amax", out=(number,))[0], number)
+            self.program(self.x, function="amax", out=None)
+        self.assertEqual(number, self.x.abs().max())
+
+    def test_tensors_for_results_that_are_refused(self) -> None:
+        fits = self.program(self.x, self.amax, function="linear")
+        memory = torch.zeros(3 * 64, dtype=torch.bfloat16)
+        wide = torch.zeros(3, 8, dtype=torch.uint8).view(torch.float8_e4m3fn)
+        cases = (((fits[0],), "an array for each of the 2 results of 'linear', but has 1"),
+                 (fits[0], "must have an array for each of the 2 results"),
+                 ((fits[0], fits[0]), "'r1' must be 3x4xf8E4M3FN .* got torch float4_e2m1fn_x2"),
+                 ((fits[0], wide), r"'r1' must be 3x4xf8E4M3FN, an array of shape \[3, 4\], but"),
+                 ((fits[0], wide[:, ::2]), "'r1' must be contiguous"),
+                 ((fits[0], fits[1].clone().view(torch.int8)), "note: pass x.view"),
+                 ((fits[0], np.zeros((3, 4), np.uint8)), "of torch on the CPU, .* is of numpy on"),
+                 ((fits[0], None), None),
+                 ((memory.view(torch.uint8)[:96].view(3, 32), fits[1]),
+                  "result 'r0' must have memory of its own, but overlaps argument 'x'"),
+                 ((fits[0], fits[0].view(torch.uint8).view(-1)[:12].view(3, 4)),
+                  "result 'r0' must have memory of its own, but overlaps result 'r1'"))
+        for _ in range(2):
+            for out, message in cases:
+                error = TypeError if message is None else fp4.UsageError
+                with self.subTest(message), self.assertRaisesRegex(error, message or "result 'r1'"):
+                    self.program(memory.view(3, 64), self.amax, function="linear", out=out)
+            self.program(memory.view(3, 64), self.amax, function="linear")
+
     def test_a_stream_or_a_comparison_needs_checks(self) -> None:
         self.program(values(), function="amax")
         with self.assertRaisesRegex(fp4.UsageError, "'stream' must be None for arrays on the CPU"):
