@@ -287,7 +287,7 @@ def misuse_verified_builder(rng: random.Random) -> Case:
     builder = fp4.Builder()
     f = builder.function("f")
     x = f.argument("x", (4, rng.choice((64, 96))))
-    what, value = rng.choice([
+    ways: list[tuple[str, Callable[[], Any]]] = [
         ("no amax", lambda: f.quantize(x)),
         ("an amax", lambda: f.quantize(x, "mxfp4", amax=f.amax(x))),
         ("recipe", lambda: f.quantize(x, "mxfp4", recipe="transformer_engine")),
@@ -295,8 +295,9 @@ def misuse_verified_builder(rng: random.Random) -> Case:
         ("transform", lambda: f.hadamard(x, fp4.Hadamard(size=rng.choice((7, 256))))),
         ("dimension", lambda: f.hadamard(x, dimension=rng.choice((-1, 2)))),
         ("lines", lambda: f.amax(x, per_row=True, per_column=True)),
-    ])
-    f.returns(value())
+    ]
+    what, make = rng.choice(ways)
+    f.returns(make())
     return Case(f"builder: {what}", lambda: fp4.compile(builder), fp4.CompileError)
 
 
