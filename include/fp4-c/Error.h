@@ -27,7 +27,8 @@ typedef enum fp4_error_kind {
   FP4_ERROR_USAGE = 2,      /**< an operand, a file or input data */
   FP4_ERROR_COMPILE = 3,    /**< the program does not verify or does not compile */
   FP4_ERROR_DEVICE = 4,     /**< the device, its driver or its resources */
-  FP4_ERROR_SIMULATION = 5, /**< the simulated program is wrong: deadlock, hazard */
+  FP4_ERROR_SIMULATION = 5, /**< the simulated program is wrong: deadlock, access out of bounds */
+  FP4_ERROR_HAZARD = 6,     /**< the simulator's checker found a race or a missing fence */
   FP4_ERROR_INTERNAL = 70   /**< a broken promise of fp4's own */
 } fp4_error_kind;
 

@@ -152,7 +152,8 @@ FP4_EXPORT fp4_error *fp4_executable_describe(const fp4_executable *executable,
 
 /** Issues the work of `function`. Results without an address are allocated and become the caller's
  *  to free. On a GPU the call does not wait. With a simulator the work is done on return, and
- *  hazards that it found are an error of kind FP4_ERROR_SIMULATION. */
+ *  hazards that it found are an error of kind FP4_ERROR_HAZARD, whatever the results. A kernel that
+ *  fails is one of kind FP4_ERROR_SIMULATION, whose message has the hazards that may be why. */
 FP4_EXPORT fp4_error *fp4_executable_call(fp4_executable *executable, const char *function,
                                           const fp4_tensor *arguments, size_t num_arguments,
                                           fp4_tensor *results, size_t num_results,

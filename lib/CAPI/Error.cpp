@@ -9,6 +9,7 @@ static_assert(FP4_ERROR_MISMATCH == int(ErrorKind::Mismatch) &&
               FP4_ERROR_COMPILE == int(ErrorKind::Compile) &&
               FP4_ERROR_DEVICE == int(ErrorKind::Device) &&
               FP4_ERROR_SIMULATION == int(ErrorKind::Simulation) &&
+              FP4_ERROR_HAZARD == int(ErrorKind::Hazard) &&
               FP4_ERROR_INTERNAL == int(ErrorKind::Internal));
 
 fp4_error *capi::wrap(Error error) { return new fp4_error{std::move(error)}; }

@@ -76,7 +76,7 @@ std::optional<Error> reportHazards(const std::vector<sim::HazardReport> &hazards
     return std::nullopt;
   for (const sim::HazardReport &report : hazards)
     std::fputs(report.text().c_str(), stderr);
-  return Error{ErrorKind::Simulation,
+  return Error{ErrorKind::Hazard,
                fmt::format("{} hazard{} found", hazards.size(), hazards.size() == 1 ? "" : "s"),
                fmt::format("--explain {} says what that means", stringify(hazards.front().rule))};
 }

@@ -47,16 +47,18 @@ Status checkCount(const char *what, size_t expected, size_t given) {
                                                  expected, what, expected == 1 ? "" : "s", given));
 }
 
-/// Those that the simulator found since there were `before`.
-Status newHazards(const rt::Device &device, size_t before) {
-  if (device.hazardCount() <= before)
+/// Those that the simulator found since there were `before`, also if an earlier call had them too.
+Status newHazards(const rt::Device &device, uint64_t before) {
+  const uint64_t found = device.hazardCount() - before;
+  if (!found)
     return {};
-  const std::vector<std::string> reports = device.hazardsFrom(before);
-  std::string text =
-      fmt::format("{} hazard{} found", reports.size(), reports.size() == 1 ? "" : "s");
+  const std::vector<std::string> reports = device.hazardsSince(before);
+  // A simulator describes only so many in its life.
+  const uint64_t number = reports.empty() ? found : reports.size();
+  std::string text = fmt::format("{} hazard{} found", number, number == 1 ? "" : "s");
   for (const std::string &report : reports)
     text += "\n" + report;
-  return makeError(ErrorKind::Simulation, std::move(text),
+  return makeError(ErrorKind::Hazard, std::move(text),
                    "the emitted code is wrong, or it was called with buffers that overlap");
 }
 
@@ -217,11 +219,13 @@ private:
 Status LoadedFunction::call(const CallPlan &plan, std::span<const Memory> arguments,
                             std::span<Memory> results, const CallOptions &options) const {
   const rt::Device &device = loaded_.device();
-  const size_t hazards = device.hazardCount();
+  const uint64_t hazards = device.hazardCount();
   Call call(*this, plan, options);
   FP4_TRY(call.check(arguments, results));
   Status status = call.run(arguments, results);
   Status found = newHazards(device, hazards);
+  if (!status && !found) // they may be why
+    status.error().message += "\n" + found.error().message;
   return status ? found : status;
 }
 

@@ -70,7 +70,7 @@ class DeviceError(Error):
 
 
 class SimulationError(Error):
-    """The simulated program is wrong: a deadlock, an access out of bounds, a hazard."""
+    """The simulated program is wrong: a deadlock, an access out of bounds. A HazardError is one."""
 
     kind = 5
 
@@ -78,6 +78,8 @@ class SimulationError(Error):
 class HazardError(SimulationError):
     """The checker of the simulator found races, missing fences or reads of data that has not
     arrived. The message has a report for each."""
+
+    kind = 6
 
 
 class InternalError(Error):
@@ -89,13 +91,10 @@ class InternalError(Error):
 _CLASSES: dict[int, type[Error]] = {
     cls.kind: cls
     for cls in (MismatchError, UsageError, CompileError, DeviceError, SimulationError,
-                InternalError)
+                HazardError, InternalError)
 }
-_HAZARDS = re.compile(r"\d+ hazards? found")
 
 
 def make_error(kind: int, message: str, note: str) -> Error:
     """The exception for an error of the C API."""
-    if kind == SimulationError.kind and _HAZARDS.match(message):
-        return HazardError(message, note)
     return _CLASSES.get(kind, InternalError)(message, note)

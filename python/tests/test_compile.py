@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 import stat
 import subprocess
 import sys
@@ -9,8 +10,9 @@ import tempfile
 import unittest
 
 import fp4
+import numpy as np
 from fp4.errors import make_error
-from programs import QUANTIZE, ROOT, compiled, matrix, product
+from programs import QUANTIZE, ROOT, compiled, matrix, operands, product
 
 LINEAR = ROOT / "examples" / "nvfp4_linear.mlir"
 
@@ -119,16 +121,36 @@ class Errors(unittest.TestCase):
     def test_each_kind_has_a_class(self) -> None:
         for kind, expected in ((1, fp4.MismatchError), (2, fp4.UsageError), (3, fp4.CompileError),
                                (4, fp4.DeviceError), (5, fp4.SimulationError),
-                               (70, fp4.InternalError), (99, fp4.InternalError)):
+                               (6, fp4.HazardError), (70, fp4.InternalError),
+                               (99, fp4.InternalError)):
             error = make_error(kind, "what", "remedy")
             self.assertIs(type(error), expected)
             self.assertIsInstance(error, fp4.Error)
             self.assertEqual((error.message, error.note, error.location), ("what", "remedy", None))
             self.assertEqual(str(error), "what\nnote: remedy")
-        self.assertIs(type(make_error(5, "2 hazards found\n...", "")), fp4.HazardError)
-        words = (ROOT / "lib" / "Program" / "LoadedFunction.cpp").read_text()
-        self.assertIn('fmt::format("{} hazard{} found"', words)
+        self.assertIsInstance(make_error(6, "what", ""), fp4.SimulationError)
         self.assertEqual(str(make_error(5, "what", "")), "what")
+
+    def test_the_kinds_are_those_of_the_c_api(self) -> None:
+        header = (ROOT / "include" / "fp4-c" / "Error.h").read_text()
+        kinds = {int(value) for value in re.findall(r"FP4_ERROR_[A-Z]+ = (\d+)", header)}
+        self.assertEqual(kinds, {type(make_error(kind, "", "")).kind for kind in range(100)})
+
+    def test_a_fence_less_is_a_hazard(self) -> None:
+        fence = b"tcgen05.wait::ld.sync.aligned;"
+        arguments = operands()
+        with tempfile.TemporaryDirectory() as folder:
+            path, bad = pathlib.Path(folder) / "good.so", pathlib.Path(folder) / "bad.so"
+            compiled(product()).save(path)
+            code = path.read_bytes()
+            self.assertIn(fence, code)
+            bad.write_bytes(code.replace(fence, b" " * len(fence)))
+            expected = fp4.load(path)(*arguments)
+            for _ in range(2):  # what a call found does not hide it from the next one
+                with self.assertRaisesRegex(fp4.HazardError, r"hazards? found\nerror: .*\[tmem-"):
+                    fp4.load(bad)(*arguments)
+            with fp4.Device("sim", check="off") as device:
+                np.testing.assert_array_equal(fp4.load(bad, device)(*arguments), expected)
 
 
 class Import(unittest.TestCase):

@@ -255,8 +255,10 @@ void summarize(const Findings &found, int status, bool statistics) {
 }
 
 int codeOf(const Findings &found, int status) {
-  if (found.fault || !found.hazards.empty())
+  if (found.fault)
     return static_cast<int>(ErrorKind::Simulation);
+  if (!found.hazards.empty())
+    return static_cast<int>(ErrorKind::Hazard);
   if (WIFSIGNALED(status))
     return 128 + WTERMSIG(status);
   if (found.refused || (!found.missing.empty() && WEXITSTATUS(status) == 0))

@@ -232,6 +232,25 @@ static void run(fp4_program *program) {
   require("close", fp4_device_close(device));
 }
 
+/* The strict check finds reads of what nobody wrote. */
+static void hazard(fp4_program *program) {
+  fp4_device_options options = {.size = sizeof(options), .check = "strict"};
+  static const uint16_t values[64];
+  fp4_device *device = NULL;
+  fp4_executable *executable = NULL;
+  fp4_tensor x = {.bytes = sizeof(values), .element = FP4_BF16, .rank = 2, .sizes = {1, 64}};
+  fp4_tensor amax = {0};
+  require("open", fp4_device_open("sim", &options, &device));
+  require("executable", fp4_executable_create(program, device, &executable));
+  require("allocate", fp4_device_allocate(device, x.bytes, &x.address));
+  show("an argument that nobody wrote",
+       fp4_executable_call(executable, "f", &x, 1, &amax, 1, NULL));
+  require("copy to", fp4_device_copy_to(device, x.address, values, x.bytes));
+  show("written", fp4_executable_call(executable, "f", &x, 1, &amax, 1, NULL));
+  fp4_executable_destroy(executable);
+  require("close", fp4_device_close(device));
+}
+
 int main(int argc, char **argv) {
   fp4_program *program = NULL;
   fp4_kernel_code code;
@@ -249,6 +268,7 @@ int main(int argc, char **argv) {
   require("program", fp4_compiler_get_program(compiler, &program));
   fp4_compiler_destroy(compiler);
   run(program);
+  hazard(program);
   fp4_program_destroy(program);
 
   compiler = compiled(kProgram, "sm_100a");

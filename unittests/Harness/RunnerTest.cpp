@@ -216,7 +216,7 @@ TEST(Check, HazardsAreCounted) {
   EXPECT_FALSE(reportHazards({}));
   auto one = reportHazards({hazard});
   ASSERT_TRUE(one);
-  EXPECT_EQ(one->kind, ErrorKind::Simulation);
+  EXPECT_EQ(one->kind, ErrorKind::Hazard);
   EXPECT_EQ(one->message, "1 hazard found");
   EXPECT_EQ(reportHazards({hazard, hazard})->message, "2 hazards found");
 }

@@ -161,6 +161,34 @@ TEST_F(LoadedProgramTest, AFunctionIsResolvedOnceAndCalledWithAPlan) {
   EXPECT_TRUE(device->free(result.address));
 }
 
+// Hazards are a kind of their own. A kernel that fails has that kind, and they may be why.
+TEST(LoadedProgram, HazardsAreTold) {
+  auto device = simulator("strict");
+  LoadedProgram loaded(handLibrary(), *device);
+  auto call = [&](const char *name, const Buffer &argument) {
+    std::vector<Buffer> results(1);
+    Status status = loaded.call(**loaded.program().manifest().find(name), std::vector{argument},
+                                results);
+    return status ? Error{} : status.error();
+  };
+  const Buffer written = matrix(*device, 3, 0x40A0);
+  EXPECT_EQ(call("amax", written).message, "");
+  Buffer unwritten = written;
+  for (int i = 0; i < 2; ++i) { // what a call found does not hide it from the next one
+    unwritten.address = device->allocate(unwritten.bytes).value_or(0);
+    Error found = call("amax", unwritten);
+    EXPECT_EQ(found.kind, ErrorKind::Hazard);
+    EXPECT_THAT(found.message, HasSubstr("1 hazard found\nerror: "));
+    EXPECT_THAT(found.message, HasSubstr("[uninitialized-read]"));
+  }
+  EXPECT_EQ(call("amax", written).message, "") << "of other calls nothing is told";
+  unwritten.address = device->allocate(unwritten.bytes).value_or(0);
+  Error failed = call("overrun", unwritten);
+  EXPECT_EQ(failed.kind, ErrorKind::Simulation);
+  EXPECT_THAT(failed.message, HasSubstr("out of bounds"));
+  EXPECT_THAT(failed.message, HasSubstr("hazard found\nerror: "));
+}
+
 // The thread sanitizer watches this test.
 TEST_F(LoadedProgramTest, ThreadsShareAProgram) {
   const Buffer argument = matrix(*device, 3, 0x40A0);

@@ -53,17 +53,17 @@ TEST(Run, JsonIsTheLastLine) {
   EXPECT_THAT(clean.output, HasSubstr("\"kernels\":[{\"name\":\"scale\",\"grid\":[4,1,1],"));
   EXPECT_THAT(clean.output, HasSubstr("\"hazards\":[]}"));
   Outcome racy = run("racy", "--json --check strict");
-  EXPECT_EQ(racy.code, 5) << racy.output;
+  EXPECT_EQ(racy.code, 6) << racy.output;
   EXPECT_THAT(racy.output, HasSubstr("[shared-race]"));
   EXPECT_THAT(racy.output, HasSubstr("\"hazards\":[{\"rule\":\"shared-race\","));
-  EXPECT_THAT(racy.output, HasSubstr("\"exit_code\":5"));
+  EXPECT_THAT(racy.output, HasSubstr("\"exit_code\":6"));
 }
 
 /// pytest keeps what a test that passes printed: the reports go past it.
 TEST(Run, ReportsAreSeenThroughACapture) {
   for (const char *mode : {"racy", "captured", "closed"}) {
     Outcome result = run(mode, "--check");
-    EXPECT_EQ(result.code, 5) << mode << result.output;
+    EXPECT_EQ(result.code, 6) << mode << result.output;
     EXPECT_THAT(result.output, HasSubstr("[shared-race]")) << mode;
     EXPECT_THAT(result.output, Not(HasSubstr("not to be seen")));
   }
@@ -97,7 +97,7 @@ TEST(Run, StatisticsAndTimeline) {
 /// The hazard checker needs no option.
 TEST(Run, HazardsAreLookedForByDefault) {
   Outcome racy = run("racy");
-  EXPECT_EQ(racy.code, 5) << racy.output;
+  EXPECT_EQ(racy.code, 6) << racy.output;
   EXPECT_THAT(racy.output, HasSubstr("[shared-race]"));
   EXPECT_EQ(run("racy", "--check=off").code, 0);
   EXPECT_THAT(run("scale", "--json").output, HasSubstr("\"check\":\"default\""));

@@ -1,7 +1,7 @@
 //===- Check.h - The hazard checker on a command line ---------------------===//
 //
 // The options and the output of every tool with a simulator: --check[=default|strict], --explain
-// RULE, reports as text on stderr or as JSON, and exit code 5 for a hazard.
+// RULE, reports as text on stderr or as JSON, and exit code 6 for a hazard.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -179,10 +179,10 @@ public:
   /// The instruments of a simulator (fp4/Sim/Instruments.h), with what they found in all launches
   /// so far. Null on hardware.
   virtual const sim::Instruments *instruments() const { return nullptr; }
-  /// What the hazard checker of a simulator reported so far, and its reports from number `first`
-  /// on. Other threads may launch meanwhile.
-  virtual size_t hazardCount() const { return 0; }
-  virtual std::vector<std::string> hazardsFrom(size_t first) const { return {}; }
+  /// How often the hazard checker of a simulator found something, and the reports of what it found
+  /// after there were `count`. Other threads may launch meanwhile.
+  virtual uint64_t hazardCount() const { return 0; }
+  virtual std::vector<std::string> hazardsSince(uint64_t count) const { return {}; }
   /// Call this after the last launch: it gives the file of DeviceOptions::timeline its end and its
   /// name. Without this call there is no such file.
   virtual Status finish() { return {}; }

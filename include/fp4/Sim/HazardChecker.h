@@ -54,6 +54,7 @@ struct HazardReport {
   std::string remedy;  ///< the missing edge
   std::string detail;  ///< what else is known, or nothing
   uint64_t count = 1;  ///< how often it was found at this pair of lines
+  uint64_t last = 0;   ///< what HazardChecker::found() was when it was found the last time
 
   /// "error: gemm.ptx:41:3: ... [shared-race]", with a note per access and one for the remedy.
   std::string text() const;
@@ -74,6 +75,9 @@ public:
 
   /// The reports of all launches since construction or clear().
   const std::vector<HazardReport> &reports() const;
+  /// How often something was found in all launches, also where a report told it before or there was
+  /// no room for one. A launch is clean if it leaves the number as it was.
+  uint64_t found() const;
   void clear();
 
   void onLaunch(const LaunchEvent &event) override;

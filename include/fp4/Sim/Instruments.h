@@ -33,7 +33,8 @@ public:
 
   /// What the checker found in all launches so far.
   std::vector<HazardReport> hazards() const;
-  size_t hazardCount() const;
+  /// How often it found something (HazardChecker::found).
+  uint64_t hazardCount() const;
   void clearHazards();
   bool counts() const { return statistics != nullptr; }
   /// The accesses that cost more than they must, the worst first.

@@ -19,7 +19,8 @@ enum class ErrorKind : int {
   Usage = 2,       ///< command line, file or input data
   Compile = 3,     ///< the program does not verify or does not compile
   Device = 4,      ///< the device, its driver or its resources
-  Simulation = 5,  ///< the simulated program is wrong: deadlock, hazard, unsupported instruction
+  Simulation = 5,  ///< the simulated program is wrong: deadlock, unsupported instruction
+  Hazard = 6,      ///< the simulator's checker found a race or a missing fence
   Internal = 70,   ///< a broken promise of our own
 };
 

@@ -186,17 +186,17 @@ std::optional<LaunchCounts> SimDevice::lastLaunch() const {
   return lastLaunch_;
 }
 
-size_t SimDevice::hazardCount() const {
+uint64_t SimDevice::hazardCount() const {
   std::scoped_lock lock(mutex_);
   return instruments_->hazardCount();
 }
 
-std::vector<std::string> SimDevice::hazardsFrom(size_t first) const {
+std::vector<std::string> SimDevice::hazardsSince(uint64_t count) const {
   std::scoped_lock lock(mutex_);
-  const std::vector<sim::HazardReport> reports = instruments_->hazards();
   std::vector<std::string> texts;
-  for (size_t i = first; i < reports.size(); ++i)
-    texts.push_back(reports[i].text());
+  for (const sim::HazardReport &report : instruments_->hazards())
+    if (report.last > count)
+      texts.push_back(report.text());
   return texts;
 }
 

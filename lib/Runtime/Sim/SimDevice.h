@@ -48,8 +48,8 @@ public:
   Expected<uint32_t> recordEvent(StreamHandle stream) override;
   Expected<double> elapsedMs(uint32_t first, uint32_t second) override;
   const sim::Instruments *instruments() const override { return instruments_.get(); }
-  size_t hazardCount() const override;
-  std::vector<std::string> hazardsFrom(size_t first) const override;
+  uint64_t hazardCount() const override;
+  std::vector<std::string> hazardsSince(uint64_t count) const override;
   /// Nothing is watched from here on: the timeline has its end.
   Status finish() override { return instruments_->finish(); }
 

@@ -19,6 +19,7 @@ HazardChecker::HazardChecker(HazardOptions options) : impl(std::make_unique<Impl
 HazardChecker::~HazardChecker() = default;
 
 const std::vector<HazardReport> &HazardChecker::reports() const { return impl->reports; }
+uint64_t HazardChecker::found() const { return impl->found; }
 
 /// What was reported once is not reported again.
 void HazardChecker::clear() {

@@ -51,6 +51,7 @@ struct HazardChecker::Impl {
 
   HazardOptions options;
   std::vector<HazardReport> reports;
+  uint64_t found = 0;
   /// Where an instruction comes from: the copies that a compiler makes of one are the same.
   using Site = std::array<uint32_t, 4>;
   using Pair = std::tuple<HazardRule, uint32_t, Site, Site>; ///< with the number of the kernel
@@ -125,6 +126,7 @@ struct HazardChecker::Impl {
   // --- HazardReport.cpp ---
   Site siteOf(uint32_t pc) const;
   bool isNew(HazardRule rule, uint32_t first, uint32_t second, uint64_t count = 1);
+  void add(HazardReport report);
   void unfencedWgmma(ClusterState &cluster, const FenceEvent &event);
   void report(Access &made, const Record &old, HazardRule rule, uint64_t address);
   void defer(Access &made, const Record &old, HazardRule rule, uint64_t address);

@@ -204,9 +204,17 @@ HazardChecker::Impl::Site HazardChecker::Impl::siteOf(uint32_t pc) const {
 bool HazardChecker::Impl::isNew(HazardRule rule, uint32_t first, uint32_t second, uint64_t count) {
   const auto [low, high] = std::minmax({siteOf(first), siteOf(second)});
   const auto [known, isNew] = seen.try_emplace({rule, kernelNumber, low, high}, reports.size());
-  if (!isNew && known->second < reports.size())
+  found += count;
+  if (!isNew && known->second < reports.size()) {
     reports[known->second].count += count;
+    reports[known->second].last = found;
+  }
   return isNew && reports.size() < options.maxReports;
+}
+
+void HazardChecker::Impl::add(HazardReport report) {
+  report.last = found;
+  reports.push_back(std::move(report));
 }
 
 /// What an instruction did with a register before a wgmma took it.
@@ -240,7 +248,7 @@ void HazardChecker::Impl::unfencedWgmma(ClusterState &cluster, const FenceEvent 
                       .remedy = std::string(remedyOf(rule)),
                       .detail =
                           event.groups ? "" : "this warp has executed no wgmma.fence before"};
-  reports.push_back(std::move(report));
+  add(std::move(report));
 }
 
 HazardReport HazardChecker::Impl::describe(Access &made, const Record &old, HazardRule rule,
@@ -260,7 +268,7 @@ HazardReport HazardChecker::Impl::describe(Access &made, const Record &old, Haza
 void HazardChecker::Impl::report(Access &made, const Record &old, HazardRule rule,
                                  uint64_t address) {
   if (isNew(rule, old.pc, made.record.pc))
-    reports.push_back(describe(made, old, rule, address));
+    add(describe(made, old, rule, address));
 }
 
 /// To be reported when a second thread executes the store, which is one of the two.
@@ -284,7 +292,7 @@ void HazardChecker::Impl::reportDeferred(ClusterState &cluster, uint64_t store) 
     return;
   for (Deferred &race : found->second)
     if (isNew(race.report.rule, race.first, race.second, race.report.count))
-      reports.push_back(std::move(race.report));
+      add(std::move(race.report));
   cluster.deferred.erase(found);
 }
 

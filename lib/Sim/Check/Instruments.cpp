@@ -57,7 +57,7 @@ std::vector<HazardReport> Instruments::hazards() const {
   return checker ? checker->reports() : std::vector<HazardReport>();
 }
 
-size_t Instruments::hazardCount() const { return checker ? checker->reports().size() : 0; }
+uint64_t Instruments::hazardCount() const { return checker ? checker->found() : 0; }
 
 void Instruments::clearHazards() {
   if (checker)

@@ -148,6 +148,33 @@ TEST(Hazards, UninitializedGlobalMemory) {
   }
 }
 
+/// What an earlier launch had, or what there was no room to describe, is found all the same.
+TEST(Hazards, EveryLaunchIsJudged) {
+  auto program = parse(kernelText("  ld.global.b32 %v0, [%out+8];\n"));
+  for (const size_t room : {0u, 64u}) {
+    HazardChecker checker({.strict = true, .maxReports = room});
+    SimOptions options;
+    options.observer = &checker;
+    options.judgement = Judgement::Letter;
+    options.trackWrites = true;
+    Simulator simulator(options);
+    for (uint64_t launch = 1; launch <= 3; ++launch) {
+      const uint64_t out = simulator.memory().allocate(64, "y");
+      const bool written = launch == 2;
+      if (written)
+        ASSERT_TRUE(simulator.memory().fill(out, 0, 64));
+      Params params;
+      params.add(out);
+      ASSERT_TRUE(
+          simulator.launch(*program, "test", {{1, 1, 1}, {1, 1, 1}, {0, 0, 0}, 0}, params.span()));
+      EXPECT_EQ(checker.found(), launch - (launch >= 2)) << launch;
+      ASSERT_EQ(checker.reports().size(), room ? 1u : 0u);
+      if (room)
+        EXPECT_EQ(checker.reports()[0].last, checker.found());
+    }
+  }
+}
+
 /// A long pipeline must not make the clocks long: slots of tickets are used again.
 TEST(Hazards, ManyTicketsAreFast) {
   const std::string text =
