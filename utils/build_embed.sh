@@ -17,4 +17,6 @@ cmake --build "$scratch/build" >"$scratch/build.log" 2>&1 || { cat "$scratch/bui
 "$scratch/build/host" "$root/examples/embed/mixed.mlir"
 "$scratch/install/bin/fp4-runner" "$root/examples/embed/amax.mlir" --emit=so -o "$scratch/amax.so"
 "$scratch/build/load" "$scratch/amax.so"
+"$scratch/build/dialects" >"$scratch/dialects.mlir"
+"$scratch/install/bin/fp4-runner" "$scratch/dialects.mlir" --shape 3
 "$scratch/install/bin/fp4-runner" layout --scales nvfp4 --row 37 --k 5 >"$scratch/layout.log"
