@@ -41,11 +41,13 @@ Status EntryCall::upload(std::span<const Tensor> arguments) {
 }
 
 Status EntryCall::call(EntryFunction entry) {
-  std::vector<uint64_t *> descriptors;
+  results_.assign(resultWords(function_), 0);
+  std::vector<void *> descriptors;
+  if (!results_.empty())
+    descriptors.push_back(results_.data());
   for (std::vector<uint64_t> &argument : arguments_)
     descriptors.push_back(argument.data());
-  results_.assign(resultWords(function_), 0);
-  FP4_TRY(callEntry(session_, entry, function_, descriptors, results_));
+  FP4_TRY(callEntry(session_, entry, function_, descriptors));
   return session_.finish();
 }
 

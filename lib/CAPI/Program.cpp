@@ -137,11 +137,13 @@ Status checkResults(const harness::Function &function, const CallPlan &plan, Ten
   return {};
 }
 
-std::vector<Memory> memoryOf(Tensors tensors) {
+/// Of the arguments and then of the results.
+std::vector<Memory> memoryOf(Tensors arguments, Tensors results) {
   std::vector<Memory> memory;
-  memory.reserve(tensors.size());
-  for (const fp4_tensor &tensor : tensors)
-    memory.push_back({tensor.address, tensor.address ? tensor.bytes : 0});
+  memory.reserve(arguments.size() + results.size());
+  for (Tensors tensors : {arguments, results})
+    for (const fp4_tensor &tensor : tensors)
+      memory.push_back({tensor.address, tensor.address ? tensor.bytes : 0});
   return memory;
 }
 
@@ -229,8 +231,9 @@ Status callFunction(fp4_function &function, Tensors arguments, std::span<fp4_ten
                     const fp4_call_options &options) {
   FP4_ASSIGN(auto plan, planFor(function, arguments));
   FP4_TRY(checkResults(function.loaded.function(), *plan, results));
-  const std::vector<Memory> in = memoryOf(arguments);
-  std::vector<Memory> out = memoryOf(results);
+  std::vector<Memory> memory = memoryOf(arguments, results);
+  const std::span in = std::span(memory).first(arguments.size());
+  const std::span out = std::span(memory).subspan(arguments.size());
   std::optional<CAllocator> allocator;
   if (options.allocator)
     allocator.emplace(*options.allocator);

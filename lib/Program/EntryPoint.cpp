@@ -16,14 +16,9 @@ size_t resultWords(const harness::Function &function) {
 }
 
 Status callEntry(rt::Session &session, fp4_entry_function entry, const harness::Function &function,
-                 std::span<uint64_t *const> arguments, std::span<uint64_t> results) {
-  std::vector<void *> pointers;
-  pointers.reserve(arguments.size() + 1);
-  if (!results.empty())
-    pointers.push_back(results.data());
-  pointers.insert(pointers.end(), arguments.begin(), arguments.end());
+                 std::span<void *> descriptors) {
   rt::Session::Scope scope(session);
-  if (entry(pointers.data()) == 0)
+  if (entry(descriptors.data()) == 0)
     return {};
   return makeError(ErrorKind::Internal,
                    fmt::format("the library of '{}' is bound to no runtime", function.name));

@@ -136,16 +136,19 @@ public:
 
   Status run(std::span<const Memory> arguments, std::span<Memory> results) {
     rt::Session session(loaded_.loaded_.device(), sessionOptions(results));
-    std::vector<uint64_t> words = plan_.argumentWords;
-    std::vector<uint64_t *> descriptors;
-    descriptors.reserve(arguments.size());
+    words_.reserve(plan_.resultWords.size() + plan_.argumentWords.size());
+    words_.resize(plan_.resultWords.size());
+    words_.insert(words_.end(), plan_.argumentWords.begin(), plan_.argumentWords.end());
+    std::vector<void *> descriptors;
+    descriptors.reserve(1 + arguments.size());
+    if (!plan_.resultWords.empty())
+      descriptors.push_back(words_.data());
     for (size_t i = 0; i < arguments.size(); ++i) {
-      uint64_t *descriptor = words.data() + plan_.argumentOffsets[i];
+      uint64_t *descriptor = words_.data() + plan_.resultWords.size() + plan_.argumentOffsets[i];
       descriptor[descriptor::kAllocated] = descriptor[descriptor::kAligned] = arguments[i].address;
       descriptors.push_back(descriptor);
     }
-    results_.resize(plan_.resultWords.size());
-    FP4_TRY(callEntry(session, loaded_.entry_, function_, descriptors, results_));
+    FP4_TRY(callEntry(session, loaded_.entry_, function_, descriptors));
     FP4_TRY(session.status());
     return takeResults(session, results);
   }
@@ -185,7 +188,7 @@ private:
   /// Where result `i` is, in rows without gaps: at `provided`, if that is not null.
   Expected<uint64_t> resultAddress(rt::Session &session, size_t i, uint64_t provided) const {
     const Type &type = plan_.results[i];
-    const uint64_t *words = results_.data() + plan_.resultOffsets[i];
+    const uint64_t *words = words_.data() + plan_.resultOffsets[i];
     const uint64_t address = descriptorAddress(type, words);
     if (isDense(i) && (!provided || provided == address))
       return address;
@@ -205,7 +208,7 @@ private:
     const size_t end =
         i + 1 < plan_.resultOffsets.size() ? plan_.resultOffsets[i + 1] : plan_.resultWords.size();
     const size_t rank = (end - begin - descriptor::kSizes) / 2;
-    return std::equal(results_.begin() + ptrdiff_t(end - rank), results_.begin() + ptrdiff_t(end),
+    return std::equal(words_.begin() + ptrdiff_t(end - rank), words_.begin() + ptrdiff_t(end),
                       plan_.resultWords.begin() + ptrdiff_t(end - rank));
   }
 
@@ -213,7 +216,7 @@ private:
   const Function &function_;
   const CallPlan &plan_;
   const CallOptions &options_;
-  std::vector<uint64_t> results_; ///< descriptors, one after the other
+  std::vector<uint64_t> words_; ///< descriptors of the results, then those of the arguments
 };
 
 Status LoadedFunction::call(const CallPlan &plan, std::span<const Memory> arguments,

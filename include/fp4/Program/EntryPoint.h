@@ -9,9 +9,10 @@ namespace fp4 {
 /// The words of the descriptors of all results.
 size_t resultWords(const harness::Function &function);
 
-/// Calls the entry point of `function` in `session` with the descriptors of its arguments, and
-/// writes those of its results, one after the other. Errors of the host code stay in the session.
+/// Calls the entry point of `function` in `session`. `descriptors` are those of the results, one
+/// after the other behind one pointer, if there are any, and then that of each argument. Errors of
+/// the host code stay in the session.
 Status callEntry(rt::Session &session, fp4_entry_function entry, const harness::Function &function,
-                 std::span<uint64_t *const> arguments, std::span<uint64_t> results);
+                 std::span<void *> descriptors);
 
 } // namespace fp4

@@ -300,6 +300,8 @@ Status CudaDevice::checkLaunch(const Kernel &kernel, const LaunchShape &shape,
 
 /// Blocks of more than 48 KiB need to be allowed, once per kernel.
 Status CudaDevice::allowDynamicShared(Kernel &kernel, uint32_t bytes) {
+  if (!bytes)
+    return {};
   std::scoped_lock lock(mutex_);
   if (bytes <= kernel.allowedDynamicBytes)
     return {};
