@@ -70,6 +70,8 @@ Status runDequantize(Step &step);
 // ReferenceShards.cpp
 Status runStackScales(Step &step);
 Status runInterleaveShards(Step &step);
+// ReferenceElementwise.cpp
+Status runElementwise(Step &step);
 // ReferenceMatmul.cpp
 Status runSwizzle(Step &step);
 Status runUnswizzle(Step &step);

@@ -5,6 +5,7 @@
 #include "fp4/Numerics/Formats.h"
 
 #include <fmt/format.h>
+#include <sstream>
 
 namespace fp4::harness {
 namespace {
@@ -46,6 +47,17 @@ Shape reshaped(Shape result, const Shape &source) {
   return result;
 }
 
+/// Sizes of the result that operands of an elementwise operation have.
+Shape elementwiseShape(const ProgramOp &op, std::span<const Type> operands) {
+  const auto dimensions = operandDimensions(op);
+  Shape shape = op.resultTypes.empty() ? Shape{} : op.resultTypes[0].shape;
+  for (size_t i = 0; i < operands.size() && i < dimensions.size(); ++i)
+    for (size_t j = 0; j < dimensions[i].size() && j < operands[i].shape.size(); ++j)
+      if (dimensions[i][j] < shape.size())
+        shape[dimensions[i][j]] = operands[i].shape[j];
+  return shape;
+}
+
 /// The shapes of the results, where the operation makes matrices of other sizes than its first
 /// operand's.
 std::vector<Shape> resultShapes(const ProgramOp &op, std::span<const Type> operands) {
@@ -54,6 +66,8 @@ std::vector<Shape> resultShapes(const ProgramOp &op, std::span<const Type> opera
     return {{first[0]}};
   if (op.attributes.contains("per_column") && op.op == "fp4.amax" && first.size() == 2)
     return {{first[1]}};
+  if (op.op == "linalg.generic")
+    return std::vector<Shape>(op.resultTypes.size(), elementwiseShape(op, operands));
   if (op.op == "fp4.amax" || op.op == "fp4.hadamard_amax") // one number per group
     return std::vector<Shape>(op.resultTypes.size(), Shape(1));
   if (op.op == "fp4.matmul_alpha" && first.size() == 1)
@@ -103,6 +117,18 @@ Status checkRows(const ProgramOp &op, std::span<const Type> operands) {
 }
 
 } // namespace
+
+std::vector<std::vector<size_t>> operandDimensions(const ProgramOp &op) {
+  std::vector<std::vector<size_t>> dimensions;
+  std::istringstream words(attributeOr(op, "dimensions", ""));
+  for (std::string word; words >> word;) {
+    std::vector<size_t> &numbers = dimensions.emplace_back();
+    for (char c : word)
+      if (c >= '0' && c <= '9') // tensors have few dimensions
+        numbers.push_back(static_cast<size_t>(c - '0'));
+  }
+  return dimensions;
+}
 
 tl::unexpected<Error> badProgram(const ProgramOp &op, const std::string &what) {
   return makeError(ErrorKind::Usage, fmt::format("manifest: operation '{}' {}", op.op, what),

@@ -24,4 +24,8 @@ Expected<std::map<std::string, Type>> valueTypes(std::span<const ProgramOp> prog
 /// The error for a manifest whose program this tool cannot interpret.
 tl::unexpected<Error> badProgram(const ProgramOp &op, const std::string &what);
 
+/// Of an elementwise operation ("linalg.generic"): which dimensions of the result index each
+/// operand, from its attribute "dimensions", such as "0,1 1 -".
+std::vector<std::vector<size_t>> operandDimensions(const ProgramOp &op);
+
 } // namespace fp4::harness

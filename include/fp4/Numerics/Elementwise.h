@@ -1,0 +1,83 @@
+//===- Elementwise.h - Elementwise functions, bit by bit ------------------===//
+//
+// What the body of an elementwise operation computes: a straight-line program in SSA form on
+// floating-point numbers. The compiler writes the body of a linalg.generic, or one arith or math
+// operation on tensors, as such a program into the manifest, and the reference evaluates it.
+// Kernels emit the same steps from the operations themselves (ElementwiseEmitter.h).
+//
+// Numbers are held in fp32. An instruction of type bf16 or f16 rounds its result to that type,
+// once: sums, products and quotients of 16-bit numbers round as if computed in their own type,
+// because fp32 has more than twice as many bits.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Numerics/Float16.h"
+#include "fp4/Support/Error.h"
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fp4::numerics {
+
+enum class ElementOp : uint8_t {
+  Constant, ///< the f32 with bits `immediate`
+  Convert,  ///< to the type of the instruction
+  Add,
+  Subtract,
+  Multiply,
+  Divide,
+  Negate,
+  Absolute,
+  Maximum, ///< NaN if an operand is one; +0 is above -0
+  Minimum,
+  MaximumNumber, ///< the number if one operand is NaN
+  MinimumNumber,
+  Exp,
+  Tanh,
+  Erf,
+  // Comparisons give 1 or 0, ordered: 0 where an operand is NaN.
+  Less,
+  LessEqual,
+  Equal,
+  Greater,
+  GreaterEqual,
+  Select, ///< operand 0 not 0 ? operand 1 : operand 2
+};
+
+struct ElementInstruction {
+  ElementOp op;
+  FloatType type = FloatType::F32;
+  std::array<uint16_t, 3> operands = {};
+  uint32_t immediate = 0;
+  bool operator==(const ElementInstruction &) const = default;
+};
+
+/// Values 0 to inputs - 1 are the inputs, and instruction i defines value inputs + i.
+struct ElementProgram {
+  uint16_t inputs = 0;
+  std::vector<ElementInstruction> code;
+  std::vector<uint16_t> results;
+
+  /// "2: add f32 0 1; exp bf16 2 -> 3": the number of inputs, instructions, results.
+  std::string text() const;
+  /// Fails (Usage) where the text is no program, or an operand is not defined before it is used.
+  static Expected<ElementProgram> parse(std::string_view text);
+
+  /// `values` holds the inputs and has room for all values; returns nothing, results are in it.
+  void evaluate(std::span<float> values) const;
+  size_t numValues() const { return inputs + code.size(); }
+  bool operator==(const ElementProgram &) const = default;
+};
+
+std::string_view stringify(ElementOp op); ///< "add", "maximum_number", ...
+unsigned operandCount(ElementOp op);
+
+float exponential(float x); ///< Transcendentals.h
+float hyperbolicTangent(float x);
+float errorFunction(float x);
+
+} // namespace fp4::numerics

@@ -1,0 +1,223 @@
+// Elementwise programs: their text, and their evaluation in fp32.
+#include "fp4/Numerics/Elementwise.h"
+#include "fp4/Numerics/Transcendentals.h"
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+namespace fp4::numerics {
+namespace {
+
+//===----------------------------------------------------------------------===//
+// Transcendentals of a float
+//===----------------------------------------------------------------------===//
+
+struct Integer {
+  uint32_t bits; ///< in two's complement; sums wrap
+  Integer operator+(int y) const { return {bits + static_cast<uint32_t>(y)}; }
+  Integer operator-(int y) const { return {bits - static_cast<uint32_t>(y)}; }
+  Integer operator-(Integer y) const { return {bits - y.bits}; }
+  Integer operator&(int y) const { return {bits & static_cast<uint32_t>(y)}; }
+  Integer operator|(Integer y) const { return {bits | y.bits}; }
+  Integer operator>>(int y) const {
+    return {static_cast<uint32_t>(static_cast<int32_t>(bits) >> y)};
+  }
+  Integer operator<<(int y) const { return {bits << y}; }
+};
+
+float maximumOf(float x, float y) {
+  if (std::isnan(x) || std::isnan(y))
+    return std::numeric_limits<float>::quiet_NaN();
+  return x > y || (x == y && !std::signbit(x)) ? x : y;
+}
+
+float minimumOf(float x, float y) { return -maximumOf(-x, -y); }
+
+struct Real {
+  float value;
+  Real operator+(Real y) const { return {value + y.value}; }
+  Real operator-(Real y) const { return {value - y.value}; }
+  Real operator*(Real y) const { return {value * y.value}; }
+  Real operator/(Real y) const { return {value / y.value}; }
+};
+
+Real like(Real, float constant) { return {constant}; }
+Real fma(Real x, Real y, Real z) { return {std::fma(x.value, y.value, z.value)}; }
+Real minimum(Real x, Real y) { return {minimumOf(x.value, y.value)}; }
+Real maximum(Real x, Real y) { return {maximumOf(x.value, y.value)}; }
+Integer bitsOf(Real x) { return {std::bit_cast<uint32_t>(x.value)}; }
+Real floatOf(Integer x) { return {std::bit_cast<float>(x.bits)}; }
+Real selectLess(Real x, Real y, Real then, Real otherwise) {
+  return x.value < y.value ? then : otherwise;
+}
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+struct OpRow {
+  ElementOp op;
+  std::string_view name;
+  unsigned operands;
+  float (*evaluate)(float x, float y, float z);
+};
+
+constexpr std::array rows = {
+    OpRow{ElementOp::Constant, "constant", 0, nullptr},
+    OpRow{ElementOp::Convert, "convert", 1, [](float x, float, float) { return x; }},
+    OpRow{ElementOp::Add, "add", 2, [](float x, float y, float) { return x + y; }},
+    OpRow{ElementOp::Subtract, "subtract", 2, [](float x, float y, float) { return x - y; }},
+    OpRow{ElementOp::Multiply, "multiply", 2, [](float x, float y, float) { return x * y; }},
+    OpRow{ElementOp::Divide, "divide", 2, [](float x, float y, float) { return x / y; }},
+    OpRow{ElementOp::Negate, "negate", 1, [](float x, float, float) { return -x; }},
+    OpRow{ElementOp::Absolute, "absolute", 1, [](float x, float, float) { return std::fabs(x); }},
+    OpRow{ElementOp::Maximum, "maximum", 2,
+          [](float x, float y, float) { return maximumOf(x, y); }},
+    OpRow{ElementOp::Minimum, "minimum", 2,
+          [](float x, float y, float) { return minimumOf(x, y); }},
+    OpRow{ElementOp::MaximumNumber, "maximum_number", 2,
+          [](float x, float y, float) {
+            return std::isnan(x) ? y : std::isnan(y) ? x : maximumOf(x, y);
+          }},
+    OpRow{ElementOp::MinimumNumber, "minimum_number", 2,
+          [](float x, float y, float) {
+            return std::isnan(x) ? y : std::isnan(y) ? x : minimumOf(x, y);
+          }},
+    OpRow{ElementOp::Exp, "exp", 1, [](float x, float, float) { return exponential(x); }},
+    OpRow{ElementOp::Tanh, "tanh", 1, [](float x, float, float) { return hyperbolicTangent(x); }},
+    OpRow{ElementOp::Erf, "erf", 1, [](float x, float, float) { return errorFunction(x); }},
+    OpRow{ElementOp::Less, "less", 2, [](float x, float y, float) { return float(x < y); }},
+    OpRow{ElementOp::LessEqual, "less_equal", 2,
+          [](float x, float y, float) { return float(x <= y); }},
+    OpRow{ElementOp::Equal, "equal", 2, [](float x, float y, float) { return float(x == y); }},
+    OpRow{ElementOp::Greater, "greater", 2, [](float x, float y, float) { return float(x > y); }},
+    OpRow{ElementOp::GreaterEqual, "greater_equal", 2,
+          [](float x, float y, float) { return float(x >= y); }},
+    OpRow{ElementOp::Select, "select", 3, [](float x, float y, float z) { return x != 0 ? y : z; }},
+};
+
+const OpRow &rowOf(ElementOp op) { return *std::ranges::find(rows, op, &OpRow::op); }
+
+//===----------------------------------------------------------------------===//
+// Text
+//===----------------------------------------------------------------------===//
+
+/// Takes words off the front of a text.
+class Words {
+public:
+  explicit Words(std::string_view text) : rest(text) { skip(); }
+
+  bool empty() const { return rest.empty(); }
+  std::string_view next() {
+    const size_t end = std::min(rest.find(' '), rest.size());
+    std::string_view word = rest.substr(0, end);
+    rest.remove_prefix(end);
+    skip();
+    return word;
+  }
+  bool number(uint32_t &value) {
+    std::string_view word = next();
+    auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+    return !word.empty() && error == std::errc() && end == word.data() + word.size();
+  }
+
+private:
+  void skip() { rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size())); }
+  std::string_view rest;
+};
+
+tl::unexpected<Error> notAProgram(std::string_view text) {
+  return makeError(ErrorKind::Usage,
+                   "expects an elementwise program, but got '" + std::string(text) + "'",
+                   "such as '2: add f32 0 1; exp f32 2 -> 3'");
+}
+
+std::string_view cut(std::string_view &text, std::string_view separator) {
+  const size_t at = text.find(separator);
+  std::string_view front = text.substr(0, at);
+  text = at == text.npos ? std::string_view() : text.substr(at + separator.size());
+  return front;
+}
+
+bool parseInstruction(std::string_view text, ElementProgram &program) {
+  Words words(text);
+  const auto *row = std::ranges::find(rows, words.next(), &OpRow::name);
+  const auto type = parseFloatType(words.next());
+  if (row == rows.end() || !type)
+    return false;
+  ElementInstruction instruction{row->op, *type, {}, 0};
+  uint32_t value = 0;
+  if (row->op == ElementOp::Constant && !words.number(instruction.immediate))
+    return false;
+  for (unsigned i = 0; i < row->operands; ++i) {
+    if (!words.number(value) || value >= program.numValues())
+      return false;
+    instruction.operands[i] = static_cast<uint16_t>(value);
+  }
+  program.code.push_back(instruction);
+  return words.empty();
+}
+
+} // namespace
+
+std::string_view stringify(ElementOp op) { return rowOf(op).name; }
+unsigned operandCount(ElementOp op) { return rowOf(op).operands; }
+
+float exponential(float x) { return exponential(Real{x}).value; }
+float hyperbolicTangent(float x) { return hyperbolicTangent(Real{x}).value; }
+float errorFunction(float x) { return errorFunction(Real{x}).value; }
+
+std::string ElementProgram::text() const {
+  std::string text = std::to_string(inputs) + ":";
+  for (size_t i = 0; i < code.size(); ++i) {
+    const ElementInstruction &instruction = code[i];
+    text += (i ? "; " : " ") + std::string(stringify(instruction.op)) + " " +
+            std::string(stringify(instruction.type));
+    if (instruction.op == ElementOp::Constant)
+      text += " " + std::to_string(instruction.immediate);
+    for (unsigned j = 0; j < operandCount(instruction.op); ++j)
+      text += " " + std::to_string(instruction.operands[j]);
+  }
+  text += " ->";
+  for (uint16_t result : results)
+    text += " " + std::to_string(result);
+  return text;
+}
+
+Expected<ElementProgram> ElementProgram::parse(std::string_view text) {
+  constexpr uint32_t most = 0xFFFF;
+  std::string_view rest = text;
+  ElementProgram program;
+  uint32_t value = 0;
+  Words inputs(cut(rest, ":"));
+  if (!inputs.number(value) || !inputs.empty() || value > most)
+    return notAProgram(text);
+  program.inputs = static_cast<uint16_t>(value);
+  std::string_view code = cut(rest, "->");
+  while (code.find_first_not_of(' ') != code.npos)
+    if (!parseInstruction(cut(code, ";"), program) || program.numValues() > most)
+      return notAProgram(text);
+  for (Words words(rest); !words.empty();) {
+    if (!words.number(value) || value >= program.numValues())
+      return notAProgram(text);
+    program.results.push_back(static_cast<uint16_t>(value));
+  }
+  if (program.results.empty())
+    return notAProgram(text);
+  return program;
+}
+
+void ElementProgram::evaluate(std::span<float> values) const {
+  for (size_t i = 0; i < code.size(); ++i) {
+    const ElementInstruction &instruction = code[i];
+    auto operand = [&](unsigned number) { return values[instruction.operands[number]]; };
+    const float exact = instruction.op == ElementOp::Constant
+                            ? floatOf(instruction.immediate)
+                            : rowOf(instruction.op).evaluate(operand(0), operand(1), operand(2));
+    values[inputs + i] = roundTo(instruction.type, exact);
+  }
+}
+
+} // namespace fp4::numerics

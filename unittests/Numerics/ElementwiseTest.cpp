@@ -1,0 +1,132 @@
+// Elementwise programs: their text, every operation, and how far the transcendentals are from fp64.
+#include "fp4/Numerics/Elementwise.h"
+#include <cmath>
+#include <functional>
+#include <gtest/gtest.h>
+#include <limits>
+
+using namespace fp4;
+using namespace fp4::numerics;
+
+namespace {
+
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+float evaluate(std::string_view text, std::vector<float> inputs) {
+  auto program = ElementProgram::parse(text);
+  EXPECT_TRUE(program) << text;
+  if (!program)
+    return kNaN;
+  inputs.resize(program->numValues());
+  program->evaluate(inputs);
+  return inputs[program->results.front()];
+}
+
+/// The largest distance in units in the last place of the exact result, over all exponents.
+double largestError(float (*function)(float), double (*exact)(double), float most) {
+  double largest = 0;
+  for (int exponent = -30; exponent < 8; ++exponent)
+    for (uint32_t step = 0; step < 4001; ++step)
+      for (float sign : {1.f, -1.f}) {
+        const float x = sign * std::ldexp(1.f + static_cast<float>(step) / 4001.f, exponent);
+        if (std::fabs(x) > most)
+          continue;
+        const double expected = exact(x);
+        int scale = 0;
+        std::frexp(expected, &scale);
+        const double unit = std::ldexp(1.0, std::max(scale - 24, -149));
+        largest = std::max(largest, std::fabs(function(x) - expected) / unit);
+      }
+  return largest;
+}
+
+} // namespace
+
+TEST(Elementwise, TranscendentalsAreClose) {
+  EXPECT_LT(largestError(exponential, std::exp, 88.f), 1.5);
+  EXPECT_LT(largestError(hyperbolicTangent, std::tanh, 100.f), 2.0);
+  EXPECT_LT(largestError(errorFunction, std::erf, 100.f), 2.0);
+}
+
+TEST(Elementwise, TranscendentalsOfSpecialNumbers) {
+  EXPECT_EQ(exponential(0.f), 1.f);
+  EXPECT_EQ(exponential(-0.f), 1.f);
+  EXPECT_EQ(exponential(kInfinity), kInfinity);
+  EXPECT_EQ(exponential(-kInfinity), 0.f);
+  EXPECT_EQ(exponential(89.f), kInfinity);
+  EXPECT_EQ(exponential(-104.f), 0.f);
+  EXPECT_GT(exponential(-103.f), 0.f); // subnormal
+  EXPECT_TRUE(std::isnan(exponential(kNaN)));
+  for (auto *function : {&hyperbolicTangent, &errorFunction}) {
+    float (*call)(float) = function;
+    EXPECT_EQ(call(kInfinity), 1.f);
+    EXPECT_EQ(call(-kInfinity), -1.f);
+    EXPECT_EQ(call(20.f), 1.f);
+    EXPECT_TRUE(std::isnan(call(kNaN)));
+    EXPECT_TRUE(std::signbit(call(-0.f)));
+    EXPECT_EQ(call(-0.7f), -call(0.7f));
+  }
+}
+
+TEST(Elementwise, EveryOperation) {
+  EXPECT_EQ(evaluate("2: add f32 0 1 -> 2", {1.5f, 2}), 3.5f);
+  EXPECT_EQ(evaluate("2: subtract f32 0 1 -> 2", {1.5f, 2}), -0.5f);
+  EXPECT_EQ(evaluate("2: multiply f32 0 1 -> 2", {1.5f, 2}), 3.f);
+  EXPECT_EQ(evaluate("2: divide f32 0 1 -> 2", {1, 3}), 1.f / 3);
+  EXPECT_EQ(evaluate("1: negate f32 0 -> 1", {1.5f}), -1.5f);
+  EXPECT_EQ(evaluate("1: absolute f32 0 -> 1", {-1.5f}), 1.5f);
+  EXPECT_EQ(evaluate("1: constant f32 1065353216; add f32 0 1 -> 2", {1}), 2.f);
+  EXPECT_EQ(evaluate("1: exp f32 0 -> 1", {1}), exponential(1));
+  EXPECT_EQ(evaluate("1: tanh f32 0 -> 1", {1}), hyperbolicTangent(1));
+  EXPECT_EQ(evaluate("1: erf f32 0 -> 1", {1}), errorFunction(1));
+  for (auto [op, less, equal, greater] : {std::tuple{"less", 1.f, 0.f, 0.f},
+                                          {"less_equal", 1.f, 1.f, 0.f},
+                                          {"equal", 0.f, 1.f, 0.f},
+                                          {"greater", 0.f, 0.f, 1.f},
+                                          {"greater_equal", 0.f, 1.f, 1.f}}) {
+    const std::string text = std::string("2: ") + op + " f32 0 1 -> 2";
+    EXPECT_EQ(evaluate(text, {1, 2}), less) << op;
+    EXPECT_EQ(evaluate(text, {2, 2}), equal) << op;
+    EXPECT_EQ(evaluate(text, {3, 2}), greater) << op;
+    EXPECT_EQ(evaluate(text, {kNaN, 2}), 0.f) << op;
+  }
+  EXPECT_EQ(evaluate("3: select f32 0 1 2 -> 3", {1, 5, 6}), 5.f);
+  EXPECT_EQ(evaluate("3: select f32 0 1 2 -> 3", {0, 5, 6}), 6.f);
+}
+
+TEST(Elementwise, MaximaOfZerosAndNaN) {
+  EXPECT_FALSE(std::signbit(evaluate("2: maximum f32 0 1 -> 2", {-0.f, 0.f})));
+  EXPECT_TRUE(std::signbit(evaluate("2: minimum f32 0 1 -> 2", {0.f, -0.f})));
+  EXPECT_TRUE(std::isnan(evaluate("2: maximum f32 0 1 -> 2", {1, kNaN})));
+  EXPECT_TRUE(std::isnan(evaluate("2: minimum f32 0 1 -> 2", {kNaN, 1})));
+  EXPECT_EQ(evaluate("2: maximum_number f32 0 1 -> 2", {1, kNaN}), 1.f);
+  EXPECT_EQ(evaluate("2: minimum_number f32 0 1 -> 2", {kNaN, 2}), 2.f);
+}
+
+TEST(Elementwise, InstructionsRoundToTheirType) {
+  EXPECT_EQ(evaluate("1: convert bf16 0 -> 1", {1.001f}), 1.f);
+  EXPECT_EQ(evaluate("1: convert f16 0 -> 1", {65520.f}), kInfinity);
+  // The sum of two bf16 rounds once: 256 + 1 is halfway, and even is 256.
+  EXPECT_EQ(evaluate("2: add bf16 0 1 -> 2", {256, 1}), 256.f);
+}
+
+TEST(Elementwise, TextGoesAndReturns) {
+  for (std::string_view text : {"2: add f32 0 1; exp bf16 2 -> 3", "1: -> 0",
+                                "0: constant f16 5 -> 0 0", "3: select f32 0 1 2 -> 3 1"}) {
+    auto program = ElementProgram::parse(text);
+    ASSERT_TRUE(program) << text;
+    EXPECT_EQ(program->text(), text);
+    EXPECT_EQ(*ElementProgram::parse(program->text()), *program);
+  }
+}
+
+TEST(Elementwise, RefusesWhatIsNoProgram) {
+  for (std::string_view text : {"", "x: -> 0", "1:", "1: ->", "1: -> 1", "1: add f32 0 1 -> 1",
+                                "1: add f32 0 -> 1", "1: frob f32 0 -> 1", "1: negate f64 0 -> 1",
+                                "1: negate f32 0 0 -> 1", "99999: -> 0", "1: constant f32 -> 1"}) {
+    auto program = ElementProgram::parse(text);
+    ASSERT_FALSE(program) << text;
+    EXPECT_EQ(program.error().message.rfind("expects an elementwise program, but got '", 0), 0u);
+  }
+}
