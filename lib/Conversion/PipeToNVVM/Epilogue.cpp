@@ -66,42 +66,52 @@ struct LowerLoadFactors : fp4::PipePattern<fp4::pipe::LoadFactorsOp> {
     Location loc = op.getLoc();
     ArrayRef<int64_t> shape = op.getGlobal().getType().getShape();
     auto type = cast<VectorType>(op.getResult().getType());
-    if (shape[1] == 1) { // a factor for each row
-      Value lane = fp4::accumulatorLane(rewriter, loc, state);
-      Value row = arith::AddIOp::create(rewriter, loc, adaptor.getRow(), lane);
-      Value limit =
-          adaptor.getRows() ? adaptor.getRows() : fp4::constantI32(rewriter, loc, shape[0]);
-      Value factor = loadNumber(rewriter, loc, adaptor.getGlobal(), row, limit);
+    Type element = type.getElementType();
+    Value start = shape[0] == 1 ? adaptor.getGlobal() : rowStart(rewriter, op, adaptor);
+    if (shape[1] == 1) { // a number for each row
+      Value factor = load(rewriter, loc, start, element);
       rewriter.replaceOpWithNewOp<vector::BroadcastOp>(op, type, factor);
       return success();
     }
     if (shape[1] % type.getNumElements() == 0) {
-      rewriter.replaceOp(op, load(rewriter, loc, adaptor.getGlobal(), adaptor.getColumn(), type));
+      Value pointer =
+          fp4::stridedPointer(rewriter, loc, start, adaptor.getColumn(), bytesOf(element));
+      rewriter.replaceOp(op, load(rewriter, loc, pointer, type));
       return success();
     }
     SmallVector<Value> factors;
-    Value limit = fp4::constantI32(rewriter, loc, shape[1]);
+    Value last = fp4::constantI32(rewriter, loc, shape[1] - 1);
     for (int64_t i = 0; i < type.getNumElements(); ++i) {
       Value column = arith::AddIOp::create(rewriter, loc, adaptor.getColumn(),
                                            fp4::constantI32(rewriter, loc, i));
-      factors.push_back(loadNumber(rewriter, loc, adaptor.getGlobal(), column, limit));
+      column = arith::MinSIOp::create(rewriter, loc, column, last);
+      Value pointer = fp4::stridedPointer(rewriter, loc, start, column, bytesOf(element));
+      factors.push_back(load(rewriter, loc, pointer, element));
     }
     rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, type, factors);
     return success();
   }
 
 private:
-  /// f32 number `index`, or the last of `size`.
-  static Value loadNumber(OpBuilder &b, Location loc, Value global, Value index, Value size) {
-    Value last = arith::SubIOp::create(b, loc, size, fp4::constantI32(b, loc, 1));
-    index = arith::MinSIOp::create(b, loc, index, last);
-    return load(b, loc, global, index, b.getF32Type());
+  static int64_t bytesOf(Type element) { return element.getIntOrFloatBitWidth() / 8; }
+
+  /// Where the row of this thread begins, or the last row.
+  Value rowStart(OpBuilder &b, fp4::pipe::LoadFactorsOp op, OpAdaptor adaptor) const {
+    Location loc = op.getLoc();
+    ArrayRef<int64_t> shape = op.getGlobal().getType().getShape();
+    Value limit = adaptor.getRows() ? adaptor.getRows() : fp4::constantI32(b, loc, shape[0]);
+    Value last = arith::SubIOp::create(b, loc, limit, fp4::constantI32(b, loc, 1));
+    Value lane = fp4::accumulatorLane(b, loc, state);
+    Value row = arith::AddIOp::create(b, loc, adaptor.getRow(), lane);
+    row = arith::MinSIOp::create(b, loc, row, last);
+    int64_t pitch = shape[1] * bytesOf(op.getResult().getType().getElementType());
+    return fp4::stridedPointer(b, loc, adaptor.getGlobal(), row, pitch);
   }
 
-  /// What begins at f32 number `index`. Invariant: the backend uses ld.global.nc.
-  static Value load(OpBuilder &b, Location loc, Value global, Value index, Type type) {
-    Value pointer = fp4::stridedPointer(b, loc, global, index, /*stride=*/4);
-    return LLVM::LoadOp::create(b, loc, type, pointer, isa<VectorType>(type) ? 16 : 4,
+  /// What is at `pointer`. Invariant: the backend uses ld.global.nc.
+  static Value load(OpBuilder &b, Location loc, Value pointer, Type type) {
+    int64_t alignment = isa<VectorType>(type) ? 16 : bytesOf(type);
+    return LLVM::LoadOp::create(b, loc, type, pointer, static_cast<unsigned>(alignment),
                                 /*isVolatile=*/false, /*isNonTemporal=*/false,
                                 /*isInvariant=*/true);
   }

@@ -95,6 +95,15 @@ func.func @stores(%v: vector<32xbf16>, %d: !pipe.global<?x512xbf16>, %m0: i32, %
   return
 }
 
+func.func @staged(%v: vector<64xbf16>, %slot: !pipe.shared<128x64xbf16, swizzle_128B>,
+                  %y: !pipe.tensor_map<128x64xbf16, swizzle_128B>, %row: i32, %column: i32) {
+  %t = pipe.stage %v : vector<64xbf16> -> !pipe.shared<128x64xbf16, swizzle_128B>
+  pipe.stage %v into %slot : vector<64xbf16>, !pipe.shared<128x64xbf16, swizzle_128B>
+  pipe.store_tile %t, %y[%row, %column] : !pipe.shared<128x64xbf16, swizzle_128B>,
+      !pipe.tensor_map<128x64xbf16, swizzle_128B>
+  return
+}
+
 func.func @declarations() {
   %ab = pipe.channel from tma to tensor : !channel
   %acc = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 163904

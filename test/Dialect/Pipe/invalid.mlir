@@ -267,21 +267,12 @@ func.func @read(%acc: !pipe.tmem<128x96xf32>, %c: i32) {
 
 // -----
 
-func.func @load_factors(%p: !pipe.global<?x1xf32>, %c: i32) {
+func.func @load_factors(%p: !pipe.global<?x1xf32>, %q: !pipe.global<64x64xbf16>, %c: i32) {
   %ok = pipe.load_factors %p[%c, %c] rows %c : !pipe.global<?x1xf32> -> vector<32xf32>
+  %matrix = pipe.load_factors %q[%c, %c] : !pipe.global<64x64xbf16> -> vector<32xbf16>
   // (C144)
   // expected-error @+1 {{expects operand 'rows' for dynamic rows, but got none}}
   %bad = pipe.load_factors %p[%c, %c] : !pipe.global<?x1xf32> -> vector<32xf32>
-  return
-}
-
-// -----
-
-func.func @load_factors(%p: !pipe.global<1x64xf32>, %q: !pipe.global<64x64xf32>, %c: i32) {
-  %ok = pipe.load_factors %p[%c, %c] : !pipe.global<1x64xf32> -> vector<32xf32>
-  // (C144)
-  // expected-error @+1 {{buffer must have a dimension of 1, but got '!pipe.global<64x64xf32>'}}
-  %bad = pipe.load_factors %q[%c, %c] : !pipe.global<64x64xf32> -> vector<32xf32>
   return
 }
 

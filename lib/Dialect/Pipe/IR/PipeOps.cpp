@@ -152,8 +152,6 @@ LogicalResult LoadFactorsOp::verify() {
   if (global.getRank() != 2 || global.getElementType() != element)
     return emitOpError() << "buffer must have 2 dimensions of " << element << ", but got "
                          << global; // (C144)
-  if (!llvm::is_contained(global.getShape(), 1))
-    return emitOpError() << "buffer must have a dimension of 1, but got " << global; // (C144)
   if (ShapedType::isDynamic(global.getShape()[0]) != static_cast<bool>(getRows()))
     return emitOpError() << "expects " << (getRows() ? "no operand 'rows' for static rows"
                                                      : "operand 'rows' for dynamic rows")

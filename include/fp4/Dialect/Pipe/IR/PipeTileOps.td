@@ -41,16 +41,16 @@ def Pipe_LoadScalarOp : Pipe_Op<"load_scalar", [Pure, InferTypeOpAdaptor]> {
 }
 
 def Pipe_LoadFactorsOp : Pipe_Op<"load_factors", [Pure]> {
-  let summary = "factors of this thread's accumulator columns";
+  let summary = "numbers for this thread's accumulator columns";
   let description = [{
     The thread of accumulator lane r gets `global[row + r, column + i]`, i = 0, 1, ... A dimension of
-    1 is the same for every row, or every column. Rows and columns that do not exist have the factor
+    1 is the same for every row, or every column. Rows and columns that do not exist have the number
     of the last one; `rows` defaults to the static rows of the buffer. Like a scalar, the buffer must
     not be written while the kernel runs. `column` is a multiple of the vector's elements. PTX:
     ld.global.nc.
 
-    Constraints: (C144) the buffer has two dimensions of the vector's element type, of which at
-    least one is 1; `rows` is present when its rows are dynamic.
+    Constraints: (C144) the buffer has two dimensions of the vector's element type; `rows` is
+    present when its rows are dynamic.
 
     Example:
     ```mlir
@@ -58,7 +58,7 @@ def Pipe_LoadFactorsOp : Pipe_Op<"load_factors", [Pure]> {
     ```
   }];
   let arguments = (ins Pipe_GlobalType:$global, I32:$row, I32:$column, Optional<I32>:$rows);
-  let results = (outs FixedVectorOfRankAndType<[1], [F32]>:$result);
+  let results = (outs FixedVectorOfRankAndType<[1], [F32, BF16, F16]>:$result);
   let assemblyFormat = [{
     $global `[` $row `,` $column `]` (`rows` $rows^)? attr-dict
     `:` qualified(type($global)) `->` qualified(type($result))
