@@ -4,6 +4,7 @@
 
 #include "fp4/Conversion/BufferTypes.h"
 #include "fp4/Conversion/ConstantBytes.h"
+#include "fp4/Dialect/Fp4/IR/Elementwise.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -97,6 +98,56 @@ json::Object describeAttributes(Operation *op) {
   return object;
 }
 
+bool isNumbers(Value value) {
+  return isTensor(value) && fp4::isElementType(getElementTypeOrSelf(value));
+}
+
+/// An elementwise operation of linalg that is not known by its name.
+linalg::LinalgOp elementwiseOf(Operation *op) {
+  auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+  bool isNamed = isa<linalg::TransposeOp>(op);
+  bool isElementwise = linalgOp && !isNamed && llvm::all_of(op->getResults(), isNumbers) &&
+                       fp4::whyNotElementwise(linalgOp).empty();
+  return isElementwise ? linalgOp : nullptr;
+}
+
+/// One operation of arith or math on tensors of numbers.
+bool isElementwiseOnTensors(Operation *op) {
+  return op->getNumResults() == 1 && isNumbers(op->getResult(0)) &&
+         llvm::all_of(op->getOperands(), isNumbers) && fp4::elementOpOf(op);
+}
+
+/// "0,1 1 -": the dimensions of the result that index each operand.
+std::string spellDimensions(ArrayRef<SmallVector<unsigned>> operands) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  llvm::interleave(
+      operands, stream,
+      [&](const SmallVector<unsigned> &dims) {
+        if (dims.empty())
+          stream << "-";
+        llvm::interleave(dims, stream, ",");
+      },
+      " ");
+  return text;
+}
+
+/// What the reference reads of an elementwise operation: its program and its indices.
+json::Object describeElementwise(Operation *op) {
+  SmallVector<SmallVector<unsigned>> dimensions;
+  fp4::numerics::ElementProgram program;
+  if (linalg::LinalgOp linalgOp = elementwiseOf(op)) {
+    for (OpOperand *input : linalgOp.getDpsInputOperands())
+      dimensions.push_back(fp4::dimensionsOf(linalgOp, input->getOperandNumber()));
+    program = fp4::elementProgramOf(*linalgOp.getBlock(), linalgOp.getNumDpsInputs());
+  } else {
+    int64_t rank = cast<RankedTensorType>(op->getResult(0).getType()).getRank();
+    dimensions.assign(op->getNumOperands(), llvm::to_vector(llvm::seq<unsigned>(rank)));
+    program = fp4::elementProgramOf(op);
+  }
+  return json::Object{{"program", program.text()}, {"dimensions", spellDimensions(dimensions)}};
+}
+
 /// The straight-line program of one function, values named as the reference interpreter wants them.
 class ProgramWriter {
 public:
@@ -128,7 +179,7 @@ private:
   json::Array describeProgram() {
     json::Array program;
     for (Operation &op : function.getBody().front().without_terminator())
-      if (llvm::any_of(op.getResults(), isTensor))
+      if (llvm::any_of(op.getResults(), isTensor) && !isOnlyWritten(op))
         program.push_back(describeOp(op));
     return program;
   }
@@ -171,22 +222,35 @@ private:
            isa<DenseFPElementsAttr>(op.getValue());
   }
 
+  /// An empty tensor that elementwise operations have for their results.
+  static bool isOnlyWritten(Operation &op) {
+    return isa<tensor::EmptyOp>(op) && llvm::all_of(op.getUsers(), [](Operation *user) {
+             return static_cast<bool>(elementwiseOf(user));
+           });
+  }
+
   /// Operations that lib/Reference has a reference for; numbers such as sizes it finds out itself.
-  static bool isKnown(Operation &op) {
+  bool isKnown(Operation &op) const {
     if (auto constant = dyn_cast<arith::ConstantOp>(op); constant && isTensor(constant))
       return fp4::hasConstantBytes(cast<ElementsAttr>(constant.getValue()));
     if (isa<linalg::TransposeOp>(op))
       return isTensor(op.getOperand(0)) &&
              !isa<Float4E2M1FNType>(getElementTypeOrSelf(op.getOperand(0)));
+    if (auto product = dyn_cast<fp4::BlockScaledMatmulOp>(op))
+      return !data || product.getEpilogueBody().empty();
+    if (elementwiseOf(&op) || isElementwiseOnTensors(&op))
+      return true;
     return isa<fp4::Fp4Dialect>(op.getDialect()) ||
            isa<tensor::CastOp, tensor::CollapseShapeOp, tensor::EmptyOp, tensor::ExpandShapeOp,
                tensor::ExtractSliceOp>(op) ||
            (isMemoryEffectFree(&op) && llvm::none_of(op.getResults(), isTensor));
   }
 
+  /// What was fused is shown and not interpreted, so bodies of products may be missing there.
   bool isInterpretable() {
     return function.getBody().hasOneBlock() &&
-           llvm::all_of(function.getBody().front().without_terminator(), isKnown);
+           llvm::all_of(function.getBody().front().without_terminator(),
+                        [&](Operation &op) { return isKnown(op); });
   }
 
   /// What the reference reads of a constant: a number, or the symbol of its bytes as users have them.
@@ -204,8 +268,10 @@ private:
 
   json::Object describeOp(Operation &op) {
     json::Object object;
-    object["op"] = op.getName().getStringRef();
-    object["operands"] = namesOf(op.getOperands());
+    linalg::LinalgOp linalgOp = elementwiseOf(&op);
+    bool isElementwise = linalgOp || isElementwiseOnTensors(&op);
+    object["op"] = isElementwise ? "linalg.generic" : op.getName().getStringRef();
+    object["operands"] = namesOf(linalgOp ? linalgOp.getDpsInputs() : op.getOperands());
     json::Array types;
     for (Value result : op.getResults()) {
       names[result] = "v" + std::to_string(numValues++);
@@ -214,7 +280,9 @@ private:
     object["results"] = namesOf(op.getResults());
     object["result_types"] = std::move(types);
     auto constant = dyn_cast<arith::ConstantOp>(op);
-    object["attributes"] = constant ? describeConstant(constant) : describeAttributes(&op);
+    object["attributes"] = constant        ? describeConstant(constant)
+                           : isElementwise ? describeElementwise(&op)
+                                           : describeAttributes(&op);
     return object;
   }
 

@@ -50,6 +50,8 @@ void addFused(OpPassManager &manager, const fp4::PhaseOptions &options) {
   // unswizzle(swizzle(x)), duplicate quantizations and unused results go.
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+  // What computes element by element becomes few operations, each with its own loop.
+  manager.addPass(fp4::createGeneralizeElementwise());
   // What reads one tensor several times, or stores one in between, becomes one kernel.
   manager.addPass(fp4::createFuse());
 }

@@ -10,6 +10,8 @@
 #include "fp4/Pipelines/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -24,8 +26,27 @@ static constexpr llvm::StringLiteral kDimsAttr = "fp4.dims";
 
 namespace {
 
-/// The result types of the fp4 operation `op` for the operands it has now.
+/// Of upstream operations that compute element by element, into tensors that they are given.
+bool inferElementwise(Operation &op, SmallVectorImpl<Type> &types) {
+  if (isa<tensor::EmptyOp>(op)) {
+    types.push_back(op.getResult(0).getType());
+    return true;
+  }
+  if (auto written = dyn_cast<DestinationStyleOpInterface>(op)) {
+    llvm::append_range(types, TypeRange(written.getDpsInits()));
+    return true;
+  }
+  auto result = dyn_cast<RankedTensorType>(op.getResult(0).getType());
+  if (!result || !OpTrait::hasElementwiseMappableTraits(&op))
+    return false;
+  types.push_back(result.clone(cast<RankedTensorType>(op.getOperand(0).getType()).getShape()));
+  return true;
+}
+
+/// The result types of the operation `op` for the operands it has now.
 LogicalResult inferTypes(Operation &op, SmallVectorImpl<Type> &types) {
+  if (inferElementwise(op, types))
+    return success();
   if (succeeded(fp4::inferResultTypes(&op, op.getOperands(), types)))
     return success();
   return op.emitError() << "'" << op.getName() << "' cannot be given other sizes"

@@ -16,6 +16,7 @@
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -61,7 +62,19 @@ LogicalResult lower(Operation *operation, fp4::LoweringContext &context) {
       .Case([&](fp4::StackScalesOp op) { return fp4::lowerStackScales(op, context); })
       .Case([&](fp4::InterleaveShardsOp op) { return fp4::lowerInterleaveShards(op, context); })
       .Case([&](fp4::MatmulAlphaOp op) { return fp4::lowerMatmulAlpha(op, context); })
+      .Case([&](linalg::GenericOp op) { return fp4::lowerElementwise(op, context); })
       .Default([](Operation *) { return failure(); });
+}
+
+/// Erases `op`, with the empty tensors that only it would write to.
+void eraseWithInits(Operation *op) {
+  SmallVector<Operation *> inits;
+  for (Value operand : op->getOperands())
+    if (auto init = operand.getDefiningOp<tensor::EmptyOp>(); init && operand.hasOneUse())
+      inits.push_back(init);
+  op->erase();
+  for (Operation *init : inits)
+    init->erase();
 }
 
 struct ConvertFp4ToGPU : fp4::impl::ConvertFp4ToGPUBase<ConvertFp4ToGPU> {
@@ -86,7 +99,7 @@ struct ConvertFp4ToGPU : fp4::impl::ConvertFp4ToGPUBase<ConvertFp4ToGPU> {
       if (failed(plan) || failed(checkSizes(op)) || failed(lower(op, context)))
         signalPassFailure();
       else
-        op->erase();
+        eraseWithInits(op);
     }
   }
 };

@@ -10,6 +10,7 @@
 #include "fp4/ISA/TargetModel.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/SymbolTable.h"
 
 namespace fp4 {
@@ -33,6 +34,7 @@ mlir::LogicalResult lowerUnswizzle(UnswizzleScalesOp op, LoweringContext &contex
 mlir::LogicalResult lowerStackScales(StackScalesOp op, LoweringContext &context);
 mlir::LogicalResult lowerInterleaveShards(InterleaveShardsOp op, LoweringContext &context);
 mlir::LogicalResult lowerHadamard(HadamardOp op, LoweringContext &context);
+mlir::LogicalResult lowerElementwise(mlir::linalg::GenericOp op, LoweringContext &context);
 mlir::LogicalResult lowerHadamardAmax(HadamardAmaxOp op, LoweringContext &context);
 
 } // namespace fp4

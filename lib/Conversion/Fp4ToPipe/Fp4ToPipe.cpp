@@ -71,6 +71,12 @@ static MatmulShape matmulShape(BlockScaledMatmulOp op, const KernelPlan &plan) {
   shape.alpha = alphaOf(op);
   if (auto epilogue = op.getEpilogue())
     shape.epilogue.assign(epilogue->getSteps().begin(), epilogue->getSteps().end());
+  if (!op.getEpilogueBody().empty())
+    shape.body = &op.getEpilogueBody();
+  for (Value input : op.getEpilogueInputs()) {
+    auto type = cast<RankedTensorType>(input.getType());
+    shape.inputs.push_back(pipe::GlobalType::get(type.getShape(), type.getElementType()));
+  }
   shape.tileM = plan.tile[0];
   shape.tileN = plan.tile[1];
   shape.tileK = plan.tile[2];
@@ -147,6 +153,8 @@ private:
         scales(shape.scalesB(), adaptor.getRhsScales())};
     if (shape.alpha != MatmulShape::Alpha::None)
       values.push_back(view(shape.alphas(), adaptor.getAlpha()));
+    for (auto [type, input] : llvm::zip(shape.inputs, adaptor.getEpilogueInputs()))
+      values.push_back(view(type, input));
     values.push_back(shape.storesTiles
                          ? pipe::MakeTensorMapOp::create(b, loc, shape.result(), result,
                                                          b.getI64IntegerAttr(shape.n))

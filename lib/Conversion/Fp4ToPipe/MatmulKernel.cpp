@@ -10,6 +10,7 @@
 
 #include "MatmulKernel.h"
 
+#include "ElementwiseEmitter.h"
 #include "TileBuilder.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -74,6 +75,7 @@ SmallVector<Type> MatmulShape::argumentTypes() const {
   SmallVector<Type> types = {mapA(), mapB(), scalesA(), scalesB()};
   if (alpha != Alpha::None)
     types.push_back(alphas());
+  llvm::append_range(types, inputs);
   types.push_back(result());
   if (dynamicRows())
     types.push_back(IntegerType::get(scaleType.getContext(), 32));
@@ -111,11 +113,14 @@ private:
   void buildKTile(Value acc, const Tile &tile, Value k);
   Value emitStep(numerics::EpilogueOp step, Value chunk, Value factor);
   void buildEpilogue(Value acc, const Tile &tile);
+  Value loadInput(Value input, const Tile &tile, Value column);
+  Value emitBody(Value chunk, const Tile &tile, Value column);
   void store(Value chunk, Value row, Value column);
   Value factors(const Tile &tile, Value column);
 
   MatmulShape shape;
   Value a, bb, scalesA, scalesB, alpha, result, rows;
+  SmallVector<Value> inputs; ///< of the body
   Value numM;
   Value placeM, placeN; ///< of this block in its cluster; null where it is alone
   Value alphaVector;    ///< alpha in every lane; null where there is none or not one
@@ -132,6 +137,8 @@ MatmulBuilder::MatmulBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, cons
   scalesB = *arguments++;
   if (shape.alpha != MatmulShape::Alpha::None)
     alpha = *arguments++;
+  for (size_t i = 0; i < shape.inputs.size(); ++i)
+    inputs.push_back(*arguments++);
   result = *arguments++;
   if (shape.dynamicRows())
     rows = *arguments++;
@@ -268,6 +275,29 @@ Value MatmulBuilder::emitStep(numerics::EpilogueOp step, Value chunk, Value fact
   llvm_unreachable("every step has its operation");
 }
 
+/// What the body reads of an input for the chunk from `column` of the tile on, in fp32.
+Value MatmulBuilder::loadInput(Value input, const Tile &tile, Value column) {
+  ImplicitLocOpBuilder at(loc, b);
+  auto global = cast<GlobalType>(input.getType());
+  auto type = VectorType::get({shape.chunk()}, global.getElementType());
+  if (global.getRank() == 0) {
+    Value scalar = LoadScalarOp::create(b, loc, global.getElementType(), input);
+    return widenToF32(at, vector::BroadcastOp::create(b, loc, type, scalar));
+  }
+  Value limit = ShapedType::isDynamic(global.getShape()[0]) ? rows : Value();
+  Value first = add(tile.column, column);
+  return widenToF32(at, LoadFactorsOp::create(b, loc, type, input, tile.row, first, limit));
+}
+
+Value MatmulBuilder::emitBody(Value chunk, const Tile &tile, Value column) {
+  SmallVector<Value> arguments = {chunk};
+  for (Value input : inputs)
+    arguments.push_back(loadInput(input, tile, column));
+  ImplicitLocOpBuilder at(loc, b);
+  Value element = emitElementwise(at, shape.body->front(), arguments).front();
+  return narrowTo(at, element, shape.resultType);
+}
+
 void MatmulBuilder::buildEpilogue(Value acc, const Tile &tile) {
   Value columns = constant(shape.tileN);
   if (shape.n % shape.workN())
@@ -282,7 +312,10 @@ void MatmulBuilder::buildEpilogue(Value acc, const Tile &tile) {
     if (shape.alpha == MatmulShape::Alpha::Columns)
       factor = factors(tile, add(tile.column, column));
     for (numerics::EpilogueOp step : steps)
-      v = emitStep(step, v, factor);
+      if (!shape.body || step != numerics::EpilogueOp::Round) // a body rounds by itself
+        v = emitStep(step, v, factor);
+    if (shape.body)
+      v = emitBody(v, tile, column);
     store(v, tile.row, add(tile.column, column));
   });
 }

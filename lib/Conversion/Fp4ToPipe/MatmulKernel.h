@@ -21,6 +21,8 @@ struct MatmulShape {
   /// No alpha, one, one for each row of the result (M x 1), or one for each column (1 x N).
   enum class Alpha { None, One, Rows, Columns } alpha;
   llvm::SmallVector<numerics::EpilogueOp> epilogue; ///< named steps, after alpha
+  mlir::Region *body = nullptr; ///< what follows these, or none: BlockScaledMatmulOp's
+  llvm::SmallVector<pipe::GlobalType> inputs; ///< of the body, behind the element
   bool storesTiles = false; ///< the result leaves through shared memory and TMA stores
 
   /// Columns that an epilogue thread holds at a time. A row of a staged tile is as wide as the
@@ -62,7 +64,7 @@ struct MatmulShape {
   static constexpr int64_t kPanel = 256;
 
   /// Kernel argument types in order: A and B maps, A and B scales (a cluster has maps of them),
-  /// alpha if any, Y, and the i32 number of rows if it is dynamic.
+  /// alpha if any, the inputs of the body, Y, and the i32 number of rows if it is dynamic.
   pipe::TensorMapType mapA() const;
   pipe::TensorMapType mapB() const;
   mlir::Type scalesA() const;

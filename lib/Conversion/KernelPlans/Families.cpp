@@ -2,6 +2,7 @@
 
 #include "Families.h"
 
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -39,7 +40,7 @@ SmallVector<KernelFamily, 2> fp4::familiesOf(Operation *op) {
       .Case([](DequantizeOp) { return Families{StreamBlocks}; })
       .Case([](HadamardAmaxOp) { return Families{ReduceGrid}; })
       .Case<HadamardOp, SwizzleScalesOp, UnswizzleScalesOp, StackScalesOp, InterleaveShardsOp,
-            MatmulAlphaOp>([](Operation *) { return Families{StreamItems}; })
+            MatmulAlphaOp, linalg::GenericOp>([](Operation *) { return Families{StreamItems}; })
       .Default([](Operation *) { return Families(); });
 }
 

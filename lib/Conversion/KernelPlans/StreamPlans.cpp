@@ -9,6 +9,7 @@
 
 #include "Families.h"
 
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -88,11 +89,12 @@ constexpr FamilyRules fp4::kTileQuantizeRules = {requireNothing, proposeTiles, c
 //===----------------------------------------------------------------------===//
 
 /// Several items to a thread, so that what is common to all is computed once. A thread that
-/// transforms has one, because its lanes wait for each other.
+/// transforms has one, because its lanes wait for each other. So has one that computes element by
+/// element: its loads are in flight with those of other threads.
 static KernelPlan proposeItems(Operation *op, const KernelPlan &, const hw::TargetModel &) {
   KernelPlan plan = planOfFamily(StreamItems);
   plan.threads = 256;
-  plan.itemsPerThread = isa<HadamardOp>(op) ? 1 : 4;
+  plan.itemsPerThread = isa<HadamardOp, linalg::GenericOp>(op) ? 1 : 4;
   return plan;
 }
 

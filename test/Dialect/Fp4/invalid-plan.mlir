@@ -59,7 +59,7 @@ func.func private @cluster() attributes {p = #fp4.plan<tile_product, cluster = [
 // #fp4.plan (C3)
 func.func @place(%x: tensor<32x64xbf16>) {
   %a = fp4.amax %x {fp4.plan = #fp4.plan<reduce_grid>} : tensor<32x64xbf16> -> tensor<f32>
-  // expected-error @+1 {{attribute fp4.plan must be on an operation of the fp4 dialect}}
+  // expected-error @+1 {{attribute fp4.plan must be on an operation of the fp4 dialect or a linalg.generic}}
   return {fp4.plan = #fp4.plan<reduce_grid>}
 }
 

@@ -2,7 +2,7 @@
 // Every operation prints what it parsed; default attributes are not printed.
 
 // CHECK-LABEL: func @nvfp4_linear
-func.func @nvfp4_linear(%x: tensor<?x1024xbf16>, %w: tensor<512x1024xbf16>) -> tensor<?x512xbf16> {
+func.func @nvfp4_linear(%x: tensor<?x1024xbf16>, %w: tensor<512x1024xbf16>, %bias: tensor<1x512xf32>) -> tensor<?x512xbf16> {
   // CHECK: fp4.amax %{{.*}} : tensor<?x1024xbf16> -> tensor<f32>
   %ax = fp4.amax %x : tensor<?x1024xbf16> -> tensor<f32>
   %aw = fp4.amax %w : tensor<512x1024xbf16> -> tensor<f32>
@@ -28,7 +28,33 @@ func.func @nvfp4_linear(%x: tensor<?x1024xbf16>, %w: tensor<512x1024xbf16>) -> t
       : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
          tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
          tensor<f32>) -> tensor<?x512xbf16>
+  // CHECK: fp4.blockscaled_matmul %{{.*}} scaled %{{.*}}, %{{.*}} scaled %{{.*}} epilogue(%{{.*}}) {
+  // CHECK-NEXT: ^bb0(%[[SUM:.*]]: f32, %[[B:.*]]: f32):
+  // CHECK-NEXT: arith.addf %[[SUM]], %[[B]] : f32
+  %z = fp4.blockscaled_matmul %q scaled %sw, %qw scaled %tw epilogue(%bias) {
+  ^bb0(%sum: f32, %b: f32):
+    %biased = arith.addf %sum, %b : f32
+    fp4.yield %biased : f32
+  } {format = #fp4.format<nvfp4>}
+      : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+         tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+         tensor<1x512xf32>) -> tensor<?x512xf32>
   return %y : tensor<?x512xbf16>
+}
+
+// CHECK-LABEL: func @rounded
+func.func @rounded(%q: tensor<?x1024xf4E2M1FN>, %sw: tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+    %qw: tensor<512x1024xf4E2M1FN>, %tw: tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x512xbf16> {
+  // CHECK: fp4.blockscaled_matmul %{{.*}} scaled %{{.*}}, %{{.*}} scaled %{{.*}} epilogue() {
+  %rounded = fp4.blockscaled_matmul %q scaled %sw, %qw scaled %tw epilogue() {
+  ^bb0(%sum: f32):
+    %x = arith.truncf %sum : f32 to bf16
+    fp4.yield %x : bf16
+  } {format = #fp4.format<nvfp4>}
+      : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+         tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+      -> tensor<?x512xbf16>
+  return %rounded : tensor<?x512xbf16>
 }
 
 // CHECK-LABEL: func @mxfp4

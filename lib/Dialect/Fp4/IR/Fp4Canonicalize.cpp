@@ -44,6 +44,8 @@ bool rowsAgree(Operation *op, ArrayRef<Value> operands) {
     return false;
   if (auto dequantize = dyn_cast<DequantizeOp>(op))
     return !dequantize.getPerRow() || rows(0) == rows(2);
+  if (!cast<BlockScaledMatmulOp>(op).getEpilogueInputs().empty())
+    return false; // those with rows would have to become static too
   if (operands.size() < 5)
     return true;
   auto alpha = cast<RankedTensorType>(operands[4].getType());
@@ -166,11 +168,13 @@ struct TransposedProduct : OpRewritePattern<linalg::TransposeOp> {
     auto product = op.getInput().getDefiningOp<BlockScaledMatmulOp>();
     if (!product || !product->hasOneUse())
       return rewriter.notifyMatchFailure(op, "is not all that becomes of a product");
+    if (!product.getEpilogueBody().empty())
+      return rewriter.notifyMatchFailure(op, "the inputs of the epilogue are not transposed");
     if (product.getAlpha() && cast<RankedTensorType>(product.getAlpha().getType()).getRank() != 0)
       return rewriter.notifyMatchFailure(op, "alpha belongs to the rows or columns of the result");
     auto swapped = rewriter.replaceOpWithNewOp<BlockScaledMatmulOp>(
         op, op->getResult(0).getType(), product.getRhs(), product.getRhsScales(), product.getLhs(),
-        product.getLhsScales(), product.getAlpha(), product.getFormat(),
+        product.getLhsScales(), product.getAlpha(), ValueRange(), product.getFormat(),
         product.getEpilogueAttr());
     keepPlan(product, swapped);
     return success();

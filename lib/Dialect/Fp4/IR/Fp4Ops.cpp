@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "Verify.h"
 
+#include "fp4/Dialect/Fp4/IR/Elementwise.h"
 #include "fp4/Numerics/BlockScaledGemm.h"
 
 #include "mlir/IR/Builders.h"
@@ -287,7 +288,10 @@ void BlockScaledMatmulOp::build(OpBuilder &builder, OperationState &state, Value
   state.addOperands({lhs, lhsScales, rhs, rhsScales});
   if (alpha)
     state.addOperands(alpha);
-  state.getOrAddProperties<Properties>().setFormat(FormatAttr::get(builder.getContext(), format));
+  auto &properties = state.getOrAddProperties<Properties>();
+  properties.setFormat(FormatAttr::get(builder.getContext(), format));
+  properties.operandSegmentSizes = {1, 1, 1, 1, alpha ? 1 : 0, 0};
+  state.addRegion();
 }
 
 /// blockscaled_matmul (C4) to (C6): the scales of one side belong to its data.
@@ -340,6 +344,43 @@ static LogicalResult verifyAlpha(BlockScaledMatmulOp op, const Checked &lhs, con
                     "a factor for each row of the result is M x 1, one for each column 1 x N");
 }
 
+/// blockscaled_matmul (C12): what the body reads and gives.
+static LogicalResult verifyBody(BlockScaledMatmulOp op, Block &body) {
+  SmallVector<Type> types = {Float32Type::get(op.getContext())};
+  for (Value input : op.getEpilogueInputs())
+    types.push_back(rankedType(input).getElementType());
+  Type element = rankedType(op.getResult()).getElementType();
+  auto yield = dyn_cast_or_null<YieldOp>(body.empty() ? nullptr : &body.back());
+  bool fits = op.getEpilogueBody().hasOneBlock() &&
+              TypeRange(body.getArgumentTypes()) == TypeRange(types) && yield &&
+              yield.getValue().getType() == element;
+  if (!fits) // blockscaled_matmul (C12)
+    return op.emitOpError("body must take ")
+           << types << " and yield " << element << " in one block with fp4.yield";
+  std::string reason = whyNotElementwise(body, body.getNumArguments());
+  if (reason.empty())
+    return success();
+  return op.emitOpError("body must be elementwise, but ") << reason; // blockscaled_matmul (C12)
+}
+
+/// blockscaled_matmul (C13): inputs that a thread finds by its row and column.
+static LogicalResult verifyEpilogueInputs(BlockScaledMatmulOp op) {
+  RankedTensorType result = rankedType(op.getResult());
+  for (Value input : op.getEpilogueInputs()) {
+    RankedTensorType type = rankedType(input);
+    auto fits = [&](unsigned dim) {
+      return type.getDimSize(dim) == 1 || type.getDimSize(dim) == result.getDimSize(dim);
+    };
+    bool hasShape = type.getRank() == 0 || (type.getRank() == 2 && fits(0) && fits(1));
+    if (!hasShape || type.getEncoding() || !isElementType(type.getElementType()))
+      return op.emitOpError("epilogue input must be f32, bf16 or f16, and a scalar, M x 1, ")
+             << "1 x N or M x N, but got " << type; // blockscaled_matmul (C13)
+  }
+  if (op.getEpilogueBody().empty() && !op.getEpilogueInputs().empty())
+    return op.emitOpError("epilogue inputs must have a body"); // blockscaled_matmul (C13)
+  return success();
+}
+
 LogicalResult BlockScaledMatmulOp::verify() {
   Checked lhs = operand(*this, "lhs", getLhs());
   Checked rhs = operand(*this, "rhs", getRhs());
@@ -367,7 +408,9 @@ LogicalResult BlockScaledMatmulOp::verify() {
     return failure();
   if (getAlpha() && failed(verifyAlpha(*this, lhs, rhs))) // blockscaled_matmul (C7)
     return failure();
-  return verifyMatmulResult(*this, lhs, rhs);
+  if (failed(verifyMatmulResult(*this, lhs, rhs)) || failed(verifyEpilogueInputs(*this)))
+    return failure();
+  return getEpilogueBody().empty() ? success() : verifyBody(*this, getEpilogueBody().front());
 }
 
 //===----------------------------------------------------------------------===//

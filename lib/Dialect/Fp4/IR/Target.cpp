@@ -4,6 +4,7 @@
 
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectImplementation.h"
 
@@ -61,9 +62,9 @@ static LogicalResult verifyTarget(Operation *op, NamedAttribute attribute) {
 
 // #fp4.plan (C3)
 static LogicalResult verifyPlan(Operation *op, NamedAttribute attribute) {
-  if (!isa<Fp4Dialect>(op->getDialect()))
+  if (!isa<Fp4Dialect>(op->getDialect()) && !isa<linalg::GenericOp>(op))
     return op->emitOpError() << "attribute " << Fp4Dialect::kPlanAttr
-                             << " must be on an operation of the fp4 dialect";
+                             << " must be on an operation of the fp4 dialect or a linalg.generic";
   if (!isa<PlanAttr>(attribute.getValue()))
     return op->emitOpError() << "attribute " << Fp4Dialect::kPlanAttr
                              << " must be a plan such as #fp4.plan<stream_blocks>, but got "

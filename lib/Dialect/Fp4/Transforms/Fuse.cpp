@@ -6,6 +6,7 @@
 //    pass for the amaxes of the tensor and of its transform.
 // 2. Orientations: a rowwise and a columnwise quantizer of one tensor become one.
 // 3. Layouts: scales that are only swizzled are written swizzled.
+// 4. Epilogues: what follows a product elementwise is computed by its kernel (FuseEpilogues.cpp).
 //
 // Each step is exact by the definition of the operations. Each candidate that is not merged is a
 // missed remark with the reason.
@@ -13,8 +14,11 @@
 //===----------------------------------------------------------------------===//
 #include "fp4/Dialect/Fp4/Transforms/Passes.h"
 
+#include "Fusions.h"
+
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/Remarks.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -300,7 +304,7 @@ bool fuseLayout(QuantizeOp quantize, OpResult result, RewriterBase &rewriter) {
 // The pass
 //===----------------------------------------------------------------------===//
 
-constexpr StringLiteral kFusions[] = {"amax", "transform", "orientations", "layout"};
+constexpr StringLiteral kFusions[] = {"amax", "transform", "orientations", "layout", "epilogue"};
 
 struct Fuse : fp4::impl::FuseBase<Fuse> {
   using FuseBase::FuseBase;
@@ -343,6 +347,9 @@ struct Fuse : fp4::impl::FuseBase<Fuse> {
       for (OpResult result : quantize->getResults())
         if (wants("layout") && result.getResultNumber() % 2 == 1)
           numTiledScales += fuseLayout(quantize, result, rewriter);
+    for (linalg::GenericOp op : collect<linalg::GenericOp>())
+      if (wants("epilogue"))
+        numEpilogues += fuseEpilogue(op, rewriter);
   }
 };
 

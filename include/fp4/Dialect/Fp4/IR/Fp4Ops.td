@@ -472,7 +472,8 @@ def Fp4_MatmulAlphaOp : Fp4_TensorOp<"matmul_alpha", [Fp4_InferTypes]> {
   }];
 }
 
-def Fp4_BlockScaledMatmulOp : Fp4_TensorOp<"blockscaled_matmul"> {
+def Fp4_BlockScaledMatmulOp
+    : Fp4_TensorOp<"blockscaled_matmul", [AttrSizedOperandSegments, IsolatedFromAbove]> {
   let summary = "product of two block-scaled matrices";
   let description = [{
     ```
@@ -486,6 +487,12 @@ def Fp4_BlockScaledMatmulOp : Fp4_TensorOp<"blockscaled_matmul"> {
     The steps of `epilogue`, such as `#fp4.epilogue<relu>`, follow in fp32. One rounding then gives
     the element type of the result.
 
+    A body, which fp4-fuse makes of the elementwise operations that follow a product, comes before
+    this rounding. Its first argument is the element in fp32, the others are elements of
+    `epilogue_inputs`: of a scalar, of M x 1 that of the row, of 1 x N that of the column, and of
+    M x N that of both. It yields the element of the result. Operations of arith and math have the
+    meaning that they have in linalg.generic (docs/Spec.md lists them).
+
     | operand    | element type | shape | layout |
     |------------|--------------|-------|--------|
     | lhs        | f4E2M1FN     | M x K, M may be dynamic, K a multiple of the block | row-major |
@@ -493,6 +500,7 @@ def Fp4_BlockScaledMatmulOp : Fp4_TensorOp<"blockscaled_matmul"> {
     | rhs        | f4E2M1FN     | N x K | row-major |
     | rhs_scales | as lhs_scales | N x K/block | tiled_128x4 |
     | alpha      | f32          | scalar, M x 1 or 1 x N | row-major |
+    | epilogue_inputs | f32, bf16, f16 | scalar, M x 1, 1 x N or M x N | row-major |
     | result     | f32, bf16, f16 | M x N | row-major |
 
     ```mlir
@@ -501,16 +509,27 @@ def Fp4_BlockScaledMatmulOp : Fp4_TensorOp<"blockscaled_matmul"> {
         : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
            tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
            tensor<f32>) -> tensor<?x512xbf16>
+    %z = fp4.blockscaled_matmul %q scaled %sw, %qw scaled %tw epilogue(%bias) {
+    ^bb0(%sum: f32, %b: f32):
+      %biased = arith.addf %sum, %b : f32
+      fp4.yield %biased : f32
+    } {format = #fp4.format<nvfp4>}
+        : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+           tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+           tensor<1x512xf32>) -> tensor<?x512xf32>
     ```
   }];
   let arguments = (ins AnyRankedTensor:$lhs, AnyRankedTensor:$lhs_scales,
                        AnyRankedTensor:$rhs, AnyRankedTensor:$rhs_scales,
                        Optional<AnyRankedTensor>:$alpha,
+                       Variadic<AnyRankedTensor>:$epilogue_inputs,
                        Fp4_FormatAttr:$format,
                        OptionalAttr<Fp4_EpilogueAttr>:$epilogue);
+  let regions = (region AnyRegion:$epilogue_body);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
     $lhs `scaled` $lhs_scales `,` $rhs `scaled` $rhs_scales (`alpha` $alpha^)?
+    (`epilogue` `(` $epilogue_inputs `)` $epilogue_body^)?
     attr-dict `:` functional-type(operands, results)
   }];
   // A null alpha where there is none.
@@ -518,6 +537,19 @@ def Fp4_BlockScaledMatmulOp : Fp4_TensorOp<"blockscaled_matmul"> {
     OpBuilder<(ins "::mlir::Value":$lhs, "::mlir::Value":$lhs_scales, "::mlir::Value":$rhs,
                    "::mlir::Value":$rhs_scales, "::mlir::Value":$alpha, "::fp4::Format":$format,
                    "::mlir::Type":$elementType)>];
+}
+
+def Fp4_YieldOp : Op<Fp4_Dialect, "yield", [Pure, Terminator, HasParent<"BlockScaledMatmulOp">]> {
+  let summary = "element of a result";
+  let description = [{
+    Ends the body of a product's epilogue.
+
+    ```mlir
+    fp4.yield %x : bf16
+    ```
+  }];
+  let arguments = (ins AnyFloat:$value);
+  let assemblyFormat = "$value attr-dict `:` type($value)";
 }
 
 #endif // FP4_DIALECT_FP4_IR_FP4OPS_TD

@@ -24,6 +24,8 @@ def Fuse : Pass<"fp4-fuse"> {
     2. A rowwise and a columnwise `fp4.quantize` of one tensor that agree in format, recipe, block,
        rounding and random numbers are one with `outputs` both.
     3. Scales whose only use is `fp4.swizzle_scales` are written in layout tiled_128x4.
+    4. An elementwise linalg.generic that alone reads an `fp4.blockscaled_matmul` is the body of its
+       epilogue (`fp4-generalize-elementwise` makes such operations).
 
     Where a candidate does not fire, a missed remark of category `fp4-fuse` says why, at the
     operation: `fp4-opt --remarks-filter-missed=fp4-fuse`, `fp4-runner --remarks`. A passed remark
@@ -65,16 +67,53 @@ def Fuse : Pass<"fp4-fuse"> {
   }];
   let options = [
     ListOption<"fusions", "fusions", "std::string",
-               "The fusions to do, of amax, transform (with amax), orientations and layout; all "
-               "when empty">
+               "The fusions to do, of amax, transform (with amax), orientations, layout and "
+               "epilogue; all when empty">
   ];
   let statistics = [
     Statistic<"numHadamardAmaxes", "hadamard-amaxes", "fp4.hadamard_amax operations created">,
     Statistic<"numTransforms", "transforms", "Transforms that moved into a quantizer">,
     Statistic<"numPairs", "pairs", "Rowwise and columnwise quantizers that became one">,
+    Statistic<"numEpilogues", "epilogues", "Elementwise operations that moved into a product">,
     Statistic<"numTiledScales", "tiled-scales", "Scales written in the layout of their reader">,
   ];
-  let dependentDialects = ["::fp4::Fp4Dialect"];
+  let dependentDialects = ["::fp4::Fp4Dialect", "::mlir::tensor::TensorDialect"];
+}
+
+def GeneralizeElementwise : Pass<"fp4-generalize-elementwise"> {
+  let summary = "Make few linalg.generic of upstream elementwise operations";
+  let description = [{
+    **Why.** What follows a product elementwise is written in operations of arith, math and linalg
+    on tensors. Each of them alone would be a kernel that reads and writes whole tensors.
+
+    **Precondition.** None.
+
+    **What holds afterwards.** Operations of arith and math on tensors of f32, bf16 and f16, and
+    named operations of linalg that are elementwise, are linalg.generic. One that only another one
+    reads has gone into it, with every rounding that it had. Constants that are one number are
+    numbers of a body. Operations without an elementwise step stay as they were.
+
+    ```mlir
+    // fp4-opt --fp4-generalize-elementwise
+    func.func @f(%y: tensor<8x4xf32>, %x: tensor<8x4xbf16>) -> tensor<8x4xbf16> {
+      %wide = arith.extf %x : tensor<8x4xbf16> to tensor<8x4xf32>
+      %sum = arith.addf %y, %wide : tensor<8x4xf32>
+      %z = arith.truncf %sum : tensor<8x4xf32> to tensor<8x4xbf16>
+      return %z : tensor<8x4xbf16>
+    }
+    // becomes
+    ...
+      %z = linalg.generic ... {
+      ^bb0(%a: f32, %b: bf16, %out: bf16):
+        %wide = arith.extf %b : bf16 to f32
+        %sum = arith.addf %a, %wide : f32
+        %narrow = arith.truncf %sum : f32 to bf16
+        linalg.yield %narrow : bf16
+      } -> tensor<8x4xbf16>
+      return %z : tensor<8x4xbf16>
+    ```
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def OutlineIslands : Pass<"fp4-outline-islands", "::mlir::ModuleOp"> {

@@ -1,0 +1,44 @@
+//===- Elementwise.h - Elementwise bodies of upstream operations ----------===//
+//
+// Which scalar operations of arith and math may stand in an elementwise body, that is in a
+// linalg.generic that becomes a kernel and in the epilogue of a product, and the numerics program
+// that such a body is. Numbers are f32, bf16 and f16, comparisons i1.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Numerics/Elementwise.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+#include <optional>
+
+namespace fp4 {
+
+/// f32, bf16 or f16.
+bool isElementType(mlir::Type type);
+
+/// The step that one operation is, on numbers or on tensors of them; none where there is none.
+std::optional<numerics::ElementOp> elementOpOf(mlir::Operation *op);
+
+/// "arith.addf, arith.subf, ...": the operations that have a step.
+std::string elementwiseOperations();
+
+/// Why `body` is no elementwise program of its first `inputs` arguments; empty where it is one.
+/// What it captures must be arith.constant, and its other arguments must not be used.
+std::string whyNotElementwise(mlir::Block &body, unsigned inputs);
+
+/// The program of a body for which whyNotElementwise is empty.
+numerics::ElementProgram elementProgramOf(mlir::Block &body, unsigned inputs);
+/// That of one operation on tensors, which has a step.
+numerics::ElementProgram elementProgramOf(mlir::Operation *op);
+
+/// Why a linalg operation on tensors is not elementwise with rows and columns: every loop is
+/// parallel, results and inputs are indexed by loops in their order, and the body is a program.
+/// Empty where it is one.
+std::string whyNotElementwise(mlir::linalg::LinalgOp op);
+
+/// The dimensions of the result, in order, that index operand `input` of such an operation.
+llvm::SmallVector<unsigned> dimensionsOf(mlir::linalg::LinalgOp op, unsigned input);
+
+} // namespace fp4

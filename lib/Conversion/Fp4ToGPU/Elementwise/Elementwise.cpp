@@ -1,0 +1,161 @@
+//===- Elementwise.cpp - Upstream elementwise operations that stream ------===//
+//
+// A linalg.generic that did not go into another kernel. A thread computes a run of elements of a
+// row: as many as 32 bytes of the narrowest tensor hold, where that divides the row. Each operand
+// is read in accesses of 16 bytes, or as one number where it is the same for the row.
+//
+//===----------------------------------------------------------------------===//
+#include "ElementwiseEmitter.h"
+#include "Int32.h"
+#include "KernelBuilder.h"
+#include "Lowering.h"
+
+#include "fp4/Dialect/Fp4/IR/Elementwise.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Remarks.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace fp4;
+
+namespace {
+
+constexpr int64_t kRunBytes = 32;
+constexpr unsigned kAccessBytes = 16;
+
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+int64_t bytesOf(RankedTensorType type) { return type.getElementTypeBitWidth() / 8; }
+
+class Streamer {
+public:
+  Streamer(linalg::GenericOp op, LoweringContext &context)
+      : op(op), linalgOp(cast<linalg::LinalgOp>(op.getOperation())),
+        kernel(op, "elementwise", context), b(kernel.body()), result(typeOf(op.getResult(0))) {
+    columns = result.getRank() ? result.getShape().back() : 1;
+    if (result.hasStaticShape() && readsInOrder()) // one row
+      columns = result.getNumElements();
+    int64_t narrowest = kRunBytes;
+    for (Value value : llvm::concat<Value>(op.getInputs(), op.getResults()))
+      narrowest = std::min(narrowest, bytesOf(typeOf(value)));
+    run = std::gcd(columns, kRunBytes / narrowest);
+  }
+
+  void lower() {
+    SmallVector<Value> inputs, outputs;
+    Value dynamicRows = findRows();
+    for (Value input : op.getInputs())
+      inputs.push_back(kernel.input(input));
+    SmallVector<RankedTensorType> types = llvm::map_to_vector(op.getResults(), typeOf);
+    for (Value output : op.getResults())
+      outputs.push_back(kernel.output(output, dynamicRows));
+    Value items = countItems(dynamicRows);
+    kernel.forEachItem(kernel.scalar(items), {}, [&](Value item, ValueRange) {
+      SmallVector<Value> arguments;
+      for (auto [i, input] : llvm::enumerate(inputs))
+        arguments.push_back(load(input, i, item));
+      SmallVector<Value> values = emitElementwise(b, *op.getBody(), arguments);
+      for (auto [value, output, type] : llvm::zip_equal(values, outputs, types))
+        store(narrowTo(b, value, type.getElementType()), output, item, type);
+      return SmallVector<Value>();
+    });
+    kernel.launchItems(items);
+  }
+
+private:
+  /// Every element has its own place in all operands.
+  bool readsInOrder() {
+    return llvm::all_of(op.getDpsInputOperands(), [&](OpOperand *input) {
+      return op.getMatchingIndexingMap(input).isIdentity();
+    });
+  }
+
+  /// The dynamic rows of the result, those of an input: null where they are static.
+  Value findRows() {
+    if (result.getRank() == 0 || !result.isDynamicDim(0))
+      return {};
+    for (OpOperand *input : op.getDpsInputOperands()) {
+      auto dims = dimensionsOf(linalgOp, input->getOperandNumber());
+      if (!dims.empty() && dims.front() == 0)
+        return memref::DimOp::create(kernel.host(), kernel.buffer(input->get()), 0);
+    }
+    llvm_unreachable("the rows of a result are those of an input");
+  }
+
+  Value countItems(Value dynamicRows) {
+    ImplicitLocOpBuilder &host = kernel.host();
+    int64_t elements = 1;
+    for (int64_t size : result.getShape())
+      elements *= ShapedType::isDynamic(size) ? 1 : size;
+    Value items = constIndex(host, elements / run);
+    return dynamicRows ? arith::MulIOp::create(host, dynamicRows, items) : items;
+  }
+
+  /// The number of the first element that a run reads of an operand with these dimensions.
+  Int32 firstElement(Value item, ArrayRef<unsigned> dims, RankedTensorType type) {
+    int64_t rank = result.getRank();
+    if (static_cast<int64_t>(dims.size()) == rank)
+      return Int32(b, item) * run;
+    Int32 row = Int32(b, item) / (columns / run), offset(b, 0);
+    Int32 column = Int32(b, item) % (columns / run) * run;
+    SmallVector<Int32> coordinates(rank, column);
+    for (int64_t dim = rank - 2; dim >= 0; --dim) {
+      coordinates[dim] = dim == 0 ? row : row % result.getDimSize(dim);
+      row = dim == 0 ? row : row / result.getDimSize(dim);
+    }
+    for (auto [i, dim] : llvm::enumerate(dims))
+      offset = offset * (i == 0 ? 1 : type.getDimSize(i)) + coordinates[dim];
+    return offset;
+  }
+
+  Value load(Value pointer, unsigned number, Value item) {
+    RankedTensorType type = typeOf(op.getInputs()[number]);
+    SmallVector<unsigned> dims = dimensionsOf(linalgOp, number);
+    auto vector = VectorType::get(run, type.getElementType());
+    Value from = address(b, pointer, firstElement(item, dims, type), bytesOf(type));
+    bool isSame = dims.empty() || dims.back() + 1 != result.getRank();
+    if (isSame || run == 1) {
+      Value number = fp4::load(b, type.getElementType(), from, bytesOf(type));
+      return widenToF32(b, vector::BroadcastOp::create(b, vector, number));
+    }
+    return widenToF32(b, fp4::load(b, vector, from, alignment(type)));
+  }
+
+  void store(Value value, Value pointer, Value item, RankedTensorType type) {
+    Value to = address(b, pointer, Int32(b, item) * run, bytesOf(type));
+    fp4::store(b, value, to, alignment(type));
+  }
+
+  unsigned alignment(RankedTensorType type) {
+    return std::min<unsigned>(kAccessBytes, run * bytesOf(type));
+  }
+
+  linalg::GenericOp op;
+  linalg::LinalgOp linalgOp;
+  KernelBuilder kernel;
+  ImplicitLocOpBuilder &b;
+  RankedTensorType result;
+  int64_t columns, run;
+};
+
+} // namespace
+
+LogicalResult fp4::lowerElementwise(linalg::GenericOp op, LoweringContext &context) {
+  std::string reason = whyNotElementwise(cast<linalg::LinalgOp>(op.getOperation()));
+  if (reason.empty() && op.getInputs().empty())
+    reason = "it reads no tensor";
+  for (Type type : op.getResultTypes())
+    if (reason.empty() && !isElementType(getElementTypeOrSelf(type)))
+      reason = "a result is not f32, bf16 or f16";
+  if (!reason.empty()) {
+    InFlightDiagnostic diag = op.emitOpError("has no kernel: ") << reason;
+    diag.attachNote() << "kernels of linalg are elementwise: every result and input is indexed by "
+                         "parallel loops in their order";
+    return diag;
+  }
+  remark::passed(op.getLoc(), remark::RemarkOpts::name("elementwise").category("fp4-fuse"))
+      << "a kernel of its own streams through memory";
+  Streamer(op, context).lower();
+  return success();
+}

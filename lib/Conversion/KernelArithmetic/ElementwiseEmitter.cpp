@@ -1,0 +1,135 @@
+//===- ElementwiseEmitter.cpp - The body of an elementwise operation ------===//
+#include "ElementwiseEmitter.h"
+
+#include "Float32.h"
+
+#include "fp4/Numerics/Transcendentals.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace fp4;
+
+Value fp4::widenToF32(ImplicitLocOpBuilder &b, Value value) {
+  auto type = cast<VectorType>(value.getType());
+  if (type.getElementType().isF32())
+    return value;
+  return arith::ExtFOp::create(b, type.clone(b.getF32Type()), value);
+}
+
+Value fp4::narrowTo(ImplicitLocOpBuilder &b, Value value, Type element) {
+  if (element.isF32())
+    return value;
+  return arith::TruncFOp::create(b, cast<VectorType>(value.getType()).clone(element), value);
+}
+
+namespace {
+
+class Emitter {
+public:
+  Emitter(ImplicitLocOpBuilder &b, VectorType type) : b(b), type(type) {}
+
+  IRMapping values;
+
+  void emit(Operation &op) {
+    Value exact = emitExact(op);
+    Type element = op.getResult(0).getType();
+    if (element.isBF16() || element.isF16())
+      exact = widenToF32(b, narrowTo(b, exact, element));
+    values.map(op.getResult(0), exact);
+  }
+
+  /// What stands for a value of the body, a constant that it captures too.
+  Value lookup(Value value) {
+    if (Value found = values.lookupOrNull(value))
+      return found;
+    return emitConstant(value.getDefiningOp<arith::ConstantOp>());
+  }
+
+private:
+  Float32 operand(Operation &op, unsigned number) { return {b, lookup(op.getOperand(number))}; }
+
+  /// In fp32, before the rounding to another type; an i1 vector for comparisons.
+  Value emitExact(Operation &op) {
+    auto x = [&] { return operand(op, 0); };
+    // Those of arith and math that have a case would become calls of libdevice, or nothing here.
+    return TypeSwitch<Operation *, Value>(&op)
+        .Case([&](arith::ConstantOp constant) { return emitConstant(constant); })
+        .Case<arith::ExtFOp, arith::TruncFOp>([&](auto) { return Value(x()); })
+        .Case([&](arith::MaxNumFOp) { return x().apply<LLVM::MaxNumOp>(operand(op, 1)); })
+        .Case([&](arith::MinNumFOp) { return x().apply<LLVM::MinNumOp>(operand(op, 1)); })
+        .Case([&](math::ExpOp) { return Value(numerics::exponential(x())); })
+        .Case([&](math::TanhOp) { return Value(numerics::hyperbolicTangent(x())); })
+        .Case([&](math::ErfOp) { return Value(numerics::errorFunction(x())); })
+        .Case([&](math::AbsFOp) { return Value(numerics::magnitude(x())); })
+        .Default([&](Operation *) { return emitSame(op); });
+  }
+
+  Value emitConstant(arith::ConstantOp op) {
+    APFloat number = cast<FloatAttr>(op.getValue()).getValue();
+    bool inexact; // widening is exact
+    number.convert(APFloat::IEEEsingle(), APFloat::rmNearestTiesToEven, &inexact);
+    auto attr = DenseElementsAttr::get(type, number);
+    return arith::ConstantOp::create(b, cast<TypedAttr>(attr));
+  }
+
+  /// The same operation on vectors.
+  Value emitSame(Operation &op) {
+    SmallVector<Value> operands =
+        llvm::map_to_vector(op.getOperands(), [&](Value v) { return lookup(v); });
+    Type element = op.getResult(0).getType();
+    Type result = type.clone(element.isInteger(1) ? element : b.getF32Type());
+    OperationState state(b.getLoc(), op.getName(), operands, result);
+    if (auto comparison = dyn_cast<arith::CmpFOp>(op)) // no flag may change the arithmetic
+      state.addAttribute(comparison.getPredicateAttrName(), comparison.getPredicateAttr());
+    return static_cast<OpBuilder &>(b).create(state)->getResult(0);
+  }
+
+  ImplicitLocOpBuilder &b;
+  VectorType type;
+};
+
+/// Lanes that are computed together: the steps of a lane follow each other closely, so that few
+/// numbers are in registers at a time.
+constexpr int64_t kLanes = 8;
+
+/// `count` lanes of `value` from `first` on.
+Value sliceOf(ImplicitLocOpBuilder &b, Value value, int64_t first, int64_t count) {
+  auto lanes = llvm::to_vector(llvm::seq<int32_t>(first, first + count));
+  return LLVM::ShuffleVectorOp::create(b, value, value, lanes);
+}
+
+SmallVector<Value> emitPiece(ImplicitLocOpBuilder &b, Block &body, ValueRange arguments) {
+  Emitter emitter(b, cast<VectorType>(arguments.front().getType()));
+  for (auto [argument, value] : llvm::zip(body.getArguments(), arguments))
+    emitter.values.map(argument, value);
+  for (Operation &op : body.without_terminator())
+    emitter.emit(op);
+  return llvm::map_to_vector(body.getTerminator()->getOperands(),
+                             [&](Value v) { return emitter.lookup(v); });
+}
+
+} // namespace
+
+SmallVector<Value> fp4::emitElementwise(ImplicitLocOpBuilder &b, Block &body,
+                                        ValueRange arguments) {
+  auto type = cast<VectorType>(arguments.front().getType());
+  int64_t lanes = type.getNumElements();
+  if (lanes <= kLanes)
+    return emitPiece(b, body, arguments);
+  SmallVector<SmallVector<Value>> elements(body.getTerminator()->getNumOperands());
+  for (int64_t first = 0; first < lanes; first += kLanes) {
+    int64_t count = std::min(kLanes, lanes - first);
+    SmallVector<Value> piece = llvm::map_to_vector(
+        arguments, [&](Value argument) { return sliceOf(b, argument, first, count); });
+    for (auto [results, value] : llvm::zip_equal(elements, emitPiece(b, body, piece)))
+      for (int64_t lane = 0; lane < count; ++lane)
+        results.push_back(vector::ExtractOp::create(b, value, lane));
+  }
+  return llvm::map_to_vector(elements, [&](ArrayRef<Value> results) -> Value {
+    return vector::FromElementsOp::create(b, type, results);
+  });
+}

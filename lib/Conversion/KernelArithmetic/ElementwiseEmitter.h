@@ -1,0 +1,24 @@
+//===- ElementwiseEmitter.h - The body of an elementwise operation --------===//
+//
+// Emits the operations of a body (fp4/Dialect/Fp4/IR/Elementwise.h) on vectors of elements in a
+// kernel. All numbers are fp32 vectors; the result of an operation of type bf16 or f16 is rounded
+// to it, and is fp32 again. The steps are those of numerics::ElementProgram.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "mlir/IR/Block.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace fp4 {
+
+/// What the terminator of `body` yields where its arguments are `arguments`: vectors of f32 of one
+/// length, one for each argument. Results are exactly representable in the types that are yielded.
+llvm::SmallVector<mlir::Value> emitElementwise(mlir::ImplicitLocOpBuilder &builder,
+                                               mlir::Block &body, mlir::ValueRange arguments);
+
+/// `value`, a vector of f32, bf16 or f16, as f32, and back.
+mlir::Value widenToF32(mlir::ImplicitLocOpBuilder &builder, mlir::Value value);
+mlir::Value narrowTo(mlir::ImplicitLocOpBuilder &builder, mlir::Value value, mlir::Type element);
+
+} // namespace fp4

@@ -1,0 +1,203 @@
+//===- Elementwise.cpp - Elementwise bodies of upstream operations --------===//
+
+#include "fp4/Dialect/Fp4/IR/Elementwise.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/AffineMap.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace fp4;
+using numerics::ElementOp;
+
+bool fp4::isElementType(Type type) { return type.isF32() || type.isBF16() || type.isF16(); }
+
+namespace {
+
+constexpr std::pair<ElementOp, StringLiteral> kOperations[] = {
+    {ElementOp::Add, "arith.addf"},
+    {ElementOp::Subtract, "arith.subf"},
+    {ElementOp::Multiply, "arith.mulf"},
+    {ElementOp::Divide, "arith.divf"},
+    {ElementOp::Negate, "arith.negf"},
+    {ElementOp::Maximum, "arith.maximumf"},
+    {ElementOp::Minimum, "arith.minimumf"},
+    {ElementOp::MaximumNumber, "arith.maxnumf"},
+    {ElementOp::MinimumNumber, "arith.minnumf"},
+    {ElementOp::Convert, "arith.extf"},
+    {ElementOp::Convert, "arith.truncf"},
+    {ElementOp::Select, "arith.select"},
+    {ElementOp::Absolute, "math.absf"},
+    {ElementOp::Exp, "math.exp"},
+    {ElementOp::Tanh, "math.tanh"},
+    {ElementOp::Erf, "math.erf"},
+};
+
+std::optional<ElementOp> comparisonOf(arith::CmpFOp op) {
+  switch (op.getPredicate()) {
+  case arith::CmpFPredicate::OLT:
+    return ElementOp::Less;
+  case arith::CmpFPredicate::OLE:
+    return ElementOp::LessEqual;
+  case arith::CmpFPredicate::OEQ:
+    return ElementOp::Equal;
+  case arith::CmpFPredicate::OGT:
+    return ElementOp::Greater;
+  case arith::CmpFPredicate::OGE:
+    return ElementOp::GreaterEqual;
+  default:
+    return std::nullopt;
+  }
+}
+
+numerics::FloatType floatTypeOf(Type type) {
+  type = getElementTypeOrSelf(type);
+  return type.isBF16()  ? numerics::FloatType::BF16
+         : type.isF16() ? numerics::FloatType::F16
+                        : numerics::FloatType::F32;
+}
+
+std::string nameOf(Operation *op) { return ("'" + op->getName().getStringRef() + "'").str(); }
+
+/// Builds a program and knows the numbers of its values.
+class ProgramBuilder {
+public:
+  explicit ProgramBuilder(unsigned inputs) { program.inputs = static_cast<uint16_t>(inputs); }
+
+  void define(Value value, size_t number) { numbers[value] = static_cast<uint16_t>(number); }
+
+  /// The number of a value, of a constant that is captured too.
+  uint16_t numberOf(Value value) {
+    auto found = numbers.find(value);
+    if (found != numbers.end())
+      return found->second;
+    APFloat number =
+        cast<FloatAttr>(value.getDefiningOp<arith::ConstantOp>().getValue()).getValue();
+    bool inexact; // widening is exact
+    number.convert(APFloat::IEEEsingle(), APFloat::rmNearestTiesToEven, &inexact);
+    auto bits = static_cast<uint32_t>(number.bitcastToAPInt().getZExtValue());
+    return append({ElementOp::Constant, numerics::FloatType::F32, {}, bits}, value);
+  }
+
+  void add(Operation &op) {
+    if (isa<arith::ConstantOp>(op))
+      return;
+    Value result = op.getResult(0);
+    numerics::ElementInstruction instruction{
+        *elementOpOf(&op), floatTypeOf(result.getType()), {}, 0};
+    for (auto [i, operand] : llvm::enumerate(op.getOperands()))
+      instruction.operands[i] = numberOf(operand);
+    append(instruction, result);
+  }
+
+  numerics::ElementProgram program;
+
+private:
+  uint16_t append(const numerics::ElementInstruction &instruction, Value value) {
+    define(value, program.numValues());
+    program.code.push_back(instruction);
+    return numbers[value];
+  }
+
+  llvm::DenseMap<Value, uint16_t> numbers;
+};
+
+/// Why operand `value` cannot be read in `body`.
+std::string whyNotOperand(Value value, Block &body, unsigned inputs) {
+  if (auto argument = dyn_cast<BlockArgument>(value); argument && argument.getOwner() == &body)
+    return argument.getArgNumber() < inputs ? "" : "its body reads an element of its result";
+  Operation *op = value.getDefiningOp();
+  if (op && (op->getBlock() == &body || isa<arith::ConstantOp>(op)))
+    return "";
+  return "its body reads a number from outside that is no constant";
+}
+
+std::string whyNotOperation(Operation &op) {
+  if (op.getNumResults() != 1 || (!elementOpOf(&op) && !isa<arith::ConstantOp>(op)))
+    return nameOf(&op) + " has no elementwise step; these have one: " + elementwiseOperations();
+  Type type = op.getResult(0).getType();
+  bool isComparison = isa<arith::CmpFOp>(op) && type.isInteger(1);
+  return isComparison || isElementType(type) ? ""
+                                             : nameOf(&op) + " is not of type f32, bf16 or f16";
+}
+
+} // namespace
+
+std::optional<ElementOp> fp4::elementOpOf(Operation *op) {
+  if (auto comparison = dyn_cast<arith::CmpFOp>(op))
+    return comparisonOf(comparison);
+  for (auto [step, name] : kOperations)
+    if (op->getName().getStringRef() == name)
+      return step;
+  return std::nullopt;
+}
+
+std::string fp4::elementwiseOperations() {
+  std::string names;
+  for (auto [step, name] : kOperations)
+    names += (name + ", ").str();
+  return names + "arith.cmpf (oeq, ogt, oge, olt, ole)";
+}
+
+std::string fp4::whyNotElementwise(Block &body, unsigned inputs) {
+  for (BlockArgument argument : body.getArguments().take_front(inputs))
+    if (!isElementType(argument.getType()))
+      return "its elements are not f32, bf16 or f16";
+  for (Operation &op : body) {
+    bool isEnd = op.hasTrait<OpTrait::IsTerminator>();
+    if (std::string reason = isEnd ? "" : whyNotOperation(op); !reason.empty())
+      return reason;
+    for (Value operand : op.getOperands())
+      if (std::string reason = whyNotOperand(operand, body, inputs); !reason.empty())
+        return reason;
+  }
+  return {};
+}
+
+numerics::ElementProgram fp4::elementProgramOf(Block &body, unsigned inputs) {
+  ProgramBuilder builder(inputs);
+  for (BlockArgument argument : body.getArguments().take_front(inputs))
+    builder.define(argument, argument.getArgNumber());
+  for (Operation &op : body.without_terminator())
+    builder.add(op);
+  for (Value result : body.getTerminator()->getOperands())
+    builder.program.results.push_back(builder.numberOf(result));
+  return builder.program;
+}
+
+numerics::ElementProgram fp4::elementProgramOf(Operation *op) {
+  ProgramBuilder builder(op->getNumOperands());
+  for (auto [number, operand] : llvm::enumerate(op->getOperands()))
+    builder.define(operand, number);
+  builder.add(*op);
+  builder.program.results.push_back(builder.numberOf(op->getResult(0)));
+  return builder.program;
+}
+
+SmallVector<unsigned> fp4::dimensionsOf(linalg::LinalgOp op, unsigned input) {
+  SmallVector<unsigned> dimensions;
+  for (AffineExpr expr : op.getIndexingMapsArray()[input].getResults())
+    dimensions.push_back(cast<AffineDimExpr>(expr).getPosition());
+  return dimensions;
+}
+
+std::string fp4::whyNotElementwise(linalg::LinalgOp op) {
+  if (!op.hasPureTensorSemantics())
+    return "it works on buffers";
+  if (op.getNumParallelLoops() != op.getNumLoops())
+    return "a loop of it is no parallel one";
+  for (OpOperand &init : op.getDpsInitsMutable())
+    if (!op.getMatchingIndexingMap(&init).isIdentity())
+      return "a result is not indexed by the loops in their order";
+  for (OpOperand *input : op.getDpsInputOperands()) {
+    if (!isa<RankedTensorType>(input->get().getType()))
+      return "an operand is no tensor";
+    AffineMap map = op.getMatchingIndexingMap(input);
+    if (!map.isProjectedPermutation())
+      return "an operand is indexed by more than loops";
+    if (!llvm::is_sorted(dimensionsOf(op, input->getOperandNumber())))
+      return "an operand is transposed";
+  }
+  return whyNotElementwise(*op.getBlock(), op.getNumDpsInputs());
+}

@@ -1,0 +1,73 @@
+// RUN: fp4-opt %s -split-input-file -fp4-generalize-elementwise -fp4-fuse -canonicalize | FileCheck %s
+// RUN: fp4-opt %s -split-input-file -fp4-generalize-elementwise -fp4-fuse -canonicalize -mlir-print-op-generic \
+// RUN:   | fp4-opt -split-input-file | FileCheck %s
+// RUN: %fp4-opt-once %s -split-input-file -fp4-generalize-elementwise -fp4-fuse --remarks-filter=fp4-fuse -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARKS
+// What follows a product elementwise becomes the body of its epilogue; with what it reads as columns and rows.
+
+!s = tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+// CHECK-LABEL: func.func @bias
+// CHECK: %[[ROW:.*]] = tensor.expand_shape %{{.*}} {{\[\[}}0, 1]] output_shape [1, 128]
+// CHECK: %[[Y:.*]] = fp4.blockscaled_matmul {{.*}} epilogue(%[[ROW]], %{{.*}}) {
+// CHECK-NEXT: ^bb0(%[[ELEMENT:.*]]: f32, %[[B:.*]]: f32, %[[R:.*]]: bf16):
+// CHECK-NEXT:   %[[HALF:.*]] = arith.constant 5.000000e-01 : f32
+// CHECK-NEXT:   %[[ROUNDED:.*]] = arith.truncf %[[ELEMENT]] : f32 to bf16
+// CHECK-NEXT:   %[[WIDE:.*]] = arith.extf %[[ROUNDED]] : bf16 to f32
+// CHECK-NEXT:   %[[SUM:.*]] = arith.addf %[[WIDE]], %[[B]] : f32
+// CHECK-NEXT:   %[[SCALED:.*]] = arith.mulf %[[SUM]], %[[HALF]] : f32
+// CHECK-NEXT:   %[[NARROW:.*]] = arith.truncf %[[SCALED]] : f32 to bf16
+// CHECK-NEXT:   %[[LAST:.*]] = arith.addf %[[NARROW]], %[[R]] : bf16
+// CHECK-NEXT:   fp4.yield %[[LAST]] : bf16
+// CHECK-NEXT: }
+// CHECK-NOT: linalg.generic
+func.func @bias(%a: tensor<128x256xf4E2M1FN>, %s: !s, %bias: tensor<128xf32>, %residual: tensor<128x128xbf16>) -> tensor<128x128xbf16> {
+  // REMARKS: remark: [Passed] product+elementwise | Category:fp4-fuse | {{.*}}the product's epilogue computes what follows it
+  %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>}
+      : (tensor<128x256xf4E2M1FN>, !s, tensor<128x256xf4E2M1FN>, !s) -> tensor<128x128xbf16>
+  %wide = arith.extf %y : tensor<128x128xbf16> to tensor<128x128xf32>
+  %e = tensor.empty() : tensor<128x128xf32>
+  %b = linalg.broadcast ins(%bias : tensor<128xf32>) outs(%e : tensor<128x128xf32>) dimensions = [0]
+  %sum = linalg.add ins(%wide, %b : tensor<128x128xf32>, tensor<128x128xf32>) outs(%e : tensor<128x128xf32>) -> tensor<128x128xf32>
+  %half = arith.constant dense<0.5> : tensor<128x128xf32>
+  %scaled = arith.mulf %sum, %half : tensor<128x128xf32>
+  %narrow = arith.truncf %scaled : tensor<128x128xf32> to tensor<128x128xbf16>
+  %z = arith.addf %narrow, %residual : tensor<128x128xbf16>
+  return %z : tensor<128x128xbf16>
+}
+
+// -----
+
+!s = tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+// CHECK-LABEL: func.func @needed
+// CHECK: fp4.blockscaled_matmul
+// CHECK-NOT: epilogue
+// CHECK: linalg.generic
+func.func @needed(%a: tensor<128x256xf4E2M1FN>, %s: !s) -> (tensor<128x128xf32>, tensor<128x128xf32>) {
+  %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>}
+      : (tensor<128x256xf4E2M1FN>, !s, tensor<128x256xf4E2M1FN>, !s) -> tensor<128x128xf32>
+  // REMARKS: remark: [Missed] product+elementwise | Category:fp4-fuse | Reason="'func.return' reads the product too"
+  %z = arith.negf %y : tensor<128x128xf32>
+  return %y, %z : tensor<128x128xf32>, tensor<128x128xf32>
+}
+
+// -----
+
+!s = tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+#in = affine_map<(i, j) -> (j, i)>
+#out = affine_map<(i, j) -> (i, j)>
+// CHECK-LABEL: func.func @transposed
+// CHECK: fp4.blockscaled_matmul
+// CHECK-NOT: epilogue
+// CHECK: linalg.generic
+func.func @transposed(%a: tensor<128x256xf4E2M1FN>, %s: !s) -> tensor<128x128xf32> {
+  %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>}
+      : (tensor<128x256xf4E2M1FN>, !s, tensor<128x256xf4E2M1FN>, !s) -> tensor<128x128xf32>
+  %e = tensor.empty() : tensor<128x128xf32>
+  // REMARKS: remark: [Missed] product+elementwise | Category:fp4-fuse | Reason="it reads the product in another order"
+  %z = linalg.generic {indexing_maps = [#in, #out], iterator_types = ["parallel", "parallel"]}
+      ins(%y : tensor<128x128xf32>) outs(%e : tensor<128x128xf32>) {
+  ^bb0(%x: f32, %o: f32):
+    %n = arith.negf %x : f32
+    linalg.yield %n : f32
+  } -> tensor<128x128xf32>
+  return %z : tensor<128x128xf32>
+}
