@@ -129,6 +129,9 @@ class Conventions(unittest.TestCase):
                 most = re.search(r"\.e4m3Max = (\d+)", body)
                 self.assertEqual(recipes.range_of(recipe), 6 * int(most[1] if most else 448))
                 self.assertEqual(recipes.computes_in_bf16(recipe), "AmaxArithmetic::BF16" in body)
+                alpha = re.search(r"\.alpha = AlphaRule::(\w+)", body)
+                self.assertEqual(recipes.alpha_rule(recipe),
+                                 names[alpha[1]] if alpha else "amax_product")
 
     def test_a_tensor_of_zeros(self) -> None:
         zero = torch.tensor(0.0)
@@ -139,6 +142,18 @@ class Conventions(unittest.TestCase):
         tiny = torch.tensor(1e-42)
         self.assertEqual(ft.encode_scale_of(tiny, "transformer_engine"), torch.finfo().max)
         self.assertEqual(ft.encode_scale_of(tiny, "compressed_tensors_f32"), 1)
+
+    def test_a_product_has_one_rule(self) -> None:
+        """Activations of the default recipe, and a weight of ModelOpt."""
+        weight = ft.quantize(matrix(32, 1), recipe="modelopt")
+        with self.assertRaisesRegex(fp4.UsageError, "'alpha', but got amax_product of 'transformer_"
+                                    "engine' and decode_scales of 'modelopt'\nnote: quantize x"):
+            ft.linear(ft.quantize(matrix()), weight)
+        recipe = "transformer_engine, alpha = decode_scales"  # as the note says
+        x = ft.quantize(matrix(), recipe=recipe)
+        exact = ft.dequantize(x).double() @ ft.dequantize(weight).double().T
+        error = (ft.linear(x, weight) - exact).norm() / exact.norm()
+        self.assertLess(error.item(), 0.01)
 
     def test_every_encode_scale_of_an_amax_has_one(self) -> None:
         torch.manual_seed(1)

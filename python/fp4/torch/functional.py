@@ -144,11 +144,23 @@ def linear(x: Scaled, weight: Scaled, bias: torch.Tensor | None = None,
                          f"{weight!r}")
     if x.shape[1] % x.block:
         raise UsageError(f"K must be a multiple of {x.block}, but got {x.shape[1]}")
+    _check_alpha(x, weight)
     check_bias(bias, weight.shape[0])
     result: torch.Tensor = _ops.scaled_mm(
         _typed(x.data), _typed(x.scales, x), x.amax, _typed(weight.data),
         _typed(weight.scales, weight), weight.amax, bias, x.format, x.recipe, weight.recipe, dtype)
     return result
+
+
+def _check_alpha(x: Scaled, weight: Scaled) -> None:
+    if x.amax is None or weight.amax is None:
+        return
+    rules = [recipes.alpha_rule(value.recipe) for value in (x, weight)]
+    if rules[0] != rules[1]:
+        raise UsageError(f"'x' and 'weight' must have recipes with one decision 'alpha', but got "
+                         f"{rules[0]} of '{x.recipe}' and {rules[1]} of '{weight.recipe}'",
+                         f"quantize x with recipe='{x.recipe}, alpha = {rules[1]}', or with the "
+                         "recipe of the weight")
 
 
 def check_bias(bias: torch.Tensor | None, size: int) -> None:

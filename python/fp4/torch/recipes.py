@@ -14,6 +14,15 @@ BLOCKS = {name: facts.block for name, facts in _FORMATS.items()}
 #: Layouts of block scales (docs/Spec.md).
 LAYOUTS = ("linear", "tiled_128x4")
 
+#: How the scales of two tensors become the factor of their product, where not by amax_product.
+_ALPHAS = {name: rule for rule, names in {
+    "decode_scales": ("torchao", "torchao_cuda", "torchao_0_16", "torchao_0_16_cuda", "modelopt",
+                      "modelopt_0_44", "modelopt_static"),
+    "over_encode_scales": ("flashinfer", "flashinfer_exact", "vllm", "mslk", "mslk_1_3",
+                           "compressed_tensors", "compressed_tensors_f32",
+                           "flashinfer_four_over_six", "flashinfer_four_over_six_exact"),
+}.items() for name in names}
+
 _E2M1_MAX = 6.0
 _E4M3_MAX = {name: 256.0 for name in (
     "four_over_six", "four_over_six_squared", "four_over_six_largest", "fouroversix",
@@ -68,6 +77,12 @@ def tensor_scale_rule(recipe: str) -> str:
 def has_tensor_scale(format: str, recipe: str) -> bool:
     """Whether data of this recipe has a scale of the whole tensor besides the block scales."""
     return format == "nvfp4" and tensor_scale_rule(recipe) != "one"
+
+
+def alpha_rule(recipe: str) -> str:
+    """The decision alpha of a recipe of NVFP4 (docs/Numerics.md)."""
+    found = decisions(recipe)
+    return found.get("alpha") or _ALPHAS.get(found["name"], "amax_product")
 
 
 def computes_in_bf16(recipe: str) -> bool:
