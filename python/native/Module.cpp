@@ -101,32 +101,33 @@ std::shared_ptr<Route> *findRoute(CallsObject &calls, PyObject *name, const Argu
   return nullptr;
 }
 
-/// False for keywords that a planned call has not. Where they are absent, `name` is None and `out`
-/// null.
-bool readKeywords(PyObject *keywords, PyObject *&name, PyObject *&out) {
-  static PyObject *const nameWord = PyUnicode_InternFromString("function");
-  static PyObject *const outWord = PyUnicode_InternFromString("out");
-  name = Py_None, out = nullptr;
-  if (!keywords)
-    return true;
-  PyObject *foundName = PyDict_GetItemWithError(keywords, nameWord);
-  PyObject *foundOut = PyDict_GetItemWithError(keywords, outWord);
-  if (foundName)
-    name = foundName;
-  if (foundOut != Py_None)
-    out = foundOut;
-  return PyDict_Size(keywords) == (foundName ? 1 : 0) + (foundOut ? 1 : 0);
-}
+/// The values of the keywords of a call, which are the defaults where the caller gives none.
+struct Keywords {
+  PyObject *function = Py_None, *out = Py_None, *verify = Py_False, *stream = Py_None;
+
+  /// False for keywords that a planned call has not.
+  bool read(PyObject *given) {
+    static PyObject *const words[] = {
+        PyUnicode_InternFromString("function"), PyUnicode_InternFromString("out"),
+        PyUnicode_InternFromString("verify"), PyUnicode_InternFromString("stream")};
+    PyObject **const values[] = {&function, &out, &verify, &stream};
+    Py_ssize_t left = given ? PyDict_Size(given) : 0;
+    for (size_t i = 0; i < std::size(words) && left; ++i)
+      if (PyObject *value = PyDict_GetItemWithError(given, words[i]))
+        *values[i] = value, --left;
+    return left == 0 && verify == Py_False && stream == Py_None;
+  }
+};
 
 /// Null and no exception where no plan is known.
 Object callPlanned(CallsObject &calls, PyObject *tensors, PyObject *keywords, bool &ran) {
-  PyObject *name;
+  Keywords options;
   Arguments arguments;
-  Given given;
-  if (calls.value.empty() || !readKeywords(keywords, name, given.object) ||
-      !arguments.read(tensors))
+  if (calls.value.empty() || !options.read(keywords) || !arguments.read(tensors))
     return {};
-  const std::shared_ptr<Route> *found = findRoute(calls, name, arguments);
+  Given given;
+  given.object = options.out == Py_None ? nullptr : options.out;
+  const std::shared_ptr<Route> *found = findRoute(calls, options.function, arguments);
   if (!found)
     return {};
   const std::shared_ptr<Route> route = *found; // another thread may change the list
