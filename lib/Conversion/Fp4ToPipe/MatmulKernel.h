@@ -26,10 +26,12 @@ struct MatmulShape {
   bool storesTiles = false; ///< the result leaves through shared memory and TMA stores
 
   /// Columns that an epilogue thread holds at a time. A row of a staged tile is as wide as the
-  /// widest swizzle that divides the tile.
+  /// widest swizzle that divides the tile. More columns, with what a body reads for them, are too
+  /// many registers.
   int64_t chunk() const {
+    constexpr int64_t narrow = 32;
     int64_t widest = 128 * 8 / resultType.getIntOrFloatBitWidth();
-    return !storesTiles ? 32 : tileN % widest ? widest / 2 : widest;
+    return storesTiles && !body && tileN % widest == 0 ? widest : narrow;
   }
   pipe::Layout stagedLayout() const;
 
