@@ -9,7 +9,6 @@ the last line there is the case that ended the process. test_misuse.py runs it.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import pathlib
 import random
@@ -21,22 +20,12 @@ from typing import Any
 
 import fp4
 import numpy as np
+from misuse_case import JUNK, Case
 from programs import QUANTIZE, compiled, matrix, operands, optional, product
 
 torch: Any = optional("torch")
-Call = Callable[[], Any]
-
-JUNK: list[Any] = [None, 3, 2.5, "x", b"bytes", [1.0], {}, object(), float, True, (1, 2), 1j]
-FOLDER = pathlib.Path(tempfile.mkdtemp(prefix="fp4_misuse_"))
-
-
-@dataclasses.dataclass(frozen=True)
-class Case:
-    """A wrong call, and the exceptions that are right for it."""
-
-    what: str
-    call: Call
-    expected: type[BaseException] | tuple[type[BaseException], ...] = fp4.UsageError
+_FOLDER = tempfile.TemporaryDirectory(prefix="fp4_misuse_")
+FOLDER = pathlib.Path(_FOLDER.name)
 
 
 class Exporter:
@@ -178,6 +167,26 @@ def misuse_tiled(rng: random.Random) -> Case:
     return Case(f"scales: {what} of argument {index}", lambda: program("product")(*arguments))
 
 
+def misuse_out(rng: random.Random) -> Case:
+    """Arrays for the results that do not fit, and streams where there is no GPU."""
+    x, a = right("linear")
+    q, s = (np.zeros((5, size), np.uint8) for size in (32, 4))
+    whole = np.zeros((5, 36), np.uint8)
+    what, out = rng.choice([
+        ("one", q), ("three", (q, s, s)), ("none", ()), ("dtype", (q, s.astype(np.float32))),
+        ("shape", (q, s[:4])), ("order", (s, q)), ("strided", (whole[:, :32], s)),
+        ("overlap", (q, q.reshape(-1)[:20].reshape(5, 4))),
+        ("overlap with an argument", (x.view(np.uint8).reshape(-1)[:160].reshape(5, 32), s)),
+    ])
+    if rng.random() < 0.2:
+        return Case("a stream of the CPU", lambda: compiled()(x, a, function="linear", stream=1))
+    if rng.random() < 0.2:
+        junk = rng.choice([value for value in JUNK if value is not None])
+        return Case("out of another type",
+                    lambda: compiled()(x, function="amax", out=junk), (TypeError, fp4.UsageError))
+    return Case(f"out: {what}", lambda: compiled()(x, a, function="linear", out=out))
+
+
 def misuse_count(rng: random.Random) -> Case:
     function = rng.choice(["amax", "linear", "dequantize", "product"])
     arguments = right(function)
@@ -202,7 +211,8 @@ def misuse_syntax(rng: random.Random) -> Case:
     place = rng.randrange(text.index("@") + 1, len(body))
     letter = rng.choice("\0\x01\x7f☃\ud800")
     if rng.random() < 0.5:
-        return Case(f"text cut at {place}", lambda: fp4.compile(body[:place]), fp4.CompileError)
+        return Case(f"text cut at {place}", lambda: fp4.compile(body[:place] + "("),
+                    fp4.CompileError)
     expected = fp4.UsageError if letter in "\0\ud800" else fp4.CompileError
     return Case(f"{letter!r} at {place}",
                 lambda: fp4.compile(body[:place] + letter + body[place:] + "("), expected)
@@ -363,11 +373,15 @@ def misuse_file(rng: random.Random) -> Case:
 
 
 _KINDS: dict[Callable[[random.Random], Case], int] = {
-    misuse_array: 30, misuse_junk: 6, misuse_rows: 5, misuse_tiled: 10, misuse_count: 5,
+    misuse_array: 25, misuse_junk: 5, misuse_rows: 5, misuse_tiled: 10, misuse_count: 5,
     misuse_name: 4, misuse_syntax: 10, misuse_semantics: 8, misuse_options: 8, misuse_ptxas: 1,
     misuse_builder: 6, misuse_verified_builder: 4, misuse_device: 6, misuse_closed: 4,
-    misuse_file: 8,
+    misuse_file: 8, misuse_out: 6,
 }
+if torch:
+    from misuse_torch import KINDS
+
+    _KINDS.update(KINDS)
 
 
 def cases(seed: int, count: int) -> Iterator[Case]:

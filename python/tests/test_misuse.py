@@ -9,7 +9,8 @@ import unittest
 from typing import Any
 
 import fp4
-from misuse import Case, cases, judge
+from misuse import cases, judge
+from misuse_case import Case
 
 CASES = 1000
 SEED = int(os.environ.get("FP4_MISUSE_SEED", "20261121"))
