@@ -149,6 +149,16 @@ class Reading(Checkpoints):
                     checkpoint.read("a", expert=3)
                 self.same(checkpoint.tensor("a_bias"), torch.ones(3, 48))
 
+    def test_a_matrix_without_experts(self) -> None:
+        content, numbers = tensors("gpt-oss")
+        ck.write(self.path, {"a": ft.Scaled(
+            content["a_blocks"][1].view(48, 32).contiguous(), content["a_scales"][1].contiguous(),
+            None, (48, 64), "mxfp4", "linear")}, "gpt-oss")
+        self.assertEqual(load_file(self.path)["a_blocks"].shape, (48, 2, 16))
+        with ck.open(self.path) as checkpoint:
+            self.assertIsNone(checkpoint["a"].experts)
+            self.same(decoded(checkpoint.read("a")), numbers[1])
+
     def test_typed_elements(self) -> None:
         content, numbers = tensors("modelopt")
         content["a.weight"] = content["a.weight"].view(torch.float4_e2m1fn_x2)

@@ -206,6 +206,7 @@ class Flashinfer(unittest.TestCase):
         x, g = data(16, 32), torch.ones(())
         for named, message in (
                 ({"sfLayout": flashinfer.SfLayout.layout_8x4}, "layout_8x4 has no kernel here"),
+                ({"sfLayout": 7}, "'sfLayout' must be an SfLayout, but got 7"),
                 ({"do_shuffle": True}, "do_shuffle has no kernel"),
                 ({"backend": "cute-dsl"}, "backend = 'cute-dsl' has no kernel"),
                 ({"per_token_activation": True}, "per_token_activation has no kernel"),
@@ -270,6 +271,25 @@ class Layouts(unittest.TestCase):
             flashinfer.e2m1_and_ufp8sf_scale_to_float(codes, tiled, torch.ones(()),
                                                       is_sf_swizzled_layout=False)
 
+    def test_scales_that_were_overwritten(self) -> None:
+        (codes, tiled), (_, linear) = (self.operands(layout) for layout in (
+            flashinfer.SfLayout.layout_128x4, flashinfer.SfLayout.layout_linear))
+        flashinfer.mm_fp4(codes, codes.T, tiled, tiled.T)
+        for view in (tiled, torch.nn.Parameter(tiled, False), tiled.view(torch.float8_e4m3fn)):
+            flashinfer.mm_fp4(codes, codes.T, view, tiled.T)
+        tiled.view(torch.float8_e4m3fn).copy_(linear.view(torch.float8_e4m3fn))
+        with self.assertRaisesRegex(fp4.UsageError, "from elsewhere may as well be linear"):
+            flashinfer.mm_fp4(codes, codes.T, tiled, tiled.T)
+        with torch.inference_mode():
+            codes, tiled = self.operands(flashinfer.SfLayout.layout_128x4)
+            flashinfer.mm_fp4(codes, codes.T, tiled, tiled.T)
+
+    def test_a_right_side_that_is_not_transposed(self) -> None:
+        codes, tiled = flashinfer.nvfp4_quantize(data(128, 256), torch.ones(()))  # [N, K/2] square
+        for b in (codes, codes.T.contiguous()):
+            with self.assertRaisesRegex(fp4.UsageError, "'b' must be column-major, but its st"):
+                flashinfer.mm_fp4(codes, b, tiled, tiled.T)
+
     def test_scales_from_elsewhere(self) -> None:
         codes, tiled = self.operands(flashinfer.SfLayout.layout_128x4)
         y = flashinfer.mm_fp4(codes, codes.T, tiled, tiled.T)
@@ -290,7 +310,7 @@ class Layouts(unittest.TestCase):
             flashinfer.mm_fp4(codes, codes.T, other, tiled.T)
         with self.assertRaisesRegex(fp4.UsageError, "a tensor of shape .128, 4., but got .1, 4."):
             flashinfer.mm_fp4(codes, codes.T, tiled[:1].clone(), tiled.T)
-        with self.assertRaisesRegex(fp4.UsageError, "must be contiguous and row-major"):
+        with self.assertRaisesRegex(fp4.UsageError, "'b' must be column-major, but"):
             flashinfer.mm_fp4(codes, codes.T.contiguous(), tiled, tiled.T)
 
     def test_padding_does_not_matter(self) -> None:

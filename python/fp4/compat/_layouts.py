@@ -3,7 +3,8 @@
 Scales of the layouts linear and tiled_128x4 are both matrices of bytes in these packages, and of
 equal shape where there is no padding. So the functions that make scales note their layout for the
 memory of the result, and the functions that read scales compare. A view of a tensor (.T, .view,
-.reshape) has the same memory; a copy has a note only if it is made by these functions.
+.reshape) has the same memory; a copy has a note only if it is made by these functions. A tensor
+that torch has written to since has none: somebody may have put other scales into it.
 """
 
 from __future__ import annotations
@@ -42,13 +43,13 @@ class _Notes:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._notes: dict[int, tuple[Any, Scales]] = {}
+        self._notes: dict[int, tuple[Any, int, Scales]] = {}
         self._limit = 64
 
     def add(self, tensor: torch.Tensor, scales: Scales) -> None:
         reference = StorageWeakRef(tensor.untyped_storage())  # type: ignore[no-untyped-call]
         with self._lock:
-            self._notes[reference.cdata] = (reference, scales)
+            self._notes[reference.cdata] = (reference, _version(tensor), scales)
             if len(self._notes) > self._limit:
                 self._notes = {key: note for key, note in self._notes.items()
                                if not note[0].expired()}
@@ -57,7 +58,15 @@ class _Notes:
     def find(self, tensor: torch.Tensor) -> Scales | None:
         with self._lock:
             note = self._notes.get(tensor.untyped_storage()._cdata)
-            return note[1] if note and not note[0].expired() else None
+            if note is None or note[0].expired() or note[1] != _version(tensor):
+                return None
+            return note[2]
+
+
+def _version(tensor: torch.Tensor) -> int:
+    """How often torch has written to the tensor or a view of it; it does not count for tensors of
+    torch.inference_mode."""
+    return 0 if tensor.is_inference() else tensor._version
 
 
 _NOTES = _Notes()

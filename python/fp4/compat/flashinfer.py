@@ -184,6 +184,10 @@ def mm_fp4(
     if a.shape[1] != b.shape[0]:
         raise UsageError(f"arguments 'a' and 'b' must have one K, but got {2 * a.shape[1]} and "
                          f"{2 * b.shape[0]}", "b is the transposed view of a row-major [N, K/2]")
+    if not b.t().is_contiguous():
+        raise UsageError(f"argument 'b' must be column-major, but its strides of shape "
+                         f"{list(b.shape)} are {b.stride()}",
+                         "pass the transposed view of a row-major [N, K/2], and no copy of it")
     rows, columns, names = a.shape[0], 2 * a.shape[1], ("a", "a_descale", "b", "b_descale", "alpha")
     blocks = columns // block_size
     scales = [expect(_upright(value), TILED, size, blocks, f"argument '{name}'")
@@ -296,7 +300,10 @@ def _refuse_other_scale(scale: torch.Tensor | None) -> None:
 
 
 def _layout(layout: SfLayout) -> str:
-    value = SfLayout(layout)
+    try:
+        value = SfLayout(layout)
+    except ValueError:
+        raise UsageError(f"argument 'sfLayout' must be an SfLayout, but got {layout!r}") from None
     refuse(value == SfLayout.layout_8x4, "layout_8x4", "pass layout_128x4 or layout_linear")
     return TILED if value == SfLayout.layout_128x4 else LINEAR
 
