@@ -89,6 +89,26 @@ class Training(unittest.TestCase):
         self.assertEqual(sum(value.numel() > 1 for value in kept), 4)
         self.assertLess(sum(value.nbytes for value in kept), (48 + 32) * 64 * 2)
 
+    def test_a_compiled_layer_keeps_quantized_operands_too(self) -> None:
+        """What Inductor's partitioner passes from the forward graph to the backward graph."""
+        from functorch.compile import make_boxed_func, min_cut_rematerialization_partition
+        from torch._dynamo.backends.common import aot_autograd
+
+        kept = []
+
+        def forward(graph: Any, inputs: Any) -> Any:
+            kept.extend(value.meta["val"] for value in graph.graph.output_node().args[0])
+            return make_boxed_func(graph.forward)
+
+        backend = aot_autograd(
+            fw_compiler=forward, partition_fn=min_cut_rematerialization_partition,
+            bw_compiler=lambda graph, inputs: make_boxed_func(graph.forward))
+        module, x = layer(), matrix()
+        compiled = torch.compile(module, fullgraph=True, dynamic=True, backend=backend)
+        self.equal(step(compiled, x), step(module, x))
+        wide = [value for value in kept[1:] if isinstance(value, torch.Tensor) and value.dim()]
+        self.assertEqual([value.element_size() for value in wide], [1] * 4)  # kept[0] is y
+
     def test_what_needs_no_gradient_is_not_computed(self) -> None:
         module, x = layer(), matrix()
         y, dx, dw, db = step(module, x)

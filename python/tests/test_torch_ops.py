@@ -9,7 +9,6 @@ from programs import torch
 
 if torch is not None:
     import fp4.torch as ft
-    from fp4.torch import ops
     from torch.nn.functional import ScalingType, SwizzleType
 
     BLOCKS, TENSOR = ScalingType.BlockWise1x16, ScalingType.TensorWise
@@ -50,8 +49,8 @@ class Operations(unittest.TestCase):
         bias = torch.ones(32, requires_grad=True)
         one = ("nvfp4", "transformer_engine")
         # As bytes: opcheck compares inputs with torch.allclose, which knows no float4 and float8.
-        data, scales = map(bytes_of, ops.quantize(x, number, None, *one, "linear", False, False,
-                                                  None))
+        data, scales = map(bytes_of, torch.ops.fp4.quantize(
+            x, number, None, *one, "linear", False, False, None))
         a, b = ft.quantize(x), ft.quantize(matrix(32))
         operands = (bytes_of(a.data), bytes_of(a.scales), a.amax,
                     bytes_of(b.data), bytes_of(b.scales), b.amax)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -41,13 +42,19 @@ def simulator(device: Device | None = None, *, verify: bool = False) -> Iterator
 def run(program: Callable[[str], Compiled], *tensors: torch.Tensor | None) -> Any:
     """Calls the program that `program` makes for a target. Arguments that are None are left out.
     Gradients are recorded outside, by the operation."""
-    given = [tensor.detach() for tensor in tensors if tensor is not None]
-    device, verify = _settings.get()
-    if given[0].device.type == "cuda":
-        major, minor = torch.cuda.get_device_capability(given[0].device)
-        return program(f"sm_{major}{minor}a")(*given)
-    if given[0].device.type != "cpu":
+    given = [tensor.detach() if tensor.requires_grad else tensor
+             for tensor in tensors if tensor is not None]
+    if given[0].is_cuda:
+        return program(_target_of(given[0].device))(*given)
+    if not given[0].is_cpu:
         raise UsageError("tensors must be on the CPU or a CUDA device, but are on "
                          f"{given[0].device}", "move them with .cpu() or .cuda()")
+    device, verify = _settings.get()
     target = "sm_100a" if device is None else device.target
     return program(target).program(device)(*given, verify=verify)
+
+
+@functools.cache
+def _target_of(device: torch.device) -> str:
+    major, minor = torch.cuda.get_device_capability(device)
+    return f"sm_{major}{minor}a"
