@@ -6,7 +6,8 @@
 
 namespace fp4::python {
 
-Exchange exchange;
+// Never destroyed: Python has ended when objects of static duration are, and it owns Objects.
+Exchange &exchange = *new Exchange;
 
 bool Exchange::accept(PyObject *acceptedTypes, PyObject *capsule, PyObject *negative,
                       PyObject *device) {

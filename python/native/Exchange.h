@@ -24,7 +24,7 @@ struct Exchange {
   bool accepts(PyObject *object) const;
 };
 
-extern Exchange exchange;
+extern Exchange &exchange;
 
 /// The tensors of one call, and what a plan depends on: their types and shapes.
 class Arguments {

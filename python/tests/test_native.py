@@ -219,6 +219,25 @@ def close_while_threads_call(program: fp4.Program, x: Any) -> "list[BaseExceptio
     return failures + [AssertionError("it runs") for thread in threads if thread.is_alive()]
 
 
+@unittest.skipUnless(HAS_PLANS, WHY)
+class Exit(unittest.TestCase):
+    def test_python_ends_before_what_the_module_keeps(self) -> None:
+        """The module has the last reference to a function, which it must not free after Python."""
+        script = """
+import fp4, programs, torch
+original = torch.Tensor.is_neg
+torch.Tensor.is_neg = lambda tensor: False
+torch.Tensor.is_neg.facts = {}  # a container asks for Python's thread when it is freed
+program = fp4.Program(programs.compiled().program()._code)
+program(torch.zeros(3, 64, dtype=torch.bfloat16), function="amax")
+torch.Tensor.is_neg = original
+"""
+        here = os.path.dirname(os.path.abspath(__file__))
+        done = subprocess.run([sys.executable, "-W", "ignore", "-c", script], cwd=here, text=True,
+                              capture_output=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+
 def same(one: Any, other: Any) -> bool:
     return one.dtype == other.dtype and torch.equal(one.view(torch.uint8), other.view(torch.uint8))
 
