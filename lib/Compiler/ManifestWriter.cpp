@@ -117,7 +117,7 @@ bool isElementwiseOnTensors(Operation *op) {
          llvm::all_of(op->getOperands(), isNumbers) && fp4::elementOpOf(op);
 }
 
-/// "0,1 1 -": the dimensions of the result that index each operand.
+/// "0,1 x,1 -": the dimensions of the result that index each operand; x has the index 0.
 std::string spellDimensions(ArrayRef<SmallVector<unsigned>> operands) {
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -126,7 +126,10 @@ std::string spellDimensions(ArrayRef<SmallVector<unsigned>> operands) {
       [&](const SmallVector<unsigned> &dims) {
         if (dims.empty())
           stream << "-";
-        llvm::interleave(dims, stream, ",");
+        llvm::interleave(
+            dims, stream,
+            [&](unsigned dim) { stream << (dim == fp4::kSameForAll ? "x" : std::to_string(dim)); },
+            ",");
       },
       " ");
   return text;

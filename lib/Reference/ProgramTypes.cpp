@@ -5,6 +5,7 @@
 #include "fp4/Numerics/Formats.h"
 
 #include <fmt/format.h>
+#include <limits>
 #include <sstream>
 
 namespace fp4::harness {
@@ -126,6 +127,8 @@ std::vector<std::vector<size_t>> operandDimensions(const ProgramOp &op) {
     for (char c : word)
       if (c >= '0' && c <= '9') // tensors have few dimensions
         numbers.push_back(static_cast<size_t>(c - '0'));
+      else if (c == 'x')
+        numbers.push_back(std::numeric_limits<size_t>::max());
   }
   return dimensions;
 }

@@ -5,6 +5,7 @@
 #include "fp4/Numerics/Elementwise.h"
 
 #include <fmt/format.h>
+#include <limits>
 
 namespace fp4::harness {
 namespace {
@@ -27,6 +28,8 @@ Expected<Indexed> indexed(Step &step, size_t number, const std::vector<size_t> &
                                   operand.type.str()));
   uint64_t stride = 1;
   for (size_t i = shape.size(); i-- > 0; stride *= static_cast<uint64_t>(shape[i])) {
+    if (dimensions[i] == std::numeric_limits<size_t>::max() && shape[i] == 1)
+      continue;
     if (dimensions[i] >= result.size() || shape[i] != result[dimensions[i]])
       return step.wrong(
           fmt::format("must have operand {} of the sizes of its result {}, but got {}", number,

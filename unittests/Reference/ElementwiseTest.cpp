@@ -71,6 +71,14 @@ TEST(Elementwise, DynamicSizesFollowFromOperands) {
   EXPECT_THAT(op.run(), ElementsAre(-1, -2, -3, -4, -5, -6));
 }
 
+TEST(Elementwise, DimensionsOfOneAreTheSameForAll) {
+  Elementwise op({numbers({2, 3}, {1, 2, 3, 4, 5, 6}), numbers({2, 1}, {10, 20}),
+                  numbers({1, 3}, {100, 200, 300})},
+                 {kMatrix}, "3: add f32 0 1; add f32 3 2 -> 4", "0,1 0,x x,1");
+  EXPECT_THAT(op.run(), ElementsAre(111, 212, 313, 124, 225, 326));
+  EXPECT_THAT(op.error("dimensions", "x,1 0,x x,1"), HasSubstr("must have operand 0 of the sizes"));
+}
+
 TEST(Elementwise, NothingAndOneNumber) {
   EXPECT_THAT(Elementwise({numbers({}, {2})}, {{{}, ElementType::F32}}, "1: -> 0", "-").run(),
               ElementsAre(2));

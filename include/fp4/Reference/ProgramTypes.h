@@ -25,7 +25,8 @@ Expected<std::map<std::string, Type>> valueTypes(std::span<const ProgramOp> prog
 tl::unexpected<Error> badProgram(const ProgramOp &op, const std::string &what);
 
 /// Of an elementwise operation ("linalg.generic"): which dimensions of the result index each
-/// operand, from its attribute "dimensions", such as "0,1 1 -".
+/// operand, from its attribute "dimensions", such as "0,1 x,1 -". For x, a dimension of size 1 that
+/// is the same for all, a number that no dimension has.
 std::vector<std::vector<size_t>> operandDimensions(const ProgramOp &op);
 
 } // namespace fp4::harness

@@ -95,7 +95,8 @@ private:
   /// The number of the first element that a run reads of an operand with these dimensions.
   Int32 firstElement(Value item, ArrayRef<unsigned> dims, RankedTensorType type) {
     int64_t rank = result.getRank();
-    if (static_cast<int64_t>(dims.size()) == rank)
+    bool isWhole = static_cast<int64_t>(dims.size()) == rank;
+    if (isWhole && !llvm::is_contained(dims, kSameForAll))
       return Int32(b, item) * run;
     Int32 row = Int32(b, item) / (columns / run), offset(b, 0);
     Int32 column = Int32(b, item) % (columns / run) * run;
@@ -105,7 +106,8 @@ private:
       row = dim == 0 ? row : row / result.getDimSize(dim);
     }
     for (auto [i, dim] : llvm::enumerate(dims))
-      offset = offset * (i == 0 ? 1 : type.getDimSize(i)) + coordinates[dim];
+      if (dim != kSameForAll)
+        offset = offset * (i == 0 ? 1 : type.getDimSize(i)) + coordinates[dim];
     return offset;
   }
 

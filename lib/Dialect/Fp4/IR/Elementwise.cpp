@@ -113,6 +113,19 @@ std::string whyNotOperand(Value value, Block &body, unsigned inputs) {
   return "its body reads a number from outside that is no constant";
 }
 
+/// Why the elements of an operand are not found by the loops in their order.
+std::string whyNotIndexed(linalg::LinalgOp op, OpOperand *input) {
+  if (!op.getMatchingIndexingMap(input).isProjectedPermutation(/*allowZeroInResults=*/true))
+    return "an operand is indexed by more than loops";
+  auto type = cast<RankedTensorType>(input->get().getType());
+  SmallVector<unsigned> dimensions = dimensionsOf(op, input->getOperandNumber());
+  for (auto [dimension, size] : llvm::zip_equal(dimensions, type.getShape()))
+    if (dimension == kSameForAll && size != 1)
+      return "an operand is read in part";
+  llvm::erase(dimensions, kSameForAll);
+  return llvm::is_sorted(dimensions) ? "" : "an operand is transposed";
+}
+
 std::string whyNotOperation(Operation &op) {
   if (op.getNumResults() != 1 || (!elementOpOf(&op) && !isa<arith::ConstantOp>(op)))
     return nameOf(&op) + " has no elementwise step; these have one: " + elementwiseOperations();
@@ -177,8 +190,10 @@ numerics::ElementProgram fp4::elementProgramOf(Operation *op) {
 
 SmallVector<unsigned> fp4::dimensionsOf(linalg::LinalgOp op, unsigned input) {
   SmallVector<unsigned> dimensions;
-  for (AffineExpr expr : op.getIndexingMapsArray()[input].getResults())
-    dimensions.push_back(cast<AffineDimExpr>(expr).getPosition());
+  for (AffineExpr expr : op.getIndexingMapsArray()[input].getResults()) {
+    auto dim = dyn_cast<AffineDimExpr>(expr);
+    dimensions.push_back(dim ? dim.getPosition() : kSameForAll);
+  }
   return dimensions;
 }
 
@@ -193,11 +208,8 @@ std::string fp4::whyNotElementwise(linalg::LinalgOp op) {
   for (OpOperand *input : op.getDpsInputOperands()) {
     if (!isa<RankedTensorType>(input->get().getType()))
       return "an operand is no tensor";
-    AffineMap map = op.getMatchingIndexingMap(input);
-    if (!map.isProjectedPermutation())
-      return "an operand is indexed by more than loops";
-    if (!llvm::is_sorted(dimensionsOf(op, input->getOperandNumber())))
-      return "an operand is transposed";
+    if (std::string reason = whyNotIndexed(op, input); !reason.empty())
+      return reason;
   }
   return whyNotElementwise(*op.getBlock(), op.getNumDpsInputs());
 }

@@ -38,7 +38,11 @@ numerics::ElementProgram elementProgramOf(mlir::Operation *op);
 /// Empty where it is one.
 std::string whyNotElementwise(mlir::linalg::LinalgOp op);
 
-/// The dimensions of the result, in order, that index operand `input` of such an operation.
+/// In the place of a dimension: this one of the operand has size 1, and its index is 0.
+inline constexpr unsigned kSameForAll = ~0u;
+
+/// The dimensions of the result, in order, that index operand `input` of such an operation; or
+/// kSameForAll.
 llvm::SmallVector<unsigned> dimensionsOf(mlir::linalg::LinalgOp op, unsigned input);
 
 } // namespace fp4
