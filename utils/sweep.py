@@ -4,6 +4,7 @@
   utils/sweep.py                 a covering subset: every pair of values of two parameters occurs
   utils/sweep.py --full          also the cross product of shapes, formats, result types and plans
   utils/sweep.py --plans=others  pairs, clusters and other plans in place of tiles of every width
+  utils/sweep.py --plans=stores  results that leave through shared memory and TMA stores
   utils/sweep.py --list          what would run
 
 A program is a linear layer from bf16 operands, or a product of operands that are already quantized
@@ -40,7 +41,9 @@ OTHERS = {**{f"pair_{n}": f"pair, tile = [256, {n}, 256]" for n in COLUMNS},
           "2x2": "cluster = [2, 2]", "1x2": "cluster = [1, 2], tile = [128, 256, 256]",
           "shallow": "tile = [128, 64, 256], stages = 1, accumulators = 1",
           "along_n": "schedule = #pipe.static_persistent<along_n>"}
-PLANS = {"tiles": TILES, "others": OTHERS}
+STORES = {"tma": "store = tma", **{f"tma_{n}": f"store = tma, tile = [128, {n}, 256]" for n in (64, 96, 256)},
+          "tma_pair": "store = tma, pair, tile = [256, 192, 256]", "tma_2x2": "store = tma, cluster = [2, 2]"}
+PLANS = {"tiles": TILES, "others": OTHERS, "stores": STORES}
 SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("random", 2), ("random", 3)]
 
 LAYOUT = "#fp4.scale_layout<tiled_128x4>"
@@ -96,7 +99,7 @@ def program(fmt, result, operands, plan, m, n, k):
         alpha = " alpha %alpha"
         swizzled.append(kind)
     y = f"tensor<{m}x{n}x{result}>"
-    fields = {**TILES, **OTHERS}[plan]
+    fields = {**TILES, **OTHERS, **STORES}[plan]
     written = fields and f", fp4.plan = #fp4.plan<tile_product, {fields}>"
     body += [f"  %y = fp4.blockscaled_matmul %qx scaled %tx, %qw scaled %tw{alpha}"
              f" {{format = #fp4.format<{fmt}>{written}}}",
@@ -141,7 +144,7 @@ def main():
     parser.add_argument("--schedules", default="all", help="all, or eager")
     parser.add_argument("--dist", default="gaussian,exact", help="distributions of the inputs")
     parser.add_argument("--plans", default="tiles", choices=PLANS,
-                        help="tiles of all widths, or pairs, clusters and other plans")
+                        help="tiles of all widths; or pairs, clusters and other plans; or results stored by TMA")
     options = parser.parse_args()
 
     plans = PLANS[options.plans]
