@@ -41,8 +41,10 @@ OTHERS = {**{f"pair_{n}": f"pair, tile = [256, {n}, 256]" for n in COLUMNS},
           "2x2": "cluster = [2, 2]", "1x2": "cluster = [1, 2], tile = [128, 256, 256]",
           "shallow": "tile = [128, 64, 256], stages = 1, accumulators = 1",
           "along_n": "schedule = #pipe.static_persistent<along_n>"}
-STORES = {"tma": "store = tma", **{f"tma_{n}": f"store = tma, tile = [128, {n}, 256]" for n in (64, 96, 256)},
-          "tma_pair": "store = tma, pair, tile = [256, 192, 256]", "tma_2x2": "store = tma, cluster = [2, 2]"}
+STORES = {"tma": "store = tma",
+          **{f"tma_{n}": f"store = tma, tile = [128, {n}, 256]" for n in (64, 96, 256)},
+          "tma_pair": "store = tma, pair, tile = [256, 192, 256]",
+          "tma_2x2": "store = tma, cluster = [2, 2]"}
 PLANS = {"tiles": TILES, "others": OTHERS, "stores": STORES}
 SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("random", 2), ("random", 3)]
 
@@ -144,7 +146,8 @@ def main():
     parser.add_argument("--schedules", default="all", help="all, or eager")
     parser.add_argument("--dist", default="gaussian,exact", help="distributions of the inputs")
     parser.add_argument("--plans", default="tiles", choices=PLANS,
-                        help="tiles of all widths; or pairs, clusters and other plans; or results stored by TMA")
+                        help="tiles of all widths; or pairs, clusters and other plans; or results "
+                             "stored by TMA")
     options = parser.parse_args()
 
     plans = PLANS[options.plans]
