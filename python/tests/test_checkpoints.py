@@ -120,6 +120,7 @@ class Reading(Checkpoints):
                 self.assertEqual((checkpoint.layout.name, list(checkpoint), weight.format,
                                   weight.shape, weight.layout, len(checkpoint.others)),
                                  (layout, ["a"], "nvfp4", (48, 64), "linear", 1))
+                self.assertEqual(weight.recipe, checkpoint["a"].kind.recipe)
                 self.same(decoded(weight), numbers)
                 self.same(decoded(weight, "bf16"), numbers.bfloat16())
 
@@ -233,6 +234,14 @@ class Reading(Checkpoints):
             torch.set_default_dtype(torch.float32)
         self.same(decoded(weight), numbers)
         self.assertEqual(load_file(self.path)["a.weight_global_scale"].dtype, torch.float32)
+
+    def test_a_scale_of_an_input_that_is_none(self) -> None:
+        for value, message in ((torch.ones(1).half(), "must be one float32, but is float16 of sh"),
+                               (torch.ones(2), r"must be one float32, but is float32 of shape .2")):
+            content = {**tensors("modelopt")[0], "a.input_scale": value}
+            with ck.open(self.save(content)) as checkpoint, self.refused(
+                    f"tensor 'a.input_scale' {message}"):
+                checkpoint.input_scale("a")
 
 
 class Layers(Checkpoints):
@@ -372,6 +381,8 @@ class Refusals(Checkpoints):
                 error = (decoded(checkpoint.read("a")) - numbers).abs().max() / numbers.abs().max()
                 self.assertLess(error.item(), 1e-6)
                 self.assertEqual(checkpoint.input_scale("a").convention, other)
+            with ck.open(path, global_scale="decode" if other == "encode" else "encode") as same:
+                self.assertGreater(decoded(same.read("a")).abs().max().item(), 65504)  # as stated
 
 
 class Writing(Checkpoints):
