@@ -17,6 +17,8 @@ auto fail(std::string message, std::string note = "") {
   return makeError(ErrorKind::Usage, std::move(message), std::move(note));
 }
 
+uint64_t slicesOf(const GemmProblem &p) { return (p.depth + splitSlice - 1) / splitSlice; }
+
 Status validate(const GemmProblem &p) {
   const unsigned block = blockSizeOf(p.format);
   if (p.depth == 0 || p.depth % block)
@@ -28,6 +30,9 @@ Status validate(const GemmProblem &p) {
     return fail("row pitch of operand a must be at least K / 2 bytes");
   if (p.b.dataPitch && p.b.dataPitch < p.depth / 2)
     return fail("row pitch of operand b must be at least K / 2 bytes");
+  if (const uint64_t slices = slicesOf(p); p.splits == 0 || p.splits > slices)
+    return fail("ranges of K must be 1 to " + std::to_string(slices) + ", but got " +
+                std::to_string(p.splits));
   if (!p.rowAlpha.empty() && p.rowAlpha.size() != p.a.rows)
     return fail("alphas of rows must be " + std::to_string(p.a.rows) + " numbers, but got " +
                 std::to_string(p.rowAlpha.size()));
@@ -74,6 +79,15 @@ struct PaddedOperand {
             &scales[(row * steps + s) * scalesPerStep], steps * scalesPerStep};
   }
 };
+
+/// Runs body(first step, end) for every range of K, from the first to the last.
+template <typename Body> void forRanges(const GemmProblem &p, const Body &body) {
+  const uint64_t slices = slicesOf(p), steps = stepsOf(p), perSlice = splitSlice / fp4MmaK;
+  for (uint64_t split = 0; split < p.splits; ++split) {
+    const SplitRange range = splitRange(split, p.splits, slices);
+    body(range.begin * perSlice, std::min(range.end * perSlice, steps));
+  }
+}
 
 StepKind stepKindOf(BlockFormat f) {
   return {isMX(f) ? hw::ScaleType::UE8M0 : hw::ScaleType::UE4M3,
@@ -137,6 +151,19 @@ void forTiles(const GemmProblem &p, const PaddedOperand &a, const PaddedOperand 
 
 //===--- fp64 reference --------------------------------------------------===//
 
+/// Adds the sum of a further range of K in fp32, which rounds to nearest.
+void addPart(const ReferenceState &part, ReferenceState &total) {
+  for (unsigned j = 0; j < panelColumns; ++j) {
+    total.sum[j] += part.sum[j];
+    total.magnitude[j] += part.magnitude[j];
+    const double error = total.error[j] + part.error[j];
+    const double reach = std::fabs(total.sum[j]) + error;
+    total.error[j] = error + reach * 0x1p-24 + 0x1p-150;
+    total.reach[j] =
+        std::max({total.reach[j], part.reach[j], std::fabs(total.sum[j]) + total.error[j]});
+  }
+}
+
 /// Sums, bounds and possible overflows of one row and panel, from its state after the last step.
 void finish(const GemmProblem &p, const EpilogueProgram &epilogue, const ReferenceState &r,
             uint64_t row, uint64_t column, unsigned count, GemmReference &result) {
@@ -165,14 +192,19 @@ Expected<std::vector<float>> gemmMmaModel(const GemmProblem &p) {
       for (uint64_t r = 0; r < tile.rows; ++r) {
         const unsigned count = tile.panelSize(first);
         const StepPanel *panels = tile.panelSteps(first);
-        alignas(64) float d[panelColumns] = {};
-        for (uint64_t s = 0; s < tile.steps; ++s)
-          addStep(kind, tile.rowSteps(r)[s], a.step(tile.row + r, s), panels[s],
-                  b.step(tile.column + first, s), count, d);
+        alignas(64) float sum[panelColumns] = {};
+        forRanges(p, [&](uint64_t begin, uint64_t end) {
+          alignas(64) float d[panelColumns] = {};
+          for (uint64_t s = begin; s < end; ++s)
+            addStep(kind, tile.rowSteps(r)[s], a.step(tile.row + r, s), panels[s],
+                    b.step(tile.column + first, s), count, d);
+          for (unsigned j = 0; j < count; ++j)
+            sum[j] = begin == 0 ? d[j] : sum[j] + d[j];
+        });
         float *out = &result[(tile.row + r) * b.rows + tile.column + first];
         for (unsigned j = 0; j < count; ++j)
           out[j] = epilogue.apply(
-              d[j], alphaAt(p, tile.row + r, tile.column + first + j).value_or(1.f));
+              sum[j], alphaAt(p, tile.row + r, tile.column + first + j).value_or(1.f));
       }
   });
   return result;
@@ -191,8 +223,15 @@ Expected<GemmReference> gemmReference(const GemmProblem &p) {
     for (uint64_t first = 0; first < tile.columns; first += panelColumns)
       for (uint64_t r = 0; r < tile.rows; ++r) {
         ReferenceState state;
-        for (uint64_t s = 0; s < tile.steps; ++s)
-          kernels.addReference(tile.rowSteps(r)[s], tile.panelSteps(first)[s], state);
+        forRanges(p, [&](uint64_t begin, uint64_t end) {
+          ReferenceState part;
+          for (uint64_t s = begin; s < end; ++s)
+            kernels.addReference(tile.rowSteps(r)[s], tile.panelSteps(first)[s], part);
+          if (begin == 0)
+            state = part;
+          else
+            addPart(part, state);
+        });
         finish(p, epilogue, state, tile.row + r, tile.column + first, tile.panelSize(first),
                result);
       }

@@ -45,6 +45,14 @@ public:
   Status defineFloats(size_t i, std::span<const float> values);
 };
 
+/// Rows of a matrix that belong together.
+struct RowRange {
+  uint64_t begin = 0, rows = 0;
+};
+/// The groups of attribute "groups", "130,0,62", of which `rows` is the sum; one of all `rows` where
+/// it is absent.
+Expected<std::vector<RowRange>> groupsOf(const Step &step, uint64_t rows);
+
 numerics::FloatType floatType(ElementType type);
 /// The values of a bf16, f16 or f32 tensor.
 std::vector<float> floats(const Tensor &tensor);

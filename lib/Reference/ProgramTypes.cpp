@@ -92,13 +92,19 @@ std::vector<Shape> resultShapes(const ProgramOp &op, std::span<const Type> opera
   return std::vector<Shape>(op.resultTypes.size(), first);
 }
 
+/// A product of groups, whose scales are lists of tiles.
+bool isGrouped(const ProgramOp &op) {
+  const std::string segments = attributeOr(op, "operand_segments", "");
+  return op.attributes.contains("groups") || (!segments.empty() && segments.back() == '1');
+}
+
 /// Operands whose rows are dynamic can contradict each other: data and its scales, rows and their
 /// amaxes.
 Status checkRows(const ProgramOp &op, std::span<const Type> operands) {
   std::vector<std::pair<size_t, size_t>> pairs;
   if (op.op == "fp4.dequantize")
     pairs = {{0, 1}};
-  if (op.op == "fp4.blockscaled_matmul")
+  if (op.op == "fp4.blockscaled_matmul" && !isGrouped(op))
     pairs = {{0, 1}, {2, 3}};
   if (op.op == "fp4.quantize" && op.attributes.contains("per_row") &&
       attributeOr(op, "outputs", "rowwise") != "columnwise")

@@ -7,7 +7,9 @@
 #include "fp4/Numerics/Quantize.h"
 #include "fp4/Support/Progress.h"
 
+#include <algorithm>
 #include <fmt/format.h>
+#include <utility>
 
 namespace fp4::harness {
 
@@ -39,58 +41,145 @@ Status runAlpha(Step &step) {
 
 namespace {
 
-/// A product whose operands lie in a step, with what of it the step does not own.
+/// One product of a step, with what of it the step does not own.
 struct OwnedProblem {
   numerics::GemmProblem gemm;
   std::vector<uint8_t> scalesA, scalesB;
-  std::vector<float> alphas;
 };
 
-/// Alpha is the optional operand 4: one number, one for each row, or one for each column.
-void setAlpha(OwnedProblem &problem, const Tensor &alpha) {
-  problem.alphas = floats(alpha);
-  if (alpha.type.shape.empty())
-    problem.gemm.alpha = problem.alphas.front();
+/// Alpha: one number, one for each row, one for each column, or one for each group.
+void setAlpha(numerics::GemmProblem &gemm, const Tensor &alpha, std::span<const float> alphas,
+              size_t group) {
+  const size_t rank = alpha.type.shape.size();
+  if (rank < 2)
+    gemm.alpha = alphas[rank == 0 ? 0 : group];
   else
-    (alpha.type.shape.back() == 1 ? problem.gemm.rowAlpha : problem.gemm.columnAlpha) =
-        problem.alphas;
+    (alpha.type.shape.back() == 1 ? gemm.rowAlpha : gemm.columnAlpha) = alphas;
 }
 
-Status setOperands(OwnedProblem &problem, Step &step) {
-  FP4_ASSIGN(auto lhs, step.matrix(0));
-  FP4_ASSIGN(auto rhs, step.matrix(2));
-  if (lhs.second != rhs.second)
-    return step.wrong(fmt::format("must have matrices of equal depth, but got {} and {}",
-                                  step.operands[0]->type.str(), step.operands[2]->type.str()));
-  FP4_ASSIGN(problem.scalesA, linearScales(*step.operands[1]));
-  FP4_ASSIGN(problem.scalesB, linearScales(*step.operands[3]));
-  problem.gemm.depth = lhs.second;
-  const auto pitch = static_cast<uint64_t>(hw::denseRowBytes(int64_t(lhs.second)));
-  problem.gemm.a = {bytesOf(*step.operands[0]).data(), problem.scalesA.data(), lhs.first, pitch, 0};
-  problem.gemm.b = {bytesOf(*step.operands[2]).data(), problem.scalesB.data(), rhs.first, pitch, 0};
-  if (step.operands.size() > 4)
-    setAlpha(problem, *step.operands[4]);
-  return {};
+/// What all products of a step share.
+struct ProductStep {
+  Step &step;
+  std::pair<uint64_t, uint64_t> lhs, rhs; ///< rows and columns
+  std::vector<RowRange> groups;           ///< of rows of lhs
+  bool isGrouped;
+  const Tensor *alpha; ///< or null
+  std::vector<float> alphas;
+  numerics::GemmProblem common;
+
+  uint64_t columns() const { return rhs.first / groups.size(); }
+};
+
+/// The 512-byte tiles of scales that a matrix has.
+uint64_t tileBytes(uint64_t rows, uint64_t blocks) {
+  return (rows + 127) / 128 * ((blocks + 3) / 4) * 512;
 }
 
-} // namespace
+/// The scales of `rows` that begin at byte `at` of a list of tiles; moves `at` behind them.
+Expected<std::vector<uint8_t>> nextScales(const ProductStep &product, const Tensor &tiles,
+                                          uint64_t rows, uint64_t &at) {
+  const uint64_t blocks = product.common.depth / numerics::blockSizeOf(product.common.format);
+  const uint64_t size = tileBytes(rows, blocks);
+  const std::span<const uint8_t> bytes = bytesOf(tiles);
+  if (bytes.size() < at + size)
+    return product.step.wrong(fmt::format("has too few tiles of scales in {}", tiles.type.str()));
+  at += size;
+  return numerics::unswizzleScales(bytes.subspan(at - size, size), rows, blocks);
+}
 
-Status runMatmul(Step &step) {
+/// The rows between offsets, of `rows`: an offset that is smaller than the one before it, or too
+/// large, ends its group there.
+std::vector<RowRange> groupsBetween(const Tensor &offsets, uint64_t rows) {
+  std::vector<RowRange> groups;
+  uint64_t end = 0;
+  const std::span<const int64_t> values = offsets.as<int64_t>();
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto clamped = std::clamp<int64_t>(values[i], 0, int64_t(rows));
+    const uint64_t begin = std::exchange(end, std::max(end, uint64_t(clamped)));
+    if (i > 0)
+      groups.push_back({begin, end - begin});
+  }
+  return groups;
+}
+
+Expected<ProductStep> readProduct(Step &step) {
   FP4_TRY(step.expect(4, 1));
   FP4_ASSIGN(auto formatName, step.attribute("format"));
   auto format = numerics::parseBlockFormat(formatName);
   if (!format)
     return step.wrong(fmt::format("has the unknown format '{}'", formatName));
-  OwnedProblem owned;
-  FP4_TRY(setOperands(owned, step));
-  numerics::GemmProblem &problem = owned.gemm;
-  problem.format = *format;
-  problem.output = floatType(step.types[0].element);
-  FP4_ASSIGN(problem.epilogue, numerics::parseEpilogue(step.attributeOr("epilogue", "")));
-  problem.threads = step.threads;
-  problem.progress = makeProgressLine("verifying", "elements");
-  FP4_ASSIGN(auto model, numerics::gemmMmaModel(problem));
-  FP4_ASSIGN(auto plain, numerics::gemmReference(problem));
+  FP4_ASSIGN(auto lhs, step.matrix(0));
+  FP4_ASSIGN(auto rhs, step.matrix(2));
+  if (lhs.second != rhs.second)
+    return step.wrong(fmt::format("must have matrices of equal depth, but got {} and {}",
+                                  step.operands[0]->type.str(), step.operands[2]->type.str()));
+  FP4_ASSIGN(auto groups, groupsOf(step, lhs.first));
+  FP4_ASSIGN(auto alpha, step.optional(4));
+  FP4_ASSIGN(auto offsets, step.optional(6));
+  if (offsets)
+    groups = groupsBetween(*offsets, lhs.first);
+  const bool isGrouped = offsets || step.op.attributes.contains("groups");
+  ProductStep product{step, lhs, rhs, std::move(groups), isGrouped, alpha,
+                      alpha ? floats(*alpha) : std::vector<float>(), {}};
+  numerics::GemmProblem &common = product.common;
+  common.format = *format;
+  common.depth = lhs.second;
+  common.output = floatType(step.types[0].element);
+  FP4_ASSIGN(common.epilogue, numerics::parseEpilogue(step.attributeOr("epilogue", "")));
+  FP4_ASSIGN(common.splits, step.integer("split_k", 1));
+  common.threads = step.threads;
+  return product;
+}
+
+/// Group `group`, whose scales begin at `atA` and `atB` of the lists of tiles.
+Expected<OwnedProblem> problemOf(const ProductStep &product, size_t group, uint64_t &atA,
+                                 uint64_t &atB) {
+  const std::vector<const Tensor *> &operands = product.step.operands;
+  const auto pitch = static_cast<uint64_t>(hw::denseRowBytes(int64_t(product.common.depth)));
+  const RowRange range = product.groups[group];
+  OwnedProblem owned{product.common, {}, {}};
+  if (product.isGrouped) {
+    FP4_ASSIGN(owned.scalesA, nextScales(product, *operands[1], range.rows, atA));
+    FP4_ASSIGN(owned.scalesB, nextScales(product, *operands[3], product.columns(), atB));
+  } else {
+    FP4_ASSIGN(owned.scalesA, linearScales(*operands[1]));
+    FP4_ASSIGN(owned.scalesB, linearScales(*operands[3]));
+  }
+  owned.gemm.a = {bytesOf(*operands[0]).data() + range.begin * pitch, owned.scalesA.data(),
+                  range.rows, pitch, 0};
+  owned.gemm.b = {bytesOf(*operands[2]).data() + group * product.columns() * pitch,
+                  owned.scalesB.data(), product.columns(), pitch, 0};
+  if (product.alpha)
+    setAlpha(owned.gemm, *product.alpha, product.alphas, group);
+  return owned;
+}
+
+template <typename T> void put(std::vector<T> &all, uint64_t at, const std::vector<T> &part) {
+  std::copy(part.begin(), part.end(), all.begin() + int64_t(at));
+}
+
+} // namespace
+
+Status runMatmul(Step &step) {
+  FP4_ASSIGN(auto product, readProduct(step));
+  product.common.progress = makeProgressLine("verifying", "elements");
+  const uint64_t elements = product.lhs.first * product.columns(); // those of no group are zero
+  std::vector<float> model(elements);
+  numerics::GemmReference plain{std::vector<double>(elements), std::vector<double>(elements),
+                                std::vector<uint8_t>(elements)};
+  uint64_t atA = 0, atB = 0;
+  for (size_t group = 0; group < product.groups.size(); ++group) {
+    FP4_ASSIGN(auto owned, problemOf(product, group, atA, atB));
+    if (product.isGrouped && product.groups[group].rows == 0)
+      continue;
+    FP4_ASSIGN(auto values, numerics::gemmMmaModel(owned.gemm));
+    FP4_ASSIGN(auto sums, numerics::gemmReference(owned.gemm));
+    const uint64_t at = product.groups[group].begin * product.columns();
+    put(model, at, values);
+    put(plain.values, at, sums.values);
+    put(plain.bounds, at, sums.bounds);
+    put(plain.mayOverflow, at, sums.mayOverflow);
+  }
   FP4_TRY(step.defineFloats(0, model));
   ReferenceValue &result = step.results[0];
   result.isProduct = true;

@@ -72,12 +72,8 @@ Expected<std::optional<HadamardOptions>> hadamardOfSide(const Step &step, const 
   return std::optional(options);
 }
 
-/// Rows of a matrix that belong together.
-struct RowRange {
-  uint64_t begin = 0, rows = 0;
-};
+} // namespace
 
-/// The groups of attribute "groups", "130,0,62"; one of all `rows` where it is absent.
 Expected<std::vector<RowRange>> groupsOf(const Step &step, uint64_t rows) {
   const std::string text = step.attributeOr("groups", "");
   if (text.empty())
@@ -97,6 +93,8 @@ Expected<std::vector<RowRange>> groupsOf(const Step &step, uint64_t rows) {
     return step.wrong(fmt::format("expects groups of {} rows, but got '{}'", rows, text));
   return groups;
 }
+
+namespace {
 
 std::vector<float> rowAmaxes(std::span<const float> values, size_t columns,
                              numerics::NanPolicy policy) {

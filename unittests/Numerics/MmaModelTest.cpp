@@ -387,6 +387,44 @@ TEST(Gemm, infinityIsWrongWherePartialSumsFit) {
                    .ok());
 }
 
+/// The columns [begin, end) of K of `operand`, of NVFP4 with rows of `k`.
+GemmOperand columnsOf(const GemmOperand &operand, uint64_t k, uint64_t begin) {
+  return {operand.data + begin / 2, operand.scales + begin / 16, operand.rows, k / 2, k / 16};
+}
+
+TEST(Gemm, rangesOfKHaveSumsOfTheirOwn) {
+  constexpr uint64_t k = 784; // slices of 256, 256, 256 and 16, of which the last range has two
+  Product p("transformer_engine", 5, 37, k, 3, 3.f);
+  p.problem.splits = 3;
+  const auto got = gemmMmaModel(p.problem);
+  const auto reference = gemmReference(p.problem);
+  ASSERT_TRUE(got && reference) << format(got.error());
+  std::vector<float> sums;
+  for (auto [begin, end] : {std::pair(0ull, 256ull), {256ull, 512ull}, {512ull, 784ull}}) {
+    GemmProblem part = p.problem;
+    part.splits = 1;
+    part.depth = end - begin;
+    part.a = columnsOf(p.problem.a, k, begin);
+    part.b = columnsOf(p.problem.b, k, begin);
+    const auto values = gemmMmaModel(part);
+    ASSERT_TRUE(values) << format(values.error());
+    for (size_t i = 0; i < values->size(); ++i)
+      if (begin == 0)
+        sums.push_back((*values)[i]);
+      else
+        sums[i] += (*values)[i];
+  }
+  EXPECT_EQ(*got, sums);
+  EXPECT_TRUE(compareWithin(*got, reference->values, reference->bounds, reference->mayOverflow,
+                            {.columns = 37})
+                  .ok());
+  p.problem.splits = 1;
+  EXPECT_NE(*gemmMmaModel(p.problem), sums); // the order decides bits
+  p.problem.splits = 5;
+  ASSERT_FALSE(gemmMmaModel(p.problem));
+  EXPECT_EQ(gemmMmaModel(p.problem).error().message, "ranges of K must be 1 to 4, but got 5");
+}
+
 TEST(Gemm, boundCatchesOneWrongStep) {
   Product p("transformer_engine", 16, 16, 256, 9);
   const auto reference = gemmReference(p.problem);

@@ -85,7 +85,20 @@ struct GemmProblem {
   /// Called now and then, by one thread at a time, with the number of elements that are done.
   std::function<void(uint64_t done, uint64_t total)> progress = {};
   std::vector<EpilogueOp> epilogue = {}; ///< between alpha and the rounding
+  /// Ranges of K that have sums of their own, which are added in fp32 from the first to the last. A
+  /// range has whole slices of 256 elements (splitRange), so there are at most as many as slices.
+  uint64_t splits = 1;
 };
+
+/// Elements of K in a slice, of which the ranges of a split product consist.
+inline constexpr uint64_t splitSlice = 256;
+/// First and last-but-one slice of range `split` of `splits`, of a product with `slices` of them.
+struct SplitRange {
+  uint64_t begin, end;
+};
+constexpr SplitRange splitRange(uint64_t split, uint64_t splits, uint64_t slices) {
+  return {split * slices / splits, (split + 1) * slices / splits};
+}
 
 /// M x N results in row-major order, each exactly representable in `problem.output`. Fails if K is
 /// not a multiple of the block or an operand is missing. K is padded with zeros to a multiple of

@@ -8,6 +8,7 @@
 
 #include "fp4/Conversion/Fp4ToPipe/Passes.h"
 
+#include "GroupTable.h"
 #include "Lowering.h"
 #include "MatmulKernel.h"
 
@@ -54,6 +55,8 @@ static MatmulShape::Alpha alphaOf(BlockScaledMatmulOp op) {
   auto type = cast<RankedTensorType>(op.getAlpha().getType());
   if (type.getRank() == 0)
     return MatmulShape::Alpha::One;
+  if (type.getRank() == 1)
+    return MatmulShape::Alpha::Groups;
   return type.getDimSize(1) == 1 ? MatmulShape::Alpha::Rows : MatmulShape::Alpha::Columns;
 }
 
@@ -62,8 +65,9 @@ static MatmulShape matmulShape(BlockScaledMatmulOp op, const KernelPlan &plan) {
   auto result = cast<RankedTensorType>(op.getResult().getType());
   auto scales = cast<RankedTensorType>(op.getLhsScales().getType());
   MatmulShape shape;
+  shape.splits = int64_t(op.getSplitK().value_or(1));
   shape.m = lhs.getDimSize(0);
-  shape.n = result.getDimSize(1);
+  shape.n = op.getColumns();
   shape.k = lhs.getDimSize(1);
   shape.block = blockSize(op.getFormat());
   shape.scaleType = scales.getElementType();
@@ -86,6 +90,8 @@ static MatmulShape matmulShape(BlockScaledMatmulOp op, const KernelPlan &plan) {
     shape.clusterM = plan.cluster[0];
     shape.clusterN = plan.cluster[1];
   }
+  if (op.isGrouped())
+    setGroups(shape, op);
   return shape;
 }
 
@@ -111,11 +117,18 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
     if (shape.dynamicRows())
       checkScaleRows(rewriter, op, adaptor.getLhsScales(), rows);
     Value result = allocateBuffer(rewriter, loc, resultType, rows);
+    if (op.getOffsets()) { // rows that are of no group
+      Value zero = arith::ConstantOp::create(
+          rewriter, loc, rewriter.getZeroAttr(resultType.getElementType()));
+      gpu::MemsetOp::create(rewriter, loc, TypeRange(), ValueRange(), result, zero);
+    }
 
     auto module = op->getParentOfType<ModuleOp>();
     gpu::GPUModuleOp kernels = createKernelModule(rewriter, module, op, "matmul");
     gpu::GPUFuncOp kernel = buildMatmulKernel(kernels, shape, *plan, loc);
     SmallVector<Value> arguments = kernelArguments(rewriter, loc, shape, adaptor, result, rows);
+    if (shape.groups)
+      arguments.push_back(tableOfGroups(rewriter, op, adaptor.getOffsets(), shape));
     launch(rewriter, loc, kernel, shape, *plan, arguments, rows);
     rewriter.replaceOp(op, result);
     return success();
@@ -140,7 +153,8 @@ private:
     auto view = [&](Type type, Value buffer) -> Value {
       return pipe::GlobalViewOp::create(b, loc, type, buffer);
     };
-    auto scales = [&](Type type, Value buffer) -> Value {
+    auto scales = [&](Type type, Value tiles, int64_t rows) -> Value {
+      Value buffer = shape.groups ? scalesOfGroups(b, loc, shape, tiles, rows) : tiles;
       if (!shape.inCluster())
         return view(type, buffer);
       return pipe::MakeTensorMapOp::create(b, loc, type, buffer,
@@ -149,8 +163,8 @@ private:
     SmallVector<Value> values = {
         pipe::MakeTensorMapOp::create(b, loc, shape.mapA(), adaptor.getLhs(), columns),
         pipe::MakeTensorMapOp::create(b, loc, shape.mapB(), adaptor.getRhs(), columns),
-        scales(shape.scalesA(), adaptor.getLhsScales()),
-        scales(shape.scalesB(), adaptor.getRhsScales())};
+        scales(shape.scalesA(), adaptor.getLhsScales(), shape.scaleRowsA()),
+        scales(shape.scalesB(), adaptor.getRhsScales(), shape.scaleRowsB())};
     if (shape.alpha != MatmulShape::Alpha::None)
       values.push_back(view(shape.alphas(), adaptor.getAlpha()));
     for (auto [type, input] : llvm::zip(shape.inputs, adaptor.getEpilogueInputs()))
@@ -161,7 +175,34 @@ private:
                          : view(shape.result(), result));
     if (shape.dynamicRows())
       values.push_back(arith::IndexCastOp::create(b, loc, b.getI32Type(), rows));
+    if (shape.splits > 1)
+      addWorkspace(b, loc, shape, rows, values);
     return values;
+  }
+
+  /// What the ranges of K leave, and numbers to count them with, which begin at 0.
+  static void addWorkspace(OpBuilder &b, Location loc, const MatmulShape &shape, Value rows,
+                           SmallVector<Value> &values) {
+    auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantIndexOp::create(b, loc, value);
+    };
+    auto allocate = [&](pipe::GlobalType type, int64_t perTile) -> Value {
+      SmallVector<Value> sizes;
+      if (shape.dynamicRows()) {
+        Value tiles = arith::CeilDivUIOp::create(b, loc, rows, constant(shape.workM()));
+        sizes.push_back(arith::MulIOp::create(b, loc, tiles, constant(perTile)));
+      }
+      return gpu::AllocOp::create(b, loc, pipe::getBufferType(type), /*asyncToken=*/Type(),
+                                  ValueRange(), sizes, ValueRange())
+          .getMemref();
+    };
+    Value parts = allocate(shape.workspace(), shape.splits * shape.workM());
+    Value counters =
+        allocate(shape.counters(), shape.clusterM * shape.tilesN() * shape.clusterN);
+    Value zero = arith::ConstantIntOp::create(b, loc, 0, 32);
+    gpu::MemsetOp::create(b, loc, TypeRange(), ValueRange(), counters, zero);
+    values.push_back(pipe::GlobalViewOp::create(b, loc, shape.workspace(), parts));
+    values.push_back(pipe::GlobalViewOp::create(b, loc, shape.counters(), counters));
   }
 
   /// One block, or cluster, per output tile, at most as many as are resident, at least one so that
@@ -177,11 +218,12 @@ private:
     Value one = constant(1), works;
     if (shape.dynamicRows()) {
       Value tilesM = arith::CeilDivUIOp::create(b, loc, rows, constant(shape.workM()));
-      Value tiles = arith::MulIOp::create(b, loc, tilesM, constant(shape.tilesN()));
+      Value tiles =
+          arith::MulIOp::create(b, loc, tilesM, constant(shape.splits * shape.tilesN()));
       works = arith::MinUIOp::create(b, loc, tiles, constant(most));
       works = arith::MaxUIOp::create(b, loc, works, one);
     } else {
-      works = constant(std::clamp<int64_t>(shape.tilesM() * shape.tilesN(), 1, most));
+      works = constant(std::clamp<int64_t>(shape.tilesM() * shape.tilesN() * shape.splits, 1, most));
     }
     if (shape.clusterM > 1)
       works = arith::MulIOp::create(b, loc, works, constant(shape.clusterM));

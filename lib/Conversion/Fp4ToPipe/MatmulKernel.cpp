@@ -11,6 +11,7 @@
 #include "MatmulKernel.h"
 
 #include "ElementwiseEmitter.h"
+#include "InlinePtx.h"
 #include "TileBuilder.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -45,13 +46,13 @@ TensorMapType MatmulShape::mapB() const {
 Type MatmulShape::scalesA() const {
   if (inCluster())
     return TensorMapType::get({blockM(), tileK / block}, scaleType, Layout::Tiled128x4);
-  return GlobalType::get({m, k / block}, scaleType, Layout::Tiled128x4);
+  return GlobalType::get({scaleRowsA(), k / block}, scaleType, Layout::Tiled128x4);
 }
 Type MatmulShape::scalesB() const {
   if (inCluster())
     return TensorMapType::get({rowsScalesB() / partsScalesB(), tileK / block}, scaleType,
                               Layout::Tiled128x4);
-  return GlobalType::get({n, k / block}, scaleType, Layout::Tiled128x4);
+  return GlobalType::get({scaleRowsB(), k / block}, scaleType, Layout::Tiled128x4);
 }
 GlobalType MatmulShape::alphas() const {
   SmallVector<int64_t> size;
@@ -59,6 +60,8 @@ GlobalType MatmulShape::alphas() const {
     size = {m, 1};
   else if (alpha == Alpha::Columns)
     size = {1, n};
+  else if (alpha == Alpha::Groups)
+    size = {groups};
   return GlobalType::get(size, Float32Type::get(scaleType.getContext()));
 }
 Layout MatmulShape::stagedLayout() const {
@@ -71,6 +74,22 @@ Type MatmulShape::result() const {
   return GlobalType::get({m, n}, resultType);
 }
 
+static Type i32(const MatmulShape &shape) {
+  return IntegerType::get(shape.scaleType.getContext(), 32);
+}
+
+GlobalType MatmulShape::table() const { return GlobalType::get({tablePlaces + 1, 4}, i32(*this)); }
+
+GlobalType MatmulShape::workspace() const {
+  int64_t rows = dynamicRows() ? m : splits * tilesM() * workM();
+  return GlobalType::get({rows, tilesN() * workN()}, Float32Type::get(scaleType.getContext()));
+}
+
+GlobalType MatmulShape::counters() const {
+  int64_t rows = dynamicRows() ? m : tilesM() * clusterM * tilesN() * clusterN;
+  return GlobalType::get({rows, 4}, i32(*this));
+}
+
 SmallVector<Type> MatmulShape::argumentTypes() const {
   SmallVector<Type> types = {mapA(), mapB(), scalesA(), scalesB()};
   if (alpha != Alpha::None)
@@ -78,7 +97,11 @@ SmallVector<Type> MatmulShape::argumentTypes() const {
   llvm::append_range(types, inputs);
   types.push_back(result());
   if (dynamicRows())
-    types.push_back(IntegerType::get(scaleType.getContext(), 32));
+    types.push_back(i32(*this));
+  if (groups)
+    types.push_back(table());
+  if (splits > 1)
+    llvm::append_values(types, Type(workspace()), Type(counters()));
   return types;
 }
 
@@ -97,17 +120,26 @@ public:
 private:
   /// The part of a tile that this block has.
   struct Tile {
-    Value row, column;      ///< first row and first column of Y
-    Value rowB;             ///< first row of B
-    Value mScales, nScales; ///< first 128-row blocks of scales of A and B
-    Value nScaleRow;        ///< row of `column` within nScales; null when always 0
+    Value row, column;            ///< first row and first column of Y
+    Value rowLimit;               ///< the end of the rows; null where it is that of Y
+    Value rowB;                   ///< first row of B
+    Value scaleRowA, scaleRowB;   ///< first row of the scales of A and of B
+    Value blockA, blockB;         ///< the blocks of 128 rows of scales where these are
+    Value bScaleRow;              ///< row of `column` within its block of scales; null when always 0
+    Value kBegin, kEnd;           ///< k tiles
+    Value part;                   ///< the range of K of a product that is split
+    Value alpha;                  ///< in every lane; null where there is none for the whole tile
   };
 
   Tile findTile(Value m, Value n);
+  Value findGroup(Tile &tile, Value m);
+  void findRange(Tile &tile, Value part);
+  Value broadcast(Value scalar);
   Value place(gpu::Dimension dimension, int64_t blocks);
   Value load(Value map, Value row, Value column, int64_t parts, Direction direction);
   Value loadScales(Value from, Value row, Value rowBlock, Value kBlock, Value blocks,
                    int64_t rows, int64_t parts);
+  Value entry(Value from, Value index, int64_t column);
   void buildTile(Value m, Value n);
   void buildAccumulation(Value acc, const Tile &tile);
   void buildKTile(Value acc, const Tile &tile, Value k);
@@ -115,11 +147,21 @@ private:
   void buildEpilogue(Value acc, const Tile &tile);
   Value loadInput(Value input, const Tile &tile, Value column);
   Value emitBody(Value chunk, const Tile &tile, Value column);
-  void store(Value chunk, Value row, Value column);
+  void buildJoin(Value acc, const Tile &tile);
+  using Conversion = llvm::function_ref<Value(Value chunk, Value column)>;
+  using Storing = llvm::function_ref<void(Value chunk, Value column)>;
+  void drain(Value acc, const Tile &tile, Conversion convert, Storing store);
+  Value hold(Value chunk);
+  void forColumns(const Tile &tile, int64_t most, LoopBody body);
+  Value convert(Value chunk, const Tile &tile, Value column);
+  void store(Value chunk, const Tile &tile, Value column);
+  Value counterIndex(const Tile &tile);
+  Value sumOfParts(const Tile &tile, Value column);
+  Value blockOf(Value scaleRow);
   Value factors(const Tile &tile, Value column);
 
   MatmulShape shape;
-  Value a, bb, scalesA, scalesB, alpha, result, rows;
+  Value a, bb, scalesA, scalesB, alpha, result, rows, table, workspace, counters;
   SmallVector<Value> inputs; ///< of the body
   Value numM;
   Value placeM, placeN; ///< of this block in its cluster; null where it is alone
@@ -142,24 +184,43 @@ MatmulBuilder::MatmulBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, cons
   result = *arguments++;
   if (shape.dynamicRows())
     rows = *arguments++;
+  if (shape.groups)
+    table = *arguments++;
+  if (shape.splits > 1) {
+    workspace = *arguments++;
+    counters = *arguments++;
+  }
 }
 
 void MatmulBuilder::build() {
   if (rows) {
     Value padded = add(rows, constant(shape.workM() - 1));
     numM = arith::DivUIOp::create(b, loc, padded, constant(shape.workM()));
+  } else if (shape.groups) {
+    numM = entry(table, constant(shape.tablePlaces), 0);
   } else {
     numM = constant(shape.tilesM());
   }
-  if (shape.alpha == MatmulShape::Alpha::One) {
-    Value scalar = LoadScalarOp::create(b, loc, b.getF32Type(), alpha);
-    auto type = VectorType::get({shape.chunk()}, b.getF32Type());
-    alphaVector = vector::BroadcastOp::create(b, loc, type, scalar);
-  }
+  if (shape.alpha == MatmulShape::Alpha::One)
+    alphaVector = broadcast(LoadScalarOp::create(b, loc, b.getF32Type(), alpha));
   placeM = place(gpu::Dimension::x, shape.clusterM);
   placeN = place(gpu::Dimension::y, shape.clusterN);
-  forEachWork(numM, constant(shape.tilesN()), [&](Value m, Value n) { buildTile(m, n); });
+  forEachWork(numM, constant(shape.splits * shape.tilesN()),
+              [&](Value m, Value n) { buildTile(m, n); });
   gpu::ReturnOp::create(b, loc);
+}
+
+Value MatmulBuilder::broadcast(Value scalar) {
+  auto type = VectorType::get({shape.chunk()}, b.getF32Type());
+  return vector::BroadcastOp::create(b, loc, type, scalar);
+}
+
+/// Number `column` of row `index` of a table.
+Value MatmulBuilder::entry(Value from, Value index, int64_t column) {
+  auto type = cast<GlobalType>(from.getType());
+  int64_t columns = type.getRank() == 2 ? type.getShape()[1] : 1;
+  auto row = VectorType::get({columns}, type.getElementType());
+  return vector::ExtractOp::create(b, loc, LoadEntryOp::create(b, loc, row, from, index), column);
 }
 
 /// The place of this block in its cluster along m or n; null where there is one block.
@@ -170,21 +231,59 @@ Value MatmulBuilder::place(gpu::Dimension dimension, int64_t blocks) {
                                     gpu::ClusterBlockIdOp::create(b, loc, dimension));
 }
 
+/// The rows of a tile of groups; returns the group.
+Value MatmulBuilder::findGroup(Tile &tile, Value m) {
+  tile.row = entry(table, m, 0);
+  tile.rowLimit = entry(table, m, 1);
+  tile.scaleRowA = entry(table, m, 3);
+  return entry(table, m, 2);
+}
+
+/// K tiles are shared out evenly (numerics::splitRange).
+void MatmulBuilder::findRange(Tile &tile, Value part) {
+  tile.part = part;
+  Value splits = constant(shape.splits);
+  auto bound = [&](Value number) -> Value {
+    return arith::DivUIOp::create(b, loc, mul(number, shape.tilesK()), splits);
+  };
+  tile.kBegin = bound(part);
+  tile.kEnd = bound(add(part, constant(1)));
+}
+
 MatmulBuilder::Tile MatmulBuilder::findTile(Value m, Value n) {
   auto shifted = [&](Value first, Value place, int64_t size) {
     return place ? add(first, mul(place, size)) : first;
   };
   Tile tile;
-  tile.row = shifted(mul(m, shape.workM()), placeM, shape.blockM());
+  tile.kBegin = constant(0);
+  tile.kEnd = constant(shape.tilesK());
+  if (shape.splits > 1) {
+    findRange(tile, arith::DivUIOp::create(b, loc, n, constant(shape.tilesN())));
+    n = arith::RemUIOp::create(b, loc, n, constant(shape.tilesN()));
+  }
+  Value group = shape.groups ? findGroup(tile, m) : Value();
+  tile.row = shifted(group ? tile.row : mul(m, shape.workM()), placeM, shape.blockM());
+  tile.scaleRowA = group ? shifted(tile.scaleRowA, placeM, shape.blockM()) : tile.row;
   tile.column = shifted(mul(n, shape.workN()), placeN, shape.tileN);
   tile.rowB = shape.pair ? shifted(tile.column, placeM, shape.blockN()) : tile.column;
-  tile.mScales = m;
-  Value scaleRows = constant(kScaleBlockRows);
-  tile.nScales = arith::DivUIOp::create(b, loc, tile.column, scaleRows);
+  tile.scaleRowB = tile.column;
+  tile.alpha = alphaVector;
+  if (group) {
+    tile.rowB = add(tile.rowB, mul(group, shape.n));
+    tile.scaleRowB = add(tile.scaleRowB, mul(group, shape.groupScaleRowsB()));
+    if (shape.alpha == MatmulShape::Alpha::Groups)
+      tile.alpha = broadcast(entry(alpha, group, 0));
+  }
+  tile.blockA = group || shape.inCluster() ? blockOf(tile.scaleRowA) : m;
+  tile.blockB = blockOf(tile.scaleRowB);
   // The tiles of 64, 96 and 192 columns often begin in the middle of a block of scale rows.
   if (shape.splitsScaleBlocks())
-    tile.nScaleRow = arith::RemUIOp::create(b, loc, tile.column, scaleRows);
+    tile.bScaleRow = arith::RemUIOp::create(b, loc, tile.column, constant(kScaleBlockRows));
   return tile;
+}
+
+Value MatmulBuilder::blockOf(Value scaleRow) {
+  return arith::DivUIOp::create(b, loc, scaleRow, constant(kScaleBlockRows));
 }
 
 void MatmulBuilder::buildTile(Value m, Value n) {
@@ -197,8 +296,7 @@ void MatmulBuilder::buildTile(Value m, Value n) {
 }
 
 void MatmulBuilder::buildAccumulation(Value acc, const Tile &tile) {
-  loop(constant(0), constant(shape.tilesK()), constant(1),
-       [&](Value k) { buildKTile(acc, tile, k); });
+  loop(tile.kBegin, tile.kEnd, constant(1), [&](Value k) { buildKTile(acc, tile, k); });
 }
 
 /// A tile of which each of `parts` blocks along `direction` loads as much as the box of `map`.
@@ -243,12 +341,12 @@ void MatmulBuilder::buildKTile(Value acc, const Tile &tile, Value k) {
   };
   Value aTile = load(a, tile.row, kElement, shape.partsA(), Direction::N);
   Value bTile = load(bb, tile.rowB, kElement, shape.partsB(), Direction::M);
-  Value sa = loadScales(scalesA, tile.row, tile.mScales, kBlock, blocks, shape.blockM(), 1);
-  Value sb = loadScales(scalesB, tile.column, tile.nScales, kBlock, blocks, shape.rowsScalesB(),
-                        shape.partsScalesB());
+  Value sa = loadScales(scalesA, tile.scaleRowA, tile.blockA, kBlock, blocks, shape.blockM(), 1);
+  Value sb = loadScales(scalesB, tile.scaleRowB, tile.blockB, kBlock, blocks,
+                        shape.rowsScalesB(), shape.partsScalesB());
   Value ta = copyScales(sa), tb = copyScales(sb);
-  Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, constant(0));
-  MmaOp::create(b, loc, acc, aTile, ta, bTile, tb, tile.nScaleRow, more, steps);
+  Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, tile.kBegin);
+  MmaOp::create(b, loc, acc, aTile, ta, bTile, tb, tile.bScaleRow, more, steps);
 }
 
 /// The factors of the accumulator from `column` of the result on.
@@ -275,7 +373,7 @@ Value MatmulBuilder::emitStep(numerics::EpilogueOp step, Value chunk, Value fact
   llvm_unreachable("every step has its operation");
 }
 
-/// What the body reads of an input for the chunk from `column` of the tile on, in fp32.
+/// What the body reads of an input for the chunk from `column` of the result on, in fp32.
 Value MatmulBuilder::loadInput(Value input, const Tile &tile, Value column) {
   ImplicitLocOpBuilder at(loc, b);
   auto global = cast<GlobalType>(input.getType());
@@ -285,8 +383,7 @@ Value MatmulBuilder::loadInput(Value input, const Tile &tile, Value column) {
     return widenToF32(at, vector::BroadcastOp::create(b, loc, type, scalar));
   }
   Value limit = ShapedType::isDynamic(global.getShape()[0]) ? rows : Value();
-  Value first = add(tile.column, column);
-  return widenToF32(at, LoadFactorsOp::create(b, loc, type, input, tile.row, first, limit));
+  return widenToF32(at, LoadFactorsOp::create(b, loc, type, input, tile.row, column, limit));
 }
 
 Value MatmulBuilder::emitBody(Value chunk, const Tile &tile, Value column) {
@@ -298,40 +395,133 @@ Value MatmulBuilder::emitBody(Value chunk, const Tile &tile, Value column) {
   return narrowTo(at, element, shape.resultType);
 }
 
-void MatmulBuilder::buildEpilogue(Value acc, const Tile &tile) {
-  Value columns = constant(shape.tileN);
+/// Runs `body` for the columns of the tile that exist, of the first `most`, a chunk at a time.
+void MatmulBuilder::forColumns(const Tile &tile, int64_t most, LoopBody body) {
+  if (most == 0)
+    return;
+  Value columns = constant(most);
   if (shape.n % shape.workN())
-    columns = min(arith::SubIOp::create(b, loc, constant(shape.n), tile.column), shape.tileN);
-  auto wide = VectorType::get({shape.chunk()}, b.getF32Type());
-  Value factor = alphaVector;
-  if (shape.alpha == MatmulShape::Alpha::Rows)
-    factor = factors(tile, tile.column);
-  auto steps = numerics::epilogueSteps(shape.alpha != MatmulShape::Alpha::None, shape.epilogue);
-  loop(constant(0), columns, constant(shape.chunk()), [&](Value column) {
-    Value v = ReadOp::create(b, loc, wide, acc, column);
-    if (shape.alpha == MatmulShape::Alpha::Columns)
-      factor = factors(tile, add(tile.column, column));
-    for (numerics::EpilogueOp step : steps)
-      if (!shape.body || step != numerics::EpilogueOp::Round) // a body rounds by itself
-        v = emitStep(step, v, factor);
-    if (shape.body)
-      v = emitBody(v, tile, column);
-    store(v, tile.row, add(tile.column, column));
-  });
+    columns = min(arith::SubIOp::create(b, loc, constant(shape.n), tile.column), most);
+  loop(constant(0), columns, constant(shape.chunk()), body);
 }
 
-/// The rows of this block from `row` on, in the columns of a chunk.
-void MatmulBuilder::store(Value chunk, Value row, Value column) {
+/// A chunk that is converted here and not where it is stored.
+Value MatmulBuilder::hold(Value chunk) {
+  auto type = cast<VectorType>(chunk.getType());
+  int64_t bits = type.getElementTypeBitWidth(), count = type.getNumElements() * bits / 32;
+  if (bits == 32)
+    return chunk;
+  auto words = VectorType::get({count}, b.getI32Type());
+  Value packed = vector::BitCastOp::create(b, loc, words, chunk);
+  SmallVector<Value> registers;
+  for (int64_t i = 0; i < count; ++i)
+    registers.push_back(vector::ExtractOp::create(b, loc, packed, i));
+  packed = vector::FromElementsOp::create(b, loc, words, computeHere(b, loc, registers));
+  return vector::BitCastOp::create(b, loc, type, packed);
+}
+
+/// Reads the accumulator, converts and stores it. The last columns stay in registers until all of it
+/// is read, where the next tile waits for it: then it is given back before these are stored.
+void MatmulBuilder::drain(Value acc, const Tile &tile, Conversion convert, Storing store) {
+  auto wide = VectorType::get({shape.chunk()}, b.getF32Type());
+  struct Piece {
+    Value chunk, column;
+  };
+  auto read = [&](Value column) -> Piece {
+    Value sums = ReadOp::create(b, loc, wide, acc, column), place = add(tile.column, column);
+    return {convert(sums, place), place};
+  };
+  int64_t streamed = shape.tileN - shape.heldColumns();
+  forColumns(tile, streamed, [&](Value column) {
+    Piece piece = read(column);
+    store(piece.chunk, piece.column);
+  });
+  SmallVector<Piece> held;
+  for (int64_t column = streamed; column < shape.tileN; column += shape.chunk()) {
+    Piece piece = read(constant(column));
+    held.push_back({hold(piece.chunk), piece.column});
+  }
+  for (const Piece &piece : held)
+    store(piece.chunk, piece.column);
+}
+
+/// What becomes of a chunk of sums.
+Value MatmulBuilder::convert(Value chunk, const Tile &tile, Value column) {
+  Value factor = tile.alpha;
+  if (shape.alpha == MatmulShape::Alpha::Columns)
+    factor = factors(tile, column);
+  for (numerics::EpilogueOp step :
+       numerics::epilogueSteps(shape.alpha != MatmulShape::Alpha::None, shape.epilogue))
+    if (!shape.body || step != numerics::EpilogueOp::Round) // a body rounds by itself
+      chunk = emitStep(step, chunk, factor);
+  return shape.body ? emitBody(chunk, tile, column) : chunk;
+}
+
+void MatmulBuilder::store(Value chunk, const Tile &tile, Value column) {
   if (!shape.storesTiles) {
-    StoreOp::create(b, loc, chunk, result, row, column, rows);
+    StoreOp::create(b, loc, chunk, result, tile.row, column, tile.rowLimit ? tile.rowLimit : rows);
     return;
   }
   auto box = cast<TensorMapType>(result.getType());
   auto type = SharedType::get(box.getShape(), box.getElementType(), box.getLayout());
   Value staged = StageOp::create(b, loc, type, chunk, Value()).getResult();
-  StoreTileOp::create(b, loc, staged, result, row, column);
+  StoreTileOp::create(b, loc, staged, result, tile.row, column);
 }
 
+void MatmulBuilder::buildEpilogue(Value acc, const Tile &found) {
+  Tile tile = found;
+  if (shape.alpha == MatmulShape::Alpha::Rows)
+    tile.alpha = factors(tile, tile.column);
+  if (shape.splits > 1)
+    return buildJoin(acc, tile);
+  drain(
+      acc, tile, [&](Value sums, Value column) { return convert(sums, tile, column); },
+      [&](Value chunk, Value column) { store(chunk, tile, column); });
+}
+
+//===----------------------------------------------------------------------===//
+// Ranges of K
+//===----------------------------------------------------------------------===//
+
+/// Of this block's tile: rows of 128, then columns.
+Value MatmulBuilder::counterIndex(const Tile &tile) {
+  Value column = arith::DivUIOp::create(b, loc, tile.column, constant(shape.tileN));
+  return add(mul(blockOf(tile.row), shape.tilesN() * shape.clusterN), column);
+}
+
+/// The parts of a chunk, added from the first to the last.
+Value MatmulBuilder::sumOfParts(const Tile &tile, Value column) {
+  auto wide = VectorType::get({shape.chunk()}, b.getF32Type());
+  Value rowsOfPart = mul(numM, shape.workM()), row = tile.row, sum;
+  for (int64_t part = 0; part < shape.splits; ++part) {
+    Value next = FetchOp::create(b, loc, wide, workspace, row, column);
+    sum = sum ? arith::AddFOp::create(b, loc, sum, next).getResult() : next;
+    row = add(row, rowsOfPart);
+  }
+  return sum;
+}
+
+/// Every block leaves the sums of its range; the last one of a tile finishes it.
+void MatmulBuilder::buildJoin(Value acc, const Tile &tile) {
+  Value rowsOfPart = mul(numM, shape.workM());
+  Value row = add(arith::MulIOp::create(b, loc, tile.part, rowsOfPart), tile.row);
+  Value allRows = mul(rowsOfPart, shape.splits);
+  drain(
+      acc, tile, [](Value sums, Value) { return sums; },
+      [&](Value sums, Value column) {
+        StoreOp::create(b, loc, sums, workspace, row, column, allRows);
+      });
+  Value last = JoinOp::create(b, loc, counters, counterIndex(tile), shape.splits);
+  auto branch = scf::IfOp::create(b, loc, last, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  forColumns(tile, shape.tileN, [&](Value column) {
+    Value inResult = add(tile.column, column);
+    store(convert(sumOfParts(tile, inResult), tile, inResult), tile, inResult);
+  });
+}
+
+/// The rows of this block from `row` on, in the columns of a chunk.
 gpu::GPUFuncOp fp4::buildMatmulKernel(gpu::GPUModuleOp module, const MatmulShape &shape,
                                       const KernelPlan &plan, Location loc) {
   gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), plan, loc);

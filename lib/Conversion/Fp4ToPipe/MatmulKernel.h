@@ -18,11 +18,17 @@ struct MatmulShape {
   int64_t block;                      ///< elements of K that share a scale: 16 or 32
   mlir::Type scaleType;               ///< f8E4M3FN or f8E8M0FNU
   mlir::Type resultType;              ///< f32, bf16 or f16
-  /// No alpha, one, one for each row of the result (M x 1), or one for each column (1 x N).
-  enum class Alpha { None, One, Rows, Columns } alpha;
+  /// No alpha, one, one for each row of the result (M x 1), one for each column (1 x N), or one for
+  /// each group.
+  enum class Alpha { None, One, Rows, Columns, Groups } alpha;
   llvm::SmallVector<numerics::EpilogueOp> epilogue; ///< named steps, after alpha
   mlir::Region *body = nullptr; ///< what follows these, or none: BlockScaledMatmulOp's
   llvm::SmallVector<pipe::GlobalType> inputs; ///< of the body, behind the element
+  int64_t splits = 1; ///< ranges of K that have sums of their own
+  int64_t groups = 0; ///< products whose rows are stacked; 0 where there is one
+  /// Of groups: places in the table of their tiles along m, and the rows of scales of A, of which
+  /// each group has whole blocks.
+  int64_t tablePlaces = 0, groupScaleRows = 0;
   bool storesTiles = false; ///< the result leaves through shared memory and TMA stores
 
   /// Columns that an epilogue thread holds at a time. A row of a staged tile is as wide as the
@@ -34,6 +40,8 @@ struct MatmulShape {
     return storesTiles && !body && tileN % widest == 0 ? widest : narrow;
   }
   pipe::Layout stagedLayout() const;
+  /// Registers in which a thread keeps what it will store, see heldColumns().
+  static constexpr int64_t kHeldRegisters = 128;
 
   bool dynamicRows() const { return mlir::ShapedType::isDynamic(m); }
   bool inCluster() const { return clusterM * clusterN > 1; }
@@ -41,10 +49,20 @@ struct MatmulShape {
   /// Rows of A and of B that a block has of its tile.
   int64_t blockM() const { return pair ? tileM / 2 : tileM; }
   int64_t blockN() const { return pair ? tileN / 2 : tileN; }
+  /// Columns that are read before any of them is stored. A tile of 256 columns has no second
+  /// accumulator beside its scales, so the next tile waits until all of it is read.
+  int64_t heldColumns() const {
+    if (storesTiles) // a staged tile takes no registers
+      return 0;
+    int64_t bits = splits > 1 ? 32 : resultType.getIntOrFloatBitWidth();
+    int64_t registers = body ? kHeldRegisters / 2 : kHeldRegisters; // a body needs others
+    return tileN == 256 ? std::min<int64_t>(tileN, registers * 32 / bits) : 0;
+  }
   /// Rows and columns of the result that a block, or a cluster, works on at a time.
   int64_t workM() const { return blockM() * clusterM; }
   int64_t workN() const { return tileN * clusterN; }
-  int64_t tilesM() const { return (m + workM() - 1) / workM(); } ///< where the rows are static
+  /// Where the rows are static.
+  int64_t tilesM() const { return groups ? tablePlaces : (m + workM() - 1) / workM(); }
   int64_t tilesN() const { return (n + workN() - 1) / workN(); }
   int64_t tilesK() const { return (k + tileK - 1) / tileK; }
 
@@ -60,19 +78,31 @@ struct MatmulShape {
   bool splitsScaleBlocks() const {
     return tileN % pipe::kScaleBlockRows && tilesN() * clusterN > 1;
   }
+  /// Rows of scales of each operand; groups have whole blocks.
+  int64_t scaleRowsA() const { return groups ? groupScaleRows : m; }
+  int64_t scaleRowsB() const { return groups ? groups * groupScaleRowsB() : n; }
+  int64_t groupScaleRowsB() const { return llvm::alignTo(n, pipe::kScaleBlockRows); }
   /// Rows of scales of B that a block loads: whole blocks of 128 rows that its tile reaches into.
   int64_t rowsScalesB() const;
   /// Elements of K in one row of a box: the widest swizzle.
   static constexpr int64_t kPanel = 256;
 
   /// Kernel argument types in order: A and B maps, A and B scales (a cluster has maps of them),
-  /// alpha if any, the inputs of the body, Y, and the i32 number of rows if it is dynamic.
+  /// alpha if any, the inputs of the body, Y, the i32 number of rows if it is dynamic, the table of
+  /// tiles of groups, and the workspace and the counters of a product that is split.
   pipe::TensorMapType mapA() const;
   pipe::TensorMapType mapB() const;
   mlir::Type scalesA() const;
   mlir::Type scalesB() const;
   pipe::GlobalType alphas() const; ///< where there is an alpha
   mlir::Type result() const; ///< a map of staged tiles where they are stored
+  /// Of groups, a row for each tile along m: its first row, the end of its group's rows, its group,
+  /// and its first row of scales of A. One more row begins with the number of tiles.
+  pipe::GlobalType table() const;
+  /// The sums of every range of K, each with whole tiles; and what pipe.join counts with, a row for
+  /// each tile of a block.
+  pipe::GlobalType workspace() const;
+  pipe::GlobalType counters() const;
   llvm::SmallVector<mlir::Type> argumentTypes() const;
 };
 

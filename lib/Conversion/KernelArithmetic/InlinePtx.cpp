@@ -26,12 +26,9 @@ static Value integerOf(ImplicitLocOpBuilder &b, Value pointer) {
   return LLVM::PtrToIntOp::create(b, b.getI64Type(), pointer);
 }
 
-/// tcgen05.ld is asynchronous: its registers are defined only after tcgen05.wait::ld. LLVM knows
-/// the load as an ordinary call with a result and the wait as another call, with no dependence
-/// between the result and the wait; its code generator is free to read the registers in between,
-/// and does (LLVM 22). Passing every register through the wait as a read-write operand makes the
-/// dependence visible.
-SmallVector<Value> fp4::waitForLoaded(OpBuilder &b, Location loc, ValueRange registers) {
+/// `text` through which `registers` flow: read-write operands, which are its results.
+static SmallVector<Value> emitThrough(OpBuilder &b, Location loc, ValueRange registers,
+                                      StringRef text, bool hasSideEffects) {
   // "=r,=r,..,0,1,..": output i is tied to input i.
   std::string outputs, inputs;
   for (size_t i = 0; i < registers.size(); ++i) {
@@ -41,10 +38,23 @@ SmallVector<Value> fp4::waitForLoaded(OpBuilder &b, Location loc, ValueRange reg
   SmallVector<Type> types(registers.getTypes());
   Type result =
       types.size() == 1 ? types.front() : LLVM::LLVMStructType::getLiteral(b.getContext(), types);
-  auto wait = emit(b, loc, result, registers, "tcgen05.wait::ld.sync.aligned;", outputs + inputs);
+  auto access = emit(b, loc, result, registers, text, outputs + inputs, hasSideEffects);
   if (types.size() == 1)
-    return {wait.getRes()};
-  return fieldsOf(b, loc, wait.getRes(), types.size());
+    return {access.getRes()};
+  return fieldsOf(b, loc, access.getRes(), types.size());
+}
+
+/// tcgen05.ld is asynchronous: its registers are defined only after tcgen05.wait::ld. LLVM knows
+/// the load as an ordinary call with a result and the wait as another call, with no dependence
+/// between the result and the wait; its code generator is free to read the registers in between,
+/// and does (LLVM 22). Passing every register through the wait as a read-write operand makes the
+/// dependence visible.
+SmallVector<Value> fp4::waitForLoaded(OpBuilder &b, Location loc, ValueRange registers) {
+  return emitThrough(b, loc, registers, "tcgen05.wait::ld.sync.aligned;", /*hasSideEffects=*/true);
+}
+
+SmallVector<Value> fp4::computeHere(OpBuilder &b, Location loc, ValueRange registers) {
+  return emitThrough(b, loc, registers, "", /*hasSideEffects=*/false);
 }
 
 Value fp4::lop3Select(ImplicitLocOpBuilder &b, Value mask, Value ones, Value zeros) {
@@ -52,6 +62,13 @@ Value fp4::lop3Select(ImplicitLocOpBuilder &b, Value mask, Value ones, Value zer
   std::string text = llvm::formatv("lop3.b32 $0, $1, $2, $3, {0};", select);
   return emit(b, b.getLoc(), b.getI32Type(), ValueRange{ones, zeros, mask}, text, "=r,r,r,n",
               /*hasSideEffects=*/false)
+      .getRes();
+}
+
+Value fp4::addAndSynchronize(OpBuilder &b, Location loc, Value pointer, Value value) {
+  Value address = LLVM::PtrToIntOp::create(b, loc, b.getI64Type(), pointer);
+  return emit(b, loc, b.getI32Type(), ValueRange{address, value},
+              "atom.acq_rel.gpu.global.add.u32 $0, [$1], $2;", "=r,l,r,~{memory}")
       .getRes();
 }
 

@@ -15,11 +15,22 @@ namespace fp4 {
 llvm::SmallVector<mlir::Value> waitForLoaded(mlir::OpBuilder &, mlir::Location,
                                              mlir::ValueRange registers);
 
+/// `registers` (i32 each) as values that are computed here. LLVM moves the computation of a value into
+/// the branch that uses it, and then keeps what it is computed from, which may take more registers.
+llvm::SmallVector<mlir::Value> computeHere(mlir::OpBuilder &, mlir::Location,
+                                           mlir::ValueRange registers);
+
 /// Of each bit `ones` where `mask` has it, else `zeros` (i32), in one lop3. As and, and, or it
 /// would be two instructions where LLVM sees that not all bits of `zeros` matter, and leaves masks
 /// that are not each other's complement.
 mlir::Value lop3Select(mlir::ImplicitLocOpBuilder &b, mlir::Value mask, mlir::Value ones,
                        mlir::Value zeros);
+
+/// Adds `value` (i32) to the word of global memory at `pointer` and returns what it was. It releases
+/// what was stored before it and acquires what other threads have released there, on the whole GPU:
+/// the code generator drops the order of an atomicrmw (LLVM 22).
+mlir::Value addAndSynchronize(mlir::OpBuilder &, mlir::Location, mlir::Value pointer,
+                              mlir::Value value);
 
 /// Four words from global memory that nobody reads again; LLVM has no way to say so to NVPTX.
 llvm::SmallVector<mlir::Value> loadOnce(mlir::ImplicitLocOpBuilder &b, mlir::Value pointer);

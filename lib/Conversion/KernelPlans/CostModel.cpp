@@ -49,10 +49,26 @@ static ProductCost stepCost(const MatmulSize &size, const ProductTile &tile,
           issue >= feed ? ProductBound::TensorCore : ProductBound::L2Feed};
 }
 
-/// Bytes that the kernel must read and write at least once.
+/// Bytes that the kernel must read and write at least once; a range of K besides writes its sums,
+/// which are read again.
 static double compulsoryBytes(const MatmulSize &size) {
   double perRow = double(size.k) / 2 + double(size.k) / double(size.block);
-  return double(size.m + size.n) * perRow + double(size.m) * size.n * size.resultBytes;
+  double rowsOfB = double(size.n) * double(std::max<size_t>(1, size.groups.size()));
+  double sums = size.splits > 1 ? 2.0 * 4 * double(size.splits) : 0;
+  return (double(size.m) + rowsOfB) * perRow +
+         double(size.m) * double(size.n) * (double(size.resultBytes) + sums);
+}
+
+/// Tiles of the result, of clusters that are whole.
+static int64_t countTiles(const MatmulSize &size, const ProductTile &tile) {
+  int64_t together = tile.clusterM / (tile.pair ? 2 : 1), tilesM = 0;
+  auto addRows = [&](int64_t rows) {
+    tilesM += ceilDiv(rows, tile.rows() * together) * together;
+  };
+  if (size.groups.empty())
+    addRows(size.m);
+  llvm::for_each(size.groups, addRows);
+  return tilesM * ceilDiv(size.n, tile.n * tile.clusterN) * tile.clusterN * size.splits;
 }
 
 ProductCost fp4::productCost(const MatmulSize &size, const ProductTile &tile,
@@ -60,16 +76,14 @@ ProductCost fp4::productCost(const MatmulSize &size, const ProductTile &tile,
   assert(target.product && "a product of tiles expects tcgen05");
   const hw::ProductRates &rates = *target.product;
   ProductCost step = stepCost(size, tile, rates);
-  double main = 4 * ceilDiv(size.k, 256) * step.cycles + rates.fillCycles;
+  double main = 4 * ceilDiv(ceilDiv(size.k, 256), size.splits) * step.cycles + rates.fillCycles;
   double epilogue = rates.epilogueCyclesPerColumn * tile.n;
   bool overlapped = tile.n <= 192;
   double cycles = std::max(overlapped ? main : main + rates.serialShare * epilogue, epilogue);
   ProductBound bound = cycles > epilogue ? step.bound : ProductBound::Epilogue;
-  int64_t groupsM = tile.clusterM / (tile.pair ? 2 : 1);
-  int64_t tiles = ceilDiv(size.m, tile.rows() * groupsM) * groupsM *
-                  ceilDiv(size.n, tile.n * tile.clusterN) * tile.clusterN;
-  double waves = ceilDiv(tiles, productWorkers(tile, target));
-  double busy = waves * cycles + rates.tailCycles + epilogue;
+  double waves = ceilDiv(countTiles(size, tile), productWorkers(tile, target));
+  double join = size.splits > 1 ? double(size.splits) * epilogue : 0; // of the last block
+  double busy = waves * cycles + rates.tailCycles + epilogue + join;
   double memory = compulsoryBytes(size) / rates.memoryBytesPerCycle;
   if (memory > busy)
     bound = ProductBound::Memory;

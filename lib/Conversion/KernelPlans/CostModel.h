@@ -22,6 +22,7 @@
 #include "fp4/ISA/TargetModel.h"
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
 
 #include <cstdint>
 #include <optional>
@@ -36,6 +37,8 @@ inline constexpr int64_t kAssumedRows = 4096;
 struct MatmulSize {
   int64_t m, n, k, block;
   int64_t resultBytes = 2; ///< of one element
+  int64_t splits = 1;      ///< ranges of K that blocks take in parallel
+  llvm::SmallVector<int64_t> groups = {}; ///< rows of products that are stacked; none for one
 };
 
 /// Rows and depth of a tile of one block, and the columns that a tile can have.

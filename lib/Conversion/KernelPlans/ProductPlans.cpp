@@ -29,8 +29,19 @@ static MatmulSize sizeOf(BlockScaledMatmulOp product) {
   auto lhs = cast<RankedTensorType>(product.getLhs().getType());
   auto result = cast<RankedTensorType>(product.getResult().getType());
   int64_t rows = lhs.isDynamicDim(0) ? kAssumedRows : lhs.getDimSize(0);
-  return {rows, result.getDimSize(1), lhs.getDimSize(1), blockSize(product.getFormat()),
-          result.getElementTypeBitWidth() / 8};
+  MatmulSize size = {rows, result.getDimSize(1), lhs.getDimSize(1), blockSize(product.getFormat()),
+                     result.getElementTypeBitWidth() / 8};
+  size.splits = int64_t(product.getSplitK().value_or(1));
+  if (product.getGroups())
+    llvm::append_range(size.groups, *product.getGroups());
+  else if (product.isGrouped()) // only the device knows
+    size.groups.assign(product.getNumGroups(), llvm::divideCeil(rows, product.getNumGroups()));
+  return size;
+}
+
+/// Rows of the largest matrix of rows.
+static int64_t mostRows(const MatmulSize &size) {
+  return size.groups.empty() ? size.m : *llvm::max_element(size.groups);
 }
 
 /// What a program asks for is kept. A pair has rows for both blocks, so fewer rows than one block
@@ -38,7 +49,7 @@ static MatmulSize sizeOf(BlockScaledMatmulOp product) {
 static SmallVector<ProductTile> candidates(const KernelPlan &wish, const MatmulSize &size,
                                            const hw::TargetModel &target) {
   bool asksForOne = !wish.pair && (wish.cluster[0] || wish.tile[0] == kProductTileM);
-  bool mayPair = target.hasCtaPairs && !asksForOne && size.m > kProductTileM;
+  bool mayPair = target.hasCtaPairs && !asksForOne && mostRows(size) > kProductTileM;
   bool mustPair = wish.pair || wish.tile[0] == 2 * kProductTileM;
   int64_t most = target.maxClusterSize; // a larger cluster is an error of the check
   bool hasCluster = wish.cluster[0] && wish.cluster[0] <= most && wish.cluster[1] <= most;
@@ -84,11 +95,46 @@ static void explain(Operation *op, const MatmulSize &size, const ProductTile &ti
              .str();
 }
 
+/// The number of ranges of K with which the model expects to save at least a tenth of the time, and
+/// that time in cycles; of numbers that are nearly as good, the smallest.
+static std::optional<std::pair<int64_t, double>>
+betterSplit(const MatmulSize &size, const ProductTile &tile, const hw::TargetModel &target) {
+  int64_t slices = llvm::divideCeil(size.k, kProductTileK);
+  std::optional<std::pair<int64_t, double>> best;
+  double least = 0.9 * productCost(size, tile, target).cycles;
+  for (int64_t splits = 2; splits <= std::min(slices, BlockScaledMatmulOp::kMaxSplits); ++splits) {
+    MatmulSize split = size;
+    split.splits = splits;
+    double cycles = productCost(split, tile, target).cycles;
+    if (cycles >= least)
+      continue;
+    best = {splits, cycles};
+    least = 0.98 * cycles;
+  }
+  return best;
+}
+
+/// The order of a sum is not the pass's to change, but it can say what another would gain.
+static void adviseSplit(BlockScaledMatmulOp op, const MatmulSize &size, const ProductTile &tile,
+                        const hw::TargetModel &target) {
+  if (op.isGrouped() || op.getSplitK())
+    return;
+  auto better = betterSplit(size, tile, target);
+  if (!better)
+    return;
+  auto name = remark::RemarkOpts::name("split_k").category("fp4-plan");
+  remark::missed(op->getLoc(), name)
+      << remark::reason("split_k = {0} is predicted to take {1:f2} us; it changes the order of sums",
+                        better->first, better->second / target.product->gigahertz / 1000);
+}
+
 static KernelPlan proposeProduct(Operation *op, const KernelPlan &wish,
                                  const hw::TargetModel &target) {
-  MatmulSize size = sizeOf(cast<BlockScaledMatmulOp>(op));
+  auto product = cast<BlockScaledMatmulOp>(op);
+  MatmulSize size = sizeOf(product);
   ProductTile tile = cheapestTile(candidates(wish, size, target), size, target);
   explain(op, size, tile, target);
+  adviseSplit(product, size, tile, target);
   KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
   plan.tile = {tile.rows(), tile.n, kProductTileK};
   plan.pair = tile.pair;
@@ -132,8 +178,11 @@ static LogicalResult checkTile(Operation *op, const KernelPlan &plan,
                   "is [" + Twine(rows) +
                       ", n, k] with n = 64, 96, 128, 192 or 256 and k a multiple of 256",
                   spell(plan.tile));
+  auto product = cast<BlockScaledMatmulOp>(op);
+  if (product.getSplitK().value_or(1) > 1 && k != kProductTileK)
+    return misfit(op, "tile", "is 256 deep, which ranges of K are multiples of", spell(plan.tile));
   constexpr int64_t kBarrierBytes = 1024; // and the slot of tensor memory
-  auto [bytes, columns] = footprint(plan, blockSize(cast<BlockScaledMatmulOp>(op).getFormat()));
+  auto [bytes, columns] = footprint(plan, blockSize(product.getFormat()));
   if (bytes + kBarrierBytes <= target.sharedBytesPerCta && columns <= target.tmemColumns)
     return success();
   return misfit(op, "tile", "fits in the memories of a multiprocessor of " +
@@ -162,7 +211,12 @@ static LogicalResult checkCluster(Operation *op, const KernelPlan &plan,
 static LogicalResult checkStore(Operation *op, const KernelPlan &plan) {
   auto result = cast<RankedTensorType>(op->getResult(0).getType());
   int64_t bits = result.getDimSize(1) * result.getElementTypeBitWidth();
-  if (plan.store != ResultStore::Tma || bits % 128 == 0)
+  if (plan.store != ResultStore::Tma)
+    return success();
+  auto product = cast<BlockScaledMatmulOp>(op);
+  if (product.isGrouped() || product.getSplitK().value_or(1) > 1)
+    return misfit(op, "store", "is direct for products of groups and of ranges of K", "tma");
+  if (bits % 128 == 0)
     return success();
   return misfit(op, "store", "is direct for rows of a result that are no multiple of 16 bytes",
                 "tma for " + Twine(bits / 8) + " bytes");

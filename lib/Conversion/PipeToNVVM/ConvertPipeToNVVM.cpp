@@ -144,6 +144,7 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     fp4::populateQuantizePatterns(converter, patterns, state);
     fp4::populateEpiloguePatterns(converter, patterns, state);
     fp4::populateStagedStorePatterns(converter, patterns, state);
+    fp4::populateJoinPatterns(converter, patterns, state);
     ConversionTarget target(getContext());
     target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
     target.addIllegalDialect<fp4::pipe::PipeDialect>();

@@ -84,6 +84,8 @@ void populateQuantizePatterns(const mlir::TypeConverter &, mlir::RewritePatternS
                               const KernelState &);
 void populateStagedStorePatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                                  const KernelState &);
+void populateJoinPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
+                          const KernelState &);
 void populateEpiloguePatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                               const KernelState &);
 

@@ -71,3 +71,23 @@ func.func @transposed(%a: tensor<128x256xf4E2M1FN>, %s: !s) -> tensor<128x128xf3
   } -> tensor<128x128xf32>
   return %z : tensor<128x128xf32>
 }
+
+// -----
+
+// CHECK-LABEL: func.func @groups
+// CHECK: fp4.blockscaled_matmul {{.*}} epilogue
+// CHECK-SAME: groups = array<i64: 100, 28>
+// CHECK: fp4.blockscaled_matmul {{.*}} offsets
+// CHECK-NOT: epilogue
+// CHECK: return
+func.func @groups(%a: tensor<128x256xf4E2M1FN>, %s: tensor<1024x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %room: tensor<1536x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %o: tensor<3xi64>) -> (tensor<128x64xf32>, tensor<128x64xf32>) {
+  %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, groups = array<i64: 100, 28>}
+      : (tensor<128x256xf4E2M1FN>, tensor<1024x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<128x256xf4E2M1FN>, tensor<1024x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<128x64xf32>
+  // REMARKS: remark: [Passed] product+elementwise
+  %n = arith.negf %y : tensor<128x64xf32>
+  %z = fp4.blockscaled_matmul %a scaled %room, %a scaled %s offsets %o {format = #fp4.format<nvfp4>}
+      : (tensor<128x256xf4E2M1FN>, tensor<1536x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<128x256xf4E2M1FN>, tensor<1024x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<3xi64>) -> tensor<128x64xf32>
+  // REMARKS: remark: [Missed] product+elementwise | Category:fp4-fuse | Reason="rows of the product that are of no group are zero, and those of its result may be not"
+  %m = arith.negf %z : tensor<128x64xf32>
+  return %n, %m : tensor<128x64xf32>, tensor<128x64xf32>
+}

@@ -142,6 +142,14 @@ func.func @overlapping_stages(%it: i32) {
   return
 }
 
+func.func @groups_and_parts(%tiles: !pipe.global<24x4xi32>, %counters: !pipe.global<24x4xi32>,
+    %parts: !pipe.global<1024x512xf32>, %m: i32, %tile: i32, %row: i32, %column: i32) {
+  %e = pipe.load_entry %tiles[%m] : !pipe.global<24x4xi32> -> vector<4xi32>
+  %last = pipe.join %counters[%tile] of 4 : !pipe.global<24x4xi32>
+  %v = pipe.fetch %parts[%row, %column] : !pipe.global<1024x512xf32> -> vector<32xf32>
+  return
+}
+
 gpu.module @kernels {
 gpu.func @planned() kernel attributes {pipe.role_plan =
     #pipe.role_plan<epilogue warps 0 to 4 drives [threads],

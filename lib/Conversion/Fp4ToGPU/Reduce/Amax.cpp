@@ -265,9 +265,11 @@ LogicalResult fp4::lowerMatmulAlpha(MatmulAlphaOp op, LoweringContext &context) 
   Value result = kernel.output(op.getAlpha(), numbers, numbers);
   Value end = kernel.scalar(numbers);
   kernel.forEachItem(end, {}, [&](Value item, ValueRange) {
-    Value line = load(b, b.getF32Type(), address(b, ofLhs ? lhs : rhs, item, 4), 4);
-    Value other = load(b, b.getF32Type(), ofLhs ? rhs : lhs, 4);
-    Value alpha = emitAlpha(op, s, b, ofLhs ? line : other, ofLhs ? other : line);
+    auto amaxOf = [&](Value amaxes, bool isLine) {
+      return load(b, b.getF32Type(), isLine ? address(b, amaxes, item, 4) : amaxes, 4);
+    };
+    Value lhsAmax = amaxOf(lhs, ofLhs), rhsAmax = amaxOf(rhs, !ofLhs || op.getPerGroup());
+    Value alpha = emitAlpha(op, s, b, lhsAmax, rhsAmax);
     store(b, alpha, address(b, result, item, 4), 4);
     return SmallVector<Value>{};
   });

@@ -40,13 +40,16 @@ bool rowsAgree(Operation *op, ArrayRef<Value> operands) {
     return !quantize.getPerRow() || !quantize.hasRowwise() || rows(0) == rows(1);
   if (!isa<DequantizeOp, BlockScaledMatmulOp>(op))
     return true;
+  if (auto product = dyn_cast<BlockScaledMatmulOp>(op); product && product.isGrouped())
+    return true; // all of its operands are static
   if (rows(0) != rows(1))
     return false;
   if (auto dequantize = dyn_cast<DequantizeOp>(op))
     return !dequantize.getPerRow() || rows(0) == rows(2);
-  if (!cast<BlockScaledMatmulOp>(op).getEpilogueInputs().empty())
+  auto product = cast<BlockScaledMatmulOp>(op);
+  if (!product.getEpilogueInputs().empty())
     return false; // those with rows would have to become static too
-  if (operands.size() < 5)
+  if (!product.getAlpha())
     return true;
   auto alpha = cast<RankedTensorType>(operands[4].getType());
   bool isColumn = alpha.getRank() == 2 && alpha.getDimSize(1) == 1;
@@ -170,12 +173,15 @@ struct TransposedProduct : OpRewritePattern<linalg::TransposeOp> {
       return rewriter.notifyMatchFailure(op, "is not all that becomes of a product");
     if (!product.getEpilogueBody().empty())
       return rewriter.notifyMatchFailure(op, "the inputs of the epilogue are not transposed");
+    if (product.isGrouped())
+      return rewriter.notifyMatchFailure(op, "groups are ranges of rows, not of columns");
     if (product.getAlpha() && cast<RankedTensorType>(product.getAlpha().getType()).getRank() != 0)
       return rewriter.notifyMatchFailure(op, "alpha belongs to the rows or columns of the result");
     auto swapped = rewriter.replaceOpWithNewOp<BlockScaledMatmulOp>(
         op, op->getResult(0).getType(), product.getRhs(), product.getRhsScales(), product.getLhs(),
-        product.getLhsScales(), product.getAlpha(), ValueRange(), product.getFormat(),
-        product.getEpilogueAttr());
+        product.getLhsScales(), product.getAlpha(), /*epilogue_inputs=*/ValueRange(),
+        /*offsets=*/Value(), product.getFormatAttr(), product.getEpilogueAttr(),
+        product.getSplitKAttr(), /*groups=*/DenseI64ArrayAttr());
     keepPlan(product, swapped);
     return success();
   }

@@ -195,11 +195,13 @@ OpFoldResult InterleaveShardsOp::fold(FoldAdaptor) {
 // matmul_alpha, blockscaled_matmul
 //===----------------------------------------------------------------------===//
 
-/// The alphas of a product whose operands have these amaxes: one, a column of one for each row of
-/// the lhs, or a row of one for each row of the rhs.
-static RankedTensorType alphaType(RankedTensorType lhs, RankedTensorType rhs) {
+/// The alphas of a product whose operands have these amaxes: one, one for each group, a column of
+/// one for each row of the lhs, or a row of one for each row of the rhs.
+static RankedTensorType alphaType(RankedTensorType lhs, RankedTensorType rhs, bool perGroup) {
   SmallVector<int64_t> shape;
-  if (lhs.getRank() == 1)
+  if (perGroup && lhs.getRank() == 1)
+    shape = {lhs.getDimSize(0)};
+  else if (lhs.getRank() == 1)
     shape = {lhs.getDimSize(0), 1};
   else if (rhs.getRank() == 1)
     shape = {1, rhs.getDimSize(0)};
@@ -208,7 +210,8 @@ static RankedTensorType alphaType(RankedTensorType lhs, RankedTensorType rhs) {
 
 LogicalResult MatmulAlphaOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
                                               Adaptor adaptor, SmallVectorImpl<Type> &types) {
-  types.push_back(alphaType(rankedType(adaptor.getLhsAmax()), rankedType(adaptor.getRhsAmax())));
+  types.push_back(alphaType(rankedType(adaptor.getLhsAmax()), rankedType(adaptor.getRhsAmax()),
+                            adaptor.getPerGroup()));
   return success();
 }
 
@@ -266,6 +269,12 @@ LogicalResult MatmulAlphaOp::verify() {
   Checked rhs = operand(*this, "rhs_amax", getRhsAmax());
   if (failed(verifyAlphaAmax(lhs)) || failed(verifyAlphaAmax(rhs))) // matmul_alpha (C1)
     return failure();
+  if (getPerGroup()) { // matmul_alpha (C6)
+    for (const Checked &amax : {lhs, rhs})
+      if (amax.type.getRank() != 1 || amax.type.isDynamicDim(0) || amax.type != lhs.type)
+        return amax.must("have one number for each group, as the other has, with 'per_group'");
+    return verifyType(result(*this, "alpha", getAlpha()), alphaType(lhs.type, rhs.type, true));
+  }
   if (rhs.type.getRank() == 1 && rhs.type.isDynamicDim(0)) { // matmul_alpha (C1)
     auto diag = rhs.must("have a static shape");
     diag.attachNote() << "only the rows of the lhs of a product may be dynamic";
@@ -277,7 +286,7 @@ LogicalResult MatmulAlphaOp::verify() {
     return diag;
   }
   return verifyType(result(*this, "alpha", getAlpha()), // matmul_alpha (C2)
-                    alphaType(lhs.type, rhs.type));
+                    alphaType(lhs.type, rhs.type, /*perGroup=*/false));
 }
 
 void BlockScaledMatmulOp::build(OpBuilder &builder, OperationState &state, Value lhs,
@@ -289,9 +298,102 @@ void BlockScaledMatmulOp::build(OpBuilder &builder, OperationState &state, Value
   if (alpha)
     state.addOperands(alpha);
   auto &properties = state.getOrAddProperties<Properties>();
+  properties.operandSegmentSizes = {1, 1, 1, 1, alpha ? 1 : 0, /*inputs=*/0, /*offsets=*/0};
   properties.setFormat(FormatAttr::get(builder.getContext(), format));
-  properties.operandSegmentSizes = {1, 1, 1, 1, alpha ? 1 : 0, 0};
   state.addRegion();
+}
+
+int64_t BlockScaledMatmulOp::getNumGroups() {
+  if (getOffsets())
+    return rankedType(getOffsets()).getDimSize(0) - 1;
+  return getGroups() ? int64_t(getGroups()->size()) : 1;
+}
+
+int64_t BlockScaledMatmulOp::getColumns() {
+  return rankedType(getRhs()).getDimSize(0) / getNumGroups();
+}
+
+//===----------------------------------------------------------------------===//
+// Products of groups
+//===----------------------------------------------------------------------===//
+
+/// The tiles of scales that matrices of `rows` and `blocks` columns of scales have.
+static RankedTensorType tileList(ArrayRef<int64_t> rows, RankedTensorType scales) {
+  int64_t tiles = 0;
+  for (int64_t count : rows)
+    tiles += llvm::divideCeil(count, 128) * llvm::divideCeil(scales.getDimSize(1), 4);
+  return withScaleLayout(scales.clone({128 * tiles, 4}), ScaleLayout::Tiled128x4);
+}
+
+/// Rows of each group for which its scales must have a place: with offsets that only the device
+/// knows, of the groups that need the most.
+static SmallVector<int64_t> rowsOfGroups(BlockScaledMatmulOp op) {
+  if (auto groups = op.getGroups())
+    return SmallVector<int64_t>(*groups);
+  int64_t rows = rankedType(op.getLhs()).getDimSize(0);
+  SmallVector<int64_t> most(op.getNumGroups(), 128); // each ends within a block of 128 rows
+  most.push_back(rows / 128 * 128);
+  return most;
+}
+
+/// blockscaled_matmul (C15): the rows of groups.
+static LogicalResult verifyGroupRows(BlockScaledMatmulOp op, const Checked &lhs) {
+  if (op.getGroups() && op.getOffsets())
+    return op.emitOpError("expects one of attribute 'groups' and operand 'offsets', but got both");
+  if (op.getGroups())
+    return verifyGroups(lhs, op.getGroups());
+  Checked offsets = operand(op, "offsets", op.getOffsets());
+  auto i64 = IntegerType::get(op.getContext(), 64);
+  if (offsets.type.getRank() != 1 || offsets.type.isDynamicDim(0) ||
+      offsets.type.getDimSize(0) < 2 || offsets.type.getElementType() != i64)
+    return offsets.must("be a static tensor of i64 with one number more than there are groups");
+  if (!lhs.type.isDynamicDim(0))
+    return success();
+  auto diag = lhs.must("have static rows beside 'offsets'");
+  diag.attachNote() << "the last of the offsets says how many of them the groups use";
+  return diag;
+}
+
+/// blockscaled_matmul (C16): operands and alpha of groups.
+static LogicalResult verifyGroupOperands(BlockScaledMatmulOp op, const Checked &lhs,
+                                         const Checked &rhs) {
+  if (failed(verifyGroupRows(op, lhs)))
+    return failure();
+  int64_t groups = op.getNumGroups(), rows = rhs.type.getDimSize(0);
+  if (rhs.type.isDynamicDim(0) || rows % groups)
+    return rhs.must("have as many rows for each of the " + Twine(groups) + " groups");
+  SmallVector<int64_t> columns(groups, rows / groups);
+  Checked lhsScales = operand(op, "lhs_scales", op.getLhsScales());
+  Checked rhsScales = operand(op, "rhs_scales", op.getRhsScales());
+  for (const Checked &scales : {lhsScales, rhsScales})
+    if (failed(verifyScaleElements(scales, op.getFormat())) || failed(verifyTiled(scales)))
+      return failure();
+  StringRef note = "these are the tiles of all groups, each padded to 128 rows and 4 blocks, as "
+                   "fp4.quantize with 'groups' writes them";
+  if (failed(verifyType(lhsScales, tileList(rowsOfGroups(op), scalesOf(lhs.type, op.getFormat())),
+                        note)) ||
+      failed(verifyType(rhsScales, tileList(columns, scalesOf(rhs.type, op.getFormat())), note)))
+    return failure();
+  if (!op.getAlpha() || rankedType(op.getAlpha()).getRank() == 0)
+    return success();
+  return verifyType(operand(op, "alpha", op.getAlpha()),
+                    RankedTensorType::get({groups}, Float32Type::get(op.getContext())),
+                    "a product of groups has one alpha, or one for each group");
+}
+
+/// blockscaled_matmul (C14): ranges of K.
+static LogicalResult verifySplit(BlockScaledMatmulOp op, const Checked &lhs) {
+  if (!op.getSplitK())
+    return success();
+  int64_t splits = *op.getSplitK();
+  int64_t slices = llvm::divideCeil(lhs.type.getDimSize(1), int64_t(numerics::splitSlice));
+  int64_t most = std::min<int64_t>(slices, BlockScaledMatmulOp::kMaxSplits);
+  if (splits < 1 || splits > most)
+    return op.emitOpError("attribute 'split_k' must be 1 to ")
+           << most << " for K = " << lhs.type.getDimSize(1) << ", but got " << splits;
+  if (op.isGrouped() && splits > 1)
+    return op.emitOpError("expects no attribute 'split_k' in a product of groups, but got one");
+  return success();
 }
 
 /// blockscaled_matmul (C4) to (C6): the scales of one side belong to its data.
@@ -307,7 +409,7 @@ static LogicalResult verifySide(BlockScaledMatmulOp op, const Checked &data, Str
   return verifyType(scales, // blockscaled_matmul (C6)
                     withScaleLayout(expected, ScaleLayout::Tiled128x4),
                     quantize && quantize.getGroups()
-                        ? "these are the tiles of several groups, which no operation reads yet; "
+                        ? "these are the tiles of several groups; give the product 'groups' too, or "
                           "quantize each group by itself, a tensor.extract_slice of the rows"
                         : "");
 }
@@ -324,7 +426,7 @@ static LogicalResult verifyMatmulResult(BlockScaledMatmulOp op, const Checked &l
   Checked output = result(op, "result", op.getResult());
   if (failed(verifyRealElements(output))) // blockscaled_matmul (C9)
     return failure();
-  auto expected = RankedTensorType::get({lhs.type.getDimSize(0), rhs.type.getDimSize(0)},
+  auto expected = RankedTensorType::get({lhs.type.getDimSize(0), op.getColumns()},
                                         output.type.getElementType());
   if (failed(verifyType(output, expected))) // blockscaled_matmul (C10)
     return failure();
@@ -381,6 +483,15 @@ static LogicalResult verifyEpilogueInputs(BlockScaledMatmulOp op) {
   return success();
 }
 
+/// The scales and the alpha of one product.
+static LogicalResult verifyMatmulOperands(BlockScaledMatmulOp op, const Checked &lhs,
+                                          const Checked &rhs) {
+  if (failed(verifySide(op, lhs, "lhs_scales", op.getLhsScales())) ||
+      failed(verifySide(op, rhs, "rhs_scales", op.getRhsScales())))
+    return failure();
+  return op.getAlpha() ? verifyAlpha(op, lhs, rhs) : success(); // blockscaled_matmul (C7)
+}
+
 LogicalResult BlockScaledMatmulOp::verify() {
   Checked lhs = operand(*this, "lhs", getLhs());
   Checked rhs = operand(*this, "rhs", getRhs());
@@ -403,10 +514,10 @@ LogicalResult BlockScaledMatmulOp::verify() {
   }
   if (failed(verifyBlockMultiple(lhs, 1, getFormat()))) // blockscaled_matmul (C3)
     return failure();
-  if (failed(verifySide(*this, lhs, "lhs_scales", getLhsScales())) ||
-      failed(verifySide(*this, rhs, "rhs_scales", getRhsScales())))
+  if (failed(verifySplit(*this, lhs))) // blockscaled_matmul (C14)
     return failure();
-  if (getAlpha() && failed(verifyAlpha(*this, lhs, rhs))) // blockscaled_matmul (C7)
+  if (failed(isGrouped() ? verifyGroupOperands(*this, lhs, rhs)
+                         : verifyMatmulOperands(*this, lhs, rhs)))
     return failure();
   if (failed(verifyMatmulResult(*this, lhs, rhs)) || failed(verifyEpilogueInputs(*this)))
     return failure();
@@ -422,9 +533,10 @@ LogicalResult fp4::inferResultTypes(Operation *op, ValueRange operands,
   auto reshaped = [&](int64_t rows, int64_t columns) {
     return rankedType(op->getResult(0)).clone({rows, columns});
   };
-  if (isa<BlockScaledMatmulOp>(op)) { // operands: lhs, its scales, rhs, its scales
+  if (auto product = dyn_cast<BlockScaledMatmulOp>(op)) { // lhs, its scales, rhs, its scales
+    int64_t rows = rankedType(operands[2]).getDimSize(0);
     types.push_back(reshaped(rankedType(operands[0]).getDimSize(0),
-                             rankedType(operands[2]).getDimSize(0)));
+                             ShapedType::isDynamic(rows) ? rows : rows / product.getNumGroups()));
     return success();
   }
   if (isa<DequantizeOp>(op)) {

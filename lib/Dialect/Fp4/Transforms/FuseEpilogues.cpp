@@ -43,6 +43,8 @@ std::string whyNot(linalg::GenericOp op, BlockScaledMatmulOp product) {
       return ("'" + user->getName().getStringRef() + "' reads the product too").str();
   if (!product.getEpilogueBody().empty())
     return "the product has a body already";
+  if (product.getOffsets())
+    return "rows of the product that are of no group are zero, and those of its result may be not";
   if (op->getNumResults() != 1)
     return "it has several results";
   if (type.getRank() != 2)
@@ -136,7 +138,8 @@ bool fp4::fuseEpilogue(linalg::GenericOp op, RewriterBase &rewriter) {
   auto fused = BlockScaledMatmulOp::create(
       rewriter, rewriter.getFusedLoc({product.getLoc(), op.getLoc()}), op.getResult(0).getType(),
       product.getLhs(), product.getLhsScales(), product.getRhs(), product.getRhsScales(),
-      product.getAlpha(), inputs, product.getFormat(), product.getEpilogueAttr());
+      product.getAlpha(), inputs, product.getOffsets(), product.getFormatAttr(),
+      product.getEpilogueAttr(), product.getSplitKAttr(), product.getGroupsAttr());
   fused->setDiscardableAttrs(product->getDiscardableAttrDictionary());
   BodyBuilder(rewriter, op, product).build(fused);
   rewriter.replaceOp(op, fused.getResult());

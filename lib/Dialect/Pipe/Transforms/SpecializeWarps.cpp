@@ -241,18 +241,23 @@ LogicalResult KernelSpecializer::eraseOtherRoles(RoleRegionOp region) {
   llvm::append_range(others, std::exchange(replaced, {}));
   for (Operation *op : others)
     op->dropAllReferences();
-  eraseDead(region); // scalar code that only other roles needed
-  for (Operation *op : others) {
-    if (!op->use_empty()) {
-      Operation *user = *op->user_begin();
-      return user->emitOpError() << "value of " << op->getName() << " cannot cross from role "
-                                 << roleOf(op).getName() << " to "
-                                 << region.getRole().getName();
-    }
-    op->erase();
+  // A branch on a value of another role is dead once the operations in it are gone.
+  auto eraseUnused = [&](Operation *op) {
+    bool unused = op->use_empty();
+    if (unused)
+      op->erase();
+    return unused;
+  };
+  for (size_t before = others.size() + 1; others.size() < before;) {
+    before = others.size();
+    eraseDead(region); // scalar code that only other roles needed
+    llvm::erase_if(others, eraseUnused);
   }
-  eraseDead(region);
-  return success();
+  if (others.empty())
+    return success();
+  Operation *op = others.front(), *user = *op->user_begin();
+  return user->emitOpError() << "value of " << op->getName() << " cannot cross from role "
+                             << roleOf(op).getName() << " to " << region.getRole().getName();
 }
 
 LogicalResult KernelSpecializer::buildRole(OpBuilder &builder, RoleAttr role) {

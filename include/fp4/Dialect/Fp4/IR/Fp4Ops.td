@@ -438,13 +438,14 @@ def Fp4_MatmulAlphaOp : Fp4_TensorOp<"matmul_alpha", [Fp4_InferTypes]> {
     product of the encode scales.
 
     One of the operands may have an amax for each of its rows (`per_row` of `fp4.quantize`). Then
-    alpha has one number for each row, or each column, of the product.
+    alpha has one number for each row, or each column, of the product. With `per_group` both have an
+    amax for each group of a product of groups, and so has alpha.
 
     | operand  | element type | shape  |
     |----------|--------------|--------|
-    | lhs_amax | f32          | scalar, or M |
-    | rhs_amax | f32          | scalar, or N |
-    | alpha    | f32          | scalar; M x 1 or 1 x N where an operand has amaxes of rows |
+    | lhs_amax | f32          | scalar, or M; with `per_group` G |
+    | rhs_amax | f32          | scalar, or N; with `per_group` G |
+    | alpha    | f32          | scalar; M x 1 or 1 x N where an operand has amaxes of rows; G |
 
     ```mlir
     %alpha = fp4.matmul_alpha %ax, %aw : tensor<f32>, tensor<f32> -> tensor<f32>
@@ -457,7 +458,7 @@ def Fp4_MatmulAlphaOp : Fp4_TensorOp<"matmul_alpha", [Fp4_InferTypes]> {
   }];
   let arguments = (ins AnyRankedTensor:$lhs_amax, AnyRankedTensor:$rhs_amax,
                        OptionalAttr<Fp4_RecipeAttr>:$lhs_recipe,
-                       OptionalAttr<Fp4_RecipeAttr>:$rhs_recipe);
+                       OptionalAttr<Fp4_RecipeAttr>:$rhs_recipe, UnitAttr:$per_group);
   let results = (outs AnyRankedTensor:$alpha);
   let assemblyFormat =
       "$lhs_amax `,` $rhs_amax attr-dict `:` type($lhs_amax) `,` type($rhs_amax) `->` type($alpha)";
@@ -493,14 +494,25 @@ def Fp4_BlockScaledMatmulOp
     M x N that of both. It yields the element of the result. Operations of arith and math have the
     meaning that they have in linalg.generic (docs/Spec.md lists them).
 
+    With `split_k` K is cut into that many ranges of whole 256 elements, of which the last may be
+    shorter. Each range has a sum of its own, and these are added in fp32 from the first to the
+    last. The order belongs to the operation because it decides bits of the result.
+
+    With `groups` the product is one of several matrices: they are stacked in lhs, `groups` has the
+    rows of each, and every group has N rows of its own in rhs. A batched product has groups of
+    equal size, and an empty group has no result. With `offsets` the rows of groups are known on the
+    device only: group g has the rows offsets[g] to offsets[g + 1]. Scales are lists of tiles as
+    `fp4.quantize` with `groups` writes them, where each group is padded to 128 rows by itself.
+
     | operand    | element type | shape | layout |
     |------------|--------------|-------|--------|
     | lhs        | f4E2M1FN     | M x K, M may be dynamic, K a multiple of the block | row-major |
-    | lhs_scales | f8E4M3FN (nvfp4), f8E8M0FNU (mxfp4) | M x K/block | tiled_128x4 |
-    | rhs        | f4E2M1FN     | N x K | row-major |
-    | rhs_scales | as lhs_scales | N x K/block | tiled_128x4 |
-    | alpha      | f32          | scalar, M x 1 or 1 x N | row-major |
+    | lhs_scales | f8E4M3FN (nvfp4), f8E8M0FNU (mxfp4) | M x K/block; of groups, a list of tiles | tiled_128x4 |
+    | rhs        | f4E2M1FN     | N x K; of G groups, (G * N) x K | row-major |
+    | rhs_scales | as lhs_scales | N x K/block; of groups, a list of tiles | tiled_128x4 |
+    | alpha      | f32          | scalar, M x 1 or 1 x N; of groups, a scalar or G | row-major |
     | epilogue_inputs | f32, bf16, f16 | scalar, M x 1, 1 x N or M x N | row-major |
+    | offsets    | i64          | G + 1 | row-major |
     | result     | f32, bf16, f16 | M x N | row-major |
 
     ```mlir
@@ -523,13 +535,16 @@ def Fp4_BlockScaledMatmulOp
                        AnyRankedTensor:$rhs, AnyRankedTensor:$rhs_scales,
                        Optional<AnyRankedTensor>:$alpha,
                        Variadic<AnyRankedTensor>:$epilogue_inputs,
+                       Optional<AnyRankedTensor>:$offsets,
                        Fp4_FormatAttr:$format,
-                       OptionalAttr<Fp4_EpilogueAttr>:$epilogue);
+                       OptionalAttr<Fp4_EpilogueAttr>:$epilogue,
+                       OptionalAttr<I64Attr>:$split_k,
+                       OptionalAttr<DenseI64ArrayAttr>:$groups);
   let regions = (region AnyRegion:$epilogue_body);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
     $lhs `scaled` $lhs_scales `,` $rhs `scaled` $rhs_scales (`alpha` $alpha^)?
-    (`epilogue` `(` $epilogue_inputs `)` $epilogue_body^)?
+    (`offsets` $offsets^)? (`epilogue` `(` $epilogue_inputs `)` $epilogue_body^)?
     attr-dict `:` functional-type(operands, results)
   }];
   // A null alpha where there is none.
@@ -537,6 +552,16 @@ def Fp4_BlockScaledMatmulOp
     OpBuilder<(ins "::mlir::Value":$lhs, "::mlir::Value":$lhs_scales, "::mlir::Value":$rhs,
                    "::mlir::Value":$rhs_scales, "::mlir::Value":$alpha, "::fp4::Format":$format,
                    "::mlir::Type":$elementType)>];
+  let extraClassDeclaration = [{
+    /// Is several products, of which each has rows of lhs.
+    bool isGrouped() { return getGroups() || getOffsets(); }
+    /// Products that it is: 1 without groups.
+    int64_t getNumGroups();
+    /// Columns of the result: the rows that a group has in rhs.
+    int64_t getColumns();
+    /// Ranges of K at most: the last thread block to join adds all of their sums.
+    static constexpr int64_t kMaxSplits = 32;
+  }];
 }
 
 def Fp4_YieldOp : Op<Fp4_Dialect, "yield", [Pure, Terminator, HasParent<"BlockScaledMatmulOp">]> {

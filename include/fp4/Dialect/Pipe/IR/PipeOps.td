@@ -4,6 +4,7 @@
 
 include "fp4/Dialect/Pipe/IR/PipeChannelOps.td"
 include "fp4/Dialect/Pipe/IR/PipeHostOps.td"
+include "fp4/Dialect/Pipe/IR/PipeJoinOps.td"
 include "fp4/Dialect/Pipe/IR/PipeTileOps.td"
 include "fp4/Dialect/Pipe/IR/PipeWorkOps.td"
 

@@ -66,6 +66,29 @@ def Pipe_LoadFactorsOp : Pipe_Op<"load_factors", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Pipe_LoadEntryOp : Pipe_Op<"load_entry", [Pure]> {
+  let summary = "a row of a table";
+  let description = [{
+    `result[i] = table[index, i]`, or `table[index]` where the table has one dimension. The table must
+    not be written while the kernel runs, so every role that needs an entry may load it anew. PTX:
+    ld.global.nc.
+
+    Constraints: (C170) the table has one dimension, or two of which the vector is the second, 1, 2
+    or 4 columns; both have one element type of 32 bits.
+
+    Example:
+    ```mlir
+    %e = pipe.load_entry %tiles[%m] : !pipe.global<24x4xi32> -> vector<4xi32>
+    ```
+  }];
+  let arguments = (ins Pipe_GlobalType:$table, I32:$index);
+  let results = (outs FixedVectorOfRankAndType<[1], [I32, F32]>:$result);
+  let assemblyFormat = [{
+    $table `[` $index `]` attr-dict `:` qualified(type($table)) `->` qualified(type($result))
+  }];
+  let hasVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Engine tma
 //===----------------------------------------------------------------------===//

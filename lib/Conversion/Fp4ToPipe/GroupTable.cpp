@@ -1,0 +1,219 @@
+//===- GroupTable.cpp - Where the tiles of a product of groups are --------===//
+//
+// A product of groups differs from a plain one in where its tiles along m are. A table says so, by
+// which the kernel needs neither a search nor a branch, and skips groups without rows.
+//
+//===----------------------------------------------------------------------===//
+
+#include "GroupTable.h"
+
+#include "Lowering.h"
+
+#include "Int32.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace fp4;
+
+static constexpr int64_t kBlockRows = pipe::kScaleBlockRows;
+
+void fp4::setGroups(MatmulShape &shape, BlockScaledMatmulOp op) {
+  shape.groups = op.getNumGroups();
+  if (!op.getGroups()) { // as many as there may be: every group ends within a tile
+    shape.tablePlaces = shape.m / shape.workM() + shape.groups;
+    shape.groupScaleRows = (shape.m / kBlockRows + shape.groups) * kBlockRows;
+    return;
+  }
+  ArrayRef<int64_t> groups = *op.getGroups();
+  for (int64_t rows : groups) {
+    shape.tablePlaces += int64_t(llvm::divideCeil(rows, shape.workM()));
+    shape.groupScaleRows += llvm::alignTo(rows, kBlockRows);
+  }
+}
+
+Value fp4::scalesOfGroups(OpBuilder &builder, Location loc, const MatmulShape &shape, Value tiles,
+                          int64_t rows) {
+  auto type = pipe::GlobalType::get({rows, shape.k / shape.block}, shape.scaleType,
+                                    pipe::Layout::Tiled128x4);
+  MemRefType buffer = pipe::getBufferType(type);
+  if (tiles.getType() == buffer)
+    return tiles;
+  return pipe::BufferViewOp::create(builder, loc, buffer, tiles, /*offset=*/0, /*rows=*/Value());
+}
+
+/// The words of the table where the rows of groups are known.
+static SmallVector<int32_t> tableOf(ArrayRef<int64_t> groups, const MatmulShape &shape) {
+  SmallVector<int32_t> words;
+  int64_t row = 0, scaleRow = 0;
+  for (auto [group, rows] : llvm::enumerate(groups)) {
+    for (int64_t first = 0; first < rows; first += shape.workM())
+      llvm::append_values(words, int32_t(row + first), int32_t(row + rows), int32_t(group),
+                          int32_t(scaleRow + first));
+    row += rows;
+    scaleRow += llvm::alignTo(rows, kBlockRows);
+  }
+  llvm::append_values(words, int32_t(shape.tablePlaces), 0, 0, 0);
+  return words;
+}
+
+static Value constantTable(OpBuilder &builder, Location loc, ArrayRef<int32_t> words,
+                           const MatmulShape &shape) {
+  ArrayRef<uint8_t> bytes(reinterpret_cast<const uint8_t *>(words.data()), words.size() * 4);
+  auto elements = RankedTensorType::get({int64_t(bytes.size())}, builder.getIntegerType(8));
+  return pipe::DeviceConstantOp::create(builder, loc, pipe::getBufferType(shape.table()),
+                                        DenseElementsAttr::get(elements, bytes));
+}
+
+//===----------------------------------------------------------------------===//
+// Where the device has the rows of groups
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The kernel that makes the table. A thread adds up what comes before its group, and writes the rows
+/// of its tiles. Offsets that decrease or exceed the rows make groups empty or shorter, so that no
+/// tile is outside of the operands and no two groups have a row in common.
+class TableKernel {
+public:
+  TableKernel(gpu::GPUFuncOp func, const MatmulShape &shape)
+      : shape(shape), b(func.getLoc(), func.getBody()) {
+    offsets = pipe::GlobalPtrOp::create(b, pointer(), func.getArgument(0));
+    table = pipe::GlobalPtrOp::create(b, pointer(), func.getArgument(1));
+    build();
+    gpu::ReturnOp::create(b);
+  }
+
+  static constexpr int64_t kThreads = 128;
+
+private:
+  /// The end of a group, and the tiles and rows of scales until there.
+  struct Place {
+    Int32 end, tiles, scaleRows;
+  };
+
+  Type pointer() { return LLVM::LLVMPointerType::get(b.getContext(), 1); }
+  Value at(Value base, Int32 index, int64_t bytes) {
+    Type element = LLVM::LLVMArrayType::get(b.getI8Type(), bytes);
+    return LLVM::GEPOp::create(b, pointer(), element, base, ArrayRef<LLVM::GEPArg>{Value(index)});
+  }
+  void when(Value condition, llvm::function_ref<void()> body) {
+    auto branch = scf::IfOp::create(b, condition);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    body();
+  }
+
+  Int32 offset(Int32 group);
+  Place advance(const Place &before, Int32 group);
+  Place placeBefore(Int32 group);
+  void writeRow(Int32 row, std::array<Int32, 4> words);
+  void writeGroup(Int32 group);
+  void build();
+
+  MatmulShape shape;
+  ImplicitLocOpBuilder b;
+  Value offsets, table;
+};
+} // namespace
+
+/// offsets[group], at most the rows that there are.
+Int32 TableKernel::offset(Int32 group) {
+  Value wide = LLVM::LoadOp::create(b, b.getI64Type(), at(offsets, group, 8), /*alignment=*/8);
+  wide = arith::MaxSIOp::create(b, wide, arith::ConstantIntOp::create(b, 0, 64));
+  wide = arith::MinSIOp::create(b, wide, arith::ConstantIntOp::create(b, shape.m, 64));
+  return {b, arith::TruncIOp::create(b, b.getI32Type(), wide)};
+}
+
+TableKernel::Place TableKernel::advance(const Place &before, Int32 group) {
+  auto larger = [&](Int32 x, Int32 y) -> Int32 { return {b, arith::MaxUIOp::create(b, x, y)}; };
+  Int32 begin = larger(before.end, offset(group)), end = larger(begin, offset(group + 1));
+  Int32 rows = end - begin;
+  return {end, before.tiles + (rows + (shape.workM() - 1)) / shape.workM(),
+          before.scaleRows + (rows + (kBlockRows - 1)) / kBlockRows * kBlockRows};
+}
+
+TableKernel::Place TableKernel::placeBefore(Int32 group) {
+  Int32 zero(b, int64_t(0)), one(b, int64_t(1));
+  auto loop = scf::ForOp::create(b, zero, group, one, ValueRange{zero, zero, zero});
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  auto carried = [&](ValueRange values) -> Place {
+    return {{b, values[0]}, {b, values[1]}, {b, values[2]}};
+  };
+  Place next = advance(carried(loop.getRegionIterArgs()), {b, loop.getInductionVar()});
+  scf::YieldOp::create(b, ValueRange{next.end, next.tiles, next.scaleRows});
+  return carried(loop.getResults());
+}
+
+void TableKernel::writeRow(Int32 row, std::array<Int32, 4> words) {
+  Value address = at(table, row, 16);
+  for (auto [i, word] : llvm::enumerate(words))
+    LLVM::StoreOp::create(b, word, at(address, Int32(b, int64_t(i)), 4), /*alignment=*/4);
+}
+
+void TableKernel::writeGroup(Int32 group) {
+  Place before = placeBefore(group), after = advance(before, group);
+  auto larger = [&](Int32 x, Int32 y) -> Int32 { return {b, arith::MaxUIOp::create(b, x, y)}; };
+  Int32 begin = larger(before.end, offset(group)), zero(b, int64_t(0)), one(b, int64_t(1));
+  auto loop = scf::ForOp::create(b, zero, after.tiles - before.tiles, one);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Int32 tile(b, loop.getInductionVar()), first = tile * shape.workM();
+    writeRow(before.tiles + tile, {begin + first, after.end, group, before.scaleRows + first});
+  }
+  Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group,
+                                       Int32(b, shape.groups - 1));
+  when(isLast, [&] { writeRow({b, shape.tablePlaces}, {after.tiles, zero, zero, zero}); });
+}
+
+void TableKernel::build() {
+  Int32 block(b, NVVM::BlockIdXOp::create(b, b.getI32Type()));
+  Int32 thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
+  Int32 group = block * kThreads + thread;
+  when(group < shape.groups, [&] { writeGroup(group); });
+}
+
+/// Launches the kernel; the buffer of the table.
+static Value makeTable(RewriterBase &rewriter, BlockScaledMatmulOp op, Value offsets,
+                       const MatmulShape &shape) {
+  Location loc = op.getLoc();
+  auto offsetsType = pipe::GlobalType::get({shape.groups + 1}, rewriter.getI64Type());
+  gpu::GPUModuleOp module =
+      createKernelModule(rewriter, op->getParentOfType<ModuleOp>(), op, "groups");
+  gpu::GPUFuncOp kernel;
+  {
+    OpBuilder inside = OpBuilder::atBlockBegin(module.getBody());
+    auto type = inside.getFunctionType({offsetsType, shape.table()}, {});
+    kernel = gpu::GPUFuncOp::create(inside, loc, "kernel", type);
+    kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), inside.getUnitAttr());
+    kernel.setKnownBlockSizeAttr(
+        inside.getDenseI32ArrayAttr({int32_t(TableKernel::kThreads), 1, 1}));
+    TableKernel(kernel, shape);
+  }
+  Value table = gpu::AllocOp::create(rewriter, loc, pipe::getBufferType(shape.table()),
+                                     /*asyncToken=*/Type(), ValueRange(), ValueRange(),
+                                     ValueRange())
+                    .getMemref();
+  auto index = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(rewriter, loc, value);
+  };
+  Value one = index(1);
+  Value blocks = index(int64_t(llvm::divideCeil(shape.groups, TableKernel::kThreads)));
+  SmallVector<Value> arguments = {
+      pipe::GlobalViewOp::create(rewriter, loc, offsetsType, offsets),
+      pipe::GlobalViewOp::create(rewriter, loc, shape.table(), table)};
+  gpu::LaunchFuncOp::create(rewriter, loc, kernel, gpu::KernelDim3{blocks, one, one},
+                            gpu::KernelDim3{index(TableKernel::kThreads), one, one},
+                            /*dynamicSharedMemorySize=*/Value(), arguments);
+  return table;
+}
+
+Value fp4::tableOfGroups(RewriterBase &rewriter, BlockScaledMatmulOp op, Value offsets,
+                         const MatmulShape &shape) {
+  Value table = op.getGroups()
+                    ? constantTable(rewriter, op.getLoc(), tableOf(*op.getGroups(), shape), shape)
+                    : makeTable(rewriter, op, offsets, shape);
+  return pipe::GlobalViewOp::create(rewriter, op.getLoc(), shape.table(), table);
+}

@@ -1,0 +1,22 @@
+//===- GroupTable.h - Where the tiles of a product of groups are ----------===//
+#pragma once
+
+#include "MatmulKernel.h"
+
+#include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+
+namespace fp4 {
+
+/// Sets what `shape`, of which the tile is known, says of the groups of `op`.
+void setGroups(MatmulShape &shape, BlockScaledMatmulOp op);
+
+/// The list of tiles of scales as the scales of a matrix of `rows`, whole blocks of each group.
+mlir::Value scalesOfGroups(mlir::OpBuilder &builder, mlir::Location loc, const MatmulShape &shape,
+                           mlir::Value tiles, int64_t rows);
+
+/// The table of `shape` as an argument of the kernel: a constant, or where the device buffer
+/// `offsets` has the rows of groups what a kernel of its own makes of it.
+mlir::Value tableOfGroups(mlir::RewriterBase &rewriter, BlockScaledMatmulOp op, mlir::Value offsets,
+                          const MatmulShape &shape);
+
+} // namespace fp4

@@ -1,0 +1,99 @@
+//===- Join.cpp - Tables of tiles, and parts of a tile --------------------===//
+//
+// A join is an atomic addition that releases what the warp has stored and acquires what those that
+// came before have. Warp q of the four counts in column q: threads of a warp exchange data with the
+// same threads of other blocks only, so that no barrier of the block is needed.
+//
+//===----------------------------------------------------------------------===//
+#include "InlinePtx.h"
+#include "Lowering.h"
+
+using namespace mlir;
+
+namespace {
+
+/// What lies at `pointer`; 16 bytes are read at once where the type has them.
+Value loadGlobal(OpBuilder &b, Location loc, Type type, Value pointer, bool isInvariant) {
+  auto vector = dyn_cast<VectorType>(type);
+  int64_t bytes = 4 * (vector ? vector.getNumElements() : 1);
+  return LLVM::LoadOp::create(b, loc, type, pointer, unsigned(std::min<int64_t>(bytes, 16)),
+                              /*isVolatile=*/false, /*isNonTemporal=*/false, isInvariant);
+}
+
+struct LowerLoadEntry : OpConversionPattern<fp4::pipe::LoadEntryOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult matchAndRewrite(fp4::pipe::LoadEntryOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    VectorType type = op.getResult().getType();
+    Value pointer = fp4::stridedPointer(rewriter, op.getLoc(), adaptor.getTable(),
+                                        adaptor.getIndex(), 4 * type.getNumElements());
+    // Invariant: the NVPTX backend then uses ld.global.nc.
+    rewriter.replaceOp(op, loadGlobal(rewriter, op.getLoc(), type, pointer, /*isInvariant=*/true));
+    return success();
+  }
+};
+
+struct LowerJoin : fp4::PipePattern<fp4::pipe::JoinOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(fp4::pipe::JoinOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    auto constant = [&](int64_t value) { return fp4::constantI32(rewriter, loc, value); };
+    Value all = constant(-1), zero = constant(0);
+    Value row = fp4::stridedPointer(rewriter, loc, adaptor.getCounters(), adaptor.getIndex(),
+                                    4 * kCounters);
+    Value quadrant =
+        arith::AndIOp::create(rewriter, loc, state.warpIndex, constant(kCounters - 1));
+    Value counter = fp4::stridedPointer(rewriter, loc, row, quadrant, 4);
+    NVVM::SyncWarpOp::create(rewriter, loc, all); // the stores of the other lanes come before
+    Value lane = arith::AndIOp::create(rewriter, loc, state.threadIndex, constant(31));
+    Value isFirst = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::eq, lane, zero);
+    auto branch = scf::IfOp::create(rewriter, loc, TypeRange(rewriter.getI32Type()), isFirst,
+                                    /*withElseRegion=*/true);
+    {
+      OpBuilder::InsertionGuard guard(rewriter);
+      rewriter.setInsertionPointToStart(branch.thenBlock());
+      Value before = fp4::addAndSynchronize(rewriter, loc, counter, constant(1));
+      scf::YieldOp::create(rewriter, loc, before);
+      rewriter.setInsertionPointToStart(branch.elseBlock());
+      scf::YieldOp::create(rewriter, loc, zero);
+    }
+    Value before = NVVM::ShflOp::create(rewriter, loc, rewriter.getI32Type(), all,
+                                        branch.getResult(0), zero, constant(31),
+                                        NVVM::ShflKind::idx, UnitAttr());
+    NVVM::SyncWarpOp::create(rewriter, loc, all); // what lane 0 has acquired the others see too
+    rewriter.replaceOpWithNewOp<arith::CmpIOp>(op, arith::CmpIPredicate::eq, before,
+                                               constant(int64_t(op.getParts()) - 1));
+    return success();
+  }
+
+private:
+  static constexpr int64_t kCounters = 4; ///< of a tile
+};
+
+struct LowerFetch : fp4::PipePattern<fp4::pipe::FetchOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(fp4::pipe::FetchOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Value row = arith::AddIOp::create(rewriter, loc, adaptor.getRow(),
+                                      fp4::accumulatorLane(rewriter, loc, state));
+    Value start = fp4::stridedPointer(rewriter, loc, adaptor.getSource(), row,
+                                      op.getSource().getType().getRowPitch());
+    Value pointer = fp4::stridedPointer(rewriter, loc, start, adaptor.getColumn(), 4);
+    rewriter.replaceOp(op, loadGlobal(rewriter, loc, op.getResult().getType(), pointer,
+                                      /*isInvariant=*/false));
+    return success();
+  }
+};
+
+} // namespace
+
+void fp4::populateJoinPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
+                               const KernelState &state) {
+  patterns.add<LowerJoin, LowerFetch>(converter, patterns.getContext(), state);
+  patterns.add<LowerLoadEntry>(converter, patterns.getContext());
+}

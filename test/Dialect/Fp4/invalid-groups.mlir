@@ -1,0 +1,142 @@
+// RUN: %fp4-opt-once %s -split-input-file -verify-diagnostics
+// Products of groups and of ranges of K: one case per constraint of docs/Spec.md. The first operation of
+// a case is legal, the second differs from it in what the constraint is about.
+
+!s = tensor<64x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+// blockscaled_matmul (C14)
+func.func @split(%a: tensor<64x512xf4E2M1FN>, %s: !s) {
+  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, split_k = 2 : i64}
+      : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s) -> tensor<64x64xbf16>
+  // expected-error @+1 {{attribute 'split_k' must be 1 to 2 for K = 512, but got 3}}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, split_k = 3 : i64}
+      : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s) -> tensor<64x64xbf16>
+  return
+}
+
+// -----
+
+!s = tensor<2048x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+// blockscaled_matmul (C14)
+func.func @split_groups(%a: tensor<64x512xf4E2M1FN>, %s: !s) {
+  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, groups = array<i64: 24, 40>, split_k = 1 : i64}
+      : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s) -> tensor<64x32xbf16>
+  // expected-error @+1 {{expects no attribute 'split_k' in a product of groups, but got one}}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, groups = array<i64: 24, 40>, split_k = 2 : i64}
+      : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s) -> tensor<64x32xbf16>
+  return
+}
+
+// -----
+
+!s = tensor<2048x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+// blockscaled_matmul (C15)
+func.func @rows(%a: tensor<64x512xf4E2M1FN>, %s: !s) {
+  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, groups = array<i64: 24, 40>}
+      : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s) -> tensor<64x32xbf16>
+  // expected-error @+2 {{attribute 'groups' must}}
+  // expected-note @+1 {{it holds the groups one after the other}}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, groups = array<i64: 24, 41>}
+      : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s) -> tensor<64x32xbf16>
+  return
+}
+
+// -----
+
+!s = tensor<2048x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+// blockscaled_matmul (C15)
+func.func @both(%a: tensor<64x512xf4E2M1FN>, %s: !s, %o: tensor<3xi64>) {
+  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, groups = array<i64: 24, 40>}
+      : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s) -> tensor<64x32xbf16>
+  // expected-error @+1 {{expects one of attribute 'groups' and operand 'offsets', but got both}}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s offsets %o {format = #fp4.format<nvfp4>, groups = array<i64: 24, 40>}
+      : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s, tensor<3xi64>) -> tensor<64x32xbf16>
+  return
+}
+
+// -----
+
+!s = tensor<2048x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+// blockscaled_matmul (C15)
+func.func @offsets(%a: tensor<64x512xf4E2M1FN>, %s: !s, %l: tensor<2048x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %o: tensor<3xi64>, %one: tensor<1xi64>) {
+  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s offsets %o {format = #fp4.format<nvfp4>}
+      : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s, tensor<3xi64>) -> tensor<64x32xbf16>
+  // expected-error @+1 {{operand 'offsets' must be a static tensor of i64 with one number more than there are groups, but got 'tensor<1xi64>'}}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s offsets %one {format = #fp4.format<nvfp4>}
+      : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s, tensor<1xi64>) -> tensor<64x32xbf16>
+  return
+}
+
+// -----
+
+!s = tensor<2048x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+// blockscaled_matmul (C15)
+func.func @dynamic(%a: tensor<64x512xf4E2M1FN>, %s: !s, %d: tensor<?x512xf4E2M1FN>, %o: tensor<3xi64>) {
+  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s offsets %o {format = #fp4.format<nvfp4>}
+      : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s, tensor<3xi64>) -> tensor<64x32xbf16>
+  // expected-error @+2 {{operand 'lhs' must have static rows beside 'offsets', but got 'tensor<?x512xf4E2M1FN>'}}
+  // expected-note @+1 {{the last of the offsets says how many of them the groups use}}
+  %1 = fp4.blockscaled_matmul %d scaled %s, %a scaled %s offsets %o {format = #fp4.format<nvfp4>}
+      : (tensor<?x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s, tensor<3xi64>) -> tensor<?x32xbf16>
+  return
+}
+
+// -----
+
+!s = tensor<2048x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+// blockscaled_matmul (C16)
+func.func @alpha(%a: tensor<64x512xf4E2M1FN>, %s: !s, %two: tensor<2xf32>, %three: tensor<3xf32>) {
+  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s alpha %two {format = #fp4.format<nvfp4>, groups = array<i64: 24, 40>}
+      : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s, tensor<2xf32>) -> tensor<64x32xbf16>
+  // expected-error @+2 {{operand 'alpha' must be 'tensor<2xf32>', but got 'tensor<3xf32>'}}
+  // expected-note @+1 {{a product of groups has one alpha, or one for each group}}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s alpha %three {format = #fp4.format<nvfp4>, groups = array<i64: 24, 40>}
+      : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s, tensor<3xf32>) -> tensor<64x32xbf16>
+  return
+}
+
+// -----
+
+!s = tensor<2048x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+// blockscaled_matmul (C16)
+func.func @rhs(%a: tensor<64x512xf4E2M1FN>, %s: !s, %odd: tensor<63x512xf4E2M1FN>) {
+  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, groups = array<i64: 24, 40>}
+      : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s) -> tensor<64x32xbf16>
+  // expected-error @+1 {{operand 'rhs' must have as many rows for each of the 2 groups, but got}}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %odd scaled %s {format = #fp4.format<nvfp4>, groups = array<i64: 24, 40>}
+      : (tensor<64x512xf4E2M1FN>, !s, tensor<63x512xf4E2M1FN>, !s) -> tensor<64x32xbf16>
+  return
+}
+
+// -----
+
+!s = tensor<2048x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+// blockscaled_matmul (C16)
+func.func @scales(%a: tensor<64x512xf4E2M1FN>, %s: !s, %plain: tensor<64x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
+  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, groups = array<i64: 24, 40>}
+      : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s) -> tensor<64x32xbf16>
+  // expected-error @+2 {{operand 'lhs_scales' must be 'tensor<2048x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>', but got}}
+  // expected-note @+1 {{these are the tiles of all groups}}
+  %1 = fp4.blockscaled_matmul %a scaled %plain, %a scaled %s {format = #fp4.format<nvfp4>, groups = array<i64: 24, 40>}
+      : (tensor<64x512xf4E2M1FN>, tensor<64x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<64x512xf4E2M1FN>, !s) -> tensor<64x32xbf16>
+  return
+}
+
+// -----
+
+// matmul_alpha (C6)
+func.func @alpha_groups(%two: tensor<2xf32>, %three: tensor<3xf32>, %one: tensor<f32>) {
+  %0 = fp4.matmul_alpha %two, %two {per_group} : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
+  // expected-error @+1 {{operand 'rhs_amax' must have one number for each group, as the other has, with 'per_group', but got 'tensor<3xf32>'}}
+  %1 = fp4.matmul_alpha %two, %three {per_group} : tensor<2xf32>, tensor<3xf32> -> tensor<2xf32>
+  return
+}
+
+// -----
+
+// matmul_alpha (C6)
+func.func @alpha_one(%two: tensor<2xf32>, %three: tensor<3xf32>, %one: tensor<f32>) {
+  %0 = fp4.matmul_alpha %two, %two {per_group} : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
+  // expected-error @+1 {{operand 'lhs_amax' must have one number for each group, as the other has, with 'per_group', but got 'tensor<f32>'}}
+  %1 = fp4.matmul_alpha %one, %one {per_group} : tensor<f32>, tensor<f32> -> tensor<2xf32>
+  return
+}

@@ -1,0 +1,40 @@
+// Tables of tiles, and parts of a tile: one case per constraint of docs/Pipe.md, next to legal operations.
+// RUN: fp4-opt %s -verify-diagnostics -split-input-file
+
+func.func @entry(%t: !pipe.global<24x4xi32>, %line: !pipe.global<8xf32>, %wide: !pipe.global<24x3xi32>, %i: i32) {
+  %0 = pipe.load_entry %t[%i] : !pipe.global<24x4xi32> -> vector<4xi32>
+  %1 = pipe.load_entry %line[%i] : !pipe.global<8xf32> -> vector<1xf32>
+  // (C170)
+  // expected-error @+1 {{table must have rows of 1, 2 or 4 elements like 'vector<3xi32>', but got '!pipe.global<24x3xi32>'}}
+  %2 = pipe.load_entry %wide[%i] : !pipe.global<24x3xi32> -> vector<3xi32>
+  return
+}
+
+// -----
+
+func.func @join(%c: !pipe.global<24x4xi32>, %bad: !pipe.global<24x1xi32>, %i: i32) {
+  %0 = pipe.join %c[%i] of 2 : !pipe.global<24x4xi32>
+  // (C171)
+  // expected-error @+1 {{counters must be a buffer of i32 with 4 columns, but got '!pipe.global<24x1xi32>'}}
+  %1 = pipe.join %bad[%i] of 2 : !pipe.global<24x1xi32>
+  return
+}
+
+// -----
+
+func.func @join(%c: !pipe.global<24x4xi32>, %i: i32) {
+  // (C171)
+  // expected-error @+1 {{parts must be at least 2, but got 1}}
+  %1 = pipe.join %c[%i] of 1 : !pipe.global<24x4xi32>
+  return
+}
+
+// -----
+
+func.func @fetch(%s: !pipe.global<256x64xf32>, %bad: !pipe.global<256x48xf32>, %i: i32) {
+  %0 = pipe.fetch %s[%i, %i] : !pipe.global<256x64xf32> -> vector<32xf32>
+  // (C172)
+  // expected-error @+1 {{buffer must have 2 dimensions with whole segments of 'vector<32xf32>' in a row, but got '!pipe.global<256x48xf32>'}}
+  %1 = pipe.fetch %bad[%i, %i] : !pipe.global<256x48xf32> -> vector<32xf32>
+  return
+}

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Compiles products of groups and of ranges of K, runs them in the simulator and checks every result.
+
+  utils/sweep_groups.py          a covering subset: every pair of values of two parameters occurs
+  utils/sweep_groups.py --full   the cross product
+  utils/sweep_groups.py --list   what would run
+
+A program is a product of operands that are already quantized. The rows of its groups are known when
+it is compiled (groups), or a tensor of offsets has them (offsets), among them offsets that decrease or
+are too large; or the product is one whose K is cut into ranges (split). Its alpha is none, one
+number, or one for each group. One library is compiled per program and run by fp4-run under every
+schedule of the simulator, with its strict hazard check. Prints every failure with the command that
+repeats it, then "N passed, N failed".
+"""
+import itertools
+import sys
+
+import recipes
+import sweeping
+
+FORMS = ["groups", "offsets", "split"]
+# Rows of groups: a batch, ragged groups with empty ones and single rows, one group, many.
+ROWS = [(40, 40, 40), (170, 0, 1, 130), (1,), (0, 256, 0), tuple((7 * i) % 33 for i in range(20))]
+N = [8, 64, 200]
+K = [64, 512, 1312]  # 1312 ends half a step early, in a slice of 256 of its own
+FORMATS = ["nvfp4", "mxfp4"]
+RESULTS = ["bf16", "f32"]
+ALPHAS = ["none", "one", "groups"]
+PLANS = {"chosen": "", "96": "tile = [128, 96, 256]", "256": "tile = [128, 256, 256]",
+         "pair": "pair, tile = [256, 192, 256]", "2x1": "cluster = [2, 1], tile = [128, 128, 256]",
+         "deep": "tile = [128, 64, 512], stages = 1"}
+SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("random", 2)]
+
+LAYOUT = "#fp4.scale_layout<tiled_128x4>"
+
+
+def tiles(rows, blocks):
+    """Blocks of 128 rows and 4 columns of scales that the groups have."""
+    return sum(-(-count // 128) for count in rows) * -(-blocks // 4)
+
+
+def offsets_of(rows):
+    """Offsets of these groups, with a group that ends too early and one that ends too late."""
+    ends = list(itertools.accumulate(rows, initial=0))
+    if len(ends) > 3:
+        ends[2] = -5
+        ends[-1] = 10**12
+    return ends
+
+
+def operand(name, count, k, facts, list_rows):
+    """Arguments, lines and types of `count` rows; their scales are a list of tiles, or are swizzled."""
+    data, linear = f"tensor<{count}x{k}xf4E2M1FN>", f"tensor<{count}x{k // facts.block}x{facts.scale}>"
+    if list_rows is not None:
+        tiled = f"tensor<{128 * list_rows}x4x{facts.scale}, {LAYOUT}>"
+        return [f"%q{name}: {data}", f"%s{name}: {tiled}"], [], [data, tiled], f"%q{name} scaled %s{name}"
+    tiled = f"{linear[:-1]}, {LAYOUT}>"
+    swizzle = f"  %t{name} = fp4.swizzle_scales %s{name} : {linear} -> {tiled}"
+    return ([f"%q{name}: {data}", f"%s{name}: {linear}"], [swizzle], [data, tiled],
+            f"%q{name} scaled %t{name}")
+
+
+def operands(form, rows, n, k, facts):
+    groups, m, blocks = len(rows), sum(rows), k // facts.block
+    if form == "split":
+        return [operand("x", m, k, facts, None), operand("w", n, k, facts, None)]
+    room = tiles(rows, blocks) if form == "groups" else (m // 128 + groups) * -(-blocks // 4)
+    return [operand("x", m, k, facts, room),
+            operand("w", n * groups, k, facts, tiles([n] * groups, blocks))]
+
+
+def program(form, rows, n, k, fmt, result, alpha, plan):
+    groups = len(rows)
+    sides = operands(form, rows, n, k, recipes.FORMATS[fmt])
+    arguments, body, types = (sum((side[i] for side in sides), []) for i in range(3))
+    extra, attributes = "", ""
+    if alpha != "none":
+        types.append(f"tensor<{groups}xf32>" if alpha == "groups" else "tensor<f32>")
+        arguments.append(f"%alpha: {types[-1]}")
+        extra += " alpha %alpha"
+    if form == "groups":
+        attributes = f", groups = array<i64: {', '.join(map(str, rows))}>"
+    elif form == "offsets":
+        types.append(f"tensor<{groups + 1}xi64>")
+        body.append(f"  %o = arith.constant dense<{offsets_of(rows)}> : {types[-1]}")
+        extra += " offsets %o"
+    else:
+        attributes = f", split_k = {-(-k // 256)} : i64"
+    if PLANS[plan]:
+        attributes += f", fp4.plan = #fp4.plan<tile_product, {PLANS[plan]}>"
+    y = f"tensor<{sum(rows)}x{n}x{result}>"
+    body += [f"  %y = fp4.blockscaled_matmul {', '.join(side[3] for side in sides)}{extra}"
+             f" {{format = #fp4.format<{fmt}>{attributes}}}",
+             f"    : ({', '.join(types)}) -> {y}", f"  return %y : {y}"]
+    return "\n".join([f"func.func @product({', '.join(arguments)}) -> {y} {{", *body, "}", ""])
+
+
+def all_cases():
+    for case in itertools.product(FORMS, ROWS, N, K, FORMATS, RESULTS, ALPHAS, PLANS):
+        form, rows, _, _, _, _, alpha, plan = case
+        if form == "split" and (alpha == "groups" or len(rows) > 3 or plan == "deep"):
+            continue  # the groups are only how many rows there are
+        yield case
+
+
+def check_case(tools, scratch, number, case, schedules):
+    library, command, built = sweeping.compile_library(tools, scratch / f"product_{number}",
+                                                       program(*case), cubins=False)
+    outcome = sweeping.Outcome()
+    if built.returncode:
+        outcome.failures = [f"{sweeping.shell(command)}\n{program(*case)}{built.stderr}"]
+        return outcome
+    for policy, seed in schedules:
+        outcome.run([tools / "fp4-run", library, "--device=sim", f"--policy={policy}",
+                     f"--seed={seed}", "--threads=1", "--check=strict"])
+    if outcome.failures:
+        outcome.failures.append(program(*case))
+    library.unlink()
+    return outcome
+
+
+def main():
+    parser = sweeping.option_parser(__doc__)
+    parser.add_argument("--schedules", default="all", help="all, or eager")
+    options = parser.parse_args()
+    cases = list(all_cases())
+    if not options.full:
+        cases = sweeping.covering(cases)
+    schedules = SCHEDULES if options.schedules == "all" else SCHEDULES[:1]
+    if options.list:
+        for case in cases:
+            print(*case)
+        print(f"{len(cases)} programs, {len(cases) * len(schedules)} runs")
+        return 0
+    return sweeping.run_all(options, check_case,
+                            [(number, case, schedules) for number, case in enumerate(cases)])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
