@@ -1,6 +1,7 @@
 // Whole products: the MMA model step by step, and the fp64 reference with its bound. Both run over
 // tiles of the result; a tile decodes its rows and columns once.
 #include "fp4/Numerics/BlockScaledGemm.h"
+#include "GemmOperands.h"
 #include "RecipeEvaluator.h"
 #include "StepKernels.h"
 #include "fp4/Support/Parallel.h"
@@ -12,73 +13,6 @@
 
 namespace fp4::numerics {
 namespace {
-
-auto fail(std::string message, std::string note = "") {
-  return makeError(ErrorKind::Usage, std::move(message), std::move(note));
-}
-
-uint64_t slicesOf(const GemmProblem &p) { return (p.depth + splitSlice - 1) / splitSlice; }
-
-Status validate(const GemmProblem &p) {
-  const unsigned block = blockSizeOf(p.format);
-  if (p.depth == 0 || p.depth % block)
-    return fail("K must be a positive multiple of " + std::to_string(block) + " for " +
-                std::string(stringify(p.format)) + ", but got " + std::to_string(p.depth));
-  if (!p.a.data || !p.b.data || !p.a.scales || !p.b.scales)
-    return fail("matrix product expects data and scales of both operands");
-  if (p.a.dataPitch && p.a.dataPitch < p.depth / 2)
-    return fail("row pitch of operand a must be at least K / 2 bytes");
-  if (p.b.dataPitch && p.b.dataPitch < p.depth / 2)
-    return fail("row pitch of operand b must be at least K / 2 bytes");
-  if (const uint64_t slices = slicesOf(p); p.splits == 0 || p.splits > slices)
-    return fail("ranges of K must be 1 to " + std::to_string(slices) + ", but got " +
-                std::to_string(p.splits));
-  if (!p.rowAlpha.empty() && p.rowAlpha.size() != p.a.rows)
-    return fail("alphas of rows must be " + std::to_string(p.a.rows) + " numbers, but got " +
-                std::to_string(p.rowAlpha.size()));
-  if (!p.columnAlpha.empty() && p.columnAlpha.size() != p.b.rows)
-    return fail("alphas of columns must be " + std::to_string(p.b.rows) + " numbers, but got " +
-                std::to_string(p.columnAlpha.size()));
-  return {};
-}
-
-/// One alpha, one for each row, or one for each column.
-bool hasAlpha(const GemmProblem &p) {
-  return p.alpha || !p.rowAlpha.empty() || !p.columnAlpha.empty();
-}
-
-/// What element (row, column) of the result is multiplied by.
-std::optional<float> alphaAt(const GemmProblem &p, uint64_t row, uint64_t column) {
-  if (!p.rowAlpha.empty())
-    return p.rowAlpha[row];
-  return p.columnAlpha.empty() ? p.alpha : p.columnAlpha[column];
-}
-
-uint64_t stepsOf(const GemmProblem &p) { return (p.depth + fp4MmaK - 1) / fp4MmaK; }
-
-/// An operand with dense rows of whole K = 64 steps, zero behind K.
-struct PaddedOperand {
-  uint64_t rows, steps, scalesPerStep;
-  std::vector<uint8_t> data, scales;
-
-  PaddedOperand(const GemmProblem &p, const GemmOperand &o)
-      : rows(o.rows), steps(stepsOf(p)), scalesPerStep(fp4MmaK / blockSizeOf(p.format)),
-        data(rows * steps * fp4MmaRowBytes), scales(rows * steps * scalesPerStep) {
-    const uint64_t rowBytes = p.depth / 2, rowScales = p.depth / blockSizeOf(p.format);
-    const uint64_t dataPitch = o.dataPitch ? o.dataPitch : rowBytes;
-    const uint64_t scalePitch = o.scalePitch ? o.scalePitch : rowScales;
-    for (uint64_t r = 0; r < rows; ++r) {
-      std::memcpy(&data[r * steps * fp4MmaRowBytes], o.data + r * dataPitch, rowBytes);
-      std::memcpy(&scales[r * steps * scalesPerStep], o.scales + r * scalePitch, rowScales);
-    }
-  }
-
-  /// The rows from `row` on, in step s.
-  Fp4MmaOperand step(uint64_t row, uint64_t s) const {
-    return {&data[(row * steps + s) * fp4MmaRowBytes], steps * fp4MmaRowBytes,
-            &scales[(row * steps + s) * scalesPerStep], steps * scalesPerStep};
-  }
-};
 
 /// Runs body(first step, end) for every range of K, from the first to the last.
 template <typename Body> void forRanges(const GemmProblem &p, const Body &body) {
@@ -164,9 +98,22 @@ void addPart(const ReferenceState &part, ReferenceState &total) {
   }
 }
 
+/// One fp4 instruction: five terms cut at 2^-35 of the largest scale's exponent. Four instructions
+/// of 16-bit floats: 17 terms of each cut at 2^-25 of the largest product's exponent. That is at
+/// most the largest product itself, unless a factor is subnormal, which is below 2^-14 in f16 and
+/// whose partner is below 12 powers of its scale.
+/// With scales above 2^125, bf16 elements may be infinite.
+StepRounding roundingOf(const GemmProblem &p) {
+  if (p.core == TensorCore::BlockScaled)
+    return {.cut = 0x1p-23, .align = 5 * 0x1p-35, .product = 1};
+  const double smallest = isMX(p.format) ? 0x1p-126 : std::ldexp(1, -14 - convertedExponent(p.format));
+  return {.cut = 4 * 0x1p-23, .align = 4 * 17 * 0x1p-25, .factor = 12 * smallest, .largestScale = 125};
+}
+
 /// Sums, bounds and possible overflows of one row and panel, from its state after the last step.
 void finish(const GemmProblem &p, const EpilogueProgram &epilogue, const ReferenceState &r,
-            uint64_t row, uint64_t column, unsigned count, GemmReference &result) {
+            bool mayOverflow, uint64_t row, uint64_t column, unsigned count,
+            GemmReference &result) {
   const uint64_t at = row * p.b.rows + column;
   const double fp64 = static_cast<double>(p.depth) * 0x1p-52; // of the reference itself
   for (unsigned j = 0; j < count; ++j) {
@@ -175,7 +122,8 @@ void finish(const GemmProblem &p, const EpilogueProgram &epilogue, const Referen
     const BoundedValue element = epilogue.bound(sum, alpha);
     result.values[at + j] = element.value;
     result.bounds[at + j] = element.error;
-    result.mayOverflow[at + j] = r.reach[j] >= 0x1p128 || epilogue.mayOverflow(element, alpha);
+    result.mayOverflow[at + j] =
+        mayOverflow || r.reach[j] >= 0x1p128 || epilogue.mayOverflow(element, alpha);
   }
 }
 
@@ -183,6 +131,8 @@ void finish(const GemmProblem &p, const EpilogueProgram &epilogue, const Referen
 
 Expected<std::vector<float>> gemmMmaModel(const GemmProblem &p) {
   FP4_TRY(validate(p));
+  if (p.core == TensorCore::Converted)
+    return convertedModel(p);
   const PaddedOperand a(p, p.a), b(p, p.b);
   const StepKind kind = stepKindOf(p.format);
   const EpilogueProgram epilogue(hasAlpha(p), p.epilogue, p.output);
@@ -214,6 +164,7 @@ Expected<GemmReference> gemmReference(const GemmProblem &p) {
   FP4_TRY(validate(p));
   const PaddedOperand a(p, p.a), b(p, p.b);
   const StepKernels &kernels = stepKernels();
+  const StepRounding rounding = roundingOf(p);
   const EpilogueProgram epilogue(hasAlpha(p), p.epilogue, p.output);
   GemmReference result;
   result.values.resize(a.rows * b.rows);
@@ -223,17 +174,22 @@ Expected<GemmReference> gemmReference(const GemmProblem &p) {
     for (uint64_t first = 0; first < tile.columns; first += panelColumns)
       for (uint64_t r = 0; r < tile.rows; ++r) {
         ReferenceState state;
+        int top = 0; // exponent of the largest scale
         forRanges(p, [&](uint64_t begin, uint64_t end) {
           ReferenceState part;
-          for (uint64_t s = begin; s < end; ++s)
-            kernels.addReference(tile.rowSteps(r)[s], tile.panelSteps(first)[s], part);
+          for (uint64_t s = begin; s < end; ++s) {
+            const StepRow &left = tile.rowSteps(r)[s];
+            const StepPanel &right = tile.panelSteps(first)[s];
+            kernels.addReference(left, right, rounding, part);
+            top = std::max({top, left.exponents.hi, right.exponents.hi});
+          }
           if (begin == 0)
             state = part;
           else
             addPart(part, state);
         });
-        finish(p, epilogue, state, tile.row + r, tile.column + first, tile.panelSize(first),
-               result);
+        finish(p, epilogue, state, top > rounding.largestScale, tile.row + r, tile.column + first,
+               tile.panelSize(first), result);
       }
   });
   return result;

@@ -123,17 +123,20 @@ FP4_INLINE uint32_t addExactly(const StepRow &a, const StepPanel &b, float *__re
 
 FP4_INLINE double larger(double a, double b) { return a > b ? a : b; }
 
-/// The step's rounding: five terms cut at 2^-35 of the largest exponent, and the cut to 24 bits.
-FP4_INLINE void endStep(const StepRow &a, const StepPanel &b, ReferenceState &__restrict r) {
+FP4_INLINE void endStep(const StepRow &a, const StepPanel &b, const StepRounding &rounding,
+                        ReferenceState &__restrict r) {
   for (unsigned j = 0; j < panelColumns; ++j) {
-    const double power = a.power * b.powers[j], most = r.magnitude[j] + r.error[j];
-    r.error[j] += 0x1p-23 * most + 5 * 0x1p-35 * larger(power, most) + 0x1p-148;
+    const double most = r.magnitude[j] + r.error[j];
+    const double largest =
+        rounding.product * (a.power * b.powers[j]) + rounding.factor * (a.power + b.powers[j]);
+    r.error[j] += rounding.cut * most + rounding.align * larger(largest, most) + 0x1p-148;
     r.reach[j] = larger(r.reach[j], std::fabs(r.sum[j]) + r.error[j]);
   }
 }
 
 template <typename Sum>
-FP4_INLINE void addReference(const StepRow &a, const StepPanel &b, ReferenceState &__restrict r) {
+FP4_INLINE void addReference(const StepRow &a, const StepPanel &b,
+                             const StepRounding &rounding, ReferenceState &__restrict r) {
   for (unsigned g = 0; g < stepGroups; ++g) {
     GroupSums sums;
     Sum::sum(a.values + g * groupSize, b.offset + g * groupSize / 4, a.correction[g], sums.dot);
@@ -144,15 +147,16 @@ FP4_INLINE void addReference(const StepRow &a, const StepPanel &b, ReferenceStat
       r.magnitude[j] += sums.magnitude[j] * scale;
     }
   }
-  endStep(a, b, r);
+  endStep(a, b, rounding, r);
 }
 
 bool always() { return true; }
 uint32_t addExactlyPortable(const StepRow &a, const StepPanel &b, float *d) {
   return addExactly<PortableSum>(a, b, d);
 }
-void addReferencePortable(const StepRow &a, const StepPanel &b, ReferenceState &r) {
-  addReference<PortableSum>(a, b, r);
+void addReferencePortable(const StepRow &a, const StepPanel &b, const StepRounding &rounding,
+                  ReferenceState &r) {
+  addReference<PortableSum>(a, b, rounding, r);
 }
 
 #if defined(__x86_64__)
@@ -160,8 +164,9 @@ bool hasAvx2() { return __builtin_cpu_supports("avx2"); }
 FP4_AVX2 uint32_t addExactlyAvx2(const StepRow &a, const StepPanel &b, float *d) {
   return addExactly<Avx2Sum>(a, b, d);
 }
-FP4_AVX2 void addReferenceAvx2(const StepRow &a, const StepPanel &b, ReferenceState &r) {
-  addReference<Avx2Sum>(a, b, r);
+FP4_AVX2 void addReferenceAvx2(const StepRow &a, const StepPanel &b, const StepRounding &rounding,
+                  ReferenceState &r) {
+  addReference<Avx2Sum>(a, b, rounding, r);
 }
 
 bool hasAvx512() {
@@ -172,8 +177,9 @@ bool hasAvx512() {
 FP4_AVX512 uint32_t addExactlyAvx512(const StepRow &a, const StepPanel &b, float *d) {
   return addExactly<VnniSum>(a, b, d);
 }
-FP4_AVX512 void addReferenceAvx512(const StepRow &a, const StepPanel &b, ReferenceState &r) {
-  addReference<VnniSum>(a, b, r);
+FP4_AVX512 void addReferenceAvx512(const StepRow &a, const StepPanel &b, const StepRounding &rounding,
+                  ReferenceState &r) {
+  addReference<VnniSum>(a, b, rounding, r);
 }
 #endif
 

@@ -19,6 +19,14 @@ struct ReferenceState {
   alignas(64) double reach[panelColumns] = {};     ///< largest |sum| + error after any step
 };
 
+/// What a step rounds, relative to the largest that its accumulator may be:
+///   error += cut * most + align * max(product * pa * pb + factor * (pa + pb), most)
+/// with the powers pa and pb of the largest scales.
+struct StepRounding {
+  double cut = 0, align = 0, product = 0, factor = 0;
+  int largestScale = 1 << 20; ///< exponent of a scale above which a factor may be infinite
+};
+
 struct StepKernels {
   const char *name;
   bool (*supported)();
@@ -26,7 +34,8 @@ struct StepKernels {
   /// they are the set bits of what is returned.
   uint32_t (*addExactly)(const StepRow &a, const StepPanel &b, float *d);
   /// The plain sum and its bound.
-  void (*addReference)(const StepRow &a, const StepPanel &b, ReferenceState &state);
+  void (*addReference)(const StepRow &a, const StepPanel &b, const StepRounding &rounding,
+                       ReferenceState &state);
 };
 
 /// All of them, the fastest first; and the first that this processor supports.

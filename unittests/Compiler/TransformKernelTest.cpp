@@ -9,7 +9,7 @@
 // That none of its synchronization can be left out: test/Target/mutations-transform.mlir.
 //
 //===----------------------------------------------------------------------===//
-#include "Sim/Async/DenseMma.h"
+#include "fp4/Numerics/DenseMma.h"
 
 #include "fp4/Compiler/Compiler.h"
 #include "fp4/ISA/ScaleLayout.h"
@@ -262,19 +262,19 @@ std::array<float, 16> tensorCoreTransform(std::span<const uint16_t> x) {
   const numerics::HadamardOptions transform;
   std::vector<uint8_t> a(32);
   std::memcpy(a.data(), x.data(), 32);
-  sim::FactorRow values;
+  numerics::FactorRow values;
   decodeFactors(hw::MmaType::BF16, a.data(), false, false, values);
   std::array<float, 16> result;
   for (unsigned j = 0; j < 16; ++j) {
     std::array<uint16_t, 16> row;
     for (unsigned i = 0; i < 16; ++i)
       row[i] = 0x3E80 | ((std::popcount(i & j) ^ (transform.signMask >> i)) & 1) << 15;
-    sim::FactorRow matrix;
+    numerics::FactorRow matrix;
     decodeFactors(hw::MmaType::BF16, reinterpret_cast<const uint8_t *>(row.data()), false, false,
                   matrix);
     const uint32_t sum =
-        sim::denseElement({values.data(), 16}, {matrix.data(), 16},
-                          2 * sim::fractionBits(hw::MmaType::BF16), 0, hw::AccumulatorType::F32, 0);
+        numerics::denseElement({values.data(), 16}, {matrix.data(), 16},
+                          2 * numerics::fractionBits(hw::MmaType::BF16), 0, hw::AccumulatorType::F32, 0);
     result[j] = numerics::roundTo(FloatType::BF16, std::bit_cast<float>(sum));
   }
   return result;

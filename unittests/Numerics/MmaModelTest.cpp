@@ -109,9 +109,10 @@ TEST(MmaStep, kernelsAgree) {
       float sums[panelColumns];
       std::copy_n(o.c.begin(), panelColumns, sums);
       ReferenceState state;
+      const StepRounding rounding = {.cut = 0x1p-23, .align = 0x1p-33, .product = 1, .factor = 0x1p-4};
       const StepKernels &portable = allStepKernels().back();
       const uint32_t inexact = portable.addExactly(row, panel, sums);
-      portable.addReference(row, panel, state);
+      portable.addReference(row, panel, rounding, state);
       for (const StepKernels &kernel : allStepKernels()) {
         if (!kernel.supported())
           continue;
@@ -121,7 +122,7 @@ TEST(MmaStep, kernelsAgree) {
         EXPECT_EQ(kernel.addExactly(row, panel, got), inexact);
         EXPECT_EQ(std::memcmp(got, sums, sizeof got), 0);
         ReferenceState other;
-        kernel.addReference(row, panel, other);
+        kernel.addReference(row, panel, rounding, other);
         EXPECT_EQ(std::memcmp(&other, &state, sizeof other), 0);
       }
     }

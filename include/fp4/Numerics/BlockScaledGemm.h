@@ -11,7 +11,10 @@
 // the accumulator are aligned to the largest scale exponent, cut to 35 fractional bits and added
 // exactly. The result is cut to fp32 toward zero.
 //
-// Source of the model: MMA-Sim (arXiv 2511.10909), checked there against B200 hardware.
+// A tensor core without fp4 (TensorCore::Converted) gets f16 or bf16 operands, and one instruction
+// has K = 16: a truncated fused dot product (DenseMma.h).
+//
+// Source of the models: MMA-Sim (arXiv 2511.10909), checked there against B200 and H100 hardware.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -64,6 +67,19 @@ float fp4MmaElement(hw::ScaleType scaleType, hw::ScaleVector vector, const uint8
 
 //===--- Whole matrices --------------------------------------------------===//
 
+/// What multiplies.
+enum class TensorCore : uint8_t {
+  BlockScaled, ///< tcgen05.mma kind::mxf4 and mxf4nvf4, mma.sync block_scale: K = 64, fp4 operands
+  Converted    ///< wgmma on operands that were converted to 16-bit floats: K = 16
+};
+
+/// The factor that TensorCore::Converted makes of an element: for NVFP4 the f16 of
+/// value * scale * 2^-7, for MXFP4 the bf16 of value * scale. Both are exact, except that an MXFP4
+/// element of 2^128 or more is infinite. Returns the 16 bits.
+uint16_t convertElement(BlockFormat format, uint8_t code, uint8_t scale);
+/// The power of two that it multiplies by: f16 holds every product of a value and a scale so.
+constexpr int convertedExponent(BlockFormat format) { return isMX(format) ? 0 : -7; }
+
 /// A packed operand with linear scales: rows x depth elements, rows of `depth / 2` bytes at
 /// `dataPitch`, rows of `depth / block` scale bytes at `scalePitch` (0: dense).
 struct GemmOperand {
@@ -88,6 +104,7 @@ struct GemmProblem {
   /// Ranges of K that have sums of their own, which are added in fp32 from the first to the last. A
   /// range has whole slices of 256 elements (splitRange), so there are at most as many as slices.
   uint64_t splits = 1;
+  TensorCore core = TensorCore::BlockScaled;
 };
 
 /// Elements of K in a slice, of which the ranges of a split product consist.

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 namespace fp4::sim {
+using namespace numerics;
 namespace {
 
 bool isDefined(const SparseFormat &format, unsigned first, unsigned second) {

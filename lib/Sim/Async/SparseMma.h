@@ -15,7 +15,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "Sim/Async/DenseRow.h"
+#include "fp4/Numerics/DenseRow.h"
 #include "fp4/Support/Error.h"
 
 namespace fp4::sim {
@@ -46,7 +46,7 @@ Status decodeSparseRow(const SparseFormat &format, uint64_t metadata, uint64_t n
                        unsigned row, SparseRow &out);
 
 /// Which of a row's stored factors are not zero.
-uint64_t nonZeroFactors(std::span<const Factor> row);
+uint64_t nonZeroFactors(std::span<const numerics::Factor> row);
 /// The same of elements packed in `bytes`.
 uint64_t nonZeroElements(std::span<const uint8_t> bytes, unsigned elementBits);
 
@@ -62,7 +62,7 @@ uint64_t warpMetadata(const uint32_t *lanes, const SparseFormat &format, bool fu
 unsigned warpSelectors(const SparseFormat &format, bool full);
 
 /// Columns of `bytesPerColumn` (32 or 64) bytes of K.
-DenseColumns decodeColumns(hw::MmaType type, std::span<const uint8_t> bytes,
-                           unsigned bytesPerColumn, bool unpacked, bool negate);
+numerics::DenseColumns decodeColumns(hw::MmaType type, std::span<const uint8_t> bytes,
+                                     unsigned bytesPerColumn, bool unpacked, bool negate);
 
 } // namespace fp4::sim

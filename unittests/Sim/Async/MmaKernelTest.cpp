@@ -2,7 +2,7 @@
 // BlockScaledMma.h (tested on their own) and the layouts of lib/ISA.
 #include "KernelHarness.h"
 #include "Sim/Async/BlockScaledMma.h"
-#include "Sim/Async/DenseMma.h"
+#include "fp4/Numerics/DenseMma.h"
 #include "fp4/ISA/ScaleLayout.h"
 #include "fp4/ISA/SmemDescriptor.h"
 #include "fp4/ISA/TmemLayout.h"
@@ -14,6 +14,7 @@
 using namespace fp4;
 using namespace fp4::sim;
 using namespace fp4::sim::test;
+using namespace fp4::numerics;
 using hw::MmaKind;
 using hw::MmaType;
 using testing::HasSubstr;

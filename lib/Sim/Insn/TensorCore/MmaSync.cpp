@@ -12,7 +12,7 @@
 // every element in a byte, kinds mxf4 and mxf4nvf4 two in one. Scales: row r of A has those of lane
 // 4 (r % 8) + 2 tid + r / 8, column n of B those of lane 4 n + tid.
 //
-// Arithmetic: that of the other matrix units, Async/DenseMma.h, BlockScaledMma.h and SparseMma.h,
+// Arithmetic: that of the other matrix units, fp4/Numerics/DenseMma.h, BlockScaledMma.h and SparseMma.h,
 // but for fp8 on Hopper and B200, whose mma.sync has no such factors: ptxas makes f16 of them and
 // two products of one (multiplyAsHalves). Doubles and m8n8k4 are in MmaSyncOther.cpp.
 //
@@ -30,6 +30,7 @@
 #include <fmt/format.h>
 
 namespace fp4::sim {
+using namespace numerics;
 namespace {
 
 using hw::MmaType;

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 namespace fp4::sim {
+using namespace numerics;
 namespace {
 
 using hw::MmaKind;

@@ -14,7 +14,7 @@
 //
 // wgmma.fence: what it orders is checked for observers alone (Async/WgmmaRegisters.h).
 //
-// Arithmetic: Async/DenseMma.h, DenseRow.h, SparseMma.h.
+// Arithmetic: fp4/Numerics/DenseMma.h, DenseRow.h, SparseMma.h.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Async/SparseMma.h"
@@ -32,6 +32,7 @@
 #include <fmt/format.h>
 
 namespace fp4::sim {
+using namespace numerics;
 namespace {
 
 using hw::MmaType;

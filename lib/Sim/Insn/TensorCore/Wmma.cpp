@@ -7,7 +7,7 @@
 // toward zero to fp32 and then to the nearest fp16, as ptxas has it done.
 //
 //===----------------------------------------------------------------------===//
-#include "Sim/Async/DenseRow.h"
+#include "fp4/Numerics/DenseRow.h"
 #include "Sim/Decode/Decode.h"
 #include "Sim/Insn/Memory/MemoryAccess.h"
 #include "Sim/Insn/Scalar/Floats.h"
@@ -19,6 +19,7 @@
 #include <fmt/format.h>
 
 namespace fp4::sim {
+using namespace numerics;
 namespace {
 
 using hw::MmaType;

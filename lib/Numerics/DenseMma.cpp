@@ -1,5 +1,5 @@
 //===- DenseMma.cpp - Arithmetic of matrix units besides fp4 block scaling ===//
-#include "DenseMma.h"
+#include "fp4/Numerics/DenseMma.h"
 
 #include <algorithm>
 #include <bit>
@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-namespace fp4::sim {
+namespace fp4::numerics {
 namespace {
 
 using hw::MmaType;
@@ -196,4 +196,4 @@ uint32_t bitElement(const uint8_t *a, const uint8_t *b, bool exclusive, uint32_t
   return c;
 }
 
-} // namespace fp4::sim
+} // namespace fp4::numerics

@@ -19,7 +19,7 @@
 #include <cstdint>
 #include <span>
 
-namespace fp4::sim {
+namespace fp4::numerics {
 
 /// One factor: value = significand * 2^(exponent - fraction bits of its type).
 struct Factor {
@@ -66,4 +66,4 @@ uint32_t bitElement(const uint8_t *a, const uint8_t *b, bool exclusive, uint32_t
 
 constexpr uint32_t denseNaN = 0x7FFFFFFFu;
 
-} // namespace fp4::sim
+} // namespace fp4::numerics

@@ -1,5 +1,5 @@
 // The truncated fused dot product of the kinds f16, tf32, f8f6f4, mxf8f6f4, and integers.
-#include "Sim/Async/DenseRow.h"
+#include "fp4/Numerics/DenseRow.h"
 
 #include <bit>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include <vector>
 
 using namespace fp4;
-using namespace fp4::sim;
+using namespace fp4::numerics;
 using hw::AccumulatorType;
 using hw::MmaType;
 

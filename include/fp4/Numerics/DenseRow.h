@@ -13,10 +13,10 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "Sim/Async/DenseMma.h"
+#include "fp4/Numerics/DenseMma.h"
 #include <vector>
 
-namespace fp4::sim {
+namespace fp4::numerics {
 
 /// The columns of B, decoded: significands and exponents by k, then by column.
 class DenseColumns {
@@ -48,4 +48,4 @@ struct DenseRowOptions {
 void denseRow(const FactorRow &a, const DenseColumns &b, std::span<const int32_t> scales,
               std::span<uint32_t> d, const DenseRowOptions &options);
 
-} // namespace fp4::sim
+} // namespace fp4::numerics

@@ -1,14 +1,14 @@
 //===- DenseRow.cpp - A row of a dense matrix product, vectorized ---------===//
-#include "DenseRow.h"
+#include "fp4/Numerics/DenseRow.h"
 
 #include <algorithm>
 #include <bit>
 
 #if defined(__x86_64__) && defined(__clang__)
-#define FP4_SIM_X86 1
+#define FP4_DENSE_X86 1
 #endif
 
-namespace fp4::sim {
+namespace fp4::numerics {
 
 namespace {
 
@@ -149,7 +149,7 @@ private:
       results[j] = std::bit_cast<uint16_t>(static_cast<_Float16>(sums[j] * unit(j)));
   }
 
-#ifdef FP4_SIM_X86
+#ifdef FP4_DENSE_X86
   [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl")]] void accumulateAVX512() {
     accumulateBody();
   }
@@ -158,7 +158,7 @@ private:
   void accumulatePortable() { accumulateBody(); }
 
   void accumulate() {
-#ifdef FP4_SIM_X86
+#ifdef FP4_DENSE_X86
     if (__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512bw"))
       return accumulateAVX512();
@@ -186,4 +186,4 @@ void denseRow(const FactorRow &a, const DenseColumns &b, std::span<const int32_t
   DenseRowKernel(a, b, scales, d, options).run();
 }
 
-} // namespace fp4::sim
+} // namespace fp4::numerics

@@ -1,0 +1,66 @@
+// Checks of a product, and its operands in whole steps of K.
+#include "GemmOperands.h"
+
+#include <cstring>
+#include <string>
+
+namespace fp4::numerics {
+
+namespace {
+auto fail(std::string message, std::string note = "") {
+  return makeError(ErrorKind::Usage, std::move(message), std::move(note));
+}
+} // namespace
+
+Status validate(const GemmProblem &p) {
+  const unsigned block = blockSizeOf(p.format);
+  if (p.depth == 0 || p.depth % block)
+    return fail("K must be a positive multiple of " + std::to_string(block) + " for " +
+                std::string(stringify(p.format)) + ", but got " + std::to_string(p.depth));
+  if (!p.a.data || !p.b.data || !p.a.scales || !p.b.scales)
+    return fail("matrix product expects data and scales of both operands");
+  if (p.a.dataPitch && p.a.dataPitch < p.depth / 2)
+    return fail("row pitch of operand a must be at least K / 2 bytes");
+  if (p.b.dataPitch && p.b.dataPitch < p.depth / 2)
+    return fail("row pitch of operand b must be at least K / 2 bytes");
+  if (const uint64_t slices = slicesOf(p); p.splits == 0 || p.splits > slices)
+    return fail("ranges of K must be 1 to " + std::to_string(slices) + ", but got " +
+                std::to_string(p.splits));
+  if (p.core == TensorCore::Converted && p.splits != 1)
+    return fail("ranges of K must be 1 for converted operands, but got " + std::to_string(p.splits));
+  if (!p.rowAlpha.empty() && p.rowAlpha.size() != p.a.rows)
+    return fail("alphas of rows must be " + std::to_string(p.a.rows) + " numbers, but got " +
+                std::to_string(p.rowAlpha.size()));
+  if (!p.columnAlpha.empty() && p.columnAlpha.size() != p.b.rows)
+    return fail("alphas of columns must be " + std::to_string(p.b.rows) + " numbers, but got " +
+                std::to_string(p.columnAlpha.size()));
+  return {};
+}
+
+bool hasAlpha(const GemmProblem &p) {
+  return p.alpha || !p.rowAlpha.empty() || !p.columnAlpha.empty();
+}
+
+std::optional<float> alphaAt(const GemmProblem &p, uint64_t row, uint64_t column) {
+  if (!p.rowAlpha.empty())
+    return p.rowAlpha[row];
+  return p.columnAlpha.empty() ? p.alpha : p.columnAlpha[column];
+}
+
+uint64_t slicesOf(const GemmProblem &p) { return (p.depth + splitSlice - 1) / splitSlice; }
+
+uint64_t stepsOf(const GemmProblem &p) { return (p.depth + fp4MmaK - 1) / fp4MmaK; }
+
+PaddedOperand::PaddedOperand(const GemmProblem &p, const GemmOperand &o)
+    : rows(o.rows), steps(stepsOf(p)), scalesPerStep(fp4MmaK / blockSizeOf(p.format)),
+      data(rows * steps * fp4MmaRowBytes), scales(rows * steps * scalesPerStep) {
+  const uint64_t rowBytes = p.depth / 2, rowScales = p.depth / blockSizeOf(p.format);
+  const uint64_t dataPitch = o.dataPitch ? o.dataPitch : rowBytes;
+  const uint64_t scalePitch = o.scalePitch ? o.scalePitch : rowScales;
+  for (uint64_t r = 0; r < rows; ++r) {
+    std::memcpy(&data[r * steps * fp4MmaRowBytes], o.data + r * dataPitch, rowBytes);
+    std::memcpy(&scales[r * steps * scalesPerStep], o.scales + r * scalePitch, rowScales);
+  }
+}
+
+} // namespace fp4::numerics

@@ -1,0 +1,39 @@
+//===- GemmOperands.h - What both models of a product share ---------------===//
+#pragma once
+
+#include "fp4/Numerics/BlockScaledGemm.h"
+
+namespace fp4::numerics {
+
+/// K fits the format and the ranges, operands are there, and alphas are as many as rows or columns.
+Status validate(const GemmProblem &p);
+
+/// One alpha, one for each row, or one for each column.
+bool hasAlpha(const GemmProblem &p);
+/// What element (row, column) of the result is multiplied by.
+std::optional<float> alphaAt(const GemmProblem &p, uint64_t row, uint64_t column);
+
+/// Slices of K, of which the ranges of a split product consist.
+uint64_t slicesOf(const GemmProblem &p);
+
+/// Steps of 64 in K.
+uint64_t stepsOf(const GemmProblem &p);
+
+/// An operand with dense rows of whole K = 64 steps, zero behind K.
+struct PaddedOperand {
+  uint64_t rows, steps, scalesPerStep;
+  std::vector<uint8_t> data, scales;
+
+  PaddedOperand(const GemmProblem &p, const GemmOperand &o);
+
+  /// The rows from `row` on, in step s.
+  Fp4MmaOperand step(uint64_t row, uint64_t s) const {
+    return {&data[(row * steps + s) * fp4MmaRowBytes], steps * fp4MmaRowBytes,
+            &scales[(row * steps + s) * scalesPerStep], steps * scalesPerStep};
+  }
+};
+
+/// The model of TensorCore::Converted (gemmMmaModel calls it).
+std::vector<float> convertedModel(const GemmProblem &p);
+
+} // namespace fp4::numerics

@@ -1,0 +1,156 @@
+// Products whose operands are converted to 16-bit floats: the conversion code by code, the model
+// against the definition of one instruction, and the bound.
+#include "TestData.h"
+#include "fp4/Numerics/BlockScaledGemm.h"
+#include "fp4/Numerics/DenseMma.h"
+#include "fp4/Numerics/E2M1.h"
+#include "fp4/Numerics/E4M3.h"
+#include "fp4/Numerics/UE8M0.h"
+#include <cmath>
+#include <cstring>
+#include <gtest/gtest.h>
+
+using namespace fp4;
+using namespace fp4::numerics;
+
+namespace {
+
+TEST(ConvertElement, NVFP4IsExactInF16) {
+  for (unsigned code = 0; code < 16; ++code)
+    for (unsigned scale = 0; scale < 127; ++scale) {
+      const double exact = double(decodeE2M1(uint8_t(code))) * decodeUE4M3(uint8_t(scale));
+      const double half =
+          decodeF16(convertElement(BlockFormat::NVFP4, uint8_t(code), uint8_t(scale)));
+      EXPECT_EQ(std::ldexp(half, 7), exact) << code << " " << scale;
+    }
+}
+
+TEST(ConvertElement, SignOfAScaleIsIgnored) {
+  EXPECT_EQ(convertElement(BlockFormat::NVFP4, 3, 0xB8),
+            convertElement(BlockFormat::NVFP4, 3, 0x38));
+}
+
+TEST(ConvertElement, MXFP4IsExactInBF16BelowTheLargest) {
+  for (unsigned code = 0; code < 16; ++code)
+    for (unsigned scale = 0; scale < 255; ++scale) {
+      const double exact = std::ldexp(double(decodeE2M1(uint8_t(code))), int(scale) - 127);
+      const double converted =
+          decodeBF16(convertElement(BlockFormat::MXFP4, uint8_t(code), uint8_t(scale)));
+      EXPECT_EQ(converted, std::fabs(exact) < 0x1p128 ? exact : std::copysign(INFINITY, exact))
+          << code << " " << scale;
+    }
+}
+
+TEST(ConvertElement, NaNScalesMakeNaN) {
+  for (BlockFormat format : {BlockFormat::NVFP4, BlockFormat::MXFP4}) {
+    const uint8_t nan = isMX(format) ? 0xFF : 0x7F;
+    const uint16_t bits = convertElement(format, 0, nan);
+    EXPECT_TRUE(std::isnan(isMX(format) ? decodeBF16(bits) : decodeF16(bits)));
+  }
+}
+
+struct Problem {
+  BlockFormat format;
+  unsigned m, n, k;
+  std::vector<uint8_t> a, b, sa, sb;
+
+  Problem(BlockFormat format, unsigned m, unsigned n, unsigned k, uint64_t seed)
+      : format(format), m(m), n(n), k(k), a(m * k / 2), b(n * k / 2),
+        sa(m * k / blockSizeOf(format)), sb(n * k / blockSizeOf(format)) {
+    test::Random random(seed);
+    for (auto *data : {&a, &b})
+      for (uint8_t &byte : *data)
+        byte = random.byte();
+    for (auto *scales : {&sa, &sb})
+      for (uint8_t &scale : *scales)
+        scale = uint8_t(isMX(format) ? 117 + random.below(20) : random.below(127));
+  }
+
+  GemmProblem gemm() const {
+    GemmProblem p;
+    p.format = format;
+    p.a = {a.data(), sa.data(), m, 0, 0};
+    p.b = {b.data(), sb.data(), n, 0, 0};
+    p.depth = k;
+    p.core = TensorCore::Converted;
+    return p;
+  }
+
+  /// 16 elements of a row from `first` on.
+  FactorRow factors(const std::vector<uint8_t> &data, const std::vector<uint8_t> &scales,
+                    unsigned row, unsigned first) const {
+    uint16_t codes[16];
+    for (unsigned i = 0; i < 16; ++i) {
+      const unsigned at = row * k + first + i;
+      codes[i] = convertElement(format, data[at / 2] >> (at % 2 * 4) & 15,
+                                scales[at / blockSizeOf(format)]);
+    }
+    FactorRow out;
+    decodeFactors(isMX(format) ? hw::MmaType::BF16 : hw::MmaType::F16,
+                  reinterpret_cast<const uint8_t *>(codes), false, false, out);
+    return out;
+  }
+
+  float element(unsigned row, unsigned column) const {
+    const unsigned bits = isMX(format) ? 14 : 20;
+    uint32_t sum = 0;
+    for (unsigned first = 0; first < k; first += 16) {
+      const FactorRow x = factors(a, sa, row, first), y = factors(b, sb, column, first);
+      sum = denseElement({x.data(), 16}, {y.data(), 16}, bits, 0, hw::AccumulatorType::F32, sum);
+    }
+    return std::ldexp(floatOf(sum), isMX(format) ? 0 : 14);
+  }
+};
+
+class ConvertedGemm : public testing::TestWithParam<BlockFormat> {};
+
+TEST_P(ConvertedGemm, ModelIsTheChainOfInstructions) {
+  const Problem problem(GetParam(), 5, 300, 96, 7);
+  const auto model = gemmMmaModel(problem.gemm());
+  ASSERT_TRUE(model);
+  for (unsigned i = 0; i < problem.m; ++i)
+    for (unsigned j = 0; j < problem.n; ++j)
+      ASSERT_EQ(bitsOf((*model)[i * problem.n + j]), bitsOf(problem.element(i, j)))
+          << i << " " << j;
+}
+
+TEST_P(ConvertedGemm, ModelLiesWithinTheBound) {
+  const Problem problem(GetParam(), 32, 64, 1024, 11);
+  const auto model = gemmMmaModel(problem.gemm());
+  const auto reference = gemmReference(problem.gemm());
+  ASSERT_TRUE(model && reference);
+  bool differs = false;
+  for (size_t i = 0; i < model->size(); ++i) {
+    const double error = std::fabs((*model)[i] - reference->values[i]);
+    EXPECT_LE(error, reference->bounds[i]) << i;
+    differs |= error != 0;
+  }
+  EXPECT_TRUE(differs); // the sums are not so small that nothing is cut
+}
+
+TEST_P(ConvertedGemm, SubnormalFactorsAreWithinTheBound) {
+  Problem problem(GetParam(), 16, 16, 256, 13);
+  for (uint8_t &scale : problem.sa)
+    scale = uint8_t(scale % 3);
+  const auto model = gemmMmaModel(problem.gemm());
+  const auto reference = gemmReference(problem.gemm());
+  ASSERT_TRUE(model && reference);
+  for (size_t i = 0; i < model->size(); ++i)
+    EXPECT_LE(std::fabs((*model)[i] - reference->values[i]), reference->bounds[i]) << i;
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, ConvertedGemm,
+                         testing::Values(BlockFormat::NVFP4, BlockFormat::MXFP4));
+
+TEST(ConvertedGemm, InfiniteFactorsAreForeseen) {
+  Problem problem(BlockFormat::MXFP4, 1, 1, 32, 1);
+  problem.sa[0] = 254;
+  problem.sb[0] = 0;
+  const auto reference = gemmReference(problem.gemm());
+  ASSERT_TRUE(reference);
+  EXPECT_TRUE(reference->mayOverflow[0]);
+  problem.sa[0] = 252;
+  EXPECT_FALSE(gemmReference(problem.gemm())->mayOverflow[0]);
+}
+
+} // namespace
