@@ -201,8 +201,11 @@ void Parser::parsePerformanceDirectives(Function &function) {
       parseTriple(function.requiredBlock);
     else if (token.text == "reqnctapercluster")
       parseTriple(function.requiredCluster);
-    else if (token.text == "minnctapersm" || token.text == "maxnctapersm" ||
-             token.text == "maxnreg" || token.text == "maxclusterrank")
+    else if (token.text == "maxnreg")
+      function.maximumRegisters = takeInt("a number");
+    else if (token.text == "minnctapersm")
+      function.minimumBlocks = takeInt("a number");
+    else if (token.text == "maxnctapersm" || token.text == "maxclusterrank")
       takeInt("a number");
     else if (token.text == "pragma") {
       expect(TokenKind::String, "a string");

@@ -124,6 +124,18 @@ static void startWarp(Warp &warp, Cta &cta, uint32_t index, std::byte *registers
   fillSpecials(warp, kernel);
 }
 
+/// Registers per thread at the launch: what the kernel says, or what ptxas gives a kernel with
+/// setmaxnreg that says its number of threads. 0 if it says neither: ptxas ignores setmaxnreg then.
+static uint32_t launchRegisters(const KernelInfo &kernel, uint32_t threads) {
+  constexpr uint32_t perMultiprocessor = 65536, most = 256, granularity = 8;
+  if (kernel.maximumRegisters)
+    return kernel.maximumRegisters;
+  if (!kernel.requiredBlock[0] && !kernel.maximumBlock[0])
+    return 0;
+  const uint32_t share = perMultiprocessor / std::max(1u, kernel.minimumBlocks) / threads;
+  return std::min(share, most) / granularity * granularity;
+}
+
 static std::unique_ptr<Cta> startCta(Cluster &cluster, uint32_t rank) {
   const Launch &launch = *cluster.launch;
   const Kernel &kernel = *launch.kernel;
@@ -144,6 +156,8 @@ static std::unique_ptr<Cta> startCta(Cluster &cluster, uint32_t rank) {
   uint32_t warps = (cta->threads + 31) / 32;
   cta->warps = std::vector<Warp>(warps);
   cta->liveWarps = warps;
+  for (Warp &warp : cta->warps)
+    warp.maxRegisters = launchRegisters(kernel.info, cta->threads);
   cta->registers = AlignedBytes(size_t(warps) * kernel.registerBytes);
   return cta;
 }

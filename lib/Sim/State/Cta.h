@@ -30,6 +30,7 @@ public:
   uint32_t threads = 0;
   std::vector<Warp> warps;
   AlignedBytes registers; ///< of all warps
+  uint32_t freeRegisters = 0; ///< that setmaxnreg.dec gave back, and .inc has not taken
   uint32_t liveWarps = 0;
   SharedMemory shared;
   std::array<CtaBarrier, 16> barriers;

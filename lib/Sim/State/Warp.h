@@ -45,6 +45,7 @@ public:
   uint32_t clusterPending = 0; ///< lanes that arrived at a barrier.cluster and have not waited
   uint32_t parted = 0;         ///< 1 + PC of a branch that split the lanes, until they synchronize
   uint32_t carry = 0;          ///< CC.CF: add.cc and friends
+  uint32_t maxRegisters = 0;   ///< per thread, for setmaxnreg; 0: the launch does not tell
   uint64_t executed = 0;
   /// tcgen05.ld that the warp has not waited for: AsyncWork::useRegisters.
   uint32_t loadsInFlight = 0;

@@ -217,7 +217,14 @@ TEST(Wgmma, LeavingWithoutWaitingIsReported) {
 
 TEST(Wgmma, NeedsWholeWarpgroups) {
   EXPECT_THAT(runText(kernel(multiply), schedules(0)[0], block(96), 128).error,
-              HasSubstr("expects whole warpgroups of 4 warps, but the CTA has 3"));
+              HasSubstr("expects a whole warpgroup of 4 warps, but warp 0 is in a group of 3"));
+  LaunchConfig config = block(160);
+  config.dynamicSharedBytes = 64 * 160;
+  EXPECT_THAT(runText(kernel(multiply), schedules(0)[0], config, 160).error,
+              HasSubstr("warp 4 is in a group of 1"));
+  std::string first = "  setp.ge.u32 %p0, %t, 128;\n  @%p0 bra END;\n";
+  EXPECT_EQ(runText(kernel(first + multiply + commit + wait + "END:\n"), schedules(0)[0], config,
+                    160).error, "");
 }
 
 TEST(Wgmma, DescriptorsOfTcgen05AreRefused) {

@@ -294,9 +294,10 @@ void checkFence(ExecContext &cx, const Insn &insn) {
 Outcome mmaAsync(ExecContext &cx, const Insn &insn) {
   if (!cx.converged())
     return Outcome::Retry;
-  if (cx.cta().warps.size() % warpsPerGroup)
-    return cx.fail(fmt::format("expects whole warpgroups of 4 warps, but the CTA has {} warps",
-                               cx.cta().warps.size()));
+  if (cx.warp().index / warpsPerGroup * warpsPerGroup + warpsPerGroup > cx.cta().warps.size())
+    return cx.fail(fmt::format("expects a whole warpgroup of 4 warps, but warp {} is in a group of "
+                               "{}",
+                               cx.warp().index, cx.cta().warps.size() % warpsPerGroup));
   if (cx.observer)
     checkFence(cx, insn);
   TicketQueue &queue = TicketQueue::of(cx);

@@ -249,10 +249,6 @@ Outcome acquireTensormap(ExecContext &cx, const Insn &insn) {
 
 Outcome sleepHint(ExecContext &, const Insn &) { return Outcome::Yield; }
 
-Outcome alignedNop(ExecContext &cx, const Insn &) {
-  return cx.converged() ? Outcome::Next : Outcome::Retry;
-}
-
 Status useFence(BindContext &cx, FenceKind kind, MemOrder order, Scope scope,
                 Space space = Space::Generic) {
   cx.insn.m[0] = static_cast<uint8_t>(kind);
@@ -357,14 +353,6 @@ Status bindFenceMbarrierInit(BindContext &cx) {
 
 Status bindNanosleep(BindContext &cx) {
   return useFor(cx, cx.insn.type == Type::U32 ? sleepHint : nullptr);
-}
-
-Status bindSetmaxnreg(BindContext &cx) {
-  int64_t count = cx.insn.op[0].imm;
-  if (count < 24 || count > 256 || count % 8 != 0)
-    return cx.fail("the register count must be a multiple of 8 from 24 to 256, but got " +
-                   std::to_string(count));
-  return cx.use(alignedNop);
 }
 
 } // namespace fp4::sim

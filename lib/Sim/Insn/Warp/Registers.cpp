@@ -1,0 +1,69 @@
+//===- Registers.cpp - Registers that warps pass to each other ------------===//
+//
+// PTX ISA, "setmaxnreg". A block has the registers of its launch: those that a warp gives back are
+// what another can take. Insn::m[0]: inc.
+//
+//===----------------------------------------------------------------------===//
+#include "Sim/Decode/Decode.h"
+#include "Sim/Insn/ExecContext.h"
+#include "Sim/State/Barriers.h"
+#include <fmt/format.h>
+
+namespace fp4::sim {
+namespace {
+
+constexpr uint32_t lanes = 32;
+
+/// Ready when the other warps have given back enough.
+class RegisterWait final : public Wait {
+public:
+  RegisterWait(const Cta &cta, uint32_t wanted) : cta(cta), wanted(wanted) {}
+  bool ready() const override { return cta.freeRegisters >= wanted; }
+  std::string describe() const override {
+    return fmt::format("{} free registers of the block, of which {} are free", wanted,
+                       cta.freeRegisters);
+  }
+
+private:
+  const Cta &cta;
+  uint32_t wanted;
+};
+
+Outcome setRegisters(ExecContext &cx, const Insn &insn) {
+  if (!cx.converged())
+    return Outcome::Retry;
+  const uint32_t count = static_cast<uint32_t>(insn.op[0].imm);
+  const bool increases = insn.m[0];
+  uint32_t &current = cx.warp().maxRegisters;
+  if (current == 0)
+    return Outcome::Next;
+  if (increases ? count < current : count > current)
+    return cx.fail(fmt::format("setmaxnreg.{} expects at {} the {} registers that the warp has, but "
+                               "got {}",
+                               increases ? "inc" : "dec", increases ? "least" : "most", current,
+                               count));
+  Cta &cta = cx.cta();
+  if (increases) {
+    const uint32_t wanted = lanes * (count - current);
+    if (cta.freeRegisters < wanted)
+      return cx.block(std::make_unique<RegisterWait>(cta, wanted));
+    cta.freeRegisters -= wanted;
+  } else {
+    cta.freeRegisters += lanes * (current - count);
+  }
+  current = count;
+  return Outcome::Next;
+}
+
+} // namespace
+
+Status bindSetmaxnreg(BindContext &cx) {
+  int64_t count = cx.insn.op[0].imm;
+  if (count < 24 || count > 256 || count % 8 != 0)
+    return cx.fail("the register count must be a multiple of 8 from 24 to 256, but got " +
+                   std::to_string(count));
+  cx.insn.m[0] = cx.match.text("action") == "inc";
+  return cx.use(setRegisters);
+}
+
+} // namespace fp4::sim

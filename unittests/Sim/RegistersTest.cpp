@@ -1,0 +1,62 @@
+//===- RegistersTest.cpp - setmaxnreg: what warps pass to each other ------===//
+#include "SimFixture.h"
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+using namespace fp4;
+using namespace fp4::sim;
+using namespace fp4::sim::test;
+using testing::HasSubstr;
+
+namespace {
+
+/// Two warpgroups: the second gives back down to `given`, the first takes up to `taken`.
+std::string exchange(const std::string &directives, unsigned given, unsigned taken) {
+  return header("sm_90a") + ".visible .entry k() " + directives +
+         fmt::format("\n{{\n.reg .pred %p;\n.reg .b32 %t;\nmov.u32 %t, %tid.x;\n"
+                     "setp.ge.u32 %p, %t, 128;\n@%p bra GIVE;\n"
+                     "setmaxnreg.inc.sync.aligned.u32 {};\nret;\nGIVE:\n"
+                     "setmaxnreg.dec.sync.aligned.u32 {};\nret;\n}}\n",
+                     taken, given);
+}
+
+std::string outcome(const std::string &ptx) {
+  for (CompletionPolicy policy : {CompletionPolicy::Eager, CompletionPolicy::Random}) {
+    SimOptions options;
+    options.policy = policy;
+    Simulator simulator(options);
+    auto stats = run(simulator, ptx, {}, blocks(256));
+    if (!stats)
+      return messageOf(stats);
+  }
+  return "";
+}
+
+TEST(Registers, WhatIsGivenBackCanBeTaken) {
+  EXPECT_EQ(outcome(exchange(".maxnreg 128", 40, 216)), "");
+  EXPECT_EQ(outcome(exchange(".reqntid 256", 40, 256)), ""); // 256 each at the launch
+  EXPECT_EQ(outcome(exchange(".maxntid 256 .minnctapersm 2", 40, 216)), "");
+}
+
+TEST(Registers, MoreThanIsGivenBackIsWaitedForInVain) {
+  for (std::string directives : {".maxnreg 128", ".maxntid 256 .minnctapersm 2"})
+    EXPECT_THAT(outcome(exchange(directives, 40, 224)),
+                AllOf(HasSubstr("deadlock"),
+                      HasSubstr("3072 free registers of the block, of which 2048 are free")));
+}
+
+TEST(Registers, IncAndDecGoTheirWay) {
+  EXPECT_THAT(outcome(exchange(".maxnreg 128", 40, 120)),
+              HasSubstr("setmaxnreg.inc expects at least the 128 registers that the warp has, but "
+                        "got 120"));
+  EXPECT_THAT(outcome(exchange(".maxnreg 128", 136, 128)),
+              HasSubstr("setmaxnreg.dec expects at most the 128 registers that the warp has, but "
+                        "got 136"));
+}
+
+// ptxas ignores setmaxnreg there, since it does not know the launch.
+TEST(Registers, WithoutALaunchNothingIsCounted) {
+  EXPECT_EQ(outcome(exchange("", 40, 256)), "");
+}
+
+} // namespace
