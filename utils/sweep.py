@@ -5,6 +5,7 @@
   utils/sweep.py --full          also the cross product of shapes, formats, result types and plans
   utils/sweep.py --plans=others  pairs, clusters and other plans in place of tiles of every width
   utils/sweep.py --plans=stores  results that leave through shared memory and TMA stores
+  utils/sweep.py --plans=converted  products of converted operands, for sm_90a
   utils/sweep.py --list          what would run
 
 A program is a linear layer from bf16 operands, or a product of operands that are already quantized
@@ -18,6 +19,8 @@ with the command that repeats it, then "N passed, N failed".
 """
 import collections
 import itertools
+import pathlib
+import shutil
 import sys
 
 import recipes
@@ -45,7 +48,9 @@ STORES = {"tma": "store = tma",
           **{f"tma_{n}": f"store = tma, tile = [128, {n}, 256]" for n in (64, 96, 256)},
           "tma_pair": "store = tma, pair, tile = [256, 192, 256]",
           "tma_2x2": "store = tma, cluster = [2, 2]"}
-PLANS = {"tiles": TILES, "others": OTHERS, "stores": STORES}
+CONVERTED = {"converted": "", "converted_shallow": "stages = 1",
+             "converted_along_n": "schedule = #pipe.static_persistent<along_n>"}
+PLANS = {"tiles": TILES, "others": OTHERS, "stores": STORES, "converted": CONVERTED}
 SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("random", 2), ("random", 3)]
 
 LAYOUT = "#fp4.scale_layout<tiled_128x4>"
@@ -101,7 +106,7 @@ def program(fmt, result, operands, plan, m, n, k):
         alpha = " alpha %alpha"
         swizzled.append(kind)
     y = f"tensor<{m}x{n}x{result}>"
-    fields = {**TILES, **OTHERS, **STORES}[plan]
+    fields = {**TILES, **OTHERS, **STORES, **CONVERTED}[plan]
     written = fields and f", fp4.plan = #fp4.plan<tile_product, {fields}>"
     body += [f"  %y = fp4.blockscaled_matmul %qx scaled %tx, %qw scaled %tw{alpha}"
              f" {{format = #fp4.format<{fmt}>{written}}}",
@@ -120,19 +125,35 @@ def all_cases(plans=TILES):
 def in_full(case):
     """Dynamic layers from bf16: every result type with the plan that is chosen, every plan with bf16."""
     _, result, operands, rows, plan, *_ = case
-    return (operands, rows) == ("bf16", "dynamic") and (plan == "chosen" or result == "bf16")
+    return (operands, rows) == ("bf16", "dynamic") and (
+        plan in ("chosen", "converted") or result == "bf16")
 
 
-def check_group(tools, scratch, key, rows, schedules, distributions):
+def pack(folder, library, rows, distributions):
+    """Leaves the library in the folder with its runs, a line each."""
+    shutil.move(library, folder / library.name)
+    (folder / library.with_suffix(".txt").name).write_text("".join(
+        f"{library.name} --shape {m} --dist {distribution}\n"
+        for m, distribution in itertools.product(rows, distributions)))
+    outcome = sweeping.Outcome()
+    outcome.passed = len(rows) * len(distributions)
+    return outcome
+
+
+def check_group(tools, scratch, key, rows, schedules, distributions, folder):
     """Compiles one library and runs it for every M, schedule and distribution."""
     fmt, result, operands, plan, m, n, k = key
     stem = scratch / f"{fmt}_{result}_{operands}_{plan}_m{m}_n{n}_k{k}".replace("?", "")
-    library, command, built = sweeping.compile_library(tools, stem, program(*key))
+    target = "sm_90a" if plan in CONVERTED else "sm_100a"
+    library, command, built = sweeping.compile_library(tools, stem, program(*key),
+                                                       f"--target={target}", cubins=folder is not None)
     outcome = sweeping.Outcome()
     runs = list(itertools.product(rows, schedules, distributions))
     if built.returncode:
         outcome.failures = [f"{sweeping.shell(command)}\n{built.stderr}"] * len(runs)
         return outcome
+    if folder:
+        return pack(folder, library, rows, distributions)
     for m, (policy, seed), distribution in runs:
         outcome.run([tools / "fp4-run", library, "--device=sim", f"--shape={m}",
                      f"--policy={policy}", f"--seed={seed}", f"--dist={distribution}",
@@ -147,9 +168,13 @@ def main():
     parser.add_argument("--dist", default="gaussian,exact", help="distributions of the inputs")
     parser.add_argument("--plans", default="tiles", choices=PLANS,
                         help="tiles of all widths; or pairs, clusters and other plans; or results "
-                             "stored by TMA")
+                             "stored by TMA; or products of converted operands")
+    parser.add_argument("--pack", type=pathlib.Path, metavar="FOLDER",
+                        help="run nothing: leave the libraries there, with their runs, for a GPU")
     options = parser.parse_args()
 
+    if options.pack:
+        options.pack.mkdir(parents=True, exist_ok=True)
     plans = PLANS[options.plans]
     cases = sweeping.covering(all_cases(plans))
     if options.full:
@@ -170,7 +195,7 @@ def main():
               f"{len(cases) * len(schedules) * len(distributions)} runs")
         return 0
     return sweeping.run_all(options, check_group,
-                            [(key, rows, schedules, distributions)
+                            [(key, rows, schedules, distributions, options.pack)
                              for key, rows in groups.items()])
 
 

@@ -9,6 +9,7 @@ cp "$build"/unittests/fp4-cts "$build"/bin/fp4-run "$here"/{run.sh,compare.py,co
 "$build"/bin/fp4-runner "$here"/programs.mlir --target=sm_90a --emit=so -o "$folder"/programs.so
 rm -rf "$folder"/sweep
 "$here"/../../utils/sweep_quantize.py --build "$build" --pack "$folder"/sweep --match sm_90a
+"$here"/../../utils/sweep.py --build "$build" --plans converted --pack "$folder"/sweep
 streaming=$here/../../benchmarks/streaming.mlir
 "$build"/bin/fp4-runner "$streaming" --target=sm_90a --emit=so -o "$folder"/streaming.so
 "$build"/bin/fp4-runner "$streaming" --target=sm_90a --emit=so --no-arithmetic -o "$folder"/twin.so

@@ -208,7 +208,8 @@ Status verify(const LoadedProgram &loaded, const harness::Function &function,
     FP4_ASSIGN(void *address, loaded.program().resolve(symbol));
     return address;
   };
-  FP4_ASSIGN(auto expected, harness::runReference(function, values, 0, data));
+  const auto *target = hw::lookupTarget(loaded.program().manifest().target);
+  FP4_ASSIGN(auto expected, harness::runReference(function, values, 0, data, target));
   for (size_t i = 0; i < results.size(); ++i) {
     FP4_ASSIGN(auto got, download(device, results[i]));
     harness::Verdict verdict = harness::judge(function.results[i].name, got, expected[i]);

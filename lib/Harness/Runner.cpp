@@ -188,7 +188,8 @@ Status Run::verify() {
   Clock::time_point start = Clock::now();
   std::vector<ReferenceValue> expected;
   FP4_ASSIGN(expected, runReference(*function_, arguments_.values, options_.hostThreads,
-                                    [this](const std::string &symbol) { return bytesOf(symbol); }));
+                                    [this](const std::string &symbol) { return bytesOf(symbol); },
+                                    hw::lookupTarget(manifest_.target)));
   for (size_t i = 0; i < results_.size(); ++i)
     report_.verdicts.push_back(judge(function_->results[i].name, results_[i], expected[i]));
   report_.referenceMilliseconds = millisecondsSince(start);

@@ -20,20 +20,37 @@ Expected<const TargetModel *> requireTarget(std::string_view name) {
                    "known targets: " + known);
 }
 
-std::string targetsWith(bool TargetModel::*feature) {
+template <typename Predicate> static std::string targetsThat(Predicate has) {
   std::string names;
   for (const TargetModel &target : targets())
-    if (target.*feature)
+    if (has(target))
       names += (names.empty() ? "" : ", ") + std::string(target.name);
   return names;
+}
+
+std::string targetsWith(bool TargetModel::*feature) {
+  return targetsThat([&](const TargetModel &target) { return target.*feature; });
+}
+
+/// `others`: the targets that have it.
+static Status makeLack(const TargetModel &target, std::string_view feature,
+                       const std::string &others) {
+  return makeError(ErrorKind::Compile,
+                   "target '" + std::string(target.name) + "' has no " + std::string(feature),
+                   "targets with " + std::string(feature) + ": " + others);
 }
 
 Status requireFeature(const TargetModel &target, bool TargetModel::*has, std::string_view feature) {
   if (target.*has)
     return {};
-  return makeError(ErrorKind::Compile,
-                   "target '" + std::string(target.name) + "' has no " + std::string(feature),
-                   "targets with " + std::string(feature) + ": " + targetsWith(has));
+  return makeLack(target, feature, targetsWith(has));
+}
+
+Status requireProducts(const TargetModel &target) {
+  auto multiplies = [](const TargetModel &any) { return any.hasTcgen05 || any.hasWgmma; };
+  if (multiplies(target))
+    return {};
+  return makeLack(target, "tcgen05 or wgmma", targetsThat(multiplies));
 }
 
 } // namespace fp4::hw

@@ -71,6 +71,11 @@ void multiplyRow(const GemmProblem &p, const PaddedOperand &a, uint64_t row,
 
 } // namespace
 
+TensorCore tensorCoreOf(const hw::TargetModel &target) {
+  return target.hasTcgen05 || target.hasMmaBlockScale ? TensorCore::BlockScaled
+                                                      : TensorCore::Converted;
+}
+
 uint16_t convertElement(BlockFormat format, uint8_t code, uint8_t scale) {
   const float value = decodeE2M1(code);
   if (isMX(format))

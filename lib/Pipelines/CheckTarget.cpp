@@ -20,12 +20,11 @@ struct CheckTarget : fp4::impl::CheckTargetBase<CheckTarget> {
     if (failed(model))
       return signalPassFailure();
     WalkResult walk = getOperation().walk([&](fp4::BlockScaledMatmulOp op) {
-      if (model->hasTcgen05)
+      fp4::Status status = fp4::hw::requireProducts(*model);
+      if (status)
         return WalkResult::advance();
-      InFlightDiagnostic diagnostic = op.emitOpError() << "expects a target with tcgen05, but got '"
-                                                       << StringRef(model->name) << "'";
-      diagnostic.attachNote() << "targets with tcgen05: "
-                              << fp4::hw::targetsWith(&fp4::hw::TargetModel::hasTcgen05);
+      InFlightDiagnostic diagnostic = op.emitOpError(status.error().message);
+      diagnostic.attachNote() << status.error().note;
       return WalkResult::interrupt();
     });
     if (walk.wasInterrupted())

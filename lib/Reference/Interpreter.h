@@ -16,15 +16,16 @@ namespace fp4::harness {
 class Step {
 public:
   Step(const ProgramOp &op, std::vector<const Tensor *> operands, std::vector<Type> types,
-       unsigned threads, const DataResolver &data)
+       unsigned threads, const DataResolver &data, const hw::TargetModel &target)
       : op(op), operands(std::move(operands)), types(std::move(types)), threads(threads), data(data),
-        results(op.results.size()) {}
+        target(target), results(op.results.size()) {}
 
   const ProgramOp &op;
   std::vector<const Tensor *> operands;
   std::vector<Type> types; ///< of the results, all static
   unsigned threads;
   const DataResolver &data; ///< finds the bytes of constants
+  const hw::TargetModel &target;
   std::vector<ReferenceValue> results;
 
   tl::unexpected<Error> wrong(const std::string &what) const { return badProgram(op, what); }

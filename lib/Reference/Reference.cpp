@@ -55,7 +55,8 @@ Status checkAttributes(const ProgramOp &op, const Entry &entry) {
 /// Runs one operation at a time; values by name.
 class Interpreter {
 public:
-  Interpreter(unsigned threads, const DataResolver &data) : threads_(threads), data_(data) {}
+  Interpreter(unsigned threads, const DataResolver &data, const hw::TargetModel &target)
+      : threads_(threads), data_(data), target_(target) {}
 
   void define(const std::string &name, Tensor value) {
     values_[name] = ReferenceValue{.value = std::move(value)};
@@ -66,6 +67,7 @@ public:
 private:
   unsigned threads_;
   const DataResolver &data_;
+  const hw::TargetModel &target_;
   std::map<std::string, ReferenceValue> values_;
 };
 
@@ -84,7 +86,7 @@ Status Interpreter::run(const ProgramOp &op) {
     operandTypes.push_back(it->second.value.type);
   }
   FP4_ASSIGN(auto types, resultTypes(op, operandTypes));
-  Step step(op, std::move(operands), std::move(types), threads_, data_);
+  Step step(op, std::move(operands), std::move(types), threads_, data_, target_);
   FP4_TRY(entry->second.run(step));
   if (entry->second.run == runReshape) { // a product in another shape is judged as a product
     ReferenceValue same = values_.at(op.operands[0]);
@@ -195,8 +197,9 @@ Status Step::defineFloats(size_t i, std::span<const float> values) {
 
 Expected<std::vector<ReferenceValue>> runReference(const Function &function,
                                                    std::span<const Tensor> arguments,
-                                                   unsigned threads, const DataResolver &data) {
-  Interpreter interpreter(threads, data);
+                                                   unsigned threads, const DataResolver &data,
+                                                   const hw::TargetModel *target) {
+  Interpreter interpreter(threads, data, target ? *target : hw::targets().front());
   for (size_t i = 0; i < arguments.size(); ++i)
     interpreter.define("a" + std::to_string(i), arguments[i]);
   for (const ProgramOp &op : function.program)

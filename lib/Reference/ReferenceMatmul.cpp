@@ -127,6 +127,7 @@ Expected<ProductStep> readProduct(Step &step) {
   common.output = floatType(step.types[0].element);
   FP4_ASSIGN(common.epilogue, numerics::parseEpilogue(step.attributeOr("epilogue", "")));
   FP4_ASSIGN(common.splits, step.integer("split_k", 1));
+  common.core = numerics::tensorCoreOf(step.target);
   common.threads = step.threads;
   return product;
 }
@@ -182,7 +183,7 @@ Status runMatmul(Step &step) {
   }
   FP4_TRY(step.defineFloats(0, model));
   ReferenceValue &result = step.results[0];
-  result.isProduct = true;
+  result.model = product.common.core == numerics::TensorCore::Converted ? "wgmma" : "tcgen05";
   result.sums = std::move(plain.values);
   result.bounds = std::move(plain.bounds);
   result.mayOverflow = std::move(plain.mayOverflow);

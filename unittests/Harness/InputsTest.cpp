@@ -290,7 +290,7 @@ TEST(Reference, OperationsThatAreCutOffAreErrors) {
 TEST(Reference, WhatLiesOutsideTheBoundFails) {
   ReferenceValue expected;
   expected.value = input({{1, 2}, ElementType::F32, Layout::Linear}, "ones");
-  expected.isProduct = true;
+  expected.model = "tcgen05";
   expected.sums = {1, 1.25};
   expected.bounds = {0, 0.25};
   Verdict inside = judge("y", expected.value, expected);

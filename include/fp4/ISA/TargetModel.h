@@ -72,4 +72,8 @@ std::string targetsWith(bool TargetModel::*feature);
 /// a user knows it by ("tcgen05", "fp4 conversion").
 Status requireFeature(const TargetModel &target, bool TargetModel::*has, std::string_view feature);
 
+/// Fails as requireFeature does unless block-scaled products have kernels on `target`: tcgen05
+/// multiplies fp4, wgmma what fp4 is converted to.
+Status requireProducts(const TargetModel &target);
+
 } // namespace fp4::hw

@@ -20,6 +20,7 @@
 #pragma once
 
 #include "fp4/ISA/InstrDescriptor.h"
+#include "fp4/ISA/TargetModel.h"
 #include "fp4/Numerics/Epilogue.h"
 #include "fp4/Numerics/Float16.h"
 #include "fp4/Numerics/Quantize.h"
@@ -72,6 +73,9 @@ enum class TensorCore : uint8_t {
   BlockScaled, ///< tcgen05.mma kind::mxf4 and mxf4nvf4, mma.sync block_scale: K = 64, fp4 operands
   Converted    ///< wgmma on operands that were converted to 16-bit floats: K = 16
 };
+
+/// How a product is computed on `target`.
+TensorCore tensorCoreOf(const hw::TargetModel &target);
 
 /// The factor that TensorCore::Converted makes of an element: for NVFP4 the f16 of
 /// value * scale * 2^-7, for MXFP4 the bf16 of value * scale. Both are exact, except that an MXFP4

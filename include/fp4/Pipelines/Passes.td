@@ -93,16 +93,17 @@ def CheckTarget : Pass<"fp4-check-target", "::mlir::ModuleOp"> {
     **Why.** Before any lowering starts, a user should learn which operation the target does not
     support and which targets support it.
 
-    **What holds afterwards.** The module's target has tensor memory and tcgen05.mma if there is a `fp4.blockscaled_matmul`. The program is unchanged.
+    **What holds afterwards.** The module's target has tcgen05 or wgmma if there is a
+    `fp4.blockscaled_matmul`. The program is unchanged.
 
     ```mlir
     // fp4-opt --fp4-check-target
     !data = tensor<128x256xf4E2M1FN>
     !scales = tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
-    module attributes {fp4.target = #fp4.target<sm_90a>} {
+    module attributes {fp4.target = #fp4.target<sm_120a>} {
       func.func @f(%a: !data, %s: !scales) -> tensor<128x128xf32> {
-        // expected-error @+2 {{expects a target with tcgen05, but got 'sm_90a'}}
-        // expected-note @+1 {{targets with tcgen05:}}
+        // expected-error @+2 {{target 'sm_120a' has no tcgen05 or wgmma}}
+        // expected-note @+1 {{targets with tcgen05 or wgmma:}}
         %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>}
             : (!data, !scales, !data, !scales) -> tensor<128x128xf32>
         return %y : tensor<128x128xf32>

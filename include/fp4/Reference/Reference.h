@@ -6,16 +6,18 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "fp4/ISA/TargetModel.h"
 #include "fp4/Reference/Tensor.h"
 
 #include <functional>
+#include <string_view>
 
 namespace fp4::harness {
 
 /// A reference value with, for matrix products, the plain sum and its bounds.
 struct ReferenceValue {
   Tensor value;
-  bool isProduct = false;
+  std::string_view model = {}; ///< of a product: the instruction whose arithmetic it has, else empty
   std::vector<double> sums = {}, bounds = {};
   std::vector<uint8_t> mayOverflow = {}; ///< numerics::GemmReference
 };
@@ -24,9 +26,11 @@ struct ReferenceValue {
 using DataResolver = std::function<Expected<const void *>(const std::string &symbol)>;
 
 /// One value per result of `function`. Fails (Usage) if the program has an operation that this tool
-/// does not know because it is older than the compiler.
+/// does not know because it is older than the compiler. Products have the arithmetic of the tensor
+/// core of `target`, or without one, of the default target.
 Expected<std::vector<ReferenceValue>> runReference(const Function &function,
                                                    std::span<const Tensor> arguments,
-                                                   unsigned threads, const DataResolver &data = {});
+                                                   unsigned threads, const DataResolver &data = {},
+                                                   const hw::TargetModel *target = nullptr);
 
 } // namespace fp4::harness

@@ -125,7 +125,9 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
 
     auto module = op->getParentOfType<ModuleOp>();
     gpu::GPUModuleOp kernels = createKernelModule(rewriter, module, op, "matmul");
-    gpu::GPUFuncOp kernel = buildMatmulKernel(kernels, shape, *plan, loc);
+    gpu::GPUFuncOp kernel = target.hasTcgen05
+                                ? buildMatmulKernel(kernels, shape, *plan, loc)
+                                : buildConvertedProductKernel(kernels, shape, *plan, loc);
     SmallVector<Value> arguments = kernelArguments(rewriter, loc, shape, adaptor, result, rows);
     if (shape.groups)
       arguments.push_back(tableOfGroups(rewriter, op, adaptor.getOffsets(), shape));

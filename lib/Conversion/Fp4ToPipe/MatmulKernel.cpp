@@ -37,11 +37,15 @@ int64_t MatmulShape::rowsScalesB() const {
   return llvm::alignTo(first + tileN, kScaleBlockRows);
 }
 
-TensorMapType MatmulShape::mapA() const {
-  return TensorMapType::get({blockM() / partsA(), kPanel}, fp4Type(*this), Layout::Swizzle128B);
+/// A box has `rows` rows of one panel, and the swizzle that is as wide as the panel.
+static TensorMapType mapOf(const MatmulShape &shape, int64_t rows) {
+  int64_t panel = std::min(shape.tileK, MatmulShape::kPanel);
+  Layout layout = panel < MatmulShape::kPanel ? Layout::Swizzle64B : Layout::Swizzle128B;
+  return TensorMapType::get({rows, panel}, fp4Type(shape), layout);
 }
+TensorMapType MatmulShape::mapA() const { return mapOf(*this, blockM() / partsA()); }
 TensorMapType MatmulShape::mapB() const {
-  return TensorMapType::get({blockN() / partsB(), kPanel}, fp4Type(*this), Layout::Swizzle128B);
+  return mapOf(*this, blockN() / partsB());
 }
 Type MatmulShape::scalesA() const {
   if (inCluster())

@@ -111,4 +111,10 @@ struct MatmulShape {
 mlir::gpu::GPUFuncOp buildMatmulKernel(mlir::gpu::GPUModuleOp module, const MatmulShape &shape,
                                        const KernelPlan &plan, mlir::Location loc);
 
+/// The same for targets without fp4 tensor cores: operands are converted, and accumulators are in
+/// registers (ConvertedProductKernel.cpp).
+mlir::gpu::GPUFuncOp buildConvertedProductKernel(mlir::gpu::GPUModuleOp module,
+                                                 const MatmulShape &shape, const KernelPlan &plan,
+                                                 mlir::Location loc);
+
 } // namespace fp4

@@ -89,3 +89,45 @@ void fp4::storeOnce(ImplicitLocOpBuilder &b, ValueRange words, Value pointer) {
               : "st.global.cs.v2.b32 [$2], {$0, $1};",
        isFour ? "r,r,r,r,l" : "r,r,l");
 }
+
+/// "{$0, $1, ..}": `count` operands from `first` on.
+static std::string operandList(size_t first, size_t count) {
+  std::string text = "{";
+  for (size_t i = 0; i < count; ++i)
+    text += llvm::formatv("{0}${1}", i ? ", " : "", first + i).str();
+  return text + "}";
+}
+
+/// Operands: the accumulator as results, the accumulator tied to them, A, the descriptor, the
+/// predicate.
+SmallVector<Value> fp4::multiplyWarpgroup(ImplicitLocOpBuilder &b, ValueRange accumulator,
+                                          const WarpgroupProduct &product) {
+  size_t count = accumulator.size(), firstA = 2 * count, descriptor = firstA + product.a.size();
+  StringRef type = product.element.isF16() ? "f16" : "bf16";
+  std::string text = llvm::formatv("{{\n.reg .pred p, q;\n.reg .b64 d;\n"
+                                   "setp.ne.b32 p, ${0}, 0;\nsetp.eq.b32 q, ${0}, ${0};\nwgmma.fence.sync.aligned;\n",
+                                   descriptor + 1);
+  for (auto [i, offset] : llvm::enumerate(product.bOffsets))
+    text += llvm::formatv("add.s64 d, ${0}, {1};\n"
+                          "wgmma.mma_async.sync.aligned.m64n{2}k16.f32.{3}.{3} {4}, {5}, d, {6}, "
+                          "1, 1, 0;\n",
+                          descriptor, offset, 2 * count, type, operandList(0, count),
+                          operandList(firstA + 4 * i, 4), i ? "q" : "p")
+                .str();
+  text += "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n}";
+  std::string constraints;
+  for (size_t i = 0; i < count; ++i)
+    constraints += i ? ",=f" : "=f";
+  for (size_t i = 0; i < count; ++i)
+    constraints += "," + std::to_string(i);
+  for (size_t i = 0; i < product.a.size(); ++i)
+    constraints += ",r";
+  SmallVector<Value> operands(accumulator);
+  llvm::append_range(operands, product.a);
+  operands.push_back(product.b);
+  operands.push_back(LLVM::ZExtOp::create(b, b.getI32Type(), product.accumulate));
+  SmallVector<Type> types(accumulator.getTypes());
+  auto multiply = emit(b, b.getLoc(), LLVM::LLVMStructType::getLiteral(b.getContext(), types),
+                       operands, text, constraints + ",l,r");
+  return fieldsOf(b, b.getLoc(), multiply.getRes(), count);
+}

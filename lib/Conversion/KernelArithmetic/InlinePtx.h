@@ -38,4 +38,18 @@ llvm::SmallVector<mlir::Value> loadOnce(mlir::ImplicitLocOpBuilder &b, mlir::Val
 /// Two or four words to global memory that nobody reads soon.
 void storeOnce(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange words, mlir::Value pointer);
 
+/// One k tile of a product with A in registers. What wgmma reads and writes between its fence and
+/// its wait is in one piece of text, so that no register is touched there.
+struct WarpgroupProduct {
+  mlir::Type element;                     ///< f16 or bf16
+  llvm::SmallVector<mlir::Value> a;       ///< i32, four for each instruction
+  llvm::SmallVector<int64_t> bOffsets;    ///< of each instruction, in units of the descriptor
+  mlir::Value b;                          ///< i64, descriptor of the first instruction
+  mlir::Value accumulate;                 ///< i1, for the first instruction
+};
+/// `accumulator`, f32 each, plus the product, when it is complete.
+llvm::SmallVector<mlir::Value> multiplyWarpgroup(mlir::ImplicitLocOpBuilder &b,
+                                                 mlir::ValueRange accumulator,
+                                                 const WarpgroupProduct &product);
+
 } // namespace fp4

@@ -36,6 +36,7 @@ public:
   Int32 operator%(int64_t y) const { return *this % Int32(*b, y); }
   Int32 operator&(int64_t y) const { return *this & Int32(*b, y); }
   Int32 operator>>(int64_t y) const { return apply<mlir::arith::ShRUIOp>(Int32(*b, y)); }
+  Int32 shiftRight(Int32 y) const { return apply<mlir::arith::ShRUIOp>(y); }
   friend Int32 operator<<(uint32_t x, Int32 y) {
     return Int32(*y.b, x).apply<mlir::arith::ShLIOp>(y);
   }

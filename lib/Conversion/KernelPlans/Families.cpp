@@ -100,38 +100,39 @@ static std::string spell(Attribute attribute) {
   return text;
 }
 
-/// One role issues matrix instructions and the copies of scale factors that they read, in order;
-/// another loads; and four warps together reach all lanes of tensor memory.
+StringRef fp4::tensorMemoryRules(pipe::RolePlanAttr roles) {
+  pipe::RoleAttr tensor = roles.getDriver(pipe::Engine::Tensor);
+  pipe::RoleAttr scales = roles.getDriver(pipe::Engine::ScaleCopy);
+  if (scales && scales != tensor)
+    return "drive the engines tensor and scale_copy from one role";
+  if (roles.getDriver(pipe::Engine::Tma) == tensor)
+    return "drive the engines tma and tensor from two roles";
+  pipe::RoleAttr threads = roles.getDriver(pipe::Engine::Threads);
+  if (roles.getDriver(pipe::Engine::BulkStore) == threads)
+    return "drive the engines threads and bulk_store from two roles";
+  if (threads.getNumWarps() != 4 || threads.getFirstWarp() % 4)
+    return "drive the engine threads with 4 warps from a multiple of 4";
+  return {};
+}
+
 static LogicalResult checkRoles(Operation *op, pipe::RolePlanAttr roles,
-                                ArrayRef<pipe::Engine> engines) {
-  auto expect = [&](const Twine &must) { return misfit(op, "roles", must, spell(roles)); };
+                                ArrayRef<pipe::Engine> engines, RoleRules rules) {
   for (pipe::Engine engine : engines)
     if (!roles.getDriver(engine))
-      return expect("drive the engine " + stringifyEngine(engine));
-  pipe::RoleAttr tensor = roles.getDriver(pipe::Engine::Tensor);
-  if (llvm::is_contained(engines, pipe::Engine::ScaleCopy) &&
-      roles.getDriver(pipe::Engine::ScaleCopy) != tensor)
-    return expect("drive the engines tensor and scale_copy from one role");
-  if (roles.getDriver(pipe::Engine::Tma) == tensor)
-    return expect("drive the engines tma and tensor from two roles");
-  pipe::RoleAttr threads = roles.getDriver(pipe::Engine::Threads);
-  if (llvm::is_contained(engines, pipe::Engine::BulkStore) &&
-      roles.getDriver(pipe::Engine::BulkStore) == threads)
-    return expect("drive the engines threads and bulk_store from two roles");
-  if (threads.getNumWarps() != 4 || threads.getFirstWarp() % 4)
-    return expect("drive the engine threads with 4 warps from a multiple of 4");
-  return success();
+      return misfit(op, "roles", "drive the engine " + stringifyEngine(engine), spell(roles));
+  StringRef must = rules(roles);
+  return must.empty() ? success() : LogicalResult(misfit(op, "roles", must, spell(roles)));
 }
 
 LogicalResult fp4::checkTiling(Operation *op, const KernelPlan &plan, const hw::TargetModel &target,
-                               ArrayRef<pipe::Engine> engines) {
+                               ArrayRef<pipe::Engine> engines, RoleRules rules) {
   if (!isa<pipe::WorkScheduleAttrInterface>(plan.schedule))
     return misfit(op, "schedule", "is a schedule such as #pipe.static_persistent<along_m>",
                   spell(plan.schedule));
   auto roles = dyn_cast<pipe::RolePlanAttr>(plan.roles);
   if (!roles)
     return misfit(op, "roles", "is a #pipe.role_plan", spell(plan.roles));
-  if (failed(checkRoles(op, roles, engines)))
+  if (failed(checkRoles(op, roles, engines, rules)))
     return failure();
   if (roles.getNumThreads() > int64_t(target.maxThreadsPerCta))
     return misfit(op, "roles",

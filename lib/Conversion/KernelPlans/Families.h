@@ -24,6 +24,13 @@ struct FamilyRules {
 extern const FamilyRules kProductRules, kTransformRules, kTileQuantizeRules, kStreamBlocksRules,
     kStreamItemsRules, kReduceGridRules, kReduceRowsRules;
 
+struct MatmulSize;
+/// What kProductRules are on targets without tcgen05 (ConvertedProductPlans.cpp).
+KernelPlan proposeConvertedProduct(mlir::Operation *op, const MatmulSize &size,
+                                   const hw::TargetModel &target);
+llvm::LogicalResult checkConvertedProduct(mlir::Operation *op, const KernelPlan &plan,
+                                          const hw::TargetModel &target);
+
 const FamilyRules &rulesOf(KernelFamily family);
 
 /// For families with a kernel on every target.
@@ -38,10 +45,17 @@ mlir::InFlightDiagnostic misfit(mlir::Operation *op, llvm::StringRef field, cons
 llvm::LogicalResult checkAtMost(mlir::Operation *op, llvm::StringRef field, int64_t value,
                                 int64_t most);
 
-/// The schedule is one, and the roles drive all of `engines` as a kernel on tiles expects.
+/// What roles that drive all engines of a kernel must do besides; empty if they do.
+using RoleRules = llvm::StringRef (*)(pipe::RolePlanAttr roles);
+/// One role issues matrix instructions and the copies of scale factors that they read, in order;
+/// another loads; and four warps together reach all lanes of tensor memory.
+llvm::StringRef tensorMemoryRules(pipe::RolePlanAttr roles);
+
+/// The schedule is one, and the roles drive all of `engines` and follow `rules`.
 llvm::LogicalResult checkTiling(mlir::Operation *op, const KernelPlan &plan,
                                 const hw::TargetModel &target,
-                                llvm::ArrayRef<pipe::Engine> engines);
+                                llvm::ArrayRef<pipe::Engine> engines,
+                                RoleRules rules = tensorMemoryRules);
 
 /// A thread block can have `threads`, and a multiprocessor can hold `resident` of them.
 llvm::LogicalResult checkThreads(mlir::Operation *op, int64_t threads, int64_t resident,

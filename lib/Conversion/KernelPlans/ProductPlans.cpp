@@ -13,7 +13,11 @@ using namespace mlir;
 using namespace fp4;
 
 static LogicalResult requireTensorCore(Operation *op, const hw::TargetModel &target) {
-  Status status = hw::requireFeature(target, &hw::TargetModel::hasTcgen05, "tcgen05");
+  auto product = cast<BlockScaledMatmulOp>(op);
+  // Converted operands have neither groups nor ranges of K yet.
+  Status status = product.isGrouped() || product.getSplitK()
+                      ? hw::requireFeature(target, &hw::TargetModel::hasTcgen05, "tcgen05")
+                      : hw::requireProducts(target);
   if (status)
     return success();
   InFlightDiagnostic diag = op->emitOpError(status.error().message);
@@ -132,6 +136,8 @@ static KernelPlan proposeProduct(Operation *op, const KernelPlan &wish,
                                  const hw::TargetModel &target) {
   auto product = cast<BlockScaledMatmulOp>(op);
   MatmulSize size = sizeOf(product);
+  if (!target.hasTcgen05)
+    return proposeConvertedProduct(op, size, target);
   ProductTile tile = cheapestTile(candidates(wish, size, target), size, target);
   explain(op, size, tile, target);
   adviseSplit(product, size, tile, target);
@@ -226,6 +232,8 @@ static LogicalResult checkStore(Operation *op, const KernelPlan &plan) {
 static LogicalResult checkProduct(Operation *op, const KernelPlan &plan,
                                   const hw::TargetModel &target) {
   using enum pipe::Engine;
+  if (!target.hasTcgen05)
+    return checkConvertedProduct(op, plan, target);
   if (failed(checkTile(op, plan, target)) || failed(checkCluster(op, plan, target)) ||
       failed(checkStore(op, plan)))
     return failure();

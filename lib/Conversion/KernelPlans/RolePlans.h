@@ -15,6 +15,10 @@ namespace fp4 {
 /// of what these leave in shared memory.
 pipe::RolePlanAttr tensorMemoryRoles(mlir::MLIRContext *context, bool storesTiles = false);
 
+/// For accumulators in registers: two warpgroups multiply and store; of a third, one warp loads, and
+/// three convert operand B.
+pipe::RolePlanAttr warpgroupRoles(mlir::MLIRContext *context);
+
 /// Neighbouring blocks work on tiles of one column at the same time.
 pipe::WorkScheduleAttrInterface neighboursAlongM(mlir::MLIRContext *context);
 

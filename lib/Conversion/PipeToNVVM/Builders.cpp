@@ -16,6 +16,8 @@ fp4::PipeTypeConverter::PipeTypeConverter() {
     return LLVM::LLVMPointerType::get(type.getContext(), kSharedSpace);
   });
   addConversion([](pipe::TmemType type) { return IntegerType::get(type.getContext(), 32); });
+  addConversion(
+      [](pipe::FragmentType type) { return LLVM::LLVMPointerType::get(type.getContext()); });
   addConversion([](pipe::ChannelType type) {
     return LLVM::LLVMPointerType::get(type.getContext(), kSharedSpace);
   });

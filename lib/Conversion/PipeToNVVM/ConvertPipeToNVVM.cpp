@@ -1,7 +1,8 @@
 //===- ConvertPipeToNVVM.cpp - Pipe and streaming kernels to NVVM ---------===//
 //
 // 1. Per kernel: emit prologue and teardown, then lower the pipe ops, one pattern per op, and turn
-//    the gpu.func into an llvm.func (Boundary, Roles, Channels, Loads, Mma, Epilogue).
+//    the gpu.func into an llvm.func (Boundary, Roles, Channels, Loads, Mma, Fragments,
+//    Epilogue).
 // 2. Structured control flow and multi-dimensional vectors with upstream's passes.
 // 3. Everything that is left (arith, math, cf, vector, gpu index ops) in one full conversion.
 // 4. NVVM ops without an LLVM intrinsic become inline assembly.
@@ -103,11 +104,15 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     }
     if (wanted == 0)
       return 0;
-    if (wanted > int32_t(model.registersPerSM))
-      return kernel.emitError() << "roles must ask for at most " << model.registersPerSM
-                                << " registers on " << std::string(model.name) << ", but ask for "
-                                << wanted;
     int32_t share = std::min(model.registersPerSM / threads, model.maxRegistersPerThread) / 8 * 8;
+    // Other roles keep what the launch gave; a role waits forever for more than there is.
+    for (auto region : kernel.getOps<fp4::pipe::RoleRegionOp>())
+      if (region.getRole().getRegisters() == 0)
+        wanted += share * region.getRole().getNumThreads();
+    if (wanted > share * threads)
+      return kernel.emitError() << "roles must ask for at most the " << share * threads
+                                << " registers of the launch on " << std::string(model.name)
+                                << ", but ask for " << wanted;
     kernel->setAttr(NVVM::NVVMDialect::getMaxnregAttrName(),
                     Builder(&getContext()).getI32IntegerAttr(share));
     return share;
@@ -141,6 +146,7 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     fp4::populateChannelPatterns(converter, patterns, state);
     fp4::populateLoadPatterns(converter, patterns, state);
     fp4::populateMmaPatterns(converter, patterns, state);
+    fp4::populateFragmentPatterns(converter, patterns, state);
     fp4::populateQuantizePatterns(converter, patterns, state);
     fp4::populateEpiloguePatterns(converter, patterns, state);
     fp4::populateStagedStorePatterns(converter, patterns, state);

@@ -8,6 +8,7 @@
 //   !pipe.tensor_map  !llvm.ptr      the grid constant, 128 bytes in parameter space
 //   !pipe.shared      !llvm.ptr<3>   first byte of the tile
 //   !pipe.tmem        i32            tensor memory address (lane 0) of the first column
+//   !pipe.fragment    !llvm.ptr      the thread's elements, an array that becomes registers
 //   !pipe.channel     !llvm.ptr<3>   barrier full[0]; full[0..depth), then empty[0..depth)
 //
 //===----------------------------------------------------------------------===//
@@ -48,6 +49,8 @@ struct KernelState {
   llvm::SmallPtrSet<mlir::Operation *, 4> partlyReleased; ///< see findPartlyReleased
   llvm::DenseMap<mlir::Operation *, pipe::Engine> releases; ///< what completes each release
   bool splitsWarps = false; ///< threads store segments behind guards of their own
+  /// Around each op that an engine executes. Roles may be lowered before the ops in them.
+  llvm::DenseMap<mlir::Operation *, pipe::RoleAttr> roles;
 
   mlir::NVVM::CTAGroupKind ctaGroup() const {
     return pairs ? mlir::NVVM::CTAGroupKind::CTA_2 : mlir::NVVM::CTAGroupKind::CTA_1;
@@ -80,6 +83,8 @@ void populateLoadPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &
                           const KernelState &);
 void populateMmaPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                          const KernelState &);
+void populateFragmentPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
+                              const KernelState &);
 void populateQuantizePatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                               const KernelState &);
 void populateStagedStorePatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,

@@ -165,8 +165,11 @@ private:
 /// What the kernel says of itself before any of it is lowered.
 static void describeKernel(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
   namespace pipe = fp4::pipe;
-  for (auto role : kernel.getOps<pipe::RoleRegionOp>())
-    state.numThreads = std::max<int32_t>(state.numThreads, 32 * role.getRole().getEndWarp());
+  for (auto region : kernel.getOps<pipe::RoleRegionOp>()) {
+    pipe::RoleAttr role = region.getRole();
+    state.numThreads = std::max<int32_t>(state.numThreads, 32 * role.getEndWarp());
+    region.walk([&](pipe::EngineOpInterface op) { state.roles[op] = role; });
+  }
   for (auto channel : kernel.getOps<pipe::ChannelOp>())
     if (fp4::isFilledOnce(channel))
       state.filledOnce.insert(channel);

@@ -3,7 +3,7 @@
 // RUN: split-file %s %t
 // RUN: fp4-opt %t/roles.mlir --pass-pipeline='builtin.module(fp4-set-target,gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
 // RUN: not fp4-opt %t/many.mlir --pass-pipeline='builtin.module(fp4-set-target,gpu.module(convert-pipe-to-nvvm))' 2>&1 | FileCheck %s --check-prefix=MANY
-// MANY: error: roles must ask for at most 65536 registers on sm_100a, but ask for 81920
+// MANY: error: roles must ask for at most the 64000 registers of the launch on sm_100a, but ask for 81920
 
 //--- roles.mlir
 // CHECK-LABEL: llvm.func @kernel

@@ -69,6 +69,26 @@ func.func @products(%acc: !pipe.tmem<128x128xf32>, %a: !data, %b: !data, %s: !pi
   return
 }
 
+func.func @fragments(%a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
+                     %b: !pipe.shared<128x128xf16, swizzle_128B>, %more: i1) {
+  %acc = pipe.fragment : !pipe.fragment<64x128xf32, wgmma>
+  pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>,
+      !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
+      !pipe.shared<128x128xf16, swizzle_128B>
+  %v = pipe.read_fragment %acc[32] : !pipe.fragment<64x128xf32, wgmma> -> vector<16xf32>
+  return
+}
+
+func.func @converted(%b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sb: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
+                     %v: vector<16xbf16>, %d: !pipe.global<512x512xbf16>, %p: !pipe.global<1x512xf32>,
+                     %m0: i32, %n0: i32) {
+  %w = pipe.convert_tile %b scaled %sb : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>,
+      !pipe.shared<128x8xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x128xf16, swizzle_128B>
+  %f = pipe.fragment_factors %p[%m0, %n0] : !pipe.global<1x512xf32> -> vector<16xf32>
+  pipe.store_fragment %v, %d[%m0, %n0] : vector<16xbf16>, !pipe.global<512x512xbf16>
+  return
+}
+
 func.func @transforms(%acc: !pipe.tmem<128x64xf32>, %x: !pipe.shared<64x128xbf16, swizzle_128B>,
                       %slot: !pipe.shared<16x16xbf16, swizzle_32B>) {
   %h = pipe.hadamard_matrix signs 55272 -> !pipe.shared<16x16xbf16, swizzle_32B>

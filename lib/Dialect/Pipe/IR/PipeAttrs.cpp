@@ -125,7 +125,7 @@ bool RoleAttr::drives(Engine engine) const { return llvm::is_contained(getEngine
 Engine RoleAttr::getCompletion(Engine engine) const {
   if (engine == Engine::Tma)
     return engine;
-  if (drives(Engine::Threads))
+  if (!isElected())
     return Engine::Threads;
   return engine == Engine::ScaleCopy ? Engine::Tensor : engine;
 }
@@ -150,7 +150,7 @@ LogicalResult RoleAttr::verify(EmitError emitError, StringRef name, int32_t firs
     if (!seen.insert(engine).second)
       return emitError() << "role " << name << " must name each engine once, but got "
                          << stringifyEngine(engine) << " twice";
-  bool single = !seen.contains(Engine::Threads);
+  bool single = !seen.contains(Engine::Threads) && !seen.contains(Engine::Convert);
   for (Engine engine : {Engine::Tma, Engine::ScaleCopy, Engine::WorkQueue})
     single |= seen.contains(engine);
   if (single && end - first != 1)

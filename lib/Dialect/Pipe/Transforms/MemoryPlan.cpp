@@ -66,7 +66,7 @@ static void layOutTmem(MemoryPlan &plan) {
     column += tile.sets * tile.getSetColumns();
   }
   plan.usedColumns = column;
-  plan.tmemColumns = std::max<int64_t>(kMinTmemColumns, llvm::PowerOf2Ceil(column));
+  plan.tmemColumns = column ? std::max<int64_t>(kMinTmemColumns, llvm::PowerOf2Ceil(column)) : 0;
 }
 
 /// More stages than this do not help a channel. One that is filled once has one. An accumulator

@@ -87,9 +87,10 @@ static LogicalResult checkLimits(gpu::GPUFuncOp kernel, const hw::TargetModel &t
     return kernel.emitOpError() << PipeDialect::kSharedBytesAttr << " must be at most "
                                 << capacity.sharedBytes << " on " << StringRef(target.name)
                                 << ", but got " << shared;
-  if (!llvm::isPowerOf2_64(columns) || columns < 32 || columns > capacity.tmemColumns)
+  if (columns &&
+      (!llvm::isPowerOf2_64(columns) || columns < 32 || columns > capacity.tmemColumns))
     return kernel.emitOpError() << PipeDialect::kTmemColumnsAttr // (C141)
-                                << " must be a power of two from 32 to " << capacity.tmemColumns
+                                << " must be 0 or a power of two from 32 to " << capacity.tmemColumns
                                 << ", but got " << columns;
   return success();
 }

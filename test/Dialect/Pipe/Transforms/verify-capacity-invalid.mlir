@@ -171,7 +171,7 @@ gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attribut
 !tiles = !pipe.channel<!pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.shared<128x16xf8E4M3FN, tiled_128x4>>
 !accs = !pipe.channel<!pipe.tmem<128x128xf32>>
 gpu.module @kernels {
-// expected-error @+1 {{pipe.tmem_columns must be a power of two from 32 to 512, but got 288}}
+// expected-error @+1 {{pipe.tmem_columns must be 0 or a power of two from 32 to 512, but got 288}}
 gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attributes {
     pipe.shared_bytes = 36936 : i64, pipe.tmem_columns = 288 : i64, pipe.tmem_slot = 36928 : i64} {
   %tiles = pipe.channel from tma to tensor depth 2 payload [0, 32768] barriers 36864 : !tiles
@@ -321,7 +321,7 @@ gpu.func @kernel() kernel attributes {nvvm.minctasm = 2 : i32,
 // (C141)
 !accs = !pipe.channel<!pipe.tmem<128x64xf32>>
 gpu.module @kernels {
-// expected-error @+1 {{pipe.tmem_columns must be a power of two from 32 to 256, but got 512}}
+// expected-error @+1 {{pipe.tmem_columns must be 0 or a power of two from 32 to 256, but got 512}}
 gpu.func @kernel() kernel attributes {nvvm.minctasm = 2 : i32,
     pipe.shared_bytes = 4096 : i64, pipe.tmem_columns = 512 : i64, pipe.tmem_slot = 64 : i64} {
   %accs = pipe.channel from tensor to threads(128) depth 4 payload [0] barriers 0 : !accs

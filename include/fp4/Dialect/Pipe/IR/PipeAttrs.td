@@ -14,13 +14,13 @@ def Pipe_RoleAttr : Pipe_Attr<"Role", "role"> {
   let summary = "warps that run one instruction stream, and the engines they drive";
   let description = [{
     The warps from `firstWarp` to, not including, `endWarp` of a block. A role that drives `threads`
-    runs on all of its threads; any other role has one warp, and one elected thread of it issues what
-    the engines execute. `registers` is the number of registers per thread that the role asks for
-    when it begins (PTX: setmaxnreg); 0 keeps what the launch gave.
+    or `convert` runs on all of its threads; any other role has one warp, and one elected thread of
+    it issues what the engines execute. `registers` is the number of registers per thread that the
+    role asks for when it begins (PTX: setmaxnreg); 0 keeps what the launch gave.
 
     Constraints: (C119) a role has a name, at least one warp and at least one engine, each engine
-    once; a role without `threads`, and one that drives `tma`, `scale_copy` or `work_queue`, has one
-    warp; `registers` is 0 or a multiple of 8 from 24 to 256.
+    once; a role without `threads` and `convert`, and one that drives `tma`, `scale_copy` or
+    `work_queue`, has one warp; `registers` is 0 or a multiple of 8 from 24 to 256.
 
     Example: `#pipe.role<mma warps 4 to 5 drives [tensor, scale_copy]>`,
     `#pipe.role<math warps 0 to 8 drives [tensor, threads] registers 240>`.
@@ -34,7 +34,7 @@ def Pipe_RoleAttr : Pipe_Attr<"Role", "role"> {
     int32_t getNumThreads() const { return 32 * getNumWarps(); }
     bool drives(Engine engine) const;
     /// One elected thread runs the role.
-    bool isElected() const { return !drives(Engine::Threads); }
+    bool isElected() const { return !drives(Engine::Threads) && !drives(Engine::Convert); }
     /// What completes this role's side of a channel whose tiles `engine` fills or uses: the bytes of
     /// `tma`, the commits of `tensor`, or the arrivals of all `threads` where the role has some.
     Engine getCompletion(Engine engine) const;

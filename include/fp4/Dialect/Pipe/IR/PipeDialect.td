@@ -34,7 +34,8 @@ def Pipe_Dialect : Dialect {
 
     An op names the *engine* that executes it: `tma` (tensor maps and bulk copies into shared memory),
     `tensor` (matrix instructions), `scale_copy` (shared to tensor memory), `threads` (ordinary
-    instructions), `bulk_store` (bulk copies out of shared memory), `work_queue` (requests for work).
+    instructions), `convert` (threads that convert operands), `bulk_store` (bulk copies out of shared
+    memory), `work_queue` (requests for work).
     Which warps drive which engine is a decision, the role plan `pipe.role_plan` of the sequential
     `gpu.func` (`#pipe.role_plan`). No op and no kernel builder knows a role or a number of threads.
 
@@ -96,7 +97,8 @@ def Pipe_Engine : Pipe_Enum<"Engine", "part of the hardware that executes an ope
   I32EnumAttrCase<"ScaleCopy", 2, "scale_copy">,
   I32EnumAttrCase<"Threads", 3, "threads">,
   I32EnumAttrCase<"BulkStore", 4, "bulk_store">,
-  I32EnumAttrCase<"WorkQueue", 5, "work_queue">]>;
+  I32EnumAttrCase<"WorkQueue", 5, "work_queue">,
+  I32EnumAttrCase<"Convert", 6, "convert">]>;
 def Pipe_EngineAttr : EnumAttr<Pipe_Dialect, Pipe_Engine, "engine">;
 def Pipe_EngineArrayAttr : TypedArrayAttrBase<Pipe_EngineAttr, "engines">;
 

@@ -3,6 +3,7 @@
 #define FP4_DIALECT_PIPE_IR_PIPEOPS_TD
 
 include "fp4/Dialect/Pipe/IR/PipeChannelOps.td"
+include "fp4/Dialect/Pipe/IR/PipeFragmentOps.td"
 include "fp4/Dialect/Pipe/IR/PipeHostOps.td"
 include "fp4/Dialect/Pipe/IR/PipeJoinOps.td"
 include "fp4/Dialect/Pipe/IR/PipeTileOps.td"

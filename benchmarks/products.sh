@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# products.sh pack BUILD FOLDER: compiles 8192 x 8192 products of fp4 operands for sm_90a into FOLDER.
+# products.sh run FOLDER [ROWS...]: on a machine with a Hopper GPU, verifies and times each of them
+#   for these numbers of rows, and PyTorch's bf16 product of the same shape where there is PyTorch.
+#   One line per measurement: microseconds, TFLOP/s, SM clock and power.
+set -uo pipefail
+if [ "$1" = pack ]; then
+  build=$2 folder=$3
+  mkdir -p "$folder"
+  cp "$build"/bin/fp4-run "$0" "$(dirname "$0")"/products.py "$folder"
+  for format in nvfp4:16:f8E4M3FN mxfp4:32:f8E8M0FNU; do
+    IFS=: read -r name block scale <<<"$format"
+    data=8192xf4E2M1FN scales="$((8192 / block))x$scale, #fp4.scale_layout<tiled_128x4>"
+    cat >"$folder/$name.mlir" <<X
+func.func @$name(%a: tensor<?x$data> {fp4.dims = ["M", "K"]}, %sa: tensor<?x$scales>,
+    %b: tensor<8192x$data>, %sb: tensor<8192x$scales>) -> tensor<?x8192xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<$name>}
+      : (tensor<?x$data>, tensor<?x$scales>, tensor<8192x$data>, tensor<8192x$scales>)
+      -> tensor<?x8192xbf16>
+  return %y : tensor<?x8192xbf16>
+}
+X
+    for columns in 128 256; do
+      "$build"/bin/fp4-runner "$folder/$name.mlir" --target=sm_90a --emit=so \
+        --plan "tile_product, tile = [128, $columns, 128]" -o "$folder/${name}_$columns.so"
+    done
+  done
+  exit
+fi
+cd "$2" || exit
+shift 2
+[ $# -gt 0 ] || set -- 64 1024 2048 8192
+for rows in "$@"; do
+  for library in *.so; do
+    ./fp4-run "$library" --device cuda --shape "$rows" --benchmark 2>&1 |
+      grep -E 'matmul_0 .*(graph|rows) |error:|FAILED|differ' | sed "s/^/$rows ${library%.so} /"
+  done
+  if python3 -c 'import torch' 2>/dev/null; then python3 products.py "$rows"; fi
+done

@@ -1,0 +1,177 @@
+//===- PipeFragmentOps.td - Products whose accumulator is in registers ---===//
+#ifndef FP4_DIALECT_PIPE_IR_PIPEFRAGMENTOPS_TD
+#define FP4_DIALECT_PIPE_IR_PIPEFRAGMENTOPS_TD
+
+include "fp4/Dialect/Pipe/IR/PipeOpBase.td"
+
+//===----------------------------------------------------------------------===//
+// Engine convert
+//===----------------------------------------------------------------------===//
+
+def Pipe_ConvertTileOp : Pipe_EngineOp<
+    "convert_tile", "Convert",
+    [AttrSizedOperandSegments, Pipe_NamedResults,
+     DeclareOpInterfaceMethods<Pipe_StageFillerOpInterface>]> {
+  let summary = "scaled fp4 elements to 16-bit floats in shared memory";
+  let description = [{
+    `tile[n, k] = convert(source[n, k], scales[n, k / block])`, for tensor cores without fp4. With
+    scales of f8E4M3FN the elements are f16 and are value * scale * 2^-7. With scales of f8E8M0FNU
+    they are bf16 and are value * scale. `numerics::convertElement` is the definition: both are
+    exact, but for infinite bf16. Only the elements of the `blocks` blocks of 4 scale columns that
+    exist (default: all) are defined. Every thread converts 32 elements at a time. The sequential form
+    returns the tile; the other forms fill a tile of a channel acquired by this role.
+
+    Constraints: (C180) source is f4E2M1FN with layout swizzle_64B, one panel wide; its scales have
+    layout tiled_128x4, one column per block, and enough rows; the tile has the shape of the source,
+    the element type that goes with the scales, and layout swizzle_128B; it is returned or filled.
+
+    Example:
+    ```mlir
+    %w = pipe.convert_tile %b scaled %sb : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>,
+        !pipe.shared<128x8xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x128xf16, swizzle_128B>
+    ```
+  }];
+  let arguments = (ins Pipe_SharedType:$source, Pipe_SharedType:$scales, Optional<I32>:$blocks,
+                       Optional<Pipe_SharedType>:$dest);
+  let results = (outs Optional<Pipe_SharedType>:$result);
+  let assemblyFormat = [{
+    $source `scaled` $scales (`blocks` $blocks^)? (`into` $dest^)? attr-dict
+    `:` qualified(type($source)) `,` qualified(type($scales))
+    (`,` qualified(type($dest))^)? (`->` qualified(type($result))^)?
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = engineDecl # [{
+    /// Type of the tile that is filled, result or destination.
+    ::fp4::pipe::SharedType getTileType() {
+      return ::llvm::cast<::fp4::pipe::SharedType>(
+          (getDest() ? ::mlir::Value(getDest()) : ::mlir::Value(getResult())).getType());
+    }
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Engine tensor
+//===----------------------------------------------------------------------===//
+
+def Pipe_FragmentOp : Pipe_EngineOp<"fragment", "Tensor", [Pipe_NamedResults]> {
+  let summary = "accumulator in registers";
+  let description = [{
+    Every warpgroup of the role has a fragment of its own, with undefined contents; the first
+    product on it does not accumulate. Registers are not memory: the fragment stays in its role.
+
+    Example:
+    ```mlir
+    %acc = pipe.fragment : !pipe.fragment<64x128xf32, wgmma>
+    ```
+  }];
+  let results = (outs Pipe_FragmentType:$result);
+  let assemblyFormat = "attr-dict `:` qualified(type($result))";
+}
+
+def Pipe_MmaConvertedOp : Pipe_EngineOp<"mma_converted", "Tensor"> {
+  let summary = "product of a converted and of a 16-bit tile, in registers";
+  let description = [{
+    `acc[m, n] = (accumulate ? acc[m, n] : 0) + sum over k of convert(a[m, k], sa[m, k / block]) *
+    b[n, k]` with the conversion of `pipe.convert_tile`, which takes place in registers. Warpgroup w
+    of the role has rows 64 w .. 64 w + 63 of A. K counts to the end of the `blocks` blocks of 4
+    scale columns that exist (default: all), in instructions of 16 in ascending order. The
+    accumulator is complete when the op ends. PTX: wgmma.mma_async.m64nNk16 with A in registers.
+
+    Constraints: (C181) the accumulator is a fragment of wgmma with 64 rows; A has 64 rows for each
+    warpgroup of the role; A and its scales are as in (C180); B has the accumulator's columns, the
+    K of A, the element type of converted A, and layout swizzle_128B.
+
+    Example:
+    ```mlir
+    pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>,
+        !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
+        !pipe.shared<128x128xf16, swizzle_128B>
+    ```
+  }];
+  let arguments = (ins Pipe_FragmentType:$accumulator, Pipe_SharedType:$a, Pipe_SharedType:$a_scales,
+                       Pipe_SharedType:$b, I1:$accumulate, Optional<I32>:$blocks);
+  let assemblyFormat = [{
+    $accumulator `,` $a `scaled` $a_scales `,` $b `accumulate` $accumulate (`blocks` $blocks^)?
+    attr-dict `:` qualified(type($accumulator)) `,` qualified(type($a)) `,`
+    qualified(type($a_scales)) `,` qualified(type($b))
+  }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Engine threads
+//===----------------------------------------------------------------------===//
+
+def Pipe_ReadFragmentOp : Pipe_EngineOp<"read_fragment", "Threads"> {
+  let summary = "this thread's elements of some columns of a fragment";
+  let description = [{
+    Of every 8 columns from `column` on, a thread has two elements of one row and two of the row 8
+    below, in this order (`include/fp4/ISA/FragmentLayout.h`).
+
+    Constraints: (C182) `column` and the columns that the vector covers, two for each element, are
+    multiples of 8 within the fragment; the fragment has 64 rows.
+
+    Example:
+    ```mlir
+    %v = pipe.read_fragment %acc[32] : !pipe.fragment<64x128xf32, wgmma> -> vector<16xf32>
+    ```
+  }];
+  let arguments = (ins Pipe_FragmentType:$accumulator, I64Attr:$column);
+  let results = (outs FixedVectorOfRankAndType<[1], [F32]>:$result);
+  let assemblyFormat = [{
+    $accumulator `[` $column `]` attr-dict
+    `:` qualified(type($accumulator)) `->` qualified(type($result))
+  }];
+  let hasVerifier = 1;
+}
+
+def Pipe_FragmentFactorsOp : Pipe_EngineOp<"fragment_factors", "Threads", [Pure]> {
+  let summary = "numbers for this thread's elements of a fragment";
+  let description = [{
+    As `pipe.load_factors`, in the order of `pipe.read_fragment`: what goes with the elements from
+    (row, column) of the result on. A dimension of 1 is the same for every row, or every column. Rows
+    and columns that do not exist have the number of the last one; `rows` defaults to the static rows
+    of the buffer, which must not be written while the kernel runs. PTX: ld.global.nc.
+
+    Constraints: (C183) the buffer has two dimensions of the vector's element type; `rows` is present
+    when its rows are dynamic; the vector has a multiple of 4 elements.
+
+    Example:
+    ```mlir
+    %f = pipe.fragment_factors %p[%m0, %n0] : !pipe.global<1x512xf32> -> vector<16xf32>
+    ```
+  }];
+  let arguments = (ins Pipe_GlobalType:$global, I32:$row, I32:$column, Optional<I32>:$rows);
+  let results = (outs FixedVectorOfRankAndType<[1], [F32, BF16, F16]>:$result);
+  let assemblyFormat = [{
+    $global `[` $row `,` $column `]` (`rows` $rows^)? attr-dict
+    `:` qualified(type($global)) `->` qualified(type($result))
+  }];
+  let hasVerifier = 1;
+}
+
+def Pipe_StoreFragmentOp : Pipe_EngineOp<"store_fragment", "Threads"> {
+  let summary = "predicated store of this thread's elements of a fragment";
+  let description = [{
+    Stores elements in the order of `pipe.read_fragment` to the rows and columns of `dest` from
+    (row, column) on that exist; `row` is the first of the role's first warpgroup. `rows` defaults
+    to the static rows of the buffer. Two neighbours are one access where the row pitch allows.
+
+    Constraints: (C184) the vector has a multiple of 4 elements of the buffer's type, which is f32,
+    bf16 or f16; `rows` is present when the buffer's rows are dynamic.
+
+    Example:
+    ```mlir
+    pipe.store_fragment %v, %d[%m0, %n0] : vector<16xbf16>, !pipe.global<512x512xbf16>
+    ```
+  }];
+  let arguments = (ins FixedVectorOfRankAndType<[1], [F32, BF16, F16]>:$value,
+                       Pipe_GlobalType:$dest, I32:$row, I32:$column, Optional<I32>:$rows);
+  let assemblyFormat = [{
+    $value `,` $dest `[` $row `,` $column `]` (`rows` $rows^)? attr-dict
+    `:` qualified(type($value)) `,` qualified(type($dest))
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // FP4_DIALECT_PIPE_IR_PIPEFRAGMENTOPS_TD

@@ -1,0 +1,207 @@
+//===- ConvertedProductKernel.cpp - Products on tensor cores without fp4 --===//
+//
+// The textbook algorithm of MatmulKernel.cpp, where the tensor core multiplies 16-bit floats and
+// leaves its sums in registers: the k tile of B is converted in shared memory, that of A on its way
+// to the tensor core. What a conversion multiplied by a power of two is undone before alpha.
+//
+//===----------------------------------------------------------------------===//
+
+#include "MatmulKernel.h"
+
+#include "ElementwiseEmitter.h"
+#include "TileBuilder.h"
+
+#include "fp4/Numerics/BlockScaledGemm.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace fp4;
+using namespace fp4::pipe;
+
+/// Elements of a thread that the epilogue handles at a time: half of the columns that it covers.
+static constexpr int64_t kElements = 16;
+
+namespace {
+class ConvertedProductBuilder : TileBuilder {
+public:
+  ConvertedProductBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, const KernelPlan &plan,
+                          Location loc);
+  void build();
+
+private:
+  void buildTile(Value m, Value n);
+  void buildKTile(Value acc, Value row, Value column, Value k);
+  void buildEpilogue(Value acc, Value row, Value column);
+  Value load(Value map, Value row, Value column);
+  Value loadScales(Value from, Value row, Value kBlock, Value blocks, int64_t rows);
+  Value factors(Value row, Value column, VectorType type);
+  Value loadInput(Value input, Value row, Value column);
+  Value emitBody(Value values, Value row, Value column);
+  Value emitStep(numerics::EpilogueOp step, Value values, Value factor);
+
+  /// 64 rows of one warpgroup.
+  FragmentType accumulator() {
+    return FragmentType::get(b.getContext(), {64, shape.tileN}, b.getF32Type(),
+                             FragmentKind::Wgmma);
+  }
+  numerics::BlockFormat format() const {
+    return shape.block == 16 ? numerics::BlockFormat::NVFP4 : numerics::BlockFormat::MXFP4;
+  }
+
+  MatmulShape shape;
+  Value a, bb, scalesA, scalesB, alpha, result, rows;
+  SmallVector<Value> inputs; ///< of the body
+};
+} // namespace
+
+ConvertedProductBuilder::ConvertedProductBuilder(gpu::GPUFuncOp func, const MatmulShape &shape,
+                                                 const KernelPlan &plan, Location loc)
+    : TileBuilder(func, plan, loc), shape(shape) {
+  auto arguments = func.getArguments().begin();
+  a = *arguments++;
+  bb = *arguments++;
+  scalesA = *arguments++;
+  scalesB = *arguments++;
+  if (shape.alpha != MatmulShape::Alpha::None)
+    alpha = *arguments++;
+  for (size_t i = 0; i < shape.inputs.size(); ++i)
+    inputs.push_back(*arguments++);
+  result = *arguments++;
+  if (shape.dynamicRows())
+    rows = *arguments++;
+}
+
+void ConvertedProductBuilder::build() {
+  Value numM = constant(shape.dynamicRows() ? 0 : shape.tilesM());
+  if (rows)
+    numM = arith::DivUIOp::create(b, loc, add(rows, constant(shape.tileM - 1)),
+                                  constant(shape.tileM));
+  forEachWork(numM, constant(shape.tilesN()), [&](Value m, Value n) { buildTile(m, n); });
+  gpu::ReturnOp::create(b, loc);
+}
+
+void ConvertedProductBuilder::buildTile(Value m, Value n) {
+  Value row = mul(m, shape.tileM), column = mul(n, shape.tileN);
+  Value acc = FragmentOp::create(b, loc, accumulator());
+  loop(constant(0), constant(shape.tilesK()), constant(1),
+       [&](Value k) { buildKTile(acc, row, column, k); });
+  buildEpilogue(acc, row, column);
+}
+
+Value ConvertedProductBuilder::load(Value map, Value row, Value column) {
+  auto box = cast<TensorMapType>(map.getType());
+  auto type = SharedType::get(box.getShape(), box.getElementType(), box.getLayout());
+  return LoadOp::create(b, loc, type, map, row, column, Value(), Value(), Value()).getResult();
+}
+
+/// The blocks of scales of the `rows` rows from `row` on; tiles begin where a block of rows does, or
+/// in the middle of one.
+Value ConvertedProductBuilder::loadScales(Value from, Value row, Value kBlock, Value blocks,
+                                          int64_t rows) {
+  auto type = SharedType::get({int64_t(llvm::alignTo(rows, kScaleBlockRows)),
+                               shape.tileK / shape.block},
+                              shape.scaleType, Layout::Tiled128x4);
+  Value rowBlock = arith::DivUIOp::create(b, loc, row, constant(kScaleBlockRows));
+  return LoadScalesOp::create(b, loc, type, from, rowBlock, kBlock, blocks, Value(), Value(),
+                              Value())
+      .getResult();
+}
+
+void ConvertedProductBuilder::buildKTile(Value acc, Value row, Value column, Value k) {
+  Value element = mul(k, shape.tileK);
+  int64_t tileBlocks = shape.tileK / shape.block / kScaleBlockColumns;
+  Value kBlock = mul(k, tileBlocks);
+  Value blocks =
+      existing(kBlock, tileBlocks, llvm::divideCeil(shape.k / shape.block, kScaleBlockColumns));
+  Value aTile = load(a, row, element), bTile = load(bb, column, element);
+  Value sa = loadScales(scalesA, row, kBlock, blocks, shape.tileM);
+  Value sb = loadScales(scalesB, column, kBlock, blocks, shape.tileN);
+  Type half = shape.block == 16 ? Type(b.getF16Type()) : Type(b.getBF16Type());
+  auto converted = SharedType::get({shape.tileN, shape.tileK}, half, Layout::Swizzle128B);
+  Value bHalf =
+      ConvertTileOp::create(b, loc, converted, bTile, sb, blocks, Value()).getResult();
+  Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, constant(0));
+  MmaConvertedOp::create(b, loc, acc, aTile, sa, bHalf, more, blocks);
+}
+
+Value ConvertedProductBuilder::factors(Value row, Value column, VectorType type) {
+  Value limit = shape.alpha == MatmulShape::Alpha::Rows ? rows : Value();
+  return FragmentFactorsOp::create(b, loc, type, alpha, row, column, limit);
+}
+
+Value ConvertedProductBuilder::emitStep(numerics::EpilogueOp step, Value values, Value factor) {
+  switch (step) {
+  case numerics::EpilogueOp::Scale:
+    return arith::MulFOp::create(b, loc, values, factor);
+  case numerics::EpilogueOp::Relu:
+    return arith::MaximumFOp::create(
+        b, loc, values, arith::ConstantOp::create(b, loc, b.getZeroAttr(values.getType())));
+  case numerics::EpilogueOp::Round:
+    if (shape.resultType.isF32())
+      return values;
+    return arith::TruncFOp::create(
+        b, loc, cast<VectorType>(values.getType()).clone(shape.resultType), values);
+  }
+  llvm_unreachable("every step has its operation");
+}
+
+/// What the body reads of an input for the elements from (row, column) on, in fp32.
+Value ConvertedProductBuilder::loadInput(Value input, Value row, Value column) {
+  ImplicitLocOpBuilder at(loc, b);
+  auto global = cast<GlobalType>(input.getType());
+  auto type = VectorType::get({kElements}, global.getElementType());
+  if (global.getRank() == 0) {
+    Value scalar = LoadScalarOp::create(b, loc, global.getElementType(), input);
+    return widenToF32(at, vector::BroadcastOp::create(b, loc, type, scalar));
+  }
+  Value limit = ShapedType::isDynamic(global.getShape()[0]) ? rows : Value();
+  return widenToF32(at, FragmentFactorsOp::create(b, loc, type, input, row, column, limit));
+}
+
+Value ConvertedProductBuilder::emitBody(Value values, Value row, Value column) {
+  SmallVector<Value> arguments = {values};
+  for (Value input : inputs)
+    arguments.push_back(loadInput(input, row, column));
+  ImplicitLocOpBuilder at(loc, b);
+  Value element = emitElementwise(at, shape.body->front(), arguments).front();
+  return narrowTo(at, element, shape.resultType);
+}
+
+void ConvertedProductBuilder::buildEpilogue(Value acc, Value row, Value column) {
+  auto type = VectorType::get({kElements}, b.getF32Type());
+  auto splat = [&](double value) -> Value {
+    auto attribute = DenseElementsAttr::get(type, b.getF32FloatAttr(float(value)).getValue());
+    return arith::ConstantOp::create(b, loc, attribute);
+  };
+  int restored = -2 * numerics::convertedExponent(format());
+  Value factor;
+  if (shape.alpha == MatmulShape::Alpha::One)
+    factor = vector::BroadcastOp::create(b, loc, type,
+                                         LoadScalarOp::create(b, loc, b.getF32Type(), alpha));
+  auto steps = numerics::epilogueSteps(shape.alpha != MatmulShape::Alpha::None, shape.epilogue);
+  for (int64_t first = 0; first < shape.tileN; first += 2 * kElements) {
+    Value at = add(column, constant(first));
+    if (shape.alpha == MatmulShape::Alpha::Columns ||
+        (shape.alpha == MatmulShape::Alpha::Rows && first == 0))
+      factor = factors(row, at, type);
+    Value values = ReadFragmentOp::create(b, loc, type, acc, b.getI64IntegerAttr(first));
+    if (restored)
+      values = arith::MulFOp::create(b, loc, values, splat(std::ldexp(1.0, restored)));
+    for (numerics::EpilogueOp step : steps)
+      if (!shape.body || step != numerics::EpilogueOp::Round) // a body rounds by itself
+        values = emitStep(step, values, factor);
+    if (shape.body)
+      values = emitBody(values, row, at);
+    StoreFragmentOp::create(b, loc, values, result, row, at, rows);
+  }
+}
+
+gpu::GPUFuncOp fp4::buildConvertedProductKernel(gpu::GPUModuleOp module, const MatmulShape &shape,
+                                                const KernelPlan &plan, Location loc) {
+  gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), plan, loc);
+  ConvertedProductBuilder(func, shape, plan, loc).build();
+  return func;
+}

@@ -1,0 +1,48 @@
+//===- HalfOperands.h - Scaled fp4 elements as f16 or bf16 ----------------===//
+//
+// What a tensor core of 16-bit floats multiplies: the elements that numerics::convertElement
+// defines, two in a word. A code becomes a float whose exponent is small by a constant, since its
+// exponent and fraction bits move into their place as they are:
+//
+//   f16    s.....eem......... -> value * 2^-14; the scale times 2^7 gives value * scale * 2^-7
+//   bf16   s......ee m...     -> value * 2^-126; 2^126 and then the scale restore it
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Scalars.h"
+
+namespace fp4 {
+
+class HalfOperands {
+public:
+  /// For scales of f8E4M3FN or f8E8M0FNU.
+  HalfOperands(mlir::ImplicitLocOpBuilder &b, const hw::TargetModel &target, mlir::Type scaleType);
+
+  /// Elements that share a scale, and the type of an element: f16 or bf16.
+  int64_t blockSize() const { return isE4M3 ? 16 : 32; }
+  mlir::Type elementType() const;
+
+  /// The factors of the first `count` of the four scales in a word (i32), each in both lanes of
+  /// vector<2xelement>.
+  llvm::SmallVector<mlir::Value> factors(mlir::Value scales, int64_t count = 4);
+  /// The eight codes of a word times `factor`: four vector<2xelement>, in the order of the codes.
+  llvm::SmallVector<mlir::Value> convert(mlir::Value codes, mlir::Value factor);
+  /// The same with a factor of its own for the upper four codes.
+  llvm::SmallVector<mlir::Value> convert(mlir::Value codes, mlir::Value low, mlir::Value high);
+
+private:
+  llvm::SmallVector<mlir::Value> factorsE4M3(mlir::Value scales, int64_t count);
+  llvm::SmallVector<mlir::Value> factorsE8M0(mlir::Value scales, int64_t count);
+  llvm::SmallVector<mlir::Value> widenToF16(mlir::Value codes);
+  llvm::SmallVector<mlir::Value> widenToBF16(mlir::Value codes);
+  mlir::Value alignSigns(mlir::Value word, int64_t shift, uint32_t magnitudes, uint32_t signs);
+  mlir::Value asPair(mlir::Value word);
+  mlir::Value splat(double value);
+
+  mlir::ImplicitLocOpBuilder &b;
+  Scalars s;
+  bool isE4M3;
+};
+
+} // namespace fp4

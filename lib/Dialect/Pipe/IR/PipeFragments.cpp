@@ -1,0 +1,159 @@
+//===- PipeFragments.cpp - Products whose accumulator is in registers -----===//
+//
+// Verifiers of the ops that convert operands and that make, read and store fragments. Labels such as
+// (C180) refer to docs/Pipe.md.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp4/Dialect/Pipe/IR/Pipe.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/OpImplementation.h"
+
+using namespace mlir;
+using namespace fp4;
+using namespace fp4::pipe;
+
+/// Rows of the fragment of a warpgroup.
+static constexpr int64_t kFragmentRows = 64;
+/// Columns of the smallest part of a fragment, of which a thread has 4 elements.
+static constexpr int64_t kFragmentColumns = 8, kElementsOfPart = 4;
+
+//===----------------------------------------------------------------------===//
+// Conversion
+//===----------------------------------------------------------------------===//
+
+/// The element that a scaled fp4 element becomes.
+static Type convertedType(Type scale) {
+  if (isa<Float8E4M3FNType>(scale))
+    return Float16Type::get(scale.getContext());
+  return BFloat16Type::get(scale.getContext());
+}
+
+static int64_t blockOf(Type scale) { return isa<Float8E4M3FNType>(scale) ? 16 : 32; }
+
+/// (C180) An operand that is converted: packed data, and their scales.
+static LogicalResult verifyPacked(Operation *op, StringRef name, SharedType data,
+                                  SharedType scales) {
+  if (!isa<Float4E2M1FNType>(data.getElementType()) || data.getLayout() != Layout::Swizzle64B ||
+      data.getPanels() != 1)
+    return op->emitOpError() << name << " must be f4E2M1FN with rows of 64 bytes and layout "
+                             << "swizzle_64B, but got " << data;
+  int64_t columns = scales.isScales() ? data.getColumns() / blockOf(scales.getElementType()) : 0;
+  if (!scales.isScales() || scales.getColumns() != columns || scales.getRows() < data.getRows())
+    return op->emitOpError() << "scales of " << name << " must have layout tiled_128x4, a column "
+                             << "for each block of " << data.getColumns()
+                             << " elements, and at least " << data.getRows() << " rows, but got "
+                             << scales;
+  return success();
+}
+
+void ConvertTileOp::getAsmResultNames(OpAsmSetValueNameFn name) {
+  if (getResult())
+    name(getResult(), "converted");
+}
+Value ConvertTileOp::getFilledTile() { return getResult(); }
+Value ConvertTileOp::getSlot() { return getDest(); }
+int64_t ConvertTileOp::getUnitBytes() { return 0; }
+Value ConvertTileOp::getUnits() { return {}; }
+void ConvertTileOp::fillSlot(OpBuilder &builder, Value slot, Value) {
+  create(builder, getLoc(), Type(), getSource(), getScales(), getBlocks(), slot);
+}
+
+LogicalResult ConvertTileOp::verify() {
+  SharedType source = getSource().getType(), scales = getScales().getType();
+  if (failed(verifyPacked(*this, "source", source, scales))) // (C180)
+    return failure();
+  if (bool(getResult()) == bool(getDest()))
+    return emitOpError() << "must return a tile or fill a destination"; // (C180)
+  auto expected = SharedType::get(source.getShape(), convertedType(scales.getElementType()),
+                                  Layout::Swizzle128B);
+  if (getTileType() != expected)
+    return emitOpError() << "tile must be " << expected << ", but got " << getTileType(); // (C180)
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+void FragmentOp::getAsmResultNames(OpAsmSetValueNameFn name) { name(getResult(), "acc"); }
+
+/// A warpgroup of the role around `op` for every 64 rows; true before there are roles.
+static bool hasWarpgroups(Operation *op, int64_t rows) {
+  auto region = op->getParentOfType<RoleRegionOp>();
+  return !region || region.getRole().getNumThreads() == rows / kFragmentRows * 128;
+}
+
+LogicalResult MmaConvertedOp::verify() {
+  FragmentType acc = getAccumulator().getType();
+  SharedType a = getA().getType(), scales = getAScales().getType(), b = getB().getType();
+  if (acc.getKind() != FragmentKind::Wgmma || acc.getShape()[0] != kFragmentRows)
+    return emitOpError() << "accumulator must be a fragment of wgmma with " << kFragmentRows
+                         << " rows, but got " << acc; // (C181)
+  if (failed(verifyPacked(*this, "a", a, scales))) // (C180)
+    return failure();
+  if (a.getRows() % kFragmentRows || !hasWarpgroups(*this, a.getRows()))
+    return emitOpError() << "a must have " << kFragmentRows
+                         << " rows for each warpgroup of its role, but got " << a; // (C181)
+  auto expected = SharedType::get({acc.getShape()[1], a.getColumns()},
+                                  convertedType(scales.getElementType()), Layout::Swizzle128B);
+  if (b != expected)
+    return emitOpError() << "b must be " << expected << ", but got " << b; // (C181)
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Elements
+//===----------------------------------------------------------------------===//
+
+LogicalResult ReadFragmentOp::verify() {
+  FragmentType acc = getAccumulator().getType();
+  int64_t first = getColumn(), columns = getResult().getType().getNumElements() * 2;
+  if (acc.getShape()[0] != kFragmentRows)
+    return emitOpError() << "accumulator must have " << kFragmentRows << " rows, but got "
+                         << acc; // (C182)
+  if (first < 0 || first % kFragmentColumns || columns % kFragmentColumns ||
+      first > acc.getShape()[1] - columns)
+    return emitOpError() << "columns must be multiples of " << kFragmentColumns << " within the "
+                         << acc.getShape()[1] << " of the accumulator, but got " << columns
+                         << " from " << first << " on"; // (C182)
+  return success();
+}
+
+/// The operand 'rows' is there exactly where the rows of `buffer` are dynamic.
+static LogicalResult verifyRows(Operation *op, GlobalType buffer, Value rows) {
+  if (ShapedType::isDynamic(buffer.getShape()[0]) == bool(rows))
+    return success();
+  return op->emitOpError() << "expects "
+                           << (rows ? "no operand 'rows' for static rows"
+                                    : "operand 'rows' for dynamic rows")
+                           << ", but got " << (rows ? "one" : "none");
+}
+
+static LogicalResult verifyParts(Operation *op, VectorType type) {
+  if (type.getNumElements() % kElementsOfPart == 0)
+    return success();
+  return op->emitOpError() << "vector must have a multiple of " << kElementsOfPart
+                           << " elements, but got " << type;
+}
+
+LogicalResult FragmentFactorsOp::verify() {
+  GlobalType global = getGlobal().getType();
+  Type element = getResult().getType().getElementType();
+  if (global.getRank() != 2 || global.getElementType() != element)
+    return emitOpError() << "buffer must have 2 dimensions of " << element << ", but got "
+                         << global; // (C183)
+  return failure(failed(verifyRows(*this, global, getRows())) || // (C183)
+                 failed(verifyParts(*this, getResult().getType()))); // (C183)
+}
+
+LogicalResult StoreFragmentOp::verify() {
+  GlobalType dest = getDest().getType();
+  auto type = cast<VectorType>(getValue().getType());
+  if (dest.getRank() != 2 || dest.isScales() || dest.getElementType() != type.getElementType())
+    return emitOpError() << "buffer must have 2 dimensions of " << type.getElementType()
+                         << ", but got " << dest; // (C184)
+  return failure(failed(verifyRows(*this, dest, getRows())) || // (C184)
+                 failed(verifyParts(*this, type))); // (C184)
+}

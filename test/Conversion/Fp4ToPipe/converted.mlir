@@ -1,0 +1,52 @@
+// RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_90a -fp4-plan-kernels -convert-fp4-to-pipe -canonicalize | FileCheck %s
+
+// A target with wgmma multiplies what fp4 is converted to: B through shared memory, A on its way to
+// the tensor core. The conversion of NVFP4 multiplies each operand by 2^-7, which is undone.
+// CHECK-LABEL: func.func @linear
+// CHECK: pipe.make_tensor_map %{{.*}} columns 1024 : memref<?x512xi8> -> !pipe.tensor_map<128x128xf4E2M1FN, swizzle_64B>
+// CHECK: gpu.launch_func @linear_matmul_0::@kernel blocks in (%{{.*}}, %c1, %c1) threads in (%c384, %c1, %c1)
+// CHECK: gpu.func @kernel({{.*}}%[[MARG:[a-z0-9]+]]: i32) kernel attributes {pipe.role_plan = #pipe.role_plan<load warps 8 to 9 drives [tma] registers 88, convert warps 9 to 12 drives [convert] registers 88, math warps 0 to 8 drives [tensor, threads] registers 208>}
+// CHECK: %[[POWER:.*]] = arith.constant dense<1.638400e+04> : vector<16xf32>
+// CHECK: pipe.for_each_work
+// CHECK:   %[[ACC:.*]] = pipe.fragment : !pipe.fragment<64x128xf32, wgmma>
+// CHECK:   scf.for
+// CHECK-COUNT-2: pipe.load %
+// CHECK-COUNT-2: pipe.load_scales {{.*}}] : !pipe.global
+// CHECK:     %[[B:.*]] = pipe.convert_tile {{.*}} -> !pipe.shared<128x128xf16, swizzle_128B>
+// CHECK:     %[[MORE:.*]] = arith.cmpi sgt, %{{.*}}, %c0_i32
+// CHECK:     pipe.mma_converted %[[ACC]], {{.*}}, %[[B]] accumulate %[[MORE]] : !pipe.fragment
+// CHECK:   }
+// CHECK:   %[[V:.*]] = pipe.read_fragment %[[ACC]][0]
+// CHECK:   %[[RESTORED:.*]] = arith.mulf %[[V]], %[[POWER]]
+// CHECK:   %[[SCALED:.*]] = arith.mulf %[[RESTORED]], %{{.*}}
+// CHECK:   arith.truncf %[[SCALED]]
+// CHECK:   pipe.store_fragment {{.*}} rows %[[MARG]] : vector<16xbf16>, !pipe.global<?x512xbf16>
+// CHECK:   pipe.read_fragment %[[ACC]][96]
+func.func @linear(%q: tensor<?x1024xf4E2M1FN>, %s: tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+    %w: tensor<512x1024xf4E2M1FN>, %sw: tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+    %alpha: tensor<f32>) -> tensor<?x512xbf16> {
+  %y = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw alpha %alpha {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 128]>}
+      : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+         tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<f32>)
+      -> tensor<?x512xbf16>
+  return %y : tensor<?x512xbf16>
+}
+
+// -----
+
+// Up to 64 columns have a tile of 64. MXFP4 becomes bf16 as it is. A k tile has one block of 4 scale
+// columns, so that no k tile has a part of its blocks.
+// CHECK-LABEL: func.func @narrow
+// CHECK: gpu.func @kernel
+// CHECK-NOT: arith.constant dense<{{.*}}vector<16xf32>
+// CHECK: pipe.convert_tile {{.*}} -> !pipe.shared<64x128xbf16, swizzle_128B>
+// CHECK: pipe.mma_converted {{.*}} accumulate %{{[0-9]+}} : !pipe.fragment<64x64xf32, wgmma>
+// CHECK: %[[R:.*]] = pipe.read_fragment
+// CHECK: pipe.store_fragment %[[R]], {{.*}} : vector<16xf32>, !pipe.global<100x40xf32>
+func.func @narrow(%q: tensor<100x288xf4E2M1FN>, %s: tensor<100x9xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
+    %w: tensor<40x288xf4E2M1FN>, %sw: tensor<40x9xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<100x40xf32> {
+  %y = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw {format = #fp4.format<mxfp4>}
+      : (tensor<100x288xf4E2M1FN>, tensor<100x9xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
+         tensor<40x288xf4E2M1FN>, tensor<40x9xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<100x40xf32>
+  return %y : tensor<100x40xf32>
+}

@@ -1,0 +1,224 @@
+// RUN: fp4-opt %s -verify-diagnostics -split-input-file
+
+// Products whose accumulator is in registers (docs/Pipe.md). Every error has a twin above it that
+// differs in one place and verifies.
+
+func.func @twin(%b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %s: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>) {
+  %w = pipe.convert_tile %b scaled %s : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>
+      -> !pipe.shared<128x128xf16, swizzle_128B>
+  return
+}
+func.func @bad(%b: !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, %s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) {
+  // (C180)
+  // expected-error @+1 {{source must be f4E2M1FN with rows of 64 bytes and layout swizzle_64B, but got}}
+  %w = pipe.convert_tile %b scaled %s : !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+      -> !pipe.shared<128x256xf16, swizzle_128B>
+  return
+}
+
+// -----
+
+func.func @twin(%b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %s: !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>) {
+  %w = pipe.convert_tile %b scaled %s : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
+      -> !pipe.shared<128x128xbf16, swizzle_128B>
+  return
+}
+func.func @bad(%b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %s: !pipe.shared<128x8xf8E8M0FNU, tiled_128x4>) {
+  // (C180)
+  // expected-error @+1 {{scales of source must have layout tiled_128x4, a column for each block of 128 elements, and at least 128 rows}}
+  %w = pipe.convert_tile %b scaled %s : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E8M0FNU, tiled_128x4>
+      -> !pipe.shared<128x128xbf16, swizzle_128B>
+  return
+}
+
+// -----
+
+func.func @twin(%b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %s: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>) {
+  %w = pipe.convert_tile %b scaled %s : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>
+      -> !pipe.shared<128x128xf16, swizzle_128B>
+  return
+}
+func.func @bad(%b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %s: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>) {
+  // (C180)
+  // expected-error @+1 {{tile must be '!pipe.shared<128x128xf16, swizzle_128B>', but got}}
+  %w = pipe.convert_tile %b scaled %s : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>
+      -> !pipe.shared<128x128xbf16, swizzle_128B>
+  return
+}
+
+// -----
+
+func.func @twin(%b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %s: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %to: !pipe.shared<128x128xf16, swizzle_128B>) {
+  pipe.convert_tile %b scaled %s into %to : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, !pipe.shared<128x128xf16, swizzle_128B>
+  return
+}
+func.func @bad(%b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %s: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %to: !pipe.shared<128x128xf16, swizzle_128B>) {
+  // (C180)
+  // expected-error @+1 {{must return a tile or fill a destination}}
+  %w = pipe.convert_tile %b scaled %s into %to : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, !pipe.shared<128x128xf16, swizzle_128B> -> !pipe.shared<128x128xf16, swizzle_128B>
+  return
+}
+
+// -----
+
+func.func @twin(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %b: !pipe.shared<128x128xf16, swizzle_128B>, %more: i1) {
+  pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>,
+      !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, !pipe.shared<128x128xf16, swizzle_128B>
+  return
+}
+func.func @bad(%acc: !pipe.fragment<128x128xf32, wgmma>, %a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %b: !pipe.shared<128x128xf16, swizzle_128B>, %more: i1) {
+  // (C181)
+  // expected-error @+1 {{accumulator must be a fragment of wgmma with 64 rows, but got}}
+  pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<128x128xf32, wgmma>,
+      !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, !pipe.shared<128x128xf16, swizzle_128B>
+  return
+}
+
+// -----
+
+func.func @twin(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %b: !pipe.shared<128x128xf16, swizzle_128B>, %more: i1) {
+  pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>,
+      !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, !pipe.shared<128x128xf16, swizzle_128B>
+  return
+}
+func.func @bad(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x128xf4E2M1FN>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %b: !pipe.shared<128x128xf16, swizzle_128B>, %more: i1) {
+  // (C180)
+  // expected-error @+1 {{a must be f4E2M1FN with rows of 64 bytes and layout swizzle_64B, but got}}
+  pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>,
+      !pipe.shared<128x128xf4E2M1FN>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, !pipe.shared<128x128xf16, swizzle_128B>
+  return
+}
+
+// -----
+
+func.func @twin(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %b: !pipe.shared<128x128xf16, swizzle_128B>, %more: i1) {
+  pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>,
+      !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, !pipe.shared<128x128xf16, swizzle_128B>
+  return
+}
+func.func @bad(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<96x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %b: !pipe.shared<128x128xf16, swizzle_128B>, %more: i1) {
+  // (C181)
+  // expected-error @+1 {{a must have 64 rows for each warpgroup of its role, but got}}
+  pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>,
+      !pipe.shared<96x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, !pipe.shared<128x128xf16, swizzle_128B>
+  return
+}
+
+// -----
+
+func.func @twin(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %b: !pipe.shared<128x128xf16, swizzle_128B>, %more: i1) {
+  pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>,
+      !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, !pipe.shared<128x128xf16, swizzle_128B>
+  return
+}
+func.func @bad(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %b: !pipe.shared<64x128xf16, swizzle_128B>, %more: i1) {
+  // (C181)
+  // expected-error @+1 {{b must be '!pipe.shared<128x128xf16, swizzle_128B>', but got}}
+  pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>,
+      !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, !pipe.shared<64x128xf16, swizzle_128B>
+  return
+}
+
+// -----
+
+func.func @twin(%acc: !pipe.fragment<64x128xf32, wgmma>) {
+  %v = pipe.read_fragment %acc[96] : !pipe.fragment<64x128xf32, wgmma> -> vector<16xf32>
+  return
+}
+func.func @bad(%acc: !pipe.fragment<64x128xf32, wgmma>) {
+  // (C182)
+  // expected-error @+1 {{columns must be multiples of 8 within the 128 of the accumulator, but got 32 from 104 on}}
+  %v = pipe.read_fragment %acc[104] : !pipe.fragment<64x128xf32, wgmma> -> vector<16xf32>
+  return
+}
+
+// -----
+
+func.func @twin(%acc: !pipe.fragment<64x128xf32, wgmma>) {
+  %v = pipe.read_fragment %acc[0] : !pipe.fragment<64x128xf32, wgmma> -> vector<4xf32>
+  return
+}
+func.func @bad(%acc: !pipe.fragment<128x128xf32, wgmma>) {
+  // (C182)
+  // expected-error @+1 {{accumulator must have 64 rows, but got}}
+  %v = pipe.read_fragment %acc[0] : !pipe.fragment<128x128xf32, wgmma> -> vector<4xf32>
+  return
+}
+
+// -----
+
+func.func @twin(%p: !pipe.global<1x512xf32>, %m: i32, %n: i32) {
+  %f = pipe.fragment_factors %p[%m, %n] : !pipe.global<1x512xf32> -> vector<16xf32>
+  return
+}
+func.func @bad(%p: !pipe.global<1x512xbf16>, %m: i32, %n: i32, %r: i32) {
+  // (C183)
+  // expected-error @+1 {{buffer must have 2 dimensions of 'f32', but got}}
+  %f = pipe.fragment_factors %p[%m, %n] : !pipe.global<1x512xbf16> -> vector<16xf32>
+  return
+}
+
+// -----
+
+func.func @twin(%p: !pipe.global<1x512xf32>, %m: i32, %n: i32) {
+  %f = pipe.fragment_factors %p[%m, %n] : !pipe.global<1x512xf32> -> vector<16xf32>
+  return
+}
+func.func @bad(%p: !pipe.global<1x512xf32>, %m: i32, %n: i32, %r: i32) {
+  // (C183)
+  // expected-error @+1 {{expects no operand 'rows' for static rows, but got one}}
+  %f = pipe.fragment_factors %p[%m, %n] rows %r : !pipe.global<1x512xf32> -> vector<16xf32>
+  return
+}
+
+// -----
+
+func.func @twin(%p: !pipe.global<1x512xf32>, %m: i32, %n: i32) {
+  %f = pipe.fragment_factors %p[%m, %n] : !pipe.global<1x512xf32> -> vector<16xf32>
+  return
+}
+func.func @bad(%p: !pipe.global<1x512xf32>, %m: i32, %n: i32, %r: i32) {
+  // (C183)
+  // expected-error @+1 {{vector must have a multiple of 4 elements, but got 'vector<6xf32>'}}
+  %f = pipe.fragment_factors %p[%m, %n] : !pipe.global<1x512xf32> -> vector<6xf32>
+  return
+}
+
+// -----
+
+func.func @twin(%v: vector<16xbf16>, %d: !pipe.global<?x512xbf16>, %m: i32, %n: i32, %r: i32) {
+  pipe.store_fragment %v, %d[%m, %n] rows %r : vector<16xbf16>, !pipe.global<?x512xbf16>
+  return
+}
+func.func @bad(%v: vector<16xbf16>, %d: !pipe.global<?x512xf32>, %m: i32, %n: i32, %r: i32) {
+  // (C184)
+  // expected-error @+1 {{buffer must have 2 dimensions of 'bf16', but got}}
+  pipe.store_fragment %v, %d[%m, %n] rows %r : vector<16xbf16>, !pipe.global<?x512xf32>
+  return
+}
+
+// -----
+
+func.func @twin(%v: vector<16xbf16>, %d: !pipe.global<?x512xbf16>, %m: i32, %n: i32, %r: i32) {
+  pipe.store_fragment %v, %d[%m, %n] rows %r : vector<16xbf16>, !pipe.global<?x512xbf16>
+  return
+}
+func.func @bad(%v: vector<16xbf16>, %d: !pipe.global<?x512xbf16>, %m: i32, %n: i32, %r: i32) {
+  // (C184)
+  // expected-error @+1 {{expects operand 'rows' for dynamic rows, but got none}}
+  pipe.store_fragment %v, %d[%m, %n] : vector<16xbf16>, !pipe.global<?x512xbf16>
+  return
+}
+
+// -----
+
+func.func @twin(%v: vector<16xbf16>, %d: !pipe.global<?x512xbf16>, %m: i32, %n: i32, %r: i32) {
+  pipe.store_fragment %v, %d[%m, %n] rows %r : vector<16xbf16>, !pipe.global<?x512xbf16>
+  return
+}
+func.func @bad(%v: vector<2xbf16>, %d: !pipe.global<?x512xbf16>, %m: i32, %n: i32, %r: i32) {
+  // (C184)
+  // expected-error @+1 {{vector must have a multiple of 4 elements, but got 'vector<2xbf16>'}}
+  pipe.store_fragment %v, %d[%m, %n] rows %r : vector<2xbf16>, !pipe.global<?x512xbf16>
+  return
+}
