@@ -11,7 +11,7 @@ from typing import Any
 import fp4
 import torch
 
-COLUMNS = 1024
+COLUMNS, FEATURES = 1024, 128
 
 _X = f"tensor<?x{COLUMNS}xbf16>"
 _Q = f"tensor<?x{COLUMNS}xf4E2M1FN>"
@@ -138,9 +138,42 @@ def _of_torch() -> "dict[str, Callable[[Any], Any]]":
     }
 
 
+def _of_products() -> "dict[str, Callable[[Any], Any]]":
+    """Tensor cores differ in their sums: on the CPU, products run in the simulator of the GPU's."""
+    import fp4.torch as ops
+
+    def on_gpu_target(operation: "Callable[[Any], Any]", x: Any) -> Any:
+        if x.is_cuda:
+            return operation(x)
+        with ops.simulator(fp4.Device("sim", target="sm_90a")):
+            return operation(x)
+
+    def weight(x: Any) -> Any:
+        return (matrix(FEATURES, 9) / 32).to(x.device)
+
+    def product(x: Any, **how: Any) -> Any:
+        return ops.linear(ops.quantize(x, **how), ops.quantize(weight(x), **how))
+
+    def training(x: Any) -> Any:
+        x = torch.nn.functional.pad(x, (0, 0, 0, -x.shape[0] % 16)).requires_grad_()
+        layer = ops.Linear(COLUMNS, FEATURES, bias=False, device=x.device, dtype=torch.bfloat16,
+                           training=ops.NVFP4Training(stochastic_rounding=False))
+        with torch.no_grad():
+            layer.weight.copy_(weight(x))
+        y = layer(x)
+        y.backward(y.detach() / 8)
+        return y, x.grad, layer.weight.grad
+
+    found = {"fp4.torch.linear": product,
+             "fp4.torch.linear, mxfp4": functools.partial(product, format="mxfp4"),
+             "fp4.torch.Linear, forward and backward": training}
+    return {name: functools.partial(on_gpu_target, operation) for name, operation in found.items()}
+
+
 def operations() -> "dict[str, Callable[[Any], Any]]":
     found = _of_programs()
-    for name, make in (("fp4.compat", _of_compat), ("fp4.torch", _of_torch)):
+    for name, make in (("fp4.compat", _of_compat), ("fp4.torch", _of_torch),
+                       ("products", _of_products)):
         try:
             found.update(make())
         except Exception as error:  # such as a torch that lacks something: the others run

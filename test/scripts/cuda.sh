@@ -73,14 +73,14 @@ compile faults 90
 expect 5 "0 bytes past the end of 'cudaMalloc #1'" "$sim" run -- "$work/faults" beyond
 expect 5 "assertion failed: in[0] == 7" "$sim" run -- "$work/faults" assert
 expect 5 "waits for barrier 1 of its CTA: 32 of 64 threads have arrived" "$sim" run -- "$work/faults" stuck
-expect 5 "[shared-race]" "$sim" run --check default -- "$work/faults" race
+expect 6 "[shared-race]" "$sim" run --check default -- "$work/faults" race
 expect 0 "the program sees: cudaSuccess" "$sim" run -- "$work/faults" none
-expect 5 "[shared-race]" "$sim" run -- "$work/faults" race
+expect 6 "[shared-race]" "$sim" run -- "$work/faults" race
 expect 0 "" "$sim" run --check=off -- "$work/faults" race
 
 # The hazard checker needs no option: a fence that is missing, and the program with it.
 compile fence 90
-expect 5 "[missing-proxy-fence]" "$sim" run -- "$work/fence"
+expect 6 "[missing-proxy-fence]" "$sim" run -- "$work/fence"
 expect 0 "128 of 128 are right" "$sim" run --check=off -- "$work/fence"
 compile fence 90 -DFENCE
 expect 0 "128 of 128 are right" "$sim" run -- "$work/fence"

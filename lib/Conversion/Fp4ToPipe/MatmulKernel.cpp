@@ -435,6 +435,12 @@ void MatmulBuilder::drain(Value acc, const Tile &tile, Conversion convert, Stori
     Value sums = ReadOp::create(b, loc, wide, acc, column), place = add(tile.column, column);
     return {convert(sums, place), place};
   };
+  // Columns that do not exist take what goes with the last that do.
+  int64_t last = (llvm::divideCeil(shape.n, shape.chunk()) - 1) * shape.chunk();
+  auto readHeld = [&](Value column) -> Piece {
+    Value sums = ReadOp::create(b, loc, wide, acc, column), place = add(tile.column, column);
+    return {convert(sums, shape.n % shape.workN() ? min(place, last) : place), place};
+  };
   int64_t streamed = shape.tileN - shape.heldColumns();
   forColumns(tile, streamed, [&](Value column) {
     Piece piece = read(column);
@@ -442,7 +448,7 @@ void MatmulBuilder::drain(Value acc, const Tile &tile, Conversion convert, Stori
   });
   SmallVector<Piece> held;
   for (int64_t column = streamed; column < shape.tileN; column += shape.chunk()) {
-    Piece piece = read(constant(column));
+    Piece piece = readHeld(constant(column));
     held.push_back({hold(piece.chunk), piece.column});
   }
   for (const Piece &piece : held)
