@@ -6,10 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MatmulKernel.h"
-
-#include "ElementwiseEmitter.h"
-#include "TileBuilder.h"
+#include "ProductBuilder.h"
 
 #include "fp4/Numerics/BlockScaledGemm.h"
 
@@ -25,10 +22,11 @@ using namespace fp4::pipe;
 static constexpr int64_t kElements = 16;
 
 namespace {
-class ConvertedProductBuilder : TileBuilder {
+class ConvertedProductBuilder : ProductBuilder {
 public:
   ConvertedProductBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, const KernelPlan &plan,
-                          Location loc);
+                          Location loc)
+      : ProductBuilder(func, shape, plan, loc) {}
   void build();
 
 private:
@@ -37,10 +35,6 @@ private:
   void buildEpilogue(Value acc, Value row, Value column);
   Value load(Value map, Value row, Value column);
   Value loadScales(Value from, Value row, Value kBlock, Value blocks, int64_t rows);
-  Value factors(Value row, Value column, VectorType type);
-  Value loadInput(Value input, Value row, Value column);
-  Value emitBody(Value values, Value row, Value column);
-  Value emitStep(numerics::EpilogueOp step, Value values, Value factor);
 
   /// 64 rows of one warpgroup.
   FragmentType accumulator() {
@@ -50,29 +44,8 @@ private:
   numerics::BlockFormat format() const {
     return shape.block == 16 ? numerics::BlockFormat::NVFP4 : numerics::BlockFormat::MXFP4;
   }
-
-  MatmulShape shape;
-  Value a, bb, scalesA, scalesB, alpha, result, rows;
-  SmallVector<Value> inputs; ///< of the body
 };
 } // namespace
-
-ConvertedProductBuilder::ConvertedProductBuilder(gpu::GPUFuncOp func, const MatmulShape &shape,
-                                                 const KernelPlan &plan, Location loc)
-    : TileBuilder(func, plan, loc), shape(shape) {
-  auto arguments = func.getArguments().begin();
-  a = *arguments++;
-  bb = *arguments++;
-  scalesA = *arguments++;
-  scalesB = *arguments++;
-  if (shape.alpha != MatmulShape::Alpha::None)
-    alpha = *arguments++;
-  for (size_t i = 0; i < shape.inputs.size(); ++i)
-    inputs.push_back(*arguments++);
-  result = *arguments++;
-  if (shape.dynamicRows())
-    rows = *arguments++;
-}
 
 void ConvertedProductBuilder::build() {
   Value numM = constant(shape.dynamicRows() ? 0 : shape.tilesM());
@@ -127,49 +100,6 @@ void ConvertedProductBuilder::buildKTile(Value acc, Value row, Value column, Val
   MmaConvertedOp::create(b, loc, acc, aTile, sa, bHalf, more, blocks);
 }
 
-Value ConvertedProductBuilder::factors(Value row, Value column, VectorType type) {
-  Value limit = shape.alpha == MatmulShape::Alpha::Rows ? rows : Value();
-  return FragmentFactorsOp::create(b, loc, type, alpha, row, column, limit);
-}
-
-Value ConvertedProductBuilder::emitStep(numerics::EpilogueOp step, Value values, Value factor) {
-  switch (step) {
-  case numerics::EpilogueOp::Scale:
-    return arith::MulFOp::create(b, loc, values, factor);
-  case numerics::EpilogueOp::Relu:
-    return arith::MaximumFOp::create(
-        b, loc, values, arith::ConstantOp::create(b, loc, b.getZeroAttr(values.getType())));
-  case numerics::EpilogueOp::Round:
-    if (shape.resultType.isF32())
-      return values;
-    return arith::TruncFOp::create(
-        b, loc, cast<VectorType>(values.getType()).clone(shape.resultType), values);
-  }
-  llvm_unreachable("every step has its operation");
-}
-
-/// What the body reads of an input for the elements from (row, column) on, in fp32.
-Value ConvertedProductBuilder::loadInput(Value input, Value row, Value column) {
-  ImplicitLocOpBuilder at(loc, b);
-  auto global = cast<GlobalType>(input.getType());
-  auto type = VectorType::get({kElements}, global.getElementType());
-  if (global.getRank() == 0) {
-    Value scalar = LoadScalarOp::create(b, loc, global.getElementType(), input);
-    return widenToF32(at, vector::BroadcastOp::create(b, loc, type, scalar));
-  }
-  Value limit = ShapedType::isDynamic(global.getShape()[0]) ? rows : Value();
-  return widenToF32(at, FragmentFactorsOp::create(b, loc, type, input, row, column, limit));
-}
-
-Value ConvertedProductBuilder::emitBody(Value values, Value row, Value column) {
-  SmallVector<Value> arguments = {values};
-  for (Value input : inputs)
-    arguments.push_back(loadInput(input, row, column));
-  ImplicitLocOpBuilder at(loc, b);
-  Value element = emitElementwise(at, shape.body->front(), arguments).front();
-  return narrowTo(at, element, shape.resultType);
-}
-
 void ConvertedProductBuilder::buildEpilogue(Value acc, Value row, Value column) {
   auto type = VectorType::get({kElements}, b.getF32Type());
   auto splat = [&](double value) -> Value {
@@ -181,21 +111,18 @@ void ConvertedProductBuilder::buildEpilogue(Value acc, Value row, Value column) 
   if (shape.alpha == MatmulShape::Alpha::One)
     factor = vector::BroadcastOp::create(b, loc, type,
                                          LoadScalarOp::create(b, loc, b.getF32Type(), alpha));
-  auto steps = numerics::epilogueSteps(shape.alpha != MatmulShape::Alpha::None, shape.epilogue);
   for (int64_t first = 0; first < shape.tileN; first += 2 * kElements) {
     Value at = add(column, constant(first));
+    auto numbers = [&](VectorType ofType, Value global, Value limit) -> Value {
+      return FragmentFactorsOp::create(b, loc, ofType, global, row, at, limit);
+    };
     if (shape.alpha == MatmulShape::Alpha::Columns ||
         (shape.alpha == MatmulShape::Alpha::Rows && first == 0))
-      factor = factors(row, at, type);
+      factor = loadAlphas(kElements, numbers);
     Value values = ReadFragmentOp::create(b, loc, type, acc, b.getI64IntegerAttr(first));
     if (restored)
       values = arith::MulFOp::create(b, loc, values, splat(std::ldexp(1.0, restored)));
-    for (numerics::EpilogueOp step : steps)
-      if (!shape.body || step != numerics::EpilogueOp::Round) // a body rounds by itself
-        values = emitStep(step, values, factor);
-    if (shape.body)
-      values = emitBody(values, row, at);
-    StoreFragmentOp::create(b, loc, values, result, row, at, rows);
+    StoreFragmentOp::create(b, loc, convertSums(values, factor, numbers), result, row, at, rows);
   }
 }
 

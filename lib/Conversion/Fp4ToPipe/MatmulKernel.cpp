@@ -8,11 +8,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MatmulKernel.h"
+#include "ProductBuilder.h"
 
-#include "ElementwiseEmitter.h"
 #include "InlinePtx.h"
-#include "TileBuilder.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -115,7 +113,7 @@ SmallVector<Type> MatmulShape::argumentTypes() const {
 
 namespace {
 /// Emits the body; one method per part, in the order of the code.
-class MatmulBuilder : TileBuilder {
+class MatmulBuilder : ProductBuilder {
 public:
   MatmulBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, const KernelPlan &plan,
                 Location loc);
@@ -147,10 +145,7 @@ private:
   void buildTile(Value m, Value n);
   void buildAccumulation(Value acc, const Tile &tile);
   void buildKTile(Value acc, const Tile &tile, Value k);
-  Value emitStep(numerics::EpilogueOp step, Value chunk, Value factor);
   void buildEpilogue(Value acc, const Tile &tile);
-  Value loadInput(Value input, const Tile &tile, Value column);
-  Value emitBody(Value chunk, const Tile &tile, Value column);
   void buildJoin(Value acc, const Tile &tile);
   using Conversion = llvm::function_ref<Value(Value chunk, Value column)>;
   using Storing = llvm::function_ref<void(Value chunk, Value column)>;
@@ -162,11 +157,10 @@ private:
   Value counterIndex(const Tile &tile);
   Value sumOfParts(const Tile &tile, Value column);
   Value blockOf(Value scaleRow);
+  Value numbers(const Tile &tile, Value column, VectorType type, Value global, Value limit);
   Value factors(const Tile &tile, Value column);
 
-  MatmulShape shape;
-  Value a, bb, scalesA, scalesB, alpha, result, rows, table, workspace, counters;
-  SmallVector<Value> inputs; ///< of the body
+  Value table, workspace, counters; ///< null where the product has no groups, or no ranges of K
   Value numM;
   Value placeM, placeN; ///< of this block in its cluster; null where it is alone
   Value alphaVector;    ///< alpha in every lane; null where there is none or not one
@@ -175,19 +169,8 @@ private:
 
 MatmulBuilder::MatmulBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, const KernelPlan &plan,
                              Location loc)
-    : TileBuilder(func, plan, loc), shape(shape) {
-  auto arguments = func.getArguments().begin();
-  a = *arguments++;
-  bb = *arguments++;
-  scalesA = *arguments++;
-  scalesB = *arguments++;
-  if (shape.alpha != MatmulShape::Alpha::None)
-    alpha = *arguments++;
-  for (size_t i = 0; i < shape.inputs.size(); ++i)
-    inputs.push_back(*arguments++);
-  result = *arguments++;
-  if (shape.dynamicRows())
-    rows = *arguments++;
+    : ProductBuilder(func, shape, plan, loc) {
+  auto arguments = func.getArguments().begin() + numArguments;
   if (shape.groups)
     table = *arguments++;
   if (shape.splits > 1) {
@@ -353,50 +336,16 @@ void MatmulBuilder::buildKTile(Value acc, const Tile &tile, Value k) {
   MmaOp::create(b, loc, acc, aTile, ta, bTile, tb, tile.bScaleRow, more, steps);
 }
 
-/// The factors of the accumulator from `column` of the result on.
+/// The numbers of `global` that go with the chunk of a row from `column` of the result on.
+Value MatmulBuilder::numbers(const Tile &tile, Value column, VectorType type, Value global,
+                             Value limit) {
+  return LoadFactorsOp::create(b, loc, type, global, tile.row, column, limit);
+}
+
 Value MatmulBuilder::factors(const Tile &tile, Value column) {
-  auto type = VectorType::get({shape.chunk()}, b.getF32Type());
-  Value limit = shape.alpha == MatmulShape::Alpha::Rows ? rows : Value();
-  return LoadFactorsOp::create(b, loc, type, alpha, tile.row, column, limit);
-}
-
-/// A step on a chunk of a row; `factor` is its alpha.
-Value MatmulBuilder::emitStep(numerics::EpilogueOp step, Value chunk, Value factor) {
-  switch (step) {
-  case numerics::EpilogueOp::Scale:
-    return arith::MulFOp::create(b, loc, chunk, factor);
-  case numerics::EpilogueOp::Relu:
-    return arith::MaximumFOp::create(
-        b, loc, chunk, arith::ConstantOp::create(b, loc, b.getZeroAttr(chunk.getType())));
-  case numerics::EpilogueOp::Round:
-    if (shape.resultType.isF32())
-      return chunk;
-    return arith::TruncFOp::create(b, loc, VectorType::get({shape.chunk()}, shape.resultType),
-                                   chunk);
-  }
-  llvm_unreachable("every step has its operation");
-}
-
-/// What the body reads of an input for the chunk from `column` of the result on, in fp32.
-Value MatmulBuilder::loadInput(Value input, const Tile &tile, Value column) {
-  ImplicitLocOpBuilder at(loc, b);
-  auto global = cast<GlobalType>(input.getType());
-  auto type = VectorType::get({shape.chunk()}, global.getElementType());
-  if (global.getRank() == 0) {
-    Value scalar = LoadScalarOp::create(b, loc, global.getElementType(), input);
-    return widenToF32(at, vector::BroadcastOp::create(b, loc, type, scalar));
-  }
-  Value limit = ShapedType::isDynamic(global.getShape()[0]) ? rows : Value();
-  return widenToF32(at, LoadFactorsOp::create(b, loc, type, input, tile.row, column, limit));
-}
-
-Value MatmulBuilder::emitBody(Value chunk, const Tile &tile, Value column) {
-  SmallVector<Value> arguments = {chunk};
-  for (Value input : inputs)
-    arguments.push_back(loadInput(input, tile, column));
-  ImplicitLocOpBuilder at(loc, b);
-  Value element = emitElementwise(at, shape.body->front(), arguments).front();
-  return narrowTo(at, element, shape.resultType);
+  return loadAlphas(shape.chunk(), [&](VectorType type, Value global, Value limit) {
+    return numbers(tile, column, type, global, limit);
+  });
 }
 
 /// Runs `body` for the columns of the tile that exist, of the first `most`, a chunk at a time.
@@ -431,24 +380,20 @@ void MatmulBuilder::drain(Value acc, const Tile &tile, Conversion convert, Stori
   struct Piece {
     Value chunk, column;
   };
-  auto read = [&](Value column) -> Piece {
-    Value sums = ReadOp::create(b, loc, wide, acc, column), place = add(tile.column, column);
-    return {convert(sums, place), place};
-  };
   // Columns that do not exist take what goes with the last that do.
   int64_t last = (llvm::divideCeil(shape.n, shape.chunk()) - 1) * shape.chunk();
-  auto readHeld = [&](Value column) -> Piece {
+  auto read = [&](Value column, bool mayNotExist) -> Piece {
     Value sums = ReadOp::create(b, loc, wide, acc, column), place = add(tile.column, column);
-    return {convert(sums, shape.n % shape.workN() ? min(place, last) : place), place};
+    return {convert(sums, mayNotExist ? min(place, last) : place), place};
   };
   int64_t streamed = shape.tileN - shape.heldColumns();
   forColumns(tile, streamed, [&](Value column) {
-    Piece piece = read(column);
+    Piece piece = read(column, false);
     store(piece.chunk, piece.column);
   });
   SmallVector<Piece> held;
   for (int64_t column = streamed; column < shape.tileN; column += shape.chunk()) {
-    Piece piece = readHeld(constant(column));
+    Piece piece = read(constant(column), shape.n % shape.workN() != 0);
     held.push_back({hold(piece.chunk), piece.column});
   }
   for (const Piece &piece : held)
@@ -460,11 +405,9 @@ Value MatmulBuilder::convert(Value chunk, const Tile &tile, Value column) {
   Value factor = tile.alpha;
   if (shape.alpha == MatmulShape::Alpha::Columns)
     factor = factors(tile, column);
-  for (numerics::EpilogueOp step :
-       numerics::epilogueSteps(shape.alpha != MatmulShape::Alpha::None, shape.epilogue))
-    if (!shape.body || step != numerics::EpilogueOp::Round) // a body rounds by itself
-      chunk = emitStep(step, chunk, factor);
-  return shape.body ? emitBody(chunk, tile, column) : chunk;
+  return convertSums(chunk, factor, [&](VectorType type, Value global, Value limit) {
+    return numbers(tile, column, type, global, limit);
+  });
 }
 
 void MatmulBuilder::store(Value chunk, const Tile &tile, Value column) {

@@ -1,0 +1,81 @@
+//===- ProductBuilder.cpp - What the kernels of products share ------------===//
+
+#include "ProductBuilder.h"
+
+#include "ElementwiseEmitter.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace fp4;
+using namespace fp4::pipe;
+
+ProductBuilder::ProductBuilder(gpu::GPUFuncOp func, const MatmulShape &shape,
+                               const KernelPlan &plan, Location loc)
+    : TileBuilder(func, plan, loc), shape(shape) {
+  auto next = [&] { return func.getArgument(numArguments++); };
+  a = next();
+  bb = next();
+  scalesA = next();
+  scalesB = next();
+  if (shape.alpha != MatmulShape::Alpha::None)
+    alpha = next();
+  for (size_t i = 0; i < shape.inputs.size(); ++i)
+    inputs.push_back(next());
+  result = next();
+  if (shape.dynamicRows())
+    rows = next();
+}
+
+Value ProductBuilder::loadAlphas(int64_t count, Numbers numbers) {
+  auto type = VectorType::get({count}, b.getF32Type());
+  return numbers(type, alpha, shape.alpha == MatmulShape::Alpha::Rows ? rows : Value());
+}
+
+/// A step on sums; `factor` is their alpha.
+Value ProductBuilder::emitStep(numerics::EpilogueOp step, Value sums, Value factor) {
+  switch (step) {
+  case numerics::EpilogueOp::Scale:
+    return arith::MulFOp::create(b, loc, sums, factor);
+  case numerics::EpilogueOp::Relu:
+    return arith::MaximumFOp::create(
+        b, loc, sums, arith::ConstantOp::create(b, loc, b.getZeroAttr(sums.getType())));
+  case numerics::EpilogueOp::Round:
+    if (shape.resultType.isF32())
+      return sums;
+    return arith::TruncFOp::create(
+        b, loc, cast<VectorType>(sums.getType()).clone(shape.resultType), sums);
+  }
+  llvm_unreachable("every step has its operation");
+}
+
+/// What the body reads of an input for `count` sums, in fp32.
+Value ProductBuilder::loadInput(Value input, int64_t count, Numbers numbers) {
+  ImplicitLocOpBuilder at(loc, b);
+  auto global = cast<GlobalType>(input.getType());
+  auto type = VectorType::get({count}, global.getElementType());
+  if (global.getRank() == 0) {
+    Value scalar = LoadScalarOp::create(b, loc, global.getElementType(), input);
+    return widenToF32(at, vector::BroadcastOp::create(b, loc, type, scalar));
+  }
+  Value limit = ShapedType::isDynamic(global.getShape()[0]) ? rows : Value();
+  return widenToF32(at, numbers(type, input, limit));
+}
+
+Value ProductBuilder::emitBody(Value sums, Numbers numbers) {
+  int64_t count = cast<VectorType>(sums.getType()).getNumElements();
+  SmallVector<Value> arguments = {sums};
+  for (Value input : inputs)
+    arguments.push_back(loadInput(input, count, numbers));
+  ImplicitLocOpBuilder at(loc, b);
+  Value element = emitElementwise(at, shape.body->front(), arguments).front();
+  return narrowTo(at, element, shape.resultType);
+}
+
+Value ProductBuilder::convertSums(Value sums, Value factor, Numbers numbers) {
+  for (numerics::EpilogueOp step :
+       numerics::epilogueSteps(shape.alpha != MatmulShape::Alpha::None, shape.epilogue))
+    if (!shape.body || step != numerics::EpilogueOp::Round) // a body rounds by itself
+      sums = emitStep(step, sums, factor);
+  return shape.body ? emitBody(sums, numbers) : sums;
+}

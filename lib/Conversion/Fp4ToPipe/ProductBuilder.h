@@ -1,0 +1,38 @@
+//===- ProductBuilder.h - What the kernels of products share --------------===//
+//
+// The arguments of every product, and what becomes of its sums, which does not depend on where a
+// kernel has them: alpha, named steps, a body.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "MatmulKernel.h"
+#include "TileBuilder.h"
+
+namespace fp4 {
+
+class ProductBuilder : protected TileBuilder {
+protected:
+  ProductBuilder(mlir::gpu::GPUFuncOp func, const MatmulShape &shape, const KernelPlan &plan,
+                 mlir::Location loc);
+
+  /// The numbers of `global` that go with the sums; `rows` is their limit or null.
+  using Numbers = llvm::function_ref<mlir::Value(mlir::VectorType type, mlir::Value global,
+                                                 mlir::Value rows)>;
+  /// The factors of sums whose alphas are those of rows or columns.
+  mlir::Value loadAlphas(int64_t count, Numbers numbers);
+  /// Elements of the result from a vector of sums; `factor` is their alpha, if there is one.
+  mlir::Value convertSums(mlir::Value sums, mlir::Value factor, Numbers numbers);
+
+  MatmulShape shape;
+  mlir::Value a, bb, scalesA, scalesB, alpha, result, rows;
+  llvm::SmallVector<mlir::Value> inputs; ///< of the body
+  unsigned numArguments = 0;             ///< that every product has; others follow
+
+private:
+  mlir::Value emitStep(numerics::EpilogueOp step, mlir::Value sums, mlir::Value factor);
+  mlir::Value emitBody(mlir::Value sums, Numbers numbers);
+  mlir::Value loadInput(mlir::Value input, int64_t count, Numbers numbers);
+};
+
+} // namespace fp4
