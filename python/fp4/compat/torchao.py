@@ -121,8 +121,23 @@ def to_mx(
     return scales.view(torch.float8_e8m0fnu), _codes(data_hp, codes)
 
 
+class _Packed:
+    """What a matrix of codes has of a tensor of the numbers that they stand for."""
+
+    qdata: torch.Tensor
+    orig_dtype: torch.dtype
+
+    @property
+    def shape(self) -> torch.Size:
+        return torch.Size((self.qdata.shape[0], 2 * self.qdata.shape[1]))
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.orig_dtype
+
+
 @dataclasses.dataclass(repr=False, eq=False)
-class NVFP4Tensor:
+class NVFP4Tensor(_Packed):
     """A matrix in NVFP4, as torchao's class of this name holds it.
 
     Attributes:
@@ -169,14 +184,6 @@ class NVFP4Tensor:
                       *_matrix(data_hp, 16), "to_nvfp4")
         return NVFP4Tensor(codes, scales, block_size, data_hp.dtype, per_tensor_scale,
                            act_per_tensor_scale, is_swizzled_scales, False, act_quant_kwargs)
-
-    @property
-    def shape(self) -> torch.Size:
-        return torch.Size((self.qdata.shape[0], 2 * self.qdata.shape[1]))
-
-    @property
-    def dtype(self) -> torch.dtype:
-        return self.orig_dtype
 
     @eager
     def dequantize(self, output_dtype: torch.dtype | None = None) -> torch.Tensor:
@@ -248,7 +255,7 @@ def _linear(input: Any, weight: Any, bias: torch.Tensor | None = None) -> torch.
 
 
 @dataclasses.dataclass(repr=False, eq=False)
-class MXTensor:
+class MXTensor(_Packed):
     """A matrix in MXFP4, as torchao's class of this name holds it.
 
     Attributes:
@@ -283,14 +290,6 @@ class MXTensor:
         scales, codes = to_mx(data_hp, elem_dtype, block_size, scaling_mode, is_swizzled_scales)
         return MXTensor(codes, scales, elem_dtype, block_size, data_hp.dtype, kernel_preference,
                         act_quant_kwargs, is_swizzled_scales)
-
-    @property
-    def shape(self) -> torch.Size:
-        return torch.Size((self.qdata.shape[0], 2 * self.qdata.shape[1]))
-
-    @property
-    def dtype(self) -> torch.dtype:
-        return self.orig_dtype
 
     @eager
     def dequantize(self, output_dtype: torch.dtype | None = None) -> torch.Tensor:

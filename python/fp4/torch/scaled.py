@@ -61,23 +61,24 @@ class Scaled:
                           **members: Any) -> Scaled:
         """A matrix of torch, torchao or ModelOpt, which keep amax / 2688. It is kept as it is: the
         recipe is `modelopt, tensor_scale = supplied_decode` unless one is named."""
-        members.setdefault("recipe", "modelopt, tensor_scale = supplied_decode")
-        if not recipes.is_supplied_decode(members["recipe"]):
-            raise UsageError("'recipe' must have tensor_scale = supplied_decode, but got "
-                             f"{members['recipe']!r}",
-                             "append ', tensor_scale = supplied_decode' to it")
-        return cls(data, scales, scale.reshape(_scalar_or_rows(scale)), **members)
+        return cls._with_scale(data, scales, scale, members, "modelopt", "supplied_decode")
 
     @classmethod
     def from_encode_scale(cls, data: torch.Tensor, scales: torch.Tensor, scale: torch.Tensor,
                           **members: Any) -> Scaled:
         """A matrix of FlashInfer, vLLM, SGLang or compressed-tensors, which keep 2688 / amax. It is
         kept as it is: the recipe is `vllm, tensor_scale = supplied` unless one is named."""
-        members.setdefault("recipe", "vllm, tensor_scale = supplied")
-        if not recipes.is_supplied(members["recipe"]):
-            raise UsageError("'recipe' must have tensor_scale = supplied, but got "
+        return cls._with_scale(data, scales, scale, members, "vllm", "supplied")
+
+    @classmethod
+    def _with_scale(cls, data: torch.Tensor, scales: torch.Tensor, scale: torch.Tensor,
+                    members: dict[str, Any], recipe: str, rule: str) -> Scaled:
+        """A matrix whose tensor scale has been computed, by a recipe that has `rule` for it."""
+        members.setdefault("recipe", f"{recipe}, tensor_scale = {rule}")
+        if recipes.tensor_scale_rule(members["recipe"]) != rule:
+            raise UsageError(f"'recipe' must have tensor_scale = {rule}, but got "
                              f"{members['recipe']!r}",
-                             "append ', tensor_scale = supplied' to it")
+                             f"append ', tensor_scale = {rule}' to it")
         return cls(data, scales, scale.reshape(_scalar_or_rows(scale)), **members)
 
     @classmethod

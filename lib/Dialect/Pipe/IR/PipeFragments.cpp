@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fp4/Dialect/Pipe/IR/Pipe.h"
+#include "VerifyRows.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
@@ -119,16 +119,6 @@ LogicalResult ReadFragmentOp::verify() {
                          << acc.getShape()[1] << " of the accumulator, but got " << columns
                          << " from " << first << " on"; // (C182)
   return success();
-}
-
-/// The operand 'rows' is there exactly where the rows of `buffer` are dynamic.
-static LogicalResult verifyRows(Operation *op, GlobalType buffer, Value rows) {
-  if (ShapedType::isDynamic(buffer.getShape()[0]) == bool(rows))
-    return success();
-  return op->emitOpError() << "expects "
-                           << (rows ? "no operand 'rows' for static rows"
-                                    : "operand 'rows' for dynamic rows")
-                           << ", but got " << (rows ? "one" : "none");
 }
 
 static LogicalResult verifyParts(Operation *op, VectorType type) {

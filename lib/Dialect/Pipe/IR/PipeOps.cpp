@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "VerifyIteration.h"
+#include "VerifyRows.h"
 
 #include "fp4/Dialect/Pipe/IR/Cluster.h"
 
@@ -145,18 +146,22 @@ LogicalResult LoadScalarOp::verify() {
   return success();
 }
 
-/// (C144)
+LogicalResult pipe::verifyRows(Operation *op, GlobalType buffer, Value rows) {
+  if (ShapedType::isDynamic(buffer.getShape()[0]) == bool(rows))
+    return success();
+  return op->emitOpError() << "expects "
+                           << (rows ? "no operand 'rows' for static rows"
+                                    : "operand 'rows' for dynamic rows")
+                           << ", but got " << (rows ? "one" : "none");
+}
+
 LogicalResult LoadFactorsOp::verify() {
   GlobalType global = getGlobal().getType();
   Type element = getResult().getType().getElementType();
   if (global.getRank() != 2 || global.getElementType() != element)
     return emitOpError() << "buffer must have 2 dimensions of " << element << ", but got "
                          << global; // (C144)
-  if (ShapedType::isDynamic(global.getShape()[0]) != static_cast<bool>(getRows()))
-    return emitOpError() << "expects " << (getRows() ? "no operand 'rows' for static rows"
-                                                     : "operand 'rows' for dynamic rows")
-                         << ", but got " << (getRows() ? "one" : "none"); // (C144)
-  return success();
+  return verifyRows(*this, global, getRows()); // (C144)
 }
 
 //===----------------------------------------------------------------------===//

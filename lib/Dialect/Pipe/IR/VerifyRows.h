@@ -1,0 +1,11 @@
+//===- VerifyRows.h - Rows that a kernel is given come with the operand rows ===//
+#pragma once
+
+#include "fp4/Dialect/Pipe/IR/Pipe.h"
+
+namespace fp4::pipe {
+
+/// (C144, C183, C184) `op` has the operand `rows` exactly when the rows of `buffer` are dynamic.
+mlir::LogicalResult verifyRows(mlir::Operation *op, GlobalType buffer, mlir::Value rows);
+
+} // namespace fp4::pipe
