@@ -26,7 +26,7 @@ def amax(x: torch.Tensor, *, per_row: bool = False) -> torch.Tensor:
 def quantize(x: torch.Tensor, *, format: str = "nvfp4", recipe: str = "",
              layout: str = "tiled_128x4", amax: torch.Tensor | None = None, per_row: bool = False,
              rounding: str = "nearest", rng: torch.Tensor | None = None,
-             square: bool = False) -> Scaled:
+             square: bool = False, transpose: bool = False) -> Scaled:
     """Quantizes a matrix along its rows. No gradient flows through it; fake_quantize has one.
 
     Args:
@@ -41,6 +41,8 @@ def quantize(x: torch.Tensor, *, format: str = "nvfp4", recipe: str = "",
         rounding: "nearest" (to even) or "stochastic".
         rng: int64 [seed, offset] of stochastic rounding; without it torch's generator makes one.
         square: let blocks be 16 x 16, so that the matrix and its transpose have the same values.
+        transpose: quantize x^T instead, in one pass over `x` (columnwise quantization): the result
+            is [K, M], and M is a multiple of the block, 16 or 32.
 
     Raises:
         UsageError: an argument that does not fit. Nothing is converted or copied.
@@ -49,13 +51,17 @@ def quantize(x: torch.Tensor, *, format: str = "nvfp4", recipe: str = "",
     recipes.check_layout(layout)
     recipe = recipe or recipes.DEFAULT_RECIPES[format]
     rows = _matrix(x, "x")
-    _check_columns(rows, format)
+    shape = (rows.shape[1], rows.shape[0]) if transpose else (rows.shape[0], rows.shape[1])
+    if transpose:
+        _check_transpose(shape[1], format, per_row or (amax is not None and amax.dim() == 1))
+    else:
+        _check_columns(rows, format)
     number = amax_for(rows, format, recipe, amax, per_row)
     data, scales = _ops.quantize(rows, number, _rng_for(rows, rounding, rng), format, recipe,
-                                 layout, square, False, None)
-    scales = scales.view(scale_shape(rows.shape, format, layout))
-    return Scaled(data, scales, None if number is None else _own(number, amax),
-                  (rows.shape[0], rows.shape[1]), format, layout, recipe)
+                                 layout, square, transpose, None)
+    scales = scales.view(scale_shape(shape, format, layout))
+    return Scaled(data, scales, None if number is None else _own(number, amax), shape, format,
+                  layout, recipe)
 
 
 def fake_quantize(x: torch.Tensor, *, format: str = "nvfp4", recipe: str = "",
@@ -204,6 +210,15 @@ def _check_columns(x: torch.Tensor, format: str) -> None:
     if x.shape[1] % multiple:
         raise UsageError(f"the columns must be a multiple of {multiple}, but got {x.shape[1]}",
                          "pad them with zeros")
+
+
+def _check_transpose(rows: int, format: str, per_row: bool) -> None:
+    block = recipes.BLOCKS[format]
+    if rows % block:
+        raise UsageError(f"the rows must be a multiple of {block} with 'transpose', but got {rows}",
+                         "pad them with zeros")
+    if per_row:
+        raise UsageError("'transpose' must have one amax, but got one for each row")
 
 
 def _check_scaled(x: Any, name: str) -> None:

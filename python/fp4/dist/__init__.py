@@ -1,0 +1,23 @@
+"""fp4 on several GPUs: quantized shards, and linear layers that they share, on torch.distributed.
+
+    torch.distributed.init_process_group("nccl")          # or gloo, on CPUs and the simulator
+    q = fp4.dist.quantize(x)                 # the rows of this rank, with the amax of all ranks
+    whole = fp4.dist.all_gather(q)           # the bytes that quantizing all rows gives
+    layer = fp4.dist.ColumnParallelLinear.from_linear(linear, sequence_parallel=True)
+
+NCCL and gloo refuse 4-bit and 8-bit floating-point dtypes, so everything travels as uint8. Every
+function is collective: all ranks of the group must call it, in the same order. docs/Python.md has
+an example.
+"""
+
+from .collectives import all_gather, amax, quantize
+from .linear import (
+    ColumnParallelLinear,
+    RowParallelLinear,
+    column_parallel_linear,
+    row_parallel_linear,
+)
+from .traffic import Traffic, gather_traffic
+
+__all__ = ["ColumnParallelLinear", "RowParallelLinear", "Traffic", "all_gather", "amax",
+           "column_parallel_linear", "gather_traffic", "quantize", "row_parallel_linear"]

@@ -1,0 +1,294 @@
+"""The cases of test_dist.py, which both ranks run: `python dist_cases.py RANK STORE REPORT`.
+
+A case raises if something is wrong. The report has a line for each, "name", or "name: what failed".
+integration_test/python-cuda/two_gpus.py runs the same cases with NCCL on two GPUs.
+"""
+
+import pathlib
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+from unittest import mock
+
+import fp4
+import fp4.dist as fd
+import fp4.torch as ft
+import torch
+import torch.distributed as dist
+from fp4.dist import groups
+
+K = 256
+DEVICE = "cpu"
+CASES: "dict[str, Callable[[int], None]]" = {}
+
+
+def case(function: "Callable[[int], None]") -> "Callable[[int], None]":
+    CASES[function.__name__] = function
+    return function
+
+
+def matrix(rows: int, columns: int = K, seed: int = 1) -> Any:
+    """The same on every rank and device; the largest element is in the last row."""
+    x = torch.randn(rows, columns, generator=torch.Generator().manual_seed(seed))
+    x[-1, -1] = 9
+    return x.to(torch.bfloat16).to(DEVICE)
+
+
+def expect(condition: Any, what: str) -> None:
+    if not condition:
+        raise AssertionError(what)
+
+
+def same(one: Any, other: Any, what: str) -> None:
+    if isinstance(one, ft.Scaled):
+        expect(one.same(other), f"{what}: {one!r} and {other!r} have other bytes")
+    else:
+        expect(one.dtype == other.dtype and torch.equal(one, other), f"{what}: other numbers")
+
+
+def refused(words: str, function: "Callable[..., Any]", *arguments: Any, **options: Any) -> None:
+    try:
+        function(*arguments, **options)
+    except fp4.UsageError as error:
+        expect(words in str(error), f"expected {words!r}, but got: {error}")
+    else:
+        raise AssertionError(f"expected an error with {words!r}")
+
+
+def mine(whole: Any, sizes: "tuple[int, int]", rank: int) -> Any:
+    """This rank's rows."""
+    return whole[sum(sizes[:rank]):][:sizes[rank]].contiguous()
+
+
+SIZES = ((64, 64), (100, 100), (128, 128), (64, 100), (128, 0))
+
+
+@case
+def rows_equal_the_quantized_whole(rank: int) -> None:
+    for sizes in SIZES:
+        x = matrix(sum(sizes))
+        for options in ({}, {"format": "mxfp4"}, {"recipe": "torchao"}):
+            q = fd.quantize(mine(x, sizes, rank), **options)
+            same(fd.all_gather(q), ft.quantize(x, **options), f"{sizes} {options}")
+            same(fd.all_gather(q, sizes=sizes), ft.quantize(x, **options), f"{sizes}, no exchange")
+    x = matrix(200)
+    q = fd.quantize(mine(x, (100, 100), rank), layout="linear")
+    same(fd.all_gather(q), ft.quantize(x, layout="linear"), "linear")
+    same(fd.all_gather(q, layout="tiled_128x4"), ft.quantize(x), "linear to tiled")
+
+
+@case
+def an_amax_for_each_row_is_gathered(rank: int) -> None:
+    for sizes in ((64, 64), (64, 100)):
+        x = matrix(sum(sizes))
+        q = ft.quantize(mine(x, sizes, rank), per_row=True)
+        same(fd.all_gather(q), ft.quantize(x, per_row=True), f"{sizes}")
+
+
+@case
+def columnwise_shards_lie_side_by_side(rank: int) -> None:
+    for sizes in ((64, 64), (128, 128), (64, 128)):
+        x = matrix(sum(sizes), 80)
+        for format in ("nvfp4", "mxfp4"):
+            q = fd.quantize(mine(x, sizes, rank), transpose=True, format=format)
+            whole = ft.quantize(x, transpose=True, format=format)
+            same(fd.all_gather(q, dim=1), whole, f"{sizes} {format}")
+    same(fd.all_gather(q, dim=1, sizes=sizes, layout="linear"), ft.swizzle(whole, "linear"),
+         "linear, no exchange")
+
+
+INTERLEAVE = """
+func.func @f(%q: tensor<160x64xf4E2M1FN>, %s: tensor<160x4xf8E4M3FN>)
+    -> (tensor<80x128xf4E2M1FN>, tensor<80x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
+  %qt = fp4.interleave_shards %q {shards = 2 : i64}
+      : tensor<160x64xf4E2M1FN> -> tensor<80x128xf4E2M1FN>
+  %st = fp4.interleave_shards %s {shards = 2 : i64}
+      : tensor<160x4xf8E4M3FN> -> tensor<80x8xf8E4M3FN>
+  %t = fp4.swizzle_scales %st
+      : tensor<80x8xf8E4M3FN> -> tensor<80x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+  return %qt, %t : tensor<80x128xf4E2M1FN>, tensor<80x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+}
+"""
+_TILED = "f8E4M3FN, #fp4.scale_layout<tiled_128x4>>"
+STACK = f"""
+func.func @f(%a: tensor<100x16x{_TILED}, %b: tensor<100x16x{_TILED}) -> tensor<200x16x{_TILED} {{
+  %s = fp4.stack_scales %a, %b
+      : (tensor<100x16x{_TILED}, tensor<100x16x{_TILED}) -> tensor<200x16x{_TILED}
+  return %s : tensor<200x16x{_TILED}
+}}
+"""
+
+
+@case
+def gathers_are_the_operations_of_the_compiler(rank: int) -> None:
+    """fp4.interleave_shards and fp4.stack_scales, on what every rank can compute by itself."""
+    x, target = matrix(128, 80), "sm_100a" if DEVICE == "cpu" else "sm_90a"
+    shards = [ft.quantize(mine(x, (64, 64), each), transpose=True, layout="linear",
+                          amax=ft.amax(x)) for each in (0, 1)]
+    data, scales = (torch.cat([getattr(each, name).view(torch.uint8) for each in shards])
+                    for name in ("data", "scales"))
+    wanted = fp4.compile(INTERLEAVE, target=target)(data, scales)
+    found = fd.all_gather(shards[rank], dim=1, layout="tiled_128x4")
+    for one, other in zip((found.data, found.scales), wanted):
+        same(one.view(torch.uint8), other.view(torch.uint8), "interleave_shards")
+    x = matrix(200)
+    tiles = [ft.quantize(mine(x, (100, 100), each), amax=ft.amax(x)) for each in (0, 1)]
+    wanted = fp4.compile(STACK, target=target)(*(each.scales for each in tiles))
+    same(fd.all_gather(tiles[rank]).scales.view(torch.uint8), wanted.view(torch.uint8),
+         "stack_scales")
+
+
+@case
+def column_parallel(rank: int) -> None:
+    source = torch.nn.Linear(K, 64, dtype=torch.bfloat16)
+    with torch.no_grad():
+        source.weight.copy_(matrix(64, seed=2))
+        source.bias.copy_(matrix(1, 64, seed=3)[0])
+    source.to(DEVICE)
+    for format in ("nvfp4", "mxfp4"):
+        whole = ft.QuantizedLinear.from_linear(source, format=format)
+        for sizes in SIZES[:4]:
+            x = matrix(sum(sizes))
+            layer = fd.ColumnParallelLinear.from_linear(source, format=format,
+                                                        sequence_parallel=True)
+            with torch.no_grad():
+                expected = whole(x)[:, 32 * rank:][:, :32]
+                same(layer(mine(x, sizes, rank)), expected, f"{format} {sizes}")
+                layer = fd.ColumnParallelLinear.from_linear(source, format=format)
+                same(layer(x.view(2, -1, K)).view(-1, 32), expected, f"{format}, whole rows")
+
+
+@case
+def row_parallel(rank: int) -> None:
+    x, w, bias = matrix(96), matrix(48, seed=2), matrix(1, 48, seed=3)[0]
+    half = slice(K // 2 * rank, K // 2 * (rank + 1))
+    source = torch.nn.Linear(K, 48, dtype=torch.bfloat16).to(DEVICE)
+    with torch.no_grad():
+        source.weight.copy_(w)
+        source.bias.copy_(bias)
+    parts = [ft.linear(*(ft.quantize(each[:, begin:begin + K // 2].contiguous(),
+                                     amax=ft.amax(each)) for each in (x, w)),
+                       dtype=torch.float32) for begin in (0, K // 2)]
+    expected = ((parts[0] + parts[1]) + bias).to(torch.bfloat16)
+    for sequence_parallel in (False, True):
+        layer = fd.RowParallelLinear.from_linear(source, sequence_parallel=sequence_parallel)
+        with torch.no_grad():
+            y = layer(x[:, half].contiguous())
+        rows = slice(48 * rank, 48 * (rank + 1)) if sequence_parallel else slice(None)
+        same(y, expected[rows], f"sequence_parallel={sequence_parallel}")
+    whole = ft.linear(ft.quantize(x), ft.quantize(w), bias, torch.float32)
+    error = (expected.float() - whole).norm() / whole.norm()
+    expect(error < 3e-3, f"{error} from the product that is not sharded")
+
+
+@case
+def row_parallel_sums_that_are_exact(rank: int) -> None:
+    """Small whole numbers in MXFP4: no order of additions rounds, so all bits must agree."""
+    generator = torch.Generator().manual_seed(4)
+    x, w = (torch.randint(-3, 4, (rows, K), generator=generator).to(torch.bfloat16).to(DEVICE)
+            for rows in (64, 32))
+    half = slice(K // 2 * rank, K // 2 * (rank + 1))
+    weight = fd.quantize(w[:, half].contiguous(), format="mxfp4")
+    y = fd.row_parallel_linear(x[:, half].contiguous(), weight, dtype=torch.float32)
+    same(y, x.float() @ w.float().T, "whole numbers")
+    same(y, ft.linear(*(ft.quantize(each, format="mxfp4") for each in (x, w)),
+                      dtype=torch.float32), "the product that is not sharded")
+
+
+@case
+def traffic(rank: int) -> None:
+    for sizes, format in (((64, 64), "nvfp4"), ((100, 100), "nvfp4"), ((128, 128), "mxfp4")):
+        received = []
+        gather = groups._gather
+
+        def counting(out: Any, piece: Any, received: Any = received, gather: Any = gather,
+                     **options: Any) -> Any:
+            received.append(out.nbytes - piece.nbytes)
+            return gather(out, piece, **options)
+
+        q = fd.quantize(mine(matrix(sum(sizes)), sizes, rank), format=format)
+        with mock.patch.object(groups, "_gather", counting):
+            fd.all_gather(q, sizes=sizes)
+        found = fd.gather_traffic((sizes[0], K), 2, format)
+        expect(sum(received) == found.bytes, f"{received} bytes, but {found}")
+        expect(found.ratio == (32 / 9 if format == "nvfp4" else 64 / 17), f"{found.ratio}")
+
+
+@case
+def shards_that_do_not_fit(rank: int) -> None:
+    x = matrix(64)
+    q = fd.quantize(x)
+    refused("all shards must have the amax", fd.all_gather, ft.quantize(x * (rank + 1)))
+    refused("all shards must have the format nvfp4, as rank 0 has, but rank 1 has mxfp4",
+            fd.all_gather, ft.quantize(x, format=("nvfp4", "mxfp4")[rank]))
+    refused("columns of", fd.all_gather, ft.quantize(matrix(64, (256, 128)[rank]),
+                                                     amax=torch.tensor(9.0, device=DEVICE)))
+    refused("a 'dim' of", fd.all_gather, q, rank)
+    refused("must be a multiple of 16 for dim=1, but rank 0 has 24", fd.all_gather,
+            ft.quantize(matrix(64, 24)), 1)
+    refused("one for each row", fd.all_gather, ft.quantize(x, per_row=True), 1)
+    same(fd.all_gather(q), ft.quantize(torch.cat([x, x])), "a gather behind these errors")
+
+
+@case
+def wrong_arguments(rank: int) -> None:
+    x = matrix(64)
+    q = fd.quantize(x)
+    refused("'sizes' must be 2 sizes", fd.all_gather, q, sizes=[64])
+    refused(f"'sizes[{rank}]' must be the size 64", fd.all_gather, q, sizes=[63, 63])
+    refused("'dim' must be 0 or 1", fd.all_gather, q, 2)
+    refused("'layout' must be linear or", fd.all_gather, q, layout="swizzled")
+    refused("'amax' must not be given", fd.quantize, x, amax=ft.amax(x))
+    refused("must be bfloat16, float16 or float32", fd.quantize, x.to(torch.float64))
+    refused("rows must be a multiple of 16", fd.quantize, matrix(100), transpose=True)
+    refused("takes the scale of the tensor", fd.quantize, x,
+            recipe="vllm, tensor_scale = supplied")
+    refused("multiple of 2, the number of ranks", fd.row_parallel_linear, matrix(63), q,
+            sequence_parallel=True)
+    refused("has no gradient", fd.column_parallel_linear, matrix(64).requires_grad_(), q)
+    refused("out_features must be a multiple of 32", fd.ColumnParallelLinear.from_linear,
+            torch.nn.Linear(K, 48, device=DEVICE))
+    for function, argument in ((fd.all_gather, x), (fd.quantize, [1.0]), (fd.amax, None)):
+        try:
+            function(argument)
+        except TypeError as error:
+            expect("must be" in str(error), str(error))
+        else:
+            raise AssertionError("expected a TypeError")
+
+
+@case
+def groups_that_do_not_fit(rank: int) -> None:
+    x = matrix(64)
+    first = dist.new_group([0])
+    if rank == 0:
+        same(fd.all_gather(fd.quantize(x, first), group=first), ft.quantize(x), "a group of one")
+    else:
+        refused("must be a member of 'group'", fd.quantize, x, first)
+    if DEVICE == "cpu":
+        with mock.patch.object(dist, "get_backend", return_value="nccl"):
+            refused("must be on a CUDA device", fd.quantize, x)
+
+
+def run(rank: int) -> "list[str]":
+    """Every case; a line for each."""
+    lines = []
+    for name, function in CASES.items():
+        try:
+            function(rank)
+            lines.append(name)
+        except Exception:
+            lines.append(f"{name}: {traceback.format_exc()}".replace("\n", "\\n"))
+    return lines
+
+
+def main() -> None:
+    rank, store, report = int(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3])
+    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
+    report.write_text("\n".join(run(rank)))
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
