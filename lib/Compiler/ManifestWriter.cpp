@@ -53,6 +53,9 @@ std::string spellAttribute(Attribute attribute) {
       .Case([](fp4::HadamardArithmeticAttr attr) {
         return stringifyHadamardArithmetic(attr.getValue()).str();
       })
+      .Case([](fp4::ProductArithmeticAttr attr) {
+        return stringifyProductArithmetic(attr.getValue()).str();
+      })
       .Case([](fp4::HadamardAttr attr) { // size,sign mask,arithmetic
         return std::to_string(attr.getSize()) + "," + std::to_string(attr.getSignMask()) + "," +
                stringifyHadamardArithmetic(attr.getArithmetic()).str() +

@@ -102,8 +102,11 @@ void addPart(const ReferenceState &part, ReferenceState &total) {
 /// of 16-bit floats: 17 terms of each cut at 2^-25 of the largest product's exponent. That is at
 /// most the largest product itself, unless a factor is subnormal, which is below 2^-14 in f16 and
 /// whose partner is below 12 powers of its scale.
-/// With scales above 2^125, bf16 elements may be infinite.
+/// With scales above 2^125, bf16 elements may be infinite. Threads round to nearest, a known number
+/// of times (finish); a block times one scale is finite with scales up to 2^115.
 StepRounding roundingOf(const GemmProblem &p) {
+  if (p.core == TensorCore::None)
+    return {.cut = 0, .align = 0, .product = 1, .largestScale = 115};
   if (p.core == TensorCore::BlockScaled)
     return {.cut = 0x1p-23, .align = 5 * 0x1p-35, .product = 1};
   const double smallest = isMX(p.format) ? 0x1p-126 : std::ldexp(1, -14 - convertedExponent(p.format));
@@ -118,12 +121,16 @@ void finish(const GemmProblem &p, const EpilogueProgram &epilogue, const Referen
   const double fp64 = static_cast<double>(p.depth) * 0x1p-52; // of the reference itself
   for (unsigned j = 0; j < count; ++j) {
     const float alpha = alphaAt(p, row, column + j).value_or(1.f);
-    const BoundedValue sum = {r.sum[j], r.error[j] + fp64 * r.magnitude[j]};
+    // Partial sums of lanes are not those of the reference, but no larger than all magnitudes.
+    const bool hasLanes = p.core == TensorCore::None;
+    const double roundings = hasLanes ? static_cast<double>(fmaRoundings(p)) : 0;
+    const double ofLanes = roundings * (0x1.01p-24 * r.magnitude[j] + 0x1p-150);
+    const BoundedValue sum = {r.sum[j], r.error[j] + ofLanes + fp64 * r.magnitude[j]};
     const BoundedValue element = epilogue.bound(sum, alpha);
     result.values[at + j] = element.value;
     result.bounds[at + j] = element.error;
     result.mayOverflow[at + j] =
-        mayOverflow || r.reach[j] >= 0x1p128 || epilogue.mayOverflow(element, alpha);
+        mayOverflow || (hasLanes ? r.magnitude[j] : r.reach[j]) >= 0x1p127 * 2 || epilogue.mayOverflow(element, alpha);
   }
 }
 
@@ -133,6 +140,8 @@ Expected<std::vector<float>> gemmMmaModel(const GemmProblem &p) {
   FP4_TRY(validate(p));
   if (p.core == TensorCore::Converted)
     return convertedModel(p);
+  if (p.core == TensorCore::None)
+    return fmaModel(p);
   const PaddedOperand a(p, p.a), b(p, p.b);
   const StepKind kind = stepKindOf(p.format);
   const EpilogueProgram epilogue(hasAlpha(p), p.epilogue, p.output);

@@ -36,4 +36,8 @@ struct PaddedOperand {
 /// The model of TensorCore::Converted (gemmMmaModel calls it).
 std::vector<float> convertedModel(const GemmProblem &p);
 
+/// The model of TensorCore::None, and how often a sum is rounded in it.
+std::vector<float> fmaModel(const GemmProblem &p);
+uint64_t fmaRoundings(const GemmProblem &p);
+
 } // namespace fp4::numerics

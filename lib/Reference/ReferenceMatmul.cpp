@@ -127,7 +127,8 @@ Expected<ProductStep> readProduct(Step &step) {
   common.output = floatType(step.types[0].element);
   FP4_ASSIGN(common.epilogue, numerics::parseEpilogue(step.attributeOr("epilogue", "")));
   FP4_ASSIGN(common.splits, step.integer("split_k", 1));
-  common.core = numerics::tensorCoreOf(step.target);
+  const bool usesFma = step.attributeOr("arithmetic", "tensor_core") == "fma";
+  common.core = usesFma ? numerics::TensorCore::None : numerics::tensorCoreOf(step.target);
   common.threads = step.threads;
   return product;
 }
@@ -153,6 +154,18 @@ Expected<OwnedProblem> problemOf(const ProductStep &product, size_t group, uint6
   if (product.alpha)
     setAlpha(owned.gemm, *product.alpha, product.alphas, group);
   return owned;
+}
+
+const char *modelOf(numerics::TensorCore core) {
+  switch (core) {
+  case numerics::TensorCore::BlockScaled:
+    return "tcgen05";
+  case numerics::TensorCore::Converted:
+    return "wgmma";
+  case numerics::TensorCore::None:
+    break;
+  }
+  return "fma";
 }
 
 template <typename T> void put(std::vector<T> &all, uint64_t at, const std::vector<T> &part) {
@@ -183,7 +196,7 @@ Status runMatmul(Step &step) {
   }
   FP4_TRY(step.defineFloats(0, model));
   ReferenceValue &result = step.results[0];
-  result.model = product.common.core == numerics::TensorCore::Converted ? "wgmma" : "tcgen05";
+  result.model = modelOf(product.common.core);
   result.sums = std::move(plain.values);
   result.bounds = std::move(plain.bounds);
   result.mayOverflow = std::move(plain.mayOverflow);

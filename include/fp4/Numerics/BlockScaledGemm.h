@@ -11,6 +11,8 @@
 // the accumulator are aligned to the largest scale exponent, cut to 35 fractional bits and added
 // exactly. The result is cut to fp32 toward zero.
 //
+// Threads without a tensor core (TensorCore::None) add blocks with fused multiply-adds.
+//
 // A tensor core without fp4 (TensorCore::Converted) gets f16 or bf16 operands, and one instruction
 // has K = 16: a truncated fused dot product (DenseMma.h).
 //
@@ -71,8 +73,14 @@ float fp4MmaElement(hw::ScaleType scaleType, hw::ScaleVector vector, const uint8
 /// What multiplies.
 enum class TensorCore : uint8_t {
   BlockScaled, ///< tcgen05.mma kind::mxf4 and mxf4nvf4, mma.sync block_scale: K = 64, fp4 operands
-  Converted    ///< wgmma on operands that were converted to 16-bit floats: K = 16
+  Converted,   ///< wgmma on operands that were converted to 16-bit floats: K = 16
+  None         ///< threads, with exact sums of blocks and fused multiply-adds (FmaGemm.cpp)
 };
+
+/// Of TensorCore::None: K is cut into chunks. Lane l adds the blocks of the chunks l, l + lanes, ..
+/// in fp32: lane = fma(4 * sum * (scale of A / 4), scale of B, lane), where 4 * sum is exact. Then
+/// lanes are added in pairs: lane l and l + 16, then l + 8, 4, 2 and 1.
+inline constexpr unsigned fmaLanes = 32, fmaChunk = 64;
 
 /// How a product is computed on `target`.
 TensorCore tensorCoreOf(const hw::TargetModel &target);

@@ -92,6 +92,9 @@ static MatmulShape matmulShape(BlockScaledMatmulOp op, const KernelPlan &plan) {
   }
   if (op.isGrouped())
     setGroups(shape, op);
+  shape.swap = plan.swap;
+  if (plan.swap)
+    std::swap(shape.m, shape.n);
   return shape;
 }
 
@@ -162,11 +165,15 @@ private:
       return pipe::MakeTensorMapOp::create(b, loc, type, buffer,
                                            b.getI64IntegerAttr(shape.k / shape.block));
     };
+    std::pair a(adaptor.getLhs(), adaptor.getLhsScales());
+    std::pair second(adaptor.getRhs(), adaptor.getRhsScales());
+    if (shape.swap)
+      std::swap(a, second);
     SmallVector<Value> values = {
-        pipe::MakeTensorMapOp::create(b, loc, shape.mapA(), adaptor.getLhs(), columns),
-        pipe::MakeTensorMapOp::create(b, loc, shape.mapB(), adaptor.getRhs(), columns),
-        scales(shape.scalesA(), adaptor.getLhsScales(), shape.scaleRowsA()),
-        scales(shape.scalesB(), adaptor.getRhsScales(), shape.scaleRowsB())};
+        pipe::MakeTensorMapOp::create(b, loc, shape.mapA(), a.first, columns),
+        pipe::MakeTensorMapOp::create(b, loc, shape.mapB(), second.first, columns),
+        scales(shape.scalesA(), a.second, shape.scaleRowsA()),
+        scales(shape.scalesB(), second.second, shape.scaleRowsB())};
     if (shape.alpha != MatmulShape::Alpha::None)
       values.push_back(view(shape.alphas(), adaptor.getAlpha()));
     for (auto [type, input] : llvm::zip(shape.inputs, adaptor.getEpilogueInputs()))
@@ -251,7 +258,8 @@ struct ConvertFp4ToPipePass : fp4::impl::ConvertFp4ToPipeBase<ConvertFp4ToPipePa
 
     BufferTypeConverter converter;
     ConversionTarget legality(getContext());
-    legality.addIllegalOp<BlockScaledMatmulOp>();
+    legality.addDynamicallyLegalOp<BlockScaledMatmulOp>(
+        [](BlockScaledMatmulOp op) { return !hasTileKernel(op); });
     legality.addDynamicallyLegalOp<QuantizeOp>([](QuantizeOp op) { return !hasTileKernel(op); });
     legality.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
     RewritePatternSet patterns(&getContext());

@@ -59,9 +59,9 @@ Type MatmulShape::scalesB() const {
 GlobalType MatmulShape::alphas() const {
   SmallVector<int64_t> size;
   if (alpha == Alpha::Rows)
-    size = {m, 1};
+    size = {resultRows(), 1};
   else if (alpha == Alpha::Columns)
-    size = {1, n};
+    size = {1, resultColumns()};
   else if (alpha == Alpha::Groups)
     size = {groups};
   return GlobalType::get(size, Float32Type::get(scaleType.getContext()));
@@ -73,7 +73,7 @@ Layout MatmulShape::stagedLayout() const {
 Type MatmulShape::result() const {
   if (storesTiles)
     return TensorMapType::get({blockM(), chunk()}, resultType, stagedLayout());
-  return GlobalType::get({m, n}, resultType);
+  return GlobalType::get({resultRows(), resultColumns()}, resultType);
 }
 
 static Type i32(const MatmulShape &shape) {
@@ -336,9 +336,12 @@ void MatmulBuilder::buildKTile(Value acc, const Tile &tile, Value k) {
   MmaOp::create(b, loc, acc, aTile, ta, bTile, tb, tile.bScaleRow, more, steps);
 }
 
-/// The numbers of `global` that go with the chunk of a row from `column` of the result on.
+/// The numbers of `global` that go with the chunk of a row from `column` of the tile's product on.
 Value MatmulBuilder::numbers(const Tile &tile, Value column, VectorType type, Value global,
                              Value limit) {
+  if (shape.swap)
+    return LoadFactorsOp::create(b, loc, type, global, column, tile.row, limit,
+                                 /*transposed=*/true);
   return LoadFactorsOp::create(b, loc, type, global, tile.row, column, limit);
 }
 
@@ -403,7 +406,7 @@ void MatmulBuilder::drain(Value acc, const Tile &tile, Conversion convert, Stori
 /// What becomes of a chunk of sums.
 Value MatmulBuilder::convert(Value chunk, const Tile &tile, Value column) {
   Value factor = tile.alpha;
-  if (shape.alpha == MatmulShape::Alpha::Columns)
+  if (shape.hasAlphaOfColumns())
     factor = factors(tile, column);
   return convertSums(chunk, factor, [&](VectorType type, Value global, Value limit) {
     return numbers(tile, column, type, global, limit);
@@ -411,6 +414,10 @@ Value MatmulBuilder::convert(Value chunk, const Tile &tile, Value column) {
 }
 
 void MatmulBuilder::store(Value chunk, const Tile &tile, Value column) {
+  if (shape.swap) {
+    StoreOp::create(b, loc, chunk, result, column, tile.row, rows, /*transposed=*/true);
+    return;
+  }
   if (!shape.storesTiles) {
     StoreOp::create(b, loc, chunk, result, tile.row, column, tile.rowLimit ? tile.rowLimit : rows);
     return;
@@ -423,7 +430,7 @@ void MatmulBuilder::store(Value chunk, const Tile &tile, Value column) {
 
 void MatmulBuilder::buildEpilogue(Value acc, const Tile &found) {
   Tile tile = found;
-  if (shape.alpha == MatmulShape::Alpha::Rows)
+  if (shape.hasAlphaOfThread())
     tile.alpha = factors(tile, tile.column);
   if (shape.splits > 1)
     return buildJoin(acc, tile);

@@ -8,10 +8,12 @@
 
 namespace fp4 {
 
-/// The parameters of the kernel of Y[M,N] = epilogue(A[M,K] B[N,K]^T).
+/// The parameters of the kernel of Y[M,N] = epilogue(A[M,K] B[N,K]^T). With `swap`, of Y^T: A is the
+/// rhs and B the lhs, and lanes of the accumulator are columns of Y.
 struct MatmulShape {
   int64_t m; ///< rows of A and Y, or ShapedType::kDynamic
   int64_t n, k;
+  bool swap = false; ///< m and n are columns and rows of Y
   int64_t tileM, tileN, tileK;        ///< rows, columns and depth of an output tile
   int64_t clusterM = 1, clusterN = 1; ///< blocks of a cluster
   bool pair = false;                  ///< two blocks along m have one tile
@@ -37,13 +39,18 @@ struct MatmulShape {
   int64_t chunk() const {
     constexpr int64_t narrow = 32;
     int64_t widest = 128 * 8 / resultType.getIntOrFloatBitWidth();
-    return storesTiles && !body && tileN % widest == 0 ? widest : narrow;
+    return storesTiles && !body && tileN % widest == 0 ? widest : std::min(narrow, tileN);
   }
   pipe::Layout stagedLayout() const;
   /// Registers in which a thread keeps what it will store, see heldColumns().
   static constexpr int64_t kHeldRegisters = 128;
 
   bool dynamicRows() const { return mlir::ShapedType::isDynamic(m); }
+  int64_t resultRows() const { return swap ? n : m; }
+  int64_t resultColumns() const { return swap ? m : n; }
+  /// All sums of a thread have one alpha: they are of one row, or with `swap` of one column.
+  bool hasAlphaOfThread() const { return alpha == (swap ? Alpha::Columns : Alpha::Rows); }
+  bool hasAlphaOfColumns() const { return alpha == (swap ? Alpha::Rows : Alpha::Columns); }
   bool inCluster() const { return clusterM * clusterN > 1; }
 
   /// Rows of A and of B that a block has of its tile.

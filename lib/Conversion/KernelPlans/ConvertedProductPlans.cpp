@@ -60,8 +60,8 @@ LogicalResult fp4::checkConvertedProduct(Operation *op, const KernelPlan &plan,
   if (m != kTileM || k != kTileK || !llvm::is_contained(kTileNs, n) || (n == kTileNs[0] && !narrow))
     return misfit(op, "tile", "is [128, 128, 128], [128, 256, 128] or, for up to 64 columns, [128, 64, 128]",
                   "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
-  if (plan.pair || plan.cluster[0])
-    return misfit(op, plan.pair ? "pair" : "cluster",
+  if (plan.pair || plan.swap || plan.cluster[0])
+    return misfit(op, plan.pair ? "pair" : plan.swap ? "swap" : "cluster",
                   "is left out on " + StringRef(target.name), "one");
   if (*plan.resident != 1)
     return misfit(op, "resident", "is 1", Twine(*plan.resident));

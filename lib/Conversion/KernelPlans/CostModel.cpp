@@ -43,7 +43,8 @@ static ProductCost stepCost(const MatmulSize &size, const ProductTile &tile,
   double issue = std::max(2.0 * kProductTileM * tile.n * kStep / rates.flopsPerCycle,
                           rows * kStepBytes / rates.sharedBytesPerCycle);
   double scaleRows = kProductTileM + ceilDiv(tile.n, 128) * 128;
-  double bytes = rows * kStepBytes + scaleRows * (kStep / double(size.block));
+  double delivered = double(std::min(size.m, kProductTileM) + std::min(size.n, tile.rowsOfB()));
+  double bytes = delivered * kStepBytes + scaleRows * (kStep / double(size.block));
   double feed = bytes / rates.l2BytesPerCycle;
   return {std::max(issue, feed),
           issue >= feed ? ProductBound::TensorCore : ProductBound::L2Feed};
@@ -71,9 +72,21 @@ static int64_t countTiles(const MatmulSize &size, const ProductTile &tile) {
   return tilesM * ceilDiv(size.n, tile.n * tile.clusterN) * tile.clusterN * size.splits;
 }
 
+/// What the tensor core computes where operands are swapped.
+static MatmulSize transposed(MatmulSize size) {
+  std::swap(size.m, size.n);
+  return size;
+}
+static ProductTile unswapped(ProductTile tile) {
+  tile.swap = false;
+  return tile;
+}
+
 ProductCost fp4::productCost(const MatmulSize &size, const ProductTile &tile,
                              const hw::TargetModel &target) {
   assert(target.product && "a product of tiles expects tcgen05");
+  if (tile.swap)
+    return productCost(transposed(size), unswapped(tile), target);
   const hw::ProductRates &rates = *target.product;
   ProductCost step = stepCost(size, tile, rates);
   double main = 4 * ceilDiv(ceilDiv(size.k, 256), size.splits) * step.cycles + rates.fillCycles;
@@ -101,6 +114,8 @@ ProductTile fp4::cheapestTile(llvm::ArrayRef<ProductTile> candidates, const Matm
 
 std::optional<int64_t> fp4::choosePanel(const MatmulSize &size, const ProductTile &tile,
                                         const hw::TargetModel &target) {
+  if (tile.swap)
+    return choosePanel(transposed(size), unswapped(tile), target);
   if (compulsoryBytes(size) <= double(target.l2Bytes))
     return std::nullopt;
   // w columns of tiles and workers / w rows at a time read w * n + workers / w * rows operand rows.

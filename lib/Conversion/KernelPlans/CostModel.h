@@ -6,7 +6,7 @@
 //   issue  the matrix instruction: its arithmetic, 2 * 128 * n * 64 / FLOPS in each block, or its
 //          operands from shared memory, (128 + rows of B in a block) * 32 B / SHARED
 //   feed   what the L2 cache delivers to a multiprocessor: (128 + rows of B) * 32 B of data, 4 B of
-//          scales for each row of A and each column, / L2
+//          scales for each row of A and each column, / L2; rows that do not exist are not delivered
 // and an output tile costs
 //   main = steps * that + FILL
 //   epi  = EPILOGUE * n
@@ -45,11 +45,17 @@ struct MatmulSize {
 inline constexpr int64_t kProductTileM = 128, kProductTileK = 256;
 inline constexpr int64_t kProductTileNs[] = {64, 96, 128, 192, 256};
 
+/// With swapped operands, rows of the lhs that a tile can have, and how many of them tiles begin at
+/// multiples of: 32 rows of scales share a column of tensor memory.
+inline constexpr int64_t kSwappedTileNs[] = {8, 16, 32, 64};
+inline constexpr int64_t kSwappedUnit = 32;
+
 /// What the model tells plans apart by.
 struct ProductTile {
   bool pair = false; ///< 256 rows by two blocks, else 128 by one
-  int64_t n = 0;     ///< columns
+  int64_t n = 0;     ///< columns; with `swap` rows of the result
   int64_t clusterM = 1, clusterN = 1; ///< blocks of a cluster
+  bool swap = false; ///< the tile is one of the transposed result
 
   int64_t rows() const { return pair ? 2 * kProductTileM : kProductTileM; }
   int64_t rowsOfB() const { return pair ? n / 2 : n; } ///< that a block has

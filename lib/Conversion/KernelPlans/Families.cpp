@@ -34,7 +34,9 @@ static Families familiesOfAmax(AmaxOp op) {
 
 SmallVector<KernelFamily, 2> fp4::familiesOf(Operation *op) {
   return TypeSwitch<Operation *, Families>(op)
-      .Case([](BlockScaledMatmulOp) { return Families{TileProduct}; })
+      .Case([](BlockScaledMatmulOp product) {
+        return Families{product.usesFma() ? StreamDots : TileProduct};
+      })
       .Case([](QuantizeOp quantize) { return familiesOfQuantize(quantize); })
       .Case([](AmaxOp amax) { return familiesOfAmax(amax); })
       .Case([](DequantizeOp) { return Families{StreamBlocks}; })
@@ -60,6 +62,8 @@ const FamilyRules &fp4::rulesOf(KernelFamily family) {
     return kReduceGridRules;
   case ReduceRows:
     return kReduceRowsRules;
+  case StreamDots:
+    return kDotsRules;
   }
   llvm_unreachable("every family has its rules");
 }

@@ -22,7 +22,7 @@ struct FamilyRules {
 };
 
 extern const FamilyRules kProductRules, kTransformRules, kTileQuantizeRules, kStreamBlocksRules,
-    kStreamItemsRules, kReduceGridRules, kReduceRowsRules;
+    kStreamItemsRules, kReduceGridRules, kReduceRowsRules, kDotsRules;
 
 struct MatmulSize;
 /// What kProductRules are on targets without tcgen05 (ConvertedProductPlans.cpp).

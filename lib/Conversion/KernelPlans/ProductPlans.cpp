@@ -48,10 +48,24 @@ static int64_t mostRows(const MatmulSize &size) {
   return size.groups.empty() ? size.m : *llvm::max_element(size.groups);
 }
 
+/// Tiles with swapped operands: few rows of the lhs are columns of the tensor core, so it computes
+/// nothing for rows that do not exist. A tile of 8 or 16 rows has all of them.
+static void addSwapped(const KernelPlan &wish, BlockScaledMatmulOp product, const MatmulSize &size,
+                       SmallVector<ProductTile> &tiles) {
+  auto lhs = cast<RankedTensorType>(product.getLhs().getType());
+  bool mayHave = !wish.tile[0] && !wish.cluster[0] && !wish.pair && wish.store != ResultStore::Tma;
+  bool isSmall = !lhs.isDynamicDim(0) && !product.isGrouped() && size.m <= kSwappedTileNs[3];
+  if (!wish.swap && !(mayHave && isSmall))
+    return;
+  for (int64_t n : kSwappedTileNs)
+    if (wish.tile[1] ? wish.tile[1] == n : n % kSwappedUnit == 0 || n >= size.m)
+      tiles.push_back({/*pair=*/false, n, 1, 1, /*swap=*/true});
+}
+
 /// What a program asks for is kept. A pair has rows for both blocks, so fewer rows than one block
 /// has are not worth one.
-static SmallVector<ProductTile> candidates(const KernelPlan &wish, const MatmulSize &size,
-                                           const hw::TargetModel &target) {
+static SmallVector<ProductTile> candidates(const KernelPlan &wish, BlockScaledMatmulOp product,
+                                           const MatmulSize &size, const hw::TargetModel &target) {
   bool asksForOne = !wish.pair && (wish.cluster[0] || wish.tile[0] == kProductTileM);
   bool mayPair = target.hasCtaPairs && !asksForOne && mostRows(size) > kProductTileM;
   bool mustPair = wish.pair || wish.tile[0] == 2 * kProductTileM;
@@ -59,7 +73,7 @@ static SmallVector<ProductTile> candidates(const KernelPlan &wish, const MatmulS
   bool hasCluster = wish.cluster[0] && wish.cluster[0] <= most && wish.cluster[1] <= most;
   SmallVector<ProductTile> tiles;
   for (bool pair : {false, true}) {
-    if (pair ? !(mayPair || mustPair) : mustPair)
+    if (wish.swap || (pair ? !(mayPair || mustPair) : mustPair))
       continue;
     for (int64_t n : kProductTileNs) {
       if (wish.tile[1] && wish.tile[1] != n)
@@ -72,8 +86,9 @@ static SmallVector<ProductTile> candidates(const KernelPlan &wish, const MatmulS
       tiles.push_back(tile);
     }
   }
+  addSwapped(wish, product, size, tiles);
   if (tiles.empty()) // the check of the plan says what is wrong with the tile that was asked for
-    tiles.push_back({wish.pair, kProductTileM, wish.pair ? 2 : 1, 1});
+    tiles.push_back({wish.pair, kProductTileM, wish.pair ? 2 : 1, 1, wish.swap});
   return tiles;
 }
 
@@ -94,7 +109,10 @@ static void explain(Operation *op, const MatmulSize &size, const ProductTile &ti
   auto name = remark::RemarkOpts::name("product").category("fp4-plan");
   remark::passed(op->getLoc(), name)
       << llvm::formatv("tiles of {0}x{1} by {2}, predicted {3:f2} us at {4:f1} GHz, bound by {5}",
-                       tile.rows(), tile.n, tile.pair ? "a pair of blocks" : "one block",
+                       tile.rows(), tile.n,
+                       tile.pair   ? "a pair of blocks"
+                       : tile.swap ? "one block with swapped operands"
+                                   : "one block",
                        cost.cycles / clock / 1000, clock, spell(cost.bound))
              .str();
 }
@@ -138,12 +156,13 @@ static KernelPlan proposeProduct(Operation *op, const KernelPlan &wish,
   MatmulSize size = sizeOf(product);
   if (!target.hasTcgen05)
     return proposeConvertedProduct(op, size, target);
-  ProductTile tile = cheapestTile(candidates(wish, size, target), size, target);
+  ProductTile tile = cheapestTile(candidates(wish, product, size, target), size, target);
   explain(op, size, tile, target);
   adviseSplit(product, size, tile, target);
   KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
   plan.tile = {tile.rows(), tile.n, kProductTileK};
   plan.pair = tile.pair;
+  plan.swap = tile.swap;
   if (tile.blocks() > 1)
     plan.cluster = {tile.clusterM, tile.clusterN};
   plan.schedule = rasterOf(op->getContext(), size, tile, target);
@@ -173,13 +192,36 @@ static std::pair<int64_t, int64_t> footprint(const KernelPlan &plan, int64_t blo
   return {bytes, columns};
 }
 
+/// Columns of the tensor core are rows of the lhs. Where their tiles do not begin at a column of
+/// tensor memory with scales, there is one tile.
+static LogicalResult checkSwap(Operation *op, const KernelPlan &plan) {
+  auto [m, n, k] = plan.tile;
+  auto product = cast<BlockScaledMatmulOp>(op);
+  auto lhs = cast<RankedTensorType>(product.getLhs().getType());
+  if (product.isGrouped() || lhs.isDynamicDim(0))
+    return misfit(op, "swap", "is left out for groups and for dynamic rows", "it");
+  if (plan.pair || plan.cluster[0] || plan.store == ResultStore::Tma)
+    return misfit(op, "swap", "is left out with 'pair', 'cluster' and store = tma", "both");
+  bool fits = llvm::is_contained(kSwappedTileNs, n) &&
+              (n % kSwappedUnit == 0 || lhs.getDimSize(0) <= n);
+  if (m == kProductTileM && k % kProductTileK == 0 && fits)
+    return success();
+  return misfit(op, "tile",
+                "is, with 'swap', [128, n, k] with n = 8 or 16 for as many rows, 32 or 64, and k a "
+                "multiple of 256",
+                spell(plan.tile) + " for " + Twine(lhs.getDimSize(0)) + " rows");
+}
+
 /// The matrix instruction has 128 rows in a block, and 128 bytes, which are 256 elements, are the
 /// widest swizzle.
 static LogicalResult checkTile(Operation *op, const KernelPlan &plan,
                                const hw::TargetModel &target) {
   auto [m, n, k] = plan.tile;
   int64_t rows = plan.pair ? 2 * kProductTileM : kProductTileM;
-  if (m != rows || k % kProductTileK || !llvm::is_contained(kProductTileNs, n))
+  if (plan.swap && failed(checkSwap(op, plan)))
+    return failure();
+  bool fits = m == rows && k % kProductTileK == 0 && llvm::is_contained(kProductTileNs, n);
+  if (!plan.swap && !fits)
     return misfit(op, "tile",
                   "is [" + Twine(rows) +
                       ", n, k] with n = 64, 96, 128, 192 or 256 and k a multiple of 256",

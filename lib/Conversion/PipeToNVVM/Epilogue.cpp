@@ -67,6 +67,10 @@ struct LowerLoadFactors : fp4::PipePattern<fp4::pipe::LoadFactorsOp> {
     ArrayRef<int64_t> shape = op.getGlobal().getType().getShape();
     auto type = cast<VectorType>(op.getResult().getType());
     Type element = type.getElementType();
+    if (op.getTransposed()) {
+      rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, type, column(rewriter, op, adaptor));
+      return success();
+    }
     Value start = shape[0] == 1 ? adaptor.getGlobal() : rowStart(rewriter, op, adaptor);
     if (shape[1] == 1) { // a number for each row
       Value factor = load(rewriter, loc, start, element);
@@ -94,6 +98,40 @@ struct LowerLoadFactors : fp4::PipePattern<fp4::pipe::LoadFactorsOp> {
 
 private:
   static int64_t bytesOf(Type element) { return element.getIntOrFloatBitWidth() / 8; }
+
+  /// One place, or that of `index` and at most that of the last.
+  static Value clamped(OpBuilder &b, Location loc, Value index, Value size, bool isOne) {
+    if (isOne)
+      return fp4::constantI32(b, loc, 0);
+    Value last = arith::SubIOp::create(b, loc, size, fp4::constantI32(b, loc, 1));
+    return arith::MinSIOp::create(b, loc, index, last);
+  }
+
+  /// The numbers of this thread's column of the buffer.
+  SmallVector<Value> column(OpBuilder &b, fp4::pipe::LoadFactorsOp op, OpAdaptor adaptor) const {
+    Location loc = op.getLoc();
+    ArrayRef<int64_t> shape = op.getGlobal().getType().getShape();
+    auto type = cast<VectorType>(op.getResult().getType());
+    Type element = type.getElementType();
+    Value lane = arith::AddIOp::create(b, loc, adaptor.getColumn(),
+                                       fp4::accumulatorLane(b, loc, state));
+    Value place = clamped(b, loc, lane, fp4::constantI32(b, loc, shape[1]), shape[1] == 1);
+    Value start = fp4::stridedPointer(b, loc, adaptor.getGlobal(), place, bytesOf(element));
+    Value rows = adaptor.getRows() ? adaptor.getRows() : fp4::constantI32(b, loc, shape[0]);
+    SmallVector<Value> numbers;
+    for (int64_t i = 0; i < type.getNumElements(); ++i) {
+      if (i > 0 && shape[0] == 1) {
+        numbers.push_back(numbers.front());
+        continue;
+      }
+      Value row = arith::AddIOp::create(b, loc, adaptor.getRow(), fp4::constantI32(b, loc, i));
+      row = clamped(b, loc, row, rows, shape[0] == 1);
+      numbers.push_back(load(b, loc, fp4::stridedPointer(b, loc, start, row,
+                                                         shape[1] * bytesOf(element)),
+                             element));
+    }
+    return numbers;
+  }
 
   /// Where the row of this thread begins, or the last row.
   Value rowStart(OpBuilder &b, fp4::pipe::LoadFactorsOp op, OpAdaptor adaptor) const {
@@ -128,6 +166,8 @@ struct LowerStore : fp4::PipePattern<fp4::pipe::StoreOp> {
     fp4::pipe::GlobalType dest = op.getDest().getType();
     if (dest.isScales())
       return storeScales(op, adaptor, rewriter);
+    if (op.getTransposed())
+      return storeColumn(op, adaptor, rewriter);
     auto type = cast<VectorType>(adaptor.getValue().getType());
     int64_t unitBytes = type.getElementTypeBitWidth() / 8;
     bool packed = type != op.getValue().getType() && unitBytes == 4;
@@ -199,6 +239,32 @@ private:
     Value start =
         fp4::stridedPointer(b, loc, adaptor.getDest(), row, op.getDest().getType().getRowPitch());
     return fp4::stridedPointer(b, loc, start, column, unitBytes);
+  }
+
+  /// This thread's column: an element of each row that exists.
+  LogicalResult storeColumn(fp4::pipe::StoreOp op, OpAdaptor adaptor,
+                            ConversionPatternRewriter &rewriter) const {
+    Location loc = op.getLoc();
+    fp4::pipe::GlobalType dest = op.getDest().getType();
+    auto type = cast<VectorType>(adaptor.getValue().getType());
+    Value column = arith::AddIOp::create(rewriter, loc, adaptor.getColumn(),
+                                         fp4::accumulatorLane(rewriter, loc, state));
+    Value columns = fp4::constantI32(rewriter, loc, dest.getShape()[1]);
+    auto guard = scf::IfOp::create(rewriter, loc, isBelow(rewriter, loc, column, columns),
+                                   /*withElseRegion=*/false);
+    rewriter.setInsertionPointToStart(guard.thenBlock());
+    Value start = segment(rewriter, op, adaptor, adaptor.getRow(), column,
+                          type.getElementTypeBitWidth() / 8);
+    int64_t count = type.getNumElements();
+    bool mayEnd = adaptor.getRows() || dest.getShape()[0] % count;
+    for (int64_t i = 0; i < count; ++i)
+      storeGuarded(rewriter, loc, mayEnd ? rowLimit(rewriter, op, adaptor) : Value(),
+                   adaptor.getRow(), i, [&] {
+                     fp4::storePiece(rewriter, loc, adaptor.getValue(), i, 1,
+                                     fp4::offsetPointer(rewriter, loc, start, i * dest.getRowPitch()));
+                   });
+    rewriter.eraseOp(op);
+    return success();
   }
 
   /// Four scales are a word of a tiled_128x4 buffer (fp4/ISA/ScaleLayout.h). Every word of a block

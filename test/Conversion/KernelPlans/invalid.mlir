@@ -221,3 +221,43 @@ func.func @quantizers(%x: tensor<64x32xbf16>, %a: tensor<f32>) {
       : (tensor<64x32xbf16>, tensor<f32>) -> (tensor<32x64xf4E2M1FN>, tensor<32x4xf8E4M3FN>)
   return
 }
+
+// -----
+
+!s = tensor<40x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!t = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!d = tensor<?x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @swap(%a: tensor<40x256xf4E2M1FN>, %s: !s, %b: tensor<256x256xf4E2M1FN>, %t: !t, %da: tensor<?x256xf4E2M1FN>, %d: !d) {
+  %0 = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, swap, tile = [128, 32, 256]>}
+      : (tensor<40x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !t) -> tensor<40x256xbf16>
+  // expected-error @+2 {{must have a plan whose 'tile' is, with 'swap', [128, n, k] with n = 8 or 16 for as many rows, 32 or 64, and k a multiple of 256, but got [128, 16, 256] for 40 rows}}
+  // expected-note @+1 {{leave 'tile' out, and fp4-plan-kernels decides it}}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, swap, tile = [128, 16, 256]>}
+      : (tensor<40x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !t) -> tensor<40x256xbf16>
+  // expected-error @+2 {{must have a plan whose 'swap' is left out with 'pair', 'cluster' and store = tma, but got both}}
+  // expected-note @+1 {{leave 'swap' out}}
+  %2 = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, swap, store = tma>}
+      : (tensor<40x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !t) -> tensor<40x256xbf16>
+  // expected-error @+2 {{must have a plan whose 'swap' is left out for groups and for dynamic rows, but got it}}
+  // expected-note @+1 {{leave 'swap' out}}
+  %3 = fp4.blockscaled_matmul %da scaled %d, %b scaled %t {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, swap>}
+      : (tensor<?x256xf4E2M1FN>, !d, tensor<256x256xf4E2M1FN>, !t) -> tensor<?x256xbf16>
+  return
+}
+
+// -----
+
+!s = tensor<8x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @dots(%a: tensor<8x256xf4E2M1FN>, %s: !s) {
+  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, arithmetic = #fp4.product_arithmetic<fma>, fp4.plan = #fp4.plan<stream_dots, threads = 64>}
+      : (tensor<8x256xf4E2M1FN>, !s, tensor<8x256xf4E2M1FN>, !s) -> tensor<8x8xbf16>
+  // expected-error @+2 {{must have a plan whose 'threads' are a multiple of 32 up to 1024 on sm_100a, but got 48}}
+  // expected-note @+1 {{leave 'threads' out}}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, arithmetic = #fp4.product_arithmetic<fma>, fp4.plan = #fp4.plan<stream_dots, threads = 48>}
+      : (tensor<8x256xf4E2M1FN>, !s, tensor<8x256xf4E2M1FN>, !s) -> tensor<8x8xbf16>
+  // expected-error @+2 {{has no kernel of family tile_product}}
+  // expected-note @+1 {{it has kernels of: stream_dots}}
+  %2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, arithmetic = #fp4.product_arithmetic<fma>, fp4.plan = #fp4.plan<tile_product>}
+      : (tensor<8x256xf4E2M1FN>, !s, tensor<8x256xf4E2M1FN>, !s) -> tensor<8x8xbf16>
+  return
+}

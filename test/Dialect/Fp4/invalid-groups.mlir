@@ -140,3 +140,57 @@ func.func @alpha_one(%two: tensor<2xf32>, %three: tensor<3xf32>, %one: tensor<f3
   %1 = fp4.matmul_alpha %one, %one {per_group} : tensor<f32>, tensor<f32> -> tensor<2xf32>
   return
 }
+
+// -----
+
+!s = tensor<8x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!sb = tensor<64x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!d = tensor<?x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+// blockscaled_matmul (C30)
+func.func @fma_rows(%a: tensor<8x512xf4E2M1FN>, %s: !s, %b: tensor<64x512xf4E2M1FN>, %t: !sb, %d: tensor<?x512xf4E2M1FN>, %sd: !d) {
+  %0 = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>, arithmetic = #fp4.product_arithmetic<fma>}
+      : (tensor<8x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !sb) -> tensor<8x64xbf16>
+  // expected-error @+2 {{attribute 'arithmetic' fma must be of 1 to 8 static rows of 'lhs', or of each group, but got 64}}
+  // expected-note @+1 {{leave 'arithmetic' out, and the tensor core multiplies}}
+  %1 = fp4.blockscaled_matmul %b scaled %t, %b scaled %t {format = #fp4.format<nvfp4>, arithmetic = #fp4.product_arithmetic<fma>}
+      : (tensor<64x512xf4E2M1FN>, !sb, tensor<64x512xf4E2M1FN>, !sb) -> tensor<64x64xbf16>
+  return
+}
+
+// -----
+
+!d = tensor<?x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!sb = tensor<64x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+// blockscaled_matmul (C30)
+func.func @fma_dynamic(%a: tensor<?x512xf4E2M1FN>, %s: !d, %b: tensor<64x512xf4E2M1FN>, %t: !sb) {
+  // expected-error @+2 {{attribute 'arithmetic' fma must be of 1 to 8 static rows of 'lhs', or of each group, but got dynamic ones}}
+  // expected-note @+1 {{leave 'arithmetic' out, and the tensor core multiplies}}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>, arithmetic = #fp4.product_arithmetic<fma>}
+      : (tensor<?x512xf4E2M1FN>, !d, tensor<64x512xf4E2M1FN>, !sb) -> tensor<?x64xbf16>
+  return
+}
+
+// -----
+
+!s = tensor<8x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!sb = tensor<64x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+// blockscaled_matmul (C30)
+func.func @fma_split(%a: tensor<8x512xf4E2M1FN>, %s: !s, %b: tensor<64x512xf4E2M1FN>, %t: !sb) {
+  // expected-error @+1 {{expects neither 'split_k' nor operand 'offsets' with arithmetic fma}}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>, split_k = 2 : i64, arithmetic = #fp4.product_arithmetic<fma>}
+      : (tensor<8x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !sb) -> tensor<8x64xbf16>
+  return
+}
+
+// -----
+
+!s = tensor<2048x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+// blockscaled_matmul (C30)
+func.func @fma_groups(%a: tensor<8x512xf4E2M1FN>, %s: !s, %b: tensor<64x512xf4E2M1FN>) {
+  %0 = fp4.blockscaled_matmul %a scaled %s, %b scaled %s {format = #fp4.format<nvfp4>, groups = array<i64: 4, 4>, arithmetic = #fp4.product_arithmetic<fma>}
+      : (tensor<8x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s) -> tensor<8x32xbf16>
+  // expected-error @+1 {{expects groups of equal size with arithmetic fma, but got array<i64: 3, 5>}}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %b scaled %s {format = #fp4.format<nvfp4>, groups = array<i64: 3, 5>, arithmetic = #fp4.product_arithmetic<fma>}
+      : (tensor<8x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s) -> tensor<8x32xbf16>
+  return
+}

@@ -76,3 +76,14 @@ func.func @several() {
   %bad = pipe.channel from threads(128) to [bulk_store, tensor] : !tiles
   return
 }
+
+// -----
+
+func.func @transposed(%v: vector<8xbf16>, %y: !pipe.global<8x512xbf16>, %w: vector<4xf8E4M3FN>,
+    %s: !pipe.global<128x4xf8E4M3FN, tiled_128x4>, %c: i32) {
+  pipe.store %v, %y[%c, %c] transposed : vector<8xbf16>, !pipe.global<8x512xbf16>
+  // (C200)
+  // expected-error @+1 {{transposed must be elements of 16 or 32 bits of a linear buffer, but got '!pipe.global<128x4xf8E4M3FN, tiled_128x4>'}}
+  pipe.store %w, %s[%c, %c] transposed : vector<4xf8E4M3FN>, !pipe.global<128x4xf8E4M3FN, tiled_128x4>
+  return
+}

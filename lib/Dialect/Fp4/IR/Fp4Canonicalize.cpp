@@ -173,6 +173,8 @@ struct TransposedProduct : OpRewritePattern<linalg::TransposeOp> {
       return rewriter.notifyMatchFailure(op, "is not all that becomes of a product");
     if (!product.getEpilogueBody().empty())
       return rewriter.notifyMatchFailure(op, "the inputs of the epilogue are not transposed");
+    if (product.usesFma())
+      return rewriter.notifyMatchFailure(op, "threads multiply few rows, not few columns");
     if (product.isGrouped())
       return rewriter.notifyMatchFailure(op, "groups are ranges of rows, not of columns");
     if (product.getAlpha() && cast<RankedTensorType>(product.getAlpha().getType()).getRank() != 0)
@@ -181,7 +183,8 @@ struct TransposedProduct : OpRewritePattern<linalg::TransposeOp> {
         op, op->getResult(0).getType(), product.getRhs(), product.getRhsScales(), product.getLhs(),
         product.getLhsScales(), product.getAlpha(), /*epilogue_inputs=*/ValueRange(),
         /*offsets=*/Value(), product.getFormatAttr(), product.getEpilogueAttr(),
-        product.getSplitKAttr(), /*groups=*/DenseI64ArrayAttr());
+        product.getSplitKAttr(), /*groups=*/DenseI64ArrayAttr(),
+        /*arithmetic=*/ProductArithmeticAttr());
     keepPlan(product, swapped);
     return success();
   }

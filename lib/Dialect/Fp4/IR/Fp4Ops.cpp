@@ -396,6 +396,25 @@ static LogicalResult verifySplit(BlockScaledMatmulOp op, const Checked &lhs) {
   return success();
 }
 
+/// blockscaled_matmul (C30): threads multiply few rows, of one matrix or of equal groups.
+static LogicalResult verifyFma(BlockScaledMatmulOp op, const Checked &lhs) {
+  if (!op.usesFma())
+    return success();
+  if (op.getSplitK().value_or(1) > 1 || op.getOffsets())
+    return op.emitOpError("expects neither 'split_k' nor operand 'offsets' with arithmetic fma");
+  if (op.getGroups() && !llvm::all_equal(*op.getGroups()))
+    return op.emitOpError("expects groups of equal size with arithmetic fma, but got ")
+           << op.getGroupsAttr();
+  int64_t rows = lhs.type.isDynamicDim(0) ? 0 : lhs.type.getDimSize(0) / op.getNumGroups();
+  if (rows >= 1 && rows <= BlockScaledMatmulOp::kMaxFmaRows)
+    return success();
+  auto diag = op.emitOpError("attribute 'arithmetic' fma must be of 1 to ")
+              << BlockScaledMatmulOp::kMaxFmaRows << " static rows of 'lhs', or of each group, but got ";
+  lhs.type.isDynamicDim(0) ? diag << "dynamic ones" : diag << rows;
+  diag.attachNote() << "leave 'arithmetic' out, and the tensor core multiplies";
+  return diag;
+}
+
 /// blockscaled_matmul (C4) to (C6): the scales of one side belong to its data.
 static LogicalResult verifySide(BlockScaledMatmulOp op, const Checked &data, StringRef name,
                                 Value value) {
@@ -515,6 +534,8 @@ LogicalResult BlockScaledMatmulOp::verify() {
   if (failed(verifyBlockMultiple(lhs, 1, getFormat()))) // blockscaled_matmul (C3)
     return failure();
   if (failed(verifySplit(*this, lhs))) // blockscaled_matmul (C14)
+    return failure();
+  if (failed(verifyFma(*this, lhs))) // blockscaled_matmul (C30)
     return failure();
   if (failed(isGrouped() ? verifyGroupOperands(*this, lhs, rhs)
                          : verifyMatmulOperands(*this, lhs, rhs)))

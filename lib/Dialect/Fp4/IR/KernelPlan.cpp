@@ -41,6 +41,7 @@ using enum KernelFamily;
 
 constexpr Field kFields[] = {
     {"tile", &KernelPlan::tile, of(TileProduct, TileTransform)},
+    {"swap", &KernelPlan::swap, of(TileProduct), /*isOptional=*/true},
     {"cluster", &KernelPlan::cluster, of(TileProduct), /*isOptional=*/true},
     {"pair", &KernelPlan::pair, of(TileProduct), /*isOptional=*/true},
     {"store", &KernelPlan::store, of(TileProduct), /*isOptional=*/true},
@@ -51,11 +52,11 @@ constexpr Field kFields[] = {
     {"accumulators", &KernelPlan::accumulators, of(TileProduct, TileTransform),
      /*isOptional=*/true},
     {"threads", &KernelPlan::threads,
-     of(TileQuantize, StreamBlocks, StreamItems, ReduceGrid, ReduceRows)},
+     of(TileQuantize, StreamBlocks, StreamItems, ReduceGrid, ReduceRows, StreamDots)},
     {"blocks_per_thread", &KernelPlan::blocksPerThread, of(StreamBlocks)},
     {"items_per_thread", &KernelPlan::itemsPerThread, of(StreamItems, ReduceGrid)},
     {"resident", &KernelPlan::resident, of(TileProduct, TileTransform, TileQuantize)},
-    {"resident", &KernelPlan::resident, of(StreamBlocks), /*isOptional=*/true},
+    {"resident", &KernelPlan::resident, of(StreamBlocks, StreamDots), /*isOptional=*/true},
     {"grid", &KernelPlan::grid, of(ReduceGrid)},
     {"cache_hints", &KernelPlan::cacheHints, of(StreamBlocks), /*isOptional=*/true},
 };

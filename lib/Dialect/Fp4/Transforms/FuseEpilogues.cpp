@@ -139,7 +139,8 @@ bool fp4::fuseEpilogue(linalg::GenericOp op, RewriterBase &rewriter) {
       rewriter, rewriter.getFusedLoc({product.getLoc(), op.getLoc()}), op.getResult(0).getType(),
       product.getLhs(), product.getLhsScales(), product.getRhs(), product.getRhsScales(),
       product.getAlpha(), inputs, product.getOffsets(), product.getFormatAttr(),
-      product.getEpilogueAttr(), product.getSplitKAttr(), product.getGroupsAttr());
+      product.getEpilogueAttr(), product.getSplitKAttr(), product.getGroupsAttr(),
+      product.getArithmeticAttr());
   fused->setDiscardableAttrs(product->getDiscardableAttrDictionary());
   BodyBuilder(rewriter, op, product).build(fused);
   rewriter.replaceOp(op, fused.getResult());

@@ -548,6 +548,11 @@ LogicalResult StoreOp::verify() {
   if (dest.isScales() && count != kScaleBlockColumns) // (C118)
     return emitOpError() << "vector must have the " << kScaleBlockColumns
                          << " columns of a block of scales, but got " << count;
+  if (getTransposed() && // (C200)
+      (dest.isScales() || vector.getElementTypeBitWidth() < 16))
+    return emitOpError() << "transposed must be elements of 16 or 32 bits of a linear buffer, but "
+                            "got "
+                         << dest;
   if (!getRows() && ShapedType::isDynamic(dest.getShape()[0])) { // (C118)
     InFlightDiagnostic diag = emitOpError()
                               << "must bound the rows of a destination with dynamic rows";

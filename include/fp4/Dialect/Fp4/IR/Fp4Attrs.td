@@ -160,6 +160,20 @@ def Fp4_HadamardAttr : AttrDef<Fp4_Dialect, "Hadamard"> {
   }];
 }
 
+def Fp4_ProductArithmetic : Fp4_I32Enum<"ProductArithmetic", "how a product sums", [
+    I32EnumAttrCase<"TensorCore", 0, "tensor_core">,
+    I32EnumAttrCase<"Fma", 1, "fma">]>;
+
+def Fp4_ProductArithmeticAttr : EnumAttr<Fp4_Dialect, Fp4_ProductArithmetic,
+                                         "product_arithmetic"> {
+  let description = [{
+    `tensor_core` sums as the tensor core of the target does. `fma` sums the products of a block
+    exactly, and adds block after block in fp32 with fused multiply-adds, in 32 lanes that are added
+    at the end: what threads without a tensor core do (docs/Numerics.md has both).
+  }];
+  let assemblyFormat = "`<` $value `>`";
+}
+
 def Fp4_Philox : Fp4_I32Enum<"Philox", "which random word rounds which element", [
     I32EnumAttrCase<"Element", 0, "element">,
     I32EnumAttrCase<"TransformerEngine", 1, "transformer_engine">]>;

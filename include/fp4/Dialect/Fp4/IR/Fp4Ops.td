@@ -504,6 +504,9 @@ def Fp4_BlockScaledMatmulOp
     device only: group g has the rows offsets[g] to offsets[g + 1]. Scales are lists of tiles as
     `fp4.quantize` with `groups` writes them, where each group is padded to 128 rows by itself.
 
+    With `arithmetic = #fp4.product_arithmetic<fma>` threads multiply and not the tensor core, which
+    suits products of a few rows with a matrix. This too decides bits of the result.
+
     | operand    | element type | shape | layout |
     |------------|--------------|-------|--------|
     | lhs        | f4E2M1FN     | M x K, M may be dynamic, K a multiple of the block | row-major |
@@ -539,7 +542,8 @@ def Fp4_BlockScaledMatmulOp
                        Fp4_FormatAttr:$format,
                        OptionalAttr<Fp4_EpilogueAttr>:$epilogue,
                        OptionalAttr<I64Attr>:$split_k,
-                       OptionalAttr<DenseI64ArrayAttr>:$groups);
+                       OptionalAttr<DenseI64ArrayAttr>:$groups,
+                       OptionalAttr<Fp4_ProductArithmeticAttr>:$arithmetic);
   let regions = (region AnyRegion:$epilogue_body);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
@@ -561,6 +565,10 @@ def Fp4_BlockScaledMatmulOp
     int64_t getColumns();
     /// Ranges of K at most: the last thread block to join adds all of their sums.
     static constexpr int64_t kMaxSplits = 32;
+    /// Threads multiply, and not the tensor core.
+    bool usesFma() { return getArithmetic() == ::fp4::ProductArithmetic::Fma; }
+    /// Rows of a product of threads at most: each thread has the sums of all of them.
+    static constexpr int64_t kMaxFmaRows = 8;
   }];
 }
 

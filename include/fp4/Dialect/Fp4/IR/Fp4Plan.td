@@ -11,7 +11,8 @@ def Fp4_KernelFamily : Fp4_I32Enum<"KernelFamily", "family of kernels", [
     I32EnumAttrCase<"StreamBlocks", 3, "stream_blocks">,
     I32EnumAttrCase<"StreamItems", 4, "stream_items">,
     I32EnumAttrCase<"ReduceGrid", 5, "reduce_grid">,
-    I32EnumAttrCase<"ReduceRows", 6, "reduce_rows">]>;
+    I32EnumAttrCase<"ReduceRows", 6, "reduce_rows">,
+    I32EnumAttrCase<"StreamDots", 7, "stream_dots">]>;
 
 def Fp4_ResultStore : Fp4_I32Enum<"ResultStore", "way of a result to global memory", [
     I32EnumAttrCase<"Direct", 0, "direct">,
@@ -27,17 +28,19 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
 
     | family | kernel | fields |
     |--------|--------|--------|
-    | tile_product | output tiles on the tensor core | tile, cluster, pair, store, schedule, roles, stages, accumulators, resident |
+    | tile_product | output tiles on the tensor core | tile, swap, cluster, pair, store, schedule, roles, stages, accumulators, resident |
     | tile_transform | quantizer whose transform runs on the tensor core | tile, strip, schedule, roles, stages, accumulators, resident |
     | tile_quantize | a thread block quantizes a tile along rows, columns or both | threads, resident |
     | stream_blocks | threads quantize or decode blocks of rows | threads, blocks_per_thread, resident, cache_hints |
     | stream_items | threads take work items from a list | threads, items_per_thread |
     | reduce_grid | all threads reduce to one number | threads, items_per_thread, grid |
     | reduce_rows | a thread block reduces each row | threads |
+    | stream_dots | a warp multiplies a few rows with rows of a matrix | threads, resident |
 
     | field | meaning |
     |-------|---------|
     | tile | tile_product: rows, columns and depth of an output tile, in elements. tile_transform: rows and columns of a tile of the input |
+    | swap | the rows of the tile are columns of the result, and its columns rows: the tensor core has the rhs as operand A |
     | cluster | thread blocks along the rows and the columns that load operands together; without it, one |
     | pair | two thread blocks along the rows work on a tile as one tensor core |
     | store | tma: results leave through tiles in shared memory, which TMA stores. direct: threads write them from their registers. Without it, direct |

@@ -24,6 +24,7 @@ struct KernelPlan {
   KernelFamily family = {};
   std::array<int64_t, 3> tile = {}; ///< 0 where there is no such dimension
   std::array<int64_t, 3> cluster = {}; ///< blocks along m and n
+  bool swap = false; ///< the tensor core has the rhs as operand A
   bool pair = false;
   std::optional<ResultStore> store;
   std::optional<int64_t> strip;

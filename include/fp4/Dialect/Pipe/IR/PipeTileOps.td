@@ -46,7 +46,8 @@ def Pipe_LoadFactorsOp : Pipe_Op<"load_factors", [Pure]> {
     The thread of accumulator lane r gets `global[row + r, column + i]`, i = 0, 1, ... A dimension of
     1 is the same for every row, or every column. Rows and columns that do not exist have the number
     of the last one; `rows` defaults to the static rows of the buffer. Like a scalar, the buffer must
-    not be written while the kernel runs. `column` is a multiple of the vector's elements. PTX:
+    not be written while the kernel runs. `column` is a multiple of the vector's elements. With
+    `transposed` the thread gets `global[row + i, column + r]`: its column of the buffer. PTX:
     ld.global.nc.
 
     Constraints: (C144) the buffer has two dimensions of the vector's element type; `rows` is
@@ -57,10 +58,11 @@ def Pipe_LoadFactorsOp : Pipe_Op<"load_factors", [Pure]> {
     %f = pipe.load_factors %p[%m0, %n0] rows %m : !pipe.global<?x1xf32> -> vector<32xf32>
     ```
   }];
-  let arguments = (ins Pipe_GlobalType:$global, I32:$row, I32:$column, Optional<I32>:$rows);
+  let arguments = (ins Pipe_GlobalType:$global, I32:$row, I32:$column, Optional<I32>:$rows,
+                       UnitAttr:$transposed);
   let results = (outs FixedVectorOfRankAndType<[1], [F32, BF16, F16]>:$result);
   let assemblyFormat = [{
-    $global `[` $row `,` $column `]` (`rows` $rows^)? attr-dict
+    $global `[` $row `,` $column `]` (`rows` $rows^)? (`transposed` $transposed^)? attr-dict
     `:` qualified(type($global)) `->` qualified(type($result))
   }];
   let hasVerifier = 1;
@@ -427,8 +429,12 @@ def Pipe_StoreOp : Pipe_EngineOp<"store", "Threads"> {
     a multiple of the vector's elements. In a `tiled_128x4` buffer of scales, rows and columns that
     only pad a block are written with zero.
 
+    With `transposed` the thread writes `dest[row + i, column + r] = value[i]`, its column of dest.
+    `row` then is the multiple. The threads of a warp write elements that lie side by side.
+
     Constraints: (C118) the vector has 1, 2, 4, .. elements of the buffer's element type, 32 or more
-    of f4E2M1FN, 4 of a tiled_128x4 buffer; `rows` is present when the buffer's rows are dynamic.
+    of f4E2M1FN, 4 of a tiled_128x4 buffer; `rows` is present when the buffer's rows are dynamic;
+    (C200) a `transposed` store has elements of 16 or 32 bits and a linear buffer.
 
     Example:
     ```mlir
@@ -436,9 +442,9 @@ def Pipe_StoreOp : Pipe_EngineOp<"store", "Threads"> {
     ```
   }];
   let arguments = (ins FixedVectorOfRankAndType<[1], [AnyFloat]>:$value, Pipe_GlobalType:$dest,
-                       I32:$row, I32:$column, Optional<I32>:$rows);
+                       I32:$row, I32:$column, Optional<I32>:$rows, UnitAttr:$transposed);
   let assemblyFormat = [{
-    $value `,` $dest `[` $row `,` $column `]` (`rows` $rows^)? attr-dict
+    $value `,` $dest `[` $row `,` $column `]` (`rows` $rows^)? (`transposed` $transposed^)? attr-dict
     `:` qualified(type($value)) `,` qualified(type($dest))
   }];
   let hasVerifier = 1;

@@ -1,0 +1,327 @@
+//===- Dots.cpp - A few rows times a matrix, without a tensor core --------===//
+//
+// A warp computes the products of all rows of the lhs with four rows of the rhs that are 32 apart,
+// whose scales lie in 16 bytes (fp4/ISA/ScaleLayout.h). Lane l takes the chunks l, l + 32, .. of 64
+// elements. It adds block after block: the sum of the products of a block is exact, and a fused
+// multiply-add puts it to the sum of the lane. The lanes are added in pairs, 16 apart, 8, 4, 2, 1.
+// That order is fp4/Numerics' (FmaGemm.cpp), whatever the number of threads. The codes and scales
+// of the next chunk are loaded before those of this one are multiplied.
+//
+//===----------------------------------------------------------------------===//
+#include "DotOperands.h"
+#include "ElementwiseEmitter.h"
+#include "Int32.h"
+#include "KernelBuilder.h"
+#include "Lowering.h"
+
+#include "fp4/ISA/BufferShape.h"
+#include "fp4/ISA/ScaleLayout.h"
+#include "fp4/Numerics/BlockScaledGemm.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace fp4;
+
+namespace {
+
+constexpr int64_t kRowsOfWarp = hw::scaleBlockRows / hw::scaleUnitRowStep;
+constexpr int64_t kRowStep = hw::scaleUnitRowStep;
+constexpr int64_t kLanes = numerics::fmaLanes, kChunk = numerics::fmaChunk;
+/// Words of codes in a chunk of a row, and bytes of its codes.
+constexpr int64_t kWords = kChunk / 8, kBytes = kChunk / 2;
+
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+class DotsKernel {
+public:
+  DotsKernel(BlockScaledMatmulOp op, LoweringContext &context);
+  void lower();
+
+private:
+  using Values = SmallVector<Value>;
+  /// Where a warp reads: its rows of the rhs, its unit of their scales, and the group's lhs.
+  struct Place {
+    Values rhs, lhs; ///< pointers to rows
+    Value rhsScales, lhsScales;
+  };
+
+  void multiplyRows(Value item);
+  Place findPlace(Int32 group, Int32 row);
+  Values sumChunks(const Place &place);
+  Values loadRhs(const Place &place, Value chunk);
+  Values addChunk(const Place &place, Value chunk, ValueRange rhs, ValueRange sums);
+  void addBlock(Int32 chunk, int64_t block, ArrayRef<Values> rhs, ArrayRef<Values> lhs,
+                Values &sums);
+  Values codes(Value row, Int32 chunk);
+  Int32 scaleTile(Value chunk) { return Int32(b, chunk) / (kTileBlocks / blocksOfChunk()); }
+  Values factorsOf(Value word, Int32 chunk);
+  Values wordsOf(ArrayRef<Value> vectors);
+  Value reduce(Value sum);
+  void storeElement(Int32 group, Int32 row, ValueRange sums);
+  Value element(Value sum, Value row, Value column, Value group);
+  Value number(Value pointer, RankedTensorType type, Value row, Value column);
+
+  static constexpr int64_t kTileBlocks = hw::scaleBlockColumns;
+  int64_t blocksOfChunk() const { return kChunk / block; }
+  /// Bytes of an access to codes, which divide a row.
+  int64_t accessBytes() const { return depth % 32 ? 8 : 16; }
+  int64_t tiles() const { return llvm::divideCeil(depth / block, kTileBlocks); }
+
+  BlockScaledMatmulOp op;
+  KernelBuilder kernel;
+  ImplicitLocOpBuilder &b;
+  Scalars s;
+  int64_t groups, rows, columns, depth, block;
+  DotOperands operands;
+  Value lhs, lhsScales, rhs, rhsScales, alpha, result, lane;
+  Values inputs;
+};
+
+} // namespace
+
+DotsKernel::DotsKernel(BlockScaledMatmulOp op, LoweringContext &context)
+    : op(op), kernel(op, "dots", context), b(kernel.body()), s(b, context.target),
+      groups(op.getNumGroups()), rows(typeOf(op.getLhs()).getDimSize(0) / groups),
+      columns(op.getColumns()), depth(typeOf(op.getLhs()).getDimSize(1)),
+      block(blockSize(op.getFormat())),
+      operands(b, s, isa<Float8E4M3FNType>(typeOf(op.getLhsScales()).getElementType())) {
+  lhs = kernel.input(op.getLhs());
+  lhsScales = kernel.input(op.getLhsScales());
+  rhs = kernel.input(op.getRhs());
+  rhsScales = kernel.input(op.getRhsScales());
+  if (op.getAlpha())
+    alpha = kernel.input(op.getAlpha());
+  for (Value input : op.getEpilogueInputs())
+    inputs.push_back(kernel.input(input));
+  result = kernel.output(op.getResult(), /*rows=*/Value());
+}
+
+void DotsKernel::lower() {
+  int64_t items = groups * llvm::divideCeil(columns, hw::scaleBlockRows) * kRowStep;
+  int64_t warps = kernel.numThreads() / kLanes;
+  Int32 thread(b, kernel.globalThread());
+  lane = thread % kLanes;
+  Value step = Int32(b, kernel.gridThreads()) / kLanes;
+  kernel.forEachItem(thread / kLanes, constI32(b, items), step, {}, [&](Value item, ValueRange) {
+    multiplyRows(item);
+    return Values();
+  });
+  kernel.launch(constIndex(kernel.host(), llvm::divideCeil(items, warps)));
+}
+
+/// Consecutive warps have consecutive rows of a block of 128.
+void DotsKernel::multiplyRows(Value item) {
+  int64_t items = llvm::divideCeil(columns, hw::scaleBlockRows) * kRowStep;
+  Int32 group = Int32(b, item) / items, unit = Int32(b, item) % items;
+  Int32 row = unit / kRowStep * hw::scaleBlockRows + unit % kRowStep;
+  Values sums = sumChunks(findPlace(group, row));
+  for (Value &sum : sums)
+    sum = reduce(sum);
+  storeElement(group, row, sums);
+}
+
+/// Rows that do not exist are the last one.
+DotsKernel::Place DotsKernel::findPlace(Int32 group, Int32 row) {
+  int64_t pitch = hw::paddedRowBytes(depth);
+  Place place;
+  for (int64_t i = 0; i < kRowsOfWarp; ++i) {
+    Int32 existing = minimum(row + i * kRowStep, Int32(b, columns - 1));
+    place.rhs.push_back(address(b, rhs, group * columns + existing, pitch));
+  }
+  for (int64_t i = 0; i < rows; ++i)
+    place.lhs.push_back(address(b, lhs, group * rows + i, pitch));
+  int64_t rowBlocks = llvm::divideCeil(columns, hw::scaleBlockRows),
+          rowBytes = tiles() * hw::scaleBlockBytes;
+  Value first = address(b, rhsScales, group * rowBlocks + row / hw::scaleBlockRows, rowBytes);
+  place.rhsScales = address(b, first, row % kRowStep, hw::scaleUnitBytes);
+  place.lhsScales = address(b, lhsScales, group, rowBytes);
+  return place;
+}
+
+/// Of a chunk: codes of each row of the rhs, and the scales of all of them.
+DotsKernel::Values DotsKernel::loadRhs(const Place &place, Value chunk) {
+  Values loaded;
+  for (Value row : place.rhs)
+    llvm::append_range(loaded, codes(row, Int32(b, chunk)));
+  auto unit = VectorType::get(kRowsOfWarp, b.getI32Type());
+  loaded.push_back(load(b, unit, address(b, place.rhsScales, scaleTile(chunk), hw::scaleBlockBytes),
+                        hw::scaleUnitBytes));
+  return loaded;
+}
+
+/// The codes of a chunk; behind the end of the row those before it, which are multiplied by
+/// nothing.
+DotsKernel::Values DotsKernel::codes(Value row, Int32 chunk) {
+  int64_t bytes = accessBytes(), count = kBytes / bytes;
+  auto type = VectorType::get(bytes / 4, b.getI32Type());
+  Values loaded;
+  for (int64_t i = 0; i < count; ++i) {
+    Int32 place = chunk * count + i;
+    if (depth % kChunk)
+      place = minimum(place, Int32(b, depth / 2 / bytes - 1));
+    loaded.push_back(load(b, type, address(b, row, place, bytes), bytes));
+  }
+  return loaded;
+}
+
+/// The sums of this lane, of every row of the lhs with each of the rhs.
+DotsKernel::Values DotsKernel::sumChunks(const Place &place) {
+  int64_t chunks = llvm::divideCeil(depth, kChunk);
+  Int32 last(b, chunks - 1);
+  Values carried(rows * kRowsOfWarp, s.constant(0));
+  llvm::append_range(carried, loadRhs(place, minimum(Int32(b, lane), last)));
+  ValueRange results = kernel.forEachItem(
+      lane, constI32(b, chunks), constI32(b, kLanes), carried, [&](Value chunk, ValueRange state) {
+        Values next = loadRhs(place, minimum(Int32(b, chunk) + kLanes, last));
+        Values sums = addChunk(place, chunk, state.drop_front(rows * kRowsOfWarp),
+                               state.take_front(rows * kRowsOfWarp));
+        llvm::append_range(sums, next);
+        return sums;
+      });
+  return Values(results.take_front(rows * kRowsOfWarp));
+}
+
+DotsKernel::Values DotsKernel::wordsOf(ArrayRef<Value> vectors) {
+  Values words;
+  for (Value vector : vectors)
+    for (int64_t i = 0; i < cast<VectorType>(vector.getType()).getNumElements(); ++i)
+      words.push_back(vector::ExtractOp::create(b, vector, i));
+  return words;
+}
+
+/// Factors of the blocks of a chunk, of a word with the scales of four.
+DotsKernel::Values DotsKernel::factorsOf(Value word, Int32 chunk) {
+  int64_t count = blocksOfChunk();
+  if (count < kTileBlocks) // of which the second chunk has the second half
+    word = Int32(b, word).shiftRight(chunk % (kTileBlocks / count) * (8 * count));
+  return operands.factors(word, 0, count);
+}
+
+/// `sums` with the products of a chunk. A quarter goes into the factors of the lhs, as sums of
+/// doubled values are four times too large.
+DotsKernel::Values DotsKernel::addChunk(const Place &place, Value number, ValueRange loaded,
+                                        ValueRange before) {
+  Int32 chunk(b, number);
+  Values rhsWords = wordsOf(Values(loaded.drop_back())), unit = wordsOf(loaded.back());
+  Values sums(before), rhsFactors, lhsWords, lhsFactors;
+  for (Value word : unit)
+    llvm::append_range(rhsFactors, factorsOf(word, chunk));
+  for (auto [i, row] : llvm::enumerate(place.lhs)) {
+    llvm::append_range(lhsWords, wordsOf(codes(row, chunk)));
+    Value tile = address(b, place.lhsScales, scaleTile(chunk), hw::scaleBlockBytes);
+    Value word = load(b, b.getI32Type(), advance(b, tile, i * hw::scaleUnitBytes), 4);
+    for (Value factor : factorsOf(word, chunk))
+      lhsFactors.push_back(s.multiply(factor, s.constant(0.25f)));
+  }
+  for (int64_t i = 0; i < blocksOfChunk(); ++i)
+    addBlock(chunk, i, {rhsWords, rhsFactors}, {lhsWords, lhsFactors}, sums);
+  return sums;
+}
+
+/// Block `number` of a chunk. `rhs` and `lhs` have the words of all rows and the factors.
+void DotsKernel::addBlock(Int32 chunk, int64_t number, ArrayRef<Values> rhs, ArrayRef<Values> lhs,
+                          Values &sums) {
+  int64_t blocks = blocksOfChunk(), words = kWords / blocks;
+  Value exists;
+  if (depth % kChunk)
+    exists = chunk * blocks + number < depth / block;
+  auto bytesOf = [&](const Values &all, int64_t row, auto decode) {
+    Values bytes;
+    for (int64_t i = 0; i < words; ++i)
+      llvm::append_range(bytes, decode(all[row * kWords + number * words + i]));
+    return bytes;
+  };
+  SmallVector<Values> weights;
+  for (int64_t row = 0; row < kRowsOfWarp; ++row)
+    weights.push_back(bytesOf(rhs[0], row, [&](Value word) { return operands.offsetBytes(word); }));
+  for (int64_t i = 0; i < rows; ++i) {
+    Values bytes = bytesOf(lhs[0], i, [&](Value word) { return operands.signedBytes(word); });
+    Value start = operands.start(bytes);
+    for (int64_t row = 0; row < kRowsOfWarp; ++row) {
+      Value sum = start;
+      for (auto [weight, byte] : llvm::zip_equal(weights[row], bytes))
+        sum = operands.add(weight, byte, sum);
+      Value product = operands.finish(sum);
+      if (exists)
+        product = arith::SelectOp::create(b, exists, product, s.constant(0));
+      Value scaled = s.multiply(product, lhs[1][i * blocks + number]);
+      Value &total = sums[i * kRowsOfWarp + row];
+      total = LLVM::FMAOp::create(b, b.getF32Type(), scaled, rhs[1][row * blocks + number], total);
+    }
+  }
+}
+
+Value DotsKernel::reduce(Value sum) {
+  for (int64_t stride = kLanes / 2; stride > 0; stride /= 2)
+    sum = s.add(sum, NVVM::ShflOp::create(b, b.getF32Type(), s.integer(-1), sum, s.integer(stride),
+                                          s.integer(31), NVVM::ShflKind::bfly,
+                                          /*return_value_and_is_valid=*/UnitAttr()));
+  return sum;
+}
+
+//===----------------------------------------------------------------------===//
+// The element of the result
+//===----------------------------------------------------------------------===//
+
+/// Lane i stores the product of row i / 4 of the lhs with row i % 4 of the warp.
+void DotsKernel::storeElement(Int32 group, Int32 row, ValueRange sums) {
+  Int32 number(b, lane);
+  Value sum = sums.front();
+  for (auto [i, other] : llvm::enumerate(sums.drop_front()))
+    sum = arith::SelectOp::create(
+        b, arith::CmpIOp::create(b, arith::CmpIPredicate::eq, number, constI32(b, i + 1)), other,
+        sum);
+  Int32 column = row + number % kRowsOfWarp * kRowStep;
+  Value exists = arith::AndIOp::create(b, number < rows * kRowsOfWarp, column < columns);
+  auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  Int32 resultRow = group * rows + number / kRowsOfWarp;
+  RankedTensorType type = typeOf(op.getResult());
+  int64_t bytes = type.getElementTypeBitWidth() / 8;
+  Value start = address(b, result, resultRow, columns * bytes);
+  store(b, element(sum, resultRow, column, group), address(b, start, column, bytes), bytes);
+}
+
+/// The number of a scalar, of a row or column, of both, or of a group.
+Value DotsKernel::number(Value pointer, RankedTensorType type, Value row, Value column) {
+  int64_t bytes = type.getElementTypeBitWidth() / 8;
+  if (type.getRank() == 2 && type.getDimSize(0) != 1)
+    pointer = address(b, pointer, row, type.getDimSize(1) * bytes);
+  if (type.getRank() == 2 && type.getDimSize(1) != 1)
+    pointer = address(b, pointer, column, bytes);
+  return load(b, type.getElementType(), pointer, bytes);
+}
+
+/// What becomes of a sum; bodies and steps are those of every product.
+Value DotsKernel::element(Value sum, Value row, Value column, Value group) {
+  Type resultType = typeOf(op.getResult()).getElementType();
+  auto vectorOf = [&](Value number) -> Value {
+    return vector::BroadcastOp::create(b, VectorType::get({1}, number.getType()), number);
+  };
+  if (alpha) {
+    RankedTensorType type = typeOf(op.getAlpha());
+    Value pointer = type.getRank() == 1 ? address(b, alpha, group, 4) : alpha;
+    sum = s.multiply(sum, number(pointer, type, row, column));
+  }
+  if (auto epilogue = op.getEpilogue())
+    for (numerics::EpilogueOp step : epilogue->getSteps()) {
+      assert(step == numerics::EpilogueOp::Relu && "every step has its operation");
+      sum = arith::MaximumFOp::create(b, sum, s.constant(0));
+    }
+  Value value = vectorOf(sum);
+  if (!op.getEpilogueBody().empty()) {
+    Values arguments = {value};
+    for (auto [pointer, input] : llvm::zip_equal(inputs, op.getEpilogueInputs()))
+      arguments.push_back(widenToF32(b, vectorOf(number(pointer, typeOf(input), row, column))));
+    value = emitElementwise(b, op.getEpilogueBody().front(), arguments).front();
+  }
+  return vector::ExtractOp::create(b, narrowTo(b, value, resultType), 0);
+}
+
+LogicalResult fp4::lowerDots(BlockScaledMatmulOp op, LoweringContext &context) {
+  DotsKernel(op, context).lower();
+  return success();
+}
