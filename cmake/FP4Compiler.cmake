@@ -71,7 +71,8 @@ foreach(_dir include/fp4/Dialect/Fp4 include/fp4/Dialect/Pipe include/fp4/Conver
              lib/Conversion/KernelPlans
              lib/Conversion/KernelArithmetic lib/Conversion/Fp4ToPipe lib/Conversion/Fp4ToGPU
              lib/Conversion/PipeToNVVM lib/Conversion/HostToRuntime lib/Target lib/Pipelines
-             lib/Compiler lib/Compiler/CAPI lib/Dialect/CAPI lib/Plugin tools/fp4-opt tools/fp4-runner)
+             lib/Compiler lib/Compiler/CAPI lib/Dialect/CAPI lib/Plugin tools/fp4-opt
+             tools/fp4-lsp-server tools/fp4-reduce tools/fp4-runner)
   if(EXISTS ${PROJECT_SOURCE_DIR}/${_dir}/CMakeLists.txt)
     add_subdirectory(${_dir})
   endif()

@@ -32,7 +32,7 @@ def add_tool(name, command, options=""):
 own_opt = os.path.join(config.fp4_tools_dir, "fp4-opt")
 config.substitutions.append(("%fp4-opt-once", own_opt))
 add_tool("fp4-opt", own_opt, " --verify-roundtrip")
-for tool in ["fp4-runner", "fp4-run", "fp4-sim"]:
+for tool in ["fp4-lsp-server", "fp4-reduce", "fp4-runner", "fp4-run", "fp4-sim"]:
     add_tool(tool, os.path.join(config.fp4_tools_dir, tool))
 # mlir-opt-22 is not instrumented; a plugin that is needs its runtime.
 preload = "env LD_PRELOAD=" + config.fp4_sanitizer_runtime + " "

@@ -34,6 +34,42 @@ static bool loadsOwnPlugin(StringRef argument, StringRef next) {
   return plugin->getPluginName() == "FP4";
 }
 
+/// What --help shows: a screen. The hundreds of options and passes of MLIR are behind --help-all.
+constexpr const char *kHelp = R"(fp4-opt runs passes and named phases on .mlir files.
+
+  fp4-opt FILE --compile-to=PHASE   run the phases up to this one and print the program:
+                                    PHASES
+  fp4-opt FILE --PASS --PASS ...    run single passes, ours and those of MLIR, in this order
+  fp4-opt FILE --pass-pipeline='builtin.module(PASS{OPTION=VALUE},...)'
+
+  --target=NAME                     GPU to compile for (default: the module's, else sm_100a)
+  --plan=PLAN                       plan for kernels of its family (docs/Rationale/Plans.md)
+  -o FILE                           write here instead of standard output
+  --split-input-file                programs are separated by lines of // -----
+  --verify-diagnostics              the errors must be those of the expected-error comments
+  --mlir-print-ir-after-all         print the program after every pass
+  --mlir-print-debuginfo            print locations
+  --mlir-timing                     say how long every pass takes
+  --remarks-filter=REGEX            print remarks: fp4-fuse says what it merged and why not
+  --emit-bytecode                   write bytecode
+  --allow-unregistered-dialect      accept dialects that are not linked in, such as stablehlo
+
+  --help-all                        every option, and every pass with its options
+  --show-dialects                   the dialects that are linked in
+  docs/Pipelines.md describes the phases, docs/Tools.md the other tools.
+)";
+
+/// Prints the help where the command line asks for it.
+static bool printHelp(ArrayRef<char *> arguments) {
+  if (!llvm::any_of(arguments.drop_front(), [](StringRef text) {
+        return text == "--help" || text == "-help" || text == "-h";
+      }))
+    return false;
+  auto [before, after] = StringRef(kHelp).split("PHASES");
+  outs() << before << fp4::phaseNames() << after;
+  return true;
+}
+
 /// Prints an error with a note and returns false.
 static bool explain(const Twine &error, const Twine &note) {
   errs() << "error: " << error << "\nnote: " << note << "\n";
@@ -58,7 +94,7 @@ static bool expandArguments(ArrayRef<char *> arguments, std::vector<std::string>
     } else if (option.consume_front("plan=")) {
       plans += (option + ";").str();
     } else {
-      expanded.push_back(arguments[i]);
+      expanded.push_back(option == "help-all" ? "--help" : arguments[i]);
     }
   }
   if (!plans.empty())
@@ -70,6 +106,8 @@ static bool expandArguments(ArrayRef<char *> arguments, std::vector<std::string>
 
 int main(int argc, char **argv) {
   InitLLVM initLLVM(argc, argv);
+  if (printHelp(ArrayRef(argv, argc)))
+    return 0;
   std::vector<std::string> arguments;
   if (!expandArguments(ArrayRef(argv, argc), arguments))
     return 1;

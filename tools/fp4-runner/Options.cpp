@@ -3,6 +3,7 @@
 #include "Options.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 
 namespace fp4::runner {
@@ -70,6 +71,22 @@ void addLayoutCommand(CLI::App &app, Options &options) {
   layout->callback([&options] { options.layout = true; });
 }
 
+/// What measurements and tests need. --help leaves it out and fits a screen; --help-all has it.
+constexpr const char *kRareOptions[] = {
+    "--ptxas",   "--kernel",    "--multiprocessors", "--no-arithmetic", "--time-phases", "--explain",
+    "--threads", "--unwritten", "--stats",           "--limit",         "--no-verify",   "--compare"};
+
+/// Options without a group are not in the help.
+void addHelp(CLI::App &app, int argc, char **argv) {
+  app.set_help_flag("-h,--help", "Print the usual options and exit");
+  app.set_help_all_flag("--help-all", "Print every option and those of the subcommands");
+  const auto asksForAll = [](std::string_view text) { return text == "--help-all"; };
+  if (std::any_of(argv, argv + argc, asksForAll))
+    return;
+  for (const char *name : kRareOptions)
+    app.get_option(name)->group("");
+}
+
 } // namespace
 
 std::optional<int> parseCommandLine(int argc, char **argv, Options &options) {
@@ -81,6 +98,7 @@ std::optional<int> parseCommandLine(int argc, char **argv, Options &options) {
   harness::addRunOptions(app, options.run);
   app.get_option("--shape")->description(
       "M[,N[,K]]: sizes of the dimensions that fp4.dims names M, N and K");
+  addHelp(app, argc, argv);
   try {
     app.parse(argc, argv);
     const bool command =

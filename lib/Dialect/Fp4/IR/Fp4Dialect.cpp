@@ -1,6 +1,7 @@
 //===- Fp4Dialect.cpp - Registration, format facts, function attributes ---===//
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 
+#include "mlir/Bytecode/BytecodeImplementation.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -17,10 +18,44 @@ struct Fp4Inliner : DialectInlinerInterface {
   using DialectInlinerInterface::DialectInlinerInterface;
   bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const override { return true; }
 };
+
+/// The version that bytecode of this dialect carries. The number grows when a program that was valid
+/// would mean something else or nothing; upgradeFromVersion then mends the older ones.
+struct Fp4Version : DialectVersion {
+  explicit Fp4Version(uint64_t number) : number(number) {}
+  uint64_t number;
+};
+constexpr uint64_t kVersion = 1;
+
+/// Attributes and types are written in their textual form, which MLIR does by itself.
+struct Fp4Bytecode : BytecodeDialectInterface {
+  explicit Fp4Bytecode(Dialect *dialect) : BytecodeDialectInterface(dialect) {}
+
+  void writeVersion(DialectBytecodeWriter &writer) const override { writer.writeVarInt(kVersion); }
+
+  std::unique_ptr<DialectVersion> readVersion(DialectBytecodeReader &reader) const override {
+    uint64_t number;
+    if (failed(reader.readVarInt(number)))
+      return nullptr;
+    if (number == 0 || number > kVersion) {
+      InFlightDiagnostic diag = reader.emitError()
+                                << "bytecode must have version 1 to " << kVersion
+                                << " of the fp4 dialect, but has version " << number;
+      diag.attachNote() << "a newer compiler wrote it: update this one, or write text there";
+      return nullptr;
+    }
+    return std::make_unique<Fp4Version>(number);
+  }
+
+  /// There is one version, so nothing to mend.
+  LogicalResult upgradeFromVersion(Operation *, const DialectVersion &) const override {
+    return success();
+  }
+};
 } // namespace
 
 void Fp4Dialect::initialize() {
-  addInterfaces<Fp4Inliner>();
+  addInterfaces<Fp4Inliner, Fp4Bytecode>();
   registerAttributes();
   addOperations<
 #define GET_OP_LIST
