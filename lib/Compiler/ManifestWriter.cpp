@@ -247,8 +247,8 @@ private:
     if (elementwiseOf(&op) || isElementwiseOnTensors(&op))
       return true;
     return isa<fp4::Fp4Dialect>(op.getDialect()) ||
-           isa<tensor::CastOp, tensor::CollapseShapeOp, tensor::EmptyOp, tensor::ExpandShapeOp,
-               tensor::ExtractSliceOp>(op) ||
+           isa<tensor::CastOp, tensor::CollapseShapeOp, tensor::ConcatOp, tensor::EmptyOp,
+               tensor::ExpandShapeOp, tensor::ExtractSliceOp>(op) ||
            (isMemoryEffectFree(&op) && llvm::none_of(op.getResults(), isTensor));
   }
 

@@ -6,7 +6,10 @@
 #include "fp4/Conversion/Fp4ToPipe/Passes.h"
 #include "fp4/Conversion/HostToRuntime/Passes.h"
 #include "fp4/Conversion/KernelPlans/Passes.h"
+#include "fp4/Conversion/LinalgToFp4/Passes.h"
 #include "fp4/Conversion/PipeToNVVM/Passes.h"
+#include "fp4/Conversion/StablehloToFp4/Passes.h"
+#include "fp4/Conversion/TosaToFp4/Passes.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Fp4/Transforms/Bufferization.h"
 #include "fp4/Dialect/Fp4/Transforms/Passes.h"
@@ -49,6 +52,9 @@ void fp4::registerPasses() {
   registerHostToRuntimePasses();
   registerPipelines();
   registerFP4PipeToNVVMPasses();
+  registerTosaToFP4Passes();
+  registerLinalgToFP4Passes();
+  registerStablehloToFP4Passes();
 }
 
 void fp4::registerUpstreamDialects(DialectRegistry &registry) {

@@ -68,6 +68,7 @@ using Handler = Status (*)(Step &);
 Status runConstant(Step &step);
 Status runReshape(Step &step);
 Status runSlice(Step &step);
+Status runConcat(Step &step);
 Status runEmpty(Step &step);
 Status runTranspose(Step &step);
 // ReferenceQuantize.cpp

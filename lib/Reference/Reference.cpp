@@ -21,6 +21,7 @@ const std::map<std::string, Entry> &entries() {
       {"arith.constant", {runConstant, {"value", "symbol"}}},
       {"tensor.cast", {runReshape}},
       {"tensor.collapse_shape", {runReshape, {"reassociation"}}},
+      {"tensor.concat", {runConcat, {"dim"}}},
       {"tensor.empty", {runEmpty}},
       {"tensor.expand_shape", {runReshape, {"reassociation", "static_output_shape"}}},
       {"tensor.extract_slice", {runSlice, {"static_offsets", "static_sizes", "static_strides"}}},

@@ -6,6 +6,7 @@
 //   tensor.collapse_shape, expand     the same buffer in another shape
 //   tensor.extract_slice              some of the buffer, where that is contiguous
 //   tensor.cast                       the same buffer, its size checked when the program runs
+//   tensor.concat of rows             a new buffer and a copy of each operand, which it asks for
 //
 // An operation that would have to move bytes is an error that names an alternative. Tensors and
 // buffers are joined by unrealized conversion casts, as after the conversions to kernels.
@@ -20,6 +21,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -107,8 +109,12 @@ Value scaled(OpBuilder &b, Location loc, Value value, int64_t multiply, int64_t 
 LogicalResult reshape(Operation *op, Value source) {
   RankedTensorType from = tensorType(source), to = tensorType(op->getResult(0));
   bool packed = isa<Float4E2M1FNType>(from.getElementType());
+  auto unpadded = [](RankedTensorType type) { // 16 bytes
+    return !type.isDynamicDim(type.getRank() - 1) && type.getShape().back() % 32 == 0;
+  };
   if (packed && (!from.getRank() || !to.getRank() ||
-                 from.getShape().back() != to.getShape().back())) {
+                 (from.getShape().back() != to.getShape().back() &&
+                  !(unpadded(from) && unpadded(to))))) {
     InFlightDiagnostic diagnostic = moves(op, "rows of ") << from << " become rows of another length";
     diagnostic.attachNote() << "keep the last dimension as it is, or reshape before quantizing";
     return diagnostic;
@@ -242,12 +248,51 @@ LogicalResult lower(tensor::ExtractSliceOp op) {
 }
 
 //===----------------------------------------------------------------------===//
+// Rows of several matrices
+//===----------------------------------------------------------------------===//
+
+/// The one operation that moves bytes, because the program says so: one copy for each operand.
+LogicalResult lower(tensor::ConcatOp op) {
+  RankedTensorType type = op.getResultType();
+  MemRefType to = fp4::deviceBufferType(type);
+  bool plain = to && type.hasStaticShape() && type.getRank() == 2 && op.getDim() == 0 &&
+               !fp4::scaleLayout(type) && to.getShape() == type.getShape() &&
+               llvm::all_of(op.getInputs(), [](Value input) {
+                 return tensorType(input).hasStaticShape();
+               });
+  if (!plain) {
+    InFlightDiagnostic diagnostic = op.emitOpError(
+        "must put rows of static, row-major matrices one after the other, without packed elements");
+    diagnostic.attachNote() << "use fp4.stack_scales for scales in a layout, and "
+                               "fp4.interleave_shards for columns";
+    return diagnostic;
+  }
+  OpBuilder b(op);
+  Location loc = op.getLoc();
+  Value result = fp4::allocateBuffer(b, loc, type, Value());
+  int64_t row = 0;
+  for (Value input : op.getInputs()) {
+    MemRefType from = fp4::deviceBufferType(tensorType(input));
+    Value source = UnrealizedConversionCastOp::create(b, loc, from, input).getResult(0);
+    SmallVector<OpFoldResult> offsets = {b.getIndexAttr(row), b.getIndexAttr(0)};
+    SmallVector<OpFoldResult> sizes = {b.getIndexAttr(from.getDimSize(0)),
+                                       b.getIndexAttr(from.getDimSize(1))};
+    SmallVector<OpFoldResult> strides(2, b.getIndexAttr(1));
+    Value rows = memref::SubViewOp::create(b, loc, result, offsets, sizes, strides);
+    gpu::MemcpyOp::create(b, loc, TypeRange(), ValueRange(), rows, source);
+    row += from.getDimSize(0);
+  }
+  replaceBy(op, b, result);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // The pass
 //===----------------------------------------------------------------------===//
 
 LogicalResult lower(Operation *op) {
   return TypeSwitch<Operation *, LogicalResult>(op)
-      .Case<arith::ConstantOp, tensor::CastOp, tensor::ExtractSliceOp>(
+      .Case<arith::ConstantOp, tensor::CastOp, tensor::ConcatOp, tensor::ExtractSliceOp>(
           [](auto concrete) { return lower(concrete); })
       .Case<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(
           [](auto concrete) { return reshape(concrete, concrete.getSrc()); })
@@ -255,8 +300,8 @@ LogicalResult lower(Operation *op) {
 }
 
 bool isHostTensor(Operation *op) {
-  return isa<arith::ConstantOp, tensor::CastOp, tensor::CollapseShapeOp, tensor::ExpandShapeOp,
-             tensor::ExtractSliceOp>(op) &&
+  return isa<arith::ConstantOp, tensor::CastOp, tensor::CollapseShapeOp, tensor::ConcatOp,
+             tensor::ExpandShapeOp, tensor::ExtractSliceOp>(op) &&
          isa<RankedTensorType>(op->getResult(0).getType());
 }
 

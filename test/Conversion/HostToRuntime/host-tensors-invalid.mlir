@@ -60,12 +60,12 @@ func.func @packed(%x: tensor<8x64xf4E2M1FN>) -> (tensor<4x64xf4E2M1FN>, tensor<8
 
 // -----
 
-func.func @packed_reshape(%x: tensor<8x64xf4E2M1FN>) -> (tensor<2x4x64xf4E2M1FN>, tensor<8x2x32xf4E2M1FN>) {
-  %0 = tensor.expand_shape %x [[0, 1], [2]] output_shape [2, 4, 64] : tensor<8x64xf4E2M1FN> into tensor<2x4x64xf4E2M1FN>
+func.func @packed_reshape(%x: tensor<8x64xf4E2M1FN>) -> (tensor<8x2x32xf4E2M1FN>, tensor<8x4x16xf4E2M1FN>) {
+  %0 = tensor.expand_shape %x [[0], [1, 2]] output_shape [8, 2, 32] : tensor<8x64xf4E2M1FN> into tensor<8x2x32xf4E2M1FN>
   // expected-error @+2 {{'tensor.expand_shape' op would have to move data, and has no kernel: rows of 'tensor<8x64xf4E2M1FN>' become rows of another length}}
   // expected-note @+1 {{keep the last dimension as it is, or reshape before quantizing}}
-  %1 = tensor.expand_shape %x [[0], [1, 2]] output_shape [8, 2, 32] : tensor<8x64xf4E2M1FN> into tensor<8x2x32xf4E2M1FN>
-  return %0, %1 : tensor<2x4x64xf4E2M1FN>, tensor<8x2x32xf4E2M1FN>
+  %1 = tensor.expand_shape %x [[0], [1, 2]] output_shape [8, 4, 16] : tensor<8x64xf4E2M1FN> into tensor<8x4x16xf4E2M1FN>
+  return %0, %1 : tensor<8x2x32xf4E2M1FN>, tensor<8x4x16xf4E2M1FN>
 }
 
 // -----

@@ -15,8 +15,9 @@ def LowerHostTensors : Pass<"fp4-lower-host-tensors", "::mlir::ModuleOp"> {
     `builtin.unrealized_conversion_cast`.
 
     **What holds afterwards.** Functions have no `arith.constant` of a tensor, and no
-    `tensor.collapse_shape`, `tensor.expand_shape`, `tensor.extract_slice` or `tensor.cast`. An
-    operation that would have to move bytes is an error.
+    `tensor.collapse_shape`, `tensor.expand_shape`, `tensor.extract_slice`, `tensor.concat` or
+    `tensor.cast`. `tensor.concat` of rows is a copy of each operand. Any other operation that would
+    have to move bytes is an error.
 
     ```mlir
     // fp4-opt --fp4-lower-host-tensors

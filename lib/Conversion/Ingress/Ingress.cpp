@@ -1,0 +1,195 @@
+//===- Ingress.cpp - Block-scaled products of other dialects --------------===//
+//
+// See Ingress.h. Checks come first and name what other dialects call the same things: the left and
+// the right side, their scales, rows, batches.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp4/Conversion/Ingress.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+
+namespace fp4::ingress {
+namespace {
+
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// [[0, ..., rank - 2], [rank - 1]]
+SmallVector<ReassociationIndices> rowsAndLast(int64_t rank) {
+  SmallVector<ReassociationIndices> groups(2);
+  for (int64_t dim = 0; dim + 1 < rank; ++dim)
+    groups[0].push_back(dim);
+  groups[1].push_back(rank - 1);
+  return groups;
+}
+
+/// A product has tensors of one rank, 2 or 3, of which only the first dimension may be dynamic.
+LogicalResult checkShapes(Operation *op, const ScaledProduct &product) {
+  const std::pair<StringRef, Value> operands[] = {{"left side", product.lhs.data},
+                                                  {"scales of the left side", product.lhs.scales},
+                                                  {"right side", product.rhs.data},
+                                                  {"scales of the right side", product.rhs.scales}};
+  const int64_t rank = product.result.getRank();
+  for (auto [name, value] : operands) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    if (!type || type.getRank() != rank || (rank != 2 && rank != 3))
+      return refuse(op,
+                    "the " + name + " and the result must be matrices, or matrices in batches",
+                    "collapse other dimensions to rows before the product");
+    if (llvm::any_of(type.getShape().drop_front(), ShapedType::isDynamic))
+      return refuse(op, "the " + name + " must have static sizes behind the first",
+                    "export the program with static shapes; the number of rows may be dynamic");
+  }
+  if (typeOf(product.rhs.data).isDynamicDim(0) || typeOf(product.rhs.scales).isDynamicDim(0))
+    return refuse(op, "the right side must have static sizes",
+                  "exchange the sides where only the other one is dynamic");
+  if (rank == 3 && typeOf(product.lhs.data).isDynamicDim(0))
+    return refuse(op, "the number of batches must be static",
+                  "collapse batches and rows of the left side to dynamic rows before the product");
+  return success();
+}
+
+/// Data and scales agree: the same rows, and the same block in both operands.
+FailureOr<Format> checkFormat(Operation *op, const ScaledProduct &product) {
+  RankedTensorType lhs = typeOf(product.lhs.data), rhs = typeOf(product.rhs.data);
+  RankedTensorType lhsScales = typeOf(product.lhs.scales), rhsScales = typeOf(product.rhs.scales);
+  if (!isa<Float4E2M1FNType>(lhs.getElementType()) || lhs.getElementType() != rhs.getElementType()) {
+    std::string types;
+    llvm::raw_string_ostream(types) << lhs.getElementType() << " and " << rhs.getElementType();
+    return refuse(op, "both sides must have elements of type f4E2M1FN, but got " + types,
+                  "products of 6-bit, 8-bit and mixed elements have no kernel; quantize both sides "
+                  "to f4E2M1FN");
+  }
+  const int64_t k = lhs.getShape().back(), blocks = lhsScales.getShape().back();
+  if (k != rhs.getShape().back() || blocks != rhsScales.getShape().back() || blocks == 0 ||
+      lhs.getShape().drop_back() != lhsScales.getShape().drop_back() ||
+      rhs.getShape().drop_back() != rhsScales.getShape().drop_back())
+    return refuse(op, "both sides must be rows x K with scales of rows x K/block",
+                  "contract the last dimension of both sides, and give each row its own scales");
+  std::optional<Format> format =
+      k % blocks == 0 && lhsScales.getElementType() == rhsScales.getElementType()
+          ? findFormat(lhs.getElementType(), lhsScales.getElementType(), k / blocks)
+          : std::nullopt;
+  if (format)
+    return *format;
+  std::string found;
+  llvm::raw_string_ostream(found) << "but got K = " << k << ", " << blocks << " blocks, and scales of "
+                                  << lhsScales.getElementType() << " and "
+                                  << rhsScales.getElementType();
+  return refuse(op,
+                "scales must be f8E8M0FNU for blocks of 32 elements (mxfp4) or f8E4M3FN for "
+                "blocks of 16 (nvfp4), " +
+                    found,
+                "quantize with the block and the scales of one of these formats");
+}
+
+/// Rows and columns are those of the sides, and the elements those that a product writes.
+LogicalResult checkResult(Operation *op, const ScaledProduct &product) {
+  ArrayRef<int64_t> lhs = typeOf(product.lhs.data).getShape();
+  ArrayRef<int64_t> rhs = typeOf(product.rhs.data).getShape();
+  ArrayRef<int64_t> result = product.result.getShape();
+  if (result.drop_back() != lhs.drop_back() || result.back() != rhs.drop_back().back())
+    return refuse(op, "the result must have the rows of the left side, and a column for each row "
+                      "of the right side",
+                  "infer the shapes again (tosa-infer-shapes, or an export with static shapes)");
+  if (!isa<Float32Type, BFloat16Type, Float16Type>(product.result.getElementType())) {
+    std::string type;
+    llvm::raw_string_ostream(type) << product.result.getElementType();
+    return refuse(op, "the result must have elements of type f32, bf16 or f16, but got " + type,
+                  "ask for one of these types and convert afterwards");
+  }
+  if (lhs.size() == 3 && rhs[0] != 1 && rhs[0] != lhs[0])
+    return refuse(op, "both sides must have the same number of batches, or the right side one",
+                  "repeat the right side where it is meant to be broadcast");
+  return success();
+}
+
+Value swizzled(OpBuilder &b, Location loc, Value scales) {
+  Value matrix = asMatrix(b, loc, scales);
+  return SwizzleScalesOp::create(b, loc,
+                                 withScaleLayout(typeOf(matrix), ScaleLayout::Tiled128x4), matrix);
+}
+
+/// The matrix number `index` of a tensor in batches.
+Value batchOf(OpBuilder &b, Location loc, Value tensor, int64_t index) {
+  RankedTensorType type = typeOf(tensor);
+  ArrayRef<int64_t> shape = type.getShape();
+  SmallVector<OpFoldResult> offsets = {b.getIndexAttr(index), b.getIndexAttr(0), b.getIndexAttr(0)};
+  SmallVector<OpFoldResult> sizes = {b.getIndexAttr(1), b.getIndexAttr(shape[1]),
+                                     b.getIndexAttr(shape[2])};
+  SmallVector<OpFoldResult> strides(3, b.getIndexAttr(1));
+  return tensor::ExtractSliceOp::create(
+      b, loc, RankedTensorType::get(shape.drop_front(), type.getElementType()), tensor, offsets,
+      sizes, strides);
+}
+
+Value build(OpBuilder &b, Location loc, const ScaledProduct &product, Format format) {
+  Value lhsScales = swizzled(b, loc, product.lhs.scales);
+  Value rhsScales = swizzled(b, loc, product.rhs.scales);
+  return BlockScaledMatmulOp::create(b, loc, asMatrix(b, loc, product.lhs.data), lhsScales,
+                                     asMatrix(b, loc, product.rhs.data), rhsScales, product.alpha,
+                                     format, product.result.getElementType());
+}
+
+} // namespace
+
+LogicalResult refuse(Operation *op, const Twine &reason, const Twine &remedy) {
+  InFlightDiagnostic diagnostic = op->emitOpError("has no counterpart in fp4: ") << reason;
+  diagnostic.attachNote() << remedy;
+  return diagnostic;
+}
+
+std::optional<Format> findFormat(Type data, Type scales, int64_t block) {
+  for (uint32_t value = 0; std::optional<Format> format = symbolizeFormat(value); ++value)
+    if (data == dataType(data.getContext(), *format) &&
+        scales == scaleType(data.getContext(), *format) && block == blockSize(*format))
+      return format;
+  return std::nullopt;
+}
+
+Value asMatrix(OpBuilder &b, Location loc, Value tensor) {
+  RankedTensorType type = typeOf(tensor);
+  if (type.getRank() == 2)
+    return tensor;
+  if (type.getRank() == 1)
+    return tensor::ExpandShapeOp::create(
+        b, loc, RankedTensorType::get({1, type.getDimSize(0)}, type.getElementType()), tensor,
+        SmallVector<ReassociationIndices>{{0, 1}});
+  return tensor::CollapseShapeOp::create(b, loc, tensor, rowsAndLast(type.getRank()));
+}
+
+Value reshapeTo(OpBuilder &b, Location loc, Value matrix, RankedTensorType type) {
+  if (type.getRank() == 2)
+    return matrix;
+  if (type.getRank() == 1)
+    return tensor::CollapseShapeOp::create(b, loc, matrix,
+                                           SmallVector<ReassociationIndices>{{0, 1}});
+  return tensor::ExpandShapeOp::create(b, loc, type, matrix, rowsAndLast(type.getRank()));
+}
+
+FailureOr<Value> convertProduct(OpBuilder &b, Operation *op, const ScaledProduct &product) {
+  if (failed(checkShapes(op, product)))
+    return failure();
+  FailureOr<Format> format = checkFormat(op, product);
+  if (failed(format) || failed(checkResult(op, product)))
+    return failure();
+  Location loc = op->getLoc();
+  const bool oneRight = product.result.getRank() == 2 || typeOf(product.rhs.data).getDimSize(0) == 1;
+  if (oneRight)
+    return reshapeTo(b, loc, build(b, loc, product, *format), product.result);
+  SmallVector<Value> results;
+  for (int64_t batch = 0; batch < product.result.getDimSize(0); ++batch) {
+    auto of = [&](Value tensor) { return batchOf(b, loc, tensor, batch); };
+    results.push_back(build(b, loc,
+                            {{of(product.lhs.data), of(product.lhs.scales)},
+                             {of(product.rhs.data), of(product.rhs.scales)},
+                             product.alpha,
+                             product.result},
+                            *format));
+  }
+  return reshapeTo(b, loc, tensor::ConcatOp::create(b, loc, 0, results), product.result);
+}
+
+} // namespace fp4::ingress

@@ -1,0 +1,53 @@
+// The block-scaled operations of tosa, as fp4 operations. One product serves all batches if the right side
+// has one; else each batch has its own, and their rows come one after the other.
+
+// RUN: fp4-opt %s --convert-tosa-to-fp4=recipe=ocp_ceil | FileCheck %s
+
+// CHECK-LABEL: func.func @linear(
+// CHECK:         %[[X:.*]] = tensor.collapse_shape %{{.*}} {{\[\[}}0, 1], [2]]
+// CHECK:         fp4.quantize %[[X]] {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_ceil>}
+// CHECK-COUNT-2: fp4.swizzle_scales
+// CHECK:         fp4.blockscaled_matmul {{.*}} {format = #fp4.format<mxfp4>}
+// CHECK:         tensor.expand_shape {{.*}} output_shape [2, 48, 32]
+// CHECK-NOT:     tosa.
+func.func @linear(%x: tensor<2x48x64xf32> {fp4.name = "x"}, %w: tensor<1x32x64xf32> {fp4.name = "w"})
+    -> (tensor<2x48x32xf32> {fp4.name = "y"}) {
+  %q, %s = tosa.cast_to_block_scaled %x {block_size = #tosa.block_size<BLOCK_SIZE_32>}
+      : (tensor<2x48x64xf32>) -> (tensor<2x48x64xf4E2M1FN>, tensor<2x48x2xf8E8M0FNU>)
+  %qw, %sw = tosa.cast_to_block_scaled %w {block_size = #tosa.block_size<BLOCK_SIZE_32>}
+      : (tensor<1x32x64xf32>) -> (tensor<1x32x64xf4E2M1FN>, tensor<1x32x2xf8E8M0FNU>)
+  %y = tosa.matmul_t_block_scaled %q, %s, %qw, %sw {block_size = #tosa.block_size<BLOCK_SIZE_32>}
+      : (tensor<2x48x64xf4E2M1FN>, tensor<2x48x2xf8E8M0FNU>, tensor<1x32x64xf4E2M1FN>,
+         tensor<1x32x2xf8E8M0FNU>) -> tensor<2x48x32xf32>
+  return %y : tensor<2x48x32xf32>
+}
+
+// CHECK-LABEL: func.func @batches(
+// CHECK:         tensor.extract_slice %{{.*}}[0, 0, 0] [1, 16, 64] [1, 1, 1]
+// CHECK:         %[[Y0:.*]] = fp4.blockscaled_matmul
+// CHECK:         tensor.extract_slice %{{.*}}[1, 0, 0] [1, 16, 64] [1, 1, 1]
+// CHECK:         %[[Y1:.*]] = fp4.blockscaled_matmul
+// CHECK:         tensor.concat dim(0) %[[Y0]], %[[Y1]]
+func.func @batches(%a: tensor<2x16x64xf4E2M1FN>, %sa: tensor<2x16x2xf8E8M0FNU>,
+                   %b: tensor<2x32x64xf4E2M1FN>, %sb: tensor<2x32x2xf8E8M0FNU>)
+    -> (tensor<2x16x32xf32> {fp4.name = "y"}) {
+  %y = tosa.matmul_t_block_scaled %a, %sa, %b, %sb {block_size = #tosa.block_size<BLOCK_SIZE_32>}
+      : (tensor<2x16x64xf4E2M1FN>, tensor<2x16x2xf8E8M0FNU>, tensor<2x32x64xf4E2M1FN>,
+         tensor<2x32x2xf8E8M0FNU>) -> tensor<2x16x32xf32>
+  return %y : tensor<2x16x32xf32>
+}
+
+// A vector is one row, and the rows of a matrix may be dynamic.
+// CHECK-LABEL: func.func @casts(
+// CHECK:         fp4.quantize %{{.*}} {format = #fp4.format<mxfp4>{{.*}} : (tensor<1x64xf32>)
+// CHECK:         fp4.dequantize %{{.*}} scaled %{{.*}} {format = #fp4.format<mxfp4>} : {{.*}} -> tensor<?x64xbf16>
+func.func @casts(%v: tensor<64xf32>, %d: tensor<?x64xf4E2M1FN>, %s: tensor<?x2xf8E8M0FNU>)
+    -> (tensor<1x64xf4E2M1FN>, tensor<2xf8E8M0FNU>, tensor<?x64xbf16>) {
+  %q, %t = tosa.cast_to_block_scaled %v {block_size = #tosa.block_size<BLOCK_SIZE_32>}
+      : (tensor<64xf32>) -> (tensor<64xf4E2M1FN>, tensor<2xf8E8M0FNU>)
+  %m = tensor.expand_shape %q [[0, 1]] output_shape [1, 64]
+      : tensor<64xf4E2M1FN> into tensor<1x64xf4E2M1FN>
+  %x = tosa.cast_from_block_scaled %d, %s {block_size = #tosa.block_size<BLOCK_SIZE_32>}
+      : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU>) -> tensor<?x64xbf16>
+  return %m, %t, %x : tensor<1x64xf4E2M1FN>, tensor<2xf8E8M0FNU>, tensor<?x64xbf16>
+}
