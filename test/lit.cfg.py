@@ -51,5 +51,8 @@ if shutil.which("ptxas"):
 # Counts of machine instructions (utils/sass_count.py); utils/setup.sh fetches it.
 if shutil.which("nvdisasm") or os.path.exists(os.path.join(config.fp4_build_dir, "toolchain", "nvdisasm")):
     config.available_features.add("nvdisasm")
+# The page of fp4-runner --explore is clicked where there is a browser.
+if any(map(shutil.which, ("chromium-headless-shell", "chromium", "google-chrome"))):
+    config.available_features.add("chromium")
 if os.path.exists("/dev/nvidiactl"):
     config.available_features.add("cuda")

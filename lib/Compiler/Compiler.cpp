@@ -3,6 +3,7 @@
 #include "fp4/Compiler/Compiler.h"
 
 #include "HostCode.h"
+#include "Listing.h"
 #include "ManifestWriter.h"
 
 #include "fp4/Conversion/ConstantBytes.h"
@@ -15,6 +16,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
 #include "mlir/IR/Remarks.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
@@ -282,6 +284,30 @@ std::string fp4::Compiler::ir() const {
   std::string text;
   llvm::raw_string_ostream(text) << *impl->module << "\n";
   return text;
+}
+
+fp4::Listing fp4::Compiler::listing(const std::string &file) const {
+  return impl->module ? listModule(*impl->module, file) : Listing();
+}
+
+fp4::Status fp4::Compiler::anchorListing(const std::string &file) {
+  FP4_TRY(impl->requireProgram());
+  placeInOwnText(*impl->module, file);
+  return {};
+}
+
+fp4::Status fp4::Compiler::keepLines() {
+  FP4_TRY(impl->requireProgram());
+  LLVM::DIScopeForLLVMFuncOpPassOptions scopes;
+  // Lines alone: with line tables the PTX would be for a debugger, which ptxas does not optimize.
+  scopes.emissionKind = LLVM::DIEmissionKind::DebugDirectivesOnly;
+  return impl->runPasses([&](OpPassManager &manager) {
+    manager.addPass(LLVM::createDIScopeForLLVMFuncOpPass(scopes));
+  });
+}
+
+std::string fp4::Compiler::memoryMap() const {
+  return impl->module ? describeMemory(*impl->module) : "[]";
 }
 
 std::vector<fp4::KernelCode> fp4::Compiler::kernels() const {

@@ -150,8 +150,11 @@ Expected<Assembly> Ptxas::assemble(std::string_view ptx, std::string_view chip) 
   if (!cubin)
     return failureOf(cubin);
   FP4_TRY(writeFile((*source)->path(), ptx));
-  Expected<ProcessResult> outcome = execute(
-      {path_, "-v", "-arch=" + std::string(chip), (*source)->path(), "-o", (*cubin)->path()});
+  std::vector<std::string> command = {path_,           "-v", "-arch=" + std::string(chip),
+                                      (*source)->path(), "-o", (*cubin)->path()};
+  if (ptx.find("\t.loc\t") != ptx.npos) // lines that the explorer asked for; they change no code
+    command.push_back("-lineinfo");
+  Expected<ProcessResult> outcome = execute(command);
   if (!outcome)
     return failureOf(outcome);
   if (outcome->code != 0)

@@ -16,6 +16,7 @@ struct Options {
   std::string phase = "fused"; ///< of --emit=mlir
   std::string output;          ///< of --emit; empty: standard output
   std::string kernel;          ///< the gpu.module to emit; empty: all
+  std::string explore;         ///< file of the page; empty: none
   bool timePhases = false;
 
   bool layout = false; ///< fp4-runner layout

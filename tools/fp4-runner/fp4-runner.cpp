@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Options.h"
+#include "Explore.h"
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/ErrorHandling.h"
@@ -74,7 +74,9 @@ int main(int argc, char **argv) {
   }
   Compiler compiler(options.compiler);
   int code = finish(load(compiler, options));
-  if (code == 0)
+  if (code == 0 && !options.explore.empty())
+    code = runner::exploreProgram(compiler, options);
+  else if (code == 0)
     code = options.emit.empty() ? runner::runProgram(compiler, options)
                                 : finish(runner::emitProgram(compiler, options));
   if (options.timePhases)

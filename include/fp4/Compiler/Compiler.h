@@ -48,6 +48,12 @@ struct KernelCode {
   std::string cubin; ///< empty unless Phase::Cubin was reached
 };
 
+/// A program as text, and for each of its lines the lines of another text that it came from.
+struct Listing {
+  std::string text;
+  std::vector<std::vector<unsigned>> origins; ///< from 1; empty for a line of nothing's own
+};
+
 /// Wall-clock time of one step, in order of execution.
 struct StepTime {
   std::string step;
@@ -95,6 +101,18 @@ public:
 
   /// The program as it is now.
   std::string ir() const;
+  /// The program as it is now. Its lines came from those of `file`: the name it was loaded under, or
+  /// that of anchorListing.
+  Listing listing(const std::string &file) const;
+  /// From here on, lines come from the text that listing() returns now, under the name `file`.
+  Status anchorListing(const std::string &file);
+  /// After Phase::Nvvm: the kernels' PTX will name the lines that its instructions came from (.loc).
+  Status keepLines();
+  /// After Phase::Pipelined and before Phase::Nvvm, the kernels as a JSON array of objects: `module`,
+  /// `roles` (name, first, end: warps; drives: engines), `channels` (name, from, to, depth),
+  /// `extents` (space: shared or tensor; what; first, size, stride: bytes or columns; stages),
+  /// `shared_bytes`, `tensor_columns`.
+  std::string memoryMap() const;
   /// The kernels, after Phase::Ptx or Phase::Cubin and until the host code is lowered.
   std::vector<KernelCode> kernels() const;
   /// The manifest (docs/Libraries.md), after Phase::Ptx or Phase::Cubin.

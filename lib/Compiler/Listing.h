@@ -1,0 +1,20 @@
+//===- Listing.h - What the explorer shows of a program -------------------===//
+#pragma once
+
+#include "fp4/Compiler/Compiler.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace fp4 {
+
+/// The text of `module`, and the lines of `file` that each of its lines has as its place.
+Listing listModule(mlir::ModuleOp module, llvm::StringRef file);
+
+/// Every operation has the line as its place that it has in the text of `module`, which is `file`.
+void placeInOwnText(mlir::ModuleOp module, llvm::StringRef file);
+
+/// Kernels in the pipelined form as a JSON array: warp roles, channels, and who has which bytes of
+/// shared memory and columns of tensor memory. Compiler::memoryMap has the members.
+std::string describeMemory(mlir::ModuleOp module);
+
+} // namespace fp4
