@@ -46,37 +46,37 @@ struct Dot {
 
 TEST(FmaGemm, ChunksOfOneLaneAreAddedInTheirOrder) {
   // Lane 0 has chunks 0, 32 and 64: (2^24 + 1) - 2^24 loses the one, in this order only.
-  Dot dot(BlockFormat::MXFP4, 3 * 32 * 64);
+  Dot dot(BlockFormat::MXFP4, 3 * 32 * 32);
   dot.setOne(0, 127 + 24, 127);
-  dot.setOne(32 * 64, 127, 127);
-  dot.setOne(64 * 64, 127 + 24, 127);
-  dot.b[32 * 64] |= 8; // the third is negative
+  dot.setOne(32 * 32, 127, 127);
+  dot.setOne(64 * 32, 127 + 24, 127);
+  dot.b[64 * 16] |= 8; // the third is negative
   EXPECT_EQ(dot.model(), 0);
 }
 
 TEST(FmaGemm, LanesAreAddedInPairsSixteenApart) {
   // Lanes 0 and 16 cancel before lane 1 comes; lanes 0 and 1 first would lose the one.
-  Dot apart(BlockFormat::MXFP4, 32 * 64);
+  Dot apart(BlockFormat::MXFP4, 32 * 32);
   apart.setOne(0, 127 + 24, 127);
-  apart.setOne(64, 127, 127);
-  apart.setOne(16 * 64, 127 + 24, 127);
-  apart.b[16 * 32] |= 8;
+  apart.setOne(32, 127, 127);
+  apart.setOne(16 * 32, 127 + 24, 127);
+  apart.b[16 * 16] |= 8;
   EXPECT_EQ(apart.model(), 1);
   // Lanes 0 and 8 meet after lanes 8 and 24: what lane 24 has is lost there.
-  Dot later(BlockFormat::MXFP4, 32 * 64);
+  Dot later(BlockFormat::MXFP4, 32 * 32);
   later.setOne(0, 127 + 24, 127);
-  later.setOne(24 * 64, 127, 127);
-  later.setOne(8 * 64, 127 + 24, 127);
+  later.setOne(24 * 32, 127, 127);
+  later.setOne(8 * 32, 127 + 24, 127);
   later.b[0] |= 8;
   EXPECT_EQ(later.model(), 0);
 }
 
 TEST(FmaGemm, ABlockIsRoundedOnce) {
   // One after the other, two ones would be lost beside 2^24.
-  Dot dot(BlockFormat::MXFP4, 64);
+  Dot dot(BlockFormat::MXFP4, 33 * 32);
   dot.setOne(0, 127 + 24, 127);
-  dot.setOne(32, 127, 127);
-  dot.setOne(34, 127, 127);
+  dot.setOne(32 * 32, 127, 127);
+  dot.setOne(32 * 32 + 2, 127, 127);
   EXPECT_EQ(dot.model(), 0x1p24f + 2);
 }
 

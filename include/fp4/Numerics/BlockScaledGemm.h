@@ -80,7 +80,7 @@ enum class TensorCore : uint8_t {
 /// Of TensorCore::None: K is cut into chunks. Lane l adds the blocks of the chunks l, l + lanes, ..
 /// in fp32: lane = fma(4 * sum * (scale of A / 4), scale of B, lane), where 4 * sum is exact. Then
 /// lanes are added in pairs: lane l and l + 16, then l + 8, 4, 2 and 1.
-inline constexpr unsigned fmaLanes = 32, fmaChunk = 64;
+inline constexpr unsigned fmaLanes = 32, fmaChunk = 32;
 
 /// How a product is computed on `target`.
 TensorCore tensorCoreOf(const hw::TargetModel &target);

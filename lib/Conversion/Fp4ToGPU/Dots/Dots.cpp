@@ -1,15 +1,17 @@
 //===- Dots.cpp - A few rows times a matrix, without a tensor core --------===//
 //
 // A warp computes the products of all rows of the lhs with four rows of the rhs that are 32 apart,
-// whose scales lie in 16 bytes (fp4/ISA/ScaleLayout.h). Lane l takes the chunks l, l + 32, .. of 64
-// elements. It adds block after block: the sum of the products of a block is exact, and a fused
-// multiply-add puts it to the sum of the lane. The lanes are added in pairs, 16 apart, 8, 4, 2, 1.
-// That order is fp4/Numerics' (FmaGemm.cpp), whatever the number of threads. The codes and scales
-// of the next chunk are loaded before those of this one are multiplied.
+// whose scales lie in 16 bytes (fp4/ISA/ScaleLayout.h). Lane l takes the chunks l, l + 32, .. of 32
+// elements, so that a warp reads 512 bytes of a row at once. It adds block after block: the sum of
+// the products of a block is exact, and a fused multiply-add puts it to the sum of the lane. The
+// lanes are added in pairs, 16 apart, 8, 4, 2, 1. That order is fp4/Numerics' (FmaGemm.cpp),
+// whatever the number of threads. The codes and scales of the next two chunks are loaded before
+// those of these are multiplied.
 //
 //===----------------------------------------------------------------------===//
 #include "DotOperands.h"
 #include "ElementwiseEmitter.h"
+#include "InlinePtx.h"
 #include "Int32.h"
 #include "KernelBuilder.h"
 #include "Lowering.h"
@@ -31,6 +33,8 @@ constexpr int64_t kRowStep = hw::scaleUnitRowStep;
 constexpr int64_t kLanes = numerics::fmaLanes, kChunk = numerics::fmaChunk;
 /// Words of codes in a chunk of a row, and bytes of its codes.
 constexpr int64_t kWords = kChunk / 8, kBytes = kChunk / 2;
+/// Chunks that a lane loads at a time, for as many bytes in flight as memory needs.
+constexpr int64_t kTogether = 2;
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
@@ -51,13 +55,14 @@ private:
   Place findPlace(Int32 group, Int32 row);
   Values sumChunks(const Place &place);
   Values loadRhs(const Place &place, Value chunk);
-  Values addChunk(const Place &place, Value chunk, ValueRange rhs, ValueRange sums);
-  void addBlock(Int32 chunk, int64_t block, ArrayRef<Values> rhs, ArrayRef<Values> lhs,
-                Values &sums);
-  Values codes(Value row, Int32 chunk);
+  Values loadTogether(const Place &place, Int32 chunk);
+  Values addChunk(const Place &place, Int32 chunk, ValueRange rhs, ValueRange sums);
+  void addBlock(int64_t block, ArrayRef<Values> rhs, ArrayRef<Values> lhs, Values &sums);
+  Values codes(Value row, Int32 chunk, bool isReadOnce);
   Int32 scaleTile(Value chunk) { return Int32(b, chunk) / (kTileBlocks / blocksOfChunk()); }
   Values factorsOf(Value word, Int32 chunk);
-  Values wordsOf(ArrayRef<Value> vectors);
+  Values quarters(Values factors, Int32 chunk);
+  Values wordsOf(Value vector);
   Value reduce(Value sum);
   void storeElement(Int32 group, Int32 row, ValueRange sums);
   Value element(Value sum, Value row, Value column, Value group);
@@ -65,8 +70,7 @@ private:
 
   static constexpr int64_t kTileBlocks = hw::scaleBlockColumns;
   int64_t blocksOfChunk() const { return kChunk / block; }
-  /// Bytes of an access to codes, which divide a row.
-  int64_t accessBytes() const { return depth % 32 ? 8 : 16; }
+  int64_t chunks() const { return llvm::divideCeil(depth, kChunk); }
   int64_t tiles() const { return llvm::divideCeil(depth / block, kTileBlocks); }
 
   BlockScaledMatmulOp op;
@@ -140,93 +144,118 @@ DotsKernel::Place DotsKernel::findPlace(Int32 group, Int32 row) {
   return place;
 }
 
-/// Of a chunk: codes of each row of the rhs, and the scales of all of them.
+/// Of a chunk: words of codes of each row of the rhs, and the words of the scales of all of them.
+/// They are loaded here: LLVM would move a load that one iteration leaves to the next into that
+/// one.
 DotsKernel::Values DotsKernel::loadRhs(const Place &place, Value chunk) {
   Values loaded;
   for (Value row : place.rhs)
-    llvm::append_range(loaded, codes(row, Int32(b, chunk)));
+    llvm::append_range(loaded, codes(row, Int32(b, chunk), /*isReadOnce=*/true));
   auto unit = VectorType::get(kRowsOfWarp, b.getI32Type());
-  loaded.push_back(load(b, unit, address(b, place.rhsScales, scaleTile(chunk), hw::scaleBlockBytes),
-                        hw::scaleUnitBytes));
+  Value from = address(b, place.rhsScales, scaleTile(chunk), hw::scaleBlockBytes);
+  Values scales = wordsOf(load(b, unit, from, hw::scaleUnitBytes));
+  llvm::append_range(loaded, computeHere(b, b.getLoc(), scales));
   return loaded;
 }
 
 /// The codes of a chunk; behind the end of the row those before it, which are multiplied by
 /// nothing.
-DotsKernel::Values DotsKernel::codes(Value row, Int32 chunk) {
-  int64_t bytes = accessBytes(), count = kBytes / bytes;
-  auto type = VectorType::get(bytes / 4, b.getI32Type());
-  Values loaded;
-  for (int64_t i = 0; i < count; ++i) {
-    Int32 place = chunk * count + i;
-    if (depth % kChunk)
-      place = minimum(place, Int32(b, depth / 2 / bytes - 1));
-    loaded.push_back(load(b, type, address(b, row, place, bytes), bytes));
+DotsKernel::Values DotsKernel::codes(Value row, Int32 chunk, bool isReadOnce) {
+  if (depth % kChunk == 0) {
+    Value from = address(b, row, chunk, kBytes);
+    auto type = VectorType::get(kWords, b.getI32Type());
+    return isReadOnce ? loadOnce(b, from) : wordsOf(load(b, type, from, kBytes));
   }
+  constexpr int64_t bytes = kBytes / 2; // a row has halves of chunks
+  Values words;
+  for (int64_t half : {0, 1}) {
+    Int32 place = minimum(chunk * 2 + half, Int32(b, depth / 2 / bytes - 1));
+    auto type = VectorType::get(bytes / 4, b.getI32Type());
+    llvm::append_range(words, wordsOf(load(b, type, address(b, row, place, bytes), bytes)));
+  }
+  return words;
+}
+
+/// The words of as many chunks as are loaded together, the first of which is `chunk`; chunks that
+/// do not exist are the last one.
+DotsKernel::Values DotsKernel::loadTogether(const Place &place, Int32 chunk) {
+  Values loaded;
+  for (int64_t i = 0; i < kTogether; ++i)
+    llvm::append_range(loaded, loadRhs(place, minimum(chunk + i * kLanes, Int32(b, chunks() - 1))));
   return loaded;
 }
 
 /// The sums of this lane, of every row of the lhs with each of the rhs.
 DotsKernel::Values DotsKernel::sumChunks(const Place &place) {
-  int64_t chunks = llvm::divideCeil(depth, kChunk);
-  Int32 last(b, chunks - 1);
-  Values carried(rows * kRowsOfWarp, s.constant(0));
-  llvm::append_range(carried, loadRhs(place, minimum(Int32(b, lane), last)));
+  size_t count = rows * kRowsOfWarp;
+  Values carried(count, s.constant(0));
+  llvm::append_range(carried, loadTogether(place, Int32(b, lane)));
+  Value step = constI32(b, kTogether * kLanes);
   ValueRange results = kernel.forEachItem(
-      lane, constI32(b, chunks), constI32(b, kLanes), carried, [&](Value chunk, ValueRange state) {
-        Values next = loadRhs(place, minimum(Int32(b, chunk) + kLanes, last));
-        Values sums = addChunk(place, chunk, state.drop_front(rows * kRowsOfWarp),
-                               state.take_front(rows * kRowsOfWarp));
+      lane, constI32(b, chunks()), step, carried, [&](Value number, ValueRange state) {
+        Int32 chunk(b, number);
+        Values next = loadTogether(place, chunk + kTogether * kLanes);
+        Values sums(state.take_front(count));
+        ValueRange words = state.drop_front(count);
+        size_t ofChunk = words.size() / kTogether;
+        for (int64_t i = 0; i < kTogether; ++i)
+          sums = addChunk(place, chunk + i * kLanes, words.slice(i * ofChunk, ofChunk), sums);
         llvm::append_range(sums, next);
         return sums;
       });
-  return Values(results.take_front(rows * kRowsOfWarp));
+  return Values(results.take_front(count));
 }
 
-DotsKernel::Values DotsKernel::wordsOf(ArrayRef<Value> vectors) {
+DotsKernel::Values DotsKernel::wordsOf(Value vector) {
   Values words;
-  for (Value vector : vectors)
-    for (int64_t i = 0; i < cast<VectorType>(vector.getType()).getNumElements(); ++i)
-      words.push_back(vector::ExtractOp::create(b, vector, i));
+  for (int64_t i = 0; i < cast<VectorType>(vector.getType()).getNumElements(); ++i)
+    words.push_back(vector::ExtractOp::create(b, vector, i));
   return words;
 }
 
 /// Factors of the blocks of a chunk, of a word with the scales of four.
 DotsKernel::Values DotsKernel::factorsOf(Value word, Int32 chunk) {
   int64_t count = blocksOfChunk();
-  if (count < kTileBlocks) // of which the second chunk has the second half
-    word = Int32(b, word).shiftRight(chunk % (kTileBlocks / count) * (8 * count));
+  word = Int32(b, word).shiftRight(chunk % (kTileBlocks / count) * (8 * count));
   return operands.factors(word, 0, count);
 }
 
-/// `sums` with the products of a chunk. A quarter goes into the factors of the lhs, as sums of
-/// doubled values are four times too large.
-DotsKernel::Values DotsKernel::addChunk(const Place &place, Value number, ValueRange loaded,
+/// `sums` with the products of a chunk. Blocks that do not exist have factors of zero.
+DotsKernel::Values DotsKernel::addChunk(const Place &place, Int32 chunk, ValueRange loaded,
                                         ValueRange before) {
-  Int32 chunk(b, number);
-  Values rhsWords = wordsOf(Values(loaded.drop_back())), unit = wordsOf(loaded.back());
-  Values sums(before), rhsFactors, lhsWords, lhsFactors;
-  for (Value word : unit)
+  Values rhsWords(loaded.drop_back(kRowsOfWarp)), rhsFactors;
+  Values sums(before), lhsWords, lhsFactors;
+  for (Value word : loaded.take_back(kRowsOfWarp))
     llvm::append_range(rhsFactors, factorsOf(word, chunk));
+  Int32 existing = minimum(chunk, Int32(b, chunks() - 1));
   for (auto [i, row] : llvm::enumerate(place.lhs)) {
-    llvm::append_range(lhsWords, wordsOf(codes(row, chunk)));
-    Value tile = address(b, place.lhsScales, scaleTile(chunk), hw::scaleBlockBytes);
+    llvm::append_range(lhsWords, codes(row, existing, /*isReadOnce=*/false));
+    Value tile = address(b, place.lhsScales, scaleTile(existing), hw::scaleBlockBytes);
     Value word = load(b, b.getI32Type(), advance(b, tile, i * hw::scaleUnitBytes), 4);
-    for (Value factor : factorsOf(word, chunk))
-      lhsFactors.push_back(s.multiply(factor, s.constant(0.25f)));
+    llvm::append_range(lhsFactors, quarters(factorsOf(word, chunk), chunk));
   }
   for (int64_t i = 0; i < blocksOfChunk(); ++i)
-    addBlock(chunk, i, {rhsWords, rhsFactors}, {lhsWords, lhsFactors}, sums);
+    addBlock(i, {rhsWords, rhsFactors}, {lhsWords, lhsFactors}, sums);
   return sums;
 }
 
+/// A quarter of the factors of the lhs, as sums of doubled values are four times too large.
+DotsKernel::Values DotsKernel::quarters(Values factors, Int32 chunk) {
+  int64_t blocks = depth / block, together = blocksOfChunk() * kLanes * kTogether;
+  for (auto [i, factor] : llvm::enumerate(factors)) {
+    factor = s.multiply(factor, s.constant(0.25f));
+    if (blocks % together == 0)
+      continue;
+    Value exists = chunk * blocksOfChunk() + i < blocks;
+    factor = arith::SelectOp::create(b, exists, factor, s.constant(0));
+  }
+  return factors;
+}
+
 /// Block `number` of a chunk. `rhs` and `lhs` have the words of all rows and the factors.
-void DotsKernel::addBlock(Int32 chunk, int64_t number, ArrayRef<Values> rhs, ArrayRef<Values> lhs,
+void DotsKernel::addBlock(int64_t number, ArrayRef<Values> rhs, ArrayRef<Values> lhs,
                           Values &sums) {
   int64_t blocks = blocksOfChunk(), words = kWords / blocks;
-  Value exists;
-  if (depth % kChunk)
-    exists = chunk * blocks + number < depth / block;
   auto bytesOf = [&](const Values &all, int64_t row, auto decode) {
     Values bytes;
     for (int64_t i = 0; i < words; ++i)
@@ -243,10 +272,7 @@ void DotsKernel::addBlock(Int32 chunk, int64_t number, ArrayRef<Values> rhs, Arr
       Value sum = start;
       for (auto [weight, byte] : llvm::zip_equal(weights[row], bytes))
         sum = operands.add(weight, byte, sum);
-      Value product = operands.finish(sum);
-      if (exists)
-        product = arith::SelectOp::create(b, exists, product, s.constant(0));
-      Value scaled = s.multiply(product, lhs[1][i * blocks + number]);
+      Value scaled = s.multiply(operands.finish(sum), lhs[1][i * blocks + number]);
       Value &total = sums[i * kRowsOfWarp + row];
       total = LLVM::FMAOp::create(b, b.getF32Type(), scaled, rhs[1][row * blocks + number], total);
     }
