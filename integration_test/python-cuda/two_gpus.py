@@ -106,7 +106,11 @@ def layers(tokens: int, inner: int, outer: int, device: str,
     error = (fp4().float() - bf16().float()).norm() / bf16().float().norm()
     if rank == 0:
         print(f"         relative distance of nvfp4 to bf16: {error:.3f}")
-    return {"bf16": bf16, "nvfp4": fp4}
+    def without_exchange() -> Any:
+        with torch.no_grad():
+            return down(up(x, [len(x)] * RANKS))
+
+    return {"bf16": bf16, "nvfp4": fp4, "nvfp4, sizes given": without_exchange}
 
 
 def median_time(work: "Callable[[], Any]") -> float:

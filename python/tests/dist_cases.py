@@ -155,6 +155,7 @@ def column_parallel(rank: int) -> None:
             with torch.no_grad():
                 expected = whole(x)[:, 32 * rank:][:, :32]
                 same(layer(mine(x, sizes, rank)), expected, f"{format} {sizes}")
+                same(layer(mine(x, sizes, rank), sizes), expected, "without an exchange")
                 layer = fd.ColumnParallelLinear.from_linear(source, format=format)
                 same(layer(x.view(2, -1, K)).view(-1, 32), expected, f"{format}, whole rows")
 

@@ -54,6 +54,9 @@ echo "installed in $((SECONDS - start)) s"
 cd "$root"
 export PATH="$env/bin:$PATH"
 unset FP4_LIBRARY PYTHONPATH
+if [ -x "$build/bin/fp4-sim" ]; then # a wheel has no tools
+  export FP4_SIM="$build/bin/fp4-sim"
+fi
 failed=0
 # check NAME COMMAND...: runs a check, and goes on if it fails.
 check() {

@@ -13,6 +13,7 @@ adds its fp32 parts in another order than a tensor core does; the result is that
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -27,6 +28,7 @@ from .groups import Group, all_reduce_sum, members, reduce_scatter_rows
 
 def column_parallel_linear(x: torch.Tensor, weight: Scaled, bias: torch.Tensor | None = None,
                            group: Group = None, *, sequence_parallel: bool = False,
+                           sizes: Sequence[int] | None = None,
                            dtype: torch.dtype = torch.bfloat16) -> torch.Tensor:
     """The columns of Y = X W^T + b that belong to the rows of W which this rank has.
 
@@ -35,6 +37,8 @@ def column_parallel_linear(x: torch.Tensor, weight: Scaled, bias: torch.Tensor |
             may have different rows.
         weight: [N_r, K], quantized with the amax of all rows of W (`quantize`).
         bias: [N_r].
+        sizes: the rows of every rank with `sequence_parallel`; with them the host does not wait
+            (`all_gather`).
 
     Returns:
         [M, N_r], with all M rows, in `dtype`.
@@ -45,7 +49,7 @@ def column_parallel_linear(x: torch.Tensor, weight: Scaled, bias: torch.Tensor |
         q = functional.quantize(x, format=weight.format, recipe=weight.recipe)
         return functional.linear(q, weight, bias, dtype)
     q = collectives.quantize(x, group, format=weight.format, recipe=weight.recipe, layout="linear")
-    whole = collectives.all_gather(q, 0, group, layout="tiled_128x4")
+    whole = collectives.all_gather(q, 0, group, sizes=sizes, layout="tiled_128x4")
     return functional.linear(whole, weight, bias, dtype)
 
 
@@ -132,12 +136,12 @@ class _ParallelLinear(torch.nn.Module):
 
 class ColumnParallelLinear(_ParallelLinear):
     """column_parallel_linear as a module: x [..., K] to [..., N / ranks]. With sequence parallelism
-    x is a matrix [M_r, K]."""
+    x is a matrix [M_r, K], and `sizes` may be the rows of every rank."""
 
     _dim = 0
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        y = column_parallel_linear(x, self.weight.value, self.bias, self.group,
+    def forward(self, x: torch.Tensor, sizes: Sequence[int] | None = None) -> torch.Tensor:
+        y = column_parallel_linear(x, self.weight.value, self.bias, self.group, sizes=sizes,
                                    sequence_parallel=self.sequence_parallel, dtype=x.dtype)
         return y if self.sequence_parallel else y.view(*x.shape[:-1], -1)
 

@@ -1,0 +1,92 @@
+"""python -m fp4.sim: finds fp4-sim, and runs fp4.sim.script under it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pathlib
+import shutil
+import sys
+
+from .._library import find_library
+from ..errors import UsageError
+
+_OPTIONS = ("device", "check", "policy", "seed", "timeline", "limit", "threads", "unwritten",
+            "dump-ptx", "ptx-dir")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "python -m fp4.sim", description="Runs a script for CUDA in the simulator.",
+        epilog="Options but the last two are those of 'fp4-sim run --help'.",
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="b200", help="b200, b300, h200 or rtx5090")
+    parser.add_argument("--check", help="off, default or strict: the hazard checker")
+    parser.add_argument("--policy", help="eager, lazy, random or delay: when copies complete")
+    for name in ("seed", "limit", "threads"):
+        parser.add_argument(f"--{name}", type=int, metavar="N")
+    parser.add_argument("--timeline", metavar="FILE", help="a trace of the kernels")
+    parser.add_argument("--unwritten", choices=("report", "ignore"),
+                        help="reads of shared and tensor memory that nobody wrote")
+    for name in ("dump-ptx", "ptx-dir"):
+        parser.add_argument(f"--{name}", metavar="DIR")
+    for name in ("explain", "stats", "trace", "json"):
+        parser.add_argument(f"--{name}", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--points", type=int, default=1, metavar="N",
+                        help="sizes of each triton.testing.perf_report that run (default 1)")
+    parser.add_argument("--configs", type=int, default=1, metavar="N",
+                        help="configurations that triton.autotune tries (default 1)")
+    parser.add_argument("script", help="a Python file, or - for standard input")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER)
+    return parser
+
+
+def find_tool() -> str:
+    """fp4-sim: $FP4_SIM, the one beside the library of this package, or that of the PATH."""
+    named = os.environ.get("FP4_SIM")
+    if named:
+        if not os.access(named, os.X_OK):
+            raise UsageError(f"$FP4_SIM must be the tool fp4-sim, but '{named}' cannot be executed")
+        return named
+    here = find_library().resolve().parent.parent / "bin" / "fp4-sim"
+    found = os.fspath(here) if here.exists() else shutil.which("fp4-sim")
+    if found is None:
+        raise UsageError("the tool fp4-sim is not installed",
+                         "build the targets fp4-sim and fp4-cuda, and set FP4_SIM to the tool")
+    return found
+
+
+def _command(options: argparse.Namespace) -> list[str]:
+    command = [find_tool(), "run"]
+    for name in _OPTIONS:
+        value = getattr(options, name.replace("-", "_"))
+        if value is not None:
+            command += [f"--{name}={value}"]
+    command += [f"--{name}" for name in ("explain", "stats", "trace", "json")
+                if getattr(options, name)]
+    return [*command, "--", sys.executable, "-m", "fp4.sim.script", str(options.points),
+            str(options.configs), options.script, *options.arguments]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    if options.script != "-" and not os.path.isfile(options.script):
+        print(f"fp4.sim: error: there is no script '{options.script}'", file=sys.stderr)
+        return 2
+    if options.points < 1 or options.configs < 1:
+        print("fp4.sim: error: --points and --configs must be at least 1", file=sys.stderr)
+        return 2
+    try:
+        command = _command(options)
+    except UsageError as error:
+        print(f"fp4.sim: error: {error}", file=sys.stderr)
+        return 2
+    package = os.fspath(pathlib.Path(__file__).resolve().parent.parent.parent)
+    paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
+    os.environ["PYTHONPATH"] = os.pathsep.join(paths)
+    sys.stdout.flush()
+    os.execv(command[0], command)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,234 @@
+"""CPU tensors that say they are on "cuda", and whose memory the simulator shares.
+
+A tensor is on the device if its storage is marked. Methods of torch.Tensor answer by the mark
+(x.device, x.to(...)), and x.data_ptr() lets kernels access the storage. A TorchFunctionMode turns
+device="cuda" into a mark; a TorchDispatchMode lets the results of operations inherit it, also those
+of autograd. Everything is computed by torch on the
+CPU; only launches go to the simulator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.overrides import TorchFunctionMode
+from torch.utils import _pytree
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from . import driver
+
+CUDA = torch.device("cuda", 0)
+_T = torch.Tensor
+#: What simulated device memory holds before anybody writes it.
+_FILL = 0xCD
+
+
+class _Marked:
+    """The storages on the device, and which of them the simulator shares. A weak reference keeps
+    the identity of a dead storage from being used again."""
+
+    def __init__(self) -> None:
+        self._marks: dict[int, Any] = {}
+        self._shared: dict[int, tuple[Any, int]] = {}
+        self._limit = 256
+
+    def add(self, tensor: _T) -> None:
+        storage = tensor.untyped_storage()
+        if storage._cdata not in self._marks:
+            self._marks[storage._cdata] = StorageWeakRef(storage)  # type: ignore[no-untyped-call]
+            if len(self._marks) > self._limit:
+                self._marks = {key: mark for key, mark in self._marks.items()
+                               if not mark.expired()}
+                self._limit = max(256, 2 * len(self._marks))
+
+    def remove(self, tensor: _T) -> None:
+        self._marks.pop(tensor.untyped_storage()._cdata, None)
+
+    def has(self, tensor: _T) -> bool:
+        mark = self._marks.get(tensor.untyped_storage()._cdata)
+        return mark is not None and not mark.expired()
+
+    def share(self, tensor: _T) -> None:
+        """Lets kernels access the storage of the tensor, and nothing beyond it."""
+        for address, (mark, _) in list(self._shared.items()):
+            if mark.expired():
+                driver.unshare(address)
+                del self._shared[address]
+        storage = tensor.untyped_storage()
+        address, size = storage.data_ptr(), storage.nbytes()
+        known = self._shared.get(address)
+        if not size or (known is not None and known[1] == size):
+            return
+        if known is not None:  # it was resized in place
+            driver.unshare(address)
+        driver.share(address, size)
+        self._shared[address] = StorageWeakRef(storage), size  # type: ignore[no-untyped-call]
+
+
+marked = _Marked()
+
+
+def is_on_device(x: Any) -> bool:
+    return isinstance(x, _T) and x.layout == torch.strided and marked.has(x)
+
+
+def _tensors(values: Any) -> Iterator[_T]:
+    for value in _pytree.tree_leaves(values):
+        if isinstance(value, _T) and value.layout == torch.strided:
+            yield value
+
+
+def _names_cuda(device: Any) -> bool:
+    if isinstance(device, int) and not isinstance(device, bool):
+        return True
+    if isinstance(device, (str, torch.device)):
+        device = torch.device(device)
+        if device.type == "cuda" and (device.index or 0) > 0:
+            raise RuntimeError(f"CUDA error: invalid device ordinal: there is one device, not "
+                               f"{device}")
+        return bool(device.type == "cuda")
+    return False
+
+
+class Inherit(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Results of operations on tensors of the device are on the device."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = dict(kwargs or {})
+        on_device = any(map(marked.has, _tensors((args, kwargs))))
+        if _names_cuda(kwargs.get("device")):
+            kwargs["device"], on_device = torch.device("cpu"), True
+        if kwargs.get("pin_memory"):
+            kwargs["pin_memory"] = False
+        wide = on_device and func.overloadpacket in _IN_FLOAT32
+        result = _in_float32(func, args, kwargs) if wide else func(*args, **kwargs)
+        if on_device:
+            for tensor in _tensors(result):
+                marked.add(tensor)
+            if func.overloadpacket in _UNINITIALIZED:
+                _fill(result)
+        return result
+
+
+#: On a GPU these keep sums and statistics of 16-bit tensors in float32, and on the CPU they do not:
+#: how many of the results have the dtype of the input.
+_IN_FLOAT32 = {torch.ops.aten.native_layer_norm: 1, torch.ops.aten.native_layer_norm_backward: 3}
+
+
+def _in_float32(func: Any, args: Any, kwargs: Any) -> Any:
+    first = next(_tensors(args))
+    args = _pytree.tree_map_only(_T, lambda x: x.float() if x.is_floating_point() else x, args)
+    found = func(*args, **kwargs)
+    narrow = _IN_FLOAT32[func.overloadpacket]
+    return tuple(_ORIGINAL["to"](x, first.dtype) if x is not None and index < narrow else x
+                 for index, x in enumerate(found))
+
+
+def _fill(x: _T) -> None:
+    if x.numel() and x.is_contiguous():
+        x.view(-1).view(torch.uint8).fill_(_FILL)
+
+
+_UNINITIALIZED = {torch.ops.aten.empty, torch.ops.aten.empty_like, torch.ops.aten.new_empty}
+
+
+#: What the functions below replace.
+_ORIGINAL: dict[str, Any] = {name: getattr(_T, name) for name in (
+    "device", "data_ptr", "to", "numpy", "backward")}
+
+
+def _move(x: _T, to_cuda: bool, dtype: torch.dtype | None, copy: bool, options: Any) -> _T:
+    """x on the device, or on the host."""
+    y: _T = _ORIGINAL["to"](x, dtype or x.dtype, copy=copy, **options)
+    if marked.has(x) != to_cuda and y.untyped_storage()._cdata == x.untyped_storage()._cdata:
+        y = y.clone()
+    (marked.add if to_cuda else marked.remove)(y)
+    return y
+
+
+def _to(x: _T, *args: Any, copy: bool = False, **kwargs: Any) -> _T:
+    other = args[0] if args and isinstance(args[0], _T) else kwargs.pop("other", None)
+    if other is not None:
+        return _move(x, marked.has(other), other.dtype, copy, {})
+    device, dtype, _, memory_format = torch._C._nn._parse_to(*args, **kwargs)
+    options = {} if memory_format is None else {"memory_format": memory_format}
+    to_cuda = marked.has(x) if device is None else _names_cuda(device)
+    return _move(x, to_cuda, dtype, copy, options)
+
+
+def _cuda(x: _T, device: Any = None, non_blocking: bool = False, **options: Any) -> _T:
+    _names_cuda(CUDA if device is None else device)
+    return _move(x, True, None, False, options)
+
+
+def _cpu(x: _T, **options: Any) -> _T:
+    return _move(x, False, None, False, options)
+
+
+def _pointer(x: _T) -> int:
+    if is_on_device(x):
+        marked.share(x)
+    return int(_ORIGINAL["data_ptr"](x))
+
+
+def _pinned(x: _T, *args: Any, **kwargs: Any) -> _T:
+    y = x.clone()
+    marked.remove(y)
+    return y
+
+
+def _numpy(x: _T, *args: Any, **kwargs: Any) -> Any:
+    if is_on_device(x):
+        raise TypeError("can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to "
+                        "copy the tensor to host memory first.")
+    return _ORIGINAL["numpy"](x, *args, **kwargs)
+
+
+def _device(x: _T) -> torch.device:
+    found: torch.device = _ORIGINAL["device"].__get__(x)
+    return CUDA if is_on_device(x) else found
+
+
+def install() -> None:
+    """Puts the answers of this module into torch.Tensor."""
+    methods: dict[str, Any] = {
+        "device": property(_device), "is_cuda": property(is_on_device),
+        "is_cpu": property(lambda x: not is_on_device(x)),
+        "get_device": lambda x: 0 if is_on_device(x) else -1, "data_ptr": _pointer, "to": _to,
+        "cuda": _cuda, "cpu": _cpu, "numpy": _numpy, "pin_memory": _pinned,
+        "is_pinned": lambda x, *args: False,
+        "record_stream": lambda x, stream: None,  # streams are only names
+    }
+    for name, method in methods.items():
+        setattr(_T, name, method)
+
+
+class Redirect(TorchFunctionMode):
+    """What scripts say of devices: device="cuda" is a mark."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = dict(kwargs or {})
+        if func is _ORIGINAL["backward"]:  # torch calls it without modes, but it runs user code
+            with self:
+                return _backward(*args, **kwargs)
+        device = kwargs.get("device")
+        if device is None or func is torch.device:
+            return func(*args, **kwargs)
+        to_cuda = _names_cuda(device)
+        kwargs["device"] = torch.device("cpu") if to_cuda else device
+        result = func(*args, **kwargs)
+        inputs = {x.untyped_storage()._cdata for x in _tensors((args, kwargs))}
+        for tensor in _tensors(result):
+            if tensor.untyped_storage()._cdata not in inputs:
+                (marked.add if to_cuda else marked.remove)(tensor)
+                if to_cuda and func in (torch.empty, torch.empty_like, _T.new_empty):
+                    _fill(tensor)
+        return result
+
+
+def _backward(x: _T, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False,
+              inputs: Any = None) -> None:
+    torch.autograd.backward(x, gradient, retain_graph, create_graph, inputs=inputs)

@@ -1,0 +1,120 @@
+"""A script for CUDA, which test_sim.py runs under python -m fp4.sim: `sim_script.py CASE...`."""
+
+import copy
+import ctypes
+import sys
+
+import torch
+
+DOUBLE = """
+.version 8.7
+.target sm_90
+.address_size 64
+.visible .entry twice(.param .u64 p, .param .u32 n) {
+  .reg .pred %q;
+  .reg .b32 %r<4>;
+  .reg .f32 %f<3>;
+  .reg .b64 %d<4>;
+  ld.param.u64 %d1, [p];
+  ld.param.u32 %r1, [n];
+  mov.u32 %r2, %tid.x;
+  setp.ge.u32 %q, %r2, %r1;
+  @%q bra END;
+  mul.wide.u32 %d2, %r2, 4;
+  add.u64 %d3, %d1, %d2;
+  ld.global.f32 %f1, [%d3];
+  add.f32 %f2, %f1, %f1;
+  st.global.f32 [%d3], %f2;
+END:
+  ret;
+}
+"""
+
+
+def twice(x: torch.Tensor, count: int) -> None:
+    """Doubles the first `count` elements, with one block."""
+    driver = ctypes.CDLL("libcuda.so.1")
+    module, function = ctypes.c_void_p(), ctypes.c_void_p()
+    assert driver.cuModuleLoadData(ctypes.byref(module), DOUBLE.encode() + b"\0") == 0
+    assert driver.cuModuleGetFunction(ctypes.byref(function), module, b"twice") == 0
+    pointer, size = ctypes.c_uint64(x.data_ptr()), ctypes.c_uint32(count)
+    values = (ctypes.c_void_p * 2)(*(ctypes.addressof(value) for value in (pointer, size)))
+    code = driver.cuLaunchKernel(function, 1, 1, 1, 128, 1, 1, 0, None, values, None)
+    assert code == 0, code
+    torch.cuda.synchronize()
+
+
+def launch() -> None:
+    x = torch.arange(100.0, device="cuda")
+    twice(x, 100)
+    assert torch.equal(x.cpu(), 2 * torch.arange(100.0))
+    for count in range(1, 40):  # memory is used again, with other bounds
+        y = torch.ones(count, device="cuda")
+        twice(y, count)
+        assert y.sum().item() == 2 * count
+        del y
+
+
+def beyond() -> None:
+    twice(torch.ones(100, device="cuda"), 101)
+
+
+def host() -> None:
+    twice(torch.ones(100), 100)
+
+
+def devices() -> None:
+    cuda = torch.device("cuda", 0)
+    assert torch.cuda.is_available() and torch.cuda.device_count() == 1
+    assert torch.cuda.get_device_capability() == (9, 0)
+    assert "H200" in torch.cuda.get_device_name() or torch.cuda.get_device_name()
+    assert torch.cuda.get_device_properties("cuda").multi_processor_count == 132
+    x = torch.rand(4, 6, device="cuda", requires_grad=True)
+    assert x.is_cuda and x.device == cuda and x.get_device() == 0 and "cuda:0" in repr(x)
+    made = [x.t(), x[1:], x + 1, x.half(), torch.empty_like(x), x.new_zeros(3), x.detach().clone(),
+            torch.zeros(3, device=x.device), x.to(torch.float64), torch.tensor([1, 2]).to(x.device),
+            torch.ones(2).cuda(), copy.deepcopy(torch.nn.Linear(2, 2).cuda()).weight.data + 0,
+            torch.nn.Linear(2, 2, device="cuda").weight]
+    for index, y in enumerate(made):
+        assert y.device == cuda, index
+    for y in (x.cpu(), x.to("cpu"), torch.zeros_like(x, device="cpu"), torch.zeros(3), x.cpu() + 1):
+        assert y.device.type == "cpu" and not y.is_cuda
+    assert x.to("cuda") is x or x.to("cuda").data_ptr() == x.data_ptr()
+    assert x.cpu().data_ptr() != x.data_ptr()
+    (x * 2).sum().backward()
+    assert x.grad is not None and x.grad.is_cuda
+    for wrong in (lambda: x.detach().numpy(), lambda: torch.zeros(2, device="cuda:1")):
+        try:
+            wrong()
+        except (TypeError, RuntimeError):
+            continue
+        raise AssertionError("expected an error")
+    assert torch.empty(4, dtype=torch.uint8, device="cuda").tolist() == [0xCD] * 4
+
+
+class Twice(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):  # type: ignore[no-untyped-def]
+        y = x.clone()
+        twice(y, y.numel())
+        return y
+
+    @staticmethod
+    def backward(ctx, gradient):  # type: ignore[no-untyped-def]
+        assert gradient.is_cuda
+        made = torch.zeros(gradient.shape, device=gradient.device) + gradient
+        twice(made, made.numel())
+        return made
+
+
+def gradients() -> None:
+    x = torch.ones(50, device="cuda", requires_grad=True)
+    Twice.apply(x).backward(torch.full((50,), 3.0, device="cuda"))
+    assert x.grad is not None and x.grad.tolist() == [6.0] * 50
+
+
+if __name__ == "__main__":
+    assert sys.argv[0] == __file__
+    for case in sys.argv[1:]:
+        globals()[case]()
+        print(f"{case} ended")
