@@ -14,6 +14,7 @@ from .buffers import ScaledBuffers
 from .convert import quantize_
 from .drop_in import scaled_mm
 from .execution import simulator
+from .exported import Exported, from_export
 from .functional import (
     SIGN_MASK,
     amax,
@@ -33,7 +34,7 @@ from .scales import (
     encode_scale_of,
 )
 
-__all__ = ["SIGN_MASK", "Linear", "NVFP4Training", "QuantizedLinear", "Scaled", "ScaledBuffers",
-           "amax", "amax_of_decode_scale", "amax_of_encode_scale", "decode_scale_of",
-           "dequantize", "encode_scale_of", "fake_quantize", "hadamard", "linear", "quantize",
-           "quantize_", "scaled_mm", "simulator", "swizzle"]
+__all__ = ["SIGN_MASK", "Exported", "Linear", "NVFP4Training", "QuantizedLinear", "Scaled",
+           "ScaledBuffers", "amax", "amax_of_decode_scale", "amax_of_encode_scale",
+           "decode_scale_of", "dequantize", "encode_scale_of", "fake_quantize", "from_export",
+           "hadamard", "linear", "quantize", "quantize_", "scaled_mm", "simulator", "swizzle"]

@@ -225,13 +225,13 @@ def _scaled_mm(a: torch.Tensor, scale_a: torch.Tensor, amax_a: torch.Tensor | No
         what = dataclasses.replace(what, recipes=(recipe_a, recipe_b),
                                    amax_ranks=(amax_a.dim(), amax_b.dim()))
     blocks = columns // BLOCKS[format]
-    y: torch.Tensor = run(partial(programs.product, what), a, _without_padding(scale_a, blocks), b,
-                          _without_padding(scale_b, blocks), amax_a, amax_b)
+    y: torch.Tensor = run(partial(programs.product, what), a, without_padding(scale_a, blocks), b,
+                          without_padding(scale_b, blocks), amax_a, amax_b)
     # In fp32, so that the only rounding to `dtype` is the last step.
     return y if bias is None else y.add_(bias).to(dtype)
 
 
-def _without_padding(scales: torch.Tensor, blocks: int) -> torch.Tensor:
+def without_padding(scales: torch.Tensor, blocks: int) -> torch.Tensor:
     """Tiled scales whose padding columns are zero. The tensor core multiplies them with elements
     beyond K, which are zero, and zero times NaN would reach the result. Padding rows are harmless:
     nobody reads their results."""

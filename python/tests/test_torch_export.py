@@ -1,0 +1,108 @@
+"""fp4.torch.from_export: graphs of torch.export with scaled_mm, and what is refused."""
+
+import unittest
+from typing import Any
+
+import fp4
+from programs import torch
+
+if torch is not None:
+    import fp4.torch as ft
+    from torch.nn.functional import ScalingType, SwizzleType, scaled_mm
+
+    TILES, NONE = SwizzleType.SWIZZLE_32_4_4, SwizzleType.NO_SWIZZLE
+    RECIPES = {"nvfp4": [ScalingType.BlockWise1x16, ScalingType.TensorWise],
+               "mxfp4": [ScalingType.BlockWise1x32]}
+
+    class Linear(torch.nn.Module):  # type: ignore[misc, name-defined, unused-ignore]
+        """A linear layer whose weight is quantized, in the words of torch alone."""
+
+        def __init__(self, weight: Any, dtype: Any) -> None:
+            super().__init__()
+            self.register_buffer("weight", weight.data)
+            self.register_buffer("scales", weight.scales.reshape(-1))
+            if weight.amax is not None:
+                self.register_buffer("number", weight.decode_scale)
+            self.recipe, self.dtype = RECIPES[weight.format], dtype
+
+        def forward(self, x: Any, *scales: Any) -> Any:
+            numbers = [self.number] if len(scales) > 1 else []
+            swizzles = [TILES, NONE][:len(scales)]
+            return scaled_mm(x, self.weight.t(), list(scales), self.recipe,
+                             [self.scales, *numbers], self.recipe, swizzle_a=swizzles,
+                             swizzle_b=swizzles, output_dtype=self.dtype)
+
+
+def operand(rows: int, format: str, seed: int) -> Any:
+    x = torch.randn(rows, 64, generator=torch.Generator().manual_seed(seed))
+    return ft.swizzle(ft.quantize(x.to(torch.bfloat16), format=format))
+
+
+def inputs(x: Any) -> Any:
+    numbers = [] if x.amax is None else [x.decode_scale]
+    return (x.data, x.scales.reshape(-1), *numbers)
+
+
+@unittest.skipIf(torch is None, "torch is not installed")
+class FromExport(unittest.TestCase):
+    def export(self, module: Any, arguments: Any) -> Any:
+        return torch.export.export(module, arguments, strict=False)
+
+    def test_products(self) -> None:
+        for format, dtype in (("nvfp4", torch.bfloat16), ("mxfp4", torch.float32)):
+            with self.subTest(format):
+                x, w = operand(48, format, 1), operand(32, format, 2)
+                module = Linear(w, dtype)
+                linear = ft.from_export(self.export(module, inputs(x)))
+                text = str(linear.builder)
+                self.assertIn("fp4.blockscaled_matmul", text)
+                self.assertNotIn("fp4.swizzle_scales", text)
+                self.assertEqual("fp4.matmul_alpha" in text, format == "nvfp4")
+                found = torch.as_tensor(linear(*inputs(x)))
+                recipe = RECIPES[format]
+                swizzles = [TILES, NONE][:len(recipe)]
+                expected = ft.scaled_mm(x.data, w.data.t(), list(inputs(x)[1:]), recipe,
+                                        list(inputs(w)[1:]), recipe, swizzles, swizzles,
+                                        output_dtype=dtype)
+                self.assertTrue(torch.equal(found, expected))
+
+    def test_poisoned_padding(self) -> None:
+        x, w = operand(48, "mxfp4", 1), operand(32, "mxfp4", 2)  # 2 of 4 blocks are padding
+        linear = ft.from_export(self.export(Linear(w, torch.float32), inputs(x)))
+        expected = torch.as_tensor(linear(*inputs(x)))
+        scales = x.scales.view(torch.uint8).reshape(-1, 128, 4).clone()
+        scales[:, :, 2:] = 0xFF
+        poisoned = scales.view(torch.float8_e8m0fnu).reshape(-1)
+        self.assertTrue(torch.equal(torch.as_tensor(linear(x.data, poisoned)), expected))
+
+    def test_refused(self) -> None:
+        x, w = operand(48, "mxfp4", 1), operand(32, "mxfp4", 2)
+
+        class Behind(Linear):
+            def forward(self, x: Any, *scales: Any) -> Any:
+                return torch.relu(super().forward(x, *scales))
+
+        with self.assertRaisesRegex(fp4.UsageError, r"node 'relu'.* has no counterpart in fp4: "
+                                    r"it is aten\.relu\.default") as caught:
+            ft.from_export(self.export(Behind(w, torch.float32), inputs(x)))
+        self.assertIn("export what is around the products by itself", caught.exception.note)
+
+        class Linear32(Linear):
+            def forward(self, x: Any, *scales: Any) -> Any:
+                bias = torch.ones(32, dtype=torch.bfloat16)
+                return scaled_mm(x, self.weight.t(), scales[0], self.recipe[0], self.scales,
+                                 self.recipe[0], swizzle_a=TILES, swizzle_b=TILES, bias=bias)
+
+        with self.assertRaisesRegex(fp4.UsageError, "it has a bias"):
+            ft.from_export(self.export(Linear32(w, torch.bfloat16), inputs(x)))
+
+    def test_inputs(self) -> None:
+        x = operand(48, "mxfp4", 1)
+        linear = ft.from_export(self.export(Linear(operand(32, "mxfp4", 2), torch.float32),
+                                            inputs(x)))
+        with self.assertRaisesRegex(fp4.UsageError, "the program has 2 inputs, but got 1"):
+            linear(x.data)
+
+
+if __name__ == "__main__":
+    unittest.main()
