@@ -36,7 +36,7 @@ class TwoProcesses(unittest.TestCase):
 
     def ended(self, ranks: "list[Any]") -> "list[str]":
         try:
-            return [process.communicate(timeout=120)[1] for process in ranks]
+            return [process.communicate(timeout=300)[1] for process in ranks]
         finally:
             for process in ranks:
                 process.kill()
