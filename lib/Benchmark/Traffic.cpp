@@ -53,14 +53,23 @@ std::vector<Part> partsOf(const std::vector<ProgramOp> &program, const std::stri
   return exact.empty() ? alike : exact;
 }
 
+/// Of the elements of a product, which need not be a result, and of a second product of its lhs.
+uint64_t flopsOf(const ProgramOp &op, const std::map<std::string, Type> &types) {
+  constexpr size_t rhs2 = 7;
+  const Type &lhs = types.at(op.operands[0]), &rhs = types.at(op.operands[2]);
+  uint64_t elements = types.at(op.results[0]).elements();
+  if (op.attributes.contains("with_amax") || op.attributes.contains("quantize_recipe"))
+    elements = uint64_t(lhs.shape[0]) * uint64_t(rhs.shape[0]);
+  return (hasOperand(op, rhs2) ? 4 : 2) * elements * uint64_t(lhs.shape[1]);
+}
+
 Traffic trafficOf(const Part &part, const std::map<std::string, Type> &types) {
   Traffic traffic;
   for (const std::vector<std::string> *names : {&part.op->operands, &part.results})
     for (const std::string &name : *names)
       traffic.bytes += types.at(name).bufferBytes();
   if (part.op->op == "fp4.blockscaled_matmul")
-    traffic.flops = 2 * types.at(part.results[0]).elements() *
-                    uint64_t(types.at(part.op->operands[0]).shape[1]);
+    traffic.flops = flopsOf(*part.op, types);
   return traffic;
 }
 

@@ -59,6 +59,18 @@ Shape elementwiseShape(const ProgramOp &op, std::span<const Type> operands) {
   return shape;
 }
 
+/// Results of a product: rows are those of lhs, and columns of the elements the rows of rhs.
+std::vector<Shape> productShapes(const ProgramOp &op, int64_t rows, int64_t columns) {
+  std::vector<Shape> shapes;
+  for (const Type &type : op.resultTypes) {
+    Shape &shape = shapes.emplace_back(type.shape);
+    for (size_t dim = 0; dim < shape.size(); ++dim)
+      if (shape[dim] < 0)
+        shape[dim] = dim == 0 ? rows : columns;
+  }
+  return shapes;
+}
+
 /// The shapes of the results, where the operation makes matrices of other sizes than its first
 /// operand's.
 std::vector<Shape> resultShapes(const ProgramOp &op, std::span<const Type> operands) {
@@ -79,7 +91,7 @@ std::vector<Shape> resultShapes(const ProgramOp &op, std::span<const Type> opera
     return quantizedShapes(op, first);
   if (op.op == "fp4.blockscaled_matmul" && operands.size() > 2 && first.size() == 2 &&
       operands[2].shape.size() == 2)
-    return {{first[0], operands[2].shape[0]}};
+    return productShapes(op, first[0], operands[2].shape[0]);
   if ((op.op == "tensor.collapse_shape" || op.op == "tensor.expand_shape") &&
       op.resultTypes.size() == 1)
     return {reshaped(op.resultTypes[0].shape, first)};
@@ -94,8 +106,8 @@ std::vector<Shape> resultShapes(const ProgramOp &op, std::span<const Type> opera
 
 /// A product of groups, whose scales are lists of tiles.
 bool isGrouped(const ProgramOp &op) {
-  const std::string segments = attributeOr(op, "operand_segments", "");
-  return op.attributes.contains("groups") || (!segments.empty() && segments.back() == '1');
+  constexpr size_t offsets = 6;
+  return op.attributes.contains("groups") || hasOperand(op, offsets);
 }
 
 /// Operands whose rows are dynamic can contradict each other: data and its scales, rows and their
@@ -124,6 +136,15 @@ Status checkRows(const ProgramOp &op, std::span<const Type> operands) {
 }
 
 } // namespace
+
+bool hasOperand(const ProgramOp &op, size_t place) {
+  std::istringstream segments(attributeOr(op, "operand_segments", ""));
+  std::string count;
+  for (size_t i = 0; i <= place; ++i)
+    if (!std::getline(segments, count, ','))
+      return false;
+  return count == "1";
+}
 
 std::vector<std::vector<size_t>> operandDimensions(const ProgramOp &op) {
   std::vector<std::vector<size_t>> dimensions;

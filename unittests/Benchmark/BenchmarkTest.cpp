@@ -318,6 +318,15 @@ TEST(Benchmark, TrafficFollowsFromTheLogicalTensors) {
   EXPECT_EQ(traffic[1]->bytes, 512u * 1024 * 2 + 4);
   EXPECT_EQ(traffic[2]->bytes, 128u * 1024 * 2 + 4 + 128 * 512 + 128 * 64);
   EXPECT_EQ(traffic[3]->flops, 2ull * 128 * 512 * 1024);
+  // A dual product multiplies twice, and its elements need not be a result.
+  ProgramOp &product = function.program.back();
+  product.resultTypes = {{{-1, 512}, ElementType::F4E2M1FN}, {{-1, 32}, ElementType::F8E4M3FN}};
+  product.results = {"codes", "scales"};
+  product.operands = {"q", "s", "q", "s", "q", "s"};
+  product.attributes = {{"operand_segments", "1,1,1,1,0,0,0,1,1,0,0"}, {"quantize_recipe", "te"}};
+  traffic = launchTraffic(function, arguments, kernels);
+  EXPECT_EQ(traffic[3]->flops, 4ull * 128 * 128 * 1024);
+  EXPECT_EQ(traffic[3]->bytes, 3u * (128 * 512 + 128 * 64) + 128 * 256 + 128 * 32);
   // A module that two operations share is told apart by the order of its launches.
   kernels = {"linear_amax_0", "linear_amax_0", "linear_swizzle_0", "other", "linear_amax_x"};
   traffic = launchTraffic(function, arguments, kernels);

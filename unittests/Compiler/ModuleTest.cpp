@@ -62,7 +62,8 @@ protected:
     Value alpha = MatmulAlphaOp::create(builder, loc, amaxes[0], amaxes[1]);
     Value product =
         BlockScaledMatmulOp::create(builder, loc, data[0], scales[0], data[1], scales[1], alpha,
-                                    Format::NVFP4, builder.getF32Type());
+                                    Format::NVFP4, builder.getF32Type())
+            .getResult();
     close(linear, product);
   }
 

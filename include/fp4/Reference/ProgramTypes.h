@@ -24,6 +24,9 @@ Expected<std::map<std::string, Type>> valueTypes(std::span<const ProgramOp> prog
 /// The error for a manifest whose program this tool cannot interpret.
 tl::unexpected<Error> badProgram(const ProgramOp &op, const std::string &what);
 
+/// The optional operand at `place` of the operation's definition is there; "operand_segments" says so.
+bool hasOperand(const ProgramOp &op, size_t place);
+
 /// Of an elementwise operation ("linalg.generic"): which dimensions of the result index each
 /// operand, from its attribute "dimensions", such as "0,1 x,1 -". For x, a dimension of size 1 that
 /// is the same for all, a number that no dimension has.

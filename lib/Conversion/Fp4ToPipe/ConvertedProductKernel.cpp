@@ -118,11 +118,12 @@ void ConvertedProductBuilder::buildEpilogue(Value acc, Value row, Value column) 
     };
     if (shape.alpha == MatmulShape::Alpha::Columns ||
         (shape.alpha == MatmulShape::Alpha::Rows && first == 0))
-      factor = loadAlphas(kElements, numbers);
+      factor = loadAlphas(kElements, alpha, numbers);
     Value values = ReadFragmentOp::create(b, loc, type, acc, b.getI64IntegerAttr(first));
     if (restored)
       values = arith::MulFOp::create(b, loc, values, splat(std::ldexp(1.0, restored)));
-    StoreFragmentOp::create(b, loc, convertSums(values, factor, numbers), result, row, at, rows);
+    StoreFragmentOp::create(b, loc, convertSums({{values, factor}}, numbers), result, row, at,
+                            rows);
   }
 }
 

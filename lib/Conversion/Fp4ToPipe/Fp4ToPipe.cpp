@@ -60,9 +60,26 @@ static MatmulShape::Alpha alphaOf(BlockScaledMatmulOp op) {
   return type.getDimSize(1) == 1 ? MatmulShape::Alpha::Rows : MatmulShape::Alpha::Columns;
 }
 
+/// What the product of `op` takes besides one product, and gives besides its elements.
+static void setResults(MatmulShape &shape, BlockScaledMatmulOp op) {
+  shape.dual = op.isDual();
+  shape.withAmax = op.getWithAmax();
+  shape.storesElements = static_cast<bool>(op.getResult());
+  if (!op.getQuantizeRecipe())
+    return;
+  auto isTiled = [&](unsigned scales) {
+    return scaleLayout(cast<RankedTensorType>(op.getQuantized()[scales].getType())).has_value();
+  };
+  ResultQuantizer quantizer{*op.getQuantizeRecipe(), static_cast<bool>(op.getQuantizeAmax())};
+  quantizer.rows = op.quantizesRows();
+  quantizer.columns = op.quantizesColumns();
+  quantizer.tiledRows = quantizer.rows && isTiled(1);
+  quantizer.tiledColumns = quantizer.columns && isTiled(quantizer.rows ? 3 : 1);
+  shape.quantizer = quantizer;
+}
+
 static MatmulShape matmulShape(BlockScaledMatmulOp op, const KernelPlan &plan) {
   auto lhs = cast<RankedTensorType>(op.getLhs().getType());
-  auto result = cast<RankedTensorType>(op.getResult().getType());
   auto scales = cast<RankedTensorType>(op.getLhsScales().getType());
   MatmulShape shape;
   shape.splits = int64_t(op.getSplitK().value_or(1));
@@ -71,7 +88,7 @@ static MatmulShape matmulShape(BlockScaledMatmulOp op, const KernelPlan &plan) {
   shape.k = lhs.getDimSize(1);
   shape.block = blockSize(op.getFormat());
   shape.scaleType = scales.getElementType();
-  shape.resultType = result.getElementType();
+  shape.resultType = op.getElementType();
   shape.alpha = alphaOf(op);
   if (auto epilogue = op.getEpilogue())
     shape.epilogue.assign(epilogue->getSteps().begin(), epilogue->getSteps().end());
@@ -81,6 +98,7 @@ static MatmulShape matmulShape(BlockScaledMatmulOp op, const KernelPlan &plan) {
     auto type = cast<RankedTensorType>(input.getType());
     shape.inputs.push_back(pipe::GlobalType::get(type.getShape(), type.getElementType()));
   }
+  setResults(shape, op);
   shape.tileM = plan.tile[0];
   shape.tileN = plan.tile[1];
   shape.tileK = plan.tile[2];
@@ -111,7 +129,6 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
     if (failed(plan))
       return failure();
     MatmulShape shape = matmulShape(op, *plan);
-    auto resultType = cast<RankedTensorType>(op.getResult().getType());
     if (ShapedType::isDynamic(shape.n) || ShapedType::isDynamic(shape.k))
       return rewriter.notifyMatchFailure(op, "only the rows of the lhs may be dynamic");
 
@@ -119,27 +136,47 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
         logicalRows(rewriter, loc, cast<RankedTensorType>(op.getLhs().getType()), adaptor.getLhs());
     if (shape.dynamicRows())
       checkScaleRows(rewriter, op, adaptor.getLhsScales(), rows);
-    Value result = allocateBuffer(rewriter, loc, resultType, rows);
-    if (op.getOffsets()) { // rows that are of no group
-      Value zero = arith::ConstantOp::create(
-          rewriter, loc, rewriter.getZeroAttr(resultType.getElementType()));
-      gpu::MemsetOp::create(rewriter, loc, TypeRange(), ValueRange(), result, zero);
-    }
+    SmallVector<Value> results = allocateResults(rewriter, op, shape, rows);
 
     auto module = op->getParentOfType<ModuleOp>();
     gpu::GPUModuleOp kernels = createKernelModule(rewriter, module, op, "matmul");
     gpu::GPUFuncOp kernel = target.hasTcgen05
                                 ? buildMatmulKernel(kernels, shape, *plan, loc)
                                 : buildConvertedProductKernel(kernels, shape, *plan, loc);
-    SmallVector<Value> arguments = kernelArguments(rewriter, loc, shape, adaptor, result, rows);
+    SmallVector<Value> arguments = kernelArguments(rewriter, loc, shape, adaptor, results, rows);
     if (shape.groups)
       arguments.push_back(tableOfGroups(rewriter, op, adaptor.getOffsets(), shape));
     launch(rewriter, loc, kernel, shape, *plan, arguments, rows);
-    rewriter.replaceOp(op, result);
+    rewriter.replaceOp(op, results);
     return success();
   }
 
 private:
+  static void fillWithZero(OpBuilder &b, Location loc, Value buffer) {
+    Type element = cast<MemRefType>(buffer.getType()).getElementType();
+    Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(element));
+    gpu::MemsetOp::create(b, loc, TypeRange(), ValueRange(), buffer, zero);
+  }
+
+  /// Buffers of all results, those of them zero that the kernel does not write as a whole: rows of no
+  /// group, what an amax begins with, and rows that pad the scales of columns.
+  static SmallVector<Value> allocateResults(OpBuilder &b, BlockScaledMatmulOp op,
+                                            const MatmulShape &shape, Value rows) {
+    SmallVector<Value> results;
+    for (Value result : op.getResults()) {
+      auto type = cast<RankedTensorType>(result.getType());
+      Value dynamic = type.hasStaticShape() ? Value() : rows;
+      results.push_back(allocateBuffer(b, op.getLoc(), type, dynamic));
+    }
+    if (op.getOffsets())
+      fillWithZero(b, op.getLoc(), results.front());
+    if (shape.withAmax)
+      fillWithZero(b, op.getLoc(), results.back());
+    if (shape.quantizer && shape.quantizer->tiledColumns && shape.n % pipe::kScaleBlockRows)
+      fillWithZero(b, op.getLoc(), results[results.size() - (shape.withAmax ? 2 : 1)]);
+    return results;
+  }
+
   /// Data and scales of a caller can disagree on their dynamic rows; of one quantizer they cannot,
   /// and then the check folds away.
   static void checkScaleRows(OpBuilder &b, BlockScaledMatmulOp op, Value scales, Value rows) {
@@ -153,7 +190,7 @@ private:
   }
 
   SmallVector<Value> kernelArguments(OpBuilder &b, Location loc, const MatmulShape &shape,
-                                     OpAdaptor adaptor, Value result, Value rows) const {
+                                     OpAdaptor adaptor, ValueRange results, Value rows) const {
     auto columns = b.getI64IntegerAttr(shape.k);
     auto view = [&](Type type, Value buffer) -> Value {
       return pipe::GlobalViewOp::create(b, loc, type, buffer);
@@ -176,17 +213,37 @@ private:
         scales(shape.scalesB(), second.second, shape.scaleRowsB())};
     if (shape.alpha != MatmulShape::Alpha::None)
       values.push_back(view(shape.alphas(), adaptor.getAlpha()));
+    if (shape.dual) {
+      values.push_back(
+          pipe::MakeTensorMapOp::create(b, loc, shape.mapB(), adaptor.getRhs2(), columns));
+      values.push_back(scales(shape.scalesB(), adaptor.getRhs2Scales(), shape.scaleRowsB()));
+      if (adaptor.getAlpha2())
+        values.push_back(view(shape.alphas(), adaptor.getAlpha2()));
+    }
     for (auto [type, input] : llvm::zip(shape.inputs, adaptor.getEpilogueInputs()))
       values.push_back(view(type, input));
-    values.push_back(shape.storesTiles
-                         ? pipe::MakeTensorMapOp::create(b, loc, shape.result(), result,
-                                                         b.getI64IntegerAttr(shape.n))
-                         : view(shape.result(), result));
+    addResults(b, loc, shape, adaptor, results, values);
     if (shape.dynamicRows())
       values.push_back(arith::IndexCastOp::create(b, loc, b.getI32Type(), rows));
     if (shape.splits > 1)
       addWorkspace(b, loc, shape, rows, values);
     return values;
+  }
+
+  /// The elements, and what is derived from them, behind the amax of their quantizer.
+  static void addResults(OpBuilder &b, Location loc, const MatmulShape &shape, OpAdaptor adaptor,
+                         ValueRange results, SmallVector<Value> &values) {
+    if (shape.storesTiles)
+      values.push_back(pipe::MakeTensorMapOp::create(b, loc, shape.result(), results.front(),
+                                                     b.getI64IntegerAttr(shape.n)));
+    else if (shape.storesElements)
+      values.push_back(pipe::GlobalViewOp::create(b, loc, shape.result(), results.front()));
+    SmallVector<Value> buffers;
+    if (adaptor.getQuantizeAmax())
+      buffers.push_back(adaptor.getQuantizeAmax());
+    llvm::append_range(buffers, results.drop_front(shape.storesElements ? 1 : 0));
+    for (auto [type, buffer] : llvm::zip_equal(shape.derivedTypes(), buffers))
+      values.push_back(pipe::GlobalViewOp::create(b, loc, type, buffer));
   }
 
   /// What the ranges of K leave, and numbers to count them with, which begin at 0.

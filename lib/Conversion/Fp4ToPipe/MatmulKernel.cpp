@@ -76,6 +76,27 @@ Type MatmulShape::result() const {
   return GlobalType::get({resultRows(), resultColumns()}, resultType);
 }
 
+SmallVector<GlobalType> MatmulShape::derivedTypes() const {
+  SmallVector<GlobalType> types;
+  GlobalType scalar = GlobalType::get({}, Float32Type::get(scaleType.getContext()));
+  auto addSide = [&](int64_t rows, int64_t columns, bool isTiled) {
+    Format format = formatOf(quantizer->recipe.getDecisions().format);
+    int64_t blocks = llvm::divideCeil(columns, quantizer->block());
+    types.push_back(GlobalType::get({rows, columns}, fp4Type(*this)));
+    types.push_back(GlobalType::get({rows, blocks}, fp4::scaleType(scaleType.getContext(), format),
+                                    isTiled ? Layout::Tiled128x4 : Layout::Linear));
+  };
+  if (quantizer && quantizer->hasAmax)
+    types.push_back(scalar);
+  if (quantizer && quantizer->rows)
+    addSide(m, n, quantizer->tiledRows);
+  if (quantizer && quantizer->columns)
+    addSide(n, m, quantizer->tiledColumns);
+  if (withAmax)
+    types.push_back(scalar);
+  return types;
+}
+
 static Type i32(const MatmulShape &shape) {
   return IntegerType::get(shape.scaleType.getContext(), 32);
 }
@@ -96,8 +117,14 @@ SmallVector<Type> MatmulShape::argumentTypes() const {
   SmallVector<Type> types = {mapA(), mapB(), scalesA(), scalesB()};
   if (alpha != Alpha::None)
     types.push_back(alphas());
+  if (dual)
+    llvm::append_values(types, Type(mapB()), scalesB());
+  if (dual && alpha != Alpha::None)
+    types.push_back(alphas());
   llvm::append_range(types, inputs);
-  types.push_back(result());
+  if (storesElements)
+    types.push_back(result());
+  llvm::append_range(types, derivedTypes());
   if (dynamicRows())
     types.push_back(i32(*this));
   if (groups)
@@ -130,7 +157,7 @@ private:
     Value bScaleRow;              ///< row of `column` within its block of scales; null when always 0
     Value kBegin, kEnd;           ///< k tiles
     Value part;                   ///< the range of K of a product that is split
-    Value alpha;                  ///< in every lane; null where there is none for the whole tile
+    Value alpha, alpha2;          ///< in every lane; null where there is none for the whole tile
   };
 
   Tile findTile(Value m, Value n);
@@ -143,27 +170,29 @@ private:
                    int64_t rows, int64_t parts);
   Value entry(Value from, Value index, int64_t column);
   void buildTile(Value m, Value n);
-  void buildAccumulation(Value acc, const Tile &tile);
-  void buildKTile(Value acc, const Tile &tile, Value k);
-  void buildEpilogue(Value acc, const Tile &tile);
-  void buildJoin(Value acc, const Tile &tile);
-  using Conversion = llvm::function_ref<Value(Value chunk, Value column)>;
+  void buildAccumulation(ValueRange accs, const Tile &tile);
+  void buildKTile(ValueRange accs, const Tile &tile, Value k);
+  void buildEpilogue(ValueRange accs, const Tile &tile);
+  void buildJoin(ValueRange accs, const Tile &tile);
+  using Conversion = llvm::function_ref<Value(ValueRange chunks, Value column)>;
   using Storing = llvm::function_ref<void(Value chunk, Value column)>;
-  void drain(Value acc, const Tile &tile, Conversion convert, Storing store);
+  void drain(ValueRange accs, const Tile &tile, Conversion convert, Storing store);
+  SmallVector<Value> read(ValueRange accs, Value column);
   Value hold(Value chunk);
   void forColumns(const Tile &tile, int64_t most, LoopBody body);
-  Value convert(Value chunk, const Tile &tile, Value column);
+  Value convert(ValueRange chunks, const Tile &tile, Value column);
   void store(Value chunk, const Tile &tile, Value column);
   Value counterIndex(const Tile &tile);
   Value sumOfParts(const Tile &tile, Value column);
   Value blockOf(Value scaleRow);
   Value numbers(const Tile &tile, Value column, VectorType type, Value global, Value limit);
-  Value factors(const Tile &tile, Value column);
+  Value factors(const Tile &tile, Value alphas, Value column);
 
   Value table, workspace, counters; ///< null where the product has no groups, or no ranges of K
   Value numM;
   Value placeM, placeN; ///< of this block in its cluster; null where it is alone
-  Value alphaVector;    ///< alpha in every lane; null where there is none or not one
+  Value alphaVector, alpha2Vector; ///< alpha in every lane; null where there is none or not one
+  std::optional<ResultStores> results; ///< where there are others than the elements
 };
 } // namespace
 
@@ -188,8 +217,15 @@ void MatmulBuilder::build() {
   } else {
     numM = constant(shape.tilesM());
   }
-  if (shape.alpha == MatmulShape::Alpha::One)
-    alphaVector = broadcast(LoadScalarOp::create(b, loc, b.getF32Type(), alpha));
+  auto scalar = [&](Value from) -> Value {
+    return from ? broadcast(LoadScalarOp::create(b, loc, b.getF32Type(), from)) : Value();
+  };
+  if (shape.alpha == MatmulShape::Alpha::One) {
+    alphaVector = scalar(alpha);
+    alpha2Vector = scalar(alpha2);
+  }
+  if (shape.derivesResults())
+    results.emplace(b, loc, shape, derived);
   placeM = place(gpu::Dimension::x, shape.clusterM);
   placeN = place(gpu::Dimension::y, shape.clusterN);
   forEachWork(numM, constant(shape.splits * shape.tilesN()),
@@ -255,6 +291,7 @@ MatmulBuilder::Tile MatmulBuilder::findTile(Value m, Value n) {
   tile.rowB = shape.pair ? shifted(tile.column, placeM, shape.blockN()) : tile.column;
   tile.scaleRowB = tile.column;
   tile.alpha = alphaVector;
+  tile.alpha2 = alpha2Vector;
   if (group) {
     tile.rowB = add(tile.rowB, mul(group, shape.n));
     tile.scaleRowB = add(tile.scaleRowB, mul(group, shape.groupScaleRowsB()));
@@ -277,13 +314,15 @@ void MatmulBuilder::buildTile(Value m, Value n) {
   Tile tile = findTile(m, n);
   auto accType =
       TmemType::get({shape.tileM, shape.tileN}, b.getF32Type(), Layout::Linear, shape.pair);
-  Value acc = AccumulatorOp::create(b, loc, accType);
-  buildAccumulation(acc, tile);
-  buildEpilogue(acc, tile);
+  SmallVector<Value> accs;
+  for (int64_t i = 0; i < (shape.dual ? 2 : 1); ++i)
+    accs.push_back(AccumulatorOp::create(b, loc, accType));
+  buildAccumulation(accs, tile);
+  buildEpilogue(accs, tile);
 }
 
-void MatmulBuilder::buildAccumulation(Value acc, const Tile &tile) {
-  loop(tile.kBegin, tile.kEnd, constant(1), [&](Value k) { buildKTile(acc, tile, k); });
+void MatmulBuilder::buildAccumulation(ValueRange accs, const Tile &tile) {
+  loop(tile.kBegin, tile.kEnd, constant(1), [&](Value k) { buildKTile(accs, tile, k); });
 }
 
 /// A tile of which each of `parts` blocks along `direction` loads as much as the box of `map`.
@@ -310,7 +349,7 @@ Value MatmulBuilder::loadScales(Value from, Value row, Value rowBlock, Value kBl
       .getResult();
 }
 
-void MatmulBuilder::buildKTile(Value acc, const Tile &tile, Value k) {
+void MatmulBuilder::buildKTile(ValueRange accs, const Tile &tile, Value k) {
   Value kElement = mul(k, shape.tileK);
   int64_t tileBlocks = shape.tileK / shape.block / kScaleBlockColumns;
   Value kBlock = mul(k, tileBlocks);
@@ -326,14 +365,27 @@ void MatmulBuilder::buildKTile(Value acc, const Tile &tile, Value k) {
                               shape.pair);
     return CopyScalesOp::create(b, loc, type, from, blocks, IntegerAttr(), IntegerAttr());
   };
+  SmallVector<Value> bTiles, bScales;
   Value aTile = load(a, tile.row, kElement, shape.partsA(), Direction::N);
-  Value bTile = load(bb, tile.rowB, kElement, shape.partsB(), Direction::M);
+  auto loadB = [&](Value map) {
+    bTiles.push_back(load(map, tile.rowB, kElement, shape.partsB(), Direction::M));
+  };
+  auto loadScalesB = [&](Value from) {
+    bScales.push_back(loadScales(from, tile.scaleRowB, tile.blockB, kBlock, blocks,
+                                 shape.rowsScalesB(), shape.partsScalesB()));
+  };
+  loadB(bb);
+  if (shape.dual)
+    loadB(b2);
   Value sa = loadScales(scalesA, tile.scaleRowA, tile.blockA, kBlock, blocks, shape.blockM(), 1);
-  Value sb = loadScales(scalesB, tile.scaleRowB, tile.blockB, kBlock, blocks,
-                        shape.rowsScalesB(), shape.partsScalesB());
-  Value ta = copyScales(sa), tb = copyScales(sb);
+  loadScalesB(scalesB);
+  if (shape.dual)
+    loadScalesB(scalesB2);
+  Value ta = copyScales(sa);
+  SmallVector<Value> tbs = llvm::map_to_vector(bScales, [&](Value s) -> Value { return copyScales(s); });
   Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, tile.kBegin);
-  MmaOp::create(b, loc, acc, aTile, ta, bTile, tb, tile.bScaleRow, more, steps);
+  for (auto [acc, bTile, tb] : llvm::zip_equal(accs, bTiles, tbs))
+    MmaOp::create(b, loc, acc, aTile, ta, bTile, tb, tile.bScaleRow, more, steps);
 }
 
 /// The numbers of `global` that go with the chunk of a row from `column` of the tile's product on.
@@ -345,8 +397,8 @@ Value MatmulBuilder::numbers(const Tile &tile, Value column, VectorType type, Va
   return LoadFactorsOp::create(b, loc, type, global, tile.row, column, limit);
 }
 
-Value MatmulBuilder::factors(const Tile &tile, Value column) {
-  return loadAlphas(shape.chunk(), [&](VectorType type, Value global, Value limit) {
+Value MatmulBuilder::factors(const Tile &tile, Value alphas, Value column) {
+  return loadAlphas(shape.chunk(), alphas, [&](VectorType type, Value global, Value limit) {
     return numbers(tile, column, type, global, limit);
   });
 }
@@ -376,39 +428,48 @@ Value MatmulBuilder::hold(Value chunk) {
   return vector::BitCastOp::create(b, loc, type, packed);
 }
 
+/// A chunk of the sums of each product.
+SmallVector<Value> MatmulBuilder::read(ValueRange accs, Value column) {
+  auto wide = VectorType::get({shape.chunk()}, b.getF32Type());
+  return llvm::map_to_vector(
+      accs, [&](Value acc) -> Value { return ReadOp::create(b, loc, wide, acc, column); });
+}
+
 /// Reads the accumulator, converts and stores it. The last columns stay in registers until all of it
 /// is read, where the next tile waits for it: then it is given back before these are stored.
-void MatmulBuilder::drain(Value acc, const Tile &tile, Conversion convert, Storing store) {
-  auto wide = VectorType::get({shape.chunk()}, b.getF32Type());
+void MatmulBuilder::drain(ValueRange accs, const Tile &tile, Conversion convert, Storing store) {
   struct Piece {
     Value chunk, column;
   };
   // Columns that do not exist take what goes with the last that do.
   int64_t last = (llvm::divideCeil(shape.n, shape.chunk()) - 1) * shape.chunk();
-  auto read = [&](Value column, bool mayNotExist) -> Piece {
-    Value sums = ReadOp::create(b, loc, wide, acc, column), place = add(tile.column, column);
+  auto readPiece = [&](Value column, bool mayNotExist) -> Piece {
+    SmallVector<Value> sums = read(accs, column);
+    Value place = add(tile.column, column);
     return {convert(sums, mayNotExist ? min(place, last) : place), place};
   };
   int64_t streamed = shape.tileN - shape.heldColumns();
   forColumns(tile, streamed, [&](Value column) {
-    Piece piece = read(column, false);
+    Piece piece = readPiece(column, false);
     store(piece.chunk, piece.column);
   });
   SmallVector<Piece> held;
   for (int64_t column = streamed; column < shape.tileN; column += shape.chunk()) {
-    Piece piece = read(constant(column), shape.n % shape.workN() != 0);
+    Piece piece = readPiece(constant(column), shape.n % shape.workN() != 0);
     held.push_back({hold(piece.chunk), piece.column});
   }
   for (const Piece &piece : held)
     store(piece.chunk, piece.column);
 }
 
-/// What becomes of a chunk of sums.
-Value MatmulBuilder::convert(Value chunk, const Tile &tile, Value column) {
-  Value factor = tile.alpha;
-  if (shape.hasAlphaOfColumns())
-    factor = factors(tile, column);
-  return convertSums(chunk, factor, [&](VectorType type, Value global, Value limit) {
+/// What becomes of a chunk of sums of each product.
+Value MatmulBuilder::convert(ValueRange chunks, const Tile &tile, Value column) {
+  bool ofColumns = shape.hasAlphaOfColumns();
+  SmallVector<Sums> sums;
+  sums.push_back({chunks[0], ofColumns ? factors(tile, alpha, column) : tile.alpha});
+  if (shape.dual)
+    sums.push_back({chunks[1], ofColumns ? factors(tile, alpha2, column) : tile.alpha2});
+  return convertSums(sums, [&](VectorType type, Value global, Value limit) {
     return numbers(tile, column, type, global, limit);
   });
 }
@@ -428,14 +489,26 @@ void MatmulBuilder::store(Value chunk, const Tile &tile, Value column) {
   StoreTileOp::create(b, loc, staged, result, tile.row, column);
 }
 
-void MatmulBuilder::buildEpilogue(Value acc, const Tile &found) {
+void MatmulBuilder::buildEpilogue(ValueRange accs, const Tile &found) {
   Tile tile = found;
-  if (shape.hasAlphaOfThread())
-    tile.alpha = factors(tile, tile.column);
+  if (shape.hasAlphaOfThread()) {
+    tile.alpha = factors(tile, alpha, tile.column);
+    if (shape.dual)
+      tile.alpha2 = factors(tile, alpha2, tile.column);
+  }
   if (shape.splits > 1)
-    return buildJoin(acc, tile);
+    return buildJoin(accs, tile);
+  if (results) {
+    // Columns that do not exist take what goes with the last that do.
+    int64_t last = (llvm::divideCeil(shape.n, shape.chunk()) - 1) * shape.chunk();
+    return results->emitTile({tile.row, tile.column, rows}, [&](Value column) {
+      Value place = add(tile.column, column);
+      bool mayNotExist = shape.n % shape.workN() != 0;
+      return hold(convert(read(accs, column), tile, mayNotExist ? min(place, last) : place));
+    });
+  }
   drain(
-      acc, tile, [&](Value sums, Value column) { return convert(sums, tile, column); },
+      accs, tile, [&](ValueRange sums, Value column) { return convert(sums, tile, column); },
       [&](Value chunk, Value column) { store(chunk, tile, column); });
 }
 
@@ -462,12 +535,12 @@ Value MatmulBuilder::sumOfParts(const Tile &tile, Value column) {
 }
 
 /// Every block leaves the sums of its range; the last one of a tile finishes it.
-void MatmulBuilder::buildJoin(Value acc, const Tile &tile) {
+void MatmulBuilder::buildJoin(ValueRange accs, const Tile &tile) {
   Value rowsOfPart = mul(numM, shape.workM());
   Value row = add(arith::MulIOp::create(b, loc, tile.part, rowsOfPart), tile.row);
   Value allRows = mul(rowsOfPart, shape.splits);
   drain(
-      acc, tile, [](Value sums, Value) { return sums; },
+      accs, tile, [](ValueRange sums, Value) { return sums.front(); },
       [&](Value sums, Value column) {
         StoreOp::create(b, loc, sums, workspace, row, column, allRows);
       });
@@ -477,7 +550,7 @@ void MatmulBuilder::buildJoin(Value acc, const Tile &tile) {
   b.setInsertionPointToStart(branch.thenBlock());
   forColumns(tile, shape.tileN, [&](Value column) {
     Value inResult = add(tile.column, column);
-    store(convert(sumOfParts(tile, inResult), tile, inResult), tile, inResult);
+    store(convert({sumOfParts(tile, inResult)}, tile, inResult), tile, inResult);
   });
 }
 

@@ -1,12 +1,23 @@
 //===- MatmulKernel.h - The sequential kernel of a matrix multiplication --===//
 #pragma once
 
+#include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 #include "fp4/Numerics/Epilogue.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
 namespace fp4 {
+
+/// How a product quantizes its elements.
+struct ResultQuantizer {
+  RecipeAttr recipe;
+  bool hasAmax;                        ///< the recipe has a tensor scale
+  bool rows = false, columns = false;  ///< orientations that are written
+  bool tiledRows = false, tiledColumns = false; ///< their scales have layout tiled_128x4, else row-major
+
+  int64_t block() const { return numerics::blockSizeOf(recipe.getDecisions().format); }
+};
 
 /// The parameters of the kernel of Y[M,N] = epilogue(A[M,K] B[N,K]^T). With `swap`, of Y^T: A is the
 /// rhs and B the lhs, and lanes of the accumulator are columns of Y.
@@ -32,6 +43,10 @@ struct MatmulShape {
   /// each group has whole blocks.
   int64_t tablePlaces = 0, groupScaleRows = 0;
   bool storesTiles = false; ///< the result leaves through shared memory and TMA stores
+  bool dual = false;        ///< two products of A, whose elements the body takes
+  std::optional<ResultQuantizer> quantizer; ///< of the elements
+  bool withAmax = false;                    ///< of the elements
+  bool storesElements = true;               ///< the elements are a result themselves
 
   /// Columns that an epilogue thread holds at a time. A row of a staged tile is as wide as the
   /// widest swizzle that divides the tile. More columns, with what a body reads for them, are too
@@ -42,6 +57,16 @@ struct MatmulShape {
     return storesTiles && !body && tileN % widest == 0 ? widest : std::min(narrow, tileN);
   }
   pipe::Layout stagedLayout() const;
+  /// More, or something else, than the elements leaves the kernel (ResultStores.h).
+  bool derivesResults() const { return quantizer || withAmax; }
+  /// Columns whose elements become results together: where rows are quantized, those of a word of
+  /// tiled scales.
+  int64_t resultGroup() const {
+    bool rows = quantizer && quantizer->rows;
+    return rows ? pipe::kScaleBlockColumns * quantizer->block() : chunk();
+  }
+  /// Tensor memory has no second accumulator, or pair of them, beside the scales.
+  bool hasOneAccumulator() const { return tileN * (dual ? 2 : 1) == 256; }
   /// Registers in which a thread keeps what it will store, see heldColumns().
   static constexpr int64_t kHeldRegisters = 128;
 
@@ -63,7 +88,7 @@ struct MatmulShape {
       return 0;
     int64_t bits = splits > 1 ? 32 : resultType.getIntOrFloatBitWidth();
     int64_t registers = body ? kHeldRegisters / 2 : kHeldRegisters; // a body needs others
-    return tileN == 256 ? std::min<int64_t>(tileN, registers * 32 / bits) : 0;
+    return hasOneAccumulator() ? std::min<int64_t>(tileN, registers * 32 / bits) : 0;
   }
   /// Rows and columns of the result that a block, or a cluster, works on at a time.
   int64_t workM() const { return blockM() * clusterM; }
@@ -95,7 +120,8 @@ struct MatmulShape {
   static constexpr int64_t kPanel = 256;
 
   /// Kernel argument types in order: A and B maps, A and B scales (a cluster has maps of them),
-  /// alpha if any, the inputs of the body, Y, the i32 number of rows if it is dynamic, the table of
+  /// alpha if any, of a dual product the second B, its scales and alpha, the inputs of the body, Y,
+  /// what is derived from it, the i32 number of rows if it is dynamic, the table of
   /// tiles of groups, and the workspace and the counters of a product that is split.
   pipe::TensorMapType mapA() const;
   pipe::TensorMapType mapB() const;
@@ -103,6 +129,8 @@ struct MatmulShape {
   mlir::Type scalesB() const;
   pipe::GlobalType alphas() const; ///< where there is an alpha
   mlir::Type result() const; ///< a map of staged tiles where they are stored
+  /// The amax of the quantizer, codes and scales of rows and of columns, the amax: those that exist.
+  llvm::SmallVector<pipe::GlobalType> derivedTypes() const;
   /// Of groups, a row for each tile along m: its first row, the end of its group's rows, its group,
   /// and its first row of scales of A. One more row begins with the number of tiles.
   pipe::GlobalType table() const;

@@ -20,16 +20,35 @@ ProductBuilder::ProductBuilder(gpu::GPUFuncOp func, const MatmulShape &shape,
   scalesB = next();
   if (shape.alpha != MatmulShape::Alpha::None)
     alpha = next();
+  if (shape.dual) {
+    b2 = next();
+    scalesB2 = next();
+    if (alpha)
+      alpha2 = next();
+  }
   for (size_t i = 0; i < shape.inputs.size(); ++i)
     inputs.push_back(next());
-  result = next();
+  if (shape.storesElements)
+    derived.elements = result = next();
+  if (shape.quantizer && shape.quantizer->hasAmax)
+    derived.quantizeAmax = next();
+  if (shape.quantizer && shape.quantizer->rows) {
+    derived.codes = next();
+    derived.scales = next();
+  }
+  if (shape.quantizer && shape.quantizer->columns) {
+    derived.columnCodes = next();
+    derived.columnScales = next();
+  }
+  if (shape.withAmax)
+    derived.amax = next();
   if (shape.dynamicRows())
     rows = next();
 }
 
-Value ProductBuilder::loadAlphas(int64_t count, Numbers numbers) {
+Value ProductBuilder::loadAlphas(int64_t count, Value alphas, Numbers numbers) {
   auto type = VectorType::get({count}, b.getF32Type());
-  return numbers(type, alpha, shape.alpha == MatmulShape::Alpha::Rows ? rows : Value());
+  return numbers(type, alphas, shape.alpha == MatmulShape::Alpha::Rows ? rows : Value());
 }
 
 /// A step on sums; `factor` is their alpha.
@@ -62,9 +81,9 @@ Value ProductBuilder::loadInput(Value input, int64_t count, Numbers numbers) {
   return widenToF32(at, numbers(type, input, limit));
 }
 
-Value ProductBuilder::emitBody(Value sums, Numbers numbers) {
-  int64_t count = cast<VectorType>(sums.getType()).getNumElements();
-  SmallVector<Value> arguments = {sums};
+Value ProductBuilder::emitBody(ArrayRef<Value> sums, Numbers numbers) {
+  int64_t count = cast<VectorType>(sums.front().getType()).getNumElements();
+  SmallVector<Value> arguments(sums);
   for (Value input : inputs)
     arguments.push_back(loadInput(input, count, numbers));
   ImplicitLocOpBuilder at(loc, b);
@@ -72,10 +91,15 @@ Value ProductBuilder::emitBody(Value sums, Numbers numbers) {
   return narrowTo(at, element, shape.resultType);
 }
 
-Value ProductBuilder::convertSums(Value sums, Value factor, Numbers numbers) {
-  for (numerics::EpilogueOp step :
-       numerics::epilogueSteps(shape.alpha != MatmulShape::Alpha::None, shape.epilogue))
-    if (!shape.body || step != numerics::EpilogueOp::Round) // a body rounds by itself
-      sums = emitStep(step, sums, factor);
-  return shape.body ? emitBody(sums, numbers) : sums;
+Value ProductBuilder::convertSums(ArrayRef<Sums> products, Numbers numbers) {
+  SmallVector<Value> elements;
+  for (auto [values, factor] : products) {
+    Value element = values;
+    for (numerics::EpilogueOp step :
+         numerics::epilogueSteps(shape.alpha != MatmulShape::Alpha::None, shape.epilogue))
+      if (!shape.body || step != numerics::EpilogueOp::Round) // a body rounds by itself
+        element = emitStep(step, element, factor);
+    elements.push_back(element);
+  }
+  return shape.body ? emitBody(elements, numbers) : elements.front();
 }

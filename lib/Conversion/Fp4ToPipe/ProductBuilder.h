@@ -7,6 +7,7 @@
 #pragma once
 
 #include "MatmulKernel.h"
+#include "ResultStores.h"
 #include "TileBuilder.h"
 
 namespace fp4 {
@@ -19,19 +20,25 @@ protected:
   /// The numbers of `global` that go with the sums; `rows` is their limit or null.
   using Numbers = llvm::function_ref<mlir::Value(mlir::VectorType type, mlir::Value global,
                                                  mlir::Value rows)>;
-  /// The factors of sums whose alphas are those of rows or columns.
-  mlir::Value loadAlphas(int64_t count, Numbers numbers);
-  /// Elements of the result from a vector of sums; `factor` is their alpha, if there is one.
-  mlir::Value convertSums(mlir::Value sums, mlir::Value factor, Numbers numbers);
+  /// The factors of sums whose `alphas` are those of rows or columns.
+  mlir::Value loadAlphas(int64_t count, mlir::Value alphas, Numbers numbers);
+  /// Sums of one product, and their alpha, if there is one.
+  struct Sums {
+    mlir::Value values, factor;
+  };
+  /// Elements of the result from a vector of sums of each product.
+  mlir::Value convertSums(llvm::ArrayRef<Sums> products, Numbers numbers);
 
   MatmulShape shape;
   mlir::Value a, bb, scalesA, scalesB, alpha, result, rows;
+  mlir::Value b2, scalesB2, alpha2; ///< of a dual product
+  ResultArguments derived;          ///< the results, where there are others than elements
   llvm::SmallVector<mlir::Value> inputs; ///< of the body
   unsigned numArguments = 0;             ///< that every product has; others follow
 
 private:
   mlir::Value emitStep(numerics::EpilogueOp step, mlir::Value sums, mlir::Value factor);
-  mlir::Value emitBody(mlir::Value sums, Numbers numbers);
+  mlir::Value emitBody(llvm::ArrayRef<mlir::Value> sums, Numbers numbers);
   mlir::Value loadInput(mlir::Value input, int64_t count, Numbers numbers);
 };
 

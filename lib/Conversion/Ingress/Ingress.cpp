@@ -130,7 +130,8 @@ Value build(OpBuilder &b, Location loc, const ScaledProduct &product, Format for
   Value rhsScales = swizzled(b, loc, product.rhs.scales);
   return BlockScaledMatmulOp::create(b, loc, asMatrix(b, loc, product.lhs.data), lhsScales,
                                      asMatrix(b, loc, product.rhs.data), rhsScales, product.alpha,
-                                     format, product.result.getElementType());
+                                     format, product.result.getElementType())
+      .getResult();
 }
 
 } // namespace

@@ -55,8 +55,7 @@ LogicalResult fp4::checkConvertedProduct(Operation *op, const KernelPlan &plan,
                                          const hw::TargetModel &target) {
   auto [m, n, k] = plan.tile;
   // A tile of 64 columns has the first rows of its block of scales.
-  auto result = cast<RankedTensorType>(cast<BlockScaledMatmulOp>(op).getResult().getType());
-  bool narrow = result.getDimSize(1) <= kTileNs[0];
+  bool narrow = cast<BlockScaledMatmulOp>(op).getColumns() <= kTileNs[0];
   if (m != kTileM || k != kTileK || !llvm::is_contained(kTileNs, n) || (n == kTileNs[0] && !narrow))
     return misfit(op, "tile", "is [128, 128, 128], [128, 256, 128] or, for up to 64 columns, [128, 64, 128]",
                   "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");

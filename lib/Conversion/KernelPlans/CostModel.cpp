@@ -39,11 +39,13 @@ int64_t fp4::productWorkers(const ProductTile &tile, const hw::TargetModel &targ
 static ProductCost stepCost(const MatmulSize &size, const ProductTile &tile,
                             const hw::ProductRates &rates) {
   constexpr double kStep = 64, kStepBytes = 32;
-  double rows = kProductTileM + tile.rowsOfB();
-  double issue = std::max(2.0 * kProductTileM * tile.n * kStep / rates.flopsPerCycle,
+  double rows = kProductTileM + double(tile.rowsOfB() * size.products);
+  double columns = double(tile.n * size.products);
+  double issue = std::max(2.0 * kProductTileM * columns * kStep / rates.flopsPerCycle,
                           rows * kStepBytes / rates.sharedBytesPerCycle);
-  double scaleRows = kProductTileM + ceilDiv(tile.n, 128) * 128;
-  double delivered = double(std::min(size.m, kProductTileM) + std::min(size.n, tile.rowsOfB()));
+  double scaleRows = kProductTileM + double(ceilDiv(tile.n, 128) * 128 * size.products);
+  double delivered = double(std::min(size.m, kProductTileM) +
+                            std::min(size.n, tile.rowsOfB()) * size.products);
   double bytes = delivered * kStepBytes + scaleRows * (kStep / double(size.block));
   double feed = bytes / rates.l2BytesPerCycle;
   return {std::max(issue, feed),
@@ -54,7 +56,8 @@ static ProductCost stepCost(const MatmulSize &size, const ProductTile &tile,
 /// which are read again.
 static double compulsoryBytes(const MatmulSize &size) {
   double perRow = double(size.k) / 2 + double(size.k) / double(size.block);
-  double rowsOfB = double(size.n) * double(std::max<size_t>(1, size.groups.size()));
+  double rowsOfB =
+      double(size.n * size.products) * double(std::max<size_t>(1, size.groups.size()));
   double sums = size.splits > 1 ? 2.0 * 4 * double(size.splits) : 0;
   return (double(size.m) + rowsOfB) * perRow +
          double(size.m) * double(size.n) * (double(size.resultBytes) + sums);
@@ -90,8 +93,8 @@ ProductCost fp4::productCost(const MatmulSize &size, const ProductTile &tile,
   const hw::ProductRates &rates = *target.product;
   ProductCost step = stepCost(size, tile, rates);
   double main = 4 * ceilDiv(ceilDiv(size.k, 256), size.splits) * step.cycles + rates.fillCycles;
-  double epilogue = rates.epilogueCyclesPerColumn * tile.n;
-  bool overlapped = tile.n <= 192;
+  double epilogue = rates.epilogueCyclesPerColumn * double(tile.n * size.products);
+  bool overlapped = tile.n * size.products <= 192;
   double cycles = std::max(overlapped ? main : main + rates.serialShare * epilogue, epilogue);
   ProductBound bound = cycles > epilogue ? step.bound : ProductBound::Epilogue;
   double waves = ceilDiv(countTiles(size, tile), productWorkers(tile, target));

@@ -10,7 +10,7 @@
 // and an output tile costs
 //   main = steps * that + FILL
 //   epi  = EPILOGUE * n
-// With two accumulators the two overlap, max(main, epi); with one (n = 256, where the second does
+// where a dual product has n columns and the rows of B twice. With two accumulators the two overlap, max(main, epi); with one (n = 256, where the second does
 // not fit beside the scales) only partly: max(main + SERIAL * epi, epi). A kernel is
 //   max(ceil(tiles / workers) * tile + TAIL + epi, compulsory bytes / DRAM) + LAUNCH.
 // Workers are multiprocessors, or the pairs of them. The model is fitted to public measurements of
@@ -38,6 +38,7 @@ struct MatmulSize {
   int64_t m, n, k, block;
   int64_t resultBytes = 2; ///< of one element
   int64_t splits = 1;      ///< ranges of K that blocks take in parallel
+  int64_t products = 1;    ///< of one A, which a tile has the sums of
   llvm::SmallVector<int64_t> groups = {}; ///< rows of products that are stacked; none for one
 };
 

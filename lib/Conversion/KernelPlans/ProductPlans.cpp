@@ -14,8 +14,9 @@ using namespace fp4;
 
 static LogicalResult requireTensorCore(Operation *op, const hw::TargetModel &target) {
   auto product = cast<BlockScaledMatmulOp>(op);
-  // Converted operands have neither groups nor ranges of K yet.
-  Status status = product.isGrouped() || product.getSplitK()
+  bool isFused = product.isDual() || !product.hasOnlyElements();
+  // Converted operands have neither groups nor ranges of K yet, and one result of one product.
+  Status status = product.isGrouped() || product.getSplitK() || isFused
                       ? hw::requireFeature(target, &hw::TargetModel::hasTcgen05, "tcgen05")
                       : hw::requireProducts(target);
   if (status)
@@ -31,16 +32,30 @@ static LogicalResult requireTensorCore(Operation *op, const hw::TargetModel &tar
 
 static MatmulSize sizeOf(BlockScaledMatmulOp product) {
   auto lhs = cast<RankedTensorType>(product.getLhs().getType());
-  auto result = cast<RankedTensorType>(product.getResult().getType());
   int64_t rows = lhs.isDynamicDim(0) ? kAssumedRows : lhs.getDimSize(0);
-  MatmulSize size = {rows, result.getDimSize(1), lhs.getDimSize(1), blockSize(product.getFormat()),
-                     result.getElementTypeBitWidth() / 8};
+  MatmulSize size = {rows, product.getColumns(), lhs.getDimSize(1), blockSize(product.getFormat()),
+                     product.getElementType().getIntOrFloatBitWidth() / 8};
   size.splits = int64_t(product.getSplitK().value_or(1));
+  size.products = product.isDual() ? 2 : 1;
   if (product.getGroups())
     llvm::append_range(size.groups, *product.getGroups());
   else if (product.isGrouped()) // only the device knows
     size.groups.assign(product.getNumGroups(), llvm::divideCeil(rows, product.getNumGroups()));
   return size;
+}
+
+/// Columns that a tile can have. Of a dual product tensor memory has the sums of both, and where rows
+/// are quantized a tile begins and ends where words of four scales do.
+static SmallVector<int64_t> tileColumns(BlockScaledMatmulOp product) {
+  SmallVector<int64_t> columns(std::begin(kProductTileNs), std::end(kProductTileNs));
+  int64_t unit = 1;
+  if (product.quantizesRows())
+    unit = pipe::kScaleBlockColumns *
+           numerics::blockSizeOf(product.getQuantizeRecipe()->getDecisions().format);
+  llvm::erase_if(columns, [&](int64_t n) {
+    return n % unit != 0 || (product.isDual() && 2 * n > kProductTileNs[4]);
+  });
+  return columns;
 }
 
 /// Rows of the largest matrix of rows.
@@ -54,7 +69,8 @@ static void addSwapped(const KernelPlan &wish, BlockScaledMatmulOp product, cons
                        SmallVector<ProductTile> &tiles) {
   auto lhs = cast<RankedTensorType>(product.getLhs().getType());
   bool mayHave = !wish.tile[0] && !wish.cluster[0] && !wish.pair && wish.store != ResultStore::Tma;
-  bool isSmall = !lhs.isDynamicDim(0) && !product.isGrouped() && size.m <= kSwappedTileNs[3];
+  bool isSmall = !lhs.isDynamicDim(0) && !product.isGrouped() && size.m <= kSwappedTileNs[3] &&
+                 !product.isDual() && product.hasOnlyElements();
   if (!wish.swap && !(mayHave && isSmall))
     return;
   for (int64_t n : kSwappedTileNs)
@@ -75,7 +91,7 @@ static SmallVector<ProductTile> candidates(const KernelPlan &wish, BlockScaledMa
   for (bool pair : {false, true}) {
     if (wish.swap || (pair ? !(mayPair || mustPair) : mustPair))
       continue;
-    for (int64_t n : kProductTileNs) {
+    for (int64_t n : tileColumns(product)) {
       if (wish.tile[1] && wish.tile[1] != n)
         continue;
       ProductTile tile{pair, n, pair ? 2 : 1, 1};
@@ -139,7 +155,7 @@ betterSplit(const MatmulSize &size, const ProductTile &tile, const hw::TargetMod
 /// The order of a sum is not the pass's to change, but it can say what another would gain.
 static void adviseSplit(BlockScaledMatmulOp op, const MatmulSize &size, const ProductTile &tile,
                         const hw::TargetModel &target) {
-  if (op.isGrouped() || op.getSplitK())
+  if (op.isGrouped() || op.getSplitK() || op.isDual() || !op.hasOnlyElements())
     return;
   auto better = betterSplit(size, tile, target);
   if (!better)
@@ -183,12 +199,13 @@ static std::string spell(const std::array<int64_t, 3> &sizes) {
 
 /// Bytes of shared memory and columns of tensor memory that one stage and one accumulator take,
 /// with what a tile that begins within a block of scales loads more.
-static std::pair<int64_t, int64_t> footprint(const KernelPlan &plan, int64_t block) {
+static std::pair<int64_t, int64_t> footprint(const KernelPlan &plan, int64_t block,
+                                             int64_t products) {
   auto [m, n, k] = plan.tile;
-  int64_t rowsOfB = plan.pair ? n / 2 : n;
-  int64_t scaleRows = kProductTileM + llvm::alignTo(n + 96, 128);
+  int64_t rowsOfB = products * (plan.pair ? n / 2 : n);
+  int64_t scaleRows = kProductTileM + products * int64_t(llvm::alignTo(n + 96, 128));
   int64_t bytes = (kProductTileM + rowsOfB) * k / 2 + scaleRows * k / block;
-  int64_t columns = n + scaleRows / 32 * k / block / 4;
+  int64_t columns = products * n + scaleRows / 32 * k / block / 4;
   return {bytes, columns};
 }
 
@@ -200,6 +217,8 @@ static LogicalResult checkSwap(Operation *op, const KernelPlan &plan) {
   auto lhs = cast<RankedTensorType>(product.getLhs().getType());
   if (product.isGrouped() || lhs.isDynamicDim(0))
     return misfit(op, "swap", "is left out for groups and for dynamic rows", "it");
+  if (product.isDual() || !product.hasOnlyElements())
+    return misfit(op, "swap", "is left out for dual products and for results that are derived", "it");
   if (plan.pair || plan.cluster[0] || plan.store == ResultStore::Tma)
     return misfit(op, "swap", "is left out with 'pair', 'cluster' and store = tma", "both");
   bool fits = llvm::is_contained(kSwappedTileNs, n) &&
@@ -212,30 +231,41 @@ static LogicalResult checkSwap(Operation *op, const KernelPlan &plan) {
                 spell(plan.tile) + " for " + Twine(lhs.getDimSize(0)) + " rows");
 }
 
+/// "64, 128 or 256".
+static std::string spellChoice(ArrayRef<int64_t> numbers) {
+  std::string text = llvm::join(
+      llvm::map_range(numbers, [](int64_t n) { return std::to_string(n); }), ", ");
+  if (size_t comma = text.rfind(", "); comma != std::string::npos)
+    text.replace(comma, 2, " or ");
+  return text;
+}
+
 /// The matrix instruction has 128 rows in a block, and 128 bytes, which are 256 elements, are the
 /// widest swizzle.
 static LogicalResult checkTile(Operation *op, const KernelPlan &plan,
                                const hw::TargetModel &target) {
   auto [m, n, k] = plan.tile;
   int64_t rows = plan.pair ? 2 * kProductTileM : kProductTileM;
+  auto product = cast<BlockScaledMatmulOp>(op);
   if (plan.swap && failed(checkSwap(op, plan)))
     return failure();
-  bool fits = m == rows && k % kProductTileK == 0 && llvm::is_contained(kProductTileNs, n);
+  SmallVector<int64_t> columns = tileColumns(product);
+  bool fits = m == rows && k % kProductTileK == 0 && llvm::is_contained(columns, n);
   if (!plan.swap && !fits)
     return misfit(op, "tile",
-                  "is [" + Twine(rows) +
-                      ", n, k] with n = 64, 96, 128, 192 or 256 and k a multiple of 256",
+                  "is [" + Twine(rows) + ", n, k] with n = " + spellChoice(columns) +
+                      " and k a multiple of 256",
                   spell(plan.tile));
-  auto product = cast<BlockScaledMatmulOp>(op);
   if (product.getSplitK().value_or(1) > 1 && k != kProductTileK)
     return misfit(op, "tile", "is 256 deep, which ranges of K are multiples of", spell(plan.tile));
   constexpr int64_t kBarrierBytes = 1024; // and the slot of tensor memory
-  auto [bytes, columns] = footprint(plan, blockSize(product.getFormat()));
-  if (bytes + kBarrierBytes <= target.sharedBytesPerCta && columns <= target.tmemColumns)
+  auto [bytes, tmemColumns] =
+      footprint(plan, blockSize(product.getFormat()), product.isDual() ? 2 : 1);
+  if (bytes + kBarrierBytes <= target.sharedBytesPerCta && tmemColumns <= target.tmemColumns)
     return success();
   return misfit(op, "tile", "fits in the memories of a multiprocessor of " +
                                 StringRef(target.name),
-                spell(plan.tile) + ", of " + Twine(bytes) + " bytes and " + Twine(columns) +
+                spell(plan.tile) + ", of " + Twine(bytes) + " bytes and " + Twine(tmemColumns) +
                     " columns");
 }
 
@@ -257,13 +287,14 @@ static LogicalResult checkCluster(Operation *op, const KernelPlan &plan,
 
 /// A tensor map has rows of whole 16 bytes.
 static LogicalResult checkStore(Operation *op, const KernelPlan &plan) {
-  auto result = cast<RankedTensorType>(op->getResult(0).getType());
-  int64_t bits = result.getDimSize(1) * result.getElementTypeBitWidth();
+  auto product = cast<BlockScaledMatmulOp>(op);
+  int64_t bits = product.getColumns() * product.getElementType().getIntOrFloatBitWidth();
   if (plan.store != ResultStore::Tma)
     return success();
-  auto product = cast<BlockScaledMatmulOp>(op);
   if (product.isGrouped() || product.getSplitK().value_or(1) > 1)
     return misfit(op, "store", "is direct for products of groups and of ranges of K", "tma");
+  if (!product.hasOnlyElements())
+    return misfit(op, "store", "is direct where more than the elements is a result", "tma");
   if (bits % 128 == 0)
     return success();
   return misfit(op, "store", "is direct for rows of a result that are no multiple of 16 bytes",

@@ -1,6 +1,8 @@
 //===- Builders.cpp - Types and small builders of the conversion ----------===//
 #include "Lowering.h"
 
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
 #include <numeric>
 
 using namespace mlir;
@@ -60,6 +62,16 @@ Value fp4::stridedPointer(OpBuilder &b, Location loc, Value base, Value index, i
 Value fp4::tmemPointer(OpBuilder &b, Location loc, Value address) {
   Type type = LLVM::LLVMPointerType::get(b.getContext(), kTmemSpace);
   return LLVM::IntToPtrOp::create(b, loc, type, address);
+}
+
+SmallVector<Value> fp4::packedWords(ImplicitLocOpBuilder &b, Value vector) {
+  auto type = cast<VectorType>(vector.getType());
+  int64_t count = type.getNumElements() * type.getElementTypeBitWidth() / 32;
+  Value bits = vector::BitCastOp::create(b, VectorType::get(count, b.getI32Type()), vector);
+  SmallVector<Value> words;
+  for (int64_t i = 0; i < count; ++i)
+    words.push_back(vector::ExtractOp::create(b, bits, i));
+  return words;
 }
 
 void fp4::storePiece(OpBuilder &b, Location loc, Value value, int64_t first, int64_t count,

@@ -149,6 +149,7 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     fp4::populateFragmentPatterns(converter, patterns, state);
     fp4::populateQuantizePatterns(converter, patterns, state);
     fp4::populateEpiloguePatterns(converter, patterns, state);
+    fp4::populateResultPatterns(converter, patterns, state);
     fp4::populateStagedStorePatterns(converter, patterns, state);
     fp4::populateJoinPatterns(converter, patterns, state);
     ConversionTarget target(getContext());

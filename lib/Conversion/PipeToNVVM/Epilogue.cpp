@@ -287,7 +287,9 @@ private:
     }
     int64_t blocks = dest.getScaleBlockColumns();
     Value padded =
-        arith::CeilDivUIOp::create(rewriter, loc, limit, constant(fp4::pipe::kScaleBlockRows));
+        arith::AddIOp::create(rewriter, loc, limit, constant(fp4::pipe::kScaleBlockRows - 1));
+    padded =
+        arith::DivUIOp::create(rewriter, loc, padded, constant(fp4::pipe::kScaleBlockRows));
     padded = arith::MulIOp::create(rewriter, loc, padded, constant(fp4::pipe::kScaleBlockRows));
     Value exists = arith::AndIOp::create(rewriter, loc, isBelow(rewriter, loc, row, padded),
                                          isBelow(rewriter, loc, adaptor.getColumn(),

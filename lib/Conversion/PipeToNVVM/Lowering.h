@@ -87,6 +87,8 @@ void populateFragmentPatterns(const mlir::TypeConverter &, mlir::RewritePatternS
                               const KernelState &);
 void populateQuantizePatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                               const KernelState &);
+void populateResultPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
+                            const KernelState &);
 void populateStagedStorePatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                                  const KernelState &);
 void populateJoinPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
@@ -116,6 +118,9 @@ mlir::Value stridedPointer(mlir::OpBuilder &, mlir::Location, mlir::Value base, 
 mlir::Value accumulatorLane(mlir::OpBuilder &, mlir::Location, const KernelState &state);
 /// The 32-bit tensor memory address as the pointer that nvvm ops take.
 mlir::Value tmemPointer(mlir::OpBuilder &, mlir::Location, mlir::Value address);
+
+/// The bits of a vector as i32 words.
+llvm::SmallVector<mlir::Value> packedWords(mlir::ImplicitLocOpBuilder &, mlir::Value vector);
 
 /// Stores `count` elements of the vector `value` from number `first` on at `pointer`, in one access.
 void storePiece(mlir::OpBuilder &, mlir::Location, mlir::Value value, int64_t first, int64_t count,

@@ -8,6 +8,7 @@
 #include "Lowering.h"
 
 #include "BlockQuantizer.h"
+#include "InlinePtx.h"
 #include "Philox.h"
 #include "SmallBuilders.h"
 
@@ -40,7 +41,7 @@ struct LowerQuantizeBlocks : fp4::PipePattern<fp4::pipe::QuantizeBlocksOp> {
     }
 
     auto type = cast<VectorType>(op.getValue().getType());
-    SmallVector<Value> words = packedWords(b, adaptor.getValue());
+    SmallVector<Value> words = fp4::packedWords(b, adaptor.getValue());
     int64_t blocks = cast<VectorType>(op.getScales().getType()).getNumElements();
     int64_t perBlock = words.size() / blocks;
     SmallVector<Value> codes, scales;
@@ -55,11 +56,25 @@ struct LowerQuantizeBlocks : fp4::PipePattern<fp4::pipe::QuantizeBlocksOp> {
       codes.append(block.codes);
       scales.push_back(block.scale);
     }
+    if (op.getHeld())
+      hold(b, codes, scales);
     rewriter.replaceOp(op, {vectorOf(b, codes), vectorOf(b, scales)});
     return success();
   }
 
 private:
+  /// Computes codes and scales here, scales in words of their own.
+  static void hold(ImplicitLocOpBuilder &b, SmallVector<Value> &codes,
+                   SmallVector<Value> &scales) {
+    size_t count = codes.size();
+    for (Value scale : scales)
+      codes.push_back(arith::ExtUIOp::create(b, b.getI32Type(), scale));
+    codes = fp4::computeHere(b, b.getLoc(), codes);
+    for (auto [scale, word] : llvm::zip_equal(scales, ArrayRef(codes).drop_front(count)))
+      scale = arith::TruncIOp::create(b, b.getI8Type(), word);
+    codes.truncate(count);
+  }
+
   /// The output whose elements the random words are for.
   static fp4::RandomSide randomSide(ImplicitLocOpBuilder &b, fp4::pipe::QuantizeBlocksOp op) {
     int64_t rows = (*op.getMatrix())[0], columns = (*op.getMatrix())[1];
@@ -71,17 +86,6 @@ private:
     side.inputColumns = side.columnwise ? rows : columns;
     side.groupsPerRow = fp4::constI32(b, llvm::divideCeil(columns, 16));
     return side;
-  }
-
-  /// The vector's bits as i32 words.
-  static SmallVector<Value> packedWords(ImplicitLocOpBuilder &b, Value vector) {
-    auto type = cast<VectorType>(vector.getType());
-    int64_t count = type.getNumElements() * type.getElementTypeBitWidth() / 32;
-    Value bits = vector::BitCastOp::create(b, VectorType::get(count, b.getI32Type()), vector);
-    SmallVector<Value> words;
-    for (int64_t i = 0; i < count; ++i)
-      words.push_back(vector::ExtractOp::create(b, bits, i));
-    return words;
   }
 
   static Value vectorOf(ImplicitLocOpBuilder &b, ArrayRef<Value> values) {

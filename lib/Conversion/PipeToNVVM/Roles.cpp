@@ -176,7 +176,7 @@ static void describeKernel(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
   fp4::findFencedWaits(kernel, state);
   fp4::findPartlyReleased(kernel, state);
   kernel.walk([&](Operation *op) {
-    state.splitsWarps |= isa<pipe::StoreOp>(op);
+    state.splitsWarps |= isa<pipe::StoreOp, pipe::StoreColumnOp, pipe::FoldAmaxOp>(op);
     if (isa<pipe::ConsumerReleaseOp, pipe::PartialReleaseOp>(op))
       if (auto channel = op->getOperand(0).getDefiningOp<pipe::ChannelOp>())
         state.releases[op] = fp4::consumerEngine(channel, op);

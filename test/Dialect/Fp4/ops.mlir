@@ -74,6 +74,42 @@ func.func @mxfp4(%x: tensor<96x64xf32>) -> tensor<96x96xf32> {
   return %y : tensor<96x96xf32>
 }
 
+// CHECK-LABEL: func @dual
+func.func @dual(%q: tensor<?x1024xf4E2M1FN>, %sw: tensor<?x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
+    %qw: tensor<512x1024xf4E2M1FN>, %tw: tensor<512x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {
+  // CHECK: %{{.*}}:2 = fp4.blockscaled_matmul %{{.*}} scaled %{{.*}}, %{{.*}} scaled %{{.*}} with %{{.*}} scaled %{{.*}} epilogue() {
+  // CHECK-NEXT: ^bb0(%[[UP:.*]]: f32, %[[GATE:.*]]: f32):
+  // CHECK: } {format = #fp4.format<mxfp4>, quantize_recipe = #fp4.recipe<ocp_floor>} :
+  %p, %t = fp4.blockscaled_matmul %q scaled %sw, %qw scaled %tw with %qw scaled %tw
+      epilogue() {
+  ^bb0(%up: f32, %gate: f32):
+    %product = arith.mulf %up, %gate : f32
+    %rounded = arith.truncf %product : f32 to bf16
+    fp4.yield %rounded : bf16
+  } {format = #fp4.format<mxfp4>, quantize_recipe = #fp4.recipe<ocp_floor>}
+      : (tensor<?x1024xf4E2M1FN>, tensor<?x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
+         tensor<512x1024xf4E2M1FN>, tensor<512x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
+         tensor<512x1024xf4E2M1FN>, tensor<512x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
+      -> (tensor<?x512xf4E2M1FN>, tensor<?x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
+    return
+}
+
+// CHECK-LABEL: func @fused
+func.func @fused(%q: tensor<64x128xf4E2M1FN>, %s: tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %a: tensor<f32>) {
+  // CHECK: alpha %{{.*}} with %{{.*}} scaled %{{.*}} alpha2 %{{.*}} quantize_amax %{{.*}} epilogue() {
+  // CHECK: quantize_outputs = #fp4.outputs<both>, quantize_recipe = #fp4.recipe<transformer_engine>, with_amax} :
+  %r:6 = fp4.blockscaled_matmul %q scaled %s, %q scaled %s alpha %a with %q scaled %s alpha2 %a quantize_amax %a epilogue() {
+  ^bb0(%x: f32, %y: f32):
+    fp4.yield %x : f32
+  } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<transformer_engine>, quantize_outputs = #fp4.outputs<both>, with_amax}
+      : (tensor<64x128xf4E2M1FN>, tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+         tensor<64x128xf4E2M1FN>, tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<f32>,
+         tensor<64x128xf4E2M1FN>, tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<f32>, tensor<f32>)
+      -> (tensor<64x64xf32>, tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>, tensor<64x64xf4E2M1FN>,
+          tensor<64x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<f32>)
+  return
+}
+
 // CHECK-LABEL: func @hadamard
 func.func @hadamard(%x: tensor<256x1024xbf16>) {
   // CHECK: fp4.hadamard %{{.*}} {dimension = 0 : i64} : tensor<256x1024xbf16> -> tensor<256x1024xbf16>

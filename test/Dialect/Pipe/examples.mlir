@@ -170,6 +170,15 @@ func.func @groups_and_parts(%tiles: !pipe.global<24x4xi32>, %counters: !pipe.glo
   return
 }
 
+func.func @derived(%codes: vector<32xf4E2M1FN>, %q: !pipe.global<512x256xf4E2M1FN>, %n0: i32, %m0: i32,
+    %v: vector<32xbf16>, %rows: i32, %n: f32, %amax: !pipe.global<f32>, %row: i32, %column: i32) {
+  %m = pipe.row_amax %v[%row, %column] rows %rows of 512 and %n : vector<32xbf16>
+  pipe.fold_amax %m, %amax : !pipe.global<f32>
+  %t = pipe.transpose %v : vector<32xbf16>
+  pipe.store_column %codes, %q[%n0, %m0] : vector<32xf4E2M1FN>, !pipe.global<512x256xf4E2M1FN>
+  return
+}
+
 gpu.module @kernels {
 gpu.func @planned() kernel attributes {pipe.role_plan =
     #pipe.role_plan<epilogue warps 0 to 4 drives [threads],

@@ -49,6 +49,8 @@ bool rowsAgree(Operation *op, ArrayRef<Value> operands) {
   auto product = cast<BlockScaledMatmulOp>(op);
   if (!product.getEpilogueInputs().empty())
     return false; // those with rows would have to become static too
+  if (!product.hasOnlyElements() || product.isDual())
+    return false; // so would several results, and a second alpha
   if (!product.getAlpha())
     return true;
   auto alpha = cast<RankedTensorType>(operands[4].getType());
@@ -175,6 +177,8 @@ struct TransposedProduct : OpRewritePattern<linalg::TransposeOp> {
       return rewriter.notifyMatchFailure(op, "the inputs of the epilogue are not transposed");
     if (product.usesFma())
       return rewriter.notifyMatchFailure(op, "threads multiply few rows, not few columns");
+    if (!product.hasOnlyElements())
+      return rewriter.notifyMatchFailure(op, "it has other results than its elements");
     if (product.isGrouped())
       return rewriter.notifyMatchFailure(op, "groups are ranges of rows, not of columns");
     if (product.getAlpha() && cast<RankedTensorType>(product.getAlpha().getType()).getRank() != 0)
@@ -182,9 +186,11 @@ struct TransposedProduct : OpRewritePattern<linalg::TransposeOp> {
     auto swapped = rewriter.replaceOpWithNewOp<BlockScaledMatmulOp>(
         op, op->getResult(0).getType(), product.getRhs(), product.getRhsScales(), product.getLhs(),
         product.getLhsScales(), product.getAlpha(), /*epilogue_inputs=*/ValueRange(),
-        /*offsets=*/Value(), product.getFormatAttr(), product.getEpilogueAttr(),
+        /*offsets=*/Value(), /*rhs2=*/Value(), /*rhs2_scales=*/Value(), /*alpha2=*/Value(),
+        /*quantize_amax=*/Value(), product.getFormatAttr(), product.getEpilogueAttr(),
         product.getSplitKAttr(), /*groups=*/DenseI64ArrayAttr(),
-        /*arithmetic=*/ProductArithmeticAttr());
+        /*arithmetic=*/ProductArithmeticAttr(), /*quantize_recipe=*/RecipeAttr(),
+        /*quantize_outputs=*/OutputsAttr(), /*with_amax=*/UnitAttr());
     keepPlan(product, swapped);
     return success();
   }

@@ -298,7 +298,9 @@ void BlockScaledMatmulOp::build(OpBuilder &builder, OperationState &state, Value
   if (alpha)
     state.addOperands(alpha);
   auto &properties = state.getOrAddProperties<Properties>();
-  properties.operandSegmentSizes = {1, 1, 1, 1, alpha ? 1 : 0, /*inputs=*/0, /*offsets=*/0};
+  properties.operandSegmentSizes = {1, 1, 1, 1, alpha ? 1 : 0, /*inputs=*/0, /*offsets=*/0,
+                                    /*rhs2=*/0, /*rhs2_scales=*/0, /*alpha2=*/0,
+                                    /*quantize_amax=*/0};
   properties.setFormat(FormatAttr::get(builder.getContext(), format));
   state.addRegion();
 }
@@ -442,6 +444,8 @@ static LogicalResult verifyMatmulResult(BlockScaledMatmulOp op, const Checked &l
                          "other side dynamic";
     return diag;
   }
+  if (!op.getResult())
+    return success();
   Checked output = result(op, "result", op.getResult());
   if (failed(verifyRealElements(output))) // blockscaled_matmul (C9)
     return failure();
@@ -467,14 +471,16 @@ static LogicalResult verifyAlpha(BlockScaledMatmulOp op, const Checked &lhs, con
 
 /// blockscaled_matmul (C12): what the body reads and gives.
 static LogicalResult verifyBody(BlockScaledMatmulOp op, Block &body) {
-  SmallVector<Type> types = {Float32Type::get(op.getContext())};
+  SmallVector<Type> types(op.isDual() ? 2 : 1, Float32Type::get(op.getContext()));
   for (Value input : op.getEpilogueInputs())
     types.push_back(rankedType(input).getElementType());
-  Type element = rankedType(op.getResult()).getElementType();
   auto yield = dyn_cast_or_null<YieldOp>(body.empty() ? nullptr : &body.back());
+  Type yielded = yield ? yield.getValue().getType() : Type(), element = yielded;
+  if (op.getResult())
+    element = rankedType(op.getResult()).getElementType();
   bool fits = op.getEpilogueBody().hasOneBlock() &&
               TypeRange(body.getArgumentTypes()) == TypeRange(types) && yield &&
-              yield.getValue().getType() == element;
+              yielded == element && isElementType(element);
   if (!fits) // blockscaled_matmul (C12)
     return op.emitOpError("body must take ")
            << types << " and yield " << element << " in one block with fp4.yield";
@@ -486,11 +492,11 @@ static LogicalResult verifyBody(BlockScaledMatmulOp op, Block &body) {
 
 /// blockscaled_matmul (C13): inputs that a thread finds by its row and column.
 static LogicalResult verifyEpilogueInputs(BlockScaledMatmulOp op) {
-  RankedTensorType result = rankedType(op.getResult());
+  int64_t sizes[] = {rankedType(op.getLhs()).getDimSize(0), op.getColumns()};
   for (Value input : op.getEpilogueInputs()) {
     RankedTensorType type = rankedType(input);
     auto fits = [&](unsigned dim) {
-      return type.getDimSize(dim) == 1 || type.getDimSize(dim) == result.getDimSize(dim);
+      return type.getDimSize(dim) == 1 || type.getDimSize(dim) == sizes[dim];
     };
     bool hasShape = type.getRank() == 0 || (type.getRank() == 2 && fits(0) && fits(1));
     if (!hasShape || type.getEncoding() || !isElementType(type.getElementType()))
@@ -540,9 +546,12 @@ LogicalResult BlockScaledMatmulOp::verify() {
   if (failed(isGrouped() ? verifyGroupOperands(*this, lhs, rhs)
                          : verifyMatmulOperands(*this, lhs, rhs)))
     return failure();
-  if (failed(verifyMatmulResult(*this, lhs, rhs)) || failed(verifyEpilogueInputs(*this)))
+  if (failed(verifyResultCount(*this)) || failed(verifyMatmulResult(*this, lhs, rhs)) ||
+      failed(verifyEpilogueInputs(*this)))
     return failure();
-  return getEpilogueBody().empty() ? success() : verifyBody(*this, getEpilogueBody().front());
+  if (!getEpilogueBody().empty() && failed(verifyBody(*this, getEpilogueBody().front())))
+    return failure();
+  return verifyFusedProduct(*this);
 }
 
 //===----------------------------------------------------------------------===//
@@ -555,6 +564,8 @@ LogicalResult fp4::inferResultTypes(Operation *op, ValueRange operands,
     return rankedType(op->getResult(0)).clone({rows, columns});
   };
   if (auto product = dyn_cast<BlockScaledMatmulOp>(op)) { // lhs, its scales, rhs, its scales
+    if (!product.hasOnlyElements())
+      return failure();
     int64_t rows = rankedType(operands[2]).getDimSize(0);
     types.push_back(reshaped(rankedType(operands[0]).getDimSize(0),
                              ShapedType::isDynamic(rows) ? rows : rows / product.getNumGroups()));

@@ -80,7 +80,7 @@ LogicalResult Fp4Dialect::verifyOperationAttribute(Operation *op, NamedAttribute
   return success();
 }
 
-FailureOr<hw::TargetModel> fp4::targetOf(Operation *op) {
+std::optional<hw::TargetModel> fp4::findTarget(Operation *op) {
   for (Operation *scope = op; scope; scope = scope->getParentOp()) {
     auto attribute = scope->getAttrOfType<TargetAttr>(Fp4Dialect::kTargetAttr);
     if (!attribute)
@@ -90,6 +90,12 @@ FailureOr<hw::TargetModel> fp4::targetOf(Operation *op) {
       model.multiprocessors = attribute.getMultiprocessors();
     return model;
   }
+  return std::nullopt;
+}
+
+FailureOr<hw::TargetModel> fp4::targetOf(Operation *op) {
+  if (std::optional<hw::TargetModel> target = findTarget(op))
+    return *target;
   InFlightDiagnostic diag = op->emitError() << "must know its target: no module has the attribute "
                                             << Fp4Dialect::kTargetAttr;
   diag.attachNote() << "run fp4-set-target first, or write 'module attributes {"

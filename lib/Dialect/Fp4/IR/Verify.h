@@ -57,6 +57,11 @@ mlir::RankedTensorType lineAmaxType(mlir::RankedTensorType matrix, unsigned dime
 mlir::LogicalResult verifyAmaxType(const Checked &value,
                                    std::optional<llvm::ArrayRef<int64_t>> groups);
 
+/// blockscaled_matmul: its number of results, and then what a second product and the results that
+/// are not its elements must be (FusedProduct.cpp).
+mlir::LogicalResult verifyResultCount(BlockScaledMatmulOp op);
+mlir::LogicalResult verifyFusedProduct(BlockScaledMatmulOp op);
+
 mlir::RankedTensorType rankedType(mlir::Value value);
 /// The row-major scales of a matrix of type `data`, blocks along dimension 1.
 mlir::RankedTensorType scalesOf(mlir::RankedTensorType data, Format format);

@@ -6,7 +6,9 @@
 //    pass for the amaxes of the tensor and of its transform.
 // 2. Orientations: a rowwise and a columnwise quantizer of one tensor become one.
 // 3. Layouts: scales that are only swizzled are written swizzled.
-// 4. Epilogues: what follows a product elementwise is computed by its kernel (FuseEpilogues.cpp).
+// 4. Epilogues: what follows a product, or two of one lhs, elementwise is computed by its kernel
+//    (FuseEpilogues.cpp).
+// 5. Results: codes, scales and the amax of its elements are results of a product (FuseResults.cpp).
 //
 // Each step is exact by the definition of the operations. Each candidate that is not merged is a
 // missed remark with the reason.
@@ -304,7 +306,8 @@ bool fuseLayout(QuantizeOp quantize, OpResult result, RewriterBase &rewriter) {
 // The pass
 //===----------------------------------------------------------------------===//
 
-constexpr StringLiteral kFusions[] = {"amax", "transform", "orientations", "layout", "epilogue"};
+constexpr StringLiteral kFusions[] = {"amax", "transform", "orientations", "layout", "epilogue",
+                                       "results"};
 
 struct Fuse : fp4::impl::FuseBase<Fuse> {
   using FuseBase::FuseBase;
@@ -350,6 +353,12 @@ struct Fuse : fp4::impl::FuseBase<Fuse> {
     for (linalg::GenericOp op : collect<linalg::GenericOp>())
       if (wants("epilogue"))
         numEpilogues += fuseEpilogue(op, rewriter);
+    if (!wants("results"))
+      return;
+    for (QuantizeOp op : collect<QuantizeOp>())
+      numResults += fuseResult(op, rewriter);
+    for (AmaxOp op : collect<AmaxOp>())
+      numResults += fuseResult(op, rewriter);
   }
 };
 

@@ -1,7 +1,8 @@
 //===- FuseEpilogues.cpp - Elementwise operations behind a product --------===//
 //
-// A linalg.generic that alone reads a product becomes the body of its epilogue. The body begins
-// with the rounding that the product has in the program, so that no bit changes.
+// A linalg.generic that alone reads a product becomes the body of its epilogue. One that alone reads
+// two products of one lhs makes one dual product of them. The body begins with the rounding that
+// each product has in the program, so that no bit changes.
 //
 //===----------------------------------------------------------------------===//
 #include "Fusions.h"
@@ -19,19 +20,26 @@ using namespace fp4;
 
 namespace {
 
-constexpr StringLiteral kEpilogue = "product+elementwise";
+constexpr StringLiteral kEpilogue = "product+elementwise", kDual = "product+product";
 
-remark::RemarkOpts named() { return remark::RemarkOpts::name(kEpilogue).category("fp4-fuse"); }
+remark::RemarkOpts named(StringRef fusion = kEpilogue) {
+  return remark::RemarkOpts::name(fusion).category("fp4-fuse");
+}
 
-/// The last product that `op` reads: what it needs of others is computed before.
-BlockScaledMatmulOp productOf(linalg::GenericOp op) {
-  BlockScaledMatmulOp last;
+/// The products that `op` reads, the last of the program first: what it needs of others is computed
+/// before that one.
+SmallVector<BlockScaledMatmulOp> productsOf(linalg::GenericOp op) {
+  llvm::SetVector<Operation *> found;
   for (Value input : op.getInputs())
     if (auto product = input.getDefiningOp<BlockScaledMatmulOp>();
-        product && product->getBlock() == op->getBlock() &&
-        (!last || last->isBeforeInBlock(product)))
-      last = product;
-  return last;
+        product && product->getBlock() == op->getBlock() && product.getResult() == input)
+      found.insert(product);
+  SmallVector<BlockScaledMatmulOp> products = llvm::map_to_vector(
+      found, [](Operation *product) { return cast<BlockScaledMatmulOp>(product); });
+  llvm::sort(products, [](BlockScaledMatmulOp x, BlockScaledMatmulOp y) {
+    return y->isBeforeInBlock(x);
+  });
+  return products;
 }
 
 std::string whyNot(linalg::GenericOp op, BlockScaledMatmulOp product) {
@@ -57,6 +65,27 @@ std::string whyNot(linalg::GenericOp op, BlockScaledMatmulOp product) {
   return whyNotElementwise(cast<linalg::LinalgOp>(op.getOperation()));
 }
 
+/// Why two products, whose elements alone `op` reads, are not one dual product.
+std::string whyNotDual(linalg::GenericOp op, BlockScaledMatmulOp x, BlockScaledMatmulOp y) {
+  if (x.getLhs() != y.getLhs() || x.getLhsScales() != y.getLhsScales())
+    return "the products have no common lhs";
+  if (x.getFormat() != y.getFormat() || x.getRhs().getType() != y.getRhs().getType())
+    return "the products differ in their format, or in the type of their rhs";
+  if (static_cast<bool>(x.getAlpha()) != static_cast<bool>(y.getAlpha()) ||
+      (x.getAlpha() && x.getAlpha().getType() != y.getAlpha().getType()))
+    return "the products have alphas of different types";
+  for (BlockScaledMatmulOp product : {x, y}) {
+    if (product.isGrouped() || product.getSplitK().value_or(1) > 1 || product.getEpilogue() ||
+        product.usesFma())
+      return "a product has groups, ranges of K, steps or arithmetic of its own";
+    if (product->hasAttr(Fp4Dialect::kPlanAttr))
+      return "a product has a plan for a kernel of its own";
+    if (std::string reason = whyNot(op, product); !reason.empty())
+      return reason;
+  }
+  return whyNotOnTarget(op);
+}
+
 /// An input as the epilogue has it: a vector becomes a column or a row.
 Value asMatrix(OpBuilder &b, linalg::GenericOp op, OpOperand *input) {
   SmallVector<unsigned> dims =
@@ -73,11 +102,12 @@ Value asMatrix(OpBuilder &b, linalg::GenericOp op, OpOperand *input) {
 
 class BodyBuilder {
 public:
-  BodyBuilder(RewriterBase &b, linalg::GenericOp op, BlockScaledMatmulOp from)
+  /// `from` are the products whose elements the body takes, in the order of its arguments.
+  BodyBuilder(RewriterBase &b, linalg::GenericOp op, ArrayRef<BlockScaledMatmulOp> from)
       : b(b), op(op), from(from) {}
 
   void build(BlockScaledMatmulOp product) {
-    SmallVector<Type> types = {b.getF32Type()};
+    SmallVector<Type> types(from.size(), b.getF32Type());
     for (Value input : product.getEpilogueInputs())
       types.push_back(getElementTypeOrSelf(input));
     SmallVector<Location> locs(types.size(), op.getLoc());
@@ -95,14 +125,19 @@ public:
 
 private:
   void mapArguments(Block *body) {
-    Value element = body->getArgument(0);
-    if (Type type = getElementTypeOrSelf(from.getResult()); !type.isF32())
-      element = arith::TruncFOp::create(b, op.getLoc(), type, element);
-    unsigned next = 1;
+    llvm::DenseMap<Value, Value> elements;
+    for (auto [i, source] : llvm::enumerate(from)) {
+      BlockScaledMatmulOp product = source;
+      Value element = body->getArgument(i);
+      if (Type type = getElementTypeOrSelf(product.getResult()); !type.isF32())
+        element = arith::TruncFOp::create(b, op.getLoc(), type, element);
+      elements[product.getResult()] = element;
+    }
+    unsigned next = from.size();
     for (OpOperand *input : op.getDpsInputOperands()) {
-      bool isProduct = input->get() == from.getResult();
+      Value element = elements.lookup(input->get());
       mapping.map(op.getMatchingBlockArgument(input),
-                  isProduct ? element : Value(body->getArgument(next++)));
+                  element ? element : Value(body->getArgument(next++)));
     }
   }
 
@@ -116,35 +151,58 @@ private:
 
   RewriterBase &b;
   linalg::GenericOp op;
-  BlockScaledMatmulOp from;
+  ArrayRef<BlockScaledMatmulOp> from;
   IRMapping mapping;
 };
+
+/// Replaces `op`, and the one or two products `from`, by a product with a body.
+BlockScaledMatmulOp absorb(RewriterBase &b, linalg::GenericOp op,
+                           ArrayRef<BlockScaledMatmulOp> from) {
+  b.setInsertionPoint(op);
+  SmallVector<Value> inputs;
+  for (OpOperand *input : op.getDpsInputOperands())
+    if (llvm::none_of(from, [&](BlockScaledMatmulOp product) { return product.getResult() == input->get(); }))
+      inputs.push_back(asMatrix(b, op, input));
+  BlockScaledMatmulOp first = from.front(), second = from.size() > 1 ? from[1] : nullptr;
+  SmallVector<Location> locs = {op.getLoc()};
+  for (BlockScaledMatmulOp product : from)
+    locs.insert(locs.end() - 1, product.getLoc());
+  auto fused = BlockScaledMatmulOp::create(
+      b, b.getFusedLoc(locs), op.getResult(0).getType(), first.getLhs(), first.getLhsScales(),
+      first.getRhs(), first.getRhsScales(), first.getAlpha(), inputs, first.getOffsets(),
+      second ? second.getRhs() : Value(), second ? second.getRhsScales() : Value(),
+      second ? Value(second.getAlpha()) : Value(), /*quantize_amax=*/Value(),
+      first.getFormatAttr(), first.getEpilogueAttr(), first.getSplitKAttr(), first.getGroupsAttr(),
+      first.getArithmeticAttr(), /*quantize_recipe=*/RecipeAttr(), /*quantize_outputs=*/OutputsAttr(),
+      /*with_amax=*/UnitAttr());
+  fused->setDiscardableAttrs(first->getDiscardableAttrDictionary());
+  BodyBuilder(b, op, from).build(fused);
+  b.replaceOp(op, fused.getResult());
+  for (BlockScaledMatmulOp product : from)
+    b.eraseOp(product);
+  return fused;
+}
 
 } // namespace
 
 bool fp4::fuseEpilogue(linalg::GenericOp op, RewriterBase &rewriter) {
-  BlockScaledMatmulOp product = productOf(op);
-  if (!product)
+  SmallVector<BlockScaledMatmulOp> products = productsOf(op);
+  if (products.empty())
     return false;
-  if (std::string reason = whyNot(op, product); !reason.empty()) {
+  if (products.size() == 2) {
+    std::string reason = whyNotDual(op, products[0], products[1]);
+    if (reason.empty()) {
+      auto fused = absorb(rewriter, op, {products[1], products[0]});
+      remark::passed(fused.getLoc(), named(kDual)) << "two products of one lhs are one";
+      return true;
+    }
+    remark::missed(op.getLoc(), named(kDual)) << remark::reason("{0}", reason);
+  }
+  if (std::string reason = whyNot(op, products.front()); !reason.empty()) {
     remark::missed(op.getLoc(), named()) << remark::reason("{0}", reason);
     return false;
   }
-  rewriter.setInsertionPoint(op);
-  SmallVector<Value> inputs;
-  for (OpOperand *input : op.getDpsInputOperands())
-    if (input->get() != product.getResult())
-      inputs.push_back(asMatrix(rewriter, op, input));
-  auto fused = BlockScaledMatmulOp::create(
-      rewriter, rewriter.getFusedLoc({product.getLoc(), op.getLoc()}), op.getResult(0).getType(),
-      product.getLhs(), product.getLhsScales(), product.getRhs(), product.getRhsScales(),
-      product.getAlpha(), inputs, product.getOffsets(), product.getFormatAttr(),
-      product.getEpilogueAttr(), product.getSplitKAttr(), product.getGroupsAttr(),
-      product.getArithmeticAttr());
-  fused->setDiscardableAttrs(product->getDiscardableAttrDictionary());
-  BodyBuilder(rewriter, op, product).build(fused);
-  rewriter.replaceOp(op, fused.getResult());
-  rewriter.eraseOp(product);
+  auto fused = absorb(rewriter, op, products.front());
   remark::passed(fused.getLoc(), named()) << "the product's epilogue computes what follows it";
   return true;
 }

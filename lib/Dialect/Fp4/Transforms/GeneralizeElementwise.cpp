@@ -48,11 +48,12 @@ bool isNamedElementwise(Operation *op) {
 
 bool hasPlan(Operation *op) { return op->hasAttr(fp4::Fp4Dialect::kPlanAttr); }
 
-/// Whether the producer of an operand goes into its only reader.
+/// Whether the producer of an operand goes into its only reader, which may read it several times.
 bool isFusible(OpOperand *operand) {
   auto producer = operand->get().getDefiningOp<linalg::LinalgOp>();
   auto consumer = cast<linalg::LinalgOp>(operand->getOwner());
-  return producer && operand->get().hasOneUse() && !hasPlan(producer) &&
+  bool isOnly = llvm::all_equal(operand->get().getUsers());
+  return producer && isOnly && !hasPlan(producer) &&
          fp4::whyNotElementwise(producer).empty() && fp4::whyNotElementwise(consumer).empty();
 }
 

@@ -25,7 +25,10 @@ def Fuse : Pass<"fp4-fuse"> {
        rounding and random numbers are one with `outputs` both.
     3. Scales whose only use is `fp4.swizzle_scales` are written in layout tiled_128x4.
     4. An elementwise linalg.generic that alone reads an `fp4.blockscaled_matmul` is the body of its
-       epilogue (`fp4-generalize-elementwise` makes such operations).
+       epilogue (`fp4-generalize-elementwise` makes such operations). Where it alone reads two
+       products of one lhs, as a gated unit does, they are one dual product.
+    5. An `fp4.quantize` of the elements of a product whose amax is known before the product, and an
+       `fp4.amax` of them, are results of the product. Elements that nothing else reads are none.
 
     Where a candidate does not fire, a missed remark of category `fp4-fuse` says why, at the
     operation: `fp4-opt --remarks-filter-missed=fp4-fuse`, `fp4-runner --remarks`. A passed remark
@@ -67,14 +70,15 @@ def Fuse : Pass<"fp4-fuse"> {
   }];
   let options = [
     ListOption<"fusions", "fusions", "std::string",
-               "The fusions to do, of amax, transform (with amax), orientations, layout and "
-               "epilogue; all when empty">
+               "The fusions to do, of amax, transform (with amax), orientations, layout, "
+               "epilogue and results; all when empty">
   ];
   let statistics = [
     Statistic<"numHadamardAmaxes", "hadamard-amaxes", "fp4.hadamard_amax operations created">,
     Statistic<"numTransforms", "transforms", "Transforms that moved into a quantizer">,
     Statistic<"numPairs", "pairs", "Rowwise and columnwise quantizers that became one">,
     Statistic<"numEpilogues", "epilogues", "Elementwise operations that moved into a product">,
+    Statistic<"numResults", "results", "Quantizers and amaxes that moved into a product">,
     Statistic<"numTiledScales", "tiled-scales", "Scales written in the layout of their reader">,
   ];
   let dependentDialects = ["::fp4::Fp4Dialect", "::mlir::tensor::TensorDialect"];

@@ -387,7 +387,8 @@ def Pipe_QuantizeBlocksOp : Pipe_EngineOp<"quantize_blocks", "Threads",
     `recipe` and the tensor's `amax`. With `random`, rounding is stochastic with the bits that
     `philox` gives the elements (row + r, column + i) of an output of `matrix` rows and columns; r
     is the accumulator lane of the thread. `columnwise` says that this output is the transposed
-    input.
+    input. `held` codes and scales are computed where this op is and not where they are used, so that
+    registers keep them and not the elements.
 
     Constraints: (C127) a multiple of the block's elements, as many codes, one scale of the recipe's
     format per block; amax exactly for recipes with a tensor scale; `random` comes with `matrix` and
@@ -400,11 +401,11 @@ def Pipe_QuantizeBlocksOp : Pipe_EngineOp<"quantize_blocks", "Threads",
         : vector<64xbf16>, !pipe.global<2xi64> -> vector<64xf4E2M1FN>, vector<4xf8E4M3FN>
     ```
   }];
-  let arguments = (ins FixedVectorOfRankAndType<[1], [BF16, F32]>:$value, Optional<F32>:$amax,
+  let arguments = (ins FixedVectorOfRankAndType<[1], [BF16, F16, F32]>:$value, Optional<F32>:$amax,
                        Optional<Pipe_GlobalType>:$rng, Optional<I32>:$row, Optional<I32>:$column,
                        OptionalAttr<DenseI64ArrayAttr>:$matrix, Fp4_RecipeAttr:$recipe,
                        DefaultValuedAttr<Fp4_PhiloxAttr, "::fp4::Philox::Element">:$philox,
-                       UnitAttr:$columnwise);
+                       UnitAttr:$columnwise, UnitAttr:$held);
   let results = (outs FixedVectorOfRankAndType<[1], [AnyFloat]>:$codes,
                       FixedVectorOfRankAndType<[1], [AnyFloat]>:$scales);
   let assemblyFormat = [{

@@ -1,0 +1,175 @@
+//===- Fp4ProductOps.td - The matrix product of the fp4 dialect -----------===//
+//
+// Fp4Ops.td includes this file behind the classes that it uses.
+//
+//===----------------------------------------------------------------------===//
+#ifndef FP4_DIALECT_FP4_IR_FP4PRODUCTOPS_TD
+#define FP4_DIALECT_FP4_IR_FP4PRODUCTOPS_TD
+
+def Fp4_BlockScaledMatmulOp
+    : Fp4_TensorOp<"blockscaled_matmul", [AttrSizedOperandSegments, IsolatedFromAbove]> {
+  let summary = "product of two block-scaled matrices";
+  let description = [{
+    ```
+    result[m, n] = alpha * sum over k of lhs[m, k] * lhs_scales[m, k / block]
+                                       * rhs[n, k] * rhs_scales[n, k / block]
+    ```
+
+    Products are exact, and the sum is fp32 in the order of the tensor core (docs/Numerics.md has
+    its model). Alpha multiplies the sum in fp32; without alpha there is no multiplication. An alpha
+    of M x 1 has a factor for each row of the result, and one of 1 x N has a factor for each column.
+    The steps of `epilogue`, such as `#fp4.epilogue<relu>`, follow in fp32. One rounding then gives
+    the element type of the result.
+
+    A body, which fp4-fuse makes of the elementwise operations that follow a product, comes before
+    this rounding. Its first argument is the element in fp32, the others are elements of
+    `epilogue_inputs`: of a scalar, of M x 1 that of the row, of 1 x N that of the column, and of
+    M x N that of both. It yields the element of the result. Operations of arith and math have the
+    meaning that they have in linalg.generic (docs/Spec.md lists them).
+
+    With `split_k` K is cut into that many ranges of whole 256 elements, of which the last may be
+    shorter. Each range has a sum of its own, and these are added in fp32 from the first to the
+    last. The order belongs to the operation because it decides bits of the result.
+
+    With `groups` the product is one of several matrices: they are stacked in lhs, `groups` has the
+    rows of each, and every group has N rows of its own in rhs. A batched product has groups of
+    equal size, and an empty group has no result. With `offsets` the rows of groups are known on the
+    device only: group g has the rows offsets[g] to offsets[g + 1]. Scales are lists of tiles as
+    `fp4.quantize` with `groups` writes them, where each group is padded to 128 rows by itself.
+
+    With `arithmetic = #fp4.product_arithmetic<fma>` threads multiply and not the tensor core, which
+    suits products of a few rows with a matrix. This too decides bits of the result.
+
+    With `rhs2` it is a dual product: two products of one lhs, of which the body takes the elements in
+    fp32 as its first two arguments. `alpha2` is the alpha of the second. So a gated unit such as
+    SwiGLU, silu(x w1^T) * (x w3^T), reads lhs once and has one result.
+
+    With `quantize_recipe` the elements that the body yields are quantized as `fp4.quantize` does, to
+    the results `quantized`; a recipe with a tensor scale takes `quantize_amax`. A body that yields
+    bf16 says that elements are rounded to bf16 before. With `with_amax` the last result is the
+    largest magnitude of the elements, where a NaN counts as 0. The elements themselves are a result
+    besides, the first, only where there is one result more than that.
+
+    | operand    | element type | shape | layout |
+    |------------|--------------|-------|--------|
+    | lhs        | f4E2M1FN     | M x K, M may be dynamic, K a multiple of the block | row-major |
+    | lhs_scales | f8E4M3FN (nvfp4), f8E8M0FNU (mxfp4) | M x K/block; of groups, a list of tiles | tiled_128x4 |
+    | rhs        | f4E2M1FN     | N x K; of G groups, (G * N) x K | row-major |
+    | rhs_scales | as lhs_scales | N x K/block; of groups, a list of tiles | tiled_128x4 |
+    | alpha      | f32          | scalar, M x 1 or 1 x N; of groups, a scalar or G | row-major |
+    | epilogue_inputs | f32, bf16, f16 | scalar, M x 1, 1 x N or M x N | row-major |
+    | offsets    | i64          | G + 1 | row-major |
+    | rhs2, rhs2_scales | as rhs, rhs_scales | as rhs, rhs_scales | |
+    | alpha2     | f32          | as alpha | row-major |
+    | quantize_amax | f32       | scalar | row-major |
+    | result     | f32, bf16, f16 | M x N | row-major |
+    | amax       | f32          | scalar | row-major |
+    | quantized  | as the results of `fp4.quantize` | as they | as they |
+
+    ```mlir
+    %y = fp4.blockscaled_matmul %q scaled %sw, %qw scaled %tw alpha %alpha
+        {format = #fp4.format<nvfp4>}
+        : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+           tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+           tensor<f32>) -> tensor<?x512xbf16>
+    %z = fp4.blockscaled_matmul %q scaled %sw, %qw scaled %tw epilogue(%bias) {
+    ^bb0(%sum: f32, %b: f32):
+      %biased = arith.addf %sum, %b : f32
+      fp4.yield %biased : f32
+    } {format = #fp4.format<nvfp4>}
+        : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+           tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+           tensor<1x512xf32>) -> tensor<?x512xf32>
+    ```
+
+    The gate of two products, quantized for the next one:
+
+    ```mlir
+    %p, %t = fp4.blockscaled_matmul %q scaled %sw, %qw scaled %tw with %qw scaled %tw
+        epilogue() {
+    ^bb0(%up: f32, %gate: f32):
+      %product = arith.mulf %up, %gate : f32
+      %rounded = arith.truncf %product : f32 to bf16
+      fp4.yield %rounded : bf16
+    } {format = #fp4.format<mxfp4>, quantize_recipe = #fp4.recipe<ocp_floor>}
+        : (tensor<?x1024xf4E2M1FN>, tensor<?x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
+           tensor<512x1024xf4E2M1FN>, tensor<512x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
+           tensor<512x1024xf4E2M1FN>, tensor<512x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
+        -> (tensor<?x512xf4E2M1FN>, tensor<?x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$lhs, AnyRankedTensor:$lhs_scales,
+                       AnyRankedTensor:$rhs, AnyRankedTensor:$rhs_scales,
+                       Optional<AnyRankedTensor>:$alpha,
+                       Variadic<AnyRankedTensor>:$epilogue_inputs,
+                       Optional<AnyRankedTensor>:$offsets,
+                       Optional<AnyRankedTensor>:$rhs2,
+                       Optional<AnyRankedTensor>:$rhs2_scales,
+                       Optional<AnyRankedTensor>:$alpha2,
+                       Optional<AnyRankedTensor>:$quantize_amax,
+                       Fp4_FormatAttr:$format,
+                       OptionalAttr<Fp4_EpilogueAttr>:$epilogue,
+                       OptionalAttr<I64Attr>:$split_k,
+                       OptionalAttr<DenseI64ArrayAttr>:$groups,
+                       OptionalAttr<Fp4_ProductArithmeticAttr>:$arithmetic,
+                       OptionalAttr<Fp4_RecipeAttr>:$quantize_recipe,
+                       OptionalAttr<Fp4_OutputsAttr>:$quantize_outputs,
+                       UnitAttr:$with_amax);
+  let regions = (region AnyRegion:$epilogue_body);
+  let results = (outs Variadic<AnyRankedTensor>:$outputs);
+  let assemblyFormat = [{
+    $lhs `scaled` $lhs_scales `,` $rhs `scaled` $rhs_scales (`alpha` $alpha^)?
+    (`offsets` $offsets^)? (`with` $rhs2^ `scaled` $rhs2_scales)? (`alpha2` $alpha2^)?
+    (`quantize_amax` $quantize_amax^)? (`epilogue` `(` $epilogue_inputs `)` $epilogue_body^)?
+    attr-dict `:` functional-type(operands, results)
+  }];
+  // A null alpha where there is none.
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$lhs, "::mlir::Value":$lhs_scales, "::mlir::Value":$rhs,
+                   "::mlir::Value":$rhs_scales, "::mlir::Value":$alpha, "::fp4::Format":$format,
+                   "::mlir::Type":$elementType)>];
+  let extraClassDeclaration = [{
+    /// Is several products, of which each has rows of lhs.
+    bool isGrouped() { return getGroups() || getOffsets(); }
+    /// Products that it is: 1 without groups.
+    int64_t getNumGroups();
+    /// Columns of the result: the rows that a group has in rhs.
+    int64_t getColumns();
+    /// Ranges of K at most: the last thread block to join adds all of their sums.
+    static constexpr int64_t kMaxSplits = 32;
+    /// Threads multiply, and not the tensor core.
+    bool usesFma() { return getArithmetic() == ::fp4::ProductArithmetic::Fma; }
+    /// Rows of a product of threads at most: each thread has the sums of all of them.
+    static constexpr int64_t kMaxFmaRows = 8;
+    /// Two products of one lhs.
+    bool isDual() { return static_cast<bool>(getRhs2()); }
+    /// The type of the elements: that of the result, or what the body yields.
+    ::mlir::Type getElementType();
+    /// The matrix of elements; null where it is not stored.
+    ::mlir::TypedValue<::mlir::RankedTensorType> getResult();
+    /// Data and scales of each orientation; none without `quantize_recipe`.
+    ::mlir::ResultRange getQuantized();
+    /// Their recipe writes rows, or columns.
+    bool quantizesRows();
+    bool quantizesColumns();
+    /// The amax; null without `with_amax`.
+    ::mlir::Value getAmax();
+    /// It has one result, the matrix of elements.
+    bool hasOnlyElements() { return !getQuantizeRecipe() && !getWithAmax(); }
+  }];
+}
+
+def Fp4_YieldOp : Op<Fp4_Dialect, "yield", [Pure, Terminator, HasParent<"BlockScaledMatmulOp">]> {
+  let summary = "element of a result";
+  let description = [{
+    Ends the body of a product's epilogue.
+
+    ```mlir
+    fp4.yield %x : bf16
+    ```
+  }];
+  let arguments = (ins AnyFloat:$value);
+  let assemblyFormat = "$value attr-dict `:` type($value)";
+}
+
+#endif // FP4_DIALECT_FP4_IR_FP4PRODUCTOPS_TD

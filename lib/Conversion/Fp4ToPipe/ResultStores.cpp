@@ -1,0 +1,119 @@
+//===- ResultStores.cpp - Where the elements of a product go --------------===//
+
+#include "ResultStores.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace fp4;
+using namespace fp4::pipe;
+
+ResultStores::ResultStores(OpBuilder &builder, Location loc, const MatmulShape &shape,
+                           const ResultArguments &to)
+    : b(builder), loc(loc), shape(shape), to(to) {
+  if (to.quantizeAmax)
+    tensorAmax = LoadScalarOp::create(b, loc, b.getF32Type(), to.quantizeAmax);
+}
+
+Value ResultStores::constant(int64_t value) {
+  return arith::ConstantIntOp::create(b, loc, value, 32);
+}
+Value ResultStores::add(Value x, Value y) { return arith::AddIOp::create(b, loc, x, y); }
+Value ResultStores::divide(Value x, int64_t y) {
+  return arith::DivUIOp::create(b, loc, x, constant(y));
+}
+
+/// Columns are counted by a loop, unless all are read before any is stored, or the maxima of all go
+/// into one.
+void ResultStores::emitTile(const ResultPlace &place, Elements elements) {
+  int64_t step = shape.resultGroup();
+  running = {};
+  if (shape.hasOneAccumulator() || shape.withAmax) {
+    for (int64_t column = 0; column < shape.tileN; column += step)
+      emitGroup(place, constant(column), elements);
+    storeKept();
+    if (running)
+      FoldAmaxOp::create(b, loc, running, to.amax);
+    return;
+  }
+  auto loop = scf::ForOp::create(b, loc, constant(0), constant(shape.tileN), constant(step));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  emitGroup(place, loop.getInductionVar(), elements);
+  storeKept();
+}
+
+/// `column` of the tile and what follows, as many columns as go together.
+void ResultStores::emitGroup(const ResultPlace &place, Value column, Elements elements) {
+  SmallVector<Value> pieces;
+  for (int64_t first = 0; first < shape.resultGroup(); first += shape.chunk()) {
+    Value inTile = add(column, constant(first)), inResult = add(place.column, inTile);
+    Value piece = elements(inTile);
+    pieces.push_back(piece);
+    if (to.elements)
+      StoreOp::create(b, loc, piece, to.elements, place.row, inResult, place.rows);
+    if (to.amax)
+      foldAmax(place, piece, inResult);
+    if (to.columnCodes)
+      quantizeColumn(place, piece, inResult);
+  }
+  if (to.codes)
+    quantizeRow(place, pieces, add(place.column, column));
+}
+
+void ResultStores::foldAmax(const ResultPlace &place, Value elements, Value column) {
+  Value rows = place.rows;
+  if (!rows && shape.m % shape.workM()) // rows of a tile that do not exist
+    rows = constant(shape.m);
+  running = RowAmaxOp::create(b, loc, b.getF32Type(), elements, place.row, column, rows,
+                              b.getI64IntegerAttr(shape.n), running);
+}
+
+std::pair<Value, Value> ResultStores::quantize(Value elements, bool columnwise) {
+  RecipeAttr recipe = shape.quantizer->recipe;
+  numerics::BlockFormat format = recipe.getDecisions().format;
+  int64_t count = cast<VectorType>(elements.getType()).getNumElements();
+  auto codes = VectorType::get(count, Float4E2M1FNType::get(b.getContext()));
+  auto scales = VectorType::get(count / numerics::blockSizeOf(format),
+                                scaleType(b.getContext(), formatOf(format)));
+  auto quantized = QuantizeBlocksOp::create(
+      b, loc, codes, scales, elements, tensorAmax, /*rng=*/Value(), /*row=*/Value(),
+      /*column=*/Value(), /*matrix=*/DenseI64ArrayAttr(), recipe, Philox::Element, columnwise,
+      /*held=*/true);
+  return {quantized.getCodes(), quantized.getScales()};
+}
+
+static Value concatenate(OpBuilder &b, Location loc, ArrayRef<Value> pieces) {
+  if (pieces.size() == 1)
+    return pieces.front();
+  Value low = concatenate(b, loc, pieces.take_front(pieces.size() / 2));
+  Value high = concatenate(b, loc, pieces.drop_front(pieces.size() / 2));
+  int64_t count = 2 * cast<VectorType>(low.getType()).getNumElements();
+  return vector::ShuffleOp::create(b, loc, low, high, llvm::to_vector(llvm::seq<int64_t>(count)));
+}
+
+void ResultStores::quantizeRow(const ResultPlace &place, ArrayRef<Value> pieces, Value column) {
+  auto [codes, scales] = quantize(concatenate(b, loc, pieces), /*columnwise=*/false);
+  kept.push_back({codes, to.codes, place.row, column, place.rows, false});
+  kept.push_back(
+      {scales, to.scales, place.row, divide(column, shape.quantizer->block()), place.rows, false});
+}
+
+/// The rows of a warp of `column` and the next ones; columns of the result are rows of these codes.
+void ResultStores::quantizeColumn(const ResultPlace &place, Value elements, Value column) {
+  Value turned = TransposeOp::create(b, loc, elements);
+  auto [codes, scales] = quantize(turned, /*columnwise=*/true);
+  kept.push_back({codes, to.columnCodes, column, place.row, Value(), true});
+  kept.push_back({scales, to.columnScales, column, divide(place.row, shape.quantizer->block()),
+                  Value(), true});
+}
+
+void ResultStores::storeKept() {
+  for (const Store &store : std::exchange(kept, {}))
+    if (store.isColumn)
+      StoreColumnOp::create(b, loc, store.value, store.dest, store.row, store.column);
+    else
+      StoreOp::create(b, loc, store.value, store.dest, store.row, store.column, store.rows);
+}

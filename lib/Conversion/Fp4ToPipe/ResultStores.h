@@ -1,0 +1,66 @@
+//===- ResultStores.h - Where the elements of a product go ----------------===//
+//
+// The epilogue of a product whose elements leave the kernel in other forms than as a matrix: codes
+// and scales of rows, of columns, and an amax. A thread has a row of the tile. It takes as many
+// columns at a time as the scales of one word of the tiled layout cover, so that codes and scales of
+// rows need no exchange; those of columns take one within each warp (pipe.transpose).
+//
+// Codes are few: a tile that has no second accumulator is read as a whole, and its codes are kept in
+// registers, before any of them is stored.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "MatmulKernel.h"
+
+namespace fp4 {
+
+/// What the kernel writes, arguments or null.
+struct ResultArguments {
+  mlir::Value elements, quantizeAmax, codes, scales, columnCodes, columnScales, amax;
+};
+
+/// The part of a result that a block works on.
+struct ResultPlace {
+  mlir::Value row, column; ///< the first
+  mlir::Value rows;        ///< the limit, where rows are dynamic; else null
+};
+
+class ResultStores {
+public:
+  /// Emits at `builder` what every tile needs once.
+  ResultStores(mlir::OpBuilder &builder, mlir::Location loc, const MatmulShape &shape,
+               const ResultArguments &to);
+
+  /// The elements of the result from `column` of the tile on, as many as a chunk has.
+  using Elements = llvm::function_ref<mlir::Value(mlir::Value column)>;
+  void emitTile(const ResultPlace &place, Elements elements);
+
+private:
+  /// What remains to be stored when registers keep it.
+  struct Store {
+    mlir::Value value, dest, row, column, rows;
+    bool isColumn; ///< a thread has codes or scales of a column of the result
+  };
+
+  mlir::Value constant(int64_t value);
+  mlir::Value add(mlir::Value x, mlir::Value y);
+  mlir::Value divide(mlir::Value x, int64_t y);
+  void emitGroup(const ResultPlace &place, mlir::Value column, Elements elements);
+  void foldAmax(const ResultPlace &place, mlir::Value elements, mlir::Value column);
+  void quantizeRow(const ResultPlace &place, llvm::ArrayRef<mlir::Value> pieces,
+                   mlir::Value column);
+  void quantizeColumn(const ResultPlace &place, mlir::Value elements, mlir::Value column);
+  std::pair<mlir::Value, mlir::Value> quantize(mlir::Value elements, bool columnwise);
+  void storeKept();
+
+  mlir::OpBuilder &b;
+  mlir::Location loc;
+  const MatmulShape &shape;
+  ResultArguments to;
+  mlir::Value tensorAmax; ///< of the quantizer, where its recipe has one
+  mlir::Value running;    ///< the amax of the tile so far
+  llvm::SmallVector<Store> kept;
+};
+
+} // namespace fp4

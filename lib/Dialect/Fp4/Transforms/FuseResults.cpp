@@ -1,0 +1,177 @@
+//===- FuseResults.cpp - What is derived from the elements of a product ---===//
+//
+// fp4.quantize and fp4.amax of the elements of a product become results of the product, whose kernel
+// has the elements in registers. Where nothing else reads the elements they are no result any more
+// and never in memory. The body says in which type they are quantized, so that no bit changes.
+//
+//===----------------------------------------------------------------------===//
+#include "Fusions.h"
+
+#include "fp4/Dialect/Fp4/IR/Target.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Remarks.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+using namespace mlir;
+using namespace fp4;
+
+std::string fp4::whyNotOnTarget(Operation *op) {
+  std::optional<hw::TargetModel> target = findTarget(op);
+  if (!target || target->hasTcgen05)
+    return {};
+  return "the kernels of products of " + std::string(target->name) +
+         " take one product and give its elements";
+}
+
+namespace {
+
+constexpr StringLiteral kQuantize = "product+quantize";
+constexpr StringLiteral kAmax = "product+amax";
+
+remark::RemarkOpts named(StringRef fusion) {
+  return remark::RemarkOpts::name(fusion).category("fp4-fuse");
+}
+
+/// Results that a product is to have besides those it has.
+struct Added {
+  Value quantizeAmax;
+  RecipeAttr recipe;
+  OutputsAttr outputs;
+  bool amax = false;
+};
+
+/// A body that rounds the elements as the product did.
+void buildRounding(RewriterBase &b, BlockScaledMatmulOp product, Type element) {
+  OpBuilder::InsertionGuard guard(b);
+  Location loc = product.getLoc();
+  Block *body = b.createBlock(&product.getEpilogueBody(), {}, {b.getF32Type()}, {loc});
+  Value value = body->getArgument(0);
+  if (!element.isF32())
+    value = arith::TruncFOp::create(b, loc, element, value);
+  YieldOp::create(b, loc, value);
+}
+
+/// `product` with results of types `derived` more than it has; elements that only `reader` reads are
+/// no result. The new results are the last.
+BlockScaledMatmulOp addResults(RewriterBase &b, BlockScaledMatmulOp product, Operation *reader,
+                               TypeRange derived, const Added &added) {
+  Value elements = product.getResult();
+  Type element = product.getElementType();
+  bool isRead = llvm::any_of(elements.getUsers(), [&](Operation *user) { return user != reader; });
+  SmallVector<Type> types(product->getResultTypes());
+  if (!isRead)
+    types.erase(types.begin());
+  llvm::append_range(types, derived);
+  b.setInsertionPoint(product);
+  auto fused = BlockScaledMatmulOp::create(
+      b, b.getFusedLoc({product.getLoc(), reader->getLoc()}), types, product.getLhs(),
+      product.getLhsScales(), product.getRhs(), product.getRhsScales(), product.getAlpha(),
+      product.getEpilogueInputs(), product.getOffsets(), product.getRhs2(),
+      product.getRhs2Scales(), product.getAlpha2(),
+      added.quantizeAmax ? added.quantizeAmax : Value(product.getQuantizeAmax()),
+      product.getFormatAttr(), product.getEpilogueAttr(), product.getSplitKAttr(),
+      product.getGroupsAttr(), product.getArithmeticAttr(),
+      added.recipe ? added.recipe : product.getQuantizeRecipeAttr(),
+      added.outputs ? added.outputs : product.getQuantizeOutputsAttr(),
+      added.amax || product.getWithAmax() ? b.getUnitAttr() : UnitAttr());
+  fused->setDiscardableAttrs(product->getDiscardableAttrDictionary());
+  if (product.getEpilogueBody().empty())
+    buildRounding(b, fused, element);
+  else
+    fused.getEpilogueBody().takeBody(product.getEpilogueBody());
+  b.replaceOp(reader, fused->getResults().take_back(derived.size()));
+  SmallVector<Value> old;
+  if (!isRead)
+    old.push_back(Value());
+  llvm::append_range(old, fused->getResults().drop_back(derived.size()));
+  for (auto [before, after] : llvm::zip_equal(product->getResults(), old))
+    if (after)
+      b.replaceAllUsesWith(before, after);
+  b.eraseOp(product);
+  return fused;
+}
+
+/// Why nothing can be derived from the elements of `product` for `op`.
+std::string whyNotDerived(Operation *op, BlockScaledMatmulOp product) {
+  if (op->hasAttr(Fp4Dialect::kPlanAttr))
+    return ("'" + op->getName().getStringRef() + "' has a plan for a kernel of its own").str();
+  if (op->getBlock() != product->getBlock())
+    return "the product is in another block";
+  if (product.isGrouped())
+    return "the product is one of groups";
+  if (product.getSplitK().value_or(1) > 1)
+    return "the product has sums of ranges of K";
+  if (product.usesFma())
+    return "threads multiply, which have few elements of a row";
+  return whyNotOnTarget(op);
+}
+
+std::string whyNotQuantizer(QuantizeOp op, BlockScaledMatmulOp product) {
+  numerics::Recipe recipe = op.getRecipe().getDecisions();
+  int64_t block = op.getBlockSize(), rows = cast<RankedTensorType>(product.getLhs().getType()).getDimSize(0);
+  if (product.getQuantizeRecipe() || product.getWithAmax())
+    return "the product quantizes its elements, or has their amax, already";
+  if (op.getGroups() || op.getPerRow())
+    return "the quantizer has an amax for each group or row";
+  if (op.getHadamard() || op.getColumnwiseHadamard())
+    return "the quantizer transforms its input";
+  if (op.hasSquareBlocks())
+    return "blocks of 16 x 16 span rows of several threads";
+  if (op.getRounding() == Rounding::Stochastic)
+    return "the quantizer rounds stochastically";
+  if (op.getColumnwiseAmax() && op.getColumnwiseAmax() != op.getAmax())
+    return "its orientations have different amaxes";
+  if (!numerics::isPacked(recipe.format))
+    return "its elements have more than 4 bits";
+  if (op.hasRowwise() && product.getColumns() % block)
+    return "rows end in a shorter block";
+  if (op.hasColumnwise() && (ShapedType::isDynamic(rows) || rows % block))
+    return "columns are of dynamic size or end in a shorter block";
+  return whyNotDerived(op, product);
+}
+
+bool missed(Operation *op, StringRef fusion, const std::string &reason) {
+  remark::missed(op->getLoc(), named(fusion)) << remark::reason("{0}", reason);
+  return false;
+}
+
+} // namespace
+
+bool fp4::fuseResult(QuantizeOp op, RewriterBase &rewriter) {
+  auto product = op.getInput().getDefiningOp<BlockScaledMatmulOp>();
+  if (!product)
+    return false;
+  if (std::string reason = whyNotQuantizer(op, product); !reason.empty())
+    return missed(op, kQuantize, reason);
+  if (op.getAmax() && failed(moveValueDefinitions(rewriter, {op.getAmax()}, product)))
+    return missed(op, kQuantize, "its amax is computed from the product, or cannot move before it");
+  Added added{op.getAmax(), op.getRecipe(), {}};
+  if (op.getOutputs() != Outputs::Rowwise)
+    added.outputs = OutputsAttr::get(op.getContext(), op.getOutputs());
+  auto fused = addResults(rewriter, product, op, op->getResultTypes(), added);
+  remark::passed(fused.getLoc(), named(kQuantize))
+      << (fused.getResult() ? "the product gives its elements and their codes and scales"
+                            : "the product gives codes and scales, and its elements are not stored");
+  return true;
+}
+
+bool fp4::fuseResult(AmaxOp op, RewriterBase &rewriter) {
+  auto product = op.getInput().getDefiningOp<BlockScaledMatmulOp>();
+  if (!product)
+    return false;
+  std::string reason;
+  if (product.getWithAmax())
+    reason = "the product gives an amax already";
+  else if (op.getGroups() || op.hasLines())
+    reason = "it is not one amax of the whole";
+  else if (op.getNan() != NanPolicy::Drop)
+    reason = "a NaN makes the amax NaN";
+  else
+    reason = whyNotDerived(op, product);
+  if (!reason.empty())
+    return missed(op, kAmax, reason);
+  auto fused = addResults(rewriter, product, op, op->getResultTypes(), {{}, {}, {}, true});
+  remark::passed(fused.getLoc(), named(kAmax)) << "the product gives the amax of its elements";
+  return true;
+}

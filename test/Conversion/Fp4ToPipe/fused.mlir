@@ -1,0 +1,62 @@
+// RUN: fp4-opt %s -split-input-file -fp4-set-target -fp4-plan-kernels -convert-fp4-to-pipe -canonicalize | FileCheck %s
+// Two products of one lhs: one load of A for two matrix instructions, and codes that leave the kernel.
+
+!e = tensor<256x1024xf4E2M1FN>
+!s = tensor<256x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+// CHECK-LABEL: func.func @gate
+// CHECK: gpu.func @kernel
+// CHECK: %[[TENSOR:.*]] = pipe.load_scalar %{{.*}} : !pipe.global<f32>
+// CHECK: pipe.for_each_work
+// CHECK:   %[[UP:.*]] = pipe.accumulator : !pipe.tmem<128x128xf32>
+// CHECK:   %[[GATE:.*]] = pipe.accumulator : !pipe.tmem<128x128xf32>
+// CHECK:   scf.for
+// CHECK:     %[[A:.*]] = pipe.load %
+// CHECK-COUNT-2: pipe.load %
+// CHECK-COUNT-3: pipe.load_scales
+// CHECK-COUNT-3: pipe.copy_scales
+// CHECK:     pipe.mma %[[UP]], %[[A]] scaled %[[SA:.*]], %
+// CHECK:     pipe.mma %[[GATE]], %[[A]] scaled %[[SA]], %
+// CHECK-NOT: pipe.mma
+// The tile has no second pair of accumulators: all of it is read before codes are stored.
+// CHECK:   pipe.read %[[UP]][%c0_i32]
+// CHECK:   pipe.read %[[GATE]][%c0_i32]
+// CHECK:   pipe.quantize_blocks %{{.*}} amax %[[TENSOR]] {held, recipe = #fp4.recipe<transformer_engine>} : vector<64xbf16>
+// CHECK:   pipe.read %[[UP]][%c64_i32]
+// CHECK:   pipe.quantize_blocks
+// CHECK-NOT: pipe.quantize_blocks
+// CHECK-COUNT-2: pipe.store %{{.*}} : vector<64xf4E2M1FN>
+// CHECK-NOT: vector<32xbf16>, !pipe.global
+func.func @gate(%a: !e, %b: !e, %c: !e, %s: !s, %amax: tensor<f32>)
+    -> (tensor<256x256xf4E2M1FN>, tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
+  %q, %t = fp4.blockscaled_matmul %a scaled %s, %b scaled %s with %c scaled %s quantize_amax %amax epilogue() {
+  ^bb0(%x: f32, %y: f32):
+    %product = arith.mulf %x, %y : f32
+    %rounded = arith.truncf %product : f32 to bf16
+    fp4.yield %rounded : bf16
+  } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<transformer_engine>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 256]>}
+      : (!e, !s, !e, !s, !e, !s, tensor<f32>) -> (tensor<256x256xf4E2M1FN>, tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+  return %q, %t : tensor<256x256xf4E2M1FN>, tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+}
+
+// -----
+
+!e = tensor<160x256xf4E2M1FN>
+!s = tensor<160x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+// The host sets the amax to zero, and scales of columns whose rows are padded; the maxima of a tile go into one.
+// CHECK-LABEL: func.func @columns
+// CHECK-COUNT-2: gpu.memset
+// CHECK: gpu.func @kernel
+// CHECK: %[[FIRST:.*]] = pipe.row_amax %{{.*}} rows %c160_i32 of 160 : vector<32xf32>
+// CHECK: %[[TURNED:.*]] = pipe.transpose %{{.*}} : vector<32xf32>
+// CHECK: pipe.quantize_blocks %[[TURNED]] {columnwise, held, recipe = #fp4.recipe<ocp_floor>} : vector<32xf32>
+// CHECK: %[[SECOND:.*]] = pipe.row_amax %{{.*}} of 160 and %[[FIRST]] : vector<32xf32>
+// CHECK: pipe.store_column %{{.*}} : vector<32xf4E2M1FN>, !pipe.global<160x160xf4E2M1FN>
+// CHECK: pipe.fold_amax %{{.*}}, %{{.*}} : !pipe.global<f32>
+func.func @columns(%a: !e, %s: !s) -> (tensor<160x160xf4E2M1FN>, tensor<160x5xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<f32>) {
+  %q, %t, %m = fp4.blockscaled_matmul %a scaled %s, %a scaled %s epilogue() {
+  ^bb0(%x: f32):
+    fp4.yield %x : f32
+  } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<ocp_floor>, quantize_outputs = #fp4.outputs<columnwise>, with_amax}
+      : (!e, !s, !e, !s) -> (tensor<160x160xf4E2M1FN>, tensor<160x5xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<f32>)
+  return %q, %t, %m : tensor<160x160xf4E2M1FN>, tensor<160x5xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<f32>
+}

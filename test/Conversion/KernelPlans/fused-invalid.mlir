@@ -1,0 +1,23 @@
+// Plans that a dual product with quantized results cannot have, each named with what it is.
+// RUN: sed s/PLAN/tile=[128,256,256]/ %s | not fp4-opt -fp4-set-target -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=WIDE
+// RUN: sed s/PLAN/tile=[128,96,256]/ %s | not fp4-opt -fp4-set-target -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=WIDE
+// RUN: sed 's/PLAN/store = tma/' %s | not fp4-opt -fp4-set-target -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=STORE
+// RUN: sed s/PLAN/swap/ %s | not fp4-opt -fp4-set-target -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=SWAP
+// RUN: sed s/PLAN/tile=[128,128,256]/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TARGET
+// RUN: sed s/PLAN/tile=[128,128,256]/ %s | fp4-opt -fp4-set-target -fp4-plan-kernels -o /dev/null
+// RUN: sed s/PLAN/tile=[128,64,256]/ %s | fp4-opt -fp4-set-target -fp4-plan-kernels -o /dev/null
+
+// WIDE: error: {{.*}}must have a plan whose 'tile' is [128, n, k] with n = 64 or 128 and k a multiple of 256, but got
+// STORE: error: {{.*}}must have a plan whose 'store' is direct where more than the elements is a result, but got tma
+// SWAP: error: {{.*}}must have a plan whose 'swap' is left out for dual products and for results that are derived
+// TARGET: error: {{.*}}tcgen05
+!e = tensor<64x256xf4E2M1FN>
+!s = tensor<64x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @f(%a: !e, %s: !s, %amax: tensor<f32>) -> (tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>) {
+  %q, %t = fp4.blockscaled_matmul %a scaled %s, %a scaled %s with %a scaled %s quantize_amax %amax epilogue() {
+  ^bb0(%x: f32, %y: f32):
+    fp4.yield %x : f32
+  } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<transformer_engine>, fp4.plan = #fp4.plan<tile_product, PLAN>}
+      : (!e, !s, !e, !s, !e, !s, tensor<f32>) -> (tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>)
+  return %q, %t : tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>
+}

@@ -1,0 +1,297 @@
+// RUN: fp4-opt %s -split-input-file -verify-diagnostics
+// What a second product, and results that are not the elements, must be. Each case has a twin that verifies.
+
+!e = tensor<64x128xf4E2M1FN>
+!s = tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @shape(%a: !e, %s: !s, %b: tensor<32x128xf4E2M1FN>) {
+  %r0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s with %a scaled %s epilogue() {
+  ^bb0(%x: f32, %z: f32):
+    fp4.yield %x : f32
+  } {format = #fp4.format<nvfp4>}
+      : (!e, !s, !e, !s, !e, !s) -> tensor<64x64xf32>
+  // blockscaled_matmul (C40)
+  // expected-error @+2 {{operand 'rhs2' must be 'tensor<64x128xf4E2M1FN>', but got 'tensor<32x128xf4E2M1FN>'}}
+  // expected-note @+1 {{both products have the shape of the result}}
+  %r1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s with %b scaled %s epilogue() {
+  ^bb0(%x: f32, %z: f32):
+    fp4.yield %x : f32
+  } {format = #fp4.format<nvfp4>}
+      : (!e, !s, !e, !s, tensor<32x128xf4E2M1FN>, !s) -> tensor<64x64xf32>
+  return
+}
+
+// -----
+
+!e = tensor<64x128xf4E2M1FN>
+!s = tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @alphas(%a: !e, %s: !s, %f: tensor<f32>) {
+  %r0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s alpha %f with %a scaled %s alpha2 %f epilogue() {
+  ^bb0(%x: f32, %z: f32):
+    fp4.yield %x : f32
+  } {format = #fp4.format<nvfp4>} : (!e, !s, !e, !s, tensor<f32>, !e, !s, tensor<f32>) -> tensor<64x64xf32>
+  // blockscaled_matmul (C40)
+  // expected-error @+1 {{expects operands 'alpha' and 'alpha2' of a dual product together}}
+  %r1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s alpha %f with %a scaled %s epilogue() {
+  ^bb0(%x: f32, %z: f32):
+    fp4.yield %x : f32
+  } {format = #fp4.format<nvfp4>} : (!e, !s, !e, !s, tensor<f32>, !e, !s) -> tensor<64x64xf32>
+  return
+}
+
+// -----
+
+!e = tensor<64x128xf4E2M1FN>
+!s = tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @lonely_alpha(%a: !e, %s: !s, %f: tensor<f32>) {
+  %r0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s with %a scaled %s epilogue() {
+  ^bb0(%x: f32, %z: f32):
+    fp4.yield %x : f32
+  } {format = #fp4.format<nvfp4>}
+      : (!e, !s, !e, !s, !e, !s) -> tensor<64x64xf32>
+  // blockscaled_matmul (C40)
+  // expected-error @+1 {{expects operand 'alpha2' only beside 'rhs2', but got one}}
+  %r1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s alpha2 %f {format = #fp4.format<nvfp4>}
+      : (!e, !s, !e, !s, tensor<f32>) -> tensor<64x64xf32>
+  return
+}
+
+// -----
+
+!e = tensor<64x128xf4E2M1FN>
+!s = tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @steps(%a: !e, %s: !s) {
+  %r0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s with %a scaled %s epilogue() {
+  ^bb0(%x: f32, %z: f32):
+    fp4.yield %x : f32
+  } {format = #fp4.format<nvfp4>}
+      : (!e, !s, !e, !s, !e, !s) -> tensor<64x64xf32>
+  // blockscaled_matmul (C40)
+  // expected-error @+1 {{expects no attribute 'epilogue' in a dual product, but got one}}
+  %r1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s with %a scaled %s epilogue() {
+  ^bb0(%x: f32, %z: f32):
+    fp4.yield %x : f32
+  } {format = #fp4.format<nvfp4>, epilogue = #fp4.epilogue<relu>}
+      : (!e, !s, !e, !s, !e, !s) -> tensor<64x64xf32>
+  return
+}
+
+// -----
+
+!e = tensor<64x128xf4E2M1FN>
+!s = tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @no_body(%a: !e, %s: !s) {
+  %r0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s with %a scaled %s epilogue() {
+  ^bb0(%x: f32, %z: f32):
+    fp4.yield %x : f32
+  } {format = #fp4.format<nvfp4>}
+      : (!e, !s, !e, !s, !e, !s) -> tensor<64x64xf32>
+  // blockscaled_matmul (C41)
+  // expected-error @+2 {{expects a body beside operand 'rhs2', but got none}}
+  // expected-note @+1 {{the body says what becomes of the sums, and in which type}}
+  %r1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s with %a scaled %s {format = #fp4.format<nvfp4>}
+      : (!e, !s, !e, !s, !e, !s) -> tensor<64x64xf32>
+  return
+}
+
+// -----
+
+!e = tensor<64x128xf4E2M1FN>
+!s = tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @groups(%a: !e, %s: !s, %t: tensor<256x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
+  %r0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s with %a scaled %s epilogue() {
+  ^bb0(%x: f32, %z: f32):
+    fp4.yield %x : f32
+  } {format = #fp4.format<nvfp4>}
+      : (!e, !s, !e, !s, !e, !s) -> tensor<64x64xf32>
+  // blockscaled_matmul (C41)
+  // expected-error @+1 {{expects no groups, no ranges of K and no arithmetic fma beside operand 'rhs2'}}
+  %r1 = fp4.blockscaled_matmul %a scaled %t, %a scaled %t with %a scaled %t epilogue() {
+  ^bb0(%x: f32, %z: f32):
+    fp4.yield %x : f32
+  } {format = #fp4.format<nvfp4>, groups = array<i64: 64>}
+      : (!e, tensor<256x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, !e, tensor<256x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+         !e, tensor<256x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<64x64xf32>
+  return
+}
+
+// -----
+
+!e = tensor<64x128xf4E2M1FN>
+!s = tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @outputs(%a: !e, %s: !s) {
+  %r0:2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s epilogue() {
+  ^bb0(%x: f32):
+    fp4.yield %x : f32
+  } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<ocp_floor>}
+      : (!e, !s, !e, !s) -> (tensor<64x64xf4E2M1FN>, tensor<64x2xf8E8M0FNU>)
+  // blockscaled_matmul (C41)
+  // expected-error @+1 {{expects attribute 'quantize_outputs' only beside 'quantize_recipe'}}
+  %r1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s epilogue() {
+  ^bb0(%x: f32):
+    fp4.yield %x : f32
+  } {format = #fp4.format<nvfp4>, quantize_outputs = #fp4.outputs<both>}
+      : (!e, !s, !e, !s) -> tensor<64x64xf32>
+  return
+}
+
+// -----
+
+!e = tensor<64x128xf4E2M1FN>
+!s = tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @no_amax(%a: !e, %s: !s) {
+  %r0:2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s epilogue() {
+  ^bb0(%x: f32):
+    fp4.yield %x : f32
+  } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<ocp_floor>}
+      : (!e, !s, !e, !s) -> (tensor<64x64xf4E2M1FN>, tensor<64x2xf8E8M0FNU>)
+  // blockscaled_matmul (C42)
+  // expected-error @+1 {{expects operand 'quantize_amax' for recipe transformer_engine, but got none}}
+  %r1:2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s epilogue() {
+  ^bb0(%x: f32):
+    fp4.yield %x : f32
+  } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<transformer_engine>}
+      : (!e, !s, !e, !s) -> (tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>)
+  return
+}
+
+// -----
+
+!e = tensor<64x128xf4E2M1FN>
+!s = tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @lonely_amax(%a: !e, %s: !s, %f: tensor<f32>) {
+  %r0:2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s epilogue() {
+  ^bb0(%x: f32):
+    fp4.yield %x : f32
+  } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<ocp_floor>}
+      : (!e, !s, !e, !s) -> (tensor<64x64xf4E2M1FN>, tensor<64x2xf8E8M0FNU>)
+  // blockscaled_matmul (C42)
+  // expected-error @+1 {{expects operand 'quantize_amax' only beside 'quantize_recipe'}}
+  %r1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s quantize_amax %f epilogue() {
+  ^bb0(%x: f32):
+    fp4.yield %x : f32
+  } {format = #fp4.format<nvfp4>}
+      : (!e, !s, !e, !s, tensor<f32>) -> tensor<64x64xf32>
+  return
+}
+
+// -----
+
+!e = tensor<64x128xf4E2M1FN>
+!s = tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @wide(%a: !e, %s: !s) {
+  %r0:2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s epilogue() {
+  ^bb0(%x: f32):
+    fp4.yield %x : f32
+  } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<ocp_floor>}
+      : (!e, !s, !e, !s) -> (tensor<64x64xf4E2M1FN>, tensor<64x2xf8E8M0FNU>)
+  // blockscaled_matmul (C42)
+  // expected-error @+1 {{attribute 'quantize_recipe' must have elements of 4 bits, but got }}
+  %r1:2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s epilogue() {
+  ^bb0(%x: f32):
+    fp4.yield %x : f32
+  } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<mxfp8_e4m3_floor>}
+      : (!e, !s, !e, !s) -> (tensor<64x64xf4E2M1FN>, tensor<64x2xf8E8M0FNU>)
+  return
+}
+
+// -----
+
+!e = tensor<64x128xf4E2M1FN>
+!s = tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @columns(%a: !e, %s: !s, %b: tensor<40x128xf4E2M1FN>, %t: tensor<40x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
+  %r0:2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s epilogue() {
+  ^bb0(%x: f32):
+    fp4.yield %x : f32
+  } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<ocp_floor>}
+      : (!e, !s, !e, !s) -> (tensor<64x64xf4E2M1FN>, tensor<64x2xf8E8M0FNU>)
+  // blockscaled_matmul (C42)
+  // expected-error @+1 {{expects N a multiple of 32 beside 'quantize_recipe', but got 40}}
+  %r1:2 = fp4.blockscaled_matmul %a scaled %s, %b scaled %t epilogue() {
+  ^bb0(%x: f32):
+    fp4.yield %x : f32
+  } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<ocp_floor>}
+      : (!e, !s, tensor<40x128xf4E2M1FN>, tensor<40x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> (tensor<64x40xf4E2M1FN>, tensor<64x2xf8E8M0FNU>)
+  return
+}
+
+// -----
+
+!e = tensor<64x128xf4E2M1FN>
+!s = tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @rows(%a: !e, %s: !s, %b: tensor<40x128xf4E2M1FN>, %t: tensor<40x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
+  %r0:2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s epilogue() {
+  ^bb0(%x: f32):
+    fp4.yield %x : f32
+  } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<ocp_floor>}
+      : (!e, !s, !e, !s) -> (tensor<64x64xf4E2M1FN>, tensor<64x2xf8E8M0FNU>)
+  // blockscaled_matmul (C42)
+  // expected-error @+1 {{expects M static and a multiple of 32 beside columnwise outputs}}
+  %r1:2 = fp4.blockscaled_matmul %b scaled %t, %a scaled %s epilogue() {
+  ^bb0(%x: f32):
+    fp4.yield %x : f32
+  } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<ocp_floor>, quantize_outputs = #fp4.outputs<columnwise>}
+      : (tensor<40x128xf4E2M1FN>, tensor<40x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, !e, !s) -> (tensor<64x40xf4E2M1FN>, tensor<64x2xf8E8M0FNU>)
+  return
+}
+
+// -----
+
+!e = tensor<64x128xf4E2M1FN>
+!s = tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @count(%a: !e, %s: !s) {
+  %r0:2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s epilogue() {
+  ^bb0(%x: f32):
+    fp4.yield %x : f32
+  } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<ocp_floor>}
+      : (!e, !s, !e, !s) -> (tensor<64x64xf4E2M1FN>, tensor<64x2xf8E8M0FNU>)
+  // blockscaled_matmul (C43)
+  // expected-error @+2 {{expects 2 results of its attributes, and at most one of its elements, but got 1}}
+  // expected-note @+1 {{'quantize_recipe' gives data and scales of each orientation}}
+  %r1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s epilogue() {
+  ^bb0(%x: f32):
+    fp4.yield %x : f32
+  } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<ocp_floor>}
+      : (!e, !s, !e, !s) -> tensor<64x64xf32>
+  return
+}
+
+// -----
+
+!e = tensor<64x128xf4E2M1FN>
+!s = tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @scales(%a: !e, %s: !s) {
+  %r0:2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s epilogue() {
+  ^bb0(%x: f32):
+    fp4.yield %x : f32
+  } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<ocp_floor>}
+      : (!e, !s, !e, !s) -> (tensor<64x64xf4E2M1FN>, tensor<64x2xf8E8M0FNU>)
+  // blockscaled_matmul (C43)
+  // expected-error @+1 {{result 'scales' must be 'tensor<64x2xf8E8M0FNU>', but got 'tensor<64x4xf8E8M0FNU>'}}
+  %r1:2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s epilogue() {
+  ^bb0(%x: f32):
+    fp4.yield %x : f32
+  } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<ocp_floor>}
+      : (!e, !s, !e, !s) -> (tensor<64x64xf4E2M1FN>, tensor<64x4xf8E8M0FNU>)
+  return
+}
+
+// -----
+
+!e = tensor<64x128xf4E2M1FN>
+!s = tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @amax(%a: !e, %s: !s) {
+  %r0:2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s epilogue() {
+  ^bb0(%x: f32):
+    fp4.yield %x : f32
+  } {format = #fp4.format<nvfp4>, with_amax}
+      : (!e, !s, !e, !s) -> (tensor<64x64xf32>, tensor<f32>)
+  // blockscaled_matmul (C43)
+  // expected-error @+2 {{result 'amax' must be a tensor<f32>, but got 'tensor<1xf32>'}}
+  // expected-note @+1 {{it is one number in device memory}}
+  %r1:2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s epilogue() {
+  ^bb0(%x: f32):
+    fp4.yield %x : f32
+  } {format = #fp4.format<nvfp4>, with_amax}
+      : (!e, !s, !e, !s) -> (tensor<64x64xf32>, tensor<1xf32>)
+  return
+}

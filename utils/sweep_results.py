@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""Compiles products whose epilogues take two products or quantize, runs them in the simulator and checks.
+
+  utils/sweep_results.py          a covering subset: every pair of values of two parameters occurs
+  utils/sweep_results.py --full   the cross product
+  utils/sweep_results.py --list   what would run
+
+A program is one product, or two of one lhs, then an elementwise operation (a sum with a bias, or SwiGLU),
+and what is derived of its elements: codes and scales of rows, of columns or of both, in the same or the other
+format, from elements in bf16 or f32, and an amax; with the elements as a result besides, or not. The reference
+executes the operations of the program one by one, and every result must be equal bit by bit. Each library
+runs under every schedule of the simulator with its strict hazard check. Programs whose operations did not
+become one kernel count as failed.
+"""
+import itertools
+import subprocess
+import sys
+
+import recipes
+import sweeping
+
+FORMATS = [name for name, facts in recipes.FORMATS.items() if facts.is_packed]
+RECIPE = {"nvfp4": "transformer_engine", "mxfp4": "ocp_rceil"}
+INPUT = ["one", "dual"]
+RESULT = ["none", *FORMATS]  # the format of the codes
+OUTPUTS = ["rowwise", "columnwise", "both"]
+SCALES = ["tiled", "linear"]
+AMAX = ["", "amax"]
+ELEMENTS = ["kept", "gone"]
+TYPE = ["bf16", "f32"]
+ROWS = ["32", "128", "160", "?1", "?130"]  # dynamic ones with the number that runs
+N = [64, 192, 288]
+K = [64, 320]
+PLANS = {"chosen": "", "128": "tile = [128, 128, 256]", "64": "tile = [128, 64, 256]",
+         "256": "tile = [128, 256, 256]", "pair": "pair, tile = [256, 128, 256]",
+         "2x2": "cluster = [2, 2], tile = [128, 128, 256]",
+         "pair_2x2": "pair, cluster = [2, 2], tile = [256, 128, 256]"}
+SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("random", 2), ("delay", 1)]
+LAYOUT = "#fp4.scale_layout<tiled_128x4>"
+
+
+def matrix(rows, columns, element, layout=""):
+    return f"tensor<{rows}x{columns}x{element}{layout and ', ' + layout}>"
+
+
+def operand(name, fmt, rows, k):
+    """Arguments with codes and scales of a matrix; their types."""
+    facts = recipes.FORMATS[fmt]
+    data = matrix(rows, k, "f4E2M1FN")
+    scales = matrix(rows, k // facts.block, facts.scale)
+    tiled = matrix(rows, k // facts.block, facts.scale, LAYOUT)
+    dims = ' {fp4.dims = ["M", ""]}' if rows == "?" else ""
+    return ([f"%q{name}: {data}{dims}", f"%s{name}: {scales}{dims}"],
+            [f"  %t{name} = fp4.swizzle_scales %s{name} : {scales} -> {tiled}"], [data, tiled])
+
+
+def quantizer(fmt, outputs, layout, element, rows, n):
+    """Lines that quantize %h, the results and their types."""
+    facts = recipes.FORMATS[fmt]
+    amax, kind = ("", "") if facts.is_mx else (" amax %given", ", tensor<f32>")
+    sides = {"rowwise": [(rows, n)], "columnwise": [(n, rows)], "both": [(rows, n), (n, rows)]}[outputs]
+    types = []
+    for r, c in sides:
+        blocks = -(-int(c) // facts.block)
+        types += [matrix(r, c, "f4E2M1FN"),
+                  matrix(r, blocks, facts.scale, LAYOUT if layout == "tiled" else "")]
+    names = [f"%z#{i}" for i in range(len(types))]
+    return [f"  %z:{len(types)} = fp4.quantize %h{amax} {{format = #fp4.format<{fmt}>, recipe = #fp4.recipe<{RECIPE[fmt]}>,"
+            f" outputs = #fp4.outputs<{outputs}>}}",
+            f"      : ({matrix(rows, n, element)}{kind}) -> ({', '.join(types)})"], names, types
+
+
+GATE = """    %one = arith.constant 1.0 : f32
+    %minus = arith.negf %x0 : f32
+    %exp = math.exp %minus : f32
+    %below = arith.addf %exp, %one : f32
+    %silu = arith.divf %x0, %below : f32
+    %e = arith.mulf %silu, %x1 : f32"""
+
+
+def elementwise(is_dual, element, rows, n, lhs):
+    """%h, a gated unit of %p0 and %p1, or %p0 and a bias."""
+    type_of_h, product = matrix(rows, n, element), matrix(rows, n, "f32")
+    lines = [f"  %empty = tensor.empty() : {type_of_h}"]
+    if rows == "?":
+        lines = ["  %c0 = arith.constant 0 : index", f"  %m = tensor.dim %qx, %c0 : {lhs}",
+                 f"  %empty = tensor.empty(%m) : {type_of_h}"]
+    maps, ins = "#all, #row", f"%p0, %bias : {product}, tensor<{n}xf32>"
+    if is_dual:
+        maps, ins = "#all, #all", f"%p0, %p1 : {product}, {product}"
+    lines += [f"  %h = linalg.generic {{indexing_maps = [{maps}, #all], iterator_types = [\"parallel\", \"parallel\"]}}",
+              f"      ins({ins}) outs(%empty : {type_of_h}) {{", f"  ^bb0(%x0: f32, %x1: f32, %o: {element}):",
+              GATE if is_dual else "    %e = arith.addf %x0, %x1 : f32"]
+    if element == "bf16":
+        lines.append("    %r = arith.truncf %e : f32 to bf16")
+    return lines + [f"    linalg.yield {'%r' if element == 'bf16' else '%e'} : {element}", f"  }} -> {type_of_h}"]
+
+
+def program(case):
+    fmt, dual, result, outputs, layout, amax, kept, element, rows, n, k, _ = case
+    rows = "?" if rows[0] == "?" else rows
+    names = ["w", "v"] if dual == "dual" else ["w"]
+    arguments, body, x = operand("x", fmt, rows, k)
+    arguments += [f"%bias: tensor<{n}xf32>", "%given: tensor<f32>"]
+    has_alpha = not recipes.FORMATS[fmt].is_mx
+    for i, name in enumerate(names):
+        more, lines, types = operand(name, fmt, n, k)
+        arguments += more
+        product = matrix(rows, n, "f32")
+        body += lines + [
+            f"  %p{i} = fp4.blockscaled_matmul %qx scaled %tx, %q{name} scaled %t{name}{' alpha %given' if has_alpha else ''}"
+            f" {{format = #fp4.format<{fmt}>}}",
+            f"      : ({', '.join(x + types + ['tensor<f32>'] * has_alpha)}) -> {product}"]
+    body += elementwise(dual == "dual", element, rows, n, x[0])
+    results, types = [], []
+    if kept == "kept":
+        results, types = ["%h"], [matrix(rows, n, element)]
+    if result != "none":
+        lines, more, kinds = quantizer(result, outputs, layout, element, rows, n)
+        body, results, types = body + lines, results + more, types + kinds
+    if amax:
+        body.append(f"  %amax = fp4.amax %h : {matrix(rows, n, element)} -> tensor<f32>")
+        results, types = results + ["%amax"], types + ["tensor<f32>"]
+    return "\n".join(["#all = affine_map<(i, j) -> (i, j)>", "#row = affine_map<(i, j) -> (j)>",
+                      f"func.func @product({', '.join(arguments)}) -> ({', '.join(types)}) {{", *body,
+                      f"  return {', '.join(results)} : {', '.join(types)}", "}", ""])
+
+
+def valid(case):
+    _, dual, result, outputs, layout, amax, kept, _, rows, _, _, plan = case
+    if result == "none":
+        if (outputs, layout) != ("rowwise", "tiled") or not amax and kept == "gone":
+            return False
+    elif outputs != "rowwise" and rows[0] == "?":
+        return False
+    if dual == "dual" and plan == "256":
+        return False  # tensor memory has no room for the sums of both
+    # Words of four scales: 64 columns in nvfp4, 128 in mxfp4.
+    return not (plan == "64" and result == "mxfp4" and outputs != "columnwise")
+
+
+def all_cases():
+    return filter(valid, itertools.product(FORMATS, INPUT, RESULT, OUTPUTS, SCALES, AMAX, ELEMENTS, TYPE,
+                                           ROWS, N, K, PLANS))
+
+
+def is_one_kernel(tools, path):
+    fused = subprocess.run([tools / "fp4-runner", path, "--emit=mlir", "--compile-to=fused"],
+                                    capture_output=True, text=True, check=False).stdout
+    others = [op for op in ("linalg.generic", "fp4.quantize ", "fp4.amax ") if op in fused]
+    return [] if fused.count("fp4.blockscaled_matmul") == 1 and not others else [f"not one kernel: {others}\n"]
+
+
+def check_case(tools, scratch, number, case, schedules):
+    text = program(case)
+    plan = PLANS[case[-1]] and [f"--plan=tile_product, {PLANS[case[-1]]}"]
+    library, command, built = sweeping.compile_library(tools, scratch / f"product_{number}", text, *plan,
+                                                       cubins=False)
+    outcome = sweeping.Outcome()
+    if built.returncode:
+        outcome.failures = [f"{sweeping.shell(command)}\n{text}{built.stderr}"]
+        return outcome
+    outcome.failures += is_one_kernel(tools, scratch / f"product_{number}.mlir")
+    shape = [f"--shape={case[8][1:]}"] if case[8][0] == "?" else []
+    for policy, seed in schedules:
+        outcome.run([tools / "fp4-run", library, "--device=sim", *shape, f"--policy={policy}",
+                     f"--seed={seed}", "--threads=1", "--check=strict"])
+    if outcome.failures:
+        outcome.failures.append(text)
+    library.unlink()
+    return outcome
+
+
+def main():
+    parser = sweeping.option_parser(__doc__)
+    parser.add_argument("--schedules", default="all", help="all, or eager")
+    options = parser.parse_args()
+    cases = list(all_cases())
+    if not options.full:
+        cases = sweeping.covering(cases)
+    schedules = SCHEDULES if options.schedules == "all" else SCHEDULES[:1]
+    if options.list:
+        for case in cases:
+            print(*case)
+        print(f"{len(cases)} programs, {len(cases) * len(schedules)} runs")
+        return 0
+    return sweeping.run_all(options, check_case,
+                            [(number, case, schedules) for number, case in enumerate(cases)])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
