@@ -31,15 +31,15 @@ END:
 """
 
 
-def twice(x: torch.Tensor, count: int) -> None:
-    """Doubles the first `count` elements, with one block."""
+def twice(x: torch.Tensor, count: int, blocks: int = 1) -> None:
+    """Every block doubles the first `count` elements."""
     driver = ctypes.CDLL("libcuda.so.1")
     module, function = ctypes.c_void_p(), ctypes.c_void_p()
     assert driver.cuModuleLoadData(ctypes.byref(module), DOUBLE.encode() + b"\0") == 0
     assert driver.cuModuleGetFunction(ctypes.byref(function), module, b"twice") == 0
     pointer, size = ctypes.c_uint64(x.data_ptr()), ctypes.c_uint32(count)
     values = (ctypes.c_void_p * 2)(*(ctypes.addressof(value) for value in (pointer, size)))
-    code = driver.cuLaunchKernel(function, 1, 1, 1, 128, 1, 1, 0, None, values, None)
+    code = driver.cuLaunchKernel(function, blocks, 1, 1, 128, 1, 1, 0, None, values, None)
     assert code == 0, code
     torch.cuda.synchronize()
 
@@ -57,6 +57,10 @@ def launch() -> None:
 
 def beyond() -> None:
     twice(torch.ones(100, device="cuda"), 101)
+
+
+def race() -> None:
+    twice(torch.ones(100, device="cuda"), 100, 2)
 
 
 def host() -> None:

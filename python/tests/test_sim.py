@@ -59,6 +59,11 @@ class Scripts(unittest.TestCase):
         self.assertIn("kernel 'twice'", done.stderr)
         self.assertNotIn("ended", done.stdout)
 
+    def test_two_blocks_that_race(self) -> None:
+        done = self.script("race")
+        self.assertEqual((done.returncode, done.stdout), (6, "race ended\n"), done.stderr)
+        self.assertIn("[global-race]", done.stderr)
+
     def test_a_tensor_of_the_host(self) -> None:
         self.assertEqual(self.script("host").returncode, 5)
 
