@@ -1,0 +1,129 @@
+"""The few calls of the CUDA driver that the microbenchmarks need, through ctypes.
+
+The machine needs a driver and Python, no toolkit: the driver assembles the PTX. Under
+`fp4-sim run --time -- python3 run.py` the same calls reach the simulator.
+"""
+from __future__ import annotations
+
+import array
+import ctypes
+from typing import Any
+
+_u64, _int, _uint, _ptr = ctypes.c_uint64, ctypes.c_int, ctypes.c_uint, ctypes.c_void_p
+
+
+class Failure(RuntimeError):
+    """A call of the driver failed."""
+
+
+class Device:
+    """Device 0 with a context; memory lives until the process ends."""
+
+    def __init__(self) -> None:
+        self._library = ctypes.CDLL("libcuda.so.1")
+        self._call("cuInit", 0)
+        device = _int()
+        self._call("cuDeviceGet", ctypes.byref(device), 0)
+        self._device = device
+        context = _ptr()
+        self._call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
+        self._call("cuCtxSetCurrent", context)
+
+    def _call(self, name: str, *arguments: Any) -> None:
+        code = getattr(self._library, name)(*arguments)
+        if code:
+            text = ctypes.c_char_p()
+            self._library.cuGetErrorName(code, ctypes.byref(text))
+            raise Failure(f"{name}: {(text.value or b'?').decode()}")
+
+    def name(self) -> str:
+        text = ctypes.create_string_buffer(128)
+        self._call("cuDeviceGetName", text, 128, self._device)
+        return text.value.decode()
+
+    def attribute(self, which: int) -> int:
+        value = _int()
+        self._call("cuDeviceGetAttribute", ctypes.byref(value), which, self._device)
+        return value.value
+
+    def multiprocessors(self) -> int:
+        return self.attribute(16)
+
+    def allocate(self, size: int) -> int:
+        pointer = _u64()
+        self._call("cuMemAlloc_v2", ctypes.byref(pointer), ctypes.c_size_t(size))
+        self._call("cuMemsetD8_v2", pointer, ctypes.c_ubyte(0), ctypes.c_size_t(size))
+        return pointer.value
+
+    def free(self, pointer: int) -> None:
+        self._call("cuMemFree_v2", _u64(pointer))
+
+    def read(self, pointer: int, count: int) -> "array.array[int]":
+        """`count` 64-bit words."""
+        words = array.array("Q", bytes(8 * count))
+        address, _ = words.buffer_info()
+        self._call("cuMemcpyDtoH_v2", _ptr(address), _u64(pointer), ctypes.c_size_t(8 * count))
+        return words
+
+    def load(self, ptx: str, shared: int = 0) -> "Kernel":
+        """The kernel named `k` of a module."""
+        module, function = _ptr(), _ptr()
+        try:
+            self._call("cuModuleLoadData", ctypes.byref(module), ptx.encode() + b"\0")
+        except Failure as failure:
+            numbered = "\n".join(f"{i + 1:4} {line}" for i, line in enumerate(ptx.splitlines()))
+            raise Failure(f"{failure} of\n{numbered}") from failure
+        self._call("cuModuleGetFunction", ctypes.byref(function), module, b"k")
+        if shared > 48 * 1024:
+            self._call("cuFuncSetAttribute", function, 8, shared)
+        return Kernel(self, function, shared)
+
+    def synchronize(self) -> None:
+        self._call("cuCtxSynchronize")
+
+    def seconds(self, work: Any) -> float:
+        """Of `work()`, by events around it."""
+        events = [_ptr(), _ptr()]
+        for event in events:
+            self._call("cuEventCreate", ctypes.byref(event), 0)
+        self._call("cuEventRecord", events[0], None)
+        work()
+        self._call("cuEventRecord", events[1], None)
+        self._call("cuEventSynchronize", events[1])
+        milliseconds = ctypes.c_float()
+        self._call("cuEventElapsedTime", ctypes.byref(milliseconds), events[0], events[1])
+        return milliseconds.value * 1e-3
+
+    def graph(self, work: Any) -> Any:
+        """What `work(stream)` issues, as a function that replays it."""
+        stream, graph, executable = _ptr(), _ptr(), _ptr()
+        self._call("cuStreamCreate", ctypes.byref(stream), 1)
+        self._call("cuStreamBeginCapture_v2", stream, 0)
+        work(stream)
+        self._call("cuStreamEndCapture", stream, ctypes.byref(graph))
+        self._call("cuGraphInstantiateWithFlags", ctypes.byref(executable), graph, _u64(0))
+        return lambda: self._call("cuGraphLaunch", executable, None)
+
+    def tensor_map(self, pointer: int, rows: int, columns: int, box_rows: int, box_columns: int) -> ctypes.Array[Any]:
+        """Of a bf16 matrix, boxes in the 128-byte swizzle."""
+        storage = (ctypes.c_uint64 * 32)()
+        base = ctypes.addressof(storage)
+        aligned = (ctypes.c_uint64 * 16).from_address((base + 63) // 64 * 64)
+        sizes, strides = (_u64 * 2)(columns, rows), (_u64 * 1)(2 * columns)
+        box, steps = (_uint * 2)(box_columns, box_rows), (_uint * 2)(1, 1)
+        self._call("cuTensorMapEncodeTiled", ctypes.byref(aligned), 9, 2, _u64(pointer), sizes, strides, box,
+                   steps, 0, 3, 2, 0)
+        aligned._storage = storage  # type: ignore[attr-defined]
+        return aligned
+
+
+class Kernel:
+    def __init__(self, device: Device, function: _ptr, shared: int) -> None:
+        self._device, self._function, self._shared = device, function, shared
+
+    def __call__(self, grid: int, block: int, *arguments: Any, stream: Any = None) -> None:
+        """An int is a 64-bit parameter; a ctypes array is one of its size."""
+        values = [_u64(value) if isinstance(value, int) else value for value in arguments]
+        pointers = (_ptr * max(1, len(values)))(*[ctypes.cast(ctypes.byref(v), _ptr) for v in values])
+        self._device._call("cuLaunchKernel", self._function, grid, 1, 1, block, 1, 1, self._shared, stream,
+                           pointers, None)

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Measures what the simulator's table of rates quotes (lib/ISA), on device 0.
+
+  benchmarks/micro/run.py [--json FILE] [--quick] [--only WORD]
+
+Every measurement is a line: a name, a value and its unit. `--quick` shortens all of them, for a
+simulator: `fp4-sim run --time --device h200 -- benchmarks/micro/run.py --quick`. A measurement that
+fails says so and the others go on; the exit code is then 1.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import instructions
+import launch
+import memory
+import tensor
+from cuda import Device, Failure
+
+Rows = Iterator[dict[str, Any]]
+
+
+def sections(device: Device, out: int, quick: bool) -> dict[str, Callable[[], Rows]]:
+    rounds = 2 if quick else 64
+    return {"clock": lambda: memory.clock(device, out),
+            "rates": lambda: instructions.rates(device, out, rounds),
+            "shared": lambda: instructions.shared_memory(device, out, rounds),
+            "latencies": lambda: instructions.latencies(device, out, rounds),
+            "barriers": lambda: memory.barriers(device, out, rounds),
+            "tensor": lambda: tensor.products(device, out, rounds),
+            "beside": lambda: tensor.beside(device, out, rounds),
+            "copies": lambda: memory.copies(device, out, quick),
+            "boxes": lambda: memory.boxes(device, out, quick),
+            "bandwidth": lambda: memory.bandwidth(device, out, quick),
+            "launches": lambda: launch.launches(device, out, quick)}
+
+
+def show(row: dict[str, Any]) -> None:
+    more = ", ".join(f"{key} {value}" for key, value in row.items() if key not in ("name", "value", "unit", "section"))
+    print(f"{row['name']:<62} {row['value']:>12} {row['unit']}{'; ' + more if more else ''}", flush=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", metavar="FILE", help="write the table there too")
+    parser.add_argument("--quick", action="store_true", help="short loops and small memory")
+    parser.add_argument("--only", metavar="WORD", help="the sections whose names begin so")
+    options = parser.parse_args()
+    try:
+        device = Device()
+        out = device.allocate(1 << 20)
+    except (OSError, Failure) as failure:
+        sys.exit(f"error: no device: {failure}")
+    print(f"{device.name()}, {device.multiprocessors()} multiprocessors")
+    table, failed = [], False
+    for name, section in sections(device, out, options.quick).items():
+        if options.only and not name.startswith(options.only):
+            continue
+        try:
+            for row in section():
+                row["section"] = name
+                table.append(row)
+                show(row)
+        except Failure as failure:
+            failed = True
+            print(f"FAILED: {name}: {failure}", flush=True)
+            if "ILLEGAL" in str(failure) or "LAUNCH" in str(failure):
+                break  # the context is gone
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump({"device": device.name(), "rows": table}, file, indent=1)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,80 @@
+"""wgmma: intervals and tails by N, with A in shared memory and in registers."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import ptx
+from cuda import Device
+from instructions import span
+
+
+def group(columns: int, kind: str, registers: bool, length: int) -> str:
+    """A loop of groups of `length` products on one accumulator, each waited for."""
+    d = ", ".join(f"%d{i}" for i in range(columns // 2))
+    a = "{%a0, %a1, %a2, %a3}" if registers else "%da"
+    types, depth, flags = {"bf16": ("bf16.bf16", 16, "1, 1, 0" if registers else "1, 1, 0, 0"),
+                           "e4m3": ("e4m3.e4m3", 32, "1, 1")}[kind]
+    product = f"  wgmma.mma_async.sync.aligned.m64n{columns}k{depth}.f32.{types} {{{d}}}, {a}, %db, 1, {flags};\n"
+    setup = f"""  .reg .b32 %a<4>, %d<{columns // 2}>; .reg .b64 %da, %db; .reg .b32 %s;
+  mov.u32 %s, window; shr.u32 %s, %s, 4; cvt.u64.u32 %da, %s;
+  or.b64 %da, %da, 0x4000004000010000; add.u64 %db, %da, 1024;
+""" + "".join(f"  mov.b32 %a{i}, 0;\n" for i in range(4)) + "".join(f"  mov.b32 %d{i}, 0;\n" for i in range(columns // 2))
+    setup += """  .reg .b32 %z; mov.b32 %z, 0; mov.u32 %s, window; .reg .b32 %e; mad.lo.u32 %s, %thread, 4, %s; add.u32 %e, %s, 65536;
+  .reg .b32 %n; mov.u32 %n, %ntid.x; mul.lo.u32 %n, %n, 4; .reg .pred %zq;
+ZERO: st.shared.b32 [%s], %z; add.u32 %s, %s, %n; setp.lt.u32 %zq, %s, %e; @%zq bra ZERO;
+  fence.proxy.async;"""
+    body = "  wgmma.fence.sync.aligned;\n" + product * length
+    body += "  wgmma.commit_group.sync.aligned;\n  wgmma.wait_group.sync.aligned 0;"
+    return ptx.timed(setup, body, [f"%d{i}" for i in range(columns // 2)], block=256)
+
+
+def products(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
+    for kind in ("bf16", "e4m3"):
+        for registers in (False, True):
+            for columns in (8, 16, 32, 64, 96, 128, 192, 256):
+                for groups in (1, 2):
+                    times = []
+                    for length in (1, 4, 16):
+                        kernel = device.load(group(columns, kind, registers, length), shared=160 * 1024)
+                        spans = []
+                        for repeats in (rounds, 3 * rounds):
+                            kernel(1, 128 * groups, out, repeats, 0x7FFFFFFF)
+                            device.synchronize()
+                            spans.append(span(device.read(out, 8 * groups), 4 * groups))
+                        times.append((spans[1] - spans[0]) / (2 * rounds))
+                    yield {"name": f"wgmma m64n{columns} {kind}, A in {'registers' if registers else 'shared memory'}, "
+                                   f"{groups} warpgroups",
+                           "value": round((times[2] - times[1]) / 12 / groups, 2), "unit": "clk each",
+                           "alone with its wait": round(times[0], 1), "group of 4": round(times[1], 1),
+                           "group of 16": round(times[2], 1)}
+
+
+def beside(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
+    """Warps that compute while another warpgroup multiplies: one span for each."""
+    code = group(256, "bf16", False, 4)
+    split = code.index("LOOP:")
+    arithmetic = "\n".join(f"  lop3.b32 %y{i % 8}, %y{i % 8}, %y{(i + 1) % 8}, %tid4, 0x1e;" for i in range(128))
+    registers = "  .reg .b32 %y<8>, %tid4; .reg .pred %other; mov.b32 %tid4, %thread; setp.ge.u32 %other, %thread, 128;\n"
+    registers += "".join(f"  add.u32 %y{i}, %thread, {i};\n" for i in range(8))
+    loop = f"""{registers}  @!%other bra LOOP;
+ALU:
+{arithmetic}
+  sub.u32 %count, %count, 1;
+  setp.ne.u32 %more, %count, 0;
+  @%more bra ALU;
+  mov.u64 %end, %clock64;
+{chr(10).join(f'  xor.b32 %sink, %sink, %y{i};' for i in range(8))}
+  bra DONE;
+"""
+    code = code[:split] + loop + code[split:]
+    last = code.rindex("  setp.eq.u32 %first, %lane, 0;")
+    code = code[:last] + "DONE:\n" + code[last:]
+    kernel = device.load(code, shared=160 * 1024)
+    for warps in (4, 8):
+        kernel(1, 32 * warps, out, 10 * rounds, 0x7FFFFFFF)
+        device.synchronize()
+        words = device.read(out, 2 * warps)
+        yield {"name": f"group of four m64n256 with {warps - 4} warps of lop3", "unit": "clk",
+               "value": round((words[1] - words[0]) / (10 * rounds), 1),
+               "128 lop3": round((words[9] - words[8]) / (10 * rounds), 1) if warps > 4 else None}
