@@ -118,7 +118,7 @@ class Device:
 
 
 class Kernel:
-    def __init__(self, device: Device, function: _ptr, shared: int) -> None:
+    def __init__(self, device: Device, function: ctypes.c_void_p, shared: int) -> None:
         self._device, self._function, self._shared = device, function, shared
 
     def __call__(self, grid: int, block: int, *arguments: Any, stream: Any = None) -> None:

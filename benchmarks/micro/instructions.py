@@ -109,12 +109,16 @@ SHARED = {  # instruction at the address %at + {o}; bytes of a warp, of a lane
 def shared_memory(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
     """Bytes per clock of one multiprocessor, 16 warps, no bank conflicts."""
     warps = 16
-    registers = "  .reg .b32 %y<8>, %z<8>, %v<8>, %w<8>, %at;"
+    registers = "  .reg .b32 %y<32>, %z<32>, %v<32>, %w<32>, %at;"
     for name, (line, size, lane) in SHARED.items():
         setup = f"  mul.lo.u32 %at, %lane, {lane};\n  .reg .b32 %base;\n  mov.u32 %base, window;\n  add.u32 %at, %at, %base;"
-        setup += "".join(f"\n  mov.b32 %{r}{n}, %thread;" for r in "yzvw" for n in range(8))
-        body = "\n".join("  " + line.format(n=n % 8, o=512 * n) for n in range(32))
-        results = [f"%{r}{n}" for r in ("yzvw" if lane == 16 else "yz" if lane == 8 else "y") for n in range(8)]
+        setup += "".join(f"\n  mov.b32 %{r}{n}, %thread;" for r in "yzvw" for n in range(32))
+        body = "\n".join("  " + line.format(n=n, o=512 * n) for n in range(32))
+        kept = "yzvw" if lane == 16 else "yz" if lane == 8 else "y"
+        results = [f"%{r}{n}" for r in kept for n in range(32)]
+        if name.startswith("ld"):  # each value is used, or ptxas drops the load
+            body += "".join(f"\n  xor.b32 %at, %at, {r};" for r in results) + "\n  and.b32 %at, %at, 16383;"
+            setup = setup.replace("  mov.u32 %base, window;", "  mov.b32 %base, 0;")
         kernel = device.load(ptx.timed(setup, body, results, registers=registers), shared=32768)
         times = []
         for repeats in (rounds, 3 * rounds):
@@ -123,6 +127,12 @@ def shared_memory(device: Device, out: int, rounds: int) -> Iterator[dict[str, A
             times.append(span(device.read(out, 2 * warps), warps))
         yield {"name": f"rate {name}", "value": round(64 * rounds * warps * size / difference(times), 2),
                "unit": "B/clk/SM"}
+
+
+def stream(device: Device, size: int) -> None:
+    """Reads other memory through L2."""
+    memory = device.allocate(size)  # and clears it
+    device.free(memory)
 
 
 CHAIN = """  .reg .b64 %p; cvta.to.global.u64 %p, %start;
@@ -146,6 +156,8 @@ def latencies(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]
         count = size // stride
         memory = device.allocate(size)
         fill((count + 255) // 256, 256, memory, stride, count, 1)
+        if size > 24 << 20:  # the links lie in L2, which filled them
+            stream(device, 128 << 20)
         chase = "\n".join(f"  ld.global.{op}.b64 %p, [%p];" for _ in range(32))
         kernel = device.load(ptx.timed(CHAIN, chase + "\n  cvt.u32.u64 %a, %p;", ["%a"], ["start"], "  .reg .b32 %a;"))
         whole = count // 32 if size <= 24 << 20 else 100  # rounds that see every line once
