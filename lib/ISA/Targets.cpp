@@ -16,6 +16,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "fp4/ISA/TargetModel.h"
+#include "fp4/ISA/TimingRates.h"
 #include <array>
 
 #ifdef __clang__
@@ -25,14 +26,13 @@
 namespace fp4::hw {
 namespace {
 
-constexpr std::string_view microbench = "SemiAnalysis microbenchmarks of B200",
-                           fit = "320 published NVFP4 products on B200 (hbarclay/gemm-model), error "
+constexpr std::string_view fit = "320 published NVFP4 products on B200 (hbarclay/gemm-model), error "
                                  "7.5 % in 5-fold validation";
 
 constexpr ProductRates b200 = {
-    .flopsPerCycle = {32768, Mark::Measured, microbench},
-    .sharedBytesPerCycle = {128, Mark::Measured, microbench},
-    .l2BytesPerCycle = {72, Mark::Fitted, fit},
+    .flopsPerCycle = *timingRate("sm_100a", TimingRate::Fp4Flops),
+    .sharedBytesPerCycle = *timingRate("sm_100a", TimingRate::SharedBytes),
+    .l2BytesPerCycle = *timingRate("sm_100a", TimingRate::L2PortBytes),
     .fillCycles = {1020, Mark::Fitted, fit},
     .epilogueCyclesPerColumn = {18.5, Mark::Fitted, fit},
     .serialShare = {0.77, Mark::Fitted, fit},
