@@ -38,8 +38,11 @@ void addSimulationOptions(CLI::App &app, sim::SimulationOptions &options,
                           const std::string &seedOf) {
   app.add_option("--policy", options.policy,
                  "when asynchronous operations of the simulator complete: eager, lazy, random, "
-                 "delay")
+                 "delay, timed")
       ->capture_default_str();
+  app.add_flag("--time", options.time,
+               "predict the time of every kernel, what bounds it and what its warps wait for "
+               "(docs/Time.md)");
   app.add_option("--seed", options.seed, "seed of " + seedOf)->capture_default_str();
   app.add_option("--check", options.check,
                  "look for hazards in the simulator: default accepts what published kernels rely "

@@ -279,6 +279,12 @@ void ReportText::printChecks() {
                             : fmt::format("none ({} check)", report.check));
   if (report.counted)
     line("accesses", sim::textOf(report.wasteful));
+  for (size_t i = 0; i < report.times.size(); ++i) {
+    sim::KernelTime time = report.times[i];
+    if (i < report.kernels.size()) // a module of ours has one kernel, of which it is the name
+      time.kernel = shortName(report.kernels[i].module, report.function);
+    text += sim::text(time);
+  }
 }
 
 void ReportText::printTimes() {
@@ -325,6 +331,8 @@ std::string RunReport::json() const {
     object["device"]["policy"] = simPolicy;
   if (counted)
     object["wasteful_accesses"] = listToJson(wasteful);
+  if (!times.empty())
+    object["predicted_times"] = listToJson(times);
   if (!check.empty()) {
     object["check"] = check;
     object["hazards"] = listToJson(hazards);

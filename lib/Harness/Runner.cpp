@@ -52,7 +52,7 @@ void describeDevice(RunReport &report, const rt::Device &device, const RunOption
   report.deviceSelector = device.selector();
   report.target = device.target();
   report.hardware = device.isHardware();
-  report.simPolicy = device.isHardware() ? "" : options.policy;
+  report.simPolicy = device.isHardware() ? "" : options.time ? "timed" : options.policy;
   if (!device.isHardware())
     report.check = options.check.empty() ? "default" : options.check;
   report.seed = options.seed;
@@ -88,6 +88,7 @@ public:
     if (const sim::Instruments *instruments = device_->instruments()) {
       report_.hazards = instruments->hazards();
       report_.counted = instruments->counts();
+      report_.times = instruments->times();
       report_.wasteful = instruments->wasteful();
     }
     if (hazards)

@@ -5,6 +5,7 @@ set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 python3 "$root/utils/check_docs.py"
 python3 "$root/utils/check_sizes.py"
+python3 "$root/utils/time_table.py" --check
 python3 "$root/utils/draw_diagrams.py" --check --build "$1"
 
 # A tree in which everything is right, then each kind of finding.

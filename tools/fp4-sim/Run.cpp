@@ -138,6 +138,7 @@ void setEnvironment(const ProgramOptions &options, const fs::path &folder, const
                     const std::string &report) {
   setenv("FP4_SIM_DEVICE", options.device.c_str(), 1);
   setenv("FP4_SIM_POLICY", options.policy.c_str(), 1);
+  setenv("FP4_SIM_TIME", options.time ? "1" : "0", 1);
   setenv("FP4_SIM_SEED", std::to_string(options.seed).c_str(), 1);
   setenv("FP4_SIM_THREADS", std::to_string(options.hostThreads).c_str(), 1);
   setenv("FP4_SIM_LIMIT", std::to_string(options.spinLimit).c_str(), 1);
@@ -195,6 +196,7 @@ struct Findings {
   nlohmann::ordered_json kernels = nlohmann::ordered_json::array();
   nlohmann::ordered_json hazards = nlohmann::ordered_json::array();
   nlohmann::ordered_json accesses = nlohmann::ordered_json::array(); ///< that cost too much
+  nlohmann::ordered_json times = nlohmann::ordered_json::array();    ///< predicted
   uint64_t launches = 0, instructions = 0;
   double seconds = 0;
 };
@@ -218,7 +220,7 @@ Findings readReport(const std::string &path) {
       found.unfinished.erase(rest);
     for (auto [name, list] :
          {std::pair("kernel", &found.kernels), std::pair("hazard", &found.hazards),
-          std::pair("access", &found.accesses)})
+          std::pair("access", &found.accesses), std::pair("time", &found.times)})
       if (kind == name)
         list->push_back(nlohmann::ordered_json::parse(rest, nullptr, false));
     uint64_t launches = 0, instructions = 0;
@@ -285,6 +287,8 @@ nlohmann::ordered_json toJson(const Findings &found, const ProgramOptions &optio
                                    {"hazards", found.hazards}};
   if (options.statistics)
     object["wasteful_accesses"] = found.accesses;
+  if (options.time)
+    object["predicted_times"] = found.times;
   return object;
 }
 

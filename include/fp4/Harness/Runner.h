@@ -13,6 +13,7 @@
 #include "fp4/Harness/Verdict.h"
 #include "fp4/Sim/AccessStatistics.h"
 #include "fp4/Sim/HazardChecker.h"
+#include "fp4/Sim/KernelTime.h"
 
 #include <functional>
 #include <map>
@@ -68,6 +69,7 @@ struct RunReport {
   std::string check;                      ///< mode of the hazard checker; empty on a GPU
   std::vector<sim::HazardReport> hazards; ///< what it found
   bool counted = false;                   ///< accesses were counted
+  std::vector<sim::KernelTime> times;     ///< predicted, with --time
   std::vector<sim::AccessCount> wasteful; ///< those that cost more than they must
   double runMilliseconds = 0, referenceMilliseconds = 0;
   std::vector<std::string> notes;

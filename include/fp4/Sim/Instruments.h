@@ -11,6 +11,7 @@
 
 #include "fp4/Sim/AccessStatistics.h"
 #include "fp4/Sim/HazardChecker.h"
+#include "fp4/Sim/KernelTime.h"
 #include "fp4/Sim/ObserverList.h"
 #include "fp4/Sim/SimulationOptions.h"
 #include "fp4/Sim/Simulator.h"
@@ -40,6 +41,9 @@ public:
   /// The accesses that cost more than they must, the worst first.
   std::vector<AccessCount> wasteful() const;
 
+  /// The predicted times of all launches so far, with the option `time`.
+  const std::vector<KernelTime> &times() const { return predicted; }
+
   bool hasTimeline() const { return timeline != nullptr; }
   /// The name that the timeline has until finish(); empty for a device or a pipe.
   std::string timelineDraft() const;
@@ -56,6 +60,7 @@ private:
   std::unique_ptr<OutputFile> timelineFile;
   std::unique_ptr<Timeline> timeline; ///< writes to timelineFile
   ObserverList observers;             ///< those that there are
+  std::vector<KernelTime> predicted;
 };
 
 } // namespace fp4::sim

@@ -14,7 +14,8 @@ namespace fp4::sim {
 
 struct SimulationOptions {
   std::string target = "sm_100a"; ///< what the code was emitted for
-  std::string policy = "eager";   ///< eager | lazy | random | delay
+  std::string policy = "eager";   ///< eager | lazy | random | delay | timed
+  bool time = false;              ///< policy timed, and what it predicts is reported
   uint64_t seed = 1;              ///< of the random policy
   /// The hazard checker: off | default | strict; empty: default, where a simulator runs the
   /// program. What a program may do follows from it: with off as with default what practice relies

@@ -20,6 +20,7 @@
 namespace fp4::sim {
 
 class Observer;
+struct KernelTime;
 
 /// The time at which an asynchronous operation (TMA, bulk copy, tcgen05) moves its data.
 enum class CompletionPolicy : uint8_t {
@@ -27,9 +28,10 @@ enum class CompletionPolicy : uint8_t {
   Lazy,   ///< only when no warp of the cluster can run
   Random, ///< at a random point in the schedule, by the seed
   Delay,  ///< after a fixed number of scheduling rounds, on the chosen engine; others eager
+  Timed,  ///< when it would on the device, as far as is known (KernelTime.h); one host thread
 };
 
-/// eager, lazy, random, delay.
+/// eager, lazy, random, delay, timed.
 Expected<CompletionPolicy> parseCompletionPolicy(std::string_view text);
 
 /// The reaction to a read of shared memory that was never written.
@@ -67,6 +69,8 @@ struct SimOptions {
   std::function<void(uint64_t done, uint64_t total)> progress;
   /// Receives what kernels print; never called concurrently. If not set: stdout.
   std::function<void(std::string_view)> print;
+  /// Receives the predicted time of every launch with CompletionPolicy::Timed.
+  std::function<void(KernelTime)> predicted;
   Observer *observer = nullptr; ///< see Observer.h; forces one host thread
 };
 

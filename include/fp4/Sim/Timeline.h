@@ -5,8 +5,10 @@
 // every asynchronous operation, from issue to completion, every phase of every mbarrier, and every
 // allocation of tensor memory.
 //
-// The time of an event is its number in the order of the simulation, shown as microseconds. An
-// overlap or a wait is true of this schedule; a length says nothing about a device.
+// With the policy `timed` the time of an event is what is predicted (KernelTime.h); clusters that are
+// not in the sample are left out. Else it is the number of the event in the order of the simulation,
+// shown as microseconds: an overlap or a wait is true of that schedule, and a length says nothing
+// about a device.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -27,13 +29,17 @@ public:
   Timeline(const Timeline &) = delete;
 
   void onLaunch(const LaunchEvent &event) override;
-  void onMemory(const MemoryEvent &) override { ++now; }
+  void onMemory(const MemoryEvent &) override { tick(); }
   void onBarrier(const BarrierEvent &event) override;
   void onFence(const FenceEvent &event) override;
   void onTicket(const TicketEvent &event) override;
   void onLife(const LifeEvent &event) override;
 
 private:
+  /// Moves on; false where the event has no time.
+  bool tick();
+  /// A time as JSON has it, in microseconds.
+  std::string stamp(double when) const;
   void write(std::string event);
   /// The track of a warp; opens it when it is new.
   uint64_t track(const Actor &actor);
@@ -45,8 +51,10 @@ private:
 
   std::ostream &out;
   bool first = true;
-  uint64_t now = 0, launches = 0;
-  std::map<uint64_t, uint64_t> tracks; ///< of this launch: when the warp was last seen to exit
+  double now = 0, begin = 0; ///< events, or nanoseconds; of the launch
+  const double *clock = nullptr;
+  uint64_t launches = 0;
+  std::map<uint64_t, double> tracks; ///< of this launch: when the warp was last seen to exit
   std::map<std::pair<uint32_t, uint64_t>, uint64_t> phases; ///< open ones, by cluster and address
 };
 

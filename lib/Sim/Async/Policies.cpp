@@ -69,6 +69,7 @@ std::unique_ptr<Policy> makePolicy(const SimOptions &options, uint64_t cluster) 
     return std::make_unique<RandomPolicy>(options.seed, cluster);
   case CompletionPolicy::Delay:
     return std::make_unique<DelayPolicy>(options.delayedEngine, options.delayRounds);
+  case CompletionPolicy::Timed: // of clusters that are not in the sample (Time/TimedLaunch.h)
   case CompletionPolicy::Eager:
     break;
   }
@@ -84,8 +85,10 @@ Expected<CompletionPolicy> parseCompletionPolicy(std::string_view text) {
     return CompletionPolicy::Random;
   if (text == "delay")
     return CompletionPolicy::Delay;
+  if (text == "timed")
+    return CompletionPolicy::Timed;
   return makeError(ErrorKind::Usage, fmt::format("unknown simulation policy '{}'", text),
-                   "choose eager, lazy, random or delay");
+                   "choose eager, lazy, random, delay or timed");
 }
 
 } // namespace fp4::sim

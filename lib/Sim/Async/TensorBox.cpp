@@ -101,6 +101,24 @@ template <typename F> Status forEachRow(const hw::TensorMap &map, const Coordina
   return {};
 }
 
+} // namespace
+
+void forEachGlobalRun(const hw::TensorMap &map, const Coordinates &at,
+                      const std::function<void(uint64_t, uint32_t)> &run) {
+  const int64_t begin = std::max<int64_t>(0, at[0]),
+                end = std::min<int64_t>(int64_t(map.dims[0]), int64_t(at[0]) + map.box[0]);
+  if (begin >= end)
+    return;
+  const uint64_t bits = tensorMapTypeBits(map.elementType);
+  (void)forEachRow(map, at, [&](uint64_t, uint64_t address, bool inside) -> Status {
+    if (inside)
+      run(address + uint64_t(begin) * bits / 8, uint32_t(uint64_t(end - begin) * bits / 8));
+    return {};
+  });
+}
+
+namespace {
+
 /// The same for every pixel of a column.
 template <typename F>
 Status forEachPixel(const hw::TensorMap &map, const Coordinates &at, const PixelOffsets &offsets,

@@ -43,6 +43,10 @@ Expected<std::vector<std::byte>> readBox(const hw::TensorMap &map, const Coordin
                                          const GlobalResolver &global, const GlobalTouched &touched,
                                          const PixelOffsets &offsets = {});
 
+/// The runs of global memory of a box in tile mode, as far as they lie in the tensor.
+void forEachGlobalRun(const hw::TensorMap &map, const Coordinates &at,
+                      const std::function<void(uint64_t address, uint32_t bytes)> &run);
+
 /// Writes the elements of the box that lie in the tensor, each row rounded up to 16 bytes;
 /// `combine` is called per contiguous run.
 Status writeBox(const hw::TensorMap &map, const Coordinates &at, std::span<const std::byte> data,

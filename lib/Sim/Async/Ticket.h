@@ -36,6 +36,12 @@ struct TmemCells {
   TmemRange range;
 };
 
+/// A run of global memory.
+struct GlobalRun {
+  uint64_t address = 0;
+  uint32_t bytes = 0;
+};
+
 /// Registers of a warp: bytes [begin, end) of bank 0.
 struct RegisterRange {
   uint32_t begin = 0, end = 0;
@@ -66,6 +72,7 @@ struct Ticket {
 
   uint64_t bytes = 0; ///< that it writes; 0: those of the destinations above
   uint64_t flops = 0;
+  std::vector<GlobalRun> global; ///< that it reads or writes; known for a policy that predicts time
   Proxy proxy = Proxy::Async;
   uint32_t sharedReads = 0; ///< mask of CTA ranks whose shared memory the first stage reads
   uint32_t ctaGroup = 0;    ///< tcgen05: 1 or 2

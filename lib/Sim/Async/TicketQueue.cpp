@@ -174,6 +174,7 @@ Status TicketQueue::issue(Ticket ticket) {
     ++warp.loadsInFlight;
   }
   const uint64_t id = ticket.id;
+  owner.policy->issued(ticket);
   std::erase_if(ticket.after, [&](uint64_t other) { return done(other); });
   const bool now = owner.policy->due(ticket) && ready(ticket);
   auto it = inFlight.emplace(id, std::move(ticket)).first;
@@ -208,6 +209,13 @@ Status TicketQueue::runStage(uint64_t id) {
     ++ticket.stagesDone;
   }
   return ticket.stagesDone >= ticket.stages.size() ? finish(id) : Status();
+}
+
+Expected<bool> TicketQueue::advance(uint64_t id) {
+  if (!ready(inFlight.at(id)))
+    return false;
+  FP4_TRY(runStage(id));
+  return true;
 }
 
 Status TicketQueue::runNow(uint64_t id) {

@@ -87,6 +87,8 @@ public:
   bool done(uint64_t id) const { return !inFlight.contains(id); }
   bool sourceRead(uint64_t id) const;
   const std::map<uint64_t, Ticket> &tickets() const { return inFlight; }
+  /// Runs the next stage of a ticket in flight. False when it has to wait for others.
+  Expected<bool> advance(uint64_t id);
 
   /// Source bytes in shared memory (shared::cluster address) for a stage of `reader`. Fails when
   /// out of bounds, when the CTA has exited, when never written, or when a ticket issued before

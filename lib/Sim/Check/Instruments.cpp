@@ -13,7 +13,11 @@ Expected<SimOptions> settingsOf(const SimulationOptions &options) {
                      "choose error or ignore");
   SimOptions settings;
   settings.target = options.target;
-  settings.policy = policy;
+  if (options.time && policy != CompletionPolicy::Eager && policy != CompletionPolicy::Timed)
+    return makeError(ErrorKind::Usage,
+                     fmt::format("--time expects the policy timed, but got {}", options.policy),
+                     "leave --policy out");
+  settings.policy = options.time ? CompletionPolicy::Timed : policy;
   settings.seed = options.seed;
   settings.hostThreads = options.hostThreads;
   settings.spinLimit = options.spinLimit;
@@ -44,6 +48,10 @@ Expected<std::unique_ptr<Instruments>> Instruments::create(const SimulationOptio
     instruments->timeline = std::make_unique<Timeline>(instruments->timelineFile->stream());
     instruments->observers.add(instruments->timeline.get());
   }
+  if (options.time)
+    settings.predicted = [kept = instruments.get()](KernelTime time) {
+      kept->predicted.push_back(std::move(time));
+    };
   // The checker alone needs no list; none at all is faster still.
   settings.observer = options.statistics || !options.timeline.empty()
                           ? static_cast<Observer *>(&instruments->observers)

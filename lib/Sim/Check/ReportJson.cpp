@@ -33,4 +33,44 @@ nlohmann::ordered_json toJson(const AccessCount &count) {
           {"least", count.least}};
 }
 
+static nlohmann::ordered_json toJson(const RoleTime &role) {
+  nlohmann::ordered_json shares;
+  for (size_t i = 0; i < kActivities; ++i)
+    shares[std::string(stringify(Activity(i)))] = role.share[i];
+  return {{"name", role.name},
+          {"first_warp", role.firstWarp},
+          {"last_warp", role.lastWarp},
+          {"instructions", role.instructions},
+          {"share", std::move(shares)}};
+}
+
+nlohmann::ordered_json toJson(const KernelTime &time) {
+  nlohmann::ordered_json object = {{"kernel", time.kernel},   {"target", time.target},
+                                   {"grid", time.grid},       {"block", time.block},
+                                   {"cluster", time.cluster}, {"predicted", time.missing.empty()}};
+  if (!time.missing.empty()) {
+    object["unknown"] = time.missing;
+    return object;
+  }
+  object.update({{"microseconds", time.microseconds},
+                 {"launch_microseconds", time.launchMicroseconds},
+                 {"cycles", time.cycles},
+                 {"gigahertz", time.gigahertz},
+                 {"flops", time.flops},
+                 {"memory_bytes", time.memoryBytes},
+                 {"l2_bytes", time.l2Bytes},
+                 {"bound", time.bound()},
+                 {"blocks_per_multiprocessor", time.blocksPerMultiprocessor},
+                 {"registers", time.registers},
+                 {"simulated_multiprocessors", time.simulated},
+                 {"multiprocessors", time.multiprocessors},
+                 {"sampled", time.sampled()}});
+  for (const ResourceTime &resource : time.resources)
+    object["busy"][resource.name] = resource.busy;
+  object["roles"] = nlohmann::ordered_json::array();
+  for (const RoleTime &role : time.roles)
+    object["roles"].push_back(toJson(role));
+  return object;
+}
+
 } // namespace fp4::sim

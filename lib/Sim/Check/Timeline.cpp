@@ -59,8 +59,25 @@ void Timeline::write(std::string event) {
   first = false;
 }
 
+bool Timeline::tick() {
+  if (!clock) {
+    ++now;
+    return true;
+  }
+  if (*clock != *clock)
+    return false;
+  now = begin + *clock;
+  return true;
+}
+
+std::string Timeline::stamp(double when) const {
+  return clock ? fmt::format("{:.3f}", when / 1000) : fmt::format("{:.0f}", when);
+}
+
 void Timeline::onLaunch(const LaunchEvent &event) {
   ++launches;
+  clock = event.nanoseconds;
+  begin = now;
   tracks.clear();
   phases.clear();
   write(fmt::format(R"({{"ph":"M","pid":{},"name":"process_name","args":{{"name":"{}"}}}})",
@@ -74,7 +91,8 @@ uint64_t Timeline::track(const Actor &actor) {
         R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":"cluster {} CTA {} warp {}"}}}})",
         launches, id, actor.cluster, actor.ctaRank, actor.warp));
     write(
-        fmt::format(R"({{"ph":"B","pid":{},"tid":{},"ts":{},"name":"warp"}})", launches, id, now));
+        fmt::format(R"({{"ph":"B","pid":{},"tid":{},"ts":{},"name":"warp"}})", launches, id,
+                    stamp(now)));
   }
   return id;
 }
@@ -83,14 +101,14 @@ void Timeline::instant(const Actor &actor, CodePoint at, std::string_view name) 
   const uint64_t id = track(actor);
   write(fmt::format(
       R"({{"ph":"i","s":"t","pid":{},"tid":{},"ts":{},"name":"{}","args":{{"ptx line":{}}}}})",
-      launches, id, now, name, at.line));
+      launches, id, stamp(now), name, at.line));
 }
 
 void Timeline::span(char phase, const Actor &actor, CodePoint at, std::string_view category,
                     std::string_view name, uint64_t id) {
   write(fmt::format(
       R"({{"ph":"{}","cat":"{}","id":"{}.{}","pid":{},"ts":{},"name":"{}","args":{{"ptx line":{},"warp":{}}}}})",
-      phase, category, actor.cluster, id, launches, now, name, at.line, actor.warp));
+      phase, category, actor.cluster, id, launches, stamp(now), name, at.line, actor.warp));
 }
 
 /// A span for each phase, from the end of the one before.
@@ -112,7 +130,8 @@ void Timeline::mbarrier(const BarrierEvent &event) {
 }
 
 void Timeline::onBarrier(const BarrierEvent &event) {
-  ++now;
+  if (!tick())
+    return;
   if (event.op == BarrierOp::MbarInit || event.op == BarrierOp::MbarInval ||
       event.op == BarrierOp::MbarPhaseDone)
     mbarrier(event);
@@ -121,12 +140,14 @@ void Timeline::onBarrier(const BarrierEvent &event) {
 }
 
 void Timeline::onFence(const FenceEvent &event) {
-  ++now;
+  if (!tick())
+    return;
   instant(event.actor, event.at, nameOf(event.kind));
 }
 
 void Timeline::onTicket(const TicketEvent &event) {
-  ++now;
+  if (!tick())
+    return;
   track(event.actor);
   span(event.state == TicketState::Issued ? 'b' : 'e', event.actor, event.at, stringify(event.kind),
        stringify(event.kind), event.id);
@@ -137,11 +158,13 @@ void Timeline::endTracks(uint32_t cluster) {
              end = tracks.lower_bound((cluster + 1) * kClusterTracks);
   for (auto it = begin; it != end; ++it)
     write(
-        fmt::format(R"({{"ph":"E","pid":{},"tid":{},"ts":{}}})", launches, it->first, it->second));
+        fmt::format(R"({{"ph":"E","pid":{},"tid":{},"ts":{}}})", launches, it->first,
+                      stamp(it->second)));
 }
 
 void Timeline::onLife(const LifeEvent &event) {
-  ++now;
+  if (!tick())
+    return;
   switch (event.op) {
   case LifeOp::WarpExit: // once for every group of lanes that leaves together
     tracks[track(event.actor)] = now;

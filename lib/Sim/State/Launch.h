@@ -31,10 +31,26 @@ struct Launch {
   std::vector<AlignedBytes> constantsByRank; ///< bank 1
   Observer *observer = nullptr;
   uint32_t multiprocessors = 1; ///< of the target
+  double gigahertz = 1;         ///< of a timed launch
+  double epoch = 0;             ///< ... nanoseconds of its begin
+  /// %globaltimer at a cycle of this launch.
+  uint64_t nanoseconds(double cycles) const { return uint64_t(epoch + cycles / gigahertz); }
 
   /// Cluster launch control: takes the next cluster that has not started, if any is left. The
   /// caller owns its work from then on.
   bool cancelNextCluster(std::array<uint32_t, 3> &firstCta);
+
+  /// Of a launch of which a sample is timed: clusters whose index modulo `sampleOf` is below
+  /// `sample`. They run first; 0: all run at once.
+  uint64_t sample = 0, sampleOf = 0;
+  bool sampling = false; ///< it is the sample that runs
+  /// Skips the clusters that do not run now; false when none is left. Under the lock.
+  bool findNext() {
+    while (nextCluster < totalClusters && sampleOf &&
+           (nextCluster % sampleOf < sample) != sampling)
+      ++nextCluster;
+    return nextCluster < totalClusters;
+  }
 
   std::mutex lock;
   uint64_t nextCluster = 0;      ///< guarded by lock

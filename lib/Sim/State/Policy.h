@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 namespace fp4::sim {
@@ -33,7 +34,13 @@ public:
   virtual uint64_t clock() const { return rounds; }
   virtual void beginRound() { ++rounds; }
 
+  /// Cycles of a multiprocessor, of a policy that predicts time: what %clock reads.
+  virtual std::optional<double> cycles() const { return std::nullopt; }
+
   //===--- Tickets ----------------------------------------------------===//
+
+  /// A ticket goes in flight.
+  virtual void issued(const Ticket &) {}
 
   /// Whether a ready ticket completes although nobody waits for it.
   virtual bool due(const Ticket &ticket) const = 0;

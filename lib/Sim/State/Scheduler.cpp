@@ -79,13 +79,41 @@ Expected<Scheduler::State> Scheduler::run(uint64_t budget) {
       if (auto state = pause(); !state || spinning || instructions >= end)
         return state;
   }
+  FP4_TRY(close());
+  return State::Done;
+}
+
+Status Scheduler::close() {
   FP4_TRY(cluster.async->drain());
   if (cx.observer) {
     Actor actor;
     actor.cluster = static_cast<uint32_t>(cluster.index);
     cx.observer->onLife({actor, {}, LifeOp::ClusterEnd, 0, 0, 0});
   }
-  return State::Done;
+  return {};
+}
+
+Expected<Scheduler::Step> Scheduler::stepOne(Warp &warp, const LaneGroup &group) {
+  constexpr uint64_t turn = 1024; // instructions after which other groups of a warp have theirs
+  cx.select(warp);
+  cx.mask = 0;
+  Step result{group.pc, 0, Outcome::Next, false};
+  runGroup(warp, static_cast<size_t>(&group - warp.groups.data()), 1);
+  if (warp.executed % turn && lastOutcome != Outcome::Yield)
+    warp.passedOver = 0;
+  if (cx.failed)
+    return tl::unexpected<Error>(std::move(cx.error));
+  result.lanes = cx.mask;
+  result.outcome = lastOutcome;
+  result.jumped = lastOutcome == Outcome::Next && group.pc != result.pc + 1;
+  return result;
+}
+
+Status Scheduler::unblock() {
+  FP4_ASSIGN(auto advanced, cluster.async->advance());
+  if (!advanced && !expireWaits())
+    return tl::unexpected<Error>(cluster.async->deadlock());
+  return {};
 }
 
 /// Nothing can run, or what runs gets nowhere: the time limits of mbarrier.try_wait pass. Programs
@@ -242,7 +270,7 @@ bool Scheduler::runGroup(Warp &warp, size_t groupIndex, uint32_t quantum) {
   cx.token = std::exchange(group.token, 0);
   cx.expired = std::exchange(group.expired, false);
   uint32_t left = quantum;
-  const Outcome outcome = step(warp, group, meet, left);
+  const Outcome outcome = lastOutcome = step(warp, group, meet, left);
   const uint32_t ran = quantum - left;
   group.pc = cx.pc;
   instructions += ran;

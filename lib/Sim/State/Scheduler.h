@@ -27,6 +27,25 @@ public:
   /// been looping for long: then other clusters should have their turn.
   Expected<State> run(uint64_t budget);
 
+  //===--- For those who give each instruction its time (lib/Sim/Time) ---===//
+
+  /// What `stepOne` did.
+  struct Step {
+    uint32_t pc = 0;
+    uint32_t lanes = 0; ///< that executed; 0: all were switched off
+    Outcome outcome = Outcome::Next;
+    bool jumped = false; ///< all lanes, together
+  };
+  /// The group of `warp` whose turn it is; null while all its lanes wait.
+  const LaneGroup *next(Warp &warp) { return pickGroup(warp); }
+  /// Executes one instruction of `group`, which next() gave, or the error.
+  Expected<Step> stepOne(Warp &warp, const LaneGroup &group);
+  /// No warp can run and nothing is in flight that will end: lets time limits of waits pass. Fails
+  /// when that does not help.
+  Status unblock();
+  /// All CTAs exited: completes what is still in flight.
+  Status close();
+
   uint64_t executed() const { return instructions; }
   /// Explains the loops of a cluster that spins. The cluster cannot run on after this call.
   Error livelock();
@@ -40,6 +59,7 @@ private:
   /// Executes the group; returns whether it did something other than poll.
   bool runGroup(Warp &warp, size_t groupIndex, uint32_t quantum);
   Outcome step(Warp &warp, const LaneGroup &group, uint32_t meet, uint32_t &left);
+  Outcome lastOutcome{}; ///< of runGroup
   bool finish(Warp &warp, size_t groupIndex, Outcome outcome);
   bool registersReady(Warp &warp, const Insn &insn);
   void jump(Warp &warp, size_t groupIndex);

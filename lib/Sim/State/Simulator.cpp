@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "fp4/Sim/Simulator.h"
 #include "Sim/State/Scheduler.h"
+#include "Sim/Time/TimedLaunch.h"
 #include "fp4/ISA/TargetModel.h"
 #include "fp4/Sim/Events/LaunchEvent.h"
 #include "fp4/Sim/Observer.h"
@@ -16,6 +17,7 @@
 #include <cstring>
 #include <deque>
 #include <fmt/format.h>
+#include <optional>
 
 using namespace fp4;
 using namespace fp4::sim;
@@ -114,7 +116,7 @@ static void buildConstants(Launch &launch) {
 
 bool Launch::cancelNextCluster(std::array<uint32_t, 3> &firstCta) {
   std::lock_guard<std::mutex> guard(lock);
-  if (nextCluster >= totalClusters)
+  if (!findNext())
     return false;
   uint64_t index = nextCluster++;
   ++canceledClusters;
@@ -173,7 +175,7 @@ std::unique_ptr<Running> Grid::takeNext(uint64_t own) {
   uint64_t index;
   {
     std::lock_guard<std::mutex> guard(launch.lock);
-    if (failed || own >= resident || launch.nextCluster >= launch.totalClusters)
+    if (failed || own >= resident || !launch.findNext())
       return nullptr;
     index = launch.nextCluster++;
     ++started;
@@ -282,6 +284,29 @@ static uint64_t residentCtas(const hw::TargetModel &target, const LaunchConfig &
       1, kMostCtas);
 }
 
+static void divideGrid(Launch &launch) {
+  for (size_t i = 0; i < 3; ++i)
+    launch.clusterGrid[i] = launch.config.grid[i] / launch.config.cluster[i];
+  launch.totalClusters = volume(launch.clusterGrid);
+}
+
+/// Bytes of shared memory of a CTA.
+static uint64_t sharedBytesOf(const Kernel &kernel, const LaunchConfig &config) {
+  return config.dynamicSharedBytes
+             ? uint64_t(kernel.dynamicSharedOffset) + config.dynamicSharedBytes
+             : kernel.sharedBytes;
+}
+
+/// The launch, or a sample of it, on a virtual clock; what is not in the sample is left.
+static Status runTimed(Launch &launch, TimedLaunch &timed, LaunchStats &stats) {
+  FP4_ASSIGN(stats, timed.run());
+  if (launch.options->predicted)
+    launch.options->predicted(timed.prediction());
+  launch.sampling = false;
+  launch.nextCluster = 0;
+  return {};
+}
+
 static unsigned hostThreads(const SimOptions &options) {
   if (options.observer)
     return 1;
@@ -306,21 +331,23 @@ Expected<LaunchStats> Simulator::launch(const Program &program, std::string_view
   launch.config = config;
   launch.multiprocessors = target->multiprocessors;
   FP4_TRY(chooseCluster(kernel->info, launch.config, launch.explicitCluster));
-  uint64_t shared = config.dynamicSharedBytes
-                        ? uint64_t(kernel->dynamicSharedOffset) + config.dynamicSharedBytes
-                        : kernel->sharedBytes;
+  const uint64_t shared = sharedBytesOf(*kernel, config);
   FP4_TRY(checkLaunch(kernel->info, launch.config, *target, params.size(), shared));
   FP4_TRY(load(program));
-  for (size_t i = 0; i < 3; ++i)
-    launch.clusterGrid[i] = launch.config.grid[i] / launch.config.cluster[i];
-  launch.totalClusters = volume(launch.clusterGrid);
+  divideGrid(launch);
   launch.params.assign(params.begin(), params.end());
   buildConstants(launch);
+  std::optional<TimedLaunch> timed;
+  if (settings.policy == CompletionPolicy::Timed)
+    timed.emplace(launch, *target, shared);
   if (launch.observer)
     launch.observer->onLaunch({program, kernelName, global,
                                static_cast<uint32_t>(volume(launch.config.cluster)),
-                               static_cast<uint32_t>((volume(launch.config.block) + 31) / 32)});
+                               static_cast<uint32_t>((volume(launch.config.block) + 31) / 32),
+                               timed ? timed->clock() : nullptr});
   Grid grid(launch, residentCtas(*target, launch.config, shared));
+  if (timed)
+    FP4_TRY(runTimed(launch, *timed, grid.stats));
   FP4_TRY(grid.run(hostThreads(settings)));
   grid.stats.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

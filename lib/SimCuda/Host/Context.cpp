@@ -45,6 +45,7 @@ void Context::readOptions() {
   sim::SimulationOptions options;
   options.target = std::string(currentChip->target);
   options.policy = variable("FP4_SIM_POLICY", "eager");
+  options.time = variable("FP4_SIM_TIME", "0") != "0";
   options.seed = orExit(number(variable("FP4_SIM_SEED", "1")), "FP4_SIM_SEED");
   options.check = variable("FP4_SIM_CHECK", "default");
   options.statistics = variable("FP4_SIM_STATS", "0") != "0";

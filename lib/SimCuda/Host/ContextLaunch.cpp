@@ -80,6 +80,11 @@ Code Context::runKernel(const char *function, const Function &kernel,
                       shape(config.cluster), config.dynamicSharedBytes));
   auto stats = simulator->launch(*kernel.code->program, kernel.name, config, parameters);
   reportHazards();
+  if (stats && !instruments->times().empty()) {
+    const sim::KernelTime &time = instruments->times().back();
+    print(sim::text(time));
+    reportLine("time " + sim::toJson(time).dump());
+  }
   if (stats) {
     ++launches;
     warpInstructions += stats->warpInstructions;

@@ -15,6 +15,9 @@ struct LaunchEvent {
   std::string_view kernel;
   const GlobalMemory &memory;
   uint32_t ctasPerCluster = 1, warpsPerCta = 1;
+  /// Predicted nanoseconds of each later event, when it is told; NaN where there is no prediction.
+  /// Null unless the policy is timed.
+  const double *nanoseconds = nullptr;
 };
 
 } // namespace fp4::sim

@@ -85,6 +85,7 @@ Ticket loadTicket(ExecContext &cx, const Insn &insn, int lane, const Run &run) {
   if (run.bytes)
     ticket.sharedWrites.push_back({run.shared, run.bytes});
   ticket.signals.push_back(run.barrier);
+  ticket.global.push_back({run.global, run.bytes});
   ticket.stages.push_back([&queue, run](const Ticket &self) -> Status {
     if (!run.bytes)
       return {};
@@ -211,6 +212,7 @@ Ticket storeTicket(ExecContext &cx, const Insn &insn, int lane, const Run &run) 
   Ticket ticket = queue.makeTicket(cx, insn, TicketKind::Bulk, lane);
   ticket.engine = Engine::BulkStore;
   ticket.bytes = run.bytes;
+  ticket.global.push_back({run.global, run.bytes});
   Combine combine(insn);
   if (insn.m[2])
     combine.byteMask = uint32_t(cx.scalar(insn.op[insn.m[2]], lane));

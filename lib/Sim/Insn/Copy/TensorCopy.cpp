@@ -132,6 +132,16 @@ GlobalTouched toucher(TicketQueue &queue, const Ticket &self, AccessKind kind) {
   };
 }
 
+/// What a ticket moves, for a policy that predicts time. A column of pixels is not listed.
+void listRuns(TicketQueue &queue, const Request &request, Ticket &ticket) {
+  if (!queue.cluster().policy->cycles() || request.map->pixels)
+    return;
+  for (const Coordinates &at : request.boxes)
+    forEachGlobalRun(*request.map, at, [&](uint64_t address, uint32_t bytes) {
+      ticket.global.push_back({address, bytes});
+    });
+}
+
 /// One destination of a load.
 Ticket loadTicket(ExecContext &cx, const Insn &insn, int lane, const Request &request) {
   TicketQueue &queue = TicketQueue::of(cx);
@@ -140,6 +150,7 @@ Ticket loadTicket(ExecContext &cx, const Insn &insn, int lane, const Request &re
   ticket.bytes = request.tile->transactionBytes();
   ticket.sharedWrites.push_back({request.shared, bytes});
   ticket.signals.push_back(request.barrier);
+  listRuns(queue, request, ticket);
   ticket.stages.push_back([&queue, request, bytes](const Ticket &self) -> Status {
     FP4_ASSIGN(auto to, queue.sharedDestination(request.shared, bytes));
     std::vector<std::byte> data;
@@ -258,6 +269,7 @@ Ticket storeTicket(ExecContext &cx, const Insn &insn, int lane, const Request &r
   ticket.engine = Engine::BulkStore;
   ticket.bytes = request.tile->transactionBytes();
   ticket.sharedReads = 1u << (request.shared >> kSharedRankShift);
+  listRuns(queue, request, ticket);
   auto data = std::make_shared<std::vector<std::byte>>();
   ticket.stages.push_back([&queue, request, data](const Ticket &self) -> Status {
     const uint32_t bytes = sharedExtent(*request.tile);

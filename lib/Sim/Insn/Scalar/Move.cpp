@@ -76,13 +76,17 @@ uint64_t nanoseconds() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
 
-/// The simulator has no clock: %clock counts the warp instructions of the launch so far in this
-/// cluster's rounds, which is deterministic; %globaltimer is the host's.
+/// Unless the policy predicts time there is no clock: %clock counts the warp instructions of the
+/// launch so far in this cluster's rounds, which is deterministic; %globaltimer is the host's.
 Outcome readClock(ExecContext &cx, const Insn &insn) {
-  uint64_t ticks = cx.cluster().policy->clock() * 1024 + cx.warp().executed;
-  uint64_t value = insn.m[0] == 3 ? nanoseconds() : insn.m[0] == 1 ? ticks >> 32 : ticks;
+  const Policy &policy = *cx.cluster().policy;
+  const auto cycles = policy.cycles();
+  const uint64_t ticks =
+      cycles ? uint64_t(*cycles) : policy.clock() * 1024 + cx.warp().executed;
+  const uint64_t time = cycles ? cx.launch().nanoseconds(*cycles) : nanoseconds();
+  uint64_t value = insn.m[0] == 3 ? time : insn.m[0] == 1 ? ticks >> 32 : ticks;
   if (insn.m[0] == 4)
-    value = nanoseconds() >> 32;
+    value = time >> 32;
   for (int lane = 0; lane < 32; ++lane)
     if (cx.mask >> lane & 1)
       cx.setScalar(insn.op[0], lane, value);

@@ -1,0 +1,76 @@
+//===- KernelTime.h - The predicted time of a launch, and why -------------===//
+//
+// What the policy `timed` says of a launch. Every number is a prediction from the rates of
+// fp4/ISA/TimingRates.def; docs/Time.md has the model and how far it is from measurements.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fp4::sim {
+
+/// What a warp does at a time. All but Issue are waits.
+enum class Activity : uint8_t {
+  Issue,      ///< instructions leave
+  Arithmetic, ///< for the result of an instruction
+  Global,     ///< for a load from global memory
+  Shared,     ///< for a load from shared memory, or an exchange between lanes
+  Pipe,       ///< for a unit that is busy
+  Scheduler,  ///< for its turn
+  Barrier,    ///< at a barrier of its block or cluster, or for other lanes
+  Mbarrier,   ///< at an mbarrier
+  Products,   ///< for wgmma, tcgen05 and copies that it issued
+  Fence,
+  Branch, ///< the instructions behind a taken branch
+};
+inline constexpr size_t kActivities = 11;
+std::string_view stringify(Activity activity);
+
+/// The warps of a block that do the same, over all blocks.
+struct RoleTime {
+  std::string name;                        ///< "load", "mma", "warps 0 to 7"
+  uint32_t firstWarp = 0, lastWarp = 0;    ///< of the block
+  double instructions = 0;                 ///< machine instructions of a warp, estimated
+  std::array<double, kActivities> share{}; ///< of the warps' lifetime
+};
+
+/// How much of the time a resource is busy, of 1.
+struct ResourceTime {
+  std::string name;
+  double busy = 0;
+};
+
+struct KernelTime {
+  std::string kernel, target;
+  std::array<uint32_t, 3> grid{}, block{}, cluster{};
+  /// Rates that the kernel needs and nobody knows, or an instruction without a unit: if there are
+  /// any, there is no prediction, and the numbers below are 0.
+  std::vector<std::string> missing;
+
+  double microseconds = 0;       ///< with the launch
+  double launchMicroseconds = 0; ///< of these
+  double cycles = 0;             ///< of the multiprocessors, without the launch
+  double gigahertz = 0;
+  double flops = 0;       ///< of matrix products
+  double memoryBytes = 0; ///< to and from device memory
+  double l2Bytes = 0;
+  uint32_t blocksPerMultiprocessor = 0, registers = 0; ///< registers are estimated
+  /// Multiprocessors that were simulated, of how many: fewer where the grid was sampled.
+  uint32_t simulated = 0, multiprocessors = 0;
+  std::vector<ResourceTime> resources; ///< the busiest first
+  std::vector<RoleTime> roles;
+
+  bool sampled() const { return simulated < multiprocessors; }
+  /// The busiest resource if it is busy most of the time, else "latency".
+  std::string bound() const;
+};
+
+/// For people: a few lines and a table of roles.
+std::string text(const KernelTime &time);
+
+} // namespace fp4::sim

@@ -1,0 +1,34 @@
+//===- Account.h - Where the time of a timed launch went ------------------===//
+#pragma once
+
+#include "Sim/Time/Machine.h"
+#include "fp4/Sim/KernelTime.h"
+
+namespace fp4::sim {
+
+/// Of one warp.
+struct WarpAccount {
+  std::array<double, kActivities> cycles{};
+  double instructions = 0;
+  uint32_t units = 0; ///< mask of those it used
+};
+
+/// The warps of all blocks, by their place in the block.
+class Account {
+public:
+  void add(uint32_t warp, const WarpAccount &one);
+  /// Neighbours that used the same units are one role.
+  std::vector<RoleTime> roles() const;
+
+private:
+  struct Place {
+    WarpAccount sum;
+    uint64_t warps = 0;
+  };
+  std::vector<Place> places;
+};
+
+/// How busy each resource was in `cycles`, the busiest first.
+std::vector<ResourceTime> resourcesOf(const Machine &machine, double cycles);
+
+} // namespace fp4::sim

@@ -1,0 +1,42 @@
+//===- Machine.h - The multiprocessors of a timed launch ------------------===//
+#pragma once
+
+#include "Sim/Time/Memory.h"
+#include "Sim/Time/TimedCode.h"
+#include <array>
+#include <deque>
+
+namespace fp4::sim {
+
+inline constexpr unsigned kSchedulers = 4;
+
+/// Units of one scheduler. fp32 runs on both halves of its pipe, integer products on one.
+enum Pipe : uint8_t { PipeAlu, PipeHeavy, PipeLite, PipeHalf, PipeMufu, PipeDouble, PipeTensor };
+inline constexpr unsigned kPipes = 7;
+
+struct Multiprocessor {
+  std::array<Server, kSchedulers> issue;
+  std::array<std::array<Server, kPipes>, kSchedulers> pipes;
+  Server exchange; ///< shuffles and redux
+  Server shared;   ///< the data path of shared memory and L1
+  Server port;     ///< to L2
+  Server copies;   ///< the copy engine
+  Server tensor;   ///< tcgen05, all of the multiprocessor
+  Server scales;   ///< tcgen05.cp
+  Server mbarriers;
+  L1Cache l1;
+  std::deque<std::pair<double, uint64_t>> inFlight; ///< copies: their ends and bytes
+  uint64_t bytesInFlight = 0;
+  double lastStart = -1e9; ///< of a block
+};
+
+/// What all of a launch share.
+struct Machine {
+  Machine(const Rates &rates, double gigahertz, uint64_t l2Bytes, double share)
+      : rates(rates), memory(rates, gigahertz, l2Bytes, share) {}
+  const Rates &rates;
+  MemorySystem memory;
+  std::vector<Multiprocessor> processors;
+};
+
+} // namespace fp4::sim

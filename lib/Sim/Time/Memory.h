@@ -1,0 +1,108 @@
+//===- Memory.h - Caches and device memory with a clock -------------------===//
+//
+// L1 is a set-associative cache of each multiprocessor. L2 and device memory serve all: each is a
+// queue with a rate, in cycles of the multiprocessors. L2 is faster where multiprocessors ask for a
+// line at about the same time, and device memory is slower where reads and writes alternate. A line
+// is in L2 if it was touched since as many bytes came from device memory as L2 holds. Addresses
+// decide hits; nothing stores data.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Sim/Async/Ticket.h"
+#include "Sim/Time/Rates.h"
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+namespace fp4::sim {
+
+/// Something that is busy for a time with each request.
+struct Server {
+  double free = 0, busy = 0;
+
+  /// The end of the service of a request that comes at `now`.
+  double serve(double now, double duration) {
+    free = std::max(free, now) + duration;
+    busy += duration;
+    return free;
+  }
+};
+
+/// 32 bytes are a sector, four of them a line.
+inline constexpr uint32_t kSectorBytes = 32, kLineBytes = 128;
+
+/// Sectors of one line.
+struct LineAccess {
+  uint64_t line = 0;    ///< address / kLineBytes
+  uint32_t sectors = 0; ///< mask
+};
+
+class L1Cache {
+public:
+  void resize(uint64_t bytes);
+  /// When the sectors arrived that are here, and which are missing; those become present.
+  struct Found {
+    double ready = 0;
+    uint32_t missing = 0;
+  };
+  Found access(const LineAccess &access);
+  void arrived(uint64_t line, double when);
+
+private:
+  static constexpr unsigned ways = 8;
+  struct Way {
+    uint64_t line = ~0ull;
+    uint32_t sectors = 0;
+    double ready = 0;
+  };
+  Way *find(uint64_t line);
+  std::vector<Way> table;
+  std::vector<uint8_t> next; ///< way to replace, of each set
+  size_t sets = 0;
+};
+
+/// L2 and device memory. `share` is the part of the machine that is simulated: rates are scaled.
+class MemorySystem {
+public:
+  MemorySystem(const Rates &rates, double gigahertz, uint64_t l2Bytes, double share);
+
+  /// The cycle at which data arrives that a multiprocessor asks for at `now` through its `port`.
+  double read(Server &port, double now, std::span<const LineAccess> lines);
+  /// ... at which L2 has taken the data.
+  double write(Server &port, double now, std::span<const LineAccess> lines);
+  /// Contiguous runs, as the copy engine asks for them.
+  double read(Server &port, double now, std::span<const GlobalRun> runs);
+  double write(Server &port, double now, std::span<const GlobalRun> runs);
+
+  Server l2, device;
+  uint64_t deviceBytes = 0, l2Bytes = 0; ///< moved
+  double latencyOfL2() const { return l2Latency; }
+
+private:
+  struct Touched {
+    uint64_t bytes = 0, shared = 0,
+             missing = 0; ///< asked for; of lines that others ask for; not in L2
+  };
+  void touch(const LineAccess &access, const Server &port, double now, Touched &sum);
+  double transfer(Server &port, double now, const Touched &touched, bool write);
+
+  static constexpr uint64_t pageLines = 16384; ///< 2 MiB
+  struct Line {
+    uint32_t stamp = 0; ///< 1 + deviceBytes / stampUnit when it was last touched
+    uint8_t sectors = 0;
+    float when = -1e9f; ///< of the last request, cycles
+    const Server *by = nullptr;
+  };
+  std::unordered_map<uint64_t, std::unique_ptr<Line[]>> pages;
+  uint64_t lastPage = ~0ull;
+  Line *lastLines = nullptr;
+  double l2Latency, deviceLatency, portRate, l2Rate, sharedRate, deviceRate; ///< cycles, B/cycle
+  double turnaround;
+  double read_ = 0, written = 0; ///< bytes, of the recent past
+  uint32_t capacity;             ///< in units of the stamp
+};
+
+} // namespace fp4::sim

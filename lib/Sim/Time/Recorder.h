@@ -1,0 +1,37 @@
+//===- Recorder.h - The accesses of the instruction that executes ---------===//
+//
+// Listens to the events of a simulation and keeps what the instruction of a warp touched, until
+// whoever gives it its time takes it.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Sim/Time/Memory.h"
+#include "fp4/Sim/MemoryModel.h"
+#include "fp4/Sim/Observer.h"
+#include <vector>
+
+namespace fp4::sim {
+
+class Recorder final : public Observer {
+public:
+  void onMemory(const MemoryEvent &event) override;
+  void clear() {
+    lines.clear();
+    wavefronts = 0;
+    any = write = atomic = strong = false;
+  }
+
+  std::vector<LineAccess> lines; ///< of global memory
+  uint32_t wavefronts = 0;       ///< of shared memory
+  bool any = false;
+  bool write = false, atomic = false;
+  bool strong = false; ///< beyond L1
+
+private:
+  void addGlobal(const MemoryEvent &event);
+  void addRun(uint64_t begin, uint64_t end);
+  void addShared(const MemoryEvent &event);
+};
+
+} // namespace fp4::sim

@@ -1,0 +1,368 @@
+//===- TimedCode.cpp - What the instructions of a kernel cost -------------===//
+#include "Sim/Time/TimedCode.h"
+#include "Sim/Decode/OpcodeTable.h"
+#include "Sim/Insn/Handlers.h"
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <fnmatch.h>
+#include <optional>
+#include <unordered_map>
+
+namespace fp4::sim {
+namespace {
+
+struct UnitRow {
+  const char *pattern;
+  Unit unit;
+  uint8_t count;
+};
+constexpr UnitRow unitRows[] = {
+#define FP4_UNIT(pattern, unit, count) {pattern, Unit::unit, count},
+#include "Sim/Time/Units.def"
+#undef FP4_UNIT
+};
+
+const UnitRow *unitOf(const std::string &opcode) {
+  for (const UnitRow &row : unitRows)
+    if (fnmatch(row.pattern, opcode.c_str(), 0) == 0)
+      return &row;
+  return nullptr;
+}
+
+/// Packing two 16-bit registers into one takes an instruction, pairs of 32-bit registers none.
+bool packsHalves(const Kernel &kernel, const Insn &insn) {
+  const Operand &from = insn.op[1];
+  return from.kind == OperandKind::Vector && kernel.operandPool[from.offset].width <= 2;
+}
+
+bool wakesOthers(Unit unit) {
+  switch (unit) {
+  case Unit::Barrier:
+  case Unit::ClusterBarrier:
+  case Unit::Mbarrier:
+  case Unit::MbarrierTest:
+  case Unit::Memory:
+  case Unit::Exit:
+  case Unit::Async:
+  case Unit::Copy:
+  case Unit::Wait:
+  case Unit::TmemAlloc:
+  case Unit::Branch:
+    return true;
+  default:
+    return false;
+  }
+}
+
+/// The work of "mma.sync.aligned.m16n8k16....f16...": shape and type are in the name.
+void addProduct(const std::string &opcode, TimedInsn &timed) {
+  const auto has = [&](std::string_view part) { return opcode.find(part) != opcode.npos; };
+  unsigned m = 0, n = 0, k = 0;
+  for (size_t at = opcode.find(".m"); at != opcode.npos; at = opcode.find(".m", at + 1))
+    if (std::sscanf(opcode.c_str() + at, ".m%un%uk%u", &m, &n, &k) == 3)
+      break;
+  timed.flops = 2.0f * float(m) * float(n) * float(k);
+  timed.depth = has("mxf4") ? 64 : has(".tf32") ? 8 : 16;
+  if (has(".e4m3") || has(".e5m2") || has(".s8") || has(".u8") || has(".e2m") || has(".e3m2"))
+    timed.depth = has("mxf4") ? 64 : 32;
+}
+
+} // namespace
+
+/// "add.rn.f32": the opcode as the program spells it, of the instruction at `start`.
+static std::string_view opcodeAt(std::string_view text, size_t start) {
+  text = text.substr(std::min(start, text.size()));
+  if (text.starts_with('@')) { // a guard, which may stand apart
+    text.remove_prefix(std::min(text.find_first_of(" \t"), text.size()));
+    text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+  }
+  return text.substr(0, text.find_first_of(" \t\n;"));
+}
+
+TimedCode::TimedCode(const ProgramImpl &program, const Kernel &kernel) {
+  classify(program, kernel);
+  listRegisters(kernel);
+  narrow(kernel);
+  fold(kernel);
+  countLive(kernel);
+}
+
+void TimedCode::classify(const ProgramImpl &program, const Kernel &kernel) {
+  std::unordered_map<std::string, const UnitRow *> known;
+  std::vector<size_t> lineStarts{0};
+  for (size_t at = program.text.find('\n'); at != std::string::npos;
+       at = program.text.find('\n', at + 1))
+    lineStarts.push_back(at + 1);
+  insns.resize(kernel.code.size());
+  for (size_t pc = 0; pc < kernel.code.size(); ++pc) {
+    const Insn &insn = kernel.code[pc];
+    if (insn.handler == exitHandler()) { // the decoder appends one, which has no text
+      insns[pc] = {Unit::Exit, 1, true};
+      continue;
+    }
+    const auto base = opcodeTable()[insn.row].base;
+    const bool written = insn.line && insn.line <= lineStarts.size() && insn.column;
+    std::string opcode(written ? opcodeAt(program.text, lineStarts[insn.line - 1] + insn.column - 1)
+                               : base);
+    if (!opcode.starts_with(base.substr(0, base.find('.'))))
+      opcode = base;
+    auto [row, fresh] = known.try_emplace(opcode, nullptr);
+    if (fresh)
+      row->second = unitOf(opcode);
+    TimedInsn &timed = insns[pc];
+    if (!row->second) {
+      unknownOpcode = unknownOpcode.empty() ? opcode : unknownOpcode;
+      continue;
+    }
+    timed.unit = row->second->unit;
+    timed.count = row->second->count;
+    timed.mayWake = wakesOthers(timed.unit);
+    timed.remote = timed.unit == Unit::Mbarrier && opcode.find("shared::cluster") != opcode.npos;
+    timed.bypassesL1 = opcode.find(".cg") != opcode.npos || opcode.find(".volatile") != opcode.npos;
+    if (timed.unit == Unit::MmaSync)
+      addProduct(opcode, timed);
+    if (timed.unit == Unit::Free && opcode.starts_with("mov") && packsHalves(kernel, insn))
+      timed = {Unit::Alu, 1};
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Registers
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Gives registers numbers in the order in which they are met.
+struct Numbering {
+  std::unordered_map<uint32_t, uint16_t> numbers;
+  std::vector<uint8_t> &words;
+
+  void add(const Operand &o, const Kernel &kernel, std::vector<uint16_t> &to) {
+    if (o.kind == OperandKind::Vector) {
+      for (int64_t i = 0; i < o.imm; ++i)
+        add(kernel.operandPool[o.offset + size_t(i)], kernel, to);
+      return;
+    }
+    if (o.kind == OperandKind::None || o.bank != kRegBank)
+      return;
+    add(o.offset, o.kind == OperandKind::Pred ? 0 : o.width, to);
+  }
+  void add(uint32_t offset, unsigned width, std::vector<uint16_t> &to) {
+    auto [found, fresh] = numbers.try_emplace(offset, uint16_t(numbers.size()));
+    if (fresh)
+      words.push_back(uint8_t((width + 3) / 4));
+    to.push_back(found->second);
+  }
+};
+
+/// How many operands of the row's pattern, from the first, are destinations.
+unsigned destinations(const OpcodeRow &row) {
+  unsigned number = 0;
+  for (const PatternItem &item : row.pattern) {
+    switch (item.kind) {
+    case PatternKind::Dst:
+    case PatternKind::DstPred:
+    case PatternKind::DstPredPair:
+    case PatternKind::DstRegPred:
+    case PatternKind::VecDst:
+      number += item.operands();
+      continue;
+    default:
+      return number;
+    }
+  }
+  return number;
+}
+
+} // namespace
+
+void TimedCode::listRegisters(const Kernel &kernel) {
+  Numbering numbering{{}, words};
+  std::vector<unsigned> outputs;
+  for (const OpcodeRow &row : opcodeTable())
+    outputs.push_back(destinations(row));
+  for (size_t pc = 0; pc < kernel.code.size(); ++pc) {
+    const Insn &insn = kernel.code[pc];
+    TimedInsn &timed = insns[pc];
+    timed.first = uint32_t(registers.size());
+    if (timed.unit == Unit::Branch && opcodeTable()[insn.row].base == "call")
+      continue;
+    if (insn.guard != kNoGuard)
+      numbering.add(insn.guard, 0, registers);
+    const unsigned written = outputs[insn.row];
+    const bool accumulates = timed.unit == Unit::Wgmma; // in order, without the scoreboard
+    for (unsigned i = written; i < kMaxOperands; ++i)
+      numbering.add(insn.op[i], kernel, registers);
+    timed.reads = uint16_t(registers.size() - timed.first);
+    for (unsigned i = 0; i < written && !accumulates; ++i)
+      numbering.add(insn.op[i], kernel, registers);
+    timed.writes = uint16_t(registers.size() - timed.first - timed.reads);
+  }
+  count = uint32_t(words.size());
+}
+
+//===----------------------------------------------------------------------===//
+// What ptxas combines
+//===----------------------------------------------------------------------===//
+
+/// The immediate that an operand is; nothing for a register.
+static std::optional<uint64_t> immediate(const Operand &o, const Kernel &kernel) {
+  if (o.kind != OperandKind::Reg || o.bank != kConstBank)
+    return std::nullopt;
+  uint64_t value = 0;
+  std::memcpy(&value, kernel.constants.data() + o.offset, std::min<size_t>(o.width, 8));
+  return value;
+}
+
+/// 64-bit operations on what 32 bits hold: the upper half of a register costs nothing, and a
+/// product is one instruction.
+void TimedCode::narrow(const Kernel &kernel) {
+  constexpr uint64_t low = 0xFFFFFFFF;
+  std::vector<uint8_t> fits(count);
+  for (uint32_t pc = 0; pc < insns.size(); ++pc) {
+    TimedInsn &timed = insns[pc];
+    const Insn &insn = kernel.code[pc];
+    if (timed.writes != 1 || insn.op[0].width != 8 || timed.count > 4)
+      continue;
+    const auto base = opcodeTable()[insn.row].base;
+    const auto second = immediate(insn.op[2], kernel);
+    const uint16_t result = writes(timed)[0];
+    const bool all =
+        std::ranges::all_of(reads(timed), [&](uint16_t r) { return fits[r] || words[r] < 2; });
+    const bool half =
+        (base == "and" && second == low) || (base == "shr" && second && *second >= 32);
+    const bool combines = all && (!second || *second <= low);
+    if (half)
+      timed = {Unit::Free, 0, false, false, false, 0, 0, timed.first, timed.reads, timed.writes};
+    else if (combines &&
+             (base == "mul" || base == "mad" || base == "and" || base == "or" || base == "xor"))
+      timed.count = std::min<uint8_t>(timed.count, 1);
+    fits[result] =
+        half || base == "cvt" || (combines && (base == "and" || base == "or" || base == "xor"));
+  }
+}
+
+/// Logic whose only use is logic becomes one LOP3 while there are three inputs; a shift by a
+/// constant whose only use is a sum becomes LEA or part of a product.
+void TimedCode::fold(const Kernel &kernel) {
+  std::vector<uint32_t> uses(count), definitions(count), user(count);
+  for (uint32_t pc = 0; pc < insns.size(); ++pc) {
+    for (uint16_t r : reads(insns[pc])) {
+      ++uses[r];
+      user[r] = pc;
+    }
+    for (uint16_t r : writes(insns[pc]))
+      ++definitions[r];
+  }
+  const auto base = [&](uint32_t pc) { return opcodeTable()[kernel.code[pc].row].base; };
+  const auto isLogic = [&](uint32_t pc) {
+    const auto name = base(pc);
+    return insns[pc].unit == Unit::Alu &&
+           (name == "and" || name == "or" || name == "xor" || name == "not");
+  };
+  std::vector<uint8_t> inputs(insns.size());
+  for (uint32_t pc = 0; pc < insns.size(); ++pc)
+    inputs[pc] = uint8_t(insns[pc].reads);
+  for (uint32_t pc = 0; pc < insns.size(); ++pc) {
+    TimedInsn &insn = insns[pc];
+    if (insn.writes != 1 || kernel.code[pc].guard != kNoGuard)
+      continue;
+    const uint16_t result = writes(insn)[0];
+    if (uses[result] != 1 || definitions[result] != 1 || user[result] <= pc || insn.count != 1)
+      continue;
+    const uint32_t into = user[result];
+    const bool logic = isLogic(pc) && isLogic(into) && inputs[pc] + inputs[into] - 1 <= 3;
+    const bool shift = insn.unit == Unit::Shift && insns[into].unit == Unit::Sum &&
+                       insns[into].count == 1 && base(into) == "add";
+    if (!logic && !shift)
+      continue;
+    insn.unit = Unit::Free;
+    insn.count = 0;
+    inputs[into] = uint8_t(inputs[pc] + inputs[into] - 1);
+  }
+}
+
+namespace {
+
+/// A set of registers, and their words.
+class LiveSet {
+public:
+  explicit LiveSet(const std::vector<uint8_t> &words) : words(&words), bits(words.size()) {}
+  void add(uint32_t r) {
+    alive += bits[r] ? 0 : (*words)[r];
+    bits[r] = true;
+  }
+  void remove(uint32_t r) {
+    alive -= bits[r] ? (*words)[r] : 0;
+    bits[r] = false;
+  }
+  void join(const LiveSet &other) {
+    for (uint32_t r = 0; r < bits.size(); ++r)
+      if (other.bits[r])
+        add(r);
+  }
+  bool operator==(const LiveSet &other) const { return bits == other.bits; }
+  uint32_t size() const { return alive; }
+
+private:
+  const std::vector<uint8_t> *words;
+  std::vector<bool> bits;
+  uint32_t alive = 0;
+};
+
+} // namespace
+
+/// Where basic blocks begin, and the end of the code.
+std::vector<uint32_t> TimedCode::blockStarts(const Kernel &kernel) const {
+  const uint32_t size = uint32_t(insns.size());
+  std::vector<uint32_t> starts{0, size};
+  for (uint32_t pc = 0; pc < size; ++pc)
+    if (insns[pc].unit == Unit::Branch)
+      starts.insert(starts.end(), {std::min(kernel.code[pc].target, size), pc + 1});
+  std::sort(starts.begin(), starts.end());
+  starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
+  return starts;
+}
+
+/// Backward data flow over basic blocks, to a fixed point.
+void TimedCode::countLive(const Kernel &kernel) {
+  const std::vector<uint32_t> starts = blockStarts(kernel);
+  std::unordered_map<uint32_t, LiveSet> in;
+  uint32_t most = 0;
+  const auto ofBlock = [&](uint32_t begin, uint32_t end) {
+    LiveSet live(words);
+    const auto join = [&](uint32_t pc) {
+      if (auto found = in.find(pc); found != in.end())
+        live.join(found->second);
+    };
+    const TimedInsn &last = insns[end - 1];
+    const bool always = kernel.code[end - 1].guard == kNoGuard;
+    if (!always || (last.unit != Unit::Exit && last.unit != Unit::Branch))
+      join(end);
+    if (last.unit == Unit::Branch)
+      join(kernel.code[end - 1].target);
+    for (uint32_t pc = end; pc-- > begin;) {
+      most = std::max(most, live.size());
+      if (kernel.code[pc].guard == kNoGuard)
+        for (uint16_t r : writes(insns[pc]))
+          live.remove(r);
+      for (uint16_t r : reads(insns[pc]))
+        live.add(r);
+    }
+    return live;
+  };
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (size_t b = starts.size() - 1; b-- > 0;) {
+      LiveSet live = ofBlock(starts[b], starts[b + 1]);
+      auto [known, fresh] = in.try_emplace(starts[b], LiveSet(words));
+      changed |= !(known->second == live);
+      known->second = std::move(live);
+    }
+  }
+  constexpr uint32_t besides = 8, granularity = 8;
+  needed = (most + besides + granularity - 1) / granularity * granularity;
+}
+
+} // namespace fp4::sim

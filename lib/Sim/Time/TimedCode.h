@@ -1,0 +1,93 @@
+//===- TimedCode.h - What the instructions of a kernel cost ---------------===//
+//
+// Static facts about each instruction of a kernel, once per launch: the unit that executes it, how
+// many machine instructions ptxas is expected to make of it, and the registers that it waits for
+// and fills. The PTX is all there is to go by; ptxas schedules and combines, so counts are
+// estimates.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Sim/Decode/ProgramImpl.h"
+#include <span>
+
+namespace fp4::sim {
+
+/// What executes an instruction, or how it is timed.
+enum class Unit : uint8_t {
+  Unknown, ///< Units.def has no pattern for it
+  Free,    ///< ptxas makes nothing of it
+  Alu,
+  Sum,   ///< the ALU or the pipe of integer products, whichever is free
+  Shift, ///< the same, by constants
+  Imad,
+  Fma,
+  Half,
+  Mufu,
+  Double,
+  Shuffle,
+  Redux,
+  Memory,
+  Branch,
+  Exit,
+  Barrier,
+  ClusterBarrier,
+  Mbarrier,
+  MbarrierTest,
+  FenceAsync,
+  FenceCta,
+  Fence,
+  Wait, ///< for asynchronous work, or its bookkeeping
+  Copy, ///< hands work to the copy engine
+  Async,
+  Wgmma,
+  MmaSync,
+  TmemAlloc,
+  TmemMove,
+};
+
+struct TimedInsn {
+  Unit unit = Unit::Unknown;
+  uint8_t count = 0;    ///< machine instructions
+  bool mayWake = false; ///< other warps may wait for what it does
+  bool remote = false;  ///< it acts on another block of the cluster
+  bool bypassesL1 = false;
+  uint8_t depth = 0;  ///< of mma.sync: K of a wgmma of its element type
+  float flops = 0;    ///< ... of the warp
+  uint32_t first = 0; ///< of its registers in TimedCode::registers: those read, then
+  uint16_t reads = 0, writes = 0;
+};
+
+class TimedCode {
+public:
+  TimedCode(const ProgramImpl &program, const Kernel &kernel);
+
+  const TimedInsn &operator[](uint32_t pc) const { return insns[pc]; }
+  std::span<const uint16_t> reads(const TimedInsn &insn) const {
+    return {registers.data() + insn.first, insn.reads};
+  }
+  std::span<const uint16_t> writes(const TimedInsn &insn) const {
+    return {registers.data() + insn.first + insn.reads, insn.writes};
+  }
+  uint32_t registerCount() const { return count; }
+  /// Registers of a thread at the place where most are alive, and what ptxas needs besides.
+  uint32_t registersNeeded() const { return needed; }
+  /// The opcode of an instruction that has no unit; empty if all have.
+  const std::string &unknown() const { return unknownOpcode; }
+
+private:
+  void classify(const ProgramImpl &program, const Kernel &kernel);
+  void listRegisters(const Kernel &kernel);
+  void narrow(const Kernel &kernel);
+  void fold(const Kernel &kernel);
+  std::vector<uint32_t> blockStarts(const Kernel &kernel) const;
+  void countLive(const Kernel &kernel);
+
+  std::vector<TimedInsn> insns;
+  std::vector<uint16_t> registers;
+  std::vector<uint8_t> words; ///< of 32 bits, of each register; 0: a predicate
+  uint32_t count = 0, needed = 0;
+  std::string unknownOpcode;
+};
+
+} // namespace fp4::sim

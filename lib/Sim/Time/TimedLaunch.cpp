@@ -1,0 +1,569 @@
+//===- TimedLaunch.cpp - Runs a launch on a virtual clock -----------------===//
+#include "Sim/Time/TimedLaunch.h"
+#include "Sim/Async/TicketQueue.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace fp4::sim {
+namespace {
+
+constexpr double lead = 64; ///< cycles by which one slot may run ahead of another
+constexpr uint32_t kTicket = ~0u;
+
+uint64_t volume(const std::array<uint32_t, 3> &shape) {
+  return uint64_t(shape[0]) * shape[1] * shape[2];
+}
+
+/// What ptxas gives a thread: what is alive, within what the kernel asks for.
+uint32_t registersOf(const KernelInfo &kernel, const TimedCode &code, const hw::TargetModel &target,
+                     uint64_t threads) {
+  constexpr uint32_t granularity = 8;
+  if (kernel.maximumRegisters)
+    return kernel.maximumRegisters;
+  const uint64_t share = target.registersPerSM / std::max(1u, kernel.minimumBlocks) / threads;
+  return uint32_t(std::min<uint64_t>(
+      {code.registersNeeded(), share / granularity * granularity, target.maxRegistersPerThread}));
+}
+
+uint32_t residentBlocksOf(const hw::TargetModel &target, uint64_t threads, uint64_t sharedBytes,
+                          uint32_t registers) {
+  const uint64_t warps = (threads + 31) / 32, granularity = 8;
+  const uint64_t perWarp =
+      (std::max(registers, 16u) + granularity - 1) / granularity * granularity * 32;
+  return uint32_t(std::clamp<uint64_t>(
+      std::min({uint64_t(target.maxThreadsPerSM) / (warps * 32),
+                uint64_t(target.sharedBytesPerSM) / (sharedBytes + target.sharedReservedPerCta),
+                uint64_t(target.registersPerSM) / (perWarp * warps)}),
+      1, target.maxCtasPerSM));
+}
+
+/// Slots that are simulated of `all`. Small launches are simulated whole.
+uint64_t sampleOf(uint64_t all, uint64_t clusters, uint64_t threadsOfCluster) {
+  constexpr uint64_t warpsWhole = 1 << 19; // a few seconds of a streaming kernel
+  constexpr uint64_t least = 8;            // slots that share memory as many would
+  const uint64_t warps = clusters * ((threadsOfCluster + 31) / 32);
+  if (warps <= warpsWhole || clusters <= all)
+    return all;
+  return std::clamp<uint64_t>(all * warpsWhole / warps, std::min(least, all), all);
+}
+
+} // namespace
+
+TimedLaunch::TimedLaunch(Launch &launch, const hw::TargetModel &target, uint64_t sharedBytes)
+    : launch(launch), target(target), rates(target.name), code(*launch.program, *launch.kernel),
+      registers(registersOf(launch.kernel->info, code, target, volume(launch.config.block))),
+      residentBlocks(residentBlocksOf(target, volume(launch.config.block), sharedBytes, registers)),
+      clusterSize(volume(launch.config.cluster)),
+      slotsOfAll(std::max<uint64_t>(1, target.multiprocessors / clusterSize)),
+      slots(launch.config.gridWorkspace ? slotsOfAll
+                                        : sampleOf(slotsOfAll, launch.totalClusters,
+                                                   volume(launch.config.block) * clusterSize)),
+      machine(rates, rates[TimingRate::Gigahertz], target.l2Bytes,
+              double(slots.size()) / double(slotsOfAll)),
+      before(launch.observer) {
+  machine.processors.resize(slots.size() * clusterSize);
+  const double l1 = rates[TimingRate::L1Bytes] * 1024 -
+                    double(residentBlocks * (sharedBytes + target.sharedReservedPerCta));
+  for (Multiprocessor &sm : machine.processors)
+    sm.l1.resize(uint64_t(std::max(l1, 8.0 * 1024)));
+  if (before) {
+    observers.add(before);
+    observers.add(&recorder);
+    launch.observer = &observers;
+  } else {
+    launch.observer = &recorder;
+  }
+  launch.gigahertz = rates[TimingRate::Gigahertz];
+  launch.sample = slots.size();
+  launch.sampleOf = slotsOfAll;
+  launch.sampling = true;
+}
+
+TimedLaunch::~TimedLaunch() { launch.observer = before; }
+
+//===----------------------------------------------------------------------===//
+// Clusters
+//===----------------------------------------------------------------------===//
+
+/// Starts the next cluster of the sample in a free place.
+bool TimedLaunch::startNext(Slot &slot, uint32_t place, double when) {
+  if (!launch.findNext())
+    return false;
+  auto running = std::make_unique<Running>(launch, launch.nextCluster++);
+  std::vector<Multiprocessor *> processors;
+  for (uint64_t rank = 0; rank < clusterSize; ++rank)
+    processors.push_back(&machine.processors[slot.index * clusterSize + rank]);
+  for (Multiprocessor *sm : processors) {
+    when = std::max(when, sm->lastStart + rates[TimingRate::BlockStart]);
+    sm->lastStart = when;
+  }
+  const auto policy = new TimedPolicy(machine, recorder, processors,
+                                      [this, &slot, place](uint64_t ticket, double at) {
+                                        slot.events.push({at, order++, place, kTicket, ticket});
+                                      });
+  running->cluster.policy.reset(policy);
+  running->policy = policy;
+  for (auto &cta : running->cluster.ctas)
+    for (Warp &warp : cta->warps) {
+      TimedWarp timed;
+      timed.warp = &warp;
+      timed.processor = processors[cta->rank];
+      timed.scheduler = unsigned(warp.index + place * cta->warps.size()) % kSchedulers;
+      timed.born = timed.nextIssue = timed.waited = when;
+      timed.ready.assign(code.registerCount(), 0);
+      timed.because.assign(code.registerCount(), Activity::Arithmetic);
+      running->warps.push_back(std::move(timed));
+    }
+  slot.running[place] = std::move(running);
+  for (TimedWarp &warp : slot.running[place]->warps)
+    schedule(slot, place, warp);
+  return true;
+}
+
+/// The cluster in `place` has no live thread.
+Status TimedLaunch::finish(Slot &slot, uint32_t place) {
+  Running &running = *slot.running[place];
+  FP4_TRY(running.scheduler.close());
+  double done = std::max(running.policy->lastEnd(), running.stores);
+  for (TimedWarp &warp : running.warps)
+    done = std::max(done, warp.nextIssue);
+  flops += running.policy->flops;
+  end = std::max(end, done);
+  stats.warpInstructions += running.scheduler.executed();
+  stats.mmas += running.cluster.mmas;
+  stats.tickets += running.cluster.tickets;
+  stats.ctas += running.cluster.ctas.size();
+  slot.running[place].reset();
+  if (launch.options->progress)
+    launch.options->progress(stats.ctas, launch.totalClusters * clusterSize);
+  startNext(slot, place, done + rates[TimingRate::BlockReplace]);
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Events
+//===----------------------------------------------------------------------===//
+
+Expected<LaunchStats> TimedLaunch::run() {
+  for (size_t i = 0; i < slots.size(); ++i) {
+    slots[i].index = uint32_t(i);
+    slots[i].running.resize(residentBlocks);
+  }
+  for (uint32_t place = 0; place < residentBlocks; ++place)
+    for (Slot &slot : slots)
+      startNext(slot, place, rates[TimingRate::FirstBlocks]);
+  using Turn = std::pair<double, uint32_t>;
+  std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns;
+  for (Slot &slot : slots)
+    if (!slot.events.empty())
+      turns.push({slot.events.top().when, slot.index});
+  while (!turns.empty()) {
+    Slot &slot = slots[turns.top().second];
+    turns.pop();
+    FP4_TRY(runSlot(slot, turns.empty() ? 1e300 : turns.top().first + lead));
+    if (!slot.events.empty())
+      turns.push({slot.events.top().when, slot.index});
+  }
+  nanoseconds = std::numeric_limits<double>::quiet_NaN();
+  launch.observer = before;
+  return stats;
+}
+
+Status TimedLaunch::runSlot(Slot &slot, double until) {
+  while (!slot.events.empty() && slot.events.top().when <= until) {
+    const Event event = slot.events.top();
+    slot.events.pop();
+    if (!slot.running[event.running]) // a ticket of a cluster that drained
+      continue;
+    if (event.warp == kTicket)
+      FP4_TRY(runTicket(slot, event));
+    else
+      FP4_TRY(runWarp(slot, event));
+    Running *running = slot.running[event.running].get();
+    if (running->cluster.liveThreads == 0)
+      FP4_TRY(finish(slot, event.running));
+    else if (running->blocked.size() == running->warps.size())
+      FP4_TRY(unblock(slot, event.running));
+  }
+  return {};
+}
+
+/// Every warp that is left waits: if no ticket is to come, nothing will happen by itself.
+Status TimedLaunch::unblock(Slot &slot, uint32_t place) {
+  Running &running = *slot.running[place];
+  auto &queue = static_cast<TicketQueue &>(*running.cluster.async);
+  if (!queue.tickets().empty())
+    return {};
+  while (running.blocked.size() == running.warps.size()) {
+    FP4_TRY(running.scheduler.unblock());
+    wake(slot, place, *running.policy->cycles(), 0);
+  }
+  return {};
+}
+
+Status TimedLaunch::runTicket(Slot &slot, const Event &event) {
+  Running &running = *slot.running[event.running];
+  auto &queue = static_cast<TicketQueue &>(*running.cluster.async);
+  if (queue.done(event.ticket))
+    return {};
+  running.policy->setTime(event.when);
+  nanoseconds = event.when / launch.gigahertz;
+  running.steps = 0;
+  FP4_ASSIGN(auto advanced, queue.advance(event.ticket));
+  if (!advanced) { // behind what it waits for, which ends at the same time
+    slot.events.push({event.when + 1, order++, event.running, kTicket, event.ticket});
+    return {};
+  }
+  wake(slot, event.running, event.when, 0);
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Warps
+//===----------------------------------------------------------------------===//
+
+/// From what a warp waited for to its next instruction.
+double TimedLaunch::wakeCycles(const TimedInsn &insn) const {
+  switch (insn.unit) {
+  case Unit::Barrier:
+    return rates[TimingRate::BarrierCycles] +
+           rates[TimingRate::BarrierPerWarp] * double((volume(launch.config.block) + 31) / 32);
+  case Unit::ClusterBarrier:
+    return rates[TimingRate::ClusterBarrierCycles];
+  case Unit::MbarrierTest:
+    return rates[TimingRate::MbarrierWake];
+  default:
+    return 0; // in the tails of the engines
+  }
+}
+
+static Activity waitOf(Unit unit) {
+  switch (unit) {
+  case Unit::MbarrierTest:
+    return Activity::Mbarrier;
+  case Unit::Wait:
+  case Unit::TmemAlloc:
+  case Unit::Async:
+    return Activity::Products;
+  default:
+    return Activity::Barrier;
+  }
+}
+
+/// Puts the next instruction of `warp` on the calendar, or the warp among those that wait.
+void TimedLaunch::schedule(Slot &slot, uint32_t place, TimedWarp &warp) {
+  Running &running = *slot.running[place];
+  const uint32_t index = uint32_t(&warp - running.warps.data());
+  const LaneGroup *group = warp.warp->done() ? nullptr : running.scheduler.next(*warp.warp);
+  warp.reserved = false;
+  if (!group) {
+    warp.blocked = true;
+    running.blocked.push_back(index);
+    return;
+  }
+  warp.blocked = false;
+  warp.pc = group->pc;
+  const TimedInsn &insn = code[group->pc];
+  double ready = warp.nextIssue;
+  if (insn.count) {
+    float last = float(ready - warp.born);
+    const auto look = [&](uint16_t r) {
+      if (warp.ready[r] > last) {
+        last = warp.ready[r];
+        warp.reason = warp.because[r];
+      }
+    };
+    for (uint16_t r : code.reads(insn))
+      look(r);
+    for (uint16_t r : code.writes(insn))
+      look(r);
+    ready = std::max(ready, warp.born + double(last));
+  }
+  warp.account.cycles[size_t(warp.reason)] += ready - warp.waited;
+  warp.waited = ready;
+  slot.events.push({ready, order++, place, index, 0});
+}
+
+/// Something happened that warps may wait for.
+void TimedLaunch::wake(Slot &slot, uint32_t place, double now, double extra) {
+  Running &running = *slot.running[place];
+  std::vector<uint32_t> still;
+  still.swap(running.blocked);
+  for (uint32_t index : still) {
+    TimedWarp &warp = running.warps[index];
+    const LaneGroup *group = warp.warp->done() ? nullptr : running.scheduler.next(*warp.warp);
+    if (!group) {
+      running.blocked.push_back(index);
+      continue;
+    }
+    // Other lanes may have gone on to a wait of their own: the group knows which was its.
+    const TimedInsn &waiter = code[group->retry || !group->pc ? group->pc : group->pc - 1];
+    warp.reason = waitOf(waiter.unit);
+    warp.nextIssue = std::max(warp.nextIssue, now + wakeCycles(waiter) + extra);
+    schedule(slot, place, warp);
+  }
+}
+
+/// Takes the unit. False when it is busy: `when` is when it will be this warp's.
+bool TimedLaunch::reserve(TimedWarp &warp, const TimedInsn &insn, double now, double &when) {
+  auto &pipes = warp.processor->pipes[warp.scheduler];
+  const auto take = [&](Pipe pipe, double interval) {
+    when = std::max(now, pipes[pipe].free);
+    pipes[pipe].serve(now, interval * insn.count);
+    return when <= now;
+  };
+  const auto freer = [&](Pipe a, Pipe b) { return pipes[a].free <= pipes[b].free ? a : b; };
+  switch (insn.unit) {
+  case Unit::Alu: { // the accumulators of wgmma take the ports of the registers
+    const bool beside = target.hasWgmma && pipes[PipeTensor].free > now;
+    return take(PipeAlu, rates[beside ? TimingRate::WgmmaAluInterval : TimingRate::AluInterval]);
+  }
+  case Unit::Sum:
+  case Unit::Shift: {
+    const Pipe pipe = freer(PipeAlu, PipeHeavy);
+    return take(pipe, rates[pipe == PipeAlu ? TimingRate::AluInterval : TimingRate::ImadInterval]);
+  }
+  case Unit::Imad:
+    return take(PipeHeavy, rates[TimingRate::ImadInterval]);
+  case Unit::Fma:
+    return take(freer(PipeHeavy, PipeLite), 2 * rates[TimingRate::FmaInterval]);
+  case Unit::Half:
+    return take(PipeHalf, rates[TimingRate::HalfInterval]);
+  case Unit::Mufu:
+    return take(PipeMufu, rates[TimingRate::MufuInterval]);
+  case Unit::MmaSync: {
+    const double flops = rates[flopsOf(insn.depth)] * rates[TimingRate::MmaSyncShare];
+    return take(PipeTensor, flops > 0 ? insn.flops * kSchedulers / flops : 0);
+  }
+  case Unit::Double:
+    return take(PipeDouble, rates[TimingRate::DoubleInterval]);
+  default:
+    return true;
+  }
+}
+
+/// A program that polls for ever is stopped.
+Status TimedLaunch::checkProgress(Running &running) {
+  const uint64_t limit = launch.options->spinLimit, most = launch.options->instructionLimit;
+  if ((limit && ++running.steps > limit) || (most && running.scheduler.executed() > most))
+    return makeError(ErrorKind::Simulation,
+                     fmt::format("kernel '{}' executed {} warp instructions in one cluster without "
+                                 "progress",
+                                 launch.kernel->info.name, running.steps),
+                     "an endless loop, or a limit that is too low for this launch");
+  return {};
+}
+
+Status TimedLaunch::runWarp(Slot &slot, const Event &event) {
+  Running &running = *slot.running[event.running];
+  TimedWarp &warp = running.warps[event.warp];
+  const TimedInsn &insn = code[warp.pc];
+  double when = event.when;
+  if (insn.count && !warp.reserved) {
+    warp.reserved = true;
+    if (!reserve(warp, insn, event.when, when)) {
+      warp.account.cycles[size_t(Activity::Pipe)] += when - warp.waited;
+      warp.waited = when;
+      slot.events.push({when, order++, event.running, event.warp, 0});
+      return {};
+    }
+  }
+  double issue = event.when;
+  if (insn.count)
+    issue = warp.processor->issue[warp.scheduler].serve(event.when, insn.count) - insn.count;
+  warp.account.cycles[size_t(Activity::Scheduler)] += issue - warp.waited;
+  const LaneGroup *group = running.scheduler.next(*warp.warp);
+  if (!group) { // another group of its lanes was to run
+    schedule(slot, event.running, warp);
+    return {};
+  }
+  recorder.clear();
+  running.policy->setTime(issue);
+  nanoseconds = issue / launch.gigahertz;
+  FP4_ASSIGN(auto step, running.scheduler.stepOne(*warp.warp, *group));
+  FP4_TRY(checkProgress(running));
+  warp.pc = step.pc;
+  complete(running, warp, code[step.pc], issue, step);
+  if (warp.warp->done())
+    account.add(warp.warp->index, warp.account);
+  if (insn.mayWake && !running.blocked.empty())
+    wake(slot, event.running, issue, insn.remote ? rates[TimingRate::RemoteArrive] : 0);
+  schedule(slot, event.running, warp);
+  return {};
+}
+
+/// Results, and when the warp may go on.
+void TimedLaunch::complete(Running &running, TimedWarp &warp, const TimedInsn &insn, double issue,
+                           const Scheduler::Step &step) {
+  Activity because = Activity::Arithmetic;
+  double result = issue;
+  warp.reason = Activity::Arithmetic;
+  if (step.lanes && step.outcome != Outcome::Retry)
+    result = resultOf(warp, running, insn, issue, because);
+  if (!insn.count) // what it copies, it copies in no time
+    for (uint16_t r : code.reads(insn))
+      if (warp.born + double(warp.ready[r]) > result) {
+        result = warp.born + double(warp.ready[r]);
+        because = warp.because[r];
+      }
+  for (uint16_t r : code.writes(insn)) {
+    warp.ready[r] = float(result - warp.born);
+    warp.because[r] = because;
+  }
+  warp.nextIssue = std::max(warp.nextIssue, issue + insn.count);
+  warp.account.cycles[size_t(Activity::Issue)] += insn.count;
+  warp.account.instructions += insn.count;
+  warp.account.units |= step.lanes ? 1u << unsigned(insn.unit) : 0;
+  warp.waited = issue + insn.count;
+  const bool jumped = step.jumped || step.outcome == Outcome::Jump;
+  if (jumped) {
+    warp.nextIssue = std::max(warp.nextIssue, issue + rates[TimingRate::BranchCycles]);
+    warp.reason = Activity::Branch;
+  }
+}
+
+/// From the issue of arithmetic until its result may be used; of a sequence, of its last.
+double TimedLaunch::latencyOf(const TimedInsn &insn) const {
+  constexpr double apart = 2; // cycles between instructions of a sequence
+  const double rest = insn.count ? (insn.count - 1) * apart : 0;
+  switch (insn.unit) {
+  case Unit::Alu:
+  case Unit::Sum:
+  case Unit::Shift:
+    return rates[TimingRate::AluLatency] + rest;
+  case Unit::Imad:
+    return rates[TimingRate::ImadLatency] + rest;
+  case Unit::Fma:
+  case Unit::Half:
+    return rates[TimingRate::FmaLatency] + rest;
+  case Unit::Mufu:
+    return rates[TimingRate::MufuLatency] + rest;
+  case Unit::Double:
+    return rates[TimingRate::DoubleLatency] + rest;
+  case Unit::MmaSync:
+    return rates[TimingRate::MmaSyncLatency];
+  default:
+    return 0;
+  }
+}
+
+/// Whether A of a wgmma is in registers.
+static bool readsRegisters(const Insn &insn) { return insn.op[1].kind == OperandKind::Vector; }
+
+/// When the result of an instruction that issues now is there. What holds the warp itself moves
+/// nextIssue.
+double TimedLaunch::resultOf(TimedWarp &warp, Running &running, const TimedInsn &insn, double issue,
+                             Activity &because) {
+  const auto hold = [&](TimingRate rate, Activity reason) {
+    warp.reason = reason;
+    return warp.nextIssue = std::max(warp.nextIssue, issue + rates[rate]);
+  };
+  const auto exchange = [&](TimingRate interval, TimingRate latency) {
+    because = Activity::Shared;
+    return warp.processor->exchange.serve(issue, rates[interval]) + rates[latency];
+  };
+  switch (insn.unit) {
+  case Unit::Shuffle:
+    return exchange(TimingRate::ShuffleInterval, TimingRate::ShuffleLatency);
+  case Unit::Redux:
+    return exchange(TimingRate::ReduxInterval, TimingRate::ReduxLatency);
+  case Unit::Memory:
+    return accessMemory(warp, running, insn, issue, because);
+  case Unit::Mbarrier:
+    return hold(TimingRate::MbarrierArrive, Activity::Mbarrier);
+  case Unit::MbarrierTest:
+    because = Activity::Mbarrier;
+    return issue + rates[TimingRate::MbarrierTest];
+  case Unit::FenceAsync:
+    return hold(TimingRate::FenceProxyAsync, Activity::Fence);
+  case Unit::Fence:
+    return hold(TimingRate::FenceDevice, Activity::Fence);
+  case Unit::Wgmma:
+    return hold(readsRegisters(launch.kernel->code[warp.pc]) ? TimingRate::WgmmaIssueRegisters
+                                                             : TimingRate::WgmmaIssue,
+                Activity::Products);
+  case Unit::TmemAlloc:
+    return hold(TimingRate::TmemAlloc, Activity::Products);
+  case Unit::TmemMove: // the registers of a load wait for it
+    because = Activity::Products;
+    return std::max(issue, running.policy->lastEnd());
+  default:
+    because = insn.unit == Unit::MmaSync ? Activity::Products : Activity::Arithmetic;
+    return issue + latencyOf(insn);
+  }
+}
+
+double TimedLaunch::accessMemory(TimedWarp &warp, Running &running, const TimedInsn &insn,
+                                 double issue, Activity &because) {
+  Multiprocessor &sm = *warp.processor;
+  const double perWavefront = kLineBytes / rates[TimingRate::SharedBytes];
+  double result = issue;
+  if (recorder.wavefronts) {
+    because = Activity::Shared;
+    const double done = sm.shared.serve(issue, recorder.wavefronts * perWavefront);
+    result =
+        done + rates[recorder.atomic ? TimingRate::SharedAtomicLatency : TimingRate::SharedLatency];
+  }
+  if (recorder.lines.empty())
+    return result;
+  because = Activity::Global;
+  const double looked = sm.shared.serve(issue, double(recorder.lines.size()) * perWavefront);
+  const std::span<const LineAccess> all = recorder.lines;
+  if (recorder.write || recorder.atomic)
+    running.stores = std::max(running.stores, machine.memory.write(sm.port, looked, all));
+  if (recorder.write && !recorder.atomic)
+    return result;
+  if (recorder.atomic || recorder.strong || insn.bypassesL1)
+    return machine.memory.read(sm.port, looked, all);
+  result = std::max(result, looked + rates[TimingRate::L1Latency]);
+  std::vector<LineAccess> missing;
+  for (const LineAccess &access : all) {
+    const L1Cache::Found found = sm.l1.access(access);
+    result = std::max(result, found.ready);
+    if (found.missing)
+      missing.push_back({access.line, found.missing});
+  }
+  if (missing.empty())
+    return result;
+  const double arrival = machine.memory.read(sm.port, looked, std::span<const LineAccess>(missing));
+  for (const LineAccess &access : missing)
+    sm.l1.arrived(access.line, arrival);
+  return std::max(result, arrival);
+}
+
+//===----------------------------------------------------------------------===//
+// The prediction
+//===----------------------------------------------------------------------===//
+
+KernelTime TimedLaunch::prediction() const {
+  KernelTime time;
+  time.kernel = launch.kernel->info.name;
+  time.target = target.name;
+  time.grid = launch.config.grid;
+  time.block = launch.config.block;
+  time.cluster = launch.config.cluster;
+  time.blocksPerMultiprocessor = residentBlocks;
+  time.registers = registers;
+  time.simulated = uint32_t(machine.processors.size());
+  time.multiprocessors = uint32_t(slotsOfAll * clusterSize);
+  for (TimingRate rate : rates.missing())
+    time.missing.push_back(
+        fmt::format("{} ({})", hw::describe(rate).name, hw::describe(rate).meaning));
+  if (!code.unknown().empty())
+    time.missing.push_back(fmt::format("the unit that executes '{}'", code.unknown()));
+  if (!time.missing.empty())
+    return time;
+  const double scale = double(slotsOfAll) / double(slots.size());
+  time.gigahertz = rates[TimingRate::Gigahertz];
+  time.cycles = end;
+  time.launchMicroseconds = rates[TimingRate::LaunchMicroseconds];
+  time.microseconds = time.launchMicroseconds + end / time.gigahertz * 1e-3;
+  time.flops = flops * scale;
+  time.memoryBytes = double(machine.memory.deviceBytes) * scale;
+  time.l2Bytes = double(machine.memory.l2Bytes) * scale;
+  time.resources = resourcesOf(machine, end);
+  time.roles = account.roles();
+  return time;
+}
+
+} // namespace fp4::sim

@@ -1,0 +1,114 @@
+//===- TimedLaunch.h - Runs a launch on a virtual clock -------------------===//
+//
+// All multiprocessors, or a sample of them, run together: an event is the next instruction of a
+// warp or the end of an asynchronous operation, and events happen in the order of their cycles.
+// Results are those of any other policy, because a program's results do not depend on the schedule.
+//
+// A slot is the multiprocessors of one cluster. Slots have calendars of their own and run ahead of
+// each other by at most a few cycles; they share L2 and device memory.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Sim/State/Scheduler.h"
+#include "Sim/Time/Account.h"
+#include "Sim/Time/TimedPolicy.h"
+#include "fp4/ISA/TargetModel.h"
+#include "fp4/Sim/ObserverList.h"
+#include <queue>
+
+namespace fp4::sim {
+
+class TimedLaunch {
+public:
+  /// `sharedBytes` of a CTA. Installs an observer of its own in `launch`.
+  TimedLaunch(Launch &launch, const hw::TargetModel &target, uint64_t sharedBytes);
+  ~TimedLaunch();
+
+  /// Runs the launch, or its sample.
+  Expected<LaunchStats> run();
+  KernelTime prediction() const;
+  /// For LaunchEvent.
+  const double *clock() const { return &nanoseconds; }
+
+private:
+  struct TimedWarp {
+    Warp *warp = nullptr;
+    Multiprocessor *processor = nullptr;
+    unsigned scheduler = 0;
+    double nextIssue = 0; ///< the earliest
+    double waited = 0;    ///< since when it does something else than issue
+    Activity reason = Activity::Arithmetic;
+    bool blocked = false, reserved = false;
+    uint32_t pc = 0;               ///< of the next instruction
+    std::vector<float> ready;      ///< of each register, cycles after `born`
+    std::vector<Activity> because; ///< ... and what fills it
+    double born = 0;
+    WarpAccount account;
+  };
+  struct Running {
+    Running(Launch &launch, uint64_t index) : cluster(launch, index), scheduler(cluster) {}
+    Cluster cluster;
+    Scheduler scheduler;
+    TimedPolicy *policy = nullptr;
+    std::vector<TimedWarp> warps;
+    std::vector<uint32_t> blocked;
+    uint64_t steps = 0; ///< since anything but polling happened
+    double stores = 0;  ///< when L2 has the last of them
+  };
+  struct Event {
+    double when;
+    uint64_t order; ///< of events at one time
+    uint32_t running;
+    uint32_t warp; ///< ~0: a ticket
+    uint64_t ticket;
+    bool operator<(const Event &o) const {
+      return when != o.when ? when > o.when : order > o.order;
+    }
+  };
+  struct Slot {
+    std::priority_queue<Event> events;
+    std::vector<std::unique_ptr<Running>> running; ///< by place; null: free
+    uint32_t index = 0;
+  };
+
+  bool startNext(Slot &slot, uint32_t place, double when);
+  Status runSlot(Slot &slot, double until);
+  Status runTicket(Slot &slot, const Event &event);
+  Status runWarp(Slot &slot, const Event &event);
+  Status checkProgress(Running &running);
+  Status unblock(Slot &slot, uint32_t place);
+  Status finish(Slot &slot, uint32_t place);
+  void schedule(Slot &slot, uint32_t place, TimedWarp &warp);
+  void wake(Slot &slot, uint32_t place, double now, double extra);
+  bool reserve(TimedWarp &warp, const TimedInsn &insn, double now, double &when);
+  void complete(Running &running, TimedWarp &warp, const TimedInsn &insn, double issue,
+                const Scheduler::Step &step);
+  double latencyOf(const TimedInsn &insn) const;
+  double resultOf(TimedWarp &warp, Running &running, const TimedInsn &insn, double issue,
+                  Activity &because);
+  double accessMemory(TimedWarp &warp, Running &running, const TimedInsn &insn, double issue,
+                      Activity &because);
+  double wakeCycles(const TimedInsn &insn) const;
+
+  Launch &launch;
+  const hw::TargetModel &target;
+  Rates rates;
+  TimedCode code;
+  uint32_t registers, residentBlocks;
+  uint64_t clusterSize;
+  uint64_t slotsOfAll; ///< of the whole machine
+  std::vector<Slot> slots;
+  Machine machine;
+  Recorder recorder;
+  ObserverList observers;
+  Observer *before; ///< launch's
+  Account account;
+  uint64_t order = 0;
+  double end = 0; ///< of the last cluster
+  double nanoseconds = 0;
+  double flops = 0;
+  LaunchStats stats;
+};
+
+} // namespace fp4::sim

@@ -1,0 +1,169 @@
+//===- TimedPolicy.cpp - Asynchronous operations end when they would ------===//
+#include "Sim/Time/TimedPolicy.h"
+#include "Sim/State/SharedMemory.h"
+#include <cmath>
+
+namespace fp4::sim {
+
+void TimedPolicy::issued(const Ticket &ticket) {
+  double firstStage = 0;
+  const double end = endOfThoseBefore(ticket, endOf(ticket, firstStage));
+  ends[ticket.id] = end;
+  last = std::max(last, end);
+  flops += double(ticket.flops);
+  for (size_t stage = 0; stage < std::max<size_t>(1, ticket.stages.size()); ++stage)
+    calendar(ticket.id, stage == 0 && ticket.stages.size() > 1 ? firstStage : end);
+}
+
+double TimedPolicy::endOfThoseBefore(const Ticket &ticket, double least) const {
+  for (uint64_t id : ticket.after)
+    if (auto found = ends.find(id); found != ends.end())
+      least = std::max(least, found->second);
+  return least;
+}
+
+double TimedPolicy::endOf(const Ticket &ticket, double &firstStage) {
+  switch (ticket.kind) {
+  case TicketKind::Tma:
+  case TicketKind::Bulk:
+    if (ticket.engine == Engine::BulkStore)
+      return copyOut(ticket, firstStage);
+    return copyIn(ticket);
+  case TicketKind::ThreadCopy: {
+    Multiprocessor &sm = *processors[ticket.issuer.rank];
+    if (recorder.lines.empty())
+      return now;
+    return machine.memory.read(sm.port, now, std::span<const LineAccess>(recorder.lines));
+  }
+  case TicketKind::Wgmma:
+    return wgmma(ticket);
+  case TicketKind::Mma:
+    return tcgen05Mma(ticket);
+  case TicketKind::Commit: {
+    const TimingRate tail =
+        ticket.ctaGroup == 2 ? TimingRate::Tcgen05PairTail : TimingRate::Tcgen05Tail;
+    return endOfThoseBefore(ticket, now) +
+           std::max(0.0, rates[tail] - rates[TimingRate::MbarrierWake]);
+  }
+  case TicketKind::TmemCopy: {
+    Multiprocessor &sm = *processors[ticket.issuer.rank];
+    return sm.scales.serve(now, rates[TimingRate::ScaleCopyInterval]) +
+           rates[TimingRate::ScaleCopyLatency] - rates[TimingRate::Tcgen05Tail];
+  }
+  case TicketKind::TmemLoad:
+  case TicketKind::TmemStore:
+    return tmemMove(ticket);
+  case TicketKind::TmemShift:
+    return now + rates[TimingRate::ScaleCopyInterval];
+  case TicketKind::ClusterLaunch: // the request goes to the far side of L2 and back
+    return now + rates[TimingRate::MemoryLatency];
+  }
+  return now;
+}
+
+//===----------------------------------------------------------------------===//
+// Copies
+//===----------------------------------------------------------------------===//
+
+double TimedPolicy::copyIn(const Ticket &ticket) {
+  const uint32_t address = ticket.sharedWrites.empty() ? 0 : ticket.sharedWrites[0].address;
+  const size_t rank = std::min<size_t>(address >> kSharedRankShift, processors.size() - 1);
+  Multiprocessor &to = *processors[rank], &from = *processors[ticket.issuer.rank];
+  const double bytes = double(ticket.bytes                  ? ticket.bytes
+                              : ticket.sharedWrites.empty() ? 0
+                                                            : ticket.sharedWrites[0].bytes);
+  if (ticket.engine == Engine::Threads) // st.async
+    return now + rates[TimingRate::RemoteArrive];
+  if (ticket.global.empty()) // between blocks of the cluster
+    return from.copies.serve(
+               now, std::max(rates[TimingRate::TmaIssue], bytes / rates[TimingRate::TmaBytes])) +
+           rates[TimingRate::TmaLatency] + rates[TimingRate::RemoteLatency];
+  double rows = 0; // each takes the engine a cycle for every 128 bytes or part of them
+  for (const GlobalRun &run : ticket.global)
+    rows += std::ceil(run.bytes / 128.0);
+  const double fill = rows * 128 / rates[TimingRate::TmaBytes];
+  const bool again = copy.insn == ticket.insn && copy.now == now && copy.issuer == ticket.issuer &&
+                     &to != &from && ticket.kind == TicketKind::Tma;
+  if (again) // another destination of a multicast
+    return std::max(copy.arrival, to.copies.serve(now, fill));
+  double start = from.copies.serve(now, std::max(rates[TimingRate::TmaIssue], fill)) - fill;
+  const double limit = rates[TimingRate::TmaInFlight] * 1024;
+  while (!from.inFlight.empty() &&
+         (from.inFlight.front().first <= start || double(from.bytesInFlight) + bytes > limit)) {
+    start = std::max(start, from.inFlight.front().first - rates[TimingRate::L2Latency]);
+    from.bytesInFlight -= from.inFlight.front().second;
+    from.inFlight.pop_front();
+  }
+  const double arrival =
+      machine.memory.read(from.port, start, std::span<const GlobalRun>(ticket.global)) +
+      rates[TimingRate::TmaLatency] +
+      (ticket.kind == TicketKind::Tma ? rates[TimingRate::TensorMapLatency] : 0);
+  from.inFlight.emplace_back(arrival, uint64_t(bytes));
+  from.bytesInFlight += uint64_t(bytes);
+  copy = {ticket.insn, now, arrival, ticket.issuer};
+  return arrival;
+}
+
+double TimedPolicy::copyOut(const Ticket &ticket, double &read) {
+  Multiprocessor &sm = *processors[ticket.issuer.rank];
+  const double fill = double(ticket.bytes) / rates[TimingRate::TmaBytes];
+  const double start = sm.copies.serve(now, std::max(rates[TimingRate::TmaIssue], fill));
+  read = start + rates[TimingRate::StoreLatency];
+  return machine.memory.write(sm.port, read, std::span<const GlobalRun>(ticket.global));
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+/// A warp's quarter of a product: 16 rows. B, and A unless it is in registers, come from shared
+/// memory, which a warpgroup reads once.
+double TimedPolicy::wgmma(const Ticket &ticket) {
+  constexpr double rows = 16, rowBytes = 32;
+  Multiprocessor &sm = *processors[ticket.issuer.rank];
+  const double n = double(ticket.insn->u);
+  const unsigned k = unsigned(double(ticket.flops) / (2 * rows * n) + 0.5);
+  const bool registers = ticket.insn->op[1].kind == OperandKind::Vector;
+  const double compute = double(ticket.flops) / (rates[flopsOf(k)] / kSchedulers);
+  const double bytes = (n / kSchedulers + (registers ? 0 : rows)) * rowBytes;
+  const double read = bytes / rates[TimingRate::SharedBytes];
+  const double least = registers ? rates[TimingRate::WgmmaMinimum] : 0;
+  Server &pipe = sm.pipes[ticket.issuer.warp % kSchedulers][PipeTensor];
+  double &chain = chains[ticket.issuer];
+  const double begin = registers ? std::max(now, chain + rates[TimingRate::WgmmaGap]) : now;
+  const double end = chain = pipe.serve(begin, std::max({compute, read * kSchedulers, least}));
+  sm.shared.busy += read;
+  return std::max(end, sm.shared.free) +
+         rates[registers ? TimingRate::WgmmaTailRegisters : TimingRate::WgmmaTail];
+}
+
+double TimedPolicy::tcgen05Mma(const Ticket &ticket) {
+  constexpr double rowBytes = 32;
+  const uint64_t shape = ticket.pipelined ? ticket.pipelined->accumulator >> 25 : 0;
+  const double m = double(shape >> 24 & 0xFFF), n = double(shape >> 12 & 0xFFF);
+  const unsigned k = unsigned(shape & 0xFFF);
+  const double blocks = ticket.ctaGroup == 2 ? 2 : 1;
+  const double compute = double(ticket.flops) / blocks / rates[flopsOf(k)];
+  const double operands = (m / blocks + n / blocks) * rowBytes / rates[TimingRate::SharedBytes];
+  const double duration = std::max({compute, operands, rates[TimingRate::Tcgen05Minimum] / blocks});
+  double end = 0;
+  for (size_t rank = 0; rank < processors.size(); ++rank)
+    if (ticket.sharedReads >> rank & 1)
+      end = std::max(end, processors[rank]->tensor.serve(now, duration));
+  return end ? end : processors[ticket.issuer.rank]->tensor.serve(now, duration);
+}
+
+double TimedPolicy::tmemMove(const Ticket &ticket) {
+  Multiprocessor &sm = *processors[ticket.issuer.rank];
+  uint64_t bytes = ticket.bytes;
+  for (const RegisterRange &range : ticket.registerWrites)
+    bytes += range.end - range.begin;
+  for (const TmemCells &cells : ticket.tmemWrites)
+    bytes += 4ull * cells.range.lanes * cells.range.columns;
+  const TimingRate rate =
+      ticket.kind == TicketKind::TmemLoad ? TimingRate::TmemBytes : TimingRate::TmemStoreBytes;
+  Server &pipe = sm.pipes[ticket.issuer.warp % kSchedulers][PipeTensor];
+  return pipe.serve(now, double(bytes) / rates[rate]) + rates[TimingRate::TmemLatency];
+}
+
+} // namespace fp4::sim

@@ -1,0 +1,75 @@
+//===- TimedPolicy.h - Asynchronous operations end when they would --------===//
+//
+// The policy of a cluster of a timed launch. When a ticket goes in flight it gets its place in the
+// queue of its engine, and so its end: the engines work in order. The launch's event loop lets the
+// stages of the ticket happen then.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Sim/State/Policy.h"
+#include "Sim/Time/Machine.h"
+#include "Sim/Time/Recorder.h"
+#include <functional>
+#include <map>
+#include <unordered_map>
+
+namespace fp4::sim {
+
+/// The rate of a multiprocessor's products, by the depth of one dense wgmma or tcgen05.mma.
+inline TimingRate flopsOf(unsigned k) {
+  return k <= 8    ? TimingRate::Tf32Flops
+         : k == 16 ? TimingRate::HalfFlops
+         : k == 32 ? TimingRate::QuarterFlops
+                   : TimingRate::Fp4Flops;
+}
+
+class TimedPolicy final : public Policy {
+public:
+  /// Called with the time of every stage of a ticket.
+  using Calendar = std::function<void(uint64_t ticket, double when)>;
+
+  /// `processors`: of the CTAs, by rank.
+  TimedPolicy(Machine &machine, const Recorder &recorder, std::vector<Multiprocessor *> processors,
+              Calendar calendar)
+      : machine(machine), rates(machine.rates), recorder(recorder),
+        processors(std::move(processors)), calendar(std::move(calendar)) {}
+
+  uint64_t clock() const override { return uint64_t(now); }
+  void beginRound() override {}
+  std::optional<double> cycles() const override { return now; }
+  bool due(const Ticket &) const override { return false; }
+  void issued(const Ticket &ticket) override;
+
+  void setTime(double cycle) { now = cycle; }
+  /// When the last operation so far ends.
+  double lastEnd() const { return last; }
+  double flops = 0; ///< of products so far
+
+private:
+  double endOf(const Ticket &ticket, double &firstStage);
+  /// `least`, or the end of the last ticket that this one comes after.
+  double endOfThoseBefore(const Ticket &ticket, double least) const;
+  double copyIn(const Ticket &ticket);
+  double copyOut(const Ticket &ticket, double &read);
+  double product(const Ticket &ticket);
+  double wgmma(const Ticket &ticket);
+  double tcgen05Mma(const Ticket &ticket);
+  double tmemMove(const Ticket &ticket);
+
+  Machine &machine;
+  const Rates &rates;
+  const Recorder &recorder;
+  std::vector<Multiprocessor *> processors;
+  Calendar calendar;
+  double now = 0, last = 0;
+  std::map<Thread, double> chains;           ///< the end of the last wgmma of a warp
+  std::unordered_map<uint64_t, double> ends; ///< of tickets that others may wait for
+  struct {
+    const Insn *insn = nullptr;
+    double now = -1, arrival = 0;
+    Thread issuer;
+  } copy; ///< the last load, for the other destinations of a multicast
+};
+
+} // namespace fp4::sim

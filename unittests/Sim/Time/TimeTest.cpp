@@ -1,0 +1,157 @@
+//===- TimeTest.cpp - Predicted times of small kernels --------------------===//
+//
+// Each kernel does one thing, so that its time follows from one or two rates.
+//
+//===----------------------------------------------------------------------===//
+#include "../Async/KernelHarness.h"
+#include "fp4/ISA/TimingRates.h"
+#include "fp4/Sim/KernelTime.h"
+
+using namespace fp4;
+using namespace fp4::sim;
+using namespace fp4::sim::test;
+using hw::TimingRate;
+
+namespace {
+
+double rate(TimingRate which, std::string_view target = "sm_90a") {
+  return hw::timingRate(target, which)->value;
+}
+
+struct Timed {
+  KernelTime time;
+  std::vector<uint32_t> out;
+};
+
+Timed runTimed(const std::string &body, LaunchConfig config, size_t words = 4096,
+               CompletionPolicy policy = CompletionPolicy::Timed,
+               const std::string &target = "sm_90a", uint32_t fill = 0) {
+  Timed result;
+  SimOptions options;
+  options.policy = policy;
+  options.target = target;
+  options.predicted = [&](KernelTime time) { result.time = std::move(time); };
+  Simulator simulator(options);
+  auto program = parse(kernelText(body, "", target));
+  const uint64_t out = simulator.memory().allocate(4 * words, "out");
+  std::vector<uint32_t> data(words, fill);
+  EXPECT_TRUE(simulator.memory().write(out, data.data(), 4 * words));
+  auto stats = simulator.launch(*program, "test", config, Params().add(out).span());
+  EXPECT_TRUE(stats) << stats.error().message;
+  EXPECT_TRUE(simulator.memory().read(out, data.data(), 4 * words));
+  result.out = std::move(data);
+  return result;
+}
+
+std::string repeated(const std::string &line, int times) {
+  std::string text;
+  for (int i = 0; i < times; ++i)
+    text += line;
+  return text;
+}
+
+constexpr const char *store = "  mul.wide.u32 %rd1, %t, 4;\n  add.u64 %rd1, %out, %rd1;\n"
+                              "  st.global.b32 [%rd1], %r1;\n";
+
+/// Cycles that `times` more of `line` take.
+double cyclesOf(const std::string &before, const std::string &line, LaunchConfig config) {
+  constexpr int few = 64, many = 192;
+  const Timed a = runTimed(before + repeated(line, few) + store, config),
+              b = runTimed(before + repeated(line, many) + store, config);
+  return (b.time.cycles - a.time.cycles) / (many - few);
+}
+
+constexpr LaunchConfig oneWarp{.grid = {1, 1, 1}, .block = {32, 1, 1}},
+    manyWarps{.grid = {1, 1, 1}, .block = {512, 1, 1}};
+
+TEST(Time, AChainCostsTheLatencyOfItsInstructions) {
+  EXPECT_NEAR(cyclesOf("  mov.u32 %r1, %t;\n", "  prmt.b32 %r1, %r1, %t, 12816;\n", oneWarp),
+              rate(TimingRate::AluLatency), 0.1);
+  EXPECT_NEAR(cyclesOf("  mov.u32 %r1, %t;\n", "  ex2.approx.ftz.f32 %r1, %r1;\n", oneWarp),
+              rate(TimingRate::MufuLatency), 0.1);
+}
+
+TEST(Time, ManyWarpsShareTheUnitsOfTheirSchedulers) {
+  const double warpsOfScheduler = 4;
+  EXPECT_NEAR(cyclesOf("  mov.u32 %r1, %t;\n", "  prmt.b32 %r1, %r1, %t, 12816;\n", manyWarps),
+              warpsOfScheduler * rate(TimingRate::AluInterval), 0.2);
+  EXPECT_NEAR(cyclesOf("  mov.u32 %r1, %t;\n", "  ex2.approx.ftz.f32 %r1, %r1;\n", manyWarps),
+              warpsOfScheduler * rate(TimingRate::MufuInterval), 0.2);
+}
+
+TEST(Time, ALoadThatFollowsALoadWaitsForMemory) {
+  // each thread follows a chain of zeros: the same line, in L1 after the first
+  const std::string chase = "  ld.global.b32 %r1, [%rd2];\n  cvt.u64.u32 %rd3, %r1;\n"
+                            "  add.u64 %rd2, %rd2, %rd3;\n";
+  const double l1 = cyclesOf("  mov.u64 %rd2, %out;\n", chase, oneWarp);
+  EXPECT_NEAR(l1, rate(TimingRate::L1Latency) + 2 * rate(TimingRate::AluLatency), 6);
+  const std::string beyond = "  ld.global.cg.b32 %r1, [%rd2];\n  cvt.u64.u32 %rd3, %r1;\n"
+                             "  add.u64 %rd2, %rd2, %rd3;\n";
+  const double l2 = cyclesOf("  mov.u64 %rd2, %out;\n", beyond, oneWarp);
+  EXPECT_NEAR(l2, rate(TimingRate::L2Latency) + 2 * rate(TimingRate::AluLatency), 8);
+}
+
+TEST(Time, BankConflictsSerialize) {
+  const auto cycles = [](unsigned stride) {
+    const std::string before = fmt::format(
+        "  mov.u32 %r2, dynamic;\n  mad.lo.u32 %r2, %t, {}, %r2;\n  st.shared.b32 [%r2], %t;\n",
+        4 * stride);
+    const std::string line = "  st.shared.b32 [%r2], %t;\n";
+    return cyclesOf(before + "  mov.u32 %r1, %t;\n", line,
+                    {.grid = {1, 1, 1}, .block = {32, 1, 1}, .dynamicSharedBytes = 8192});
+  };
+  EXPECT_NEAR(cycles(1), 1, 0.1);
+  EXPECT_NEAR(cycles(8), 8, 0.2);
+}
+
+TEST(Time, TheClockReadsTheCyclesOfThePrediction) {
+  const std::string body = "  mov.u64 %rd4, %clock64;\n  mov.u32 %r1, %t;\n" +
+                           repeated("  prmt.b32 %r1, %r1, %t, 12816;\n", 100) +
+                           "  add.u32 %r2, %r1, 0;\n  mov.u64 %rd5, %clock64;\n"
+                           "  sub.u64 %rd4, %rd5, %rd4;\n  cvt.u32.u64 %r1, %rd4;\n" +
+                           store;
+  const Timed result = runTimed(body, oneWarp);
+  EXPECT_NEAR(result.out[0], 100 * rate(TimingRate::AluLatency), 12);
+}
+
+TEST(Time, ResultsAreThoseOfOtherPolicies) {
+  const std::string body = repeated("  mul.wide.u32 %rd1, %t, 4;\n  add.u64 %rd1, %out, %rd1;\n"
+                                    "  ld.global.b32 %r1, [%rd1];\n  mad.lo.u32 %r1, %r1, 17, %t;\n"
+                                    "  st.global.b32 [%rd1], %r1;\n  bar.sync 0;\n",
+                                    5);
+  const LaunchConfig config{.grid = {1, 1, 1}, .block = {256, 1, 1}};
+  EXPECT_EQ(runTimed(body, config).out, runTimed(body, config, 4096, CompletionPolicy::Random).out);
+}
+
+TEST(Time, ATargetWithoutRatesNamesThemAndStillComputes) {
+  const Timed result = runTimed(std::string("  mov.u32 %r1, 7;\n") + store, oneWarp, 4096,
+                                CompletionPolicy::Timed, "sm_103a");
+  EXPECT_EQ(result.out[0], 7u);
+  EXPECT_FALSE(result.time.missing.empty());
+  EXPECT_EQ(result.time.microseconds, 0);
+  EXPECT_NE(text(result.time).find("no prediction for sm_103a: unknown: Gigahertz"),
+            std::string::npos)
+      << text(result.time);
+}
+
+TEST(Time, ABarrierIsWhatTheFasterWarpWaitsFor) {
+  const std::string body = "  setp.lt.u32 %p1, %t, 32;\n  mov.u32 %r1, %t;\n  @%p1 bra WAIT;\n" +
+                           repeated("  ex2.approx.ftz.f32 %r1, %r1;\n", 100) +
+                           "WAIT:\n  bar.sync 0;\n" + store;
+  const Timed result = runTimed(body, {.grid = {1, 1, 1}, .block = {64, 1, 1}});
+  ASSERT_EQ(result.time.roles.size(), 1u);
+  EXPECT_GT(result.time.roles[0].share[size_t(Activity::Barrier)], 0.3);
+}
+
+TEST(Time, ALargeGridIsSampledAndTakesAsLong) {
+  const std::string body = "  mov.u32 %r2, %ctaid.x;\n  mov.u32 %r3, %ntid.x;\n"
+                           "  mad.lo.u32 %t, %r2, %r3, %t;\n  mul.wide.u32 %rd1, %t, 4;\n"
+                           "  add.u64 %rd1, %out, %rd1;\n  ld.global.b32 %r1, [%rd1];\n"
+                           "  add.u32 %r1, %r1, 1;\n  st.global.b32 [%rd1], %r1;\n";
+  const size_t words = 132 * 64 * 256;
+  const Timed whole = runTimed(body, {.grid = {132 * 64, 1, 1}, .block = {256, 1, 1}}, words);
+  EXPECT_FALSE(whole.time.sampled());
+  EXPECT_EQ(whole.out, std::vector<uint32_t>(words, 1));
+}
+
+} // namespace

@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+"""Writes the table of rates in docs/Time.md from include/fp4/ISA/TimingRates.def.
+
+  utils/time_table.py            rewrites the table
+  utils/time_table.py --check    exits with 1 where it is out of date
+"""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BEGIN, END = "<!-- rates -->\n", "<!-- end of rates -->\n"
+
+
+def table():
+    text = (ROOT / "include/fp4/ISA/TimingRates.def").read_text()
+    known = {}
+    pattern = r'^FP4_TIMING_OF\((\w+), (\w+), ([^,]+), (\w+), "([^"]*)"\)'
+    for target, name, value, mark, source in re.findall(pattern, text, re.M):
+        known[name, target] = f"{value} ({mark.lower()}: {source})"
+    lines = ["| rate | unit | sm_90a | sm_100a | what |", "|---|---|---|---|---|"]
+    rates = re.findall(r'^FP4_TIMING\((\w+), "([^"]*)", "([^"]*)"\)', text, re.M)
+    for name, unit, meaning in rates:
+        cells = [known.get((name, target), "-") for target in ("sm_90a", "sm_100a")]
+        lines.append(f"| {name} | {unit} | {cells[0]} | {cells[1]} | {meaning} |")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    page = ROOT / "docs/Time.md"
+    text = page.read_text()
+    before, rest = text.split(BEGIN)
+    after = rest.split(END)[1]
+    new = before + BEGIN + table() + END + after
+    if "--check" in sys.argv[1:]:
+        stale = "error: the table of rates in docs/Time.md is out of date: run utils/time_table.py"
+        sys.exit(0 if new == text else stale)
+    page.write_text(new)
+
+
+if __name__ == "__main__":
+    main()
