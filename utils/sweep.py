@@ -6,6 +6,7 @@
   utils/sweep.py --plans=others  pairs, clusters and other plans in place of tiles of every width
   utils/sweep.py --plans=stores  results that leave through shared memory and TMA stores
   utils/sweep.py --plans=converted  products of converted operands, for sm_90a
+  utils/sweep.py --plans=swapped    products with the rhs as operand A
   utils/sweep.py --list          what would run
 
 A program is a linear layer from bf16 operands, or a product of operands that are already quantized
@@ -27,6 +28,7 @@ import recipes
 import sweeping
 
 M = [1, 127, 128, 129, 300]
+FEW = [1, 7, 8, 16, 33, 64, 150]  # rows of swapped products
 N = [8, 64, 200, 384]
 K = [64, 256, 272, 288, 1024]  # 272 and 288 end a step of 64 early, in NVFP4 and in both formats
 FORMATS = [name for name, facts in recipes.FORMATS.items() if facts.is_packed]
@@ -50,7 +52,11 @@ STORES = {"tma": "store = tma",
           "tma_2x2": "store = tma, cluster = [2, 2]"}
 CONVERTED = {"converted": "", "converted_shallow": "stages = 1",
              "converted_along_n": "schedule = #pipe.static_persistent<along_n>"}
-PLANS = {"tiles": TILES, "others": OTHERS, "stores": STORES, "converted": CONVERTED}
+SWAPPED = {"swap": "swap", "swap_32": "swap, tile = [128, 32, 256]",
+           "swap_deep": "swap, tile = [128, 64, 512]",
+           "swap_shallow": "swap, tile = [128, 64, 256], stages = 1, accumulators = 1"}
+PLANS = {"tiles": TILES, "others": OTHERS, "stores": STORES, "converted": CONVERTED,
+         "swapped": SWAPPED}
 SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("random", 2), ("random", 3)]
 
 LAYOUT = "#fp4.scale_layout<tiled_128x4>"
@@ -106,7 +112,7 @@ def program(fmt, result, operands, plan, m, n, k):
         alpha = " alpha %alpha"
         swizzled.append(kind)
     y = f"tensor<{m}x{n}x{result}>"
-    fields = {**TILES, **OTHERS, **STORES, **CONVERTED}[plan]
+    fields = {**TILES, **OTHERS, **STORES, **CONVERTED, **SWAPPED}[plan]
     written = fields and f", fp4.plan = #fp4.plan<tile_product, {fields}>"
     body += [f"  %y = fp4.blockscaled_matmul %qx scaled %tx, %qw scaled %tw{alpha}"
              f" {{format = #fp4.format<{fmt}>{written}}}",
@@ -116,8 +122,11 @@ def program(fmt, result, operands, plan, m, n, k):
 
 def all_cases(plans=TILES):
     """(format, result, operands, rows, plan, N, K, M); 272 is no multiple of mxfp4's block."""
-    for case in itertools.product(FORMATS, RESULTS, OPERANDS, ROWS, plans, N, K, M):
+    rows = FEW if plans is SWAPPED else M
+    for case in itertools.product(FORMATS, RESULTS, OPERANDS, ROWS, plans, N, K, rows):
         facts = recipes.FORMATS[case[0]]
+        if case[4] in SWAPPED and case[3] == "dynamic":
+            continue
         if not facts.is_mx or case[6] % facts.block == 0 and case[2] in ("bf16", "fp4"):
             yield case
 
@@ -168,7 +177,7 @@ def main():
     parser.add_argument("--dist", default="gaussian,exact", help="distributions of the inputs")
     parser.add_argument("--plans", default="tiles", choices=PLANS,
                         help="tiles of all widths; or pairs, clusters and other plans; or results "
-                             "stored by TMA; or products of converted operands")
+                             "stored by TMA; or products of converted operands; or of swapped ones")
     parser.add_argument("--pack", type=pathlib.Path, metavar="FOLDER",
                         help="run nothing: leave the libraries there, with their runs, for a GPU")
     options = parser.parse_args()

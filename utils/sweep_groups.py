@@ -7,7 +7,8 @@
 
 A program is a product of operands that are already quantized. The rows of its groups are known when
 it is compiled (groups), or a tensor of offsets has them (offsets), among them offsets that decrease or
-are too large; or the product is one whose K is cut into ranges (split). Its alpha is none, one
+are too large; or the product is one whose K is cut into ranges (split); or threads multiply a batch of a
+few rows each (threads). Its alpha is none, one
 number, or one for each group. One library is compiled per program and run by fp4-run under every
 schedule of the simulator, with its strict hazard check. Prints every failure with the command that
 repeats it, then "N passed, N failed".
@@ -18,9 +19,10 @@ import sys
 import recipes
 import sweeping
 
-FORMS = ["groups", "offsets", "split"]
+FORMS = ["groups", "offsets", "split", "threads"]
 # Rows of groups: a batch, ragged groups with empty ones and single rows, one group, many.
-ROWS = [(40, 40, 40), (170, 0, 1, 130), (1,), (0, 256, 0), tuple((7 * i) % 33 for i in range(20))]
+ROWS = [(40, 40, 40), (170, 0, 1, 130), (1,), (0, 256, 0), tuple((7 * i) % 33 for i in range(20)),
+        (3, 3, 3), (8, 8)]
 N = [8, 64, 200]
 K = [64, 512, 1312]  # 1312 ends half a step early, in a slice of 256 of its own
 FORMATS = ["nvfp4", "mxfp4"]
@@ -28,7 +30,7 @@ RESULTS = ["bf16", "f32"]
 ALPHAS = ["none", "one", "groups"]
 PLANS = {"chosen": "", "96": "tile = [128, 96, 256]", "256": "tile = [128, 256, 256]",
          "pair": "pair, tile = [256, 192, 256]", "2x1": "cluster = [2, 1], tile = [128, 128, 256]",
-         "deep": "tile = [128, 64, 512], stages = 1"}
+         "deep": "tile = [128, 64, 512], stages = 1", "swap": "swap"}
 SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("random", 2)]
 
 LAYOUT = "#fp4.scale_layout<tiled_128x4>"
@@ -64,7 +66,7 @@ def operands(form, rows, n, k, facts):
     groups, m, blocks = len(rows), sum(rows), k // facts.block
     if form == "split":
         return [operand("x", m, k, facts, None), operand("w", n, k, facts, None)]
-    room = tiles(rows, blocks) if form == "groups" else (m // 128 + groups) * -(-blocks // 4)
+    room = tiles(rows, blocks) if form in ("groups", "threads") else (m // 128 + groups) * -(-blocks // 4)
     return [operand("x", m, k, facts, room),
             operand("w", n * groups, k, facts, tiles([n] * groups, blocks))]
 
@@ -78,7 +80,10 @@ def program(form, rows, n, k, fmt, result, alpha, plan):
         types.append(f"tensor<{groups}xf32>" if alpha == "groups" else "tensor<f32>")
         arguments.append(f"%alpha: {types[-1]}")
         extra += " alpha %alpha"
-    if form == "groups":
+    if form == "threads":
+        attributes = (f", groups = array<i64: {', '.join(map(str, rows))}>"
+                      ", arithmetic = #fp4.product_arithmetic<fma>")
+    elif form == "groups":
         attributes = f", groups = array<i64: {', '.join(map(str, rows))}>"
     elif form == "offsets":
         types.append(f"tensor<{groups + 1}xi64>")
@@ -98,6 +103,10 @@ def program(form, rows, n, k, fmt, result, alpha, plan):
 def all_cases():
     for case in itertools.product(FORMS, ROWS, N, K, FORMATS, RESULTS, ALPHAS, PLANS):
         form, rows, _, _, _, _, alpha, plan = case
+        if plan == "swap" and form != "split" or plan != "chosen" and form == "threads":
+            continue
+        if form == "threads" and (max(rows) > 8 or len(set(rows)) > 1):
+            continue
         if form == "split" and (alpha == "groups" or len(rows) > 3 or plan == "deep"):
             continue  # the groups are only how many rows there are
         yield case

@@ -102,6 +102,13 @@ FP4RT_EXPORT void fp4rt_launch(const fp4rt_module *module, const char *kernel, u
                                uint32_t block_z, uint32_t shared_bytes, void **params,
                                uint32_t num_params);
 
+/** As fp4rt_launch, for a kernel that executes griddepcontrol.wait before it touches global memory: it
+ *  may begin while the kernel before it on the stream ends (programmatic stream serialization). */
+FP4RT_EXPORT void fp4rt_launch_dependent(const fp4rt_module *module, const char *kernel,
+                                         uint32_t grid_x, uint32_t grid_y, uint32_t grid_z,
+                                         uint32_t block_x, uint32_t block_y, uint32_t block_z,
+                                         uint32_t shared_bytes, void **params, uint32_t num_params);
+
 /** The type of `fp4_entry_NAME`. args[0] points to the descriptors of the results, if there are
  * any; one pointer to a memref descriptor per argument follows. It returns 0, or 1 where the
  * library is bound to no functions; nothing was done then. */
@@ -144,6 +151,10 @@ typedef struct fp4rt_api {
                  uint32_t shared_bytes, void **params, uint32_t num_params);
   void (*call)(fp4_entry_function entry, void *const *buffers, const fp4rt_memref_type *types,
                uint32_t num_arguments, uint32_t num_results);
+  void (*launch_dependent)(const fp4rt_module *module, const char *kernel, uint32_t grid_x,
+                           uint32_t grid_y, uint32_t grid_z, uint32_t block_x, uint32_t block_y,
+                           uint32_t block_z, uint32_t shared_bytes, void **params,
+                           uint32_t num_params);
 } fp4rt_api;
 
 /** The table of this runtime, which lives as long as the process. */

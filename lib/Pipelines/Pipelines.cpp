@@ -97,12 +97,15 @@ void addPipelined(OpPassManager &manager) {
   manager.addPass(fp4::pipe::createVerifyCapacity());
 }
 
-void addNvvm(OpPassManager &manager) {
+void addNvvm(OpPassManager &manager, const fp4::PhaseOptions &options) {
   // Roles become warps, channels rings of mbarriers, tile operations TMA and tcgen05 instructions.
   manager.addNestedPass<gpu::GPUModuleOp>(fp4::createConvertPipeToNVVM());
   // What the kernels compute twice, once per use of a channel, is computed once.
   manager.addNestedPass<gpu::GPUModuleOp>(createCanonicalizerPass());
   manager.addNestedPass<gpu::GPUModuleOp>(createCSEPass());
+  // A kernel waits for the one before it only where it first touches memory.
+  if (options.overlapLaunches)
+    manager.addPass(fp4::createOverlapLaunches());
 }
 
 /// From the llvm and nvvm dialects to PTX, and to a cubin for `emit` = "cubin".
@@ -150,7 +153,7 @@ void fp4::addPhase(OpPassManager &manager, Phase phase, const PhaseOptions &opti
   case Phase::Pipelined:
     return addPipelined(manager);
   case Phase::Nvvm:
-    return addNvvm(manager);
+    return addNvvm(manager, options);
   case Phase::Ptx:
     return addKernelCode(manager, options, "ptx");
   case Phase::Cubin:

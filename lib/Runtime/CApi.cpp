@@ -14,6 +14,17 @@ DevicePtr toDevice(const void *pointer) { return reinterpret_cast<DevicePtr>(poi
 Error misuse(const char *message) { return {ErrorKind::Internal, message, ""}; }
 } // namespace
 
+namespace {
+void launchIn(Session *session, const fp4rt_module *module, const char *kernel,
+              const LaunchShape &shape, void **params, uint32_t numParams) {
+  if (!session)
+    return;
+  if (!module || !kernel || (numParams && !params))
+    return session->fail(misuse("fp4rt_launch expects a module, a kernel name and its parameters"));
+  session->launch(*module, kernel, shape, {params, numParams});
+}
+} // namespace
+
 extern "C" {
 
 void *fp4rt_alloc(uint64_t bytes) {
@@ -86,16 +97,19 @@ void fp4rt_expect_size(const char *what, int64_t found, int64_t min, int64_t max
 void fp4rt_launch(const fp4rt_module *module, const char *kernel, uint32_t gridX, uint32_t gridY,
                   uint32_t gridZ, uint32_t blockX, uint32_t blockY, uint32_t blockZ,
                   uint32_t sharedBytes, void **params, uint32_t numParams) {
-  Session *session = Session::current();
-  if (!session)
-    return;
-  if (!module || !kernel || (numParams && !params))
-    return session->fail(misuse("fp4rt_launch expects a module, a kernel name and its parameters"));
-  LaunchShape shape;
-  shape.grid = {gridX, gridY, gridZ};
-  shape.block = {blockX, blockY, blockZ};
+  LaunchShape shape{{gridX, gridY, gridZ}, {blockX, blockY, blockZ}};
   shape.dynamicSharedBytes = sharedBytes;
-  session->launch(*module, kernel, shape, {params, numParams});
+  launchIn(Session::current(), module, kernel, shape, params, numParams);
+}
+
+void fp4rt_launch_dependent(const fp4rt_module *module, const char *kernel, uint32_t gridX,
+                            uint32_t gridY, uint32_t gridZ, uint32_t blockX, uint32_t blockY,
+                            uint32_t blockZ, uint32_t sharedBytes, void **params,
+                            uint32_t numParams) {
+  LaunchShape shape{{gridX, gridY, gridZ}, {blockX, blockY, blockZ}};
+  shape.dynamicSharedBytes = sharedBytes;
+  shape.dependent = true;
+  launchIn(Session::current(), module, kernel, shape, params, numParams);
 }
 
 void fp4rt_call(fp4_entry_function entry, void *const *buffers, const fp4rt_memref_type *types,

@@ -54,6 +54,8 @@ void addCompilerOptions(CLI::App &app, Options &options) {
                  "Plan for kernels of its family, such as 'tile_product, tile = [128, 64, 256]' "
                  "(--emit=mlir --compile-to=planned shows all; may be repeated)")
       ->allow_extra_args(false);
+  app.add_flag("--overlap-launches", options.compiler.overlapLaunches,
+               "Let each kernel begin while the one before it ends (programmatic dependent launch)");
   app.add_flag("--no-arithmetic", options.compiler.noArithmetic,
                "For measurements: row-wise kernels only load and store; results are meaningless "
                "(see fp4-run --twin)");

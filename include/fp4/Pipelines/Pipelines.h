@@ -43,6 +43,7 @@ struct PhaseOptions {
   std::string ptxas;              ///< the ptxas to run; empty: search for one
   std::vector<std::string> plans; ///< for kernels, as inside of #fp4.plan<...>
   bool noArithmetic = false;      ///< streaming kernels only load and store, for measurements
+  bool overlapLaunches = false; ///< a kernel may begin while the one before it ends
   unsigned multiprocessors = 0; ///< that grids of tensor core kernels fill; 0: all of the target
 };
 

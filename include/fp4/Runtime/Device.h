@@ -54,6 +54,8 @@ struct LaunchShape {
   Dim3 cluster{0, 0, 0};
   uint32_t dynamicSharedBytes = 0;
   StreamHandle stream = 0;
+  /// May begin while the kernel before it on the stream ends: it executes griddepcontrol.wait.
+  bool dependent = false;
 };
 
 /// A rectangle of bytes; pitches in bytes, at least `width`.

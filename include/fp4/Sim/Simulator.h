@@ -82,6 +82,9 @@ struct LaunchConfig {
   /// Of a cooperative launch: zeroed device memory through which the grid synchronizes
   /// (cooperative_groups::grid_group). All its CTAs then run at once.
   uint64_t gridWorkspace = 0;
+  /// It may begin before the launch before it has ended (programmatic stream serialization). Here it
+  /// begins afterwards; the hazard checker reports what does not wait (griddepcontrol.wait).
+  bool dependent = false;
 };
 
 struct LaunchStats {

@@ -195,7 +195,10 @@ struct LaunchLowering : ConvertOpToLLVMPattern<gpu::LaunchFuncOp> {
     operands.push_back(sharedBytes(rewriter, op, adaptor));
     operands.push_back(parameterArray(rewriter, op, adaptor.getKernelOperands()));
     operands.push_back(constantInt(rewriter, loc, 32, op.getNumKernelOperands()));
-    fp4::callRuntime(rewriter, loc, module, RuntimeFunction::Launch, operands);
+    bool isDependent = op->hasAttr(fp4::kDependentAttr);
+    fp4::callRuntime(rewriter, loc, module,
+                     isDependent ? RuntimeFunction::LaunchDependent : RuntimeFunction::Launch,
+                     operands);
     rewriter.eraseOp(op);
     return success();
   }

@@ -3,6 +3,8 @@
 
 #include "KernelGlobals.h"
 
+#include "llvm/ADT/StringRef.h"
+
 namespace mlir {
 class LLVMTypeConverter;
 class RewritePatternSet;
@@ -18,6 +20,9 @@ void populateGpuPatterns(const mlir::LLVMTypeConverter &converter,
 /// the conversions of their types to `converter`.
 void populatePipeHostPatterns(mlir::LLVMTypeConverter &converter,
                               mlir::RewritePatternSet &patterns);
+
+/// On a launch: the kernel may begin before the one before it has ended (fp4-overlap-launches).
+inline constexpr llvm::StringLiteral kDependentAttr = "fp4.dependent";
 
 /// True for kernel operands whose converted value is the address of what the kernel receives.
 bool isPassedByAddress(mlir::Type type);

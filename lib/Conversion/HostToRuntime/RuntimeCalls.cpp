@@ -41,6 +41,10 @@ Signature signatureOf(MLIRContext *context, fp4::RuntimeFunction function) {
     return {"fp4rt_expect_size", {ptr, i64, i64, i64, ptr}, {}};
   case fp4::RuntimeFunction::Launch: // module, kernel, grid, block, shared, parameters, count
     return {"fp4rt_launch", {ptr, ptr, i32, i32, i32, i32, i32, i32, i32, ptr, i32}, {}};
+  case fp4::RuntimeFunction::LaunchDependent: // the same
+    return {"fp4rt_launch_dependent",
+            {ptr, ptr, i32, i32, i32, i32, i32, i32, i32, ptr, i32},
+            {}};
   case fp4::RuntimeFunction::Call: // entry, buffers, types, arguments, results
     return {"fp4rt_call", {ptr, ptr, ptr, i32, i32}, {}};
   }

@@ -25,6 +25,7 @@ enum class RuntimeFunction {
   MultiprocessorCount,
   ExpectSize,
   Launch,
+  LaunchDependent,
   Call,
 };
 

@@ -10,10 +10,16 @@
 using namespace mlir;
 using namespace fp4;
 
-/// Eight warps read adjacent rows of scales, which are in one piece of 128 bytes.
-static KernelPlan proposeDots(Operation *, const KernelPlan &, const hw::TargetModel &) {
+/// Four blocks of 128 threads have the registers for two chunks each, so that ptxas leaves the
+/// loads where they are. On an H200 they were fastest for one to four rows (docs/Performance.md);
+/// more rows have more sums.
+static KernelPlan proposeDots(Operation *op, const KernelPlan &, const hw::TargetModel &) {
+  auto product = cast<BlockScaledMatmulOp>(op);
+  int64_t rows =
+      cast<RankedTensorType>(product.getLhs().getType()).getDimSize(0) / product.getNumGroups();
   KernelPlan plan = planOfFamily(KernelFamily::StreamDots);
-  plan.threads = 256;
+  plan.threads = 128;
+  plan.resident = rows > 4 ? 3 : 4;
   return plan;
 }
 

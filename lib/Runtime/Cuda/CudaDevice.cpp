@@ -319,9 +319,15 @@ Status CudaDevice::launch(ModuleId module, std::string_view name, const LaunchSh
   Kernel &kernel = *found;
   FP4_TRY(checkLaunch(kernel, shape, params.size()));
   FP4_TRY(allowDynamicShared(kernel, shape.dynamicSharedBytes));
-  LaunchAttribute cluster;
-  bool explicitCluster = shape.cluster.x != 0 && kernel.requiredCluster.x == 0;
-  cluster.value.cluster = {shape.cluster.x, shape.cluster.y, shape.cluster.z};
+  std::array<LaunchAttribute, 2> attributes;
+  unsigned numAttributes = 0;
+  if (shape.cluster.x != 0 && kernel.requiredCluster.x == 0)
+    attributes[numAttributes++].value.cluster = {shape.cluster.x, shape.cluster.y,
+                                                 shape.cluster.z};
+  if (shape.dependent) {
+    attributes[numAttributes].id = ProgrammaticStreamSerialization;
+    attributes[numAttributes++].value.allowed = 1;
+  }
   if (shape.cluster.count() > 8)
     FP4_TRY(check(driver_.FuncSetAttribute(kernel.function, NonPortableClusterAllowed, 1),
                   "cuFuncSetAttribute", fmt::format("launching '{}'", name)));
@@ -333,8 +339,8 @@ Status CudaDevice::launch(ModuleId module, std::string_view name, const LaunchSh
                       shape.block.z,
                       shape.dynamicSharedBytes,
                       streamOf(shape.stream),
-                      &cluster,
-                      explicitCluster ? 1u : 0u};
+                      attributes.data(),
+                      numAttributes};
   const Result launched =
       driver_.LaunchKernelEx(&config, kernel.function, const_cast<void **>(params.data()), nullptr);
   if (launched == Success)

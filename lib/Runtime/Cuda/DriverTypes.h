@@ -92,7 +92,7 @@ struct Memcpy2D {
 };
 static_assert(sizeof(Memcpy2D) == 128 && offsetof(Memcpy2D, dstPitch) == 104);
 
-enum LaunchAttributeId : int { ClusterDimension = 4 };
+enum LaunchAttributeId : int { ClusterDimension = 4, ProgrammaticStreamSerialization = 6 };
 
 struct LaunchAttribute {
   LaunchAttributeId id = ClusterDimension;
@@ -102,6 +102,7 @@ struct LaunchAttribute {
     struct {
       unsigned x, y, z;
     } cluster;
+    int allowed; ///< of ProgrammaticStreamSerialization
   } value = {};
 };
 static_assert(sizeof(LaunchAttribute) == 72);

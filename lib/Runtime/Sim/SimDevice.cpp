@@ -176,6 +176,7 @@ Status SimDevice::launch(ModuleId module, std::string_view kernel, const LaunchS
   config.block = toArray(shape.block);
   config.cluster = toArray(shape.cluster);
   config.dynamicSharedBytes = shape.dynamicSharedBytes;
+  config.dependent = shape.dependent;
   FP4_ASSIGN(auto stats, simulator_.launch(*modules_[module], kernel, config, block));
   lastLaunch_ = {stats.warpInstructions, stats.mmas, stats.tickets};
   return {};

@@ -50,6 +50,7 @@ void HazardChecker::onLaunch(const LaunchEvent &event) {
   impl->memory = &event.memory;
   impl->ctasPerCluster = event.ctasPerCluster;
   impl->warpsPerCta = event.warpsPerCta;
+  impl->dependent = event.dependent;
   impl->clusters.clear();
   impl->lastCluster = nullptr;
   impl->global.clear(); // launches are in order

@@ -64,6 +64,7 @@ struct HazardChecker::Impl {
   const Kernel *kernel = nullptr;
   const GlobalMemory *memory = nullptr;
   uint32_t ctasPerCluster = 1, warpsPerCta = 1;
+  bool dependent = false; ///< it may begin before the launch before has ended
   std::set<uint32_t> tmemAllocs; ///< pc of each tcgen05.alloc that was executed
   std::unordered_map<uint32_t, std::unique_ptr<ClusterState>> clusters;
   check::GlobalShadow global;
@@ -85,6 +86,7 @@ struct HazardChecker::Impl {
   Access begin(ClusterState &cluster, const Actor &actor, CodePoint at, Space space, bool write);
   void access(ClusterState &cluster, const MemoryEvent &event);
   void lanes(Access &made, const MemoryEvent &event, uint32_t shift);
+  void checkGridWait(Access &made, const MemoryEvent &event);
   void useTensorMap(ClusterState &cluster, const MemoryEvent &event);
   void accessTmem(ClusterState &cluster, const MemoryEvent &event);
   void lateArrivals(Access &exit, const check::VectorClock &known);

@@ -60,6 +60,7 @@ std::string HazardReport::text() const {
                                  displayName(kernel), message, place, stringify(rule));
   text += note(first);
   const bool oneAccess = rule == HazardRule::StalePhase || rule == HazardRule::UninitializedRead ||
+                         rule == HazardRule::MissingGridWait ||
                          (rule == HazardRule::MissingWgmmaFence && first.line == second.line);
   if (!oneAccess)
     text += note(second);

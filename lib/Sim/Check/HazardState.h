@@ -168,6 +168,9 @@ public:
   WarpState &warp(const Actor &actor) { return warps[actor.ctaRank * warpsPerCta + actor.warp]; }
   uint32_t readSlot(uint32_t warpSlot) const { return warpCount + warpSlot; }
   uint32_t writeSlot(uint32_t warpSlot) const { return 2 * warpCount + warpSlot; }
+  /// Of what the launch before did, for a launch that may begin before its end: a warp that has
+  /// waited for it, or synchronized with one that has, knows epoch 1. No ticket has this slot.
+  uint32_t gridSlot() const { return 3 * warpCount; }
   bool isTicket(uint32_t slot) const { return slot >= 3 * warpCount; }
   TicketInfo &ticketAt(uint32_t slot) { return tickets[slot - 3 * warpCount]; }
   uint32_t slotOf(uint64_t ticket) const;

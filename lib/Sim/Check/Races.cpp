@@ -112,6 +112,8 @@ Access HazardChecker::Impl::begin(ClusterState &cluster, const Actor &actor, Cod
 void HazardChecker::Impl::access(ClusterState &cluster, const MemoryEvent &event) {
   Access made = begin(cluster, event.actor, event.at, event.space, event.kind != AccessKind::Read);
   made.record.who |= uint32_t(strengthOf(event)) << Record::strengthAt;
+  if (dependent && event.space == Space::Global)
+    checkGridWait(made, event);
   if (event.order != MemOrder::Weak && !event.actor.ticket)
     for (uint32_t rest = event.laneMask; rest; rest &= rest - 1)
       synchronize(cluster, event, event.addressOf(uint32_t(std::countr_zero(rest))));
@@ -135,6 +137,18 @@ void HazardChecker::Impl::access(ClusterState &cluster, const MemoryEvent &event
                  isStoredLoad(event) ? storedLoad : wholeCells);
   }
   lanes(made, event, shift);
+}
+
+/// The launch before may still write what this one reads, and read what it writes.
+void HazardChecker::Impl::checkGridWait(Access &made, const MemoryEvent &event) {
+  // What an operation reads when it is issued it reads before it is known as a ticket.
+  const bool isIssued = made.ticket && made.ticket->id == 0;
+  const Clocks &known = isIssued ? made.cluster.warp(event.actor).clocks : made.now;
+  if (known.generic.at(made.cluster.gridSlot()))
+    return;
+  const bool one = made.ticket || event.contiguous || event.uniform;
+  const uint32_t first = one ? 0 : uint32_t(std::countr_zero(event.laneMask));
+  report(made, made.record, HazardRule::MissingGridWait, event.addresses[first]);
 }
 
 /// Lanes in a row, or of one address, make one range.

@@ -377,6 +377,8 @@ void HazardChecker::Impl::fence(ClusterState &cluster, const FenceEvent &event) 
     return drain(cluster, warp, warp.stores);
   case FenceKind::TicketWaited:
     return ticketWaited(cluster, event, warp);
+  case FenceKind::GridWait:
+    return warp.clocks.raiseAll(cluster.gridSlot(), 1);
   case FenceKind::WgmmaUnfenced:
     return unfencedWgmma(cluster, event);
   default:

@@ -344,7 +344,7 @@ Expected<LaunchStats> Simulator::launch(const Program &program, std::string_view
     launch.observer->onLaunch({program, kernelName, global,
                                static_cast<uint32_t>(volume(launch.config.cluster)),
                                static_cast<uint32_t>((volume(launch.config.block) + 31) / 32),
-                               timed ? timed->clock() : nullptr});
+                               timed ? timed->clock() : nullptr, launch.config.dependent});
   Grid grid(launch, residentCtas(*target, launch.config, shared));
   if (timed)
     FP4_TRY(runTimed(launch, *timed, grid.stats));

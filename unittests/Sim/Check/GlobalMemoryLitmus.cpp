@@ -20,6 +20,12 @@ std::string makeMap(const std::string &space, const std::string &map) {
          "], %out;\n";
 }
 
+/// Thread 0 waits for the launch before, and copies what it wrote.
+std::string copiedIn() {
+  return litmus(litmusInit + "  @!%p0 bra END;\n  griddepcontrol.wait;\n" + copyIn("%r2") +
+                waitOn("%r2", "W1") + "END:\n");
+}
+
 /// Thread 0 copies with the map at %rd5 and waits.
 std::string useMap() {
   return "  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 128;\n  mov.u32 %r9, 0;\n"
@@ -143,6 +149,16 @@ std::vector<Litmus> fp4::sim::test::globalMemoryLitmus() {
        litmus(
            "  @!%p1 st.global.b32 [%out], %t;\n  bar.sync 0;\n  @%p1 st.global.b32 [%out], %t;\n"),
        "  bar.sync 0;\n", "", R::GlobalRace, "barrier between the two", 33},
+      {"a dependent launch that does not wait",
+       litmus("  griddepcontrol.wait;\n  ld.global.b32 %v0, [%out];\n"), "  griddepcontrol.wait;\n",
+       "  griddepcontrol.launch_dependents;\n", R::MissingGridWait, "griddepcontrol.wait before", 1,
+       1, false, false, nullptr, 1, true},
+      {"one warp of a dependent launch waits, and another does not synchronize with it",
+       litmus("  @%p1 griddepcontrol.wait;\n  bar.sync 0;\n  @!%p1 ld.global.b32 %v0, [%out];\n"),
+       "  bar.sync 0;\n", "", R::MissingGridWait, "griddepcontrol.wait before", 64, 1, false, false,
+       nullptr, 1, true},
+      {"a copy of a dependent launch that does not wait", copiedIn(), "  griddepcontrol.wait;\n", "",
+       R::MissingGridWait, "griddepcontrol.wait before", 1, 1, false, false, nullptr, 1, true},
       {"memory that nobody wrote",
        litmus("  st.global.b32 [%out+8], %t;\n  ld.global.b32 %v0, [%out+8];\n"),
        "  st.global.b32 [%out+8], %t;\n", "", R::UninitializedRead, "a copy, a memset", 1, 1, true,

@@ -50,6 +50,7 @@ struct Litmus {
   bool uninitialized = false;  ///< `out` has not been written
   const char *error = nullptr; ///< part of what the run may end with before there is a report
   uint32_t clusters = 1;
+  bool dependent = false; ///< the launch may begin before the one before it has ended
 };
 
 std::vector<Litmus> sharedMemoryLitmus();

@@ -42,6 +42,7 @@ Judged fp4::sim::test::judge(const std::string &text, SimOptions options, const 
   config.block = {test.threads, 1, 1};
   config.cluster = {test.cluster, 1, 1};
   config.grid = {test.cluster * test.clusters, 1, 1};
+  config.dependent = test.dependent;
   const auto stats = simulator.launch(**program, "test", config, params.span());
   return {instruments->hazards(), stats ? "" : stats.error().message};
 }

@@ -132,4 +132,40 @@ def ConvertHostToRuntime : Pass<"convert-host-to-runtime", "::mlir::ModuleOp"> {
                            "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
 }
 
+def OverlapLaunches : Pass<"fp4-overlap-launches", "::mlir::ModuleOp"> {
+  let summary = "Let each kernel begin while the one before it ends";
+  let description = [{
+    **Why.** Between two kernels of a stream a GPU is idle while the first drains and the second
+    starts. With programmatic dependent launch, blocks of the second start as the first gives back
+    multiprocessors, initialize their barriers and tensor memory, and then wait.
+
+    **Precondition.** Kernels are llvm.func of the nvvm dialect, and launches are gpu.launch_func.
+
+    **What holds afterwards.** Every kernel executes `griddepcontrol.launch_dependents` and
+    `griddepcontrol.wait` before it touches global memory, and reads global memory as memory that may
+    be written meanwhile. Launches have the attribute `fp4.dependent`, for which
+    `convert-host-to-runtime` calls `fp4rt_launch_dependent`. No result changes.
+
+    ```mlir
+    // fp4-opt --fp4-overlap-launches
+    gpu.module @m {
+      llvm.func @k(%x: !llvm.ptr<1>) attributes {gpu.kernel, nvvm.kernel} {
+        %v = llvm.load %x invariant : !llvm.ptr<1> -> i32
+        llvm.return
+      }
+    }
+    // becomes
+    gpu.module @m {
+      llvm.func @k(%x: !llvm.ptr<1>) attributes {gpu.kernel, nvvm.kernel} {
+        nvvm.griddepcontrol launch_dependents
+        nvvm.griddepcontrol wait
+        %v = llvm.load %x : !llvm.ptr<1> -> i32
+        llvm.return
+      }
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::NVVM::NVVMDialect"];
+}
+
 #endif // FP4_CONVERSION_HOSTTORUNTIME_PASSES_TD

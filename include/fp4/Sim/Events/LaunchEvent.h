@@ -18,6 +18,7 @@ struct LaunchEvent {
   /// Predicted nanoseconds of each later event, when it is told; NaN where there is no prediction.
   /// Null unless the policy is timed.
   const double *nanoseconds = nullptr;
+  bool dependent = false; ///< LaunchConfig::dependent
 };
 
 } // namespace fp4::sim

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "Sim/Insn/Memory/MemoryAccess.h"
 #include "Sim/State/ConcurrentBytes.h"
+#include "fp4/Sim/Events/FenceEvent.h"
+#include "fp4/Sim/Observer.h"
 #include <algorithm>
 
 using namespace fp4;
@@ -238,6 +240,14 @@ template <typename M> constexpr Handler store = access<M, false>;
 
 Outcome nop(ExecContext &, const Insn &) { return Outcome::Next; }
 
+/// Launches run one after the other, so there is nothing to wait for.
+Outcome gridWait(ExecContext &cx, const Insn &) {
+  if (cx.observer)
+    cx.observer->onFence({cx.actor(), cx.here(), FenceKind::GridWait, MemOrder::AcqRel, Scope::Gpu,
+                          Space::Global, cx.mask});
+  return Outcome::Next;
+}
+
 Outcome policy(ExecContext &cx, const Insn &insn) {
   cx.store<uint64_t>(insn.op[0], [&](int) { return insn.u; });
   return Outcome::Next;
@@ -324,6 +334,9 @@ Status bindSt(BindContext &cx) {
 
 Status bindHint(BindContext &cx) { return cx.use(nop); }
 Status bindNop(BindContext &cx) { return cx.use(nop); }
+Status bindGridControl(BindContext &cx) {
+  return cx.use(cx.match.text("action") == "wait" ? gridWait : nop);
+}
 
 Status bindPolicy(BindContext &cx) {
   if (cx.insn.type != Type::B64)

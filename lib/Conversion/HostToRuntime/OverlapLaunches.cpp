@@ -1,0 +1,91 @@
+//===- OverlapLaunches.cpp - Begin a kernel while the one before it ends --===//
+//
+// Programmatic dependent launch: a kernel may begin when all blocks of the one before it have
+// executed griddepcontrol.launch_dependents, and griddepcontrol.wait returns when that one has
+// ended and what it wrote is visible. PTX ISA, "Parallel Synchronization and Communication
+// Instructions: griddepcontrol". Both instructions are at one place, where
+//  - nothing has touched global memory yet,
+//  - a block of a product has its tensor memory: a block of the next kernel that took it first
+//    would keep it while it waits for this one.
+// Every block of every kernel waits, so a kernel that has ended has those before it behind it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp4/Conversion/HostToRuntime/Passes.h"
+
+#include "Patterns.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace fp4 {
+#define GEN_PASS_DEF_OVERLAPLAUNCHES
+#include "fp4/Conversion/HostToRuntime/Passes.h.inc"
+} // namespace fp4
+
+using namespace mlir;
+
+namespace {
+
+/// Shared memory, space 3.
+bool isShared(Value pointer) {
+  return cast<LLVM::LLVMPointerType>(pointer.getType()).getAddressSpace() == 3;
+}
+
+/// Touches no global memory: what kernels do before they share out their work.
+bool isLocal(Operation *op) {
+  if (auto load = dyn_cast<LLVM::LoadOp>(op))
+    return isShared(load.getAddr());
+  if (auto store = dyn_cast<LLVM::StoreOp>(op))
+    return isShared(store.getAddr());
+  return isMemoryEffectFree(op) || op->hasTrait<OpTrait::IsTerminator>() ||
+         isa<NVVM::MBarrierInitOp, NVVM::FenceMbarrierInitOp, NVVM::PrefetchOp,
+             NVVM::Tcgen05AllocOp, NVVM::Tcgen05RelinquishAllocPermitOp, NVVM::ElectSyncOp,
+             NVVM::ClusterArriveOp, NVVM::ClusterArriveRelaxedOp>(op) ||
+         op->getName().getStringRef().starts_with("nvvm.read.ptx.sreg");
+}
+
+bool isBarrier(Operation *op) { return isa<NVVM::BarrierOp, NVVM::ClusterWaitOp>(op); }
+
+/// Behind the first barrier of the block, if all before it is local; else the first operation.
+Operation *placeIn(LLVM::LLVMFuncOp kernel) {
+  for (Block &block : kernel.getBody())
+    for (Operation &op : block) {
+      if (isBarrier(&op))
+        return op.getNextNode();
+      if (!isLocal(&op))
+        return &kernel.getBody().front().front();
+    }
+  return &kernel.getBody().front().front();
+}
+
+/// What a kernel reads may be written after it began.
+void loadAsWritten(LLVM::LLVMFuncOp kernel) {
+  constexpr StringLiteral constant = "ld.global.nc.", ordinary = "ld.global.";
+  kernel.walk([&](LLVM::LoadOp load) { load.setInvariant(false); });
+  kernel.walk([&](LLVM::InlineAsmOp text) {
+    if (text.getAsmString().starts_with(constant))
+      text.setAsmString((ordinary + text.getAsmString().drop_front(constant.size())).str());
+  });
+}
+
+struct OverlapLaunches : fp4::impl::OverlapLaunchesBase<OverlapLaunches> {
+  void runOnOperation() override {
+    getOperation().walk([](LLVM::LLVMFuncOp kernel) {
+      if (!kernel->hasAttr(gpu::GPUDialect::getKernelFuncAttrName()))
+        return;
+      loadAsWritten(kernel);
+      OpBuilder b(placeIn(kernel));
+      for (auto kind : {NVVM::GridDepActionKind::launch_dependents, NVVM::GridDepActionKind::wait})
+        NVVM::GriddepcontrolOp::create(b, kernel.getLoc(), kind);
+    });
+    getOperation().walk([](gpu::LaunchFuncOp launch) {
+      launch->setAttr(fp4::kDependentAttr, UnitAttr::get(launch.getContext()));
+    });
+  }
+};
+
+} // namespace

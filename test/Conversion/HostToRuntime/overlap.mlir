@@ -1,0 +1,57 @@
+// Kernels wait for the one before them where they first touch global memory, and read it as memory that may be
+// written meanwhile.
+// RUN: fp4-opt %s -fp4-overlap-launches | FileCheck %s
+
+module attributes {gpu.container_module} {
+// CHECK-LABEL: gpu.module @streaming
+gpu.module @streaming {
+  // CHECK: llvm.func @kernel
+  // CHECK-NEXT: nvvm.griddepcontrol launch_dependents
+  // CHECK-NEXT: nvvm.griddepcontrol wait
+  // CHECK: llvm.load %{{.*}} : !llvm.ptr<1> -> i32
+  // CHECK: llvm.inline_asm {{.*}}"ld.global.L1::no_allocate.b32 $0, [$1];"
+  llvm.func @kernel(%x: !llvm.ptr<1>) attributes {gpu.kernel, nvvm.kernel} {
+    %v = llvm.load %x invariant : !llvm.ptr<1> -> i32
+    %a = llvm.ptrtoint %x : !llvm.ptr<1> to i64
+    %w = llvm.inline_asm has_side_effects "ld.global.nc.L1::no_allocate.b32 $0, [$1];", "=r,l" %a : (i64) -> i32
+    nvvm.barrier
+    llvm.return
+  }
+}
+
+// A block of a product first takes its tensor memory, so that no later kernel takes it instead.
+// CHECK-LABEL: gpu.module @product
+gpu.module @product {
+  // CHECK: nvvm.mbarrier.init
+  // CHECK: nvvm.tcgen05.alloc
+  // CHECK: nvvm.barrier
+  // CHECK-NEXT: nvvm.griddepcontrol launch_dependents
+  // CHECK-NEXT: nvvm.griddepcontrol wait
+  // CHECK-NEXT: llvm.load
+  llvm.func @kernel(%x: !llvm.ptr<1>, %shared: !llvm.ptr<3>, %columns: i32) attributes {gpu.kernel, nvvm.kernel} {
+    nvvm.mbarrier.init %shared, %columns : !llvm.ptr<3>, i32
+    nvvm.fence.mbarrier.init
+    nvvm.tcgen05.alloc %shared, %columns : !llvm.ptr<3>, i32
+    nvvm.barrier
+    %v = llvm.load %shared : !llvm.ptr<3> -> i32
+    %w = llvm.load %x : !llvm.ptr<1> -> i32
+    nvvm.barrier
+    llvm.return
+  }
+  // What is no kernel is left alone.
+  // CHECK-LABEL: llvm.func @helper
+  // CHECK-NOT: griddepcontrol
+  llvm.func @helper() {
+    llvm.return
+  }
+}
+
+// CHECK-LABEL: func @host
+// CHECK: gpu.launch_func {{.*}}fp4.dependent
+func.func @host(%x: memref<64xf32>) {
+  %c1 = arith.constant 1 : index
+  %p = pipe.global_view %x : memref<64xf32> -> !pipe.global<64xf32>
+  gpu.launch_func @streaming::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>)
+  return
+}
+}
