@@ -16,6 +16,10 @@ class Format:
         return self.scale == "f8E8M0FNU"
 
     @property
+    def has_f32_scales(self):
+        return self.scale == "f32"
+
+    @property
     def is_packed(self):
         return self.element == "f4E2M1FN"
 
@@ -32,7 +36,7 @@ class Recipe:
 
     @property
     def has_tensor_scale(self):
-        return not FORMATS[self.format].is_mx and "GlobalRule::One" not in self.decisions
+        return FORMATS[self.format].scale == "f8E4M3FN" and "GlobalRule::One" not in self.decisions
 
     @property
     def rounds_to_nearest_only(self):

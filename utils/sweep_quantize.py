@@ -31,7 +31,9 @@ import sys
 import recipes
 import sweeping
 
-RECIPES = recipes.recipes()
+# Formats with f32 scales have no outputs but one; test/Runner/fp8-quantize.mlir has their shapes.
+RECIPES = {name: recipe for name, recipe in recipes.recipes().items()
+           if not recipes.FORMATS[recipe.format].has_f32_scales}
 # Recipes whose decisions no named one has.
 OVERRIDES = ["transformer_engine, guard = none, scale_floor = 0.015625",
              "transformer_engine, amax_nan = propagate, negative_zero = drop",

@@ -6,6 +6,7 @@
 #include "fp4/Harness/TensorNpy.h"
 #include "fp4/Reference/ProgramTypes.h"
 
+#include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -99,6 +100,7 @@ private:
   Status loadFiles();
   Status fixCommonSize();
   Status checkMemory() const;
+  bool isFactor(size_t index) const;
   Status generate();
 
   const Function &function_;
@@ -229,12 +231,21 @@ Status Binder::checkMemory() const {
   return {};
 }
 
+/// Argument `index` is an operand of a product, which it multiplies.
+bool Binder::isFactor(size_t index) const {
+  const std::string name = "a" + std::to_string(index);
+  return std::ranges::any_of(function_.program, [&](const ProgramOp &op) {
+    return op.op == "fp4.blockscaled_matmul" && op.operands.size() > 2 &&
+           (op.operands[0] == name || op.operands[2] == name);
+  });
+}
+
 Status Binder::generate() {
   for (size_t i = 0; i < values_.size(); ++i) {
     if (values_[i])
       continue;
     FP4_ASSIGN(auto tensor,
-               makeInput(types_[i], options_.distribution, options_.seed, unsigned(i)));
+               makeInput(types_[i], options_.distribution, options_.seed, unsigned(i), isFactor(i)));
     values_[i] = std::move(tensor);
     bound_.sources[i] = types_[i].element == ElementType::I64
                             ? fmt::format("seed {}, offset {}", options_.seed, i)

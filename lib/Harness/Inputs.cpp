@@ -5,6 +5,7 @@
 
 #include "fp4/Harness/Inputs.h"
 #include "fp4/ISA/ScaleLayout.h"
+#include "fp4/Numerics/E4M3.h"
 #include "fp4/Numerics/Float16.h"
 
 #include <algorithm>
@@ -85,6 +86,12 @@ void fillFloats(Tensor &tensor, const Generator &generate) {
   }
 }
 
+void fillE4M3(Tensor &tensor, const Generator &generate) {
+  uint64_t i = 0;
+  for (uint8_t &code : tensor.as<uint8_t>())
+    code = numerics::encodeE4M3(generate(i++));
+}
+
 void fillCodes(Tensor &tensor, std::string_view distribution, Random &random) {
   uint64_t position = 0;
   for (uint8_t &pair : tensor.as<uint8_t>()) {
@@ -141,7 +148,7 @@ void clearPadding(Tensor &tensor) {
 } // namespace
 
 Expected<Tensor> makeInput(const Type &type, std::string_view distribution, uint64_t seed,
-                           unsigned index) {
+                           unsigned index, bool isFactor) {
   if (std::find(kDistributions.begin(), kDistributions.end(), distribution) == kDistributions.end())
     return makeError(ErrorKind::Usage, fmt::format("unknown distribution '{}'", distribution),
                      fmt::format("choose one of {}", fmt::join(kDistributions, ", ")));
@@ -160,7 +167,12 @@ Expected<Tensor> makeInput(const Type &type, std::string_view distribution, uint
   case ElementType::F8E5M2:
     fillWideCodes(tensor, distribution, random);
     break;
-  case ElementType::F8E4M3FN: // a scale, or an element
+  case ElementType::F8E4M3FN:
+    if (isFactor) {
+      fillE4M3(tensor, floatGenerator(distribution, random, type, seed + index));
+      break;
+    }
+    [[fallthrough]];
   case ElementType::F8E8M0FNU:
     fillScales(tensor, distribution, random);
     clearPadding(tensor);

@@ -12,13 +12,24 @@
 namespace fp4::harness {
 namespace {
 
+/// A recipe whose scales are bytes, as the files have them.
+Expected<numerics::Recipe> recipeOfFiles(const std::string &text) {
+  FP4_ASSIGN(auto recipe, numerics::parseRecipe(text));
+  if (!numerics::hasF32Scales(recipe.format))
+    return recipe;
+  return makeError(ErrorKind::Usage,
+                   fmt::format("files must have scales of 8 bits, but recipe '{}' has scales of f32",
+                               recipe.name),
+                   "compile a program with fp4.quantize");
+}
+
 //===----------------------------------------------------------------------===//
 // quantize
 //===----------------------------------------------------------------------===//
 
 Expected<Quantized> quantizeWith(const std::string &text, const QuantizeCommand &command,
                                  const Matrix &matrix) {
-  FP4_ASSIGN(auto recipe, numerics::parseRecipe(text));
+  FP4_ASSIGN(auto recipe, recipeOfFiles(text));
   FP4_ASSIGN(auto layout, layoutOf(command));
   numerics::QuantizeOptions options;
   numerics::SideOptions side;
@@ -55,7 +66,7 @@ Expected<std::string> quantize(const QuantizeCommand &command) {
 //===----------------------------------------------------------------------===//
 
 Expected<std::string> dequantize(const QuantizeCommand &command) {
-  FP4_ASSIGN(auto recipe, numerics::parseRecipe(command.recipe));
+  FP4_ASSIGN(auto recipe, recipeOfFiles(command.recipe));
   FP4_ASSIGN(auto side, readSide(command, recipe));
   FP4_ASSIGN(auto values, numerics::dequantizeSide(recipe, side));
   FP4_TRY(

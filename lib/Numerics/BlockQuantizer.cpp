@@ -64,7 +64,7 @@ uint8_t BlockQuantizer::quantize(std::span<const float> values, std::span<uint8_
   float bestError = 0.f;
   std::array<uint8_t, maxTile> candidate;
   for (size_t c = 0; c < program.candidates.size(); ++c) {
-    const uint8_t byte = evaluator.setBlock(blockAmax, program.candidates[c]);
+    const auto byte = static_cast<uint8_t>(evaluator.setBlock(blockAmax, program.candidates[c]));
     const float error = encode(values, candidate, width, rounding);
     if (c > 0 && !(error < bestError))
       continue;

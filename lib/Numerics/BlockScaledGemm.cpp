@@ -138,6 +138,8 @@ void finish(const GemmProblem &p, const EpilogueProgram &epilogue, const Referen
 
 Expected<std::vector<float>> gemmMmaModel(const GemmProblem &p) {
   FP4_TRY(validate(p));
+  if (hasF32Scales(p.format))
+    return promotedModel(p);
   if (p.core == TensorCore::Converted)
     return convertedModel(p);
   if (p.core == TensorCore::None)
@@ -171,6 +173,8 @@ Expected<std::vector<float>> gemmMmaModel(const GemmProblem &p) {
 
 Expected<GemmReference> gemmReference(const GemmProblem &p) {
   FP4_TRY(validate(p));
+  if (hasF32Scales(p.format))
+    return promotedReference(p);
   const PaddedOperand a(p, p.a), b(p, p.b);
   const StepKernels &kernels = stepKernels();
   const StepRounding rounding = roundingOf(p);

@@ -14,20 +14,23 @@ auto fail(std::string message, std::string note = "") {
 
 Status validate(const GemmProblem &p) {
   const unsigned block = blockSizeOf(p.format);
-  if (p.depth == 0 || p.depth % block)
+  const bool endsInBlock = hasF32Scales(p.format); // K may end within a block
+  if (p.depth == 0 || (p.depth % block && !endsInBlock))
     return fail("K must be a positive multiple of " + std::to_string(block) + " for " +
                 std::string(stringify(p.format)) + ", but got " + std::to_string(p.depth));
   if (!p.a.data || !p.b.data || !p.a.scales || !p.b.scales)
     return fail("matrix product expects data and scales of both operands");
-  if (p.a.dataPitch && p.a.dataPitch < p.depth / 2)
-    return fail("row pitch of operand a must be at least K / 2 bytes");
-  if (p.b.dataPitch && p.b.dataPitch < p.depth / 2)
-    return fail("row pitch of operand b must be at least K / 2 bytes");
+  const uint64_t rowBytes = isPacked(p.format) ? p.depth / 2 : p.depth;
+  const std::string least = isPacked(p.format) ? "K / 2" : "K";
+  if (p.a.dataPitch && p.a.dataPitch < rowBytes)
+    return fail("row pitch of operand a must be at least " + least + " bytes");
+  if (p.b.dataPitch && p.b.dataPitch < rowBytes)
+    return fail("row pitch of operand b must be at least " + least + " bytes");
   if (const uint64_t slices = slicesOf(p); p.splits == 0 || p.splits > slices)
     return fail("ranges of K must be 1 to " + std::to_string(slices) + ", but got " +
                 std::to_string(p.splits));
-  if (p.core == TensorCore::Converted && p.splits != 1)
-    return fail("ranges of K must be 1 for converted operands, but got " + std::to_string(p.splits));
+  if ((p.core == TensorCore::Converted || endsInBlock) && p.splits != 1)
+    return fail("ranges of K must be 1 for this tensor core, but got " + std::to_string(p.splits));
   if (!p.rowAlpha.empty() && p.rowAlpha.size() != p.a.rows)
     return fail("alphas of rows must be " + std::to_string(p.a.rows) + " numbers, but got " +
                 std::to_string(p.rowAlpha.size()));

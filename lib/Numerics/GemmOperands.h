@@ -40,4 +40,8 @@ std::vector<float> convertedModel(const GemmProblem &p);
 std::vector<float> fmaModel(const GemmProblem &p);
 uint64_t fmaRoundings(const GemmProblem &p);
 
+/// The model and the reference of formats with f32 scales (gemmMmaModel and gemmReference call them).
+std::vector<float> promotedModel(const GemmProblem &p);
+GemmReference promotedReference(const GemmProblem &p);
+
 } // namespace fp4::numerics

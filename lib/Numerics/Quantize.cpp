@@ -68,7 +68,7 @@ Expected<QuantizedMatrix> quantizeRows(const Recipe &recipe, std::span<const flo
   const unsigned block = blockSizeOf(recipe.format);
   QuantizedMatrix out{rows, columns, std::vector<uint8_t>(rows * columns / 2),
                       std::vector<uint8_t>(rows * columns / block), 0.f};
-  if (!isMX(recipe.format))
+  if (hasE4M3Scales(recipe.format))
     out.tensorAmax = tensorAmax ? *tensorAmax : amax(values, recipe.amaxNaN);
   const RecipeProgram program = makeProgram(recipe);
   BlockQuantizer quantizer(program);

@@ -1,6 +1,7 @@
 // Orientations, block shapes and groups around BlockQuantizer.
 #include "fp4/Numerics/QuantizeMatrix.h"
 #include "BlockQuantizer.h"
+#include "F32Blocks.h"
 #include "fp4/Numerics/E2M1.h"
 #include "fp4/Numerics/Quantize.h"
 #include <algorithm>
@@ -54,7 +55,7 @@ private:
 };
 
 void SideQuantizer::prepareAmax(std::span<const float> values, bool perRow) {
-  if (isMX(recipe.format))
+  if (!hasE4M3Scales(recipe.format))
     return;
   for (uint64_t r = 0; r < (perRow ? out.rows : 1); ++r) {
     const auto part = perRow ? values.subspan(r * out.columns, out.columns) : values;
@@ -180,6 +181,15 @@ Status checkRowAmax(const SideOptions &side, const QuantizeOptions &options, uin
                std::to_string(rows) + " numbers, but got " + std::to_string(side.rowAmax.size()));
 }
 
+/// What formats with f32 scales have no meaning for.
+Status checkF32Options(const QuantizeOptions &options) {
+  const auto isPlain = [](const SideOptions &side) { return !side.hadamard && !side.stochastic; };
+  if (options.columnwise || options.amaxPerRow || !isPlain(*options.rowwise) ||
+      options.layout != ScaleLayout::Linear)
+    return usage("blocks under an f32 expect a plain row-wise output with linear scales");
+  return {};
+}
+
 Status checkOptions(const Recipe &recipe, std::span<const float> values, uint64_t rows,
                     uint64_t columns, const QuantizeOptions &options) {
   if (values.size() != rows * columns)
@@ -187,7 +197,9 @@ Status checkOptions(const Recipe &recipe, std::span<const float> values, uint64_
                  std::to_string(values.size()));
   if (!options.rowwise && !options.columnwise)
     return usage("quantizing expects a row-wise or a column-wise output, but got none");
-  const bool nvfp4 = !isMX(recipe.format);
+  const bool nvfp4 = hasE4M3Scales(recipe.format);
+  if (hasF32Scales(recipe.format))
+    return checkF32Options(options);
   if (options.squareBlocks && !nvfp4)
     return usage("square blocks must be of format nvfp4, but got " +
                  std::string(stringify(recipe.format)));
@@ -245,6 +257,10 @@ Expected<QuantizedPair> quantizeFrom(const Recipe &recipe, const RecipeProgram &
                                      const QuantizeOptions &options, FirstGroups first) {
   FP4_TRY(checkOptions(recipe, values, rows, columns, options));
   QuantizedPair pair;
+  if (hasF32Scales(recipe.format)) {
+    pair.rowwise = quantizeF32Blocks(program, values, rows, columns, options.squareBlocks);
+    return pair;
+  }
   if (options.rowwise) {
     FP4_ASSIGN(auto side,
                makeSide(recipe, program, {values.begin(), values.end()}, *options.rowwise, options,

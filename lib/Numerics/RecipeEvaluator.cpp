@@ -103,14 +103,14 @@ void RecipeEvaluator::setTensor(float tensorAmax) {
   run(Stage::Tensor);
 }
 
-uint8_t RecipeEvaluator::setBlock(float blockAmax, float stretch) {
+uint32_t RecipeEvaluator::setBlock(float blockAmax, float stretch) {
   inputs[static_cast<unsigned>(Op::BlockAmax)] = bitsOf(blockAmax);
   inputs[static_cast<unsigned>(Op::Stretch)] = bitsOf(stretch);
   run(Stage::Block);
-  return static_cast<uint8_t>(values[recipe.scaleByte]);
+  return values[recipe.scaleByte];
 }
 
-void RecipeEvaluator::setScaleByte(uint8_t byte) {
+void RecipeEvaluator::setScaleByte(uint32_t byte) {
   inputs[static_cast<unsigned>(Op::ScaleByte)] = byte;
   run(Stage::Block);
 }

@@ -17,10 +17,11 @@ public:
 
   /// Runs the tensor stage.
   void setTensor(float tensorAmax);
-  /// Runs the block stage (`stretch`: the candidate's) and returns the scale byte.
-  uint8_t setBlock(float blockAmax, float stretch = 1.f);
+  /// Runs the block stage (`stretch`: the candidate's) and returns the scale byte, or the bits of
+  /// an f32 scale.
+  uint32_t setBlock(float blockAmax, float stretch = 1.f);
   /// Runs the block stage of a dequantizer.
-  void setScaleByte(uint8_t byte);
+  void setScaleByte(uint32_t byte);
   /// Runs the element stage on one element.
   float element(float x);
   /// The same where elements have more than 4 bits: the code.

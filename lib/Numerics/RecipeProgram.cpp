@@ -37,6 +37,7 @@ private:
   Value exponentBeforeClamp(Value &isNaN);
   Value exponentByte(Value &isNaN);
   Value exponentFactor(Value byte, Value isNaN);
+  Value floatScale();
   Value encodedElement(Value factor, Value f);
   Value withTies(Value y);
   Value withSign(Value y);
@@ -194,7 +195,7 @@ Value RecipeWriter::scaleByte() {
 }
 
 bool dividesElements(const Recipe &recipe) {
-  return !isMX(recipe.format) &&
+  return hasE4M3Scales(recipe.format) &&
          (recipe.encode == EncodeSpelling::DivideByProduct ||
           recipe.encode == EncodeSpelling::DivideByQuotient);
 }
@@ -344,6 +345,23 @@ Value RecipeWriter::exponentFactor(Value byte, Value isNaN) {
                   b.constant(replaced[static_cast<unsigned>(recipe.zeroByte)]), factor);
 }
 
+//===--- Scales in f32 ---------------------------------------------------===//
+
+/// Rounded up by its bits, as ceil_to_ue8m0 does: the exponent field, one more where the mantissa is
+/// not 0, from 1 to 254.
+Value RecipeWriter::floatScale() {
+  Value amax = blockAmax();
+  if (recipe.amaxFloor > 0)
+    amax = b(Op::MaxKeepNaN, amax, b.constant(recipe.amaxFloor));
+  const Value scale = b.divide(amax, b.constant(elementOf(recipe.format).largest));
+  if (recipe.powerOfTwo == PowerOfTwo::Off)
+    return scale;
+  const Value shift = b.integer(floatMantissa);
+  const Value above = b(Op::Add, b(Op::BitsOf, scale), b.integer(mantissaBits));
+  const Value exponent = b(Op::MaxSigned, b(Op::ShiftRight, above, shift), b.integer(1));
+  return b(Op::FloatOf, b(Op::ShiftLeft, b(Op::MinSigned, exponent, b.integer(254)), shift));
+}
+
 //===--- Elements --------------------------------------------------------===//
 
 /// The conversion that follows rounds halfway values to the even code: 0.75, 1.75 and 3.5 up. The
@@ -380,9 +398,9 @@ Value RecipeWriter::encodedElement(Value factor, Value f) {
   Value y = dividesElements(recipe) ? b.divide(x, factor) : b.multiply(x, factor);
   if (dividesElements(recipe) && recipe.guard == FactorGuard::ZeroIfScaleZero)
     y = b.select(b(Op::FloatEqual, f, zero), zero, y);
-  if (!isMX(recipe.format) && recipe.guard == FactorGuard::ZeroBlockIfAmaxZero)
+  if (hasE4M3Scales(recipe.format) && recipe.guard == FactorGuard::ZeroBlockIfAmaxZero)
     y = b.select(b(Op::FloatEqual, blockAmax(), zero), zero, y);
-  if (!isMX(recipe.format) && recipe.encode == EncodeSpelling::BF16GlobalOverScale)
+  if (hasE4M3Scales(recipe.format) && recipe.encode == EncodeSpelling::BF16GlobalOverScale)
     y = b(Op::RoundBF16, y);
   y = withSign(withTies(y));
   if (recipe.nanElement == NanElement::Zero)
@@ -412,6 +430,10 @@ RecipeProgram RecipeWriter::write() {
     Value isNaN = noValue;
     program.scaleByte = exponentByte(isNaN);
     factor = exponentFactor(program.scaleByte, isNaN);
+  } else if (hasF32Scales(recipe.format)) {
+    const Value scale = floatScale();
+    program.scaleByte = b(Op::BitsOf, scale);
+    factor = b.divide(b.constant(1.f), scale);
   } else {
     globalScale();
     program.encodeScale = g;
@@ -486,6 +508,8 @@ Value RecipeWriter::fromWideCode(Value code) {
 /// What a code's value is multiplied by.
 Value RecipeWriter::decodeFactor() {
   const Value byte = b.input(Op::ScaleByte, Stage::Block);
+  if (hasF32Scales(recipe.format))
+    return b(Op::FloatOf, byte);
   if (isMX(recipe.format)) {
     const Value bits = b(Op::ShiftLeft, byte, b.integer(23));
     if (recipe.scaleDecode == ScaleDecode::Shifted)

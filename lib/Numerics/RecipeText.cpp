@@ -55,8 +55,10 @@ std::span<const Decision> decisions() {
 }
 
 bool applies(const Decision &decision, const Recipe &recipe) {
-  return decision.family == DecisionFamily::Both ||
-         (decision.family == DecisionFamily::MX) == isMX(recipe.format);
+  const DecisionFamily own = isMX(recipe.format)           ? DecisionFamily::MX
+                             : hasF32Scales(recipe.format) ? DecisionFamily::F32
+                                                           : DecisionFamily::NVFP4;
+  return decision.family == DecisionFamily::All || decision.family == own;
 }
 
 /// The decisions in which two recipes of one format differ.
@@ -213,6 +215,13 @@ Status checkSpellings(const Recipe &recipe) {
   return {};
 }
 
+Status checkF32(const Recipe &recipe) {
+  if (recipe.amaxFloor >= 0 && std::isfinite(recipe.amaxFloor))
+    return {};
+  return usage(fmt::format("decision 'amax_floor' must be a finite number from 0 on, but got {}",
+                           recipe.amaxFloor));
+}
+
 } // namespace
 
 std::string_view stringify(AlphaRule rule) { return alphaNames[static_cast<size_t>(rule)]; }
@@ -222,6 +231,8 @@ Status checkRecipe(const Recipe &recipe) {
   if (!isPacked(recipe.format) && !asHardware)
     return usage(fmt::format("elements of format {} expect ties = even and negative_zero = keep",
                              stringify(recipe.format)));
+  if (hasF32Scales(recipe.format))
+    return checkF32(recipe);
   if (isMX(recipe.format))
     return {};
   FP4_TRY(checkNumbers(recipe));

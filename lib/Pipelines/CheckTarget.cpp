@@ -20,7 +20,10 @@ struct CheckTarget : fp4::impl::CheckTargetBase<CheckTarget> {
     if (failed(model))
       return signalPassFailure();
     WalkResult walk = getOperation().walk([&](fp4::BlockScaledMatmulOp op) {
-      fp4::Status status = fp4::hw::requireProducts(*model);
+      fp4::Status status =
+          op.hasF32Scales()
+              ? fp4::hw::requireFeature(*model, &fp4::hw::TargetModel::hasWgmma, "wgmma")
+              : fp4::hw::requireProducts(*model);
       if (status)
         return WalkResult::advance();
       InFlightDiagnostic diagnostic = op.emitOpError(status.error().message);

@@ -18,10 +18,11 @@ std::string attributeOr(const ProgramOp &op, const char *name, const char *other
   return it == op.attributes.end() ? otherwise : it->second;
 }
 
-/// Data and scales of one output.
-void appendSide(std::vector<Shape> &shapes, int64_t rows, int64_t columns, int64_t block) {
+/// Data and scales of one output; `blockRows` have one row of scales.
+void appendSide(std::vector<Shape> &shapes, int64_t rows, int64_t columns, int64_t block,
+                int64_t blockRows = 1) {
   shapes.push_back({rows, columns});
-  shapes.push_back({rows, (columns + block - 1) / block});
+  shapes.push_back({(rows + blockRows - 1) / blockRows, (columns + block - 1) / block});
 }
 
 std::vector<Shape> quantizedShapes(const ProgramOp &op, const Shape &input) {
@@ -29,8 +30,9 @@ std::vector<Shape> quantizedShapes(const ProgramOp &op, const Shape &input) {
   const int64_t block = numerics::blockSizeOf(format.value_or(numerics::BlockFormat::NVFP4));
   const std::string outputs = attributeOr(op, "outputs", "rowwise");
   std::vector<Shape> shapes;
+  const bool square = attributeOr(op, "block", "") == "128,128";
   if (outputs != "columnwise")
-    appendSide(shapes, input[0], input[1], block);
+    appendSide(shapes, input[0], input[1], block, square ? block : 1);
   if (outputs != "rowwise")
     appendSide(shapes, input[1], input[0], block);
   return shapes;
@@ -116,8 +118,12 @@ Status checkRows(const ProgramOp &op, std::span<const Type> operands) {
   std::vector<std::pair<size_t, size_t>> pairs;
   if (op.op == "fp4.dequantize")
     pairs = {{0, 1}};
-  if (op.op == "fp4.blockscaled_matmul" && !isGrouped(op))
+  if (op.op == "fp4.blockscaled_matmul" && !isGrouped(op)) {
     pairs = {{0, 1}, {2, 3}};
+    const auto format = numerics::parseBlockFormat(attributeOr(op, "format", ""));
+    if (format && numerics::hasF32Scales(*format)) // that of 2 has a scale for 128 rows
+      pairs.pop_back();
+  }
   if (op.op == "fp4.quantize" && op.attributes.contains("per_row") &&
       attributeOr(op, "outputs", "rowwise") != "columnwise")
     pairs = {{0, 1}};

@@ -137,7 +137,9 @@ Expected<ProductStep> readProduct(Step &step) {
 Expected<OwnedProblem> problemOf(const ProductStep &product, size_t group, uint64_t &atA,
                                  uint64_t &atB) {
   const std::vector<const Tensor *> &operands = product.step.operands;
-  const auto pitch = static_cast<uint64_t>(hw::denseRowBytes(int64_t(product.common.depth)));
+  const auto pitch = numerics::isPacked(product.common.format)
+                         ? static_cast<uint64_t>(hw::denseRowBytes(int64_t(product.common.depth)))
+                         : product.common.depth;
   const RowRange range = product.groups[group];
   OwnedProblem owned{product.common, {}, {}};
   if (product.isGrouped) {
@@ -196,7 +198,8 @@ Status runMatmul(Step &step) {
   }
   FP4_TRY(step.defineFloats(0, model));
   ReferenceValue &result = step.results[0];
-  result.model = modelOf(product.common.core);
+  const bool isWgmma = numerics::hasF32Scales(product.common.format); // on every target
+  result.model = isWgmma ? "wgmma" : modelOf(product.common.core);
   result.sums = std::move(plain.values);
   result.bounds = std::move(plain.bounds);
   result.mayOverflow = std::move(plain.mayOverflow);

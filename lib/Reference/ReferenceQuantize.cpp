@@ -224,7 +224,8 @@ Expected<numerics::QuantizeOptions> quantizeOptions(const Step &step) {
   };
   numerics::QuantizeOptions options;
   options.rowwise.reset();
-  options.squareBlocks = step.attributeOr("block", "") == "16,16";
+  const std::string block = step.attributeOr("block", "");
+  options.squareBlocks = block == "16,16" || block == "128,128";
   options.amaxPerRow = step.op.attributes.contains("per_row");
   if (outputs == "rowwise" || outputs == "both")
     options.rowwise = side(hadamard, amax);
@@ -336,7 +337,7 @@ Status runDequantize(Step &step) {
   side.blocks = (side.columns + block - 1) / block;
   side.data.assign(bytesOf(*step.operands[0]).begin(), bytesOf(*step.operands[0]).end());
   side.scales = std::move(scales);
-  if (!numerics::isMX(recipe.format))
+  if (numerics::hasE4M3Scales(recipe.format))
     side.amax = amax ? floats(*amax) : std::vector<float>{0.f};
   FP4_ASSIGN(auto values, numerics::dequantizeSide(recipe, side));
   return step.defineFloats(0, values);

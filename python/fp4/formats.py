@@ -31,6 +31,7 @@ FORMATS = {
     "mxfp6_e3m2": Format("f6E3M2FN", "f8E8M0FNU", 32, "mxfp6_e3m2_floor"),
     "mxfp8_e4m3": Format("f8E4M3FN", "f8E8M0FNU", 32, "mxfp8_e4m3_floor"),
     "mxfp8_e5m2": Format("f8E5M2", "f8E8M0FNU", 32, "mxfp8_e5m2_floor"),
+    "fp8_block128": Format("f8E4M3FN", "f32", 128, "fp8_deepgemm"),
 }
 
 

@@ -58,6 +58,7 @@ const char *elementName(BlockFormat format) {
     return "f6E2M3FN";
   case BlockFormat::MXFP6E3M2:
     return "f6E3M2FN";
+  case BlockFormat::FP8Block128:
   case BlockFormat::MXFP8E4M3:
     return "f8E4M3FN";
   case BlockFormat::MXFP8E5M2:
@@ -234,13 +235,16 @@ TEST(Quantize, GoldenVectorsMXFP4) {
 }
 
 TEST(Quantize, EveryRecipe) {
-  for (const numerics::Recipe &recipe : numerics::recipes())
+  for (const numerics::Recipe &recipe : numerics::recipes()) {
+    if (numerics::hasF32Scales(recipe.format)) // test/Runner/fp8-quantize.mlir
+      continue;
     for (const char *target : {"sm_90a", "sm_100a"}) {
       QuantizeCase c{std::string(recipe.name), FloatType::BF16, 96, false, target};
       expectRecipe(c, 5);
       // A tensor amax that belongs to other values, and specials among the elements.
       expectEqual(c, specialValues(40 * 96, FloatType::BF16, 7), 1000.f);
     }
+  }
 }
 
 TEST(Quantize, EveryType) {

@@ -17,11 +17,12 @@ namespace fp4::harness {
 ///             partial sum of a block-scaled GEMM fits 24 bits
 ///   ones, zeros
 ///   arange    0, 1, 2, .. modulo 256, in row-major order
-/// Block scales are powers of two from 1/8 to 8 (gaussian, uniform, bf16) or 1; scalars are 1 (or
+/// A tensor of f8E4M3FN is one of block scales, or, with `isFactor`, numbers of the distribution,
+/// rounded. Block scales are powers of two from 1/8 to 8 (gaussian, uniform, bf16) or 1; scalars are 1 (or
 /// 0). i64 tensors are states of a random number generator: the seed, then `index`, its offset.
 /// `index` is the number of the argument: it separates the streams of two arguments.
 Expected<Tensor> makeInput(const Type &type, std::string_view distribution, uint64_t seed,
-                           unsigned index);
+                           unsigned index, bool isFactor = false);
 /// The distributions, for messages and --help.
 extern const std::vector<std::string> kDistributions;
 

@@ -16,6 +16,11 @@
 // A tensor core without fp4 (TensorCore::Converted) gets f16 or bf16 operands, and one instruction
 // has K = 16: a truncated fused dot product (DenseMma.h).
 //
+// Operands of fp8_block128 have f32 scales, A one for 1 x 128 elements and B one for 128 x 128. The
+// tensor core sums 128 products in four instructions of K = 32, each a truncated fused dot product
+// that keeps 13 fraction bits (DenseMma.h, hopperFP8); then acc = fma(sum, fp32(sa * sb), acc), block
+// by block, from acc = +0.
+//
 // Source of the models: MMA-Sim (arXiv 2511.10909), checked there against B200 and H100 hardware.
 //
 //===----------------------------------------------------------------------===//
@@ -92,8 +97,9 @@ uint16_t convertElement(BlockFormat format, uint8_t code, uint8_t scale);
 /// The power of two that it multiplies by: f16 holds every product of a value and a scale so.
 constexpr int convertedExponent(BlockFormat format) { return isMX(format) ? 0 : -7; }
 
-/// A packed operand with linear scales: rows x depth elements, rows of `depth / 2` bytes at
-/// `dataPitch`, rows of `depth / block` scale bytes at `scalePitch` (0: dense).
+/// An operand with linear scales: rows x depth elements, rows of `depth / 2` bytes at `dataPitch`,
+/// rows of `depth / block` scale bytes at `scalePitch` (0: dense). Of fp8_block128 a row has `depth`
+/// bytes, and ceil(depth / 128) scales of 4 bytes, which 128 rows of B share.
 struct GemmOperand {
   const uint8_t *data = nullptr;
   const uint8_t *scales = nullptr;

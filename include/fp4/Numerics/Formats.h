@@ -33,7 +33,7 @@ namespace elements {
 } // namespace elements
 
 /// What scales are stored as.
-enum class ScaleFormat : uint8_t { F8E4M3FN, F8E8M0FNU };
+enum class ScaleFormat : uint8_t { F8E4M3FN, F8E8M0FNU, F32 };
 
 struct FormatFacts {
   std::string_view name;
@@ -58,9 +58,14 @@ std::optional<BlockFormat> parseBlockFormat(std::string_view text);
 
 constexpr unsigned blockSizeOf(BlockFormat format) { return factsOf(format).blockSize; }
 constexpr ElementFormat elementOf(BlockFormat format) { return factsOf(format).element; }
-/// Blocks under a power of two, as those of OCP MX. Others have an f8E4M3FN scale, and the tensor one
-/// in f32.
+/// Blocks under a power of two, as those of OCP MX.
 constexpr bool isMX(BlockFormat format) { return factsOf(format).scale == ScaleFormat::F8E8M0FNU; }
+/// Blocks under an f8E4M3FN, and the tensor under an f32: NVFP4.
+constexpr bool hasE4M3Scales(BlockFormat format) {
+  return factsOf(format).scale == ScaleFormat::F8E4M3FN;
+}
+/// Blocks under an f32, of 1 x 128 or 128 x 128 elements.
+constexpr bool hasF32Scales(BlockFormat format) { return factsOf(format).scale == ScaleFormat::F32; }
 /// Two codes per byte, or one code in the low bits of each byte.
 constexpr bool isPacked(BlockFormat format) { return elementOf(format).bits == 4; }
 

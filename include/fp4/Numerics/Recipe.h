@@ -16,6 +16,7 @@
 //          code = e2m1(x * 2^(127 - byte)), or to wider elements: mxfp6, mxfp8
 //          u = bits(a_b), E its exponent field and M its mantissa; L is the largest element, l its
 //          exponent and m the bits of its mantissa (mxfp4: 6, 2 and 1)
+//   f32:   scale s of a_b, code = e4m3(x * (1 / s))
 //
 // RecipeProgram.h turns the decisions into a list of scalar operations. The reference and the
 // kernels are made from this list. docs/Numerics.md has every formula and its source.
@@ -61,7 +62,7 @@ Expected<const Recipe *> requireRecipe(std::string_view name);
 
 /// Whether a tensor stage reads an amax (or a supplied scale): NVFP4, except one-level recipes.
 constexpr bool hasTensorScale(const Recipe &recipe) {
-  return !isMX(recipe.format) && recipe.global != GlobalRule::One;
+  return hasE4M3Scales(recipe.format) && recipe.global != GlobalRule::One;
 }
 
 /// Whether the caller gives the tensor's encode or decode scale in place of an amax.
@@ -89,7 +90,7 @@ Recipe canonical(const Recipe &recipe);
 
 /// A decision of Recipes.def as text: its name, the formats that have it, and its values in the
 /// order of their enumerators (none: a number).
-enum class DecisionFamily : uint8_t { NVFP4, MX, Both };
+enum class DecisionFamily : uint8_t { NVFP4, MX, F32, All };
 struct DecisionText {
   std::string_view name;
   DecisionFamily family;

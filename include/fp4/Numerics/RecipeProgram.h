@@ -44,7 +44,7 @@ enum class Op : uint8_t {
   TensorAmax, ///< Tensor: amax of the tensor, row or group
   BlockAmax,  ///< Block: amax of the block
   Stretch,    ///< Block: the candidate's factor
-  ScaleByte,  ///< Block: i32, the stored byte (dequantizer only)
+  ScaleByte,  ///< Block: i32, the stored byte, or the bits of an f32 (dequantizer only)
   Element,    ///< Element: x, widened to f32; in the dequantizer the value of the E2M1 code
   Code,       ///< Element: i32, the code of more than 4 bits (dequantizer only)
   Decoded,    ///< Error: the value of the element's code
@@ -109,7 +109,7 @@ struct RecipeProgram {
 
   Value encodeScale = noValue; ///< Tensor: g; none where the recipe has none
   Value decodeScale = noValue; ///< Tensor: d
-  Value scaleByte = noValue;   ///< Block
+  Value scaleByte = noValue;   ///< Block; of f32 scales their bits
   Value element = noValue;     ///< Element: converted to E2M1 (the dequantizer: the result)
   Value elementCode = noValue; ///< Element: i32, the code itself, of more than 4 bits; else none
   Value error = noValue;       ///< Error

@@ -52,7 +52,8 @@ LogicalResult lower(Operation *operation, fp4::LoweringContext &context) {
       .Case([&](fp4::HadamardOp op) { return fp4::lowerHadamard(op, context); })
       .Case([&](fp4::HadamardAmaxOp op) { return fp4::lowerHadamardAmax(op, context); })
       .Case([&](fp4::QuantizeOp op) {
-        return context.plan.family == fp4::KernelFamily::TileQuantize
+        return op.hasF32Scales() ? fp4::lowerF32Quantize(op, context)
+               : context.plan.family == fp4::KernelFamily::TileQuantize
                    ? fp4::lowerTileQuantize(op, context)
                    : fp4::lowerRowwiseQuantize(op, context);
       })

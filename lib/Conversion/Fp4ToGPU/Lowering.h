@@ -28,6 +28,8 @@ mlir::LogicalResult lowerAmax(AmaxOp op, LoweringContext &context);
 mlir::LogicalResult lowerMatmulAlpha(MatmulAlphaOp op, LoweringContext &context);
 mlir::LogicalResult lowerTileQuantize(QuantizeOp op, LoweringContext &context);
 mlir::LogicalResult lowerRowwiseQuantize(QuantizeOp op, LoweringContext &context);
+/// Of blocks under an f32.
+mlir::LogicalResult lowerF32Quantize(QuantizeOp op, LoweringContext &context);
 mlir::LogicalResult lowerDequantize(DequantizeOp op, LoweringContext &context);
 mlir::LogicalResult lowerSwizzle(SwizzleScalesOp op, LoweringContext &context);
 mlir::LogicalResult lowerUnswizzle(UnswizzleScalesOp op, LoweringContext &context);

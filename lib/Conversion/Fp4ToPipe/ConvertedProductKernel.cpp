@@ -6,41 +6,28 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ProductBuilder.h"
+#include "FragmentEpilogue.h"
 
 #include "fp4/Numerics/BlockScaledGemm.h"
-
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
-
-#include <cmath>
 
 using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
 
-/// Elements of a thread that the epilogue handles at a time: half of the columns that it covers.
-static constexpr int64_t kElements = 16;
-
 namespace {
-class ConvertedProductBuilder : ProductBuilder {
+class ConvertedProductBuilder : FragmentEpilogue {
 public:
   ConvertedProductBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, const KernelPlan &plan,
                           Location loc)
-      : ProductBuilder(func, shape, plan, loc) {}
+      : FragmentEpilogue(func, shape, plan, loc) {}
   void build();
 
 private:
   void buildTile(Value m, Value n);
   void buildKTile(Value acc, Value row, Value column, Value k);
-  void buildEpilogue(Value acc, Value row, Value column);
   Value load(Value map, Value row, Value column);
   Value loadScales(Value from, Value row, Value kBlock, Value blocks, int64_t rows);
 
-  /// 64 rows of one warpgroup.
-  FragmentType accumulator() {
-    return FragmentType::get(b.getContext(), {64, shape.tileN}, b.getF32Type(),
-                             FragmentKind::Wgmma);
-  }
   numerics::BlockFormat format() const {
     return shape.block == 16 ? numerics::BlockFormat::NVFP4 : numerics::BlockFormat::MXFP4;
   }
@@ -58,10 +45,10 @@ void ConvertedProductBuilder::build() {
 
 void ConvertedProductBuilder::buildTile(Value m, Value n) {
   Value row = mul(m, shape.tileM), column = mul(n, shape.tileN);
-  Value acc = FragmentOp::create(b, loc, accumulator());
+  Value acc = FragmentOp::create(b, loc, fragment());
   loop(constant(0), constant(shape.tilesK()), constant(1),
        [&](Value k) { buildKTile(acc, row, column, k); });
-  buildEpilogue(acc, row, column);
+  storeSums(acc, row, column, -2 * numerics::convertedExponent(format()));
 }
 
 Value ConvertedProductBuilder::load(Value map, Value row, Value column) {
@@ -98,33 +85,6 @@ void ConvertedProductBuilder::buildKTile(Value acc, Value row, Value column, Val
       ConvertTileOp::create(b, loc, converted, bTile, sb, blocks, Value()).getResult();
   Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, constant(0));
   MmaConvertedOp::create(b, loc, acc, aTile, sa, bHalf, more, blocks);
-}
-
-void ConvertedProductBuilder::buildEpilogue(Value acc, Value row, Value column) {
-  auto type = VectorType::get({kElements}, b.getF32Type());
-  auto splat = [&](double value) -> Value {
-    auto attribute = DenseElementsAttr::get(type, b.getF32FloatAttr(float(value)).getValue());
-    return arith::ConstantOp::create(b, loc, attribute);
-  };
-  int restored = -2 * numerics::convertedExponent(format());
-  Value factor;
-  if (shape.alpha == MatmulShape::Alpha::One)
-    factor = vector::BroadcastOp::create(b, loc, type,
-                                         LoadScalarOp::create(b, loc, b.getF32Type(), alpha));
-  for (int64_t first = 0; first < shape.tileN; first += 2 * kElements) {
-    Value at = add(column, constant(first));
-    auto numbers = [&](VectorType ofType, Value global, Value limit) -> Value {
-      return FragmentFactorsOp::create(b, loc, ofType, global, row, at, limit);
-    };
-    if (shape.alpha == MatmulShape::Alpha::Columns ||
-        (shape.alpha == MatmulShape::Alpha::Rows && first == 0))
-      factor = loadAlphas(kElements, alpha, numbers);
-    Value values = ReadFragmentOp::create(b, loc, type, acc, b.getI64IntegerAttr(first));
-    if (restored)
-      values = arith::MulFOp::create(b, loc, values, splat(std::ldexp(1.0, restored)));
-    StoreFragmentOp::create(b, loc, convertSums({{values, factor}}, numbers), result, row, at,
-                            rows);
-  }
 }
 
 gpu::GPUFuncOp fp4::buildConvertedProductKernel(gpu::GPUModuleOp module, const MatmulShape &shape,

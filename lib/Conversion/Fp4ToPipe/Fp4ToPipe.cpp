@@ -87,6 +87,7 @@ static MatmulShape matmulShape(BlockScaledMatmulOp op, const KernelPlan &plan) {
   shape.n = op.getColumns();
   shape.k = lhs.getDimSize(1);
   shape.block = blockSize(op.getFormat());
+  shape.dataType = lhs.getElementType();
   shape.scaleType = scales.getElementType();
   shape.resultType = op.getElementType();
   shape.alpha = alphaOf(op);
@@ -140,9 +141,10 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
 
     auto module = op->getParentOfType<ModuleOp>();
     gpu::GPUModuleOp kernels = createKernelModule(rewriter, module, op, "matmul");
-    gpu::GPUFuncOp kernel = target.hasTcgen05
-                                ? buildMatmulKernel(kernels, shape, *plan, loc)
-                                : buildConvertedProductKernel(kernels, shape, *plan, loc);
+    auto build = shape.hasF32Scales() ? buildPromotedProductKernel
+                 : target.hasTcgen05  ? buildMatmulKernel
+                                      : buildConvertedProductKernel;
+    gpu::GPUFuncOp kernel = build(kernels, shape, *plan, loc);
     SmallVector<Value> arguments = kernelArguments(rewriter, loc, shape, adaptor, results, rows);
     if (shape.groups)
       arguments.push_back(tableOfGroups(rewriter, op, adaptor.getOffsets(), shape));
@@ -185,8 +187,10 @@ private:
       return;
     Value expected = bufferDynamicSizes(b, op.getLoc(), type, rows).front();
     Value found = memref::DimOp::create(b, op.getLoc(), scales, 0);
-    pipe::ExpectSizeOp::create(b, op.getLoc(), "blocks of 128 rows of lhs_scales", found, expected,
-                               "pass the scales of the rows of lhs");
+    pipe::ExpectSizeOp::create(
+        b, op.getLoc(),
+        op.hasF32Scales() ? "rows of lhs_scales" : "blocks of 128 rows of lhs_scales", found,
+        expected, "pass the scales of the rows of lhs");
   }
 
   SmallVector<Value> kernelArguments(OpBuilder &b, Location loc, const MatmulShape &shape,

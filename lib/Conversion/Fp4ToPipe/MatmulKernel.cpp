@@ -24,10 +24,6 @@ using namespace fp4::pipe;
 // Types
 //===----------------------------------------------------------------------===//
 
-static Type fp4Type(const MatmulShape &shape) {
-  return Float4E2M1FNType::get(shape.scaleType.getContext());
-}
-
 /// A tile begins at a multiple of what its columns and a block have in common.
 int64_t MatmulShape::rowsScalesB() const {
   int64_t first =
@@ -37,20 +33,25 @@ int64_t MatmulShape::rowsScalesB() const {
 
 /// A box has `rows` rows of one panel, and the swizzle that is as wide as the panel.
 static TensorMapType mapOf(const MatmulShape &shape, int64_t rows) {
-  int64_t panel = std::min(shape.tileK, MatmulShape::kPanel);
-  Layout layout = panel < MatmulShape::kPanel ? Layout::Swizzle64B : Layout::Swizzle128B;
-  return TensorMapType::get({rows, panel}, fp4Type(shape), layout);
+  int64_t widest = MatmulShape::kPanelBytes * 8 / shape.dataType.getIntOrFloatBitWidth();
+  int64_t panel = std::min(shape.tileK, widest);
+  Layout layout = panel < widest ? Layout::Swizzle64B : Layout::Swizzle128B;
+  return TensorMapType::get({rows, panel}, shape.dataType, layout);
 }
 TensorMapType MatmulShape::mapA() const { return mapOf(*this, blockM() / partsA()); }
 TensorMapType MatmulShape::mapB() const {
   return mapOf(*this, blockN() / partsB());
 }
 Type MatmulShape::scalesA() const {
+  if (hasF32Scales())
+    return GlobalType::get({m, tilesK()}, scaleType);
   if (inCluster())
     return TensorMapType::get({blockM(), tileK / block}, scaleType, Layout::Tiled128x4);
   return GlobalType::get({scaleRowsA(), k / block}, scaleType, Layout::Tiled128x4);
 }
 Type MatmulShape::scalesB() const {
+  if (hasF32Scales())
+    return GlobalType::get({int64_t(llvm::divideCeil(n, block)), tilesK()}, scaleType);
   if (inCluster())
     return TensorMapType::get({rowsScalesB() / partsScalesB(), tileK / block}, scaleType,
                               Layout::Tiled128x4);
@@ -82,7 +83,7 @@ SmallVector<GlobalType> MatmulShape::derivedTypes() const {
   auto addSide = [&](int64_t rows, int64_t columns, bool isTiled) {
     Format format = formatOf(quantizer->recipe.getDecisions().format);
     int64_t blocks = llvm::divideCeil(columns, quantizer->block());
-    types.push_back(GlobalType::get({rows, columns}, fp4Type(*this)));
+    types.push_back(GlobalType::get({rows, columns}, Float4E2M1FNType::get(scaleType.getContext())));
     types.push_back(GlobalType::get({rows, blocks}, fp4::scaleType(scaleType.getContext(), format),
                                     isTiled ? Layout::Tiled128x4 : Layout::Linear));
   };

@@ -28,8 +28,9 @@ struct MatmulShape {
   int64_t tileM, tileN, tileK;        ///< rows, columns and depth of an output tile
   int64_t clusterM = 1, clusterN = 1; ///< blocks of a cluster
   bool pair = false;                  ///< two blocks along m have one tile
-  int64_t block;                      ///< elements of K that share a scale: 16 or 32
-  mlir::Type scaleType;               ///< f8E4M3FN or f8E8M0FNU
+  int64_t block;                      ///< elements of K that share a scale: 16, 32 or 128
+  mlir::Type dataType;                ///< f4E2M1FN, or f8E4M3FN with scales of f32
+  mlir::Type scaleType;               ///< f8E4M3FN, f8E8M0FNU or f32
   mlir::Type resultType;              ///< f32, bf16 or f16
   /// No alpha, one, one for each row of the result (M x 1), one for each column (1 x N), or one for
   /// each group.
@@ -70,6 +71,8 @@ struct MatmulShape {
   /// Registers in which a thread keeps what it will store, see heldColumns().
   static constexpr int64_t kHeldRegisters = 128;
 
+  /// Scales are row-major f32, of 1 x 128 elements of A and 128 x 128 of B.
+  bool hasF32Scales() const { return scaleType.isF32(); }
   bool dynamicRows() const { return mlir::ShapedType::isDynamic(m); }
   int64_t resultRows() const { return swap ? n : m; }
   int64_t resultColumns() const { return swap ? m : n; }
@@ -116,8 +119,8 @@ struct MatmulShape {
   int64_t groupScaleRowsB() const { return llvm::alignTo(n, pipe::kScaleBlockRows); }
   /// Rows of scales of B that a block loads: whole blocks of 128 rows that its tile reaches into.
   int64_t rowsScalesB() const;
-  /// Elements of K in one row of a box: the widest swizzle.
-  static constexpr int64_t kPanel = 256;
+  /// Bytes of K in one row of a box: the widest swizzle.
+  static constexpr int64_t kPanelBytes = 128;
 
   /// Kernel argument types in order: A and B maps, A and B scales (a cluster has maps of them),
   /// alpha if any, of a dual product the second B, its scales and alpha, the inputs of the body, Y,
@@ -151,5 +154,10 @@ mlir::gpu::GPUFuncOp buildMatmulKernel(mlir::gpu::GPUModuleOp module, const Matm
 mlir::gpu::GPUFuncOp buildConvertedProductKernel(mlir::gpu::GPUModuleOp module,
                                                  const MatmulShape &shape, const KernelPlan &plan,
                                                  mlir::Location loc);
+
+/// The same of operands of FP8 with f32 scales (PromotedProductKernel.cpp).
+mlir::gpu::GPUFuncOp buildPromotedProductKernel(mlir::gpu::GPUModuleOp module,
+                                                const MatmulShape &shape, const KernelPlan &plan,
+                                                mlir::Location loc);
 
 } // namespace fp4

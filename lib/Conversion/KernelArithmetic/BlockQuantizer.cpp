@@ -130,7 +130,9 @@ BlockQuantizer::Block BlockQuantizer::encodeWide(const BlockElements &elements) 
     }
     block.codes.push_back(word);
   }
-  block.scale = arith::TruncIOp::create(b, b.getI8Type(), recipe[recipe.program().scaleByte]);
+  block.scale = recipe[recipe.program().scaleByte];
+  if (!numerics::hasF32Scales(description.format))
+    block.scale = arith::TruncIOp::create(b, b.getI8Type(), block.scale);
   return block;
 }
 

@@ -47,7 +47,7 @@ public:
 
   struct Block {
     llvm::SmallVector<mlir::Value> codes; ///< i32 of eight codes each, or four: first in low bits
-    mlir::Value scale;                    ///< i8
+    mlir::Value scale;                    ///< i8, or the bits of an f32 in an i32
   };
 
   /// Combines the errors (f32) of a candidate scale, one of each of the thread's rows, also over

@@ -131,3 +131,26 @@ SmallVector<Value> fp4::multiplyWarpgroup(ImplicitLocOpBuilder &b, ValueRange ac
                        operands, text, constraints + ",l,r");
   return fieldsOf(b, b.getLoc(), multiply.getRes(), count);
 }
+
+SmallVector<Value> fp4::multiplyShared(ImplicitLocOpBuilder &b, const SharedProduct &product) {
+  size_t count = size_t(product.columns) / 2;
+  std::string text = llvm::formatv("{{\n.reg .pred p, q;\n.reg .b64 x, y;\n"
+                                   "setp.ne.b64 p, ${0}, ${0};\nsetp.eq.b64 q, ${0}, ${0};\n"
+                                   "wgmma.fence.sync.aligned;\n",
+                                   count);
+  for (auto [i, offset] : llvm::enumerate(product.offsets))
+    text += llvm::formatv("add.s64 x, ${0}, {2};\nadd.s64 y, ${1}, {2};\n"
+                          "wgmma.mma_async.sync.aligned.m64n{3}k32.f32.e4m3.e4m3 {4}, x, y, {5}, 1, "
+                          "1;\n",
+                          count, count + 1, offset, product.columns, operandList(0, count),
+                          i ? "q" : "p")
+                .str();
+  text += "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n}";
+  std::string constraints = "=f";
+  for (size_t i = 1; i < count; ++i)
+    constraints += ",=f";
+  SmallVector<Type> types(count, b.getF32Type());
+  auto multiply = emit(b, b.getLoc(), LLVM::LLVMStructType::getLiteral(b.getContext(), types),
+                       ValueRange{product.a, product.b}, text, constraints + ",l,l");
+  return fieldsOf(b, b.getLoc(), multiply.getRes(), int64_t(count));
+}

@@ -47,6 +47,16 @@ struct WarpgroupProduct {
   mlir::Value b;                          ///< i64, descriptor of the first instruction
   mlir::Value accumulate;                 ///< i1, for the first instruction
 };
+/// One k tile of a product of e4m3 with both operands in shared memory.
+struct SharedProduct {
+  int64_t columns;                                       ///< of B
+  mlir::Value a, b;                                      ///< i64, descriptors of the first instruction
+  llvm::SmallVector<int64_t> offsets;                    ///< of each instruction, in their units
+};
+/// The sums of a thread, f32 each, when they are complete.
+llvm::SmallVector<mlir::Value> multiplyShared(mlir::ImplicitLocOpBuilder &b,
+                                              const SharedProduct &product);
+
 /// `accumulator`, f32 each, plus the product, when it is complete.
 llvm::SmallVector<mlir::Value> multiplyWarpgroup(mlir::ImplicitLocOpBuilder &b,
                                                  mlir::ValueRange accumulator,

@@ -32,7 +32,7 @@ bool QuickBlock::applies(const numerics::Recipe &recipe, const numerics::RecipeP
   if (stochastic)
     return !target.hasStochasticConvert;
   return !target.hasFp4Convert && stored.getIntOrFloatBitWidth() == 16 &&
-         !numerics::isMX(recipe.format);
+         numerics::hasE4M3Scales(recipe.format);
 }
 
 Value QuickBlock::factor() { return recipe[factorOf(recipe.program())]; }

@@ -30,6 +30,11 @@ KernelPlan proposeConvertedProduct(mlir::Operation *op, const MatmulSize &size,
                                    const hw::TargetModel &target);
 llvm::LogicalResult checkConvertedProduct(mlir::Operation *op, const KernelPlan &plan,
                                           const hw::TargetModel &target);
+/// The same of operands of FP8 with f32 scales (PromotedProductPlans.cpp).
+KernelPlan proposePromotedProduct(mlir::Operation *op, const KernelPlan &wish,
+                                  const MatmulSize &size, const hw::TargetModel &target);
+llvm::LogicalResult checkPromotedProduct(mlir::Operation *op, const KernelPlan &plan,
+                                         const hw::TargetModel &target);
 
 const FamilyRules &rulesOf(KernelFamily family);
 

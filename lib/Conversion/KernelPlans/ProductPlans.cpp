@@ -16,7 +16,9 @@ static LogicalResult requireTensorCore(Operation *op, const hw::TargetModel &tar
   auto product = cast<BlockScaledMatmulOp>(op);
   bool isFused = product.isDual() || !product.hasOnlyElements();
   // Converted operands have neither groups nor ranges of K yet, and one result of one product.
-  Status status = product.isGrouped() || product.getSplitK() || isFused
+  Status status = product.hasF32Scales()
+                      ? hw::requireFeature(target, &hw::TargetModel::hasWgmma, "wgmma")
+                  : product.isGrouped() || product.getSplitK() || isFused
                       ? hw::requireFeature(target, &hw::TargetModel::hasTcgen05, "tcgen05")
                       : hw::requireProducts(target);
   if (status)
@@ -170,6 +172,8 @@ static KernelPlan proposeProduct(Operation *op, const KernelPlan &wish,
                                  const hw::TargetModel &target) {
   auto product = cast<BlockScaledMatmulOp>(op);
   MatmulSize size = sizeOf(product);
+  if (product.hasF32Scales())
+    return proposePromotedProduct(op, wish, size, target);
   if (!target.hasTcgen05)
     return proposeConvertedProduct(op, size, target);
   ProductTile tile = cheapestTile(candidates(wish, product, size, target), size, target);
@@ -305,6 +309,8 @@ static LogicalResult checkStore(Operation *op, const KernelPlan &plan) {
 static LogicalResult checkProduct(Operation *op, const KernelPlan &plan,
                                   const hw::TargetModel &target) {
   using enum pipe::Engine;
+  if (cast<BlockScaledMatmulOp>(op).hasF32Scales())
+    return checkPromotedProduct(op, plan, target);
   if (!target.hasTcgen05)
     return checkConvertedProduct(op, plan, target);
   if (failed(checkTile(op, plan, target)) || failed(checkCluster(op, plan, target)) ||

@@ -19,6 +19,10 @@ pipe::RolePlanAttr tensorMemoryRoles(mlir::MLIRContext *context, bool storesTile
 /// three convert operand B.
 pipe::RolePlanAttr warpgroupRoles(mlir::MLIRContext *context);
 
+/// For accumulators in registers, operands as they are in shared memory: `groups` warpgroups multiply
+/// and store, and one warp loads. With two, a third warpgroup gives them registers.
+pipe::RolePlanAttr fragmentRoles(mlir::MLIRContext *context, int32_t groups);
+
 /// Neighbouring blocks work on tiles of one column at the same time.
 pipe::WorkScheduleAttrInterface neighboursAlongM(mlir::MLIRContext *context);
 

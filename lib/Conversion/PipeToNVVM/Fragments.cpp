@@ -19,11 +19,10 @@
 // PTX ISA, "Register Fragments and Shared Memory Matrix Layouts" of wgmma.mma_async.
 //
 //===----------------------------------------------------------------------===//
-#include "Lowering.h"
+#include "Fragments.h"
 
 #include "HalfOperands.h"
 #include "InlinePtx.h"
-#include "Int32.h"
 #include "SmallBuilders.h"
 
 #include "fp4/ISA/FragmentLayout.h"
@@ -70,11 +69,6 @@ Value loadScales(ImplicitLocOpBuilder &b, Value tile, pipe::SharedType type, Int
   Int32 index = hw::scaleBlockIndex(row / pipe::kScaleBlockRows, block, columns);
   Int32 offset = index * pipe::kScaleBlockBytes + hw::scaleWordInBlock(row);
   return LLVM::LoadOp::create(b, b.getI32Type(), stridedPointer(b, b.getLoc(), tile, offset, 1), 4);
-}
-
-/// Thread of the role around the op.
-Int32 threadOfRole(ImplicitLocOpBuilder &b, Operation *op, const KernelState &state) {
-  return Int32(b, state.threadIndex) - 32 * int64_t(state.roles.at(op).getFirstWarp());
 }
 
 //===----------------------------------------------------------------------===//
@@ -184,23 +178,6 @@ private:
 // Fragments
 //===----------------------------------------------------------------------===//
 
-Value elementPointer(ImplicitLocOpBuilder &b, Value fragment, int64_t element) {
-  return offsetPointer(b, b.getLoc(), fragment, 4 * element);
-}
-
-SmallVector<Value> loadElements(ImplicitLocOpBuilder &b, Value fragment, int64_t first,
-                                int64_t count) {
-  SmallVector<Value> elements;
-  for (int64_t i = first; i < first + count; ++i)
-    elements.push_back(LLVM::LoadOp::create(b, b.getF32Type(), elementPointer(b, fragment, i), 4));
-  return elements;
-}
-
-void storeElements(ImplicitLocOpBuilder &b, Value fragment, ValueRange elements) {
-  for (auto [i, element] : llvm::enumerate(elements))
-    LLVM::StoreOp::create(b, element, elementPointer(b, fragment, int64_t(i)), 4);
-}
-
 /// In the entry block, because a frame is as large as all its arrays. Zeros: a product that does
 /// not accumulate names the registers all the same.
 struct LowerFragment : PipePattern<pipe::FragmentOp> {
@@ -260,7 +237,7 @@ private:
     WarpgroupProduct product;
     product.element = type.getElementType();
     product.accumulate = adaptor.getAccumulate();
-    product.b = descriptorOf(b, adaptor.getB());
+    product.b = wgmmaDescriptor(b, adaptor.getB());
     product.a = convertA(b, op, adaptor, blocks);
     int64_t panelBytes = type.getRows() * kLineBytes;
     for (size_t i = 0; i < product.a.size() / 4; ++i) {
@@ -272,22 +249,13 @@ private:
     storeElements(b, adaptor.getAccumulator(), multiplyWarpgroup(b, sums, product));
   }
 
-  static Value descriptorOf(ImplicitLocOpBuilder &b, Value tile) {
-    uint64_t form = hw::SmemDescriptor::kMajorOperand(hw::SwizzleMode::B128).encodeWgmma();
-    Value address = LLVM::PtrToIntOp::create(b, b.getI32Type(), tile);
-    Value start = hw::descriptorStart(Int32(b, address));
-    Value wide = arith::ExtUIOp::create(b, b.getI64Type(), start);
-    return arith::OrIOp::create(b, wide, constantI64(b, b.getLoc(), int64_t(form)));
-  }
-
   /// Registers of A of all instructions of `blocks` blocks of scales.
   SmallVector<Value> convertA(ImplicitLocOpBuilder &b, pipe::MmaConvertedOp op, OpAdaptor adaptor,
                               int64_t blocks) const {
     pipe::SharedType scaleTile = op.getAScales().getType();
     HalfOperands halves(b, *state.target, scaleTile.getElementType());
     Int32 thread = threadOfRole(b, op, state);
-    Int32 row = thread / kGroupThreads * kGroupRows + thread % kGroupThreads / 32 * 16 +
-                thread % 32 / 4;
+    Int32 row = rowOfThread(thread);
     Int32 lane = thread % 4;
     // Bytes c and c + 4 of eight: the selector's two lowest nibbles.
     Value selector = lane * 0x11 + 0x40;
@@ -355,8 +323,7 @@ struct ElementPlaces {
                 Value firstColumn)
       : b(b), row(b, firstRow), column(b, firstColumn) {
     Int32 thread = threadOfRole(b, op, state);
-    row = row + thread / kGroupThreads * kGroupRows + thread % kGroupThreads / 32 * 16 +
-          thread % 32 / 4;
+    row = row + rowOfThread(thread);
     column = column + thread % 4 * 2;
   }
   Int32 rowOf(int64_t element) const { return row + element / 2 % 2 * 8; }
@@ -465,6 +432,43 @@ private:
 };
 
 } // namespace
+
+//===----------------------------------------------------------------------===//
+// Fragments.h
+//===----------------------------------------------------------------------===//
+
+Int32 fp4::threadOfRole(ImplicitLocOpBuilder &b, Operation *op, const KernelState &state) {
+  return Int32(b, state.threadIndex) - 32 * int64_t(state.roles.at(op).getFirstWarp());
+}
+
+Int32 fp4::rowOfThread(Int32 thread) {
+  return thread / kGroupThreads * kGroupRows + thread % kGroupThreads / 32 * 16 + thread % 32 / 4;
+}
+
+static Value elementPointer(ImplicitLocOpBuilder &b, Value fragment, int64_t element) {
+  return offsetPointer(b, b.getLoc(), fragment, 4 * element);
+}
+
+SmallVector<Value> fp4::loadElements(ImplicitLocOpBuilder &b, Value fragment, int64_t first,
+                                     int64_t count) {
+  SmallVector<Value> elements;
+  for (int64_t i = first; i < first + count; ++i)
+    elements.push_back(LLVM::LoadOp::create(b, b.getF32Type(), elementPointer(b, fragment, i), 4));
+  return elements;
+}
+
+void fp4::storeElements(ImplicitLocOpBuilder &b, Value fragment, ValueRange elements) {
+  for (auto [i, element] : llvm::enumerate(elements))
+    LLVM::StoreOp::create(b, element, elementPointer(b, fragment, int64_t(i)), 4);
+}
+
+Value fp4::wgmmaDescriptor(ImplicitLocOpBuilder &b, Value tile) {
+  uint64_t form = hw::SmemDescriptor::kMajorOperand(hw::SwizzleMode::B128).encodeWgmma();
+  Value address = LLVM::PtrToIntOp::create(b, b.getI32Type(), tile);
+  Value start = hw::descriptorStart(Int32(b, address));
+  Value wide = arith::ExtUIOp::create(b, b.getI64Type(), start);
+  return arith::OrIOp::create(b, wide, constantI64(b, b.getLoc(), int64_t(form)));
+}
 
 void fp4::populateFragmentPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                    const KernelState &state) {

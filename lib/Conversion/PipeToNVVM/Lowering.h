@@ -85,6 +85,8 @@ void populateMmaPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                          const KernelState &);
 void populateFragmentPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                               const KernelState &);
+void populatePromotionPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
+                               const KernelState &);
 void populateQuantizePatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                               const KernelState &);
 void populateResultPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,

@@ -89,6 +89,18 @@ func.func @converted(%b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sb: !pipe
   return
 }
 
+func.func @promotion(%a: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>,
+                     %acc: !pipe.fragment<64x128xf32, wgmma>, %sums: !pipe.fragment<64x128xf32, wgmma>,
+                     %sa: !pipe.global<?x56xf32>, %sb: !pipe.global<32x56xf32>,
+                     %m0: i32, %n0: i32, %k: i32, %m: i32) {
+  %s = pipe.block_scales %sa[%m0], %sb[%n0 of 128] block %k rows %m
+      : !pipe.global<?x56xf32>, !pipe.global<32x56xf32> -> vector<3xf32>
+  pipe.mma_fragment %sums, %a[128], %b : !pipe.fragment<64x128xf32, wgmma>,
+      !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
+  pipe.promote %acc, %sums scaled %s at %n0 : !pipe.fragment<64x128xf32, wgmma>, vector<3xf32>
+  return
+}
+
 func.func @transforms(%acc: !pipe.tmem<128x64xf32>, %x: !pipe.shared<64x128xbf16, swizzle_128B>,
                       %slot: !pipe.shared<16x16xbf16, swizzle_32B>) {
   %h = pipe.hadamard_matrix signs 55272 -> !pipe.shared<16x16xbf16, swizzle_32B>

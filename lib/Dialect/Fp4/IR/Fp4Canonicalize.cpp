@@ -181,6 +181,8 @@ struct TransposedProduct : OpRewritePattern<linalg::TransposeOp> {
       return rewriter.notifyMatchFailure(op, "it has other results than its elements");
     if (product.isGrouped())
       return rewriter.notifyMatchFailure(op, "groups are ranges of rows, not of columns");
+    if (product.hasF32Scales())
+      return rewriter.notifyMatchFailure(op, "scales of lhs and rhs have different granularity");
     if (product.getAlpha() && cast<RankedTensorType>(product.getAlpha().getType()).getRank() != 0)
       return rewriter.notifyMatchFailure(op, "alpha belongs to the rows or columns of the result");
     auto swapped = rewriter.replaceOpWithNewOp<BlockScaledMatmulOp>(

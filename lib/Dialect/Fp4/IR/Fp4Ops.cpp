@@ -508,23 +508,30 @@ static LogicalResult verifyEpilogueInputs(BlockScaledMatmulOp op) {
   return success();
 }
 
-/// The scales and the alpha of one product.
-static LogicalResult verifyMatmulOperands(BlockScaledMatmulOp op, const Checked &lhs,
-                                          const Checked &rhs) {
-  if (failed(verifySide(op, lhs, "lhs_scales", op.getLhsScales())) ||
-      failed(verifySide(op, rhs, "rhs_scales", op.getRhsScales())))
+/// Operands of 4 bits with tiled scales, but for their elements.
+static LogicalResult verifyFp4Operands(BlockScaledMatmulOp op, const Checked &lhs,
+                                       const Checked &rhs) {
+  if (failed(verifyBlockMultiple(lhs, 1, op.getFormat()))) // blockscaled_matmul (C3)
     return failure();
-  return op.getAlpha() ? verifyAlpha(op, lhs, rhs) : success(); // blockscaled_matmul (C7)
+  if (failed(verifySplit(op, lhs))) // blockscaled_matmul (C14)
+    return failure();
+  if (failed(verifyFma(op, lhs))) // blockscaled_matmul (C30)
+    return failure();
+  if (op.isGrouped())
+    return verifyGroupOperands(op, lhs, rhs);
+  if (failed(verifySide(op, lhs, "lhs_scales", op.getLhsScales())))
+    return failure();
+  return verifySide(op, rhs, "rhs_scales", op.getRhsScales());
 }
 
 LogicalResult BlockScaledMatmulOp::verify() {
   Checked lhs = operand(*this, "lhs", getLhs());
   Checked rhs = operand(*this, "rhs", getRhs());
   for (const Checked &data : {lhs, rhs})
-    if (failed(verifyDataElements(data, Format::MXFP4)) ||
+    if (failed(verifyDataElements(data, hasF32Scales() ? getFormat() : Format::MXFP4)) ||
         failed(verifyMatrix(data))) // blockscaled_matmul (C1)
       return failure();
-  if (!hasPackedData(getFormat())) { // blockscaled_matmul (C11)
+  if (!hasPackedData(getFormat()) && !hasF32Scales()) { // blockscaled_matmul (C11)
     auto diag = emitOpError("attribute 'format' must have elements of 4 bits, but got ")
                 << stringifyFormat(getFormat());
     diag.attachNote() << "products of mxfp6 and mxfp8 have no kernels yet; quantize to mxfp4, or "
@@ -537,14 +544,9 @@ LogicalResult BlockScaledMatmulOp::verify() {
     diag.attachNote() << "both are contracted along dimension 1: lhs is M x K and rhs is N x K";
     return diag;
   }
-  if (failed(verifyBlockMultiple(lhs, 1, getFormat()))) // blockscaled_matmul (C3)
+  if (failed(hasF32Scales() ? verifyFp8Operands(*this) : verifyFp4Operands(*this, lhs, rhs)))
     return failure();
-  if (failed(verifySplit(*this, lhs))) // blockscaled_matmul (C14)
-    return failure();
-  if (failed(verifyFma(*this, lhs))) // blockscaled_matmul (C30)
-    return failure();
-  if (failed(isGrouped() ? verifyGroupOperands(*this, lhs, rhs)
-                         : verifyMatmulOperands(*this, lhs, rhs)))
+  if (getAlpha() && !isGrouped() && failed(verifyAlpha(*this, lhs, rhs))) // blockscaled_matmul (C7)
     return failure();
   if (failed(verifyResultCount(*this)) || failed(verifyMatmulResult(*this, lhs, rhs)) ||
       failed(verifyEpilogueInputs(*this)))

@@ -144,7 +144,7 @@ static LogicalResult verifyAmax(Operation *op, Value amax, const numerics::Recip
     return verifyType(operand(op, "amax", amax), perRow);
   if (expected == static_cast<bool>(amax))
     return amax ? verifyAmaxType(operand(op, "amax", amax), groups) : success();
-  bool nvfp4 = !numerics::isMX(recipe.format);
+  bool nvfp4 = numerics::hasE4M3Scales(recipe.format);
   std::string what = nvfp4 && !expected ? "recipe " + std::string(recipe.name)
                                         : "format " + std::string(stringify(recipe.format));
   auto diag = op->emitOpError("expects ")
@@ -164,7 +164,8 @@ static LogicalResult verifyAmax(Operation *op, Value amax, const numerics::Recip
 
 /// Result types of a quantization, scales row-major: the pair of each orientation.
 static void quantizedTypes(RankedTensorType input, Format format, Outputs outputs,
-                           SmallVectorImpl<Type> &types) {
+                           SmallVectorImpl<Type> &types,
+                           std::optional<ArrayRef<int64_t>> block = {}) {
   for (bool transposed : {false, true}) {
     if (outputs == (transposed ? Outputs::Rowwise : Outputs::Columnwise))
       continue;
@@ -173,13 +174,17 @@ static void quantizedTypes(RankedTensorType input, Format format, Outputs output
       std::swap(shape[0], shape[1]);
     auto data = RankedTensorType::get(shape, dataType(input.getContext(), format));
     types.push_back(data);
-    types.push_back(scalesOf(data, format));
+    if (numerics::hasF32Scales(blockFormat(format)))
+      types.push_back(f32ScalesOf(data, block ? block->front() : 1));
+    else
+      types.push_back(scalesOf(data, format));
   }
 }
 
 LogicalResult QuantizeOp::inferReturnTypes(MLIRContext *, std::optional<Location>, Adaptor adaptor,
                                            SmallVectorImpl<Type> &types) {
-  quantizedTypes(rankedType(adaptor.getInput()), adaptor.getFormat(), adaptor.getOutputs(), types);
+  quantizedTypes(rankedType(adaptor.getInput()), adaptor.getFormat(), adaptor.getOutputs(), types,
+                 adaptor.getBlock());
   return success();
 }
 
@@ -262,13 +267,19 @@ static LogicalResult verifyRounding(QuantizeOp op, const numerics::Recipe &recip
 /// quantize (C7), (C12): a block shape that the format has, and what it goes with.
 static LogicalResult verifyBlock(QuantizeOp op) {
   std::optional<ArrayRef<int64_t>> block = op.getBlock();
-  bool nvfp4 = !numerics::isMX(blockFormat(op.getFormat()));
+  bool nvfp4 = numerics::hasE4M3Scales(blockFormat(op.getFormat())), f32 = op.hasF32Scales();
   if (!block || *block == ArrayRef<int64_t>{1, op.getBlockSize()})
     return success();
-  if (!nvfp4 || *block != ArrayRef<int64_t>{16, 16}) // quantize (C7)
+  int64_t side = f32 ? op.getBlockSize() : 16;
+  if ((!nvfp4 && !f32) || *block != ArrayRef<int64_t>{side, side}) // quantize (C7)
     return op.emitOpError("attribute 'block' must be ")
-           << "[1, " << op.getBlockSize() << "]" << (nvfp4 ? " or [16, 16]" : "") << " for format "
-           << stringifyFormat(op.getFormat()) << ", but got [" << *block << "]";
+           << "[1, " << op.getBlockSize() << "]"
+           << (nvfp4 ? " or [16, 16]"
+               : f32 ? " or [128, 128]"
+                     : "")
+           << " for format " << stringifyFormat(op.getFormat()) << ", but got [" << *block << "]";
+  if (f32)
+    return success();
   StringRef surplus = op.getHadamard()             ? "attribute 'hadamard'"
                       : op.getColumnwiseHadamard() ? "attribute 'columnwise_hadamard'"
                       : op.getColumnwiseAmax()     ? "operand 'columnwise_amax'"
@@ -343,7 +354,8 @@ static LogicalResult verifyQuantizeGroups(QuantizeOp op, const Checked &input) {
 /// quantize (C8): one pair of data and scales per orientation, shaped after the input.
 static LogicalResult verifyQuantizeResults(QuantizeOp op) {
   SmallVector<Type> expected;
-  quantizedTypes(rankedType(op.getInput()), op.getFormat(), op.getOutputs(), expected);
+  quantizedTypes(rankedType(op.getInput()), op.getFormat(), op.getOutputs(), expected,
+                 op.getBlock());
   if (expected.size() != op->getNumResults()) {
     auto diag = op.emitOpError("expects ")
                 << expected.size() << " results for outputs " << stringifyOutputs(op.getOutputs())
@@ -377,6 +389,8 @@ LogicalResult QuantizeOp::verify() {
   if (failed(verifyRecipe(*this, recipe, getFormat()))) // quantize (C4)
     return failure();
   if (failed(verifyRounding(*this, recipe)))
+    return failure();
+  if (hasF32Scales() && failed(verifyFp8Quantize(*this)))
     return failure();
   if (failed(verifyBlock(*this)) || failed(verifyQuantizeGroups(*this, input)))
     return failure();
@@ -412,6 +426,9 @@ numerics::Recipe DequantizeOp::resolveRecipe() {
 LogicalResult DequantizeOp::verify() {
   Checked data = operand(*this, "data", getData());
   Checked scales = operand(*this, "scales", getScales());
+  if (hasF32Scales(getFormat())) // dequantize (C50)
+    return emitOpError("attribute 'format' must have scales of 8 bits, but got ")
+           << stringifyFormat(getFormat());
   if (failed(verifyDataElements(data, getFormat())) || failed(verifyMatrix(data)))
     return failure(); // dequantize (C1)
   if (failed(verifyBlockAxis(data, 1, getFormat()))) // dequantize (C2)

@@ -61,6 +61,12 @@ mlir::LogicalResult verifyAmaxType(const Checked &value,
 /// are not its elements must be (FusedProduct.cpp).
 mlir::LogicalResult verifyResultCount(BlockScaledMatmulOp op);
 mlir::LogicalResult verifyFusedProduct(BlockScaledMatmulOp op);
+/// blockscaled_matmul (C50) to (C52): operands of format fp8_block128, but for their elements.
+mlir::LogicalResult verifyFp8Operands(BlockScaledMatmulOp op);
+/// quantize (C50), (C51): what format fp8_block128 goes with.
+mlir::LogicalResult verifyFp8Quantize(QuantizeOp op);
+/// The row-major f32 scales of `data`, of blocks of `rows` x 128.
+mlir::RankedTensorType f32ScalesOf(mlir::RankedTensorType data, int64_t rows);
 
 mlir::RankedTensorType rankedType(mlir::Value value);
 /// The row-major scales of a matrix of type `data`, blocks along dimension 1.

@@ -102,7 +102,8 @@ LogicalResult MakeTensorMapOp::verify() {
                             "got "
                          << getBuffer().getType();
   bool packed = isa<Float4E2M1FNType>(map.getElementType());
-  Type expected = packed ? IntegerType::get(getContext(), 8) : map.getElementType();
+  bool hasBytes = packed || isByteElementType(map.getElementType());
+  Type expected = hasBytes ? IntegerType::get(getContext(), 8) : map.getElementType();
   if (buffer.getElementType() != expected)
     return emitOpError() << "buffer of a map of " << map.getElementType()
                          << " must have element type " << expected << ", but got "

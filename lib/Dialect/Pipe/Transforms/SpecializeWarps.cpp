@@ -307,9 +307,11 @@ LogicalResult KernelSpecializer::run() {
 
   OpBuilder builder(kernel.getBody().front().getTerminator());
   createChannels(builder);
-  for (RoleAttr role : plan.getRoles())
-    if (used.contains(role) && failed(buildRole(builder, role)))
+  for (RoleAttr role : plan.getRoles()) {
+    bool gives = role.getRegisters(); // which it does also where it has nothing else to do
+    if ((used.contains(role) || gives) && failed(buildRole(builder, role)))
       return failure();
+  }
   for (Operation *op : llvm::reverse(body))
     op->erase();
   sinkScalars();

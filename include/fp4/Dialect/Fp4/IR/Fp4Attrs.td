@@ -19,7 +19,8 @@ def Fp4_Format : Fp4_I32Enum<"Format", "block-scaled format", [
     I32EnumAttrCase<"MXFP6E2M3", 2, "mxfp6_e2m3">,
     I32EnumAttrCase<"MXFP6E3M2", 3, "mxfp6_e3m2">,
     I32EnumAttrCase<"MXFP8E4M3", 4, "mxfp8_e4m3">,
-    I32EnumAttrCase<"MXFP8E5M2", 5, "mxfp8_e5m2">]>;
+    I32EnumAttrCase<"MXFP8E5M2", 5, "mxfp8_e5m2">,
+    I32EnumAttrCase<"FP8Block128", 6, "fp8_block128">]>;
 
 def Fp4_FormatAttr : EnumAttr<Fp4_Dialect, Fp4_Format, "format"> {
   let description = [{
@@ -31,9 +32,10 @@ def Fp4_FormatAttr : EnumAttr<Fp4_Dialect, Fp4_Format, "format"> {
     | mxfp6_e3m2 | f6E3M2FN | 32 | f8E8M0FNU  | none |
     | mxfp8_e4m3 | f8E4M3FN | 32 | f8E8M0FNU  | none |
     | mxfp8_e5m2 | f8E5M2   | 32 | f8E8M0FNU  | none |
+    | fp8_block128 | f8E4M3FN | 128, or 128 x 128 | f32 | none |
 
-    Data of 6 bits has a byte per element with the code in its low bits. `fp4.quantize` and
-    `fp4.dequantize` accept all formats; products accept the first two.
+    Data of 6 bits has a byte per element with the code in its low bits. `fp4.quantize`
+    accepts all formats, `fp4.dequantize` all but the last, and products the first two and the last.
   }];
   let assemblyFormat = "`<` $value `>`";
 }

@@ -1,7 +1,6 @@
 //===- Fp4Ops.td - The fp4 operations -------------------------------------===//
 //
-// docs/Spec.md lists the constraints (C1), (C2), ... of each operation; the verifiers in
-// lib/Dialect/Fp4/IR and the tests in test/Dialect/Fp4/invalid-*.mlir carry the same labels.
+// docs/Spec.md lists the constraints (C1), .. of each operation; verifiers and tests have the labels.
 //
 //===----------------------------------------------------------------------===//
 #ifndef FP4_DIALECT_FP4_IR_FP4OPS_TD
@@ -33,8 +32,7 @@ class Fp4_TensorOp<string mnemonic, list<Trait> traits = []> : Fp4_Op<mnemonic, 
   let hasCanonicalizer = 1;
 }
 
-// The result types follow from the operands. The verifier of the operation reports a mismatch in
-// its own words, so the interface itself accepts any type.
+// Result types follow from operands; the verifier reports a mismatch in its own words, so any is let in.
 defvar Fp4_InferTypes = InferTypeOpAdaptorWithIsCompatible;
 
 def Fp4_AmaxOp : Fp4_TensorOp<"amax", [Fp4_InferTypes]> {
@@ -181,7 +179,7 @@ def Fp4_QuantizeOp : Fp4_TensorOp<"quantize", [AttrSizedOperandSegments, Fp4_Inf
     | columnwise_amax | f32  | as amax, K with `per_row`; of the columnwise outputs where they differ |
     | rng     | i64          | 2: Philox seed and offset; stochastic rounding only |
     | data    | f4E2M1FN     | M x K (columnwise: K x M) |
-    | scales  | f8E4M3FN (nvfp4), f8E8M0FNU (mxfp4) | M x ceil(K/block) (columnwise: K x ceil(M/block)) |
+    | scales  | f8E4M3FN (nvfp4), f8E8M0FNU (mxfp4), f32 (fp8_block128) | M x ceil(K/block) (columnwise: K x ceil(M/block)) |
     | transposed | as data and scales | the columnwise pair when `outputs` is `both`, else none |
 
     `outputs`: `columnwise` blocks run along the rows of the input and the output is transposed;
@@ -194,6 +192,9 @@ def Fp4_QuantizeOp : Fp4_TensorOp<"quantize", [AttrSizedOperandSegments, Fp4_Inf
     `block` is the shape of the elements that share a scale: `array<i64: 1, 16>` for NVFP4 and
     `array<i64: 1, 32>` for MXFP4 when absent; NVFP4 also has `array<i64: 16, 16>`, whose scale is
     written to each of its 16 rows.
+
+    Format `fp8_block128` has row-major f32 scales, of 1 x 128 elements or of `array<i64: 128, 128>`:
+    scale = max(a_b, 1e-4) / 448, with `power_of_two = up` rounded up to one; data = e4m3(x * (1 / scale)).
 
     `hadamard` transforms the input of the rowwise outputs along dimension 1 and
     `columnwise_hadamard` that of the columnwise outputs along dimension 0, as `fp4.hadamard` does,
@@ -271,8 +272,10 @@ def Fp4_QuantizeOp : Fp4_TensorOp<"quantize", [AttrSizedOperandSegments, Fp4_Inf
   let extraClassDeclaration = [{
     /// Elements along the contraction axis that share a scale.
     int64_t getBlockSize() { return ::fp4::blockSize(getFormat()); }
-    /// Blocks are 16 x 16.
-    bool hasSquareBlocks() { return getBlock() && getBlock()->front() == 16; }
+    /// Blocks are 16 x 16, or 128 x 128 under an f32.
+    bool hasSquareBlocks() { return getBlock() && getBlock()->front() != 1; }
+    /// Blocks are under an f32.
+    bool hasF32Scales() { return ::fp4::hasF32Scales(getFormat()); }
     bool hasRowwise() { return getOutputs() != ::fp4::Outputs::Columnwise; }
     bool hasColumnwise() { return getOutputs() != ::fp4::Outputs::Rowwise; }
     /// The columnwise results, null where there are none.

@@ -27,6 +27,10 @@ def Fp4_BlockScaledMatmulOp
     M x N that of both. It yields the element of the result. Operations of arith and math have the
     meaning that they have in linalg.generic (docs/Spec.md lists them).
 
+    Format `fp8_block128` multiplies FP8 as DeepSeek-V3 does: lhs, the activations, has an f32 scale
+    for 1 x 128 elements, and rhs, the weights, one for 128 x 128. Scales are row-major. For each
+    block of 128 k in ascending order, an fp32 accumulator takes `fma(sum of the block, sa * sb, acc)`.
+
     With `split_k` K is cut into that many ranges of whole 256 elements, of which the last may be
     shorter. Each range has a sum of its own, and these are added in fp32 from the first to the
     last. The order belongs to the operation because it decides bits of the result.
@@ -56,6 +60,7 @@ def Fp4_BlockScaledMatmulOp
     | lhs_scales | f8E4M3FN (nvfp4), f8E8M0FNU (mxfp4) | M x K/block; of groups, a list of tiles | tiled_128x4 |
     | rhs        | f4E2M1FN     | N x K; of G groups, (G * N) x K | row-major |
     | rhs_scales | as lhs_scales | N x K/block; of groups, a list of tiles | tiled_128x4 |
+    | fp8_block128: data, scales | f8E4M3FN, f32 | as above, K a multiple of 16; as (C51) of docs/Spec.md has it | row-major |
     | alpha      | f32          | scalar, M x 1 or 1 x N; of groups, a scalar or G | row-major |
     | epilogue_inputs | f32, bf16, f16 | scalar, M x 1, 1 x N or M x N | row-major |
     | offsets    | i64          | G + 1 | row-major |
@@ -129,6 +134,8 @@ def Fp4_BlockScaledMatmulOp
                    "::mlir::Value":$rhs_scales, "::mlir::Value":$alpha, "::fp4::Format":$format,
                    "::mlir::Type":$elementType)>];
   let extraClassDeclaration = [{
+    /// Has an f32 scale for 1 x 128 elements of lhs and 128 x 128 of rhs.
+    bool hasF32Scales() { return ::fp4::hasF32Scales(getFormat()); }
     /// Is several products, of which each has rows of lhs.
     bool isGrouped() { return getGroups() || getOffsets(); }
     /// Products that it is: 1 without groups.

@@ -62,6 +62,11 @@ inline constexpr int64_t kMmaK = 64;
 inline constexpr int64_t kDenseMmaK = 16;
 /// Rows of the TMEM accumulator and of an A tile.
 inline constexpr int64_t kMmaM = 128;
+/// Columns of a result, and elements of K, that share an f32 scale of B.
+inline constexpr int64_t kPromotedBlock = 128;
+/// Blocks of so many columns that a tile of `columns` columns can reach into, which begins at a
+/// multiple of its columns.
+int64_t promotedBlocks(int64_t columns);
 
 /// The swizzle that TMA and tcgen05 apply to a tile of this layout.
 hw::SwizzleMode swizzleMode(Layout layout);

@@ -56,8 +56,8 @@ def Pipe_ConvertTileOp : Pipe_EngineOp<
 def Pipe_FragmentOp : Pipe_EngineOp<"fragment", "Tensor", [Pipe_NamedResults]> {
   let summary = "accumulator in registers";
   let description = [{
-    Every warpgroup of the role has a fragment of its own, with undefined contents; the first
-    product on it does not accumulate. Registers are not memory: the fragment stays in its role.
+    Every warpgroup of the role has a fragment of its own, which begins as zeros. Registers are not
+    memory: the fragment stays in its role.
 
     Example:
     ```mlir

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# fp8_products.sh pack BUILD FOLDER: compiles products of FP8 with f32 scales of 1 x 128 and 128 x 128 for
+#   sm_90a into FOLDER: DeepGEMM's shapes, with the tile that fp4-plan-kernels chooses and with others.
+# fp8_products.sh run FOLDER [PATTERN]: on a machine with a Hopper GPU, verifies and times each library
+#   whose name contains PATTERN, and PyTorch's product of FP8 with one scale per tensor (cuBLASLt) of
+#   the same shape where there is PyTorch; then the quantizers. One line per measurement: microseconds,
+#   TFLOP/s, SM clock and power. The largest shapes take minutes to verify on the host.
+set -uo pipefail
+if [ "$1" = pack ]; then
+  build=$2 folder=$3
+  mkdir -p "$folder"
+  cp "$build"/bin/fp4-run "$0" "$(dirname "$0")"/fp8_products.py "$folder"
+  while read -r m n k tiles; do
+    name=fp8_${m}_${n}x${k} b=$(((k + 127) / 128)) c=$(((n + 127) / 128))
+    types="tensor<${m}x${k}xf8E4M3FN>, tensor<${m}x${b}xf32>, tensor<${n}x${k}xf8E4M3FN>, tensor<${c}x${b}xf32>"
+    cat >"$folder/$name.mlir" <<X
+func.func @$name(%a: tensor<${m}x${k}xf8E4M3FN>, %sa: tensor<${m}x${b}xf32>, %b: tensor<${n}x${k}xf8E4M3FN>,
+    %sb: tensor<${c}x${b}xf32>) -> tensor<${m}x${n}xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
+      : ($types) -> tensor<${m}x${n}xbf16>
+  return %y : tensor<${m}x${n}xbf16>
+}
+X
+    "$build"/bin/fp4-runner "$folder/$name.mlir" --target=sm_90a --emit=so -o "$folder/${name}_chosen.so"
+    for tile in $tiles; do
+      "$build"/bin/fp4-runner "$folder/$name.mlir" --target=sm_90a --emit=so \
+        --plan "tile_product, tile = [${tile/x/, }, 128]" -o "$folder/${name}_$tile.so"
+    done
+  done <<X
+64 4096 7168 64x32 64x64
+128 4096 7168 128x32 128x64 64x64
+64 7168 16384 64x56 64x64
+128 7168 16384 128x56 128x64 64x112
+4096 7168 2048 128x128 256x128 128x160
+4096 4096 7168 128x128 256x128 128x160
+4096 32768 512 128x128 256x128
+4096 24576 1536 128x128 256x128
+4096 7168 16384 128x128 256x128
+X
+  for block in 1 128; do
+    s=$((16384 / block))
+    cat >"$folder/quantize_$block.mlir" <<X
+func.func @quantize_$block(%x: tensor<16384x4096xbf16>) -> (tensor<16384x4096xf8E4M3FN>, tensor<${s}x32xf32>) {
+  %q, %s = fp4.quantize %x {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>,
+      block = array<i64: $block, 128>} : (tensor<16384x4096xbf16>) -> (tensor<16384x4096xf8E4M3FN>, tensor<${s}x32xf32>)
+  return %q, %s : tensor<16384x4096xf8E4M3FN>, tensor<${s}x32xf32>
+}
+X
+    "$build"/bin/fp4-runner "$folder/quantize_$block.mlir" --target=sm_90a --emit=so -o "$folder/quantize_$block.so"
+  done
+  exit
+fi
+cd "$2" || exit
+for library in *"${3:-}"*.so; do
+  ./fp4-run "$library" --device cuda --benchmark 2>&1 |
+    grep -E '_0 .*(graph|rows) |error:|FAILED|differ' | sed "s/^/${library%.so} /"
+done
+if python3 -c 'import torch' 2>/dev/null; then
+  for program in fp8_*.mlir; do
+    [[ $program == *"${3:-}"* ]] || continue
+    IFS=_x. read -r _ m n k _ <<<"$program"
+    python3 fp8_products.py "$m" "$n" "$k"
+  done
+fi

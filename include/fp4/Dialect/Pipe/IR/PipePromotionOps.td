@@ -1,0 +1,101 @@
+//===- PipePromotionOps.td - Products whose sums are promoted to fp32 -----===//
+#ifndef FP4_DIALECT_PIPE_IR_PIPEPROMOTIONOPS_TD
+#define FP4_DIALECT_PIPE_IR_PIPEPROMOTIONOPS_TD
+
+include "fp4/Dialect/Pipe/IR/PipeOpBase.td"
+
+//===----------------------------------------------------------------------===//
+// Engine tensor
+//===----------------------------------------------------------------------===//
+
+def Pipe_MmaFragmentOp : Pipe_EngineOp<"mma_fragment", "Tensor"> {
+  let summary = "product of two tiles in shared memory, in registers";
+  let description = [{
+    `sums[m, n] = sum over k of a[row + m, k] * b[n, k]` over the k of one tile, in instructions of 32
+    in ascending order. Warpgroup w of the role has the rows from `row + 64 w` on. What the fragment
+    held is overwritten, and the sums are complete when the op ends. The tensor core of sm_90a keeps
+    14 bits of such a sum (docs/Numerics.md), so `pipe.promote` adds it to an accumulator of fp32.
+    PTX: wgmma.mma_async.m64nNk32 with both operands in shared memory.
+
+    Constraints: (C220) the fragment is of wgmma with 64 rows; A and B are f8E4M3FN with rows of 128
+    bytes and layout swizzle_128B; A has 64 rows from `row` on for each warpgroup of the role, and B
+    has the columns of the fragment; `row` is a multiple of 64.
+
+    Example:
+    ```mlir
+    pipe.mma_fragment %sums, %a[128], %b : !pipe.fragment<64x128xf32, wgmma>,
+        !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
+    ```
+  }];
+  let arguments = (ins Pipe_FragmentType:$sums, Pipe_SharedType:$a, I64Attr:$row,
+                       Pipe_SharedType:$b);
+  let assemblyFormat = [{
+    $sums `,` $a `[` $row `]` `,` $b attr-dict
+    `:` qualified(type($sums)) `,` qualified(type($a)) `,` qualified(type($b))
+  }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Engine threads
+//===----------------------------------------------------------------------===//
+
+def Pipe_BlockScalesOp : Pipe_EngineOp<"block_scales", "Threads", [Pure]> {
+  let summary = "scales of one block of k that go with this thread's sums";
+  let description = [{
+    A scale of `a` is that of one row, a scale of `b` that of 128 columns of the result, each for one
+    block of 128 elements of k. A thread has elements of two rows of a fragment (`pipe.read_fragment`),
+    and gets `a[row + r, block]` and `a[row + r + 8, block]`, then `b[column / 128 + i, block]` for
+    each block of columns that a tile of `columns` columns can reach into; `column`, its first one, is
+    a multiple of `columns`. Rows and blocks that do not exist have the scale of the last one; `rows`
+    defaults to the static rows of `a`. Neither buffer may be written while the kernel runs. PTX:
+    ld.global.nc.
+
+    Constraints: (C221) both buffers have two dimensions of f32 and as many columns, and the rows of
+    `b` are static; `rows` is present when the rows of `a` are dynamic; `columns` are a multiple of 8
+    up to 256, and the vector has two elements, and one for each block that these can reach into.
+
+    Example:
+    ```mlir
+    %s = pipe.block_scales %sa[%m0], %sb[%n0 of 128] block %k rows %m
+        : !pipe.global<?x56xf32>, !pipe.global<32x56xf32> -> vector<3xf32>
+    ```
+  }];
+  let arguments = (ins Pipe_GlobalType:$a, I32:$row, Pipe_GlobalType:$b, I32:$column,
+                       I64Attr:$columns, I32:$block, Optional<I32>:$rows);
+  let results = (outs FixedVectorOfRankAndType<[1], [F32]>:$result);
+  let assemblyFormat = [{
+    $a `[` $row `]` `,` $b `[` $column `of` $columns `]` `block` $block (`rows` $rows^)? attr-dict
+    `:` qualified(type($a)) `,` qualified(type($b)) `->` qualified(type($result))
+  }];
+  let hasVerifier = 1;
+}
+
+def Pipe_PromoteOp
+    : Pipe_EngineOp<"promote", "Threads",
+                    [AllTypesMatch<["accumulator", "sums"]>]> {
+  let summary = "sums times their scales, added to an accumulator in fp32";
+  let description = [{
+    `acc[m, n] = fma(sums[m, n], scale, acc[m, n])`, where `scale` is the fp32 product of the scale of
+    row m and that of the block of 128 columns in which column `column + n` of the result is; each
+    operation rounds once, to nearest even. `scales` are those of `pipe.block_scales` for the same
+    column.
+
+    Constraints: (C222) the fragments are of wgmma with 64 rows; the vector has two
+    elements, and one for each block that the columns of the fragment can reach into.
+
+    Example:
+    ```mlir
+    pipe.promote %acc, %sums scaled %s at %n0 : !pipe.fragment<64x128xf32, wgmma>, vector<3xf32>
+    ```
+  }];
+  let arguments = (ins Pipe_FragmentType:$accumulator, Pipe_FragmentType:$sums,
+                       FixedVectorOfRankAndType<[1], [F32]>:$scales, I32:$column);
+  let assemblyFormat = [{
+    $accumulator `,` $sums `scaled` $scales `at` $column attr-dict
+    `:` qualified(type($accumulator)) `,` qualified(type($scales))
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // FP4_DIALECT_PIPE_IR_PIPEPROMOTIONOPS_TD

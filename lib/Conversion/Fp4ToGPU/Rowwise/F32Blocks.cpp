@@ -1,0 +1,216 @@
+//===- F32Blocks.cpp - Quantizers whose blocks are under an f32 -----------===//
+//
+// A thread has 16 elements of a row, a chunk, at a time: 32 bytes of bf16 in, 16 bytes of codes out.
+//
+//   blocks of 1 x 128     one-shot grid of threads with a chunk each; eight neighbours have a block
+//                         and exchange their maxima by shuffles
+//   blocks of 128 x 128   a thread block for each; a thread has chunks of four rows, all of which are
+//                         loaded before the first is used, and maxima meet in shared memory
+//
+// Rows are whole chunks. Chunks of rows and columns that do not exist are zeros and not stored.
+//
+//===----------------------------------------------------------------------===//
+#include "BlockQuantizer.h"
+#include "Int32.h"
+#include "KernelBuilder.h"
+#include "Lowering.h"
+#include "Reduce/GridMax.h"
+#include "SideQuantizer.h"
+
+#include "fp4/Conversion/BufferTypes.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace fp4;
+
+namespace {
+
+constexpr int64_t kBlock = 128, kChunk = 16, kChunksPerBlock = kBlock / kChunk;
+constexpr int64_t kAccessBytes = 16, kWarp = 32, kWords = kChunk / 4;
+
+class F32QuantizeKernel {
+public:
+  F32QuantizeKernel(QuantizeOp op, LoweringContext &context)
+      : op(op), kernel(op, "quantize", context), b(kernel.body()), s(b, context.target),
+        type(cast<RankedTensorType>(op.getInput().getType())), columns(type.getDimSize(1)),
+        blocks(llvm::divideCeil(columns, kBlock)), noArithmetic(context.noArithmetic) {}
+
+  void emit() {
+    Value hostRows = kernel.hostRows(op.getInput());
+    input = kernel.input(op.getInput());
+    data = kernel.output(op.getData(), hostRows);
+    bool square = op.hasSquareBlocks();
+    Value hostBands = ceilDiv(hostRows, square ? kBlock : 1);
+    scales = kernel.output(op.getScales(), hostBands);
+    rows = kernel.scalar(hostRows);
+    if (square)
+      return emitSquares(hostBands);
+    emitRows();
+    Value chunks = arith::MulIOp::create(kernel.host(), hostRows,
+                                         constIndex(kernel.host(), blocks * kChunksPerBlock));
+    kernel.launch(ceilDiv(chunks, kernel.numThreads()));
+  }
+
+private:
+  struct Chunk {
+    Int32 row, column;
+    Value exists;
+    SmallVector<Value> words;
+  };
+
+  Value ceilDiv(Value size, int64_t unit) {
+    ImplicitLocOpBuilder &host = kernel.host();
+    return unit == 1 ? size
+                     : arith::CeilDivUIOp::create(host, size, constIndex(host, unit)).getResult();
+  }
+
+  Value place(Value base, const Chunk &chunk, int64_t elementBytes) {
+    Value line = address(b, base, chunk.row, columns * elementBytes);
+    return address(b, line, chunk.column, elementBytes);
+  }
+
+  /// The words of a chunk, zeros where it does not exist.
+  void load(Chunk &chunk) {
+    int64_t bytes = type.getElementTypeBitWidth() / 8, pieces = kChunk * bytes / kAccessBytes;
+    auto words = VectorType::get(kAccessBytes / 4, b.getI32Type());
+    SmallVector<Type> types(pieces, words);
+    auto branch = scf::IfOp::create(b, types, chunk.exists, /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    SmallVector<Value> loaded;
+    b.setInsertionPointToStart(branch.thenBlock());
+    Value from = place(input, chunk, bytes);
+    for (int64_t i = 0; i < pieces; ++i)
+      loaded.push_back(fp4::load(b, words, advance(b, from, i * kAccessBytes), kAccessBytes));
+    scf::YieldOp::create(b, loaded);
+    b.setInsertionPointToStart(branch.elseBlock());
+    Value zero = arith::ConstantOp::create(b, b.getZeroAttr(words));
+    scf::YieldOp::create(b, SmallVector<Value>(pieces, zero));
+    b.setInsertionPointAfter(branch);
+    for (Value piece : branch.getResults())
+      for (int64_t i = 0; i < words.getNumElements(); ++i)
+        chunk.words.push_back(vector::ExtractOp::create(b, piece, i));
+  }
+
+  bool keepsNaN() { return op.getRecipe().getDecisions().amaxNaN == numerics::NanPolicy::Propagate; }
+
+  /// Bits of the amax of chunks: they order as magnitudes do, NaN last.
+  Value amaxBits(ArrayRef<Chunk> chunks) {
+    Value most;
+    for (const Chunk &chunk : chunks) {
+      Value amax = s.amax(chunk.words, type.getElementType(), keepsNaN());
+      Value bits = magnitudeBits(b, s, amax);
+      most = most ? arith::MaxUIOp::create(b, most, bits).getResult() : bits;
+    }
+    return most;
+  }
+
+  /// The largest of `lanes` neighbouring lanes.
+  Value shuffleMax(Value bits, int64_t lanes) {
+    for (int64_t distance = lanes / 2; distance; distance /= 2) {
+      Value other = NVVM::ShflOp::create(b, bits.getType(), s.integer(-1), bits,
+                                         s.integer(distance), s.integer(kWarp - 1),
+                                         NVVM::ShflKind::bfly, UnitAttr());
+      bits = arith::MaxUIOp::create(b, bits, other);
+    }
+    return bits;
+  }
+
+  /// Stores the codes of a chunk; returns the bits of its scale.
+  Value encode(BlockQuantizer &quantizer, const Chunk &chunk, Value amax) {
+    BlockQuantizer::Block block =
+        noArithmetic ? mixBits(b, chunk.words, amax, kWords)
+                     : quantizer.quantize(BlockElements::packed(s, chunk.words, type.getElementType()),
+                                          amax);
+    auto words = VectorType::get(kWords, b.getI32Type());
+    Value codes = vector::FromElementsOp::create(b, words, block.codes);
+    emitWhen(b, chunk.exists, [&] { store(b, codes, place(data, chunk, 1), kAccessBytes); });
+    return noArithmetic ? s.bits(amax) : block.scale;
+  }
+
+  void storeScale(Value condition, Value bits, Int32 band, Int32 block) {
+    emitWhen(b, condition, [&] {
+      store(b, bits, address(b, address(b, scales, band, blocks * 4), block, 4), 4);
+    });
+  }
+
+  void emitRows() {
+    Int32 thread(b, kernel.globalThread());
+    Int32 inRow = thread % (blocks * kChunksPerBlock);
+    Chunk chunk{thread / (blocks * kChunksPerBlock), inRow * kChunk, {}, {}};
+    chunk.exists = isInside(chunk);
+    load(chunk);
+    Value bits = shuffleMax(amaxBits(chunk), kChunksPerBlock);
+    BlockQuantizer quantizer(s, b, op.getRecipe().getDecisions());
+    quantizer.setTensorAmax(s.constant(0));
+    Value scale = encode(quantizer, chunk, s.fromBits(bits));
+    Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, inRow % kChunksPerBlock,
+                                          s.integer(0));
+    storeScale(arith::AndIOp::create(b, isFirst, chunk.row < Int32(b, rows)), scale, chunk.row,
+               inRow / kChunksPerBlock);
+  }
+
+  Value isInside(const Chunk &chunk) {
+    return arith::AndIOp::create(b, chunk.row < Int32(b, rows), chunk.column < columns);
+  }
+
+  void emitSquares(Value hostBands) {
+    Int32 thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
+    Int32 square(b, NVVM::BlockIdXOp::create(b, b.getI32Type()));
+    Int32 band = square / blocks, block = square % blocks;
+    SmallVector<Chunk> chunks;
+    int64_t rowsAtOnce = kernel.numThreads() / kChunksPerBlock;
+    for (int64_t row = 0; row < kBlock; row += rowsAtOnce) {
+      Chunk chunk{band * kBlock + row + thread / kChunksPerBlock,
+                  block * kBlock + thread % kChunksPerBlock * kChunk, {}, {}};
+      chunk.exists = isInside(chunk);
+      load(chunk);
+      chunks.push_back(chunk);
+    }
+    Value amax = s.fromBits(blockMax(thread, shuffleMax(amaxBits(chunks), kWarp)));
+    BlockQuantizer quantizer(s, b, op.getRecipe().getDecisions());
+    quantizer.setTensorAmax(s.constant(0));
+    Value scale;
+    for (const Chunk &chunk : chunks)
+      scale = encode(quantizer, chunk, amax);
+    storeScale(isZero(thread), scale, band, block);
+    kernel.launch(arith::MulIOp::create(kernel.host(), hostBands,
+                                        constIndex(kernel.host(), blocks)));
+  }
+
+  Value isZero(Value x) {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, x, s.integer(0));
+  }
+
+  /// The largest of all warps' maxima.
+  Value blockMax(Int32 thread, Value bits) {
+    int64_t warps = kernel.numThreads() / kWarp;
+    Value shared = kernel.sharedWords(warps, "warp_max");
+    emitWhen(b, isZero(thread % kWarp),
+             [&] { store(b, bits, address(b, shared, thread / kWarp, 4), 4); });
+    NVVM::Barrier0Op::create(b);
+    for (int64_t warp = 0; warp < warps; ++warp) {
+      Value other = LLVM::LoadOp::create(b, b.getI32Type(), advance(b, shared, 4 * warp), 4);
+      bits = arith::MaxUIOp::create(b, bits, other);
+    }
+    return bits;
+  }
+
+  QuantizeOp op;
+  KernelBuilder kernel;
+  ImplicitLocOpBuilder &b;
+  Scalars s;
+  RankedTensorType type;
+  int64_t columns, blocks; ///< of a row
+  bool noArithmetic;
+  Value input, data, scales, rows;
+};
+
+} // namespace
+
+LogicalResult fp4::lowerF32Quantize(QuantizeOp op, LoweringContext &context) {
+  F32QuantizeKernel(op, context).emit();
+  return success();
+}

@@ -1,0 +1,115 @@
+//===- PromotedProductPlans.cpp - Products of FP8 with f32 scales ---------===//
+//
+// A warpgroup has 64 rows of a tile, or 128 in two parts, with the accumulators and the sums of one
+// part in its registers. Of the tiles that fit, the one whose waves take the fewest cycles: a k tile
+// costs what the tensor core takes for it, what its operands take from the L2 cache, or what a
+// warpgroup takes from one k tile to the next (docs/Performance.md).
+//
+//===----------------------------------------------------------------------===//
+
+#include "CostModel.h"
+#include "Families.h"
+#include "RolePlans.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace fp4;
+
+/// The depth of a tile is a block of scales.
+static constexpr int64_t kTileK = 128;
+static constexpr std::array<int64_t, 3> kTileMs = {64, 128, 256};
+/// Columns are those of one instruction.
+static constexpr int64_t kColumnStep = 8;
+/// Registers of a thread for accumulators and sums; 48 more are for everything else.
+static constexpr int64_t kFragmentRegisters = 192;
+
+/// Multiply-adds of fp8 per cycle, and bytes that the L2 cache delivers per cycle, of a
+/// multiprocessor of an H200; cycles of a tile beside its k tiles.
+static constexpr int64_t kMultiplyAdds = 4096, kFeedBytes = 48, kTileCycles = 1500;
+
+/// Cycles of a warpgroup for a part of a k tile: of waiting, and for each column.
+static constexpr int64_t kWaitCycles = 600, kColumnCycles = 4;
+
+/// Parts of 128 rows of a tile, or one of 64.
+static int64_t partsOf(int64_t rows) { return llvm::divideCeil(rows, 128); }
+
+static int64_t mostColumns(int64_t rows) {
+  return kFragmentRegisters * 2 / (partsOf(rows) + 1) / kColumnStep * kColumnStep;
+}
+
+static int64_t cyclesOf(const MatmulSize &size, int64_t m, int64_t n,
+                        const hw::TargetModel &target) {
+  int64_t tiles = llvm::divideCeil(size.m, m) * llvm::divideCeil(size.n, n);
+  int64_t waves = llvm::divideCeil(tiles, target.multiprocessors);
+  int64_t multiply = m * n * kTileK / kMultiplyAdds, feed = (m + n) * kTileK / kFeedBytes;
+  int64_t wait = partsOf(m) * (kWaitCycles + kColumnCycles * n);
+  int64_t deep = llvm::divideCeil(size.k, kTileK);
+  return waves * (deep * std::max({multiply, feed, wait}) + kTileCycles);
+}
+
+/// The best tile; of equals, the one with the most columns.
+static std::array<int64_t, 3> chooseTile(const KernelPlan &wish, const MatmulSize &size,
+                                         const hw::TargetModel &target) {
+  std::array<int64_t, 3> best = {128, 128, kTileK};
+  int64_t least = 0;
+  for (int64_t m : kTileMs)
+    for (int64_t n = mostColumns(m); n >= 2 * kColumnStep; n -= kColumnStep) {
+      if ((wish.tile[0] && wish.tile[0] != m) || (wish.tile[1] && wish.tile[1] != n))
+        continue;
+      int64_t cycles = cyclesOf(size, m, n, target);
+      if (least && cycles >= least)
+        continue;
+      least = cycles;
+      best = {m, n, kTileK};
+    }
+  return best;
+}
+
+KernelPlan fp4::proposePromotedProduct(Operation *op, const KernelPlan &wish,
+                                       const MatmulSize &size, const hw::TargetModel &target) {
+  KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
+  plan.tile = chooseTile(wish, size, target);
+  plan.schedule = neighboursAlongM(op->getContext());
+  plan.roles = fragmentRoles(op->getContext(), /*groups=*/plan.tile[0] > 64 ? 2 : 1);
+  plan.resident = 1;
+  return plan;
+}
+
+/// The role of the tensor core has a warpgroup for each 64 rows of a part.
+static StringRef oneGroupRules(pipe::RolePlanAttr roles) {
+  using enum pipe::Engine;
+  pipe::RoleAttr math = roles.getDriver(Tensor);
+  if (math != roles.getDriver(Threads) || math.getNumWarps() != 4 || math.getFirstWarp() % 4)
+    return "drive the engines tensor and threads with 4 warps from a multiple of 4";
+  return roles.getDriver(Tma) == math ? "drive the engines tma and tensor from two roles" : "";
+}
+
+static StringRef twoGroupRules(pipe::RolePlanAttr roles) {
+  using enum pipe::Engine;
+  pipe::RoleAttr math = roles.getDriver(Tensor);
+  if (math != roles.getDriver(Threads) || math.getNumWarps() != 8 || math.getFirstWarp() % 4)
+    return "drive the engines tensor and threads with 8 warps from a multiple of 4";
+  return roles.getDriver(Tma) == math ? "drive the engines tma and tensor from two roles" : "";
+}
+
+LogicalResult fp4::checkPromotedProduct(Operation *op, const KernelPlan &plan,
+                                        const hw::TargetModel &target) {
+  auto [m, n, k] = plan.tile;
+  if (!llvm::is_contained(kTileMs, m) || n < kColumnStep || n % kColumnStep || n > mostColumns(m) ||
+      k != kTileK)
+    return misfit(op, "tile",
+                  "is [m, n, 128] with m = 64 or 128 and n a multiple of 8 up to 192, or m = 256 "
+                  "and n up to 128",
+                  "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
+  if (plan.pair || plan.swap || plan.cluster[0])
+    return misfit(op, plan.pair ? "pair" : plan.swap ? "swap" : "cluster",
+                  "is left out on " + StringRef(target.name), "one");
+  if (*plan.resident != 1)
+    return misfit(op, "resident", "is 1", Twine(*plan.resident));
+  if (plan.store == ResultStore::Tma)
+    return misfit(op, "store", "is left out on " + StringRef(target.name), "tma");
+  using enum pipe::Engine;
+  return checkTiling(op, plan, target, {Tma, Tensor, Threads},
+                     m == 64 ? oneGroupRules : twoGroupRules);
+}

@@ -1,0 +1,98 @@
+//===- PipePromotion.cpp - Products whose sums are promoted to fp32 -------===//
+//
+// Verifiers. Labels such as (C220) refer to docs/Pipe.md.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp4/Dialect/Pipe/IR/Pipe.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/OpImplementation.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace fp4;
+using namespace fp4::pipe;
+
+/// Rows of the fragment of a warpgroup, and its threads.
+static constexpr int64_t kFragmentRows = 64, kGroupThreads = 128;
+/// Bytes of a row of the tiles that the tensor core reads.
+static constexpr int64_t kRowBytes = 128;
+/// Columns of the smallest fragment, and the largest.
+static constexpr int64_t kFewestColumns = 8, kMostColumns = 256;
+
+int64_t fp4::pipe::promotedBlocks(int64_t columns) {
+  int64_t lastFirst = kPromotedBlock - std::gcd(columns, kPromotedBlock);
+  return (lastFirst + columns - 1) / kPromotedBlock + 1;
+}
+
+static bool isFragmentOfWgmma(FragmentType type) {
+  return type.getKind() == FragmentKind::Wgmma && type.getShape()[0] == kFragmentRows;
+}
+
+/// Rows that the warpgroups of the role around `op` have; 0 before there are roles.
+static int64_t rowsOfRole(Operation *op) {
+  auto region = op->getParentOfType<RoleRegionOp>();
+  return region ? region.getRole().getNumThreads() / kGroupThreads * kFragmentRows : 0;
+}
+
+LogicalResult MmaFragmentOp::verify() {
+  FragmentType sums = getSums().getType();
+  if (!isFragmentOfWgmma(sums))
+    return emitOpError() << "sums must be a fragment of wgmma with " << kFragmentRows
+                         << " rows, but got " << sums; // (C220)
+  for (auto [name, tile] : {std::pair("a", getA().getType()), {"b", getB().getType()}})
+    if (!isa<Float8E4M3FNType>(tile.getElementType()) || tile.getInnerBytes() != kRowBytes ||
+        tile.getLayout() != Layout::Swizzle128B)
+      return emitOpError() << name << " must be f8E4M3FN with rows of " << kRowBytes
+                           << " bytes and layout swizzle_128B, but got " << tile; // (C220)
+  int64_t row = getRow(), rows = getA().getType().getRows(), most = rowsOfRole(*this);
+  if (row < 0 || row % kFragmentRows || rows - row < std::max(most, kFragmentRows))
+    return emitOpError() << "a must have " << kFragmentRows << " rows for each warpgroup of its role, "
+                         << "from a multiple of " << kFragmentRows << " on, but got " << rows
+                         << " rows, from " << row << " on"; // (C220)
+  if (getB().getType().getRows() != sums.getShape()[1])
+    return emitOpError() << "b must have a row for each of the " << sums.getShape()[1]
+                         << " columns of the sums, but got " << getB().getType(); // (C220)
+  return success();
+}
+
+/// The vector of scales that go with `columns` columns.
+static LogicalResult verifyScales(Operation *op, VectorType type, int64_t columns) {
+  int64_t expected = 2 + promotedBlocks(columns);
+  if (type.getNumElements() == expected)
+    return success();
+  return op->emitOpError() << "scales must be " << expected << " numbers for " << columns
+                           << " columns, but got " << type;
+}
+
+LogicalResult BlockScalesOp::verify() {
+  GlobalType a = getA().getType(), b = getB().getType();
+  for (auto [name, type] : {std::pair("a", a), {"b", b}})
+    if (type.getRank() != 2 || !type.getElementType().isF32())
+      return emitOpError() << name << " must have 2 dimensions of f32, but got " << type; // (C221)
+  if (a.getShape()[1] != b.getShape()[1] || b.hasDynamicColumns())
+    return emitOpError() << "a and b must have as many columns, a scale for each block of k, but got "
+                         << a << " and " << b; // (C221)
+  if (ShapedType::isDynamic(b.getShape()[0]))
+    return emitOpError() << "b must have static rows, but got " << b; // (C221)
+  if (ShapedType::isDynamic(a.getShape()[0]) != bool(getRows()))
+    return emitOpError() << "expects " << (getRows() ? "no operand 'rows' for static rows"
+                                                     : "operand 'rows' for dynamic rows")
+                         << ", but got " << (getRows() ? "one" : "none"); // (C221)
+  int64_t columns = getColumns();
+  if (columns < kFewestColumns || columns > kMostColumns || columns % kFewestColumns)
+    return emitOpError() << "columns must be a multiple of " << kFewestColumns << " up to "
+                         << kMostColumns << ", but got " << columns; // (C221)
+  return verifyScales(*this, getResult().getType(), columns); // (C221)
+}
+
+LogicalResult PromoteOp::verify() {
+  FragmentType sums = getSums().getType();
+  if (!isFragmentOfWgmma(sums))
+    return emitOpError() << "sums must be a fragment of wgmma with " << kFragmentRows
+                         << " rows, but got " << sums; // (C222)
+  return verifyScales(*this, cast<VectorType>(getScales().getType()), // (C222)
+                      sums.getShape()[1]);
+}

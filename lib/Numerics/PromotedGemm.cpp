@@ -1,0 +1,216 @@
+// Products of FP8 with f32 scales: the model of a tensor core whose sums of 128 elements are promoted
+// to fp32, and the fp64 reference with its bound.
+#include "GemmOperands.h"
+#include "fp4/Numerics/DenseRow.h"
+#include "fp4/Numerics/E4M3.h"
+#include "fp4/Support/Parallel.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <mutex>
+
+namespace fp4::numerics {
+namespace {
+
+constexpr unsigned instructionK = 32, blockK = 128, instructionsPerBlock = blockK / instructionK;
+/// Rows of B that share a scale.
+constexpr uint64_t blockRows = 128;
+/// Columns that are handled at once: those of the widest instruction.
+constexpr uint64_t pieceColumns = 256;
+
+/// An operand with rows of whole blocks, zero behind K.
+struct Fp8Operand {
+  uint64_t rows, blocks, rowsPerScale;
+  std::vector<uint8_t> codes;
+  std::vector<float> scales;
+
+  Fp8Operand(const GemmProblem &p, const GemmOperand &o, uint64_t rowsPerScale)
+      : rows(o.rows), blocks((p.depth + blockK - 1) / blockK), rowsPerScale(rowsPerScale),
+        codes(rows * blocks * blockK), scales((rows + rowsPerScale - 1) / rowsPerScale * blocks) {
+    const uint64_t pitch = o.dataPitch ? o.dataPitch : p.depth;
+    const uint64_t scalePitch = o.scalePitch ? o.scalePitch : blocks * sizeof(float);
+    for (uint64_t r = 0; r < rows; ++r)
+      std::memcpy(&codes[r * blocks * blockK], o.data + r * pitch, p.depth);
+    for (uint64_t r = 0; r < scales.size() / blocks; ++r)
+      std::memcpy(&scales[r * blocks], o.scales + r * scalePitch, blocks * sizeof(float));
+  }
+
+  const uint8_t *block(uint64_t row, uint64_t b) const {
+    return &codes[(row * blocks + b) * blockK];
+  }
+  float scale(uint64_t row, uint64_t b) const { return scales[row / rowsPerScale * blocks + b]; }
+};
+
+/// Runs body(first column, columns) for every piece of the result's columns.
+template <typename Body>
+void forPieces(const GemmProblem &p, const Fp8Operand &a, const Fp8Operand &b, const Body &body) {
+  std::mutex mutex;
+  uint64_t done = 0;
+  parallelFor((b.rows + pieceColumns - 1) / pieceColumns, p.threads, [&](uint64_t piece) {
+    const uint64_t first = piece * pieceColumns;
+    const uint64_t count = std::min(pieceColumns, b.rows - first);
+    body(first, count);
+    const std::lock_guard lock(mutex);
+    if (p.progress)
+      p.progress(done += a.rows * count, a.rows * b.rows);
+  });
+}
+
+//===--- Model -----------------------------------------------------------===//
+
+FactorRow factorsOf(const uint8_t *codes) {
+  FactorRow factors;
+  decodeFactors(hw::MmaType::E4M3, codes, false, false, factors);
+  return factors;
+}
+
+/// Columns of B by instruction.
+std::vector<DenseColumns> decodePanel(const Fp8Operand &b, uint64_t first, uint64_t count) {
+  std::vector<DenseColumns> panel;
+  for (uint64_t i = 0; i < b.blocks * instructionsPerBlock; ++i) {
+    std::vector<FactorRow> columns;
+    for (uint64_t j = first; j < first + count; ++j)
+      columns.push_back(factorsOf(b.block(j, 0) + i * instructionK));
+    panel.emplace_back(std::move(columns), instructionK);
+  }
+  return panel;
+}
+
+/// The accumulators of row `row` against a panel whose first column is `first`.
+void promoteRow(const Fp8Operand &a, const Fp8Operand &b, uint64_t row, uint64_t first,
+                const std::vector<DenseColumns> &panel, std::span<float> acc) {
+  const DenseRowOptions options{
+      2 * fractionBits(hw::MmaType::E4M3), hw::AccumulatorType::F32, hopperFP8};
+  const std::vector<int32_t> unscaled(acc.size());
+  std::vector<uint32_t> sums(acc.size());
+  for (uint64_t k = 0; k < a.blocks; ++k) {
+    std::fill(sums.begin(), sums.end(), 0);
+    for (unsigned i = 0; i < instructionsPerBlock; ++i)
+      denseRow(factorsOf(a.block(row, k) + i * instructionK),
+               panel[k * instructionsPerBlock + i], unscaled, sums, options);
+    for (uint64_t j = 0; j < acc.size(); ++j)
+      acc[j] = std::fma(floatOf(sums[j]), a.scale(row, k) * b.scale(first + j, k), acc[j]);
+  }
+}
+
+//===--- fp64 reference --------------------------------------------------===//
+
+/// A piece of B as numbers: by k, then by column. `powers` bound the powers of two of factors.
+struct Fp8Columns {
+  uint64_t count;
+  std::vector<double> values, powers;
+
+  Fp8Columns(const Fp8Operand &b, uint64_t first, uint64_t count)
+      : count(count), values(b.blocks * blockK * count), powers(values.size()) {
+    for (uint64_t j = 0; j < count; ++j)
+      for (uint64_t k = 0; k < b.blocks * blockK; ++k) {
+        values[k * count + j] = decodeE4M3(b.block(first + j, 0)[k]);
+        powers[k * count + j] = power(values[k * count + j]);
+      }
+  }
+
+  /// The exponent of a subnormal code is that of the least normal one, 2^-6.
+  static double power(double value) { return value == 0 ? 0 : std::max(std::fabs(value), 0x1p-6); }
+};
+
+/// The numbers of a row against the columns of a piece.
+struct Fp8Sums {
+  std::vector<double> sum, magnitude, error, reach; ///< of the result
+  std::vector<double> part, partMagnitude, partError, largest; ///< of a block, and of an instruction
+
+  explicit Fp8Sums(uint64_t count)
+      : sum(count), magnitude(count), error(count), reach(count), part(count), partMagnitude(count),
+        partError(count), largest(count) {}
+
+  /// Each of 33 terms loses less than 2^-13 of the largest power among them, or of the least there
+  /// is, and the result less than 2^-13 of itself.
+  void addInstruction(const uint8_t *codes, const Fp8Columns &b, uint64_t firstK) {
+    for (size_t j = 0; j < part.size(); ++j)
+      largest[j] = std::fabs(part[j]) + partError[j];
+    for (unsigned i = 0; i < instructionK; ++i) {
+      const double x = decodeE4M3(codes[i]), power = Fp8Columns::power(x);
+      const double *values = &b.values[(firstK + i) * b.count];
+      const double *powers = &b.powers[(firstK + i) * b.count];
+      for (size_t j = 0; j < part.size(); ++j) {
+        part[j] += x * values[j];
+        partMagnitude[j] += std::fabs(x * values[j]);
+        largest[j] = std::max(largest[j], power * powers[j]);
+      }
+    }
+    for (size_t j = 0; j < part.size(); ++j) {
+      partError[j] += (instructionK + 1) * 0x1p-13 * std::max(largest[j], 0x1p-133);
+      partError[j] += (std::fabs(part[j]) + partError[j]) * 0x1p-13;
+    }
+  }
+
+  /// The promotion: a product of scales, and a fused multiply-add, each rounded once.
+  void promote(float scaleA, const Fp8Operand &b, uint64_t first, uint64_t k) {
+    for (size_t j = 0; j < sum.size(); ++j) {
+      const double scale = double(scaleA) * b.scale(first + j, k), least = 0x1p-150;
+      const double rounding = std::fabs(scale) * 0x1p-24 + least;
+      error[j] += partError[j] * (std::fabs(scale) + rounding) + std::fabs(part[j]) * rounding;
+      sum[j] += part[j] * scale;
+      magnitude[j] += partMagnitude[j] * std::fabs(scale);
+      const double most = std::fabs(sum[j]) + error[j];
+      error[j] += most * 0x1p-24 + least;
+      reach[j] = std::max({reach[j], most + error[j], std::fabs(scale)});
+    }
+    for (auto *numbers : {&part, &partMagnitude, &partError})
+      std::fill(numbers->begin(), numbers->end(), 0.0);
+  }
+};
+
+} // namespace
+
+std::vector<float> promotedModel(const GemmProblem &p) {
+  const Fp8Operand a(p, p.a, 1), b(p, p.b, blockRows);
+  const EpilogueProgram epilogue(hasAlpha(p), p.epilogue, p.output);
+  std::vector<float> result(a.rows * b.rows);
+  forPieces(p, a, b, [&](uint64_t first, uint64_t count) {
+    const std::vector<DenseColumns> panel = decodePanel(b, first, count);
+    std::vector<float> acc(count);
+    for (uint64_t row = 0; row < a.rows; ++row) {
+      std::fill(acc.begin(), acc.end(), 0.f);
+      promoteRow(a, b, row, first, panel, acc);
+      for (uint64_t j = 0; j < count; ++j)
+        result[row * b.rows + first + j] =
+            epilogue.apply(acc[j], alphaAt(p, row, first + j).value_or(1.f));
+    }
+  });
+  return result;
+}
+
+GemmReference promotedReference(const GemmProblem &p) {
+  const Fp8Operand a(p, p.a, 1), b(p, p.b, blockRows);
+  const EpilogueProgram epilogue(hasAlpha(p), p.epilogue, p.output);
+  const double fp64 = double(p.depth) * 0x1p-52; // of the reference itself
+  const uint64_t elements = a.rows * b.rows;
+  GemmReference result{std::vector<double>(elements), std::vector<double>(elements),
+                       std::vector<uint8_t>(elements)};
+  forPieces(p, a, b, [&](uint64_t first, uint64_t count) {
+    const Fp8Columns columns(b, first, count);
+    for (uint64_t row = 0; row < a.rows; ++row) {
+      Fp8Sums sums(count);
+      for (uint64_t k = 0; k < a.blocks; ++k) {
+        for (unsigned i = 0; i < blockK; i += instructionK)
+          sums.addInstruction(a.block(row, k) + i, columns, k * blockK + i);
+        sums.promote(a.scale(row, k), b, first, k);
+      }
+      for (uint64_t j = 0; j < count; ++j) {
+        const float alpha = alphaAt(p, row, first + j).value_or(1.f);
+        const BoundedValue element =
+            epilogue.bound({sums.sum[j], sums.error[j] + fp64 * sums.magnitude[j]}, alpha);
+        const uint64_t at = row * b.rows + first + j;
+        result.values[at] = element.value;
+        result.bounds[at] = element.error;
+        result.mayOverflow[at] =
+            !(sums.reach[j] < 0x1p128) || epilogue.mayOverflow(element, alpha);
+      }
+    }
+  });
+  return result;
+}
+
+} // namespace fp4::numerics

@@ -1,0 +1,129 @@
+// RUN: fp4-opt %s -verify-diagnostics -split-input-file
+
+// Products of FP8 with f32 scales (docs/Spec.md). The first product of each function verifies; the
+// second differs in one place.
+
+// blockscaled_matmul (C1)
+func.func @elements(%a: tensor<?x256xf8E4M3FN>, %sa: tensor<?x2xf32>, %b: tensor<200x256xf8E4M3FN>, %sb: tensor<2x2xf32>,
+                    %four: tensor<200x256xf4E2M1FN>) {
+  %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
+      : (tensor<?x256xf8E4M3FN>, tensor<?x2xf32>, tensor<200x256xf8E4M3FN>, tensor<2x2xf32>) -> tensor<?x200xbf16>
+  // expected-error @+1 {{operand 'rhs' must have elements of type f8E4M3FN, but got 'tensor<200x256xf4E2M1FN>'}}
+  %1 = fp4.blockscaled_matmul %a scaled %sa, %four scaled %sb {format = #fp4.format<fp8_block128>}
+      : (tensor<?x256xf8E4M3FN>, tensor<?x2xf32>, tensor<200x256xf4E2M1FN>, tensor<2x2xf32>) -> tensor<?x200xbf16>
+  return
+}
+
+// -----
+
+// blockscaled_matmul (C50)
+func.func @pitch(%a: tensor<?x144xf8E4M3FN>, %sa: tensor<?x2xf32>, %b: tensor<8x144xf8E4M3FN>, %sb: tensor<1x2xf32>,
+                 %c: tensor<?x136xf8E4M3FN>, %d: tensor<8x136xf8E4M3FN>) {
+  %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
+      : (tensor<?x144xf8E4M3FN>, tensor<?x2xf32>, tensor<8x144xf8E4M3FN>, tensor<1x2xf32>) -> tensor<?x8xf32>
+  // expected-error @+2 {{operand 'lhs' must have a dimension 1 that is a multiple of 16, but got 136}}
+  // expected-note @+1 {{rows of operands begin at multiples of 16 bytes; pad the contraction axis with zeros}}
+  %1 = fp4.blockscaled_matmul %c scaled %sa, %d scaled %sb {format = #fp4.format<fp8_block128>}
+      : (tensor<?x136xf8E4M3FN>, tensor<?x2xf32>, tensor<8x136xf8E4M3FN>, tensor<1x2xf32>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+// blockscaled_matmul (C51)
+func.func @lhs_granularity(%a: tensor<256x256xf8E4M3FN>, %sa: tensor<256x2xf32>, %coarse: tensor<2x2xf32>, %b: tensor<256x256xf8E4M3FN>, %sb: tensor<2x2xf32>) {
+  %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
+      : (tensor<256x256xf8E4M3FN>, tensor<256x2xf32>, tensor<256x256xf8E4M3FN>, tensor<2x2xf32>) -> tensor<256x256xf32>
+  // expected-error @+2 {{operand 'lhs_scales' must be 'tensor<256x2xf32>', but got 'tensor<2x2xf32>'}}
+  // expected-note @+1 {{lhs has a row-major f32 scale for each 1 x 128 elements}}
+  %1 = fp4.blockscaled_matmul %a scaled %coarse, %b scaled %sb {format = #fp4.format<fp8_block128>}
+      : (tensor<256x256xf8E4M3FN>, tensor<2x2xf32>, tensor<256x256xf8E4M3FN>, tensor<2x2xf32>) -> tensor<256x256xf32>
+  return
+}
+
+// -----
+
+// blockscaled_matmul (C51)
+func.func @rhs_granularity(%a: tensor<256x256xf8E4M3FN>, %sa: tensor<256x2xf32>, %b: tensor<256x256xf8E4M3FN>, %sb: tensor<2x2xf32>) {
+  %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
+      : (tensor<256x256xf8E4M3FN>, tensor<256x2xf32>, tensor<256x256xf8E4M3FN>, tensor<2x2xf32>) -> tensor<256x256xf32>
+  // expected-error @+2 {{operand 'rhs_scales' must be 'tensor<2x2xf32>', but got 'tensor<256x2xf32>'}}
+  // expected-note @+1 {{rhs has a row-major f32 scale for each 128 x 128 elements}}
+  %1 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sa {format = #fp4.format<fp8_block128>}
+      : (tensor<256x256xf8E4M3FN>, tensor<256x2xf32>, tensor<256x256xf8E4M3FN>, tensor<256x2xf32>) -> tensor<256x256xf32>
+  return
+}
+
+// -----
+
+// blockscaled_matmul (C52)
+func.func @split(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %b: tensor<256x512xf8E4M3FN>, %sb: tensor<2x4xf32>) {
+  %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
+      : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<256x256xf32>
+  // expected-error @+2 {{expects no attribute 'split_k' for format fp8_block128, but got it}}
+  // expected-note @+1 {{these products are of two whole matrices, on the tensor core}}
+  %1 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>, split_k = 2 : i64}
+      : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<256x256xf32>
+  return
+}
+
+// -----
+
+// dequantize (C50)
+func.func @dequantize(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %sm: tensor<256x16xf8E8M0FNU>) {
+  %0 = fp4.dequantize %a scaled %sm {format = #fp4.format<mxfp8_e4m3>}
+      : (tensor<256x512xf8E4M3FN>, tensor<256x16xf8E8M0FNU>) -> tensor<256x512xf32>
+  // expected-error @+1 {{attribute 'format' must have scales of 8 bits, but got fp8_block128}}
+  %1 = fp4.dequantize %a scaled %sa {format = #fp4.format<fp8_block128>}
+      : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>) -> tensor<256x512xf32>
+  return
+}
+
+// -----
+
+// quantize (C7)
+func.func @block(%x: tensor<?x256xbf16>) {
+  %0:2 = fp4.quantize %x {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>}
+      : (tensor<?x256xbf16>) -> (tensor<?x256xf8E4M3FN>, tensor<?x2xf32>)
+  // expected-error @+1 {{attribute 'block' must be [1, 128] or [128, 128] for format fp8_block128, but got [16, 16]}}
+  %1:2 = fp4.quantize %x {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>, block = array<i64: 16, 16>}
+      : (tensor<?x256xbf16>) -> (tensor<?x256xf8E4M3FN>, tensor<?x2xf32>)
+  return
+}
+
+// -----
+
+// quantize (C8)
+func.func @granularity(%x: tensor<300x256xbf16>) {
+  %0:2 = fp4.quantize %x {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>, block = array<i64: 128, 128>}
+      : (tensor<300x256xbf16>) -> (tensor<300x256xf8E4M3FN>, tensor<3x2xf32>)
+  // expected-error @+1 {{result 'scales' must be 'tensor<3x2xf32>', but got 'tensor<300x2xf32>'}}
+  %1:2 = fp4.quantize %x {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>, block = array<i64: 128, 128>}
+      : (tensor<300x256xbf16>) -> (tensor<300x256xf8E4M3FN>, tensor<300x2xf32>)
+  return
+}
+
+// -----
+
+// quantize (C50)
+func.func @rows(%x: tensor<?x272xbf16>, %y: tensor<?x264xbf16>) {
+  %0:2 = fp4.quantize %x {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>}
+      : (tensor<?x272xbf16>) -> (tensor<?x272xf8E4M3FN>, tensor<?x3xf32>)
+  // expected-error @+2 {{operand 'input' must have a dimension 1 that is a multiple of 16, but got 264}}
+  // expected-note @+1 {{rows of data begin at multiples of 16 bytes; pad them with zeros}}
+  %1:2 = fp4.quantize %y {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>}
+      : (tensor<?x264xbf16>) -> (tensor<?x264xf8E4M3FN>, tensor<?x3xf32>)
+  return
+}
+
+// -----
+
+// quantize (C51)
+func.func @outputs(%x: tensor<256x256xbf16>) {
+  %0:2 = fp4.quantize %x {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm_power_of_two>}
+      : (tensor<256x256xbf16>) -> (tensor<256x256xf8E4M3FN>, tensor<256x2xf32>)
+  // expected-error @+1 {{expects no columnwise outputs for format fp8_block128}}
+  %1:2 = fp4.quantize %x {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm_power_of_two>, outputs = #fp4.outputs<columnwise>}
+      : (tensor<256x256xbf16>) -> (tensor<256x256xf8E4M3FN>, tensor<256x2xf32>)
+  return
+}

@@ -1,0 +1,178 @@
+// RUN: fp4-opt %s -verify-diagnostics -split-input-file
+
+// Products whose sums are promoted to fp32 (docs/Pipe.md). Every error has a twin above it that differs
+// in one place and verifies.
+
+func.func @twin(%sums: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>) {
+  pipe.mma_fragment %sums, %a[128], %b : !pipe.fragment<64x128xf32, wgmma>,
+      !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
+  return
+}
+func.func @bad(%sums: !pipe.fragment<16x128xf32, mma_sync>, %a: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>) {
+  // (C220)
+  // expected-error @+1 {{sums must be a fragment of wgmma with 64 rows, but got}}
+  pipe.mma_fragment %sums, %a[128], %b : !pipe.fragment<16x128xf32, mma_sync>,
+      !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
+  return
+}
+
+// -----
+
+func.func @twin(%sums: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>) {
+  pipe.mma_fragment %sums, %a[0], %b : !pipe.fragment<64x128xf32, wgmma>,
+      !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
+  return
+}
+func.func @bad(%sums: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<128x64xf8E4M3FN, swizzle_64B>) {
+  // (C220)
+  // expected-error @+1 {{b must be f8E4M3FN with rows of 128 bytes and layout swizzle_128B, but got}}
+  pipe.mma_fragment %sums, %a[0], %b : !pipe.fragment<64x128xf32, wgmma>,
+      !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<128x64xf8E4M3FN, swizzle_64B>
+  return
+}
+
+// -----
+
+func.func @twin(%sums: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>) {
+  pipe.mma_fragment %sums, %a[64], %b : !pipe.fragment<64x128xf32, wgmma>,
+      !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
+  return
+}
+func.func @bad(%sums: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>) {
+  // (C220)
+  // expected-error @+1 {{a must have 64 rows for each warpgroup of its role, from a multiple of 64 on, but got 128 rows, from 128 on}}
+  pipe.mma_fragment %sums, %a[128], %b : !pipe.fragment<64x128xf32, wgmma>,
+      !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
+  return
+}
+
+// -----
+
+func.func @twin(%sums: !pipe.fragment<64x96xf32, wgmma>, %a: !pipe.shared<64x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<96x128xf8E4M3FN, swizzle_128B>) {
+  pipe.mma_fragment %sums, %a[0], %b : !pipe.fragment<64x96xf32, wgmma>,
+      !pipe.shared<64x128xf8E4M3FN, swizzle_128B>, !pipe.shared<96x128xf8E4M3FN, swizzle_128B>
+  return
+}
+func.func @bad(%sums: !pipe.fragment<64x96xf32, wgmma>, %a: !pipe.shared<64x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>) {
+  // (C220)
+  // expected-error @+1 {{b must have a row for each of the 96 columns of the sums, but got}}
+  pipe.mma_fragment %sums, %a[0], %b : !pipe.fragment<64x96xf32, wgmma>,
+      !pipe.shared<64x128xf8E4M3FN, swizzle_128B>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
+  return
+}
+
+// -----
+
+func.func @twin(%sa: !pipe.global<?x56xf32>, %sb: !pipe.global<32x56xf32>, %m0: i32, %n0: i32, %k: i32, %m: i32) {
+  %s = pipe.block_scales %sa[%m0], %sb[%n0 of 128] block %k rows %m
+      : !pipe.global<?x56xf32>, !pipe.global<32x56xf32> -> vector<3xf32>
+  return
+}
+func.func @bad(%sa: !pipe.global<?x56xf32>, %sb: !pipe.global<32x56xbf16>, %m0: i32, %n0: i32, %k: i32, %m: i32) {
+  // (C221)
+  // expected-error @+1 {{b must have 2 dimensions of f32, but got}}
+  %s = pipe.block_scales %sa[%m0], %sb[%n0 of 128] block %k rows %m
+      : !pipe.global<?x56xf32>, !pipe.global<32x56xbf16> -> vector<3xf32>
+  return
+}
+
+// -----
+
+func.func @twin(%sa: !pipe.global<512x56xf32>, %sb: !pipe.global<32x56xf32>, %m0: i32, %n0: i32, %k: i32) {
+  %s = pipe.block_scales %sa[%m0], %sb[%n0 of 64] block %k
+      : !pipe.global<512x56xf32>, !pipe.global<32x56xf32> -> vector<3xf32>
+  return
+}
+func.func @bad(%sa: !pipe.global<512x56xf32>, %sb: !pipe.global<32x28xf32>, %m0: i32, %n0: i32, %k: i32) {
+  // (C221)
+  // expected-error @+1 {{a and b must have as many columns, a scale for each block of k, but got}}
+  %s = pipe.block_scales %sa[%m0], %sb[%n0 of 64] block %k
+      : !pipe.global<512x56xf32>, !pipe.global<32x28xf32> -> vector<3xf32>
+  return
+}
+
+// -----
+
+func.func @twin(%sa: !pipe.global<512x56xf32>, %sb: !pipe.global<32x56xf32>, %m0: i32, %n0: i32, %k: i32) {
+  %s = pipe.block_scales %sa[%m0], %sb[%n0 of 128] block %k
+      : !pipe.global<512x56xf32>, !pipe.global<32x56xf32> -> vector<3xf32>
+  return
+}
+func.func @bad(%sa: !pipe.global<512x56xf32>, %sb: !pipe.global<?x56xf32>, %m0: i32, %n0: i32, %k: i32) {
+  // (C221)
+  // expected-error @+1 {{b must have static rows, but got}}
+  %s = pipe.block_scales %sa[%m0], %sb[%n0 of 128] block %k
+      : !pipe.global<512x56xf32>, !pipe.global<?x56xf32> -> vector<3xf32>
+  return
+}
+
+// -----
+
+func.func @twin(%sa: !pipe.global<512x56xf32>, %sb: !pipe.global<32x56xf32>, %m0: i32, %n0: i32, %k: i32, %m: i32) {
+  %s = pipe.block_scales %sa[%m0], %sb[%n0 of 128] block %k
+      : !pipe.global<512x56xf32>, !pipe.global<32x56xf32> -> vector<3xf32>
+  return
+}
+func.func @bad(%sa: !pipe.global<512x56xf32>, %sb: !pipe.global<32x56xf32>, %m0: i32, %n0: i32, %k: i32, %m: i32) {
+  // (C221)
+  // expected-error @+1 {{expects no operand 'rows' for static rows, but got one}}
+  %s = pipe.block_scales %sa[%m0], %sb[%n0 of 128] block %k rows %m
+      : !pipe.global<512x56xf32>, !pipe.global<32x56xf32> -> vector<3xf32>
+  return
+}
+
+// -----
+
+func.func @twin(%sa: !pipe.global<512x56xf32>, %sb: !pipe.global<32x56xf32>, %m0: i32, %n0: i32, %k: i32) {
+  %s = pipe.block_scales %sa[%m0], %sb[%n0 of 192] block %k
+      : !pipe.global<512x56xf32>, !pipe.global<32x56xf32> -> vector<4xf32>
+  return
+}
+func.func @bad(%sa: !pipe.global<512x56xf32>, %sb: !pipe.global<32x56xf32>, %m0: i32, %n0: i32, %k: i32) {
+  // (C221)
+  // expected-error @+1 {{columns must be a multiple of 8 up to 256, but got 260}}
+  %s = pipe.block_scales %sa[%m0], %sb[%n0 of 260] block %k
+      : !pipe.global<512x56xf32>, !pipe.global<32x56xf32> -> vector<5xf32>
+  return
+}
+
+// -----
+
+func.func @twin(%sa: !pipe.global<512x56xf32>, %sb: !pipe.global<32x56xf32>, %m0: i32, %n0: i32, %k: i32) {
+  %s = pipe.block_scales %sa[%m0], %sb[%n0 of 56] block %k
+      : !pipe.global<512x56xf32>, !pipe.global<32x56xf32> -> vector<4xf32>
+  return
+}
+func.func @bad(%sa: !pipe.global<512x56xf32>, %sb: !pipe.global<32x56xf32>, %m0: i32, %n0: i32, %k: i32) {
+  // (C221)
+  // expected-error @+1 {{scales must be 4 numbers for 56 columns, but got 'vector<3xf32>'}}
+  %s = pipe.block_scales %sa[%m0], %sb[%n0 of 56] block %k
+      : !pipe.global<512x56xf32>, !pipe.global<32x56xf32> -> vector<3xf32>
+  return
+}
+
+// -----
+
+func.func @twin(%acc: !pipe.fragment<64x128xf32, wgmma>, %sums: !pipe.fragment<64x128xf32, wgmma>, %s: vector<3xf32>, %n0: i32) {
+  pipe.promote %acc, %sums scaled %s at %n0 : !pipe.fragment<64x128xf32, wgmma>, vector<3xf32>
+  return
+}
+func.func @bad(%acc: !pipe.fragment<128x128xf32, wgmma>, %sums: !pipe.fragment<128x128xf32, wgmma>, %s: vector<3xf32>, %n0: i32) {
+  // (C222)
+  // expected-error @+1 {{sums must be a fragment of wgmma with 64 rows, but got}}
+  pipe.promote %acc, %sums scaled %s at %n0 : !pipe.fragment<128x128xf32, wgmma>, vector<3xf32>
+  return
+}
+
+// -----
+
+func.func @twin(%acc: !pipe.fragment<64x192xf32, wgmma>, %sums: !pipe.fragment<64x192xf32, wgmma>, %s: vector<4xf32>, %n0: i32) {
+  pipe.promote %acc, %sums scaled %s at %n0 : !pipe.fragment<64x192xf32, wgmma>, vector<4xf32>
+  return
+}
+func.func @bad(%acc: !pipe.fragment<64x192xf32, wgmma>, %sums: !pipe.fragment<64x192xf32, wgmma>, %s: vector<3xf32>, %n0: i32) {
+  // (C222)
+  // expected-error @+1 {{scales must be 4 numbers for 192 columns, but got 'vector<3xf32>'}}
+  pipe.promote %acc, %sums scaled %s at %n0 : !pipe.fragment<64x192xf32, wgmma>, vector<3xf32>
+  return
+}
