@@ -51,6 +51,7 @@ STORES = {"tma": "store = tma",
           "tma_pair": "store = tma, pair, tile = [256, 192, 256]",
           "tma_2x2": "store = tma, cluster = [2, 2]"}
 CONVERTED = {"converted": "", "converted_shallow": "stages = 1",
+             "converted_tall": "tile = [256, 128, 128]", "converted_wide": "tile = [128, 256, 128]",
              "converted_along_n": "schedule = #pipe.static_persistent<along_n>"}
 SWAPPED = {"swap": "swap", "swap_32": "swap, tile = [128, 32, 256]",
            "swap_deep": "swap, tile = [128, 64, 512]",

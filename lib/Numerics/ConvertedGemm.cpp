@@ -1,6 +1,8 @@
 // The model of a product whose operands are converted for a tensor core of 16-bit floats: one
-// instruction of K = 16 after the other, each a truncated fused dot product (DenseMma.h).
+// instruction of K = 16 after the other, each a truncated fused dot product (DenseMma.h) of
+// elements that the order of converted operands brings together (FragmentLayout.h).
 #include "GemmOperands.h"
+#include "fp4/ISA/FragmentLayout.h"
 #include "fp4/Numerics/DenseRow.h"
 #include "fp4/Numerics/E2M1.h"
 #include "fp4/Numerics/E4M3.h"
@@ -15,27 +17,49 @@
 namespace fp4::numerics {
 namespace {
 
-constexpr unsigned instructionK = 16, instructionsPerStep = fp4MmaK / instructionK;
+constexpr unsigned instructionK = hw::convertedInstructionK, tileK = hw::convertedTileK;
+constexpr unsigned instructionsPerTile = tileK / instructionK, stepsPerTile = tileK / fp4MmaK;
 /// Columns that are handled at once: those of the widest instruction.
 constexpr uint64_t pieceColumns = 256;
 
-/// The 16 factors of each instruction of a step, of one row.
-using StepFactors = std::array<FactorRow, instructionsPerStep>;
+/// The 16 factors of each instruction of a k tile, of one row.
+using TileFactors = std::array<FactorRow, instructionsPerTile>;
 
 hw::MmaType factorType(BlockFormat format) {
   return isMX(format) ? hw::MmaType::BF16 : hw::MmaType::F16;
 }
 
-StepFactors decodeStep(BlockFormat format, const Fp4MmaOperand &row) {
-  std::array<uint16_t, fp4MmaK> codes;
-  for (unsigned k = 0; k < fp4MmaK; ++k) {
-    const uint8_t code = row.data[k / 2] >> (k % 2 * 4) & 15;
-    codes[k] = convertElement(format, code, row.scales[k / blockSizeOf(format)]);
+uint64_t tilesOf(const PaddedOperand &operand) {
+  return (operand.steps + stepsPerTile - 1) / stepsPerTile;
+}
+
+/// Elements of a k tile, zeros where K has ended.
+std::array<uint16_t, tileK> convertTile(BlockFormat format, const PaddedOperand &operand,
+                                        uint64_t row, uint64_t tile) {
+  std::array<uint16_t, tileK> elements{};
+  for (unsigned k = 0; k < tileK; ++k) {
+    const uint64_t step = tile * stepsPerTile + k / fp4MmaK;
+    const unsigned inStep = k % fp4MmaK;
+    if (step >= operand.steps)
+      break;
+    const Fp4MmaOperand part = operand.step(row, step);
+    const uint8_t code = part.data[inStep / 2] >> (inStep % 2 * 4) & 15;
+    elements[k] = convertElement(format, code, part.scales[inStep / blockSizeOf(format)]);
   }
-  StepFactors factors;
-  for (unsigned i = 0; i < instructionsPerStep; ++i)
-    decodeFactors(factorType(format), reinterpret_cast<const uint8_t *>(&codes[i * instructionK]),
-                  false, false, factors[i]);
+  return elements;
+}
+
+TileFactors decodeTile(BlockFormat format, const PaddedOperand &operand, uint64_t row,
+                       uint64_t tile) {
+  const std::array<uint16_t, tileK> elements = convertTile(format, operand, row, tile);
+  TileFactors factors;
+  for (unsigned i = 0; i < instructionsPerTile; ++i) {
+    std::array<uint16_t, instructionK> together;
+    for (unsigned n = 0; n < instructionK; ++n)
+      together[n] = elements[hw::convertedElementOf(i, n)];
+    decodeFactors(factorType(format), reinterpret_cast<const uint8_t *>(together.data()), false,
+                  false, factors[i]);
+  }
   return factors;
 }
 
@@ -43,11 +67,11 @@ StepFactors decodeStep(BlockFormat format, const Fp4MmaOperand &row) {
 std::vector<DenseColumns> decodePanel(const GemmProblem &p, const PaddedOperand &b, uint64_t first,
                                       uint64_t count) {
   std::vector<DenseColumns> panel;
-  for (uint64_t s = 0; s < b.steps; ++s) {
-    std::array<std::vector<FactorRow>, instructionsPerStep> columns;
+  for (uint64_t tile = 0; tile < tilesOf(b); ++tile) {
+    std::array<std::vector<FactorRow>, instructionsPerTile> columns;
     for (uint64_t j = 0; j < count; ++j) {
-      const StepFactors factors = decodeStep(p.format, b.step(first + j, s));
-      for (unsigned i = 0; i < instructionsPerStep; ++i)
+      const TileFactors factors = decodeTile(p.format, b, first + j, tile);
+      for (unsigned i = 0; i < instructionsPerTile; ++i)
         columns[i].push_back(factors[i]);
     }
     for (auto &rows : columns)
@@ -62,10 +86,10 @@ void multiplyRow(const GemmProblem &p, const PaddedOperand &a, uint64_t row,
   const unsigned fraction = fractionBits(factorType(p.format));
   const DenseRowOptions options{2 * fraction, hw::AccumulatorType::F32, {}};
   const std::vector<int32_t> unscaled(sums.size());
-  for (uint64_t s = 0; s < a.steps; ++s) {
-    const StepFactors factors = decodeStep(p.format, a.step(row, s));
-    for (unsigned i = 0; i < instructionsPerStep; ++i)
-      denseRow(factors[i], panel[s * instructionsPerStep + i], unscaled, sums, options);
+  for (uint64_t tile = 0; tile < tilesOf(a); ++tile) {
+    const TileFactors factors = decodeTile(p.format, a, row, tile);
+    for (unsigned i = 0; i < instructionsPerTile; ++i)
+      denseRow(factors[i], panel[tile * instructionsPerTile + i], unscaled, sums, options);
   }
 }
 

@@ -56,6 +56,20 @@ TEST(FragmentLayout, EveryPlaceHasOneElement) {
   }
 }
 
+/// Every element once; and those of one place of a fragment of A are in one quarter of its row.
+TEST(FragmentLayout, OrderOfConvertedElements) {
+  std::vector<unsigned> seen(convertedTileK);
+  for (uint32_t i = 0; i < convertedTileK / convertedInstructionK; ++i)
+    for (uint32_t n = 0; n < convertedInstructionK; ++n) {
+      const uint32_t element = convertedElementOf(i, n);
+      ASSERT_LT(element, convertedTileK);
+      ++seen[element];
+      EXPECT_EQ(element / (convertedTileK / 4), n / 4);
+      EXPECT_EQ(element % codesPerWord % 2, i % 2);
+    }
+  EXPECT_EQ(seen, std::vector<unsigned>(convertedTileK, 1));
+}
+
 TEST(FragmentLayout, Shapes) {
   EXPECT_TRUE(validateFragment(FragmentKind::Wgmma, 128, 256));
   EXPECT_TRUE(validateFragment(FragmentKind::MmaSync, 16, 264));

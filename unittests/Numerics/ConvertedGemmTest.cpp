@@ -1,6 +1,7 @@
 // Products whose operands are converted to 16-bit floats: the conversion code by code, the model
 // against the definition of one instruction, and the bound.
 #include "TestData.h"
+#include "fp4/ISA/FragmentLayout.h"
 #include "fp4/Numerics/BlockScaledGemm.h"
 #include "fp4/Numerics/DenseMma.h"
 #include "fp4/Numerics/E2M1.h"
@@ -76,12 +77,15 @@ struct Problem {
     return p;
   }
 
-  /// 16 elements of a row from `first` on.
+  /// The 16 elements of a row that instruction `i` of the k tile from `first` on multiplies.
   FactorRow factors(const std::vector<uint8_t> &data, const std::vector<uint8_t> &scales,
-                    unsigned row, unsigned first) const {
-    uint16_t codes[16];
+                    unsigned row, unsigned first, unsigned instruction) const {
+    uint16_t codes[16] = {};
     for (unsigned i = 0; i < 16; ++i) {
-      const unsigned at = row * k + first + i;
+      const unsigned inRow = first + hw::convertedElementOf(instruction, i);
+      if (inRow >= k)
+        continue;
+      const unsigned at = row * k + inRow;
       codes[i] = convertElement(format, data[at / 2] >> (at % 2 * 4) & 15,
                                 scales[at / blockSizeOf(format)]);
     }
@@ -94,10 +98,11 @@ struct Problem {
   float element(unsigned row, unsigned column) const {
     const unsigned bits = isMX(format) ? 14 : 20;
     uint32_t sum = 0;
-    for (unsigned first = 0; first < k; first += 16) {
-      const FactorRow x = factors(a, sa, row, first), y = factors(b, sb, column, first);
-      sum = denseElement({x.data(), 16}, {y.data(), 16}, bits, 0, hw::AccumulatorType::F32, sum);
-    }
+    for (unsigned first = 0; first < k; first += hw::convertedTileK)
+      for (unsigned i = 0; i < hw::convertedTileK / 16; ++i) {
+        const FactorRow x = factors(a, sa, row, first, i), y = factors(b, sb, column, first, i);
+        sum = denseElement({x.data(), 16}, {y.data(), 16}, bits, 0, hw::AccumulatorType::F32, sum);
+      }
     return std::ldexp(floatOf(sum), isMX(format) ? 0 : 14);
   }
 };
@@ -105,7 +110,7 @@ struct Problem {
 class ConvertedGemm : public testing::TestWithParam<BlockFormat> {};
 
 TEST_P(ConvertedGemm, ModelIsTheChainOfInstructions) {
-  const Problem problem(GetParam(), 5, 300, 96, 7);
+  const Problem problem(GetParam(), 5, 300, 160, 7);
   const auto model = gemmMmaModel(problem.gemm());
   ASSERT_TRUE(model);
   for (unsigned i = 0; i < problem.m; ++i)

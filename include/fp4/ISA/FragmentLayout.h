@@ -52,6 +52,18 @@ constexpr uint32_t fragmentElements(FragmentKind kind, uint32_t rows, uint32_t c
   return rows / fragmentRows(kind) * columns / 2;
 }
 
+/// Elements along K of a k tile of converted fp4 operands, in instructions of 16, and those that
+/// share 32 bits of packed codes.
+inline constexpr uint32_t convertedTileK = 128, convertedInstructionK = 16, codesPerWord = 8;
+
+/// The element of such a tile that is the n-th of an instruction. Of A, a thread has all the elements
+/// of a quarter of a row. The even codes of a word of each quarter go into one instruction, the odd
+/// ones into the next, so that no code leaves its thread. The order within an instruction does not
+/// matter to its sum.
+constexpr uint32_t convertedElementOf(uint32_t instruction, uint32_t n) {
+  return n / 4 * (convertedTileK / 4) + instruction / 2 * codesPerWord + n % 4 * 2 + instruction % 2;
+}
+
 /// Whether instructions of `kind` make an accumulator of rows x columns. The columns are those of
 /// one instruction of wgmma, 8 to 256, and of any number of mma.sync.
 Status validateFragment(FragmentKind kind, uint32_t rows, uint32_t columns);

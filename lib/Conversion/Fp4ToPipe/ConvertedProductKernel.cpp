@@ -14,6 +14,9 @@ using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
 
+/// Rows of A that a product of both warpgroups takes at a time.
+static constexpr int64_t kRows = 128;
+
 namespace {
 class ConvertedProductBuilder : FragmentEpilogue {
 public:
@@ -24,9 +27,11 @@ public:
 
 private:
   void buildTile(Value m, Value n);
-  void buildKTile(Value acc, Value row, Value column, Value k);
+  void buildKTile(ValueRange accs, Value row, Value column, Value k);
   Value load(Value map, Value row, Value column);
-  Value loadScales(Value from, Value row, Value kBlock, Value blocks, int64_t rows);
+  Value loadScales(Value from, Value rowBlock, Value kBlock, Value blocks, int64_t rows);
+  Value rowBlock(Value row, bool mayNotExist);
+  Value lastRowBlock();
 
   numerics::BlockFormat format() const {
     return shape.block == 16 ? numerics::BlockFormat::NVFP4 : numerics::BlockFormat::MXFP4;
@@ -37,18 +42,22 @@ private:
 void ConvertedProductBuilder::build() {
   Value numM = constant(shape.dynamicRows() ? 0 : shape.tilesM());
   if (rows)
-    numM = arith::DivUIOp::create(b, loc, add(rows, constant(shape.tileM - 1)),
-                                  constant(shape.tileM));
+    numM =
+        arith::DivUIOp::create(b, loc, add(rows, constant(shape.tileM - 1)), constant(shape.tileM));
   forEachWork(numM, constant(shape.tilesN()), [&](Value m, Value n) { buildTile(m, n); });
   gpu::ReturnOp::create(b, loc);
 }
 
 void ConvertedProductBuilder::buildTile(Value m, Value n) {
   Value row = mul(m, shape.tileM), column = mul(n, shape.tileN);
-  Value acc = FragmentOp::create(b, loc, fragment());
+  SmallVector<Value> accs;
+  for (int64_t first = 0; first < shape.tileM; first += kRows)
+    accs.push_back(FragmentOp::create(b, loc, fragment()));
   loop(constant(0), constant(shape.tilesK()), constant(1),
-       [&](Value k) { buildKTile(acc, row, column, k); });
-  storeSums(acc, row, column, -2 * numerics::convertedExponent(format()));
+       [&](Value k) { buildKTile(accs, row, column, k); });
+  for (auto [i, acc] : llvm::enumerate(accs))
+    storeSums(acc, i ? add(row, constant(int64_t(i) * kRows)) : row, column,
+              -2 * numerics::convertedExponent(format()));
 }
 
 Value ConvertedProductBuilder::load(Value map, Value row, Value column) {
@@ -57,34 +66,52 @@ Value ConvertedProductBuilder::load(Value map, Value row, Value column) {
   return LoadOp::create(b, loc, type, map, row, column, Value(), Value(), Value()).getResult();
 }
 
-/// The blocks of scales of the `rows` rows from `row` on; tiles begin where a block of rows does, or
-/// in the middle of one.
-Value ConvertedProductBuilder::loadScales(Value from, Value row, Value kBlock, Value blocks,
+/// The block of rows of scales of `row`: tiles begin where one does, or in the middle of one. Where
+/// it `mayNotExist`, those rows of A do not either, and take the scales of the last block.
+Value ConvertedProductBuilder::rowBlock(Value row, bool mayNotExist) {
+  Value block = arith::DivUIOp::create(b, loc, row, constant(kScaleBlockRows));
+  return mayNotExist ? arith::MinUIOp::create(b, loc, block, lastRowBlock()) : block;
+}
+
+/// The blocks of scales of `rows` rows from block `rowBlock` on.
+Value ConvertedProductBuilder::loadScales(Value from, Value rowBlock, Value kBlock, Value blocks,
                                           int64_t rows) {
-  auto type = SharedType::get({int64_t(llvm::alignTo(rows, kScaleBlockRows)),
-                               shape.tileK / shape.block},
-                              shape.scaleType, Layout::Tiled128x4);
-  Value rowBlock = arith::DivUIOp::create(b, loc, row, constant(kScaleBlockRows));
+  auto type =
+      SharedType::get({int64_t(llvm::alignTo(rows, kScaleBlockRows)), shape.tileK / shape.block},
+                      shape.scaleType, Layout::Tiled128x4);
   return LoadScalesOp::create(b, loc, type, from, rowBlock, kBlock, blocks, Value(), Value(),
                               Value())
       .getResult();
 }
 
-void ConvertedProductBuilder::buildKTile(Value acc, Value row, Value column, Value k) {
+/// The block of rows of A's scales that has the last row.
+Value ConvertedProductBuilder::lastRowBlock() {
+  if (!rows)
+    return constant((shape.m - 1) / kScaleBlockRows);
+  return arith::DivUIOp::create(b, loc, arith::SubIOp::create(b, loc, rows, constant(1)),
+                                constant(kScaleBlockRows));
+}
+
+void ConvertedProductBuilder::buildKTile(ValueRange accs, Value row, Value column, Value k) {
   Value element = mul(k, shape.tileK);
   int64_t tileBlocks = shape.tileK / shape.block / kScaleBlockColumns;
   Value kBlock = mul(k, tileBlocks);
   Value blocks =
       existing(kBlock, tileBlocks, llvm::divideCeil(shape.k / shape.block, kScaleBlockColumns));
-  Value aTile = load(a, row, element), bTile = load(bb, column, element);
-  Value sa = loadScales(scalesA, row, kBlock, blocks, shape.tileM);
-  Value sb = loadScales(scalesB, column, kBlock, blocks, shape.tileN);
+  SmallVector<Value> aTiles, aScales;
+  for (size_t i = 0; i < accs.size(); ++i) {
+    Value first = i ? add(row, constant(int64_t(i) * kRows)) : row;
+    aTiles.push_back(load(a, first, element));
+    aScales.push_back(loadScales(scalesA, rowBlock(first, i > 0), kBlock, blocks, kRows));
+  }
+  Value bTile = load(bb, column, element);
+  Value sb = loadScales(scalesB, rowBlock(column, false), kBlock, blocks, shape.tileN);
   Type half = shape.block == 16 ? Type(b.getF16Type()) : Type(b.getBF16Type());
   auto converted = SharedType::get({shape.tileN, shape.tileK}, half, Layout::Swizzle128B);
-  Value bHalf =
-      ConvertTileOp::create(b, loc, converted, bTile, sb, blocks, Value()).getResult();
+  Value bHalf = ConvertTileOp::create(b, loc, converted, bTile, sb, blocks, Value()).getResult();
   Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, constant(0));
-  MmaConvertedOp::create(b, loc, acc, aTile, sa, bHalf, more, blocks);
+  for (auto [acc, tile, scales] : llvm::zip(accs, aTiles, aScales))
+    MmaConvertedOp::create(b, loc, acc, tile, scales, bHalf, more, blocks);
 }
 
 gpu::GPUFuncOp fp4::buildConvertedProductKernel(gpu::GPUModuleOp module, const MatmulShape &shape,

@@ -38,7 +38,11 @@ static TensorMapType mapOf(const MatmulShape &shape, int64_t rows) {
   Layout layout = panel < widest ? Layout::Swizzle64B : Layout::Swizzle128B;
   return TensorMapType::get({rows, panel}, shape.dataType, layout);
 }
-TensorMapType MatmulShape::mapA() const { return mapOf(*this, blockM() / partsA()); }
+TensorMapType MatmulShape::mapA() const {
+  // Where operands are converted, a tall tile has a box for each block of rows of scales.
+  int64_t rows = hasF32Scales() ? blockM() : std::min(blockM(), kScaleBlockRows);
+  return mapOf(*this, rows / partsA());
+}
 TensorMapType MatmulShape::mapB() const {
   return mapOf(*this, blockN() / partsB());
 }

@@ -44,8 +44,8 @@ SmallVector<Value> HalfOperands::factorsE4M3(Value scales, int64_t count) {
   auto pair = VectorType::get(2, b.getF16Type());
   Value magnitudes = arith::AndIOp::create(b, scales, s.integer(0x7F7F7F7F));
   Value bytes = LLVM::BitcastOp::create(b, VectorType::get(4, b.getI8Type()), magnitudes);
-  Value power = splat(std::ldexp(1.0, widened + numerics::convertedExponent(
-                                                    numerics::BlockFormat::NVFP4)));
+  Value power =
+      splat(std::ldexp(1.0, widened + numerics::convertedExponent(numerics::BlockFormat::NVFP4)));
   SmallVector<Value> result;
   for (int64_t first = 0; first < count; first += 2) {
     Value two = vector::ExtractStridedSliceOp::create(b, bytes, ArrayRef<int64_t>{first},
@@ -64,8 +64,8 @@ SmallVector<Value> HalfOperands::factorsE8M0(Value scales, int64_t count) {
   constexpr int64_t subnormal = 0x0040, nan = 0x7FFF, fraction = 7;
   SmallVector<Value> result;
   for (int64_t i = 0; i < count; ++i) {
-    Value code = arith::AndIOp::create(
-        b, arith::ShRUIOp::create(b, scales, s.integer(8 * i)), s.integer(0xFF));
+    Value code = arith::AndIOp::create(b, arith::ShRUIOp::create(b, scales, s.integer(8 * i)),
+                                       s.integer(0xFF));
     auto is = [&](int64_t value) -> Value {
       return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, code, s.integer(value));
     };
@@ -81,51 +81,51 @@ SmallVector<Value> HalfOperands::factorsE8M0(Value scales, int64_t count) {
 // Codes
 //===----------------------------------------------------------------------===//
 
-/// The bits `signs` of `word`, and its bits moved down by `shift` where `magnitudes` has ones.
-Value HalfOperands::alignSigns(Value word, int64_t shift, uint32_t magnitudes, uint32_t signs) {
-  Value moved = arith::ShRUIOp::create(b, word, s.integer(shift));
-  moved = arith::AndIOp::create(b, moved, s.integer(magnitudes));
-  return s.bitSelect(signs, word, moved);
+Value HalfOperands::shifted(Value word, int64_t left) {
+  if (left == 0)
+    return word;
+  if (left < 0)
+    return arith::ShRUIOp::create(b, word, s.integer(-left));
+  return arith::ShLIOp::create(b, word, s.integer(left));
+}
+
+/// The codes of a word whose bits come to lie in `magnitudes` and `signs` when they are moved.
+Value HalfOperands::align(Value word, int64_t magnitudesLeft, uint32_t magnitudes,
+                          int64_t signsLeft, uint32_t signs) {
+  Value magnitude = arith::AndIOp::create(b, shifted(word, magnitudesLeft), s.integer(magnitudes));
+  Value sign = arith::AndIOp::create(b, shifted(word, signsLeft), s.integer(signs));
+  return arith::OrIOp::create(b, magnitude, sign);
 }
 
 /// Sign, exponent and fraction of an f16 that is a code lie in its upper byte: bytes are made of
-/// the codes in the low and in the high nibbles, and then joined with zero bytes.
+/// the even and of the odd codes, and then joined with zero bytes.
 SmallVector<Value> HalfOperands::widenToF16(Value codes) {
-  Value low = arith::ShLIOp::create(b, codes, s.integer(4));
-  Value lowBytes = alignSigns(low, 3, 0x0E0E0E0E, 0x80808080);
-  Value highBytes = alignSigns(codes, 3, 0x0E0E0E0E, 0x80808080);
+  constexpr uint32_t magnitudes = 0x0E0E0E0E, signs = 0x80808080;
   Value zero = s.integer(0);
   SmallVector<Value> words;
-  for (uint32_t selector : {0x5140u, 0x7362u}) { // bytes of two pairs, each the even code first
-    Value pairs = s.permute(lowBytes, highBytes, selector);
-    words.push_back(s.permute(pairs, zero, 0x1404));
-    words.push_back(s.permute(pairs, zero, 0x3424));
-  }
+  for (Value bytes :
+       {align(codes, 1, magnitudes, 4, signs), align(codes, -3, magnitudes, 0, signs)})
+    for (uint32_t selector : {0x1404u, 0x3424u})
+      words.push_back(s.permute(bytes, zero, selector));
   return words;
 }
 
-/// The bits of a code cross the border of the bytes of a bf16: they are moved in place there.
+/// The bits of a code cross the border of the bytes of a bf16: code i and code i + 4 are moved in
+/// place together.
 SmallVector<Value> HalfOperands::widenToBF16(Value codes) {
-  Value low = arith::ShLIOp::create(b, codes, s.integer(4));
   SmallVector<Value> words;
-  for (uint32_t i = 0; i < 4; ++i) {
-    Value pair = s.permute(low, codes, (4 + i) << 12 | i << 4);
-    words.push_back(alignSigns(pair, 6, 0x01C001C0, 0x80008000));
-  }
+  for (int64_t i : {0, 2, 1, 3})
+    words.push_back(align(codes, 6 - 4 * i, 0x01C001C0, 12 - 4 * i, 0x80008000));
   return words;
 }
 
 SmallVector<Value> HalfOperands::convert(Value codes, Value factor) {
-  return convert(codes, factor, factor);
-}
-
-SmallVector<Value> HalfOperands::convert(Value codes, Value low, Value high) {
   SmallVector<Value> result;
-  for (auto [i, word] : llvm::enumerate(isE4M3 ? widenToF16(codes) : widenToBF16(codes))) {
+  for (Value word : isE4M3 ? widenToF16(codes) : widenToBF16(codes)) {
     Value pair = asPair(word);
     if (!isE4M3)
       pair = arith::MulFOp::create(b, pair, splat(0x1p126));
-    result.push_back(arith::MulFOp::create(b, pair, i < 2 ? low : high));
+    result.push_back(arith::MulFOp::create(b, pair, factor));
   }
   return result;
 }

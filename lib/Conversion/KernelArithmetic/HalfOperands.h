@@ -26,17 +26,18 @@ public:
   /// The factors of the first `count` of the four scales in a word (i32), each in both lanes of
   /// vector<2xelement>.
   llvm::SmallVector<mlir::Value> factors(mlir::Value scales, int64_t count = 4);
-  /// The eight codes of a word times `factor`: four vector<2xelement>, in the order of the codes.
+  /// The eight codes of a word times `factor`: two vector<2xelement> of even codes and two of odd
+  /// ones. Their order is the same for all words, so that it does not matter to a sum.
   llvm::SmallVector<mlir::Value> convert(mlir::Value codes, mlir::Value factor);
-  /// The same with a factor of its own for the upper four codes.
-  llvm::SmallVector<mlir::Value> convert(mlir::Value codes, mlir::Value low, mlir::Value high);
 
 private:
   llvm::SmallVector<mlir::Value> factorsE4M3(mlir::Value scales, int64_t count);
   llvm::SmallVector<mlir::Value> factorsE8M0(mlir::Value scales, int64_t count);
   llvm::SmallVector<mlir::Value> widenToF16(mlir::Value codes);
   llvm::SmallVector<mlir::Value> widenToBF16(mlir::Value codes);
-  mlir::Value alignSigns(mlir::Value word, int64_t shift, uint32_t magnitudes, uint32_t signs);
+  mlir::Value shifted(mlir::Value word, int64_t left);
+  mlir::Value align(mlir::Value word, int64_t magnitudesLeft, uint32_t magnitudes,
+                    int64_t signLeft, uint32_t signs);
   mlir::Value asPair(mlir::Value word);
   mlir::Value splat(double value);
 

@@ -99,22 +99,27 @@ static std::string operandList(size_t first, size_t count) {
 }
 
 /// Operands: the accumulator as results, the accumulator tied to them, A, the descriptor, the
-/// predicate.
+/// predicate. An instruction has the registers of its columns.
 SmallVector<Value> fp4::multiplyWarpgroup(ImplicitLocOpBuilder &b, ValueRange accumulator,
                                           const WarpgroupProduct &product) {
   size_t count = accumulator.size(), firstA = 2 * count, descriptor = firstA + product.a.size();
+  size_t registers = product.columns / 2;
   StringRef type = product.element.isF16() ? "f16" : "bf16";
-  std::string text = llvm::formatv("{{\n.reg .pred p, q;\n.reg .b64 d;\n"
-                                   "setp.ne.b32 p, ${0}, 0;\nsetp.eq.b32 q, ${0}, ${0};\nwgmma.fence.sync.aligned;\n",
-                                   descriptor + 1);
-  for (auto [i, offset] : llvm::enumerate(product.bOffsets))
-    text += llvm::formatv("add.s64 d, ${0}, {1};\n"
-                          "wgmma.mma_async.sync.aligned.m64n{2}k16.f32.{3}.{3} {4}, {5}, d, {6}, "
-                          "1, 1, 0;\n",
-                          descriptor, offset, 2 * count, type, operandList(0, count),
-                          operandList(firstA + 4 * i, 4), i ? "q" : "p")
-                .str();
-  text += "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n}";
+  std::string text = llvm::formatv(
+      "{{\n.reg .pred p, q;\n.reg .b64 d;\n"
+      "setp.ne.b32 p, ${0}, 0;\nsetp.eq.b32 q, ${0}, ${0};\nwgmma.fence.sync.aligned;\n",
+      descriptor + 1);
+  for (size_t i = 0; i < product.a.size() / 4; ++i)
+    for (size_t first = 0; first < count; first += registers)
+      text += llvm::formatv("add.s64 d, ${0}, {1};\n"
+                            "wgmma.mma_async.sync.aligned.m64n{2}k16.f32.{3}.{3} {4}, {5}, d, {6}, "
+                            "1, 1, 0;\n",
+                            descriptor, product.bOffset + 2 * i + 2 * first * 8, product.columns,
+                            type, operandList(first, registers), operandList(firstA + 4 * i, 4),
+                            i ? "q" : "p")
+                  .str();
+  text += llvm::formatv("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned {0};\n}",
+                        product.pending ? 1 : 0);
   std::string constraints;
   for (size_t i = 0; i < count; ++i)
     constraints += i ? ",=f" : "=f";

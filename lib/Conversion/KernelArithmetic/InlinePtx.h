@@ -38,14 +38,16 @@ llvm::SmallVector<mlir::Value> loadOnce(mlir::ImplicitLocOpBuilder &b, mlir::Val
 /// Two or four words to global memory that nobody reads soon.
 void storeOnce(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange words, mlir::Value pointer);
 
-/// One k tile of a product with A in registers. What wgmma reads and writes between its fence and
-/// its wait is in one piece of text, so that no register is touched there.
+/// A part of a product of a warpgroup with A in registers: instructions whose elements of K follow
+/// each other in a line of B.
 struct WarpgroupProduct {
-  mlir::Type element;                     ///< f16 or bf16
-  llvm::SmallVector<mlir::Value> a;       ///< i32, four for each instruction
-  llvm::SmallVector<int64_t> bOffsets;    ///< of each instruction, in units of the descriptor
-  mlir::Value b;                          ///< i64, descriptor of the first instruction
-  mlir::Value accumulate;                 ///< i1, for the first instruction
+  mlir::Type element;               ///< f16 or bf16
+  int64_t columns;                  ///< of an instruction
+  llvm::SmallVector<mlir::Value> a; ///< i32, four for each 16 elements of K
+  mlir::Value b;                    ///< i64, descriptor of the tile
+  int64_t bOffset;                  ///< of the first element, in units of the descriptor
+  mlir::Value accumulate;           ///< i1, for the first instruction
+  bool pending;                     ///< leave this part to run; the one before it is complete
 };
 /// One k tile of a product of e4m3 with both operands in shared memory.
 struct SharedProduct {
@@ -57,7 +59,7 @@ struct SharedProduct {
 llvm::SmallVector<mlir::Value> multiplyShared(mlir::ImplicitLocOpBuilder &b,
                                               const SharedProduct &product);
 
-/// `accumulator`, f32 each, plus the product, when it is complete.
+/// `accumulator`, f32 each, plus the product.
 llvm::SmallVector<mlir::Value> multiplyWarpgroup(mlir::ImplicitLocOpBuilder &b,
                                                  mlir::ValueRange accumulator,
                                                  const WarpgroupProduct &product);

@@ -7,30 +7,35 @@
 using namespace mlir;
 using namespace fp4;
 
-/// Rows of a tile, 64 for each of two warpgroups, and its depth: what two columns of blocks of
-/// nvfp4 scales cover. Its columns.
-static constexpr int64_t kTileM = 128, kTileK = 128;
+/// Rows of a tile, 64 or twice 64 for each of two warpgroups, and its depth: what two columns of
+/// blocks of nvfp4 scales cover. Its columns.
+static constexpr int64_t kTileM = 128, kTallM = 256, kTileK = 128;
 static constexpr std::array<int64_t, 3> kTileNs = {64, 128, 256};
 
-/// What a wave of tiles of 128 columns and one of 256 take, one to the other: 85 us and 146 us for
-/// K = 8192 on an H200 (docs/Performance.md).
-static constexpr int64_t kTimeNarrow = 7, kTimeWide = 12;
+/// Tiles, and what a wave of them takes, one to the other: 101, 109 and 67 us for K = 8192 on an
+/// H200 (docs/Performance.md). Of two that take as long the first is better: it converts less of B,
+/// which passes through shared memory.
+struct TileCost {
+  int64_t m, n, time;
+};
+static constexpr TileCost kTiles[] = {{kTallM, 128, 12}, {kTileM, 256, 13}, {kTileM, 128, 8}};
 
-static int64_t chooseColumns(const MatmulSize &size, const hw::TargetModel &target) {
-  auto waves = [&](int64_t columns) {
-    int64_t tiles = llvm::divideCeil(size.m, kTileM) * llvm::divideCeil(size.n, columns);
-    return int64_t(llvm::divideCeil(tiles, target.multiprocessors));
+static TileCost chooseTile(const MatmulSize &size, const hw::TargetModel &target) {
+  if (size.n <= kTileNs[0])
+    return {kTileM, kTileNs[0], 0};
+  auto time = [&](const TileCost &tile) {
+    int64_t tiles = llvm::divideCeil(size.m, tile.m) * llvm::divideCeil(size.n, tile.n);
+    return int64_t(llvm::divideCeil(tiles, target.multiprocessors)) * tile.time;
   };
-  auto [narrowest, narrow, wide] = kTileNs;
-  if (size.n <= narrowest)
-    return narrowest;
-  return waves(wide) * kTimeWide < waves(narrow) * kTimeNarrow ? wide : narrow;
+  return *std::min_element(std::begin(kTiles), std::end(kTiles),
+                           [&](const TileCost &x, const TileCost &y) { return time(x) < time(y); });
 }
 
 KernelPlan fp4::proposeConvertedProduct(Operation *op, const MatmulSize &size,
                                         const hw::TargetModel &target) {
   KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
-  plan.tile = {kTileM, chooseColumns(size, target), kTileK};
+  TileCost tile = chooseTile(size, target);
+  plan.tile = {tile.m, tile.n, kTileK};
   plan.schedule = neighboursAlongM(op->getContext());
   plan.roles = warpgroupRoles(op->getContext());
   plan.resident = 1;
@@ -56,8 +61,12 @@ LogicalResult fp4::checkConvertedProduct(Operation *op, const KernelPlan &plan,
   auto [m, n, k] = plan.tile;
   // A tile of 64 columns has the first rows of its block of scales.
   bool narrow = cast<BlockScaledMatmulOp>(op).getColumns() <= kTileNs[0];
-  if (m != kTileM || k != kTileK || !llvm::is_contained(kTileNs, n) || (n == kTileNs[0] && !narrow))
-    return misfit(op, "tile", "is [128, 128, 128], [128, 256, 128] or, for up to 64 columns, [128, 64, 128]",
+  bool tall = m == kTallM && n <= kTallM / 2; // a thread has 128 sums at most
+  if ((m != kTileM && !tall) || k != kTileK || !llvm::is_contained(kTileNs, n) ||
+      (n == kTileNs[0] && !narrow))
+    return misfit(op, "tile",
+                  "is [256, 128, 128], [128, 128, 128], [128, 256, 128] or, for up to 64 columns, "
+                  "[256, 64, 128] or [128, 64, 128]",
                   "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
   if (plan.pair || plan.swap || plan.cluster[0])
     return misfit(op, plan.pair ? "pair" : plan.swap ? "swap" : "cluster",

@@ -17,15 +17,15 @@ RolePlanAttr fp4::tensorMemoryRoles(MLIRContext *context, bool storesTiles) {
   return RolePlanAttr::get(context, roles);
 }
 
-/// What two warpgroups of fragments and one of the other roles make of the 168 registers for each
-/// of 384 threads that the launch gives.
-static constexpr int32_t kMathRegisters = 208, kHelperRegisters = 88;
+/// What two warpgroups of fragments and two of the other roles make of the 128 registers for each
+/// of 512 threads that the launch gives.
+static constexpr int32_t kMathRegisters = 208, kHelperRegisters = 48;
 
 RolePlanAttr fp4::warpgroupRoles(MLIRContext *context) {
   return RolePlanAttr::get(
       context,
       {RoleAttr::get(context, "load", 8, 9, {Engine::Tma}, kHelperRegisters),
-       RoleAttr::get(context, "convert", 9, 12, {Engine::Convert}, kHelperRegisters),
+       RoleAttr::get(context, "convert", 9, 16, {Engine::Convert}, kHelperRegisters),
        RoleAttr::get(context, "math", 0, 8, {Engine::Tensor, Engine::Threads}, kMathRegisters)});
 }
 

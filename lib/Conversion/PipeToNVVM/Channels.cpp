@@ -184,7 +184,7 @@ template <typename OpT> struct LowerArrival : fp4::PipePattern<OpT> {
                                     this->state.ctaGroup());
       break;
     case Engine::Threads:
-      emitThreadArrival(rewriter, loc, *channel, barrier, producer);
+      emitThreadArrival(rewriter, op, *channel, barrier, producer);
       break;
     default:
       return rewriter.notifyMatchFailure(op, "expects a side completed by tma, tensor or threads");
@@ -202,13 +202,13 @@ private:
                     : fp4::producersMask(b, loc, this->state, this->state.sharing.at(channel));
   }
 
-  void emitThreadArrival(OpBuilder &b, Location loc, fp4::pipe::ChannelOp channel, Value barrier,
+  void emitThreadArrival(OpBuilder &b, OpT op, fp4::pipe::ChannelOp channel, Value barrier,
                          bool producer) const {
+    Location loc = op.getLoc();
     if (channel.getType().isShared()) {
       // Generic accesses to shared memory before those of TMA and tensor cores.
-      NVVM::FenceProxyOp::create(
-          b, loc, NVVM::ProxyKind::async_shared,
-          NVVM::SharedSpaceAttr::get(b.getContext(), NVVM::SharedSpace::shared_cta));
+      if (!this->state.fencedReleases.contains(op))
+        fp4::emitProxyFence(b, loc);
     } else {
       if (producer)
         NVVM::Tcgen05WaitOp::create(b, loc, NVVM::Tcgen05WaitKind::STORE);
@@ -225,6 +225,12 @@ private:
 
 } // namespace
 
+void fp4::emitProxyFence(OpBuilder &b, Location loc) {
+  NVVM::FenceProxyOp::create(
+      b, loc, NVVM::ProxyKind::async_shared,
+      NVVM::SharedSpaceAttr::get(b.getContext(), NVVM::SharedSpace::shared_cta));
+}
+
 void fp4::emitStageWait(OpBuilder &b, Location loc, pipe::ChannelOp channel, Value barriers,
                         Value iteration, int64_t distance) {
   Value ahead = constantI32(b, loc, *channel.getDepth() - distance);
@@ -238,6 +244,18 @@ fp4::pipe::Engine fp4::consumerEngine(pipe::ChannelOp channel, Operation *op) {
   auto role = op->getParentOfType<pipe::RoleRegionOp>();
   std::optional<size_t> number = role ? channel.getConsumerNumber(role.getRole()) : std::nullopt;
   return channel.getConsumerEngines()[number.value_or(0)];
+}
+
+void fp4::findFencedReleases(gpu::GPUFuncOp kernel, KernelState &state) {
+  kernel.walk([&](pipe::ConsumerReleaseOp release) {
+    bool all = true;
+    release->getParentOfType<pipe::RoleRegionOp>().walk([&](pipe::ConsumerWaitOp wait) {
+      if (wait.getChannel() == release.getChannel())
+        all &= llvm::all_of(wait->getUsers(), llvm::IsaPred<pipe::MmaConvertedOp>);
+    });
+    if (all)
+      state.fencedReleases.insert(release);
+  });
 }
 
 void fp4::findPartlyReleased(gpu::GPUFuncOp kernel, KernelState &state) {

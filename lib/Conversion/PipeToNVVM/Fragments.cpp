@@ -1,20 +1,19 @@
 //===- Fragments.cpp - Products whose accumulator is in registers ---------===//
 //
-// A fragment is an array in the frame of its thread whose elements have constant numbers everywhere,
-// so that LLVM keeps it in registers.
+// A fragment is an array in the frame of its thread whose elements have constant numbers
+// everywhere, so that LLVM keeps it in registers.
 //
-// convert_tile: a thread takes a chunk of 32 elements of a row, 16 bytes of the packed tile, and
-// writes the 64 bytes that they become. Neighbouring threads have neighbouring rows: with the
-// swizzles of both tiles, eight of them touch all banks once.
+// Operands that are converted have an order along K of their own (FragmentLayout.h): a thread of
+// mma_converted has 16 bytes of a row of A, the codes of a quarter of the row, which are the
+// elements that it has of all instructions:
 //
-// mma_converted: thread l of warp w has of an instruction's A the elements
+//   register   0          1          2          3
+//   row        r          r + 8      r          r + 8      r = 16 w + l / 4
+//   k          2 c, + 1   2 c, + 1   2 c + 8, + 1          c = l % 4
 //
-//   register   0          1              2          3
-//   row        r          r + 8          r          r + 8          r = 16 w + l / 4
-//   k          2 c, + 1   2 c, + 1       2 c + 8, + 1              c = l % 4
-//
-// of 16: a byte of the lower four and one of the upper four that their row has there. It reads the
-// 16 bytes of two instructions at once, as do the three other threads of the row.
+// convert_tile: a thread takes half of a row, eight bytes of each quarter, and writes the line of
+// 128 bytes that they become. Neighbouring threads have neighbouring rows, and every other eight of
+// them the other half: with the swizzles of both tiles, they touch all banks equally often.
 //
 // PTX ISA, "Register Fragments and Shared Memory Matrix Layouts" of wgmma.mma_async.
 //
@@ -36,30 +35,57 @@ using namespace fp4;
 
 namespace {
 
-/// Elements of K in 16 bytes of packed codes, and in one instruction.
-constexpr int64_t kChunk = 32, kInstruction = pipe::kDenseMmaK;
+/// Quarters of a row of a k tile, and bytes of each, of packed codes.
+constexpr int64_t kQuarters = 4, kQuarterBytes = 16;
 constexpr int64_t kGroupThreads = 128, kGroupRows = 64;
 constexpr int64_t kLineBytes = 128;
+/// ptxas refuses instructions of 256 columns where 512 threads leave 128 registers to each.
+constexpr int64_t kInstructionColumns = 128;
 
 //===----------------------------------------------------------------------===//
 // Addresses
 //===----------------------------------------------------------------------===//
 
-/// 16 bytes of `row` from byte `byte` on, of a tile of lines of one swizzle width.
-Value inTile(Value tile, pipe::Layout layout, Int32 row, Int32 byte) {
-  int64_t width = pipe::swizzleWidth(layout);
-  Int32 place = hw::swizzle(pipe::swizzleMode(layout), row * width + byte);
-  ImplicitLocOpBuilder &b = place.builder();
-  return stridedPointer(b, b.getLoc(), tile, place, 1);
-}
+/// Where the bytes of a line of a tile are. Tiles are aligned, and swizzling combines addresses by
+/// exclusive or: byte i of the line is at its first byte's address ^ i.
+class Line {
+public:
+  Line(Value tile, pipe::Layout layout, Int32 row)
+      : first(Int32(row.builder(),
+                    LLVM::PtrToIntOp::create(row.builder(), row.builder().getI32Type(), tile)) +
+              hw::swizzle(pipe::swizzleMode(layout), row * pipe::swizzleWidth(layout))),
+        type(tile.getType()) {}
 
-SmallVector<Value> loadChunk(ImplicitLocOpBuilder &b, Value tile, Int32 row, Int32 chunk) {
-  Value pointer = inTile(tile, pipe::Layout::Swizzle64B, row, chunk * 16);
-  Value words = LLVM::LoadOp::create(b, VectorType::get(4, b.getI32Type()), pointer, 16);
+  Value at(Int32 byte) const {
+    Value address = first ^ byte;
+    return LLVM::IntToPtrOp::create(first.builder(), type, address);
+  }
+  Value at(int64_t byte) const { return at(Int32(first.builder(), byte)); }
+
+private:
+  Int32 first;
+  Type type;
+};
+
+SmallVector<Value> loadWords(ImplicitLocOpBuilder &b, Value pointer, int64_t count) {
+  Value words =
+      LLVM::LoadOp::create(b, VectorType::get(count, b.getI32Type()), pointer, unsigned(4 * count));
   SmallVector<Value> result;
-  for (int64_t i = 0; i < 4; ++i)
+  for (int64_t i = 0; i < count; ++i)
     result.push_back(vector::ExtractOp::create(b, words, i));
   return result;
+}
+
+/// Bytes of two words, chosen by the nibbles of `selector`.
+Value pickBytes(ImplicitLocOpBuilder &b, Value low, Value high, Int32 selector) {
+  return NVVM::PermuteOp::create(b, b.getI32Type(), low, high, selector,
+                                 NVVM::PermuteMode::DEFAULT);
+}
+
+/// `block`, or the last of the blocks of scales that exist. Where a block does not exist, neither
+/// do the elements, which are zeros: they take other scales.
+Int32 existingBlock(Value blocks, Int32 block) {
+  return blocks ? minimum(block, Int32(block.builder(), blocks) - 1) : block;
 }
 
 /// The four scales of `row` in column `block` of the tile's blocks.
@@ -75,41 +101,27 @@ Value loadScales(ImplicitLocOpBuilder &b, Value tile, pipe::SharedType type, Int
 // Conversion
 //===----------------------------------------------------------------------===//
 
-/// Items are chunks: those of all rows in one place after those in the place before.
+/// Items are halves of rows: one of every row, and then the other.
 struct LowerConvertTile : PipePattern<pipe::ConvertTileOp> {
   using PipePattern::PipePattern;
 
   LogicalResult matchAndRewrite(pipe::ConvertTileOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    pipe::SharedType source = op.getSource().getType();
     int64_t threads = state.roles.at(op).getNumThreads();
-    int64_t items = source.getRows() * (source.getColumns() / kChunk);
-    int64_t step = threads * kAtOnce, looped = items / step * step;
+    int64_t items = op.getSource().getType().getRows() * 2, whole = items / threads * threads;
     Int32 thread = threadOfRole(b, op, state);
-    if (looped)
-      emitLoop(b, looped, step, [&](Value first) {
-        convertItems(b, op, adaptor, thread + Int32(b, first), threads, kAtOnce);
-      });
-    int64_t whole = (items - looped) / threads;
     if (whole)
-      convertItems(b, op, adaptor, thread + looped, threads, whole);
-    Int32 last = thread + (looped + whole * threads);
-    if (looped + whole * threads < items)
-      emitIf(b, last < items, [&] { convertItems(b, op, adaptor, last, threads, 1); });
+      emitLoop(b, whole, threads,
+               [&](Value first) { convertItem(b, op, adaptor, thread + Int32(b, first)); });
+    Int32 last = thread + whole;
+    if (whole < items)
+      emitIf(b, last < items, [&] { convertItem(b, op, adaptor, last); });
     rewriter.eraseOp(op);
     return success();
   }
 
 private:
-  /// Items of a thread that are loaded before the first of them is stored.
-  static constexpr int64_t kAtOnce = 2;
-
-  struct Item {
-    Int32 row, chunk;
-    SmallVector<Value> codes, factors;
-  };
-
   static void emitIf(ImplicitLocOpBuilder &b, Value condition, llvm::function_ref<void()> body) {
     auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard restore(b);
@@ -126,51 +138,47 @@ private:
     body(loop.getInductionVar());
   }
 
-  /// `first` and the items `apart` from it, `count` in all.
-  void convertItems(ImplicitLocOpBuilder &b, pipe::ConvertTileOp op, OpAdaptor adaptor,
-                    Int32 first, int64_t apart, int64_t count) const {
+  void convertItem(ImplicitLocOpBuilder &b, pipe::ConvertTileOp op, OpAdaptor adaptor,
+                   Int32 index) const {
     HalfOperands halves(b, *state.target, op.getScales().getType().getElementType());
-    SmallVector<Item> items;
-    for (int64_t i = 0; i < count; ++i)
-      items.push_back(load(b, op, adaptor, halves, first + i * apart));
-    for (const Item &item : items)
-      for (auto [i, codes] : llvm::enumerate(item.codes))
-        store(b, op, adaptor, item.row, item.chunk * 4 + int64_t(i),
-              halves.convert(codes, item.factors[i * 8 / halves.blockSize()]));
-  }
-
-  /// Where a block of scales does not exist, neither do the elements: they take the scales of the
-  /// last block, and nobody multiplies what they become.
-  static Item load(ImplicitLocOpBuilder &b, pipe::ConvertTileOp op, OpAdaptor adaptor,
-                   HalfOperands &halves, Int32 index) {
     int64_t rows = op.getSource().getType().getRows();
-    Item item{index % rows, index / rows, {}, {}};
-    item.codes = loadChunk(b, adaptor.getSource(), item.row, item.chunk);
-    pipe::SharedType type = op.getScales().getType();
-    int64_t perChunk = kChunk / halves.blockSize();
-    Int32 scale = item.chunk * perChunk, block = scale / pipe::kScaleBlockColumns;
-    if (adaptor.getBlocks() && type.getColumns() > pipe::kScaleBlockColumns)
-      block = minimum(block, Int32(b, adaptor.getBlocks()) - 1);
-    Int32 word(b, loadScales(b, adaptor.getScales(), type, item.row, block));
-    Int32 scales = word.shiftRight(scale % pipe::kScaleBlockColumns * 8);
-    item.factors = halves.factors(scales, perChunk);
-    return item;
+    Int32 row = index % rows, half = (index / rows) ^ (row / 8 % 2);
+    Line source(adaptor.getSource(), pipe::Layout::Swizzle64B, row);
+    SmallVector<SmallVector<Value>> quarters;
+    for (int64_t quarter = 0; quarter < kQuarters; ++quarter)
+      quarters.push_back(loadWords(b, source.at(half * 8 ^ Int32(b, quarter * kQuarterBytes)), 2));
+    SmallVector<Value> factors =
+        halves.factors(scalesOfQuarters(b, op, adaptor, row, half), kQuarters);
+    Value panel = stridedPointer(b, b.getLoc(), adaptor.getDest(), half, rows * kLineBytes);
+    Line line(panel, pipe::Layout::Swizzle128B, row);
+    for (int64_t word : {0, 1}) {
+      SmallVector<SmallVector<Value>> pairs;
+      for (int64_t quarter = 0; quarter < kQuarters; ++quarter)
+        pairs.push_back(halves.convert(quarters[quarter][word], factors[quarter]));
+      for (int64_t i = 0; i < 4; ++i)
+        store(b, line.at((4 * word + i) * 16),
+              {pairs[0][i], pairs[1][i], pairs[2][i], pairs[3][i]});
+    }
   }
 
-  /// Eight elements of `row`, 16 bytes, of which there are `at` before in the row.
-  static void store(ImplicitLocOpBuilder &b, pipe::ConvertTileOp op, OpAdaptor adaptor, Int32 row,
-                    Int32 at, ArrayRef<Value> pairs) {
+  /// A word with the scales of the four quarters of a half of `row`.
+  static Value scalesOfQuarters(ImplicitLocOpBuilder &b, pipe::ConvertTileOp op, OpAdaptor adaptor,
+                                Int32 row, Int32 half) {
+    pipe::SharedType type = op.getScales().getType();
+    Value low = loadScales(b, adaptor.getScales(), type, row, Int32(b, 0));
+    if (type.getColumns() == kQuarters)
+      return low;
+    Value high = loadScales(b, adaptor.getScales(), type, row,
+                            existingBlock(adaptor.getBlocks(), Int32(b, 1)));
+    return pickBytes(b, low, high, half * 0x1111 + 0x6420);
+  }
+
+  static void store(ImplicitLocOpBuilder &b, Value pointer, ArrayRef<Value> pairs) {
     SmallVector<Value> words;
     for (Value pair : pairs)
       words.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), pair));
     auto type = VectorType::get(4, b.getI32Type());
-    Value value = vector::FromElementsOp::create(b, type, words);
-    constexpr int64_t perLine = kLineBytes / 16;
-    int64_t panelBytes = op.getTileType().getRows() * kLineBytes;
-    Value panel =
-        stridedPointer(b, b.getLoc(), adaptor.getDest(), at / perLine, panelBytes);
-    LLVM::StoreOp::create(
-        b, value, inTile(panel, pipe::Layout::Swizzle128B, row, at % perLine * 16), 16);
+    LLVM::StoreOp::create(b, vector::FromElementsOp::create(b, type, words), pointer, 16);
   }
 };
 
@@ -208,91 +216,94 @@ struct LowerMmaConverted : PipePattern<pipe::MmaConvertedOp> {
   LogicalResult matchAndRewrite(pipe::MmaConvertedOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    pipe::SharedType scales = op.getAScales().getType();
-    int64_t blocks = scales.getColumns() / pipe::kScaleBlockColumns;
-    emitFor(b, op, adaptor, blocks);
+    HalfOperands halves(b, *state.target, op.getAScales().getType().getElementType());
+    PartOfA part = loadA(b, op, adaptor, halves);
+    WarpgroupProduct product = productOf(b, op, adaptor);
+    int64_t count = op.getAccumulator().getType().getElementsPerThread();
+    SmallVector<Value> sums = loadElements(b, adaptor.getAccumulator(), 0, count);
+    // Words are converted while the tensor core multiplies those before.
+    int64_t words = op.getB().getType().getRows() > kInstructionColumns ? 1 : 2;
+    for (int64_t word = 0; word < kWords; word += words) {
+      product.a.clear();
+      for (int64_t i = word; i < word + words; ++i)
+        llvm::append_range(product.a, convertWord(b, halves, part, i));
+      product.bOffset = offsetOfB(op, word);
+      product.pending = word + words < kWords || state.continuedProducts.contains(op);
+      sums = multiplyWarpgroup(b, sums, product);
+      if (word == 0) // the reads of A before loads that follow, while the tensor core is busy
+        emitProxyFence(b, op.getLoc());
+      product.accumulate = arith::ConstantOp::create(b, b.getBoolAttr(true));
+    }
+    storeElements(b, adaptor.getAccumulator(), sums);
     rewriter.eraseOp(op);
     return success();
   }
 
 private:
-  /// The product of as many blocks of scales as there are, at most `blocks`.
-  void emitFor(ImplicitLocOpBuilder &b, pipe::MmaConvertedOp op, OpAdaptor adaptor,
-               int64_t blocks) const {
-    if (blocks == 1 || !adaptor.getBlocks())
-      return multiply(b, op, adaptor, blocks);
-    Value all = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, adaptor.getBlocks(),
-                                      constantI32(b, op.getLoc(), blocks));
-    auto branch = scf::IfOp::create(b, all, /*withElseRegion=*/true);
-    OpBuilder::InsertionGuard restore(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    multiply(b, op, adaptor, blocks);
-    b.setInsertionPointToStart(branch.elseBlock());
-    emitFor(b, op, adaptor, blocks - 1);
-  }
+  /// Words of a quarter of a row. Each has elements of two instructions.
+  static constexpr int64_t kWords = kQuarterBytes / 4;
 
-  void multiply(ImplicitLocOpBuilder &b, pipe::MmaConvertedOp op, OpAdaptor adaptor,
-                int64_t blocks) const {
-    pipe::SharedType type = op.getB().getType();
-    WarpgroupProduct product;
-    product.element = type.getElementType();
-    product.accumulate = adaptor.getAccumulate();
-    product.b = wgmmaDescriptor(b, adaptor.getB());
-    product.a = convertA(b, op, adaptor, blocks);
-    int64_t panelBytes = type.getRows() * kLineBytes;
-    for (size_t i = 0; i < product.a.size() / 4; ++i) {
-      int64_t byte = int64_t(i) * hw::mmaRowBytes;
-      product.bOffsets.push_back((byte / kLineBytes * panelBytes + byte % kLineBytes) / 16);
-    }
-    int64_t count = op.getAccumulator().getType().getElementsPerThread();
-    SmallVector<Value> sums = loadElements(b, adaptor.getAccumulator(), 0, count);
-    storeElements(b, adaptor.getAccumulator(), multiplyWarpgroup(b, sums, product));
-  }
+  /// What a thread has of A: a quarter of two rows which are 8 apart, and factors of its words.
+  struct PartOfA {
+    SmallVector<Value> codes[2], factors[2];
+  };
 
-  /// Registers of A of all instructions of `blocks` blocks of scales.
-  SmallVector<Value> convertA(ImplicitLocOpBuilder &b, pipe::MmaConvertedOp op, OpAdaptor adaptor,
-                              int64_t blocks) const {
-    pipe::SharedType scaleTile = op.getAScales().getType();
-    HalfOperands halves(b, *state.target, scaleTile.getElementType());
+  PartOfA loadA(ImplicitLocOpBuilder &b, pipe::MmaConvertedOp op, OpAdaptor adaptor,
+                HalfOperands &halves) const {
     Int32 thread = threadOfRole(b, op, state);
     Int32 row = rowOfThread(thread);
-    Int32 lane = thread % 4;
-    // Bytes c and c + 4 of eight: the selector's two lowest nibbles.
-    Value selector = lane * 0x11 + 0x40;
+    Int32 quarter = thread % kQuarters;
+    PartOfA part;
+    for (int64_t i : {0, 1})
+      part.codes[i] = loadWords(
+          b,
+          Line(adaptor.getA(), pipe::Layout::Swizzle64B, row + 8 * i).at(quarter * kQuarterBytes),
+          kWords);
+    pipe::SharedType type = op.getAScales().getType();
+    int64_t perQuarter = type.getColumns() / kQuarters; // one scale or two
+    Int32 place = quarter * perQuarter, block = place / pipe::kScaleBlockColumns;
+    if (perQuarter > 1)
+      block = existingBlock(adaptor.getBlocks(), block);
+    Value upper = loadScales(b, adaptor.getAScales(), type, row, block);
+    Value lower = loadScales(b, adaptor.getAScales(), type, row + 8, block);
+    // Those of the upper row, and then those of the lower row.
+    Int32 selector = place % pipe::kScaleBlockColumns * (perQuarter > 1 ? 0x1111 : 0x11) +
+                     (perQuarter > 1 ? 0x5410 : 0x40);
+    SmallVector<Value> factors =
+        halves.factors(pickBytes(b, upper, lower, selector), 2 * perQuarter);
+    for (int64_t i : {0, 1})
+      for (int64_t word = 0; word < kWords; ++word)
+        part.factors[i].push_back(factors[i * perQuarter + word * perQuarter / kWords]);
+    return part;
+  }
+
+  /// Registers of A of two instructions.
+  static SmallVector<Value> convertWord(ImplicitLocOpBuilder &b, HalfOperands &halves,
+                                        const PartOfA &part, int64_t word) {
+    SmallVector<Value> upper = halves.convert(part.codes[0][word], part.factors[0][word]);
+    SmallVector<Value> lower = halves.convert(part.codes[1][word], part.factors[1][word]);
     SmallVector<Value> registers;
-    for (int64_t block = 0; block < blocks; ++block) {
-      SmallVector<Value> factors[2];
-      for (int64_t half : {0, 1})
-        factors[half] = halves.factors(
-            loadScales(b, adaptor.getAScales(), scaleTile, row + 8 * half, Int32(b, block)));
-      int64_t perBlock = pipe::kScaleBlockColumns * halves.blockSize() / kChunk;
-      for (int64_t chunk = 0; chunk < perBlock; ++chunk)
-        convertChunk(b, halves, adaptor.getA(), row, block * perBlock + chunk, selector, factors,
-                     chunk * kChunk / halves.blockSize(), registers);
-    }
+    for (int64_t i = 0; i < 4; ++i)
+      for (Value pair : {upper[i], lower[i]})
+        registers.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), pair));
     return registers;
   }
 
-  /// Two instructions: 32 elements of `row` and of the row 8 below, from scale `scale` of their
-  /// block on.
-  static void convertChunk(ImplicitLocOpBuilder &b, HalfOperands &halves, Value tile, Int32 row,
-                           int64_t chunk, Value selector, ArrayRef<SmallVector<Value>> factors,
-                           int64_t scale, SmallVector<Value> &registers) {
-    SmallVector<Value> upper = loadChunk(b, tile, row, Int32(b, chunk));
-    SmallVector<Value> lower = loadChunk(b, tile, row + 8, Int32(b, chunk));
-    for (int64_t i = 0; i < kChunk / kInstruction; ++i) {
-      auto pick = [&](ArrayRef<Value> words) -> Value {
-        return NVVM::PermuteOp::create(b, b.getI32Type(), words[2 * i], words[2 * i + 1], selector,
-                                       NVVM::PermuteMode::DEFAULT);
-      };
-      Value low = arith::AndIOp::create(b, pick(upper), constantI32(b, b.getLoc(), 0xFFFF));
-      Value high = arith::ShLIOp::create(b, pick(lower), constantI32(b, b.getLoc(), 16));
-      Value codes = arith::OrIOp::create(b, low, high);
-      int64_t at = scale + i * kInstruction / halves.blockSize();
-      SmallVector<Value> pairs = halves.convert(codes, factors[0][at], factors[1][at]);
-      for (int64_t pair : {0, 2, 1, 3})
-        registers.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), pairs[pair]));
-    }
+  static WarpgroupProduct productOf(ImplicitLocOpBuilder &b, pipe::MmaConvertedOp op,
+                                    OpAdaptor adaptor) {
+    WarpgroupProduct product;
+    product.element = op.getB().getType().getElementType();
+    product.columns = std::min(op.getB().getType().getRows(), kInstructionColumns);
+    product.accumulate = adaptor.getAccumulate();
+    product.b = wgmmaDescriptor(b, adaptor.getB());
+    return product;
+  }
+
+  /// Of the elements of B that go with a word of A, in units of the descriptor.
+  static int64_t offsetOfB(pipe::MmaConvertedOp op, int64_t word) {
+    int64_t byte = word * 2 * hw::mmaRowBytes,
+            panelBytes = op.getB().getType().getRows() * kLineBytes;
+    return (byte / kLineBytes * panelBytes + byte % kLineBytes) / 16;
   }
 };
 
@@ -366,7 +377,8 @@ private:
                            const ElementPlaces &places, int64_t i) {
     pipe::GlobalType global = op.getGlobal().getType();
     int64_t bytes = global.getElementType().getIntOrFloatBitWidth() / 8;
-    auto at = [&](Value pointer, int64_t dimension, Int32 index, Value size, int64_t stride) -> Value {
+    auto at = [&](Value pointer, int64_t dimension, Int32 index, Value size,
+                  int64_t stride) -> Value {
       if (global.getShape()[dimension] == 1)
         return pointer;
       return stridedPointer(b, op.getLoc(), pointer, minimum(index, Int32(b, size) - 1), stride);
@@ -378,6 +390,8 @@ private:
   }
 };
 
+/// Elements of 16 bits leave 16 bytes at a time: the four threads of a row exchange what they have
+/// of four tiles of 8 columns, until each has the row of one.
 struct LowerStoreFragment : PipePattern<pipe::StoreFragmentOp> {
   using PipePattern::PipePattern;
 
@@ -385,49 +399,125 @@ struct LowerStoreFragment : PipePattern<pipe::StoreFragmentOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     ElementPlaces places(b, op, state, adaptor.getRow(), adaptor.getColumn());
-    int64_t count = cast<VectorType>(op.getValue().getType()).getNumElements();
+    bool together = exchanges(op);
+    SmallVector<SmallVector<Value>> words;
+    if (together)
+      for (int64_t half : {0, 2})
+        words.push_back(rowsOfTiles(b, op, adaptor, half));
     Int32 rows(b, rowLimit(b, op.getLoc(), op.getDest().getType(), adaptor.getRows()));
     for (int64_t half : {0, 2}) { // elements of one row
       auto branch = scf::IfOp::create(b, places.rowOf(half) < rows, /*withElseRegion=*/false);
       OpBuilder::InsertionGuard restore(b);
       b.setInsertionPointToStart(branch.thenBlock());
-      for (int64_t i = half; i < count; i += 4)
-        storePair(b, op, adaptor, places, i);
+      if (together)
+        storeTiles(b, op, adaptor, places, half, words[half / 2]);
+      else
+        storePairs(b, op, adaptor, places, half);
     }
+    NVVM::SyncWarpOp::create(b, op.getLoc(), constantI32(b, op.getLoc(), -1));
     rewriter.eraseOp(op);
     return success();
   }
 
 private:
-  /// Elements i and i + 1, which are neighbours. Columns come in pairs where their number is even.
-  static void storePair(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op, OpAdaptor adaptor,
-                        const ElementPlaces &places, int64_t i) {
+  /// Elements that a thread has of four tiles, and of one row of them.
+  static constexpr int64_t kExchanged = 16, kTiles = 4;
+
+  static VectorType vectorOf(pipe::StoreFragmentOp op) {
+    return cast<VectorType>(op.getValue().getType());
+  }
+
+  static bool exchanges(pipe::StoreFragmentOp op) {
+    return vectorOf(op).getElementTypeBitWidth() == 16 &&
+           vectorOf(op).getNumElements() % kExchanged == 0 &&
+           op.getDest().getType().getShape()[1] % hw::fragmentTileColumns == 0;
+  }
+
+  /// The words of row `half` of each four tiles, after their exchange.
+  static SmallVector<Value> rowsOfTiles(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op,
+                                        OpAdaptor adaptor, int64_t half) {
+    int64_t count = vectorOf(op).getNumElements();
+    Value all =
+        LLVM::BitcastOp::create(b, VectorType::get(count / 2, b.getI32Type()), adaptor.getValue());
+    SmallVector<Value> words;
+    for (int64_t i = half; i < count; i += 4)
+      words.push_back(vector::ExtractOp::create(b, all, i / 2));
+    Int32 lane(b, NVVM::LaneIdOp::create(b, b.getI32Type()));
+    for (size_t first = 0; first < words.size(); first += kTiles)
+      transpose(b, lane, MutableArrayRef(words).slice(first, kTiles));
+    return words;
+  }
+
+  /// Word j of lane i of four becomes word i of lane j.
+  static void transpose(ImplicitLocOpBuilder &b, Int32 lane, MutableArrayRef<Value> words) {
+    for (int64_t distance : {1, 2}) {
+      Value upper =
+          arith::CmpIOp::create(b, arith::CmpIPredicate::ne, lane & distance, Int32(b, int64_t(0)));
+      for (int64_t i = 0; i < kTiles; ++i) {
+        if (i & distance)
+          continue;
+        Value &low = words[i], &high = words[i | distance];
+        Value given = arith::SelectOp::create(b, upper, low, high);
+        auto number = [&](int64_t value) { return constantI32(b, b.getLoc(), value); };
+        Value taken = NVVM::ShflOp::create(b, b.getI32Type(), number(-1), given, number(distance),
+                                           number(31), NVVM::ShflKind::bfly, UnitAttr());
+        low = arith::SelectOp::create(b, upper, taken, low);
+        high = arith::SelectOp::create(b, upper, high, taken);
+      }
+    }
+  }
+
+  /// Lane l has the row of tile l % 4 of four.
+  static void storeTiles(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op, OpAdaptor adaptor,
+                         const ElementPlaces &places, int64_t half, ArrayRef<Value> words) {
     int64_t columns = op.getDest().getType().getShape()[1];
-    bool paired = columns % 2 == 0;
-    for (int64_t j = i; j < i + 2; j += paired ? 2 : 1) {
-      auto branch =
-          scf::IfOp::create(b, places.columnOf(j) < columns, /*withElseRegion=*/false);
+    Int32 mine =
+        Int32(b, adaptor.getColumn()) + Int32(b, NVVM::LaneIdOp::create(b, b.getI32Type())) %
+                                            kTiles * int64_t(hw::fragmentTileColumns);
+    for (size_t first = 0; first < words.size(); first += kTiles) {
+      Int32 column = mine + int64_t(first) * hw::fragmentTileColumns;
+      auto branch = scf::IfOp::create(b, column < columns, /*withElseRegion=*/false);
       OpBuilder::InsertionGuard restore(b);
       b.setInsertionPointToStart(branch.thenBlock());
-      storeElements(b, op, adaptor, places, j, paired ? 2 : 1);
+      auto type = VectorType::get(kTiles, b.getI32Type());
+      Value value = vector::FromElementsOp::create(b, type, words.slice(first, kTiles));
+      LLVM::StoreOp::create(b, value, pointerTo(b, op, adaptor, places.rowOf(half), column), 16);
     }
+  }
+
+  /// Columns come in pairs where their number is even.
+  static void storePairs(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op, OpAdaptor adaptor,
+                         const ElementPlaces &places, int64_t half) {
+    int64_t columns = op.getDest().getType().getShape()[1], together = columns % 2 ? 1 : 2;
+    for (int64_t i = half; i < vectorOf(op).getNumElements(); i += 4)
+      for (int64_t j = i; j < i + 2; j += together) {
+        auto branch = scf::IfOp::create(b, places.columnOf(j) < columns, /*withElseRegion=*/false);
+        OpBuilder::InsertionGuard restore(b);
+        b.setInsertionPointToStart(branch.thenBlock());
+        storeElements(b, op, adaptor, places, j, together);
+      }
+  }
+
+  static Value pointerTo(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op, OpAdaptor adaptor,
+                         Int32 row, Int32 column) {
+    pipe::GlobalType dest = op.getDest().getType();
+    Value line = stridedPointer(b, op.getLoc(), adaptor.getDest(), row, dest.getRowPitch());
+    return stridedPointer(b, op.getLoc(), line, column,
+                          dest.getElementType().getIntOrFloatBitWidth() / 8);
   }
 
   static void storeElements(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op, OpAdaptor adaptor,
                             const ElementPlaces &places, int64_t first, int64_t count) {
-    pipe::GlobalType dest = op.getDest().getType();
-    int64_t bytes = dest.getElementType().getIntOrFloatBitWidth() / 8;
-    Value row = stridedPointer(b, op.getLoc(), adaptor.getDest(), places.rowOf(first),
-                               dest.getRowPitch());
-    Value pointer = stridedPointer(b, op.getLoc(), row, places.columnOf(first), bytes);
+    Type element = op.getDest().getType().getElementType();
     SmallVector<Value> elements;
     for (int64_t i = first; i < first + count; ++i)
       elements.push_back(vector::ExtractOp::create(b, adaptor.getValue(), i));
-    Value value = count == 1
-                      ? elements.front()
-                      : vector::FromElementsOp::create(
-                            b, VectorType::get(count, dest.getElementType()), elements);
-    LLVM::StoreOp::create(b, value, pointer, unsigned(bytes * count));
+    Value value =
+        count == 1 ? elements.front()
+                   : vector::FromElementsOp::create(b, VectorType::get(count, element), elements);
+    LLVM::StoreOp::create(b, value,
+                          pointerTo(b, op, adaptor, places.rowOf(first), places.columnOf(first)),
+                          unsigned(element.getIntOrFloatBitWidth() / 8 * count));
   }
 };
 
@@ -468,6 +558,16 @@ Value fp4::wgmmaDescriptor(ImplicitLocOpBuilder &b, Value tile) {
   Value start = hw::descriptorStart(Int32(b, address));
   Value wide = arith::ExtUIOp::create(b, b.getI64Type(), start);
   return arith::OrIOp::create(b, wide, constantI64(b, b.getLoc(), int64_t(form)));
+}
+
+void fp4::findContinuedProducts(gpu::GPUFuncOp kernel, KernelState &state) {
+  kernel.walk([&](pipe::MmaConvertedOp op) {
+    if (llvm::any_of(op.getB().getUsers(), [&](Operation *user) {
+          return isa<pipe::MmaConvertedOp>(user) && user->getBlock() == op->getBlock() &&
+                 op->isBeforeInBlock(user);
+        }))
+      state.continuedProducts.insert(op);
+  });
 }
 
 void fp4::populateFragmentPatterns(const TypeConverter &converter, RewritePatternSet &patterns,

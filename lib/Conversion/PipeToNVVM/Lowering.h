@@ -47,6 +47,8 @@ struct KernelState {
   llvm::SmallPtrSet<mlir::Operation *, 4> filledOnce;  ///< channels, see isFilledOnce
   llvm::SmallPtrSet<mlir::Operation *, 4> fencedWaits; ///< see findFencedWaits
   llvm::SmallPtrSet<mlir::Operation *, 4> partlyReleased; ///< see findPartlyReleased
+  llvm::SmallPtrSet<mlir::Operation *, 4> continuedProducts; ///< see findContinuedProducts
+  llvm::SmallPtrSet<mlir::Operation *, 4> fencedReleases; ///< see findFencedReleases
   llvm::DenseMap<mlir::Operation *, pipe::Engine> releases; ///< what completes each release
   bool splitsWarps = false; ///< threads store segments behind guards of their own
   /// Around each op that an engine executes. Roles may be lowered before the ops in them.
@@ -104,6 +106,13 @@ void findFencedWaits(mlir::gpu::GPUFuncOp kernel, KernelState &state);
 /// Collects the releases of stages of which a part was released before, which arrived for both.
 void findPartlyReleased(mlir::gpu::GPUFuncOp kernel, KernelState &state);
 
+/// Collects the releases of tiles that nobody has read but wgmma, which needs no fence, and products
+/// that fence their own reads.
+void findFencedReleases(mlir::gpu::GPUFuncOp kernel, KernelState &state);
+
+/// Collects the products that another product of the same B follows, which waits for both.
+void findContinuedProducts(mlir::gpu::GPUFuncOp kernel, KernelState &state);
+
 /// Inserts the prologue and the teardown of `kernel` and returns its state.
 KernelState emitPrologue(mlir::gpu::GPUFuncOp kernel);
 
@@ -158,6 +167,10 @@ void emitStageWait(mlir::OpBuilder &, mlir::Location, pipe::ChannelOp channel, m
 /// releases late, have read it, and arrives for that stage.
 void releaseStored(mlir::OpBuilder &, mlir::Location, pipe::ChannelOp channel, mlir::Value barriers,
                    mlir::Value iteration);
+
+/// Orders generic accesses to shared memory before those of TMA and tensor cores that a barrier
+/// orders after this thread.
+void emitProxyFence(mlir::OpBuilder &, mlir::Location);
 
 /// The engine that completes the consumer's end of `channel` at which `op` stands.
 pipe::Engine consumerEngine(pipe::ChannelOp channel, mlir::Operation *op);

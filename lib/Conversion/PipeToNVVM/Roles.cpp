@@ -175,6 +175,8 @@ static void describeKernel(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
       state.filledOnce.insert(channel);
   fp4::findFencedWaits(kernel, state);
   fp4::findPartlyReleased(kernel, state);
+  fp4::findFencedReleases(kernel, state);
+  fp4::findContinuedProducts(kernel, state);
   kernel.walk([&](Operation *op) {
     state.splitsWarps |= isa<pipe::StoreOp, pipe::StoreColumnOp, pipe::FoldAmaxOp>(op);
     if (isa<pipe::ConsumerReleaseOp, pipe::PartialReleaseOp>(op))

@@ -4,13 +4,12 @@
 // the tensor core. The conversion of NVFP4 multiplies each operand by 2^-7, which is undone.
 // CHECK-LABEL: func.func @linear
 // CHECK: pipe.make_tensor_map %{{.*}} columns 1024 : memref<?x512xi8> -> !pipe.tensor_map<128x128xf4E2M1FN, swizzle_64B>
-// CHECK: gpu.launch_func @linear_matmul_0::@kernel blocks in (%{{.*}}, %c1, %c1) threads in (%c384, %c1, %c1)
-// CHECK: gpu.func @kernel({{.*}}%[[MARG:[a-z0-9]+]]: i32) kernel attributes {pipe.role_plan = #pipe.role_plan<load warps 8 to 9 drives [tma] registers 88, convert warps 9 to 12 drives [convert] registers 88, math warps 0 to 8 drives [tensor, threads] registers 208>}
+// CHECK: gpu.launch_func @linear_matmul_0::@kernel blocks in (%{{.*}}, %c1, %c1) threads in (%c512, %c1, %c1)
+// CHECK: gpu.func @kernel({{.*}}%[[MARG:[a-z0-9]+]]: i32) kernel attributes {pipe.role_plan = #pipe.role_plan<load warps 8 to 9 drives [tma] registers 48, convert warps 9 to 16 drives [convert] registers 48, math warps 0 to 8 drives [tensor, threads] registers 208>}
 // CHECK: %[[POWER:.*]] = arith.constant dense<1.638400e+04> : vector<16xf32>
 // CHECK: pipe.for_each_work
 // CHECK:   %[[ACC:.*]] = pipe.fragment : !pipe.fragment<64x128xf32, wgmma>
 // CHECK:   scf.for
-// CHECK-COUNT-2: pipe.load %
 // CHECK-COUNT-2: pipe.load_scales {{.*}}] : !pipe.global
 // CHECK:     %[[B:.*]] = pipe.convert_tile {{.*}} -> !pipe.shared<128x128xf16, swizzle_128B>
 // CHECK:     %[[MORE:.*]] = arith.cmpi sgt, %{{.*}}, %c0_i32
@@ -49,4 +48,33 @@ func.func @narrow(%q: tensor<100x288xf4E2M1FN>, %s: tensor<100x9xf8E8M0FNU, #fp4
       : (tensor<100x288xf4E2M1FN>, tensor<100x9xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
          tensor<40x288xf4E2M1FN>, tensor<40x9xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<100x40xf32>
   return %y : tensor<100x40xf32>
+}
+
+// -----
+
+// Tall tiles have two accumulators and two tiles of A for each tile of B. The rows of the second may
+// not exist; then their scales do not either, and those of the last block of rows are loaded.
+// CHECK-LABEL: func.func @tall
+// CHECK: gpu.func @kernel({{.*}}%[[MARG:[a-z0-9]+]]: i32)
+// CHECK:   %[[ACC0:.*]] = pipe.fragment
+// CHECK:   %[[ACC1:.*]] = pipe.fragment
+// CHECK:   scf.for
+// CHECK:     %[[A0:.*]] = pipe.load %
+// CHECK:     %[[S0:.*]] = pipe.load_scales
+// CHECK:     %[[A1:.*]] = pipe.load %
+// CHECK:     %[[LAST:.*]] = arith.subi %[[MARG]], %c1_i32
+// CHECK:     %[[LASTBLOCK:.*]] = arith.divui %[[LAST]], %c128_i32
+// CHECK:     %[[BLOCK:.*]] = arith.minui %{{.*}}, %[[LASTBLOCK]]
+// CHECK:     %[[S1:.*]] = pipe.load_scales %{{.*}}[%[[BLOCK]], %
+// CHECK:     %[[B:.*]] = pipe.convert_tile
+// CHECK:     pipe.mma_converted %[[ACC0]], %[[A0]] scaled %[[S0]], %[[B]]
+// CHECK:     pipe.mma_converted %[[ACC1]], %[[A1]] scaled %[[S1]], %[[B]]
+// CHECK:   pipe.read_fragment %[[ACC0]][0]
+// CHECK:   pipe.read_fragment %[[ACC1]][0]
+func.func @tall(%q: tensor<?x1024xf4E2M1FN>, %s: tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+    %w: tensor<512x1024xf4E2M1FN>, %sw: tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x512xbf16> {
+  %y = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [256, 128, 128]>}
+      : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+         tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x512xbf16>
+  return %y : tensor<?x512xbf16>
 }

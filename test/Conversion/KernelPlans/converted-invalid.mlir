@@ -10,7 +10,7 @@
 // RUN:   | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=MATH
 // RUN: sed s/PLAN/tile=[128,128,128]/ %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels -o /dev/null
 
-// TILE: error: {{.*}}tile{{.*}}[128, 128, 128]{{.*}}for up to 64 columns, [128, 64, 128]
+// TILE: error: {{.*}}tile{{.*}}[256, 128, 128]{{.*}}for up to 64 columns, [256, 64, 128] or [128, 64, 128]
 // PAIR: error: {{.*}}pair{{.*}}left out on sm_90a
 // CLUSTER: error: {{.*}}cluster{{.*}}left out on sm_90a
 // RESIDENT: error: {{.*}}resident{{.*}}1

@@ -17,9 +17,11 @@ def Pipe_ConvertTileOp : Pipe_EngineOp<
     `tile[n, k] = convert(source[n, k], scales[n, k / block])`, for tensor cores without fp4. With
     scales of f8E4M3FN the elements are f16 and are value * scale * 2^-7. With scales of f8E8M0FNU
     they are bf16 and are value * scale. `numerics::convertElement` is the definition: both are
-    exact, but for infinite bf16. Only the elements of the `blocks` blocks of 4 scale columns that
-    exist (default: all) are defined. Every thread converts 32 elements at a time. The sequential form
-    returns the tile; the other forms fill a tile of a channel acquired by this role.
+    exact, but for infinite bf16. The elements of a row have the order in which `pipe.mma_converted`
+    multiplies them (`include/fp4/ISA/FragmentLayout.h`). Elements behind the `blocks` blocks of 4
+    scale columns that exist (default: all) must be zeros of `source`. A thread converts half of a
+    row at a time. The sequential form returns the tile; the other forms fill a tile of a channel
+    acquired by this role.
 
     Constraints: (C180) source is f4E2M1FN with layout swizzle_64B, one panel wide; its scales have
     layout tiled_128x4, one column per block, and enough rows; the tile has the shape of the source,
@@ -73,9 +75,10 @@ def Pipe_MmaConvertedOp : Pipe_EngineOp<"mma_converted", "Tensor"> {
   let description = [{
     `acc[m, n] = (accumulate ? acc[m, n] : 0) + sum over k of convert(a[m, k], sa[m, k / block]) *
     b[n, k]` with the conversion of `pipe.convert_tile`, which takes place in registers. Warpgroup w
-    of the role has rows 64 w .. 64 w + 63 of A. K counts to the end of the `blocks` blocks of 4
-    scale columns that exist (default: all), in instructions of 16 in ascending order. The
-    accumulator is complete when the op ends. PTX: wgmma.mma_async.m64nNk16 with A in registers.
+    of the role has rows 64 w .. 64 w + 63 of A. Instructions have 16 elements of K each, in the order
+    of `include/fp4/ISA/FragmentLayout.h`. Elements behind the `blocks` blocks of 4 scale columns that
+    exist (default: all) are zeros. The accumulator is complete when the op ends, or when another
+    product of the same B ends that follows it. PTX: wgmma.mma_async.m64nNk16 with A in registers.
 
     Constraints: (C181) the accumulator is a fragment of wgmma with 64 rows; A has 64 rows for each
     warpgroup of the role; A and its scales are as in (C180); B has the accumulator's columns, the
