@@ -42,7 +42,8 @@ void addCompilerOptions(CLI::App &app, Options &options) {
   app.add_option("-o", options.output,
                  "File that --emit writes; a directory receives one file per kernel module");
   app.add_option("--explore", options.explore,
-                 "Write a page that shows the program at every phase, and its simulation");
+                 "Write a page that shows the program at every phase, and its simulation")
+      ->excludes(app.get_option("--emit"));
   app.add_option("--kernel", options.kernel, "Emit only this kernel module");
   app.add_option("--multiprocessors", options.compiler.multiprocessors,
                  "Multiprocessors that the grids of products and of transforms on the tensor core "
