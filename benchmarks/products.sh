@@ -20,9 +20,9 @@ func.func @$name(%a: tensor<?x$data> {fp4.dims = ["M", "K"]}, %sa: tensor<?x$sca
   return %y : tensor<?x8192xbf16>
 }
 X
-    for columns in 128 256; do
+    for tile in 128x128 128x256 256x128; do
       "$build"/bin/fp4-runner "$folder/$name.mlir" --target=sm_90a --emit=so \
-        --plan "tile_product, tile = [128, $columns, 128]" -o "$folder/${name}_$columns.so"
+        --plan "tile_product, tile = [${tile/x/, }, 128]" -o "$folder/${name}_$tile.so"
     done
   done
   exit
