@@ -143,7 +143,7 @@ TEST(Time, ABarrierIsWhatTheFasterWarpWaitsFor) {
   EXPECT_GT(result.time.roles[0].share[size_t(Activity::Barrier)], 0.3);
 }
 
-TEST(Time, ALargeGridIsSampledAndTakesAsLong) {
+TEST(Time, AGridOfManyWavesIsTimedWhole) {
   const std::string body = "  mov.u32 %r2, %ctaid.x;\n  mov.u32 %r3, %ntid.x;\n"
                            "  mad.lo.u32 %t, %r2, %r3, %t;\n  mul.wide.u32 %rd1, %t, 4;\n"
                            "  add.u64 %rd1, %out, %rd1;\n  ld.global.b32 %r1, [%rd1];\n"
