@@ -10,7 +10,8 @@ namespace fp4::sim {
 
 using hw::TimingRate;
 
-/// A rate that nobody knows reads as 0 and is noted: whoever predicts must then say so instead.
+/// A rate that nobody knows is noted: whoever predicts must then say so instead. It reads as 1, with
+/// which a simulation goes on, since rates are divided by too.
 class Rates {
 public:
   explicit Rates(std::string_view target) {
@@ -24,7 +25,7 @@ public:
     if (value == value) [[likely]]
       return value;
     missed.insert(which);
-    return 0;
+    return 1;
   }
   const std::set<TimingRate> &missing() const { return missed; }
 
