@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 NAMES = ("alloc alloc_result free constant memset memcpy_2d tensor_map multiprocessor_count fail "
-         "expect_size launch call").split()
+         "expect_size launch call launch_dependent").split()
 
 path = sys.argv[1]
 symbols = subprocess.run(["nm", "-D", "--undefined-only", path], capture_output=True, text=True,
@@ -29,8 +29,10 @@ def record(name):
 
 
 functions = [record(name) for name in NAMES]
-table = (ctypes.c_uint64 * 13)(8 * 13, *(ctypes.cast(f, ctypes.c_void_p).value for f in functions))
-short = (ctypes.c_uint64 * 13)(8 * 12, *table[1:])
+words = 1 + len(functions)
+table = (ctypes.c_uint64 * words)(8 * words,
+                                  *(ctypes.cast(f, ctypes.c_void_p).value for f in functions))
+short = (ctypes.c_uint64 * words)(8 * (words - 1), *table[1:])
 print("fp4_bind with a short table:", bind(short))
 print("entry after that:", entry(None))
 print("fp4_bind:", bind(table))

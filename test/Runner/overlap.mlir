@@ -1,0 +1,28 @@
+// Programmatic dependent launch: an amax, a quantizer that reads it, a product and what follows, in one stream. No bit
+// changes, and the strict check finds every kernel that would touch memory before it waited.
+// RUN: fp4-runner %s --output y=%t.plain.npy | FileCheck %s
+// RUN: fp4-runner %s --overlap-launches --check=strict --output y=%t.npy | FileCheck %s --check-prefixes=CHECK,STRICT
+// RUN: fp4-runner %s --overlap-launches --target=sm_90a --check=strict --policy=random --seed=3 | FileCheck %s --check-prefix=STRICT
+// RUN: cmp %t.plain.npy %t.npy
+// CHECK: passed
+// CHECK: equals
+// STRICT: hazards {{.*}}none
+// RUN: fp4-runner %s --overlap-launches --emit=ptx --kernel=overlapped_matmul_0 -o - | FileCheck %s --check-prefix=PTX
+// PTX: tcgen05.alloc
+// PTX: griddepcontrol.launch_dependents;
+// PTX-NEXT: griddepcontrol.wait;
+// PTX-NOT: ld.global.nc
+// RUN: fp4-runner %s --overlap-launches --emit=so -o %t.so
+// RUN: fp4-run %t.so --device=sim --check=strict | FileCheck %s
+
+func.func @overlapped(%x: tensor<130x256xbf16>, %qw: tensor<72x256xf4E2M1FN>, %sw: tensor<72x16xf8E4M3FN>, %aw: tensor<f32>) -> (tensor<130x72xbf16> {fp4.name = "y"}) {
+  %ax = fp4.amax %x : tensor<130x256xbf16> -> tensor<f32>
+  %qx, %sx = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<130x256xbf16>, tensor<f32>) -> (tensor<130x256xf4E2M1FN>, tensor<130x16xf8E4M3FN>)
+  %tx = fp4.swizzle_scales %sx : tensor<130x16xf8E4M3FN> -> tensor<130x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+  %tw = fp4.swizzle_scales %sw : tensor<72x16xf8E4M3FN> -> tensor<72x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+  %alpha = fp4.matmul_alpha %ax, %aw : tensor<f32>, tensor<f32> -> tensor<f32>
+  %y = fp4.blockscaled_matmul %qx scaled %tx, %qw scaled %tw alpha %alpha {format = #fp4.format<nvfp4>}
+      : (tensor<130x256xf4E2M1FN>, tensor<130x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<72x256xf4E2M1FN>, tensor<72x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<f32>) -> tensor<130x72xbf16>
+  return %y : tensor<130x72xbf16>
+}
