@@ -28,7 +28,6 @@ public:
 private:
   void buildTile(Value m, Value n);
   void buildKTile(ValueRange accs, Value row, Value column, Value k);
-  Value load(Value map, Value row, Value column);
   Value loadScales(Value from, Value rowBlock, Value kBlock, Value blocks, int64_t rows);
   Value rowBlock(Value row, bool mayNotExist);
   Value lastRowBlock();
@@ -40,10 +39,7 @@ private:
 } // namespace
 
 void ConvertedProductBuilder::build() {
-  Value numM = constant(shape.dynamicRows() ? 0 : shape.tilesM());
-  if (rows)
-    numM =
-        arith::DivUIOp::create(b, loc, add(rows, constant(shape.tileM - 1)), constant(shape.tileM));
+  Value numM = countTilesM();
   forEachWork(numM, constant(shape.tilesN()), [&](Value m, Value n) { buildTile(m, n); });
   gpu::ReturnOp::create(b, loc);
 }
@@ -58,12 +54,6 @@ void ConvertedProductBuilder::buildTile(Value m, Value n) {
   for (auto [i, acc] : llvm::enumerate(accs))
     storeSums(acc, i ? add(row, constant(int64_t(i) * kRows)) : row, column,
               -2 * numerics::convertedExponent(format()));
-}
-
-Value ConvertedProductBuilder::load(Value map, Value row, Value column) {
-  auto box = cast<TensorMapType>(map.getType());
-  auto type = SharedType::get(box.getShape(), box.getElementType(), box.getLayout());
-  return LoadOp::create(b, loc, type, map, row, column, Value(), Value(), Value()).getResult();
 }
 
 /// The block of rows of scales of `row`: tiles begin where one does, or in the middle of one. Where

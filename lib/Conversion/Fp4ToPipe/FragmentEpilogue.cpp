@@ -13,6 +13,20 @@ using namespace fp4::pipe;
 /// Elements of a thread that are handled at a time, at most: half of the columns that it covers.
 static constexpr int64_t kElements = 16;
 
+Value FragmentEpilogue::countTilesM() {
+  Value count = constant(shape.dynamicRows() ? 0 : shape.tilesM());
+  if (rows)
+    count =
+        arith::DivUIOp::create(b, loc, add(rows, constant(shape.tileM - 1)), constant(shape.tileM));
+  return count;
+}
+
+Value FragmentEpilogue::load(Value map, Value row, Value column) {
+  auto box = cast<TensorMapType>(map.getType());
+  auto type = SharedType::get(box.getShape(), box.getElementType(), box.getLayout());
+  return LoadOp::create(b, loc, type, map, row, column, Value(), Value(), Value()).getResult();
+}
+
 FragmentType FragmentEpilogue::fragment() {
   return FragmentType::get(b.getContext(), {64, shape.tileN}, b.getF32Type(), FragmentKind::Wgmma);
 }

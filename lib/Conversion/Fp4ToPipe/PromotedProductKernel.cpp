@@ -27,7 +27,6 @@ private:
 
   void buildTile(Value m, Value n);
   void buildKTile(ArrayRef<Value> accumulators, Value row, Value column, Value k);
-  Value load(Value map, Value row, Value column);
   Value partRow(Value row, size_t part) {
     return part ? add(row, constant(int64_t(part) * partRows)) : row;
   }
@@ -37,10 +36,7 @@ private:
 } // namespace
 
 void PromotedProductBuilder::build() {
-  Value numM = constant(shape.dynamicRows() ? 0 : shape.tilesM());
-  if (rows)
-    numM = arith::DivUIOp::create(b, loc, add(rows, constant(shape.tileM - 1)),
-                                  constant(shape.tileM));
+  Value numM = countTilesM();
   forEachWork(numM, constant(shape.tilesN()), [&](Value m, Value n) { buildTile(m, n); });
   gpu::ReturnOp::create(b, loc);
 }
@@ -54,12 +50,6 @@ void PromotedProductBuilder::buildTile(Value m, Value n) {
        [&](Value k) { buildKTile(accumulators, row, column, k); });
   for (auto [part, acc] : llvm::enumerate(accumulators))
     storeSums(acc, partRow(row, part), column, /*exponent=*/0);
-}
-
-Value PromotedProductBuilder::load(Value map, Value row, Value column) {
-  auto box = cast<TensorMapType>(map.getType());
-  auto type = SharedType::get(box.getShape(), box.getElementType(), box.getLayout());
-  return LoadOp::create(b, loc, type, map, row, column, Value(), Value(), Value()).getResult();
 }
 
 /// Scales are asked for before the tiles are there.

@@ -56,6 +56,18 @@ static StringRef warpgroupRules(pipe::RolePlanAttr roles) {
   return {};
 }
 
+LogicalResult fp4::checkFragmentPlan(Operation *op, const KernelPlan &plan,
+                                     const hw::TargetModel &target) {
+  if (plan.pair || plan.swap || plan.cluster[0])
+    return misfit(op, plan.pair ? "pair" : plan.swap ? "swap" : "cluster",
+                  "is left out on " + StringRef(target.name), "one");
+  if (*plan.resident != 1)
+    return misfit(op, "resident", "is 1", Twine(*plan.resident));
+  if (plan.store == ResultStore::Tma)
+    return misfit(op, "store", "is left out on " + StringRef(target.name), "tma");
+  return success();
+}
+
 LogicalResult fp4::checkConvertedProduct(Operation *op, const KernelPlan &plan,
                                          const hw::TargetModel &target) {
   auto [m, n, k] = plan.tile;
@@ -68,13 +80,8 @@ LogicalResult fp4::checkConvertedProduct(Operation *op, const KernelPlan &plan,
                   "is [256, 128, 128], [128, 128, 128], [128, 256, 128] or, for up to 64 columns, "
                   "[256, 64, 128] or [128, 64, 128]",
                   "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
-  if (plan.pair || plan.swap || plan.cluster[0])
-    return misfit(op, plan.pair ? "pair" : plan.swap ? "swap" : "cluster",
-                  "is left out on " + StringRef(target.name), "one");
-  if (*plan.resident != 1)
-    return misfit(op, "resident", "is 1", Twine(*plan.resident));
-  if (plan.store == ResultStore::Tma)
-    return misfit(op, "store", "is left out on " + StringRef(target.name), "tma");
+  if (failed(checkFragmentPlan(op, plan, target)))
+    return failure();
   using enum pipe::Engine;
   return checkTiling(op, plan, target, {Tma, Convert, Tensor, Threads}, warpgroupRules);
 }

@@ -25,6 +25,9 @@ extern const FamilyRules kProductRules, kTransformRules, kTileQuantizeRules, kSt
     kStreamItemsRules, kReduceGridRules, kReduceRowsRules, kDotsRules;
 
 struct MatmulSize;
+/// What plans of sums in registers have in common: one block alone, which stores directly.
+llvm::LogicalResult checkFragmentPlan(mlir::Operation *op, const KernelPlan &plan,
+                                      const hw::TargetModel &target);
 /// What kProductRules are on targets without tcgen05 (ConvertedProductPlans.cpp).
 KernelPlan proposeConvertedProduct(mlir::Operation *op, const MatmulSize &size,
                                    const hw::TargetModel &target);

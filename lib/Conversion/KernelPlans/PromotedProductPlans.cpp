@@ -102,13 +102,8 @@ LogicalResult fp4::checkPromotedProduct(Operation *op, const KernelPlan &plan,
                   "is [m, n, 128] with m = 64 or 128 and n a multiple of 8 up to 192, or m = 256 "
                   "and n up to 128",
                   "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
-  if (plan.pair || plan.swap || plan.cluster[0])
-    return misfit(op, plan.pair ? "pair" : plan.swap ? "swap" : "cluster",
-                  "is left out on " + StringRef(target.name), "one");
-  if (*plan.resident != 1)
-    return misfit(op, "resident", "is 1", Twine(*plan.resident));
-  if (plan.store == ResultStore::Tma)
-    return misfit(op, "store", "is left out on " + StringRef(target.name), "tma");
+  if (failed(checkFragmentPlan(op, plan, target)))
+    return failure();
   using enum pipe::Engine;
   return checkTiling(op, plan, target, {Tma, Tensor, Threads},
                      m == 64 ? oneGroupRules : twoGroupRules);
