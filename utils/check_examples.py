@@ -33,6 +33,7 @@ import tempfile
 
 OPERATIONS = {
     "include/fp4/Dialect/Fp4/IR/Fp4Ops.td": "test/Dialect/Fp4/ops.mlir",
+    "include/fp4/Dialect/Fp4/IR/Fp4PrepackOps.td": "test/Dialect/Fp4/ops.mlir",
     "include/fp4/Dialect/Fp4/IR/Fp4ProductOps.td": "test/Dialect/Fp4/ops.mlir",
     "include/fp4/Dialect/Pipe/IR/Pipe*.td": "test/Dialect/Pipe/examples.mlir",
 }

@@ -41,7 +41,8 @@ static_assert(FP4_BF16 == int(ElementType::BF16) && FP4_F16 == int(ElementType::
               FP4_F6E3M2FN == int(ElementType::F6E3M2FN) &&
               FP4_F8E4M3FN == int(ElementType::F8E4M3FN) &&
               FP4_F8E5M2 == int(ElementType::F8E5M2) &&
-              FP4_F8E8M0FNU == int(ElementType::F8E8M0FNU) && FP4_I64 == int(ElementType::I64));
+              FP4_F8E8M0FNU == int(ElementType::F8E8M0FNU) && FP4_I64 == int(ElementType::I64) &&
+              FP4_I8 == int(ElementType::I8));
 static_assert(FP4_LINEAR == int(Layout::Linear) && FP4_TILED_128X4 == int(Layout::Tiled128x4));
 
 namespace {

@@ -5,8 +5,10 @@
 
 #include "fp4/Harness/Inputs.h"
 #include "fp4/ISA/ScaleLayout.h"
+#include "fp4/ISA/WeightLayout.h"
 #include "fp4/Numerics/E4M3.h"
 #include "fp4/Numerics/Float16.h"
+#include "fp4/Numerics/PackedWeights.h"
 
 #include <algorithm>
 #include <cmath>
@@ -145,6 +147,29 @@ void clearPadding(Tensor &tensor) {
   }
 }
 
+/// Prepacked weights, whose format the size of a tile tells.
+Expected<Tensor> makeWeights(Tensor &tensor, std::string_view distribution, Random &random) {
+  const std::vector<int64_t> &shape = tensor.type.shape;
+  const bool isNV = shape.back() == hw::weightTileBytes(16);
+  if (shape.size() != 3 || (!isNV && shape.back() != hw::weightTileBytes(32)))
+    return makeError(ErrorKind::Usage,
+                     fmt::format("no input is made for {}", tensor.type.str()),
+                     "tensors of i8 are prepacked weights, N/128 x K/64 tiles");
+  const int64_t rows = shape[0] * hw::weightTileRows, columns = shape[1] * hw::weightTileColumns;
+  Tensor codes(Type{{rows, columns}, ElementType::F4E2M1FN});
+  Tensor scales(isNV ? Type{{rows, columns / 16}, ElementType::F8E4M3FN}
+                     : Type{{rows, columns / 32}, ElementType::F8E8M0FNU});
+  fillCodes(codes, distribution, random);
+  fillScales(scales, distribution, random);
+  FP4_ASSIGN(auto packed,
+             numerics::packWeights(isNV ? numerics::BlockFormat::NVFP4
+                                        : numerics::BlockFormat::MXFP4,
+                                   codes.as<uint8_t>(), scales.as<uint8_t>(), uint64_t(rows),
+                                   uint64_t(columns)));
+  std::ranges::copy(packed, tensor.as<uint8_t>().begin());
+  return std::move(tensor);
+}
+
 } // namespace
 
 Expected<Tensor> makeInput(const Type &type, std::string_view distribution, uint64_t seed,
@@ -167,6 +192,8 @@ Expected<Tensor> makeInput(const Type &type, std::string_view distribution, uint
   case ElementType::F8E5M2:
     fillWideCodes(tensor, distribution, random);
     break;
+  case ElementType::I8:
+    return makeWeights(tensor, distribution, random);
   case ElementType::F8E4M3FN:
     if (isFactor) {
       fillE4M3(tensor, floatGenerator(distribution, random, type, seed + index));

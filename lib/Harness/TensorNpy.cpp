@@ -152,9 +152,10 @@ std::vector<float> decodeTensor(const Tensor &tensor) {
     return numerics::decodeFloats(numerics::FloatType::F16, tensor.bytes);
   case ElementType::F32:
     return numerics::decodeFloats(numerics::FloatType::F32, tensor.bytes);
+  case ElementType::I8:
+    return {bytes.begin(), bytes.end()};
   case ElementType::I64:
-    std::ranges::transform(tensor.as<int64_t>(), values.begin(),
-                           [](int64_t value) { return static_cast<float>(value); });
+    std::ranges::copy(tensor.as<int64_t>(), values.begin());
     return values;
   }
   return values;

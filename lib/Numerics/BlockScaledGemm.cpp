@@ -14,15 +14,6 @@
 namespace fp4::numerics {
 namespace {
 
-/// Runs body(first step, end) for every range of K, from the first to the last.
-template <typename Body> void forRanges(const GemmProblem &p, const Body &body) {
-  const uint64_t slices = slicesOf(p), steps = stepsOf(p), perSlice = splitSlice / fp4MmaK;
-  for (uint64_t split = 0; split < p.splits; ++split) {
-    const SplitRange range = splitRange(split, p.splits, slices);
-    body(range.begin * perSlice, std::min(range.end * perSlice, steps));
-  }
-}
-
 StepKind stepKindOf(BlockFormat f) {
   return {isMX(f) ? hw::ScaleType::UE8M0 : hw::ScaleType::UE4M3,
           blockSizeOf(f) == 16 ? hw::ScaleVector::X4 : hw::ScaleVector::X2};
@@ -175,6 +166,8 @@ Expected<GemmReference> gemmReference(const GemmProblem &p) {
   FP4_TRY(validate(p));
   if (hasF32Scales(p.format))
     return promotedReference(p);
+  if (p.floatA)
+    return floatReference(p);
   const PaddedOperand a(p, p.a), b(p, p.b);
   const StepKernels &kernels = stepKernels();
   const StepRounding rounding = roundingOf(p);

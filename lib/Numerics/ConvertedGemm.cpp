@@ -1,6 +1,7 @@
 // The model of a product whose operands are converted for a tensor core of 16-bit floats: one
-// instruction of K = 16 after the other, each a truncated fused dot product (DenseMma.h) of
-// elements that the order of converted operands brings together (FragmentLayout.h).
+// instruction of K = 16 after the other, each a truncated fused dot product (DenseMma.h). The order of
+// converted operands says which elements come together (FragmentLayout.h); beside an operand of floats,
+// which is as it is in memory, they follow one another.
 #include "GemmOperands.h"
 #include "fp4/ISA/FragmentLayout.h"
 #include "fp4/Numerics/DenseRow.h"
@@ -25,18 +26,24 @@ constexpr uint64_t pieceColumns = 256;
 /// The 16 factors of each instruction of a k tile, of one row.
 using TileFactors = std::array<FactorRow, instructionsPerTile>;
 
-hw::MmaType factorType(BlockFormat format) {
-  return isMX(format) ? hw::MmaType::BF16 : hw::MmaType::F16;
+/// The elements of a k tile, of one row.
+using TileElements = std::array<uint16_t, tileK>;
+
+/// The type of both factors: that of the operand without scales, if there is one.
+FloatType elementOf(const GemmProblem &p) {
+  return p.floatA.value_or(isMX(p.format) ? FloatType::BF16 : FloatType::F16);
+}
+hw::MmaType factorType(const GemmProblem &p) {
+  return elementOf(p) == FloatType::BF16 ? hw::MmaType::BF16 : hw::MmaType::F16;
 }
 
-uint64_t tilesOf(const PaddedOperand &operand) {
-  return (operand.steps + stepsPerTile - 1) / stepsPerTile;
-}
+/// K tiles of `steps` steps.
+uint64_t tilesOf(uint64_t steps) { return (steps + stepsPerTile - 1) / stepsPerTile; }
 
-/// Elements of a k tile, zeros where K has ended.
-std::array<uint16_t, tileK> convertTile(BlockFormat format, const PaddedOperand &operand,
-                                        uint64_t row, uint64_t tile) {
-  std::array<uint16_t, tileK> elements{};
+/// Zeros where K has ended.
+TileElements convertTile(const GemmProblem &p, const PaddedOperand &operand, uint64_t row,
+                         uint64_t tile) {
+  TileElements elements{};
   for (unsigned k = 0; k < tileK; ++k) {
     const uint64_t step = tile * stepsPerTile + k / fp4MmaK;
     const unsigned inStep = k % fp4MmaK;
@@ -44,20 +51,28 @@ std::array<uint16_t, tileK> convertTile(BlockFormat format, const PaddedOperand 
       break;
     const Fp4MmaOperand part = operand.step(row, step);
     const uint8_t code = part.data[inStep / 2] >> (inStep % 2 * 4) & 15;
-    elements[k] = convertElement(format, code, part.scales[inStep / blockSizeOf(format)]);
+    elements[k] =
+        convertElement(p.format, elementOf(p), code, part.scales[inStep / blockSizeOf(p.format)]);
   }
   return elements;
 }
 
-TileFactors decodeTile(BlockFormat format, const PaddedOperand &operand, uint64_t row,
-                       uint64_t tile) {
-  const std::array<uint16_t, tileK> elements = convertTile(format, operand, row, tile);
+/// The same of A, which are floats.
+TileElements floatTile(const GemmProblem &p, uint64_t row, uint64_t tile) {
+  TileElements elements{};
+  const uint64_t first = tile * tileK, end = std::min<uint64_t>(first + tileK, p.depth);
+  for (uint64_t k = first; k < end; ++k)
+    elements[k - first] = floatBits(p, row, k);
+  return elements;
+}
+
+TileFactors factorsOf(const GemmProblem &p, const TileElements &elements) {
   TileFactors factors;
   for (unsigned i = 0; i < instructionsPerTile; ++i) {
     std::array<uint16_t, instructionK> together;
     for (unsigned n = 0; n < instructionK; ++n)
-      together[n] = elements[hw::convertedElementOf(i, n)];
-    decodeFactors(factorType(format), reinterpret_cast<const uint8_t *>(together.data()), false,
+      together[n] = elements[p.floatA ? i * instructionK + n : hw::convertedElementOf(i, n)];
+    decodeFactors(factorType(p), reinterpret_cast<const uint8_t *>(together.data()), false,
                   false, factors[i]);
   }
   return factors;
@@ -67,10 +82,10 @@ TileFactors decodeTile(BlockFormat format, const PaddedOperand &operand, uint64_
 std::vector<DenseColumns> decodePanel(const GemmProblem &p, const PaddedOperand &b, uint64_t first,
                                       uint64_t count) {
   std::vector<DenseColumns> panel;
-  for (uint64_t tile = 0; tile < tilesOf(b); ++tile) {
+  for (uint64_t tile = 0; tile < tilesOf(b.steps); ++tile) {
     std::array<std::vector<FactorRow>, instructionsPerTile> columns;
     for (uint64_t j = 0; j < count; ++j) {
-      const TileFactors factors = decodeTile(p.format, b, first + j, tile);
+      const TileFactors factors = factorsOf(p, convertTile(p, b, first + j, tile));
       for (unsigned i = 0; i < instructionsPerTile; ++i)
         columns[i].push_back(factors[i]);
     }
@@ -80,17 +95,36 @@ std::vector<DenseColumns> decodePanel(const GemmProblem &p, const PaddedOperand 
   return panel;
 }
 
-/// The accumulators of row `row` against a panel.
-void multiplyRow(const GemmProblem &p, const PaddedOperand &a, uint64_t row,
-                 const std::vector<DenseColumns> &panel, std::span<uint32_t> sums) {
-  const unsigned fraction = fractionBits(factorType(p.format));
+/// Rows of A by k tile.
+struct Rows {
+  const GemmProblem &p;
+  std::optional<PaddedOperand> scaled; ///< where they are not floats
+
+  explicit Rows(const GemmProblem &p) : p(p) {
+    if (!p.floatA)
+      scaled.emplace(p, p.a);
+  }
+  TileFactors tile(uint64_t row, uint64_t number) const {
+    return factorsOf(p, scaled ? convertTile(p, *scaled, row, number) : floatTile(p, row, number));
+  }
+};
+
+/// The sums of row `row` against a panel: those of the ranges of K, added from the first on.
+void multiplyRow(const GemmProblem &p, const Rows &a, uint64_t row,
+                 const std::vector<DenseColumns> &panel, std::span<float> sums) {
+  const unsigned fraction = fractionBits(factorType(p));
   const DenseRowOptions options{2 * fraction, hw::AccumulatorType::F32, {}};
   const std::vector<int32_t> unscaled(sums.size());
-  for (uint64_t tile = 0; tile < tilesOf(a); ++tile) {
-    const TileFactors factors = decodeTile(p.format, a, row, tile);
-    for (unsigned i = 0; i < instructionsPerTile; ++i)
-      denseRow(factors[i], panel[tile * instructionsPerTile + i], unscaled, sums, options);
-  }
+  forRanges(p, [&](uint64_t begin, uint64_t end) { // steps; a range begins with a k tile
+    std::vector<uint32_t> part(sums.size());
+    for (uint64_t tile = tilesOf(begin); tile < tilesOf(end); ++tile) {
+      const TileFactors factors = a.tile(row, tile);
+      for (unsigned i = 0; i < instructionsPerTile; ++i)
+        denseRow(factors[i], panel[tile * instructionsPerTile + i], unscaled, part, options);
+    }
+    for (size_t j = 0; j < sums.size(); ++j)
+      sums[j] = begin == 0 ? floatOf(part[j]) : sums[j] + floatOf(part[j]);
+  });
 }
 
 } // namespace
@@ -100,35 +134,40 @@ TensorCore tensorCoreOf(const hw::TargetModel &target) {
                                                       : TensorCore::Converted;
 }
 
-uint16_t convertElement(BlockFormat format, uint8_t code, uint8_t scale) {
+uint16_t convertElement(BlockFormat format, FloatType type, uint8_t code, uint8_t scale) {
   const float value = decodeE2M1(code);
-  if (isMX(format))
-    return encodeBF16(value * decodeUE8M0(scale));
-  return encodeF16(std::ldexp(value * decodeUE4M3(scale), convertedExponent(format)));
+  const float scaled = isMX(format)
+                           ? value * decodeUE8M0(scale)
+                           : std::ldexp(value * decodeUE4M3(scale), convertedExponent(format));
+  return type == FloatType::BF16 ? encodeBF16(scaled) : encodeF16(scaled);
+}
+
+uint16_t convertElement(BlockFormat format, uint8_t code, uint8_t scale) {
+  return convertElement(format, isMX(format) ? FloatType::BF16 : FloatType::F16, code, scale);
 }
 
 std::vector<float> convertedModel(const GemmProblem &p) {
-  const PaddedOperand a(p, p.a), b(p, p.b);
+  const Rows a(p);
+  const PaddedOperand b(p, p.b);
   const EpilogueProgram epilogue(hasAlpha(p), p.epilogue, p.output);
-  const int restored = -2 * convertedExponent(p.format);
-  std::vector<float> result(a.rows * b.rows);
+  const int restored = -(p.floatA ? 1 : 2) * convertedExponent(p.format);
+  std::vector<float> result(p.a.rows * b.rows);
   std::mutex mutex;
   uint64_t done = 0;
   parallelFor((b.rows + pieceColumns - 1) / pieceColumns, p.threads, [&](uint64_t piece) {
     const uint64_t first = piece * pieceColumns;
     const uint64_t count = std::min(pieceColumns, b.rows - first);
     const std::vector<DenseColumns> panel = decodePanel(p, b, first, count);
-    std::vector<uint32_t> sums(count);
-    for (uint64_t row = 0; row < a.rows; ++row) {
-      std::fill(sums.begin(), sums.end(), 0);
+    std::vector<float> sums(count);
+    for (uint64_t row = 0; row < p.a.rows; ++row) {
       multiplyRow(p, a, row, panel, sums);
       for (uint64_t j = 0; j < count; ++j)
-        result[row * b.rows + first + j] = epilogue.apply(std::ldexp(floatOf(sums[j]), restored),
+        result[row * b.rows + first + j] = epilogue.apply(std::ldexp(sums[j], restored),
                                                           alphaAt(p, row, first + j).value_or(1.f));
     }
     const std::lock_guard lock(mutex);
     if (p.progress)
-      p.progress(done += a.rows * count, a.rows * b.rows);
+      p.progress(done += p.a.rows * count, p.a.rows * b.rows);
   });
   return result;
 }

@@ -18,18 +18,23 @@ Status validate(const GemmProblem &p) {
   if (p.depth == 0 || (p.depth % block && !endsInBlock))
     return fail("K must be a positive multiple of " + std::to_string(block) + " for " +
                 std::string(stringify(p.format)) + ", but got " + std::to_string(p.depth));
-  if (!p.a.data || !p.b.data || !p.a.scales || !p.b.scales)
+  if (p.floatA && (p.core != TensorCore::Converted || !isPacked(p.format) ||
+                   *p.floatA == FloatType::F32 ||
+                   (*p.floatA == FloatType::F16 && isMX(p.format))))
+    return fail("a without scales must be bf16 beside nvfp4 or mxfp4, or f16 beside nvfp4, of a "
+                "tensor core of 16-bit floats");
+  if (!p.a.data || !p.b.data || (!p.a.scales && !p.floatA) || !p.b.scales)
     return fail("matrix product expects data and scales of both operands");
   const uint64_t rowBytes = isPacked(p.format) ? p.depth / 2 : p.depth;
   const std::string least = isPacked(p.format) ? "K / 2" : "K";
-  if (p.a.dataPitch && p.a.dataPitch < rowBytes)
-    return fail("row pitch of operand a must be at least " + least + " bytes");
+  if (p.a.dataPitch && p.a.dataPitch < (p.floatA ? p.depth * 2 : rowBytes))
+    return fail("row pitch of operand a must be at least " + (p.floatA ? "2 K" : least) + " bytes");
   if (p.b.dataPitch && p.b.dataPitch < rowBytes)
     return fail("row pitch of operand b must be at least " + least + " bytes");
   if (const uint64_t slices = slicesOf(p); p.splits == 0 || p.splits > slices)
     return fail("ranges of K must be 1 to " + std::to_string(slices) + ", but got " +
                 std::to_string(p.splits));
-  if ((p.core == TensorCore::Converted || endsInBlock) && p.splits != 1)
+  if (((p.core == TensorCore::Converted && !p.floatA) || endsInBlock) && p.splits != 1)
     return fail("ranges of K must be 1 for this tensor core, but got " + std::to_string(p.splits));
   if (!p.rowAlpha.empty() && p.rowAlpha.size() != p.a.rows)
     return fail("alphas of rows must be " + std::to_string(p.a.rows) + " numbers, but got " +
@@ -48,6 +53,13 @@ std::optional<float> alphaAt(const GemmProblem &p, uint64_t row, uint64_t column
   if (!p.rowAlpha.empty())
     return p.rowAlpha[row];
   return p.columnAlpha.empty() ? p.alpha : p.columnAlpha[column];
+}
+
+uint16_t floatBits(const GemmProblem &p, uint64_t row, uint64_t k) {
+  const uint64_t pitch = p.a.dataPitch ? p.a.dataPitch : p.depth * 2;
+  uint16_t bits;
+  std::memcpy(&bits, p.a.data + row * pitch + k * sizeof(bits), sizeof(bits));
+  return bits;
 }
 
 uint64_t slicesOf(const GemmProblem &p) { return (p.depth + splitSlice - 1) / splitSlice; }

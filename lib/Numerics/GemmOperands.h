@@ -2,6 +2,7 @@
 #pragma once
 
 #include "fp4/Numerics/BlockScaledGemm.h"
+#include <algorithm>
 
 namespace fp4::numerics {
 
@@ -19,6 +20,15 @@ uint64_t slicesOf(const GemmProblem &p);
 /// Steps of 64 in K.
 uint64_t stepsOf(const GemmProblem &p);
 
+/// Runs body(first step, end) for every range of K, from the first to the last.
+template <typename Body> void forRanges(const GemmProblem &p, const Body &body) {
+  const uint64_t slices = slicesOf(p), steps = stepsOf(p), perSlice = splitSlice / fp4MmaK;
+  for (uint64_t split = 0; split < p.splits; ++split) {
+    const SplitRange range = splitRange(split, p.splits, slices);
+    body(range.begin * perSlice, std::min(range.end * perSlice, steps));
+  }
+}
+
 /// An operand with dense rows of whole K = 64 steps, zero behind K.
 struct PaddedOperand {
   uint64_t rows, steps, scalesPerStep;
@@ -35,6 +45,11 @@ struct PaddedOperand {
 
 /// The model of TensorCore::Converted (gemmMmaModel calls it).
 std::vector<float> convertedModel(const GemmProblem &p);
+/// The reference of a product whose A are floats (gemmReference calls it).
+GemmReference floatReference(const GemmProblem &p);
+
+/// The bits of element k of row `row` of A, which are floats of 16 bits.
+uint16_t floatBits(const GemmProblem &p, uint64_t row, uint64_t k);
 
 /// The model of TensorCore::None, and how often a sum is rounded in it.
 std::vector<float> fmaModel(const GemmProblem &p);

@@ -87,5 +87,7 @@ Status runSwizzle(Step &step);
 Status runUnswizzle(Step &step);
 Status runAlpha(Step &step);
 Status runMatmul(Step &step);
+Status runPrepack(Step &step);
+Status runUnprepack(Step &step);
 
 } // namespace fp4::harness

@@ -27,7 +27,8 @@ constexpr Spelling kSpellings[] = {{ElementType::BF16, "bf16"},
                                    {ElementType::F8E4M3FN, "f8E4M3FN"},
                                    {ElementType::F8E5M2, "f8E5M2"},
                                    {ElementType::F8E8M0FNU, "f8E8M0FNU"},
-                                   {ElementType::I64, "i64"}};
+                                   {ElementType::I64, "i64"},
+                                   {ElementType::I8, "i8"}};
 
 /// A JSON value and where it is in the manifest. Accessors throw an Error, which parse() catches:
 /// the exception never leaves this file.

@@ -73,6 +73,11 @@ std::vector<Shape> productShapes(const ProgramOp &op, int64_t rows, int64_t colu
   return shapes;
 }
 
+/// Operand 1 of a product is there: not beside a lhs of floats.
+bool hasLhsScales(const ProgramOp &op) {
+  return !op.attributes.contains("operand_segments") || hasOperand(op, 1);
+}
+
 /// The shapes of the results, where the operation makes matrices of other sizes than its first
 /// operand's.
 std::vector<Shape> resultShapes(const ProgramOp &op, std::span<const Type> operands) {
@@ -91,9 +96,18 @@ std::vector<Shape> resultShapes(const ProgramOp &op, std::span<const Type> opera
     return {{1, operands[1].shape[0]}};
   if (op.op == "fp4.quantize" && first.size() == 2)
     return quantizedShapes(op, first);
+  if (op.op == "fp4.blockscaled_matmul" && !hasLhsScales(op) && first.size() == 2 &&
+      op.resultTypes.size() == 1 && op.resultTypes[0].shape.size() == 2)
+    return {{first[0], op.resultTypes[0].shape[1]}}; // of floats and weights
   if (op.op == "fp4.blockscaled_matmul" && operands.size() > 2 && first.size() == 2 &&
       operands[2].shape.size() == 2)
     return productShapes(op, first[0], operands[2].shape[0]);
+  if (op.op == "fp4.prepack" || op.op == "fp4.unprepack") { // static
+    std::vector<Shape> shapes;
+    for (const Type &type : op.resultTypes)
+      shapes.push_back(type.shape);
+    return shapes;
+  }
   if ((op.op == "tensor.collapse_shape" || op.op == "tensor.expand_shape") &&
       op.resultTypes.size() == 1)
     return {reshaped(op.resultTypes[0].shape, first)};
@@ -118,7 +132,7 @@ Status checkRows(const ProgramOp &op, std::span<const Type> operands) {
   std::vector<std::pair<size_t, size_t>> pairs;
   if (op.op == "fp4.dequantize")
     pairs = {{0, 1}};
-  if (op.op == "fp4.blockscaled_matmul" && !isGrouped(op)) {
+  if (op.op == "fp4.blockscaled_matmul" && !isGrouped(op) && hasLhsScales(op)) {
     pairs = {{0, 1}, {2, 3}};
     const auto format = numerics::parseBlockFormat(attributeOr(op, "format", ""));
     if (format && numerics::hasF32Scales(*format)) // that of 2 has a scale for 128 rows

@@ -3,7 +3,9 @@
 #include "Interpreter.h"
 
 #include "fp4/ISA/BufferShape.h"
+#include "fp4/ISA/WeightLayout.h"
 #include "fp4/Numerics/BlockScaledGemm.h"
+#include "fp4/Numerics/PackedWeights.h"
 #include "fp4/Numerics/Quantize.h"
 #include "fp4/Support/Progress.h"
 
@@ -20,6 +22,14 @@ Expected<std::vector<uint8_t>> linearScales(const Tensor &scales) {
   return std::vector<uint8_t>(bytesOf(scales).begin(), bytesOf(scales).end());
 }
 
+static Expected<numerics::BlockFormat> formatOf(const Step &step) {
+  FP4_ASSIGN(auto name, step.attribute("format"));
+  auto format = numerics::parseBlockFormat(name);
+  if (!format)
+    return step.wrong(fmt::format("has the unknown format '{}'", name));
+  return *format;
+}
+
 /// `convert` makes scales of one layout out of those of another.
 static Status runConversion(Step &step, decltype(&numerics::swizzleScales) convert) {
   FP4_TRY(step.expect(1, 1));
@@ -30,6 +40,27 @@ static Status runConversion(Step &step, decltype(&numerics::swizzleScales) conve
 
 Status runSwizzle(Step &step) { return runConversion(step, numerics::swizzleScales); }
 Status runUnswizzle(Step &step) { return runConversion(step, numerics::unswizzleScales); }
+
+Status runPrepack(Step &step) {
+  FP4_TRY(step.expect(2, 1));
+  FP4_ASSIGN(auto format, formatOf(step));
+  FP4_ASSIGN(auto shape, step.matrix(0));
+  FP4_ASSIGN(auto tiles, numerics::packWeights(format, bytesOf(*step.operands[0]),
+                                               bytesOf(*step.operands[1]), shape.first,
+                                               shape.second));
+  return step.define(0, tiles);
+}
+
+Status runUnprepack(Step &step) {
+  FP4_TRY(step.expect(1, 2));
+  FP4_ASSIGN(auto format, formatOf(step));
+  const std::vector<int64_t> &shape = step.types[0].shape;
+  FP4_ASSIGN(auto weights,
+             numerics::unpackWeights(format, bytesOf(*step.operands[0]), uint64_t(shape.at(0)),
+                                     uint64_t(shape.at(1))));
+  FP4_TRY(step.define(0, weights.codes));
+  return step.define(1, weights.scales);
+}
 
 Status runAlpha(Step &step) {
   FP4_TRY(step.expect(2, 1));
@@ -44,7 +75,7 @@ namespace {
 /// One product of a step, with what of it the step does not own.
 struct OwnedProblem {
   numerics::GemmProblem gemm;
-  std::vector<uint8_t> scalesA, scalesB;
+  std::vector<uint8_t> scalesA, scalesB, codesB;
 };
 
 /// Alpha: one number, one for each row, one for each column, or one for each group.
@@ -57,9 +88,15 @@ void setAlpha(numerics::GemmProblem &gemm, const Tensor &alpha, std::span<const 
     (alpha.type.shape.back() == 1 ? gemm.rowAlpha : gemm.columnAlpha) = alphas;
 }
 
+/// The operands of a product, null where they are absent.
+struct ProductOperands {
+  const Tensor *lhs, *lhsScales, *rhs, *rhsScales, *alpha, *offsets;
+};
+
 /// What all products of a step share.
 struct ProductStep {
   Step &step;
+  ProductOperands operands;
   std::pair<uint64_t, uint64_t> lhs, rhs; ///< rows and columns
   std::vector<RowRange> groups;           ///< of rows of lhs
   bool isGrouped;
@@ -102,56 +139,104 @@ std::vector<RowRange> groupsBetween(const Tensor &offsets, uint64_t rows) {
   return groups;
 }
 
-Expected<ProductStep> readProduct(Step &step) {
-  FP4_TRY(step.expect(4, 1));
-  FP4_ASSIGN(auto formatName, step.attribute("format"));
-  auto format = numerics::parseBlockFormat(formatName);
-  if (!format)
-    return step.wrong(fmt::format("has the unknown format '{}'", formatName));
-  FP4_ASSIGN(auto lhs, step.matrix(0));
-  FP4_ASSIGN(auto rhs, step.matrix(2));
-  if (lhs.second != rhs.second)
-    return step.wrong(fmt::format("must have matrices of equal depth, but got {} and {}",
-                                  step.operands[0]->type.str(), step.operands[2]->type.str()));
-  FP4_ASSIGN(auto groups, groupsOf(step, lhs.first));
+Expected<ProductOperands> operandsOf(const Step &step) {
+  FP4_TRY(step.expect(2, 1));
+  FP4_ASSIGN(auto lhs, step.optional(0));
+  FP4_ASSIGN(auto lhsScales, step.optional(1));
+  FP4_ASSIGN(auto rhs, step.optional(2));
+  FP4_ASSIGN(auto rhsScales, step.optional(3));
   FP4_ASSIGN(auto alpha, step.optional(4));
   FP4_ASSIGN(auto offsets, step.optional(6));
-  if (offsets)
-    groups = groupsBetween(*offsets, lhs.first);
-  const bool isGrouped = offsets || step.op.attributes.contains("groups");
-  ProductStep product{step, lhs, rhs, std::move(groups), isGrouped, alpha,
+  const auto isMatrix = [](const Tensor *tensor, bool isPrepacked) {
+    return tensor && tensor->type.shape.size() == (isPrepacked ? 3 : 2);
+  };
+  if (!isMatrix(lhs, false) || !isMatrix(rhs, !rhsScales))
+    return step.wrong("must have two matrices");
+  return ProductOperands{lhs, lhsScales, rhs, rhsScales, alpha, offsets};
+}
+
+/// Rows and columns of `tensor`, a matrix or tiles of prepacked weights.
+std::pair<uint64_t, uint64_t> sizesOf(const Tensor &tensor) {
+  const std::vector<int64_t> &shape = tensor.type.shape;
+  if (shape.size() == 2)
+    return {uint64_t(shape[0]), uint64_t(shape[1])};
+  return {uint64_t(shape[0] * hw::weightTileRows), uint64_t(shape[1] * hw::weightTileColumns)};
+}
+
+Expected<ProductStep> readProduct(Step &step) {
+  FP4_ASSIGN(auto operands, operandsOf(step));
+  FP4_ASSIGN(auto format, formatOf(step));
+  const auto lhs = sizesOf(*operands.lhs), rhs = sizesOf(*operands.rhs);
+  if (lhs.second != rhs.second)
+    return step.wrong(fmt::format("must have matrices of equal depth, but got {} and {}",
+                                  operands.lhs->type.str(), operands.rhs->type.str()));
+  FP4_ASSIGN(auto groups, groupsOf(step, lhs.first));
+  if (operands.offsets)
+    groups = groupsBetween(*operands.offsets, lhs.first);
+  const bool isGrouped = operands.offsets || step.op.attributes.contains("groups");
+  const Tensor *alpha = operands.alpha;
+  ProductStep product{step, operands, lhs, rhs, std::move(groups), isGrouped, alpha,
                       alpha ? floats(*alpha) : std::vector<float>(), {}};
   numerics::GemmProblem &common = product.common;
-  common.format = *format;
+  common.format = format;
   common.depth = lhs.second;
   common.output = floatType(step.types[0].element);
   FP4_ASSIGN(common.epilogue, numerics::parseEpilogue(step.attributeOr("epilogue", "")));
   FP4_ASSIGN(common.splits, step.integer("split_k", 1));
   const bool usesFma = step.attributeOr("arithmetic", "tensor_core") == "fma";
   common.core = usesFma ? numerics::TensorCore::None : numerics::tensorCoreOf(step.target);
+  if (!operands.lhsScales) {
+    common.floatA = floatType(operands.lhs->type.element);
+    common.core = numerics::TensorCore::Converted; // the tensor core of 16-bit floats
+  }
   common.threads = step.threads;
   return product;
+}
+
+/// A product of floats and of weights, which may be prepacked.
+Expected<OwnedProblem> floatProblem(const ProductStep &product) {
+  const ProductOperands &operands = product.operands;
+  OwnedProblem owned{product.common, {}, {}, {}};
+  owned.gemm.a = {bytesOf(*operands.lhs).data(), nullptr, product.lhs.first, 0, 0};
+  const uint8_t *codes = bytesOf(*operands.rhs).data();
+  if (operands.rhsScales) {
+    FP4_ASSIGN(owned.scalesB, linearScales(*operands.rhsScales));
+  } else {
+    FP4_ASSIGN(auto weights,
+               numerics::unpackWeights(product.common.format, bytesOf(*operands.rhs),
+                                       product.rhs.first, product.rhs.second));
+    owned.scalesB = std::move(weights.scales);
+    owned.codesB = std::move(weights.codes);
+    codes = owned.codesB.data();
+  }
+  const auto pitch = static_cast<uint64_t>(hw::denseRowBytes(int64_t(product.common.depth)));
+  owned.gemm.b = {codes, owned.scalesB.data(), product.rhs.first, pitch, 0};
+  if (product.alpha)
+    setAlpha(owned.gemm, *product.alpha, product.alphas, 0);
+  return owned;
 }
 
 /// Group `group`, whose scales begin at `atA` and `atB` of the lists of tiles.
 Expected<OwnedProblem> problemOf(const ProductStep &product, size_t group, uint64_t &atA,
                                  uint64_t &atB) {
-  const std::vector<const Tensor *> &operands = product.step.operands;
+  const ProductOperands &operands = product.operands;
   const auto pitch = numerics::isPacked(product.common.format)
                          ? static_cast<uint64_t>(hw::denseRowBytes(int64_t(product.common.depth)))
                          : product.common.depth;
   const RowRange range = product.groups[group];
-  OwnedProblem owned{product.common, {}, {}};
+  OwnedProblem owned{product.common, {}, {}, {}};
+  if (!operands.lhsScales)
+    return floatProblem(product);
   if (product.isGrouped) {
-    FP4_ASSIGN(owned.scalesA, nextScales(product, *operands[1], range.rows, atA));
-    FP4_ASSIGN(owned.scalesB, nextScales(product, *operands[3], product.columns(), atB));
+    FP4_ASSIGN(owned.scalesA, nextScales(product, *operands.lhsScales, range.rows, atA));
+    FP4_ASSIGN(owned.scalesB, nextScales(product, *operands.rhsScales, product.columns(), atB));
   } else {
-    FP4_ASSIGN(owned.scalesA, linearScales(*operands[1]));
-    FP4_ASSIGN(owned.scalesB, linearScales(*operands[3]));
+    FP4_ASSIGN(owned.scalesA, linearScales(*operands.lhsScales));
+    FP4_ASSIGN(owned.scalesB, linearScales(*operands.rhsScales));
   }
-  owned.gemm.a = {bytesOf(*operands[0]).data() + range.begin * pitch, owned.scalesA.data(),
+  owned.gemm.a = {bytesOf(*operands.lhs).data() + range.begin * pitch, owned.scalesA.data(),
                   range.rows, pitch, 0};
-  owned.gemm.b = {bytesOf(*operands[2]).data() + group * product.columns() * pitch,
+  owned.gemm.b = {bytesOf(*operands.rhs).data() + group * product.columns() * pitch,
                   owned.scalesB.data(), product.columns(), pitch, 0};
   if (product.alpha)
     setAlpha(owned.gemm, *product.alpha, product.alphas, group);

@@ -94,6 +94,8 @@ TensorCore tensorCoreOf(const hw::TargetModel &target);
 /// value * scale * 2^-7, for MXFP4 the bf16 of value * scale. Both are exact, except that an MXFP4
 /// element of 2^128 or more is infinite. Returns the 16 bits.
 uint16_t convertElement(BlockFormat format, uint8_t code, uint8_t scale);
+/// The same in the type of the other operand, f16 (nvfp4 only) or bf16, where that has no scales.
+uint16_t convertElement(BlockFormat format, FloatType type, uint8_t code, uint8_t scale);
 /// The power of two that it multiplies by: f16 holds every product of a value and a scale so.
 constexpr int convertedExponent(BlockFormat format) { return isMX(format) ? 0 : -7; }
 
@@ -123,6 +125,9 @@ struct GemmProblem {
   /// range has whole slices of 256 elements (splitRange), so there are at most as many as slices.
   uint64_t splits = 1;
   TensorCore core = TensorCore::BlockScaled;
+  /// A has elements of this type, bf16 or f16, of which rows are a.dataPitch bytes apart (0: dense),
+  /// and no scales. TensorCore::Converted only.
+  std::optional<FloatType> floatA = std::nullopt;
 };
 
 /// Elements of K in a slice, of which the ranges of a split product consist.

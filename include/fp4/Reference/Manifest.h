@@ -27,7 +27,8 @@ enum class ElementType {
   F8E4M3FN,
   F8E5M2,
   F8E8M0FNU,
-  I64
+  I64,
+  I8
 };
 enum class Layout { Linear, Tiled128x4 };
 

@@ -41,7 +41,9 @@ static MemRefType bufferType(RankedTensorType type, hw::RowPitch pitch) {
       return {};
     return MemRefType::get(hw::bufferShape({type.getShape(), 4}, pitch), byte);
   }
-  if (fp4::isScaleElementType(element) || fp4::isByteElementType(element))
+  bool isByte = fp4::isScaleElementType(element) || fp4::isByteElementType(element) ||
+                isa_and_present<fp4::WeightLayoutAttr>(type.getEncoding());
+  if (isByte)
     return MemRefType::get(type.getShape(), byte);
   bool isKnown = element.isBF16() || element.isF16() || element.isF32() || element.isInteger(64);
   if (dynamicColumns || type.getEncoding() || !isKnown)

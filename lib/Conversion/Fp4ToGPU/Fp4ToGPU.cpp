@@ -62,6 +62,8 @@ LogicalResult lower(Operation *operation, fp4::LoweringContext &context) {
       .Case([&](fp4::UnswizzleScalesOp op) { return fp4::lowerUnswizzle(op, context); })
       .Case([&](fp4::StackScalesOp op) { return fp4::lowerStackScales(op, context); })
       .Case([&](fp4::InterleaveShardsOp op) { return fp4::lowerInterleaveShards(op, context); })
+      .Case([&](fp4::PrepackOp op) { return fp4::lowerPrepack(op, context); })
+      .Case([&](fp4::UnprepackOp op) { return fp4::lowerUnprepack(op, context); })
       .Case([&](fp4::MatmulAlphaOp op) { return fp4::lowerMatmulAlpha(op, context); })
       .Case([&](fp4::BlockScaledMatmulOp op) { return fp4::lowerDots(op, context); })
       .Case([&](linalg::GenericOp op) { return fp4::lowerElementwise(op, context); })

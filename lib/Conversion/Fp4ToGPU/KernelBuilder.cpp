@@ -90,6 +90,12 @@ Value KernelBuilder::addOperand(Value hostValue) {
 Value KernelBuilder::pointer(Value buffer, RankedTensorType type) {
   auto layout = scaleLayout(type) ? pipe::Layout::Tiled128x4 : pipe::Layout::Linear;
   auto global = pipe::GlobalType::get(type.getShape(), type.getElementType(), layout);
+  if (type.getRank() > 2) { // prepacked weights, static: a row for each tile
+    int64_t rows = type.getNumElements() / type.getShape().back();
+    global = pipe::GlobalType::get({rows, type.getShape().back()}, type.getElementType());
+    buffer = pipe::BufferViewOp::create(hostBuilder, pipe::getBufferType(global), buffer,
+                                        /*offset=*/0, /*rows=*/Value());
+  }
   Value view = pipe::GlobalViewOp::create(hostBuilder, global, buffer);
   return pipe::GlobalPtrOp::create(bodyBuilder, addOperand(view));
 }

@@ -25,6 +25,8 @@ struct LoweringContext {
 };
 
 mlir::LogicalResult lowerAmax(AmaxOp op, LoweringContext &context);
+mlir::LogicalResult lowerPrepack(PrepackOp op, LoweringContext &context);
+mlir::LogicalResult lowerUnprepack(UnprepackOp op, LoweringContext &context);
 mlir::LogicalResult lowerMatmulAlpha(MatmulAlphaOp op, LoweringContext &context);
 mlir::LogicalResult lowerTileQuantize(QuantizeOp op, LoweringContext &context);
 mlir::LogicalResult lowerRowwiseQuantize(QuantizeOp op, LoweringContext &context);

@@ -80,15 +80,17 @@ static void setResults(MatmulShape &shape, BlockScaledMatmulOp op) {
 
 static MatmulShape matmulShape(BlockScaledMatmulOp op, const KernelPlan &plan) {
   auto lhs = cast<RankedTensorType>(op.getLhs().getType());
-  auto scales = cast<RankedTensorType>(op.getLhsScales().getType());
   MatmulShape shape;
   shape.splits = int64_t(op.getSplitK().value_or(1));
   shape.m = lhs.getDimSize(0);
   shape.n = op.getColumns();
   shape.k = lhs.getDimSize(1);
   shape.block = blockSize(op.getFormat());
-  shape.dataType = lhs.getElementType();
-  shape.scaleType = scales.getElementType();
+  shape.dataType = cast<RankedTensorType>(op.getRhs().getType()).getElementType();
+  shape.scaleType = scaleType(op.getContext(), op.getFormat());
+  if (op.hasFloatLhs())
+    shape.floatA = lhs.getElementType();
+  shape.prepackedB = op.hasPrepackedRhs();
   shape.resultType = op.getElementType();
   shape.alpha = alphaOf(op);
   if (auto epilogue = op.getEpilogue())
@@ -135,13 +137,14 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
 
     Value rows =
         logicalRows(rewriter, loc, cast<RankedTensorType>(op.getLhs().getType()), adaptor.getLhs());
-    if (shape.dynamicRows())
+    if (shape.dynamicRows() && !shape.floatA)
       checkScaleRows(rewriter, op, adaptor.getLhsScales(), rows);
     SmallVector<Value> results = allocateResults(rewriter, op, shape, rows);
 
     auto module = op->getParentOfType<ModuleOp>();
     gpu::GPUModuleOp kernels = createKernelModule(rewriter, module, op, "matmul");
     auto build = shape.hasF32Scales() ? buildPromotedProductKernel
+                 : shape.floatA       ? buildWeightProductKernel
                  : target.hasTcgen05  ? buildMatmulKernel
                                       : buildConvertedProductKernel;
     gpu::GPUFuncOp kernel = build(kernels, shape, *plan, loc);
@@ -193,8 +196,9 @@ private:
         expected, "pass the scales of the rows of lhs");
   }
 
-  SmallVector<Value> kernelArguments(OpBuilder &b, Location loc, const MatmulShape &shape,
-                                     OpAdaptor adaptor, ValueRange results, Value rows) const {
+  /// The operands with the scales of those that have some, and their alphas.
+  static SmallVector<Value> operandArguments(OpBuilder &b, Location loc, const MatmulShape &shape,
+                                             OpAdaptor adaptor) {
     auto columns = b.getI64IntegerAttr(shape.k);
     auto view = [&](Type type, Value buffer) -> Value {
       return pipe::GlobalViewOp::create(b, loc, type, buffer);
@@ -211,10 +215,17 @@ private:
     if (shape.swap)
       std::swap(a, second);
     SmallVector<Value> values = {
-        pipe::MakeTensorMapOp::create(b, loc, shape.mapA(), a.first, columns),
-        pipe::MakeTensorMapOp::create(b, loc, shape.mapB(), second.first, columns),
-        scales(shape.scalesA(), a.second, shape.scaleRowsA()),
-        scales(shape.scalesB(), second.second, shape.scaleRowsB())};
+        pipe::MakeTensorMapOp::create(b, loc, shape.mapA(), a.first, columns)};
+    if (shape.prepackedB)
+      values.push_back(view(shape.tilesB(), pipe::BufferViewOp::create(
+                                                b, loc, pipe::getBufferType(shape.tilesB()),
+                                                second.first, /*offset=*/0, /*rows=*/Value())));
+    else
+      values.push_back(pipe::MakeTensorMapOp::create(b, loc, shape.mapB(), second.first, columns));
+    if (!shape.floatA)
+      values.push_back(scales(shape.scalesA(), a.second, shape.scaleRowsA()));
+    if (!shape.prepackedB)
+      values.push_back(scales(shape.scalesB(), second.second, shape.scaleRowsB()));
     if (shape.alpha != MatmulShape::Alpha::None)
       values.push_back(view(shape.alphas(), adaptor.getAlpha()));
     if (shape.dual) {
@@ -224,8 +235,14 @@ private:
       if (adaptor.getAlpha2())
         values.push_back(view(shape.alphas(), adaptor.getAlpha2()));
     }
+    return values;
+  }
+
+  SmallVector<Value> kernelArguments(OpBuilder &b, Location loc, const MatmulShape &shape,
+                                     OpAdaptor adaptor, ValueRange results, Value rows) const {
+    SmallVector<Value> values = operandArguments(b, loc, shape, adaptor);
     for (auto [type, input] : llvm::zip(shape.inputs, adaptor.getEpilogueInputs()))
-      values.push_back(view(type, input));
+      values.push_back(pipe::GlobalViewOp::create(b, loc, type, input));
     addResults(b, loc, shape, adaptor, results, values);
     if (shape.dynamicRows())
       values.push_back(arith::IndexCastOp::create(b, loc, b.getI32Type(), rows));
@@ -266,13 +283,15 @@ private:
                                   ValueRange(), sizes, ValueRange())
           .getMemref();
     };
-    Value parts = allocate(shape.workspace(), shape.splits * shape.workM());
+    pipe::GlobalType partsType = shape.floatA ? shape.fragmentWorkspace() : shape.workspace();
+    pipe::GlobalType countersType = shape.floatA ? shape.fragmentCounters() : shape.counters();
+    Value parts = allocate(partsType, shape.splits * (shape.floatA ? shape.tilesN() : shape.workM()));
     Value counters =
-        allocate(shape.counters(), shape.clusterM * shape.tilesN() * shape.clusterN);
+        allocate(countersType, shape.clusterM * shape.tilesN() * shape.clusterN);
     Value zero = arith::ConstantIntOp::create(b, loc, 0, 32);
     gpu::MemsetOp::create(b, loc, TypeRange(), ValueRange(), counters, zero);
-    values.push_back(pipe::GlobalViewOp::create(b, loc, shape.workspace(), parts));
-    values.push_back(pipe::GlobalViewOp::create(b, loc, shape.counters(), counters));
+    values.push_back(pipe::GlobalViewOp::create(b, loc, partsType, parts));
+    values.push_back(pipe::GlobalViewOp::create(b, loc, countersType, counters));
   }
 
   /// One block, or cluster, per output tile, at most as many as are resident, at least one so that

@@ -21,40 +21,56 @@ Value FragmentEpilogue::countTilesM() {
   return count;
 }
 
-Value FragmentEpilogue::load(Value map, Value row, Value column) {
+Value FragmentEpilogue::load(Value map, Value row, Value column, int64_t depth) {
   auto box = cast<TensorMapType>(map.getType());
-  auto type = SharedType::get(box.getShape(), box.getElementType(), box.getLayout());
+  SmallVector<int64_t> size(box.getShape());
+  if (depth)
+    size.back() = depth;
+  auto type = SharedType::get(size, box.getElementType(), box.getLayout());
   return LoadOp::create(b, loc, type, map, row, column, Value(), Value(), Value()).getResult();
 }
 
 FragmentType FragmentEpilogue::fragment() {
-  return FragmentType::get(b.getContext(), {64, shape.tileN}, b.getF32Type(), FragmentKind::Wgmma);
+  return FragmentType::get(b.getContext(), {64, width()}, b.getF32Type(), FragmentKind::Wgmma);
 }
 
-void FragmentEpilogue::storeSums(Value acc, Value row, Value column, int exponent) {
-  Value scalar;
-  if (shape.alpha == MatmulShape::Alpha::One)
+void FragmentEpilogue::forParts(llvm::function_ref<void(VectorType, int64_t)> body) {
+  for (int64_t first = 0; first < width(); first += 2 * kElements)
+    body(VectorType::get({std::min(kElements, (width() - first) / 2)}, b.getF32Type()), first);
+}
+
+void FragmentEpilogue::storeSums(SumsFrom sums, Value row, Value column, int exponent) {
+  using Alpha = MatmulShape::Alpha;
+  Value scalar, factor;
+  if (shape.alpha == Alpha::One)
     scalar = LoadScalarOp::create(b, loc, b.getF32Type(), alpha);
-  Value factor;
-  for (int64_t first = 0; first < shape.tileN; first += 2 * kElements) {
-    int64_t count = std::min(kElements, (shape.tileN - first) / 2);
-    auto type = VectorType::get({count}, b.getF32Type());
-    Value at = add(column, constant(first));
+  Alpha ofLines = isTransposed() ? Alpha::Columns : Alpha::Rows; // the same in every part
+  forParts([&](VectorType type, int64_t first) {
+    Value place = add(isTransposed() ? row : column, constant(first));
+    Value atRow = isTransposed() ? place : row, atColumn = isTransposed() ? column : place;
     auto numbers = [&](VectorType ofType, Value global, Value limit) -> Value {
-      return FragmentFactorsOp::create(b, loc, ofType, global, row, at, limit);
+      return FragmentFactorsOp::create(b, loc, ofType, global, atRow, atColumn, limit,
+                                       isTransposed());
     };
     if (scalar)
       factor = vector::BroadcastOp::create(b, loc, type, scalar);
-    else if (shape.alpha == MatmulShape::Alpha::Columns ||
-             (shape.alpha == MatmulShape::Alpha::Rows && (first == 0 || count < kElements)))
-      factor = loadAlphas(count, alpha, numbers);
-    Value values = ReadFragmentOp::create(b, loc, type, acc, b.getI64IntegerAttr(first));
+    else if (alpha && (shape.alpha != ofLines || first == 0 || type.getNumElements() < kElements))
+      factor = loadAlphas(type.getNumElements(), alpha, numbers);
+    Value values = sums(type, first);
     if (exponent) {
       auto power = b.getF32FloatAttr(float(std::ldexp(1.0, exponent))).getValue();
       values = arith::MulFOp::create(
           b, loc, values, arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, power)));
     }
-    StoreFragmentOp::create(b, loc, convertSums({{values, factor}}, numbers), result, row, at,
-                            rows);
-  }
+    StoreFragmentOp::create(b, loc, convertSums({{values, factor}}, numbers), result, atRow,
+                            atColumn, rows, isTransposed());
+  });
+}
+
+void FragmentEpilogue::storeSums(Value acc, Value row, Value column, int exponent) {
+  storeSums(
+      [&](VectorType type, int64_t first) -> Value {
+        return ReadFragmentOp::create(b, loc, type, acc, b.getI64IntegerAttr(first));
+      },
+      row, column, exponent);
 }

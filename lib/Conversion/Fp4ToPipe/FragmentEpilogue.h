@@ -11,12 +11,24 @@ protected:
 
   /// The tiles along m, of the rows that the kernel is given where they are dynamic.
   mlir::Value countTilesM();
-  /// A box of `map` from (row, column) on.
-  mlir::Value load(mlir::Value map, mlir::Value row, mlir::Value column);
-  /// 64 rows of one warpgroup, of the columns of a tile.
+  /// A box of `map` from (row, column) on, or as many as `depth` columns take.
+  mlir::Value load(mlir::Value map, mlir::Value row, mlir::Value column, int64_t depth = 0);
+
+  /// A fragment has columns of the result in its rows: beside floats, weights are the operand in
+  /// registers.
+  bool isTransposed() const { return static_cast<bool>(shape.floatA); }
+  /// Columns of a fragment.
+  int64_t width() const { return isTransposed() ? shape.tileM : shape.tileN; }
+  /// 64 rows of one warpgroup, of the columns of a tile; or, transposed, 64 columns.
   pipe::FragmentType fragment();
+
+  /// The sums of each thread from column `first` of its fragment on.
+  using SumsFrom = llvm::function_ref<mlir::Value(mlir::VectorType type, int64_t first)>;
+  /// Calls `body` for the columns of a fragment that are handled at a time.
+  void forParts(llvm::function_ref<void(mlir::VectorType type, int64_t first)> body);
   /// Converts the sums of the role's warpgroups, times 2^exponent, and stores them from (row, column)
   /// of the result on.
+  void storeSums(SumsFrom sums, mlir::Value row, mlir::Value column, int exponent);
   void storeSums(mlir::Value acc, mlir::Value row, mlir::Value column, int exponent);
 };
 

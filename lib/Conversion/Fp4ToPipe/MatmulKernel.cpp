@@ -12,6 +12,8 @@
 
 #include "InlinePtx.h"
 
+#include "fp4/ISA/WeightLayout.h"
+
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include <numeric>
@@ -39,6 +41,8 @@ static TensorMapType mapOf(const MatmulShape &shape, int64_t rows) {
   return TensorMapType::get({rows, panel}, shape.dataType, layout);
 }
 TensorMapType MatmulShape::mapA() const {
+  if (floatA) // a line of the widest swizzle
+    return TensorMapType::get({tileM, 64}, floatA, Layout::Swizzle128B);
   // Where operands are converted, a tall tile has a box for each block of rows of scales.
   int64_t rows = hasF32Scales() ? blockM() : std::min(blockM(), kScaleBlockRows);
   return mapOf(*this, rows / partsA());
@@ -60,6 +64,11 @@ Type MatmulShape::scalesB() const {
     return TensorMapType::get({rowsScalesB() / partsScalesB(), tileK / block}, scaleType,
                               Layout::Tiled128x4);
   return GlobalType::get({scaleRowsB(), k / block}, scaleType, Layout::Tiled128x4);
+}
+GlobalType MatmulShape::tilesB() const {
+  int64_t tiles = n / hw::weightTileRows * (k / hw::weightTileColumns);
+  return GlobalType::get({tiles, hw::weightTileBytes(block)},
+                         IntegerType::get(scaleType.getContext(), 8));
 }
 GlobalType MatmulShape::alphas() const {
   SmallVector<int64_t> size;
@@ -118,8 +127,26 @@ GlobalType MatmulShape::counters() const {
   return GlobalType::get({rows, 4}, i32(*this));
 }
 
+GlobalType MatmulShape::fragmentWorkspace() const {
+  int64_t rows = dynamicRows() ? m : splits * tilesM() * tilesN();
+  return GlobalType::get({rows, tileM * tileN}, Float32Type::get(scaleType.getContext()));
+}
+
+GlobalType MatmulShape::fragmentCounters() const {
+  constexpr int64_t warps = 8;
+  return GlobalType::get({dynamicRows() ? m : tilesM() * tilesN(), warps}, i32(*this));
+}
+
 SmallVector<Type> MatmulShape::argumentTypes() const {
-  SmallVector<Type> types = {mapA(), mapB(), scalesA(), scalesB()};
+  SmallVector<Type> types = {mapA()};
+  if (prepackedB)
+    types.push_back(tilesB());
+  else
+    types.push_back(mapB());
+  if (!floatA)
+    types.push_back(scalesA());
+  if (!prepackedB)
+    types.push_back(scalesB());
   if (alpha != Alpha::None)
     types.push_back(alphas());
   if (dual)
@@ -134,7 +161,9 @@ SmallVector<Type> MatmulShape::argumentTypes() const {
     types.push_back(i32(*this));
   if (groups)
     types.push_back(table());
-  if (splits > 1)
+  if (splits > 1 && floatA)
+    llvm::append_values(types, Type(fragmentWorkspace()), Type(fragmentCounters()));
+  else if (splits > 1)
     llvm::append_values(types, Type(workspace()), Type(counters()));
   return types;
 }

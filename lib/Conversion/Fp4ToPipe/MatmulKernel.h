@@ -48,6 +48,8 @@ struct MatmulShape {
   std::optional<ResultQuantizer> quantizer; ///< of the elements
   bool withAmax = false;                    ///< of the elements
   bool storesElements = true;               ///< the elements are a result themselves
+  mlir::Type floatA;        ///< bf16 or f16: the elements of A, which has no scales; else null
+  bool prepackedB = false;  ///< B is tiles of fp4.prepack, which contain its scales
 
   /// Columns that an epilogue thread holds at a time. A row of a staged tile is as wide as the
   /// widest swizzle that divides the tile. More columns, with what a body reads for them, are too
@@ -128,6 +130,7 @@ struct MatmulShape {
   /// tiles of groups, and the workspace and the counters of a product that is split.
   pipe::TensorMapType mapA() const;
   pipe::TensorMapType mapB() const;
+  pipe::GlobalType tilesB() const; ///< prepacked, in its place
   mlir::Type scalesA() const;
   mlir::Type scalesB() const;
   pipe::GlobalType alphas() const; ///< where there is an alpha
@@ -141,6 +144,9 @@ struct MatmulShape {
   /// each tile of a block.
   pipe::GlobalType workspace() const;
   pipe::GlobalType counters() const;
+  /// The same of accumulators in registers: a row for each tile of each range.
+  pipe::GlobalType fragmentWorkspace() const;
+  pipe::GlobalType fragmentCounters() const;
   llvm::SmallVector<mlir::Type> argumentTypes() const;
 };
 
@@ -159,5 +165,11 @@ mlir::gpu::GPUFuncOp buildConvertedProductKernel(mlir::gpu::GPUModuleOp module,
 mlir::gpu::GPUFuncOp buildPromotedProductKernel(mlir::gpu::GPUModuleOp module,
                                                 const MatmulShape &shape, const KernelPlan &plan,
                                                 mlir::Location loc);
+
+/// The same for A without scales, where the tensor core takes converted B from registers
+/// (WeightProductKernel.cpp).
+mlir::gpu::GPUFuncOp buildWeightProductKernel(mlir::gpu::GPUModuleOp module,
+                                              const MatmulShape &shape, const KernelPlan &plan,
+                                              mlir::Location loc);
 
 } // namespace fp4

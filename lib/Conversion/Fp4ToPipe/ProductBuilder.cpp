@@ -16,8 +16,10 @@ ProductBuilder::ProductBuilder(gpu::GPUFuncOp func, const MatmulShape &shape,
   auto next = [&] { return func.getArgument(numArguments++); };
   a = next();
   bb = next();
-  scalesA = next();
-  scalesB = next();
+  if (!shape.floatA)
+    scalesA = next();
+  if (!shape.prepackedB)
+    scalesB = next();
   if (shape.alpha != MatmulShape::Alpha::None)
     alpha = next();
   if (shape.dual) {

@@ -12,11 +12,11 @@
 using namespace mlir;
 using namespace fp4;
 
-HalfOperands::HalfOperands(ImplicitLocOpBuilder &b, const hw::TargetModel &target, Type scaleType)
-    : b(b), s(b, target), isE4M3(isa<Float8E4M3FNType>(scaleType)) {}
-
-Type HalfOperands::elementType() const {
-  return isE4M3 ? Type(b.getF16Type()) : Type(b.getBF16Type());
+HalfOperands::HalfOperands(ImplicitLocOpBuilder &b, const hw::TargetModel &target, Type scaleType,
+                           Type element)
+    : b(b), s(b, target), isE4M3(isa<Float8E4M3FNType>(scaleType)), element(element) {
+  if (!element)
+    this->element = isE4M3 ? Type(b.getF16Type()) : Type(b.getBF16Type());
 }
 
 Value HalfOperands::asPair(Value word) {
@@ -39,24 +39,36 @@ SmallVector<Value> HalfOperands::factors(Value scales, int64_t count) {
 
 /// The sign of a scale is ignored. 448 * 2^7 fits in f16.
 SmallVector<Value> HalfOperands::factorsE4M3(Value scales, int64_t count) {
-  constexpr int widened = 14; // what widenToF16 leaves to restore
+  // What widenToF16 and widenToBF16 leave to restore.
+  const int widened = element.isF16() ? 14 : 126;
   auto e4m3 = TypeAttr::get(Float8E4M3FNType::get(b.getContext()));
   auto pair = VectorType::get(2, b.getF16Type());
   Value magnitudes = arith::AndIOp::create(b, scales, s.integer(0x7F7F7F7F));
   Value bytes = LLVM::BitcastOp::create(b, VectorType::get(4, b.getI8Type()), magnitudes);
-  Value power =
-      splat(std::ldexp(1.0, widened + numerics::convertedExponent(numerics::BlockFormat::NVFP4)));
+  const double power =
+      std::ldexp(1.0, widened + numerics::convertedExponent(numerics::BlockFormat::NVFP4));
   SmallVector<Value> result;
   for (int64_t first = 0; first < count; first += 2) {
     Value two = vector::ExtractStridedSliceOp::create(b, bytes, ArrayRef<int64_t>{first},
                                                       ArrayRef<int64_t>{2}, ArrayRef<int64_t>{1});
     Value halves = NVVM::ConvertF8x2ToF16x2Op::create(b, pair, two, b.getBoolAttr(false), e4m3);
-    Value scaled = arith::MulFOp::create(b, halves, power);
-    for (int64_t lane : {0, 1})
-      result.push_back(
-          vector::BroadcastOp::create(b, pair, vector::ExtractOp::create(b, scaled, lane)));
+    if (element.isF16())
+      halves = arith::MulFOp::create(b, halves, splat(power));
+    for (int64_t lane : {0, 1}) {
+      Value half = vector::ExtractOp::create(b, halves, lane);
+      if (!element.isF16()) {
+        Value wide = arith::ExtFOp::create(b, b.getF32Type(), half);
+        Value restored = arith::ConstantOp::create(b, b.getF32FloatAttr(float(power)));
+        half = arith::TruncFOp::create(b, element, arith::MulFOp::create(b, wide, restored));
+      }
+      result.push_back(inBothLanes(half));
+    }
   }
   return result;
+}
+
+Value HalfOperands::inBothLanes(Value half) {
+  return vector::BroadcastOp::create(b, VectorType::get(2, elementType()), half);
 }
 
 /// 2^(code - 127) has the code as its exponent field, except for 0, a subnormal, and 255, NaN.
@@ -121,11 +133,24 @@ SmallVector<Value> HalfOperands::widenToBF16(Value codes) {
 
 SmallVector<Value> HalfOperands::convert(Value codes, Value factor) {
   SmallVector<Value> result;
-  for (Value word : isE4M3 ? widenToF16(codes) : widenToBF16(codes)) {
+  for (Value word : element.isF16() ? widenToF16(codes) : widenToBF16(codes)) {
     Value pair = asPair(word);
     if (!isE4M3)
       pair = arith::MulFOp::create(b, pair, splat(0x1p126));
     result.push_back(arith::MulFOp::create(b, pair, factor));
+  }
+  return result;
+}
+
+/// The first two results of convert() have the even nibbles of a word: neighbours are brought there.
+SmallVector<Value> HalfOperands::convertInOrder(Value codes, Value low, Value high) {
+  Value odd = arith::ShRUIOp::create(b, codes, s.integer(4));
+  // Bytes of `codes`, 0 and up, and of `odd`, 4 and up, of two pairs.
+  const uint32_t selector = element.isF16() ? 0x5140 : 0x5410;
+  SmallVector<Value> result;
+  for (auto [factor, first] : {std::pair(low, 0x0000u), std::pair(high, 0x2222u)}) {
+    Value word = s.permute(codes, odd, selector + first);
+    llvm::append_range(result, ArrayRef(convert(word, factor)).take_front(2));
   }
   return result;
 }

@@ -7,6 +7,9 @@
 //   f16    s.....eem......... -> value * 2^-14; the scale times 2^7 gives value * scale * 2^-7
 //   bf16   s......ee m...     -> value * 2^-126; 2^126 and then the scale restore it
 //
+// With scales of f8E4M3FN an element can be bf16 too, and the scale times 2^119 gives the same
+// value * scale * 2^-7.
+//
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -16,12 +19,14 @@ namespace fp4 {
 
 class HalfOperands {
 public:
-  /// For scales of f8E4M3FN or f8E8M0FNU.
-  HalfOperands(mlir::ImplicitLocOpBuilder &b, const hw::TargetModel &target, mlir::Type scaleType);
+  /// For scales of f8E4M3FN or f8E8M0FNU. Elements are `element`, f16 only with f8E4M3FN; null for
+  /// the type that numerics::convertElement chooses.
+  HalfOperands(mlir::ImplicitLocOpBuilder &b, const hw::TargetModel &target, mlir::Type scaleType,
+               mlir::Type element = {});
 
   /// Elements that share a scale, and the type of an element: f16 or bf16.
   int64_t blockSize() const { return isE4M3 ? 16 : 32; }
-  mlir::Type elementType() const;
+  mlir::Type elementType() const { return element; }
 
   /// The factors of the first `count` of the four scales in a word (i32), each in both lanes of
   /// vector<2xelement>.
@@ -29,10 +34,15 @@ public:
   /// The eight codes of a word times `factor`: two vector<2xelement> of even codes and two of odd
   /// ones. Their order is the same for all words, so that it does not matter to a sum.
   llvm::SmallVector<mlir::Value> convert(mlir::Value codes, mlir::Value factor);
+  /// The same as four vector<2xelement> of neighbours, in ascending order: the first two pairs times
+  /// `low`, the others times `high`.
+  llvm::SmallVector<mlir::Value> convertInOrder(mlir::Value codes, mlir::Value low,
+                                                mlir::Value high);
 
 private:
   llvm::SmallVector<mlir::Value> factorsE4M3(mlir::Value scales, int64_t count);
   llvm::SmallVector<mlir::Value> factorsE8M0(mlir::Value scales, int64_t count);
+  mlir::Value inBothLanes(mlir::Value half);
   llvm::SmallVector<mlir::Value> widenToF16(mlir::Value codes);
   llvm::SmallVector<mlir::Value> widenToBF16(mlir::Value codes);
   mlir::Value shifted(mlir::Value word, int64_t left);
@@ -44,6 +54,7 @@ private:
   mlir::ImplicitLocOpBuilder &b;
   Scalars s;
   bool isE4M3;
+  mlir::Type element;
 };
 
 } // namespace fp4

@@ -90,12 +90,33 @@ void fp4::storeOnce(ImplicitLocOpBuilder &b, ValueRange words, Value pointer) {
        isFour ? "r,r,r,r,l" : "r,r,l");
 }
 
+Value fp4::transposeMatrix(ImplicitLocOpBuilder &b, Value word) {
+  return emit(b, b.getLoc(), b.getI32Type(), word, "movmatrix.sync.aligned.m8n8.trans.b16 $0, $1;",
+              "=r,r")
+      .getRes();
+}
+
 /// "{$0, $1, ..}": `count` operands from `first` on.
 static std::string operandList(size_t first, size_t count) {
   std::string text = "{";
   for (size_t i = 0; i < count; ++i)
     text += llvm::formatv("{0}${1}", i ? ", " : "", first + i).str();
   return text + "}";
+}
+
+/// d is the descriptor of `product` plus `offset`.
+static std::string moveDescriptor(const fp4::WarpgroupProduct &product, size_t descriptor,
+                                  int64_t offset) {
+  if (product.isUniform)
+    return llvm::formatv("add.s32 low, base, {0};\nmov.b64 d, {{low, high};\n", offset).str();
+  return llvm::formatv("add.s64 d, ${0}, {1};\n", descriptor, offset).str();
+}
+
+/// The same once, before the first instruction.
+static std::string takeDescriptor(const fp4::WarpgroupProduct &product, size_t descriptor) {
+  if (!product.isUniform)
+    return "";
+  return llvm::formatv(".reg .b32 base, low, high;\nmov.b64 {{base, high}, ${0};\n", descriptor).str();
 }
 
 /// Operands: the accumulator as results, the accumulator tied to them, A, the descriptor, the
@@ -106,17 +127,16 @@ SmallVector<Value> fp4::multiplyWarpgroup(ImplicitLocOpBuilder &b, ValueRange ac
   size_t registers = product.columns / 2;
   StringRef type = product.element.isF16() ? "f16" : "bf16";
   std::string text = llvm::formatv(
-      "{{\n.reg .pred p, q;\n.reg .b64 d;\n"
+      "{{\n.reg .pred p, q;\n.reg .b64 d;\n{1}"
       "setp.ne.b32 p, ${0}, 0;\nsetp.eq.b32 q, ${0}, ${0};\nwgmma.fence.sync.aligned;\n",
-      descriptor + 1);
-  for (size_t i = 0; i < product.a.size() / 4; ++i)
+      descriptor + 1, takeDescriptor(product, descriptor));
+  for (auto [i, offset] : llvm::enumerate(product.bOffsets))
     for (size_t first = 0; first < count; first += registers)
-      text += llvm::formatv("add.s64 d, ${0}, {1};\n"
-                            "wgmma.mma_async.sync.aligned.m64n{2}k16.f32.{3}.{3} {4}, {5}, d, {6}, "
+      text += moveDescriptor(product, descriptor, offset + int64_t(2 * first * 8)) +
+              llvm::formatv("wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{1}.{1} {2}, {3}, d, {4}, "
                             "1, 1, 0;\n",
-                            descriptor, product.bOffset + 2 * i + 2 * first * 8, product.columns,
-                            type, operandList(first, registers), operandList(firstA + 4 * i, 4),
-                            i ? "q" : "p")
+                            product.columns, type, operandList(first, registers),
+                            operandList(firstA + 4 * i, 4), i ? "q" : "p")
                   .str();
   text += llvm::formatv("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned {0};\n}",
                         product.pending ? 1 : 0);

@@ -38,16 +38,22 @@ llvm::SmallVector<mlir::Value> loadOnce(mlir::ImplicitLocOpBuilder &b, mlir::Val
 /// Two or four words to global memory that nobody reads soon.
 void storeOnce(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange words, mlir::Value pointer);
 
-/// A part of a product of a warpgroup with A in registers: instructions whose elements of K follow
-/// each other in a line of B.
+/// The other side of an 8 x 8 matrix of 16-bit elements, of which a warp has two neighbours of a row in
+/// the word (i32) of each thread: thread l gets elements 2 (l % 4) and one more of column l / 4.
+mlir::Value transposeMatrix(mlir::ImplicitLocOpBuilder &b, mlir::Value word);
+
+/// A part of a product of a warpgroup with A in registers: instructions of 16 elements of K each.
 struct WarpgroupProduct {
   mlir::Type element;               ///< f16 or bf16
   int64_t columns;                  ///< of an instruction
   llvm::SmallVector<mlir::Value> a; ///< i32, four for each 16 elements of K
   mlir::Value b;                    ///< i64, descriptor of the tile
-  int64_t bOffset;                  ///< of the first element, in units of the descriptor
+  llvm::SmallVector<int64_t> bOffsets; ///< of each 16 elements of K, in units of the descriptor
   mlir::Value accumulate;           ///< i1, for the first instruction
-  bool pending;                     ///< leave this part to run; the one before it is complete
+  bool pending = false;             ///< leave this part to run; the one before it is complete
+  /// `b` is the same in all lanes and ptxas sees that: offsets are added to its lower word, which takes
+  /// one instruction.
+  bool isUniform = false;
 };
 /// One k tile of a product of e4m3 with both operands in shared memory.
 struct SharedProduct {

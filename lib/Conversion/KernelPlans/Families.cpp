@@ -41,7 +41,7 @@ SmallVector<KernelFamily, 2> fp4::familiesOf(Operation *op) {
       .Case([](AmaxOp amax) { return familiesOfAmax(amax); })
       .Case([](DequantizeOp) { return Families{StreamBlocks}; })
       .Case([](HadamardAmaxOp) { return Families{ReduceGrid}; })
-      .Case<HadamardOp, SwizzleScalesOp, UnswizzleScalesOp, StackScalesOp, InterleaveShardsOp,
+      .Case<HadamardOp, PrepackOp, UnprepackOp, SwizzleScalesOp, UnswizzleScalesOp, StackScalesOp, InterleaveShardsOp,
             MatmulAlphaOp, linalg::GenericOp>([](Operation *) { return Families{StreamItems}; })
       .Default([](Operation *) { return Families(); });
 }

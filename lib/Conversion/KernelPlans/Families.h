@@ -39,6 +39,12 @@ KernelPlan proposePromotedProduct(mlir::Operation *op, const KernelPlan &wish,
 llvm::LogicalResult checkPromotedProduct(mlir::Operation *op, const KernelPlan &plan,
                                          const hw::TargetModel &target);
 
+/// The same where the lhs has no scales (WeightProductPlans.cpp).
+KernelPlan proposeWeightProduct(mlir::Operation *op, const KernelPlan &wish,
+                                const MatmulSize &size, const hw::TargetModel &target);
+llvm::LogicalResult checkWeightProduct(mlir::Operation *op, const KernelPlan &plan,
+                                       const hw::TargetModel &target);
+
 const FamilyRules &rulesOf(KernelFamily family);
 
 /// For families with a kernel on every target.

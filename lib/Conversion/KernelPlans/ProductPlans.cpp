@@ -16,11 +16,11 @@ static LogicalResult requireTensorCore(Operation *op, const hw::TargetModel &tar
   auto product = cast<BlockScaledMatmulOp>(op);
   bool isFused = product.isDual() || !product.hasOnlyElements();
   // Converted operands have neither groups nor ranges of K yet, and one result of one product.
-  Status status = product.hasF32Scales()
+  bool isWide = product.isGrouped() || product.getSplitK() || isFused;
+  Status status = product.hasF32Scales() || product.hasFloatLhs()
                       ? hw::requireFeature(target, &hw::TargetModel::hasWgmma, "wgmma")
-                  : product.isGrouped() || product.getSplitK() || isFused
-                      ? hw::requireFeature(target, &hw::TargetModel::hasTcgen05, "tcgen05")
-                      : hw::requireProducts(target);
+                  : isWide ? hw::requireFeature(target, &hw::TargetModel::hasTcgen05, "tcgen05")
+                           : hw::requireProducts(target);
   if (status)
     return success();
   InFlightDiagnostic diag = op->emitOpError(status.error().message);
@@ -174,6 +174,8 @@ static KernelPlan proposeProduct(Operation *op, const KernelPlan &wish,
   MatmulSize size = sizeOf(product);
   if (product.hasF32Scales())
     return proposePromotedProduct(op, wish, size, target);
+  if (product.hasFloatLhs())
+    return proposeWeightProduct(op, wish, size, target);
   if (!target.hasTcgen05)
     return proposeConvertedProduct(op, size, target);
   ProductTile tile = cheapestTile(candidates(wish, product, size, target), size, target);
@@ -311,6 +313,8 @@ static LogicalResult checkProduct(Operation *op, const KernelPlan &plan,
   using enum pipe::Engine;
   if (cast<BlockScaledMatmulOp>(op).hasF32Scales())
     return checkPromotedProduct(op, plan, target);
+  if (cast<BlockScaledMatmulOp>(op).hasFloatLhs())
+    return checkWeightProduct(op, plan, target);
   if (!target.hasTcgen05)
     return checkConvertedProduct(op, plan, target);
   if (failed(checkTile(op, plan, target)) || failed(checkCluster(op, plan, target)) ||

@@ -71,7 +71,8 @@ KernelPlan fp4::proposePromotedProduct(Operation *op, const KernelPlan &wish,
   KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
   plan.tile = chooseTile(wish, size, target);
   plan.schedule = neighboursAlongM(op->getContext());
-  plan.roles = fragmentRoles(op->getContext(), /*groups=*/plan.tile[0] > 64 ? 2 : 1);
+  bool isTall = plan.tile[0] > 64; // one warpgroup has enough registers
+  plan.roles = fragmentRoles(op->getContext(), isTall ? 2 : 1, /*spare=*/isTall);
   plan.resident = 1;
   return plan;
 }

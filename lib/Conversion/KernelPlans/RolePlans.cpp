@@ -33,14 +33,13 @@ RolePlanAttr fp4::warpgroupRoles(MLIRContext *context) {
 static constexpr int32_t kFragmentRegisters = 240, kFewestRegisters = 24;
 
 /// Of the warpgroup that loads, three warps do nothing but give their registers away.
-RolePlanAttr fp4::fragmentRoles(MLIRContext *context, int32_t groups) {
+RolePlanAttr fp4::fragmentRoles(MLIRContext *context, int32_t groups, bool spare) {
   int32_t math = 4 * groups;
-  bool gives = groups > 1; // one warpgroup has enough
   SmallVector<RoleAttr> roles = {
-      RoleAttr::get(context, "load", math, math + 1, {Engine::Tma}, gives ? kFewestRegisters : 0),
+      RoleAttr::get(context, "load", math, math + 1, {Engine::Tma}, spare ? kFewestRegisters : 0),
       RoleAttr::get(context, "math", 0, math, {Engine::Tensor, Engine::Threads},
-                    gives ? kFragmentRegisters : 0)};
-  if (gives)
+                    spare ? kFragmentRegisters : 0)};
+  if (spare)
     roles.push_back(RoleAttr::get(context, "spare", math + 1, math + 4, {Engine::Convert},
                                   kFewestRegisters));
   return RolePlanAttr::get(context, roles);

@@ -20,8 +20,9 @@ pipe::RolePlanAttr tensorMemoryRoles(mlir::MLIRContext *context, bool storesTile
 pipe::RolePlanAttr warpgroupRoles(mlir::MLIRContext *context);
 
 /// For accumulators in registers, operands as they are in shared memory: `groups` warpgroups multiply
-/// and store, and one warp loads. With two, a third warpgroup gives them registers.
-pipe::RolePlanAttr fragmentRoles(mlir::MLIRContext *context, int32_t groups);
+/// and store, and one warp loads. With `spare`, three warps beside it give their registers away, and
+/// a thread that multiplies has 240, else 168 of two warpgroups.
+pipe::RolePlanAttr fragmentRoles(mlir::MLIRContext *context, int32_t groups, bool spare);
 
 /// Neighbouring blocks work on tiles of one column at the same time.
 pipe::WorkScheduleAttrInterface neighboursAlongM(mlir::MLIRContext *context);

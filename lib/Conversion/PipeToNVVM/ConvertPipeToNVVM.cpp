@@ -147,6 +147,8 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     fp4::populateLoadPatterns(converter, patterns, state);
     fp4::populateMmaPatterns(converter, patterns, state);
     fp4::populateFragmentPatterns(converter, patterns, state);
+    fp4::populateElementPatterns(converter, patterns, state);
+    fp4::populatePrepackedPatterns(converter, patterns, state);
     fp4::populatePromotionPatterns(converter, patterns, state);
     fp4::populateQuantizePatterns(converter, patterns, state);
     fp4::populateEpiloguePatterns(converter, patterns, state);

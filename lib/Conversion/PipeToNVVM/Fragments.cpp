@@ -15,6 +15,9 @@
 // 128 bytes that they become. Neighbouring threads have neighbouring rows, and every other eight of
 // them the other half: with the swizzles of both tiles, they touch all banks equally often.
 //
+// Beside a B whose elements follow one another, a thread takes from each 32 elements of a row of A the
+// four pairs of two instructions in their place: the four threads of a row read the same 16 bytes.
+//
 // PTX ISA, "Register Fragments and Shared Memory Matrix Layouts" of wgmma.mma_async.
 //
 //===----------------------------------------------------------------------===//
@@ -37,8 +40,6 @@ namespace {
 
 /// Quarters of a row of a k tile, and bytes of each, of packed codes.
 constexpr int64_t kQuarters = 4, kQuarterBytes = 16;
-constexpr int64_t kGroupThreads = 128, kGroupRows = 64;
-constexpr int64_t kLineBytes = 128;
 /// ptxas refuses instructions of 256 columns where 512 threads leave 128 registers to each.
 constexpr int64_t kInstructionColumns = 128;
 
@@ -66,15 +67,6 @@ private:
   Int32 first;
   Type type;
 };
-
-SmallVector<Value> loadWords(ImplicitLocOpBuilder &b, Value pointer, int64_t count) {
-  Value words =
-      LLVM::LoadOp::create(b, VectorType::get(count, b.getI32Type()), pointer, unsigned(4 * count));
-  SmallVector<Value> result;
-  for (int64_t i = 0; i < count; ++i)
-    result.push_back(vector::ExtractOp::create(b, words, i));
-  return result;
-}
 
 /// Bytes of two words, chosen by the nibbles of `selector`.
 Value pickBytes(ImplicitLocOpBuilder &b, Value low, Value high, Int32 selector) {
@@ -146,7 +138,7 @@ private:
     Line source(adaptor.getSource(), pipe::Layout::Swizzle64B, row);
     SmallVector<SmallVector<Value>> quarters;
     for (int64_t quarter = 0; quarter < kQuarters; ++quarter)
-      quarters.push_back(loadWords(b, source.at(half * 8 ^ Int32(b, quarter * kQuarterBytes)), 2));
+      quarters.push_back(loadSharedWords(b, source.at(half * 8 ^ Int32(b, quarter * kQuarterBytes)), 2));
     SmallVector<Value> factors =
         halves.factors(scalesOfQuarters(b, op, adaptor, row, half), kQuarters);
     Value panel = stridedPointer(b, b.getLoc(), adaptor.getDest(), half, rows * kLineBytes);
@@ -216,8 +208,10 @@ struct LowerMmaConverted : PipePattern<pipe::MmaConvertedOp> {
   LogicalResult matchAndRewrite(pipe::MmaConvertedOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    HalfOperands halves(b, *state.target, op.getAScales().getType().getElementType());
-    PartOfA part = loadA(b, op, adaptor, halves);
+    HalfOperands halves(b, *state.target, op.getAScales().getType().getElementType(),
+                        op.getB().getType().getElementType());
+    PartOfA part =
+        op.getInOrder() ? loadInOrder(b, op, adaptor, halves) : loadA(b, op, adaptor, halves);
     WarpgroupProduct product = productOf(b, op, adaptor);
     int64_t count = op.getAccumulator().getType().getElementsPerThread();
     SmallVector<Value> sums = loadElements(b, adaptor.getAccumulator(), 0, count);
@@ -226,8 +220,8 @@ struct LowerMmaConverted : PipePattern<pipe::MmaConvertedOp> {
     for (int64_t word = 0; word < kWords; word += words) {
       product.a.clear();
       for (int64_t i = word; i < word + words; ++i)
-        llvm::append_range(product.a, convertWord(b, halves, part, i));
-      product.bOffset = offsetOfB(op, word);
+        llvm::append_range(product.a, convertWord(b, op, halves, part, i));
+      product.bOffsets = instructionOffsets(op.getB().getType(), 2 * word, 2 * words);
       product.pending = word + words < kWords || state.continuedProducts.contains(op);
       sums = multiplyWarpgroup(b, sums, product);
       if (word == 0) // the reads of A before loads that follow, while the tensor core is busy
@@ -243,7 +237,8 @@ private:
   /// Words of a quarter of a row. Each has elements of two instructions.
   static constexpr int64_t kWords = kQuarterBytes / 4;
 
-  /// What a thread has of A: a quarter of two rows which are 8 apart, and factors of its words.
+  /// What a thread has of A: words of two rows which are 8 apart, and their factors, one for each
+  /// instruction. A word has elements of two.
   struct PartOfA {
     SmallVector<Value> codes[2], factors[2];
   };
@@ -255,7 +250,7 @@ private:
     Int32 quarter = thread % kQuarters;
     PartOfA part;
     for (int64_t i : {0, 1})
-      part.codes[i] = loadWords(
+      part.codes[i] = loadSharedWords(
           b,
           Line(adaptor.getA(), pipe::Layout::Swizzle64B, row + 8 * i).at(quarter * kQuarterBytes),
           kWords);
@@ -273,18 +268,49 @@ private:
         halves.factors(pickBytes(b, upper, lower, selector), 2 * perQuarter);
     for (int64_t i : {0, 1})
       for (int64_t word = 0; word < kWords; ++word)
-        part.factors[i].push_back(factors[i * perQuarter + word * perQuarter / kWords]);
+        part.factors[i].append(2, factors[i * perQuarter + word * perQuarter / kWords]);
+    return part;
+  }
+
+  /// The same in the order of memory: word i has byte c of the four words of elements 32 i and up.
+  PartOfA loadInOrder(ImplicitLocOpBuilder &b, pipe::MmaConvertedOp op, OpAdaptor adaptor,
+                      HalfOperands &halves) const {
+    Int32 thread = threadOfRole(b, op, state), row = rowOfThread(thread);
+    Int32 selector = thread % kQuarters * 0x11 + 0x40; // byte c of two words
+    pipe::SharedType type = op.getAScales().getType();
+    int64_t perScale = halves.blockSize() / pipe::kDenseMmaK;
+    PartOfA part;
+    for (int64_t half : {0, 1}) {
+      Line line(adaptor.getA(), pipe::Layout::Swizzle64B, row + 8 * half);
+      for (int64_t i = 0; i < kWords; ++i) {
+        SmallVector<Value> words = loadSharedWords(b, line.at(i * 16), 4);
+        Value low = pickBytes(b, words[0], words[1], selector);
+        Value high = pickBytes(b, words[2], words[3], selector);
+        part.codes[half].push_back(pickBytes(b, low, high, Int32(b, int64_t(0x5410))));
+      }
+      for (int64_t block = 0; block < type.getColumns() / pipe::kScaleBlockColumns; ++block) {
+        Int32 existing = block ? existingBlock(adaptor.getBlocks(), Int32(b, block)) : Int32(b, block);
+        Value scales = loadScales(b, adaptor.getAScales(), type, row + 8 * half, existing);
+        for (Value factor : halves.factors(scales))
+          part.factors[half].append(size_t(perScale), factor);
+      }
+    }
     return part;
   }
 
   /// Registers of A of two instructions.
-  static SmallVector<Value> convertWord(ImplicitLocOpBuilder &b, HalfOperands &halves,
-                                        const PartOfA &part, int64_t word) {
-    SmallVector<Value> upper = halves.convert(part.codes[0][word], part.factors[0][word]);
-    SmallVector<Value> lower = halves.convert(part.codes[1][word], part.factors[1][word]);
+  static SmallVector<Value> convertWord(ImplicitLocOpBuilder &b, pipe::MmaConvertedOp op,
+                                        HalfOperands &halves, const PartOfA &part, int64_t word) {
+    SmallVector<Value> pairs[2]; // of the upper row and of the lower one
+    for (int64_t half : {0, 1}) {
+      Value codes = part.codes[half][word], factor = part.factors[half][2 * word];
+      pairs[half] =
+          op.getInOrder() ? halves.convertInOrder(codes, factor, part.factors[half][2 * word + 1])
+                          : halves.convert(codes, factor);
+    }
     SmallVector<Value> registers;
     for (int64_t i = 0; i < 4; ++i)
-      for (Value pair : {upper[i], lower[i]})
+      for (Value pair : {pairs[0][i], pairs[1][i]})
         registers.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), pair));
     return registers;
   }
@@ -297,227 +323,6 @@ private:
     product.accumulate = adaptor.getAccumulate();
     product.b = wgmmaDescriptor(b, adaptor.getB());
     return product;
-  }
-
-  /// Of the elements of B that go with a word of A, in units of the descriptor.
-  static int64_t offsetOfB(pipe::MmaConvertedOp op, int64_t word) {
-    int64_t byte = word * 2 * hw::mmaRowBytes,
-            panelBytes = op.getB().getType().getRows() * kLineBytes;
-    return (byte / kLineBytes * panelBytes + byte % kLineBytes) / 16;
-  }
-};
-
-//===----------------------------------------------------------------------===//
-// Elements
-//===----------------------------------------------------------------------===//
-
-struct LowerReadFragment : PipePattern<pipe::ReadFragmentOp> {
-  using PipePattern::PipePattern;
-
-  LogicalResult matchAndRewrite(pipe::ReadFragmentOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    auto type = op.getResult().getType();
-    auto elements = loadElements(b, adaptor.getAccumulator(), int64_t(op.getColumn()) / 2,
-                                 type.getNumElements());
-    rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, type, elements);
-    return success();
-  }
-};
-
-/// Where the elements of a thread are in the result.
-struct ElementPlaces {
-  ImplicitLocOpBuilder &b;
-  Int32 row, column; ///< of element 0
-
-  ElementPlaces(ImplicitLocOpBuilder &b, Operation *op, const KernelState &state, Value firstRow,
-                Value firstColumn)
-      : b(b), row(b, firstRow), column(b, firstColumn) {
-    Int32 thread = threadOfRole(b, op, state);
-    row = row + rowOfThread(thread);
-    column = column + thread % 4 * 2;
-  }
-  Int32 rowOf(int64_t element) const { return row + element / 2 % 2 * 8; }
-  Int32 columnOf(int64_t element) const {
-    return column + (element / 4 * hw::fragmentTileColumns + element % 2);
-  }
-};
-
-Value rowLimit(OpBuilder &b, Location loc, pipe::GlobalType type, Value rows) {
-  return rows ? rows : constantI32(b, loc, type.getShape()[0]);
-}
-
-struct LowerFragmentFactors : PipePattern<pipe::FragmentFactorsOp> {
-  using PipePattern::PipePattern;
-
-  LogicalResult matchAndRewrite(pipe::FragmentFactorsOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    ElementPlaces places(b, op, state, adaptor.getRow(), adaptor.getColumn());
-    auto type = op.getResult().getType();
-    SmallVector<Value> elements;
-    for (int64_t i = 0; i < type.getNumElements(); ++i) {
-      int64_t first = firstLike(i, op.getGlobal().getType());
-      elements.push_back(first < i ? elements[first] : loadElement(b, op, adaptor, places, i));
-    }
-    rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, type, elements);
-    return success();
-  }
-
-private:
-  /// The first element of the same number: of the same row, or column, where only that counts.
-  static int64_t firstLike(int64_t i, pipe::GlobalType global) {
-    bool everyRow = global.getShape()[0] == 1, everyColumn = global.getShape()[1] == 1;
-    if (everyColumn)
-      return everyRow ? 0 : i & 2;
-    return everyRow ? i & ~2 : i;
-  }
-
-  static Value loadElement(ImplicitLocOpBuilder &b, pipe::FragmentFactorsOp op, OpAdaptor adaptor,
-                           const ElementPlaces &places, int64_t i) {
-    pipe::GlobalType global = op.getGlobal().getType();
-    int64_t bytes = global.getElementType().getIntOrFloatBitWidth() / 8;
-    auto at = [&](Value pointer, int64_t dimension, Int32 index, Value size,
-                  int64_t stride) -> Value {
-      if (global.getShape()[dimension] == 1)
-        return pointer;
-      return stridedPointer(b, op.getLoc(), pointer, minimum(index, Int32(b, size) - 1), stride);
-    };
-    Value rows = rowLimit(b, op.getLoc(), global, adaptor.getRows());
-    Value columns = constantI32(b, op.getLoc(), global.getShape()[1]);
-    Value row = at(adaptor.getGlobal(), 0, places.rowOf(i), rows, global.getRowPitch());
-    return load(b, global.getElementType(), at(row, 1, places.columnOf(i), columns, bytes), bytes);
-  }
-};
-
-/// Elements of 16 bits leave 16 bytes at a time: the four threads of a row exchange what they have
-/// of four tiles of 8 columns, until each has the row of one.
-struct LowerStoreFragment : PipePattern<pipe::StoreFragmentOp> {
-  using PipePattern::PipePattern;
-
-  LogicalResult matchAndRewrite(pipe::StoreFragmentOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    ElementPlaces places(b, op, state, adaptor.getRow(), adaptor.getColumn());
-    bool together = exchanges(op);
-    SmallVector<SmallVector<Value>> words;
-    if (together)
-      for (int64_t half : {0, 2})
-        words.push_back(rowsOfTiles(b, op, adaptor, half));
-    Int32 rows(b, rowLimit(b, op.getLoc(), op.getDest().getType(), adaptor.getRows()));
-    for (int64_t half : {0, 2}) { // elements of one row
-      auto branch = scf::IfOp::create(b, places.rowOf(half) < rows, /*withElseRegion=*/false);
-      OpBuilder::InsertionGuard restore(b);
-      b.setInsertionPointToStart(branch.thenBlock());
-      if (together)
-        storeTiles(b, op, adaptor, places, half, words[half / 2]);
-      else
-        storePairs(b, op, adaptor, places, half);
-    }
-    NVVM::SyncWarpOp::create(b, op.getLoc(), constantI32(b, op.getLoc(), -1));
-    rewriter.eraseOp(op);
-    return success();
-  }
-
-private:
-  /// Elements that a thread has of four tiles, and of one row of them.
-  static constexpr int64_t kExchanged = 16, kTiles = 4;
-
-  static VectorType vectorOf(pipe::StoreFragmentOp op) {
-    return cast<VectorType>(op.getValue().getType());
-  }
-
-  static bool exchanges(pipe::StoreFragmentOp op) {
-    return vectorOf(op).getElementTypeBitWidth() == 16 &&
-           vectorOf(op).getNumElements() % kExchanged == 0 &&
-           op.getDest().getType().getShape()[1] % hw::fragmentTileColumns == 0;
-  }
-
-  /// The words of row `half` of each four tiles, after their exchange.
-  static SmallVector<Value> rowsOfTiles(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op,
-                                        OpAdaptor adaptor, int64_t half) {
-    int64_t count = vectorOf(op).getNumElements();
-    Value all =
-        LLVM::BitcastOp::create(b, VectorType::get(count / 2, b.getI32Type()), adaptor.getValue());
-    SmallVector<Value> words;
-    for (int64_t i = half; i < count; i += 4)
-      words.push_back(vector::ExtractOp::create(b, all, i / 2));
-    Int32 lane(b, NVVM::LaneIdOp::create(b, b.getI32Type()));
-    for (size_t first = 0; first < words.size(); first += kTiles)
-      transpose(b, lane, MutableArrayRef(words).slice(first, kTiles));
-    return words;
-  }
-
-  /// Word j of lane i of four becomes word i of lane j.
-  static void transpose(ImplicitLocOpBuilder &b, Int32 lane, MutableArrayRef<Value> words) {
-    for (int64_t distance : {1, 2}) {
-      Value upper =
-          arith::CmpIOp::create(b, arith::CmpIPredicate::ne, lane & distance, Int32(b, int64_t(0)));
-      for (int64_t i = 0; i < kTiles; ++i) {
-        if (i & distance)
-          continue;
-        Value &low = words[i], &high = words[i | distance];
-        Value given = arith::SelectOp::create(b, upper, low, high);
-        auto number = [&](int64_t value) { return constantI32(b, b.getLoc(), value); };
-        Value taken = NVVM::ShflOp::create(b, b.getI32Type(), number(-1), given, number(distance),
-                                           number(31), NVVM::ShflKind::bfly, UnitAttr());
-        low = arith::SelectOp::create(b, upper, taken, low);
-        high = arith::SelectOp::create(b, upper, high, taken);
-      }
-    }
-  }
-
-  /// Lane l has the row of tile l % 4 of four.
-  static void storeTiles(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op, OpAdaptor adaptor,
-                         const ElementPlaces &places, int64_t half, ArrayRef<Value> words) {
-    int64_t columns = op.getDest().getType().getShape()[1];
-    Int32 mine =
-        Int32(b, adaptor.getColumn()) + Int32(b, NVVM::LaneIdOp::create(b, b.getI32Type())) %
-                                            kTiles * int64_t(hw::fragmentTileColumns);
-    for (size_t first = 0; first < words.size(); first += kTiles) {
-      Int32 column = mine + int64_t(first) * hw::fragmentTileColumns;
-      auto branch = scf::IfOp::create(b, column < columns, /*withElseRegion=*/false);
-      OpBuilder::InsertionGuard restore(b);
-      b.setInsertionPointToStart(branch.thenBlock());
-      auto type = VectorType::get(kTiles, b.getI32Type());
-      Value value = vector::FromElementsOp::create(b, type, words.slice(first, kTiles));
-      LLVM::StoreOp::create(b, value, pointerTo(b, op, adaptor, places.rowOf(half), column), 16);
-    }
-  }
-
-  /// Columns come in pairs where their number is even.
-  static void storePairs(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op, OpAdaptor adaptor,
-                         const ElementPlaces &places, int64_t half) {
-    int64_t columns = op.getDest().getType().getShape()[1], together = columns % 2 ? 1 : 2;
-    for (int64_t i = half; i < vectorOf(op).getNumElements(); i += 4)
-      for (int64_t j = i; j < i + 2; j += together) {
-        auto branch = scf::IfOp::create(b, places.columnOf(j) < columns, /*withElseRegion=*/false);
-        OpBuilder::InsertionGuard restore(b);
-        b.setInsertionPointToStart(branch.thenBlock());
-        storeElements(b, op, adaptor, places, j, together);
-      }
-  }
-
-  static Value pointerTo(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op, OpAdaptor adaptor,
-                         Int32 row, Int32 column) {
-    pipe::GlobalType dest = op.getDest().getType();
-    Value line = stridedPointer(b, op.getLoc(), adaptor.getDest(), row, dest.getRowPitch());
-    return stridedPointer(b, op.getLoc(), line, column,
-                          dest.getElementType().getIntOrFloatBitWidth() / 8);
-  }
-
-  static void storeElements(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op, OpAdaptor adaptor,
-                            const ElementPlaces &places, int64_t first, int64_t count) {
-    Type element = op.getDest().getType().getElementType();
-    SmallVector<Value> elements;
-    for (int64_t i = first; i < first + count; ++i)
-      elements.push_back(vector::ExtractOp::create(b, adaptor.getValue(), i));
-    Value value =
-        count == 1 ? elements.front()
-                   : vector::FromElementsOp::create(b, VectorType::get(count, element), elements);
-    LLVM::StoreOp::create(b, value,
-                          pointerTo(b, op, adaptor, places.rowOf(first), places.columnOf(first)),
-                          unsigned(element.getIntOrFloatBitWidth() / 8 * count));
   }
 };
 
@@ -560,6 +365,37 @@ Value fp4::wgmmaDescriptor(ImplicitLocOpBuilder &b, Value tile) {
   return arith::OrIOp::create(b, wide, constantI64(b, b.getLoc(), int64_t(form)));
 }
 
+Value fp4::uniformDescriptor(ImplicitLocOpBuilder &b, Value tile) {
+  auto number = [&](int64_t value) { return constantI32(b, b.getLoc(), value); };
+  Value descriptor = wgmmaDescriptor(b, tile);
+  Value low = LLVM::TruncOp::create(b, b.getI32Type(), descriptor);
+  Value first = NVVM::ShflOp::create(b, b.getI32Type(), number(-1), low, number(0), number(31),
+                                     NVVM::ShflKind::idx, UnitAttr());
+  Value upper = arith::AndIOp::create(b, descriptor, constantI64(b, b.getLoc(), ~0xFFFFFFFFLL));
+  return arith::OrIOp::create(b, upper, arith::ExtUIOp::create(b, b.getI64Type(), first));
+}
+
+SmallVector<int64_t> fp4::instructionOffsets(pipe::SharedType tile, int64_t first, int64_t count) {
+  int64_t panelBytes = tile.getRows() * kLineBytes;
+  SmallVector<int64_t> offsets;
+  for (int64_t i = first; i < first + count; ++i) {
+    int64_t byte = i * hw::mmaRowBytes;
+    offsets.push_back((byte / kLineBytes * panelBytes + byte % kLineBytes) / 16);
+  }
+  return offsets;
+}
+
+SmallVector<Value> fp4::loadSharedWords(ImplicitLocOpBuilder &b, Value pointer, int64_t count) {
+  if (count == 1)
+    return {LLVM::LoadOp::create(b, b.getI32Type(), pointer, 4)};
+  Value words =
+      LLVM::LoadOp::create(b, VectorType::get(count, b.getI32Type()), pointer, unsigned(4 * count));
+  SmallVector<Value> result;
+  for (int64_t i = 0; i < count; ++i)
+    result.push_back(vector::ExtractOp::create(b, words, i));
+  return result;
+}
+
 void fp4::findContinuedProducts(gpu::GPUFuncOp kernel, KernelState &state) {
   kernel.walk([&](pipe::MmaConvertedOp op) {
     if (llvm::any_of(op.getB().getUsers(), [&](Operation *user) {
@@ -572,6 +408,6 @@ void fp4::findContinuedProducts(gpu::GPUFuncOp kernel, KernelState &state) {
 
 void fp4::populateFragmentPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                    const KernelState &state) {
-  patterns.add<LowerConvertTile, LowerFragment, LowerMmaConverted, LowerReadFragment,
-               LowerFragmentFactors, LowerStoreFragment>(converter, patterns.getContext(), state);
+  patterns.add<LowerConvertTile, LowerFragment, LowerMmaConverted>(converter,
+                                                                   patterns.getContext(), state);
 }

@@ -1,6 +1,7 @@
 //===- Fragments.h - Fragments in the frame of a thread -------------------===//
 //
-// What the patterns of ops on fragments share (Fragments.cpp, Promotion.cpp).
+// What the patterns of ops on fragments share (Fragments.cpp, FragmentElements.cpp, Prepacked.cpp,
+// Promotion.cpp).
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -24,5 +25,18 @@ void storeElements(mlir::ImplicitLocOpBuilder &b, mlir::Value fragment, mlir::Va
 
 /// i64, what wgmma knows a K-major tile by whose rows have 128 bytes under a swizzle of 128.
 mlir::Value wgmmaDescriptor(mlir::ImplicitLocOpBuilder &b, mlir::Value tile);
+/// The same from one lane, so that ptxas sees that it is the same in all.
+mlir::Value uniformDescriptor(mlir::ImplicitLocOpBuilder &b, mlir::Value tile);
+/// What is added to either for `count` instructions of 32 bytes of K each, from number `first` on.
+llvm::SmallVector<int64_t> instructionOffsets(pipe::SharedType tile, int64_t first, int64_t count);
+
+/// `count` words (i32) of shared memory, from a pointer that is aligned to all of them.
+llvm::SmallVector<mlir::Value> loadSharedWords(mlir::ImplicitLocOpBuilder &b, mlir::Value pointer,
+                                         int64_t count);
+
+/// A warpgroup has 128 threads, and 64 rows of a fragment.
+inline constexpr int64_t kGroupThreads = 128, kGroupRows = 64;
+/// Bytes of a line of layout swizzle_128B.
+inline constexpr int64_t kLineBytes = 128;
 
 } // namespace fp4

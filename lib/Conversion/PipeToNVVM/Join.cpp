@@ -1,7 +1,7 @@
 //===- Join.cpp - Tables of tiles, and parts of a tile --------------------===//
 //
 // A join is an atomic addition that releases what the warp has stored and acquires what those that
-// came before have. Warp q of the four counts in column q: threads of a warp exchange data with the
+// came before have. Warp q of the four, or eight, counts in column q: threads of a warp exchange data with the
 // same threads of other blocks only, so that no barrier of the block is needed.
 //
 //===----------------------------------------------------------------------===//
@@ -42,10 +42,10 @@ struct LowerJoin : fp4::PipePattern<fp4::pipe::JoinOp> {
     Location loc = op.getLoc();
     auto constant = [&](int64_t value) { return fp4::constantI32(rewriter, loc, value); };
     Value all = constant(-1), zero = constant(0);
+    int64_t counters = op.getCounters().getType().getShape()[1]; // of a tile, one for each warp
     Value row = fp4::stridedPointer(rewriter, loc, adaptor.getCounters(), adaptor.getIndex(),
-                                    4 * kCounters);
-    Value quadrant =
-        arith::AndIOp::create(rewriter, loc, state.warpIndex, constant(kCounters - 1));
+                                    4 * counters);
+    Value quadrant = arith::AndIOp::create(rewriter, loc, state.warpIndex, constant(counters - 1));
     Value counter = fp4::stridedPointer(rewriter, loc, row, quadrant, 4);
     NVVM::SyncWarpOp::create(rewriter, loc, all); // the stores of the other lanes come before
     Value lane = arith::AndIOp::create(rewriter, loc, state.threadIndex, constant(31));
@@ -68,9 +68,6 @@ struct LowerJoin : fp4::PipePattern<fp4::pipe::JoinOp> {
                                                constant(int64_t(op.getParts()) - 1));
     return success();
   }
-
-private:
-  static constexpr int64_t kCounters = 4; ///< of a tile
 };
 
 struct LowerFetch : fp4::PipePattern<fp4::pipe::FetchOp> {

@@ -165,9 +165,33 @@ private:
   }
 };
 
+struct LowerLoadRows : fp4::PipePattern<fp4::pipe::LoadRowsOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(fp4::pipe::LoadRowsOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    FailureOr<Value> barrier = signalledBarrier(op, adaptor, rewriter);
+    if (failed(barrier))
+      return failure();
+    Location loc = op.getLoc();
+    fp4::pipe::SharedType tile = op.getTileType();
+    Value bytes = fp4::constantI32(rewriter, loc, tile.getBytes());
+    if (adaptor.getCount())
+      bytes = arith::MulIOp::create(rewriter, loc, adaptor.getCount(),
+                                    fp4::constantI32(rewriter, loc, tile.getInnerBytes()));
+    Value source = fp4::stridedPointer(rewriter, loc, adaptor.getSource(), adaptor.getRow(),
+                                       op.getSource().getType().getRowPitch());
+    NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
+        rewriter, loc, destination(rewriter, loc, adaptor.getDest(), state.target->hasBulkToCta),
+        source, *barrier, bytes, /*multicastMask=*/Value(), /*l2CacheHint=*/Value());
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
 } // namespace
 
 void fp4::populateLoadPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                const KernelState &state) {
-  patterns.add<LowerLoad, LowerLoadScales>(converter, patterns.getContext(), state);
+  patterns.add<LowerLoad, LowerLoadScales, LowerLoadRows>(converter, patterns.getContext(), state);
 }

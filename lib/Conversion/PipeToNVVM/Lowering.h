@@ -87,6 +87,10 @@ void populateMmaPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                          const KernelState &);
 void populateFragmentPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                               const KernelState &);
+void populateElementPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
+                             const KernelState &);
+void populatePrepackedPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
+                               const KernelState &);
 void populatePromotionPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                                const KernelState &);
 void populateQuantizePatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,

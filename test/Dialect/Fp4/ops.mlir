@@ -286,3 +286,21 @@ func.func @alphas(%ax: tensor<?xf32>, %aw: tensor<8xf32>, %one: tensor<f32>) -> 
   %columns = fp4.matmul_alpha %one, %aw : tensor<f32>, tensor<8xf32> -> tensor<1x8xf32>
   return %rows, %columns : tensor<?x1xf32>, tensor<1x8xf32>
 }
+
+// CHECK-LABEL: func @weights
+func.func @weights(%q: tensor<512x1024xf4E2M1FN>, %s: tensor<512x64xf8E4M3FN>) -> tensor<4x16x4608xi8, #fp4.weight_layout<wgmma>> {
+  // CHECK: fp4.prepack %{{.*}} scaled %{{.*}} {format = #fp4.format<nvfp4>} : (tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN>) -> tensor<4x16x4608xi8, #fp4.weight_layout<wgmma>>
+  %p = fp4.prepack %q scaled %s {format = #fp4.format<nvfp4>}
+      : (tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN>)
+      -> tensor<4x16x4608xi8, #fp4.weight_layout<wgmma>>
+  return %p : tensor<4x16x4608xi8, #fp4.weight_layout<wgmma>>
+}
+
+// CHECK-LABEL: func @plain_weights
+func.func @plain_weights(%p: tensor<4x16x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<512x1024xf4E2M1FN> {
+  // CHECK: fp4.unprepack %{{.*}} {format = #fp4.format<nvfp4>} : (tensor<4x16x4608xi8, #fp4.weight_layout<wgmma>>) -> (tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN>)
+  %q, %s = fp4.unprepack %p {format = #fp4.format<nvfp4>}
+      : (tensor<4x16x4608xi8, #fp4.weight_layout<wgmma>>)
+      -> (tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN>)
+  return %q : tensor<512x1024xf4E2M1FN>
+}

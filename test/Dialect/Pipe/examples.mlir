@@ -89,6 +89,24 @@ func.func @converted(%b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sb: !pipe
   return
 }
 
+func.func @weights(%acc: !pipe.fragment<64x16xf32, wgmma>, %x: !pipe.shared<16x256xbf16, swizzle_128B>, %more: i1,
+                   %p: !pipe.global<64x4608xi8>, %row: i32, %n: i32) {
+  %w = pipe.load_rows %p[%row] count %n : !pipe.global<64x4608xi8> -> !pipe.shared<4x4608xi8>
+  pipe.mma_prepacked %acc, %w, %x accumulate %more : !pipe.fragment<64x16xf32, wgmma>,
+      !pipe.shared<4x4608xi8>, !pipe.shared<16x256xbf16, swizzle_128B>
+  return
+}
+
+func.func @fragment_parts(%v: vector<16xf32>, %parts: !pipe.global<64x16384xf32>, %row: i32) {
+  pipe.leave_fragment %v, %parts[%row, 1024] : vector<16xf32>, !pipe.global<64x16384xf32>
+  return
+}
+
+func.func @fetched_parts(%parts: !pipe.global<64x16384xf32>, %row: i32) {
+  %v = pipe.fetch_fragment %parts[%row, 4096] : !pipe.global<64x16384xf32> -> vector<16xf32>
+  return
+}
+
 func.func @promotion(%a: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>,
                      %acc: !pipe.fragment<64x128xf32, wgmma>, %sums: !pipe.fragment<64x128xf32, wgmma>,
                      %sa: !pipe.global<?x56xf32>, %sb: !pipe.global<32x56xf32>,

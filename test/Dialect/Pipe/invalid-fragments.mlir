@@ -222,3 +222,60 @@ func.func @bad(%v: vector<2xbf16>, %d: !pipe.global<?x512xbf16>, %m: i32, %n: i3
   pipe.store_fragment %v, %d[%m, %n] rows %r : vector<2xbf16>, !pipe.global<?x512xbf16>
   return
 }
+
+// -----
+
+func.func @twin(%p: !pipe.global<64x4608xi8>, %i: i32) {
+  %w = pipe.load_rows %p[%i] : !pipe.global<64x4608xi8> -> !pipe.shared<4x4608xi8>
+  return
+}
+func.func @bad(%p: !pipe.global<64x4608xi8>, %i: i32) {
+  // (C190)
+  // expected-error @+1 {{source and tile must be linear, with equal rows of elements of 8 bits, but got}}
+  %w = pipe.load_rows %p[%i] : !pipe.global<64x4608xi8> -> !pipe.shared<4x2304xi8>
+  return
+}
+
+// -----
+
+func.func @twin(%w: !pipe.shared<4x4608xi8>, %x: !pipe.shared<16x256xbf16, swizzle_128B>, %more: i1) {
+  %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
+  pipe.mma_prepacked %acc, %w, %x accumulate %more : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<4x4608xi8>, !pipe.shared<16x256xbf16, swizzle_128B>
+  return
+}
+func.func @bad(%w: !pipe.shared<4x4352xi8>, %x: !pipe.shared<16x256xf16, swizzle_128B>, %more: i1) {
+  %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
+  // (C191)
+  // expected-error @+1 {{b must be '!pipe.shared<16x256xbf16, swizzle_128B>', but got}}
+  pipe.mma_prepacked %acc, %w, %x accumulate %more : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<4x4352xi8>, !pipe.shared<16x256xf16, swizzle_128B>
+  return
+}
+
+// -----
+
+func.func @twin(%w: !pipe.shared<2x4608xi8>, %x: !pipe.shared<16x128xf16, swizzle_128B>, %more: i1) {
+  %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
+  pipe.mma_prepacked %acc, %w, %x accumulate %more : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<2x4608xi8>, !pipe.shared<16x128xf16, swizzle_128B>
+  return
+}
+func.func @bad(%w: !pipe.shared<2x4096xi8>, %x: !pipe.shared<16x128xf16, swizzle_128B>, %more: i1) {
+  %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
+  // (C191)
+  // expected-error @+1 {{weights must be i8 in linear rows of 4608 or 4352 bytes, but got}}
+  pipe.mma_prepacked %acc, %w, %x accumulate %more : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<2x4096xi8>, !pipe.shared<16x128xf16, swizzle_128B>
+  return
+}
+
+// -----
+
+func.func @twin(%v: vector<16xf32>, %p: !pipe.global<8x4096xf32>, %i: i32) {
+  pipe.leave_fragment %v, %p[%i, 4080] : vector<16xf32>, !pipe.global<8x4096xf32>
+  %w = pipe.fetch_fragment %p[%i, 0] : !pipe.global<8x4096xf32> -> vector<16xf32>
+  return
+}
+func.func @bad(%v: vector<16xf32>, %p: !pipe.global<8x4096xf32>, %i: i32) {
+  // (C192)
+  // expected-error @+1 {{buffer must be f32 with the 'vector<16xf32>' of 1 threads from column 4084 of a row on, but got}}
+  pipe.leave_fragment %v, %p[%i, 4084] : vector<16xf32>, !pipe.global<8x4096xf32>
+  return
+}

@@ -15,7 +15,7 @@ func.func @entry(%t: !pipe.global<24x4xi32>, %line: !pipe.global<8xf32>, %wide: 
 func.func @join(%c: !pipe.global<24x4xi32>, %bad: !pipe.global<24x1xi32>, %i: i32) {
   %0 = pipe.join %c[%i] of 2 : !pipe.global<24x4xi32>
   // (C171)
-  // expected-error @+1 {{counters must be a buffer of i32 with 4 columns, but got '!pipe.global<24x1xi32>'}}
+  // expected-error @+1 {{counters must be a buffer of i32 with 4 or 8 columns, but got '!pipe.global<24x1xi32>'}}
   %1 = pipe.join %bad[%i] of 2 : !pipe.global<24x1xi32>
   return
 }

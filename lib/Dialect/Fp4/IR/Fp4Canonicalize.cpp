@@ -42,20 +42,22 @@ bool rowsAgree(Operation *op, ArrayRef<Value> operands) {
     return true;
   if (auto product = dyn_cast<BlockScaledMatmulOp>(op); product && product.isGrouped())
     return true; // all of its operands are static
-  if (rows(0) != rows(1))
+  auto matmul = dyn_cast<BlockScaledMatmulOp>(op);
+  bool hasScales = !matmul || !matmul.hasFloatLhs();
+  if (hasScales && rows(0) != rows(1))
     return false;
   if (auto dequantize = dyn_cast<DequantizeOp>(op))
     return !dequantize.getPerRow() || rows(0) == rows(2);
-  auto product = cast<BlockScaledMatmulOp>(op);
-  if (!product.getEpilogueInputs().empty())
+  if (!matmul.getEpilogueInputs().empty())
     return false; // those with rows would have to become static too
-  if (!product.hasOnlyElements() || product.isDual())
+  if (!matmul.hasOnlyElements() || matmul.isDual())
     return false; // so would several results, and a second alpha
-  if (!product.getAlpha())
+  if (!matmul.getAlpha())
     return true;
-  auto alpha = cast<RankedTensorType>(operands[4].getType());
+  unsigned index = matmul.getAlphaMutable()[0].getOperandNumber();
+  auto alpha = cast<RankedTensorType>(operands[index].getType());
   bool isColumn = alpha.getRank() == 2 && alpha.getDimSize(1) == 1;
-  return !isColumn || rows(0) == rows(4);
+  return !isColumn || rows(0) == rows(index);
 }
 
 struct AbsorbCasts : RewritePattern {
@@ -179,6 +181,8 @@ struct TransposedProduct : OpRewritePattern<linalg::TransposeOp> {
       return rewriter.notifyMatchFailure(op, "threads multiply few rows, not few columns");
     if (!product.hasOnlyElements())
       return rewriter.notifyMatchFailure(op, "it has other results than its elements");
+    if (product.hasFloatLhs() || product.hasPrepackedRhs())
+      return rewriter.notifyMatchFailure(op, "an operand without scales has its side");
     if (product.isGrouped())
       return rewriter.notifyMatchFailure(op, "groups are ranges of rows, not of columns");
     if (product.hasF32Scales())

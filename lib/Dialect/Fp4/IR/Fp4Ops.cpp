@@ -7,6 +7,7 @@
 #include "Verify.h"
 
 #include "fp4/Dialect/Fp4/IR/Elementwise.h"
+#include "fp4/ISA/WeightLayout.h"
 #include "fp4/Numerics/BlockScaledGemm.h"
 
 #include "mlir/IR/Builders.h"
@@ -292,13 +293,14 @@ LogicalResult MatmulAlphaOp::verify() {
 void BlockScaledMatmulOp::build(OpBuilder &builder, OperationState &state, Value lhs,
                                 Value lhsScales, Value rhs, Value rhsScales, Value alpha,
                                 Format format, Type elementType) {
-  state.addTypes(RankedTensorType::get(
-      {rankedType(lhs).getDimSize(0), rankedType(rhs).getDimSize(0)}, elementType));
-  state.addOperands({lhs, lhsScales, rhs, rhsScales});
-  if (alpha)
-    state.addOperands(alpha);
+  int64_t columns = rankedType(rhs).getDimSize(0) * (rhsScales ? 1 : hw::weightTileRows);
+  state.addTypes(RankedTensorType::get({rankedType(lhs).getDimSize(0), columns}, elementType));
+  for (Value operand : {lhs, lhsScales, rhs, rhsScales, alpha})
+    if (operand)
+      state.addOperands(operand);
   auto &properties = state.getOrAddProperties<Properties>();
-  properties.operandSegmentSizes = {1, 1, 1, 1, alpha ? 1 : 0, /*inputs=*/0, /*offsets=*/0,
+  properties.operandSegmentSizes = {1, bool(lhsScales), 1, bool(rhsScales), bool(alpha),
+                                    /*inputs=*/0, /*offsets=*/0,
                                     /*rhs2=*/0, /*rhs2_scales=*/0, /*alpha2=*/0,
                                     /*quantize_amax=*/0};
   properties.setFormat(FormatAttr::get(builder.getContext(), format));
@@ -312,7 +314,8 @@ int64_t BlockScaledMatmulOp::getNumGroups() {
 }
 
 int64_t BlockScaledMatmulOp::getColumns() {
-  return rankedType(getRhs()).getDimSize(0) / getNumGroups();
+  int64_t rows = rankedType(getRhs()).getDimSize(0);
+  return hasPrepackedRhs() ? rows * hw::weightTileRows : rows / getNumGroups();
 }
 
 //===----------------------------------------------------------------------===//
@@ -438,7 +441,7 @@ static LogicalResult verifySide(BlockScaledMatmulOp op, const Checked &data, Str
 /// blockscaled_matmul (C8) to (C10): the result and the tile.
 static LogicalResult verifyMatmulResult(BlockScaledMatmulOp op, const Checked &lhs,
                                         const Checked &rhs) {
-  if (rhs.type.isDynamicDim(0)) { // blockscaled_matmul (C8)
+  if (!rhs.type.hasStaticShape()) { // blockscaled_matmul (C8)
     auto diag = rhs.must("have a static shape");
     diag.attachNote() << "only the rows of 'lhs' may be dynamic; swap the operands to make the "
                          "other side dynamic";
@@ -464,7 +467,7 @@ static LogicalResult verifyAlpha(BlockScaledMatmulOp op, const Checked &lhs, con
   bool isRow = alpha.type.getDimSize(1) != 1;
   SmallVector<int64_t> shape = {lhs.type.getDimSize(0), 1};
   if (isRow)
-    shape = {1, rhs.type.getDimSize(0)};
+    shape = {1, op.getColumns()};
   return verifyType(alpha, RankedTensorType::get(shape, Float32Type::get(op.getContext())),
                     "a factor for each row of the result is M x 1, one for each column 1 x N");
 }
@@ -508,7 +511,7 @@ static LogicalResult verifyEpilogueInputs(BlockScaledMatmulOp op) {
   return success();
 }
 
-/// Operands of 4 bits with tiled scales, but for their elements.
+/// Operands of 4 bits with tiled scales, where they have some, but for their elements.
 static LogicalResult verifyFp4Operands(BlockScaledMatmulOp op, const Checked &lhs,
                                        const Checked &rhs) {
   if (failed(verifyBlockMultiple(lhs, 1, op.getFormat()))) // blockscaled_matmul (C3)
@@ -519,18 +522,19 @@ static LogicalResult verifyFp4Operands(BlockScaledMatmulOp op, const Checked &lh
     return failure();
   if (op.isGrouped())
     return verifyGroupOperands(op, lhs, rhs);
-  if (failed(verifySide(op, lhs, "lhs_scales", op.getLhsScales())))
+  if (!op.hasFloatLhs() && failed(verifySide(op, lhs, "lhs_scales", op.getLhsScales())))
     return failure();
-  return verifySide(op, rhs, "rhs_scales", op.getRhsScales());
+  return op.hasPrepackedRhs() ? success()
+                              : verifySide(op, rhs, "rhs_scales", op.getRhsScales());
 }
 
 LogicalResult BlockScaledMatmulOp::verify() {
   Checked lhs = operand(*this, "lhs", getLhs());
   Checked rhs = operand(*this, "rhs", getRhs());
-  for (const Checked &data : {lhs, rhs})
-    if (failed(verifyDataElements(data, hasF32Scales() ? getFormat() : Format::MXFP4)) ||
-        failed(verifyMatrix(data))) // blockscaled_matmul (C1)
-      return failure();
+  if ((hasFloatLhs() || hasPrepackedRhs()) && failed(verifyUnscaled(*this, lhs)))
+    return failure();
+  if (failed(verifyData(*this, lhs, rhs))) // blockscaled_matmul (C1)
+    return failure();
   if (!hasPackedData(getFormat()) && !hasF32Scales()) { // blockscaled_matmul (C11)
     auto diag = emitOpError("attribute 'format' must have elements of 4 bits, but got ")
                 << stringifyFormat(getFormat());
@@ -538,9 +542,11 @@ LogicalResult BlockScaledMatmulOp::verify() {
                          "return codes and scales to a caller that has such a product";
     return diag;
   }
-  if (lhs.type.getDimSize(1) != rhs.type.getDimSize(1)) { // blockscaled_matmul (C2)
+  int64_t depth = hasPrepackedRhs() ? rhs.type.getDimSize(1) * hw::weightTileColumns
+                                    : rhs.type.getDimSize(1);
+  if (lhs.type.getDimSize(1) != depth) { // blockscaled_matmul (C2)
     auto diag = emitOpError("expects operands 'lhs' and 'rhs' with equal dimensions 1, but got ")
-                << lhs.type.getDimSize(1) << " and " << rhs.type.getDimSize(1);
+                << lhs.type.getDimSize(1) << " and " << depth;
     diag.attachNote() << "both are contracted along dimension 1: lhs is M x K and rhs is N x K";
     return diag;
   }
@@ -568,9 +574,10 @@ LogicalResult fp4::inferResultTypes(Operation *op, ValueRange operands,
   if (auto product = dyn_cast<BlockScaledMatmulOp>(op)) { // lhs, its scales, rhs, its scales
     if (!product.hasOnlyElements())
       return failure();
-    int64_t rows = rankedType(operands[2]).getDimSize(0);
-    types.push_back(reshaped(rankedType(operands[0]).getDimSize(0),
-                             ShapedType::isDynamic(rows) ? rows : rows / product.getNumGroups()));
+    int64_t rows = rankedType(operands[product.hasFloatLhs() ? 1 : 2]).getDimSize(0);
+    if (!ShapedType::isDynamic(rows))
+      rows = product.hasPrepackedRhs() ? rows * hw::weightTileRows : rows / product.getNumGroups();
+    types.push_back(reshaped(rankedType(operands[0]).getDimSize(0), rows));
     return success();
   }
   if (isa<DequantizeOp>(op)) {

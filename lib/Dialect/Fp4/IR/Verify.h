@@ -35,6 +35,15 @@ mlir::LogicalResult verifyType(const Checked &value, mlir::RankedTensorType expe
 mlir::LogicalResult verifyRowMajor(const Checked &scales);
 mlir::LogicalResult verifyTiled(const Checked &scales);
 
+/// A product of which a side has no scales.
+mlir::LogicalResult verifyUnscaled(BlockScaledMatmulOp op, const Checked &lhs);
+/// The data of both sides of a product.
+mlir::LogicalResult verifyData(BlockScaledMatmulOp op, const Checked &lhs, const Checked &rhs);
+/// Weights of `format` as fp4.prepack gives them.
+mlir::LogicalResult verifyPrepacked(const Checked &weights, Format format);
+/// The type of those of N x K: N / 128 x K / 64 tiles.
+mlir::RankedTensorType prepackedType(mlir::RankedTensorType data, Format format);
+
 /// The extent of `dimension` is static and a multiple of `multiple`; `why` is the note.
 mlir::LogicalResult verifyMultiple(const Checked &value, int64_t dimension, int64_t multiple,
                                    const llvm::Twine &why);

@@ -69,6 +69,8 @@ std::string whyNot(linalg::GenericOp op, BlockScaledMatmulOp product) {
 std::string whyNotDual(linalg::GenericOp op, BlockScaledMatmulOp x, BlockScaledMatmulOp y) {
   if (x.getLhs() != y.getLhs() || x.getLhsScales() != y.getLhsScales())
     return "the products have no common lhs";
+  if (x.hasFloatLhs())
+    return "the lhs has no scales";
   if (x.getFormat() != y.getFormat() || x.getRhs().getType() != y.getRhs().getType())
     return "the products differ in their format, or in the type of their rhs";
   if (static_cast<bool>(x.getAlpha()) != static_cast<bool>(y.getAlpha()) ||

@@ -104,6 +104,8 @@ std::string whyNotDerived(Operation *op, BlockScaledMatmulOp product) {
     return "the product has sums of ranges of K";
   if (product.usesFma())
     return "threads multiply, which have few elements of a row";
+  if (product.hasFloatLhs())
+    return "the lhs has no scales";
   return whyNotOnTarget(op);
 }
 

@@ -5,7 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "VerifyIteration.h"
 #include "VerifyRows.h"
+
+#include "fp4/ISA/WeightLayout.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
@@ -96,11 +99,79 @@ LogicalResult MmaConvertedOp::verify() {
   if (a.getRows() % kFragmentRows || !hasWarpgroups(*this, a.getRows()))
     return emitOpError() << "a must have " << kFragmentRows
                          << " rows for each warpgroup of its role, but got " << a; // (C181)
-  auto expected = SharedType::get({acc.getShape()[1], a.getColumns()},
-                                  convertedType(scales.getElementType()), Layout::Swizzle128B);
+  // Every product of a value and a scale of f8E4M3FN is a bf16 as well as a f16.
+  Type element = convertedType(scales.getElementType());
+  if (element.isF16() && b.getElementType().isBF16())
+    element = b.getElementType();
+  auto expected =
+      SharedType::get({acc.getShape()[1], a.getColumns()}, element, Layout::Swizzle128B);
   if (b != expected)
     return emitOpError() << "b must be " << expected << ", but got " << b; // (C181)
   return success();
+}
+
+/// The block of prepacked tiles of so many bytes; 0 where there is none.
+static int64_t blockOfTile(int64_t bytes) {
+  for (int64_t block : {16, 32})
+    if (bytes == hw::weightTileBytes(block))
+      return block;
+  return 0;
+}
+
+LogicalResult MmaPrepackedOp::verify() {
+  FragmentType acc = getAccumulator().getType();
+  SharedType weights = getWeights().getType(), b = getB().getType();
+  if (acc.getKind() != FragmentKind::Wgmma || acc.getShape()[0] != kFragmentRows)
+    return emitOpError() << "accumulator must be a fragment of wgmma with " << kFragmentRows
+                         << " rows, but got " << acc; // (C191)
+  int64_t block = blockOfTile(weights.getInnerBytes());
+  if (!weights.getElementType().isInteger(8) || weights.getLayout() != Layout::Linear || !block)
+    return emitOpError() << "weights must be i8 in linear rows of " << hw::weightTileBytes(16)
+                         << " or " << hw::weightTileBytes(32) << " bytes, but got "
+                         << weights; // (C191)
+  if (!hasWarpgroups(*this, hw::weightTileRows))
+    return emitOpError() << "must be in a role of two warpgroups"; // (C191)
+  bool isHalf = b.getElementType().isBF16() || (block == 16 && b.getElementType().isF16());
+  auto expected =
+      SharedType::get({acc.getShape()[1], weights.getRows() * hw::weightTileColumns},
+                      isHalf ? b.getElementType() : BFloat16Type::get(getContext()),
+                      Layout::Swizzle128B);
+  if (b != expected)
+    return emitOpError() << "b must be " << expected << ", but got " << b; // (C191)
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Bulk copies of rows
+//===----------------------------------------------------------------------===//
+
+void LoadRowsOp::getAsmResultNames(OpAsmSetValueNameFn name) {
+  if (getResult())
+    name(getResult(), "rows");
+}
+Value LoadRowsOp::getFilledTile() { return getResult(); }
+Value LoadRowsOp::getSlot() { return getDest(); }
+Value LoadRowsOp::getUnits() { return getCount(); }
+int64_t LoadRowsOp::getUnitBytes() {
+  return getCount() ? getTileType().getInnerBytes() : getTileType().getBytes();
+}
+void LoadRowsOp::fillSlot(OpBuilder &builder, Value slot, Value channel) {
+  create(builder, getLoc(), Type(), getSource(), getRow(), getCount(), slot, channel, Value());
+}
+
+LogicalResult LoadRowsOp::verify() {
+  if (failed(verifyDestination(*this, getResult(), getDest(), getChannel(), getIteration())))
+    return failure();
+  GlobalType source = getSource().getType();
+  SharedType tile = getTileType();
+  bool isLinear = source.getRank() == 2 && source.getLayout() == Layout::Linear &&
+                  tile.getLayout() == Layout::Linear && !source.hasDynamicColumns();
+  if (isLinear && source.getElementType() == tile.getElementType() &&
+      tile.getElementType().getIntOrFloatBitWidth() == 8 &&
+      source.getRowPitch() == tile.getInnerBytes())
+    return success();
+  return emitOpError() << "source and tile must be linear, with equal rows of elements of 8 bits, "
+                       << "but got " << source << " and " << tile; // (C190)
 }
 
 //===----------------------------------------------------------------------===//
@@ -146,4 +217,35 @@ LogicalResult StoreFragmentOp::verify() {
                          << ", but got " << dest; // (C184)
   return failure(failed(verifyRows(*this, dest, getRows())) || // (C184)
                  failed(verifyParts(*this, type))); // (C184)
+}
+
+//===----------------------------------------------------------------------===//
+// Parts of a fragment
+//===----------------------------------------------------------------------===//
+
+/// (C192) `type`, of every thread of the role, from `column` on within a row of `workspace`.
+static LogicalResult verifyWorkspace(Operation *op, GlobalType workspace, VectorType type,
+                                     int64_t column) {
+  if (failed(verifyParts(op, type))) // (C192)
+    return failure();
+  auto region = op->getParentOfType<RoleRegionOp>();
+  int64_t threads = region ? region.getRole().getNumThreads() : 1;
+  int64_t columns = workspace.getRank() == 2 ? workspace.getShape()[1] : 0;
+  if (workspace.getElementType().isF32() && workspace.getLayout() == Layout::Linear &&
+      column >= 0 && column % kElementsOfPart == 0 &&
+      column + threads * type.getNumElements() <= columns)
+    return success();
+  return op->emitOpError() << "buffer must be f32 with the " << type << " of " << threads
+                           << " threads from column " << column << " of a row on, but got "
+                           << workspace; // (C192)
+}
+
+LogicalResult LeaveFragmentOp::verify() {
+  return verifyWorkspace(*this, getDest().getType(), cast<VectorType>(getValue().getType()),
+                         getColumn());
+}
+
+LogicalResult FetchFragmentOp::verify() {
+  return verifyWorkspace(*this, getSource().getType(), cast<VectorType>(getResult().getType()),
+                         getColumn());
 }

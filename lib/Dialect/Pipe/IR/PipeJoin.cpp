@@ -18,9 +18,10 @@ LogicalResult LoadEntryOp::verify() { // (C170)
 
 LogicalResult JoinOp::verify() { // (C171)
   GlobalType counters = getCounters().getType();
-  if (counters.getRank() != 2 || counters.getShape()[1] != 4 ||
+  if (counters.getRank() != 2 || !llvm::is_contained({4, 8}, counters.getShape()[1]) ||
       !counters.getElementType().isInteger(32))
-    return emitOpError() << "counters must be a buffer of i32 with 4 columns, but got " << counters;
+    return emitOpError() << "counters must be a buffer of i32 with 4 or 8 columns, but got "
+                         << counters;
   if (int64_t(getParts()) < 2)
     return emitOpError() << "parts must be at least 2, but got " << int64_t(getParts());
   return success();

@@ -206,24 +206,30 @@ void ConsumerWaitOp::getAsmResultNames(OpAsmSetValueNameFn name) { nameSlots(get
 //===----------------------------------------------------------------------===//
 
 /// (C110) A load returns its tile, or fills a stage of a channel.
-template <typename LoadLike> static LogicalResult verifyDestination(LoadLike op) {
-  if (op.getResult() && op.getDest())
-    return op.emitOpError() << "must return a tile or fill a destination, but does both";
-  if (!op.getResult() && !op.getDest()) {
-    InFlightDiagnostic diag = op.emitOpError() << "must return a tile or fill a destination";
+LogicalResult fp4::pipe::verifyDestination(Operation *op, Value result, Value dest, Value channel,
+                                           Value iteration) {
+  if (result && dest)
+    return op->emitOpError() << "must return a tile or fill a destination, but does both";
+  if (!result && !dest) {
+    InFlightDiagnostic diag = op->emitOpError() << "must return a tile or fill a destination";
     diag.attachNote() << "add a result, or 'into %slot signals %channel'";
     return diag;
   }
-  if (!op.getChannel()) {
-    if (op.getIteration())
-      return op.emitOpError() << "iteration needs a channel to signal";
+  if (!channel) {
+    if (iteration)
+      return op->emitOpError() << "iteration needs a channel to signal";
     return success();
   }
-  if (!llvm::is_contained(op.getChannel().getType().getPayload(), op.getDest().getType()))
-    return op.emitOpError() << "destination " << op.getDest().getType()
-                            << " must be a tile of the channel it signals, but got "
-                            << op.getChannel().getType();
-  return verifyIteration(op, op.getChannel(), op.getIteration());
+  if (!llvm::is_contained(cast<ChannelType>(channel.getType()).getPayload(), dest.getType()))
+    return op->emitOpError() << "destination " << dest.getType()
+                             << " must be a tile of the channel it signals, but got "
+                             << channel.getType();
+  return verifyIteration(op, channel, iteration);
+}
+
+/// The same of a load.
+template <typename LoadLike> static LogicalResult verifyEnd(LoadLike op) {
+  return verifyDestination(op, op.getResult(), op.getDest(), op.getChannel(), op.getIteration());
 }
 
 Value LoadOp::getFilledTile() { return getResult(); }
@@ -263,7 +269,7 @@ static LogicalResult verifyParts(LoadOp op, SharedType tile) {
 }
 
 LogicalResult LoadOp::verify() {
-  if (failed(verifyDestination(*this)))
+  if (failed(verifyEnd(*this)))
     return failure();
   TensorMapType map = getMap().getType();
   SharedType tile = getTileType();
@@ -295,7 +301,7 @@ void LoadScalesOp::fillSlot(OpBuilder &builder, Value slot, Value channel) {
 }
 
 LogicalResult LoadScalesOp::verify() {
-  if (failed(verifyDestination(*this)))
+  if (failed(verifyEnd(*this)))
     return failure();
   GlobalType source = getSource().getType();
   SharedType tile = getTileType();

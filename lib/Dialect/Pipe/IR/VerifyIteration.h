@@ -1,4 +1,4 @@
-//===- VerifyIteration.h - Iterations and depths come together ------------===//
+//===- VerifyIteration.h - What ops at the ends of channels check ---------===//
 #pragma once
 
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
@@ -8,5 +8,9 @@ namespace fp4::pipe {
 /// (C123) `op` names an iteration of `channel` exactly when the channel has a depth.
 mlir::LogicalResult verifyIteration(mlir::Operation *op, mlir::Value channel,
                                     mlir::Value iteration);
+
+/// (C110) A load returns its tile, or fills a stage of a channel; null is what it has not.
+mlir::LogicalResult verifyDestination(mlir::Operation *op, mlir::Value result, mlir::Value dest,
+                                      mlir::Value channel, mlir::Value iteration);
 
 } // namespace fp4::pipe

@@ -203,4 +203,18 @@ def Fp4_ScaleLayoutAttr : EnumAttr<Fp4_Dialect, Fp4_ScaleLayout, "scale_layout",
   let assemblyFormat = "`<` $value `>`";
 }
 
+def Fp4_WeightLayout : Fp4_I32Enum<"WeightLayout", "layout of prepacked weights in memory", [
+    I32EnumAttrCase<"Wgmma", 0, "wgmma">]>;
+
+def Fp4_WeightLayoutAttr : EnumAttr<Fp4_Dialect, Fp4_WeightLayout, "weight_layout",
+    [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
+  let description = [{
+    The encoding of a tensor of prepacked weights, bytes of N/128 x K/64 tiles. `wgmma` is for
+    tensor cores that take 64 rows of weights from the registers of a warpgroup. A tile has 4096
+    bytes of codes, 16 for each of two times 128 threads, and then the scales of its rows. The law is
+    `include/fp4/ISA/WeightLayout.h`.
+  }];
+  let assemblyFormat = "`<` $value `>`";
+}
+
 #endif // FP4_DIALECT_FP4_IR_FP4ATTRS_TD

@@ -477,5 +477,6 @@ def Fp4_MatmulAlphaOp : Fp4_TensorOp<"matmul_alpha", [Fp4_InferTypes]> {
 }
 
 include "fp4/Dialect/Fp4/IR/Fp4ProductOps.td"
+include "fp4/Dialect/Fp4/IR/Fp4PrepackOps.td"
 
 #endif // FP4_DIALECT_FP4_IR_FP4OPS_TD

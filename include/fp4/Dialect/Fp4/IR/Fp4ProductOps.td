@@ -54,6 +54,10 @@ def Fp4_BlockScaledMatmulOp
     largest magnitude of the elements, where a NaN counts as 0. The elements themselves are a result
     besides, the first, only where there is one result more than that.
 
+    A lhs of bf16 or f16 has no scales: its elements are factors as they are. It is the activation of
+    a product whose rhs has quantized weights. These may be prepacked: `fp4.prepack` gives a rhs that
+    contains its scales, in a layout that its type names.
+
     | operand    | element type | shape | layout |
     |------------|--------------|-------|--------|
     | lhs        | f4E2M1FN     | M x K, M may be dynamic, K a multiple of the block | row-major |
@@ -103,8 +107,8 @@ def Fp4_BlockScaledMatmulOp
         -> (tensor<?x512xf4E2M1FN>, tensor<?x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$lhs, AnyRankedTensor:$lhs_scales,
-                       AnyRankedTensor:$rhs, AnyRankedTensor:$rhs_scales,
+  let arguments = (ins AnyRankedTensor:$lhs, Optional<AnyRankedTensor>:$lhs_scales,
+                       AnyRankedTensor:$rhs, Optional<AnyRankedTensor>:$rhs_scales,
                        Optional<AnyRankedTensor>:$alpha,
                        Variadic<AnyRankedTensor>:$epilogue_inputs,
                        Optional<AnyRankedTensor>:$offsets,
@@ -123,12 +127,12 @@ def Fp4_BlockScaledMatmulOp
   let regions = (region AnyRegion:$epilogue_body);
   let results = (outs Variadic<AnyRankedTensor>:$outputs);
   let assemblyFormat = [{
-    $lhs `scaled` $lhs_scales `,` $rhs `scaled` $rhs_scales (`alpha` $alpha^)?
+    $lhs (`scaled` $lhs_scales^)? `,` $rhs (`scaled` $rhs_scales^)? (`alpha` $alpha^)?
     (`offsets` $offsets^)? (`with` $rhs2^ `scaled` $rhs2_scales)? (`alpha2` $alpha2^)?
     (`quantize_amax` $quantize_amax^)? (`epilogue` `(` $epilogue_inputs `)` $epilogue_body^)?
     attr-dict `:` functional-type(operands, results)
   }];
-  // A null alpha where there is none.
+  // Null scales and a null alpha where there are none.
   let builders = [
     OpBuilder<(ins "::mlir::Value":$lhs, "::mlir::Value":$lhs_scales, "::mlir::Value":$rhs,
                    "::mlir::Value":$rhs_scales, "::mlir::Value":$alpha, "::fp4::Format":$format,
@@ -136,6 +140,10 @@ def Fp4_BlockScaledMatmulOp
   let extraClassDeclaration = [{
     /// Has an f32 scale for 1 x 128 elements of lhs and 128 x 128 of rhs.
     bool hasF32Scales() { return ::fp4::hasF32Scales(getFormat()); }
+    /// Its lhs are floats of 16 bits, which have no scales.
+    bool hasFloatLhs() { return !getLhsScales(); }
+    /// Its rhs is a result of `fp4.prepack`, which contains the scales.
+    bool hasPrepackedRhs() { return !getRhsScales(); }
     /// Is several products, of which each has rows of lhs.
     bool isGrouped() { return getGroups() || getOffsets(); }
     /// Products that it is: 1 without groups.

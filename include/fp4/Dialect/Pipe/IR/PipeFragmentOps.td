@@ -2,7 +2,7 @@
 #ifndef FP4_DIALECT_PIPE_IR_PIPEFRAGMENTOPS_TD
 #define FP4_DIALECT_PIPE_IR_PIPEFRAGMENTOPS_TD
 
-include "fp4/Dialect/Pipe/IR/PipeOpBase.td"
+include "fp4/Dialect/Pipe/IR/PipeTileOps.td"
 
 //===----------------------------------------------------------------------===//
 // Engine convert
@@ -76,13 +76,16 @@ def Pipe_MmaConvertedOp : Pipe_EngineOp<"mma_converted", "Tensor"> {
     `acc[m, n] = (accumulate ? acc[m, n] : 0) + sum over k of convert(a[m, k], sa[m, k / block]) *
     b[n, k]` with the conversion of `pipe.convert_tile`, which takes place in registers. Warpgroup w
     of the role has rows 64 w .. 64 w + 63 of A. Instructions have 16 elements of K each, in the order
-    of `include/fp4/ISA/FragmentLayout.h`. Elements behind the `blocks` blocks of 4 scale columns that
+    of `include/fp4/ISA/FragmentLayout.h` that `pipe.convert_tile` gives B, or with `in_order` in
+    ascending order, where B is as it is in memory. Elements behind the `blocks` blocks of 4 scale columns that
     exist (default: all) are zeros. The accumulator is complete when the op ends, or when another
     product of the same B ends that follows it. PTX: wgmma.mma_async.m64nNk16 with A in registers.
 
+    With scales of f8E4M3FN, B may also be bf16: then A becomes bf16 too, with the same factor 2^-7.
+
     Constraints: (C181) the accumulator is a fragment of wgmma with 64 rows; A has 64 rows for each
     warpgroup of the role; A and its scales are as in (C180); B has the accumulator's columns, the
-    K of A, the element type of converted A, and layout swizzle_128B.
+    K of A, an element type that converted A can have, and layout swizzle_128B.
 
     Example:
     ```mlir
@@ -92,11 +95,72 @@ def Pipe_MmaConvertedOp : Pipe_EngineOp<"mma_converted", "Tensor"> {
     ```
   }];
   let arguments = (ins Pipe_FragmentType:$accumulator, Pipe_SharedType:$a, Pipe_SharedType:$a_scales,
-                       Pipe_SharedType:$b, I1:$accumulate, Optional<I32>:$blocks);
+                       Pipe_SharedType:$b, I1:$accumulate, Optional<I32>:$blocks,
+                       UnitAttr:$in_order);
   let assemblyFormat = [{
     $accumulator `,` $a `scaled` $a_scales `,` $b `accumulate` $accumulate (`blocks` $blocks^)?
-    attr-dict `:` qualified(type($accumulator)) `,` qualified(type($a)) `,`
+    (`in_order` $in_order^)? attr-dict `:` qualified(type($accumulator)) `,` qualified(type($a)) `,`
     qualified(type($a_scales)) `,` qualified(type($b))
+  }];
+  let hasVerifier = 1;
+}
+
+def Pipe_MmaPrepackedOp : Pipe_EngineOp<"mma_prepacked", "Tensor"> {
+  let summary = "product of a prepacked and of a 16-bit tile, in registers";
+  let description = [{
+    `acc[m, n] = (accumulate ? acc[m, n] : 0) + sum over k of w[m, k] * b[n, k]`, where W are the
+    tiles of `#fp4.weight_layout<wgmma>` in the rows of `weights`, side by side along K, converted to
+    the element type of B as `pipe.mma_converted` converts A. Warpgroup w of the role has rows
+    64 w .. 64 w + 63. K counts to the end of the `tiles` tiles that exist (default: all), in
+    instructions of 16 in ascending order. The accumulator is complete when the op ends. PTX:
+    wgmma.mma_async.m64nNk16 with A in registers.
+
+    Constraints: (C191) the accumulator is a fragment of wgmma with 64 rows, and the role has two
+    warpgroups; weights are i8, linear, in rows of 4608 bytes (nvfp4) or 4352 (mxfp4); B has the
+    accumulator's columns, 64 elements of K for each row of the weights, bf16 or with nvfp4 f16, and
+    layout swizzle_128B.
+
+    Example:
+    ```mlir
+    pipe.mma_prepacked %acc, %w, %x accumulate %more : !pipe.fragment<64x16xf32, wgmma>,
+        !pipe.shared<4x4608xi8>, !pipe.shared<16x256xbf16, swizzle_128B>
+    ```
+  }];
+  let arguments = (ins Pipe_FragmentType:$accumulator, Pipe_SharedType:$weights,
+                       Pipe_SharedType:$b, I1:$accumulate, Optional<I32>:$tiles);
+  let assemblyFormat = [{
+    $accumulator `,` $weights `,` $b `accumulate` $accumulate (`tiles` $tiles^)? attr-dict
+    `:` qualified(type($accumulator)) `,` qualified(type($weights)) `,` qualified(type($b))
+  }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Engine tma
+//===----------------------------------------------------------------------===//
+
+def Pipe_LoadRowsOp : Pipe_LoadOpBase<"load_rows"> {
+  let summary = "bulk copy of consecutive rows into shared memory";
+  let description = [{
+    Copies `count` rows (default: all of the tile) from row `row` of a buffer on, which lie together.
+    PTX: cp.async.bulk.shared::cta.global, `count` times the bytes of a row.
+
+    Constraints: (C110) as in `pipe.load`; (C190) source and tile are linear, of one element type of 8
+    bits, with rows of equal size, a multiple of 16 bytes.
+
+    Example:
+    ```mlir
+    %w = pipe.load_rows %p[%row] count %n : !pipe.global<64x4608xi8> -> !pipe.shared<4x4608xi8>
+    ```
+  }];
+  let arguments = (ins Pipe_GlobalType:$source, I32:$row, Optional<I32>:$count,
+                       Optional<Pipe_SharedType>:$dest, Optional<Pipe_ChannelType>:$channel,
+                       Optional<I32>:$iteration);
+  let results = (outs Optional<Pipe_SharedType>:$result);
+  let assemblyFormat = [{
+    $source `[` $row `]` (`count` $count^)? (`into` $dest^ `signals` $channel)?
+    (`[` $iteration^ `]`)? attr-dict `:` qualified(type($source))
+    (`,` qualified(type($dest))^ `,` qualified(type($channel)))? (`->` qualified(type($result))^)?
   }];
   let hasVerifier = 1;
 }
@@ -134,7 +198,9 @@ def Pipe_FragmentFactorsOp : Pipe_EngineOp<"fragment_factors", "Threads", [Pure]
     As `pipe.load_factors`, in the order of `pipe.read_fragment`: what goes with the elements from
     (row, column) of the result on. A dimension of 1 is the same for every row, or every column. Rows
     and columns that do not exist have the number of the last one; `rows` defaults to the static rows
-    of the buffer, which must not be written while the kernel runs. PTX: ld.global.nc.
+    of the buffer, which must not be written while the kernel runs. With `transposed` the fragment
+    has the columns of the result in its rows: row and column are still those of the result.
+    PTX: ld.global.nc.
 
     Constraints: (C183) the buffer has two dimensions of the vector's element type; `rows` is present
     when its rows are dynamic; the vector has a multiple of 4 elements.
@@ -144,10 +210,11 @@ def Pipe_FragmentFactorsOp : Pipe_EngineOp<"fragment_factors", "Threads", [Pure]
     %f = pipe.fragment_factors %p[%m0, %n0] : !pipe.global<1x512xf32> -> vector<16xf32>
     ```
   }];
-  let arguments = (ins Pipe_GlobalType:$global, I32:$row, I32:$column, Optional<I32>:$rows);
+  let arguments = (ins Pipe_GlobalType:$global, I32:$row, I32:$column, Optional<I32>:$rows,
+                       UnitAttr:$transposed);
   let results = (outs FixedVectorOfRankAndType<[1], [F32, BF16, F16]>:$result);
   let assemblyFormat = [{
-    $global `[` $row `,` $column `]` (`rows` $rows^)? attr-dict
+    $global `[` $row `,` $column `]` (`rows` $rows^)? (`transposed` $transposed^)? attr-dict
     `:` qualified(type($global)) `->` qualified(type($result))
   }];
   let hasVerifier = 1;
@@ -158,7 +225,9 @@ def Pipe_StoreFragmentOp : Pipe_EngineOp<"store_fragment", "Threads"> {
   let description = [{
     Stores elements in the order of `pipe.read_fragment` to the rows and columns of `dest` from
     (row, column) on that exist; `row` is the first of the role's first warpgroup. `rows` defaults
-    to the static rows of the buffer. Two neighbours are one access where the row pitch allows.
+    to the static rows of the buffer. Two neighbours are one access where the row pitch allows. With
+    `transposed` the rows of the fragment are columns of `dest`, and `column` is that of the role's
+    first warpgroup.
 
     Constraints: (C184) the vector has a multiple of 4 elements of the buffer's type, which is f32,
     bf16 or f16; `rows` is present when the buffer's rows are dynamic.
@@ -169,10 +238,58 @@ def Pipe_StoreFragmentOp : Pipe_EngineOp<"store_fragment", "Threads"> {
     ```
   }];
   let arguments = (ins FixedVectorOfRankAndType<[1], [F32, BF16, F16]>:$value,
-                       Pipe_GlobalType:$dest, I32:$row, I32:$column, Optional<I32>:$rows);
+                       Pipe_GlobalType:$dest, I32:$row, I32:$column, Optional<I32>:$rows,
+                       UnitAttr:$transposed);
   let assemblyFormat = [{
-    $value `,` $dest `[` $row `,` $column `]` (`rows` $rows^)? attr-dict
+    $value `,` $dest `[` $row `,` $column `]` (`rows` $rows^)? (`transposed` $transposed^)? attr-dict
     `:` qualified(type($value)) `,` qualified(type($dest))
+  }];
+  let hasVerifier = 1;
+}
+
+def Pipe_LeaveFragmentOp : Pipe_EngineOp<"leave_fragment", "Threads"> {
+  let summary = "this thread's elements into a workspace";
+  let description = [{
+    Stores the elements of every thread of the role to row `row` of a workspace, four at a time, those
+    of neighbouring threads side by side: thread t of T has elements i to i + 3 at column
+    (i / 4 * T + t) * 4 behind `column`. The order is that of the threads, so only the same thread of
+    another block can use them (`pipe.fetch_fragment`). PTX: st.global.v4.f32.
+
+    Constraints: (C192) the buffer is f32 with two dimensions and the vector has a multiple of 4
+    elements, which for all threads of a role fit in a row.
+
+    Example:
+    ```mlir
+    pipe.leave_fragment %v, %parts[%row, 1024] : vector<16xf32>, !pipe.global<64x16384xf32>
+    ```
+  }];
+  let arguments = (ins FixedVectorOfRankAndType<[1], [F32]>:$value, Pipe_GlobalType:$dest,
+                       I32:$row, I64Attr:$column);
+  let assemblyFormat = [{
+    $value `,` $dest `[` $row `,` $column `]` attr-dict
+    `:` qualified(type($value)) `,` qualified(type($dest))
+  }];
+  let hasVerifier = 1;
+}
+
+def Pipe_FetchFragmentOp : Pipe_EngineOp<"fetch_fragment", "Threads"> {
+  let summary = "what the same thread of another block left in a workspace";
+  let description = [{
+    The elements that `pipe.leave_fragment` stored at this row and column. A thread sees those of
+    another block only after a `pipe.join` that came after the store. PTX: ld.global.v4.f32.
+
+    Constraints: (C192) as in `pipe.leave_fragment`.
+
+    Example:
+    ```mlir
+    %v = pipe.fetch_fragment %parts[%row, 4096] : !pipe.global<64x16384xf32> -> vector<16xf32>
+    ```
+  }];
+  let arguments = (ins Pipe_GlobalType:$source, I32:$row, I64Attr:$column);
+  let results = (outs FixedVectorOfRankAndType<[1], [F32]>:$result);
+  let assemblyFormat = [{
+    $source `[` $row `,` $column `]` attr-dict
+    `:` qualified(type($source)) `->` qualified(type($result))
   }];
   let hasVerifier = 1;
 }

@@ -14,10 +14,10 @@ def Pipe_JoinOp : Pipe_EngineOp<"join", "Threads"> {
   let description = [{
     Adds 1 to a number of `counters[index, *]`, which were 0 when the kernel began, and is true where
     this makes it `parts`. What the warps that arrived before have stored is visible then. Every warp
-    of the role arrives at a number of its own, that of its lanes of the accumulator: with what the
+    of the role arrives at a number of its own, those of a warp in all blocks at the same: with what the
     other warps of its block did it has nothing to do. Nobody waits. PTX: atom.acq_rel.gpu.add.
 
-    Constraints: (C171) counters are a buffer of i32 with 4 columns; `parts` is at least 2.
+    Constraints: (C171) counters are a buffer of i32 with 4 or 8 columns, one for each warp; `parts` is at least 2.
 
     Example:
     ```mlir

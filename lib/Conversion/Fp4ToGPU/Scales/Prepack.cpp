@@ -1,0 +1,285 @@
+//===- Prepack.cpp - Weights in the order of registers, and back ----------===//
+//
+// A thread moves the 16 bytes of codes that a thread of a product has of a tile: 32 bytes, of which it
+// needs a quarter, of each of two rows. The first of the four threads that share two rows moves their
+// scales. fp4/ISA/WeightLayout.h says where a tile has what.
+//
+//===----------------------------------------------------------------------===//
+#include "Int32.h"
+#include "KernelBuilder.h"
+#include "Lowering.h"
+
+#include "fp4/ISA/WeightLayout.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace fp4;
+
+namespace {
+
+constexpr int64_t kThreads = 256; ///< items of a tile
+constexpr int64_t kSteps = hw::weightSteps;
+/// What the exponent of a normal e4m3 scale grows by, in place.
+constexpr int64_t kExponents = 15 << 3;
+constexpr int64_t kNaN = 0x7F, kWideNaN = 0xFF;
+
+/// Where an item's codes and scales are, packed and not.
+class Item {
+public:
+  Item(ImplicitLocOpBuilder &b, Value number, RankedTensorType data, int64_t block)
+      : b(b), block(block), columns(data.getDimSize(1)), item(b, number),
+        tile(item / kThreads), place(item % kThreads),
+        row(tile / tilesPerRow() * hw::weightTileRows + place / 32 * 16 + place % 32 / 4),
+        column(tile % tilesPerRow() * hw::weightTileColumns) {}
+
+  Int32 lane() const { return place % 4; }
+  int64_t scalesPerRow() const { return hw::weightTileColumns / block; }
+
+  /// The 32 bytes of row 0 or 1 of the item in its tile.
+  Value codes(Value data, int64_t lower) const {
+    Value line = address(b, data, row + 8 * lower, columns / 2);
+    return address(b, line, column / hw::weightTileColumns, hw::weightTileColumns / 2);
+  }
+  /// Its scales there.
+  Value scales(Value data, int64_t lower) const {
+    Value line = address(b, data, row + 8 * lower, columns / block);
+    return address(b, line, column / hw::weightTileColumns, scalesPerRow());
+  }
+  Value packedCodes(Value tiles) const {
+    return address(b, start(tiles), place, hw::weightThreadBytes);
+  }
+  Value packedScales(Value tiles) const {
+    return address(b, advance(b, start(tiles), hw::weightCodeBytes), place / 4, 2 * scalesPerRow());
+  }
+
+private:
+  int64_t tilesPerRow() const { return columns / hw::weightTileColumns; }
+  Value start(Value tiles) const { return address(b, tiles, tile, hw::weightTileBytes(block)); }
+
+  ImplicitLocOpBuilder &b;
+  int64_t block, columns;
+  Int32 item, tile, place, row, column;
+};
+
+/// Bits of words, as lib/Numerics/PackedWeights.cpp has them.
+class Bits {
+public:
+  explicit Bits(ImplicitLocOpBuilder &b) : b(b) {}
+
+  Value constant(int64_t value) { return constI32(b, value); }
+  Value left(Value x, int64_t by) { return arith::ShLIOp::create(b, x, constant(by)); }
+  Value right(Value x, int64_t by) { return arith::ShRUIOp::create(b, x, constant(by)); }
+  Value both(Value x, int64_t mask) { return arith::AndIOp::create(b, x, constant(mask)); }
+  Value either(Value x, Value y) { return arith::OrIOp::create(b, x, y); }
+  Value rotateLeft(Value x, int64_t by) {
+    return by ? Value(LLVM::FshlOp::create(b, x, x, constant(by))) : x;
+  }
+  Value isLess(Value x, int64_t limit) {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, x, constant(limit));
+  }
+  Value is(Value x, int64_t value) {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, x, constant(value));
+  }
+  Value choose(Value condition, Value x, Value y) {
+    return arith::SelectOp::create(b, condition, x, y);
+  }
+
+  Value spreadPair(Value byte) {
+    Value low = either(left(both(byte, 0x07), 6), left(both(byte, 0x08), 12));
+    return either(low, either(left(both(byte, 0x70), 18), left(both(byte, 0x80), 24)));
+  }
+  Value gatherPair(Value pair) {
+    Value low = either(both(right(pair, 6), 0x07), both(right(pair, 12), 0x08));
+    return either(low, either(both(right(pair, 18), 0x70), both(right(pair, 24), 0x80)));
+  }
+  Value placePair(Value pair, unsigned j) {
+    Value top = rotateLeft(both(pair, hw::weightTopMask), hw::weightRotationOfTop[j]);
+    return either(rotateLeft(both(pair, ~int64_t(hw::weightTopMask)), hw::weightRotation[j]), top);
+  }
+  Value takePair(Value word, unsigned j) {
+    auto rotated = [&](unsigned by) { return rotateLeft(word, (32 - by) % 32); };
+    return either(both(rotated(hw::weightRotation[j]), hw::weightPairMask & ~hw::weightTopMask),
+                  both(rotated(hw::weightRotationOfTop[j]), hw::weightTopMask));
+  }
+
+  Value decrement(Value byte) {
+    return both(arith::AddIOp::create(b, byte, constant(0xFF)), 0xFF);
+  }
+  Value increment(Value byte) { return both(arith::AddIOp::create(b, byte, constant(1)), 0xFF); }
+  Value widenScale(Value byte) {
+    Value magnitude = both(byte, 0x7F);
+    Value small = NVVM::PermuteOp::create(b, b.getI32Type(), constant(0x74706800),
+                                          constant(0x7E7C7A78), magnitude,
+                                          NVVM::PermuteMode::DEFAULT);
+    Value wide = arith::AddIOp::create(b, magnitude, constant(kExponents));
+    wide = choose(isLess(magnitude, 8), both(small, 0xFF), wide);
+    return choose(is(magnitude, kNaN), constant(kWideNaN), wide);
+  }
+  Value narrowScale(Value byte) {
+    Value exponent = right(byte, 3);
+    Value significand = either(both(byte, 7), constant(8));
+    Value distance = arith::SubIOp::create(b, constant(16), exponent);
+    Value small = arith::ShRUIOp::create(b, significand, both(distance, 31));
+    small = choose(is(exponent, 0), constant(0), small);
+    Value normal = arith::SubIOp::create(b, byte, constant(kExponents));
+    Value narrow = choose(isLess(exponent, 16), small, normal);
+    return choose(is(byte, kWideNaN), constant(kNaN), narrow);
+  }
+
+  ImplicitLocOpBuilder &b;
+};
+
+/// A word of scales, each of them `convert`ed.
+template <typename Convert> Value convertScales(Bits &bits, Value word, const Convert &convert) {
+  Value result;
+  for (int64_t i = 0; i < kSteps; ++i) {
+    Value byte = bits.left(convert(bits.both(bits.right(word, 8 * i), 0xFF)), 8 * i);
+    result = result ? bits.either(result, byte) : byte;
+  }
+  return result;
+}
+
+/// `count` words.
+SmallVector<Value> loadWords(ImplicitLocOpBuilder &b, Value pointer, int64_t count) {
+  SmallVector<Value> words;
+  for (int64_t i = 0; i < count; i += 4) {
+    Value four = load(b, VectorType::get(4, b.getI32Type()), advance(b, pointer, 4 * i), 16);
+    for (int64_t j = 0; j < 4; ++j)
+      words.push_back(vector::ExtractOp::create(b, four, j));
+  }
+  return words;
+}
+
+/// Scales of a row of a tile, in the lower bytes of an i32.
+Value loadScales(ImplicitLocOpBuilder &b, Value pointer, int64_t count) {
+  if (count == 4)
+    return load(b, b.getI32Type(), pointer, 4);
+  return arith::ExtUIOp::create(b, b.getI32Type(), load(b, b.getI16Type(), pointer, 2));
+}
+
+void storeScales(ImplicitLocOpBuilder &b, Value word, Value pointer, int64_t count) {
+  if (count == 4)
+    return store(b, word, pointer, 4);
+  store(b, arith::TruncIOp::create(b, b.getI16Type(), word), pointer, 2);
+}
+
+RankedTensorType rankedType(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// Calls `move` for each item of `data`, and `moveScales` for those that have scales to move.
+void forItems(KernelBuilder &kernel, RankedTensorType data, int64_t block,
+              function_ref<void(Item &)> move, function_ref<void(Item &)> moveScales) {
+  ImplicitLocOpBuilder &b = kernel.body();
+  int64_t items = data.getNumElements() / 32;
+  kernel.forEachItem(constI32(b, items), {}, [&](Value number, ValueRange) -> SmallVector<Value> {
+    Item item(b, number, data, block);
+    move(item);
+    auto first = scf::IfOp::create(b, item.lane() < 1, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(first.thenBlock());
+    moveScales(item);
+    return {};
+  });
+  kernel.launchItems(constIndex(kernel.host(), items));
+}
+
+} // namespace
+
+/// The word of a step, of 32 bytes and the scales of each row; `shift` brings the byte of the item's
+/// lane down. Elements whose nvfp4 scale is zero are zero.
+static Value packWord(Bits &bits, ArrayRef<SmallVector<Value>> rows, ArrayRef<Value> scales,
+                      int64_t step, Value shift, bool isE4M3) {
+  Value word;
+  for (unsigned j = 0; j < 4; ++j) {
+    Value byte = arith::ShRUIOp::create(bits.b, rows[j % 2][2 * step + j / 2], shift);
+    byte = bits.both(byte, 0xFF);
+    if (isE4M3) {
+      Value scale = bits.both(bits.right(scales[j % 2], 8 * step), 0x7F);
+      byte = bits.choose(bits.is(scale, 0), bits.constant(0), byte);
+    }
+    Value placed = bits.placePair(bits.spreadPair(byte), j);
+    word = word ? bits.either(word, placed) : placed;
+  }
+  return word;
+}
+
+LogicalResult fp4::lowerPrepack(PrepackOp op, LoweringContext &context) {
+  KernelBuilder kernel(op, "prepack", context);
+  ImplicitLocOpBuilder &b = kernel.body();
+  Bits bits(b);
+  int64_t block = blockSize(op.getFormat());
+  bool isE4M3 = block == 16;
+  Value data = kernel.input(op.getData()), scales = kernel.input(op.getScales());
+  Value tiles = kernel.output(op.getResult(), /*rows=*/Value());
+  auto moveCodes = [&](Item &item) {
+    SmallVector<Value> words[2];
+    Value rowScales[2];
+    for (int64_t lower : {0, 1}) {
+      words[lower] = loadWords(b, item.codes(data, lower), 8);
+      rowScales[lower] = loadScales(b, item.scales(scales, lower), item.scalesPerRow());
+    }
+    SmallVector<Value> packed;
+    for (int64_t step = 0; step < kSteps; ++step)
+      packed.push_back(packWord(bits, words, rowScales, step, item.lane() * 8, isE4M3));
+    Value all = vector::FromElementsOp::create(b, VectorType::get(4, b.getI32Type()), packed);
+    store(b, all, item.packedCodes(tiles), 16);
+  };
+  auto moveScales = [&](Item &item) {
+    Value rowScales[2];
+    for (int64_t lower : {0, 1})
+      rowScales[lower] = loadScales(b, item.scales(scales, lower), item.scalesPerRow());
+    auto convert = [&](Value word) {
+      return bits.rotateLeft(convertScales(bits, word, [&](Value byte) {
+                               return isE4M3 ? bits.widenScale(byte) : bits.decrement(byte);
+                             }),
+                             hw::weightScaleRotation(block));
+    };
+    if (!isE4M3)
+      return store(b, convert(bits.either(rowScales[0], bits.left(rowScales[1], 16))),
+                   item.packedScales(tiles), 4);
+    for (int64_t lower : {0, 1})
+      store(b, convert(rowScales[lower]), advance(b, item.packedScales(tiles), 4 * lower), 4);
+  };
+  forItems(kernel, rankedType(op.getData()), block, moveCodes, moveScales);
+  return success();
+}
+
+LogicalResult fp4::lowerUnprepack(UnprepackOp op, LoweringContext &context) {
+  KernelBuilder kernel(op, "unprepack", context);
+  ImplicitLocOpBuilder &b = kernel.body();
+  Bits bits(b);
+  int64_t block = blockSize(op.getFormat());
+  Value tiles = kernel.input(op.getInput());
+  Value data = kernel.output(op.getData(), /*rows=*/Value());
+  Value scales = kernel.output(op.getScales(), /*rows=*/Value());
+  auto moveCodes = [&](Item &item) {
+    SmallVector<Value> words = loadWords(b, item.packedCodes(tiles), 4);
+    for (int64_t step = 0; step < kSteps; ++step)
+      for (unsigned j = 0; j < 4; ++j) {
+        Value byte = bits.gatherPair(bits.takePair(words[step], j));
+        Value target = advance(b, item.codes(data, j % 2), 8 * step + j / 2 * 4);
+        store(b, arith::TruncIOp::create(b, b.getI8Type(), byte),
+              address(b, target, item.lane(), 1), 1);
+      }
+  };
+  auto convert = [&](Value word) {
+    word = bits.rotateLeft(word, 32 - hw::weightScaleRotation(block));
+    return convertScales(bits, word, [&](Value byte) {
+      return block == 16 ? bits.narrowScale(byte) : bits.increment(byte);
+    });
+  };
+  auto moveScales = [&](Item &item) {
+    Value source = item.packedScales(tiles), word;
+    for (int64_t lower : {0, 1}) {
+      if (block == 16 || lower == 0)
+        word = convert(load(b, b.getI32Type(), advance(b, source, 4 * lower), 4));
+      else
+        word = bits.right(word, 16);
+      storeScales(b, word, item.scales(scales, lower), item.scalesPerRow());
+    }
+  };
+  forItems(kernel, rankedType(op.getData()), block, moveCodes, moveScales);
+  return success();
+}

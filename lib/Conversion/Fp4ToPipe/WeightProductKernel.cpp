@@ -1,0 +1,193 @@
+//===- WeightProductKernel.cpp - Products of floats and of weights --------===//
+//
+// The textbook algorithm of MatmulKernel.cpp with its operands swapped: rows of weights are those
+// of the accumulator, which a warpgroup has in registers, and the rows of A are its columns, so
+// that few of them fill an instruction. Weights become 16-bit floats on their way to the tensor
+// core. What a conversion multiplied by a power of two is undone before alpha.
+//
+// Ranges of K are tiles of their own. Every thread leaves its sums in a workspace, and the last
+// block to join adds them from the first range to the last.
+//
+//===----------------------------------------------------------------------===//
+
+#include "FragmentEpilogue.h"
+
+#include "fp4/ISA/WeightLayout.h"
+#include "fp4/Numerics/BlockScaledGemm.h"
+
+using namespace mlir;
+using namespace fp4;
+using namespace fp4::pipe;
+
+/// Threads of the two warpgroups that multiply.
+static constexpr int64_t kThreads = 256;
+
+namespace {
+class WeightProductBuilder : FragmentEpilogue {
+public:
+  WeightProductBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, const KernelPlan &plan,
+                       Location loc);
+  void build();
+
+private:
+  /// A tile of the result, and the range of K of its sums.
+  struct Tile {
+    Value row, column;
+    Value kBegin, kEnd; ///< k tiles
+    Value part;         ///< null where K is not split
+  };
+
+  Tile findTile(Value m, Value n);
+  void findRange(Tile &tile);
+  void buildTile(Value m, Value n);
+  void buildKTile(Value acc, const Tile &tile, Value k);
+  void multiplyPrepacked(Value acc, const Tile &tile, Value k, Value more);
+  void multiplyPlain(Value acc, const Tile &tile, Value k, Value more);
+  void buildJoin(Value acc, const Tile &tile);
+  Value indexOf(const Tile &tile);
+  /// What conversion multiplied by is undone.
+  int exponent() const {
+    return -numerics::convertedExponent(shape.block == 16 ? numerics::BlockFormat::NVFP4
+                                                          : numerics::BlockFormat::MXFP4);
+  }
+
+  Value workspace, counters; ///< null where K is not split
+  Value numM;                ///< tiles along m
+};
+} // namespace
+
+WeightProductBuilder::WeightProductBuilder(gpu::GPUFuncOp func, const MatmulShape &shape,
+                                           const KernelPlan &plan, Location loc)
+    : FragmentEpilogue(func, shape, plan, loc) {
+  if (shape.splits > 1) {
+    workspace = func.getArgument(numArguments);
+    counters = func.getArgument(numArguments + 1);
+  }
+}
+
+void WeightProductBuilder::build() {
+  numM = countTilesM();
+  forEachWork(numM, constant(shape.splits * shape.tilesN()),
+              [&](Value m, Value n) { buildTile(m, n); });
+  gpu::ReturnOp::create(b, loc);
+}
+
+/// Slices of 256 elements are shared out evenly (numerics::splitRange).
+void WeightProductBuilder::findRange(Tile &tile) {
+  constexpr auto kSlice = int64_t(numerics::splitSlice);
+  int64_t slices = llvm::divideCeil(shape.k, kSlice), tiles = kSlice / shape.tileK;
+  auto bound = [&](Value number) -> Value {
+    Value slice = arith::DivUIOp::create(b, loc, mul(number, slices), constant(shape.splits));
+    return min(mul(slice, tiles), shape.tilesK());
+  };
+  tile.kBegin = bound(tile.part);
+  tile.kEnd = bound(add(tile.part, constant(1)));
+}
+
+WeightProductBuilder::Tile WeightProductBuilder::findTile(Value m, Value n) {
+  Tile tile;
+  tile.kBegin = constant(0);
+  tile.kEnd = constant(shape.tilesK());
+  if (shape.splits > 1) {
+    tile.part = arith::DivUIOp::create(b, loc, n, constant(shape.tilesN()));
+    n = arith::RemUIOp::create(b, loc, n, constant(shape.tilesN()));
+    findRange(tile);
+  }
+  tile.row = mul(m, shape.tileM);
+  tile.column = mul(n, shape.tileN);
+  return tile;
+}
+
+void WeightProductBuilder::buildTile(Value m, Value n) {
+  Tile tile = findTile(m, n);
+  Value acc = FragmentOp::create(b, loc, fragment());
+  loop(tile.kBegin, tile.kEnd, constant(1), [&](Value k) { buildKTile(acc, tile, k); });
+  if (shape.splits > 1)
+    return buildJoin(acc, tile);
+  storeSums(acc, tile.row, tile.column, exponent());
+}
+
+//===----------------------------------------------------------------------===//
+// K tiles
+//===----------------------------------------------------------------------===//
+
+void WeightProductBuilder::buildKTile(Value acc, const Tile &tile, Value k) {
+  Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, tile.kBegin);
+  if (shape.prepackedB)
+    multiplyPrepacked(acc, tile, k, more);
+  else
+    multiplyPlain(acc, tile, k, more);
+}
+
+void WeightProductBuilder::multiplyPrepacked(Value acc, const Tile &tile, Value k, Value more) {
+  int64_t perRow = shape.k / hw::weightTileColumns, perTile = shape.tileK / hw::weightTileColumns;
+  auto source = cast<GlobalType>(bb.getType());
+  auto type = SharedType::get({perTile, source.getShape()[1]}, source.getElementType());
+  Value first = mul(k, perTile);
+  Value count = existing(first, perTile, perRow);
+  Value rowOfTiles = arith::DivUIOp::create(b, loc, tile.column, constant(hw::weightTileRows));
+  Value index = add(mul(rowOfTiles, perRow), first);
+  Value weights =
+      LoadRowsOp::create(b, loc, type, bb, index, count, Value(), Value(), Value()).getResult();
+  Value act = load(a, tile.row, mul(k, shape.tileK), shape.tileK);
+  MmaPrepackedOp::create(b, loc, acc, weights, act, more, count);
+}
+
+void WeightProductBuilder::multiplyPlain(Value acc, const Tile &tile, Value k, Value more) {
+  int64_t tileBlocks = shape.tileK / shape.block / kScaleBlockColumns;
+  Value kBlock = mul(k, tileBlocks), element = mul(k, shape.tileK);
+  Value blocks =
+      existing(kBlock, tileBlocks, llvm::divideCeil(shape.k / shape.block, kScaleBlockColumns));
+  Value weights = load(bb, tile.column, element, shape.tileK);
+  auto type = SharedType::get({shape.tileN, shape.tileK / shape.block}, shape.scaleType,
+                              Layout::Tiled128x4);
+  Value rowBlock = arith::DivUIOp::create(b, loc, tile.column, constant(kScaleBlockRows));
+  Value scales = LoadScalesOp::create(b, loc, type, scalesB, rowBlock, kBlock, blocks, Value(),
+                                      Value(), Value())
+                     .getResult();
+  Value act = load(a, tile.row, element, shape.tileK);
+  MmaConvertedOp::create(b, loc, acc, weights, scales, act, more, blocks, /*in_order=*/true);
+}
+
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
+/// Of a tile of the result among all of them.
+Value WeightProductBuilder::indexOf(const Tile &tile) {
+  Value m = arith::DivUIOp::create(b, loc, tile.row, constant(shape.tileM));
+  Value n = arith::DivUIOp::create(b, loc, tile.column, constant(shape.tileN));
+  return add(mul(m, shape.tilesN()), n);
+}
+
+/// Every block leaves the sums of its range; the last one of a tile finishes it.
+void WeightProductBuilder::buildJoin(Value acc, const Tile &tile) {
+  Value index = indexOf(tile), tiles = mul(numM, shape.tilesN());
+  Value own = add(arith::MulIOp::create(b, loc, tile.part, tiles), index);
+  auto place = [&](int64_t first) { return b.getI64IntegerAttr(first / 2 * kThreads); };
+  forParts([&](VectorType type, int64_t first) {
+    Value sums = ReadFragmentOp::create(b, loc, type, acc, b.getI64IntegerAttr(first));
+    LeaveFragmentOp::create(b, loc, sums, workspace, own, place(first));
+  });
+  Value last = JoinOp::create(b, loc, counters, index, shape.splits);
+  auto branch = scf::IfOp::create(b, loc, last, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  auto fetch = [&](VectorType type, int64_t first) {
+    Value row = index, sum;
+    for (int64_t part = 0; part < shape.splits; ++part) {
+      Value next = FetchFragmentOp::create(b, loc, type, workspace, row, place(first));
+      sum = sum ? arith::AddFOp::create(b, loc, sum, next).getResult() : next;
+      row = add(row, tiles);
+    }
+    return sum;
+  };
+  storeSums(fetch, tile.row, tile.column, exponent());
+}
+
+gpu::GPUFuncOp fp4::buildWeightProductKernel(gpu::GPUModuleOp module, const MatmulShape &shape,
+                                             const KernelPlan &plan, Location loc) {
+  gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), plan, loc);
+  WeightProductBuilder(func, shape, plan, loc).build();
+  return func;
+}

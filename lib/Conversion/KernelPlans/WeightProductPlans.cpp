@@ -1,0 +1,74 @@
+//===- WeightProductPlans.cpp - Plans of products of floats and weights ---===//
+
+#include "CostModel.h"
+#include "Families.h"
+#include "RolePlans.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace fp4;
+
+/// Columns of a tile of the result: 64 rows of weights for each of two warpgroups.
+static constexpr int64_t kTileN = 128;
+/// Elements of K: of prepacked weights, which one bulk copy loads, and of others, of which the
+/// widest swizzle of their data has so many.
+static constexpr int64_t kPrepackedTileK = 256, kTileK = 128;
+/// Rows of a tile, columns of the instruction.
+static constexpr int64_t kTileMs[] = {8, 16, 32, 64, 128, 256};
+
+static int64_t depthOf(Operation *op) {
+  return cast<BlockScaledMatmulOp>(op).hasPrepackedRhs() ? kPrepackedTileK : kTileK;
+}
+
+/// The smallest tile that has all rows, else the widest, whose weights are converted for the most
+/// rows, unless tiles of half as many rows leave fewer multiprocessors idle.
+static int64_t chooseRows(const MatmulSize &size, const hw::TargetModel &target) {
+  for (int64_t rows : kTileMs)
+    if (size.m <= rows)
+      return rows;
+  auto time = [&](int64_t rows) {
+    int64_t tiles = llvm::divideCeil(size.m, rows) * llvm::divideCeil(size.n, kTileN);
+    return int64_t(llvm::divideCeil(tiles * size.splits, target.multiprocessors)) * rows;
+  };
+  return time(128) * 10 < time(256) * 9 ? 128 : 256;
+}
+
+KernelPlan fp4::proposeWeightProduct(Operation *op, const KernelPlan &wish, const MatmulSize &size,
+                                     const hw::TargetModel &target) {
+  KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
+  plan.tile = {wish.tile[0] ? wish.tile[0] : chooseRows(size, target), kTileN, depthOf(op)};
+  plan.schedule = neighboursAlongM(op->getContext());
+  // The widest accumulators need registers that other warps give up.
+  plan.roles = fragmentRoles(op->getContext(), /*groups=*/2, /*spare=*/plan.tile[0] == 256);
+  plan.resident = 1;
+  return plan;
+}
+
+/// Accumulators never leave the registers of their warpgroup.
+static StringRef mathRules(pipe::RolePlanAttr roles) {
+  using enum pipe::Engine;
+  pipe::RoleAttr math = roles.getDriver(Tensor);
+  if (math != roles.getDriver(Threads) || math.getNumThreads() != 2 * kTileN ||
+      math.getFirstWarp() % 8)
+    return "drive the engines tensor and threads with 8 warps from a multiple of 8";
+  if (roles.getDriver(Tma) == math)
+    return "drive the engines tma and tensor from two roles";
+  return {};
+}
+
+LogicalResult fp4::checkWeightProduct(Operation *op, const KernelPlan &plan,
+                                      const hw::TargetModel &target) {
+  auto [m, n, k] = plan.tile;
+  int64_t depth = depthOf(op);
+  if (!llvm::is_contained(kTileMs, m) || n != kTileN || k != depth)
+    return misfit(op, "tile",
+                  "is [m, 128, " + Twine(depth) +
+                      "] with m = 8, 16, 32, 64, 128 or 256 for a lhs "
+                      "without scales",
+                  "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
+  if (failed(checkFragmentPlan(op, plan, target)))
+    return failure();
+  using enum pipe::Engine;
+  return checkTiling(op, plan, target, {Tma, Tensor, Threads}, mathRules);
+}

@@ -1,0 +1,296 @@
+//===- FragmentElements.cpp - Elements of fragments, and where they go ----===//
+//
+// read_fragment, fragment_factors, store_fragment. The rows of a fragment are those of the result,
+// or, transposed, its columns.
+//
+//===----------------------------------------------------------------------===//
+#include "Fragments.h"
+
+#include "InlinePtx.h"
+#include "SmallBuilders.h"
+
+#include "fp4/ISA/FragmentLayout.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace fp4;
+
+namespace {
+
+struct LowerReadFragment : PipePattern<pipe::ReadFragmentOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(pipe::ReadFragmentOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    auto type = op.getResult().getType();
+    auto elements = loadElements(b, adaptor.getAccumulator(), int64_t(op.getColumn()) / 2,
+                                 type.getNumElements());
+    rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, type, elements);
+    return success();
+  }
+};
+
+/// Where the elements of a thread are in the result. The rows of a transposed fragment are columns
+/// of it.
+struct ElementPlaces {
+  ImplicitLocOpBuilder &b;
+  Int32 line, place; ///< row and column of the fragment, of element 0, in the result
+  bool transposed;
+
+  ElementPlaces(ImplicitLocOpBuilder &b, Operation *op, const KernelState &state, Value firstRow,
+                Value firstColumn, bool transposed)
+      : b(b), line(b, transposed ? firstColumn : firstRow),
+        place(b, transposed ? firstRow : firstColumn), transposed(transposed) {
+    Int32 thread = threadOfRole(b, op, state);
+    line = line + rowOfThread(thread);
+    place = place + thread % 4 * 2;
+  }
+  Int32 lineOf(int64_t element) const { return line + element / 2 % 2 * 8; }
+  Int32 placeOf(int64_t element) const {
+    return place + (element / 4 * hw::fragmentTileColumns + element % 2);
+  }
+  Int32 rowOf(int64_t element) const { return transposed ? placeOf(element) : lineOf(element); }
+  Int32 columnOf(int64_t element) const { return transposed ? lineOf(element) : placeOf(element); }
+};
+
+Value rowLimit(OpBuilder &b, Location loc, pipe::GlobalType type, Value rows) {
+  return rows ? rows : constantI32(b, loc, type.getShape()[0]);
+}
+
+struct LowerFragmentFactors : PipePattern<pipe::FragmentFactorsOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(pipe::FragmentFactorsOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    ElementPlaces places(b, op, state, adaptor.getRow(), adaptor.getColumn(), op.getTransposed());
+    auto type = op.getResult().getType();
+    SmallVector<Value> elements;
+    for (int64_t i = 0; i < type.getNumElements(); ++i) {
+      int64_t first = firstLike(i, op.getGlobal().getType(), op.getTransposed());
+      elements.push_back(first < i ? elements[first] : loadElement(b, op, adaptor, places, i));
+    }
+    rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, type, elements);
+    return success();
+  }
+
+private:
+  /// The first element of the same number: of the same row, or column, where only that counts.
+  static int64_t firstLike(int64_t i, pipe::GlobalType global, bool transposed) {
+    bool everyLine = global.getShape()[transposed ? 1 : 0] == 1;
+    bool everyPlace = global.getShape()[transposed ? 0 : 1] == 1;
+    if (everyPlace)
+      return everyLine ? 0 : i & 2;
+    return everyLine ? i & ~2 : i;
+  }
+
+  static Value loadElement(ImplicitLocOpBuilder &b, pipe::FragmentFactorsOp op, OpAdaptor adaptor,
+                           const ElementPlaces &places, int64_t i) {
+    pipe::GlobalType global = op.getGlobal().getType();
+    int64_t bytes = global.getElementType().getIntOrFloatBitWidth() / 8;
+    auto at = [&](Value pointer, int64_t dimension, Int32 index, Value size,
+                  int64_t stride) -> Value {
+      if (global.getShape()[dimension] == 1)
+        return pointer;
+      return stridedPointer(b, op.getLoc(), pointer, minimum(index, Int32(b, size) - 1), stride);
+    };
+    Value rows = rowLimit(b, op.getLoc(), global, adaptor.getRows());
+    Value columns = constantI32(b, op.getLoc(), global.getShape()[1]);
+    Value row = at(adaptor.getGlobal(), 0, places.rowOf(i), rows, global.getRowPitch());
+    return load(b, global.getElementType(), at(row, 1, places.columnOf(i), columns, bytes), bytes);
+  }
+};
+
+/// Elements of 16 bits leave 16 bytes at a time: the four threads of a row exchange what they have
+/// of four tiles of 8 columns, until each has the row of one.
+struct LowerStoreFragment : PipePattern<pipe::StoreFragmentOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(pipe::StoreFragmentOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    ElementPlaces places(b, op, state, adaptor.getRow(), adaptor.getColumn(), op.getTransposed());
+    Int32 rows(b, rowLimit(b, op.getLoc(), op.getDest().getType(), adaptor.getRows()));
+    if (op.getTransposed())
+      storeTransposed(b, op, adaptor, places, rows);
+    else
+      storeRows(b, op, adaptor, places, rows);
+    NVVM::SyncWarpOp::create(b, op.getLoc(), constantI32(b, op.getLoc(), -1));
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+private:
+  static void storeRows(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op, OpAdaptor adaptor,
+                        const ElementPlaces &places, Int32 rows) {
+    bool together = exchanges(op);
+    SmallVector<SmallVector<Value>> words;
+    if (together)
+      for (int64_t half : {0, 2})
+        words.push_back(rowsOfTiles(b, op, adaptor, half));
+    for (int64_t half : {0, 2}) { // elements of one row
+      auto branch = scf::IfOp::create(b, places.rowOf(half) < rows, /*withElseRegion=*/false);
+      OpBuilder::InsertionGuard restore(b);
+      b.setInsertionPointToStart(branch.thenBlock());
+      if (together)
+        storeTiles(b, op, adaptor, places, half, words[half / 2]);
+      else
+        storePairs(b, op, adaptor, places, half);
+    }
+  }
+
+  /// Elements that a thread has of four tiles, and of one row of them.
+  static constexpr int64_t kExchanged = 16, kTiles = 4;
+
+  static VectorType vectorOf(pipe::StoreFragmentOp op) {
+    return cast<VectorType>(op.getValue().getType());
+  }
+
+  static bool exchanges(pipe::StoreFragmentOp op) {
+    return vectorOf(op).getElementTypeBitWidth() == 16 &&
+           vectorOf(op).getNumElements() % kExchanged == 0 &&
+           op.getDest().getType().getShape()[1] % hw::fragmentTileColumns == 0;
+  }
+
+  /// The words of row `half` of each four tiles, after their exchange.
+  static SmallVector<Value> rowsOfTiles(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op,
+                                        OpAdaptor adaptor, int64_t half) {
+    int64_t count = vectorOf(op).getNumElements();
+    Value all =
+        LLVM::BitcastOp::create(b, VectorType::get(count / 2, b.getI32Type()), adaptor.getValue());
+    SmallVector<Value> words;
+    for (int64_t i = half; i < count; i += 4)
+      words.push_back(vector::ExtractOp::create(b, all, i / 2));
+    Int32 lane(b, NVVM::LaneIdOp::create(b, b.getI32Type()));
+    for (size_t first = 0; first < words.size(); first += kTiles)
+      transpose(b, lane, MutableArrayRef(words).slice(first, kTiles));
+    return words;
+  }
+
+  /// Word j of lane i of four becomes word i of lane j.
+  static void transpose(ImplicitLocOpBuilder &b, Int32 lane, MutableArrayRef<Value> words) {
+    for (int64_t distance : {1, 2}) {
+      Value upper =
+          arith::CmpIOp::create(b, arith::CmpIPredicate::ne, lane & distance, Int32(b, int64_t(0)));
+      for (int64_t i = 0; i < kTiles; ++i) {
+        if (i & distance)
+          continue;
+        Value &low = words[i], &high = words[i | distance];
+        Value given = arith::SelectOp::create(b, upper, low, high);
+        auto number = [&](int64_t value) { return constantI32(b, b.getLoc(), value); };
+        Value taken = NVVM::ShflOp::create(b, b.getI32Type(), number(-1), given, number(distance),
+                                           number(31), NVVM::ShflKind::bfly, UnitAttr());
+        low = arith::SelectOp::create(b, upper, taken, low);
+        high = arith::SelectOp::create(b, upper, high, taken);
+      }
+    }
+  }
+
+  /// Lane l has the row of tile l % 4 of four.
+  static void storeTiles(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op, OpAdaptor adaptor,
+                         const ElementPlaces &places, int64_t half, ArrayRef<Value> words) {
+    int64_t columns = op.getDest().getType().getShape()[1];
+    Int32 mine =
+        Int32(b, adaptor.getColumn()) + Int32(b, NVVM::LaneIdOp::create(b, b.getI32Type())) %
+                                            kTiles * int64_t(hw::fragmentTileColumns);
+    for (size_t first = 0; first < words.size(); first += kTiles) {
+      Int32 column = mine + int64_t(first) * hw::fragmentTileColumns;
+      auto branch = scf::IfOp::create(b, column < columns, /*withElseRegion=*/false);
+      OpBuilder::InsertionGuard restore(b);
+      b.setInsertionPointToStart(branch.thenBlock());
+      auto type = VectorType::get(kTiles, b.getI32Type());
+      Value value = vector::FromElementsOp::create(b, type, words.slice(first, kTiles));
+      LLVM::StoreOp::create(b, value, pointerTo(b, op, adaptor, places.rowOf(half), column), 16);
+    }
+  }
+
+  /// Every 8 x 8 elements of 16 bits are transposed between the threads of a warp, so that a thread
+  /// has two neighbours of a row of the result, and four threads 16 bytes of it.
+  void storeMatrices(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op, OpAdaptor adaptor,
+                     Int32 rows) const {
+    int64_t count = vectorOf(op).getNumElements();
+    pipe::GlobalType dest = op.getDest().getType();
+    Int32 columns(b, dest.getShape()[1]), thread = threadOfRole(b, op, state);
+    Int32 row = Int32(b, adaptor.getRow()) + thread % 32 / 4;
+    Int32 column = Int32(b, adaptor.getColumn()) + thread / kGroupThreads * kGroupRows +
+                   thread % kGroupThreads / 32 * 16 + thread % 4 * 2;
+    SmallVector<Value> words;
+    for (int64_t i = 0; i < count; i += 2) {
+      auto pair = vector::ExtractStridedSliceOp::create(b, adaptor.getValue(), ArrayRef<int64_t>{i},
+                                                        ArrayRef<int64_t>{2}, ArrayRef<int64_t>{1});
+      words.push_back(transposeMatrix(b, LLVM::BitcastOp::create(b, b.getI32Type(), pair)));
+    }
+    for (int64_t i = 0; i < count; i += 2) {
+      Int32 atRow = row + i / 4 * hw::fragmentTileColumns, atColumn = column + i / 2 % 2 * 8;
+      Value exists = arith::AndIOp::create(b, atRow < rows, atColumn < columns);
+      auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
+      OpBuilder::InsertionGuard restore(b);
+      b.setInsertionPointToStart(branch.thenBlock());
+      Value line = stridedPointer(b, op.getLoc(), adaptor.getDest(), atRow, dest.getRowPitch());
+      LLVM::StoreOp::create(b, words[i / 2], stridedPointer(b, op.getLoc(), line, atColumn, 2), 4);
+    }
+  }
+
+  /// Elements of one row are columns of the result 8 apart, and those of neighbouring lanes lie
+  /// between them.
+  void storeTransposed(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op, OpAdaptor adaptor,
+                       const ElementPlaces &places, Int32 rows) const {
+    int64_t count = vectorOf(op).getNumElements();
+    pipe::GlobalType dest = op.getDest().getType();
+    if (dest.getElementType().getIntOrFloatBitWidth() == 16 && dest.getShape()[1] % 2 == 0)
+      return storeMatrices(b, op, adaptor, rows);
+    Int32 columns(b, dest.getShape()[1]);
+    for (int64_t i = 0; i < count; ++i) {
+      Value exists = arith::AndIOp::create(b, places.rowOf(i) < rows, places.columnOf(i) < columns);
+      auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
+      OpBuilder::InsertionGuard restore(b);
+      b.setInsertionPointToStart(branch.thenBlock());
+      storeElements(b, op, adaptor, places, i, 1);
+    }
+  }
+
+  /// Columns come in pairs where their number is even.
+  static void storePairs(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op, OpAdaptor adaptor,
+                         const ElementPlaces &places, int64_t half) {
+    int64_t columns = op.getDest().getType().getShape()[1], together = columns % 2 ? 1 : 2;
+    for (int64_t i = half; i < vectorOf(op).getNumElements(); i += 4)
+      for (int64_t j = i; j < i + 2; j += together) {
+        auto branch = scf::IfOp::create(b, places.columnOf(j) < columns, /*withElseRegion=*/false);
+        OpBuilder::InsertionGuard restore(b);
+        b.setInsertionPointToStart(branch.thenBlock());
+        storeElements(b, op, adaptor, places, j, together);
+      }
+  }
+
+  static Value pointerTo(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op, OpAdaptor adaptor,
+                         Int32 row, Int32 column) {
+    pipe::GlobalType dest = op.getDest().getType();
+    Value line = stridedPointer(b, op.getLoc(), adaptor.getDest(), row, dest.getRowPitch());
+    return stridedPointer(b, op.getLoc(), line, column,
+                          dest.getElementType().getIntOrFloatBitWidth() / 8);
+  }
+
+  static void storeElements(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op, OpAdaptor adaptor,
+                            const ElementPlaces &places, int64_t first, int64_t count) {
+    Type element = op.getDest().getType().getElementType();
+    SmallVector<Value> elements;
+    for (int64_t i = first; i < first + count; ++i)
+      elements.push_back(vector::ExtractOp::create(b, adaptor.getValue(), i));
+    Value value =
+        count == 1 ? elements.front()
+                   : vector::FromElementsOp::create(b, VectorType::get(count, element), elements);
+    LLVM::StoreOp::create(b, value,
+                          pointerTo(b, op, adaptor, places.rowOf(first), places.columnOf(first)),
+                          unsigned(element.getIntOrFloatBitWidth() / 8 * count));
+  }
+};
+
+} // namespace
+
+void fp4::populateElementPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
+                                  const KernelState &state) {
+  patterns.add<LowerReadFragment, LowerFragmentFactors, LowerStoreFragment>(
+      converter, patterns.getContext(), state);
+}

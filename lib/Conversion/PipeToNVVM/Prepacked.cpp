@@ -1,0 +1,175 @@
+//===- Prepacked.cpp - Products of prepacked weights ----------------------===//
+//
+// mma_prepacked: a thread reads its 16 bytes of a tile, the codes of four instructions, and the
+// scales of its two rows, 8 bytes for nvfp4 and 4 for mxfp4 (fp4/ISA/WeightLayout.h). Both are
+// without bank conflicts. Several tiles are converted before they are multiplied where registers
+// allow.
+//
+// leave_fragment, fetch_fragment: parts of a tile that blocks exchange, in the order of the
+// threads.
+//
+//===----------------------------------------------------------------------===//
+#include "Fragments.h"
+
+#include "InlinePtx.h"
+#include "PackedHalves.h"
+#include "SmallBuilders.h"
+
+#include "fp4/ISA/WeightLayout.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace fp4;
+
+namespace {
+
+/// Instructions of K in a tile.
+constexpr int64_t kSteps = hw::weightSteps;
+
+struct LowerMmaPrepacked : PipePattern<pipe::MmaPrepackedOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(pipe::MmaPrepackedOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    int64_t tiles = op.getWeights().getType().getRows();
+    if (adaptor.getTiles())
+      multiplyExisting(b, op, adaptor, tiles);
+    else
+      multiplyAll(b, op, adaptor, tiles);
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+private:
+  /// Tiles that are converted at a time: A of each takes 16 registers.
+  static int64_t tilesAtOnce(pipe::MmaPrepackedOp op) {
+    return op.getAccumulator().getType().getShape()[1] > 128 ? 2 : 4;
+  }
+
+  void multiplyAll(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, OpAdaptor adaptor,
+                   int64_t tiles) const {
+    int64_t most = tilesAtOnce(op);
+    for (int64_t first = 0; first < tiles; first += most)
+      multiply(b, op, adaptor, first, std::min(most, tiles - first));
+  }
+
+  /// The last tiles of K are multiplied one by one.
+  void multiplyExisting(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, OpAdaptor adaptor,
+                        int64_t tiles) const {
+    Int32 existing(b, adaptor.getTiles());
+    Value all = arith::CmpIOp::create(b, arith::CmpIPredicate::uge, existing, Int32(b, tiles));
+    auto branch = scf::IfOp::create(b, all, /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard restore(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    multiplyAll(b, op, adaptor, tiles);
+    b.setInsertionPointToStart(branch.elseBlock());
+    for (int64_t tile = 0; tile + 1 < tiles; ++tile) {
+      Value exists = Int32(b, tile) < existing;
+      auto one = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
+      OpBuilder::InsertionGuard inner(b);
+      b.setInsertionPointToStart(one.thenBlock());
+      multiply(b, op, adaptor, tile, 1);
+    }
+  }
+
+  void multiply(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, OpAdaptor adaptor, int64_t first,
+                int64_t count) const {
+    WarpgroupProduct product;
+    product.element = op.getB().getType().getElementType();
+    product.accumulate = adaptor.getAccumulate();
+    if (first > 0)
+      product.accumulate = arith::ConstantOp::create(b, b.getBoolAttr(true));
+    product.columns = op.getB().getType().getRows();
+    product.b = uniformDescriptor(b, adaptor.getB());
+    product.isUniform = true;
+    for (int64_t tile = first; tile < first + count; ++tile)
+      convertTile(b, op, adaptor, tile, product);
+    product.bOffsets = instructionOffsets(op.getB().getType(), first * kSteps, count * kSteps);
+    Value fragment = adaptor.getAccumulator();
+    int64_t elements = op.getAccumulator().getType().getElementsPerThread();
+    SmallVector<Value> sums = loadElements(b, fragment, 0, elements);
+    storeElements(b, fragment, multiplyWarpgroup(b, sums, product));
+  }
+
+  void convertTile(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, OpAdaptor adaptor,
+                   int64_t number, WarpgroupProduct &product) const {
+    int64_t bytes = op.getWeights().getType().getInnerBytes();
+    int64_t block = bytes == hw::weightTileBytes(16) ? 16 : 32;
+    Value tile = offsetPointer(b, op.getLoc(), adaptor.getWeights(), number * bytes);
+    Int32 thread = threadOfRole(b, op, state);
+    SmallVector<Value> words =
+        loadSharedWords(b, stridedPointer(b, b.getLoc(), tile, thread, 16), 4);
+    Value scales = offsetPointer(b, op.getLoc(), tile, hw::weightCodeBytes);
+    PackedHalves halves(b, *state.target, block, product.element);
+    int64_t numWords = halves.numScaleWords();
+    SmallVector<Value> pair = loadSharedWords(
+        b, stridedPointer(b, b.getLoc(), scales, thread / 4, 4 * numWords), numWords);
+    llvm::append_range(product.a, halves.convertTile(words, pair));
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// Parts of a fragment
+//===----------------------------------------------------------------------===//
+
+constexpr int64_t kTogether = 4;
+
+/// Elements i to i + 3 of this thread.
+Value partPointer(ImplicitLocOpBuilder &b, Operation *op, const KernelState &state,
+                  pipe::GlobalType type, Value workspace, Value row, int64_t column, int64_t i) {
+  int64_t threads = state.roles.at(op).getNumThreads();
+  Value line = stridedPointer(b, op->getLoc(), workspace, row, type.getRowPitch());
+  Value first = offsetPointer(b, op->getLoc(), line, 4 * (column + i * threads));
+  return stridedPointer(b, op->getLoc(), first, threadOfRole(b, op, state), 4 * kTogether);
+}
+
+struct LowerLeaveFragment : PipePattern<pipe::LeaveFragmentOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(pipe::LeaveFragmentOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    int64_t count = cast<VectorType>(op.getValue().getType()).getNumElements();
+    for (int64_t i = 0; i < count; i += kTogether) {
+      Value pointer = partPointer(b, op, state, op.getDest().getType(), adaptor.getDest(),
+                                  adaptor.getRow(), op.getColumn(), i);
+      Value part =
+          vector::ExtractStridedSliceOp::create(b, adaptor.getValue(), ArrayRef<int64_t>{i},
+                                                ArrayRef<int64_t>{kTogether}, ArrayRef<int64_t>{1});
+      LLVM::StoreOp::create(b, part, pointer, 4 * kTogether);
+    }
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct LowerFetchFragment : PipePattern<pipe::FetchFragmentOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(pipe::FetchFragmentOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    VectorType type = cast<VectorType>(op.getResult().getType());
+    auto part = VectorType::get(kTogether, b.getF32Type());
+    SmallVector<Value> elements;
+    for (int64_t i = 0; i < type.getNumElements(); i += kTogether) {
+      Value pointer = partPointer(b, op, state, op.getSource().getType(), adaptor.getSource(),
+                                  adaptor.getRow(), op.getColumn(), i);
+      Value four = LLVM::LoadOp::create(b, part, pointer, 4 * kTogether);
+      for (int64_t j = 0; j < kTogether; ++j)
+        elements.push_back(vector::ExtractOp::create(b, four, j));
+    }
+    rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, type, elements);
+    return success();
+  }
+};
+
+} // namespace
+
+void fp4::populatePrepackedPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
+                                    const KernelState &state) {
+  patterns.add<LowerMmaPrepacked, LowerLeaveFragment, LowerFetchFragment>(
+      converter, patterns.getContext(), state);
+}

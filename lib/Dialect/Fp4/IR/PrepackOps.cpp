@@ -1,0 +1,160 @@
+//===- PrepackOps.cpp - Prepacked weights: verifiers and types ------------===//
+//
+// The labels (C1), (C2), ... are those of docs/Spec.md and test/Dialect/Fp4/invalid-prepack.mlir.
+//
+//===----------------------------------------------------------------------===//
+#include "Verify.h"
+
+#include "fp4/ISA/WeightLayout.h"
+
+using namespace mlir;
+using namespace fp4;
+using namespace fp4::verify;
+
+//===----------------------------------------------------------------------===//
+// weight_layout
+//===----------------------------------------------------------------------===//
+
+LogicalResult WeightLayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
+                                               function_ref<InFlightDiagnostic()> emitError) const {
+  if (!elementType) // the parser asks even after it has reported that it found none
+    return failure();
+  if (!elementType.isInteger(8)) // weight_layout (C1)
+    return emitError() << "weight layout " << *this << " expects elements of type i8, but got "
+                       << elementType;
+  bool isTiles = shape.size() == 3 && !ShapedType::isDynamicShape(shape) &&
+                 (shape[2] == hw::weightTileBytes(16) || shape[2] == hw::weightTileBytes(32));
+  if (isTiles)
+    return success();
+  return emitError() << "weight layout " << *this // weight_layout (C2)
+                     << " expects static dimensions, rows and columns of tiles of "
+                     << hw::weightTileBytes(16) << " or " << hw::weightTileBytes(32)
+                     << " bytes, but got [" << shape << "]";
+}
+
+RankedTensorType verify::prepackedType(RankedTensorType data, Format format) {
+  SmallVector<int64_t> shape = {data.getDimSize(0) / hw::weightTileRows,
+                                data.getDimSize(1) / hw::weightTileColumns,
+                                hw::weightTileBytes(blockSize(format))};
+  return RankedTensorType::get(shape, IntegerType::get(data.getContext(), 8),
+                               WeightLayoutAttr::get(data.getContext(), WeightLayout::Wgmma));
+}
+
+LogicalResult verify::verifyPrepacked(const Checked &weights, Format format) {
+  bool fits = isa_and_present<WeightLayoutAttr>(weights.type.getEncoding()) &&
+              hasPackedData(format) &&
+              weights.type.getDimSize(2) == hw::weightTileBytes(blockSize(format));
+  if (fits)
+    return success();
+  auto diag = weights.must("be prepacked weights of " + Twine(stringifyFormat(format)) +
+                           ", or have scales");
+  diag.attachNote() << "fp4.prepack makes a tensor of #fp4.weight_layout<wgmma> of weights and "
+                       "scales";
+  return diag;
+}
+
+/// blockscaled_matmul (C17): what has no scales.
+LogicalResult verify::verifyUnscaled(BlockScaledMatmulOp op, const Checked &lhs) {
+  if (op.isGrouped() || op.usesFma())
+    return op.emitOpError("expects scales of both operands in a product of ")
+           << (op.isGrouped() ? "groups" : "threads");
+  if (op.isDual() || !op.hasOnlyElements())
+    return op.emitOpError("expects scales of both operands in a product with other results");
+  if (op.hasF32Scales())
+    return op.emitOpError("expects scales of both operands in format fp8_block128");
+  if (op.hasPrepackedRhs() && !op.hasFloatLhs()) {
+    auto diag = op.emitOpError("expects scales of operand 'rhs' beside a lhs with scales");
+    diag.attachNote() << "weights are prepacked for products with activations of bf16 or f16";
+    return diag;
+  }
+  Type element = lhs.type.getElementType();
+  if (!element.isBF16() && !element.isF16()) {
+    auto diag = lhs.must("have elements of type bf16 or f16 without 'lhs_scales'");
+    diag.attachNote() << "add 'scaled' and the scales of a quantized operand";
+    return diag;
+  }
+  if (element.isBF16() || !numerics::isMX(blockFormat(op.getFormat())))
+    return success();
+  auto diag = lhs.must("have elements of type bf16 beside a rhs of mxfp4");
+  diag.attachNote() << "f16 does not have the exponents of mxfp4 scales";
+  return diag;
+}
+
+/// blockscaled_matmul (C1): data of both sides, and (C18), prepacked weights.
+LogicalResult verify::verifyData(BlockScaledMatmulOp op, const Checked &lhs, const Checked &rhs) {
+  Format elements = op.hasF32Scales() ? op.getFormat() : Format::MXFP4;
+  if ((!op.hasFloatLhs() && failed(verifyDataElements(lhs, elements))) || failed(verifyMatrix(lhs)))
+    return failure();
+  if (op.hasPrepackedRhs())
+    return verifyPrepacked(rhs, op.getFormat()); // blockscaled_matmul (C18)
+  return failure(failed(verifyDataElements(rhs, elements)) || failed(verifyMatrix(rhs)));
+}
+
+//===----------------------------------------------------------------------===//
+// prepack, unprepack
+//===----------------------------------------------------------------------===//
+
+/// Tiles are whole: 128 rows, and 64 columns.
+static bool hasWholeTiles(RankedTensorType data) {
+  return data.getRank() == 2 && data.hasStaticShape() &&
+         data.getDimSize(0) % hw::weightTileRows == 0 &&
+         data.getDimSize(1) % hw::weightTileColumns == 0;
+}
+
+LogicalResult PrepackOp::inferReturnTypes(MLIRContext *, std::optional<Location>, Adaptor adaptor,
+                                          SmallVectorImpl<Type> &types) {
+  RankedTensorType data = rankedType(adaptor.getData());
+  bool legal = hasWholeTiles(data) && hasPackedData(adaptor.getFormat());
+  types.push_back(legal ? prepackedType(data, adaptor.getFormat()) : data);
+  return success();
+}
+
+bool PrepackOp::isCompatibleReturnTypes(TypeRange, TypeRange) { return true; }
+
+LogicalResult PrepackOp::verify() {
+  Checked data = operand(*this, "data", getData()), scales = operand(*this, "scales", getScales());
+  if (failed(verifyDataElements(data, Format::MXFP4)) || failed(verifyMatrix(data)))
+    return failure(); // prepack (C1)
+  if (!hasPackedData(getFormat())) // prepack (C2)
+    return emitOpError("attribute 'format' must have elements of 4 bits, but got ")
+           << stringifyFormat(getFormat());
+  if (!hasWholeTiles(data.type)) { // prepack (C3)
+    auto diag = data.must("have a multiple of 128 rows and of 64 columns");
+    diag.attachNote() << "pad the weights with zeros before they are quantized";
+    return diag;
+  }
+  if (failed(verifyRowMajor(scales)) || // prepack (C4)
+      failed(verifyType(scales, scalesOf(data.type, getFormat()))))
+    return failure();
+  return verifyType(result(*this, "result", getResult()), // prepack (C5)
+                    prepackedType(data.type, getFormat()));
+}
+
+/// The row-major data that `packed` are tiles of; no rows where it is no such tensor.
+static RankedTensorType dataOf(RankedTensorType packed) {
+  SmallVector<int64_t> shape = {0, 0};
+  if (packed.getRank() == 3 && packed.hasStaticShape())
+    shape = {packed.getDimSize(0) * hw::weightTileRows,
+             packed.getDimSize(1) * hw::weightTileColumns};
+  return RankedTensorType::get(shape, Float4E2M1FNType::get(packed.getContext()));
+}
+
+LogicalResult UnprepackOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                            Adaptor adaptor, SmallVectorImpl<Type> &types) {
+  RankedTensorType data = dataOf(rankedType(adaptor.getInput()));
+  types.assign({data, scalesOf(data, adaptor.getFormat())});
+  return success();
+}
+
+bool UnprepackOp::isCompatibleReturnTypes(TypeRange, TypeRange) { return true; }
+
+LogicalResult UnprepackOp::verify() {
+  Checked input = operand(*this, "input", getInput());
+  if (failed(verifyPrepacked(input, getFormat()))) // unprepack (C1)
+    return failure();
+  RankedTensorType data = dataOf(input.type);
+  if (failed(verifyType(result(*this, "data", getData()), data))) // unprepack (C2)
+    return failure();
+  return verifyType(result(*this, "scales", getScales()), // unprepack (C3)
+                    scalesOf(data, getFormat()));
+}

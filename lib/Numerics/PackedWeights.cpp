@@ -1,0 +1,171 @@
+// Weights to tiles and back.
+#include "fp4/Numerics/PackedWeights.h"
+#include "fp4/ISA/WeightLayout.h"
+#include "fp4/Support/Error.h"
+
+#include <bit>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace fp4::numerics {
+namespace {
+
+constexpr uint8_t nanE4M3 = 0x7F, nanE5M3 = 0xFF;
+
+/// Sizes of a problem, and where its parts are.
+struct Shape {
+  BlockFormat format;
+  uint64_t rows, columns;
+
+  unsigned block() const { return blockSizeOf(format); }
+  uint64_t tileBytes() const { return uint64_t(hw::weightTileBytes(block())); }
+  uint64_t tiles() const {
+    return rows / uint64_t(hw::weightTileRows) * (columns / uint64_t(hw::weightTileColumns));
+  }
+  /// First row and column of a tile.
+  uint64_t rowOf(uint64_t tile) const {
+    return tile / (columns / uint64_t(hw::weightTileColumns)) * uint64_t(hw::weightTileRows);
+  }
+  uint64_t columnOf(uint64_t tile) const {
+    return tile % (columns / uint64_t(hw::weightTileColumns)) * uint64_t(hw::weightTileColumns);
+  }
+  uint64_t codeByte(uint64_t row, uint64_t column) const { return (row * columns + column) / 2; }
+  uint64_t scaleByte(uint64_t row, uint64_t column) const {
+    return (row * columns + column) / block();
+  }
+};
+
+Status check(const Shape &shape, size_t codes, size_t scales, size_t tiles) {
+  const uint64_t elements = shape.rows * shape.columns;
+  const bool isWhole = shape.rows % uint64_t(hw::weightTileRows) == 0 &&
+                       shape.columns % uint64_t(hw::weightTileColumns) == 0;
+  if (isPacked(shape.format) && isWhole && codes == elements / 2 &&
+      scales == elements / shape.block() && tiles == shape.tiles() * shape.tileBytes())
+    return {};
+  return makeError(ErrorKind::Usage,
+                   fmt::format("prepacked weights must have a multiple of 128 rows and of 64 columns "
+                               "of 4 bits, but got {} x {} of {}",
+                               shape.rows, shape.columns, stringify(shape.format)),
+                   "pad the weights with zeros before they are quantized");
+}
+
+/// Bits of the codes in a byte, where a pair of bf16 has them.
+uint32_t spreadPair(uint8_t byte) {
+  const uint32_t low = byte & 15, high = byte >> 4;
+  const auto place = [](uint32_t code) { return (code & 7) << 6 | (code & 8) << 12; };
+  return place(low) | place(high) << 16;
+}
+uint8_t gatherPair(uint32_t pair) {
+  const auto code = [](uint32_t half) { return (half >> 6 & 7) | (half >> 12 & 8); };
+  return uint8_t(code(pair) | code(pair >> 16) << 4);
+}
+
+uint32_t placePair(uint32_t pair, unsigned j) {
+  return std::rotl(pair & ~hw::weightTopMask, int(hw::weightRotation[j])) |
+         std::rotl(pair & hw::weightTopMask, int(hw::weightRotationOfTop[j]));
+}
+uint32_t takePair(uint32_t word, unsigned j) {
+  return (std::rotr(word, int(hw::weightRotation[j])) & hw::weightPairMask & ~hw::weightTopMask) |
+         (std::rotr(word, int(hw::weightRotationOfTop[j])) & hw::weightTopMask);
+}
+
+/// Rotates all words of scales of a tile to the left.
+void rotateScales(uint8_t *tile, const Shape &shape, int by) {
+  for (auto at = uint64_t(hw::weightCodeBytes); at < shape.tileBytes(); at += sizeof(uint32_t)) {
+    uint32_t word;
+    std::memcpy(&word, tile + at, sizeof(word));
+    word = std::rotl(word, by);
+    std::memcpy(tile + at, &word, sizeof(word));
+  }
+}
+
+/// Row and column of pair j of a word, in its tile.
+std::pair<unsigned, unsigned> placeOf(const hw::WeightWord &word, unsigned j) {
+  return {word.row + j % 2 * 8, word.column + j / 2 * 8};
+}
+
+} // namespace
+
+uint8_t widenScale(uint8_t e4m3) {
+  const uint8_t magnitude = e4m3 & 0x7F;
+  if (magnitude == nanE4M3)
+    return nanE5M3;
+  if (magnitude >= 8 || magnitude == 0)
+    return uint8_t(magnitude ? magnitude + (15 << 3) : 0);
+  const int shift = 4 - std::bit_width(magnitude); // to a leading bit of 8
+  return uint8_t(((16 - shift) << 3) + ((magnitude << shift) & 7));
+}
+
+uint8_t narrowScale(uint8_t e5m3) {
+  if (e5m3 == nanE5M3)
+    return nanE4M3;
+  const int exponent = e5m3 >> 3, fraction = e5m3 & 7;
+  if (exponent >= 16 || exponent == 0)
+    return uint8_t(exponent ? e5m3 - (15 << 3) : 0);
+  return uint8_t((8 + fraction) >> (16 - exponent));
+}
+
+Expected<std::vector<uint8_t>> packWeights(BlockFormat format, std::span<const uint8_t> codes,
+                                           std::span<const uint8_t> scales, uint64_t rows,
+                                           uint64_t columns) {
+  const Shape shape{format, rows, columns};
+  std::vector<uint8_t> packed(shape.tiles() * shape.tileBytes());
+  FP4_TRY(check(shape, codes.size(), scales.size(), packed.size()));
+  for (uint64_t tile = 0; tile < shape.tiles(); ++tile) {
+    uint8_t *out = &packed[tile * shape.tileBytes()];
+    const uint64_t row = shape.rowOf(tile), column = shape.columnOf(tile);
+    for (unsigned i = 0; i < hw::weightWords; ++i) {
+      const hw::WeightWord word = hw::weightWord(i);
+      uint32_t bits = 0;
+      for (unsigned j = 0; j < 4; ++j) {
+        const auto [r, c] = placeOf(word, j);
+        const bool isZero = !isMX(format) && (scales[shape.scaleByte(row + r, column + c)] & 0x7F) == 0;
+        bits |= placePair(spreadPair(isZero ? 0 : codes[shape.codeByte(row + r, column + c)]), j);
+      }
+      std::memcpy(out + word.byte, &bits, sizeof(bits));
+    }
+    const unsigned perRow = unsigned(hw::weightTileColumns) / shape.block();
+    for (unsigned r = 0; r < unsigned(hw::weightTileRows); ++r) {
+      uint8_t *target = out + hw::weightScaleByte(r, shape.block());
+      std::memcpy(target, &scales[shape.scaleByte(row + r, column)], perRow);
+      for (unsigned s = 0; s < perRow; ++s)
+        target[s] = isMX(format) ? uint8_t(target[s] - 1) : widenScale(target[s]);
+    }
+    rotateScales(out, shape, int(hw::weightScaleRotation(shape.block())));
+  }
+  return packed;
+}
+
+Expected<UnpackedWeights> unpackWeights(BlockFormat format, std::span<const uint8_t> tiles,
+                                        uint64_t rows, uint64_t columns) {
+  const Shape shape{format, rows, columns};
+  UnpackedWeights result{std::vector<uint8_t>(rows * columns / 2),
+                         std::vector<uint8_t>(rows * columns / shape.block())};
+  FP4_TRY(check(shape, result.codes.size(), result.scales.size(), tiles.size()));
+  for (uint64_t tile = 0; tile < shape.tiles(); ++tile) {
+    std::vector<uint8_t> copy(tiles.begin() + int64_t(tile * shape.tileBytes()),
+                              tiles.begin() + int64_t((tile + 1) * shape.tileBytes()));
+    uint8_t *in = copy.data();
+    rotateScales(in, shape, -int(hw::weightScaleRotation(shape.block())));
+    const uint64_t row = shape.rowOf(tile), column = shape.columnOf(tile);
+    for (unsigned i = 0; i < hw::weightWords; ++i) {
+      const hw::WeightWord word = hw::weightWord(i);
+      uint32_t bits;
+      std::memcpy(&bits, in + word.byte, sizeof(bits));
+      for (unsigned j = 0; j < 4; ++j) {
+        const auto [r, c] = placeOf(word, j);
+        result.codes[shape.codeByte(row + r, column + c)] = gatherPair(takePair(bits, j));
+      }
+    }
+    const unsigned perRow = unsigned(hw::weightTileColumns) / shape.block();
+    for (unsigned r = 0; r < unsigned(hw::weightTileRows); ++r) {
+      uint8_t *target = &result.scales[shape.scaleByte(row + r, column)];
+      std::memcpy(target, in + hw::weightScaleByte(r, shape.block()), perRow);
+      for (unsigned s = 0; s < perRow; ++s)
+        target[s] = isMX(format) ? uint8_t(target[s] + 1) : narrowScale(target[s]);
+    }
+  }
+  return result;
+}
+
+} // namespace fp4::numerics

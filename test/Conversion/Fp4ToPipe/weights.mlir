@@ -1,0 +1,59 @@
+// RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_90a -fp4-plan-kernels -convert-fp4-to-pipe -canonicalize | FileCheck %s
+
+// Rows of prepacked weights are rows of the accumulator, activations its columns, and the result leaves
+// transposed. The conversion of NVFP4 multiplies by 2^-7, which is undone. 5 tiles of K are in two
+// k tiles of 4, so that their number is said.
+// CHECK-LABEL: func.func @prepacked
+// CHECK: pipe.make_tensor_map %{{.*}} columns 320 : memref<20x320xbf16> -> !pipe.tensor_map<32x64xbf16, swizzle_128B>
+// CHECK: pipe.buffer_view %{{.*}} offset 0 : memref<2x5x4608xi8> -> memref<10x4608xi8>
+// CHECK: gpu.launch_func @prepacked_matmul_0::@kernel blocks in (%c2, %c1, %c1) threads in (%c288, %c1, %c1)
+// CHECK: %[[POWER:.*]] = arith.constant dense<1.280000e+02> : vector<16xf32>
+// CHECK: %[[ACC:.*]] = pipe.fragment : !pipe.fragment<64x32xf32, wgmma>
+// CHECK: scf.for
+// CHECK:   %[[COUNT:.*]] = arith.minsi
+// CHECK:   %[[W:.*]] = pipe.load_rows %{{.*}} count %[[COUNT]] : !pipe.global<10x4608xi8> -> !pipe.shared<4x4608xi8>
+// CHECK:   %[[X:.*]] = pipe.load %{{.*}} -> !pipe.shared<32x256xbf16, swizzle_128B>
+// CHECK:   pipe.mma_prepacked %[[ACC]], %[[W]], %[[X]] accumulate %{{.*}} tiles %[[COUNT]]
+// CHECK: %[[V:.*]] = pipe.read_fragment %[[ACC]][0]
+// CHECK: arith.mulf %[[V]], %[[POWER]]
+// CHECK: pipe.store_fragment {{.*}} transposed : vector<16xbf16>, !pipe.global<20x256xbf16>
+func.func @prepacked(%x: tensor<20x320xbf16>, %p: tensor<2x5x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<20x256xbf16> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>}
+      : (tensor<20x320xbf16>, tensor<2x5x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<20x256xbf16>
+  return %y : tensor<20x256xbf16>
+}
+
+// -----
+
+// Ranges of K are tiles of their own. Threads leave their sums, and the last block adds them in order.
+// CHECK-LABEL: func.func @split
+// CHECK: gpu.memset
+// CHECK: gpu.launch_func @split_matmul_0::@kernel blocks in (%c4, %c1, %c1)
+// CHECK: pipe.leave_fragment %{{.*}}, 0] : vector<4xf32>, !pipe.global<4x1024xf32>
+// CHECK: %[[LAST:.*]] = pipe.join %{{.*}} of 2 : !pipe.global<2x8xi32>
+// CHECK: scf.if %[[LAST]]
+// CHECK:   %[[A:.*]] = pipe.fetch_fragment
+// CHECK:   %[[B:.*]] = pipe.fetch_fragment
+// CHECK:   arith.addf %[[A]], %[[B]]
+// CHECK:   pipe.store_fragment {{.*}} transposed
+func.func @split(%x: tensor<7x512xbf16>, %p: tensor<2x8x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<7x256xf32> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, split_k = 2 : i64}
+      : (tensor<7x512xbf16>, tensor<2x8x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<7x256xf32>
+  return %y : tensor<7x256xf32>
+}
+
+// -----
+
+// Plain weights are decoded as the operand A of any converted product.
+// CHECK-LABEL: func.func @plain
+// CHECK: %[[W:.*]] = pipe.load %{{.*}} -> !pipe.shared<128x128xf4E2M1FN, swizzle_64B>
+// CHECK: %[[S:.*]] = pipe.load_scales
+// CHECK: %[[X:.*]] = pipe.load %{{.*}} -> !pipe.shared<8x128xf16, swizzle_128B>
+// CHECK: pipe.mma_converted %{{.*}}, %[[W]] scaled %[[S]], %[[X]]
+func.func @plain(%x: tensor<5x256xf16>, %w: tensor<200x256xf4E2M1FN>,
+                 %s: tensor<200x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<5x200xf16> {
+  %y = fp4.blockscaled_matmul %x, %w scaled %s {format = #fp4.format<nvfp4>}
+      : (tensor<5x256xf16>, tensor<200x256xf4E2M1FN>, tensor<200x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+      -> tensor<5x200xf16>
+  return %y : tensor<5x200xf16>
+}

@@ -1,0 +1,23 @@
+// Plans that a product of floats and weights cannot have, each named with what it is.
+// RUN: sed s/PLAN/tile=[128,128,128]/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE
+// RUN: sed s/PLAN/tile=[48,128,256]/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE
+// RUN: sed s/PLAN/cluster=[2,1]/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=CLUSTER
+// RUN: sed 's/PLAN/store = tma/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=STORE
+// RUN: sed 's/PLAN/roles = #pipe.role_plan<load warps 8 to 9 drives [tma], math warps 0 to 4 drives [tensor, threads]>/' %s \
+// RUN:   | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=MATH
+// RUN: sed s/PLAN/tile=[64,128,256]/ %s | not fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TARGET
+// RUN: sed s/PLAN/tile=[64,128,256]/ %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=NARROW
+// RUN: sed s/PLAN/tile=[256,128,256]/ %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=WIDE
+
+// TILE: error: {{.*}}'tile' is [m, 128, 256] with m = 8, 16, 32, 64, 128 or 256 for a lhs without scales
+// CLUSTER: error: {{.*}}cluster{{.*}}left out on sm_90a
+// STORE: error: {{.*}}store{{.*}}left out on sm_90a
+// MATH: error: {{.*}}roles{{.*}}tensor and threads with 8 warps from a multiple of 8
+// TARGET: error: {{.*}}has no wgmma
+// NARROW: load warps 8 to 9 drives [tma], math warps 0 to 8 drives [tensor, threads]
+// WIDE: math warps 0 to 8 drives [tensor, threads] registers 240
+func.func @f(%x: tensor<64x256xbf16>, %p: tensor<2x4x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<64x256xf32> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, PLAN>}
+      : (tensor<64x256xbf16>, tensor<2x4x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<64x256xf32>
+  return %y : tensor<64x256xf32>
+}

@@ -1,0 +1,180 @@
+// RUN: %fp4-opt-once %s -split-input-file -verify-diagnostics
+// Prepacked weights, and products without scales of one side. The first operation of a case is legal,
+// the second differs from it in what the constraint is about.
+
+!data = tensor<256x128xf4E2M1FN>
+!scales = tensor<256x8xf8E4M3FN>
+!packed = tensor<2x2x4608xi8, #fp4.weight_layout<wgmma>>
+func.func @elements(%q: !data, %s: !scales, %bad: tensor<256x128xbf16>) {
+  %0 = fp4.prepack %q scaled %s {format = #fp4.format<nvfp4>} : (!data, !scales) -> !packed
+  // prepack (C1)
+  // expected-error @+1 {{operand 'data' must have elements of type f4E2M1FN, but got 'tensor<256x128xbf16>'}}
+  %1 = fp4.prepack %bad scaled %s {format = #fp4.format<nvfp4>} : (tensor<256x128xbf16>, !scales) -> !packed
+  return
+}
+
+// -----
+
+!data = tensor<256x128xf4E2M1FN>
+!scales = tensor<256x4xf8E8M0FNU>
+!packed = tensor<2x2x4352xi8, #fp4.weight_layout<wgmma>>
+func.func @format(%q: !data, %s: !scales) {
+  %0 = fp4.prepack %q scaled %s {format = #fp4.format<mxfp4>} : (!data, !scales) -> !packed
+  // prepack (C2)
+  // expected-error @+1 {{attribute 'format' must have elements of 4 bits, but got mxfp8_e4m3}}
+  %1 = fp4.prepack %q scaled %s {format = #fp4.format<mxfp8_e4m3>} : (!data, !scales) -> !packed
+  return
+}
+
+// -----
+
+func.func @tiles(%q: tensor<256x128xf4E2M1FN>, %s: tensor<256x8xf8E4M3FN>,
+                 %odd: tensor<192x128xf4E2M1FN>, %t: tensor<192x8xf8E4M3FN>) {
+  %0 = fp4.prepack %q scaled %s {format = #fp4.format<nvfp4>}
+      : (tensor<256x128xf4E2M1FN>, tensor<256x8xf8E4M3FN>) -> tensor<2x2x4608xi8, #fp4.weight_layout<wgmma>>
+  // prepack (C3)
+  // expected-error @+2 {{operand 'data' must have a multiple of 128 rows and of 64 columns, but got 'tensor<192x128xf4E2M1FN>'}}
+  // expected-note @+1 {{pad the weights with zeros before they are quantized}}
+  %1 = fp4.prepack %odd scaled %t {format = #fp4.format<nvfp4>}
+      : (tensor<192x128xf4E2M1FN>, tensor<192x8xf8E4M3FN>) -> tensor<1x2x4608xi8, #fp4.weight_layout<wgmma>>
+  return
+}
+
+// -----
+
+!data = tensor<256x128xf4E2M1FN>
+!scales = tensor<256x8xf8E4M3FN>
+!tiled = tensor<256x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!packed = tensor<2x2x4608xi8, #fp4.weight_layout<wgmma>>
+func.func @layout(%q: !data, %s: !scales, %t: !tiled) {
+  %0 = fp4.prepack %q scaled %s {format = #fp4.format<nvfp4>} : (!data, !scales) -> !packed
+  // prepack (C4)
+  // expected-error @+2 {{operand 'scales' must be row-major, but got}}
+  // expected-note @+1 {{insert fp4.unswizzle_scales}}
+  %1 = fp4.prepack %q scaled %t {format = #fp4.format<nvfp4>} : (!data, !tiled) -> !packed
+  return
+}
+
+// -----
+
+!data = tensor<256x128xf4E2M1FN>
+!scales = tensor<256x8xf8E4M3FN>
+!packed = tensor<2x2x4608xi8, #fp4.weight_layout<wgmma>>
+func.func @result(%q: !data, %s: !scales) {
+  %0 = fp4.prepack %q scaled %s {format = #fp4.format<nvfp4>} : (!data, !scales) -> !packed
+  // prepack (C5)
+  // expected-error @+1 {{result 'result' must be 'tensor<2x2x4608xi8, #fp4.weight_layout<wgmma>>', but got}}
+  %1 = fp4.prepack %q scaled %s {format = #fp4.format<nvfp4>} : (!data, !scales) -> tensor<2x2x4352xi8, #fp4.weight_layout<wgmma>>
+  return
+}
+
+// -----
+
+!data = tensor<256x128xf4E2M1FN>
+!scales = tensor<256x8xf8E4M3FN>
+!packed = tensor<2x2x4608xi8, #fp4.weight_layout<wgmma>>
+func.func @unpacked(%p: !packed, %bytes: tensor<2x2x4608xi8>) {
+  %0:2 = fp4.unprepack %p {format = #fp4.format<nvfp4>} : (!packed) -> (!data, !scales)
+  // unprepack (C1)
+  // expected-error @+2 {{operand 'input' must be prepacked weights of nvfp4, or have scales, but got 'tensor<2x2x4608xi8>'}}
+  // expected-note @+1 {{fp4.prepack makes a tensor of #fp4.weight_layout<wgmma>}}
+  %1:2 = fp4.unprepack %bytes {format = #fp4.format<nvfp4>} : (tensor<2x2x4608xi8>) -> (!data, !scales)
+  return
+}
+
+// -----
+
+!scales = tensor<256x8xf8E4M3FN>
+!packed = tensor<2x2x4608xi8, #fp4.weight_layout<wgmma>>
+func.func @unpacked_data(%p: !packed) {
+  %0:2 = fp4.unprepack %p {format = #fp4.format<nvfp4>} : (!packed) -> (tensor<256x128xf4E2M1FN>, !scales)
+  // unprepack (C2)
+  // expected-error @+1 {{result 'data' must be 'tensor<256x128xf4E2M1FN>', but got 'tensor<128x256xf4E2M1FN>'}}
+  %1:2 = fp4.unprepack %p {format = #fp4.format<nvfp4>} : (!packed) -> (tensor<128x256xf4E2M1FN>, !scales)
+  return
+}
+
+// -----
+
+!data = tensor<256x128xf4E2M1FN>
+!packed = tensor<2x2x4608xi8, #fp4.weight_layout<wgmma>>
+func.func @unpacked_scales(%p: !packed) {
+  %0:2 = fp4.unprepack %p {format = #fp4.format<nvfp4>} : (!packed) -> (!data, tensor<256x8xf8E4M3FN>)
+  // unprepack (C3)
+  // expected-error @+1 {{result 'scales' must be 'tensor<256x8xf8E4M3FN>', but got 'tensor<256x4xf8E8M0FNU>'}}
+  %1:2 = fp4.unprepack %p {format = #fp4.format<nvfp4>} : (!packed) -> (!data, tensor<256x4xf8E8M0FNU>)
+  return
+}
+
+// -----
+
+func.func private @encoding_ok(tensor<2x2x4608xi8, #fp4.weight_layout<wgmma>>)
+// weight_layout (C1)
+// expected-error @+1 {{weight layout #fp4.weight_layout<wgmma> expects elements of type i8, but got 'f32'}}
+func.func private @encoding(tensor<2x2x4608xf32, #fp4.weight_layout<wgmma>>)
+
+// -----
+
+func.func private @encoding_ok(tensor<2x2x4352xi8, #fp4.weight_layout<wgmma>>)
+// weight_layout (C2)
+// expected-error @+1 {{expects static dimensions, rows and columns of tiles of 4608 or 4352 bytes, but got [2, 2, 4096]}}
+func.func private @encoding(tensor<2x2x4096xi8, #fp4.weight_layout<wgmma>>)
+
+// -----
+
+!weights = tensor<256x128xf4E2M1FN>
+!scales = tensor<256x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @floats(%x: tensor<?x128xbf16>, %bad: tensor<?x128xf32>, %w: !weights, %s: !scales) {
+  %0 = fp4.blockscaled_matmul %x, %w scaled %s {format = #fp4.format<nvfp4>}
+      : (tensor<?x128xbf16>, !weights, !scales) -> tensor<?x256xbf16>
+  // blockscaled_matmul (C17)
+  // expected-error @+2 {{operand 'lhs' must have elements of type bf16 or f16 without 'lhs_scales', but got 'tensor<?x128xf32>'}}
+  // expected-note @+1 {{add 'scaled' and the scales of a quantized operand}}
+  %1 = fp4.blockscaled_matmul %bad, %w scaled %s {format = #fp4.format<nvfp4>}
+      : (tensor<?x128xf32>, !weights, !scales) -> tensor<?x256xbf16>
+  return
+}
+
+// -----
+
+!weights = tensor<256x128xf4E2M1FN>
+!scales = tensor<256x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+func.func @exponents(%x: tensor<?x128xbf16>, %bad: tensor<?x128xf16>, %w: !weights, %s: !scales) {
+  %0 = fp4.blockscaled_matmul %x, %w scaled %s {format = #fp4.format<mxfp4>}
+      : (tensor<?x128xbf16>, !weights, !scales) -> tensor<?x256xbf16>
+  // blockscaled_matmul (C17)
+  // expected-error @+2 {{operand 'lhs' must have elements of type bf16 beside a rhs of mxfp4, but got 'tensor<?x128xf16>'}}
+  // expected-note @+1 {{f16 does not have the exponents of mxfp4 scales}}
+  %1 = fp4.blockscaled_matmul %bad, %w scaled %s {format = #fp4.format<mxfp4>}
+      : (tensor<?x128xf16>, !weights, !scales) -> tensor<?x256xbf16>
+  return
+}
+
+// -----
+
+!packed = tensor<2x2x4608xi8, #fp4.weight_layout<wgmma>>
+!tiled = tensor<128x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @scaled_lhs(%x: tensor<128x128xbf16>, %q: tensor<128x128xf4E2M1FN>, %s: !tiled, %p: !packed) {
+  %0 = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>}
+      : (tensor<128x128xbf16>, !packed) -> tensor<128x256xbf16>
+  // blockscaled_matmul (C17)
+  // expected-error @+2 {{expects scales of operand 'rhs' beside a lhs with scales}}
+  // expected-note @+1 {{weights are prepacked for products with activations of bf16 or f16}}
+  %1 = fp4.blockscaled_matmul %q scaled %s, %p {format = #fp4.format<nvfp4>}
+      : (tensor<128x128xf4E2M1FN>, !tiled, !packed) -> tensor<128x256xbf16>
+  return
+}
+
+// -----
+
+!packed = tensor<2x2x4608xi8, #fp4.weight_layout<wgmma>>
+func.func @prepacked(%x: tensor<?x128xbf16>, %p: !packed, %w: tensor<256x128xf4E2M1FN>) {
+  %0 = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>}
+      : (tensor<?x128xbf16>, !packed) -> tensor<?x256xbf16>
+  // blockscaled_matmul (C18)
+  // expected-error @+2 {{operand 'rhs' must be prepacked weights of nvfp4, or have scales, but got 'tensor<256x128xf4E2M1FN>'}}
+  // expected-note @+1 {{fp4.prepack makes a tensor of #fp4.weight_layout<wgmma>}}
+  %1 = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>}
+      : (tensor<?x128xbf16>, tensor<256x128xf4E2M1FN>) -> tensor<?x256xbf16>
+  return
+}

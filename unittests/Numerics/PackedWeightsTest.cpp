@@ -1,0 +1,170 @@
+// Weights in the order of a tensor core's registers: the form of scales, the place of every code, and
+// the model of their product with 16-bit floats.
+#include "TestData.h"
+#include "fp4/ISA/WeightLayout.h"
+#include "fp4/Numerics/BlockScaledGemm.h"
+#include "fp4/Numerics/E2M1.h"
+#include "fp4/Numerics/E4M3.h"
+#include "fp4/Numerics/PackedWeights.h"
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <set>
+
+using namespace fp4;
+using namespace fp4::numerics;
+
+namespace {
+
+constexpr uint64_t rows = 256, columns = 192;
+
+struct Weights {
+  std::vector<uint8_t> codes, scales;
+  explicit Weights(BlockFormat format)
+      : codes(rows * columns / 2), scales(rows * columns / blockSizeOf(format)) {
+    test::Random random(7);
+    for (uint8_t &byte : codes)
+      byte = uint8_t(random.word());
+    for (uint8_t &byte : scales)
+      byte = uint8_t(isMX(format) ? random.word() : 1 + random.word() % 127);
+  }
+};
+
+TEST(PackedWeights, EveryScaleComesBack) {
+  for (unsigned scale = 0; scale < 128; ++scale) {
+    const uint8_t wide = widenScale(uint8_t(scale));
+    EXPECT_EQ(narrowScale(wide), scale);
+    EXPECT_EQ(widenScale(uint8_t(scale | 0x80)), wide) << "the sign is ignored";
+  }
+}
+
+TEST(PackedWeights, AScaleIsTheLowerBitsOfItself) {
+  for (unsigned scale = 1; scale < 127; ++scale) {
+    const uint16_t wide = widenScale(uint8_t(scale));
+    const double exact = decodeUE4M3(uint8_t(scale));
+    EXPECT_EQ(double(decodeBF16(uint16_t(0x7000 | wide << 4))), std::ldexp(exact, 119));
+    EXPECT_EQ(double(decodeF16(uint16_t(wide << 7))), std::ldexp(exact, 7));
+  }
+  EXPECT_TRUE(std::isnan(decodeBF16(uint16_t(0x7000 | widenScale(0x7F) << 4))));
+  EXPECT_TRUE(std::isnan(decodeF16(uint16_t(widenScale(0x7F) << 7))));
+}
+
+TEST(PackedWeights, TheBitsOfAWordAreAllTaken) {
+  std::set<unsigned> bits;
+  for (unsigned j = 0; j < 4; ++j)
+    for (unsigned bit = 0; bit < 32; ++bit)
+      if (hw::weightPairMask >> bit & 1) {
+        const bool isTop = hw::weightTopMask >> bit & 1;
+        bits.insert((bit + (isTop ? hw::weightRotationOfTop : hw::weightRotation)[j]) % 32);
+      }
+  EXPECT_EQ(bits.size(), 32u);
+}
+
+TEST(PackedWeights, UnpackIsTheInverse) {
+  for (BlockFormat format : {BlockFormat::NVFP4, BlockFormat::MXFP4}) {
+    const Weights weights(format);
+    auto tiles = packWeights(format, weights.codes, weights.scales, rows, columns);
+    ASSERT_TRUE(tiles);
+    EXPECT_EQ(tiles->size(), 2u * 3 * hw::weightTileBytes(blockSizeOf(format)));
+    auto back = unpackWeights(format, *tiles, rows, columns);
+    ASSERT_TRUE(back);
+    EXPECT_EQ(back->codes, weights.codes);
+    EXPECT_EQ(back->scales, weights.scales);
+  }
+}
+
+TEST(PackedWeights, AZeroScaleMakesZeros) {
+  Weights weights(BlockFormat::NVFP4);
+  weights.scales[5] = 0;
+  const auto tiles = packWeights(BlockFormat::NVFP4, weights.codes, weights.scales, rows, columns);
+  const auto back = unpackWeights(BlockFormat::NVFP4, *tiles, rows, columns);
+  std::memset(&weights.codes[5 * 8], 0, 8);
+  EXPECT_EQ(back->codes, weights.codes);
+  EXPECT_EQ(back->scales, weights.scales);
+}
+
+TEST(PackedWeights, PartsOfATileAreAnError) {
+  const std::vector<uint8_t> codes(64 * 64 / 2), scales(64 * 4);
+  auto tiles = packWeights(BlockFormat::NVFP4, codes, scales, 64, 64);
+  ASSERT_FALSE(tiles);
+  EXPECT_EQ(tiles.error().message, "prepacked weights must have a multiple of 128 rows and of 64 "
+                                   "columns of 4 bits, but got 64 x 64 of nvfp4");
+}
+
+/// A product whose sums are exact: the model gives them, in any number of ranges.
+TEST(FloatGemm, ExactSumsAreExact) {
+  const uint64_t m = 3, n = 5, k = 576;
+  test::Random random(3);
+  std::vector<uint16_t> x(m * k);
+  for (uint16_t &bits : x)
+    bits = encodeBF16(float(int(random.word() % 9) - 4));
+  std::vector<uint8_t> codes(n * k / 2), scales(n * k / 16, 0x38);
+  for (uint8_t &byte : codes)
+    byte = uint8_t(random.word());
+  GemmProblem p;
+  p.a = {reinterpret_cast<const uint8_t *>(x.data()), nullptr, m, 0, 0};
+  p.b = {codes.data(), scales.data(), n, 0, 0};
+  p.depth = k;
+  p.core = TensorCore::Converted;
+  p.floatA = FloatType::BF16;
+  for (uint64_t splits : {1, 2, 3}) {
+    p.splits = splits;
+    const auto model = gemmMmaModel(p);
+    const auto reference = gemmReference(p);
+    ASSERT_TRUE(model && reference);
+    for (uint64_t i = 0; i < m * n; ++i) {
+      double sum = 0;
+      for (uint64_t at = 0; at < k; ++at) {
+        const uint64_t b = i % n * k + at;
+        sum += double(decodeBF16(x[i / n * k + at])) * decodeE2M1(codes[b / 2] >> (b % 2 * 4) & 15);
+      }
+      EXPECT_EQ((*model)[i], sum);
+      EXPECT_EQ(reference->values[i], sum);
+    }
+  }
+}
+
+/// The model stays within the bound, also where sums cancel and factors are subnormal.
+TEST(FloatGemm, TheModelIsWithinTheBound) {
+  const uint64_t m = 4, n = 6, k = 1024;
+  for (FloatType type : {FloatType::BF16, FloatType::F16}) {
+    test::Random random(11);
+    std::vector<uint16_t> x(m * k);
+    for (uint16_t &bits : x) {
+      const float value = std::ldexp(float(int(random.word() % 2001) - 1000), -10 - int(random.word() % 16));
+      bits = type == FloatType::BF16 ? encodeBF16(value) : encodeF16(value);
+    }
+    const Weights weights(BlockFormat::NVFP4);
+    std::vector<uint8_t> codes(n * k / 2), scales(n * k / 16);
+    std::copy_n(weights.codes.begin(), codes.size(), codes.begin());
+    for (size_t i = 0; i < scales.size(); ++i)
+      scales[i] = uint8_t(weights.scales[i % weights.scales.size()] % 127);
+    GemmProblem p;
+    p.a = {reinterpret_cast<const uint8_t *>(x.data()), nullptr, m, 0, 0};
+    p.b = {codes.data(), scales.data(), n, 0, 0};
+    p.depth = k;
+    p.core = TensorCore::Converted;
+    p.floatA = type;
+    p.splits = 2;
+    const auto model = gemmMmaModel(p);
+    const auto reference = gemmReference(p);
+    ASSERT_TRUE(model && reference);
+    for (uint64_t i = 0; i < m * n; ++i)
+      EXPECT_LE(std::fabs((*model)[i] - reference->values[i]), reference->bounds[i]);
+  }
+}
+
+TEST(FloatGemm, WhatNoTensorCoreMultipliesIsAnError) {
+  GemmProblem p;
+  p.floatA = FloatType::F16;
+  p.format = BlockFormat::MXFP4;
+  p.core = TensorCore::Converted;
+  p.depth = 32;
+  const auto result = gemmMmaModel(p);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().message, "a without scales must be bf16 beside nvfp4 or mxfp4, or f16 "
+                                    "beside nvfp4, of a tensor core of 16-bit floats");
+}
+
+} // namespace

@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""Counts the machine instructions with which a product of prepacked weights decodes a weight.
+
+  fp4-runner f.mlir --target=sm_90a --emit=cubin -o f.cubin
+  utils/decode_count.py f.cubin               instructions per weight, and how many there are of each
+  utils/decode_count.py f.cubin --most=1.95   fails where there are more
+
+The decoding is what the warps execute, without a branch, before the first of the HGMMA instructions that
+follow one another: loads of codes and scales from shared memory, their conversion and whatever else
+is there. An HGMMA has 8 weights of each thread.
+
+Needs nvdisasm: on PATH, in $NVDISASM, or build/toolchain (utils/setup.sh fetches it).
+"""
+import argparse
+import collections
+import re
+import subprocess
+import sys
+
+import sass_count
+
+INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+ )?\s*([A-Z][\w.]*)")
+
+
+def decoding(listing):
+    """The mnemonics between the last label, or branch, and the first HGMMA, and the number of HGMMA."""
+    before, products = [], 0
+    for line in listing.splitlines():
+        match = INSTRUCTION.match(line)
+        if line.startswith(".L") or (match and match.group(1).split(".")[0] in ("BRA", "BSYNC")):
+            if products:
+                break
+            before = []
+        elif match and match.group(1).startswith("HGMMA"):
+            products += 1
+        elif match and not products:
+            before.append(match.group(1).split(".")[0])
+    return before, products
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cubin")
+    parser.add_argument("--most", type=float, help="instructions per weight")
+    options = parser.parse_args()
+    listing = subprocess.run([sass_count.find_nvdisasm(), "-c", options.cubin], check=True,
+                             capture_output=True, text=True).stdout
+    before, products = decoding(listing)
+    if not products:
+        sys.exit(f"error: '{options.cubin}' must have HGMMA instructions, but has none")
+    per_weight = len(before) / (8 * products)
+    counts = ", ".join(f"{name} {count}" for name, count in collections.Counter(before).most_common())
+    print(f"{per_weight:.2f} instructions per weight: {counts}")
+    if options.most is not None and per_weight > options.most:
+        sys.exit(f"error: '{options.cubin}' must have at most {options.most} instructions per weight, "
+                 f"but has {per_weight:.2f}")
+
+
+if __name__ == "__main__":
+    main()

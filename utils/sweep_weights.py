@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Compiles products of 16-bit floats and fp4 weights for sm_90a, runs them in the simulator and checks
+every result.
+
+  utils/sweep_weights.py         a covering subset: every pair of values of two parameters occurs
+  utils/sweep_weights.py --full  the cross product
+  utils/sweep_weights.py --list  what would run
+
+Weights are an argument with their scales, plain or packed by the program; K has one range or several;
+alpha is none, one number, one for each row or one for each column. M is dynamic. One library is
+compiled per program and run by fp4-run for every M under every schedule of the simulator, with its
+strict hazard check. Prints every failure with the command that repeats it, then "N passed, N failed".
+"""
+import itertools
+import sys
+
+import recipes
+import sweeping
+
+M = [1, 8, 21, 65, 130, 300]
+N = [128, 256, 200]  # 200 is not prepacked
+K = [64, 320, 768, 176]  # 320 and 768 end and do not end within a k tile; 176 is not prepacked
+ELEMENTS = ["bf16", "f16"]
+FORMATS = ["nvfp4", "mxfp4"]
+RESULTS = ["bf16", "f16", "f32"]
+WEIGHTS = ["plain", "prepacked"]
+ALPHAS = ["none", "one", "rows", "columns"]
+SPLITS = [1, 2, 3]
+TILES = ["chosen", 8, 16, 32, 64, 128, 256]
+SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("random", 2)]
+
+TILED = "#fp4.scale_layout<tiled_128x4>"
+PACKED = "#fp4.weight_layout<wgmma>"
+
+
+def rhs(fmt, weights, n, k):
+    """Lines that define the right side, its operands, and their types."""
+    facts = recipes.FORMATS[fmt]
+    data, scales = f"tensor<{n}x{k}xf4E2M1FN>", f"tensor<{n}x{k // facts.block}x{facts.scale}>"
+    arguments = [f"%w: {data}", f"%s: {scales}"]
+    if weights == "plain":
+        tiled = f"{scales[:-1]}, {TILED}>"
+        return (arguments, [f"  %t = fp4.swizzle_scales %s : {scales} -> {tiled}"], "%w scaled %t",
+                [data, tiled])
+    tile = 64 * 128 // 2 + 64 * 128 // facts.block
+    packed = f"tensor<{n // 128}x{k // 64}x{tile}xi8, {PACKED}>"
+    line = (f"  %p = fp4.prepack %w scaled %s {{format = #fp4.format<{fmt}>}} "
+            f": ({data}, {scales}) -> {packed}")
+    return arguments, [line], "%p", [packed]
+
+
+def program(element, fmt, result, weights, alpha, split, tile, n, k):
+    lhs, y = f"tensor<?x{k}x{element}>", f"tensor<?x{n}x{result}>"
+    arguments, body, operands, kinds = rhs(fmt, weights, n, k)
+    kinds = [lhs, *kinds]
+    factor = {"one": "tensor<f32>", "rows": "tensor<?x1xf32>", "columns": f"tensor<1x{n}xf32>"}.get(alpha)
+    if factor:
+        arguments.append(f"%alpha: {factor}")
+        kinds.append(factor)
+        operands += " alpha %alpha"
+    depth = 256 if weights == "prepacked" else 128
+    plan = "" if tile == "chosen" else f", fp4.plan = #fp4.plan<tile_product, tile = [{tile}, 128, {depth}]>"
+    body += [f"  %y = fp4.blockscaled_matmul %x, {operands}"
+             f" {{format = #fp4.format<{fmt}>, split_k = {split} : i64{plan}}}",
+             f"    : ({', '.join(kinds)}) -> {y}", f"  return %y : {y}"]
+    return "\n".join([f"func.func @linear(%x: {lhs}, {', '.join(arguments)}) -> {y} {{", *body, "}", ""])
+
+
+def all_cases():
+    for case in itertools.product(ELEMENTS, FORMATS, RESULTS, WEIGHTS, ALPHAS, SPLITS, TILES, N, K, M):
+        element, fmt, _, weights, _, split, _, n, k, _ = case
+        exact = element == "bf16" or fmt == "nvfp4"
+        whole = weights == "plain" or n % 128 == 0 and k % 64 == 0
+        if exact and whole and k % recipes.FORMATS[fmt].block == 0 and split <= -(-k // 256):
+            yield case
+
+
+def check_group(tools, scratch, key, rows, schedules):
+    """Compiles one library and runs it for every M and schedule."""
+    stem = scratch / "_".join(map(str, key))
+    library, command, built = sweeping.compile_library(tools, stem, program(*key), "--target=sm_90a",
+                                                       cubins=False)
+    outcome = sweeping.Outcome()
+    runs = list(itertools.product(rows, schedules))
+    if built.returncode:
+        outcome.failures = [f"{sweeping.shell(command)}\n{built.stderr}"] * len(runs)
+        return outcome
+    for m, (policy, seed) in runs:
+        outcome.run([tools / "fp4-run", library, "--device=sim", f"--shape={m}", f"--policy={policy}",
+                     f"--seed={seed}", "--threads=1", "--check=strict"])
+    library.unlink()
+    return outcome
+
+
+def main():
+    parser = sweeping.option_parser(__doc__)
+    parser.add_argument("--schedules", default="all", help="all, or eager")
+    options = parser.parse_args()
+    cases = list(all_cases()) if options.full else sweeping.covering(all_cases())
+    schedules = SCHEDULES if options.schedules == "all" else SCHEDULES[:1]
+    groups = {}
+    for *key, m in cases:
+        groups.setdefault(tuple(key), []).append(m)
+    if options.list:
+        for key, rows in groups.items():
+            print(*key, "M", *rows)
+        print(f"{len(cases)} shapes in {len(groups)} libraries, {len(cases) * len(schedules)} runs")
+        return 0
+    return sweeping.run_all(options, check_group,
+                            [(key, rows, schedules) for key, rows in groups.items()])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
