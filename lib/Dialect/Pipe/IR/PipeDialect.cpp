@@ -1,6 +1,6 @@
 //===- PipeDialect.cpp - Registration and enumerations --------------------===//
 
-#include "fp4/Dialect/Pipe/IR/Pipe.h"
+#include "fp4/Dialect/Pipe/IR/PipeWarps.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -33,6 +33,10 @@ void PipeDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "fp4/Dialect/Pipe/IR/PipeOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "fp4/Dialect/Pipe/IR/PipeWarpOps.cpp.inc"
       >();
   addInterfaces<PipeAsmInterface>();
 }

@@ -1,0 +1,103 @@
+//===- PipeWarpOps.td - Products in the registers of warps ----------------===//
+//
+// The only ops that few files need: they have a header of their own (PipeWarps.h).
+//
+#ifndef FP4_DIALECT_PIPE_IR_PIPEWARPOPS_TD
+#define FP4_DIALECT_PIPE_IR_PIPEWARPOPS_TD
+
+include "fp4/Dialect/Pipe/IR/PipeOpBase.td"
+
+//===----------------------------------------------------------------------===//
+// Engine tensor
+//===----------------------------------------------------------------------===//
+
+def Pipe_MmaSyncOp : Pipe_EngineOp<"mma_sync", "Tensor", [AttrSizedOperandSegments]> {
+  let summary = "block-scaled product of tiles in shared memory, in registers of warps";
+  let description = [{
+    `acc[m, n] += sum over k of a[m, k] * sa[m + p, k / block] * b[n, k] * sb[n + q, k / block]`, with
+    block = K / scale columns of a tile, 16 (scales of f8E4M3FN) or 32 (f8E8M0FNU), and p =
+    `a_scale_row`, q = `b_scale_row` (default 0): the rows of the scale tiles that belong to row 0 of A
+    and of B, multiples of 32. Fragments of all warps of the role make up the tile, those below each
+    other first: with 4 of them from top to bottom, warp 5 has the second of the second column. Instructions have
+    64 elements of K each, in ascending order. Elements behind the `blocks` blocks of 4 scale columns
+    that exist (default: all) are zeros. The accumulator is complete when the op ends, and the tiles
+    have been read. PTX: ldmatrix, and mma.sync.m16n8k64.kind::mxf4nvf4.block_scale with
+    .scale_vec::4X.ue4m3 or .scale_vec::2X.ue8m0.
+
+    Constraints: (C250) the accumulator is a fragment of mma_sync with 16 rows or a multiple of 32, and
+    a multiple of 32 columns; (C251) A and B are f4E2M1FN of the same K, with rows of 64 or 128 bytes
+    under the swizzle of that width; their rows are multiples of the fragment's rows and columns, and
+    the role has a warp for each fragment of the tile; (C252) both scale tiles have the element type of
+    one format, a column per block, and enough rows: a multiple of 128 that holds those of the tile.
+
+    Example:
+    ```mlir
+    pipe.mma_sync %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
+        !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
+        !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>
+    ```
+  }];
+  let arguments = (ins Pipe_FragmentType:$accumulator, Pipe_SharedType:$a, Pipe_SharedType:$a_scales,
+                       Optional<I32>:$a_scale_row, Pipe_SharedType:$b, Pipe_SharedType:$b_scales,
+                       Optional<I32>:$b_scale_row, Optional<I32>:$blocks);
+  let assemblyFormat = [{
+    $accumulator `,` $a `scaled` $a_scales (`from` $a_scale_row^)? `,`
+    $b `scaled` $b_scales (`from` $b_scale_row^)? (`blocks` $blocks^)? attr-dict `:`
+    qualified(type($accumulator)) `,` qualified(type($a)) `,` qualified(type($a_scales)) `,`
+    qualified(type($b)) `,` qualified(type($b_scales))
+  }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Engine threads
+//===----------------------------------------------------------------------===//
+
+def Pipe_WarpPlaceOp : Pipe_EngineOp<"warp_place", "Threads", [Pure]> {
+  let summary = "where in a tile the fragment of this thread's warp begins";
+  let description = [{
+    The row and the column of a tile of `rows` x `columns`, as `pipe.mma_sync` shares it out, that
+    `pipe.fragment_factors` and `pipe.store_fragment` take for the first 16 rows of this warp. These
+    ops count 16 rows for each warp of the role before, so the row is that much less than the first of
+    the fragment, and perhaps negative.
+
+    Constraints: (C253) the fragment is of mma_sync; `rows` and `columns` are multiples of its rows and
+    columns, and the role has a warp for each fragment of the tile.
+
+    Example:
+    ```mlir
+    %r, %c = pipe.warp_place %acc in 128 by 128 : !pipe.fragment<32x64xf32, mma_sync>
+    ```
+  }];
+  let arguments = (ins Pipe_FragmentType:$accumulator, I64Attr:$rows, I64Attr:$columns);
+  let results = (outs I32:$row, I32:$column);
+  let assemblyFormat = [{
+    $accumulator `in` $rows `by` $columns attr-dict `:` qualified(type($accumulator))
+  }];
+  let hasVerifier = 1;
+}
+
+def Pipe_ReadWarpFragmentOp : Pipe_EngineOp<"read_warp_fragment", "Threads"> {
+  let summary = "this thread's elements of 16 rows of a fragment of its warp";
+  let description = [{
+    As `pipe.read_fragment`, of the 16 rows from `row` on: two elements of a row, and two of the row 8
+    below, of every 8 columns from `column` on.
+
+    Constraints: (C254) the fragment is of mma_sync; `row` is a multiple of 16, and `column` and the
+    columns that the vector covers, two for each element, are multiples of 8, all within the fragment.
+
+    Example:
+    ```mlir
+    %v = pipe.read_warp_fragment %acc[16, 32] : !pipe.fragment<32x64xf32, mma_sync> -> vector<16xf32>
+    ```
+  }];
+  let arguments = (ins Pipe_FragmentType:$accumulator, I64Attr:$row, I64Attr:$column);
+  let results = (outs FixedVectorOfRankAndType<[1], [F32]>:$result);
+  let assemblyFormat = [{
+    $accumulator `[` $row `,` $column `]` attr-dict
+    `:` qualified(type($accumulator)) `->` qualified(type($result))
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // FP4_DIALECT_PIPE_IR_PIPEWARPOPS_TD

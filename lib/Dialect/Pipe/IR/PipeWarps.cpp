@@ -1,0 +1,108 @@
+//===- PipeWarps.cpp - Products in the registers of warps -----------------===//
+//
+// Verifiers. Labels such as (C250) refer to docs/Pipe.md.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp4/Dialect/Pipe/IR/PipeWarps.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/OpImplementation.h"
+
+using namespace mlir;
+using namespace fp4;
+using namespace fp4::pipe;
+
+#define GET_OP_CLASSES
+#include "fp4/Dialect/Pipe/IR/PipeWarpOps.cpp.inc"
+
+/// Columns of the smallest part of a fragment, of which a thread has four elements.
+static constexpr int64_t kPartColumns = 8;
+/// Rows of one instruction, and rows whose scales a register of a warp has.
+static constexpr int64_t kWarpRows = 16, kScaleRows = 32;
+
+/// The fragments of the warps of the role around `op` make up a tile of `rows` x `columns`; there may
+/// be no role yet.
+static LogicalResult verifyFragments(Operation *op, FragmentType fragment, int64_t rows,
+                                     int64_t columns) {
+  int64_t high = fragment.getShape()[0], wide = fragment.getShape()[1];
+  if (rows <= 0 || columns <= 0 || rows % high || columns % wide)
+    return op->emitOpError() << "tile must consist of whole fragments of " << high << "x" << wide
+                             << ", but has " << rows << "x" << columns;
+  auto region = op->getParentOfType<RoleRegionOp>();
+  int64_t fragments = rows / high * (columns / wide);
+  if (!region || region.getRole().getNumWarps() == fragments)
+    return success();
+  return op->emitOpError() << "role must have a warp for each of the " << fragments
+                           << " fragments of the tile, but has " << region.getRole().getNumWarps();
+}
+
+/// (C251) Packed rows, one panel wide.
+static LogicalResult verifyOperand(Operation *op, StringRef name, SharedType data) {
+  int64_t bytes = data.getInnerBytes();
+  bool fits = (bytes == 64 && data.getLayout() == Layout::Swizzle64B) ||
+              (bytes == 128 && data.getLayout() == Layout::Swizzle128B);
+  if (isa<Float4E2M1FNType>(data.getElementType()) && fits)
+    return success();
+  return op->emitOpError() << name << " must be f4E2M1FN with rows of 64 or 128 bytes and the "
+                           << "swizzle of that width, but got " << data;
+}
+
+/// (C252) A column of scales for each block, and rows for all of `data`.
+static LogicalResult verifyScales(Operation *op, StringRef name, SharedType data,
+                                  SharedType scales) {
+  Type element = scales.getElementType();
+  int64_t block = isa<Float8E4M3FNType>(element) ? 16 : isa<Float8E8M0FNUType>(element) ? 32 : 0;
+  if (block && scales.isScales() && scales.getColumns() == data.getColumns() / block &&
+      scales.getRows() >= data.getRows())
+    return success();
+  return op->emitOpError() << "scales of " << name << " must be f8E4M3FN for each 16 or f8E8M0FNU for "
+                           << "each 32 of " << data.getColumns()
+                           << " elements, with layout tiled_128x4 and at least " << data.getRows()
+                           << " rows, but got " << scales;
+}
+
+LogicalResult MmaSyncOp::verify() {
+  FragmentType acc = getAccumulator().getType();
+  SharedType a = getA().getType(), b = getB().getType();
+  int64_t rows = acc.getShape()[0], columns = acc.getShape()[1];
+  if (acc.getKind() != FragmentKind::MmaSync || (rows != kWarpRows && rows % kScaleRows) ||
+      columns % kScaleRows)
+    return emitOpError() << "accumulator must be a fragment of mma_sync with " << kWarpRows
+                         << " rows or a multiple of " << kScaleRows << ", and a multiple of "
+                         << kScaleRows << " columns, but got " << acc; // (C250)
+  if (failed(verifyOperand(*this, "a", a)) || failed(verifyOperand(*this, "b", b))) // (C251)
+    return failure();
+  if (a.getColumns() != b.getColumns())
+    return emitOpError() << "a and b must have as many elements of k, but got " << a << " and "
+                         << b; // (C251)
+  if (failed(verifyFragments(*this, acc, a.getRows(), b.getRows()))) // (C251)
+    return failure();
+  SharedType ofA = getAScales().getType(), ofB = getBScales().getType();
+  if (failed(verifyScales(*this, "a", a, ofA)) || failed(verifyScales(*this, "b", b, ofB))) // (C252)
+    return failure();
+  if (ofA.getElementType() == ofB.getElementType())
+    return success();
+  return emitOpError() << "scales of a and b must be of one type, but got " << ofA << " and "
+                       << ofB; // (C252)
+}
+
+LogicalResult WarpPlaceOp::verify() {
+  FragmentType acc = getAccumulator().getType();
+  if (acc.getKind() != FragmentKind::MmaSync)
+    return emitOpError() << "accumulator must be a fragment of mma_sync, but got " << acc; // (C253)
+  return verifyFragments(*this, acc, getRows(), getColumns()); // (C253)
+}
+
+LogicalResult ReadWarpFragmentOp::verify() {
+  FragmentType acc = getAccumulator().getType();
+  int64_t row = getRow(), first = getColumn(), columns = getResult().getType().getNumElements() * 2;
+  if (acc.getKind() == FragmentKind::MmaSync && row >= 0 && row % kWarpRows == 0 &&
+      row < acc.getShape()[0] && first >= 0 && first % kPartColumns == 0 &&
+      columns % kPartColumns == 0 && first <= acc.getShape()[1] - columns)
+    return success();
+  return emitOpError() << "elements must be of " << kWarpRows << " rows from a multiple of that on, and "
+                       << "of multiples of " << kPartColumns << " columns, within a fragment of "
+                       << "mma_sync, but got row " << row << " and " << columns << " columns from "
+                       << first << " on, of " << acc; // (C254)
+}
