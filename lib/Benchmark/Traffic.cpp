@@ -53,13 +53,14 @@ std::vector<Part> partsOf(const std::vector<ProgramOp> &program, const std::stri
   return exact.empty() ? alike : exact;
 }
 
-/// Of the elements of a product, which need not be a result, and of a second product of its lhs.
+/// Of the elements of a product, which need not be a result, and of a second product of its lhs. Of
+/// floats and weights they are one: that lhs has no scales in front of the rhs.
 uint64_t flopsOf(const ProgramOp &op, const std::map<std::string, Type> &types) {
   constexpr size_t rhs2 = 7;
-  const Type &lhs = types.at(op.operands[0]), &rhs = types.at(op.operands[2]);
+  const Type &lhs = types.at(op.operands[0]);
   uint64_t elements = types.at(op.results[0]).elements();
   if (op.attributes.contains("with_amax") || op.attributes.contains("quantize_recipe"))
-    elements = uint64_t(lhs.shape[0]) * uint64_t(rhs.shape[0]);
+    elements = uint64_t(lhs.shape[0]) * uint64_t(types.at(op.operands[2]).shape[0]);
   return (hasOperand(op, rhs2) ? 4 : 2) * elements * uint64_t(lhs.shape[1]);
 }
 

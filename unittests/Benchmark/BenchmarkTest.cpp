@@ -327,6 +327,14 @@ TEST(Benchmark, TrafficFollowsFromTheLogicalTensors) {
   traffic = launchTraffic(function, arguments, kernels);
   EXPECT_EQ(traffic[3]->flops, 4ull * 128 * 128 * 1024);
   EXPECT_EQ(traffic[3]->bytes, 3u * (128 * 512 + 128 * 64) + 128 * 256 + 128 * 32);
+  // Floats have no scales, and prepacked weights contain theirs.
+  product.resultTypes = {{{-1, 512}, ElementType::BF16}};
+  product.results = {"y"};
+  product.operands = {"a0", "a1"};
+  product.attributes = {{"operand_segments", "1,0,1,0,0,0,0,0,0,0,0"}};
+  traffic = launchTraffic(function, arguments, kernels);
+  EXPECT_EQ(traffic[3]->flops, 2ull * 128 * 512 * 1024);
+  EXPECT_EQ(traffic[3]->bytes, (128u + 512) * 1024 * 2 + 128 * 512 * 2);
   // A module that two operations share is told apart by the order of its launches.
   kernels = {"linear_amax_0", "linear_amax_0", "linear_swizzle_0", "other", "linear_amax_x"};
   traffic = launchTraffic(function, arguments, kernels);
