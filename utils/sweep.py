@@ -7,6 +7,7 @@
   utils/sweep.py --plans=stores  results that leave through shared memory and TMA stores
   utils/sweep.py --plans=converted  products of converted operands, for sm_90a
   utils/sweep.py --plans=swapped    products with the rhs as operand A
+  utils/sweep.py --plans=few        the same of converted operands, for sm_90a
   utils/sweep.py --list          what would run
 
 A program is a linear layer from bf16 operands, or a product of operands that are already quantized
@@ -56,8 +57,10 @@ CONVERTED = {"converted": "", "converted_shallow": "stages = 1",
 SWAPPED = {"swap": "swap", "swap_32": "swap, tile = [128, 32, 256]",
            "swap_deep": "swap, tile = [128, 64, 512]",
            "swap_shallow": "swap, tile = [128, 64, 256], stages = 1, accumulators = 1"}
+CONVERTED_FEW = {"few": "swap", "few_64": "swap, tile = [128, 64, 128]",
+                 "few_shallow": "swap, stages = 1"}
 PLANS = {"tiles": TILES, "others": OTHERS, "stores": STORES, "converted": CONVERTED,
-         "swapped": SWAPPED}
+         "swapped": SWAPPED, "few": CONVERTED_FEW}
 SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("random", 2), ("random", 3)]
 
 LAYOUT = "#fp4.scale_layout<tiled_128x4>"
@@ -113,7 +116,7 @@ def program(fmt, result, operands, plan, m, n, k):
         alpha = " alpha %alpha"
         swizzled.append(kind)
     y = f"tensor<{m}x{n}x{result}>"
-    fields = {**TILES, **OTHERS, **STORES, **CONVERTED, **SWAPPED}[plan]
+    fields = {name: text for plans in PLANS.values() for name, text in plans.items()}[plan]
     written = fields and f", fp4.plan = #fp4.plan<tile_product, {fields}>"
     body += [f"  %y = fp4.blockscaled_matmul %qx scaled %tx, %qw scaled %tw{alpha}"
              f" {{format = #fp4.format<{fmt}>{written}}}",
@@ -123,10 +126,10 @@ def program(fmt, result, operands, plan, m, n, k):
 
 def all_cases(plans=TILES):
     """(format, result, operands, rows, plan, N, K, M); 272 is no multiple of mxfp4's block."""
-    rows = FEW if plans is SWAPPED else M
+    rows = FEW if plans is SWAPPED else FEW[:-1] if plans is CONVERTED_FEW else M
     for case in itertools.product(FORMATS, RESULTS, OPERANDS, ROWS, plans, N, K, rows):
         facts = recipes.FORMATS[case[0]]
-        if case[4] in SWAPPED and case[3] == "dynamic":
+        if plans in (SWAPPED, CONVERTED_FEW) and case[3] == "dynamic":
             continue
         if not facts.is_mx or case[6] % facts.block == 0 and case[2] in ("bf16", "fp4"):
             yield case
@@ -154,7 +157,7 @@ def check_group(tools, scratch, key, rows, schedules, distributions, folder):
     """Compiles one library and runs it for every M, schedule and distribution."""
     fmt, result, operands, plan, m, n, k = key
     stem = scratch / f"{fmt}_{result}_{operands}_{plan}_m{m}_n{n}_k{k}".replace("?", "")
-    target = "sm_90a" if plan in CONVERTED else "sm_100a"
+    target = "sm_90a" if plan in {**CONVERTED, **CONVERTED_FEW} else "sm_100a"
     library, command, built = sweeping.compile_library(tools, stem, program(*key),
                                                        f"--target={target}", cubins=folder is not None)
     outcome = sweeping.Outcome()

@@ -28,13 +28,8 @@ public:
 private:
   void buildTile(Value m, Value n);
   void buildKTile(ValueRange accs, Value row, Value column, Value k);
-  Value loadScales(Value from, Value rowBlock, Value kBlock, Value blocks, int64_t rows);
   Value rowBlock(Value row, bool mayNotExist);
   Value lastRowBlock();
-
-  numerics::BlockFormat format() const {
-    return shape.block == 16 ? numerics::BlockFormat::NVFP4 : numerics::BlockFormat::MXFP4;
-  }
 };
 } // namespace
 
@@ -63,17 +58,6 @@ Value ConvertedProductBuilder::rowBlock(Value row, bool mayNotExist) {
   return mayNotExist ? arith::MinUIOp::create(b, loc, block, lastRowBlock()) : block;
 }
 
-/// The blocks of scales of `rows` rows from block `rowBlock` on.
-Value ConvertedProductBuilder::loadScales(Value from, Value rowBlock, Value kBlock, Value blocks,
-                                          int64_t rows) {
-  auto type =
-      SharedType::get({int64_t(llvm::alignTo(rows, kScaleBlockRows)), shape.tileK / shape.block},
-                      shape.scaleType, Layout::Tiled128x4);
-  return LoadScalesOp::create(b, loc, type, from, rowBlock, kBlock, blocks, Value(), Value(),
-                              Value())
-      .getResult();
-}
-
 /// The block of rows of A's scales that has the last row.
 Value ConvertedProductBuilder::lastRowBlock() {
   if (!rows)
@@ -96,9 +80,7 @@ void ConvertedProductBuilder::buildKTile(ValueRange accs, Value row, Value colum
   }
   Value bTile = load(bb, column, element);
   Value sb = loadScales(scalesB, rowBlock(column, false), kBlock, blocks, shape.tileN);
-  Type half = shape.block == 16 ? Type(b.getF16Type()) : Type(b.getBF16Type());
-  auto converted = SharedType::get({shape.tileN, shape.tileK}, half, Layout::Swizzle128B);
-  Value bHalf = ConvertTileOp::create(b, loc, converted, bTile, sb, blocks, Value()).getResult();
+  Value bHalf = convert(bTile, sb, blocks);
   Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, constant(0));
   for (auto [acc, tile, scales] : llvm::zip(accs, aTiles, aScales))
     MmaConvertedOp::create(b, loc, acc, tile, scales, bHalf, more, blocks);

@@ -78,7 +78,28 @@ static void setResults(MatmulShape &shape, BlockScaledMatmulOp op) {
   shape.quantizer = quantizer;
 }
 
-static MatmulShape matmulShape(BlockScaledMatmulOp op, const KernelPlan &plan) {
+/// The tile and what else the plan decides. Groups are never swapped.
+static void setPlan(MatmulShape &shape, const KernelPlan &plan, const hw::TargetModel &target) {
+  shape.tileM = plan.tile[0];
+  shape.tileN = plan.tile[1];
+  shape.tileK = plan.tile[2];
+  shape.pair = plan.pair;
+  shape.storesTiles = plan.store == ResultStore::Tma;
+  if (plan.cluster[0]) {
+    shape.clusterM = plan.cluster[0];
+    shape.clusterN = plan.cluster[1];
+  }
+  shape.swap = plan.swap && target.hasTcgen05;
+  if (shape.swap)
+    std::swap(shape.m, shape.n);
+  // Sums in registers are stored as they are, so nothing but the tile is swapped.
+  shape.transposed = shape.floatA || (plan.swap && !shape.swap);
+  if (plan.swap && shape.transposed)
+    std::swap(shape.tileM, shape.tileN);
+}
+
+static MatmulShape matmulShape(BlockScaledMatmulOp op, const KernelPlan &plan,
+                               const hw::TargetModel &target) {
   auto lhs = cast<RankedTensorType>(op.getLhs().getType());
   MatmulShape shape;
   shape.splits = int64_t(op.getSplitK().value_or(1));
@@ -102,20 +123,9 @@ static MatmulShape matmulShape(BlockScaledMatmulOp op, const KernelPlan &plan) {
     shape.inputs.push_back(pipe::GlobalType::get(type.getShape(), type.getElementType()));
   }
   setResults(shape, op);
-  shape.tileM = plan.tile[0];
-  shape.tileN = plan.tile[1];
-  shape.tileK = plan.tile[2];
-  shape.pair = plan.pair;
-  shape.storesTiles = plan.store == ResultStore::Tma;
-  if (plan.cluster[0]) {
-    shape.clusterM = plan.cluster[0];
-    shape.clusterN = plan.cluster[1];
-  }
+  setPlan(shape, plan, target);
   if (op.isGrouped())
     setGroups(shape, op);
-  shape.swap = plan.swap;
-  if (plan.swap)
-    std::swap(shape.m, shape.n);
   return shape;
 }
 
@@ -131,7 +141,7 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
     FailureOr<KernelPlan> plan = planOf(op, target);
     if (failed(plan))
       return failure();
-    MatmulShape shape = matmulShape(op, *plan);
+    MatmulShape shape = matmulShape(op, *plan, target);
     if (ShapedType::isDynamic(shape.n) || ShapedType::isDynamic(shape.k))
       return rewriter.notifyMatchFailure(op, "only the rows of the lhs may be dynamic");
 
@@ -144,7 +154,7 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
     auto module = op->getParentOfType<ModuleOp>();
     gpu::GPUModuleOp kernels = createKernelModule(rewriter, module, op, "matmul");
     auto build = shape.hasF32Scales() ? buildPromotedProductKernel
-                 : shape.floatA       ? buildWeightProductKernel
+                 : shape.transposed   ? buildWeightProductKernel
                  : target.hasTcgen05  ? buildMatmulKernel
                                       : buildConvertedProductKernel;
     gpu::GPUFuncOp kernel = build(kernels, shape, *plan, loc);
@@ -283,9 +293,10 @@ private:
                                   ValueRange(), sizes, ValueRange())
           .getMemref();
     };
-    pipe::GlobalType partsType = shape.floatA ? shape.fragmentWorkspace() : shape.workspace();
-    pipe::GlobalType countersType = shape.floatA ? shape.fragmentCounters() : shape.counters();
-    Value parts = allocate(partsType, shape.splits * (shape.floatA ? shape.tilesN() : shape.workM()));
+    bool ofFragments = shape.transposed;
+    pipe::GlobalType partsType = ofFragments ? shape.fragmentWorkspace() : shape.workspace();
+    pipe::GlobalType countersType = ofFragments ? shape.fragmentCounters() : shape.counters();
+    Value parts = allocate(partsType, shape.splits * (ofFragments ? shape.tilesN() : shape.workM()));
     Value counters =
         allocate(countersType, shape.clusterM * shape.tilesN() * shape.clusterN);
     Value zero = arith::ConstantIntOp::create(b, loc, 0, 32);

@@ -30,6 +30,23 @@ Value FragmentEpilogue::load(Value map, Value row, Value column, int64_t depth) 
   return LoadOp::create(b, loc, type, map, row, column, Value(), Value(), Value()).getResult();
 }
 
+Value FragmentEpilogue::loadScales(Value from, Value rowBlock, Value kBlock, Value blocks,
+                                   int64_t rows) {
+  auto type =
+      SharedType::get({int64_t(llvm::alignTo(rows, kScaleBlockRows)), shape.tileK / shape.block},
+                      shape.scaleType, Layout::Tiled128x4);
+  return LoadScalesOp::create(b, loc, type, from, rowBlock, kBlock, blocks, Value(), Value(),
+                              Value())
+      .getResult();
+}
+
+Value FragmentEpilogue::convert(Value tile, Value scales, Value blocks) {
+  Type half = shape.block == 16 ? Type(b.getF16Type()) : Type(b.getBF16Type());
+  auto type = SharedType::get(cast<SharedType>(tile.getType()).getShape(), half,
+                              Layout::Swizzle128B);
+  return ConvertTileOp::create(b, loc, type, tile, scales, blocks, Value()).getResult();
+}
+
 FragmentType FragmentEpilogue::fragment() {
   return FragmentType::get(b.getContext(), {64, width()}, b.getF32Type(), FragmentKind::Wgmma);
 }
@@ -44,13 +61,13 @@ void FragmentEpilogue::storeSums(SumsFrom sums, Value row, Value column, int exp
   Value scalar, factor;
   if (shape.alpha == Alpha::One)
     scalar = LoadScalarOp::create(b, loc, b.getF32Type(), alpha);
-  Alpha ofLines = isTransposed() ? Alpha::Columns : Alpha::Rows; // the same in every part
+  Alpha ofLines = shape.transposed ? Alpha::Columns : Alpha::Rows; // the same in every part
   forParts([&](VectorType type, int64_t first) {
-    Value place = add(isTransposed() ? row : column, constant(first));
-    Value atRow = isTransposed() ? place : row, atColumn = isTransposed() ? column : place;
+    Value place = add(shape.transposed ? row : column, constant(first));
+    Value atRow = shape.transposed ? place : row, atColumn = shape.transposed ? column : place;
     auto numbers = [&](VectorType ofType, Value global, Value limit) -> Value {
       return FragmentFactorsOp::create(b, loc, ofType, global, atRow, atColumn, limit,
-                                       isTransposed());
+                                       shape.transposed);
     };
     if (scalar)
       factor = vector::BroadcastOp::create(b, loc, type, scalar);
@@ -63,7 +80,7 @@ void FragmentEpilogue::storeSums(SumsFrom sums, Value row, Value column, int exp
           b, loc, values, arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, power)));
     }
     StoreFragmentOp::create(b, loc, convertSums({{values, factor}}, numbers), result, atRow,
-                            atColumn, rows, isTransposed());
+                            atColumn, rows, shape.transposed);
   });
 }
 

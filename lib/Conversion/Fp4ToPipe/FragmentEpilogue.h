@@ -3,6 +3,8 @@
 
 #include "ProductBuilder.h"
 
+#include "fp4/Numerics/BlockScaledGemm.h"
+
 namespace fp4 {
 
 class FragmentEpilogue : protected ProductBuilder {
@@ -13,12 +15,17 @@ protected:
   mlir::Value countTilesM();
   /// A box of `map` from (row, column) on, or as many as `depth` columns take.
   mlir::Value load(mlir::Value map, mlir::Value row, mlir::Value column, int64_t depth = 0);
+  /// The scales of a k tile of `rows` rows: the `blocks` blocks that exist from (rowBlock, kBlock) on.
+  mlir::Value loadScales(mlir::Value from, mlir::Value rowBlock, mlir::Value kBlock,
+                         mlir::Value blocks, int64_t rows);
+  /// A k tile as the tensor core takes it from shared memory.
+  mlir::Value convert(mlir::Value tile, mlir::Value scales, mlir::Value blocks);
+  numerics::BlockFormat format() const {
+    return shape.block == 16 ? numerics::BlockFormat::NVFP4 : numerics::BlockFormat::MXFP4;
+  }
 
-  /// A fragment has columns of the result in its rows: beside floats, weights are the operand in
-  /// registers.
-  bool isTransposed() const { return static_cast<bool>(shape.floatA); }
   /// Columns of a fragment.
-  int64_t width() const { return isTransposed() ? shape.tileM : shape.tileN; }
+  int64_t width() const { return shape.transposed ? shape.tileM : shape.tileN; }
   /// 64 rows of one warpgroup, of the columns of a tile; or, transposed, 64 columns.
   pipe::FragmentType fragment();
 

@@ -161,7 +161,7 @@ SmallVector<Type> MatmulShape::argumentTypes() const {
     types.push_back(i32(*this));
   if (groups)
     types.push_back(table());
-  if (splits > 1 && floatA)
+  if (splits > 1 && transposed)
     llvm::append_values(types, Type(fragmentWorkspace()), Type(fragmentCounters()));
   else if (splits > 1)
     llvm::append_values(types, Type(workspace()), Type(counters()));

@@ -49,6 +49,9 @@ struct MatmulShape {
   bool withAmax = false;                    ///< of the elements
   bool storesElements = true;               ///< the elements are a result themselves
   mlir::Type floatA;        ///< bf16 or f16: the elements of A, which has no scales; else null
+  /// Fragments have columns of Y in their rows: B is the operand that the tensor core takes from
+  /// registers. A is floats, or so few rows that they fill no instruction otherwise.
+  bool transposed = false;
   bool prepackedB = false;  ///< B is tiles of fp4.prepack, which contain its scales
 
   /// Columns that an epilogue thread holds at a time. A row of a staged tile is as wide as the
@@ -166,7 +169,7 @@ mlir::gpu::GPUFuncOp buildPromotedProductKernel(mlir::gpu::GPUModuleOp module,
                                                 const MatmulShape &shape, const KernelPlan &plan,
                                                 mlir::Location loc);
 
-/// The same for A without scales, where the tensor core takes converted B from registers
+/// The same where fragments are transposed: the tensor core takes converted B from registers
 /// (WeightProductKernel.cpp).
 mlir::gpu::GPUFuncOp buildWeightProductKernel(mlir::gpu::GPUModuleOp module,
                                               const MatmulShape &shape, const KernelPlan &plan,

@@ -1,9 +1,10 @@
-//===- WeightProductKernel.cpp - Products of floats and of weights --------===//
+//===- WeightProductKernel.cpp - Products of few rows, or of floats, and of weights ===//
 //
-// The textbook algorithm of MatmulKernel.cpp with its operands swapped: rows of weights are those
-// of the accumulator, which a warpgroup has in registers, and the rows of A are its columns, so
-// that few of them fill an instruction. Weights become 16-bit floats on their way to the tensor
-// core. What a conversion multiplied by a power of two is undone before alpha.
+// The textbook algorithm of MatmulKernel.cpp with its operands swapped: rows of weights are those of
+// the accumulator, which a warpgroup has in registers, and the rows of A are its columns, so that few
+// of them fill an instruction. Weights become 16-bit floats on their way to the tensor core. A is
+// floats, or is converted in shared memory. What conversions multiplied by a power of two is undone
+// before alpha.
 //
 // Ranges of K are tiles of their own. Every thread leaves its sums in a workspace, and the last
 // block to join adds them from the first range to the last.
@@ -43,13 +44,11 @@ private:
   void buildKTile(Value acc, const Tile &tile, Value k);
   void multiplyPrepacked(Value acc, const Tile &tile, Value k, Value more);
   void multiplyPlain(Value acc, const Tile &tile, Value k, Value more);
+  Value loadRows(const Tile &tile, Value k, Value kBlock, Value blocks);
   void buildJoin(Value acc, const Tile &tile);
   Value indexOf(const Tile &tile);
   /// What conversion multiplied by is undone.
-  int exponent() const {
-    return -numerics::convertedExponent(shape.block == 16 ? numerics::BlockFormat::NVFP4
-                                                          : numerics::BlockFormat::MXFP4);
-  }
+  int exponent() const { return (shape.floatA ? -1 : -2) * numerics::convertedExponent(format()); }
 
   Value workspace, counters; ///< null where K is not split
   Value numM;                ///< tiles along m
@@ -135,18 +134,24 @@ void WeightProductBuilder::multiplyPrepacked(Value acc, const Tile &tile, Value 
 
 void WeightProductBuilder::multiplyPlain(Value acc, const Tile &tile, Value k, Value more) {
   int64_t tileBlocks = shape.tileK / shape.block / kScaleBlockColumns;
-  Value kBlock = mul(k, tileBlocks), element = mul(k, shape.tileK);
+  Value kBlock = mul(k, tileBlocks);
   Value blocks =
       existing(kBlock, tileBlocks, llvm::divideCeil(shape.k / shape.block, kScaleBlockColumns));
-  Value weights = load(bb, tile.column, element, shape.tileK);
-  auto type = SharedType::get({shape.tileN, shape.tileK / shape.block}, shape.scaleType,
-                              Layout::Tiled128x4);
+  Value weights = load(bb, tile.column, mul(k, shape.tileK), shape.tileK);
   Value rowBlock = arith::DivUIOp::create(b, loc, tile.column, constant(kScaleBlockRows));
-  Value scales = LoadScalesOp::create(b, loc, type, scalesB, rowBlock, kBlock, blocks, Value(),
-                                      Value(), Value())
-                     .getResult();
-  Value act = load(a, tile.row, element, shape.tileK);
-  MmaConvertedOp::create(b, loc, acc, weights, scales, act, more, blocks, /*in_order=*/true);
+  Value scales = loadScales(scalesB, rowBlock, kBlock, blocks, shape.tileN);
+  Value rows = loadRows(tile, k, kBlock, blocks);
+  MmaConvertedOp::create(b, loc, acc, weights, scales, rows, more, blocks,
+                         /*in_order=*/bool(shape.floatA));
+}
+
+/// A k tile of A, for the tensor core.
+Value WeightProductBuilder::loadRows(const Tile &tile, Value k, Value kBlock, Value blocks) {
+  Value codes = load(a, tile.row, mul(k, shape.tileK), shape.tileK);
+  if (shape.floatA)
+    return codes;
+  // The plan has one tile along m, which begins where a block of scales does.
+  return convert(codes, loadScales(scalesA, constant(0), kBlock, blocks, shape.tileM), blocks);
 }
 
 //===----------------------------------------------------------------------===//

@@ -31,11 +31,28 @@ static TileCost chooseTile(const MatmulSize &size, const hw::TargetModel &target
                            [&](const TileCost &x, const TileCost &y) { return time(x) < time(y); });
 }
 
-KernelPlan fp4::proposeConvertedProduct(Operation *op, const MatmulSize &size,
-                                        const hw::TargetModel &target) {
+bool fp4::hasFewRows(BlockScaledMatmulOp product) {
+  auto lhs = cast<RankedTensorType>(product.getLhs().getType());
+  return !lhs.isDynamicDim(0) && lhs.getDimSize(0) <= kSwappedTileNs[3];
+}
+
+/// The smallest swapped tile that has all rows.
+static int64_t swappedColumns(int64_t rows) {
+  return *llvm::find_if(kSwappedTileNs, [&](int64_t columns) { return rows <= columns; });
+}
+
+/// With few rows, weights are the operand in registers, and an instruction has no more columns than
+/// there are rows.
+KernelPlan fp4::proposeConvertedProduct(Operation *op, const KernelPlan &wish,
+                                        const MatmulSize &size, const hw::TargetModel &target) {
   KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
-  TileCost tile = chooseTile(size, target);
-  plan.tile = {tile.m, tile.n, kTileK};
+  plan.swap = hasFewRows(cast<BlockScaledMatmulOp>(op)) && (wish.swap || !wish.tile[0]);
+  if (plan.swap) {
+    plan.tile = {kTileM, swappedColumns(size.m), kTileK};
+  } else {
+    TileCost tile = chooseTile(size, target);
+    plan.tile = {tile.m, tile.n, kTileK};
+  }
   plan.schedule = neighboursAlongM(op->getContext());
   plan.roles = warpgroupRoles(op->getContext());
   plan.resident = 1;
@@ -68,19 +85,45 @@ LogicalResult fp4::checkFragmentPlan(Operation *op, const KernelPlan &plan,
   return success();
 }
 
+/// All rows are columns of one tile.
+static LogicalResult checkSwappedTile(Operation *op, const KernelPlan &plan) {
+  auto product = cast<BlockScaledMatmulOp>(op);
+  auto [m, n, k] = plan.tile;
+  if (!hasFewRows(product))
+    return misfit(op, "swap", "is left out for dynamic rows and for more than 64", "it");
+  int64_t rows = cast<RankedTensorType>(product.getLhs().getType()).getDimSize(0);
+  if (m == kTileM && k == kTileK && llvm::is_contained(kSwappedTileNs, n) && rows <= n)
+    return success();
+  return misfit(op, "tile",
+                "is, with 'swap', [128, n, 128] with n = 8, 16, 32 or 64 and no fewer than " +
+                    Twine(rows) + " rows",
+                "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
+}
+
+static LogicalResult checkConvertedTile(Operation *op, const KernelPlan &plan) {
+  auto [m, n, k] = plan.tile;
+  auto product = cast<BlockScaledMatmulOp>(op);
+  if (product.getSplitK().value_or(1) > 1)
+    return misfit(op, "swap", "is given for ranges of K", "none");
+  // A tile of 64 columns has the first rows of its block of scales.
+  bool narrow = product.getColumns() <= kTileNs[0];
+  bool tall = m == kTallM && n <= kTallM / 2; // a thread has 128 sums at most
+  if ((m == kTileM || tall) && k == kTileK && llvm::is_contained(kTileNs, n) &&
+      (n != kTileNs[0] || narrow))
+    return success();
+  return misfit(op, "tile",
+                "is [256, 128, 128], [128, 128, 128], [128, 256, 128] or, for up to 64 columns, "
+                "[256, 64, 128] or [128, 64, 128]",
+                "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
+}
+
 LogicalResult fp4::checkConvertedProduct(Operation *op, const KernelPlan &plan,
                                          const hw::TargetModel &target) {
-  auto [m, n, k] = plan.tile;
-  // A tile of 64 columns has the first rows of its block of scales.
-  bool narrow = cast<BlockScaledMatmulOp>(op).getColumns() <= kTileNs[0];
-  bool tall = m == kTallM && n <= kTallM / 2; // a thread has 128 sums at most
-  if ((m != kTileM && !tall) || k != kTileK || !llvm::is_contained(kTileNs, n) ||
-      (n == kTileNs[0] && !narrow))
-    return misfit(op, "tile",
-                  "is [256, 128, 128], [128, 128, 128], [128, 256, 128] or, for up to 64 columns, "
-                  "[256, 64, 128] or [128, 64, 128]",
-                  "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
-  if (failed(checkFragmentPlan(op, plan, target)))
+  if (failed(plan.swap ? checkSwappedTile(op, plan) : checkConvertedTile(op, plan)))
+    return failure();
+  KernelPlan unswapped = plan;
+  unswapped.swap = false;
+  if (failed(checkFragmentPlan(op, unswapped, target)))
     return failure();
   using enum pipe::Engine;
   return checkTiling(op, plan, target, {Tma, Convert, Tensor, Threads}, warpgroupRules);

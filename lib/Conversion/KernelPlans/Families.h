@@ -29,8 +29,10 @@ struct MatmulSize;
 llvm::LogicalResult checkFragmentPlan(mlir::Operation *op, const KernelPlan &plan,
                                       const hw::TargetModel &target);
 /// What kProductRules are on targets without tcgen05 (ConvertedProductPlans.cpp).
-KernelPlan proposeConvertedProduct(mlir::Operation *op, const MatmulSize &size,
-                                   const hw::TargetModel &target);
+KernelPlan proposeConvertedProduct(mlir::Operation *op, const KernelPlan &wish,
+                                   const MatmulSize &size, const hw::TargetModel &target);
+/// Whether a product can have its operands swapped there: one tile has all its rows.
+bool hasFewRows(BlockScaledMatmulOp product);
 llvm::LogicalResult checkConvertedProduct(mlir::Operation *op, const KernelPlan &plan,
                                           const hw::TargetModel &target);
 /// The same of operands of FP8 with f32 scales (PromotedProductPlans.cpp).

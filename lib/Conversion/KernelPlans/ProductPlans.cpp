@@ -15,8 +15,9 @@ using namespace fp4;
 static LogicalResult requireTensorCore(Operation *op, const hw::TargetModel &target) {
   auto product = cast<BlockScaledMatmulOp>(op);
   bool isFused = product.isDual() || !product.hasOnlyElements();
-  // Converted operands have neither groups nor ranges of K yet, and one result of one product.
-  bool isWide = product.isGrouped() || product.getSplitK() || isFused;
+  // Converted operands have no groups yet, ranges of K where rows are few, and one result of one
+  // product.
+  bool isWide = product.isGrouped() || (product.getSplitK() && !hasFewRows(product)) || isFused;
   Status status = product.hasF32Scales() || product.hasFloatLhs()
                       ? hw::requireFeature(target, &hw::TargetModel::hasWgmma, "wgmma")
                   : isWide ? hw::requireFeature(target, &hw::TargetModel::hasTcgen05, "tcgen05")
@@ -177,7 +178,7 @@ static KernelPlan proposeProduct(Operation *op, const KernelPlan &wish,
   if (product.hasFloatLhs())
     return proposeWeightProduct(op, wish, size, target);
   if (!target.hasTcgen05)
-    return proposeConvertedProduct(op, size, target);
+    return proposeConvertedProduct(op, wish, size, target);
   ProductTile tile = cheapestTile(candidates(wish, product, size, target), size, target);
   explain(op, size, tile, target);
   adviseSplit(product, size, tile, target);
