@@ -5,9 +5,10 @@
   utils/decode_count.py f.cubin               instructions per weight, and how many there are of each
   utils/decode_count.py f.cubin --most=1.95   fails where there are more
 
-The decoding is what the warps execute, without a branch, before the first of the HGMMA instructions that
-follow one another: loads of codes and scales from shared memory, their conversion and whatever else
-is there. An HGMMA has 8 weights of each thread.
+The decoding is what the warps execute beside HGMMA instructions, without a branch, up to the last of them:
+loads of codes and scales from shared memory, their conversion and whatever else is there, but for
+WARPGROUP and uniform instructions, with which HGMMA are ordered and get their descriptors. An HGMMA
+has 8 weights of each thread.
 
 Needs nvdisasm: on PATH, in $NVDISASM, or build/toolchain (utils/setup.sh fetches it).
 """
@@ -23,18 +24,20 @@ INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+ )?\s*([A-Z][\w.
 
 
 def decoding(listing):
-    """The mnemonics between the last label, or branch, and the first HGMMA, and the number of HGMMA."""
-    before, products = [], 0
+    """The mnemonics from the last label, or branch, before the first HGMMA up to the last HGMMA before the
+    next, and the number of HGMMA."""
+    before, since, products = [], [], 0  # names of HGMMA's helpers begin with U or W
     for line in listing.splitlines():
         match = INSTRUCTION.match(line)
         if line.startswith(".L") or (match and match.group(1).split(".")[0] in ("BRA", "BSYNC")):
             if products:
                 break
-            before = []
+            since = []
         elif match and match.group(1).startswith("HGMMA"):
             products += 1
-        elif match and not products:
-            before.append(match.group(1).split(".")[0])
+            before, since = before + since, []
+        elif match and match.group(1)[0] not in "UW":
+            since.append(match.group(1).split(".")[0])
     return before, products
 
 

@@ -128,8 +128,8 @@ Expected<std::vector<uint8_t>> packWeights(BlockFormat format, std::span<const u
     for (unsigned r = 0; r < unsigned(hw::weightTileRows); ++r) {
       uint8_t *target = out + hw::weightScaleByte(r, shape.block());
       std::memcpy(target, &scales[shape.scaleByte(row + r, column)], perRow);
-      for (unsigned s = 0; s < perRow; ++s)
-        target[s] = isMX(format) ? uint8_t(target[s] - 1) : widenScale(target[s]);
+      for (unsigned s = 0; s < perRow && !isMX(format); ++s)
+        target[s] = widenScale(target[s]);
     }
     rotateScales(out, shape, int(hw::weightScaleRotation(shape.block())));
   }
@@ -161,8 +161,8 @@ Expected<UnpackedWeights> unpackWeights(BlockFormat format, std::span<const uint
     for (unsigned r = 0; r < unsigned(hw::weightTileRows); ++r) {
       uint8_t *target = &result.scales[shape.scaleByte(row + r, column)];
       std::memcpy(target, in + hw::weightScaleByte(r, shape.block()), perRow);
-      for (unsigned s = 0; s < perRow; ++s)
-        target[s] = isMX(format) ? uint8_t(target[s] + 1) : narrowScale(target[s]);
+      for (unsigned s = 0; s < perRow && !isMX(format); ++s)
+        target[s] = narrowScale(target[s]);
     }
   }
   return result;

@@ -53,9 +53,8 @@ inline constexpr std::array<unsigned, 4> weightRotationOfTop = {10, 14, 4, 0};
 inline constexpr uint32_t weightPairMask = 0x81C081C0, weightTopMask = 0x01000100;
 /// By how much a word of four scales is rotated to the left.
 constexpr unsigned weightScaleRotation(int64_t block) { return block == 16 ? 4 : 7; }
-/// The bits of two nvfp4 scales; of mxfp4 without the highest, which few scales have.
-inline constexpr uint32_t weightScaleMask = 0x0FF00FF0, weightPowerMask = 0x3F803F80,
-                          weightLargePowers = 0x40404040;
+/// The bits of two scales of nvfp4 and of mxfp4.
+inline constexpr uint32_t weightScaleMask = 0x0FF00FF0, weightPowerMask = 0x7F807F80;
 
 /// Where the eight codes of one thread and 16 columns are, within a tile.
 struct WeightWord {

@@ -7,8 +7,7 @@
 // the lower bits of a bf16 with exponent bits 111 above them, such a byte is the scale times 2^119; as
 // those of an f16 it is the scale times 2^7.
 //
-// MXFP4 scales are bytes smaller by one, 255 for 0: bytes below 128 are those with which the scale times
-// 2^126 is a normal bf16, whose exponent is 127 larger than the byte.
+// MXFP4 scales are bytes as they are.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -74,12 +74,13 @@ static StringRef warpgroupRules(pipe::RolePlanAttr roles) {
 }
 
 LogicalResult fp4::checkFragmentPlan(Operation *op, const KernelPlan &plan,
-                                     const hw::TargetModel &target) {
+                                     const hw::TargetModel &target, int64_t resident) {
   if (plan.pair || plan.swap || plan.cluster[0])
     return misfit(op, plan.pair ? "pair" : plan.swap ? "swap" : "cluster",
                   "is left out on " + StringRef(target.name), "one");
-  if (*plan.resident != 1)
-    return misfit(op, "resident", "is 1", Twine(*plan.resident));
+  if (*plan.resident < 1 || *plan.resident > resident)
+    return misfit(op, "resident", (resident == 1 ? "is " : "is at most ") + Twine(resident),
+                  Twine(*plan.resident));
   if (plan.store == ResultStore::Tma)
     return misfit(op, "store", "is left out on " + StringRef(target.name), "tma");
   return success();

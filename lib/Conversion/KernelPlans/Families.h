@@ -25,9 +25,10 @@ extern const FamilyRules kProductRules, kTransformRules, kTileQuantizeRules, kSt
     kStreamItemsRules, kReduceGridRules, kReduceRowsRules, kDotsRules;
 
 struct MatmulSize;
-/// What plans of sums in registers have in common: one block alone, which stores directly.
+/// What plans of sums in registers have in common: blocks by themselves, at most `resident` on a
+/// multiprocessor, which store directly.
 llvm::LogicalResult checkFragmentPlan(mlir::Operation *op, const KernelPlan &plan,
-                                      const hw::TargetModel &target);
+                                      const hw::TargetModel &target, int64_t resident = 1);
 /// What kProductRules are on targets without tcgen05 (ConvertedProductPlans.cpp).
 KernelPlan proposeConvertedProduct(mlir::Operation *op, const KernelPlan &wish,
                                    const MatmulSize &size, const hw::TargetModel &target);

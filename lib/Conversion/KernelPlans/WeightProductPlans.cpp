@@ -21,6 +21,10 @@ static int64_t depthOf(Operation *op) {
   return cast<BlockScaledMatmulOp>(op).hasPrepackedRhs() ? kPrepackedTileK : kTileK;
 }
 
+/// Two blocks with few sums have registers enough beside each other, and hide what the other waits
+/// for.
+static int64_t mostResident(int64_t rows) { return rows <= 32 ? 2 : 1; }
+
 /// The smallest tile that has all rows, else the widest, whose weights are converted for the most
 /// rows, unless tiles of half as many rows leave fewer multiprocessors idle.
 static int64_t chooseRows(const MatmulSize &size, const hw::TargetModel &target) {
@@ -41,7 +45,9 @@ KernelPlan fp4::proposeWeightProduct(Operation *op, const KernelPlan &wish, cons
   plan.schedule = neighboursAlongM(op->getContext());
   // The widest accumulators need registers that other warps give up.
   plan.roles = fragmentRoles(op->getContext(), /*groups=*/2, /*spare=*/plan.tile[0] == 256);
-  plan.resident = 1;
+  int64_t items = llvm::divideCeil(size.m, plan.tile[0]) * llvm::divideCeil(size.n, kTileN);
+  bool isFull = items * size.splits > target.multiprocessors;
+  plan.resident = isFull ? mostResident(plan.tile[0]) : 1;
   return plan;
 }
 
@@ -67,7 +73,7 @@ LogicalResult fp4::checkWeightProduct(Operation *op, const KernelPlan &plan,
                       "] with m = 8, 16, 32, 64, 128 or 256 for a lhs "
                       "without scales",
                   "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
-  if (failed(checkFragmentPlan(op, plan, target)))
+  if (failed(checkFragmentPlan(op, plan, target, mostResident(m))))
     return failure();
   using enum pipe::Engine;
   return checkTiling(op, plan, target, {Tma, Tensor, Threads}, mathRules);

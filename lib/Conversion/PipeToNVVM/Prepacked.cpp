@@ -2,8 +2,8 @@
 //
 // mma_prepacked: a thread reads its 16 bytes of a tile, the codes of four instructions, and the
 // scales of its two rows, 8 bytes for nvfp4 and 4 for mxfp4 (fp4/ISA/WeightLayout.h). Both are
-// without bank conflicts. Several tiles are converted before they are multiplied where registers
-// allow.
+// without bank conflicts. All tiles of a step are read first; then each is converted while the
+// tensor core multiplies those before.
 //
 // leave_fragment, fetch_fragment: parts of a tile that blocks exchange, in the order of the
 // threads.
@@ -37,24 +37,12 @@ struct LowerMmaPrepacked : PipePattern<pipe::MmaPrepackedOp> {
     if (adaptor.getTiles())
       multiplyExisting(b, op, adaptor, tiles);
     else
-      multiplyAll(b, op, adaptor, tiles);
+      multiply(b, op, adaptor, 0, tiles);
     rewriter.eraseOp(op);
     return success();
   }
 
 private:
-  /// Tiles that are converted at a time: A of each takes 16 registers.
-  static int64_t tilesAtOnce(pipe::MmaPrepackedOp op) {
-    return op.getAccumulator().getType().getShape()[1] > 128 ? 2 : 4;
-  }
-
-  void multiplyAll(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, OpAdaptor adaptor,
-                   int64_t tiles) const {
-    int64_t most = tilesAtOnce(op);
-    for (int64_t first = 0; first < tiles; first += most)
-      multiply(b, op, adaptor, first, std::min(most, tiles - first));
-  }
-
   /// The last tiles of K are multiplied one by one.
   void multiplyExisting(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, OpAdaptor adaptor,
                         int64_t tiles) const {
@@ -63,7 +51,7 @@ private:
     auto branch = scf::IfOp::create(b, all, /*withElseRegion=*/true);
     OpBuilder::InsertionGuard restore(b);
     b.setInsertionPointToStart(branch.thenBlock());
-    multiplyAll(b, op, adaptor, tiles);
+    multiply(b, op, adaptor, 0, tiles);
     b.setInsertionPointToStart(branch.elseBlock());
     for (int64_t tile = 0; tile + 1 < tiles; ++tile) {
       Value exists = Int32(b, tile) < existing;
@@ -74,39 +62,61 @@ private:
     }
   }
 
+  /// A tile is converted while the tensor core multiplies those before.
   void multiply(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, OpAdaptor adaptor, int64_t first,
                 int64_t count) const {
-    WarpgroupProduct product;
-    product.element = op.getB().getType().getElementType();
-    product.accumulate = adaptor.getAccumulate();
-    if (first > 0)
-      product.accumulate = arith::ConstantOp::create(b, b.getBoolAttr(true));
-    product.columns = op.getB().getType().getRows();
-    product.b = uniformDescriptor(b, adaptor.getB());
-    product.isUniform = true;
+    SmallVector<Words> words;
     for (int64_t tile = first; tile < first + count; ++tile)
-      convertTile(b, op, adaptor, tile, product);
-    product.bOffsets = instructionOffsets(op.getB().getType(), first * kSteps, count * kSteps);
+      words.push_back(loadTile(b, op, adaptor, tile));
+    WarpgroupProduct product = productOf(b, op, adaptor);
+    PackedHalves halves(b, blockOf(op), product.element);
     Value fragment = adaptor.getAccumulator();
-    int64_t elements = op.getAccumulator().getType().getElementsPerThread();
-    SmallVector<Value> sums = loadElements(b, fragment, 0, elements);
-    storeElements(b, fragment, multiplyWarpgroup(b, sums, product));
+    SmallVector<Value> sums =
+        loadElements(b, fragment, 0, op.getAccumulator().getType().getElementsPerThread());
+    for (int64_t i = 0; i < count; ++i) {
+      if (first + i > 0)
+        product.accumulate = arith::ConstantOp::create(b, b.getBoolAttr(true));
+      product.a = halves.convertTile(words[i].codes, words[i].scales);
+      product.bOffsets = instructionOffsets(op.getB().getType(), (first + i) * kSteps, kSteps);
+      product.pending = i + 1 < count;
+      sums = multiplyWarpgroup(b, sums, product);
+      if (i == 0) // the reads of weights before loads that follow, while the tensor core is busy
+        emitProxyFence(b, op.getLoc());
+    }
+    storeElements(b, fragment, sums);
   }
 
-  void convertTile(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, OpAdaptor adaptor,
-                   int64_t number, WarpgroupProduct &product) const {
+  /// What a thread has of a tile.
+  struct Words {
+    SmallVector<Value> codes, scales;
+  };
+
+  static int64_t blockOf(pipe::MmaPrepackedOp op) {
+    return op.getWeights().getType().getInnerBytes() == hw::weightTileBytes(16) ? 16 : 32;
+  }
+
+  static WarpgroupProduct productOf(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op,
+                                    OpAdaptor adaptor) {
+    WarpgroupProduct product;
+    product.element = op.getB().getType().getElementType();
+    product.columns = op.getB().getType().getRows();
+    product.accumulate = adaptor.getAccumulate();
+    product.b = uniformDescriptor(b, adaptor.getB());
+    product.isUniform = true;
+    return product;
+  }
+
+  Words loadTile(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, OpAdaptor adaptor,
+                 int64_t number) const {
     int64_t bytes = op.getWeights().getType().getInnerBytes();
-    int64_t block = bytes == hw::weightTileBytes(16) ? 16 : 32;
     Value tile = offsetPointer(b, op.getLoc(), adaptor.getWeights(), number * bytes);
-    Int32 thread = threadOfRole(b, op, state);
-    SmallVector<Value> words =
-        loadSharedWords(b, stridedPointer(b, b.getLoc(), tile, thread, 16), 4);
     Value scales = offsetPointer(b, op.getLoc(), tile, hw::weightCodeBytes);
-    PackedHalves halves(b, *state.target, block, product.element);
-    int64_t numWords = halves.numScaleWords();
-    SmallVector<Value> pair = loadSharedWords(
-        b, stridedPointer(b, b.getLoc(), scales, thread / 4, 4 * numWords), numWords);
-    llvm::append_range(product.a, halves.convertTile(words, pair));
+    Int32 thread = threadOfRole(b, op, state);
+    int64_t numScales = PackedHalves::numScaleWords(blockOf(op));
+    return {
+        loadSharedWords(b, stridedPointer(b, b.getLoc(), tile, thread, hw::weightThreadBytes), 4),
+        loadSharedWords(b, stridedPointer(b, b.getLoc(), scales, thread / 4, 4 * numScales),
+                        numScales)};
   }
 };
 

@@ -2,6 +2,8 @@
 // RUN: sed s/PLAN/tile=[128,128,128]/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE
 // RUN: sed s/PLAN/tile=[48,128,256]/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE
 // RUN: sed s/PLAN/cluster=[2,1]/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=CLUSTER
+// RUN: sed 's/PLAN/tile=[64,128,256], resident = 2/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=RESIDENT
+// RUN: sed 's/PLAN/tile=[32,128,256], resident = 2/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=TWO
 // RUN: sed 's/PLAN/store = tma/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=STORE
 // RUN: sed 's/PLAN/roles = #pipe.role_plan<load warps 8 to 9 drives [tma], math warps 0 to 4 drives [tensor, threads]>/' %s \
 // RUN:   | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=MATH
@@ -11,6 +13,8 @@
 
 // TILE: error: {{.*}}'tile' is [m, 128, 256] with m = 8, 16, 32, 64, 128 or 256 for a lhs without scales
 // CLUSTER: error: {{.*}}cluster{{.*}}left out on sm_90a
+// RESIDENT: error: {{.*}}resident{{.*}}is 1
+// TWO: resident = 2
 // STORE: error: {{.*}}store{{.*}}left out on sm_90a
 // MATH: error: {{.*}}roles{{.*}}tensor and threads with 8 warps from a multiple of 8
 // TARGET: error: {{.*}}has no wgmma

@@ -105,10 +105,6 @@ public:
                   both(rotated(hw::weightRotationOfTop[j]), hw::weightTopMask));
   }
 
-  Value decrement(Value byte) {
-    return both(arith::AddIOp::create(b, byte, constant(0xFF)), 0xFF);
-  }
-  Value increment(Value byte) { return both(arith::AddIOp::create(b, byte, constant(1)), 0xFF); }
   Value widenScale(Value byte) {
     Value magnitude = both(byte, 0x7F);
     Value small = NVVM::PermuteOp::create(b, b.getI32Type(), constant(0x74706800),
@@ -231,10 +227,9 @@ LogicalResult fp4::lowerPrepack(PrepackOp op, LoweringContext &context) {
     for (int64_t lower : {0, 1})
       rowScales[lower] = loadScales(b, item.scales(scales, lower), item.scalesPerRow());
     auto convert = [&](Value word) {
-      return bits.rotateLeft(convertScales(bits, word, [&](Value byte) {
-                               return isE4M3 ? bits.widenScale(byte) : bits.decrement(byte);
-                             }),
-                             hw::weightScaleRotation(block));
+      if (isE4M3)
+        word = convertScales(bits, word, [&](Value byte) { return bits.widenScale(byte); });
+      return bits.rotateLeft(word, hw::weightScaleRotation(block));
     };
     if (!isE4M3)
       return store(b, convert(bits.either(rowScales[0], bits.left(rowScales[1], 16))),
@@ -266,9 +261,9 @@ LogicalResult fp4::lowerUnprepack(UnprepackOp op, LoweringContext &context) {
   };
   auto convert = [&](Value word) {
     word = bits.rotateLeft(word, 32 - hw::weightScaleRotation(block));
-    return convertScales(bits, word, [&](Value byte) {
-      return block == 16 ? bits.narrowScale(byte) : bits.increment(byte);
-    });
+    if (block == 32)
+      return word;
+    return convertScales(bits, word, [&](Value byte) { return bits.narrowScale(byte); });
   };
   auto moveScales = [&](Item &item) {
     Value source = item.packedScales(tiles), word;
