@@ -251,8 +251,8 @@ void fp4::findFencedReleases(gpu::GPUFuncOp kernel, KernelState &state) {
     bool all = true;
     release->getParentOfType<pipe::RoleRegionOp>().walk([&](pipe::ConsumerWaitOp wait) {
       if (wait.getChannel() == release.getChannel())
-        all &= llvm::all_of(wait->getUsers(),
-                            (llvm::IsaPred<pipe::MmaConvertedOp, pipe::MmaPrepackedOp>));
+        all &= llvm::all_of(wait->getUsers(), (llvm::IsaPred<pipe::MmaConvertedOp, pipe::MmaFragmentOp,
+                                                             pipe::MmaPrepackedOp>));
     });
     if (all)
       state.fencedReleases.insert(release);

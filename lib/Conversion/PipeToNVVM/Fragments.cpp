@@ -178,8 +178,7 @@ private:
 // Fragments
 //===----------------------------------------------------------------------===//
 
-/// In the entry block, because a frame is as large as all its arrays. Zeros: a product that does
-/// not accumulate names the registers all the same.
+/// Zeros: a product that does not accumulate names the registers all the same.
 struct LowerFragment : PipePattern<pipe::FragmentOp> {
   using PipePattern::PipePattern;
 
@@ -187,14 +186,7 @@ struct LowerFragment : PipePattern<pipe::FragmentOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     int64_t count = op.getType().getElementsPerThread();
-    Value array;
-    {
-      OpBuilder::InsertionGuard restore(b);
-      b.setInsertionPointAfterValue(state.threadIndex);
-      auto type = LLVM::LLVMArrayType::get(b.getF32Type(), count);
-      array = LLVM::AllocaOp::create(b, LLVM::LLVMPointerType::get(b.getContext()), type,
-                                     constantI32(b, op.getLoc(), 1), /*alignment=*/4);
-    }
+    Value array = frameArray(b, state, count);
     SmallVector<Value> zeros(count, constF32(b, 0));
     storeElements(b, array, zeros);
     rewriter.replaceOp(op, array);
@@ -338,6 +330,15 @@ Int32 fp4::threadOfRole(ImplicitLocOpBuilder &b, Operation *op, const KernelStat
 
 Int32 fp4::rowOfThread(Int32 thread) {
   return thread / kGroupThreads * kGroupRows + thread % kGroupThreads / 32 * 16 + thread % 32 / 4;
+}
+
+/// In the entry block, because a frame is as large as all its arrays.
+Value fp4::frameArray(ImplicitLocOpBuilder &b, const KernelState &state, int64_t count) {
+  OpBuilder::InsertionGuard restore(b);
+  b.setInsertionPointAfterValue(state.threadIndex);
+  auto type = LLVM::LLVMArrayType::get(b.getF32Type(), count);
+  return LLVM::AllocaOp::create(b, LLVM::LLVMPointerType::get(b.getContext()), type,
+                                constantI32(b, b.getLoc(), 1), /*alignment=*/4);
 }
 
 static Value elementPointer(ImplicitLocOpBuilder &b, Value fragment, int64_t element) {

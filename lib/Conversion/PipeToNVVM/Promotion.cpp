@@ -14,6 +14,7 @@
 #include "fp4/ISA/SmemDescriptor.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
 
 #include <numeric>
 
@@ -49,30 +50,76 @@ struct LowerMmaFragment : PipePattern<pipe::MmaFragmentOp> {
   }
 };
 
+/// In a loop over the blocks, a thread asks for the scales of the next block before it uses those of
+/// this one: the tensor core does not wait for memory. One warpgroup alone waits for its tiles anyway
+/// and does not gain from it (docs/Performance.md).
 struct LowerBlockScales : PipePattern<pipe::BlockScalesOp> {
   using PipePattern::PipePattern;
 
   LogicalResult matchAndRewrite(pipe::BlockScalesOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    bool hasOthers = state.roles.at(op).getNumThreads() > kGroupThreads;
+    SmallVector<Value> scales = hasOthers && countsBlocks(op)
+                                    ? loadAhead(b, op, adaptor)
+                                    : loadScales(b, op, adaptor, Int32(b, adaptor.getBlock()));
+    rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, op.getResult().getType(), scales);
+    return success();
+  }
+
+private:
+  /// The block is the number of an iteration of the loop around the op.
+  static bool countsBlocks(pipe::BlockScalesOp op) {
+    auto loop = dyn_cast<scf::ForOp>(op->getParentOp());
+    APInt first, step;
+    return loop && loop.getInductionVar() == op.getBlock() &&
+           matchPattern(loop.getLowerBound(), m_ConstantInt(&first)) && first.isZero() &&
+           matchPattern(loop.getStep(), m_ConstantInt(&step)) && step.isOne();
+  }
+
+  /// Those of the last block are asked for twice.
+  SmallVector<Value> loadAhead(ImplicitLocOpBuilder &b, pipe::BlockScalesOp op,
+                               OpAdaptor adaptor) const {
+    int64_t count = op.getResult().getType().getNumElements();
+    Value array = frameArray(b, state, count);
+    Int32 block(b, adaptor.getBlock()), last(b, op.getA().getType().getShape()[1] - 1);
+    Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, block, Int32(b, int64_t(0)));
+    auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
+    {
+      OpBuilder::InsertionGuard restore(b);
+      b.setInsertionPointToStart(branch.thenBlock());
+      storeElements(b, array, loadScales(b, op, adaptor, block));
+    }
+    SmallVector<Value> scales = loadElements(b, array, 0, count);
+    storeElements(b, array, loadScales(b, op, adaptor, minimum(block + 1, last)));
+    return scales;
+  }
+
+  SmallVector<Value> loadScales(ImplicitLocOpBuilder &b, pipe::BlockScalesOp op, OpAdaptor adaptor,
+                                Int32 ofBlock) const {
     pipe::GlobalType typeA = op.getA().getType(), typeB = op.getB().getType();
     Int32 row = Int32(b, adaptor.getRow()) + rowOfThread(threadOfRole(b, op, state));
     Int32 rows = adaptor.getRows() ? Int32(b, adaptor.getRows()) : Int32(b, typeA.getShape()[0]);
     Int32 block = Int32(b, adaptor.getColumn()) / pipe::kPromotedBlock;
     SmallVector<Value> scales;
     for (int64_t half : {0, 8})
-      scales.push_back(loadScale(b, adaptor.getA(), typeA, minimum(row + half, rows - 1),
-                                 adaptor.getBlock()));
+      scales.push_back(loadScale(b, adaptor.getA(), typeA,
+                                 hasWholeTiles(typeA) ? row + half : minimum(row + half, rows - 1),
+                                 ofBlock));
     int64_t blocks = pipe::promotedBlocks(int64_t(op.getColumns()));
     Int32 last(b, typeB.getShape()[0] - 1);
     for (int64_t i = 0; i < blocks; ++i)
-      scales.push_back(loadScale(b, adaptor.getB(), typeB, i ? minimum(block + i, last) : block,
-                                 adaptor.getBlock()));
-    rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, op.getResult().getType(), scales);
-    return success();
+      scales.push_back(
+          loadScale(b, adaptor.getB(), typeB, i ? minimum(block + i, last) : block, ofBlock));
+    return scales;
   }
 
-private:
+  /// Every tile has all of its rows, so that the rows of a thread are at constant distances.
+  static bool hasWholeTiles(pipe::GlobalType type) {
+    constexpr int64_t mostRows = 256;
+    return !ShapedType::isDynamic(type.getShape()[0]) && type.getShape()[0] % mostRows == 0;
+  }
+
   static Value loadScale(ImplicitLocOpBuilder &b, Value buffer, pipe::GlobalType type, Int32 row,
                          Value block) {
     Value line = stridedPointer(b, b.getLoc(), buffer, row, type.getRowPitch());
