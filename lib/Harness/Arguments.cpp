@@ -235,8 +235,9 @@ Status Binder::checkMemory() const {
 bool Binder::isFactor(size_t index) const {
   const std::string name = "a" + std::to_string(index);
   return std::ranges::any_of(function_.program, [&](const ProgramOp &op) {
-    return op.op == "fp4.blockscaled_matmul" && op.operands.size() > 2 &&
-           (op.operands[0] == name || op.operands[2] == name);
+    const size_t rhs = hasLhsScales(op) ? 2 : 1;
+    return op.op == "fp4.blockscaled_matmul" && op.operands.size() > rhs &&
+           (op.operands[0] == name || op.operands[rhs] == name);
   });
 }
 

@@ -73,11 +73,6 @@ std::vector<Shape> productShapes(const ProgramOp &op, int64_t rows, int64_t colu
   return shapes;
 }
 
-/// Operand 1 of a product is there: not beside a lhs of floats.
-bool hasLhsScales(const ProgramOp &op) {
-  return !op.attributes.contains("operand_segments") || hasOperand(op, 1);
-}
-
 /// The shapes of the results, where the operation makes matrices of other sizes than its first
 /// operand's.
 std::vector<Shape> resultShapes(const ProgramOp &op, std::span<const Type> operands) {
@@ -156,6 +151,10 @@ Status checkRows(const ProgramOp &op, std::span<const Type> operands) {
 }
 
 } // namespace
+
+bool hasLhsScales(const ProgramOp &op) {
+  return !op.attributes.contains("operand_segments") || hasOperand(op, 1);
+}
 
 bool hasOperand(const ProgramOp &op, size_t place) {
   std::istringstream segments(attributeOr(op, "operand_segments", ""));
