@@ -5,7 +5,7 @@
 #   of rows every library whose tiles have them, and PyTorch's bf16 product of the same shape where
 #   there is PyTorch. One line per measurement: microseconds, SM clock and power.
 set -uo pipefail
-shapes="8192x8192:1,2,4 7168x16384:1,2,7 4096x7168:1,2,4"
+shapes="8192x8192:1,2,4 7168x16384:1,2,4 4096x7168:1,2,4,8"
 if [ "$1" = pack ]; then
   build=$2 folder=$3
   mkdir -p "$folder"
