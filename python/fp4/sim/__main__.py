@@ -18,6 +18,7 @@ _OPTIONS = ("device", "check", "policy", "seed", "timeline", "limit", "threads",
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "python -m fp4.sim", description="Runs a script for CUDA in the simulator.",
+        usage="%(prog)s [options] (script | -m module) [arguments]",
         epilog="Options but the last two are those of 'fp4-sim run --help'.",
         formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="b200", help="b200, b300, h200 or rtx5090")
@@ -36,7 +37,9 @@ def _parser() -> argparse.ArgumentParser:
                         help="sizes of each triton.testing.perf_report that run (default 1)")
     parser.add_argument("--configs", type=int, default=1, metavar="N",
                         help="configurations that triton.autotune tries (default 1)")
-    parser.add_argument("script", help="a Python file, or - for standard input")
+    parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, metavar="MODULE",
+                        help="run a module, such as pytest, with the arguments that follow")
+    parser.add_argument("script", nargs="?", help="a Python file, or - for standard input")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     return parser
 
@@ -64,13 +67,17 @@ def _command(options: argparse.Namespace) -> list[str]:
             command += [f"--{name}={value}"]
     command += [f"--{name}" for name in ("explain", "stats", "trace", "json")
                 if getattr(options, name)]
+    what = ["-m", *options.module] if options.module else [options.script, *options.arguments]
     return [*command, "--", sys.executable, "-m", "fp4.sim.script", str(options.points),
-            str(options.configs), options.script, *options.arguments]
+            str(options.configs), *what]
 
 
 def main(arguments: list[str] | None = None) -> int:
-    options = _parser().parse_args(arguments)
-    if options.script != "-" and not os.path.isfile(options.script):
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if not options.module and options.script is None:
+        parser.error("the following arguments are required: script, or -m and a module")
+    if options.script not in (None, "-") and not os.path.isfile(options.script):
         print(f"fp4.sim: error: there is no script '{options.script}'", file=sys.stderr)
         return 2
     if options.points < 1 or options.configs < 1:

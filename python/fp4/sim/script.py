@@ -1,6 +1,6 @@
 """The process that runs the script, under `fp4-sim run`:
 
-    python -m fp4.sim.script POINTS CONFIGS SCRIPT ARGUMENTS...
+    python -m fp4.sim.script POINTS CONFIGS (SCRIPT | -m MODULE) ARGUMENTS...
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 
 
 def main() -> None:
-    points, configs, script = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+    points, configs = int(sys.argv[1]), int(sys.argv[2])
     os.environ.setdefault("MPLBACKEND", "Agg")  # nobody looks at plots of benchmarks that ran once
     import torch
 
@@ -23,11 +23,21 @@ def main() -> None:
     cuda.install()
     tensors.install()
     triton.install(points, configs)
-    sys.argv[:] = [script, *sys.argv[4:]]
-    sys.path[0] = os.path.dirname(os.path.abspath(script))
     inherit = tensors.Inherit()  # type: ignore[no-untyped-call]
     with tensors.Redirect(), inherit:
-        runpy.run_path("/dev/stdin" if script == "-" else script, run_name="__main__")
+        _run(*sys.argv[3:])
+
+
+def _run(script: str, *arguments: str) -> None:
+    """What `python SCRIPT ARGUMENTS...` or `python -m MODULE ARGUMENTS...` does."""
+    if script == "-m":
+        sys.argv[:] = arguments
+        sys.path[0] = os.getcwd()
+        runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
+        return
+    sys.argv[:] = [script, *arguments]
+    sys.path[0] = os.path.dirname(os.path.abspath(script))
+    runpy.run_path("/dev/stdin" if script == "-" else script, run_name="__main__")
 
 
 if __name__ == "__main__":

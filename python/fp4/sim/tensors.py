@@ -9,6 +9,7 @@ CPU; only launches go to the simulator.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator
 from typing import Any
 
@@ -137,7 +138,9 @@ _UNINITIALIZED = {torch.ops.aten.empty, torch.ops.aten.empty_like, torch.ops.ate
 
 #: What the functions below replace.
 _ORIGINAL: dict[str, Any] = {name: getattr(_T, name) for name in (
-    "device", "data_ptr", "to", "numpy", "backward")}
+    "device", "data_ptr", "to", "numpy", "backward", "__dlpack__", "__dlpack_device__")}
+_FROM_DLPACK = torch.from_dlpack
+_DL_CPU, _DL_CUDA = 1, 2
 
 
 def _move(x: _T, to_cuda: bool, dtype: torch.dtype | None, copy: bool, options: Any) -> _T:
@@ -187,6 +190,51 @@ def _numpy(x: _T, *args: Any, **kwargs: Any) -> Any:
     return _ORIGINAL["numpy"](x, *args, **kwargs)
 
 
+def _dlpack_device(x: _T) -> tuple[int, int]:
+    found: tuple[int, int] = _ORIGINAL["__dlpack_device__"](x)
+    return (_DL_CUDA, 0) if is_on_device(x) else found
+
+
+def _dlpack(x: _T, **options: Any) -> Any:
+    """A capsule that says kDLCUDA, of memory that kernels may access."""
+    if not is_on_device(x):
+        return _ORIGINAL["__dlpack__"](x, **options)
+    marked.share(x)
+    options = {name: value for name, value in options.items()
+               if name not in ("stream", "dl_device")}
+    capsule = _ORIGINAL["__dlpack__"](x, **options)
+    _dlpack_device_of(capsule)[:] = _DL_CUDA, 0
+    return capsule
+
+
+def _dlpack_device_of(capsule: Any) -> Any:
+    """The DLDevice inside: two numbers that may be changed."""
+    pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    versioned = "dltensor_versioned" in repr(capsule)
+    name = b"dltensor_versioned" if versioned else b"dltensor"
+    # DLManagedTensorVersioned begins with its version, context, deleter and flags; then both
+    # have the address of the data.
+    return (ctypes.c_int32 * 2).from_address(pointer_of(capsule, name) + (40 if versioned else 8))
+
+
+def _from_dlpack(source: Any, **options: Any) -> _T:
+    """torch.from_dlpack, which also takes back what _dlpack gave."""
+    if isinstance(source, _T):
+        on_device, source = is_on_device(source), _ORIGINAL["__dlpack__"](source)
+    else:
+        if hasattr(source, "__dlpack__"):
+            source = source.__dlpack__()
+        device = _dlpack_device_of(source)
+        on_device = device[0] == _DL_CUDA
+        if on_device:
+            device[:] = _DL_CPU, 0
+    result: _T = _FROM_DLPACK(source, **options)
+    if on_device:
+        marked.add(result)
+    return result
+
+
 def _device(x: _T) -> torch.device:
     found: torch.device = _ORIGINAL["device"].__get__(x)
     return CUDA if is_on_device(x) else found
@@ -201,9 +249,13 @@ def install() -> None:
         "cuda": _cuda, "cpu": _cpu, "numpy": _numpy, "pin_memory": _pinned,
         "is_pinned": lambda x, *args: False,
         "record_stream": lambda x, stream: None,  # streams are only names
+        "__dlpack__": _dlpack, "__dlpack_device__": _dlpack_device,
     }
     for name, method in methods.items():
         setattr(_T, name, method)
+    if hasattr(_T, "__dlpack_c_exchange_api__"):  # it would not ask us
+        del _T.__dlpack_c_exchange_api__
+    torch.from_dlpack = torch.utils.dlpack.from_dlpack = _from_dlpack  # type: ignore[assignment]
 
 
 class Redirect(TorchFunctionMode):
