@@ -34,3 +34,13 @@ foreach(_library FP4C FP4CRuntime)
     install(TARGETS ${_library} LIBRARY DESTINATION fp4/lib COMPONENT python EXCLUDE_FROM_ALL)
   endif()
 endforeach()
+# The same in three wheels (packages/): of the runtime, the simulator and the compiler.
+install(TARGETS FP4CRuntime LIBRARY DESTINATION fp4/lib COMPONENT python-runtime EXCLUDE_FROM_ALL)
+if(TARGET FP4C)
+  install(TARGETS FP4C LIBRARY DESTINATION fp4/lib COMPONENT python-compiler EXCLUDE_FROM_ALL)
+endif()
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/fp4 DESTINATION . COMPONENT python-runtime
+  EXCLUDE_FROM_ALL FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed"
+  PATTERN "sim" EXCLUDE PATTERN "__pycache__" EXCLUDE)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/fp4/sim DESTINATION fp4 COMPONENT python-sim
+  EXCLUDE_FROM_ALL FILES_MATCHING PATTERN "*.py" PATTERN "__pycache__" EXCLUDE)

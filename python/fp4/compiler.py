@@ -50,8 +50,9 @@ class _Session:
     def __init__(self, source: _Source) -> None:
         self.library = c.library()
         if not hasattr(self.library, "fp4_compiler_create"):
-            raise ImportError(f"'{c.PATH}' is the runtime and has no compiler\nnote: set "
-                              "FP4_LIBRARY to the path of libfp4.so")
+            raise ImportError(f"'{c.PATH}' is the runtime and has no compiler\nnote: install "
+                              "the package fp4-compiler, or set FP4_LIBRARY to the path of "
+                              "libfp4.so")
         self.heard = heard = list[str]()
         # It refers to the list alone: a cycle would keep the compiler until Python looks for one.
         self.callback = c.DiagnosticFunction(lambda context, text: heard.append(c.text(text)))

@@ -5,6 +5,7 @@ compiled programs call; most of them are one jump to the F inside, and it is the
 jump to ours. Its compiler writes PTX besides machine code, and a compiled program gets the PTX.
 """
 import ctypes
+import glob
 import os
 import pathlib
 import re
@@ -25,6 +26,7 @@ WHOLE = ("_cuDeviceGet", "_cuKernelGetAttribute", "_cuTensorMapEncodeTiled", "_c
          "_cuLibraryGetKernel", "_cuLibraryGetKernelCount", "_cuLibraryGetManaged",
          "_cuLibraryGetModule", "_cuLibraryGetUnifiedFunction", "_cuLibraryLoadData",
          "_cuLibraryLoadFromFile", "_cuLibraryUnload")
+FORMAT = "cubin-format=bin"
 JUMP = re.compile(b"(?:\x31\xd2)?\xe9(.{4})", re.DOTALL)  # perhaps xor edx, edx; jmp rel32
 
 
@@ -57,17 +59,29 @@ def take_over_runtime(path):
 
 
 def compile_to_ptx(compile):
-    """Compiler.compile, whose result carries PTX where it had machine code of the same kernels."""
+    """Compiler.compile, whose results have PTX where they had machine code of the same kernels."""
     def compiled(self, module, pipeline, *args, **kwargs):
         with tempfile.TemporaryDirectory() as folder:
-            asked = re.sub(r"(cubin-format=bin)", rf"\1 dump-ptx-path={folder}/", pipeline)
-            result = compile(self, module, asked, *args, **kwargs)
-            texts = [path.read_bytes() for path in pathlib.Path(folder).glob("*.ptx")]
+            asked = re.search("dump-ptx-path='([^']*)'", pipeline)
+            prefix = asked[1] if asked else os.path.join(folder, "kernels")
+            option = "" if asked else f" dump-ptx-path='{prefix}'"
+            result = compile(self, module, pipeline.replace(FORMAT, FORMAT + option), *args,
+                             **kwargs)
+            texts = [path.read_bytes() for path in files_of(prefix, "ptx")]
         if len(texts) == 1:
             embed(result, texts[0].rstrip(b"\0") + b"\0")
+            for cubin in re.findall("dump-cubin-path='([^']*)'", pipeline):
+                for path in files_of(cubin, "cubin"):
+                    path.write_bytes(texts[0])
         return result
 
     return compiled
+
+
+def files_of(prefix, suffix):
+    """What the compiler wrote for a function: PREFIX.ARCHITECTURE.SUFFIX."""
+    folder, name = os.path.split(prefix)
+    return list(pathlib.Path(folder).glob(f"{glob.escape(name)}.*.{suffix}"))
 
 
 def embed(module, text):

@@ -55,7 +55,8 @@ def find_tool() -> str:
     found = os.fspath(here) if here.exists() else shutil.which("fp4-sim")
     if found is None:
         raise UsageError("the tool fp4-sim is not installed",
-                         "build the targets fp4-sim and fp4-cuda, and set FP4_SIM to the tool")
+                         "install the package fp4-sim, or build the targets fp4-sim and fp4-cuda "
+                         "and set FP4_SIM to the tool")
     return found
 
 

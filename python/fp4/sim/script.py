@@ -5,27 +5,37 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
 import os
 import runpy
 import sys
+
+from . import triton
 
 
 def main() -> None:
     points, configs = int(sys.argv[1]), int(sys.argv[2])
     os.environ.setdefault("MPLBACKEND", "Agg")  # nobody looks at plots of benchmarks that ran once
+    with contextlib.ExitStack() as modes:
+        if importlib.util.find_spec("torch") is not None:
+            _redirect_torch(modes)
+        triton.install(points, configs)
+        _run(*sys.argv[3:])
+
+
+def _redirect_torch(modes: contextlib.ExitStack) -> None:
     import torch
 
     if torch.cuda.is_available():
         raise SystemExit("fp4.sim: error: this torch has a GPU, and its CUDA tensors are not the "
                          "simulator's\nnote: set CUDA_VISIBLE_DEVICES= or install torch for CPUs")
-    from . import cuda, tensors, triton
+    from . import cuda, tensors
 
     cuda.install()
     tensors.install()
-    triton.install(points, configs)
-    inherit = tensors.Inherit()  # type: ignore[no-untyped-call]
-    with tensors.Redirect(), inherit:
-        _run(*sys.argv[3:])
+    modes.enter_context(tensors.Redirect())
+    modes.enter_context(tensors.Inherit())  # type: ignore[no-untyped-call]
 
 
 def _run(script: str, *arguments: str) -> None:

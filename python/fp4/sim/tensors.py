@@ -139,7 +139,7 @@ _UNINITIALIZED = {torch.ops.aten.empty, torch.ops.aten.empty_like, torch.ops.ate
 #: What the functions below replace.
 _ORIGINAL: dict[str, Any] = {name: getattr(_T, name) for name in (
     "device", "data_ptr", "to", "numpy", "backward", "__dlpack__", "__dlpack_device__")}
-_FROM_DLPACK = torch.from_dlpack
+_FROM_DLPACK: Any = torch.utils.dlpack.from_dlpack
 _DL_CPU, _DL_CUDA = 1, 2
 
 
@@ -255,7 +255,8 @@ def install() -> None:
         setattr(_T, name, method)
     if hasattr(_T, "__dlpack_c_exchange_api__"):  # it would not ask us
         del _T.__dlpack_c_exchange_api__
-    torch.from_dlpack = torch.utils.dlpack.from_dlpack = _from_dlpack  # type: ignore[assignment]
+    for module in (torch, torch.utils.dlpack):
+        setattr(module, "from_dlpack", _from_dlpack)  # noqa: B010
 
 
 class Redirect(TorchFunctionMode):

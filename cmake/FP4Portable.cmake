@@ -1,0 +1,28 @@
+# Programs and libraries without LLVM that run on every x86-64 Linux with glibc 2.28 or later,
+# whatever it was that built them: wheels of them are manylinux_2_28 (docs/Python.md).
+set(FP4_PORTABLE OFF)
+if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64"
+   AND NOT FP4_SANITIZE AND NOT FP4_FUZZ AND EXISTS /lib/x86_64-linux-gnu/libpthread.so.0)
+  set(FP4_PORTABLE ON)
+  execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libgcc.a
+    OUTPUT_VARIABLE FP4_LIBGCC OUTPUT_STRIP_TRAILING_WHITESPACE)
+endif()
+
+# fp4_make_portable(TARGETS...): libstdc++ and zstd inside, old versions of what libc has.
+function(fp4_make_portable)
+  if(NOT FP4_PORTABLE)
+    return()
+  endif()
+  foreach(_target ${ARGN})
+    target_sources(${_target} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/GlibcFloor.c)
+    get_target_property(_type ${_target} TYPE)
+    if(_type STREQUAL "EXECUTABLE")
+      target_compile_definitions(${_target} PRIVATE FP4_GLIBC_FLOOR_PROGRAM)
+    endif()
+    # Before 2.34 the two libraries were not part of libc. Conversions of _Float16 come from
+    # libgcc.a, as those of libgcc_s.so.1 are of GCC 12; the unwinder stays a shared library.
+    target_link_options(${_target} PRIVATE -static-libstdc++ LINKER:--exclude-libs,ALL)
+    target_link_libraries(${_target} PRIVATE
+      ${FP4_LIBGCC} /lib/x86_64-linux-gnu/libpthread.so.0 /lib/x86_64-linux-gnu/libdl.so.2)
+  endforeach()
+endfunction()

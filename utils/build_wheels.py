@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""Builds the wheels of packages/ from a build tree, and prints their sizes and platforms.
+
+  build_wheels.py [--build build] [--out dist] [fp4-runtime fp4-sim fp4-compiler]
+
+Nothing is compiled twice: what is missing in the build tree is built there, and its files are
+packaged. auditwheel, where this Python has it, names the oldest platform that a wheel runs on; for
+fp4-compiler it also puts libMLIR.so, libLLVM.so and what they need into the wheel. Without
+auditwheel the wheels say linux_x86_64, and that of the compiler needs LLVM 22 on the machine.
+"""
+import argparse
+import importlib.util
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TARGETS = {"fp4-runtime": ["FP4CRuntime", "FP4Python"], "fp4-sim": ["fp4-sim", "fp4-cuda"],
+           "fp4-compiler": ["FP4C"]}
+#: What PyPI takes: older platforms are tried first.
+PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_34_x86_64", "manylinux_2_36_x86_64")
+
+
+def run(*command, **options):
+    subprocess.run([os.fspath(part) for part in command], check=True, **options)
+
+
+def build(name, tree, folder):
+    """The wheel of the package, with the platform linux_x86_64."""
+    isolated = importlib.util.find_spec("scikit_build_core") is None
+    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder,
+        *([] if isolated else ["--no-build-isolation"]),
+        "-C", f"cmake.define.FP4_PREBUILT={tree}", ROOT / "packages" / name)
+    return next(folder.glob("*.whl"))
+
+
+def audit(wheel, out):
+    """The wheel for the oldest platform that auditwheel accepts, or as it is."""
+    if importlib.util.find_spec("auditwheel") is None:
+        return pathlib.Path(shutil.copy(wheel, out))
+    path = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")])
+    for platform in PLATFORMS:
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run(
+                [sys.executable, "-m", "auditwheel", "repair", "--plat", platform, "--only-plat",
+                 "-w", folder, os.fspath(wheel)],
+                capture_output=True, text=True, env={**os.environ, "PATH": path})
+            if done.returncode == 0:
+                return pathlib.Path(shutil.copy(next(pathlib.Path(folder).glob("*.whl")), out))
+    print(done.stderr, file=sys.stderr)
+    raise SystemExit(f"error: auditwheel accepts {wheel.name} for none of {', '.join(PLATFORMS)}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "dist")
+    parser.add_argument("--no-build", action="store_true", help="package what the tree has now")
+    parser.add_argument("packages", nargs="*", metavar="package",
+                        help=f"{', '.join(TARGETS)} (default all)")
+    options = parser.parse_args()
+    for name in options.packages:
+        if name not in TARGETS:
+            parser.error(f"there is no package '{name}', but {', '.join(TARGETS)}")
+    options.out.mkdir(parents=True, exist_ok=True)
+    for name in options.packages or TARGETS:
+        if not options.no_build:
+            run("ninja", "-C", options.build, "--quiet", *TARGETS[name])
+        with tempfile.TemporaryDirectory() as folder:
+            built = build(name, options.build.resolve(), pathlib.Path(folder))
+            wheel = audit(built, options.out)
+        print(f"{wheel}: {wheel.stat().st_size / 1e6:.1f} MB")
+
+
+if __name__ == "__main__":
+    main()
