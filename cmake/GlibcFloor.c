@@ -28,8 +28,8 @@ BIND(dladdr, int, (const void *a, Dl_info *b), (a, b))
 BIND(dlerror, char *, (void), ())
 BIND(dlopen, void *, (const char *a, int b), (a, b))
 BIND(dlsym, void *, (void *a, const char *b), (a, b))
-BIND(pthread_create, int,
-     (pthread_t * a, const pthread_attr_t *b, void *(*c)(void *), void *d), (a, b, c, d))
+BIND(pthread_create, int, (pthread_t * a, const pthread_attr_t *b, void *(*c)(void *), void *d),
+     (a, b, c, d))
 BIND(pthread_detach, int, (pthread_t a), (a))
 BIND(pthread_getspecific, void *, (pthread_key_t a), (a))
 BIND(pthread_join, int, (pthread_t a, void **b), (a, b))
@@ -76,8 +76,10 @@ HIDDEN uint32_t arc4random(void) {
 #ifdef FP4_GLIBC_FLOOR_PROGRAM
 // Since 2.34 libc runs the constructors of a program, which before it brought a function for.
 typedef void (*Constructor)(int, char **, char **);
-extern const Constructor __preinit_array_start[], __preinit_array_end[] __attribute__((visibility("hidden")));
-extern const Constructor __init_array_start[], __init_array_end[] __attribute__((visibility("hidden")));
+extern const Constructor __preinit_array_start[],
+    __preinit_array_end[] __attribute__((visibility("hidden")));
+extern const Constructor __init_array_start[],
+    __init_array_end[] __attribute__((visibility("hidden")));
 extern void _init(void) __attribute__((visibility("hidden")));
 
 static void construct(int count, char **arguments, char **environment) {
@@ -89,7 +91,8 @@ static void construct(int count, char **arguments, char **environment) {
 }
 
 typedef int (*Main)(int, char **, char **);
-OLD(__libc_start_main, int, (Main, int, char **, Constructor, void (*)(void), void (*)(void), void *));
+OLD(__libc_start_main, int,
+    (Main, int, char **, Constructor, void (*)(void), void (*)(void), void *));
 HIDDEN int __libc_start_main(Main program, int count, char **arguments, Constructor init,
                              void (*fini)(void), void (*loaderFini)(void), void *stackEnd) {
   return old___libc_start_main(program, count, arguments, init ? init : construct, fini, loaderFini,

@@ -4,6 +4,7 @@ import copy
 import ctypes
 import sys
 
+import numpy
 import torch
 
 DOUBLE = """
@@ -94,6 +95,21 @@ def devices() -> None:
             continue
         raise AssertionError("expected an error")
     assert torch.empty(4, dtype=torch.uint8, device="cuda").tolist() == [0xCD] * 4
+
+
+def dlpack() -> None:
+    x, host = torch.ones(50, device="cuda"), torch.ones(2)
+    assert x.__dlpack_device__() == (2, 0) and host.__dlpack_device__() == (1, 0)
+    twice(x, 50)
+    for y in (torch.from_dlpack(x), torch.from_dlpack(x.__dlpack__()),
+              torch.utils.dlpack.from_dlpack(x)):
+        assert y.is_cuda and y.data_ptr() == x.data_ptr() and y.tolist() == [2.0] * 50
+    assert not torch.from_dlpack(host).is_cuda
+    try:
+        numpy.from_dlpack(x)
+    except (BufferError, RuntimeError, TypeError):
+        return
+    raise AssertionError("NumPy took memory of the device")
 
 
 class Twice(torch.autograd.Function):

@@ -14,6 +14,25 @@ from fp4.sim import __main__ as sim
 from programs import torch
 
 HERE = pathlib.Path(__file__).resolve().parent
+CUTE = """
+import cutlass, torch
+import cutlass.cute as cute
+from cutlass.cute.runtime import from_dlpack
+
+@cute.kernel
+def add(x: cute.Tensor, step: cutlass.Constexpr):
+    i, _, _ = cute.arch.thread_idx()
+    x[i] = x[i] + step
+
+@cute.jit
+def launch(x: cute.Tensor, step: cutlass.Constexpr):
+    add(x, step).launch(grid=[1, 1, 1], block=[32, 1, 1])
+
+x = torch.zeros(32, device="cuda")
+for step in (1.0, 10.0):  # kernels of one name
+    cute.compile(launch, from_dlpack(x), step)(from_dlpack(x))
+print(set(x.tolist()))
+"""
 TRITON = """
 import torch, triton, triton.language as tl
 
@@ -66,6 +85,18 @@ class Scripts(unittest.TestCase):
 
     def test_a_tensor_of_the_host(self) -> None:
         self.assertEqual(self.script("host").returncode, 5)
+
+    def test_a_module(self) -> None:
+        done = run("--device=h200", "-m", "sim_script", "dlpack")
+        self.assertEqual((done.returncode, done.stdout), (0, "dlpack ended\n"), done.stderr)
+
+    @unittest.skipIf(importlib.util.find_spec("cutlass") is None, "the CuTe DSL is not installed")
+    def test_cute_dsl(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "add.py")
+            path.write_text(CUTE)
+            done = run(str(path))
+        self.assertEqual((done.returncode, done.stdout), (0, "{11.0}\n"), done.stderr)
 
     @unittest.skipIf(importlib.util.find_spec("triton") is None, "triton is not installed")
     def test_triton(self) -> None:

@@ -220,16 +220,12 @@ def _dlpack_device_of(capsule: Any) -> Any:
 
 def _from_dlpack(source: Any, **options: Any) -> _T:
     """torch.from_dlpack, which also takes back what _dlpack gave."""
-    if isinstance(source, _T):
-        on_device, source = is_on_device(source), _ORIGINAL["__dlpack__"](source)
-    else:
-        if hasattr(source, "__dlpack__"):
-            source = source.__dlpack__()
-        device = _dlpack_device_of(source)
-        on_device = device[0] == _DL_CUDA
-        if on_device:
-            device[:] = _DL_CPU, 0
-    result: _T = _FROM_DLPACK(source, **options)
+    capsule = source.__dlpack__() if hasattr(source, "__dlpack__") else source
+    device = _dlpack_device_of(capsule)
+    on_device = device[0] == _DL_CUDA
+    if on_device:
+        device[:] = _DL_CPU, 0
+    result: _T = _FROM_DLPACK(capsule, **options)
     if on_device:
         marked.add(result)
     return result
