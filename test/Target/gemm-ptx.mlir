@@ -23,7 +23,7 @@
 // MMAS-COUNT-4: tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16
 // MMAS-NOT: tcgen05.mma
 // MMAS: tcgen05.ld.sync.aligned.32x32b.x32.b32
-// MMAS-NEXT: begin inline asm
+// MMAS: begin inline asm
 // MMAS-NEXT: tcgen05.wait::ld.sync.aligned;
 // MMAS-COUNT-4: st.global.v4.b32
 // MMAS-NOT: st.global

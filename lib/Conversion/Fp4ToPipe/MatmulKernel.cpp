@@ -213,6 +213,8 @@ private:
   void drain(ValueRange accs, const Tile &tile, Conversion convert, Storing store);
   SmallVector<Value> read(ValueRange accs, Value column);
   Value hold(Value chunk);
+  using ProductBuilder::existing;
+  Value existing(Value column);
   void forColumns(const Tile &tile, int64_t most, LoopBody body);
   Value convert(ValueRange chunks, const Tile &tile, Value column);
   void store(Value chunk, const Tile &tile, Value column);
@@ -322,7 +324,11 @@ MatmulBuilder::Tile MatmulBuilder::findTile(Value m, Value n) {
   tile.row = shifted(group ? tile.row : mul(m, shape.workM()), placeM, shape.blockM());
   tile.scaleRowA = group ? shifted(tile.scaleRowA, placeM, shape.blockM()) : tile.row;
   tile.column = shifted(mul(n, shape.workN()), placeN, shape.tileN);
-  tile.rowB = shape.pair ? shifted(tile.column, placeM, shape.blockN()) : tile.column;
+  tile.rowB = tile.column;
+  if (shape.pair) // its blocks have halves of B
+    tile.rowB = shifted(tile.column,
+                        shape.clusterM == 2 ? placeM : arith::RemUIOp::create(b, loc, placeM, constant(2)),
+                        shape.blockN());
   tile.scaleRowB = tile.column;
   tile.alpha = alphaVector;
   tile.alpha2 = alpha2Vector;
@@ -470,30 +476,36 @@ SmallVector<Value> MatmulBuilder::read(ValueRange accs, Value column) {
 }
 
 /// Reads the accumulator, converts and stores it. The last columns stay in registers until all of it
-/// is read, where the next tile waits for it: then it is given back before these are stored.
+/// is read, where the next tile waits for it: then it is given back before these are stored. Each
+/// chunk of them is on its way while the one before it is converted.
 void MatmulBuilder::drain(ValueRange accs, const Tile &tile, Conversion convert, Storing store) {
+  int64_t streamed = shape.tileN - shape.heldColumns(), chunk = shape.chunk();
+  forColumns(tile, streamed, [&](Value column) {
+    SmallVector<Value> sums = read(accs, column);
+    Value place = add(tile.column, column);
+    store(convert(sums, place), place);
+  });
   struct Piece {
     Value chunk, column;
   };
-  // Columns that do not exist take what goes with the last that do.
-  int64_t last = (llvm::divideCeil(shape.n, shape.chunk()) - 1) * shape.chunk();
-  auto readPiece = [&](Value column, bool mayNotExist) -> Piece {
-    SmallVector<Value> sums = read(accs, column);
-    Value place = add(tile.column, column);
-    return {convert(sums, mayNotExist ? min(place, last) : place), place};
-  };
-  int64_t streamed = shape.tileN - shape.heldColumns();
-  forColumns(tile, streamed, [&](Value column) {
-    Piece piece = readPiece(column, false);
-    store(piece.chunk, piece.column);
-  });
   SmallVector<Piece> held;
-  for (int64_t column = streamed; column < shape.tileN; column += shape.chunk()) {
-    Piece piece = readPiece(constant(column), shape.n % shape.workN() != 0);
-    held.push_back({hold(piece.chunk), piece.column});
+  SmallVector<Value> next;
+  for (int64_t column = streamed; column < shape.tileN; column += chunk) {
+    SmallVector<Value> sums = column == streamed ? read(accs, constant(column)) : next;
+    if (column + chunk < shape.tileN)
+      next = read(accs, constant(column + chunk));
+    Value place = add(tile.column, constant(column));
+    held.push_back({hold(convert(sums, existing(place))), place});
   }
   for (const Piece &piece : held)
     store(piece.chunk, piece.column);
+}
+
+/// Columns that do not exist take what goes with the last that do.
+Value MatmulBuilder::existing(Value column) {
+  if (shape.n % shape.workN() == 0)
+    return column;
+  return min(column, (llvm::divideCeil(shape.n, shape.chunk()) - 1) * shape.chunk());
 }
 
 /// What becomes of a chunk of sums of each product.
@@ -533,12 +545,8 @@ void MatmulBuilder::buildEpilogue(ValueRange accs, const Tile &found) {
   if (shape.splits > 1)
     return buildJoin(accs, tile);
   if (results) {
-    // Columns that do not exist take what goes with the last that do.
-    int64_t last = (llvm::divideCeil(shape.n, shape.chunk()) - 1) * shape.chunk();
     return results->emitTile({tile.row, tile.column, rows}, [&](Value column) {
-      Value place = add(tile.column, column);
-      bool mayNotExist = shape.n % shape.workN() != 0;
-      return hold(convert(read(accs, column), tile, mayNotExist ? min(place, last) : place));
+      return hold(convert(read(accs, column), tile, existing(add(tile.column, column))));
     });
   }
   drain(

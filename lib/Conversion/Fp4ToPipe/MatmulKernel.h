@@ -92,8 +92,6 @@ struct MatmulShape {
   /// Columns that are read before any of them is stored. A tile of 256 columns has no second
   /// accumulator beside its scales, so the next tile waits until all of it is read.
   int64_t heldColumns() const {
-    if (storesTiles) // a staged tile takes no registers
-      return 0;
     int64_t bits = splits > 1 ? 32 : resultType.getIntOrFloatBitWidth();
     int64_t registers = body ? kHeldRegisters / 2 : kHeldRegisters; // a body needs others
     return hasOneAccumulator() ? std::min<int64_t>(tileN, registers * 32 / bits) : 0;

@@ -2,6 +2,8 @@
 
 #include "CostModel.h"
 
+#include "fp4/ISA/TimingRates.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/ErrorHandling.h"
 
@@ -75,6 +77,12 @@ static int64_t countTiles(const MatmulSize &size, const ProductTile &tile) {
   return tilesM * ceilDiv(size.n, tile.n * tile.clusterN) * tile.clusterN * size.splits;
 }
 
+/// Tiles that a worker takes one after the other.
+static int64_t wavesOf(const MatmulSize &size, const ProductTile &tile,
+                       const hw::TargetModel &target) {
+  return ceilDiv(countTiles(size, tile), productWorkers(tile, target));
+}
+
 /// What the tensor core computes where operands are swapped.
 static MatmulSize transposed(MatmulSize size) {
   std::swap(size.m, size.n);
@@ -97,7 +105,7 @@ ProductCost fp4::productCost(const MatmulSize &size, const ProductTile &tile,
   bool overlapped = tile.n * size.products <= 192;
   double cycles = std::max(overlapped ? main : main + rates.serialShare * epilogue, epilogue);
   ProductBound bound = cycles > epilogue ? step.bound : ProductBound::Epilogue;
-  double waves = ceilDiv(countTiles(size, tile), productWorkers(tile, target));
+  double waves = double(wavesOf(size, tile, target));
   double join = size.splits > 1 ? double(size.splits) * epilogue : 0; // of the last block
   double busy = waves * cycles + rates.tailCycles + epilogue + join;
   double memory = compulsoryBytes(size) / rates.memoryBytesPerCycle;
@@ -106,12 +114,60 @@ ProductCost fp4::productCost(const MatmulSize &size, const ProductTile &tile,
   return {std::max(busy, memory) + rates.launchCycles, bound};
 }
 
+//===----------------------------------------------------------------------===//
+// How results leave
+//===----------------------------------------------------------------------===//
+
+/// A rate of the target, or of B200 where nobody published one.
+static double cyclesOf(hw::TimingRate which, const hw::TargetModel &target) {
+  const hw::Rate *rate = hw::timingRate(target.name, which);
+  return *(rate ? rate : hw::timingRate("sm_100a", which));
+}
+
+double fp4::directStoreCycles(const MatmulSize &size, const ProductTile &tile,
+                              const hw::TargetModel &target) {
+  double bytes = double(std::min(size.m, kProductTileM) * std::min(size.n, tile.n) *
+                        size.resultBytes);
+  return double(wavesOf(size, tile, target)) * 2 * bytes / target.product->l2BytesPerCycle;
+}
+
+double fp4::stagedStoreCycles(const MatmulSize &size, const ProductTile &tile,
+                              const hw::TargetModel &target) {
+  double handOver = cyclesOf(hw::TimingRate::FenceProxyAsync, target) +
+                    cyclesOf(hw::TimingRate::MbarrierWake, target) +
+                    cyclesOf(hw::TimingRate::StoreLatency, target);
+  return directStoreCycles(size, tile, target) / 2 + handOver;
+}
+
+int64_t fp4::stagesThatCoverLoads(const MatmulSize &size, const ProductTile &tile, int64_t tileK,
+                                  int64_t stageBytes, const hw::TargetModel &target) {
+  double turn = cyclesOf(hw::TimingRate::L2Latency, target) +
+                cyclesOf(hw::TimingRate::TmaLatency, target) +
+                cyclesOf(hw::TimingRate::MbarrierWake, target) +
+                double(stageBytes) / cyclesOf(hw::TimingRate::TmaBytes, target);
+  double steps = double(tileK) / 64;
+  return 1 + int64_t(std::ceil(turn / (steps * stepCost(size, tile, *target.product).cycles)));
+}
+
 ProductTile fp4::cheapestTile(llvm::ArrayRef<ProductTile> candidates, const MatmulSize &size,
                               const hw::TargetModel &target) {
   ProductTile best = candidates.front();
   for (const ProductTile &tile : candidates.drop_front())
     if (productCost(size, tile, target).cycles < productCost(size, best, target).cycles)
       best = tile;
+  return best;
+}
+
+/// A divisor of `columns` that is within a quarter of `width`, else `width`: then all panels are as
+/// wide, and a tile is found without a division by a variable.
+static int64_t evenPanel(double width, int64_t columns) {
+  int64_t best = std::clamp<int64_t>(std::llround(width), 1, columns);
+  double least = width / 4;
+  for (int64_t divisor = 1; divisor <= columns; ++divisor)
+    if (double off = std::abs(double(divisor) - width); columns % divisor == 0 && off <= least) {
+      best = divisor;
+      least = off;
+    }
   return best;
 }
 
@@ -125,5 +181,5 @@ std::optional<int64_t> fp4::choosePanel(const MatmulSize &size, const ProductTil
   double workers = double(productWorkers(tile, target));
   double width = std::sqrt(workers * double(tile.rows()) / double(tile.n)) / double(tile.clusterN);
   int64_t columns = ceilDiv(size.n, tile.n * tile.clusterN);
-  return std::clamp<int64_t>(std::llround(width), 1, columns);
+  return evenPanel(width, columns);
 }

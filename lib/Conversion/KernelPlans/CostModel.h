@@ -10,8 +10,9 @@
 // and an output tile costs
 //   main = steps * that + FILL
 //   epi  = EPILOGUE * n
-// where a dual product has n columns and the rows of B twice. With two accumulators the two overlap, max(main, epi); with one (n = 256, where the second does
-// not fit beside the scales) only partly: max(main + SERIAL * epi, epi). A kernel is
+// where a dual product has n columns and the rows of B twice. With two accumulators the two overlap,
+// max(main, epi); with one (n = 256, where the second does not fit beside the scales) only partly:
+// max(main + SERIAL * epi, epi). A kernel is
 //   max(ceil(tiles / workers) * tile + TAIL + epi, compulsory bytes / DRAM) + LAUNCH.
 // Workers are multiprocessors, or the pairs of them. The model is fitted to public measurements of
 // B200 with another compiler's kernels. It ranks plans. What it says about time is a prediction.
@@ -78,6 +79,19 @@ ProductCost productCost(const MatmulSize &size, const ProductTile &tile,
 
 /// Tiles that the target's multiprocessors work on at a time.
 int64_t productWorkers(const ProductTile &tile, const hw::TargetModel &target);
+
+/// What the port of a multiprocessor to the L2 cache takes for the results of all its tiles. A thread
+/// has a row and stores 16 bytes of it at a time, which take a whole sector of 32 each.
+double directStoreCycles(const MatmulSize &size, const ProductTile &tile,
+                         const hw::TargetModel &target);
+/// The same where results leave through shared memory, in whole sectors; and what handing the last
+/// tile over takes: a fence of the proxy, a barrier, and a bulk store that reads its source.
+double stagedStoreCycles(const MatmulSize &size, const ProductTile &tile,
+                         const hw::TargetModel &target);
+/// Stages of `tileK` elements of K that keep the tensor core busy while a stage that it has released
+/// is loaded again from the L2 cache.
+int64_t stagesThatCoverLoads(const MatmulSize &size, const ProductTile &tile, int64_t tileK,
+                             int64_t stageBytes, const hw::TargetModel &target);
 
 /// The cheapest of `candidates`, which are not empty; of equals, the first.
 ProductTile cheapestTile(llvm::ArrayRef<ProductTile> candidates, const MatmulSize &size,

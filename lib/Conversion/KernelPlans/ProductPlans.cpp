@@ -98,7 +98,7 @@ static SmallVector<ProductTile> candidates(const KernelPlan &wish, BlockScaledMa
       if (wish.tile[1] && wish.tile[1] != n)
         continue;
       ProductTile tile{pair, n, pair ? 2 : 1, 1};
-      if (hasCluster) {
+      if (hasCluster && !(pair && wish.cluster[0] % 2)) { // else the check says what is wrong
         tile.clusterM = wish.cluster[0];
         tile.clusterN = wish.cluster[1];
       }
@@ -169,6 +169,62 @@ static void adviseSplit(BlockScaledMatmulOp op, const MatmulSize &size, const Pr
                         better->first, better->second / target.product->gigahertz / 1000);
 }
 
+/// Bytes of shared memory and columns of tensor memory that one stage and one accumulator take,
+/// with what a tile that begins within a block of scales loads more.
+static std::pair<int64_t, int64_t> footprint(const KernelPlan &plan, int64_t block,
+                                             int64_t products) {
+  auto [m, n, k] = plan.tile;
+  int64_t rowsOfB = products * (plan.pair ? n / 2 : n);
+  int64_t scaleRows = kProductTileM + products * int64_t(llvm::alignTo(n + 96, 128));
+  int64_t bytes = (kProductTileM + rowsOfB) * k / 2 + scaleRows * k / block;
+  int64_t columns = products * n + scaleRows / 32 * k / block / 4;
+  return {bytes, columns};
+}
+
+constexpr int64_t kBarrierBytes = 1024; ///< and the slot of tensor memory
+constexpr int64_t kStagedBytes = 2 * 128 * 128; ///< two tiles of a result, with the widest swizzle
+constexpr int64_t kMostStages = 8;
+
+/// Why a result cannot leave the kernel in tiles, and what it has instead; else empty. A tensor map
+/// has rows of whole 16 bytes.
+static std::pair<StringRef, std::string> whyStoresAreDirect(BlockScaledMatmulOp product) {
+  if (product.isGrouped() || product.getSplitK().value_or(1) > 1)
+    return {"is direct for products of groups and of ranges of K", "tma"};
+  if (!product.hasOnlyElements())
+    return {"is direct where more than the elements is a result", "tma"};
+  int64_t bytes = product.getColumns() * product.getElementType().getIntOrFloatBitWidth() / 8;
+  if (bytes % 16 == 0)
+    return {};
+  return {"is direct for rows of a result that are no multiple of 16 bytes",
+          "tma for " + std::to_string(bytes) + " bytes"};
+}
+
+/// Results leave through shared memory where that takes the port to the L2 cache less time, and where
+/// the stages that are left still cover the latency of loads.
+static bool isStagingBetter(const KernelPlan &plan, const KernelPlan &wish, const MatmulSize &size,
+                            const ProductTile &tile, const hw::TargetModel &target) {
+  int64_t bytes = footprint(plan, size.block, size.products).first;
+  int64_t room = target.sharedBytesPerCta - kBarrierBytes;
+  auto stagesIn = [&](int64_t capacity) {
+    return std::min(wish.stages.value_or(kMostStages), capacity / bytes);
+  };
+  int64_t stages = stagesIn(room - kStagedBytes);
+  int64_t enough = stagesThatCoverLoads(size, tile, plan.tile[2], bytes, target);
+  if (stages < 1 || (stages < enough && stages < stagesIn(room)))
+    return false;
+  return stagedStoreCycles(size, tile, target) < directStoreCycles(size, tile, target);
+}
+
+/// What a program says of the roles may leave no warp for it.
+static bool chooseStaging(BlockScaledMatmulOp product, const KernelPlan &plan,
+                          const KernelPlan &wish, const MatmulSize &size, const ProductTile &tile,
+                          const hw::TargetModel &target) {
+  auto roles = dyn_cast_or_null<pipe::RolePlanAttr>(wish.roles);
+  if (wish.store || tile.swap || (roles && !roles.getDriver(pipe::Engine::BulkStore)))
+    return wish.store == ResultStore::Tma;
+  return whyStoresAreDirect(product).first.empty() && isStagingBetter(plan, wish, size, tile, target);
+}
+
 static KernelPlan proposeProduct(Operation *op, const KernelPlan &wish,
                                  const hw::TargetModel &target) {
   auto product = cast<BlockScaledMatmulOp>(op);
@@ -189,7 +245,10 @@ static KernelPlan proposeProduct(Operation *op, const KernelPlan &wish,
   if (tile.blocks() > 1)
     plan.cluster = {tile.clusterM, tile.clusterN};
   plan.schedule = rasterOf(op->getContext(), size, tile, target);
-  plan.roles = tensorMemoryRoles(op->getContext(), wish.store == ResultStore::Tma);
+  bool staging = chooseStaging(product, wish.orElse(plan), wish, size, tile, target);
+  if (staging)
+    plan.store = ResultStore::Tma;
+  plan.roles = tensorMemoryRoles(op->getContext(), staging);
   plan.resident = 1;
   return plan;
 }
@@ -202,18 +261,6 @@ static std::string spell(const std::array<int64_t, 3> &sizes) {
   auto said = llvm::make_filter_range(sizes, [](int64_t size) { return size != 0; });
   return "[" +
          llvm::join(llvm::map_range(said, [](int64_t n) { return std::to_string(n); }), ", ") + "]";
-}
-
-/// Bytes of shared memory and columns of tensor memory that one stage and one accumulator take,
-/// with what a tile that begins within a block of scales loads more.
-static std::pair<int64_t, int64_t> footprint(const KernelPlan &plan, int64_t block,
-                                             int64_t products) {
-  auto [m, n, k] = plan.tile;
-  int64_t rowsOfB = products * (plan.pair ? n / 2 : n);
-  int64_t scaleRows = kProductTileM + products * int64_t(llvm::alignTo(n + 96, 128));
-  int64_t bytes = (kProductTileM + rowsOfB) * k / 2 + scaleRows * k / block;
-  int64_t columns = products * n + scaleRows / 32 * k / block / 4;
-  return {bytes, columns};
 }
 
 /// Columns of the tensor core are rows of the lhs. Where their tiles do not begin at a column of
@@ -265,7 +312,6 @@ static LogicalResult checkTile(Operation *op, const KernelPlan &plan,
                   spell(plan.tile));
   if (product.getSplitK().value_or(1) > 1 && k != kProductTileK)
     return misfit(op, "tile", "is 256 deep, which ranges of K are multiples of", spell(plan.tile));
-  constexpr int64_t kBarrierBytes = 1024; // and the slot of tensor memory
   auto [bytes, tmemColumns] =
       footprint(plan, blockSize(product.getFormat()), product.isDual() ? 2 : 1);
   if (bytes + kBarrierBytes <= target.sharedBytesPerCta && tmemColumns <= target.tmemColumns)
@@ -279,8 +325,9 @@ static LogicalResult checkTile(Operation *op, const KernelPlan &plan,
 static LogicalResult checkCluster(Operation *op, const KernelPlan &plan,
                                   const hw::TargetModel &target) {
   auto [m, n, none] = plan.cluster;
-  if (plan.pair && m != 2)
-    return misfit(op, "cluster", "has 2 blocks along m, which are the pair", spell(plan.cluster));
+  if (plan.pair && (m == 0 || m % 2))
+    return misfit(op, "cluster", "has an even number of blocks along m, two for each pair",
+                  spell(plan.cluster));
   if (m == 0)
     return success();
   int64_t most = target.maxClusterSize;
@@ -292,20 +339,11 @@ static LogicalResult checkCluster(Operation *op, const KernelPlan &plan,
   return success();
 }
 
-/// A tensor map has rows of whole 16 bytes.
 static LogicalResult checkStore(Operation *op, const KernelPlan &plan) {
-  auto product = cast<BlockScaledMatmulOp>(op);
-  int64_t bits = product.getColumns() * product.getElementType().getIntOrFloatBitWidth();
   if (plan.store != ResultStore::Tma)
     return success();
-  if (product.isGrouped() || product.getSplitK().value_or(1) > 1)
-    return misfit(op, "store", "is direct for products of groups and of ranges of K", "tma");
-  if (!product.hasOnlyElements())
-    return misfit(op, "store", "is direct where more than the elements is a result", "tma");
-  if (bits % 128 == 0)
-    return success();
-  return misfit(op, "store", "is direct for rows of a result that are no multiple of 16 bytes",
-                "tma for " + Twine(bits / 8) + " bytes");
+  auto [must, found] = whyStoresAreDirect(cast<BlockScaledMatmulOp>(op));
+  return must.empty() ? success() : LogicalResult(misfit(op, "store", must, found));
 }
 
 /// A block needs most of the shared memory and all accumulators of tensor memory.

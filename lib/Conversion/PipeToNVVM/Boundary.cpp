@@ -65,6 +65,10 @@ private:
                            NVVM::NVVMDialect::getMaxnregAttrName()})
       if (Attribute value = op->getAttr(name))
         kernel->setAttr(name, value);
+    // A block has the tensor memory for itself, unless the kernel says otherwise. ptxas, which is not
+    // told, spills registers to have several.
+    if (state.tmemColumns && !kernel->hasAttr(NVVM::NVVMDialect::getMinctasmAttrName()))
+      kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), b.getI32IntegerAttr(1));
     if (auto bytes = op->getAttrOfType<IntegerAttr>(fp4::pipe::PipeDialect::kSharedBytesAttr))
       kernel->setAttr("fp4.dynamic_shared_bytes", b.getI64IntegerAttr(bytes.getInt()));
   }

@@ -42,13 +42,28 @@ struct LowerRead : fp4::PipePattern<fp4::pipe::ReadOp> {
       words.push_back(count == 1 ? loaded
                                  : LLVM::ExtractElementOp::create(
                                        rewriter, loc, loaded, fp4::constantI32(rewriter, loc, i)));
+    rewriter.setInsertionPoint(placeOfWait(op));
     for (Value &value : words = fp4::waitForLoaded(rewriter, loc, words))
       value = arith::BitcastOp::create(rewriter, loc, type.getElementType(), value);
-    rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, type, words);
+    rewriter.replaceOp(op, vector::FromElementsOp::create(rewriter, loc, type, words));
     return success();
   }
 
 private:
+  /// A thread waits before it uses what it reads, or does anything but arithmetic: in the meantime it
+  /// converts what it has read before.
+  static Operation *placeOfWait(fp4::pipe::ReadOp op) {
+    Block *block = op->getBlock();
+    llvm::SmallPtrSet<Operation *, 4> users;
+    for (Operation *user : op->getUsers())
+      users.insert(block->findAncestorOpInBlock(*user));
+    Operation *place = op->getNextNode();
+    while (!users.contains(place) && isMemoryEffectFree(place) &&
+           !place->hasTrait<OpTrait::IsTerminator>())
+      place = place->getNextNode();
+    return place;
+  }
+
   Value address(OpBuilder &b, Location loc, OpAdaptor adaptor) const {
     Value quadrant =
         arith::AndIOp::create(b, loc, state.threadIndex, fp4::constantI32(b, loc, 0x60));

@@ -191,6 +191,21 @@ static void describeKernel(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
   state.tmemColumns = integerAttr(kernel, PipeDialect::kTmemColumnsAttr);
 }
 
+/// The place of a block follows from its rank. ptxas would compute %cluster_ctaid from the sizes that
+/// the launch gives, on the way to the first load.
+static void deriveBlockIds(OpBuilder &b, gpu::GPUFuncOp kernel, const fp4::KernelState &state) {
+  kernel.walk([&](gpu::ClusterBlockIdOp op) {
+    if (op.getDimension() == gpu::Dimension::z)
+      return;
+    auto direction = op.getDimension() == gpu::Dimension::x ? fp4::hw::ClusterDirection::M
+                                                            : fp4::hw::ClusterDirection::N;
+    Value place = fp4::placeInCluster(b, op.getLoc(), state, direction);
+    op.replaceAllUsesWith(
+        arith::IndexCastOp::create(b, op.getLoc(), b.getIndexType(), place).getResult());
+    op.erase();
+  });
+}
+
 fp4::KernelState fp4::emitPrologue(gpu::GPUFuncOp kernel) {
   KernelState state;
   if (kernel.getOps<pipe::RoleRegionOp>().empty())
@@ -201,8 +216,10 @@ fp4::KernelState fp4::emitPrologue(gpu::GPUFuncOp kernel) {
   state.threadIndex = NVVM::ThreadIdXOp::create(b, loc, b.getI32Type());
   state.warpIndex = arith::ShRUIOp::create(b, loc, state.threadIndex, constantI32(b, loc, 5));
   state.sharedBase = LLVM::AddressOfOp::create(b, loc, sharedSymbol(kernel));
-  if (state.cluster.size() > 1)
+  if (state.cluster.size() > 1) {
     state.clusterRank = NVVM::ClusterId::create(b, loc, b.getI32Type());
+    deriveBlockIds(b, kernel, state);
+  }
   emitIfEqual(b, loc, state.threadIndex, 0, [&] { initializeBlock(b, kernel, state); });
   std::optional<int32_t> warp = tensorWarp(kernel);
   Value slot =

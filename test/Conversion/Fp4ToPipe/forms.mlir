@@ -6,7 +6,8 @@
 // and after simplification. The depths are what 232448 bytes of shared memory and 512 columns of
 // tensor memory allow: two accumulators fit beside the scales for up to 192 columns. Where K is one tile,
 // no loop fills an accumulator, and it gets up to four stages. Scales have a set of columns per stage;
-// beside two accumulators of 192 columns there is room for two sets.
+// beside two accumulators of 192 columns there is room for two sets. Where results leave through shared
+// memory, two tiles of 16 KB of them take the place of a stage.
 
 // CHECK-LABEL: gpu.module @n64_matmul_0
 // CHECK: pipe.tmem_columns = 512 : i64
@@ -59,10 +60,19 @@ func.func @n192(%a: tensor<129x272xf4E2M1FN>, %sa: tensor<129x17xf8E4M3FN, #fp4.
 // CHECK-LABEL: gpu.module @n256_matmul_0
 // CHECK: pipe.tmem_columns = 512 : i64
 // CHECK: pipe.channel from tensor to threads(128) depth 1 payload [0]
-// CHECK: pipe.channel from tma to tensor depth 4
+// CHECK: pipe.channel from tma to tensor depth 3
+// CHECK: pipe.channel from threads(128) to bulk_store depth 2
 // CHECK: pipe.role load
 // CHECK: pipe.role mma
 // CHECK: pipe.role epilogue
+// The accumulator is given back before any of its elements is staged; four tiles of the result are
+// successive stages of one channel.
+// CHECK-COUNT-4: pipe.read
+// CHECK-NOT: pipe.stage
+// CHECK: pipe.consumer_release %accs
+// CHECK-COUNT-4: pipe.stage
+// CHECK: pipe.role store
+// CHECK-COUNT-4: pipe.store_tile
 func.func @n256(%a: tensor<128x1024xf4E2M1FN>, %sa: tensor<128x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<512x1024xf4E2M1FN>, %sb: tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<128x512xf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 256, 256]>}
@@ -87,7 +97,7 @@ func.func @m1n8k64(%a: tensor<1x64xf4E2M1FN>, %sa: tensor<1x4xf8E4M3FN, #fp4.sca
 // CHECK-LABEL: gpu.module @mx200_matmul_0
 // CHECK: pipe.tmem_columns = 512 : i64
 // CHECK: pipe.channel from tensor to threads(128) depth 2 payload [0]
-// CHECK: pipe.channel from tma to tensor depth 5
+// CHECK: pipe.channel from tma to tensor depth 4
 // CHECK: pipe.role load
 // CHECK: pipe.role mma
 // CHECK: pipe.role epilogue

@@ -19,10 +19,10 @@
 // TILES-DAG: schedule #pipe.static_persistent<panels<4>>
 func.func @products(%a: tensor<256x256xf4E2M1FN>, %s: !sa) -> (tensor<256x256xbf16>, tensor<256x256xf32>) {
   // OWN: fp4.blockscaled_matmul {{.*}}tile = [256, 64, 256], cluster = [2, 1], pair, schedule = #pipe.static_persistent<along_m>
-  // ASKED: fp4.blockscaled_matmul {{.*}}tile = [128, 256, 256], schedule = #pipe.static_persistent<along_m>
+  // ASKED: fp4.blockscaled_matmul {{.*}}tile = [128, 256, 256], store = tma, schedule = #pipe.static_persistent<along_m>
   %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>}
       : (tensor<256x256xf4E2M1FN>, !sa, tensor<256x256xf4E2M1FN>, !sa) -> tensor<256x256xbf16>
-  // CHECK: fp4.blockscaled_matmul {{.*}}tile = [128, 192, 256], schedule = #pipe.static_persistent<panels<4>>
+  // CHECK: fp4.blockscaled_matmul {{.*}}tile = [128, 192, 256], store = tma, schedule = #pipe.static_persistent<panels<4>>
   %z = fp4.blockscaled_matmul %a scaled %s, %a scaled %s
       {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 192, 256], schedule = #pipe.static_persistent<panels<4>>, stages = 3, accumulators = 1>}
       : (tensor<256x256xf4E2M1FN>, !sa, tensor<256x256xf4E2M1FN>, !sa) -> tensor<256x256xf32>

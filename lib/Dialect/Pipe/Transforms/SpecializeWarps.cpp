@@ -3,8 +3,10 @@
 // From the sequential to the specialized form. The role of an op is the one that drives its engine in
 // the kernel's role plan:
 //  1. A tile (a value in shared or tensor memory) crosses when its defining op and a user have
-//     different roles. A tile that one role both makes and uses stays a value of that role. The crossing tiles of one block with the same producer and consumer become
-//     one channel.
+//     different roles. A tile that one role both makes and uses stays a value of that role. The
+//     crossing tiles of one block with the same producer and consumer become one channel. Tiles of
+//     one type of which each has been used when the next is made are successive stages of it, all
+//     others are together in one stage.
 //  2. Every role gets a copy of the code with regions. Ops of other roles are erased from it, and
 //     its ends of channels are put in: acquire and commit around its accesses to the tiles it
 //     produces, wait and release around those to the tiles it consumes.
@@ -37,13 +39,17 @@ struct Crossing {
   Engine fills; ///< the engine of the ops that fill them
   /// Roles that use the tiles, in the order of the plan, with an engine of theirs that does.
   SmallVector<std::pair<RoleAttr, Engine>> consumers;
-  SmallVector<Value> tiles; ///< in the order of their definitions
+  /// The tiles of each stage, in the order of their definitions. Where there are several stages, each
+  /// has one tile.
+  SmallVector<SmallVector<Value>> stages;
   ChannelOp channel;
 
   bool usedBy(RoleAttr role) const {
     return llvm::any_of(consumers, [&](auto consumer) { return consumer.first == role; });
   }
-  Block *block() const { return Value(tiles.front()).getParentBlock(); }
+  Block *block() const { return Value(firstTile()).getParentBlock(); }
+  Value firstTile() const { return stages.front().front(); }
+  bool take(Value tile);
 };
 
 class KernelSpecializer {
@@ -64,8 +70,8 @@ private:
   void createChannels(OpBuilder &builder);
   void setScopes();
   LogicalResult buildRole(OpBuilder &builder, RoleAttr role);
-  void putProducerEnd(OpBuilder &builder, Crossing &crossing, IRMapping &mapping);
-  void putConsumerEnd(OpBuilder &builder, Crossing &crossing, RoleAttr role, IRMapping &mapping);
+  void putProducerEnd(OpBuilder &builder, Crossing &crossing, ValueRange tiles);
+  void putConsumerEnd(OpBuilder &builder, Crossing &crossing, RoleAttr role, ValueRange tiles);
   LogicalResult eraseOtherRoles(RoleRegionOp region);
   void sinkScalars();
 
@@ -106,9 +112,31 @@ LogicalResult KernelSpecializer::checkOps() {
   return failure(result.wasInterrupted());
 }
 
+/// Whether nothing uses `tile` where `later`, a tile of the same block, is made.
+static bool isUsedBefore(Value tile, Value later) {
+  Block *block = tile.getParentBlock();
+  return llvm::all_of(tile.getUsers(), [&](Operation *user) {
+    Operation *ancestor = block->findAncestorOpInBlock(*user);
+    return ancestor && ancestor->isBeforeInBlock(later.getDefiningOp());
+  });
+}
+
+/// Adds `tile` to the last stage, or a stage with it; false where neither has room for it.
+bool Crossing::take(Value tile) {
+  if (tile.getType() == firstTile().getType() && stages.back().size() == 1 &&
+      isUsedBefore(stages.back().front(), tile)) {
+    stages.push_back({tile});
+    return true;
+  }
+  if (stages.size() > 1)
+    return false;
+  stages.front().push_back(tile);
+  return true;
+}
+
 /// Tiles of one block with the same producer and consumers share a channel.
 void KernelSpecializer::addTile(Value tile, EngineOpInterface producer) {
-  Crossing crossing = {roleOf(producer), producer.getEngine(), {}, {tile}, {}};
+  Crossing crossing = {roleOf(producer), producer.getEngine(), {}, {{tile}}, {}};
   for (RoleAttr role : plan.getRoles()) {
     auto user = llvm::find_if(tile.getUsers(), [&](Operation *op) { return roleOf(op) == role; });
     if (role != crossing.producer && user != tile.getUsers().end())
@@ -120,10 +148,8 @@ void KernelSpecializer::addTile(Value tile, EngineOpInterface producer) {
     if (other.producer == crossing.producer && other.fills == crossing.fills &&
         llvm::equal(llvm::make_first_range(other.consumers),
                     llvm::make_first_range(crossing.consumers)) &&
-        other.block() == tile.getParentBlock()) {
-      other.tiles.push_back(tile);
+        other.block() == tile.getParentBlock() && other.take(tile))
       return;
-    }
   crossings.push_back(std::move(crossing));
 }
 
@@ -141,7 +167,7 @@ void KernelSpecializer::findCrossings() {
 
 void KernelSpecializer::createChannels(OpBuilder &builder) {
   for (Crossing &crossing : crossings) {
-    auto payload = llvm::map_to_vector(crossing.tiles, [](Value v) { return v.getType(); });
+    auto payload = llvm::map_to_vector(crossing.stages.front(), [](Value v) { return v.getType(); });
     auto type = ChannelType::get(builder.getContext(), payload);
     Engine full = crossing.producer.getCompletion(crossing.fills);
     SmallVector<Attribute> empty;
@@ -152,7 +178,7 @@ void KernelSpecializer::createChannels(OpBuilder &builder) {
       arrivals.push_back(role.getArrivals(completion));
     }
     crossing.channel = ChannelOp::create(
-        builder, crossing.tiles.front().getLoc(), type, full, crossing.producer.getArrivals(full),
+        builder, crossing.firstTile().getLoc(), type, full, crossing.producer.getArrivals(full),
         builder.getArrayAttr(empty), builder.getDenseI32ArrayAttr(arrivals), Scope::Cta,
         IntegerAttr(), DenseI64ArrayAttr(), DenseI64ArrayAttr(), IntegerAttr());
   }
@@ -184,10 +210,8 @@ userRange(Block *block, ValueRange values, llvm::function_ref<bool(Operation *)>
   return {first, last};
 }
 
-void KernelSpecializer::putProducerEnd(OpBuilder &builder, Crossing &crossing,
-                                       IRMapping &mapping) {
-  auto tiles =
-      llvm::map_to_vector(crossing.tiles, [&](Value v) { return mapping.lookup(v); });
+/// Around the accesses of the role being built to the `tiles` of a stage that it fills.
+void KernelSpecializer::putProducerEnd(OpBuilder &builder, Crossing &crossing, ValueRange tiles) {
   Operation *firstDef = tiles.front().getDefiningOp();
   Location loc = firstDef->getLoc();
   builder.setInsertionPoint(firstDef);
@@ -207,10 +231,9 @@ void KernelSpecializer::putProducerEnd(OpBuilder &builder, Crossing &crossing,
   ProducerCommitOp::create(builder, loc, crossing.channel, Value());
 }
 
+/// The same of a stage that it uses.
 void KernelSpecializer::putConsumerEnd(OpBuilder &builder, Crossing &crossing, RoleAttr role,
-                                       IRMapping &mapping) {
-  auto tiles =
-      llvm::map_to_vector(crossing.tiles, [&](Value v) { return mapping.lookup(v); });
+                                       ValueRange tiles) {
   auto hasRole = [&](Operation *op) { return roleOf(op) == role; };
   Block *block = tiles.front().getParentBlock();
   auto [first, last] = userRange(block, tiles, hasRole);
@@ -267,12 +290,14 @@ LogicalResult KernelSpecializer::buildRole(OpBuilder &builder, RoleAttr role) {
   IRMapping mapping;
   for (Operation *op : body)
     builder.clone(*op, mapping);
-  for (Crossing &crossing : crossings) {
-    if (crossing.producer == role)
-      putProducerEnd(builder, crossing, mapping);
-    if (crossing.usedBy(role))
-      putConsumerEnd(builder, crossing, role, mapping);
-  }
+  for (Crossing &crossing : crossings)
+    for (ArrayRef<Value> stage : crossing.stages) {
+      auto tiles = llvm::map_to_vector(stage, [&](Value v) { return mapping.lookup(v); });
+      if (crossing.producer == role)
+        putProducerEnd(builder, crossing, tiles);
+      if (crossing.usedBy(role))
+        putConsumerEnd(builder, crossing, role, tiles);
+    }
   return eraseOtherRoles(region);
 }
 

@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
@@ -41,13 +42,19 @@ struct Tile {
 };
 } // namespace
 
+/// `count` is known to be a multiple of `unit`.
+static bool isMultiple(Value count, int64_t unit) {
+  APInt value;
+  return matchPattern(count, m_ConstantInt(&value)) && value.getSExtValue() % unit == 0;
+}
+
 /// Tile number `t` in panels of `width` columns, the last of which may be narrower.
 static Tile tileInPanels(I32Builder i32, Value t, Value numM, Value numN, int64_t width) {
   Value columns = i32.constant(width);
   Value whole = i32.mul(numM, columns); // tiles of a whole panel
   Value panel = i32.div(t, whole), within = i32.rem(t, whole);
   Value first = i32.mul(panel, columns);
-  Value actual = i32.min(i32.sub(numN, first), columns);
+  Value actual = isMultiple(numN, width) ? columns : i32.min(i32.sub(numN, first), columns);
   return {i32.div(within, actual), i32.add(first, i32.rem(within, actual))};
 }
 
@@ -63,14 +70,17 @@ static Tile tileOf(I32Builder i32, StaticPersistentAttr schedule, Value t, Value
   llvm_unreachable("all rasters are handled");
 }
 
-/// The number of this worker and how many there are: blocks, or clusters of them.
+/// The number of this worker and how many there are: blocks, or clusters of them, which a grid has
+/// side by side along x. %clusterid and %nclusterid say the same; ptxas computes them from the sizes
+/// that the launch gives, in ten instructions and more.
 static std::pair<Value, Value> workers(I32Builder i32, fp4::hw::ClusterShape cluster) {
   OpBuilder &b = i32.b;
-  if (cluster.size() == 1)
-    return {i32.index(gpu::BlockIdOp::create(b, i32.loc, gpu::Dimension::x)),
-            i32.index(gpu::GridDimOp::create(b, i32.loc, gpu::Dimension::x))};
-  return {i32.index(gpu::ClusterIdOp::create(b, i32.loc, gpu::Dimension::x)),
-          i32.index(gpu::ClusterDimOp::create(b, i32.loc, gpu::Dimension::x))};
+  Value block = i32.index(gpu::BlockIdOp::create(b, i32.loc, gpu::Dimension::x));
+  Value blocks = i32.index(gpu::GridDimOp::create(b, i32.loc, gpu::Dimension::x));
+  if (cluster.m == 1)
+    return {block, blocks};
+  Value along = i32.constant(cluster.m);
+  return {i32.div(block, along), i32.div(blocks, along)};
 }
 
 void StaticPersistentAttr::expand(RewriterBase &rewriter, Operation *op,
