@@ -213,8 +213,7 @@ private:
   void drain(ValueRange accs, const Tile &tile, Conversion convert, Storing store);
   SmallVector<Value> read(ValueRange accs, Value column);
   Value hold(Value chunk);
-  using ProductBuilder::existing;
-  Value existing(Value column);
+  Value orLast(Value column);
   void forColumns(const Tile &tile, int64_t most, LoopBody body);
   Value convert(ValueRange chunks, const Tile &tile, Value column);
   void store(Value chunk, const Tile &tile, Value column);
@@ -324,11 +323,10 @@ MatmulBuilder::Tile MatmulBuilder::findTile(Value m, Value n) {
   tile.row = shifted(group ? tile.row : mul(m, shape.workM()), placeM, shape.blockM());
   tile.scaleRowA = group ? shifted(tile.scaleRowA, placeM, shape.blockM()) : tile.row;
   tile.column = shifted(mul(n, shape.workN()), placeN, shape.tileN);
-  tile.rowB = tile.column;
-  if (shape.pair) // its blocks have halves of B
-    tile.rowB = shifted(tile.column,
-                        shape.clusterM == 2 ? placeM : arith::RemUIOp::create(b, loc, placeM, constant(2)),
-                        shape.blockN());
+  Value half = placeM; // of B, that a block of a pair has
+  if (shape.pair && shape.clusterM > 2)
+    half = arith::RemUIOp::create(b, loc, placeM, constant(2));
+  tile.rowB = shape.pair ? shifted(tile.column, half, shape.blockN()) : tile.column;
   tile.scaleRowB = tile.column;
   tile.alpha = alphaVector;
   tile.alpha2 = alpha2Vector;
@@ -485,24 +483,21 @@ void MatmulBuilder::drain(ValueRange accs, const Tile &tile, Conversion convert,
     Value place = add(tile.column, column);
     store(convert(sums, place), place);
   });
-  struct Piece {
-    Value chunk, column;
-  };
-  SmallVector<Piece> held;
+  SmallVector<std::pair<Value, Value>> held; // with their columns
   SmallVector<Value> next;
   for (int64_t column = streamed; column < shape.tileN; column += chunk) {
     SmallVector<Value> sums = column == streamed ? read(accs, constant(column)) : next;
     if (column + chunk < shape.tileN)
       next = read(accs, constant(column + chunk));
     Value place = add(tile.column, constant(column));
-    held.push_back({hold(convert(sums, existing(place))), place});
+    held.push_back({hold(convert(sums, orLast(place))), place});
   }
-  for (const Piece &piece : held)
-    store(piece.chunk, piece.column);
+  for (auto [piece, column] : held)
+    store(piece, column);
 }
 
 /// Columns that do not exist take what goes with the last that do.
-Value MatmulBuilder::existing(Value column) {
+Value MatmulBuilder::orLast(Value column) {
   if (shape.n % shape.workN() == 0)
     return column;
   return min(column, (llvm::divideCeil(shape.n, shape.chunk()) - 1) * shape.chunk());
@@ -546,7 +541,7 @@ void MatmulBuilder::buildEpilogue(ValueRange accs, const Tile &found) {
     return buildJoin(accs, tile);
   if (results) {
     return results->emitTile({tile.row, tile.column, rows}, [&](Value column) {
-      return hold(convert(read(accs, column), tile, existing(add(tile.column, column))));
+      return hold(convert(read(accs, column), tile, orLast(add(tile.column, column))));
     });
   }
   drain(
@@ -596,7 +591,6 @@ void MatmulBuilder::buildJoin(ValueRange accs, const Tile &tile) {
   });
 }
 
-/// The rows of this block from `row` on, in the columns of a chunk.
 gpu::GPUFuncOp fp4::buildMatmulKernel(gpu::GPUModuleOp module, const MatmulShape &shape,
                                       const KernelPlan &plan, Location loc) {
   gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), plan, loc);
