@@ -50,6 +50,19 @@ int print(const std::string &text, const char *what) {
   return exitCode(written.error());
 }
 
+/// Nothing failed; but did every order run?
+static int codeOfOrders(const std::vector<sim::OrderReport> &launches) {
+  for (const sim::OrderReport &launch : launches)
+    if (!launch.complete) {
+      const Error left{ErrorKind::Simulation,
+                       fmt::format("not every order of kernel '{}' has run", launch.kernel),
+                       "raise --max-orders, or run a smaller problem"};
+      std::fputs(format(left).c_str(), stderr);
+      return sim::kOrdersLeft;
+    }
+  return 0;
+}
+
 int runAndReport(const Runner &runner, const RunOptions &options) {
   std::vector<sim::HazardReport> hazards;
   auto report = runner.run(options, &hazards);
@@ -61,8 +74,11 @@ int runAndReport(const Runner &runner, const RunOptions &options) {
   if (int code = print(options.json ? report->json() : report->text(), "report"); code != 0)
     return code;
   if (report->passed())
-    return 0;
+    return codeOfOrders(report->orders);
   if (auto found = reportHazards(hazards)) {
+    for (const sim::OrderReport &orders : report->orders)
+      if (!orders.order.empty())
+        found->note += fmt::format("; --replay '{}' repeats the order", orders.order);
     std::fputs(format(*found).c_str(), stderr);
     return exitCode(*found);
   }

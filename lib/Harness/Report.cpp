@@ -279,6 +279,8 @@ void ReportText::printChecks() {
                             : fmt::format("none ({} check)", report.check));
   if (report.counted)
     line("accesses", sim::textOf(report.wasteful));
+  for (const sim::OrderReport &orders : report.orders)
+    line("orders", fmt::format("{}: {}", orders.kernel, sim::summaryOf(orders)));
   for (size_t i = 0; i < report.times.size(); ++i) {
     sim::KernelTime time = report.times[i];
     if (i < report.kernels.size()) // a module of ours has one kernel, of which it is the name
@@ -333,6 +335,8 @@ std::string RunReport::json() const {
     object["wasteful_accesses"] = listToJson(wasteful);
   if (!times.empty())
     object["predicted_times"] = listToJson(times);
+  if (!orders.empty())
+    object["orders"] = listToJson(orders);
   if (!check.empty()) {
     object["check"] = check;
     object["hazards"] = listToJson(hazards);

@@ -89,6 +89,7 @@ public:
       report_.hazards = instruments->hazards();
       report_.counted = instruments->counts();
       report_.times = instruments->times();
+      report_.orders = instruments->orders();
       report_.wasteful = instruments->wasteful();
     }
     if (hazards)

@@ -10,6 +10,7 @@
 #include "fp4/Support/InputFile.h"
 #include "fp4/Support/OutputFile.h"
 #include "fp4/Harness/Runner.h"
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -138,6 +139,9 @@ void setEnvironment(const ProgramOptions &options, const fs::path &folder, const
                     const std::string &report) {
   setenv("FP4_SIM_DEVICE", options.device.c_str(), 1);
   setenv("FP4_SIM_POLICY", options.policy.c_str(), 1);
+  setenv("FP4_SIM_MAX_ORDERS", std::to_string(options.maxOrders).c_str(), 1);
+  const bool isOrder = options.replay.find(": ") != options.replay.npos;
+  setenv("FP4_SIM_REPLAY", (isOrder ? options.replay : absolute(options.replay)).c_str(), 1);
   setenv("FP4_SIM_TIME", options.time ? "1" : "0", 1);
   setenv("FP4_SIM_SEED", std::to_string(options.seed).c_str(), 1);
   setenv("FP4_SIM_THREADS", std::to_string(options.hostThreads).c_str(), 1);
@@ -197,6 +201,7 @@ struct Findings {
   nlohmann::ordered_json hazards = nlohmann::ordered_json::array();
   nlohmann::ordered_json accesses = nlohmann::ordered_json::array(); ///< that cost too much
   nlohmann::ordered_json times = nlohmann::ordered_json::array();    ///< predicted
+  nlohmann::ordered_json orders = nlohmann::ordered_json::array();   ///< of each launch
   uint64_t launches = 0, instructions = 0;
   double seconds = 0;
 };
@@ -220,7 +225,8 @@ Findings readReport(const std::string &path) {
       found.unfinished.erase(rest);
     for (auto [name, list] :
          {std::pair("kernel", &found.kernels), std::pair("hazard", &found.hazards),
-          std::pair("access", &found.accesses), std::pair("time", &found.times)})
+          std::pair("access", &found.accesses), std::pair("time", &found.times),
+          std::pair("orders", &found.orders)})
       if (kind == name)
         list->push_back(nlohmann::ordered_json::parse(rest, nullptr, false));
     uint64_t launches = 0, instructions = 0;
@@ -267,6 +273,10 @@ int codeOf(const Findings &found, int status) {
     return static_cast<int>(ErrorKind::Device);
   if (WEXITSTATUS(status) == 0 && (found.lost || !found.unfinished.empty()))
     return static_cast<int>(ErrorKind::Usage);
+  if (WEXITSTATUS(status) == 0 && std::ranges::any_of(found.orders, [](const auto &launch) {
+        return !launch.value("complete", true);
+      }))
+    return sim::kOrdersLeft;
   return WEXITSTATUS(status);
 }
 
@@ -289,6 +299,8 @@ nlohmann::ordered_json toJson(const Findings &found, const ProgramOptions &optio
     object["wasteful_accesses"] = found.accesses;
   if (options.time)
     object["predicted_times"] = found.times;
+  if (!found.orders.empty())
+    object["orders"] = found.orders;
   return object;
 }
 

@@ -14,6 +14,7 @@
 #include "fp4/Sim/AccessStatistics.h"
 #include "fp4/Sim/HazardChecker.h"
 #include "fp4/Sim/KernelTime.h"
+#include "fp4/Sim/Orders.h"
 
 #include <functional>
 #include <map>
@@ -70,6 +71,7 @@ struct RunReport {
   std::vector<sim::HazardReport> hazards; ///< what it found
   bool counted = false;                   ///< accesses were counted
   std::vector<sim::KernelTime> times;     ///< predicted, with --time
+  std::vector<sim::OrderReport> orders;   ///< of each launch, with --policy exhaustive
   std::vector<sim::AccessCount> wasteful; ///< those that cost more than they must
   double runMilliseconds = 0, referenceMilliseconds = 0;
   std::vector<std::string> notes;

@@ -71,6 +71,8 @@ public:
   std::string explain(uint64_t address, uint64_t bytes) const;
 
   uint64_t bytesInUse() const { return inUse; }
+  /// By address.
+  const std::vector<std::unique_ptr<Allocation>> &allocations() const { return table; }
 
   /// From now on allocations remember which of their bytes were written by write and fill of this
   /// class and by callers of markWritten.

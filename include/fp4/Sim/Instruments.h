@@ -44,6 +44,9 @@ public:
   /// The predicted times of all launches so far, with the option `time`.
   const std::vector<KernelTime> &times() const { return predicted; }
 
+  /// The orders of all launches so far, with the policy exhaustive.
+  const std::vector<OrderReport> &orders() const { return explored; }
+
   bool hasTimeline() const { return timeline != nullptr; }
   /// The name that the timeline has until finish(); empty for a device or a pipe.
   std::string timelineDraft() const;
@@ -61,6 +64,7 @@ private:
   std::unique_ptr<Timeline> timeline; ///< writes to timelineFile
   ObserverList observers;             ///< those that there are
   std::vector<KernelTime> predicted;
+  std::vector<OrderReport> explored;
 };
 
 } // namespace fp4::sim

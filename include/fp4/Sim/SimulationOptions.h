@@ -14,9 +14,12 @@ namespace fp4::sim {
 
 struct SimulationOptions {
   std::string target = "sm_100a"; ///< what the code was emitted for
-  std::string policy = "eager";   ///< eager | lazy | random | delay | timed
+  std::string policy = "eager";   ///< eager | lazy | random | delay | timed | exhaustive
   bool time = false;              ///< policy timed, and what it predicts is reported
   uint64_t seed = 1;              ///< of the random policy
+  uint64_t maxOrders = 0;         ///< of the policy exhaustive, for each launch; 0: no limit
+  /// ... an order that a report named, or the name of a file that holds it: it alone runs.
+  std::string replay;
   /// The hazard checker: off | default | strict; empty: default, where a simulator runs the
   /// program. What a program may do follows from it: with off as with default what practice relies
   /// on, with strict the letter of the PTX text.

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "fp4/Sim/GlobalMemory.h"
+#include "fp4/Sim/Orders.h"
 #include "fp4/Sim/Program.h"
 #include <functional>
 #include <span>
@@ -29,9 +30,10 @@ enum class CompletionPolicy : uint8_t {
   Random, ///< at a random point in the schedule, by the seed
   Delay,  ///< after a fixed number of scheduling rounds, on the chosen engine; others eager
   Timed,  ///< when it would on the device, as far as is known (KernelTime.h); one host thread
+  Exhaustive, ///< in every order that makes a difference (Orders.h); one host thread
 };
 
-/// eager, lazy, random, delay, timed.
+/// eager, lazy, random, delay, timed, exhaustive.
 Expected<CompletionPolicy> parseCompletionPolicy(std::string_view text);
 
 /// The reaction to a read of shared memory that was never written.
@@ -72,6 +74,7 @@ struct SimOptions {
   /// Receives the predicted time of every launch with CompletionPolicy::Timed.
   std::function<void(KernelTime)> predicted;
   Observer *observer = nullptr; ///< see Observer.h; forces one host thread
+  OrderOptions orders;          ///< for CompletionPolicy::Exhaustive
 };
 
 struct LaunchConfig {

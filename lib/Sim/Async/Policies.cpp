@@ -64,6 +64,7 @@ private:
 std::unique_ptr<Policy> makePolicy(const SimOptions &options, uint64_t cluster) {
   switch (options.policy) {
   case CompletionPolicy::Lazy:
+  case CompletionPolicy::Exhaustive: // of launches before the one whose order is replayed: any
     return std::make_unique<LazyPolicy>();
   case CompletionPolicy::Random:
     return std::make_unique<RandomPolicy>(options.seed, cluster);
@@ -87,8 +88,10 @@ Expected<CompletionPolicy> parseCompletionPolicy(std::string_view text) {
     return CompletionPolicy::Delay;
   if (text == "timed")
     return CompletionPolicy::Timed;
+  if (text == "exhaustive")
+    return CompletionPolicy::Exhaustive;
   return makeError(ErrorKind::Usage, fmt::format("unknown simulation policy '{}'", text),
-                   "choose eager, lazy, random, delay or timed");
+                   "choose eager, lazy, random, delay, timed or exhaustive");
 }
 
 } // namespace fp4::sim

@@ -509,7 +509,10 @@ void TicketQueue::emitTmem(const Ticket &ticket, AccessKind kind, const TmemCell
 
 void TicketQueue::publish(const Thread &thread) {
   for (auto &[id, ticket] : inFlight)
-    ticket.published |= ticket.issuer == thread;
+    if (ticket.issuer == thread) {
+      ticket.published = true;
+      owner.policy->touches(Policy::Shared::Published, Policy::Touch::Arrive, 0, 0);
+    }
 }
 
 void TicketQueue::acquire(const Thread &thread) {

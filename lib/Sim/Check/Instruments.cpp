@@ -2,8 +2,41 @@
 #include "fp4/Sim/Instruments.h"
 
 #include <fmt/format.h>
+#include <fstream>
 
 namespace fp4::sim {
+
+/// The order to replay: the text itself, or what a file of that name holds.
+static Expected<std::string> orderToReplay(const std::string &text) {
+  if (text.empty() || text.find(": ") != text.npos)
+    return text;
+  std::ifstream file(text);
+  std::string order;
+  if (!std::getline(file, order) || order.find(": ") == order.npos)
+    return makeError(ErrorKind::Usage,
+                     fmt::format("--replay expects an order or a file that holds one, but got '{}'",
+                                 text),
+                     "an order is what a report of --policy exhaustive names: 'KERNEL: 0.0.1 ...'");
+  return order;
+}
+
+/// What goes only with the policy exhaustive, and what does not go with it.
+static Status readOrders(const SimulationOptions &options, SimOptions &settings) {
+  const bool exhaustive = settings.policy == CompletionPolicy::Exhaustive;
+  const auto refuse = [](std::string_view option, std::string_view note) {
+    return makeError(ErrorKind::Usage,
+                     fmt::format("{} does not go with this policy of the simulator", option),
+                     std::string(note));
+  };
+  if (!exhaustive && (options.maxOrders || !options.replay.empty()))
+    return refuse(options.maxOrders ? "--max-orders" : "--replay", "add --policy exhaustive");
+  if (exhaustive && (options.statistics || !options.timeline.empty()))
+    return refuse(options.statistics ? "--stats" : "--timeline",
+                  "a launch runs many times with --policy exhaustive: choose another");
+  settings.orders.most = options.maxOrders;
+  FP4_ASSIGN(settings.orders.replay, orderToReplay(options.replay));
+  return {};
+}
 
 Expected<SimOptions> settingsOf(const SimulationOptions &options) {
   FP4_ASSIGN(auto policy, parseCompletionPolicy(options.policy));
@@ -23,6 +56,7 @@ Expected<SimOptions> settingsOf(const SimulationOptions &options) {
   settings.spinLimit = options.spinLimit;
   if (options.unwritten == "ignore")
     settings.uninitializedReads = UninitializedReads::Ignore;
+  FP4_TRY(readOrders(options, settings));
   return settings;
 }
 
@@ -48,6 +82,10 @@ Expected<std::unique_ptr<Instruments>> Instruments::create(const SimulationOptio
     instruments->timeline = std::make_unique<Timeline>(instruments->timelineFile->stream());
     instruments->observers.add(instruments->timeline.get());
   }
+  settings.orders.hazards = [kept = instruments.get()] { return kept->hazardCount(); };
+  settings.orders.report = [kept = instruments.get()](OrderReport report) {
+    kept->explored.push_back(std::move(report));
+  };
   if (options.time)
     settings.predicted = [kept = instruments.get()](KernelTime time) {
       kept->predicted.push_back(std::move(time));

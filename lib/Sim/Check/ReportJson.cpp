@@ -33,6 +33,23 @@ nlohmann::ordered_json toJson(const AccessCount &count) {
           {"least", count.least}};
 }
 
+nlohmann::ordered_json toJson(const OrderReport &report) {
+  static constexpr std::string_view failures[] = {"none", "error", "hazard", "result"};
+  nlohmann::ordered_json object = {{"kernel", report.kernel},
+                                   {"orders", report.orders},
+                                   {"pruned", report.pruned},
+                                   {"longest", report.longest},
+                                   {"processes", report.processes},
+                                   {"commuting_pairs", report.commuting},
+                                   {"every_access", report.everyAccess},
+                                   {"complete", report.complete},
+                                   {"failure", failures[size_t(report.failure)]},
+                                   {"seconds", report.seconds}};
+  if (!report.order.empty())
+    object["order"] = report.order;
+  return object;
+}
+
 static nlohmann::ordered_json toJson(const RoleTime &role) {
   nlohmann::ordered_json shares;
   for (size_t i = 0; i < kActivities; ++i)

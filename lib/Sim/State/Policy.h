@@ -60,6 +60,22 @@ public:
   /// all.
   virtual bool spurious(uint32_t odds) { return false; }
 
+  //===--- What no event tells, for a policy that orders steps -----------===//
+
+  /// State that warps share besides memory and barriers.
+  enum class Shared : uint8_t {
+    Registers, ///< that setmaxnreg gives back and takes, of the CTA of this rank
+    PairCalls, ///< tcgen05.alloc and dealloc of a pair, by the CTA of this rank
+    Published, ///< tcgen05 operations, by fence::before_thread_sync
+    WorkQueue, ///< the clusters that have not started
+  };
+  enum class Touch : uint8_t { Read, Write, Arrive, Await };
+  /// The step that executes touches `what`. Arrivals at one `phase` commute; who awaits the phase
+  /// has waited for all of them.
+  virtual void touches(Shared what, Touch how, uint32_t rank, uint64_t phase) {}
+  /// A test of the mbarrier at this shared::cluster address found its phase incomplete.
+  virtual void polled(uint32_t mbarrier) {}
+
 private:
   uint64_t rounds = 0;
 };

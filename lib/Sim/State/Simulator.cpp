@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "fp4/Sim/Simulator.h"
-#include "Sim/State/Scheduler.h"
+#include "Sim/Orders/OrderedLaunch.h"
 #include "Sim/Time/TimedLaunch.h"
 #include "fp4/ISA/TargetModel.h"
 #include "fp4/Sim/Events/LaunchEvent.h"
@@ -340,12 +340,18 @@ Expected<LaunchStats> Simulator::launch(const Program &program, std::string_view
   std::optional<TimedLaunch> timed;
   if (settings.policy == CompletionPolicy::Timed)
     timed.emplace(launch, *target, shared);
-  if (launch.observer)
-    launch.observer->onLaunch({program, kernelName, global,
-                               static_cast<uint32_t>(volume(launch.config.cluster)),
-                               static_cast<uint32_t>((volume(launch.config.block) + 31) / 32),
-                               timed ? timed->clock() : nullptr, launch.config.dependent});
-  Grid grid(launch, residentCtas(*target, launch.config, shared));
+  const auto tell = [&] {
+    if (launch.observer)
+      launch.observer->onLaunch({program, kernelName, global,
+                                 static_cast<uint32_t>(volume(launch.config.cluster)),
+                                 static_cast<uint32_t>((volume(launch.config.block) + 31) / 32),
+                                 timed ? timed->clock() : nullptr, launch.config.dependent});
+  };
+  const uint64_t resident = residentCtas(*target, launch.config, shared);
+  if (settings.policy == CompletionPolicy::Exhaustive)
+    return OrderedLaunch(launch, resident, tell).run();
+  tell();
+  Grid grid(launch, resident);
   if (timed)
     FP4_TRY(runTimed(launch, *timed, grid.stats));
   FP4_TRY(grid.run(hostThreads(settings)));

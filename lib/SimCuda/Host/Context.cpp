@@ -45,6 +45,9 @@ void Context::readOptions() {
   sim::SimulationOptions options;
   options.target = std::string(currentChip->target);
   options.policy = variable("FP4_SIM_POLICY", "eager");
+  options.maxOrders =
+      orExit(number(variable("FP4_SIM_MAX_ORDERS", "0")), "FP4_SIM_MAX_ORDERS");
+  options.replay = variable("FP4_SIM_REPLAY", "");
   options.time = variable("FP4_SIM_TIME", "0") != "0";
   options.seed = orExit(number(variable("FP4_SIM_SEED", "1")), "FP4_SIM_SEED");
   options.check = variable("FP4_SIM_CHECK", "default");

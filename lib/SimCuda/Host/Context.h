@@ -190,6 +190,7 @@ private:
   Code runKernel(const char *function, const Function &kernel, const sim::LaunchConfig &config,
                  std::span<const std::byte> parameters);
   void reportHazards();
+  void reportOrders();
   Status shareVariable(const sim::VariableInfo &variable);
   Status checkSide(const void *pointer, uint64_t bytes, bool wantsDevice, const char *side) const;
 

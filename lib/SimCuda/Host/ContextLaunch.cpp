@@ -69,6 +69,17 @@ void Context::reportHazards() {
   instruments->clearHazards();
 }
 
+void Context::reportOrders() {
+  const std::vector<sim::OrderReport> &all = instruments->orders();
+  for (; ordersReported < all.size(); ++ordersReported) {
+    const sim::OrderReport &report = all[ordersReported];
+    print(fmt::format("orders of {}: {}\n", report.kernel, sim::summaryOf(report)));
+    if (report.failure == sim::OrderReport::Failure::Hazard)
+      print(fmt::format("note: --replay '{}' repeats the order\n", report.order));
+    reportLine("orders " + sim::toJson(report).dump());
+  }
+}
+
 Code Context::runKernel(const char *function, const Function &kernel,
                         const sim::LaunchConfig &config, std::span<const std::byte> parameters) {
   auto shape = [](const std::array<uint32_t, 3> &s) {
@@ -80,6 +91,7 @@ Code Context::runKernel(const char *function, const Function &kernel,
                       shape(config.cluster), config.dynamicSharedBytes));
   auto stats = simulator->launch(*kernel.code->program, kernel.name, config, parameters);
   reportHazards();
+  reportOrders();
   if (stats && !instruments->times().empty()) {
     const sim::KernelTime &time = instruments->times().back();
     print(sim::text(time));

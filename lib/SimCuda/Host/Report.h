@@ -9,6 +9,7 @@
 //   access JSON           an instruction whose accesses cost more than necessary
 //   kernel JSON           a launch that has ended
 //   time JSON             the predicted time of a launch
+//   orders JSON           the orders of a launch that ran, with the policy exhaustive
 //   refused               something that was requested does not exist: PTX, a device
 //   missing cudaXyz       a function that is not implemented was called
 //   timeline-begun FILE   a timeline is being written under this name; the tool removes leftovers

@@ -23,6 +23,7 @@ static_assert(sizeof(Response) == 16);
 Response request(Cluster &cluster) {
   Response response;
   std::array<uint32_t, 3> first{};
+  cluster.policy->touches(Policy::Shared::WorkQueue, Policy::Touch::Write, 0, 0);
   if (cluster.policy->spurious(4) || !cluster.launch->cancelNextCluster(first))
     return response;
   std::copy(first.begin(), first.end(), response.cta);

@@ -318,6 +318,8 @@ template <bool suspends> Outcome mbarrierWait(ExecContext &cx, const Insn &insn)
   if (!passedLanes && suspends && !cx.expired && !cx.cluster().policy->spurious(3))
     return cx.block(std::move(wait));
   cx.setPredicate(insn.op[0], passedLanes);
+  for (const MbarrierWait::Target &target : wait->targets)
+    cx.cluster().policy->polled(target.address);
   if (passedLanes)
     return Outcome::Next;
   queue.pollMissed();

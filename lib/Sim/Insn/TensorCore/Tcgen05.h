@@ -12,7 +12,7 @@ std::vector<uint32_t> groupRanks(ExecContext &cx, uint32_t ctaGroup);
 /// Fills ticket.after with the earlier tickets that come before it without a wait: those of the
 /// table in Tcgen05Pairs.def, of its thread or of one that the tcgen05 fences order before it
 /// (TicketQueue::acquire).
-void orderTcgen05(const TicketQueue &queue, Ticket &ticket);
+void orderTcgen05(TicketQueue &queue, Ticket &ticket);
 
 /// A ticket reads a rectangle now. (What it writes was told when it was issued.)
 void emitTmem(TicketQueue &queue, const Ticket &self, uint32_t rank, const TmemRange &range);

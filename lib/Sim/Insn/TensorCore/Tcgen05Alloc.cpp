@@ -59,6 +59,8 @@ bool paired(ExecContext &cx, const Insn &insn, const PairCall &call, Outcome &ou
   if (!cx.token) {
     mine.push_back(call);
     cx.token = mine.size();
+    cx.cluster().policy->touches(Policy::Shared::PairCalls, Policy::Touch::Arrive, rank,
+                                 mine.size());
   }
   const size_t index = cx.token - 1;
   const std::string name = fmt::format("tcgen05.{}.cta_group::2", call.what);
@@ -68,6 +70,8 @@ bool paired(ExecContext &cx, const Insn &insn, const PairCall &call, Outcome &ou
         fmt::format("a warp of the peer CTA, rank {}, to execute {} too", rank ^ 1, name)));
     return false;
   }
+  cx.cluster().policy->touches(Policy::Shared::PairCalls, Policy::Touch::Await, rank ^ 1,
+                               cx.token);
   if (theirs[index] == call)
     return true;
   cx.fail(fmt::format("{} of {} columns, but the peer CTA executes tcgen05.{} of {} columns", name,

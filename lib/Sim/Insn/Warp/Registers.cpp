@@ -51,6 +51,7 @@ Outcome setRegisters(ExecContext &cx, const Insn &insn) {
   } else {
     cta.freeRegisters += lanes * (current - count);
   }
+  cx.cluster().policy->touches(Policy::Shared::Registers, Policy::Touch::Write, cta.rank, 0);
   current = count;
   return Outcome::Next;
 }

@@ -1,0 +1,272 @@
+//===- Explorer.cpp - Which order runs next -------------------------------===//
+#include "Sim/Orders/Explorer.h"
+#include <algorithm>
+#include <cstdio>
+#include <fmt/format.h>
+#include <sstream>
+
+namespace fp4::sim {
+
+//===----------------------------------------------------------------------===//
+// One order
+//===----------------------------------------------------------------------===//
+
+std::vector<Explorer::Sleeper> Explorer::asleepAt(size_t depth) const {
+  std::vector<Sleeper> asleep;
+  if (depth == 0)
+    return asleep;
+  const Place &before = places[depth - 1];
+  for (const Sleeper &sleeper : before.asleep)
+    if (sleeper.process != before.chosen && !dependent(*sleeper.next, *before.footprint))
+      asleep.push_back(sleeper);
+  return asleep;
+}
+
+/// Each race wants its steps the other way round, unless a process that begins so is wanted
+/// already.
+void Explorer::noteRaces(std::span<const uint32_t> races) {
+  for (const uint32_t step : races) {
+    const std::vector<Process> initials = trace.initialsAgainst(step);
+    std::vector<Process> &wanted = places[step].wanted;
+    const auto isWanted = [&](Process p) { return std::ranges::find(wanted, p) != wanted.end(); };
+    if (initials.empty() || std::ranges::any_of(initials, isWanted))
+      continue;
+    const Process last = trace.processOf(trace.size() - 1);
+    const bool direct = std::ranges::find(initials, last) != initials.end();
+    wanted.push_back(direct ? last : initials.front());
+  }
+}
+
+/// Makes the next step of `process`; false when it has to wait.
+Expected<bool> Explorer::take(Process process, size_t depth) {
+  acting = process;
+  FP4_ASSIGN(auto moved, process == kTimeLimit ? program.expire() : program.step(process));
+  acting.reset();
+  if (!moved)
+    return false;
+  Place &place = places[depth];
+  place.chosen = process;
+  place.footprint = std::make_shared<Footprint>(program.footprint());
+  const std::vector<uint32_t> races = trace.add(process, *place.footprint);
+  if (options.reduce && depth >= fresh)
+    noteRaces(races);
+  return true;
+}
+
+/// A place that no order has reached yet.
+Expected<Explorer::Chosen> Explorer::chooseAndTake(size_t depth) {
+  places.push_back({0, nullptr, {}, {}, asleepAt(depth)});
+  const std::vector<Sleeper> &asleep = places.back().asleep;
+  const std::vector<Process> candidates = program.candidates();
+  for (const Process process : candidates) {
+    if (std::ranges::find(asleep, process, &Sleeper::process) != asleep.end())
+      continue;
+    FP4_ASSIGN(auto moved, take(process, depth));
+    if (!moved)
+      continue;
+    places[depth].wanted = options.reduce ? std::vector{process} : candidates;
+    return Chosen::Step;
+  }
+  const bool sleeping = !asleep.empty();
+  if (!sleeping) {
+    FP4_ASSIGN(auto moved, take(kTimeLimit, depth));
+    if (moved) {
+      places[depth].wanted = {kTimeLimit};
+      return Chosen::Step;
+    }
+  }
+  places.pop_back();
+  return sleeping ? Chosen::Pruned : Chosen::Nobody;
+}
+
+Expected<Explorer::Ended> Explorer::runOrder() {
+  trace = Trace();
+  FP4_TRY(program.begin());
+  for (size_t depth = 0;; ++depth) {
+    if (depth < places.size()) {
+      FP4_ASSIGN(auto moved, take(places[depth].chosen, depth));
+      if (moved)
+        continue;
+      if (depth + 1 == places.size())
+        return Ended::Impossible; // what was wanted here has to wait
+      return makeError(ErrorKind::Internal, "an order of steps does not repeat itself",
+                       orderText(currentOrder()));
+    }
+    FP4_ASSIGN(auto went, chooseAndTake(depth));
+    if (went == Chosen::Pruned)
+      return Ended::Pruned;
+    if (went == Chosen::Nobody)
+      break;
+  }
+  FP4_TRY(program.end());
+  return Ended::Whole;
+}
+
+//===----------------------------------------------------------------------===//
+// All of them
+//===----------------------------------------------------------------------===//
+
+/// Goes back to the last place where another process is wanted; false when there is none.
+bool Explorer::backtrack() {
+  const auto contains = [](const auto &list, Process process) {
+    return std::ranges::find(list, process) != list.end();
+  };
+  while (!places.empty()) {
+    Place &place = places.back();
+    place.tried.push_back(place.chosen);
+    if (options.reduce && place.footprint)
+      place.asleep.push_back({place.chosen, place.footprint});
+    for (const Process process : place.wanted)
+      if (!contains(place.tried, process) &&
+          std::ranges::find(place.asleep, process, &Sleeper::process) == place.asleep.end()) {
+        place.chosen = process;
+        place.footprint.reset();
+        fresh = places.size() - 1;
+        return true;
+      }
+    places.pop_back();
+  }
+  return false;
+}
+
+std::vector<Process> Explorer::currentOrder() const {
+  std::vector<Process> order;
+  for (size_t step = 0; step < trace.size(); ++step)
+    order.push_back(trace.processOf(step));
+  if (acting)
+    order.push_back(*acting); // it failed
+  return order;
+}
+
+void Explorer::count(Ended ended, OrderReport &report) const {
+  report.orders += ended == Ended::Whole;
+  report.pruned += ended == Ended::Pruned;
+  if (trace.size() <= report.longest)
+    return;
+  report.longest = trace.size();
+  report.processes = trace.processCount();
+  report.commuting = trace.unordered();
+}
+
+Status Explorer::run(OrderReport &report) {
+  const auto hazards = [&] { return options.hazards ? options.hazards() : 0; };
+  const uint64_t clean = hazards();
+  do {
+    Expected<Ended> ended = runOrder();
+    count(ended ? *ended : Ended::Whole, report);
+    if (!ended || hazards() != clean) {
+      report.failure = OrderReport::Failure::Hazard;
+      if (!ended)
+        report.failure = ended.error().kind == ErrorKind::Mismatch ? OrderReport::Failure::Result
+                                                                   : OrderReport::Failure::Error;
+      report.order = orderText(currentOrder());
+      return ended ? Status() : tl::unexpected<Error>(std::move(ended.error()));
+    }
+    if (trace.isCoarse() && program.refine()) {
+      OrderReport again;
+      again.kernel = report.kernel;
+      again.everyAccess = true;
+      report = again;
+      places.clear();
+      fresh = 0;
+      FP4_ASSIGN(ended, runOrder());
+      count(*ended, report);
+    }
+    if (options.most && report.orders + report.pruned >= options.most) {
+      report.complete = !backtrack();
+      return {};
+    }
+  } while (backtrack());
+  report.complete = true;
+  return {};
+}
+
+Status Explorer::replay(std::span<const Process> order) {
+  for (const Process process : order)
+    places.push_back({process, nullptr, {process}, {}, {}});
+  fresh = ~size_t(0); // its races are not asked for
+  FP4_ASSIGN(auto ended, runOrder());
+  if (ended == Ended::Impossible)
+    return makeError(ErrorKind::Usage, "the order to replay is not one of this launch",
+                     "an order belongs to one program, shape, target and version of the simulator");
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// In words
+//===----------------------------------------------------------------------===//
+
+static constexpr std::string_view kLauncherText = "launch", kTimeLimitText = "expire";
+
+static std::string processText(Process process) {
+  if (process == kLauncher || process == kTimeLimit)
+    return std::string(process == kLauncher ? kLauncherText : kTimeLimitText);
+  std::string text =
+      fmt::format("{}.{}.{}", process >> 40, process >> 32 & 0xFF, process >> 24 & 0xFF);
+  return isTicket(process) ? text + fmt::format("#{}", process & 0xFFFFFF) : text;
+}
+
+std::string orderText(std::span<const Process> order) {
+  std::string text;
+  for (size_t i = 0, count; i < order.size(); i += count) {
+    for (count = 1; i + count < order.size() && order[i + count] == order[i];)
+      ++count;
+    text += fmt::format("{}{}", text.empty() ? "" : " ", processText(order[i]));
+    if (count > 1)
+      text += fmt::format("*{}", count);
+  }
+  return text;
+}
+
+static std::optional<Process> parseProcess(const std::string &text) {
+  if (text == kLauncherText || text == kTimeLimitText)
+    return text == kLauncherText ? kLauncher : kTimeLimit;
+  unsigned cluster = 0, rank = 0, warp = 0, ticket = 0;
+  int end = 0;
+  const int found = std::sscanf(text.c_str(), "%u.%u.%u%n#%u%n", &cluster, &rank, &warp, &end,
+                                &ticket, &end);
+  if (found < 3 || size_t(end) != text.size() || rank > 0xFF || warp > 0xFF || ticket > 0xFFFFFF)
+    return std::nullopt;
+  return ticketProcess(warpProcess(cluster, rank, warp), ticket);
+}
+
+Expected<std::vector<Process>> parseOrder(std::string_view text) {
+  constexpr unsigned long kMost = 1 << 24;
+  std::vector<Process> order;
+  std::istringstream words{std::string(text)};
+  for (std::string word; words >> word;) {
+    const size_t star = word.find('*');
+    const auto process = parseProcess(word.substr(0, star));
+    unsigned count = 1;
+    int end = 0;
+    const bool counted = star != word.npos;
+    if (counted && std::sscanf(word.c_str() + star, "*%u%n", &count, &end) < 1)
+      count = 0;
+    if (!process || count == 0 || order.size() + count > kMost ||
+        (counted && star + size_t(end) != word.size()))
+      return makeError(ErrorKind::Usage, fmt::format("'{}' is no step of an order", word),
+                       "an order is what a report of --policy exhaustive names");
+    order.insert(order.end(), count, *process);
+  }
+  return order;
+}
+
+static std::string counted(uint64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+std::string summaryOf(const OrderReport &report) {
+  std::string text = counted(report.orders, "order");
+  if (report.pruned)
+    text += fmt::format(", {} left early", report.pruned);
+  text += fmt::format(", at most {} of {}, {} commute", counted(report.longest, "step"),
+                      counted(report.processes, "process"), counted(report.commuting, "pair"));
+  if (report.everyAccess)
+    text += ", plain accesses are steps";
+  if (report.complete)
+    return text + ": complete";
+  return text + (report.failure == OrderReport::Failure::None ? ": not complete"
+                                                              : ": the last one failed");
+}
+
+} // namespace fp4::sim

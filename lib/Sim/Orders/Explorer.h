@@ -1,0 +1,91 @@
+//===- Explorer.h - Which order runs next ---------------------------------===//
+//
+// Dynamic partial-order reduction with source sets and sleep sets (Abdulla, Aronsson, Jonsson and
+// Sagonas, "Source Sets: A Foundation for Optimal Dynamic Partial Order Reduction", 2017). An order
+// is a list of processes, of which each makes its next step. The first order is any. Each race of an
+// order adds, at the place where it began, a process that makes the steps come the other way round.
+// A process whose step has been tried at a place sleeps in what follows until a step is executed on
+// which it depends.
+//
+// What runs is behind an interface, so that the algorithm can be tested by itself.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Sim/Orders/Trace.h"
+#include "fp4/Sim/Orders.h"
+#include <optional>
+#include <span>
+
+namespace fp4::sim {
+
+/// A program that can be run again from its beginning, step by step.
+class Stepped {
+public:
+  virtual ~Stepped() = default;
+  virtual Status begin() = 0;
+  /// The processes that may be able to make a step, the preferred first.
+  virtual std::vector<Process> candidates() = 0;
+  /// Makes the next step of a process; false when it has to wait, and nothing happened.
+  virtual Expected<bool> step(Process process) = 0;
+  /// What the last step touched.
+  virtual const Footprint &footprint() const = 0;
+  /// No process can make a step. False: all have ended.
+  virtual Expected<bool> expire() = 0;
+  /// All have ended: what must hold then. ErrorKind::Mismatch: a result is another than before.
+  virtual Status end() = 0;
+  /// Steps end after every access of memory from now on; false if they do already.
+  virtual bool refine() { return false; }
+};
+
+/// "0.0.3" is warp 3 of the CTA of rank 0 of cluster 0, "0.0.3#7" its seventh operation; "*4" says
+/// how often. Processes of an order are separated by spaces.
+std::string orderText(std::span<const Process> order);
+Expected<std::vector<Process>> parseOrder(std::string_view text);
+
+class Explorer {
+public:
+  Explorer(Stepped &program, const OrderOptions &options) : program(program), options(options) {}
+
+  /// Runs every order. An error is that of the order in the report; the program is then as that
+  /// order left it, else as the last order did.
+  Status run(OrderReport &report);
+  /// Runs one order; behind its end any process goes on.
+  Status replay(std::span<const Process> order);
+
+private:
+  struct Sleeper {
+    Process process;
+    std::shared_ptr<const Footprint> next;
+  };
+  /// Before a step: which processes have been tried here, and which have to be.
+  struct Place {
+    Process chosen = 0;
+    std::shared_ptr<const Footprint> footprint; ///< of the step of `chosen`
+    std::vector<Process> wanted;                ///< to try, with those that have been tried
+    std::vector<Process> tried;
+    std::vector<Sleeper> asleep;
+  };
+  /// How an order ended: as a whole; when all that could follow had run before; because what was
+  /// wanted next has to wait there.
+  enum class Ended : uint8_t { Whole, Pruned, Impossible };
+  enum class Chosen : uint8_t { Step, Pruned, Nobody };
+
+  Expected<Ended> runOrder();
+  Expected<bool> take(Process process, size_t depth);
+  Expected<Chosen> chooseAndTake(size_t depth);
+  std::vector<Sleeper> asleepAt(size_t depth) const;
+  void noteRaces(std::span<const uint32_t> races);
+  bool backtrack();
+  void count(Ended ended, OrderReport &report) const;
+  std::vector<Process> currentOrder() const;
+
+  Stepped &program;
+  const OrderOptions &options;
+  Trace trace;
+  std::vector<Place> places;
+  std::optional<Process> acting; ///< whose step has begun and not ended
+  size_t fresh = 0; ///< steps before this one have run in the order before, too
+};
+
+} // namespace fp4::sim

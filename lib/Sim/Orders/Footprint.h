@@ -1,0 +1,111 @@
+//===- Footprint.h - What a step of an order touched ----------------------===//
+//
+// A step touches bytes (of global, shared and tensor memory, in one space of addresses) and
+// objects: barriers, allocators, the queue of clusters. Two steps are dependent if their order can
+// matter; all others commute.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace fp4::sim {
+
+/// A warp, an asynchronous operation, or one of the two below: the same in every order.
+using Process = uint64_t;
+inline constexpr Process kLauncher = ~0ull;    ///< starts clusters
+inline constexpr Process kTimeLimit = ~0ull - 1; ///< ends waits when nothing else can happen
+
+constexpr Process warpProcess(uint64_t cluster, uint32_t rank, uint32_t warp) {
+  return cluster << 40 | uint64_t(rank) << 32 | uint64_t(warp) << 24;
+}
+/// The operation that a warp issued as its `ordinal`-th, from 1 on.
+constexpr Process ticketProcess(Process warp, uint32_t ordinal) { return warp | ordinal; }
+constexpr bool isTicket(Process process) {
+  return process < kTimeLimit && (process & 0xFFFFFF) != 0;
+}
+
+/// How bytes are used. Uses of one kind from Read on commute, except Write.
+enum class ByteUse : uint8_t {
+  Poison, ///< an operation that will write them was issued: matters to accesses of warps
+  Write,
+  Read,
+  Reduce ///< and above: reductions whose order does not matter, one kind for each operation
+};
+inline constexpr uint8_t kByteUses = 16;
+
+/// Bytes [begin, end) in the space of all memories.
+struct ByteRange {
+  uint64_t begin = 0, end = 0;
+};
+
+enum class ObjectKind : uint8_t {
+  Mbarrier,
+  CtaBarrier,
+  ClusterBarrier,
+  CtaExits, ///< of the warps of a CTA
+  CtaLife,
+  Registers,
+  TensorColumns,
+  PairCalls,
+  Published, ///< tcgen05 operations, by fence::before_thread_sync
+  WorkQueue
+};
+constexpr uint64_t objectId(ObjectKind kind, uint64_t cluster, uint32_t index) {
+  return uint64_t(kind) << 56 | cluster << 32 | index;
+}
+
+/// How an object is used. `phase` counts what it has completed so far.
+enum class ObjectUse : uint8_t {
+  Read,   ///< of its phase
+  Arrive, ///< arrivals and transactions of one phase commute
+  Expect, ///< may keep a phase from completing: commutes with nothing
+  Await,  ///< of a phase that all who arrived in it have completed
+  Write
+};
+struct ObjectAccess {
+  uint64_t object = 0, phase = 0;
+  ObjectUse use{};
+  bool completes = false; ///< Arrive: the phase
+  bool passed = false;    ///< Read: a wait by parity ended
+};
+
+/// The step of an asynchronous operation that another had to wait for; stage ~0: the last.
+struct AwaitedTicket {
+  Process ticket = 0;
+  uint32_t stage = ~0u;
+};
+
+struct Footprint {
+  std::vector<ByteRange> bytes[kByteUses];
+  std::vector<ObjectAccess> objects;
+  std::vector<AwaitedTicket> awaited;
+  std::vector<Process> absorbed; ///< operations that ended within this step of another
+  std::vector<Process> issued;   ///< ... that it issued
+  bool ticket = false;           ///< an operation accesses the bytes, not a warp
+  bool everything = false;       ///< dependent on all steps
+  uint32_t visible = 0;          ///< instructions of it that touch something
+
+  bool empty() const { return visible == 0 && !everything; }
+  /// Nothing that others could notice.
+  bool readsOnly() const;
+  /// Sorts the bytes and joins what touches.
+  void normalize();
+  void add(ByteUse use, uint64_t begin, uint64_t end) {
+    if (begin < end)
+      bytes[uint8_t(use)].push_back({begin, end});
+  }
+  /// Adds what `other` reads, as a whole.
+  void join(const Footprint &other);
+};
+
+/// Whether accesses of bytes in these two ways commute.
+bool commute(uint8_t first, bool firstTicket, uint8_t second, bool secondTicket);
+/// Whether accesses of one object commute, the first of which came first or might have.
+bool commute(const ObjectAccess &first, const ObjectAccess &second);
+
+/// Whether the order of two steps can matter. Both are normalized.
+bool dependent(const Footprint &first, const Footprint &second);
+
+} // namespace fp4::sim

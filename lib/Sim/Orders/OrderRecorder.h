@@ -1,0 +1,104 @@
+//===- OrderRecorder.h - What the step that executes touches --------------===//
+//
+// Listens to the events of a simulation, and to what only its policy is told, and gathers the
+// footprint of the step that executes: one or several instructions of a warp, or one stage of an
+// asynchronous operation. It also gives operations a name that is the same in every order.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Sim/Orders/Footprint.h"
+#include "Sim/State/Cluster.h"
+#include "fp4/Sim/Observer.h"
+#include "fp4/Sim/TicketKind.h"
+#include <array>
+#include <deque>
+#include <map>
+
+namespace fp4::sim {
+
+struct Kernel;
+
+class OrderRecorder final : public Observer {
+public:
+  /// Accesses of memory end a step, as everything else does that others can notice.
+  bool everyAccess = false;
+
+  /// A launch begins. `clusters` are those that run, by index.
+  void begin(const Kernel &kernel, const std::map<uint64_t, Cluster *> &clusters);
+  /// A step of `process` begins.
+  void beginStep(Process process);
+  /// The step ends: its footprint is complete.
+  void endStep();
+  /// An instruction of the step begins.
+  void beginInstruction() { touchedHere = step.ticket; }
+
+  const Footprint &footprint() const { return step; }
+  /// What the last instruction did ends the step of a warp.
+  bool visible() const { return ends; }
+  /// It looked at something, as a loop does that waits.
+  bool looked() const { return looks; }
+  /// The step had to wait for that ticket of its cluster.
+  void await(uint64_t cluster, uint64_t ticket) {
+    step.awaited.push_back({processOf(cluster, ticket)});
+  }
+  /// A test of an mbarrier found its phase incomplete.
+  void poll(uint64_t cluster, uint32_t mbarrier);
+  /// The step touches the whole machine.
+  void touchEverything() { step.everything = true; }
+  void touch(ObjectKind kind, ObjectUse use, uint64_t cluster, uint32_t index, uint64_t phase = 0);
+  /// The ticket of the queue of `cluster` with this name, 0 if none was issued.
+  uint64_t ticketOf(Process process) const;
+  Process processOf(uint64_t cluster, uint64_t ticket) const;
+  /// Cells of tensor memory that the step reads or writes.
+  void touchCells(ByteUse use, uint64_t cluster, uint32_t rank, uint32_t address, uint32_t lanes,
+                  uint32_t columns);
+
+  void onMemory(const MemoryEvent &event) override;
+  void onBarrier(const BarrierEvent &event) override;
+  void onFence(const FenceEvent &event) override;
+  void onTicket(const TicketEvent &event) override;
+  void onLife(const LifeEvent &event) override;
+
+private:
+  /// The bulk groups of a thread.
+  struct Groups {
+    std::vector<Process> open;
+    std::deque<std::vector<Process>> committed;
+  };
+  using ThreadKey = std::pair<Process, uint32_t>; ///< warp, lane
+
+  void noticed(bool endsStep);
+  ByteUse useOf(const MemoryEvent &event);
+  void touchBytes(const MemoryEvent &event, ByteUse use);
+  void noteAtomic(const MemoryEvent &event);
+  void touchLife(uint64_t cluster, uint32_t rank);
+  void exitWarp(uint64_t cluster, uint32_t rank);
+  void touchMbarrier(uint64_t cluster, uint32_t address, ObjectUse use);
+  void waitForGroups(const FenceEvent &event);
+  void waitForKind(Process warp, TicketKind kind);
+  const Cluster &cluster(uint64_t index) const { return *clusters->at(index); }
+
+  const Kernel *kernel = nullptr;
+  const std::map<uint64_t, Cluster *> *clusters = nullptr;
+  Footprint step;
+  Process running = 0;
+  bool ends = false, looks = false, touchedHere = false;
+
+  /// What the bytes of an atomic held before it: one that changes nothing is a read.
+  struct Atomic {
+    ByteRange range;
+    const std::byte *at;
+    std::array<std::byte, 16> before;
+  };
+  std::vector<Atomic> atomics;
+
+  std::map<Process, uint32_t> issued;                       ///< operations of each warp
+  std::map<std::pair<uint64_t, uint64_t>, Process> names;   ///< by cluster and ticket
+  std::map<Process, uint64_t> tickets;
+  std::map<std::pair<Process, TicketKind>, std::vector<Process>> unwaited; ///< tcgen05.ld and .st
+  std::map<ThreadKey, Groups> groups;
+  std::map<std::pair<uint8_t, uint8_t>, ByteUse> reductions; ///< by operation and type
+};
+
+} // namespace fp4::sim

@@ -1,0 +1,387 @@
+//===- OrderedLaunch.cpp - A launch, step by step in every order ----------===//
+#include "Sim/Orders/OrderedLaunch.h"
+#include "Sim/Async/TicketQueue.h"
+#include "Sim/Decode/OpcodeTable.h"
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <fmt/format.h>
+#include <string_view>
+
+namespace fp4::sim {
+namespace {
+
+/// How an order begins whose steps end after every access.
+constexpr std::string_view kEveryAccess = "accesses ";
+
+/// Completes no operation by itself, and passes on what only a policy is told.
+class OrderPolicy final : public Policy {
+public:
+  OrderPolicy(OrderRecorder &recorder, uint64_t cluster) : recorder(recorder), cluster(cluster) {}
+
+  bool due(const Ticket &) const override { return false; }
+  void touches(Shared what, Touch how, uint32_t rank, uint64_t phase) override {
+    static constexpr ObjectKind kinds[] = {ObjectKind::Registers, ObjectKind::PairCalls,
+                                           ObjectKind::Published, ObjectKind::WorkQueue};
+    static constexpr ObjectUse uses[] = {ObjectUse::Read, ObjectUse::Write, ObjectUse::Arrive,
+                                         ObjectUse::Await};
+    const uint64_t where = what == Shared::WorkQueue ? 0 : cluster; // one for all clusters
+    recorder.touch(kinds[size_t(what)], uses[size_t(how)], where, rank, phase);
+  }
+  void polled(uint32_t mbarrier) override { recorder.poll(cluster, mbarrier); }
+
+private:
+  OrderRecorder &recorder;
+  uint64_t cluster;
+};
+
+bool cancelsClusters(const Kernel &kernel) {
+  return std::ranges::any_of(kernel.code, [](const Insn &insn) {
+    return opcodeTable()[insn.row].base.starts_with("clusterlaunchcontrol");
+  });
+}
+
+/// Of everything that decides how a warp goes on while memory does not change.
+size_t stateOf(const Warp &warp, size_t registerBytes) {
+  const auto hash = [](const std::byte *bytes, size_t size) {
+    return std::hash<std::string_view>()({reinterpret_cast<const char *>(bytes), size});
+  };
+  size_t state = hash(warp.registers, registerBytes) + warp.carry;
+  const auto mix = [&](uint64_t value) { state = (state ^ value) * 0x9E3779B97F4A7C15ull; };
+  mix(hash(warp.local.data(), warp.local.size()));
+  for (const LaneGroup &group : warp.groups)
+    mix(uint64_t(group.pc) << 32 | group.mask);
+  return state;
+}
+
+} // namespace
+
+OrderedLaunch::OrderedLaunch(Launch &launch, uint64_t ctasPerMultiprocessor,
+                             std::function<void()> tell)
+    : launch(launch), options(*launch.options), silent(options), tell(std::move(tell)),
+      before(launch.observer), cancels(cancelsClusters(*launch.kernel)) {
+  silent.print = [](std::string_view) {};
+  const auto &shape = launch.config.cluster;
+  const uint64_t size = uint64_t(shape[0]) * shape[1] * shape[2];
+  resident = std::max<uint64_t>(1, launch.multiprocessors * ctasPerMultiprocessor / size);
+  observers.add(&recorder);
+  if (before)
+    observers.add(before);
+  launch.observer = &observers;
+  for (const auto &allocation : launch.memory->allocations()) {
+    if (allocation->readOnly)
+      continue;
+    Contents contents{allocation.get(), {}, {}, {}};
+    const std::byte *bytes = allocation->bytes.get();
+    contents.before.assign(bytes, bytes + allocation->size);
+    if (const uint64_t *written = allocation->written.get())
+      contents.written.assign(written, written + allocation->size / 64 + 1);
+    memory.push_back(std::move(contents));
+  }
+}
+
+OrderedLaunch::~OrderedLaunch() {
+  launch.observer = before;
+  launch.options = &options;
+}
+
+//===----------------------------------------------------------------------===//
+// Clusters
+//===----------------------------------------------------------------------===//
+
+void OrderedLaunch::restore() {
+  for (const Contents &contents : memory) {
+    std::ranges::copy(contents.before, contents.allocation->bytes.get());
+    std::ranges::copy(contents.written, contents.allocation->written.get());
+  }
+}
+
+bool OrderedLaunch::mayStart() const {
+  const auto live = std::ranges::count_if(running, [](auto &r) { return !r.second->ended; });
+  return launch.nextCluster < launch.totalClusters && uint64_t(live) < resident;
+}
+
+void OrderedLaunch::startNext() {
+  const uint64_t index = launch.nextCluster++;
+  auto &started = running[index] = std::make_unique<Running>(launch, index);
+  started->cluster.policy = std::make_unique<OrderPolicy>(recorder, index);
+  clusters[index] = &started->cluster;
+}
+
+Status OrderedLaunch::begin() {
+  constexpr uint64_t most = 1 << 16; // in the name of a process
+  if (launch.totalClusters > most)
+    return makeError(ErrorKind::Usage,
+                     fmt::format("the policy exhaustive expects at most {} clusters, but kernel "
+                                 "'{}' has {}",
+                                 most, launch.kernel->info.name, launch.totalClusters),
+                     "run a smaller problem");
+  running.clear();
+  clusters.clear();
+  loops.clear();
+  launch.nextCluster = launch.canceledClusters = 0;
+  last = 0;
+  restore();
+  recorder.begin(*launch.kernel, clusters);
+  tell();
+  startNext();
+  while (!cancels && mayStart())
+    startNext();
+  return {};
+}
+
+/// Nothing is left to do: compares what the launch leaves in global memory with the first order.
+Status OrderedLaunch::end() {
+  stats = {};
+  for (const auto &[index, cluster] : running) {
+    stats.warpInstructions += cluster->scheduler.executed();
+    stats.mmas += cluster->cluster.mmas;
+    stats.tickets += cluster->cluster.tickets;
+    stats.ctas += cluster->cluster.ctas.size();
+  }
+  const bool compare = !std::exchange(first, false);
+  launch.options = &silent;
+  if (options.orders.ended) {
+    options.orders.ended();
+    return {};
+  }
+  for (Contents &contents : memory) {
+    const std::byte *now = contents.allocation->bytes.get();
+    const size_t size = contents.allocation->size;
+    if (!compare) {
+      contents.after.assign(now, now + size);
+      continue;
+    }
+    const auto at = size_t(std::mismatch(now, now + size, contents.after.begin()).first - now);
+    if (at < size)
+      return makeError(ErrorKind::Mismatch,
+                       fmt::format("kernel '{}': the result depends on the order: byte {} of '{}' "
+                                   "is {:#04x} in this order, but {:#04x} in the first",
+                                   launch.kernel->info.name, at, contents.allocation->name,
+                                   unsigned(now[at]), unsigned(contents.after[at])));
+  }
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+std::vector<Process> OrderedLaunch::candidates() {
+  std::vector<Process> warps, tickets;
+  for (auto &[index, cluster] : running) {
+    for (auto &cta : cluster->cluster.ctas)
+      for (Warp &warp : cta->warps) {
+        const Process process = warpProcess(index, cta->rank, warp.index);
+        const auto loop = loops.find(process);
+        const bool closed = loop != loops.end() && loop->second.closed;
+        if (!warp.done() && !closed && cluster->scheduler.next(warp))
+          warps.push_back(process);
+      }
+    auto &queue = static_cast<TicketQueue &>(*cluster->cluster.async);
+    for (const auto &[id, ticket] : queue.tickets())
+      if (queue.ready(ticket))
+        tickets.push_back(recorder.processOf(index, id));
+  }
+  if (const auto same = std::ranges::find(warps, last); same != warps.end())
+    std::rotate(warps.begin(), same, same + 1);
+  warps.insert(warps.end(), tickets.begin(), tickets.end());
+  if (cancels && mayStart())
+    warps.push_back(kLauncher);
+  return warps;
+}
+
+Expected<bool> OrderedLaunch::step(Process process) {
+  recorder.beginStep(process);
+  bool moved = true;
+  if (process == kLauncher) {
+    if (!mayStart())
+      return false;
+    startNext();
+    recorder.touch(ObjectKind::WorkQueue, ObjectUse::Write, 0, 0);
+  } else {
+    const auto found = running.find(process >> 40);
+    const uint32_t rank = process >> 32 & 0xFF, index = process >> 24 & 0xFF;
+    if (found == running.end() || rank >= found->second->cluster.ctas.size() ||
+        index >= found->second->cluster.ctas[rank]->warps.size())
+      return false;
+    Running &cluster = *found->second;
+    FP4_ASSIGN(moved, isTicket(process)
+                          ? stepTicket(process, cluster)
+                          : stepWarp(process, cluster.cluster.ctas[rank]->warps[index],
+                                     cluster.scheduler));
+  }
+  if (!moved)
+    return false;
+  FP4_TRY(afterStep(process));
+  return true;
+}
+
+/// A warp goes on until others can notice it.
+Expected<bool> OrderedLaunch::stepWarp(Process process, Warp &warp, Scheduler &scheduler) {
+  if (const auto loop = loops.find(process); loop != loops.end() && loop->second.closed)
+    return false;
+  const uint64_t limit = options.instructionLimit ? options.instructionLimit : options.spinLimit;
+  for (uint64_t count = 0; !warp.done() && !recorder.visible(); ++count) {
+    const LaneGroup *group = scheduler.next(warp);
+    if (!group)
+      break;
+    recorder.beginInstruction();
+    const uint64_t executed = warp.executed;
+    FP4_ASSIGN(auto done, scheduler.stepOne(warp, *group));
+    if (done.outcome == Outcome::Retry && !recorder.visible())
+      warp.executed = executed; // it has only looked whether it may go on
+    if (limit && count > limit)
+      return makeError(ErrorKind::Simulation,
+                       fmt::format("endless loop: warp {} has executed {} instructions that no "
+                                   "other can notice",
+                                   warp.index, count));
+  }
+  recorder.endStep();
+  if (recorder.footprint().empty())
+    return false;
+  noteLoop(process, warp);
+  return true;
+}
+
+/// A warp that comes back to a state in which it has been, and has only looked at memory since then,
+/// has to wait until what it looks at changes.
+void OrderedLaunch::noteLoop(Process process, const Warp &warp) {
+  if (!recorder.looked() || !footprint().readsOnly()) {
+    loops.erase(process);
+    return;
+  }
+  Loop &loop = loops[process];
+  loop.reads.join(footprint());
+  loop.closed = !loop.states.insert(stateOf(warp, launch.kernel->registerBytes)).second;
+}
+
+Expected<bool> OrderedLaunch::stepTicket(Process process, Running &cluster) {
+  auto &queue = static_cast<TicketQueue &>(*cluster.cluster.async);
+  const uint64_t id = recorder.ticketOf(process);
+  const auto found = queue.tickets().find(id);
+  if (id == 0 || found == queue.tickets().end() || !queue.ready(found->second))
+    return false;
+  const Ticket &ticket = found->second;
+  recorder.beginInstruction();
+  for (const uint64_t earlier : ticket.after)
+    recorder.await(cluster.cluster.index, earlier);
+  if (ticket.stagesDone + 1 >= ticket.stages.size())
+    for (const TmemCells &cells : ticket.tmemWrites)
+      recorder.touchCells(ByteUse::Write, cluster.cluster.index, cells.rank,
+                          cells.range.lane << 16 | cells.range.column, cells.range.lanes,
+                          cells.range.columns);
+  FP4_ASSIGN(auto advanced, queue.advance(id));
+  (void)advanced; // it was ready
+  recorder.endStep();
+  return true;
+}
+
+/// Ends clusters, and wakes warps whose loops read what has changed.
+Status OrderedLaunch::afterStep(Process process) {
+  if (!isTicket(process))
+    last = process;
+  for (auto &[index, cluster] : running) {
+    auto &queue = static_cast<TicketQueue &>(*cluster->cluster.async);
+    if (cluster->ended || cluster->cluster.liveThreads > 0 || !queue.tickets().empty())
+      continue;
+    cluster->ended = true;
+    FP4_TRY(cluster->scheduler.close());
+    if (!cancels && mayStart()) {
+      startNext();
+      break;
+    }
+  }
+  std::erase_if(loops, [&](const auto &loop) {
+    return loop.first != process && dependent(loop.second.reads, footprint());
+  });
+  return {};
+}
+
+bool OrderedLaunch::hasClosedLoop(uint64_t cluster) const {
+  return std::ranges::any_of(
+      loops, [&](const auto &loop) { return loop.first >> 40 == cluster && loop.second.closed; });
+}
+
+/// No warp and no operation can go on: the time limits of waits pass.
+Expected<bool> OrderedLaunch::expire() {
+  const bool live = std::ranges::any_of(
+      running, [](auto &r) { return r.second->cluster.liveThreads > 0; });
+  if (!live)
+    return false;
+  recorder.beginStep(kTimeLimit);
+  recorder.touchEverything();
+  Status failed;
+  bool passed = false;
+  for (auto &[index, cluster] : running)
+    if (cluster->cluster.liveThreads > 0) {
+      Status status = cluster->scheduler.unblock();
+      passed |= status.has_value();
+      if (!status && failed)
+        failed = std::move(status);
+      if (!status && hasClosedLoop(index))
+        return tl::unexpected<Error>(cluster->scheduler.livelock());
+    }
+  if (!passed)
+    return tl::unexpected<Error>(std::move(failed.error()));
+  loops.clear();
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// The launch
+//===----------------------------------------------------------------------===//
+
+/// Adds the order that failed to what failed.
+Status OrderedLaunch::explain(Status failed, const OrderReport &report) const {
+  if (failed)
+    return failed;
+  Error &error = failed.error();
+  if (error.kind == ErrorKind::Mismatch)
+    error.kind = ErrorKind::Simulation;
+  if (error.kind != ErrorKind::Simulation)
+    return failed;
+  const uint64_t orders = report.orders + report.pruned;
+  error.note += fmt::format("{}this is order {} of the kernel; --replay '{}' repeats it",
+                            error.note.empty() ? "" : "; ", orders, report.order);
+  return failed;
+}
+
+Expected<LaunchStats> OrderedLaunch::run() {
+  const auto start = std::chrono::steady_clock::now();
+  if (!options.orders.replay.empty())
+    return replay();
+  OrderReport report;
+  report.kernel = launch.kernel->info.name;
+  Explorer explorer(*this, options.orders);
+  Status status = explorer.run(report);
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
+  report.seconds = stats.seconds = passed.count();
+  if (!report.order.empty())
+    report.order = fmt::format("{}: {}{}", report.kernel, report.everyAccess ? kEveryAccess : "",
+                               report.order);
+  status = explain(std::move(status), report);
+  if (options.orders.report)
+    options.orders.report(report);
+  FP4_TRY(status);
+  return stats;
+}
+
+/// The order of the kernel that it names; other launches run in any.
+Expected<LaunchStats> OrderedLaunch::replay() {
+  const std::string &text = options.orders.replay;
+  const size_t colon = text.find(": ");
+  std::vector<Process> order;
+  if (colon != text.npos && text.substr(0, colon) == launch.kernel->info.name) {
+    std::string_view steps = std::string_view(text).substr(colon + 2);
+    recorder.everyAccess = steps.starts_with(kEveryAccess);
+    if (recorder.everyAccess)
+      steps.remove_prefix(kEveryAccess.size());
+    FP4_ASSIGN(order, parseOrder(steps));
+  }
+  Explorer explorer(*this, options.orders);
+  FP4_TRY(explorer.replay(order));
+  return stats;
+}
+
+} // namespace fp4::sim

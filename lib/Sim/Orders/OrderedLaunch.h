@@ -1,0 +1,87 @@
+//===- OrderedLaunch.h - A launch, step by step in every order ------------===//
+//
+// The steps of a launch are those of its warps, of its asynchronous operations and of the hardware
+// that starts clusters. A warp's step ends with an instruction that others can notice: an arrival, a
+// wait, an atomic, the issue of an operation, an exit. Plain accesses of memory are part of the step
+// in which they happen, as long as everything orders them; where two are not ordered, each becomes a
+// step by itself (OrderReport::everyAccess). A warp that has to wait makes no step; nor does one in
+// a loop that found nothing new, until what it reads has changed.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Sim/Orders/Explorer.h"
+#include "Sim/Orders/OrderRecorder.h"
+#include "Sim/State/Scheduler.h"
+#include "fp4/Sim/ObserverList.h"
+#include <unordered_set>
+
+namespace fp4::sim {
+
+class OrderedLaunch final : public Stepped {
+public:
+  /// `tell` announces the launch to the observers. Installs an observer of its own in `launch`.
+  OrderedLaunch(Launch &launch, uint64_t ctasPerMultiprocessor, std::function<void()> tell);
+  ~OrderedLaunch() override;
+
+  /// Runs the launch in every order, or in the one to replay.
+  Expected<LaunchStats> run();
+
+  Status begin() override;
+  std::vector<Process> candidates() override;
+  Expected<bool> step(Process process) override;
+  const Footprint &footprint() const override { return recorder.footprint(); }
+  Expected<bool> expire() override;
+  Status end() override;
+  bool refine() override { return !std::exchange(recorder.everyAccess, true); }
+
+private:
+  struct Running {
+    Running(Launch &launch, uint64_t index) : cluster(launch, index), scheduler(cluster) {}
+    Cluster cluster;
+    Scheduler scheduler;
+    bool ended = false;
+  };
+  /// The states of a warp since it last did more than look at memory, and what it looked at.
+  struct Loop {
+    std::unordered_set<size_t> states;
+    Footprint reads;
+    bool closed = false; ///< it has come back to one of them
+  };
+  /// What an allocation holds before the launch, and after its first order.
+  struct Contents {
+    const Allocation *allocation;
+    std::vector<std::byte> before, after;
+    std::vector<uint64_t> written;
+  };
+
+  void startNext();
+  bool mayStart() const;
+  Expected<bool> stepWarp(Process process, Warp &warp, Scheduler &scheduler);
+  Expected<bool> stepTicket(Process process, Running &running);
+  Status afterStep(Process process);
+  bool hasClosedLoop(uint64_t cluster) const;
+  void noteLoop(Process process, const Warp &warp);
+  void restore();
+  Status explain(Status failed, const OrderReport &report) const;
+  Expected<LaunchStats> replay();
+
+  Launch &launch;
+  const SimOptions &options;
+  SimOptions silent; ///< those of all orders but the first: nothing is printed again
+  std::function<void()> tell;
+  OrderRecorder recorder;
+  ObserverList observers;
+  Observer *before; ///< launch's
+  bool cancels = false;          ///< the kernel cancels clusters: when they start matters
+  uint64_t resident = 1;         ///< clusters that run together
+  std::map<uint64_t, std::unique_ptr<Running>> running;
+  std::map<uint64_t, Cluster *> clusters;
+  std::map<Process, Loop> loops;
+  Process last = 0; ///< the process of the last step
+  std::vector<Contents> memory;
+  bool first = true; ///< no order has ended yet
+  LaunchStats stats;
+};
+
+} // namespace fp4::sim

@@ -1,0 +1,223 @@
+//===- Trace.cpp - The steps of one order, and what happens before what ---===//
+#include "Sim/Orders/Trace.h"
+#include <algorithm>
+#include <bit>
+
+namespace fp4::sim {
+
+//===----------------------------------------------------------------------===//
+// Bytes
+//===----------------------------------------------------------------------===//
+
+uint32_t StepSets::with(uint32_t set, uint32_t step) {
+  const auto [entry, fresh] = larger.try_emplace({set, step}, uint32_t(sets.size()));
+  if (fresh) {
+    std::vector<uint32_t> steps = sets[set];
+    if (steps.empty() || steps.back() != step)
+      steps.push_back(step);
+    sets.push_back(std::move(steps));
+  }
+  return entry->second;
+}
+
+void ByteHistory::collect(const Byte &byte, uint8_t use, bool ticket,
+                          std::vector<uint32_t> &before) const {
+  const auto add = [&](uint32_t set, bool warpsOnly) {
+    for (uint32_t step : sets[set])
+      if (!warpsOnly || !ofTickets[step])
+        before.push_back(step);
+  };
+  if (use == uint8_t(ByteUse::Poison))
+    return add(byte.last, true);
+  const bool together = byte.last && byte.use == use && commute(use, false, use, false);
+  add(together ? byte.older : byte.last, false);
+  if (byte.poison && !ticket)
+    before.push_back(byte.poison - 1);
+}
+
+void ByteHistory::record(Byte &byte, uint8_t use, bool, uint32_t step) {
+  if (use == uint8_t(ByteUse::Poison)) {
+    byte.poison = step + 1;
+    return;
+  }
+  if (byte.last && byte.use == use && commute(use, false, use, false)) {
+    byte.last = sets.with(byte.last, step);
+    return;
+  }
+  byte.older = byte.last;
+  byte.last = sets.with(0, step);
+  byte.use = use;
+}
+
+void ByteHistory::use(uint32_t step, bool ticket, uint8_t use, const ByteRange &range,
+                      std::vector<uint32_t> &before) {
+  ofTickets.resize(step + 1);
+  ofTickets[step] = ticket;
+  Byte was, now; // neighbours mostly have one history
+  bool known = false;
+  for (uint64_t at = range.begin; at < range.end; ++at) {
+    auto &page = pages[at / kPage];
+    if (!page)
+      page = std::make_unique<Page>();
+    const uint64_t stop = std::min(range.end, (at / kPage + 1) * kPage);
+    for (; at < stop; ++at) {
+      Byte &byte = (*page)[at % kPage];
+      if (!known || !(byte == was)) {
+        was = now = byte;
+        known = true;
+        collect(was, use, ticket, before);
+        record(now, use, ticket, step);
+      }
+      byte = now;
+    }
+    --at;
+  }
+  std::ranges::sort(before);
+  before.erase(std::ranges::unique(before).begin(), before.end());
+  std::erase(before, step);
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+void Trace::join(Past &past, uint32_t step) const {
+  const Past &other = steps[step].past;
+  for (size_t i = 0; i < other.size(); ++i)
+    past[i] |= other[i];
+}
+
+void Trace::joinAwaited(Past &past, const AwaitedTicket &awaited) const {
+  const auto found = ofProcess.find(awaited.ticket);
+  if (found != ofProcess.end())
+    join(past, found->second[std::min<size_t>(awaited.stage, found->second.size() - 1)]);
+}
+
+/// What happens before a step of the process whatever it does.
+Trace::Past Trace::beginOf(Process process) const {
+  Past past(steps.size() / 64 + 1);
+  if (const auto own = ofProcess.find(process); own != ofProcess.end())
+    join(past, own->second.back());
+  else if (const auto issue = issues.find(process);
+           issue != issues.end() && issue->second < steps.size())
+    join(past, issue->second);
+  if (lastOfAll != ~0u)
+    join(past, lastOfAll);
+  return past;
+}
+
+/// Whether `later` might have come before `earlier`, on which it depends. A wait by parity passes in
+/// every second phase: what came in the phase that it waited for had to be there, what came in the
+/// phase before that had not.
+static bool mayComeFirst(const ObjectAccess &earlier, const ObjectAccess &later) {
+  const bool arrival = earlier.use == ObjectUse::Arrive || earlier.use == ObjectUse::Expect;
+  return !(arrival && later.use == ObjectUse::Read && later.passed) ||
+         (earlier.phase & 1) == (later.phase & 1);
+}
+
+void Trace::useObject(uint32_t step, const ObjectAccess &access, Past &past, Past &waited,
+                      std::vector<Before> &before) {
+  auto &history = objects[access.object];
+  for (size_t i = history.size(); i-- > 0;) {
+    const ObjectStep &earlier = history[i];
+    if (earlier.step == step)
+      continue;
+    const bool awaits = access.use == ObjectUse::Await && earlier.access.use == ObjectUse::Arrive &&
+                        earlier.access.phase == access.phase;
+    ObjectAccess alone = access;
+    alone.completes = false; // both have happened, in one phase
+    if (awaits)
+      join(waited, earlier.step);
+    else if (!commute(earlier.access, alone)) {
+      join(past, earlier.step);
+      if (mayComeFirst(earlier.access, access))
+        before.push_back({earlier.step, false});
+    }
+  }
+  history.push_back({access, step});
+}
+
+/// Of the candidates, those that `own` does not order and that do not happen before another one.
+std::vector<uint32_t> Trace::racesOf(const Past &own, const Past &ready,
+                                     std::vector<Before> candidates, uint32_t visible) {
+  std::erase_if(candidates, [&](const Before &b) {
+    return (b.memory ? own : ready)[b.step / 64] >> (b.step % 64) & 1;
+  });
+  std::ranges::sort(candidates, {}, &Before::step);
+  std::vector<uint32_t> races;
+  for (size_t i = candidates.size(); i-- > 0;) {
+    const uint32_t step = candidates[i].step;
+    coarse |= candidates[i].memory && (visible > 1 || steps[step].visible > 1);
+    if (std::ranges::none_of(races, [&](uint32_t r) { return r == step || before(step, r); }))
+      races.push_back(step);
+  }
+  return races;
+}
+
+std::vector<uint32_t> Trace::add(Process process, const Footprint &footprint) {
+  const auto step = uint32_t(steps.size());
+  Past own = beginOf(process), past = own, waited(own.size());
+  std::vector<Before> candidates;
+  std::vector<uint32_t> users;
+  for (uint8_t use = 0; use < kByteUses; ++use)
+    for (const ByteRange &range : footprint.bytes[use])
+      memory.use(step, footprint.ticket, use, range, users);
+  for (uint32_t user : users) {
+    candidates.push_back({user, true});
+    join(past, user);
+  }
+  for (const AwaitedTicket &awaited : footprint.awaited)
+    joinAwaited(waited, awaited);
+  for (const ObjectAccess &access : footprint.objects)
+    useObject(step, access, past, waited, candidates);
+  Past ready = own; // when it has waited: a warp may have accessed bytes before that
+  for (size_t i = 0; i < past.size(); ++i) {
+    past[i] |= waited[i];
+    ready[i] |= waited[i];
+  }
+  if (footprint.everything)
+    for (uint32_t i = 0; i < step; ++i)
+      past[i / 64] |= 1ull << (i % 64);
+  past[step / 64] |= 1ull << (step % 64);
+  auto races = racesOf(footprint.ticket ? ready : own, ready, std::move(candidates),
+                       footprint.visible);
+  if (footprint.everything)
+    lastOfAll = step;
+  steps.push_back({process, std::move(past), footprint.visible});
+  ofProcess[process].push_back(step);
+  for (Process ticket : footprint.issued)
+    issues[ticket] = step;
+  for (Process absorbed : footprint.absorbed)
+    ofProcess[absorbed].push_back(step);
+  return races;
+}
+
+std::vector<Process> Trace::initialsAgainst(uint32_t step) const {
+  const auto last = uint32_t(steps.size() - 1);
+  std::vector<Process> seen, initials;
+  std::vector<uint64_t> sequence(last / 64 + 1); // a bit for each of its steps
+  for (uint32_t i = step + 1; i <= last; ++i) {
+    if (i < last && before(step, i))
+      continue;
+    const Step &next = steps[i];
+    bool first = std::ranges::find(seen, next.process) == seen.end();
+    for (size_t word = 0; word < next.past.size() && first; ++word)
+      first = !(next.past[word] & sequence[word]);
+    seen.push_back(next.process);
+    if (first)
+      initials.push_back(next.process);
+    sequence[i / 64] |= 1ull << (i % 64);
+  }
+  return initials;
+}
+
+uint64_t Trace::unordered() const {
+  uint64_t ordered = 0;
+  for (const Step &step : steps)
+    for (uint64_t word : step.past)
+      ordered += uint64_t(std::popcount(word));
+  const uint64_t all = steps.size();
+  return all * (all + 1) / 2 - ordered; // each step is in its own past
+}
+
+} // namespace fp4::sim

@@ -1,0 +1,109 @@
+//===- Trace.h - The steps of one order, and what happens before what -----===//
+//
+// A step happens before a later one if it is an earlier step of the same process, if it issued the
+// operation, if the later one waited for it, or if the two are dependent; and so on through steps in
+// between. Two dependent steps that nothing else orders are a race: the order in which they come the
+// other way round has to run too.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Sim/Orders/Footprint.h"
+#include <array>
+#include <map>
+#include <memory>
+#include <unordered_map>
+
+namespace fp4::sim {
+
+/// Sets of steps that share numbers, because many bytes have the same.
+class StepSets {
+public:
+  StepSets() : sets(1) {} ///< 0 is empty
+  const std::vector<uint32_t> &operator[](uint32_t set) const { return sets[set]; }
+  uint32_t with(uint32_t set, uint32_t step);
+
+private:
+  std::vector<std::vector<uint32_t>> sets;
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> larger;
+};
+
+/// Who used each byte last.
+class ByteHistory {
+public:
+  /// Notes a use by `step` and adds the earlier steps on which it depends to `before`.
+  void use(uint32_t step, bool ticket, uint8_t use, const ByteRange &range,
+           std::vector<uint32_t> &before);
+
+private:
+  static constexpr uint64_t kPage = 128;
+  struct Byte {
+    uint32_t last = 0;   ///< uses of one kind, which commute
+    uint32_t older = 0;  ///< those before them
+    uint32_t poison = 0; ///< 1 + the step that issued who will write it
+    uint8_t use = 0;     ///< kind of `last`
+    bool operator==(const Byte &) const = default;
+  };
+  using Page = std::array<Byte, kPage>;
+  void collect(const Byte &byte, uint8_t use, bool ticket, std::vector<uint32_t> &before) const;
+  void record(Byte &byte, uint8_t use, bool ticket, uint32_t step);
+
+  std::unordered_map<uint64_t, std::unique_ptr<Page>> pages;
+  StepSets sets;
+  std::vector<bool> ofTickets; ///< by step
+};
+
+class Trace {
+public:
+  /// Appends a step. Returns the earlier steps with which it races, none of which happens before
+  /// another.
+  std::vector<uint32_t> add(Process process, const Footprint &footprint);
+
+  size_t size() const { return steps.size(); }
+  Process processOf(size_t step) const { return steps[step].process; }
+  bool before(size_t first, size_t second) const {
+    return steps[second].past[first / 64] >> (first % 64) & 1;
+  }
+  /// The processes that can begin what has to run instead of `step` so that the last step of the
+  /// trace comes before it: all after `step` that does not depend on it, then the last.
+  std::vector<Process> initialsAgainst(uint32_t step) const;
+  /// Pairs of steps of which none happens before the other.
+  uint64_t unordered() const;
+  size_t processCount() const { return ofProcess.size(); }
+  /// A race was found between steps that access memory in several instructions: one order of two
+  /// steps is not every order of their accesses.
+  bool isCoarse() const { return coarse; }
+
+private:
+  using Past = std::vector<uint64_t>; ///< a bit for each step
+  struct Step {
+    Process process;
+    Past past; ///< what happens before it, and itself
+    uint32_t visible;
+  };
+  struct Before {
+    uint32_t step;
+    bool memory; ///< through bytes
+  };
+  void join(Past &past, uint32_t step) const;
+  void joinAwaited(Past &past, const AwaitedTicket &awaited) const;
+  Past beginOf(Process process) const;
+  void useObject(uint32_t step, const ObjectAccess &access, Past &past, Past &waited,
+                 std::vector<Before> &before);
+  std::vector<uint32_t> racesOf(const Past &own, const Past &ready, std::vector<Before> candidates,
+                                uint32_t visible);
+
+  std::vector<Step> steps;
+  std::unordered_map<Process, std::vector<uint32_t>> ofProcess;
+  std::unordered_map<Process, uint32_t> issues; ///< the steps that issued operations
+  ByteHistory memory;
+  struct ObjectStep {
+    ObjectAccess access;
+    uint32_t step;
+  };
+  std::unordered_map<uint64_t, std::vector<ObjectStep>> objects;
+  uint32_t lastOfAll = ~0u; ///< the last step that depends on all
+  bool coarse = false;
+};
+
+} // namespace fp4::sim

@@ -1,0 +1,321 @@
+// Every order of small kernels: how many there are, what fails in one of them, and that what is left
+// out is equivalent to what runs.
+#include "../Async/KernelHarness.h"
+
+#include <random>
+#include <set>
+
+using namespace fp4;
+using namespace fp4::sim;
+using namespace fp4::sim::test;
+using testing::HasSubstr;
+
+namespace {
+
+struct Explored {
+  RunResult run;
+  OrderReport report;
+  std::set<std::vector<uint32_t>> results; ///< of all orders, if asked for
+};
+
+struct Wanted {
+  uint32_t warps = 1, ctas = 1, words = 16;
+  bool reduce = true, results = false;
+  uint64_t most = 0;
+  const char *check = "strict";
+  std::string replay;
+};
+
+Explored explore(const std::string &ptx, const Wanted &wanted) {
+  Explored found;
+  SimOptions options;
+  options.policy = CompletionPolicy::Exhaustive;
+  options.instructionLimit = 1'000'000;
+  const auto instruments = instrument(wanted.check, options);
+  options.trackWrites = false;
+  options.orders.reduce = wanted.reduce;
+  options.orders.most = wanted.most;
+  options.orders.replay = wanted.replay;
+  options.orders.hazards = [&] { return instruments->hazardCount(); };
+  options.orders.report = [&](OrderReport report) { found.report = std::move(report); };
+  auto program = Program::parse(ptx, "test.ptx");
+  EXPECT_TRUE(program) << program.error().message << program.error().note;
+  if (!program)
+    return found;
+  Simulator *all = nullptr;
+  uint64_t out = 0;
+  const auto read = [&] {
+    std::vector<uint32_t> words(wanted.words);
+    EXPECT_TRUE(all->memory().read(out, words.data(), 4 * words.size()));
+    return words;
+  };
+  if (wanted.results)
+    options.orders.ended = [&] { found.results.insert(read()); };
+  Simulator simulator(options);
+  all = &simulator;
+  out = simulator.memory().allocate(4 * wanted.words, "out");
+  EXPECT_TRUE(simulator.memory().fill(out, 0, 4 * wanted.words));
+  Params params;
+  params.add(out);
+  auto stats = simulator.launch(
+      **program, "test", {.grid = {wanted.ctas, 1, 1}, .block = {32 * wanted.warps, 1, 1}},
+      params.span());
+  if (!stats)
+    found.run = {{}, stats.error().message, stats.error().note};
+  found.run.out = read();
+  for (const HazardReport &hazard : instruments->hazards())
+    found.run.note += hazard.text();
+  return found;
+}
+
+/// One lane of each warp executes the body; its warp is %r1, the address of out %out.
+std::string oneLane(const std::string &body, const std::string &shared = "") {
+  return kernelText("  and.b32 %r0, %t, 31;\n  setp.ne.u32 %p0, %r0, 0;\n  @%p0 bra END;\n"
+                    "  shr.u32 %r1, %t, 5;\n" +
+                        body + "END:\n",
+                    shared);
+}
+
+//===--- Counts -----------------------------------------------------------===//
+
+/// `copies` bulk copies of one warp into shared memory, to one barrier.
+std::string copyKernel(int copies, bool overlap) {
+  std::string body = fmt::format(
+      "  mov.u32 %r2, bar;\n  mov.u32 %r3, buffer;\n"
+      "  mbarrier.init.shared::cta.b64 [%r2], 1;\n  fence.mbarrier_init.release.cluster;\n"
+      "  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], {};\n",
+      16 * copies);
+  for (int i = 0; i < copies; ++i)
+    body += fmt::format("  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                        "[%r3+{}], [%out+{}], 16, [%r2];\n",
+                        overlap ? 0 : 16 * i, 16 * i);
+  return oneLane(body + "W:\n  mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r2], 0;\n"
+                        "  @!%p1 bra W;\n",
+                 "  .shared .align 8 .b64 bar;\n  .shared .align 16 .b8 buffer[64];\n");
+}
+
+TEST(Orders, CopiesToDifferentPlacesHaveOne) {
+  for (int copies : {1, 2, 4}) {
+    const Explored found = explore(copyKernel(copies, false), {});
+    EXPECT_EQ(found.run.error, "");
+    EXPECT_EQ(found.run.note, "");
+    EXPECT_EQ(found.report.orders, 1u) << copies;
+    EXPECT_EQ(found.report.pruned, 0u);
+    EXPECT_TRUE(found.report.complete);
+  }
+  // Alone, each copy may end at any time after its issue, and in any order.
+  const Explored brute = explore(copyKernel(2, false), {.reduce = false});
+  EXPECT_GT(brute.report.orders, 3u);
+  EXPECT_TRUE(brute.report.complete);
+}
+
+TEST(Orders, CopiesToOnePlaceHaveAllTheirOrders) {
+  const Explored found = explore(copyKernel(3, true), {.check = "off"});
+  EXPECT_EQ(found.run.error, "");
+  EXPECT_EQ(found.report.orders, 6u);
+}
+
+/// Each warp adds to one word; `returning`: and gets the old value, which nobody uses.
+std::string addKernel(bool returning) {
+  return oneLane(returning ? "  atom.global.add.u32 %r2, [%out], 1;\n"
+                           : "  red.global.add.u32 [%out], 1;\n");
+}
+
+TEST(Orders, AtomicsOnOneWordHaveAllTheirOrders) {
+  EXPECT_EQ(explore(addKernel(true), {.warps = 2}).report.orders, 2u);
+  EXPECT_EQ(explore(addKernel(true), {.warps = 4}).report.orders, 24u);
+  EXPECT_EQ(explore(addKernel(true), {.warps = 1, .ctas = 4}).report.orders, 24u);
+  const Explored found = explore(addKernel(false), {.warps = 4});
+  EXPECT_EQ(found.report.orders, 1u);
+  EXPECT_EQ(found.run.out[0], 4u);
+}
+
+TEST(Orders, BarriersOrderWhatTheySeparate) {
+  const std::string text = kernelText("  shl.b32 %r1, %t, 2;\n  mov.u32 %r2, buffer;\n"
+                                      "  add.u32 %r3, %r2, %r1;\n  st.shared.b32 [%r3], %t;\n"
+                                      "  bar.sync 0;\n  xor.b32 %r4, %r1, 128;\n"
+                                      "  add.u32 %r4, %r4, %r2;\n  ld.shared.b32 %r5, [%r4];\n"
+                                      "  cvt.u64.u32 %rd1, %r1;\n  add.u64 %rd1, %rd1, %out;\n"
+                                      "  st.global.b32 [%rd1], %r5;\n",
+                                      "  .shared .align 16 .b8 buffer[512];\n");
+  const Explored found = explore(text, {.warps = 4, .words = 128});
+  EXPECT_EQ(found.run.error + found.run.note, "");
+  EXPECT_EQ(found.report.orders, 1u);
+  EXPECT_FALSE(found.report.everyAccess);
+  EXPECT_EQ(found.run.out[0], 32u);
+}
+
+TEST(Orders, ALoopThatWaitsForAFlagEnds) {
+  const std::string wait = "  setp.eq.u32 %p1, %r1, 0;\n  @%p1 bra SET;\n"
+                           "SPIN:\n  ld.acquire.gpu.global.b32 %r2, [%out];\n"
+                           "  setp.eq.u32 %p2, %r2, 0;\n  @%p2 bra SPIN;\n"
+                           "  st.global.b32 [%out+4], %r2;\n  bra END;\nSET:\n";
+  const Explored found =
+      explore(oneLane(wait + "  mov.u32 %r3, 7;\n  st.release.gpu.global.b32 [%out], %r3;\n"),
+              {.warps = 2});
+  EXPECT_EQ(found.run.error, "");
+  EXPECT_TRUE(found.report.complete);
+  EXPECT_LE(found.report.orders, 4u);
+  EXPECT_EQ(found.run.out[1], 7u);
+  EXPECT_THAT(explore(oneLane(wait), {.warps = 2}).run.error, HasSubstr("livelock"));
+}
+
+//===--- What fails in one order ------------------------------------------===//
+
+TEST(Orders, AResultThatDependsOnTheOrder) {
+  const std::string text = oneLane("  atom.global.exch.b32 %r2, [%out], %r1;\n");
+  const Explored found = explore(text, {.warps = 2});
+  EXPECT_THAT(found.run.error, HasSubstr("the result depends on the order: byte 0 of 'out'"));
+  EXPECT_EQ(found.report.failure, OrderReport::Failure::Result);
+  EXPECT_EQ(found.report.orders, 2u);
+}
+
+/// Each of two warps takes two locks; with `crossed` in opposite orders.
+std::string lockKernel(bool crossed) {
+  const std::string take = "{0}:\n  atom.acquire.gpu.global.cas.b32 %r5, [{1}], 0, 1;\n"
+                           "  setp.ne.u32 %p1, %r5, 0;\n  @%p1 bra {0};\n";
+  const std::string give = "  mov.u32 %r6, 0;\n  st.release.gpu.global.b32 [{0}], %r6;\n";
+  return oneLane("  add.u64 %rd1, %out, 4;\n  add.u64 %rd2, %out, 8;\n" +
+                 std::string(crossed ? "  setp.eq.u32 %p2, %r1, 1;\n"
+                                       "  selp.b64 %rd3, %rd2, %rd1, %p2;\n"
+                                       "  selp.b64 %rd4, %rd1, %rd2, %p2;\n"
+                                     : "  mov.u64 %rd3, %rd1;\n  mov.u64 %rd4, %rd2;\n") +
+                 fmt::format(fmt::runtime(take), "A", "%rd3") +
+                 fmt::format(fmt::runtime(take), "B", "%rd4") +
+                 "  ld.global.b32 %r7, [%out];\n  add.u32 %r7, %r7, 1;\n"
+                 "  st.global.b32 [%out], %r7;\n" +
+                 fmt::format(fmt::runtime(give), "%rd4") + fmt::format(fmt::runtime(give), "%rd3"));
+}
+
+TEST(Orders, ADeadlockOfOneOrder) {
+  const Explored right = explore(lockKernel(false), {.warps = 2});
+  EXPECT_EQ(right.run.error + right.run.note, "");
+  EXPECT_TRUE(right.report.complete);
+  EXPECT_EQ(right.run.out[0], 2u);
+  const Explored wrong = explore(lockKernel(true), {.warps = 2});
+  EXPECT_THAT(wrong.run.error, HasSubstr("livelock"));
+  EXPECT_THAT(wrong.run.note, HasSubstr("--replay 'test: "));
+  // The order is enough to see it again.
+  const Explored again = explore(lockKernel(true), {.warps = 2, .replay = wrong.report.order});
+  EXPECT_EQ(again.run.error, wrong.run.error);
+}
+
+/// Seven warps take numbers. With the bug the work is lost if they do so in the one order of 5040 in
+/// which the last warp comes first, and so on.
+std::string numberKernel(bool bug) {
+  return oneLane("  atom.relaxed.gpu.global.add.u32 %r2, [%out], 1;\n"
+                 "  add.u32 %r3, %r1, %r2;\n  setp.ne.u32 %p1, %r3, 6;\n" +
+                 std::string(bug ? "  @!%p1 bra END;\n" : "") +
+                 "  red.global.or.b32 [%out+4], 1;\n");
+}
+
+TEST(Orders, ABugInOneOrderOfThousands) {
+  const Explored wrong = explore(numberKernel(true), {.warps = 7});
+  EXPECT_THAT(wrong.run.error, HasSubstr("the result depends on the order: byte 4 of 'out' is"));
+  EXPECT_LE(wrong.report.orders, 5040u);
+  const Explored right = explore(numberKernel(false), {.warps = 7, .check = "off"});
+  EXPECT_EQ(right.run.error, "");
+  EXPECT_EQ(right.report.orders, 5040u);
+  EXPECT_TRUE(right.report.complete);
+  for (CompletionPolicy policy :
+       {CompletionPolicy::Eager, CompletionPolicy::Lazy, CompletionPolicy::Random})
+    for (uint64_t seed = 1; seed <= 8; ++seed) {
+      SimOptions options;
+      options.policy = policy;
+      options.seed = seed;
+      EXPECT_EQ(runText(numberKernel(true), options, {.block = {224, 1, 1}}, 16).out[1], 1u);
+    }
+}
+
+/// A ring of one stage: warp 0 copies, warp 1 reads what came and adds it up, `turns` times. Without
+/// `empty` the copy does not wait until the stage has been read.
+std::string ringKernel(int turns, bool empty) {
+  const std::string wait = "{0}:\n  mbarrier.try_wait.parity.shared::cta.b64 %p1, [{1}], %r6;\n"
+                           "  @!%p1 bra {0};\n";
+  return kernelText(
+      "  and.b32 %r0, %t, 31;\n  shr.u32 %r1, %t, 5;\n  mov.u32 %r2, full;\n"
+      "  mov.u32 %r3, empty;\n  mov.u32 %r4, buffer;\n  setp.ne.u32 %p0, %t, 0;\n"
+      "  @%p0 bra READY;\n  mbarrier.init.shared::cta.b64 [%r2], 1;\n"
+      "  mbarrier.init.shared::cta.b64 [%r3], 1;\n  fence.mbarrier_init.release.cluster;\n"
+      "READY:\n  bar.sync 0;\n  setp.ne.u32 %p2, %r0, 0;\n  @%p2 bra END;\n"
+      "  setp.ne.u32 %p2, %r1, 0;\n  mov.u32 %r5, 0;\n  @%p2 bra READER;\n"
+      "COPY:\n  and.b32 %r6, %r5, 1;\n  xor.b32 %r6, %r6, 1;\n" +
+          (empty ? fmt::format(fmt::runtime(wait), "FREE", "%r3") : "") +
+          "  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 16;\n"
+          "  mul.wide.u32 %rd1, %r5, 16;\n  add.u64 %rd1, %rd1, %out;\n"
+          "  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+          "[%r4], [%rd1], 16, [%r2];\n" +
+          fmt::format("  add.u32 %r5, %r5, 1;\n  setp.lt.u32 %p3, %r5, {};\n", turns) +
+          "  @%p3 bra COPY;\n  bra END;\n"
+          "READER:\n  mov.u32 %r8, 0;\nREAD:\n  and.b32 %r6, %r5, 1;\n" +
+          fmt::format(fmt::runtime(wait), "FULL", "%r2") +
+          "  ld.shared.b32 %r7, [%r4];\n  add.u32 %r8, %r8, %r7;\n"
+          "  mbarrier.arrive.shared::cta.b64 _, [%r3];\n" +
+          fmt::format("  add.u32 %r5, %r5, 1;\n  setp.lt.u32 %p3, %r5, {};\n", turns) +
+          "  @%p3 bra READ;\n  st.global.b32 [%out+60], %r8;\nEND:\n",
+      "  .shared .align 8 .b64 full;\n  .shared .align 8 .b64 empty;\n"
+      "  .shared .align 16 .b8 buffer[16];\n");
+}
+
+TEST(Orders, ARingThatWrapsHasOneOrder) {
+  const Explored found = explore(ringKernel(3, true), {.warps = 2, .check = "default"});
+  EXPECT_EQ(found.run.error + found.run.note, "");
+  EXPECT_TRUE(found.report.complete);
+  EXPECT_EQ(found.report.orders, 1u);
+  EXPECT_GT(found.report.commuting, 0u);
+}
+
+TEST(Orders, ARingWithoutItsReleaseFails) {
+  // Without the checker the orders show it by themselves.
+  EXPECT_NE(explore(ringKernel(3, false), {.warps = 2, .check = "off"}).run.error, "");
+  EXPECT_NE(explore(ringKernel(3, false), {.warps = 2}).report.failure,
+            OrderReport::Failure::None);
+}
+
+//===--- What is left out -------------------------------------------------===//
+
+/// Random instructions of two or three warps on three words of global memory.
+std::string randomKernel(std::mt19937 &random, uint32_t warps) {
+  static const char *const kinds[] = {
+      "  ld.global.b32 %r8, [%out+{0}];\n",
+      "  st.global.b32 [%out+{0}], %r8;\n",
+      "  atom.global.exch.b32 %r8, [%out+{0}], %r8;\n",
+      "  red.global.add.u32 [%out+{0}], 5;\n",
+      "  ld.relaxed.gpu.global.b32 %r8, [%out+{0}];\n",
+      "  st.release.gpu.global.b32 [%out+{0}], %r8;\n",
+  };
+  std::string body = "  add.u32 %r8, %r1, 100;\n";
+  for (uint32_t warp = 0; warp < warps; ++warp) {
+    body += fmt::format("  setp.ne.u32 %p1, %r1, {0};\n  @%p1 bra NOT{0};\n", warp);
+    for (size_t i = 0, count = 1 + random() % (warps == 2 ? 3 : 1); i < count; ++i)
+      body += fmt::format(fmt::runtime(kinds[random() % std::size(kinds)]), random() % 3 * 4);
+    body += fmt::format("  mul.lo.u32 %r9, %r1, 4;\n  cvt.u64.u32 %rd1, %r9;\n"
+                        "  add.u64 %rd1, %rd1, %out;\n  st.global.b32 [%rd1+32], %r8;\n"
+                        "  bra END;\nNOT{}:\n",
+                        warp);
+  }
+  return oneLane(body);
+}
+
+TEST(Orders, EveryResultOfEveryInterleavingIsFound) {
+  std::mt19937 random(11);
+  uint64_t all = 0, run = 0, several = 0;
+  for (int trial = 0; trial < 16; ++trial) {
+    const uint32_t warps = trial % 8 == 0 ? 3 : 2;
+    const std::string text = randomKernel(random, warps);
+    Wanted wanted{.warps = warps, .results = true, .check = "off"};
+    const Explored reduced = explore(text, wanted);
+    wanted.reduce = false;
+    const Explored brute = explore(text, wanted);
+    ASSERT_EQ(reduced.run.error + brute.run.error, "") << text;
+    EXPECT_EQ(reduced.results, brute.results) << text;
+    EXPECT_TRUE(reduced.report.complete);
+    all += brute.report.orders;
+    run += reduced.report.orders;
+    several += reduced.results.size() > 1;
+  }
+  EXPECT_GT(all, 3 * run);
+  EXPECT_GT(several, 4u);
+}
+
+} // namespace
