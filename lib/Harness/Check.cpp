@@ -17,6 +17,16 @@ std::string ruleNames() {
   return names;
 }
 
+void addOrderOptions(CLI::App &app, sim::SimulationOptions &options) {
+  app.add_option("--max-orders", options.maxOrders,
+                 "orders of each launch that run with --policy exhaustive; 0: all")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--replay", options.replay,
+                 "with --policy exhaustive: run this one order, which a report named; or the name "
+                 "of a file that holds it");
+}
+
 } // namespace
 
 void addExplainOption(CLI::App &app) {
@@ -40,13 +50,7 @@ void addSimulationOptions(CLI::App &app, sim::SimulationOptions &options,
                  "when asynchronous operations of the simulator complete: eager, lazy, random, "
                  "delay, timed; exhaustive: in every order that makes a difference")
       ->capture_default_str();
-  app.add_option("--max-orders", options.maxOrders,
-                 "orders of each launch that run with --policy exhaustive; 0: all")
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--replay", options.replay,
-                 "with --policy exhaustive: run this one order, which a report named; or the name "
-                 "of a file that holds it");
+  addOrderOptions(app, options);
   app.add_flag("--time", options.time,
                "predict the time of every kernel, what bounds it and what its warps wait for "
                "(docs/Time.md)");

@@ -259,8 +259,9 @@ std::string summaryOf(const OrderReport &report) {
   std::string text = counted(report.orders, "order");
   if (report.pruned)
     text += fmt::format(", {} left early", report.pruned);
-  text += fmt::format(", at most {} of {}, {} commute", counted(report.longest, "step"),
-                      counted(report.processes, "process"), counted(report.commuting, "pair"));
+  text += fmt::format(", at most {} of {} processes, {} commute",
+                      counted(report.longest, "step"), report.processes,
+                      counted(report.commuting, "pair"));
   if (report.everyAccess)
     text += ", plain accesses are steps";
   if (report.complete)

@@ -313,6 +313,14 @@ static unsigned hostThreads(const SimOptions &options) {
   return threadCount(options.hostThreads);
 }
 
+static void tellObserver(Launch &launch, const Program &program, const double *nanoseconds) {
+  if (launch.observer)
+    launch.observer->onLaunch({program, launch.kernel->info.name, *launch.memory,
+                               static_cast<uint32_t>(volume(launch.config.cluster)),
+                               static_cast<uint32_t>((volume(launch.config.block) + 31) / 32),
+                               nanoseconds, launch.config.dependent});
+}
+
 Expected<LaunchStats> Simulator::launch(const Program &program, std::string_view kernelName,
                                         const LaunchConfig &config,
                                         std::span<const std::byte> params) {
@@ -340,13 +348,7 @@ Expected<LaunchStats> Simulator::launch(const Program &program, std::string_view
   std::optional<TimedLaunch> timed;
   if (settings.policy == CompletionPolicy::Timed)
     timed.emplace(launch, *target, shared);
-  const auto tell = [&] {
-    if (launch.observer)
-      launch.observer->onLaunch({program, kernelName, global,
-                                 static_cast<uint32_t>(volume(launch.config.cluster)),
-                                 static_cast<uint32_t>((volume(launch.config.block) + 31) / 32),
-                                 timed ? timed->clock() : nullptr, launch.config.dependent});
-  };
+  const auto tell = [&] { tellObserver(launch, program, timed ? timed->clock() : nullptr); };
   const uint64_t resident = residentCtas(*target, launch.config, shared);
   if (settings.policy == CompletionPolicy::Exhaustive)
     return OrderedLaunch(launch, resident, tell).run();

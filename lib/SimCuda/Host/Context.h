@@ -207,6 +207,7 @@ private:
   Code stickyCode = Success;
   uint64_t allocations = 0, modulesMade = 0;
   uint64_t launches = 0, warpInstructions = 0;
+  size_t ordersReported = 0; ///< launches whose orders have been told
   double seconds = 0;
   std::vector<std::unique_ptr<Module>> modules;
   std::unordered_map<const void *, Function *> hostFunctions;

@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""Runs the smallest case of every kind of kernel that wraps its rings in every order that makes a
+difference (--policy exhaustive, docs/Simulator.md), and prints a table.
+
+  utils/order_table.py                 all programs
+  utils/order_table.py --only=product  those whose name contains the text
+  utils/order_table.py --run=FILE      an fp4-run other than build/bin/fp4-run
+
+Exit code 1 when an order fails. A kernel whose orders did not all run says how many did.
+"""
+import argparse
+import collections
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import mutate_all
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+Case = collections.namedtuple("Case", "name text target shape options", defaults=[()])
+
+
+def cases():
+    for program in mutate_all.programs():
+        for target in program.targets:
+            yield Case(program.name, program.text, target, program.shape, program.options)
+
+
+def explore(tools, case, options):
+    with tempfile.TemporaryDirectory(prefix="fp4-orders-") as folder:
+        source, library = pathlib.Path(folder, "program.mlir"), pathlib.Path(folder, "program.so")
+        source.write_text(case.text)
+        shape = [f"--shape={case.shape}"] if case.shape else []
+        subprocess.run([tools / "fp4-runner", source, *shape, *case.options, f"--target={case.target}",
+                        "--emit=so", "-o", library, "--ptxas=none"], check=True, capture_output=True)
+        command = [options.run or tools / "fp4-run", library, *shape, "--device=sim", "--check=strict",
+                   "--policy=exhaustive", f"--max-orders={options.most}", "--no-verify", "--json"]
+        run = subprocess.run(command, capture_output=True, text=True)
+    if run.returncode not in (0, 7):
+        print(run.stderr, file=sys.stderr)
+        return None
+    return json.loads(run.stdout)["orders"]
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__,
+                                        formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    arguments.add_argument("--run", help="the fp4-run to use")
+    arguments.add_argument("--only", default="", help="programs whose name contains this text")
+    arguments.add_argument("--most", type=int, default=200, help="orders of each launch (200)")
+    options = arguments.parse_args()
+    failed = 0
+    print("| program | target | kernel | orders | left early | steps | commuting pairs | s | complete |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for case in cases():
+        if options.only not in case.name:
+            continue
+        launches = explore(options.build / "bin", case, options)
+        failed += launches is None
+        for launch in launches or []:
+            row = (case.name, case.target, launch["kernel"], launch["orders"], launch["pruned"],
+                   launch["longest"], launch["commuting_pairs"], f"{launch['seconds']:.2f}",
+                   "yes" if launch["complete"] else "no")
+            print("| " + " | ".join(map(str, row)) + " |", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
