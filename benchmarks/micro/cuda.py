@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import array
 import ctypes
+from collections.abc import Sequence
 from typing import Any
 
 _u64, _int, _uint, _ptr = ctypes.c_uint64, ctypes.c_int, ctypes.c_uint, ctypes.c_void_p
@@ -14,6 +15,12 @@ _u64, _int, _uint, _ptr = ctypes.c_uint64, ctypes.c_int, ctypes.c_uint, ctypes.c
 
 class Failure(RuntimeError):
     """A call of the driver failed."""
+
+
+def resolve(ptx: str, target: str) -> str:
+    """@TARGET@ becomes the target, and @VERSION@ the first version of PTX that has all of it."""
+    version = "8.0" if target == "sm_90a" else "8.8"
+    return ptx.replace("@TARGET@", target).replace("@VERSION@", version)
 
 
 class Device:
@@ -41,6 +48,12 @@ class Device:
         self._call("cuDeviceGetName", text, 128, self._device)
         return text.value.decode()
 
+    def driver(self) -> int:
+        """The version of CUDA that it has: 13010 is 13.1."""
+        value = _int()
+        self._call("cuDriverGetVersion", ctypes.byref(value))
+        return value.value
+
     def attribute(self, which: int) -> int:
         value = _int()
         self._call("cuDeviceGetAttribute", ctypes.byref(value), which, self._device)
@@ -48,6 +61,22 @@ class Device:
 
     def multiprocessors(self) -> int:
         return self.attribute(16)
+
+    def target(self) -> str:
+        """What PTX for this device names, with the instructions of this architecture alone: sm_90a."""
+        major, minor = self.attribute(75), self.attribute(76)
+        return f"sm_{major}{minor}" + ("a" if major >= 9 else "")
+
+    def upload(self, contents: bytes) -> int:
+        """Device memory with these bytes."""
+        pointer = self.allocate(len(contents))
+        self._call("cuMemcpyHtoD_v2", _u64(pointer), contents, ctypes.c_size_t(len(contents)))
+        return pointer
+
+    def download(self, pointer: int, size: int) -> bytes:
+        contents = ctypes.create_string_buffer(size)
+        self._call("cuMemcpyDtoH_v2", contents, _u64(pointer), ctypes.c_size_t(size))
+        return contents.raw
 
     def allocate(self, size: int) -> int:
         pointer = _u64()
@@ -66,8 +95,9 @@ class Device:
         return words
 
     def load(self, ptx: str, shared: int = 0) -> "Kernel":
-        """The kernel named `k` of a module."""
+        """The kernel named `k` of a module, whose text names the target as `resolve` says."""
         module, function = _ptr(), _ptr()
+        ptx = resolve(ptx, self.target())
         try:
             self._call("cuModuleLoadData", ctypes.byref(module), ptx.encode() + b"\0")
         except Failure as failure:
@@ -104,17 +134,22 @@ class Device:
         self._call("cuGraphInstantiateWithFlags", ctypes.byref(executable), graph, _u64(0))
         return lambda: self._call("cuGraphLaunch", executable, None)
 
-    def tensor_map(self, pointer: int, rows: int, columns: int, box_rows: int, box_columns: int) -> ctypes.Array[Any]:
-        """Of a bf16 matrix, boxes in the 128-byte swizzle."""
+    def encode(self, kind: int, pointer: int, sizes: Sequence[int], strides: Sequence[int], box: Sequence[int],
+               swizzle: int) -> "ctypes.Array[Any]":
+        """A tensor map: `kind` and `swizzle` are numbers of the driver's enumerations, sizes and boxes are
+        in elements, the first dimension first, and strides in bytes, of all dimensions but the first."""
         storage = (ctypes.c_uint64 * 32)()
         base = ctypes.addressof(storage)
         aligned = (ctypes.c_uint64 * 16).from_address((base + 63) // 64 * 64)
-        sizes, strides = (_u64 * 2)(columns, rows), (_u64 * 1)(2 * columns)
-        box, steps = (_uint * 2)(box_columns, box_rows), (_uint * 2)(1, 1)
-        self._call("cuTensorMapEncodeTiled", ctypes.byref(aligned), 9, 2, _u64(pointer), sizes, strides, box,
-                   steps, 0, 3, 2, 0)
+        rank = len(sizes)
+        self._call("cuTensorMapEncodeTiled", ctypes.byref(aligned), kind, rank, _u64(pointer), (_u64 * rank)(*sizes),
+                   (_u64 * rank)(*strides), (_uint * rank)(*box), (_uint * rank)(*[1] * rank), 0, swizzle, 2, 0)
         aligned._storage = storage  # type: ignore[attr-defined]
         return aligned
+
+    def tensor_map(self, pointer: int, rows: int, columns: int, box_rows: int, box_columns: int) -> "ctypes.Array[Any]":
+        """Of a bf16 matrix, boxes in the 128-byte swizzle."""
+        return self.encode(9, pointer, (columns, rows), (2 * columns,), (box_columns, box_rows), 3)
 
 
 class Kernel:

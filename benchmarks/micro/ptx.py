@@ -1,15 +1,17 @@
 """PTX around a timed loop."""
 from __future__ import annotations
 
-HEADER = ".version 8.0\n.target sm_90a\n.address_size 64\n"
+HEADER = ".version @VERSION@\n.target @TARGET@\n.address_size 64\n"
 
 
-def kernel(parameters: list[str], registers: str, body: str, shared: int = 0, block: int = 1024) -> str:
+def kernel(parameters: list[str], registers: str, body: str, shared: int = 0, block: int = 1024,
+           cluster: int = 1) -> str:
     """A kernel `k` of 64-bit parameters, each loaded into a register %NAME."""
     listed = ", ".join(f".param .u64 p_{name}" for name in parameters)
     loads = "\n".join(f"  .reg .b64 %{name};\n  ld.param.u64 %{name}, [p_{name}];" for name in parameters)
     window = "  .extern .shared .align 1024 .b8 window[];\n" if not shared else ""
-    return (f"{HEADER}{window.strip()}\n.visible .entry k({listed}) .maxntid {block}, 1, 1 {{\n{registers}\n"
+    size = f" .reqnctapercluster {cluster}, 1, 1" if cluster > 1 else ""
+    return (f"{HEADER}{window.strip()}\n.visible .entry k({listed}) .maxntid {block}, 1, 1{size} {{\n{registers}\n"
             f"{loads}\n{body}\n  ret;\n}}\n")
 
 
@@ -23,7 +25,7 @@ CLOCK = """  .reg .b64 %begin, %end, %where;
 
 
 def timed(setup: str, body: str, results: list[str], parameters: list[str] | None = None, registers: str = "",
-          shared: int = 0, block: int = 1024) -> str:
+          shared: int = 0, block: int = 1024, cluster: int = 1, teardown: str = "") -> str:
     """A kernel that runs `body` %rounds times between two readings of the clock and stores, for each
     warp, both at out + 16 * warp. `results` are registers of 32 bits that it pretends to need."""
     keep = "\n".join(f"  xor.b32 %sink, %sink, {name};" for name in results)
@@ -47,4 +49,5 @@ LOOP:
   add.u64 %where, %where, %out;
   @%first st.global.v2.u64 [%where], {{%begin, %end}};
   setp.eq.u32 %first, %sink, %magic32;
-  @%first st.global.u32 [%out], %sink;""", shared, block)
+  @%first st.global.u32 [%out], %sink;
+{teardown}""", shared, block, cluster)

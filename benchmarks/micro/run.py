@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import blackwell
 import instructions
 import launch
 import memory
@@ -26,17 +27,19 @@ Rows = Iterator[dict[str, Any]]
 
 def sections(device: Device, out: int, quick: bool) -> dict[str, Callable[[], Rows]]:
     rounds = 2 if quick else 64
-    return {"clock": lambda: memory.clock(device, out),
+    every = {"clock": lambda: memory.clock(device, out),
             "rates": lambda: instructions.rates(device, out, rounds),
             "shared": lambda: instructions.shared_memory(device, out, rounds),
             "latencies": lambda: instructions.latencies(device, out, rounds),
             "barriers": lambda: memory.barriers(device, out, rounds),
-            "tensor": lambda: tensor.products(device, out, rounds),
-            "beside": lambda: tensor.beside(device, out, rounds),
             "copies": lambda: memory.copies(device, out, quick),
             "boxes": lambda: memory.boxes(device, out, quick),
             "bandwidth": lambda: memory.bandwidth(device, out, quick),
             "launches": lambda: launch.launches(device, out, quick)}
+    hopper = {"tensor": lambda: tensor.products(device, out, rounds), "beside": lambda: tensor.beside(device, out, rounds)}
+    tcgen05 = {"products": lambda: blackwell.products(device, out, rounds),
+               "tmem": lambda: blackwell.tensor_memory(device, out, rounds)}
+    return every | {"sm_90a": hopper, "sm_100a": tcgen05, "sm_103a": tcgen05}.get(device.target(), {})
 
 
 def show(row: dict[str, Any]) -> None:
@@ -49,12 +52,16 @@ def main() -> int:
     parser.add_argument("--json", metavar="FILE", help="write the table there too")
     parser.add_argument("--quick", action="store_true", help="short loops and small memory")
     parser.add_argument("--only", metavar="WORD", help="the sections whose names begin so")
+    parser.add_argument("--list", action="store_true", help="the sections that this device has")
     options = parser.parse_args()
     try:
         device = Device()
         out = device.allocate(1 << 20)
     except (OSError, Failure) as failure:
         sys.exit(f"error: no device: {failure}")
+    if options.list:
+        print("\n".join(sections(device, out, True)))
+        return 0
     print(f"{device.name()}, {device.multiprocessors()} multiprocessors")
     table, failed = [], False
     for name, section in sections(device, out, options.quick).items():

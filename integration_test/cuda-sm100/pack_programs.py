@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""Compiles the kit's programs for one target, with what the simulator predicts of their times.
+
+  pack_programs.py --build BUILD --target sm_100a [--small] FOLDER
+
+FOLDER has the libraries, programs.txt with a line of arguments of fp4-run for each verification, and times.txt with
+a name, arguments and predicted microseconds for each time. The programs are those of utils/sweep.py and
+utils/sweep_quantize.py, and the streaming kernels of benchmarks/streaming.mlir.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TIMED = ["amax", "nvfp4", "mxfp4", "hadamard", "stochastic", "dequantize"]
+ROWS = [128, 1024]
+PLANS = {"sm_100a": ["tiles", "others", "stores", "swapped"], "sm_90a": ["converted"]}
+
+
+def compile_library(build: pathlib.Path, source: pathlib.Path, target: str, library: pathlib.Path, small: bool,
+                    *more: str) -> bool:
+    """Without ptxas for a simulated GPU, which takes PTX."""
+    environment = os.environ | ({"FP4_PTXAS": "none"} if small else {})
+    found = subprocess.run([build / "bin/fp4-runner", source, f"--target={target}", "--emit=so", "-o", library, *more],
+                           env=environment, capture_output=True, text=True, check=False)
+    if found.returncode:
+        print(f"{target}: {source.name} is left out: {found.stderr.splitlines()[0]}")
+    return found.returncode == 0
+
+
+def predicted(build: pathlib.Path, library: pathlib.Path, function: str, rows: int) -> float | None:
+    """Of all kernels of a call, in microseconds; nothing where the simulator has no rates of the target."""
+    found = subprocess.run([build / "bin/fp4-run", library, "--device=sim", "--time", "--json", "--no-verify", "--check=off",
+                            f"--function={function}", f"--shape={rows}"], capture_output=True, text=True, check=False)
+    times = json.loads(found.stdout).get("predicted_times", []) if found.returncode == 0 else []
+    return sum(time["microseconds"] for time in times) or None
+
+
+def sweeps(build: pathlib.Path, target: str, folder: pathlib.Path) -> list[str]:
+    """The libraries of the sweeps, and the lines that run them."""
+    for plans in PLANS.get(target, []):
+        subprocess.run([ROOT / "utils/sweep.py", "--build", build, f"--plans={plans}", "--pack", folder], check=False)
+    subprocess.run([ROOT / "utils/sweep_quantize.py", "--build", build, "--pack", folder, "--match", target], check=False)
+    return [line for path in sorted(folder.glob("*.txt")) for line in path.read_text().splitlines()]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--target", required=True)
+    parser.add_argument("--small", action="store_true")
+    parser.add_argument("folder", type=pathlib.Path)
+    options = parser.parse_args()
+    folder, build = options.folder, options.build
+    folder.mkdir(parents=True, exist_ok=True)
+    programs = [] if options.small else sweeps(build, options.target, folder)
+    times = []
+    if compile_library(build, ROOT / "benchmarks/streaming.mlir", options.target, folder / "streaming.so", options.small):
+        for function in TIMED[:1] if options.small else TIMED:
+            programs += [f"streaming.so --function {function} --shape {rows}" for rows in (1, 127, 300)[:2 if options.small else 3]]
+            for rows in ROWS[:1] if options.small else ROWS:
+                time = predicted(build, folder / "streaming.so", function, rows)
+                if time:
+                    times.append(f"{function} {rows} x 4096\tstreaming.so --function {function} --shape {rows}\t{time:.3f}")
+    if compile_library(build, ROOT / "benchmarks/nvfp4_gemm.mlir", options.target, folder / "gemm.so", options.small):
+        programs.append("gemm.so --dist exact")
+    (folder / "programs.txt").write_text("\n".join(programs) + "\n")
+    (folder / "times.txt").write_text("".join(time + "\n" for time in times))
+    print(f"{options.target}: {len(programs)} runs of programs, {len(times)} times")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

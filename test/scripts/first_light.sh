@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# The first-light kit (integration_test/cuda-sm100) from pack to report, on a simulated B200: all agree; then a wrong
+# byte, a kernel that faults and one that does not end are reported, and what comes after them runs all the same.
+set -euo pipefail
+build=${1:?usage: first_light.sh BUILD}
+build=$(cd "$build" && pwd)
+kit=$(mktemp -d)
+trap 'rm -rf "$kit"' EXIT
+integration_test/cuda-sm100/pack.sh "$build" "$kit" --small
+run() { "$build"/bin/fp4-sim run --device b200 --limit 3000000 -- "$kit"/run.sh "$@" >"$kit"/log 2>&1; }
+
+run --only images probes programs times || { cat "$kit"/log; exit 1; }
+grep -q "^images: [1-9][0-9]* pass$" "$kit"/report.txt
+grep -q "^programs: 3 pass$" "$kit"/report.txt
+grep -q "^times: 1 pass$" "$kit"/report.txt
+grep -q "agrees  probe_" "$kit"/report.txt
+
+# The second start has nothing left to do.
+run --only images && ! grep -q "^pass" "$kit"/log
+
+image=$(find "$kit"/expected/sm_100a -name 'ld_*' | sort | head -1)
+printf '\x55' | dd of="$image" bs=1 seek=5 conv=notrunc status=none
+code=0
+FP4_KIT_FAULTS=1 run --again --only images --limit 15 --match 'fault|ld_' || code=$?
+[ $code = 1 ] || { cat "$kit"/log; exit 1; }
+grep -q "differs: $(basename "$image" .bin): 1 of .* bytes differ, first at 4" "$kit"/report.txt
+grep -q "failed: fault_outside: exit code 1" "$kit"/report.txt
+grep -q "hung: fault_endless: ended after" "$kit"/report.txt
+python3 - "$kit"/report.json <<'PY'
+import json, sys
+report = json.load(open(sys.argv[1]))
+statuses = [entry["status"] for entry in report["entries"]]
+assert report["schema"] == 1 and not report["device_lost"], report["device_lost"]
+assert statuses.index("hung") < len(statuses) - 1, "what comes after a hung case must run"
+PY
+code=0
+"$build"/bin/fp4-sim run --device h200 -- "$kit"/run.sh >"$kit"/log 2>&1 || code=$?
+[ $code = 3 ] && grep -q "packed for sm_100a, but the device is sm_90a" "$kit"/log
