@@ -14,7 +14,7 @@ declare -A devices=([sm_90a]=h200 [sm_100a]=b200 [sm_103a]=b300 [sm_120a]=rtx509
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
 rm -rf "$folder"/{expected,images,report.*,sm_*,quick}
-cp "$here"/kit/* "$root"/benchmarks/micro/*.py "$build"/bin/fp4-run "$build"/unittests/fp4-cts "$folder"
+cp "$here"/kit/* "$root"/benchmarks/micro/*.py "$build"/bin/fp4-run "$build"/unittests/fp4-cts "$here"/../cuda-sm90/copy_tiles.ptx "$folder"
 [ -z "$small" ] || touch "$folder"/quick # microbenchmarks in short
 for target in "${targets[@]}"; do
   device=${devices[$target]:?"no device has the target $target"}
@@ -22,6 +22,7 @@ for target in "${targets[@]}"; do
     ${small:+--small}
   "$here"/pack_programs.py --build "$build" --target "$target" ${small:+--small} "$folder"/"$target"
 done
+[ -n "$small" ] || "$here"/pack_suites.py --build "$build" "$folder" "${targets[@]}"
 python3 - "$folder" "$(git -C "$root" rev-parse --short HEAD 2>/dev/null || echo unknown)" "${targets[@]}" <<'PY'
 import json, pathlib, sys
 folder, revision, *targets = sys.argv[1:]

@@ -9,10 +9,9 @@ trap 'rm -rf "$kit"' EXIT
 integration_test/cuda-sm100/pack.sh "$build" "$kit" --small
 run() { "$build"/bin/fp4-sim run --device b200 --limit 3000000 -- "$kit"/run.sh "$@" >"$kit"/log 2>&1; }
 
-run --only images probes programs times || { cat "$kit"/log; exit 1; }
+run --only images probes programs || { cat "$kit"/log; exit 1; }
 grep -q "^images: [1-9][0-9]* pass$" "$kit"/report.txt
 grep -q "^programs: 3 pass$" "$kit"/report.txt
-grep -q "^times: 1 pass$" "$kit"/report.txt
 grep -q "agrees  probe_" "$kit"/report.txt
 
 # The second start has nothing left to do.
@@ -22,7 +21,7 @@ image=$(find "$kit"/expected/sm_100a -name 'ld_*' | sort | head -1)
 printf '\x55' | dd of="$image" bs=1 seek=5 conv=notrunc status=none
 code=0
 FP4_KIT_FAULTS=1 run --again --only images --limit 15 --match 'fault|ld_' || code=$?
-[ $code = 1 ] || { cat "$kit"/log; exit 1; }
+[ $code != 0 ] || { cat "$kit"/log; exit 1; } # fp4-sim has a code of its own for kernels that fail
 grep -q "differs: $(basename "$image" .bin): 1 of .* bytes differ, first at 4" "$kit"/report.txt
 grep -q "failed: fault_outside: exit code 1" "$kit"/report.txt
 grep -q "hung: fault_endless: ended after" "$kit"/report.txt

@@ -1,0 +1,345 @@
+#!/usr/bin/env python3
+"""What the compiler plans for published problems of B200, and its kernels beside other people's in the simulator.
+
+  benchmarks/blackwell.py plans [--build BUILD] [--only WORD] [--timed SECONDS] [--json FILE]
+  benchmarks/blackwell.py structure [--build BUILD] --peer "PLAN :: COMMAND" ... [--size M,N] [--depths K1,K2]
+
+plans      for every problem: the plan, the time of the static model (1.3 GHz, launch included, as in the data
+           that it is fitted to), and the time of `fp4-runner --time` (1.965 GHz, cold L2, the kernel alone) where that
+           takes at most SECONDS (default 60). All times but the last column are predictions.
+structure  COMMAND runs a kernel in `fp4-sim run`; {m}, {n} and {k} in it are the size. Ours has the plan PLAN and the
+           same size. Both run at two depths: what differs between them, over the k tiles that differ, is the steady state.
+
+Published numbers, all of other people and other clocks: gpu-mode/reference-kernels (speed of light at 1.5 GHz) and its
+leaderboards for GEMM, GEMV, dual and grouped products; DeepGEMM pull request 348; triton pull request 9697.
+"""
+from __future__ import annotations
+
+import argparse
+import collections
+import json
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from dataclasses import asdict, dataclass, field
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BLOCK = {"nvfp4": 16, "mxfp4": 32}
+SCALE = {"nvfp4": "f8E4M3FN", "mxfp4": "f8E8M0FNU"}
+CONTEST, DEEPGEMM, TRITON = "gpu-mode", "DeepGEMM #348", "triton #9697"
+
+
+@dataclass
+class Problem:
+    """M x N x K, or `groups` of rows with N x K each; `published` microseconds with their source."""
+    kind: str
+    m: int
+    n: int
+    k: int
+    published: float
+    source: str
+    groups: list[int] = field(default_factory=list)
+    format: str = "nvfp4"
+    result: str = "bf16"
+
+    @property
+    def name(self) -> str:
+        if self.groups and self.kind == "grouped":
+            return f"{len(self.groups)} groups, {self.m} rows x {self.n} x {self.k}"
+        batch = f", {len(self.groups)} of them" if self.groups else ""
+        return f"{self.m // max(1, len(self.groups)) if self.groups else self.m} x {self.n} x {self.k}{batch}"
+
+    @property
+    def flops(self) -> float:
+        return 2.0 * self.m * self.n * self.k * (2 if self.kind == "dual" else 1)
+
+
+def teraflops(problem: Problem, value: float) -> float:
+    """From TFLOP/s to microseconds."""
+    return problem.flops / value / 1e6
+
+
+def problems() -> list[Problem]:
+    found = [Problem("GEMM", 128, n, k, us, CONTEST, result="f16")
+             for n, k, us in ((7168, 16384, 18.3), (4096, 7168, 8.29), (7168, 2048, 6.54))]
+    found += [Problem("GEMV", batch, n, k, us, CONTEST, [1] * batch if batch > 1 else [], result="f16")
+              for n, k, batch, us in ((7168, 16384, 1, 18.4), (4096, 7168, 8, 28.0), (7168, 2048, 4, 12.6))]
+    found += [Problem("dual", m, n, k, us, CONTEST, result="f16")
+              for m, n, k, us in ((256, 4096, 7168, 12.4), (512, 4096, 7168, 16.4), (256, 3072, 4096, 9.43),
+                                  (512, 3072, 7168, 16.3))]
+    for rows, n, k, us in (([80, 176, 128, 72, 64, 248, 96, 160], 4096, 7168, 27.9),
+                           ([40, 76, 168, 72, 164, 148, 196, 160], 7168, 2048, 19.4), ([192, 320], 3072, 4096, 8.48),
+                           ([128, 384], 4096, 1536, 6.43)):
+        found.append(Problem("grouped", sum(rows), n, k, us, CONTEST, rows, result="f16"))
+    for m, n, k, value in ((128, 2048, 7168, 338), (128, 24576, 1536, 980), (512, 2048, 7168, 1422), (512, 7168, 2048, 1439),
+                           (1024, 7168, 2048, 2056), (4096, 4096, 7168, 5332), (8192, 8192, 8192, 5702)):
+        problem = Problem("GEMM", m, n, k, 0, DEEPGEMM, format="mxfp4", result="f32")
+        problem.published = teraflops(problem, value)  # the better of DeepGEMM and cuBLASLt
+        found.append(problem)
+    for size, value in ((8192, 5730), (16384, 5562)):
+        problem = Problem("GEMM", size, size, size, 0, TRITON)
+        problem.published = teraflops(problem, value)
+        found.append(problem)
+    return found
+
+
+# ---- Programs -------------------------------------------------------------------------------------------------------
+
+
+def scales(p: Problem, rows: int) -> str:
+    layout, block = "#fp4.scale_layout<tiled_128x4>", p.k // BLOCK[p.format]
+    return f"tensor<{rows}x{block}x{SCALE[p.format]}, {layout}>"
+
+
+def tiles(p: Problem, rows: list[int]) -> str:
+    """Scales of groups: a list of tiles, each group padded to 128 rows."""
+    padded = sum((r + 127) // 128 * 128 for r in rows)
+    return f"tensor<{padded * p.k // BLOCK[p.format] // 4}x4x{SCALE[p.format]}, #fp4.scale_layout<tiled_128x4>>"
+
+
+def program(p: Problem, plan: str = "") -> str:
+    """One product of quantized operands whose scales are tiled."""
+    count = max(1, len(p.groups))
+    a, b = f"tensor<{p.m}x{p.k}xf4E2M1FN>", f"tensor<{p.n * count}x{p.k}xf4E2M1FN>"
+    sa, sb = (tiles(p, p.groups), tiles(p, [p.n] * count)) if p.groups else (scales(p, p.m), scales(p, p.n))
+    y = f"tensor<{p.m}x{p.n}x{p.result}>"
+    attributes = [f"format = #fp4.format<{p.format}>"]
+    attributes += [f"groups = array<i64: {', '.join(map(str, p.groups))}>"] if p.groups else []
+    attributes += ["arithmetic = #fp4.product_arithmetic<fma>"] if p.kind == "GEMV" else []
+    attributes += [f"fp4.plan = #fp4.plan<tile_product, {plan}>"] if plan else []
+    arguments = f"%a: {a}, %sa: {sa}, %b: {b}, %sb: {sb}"
+    operands, operand_types = "%a scaled %sa, %b scaled %sb", f"{a}, {sa}, {b}, {sb}"
+    body = ""
+    if p.kind == "dual":
+        arguments += f", %c: {b}, %sc: {sb}"
+        operands, operand_types = operands + " with %c scaled %sc", f"{operand_types}, {b}, {sb}"
+        body = f""" epilogue() {{
+  ^bb0(%one: f32, %two: f32):
+    %zero = arith.constant 0.0 : f32
+    %one_ = arith.constant 1.0 : f32
+    %minus = arith.subf %zero, %one : f32
+    %power = math.exp %minus : f32
+    %sum = arith.addf %power, %one_ : f32
+    %silu = arith.divf %one, %sum : f32
+    %product = arith.mulf %silu, %two : f32
+    %narrow = arith.truncf %product : f32 to {p.result}
+    fp4.yield %narrow : {p.result}
+  }}"""
+    return (f"func.func @f({arguments}) -> {y} {{\n  %y = fp4.blockscaled_matmul {operands}{body} {{{', '.join(attributes)}}}\n"
+            f"      : ({operand_types}) -> {y}\n  return %y : {y}\n}}\n")
+
+
+# ---- Plans ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Row:
+    problem: Problem
+    plan: str = ""
+    static: float | None = None
+    timed: float | None = None
+    bound: str = ""
+    note: str = ""
+
+
+REMARK = re.compile(r'Remark="([^"]*), predicted ([\d.]+) us at ([\d.]+) GHz, bound by ([^"]*)"')
+PLAN = re.compile(r"fp4\.plan = #fp4\.plan<(\w+), ([^>]*)")
+
+
+def planned(build: pathlib.Path, source: pathlib.Path, row: Row) -> None:
+    """What fp4-plan-kernels decides and predicts."""
+    found = subprocess.run([build / "bin/fp4-opt", source, "-fp4-set-target=target=sm_100a", "-fp4-plan-kernels",
+                            "--remarks-filter-passed=fp4-plan"], capture_output=True, text=True, check=False)
+    if found.returncode:
+        row.note = found.stderr.strip().splitlines()[0]
+        return
+    remark, plan = REMARK.search(found.stderr + found.stdout), PLAN.search(found.stdout)
+    if remark:
+        row.plan, row.static, row.bound = remark[1], float(remark[2]), remark[4]
+    elif plan:
+        row.plan = f"{plan[1]}, {plan[2]}"[:60]
+
+
+def timed(build: pathlib.Path, source: pathlib.Path, limit: float) -> dict[str, object] | str:
+    """The report of `--time` for the one kernel; a line that says why there is none."""
+    command = [build / "bin/fp4-runner", source, "--target=sm_100a", "--device=sim", "--time", "--json", "--no-verify",
+               "--check=off", "--dist=zeros"]
+    try:
+        found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=limit)
+    except subprocess.TimeoutExpired:
+        return f"not simulated in {limit:.0f} s"
+    if found.returncode:
+        return found.stderr.strip().splitlines()[0]
+    times = json.loads(found.stdout)["predicted_times"]
+    whole = dict(times[-1])
+    whole["microseconds"] = sum(time["microseconds"] for time in times)
+    whole["launches"] = len(times)
+    return whole
+
+
+def plan_rows(build: pathlib.Path, only: str, limit: float, small: float = 3e11) -> list[Row]:
+    rows = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for problem in problems():
+            if only not in f"{problem.kind} {problem.name} {problem.source}":
+                continue
+            row, source = Row(problem), pathlib.Path(scratch) / "p.mlir"
+            source.write_text(program(problem))
+            planned(build, source, row)
+            found = timed(build, source, limit) if problem.flops <= small and not row.note else "too large for the limit"
+            if isinstance(found, dict):
+                row.timed = float(str(found["microseconds"]))
+                row.bound = row.bound or str(found["bound"])
+            elif not row.note:
+                row.note = found
+            rows.append(row)
+            print(f"{problem.kind} {problem.name}: {row.timed or row.note}", file=sys.stderr)
+    return rows
+
+
+def show(value: float | None, digits: int = 1) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def print_plans(rows: list[Row]) -> None:
+    print("| problem | plan | static model, us (predicted, 1.3 GHz, with launch) | timed simulation, us (predicted, 1.965 GHz) "
+          "| TFLOP/s (predicted, timed) | published, us | source |")
+    print("|---|---|---|---|---|---|---|")
+    for row in rows:
+        p = row.problem
+        rate = p.flops / row.timed / 1e6 if row.timed else None
+        plan = row.plan or row.note
+        print(f"| {p.kind} {p.name} {p.format} | {plan}{'; ' + row.bound if row.bound else ''} | {show(row.static)} | "
+              f"{show(row.timed)} | {show(rate, 0)} | {show(p.published)} | {p.source} |")
+
+
+# ---- Structure ------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Steady:
+    """Per k tile of 256 elements and block, in steady state; mbarriers of a block."""
+    roles: dict[str, float]
+    bytes: float
+    cycles: float
+    operations: dict[str, float]
+    barriers: float
+    waits: dict[str, float]  # share of the cycles that a role waits at mbarriers, over the deeper run
+    shared: int = 0
+
+
+def timeline_counts(path: pathlib.Path) -> tuple[collections.Counter[str], int]:
+    """Asynchronous operations and barrier phases by kind, and mbarriers."""
+    events = json.loads(path.read_text())
+    events = events if isinstance(events, list) else events["traceEvents"]
+    counts = collections.Counter(event["cat"] for event in events if event.get("ph") == "b")
+    return counts, len({event["id"] for event in events if event.get("cat") == "mbarrier"})
+
+
+def role_name(name: str) -> str:
+    return name.split(":")[0]
+
+
+def instructions_of(time: dict[str, object]) -> dict[str, float]:
+    """Of all warps of a role, of one block."""
+    total: dict[str, float] = collections.defaultdict(float)
+    for role in time["roles"]:  # type: ignore[attr-defined]
+        total[role_name(role["name"])] += role["instructions"] * (role["last_warp"] - role["first_warp"] + 1)
+    return dict(total)
+
+
+def observe(command: list[str], scratch: pathlib.Path, prefix: list[str]) -> tuple[dict[str, object], collections.Counter[str], int]:
+    """The report of --time and the timeline of a run."""
+    line = [*prefix, "--timeline", str(scratch / "timeline.json"), *command]
+    found = subprocess.run(line, capture_output=True, text=True, check=False)
+    begin = found.stdout.find("{\n") if "fp4-runner" in prefix[0] else found.stdout.rfind('{"program"')
+    if found.returncode or begin < 0:
+        sys.exit(f"{shlex.join(line)}\n{found.stdout[-500:]}{found.stderr[-1000:]}")
+    counts, barriers = timeline_counts(scratch / "timeline.json")
+    return json.loads(found.stdout[begin:])["predicted_times"][-1], counts, barriers
+
+
+def steady(runs: list[tuple[dict[str, object], "collections.Counter[str]", int]], depths: list[int]) -> Steady:
+    (less, less_counts, _), (more, more_counts, barriers) = runs
+    if not (less["predicted"] and more["predicted"]):
+        sys.exit(f"no prediction: {less.get('unknown')}")
+    blocks = 1
+    for size in more["grid"]:  # type: ignore[attr-defined]
+        blocks *= size
+    deeper = (depths[1] - depths[0]) / 256
+    before, after = instructions_of(less), instructions_of(more)
+    waits: dict[str, float] = {}
+    for role in more["roles"]:  # type: ignore[attr-defined]
+        waits.setdefault(role_name(role["name"]), role["share"]["mbarrier"])
+    return Steady({role: (after[role] - before.get(role, 0)) / deeper for role in after},
+                  (more["l2_bytes"] - less["l2_bytes"]) / deeper / blocks,  # type: ignore[operator]
+                  (more["cycles"] - less["cycles"]) / deeper,  # type: ignore[operator]
+                  {kind: (more_counts[kind] - less_counts[kind]) / deeper / blocks for kind in more_counts}, barriers / blocks, waits)
+
+
+def ours(build: pathlib.Path, plan: str, size: tuple[int, int], depths: list[int], scratch: pathlib.Path) -> Steady:
+    runs = []
+    for depth in depths:
+        source = scratch / "ours.mlir"
+        source.write_text(program(Problem("GEMM", *size, depth, 0, ""), plan))
+        runs.append(observe(["--json"], scratch, [str(build / "bin/fp4-runner"), str(source), "--target=sm_100a", "--device=sim",
+                                                  "--time", "--check=off", "--no-verify", "--dist=zeros"]))
+    return steady(runs, depths)
+
+
+def theirs(build: pathlib.Path, command: str, size: tuple[int, int], depths: list[int], scratch: pathlib.Path) -> Steady:
+    runs = []
+    for depth in depths:
+        words = shlex.split(command.format(m=size[0], n=size[1], k=depth))
+        runs.append(observe(["--json", "--", *words], scratch, [str(build / "bin/fp4-sim"), "run", "--device=b200", "--time",
+                                                                "--check=off"]))
+    return steady(runs, depths)
+
+
+def print_structure(rows: list[tuple[str, Steady]]) -> None:
+    roles = ["copies", "products", "epilogue", "threads"]
+    print("| kernel | " + " | ".join(f"{role}: instructions" for role in roles) + " | L2 bytes | copies | tcgen05.cp | tcgen05.mma "
+          "| barrier phases | cycles (predicted) | mbarriers of a block |")
+    print("|---" * (len(roles) + 8) + "|")
+    for name, row in rows:
+        cells = [f"{row.roles.get(role, 0):.1f}" for role in roles] + [f"{row.bytes:.0f}"]
+        cells += [f"{row.operations.get(kind, 0):.2f}" for kind in ("tma", "tcgen05.cp", "tcgen05.mma", "mbarrier")]
+        print(f"| {name} | " + " | ".join(cells) + f" | {row.cycles:.0f} | {row.barriers:.0f} |")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("table", choices=["plans", "structure"])
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    parser.add_argument("--only", default="", metavar="WORD")
+    parser.add_argument("--timed", type=float, default=60, metavar="SECONDS")
+    parser.add_argument("--peer", action="append", default=[], metavar="PLAN :: COMMAND")
+    parser.add_argument("--size", default="256,256", metavar="M,N")
+    parser.add_argument("--depths", default="4096,8192", metavar="K1,K2")
+    parser.add_argument("--json", type=pathlib.Path)
+    options = parser.parse_args()
+    if options.table == "plans":
+        rows = plan_rows(options.build, options.only, options.timed)
+        print_plans(rows)
+        found: list[object] = [asdict(row) for row in rows]
+    else:
+        m, n = map(int, options.size.split(","))
+        depths = [int(k) for k in options.depths.split(",")]
+        table = []
+        with tempfile.TemporaryDirectory() as scratch:
+            for peer in options.peer:
+                plan, command = (part.strip() for part in peer.split("::"))
+                table.append((f"ours, {plan}", ours(options.build, plan, (m, n), depths, pathlib.Path(scratch))))
+                table.append((f"{shlex.split(command)[0]}", theirs(options.build, command, (m, n), depths, pathlib.Path(scratch))))
+        print_structure(table)
+        found = [{"kernel": name, **asdict(row)} for name, row in table]
+    if options.json:
+        options.json.write_text(json.dumps(found, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Fits the static model of products (lib/Conversion/KernelPlans/CostModel.h) to published times, with cross-validation.
+
+  utils/fit_products.py FILE.csv [--folds 5] [--seed 1]
+
+FILE is results/dsv3_nvfp4.csv of github.com/hbarclay/gemm-model, which has no licence and therefore is not stored here:
+320 NVFP4 products of CuTe DSL kernels on a B200 at 1.3 GHz, of 40 problems with 8 tiles each. Folds are of whole problems,
+so that a problem that is predicted took no part in the fit. Prints the error of the rates that the compiler has, of rates
+fitted to all points, and of the cross-validation, by tile; then the rates themselves. Needs numpy.
+"""
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+
+GIGAHERTZ, MULTIPROCESSORS, CLUSTERED, FLOPS, SHARED = 1.3, 148, 0.959, 32768.0, 128.0
+NAMES = ["l2BytesPerCycle", "fillCycles", "epilogueCyclesPerColumn", "serialShare", "tailCycles", "launchCycles",
+         "memoryBytesPerCycle"]
+COMPILED = np.array([72.0, 1020.0, 18.5, 0.77, 1700.0, 10400.0, 3308.0])  # lib/ISA/Targets.cpp
+START = np.array([72.0, 1000.0, 20.0, 0.75, 1500.0, 10000.0, 3000.0])  # of every search, far from what it finds
+HELD = {"l2BytesPerCycle"}  # the simulator's copies have it too (TimingRates.def)
+FLOOR = 24.0  # microseconds that the harness of the data never falls below
+
+
+@dataclass
+class Points:
+    """Columns of the file; `problem` numbers the sizes."""
+    m: np.ndarray
+    n: np.ndarray
+    k: np.ndarray
+    columns: np.ndarray
+    cluster: np.ndarray
+    microseconds: np.ndarray
+    problem: np.ndarray
+
+    def take(self, which: np.ndarray) -> "Points":
+        return Points(*(getattr(self, name)[which] for name in self.__dataclass_fields__))
+
+
+def read(path: str) -> Points:
+    with open(path, newline="") as file:
+        rows = list(csv.DictReader(file))
+    number = {size: i for i, size in enumerate(sorted({(r["m"], r["n"], r["k"]) for r in rows}))}
+    column = lambda name: np.array([float(r[name]) for r in rows])  # noqa: E731
+    return Points(column("m"), column("n"), column("k"), column("mma_n"), column("cluster_n"), column("runtime_us"),
+                  np.array([number[r["m"], r["n"], r["k"]] for r in rows]))
+
+
+def predict(p: Points, rates: np.ndarray, compiler: bool = False) -> np.ndarray:
+    """In microseconds: pairs of blocks, results of fp32, scales of 16 elements. `compiler`: productCost of
+    CostModel.cpp, where the epilogue slows the next tile only with 256 columns; else it does with all, by its share
+    times columns / 256."""
+    l2, fill, per_column, serial, tail, launch, memory = rates
+    rows = 128 + p.columns / 2
+    issue = np.maximum(2 * 128 * p.columns * 64 / FLOPS, rows * 32 / SHARED)
+    delivered = np.minimum(p.m, 128) + np.minimum(p.n, p.columns / 2)
+    scale_rows = 128 + np.ceil(p.columns / 128) * 128
+    step = np.maximum(issue, (delivered * 32 + scale_rows * 4) / l2)
+    main = 4 * np.ceil(p.k / 256) * step + fill
+    epilogue = per_column * p.columns
+    share = np.where(p.columns > 192, serial, 0) if compiler else serial * p.columns / 256
+    tile = np.maximum(main + share * epilogue, epilogue)
+    blocks = np.where(p.cluster > 1, np.floor(MULTIPROCESSORS * CLUSTERED), MULTIPROCESSORS)
+    size = 2 * p.cluster
+    workers = np.floor(blocks / size) * size / 2
+    tiles = np.ceil(p.m / 256) * np.ceil(p.n / (p.columns * p.cluster)) * p.cluster
+    busy = np.ceil(tiles / workers) * tile + tail + epilogue
+    bytes_moved = (p.m + p.n) * (p.k / 2 + p.k / 16) + 4 * p.m * p.n
+    cycles = np.maximum(busy, bytes_moved / memory) + launch
+    return np.maximum(cycles / GIGAHERTZ / 1e3, FLOOR)
+
+
+def errors(p: Points, rates: np.ndarray, compiler: bool = False) -> np.ndarray:
+    return np.asarray(np.abs(predict(p, rates, compiler) / p.microseconds - 1))
+
+
+def loss(p: Points, rates: np.ndarray) -> float:
+    return float(np.mean(errors(p, rates)))
+
+
+def fit(p: Points, rounds: int = 60) -> np.ndarray:
+    """Pattern search in the logarithms of the rates: the loss has corners, so there is no gradient to follow."""
+    rates, best, step = START.copy(), loss(p, START), 0.2
+    for _ in range(rounds):
+        moved = False
+        for i in (i for i, name in enumerate(NAMES) if name not in HELD):
+            for factor in (np.exp(step), np.exp(-step)):
+                trial = rates.copy()
+                trial[i] *= factor
+                if (found := loss(p, trial)) < best:
+                    rates, best, moved = trial, found, True
+        if not moved:
+            step /= 2
+    return rates
+
+
+def cross_validate(p: Points, folds: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Errors of all points, each by rates that its problem took no part in; the rates of every fold."""
+    count = int(p.problem.max()) + 1
+    fold_of = np.random.default_rng(seed).permutation(count) % folds
+    found, rates = np.empty(len(p.m)), []
+    for fold in range(folds):
+        held = fold_of[p.problem] == fold
+        rates.append(fit(p.take(~held)))
+        found[held] = errors(p.take(held), rates[-1])
+    return found, np.array(rates)
+
+
+def table(p: Points, columns: dict[str, np.ndarray]) -> None:
+    print("| tile | " + " | ".join(f"{name}, %" for name in columns) + " |\n|---" * 1 + "|---" * len(columns) + "|")
+    groups = [(f"256 x {n:.0f}", p.columns == n) for n in sorted(set(p.columns))]
+    groups += [("K <= 512", p.k <= 512), ("M or N >= 128000", np.maximum(p.m, p.n) >= 128000), ("all", p.m > 0)]
+    for name, which in groups:
+        print(f"| {name} ({which.sum()}) | " + " | ".join(f"{100 * e[which].mean():.1f}" for e in columns.values()) + " |")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file")
+    parser.add_argument("--folds", type=int, default=5)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    points = read(options.file)
+    fitted = fit(points)
+    held, folds = cross_validate(points, options.folds, options.seed)
+    table(points, {"the compiler": errors(points, COMPILED, True), "fitted to all": errors(points, fitted),
+                   f"{options.folds}-fold": held})
+    print(f"median of the {options.folds}-fold errors {100 * np.median(held):.1f} %, worst {100 * held.max():.1f} %")
+    print("| rate | compiler | fitted | folds, least to greatest |\n|---|---|---|---|")
+    for i, name in enumerate(NAMES):
+        print(f"| {name} | {COMPILED[i]:g} | {fitted[i]:.4g} | {folds[:, i].min():.4g} to {folds[:, i].max():.4g} |")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
